@@ -243,6 +243,24 @@ int ws_no_search(struct wl_store *s, const struct wl_owner *o, const struct wl_q
     return upp_fail(err, UPP_EREFUSED, "this store keeps no words");
 }
 
+static bool drops(enum wl_change_kind k)
+{
+    return k == WL_DROP_THREAD || k == WL_DROP_NODE || k == WL_DROP_RUN || k == WL_DROP_ALIAS || k == WL_DROP_VALUE ||
+           k == WL_DROP_REF || k == WL_DROP_BLOB;
+}
+
+bool ws_allowed_when_full(const struct wl_commit *c)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < c->n; i++) {
+        const struct wl_change *x = &c->changes[i];
+        if (x->kind == WL_SET_RUN && (x->run->cancel || wm_status_ended(x->run->status)))
+            return true;
+        n += drops(x->kind);
+    }
+    return n == c->n; /* also an empty commit: a flush */
+}
+
 void ws_count_commit(struct wl_store *s, const struct wl_commit *c, size_t bytes)
 {
     uint64_t rows = 0;

@@ -3,12 +3,15 @@
  * Each change first allocates all memory it needs and is then applied; undoing an applied change needs no memory. So a
  * commit that fails at its tenth change, for whatever reason, undoes nine and has changed nothing.
  */
+#include <stdatomic.h>
+#include <stdio.h>
+
 #include "base/clock.h"
-#include "base/err.h"
 #include "base/hooks.h"
+#include "base/log.h"
 #include "stores/memory/store.h"
 
-enum { SWEEP = 4 };
+enum { SWEEP = 4, RESERVE = 16 /* one part in so many is for commits that end runs or delete */ };
 
 /* ---- Memory -------------------------------------------------------------------------------------- */
 
@@ -17,11 +20,22 @@ int ws_mem_no_memory(struct upp_err *err)
     return upp_fail(err, UPP_ENOMEM, "no memory for a commit");
 }
 
+/* As a full disk: what may pass when something was deleted. */
+static int full(struct ws_memory *m, size_t size, struct upp_err *err)
+{
+    m->wanted = size;
+    int r = upp_fail(err, UPP_ESTORE, "the memory store is full: it holds %zu bytes, and takes nothing new beyond %zu",
+                     m->used, m->limit);
+    if (err)
+        (void)snprintf(err->cause, sizeof err->cause, "%s", WL_DISK_FULL);
+    return r;
+}
+
 /* Counts against the limit; zeroed. */
 int ws_mem_alloc(struct ws_memory *m, size_t size, void *ret, struct upp_err *err)
 {
-    if (size > m->max || m->used > m->max - size)
-        return wb_fail_full(err, "the memory store holds %zu bytes, its limit is %zu", m->used, m->max);
+    if (size > m->limit || m->used > m->limit - size)
+        return full(m, size, err);
     struct ws_mem_head *p = wb_calloc(1, size);
     if (!p)
         return ws_mem_no_memory(err);
@@ -547,7 +561,25 @@ static void finish(struct ws_mem_applying *a)
         sweep_keys(a->m, a->now_ms);
 }
 
-int ws_mem_apply(struct ws_memory *m, struct wl_commit *c, struct upp_err *err)
+static bool was_full(int r, const struct upp_err *err)
+{
+    return r == -UPP_ESTORE && strcmp(err->cause, WL_DISK_FULL) == 0;
+}
+
+/* Full from a commit that has no room until there would be room for it. */
+static void show_state(struct ws_memory *m, const struct wl_commit *c, int r, const struct upp_err *err)
+{
+    size_t most = m->max - m->max / RESERVE;
+    if (was_full(r, err)) {
+        if (wl_store_state(&m->store) != WL_FULL)
+            wb_log(WB_ERROR, "the memory store is full: nothing new is stored until something is deleted");
+        m->wanted = WB_MAX(m->wanted, ws_commit_bytes(c));
+    } else if (r >= 0 && m->wanted <= most && m->used <= most - m->wanted)
+        m->wanted = 0;
+    atomic_store(&m->store.state, m->wanted ? WL_FULL : WL_WORKS);
+}
+
+static int apply(struct ws_memory *m, struct wl_commit *c, struct upp_err *err)
 {
     struct ws_mem_applying a = {.m = m, .now_ms = wb_wall_ms()};
     if (c->n && c->changes[0].kind == WL_INDEX_COMPACT) { /* belongs to no tenant, and there is no index */
@@ -577,5 +609,16 @@ int ws_mem_apply(struct ws_memory *m, struct wl_commit *c, struct upp_err *err)
         while (a.n)
             undo_one(&a, &a.done[--a.n]);
     wb_free(a.done);
+    return r;
+}
+
+int ws_mem_apply(struct ws_memory *m, struct wl_commit *c, struct upp_err *err)
+{
+    struct upp_err why = {0};
+    m->limit           = ws_allowed_when_full(c) ? m->max : m->max - m->max / RESERVE;
+    int r              = apply(m, c, &why);
+    show_state(m, c, r, &why);
+    if (r < 0 && err)
+        *err = why;
     return r;
 }

@@ -162,6 +162,8 @@ struct ws_memory {
     pthread_mutex_t lock;
     uint64_t        seed;
     size_t          used, max;
+    size_t          limit;  /* of the commit that is being applied */
+    size_t          wanted; /* bytes for which the last refused commit had no room; 0: the store is not full */
     uint64_t        last_number;
     struct ws_table tables[WS_MEM_TABLES];
     WB_VEC(struct ws_mem_run *) live; /* of all tenants, by (id, tenant's name) */

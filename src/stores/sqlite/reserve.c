@@ -101,23 +101,3 @@ void ws_reserve_close(struct ws_sqlite *s)
     s->reserve.file = NULL;
     s->reserve.path = NULL;
 }
-
-/* ---- Commits that are allowed on a full disk --------------------------------------------------------------- */
-
-static bool drops(enum wl_change_kind k)
-{
-    return k == WL_DROP_THREAD || k == WL_DROP_NODE || k == WL_DROP_RUN || k == WL_DROP_ALIAS || k == WL_DROP_VALUE ||
-           k == WL_DROP_REF || k == WL_DROP_BLOB;
-}
-
-bool ws_allowed_when_full(const struct wl_commit *c)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < c->n; i++) {
-        const struct wl_change *x = &c->changes[i];
-        if (x->kind == WL_SET_RUN && (x->run->cancel || wm_status_ended(x->run->status)))
-            return true;
-        n += drops(x->kind);
-    }
-    return n == c->n; /* also an empty commit: a flush */
-}

@@ -387,8 +387,6 @@ int ws_loss_record(struct ws_sqlite *s, struct upp_err *err) UPP_MUST_CHECK;
 bool ws_reserve_fill(struct ws_sqlite *s) UPP_MUST_CHECK;
 void ws_reserve_release(struct ws_sqlite *s); /* gives the space back to the disk */
 void ws_reserve_close(struct ws_sqlite *s);   /* leaves the file as it is */
-/* Does it cancel or end a run, or only delete? Also true for an empty commit. */
-bool ws_allowed_when_full(const struct wl_commit *c);
 
 /* ---- search.c ---- */
 
