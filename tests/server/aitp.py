@@ -532,11 +532,36 @@ def test_the_audit_has_everything_in_order():
                     ("message", "red", None), ("run", "red", "completed"), ("message", "me", None), ("event", "blue", "actor.left"),
                     ("event", None, "message.deleted")], told
     assert audit[1]["parts"] and audit[6]["deleted"]["why"] == "deleted" and "SECRET" not in json.dumps(audit), audit
+    pages, after = [], 0
+    while True:
+        *page, last = lines(f"/v1/threads/{t}/audit?limit=4&after={after}")[1]
+        if last["type"] != "more":
+            pages += page + [last]
+            break
+        assert len(page) == 4 and last == {"type": "more", "after": page[-1]["number"]}, (page, last)
+        pages, after = pages + page, last["after"]
+    assert pages == audit and after == 8, (pages, audit)
+    assert lines(f"/v1/threads/{t}/audit?limit=9")[1] == audit and lines(f"/v1/threads/{t}/audit?after=9")[1] == []
+    bad(400, "GET", f"/v1/threads/{t}/audit?limit=0", says="limit is 1 to 100000")
+    bad(400, "GET", f"/v1/threads/{t}/audit?after=x", says="after is the number of a line")
     good("DELETE", f"/v1/threads/{t}")
     bad(404, "GET", f"/v1/threads/{t}")
     line, = lines(f"/v1/threads/{t}/audit")[1]
     assert line["type"] == "thread.deleted" and line["id"] == t and line["time"] >= audit[-1]["time"], line
     bad(404, "GET", "/v1/threads/thread_" + "0" * 32 + "/audit")
+
+
+def test_an_audit_that_is_too_long_for_one_answer_has_pages():
+    t = make(actor("me"))["id"]
+    for i in range(20):
+        post(t, f"{i}." + "x" * (4 << 20))
+    after, texts, pages = 0, [], 0
+    while after is not None:
+        *page, last = lines(f"/v1/threads/{t}/audit?after={after}")[1]
+        after, page = (last["after"], page) if last["type"] == "more" else (None, page + [last])
+        texts += [a["parts"][0]["text"].split(".")[0] for a in page if a["type"] == "message"]
+        pages += 1
+    assert texts == [str(i) for i in range(20)] and pages == 5, (texts, pages)
 
 
 def waiting(thread, headers=None, **body):

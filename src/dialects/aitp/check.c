@@ -3,10 +3,12 @@
 #include "dialects/aitp/capabilities.h"
 #include "json/number.h"
 #include "json/value.h"
+#include "model/names.h"
 
 struct checking {
     struct wd_problems *p;
     yyjson_val         *actors; /* NULL: none */
+    struct wm_names     ids;    /* of them */
     struct upp_str      id, creator;
     struct wb_arena     scratch;                         /* for one structured message */
     int8_t shared[WD_AITP_CAPABILITIES][WD_AITP_MAJORS]; /* 0: not checked yet; 1: all actors have it; -1: not all */
@@ -47,41 +49,35 @@ static void check_actor(struct wd_problems *p, yyjson_val *actor)
     yyjson_arr_foreach(capabilities, i, n, v) check_capability(p, v);
 }
 
-/* Does an actor before `until` have this id? */
-static bool is_actor(yyjson_val *actors, struct upp_str id, const yyjson_val *until)
+/* The ids of a list of actors; those that are there twice are reported. */
+static int check_ids(struct checking *c, yyjson_val *list, struct wm_names *ids, struct upp_err *err)
 {
     yyjson_val *actor;
+    uint32_t    number;
     size_t      i, n;
-    yyjson_arr_foreach(actors, i, n, actor)
-    {
-        struct upp_str its = wj_text_at(actor, "id");
-        if (actor == until)
-            break;
-        if (its.p && wb_str_eq(its, id))
-            return true;
-    }
-    return false;
-}
-
-enum { ACTORS = 4096 }; /* the limit for comparing actors with each other */
-
-static void check_actors(struct checking *c, yyjson_val *list)
-{
-    yyjson_val *actor;
-    size_t      i, n;
-    if (!yyjson_is_arr(list)) {
-        wd_problem(c->p, WD_ERROR, "AITP-1", list, "'actors' must be a list");
-        return;
-    }
     yyjson_arr_foreach(list, i, n, actor)
     {
         check_actor(c->p, actor);
         struct upp_str id = wj_text_at(actor, "id");
-        if (id.p && i < ACTORS && is_actor(list, id, actor))
+        int            r  = id.p ? wm_names_add(ids, id, &number, err) : 1;
+        if (r < 0)
+            return r;
+        if (r == 0)
             wd_problem(c->p, WD_ERROR, "AITP-4", yyjson_obj_get(actor, "id"), "another actor has the same id");
-        else if (i == ACTORS)
-            wd_problem(c->p, WD_WARNING, "AITP-4", actor, "from here on ids are not compared: there are too many");
     }
+    return 0;
+}
+
+static int check_actors(struct checking *c, yyjson_val *list, struct upp_err *err)
+{
+    if (!yyjson_is_arr(list)) {
+        wd_problem(c->p, WD_ERROR, "AITP-1", list, "'actors' must be a list");
+        return 0;
+    }
+    struct wm_names ids = {0};
+    int             r   = check_ids(c, list, list == c->actors ? &c->ids : &ids, err);
+    wm_names_done(&ids);
+    return r;
 }
 
 /* ---- Structured messages ----------------------------------------------------------------------------------- */
@@ -167,7 +163,7 @@ static void check_role(struct checking *c, yyjson_val *m)
                    "whoever made the thread is its user, everybody else an assistant");
 }
 
-static void check_speaker(struct checking *c, yyjson_val *m, size_t at)
+static void check_speaker(struct checking *c, yyjson_val *m)
 {
     yyjson_val    *metadata = yyjson_obj_get(m, "metadata"), *in = yyjson_obj_get(metadata, "actor");
     yyjson_val    *top   = yyjson_obj_get(m, "actor");
@@ -180,11 +176,11 @@ static void check_speaker(struct checking *c, yyjson_val *m, size_t at)
         wd_problem(c->p, WD_WARNING, "AITP-12", top, "'actor' stands in the metadata");
     if (!actor.p)
         wd_problem(c->p, WD_WARNING, "AITP-2", m, "it does not say which actor said it");
-    else if (c->actors && at < ACTORS && yyjson_arr_size(c->actors) <= ACTORS && !is_actor(c->actors, actor, NULL))
+    else if (c->actors && wm_names_find(&c->ids, actor) == UINT32_MAX)
         wd_problem(c->p, WD_WARNING, "AITP-4", in ? in : top, "it is none of the thread's actors");
 }
 
-static int check_message(struct checking *c, yyjson_val *m, size_t at, struct upp_err *err)
+static int check_message(struct checking *c, yyjson_val *m, struct upp_err *err)
 {
     yyjson_val *created = yyjson_obj_get(m, "created_at"), *thread = yyjson_obj_get(m, "thread_id");
     if (!yyjson_is_obj(m)) {
@@ -198,7 +194,7 @@ static int check_message(struct checking *c, yyjson_val *m, size_t at, struct up
     else if (c->id.p && !wb_str_eq(wj_text(thread), c->id))
         wd_problem(c->p, WD_WARNING, "AITP-2", thread, "it is the id of another thread");
     check_role(c, m);
-    check_speaker(c, m, at);
+    check_speaker(c, m);
     check_attachments(c->p, yyjson_obj_get(m, "attachments"));
     return check_content(c, m, err);
 }
@@ -213,40 +209,43 @@ static void check_parent(struct checking *c, yyjson_val *parent)
         wd_problem(c->p, WD_ERROR, "AITP-9", parent, "a thread is not its own parent");
 }
 
-static void check_metadata(struct checking *c, yyjson_val *root)
+static int check_metadata(struct checking *c, yyjson_val *root, struct upp_err *err)
 {
     yyjson_val *metadata = yyjson_obj_get(root, "metadata"), *actors = yyjson_obj_get(metadata, "actors");
     yyjson_val *top = yyjson_obj_get(root, "actors"), *parent = yyjson_obj_get(root, "parent_id");
+    int         r   = 0;
     if (metadata && !yyjson_is_obj(metadata))
         wd_problem(c->p, WD_ERROR, "AITP-1", metadata, "'metadata' must be an object");
     if (!actors && !top)
         wd_problem(c->p, WD_WARNING, "AITP-1", metadata ? metadata : root, "it does not say who takes part: 'actors'");
     if (actors)
-        check_actors(c, actors);
-    if (top) {
+        r = check_actors(c, actors, err);
+    if (r >= 0 && top) {
         wd_problem(c->p, WD_WARNING, "AITP-12", top, "'actors' stand in the metadata");
-        check_actors(c, top);
+        r = check_actors(c, top, err);
     }
+    if (r < 0)
+        return r;
     if (parent)
         wd_problem(c->p, WD_WARNING, "AITP-12", parent, "'parent_id' stands in the metadata");
     check_parent(c, parent);
     check_parent(c, yyjson_obj_get(metadata, "parent_id"));
+    return 0;
 }
 
 static int check_thread(struct checking *c, yyjson_val *root, struct upp_err *err)
 {
     yyjson_val *id = yyjson_obj_get(root, "id"), *messages = wd_last_at(root, "messages"), *m;
     size_t      i, n;
-    int         r = 0;
     if (!is_text(id))
         wd_problem(c->p, WD_ERROR, "AITP-1", id ? id : root, "a thread has the text 'id'");
-    check_metadata(c, root);
+    int r = check_metadata(c, root, err);
     if (!yyjson_is_arr(messages))
         wd_problem(c->p, WD_ERROR, "AITP-1", messages ? messages : root, "a thread has a list of 'messages'");
     yyjson_arr_foreach(messages, i, n, m)
     {
         if (r >= 0)
-            r = check_message(c, m, i, err);
+            r = check_message(c, m, err);
     }
     return r;
 }
@@ -266,6 +265,7 @@ int wd_aitp_validate(struct wd_problems *p, yyjson_val *root, struct upp_err *er
     if (r >= 0)
         r = wd_aitp_follow(&x, root, p, err);
     wd_aitp_exchanges_done(&x);
+    wm_names_done(&c.ids);
     wb_arena_done(&c.scratch);
     return r;
 }

@@ -2,6 +2,9 @@
  *
  * Rows are read as they are stored, so that nothing is left out: members who come and go, messages, repairs, deletions,
  * runs and their states, tool calls, approvals. Of a deleted thread there is one line: who deleted it, and when.
+ *
+ * A long audit has pages: ?after=NUMBER continues after that line. Each page reads the log from its beginning, since
+ * what a line says depends on those before it, and writes only its own lines.
  */
 #include "base/defs.h"
 #include "base/iso8601.h"
@@ -14,7 +17,14 @@
 #include "server/doors/v1/routes.h"
 #include "server/http/server.h"
 
-enum { BATCH_ROWS = 64, MEMORY = 1 << 30, WAITING_MAX = 1024 };
+enum {
+    BATCH_ROWS  = 64,
+    MEMORY      = 1 << 30,
+    WAITING_MAX = 1024,
+    PAGE_BYTES  = 16 << 20, /* after so many a page ends: its last line may be long */
+    PAGE_LINES  = 100000,
+};
+_Static_assert(4 * PAGE_BYTES <= SV_REPLY_BODY, "a page and a long line fit into a response");
 
 /* A call that waits for an approval or for its output. */
 struct waiting {
@@ -27,6 +37,10 @@ struct audit {
     struct sv_exchange *x;
     struct wj_writer    w;
     uint64_t            number; /* of the next line */
+    uint64_t            after;  /* of the last one of the page before */
+    uint64_t            limit, lines;
+    size_t              line; /* where the line being written begins */
+    bool                full, more;
     struct wb_uuid      run;    /* the last one that was looked up ... */
     struct upp_str      agent, key;
     struct waiting     *waiting; /* WAITING_MAX of them */
@@ -41,6 +55,7 @@ static void begin(struct audit *a, const char *type, int64_t ms)
     char           text[WB_TIME_TEXT];
     struct wb_time t = wb_time_from_ms(ms);
     a->w.comma       = false;
+    a->line          = a->x->reply.body.n;
     wj_write_open(&a->w, '{');
     wj_put_u64(&a->w, "number", a->number++);
     wj_put_str(&a->w, "time", wb_time_upp(&t, text));
@@ -49,6 +64,27 @@ static void begin(struct audit *a, const char *type, int64_t ms)
 
 static void end(struct audit *a)
 {
+    struct wb_buf *body = &a->x->reply.body;
+    wj_write_close(&a->w, '}');
+    wb_buf_addc(body, '\n');
+    if (body->failed)
+        return;
+    if (a->full || a->number - 1 <= a->after) { /* of another page */
+        a->more = a->full;
+        body->n = a->line;
+        return;
+    }
+    a->lines++;
+    a->full = body->n >= PAGE_BYTES || a->lines == a->limit;
+}
+
+/* The last line of a page that is not the last one. */
+static void write_more(struct audit *a)
+{
+    a->w.comma = false;
+    wj_write_open(&a->w, '{');
+    wj_put_str(&a->w, "type", UPP_STR("more"));
+    wj_put_u64(&a->w, "after", a->after + a->lines);
     wj_write_close(&a->w, '}');
     wb_buf_addc(&a->x->reply.body, '\n');
 }
@@ -268,10 +304,10 @@ WEFT_SUSPENDS static int write_span(struct audit *a, const struct wl_span *span,
                                   .node = span->node, .to = whole ? UINT64_MAX : wl_pos(span->length, 0), .max_rows = BATCH_ROWS};
     struct wl_rows rows = {.more = true};
     int            r    = 0;
-    while (r >= 0 && rows.more) {
+    while (r >= 0 && rows.more && !a->more) {
         wb_arena_reset(&m);
         r = s->ops->rows(s, &a->x->owner, &range, &m, &rows, a->err);
-        for (size_t i = 0; r >= 0 && i < rows.n; i++) {
+        for (size_t i = 0; r >= 0 && i < rows.n && !a->more; i++) {
             r          = write_row(a, &rows.p[i], whole ? UINT32_MAX : span->length, &m);
             range.from = rows.p[i].pos + 1;
         }
@@ -292,8 +328,10 @@ WEFT_SUSPENDS static int write_thread(struct audit *a, const struct wl_thread *t
     wj_put_str(&a->w, "who", t->owner.user.n ? t->owner.user : (struct upp_str){NULL, 0});
     sv_put_id(&a->w, "parent_id", "thread_", t->parent);
     end(a);
-    for (size_t i = 0; r >= 0 && i < path.n; i++)
+    for (size_t i = 0; r >= 0 && i < path.n && !a->more; i++)
         r = write_span(a, &path.spans[i], i + 1 == path.n && !t->at);
+    if (r >= 0 && a->more)
+        write_more(a);
     return r;
 }
 
@@ -323,13 +361,31 @@ WEFT_SUSPENDS static int write_deleted(struct audit *a)
     return wj_writer_check(&a->w);
 }
 
+/* Which lines: ?after=NUMBER&limit=NUMBER. */
+static int read_page(struct audit *a, struct upp_err *err)
+{
+    struct upp_str text;
+    int            r = sv_query(a->x, UPP_STR("limit"), &text, err);
+    a->limit         = PAGE_LINES;
+    if (r > 0 && (!wb_str_u64(text, &a->limit) || !a->limit || a->limit > PAGE_LINES))
+        return upp_fail(err, UPP_EINVALID, "limit is 1 to %d", PAGE_LINES);
+    if (r >= 0)
+        r = sv_query(a->x, UPP_STR("after"), &text, err);
+    if (r > 0 && !wb_str_u64(text, &a->after))
+        return upp_fail(err, UPP_EINVALID, "after is the number of a line");
+    return r < 0 ? r : 0;
+}
+
 WEFT_SUSPENDS int sv_aitp_audit(struct sv_exchange *x, struct upp_err *err)
 {
     struct audit     a = {.x = x, .number = 1, .err = err};
     struct wl_thread t;
     wj_writer_init(&a.w, &x->reply.body, err);
     a.waiting = wb_new_n(&x->arena, struct waiting, WAITING_MAX);
-    int r     = a.waiting ? sv_find_thread(x, &t, err) : wb_arena_check(&x->arena, err);
+    int r     = a.waiting ? read_page(&a, err) : wb_arena_check(&x->arena, err);
+    if (r < 0)
+        return r;
+    r         = sv_find_thread(x, &t, err);
     int found = r == -UPP_ENOTFOUND ? write_deleted(&a) : r;
     if (found < 0)
         return found == -UPP_ENOTFOUND ? r : found;
@@ -339,5 +395,8 @@ WEFT_SUSPENDS int sv_aitp_audit(struct sv_exchange *x, struct upp_err *err)
         r = 0;
     x->reply.status = 200;
     x->reply.type   = "application/x-ndjson";
-    return r == -UPP_ELIMIT ? upp_fail(err, UPP_EREFUSED, "the audit is longer than %d bytes", SV_REPLY_BODY) : r;
+    if (r == -UPP_ELIMIT)
+        return upp_fail(err, UPP_EREFUSED, "line %llu of the audit is longer than a response of %d bytes",
+                        (unsigned long long)a.number, SV_REPLY_BODY);
+    return r;
 }

@@ -30,6 +30,15 @@ static void drop(struct list *l, struct upp_str id)
         }
 }
 
+/* A thread never has so many: there is no such log. */
+static int add(struct list *l, yyjson_val *actor)
+{
+    if (l->n == LIST_MAX)
+        return upp_fail(l->err, UPP_ELIMIT, "the thread has more than %d members at its new position", LIST_MAX);
+    l->actors[l->n++] = actor;
+    return 0;
+}
+
 /* One event, forwards or backwards. */
 static int apply(struct list *l, const struct wm_entry *e, bool forwards)
 {
@@ -45,8 +54,8 @@ static int apply(struct list *l, const struct wm_entry *e, bool forwards)
     if (!joined && !wb_str_eq(type, UPP_STR(SV_AITP_LEFT)))
         return 0;
     drop(l, wj_text_at(actor, "id"));
-    if (joined == forwards && l->n < LIST_MAX)
-        l->actors[l->n++] = actor;
+    if (joined == forwards)
+        return add(l, actor);
     return 0;
 }
 
@@ -152,10 +161,10 @@ WEFT_SUSPENDS static int metadata_there(const struct sv_aitp_move *m, const stru
         return r;
     yyjson_arr_foreach(yyjson_obj_get(old, "actors"), i, n, actor)
     {
-        if (l.n < LIST_MAX)
-            l.actors[l.n++] = actor;
+        r = r < 0 ? r : add(&l, actor);
     }
-    r = walk(&l, &from, false);
+    if (r >= 0)
+        r = walk(&l, &from, false);
     if (r >= 0)
         r = walk(&l, &to, true);
     return r < 0 ? r : write_metadata(&l, old, ret);

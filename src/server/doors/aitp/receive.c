@@ -251,11 +251,11 @@ WEFT_SUSPENDS static int follow(struct receiving *q)
 static void put_problems(struct receiving *q, struct wj_writer *w, size_t message)
 {
     size_t n = 0;
-    for (size_t i = 0; i < q->problems.list.n && n < PROBLEM_MAX; i++) {
+    for (size_t i = 0; i < q->problems.list.n; i++) {
         const struct wd_problem *p = &q->problems.list.p[i];
-        if (message_of(p) != message)
+        if (message_of(p) != message || n++ >= PROBLEM_MAX)
             continue;
-        if (!n++)
+        if (n == 1)
             wj_put_open(w, "problems", '[');
         wj_write_open(w, '{');
         wj_put_str(w, "rule", wb_cstr(p->rule));
@@ -265,6 +265,8 @@ static void put_problems(struct receiving *q, struct wj_writer *w, size_t messag
     }
     if (n)
         wj_write_close(w, ']');
+    if (n > PROBLEM_MAX)
+        wj_put_u64(w, "more_problems", n - PROBLEM_MAX);
 }
 
 /* metadata.weft, if there is something to say. `at`: the message in the transcript; SIZE_MAX: it is not there. */

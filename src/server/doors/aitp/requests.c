@@ -92,6 +92,7 @@ WEFT_SUSPENDS int sv_aitp_list_requests(struct sv_exchange *x, struct upp_err *e
         write_problem(&w, &l, &l.problems.list.p[i]);
     wj_write_close(&w, ']');
     wj_put_bool(&w, "has_more", l.exchanges.more > 0);
+    wj_put_bool(&w, "has_more_problems", l.problems.list.n > PROBLEMS);
     wj_write_close(&w, '}');
     return sv_finish(x, &w);
 }

@@ -872,14 +872,21 @@ TEST_WITH(dialect_aitp_compares_so_many_options, .no_torture = "thousands of opt
     CHECK_STR(wb_buf_str(&out), UPP_STR("warning /messages/1/content/0 AITP-8\n"));
 }
 
-TEST_WITH(dialect_aitp_compares_so_many_actors, .no_torture = "thousands of actors")
+TEST_WITH(dialect_aitp_compares_all_actors_and_speakers, .no_torture = "thousands of actors")
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(ROOM), out = WB_BUF(ROOM);
     struct upp_err                        err;
-    wb_buf_add(&text, UPP_STR("{\"id\":\"t\",\"messages\":[],\"metadata\":{\"actors\":["));
-    for (int i = 0; i < 4098; i++)
-        wb_buf_addf(&text, "%s{\"id\":\"%d\",\"capabilities\":[]}", i ? "," : "", WB_MIN(i, 4096));
+    wb_buf_add(&text, UPP_STR("{\"id\":\"t\",\"messages\":["));
+    for (int i = 0; i < 5001; i++) /* the last speaker is none of the actors */
+        wb_buf_addf(&text,
+                    "%s{\"created_at\":1,\"thread_id\":\"t\",\"role\":\"%s\",\"content\":[\"a\"],"
+                    "\"metadata\":{\"actor\":\"%d\"}}",
+                    i ? "," : "", i ? "assistant" : "user", i);
+    wb_buf_add(&text, UPP_STR("],\"metadata\":{\"actors\":["));
+    for (int i = 0; i < 5001; i++) /* the last one has the id of the one before it */
+        wb_buf_addf(&text, "%s{\"id\":\"%d\",\"capabilities\":[]}", i ? "," : "", WB_MIN(i, 4999));
     wb_buf_add(&text, UPP_STR("]}}"));
     CHECK(problems_of(wb_buf_str(&text), &out, NULL, &err) == 0);
-    CHECK_STR(wb_buf_str(&out), UPP_STR("warning /metadata/actors/4096 AITP-4\n"));
+    CHECK_STR(wb_buf_str(&out), UPP_STR("error /metadata/actors/5000/id AITP-4\n"
+                                        "warning /messages/5000/metadata/actor AITP-4\n"));
 }
