@@ -181,6 +181,8 @@ static int start(struct wb_arena *a, const struct upp_request *req, struct rm_ex
         return r;
     e->at     = rm_aitp_next(req, &e->session, 0);
     e->thread = wb_arena_dup(a, noted_thread(&e->session));
+    e->after  = wb_arena_dup(a, wj_text_at(e->session.note, "after"));
+    e->before = e->foreign = upp__get_u64(e->session.note, "before");
     e->known  = upp__get_u64(e->session.note, "replies");
     if (e->at == SIZE_MAX)
         return upp_fail(err, UPP_EINVALID, "there is no message of a user for the remote agent");

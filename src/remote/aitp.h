@@ -50,11 +50,13 @@ struct rm_exchange {
     size_t            at;      /* ADD: the next message of the request to be added */
     uint64_t          known;   /* messages of others that earlier calls have seen */
     uint64_t          foreign; /* in the pages so far */
+    uint64_t          before;  /* in those up to `after`, where the page that is read begins */
     unsigned          pages, failures;
     uint64_t          wait_ms, from_ms;
     WB_VEC(struct upp_str) sent; /* ADD: ids of the message's files there */
     WB_VEC(struct rm_reply) replies;
     WB_VEC(struct upp_str) files;
+    uint64_t dropped; /* attachments that are not fetched: there are too many */
     WB_VEC(struct upp_media) media;
 };
 

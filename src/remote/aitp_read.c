@@ -48,6 +48,11 @@ bool rm_aitp_refused(struct upp__reader *r, int status)
         e->stage    = RM_ADD;
         return true;
     }
+    if (e->stage == RM_LIST && e->after.n && !e->pages && (status == 400 || status == 404)) {
+        e->after  = (struct upp_str){0}; /* the message that the last call ended with is gone: from the beginning */
+        e->before = e->foreign = 0;
+        return true;
+    }
     if (e->stage == RM_RUN && missing) {
         e->stage = RM_LIST;
         e->polls = e->again = true;
@@ -147,8 +152,9 @@ static void take_attachments(struct upp__reader *r, yyjson_val *m)
     yyjson_arr_foreach(upp__get(m, "attachments"), i, n, item)
     {
         struct upp_str id = upp__get_str(item, "file_id");
-        if (is_id(id) && e->files.n < RM_ATTACHMENTS &&
-            !wb_vec_push(&e->files, wb_arena_dup(&r->keep, id), (size_t)RM_ATTACHMENTS))
+        if (!is_id(id) || e->files.n >= RM_ATTACHMENTS)
+            e->dropped++;
+        else if (!wb_vec_push(&e->files, wb_arena_dup(&r->keep, id), (size_t)RM_ATTACHMENTS))
             upp__note(r, -UPP_ENOMEM);
     }
 }
@@ -189,7 +195,8 @@ static int take_page(struct upp__reader *r, yyjson_val *v, struct upp_err *err)
         return 0;
     if (++e->pages >= RM_PAGES)
         return upp_fail(err, UPP_ELIMIT, "the remote thread has more than %d pages of messages", RM_PAGES);
-    e->after = wb_arena_dup(&r->keep, last);
+    e->after  = wb_arena_dup(&r->keep, last);
+    e->before = e->foreign;
     return 1;
 }
 
@@ -208,6 +215,12 @@ static void put_metadata(struct upp__reader *r, struct upp_str *ret)
     upp__metadata_str(&m, "thread", e->thread);
     upp__metadata_str(&m, "run", e->run);
     wj_put_u64(&m.w, "replies", e->foreign);
+    if (e->after.n) { /* the service has pages: the next call begins with the last one */
+        upp__metadata_str(&m, "after", e->after);
+        wj_put_u64(&m.w, "before", e->before);
+    }
+    if (e->dropped)
+        wj_put_u64(&m.w, "dropped", e->dropped);
     if (e->replies.n)
         upp__metadata_str(&m, "actor", e->replies.p[e->replies.n - 1].actor);
     *ret = upp__metadata_end(&m, r);
@@ -260,9 +273,8 @@ static int take_list(struct upp__reader *r, yyjson_val *v, struct upp_err *err)
         e->stage = e->files.n ? RM_FETCH : RM_DONE;
         return e->files.n ? upp__check(r, err) : finish(r, err);
     }
-    e->foreign = 0;
+    e->foreign = e->before;
     e->pages   = 0;
-    e->after   = (struct upp_str){0};
     e->again   = true;
     return upp__check(r, err);
 }

@@ -96,6 +96,8 @@ class Handler(BaseHTTPRequestHandler):
             m.update(id=f"msg_{len(messages)}", content=[{"type": "text", "text": {"value": f"echo: {text}", "annotations": []}}])
         if text == "attach":
             m["attachments"] = [{"file_id": "file-1"}, {"file_id": "../../secret"}]
+        if text == "attach many":
+            m["attachments"] = [{"file_id": f"file-{i}"} for i in range(20)]
         messages.append(m)
 
 

@@ -148,6 +148,25 @@ def test_attachments_are_fetched_by_id_alone():
         assert "Ynl0ZXMgb2YgZmlsZS0x" in json.dumps(s.ask("GET", f"/v1/threads/{thread}/export?as=uap")[1])
 
 
+def test_attachments_that_are_not_fetched_are_counted():
+    with Case("many-files") as (s, service):
+        thread, run, _ = say(s, "attach many")
+        assert run["status"] == "completed", run
+        assert len([path for _, path, _, _ in service.calls if "files" in path]) == 16, service.calls
+        assert '"dropped": 4' in json.dumps(s.ask("GET", f"/v1/threads/{thread}/export?as=uap")[1])
+
+
+def test_a_long_thread_is_listed_from_where_the_last_call_ended():
+    with Case("long") as (s, service):
+        thread, seen = None, []
+        for i in range(6):  # two messages each, two on a page
+            before = len(service.calls)
+            thread, run, text = say(s, f"say {i}", thread)
+            assert (run["status"], text) == ("completed", f"echo: say {i}"), (run, text)
+            seen.append([path.partition("after=")[2] for method, path, _, _ in service.calls[before:] if method == "GET" and "/messages" in path])
+        assert seen == [[""], ["", "msg_1"], ["msg_1", "msg_3"], ["msg_3", "msg_5"], ["msg_5", "msg_7"], ["msg_7", "msg_9"]], seen
+
+
 PIXEL = base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==")
 PDF = b"%PDF-1.4\r\n--weft-file\r\nis in it"  # the boundary that the client would choose
 
