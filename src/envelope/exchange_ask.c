@@ -76,12 +76,25 @@ static void give_content(struct we_draft *d, const struct we_envelope *of)
         d->text = UPP_STR("");
 }
 
+enum { TAKEN = WE_MAX_CONTEXT + 4 /* bytes of one text: one that is too long shows in the end */ };
+
+static struct upp_str beginning(struct upp_str text)
+{
+    return wb_str_sub(text, 0, wb_utf8_cut(text, TAKEN));
+}
+
+/* A context that is too long says so at its end. */
 static int finish_context(struct we_exchange *x, struct wb_buf *b, struct upp_str *ret, struct upp_err *err)
 {
-    struct upp_str text = wb_buf_str(b);
+    struct upp_str text = wb_buf_str(b), mark = UPP_STR("\n[cut: the context was longer]");
     if (b->failed == -UPP_ENOMEM)
         return wb_buf_check(b, err);
-    *ret = text.n ? wb_arena_dup(x->a, wb_str_sub(text, 0, wb_utf8_cut(text, WE_MAX_CONTEXT))) : (struct upp_str){0};
+    *ret = (struct upp_str){0};
+    if (b->failed || text.n > WE_MAX_CONTEXT) {
+        struct upp_str parts[] = {wb_str_sub(text, 0, wb_utf8_cut(text, WE_MAX_CONTEXT - mark.n)), mark};
+        *ret                   = wb_arena_join(x->a, parts, WB_LEN(parts));
+    } else if (text.n)
+        *ret = wb_arena_dup(x->a, text);
     return wb_arena_check(x->a, err);
 }
 
@@ -91,7 +104,7 @@ static void add_line(struct wb_buf *b, struct upp_str text)
         return;
     if (b->n)
         wb_buf_addc(b, '\n');
-    wb_buf_add(b, wb_str_sub(text, 0, wb_utf8_cut(text, WE_MAX_CONTEXT)));
+    wb_buf_add(b, beginning(text));
 }
 
 /* ---- Reflections ------------------------------------------------------------------------------------------ */
@@ -106,12 +119,12 @@ static void add_doubt(struct wb_buf *b, const struct we_envelope *doubted)
     wb_buf_add(b, wb_str(score, len));
     if (rationale.n) {
         wb_buf_add(b, UPP_STR(": "));
-        wb_buf_add(b, rationale);
+        wb_buf_add(b, beginning(rationale));
     }
     yyjson_arr_foreach(yyjson_obj_get(confidence, "risks"), i, n, v)
     {
         add_line(b, UPP_STR("Risk: "));
-        wb_buf_add(b, wj_text_of(v));
+        wb_buf_add(b, beginning(wj_text_of(v)));
     }
 }
 
@@ -155,7 +168,7 @@ static void add_artifacts(struct wb_buf *b, yyjson_val *artifacts)
         wb_buf_addc(b, ' ');
         wb_buf_add(b, wj_text_at(v, "name"));
         wb_buf_add(b, UPP_STR(": "));
-        wb_buf_add(b, text.p ? wb_str_sub(text, 0, wb_utf8_cut(text, WE_MAX_CONTEXT)) : uri);
+        wb_buf_add(b, text.p ? beginning(text) : uri);
     }
 }
 

@@ -201,6 +201,12 @@ def test_parameters_that_cannot_be_honoured_are_named():
         assert len(said) >= 2 and all(line.count(" agent=") == 1 for line in said), s.log()
 
 
+def test_the_last_risk_says_how_many_are_left_out():
+    with serve("risks-many") as s:
+        risks = post(s, envelope(inputs={"parameters": {f"p{i}": i for i in range(70)}}))["confidence"]["risks"]
+        assert len(risks) == 64 and "'p62'" in risks[62] and risks[63] == "7 more parameters could not be honoured", risks[60:]
+
+
 def test_resources_limit_the_tools():
     # covers: ENV-13/3
     with serve("tools") as s:
@@ -408,6 +414,19 @@ def lines_of(s, id, headers):
     c = s.connection()
     c.request("GET", f"{URL}/{id}/exchange", headers=headers)
     return c.getresponse().read().decode().splitlines()
+
+
+def test_a_request_is_found_in_a_large_family():
+    with serve("family") as s:
+        post(s, envelope("Doubt me", id="f1"))
+        asked = lines(s, f"{URL}/f1/exchange")[2]
+        thread = s.good("GET", "/v1/threads")["data"][0]["id"]
+        first = s.good("GET", f"/v1/threads/{thread}/messages?order=asc")["data"][0]["id"]
+        for _ in range(40):  # none of them has the request
+            s.good("POST", f"/v1/threads/{thread}/fork", {"at": first})
+        s.good("POST", f"/v1/threads/{thread}/fork", {})
+        s.good("DELETE", f"/v1/threads/{thread}")  # its id is the first one of the family
+        assert asked["role"] == "system" and s.good("GET", f"{URL}/{asked['trace']['id']}") == asked, asked
 
 
 def test_an_exchange_is_a_thread():

@@ -21,10 +21,7 @@
 #define WD_ENVELOPE_PROTOCOL "multiagent-1.0"
 #define WD_ENVELOPE_NO_MODEL "n/a"
 
-enum {
-    WD_ENVELOPE_TASK = 160, /* UTF-16 units of a task, at most, when written */
-    WD_ENVELOPE_FAR  = 4096 /* calls between a call and its result, at most */
-};
+enum { WD_ENVELOPE_TASK = 160 /* UTF-16 units of a task, at most, when written */ };
 
 struct wd_envelope {
     struct wj_node node;

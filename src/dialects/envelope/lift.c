@@ -5,14 +5,11 @@
  * lineage is residue, except its id and cost.
  */
 #include "base/err.h"
+#include "base/vec_add.h"
 #include "dialects/envelope/envelope.h"
 #include "dialects/core/lift.h"
 #include "json/value.h"
-
-/* A call that was read, and the id of its envelope. */
-struct called {
-    struct upp_str envelope, call;
-};
+#include "model/names.h"
 
 struct lifting {
     struct wd_lifting *l;
@@ -24,7 +21,8 @@ struct lifting {
     uint32_t        agent;
     uint8_t         role;
     unsigned        n; /* how many envelopes it has so far */
-    WB_VEC(struct called) calls;
+    struct wm_names called; /* the ids of the envelopes with a call ... */
+    WB_VEC(struct upp_str) calls; /* ... and of their calls */
 };
 
 static int failed(const struct lifting *t)
@@ -108,23 +106,26 @@ static bool is_result(const struct wd_envelope *e)
 
 static int call_of(struct lifting *t, const struct wd_envelope *e, struct upp_part *to)
 {
-    struct called one = {.envelope = e->id, .call = wj_text_at(e->data, "id")};
-    *to               = (struct upp_part){.kind = UPP_PART_CALL, .id = one.call, .name = wj_text_at(e->data, "name")};
-    if (one.envelope.p && !wb_vec_push(&t->calls, one, (size_t)WM_DOC_ENTRIES))
-        return upp_fail(t->err, UPP_ENOMEM, "no memory for a call");
+    struct upp_str id = wj_text_at(e->data, "id");
+    uint32_t       number;
+    *to   = (struct upp_part){.kind = UPP_PART_CALL, .id = id, .name = wj_text_at(e->data, "name")};
+    int r = e->id.p ? wm_names_add(&t->called, e->id, &number, t->err) : 0;
+    if (r > 0)
+        r = wb_vec_add(&t->calls, id, (size_t)WM_NAMES_MAX, "calls in a document", t->err);
+    else if (r == 0 && e->id.p) /* a result refers to the later one */
+        t->calls.p[number] = id;
+    if (r < 0)
+        return r;
     return string_or_json(t, yyjson_obj_get(e->data, "arguments"), &to->text);
 }
 
 /* The call that a result answers: the one it names, else its parent's, else an unknown one with a new id. */
 static struct upp_str answered(const struct lifting *t, const struct wd_envelope *e)
 {
-    struct upp_str call = e->call;
-    for (size_t i = t->calls.n; !call.p && e->parent.p && i; i--) {
-        if (t->calls.n - i >= WD_ENVELOPE_FAR)
-            break;
-        if (wb_str_eq(t->calls.p[i - 1].envelope, e->parent))
-            call = t->calls.p[i - 1].call;
-    }
+    struct upp_str call   = e->call;
+    uint32_t       parent = call.p || !e->parent.p ? UINT32_MAX : wm_names_find(&t->called, e->parent);
+    if (parent != UINT32_MAX)
+        call = t->calls.p[parent];
     return call.p ? call : t->l->id(t->l->arg, t->l->a, "call_");
 }
 
@@ -427,6 +428,7 @@ int wd_envelope_lift(struct wd_lifting *l, yyjson_val *root, struct upp_err *err
         r = finish_message(&t);
     wb_vec_done(&t.parts.list);
     wb_vec_done(&t.calls);
+    wm_names_done(&t.called);
     if (r < 0 && err)
         *err = why;
     return r;

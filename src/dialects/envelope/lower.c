@@ -4,13 +4,10 @@
  * others refer to it (weft.of). The parent of an envelope is the one before it; of a result, its call.
  */
 #include "base/err.h"
+#include "base/vec_add.h"
 #include "dialects/envelope/chains.h"
 #include "dialects/envelope/recorded.h"
 #include "dialects/envelope/write.h"
-
-struct called {
-    struct upp_str call, envelope;
-};
 
 struct ids {
     struct wm_names own;       /* the entries' ids */
@@ -21,7 +18,8 @@ struct lowering {
     struct wd_envelope_out o; /* the envelope being written */
     struct upp_err        *err;
     struct ids             ids;
-    WB_VEC(struct called) calls;
+    struct wm_names        called;    /* the ids of the calls ... */
+    WB_VEC(struct upp_str) envelopes; /* ... and of the envelopes that have them */
     struct upp_str   last;     /* the id of the previous envelope */
     uint32_t         payer;    /* the entry that carries the usage of its turn; UINT32_MAX: none */
     bool             routed;   /* the thread is an exchange of the router: what is an envelope is written as it is */
@@ -77,10 +75,8 @@ static struct upp_str parent_of(const struct lowering *t, const struct upp_part 
 {
     if (!p || p->kind != UPP_PART_RESULT)
         return t->last;
-    for (size_t i = t->calls.n; i && t->calls.n - i < WD_ENVELOPE_FAR; i--)
-        if (wb_str_eq(t->calls.p[i - 1].call, p->id))
-            return t->calls.p[i - 1].envelope;
-    return t->last;
+    uint32_t call = wm_names_find(&t->called, p->id);
+    return call == UINT32_MAX ? t->last : t->envelopes.p[call];
 }
 
 /* Prepares the next envelope of the entry, for this part. */
@@ -98,9 +94,13 @@ static void step_to(struct lowering *t, const struct upp_part *p)
 
 static int remember_call(struct lowering *t)
 {
-    struct called one = {.call = t->o.part->id, .envelope = t->o.id};
-    return wb_vec_push(&t->calls, one, (size_t)WM_DOC_ENTRIES) ? 0
-                                                               : upp_fail(t->err, UPP_ENOMEM, "no memory for a call");
+    uint32_t number;
+    int      r = wm_names_add(&t->called, t->o.part->id, &number, t->err);
+    if (r > 0)
+        return wb_vec_add(&t->envelopes, t->o.id, (size_t)WM_NAMES_MAX, "calls in a document", t->err);
+    if (r == 0) /* a result answers the later one */
+        t->envelopes.p[number] = t->o.id;
+    return r;
 }
 
 /* An envelope that the router has recorded, as it is, once. 0: the part is none. */
@@ -255,7 +255,8 @@ int wd_envelope_lower(struct wd_lowering *l, struct upp_err *err)
         wj_write_close(&l->w, ']');
         wd_close(l);
     }
-    wb_vec_done(&t.calls);
+    wb_vec_done(&t.envelopes);
+    wm_names_done(&t.called);
     wm_names_done(&t.ids.own);
     wm_names_done(&t.recorded);
     wd_chains_done(&t.chains);

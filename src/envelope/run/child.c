@@ -209,23 +209,30 @@ struct risks {
     size_t         n;
 };
 
-/* The parameters that the run did not have. */
+/* The parameters that the run did not have; of more than there is room for, the last entry is their number. */
 static int find_risks(struct wb_arena *a, const struct we_envelope *e, struct upp_str options, bool strict,
                       struct risks *ret, struct upp_err *err)
 {
     yyjson_obj_iter it  = yyjson_obj_iter_with(e->parameters);
     yyjson_val     *had = NULL, *key;
+    size_t          all = 0;
     int             r   = wr_options_read(a, options, &had, err);
     if (r < 0)
         return r;
-    while ((key = yyjson_obj_iter_next(&it)) && ret->n < MAX_RISKS) {
+    while ((key = yyjson_obj_iter_next(&it))) {
         const struct parameter *p = parameter_named(wj_text(key));
         if (is_routing(wj_text(key)) || (p && yyjson_obj_get(had, p->option)))
+            continue;
+        if (++all >= MAX_RISKS)
             continue;
         ret->list[ret->n++] = wb_arena_printf(a, "parameter '%.*s' could not be honoured%s", UPP_FMT(wj_text(key)),
                                               p        ? ": the model does not take this value"
                                               : strict ? ": no model has it"
                                                        : ": no model has it; the agent was shown it as text");
+    }
+    if (all > ret->n) {
+        struct upp_str more = wb_arena_printf(a, "%zu more parameters could not be honoured", all - ret->n);
+        ret->list[ret->n++] = more;
     }
     return wb_arena_check(a, err);
 }

@@ -358,6 +358,35 @@ TEST(exchange_picks_actions_up)
     CHECK(!we_has_tag(&p.answer, UPP_STR("actions:limit")));
 }
 
+static struct upp_str context_of(struct play *p, struct upp_str envelope)
+{
+    struct we_envelope e;
+    return we_read(&p->a, envelope, NULL, &e, NULL) < 0 ? (struct upp_str){0} : e.context;
+}
+
+/* A context that is too long is cut, and says so; one that just fits does not. */
+TEST(exchange_marks_a_context_that_is_cut)
+{
+    static const struct step steps[] = {
+        {"planner", SCORE("0.9") ACTIONS(ACT("retrieve", "two"))}, {"runner", SCORE("0.9")}, {0}};
+    const struct upp_str mark = UPP_STR("[cut: the context was longer]");
+    for (int over = 0; over < 2; over++) {
+        WB_CLEANUP(done) struct play          p    = {0};
+        WB_CLEANUP(wb_buf_done) struct wb_buf more = WB_BUF(1u << 20);
+        wb_buf_addf(&more, ",\"trace\":{\"id\":\"q\"},\"inputs\":{\"context\":\"");
+        for (int i = 0; i < WE_MAX_CONTEXT + over; i++)
+            wb_buf_addc(&more, 'c');
+        wb_buf_addf(&more, "\"}");
+        wb_buf_addc(&more, '\0');
+        CHECK(!more.failed);
+        CHECK(open(&p, AGENTS "envelopes: {actions: {enabled: true}}\n", "user", "plan", more.p) >= 0);
+        CHECK(plays(&p, steps, "planner plan\nrunner retrieve <id-1\n"));
+        struct upp_str context = context_of(&p, p.sent[1]);
+        CHECK(context.n <= WE_MAX_CONTEXT && context.n > WE_MAX_CONTEXT - 8);
+        CHECK((wb_str_find(context, mark, 0) == context.n - mark.n) == (over > 0));
+    }
+}
+
 /* covers: ENV-7/2 */
 TEST(exchange_limits_actions)
 {

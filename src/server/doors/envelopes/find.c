@@ -17,7 +17,12 @@
 #include "server/http/auth.h"
 #include "server/http/server.h"
 
-enum { BATCH = 64, FAMILY = 16 /* threads of a family that are looked at */, BATCH_MEMORY = 512 << 20 };
+enum {
+    BATCH        = 64,
+    PAGE         = 64,
+    FAMILY       = 1024, /* threads of a family that are looked at */
+    BATCH_MEMORY = 512 << 20
+};
 #define PEERS UPP_STR("envelopes.peers")
 
 /* ---- Names ---------------------------------------------------------------------------------------------------------
@@ -193,17 +198,25 @@ WEFT_SUSPENDS static int thread_of_family(struct sv_exchange *x, struct wb_uuid 
 {
     struct wl_store  *s = x->server->opts.store;
     struct wl_thread *list;
+    struct wb_uuid    after  = {{0}};
     struct wanted     wanted = {text};
-    size_t            n      = 0;
-    int               r =
-        wl_list_family_threads(s, &x->owner, wl_family(id), (struct wb_uuid){{0}}, FAMILY, &x->arena, &list, &n, err);
-    for (size_t i = 0; r == 0 && i < n; i++) {
-        if (!is_own(x, &list[i]))
-            continue;
-        r    = sv_envelopes_each(x, &list[i], is_wanted, &wanted, err);
-        *ret = list[i];
+    size_t            n      = PAGE;
+    for (size_t all = 0; n == PAGE; all += n) {
+        int r = wl_list_family_threads(s, &x->owner, wl_family(id), after, PAGE, &x->arena, &list, &n, err);
+        if (r < 0)
+            return r;
+        if (all == FAMILY && n)
+            return upp_fail(err, UPP_ELIMIT, "the envelope was not found in %d threads of its conversation: ask for its run",
+                            FAMILY);
+        for (size_t i = 0; i < n; i++) {
+            after = list[i].id;
+            r     = is_own(x, &list[i]) ? sv_envelopes_each(x, &list[i], is_wanted, &wanted, err) : 0;
+            *ret  = list[i];
+            if (r != 0)
+                return r < 0 ? r : 0;
+        }
     }
-    return r < 0 ? r : r == 1 ? 0 : -UPP_ENOTFOUND;
+    return -UPP_ENOTFOUND;
 }
 
 int sv_envelope_thread(struct sv_exchange *x, struct upp_str id, bool search, struct wl_thread *ret,
