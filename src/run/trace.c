@@ -12,6 +12,7 @@
  * into its own node again (run/branch.c). These copies are not work, and have the time of their adoption. They are left
  * out: what a branch did is in its own run.
  */
+#include "base/utf8.h"
 #include "json/write.h"
 #include "model/upp_json.h"
 #include "run/engine_state.h"
@@ -272,7 +273,7 @@ static void note_input(struct tracing *t, struct traced *of, const struct wm_ent
         of->plan_step = plan_step_of(e->phase);
     if (!of->input.p && e->message.role == UPP_ROLE_USER && e->kind == WM_ENTRY_MESSAGE &&
         (of->branch || e->audience == WM_AUDIENCE_ALL))
-        of->input = wb_str_sub(wm_message_text(&t->memory, &e->message), 0, INPUT_BYTES);
+        of->input = wm_message_text(&t->memory, &e->message);
 }
 
 static WEFT_SUSPENDS int trace_row(struct tracing *t, struct traced *of, const struct wl_row *stored,
@@ -469,7 +470,9 @@ static void put_run(struct wj_writer *w, const struct traced *of)
         wj_put_str_or_empty(w, "toolCallId", of->run.call);
     if (of->branch)
         wj_put_str_or_empty(w, "planStepId", of->plan_step);
-    wj_put_str_or_empty(w, "input", of->input);
+    wj_put_str_or_empty(w, "input", wb_str_sub(of->input, 0, wb_utf8_cut(of->input, INPUT_BYTES)));
+    if (of->input.n > INPUT_BYTES)
+        wj_put_bool(w, "inputCut", true);
     wj_put_str_or_empty(w, "status", wr_status_name(of->run.status));
     put_time(w, "started", of->run.started_ms);
     put_time(w, "ended", of->run.ended_ms);

@@ -7,6 +7,7 @@
 #include "base/iso8601.h"
 #include "base/utf8.h"
 #include "base/vec.h"
+#include "base/vec_add.h"
 #include "json/read.h"
 #include "json/value.h"
 
@@ -58,10 +59,11 @@ WEFT_SUSPENDS static int list_threads(struct looking *x, struct upp_err *err)
                 continue;
             struct wa_summary_thread t = {
                 .id = page[i].id, .head = page[i].head, .at = page[i].at, .below = page[i].kind == WL_SUB};
-            if (x->threads.n < WA_LOOK_THREADS && !wb_vec_push(&x->threads, t, WA_LOOK_THREADS))
-                return upp_fail(err, UPP_ENOMEM, "no memory for the threads of a tree");
+            r = wb_vec_add(&x->threads, t, (size_t)UINT32_MAX, "threads in a tree", err);
+            if (r < 0)
+                return r;
         }
-    } while (n == PAGE && x->threads.n < WA_LOOK_THREADS);
+    } while (n == PAGE);
     if (x->threads.n)
         qsort(x->threads.p, x->threads.n, sizeof *x->threads.p, by_head);
     return 0;
@@ -69,10 +71,7 @@ WEFT_SUSPENDS static int list_threads(struct looking *x, struct upp_err *err)
 
 static int add_checkpoint(struct looking *x, struct wa_summary_checkpoint cp, struct upp_err *err)
 {
-    return wb_vec_push(&x->checkpoints, cp, WM_SESSION_CHECKPOINTS)
-               ? 0
-               : upp_fail(err, x->checkpoints.n < WM_SESSION_CHECKPOINTS ? UPP_ENOMEM : UPP_ELIMIT,
-                          "no room for more than %zu checkpoints", x->checkpoints.n);
+    return wb_vec_add(&x->checkpoints, cp, WM_SESSION_CHECKPOINTS, "checkpoints in a tree", err);
 }
 
 /* ---- One node ---------------------------------------------------------------------------------------------- */

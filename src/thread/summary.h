@@ -8,10 +8,7 @@
 
 #include "thread/session_doc.h"
 
-enum {
-    WA_LOOK_WORDS   = 120,     /* bytes of the text with which a node begins */
-    WA_LOOK_THREADS = 1 << 16, /* in one tree; further ones are ignored */
-};
+enum { WA_LOOK_WORDS = 120 /* bytes of the text with which a node begins */ };
 
 struct wa_summary_checkpoint {
     struct upp_str id; /* UUID; of an imported checkpoint the document's id */

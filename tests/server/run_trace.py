@@ -213,6 +213,15 @@ def test_parallel_steps_of_a_plan_are_counted_once():
         assert trace(s, run) == t, "the same after a restart"
 
 
+def test_a_long_input_is_cut_and_says_so():
+    with Server(WEFT, folder("long")) as s:
+        for text, cut in (("x" * (1 << 20), None), ("x" * (1 << 20) + "y", True)):
+            thread = s.good("POST", "/v1/threads", {})["id"]
+            run = s.good("POST", f"/v1/threads/{thread}/runs", {"assistant_id": "echo", "additional_messages": [{"role": "user", "content": text}]})
+            t = trace(s, run)
+            assert t["input"] == "x" * (1 << 20) and t.get("inputCut") is cut, (len(t["input"]), t.get("inputCut"))
+
+
 def test_a_run_that_does_not_exist():
     with Server(WEFT, folder("none")) as s:
         for name in ("run_" + "0" * 32, "nothing"):

@@ -73,7 +73,7 @@ class Server:
             if r["index"]["rows_behind"] == 0:
                 break
             time.sleep(0.05)
-        assert r["index"]["whole_words"] == whole, r
+        assert r["index"]["whole_words"] == whole and r["index"]["text_bytes"] == 65536, r
         return len(r["data"])
 
     def refuses(self):

@@ -105,7 +105,12 @@ WEFT_SUSPENDS static int set_runs(struct sv_metrics *m, struct wl_store *store, 
         struct upp_str name = wr_status_name(live[i]);
         sv_metrics_set(m, SV_RUNS, &name, 0);
     }
-    for (size_t all = 0, n = 1; n && all < LIVE_MAX; all += n) {
+    sv_metrics_set(m, SV_RUNS_CUT, NULL, 0);
+    for (size_t all = 0, n = 1; n; all += n) {
+        if (all >= LIVE_MAX) {
+            sv_metrics_set(m, SV_RUNS_CUT, NULL, 1);
+            return 0;
+        }
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
         struct wm_run                            *runs;
         struct wl_owner                          *owners;

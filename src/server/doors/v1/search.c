@@ -118,6 +118,7 @@ static void write_index(struct wj_writer *w, const struct wl_results *r)
     wj_put_bool(w, "scanned", r->scanned);
     wj_put_bool(w, "cut", r->cut);
     wj_put_bool(w, "whole_words", r->whole);
+    wj_put_u64(w, "text_bytes", WL_SEARCH_TEXT);
     wj_write_close(w, '}');
 }
 
