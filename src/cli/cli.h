@@ -82,10 +82,10 @@ void cli_help(const struct cli_command *c);
 void cli_help_all(void);
 int  cli_help_json(struct upp_err *err) UPP_MUST_CHECK;
 
-extern const struct cli_command cli_answer, cli_approvals, cli_approve, cli_backup, cli_cancel, cli_chat, cli_completion,
-    cli_config, cli_convert, cli_deny, cli_doctor, cli_encryption, cli_export, cli_fork, cli_import, cli_init, cli_keys,
-    cli_lineage, cli_replay, cli_restore, cli_route, cli_run, cli_runs, cli_serve, cli_show, cli_threads, cli_tree,
-    cli_validate;
+extern const struct cli_command cli_answer, cli_approvals, cli_approve, cli_audit, cli_backup, cli_cancel, cli_chat,
+    cli_completion, cli_config, cli_convert, cli_deny, cli_doctor, cli_encryption, cli_export, cli_fork, cli_import,
+    cli_init, cli_keys, cli_lineage, cli_replay, cli_restore, cli_route, cli_run, cli_runs, cli_serve, cli_show,
+    cli_threads, cli_tree, cli_usage, cli_validate;
 
 /* ---- Errors, on standard error: "weft NAME: sentence"; with --json one object per line ----------------------- */
 

@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "cli/cli.h"
 #include "cli/progress.h"
+#include "cli/report.h"
 #include "cli/setup.h"
 #include "json/write.h"
 #include "stores/sqlite/backup.h"
@@ -153,6 +154,10 @@ static int back_up(struct backing *x, const char *file, const char *store, const
     cli_progress_end(&x->bar);
     ws_backup_done(&x->b);
     wb_fd_close(&x->signals);
+    if (!x->b.restore || r >= 0) /* a restore that failed leaves the store as it was: empty, if it was that */
+        cli_report_admin(x->self, config, &place,
+                         &(struct cli_report){.action = x->b.restore ? "backup.restore" : "backup", .target = file}, r,
+                         err);
     if (r >= 0 && x->self->json)
         r = print_json(x, err);
     else if (r >= 0)

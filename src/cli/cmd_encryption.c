@@ -8,8 +8,10 @@
 #include "base/secret.h"
 #include "cli/cli.h"
 #include "cli/progress.h"
+#include "cli/report.h"
 #include "cli/setup.h"
 #include "json/write.h"
+#include "log/admin.h"
 #include "runtime/runtime.h"
 #include "stores/sealed/sealed.h"
 
@@ -63,8 +65,25 @@ struct changing {
     struct cli_progress     progress;
 
     const struct cli_command *self;
+    const char               *action; /* in the audit */
     WEFT_SUSPENDS int (*fn)(struct changing *x, struct wl_store *s, struct upp_err *err);
 };
+
+/* fn as a row of the audit. */
+WEFT_SUSPENDS static int change_audited(struct changing *x, struct wl_store *s, struct upp_err *err)
+{
+    struct wl_admin row = cli_admin_row(x->action, x->tenant.n ? x->tenant : wb_cstr(x->place.path));
+    struct upp_err  why = {0};
+    row.tenant          = x->tenant;
+    int r               = wl_admin_begin(s, &row, err);
+    if (r < 0)
+        return r;
+    r = x->fn(x, ws_sealed_find(s), &why);
+    wl_admin_end(s, &row, r, &why);
+    if (r < 0 && err)
+        *err = why;
+    return r;
+}
 
 /* After an interrupted rotation either key opens the store: the new one too, if the old one is gone. */
 WEFT_SUSPENDS static int open_and_change(void *arg, struct upp_err *err)
@@ -74,8 +93,7 @@ WEFT_SUSPENDS static int open_and_change(void *arg, struct upp_err *err)
     int              r = wrt_store_open(x->config, &x->place, &s, err);
     if (r < 0)
         return r;
-    r = ws_sealed_find(s) ? x->fn(x, ws_sealed_find(s), err)
-                          : upp_fail(err, UPP_EREFUSED, "the store is not encrypted");
+    r = ws_sealed_find(s) ? change_audited(x, s, err) : upp_fail(err, UPP_EREFUSED, "the store is not encrypted");
     s->ops->close(s);
     return r;
 }
@@ -155,7 +173,7 @@ static int read_key(const char *path, struct ws_master *ret, struct upp_err *err
 
 static int rotate_key(const struct cli_command *self, const char *to, const char *file, const char *store, bool json)
 {
-    struct changing x   = {.self = self, .fn = rotate};
+    struct changing x   = {.self = self, .action = "encryption.rotate", .fn = rotate};
     struct upp_err  err = {0};
     int             r   = read_key(to, &x.to, &err);
     if (r >= 0)
@@ -180,7 +198,7 @@ WEFT_SUSPENDS static int forget(struct changing *x, struct wl_store *s, struct u
 static int forget_tenant(const struct cli_command *self, const char *tenant, const char *file, const char *store,
                          bool json)
 {
-    struct changing x   = {.fn = forget, .tenant = wb_cstr(tenant)};
+    struct changing x   = {.action = "encryption.forget", .fn = forget, .tenant = wb_cstr(tenant)};
     struct upp_err  err = {0};
     int             r   = change(&x, file, store, &err);
     if (r < 0)

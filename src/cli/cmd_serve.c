@@ -12,6 +12,7 @@
 #include "cli/cli.h"
 #include "cli/setup.h"
 #include "fiber/log_writer.h"
+#include "log/admin.h"
 #include "server/doors/doors.h"
 #include "server/doors/v1/objects.h"
 #include "server/http/server.h"
@@ -120,12 +121,47 @@ static WEFT_SUSPENDS int read_again(struct serving *s, struct upp_err *err)
     return 0;
 }
 
-/* SIGHUP: agents, models, tools, and what requests may do. A file with a mistake changes nothing. */
+/* "agents 3 -> 4, retention.audit_days 365 -> 30" */
+static void describe_reload(const struct wc_config *old, const struct wc_config *new, struct wb_buf *out)
+{
+    const struct {
+        const char *what;
+        uint64_t    before, after;
+    } numbers[] = {
+        {"agents", old->n_agents, new->n_agents},
+        {"models", old->n_models, new->n_models},
+        {"retention.tapes_days", old->retention.tapes_days, new->retention.tapes_days},
+        {"retention.deleted_days", old->retention.deleted_days, new->retention.deleted_days},
+        {"retention.audit_days", old->retention.audit_days, new->retention.audit_days},
+        {"retention.usage_days", old->retention.usage_days, new->retention.usage_days},
+        {"retention.every_seconds", old->retention.every_seconds, new->retention.every_seconds},
+    };
+    for (size_t i = 0; i < WB_LEN(numbers); i++)
+        if (numbers[i].before != numbers[i].after)
+            wb_buf_addf(out, "%s%s %llu -> %llu", out->n ? ", " : "", numbers[i].what,
+                        (unsigned long long)numbers[i].before, (unsigned long long)numbers[i].after);
+}
+
+/* SIGHUP: agents, models, tools, and what requests may do. A file with a mistake changes nothing. An administrator who
+ * repairs a configuration is not stopped by a store that cannot write the audit. */
 WEFT_SUSPENDS static int reload(void *arg, struct upp_err *err)
 {
-    struct serving *s = arg;
+    struct serving                       *s      = arg;
+    const struct wc_config               *old    = s->runtime->config;
+    WB_CLEANUP(wb_buf_done) struct wb_buf detail = WB_BUF(1024);
+    struct wl_admin                       row    = {
+                                 .actor = WL_ADMIN_SIGNAL, .uid = -1, .action = UPP_STR("config.reload"), .target = s->config->file};
+    struct upp_err why = {0};
     sv_notify_reloading(&s->notify);
-    int r = read_again(s, err);
+    bool noted = wl_admin_begin(s->runtime->store, &row, &why) >= 0;
+    int  r     = read_again(s, err);
+    if (r >= 0)
+        describe_reload(old, s->runtime->config, &detail);
+    row.detail = wb_buf_str(&detail);
+    if (noted)
+        wl_admin_end(s->runtime->store, &row, r, err);
+    else
+        wb_log(WB_WARN, "a reload is not in the audit", WB_LERR(&why));
     sv_notify_ready(&s->notify, r < 0 ? "not reloaded: the log says why" : "reloaded");
     return r;
 }

@@ -58,11 +58,11 @@ static const struct cli_command help_command = {
 };
 
 const struct cli_command *const cli_commands[] = {
-    &cli_init,       &cli_serve,   &cli_run,     &cli_chat,       &cli_threads, &cli_show,
-    &cli_tree,       &cli_fork,    &cli_restore, &cli_export,     &cli_import,  &cli_convert,
-    &cli_validate,   &cli_lineage, &cli_replay,  &cli_route,      &cli_runs,    &cli_approvals,
-    &cli_approve,    &cli_deny,    &cli_answer,  &cli_cancel,     &cli_config,  &cli_keys,
-    &cli_encryption, &cli_backup,  &cli_doctor,  &cli_completion, &version,     &help_command,
+    &cli_init,   &cli_serve,      &cli_run,    &cli_chat,      &cli_threads, &cli_show,       &cli_tree,
+    &cli_fork,   &cli_restore,    &cli_export, &cli_import,    &cli_convert, &cli_validate,   &cli_lineage,
+    &cli_replay, &cli_route,      &cli_runs,   &cli_approvals, &cli_approve, &cli_deny,       &cli_answer,
+    &cli_cancel, &cli_config,     &cli_keys,   &cli_audit,     &cli_usage,   &cli_encryption, &cli_backup,
+    &cli_doctor, &cli_completion, &version,    &help_command,
 };
 const size_t cli_n_commands = WB_LEN(cli_commands);
 

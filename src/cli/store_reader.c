@@ -44,6 +44,8 @@ int cli_read_store(const struct cli_command *self, const char *file, const char 
         rd.may_lack = may_lack;
         r           = cli_on_loop(read_it, &rd, &err);
     }
+    if (rd.report.action)
+        cli_report_admin(self, config, &rd.place, &rd.report, r, &err);
     wb_arena_done(&rd.arena);
     return r < 0 ? cli_fail(self, &err) : CLI_GOOD;
 }

@@ -3,6 +3,7 @@
 #define CLI_STORE_READER_H
 
 #include "cli/cli.h"
+#include "cli/report.h"
 #include "runtime/runtime.h"
 
 /* State of such a command; its function runs on a fiber. */
@@ -16,6 +17,7 @@ struct cli_reader {
     WEFT_SUSPENDS int (*fn)(struct cli_reader *r, struct upp_err *err);
     struct wrt_location     place;
     const struct wc_config *config;
+    struct cli_report       report; /* set by fn: a row of the audit, after fn has returned; without an action: none */
     bool                    may_lack; /* if there is no database yet, `store` is NULL */
 };
 

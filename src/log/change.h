@@ -32,6 +32,7 @@ WEFT_SUSPENDS int wl_message_delete(struct wl_store *s, const struct wl_owner *o
 
 /* The same notes, which stay longer: that a thread was deleted is part of its audit. */
 #define WL_AUDIT "audit"
+enum { WL_AUDIT_DAYS = 365 /* by default */ };
 
 /* Makes such a note in the arena, as if the thread was deleted at that time. Also for a thread that is imported in
  * several commits, of which the last one removes the note: the sweep removes what an interrupted import leaves. */

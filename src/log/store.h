@@ -28,6 +28,10 @@
 #include "base/uuid.h"
 #include "model/run.h"
 
+/* The tenant of what is the store's own: its API keys, its audit, the ids of the configuration's agents. No key belongs
+ * to it. */
+#define WL_OWN_TENANT "weft"
+
 struct wl_owner {
     struct upp_str tenant; /* never empty */
     struct upp_str user;   /* often empty */

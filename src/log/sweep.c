@@ -377,7 +377,7 @@ WEFT_SUSPENDS int wl_sweep(struct wl_store *s, const struct wl_owner *o, int64_t
     if (!x.retention.loose_ms)
         x.retention.loose_ms = LOOSE_MS;
     if (!x.retention.audit_ms)
-        x.retention.audit_ms = 365 * WL_DAY_MS;
+        x.retention.audit_ms = WL_AUDIT_DAYS * WL_DAY_MS;
     struct upp_err why = {0};
     int            r   = wl_reindex_pending(s, o, &why); /* left by a crash; one broken row must not stop the sweep */
     if (r < 0)

@@ -149,7 +149,7 @@ static WEFT_SUSPENDS int cancel_queued(struct wr_engine *e, const struct wl_owne
     int r         = set_row(e, o, row, err);
     if (r < 0)
         return r;
-    wr_quota_leave(e, wr_run_key(row), &row->usage);
+    wr_quota_leave(e, o, wr_run_key(row), &row->usage);
     struct wr_tree *t = wr_tree_find(e, row->id);
     if (t) { /* somebody waits for it */
         t->status = row->status;

@@ -173,9 +173,9 @@ struct wr_quota {
     void *arg;
     /* Called before a run is stored. A failure refuses it, as the result of wr_start. */
     WEFT_SUSPENDS int (*admit)(void *arg, struct upp_str key, struct upp_err *err);
-    /* Once for each admitted run: it has ended with this usage (sub-agents included); NULL: it was not stored. Must not
-     * suspend. */
-    void (*leave)(void *arg, struct upp_str key, const struct upp_usage *usage);
+    /* Once for each admitted run, and each that was stored without a key: it has ended with this usage (sub-agents
+     * included); NULL: it was not stored. Must not suspend. */
+    void (*leave)(void *arg, struct upp_str tenant, struct upp_str key, const struct upp_usage *usage);
 };
 
 /* quota must outlive the engine's last run, or be replaced by NULL before. */

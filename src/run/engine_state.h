@@ -87,7 +87,7 @@ struct wr_engine {
 };
 
 /* A root has ended, or was not stored (usage is NULL): tells the quota. */
-void wr_quota_leave(struct wr_engine *e, struct upp_str key, const struct upp_usage *usage);
+void wr_quota_leave(struct wr_engine *e, const struct wl_owner *o, struct upp_str key, const struct upp_usage *usage);
 
 /* Tells the monitor, if there is one. */
 void wr_note_run(const struct wr_run *run, enum wr_moment moment, const struct upp_err *why);

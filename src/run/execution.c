@@ -277,7 +277,7 @@ static WEFT_SUSPENDS int end_run(struct wr_run *run, uint8_t status, const struc
         run->engine->counts.ended++;
         wr_note_run(run, WR_RUN_ENDED, status == WM_FAILED || status == WM_EXPIRED ? why : NULL);
         if (!run->row.depth)
-            wr_quota_leave(run->engine, wr_run_key(&run->row), &run->row.usage);
+            wr_quota_leave(run->engine, &run->tree->owner, wr_run_key(&run->row), &run->row.usage);
         if (!run->row.depth)
             wr_failed_run_over(run->engine, run->row.id);
     }

@@ -477,10 +477,10 @@ struct upp_str wr_run_key(const struct wm_run *row)
     return wb_str_sub(rest, 0, wb_str_find(rest, UPP_STR("\""), 0));
 }
 
-void wr_quota_leave(struct wr_engine *e, struct upp_str key, const struct upp_usage *usage)
+void wr_quota_leave(struct wr_engine *e, const struct wl_owner *o, struct upp_str key, const struct upp_usage *usage)
 {
-    if (e->quota && key.n)
-        e->quota->leave(e->quota->arg, key, usage);
+    if (e->quota)
+        e->quota->leave(e->quota->arg, o->tenant, key, usage);
 }
 
 void wr_engine_set_quota(struct wr_engine *e, const struct wr_quota *quota)
@@ -600,7 +600,7 @@ static WEFT_SUSPENDS int start_stored(struct wr_engine *e, const struct wr_start
         wb_buf_done(&s.before_body);
         if (r >= 0 || !s.again || tries >= WR_RETRIES) {
             if (admitted && (r < 0 || ret->joined))
-                wr_quota_leave(e, what->api_key, NULL);
+                wr_quota_leave(e, &what->owner, what->api_key, NULL);
             if (stopped && (r < 0 || ret->joined)) /* and nothing replaced it */
                 wr_start_next_or_later(e, &what->owner, what->thread);
             return r < 0 ? r : 0;

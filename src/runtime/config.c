@@ -69,6 +69,7 @@ static void read_retention(struct wc_reader *r, const struct wc_node *n, void *i
         WC_MEMBER(WC_U32, "tapes_days", struct wc_retention, tapes_days, 1, MOST_DAYS),
         WC_MEMBER(WC_U32, "deleted_days", struct wc_retention, deleted_days, 1, MOST_DAYS),
         WC_MEMBER(WC_U32, "audit_days", struct wc_retention, audit_days, 1, MOST_DAYS),
+        WC_MEMBER(WC_U32, "usage_days", struct wc_retention, usage_days, 1, MOST_DAYS),
         WC_MEMBER(WC_U32, "every_seconds", struct wc_retention, every_seconds, 1, MOST_SECONDS),
     };
     struct wc_config *c = into;

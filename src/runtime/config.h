@@ -166,7 +166,8 @@ struct wc_config {
     struct wc_server server;
     struct wc_retention {
         uint32_t tapes_days;    /* how long tapes and journals outlive their run; 0: 30 */
-        uint32_t audit_days;    /* how long it is known that a thread was deleted; 0: 365 */
+        uint32_t audit_days;    /* how long the audit has its rows, and says that a thread was deleted; 0: 365 */
+        uint32_t usage_days;    /* how long the usage of a day is known; 0: 400 */
         uint32_t deleted_days;  /* before deleted data is erased; 0: 7 */
         uint32_t every_seconds; /* between sweeps; 0: 600 */
     } retention;

@@ -16,8 +16,7 @@
 #include "run/engine.h"
 #include "runtime/config.h"
 
-/* The tenant of the aliases that hold the ids of the configuration's agents; no key belongs to it. */
-#define WRT_TENANT "weft"
+#define WRT_TENANT WL_OWN_TENANT
 
 enum { WRT_PATH_MAX = 1024 };
 

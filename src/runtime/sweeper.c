@@ -2,8 +2,10 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/random.h"
+#include "log/admin.h"
 #include "log/change.h"
 #include "log/file.h"
+#include "log/usage.h"
 #include "run/unstored.h"
 #include "runtime/runtime.h"
 #include "stores/check.h"
@@ -45,6 +47,39 @@ static WEFT_SUSPENDS int sweep_tenant(struct wl_store *s, struct upp_str tenant,
     return r;
 }
 
+/* Days of usage before retention.usage_days. */
+static WEFT_SUSPENDS int sweep_usage(struct wl_store *s, const struct wc_config *c, struct upp_err *err)
+{
+    uint32_t days  = c && c->retention.usage_days ? c->retention.usage_days : WL_USAGE_DAYS;
+    int64_t  first = wb_wall_ms() / WL_DAY_MS - days + 1;
+    size_t   n     = WL_USAGE_PAGE;
+    for (unsigned i = 0; n == WL_USAGE_PAGE && i < PIECES; i++) {
+        int r = wl_usage_sweep(s, first, WL_USAGE_PAGE, &n, err);
+        if (r < 0)
+            return r;
+        r = weft_yield(err);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+/* The audit of the store: rows older than retention.audit_days. */
+static WEFT_SUSPENDS int sweep_admin(struct wl_store *s, const struct wl_retention *keep, struct upp_err *err)
+{
+    int64_t age_ms = keep->audit_ms ? keep->audit_ms : WL_AUDIT_DAYS * WL_DAY_MS;
+    size_t  n      = WL_ADMIN_PAGE;
+    for (unsigned i = 0; n == WL_ADMIN_PAGE && i < PIECES; i++) {
+        int r = wl_admin_sweep(s, wb_wall_ms() - age_ms, WL_ADMIN_PAGE, &n, err);
+        if (r < 0)
+            return r;
+        r = weft_yield(err);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
 int wrt_sweep(struct wl_store *s, const struct wc_config *c, struct wl_swept *ret, struct upp_err *err)
 {
     const struct wl_retention keep = retention(c);
@@ -68,6 +103,15 @@ int wrt_sweep(struct wl_store *s, const struct wc_config *c, struct wl_swept *re
                 return upp_fail(err, UPP_EBUG, "a tenant's name of %zu bytes", list[n - 1].n);
             memcpy(name, list[n - 1].p, list[n - 1].n);
             after = wb_str(name, list[n - 1].n);
+        }
+    }
+    if (r >= 0) {
+        r = sweep_admin(s, &keep, failed < 0 ? NULL : err);
+        if (r >= 0)
+            r = sweep_usage(s, c, failed < 0 ? NULL : err);
+        if (r < 0 && r != -UPP_ECANCELED) {
+            failed = failed < 0 ? failed : r;
+            r      = 0;
         }
     }
     bool more = true;

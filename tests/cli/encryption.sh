@@ -99,6 +99,10 @@ refused 'nobody reads it any more' "$weft" show "$thread"
 said 'and is told why' "the key of tenant 'local' was erased"
 refused 'nor adds to it' "$weft" run XYagent XYquestion
 refused 'it is forgotten once' "$weft" encryption forget local
+"$weft" audit --json >"$tap/log" 2>&1
+said 'the audit has who forgot it' '"action":"encryption.forget","target":"local","outcome":"done","actor":\{"type":"local","uid":[0-9]+\},"tenant":"local"'
+said 'and what was refused' '"action":"encryption.forget","target":"locl","outcome":"failed".*no tenant .locl.'
+said 'and the new master key' '"action":"encryption.rotate","target":"[^"]*","outcome":"done"'
 refused 'an encrypted store has no words to learn anew' "$weft" doctor --rebuild-search
 said 'and says so' 'keeps no words'
 check 'a plain one has' "$weft" doctor --rebuild-search --config "$tap/plain.yaml"

@@ -100,6 +100,8 @@ SHAPES = (
     ("keys add ci", 0, 1, "id key name tenant scopes"),
     ("keys list", 0, 1, "id name tenant scopes created_at"),
     ("keys revoke ci", 0, 1, "id name revoked_at"),
+    ("audit --limit 1", 0, 1, "id object time action target outcome actor tenant user"),
+    ("usage", 0, 0, "object day tenant user key key_name requests runs input_tokens output_tokens"),
     ("encryption new-key", 0, 1, "key"),
     ("encryption rotate --to new --config sealed.yaml", 0, 1, "key_file"),
     ("backup backup.db", 0, 1, "backup store bytes threads runs rows blobs encrypted"),

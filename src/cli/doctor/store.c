@@ -7,6 +7,7 @@
 
 #include "base/err.h"
 #include "cli/progress.h"
+#include "cli/report.h"
 #include "cli/setup.h"
 #include "log/search.h"
 #include "stores/sqlite/sqlite.h"
@@ -159,6 +160,9 @@ int cli_doctor_rewrite(const struct cli_command *self, const char *file, const c
     int                                           r      = cli_store_find(file, store, &config, &x.place, &err);
     if (r >= 0)
         r = cli_on_loop(rewrite, &x, &err);
+    if (r >= 0)
+        cli_report_admin(self, config, &x.place,
+                         &(struct cli_report){.action = "store.rewrite", .target = x.place.path}, r, NULL);
     if (r < 0)
         return cli_fail(self, &err);
     const struct ws_rewritten *d = &x.done;

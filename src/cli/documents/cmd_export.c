@@ -147,6 +147,9 @@ WEFT_SUSPENDS static int export_it(struct cli_reader *rd, struct upp_err *err)
     struct exporting                     *x   = rd->arg;
     struct wl_thread                      t;
     cli_read_as(rd, &x->of);
+    if (x->of.tenant || x->of.user)
+        rd->report = (struct cli_report){
+            .action = "data.export", .target = x->thread, .tenant = x->of.tenant, .user = x->of.user};
     int r = cli_thread_find(rd, x->thread, &t, err);
     if (r >= 0)
         r = find_agents(rd, x, err);

@@ -2,6 +2,7 @@
 #include "server/doors/doors.h"
 
 #include "server/doors/aitp/routes.h"
+#include "server/doors/audit/routes.h"
 #include "server/doors/chat/routes.h"
 #include "server/doors/envelopes/routes.h"
 #include "server/doors/keys/routes.h"
@@ -9,8 +10,19 @@
 #include "server/doors/responses/conversations.h"
 #include "server/doors/responses/routes.h"
 #include "server/doors/ui/routes.h"
+#include "server/doors/usage/routes.h"
 #include "server/doors/v1/routes.h"
 
-const struct sv_door *const sv_doors[] = {
-    &sv_door_chat,   &sv_door_responses, &sv_door_conversations, &sv_door_ui,        &sv_door_v1, &sv_door_aitp,
-    &sv_door_agents, &sv_door_keys,      &sv_door_process,       &sv_door_envelopes, NULL};
+const struct sv_door *const sv_doors[] = {&sv_door_chat,
+                                          &sv_door_responses,
+                                          &sv_door_conversations,
+                                          &sv_door_ui,
+                                          &sv_door_v1,
+                                          &sv_door_aitp,
+                                          &sv_door_agents,
+                                          &sv_door_keys,
+                                          &sv_door_audit,
+                                          &sv_door_usage,
+                                          &sv_door_process,
+                                          &sv_door_envelopes,
+                                          NULL};

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/uuid.h"
 #include "run/engine.h"
+#include "server/http/admin.h"
 #include "server/http/cors.h"
 #include "server/http/error.h"
 #include "server/http/server.h"
@@ -545,7 +546,11 @@ WEFT_SUSPENDS static int handle(struct sv_exchange *x, struct upp_err *err)
     int                    r    = x->server->n_cores > 1 && m->door->home ? m->door->home(x, &home, err) : 0;
     if (r < 0 || sv_auth_refuses(x)) /* between the head and this there may be minutes */
         return r < 0 ? r : 0;
-    return sv_core_run(&x->server->cores[home], x, m->route->handler, err);
+    r = sv_admin_others(x, err);
+    if (r >= 0)
+        r = sv_core_run(&x->server->cores[home], x, m->route->handler, err);
+    sv_admin_end(x, r, err);
+    return r;
 }
 
 /* Responds with a refusal of the HTTP layer: of 405 with what the route has. */

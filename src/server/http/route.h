@@ -9,7 +9,7 @@
 #include <weft/fiber.h>
 
 #include "base/arena.h"
-#include "log/store.h"
+#include "log/admin.h"
 #include "server/http/http.h"
 #include "server/http/reply.h"
 #include "server/http/trace.h"
@@ -43,6 +43,8 @@ struct sv_exchange {
     void           *work; /* of a handler, for the handler on another core that it hands over to */
     char            request_id[SV_REQUEST_ID + 1]; /* the client's, or our own */
     struct sv_trace trace;                         /* of its traceparent; empty: none */
+
+    struct wl_admin *admin; /* its row of the audit (server/http/admin.h); NULL: none */
 
     bool keyed; /* its Idempotency-Key is honoured: set by the handler. Otherwise the response says that it is not */
 

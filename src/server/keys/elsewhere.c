@@ -1,6 +1,8 @@
 /* server/keys/elsewhere.c — see elsewhere.h. */
 #include "server/keys/elsewhere.h"
 
+#include <stdio.h>
+
 #include "base/hooks.h"
 #include "base/log.h"
 #include "server/keys/key.h"
@@ -8,7 +10,8 @@
 struct message {
     const struct wr_quota *here;
     char                   id[SV_KEY_ID + 1];
-    bool                   used; /* there is a usage */
+    char                   tenant[SV_TENANT_NAME + 1]; /* of an end */
+    bool                   used;                       /* there is a usage */
     struct upp_usage       usage;
 };
 
@@ -17,7 +20,8 @@ static struct message *message(const struct sv_elsewhere *e, struct upp_str id)
     struct message *m = id.n <= SV_KEY_ID ? wb_calloc(1, sizeof *m) : NULL;
     if (m) {
         m->here = e->here;
-        memcpy(m->id, id.p, id.n);
+        if (id.n)
+            memcpy(m->id, id.p, id.n);
     }
     return m;
 }
@@ -46,15 +50,17 @@ WEFT_SUSPENDS static int admit(void *arg, struct upp_str id, struct upp_err *err
 static void leave_here(void *arg)
 {
     struct message *m = arg;
-    m->here->leave(m->here->arg, wb_cstr(m->id), m->used ? &m->usage : NULL);
+    m->here->leave(m->here->arg, wb_cstr(m->tenant), wb_cstr(m->id), m->used ? &m->usage : NULL);
     wb_free(m);
 }
 
-static void leave(void *arg, struct upp_str id, const struct upp_usage *usage)
+static void leave(void *arg, struct upp_str tenant, struct upp_str id, const struct upp_usage *usage)
 {
     const struct sv_elsewhere *e   = arg;
     struct message            *m   = message(e, id);
     struct upp_err             err = {.code = UPP_ENOMEM, .msg = "no memory"};
+    if (m)
+        (void)snprintf(m->tenant, sizeof m->tenant, "%.*s", UPP_FMT(tenant));
     if (m && usage) {
         m->used  = true;
         m->usage = *usage;

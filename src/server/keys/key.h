@@ -13,6 +13,7 @@
 
 #include "base/arena.h"
 #include "server/keys/limits.h"
+#include "server/keys/usage.h"
 
 enum {
     SV_KEY_ID      = 16,                                /* hex digits */
@@ -59,6 +60,7 @@ struct sv_key {
     _Atomic int64_t          day;     /* number of the UTC day of `tokens` */
     _Atomic uint64_t         tokens;  /* used on that day; written before `day` */
     int64_t                  used_ms; /* last request; 0: never */
+    struct sv_usage          usage;   /* its texts are those above */
     struct sv_bucket         bucket;
     _Atomic uint64_t         runs;    /* started with it, and not ended */
     size_t                   refs;    /* requests in progress */

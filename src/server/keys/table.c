@@ -21,22 +21,24 @@ enum {
     USED_MS     = 60000, /* the time of the last request is stored to a minute */
     RUNS_MS     = 1000,  /* Retry-After while other runs work */
     RECORD_MAX  = 16 << 10,
-    FLUSH_BATCH = WL_CHANGES / 2,
+    FLUSH_BATCH = WL_CHANGES / (1 + SV_USAGE_VALUES),
 };
 
 struct sv_keys {
     struct wl_store  *store;
     struct wr_engine *engine;     /* NULL: none */
     WB_VEC(struct sv_key *) list; /* ordered by id */
-    size_t              usable;
-    bool                required;
-    struct wr_quota     quota;
-    struct sv_elsewhere elsewhere;
-    struct weft_scope   saver; /* the fiber that stores what was used */
-    struct weft_cond    used;
-    bool                unsaved;
-    bool                failing; /* it was not stored the last time, and the log says so */
-    struct sv_stored    stored;
+    size_t                  usable;
+    bool                    required;
+    struct wr_quota         quota;
+    struct sv_elsewhere     elsewhere;
+    struct weft_scope       saver; /* the fiber that stores what was used */
+    struct weft_cond        used;
+    bool                    unsaved;
+    bool                    failing; /* it was not stored the last time, and the log says so */
+    struct sv_stored        stored;
+    struct sv_tenant_usages tenants; /* without keys */
+    uint16_t                series;  /* keys and tenants that were used */
 };
 
 static const struct wl_owner ours = {.tenant = UPP_STR_INIT(WRT_TENANT)};
@@ -72,6 +74,13 @@ static bool is_usable(const struct sv_key *k)
 static int insert(struct sv_keys *t, struct sv_key *k, struct upp_err *err)
 {
     size_t i = place(t, wb_cstr(k->id));
+    if (!k->usage.now.tenant.n) {
+        k->usage.now.tenant   = k->tenant;
+        k->usage.now.user     = k->user;
+        k->usage.now.key      = wb_cstr(k->id);
+        k->usage.now.key_name = k->name;
+        k->usage.since        = k->usage.now;
+    }
     if (!wb_vec_room(&t->list, SV_KEYS_MAX))
         return t->list.n < SV_KEYS_MAX ? upp_fail(err, UPP_ENOMEM, "no memory for a key")
                                        : upp_fail(err, UPP_ELIMIT, "a store has at most %d keys", SV_KEYS_MAX);
@@ -126,9 +135,11 @@ struct sv_key *sv_keys_find(struct sv_keys *t, struct upp_str text)
     return sv_key_is(k, secret) && is_usable(k) ? k : NULL;
 }
 
-static void mark_unsaved(struct sv_keys *t, struct sv_key *k)
+/* usage: has counted something. */
+static void mark_unsaved(struct sv_keys *t, struct sv_usage *usage)
 {
-    k->unsaved = true;
+    if (!usage->series && t->series < UINT16_MAX)
+        usage->series = ++t->series;
     if (!t->unsaved)
         weft_cond_signal(&t->used);
     t->unsaved = true;
@@ -163,8 +174,10 @@ int sv_key_count(struct sv_keys *t, struct sv_key *k, struct upp_err *err)
         return fail_until(err, UPP_ERATE, wait, k->limits.requests, "request", " a minute");
     if (wall - k->used_ms >= USED_MS || wall < k->used_ms) {
         k->used_ms = wall;
-        mark_unsaved(t, k);
+        k->unsaved = true;
     }
+    sv_usage_request(&k->usage, wall);
+    mark_unsaved(t, &k->usage);
     return 0;
 }
 
@@ -212,21 +225,35 @@ static uint64_t sum(uint64_t a, uint64_t b)
     return WB_MIN(WB_MIN(a, SV_LIMIT_MAX) + WB_MIN(b, SV_LIMIT_MAX), SV_LIMIT_MAX);
 }
 
-static void leave(void *arg, struct upp_str id, const struct upp_usage *usage)
+static void leave_tenant(struct sv_keys *t, struct upp_str tenant, const struct upp_usage *used)
+{
+    struct sv_usage *u = sv_tenant_usage(&t->tenants, tenant);
+    if (!u) {
+        wb_log(WB_WARN, "no memory: the usage of a run is not counted", WB_LS("tenant", tenant));
+        return;
+    }
+    sv_usage_run(u, wb_wall_ms(), used);
+    mark_unsaved(t, u);
+}
+
+static void leave(void *arg, struct upp_str tenant, struct upp_str id, const struct upp_usage *usage)
 {
     struct sv_keys *t    = arg;
     struct sv_key  *k    = by_id(t, id);
     int64_t         wall = wb_wall_ms();
+    if (!id.n && usage)
+        leave_tenant(t, tenant, usage);
     if (!k)
         return;
     k->runs -= k->runs > 0;
-    uint64_t used = usage ? sum(usage->input, usage->output) : 0;
-    if (!used)
+    if (!usage)
         return;
     follow_clock(k, wall);
-    k->tokens = sum(sv_key_tokens(k, wall), used);
-    k->day    = WB_MAX(k->day, wall / SV_DAY_MS);
-    mark_unsaved(t, k);
+    k->tokens  = sum(sv_key_tokens(k, wall), sum(usage->input, usage->output));
+    k->day     = WB_MAX(k->day, wall / SV_DAY_MS);
+    k->unsaved = true;
+    sv_usage_run(&k->usage, wall, usage);
+    mark_unsaved(t, &k->usage);
 }
 
 const struct wr_quota *sv_keys_quota(struct sv_keys *t)
@@ -237,6 +264,16 @@ const struct wr_quota *sv_keys_quota(struct sv_keys *t)
 const struct wr_quota *sv_keys_quota_elsewhere(struct sv_keys *t)
 {
     return &t->elsewhere.quota;
+}
+
+void sv_keys_each_usage(const struct sv_keys *t, void (*fn)(void *arg, const struct sv_usage *u), void *arg)
+{
+    for (size_t i = 0; i < t->list.n; i++)
+        if (t->list.p[i]->usage.series)
+            fn(arg, &t->list.p[i]->usage);
+    for (size_t i = 0; i < t->tenants.list.n; i++)
+        if (t->tenants.list.p[i]->usage.series)
+            fn(arg, &t->tenants.list.p[i]->usage);
 }
 
 /* ---- Storing ------------------------------------------------------------------------------------------------------
@@ -263,32 +300,51 @@ WEFT_SUSPENDS static int drop_record(struct sv_keys *t, const char *id, struct u
     return t->store->ops->commit(t->store, &c, err);
 }
 
-/* Up to FLUSH_BATCH keys whose use is to be stored. They are not forgotten meanwhile: a record of their use that is
- * stored after they were dropped would stay. */
+/* Up to FLUSH_BATCH keys and tenants whose use is to be stored. Keys are not forgotten meanwhile: a record of their use
+ * that is stored after they were dropped would stay. */
 struct batch {
     struct sv_key   *keys[FLUSH_BATCH];
-    struct wl_value  values[FLUSH_BATCH];
-    struct wl_change changes[FLUSH_BATCH];
-    size_t           n;
+    struct sv_usage *usages[FLUSH_BATCH]; /* of keys, then of tenants */
+    struct wl_value  values[WL_CHANGES];
+    struct wl_change changes[WL_CHANGES];
+    size_t           n_keys, n_usages, n_values;
 };
+
+static int add_usage(struct batch *b, struct sv_usage *u, struct wb_arena *a, struct upp_err *err)
+{
+    size_t n;
+    b->usages[b->n_usages++] = u;
+    int r                    = sv_usage_values(u, a, &b->values[b->n_values], &n, err);
+    b->n_values += n;
+    return r;
+}
+
+static int add_key(struct batch *b, struct sv_key *k, struct wb_arena *a, struct upp_err *err)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf json = WB_BUF(RECORD_MAX);
+    int                                   r    = sv_key_use_write(k, &json, err);
+    b->keys[b->n_keys++]                       = k;
+    k->unsaved                                 = false; /* what is used from now on is not in it */
+    k->refs++;
+    if (r < 0)
+        return r;
+    b->values[b->n_values++] = (struct wl_value){.space = UPP_STR(USE_SPACE),
+                                                 .name  = wb_arena_dup(a, wb_cstr(k->id)),
+                                                 .bytes = wb_arena_dup(a, wb_buf_str(&json))};
+    return add_usage(b, &k->usage, a, err);
+}
 
 static int fill_batch(struct sv_keys *t, struct wb_arena *a, struct batch *b, struct upp_err *err)
 {
     int r = 0;
-    for (size_t i = 0; r >= 0 && i < t->list.n && b->n < FLUSH_BATCH; i++) {
-        struct sv_key                        *k    = t->list.p[i];
-        WB_CLEANUP(wb_buf_done) struct wb_buf json = WB_BUF(RECORD_MAX);
-        if (!k->unsaved || k->pending)
-            continue;
-        r                = sv_key_use_write(k, &json, err);
-        b->values[b->n]  = (struct wl_value){.space = UPP_STR(USE_SPACE),
-                                             .name  = wb_arena_dup(a, wb_cstr(k->id)),
-                                             .bytes = wb_arena_dup(a, wb_buf_str(&json))};
-        b->changes[b->n] = (struct wl_change){.kind = WL_PUT_VALUE, .value = &b->values[b->n]};
-        b->keys[b->n++]  = k;
-        k->unsaved       = false; /* what is used from now on is not in it */
-        k->refs++;
-    }
+    for (size_t i = 0; r >= 0 && i < t->list.n && b->n_usages < FLUSH_BATCH; i++)
+        if ((t->list.p[i]->unsaved || t->list.p[i]->usage.unsaved) && !t->list.p[i]->pending)
+            r = add_key(b, t->list.p[i], a, err);
+    for (size_t i = 0; r >= 0 && i < t->tenants.list.n && b->n_usages < FLUSH_BATCH; i++)
+        if (t->tenants.list.p[i]->usage.unsaved)
+            r = add_usage(b, &t->tenants.list.p[i]->usage, a, err);
+    for (size_t i = 0; i < b->n_values; i++)
+        b->changes[i] = (struct wl_change){.kind = WL_PUT_VALUE, .value = &b->values[i]};
     return r < 0 ? r : wb_arena_check(a, err);
 }
 
@@ -300,15 +356,17 @@ WEFT_SUSPENDS static int save_some(struct sv_keys *t, bool *more, struct upp_err
     if (!b)
         return wb_arena_check(&a, err);
     int r = fill_batch(t, &a, b, err);
-    *more = b->n == FLUSH_BATCH;
-    if (r >= 0 && b->n) {
-        struct wl_commit c = {.owner = ours, .changes = b->changes, .n = b->n};
+    *more = b->n_usages == FLUSH_BATCH;
+    if (r >= 0 && b->n_values) {
+        struct wl_commit c = {.owner = ours, .changes = b->changes, .n = b->n_values};
         r                  = t->store->ops->commit(t->store, &c, err);
     }
-    for (size_t i = 0; i < b->n; i++) {
+    for (size_t i = 0; i < b->n_keys; i++) {
         b->keys[i]->refs--;
         b->keys[i]->unsaved |= r < 0;
     }
+    for (size_t i = 0; i < b->n_usages; i++)
+        sv_usage_saved(b->usages[i], r);
     return r;
 }
 
@@ -326,6 +384,12 @@ WEFT_SUSPENDS static void save(struct sv_keys *t)
     if (r < 0 && r != -UPP_ECANCELED && !t->failing)
         wb_log(WB_WARN, "the use of API keys is not stored: it is tried again", WB_LERR(&err));
     t->failing = r < 0 && r != -UPP_ECANCELED;
+}
+
+void sv_keys_save(struct sv_keys *t)
+{
+    if (t->unsaved)
+        save(t);
 }
 
 WEFT_SUSPENDS static int saves(void *arg, struct upp_err *err)
@@ -539,6 +603,27 @@ WEFT_SUSPENDS static int load(struct sv_keys *t, struct upp_str space, struct up
     return r;
 }
 
+/* What was counted today, or on a later day if the clock was put back. Of keys that were forgotten nothing goes on. */
+WEFT_SUSPENDS static int load_usage(struct sv_keys *t, struct upp_err *err)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a     = WB_ARENA(256u << 20);
+    struct upp_str                            after = {NULL, 0};
+    do {
+        struct wl_usage *list;
+        size_t           n;
+        int r = wl_usage_list(t->store, wb_wall_ms() / SV_DAY_MS, after, WL_USAGE_PAGE, &a, &list, &n, &after, err);
+        if (r < 0)
+            return r;
+        for (size_t i = 0; i < n; i++) {
+            struct sv_key   *k = by_id(t, list[i].key);
+            struct sv_usage *u = k ? &k->usage : list[i].key.n ? NULL : sv_tenant_usage(&t->tenants, list[i].tenant);
+            if (u)
+                sv_usage_take(u, &list[i]);
+        }
+    } while (after.n);
+    return 0;
+}
+
 /* Counts the runs that have not ended. */
 WEFT_SUSPENDS static int load_runs(struct sv_keys *t, struct upp_err *err)
 {
@@ -573,6 +658,8 @@ int sv_keys_open(struct wl_store *store, struct wr_engine *engine, struct sv_key
     if (r >= 0)
         r = load(t, UPP_STR(USE_SPACE), err);
     if (r >= 0)
+        r = load_usage(t, err);
+    if (r >= 0)
         r = load_runs(t, err);
     if (r >= 0)
         r = weft_scope_spawn(&t->saver, "api keys", saves, t, NULL, err);
@@ -598,6 +685,7 @@ void sv_keys_close(struct sv_keys *t)
     for (size_t i = 0; i < t->list.n; i++)
         sv_key_free(t->list.p[i]);
     wb_vec_done(&t->list);
+    sv_tenant_usages_done(&t->tenants);
     wb_free(t);
 }
 

@@ -61,6 +61,12 @@ int sv_key_may_start(struct sv_key *k, struct upp_err *err) UPP_MUST_CHECK;
 /* Tokens used today, or on a later day if the clock was put back. */
 uint64_t sv_key_tokens(const struct sv_key *k, int64_t wall_ms);
 
+/* Stores what was counted and is not stored yet; what cannot be stored is tried again. */
+WEFT_SUSPENDS void sv_keys_save(struct sv_keys *t);
+
+/* What keys, and tenants without one, have used since the process began: each that has used something. */
+void sv_keys_each_usage(const struct sv_keys *t, void (*fn)(void *arg, const struct sv_usage *u), void *arg);
+
 /* ---- Changes ---- */
 
 struct sv_key_spec {

@@ -43,6 +43,9 @@ enum sv_metric {
     SV_STORE_BYTES,
     SV_STORE_FILES, /* file */
     SV_STORE_COMMIT_DURATION,
+    SV_KEY_REQUESTS, /* tenant, key */
+    SV_KEY_RUNS,     /* tenant, key */
+    SV_KEY_TOKENS,   /* tenant, key, kind */
     SV_TLS_EXPIRES,
     SV_LOG_LOST,
     SV_TELEMETRY_SENT,

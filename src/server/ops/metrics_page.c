@@ -10,6 +10,7 @@
 #include "commit.h"
 #include "log/log.h"
 #include "server/http/tls.h"
+#include "server/keys/table.h"
 #include "server/ops/ops.h"
 
 enum { LIVE_MAX = 10000 /* runs that one page counts */ };
@@ -72,6 +73,31 @@ static void set_server(struct sv_metrics *m, const struct sv_server *s)
         sv_metrics_set(m, SV_TLS_EXPIRES, NULL, (uint64_t)WB_MAX(sv_tls_expires(s->tls), (int64_t)0));
     sv_metrics_set(m, SV_LOG_LOST, NULL, wb_log_lost());
     sv_metrics_set(m, SV_BUILD_INFO, (const struct upp_str[]){UPP_STR(UPP_VERSION), UPP_STR(WEFT_COMMIT)}, 1);
+}
+
+/* Later keys and tenants are one series: who is among the first has its series to the end, so that counters only grow.
+ */
+static void add_usage(void *arg, const struct sv_usage *u)
+{
+    static const struct upp_str other = UPP_STR_INIT("other"), none = UPP_STR_INIT("-");
+    struct sv_metrics          *m                 = arg;
+    bool                        own               = u->series <= SV_USAGE_SERIES;
+    struct upp_str              labels[SV_LABELS] = {own ? u->since.tenant : other, other, {NULL, 0}};
+    const struct {
+        struct upp_str kind;
+        uint64_t       n;
+    } tokens[] = {{UPP_STR("input"), u->since.input},
+                  {UPP_STR("output"), u->since.output},
+                  {UPP_STR("cache_read"), u->since.cache_read},
+                  {UPP_STR("cache_write"), u->since.cache_write}};
+    if (own)
+        labels[1] = u->since.key.n ? u->since.key_name : none;
+    sv_metrics_add(m, SV_KEY_REQUESTS, labels, u->since.requests);
+    sv_metrics_add(m, SV_KEY_RUNS, labels, u->since.runs);
+    for (size_t i = 0; i < WB_LEN(tokens); i++) {
+        labels[2] = tokens[i].kind;
+        sv_metrics_add(m, SV_KEY_TOKENS, labels, tokens[i].n);
+    }
 }
 
 static void set_store(struct sv_metrics *m, const struct wl_store *store)
@@ -147,6 +173,8 @@ WEFT_SUSPENDS int sv_get_metrics(struct sv_exchange *x, struct upp_err *err)
     for (uint32_t i = 0; i < ops->n_engines; i++)
         sv_metrics_merge(all, ops->engines[i].metrics);
     set_server(all, x->server);
+    if (x->server->opts.keys)
+        sv_keys_each_usage(x->server->opts.keys, add_usage, all);
     if (ops->opts.store)
         set_store(all, ops->opts.store);
     if (ops->opts.telemetry)

@@ -119,13 +119,13 @@ WEFT_SUSPENDS static int saves_use(struct wl_store *s, struct upp_err *err)
     TRY(sv_keys_add(t, &ci, text, &k, err));
     const struct wr_quota *q = sv_keys_quota(t);
     fail_use                 = 2;
-    q->leave(q->arg, wb_cstr(k->id), &used);
+    q->leave(q->arg, UPP_STR("acme"), wb_cstr(k->id), &used);
     TRY(weft_sleep_ms(1500, err));
     FAIL_UNLESS(fail_use == 1 && k->unsaved);
     TRY(weft_sleep_ms(5000, err)); /* it is tried again */
     FAIL_UNLESS(fail_use == 0 && !k->unsaved);
     slow_use = true;
-    q->leave(q->arg, wb_cstr(k->id), &used);
+    q->leave(q->arg, UPP_STR("acme"), wb_cstr(k->id), &used);
     TRY(weft_sleep_ms(1500, err));
     FAIL_UNLESS(k->refs == 1); /* being stored: it is not forgotten */
     slow_use = false;
@@ -158,10 +158,10 @@ WEFT_SUSPENDS static int limits(struct wl_store *s, struct upp_err *err)
     TRY(q->admit(q->arg, wb_cstr(k->id), err));
     TRY(q->admit(q->arg, wb_cstr(k->id), err));
     FAIL_UNLESS(q->admit(q->arg, wb_cstr(k->id), err) == -UPP_ERATE && err->retry_after_ms);
-    q->leave(q->arg, wb_cstr(k->id), NULL); /* it was not stored: no tokens */
+    q->leave(q->arg, UPP_STR("acme"), wb_cstr(k->id), NULL); /* it was not stored: no tokens */
     FAIL_UNLESS(sv_key_tokens(k, wb_wall_ms()) == 0);
     TRY(q->admit(q->arg, wb_cstr(k->id), err));
-    q->leave(q->arg, wb_cstr(k->id), &used);
+    q->leave(q->arg, UPP_STR("acme"), wb_cstr(k->id), &used);
     FAIL_UNLESS(sv_key_tokens(k, wb_wall_ms()) == 101 && k->runs == 1);
     FAIL_UNLESS(sv_key_may_start(k, err) == -UPP_EQUOTA && err->retry_after_ms <= SV_DAY_MS);
     FAIL_UNLESS(q->admit(q->arg, wb_cstr(k->id), err) == -UPP_EQUOTA);
@@ -171,14 +171,14 @@ WEFT_SUSPENDS static int limits(struct wl_store *s, struct upp_err *err)
     FAIL_UNLESS(sv_key_tokens(k, wb_wall_ms() + SV_DAY_MS) == 0); /* tomorrow */
     k->day++; /* the clock was ahead, and was put back over midnight */
     FAIL_UNLESS(sv_key_tokens(k, wb_wall_ms()) == 101);
-    q->leave(q->arg, wb_cstr(k->id), &used);
+    q->leave(q->arg, UPP_STR("acme"), wb_cstr(k->id), &used);
     FAIL_UNLESS(sv_key_tokens(k, wb_wall_ms()) == 202 && k->day == wb_wall_ms() / SV_DAY_MS + 1);
     k->day += 300; /* it was far ahead: from the next request on it is today's */
     FAIL_UNLESS(sv_key_count(t, k, err) == -UPP_ERATE && k->day == wb_wall_ms() / SV_DAY_MS);
     FAIL_UNLESS(sv_key_tokens(k, wb_wall_ms()) == 202 && sv_key_tokens(k, wb_wall_ms() + SV_DAY_MS) == 0);
     k->tokens = 101;
     TRY(q->admit(q->arg, UPP_STR("0000000000000000"), err)); /* a key that was forgotten limits nothing */
-    q->leave(q->arg, UPP_STR("0000000000000000"), &used);
+    q->leave(q->arg, UPP_STR("acme"), UPP_STR("0000000000000000"), &used);
     sv_keys_close(WB_TAKE(t));
     TRY(sv_keys_open(s, NULL, &t, err));
     k = sv_keys_find(t, wb_cstr(text));
@@ -201,7 +201,7 @@ WEFT_SUSPENDS static int huge_use(struct wl_store *s, struct upp_err *err)
     TRY(sv_keys_add(t, &spec, text, &k, err));
     const struct wr_quota *q = sv_keys_quota(t);
     for (int i = 0; i < 3; i++)
-        q->leave(q->arg, wb_cstr(k->id), i ? &more : &most);
+        q->leave(q->arg, UPP_STR("acme"), wb_cstr(k->id), i ? &more : &most);
     FAIL_UNLESS(sv_key_tokens(k, wb_wall_ms()) == SV_LIMIT_MAX);
     FAIL_UNLESS(q->admit(q->arg, wb_cstr(k->id), err) == -UPP_EQUOTA);
     sv_keys_close(WB_TAKE(t));
@@ -339,6 +339,110 @@ WEFT_SUSPENDS static int act(void *arg, struct upp_err *err)
     return r;
 }
 
+struct seen {
+    size_t          n;
+    struct wl_usage last;
+};
+
+static void see(void *arg, const struct sv_usage *u)
+{
+    struct seen *to = arg;
+    to->n++;
+    to->last = u->now;
+}
+
+/* The rows of the store: how many, and that of a key (empty: of tenant acme without one) of a day. */
+WEFT_SUSPENDS static int usage_of(struct wl_store *s, int64_t day, const char *key, struct wl_usage *ret,
+                                  struct upp_err *err)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
+    return wl_usage_get(s, day, UPP_STR("acme"), wb_cstr(key), &a, ret, err);
+}
+
+/* What is counted by key, tenant and day; over midnight; back over midnight; after a crash. */
+WEFT_SUSPENDS static int counts_days(struct wl_store *s, struct upp_err *err)
+{
+    struct upp_usage used = {.input = 60, .output = 41, .cache_read = 50, .cache_write = 3, .reasoning = 7};
+    char             text[SV_KEY_TEXT + 1];
+    UPP_CLEANUP(sv_keys_closep) struct sv_keys *t = NULL;
+    const struct sv_key                        *added;
+    struct wl_usage                             u;
+    struct seen                                 seen = {0};
+    TRY(sv_keys_open(s, NULL, &t, err));
+    TRY(sv_keys_add(t, &ci, text, &added, err));
+    struct sv_key         *k     = sv_keys_find(t, wb_cstr(text));
+    const struct wr_quota *q     = sv_keys_quota(t);
+    int64_t                today = wb_wall_ms() / SV_DAY_MS;
+    sv_keys_each_usage(t, see, &seen);
+    FAIL_UNLESS(seen.n == 0);
+    TRY(sv_key_count(t, k, err));
+    TRY(sv_key_count(t, k, err));
+    q->leave(q->arg, UPP_STR("acme"), wb_cstr(k->id), &used);
+    q->leave(q->arg, UPP_STR("acme"), wb_cstr(k->id), NULL); /* it was not stored */
+    q->leave(q->arg, UPP_STR("acme"), UPP_STR(""), &used);   /* without a key */
+    q->leave(q->arg, UPP_STR("acme"), UPP_STR(""), &used);
+    TRY(weft_sleep_ms(2500, err)); /* no close: what kill -9 leaves */
+    TRY(usage_of(s, today, k->id, &u, err));
+    FAIL_UNLESS(u.requests == 2 && u.runs == 1 && u.input == 60 && u.output == 41 && u.cache_read == 50 &&
+                u.cache_write == 3 && u.reasoning == 7);
+    TRY(usage_of(s, today, "", &u, err));
+    FAIL_UNLESS(u.requests == 0 && u.runs == 2 && u.input == 120);
+    sv_keys_each_usage(t, see, &seen);
+    FAIL_UNLESS(seen.n == 2);
+    sv_keys_close(WB_TAKE(t));
+    TRY(sv_keys_open(s, NULL, &t, err)); /* a restart goes on with the day */
+    q = sv_keys_quota(t);
+    k = sv_keys_find(t, wb_cstr(text));
+    q->leave(q->arg, UPP_STR("acme"), wb_cstr(k->id), &used);
+    q->leave(q->arg, UPP_STR("acme"), UPP_STR(""), &used);
+    k->usage.now.day++; /* the clock was ahead, and was put back over midnight: the later day goes on */
+    q->leave(q->arg, UPP_STR("acme"), wb_cstr(k->id), &used);
+    sv_keys_save(t);
+    TRY(usage_of(s, today + 1, k->id, &u, err));
+    FAIL_UNLESS(u.requests == 2 && u.runs == 3 && u.input == 180);
+    TRY(usage_of(s, today, "", &u, err));
+    FAIL_UNLESS(u.runs == 3);
+    k->usage.now.day += 300; /* it was far ahead: what was counted is today's */
+    q->leave(q->arg, UPP_STR("acme"), wb_cstr(k->id), &used);
+    sv_keys_save(t);
+    TRY(usage_of(s, today + 301, k->id, &u, err));
+    FAIL_UNLESS(u.runs == 0 && u.input == 0);
+    TRY(usage_of(s, today, k->id, &u, err));
+    FAIL_UNLESS(u.runs == 4 && u.input == 240);
+    k->usage.now.day -= 2; /* that is: two midnights pass, the first with something that is not stored yet */
+    k->usage.unsaved = true;
+    q->leave(q->arg, UPP_STR("acme"), wb_cstr(k->id), &used);
+    sv_keys_save(t);
+    TRY(usage_of(s, today - 2, k->id, &u, err));
+    FAIL_UNLESS(u.runs == 4);
+    TRY(usage_of(s, today, k->id, &u, err));
+    FAIL_UNLESS(u.runs == 1 && u.input == 60);
+    return 0;
+}
+
+/* Tenants without keys are bounded: those beyond are counted together. */
+WEFT_SUSPENDS static int bounds_tenants(struct wl_store *s, struct upp_err *err)
+{
+    struct upp_usage                            used = {.input = 1};
+    UPP_CLEANUP(sv_keys_closep) struct sv_keys *t    = NULL;
+    struct seen                                 seen = {0};
+    char                                        name[16];
+    TRY(sv_keys_open(s, NULL, &t, err));
+    const struct wr_quota *q = sv_keys_quota(t);
+    for (int i = 0; i < SV_USAGE_TENANTS + 5; i++) {
+        (void)snprintf(name, sizeof name, "t%d", i);
+        q->leave(q->arg, wb_cstr(name), UPP_STR(""), &used);
+    }
+    sv_keys_each_usage(t, see, &seen);
+    FAIL_UNLESS(seen.n == SV_USAGE_TENANTS + 1);
+    sv_keys_save(t);
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
+    struct wl_usage                           u;
+    TRY(wl_usage_get(s, wb_wall_ms() / SV_DAY_MS, UPP_STR("*"), UPP_STR(""), &a, &u, err));
+    FAIL_UNLESS(u.runs == 5 && u.input == 5);
+    return 0;
+}
+
 /* In a world of virtual time. */
 static void play(int (*fn)(struct wl_store *s, struct upp_err *err))
 {
@@ -385,6 +489,16 @@ TEST_WITH(keys_of_a_tenant_are_bounded, .no_torture = "a thousand keys; the othe
 TEST(keys_are_found_by_id_first)
 {
     play(finds);
+}
+
+TEST(keys_count_usage_by_day)
+{
+    play(counts_days);
+}
+
+TEST_WITH(keys_count_usage_of_bounded_tenants, .no_torture = "a thousand tenants; the other is tortured")
+{
+    play(bounds_tenants);
 }
 
 TEST(keys_lose_no_use)

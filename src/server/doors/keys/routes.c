@@ -10,6 +10,7 @@
 #include "json/write.h"
 #include "server/doors/keys/routes.h"
 #include "server/doors/v1/routes.h"
+#include "server/http/admin.h"
 #include "server/http/auth.h"
 #include "server/http/body.h"
 #include "server/http/conn.h"
@@ -202,35 +203,77 @@ static int confine(const struct sv_exchange *x, struct sv_key_spec *spec, bool s
     return 0;
 }
 
-WEFT_SUSPENDS static int create_key(struct sv_exchange *x, struct upp_err *err)
+static int read_spec(struct sv_exchange *x, struct sv_key_spec *spec, bool *scopes_given, struct upp_err *err)
 {
     static const char *const known[] = {"name", "tenant", "user", "scopes", "limits", NULL};
-    struct sv_key_spec       spec    = {.tenant = x->owner.tenant, .user = x->owner.user};
     struct upp_str           limits  = {NULL, 0};
     struct sv_body           b;
-    char                     text[SV_KEY_TEXT + 1];
-    const struct sv_key     *k;
-    int                      r = need_keys(x, err);
+    int                      r = sv_body_read(x, known, &b, err);
     if (r >= 0)
-        r = sv_body_read(x, known, &b, err);
+        r = sv_body_str(&b, b.root, UPP_STR("name"), &spec->name, err);
     if (r >= 0)
-        r = sv_body_str(&b, b.root, UPP_STR("name"), &spec.name, err);
+        r = sv_body_str(&b, b.root, UPP_STR("tenant"), &spec->tenant, err);
     if (r >= 0)
-        r = sv_body_str(&b, b.root, UPP_STR("tenant"), &spec.tenant, err);
-    if (r >= 0)
-        r = sv_body_str(&b, b.root, UPP_STR("user"), &spec.user, err);
+        r = sv_body_str(&b, b.root, UPP_STR("user"), &spec->user, err);
     if (r >= 0)
         r = sv_body_str(&b, b.root, UPP_STR("limits"), &limits, err);
     if (r >= 0)
-        r = sv_limits_parse(limits, &spec.limits, err);
-    if (r >= 0)
-        r = read_scopes(x, &b, &spec.scopes, err);
-    if (r >= 0)
-        r = confine(x, &spec, sv_member(b.root, UPP_STR("scopes")) != NULL, err);
+        r = sv_limits_parse(limits, &spec->limits, err);
+    if (r < 0)
+        return r;
+    *scopes_given = sv_member(b.root, UPP_STR("scopes")) != NULL;
+    return read_scopes(x, &b, &spec->scopes, err);
+}
+
+/* "key 28c0a16bb11f2a6f 'front'" */
+static struct upp_str target_of(struct sv_exchange *x, const struct sv_key *k)
+{
+    return wb_arena_printf(&x->arena, "key %s '%.*s'", k->id, UPP_FMT(k->name));
+}
+
+/* What the audit says about a new key. */
+static void note_spec(struct sv_exchange *x, const struct sv_key_spec *spec)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(1024);
+    wb_buf_add(&text, UPP_STR("scopes "));
+    sv_scopes_write(spec->scopes, &text);
+    if (spec->limits.requests || spec->limits.runs || spec->limits.tokens || spec->limits.bytes) {
+        wb_buf_add(&text, UPP_STR(" limits "));
+        sv_limits_write(&spec->limits, &text);
+    }
+    x->admin->tenant = spec->tenant;
+    x->admin->user   = spec->user;
+    x->admin->detail = wb_arena_dup(&x->arena, wb_buf_str(&text));
+}
+
+WEFT_SUSPENDS static int create_key(struct sv_exchange *x, struct upp_err *err)
+{
+    struct sv_key_spec   spec  = {.tenant = x->owner.tenant, .user = x->owner.user};
+    bool                 given = false;
+    char                 text[SV_KEY_TEXT + 1];
+    const struct sv_key *k;
+    struct upp_err       wrong = {0};
+    int                  r     = need_keys(x, err);
+    if (r < 0)
+        return r;
+    int read = read_spec(x, &spec, &given, &wrong);
+    r        = sv_admin_begin(x, "key.create", wb_arena_printf(&x->arena, "key '%.*s'", UPP_FMT(spec.name)), err);
+    if (r >= 0 && read < 0) {
+        *err = wrong;
+        r    = read;
+    }
+    if (r < 0)
+        return r;
+    if (x->admin)
+        note_spec(x, &spec);
+    r = confine(x, &spec, given, err);
     if (r >= 0)
         r = sv_keys_add(x->server->opts.keys, &spec, text, &k, err);
-    if (r >= 0)
+    if (r >= 0) {
+        if (x->admin)
+            x->admin->target = target_of(x, k);
         r = answer_key(x, k, text, err);
+    }
     explicit_bzero(text, sizeof text);
     return r;
 }
@@ -242,9 +285,16 @@ WEFT_SUSPENDS static int revoke_key(struct sv_exchange *x, struct upp_err *err)
     const struct sv_key *k;
     int                  r = need_keys(x, err);
     if (r >= 0)
+        r = sv_admin_begin(x, "key.revoke", wb_arena_printf(&x->arena, "key '%.*s'", UPP_FMT(x->params[0])), err);
+    if (r >= 0)
         r = sv_keys_revoke(x->server->opts.keys, &of, x->params[0], &k, err);
     if (r < 0)
         return r;
+    if (x->admin) {
+        x->admin->tenant = k->tenant;
+        x->admin->user   = k->user;
+        x->admin->target = target_of(x, k);
+    }
     sv_server_wake_streams(x->server);
     return answer_key(x, k, NULL, err);
 }

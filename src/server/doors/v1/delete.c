@@ -4,6 +4,7 @@
 #include "log/change.h"
 #include "server/doors/v1/objects.h"
 #include "server/doors/v1/routes.h"
+#include "server/http/admin.h"
 #include "server/http/server.h"
 
 static void write_deleted(struct wj_writer *w, const char *prefix, struct wb_uuid id, struct upp_str object)
@@ -23,6 +24,8 @@ WEFT_SUSPENDS int sv_delete_thread(struct sv_exchange *x, struct upp_err *err)
     int              r = sv_query(x, UPP_STR("erase"), &what, err), erases = r;
     if (r > 0 && !wb_str_eq(what, UPP_STR("tree")))
         return upp_fail(err, UPP_EINVALID, "erase is tree, or is not there");
+    if (r > 0)
+        r = sv_admin_begin(x, "thread.erase", x->params[0], err);
     if (r >= 0)
         r = sv_find_thread_to_change(x, &t, err);
     if (r >= 0)

@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "base/defs.h"
+#include "base/iso8601.h"
 #include "dialects/assistants/objects.h"
 #include "log/note.h"
 #include "server/doors/aitp/members.h"
@@ -91,6 +92,27 @@ int sv_read_limit(struct sv_exchange *x, uint64_t *limit, bool *ascending, struc
     if (r > 0 && !*ascending && !wb_str_eq(text, UPP_STR("desc")))
         return upp_fail(err, UPP_EINVALID, "order is asc or desc");
     return r;
+}
+
+int sv_read_time(struct sv_exchange *x, struct upp_str name, int64_t *ret, struct upp_err *err)
+{
+    struct upp_str text;
+    struct wb_time time;
+    uint64_t       seconds;
+    int            r = sv_query(x, name, &text, err);
+    if (r <= 0)
+        return r;
+    if (wb_str_u64(text, &seconds)) {
+        if (seconds > INT32_MAX)
+            return upp_fail(err, UPP_EINVALID, "'%.*s' is no time in seconds", UPP_FMT(name));
+        *ret = (int64_t)seconds * 1000;
+        return 1;
+    }
+    r = wb_time_parse(text, &time, err);
+    if (r < 0)
+        return upp_wrap(err, r, "'%.*s'", UPP_FMT(name));
+    *ret = wb_time_ms(&time);
+    return 1;
 }
 
 void sv_list_begin(struct wj_writer *w)

@@ -6,34 +6,12 @@
 #include <stdio.h>
 
 #include "base/defs.h"
-#include "base/iso8601.h"
 #include "log/search.h"
 #include "server/doors/v1/objects.h"
 #include "server/doors/v1/routes.h"
 #include "server/http/server.h"
 
-enum { LIMIT = 20, SECONDS_MAX = INT32_MAX };
-
-static int read_time(struct sv_exchange *x, struct upp_str name, int64_t *ret, struct upp_err *err)
-{
-    struct upp_str text;
-    struct wb_time time;
-    uint64_t       seconds;
-    int            r = sv_query(x, name, &text, err);
-    if (r <= 0)
-        return r;
-    if (wb_str_u64(text, &seconds)) {
-        if (seconds > SECONDS_MAX)
-            return upp_fail(err, UPP_EINVALID, "'%.*s' is no time in seconds", UPP_FMT(name));
-        *ret = (int64_t)seconds * 1000;
-        return 0;
-    }
-    r = wb_time_parse(text, &time, err);
-    if (r < 0)
-        return upp_wrap(err, r, "'%.*s'", UPP_FMT(name));
-    *ret = wb_time_ms(&time);
-    return 0;
-}
+enum { LIMIT = 20 };
 
 static int read_number(struct sv_exchange *x, const char *name, uint64_t min, uint64_t max, uint64_t *ret,
                        struct upp_err *err)
@@ -59,9 +37,9 @@ WEFT_SUSPENDS static int read_search(struct sv_exchange *x, struct wl_search *re
     if (r >= 0)
         r = sv_query(x, UPP_STR("tool"), &ret->tool, err);
     if (r >= 0)
-        r = read_time(x, UPP_STR("after"), &ret->since_ms, err);
+        r = sv_read_time(x, UPP_STR("after"), &ret->since_ms, err);
     if (r >= 0)
-        r = read_time(x, UPP_STR("before"), &ret->until_ms, err);
+        r = sv_read_time(x, UPP_STR("before"), &ret->until_ms, err);
     if (r >= 0)
         r = read_number(x, "limit", 1, WL_SEARCH_MAX, &limit, err);
     if (r >= 0)
