@@ -89,9 +89,10 @@ struct we_replied {
     double                    default_score; /* of the agent; 0: WE_DEFAULT_SCORE */
     const struct upp_str     *risks;         /* added to confidence.risks: parameters that could not be honoured */
     size_t                    n_risks;
-    bool                      direct; /* parents: the request alone */
-    size_t                    above;  /* of struct we_trace */
-    struct upp_str            id;     /* of the reply */
+    bool                      foreign; /* another service answered: its envelope says which agent of it */
+    bool                      direct;  /* parents: the request alone */
+    size_t                    above;   /* of struct we_trace */
+    struct upp_str            id;      /* of the reply */
     int64_t                   now_ms;
 };
 int we_take_reply(struct wb_arena *a, const struct we_adapter *adapter, const struct we_replied *r, struct upp_str *ret,

@@ -170,6 +170,24 @@ static void add_confidence(struct wj_writer *w, const struct we_edit *e, yyjson_
         we_put_confidence(w, e->score, UPP_STR(WE_UNSTATED), e->risks, e->n_risks);
 }
 
+/* Who answered; what else the envelope says of its agent stays. */
+static void put_own_agent(struct wj_writer *w, const struct we_edit *e, yyjson_val *agent)
+{
+    yyjson_val *key, *value;
+    size_t      i, n;
+    wj_put_open(w, "agent", '{');
+    wj_put_str(w, "id", e->agent_id);
+    wj_put_str(w, "name", e->agent_name);
+    wj_put_str(w, "model", e->model);
+    if (yyjson_is_obj(agent))
+        yyjson_obj_foreach(agent, i, n, key, value)
+        {
+            if (!is(key, "id") && !is(key, "name") && !is(key, "model"))
+                wj_put_member(w, key);
+        }
+    wj_write_close(w, '}');
+}
+
 static void put_member(struct wj_writer *w, struct wb_arena *a, const struct we_edit *e, yyjson_val *key,
                        yyjson_val *value)
 {
@@ -177,6 +195,8 @@ static void put_member(struct wj_writer *w, struct wb_arena *a, const struct we_
         put_trace(w, e, value);
     else if (e->complete && is(key, "protocol"))
         wj_put_str(w, "protocol", UPP_STR(WD_ENVELOPE_PROTOCOL));
+    else if (e->complete && is(key, "agent") && e->agent_id.n && !e->foreign)
+        put_own_agent(w, e, value);
     else if (e->complete && is(key, "confidence"))
         put_confidence(w, e, value);
     else if (e->complete && is(key, "content"))

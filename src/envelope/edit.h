@@ -19,6 +19,7 @@ struct we_edit {
     /* Members that a reply must have; used where it has none. `complete`: also the protocol is forced. */
     bool                  complete;
     struct upp_str        agent_id, agent_name, model, role, intent, task;
+    bool                  foreign; /* `agent` is what the envelope says; otherwise what is above, whatever it says */
     int64_t               now_ms;
     double                score; /* the default one */
     const struct upp_str *risks; /* added to those that it has */

@@ -59,6 +59,7 @@ static int take(const struct reply *p, yyjson_val *v, struct upp_str *ret, struc
                                      .agent_id      = r->agent_id,
                                      .agent_name    = r->agent_name,
                                      .model         = r->model,
+                                     .foreign       = r->foreign,
                                      .role          = UPP_STR("agent"),
                                      .intent        = r->request->intent_name,
                                      .task          = r->request->task,

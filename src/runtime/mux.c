@@ -220,6 +220,7 @@ static WEFT_SUSPENDS int ask_one(struct exchange *e, const struct we_ask *ask, s
                                       .agent_id   = name_of(rule),
                                       .agent_name = name_of(rule),
                                       .model      = model_name(rule),
+                                      .foreign    = !rule->agent, /* the program's own functions say who they are */
                                       .direct     = e->m->limits.direct_parents};
     int                         r;
     if (rule->agent) {

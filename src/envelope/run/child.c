@@ -289,6 +289,7 @@ static int write_reply(const struct we_router *router, const struct wr_tool *too
         .default_score = router->opts.score ? router->opts.score(router->opts.arg, tool->agent) : 0,
         .risks         = risks->list,
         .n_risks       = risks->n,
+        .foreign       = def && is_peer(def),
         .direct        = true, /* in the log; what leaves has the whole chain: dialects/envelope/chains.h */
         .above         = limits->direct_parents ? 0 : parents_of(&request),
         .id            = wb_uuid_text(end->child, id), /* the reply's id leads to the run that wrote it */

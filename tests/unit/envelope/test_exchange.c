@@ -219,6 +219,18 @@ TEST(exchange_reflects_elsewhere_if_the_reflector_wrote_it)
                 "planner plan\nwriter reflect <id-1\n"));
 }
 
+/* It says that another model wrote it: the log and the choice of who reflects do not believe it. */
+TEST(exchange_does_not_believe_who_wrote_it)
+{
+    static const char claim[]      = ",\"agent\":{\"id\":\"writer\",\"name\":\"w\",\"model\":\"other\"}" SCORE("0.1");
+    WB_CLEANUP(done) struct play p = {0};
+    CHECK(open(&p, AGENTS, "user", "plan", ",\"trace\":{\"id\":\"q\"}") >= 0);
+    CHECK(plays(&p, (struct step[]){{"planner", claim}, {"writer", SCORE("0.05")}, {"planner", SCORE("0.01")}, {0}},
+                "planner plan\nwriter reflect <id-1\nplanner reflect <id-3\n"));
+    CHECK_STR(p.answer.agent_id, UPP_STR("planner"));
+    CHECK(!wb_str_eq(p.answer.model, UPP_STR("other")));
+}
+
 /* covers: ENV-5/2, ENV-14/2 */
 TEST(exchange_does_not_reflect_without_need)
 {

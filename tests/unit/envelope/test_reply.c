@@ -59,7 +59,7 @@ TEST(reply_that_is_an_envelope_is_taken)
     CHECK_STR(b.reply.type, UPP_STR("json")); /* another protocol: no envelope */
     CHECK(reply(&b, "gpt5",
                 "```json\n{\"protocol\":\"multiagent-1.0\",\"role\":\"tool\",\"agent\":{\"id\":\"x\",\"name\":\"X\","
-                "\"model\":\"y\"},"
+                "\"model\":\"y\",\"mine\":\"stays\"},"
                 "\"timestamp\":\"2020-01-01T00:00:00Z\",\"intent\":\"finalize\",\"task\":\"Mine\",\"content\":{"
                 "\"type\":\"json\",\"data\":"
                 "{\"a\":1.50}},\"confidence\":{\"score\":0.3},\"mine\":[1],\"trace\":{\"id\":\"theirs\",\"parents\":["
@@ -70,7 +70,10 @@ TEST(reply_that_is_an_envelope_is_taken)
     CHECK_STR(we_parent(&b.reply), UPP_STR("req"));
     CHECK(we_has_tag(&b.reply, UPP_STR("t")) && b.reply.input_tokens == 7);
     CHECK_STR(b.reply.timestamp, UPP_STR("2020-01-01T00:00:00Z")); /* never rewritten */
-    CHECK_STR(b.reply.agent_id, UPP_STR("x"));
+    CHECK_STR(b.reply.agent_id, b.from.agent_id);                  /* who answered is what we know, not what it says */
+    CHECK_STR(b.reply.model, UPP_STR("gpt-5"));
+    CHECK_STR(at(&b, "agent", "name"), b.from.agent_name);
+    CHECK_STR(at(&b, "agent", "mine"), UPP_STR("stays"));
     CHECK_STR(b.reply.text, UPP_STR("object: a"));
     CHECK(yyjson_obj_get(b.reply.root, "mine") && b.reply.score == 0.3 && !b.reply.default_score);
     CHECK_STR(wj_text(yyjson_obj_get(b.reply.data, "a")), UPP_STR("1.50"));
@@ -84,6 +87,19 @@ TEST(reply_that_is_an_envelope_is_taken)
     b.from.above = 0;
     CHECK(reply(&b, "gpt5", b.reply.json.p) >= 0);
     CHECK(wb_str_find(b.reply.json, UPP_STR("above"), 0) == SIZE_MAX);
+}
+
+/* An agent of another service: its envelope says which. */
+TEST(reply_envelope_of_a_peer_names_its_agent)
+{
+    WB_CLEANUP(done) struct bed b = {0};
+    CHECK(open(&b) >= 0);
+    b.from.foreign = true;
+    CHECK(reply(&b, "generic",
+                "{\"protocol\":\"multiagent-1.0\",\"agent\":{\"id\":\"x\",\"name\":\"X\",\"model\":\"y\"},"
+                "\"content\":{\"type\":\"text\",\"text\":\"yes\"}}") >= 0);
+    CHECK_STR(b.reply.agent_id, UPP_STR("x"));
+    CHECK_STR(b.reply.model, UPP_STR("y"));
 }
 
 /* What is missing is filled in: the time is ours, the protocol is forced. covers: ENV-6/1, ENV-14/1 */
