@@ -11,6 +11,12 @@
 #include "json/value.h"
 #include "model/names.h"
 
+
+/* A call that was read. */
+struct called {
+    struct upp_str call, name;
+};
+
 struct lifting {
     struct wd_lifting *l;
     struct upp_err    *err;
@@ -22,7 +28,7 @@ struct lifting {
     uint8_t         role;
     unsigned        n; /* how many envelopes it has so far */
     struct wm_names called; /* the ids of the envelopes with a call ... */
-    WB_VEC(struct upp_str) calls; /* ... and of their calls */
+    WB_VEC(struct called) calls; /* ... and their calls, by the same number */
 };
 
 static int failed(const struct lifting *t)
@@ -106,40 +112,48 @@ static bool is_result(const struct wd_envelope *e)
 
 static int call_of(struct lifting *t, const struct wd_envelope *e, struct upp_part *to)
 {
-    struct upp_str id = wj_text_at(e->data, "id");
-    uint32_t       number;
-    *to   = (struct upp_part){.kind = UPP_PART_CALL, .id = id, .name = wj_text_at(e->data, "name")};
+    struct called one = {.call = wj_text_at(e->data, "id"), .name = wj_text_at(e->data, "name")};
+    uint32_t      number;
+    *to   = (struct upp_part){.kind = UPP_PART_CALL, .id = one.call, .name = one.name};
     int r = e->id.p ? wm_names_add(&t->called, e->id, &number, t->err) : 0;
     if (r > 0)
-        r = wb_vec_add(&t->calls, id, (size_t)WM_NAMES_MAX, "calls in a document", t->err);
+        r = wb_vec_add(&t->calls, one, (size_t)WM_NAMES_MAX, "calls in a document", t->err);
     else if (r == 0 && e->id.p) /* a result refers to the later one */
-        t->calls.p[number] = id;
+        t->calls.p[number] = one;
     if (r < 0)
         return r;
     return string_or_json(t, yyjson_obj_get(e->data, "arguments"), &to->text);
 }
 
-/* The call that a result answers: the one it names, else its parent's, else an unknown one with a new id. */
-static struct upp_str answered(const struct lifting *t, const struct wd_envelope *e)
+/* The call of a result that names none: its parent's; NULL: none of those that were read. */
+static const struct called *answered(const struct lifting *t, const struct wd_envelope *e)
 {
-    struct upp_str call   = e->call;
-    uint32_t       parent = call.p || !e->parent.p ? UINT32_MAX : wm_names_find(&t->called, e->parent);
-    if (parent != UINT32_MAX)
-        call = t->calls.p[parent];
-    return call.p ? call : t->l->id(t->l->arg, t->l->a, "call_");
+    uint32_t parent = e->parent.p ? wm_names_find(&t->called, e->parent) : UINT32_MAX;
+    return parent == UINT32_MAX ? NULL : &t->calls.p[parent];
+}
+
+/* The call that a result answers, and the tool: as our own envelopes say, else those of its parent. Of others, as the
+ * seed's third, nobody knows them: the call is a new one, and the name is empty, for dialects that need a text. */
+static void name_call(const struct lifting *t, const struct wd_envelope *e, struct upp_part *to)
+{
+    const struct called *call = e->call.p ? NULL : answered(t, e);
+    to->id                    = e->call;
+    to->name                  = e->name;
+    if (e->call.p)
+        return;
+    to->id = call && call->call.p ? call->call : t->l->id(t->l->arg, t->l->a, "call_");
+    if (!to->name.p)
+        to->name = call ? call->name : UPP_STR("");
 }
 
 static int result_of(const struct lifting *t, const struct wd_envelope *e, struct upp_part *to)
 {
     bool from = e->data && (e->call.p || is_data(e));
-    *to       = (struct upp_part){.kind     = UPP_PART_RESULT,
-                                  .id       = answered(t, e),
-                                  .name     = e->name,
-                                  .is_error = is_word(e->type, "error"),
-                                  .text     = UPP_STR("null")};
-    int r     = from        ? wj_value_text(t->l->a, e->data, &to->text, t->err)
-                : e->text.p ? wd_string_text(t->l->a, e->text, &to->text, t->err)
-                            : 0;
+    *to = (struct upp_part){.kind = UPP_PART_RESULT, .is_error = is_word(e->type, "error"), .text = UPP_STR("null")};
+    name_call(t, e, to);
+    int r = from        ? wj_value_text(t->l->a, e->data, &to->text, t->err)
+            : e->text.p ? wd_string_text(t->l->a, e->text, &to->text, t->err)
+                        : 0;
     if (r >= 0 && !from)
         r = about_text(t, (struct upp_str){0}, e->data, &to->metadata);
     return r < 0 ? r : wb_arena_check(t->l->a, t->err);

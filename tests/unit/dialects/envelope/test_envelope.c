@@ -526,6 +526,45 @@ TEST_WITH(dialect_envelope_limits, .no_torture = "large")
     CHECK(wd_document_read(&d, &wd_document_envelope, wb_buf_str(&text), NULL, &err) == -UPP_ELIMIT);
 }
 
+/* Does the thread made of them have this text, and no error but of this rule (NULL: none)? */
+static bool is_good_thread(struct upp_str envelopes, const char *has, const char *but)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf           thread = WB_BUF(ROOM);
+    WB_CLEANUP(wb_arena_done) struct wb_arena       a      = WB_ARENA(ROOM);
+    WB_CLEANUP(wd_problems_done) struct wd_problems p      = {0};
+    const struct wd_document_ops                   *ops;
+    struct upp_err                                  err = {0};
+    if (test_convert(envelopes, &wd_document_envelope, &wd_document_thread, &thread, NULL, &err) < 0 ||
+        wd_document_validate(&wd_document_thread, wb_buf_str(&thread), &a, &p, &ops, &err) < 0)
+        return false;
+    test_note("%.*s", UPP_FMT(wb_buf_str(&thread)));
+    for (size_t i = 0; i < p.list.n; i++)
+        if (p.list.p[i].severity == WD_ERROR && !(but && strcmp(p.list.p[i].rule, but) == 0))
+            return false;
+    return wb_str_find(wb_buf_str(&thread), wb_cstr(has), 0) != SIZE_MAX;
+}
+
+/* The seed's third envelope is a result without a tool's name: it has the name of its call, or an empty one. What is
+ * wrong with it alone is that its call is not there. */
+TEST(dialect_envelope_result_without_a_name)
+{
+    static const char alone[] =
+        "{\"protocol\":\"multiagent-1.0\",\"role\":\"tool\",\"agent\":{\"id\":\"gemini.exec\",\"name\":\"Executor\","
+        "\"model\":"
+        "\"gemini-2.5-pro\"},\"timestamp\":\"2025-10-10T12:43:10Z\",\"intent\":\"tool.call\",\"task\":\"Scrape pages\","
+        "\"content\":{\"type\":\"tool_result\",\"data\":{\"ok\":true}},\"confidence\":{\"score\":0.86},"
+        "\"trace\":{\"parents\":[\"msg_002\"],\"id\":\"msg_003\"}}";
+    static const char call[] =
+        "{\"protocol\":\"multiagent-1.0\",\"role\":\"agent\",\"agent\":{\"id\":\"a\",\"name\":\"A\",\"model\":\"m\"},"
+        "\"timestamp\":\"2025-10-10T12:42:10Z\",\"intent\":\"tool.call\",\"task\":\"Scrape\",\"content\":{\"type\":"
+        "\"json\","
+        "\"data\":{\"id\":\"c1\",\"name\":\"scrape\",\"arguments\":{}}},\"trace\":{\"id\":\"msg_002\"}}";
+    WB_CLEANUP(wb_buf_done) struct wb_buf both = WB_BUF(ROOM);
+    wb_buf_addf(&both, "[%s,%s]", call, alone);
+    CHECK(is_good_thread(wb_cstr(alone), "\"tool_name\":\"\"", "TP-41"));
+    CHECK(is_good_thread(wb_buf_str(&both), "\"part_kind\":\"tool-return\",\"tool_name\":\"scrape\"", NULL));
+}
+
 /* A result finds the call of its parent however many calls are between them, and is written after it again. */
 TEST_WITH(dialect_envelope_finds_a_call, .no_torture = "large")
 {
