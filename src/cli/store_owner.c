@@ -10,9 +10,11 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "base/hooks.h"
+#include "base/log.h"
 #include "json/read.h"
 #include "run/wait.h"
 #include "server/doors/doors.h"
+#include "server/ops/ops.h"
 #include "stores/sqlite/lock.h"
 
 enum { POLL_MS = 20, NOTICE_MS = 500 };
@@ -64,13 +66,17 @@ WEFT_SUSPENDS static int open_own(struct cli_owner *d, bool recover, struct upp_
     if (wrt_socket(d->runtime)[0])
         (void)snprintf(local, sizeof local, "unix:%s", wrt_socket(d->runtime));
     r = sv_keys_open(d->runtime->store, d->runtime->engine, &d->keys, err);
+    if (r >= 0 && wb_log_on(WB_INFO)) /* then requests and runs are logged as those of a server */
+        r = sv_ops_open(UPP_OPTS(sv_ops_opts, .store = d->runtime->store), &d->ops, err);
+    if (r >= 0 && d->ops)
+        r = sv_ops_watch(d->ops, d->runtime->engine, err);
     if (r < 0)
         return r;
     r = sv_server_open(weft_loop_current(),
                        UPP_OPTS(sv_server_opts, .keys = d->keys, .listen_local = local[0] ? local : NULL,
-                                .doors = sv_doors, .engine = d->runtime->engine, .store = d->runtime->store,
-                                .on_busy = d->config->on_busy, .ai_sdk = d->config->ai_sdk,
-                                .names           = {d->config->aliases, d->config->n_aliases},
+                                .doors = sv_doors, .monitor = d->ops ? &d->ops->http : NULL,
+                                .engine = d->runtime->engine, .store = d->runtime->store, .on_busy = d->config->on_busy,
+                                .ai_sdk = d->config->ai_sdk, .names = {d->config->aliases, d->config->n_aliases},
                                 .no_instructions = d->config->no_instructions, .takes = true),
                        &d->server, err);
     if (r >= 0 && recover)
@@ -161,6 +167,7 @@ WEFT_SUSPENDS void cli_owner_close(struct cli_owner *d)
     struct sv_server   *server  = WB_TAKE(d->server); /* requests of other fibers now find none */
     struct sv_keys     *keys    = WB_TAKE(d->keys);
     struct wrt_runtime *runtime = WB_TAKE(d->runtime);
+    struct sv_ops      *ops     = WB_TAKE(d->ops);
     d->socket[0]                = 0;
     if (server) {
         sv_server_stop(server);
@@ -171,6 +178,7 @@ WEFT_SUSPENDS void cli_owner_close(struct cli_owner *d)
     sv_server_close(server);
     sv_keys_close(keys);
     wrt_runtime_close(runtime);
+    sv_ops_close(ops);
 }
 
 /* ---- Asking --------------------------------------------------------------------------------------------------- */

@@ -23,6 +23,7 @@ struct cli_owner {
     struct cli_as              as;          /* of its requests, unless one names a tenant itself */
     struct wrt_runtime        *runtime;     /* NULL: another process owns the store */
     struct sv_keys            *keys;
+    struct sv_ops             *ops; /* NULL: no level is logged that it would log */
     struct sv_server          *server;
     struct weft_scope          serving;
     char                       socket[108]; /* of the other owner */

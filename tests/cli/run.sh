@@ -273,6 +273,10 @@ commands() {
 }
 
 commands
+LOG_LEVEL=info run 0 run echo logged
+says 1 '^logged$'
+says 2 'level=info msg="request" method=POST'
+says 2 'level=info msg="run started" run=run_[0-9a-f]{32} '
 
 # While a command owns the store, others work through it.
 begin_slow log
