@@ -458,6 +458,8 @@ def test_forks_and_subthreads_name_their_parent():
     bad(400, "POST", f"/v1/threads/{sub['id']}/subthread", {"messages_to_copy": [ids[0]]}, param="/messages_to_copy/0")
     bad(400, "POST", f"/v1/threads/{t}/subthread", {"messages_to_copy": ids * 65}, param="/messages_to_copy")
     bad(403, "POST", f"/v1/threads/{t}/subthread", {"actor": "stranger"})
+    made = good("POST", "/v1/threads/runs", {"assistant_id": "echo", "thread": {"parent_id": t, "messages": [{"role": "user", "content": "below"}]}})
+    assert "below" in str(listed(t, "?limit=100&include_subthreads=true")), made
     good("DELETE", f"/v1/threads/{t}")
     assert good("GET", f"/v1/threads/{sub['id']}")["metadata"]["parent_id"] == t  # children stay, and still name it
 

@@ -216,6 +216,15 @@ def test_runs_and_streams():
             assert status in (400, 422), (path, status, answer)
 
 
+def test_threads_of_runs_are_at_home_on_all_loops():
+    with server("loops") as s:
+        homes = set()
+        for i in range(24):
+            run = json.loads(send(s, "/v1/threads/runs", {"assistant_id": "echo", "thread": {"messages": [user_message("x")]}}, f"k{i}")[1])
+            homes.add(int(run["thread_id"][7:15], 16) % 2)
+        assert homes == {0, 1}, homes
+
+
 def test_a_message_that_the_chat_has_joins_its_run():
     with server("message") as s:
         body = {"id": "c", "agent": "acts", "message": {"id": "m1", "role": "user", "parts": [{"type": "text", "text": "go"}]}}

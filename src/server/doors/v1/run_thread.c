@@ -28,19 +28,22 @@ WEFT_SUSPENDS static int read_thread(struct sv_exchange *x, const struct sv_body
 {
     WB_CLEANUP(sv_system_done) struct sv_system system = SV_SYSTEM;
 
-    yyjson_val       *thread   = NULL;
-    struct upp_str    more     = s->system;
-    struct sv_entries messages = {0};
-    s->new_thread              = true;
-    s->thread_opts             = (struct wl_thread_opts){.size = sizeof s->thread_opts};
-    int r                      = sv_body_object(b, b->root, UPP_STR("thread"), &thread, err);
+    yyjson_val           *thread   = NULL;
+    struct upp_str        more     = s->system;
+    struct sv_entries     messages = {0};
+    struct wl_thread_opts opts     = {.size = sizeof opts};
+
+    int r = sv_body_object(b, b->root, UPP_STR("thread"), &thread, err);
     if (r > 0)
-        r = sv_read_thread(x, b, thread, wr_agent(x->core->engine, s->run.agent), &system, &s->thread_opts, &messages,
-                           err);
+        r = sv_read_thread(x, b, thread, wr_agent(x->core->engine, s->run.agent), &system, &opts, &messages, err);
     if (r >= 0)
         r = sv_system_text(&x->arena, &system, &s->system, err);
     if (r >= 0 && more.n)
         s->system = s->system.n ? wb_arena_printf(&x->arena, "%.*s\n\n%.*s", UPP_FMT(s->system), UPP_FMT(more)) : more;
+    if (r >= 0 && !wb_uuid_eq(opts.parent, (struct wb_uuid){{0}})) /* it is of the parent's family, and at home there */
+        r = wl_id_new(wl_family(opts.parent), &opts.id, err);
+    if (r >= 0)
+        r = sv_start_new_thread(s, &opts, err);
     return r < 0 ? r : join(x, &messages, &s->messages, err);
 }
 
@@ -71,22 +74,40 @@ WEFT_SUSPENDS static int announce(struct sv_exchange *x, struct wb_uuid run, str
     return r < 0 ? r : wb_arena_check(&x->arena, err);
 }
 
+WEFT_SUSPENDS static int answer(struct sv_exchange *x, struct upp_err *err)
+{
+    struct sv_run_request *q   = x->work;
+    const struct wb_uuid   run = x->run;
+    int                    r   = q->streams ? announce(x, run, &q->stream, err) : 0;
+    return r < 0 ? r : sv_answer_started(x, run, q, err);
+}
+
+/* Where the thread is at home; one that an earlier request with the same key has made may be elsewhere. */
+WEFT_SUSPENDS static int start(struct sv_exchange *x, struct upp_err *err)
+{
+    struct sv_run_request *q = x->work;
+    struct wb_uuid         run;
+    int                    r = sv_start_run(x, &q->start, &run, err);
+    if (r >= 0 && q->start.joined)
+        return sv_run_at_home(x, run, answer, err);
+    return r < 0 ? r : answer(x, err);
+}
+
 WEFT_SUSPENDS int sv_create_thread_and_run(struct sv_exchange *x, struct upp_err *err)
 {
     static const char *const known[] = {"thread", SV_RUN_MEMBERS, NULL};
-    struct sv_run_request    q       = {0};
+    struct sv_run_request   *q       = wb_new(&x->arena, struct sv_run_request);
     struct sv_body           b;
-    struct wb_uuid           run;
-    int                      r = sv_body_read(x, known, &b, err);
+    if (!q)
+        return wb_arena_check(&x->arena, err);
+    *q      = (struct sv_run_request){0};
+    x->work = q;
+    int r   = sv_body_read(x, known, &b, err);
     if (r >= 0)
-        r = sv_read_run(x, &b, &q, err);
+        r = sv_read_run(x, &b, q, err);
     if (r >= 0)
-        r = read_thread(x, &b, &q.start, err);
-    if (r >= 0 && q.start.answers.n)
+        r = read_thread(x, &b, &q->start, err);
+    if (r >= 0 && q->start.answers.n)
         r = sv_body_wrong(&b, sv_member(b.root, UPP_STR("answers")), err, "a new thread has no open calls");
-    if (r >= 0)
-        r = sv_start_run(x, &q.start, &run, err);
-    if (r >= 0 && q.streams)
-        r = announce(x, run, &q.stream, err);
-    return r < 0 ? r : sv_answer_started(x, run, &q, err);
+    return r < 0 ? r : sv_start_at_home(x, &q->start, start, err);
 }
