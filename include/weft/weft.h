@@ -4,6 +4,7 @@
 
 #include <upp/upp.h>
 #include <weft/agent.h>
+#include <weft/agentapi.h>
 #include <weft/envelope.h>
 #include <weft/execution.h>
 #include <weft/fiber.h>

@@ -202,6 +202,26 @@ class Handler(BaseHTTPRequestHandler):
               content=[{"type": "text", "text": "one text"}])
         f.response("completed")
 
+    def wrong(self, body, **content):
+        """A text and its end, and then a frame that cannot be."""
+        f = self.begin(body)
+        f.text("msg_a", ["one text"], finish=False)
+        f.put(object="content", status="completed", type="text", index=0, delta=False, msg_id="msg_a", text="one text")
+        f.put(object="content", status="in_progress", delta=True, msg_id="msg_a", **content)
+        f.response("completed")
+
+    def way_late(self, body, text):
+        self.wrong(body, type="text", index=0, text=" and more")
+
+    def way_skips(self, body, text):
+        self.wrong(body, type="text", index=2, text="two")
+
+    def way_mixes(self, body, text):
+        f = self.begin(body)
+        f.text("msg_a", ["one text"], finish=False)
+        f.put(object="content", status="in_progress", type="data", index=0, delta=True, msg_id="msg_a", data={})
+        f.response("completed")
+
     def way_huge(self, body, text):
         f = self.begin(body)
         f.message("msg_a")

@@ -232,6 +232,9 @@ FAILURES = {  # what the stub does: the error, how many requests were made, what
     "changes": ("changed a text", 1, "one text"),
     "turns": ("changed the role or type", 1, "one text"),
     "withdraws": ("withdrew a text", 1, "one text"),
+    "late": ("goes on after its end", 1, "one text"),
+    "skips": ("content 2 of a message that has 1", 1, "one text"),
+    "mixes": ("was of another", 1, "one text"),
     "gap": ("comes after frame", 4, None),
     "garbage": ("stream is wrong", 4, None),
     "moved": ("307", 1, None),
@@ -241,7 +244,7 @@ FAILURES = {  # what the stub does: the error, how many requests were made, what
 
 
 def test_failures():
-    # covers: AAP-15/3, AAP-15/4, AAP-15/6
+    # covers: AAP-15/3, AAP-15/4, AAP-15/6, AAP-16/2
     with Case("failures") as (s, stub):
         for way, (why, requests, kept) in FAILURES.items():
             before = len(stub.bodies())

@@ -273,6 +273,16 @@ int wd_aap_set_contents(struct wd_aap_building *b, yyjson_val *list, struct upp_
     return r;
 }
 
+void wd_aap_building_end(struct wd_aap_building *b, enum wd_aap_status now)
+{
+    b->status = now;
+    for (size_t i = 0; now >= WD_AAP_COMPLETED && i < b->contents.n; i++)
+        if (!b->contents.p[i].over) {
+            b->contents.p[i].over   = true;
+            b->contents.p[i].status = now;
+        }
+}
+
 /* ---- Writing --------------------------------------------------------------------------------------------- */
 
 static void put_json(struct wj_writer *w, const char *name, struct upp_str json)

@@ -57,6 +57,9 @@ int wd_aap_add_content(struct wd_aap_building *b, yyjson_val *content, struct up
 /* Replaces all contents with those of the list. */
 int wd_aap_set_contents(struct wd_aap_building *b, yyjson_val *list, struct upp_err *err) UPP_MUST_CHECK;
 
+/* The message has this status now; a final one ends its open contents too. */
+void wd_aap_building_end(struct wd_aap_building *b, enum wd_aap_status now);
+
 /* Writes the message in wire format. */
 void wd_aap_built_write(struct wj_writer *w, const struct wd_aap_building *b);
 

@@ -78,17 +78,6 @@ static int failed(const struct upp_err *err)
     return err->code ? -err->code : -UPP_ENOMEM;
 }
 
-/* Also ends the contents that are still open, with the same status. */
-static void end_message(struct wd_aap_building *b, enum wd_aap_status now)
-{
-    b->status = now;
-    for (size_t i = 0; now >= WD_AAP_COMPLETED && i < b->contents.n; i++)
-        if (!b->contents.p[i].over) {
-            b->contents.p[i].over   = true;
-            b->contents.p[i].status = now;
-        }
-}
-
 /* Applies a message frame. A message that has ended stays as it is. */
 static int update(struct wd_aap_decoder *d, struct wd_aap_building *b, yyjson_val *v, struct upp_err *err)
 {
@@ -112,7 +101,7 @@ static int update(struct wd_aap_decoder *d, struct wd_aap_building *b, yyjson_va
         return r;
     set_text(d, v, "status", &b->word);
     if (now != WD_AAP_UNKNOWN && now != WD_AAP_CREATED)
-        end_message(b, now);
+        wd_aap_building_end(b, now);
     else
         b->word = (struct upp_str){0};
     return wb_arena_check(d->a, err);
@@ -209,7 +198,7 @@ static int response_frame(struct wd_aap_decoder *d, yyjson_val *v, struct upp_er
         return r;
     for (size_t i = d->first; now == WD_AAP_COMPLETED && i < d->messages.n; i++)
         if (d->messages.p[i].status < WD_AAP_COMPLETED) {
-            end_message(&d->messages.p[i], now); /* some writers send no final frame for their messages */
+            wd_aap_building_end(&d->messages.p[i], now); /* some writers send no final frame for their messages */
             d->messages.p[i].word = (struct upp_str){0};
         }
     set_text(d, v, "id", &d->id);

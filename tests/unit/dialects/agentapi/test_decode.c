@@ -282,7 +282,6 @@ static yyjson_val *content(struct wb_arena *a, const char *type, const char *dat
     return text.p && wj_read(a, text, NULL, &v, &err) >= 0 ? v : NULL;
 }
 
-/* covers: AAP-16/1 */
 TEST(dialect_agentapi_build_merges_data)
 {
     for (size_t i = 0; i < WB_LEN(merges); i++) {
@@ -298,7 +297,6 @@ TEST(dialect_agentapi_build_merges_data)
     }
 }
 
-/* covers: AAP-16/1/2 */
 TEST(dialect_agentapi_build_refuses_what_cannot_be)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena               a   = WB_ARENA(ROOM);
