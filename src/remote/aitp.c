@@ -4,6 +4,8 @@
 #include "base/clock.h"
 #include "base/defs.h"
 #include "base/err.h"
+#include "dialects/aitp/aitp.h"
+#include "json/read.h"
 #include "upp/providers/body.h"
 
 /* ---- What is said ------------------------------------------------------------------------------------------------ */
@@ -66,17 +68,20 @@ static void put_content(struct upp__body *b, const struct rm_session *s, size_t 
 
 /* ---- Bodies ------------------------------------------------------------------------------------------------------ */
 
-static void put_create(struct upp__body *b)
+static void put_create(struct upp__body *b, const struct rm_exchange *e)
 {
+    yyjson_val *capabilities = yyjson_obj_get(e->actor, "capabilities");
     wj_write_open(&b->w, '{');
     wj_put_open(&b->w, "messages", '[');
     wj_write_close(&b->w, ']');
     wj_put_open(&b->w, "metadata", '{');
     wj_put_open(&b->w, "actors", '[');
     wj_write_open(&b->w, '{');
-    upp__put(b, "id", b->vendor->model);
-    wj_put_open(&b->w, "capabilities", '['); /* what we pass on is text */
-    wj_write_close(&b->w, ']');
+    upp__put(b, "id", e->caller);
+    if (capabilities)
+        wj_put_value(&b->w, "capabilities", capabilities);
+    else
+        wj_put_raw(&b->w, "capabilities", "[]", 2); /* what we pass on is text */
     wj_write_close(&b->w, '}');
     wj_write_close(&b->w, ']');
     wj_write_close(&b->w, '}');
@@ -98,7 +103,7 @@ static void put_message(struct upp__body *b, const struct rm_exchange *e)
         wj_write_close(&b->w, ']');
     }
     wj_put_open(&b->w, "metadata", '{');
-    upp__put(b, "actor", b->vendor->model);
+    upp__put(b, "actor", e->caller);
     wj_write_close(&b->w, '}');
     wj_write_close(&b->w, '}');
 }
@@ -135,7 +140,7 @@ static int put_request(struct upp__body *b, const struct rm_exchange *e, struct 
     case RM_CREATE:
     case RM_CREATE_ALSO:
         path = e->stage == RM_CREATE ? UPP_STR("/v1/threads") : UPP_STR("/v1/thread");
-        put_create(b);
+        put_create(b, e);
         break;
     case RM_UPLOAD: /* its body is there */
         path = UPP_STR("/v1/files");
@@ -173,12 +178,25 @@ static struct upp_str noted_thread(const struct rm_session *s)
     return wj_text_at(s->note, "thread");
 }
 
+/* A conversation has the caller that it began with. Notes of earlier versions name none: they sent the agent's name. */
+static struct upp_str caller_of(const struct upp__vendor *v, const struct rm_exchange *e)
+{
+    struct upp_str noted = wj_text_at(e->session.note, "caller"), set = wj_text_at(e->actor, "id");
+    if (e->session.note)
+        return noted.n ? noted : v->model;
+    return set.n ? set : UPP_STR(WD_AITP_USER);
+}
+
 /* What the first request does: it adds to the thread that is there, or creates one. */
-static int start(struct wb_arena *a, const struct upp_request *req, struct rm_exchange *e, struct upp_err *err)
+static int start(struct wb_arena *a, const struct upp__vendor *v, const struct upp_request *req, struct rm_exchange *e,
+                 struct upp_err *err)
 {
     int r = rm_session_find(a, RM_AITP, req, &e->session, err);
+    if (r >= 0 && v->own.n)
+        r = wj_read(a, v->own, NULL, &e->actor, err);
     if (r < 0)
         return r;
+    e->caller = caller_of(v, e);
     e->at     = rm_aitp_next(req, &e->session, 0);
     e->thread = wb_arena_dup(a, noted_thread(&e->session));
     e->after  = wb_arena_dup(a, wj_text_at(e->session.note, "after"));
@@ -197,7 +215,7 @@ int rm_aitp_begin(struct upp__reader *r, struct upp_err *err)
         return 0;
     e->ready   = true;
     e->from_ms = wb_mono_ms();
-    return start(&r->keep, r->request, e, err);
+    return start(&r->keep, r->vendor, r->request, e, err);
 }
 
 static int write_request(const struct upp__vendor *v, const struct upp_request *req, struct upp_str key,
@@ -205,7 +223,7 @@ static int write_request(const struct upp__vendor *v, const struct upp_request *
 {
     struct upp__body   b;
     struct rm_exchange e = {0};
-    int                r = start(out->arena, req, &e, err);
+    int                r = start(out->arena, v, req, &e, err);
     if (r == 0)
         r = begin(&b, v, req, key, &e, out, err);
     if (r == 0)
@@ -230,7 +248,9 @@ static int write_more(struct upp__reader *r, struct upp_str key, struct upp__out
 {
     struct rm_exchange *e = r->own;
     struct upp__body    b;
-    int                 x = begin(&b, r->vendor, r->request, key, e, out, err);
+    int                 x = upp__check(r, err);
+    if (x == 0)
+        x = begin(&b, r->vendor, r->request, key, e, out, err);
     if (x == 0 && e->again)
         x = pause(e, r->vendor->timeout_ms, wait_ms, err);
     e->again = false;

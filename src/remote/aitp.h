@@ -46,6 +46,8 @@ struct rm_exchange {
     bool              again;    /* the last request is to be made again, later */
     uint8_t           stage;    /* of the last request: enum rm_aitp_stage */
     struct rm_session session;
+    struct upp_str    caller; /* the actor that we are there */
+    yyjson_val       *actor;  /* that of the configuration; NULL: none */
     struct upp_str    thread, run, after;
     size_t            at;      /* ADD: the next message of the request to be added */
     uint64_t          known;   /* messages of others that earlier calls have seen */

@@ -37,8 +37,11 @@ bool rm_aitp_refused(struct upp__reader *r, int status)
     struct rm_exchange *e       = r->own;
     bool                missing = status == 404 || status == 405 || status == 501;
     bool                later   = status == 408 || status == 429 || status >= 500;
-    if (rm_aitp_begin(r, NULL) < 0)
-        return false;
+    int                 begun   = rm_aitp_begin(r, NULL);
+    if (begun < 0) { /* the next request says so, instead of being sent */
+        upp__note(r, begun);
+        return true;
+    }
     if (e->stage == RM_CREATE && missing) {
         e->stage = RM_CREATE_ALSO;
         return true;
@@ -118,13 +121,14 @@ static int take_run(struct upp__reader *r, yyjson_val *run, struct upp_err *err)
 
 /* ---- Messages ---------------------------------------------------------------------------------------------------- */
 
-/* The agent there may have the name of ours, but what a run of the service wrote is never ours. */
+/* The agent there may have the name of the caller, but what a run of the service wrote is never ours. */
 static bool is_ours(const struct upp__reader *r, yyjson_val *m)
 {
-    struct upp_str actor = wd_aitp_actor(m);
+    const struct rm_exchange *e     = r->own;
+    struct upp_str            actor = wd_aitp_actor(m);
     if (upp__get_str(m, "run_id").n)
         return false;
-    return actor.n ? wb_str_eq(actor, r->vendor->model) : wb_str_eq(upp__get_str(m, "role"), UPP_STR("user"));
+    return actor.n ? wb_str_eq(actor, e->caller) : wb_str_eq(upp__get_str(m, "role"), UPP_STR("user"));
 }
 
 static struct upp_str text_of(struct upp__reader *r, yyjson_val *m)
@@ -212,6 +216,7 @@ static void put_metadata(struct upp__reader *r, struct upp_str *ret)
         upp__metadata_str(&m, "session", e->session.id);
         upp__metadata_str(&m, "seen", rm_seen_text(e->session.seen, digits));
     }
+    upp__metadata_str(&m, "caller", e->caller);
     upp__metadata_str(&m, "thread", e->thread);
     upp__metadata_str(&m, "run", e->run);
     wj_put_u64(&m.w, "replies", e->foreign);

@@ -287,6 +287,7 @@ static void read_agent(struct wc_reader *r, const struct wc_node *key, const str
         {.name = "idle_ms", .read = by_hand},
         {.name = "max_answer_bytes", .read = by_hand},
         {.name = "retry", .read = by_hand},
+        {.name = "actor", .read = by_hand},
     };
     struct wc_agent      *a       = &r->config->agents[r->config->n_agents++];
     const struct wc_node *handoff = wc_get(value, "handoff"), *hosted = wc_get(value, "hosted");

@@ -4,6 +4,8 @@
 #include "base/file.h"
 #include "base/secret.h"
 #include "json/value.h"
+#include "dialects/aitp/members.h"
+#include "json/write.h"
 #include "remote/remote.h"
 #include "runtime/config_read.h"
 #include "upp/providers/vendors.h"
@@ -18,6 +20,7 @@ struct reading {
     bool                     hidden; /* the script's path contains a variable */
     const char              *vendor_model;
     const char              *protocol; /* of an agent behind another server */
+    struct upp_str           actor;    /* likewise: who calls it, as JSON; empty: not set */
     struct upp_provider_opts opts;
     struct upp_key           keys[MAX_KEYS];
     struct upp_header        headers[MAX_HEADERS];
@@ -290,6 +293,48 @@ static void read_url(struct wc_reader *r, const struct wc_node *n, void *into)
         m->opts.base_url = url.p;
 }
 
+struct actor {
+    struct upp_str  id;
+    struct upp_str *capabilities;
+    size_t          n;
+};
+
+static void read_actor_capabilities(struct wc_reader *r, const struct wc_node *n, void *into)
+{
+    struct actor *a = into;
+    (void)wc_texts(r, n, "capabilities", WD_AITP_CAPABILITIES_MAX, &a->capabilities, &a->n);
+}
+
+/* {"id", "capabilities": [{"schema"}]}, as the list of actors has it. */
+static void read_actor(struct wc_reader *r, const struct wc_node *n, void *into)
+{
+    static const struct wc_key keys[] = {
+        WC_MEMBER(WC_STR, "id", struct actor, id, 0, 0),
+        {.name = "capabilities", .read = read_actor_capabilities},
+    };
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(1u << 20);
+    struct reading                       *m   = into;
+    struct actor                          a   = {0};
+    struct wj_writer                      w;
+    wc_map(r, n, "actor", keys, WB_LEN(keys), &a);
+    if (a.id.n > WD_AITP_ID_MAX)
+        wc_mistake(r, n, "the id of an actor has at most %d bytes", WD_AITP_ID_MAX);
+    wj_writer_init(&w, &out, NULL);
+    wj_write_open(&w, '{');
+    if (a.id.n)
+        wj_put_str(&w, "id", a.id);
+    wj_put_open(&w, "capabilities", '[');
+    for (size_t i = 0; i < a.n; i++) {
+        wj_write_open(&w, '{');
+        wj_put_str(&w, "schema", a.capabilities[i]);
+        wj_write_close(&w, '}');
+    }
+    wj_write_close(&w, ']');
+    wj_write_close(&w, '}');
+    if (wj_writer_text(&w, &r->config->arena, &m->actor) < 0)
+        wc_mistake(r, n, "an actor is too long");
+}
+
 /* Of an agent: the keys that say where it is. */
 static const struct wc_key remote_keys[] = {
     {.name = "remote", .read = read_protocol},
@@ -300,6 +345,7 @@ static const struct wc_key remote_keys[] = {
     WC_MEMBER(WC_U64, "max_answer_bytes", struct reading, opts.max_answer, 1024, 1 << 30),
     {.name = "api_key", .read = read_api_key},
     {.name = "headers", .read = read_headers},
+    {.name = "actor", .read = read_actor},
 };
 
 static bool is_remote_key(struct upp_str name)
@@ -338,7 +384,7 @@ static void make_remote(struct wc_reader *r, struct reading *m, const struct wc_
     m->opts.retry                    = m->retry;
     m->opts.retry.retry_after_max_ms = m->retry.retry_after_max_ms;
     if (wb_arena_check(&r->config->arena, NULL) == 0)
-        made(r, m, rm_model_new(m->protocol, name, &m->opts, &m->model->model, &err), &err, "");
+        made(r, m, rm_model_new(m->protocol, name, &m->opts, m->actor, &m->model->model, &err), &err, "");
 }
 
 void wc_read_remote(struct wc_reader *r, const struct wc_node *key, const struct wc_node *value, struct wc_agent *a)
@@ -357,6 +403,8 @@ void wc_read_remote(struct wc_reader *r, const struct wc_node *key, const struct
     if (a->model || a->wrong_model)
         wc_mistake(r, wc_get(value, "model"), "an agent with 'remote' has the model of that server");
     wc_map(r, &part, "an agent with 'remote'", remote_keys, WB_LEN(remote_keys), &m);
+    if (m.actor.n && m.protocol && strcmp(m.protocol, "aitp") != 0)
+        wc_mistake(r, wc_get(value, "actor"), "only 'remote: aitp' has actors");
     a->wrong_model = true; /* until it is made */
     if (!m.protocol || !m.opts.base_url)
         return;

@@ -233,8 +233,13 @@ def test_actors_join_and_leave():
     post(t, "@blue are you there?")
     assert run(t)["assistant_id"] == "red"  # whoever has left is not chosen
     assert [words(m) for m in listed(t)] == ["I am blue.", "@blue are you there?", "Red."]
-    events = [m["metadata"]["weft"]["event"] for m in good("GET", f"/v1/threads/{t}/export?as=aitp")["messages"] if "event" in m["metadata"].get("weft", {})]
-    assert [(e["type"], e["data"]["actor"]["id"]) for e in events] == [("actor.joined", "blue"), ("actor.left", "blue")], events
+    document = good("GET", f"/v1/threads/{t}/export?as=aitp")
+    assert all(m["content"] for m in document["messages"]), document  # who comes and goes is no message
+    events = document["metadata"]["weft"]["events"]
+    assert [(e["before"], e["event"]["type"], e["event"]["data"]["actor"]["id"]) for e in events] == [(0, "actor.joined", "blue"), (1, "actor.left", "blue")], events
+    copy = good("POST", "/v1/threads/import?from=aitp&on_conflict=copy", document)["id"]
+    again = good("GET", f"/v1/threads/{copy}/export?as=aitp")
+    assert again["metadata"]["weft"]["events"] == events and [m["content"] for m in again["messages"]] == [m["content"] for m in document["messages"]], again
     good("POST", f"/v1/threads/{t}/actors", {"id": "blue"})  # and comes back
     post(t, "Back.", "blue")
     assert run(t, assistant_id="blue", additional_messages=[say(t, "Well?")])["assistant_id"] == "blue"
@@ -529,6 +534,7 @@ def test_the_audit_has_everything_in_order():
     kind, audit = lines(f"/v1/threads/{t}/audit")
     assert kind == "application/x-ndjson" and [a["number"] for a in audit] == list(range(1, len(audit) + 1)), (kind, audit)
     assert [a["time"] for a in audit] == sorted(a["time"] for a in audit), audit
+    assert [a["id"] for a in audit[0]["actors"]] == ["me", "red"] and audit[0]["type"] == "thread.created", audit[0]
     told = [(a["type"], a.get("who"), a.get("status") or a.get("event", {}).get("type")) for a in audit]
     assert told == [("thread.created", None, None), ("message", "me", None), ("event", "blue", "actor.joined"), ("run", "red", "running"),
                     ("message", "red", None), ("run", "red", "completed"), ("message", "me", None), ("event", "blue", "actor.left"),

@@ -7,6 +7,7 @@ import base64
 import json
 import os
 import shutil
+import subprocess
 import sys
 import tempfile
 import time
@@ -26,7 +27,9 @@ models:
 agents:
   far: {{remote: aitp, url: "{url}", api_key: "${{FAR_KEY}}", timeout_ms: {timeout}, retry: {{base_delay_ms: 10}}}}
   boss: {{model: boss, tools: [far]}}
+  named: {{remote: aitp, url: "{url}", actor: {{id: travel.near, capabilities: ["{decisions}"]}}}}
 """
+DECISIONS = "https://aitp.dev/capabilities/aitp-02-decisions/v1.0.0/schema.json"
 BOSS = {"replies": [{"parts": [{"tool_call": {"id": "b1", "name": "far", "arguments": {"task": "from the boss"}}}]},
                     {"parts": [{"text": "The boss has heard."}]}], "at_end": "restart"}
 
@@ -38,7 +41,7 @@ class Case:
         with open(f"{self.folder}/boss.json", "w") as f:
             json.dump(BOSS, f)
         self.service = Service(old)
-        self.config = CONFIG.format(url=self.service.url, timeout=timeout)
+        self.config = CONFIG.format(url=self.service.url, timeout=timeout, decisions=DECISIONS)
 
     def serve(self):
         return Server(WEFT, self.folder, self.config, FAR_KEY=KEY)
@@ -87,17 +90,26 @@ def conversation(name, old, **how):
         assert (run["status"], text) == ("completed", "echo: one"), (run, text)
         created = service.calls[0 if not old else 1]
         assert created[1] == ("/v1/thread" if old else "/v1/threads") and created[3] == f"Bearer {KEY}", created
-        assert created[2]["metadata"]["actors"] == [{"id": "far", "capabilities": []}], created
+        assert created[2]["metadata"]["actors"] == [{"id": "user", "capabilities": []}], created
+        answered = s.good("GET", f"/v1/threads/{thread}/messages")["data"][0]  # the actor there wrote it
+        assert answered["metadata"]["actor"] == "agent.far", answered
+        assert s.good("GET", f"/v1/threads/{thread}/messages/{answered['id']}")["metadata"]["actor"] == "agent.far"
         assert say(s, "two", thread)[2] == "echo: two"
         s.__exit__()
         case.server = s = case.serve()  # the thread of the service is found in the notes of the messages
         assert say(s, "three", thread)[2] == "echo: three"
         said = [(m["metadata"]["actor"], m["content"]) for m in service.threads["thread_0"] if m["role"] == "user"]
-        assert said == [("far", "one"), ("far", "two"), ("far", "three")], said
+        assert said == [("user", "one"), ("user", "two"), ("user", "three")], said
         assert len(service.threads) == 1
         status, doc = s.ask("GET", f"/v1/threads/{thread}/export?as=uap")
         for word in ('"thread": "thread_0"', '"actor": "agent.far"', '"replies": 3'):
             assert word in json.dumps(doc), (word, doc)
+        exported = s.good("GET", f"/v1/threads/{thread}/export?as=aitp")
+        assert [m["metadata"]["actor"] for m in exported["messages"]] == ["user", "agent.far"] * 3, exported
+        assert exported["metadata"]["actors"][-1]["id"] == "agent.far", exported
+        copy = s.good("POST", "/v1/threads/import?from=aitp&on_conflict=copy", exported)["id"]
+        again = s.good("GET", f"/v1/threads/{copy}/export?as=aitp")
+        assert again["metadata"] == exported["metadata"] and [m["metadata"]["actor"] for m in again["messages"]] == ["user", "agent.far"] * 3, again
         fork = s.good("POST", f"/v1/threads/{thread}/fork", {})["id"]
         text = say(s, "other", fork)[2]
         assert len(service.threads) == 2 and "user: one" in text and "assistant: echo: two" in text and text.endswith("user: other")
@@ -136,6 +148,37 @@ def test_as_a_sub_agent():
         _, run, text = say(s, "ask him", agent="boss")
         assert run["status"] == "completed" and text == "The boss has heard."
         assert service.threads["thread_0"][0]["content"] == "from the boss"
+
+
+def test_the_caller_is_named_and_announces_what_it_can():
+    # covers: AITP-28/2
+    with Case("caller") as (s, service):
+        thread, run, _ = say(s, "hello", agent="named")
+        assert run["status"] == "completed", run
+        say(s, "again", thread, "named")
+        actors = service.calls[0][2]["metadata"]["actors"]
+        assert actors == [{"id": "travel.near", "capabilities": [{"schema": DECISIONS}]}], actors
+        assert [m["metadata"]["actor"] for m in service.threads["thread_0"] if m["role"] == "user"] == ["travel.near"] * 2
+
+
+def test_in_a_thread_with_members_the_agent_is_the_member():
+    # covers: AITP-28/3
+    with Case("members") as (s, service):
+        for members, actor, weft in ((("me", "far"), "far", {"remote_actor": "agent.far"}), (("me", "far", "agent.far"), "agent.far", None)):
+            thread = s.good("POST", "/v1/threads", {"metadata": {"actors": [{"id": id, "capabilities": []} for id in members]}})["id"]
+            say(s, "hello", thread)
+            metadata = s.good("GET", f"/v1/threads/{thread}/messages")["data"][0]["metadata"]
+            assert (metadata["actor"], metadata.get("weft")) == (actor, weft), metadata
+
+
+def test_mistakes_about_the_caller():
+    for actor, says in (("{id: [x]}", "id"), ("{name: x}", "name"), ("{id: " + 257 * "x" + "}", "256"), ("{capabilities: [" + "u," * 65 + "]}", "64")):
+        for protocol in ("aitp", "agentapi"):
+            with open(f"{HERE}/weft.yaml", "w") as f:
+                f.write(f"agents: {{x: {{remote: {protocol}, url: 'http://x/', actor: {actor}}}}}\n")
+            r = subprocess.run([WEFT, "config", "check"], cwd=HERE, capture_output=True, text=True)
+            assert r.returncode and says in r.stdout + r.stderr, (actor, r)
+            assert ("only 'remote: aitp'" in r.stdout + r.stderr) == (protocol == "agentapi"), r
 
 
 def test_attachments_are_fetched_by_id_alone():

@@ -14,7 +14,11 @@
 
 #include "dialects/core/lift.h"
 
-#define WD_AITP_USER "user" /* the actor who created the thread, if it is unknown */
+/* Types of the system events that record who joined and who left. */
+#define WD_AITP_JOINED "actor.joined"
+#define WD_AITP_LEFT   "actor.left"
+#define WD_AITP_REMOTE "aitp" /* in the metadata of a message: the note of an agent behind another AITP service */
+#define WD_AITP_USER   "user" /* the actor who created the thread, if it is unknown */
 
 /* The message's author; empty: not given. */
 struct upp_str wd_aitp_actor(yyjson_val *message);

@@ -15,6 +15,9 @@ struct lifting {
     struct upp_str     user;  /* the creator; empty: unknown */
     struct upp_str     agent; /* the only actor who is not the user, if there is exactly one */
     struct wd_parts    texts;
+    yyjson_val        *actors;  /* the list of those on other services, for whom an agent stands; NULL: none */
+    yyjson_arr_iter    events;  /* metadata.weft.events: those that are left, after ... */
+    yyjson_val        *event;   /* ... the next one; NULL: none */
 };
 
 static int failed(const struct lifting *t)
@@ -36,7 +39,21 @@ static int agent_of(struct lifting *t, struct upp_str id, uint32_t *ret)
     return wm_doc_agent_add(doc, &(struct wm_doc_agent){.id = id, .name = id}, ret, t->err);
 }
 
-static int lift_actor(struct lifting *t, yyjson_val *v)
+/* The agent that stands for an actor on another service; any other actor is itself. */
+static struct upp_str standing_for(const struct lifting *t, struct upp_str actor)
+{
+    yyjson_val *v;
+    size_t      i, n;
+    yyjson_arr_foreach(t->actors, i, n, v)
+    {
+        struct upp_str agent = wj_text_at(yyjson_obj_get(v, "weft"), "agent");
+        if (agent.n && wb_str_eq(wj_text_at(v, "id"), actor))
+            return agent;
+    }
+    return actor;
+}
+
+static int lift_actor(struct lifting *t, yyjson_val *list, yyjson_val *v)
 {
     struct upp_str id     = wj_text_at(v, "id");
     yyjson_val    *weft   = yyjson_obj_get(v, "weft");
@@ -44,6 +61,10 @@ static int lift_actor(struct lifting *t, yyjson_val *v)
     uint32_t       agent;
     if (!id.p || (t->user.p && wb_str_eq(id, t->user)))
         return 0;
+    if (wj_text_at(weft, "agent").n) {
+        t->actors = list;
+        return 0;
+    }
     int r = agent_of(t, id, &agent);
     if (r < 0 || t->l->doc->agents.n == before)
         return r;
@@ -57,12 +78,12 @@ static int lift_actor(struct lifting *t, yyjson_val *v)
 
 static int lift_actors(struct lifting *t, yyjson_val *root)
 {
-    yyjson_val *v;
+    yyjson_val *list = wd_aitp_actors(root), *v;
     size_t      i, n;
     int         r = 0;
-    yyjson_arr_foreach(wd_aitp_actors(root), i, n, v)
+    yyjson_arr_foreach(list, i, n, v)
     {
-        r = lift_actor(t, v);
+        r = lift_actor(t, list, v);
         if (r < 0)
             return r;
     }
@@ -81,7 +102,7 @@ static int attribute(struct lifting *t, yyjson_val *m, uint32_t *agent)
         return 1;
     if (!actor.p && !wb_str_eq(role, UPP_STR("assistant")))
         return 0;
-    int r = actor.p      ? agent_of(t, actor, agent)
+    int r = actor.p      ? agent_of(t, standing_for(t, actor), agent)
             : t->agent.p ? agent_of(t, t->agent, agent)
                          : wd_agent_of(t->l, (struct upp_str){0}, (struct upp_str){0}, agent, t->err);
     return r < 0 ? r : 1;
@@ -260,6 +281,40 @@ static int lift_message(struct lifting *t, yyjson_val *m)
     return r < 0 ? r : wd_anchor(t->l, m, "message", at, 1, t->err);
 }
 
+/* ---- Who came and went ------------------------------------------------------------------------------------- */
+
+static int lift_listed(struct lifting *t, yyjson_val *v)
+{
+    yyjson_val *event = yyjson_obj_get(v, "event");
+    size_t      at    = t->l->doc->entries.n;
+    uint32_t    agent = WM_NO_AGENT;
+    if (!yyjson_is_obj(event))
+        return 0;
+    int r = attribute_event(t, v, &agent);
+    if (r > 0 && begin(t, agent) < 0)
+        return failed(t);
+    if (r <= 0)
+        return r;
+    struct wm_doc_entry *e = wd_entry_add(t->l, UPP_ROLE_ASSISTANT, agent, (struct upp_str){0}, t->err);
+    if (!e)
+        return failed(t);
+    e->id = wj_text_at(v, "id");
+    time_of(v, v, &e->e.message);
+    r = lift_event(t, event, e);
+    return r < 0 ? r : wd_anchor(t->l, v, "event", at, 1, t->err);
+}
+
+/* Those that happened before this message; the list's order counts more than their numbers. */
+static int lift_events(struct lifting *t, size_t message)
+{
+    int r = 0;
+    while (r >= 0 && t->event && wd_number_at(t->event, "before") <= message) {
+        r        = lift_listed(t, t->event);
+        t->event = yyjson_arr_iter_next(&t->events);
+    }
+    return r;
+}
+
 /* ---- The thread -------------------------------------------------------------------------------------------- */
 
 static bool is_ours(yyjson_val *name)
@@ -311,11 +366,18 @@ static int lift_thread(struct lifting *t, yyjson_val *root)
     int r          = lift_metadata(t, metadata);
     if (r >= 0)
         r = lift_actors(t, root);
+    yyjson_val *events = wd_last_at(wd_last_at(wd_last_at(root, "metadata"), "weft"), "events");
+    if (yyjson_arr_iter_init(events, &t->events))
+        t->event = yyjson_arr_iter_next(&t->events);
     yyjson_arr_foreach(messages, i, n, m)
     {
         if (r >= 0)
+            r = lift_events(t, i);
+        if (r >= 0)
             r = lift_message(t, m);
     }
+    if (r >= 0)
+        r = lift_events(t, SIZE_MAX);
     return r < 0 ? r : wd_anchor(t->l, root, "thread", WD_THREAD, 0, t->err);
 }
 

@@ -1,12 +1,14 @@
 /* dialects/aitp/lower.c — the model as an AITP thread.
  *
- * Each entry is a message. Agents are actors, and so is the user, with the id that the document had, else "user".
+ * Each entry is a message, but those who came and went are in the metadata. Agents are actors, and so is the user, with
+ * the id that the document had, else "user".
  */
 #include "base/err.h"
 #include "base/iso8601.h"
 #include "dialects/aitp/aitp.h"
 #include "dialects/aitp/members.h"
 #include "json/value.h"
+#include "model/names.h"
 #include "model/upp_json.h"
 #include "model/upp_weft.h"
 
@@ -14,6 +16,7 @@ struct lowering {
     struct wd_lowering *l;
     struct upp_str      user; /* the id of the user's actor */
     struct upp_str      thread;
+    bool                members; /* the thread has a list of them */
 };
 
 static bool is_users(const struct wm_doc_entry *e)
@@ -86,15 +89,58 @@ static void put_actor(struct wd_lowering *l, struct upp_str id, const struct wm_
     wj_write_close(&l->w, '}');
 }
 
+/* The actor on another AITP service who wrote a message; empty: none, or the thread has members and it is not one. */
+static struct upp_str remote_actor(struct lowering *t, const struct wm_doc_entry *e)
+{
+    const struct upp_message *m = &e->e.message;
+    if (e->e.kind == WM_ENTRY_EVENT || m->role != UPP_ROLE_ASSISTANT ||
+        wb_str_find(m->metadata, UPP_STR("\"" WD_AITP_REMOTE "\""), 0) == SIZE_MAX)
+        return (struct upp_str){0};
+    wb_arena_reset(&t->l->scratch);
+    yyjson_val    *note = yyjson_obj_get(wd_scratch_read(t->l, m->metadata), WD_AITP_REMOTE);
+    struct upp_str id   = wj_text_at(note, "actor");
+    if (!id.n || !t->members)
+        return id.n ? wb_arena_dup(&t->l->keep, id) : (struct upp_str){0};
+    id                             = wb_arena_dup(&t->l->keep, id);
+    struct wd_aitp_members members = wd_aitp_members_of(metadata_of(t->l));
+    return wd_aitp_member(&members, id) ? id : (struct upp_str){0};
+}
+
+/* Actors on other services, each with the agent here that stands for it. */
+static void put_remote_actors(struct lowering *t)
+{
+    WB_CLEANUP(wm_names_done) struct wm_names seen = {0};
+    const struct wm_doc                      *d    = t->l->doc;
+    for (size_t i = 0; i < d->turns.n && !t->members && !t->l->w.failed; i++)
+        for (uint32_t k = d->turns.p[i].first; k < d->turns.p[i].first + d->turns.p[i].n; k++) {
+            uint32_t       agent = speaker(&d->entries.p[k], &d->turns.p[i]), number;
+            struct upp_str id    = wm_is_visible(&d->entries.p[k].e) ? remote_actor(t, &d->entries.p[k])
+                                                                     : (struct upp_str){0};
+            if (!id.n || agent == WM_NO_AGENT || is_agent(d, id, d->agents.n))
+                continue;
+            int r = wm_names_add(&seen, id, &number, t->l->w.err);
+            if (r < 0)
+                wj_writer_fail(&t->l->w, r);
+            if (r != 1)
+                continue;
+            wj_write_open(&t->l->w, '{');
+            wd_member(t->l, "id", id);
+            wj_put_raw(&t->l->w, "capabilities", "[]", 2);
+            wj_put_open(&t->l->w, "weft", '{');
+            wd_member(t->l, "agent", agent_id(&d->agents.p[agent]));
+            wj_write_close(&t->l->w, '}');
+            wj_write_close(&t->l->w, '}');
+        }
+}
+
 /* Members of a thread of the server, which has them in its metadata (members.h), are written as they are there; of
  * those who have left, only what they wrote is left. */
-static bool put_members(struct lowering *t)
+static void put_members(struct lowering *t)
 {
     struct wd_aitp_members m = wd_aitp_members_of(metadata_of(t->l));
     yyjson_val            *actor;
     size_t                 i, n;
     yyjson_arr_foreach(m.actors, i, n, actor) wd_aitp_put_member(&t->l->w, actor);
-    return m.actors != NULL;
 }
 
 static void put_actors(struct lowering *t)
@@ -102,7 +148,8 @@ static void put_actors(struct lowering *t)
     const struct wm_doc *d    = t->l->doc;
     bool                 more = false;
     wj_put_open(&t->l->w, "actors", '[');
-    bool members = put_members(t);
+    bool members = t->members;
+    put_members(t);
     if (has_user(d) && !members)
         put_actor(t->l, t->user, NULL);
     for (size_t i = 0; i < d->agents.n && !t->l->w.failed; i++) {
@@ -111,6 +158,7 @@ static void put_actors(struct lowering *t)
         if (!members && !is_agent(d, agent_id(a), i))
             put_actor(t->l, agent_id(a), a);
     }
+    put_remote_actors(t);
     wj_write_close(&t->l->w, ']');
     if (more)
         wd_lose(t->l, WD_THREAD, "how and when the agents were made", "an actor has an id and capabilities");
@@ -214,28 +262,99 @@ static void put_weft(struct wd_lowering *l, uint32_t i, bool user)
     wj_write_close(&l->w, '}');
 }
 
+static void put_time(struct wd_lowering *l, const struct wm_doc_entry *e)
+{
+    int64_t ms = e->e.message.time_ms;
+    wj_put_i64(&l->w, "created_at", ms / 1000 - (ms % 1000 < 0));
+}
+
+static struct upp_str actor_of(struct lowering *t, const struct wm_doc_entry *e, uint32_t agent)
+{
+    struct upp_str there = agent == WM_NO_AGENT ? (struct upp_str){0} : remote_actor(t, e);
+    return agent == WM_NO_AGENT ? t->user : there.n ? there : agent_id(&t->l->doc->agents.p[agent]);
+}
+
+static void lose_owner(struct wd_lowering *l, uint32_t i, uint32_t agent)
+{
+    const struct wm_doc_entry *e = &l->doc->entries.p[i];
+    if (e->e.kind == WM_ENTRY_EVENT && (e->agent == WM_NO_AGENT || e->agent != agent))
+        wd_lose(l, i, "whose an event is", "a message has an actor, the user or an agent");
+}
+
 static void put_message(struct lowering *t, const struct wm_doc_turn *turn, uint32_t i)
 {
     struct wd_lowering        *l     = t->l;
     const struct wm_doc_entry *e     = &l->doc->entries.p[i];
     uint32_t                   agent = speaker(e, turn);
-    int64_t                    ms    = e->e.message.time_ms;
     bool                       user  = agent == WM_NO_AGENT;
-    if (e->e.kind == WM_ENTRY_EVENT && (e->agent == WM_NO_AGENT || e->agent != agent))
-        wd_lose(l, i, "whose an event is", "a message has an actor, the user or an agent");
+    lose_owner(l, i, agent);
     wd_open(l, i, "message");
     wj_write_open(&l->w, '{');
     wd_member(l, "id", e->id);
-    wj_put_i64(&l->w, "created_at", ms / 1000 - (ms % 1000 < 0));
+    put_time(l, e);
     wd_member(l, "thread_id", t->thread);
     put_content(l, e);
     wd_member(l, "role", user ? UPP_STR("user") : UPP_STR("assistant"));
     wj_put_open(&l->w, "metadata", '{');
-    wd_member(l, "actor", user ? t->user : agent_id(&l->doc->agents.p[agent]));
+    wd_member(l, "actor", actor_of(t, e, agent));
     put_weft(l, i, user);
     wj_write_close(&l->w, '}');
     wj_write_close(&l->w, '}');
     wd_close(l);
+}
+
+/* ---- Who came and went ------------------------------------------------------------------------------------- */
+
+/* Nobody says these: they are not messages, but listed in metadata.weft.events with the position in `messages` before
+ * which they happened. One that was read as a message with residue is written as one. */
+static bool is_listed(struct wd_lowering *l, uint32_t i)
+{
+    const struct wm_entry *e = &l->doc->entries.p[i].e;
+    if (e->kind != WM_ENTRY_EVENT || wb_str_find(e->data, UPP_STR("\"actor."), 0) == SIZE_MAX)
+        return false;
+    wb_arena_reset(&l->scratch);
+    struct upp_str type = wj_text_at(wd_scratch_read(l, e->data), "type");
+    bool           ours = wb_str_eq(type, UPP_STR(WD_AITP_JOINED)) || wb_str_eq(type, UPP_STR(WD_AITP_LEFT));
+    return ours && !wd_slot_like(l, i, "message").p;
+}
+
+static void put_listed(struct lowering *t, const struct wm_doc_turn *turn, uint32_t i, uint64_t before)
+{
+    struct wd_lowering        *l     = t->l;
+    const struct wm_doc_entry *e     = &l->doc->entries.p[i];
+    uint32_t                   agent = speaker(e, turn);
+    lose_owner(l, i, agent);
+    wd_open(l, i, "event");
+    wj_write_open(&l->w, '{');
+    wj_put_u64(&l->w, "before", before);
+    wd_member(l, "id", e->id);
+    put_time(l, e);
+    wd_member(l, "actor", actor_of(t, e, agent));
+    wd_member(l, "time", precise_time(l, &e->e.message));
+    put_event(l, e->e.data);
+    wj_write_close(&l->w, '}');
+    wd_close(l);
+}
+
+/* Calls one of the two for each visible entry: what is listed, or what is a message. How many there were. */
+static size_t put_entries(struct lowering *t, bool listed, bool dry)
+{
+    struct wd_lowering *l = t->l;
+    size_t              n[2] = {0, 0};
+    for (size_t i = 0; i < l->doc->turns.n && !l->w.failed; i++) {
+        const struct wm_doc_turn *turn = &l->doc->turns.p[i];
+        for (uint32_t k = turn->first; k < turn->first + turn->n && !l->w.failed; k++) {
+            if (!wm_is_visible(&l->doc->entries.p[k].e))
+                continue;
+            bool event = is_listed(l, k);
+            if (!dry && event && listed)
+                put_listed(t, turn, k, n[false]);
+            else if (!dry && !event && !listed)
+                put_message(t, turn, k);
+            n[event]++;
+        }
+    }
+    return n[listed];
 }
 
 /* ---- The thread -------------------------------------------------------------------------------------------- */
@@ -272,11 +391,17 @@ static void put_metadata(struct lowering *t)
     wd_member_or_null(l, "parent_id", d->parent);
     put_actors(t);
     put_others(l);
-    if (d->title.p || (d->parent.p && d->parent_at)) {
+    bool events = put_entries(t, true, true) > 0;
+    if (d->title.p || (d->parent.p && d->parent_at) || events) {
         wj_put_open(&l->w, "weft", '{');
         wd_member(l, "title", d->title);
         if (d->parent.p && d->parent_at)
             wd_member_u64(l, "parent_at", d->parent_at);
+        if (events) {
+            wj_put_open(&l->w, "events", '[');
+            (void)put_entries(t, true, false);
+            wj_write_close(&l->w, ']');
+        }
         wj_write_close(&l->w, '}');
     }
     wj_write_close(&l->w, '}');
@@ -284,19 +409,17 @@ static void put_metadata(struct lowering *t)
 
 int wd_aitp_lower(struct wd_lowering *l, struct upp_err *err)
 {
-    struct lowering t = {.l = l, .user = user_of(l), .thread = l->doc->id.p ? l->doc->id : UPP_STR("thread")};
+    struct lowering t = {.l       = l,
+                         .user    = user_of(l),
+                         .members = wd_aitp_members_of(metadata_of(l)).actors != NULL,
+                         .thread  = l->doc->id.p ? l->doc->id : UPP_STR("thread")};
     wd_implied(l, WD_IMPLIED_MADE | WD_IMPLIED_TURNS);
     wd_open(l, WD_THREAD, "thread");
     wj_write_open(&l->w, '{');
     wd_member(l, "id", t.thread);
     put_metadata(&t);
     wj_put_open(&l->w, "messages", '[');
-    for (size_t i = 0; i < l->doc->turns.n && !l->w.failed; i++) {
-        const struct wm_doc_turn *turn = &l->doc->turns.p[i];
-        for (uint32_t k = turn->first; k < turn->first + turn->n && !l->w.failed; k++)
-            if (wm_is_visible(&l->doc->entries.p[k].e))
-                put_message(&t, turn, k);
-    }
+    (void)put_entries(&t, false, false);
     wj_write_close(&l->w, ']');
     wj_write_close(&l->w, '}');
     wd_close(l);

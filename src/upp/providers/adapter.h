@@ -36,6 +36,7 @@ struct upp__vendor {
     struct upp_str             auth;
     unsigned                   habits;
     uint64_t                   timeout_ms; /* until an answer begins */
+    struct upp_str             own;        /* a setting of this adapter alone (upp__model_set_own); empty: none */
 };
 
 /* Bytes of JSON that is read at once, at most: an answer, or stored metadata. Their own limits are lower. */

@@ -612,6 +612,13 @@ const struct upp__adapter *upp__adapter_of(const struct upp_model *m)
     return m->ops->open == vendor_open ? ((const struct state *)m->state)->vendor.adapter : NULL;
 }
 
+int upp__model_set_own(struct upp_model *m, struct upp_str own, struct upp_err *err)
+{
+    struct state *st = m->state;
+    st->vendor.own   = wb_arena_dup(&st->arena, own);
+    return wb_arena_check(&st->arena, err);
+}
+
 int upp_model_new(struct upp_model_ref ref, struct upp_model **ret, struct upp_err *err)
 {
     struct upp_provider_opts    o;

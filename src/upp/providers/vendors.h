@@ -23,6 +23,9 @@ int upp__provider_find(const char *name, const char *api, const struct upp__prov
 int upp__model_new(const struct upp__provider *p, struct upp_model_ref ref, struct upp_model **ret,
                    struct upp_err *err) UPP_MUST_CHECK;
 
+/* What the adapter of this model finds in upp__vendor.own; it is copied. Before the first call. */
+int upp__model_set_own(struct upp_model *m, struct upp_str own, struct upp_err *err) UPP_MUST_CHECK;
+
 WB_EXPORT_END
 
 /* The adapter of a vendor's model; NULL: a scripted one, or one of the program's own. */

@@ -85,7 +85,7 @@ static int play(struct scene *s, const char *protocol, const struct upp_request 
     unsigned                                       n = 0;
     if (!s->sent.max)
         s->sent = (struct wb_buf)WB_BUF(1 << 20);
-    int r = rm_model_new(protocol, "far", &o, &model, err);
+    int r = rm_model_new(protocol, "far", &o, (struct upp_str){0}, &model, err);
     if (r == 0)
         r = upp_step_open(model, given ? given : &plain, NULL, &step, err);
     while (r >= 0 && (r = upp_step_next(step, &ev, err)) > 0) {

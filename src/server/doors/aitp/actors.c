@@ -97,7 +97,7 @@ static int write_event(const struct change *c, yyjson_val *actor, struct upp_str
     struct wj_writer                      w;
     wj_writer_init(&w, &out, err);
     wj_write_open(&w, '{');
-    wj_put_str(&w, "type", c->joins ? UPP_STR(SV_AITP_JOINED) : UPP_STR(SV_AITP_LEFT));
+    wj_put_str(&w, "type", c->joins ? UPP_STR(WD_AITP_JOINED) : UPP_STR(WD_AITP_LEFT));
     wj_put_open(&w, "data", '{');
     wj_write_name(&w, UPP_STR("actor"));
     wd_aitp_put_member(&w, actor);

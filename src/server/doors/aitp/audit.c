@@ -320,13 +320,23 @@ WEFT_SUSPENDS static int write_span(struct audit *a, const struct wl_span *span,
 WEFT_SUSPENDS static int write_thread(struct audit *a, const struct wl_thread *t)
 {
     struct wl_path path;
-    int            r = wl_thread_path(a->x->server->opts.store, &a->x->owner, t, &a->x->arena, &path, a->err);
+    yyjson_val   **actors = NULL;
+    size_t         n      = 0;
+    int            r      = wl_thread_path(a->x->server->opts.store, &a->x->owner, t, &a->x->arena, &path, a->err);
+    if (r >= 0)
+        r = sv_aitp_made_with(a->x, t, &path, &actors, &n, a->err);
     if (r < 0)
         return r;
     begin(a, "thread.created", t->created_ms);
     sv_put_id(&a->w, "id", "thread_", t->id);
     wj_put_str(&a->w, "who", t->owner.user.n ? t->owner.user : (struct upp_str){NULL, 0});
     sv_put_id(&a->w, "parent_id", "thread_", t->parent);
+    if (actors) {
+        wj_put_open(&a->w, "actors", '[');
+        for (size_t i = 0; i < n; i++)
+            wd_aitp_put_member(&a->w, actors[i]);
+        wj_write_close(&a->w, ']');
+    }
     end(a);
     for (size_t i = 0; r >= 0 && i < path.n && !a->more; i++)
         r = write_span(a, &path.spans[i], i + 1 == path.n && !t->at);

@@ -35,7 +35,9 @@ void sv_aitp_put_metadata(struct wj_writer *w, const struct wl_thread *t);
 WEFT_SUSPENDS int sv_aitp_receive(struct sv_exchange *x, const struct sv_body *b, const struct wl_thread *t, bool fresh,
                                   struct sv_entries *e, struct upp_err *err) UPP_MUST_CHECK;
 
-/* Gives a message that a run wrote its author, metadata.actor, before it is shown; in threads with members. */
+/* Gives a message that a run wrote its author, metadata.actor, before it is shown: in threads with members, and of an
+ * agent behind another AITP service its actor there. In a thread with members of whom that actor is none, it is the
+ * agent, and metadata.weft.remote_actor names the other one. */
 int sv_aitp_name_author(struct wb_arena *a, const struct wl_thread *t, struct wl_line *line,
                         struct upp_err *err) UPP_MUST_CHECK;
 
@@ -49,6 +51,11 @@ struct sv_aitp_move {
 };
 struct wl_store *sv_aitp_move_begin(struct sv_exchange *x, struct wl_store *behind, const struct wl_thread *from,
                                     struct sv_aitp_move *m);
+
+/* The actors that the thread was made with: those of now, with all that came and went undone. *n 0: it has no members.
+ * They live in the arena of the exchange. */
+WEFT_SUSPENDS int sv_aitp_made_with(struct sv_exchange *x, const struct wl_thread *t, const struct wl_path *path,
+                                    yyjson_val ***ret, size_t *n, struct upp_err *err) UPP_MUST_CHECK;
 
 /* The list of the thread's messages and of those of all threads below it (family.c). */
 WEFT_SUSPENDS int sv_aitp_list_family(struct sv_exchange *x, struct upp_err *err) UPP_MUST_CHECK;

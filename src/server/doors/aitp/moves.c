@@ -5,6 +5,7 @@
  */
 #include "base/defs.h"
 #include "base/hooks.h"
+#include "dialects/aitp/aitp.h"
 #include "json/read.h"
 #include "json/value.h"
 #include "server/doors/aitp/routes.h"
@@ -50,8 +51,8 @@ static int apply(struct list *l, const struct wm_entry *e, bool forwards)
         return r;
     struct upp_str type   = wj_text_at(v, "type");
     yyjson_val    *actor  = yyjson_obj_get(yyjson_obj_get(v, "data"), "actor");
-    bool           joined = wb_str_eq(type, UPP_STR(SV_AITP_JOINED));
-    if (!joined && !wb_str_eq(type, UPP_STR(SV_AITP_LEFT)))
+    bool           joined = wb_str_eq(type, UPP_STR(WD_AITP_JOINED));
+    if (!joined && !wb_str_eq(type, UPP_STR(WD_AITP_LEFT)))
         return 0;
     drop(l, wj_text_at(actor, "id"));
     if (joined == forwards)
@@ -117,6 +118,35 @@ static int write_metadata(const struct list *l, yyjson_val *old, struct upp_str 
     return wj_writer_text(&w, &l->x->arena, ret);
 }
 
+/* Undoes the events of a path. *old: the metadata of the thread. */
+WEFT_SUSPENDS static int undo(struct list *l, struct upp_str metadata, const struct wl_path *path, yyjson_val **old)
+{
+    yyjson_val *actor;
+    size_t      i, n;
+    l->actors = wb_new_n(&l->x->arena, yyjson_val *, LIST_MAX);
+    if (!l->actors)
+        return wb_arena_check(&l->x->arena, l->err);
+    int r = wj_read(&l->x->arena, metadata, NULL, old, l->err);
+    if (r < 0)
+        return r;
+    yyjson_arr_foreach(yyjson_obj_get(*old, "actors"), i, n, actor)
+    {
+        r = r < 0 ? r : add(l, actor);
+    }
+    return r < 0 ? r : walk(l, path, false);
+}
+
+WEFT_SUSPENDS int sv_aitp_made_with(struct sv_exchange *x, const struct wl_thread *t, const struct wl_path *path,
+                                    yyjson_val ***ret, size_t *n, struct upp_err *err)
+{
+    struct list l   = {.x = x, .err = err};
+    yyjson_val *now = NULL;
+    int         r   = sv_aitp_has_members(t) ? undo(&l, t->metadata, path, &now) : 0;
+    *ret            = l.actors;
+    *n              = l.n;
+    return r;
+}
+
 /* The path to where a commit puts a thread. Its head may be a branch of the same commit: no event is on that. */
 WEFT_SUSPENDS static int path_to(const struct sv_aitp_move *m, const struct wl_commit *c, const struct wl_thread *t,
                                  struct wl_path *ret, struct upp_err *err)
@@ -145,26 +175,15 @@ WEFT_SUSPENDS static int path_from(const struct sv_aitp_move *m, const struct wl
 WEFT_SUSPENDS static int metadata_there(const struct sv_aitp_move *m, const struct wl_commit *c,
                                         const struct wl_change *row, struct upp_str *ret, struct upp_err *err)
 {
-    struct sv_exchange     *x   = m->x;
     const struct wl_thread *t   = row->thread;
-    yyjson_val             *old = NULL, *actor;
-    struct list             l   = {.x = x, .err = err};
+    yyjson_val             *old = NULL;
+    struct list             l   = {.x = m->x, .err = err};
     struct wl_path          from, to;
-    size_t                  i, n;
-    l.actors = wb_new_n(&x->arena, yyjson_val *, LIST_MAX);
-    int r    = l.actors ? wj_read(&x->arena, t->metadata, NULL, &old, err) : wb_arena_check(&x->arena, err);
-    if (r >= 0)
-        r = path_from(m, row, &from, err);
+    int                     r = path_from(m, row, &from, err);
     if (r >= 0)
         r = path_to(m, c, t, &to, err);
-    if (r < 0)
-        return r;
-    yyjson_arr_foreach(yyjson_obj_get(old, "actors"), i, n, actor)
-    {
-        r = r < 0 ? r : add(&l, actor);
-    }
     if (r >= 0)
-        r = walk(&l, &from, false);
+        r = undo(&l, t->metadata, &from, &old);
     if (r >= 0)
         r = walk(&l, &to, true);
     return r < 0 ? r : write_metadata(&l, old, ret);

@@ -376,25 +376,51 @@ int sv_aitp_attribute(struct sv_exchange *x, const struct wl_thread *t, struct s
     return r;
 }
 
+/* The actor who wrote the message on another AITP service; empty: none. */
+static int remote_actor(struct wb_arena *a, const struct upp_message *m, struct upp_str *ret, struct upp_err *err)
+{
+    yyjson_val *v = NULL;
+    *ret          = (struct upp_str){0};
+    if (m->role != UPP_ROLE_ASSISTANT || wb_str_find(m->metadata, UPP_STR("\"" WD_AITP_REMOTE "\""), 0) == SIZE_MAX)
+        return 0;
+    int r = wj_read(a, m->metadata, NULL, &v, err);
+    if (r >= 0)
+        *ret = wj_text_at(yyjson_obj_get(v, WD_AITP_REMOTE), "actor");
+    return r;
+}
+
 int sv_aitp_name_author(struct wb_arena *a, const struct wl_thread *t, struct wl_line *line, struct upp_err *err)
 {
-    struct upp_message *m = &line->entry.message;
-    yyjson_val         *old, *mine, *key, *value;
-    size_t              i, n;
-    if (!sv_aitp_has_members(t) || !line->entry.who.n)
-        return 0;
-    int r = asst_stored(a, m->metadata, &old, err);
-    mine  = sv_member(old, UPP_STR(OURS));
-    if (r < 0 || sv_member(mine, UPP_STR("actor")))
+    struct upp_message    *m       = &line->entry.message;
+    struct wd_aitp_members members = {0};
+    yyjson_val            *old, *mine, *key, *value;
+    struct upp_str         there;
+    size_t                 i, n;
+    int                    r = remote_actor(a, m, &there, err);
+    if (r < 0 || (!there.n && !(sv_aitp_has_members(t) && line->entry.who.n)))
         return r;
-    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(2 * METADATA_MAX);
+    r = sv_aitp_members(a, t->metadata, &members, err);
+    if (r >= 0)
+        r = asst_stored(a, m->metadata, &old, err);
+    if (r < 0)
+        return r;
+    mine = sv_member(old, UPP_STR(OURS));
+    if (sv_member(mine, UPP_STR("actor")))
+        return 0;
+    bool                                  known = there.n && (!members.actors || wd_aitp_member(&members, there));
+    WB_CLEANUP(wb_buf_done) struct wb_buf out   = WB_BUF(2 * METADATA_MAX);
     struct wj_writer                      w;
     wj_writer_init(&w, &out, err);
     wj_write_open(&w, '{');
     wj_put_open(&w, OURS, '{');
     if (mine)
         yyjson_obj_foreach(mine, i, n, key, value) wj_put_member(&w, key);
-    wj_put_str(&w, "actor", line->entry.who);
+    wj_put_str(&w, "actor", known ? there : line->entry.who);
+    if (there.n && !known) { /* here it is a member under the name of our agent */
+        wj_put_open(&w, "weft", '{');
+        wj_put_str(&w, "remote_actor", there);
+        wj_write_close(&w, '}');
+    }
     wj_write_close(&w, '}');
     wj_write_close(&w, '}');
     return wj_writer_text(&w, a, &m->metadata);

@@ -8,10 +8,6 @@
 extern const struct sv_door sv_door_aitp;
 extern const struct sv_door sv_door_agents; /* the cards */
 
-/* Types of the system events that record who joined and who left. */
-#define SV_AITP_JOINED "actor.joined"
-#define SV_AITP_LEFT   "actor.left"
-
 /* Handlers of server/doors/aitp/actors.c. */
 WEFT_SUSPENDS int sv_aitp_list_actors(struct sv_exchange *x, struct upp_err *err);
 WEFT_SUSPENDS int sv_aitp_add_actor(struct sv_exchange *x, struct upp_err *err);

@@ -40,13 +40,15 @@ WEFT_SUSPENDS static int find(struct sv_exchange *x, struct wl_thread *t, struct
     return r < 0 ? r : wl_notes_read(s, &x->owner, ret, 1, &x->arena, err);
 }
 
-WEFT_SUSPENDS static int answer(struct sv_exchange *x, const struct wl_thread *t, const struct wl_line *line,
+WEFT_SUSPENDS static int answer(struct sv_exchange *x, const struct wl_thread *t, struct wl_line *line,
                                 struct upp_err *err)
 {
     struct wj_writer w;
     const char      *why;
     int              r = sv_why_incomplete(x, line, &why, err);
     wj_writer_init(&w, &x->reply.body, err);
+    if (r >= 0)
+        r = sv_aitp_name_author(&x->arena, t, line, err);
     if (r >= 0)
         r = sv_write_message(&w, &x->arena, t->id, line, why, err);
     return r < 0 ? r : sv_finish(x, &w);
