@@ -148,7 +148,7 @@ WEFT_SUSPENDS static void uap(unsigned times)
     while (times--)
         ask("{\"assistant_id\":\"guide\",\"stream\":true,\"thread\":{\"messages\":[{\"role\":\"user\",\"content\":"
             "\"" QUESTION "\"}]}}",
-            "/v1/threads/runs?as=uap");
+            "/v1/threads/runs?as=weft");
 }
 
 WEFT_SUSPENDS static void ui(unsigned times)

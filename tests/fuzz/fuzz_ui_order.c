@@ -6,6 +6,7 @@
 #include "support/ui_order.h"
 
 #include "dialects/core/dialect.h"
+#include "dialects/core/streams.h"
 #include "json/read.h"
 
 struct bytes {
@@ -61,14 +62,14 @@ static void encode_uap(const struct events *e, bool valid)
     struct upp_err   err   = {0};
     yyjson_val      *v     = NULL;
     int              r     = 0;
-    void            *state = wb_alloc(wd_stream_uap.state_size);
+    void            *state = wb_alloc(wd_stream_weft.state_size);
     REQUIRE(state);
-    memset(state, 0, wd_stream_uap.state_size);
+    memset(state, 0, wd_stream_weft.state_size);
     wd_frames_init(&f);
-    REQUIRE(wd_stream_uap.begin(state, UPP_OPTS(wd_stream_opts, .children = true), &err) == 0);
+    REQUIRE(wd_stream_weft.begin(state, UPP_OPTS(wd_stream_opts, .children = true), &err) == 0);
     for (size_t i = 0; r == 0 && i < e->list.n; i++) {
         wd_frames_clear(&f);
-        r = wd_stream_uap.event(state, &e->list.p[i], &f, &err);
+        r = wd_stream_weft.event(state, &e->list.p[i], &f, &err);
         REQUIRE(r == 0 || (!valid && (r == -UPP_EBUG || r == -UPP_EINVALID || r == -UPP_ELIMIT)));
         for (size_t k = 0; r == 0 && k < f.list.n; k++) {
             struct upp_str frame = wb_str(f.text.p + f.list.p[k].from, f.list.p[k].n);
@@ -77,7 +78,7 @@ static void encode_uap(const struct events *e, bool valid)
             wb_arena_reset(&a);
         }
     }
-    wd_stream_uap.done(state);
+    wd_stream_weft.done(state);
     wb_free(state);
     wd_frames_done(&f);
     wb_arena_done(&a);

@@ -5,7 +5,7 @@ import re
 import time
 
 DONE = {  # dialect: the last frame of a stream, or of a part of it that ends with a wait
-    "uap": lambda f: '"type":"run"' in f and re.search(r'"status":"(completed|failed|cancelled|expired|incomplete|waiting)"', f),
+    "weft": lambda f: '"type":"run"' in f and re.search(r'"status":"(completed|failed|cancelled|expired|incomplete|waiting)"', f),
     "upp": lambda f: f == "[DONE]" or f.startswith('{"error":'),
     "ui": lambda f: f == "[DONE]",
     "assistants": lambda f: f == "[DONE]",

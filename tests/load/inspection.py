@@ -143,7 +143,7 @@ class Inspection:
 
     async def replays(self, random):
         """Runs that have ended are read again: each stream ends with an end."""
-        dialects = ["uap", "ui", "assistants", "agentapi", "chat", "responses", "upp"]
+        dialects = ["weft", "ui", "assistants", "agentapi", "chat", "responses", "upp"]
         ended = sorted(i for i, (_, r) in self.runs.items() if r["status"] in ENDED)
 
         async def one(id, dialect):

@@ -9,7 +9,7 @@ from client import Broken, Client
 from ledger import ENDED, WORD
 
 AGENTS = ["echo", "echo", "slow", "worker", "boss", "planner", "reactor", "giver", "flaky", "fails"]
-DIALECTS = ["uap", "upp", "ui", "assistants", "agentapi", "chat", "responses"]
+DIALECTS = ["weft", "upp", "ui", "assistants", "agentapi", "chat", "responses"]
 BUSY = ["reject", "enqueue", "enqueue", "interrupt", "rollback"]
 BOUNDARY = "the-load"
 
@@ -171,7 +171,7 @@ class Person:
             return
         agent, on_busy = self.random.choice(AGENTS), self.random.choice(BUSY)
         if self.random.random() < 0.5:
-            word, dialect = self.word(), self.random.choice(["assistants", "uap", "ui", "agentapi", "upp"])
+            word, dialect = self.word(), self.random.choice(["assistants", "weft", "ui", "agentapi", "upp"])
             body = {"assistant_id": agent, "on_busy": on_busy, "stream": True, "additional_messages": [self.user(word)]}
             s = await self.watch(dialect, "POST", f"/v1/threads/{t}/runs?as={dialect}", body, word, t, frames=self.random.choice([None, None, 3]), why=f"run of {agent}, {on_busy}")
             if s and s.good and (run := self.run_of(s)):

@@ -31,7 +31,7 @@ default_agent: slow
 SCRIPT = {"replies": [{"parts": [{"reasoning": "Hm, let me think."}, {"text": "I look at it."}, {"tool_call": {"id": "c1", "name": "look", "arguments": {}}}]},
                       {"parts": [{"text": "It is seven, as far as I can tell."}]}], "at_end": "restart", "delta_bytes": 3, "delay_ms": 8}
 TEXT = "go on"
-DIALECTS = ("uap", "upp", "ui", "assistants", "agentapi", "chat", "responses")
+DIALECTS = ("weft", "uap", "upp", "ui", "assistants", "agentapi", "chat", "responses")
 
 # How each door starts a run: path and body for a thread (None: it makes one).
 DOORS = {

@@ -46,7 +46,7 @@ class Stream:
     async def open(self, s, control):
         thread = (await ask(*control, "POST", "/v1/threads"))["id"]
         self.reader, self.writer = await asyncio.open_connection("127.0.0.1", s.port)
-        await request(self.reader, self.writer, "POST", f"/v1/threads/{thread}/runs?as=uap",
+        await request(self.reader, self.writer, "POST", f"/v1/threads/{thread}/runs?as=weft",
                       {"assistant_id": "long", "stream": True, "additional_messages": [{"role": "user", "content": "go"}]})
         self.run = None
         while not self.run:

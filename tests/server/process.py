@@ -709,7 +709,7 @@ def test_unknown_members_survive():
 def test_others_join_in_their_dialects():
     last = process(S, {"input": [user("x")], "session_id": "all"})[-1]
     run = "run_" + last["id"][len("response_"):].replace("-", "")
-    for dialect in ("uap", "upp", "ui", "assistants", "agentapi"):
+    for dialect in ("weft", "uap", "upp", "ui", "assistants", "agentapi"):
         c = S.connection()
         c.request("GET", f"/process/sessions/all/stream?as={dialect}")
         here = c.getresponse().read()

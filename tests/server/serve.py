@@ -131,7 +131,7 @@ class Server:
     def start(self, agent, text="hello", thread=None, **more):
         """A run that streams: the stream, the thread's and the run's id."""
         thread = thread or self.thread()
-        s = self.stream("POST", f"/v1/threads/{thread}/runs?as=uap",
+        s = self.stream("POST", f"/v1/threads/{thread}/runs?as=weft",
                         {"assistant_id": agent, "stream": True, "additional_messages": [{"role": "user", "content": text}], **more})
         run = s.next()[1]["uap"]["data"]["runId"]
         return s, thread, run
@@ -547,7 +547,7 @@ def test_a_failed_run_says_why(s):
     assert s.good("GET", f"/v1/threads/{thread}/runs/{run}")["last_error"]["message"].endswith("no such key")
 
 
-DIALECTS = ("uap", "upp", "ui", "assistants", "agentapi")
+DIALECTS = ("weft", "uap", "upp", "ui", "assistants", "agentapi")
 
 
 def frames_of(raw):
@@ -593,7 +593,7 @@ def cut_everywhere(s, agent, dialect, answer=None):
             continue
         last = event[0] or last
         got += frames_of(stream.raw)
-        if answer and dialect.startswith("uap") and event[1].get("uap", {}).get("data", {}).get("status") == "waiting":
+        if answer and dialect == "weft" and event[1].get("uap", {}).get("data", {}).get("status") == "waiting":
             s.good("POST", f"/v1/runs/{run}/answers", {"answers": [answer]})  # uap goes on through waits
             answer = None
     assert got == rest_of(s, path, None), (agent, dialect)
@@ -609,12 +609,35 @@ def test_events_resume_behind_every_frame(s):
     stream, _, run = s.start("weather", "weather?")
     list(stream)
     resumed[run] = {d: resume_everywhere(s, run, d) for d in DIALECTS}
-    assert resumed[run]["uap"] == stream.raw
+    assert resumed[run]["weft"] == stream.raw
     for bad in ("x", "1-", "1-5.", "1-5.0", "1-5.x", "1-5.01", "1-5.1.1", "-1-5", "1-5.4294967296"):
         assert "EPOCH-NUMBER" in s.refused(400, "GET", f"/v1/runs/{run}/events", headers={"Last-Event-ID": bad}), bad
     assert s.refused(400, "GET", f"/v1/runs/{run}/events?as=klingon")
     later = s.stream("GET", f"/v1/runs/{run}/events?from=5").next()
     assert later[0] == "1-5.1"
+
+
+SEED = {"step_start", "step_end", "reasoning", "action", "observation", "checkpoint"}  # UAP 12.2
+OURS = {"run", "system_event", "attempt_void"}
+
+
+def test_as_uap_has_the_types_of_the_specification_alone(s):
+    # covers: UAP-12.2/2
+    answers = {"client": {"call_id": "c1", "output": 3}}
+    for agent, ours in (("boss", {"run"}), ("first", {"run", "system_event"}), ("torn", {"run", "attempt_void"}), ("client", {"run"}), ("weather", {"run"})):
+        thread = s.thread()
+        body = {"assistant_id": agent, "stream": True, "additional_messages": [{"role": "user", "content": "go"}]}
+        posted = [e for _, e in s.stream("POST", f"/v1/threads/{thread}/runs?as=uap", body)]
+        run = s.good("GET", f"/v1/threads/{thread}/runs")["data"][0]["id"]
+        if agent in answers:
+            s.good("POST", f"/v1/runs/{run}/answers", {"answers": [answers[agent]]})
+        with_ours = [e for _, e in s.stream("GET", f"/v1/runs/{run}/events")]
+        assert [e for _, e in s.stream("GET", f"/v1/runs/{run}/events?as=weft")] == with_ours
+        pure = [e for _, e in s.stream("GET", f"/v1/runs/{run}/events?as=uap")]
+        assert {e["uap"]["type"] for e in posted + pure if "uap" in e} <= SEED, (agent, pure)
+        assert {e["uap"]["type"] for e in with_ours if "uap" in e} - SEED == ours, (agent, with_ours)
+        assert pure == [e for e in with_ours if "upp" in e or e["uap"]["type"] in SEED], agent  # nothing else is different
+        assert pure[:len(posted)] == posted and {e["source"] for e in pure} == {"uap", "upp"}, agent
 
 
 def test_an_id_without_a_part_means_all_of_its_event(s):
@@ -728,7 +751,7 @@ def test_open_calls_go_to_another_place_and_are_answered_there(s):
     assert [p["toolCallId"] for p in last_state(list(stream))["pending"]] == ["c1"]
     for dialect in ("thread", "pydantic", "ui", "agentapi", "assistants", "upp", "aitp", "envelope", "uap"):
         doc = s.good("GET", f"/v1/threads/{thread}/export?as={dialect}")
-        if dialect == "thread":  # covers: TP-51/2
+        if dialect == "thread":
             turn = doc["turns"][-1]
             assert open_calls(doc) == ["c1"] and turn["x_weft"]["partial"] is True, doc
             assert turn["completed_at"] == turn["messages"][-1]["timestamp"], turn

@@ -78,7 +78,7 @@ WEFT_SUSPENDS static int begin_stream(struct cli_follow *c, struct cli_answer *a
 {
     char               id[64];
     struct cli_request q = {.method = "GET", .last_event_id = wb_cstr(c->last_id)};
-    q.path               = wb_arena_printf(&c->arena, "/v1/runs/%s/events?as=uap", cli_id("run_", c->shown.run, id));
+    q.path               = wb_arena_printf(&c->arena, "/v1/runs/%s/events?as=weft", cli_id("run_", c->shown.run, id));
     int r                = wb_arena_check(&c->arena, err);
     if (r >= 0)
         r = cli_owner_ask(&c->door, &q, a, err);

@@ -1,9 +1,10 @@
 /* dialects/core/streams.c — the stream encoders by name. */
-#include "dialects/core/dialect.h"
+#include "dialects/core/streams.h"
 
 /* clang-format off */
 static const struct wd_stream_ops *const streams[] = {
     &wd_stream_uap,
+    &wd_stream_weft,
     &wd_stream_ui,
     &wd_stream_agentapi,
     &wd_stream_assistants,

@@ -1,12 +1,13 @@
 /* dialects/uap/stream.c — AgentStreamEvents of UAP 12.2, one JSON object per frame.
  *
- * Steps are UAP events; model output and tool execution are UPP events. docs/dialects/uap.md has the table and the
- * extensions. Model output is in stream_message.c.
+ * Steps are UAP events; model output and tool execution are UPP events. docs/dialects/uap.md has the table. `uap` has
+ * the event types of the specification alone, `weft` also the three of ours. Model output is in stream_message.c.
  */
 #include <inttypes.h>
 
 #include "base/err.h"
 #include "dialects/uap/stream.h"
+#include "dialects/core/streams.h"
 #include "json/read.h"
 #include "model/upp_json.h"
 
@@ -175,6 +176,8 @@ static void attempt_void(struct uap *u, const struct wm_event *ev, struct wd_out
     wd_open_end(&u->root.open);
     for (size_t i = 0; i < u->others.n; i++)
         wd_open_end(&u->others.p[i]->open);
+    if (!u->own_types)
+        return;
     uap_begin(o, ev, "attempt_void", false);
     wj_put_u64(&o->w, "last", ev->last);
     uap_end(o);
@@ -191,12 +194,21 @@ static int uap_start(void *state, const struct wd_stream_opts *opts, struct upp_
     return 0;
 }
 
+static int weft_start(void *state, const struct wd_stream_opts *opts, struct upp_err *err)
+{
+    struct uap *u = state;
+    int         r = uap_start(state, opts, err);
+    u->own_types  = true;
+    return r;
+}
+
 static int rare_event(struct uap *u, struct uap_run *v, const struct wm_event *ev, struct wd_out *o,
                       struct upp_err *err)
 {
     switch (ev->kind) {
     case WM_RUN:
-        run(u, ev, o);
+        if (u->own_types)
+            run(u, ev, o);
         if (wm_status_ended(ev->status) && v != &u->root)
             uap_run_drop(u, v);
         return 0;
@@ -225,7 +237,8 @@ static int rare_event(struct uap *u, struct uap_run *v, const struct wm_event *e
         uap_end(o);
         return 0;
     case WM_SYSTEM:
-        system_event(u, v, ev, o);
+        if (u->own_types)
+            system_event(u, v, ev, o);
         return 0;
     case WM_VOID:
         attempt_void(u, ev, o);
@@ -292,8 +305,17 @@ const struct wd_stream_ops wd_stream_uap = {
     .name       = "uap",
     .state_size = sizeof(struct uap),
     .headers    = "",
-    .to_the_end = true,
     .begin      = uap_start,
+    .event      = uap_event,
+    .done       = uap_done,
+};
+
+const struct wd_stream_ops wd_stream_weft = {
+    .name       = "weft",
+    .state_size = sizeof(struct uap),
+    .headers    = "",
+    .to_the_end = true,
+    .begin      = weft_start,
     .event      = uap_event,
     .done       = uap_done,
 };

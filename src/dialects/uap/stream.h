@@ -28,6 +28,7 @@ struct uap_run {
 
 struct uap {
     bool           children;
+    bool           own_types; /* events of types that UAP does not have: run, system_event, attempt_void */
     struct uap_run root;
     WB_VEC(struct uap_run *) others;
     WB_VEC(struct uap_caller) callers; /* of children without events yet */

@@ -6,6 +6,7 @@
  */
 #include "base/hooks.h"
 #include "dialects/core/frame.h"
+#include "dialects/core/streams.h"
 #include "dialects/core/lift.h"
 #include "json/read.h"
 
@@ -21,7 +22,7 @@ static void upp_done(void *state)
 {
     struct upp *u = state;
     if (u->uap)
-        wd_stream_uap.done(u->uap);
+        wd_stream_weft.done(u->uap);
     wb_free(u->uap);
     wd_frames_done(&u->frames);
     wb_arena_done(&u->scratch);
@@ -33,11 +34,11 @@ static int upp_start(void *state, const struct wd_stream_opts *opts, struct upp_
     (void)opts; /* UPP has no child events */
     *u = (struct upp){.scratch = WB_ARENA(SCRATCH_MAX)};
     wd_frames_init(&u->frames);
-    u->uap = wb_alloc(wd_stream_uap.state_size);
+    u->uap = wb_alloc(wd_stream_weft.state_size);
     if (!u->uap)
         return upp_fail(err, UPP_ENOMEM, "out of memory");
-    memset(u->uap, 0, wd_stream_uap.state_size);
-    return wd_stream_uap.begin(u->uap, NULL, err);
+    memset(u->uap, 0, wd_stream_weft.state_size);
+    return wd_stream_weft.begin(u->uap, NULL, err);
 }
 
 /* The error's message, or the run's status. */
@@ -93,7 +94,7 @@ static int upp_event(void *state, const struct wm_event *ev, struct wd_frames *o
         return wd_out_check(&o);
     }
     wd_frames_clear(&u->frames);
-    int r = wd_stream_uap.event(u->uap, ev, &u->frames, err);
+    int r = wd_stream_weft.event(u->uap, ev, &u->frames, err);
     if (r < 0)
         return r;
     copy(u, &o);

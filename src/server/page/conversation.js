@@ -318,7 +318,7 @@ class Conversation {
         let timer;
         const still = new AbortController(), left = () => still.abort();
         abort.signal.addEventListener("abort", left, { once: true });
-        last = await liveStream(`/v1/runs/${run.id}/events?as=uap`, { signal: still.signal, lastId: last, onState: (s) => { state.lastChild.textContent = s === "open" ? "Working…" : "Reconnecting…"; }, onEvent: ({ id, data }) => {
+        last = await liveStream(`/v1/runs/${run.id}/events?as=weft`, { signal: still.signal, lastId: last, onState: (s) => { state.lastChild.textContent = s === "open" ? "Working…" : "Reconnecting…"; }, onEvent: ({ id, data }) => {
           const now = turn.frame(Number(/^\d+-(\d+)/.exec(id ?? "")?.[1] ?? 0), JSON.parse(keepText(data, KEPT)));
           clearTimeout(timer);
           if (now) { status = now; state.hidden = now.status === "waiting"; }

@@ -105,7 +105,7 @@ r = await fetch(`${base}/v1/threads/none`, { credentials });
 told.missing = [r.status, !!r.headers.get('x-request-id'), (await r.json()).error.code];
 r = await fetch(`${base}/no/such/route`, { method: 'PUT', headers: json, body: '{}', credentials });
 told.nowhere = r.status;
-r = await fetch(`${base}/v1/threads/${thread}/runs?as=uap`, { method: 'POST', headers: json, credentials, body: JSON.stringify(
+r = await fetch(`${base}/v1/threads/${thread}/runs?as=weft`, { method: 'POST', headers: json, credentials, body: JSON.stringify(
   { assistant_id: 'echo', stream: true, additional_messages: [{ role: 'user', content: 'hello browser' }] }) });
 told.stream = [r.status, r.headers.get('content-type'), !!r.headers.get('x-request-id')];
 let text = '', pieces = 0;
@@ -118,7 +118,7 @@ r = await fetch(`${base}/v1/threads/${thread}/runs/${run}`, { credentials });
 told.poll = r.headers.get('openai-poll-after-ms');
 told.events = await new Promise((resolve) => {
   const frames = text.split('\\n\\n').filter((f) => /^data:/m.test(f)), seen = [];
-  const source = new EventSource(`${base}/v1/runs/${run}/events?as=uap`, { withCredentials: credentials === 'include' });
+  const source = new EventSource(`${base}/v1/runs/${run}/events?as=weft`, { withCredentials: credentials === 'include' });
   for (const n of new Set(frames.map((f) => /^event: (.*)$/m.exec(f)?.[1] ?? 'message')))
     source.addEventListener(n, (e) => seen.push(e.data));
   source.onerror = () => { source.close(); resolve([frames.length > 5, seen.length - frames.length]); };

@@ -7,6 +7,7 @@
 #include "agent/stream_event.h"
 #include "base/defs.h"
 #include "dialects/core/dialect.h"
+#include "dialects/core/streams.h"
 #include "support/agents.h"
 #include "support/llm.h"
 
@@ -272,7 +273,7 @@ static int both_tell(struct both *b, const struct wm_event *ev, struct upp_err *
     const struct upp_str aside = UPP_STR("\"aside\":\"plan\",");
     struct weft_event    e;
     wd_frames_clear(&b->frames);
-    TRY(wd_stream_uap.event(b->state, ev, &b->frames, err));
+    TRY(wd_stream_weft.event(b->state, ev, &b->frames, err));
     for (size_t i = 0; i < b->frames.list.n; i++) {
         struct upp_str line = wb_str(b->frames.text.p + b->frames.list.p[i].from, b->frames.list.p[i].n);
         size_t         at   = wb_str_find(line, aside, 0); /* a program is not told what is scaffolding */
@@ -371,10 +372,10 @@ static WEFT_SUSPENDS int compare_json(struct agents *p, bool plan, struct upp_er
     b = (struct both){.p = p, .plan = plan, .ours = WB_BUF(1u << 20), .theirs = WB_BUF(1u << 20)};
     if (!p->loop)
         return 0;
-    FAIL_UNLESS(sizeof b.state >= wd_stream_uap.state_size);
+    FAIL_UNLESS(sizeof b.state >= wd_stream_weft.state_size);
     wd_frames_init(&b.frames);
     wa_translator_init(&b.telling, UPP_OPTS(weft_stream_opts, .children = true), false, WA_POINTS_STEPS);
-    int r = wd_stream_uap.begin(b.state, UPP_OPTS(wd_stream_opts, .children = true), err);
+    int r = wd_stream_weft.begin(b.state, UPP_OPTS(wd_stream_opts, .children = true), err);
     if (r >= 0)
         r = read_both(&b, err);
     if (r >= 0)
@@ -390,7 +391,7 @@ static WEFT_SUSPENDS int compare_json(struct agents *p, bool plan, struct upp_er
                 : -UPP_EBUG;
     if (r >= 0 && plan)
         r = names_steps(&b);
-    wd_stream_uap.done(b.state);
+    wd_stream_weft.done(b.state);
     wa_translator_done(&b.telling);
     wd_frames_done(&b.frames);
     wb_buf_done(&b.ours);

@@ -6,6 +6,7 @@
 #include "base/defs.h"
 #include "base/hooks.h"
 #include "dialects/core/dialect.h"
+#include "dialects/core/streams.h"
 #include "support/sim/sim.h"
 #include "stores/memory/memory.h"
 #include "stores/sqlite/sqlite.h"
@@ -166,13 +167,13 @@ static WEFT_SUSPENDS int open_rig(struct scene *s, struct upp_err *err)
 }
 
 /* All dialects, each read by one that stays and one that leaves; both must have heard the same. */
-enum { DIALECTS = 7 };
+enum { DIALECTS = 8 };
 static WEFT_SUSPENDS int read_all(struct scene *s, struct wb_uuid run, struct wb_buf texts[DIALECTS],
                                   struct upp_err *err)
 {
     static const struct wd_stream_ops *const dialects[DIALECTS] = {
-        &wd_stream_uap,      &wd_stream_ui,   &wd_stream_upp,      &wd_stream_assistants,
-        &wd_stream_agentapi, &wd_stream_chat, &wd_stream_responses};
+        &wd_stream_weft,       &wd_stream_uap,      &wd_stream_ui,   &wd_stream_upp,
+        &wd_stream_assistants, &wd_stream_agentapi, &wd_stream_chat, &wd_stream_responses};
     struct client     clients[2 * DIALECTS];
     struct weft_scope all = {0};
     int               r   = 0;

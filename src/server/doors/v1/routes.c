@@ -170,7 +170,7 @@ WEFT_SUSPENDS static int read_events(struct sv_exchange *x, struct upp_err *err)
     struct wb_uuid       run;
     int                  r = sv_find_run(x, x->params[0], &run, err);
     if (r >= 0)
-        r = sv_run_stream_read(x, "uap", &stream, err);
+        r = sv_run_stream_read(x, "weft", &stream, err);
     if (r >= 0)
         r = sv_run_stream_from(x, &stream, err);
     if (r < 0)

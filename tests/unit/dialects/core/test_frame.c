@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "dialects/core/calls.h"
+#include "dialects/core/streams.h"
 #include "dialects/core/frame.h"
 #include "dialects/core/open_message.h"
 #include "model/id.h"
@@ -12,6 +13,7 @@
 TEST(dialect_streams_by_name)
 {
     CHECK(wd_stream_find(UPP_STR("uap")) == &wd_stream_uap);
+    CHECK(wd_stream_find(UPP_STR("weft")) == &wd_stream_weft);
     CHECK(wd_stream_find(UPP_STR("ui")) == &wd_stream_ui);
     CHECK(wd_stream_find(UPP_STR("assistants")) == &wd_stream_assistants);
     CHECK(wd_stream_at(0) == &wd_stream_uap && !wd_stream_at(100));

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "dialects/core/convert.h"
+#include "dialects/core/streams.h"
 #include "support/decode/uap.h"
 #include "dialects/ui/decode.h"
 #include "support/dialect.h"
@@ -259,7 +260,7 @@ static struct upp_str frame_at(const struct dialect *d, size_t k)
 static int read_uap(struct dialect *s, struct wd_document *d, struct upp_err *err)
 {
     struct wd_uap_decoder decoder;
-    int                   r = dialect_encode(s, &wd_stream_uap, NULL);
+    int                   r = dialect_encode(s, &wd_stream_weft, NULL);
     wd_uap_decoder_init(&decoder, &d->doc, &d->a, (struct upp_str){0});
     for (size_t i = 0, k = 0; r >= 0 && i < s->upto.n; i++)
         for (; r >= 0 && k < s->upto.p[i]; k++)

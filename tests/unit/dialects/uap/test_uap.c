@@ -7,23 +7,24 @@
 #include "json/value.h"
 #include "support/dialect.h"
 #include "support/test.h"
+#include "dialects/core/streams.h"
 
 #define GOLDEN(name_)                                                                                                  \
     TEST(dialect_uap_golden_##name_)                                                                                   \
     {                                                                                                                  \
-        CHECK(dialect_golden(&wd_stream_uap, #name_, NULL, "uap/" #name_));                                            \
+        CHECK(dialect_golden(&wd_stream_weft, #name_, NULL, "uap/" #name_));                                            \
     }
 EVENTS_SCRIPTS(GOLDEN)
 
 TEST(dialect_uap_golden_children)
 {
-    CHECK(dialect_golden(&wd_stream_uap, "child", UPP_OPTS(wd_stream_opts, .children = true), "uap/children"));
+    CHECK(dialect_golden(&wd_stream_weft, "child", UPP_OPTS(wd_stream_opts, .children = true), "uap/children"));
 }
 
 TEST_WITH(dialect_uap_is_pure, .no_torture = "hundreds of encoders; the golden ones are tortured")
 {
     for (size_t i = 0; i < events_n_scripts; i++)
-        CHECK(dialect_pure(&wd_stream_uap, events_scripts[i].text, UPP_OPTS(wd_stream_opts, .children = i & 1)));
+        CHECK(dialect_pure(&wd_stream_weft, events_scripts[i].text, UPP_OPTS(wd_stream_opts, .children = i & 1)));
 }
 
 static bool is_text(yyjson_val *v, const char *text)
@@ -57,7 +58,7 @@ TEST_WITH(dialect_uap_frames_are_agent_stream_events, .no_torture = "the golden 
         WB_CLEANUP(dialect_done) struct dialect d;
         dialect_init(&d);
         CHECK(dialect_play(&d, events_scripts[i].text) == 0);
-        CHECK(dialect_encode(&d, &wd_stream_uap, UPP_OPTS(wd_stream_opts, .children = true)) == 0);
+        CHECK(dialect_encode(&d, &wd_stream_weft, UPP_OPTS(wd_stream_opts, .children = true)) == 0);
         for (size_t k = 0; k < d.frames.list.n; k++) {
             struct upp_str frame = wb_str(d.frames.text.p + d.frames.list.p[k].from, d.frames.list.p[k].n);
             test_note("%s: %.*s", events_scripts[i].name, UPP_FMT(frame));
@@ -76,7 +77,7 @@ TEST_WITH(dialect_uap_takes_invented_runs, .no_torture = "hundreds of runs; the 
         dialect_init(&d);
         test_note("seed %llu", (unsigned long long)seed);
         CHECK(dialect_invent(&d, seed) == 0);
-        CHECK(dialect_encode(&d, &wd_stream_uap, NULL) == 0);
+        CHECK(dialect_encode(&d, &wd_stream_weft, NULL) == 0);
         for (size_t k = 0; k < d.frames.list.n; k++)
             CHECK(frame_is_right(&a, wb_str(d.frames.text.p + d.frames.list.p[k].from, d.frames.list.p[k].n)));
     }
@@ -93,7 +94,7 @@ TEST(dialect_uap_names_events_that_make_no_sense)
         WB_CLEANUP(dialect_done) struct dialect d;
         dialect_init(&d);
         CHECK(dialect_play(&d, bad[i]) == 0);
-        CHECK_INT(dialect_encode(&d, &wd_stream_uap, NULL), -UPP_EBUG);
+        CHECK_INT(dialect_encode(&d, &wd_stream_weft, NULL), -UPP_EBUG);
         CHECK(strstr(d.err.msg, "event ") != NULL);
     }
 }
@@ -133,19 +134,19 @@ TEST_WITH(dialect_uap_has_a_limit_of_child_runs, .no_torture = "256 allocations 
     struct bare      b    = {0};
     struct wm_source from = {.depth = 1};
     struct wm_event  ev   = {.kind = WM_RUN, .status = WM_RUNNING, .from = &from, .number = 9};
-    int              r    = bare_init(&b, &wd_stream_uap) ? 0 : -1;
+    int              r    = bare_init(&b, &wd_stream_weft) ? 0 : -1;
     for (unsigned i = 0; r == 0 && i < 256; i++) {
         from.run = wb_uuid_v8(1, i);
-        r        = bare_event(&b, &wd_stream_uap, &ev);
+        r        = bare_event(&b, &wd_stream_weft, &ev);
     }
     from.run  = wb_uuid_v8(1, 256);
-    int over  = r == 0 ? bare_event(&b, &wd_stream_uap, &ev) : 0;
+    int over  = r == 0 ? bare_event(&b, &wd_stream_weft, &ev) : 0;
     from.run  = wb_uuid_v8(1, 7);
     ev.status = WM_COMPLETED; /* makes room for another */
-    int room  = over ? bare_event(&b, &wd_stream_uap, &ev) : -1;
+    int room  = over ? bare_event(&b, &wd_stream_weft, &ev) : -1;
     from.run  = wb_uuid_v8(1, 256);
-    int other = room == 0 ? bare_event(&b, &wd_stream_uap, &ev) : -1;
-    bare_done(&b, &wd_stream_uap);
+    int other = room == 0 ? bare_event(&b, &wd_stream_weft, &ev) : -1;
+    bare_done(&b, &wd_stream_weft);
     CHECK_INT(r, 0);
     CHECK_INT(over, -UPP_ELIMIT);
     CHECK_STR(wb_cstr(b.err.msg), UPP_STR("event 9: more than 256 child runs speak at once"));
@@ -164,24 +165,24 @@ TEST_WITH(dialect_uap_has_a_limit_of_open_calls_of_agents, .no_torture = "thousa
            .kind = WM_TOOL_ENDED, .from = &from, .name = UPP_STR("helper"), .text = UPP_STR("1"), .call = UPP_STR("7")};
     struct wm_event speaks = {.kind = WM_RUN, .status = WM_RUNNING, .from = &below};
     char            call[16];
-    int             r = bare_init(&b, &wd_stream_uap) ? 0 : -1;
+    int             r = bare_init(&b, &wd_stream_weft) ? 0 : -1;
     for (unsigned i = 0; r == 0 && i < MANY; i++) {
         started.call  = wb_str(call, (size_t)snprintf(call, sizeof call, "%u", i));
         started.child = wb_uuid_v8(3, i);
-        r             = bare_event(&b, &wd_stream_uap, &started);
+        r             = bare_event(&b, &wd_stream_weft, &started);
     }
     started.call  = UPP_STR("more");
     started.child = wb_uuid_v8(3, MANY);
-    int over      = r == 0 ? bare_event(&b, &wd_stream_uap, &started) : 0;
-    int room      = over ? bare_event(&b, &wd_stream_uap, &ended) : -1;
-    int again     = room == 0 ? bare_event(&b, &wd_stream_uap, &started) : -1;
+    int over      = r == 0 ? bare_event(&b, &wd_stream_weft, &started) : 0;
+    int room      = over ? bare_event(&b, &wd_stream_weft, &ended) : -1;
+    int again     = room == 0 ? bare_event(&b, &wd_stream_weft, &started) : -1;
     below.run     = started.child;
-    int  spoke    = again == 0 ? bare_event(&b, &wd_stream_uap, &speaks) : -1;
+    int  spoke    = again == 0 ? bare_event(&b, &wd_stream_weft, &speaks) : -1;
     bool named    = spoke == 0 && wb_str_find(wb_buf_str(&b.frames.text),
                                               UPP_STR("\"parentAgentId\":\"00000000-0000-8002-8000-000000000001\","
                                                          "\"parentTurnId\":\"00000000-0000-8001-8000-000000000001\""),
                                               0) != SIZE_MAX;
-    bare_done(&b, &wd_stream_uap);
+    bare_done(&b, &wd_stream_weft);
     CHECK_INT(r, 0);
     CHECK_INT(over, -UPP_ELIMIT);
     CHECK_STR(wb_cstr(b.err.msg), UPP_STR("more than 65536 calls of agents are open"));
@@ -199,8 +200,8 @@ TEST_WITH(dialect_streams_have_a_limit_of_names, .no_torture = "nothing but long
         const struct wd_stream_ops *ops;
         struct wm_event             ev;
     } cases[] = {
-        {&wd_stream_uap, {.kind = WM_STEP_START, .from = &from}},
-        {&wd_stream_uap, {.kind = WM_MESSAGE_OPEN, .aside = true, .from = &from}},
+        {&wd_stream_weft, {.kind = WM_STEP_START, .from = &from}},
+        {&wd_stream_weft, {.kind = WM_MESSAGE_OPEN, .aside = true, .from = &from}},
         {&wd_stream_assistants, {.kind = WM_RUN, .status = WM_RUNNING, .from = &from}},
     };
     memset(name, 'x', sizeof name);
@@ -226,7 +227,7 @@ TEST_WITH(dialect_streams_have_a_limit_of_calls, .no_torture = "thousands of all
     struct wm_source                          from  = {.node = 1};
     struct wm_entry                           entry = {.message = {.role = UPP_ROLE_ASSISTANT, .parts = parts}};
     struct wm_event                           ev    = {.kind = WM_MESSAGE, .from = &from, .entry = &entry};
-    const struct wd_stream_ops *const         ops[] = {&wd_stream_uap, &wd_stream_ui};
+    const struct wd_stream_ops *const         ops[] = {&wd_stream_weft, &wd_stream_ui};
     CHECK(parts);
     for (unsigned i = 0; i < MANY; i++)
         parts[i] = (struct upp_part){
