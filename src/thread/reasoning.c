@@ -44,12 +44,24 @@ static bool is_reasoning(yyjson_val *item, struct upp_str text, struct mark *ret
     return true;
 }
 
+/* Google: {"text","thought":true}; the signature of thoughts is in the part that follows them, or in their own. */
+static bool is_thought(yyjson_val *item, yyjson_val *next, struct upp_str text, struct mark *ret)
+{
+    if (!yyjson_is_true(yyjson_obj_get(item, "thought")) || !wb_str_eq(text_at(item, "text"), text))
+        return false;
+    ret->signature = text_at(item, "thoughtSignature");
+    if (!ret->signature.n && !yyjson_is_true(yyjson_obj_get(next, "thought")))
+        ret->signature = text_at(next, "thoughtSignature");
+    return true;
+}
+
 /* Finds the item of a piece of reasoning behind those of the earlier ones; none leaves *ret as it is. */
 static void find_mark(struct raw *raw, struct upp_str text, struct mark *ret)
 {
     for (size_t i = raw->next, n = yyjson_arr_size(raw->list); i < n; i++) {
         yyjson_val *item = yyjson_arr_get(raw->list, i);
-        if (is_thinking(item, text, ret) || is_reasoning(item, text, ret)) {
+        if (is_thinking(item, text, ret) || is_reasoning(item, text, ret) ||
+            is_thought(item, yyjson_arr_get(raw->list, i + 1), text, ret)) {
             raw->next = i + 1;
             return;
         }

@@ -25,13 +25,21 @@ models:
   slow: {{provider: scripted, script: slow.json}}
   thinks: {{provider: scripted, script: thinks.json}}
   claude: {{provider: anthropic, model: claude-x, base_url: "{stub}", api_key: "${{STUB_KEY}}"}}
+  gemini: {{provider: google, model: gemini-3-pro, base_url: "{stub}", api_key: "${{STUB_KEY}}"}}
+  worker: {{provider: scripted, script: worker.json}}
+tools:
+  look: {{description: Looks, parameters: {{type: object}}, command: [sh, -c, "cat >/dev/null; echo seen"], delivery: pure}}
 agents:
+  worker: {{model: worker, tools: [look]}}
+  gemini: {{model: gemini}}
   slow: {{model: slow, system: "You are slow."}}
   thinks: {{model: thinks, strategy: react}}
   claude: {{model: claude}}
 """
 
 SCRIPTS = {
+    "worker": {"replies": [{"parts": [{"tool_call": {"id": "l1", "name": "look", "arguments": {}}}]},
+                           {"parts": [{"text": "At last."}], "delta_bytes": 4, "delay_ms": 1500}], "at_end": "restart"},
     "slow": {"replies": [{"parts": [{"text": "At last."}], "delta_bytes": 4, "delay_ms": 400}], "at_end": "restart"},
     "thinks": {"replies": [{"parts": [{"text": "I should greet."}], "usage": {"input_tokens": 10, "output_tokens": 4}},
                            {"parts": [{"text": "Hello."}], "usage": {"input_tokens": 20, "output_tokens": 2}}], "at_end": "restart"},
@@ -52,12 +60,23 @@ EVENTS = [
 ]
 
 
+# The signature of Gemini's thoughts comes in the part after them, or with them.
+GEMINI = [[{"text": "Let me ", "thought": True}], [{"text": "see.", "thought": True}], [{"text": "Here.", "thoughtSignature": "Z29vZ2xl"}],
+          [{"text": "One more.", "thought": True, "thoughtSignature": "b25lIG1vcmU="}], [{"text": " Done."}]]
+
+
 class Stub(http.server.BaseHTTPRequestHandler):
     def do_POST(self):
         self.rfile.read(int(self.headers["content-length"]))
         self.send_response(200)
         self.send_header("content-type", "text/event-stream")
         self.end_headers()
+        if "GenerateContent" in self.path:
+            for i, parts in enumerate(GEMINI):
+                last = {"finishReason": "STOP"} if i + 1 == len(GEMINI) else {}
+                e = {"candidates": [{"content": {"role": "model", "parts": parts}, **last}], "usageMetadata": {"promptTokenCount": 3, "candidatesTokenCount": 4}}
+                self.wfile.write(f"data: {json.dumps(e)}\r\n\r\n".encode())
+            return
         for e in EVENTS:
             self.wfile.write(f"event: {e['type']}\ndata: {json.dumps(e)}\n\n".encode())
 
@@ -110,6 +129,20 @@ def test_a_turn_that_has_not_said_anything_is_there():
         assert [p["content"] for p in parts(document["turns"][1])] == ["At last."]
 
 
+# covers: TP-51/1, TP-51/2
+def test_a_turn_that_works_is_there_with_what_it_has_said():
+    with serve("works") as s:
+        run, thread = s.start("worker")
+        turn = {"messages": []}
+        while not any(p["part_kind"] == "tool-return" for p in parts(turn)):  # the second answer takes seconds
+            turn = (export(s, thread)["turns"] + [turn])[1]
+        assert s.good("GET", f"/v1/threads/{thread}/runs/{run['id']}")["status"] == "in_progress"
+        assert turn["x_weft"]["partial"] is True and turn["completed_at"] == turn["messages"][-1]["timestamp"], turn
+        assert s.ended(run, thread)["status"] == "completed"
+        turn = export(s, thread)["turns"][1]
+        assert "partial" not in turn.get("x_weft", {}) and parts(turn)[-1]["content"] == "At last.", turn
+
+
 # covers: TP-3
 def test_a_turn_ends_with_its_run():
     with serve("times") as s:
@@ -160,6 +193,51 @@ def test_thinking_has_its_signature():
         said = [m for m in export(s, thread, "ui") if m["role"] == "assistant"][0]["parts"]
         reasoning = [p for p in said if p["type"] == "reasoning"][0]
         assert reasoning["providerMetadata"]["pydantic_ai"]["signature"] == "c2lnbmF0dXJl", said
+
+
+# covers: TP-6/1
+def test_thoughts_of_gemini_have_their_signatures():
+    with serve("gemini") as s:
+        run, thread = s.start("gemini")
+        run = s.ended(run, thread)
+        assert run["status"] == "completed", (run, s.log())
+        said = [(p["content"], p.get("signature"), p.get("provider_name")) for p in parts(export(s, thread)["turns"][1]) if p["part_kind"] == "thinking"]
+        assert said == [("Let me see.", "Z29vZ2xl", "google"), ("One more.", "b25lIG1vcmU=", "google")], said
+        said = [p["signature"] for p in export(s, thread, "pydantic")[-1]["parts"] if p["part_kind"] == "thinking"]
+        assert said == ["Z29vZ2xl", "b25lIG1vcmU="], said
+        said = [p["providerMetadata"]["pydantic_ai"]["signature"] for m in export(s, thread, "ui") for p in m["parts"] if p["type"] == "reasoning"]
+        assert said == ["Z29vZ2xl", "b25lIG1vcmU="], said
+
+
+# covers: TP-8/1
+def test_a_client_posts_system_events():
+    with serve("events") as s:
+        run, thread = s.start("thinks")
+        s.ended(run, thread)
+        where = f"/v1/threads/{thread}/events"
+        for event_type, data in (("state.update", {"cart": 3}), ("ui.update", [1, None]), ("context.switch", "night")):
+            entry = s.good("POST", where, {"event_type": event_type, "event_data": data, "target_agents": ["thinks"]})
+            assert entry["event"] == {"type": event_type, "data": data, "targets": ["thinks"]} and entry["type"] == "event", entry
+            assert s.good("GET", f"/v1/threads/{thread}/entries?limit=1")["data"] == [entry]
+        document = export(s, thread)
+        told = [(m["event_type"], m["event_data"], [document["agents"][a]["agent_name"] for a in m["target_agents"]]) for t in document["turns"] for m in t.get("messages", []) if m.get("message_type") == "system"]
+        assert told == [("state.update", {"cart": 3}, ["thinks"]), ("ui.update", [1, None], ["thinks"]), ("context.switch", "night", ["thinks"])], document
+        strictly_valid(document)
+        before = s.good("GET", f"/v1/threads/{thread}/entries?limit=100")["data"]
+        for body, says in (({}, "event_type"), ({"event_type": "agent.handoff"}, "server's"), ({"event_type": "tool.grant"}, "server's"), ({"event_type": "state."}, "server's"),
+                           ({"event_type": 1}, "string"), ({"event_type": "ui." + 126 * "x"}, "128"), ({"event_type": "ui.x", "event_data": 256 * 1024 * "x"}, "bytes"),
+                           ({"event_type": "ui.x", "target_agents": ["x"] * 65}, "64"), ({"event_type": "ui.x", "target_agents": [1]}, "names")):
+            status, answer = s.ask("POST", where, body)
+            assert status == 400 and says in answer["error"]["message"], (body, status, answer)
+        assert s.good("GET", f"/v1/threads/{thread}/entries?limit=100")["data"] == before  # what is refused changes nothing
+        made = [s.ask("POST", where, {"event_type": "app.click", "event_data": 1}, {"Idempotency-Key": "k"}) for _ in range(2)]
+        assert made[0] == made[1] and made[0][0] == 200, made
+        assert s.ask("POST", where, {"event_type": "app.click", "event_data": 2}, {"Idempotency-Key": "k"})[0] == 400
+        assert len(s.good("GET", f"/v1/threads/{thread}/entries?limit=100")["data"]) == len(before) + 1
+        busy, thread = s.start("slow")
+        status, answer = s.ask("POST", f"/v1/threads/{thread}/events", {"event_type": "app.click"})
+        assert status == 400 and answer["error"]["code"] == "conflict", (status, answer)
+        assert s.ask("POST", "/v1/threads/thread_" + 32 * "0" + "/events", {"event_type": "app.click"})[0] == 404
 
 
 def recorded(s, agent, text):

@@ -244,6 +244,7 @@ static const struct sv_route rows[] = {
     {SV_POST, "/v1/threads/{t}/messages", sv_create_message, 0, 0},
     {SV_GET, "/v1/threads/{t}/messages", sv_list_messages, 0, SV_ROUTE_LARGE},
     {SV_GET, "/v1/threads/{t}/entries", sv_list_entries, 0, SV_ROUTE_LARGE},
+    {SV_POST, "/v1/threads/{t}/events", sv_create_event, 0, 0},
     {SV_GET, "/v1/threads/{t}/messages/{m}", sv_get_message, 0, 0},
     {SV_POST, "/v1/threads/{t}/messages/{m}", sv_modify_message, 0, 0},
     {SV_DELETE, "/v1/threads/{t}/messages/{m}", sv_delete_message, 0, 0},

@@ -343,7 +343,7 @@ TEST(thread_without_system_prompts_reports_them)
     }
 }
 
-/* covers: TP-50, TP-16, TP-51/1 */
+/* covers: TP-50, TP-16 */
 TEST(thread_keeps_branch_point_and_running_turn)
 {
     static const char text[] =
