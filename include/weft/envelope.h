@@ -60,6 +60,8 @@ struct weft_mux_opts {
     bool     actions;               /* next_actions are picked up, one after the other */
     uint32_t depth, count, fan_out; /* of actions; 0: 4, 32, 8 */
     uint64_t max_tokens;            /* no action is picked up beyond it; 0: no limit */
+    bool     unknown_reflects;      /* an envelope whose intent is none of the ten goes to reflect */
+    bool     doubtful_reflects;     /* an envelope that comes with a score below `doubt` goes to reflect */
 };
 
 /* Rules are copied; names, functions and agents must outlive the mux. A mux does not change: several fibers may use it.

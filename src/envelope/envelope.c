@@ -15,7 +15,7 @@ int we_intent_find(struct upp_str name)
     for (int i = 0; i < WE_INTENTS; i++)
         if (wb_str_eq(we_intent_name(i), name))
             return i;
-    return -1;
+    return WE_UNKNOWN;
 }
 
 /* A member, if it is a list with something in it. */
@@ -104,8 +104,21 @@ static int check(struct wd_problems *p, yyjson_val *root, struct upp_err *err)
     return r < 0 ? r : p->errors ? first_problem(p, err) : 0;
 }
 
-int we_read(struct wb_arena *a, struct upp_str text, struct wd_problems *problems, struct we_envelope *ret,
-            struct upp_err *err)
+/* Is an unknown intent its only mistake? */
+static bool is_other_intent(const struct wd_problems *p, yyjson_val *root)
+{
+    yyjson_val *intent = yyjson_obj_get(root, "intent");
+    size_t      n      = yyjson_is_str(intent) ? wj_text(intent).n : 0;
+    bool        found  = false;
+    if (!n || n > WE_MAX_INTENT || p->errors != 1)
+        return false;
+    for (size_t i = 0; i < p->list.n; i++)
+        found |= p->list.p[i].severity == WD_ERROR && wb_str_eq(p->list.p[i].pointer, UPP_STR("/intent"));
+    return found;
+}
+
+static int read_envelope(struct wb_arena *a, struct upp_str text, bool any, struct wd_problems *problems,
+                         struct we_envelope *ret, struct upp_err *err)
 {
     WB_CLEANUP(wd_problems_done) struct wd_problems own = {0};
     struct wd_problems                             *p   = problems ? problems : &own;
@@ -115,9 +128,13 @@ int we_read(struct wb_arena *a, struct upp_str text, struct wd_problems *problem
     if (r < 0)
         return r;
     *p = (struct wd_problems){.a = a, .root = e.root};
-    r  = check(p, e.root, err);
-    if (r < 0)
+    struct upp_err why = {0};
+    r                  = check(p, e.root, &why);
+    if (r < 0 && !(any && r == -UPP_EINVALID && is_other_intent(p, e.root))) {
+        if (err)
+            *err = why;
         return r;
+    }
     read_members(&e);
     e.json = wb_arena_dup(a, text);
     r      = wb_arena_check(a, err);
@@ -125,6 +142,18 @@ int we_read(struct wb_arena *a, struct upp_str text, struct wd_problems *problem
         return r;
     *ret = e;
     return 0;
+}
+
+int we_read(struct wb_arena *a, struct upp_str text, struct wd_problems *problems, struct we_envelope *ret,
+            struct upp_err *err)
+{
+    return read_envelope(a, text, false, problems, ret, err);
+}
+
+int we_read_any(struct wb_arena *a, struct upp_str text, struct wd_problems *problems, struct we_envelope *ret,
+                struct upp_err *err)
+{
+    return read_envelope(a, text, true, problems, ret, err);
 }
 
 /* ---- Questions -------------------------------------------------------------------------------------------- */

@@ -50,7 +50,9 @@ static inline struct upp_str we_intent_name(int intent)
     return wd_envelope_intents.list[intent];
 }
 
-/* -1: none of the ten. */
+enum { WE_UNKNOWN = -1, WE_MAX_INTENT = 64 /* bytes of an unknown one */ };
+
+/* WE_UNKNOWN: none of the ten. */
 int we_intent_find(struct upp_str name);
 
 struct we_envelope {
@@ -58,7 +60,7 @@ struct we_envelope {
     yyjson_val    *root;
 
     struct upp_str role, intent_name, task, timestamp;
-    int            intent;                      /* enum we_intent */
+    int            intent;                      /* enum we_intent; WE_UNKNOWN: none of the ten */
     struct upp_str agent_id, agent_name, model; /* NULL: none */
     struct upp_str context;                     /* NULL: none */
     yyjson_val    *parameters, *resources;      /* NULL: none */
@@ -78,6 +80,10 @@ struct we_envelope {
  * deep. -UPP_ENOMEM. */
 int we_read(struct wb_arena *a, struct upp_str text, struct wd_problems *problems, struct we_envelope *ret,
             struct upp_err *err) UPP_MUST_CHECK;
+
+/* The same of an envelope that was let in: its intent may be any text of at most WE_MAX_INTENT bytes. */
+int we_read_any(struct wb_arena *a, struct upp_str text, struct wd_problems *problems, struct we_envelope *ret,
+                struct upp_err *err) UPP_MUST_CHECK;
 
 static inline bool we_is_error(const struct we_envelope *e)
 {

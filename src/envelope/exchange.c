@@ -66,7 +66,11 @@ static int plan_first(struct we_exchange *x, struct upp_err *err)
         return 0;
     }
     struct upp_err no_route = {0};
-    int            r        = we_pick(x, n, x->ingress, &no_route);
+    int            r        = -UPP_ENOTFOUND;
+    if (x->limits->doubtful_reflects && we_is_doubted(x->ingress, x->limits->doubt))
+        r = we_pick_reflector(x, n, x->ingress, x->ingress->model, &no_route);
+    if (r == -UPP_ENOTFOUND) /* nobody reflects */
+        r = we_pick(x, n, x->ingress, &no_route);
     if (r == -UPP_ENOTFOUND) {
         x->no_route = no_route;
         c->done     = true;
@@ -323,8 +327,14 @@ int we_exchange_sent(struct we_exchange *x, struct upp_str agent, struct upp_str
 {
     struct we_envelope e;
     struct we_node    *n;
-    int                r = we_read(x->a, envelope, NULL, &e, err);
+    int                r = we_read_any(x->a, envelope, NULL, &e, err);
     return r < 0 ? upp_wrap(err, r, "a request of the log") : we_take_sent(x, agent, &e, &n, err);
+}
+
+int we_read_ingress(struct wb_arena *a, struct upp_str text, const struct we_limits *limits,
+                    struct wd_problems *problems, struct we_envelope *ret, struct upp_err *err)
+{
+    return limits->unknown_reflects ? we_read_any(a, text, problems, ret, err) : we_read(a, text, problems, ret, err);
 }
 
 /* ---- The interface ----------------------------------------------------------------------------------------- */
@@ -361,7 +371,7 @@ static int read_failure(struct we_exchange *x, struct we_node *n, const struct u
                          .now_ms  = x->host->now_ms(x->host->arg),
                          .direct  = x->limits->direct_parents};
     int             r = we_write_error(x->a, &e, &text, err);
-    return r < 0 ? r : we_read(x->a, text, NULL, &n->reply, err);
+    return r < 0 ? r : we_read_any(x->a, text, NULL, &n->reply, err);
 }
 
 int we_exchange_reply(struct we_exchange *x, struct upp_str request, struct upp_str envelope, struct upp_err *err)
@@ -372,7 +382,9 @@ int we_exchange_reply(struct we_exchange *x, struct upp_str request, struct upp_
     if (!n || n->state != WE_SENT)
         return upp_fail(err, UPP_ENOTFOUND, "no request %s waits for a reply",
                         wj_quote(request, quoted, sizeof quoted));
-    int r = we_read(x->a, envelope, NULL, &n->reply, &why);
+    int r = we_read_any(x->a, envelope, NULL, &n->reply, &why);
+    if (r >= 0 && n->reply.intent == WE_UNKNOWN && !wb_str_eq(n->reply.intent_name, n->request.intent_name))
+        r = we_read(x->a, envelope, NULL, &n->reply, &why); /* says what is wrong */
     if (r == -UPP_EINVALID || r == -UPP_ELIMIT)
         r = read_failure(x, n, &why, err);
     else if (r < 0 && err)
@@ -398,7 +410,7 @@ static int send(struct we_exchange *x, struct we_node *n, struct we_ask *ret, st
     if (r >= 0 && text.p == x->ingress->json.p)
         e = *x->ingress;
     else if (r >= 0)
-        r = we_read(x->a, text, NULL, &e, err);
+        r = we_read_any(x->a, text, NULL, &e, err);
     if (r < 0)
         return r;
     mark_sent(x, n, &e);

@@ -25,6 +25,8 @@ struct we_limits {
     uint32_t reflections; /* per original message */
     bool     direct_parents;
     bool     strict; /* of prompts */
+    bool     unknown_reflects; /* what comes in may have an unknown intent, and goes to reflect */
+    bool     doubtful_reflects; /* what comes in with a score below `doubt` goes to reflect */
     struct {
         bool     on;
         uint32_t depth, count, fan_out;
@@ -45,6 +47,10 @@ struct we_host {
     int64_t (*now_ms)(void *arg);
     void *arg;
 };
+
+/* Reads what comes in: with limits->unknown_reflects as we_read_any, else as we_read. */
+int we_read_ingress(struct wb_arena *a, struct upp_str text, const struct we_limits *limits,
+                    struct wd_problems *problems, struct we_envelope *ret, struct upp_err *err) UPP_MUST_CHECK;
 
 /* The two calls below never block, and host and limits must outlive the exchange. The ingress is borrowed too. */
 struct we_exchange;

@@ -191,7 +191,7 @@ static int compare_prompts(struct we_replay *p, struct open *s, struct we_node *
         return 0;
     int r = we_ask_write(s->x, n, &text, err);
     if (r >= 0)
-        r = we_read(&s->a, text, NULL, &now, err);
+        r = we_read_any(&s->a, text, NULL, &now, err);
     if (r >= 0)
         r = we_prompt(&s->a, adapter, e, p->o->limits->strict, &was, err);
     if (r >= 0)
@@ -271,7 +271,7 @@ static WEFT_SUSPENDS int ask_live(struct we_replay *p, struct open *s, struct we
     struct upp_str     text;
     int                r = p->o->ask(p->o->arg, &n->request, &recorded, &s->a, &text, err);
     if (r >= 0)
-        r = we_read(&s->a, text, NULL, reply, err);
+        r = we_read_any(&s->a, text, NULL, reply, err);
     if (r < 0 || wb_str_eq(reply->text, recorded.text))
         return r;
     struct we_difference d = about(WE_DIFFERENT_REPLY, &n->request);
@@ -344,7 +344,7 @@ int we_replay_add(struct we_replay *p, struct upp_str envelope, struct upp_err *
     struct we_envelope e;
     int                r = guess && we_exchange_waiting(guess->x) ? 0 : free_place(p, &guess, err);
     if (r >= 0) /* most envelopes are of the exchange of the one before, and are read where they stay */
-        r = we_read(&guess->a, envelope, NULL, &e, err);
+        r = we_read_any(&guess->a, envelope, NULL, &e, err);
     if (r < 0)
         return r;
     p->sum.envelopes++;
@@ -358,12 +358,12 @@ int we_replay_add(struct we_replay *p, struct upp_str envelope, struct upp_err *
     if (!continues(s, &e)) {
         r = free_place(p, &s, err);
         if (r >= 0 && s != guess)
-            r = we_read(&s->a, envelope, NULL, &e, err);
+            r = we_read_any(&s->a, envelope, NULL, &e, err);
         s->used = p->sum.envelopes;
         return r < 0 ? r : begin(p, s, &e, err);
     }
     if (s != guess)
-        r = we_read(&s->a, envelope, NULL, &e, err);
+        r = we_read_any(&s->a, envelope, NULL, &e, err);
     s->used   = p->sum.envelopes;
     p->recent = s;
     return r < 0 ? r : place(p, s, &e, err);

@@ -74,7 +74,9 @@ static int take(const struct reply *p, yyjson_val *v, struct upp_str *ret, struc
     if (code >= 0)
         code = we_edit(p->a, v, &edit, &text, err);
     if (code >= 0 && !good) /* what it lacked may have been added */
-        code = we_read(p->a, text, NULL, &checked, err);
+        code = we_read_any(p->a, text, NULL, &checked, err);
+    if (code >= 0 && !good && checked.intent == WE_UNKNOWN && !wb_str_eq(checked.intent_name, r->request->intent_name))
+        code = we_read(p->a, text, NULL, &checked, err); /* says what is wrong */
     if (code >= 0)
         *ret = text;
     return code;

@@ -24,7 +24,7 @@ static uint64_t cost_of(const struct we_envelope *e)
 enum we_unfit we_rule_fits(const struct we_rule *r, const struct we_envelope *e, int intent)
 {
     const struct we_when *w = &r->when;
-    if (!(r->intents & 1u << intent))
+    if (intent < 0 || !(r->intents & 1u << intent))
         return WE_UNFIT_INTENT;
     if (!r->conditional)
         return WE_FITS;

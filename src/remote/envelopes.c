@@ -92,14 +92,14 @@ static int keep_to_handshake(struct wb_arena *a, struct exchange *e, struct upp_
     struct wj_writer                      w;
     const char                           *why = NULL;
     *ret                                      = e->text;
-    int r                                     = e->known ? we_read(a, e->text, NULL, &envelope, err) : 0;
+    int r                                     = e->known ? we_read_any(a, e->text, NULL, &envelope, err) : 0;
     if (r < 0 || !e->known || we_peer_takes(&e->peer, &envelope, &why))
         return r;
     wj_writer_init(&w, &out, err);
     wd_envelope_put_as_text(&w, a, envelope.root);
     r = wj_writer_text(&w, a, ret);
     if (r >= 0)
-        r = we_read(a, *ret, NULL, &text, err);
+        r = we_read_any(a, *ret, NULL, &text, err);
     if (r >= 0 && !we_peer_takes(&e->peer, &text, &why))
         r = upp_fail(err, UPP_EINVALID, "the peer cannot be sent this envelope: %s", why);
     return r;
@@ -204,7 +204,7 @@ static int take_answer(struct upp__reader *r, struct exchange *e, struct upp_str
 {
     struct we_envelope answer;
     struct upp_str     text;
-    int                x = we_read(&r->keep, wb_str_trim(body), NULL, &answer, err);
+    int                x = we_read_any(&r->keep, wb_str_trim(body), NULL, &answer, err);
     if (x < 0)
         return x == -UPP_ENOMEM ? x : upp_wrap(err, -UPP_EPROTO, "the answer of the peer");
     x = said(r, e, &answer, &text, err);

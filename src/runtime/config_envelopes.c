@@ -12,6 +12,24 @@ static void read_parents(struct wc_reader *r, const struct wc_node *n, void *int
         l->direct_parents = which == 1;
 }
 
+/* Whether a word is the one that sends something to reflect; it is among two. */
+static bool reflects(struct wc_reader *r, const struct wc_node *n, const char *what, const char *otherwise)
+{
+    const char *const words[] = {otherwise, "reflect", NULL};
+    unsigned          which;
+    return wc_word(r, n, what, words, &which) && which == 1;
+}
+
+static void read_unknown(struct wc_reader *r, const struct wc_node *n, void *into)
+{
+    ((struct we_limits *)into)->unknown_reflects = reflects(r, n, "unknown_intent", "refuse");
+}
+
+static void read_doubtful(struct wc_reader *r, const struct wc_node *n, void *into)
+{
+    ((struct we_limits *)into)->doubtful_reflects = reflects(r, n, "doubtful", "route");
+}
+
 static void read_actions(struct wc_reader *r, const struct wc_node *n, void *into)
 {
     static const struct wc_key keys[] = {
@@ -67,6 +85,8 @@ void wc_read_envelopes(struct wc_reader *r, const struct wc_node *n)
         WC_MEMBER(WC_U32, "reflections", struct we_limits, reflections, 0, WE_MAX_REFLECTIONS),
         {.name = "parents", .read = read_parents},
         WC_MEMBER(WC_TRUTH, "strict", struct we_limits, strict, 0, 0),
+        {.name = "unknown_intent", .read = read_unknown},
+        {.name = "doubtful", .read = read_doubtful},
         {.name = "confidence", .read = read_confidence},
         {.name = "actions", .read = read_actions},
         {.name = "announce", .read = read_announce},

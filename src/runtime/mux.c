@@ -97,6 +97,8 @@ static struct we_limits limits_of(const struct weft_mux_opts *o)
                             .reflections    = o->reflections ? o->reflections : 2,
                             .direct_parents = o->direct_parents,
                             .strict         = o->strict};
+    l.unknown_reflects   = o->unknown_reflects;
+    l.doubtful_reflects  = o->doubtful_reflects;
     l.actions.on         = o->actions;
     l.actions.depth      = o->depth ? o->depth : 4;
     l.actions.count      = o->count ? o->count : 32;
@@ -290,7 +292,7 @@ int weft_mux_route(struct weft_mux *m, struct upp_str envelope, struct upp_str *
     e.host.new_id   = new_id;
     e.host.now_ms   = now_ms;
     e.host.arg      = &e;
-    int r           = we_read(&e.a, envelope, &problems, &ingress, &why);
+    int r           = we_read_ingress(&e.a, envelope, &m->limits, &problems, &ingress, &why);
     if (r >= 0)
         r = run(&e, &ingress, &text, err);
     else if (r == -UPP_EINVALID || r == -UPP_ELIMIT)

@@ -234,6 +234,48 @@ def test_a_doubt_is_reflected_on_by_another_model():
         assert post(s, envelope("Doubt me", id="d1")) == answer[2]
 
 
+MUX = "envelopes: {unknown_intent: reflect, doubtful: reflect}\n"
+LETTER = {"role": "agent", "agent": {"id": "a", "name": "A", "model": "gpt-5"}}
+
+
+def test_by_a_setting_an_unknown_intent_goes_to_reflect():
+    # covers: ENV-4/3
+    with serve("unknown-refused") as s:
+        a = post(s, envelope("Sing it", "sing"), 400)
+        assert [p["pointer"] for p in a["content"]["data"]["problems"]] == ["/intent"], a
+    with serve("unknown", MUX) as s:
+        frames = stream(s, envelope("Sing it", "sing", id="u1"))
+        answer = frames[-1][2]
+        assert (answer["agent"]["id"], answer["intent"], answer["trace"]["parents"]) == ("planner", "sing", ["u1"]), answer
+        assert post(s, envelope("Sing it", "sing", id="u1")) == answer  # a repetition gets the recorded one
+        assert s.good("GET", URL + "/u1") == envelope("Sing it", "sing", id="u1")  # as it came
+        assert ids(lines(s, URL + "/u1/exchange")) == ["u1", answer["trace"]["id"]]
+        assert [n["intent"] for n in s.good("GET", URL + "/u1/lineage")["nodes"]] == ["sing", "sing"]
+        s.__exit__()
+        with serve("unknown", MUX) as again:
+            assert post(again, envelope("Sing it", "sing", id="u1")) == answer
+            for bad in ("", "x" * 65, 5):
+                assert post(again, {**envelope(), "intent": bad}, 400)["content"]["data"]["problems"][0]["pointer"] == "/intent", bad
+            a = post(again, {**envelope("Sing it", "sing"), "role": "king"}, 400)  # other mistakes are mistakes
+            assert {p["pointer"] for p in a["content"]["data"]["problems"]} == {"/intent", "/role"}, a
+            assert post(again, envelope("Sing on", "x" * 64))["agent"]["id"] == "planner"
+
+
+def test_by_a_setting_a_doubtful_envelope_goes_to_reflect():
+    # covers: ENV-6/3
+    doubtful = {**LETTER, "confidence": {"score": 0.2}}
+    with serve("doubtful-routed") as s:
+        frames = stream(s, envelope("Is it so?", "summarize", **doubtful))
+        assert frames[-1][2]["agent"]["id"] == "analyst", frames[-1]
+    with serve("doubtful", MUX) as s:
+        answer = post(s, envelope("Is it so?", "summarize", id="d1", **{**doubtful, "agent": {**LETTER["agent"], "model": "claude-3"}}))
+        assert answer["agent"]["id"] == "planner" and answer["trace"]["parents"] == ["d1"], answer  # the agent of reflect
+        answer = post(s, envelope("Is it so?", "summarize", **doubtful))
+        assert answer["agent"]["model"] != "gpt-5", answer  # another model than the one that wrote it
+        assert post(s, envelope("It is so", "summarize", **{**LETTER, "confidence": {"score": 0.5}}))["agent"]["id"] == "analyst"
+        assert post(s, envelope("It is so", "summarize", **LETTER))["agent"]["id"] == "analyst"  # none is no doubt
+
+
 def test_next_actions():
     # covers: ENV-7/1, ENV-7/2
     with serve("actions", "envelopes: {actions: {enabled: true}}\n") as s:

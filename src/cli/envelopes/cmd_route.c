@@ -93,7 +93,8 @@ static int print_route(const struct routing *o, const struct wc_config *c, const
     return r;
 }
 
-static int read_envelope(const char *file, struct wb_arena *a, struct we_envelope *ret, struct upp_err *err)
+static int read_envelope(const char *file, const struct we_limits *limits, struct wb_arena *a, struct we_envelope *ret,
+                         struct upp_err *err)
 {
     WB_CLEANUP(cli_input_close) struct cli_input    in;
     WB_CLEANUP(wd_problems_done) struct wd_problems problems = {0};
@@ -103,7 +104,7 @@ static int read_envelope(const char *file, struct wb_arena *a, struct we_envelop
     if (r >= 0)
         r = cli_input_all(&in, &text, err);
     if (r >= 0)
-        r = we_read(a, text, &problems, ret, err);
+        r = we_read_ingress(a, text, limits, &problems, ret, err);
     for (size_t i = 0; r < 0 && i < problems.list.n; i++)
         cli_problem_print(stderr, &at, &problems.list.p[i]);
     return r;
@@ -116,7 +117,9 @@ static int route(const struct routing *o, const char *file, struct upp_err *err)
     struct we_envelope                            e;
     int                                           r = cli_config_load(o->config, CLI_NEEDS_TEXT, &c, err);
     if (r >= 0)
-        r = read_envelope(file, &a, &e, err);
+        r = read_envelope(file, &c->envelopes.limits, &a, &e, err);
+    if (r >= 0 && c->envelopes.limits.doubtful_reflects && we_is_doubted(&e, c->envelopes.limits.doubt))
+        e.intent = WE_REFLECT; /* as an exchange would send it, on another model if there is one */
     return r < 0 ? r : print_route(o, c, &e, &a, err);
 }
 

@@ -192,7 +192,7 @@ int we_child_ask(const void *arg, const struct wr_tool *tool, struct upp_str arg
         return 0;
     }
     bool strict = router->opts.limits->strict;
-    int  r      = we_read(a, arguments, NULL, &request, err);
+    int  r      = we_read_any(a, arguments, NULL, &request, err);
     if (r >= 0)
         r = we_prompt(a, adapter_of(router, tool), &request, strict, &prompt, err);
     if (r < 0)
@@ -256,7 +256,7 @@ static int tag_cut(struct wb_arena *a, struct upp_str *reply, struct upp_err *er
 {
     struct we_envelope   e;
     const struct upp_str tag = UPP_STR(WE_CUT);
-    int                  r   = we_read(a, *reply, NULL, &e, err);
+    int                  r   = we_read_any(a, *reply, NULL, &e, err);
     return r < 0 ? r : we_retrace(a, &e, (struct upp_str){0}, NULL, 0, &tag, 1, reply, err);
 }
 
@@ -268,7 +268,7 @@ static int write_reply(const struct we_router *router, const struct wr_tool *too
     struct we_envelope         request;
     char                       id[WB_UUID_TEXT + 1];
     struct upp_err             cut = {.code = UPP_ELIMIT, .msg = "a limit ended the agent before it had said anything"};
-    int                        r   = we_read(a, end->arguments, NULL, &request, err);
+    int                        r   = we_read_any(a, end->arguments, NULL, &request, err);
     if (r >= 0 && def && !is_peer(def))
         r = find_risks(a, &request, end->options, limits->strict, risks, err);
     if (r < 0)

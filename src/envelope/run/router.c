@@ -113,7 +113,7 @@ static int open_input(struct answer *x, const struct upp_message *const *message
     int                 r        = wb_arena_check(&x->arena, err);
     if (r < 0)
         return r;
-    r = we_read(&x->arena, text, &problems, ingress, &why);
+    r = we_read_ingress(&x->arena, text, x->router->opts.limits, &problems, ingress, &why);
     if (r == -UPP_ENOMEM)
         r = upp_fail(err, UPP_ENOMEM, "no memory for an envelope");
     else

@@ -31,7 +31,7 @@ static int route(struct wb_arena *a, const struct weft_mux_rule *rules, size_t n
     if (r >= 0)
         r = weft_mux_route(m, wb_cstr(envelope), &text, &err);
     test_note("%s %s", err.msg, text.p ? text.p : "");
-    return r < 0 ? r : we_read(a, text, NULL, ret, NULL);
+    return r < 0 ? r : we_read_any(a, text, NULL, ret, NULL);
 }
 
 static char plan_reply[] = REPLY(",\"trace\":{\"id\":\"theirs\",\"parents\":[\"x\"],\"tags\":[\"t\"],\"cost\":{\"input_"
@@ -98,6 +98,42 @@ TEST(mux_reflects_if_asked_to)
     CHECK(e.score == 0.2); /* the specification's orchestrator does not */
     CHECK(route(&a, rules, 2, UPP_OPTS(weft_mux_opts, .doubt = 0.5), envelopes_text(&a, "user", "plan", ""), &e) >= 0);
     CHECK_STR(e.text, UPP_STR("Reflected."));
+}
+
+#define LETTER(intent, more)                                                                                           \
+    envelopes_text(&a, "agent", intent, ",\"agent\":{\"id\":\"x\",\"name\":\"X\",\"model\":\"m\"}" more)
+
+/* covers: ENV-15, ENV-4/3 */
+TEST(mux_sends_unknown_intents_to_reflect_if_asked_to)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a    = WB_ARENA(ENVELOPES_ROOM);
+    const struct weft_mux_opts               *opts = UPP_OPTS(weft_mux_opts, .unknown_reflects = true);
+    struct we_envelope                        e;
+    CHECK(route(&a, two, 2, NULL, LETTER("sing", ""), &e) >= 0 && we_is_error(&e));
+    CHECK(route(&a, two, 2, opts, LETTER("sing", ",\"trace\":{\"id\":\"q\"}"), &e) >= 0);
+    CHECK_STR(e.text, UPP_STR("Reflected."));
+    CHECK_STR(e.intent_name, UPP_STR("sing"));
+    CHECK_STR(we_parent(&e), UPP_STR("q"));
+    CHECK(route(&a, two, 2, opts, LETTER("", ""), &e) >= 0 && we_is_error(&e));
+    CHECK(route(&a, two, 2, opts, LETTER("sing", ",\"confidence\":{\"score\":2}"), &e) >= 0 && we_is_error(&e));
+    CHECK(route(&a, two, 1, opts, LETTER("sing", ""), &e) >= 0 && we_is_error(&e)); /* nobody reflects */
+}
+
+/* covers: ENV-15 */
+TEST(mux_sends_doubtful_envelopes_to_reflect_if_asked_to)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a    = WB_ARENA(ENVELOPES_ROOM);
+    const struct weft_mux_opts               *opts = UPP_OPTS(weft_mux_opts, .doubt = 0.5, .doubtful_reflects = true);
+    struct we_envelope                        e;
+    CHECK(route(&a, two, 2, UPP_OPTS(weft_mux_opts, .doubt = 0.5), LETTER("plan", ",\"confidence\":{\"score\":0.4}"),
+                &e) >= 0);
+    CHECK(yyjson_obj_get(e.root, "mine"));
+    CHECK(route(&a, two, 2, opts, LETTER("plan", ",\"confidence\":{\"score\":0.4}"), &e) >= 0);
+    CHECK_STR(e.text, UPP_STR("Reflected."));
+    CHECK(route(&a, two, 2, opts, LETTER("plan", ",\"confidence\":{\"score\":0.5}"), &e) >= 0);
+    CHECK(yyjson_obj_get(e.root, "mine"));
+    CHECK(route(&a, two, 1, opts, LETTER("plan", ",\"confidence\":{\"score\":0.4}"), &e) >= 0);
+    CHECK(yyjson_obj_get(e.root, "mine")); /* nobody reflects: by its intent */
 }
 
 TEST(mux_rules_are_checked)

@@ -247,7 +247,7 @@ int sv_envelope_alias(struct sv_exchange *x, const struct upp_message *input, st
     int                r    = wb_arena_check(&x->arena, err);
     if (r < 0)
         return r;
-    r = we_read(&x->arena, text, NULL, &e, &why);
+    r = sv_envelope_read(x, text, NULL, &e, &why);
     if (r == -UPP_ENOMEM)
         return upp_fail(err, UPP_ENOMEM, "no memory for an envelope");
     if (r < 0 || !e.id.n || e.id.n > WE_MAX_ID) /* the router refuses it, or nobody can ask for it */

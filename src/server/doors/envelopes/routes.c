@@ -25,6 +25,14 @@ const struct we_router *sv_router(const struct sv_exchange *x)
     return def ? def->model->state : NULL;
 }
 
+int sv_envelope_read(struct sv_exchange *x, struct upp_str text, struct wd_problems *problems,
+                     struct we_envelope *ret, struct upp_err *err)
+{
+    const struct we_router *router = sv_router(x);
+    return router ? we_read_ingress(&x->arena, text, router->opts.limits, problems, ret, err)
+                  : we_read(&x->arena, text, problems, ret, err);
+}
+
 /* ---- Errors --------------------------------------------------------------------------------------------------------
  */
 
@@ -182,7 +190,7 @@ static int set_id(struct sv_exchange *x, struct request *q, struct upp_err *err)
     int            r = wb_uuid_new(&id, err);
     if (r >= 0)
         r = we_retrace(&x->arena, e, wb_uuid_text(id, text), NULL, 0, NULL, 0, &q->text, err);
-    return r < 0 ? r : we_read(&x->arena, q->text, NULL, e, err);
+    return r < 0 ? r : we_read_any(&x->arena, q->text, NULL, e, err);
 }
 
 WEFT_SUSPENDS static int read_request(struct sv_exchange *x, struct request *q, struct upp_err *err)
@@ -320,7 +328,8 @@ WEFT_SUSPENDS static int read_envelope(struct sv_exchange *x, struct request *q,
 {
     struct wd_problems problems = {0};
     struct upp_err     why      = {0};
-    int r = we_read(&x->arena, wb_str_trim(wb_buf_str(&x->request->body)), &problems, &q->envelope, &why);
+    struct upp_str     text     = wb_str_trim(wb_buf_str(&x->request->body));
+    int                r        = sv_envelope_read(x, text, &problems, &q->envelope, &why);
     if (r == -UPP_ENOMEM)
         r = upp_fail(err, UPP_ENOMEM, "no memory for an envelope");
     else if (r < 0) {

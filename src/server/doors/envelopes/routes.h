@@ -23,6 +23,10 @@ extern const struct sv_door sv_door_envelopes;
 /* The router of the configuration. */
 const struct we_router *sv_router(const struct sv_exchange *x);
 
+/* Reads an envelope that comes in, as the configuration says (we_read_ingress). */
+int sv_envelope_read(struct sv_exchange *x, struct upp_str text, struct wd_problems *problems, struct we_envelope *ret,
+                     struct upp_err *err) UPP_MUST_CHECK;
+
 /* A name for something of this client: a prefix and a hash of its user and the text. In the arena. */
 int sv_envelope_name(struct sv_exchange *x, const char *prefix, struct upp_str text, struct upp_str *ret,
                      struct upp_err *err) UPP_MUST_CHECK;
