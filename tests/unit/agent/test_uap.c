@@ -734,7 +734,7 @@ static WEFT_SUSPENDS int sends_the_same(struct agents *p, struct upp_err *err)
     return speaks_as_before(&ear, &ear_model, p, err);
 }
 
-/* covers: UAP-6.5b/2, UAP-13.6b/1/2/3 */
+/* covers: UAP-6.5b/2, UAP-13.6b/2/3 */
 TEST(uap_session_from_json_sends_the_same_requests)
 {
     AGENTS(NULL, sends_the_same);
@@ -784,6 +784,49 @@ static WEFT_SUSPENDS int has_one_past(struct agents *p, struct upp_err *err)
         r = goes_on_as(p, &ear, &ear_model, "helper", wb_cstr(id), json, err);
     upp_text_free(json);
     return r;
+}
+
+/* The same program in its next life: an agent object with the same definition and without an id, and the document. */
+static WEFT_SUSPENDS int sends_the_same_anew(struct agents *p, struct upp_err *err)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf                 first = WB_BUF(1u << 20);
+    UPP_CLEANUP(weft_session_closep) struct weft_session *s     = NULL;
+    UPP_CLEANUP(upp_turn_freep) struct upp_turn          *made = NULL, *one = NULL, *two = NULL;
+    struct weft_agent                                    *a;
+    struct upp_str                                        json;
+    EAR(ear, "it is 3");
+    const struct weft_agent_opts is = {.size   = sizeof is,
+                                       .use    = &ear_model,
+                                       .tools  = AGENTS_ALL,
+                                       .system = "Be kind.",
+                                       .params = "{\"temperature\":0.5}"};
+    TRY(weft_agent_new(p->rt, &is, &a, err));
+    TRY(weft_session_new(a, NULL, &s, err));
+    TRY(weft_session_run(s, UPP_STR("what is 1 + 2?"), &made, err));
+    TRY(weft_session_to_json(s, &json, err));
+    int r = weft_session_run(s, UPP_STR("and then?"), &one, err);
+    wb_buf_add(&first, wb_buf_str(&ear.heard));
+    weft_session_close(WB_TAKE(s));
+    weft_agent_free(a);
+    if (r >= 0)
+        r = weft_agent_new(p->rt, &is, &a, err);
+    if (r >= 0)
+        r = weft_session_from_json(a, json, NULL, &s, err);
+    upp_text_free(json);
+    TRY(r);
+    TRY(weft_session_run(s, UPP_STR("and then?"), &two, err));
+    TRY(wb_buf_check(&first, err));
+    test_note("%.*s--\n%.*s", UPP_FMT(wb_buf_str(&first)), UPP_FMT(wb_buf_str(&ear.heard)));
+    FAIL_UNLESS(wb_str_eq(wb_buf_str(&first), wb_buf_str(&ear.heard)));
+    FAIL_UNLESS(wb_str_find(wb_buf_str(&first), UPP_STR("Be kind."), 0) != SIZE_MAX);
+    FAIL_UNLESS(wb_str_find(wb_buf_str(&first), UPP_STR("it is 3"), 0) != SIZE_MAX);
+    return 0;
+}
+
+/* covers: UAP-13.6b/1 */
+TEST(uap_session_from_json_of_a_new_agent_object_sends_the_same_requests)
+{
+    AGENTS(NULL, sends_the_same_anew);
 }
 
 TEST(uap_session_of_a_new_agent_object_has_its_past)
