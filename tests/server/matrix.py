@@ -38,7 +38,7 @@ agents:
 routes: [{intent: analyze, to: echo}]
 """
 ASK = {"replies": [{"parts": [{"tool_call": {"id": "c1", "name": "pick"}}]}, {"parts": [{"text": "Picked."}]}], "at_end": "restart"}
-UNKNOWN = {"a": "asst_" + "0" * 32, "model": "none", "t": "thread_" + "0" * 32, "m": "msg_" + "0" * 32, "r": "run_" + "0" * 32, "s": "step_" + "0" * 32, "k": "0" * 16, "f": "file-" + "0" * 32, "file": "none", "module": "none", "session": "none", "chat": "none", "response": "resp_" + "0" * 32, "c": "conv_" + "0" * 32, "i": "msg_" + "0" * 32,
+UNKNOWN = {"a": "asst_" + "0" * 32, "model": "none", "t": "thread_" + "0" * 32, "m": "msg_" + "0" * 32, "r": "run_" + "0" * 32, "s": "step_" + "0" * 32, "k": "0" * 16, "f": "file-" + "0" * 32, "file": "none", "module": "none", "session": "none", "chat": "none", "response": "resp_" + "0" * 32, "completion": "chatcmpl-" + "0" * 32, "c": "conv_" + "0" * 32, "i": "msg_" + "0" * 32,
            "actor": "nobody", "agent": "nobody", "e": "none"}
 FORM = (b'--XX\r\nContent-Disposition: form-data; name="file"; filename="a.bin"\r\n\r\nhello\r\n'
         b'--XX\r\nContent-Disposition: form-data; name="purpose"\r\n\r\nvision\r\n--XX--\r\n')
@@ -123,7 +123,8 @@ def fixture(agent="echo"):
     assistant = good("POST", "/v1/assistants", {"model": "echo"})
     return {"a": assistant["id"], "model": "echo", "t": thread, "r": run["id"], "s": step, "m": messages["last_id"], "k": key["id"], "file": "docs.js", "module": "app.js", "session": thread, "chat": thread, "response": "resp_" + run["id"][4:], "c": "conv_" + thread[7:], "i": messages["last_id"],
             "actor": "guest", "agent": "echo", "e": good("POST", "/v1/envelopes", {**ENVELOPE, "trace": {"id": str(uuid.uuid4())}})["trace"]["id"],
-            "f": good("POST", "/v1/files", FORM)["id"]}
+            "f": good("POST", "/v1/files", FORM)["id"],
+            "completion": good("POST", "/v1/chat/completions", {"model": "echo", "store": True, "messages": [{"role": "user", "content": str(uuid.uuid4())}]})["id"]}
 
 
 def body_for(method, path, op, ids):
