@@ -168,12 +168,11 @@ static bool is_cancelled(const struct we_envelope *reply)
     return we_error_code(reply, &code, &retryable) && wb_str_eq(code, wb_cstr(upp_code_name(UPP_ECANCELED)));
 }
 
-/* The model that wrote a reply, as the host knows it: a reply could name any, and choose who checks it. */
+/* The model that wrote a reply. */
 static struct upp_str writer_of(const struct we_exchange *x, const struct we_node *n)
 {
-    struct upp_str known = x->host->model_of(x->host->arg, n->agent);
-    bool           is    = known.n && !wb_str_eq(known, UPP_STR(WD_ENVELOPE_NO_MODEL));
-    return is ? known : n->reply.model; /* a function of the program, or in a replay an agent that is gone */
+    bool known = n->reply.model.n && !wb_str_eq(n->reply.model, UPP_STR(WD_ENVELOPE_NO_MODEL));
+    return known ? n->reply.model : x->host->model_of(x->host->arg, n->agent);
 }
 
 static int plan_reflection(struct we_exchange *x, struct we_node *doubted, struct upp_err *err)

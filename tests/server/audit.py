@@ -155,7 +155,6 @@ def test_every_action_is_a_row():
         assert rows[8]["target"] == t and rows[9]["target"] == "copy.db" and rows[10]["error"] == "REFUSED: exists already; --force replaces it", rows[8:11]
         assert "retention.audit_days 300 -> 30" in rows[11]["detail"], rows[11]
         assert made["key"] not in json.dumps(rows) and admin not in json.dumps(rows)
-        return f, admin, rows
 
 
 def test_who_sees_what():
