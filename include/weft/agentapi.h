@@ -38,8 +38,8 @@ struct weft_agentapi_message_opts {
     const char *role; /* NULL: "assistant" */
 };
 
-UPP_API int  weft_agentapi_message_new(const struct weft_agentapi_message_opts *opts,
-                                       struct weft_agentapi_message **ret, struct upp_err *err) UPP_MUST_CHECK;
+UPP_API int weft_agentapi_message_new(const struct weft_agentapi_message_opts *opts, struct weft_agentapi_message **ret,
+                                      struct upp_err *err) UPP_MUST_CHECK;
 UPP_API void weft_agentapi_message_free(struct weft_agentapi_message *m); /* accepts NULL */
 UPP_API void weft_agentapi_message_freep(struct weft_agentapi_message **m);
 

@@ -30,7 +30,8 @@ int wb_secret_file(const char *path, struct wb_secret **ret, struct upp_err *err
  * /proc/PID/environ shows. Not while another thread uses the environment. */
 void wb_env_wipe(const char *name);
 
-/* A secret that the caller writes: n zeroed bytes at *into; then its length, at most n. Of wb_secret_pages n may be any. */
+/* A secret that the caller writes: n zeroed bytes at *into; then its length, at most n. Of wb_secret_pages n may be
+ * any. */
 int  wb_secret_pages(size_t n, struct wb_secret **ret, char **into, struct upp_err *err) UPP_MUST_CHECK;
 int  wb_secret_room(size_t n, struct wb_secret **ret, char **into, struct upp_err *err) UPP_MUST_CHECK;
 void wb_secret_end(struct wb_secret *s, size_t n);

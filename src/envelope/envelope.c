@@ -127,7 +127,7 @@ static int read_envelope(struct wb_arena *a, struct upp_str text, bool any, stru
     int r = wj_read(a, text, UPP_OPTS(wj_read_opts, .max_bytes = WE_MAX_BYTES, .depth = WE_MAX_DEPTH), &e.root, err);
     if (r < 0)
         return r;
-    *p = (struct wd_problems){.a = a, .root = e.root};
+    *p                 = (struct wd_problems){.a = a, .root = e.root};
     struct upp_err why = {0};
     r                  = check(p, e.root, &why);
     if (r < 0 && !(any && r == -UPP_EINVALID && is_other_intent(p, e.root))) {

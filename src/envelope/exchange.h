@@ -24,8 +24,8 @@ struct we_limits {
     double   doubt;       /* a score below sends a reply to reflect; 0: none is sent */
     uint32_t reflections; /* per original message */
     bool     direct_parents;
-    bool     strict; /* of prompts */
-    bool     unknown_reflects; /* what comes in may have an unknown intent, and goes to reflect */
+    bool     strict;            /* of prompts */
+    bool     unknown_reflects;  /* what comes in may have an unknown intent, and goes to reflect */
     bool     doubtful_reflects; /* what comes in with a score below `doubt` goes to reflect */
     struct {
         bool     on;

@@ -144,11 +144,8 @@ static int take_entries(struct reading *in, const struct wl_row *row, struct wm_
         if (index >= in->end || index < in->first)
             continue;
         struct wl_line *line = &in->lines[index - in->first];
-        *line    = (struct wl_line){.node   = in->node,
-                                    .index  = index,
-                                    .run    = row->run,
-                                    .entry  = parsed->entries[i],
-                                    .grants = parsed->grants};
+        *line                = (struct wl_line){
+                           .node = in->node, .index = index, .run = row->run, .entry = parsed->entries[i], .grants = parsed->grants};
         line->id = wm_id_uuid(
             (struct wm_id){.node = in->node, .index = index, .noun = WM_NOUN_ENTRY, .attempt = line->entry.attempt});
         int r = line->entry.n_refs ? look_for(in, line) : 0;

@@ -14,7 +14,7 @@
 enum {
     WL_PATH_NODES = 4096,    /* on one path: a further branch is refused */
     WL_PATH_READ  = 1 << 16, /* on a path that is read: earlier versions refused no branch */
-    WL_ID_TRIES   = 16,   /* tries for an id that is not taken */
+    WL_ID_TRIES   = 16,      /* tries for an id that is not taken */
 };
 
 /* ---- The end of a node's log ------------------------------------------------------------------------ */
@@ -134,10 +134,10 @@ WEFT_SUSPENDS int wl_thread_path(struct wl_store *s, const struct wl_owner *o, c
 /* An entry with its position. */
 struct wl_line {
     uint64_t        node;
-    uint32_t        index; /* in the node */
-    struct wb_uuid  id;    /* model/id.h */
-    struct wb_uuid  run;   /* the run that wrote it; all zero: none */
-    struct wm_entry entry; /* with its results joined in */
+    uint32_t        index;  /* in the node */
+    struct wb_uuid  id;     /* model/id.h */
+    struct wb_uuid  run;    /* the run that wrote it; all zero: none */
+    struct wm_entry entry;  /* with its results joined in */
     struct upp_str  grants; /* of its row (model/row.h) */
 };
 

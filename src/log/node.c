@@ -32,8 +32,7 @@ WEFT_SUSPENDS static int time_before(struct wl_store *s, const struct wl_owner *
         }
         key = node.parent;
     }
-    return upp_fail(err, UPP_ESTORE, "node %016llx has no root within %d nodes", (unsigned long long)key,
-                    WL_PATH_READ);
+    return upp_fail(err, UPP_ESTORE, "node %016llx has no root within %d nodes", (unsigned long long)key, WL_PATH_READ);
 }
 
 WEFT_SUSPENDS int wl_node_end(struct wl_store *s, const struct wl_owner *o, uint64_t node, struct wl_end *ret,

@@ -50,7 +50,7 @@ struct wm_row {
     size_t           n_entries;
     struct wm_event *records; /* number, from and entry ids are not stored: wm_expand fills them in */
     size_t           n_records;
-    struct upp_str   state; /* JSON: the run's state from here on; empty: unchanged */
+    struct upp_str   state;  /* JSON: the run's state from here on; empty: unchanged */
     struct upp_str   grants; /* wm_row_read_entries: the member WM_STATE_GRANTS of the state; empty: none */
     struct upp_str   tape;
     struct wm_entry *lost;  /* the message of the tape if it was voided: in no history. NULL: not voided */

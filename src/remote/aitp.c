@@ -201,7 +201,7 @@ static int start(struct wb_arena *a, const struct upp__vendor *v, const struct u
     e->thread = wb_arena_dup(a, noted_thread(&e->session));
     e->after  = wb_arena_dup(a, wj_text_at(e->session.note, "after"));
     e->before = e->foreign = upp__get_u64(e->session.note, "before");
-    e->known  = upp__get_u64(e->session.note, "replies");
+    e->known               = upp__get_u64(e->session.note, "replies");
     if (e->at == SIZE_MAX)
         return upp_fail(err, UPP_EINVALID, "there is no message of a user for the remote agent");
     e->stage = e->thread.n ? rm_aitp_stage(req, e) : RM_CREATE;

@@ -27,7 +27,7 @@ int rm_model_new(const char *protocol, const char *name, const struct upp_provid
     if (r < 0)
         return r;
     (*ret)->once = true;
-    r = upp__model_set_own(*ret, actor, err);
+    r            = upp__model_set_own(*ret, actor, err);
     if (r < 0)
         upp_model_free(WB_TAKE(*ret));
     return r;

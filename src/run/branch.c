@@ -497,7 +497,7 @@ static int draft_start(struct wr_run *run, const struct upp_execution *e, struct
 static int draft_end(struct adopting *a, const struct upp_part *p, const struct wr_call *was, uint64_t ms,
                      struct upp_err *err)
 {
-    struct wr_run   *run = a->run;
+    struct wr_run  *run = a->run;
     struct wr_call *c;
     int             r = wr_call_add(run, p->id, &c, err);
     if (r < 0)

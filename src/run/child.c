@@ -233,7 +233,7 @@ int wr_child_pending(struct wr_run *parent, const struct wr_run *child, struct u
         p.call              = wb_arena_dup(&parent->memory, p.call);
         p.name              = wb_arena_dup(&parent->memory, p.name);
         p.arguments         = wb_arena_dup(&parent->memory, p.arguments);
-        int r = wb_vec_add(&parent->journal.pending, p, (size_t)WR_STEP_CALLS, "calls that wait", err);
+        int r               = wb_vec_add(&parent->journal.pending, p, (size_t)WR_STEP_CALLS, "calls that wait", err);
         if (r < 0)
             return r;
     }

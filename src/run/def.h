@@ -140,7 +140,7 @@ struct wr_agent_def {
     struct upp_str                  system, params, structure;
     bool                            check_structure;     /* responses must fit `structure` */
     bool                            allow_client_system; /* accept clients' system messages as marked user messages */
-    bool                            gateway; /* a model alone: clients' system messages are its system prompt */
+    bool                            gateway;       /* a model alone: clients' system messages are its system prompt */
     bool                            reads_history; /* a program's function may ask for all of it (weft_run_history) */
     bool                            base; /* runs on it have a name of their own, and their model from their options */
     const struct weft_strategy     *strategy;

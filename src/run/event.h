@@ -16,7 +16,7 @@ int wr_event_note(struct wr_run *run, struct upp_str json, struct upp_err *err) 
 int wr_events_due(struct wr_run *run, struct upp_err *err) UPP_MUST_CHECK;
 
 /* Reads the grants of an event on the path. step: after how many steps of this run they hold; 0: at once. */
-int  wr_grant_note(struct wr_run *run, struct upp_str json, uint32_t step, struct upp_err *err) UPP_MUST_CHECK;
+int wr_grant_note(struct wr_run *run, struct upp_str json, uint32_t step, struct upp_err *err) UPP_MUST_CHECK;
 
 /* The first n grants, those of the path before this position, as a run's state has them: [position, [tool, agent, 1 or
  * 0] ...]. Empty: there are too many for it. wr_grants_before: the position; false: it is no such list. */

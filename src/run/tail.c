@@ -10,11 +10,11 @@
 struct reading {
     struct wr_run  *run;
     struct wr_tail *to;
-    bool            windowed; /* the agent's memory leaves only the end of the history */
-    uint64_t        tokens;   /* of the messages of the history that were read */
-    size_t          messages; /* their number */
-    bool            begins;   /* there is a place among them where the model's list may begin */
-    uint32_t        enough;   /* position from which on memory has all that it can leave; 0: not reached */
+    bool            windowed;       /* the agent's memory leaves only the end of the history */
+    uint64_t        tokens;         /* of the messages of the history that were read */
+    size_t          messages;       /* their number */
+    bool            begins;         /* there is a place among them where the model's list may begin */
+    uint32_t        enough;         /* position from which on memory has all that it can leave; 0: not reached */
     WB_VEC(struct wl_line *) lines; /* newest first */
 };
 

@@ -15,11 +15,11 @@ enum { WR_TAIL_FIRST = 64 };
 struct wr_tail {
     struct wl_line **lines; /* in path order */
     size_t           n;
-    uint32_t         from;     /* position of the first of them on the path */
-    uint32_t         own;      /* position of the run's first entry */
-    struct wl_line  *summary;  /* the newest one of an earlier run; NULL: none ... */
-    uint32_t         through;  /* ... and the first position that it does not cover */
-    struct upp_str   grants;   /* of all entries before `granted`; empty: not known, and all entries are there */
+    uint32_t         from;    /* position of the first of them on the path */
+    uint32_t         own;     /* position of the run's first entry */
+    struct wl_line  *summary; /* the newest one of an earlier run; NULL: none ... */
+    uint32_t         through; /* ... and the first position that it does not cover */
+    struct upp_str   grants;  /* of all entries before `granted`; empty: not known, and all entries are there */
     uint32_t         granted;
 };
 

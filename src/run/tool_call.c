@@ -25,7 +25,7 @@ enum {
     LEAST      = 4096, /* bytes of a result that are never cut */
     ESCAPED    = 6,    /* bytes of JSON for one byte of text, at most */
 };
-_Static_assert(ESCAPED * TOOL_BYTES + LEAST * WR_CALLS < WM_RESULTS_MAX,
+_Static_assert(ESCAPED *TOOL_BYTES + LEAST * WR_CALLS < WM_RESULTS_MAX,
                "the longest result of one tool is not cut again");
 
 struct upp_str wr_json_text(struct wr_run *run, struct upp_str text)

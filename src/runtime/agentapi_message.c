@@ -1,4 +1,5 @@
-/* runtime/agentapi_message.c — weft/agentapi.h: dialects/agentapi/build.h for C programs, with contents as JSON text. */
+/* runtime/agentapi_message.c — weft/agentapi.h: dialects/agentapi/build.h for C programs, with contents as JSON text.
+ */
 #include <weft/agentapi.h>
 
 #include "base/err.h"

@@ -110,7 +110,7 @@ static WEFT_SUSPENDS int find_root(struct weft_session *s, uint64_t key, struct 
     int              r     = wl_get_node(store, &wa_owner, key, ret, err);
     for (unsigned i = 0; r >= 0 && ret->parent; i++)
         r = i < WL_PATH_READ ? wl_get_node(store, &wa_owner, ret->parent, ret, err)
-                              : upp_fail(err, UPP_ESTORE, "the nodes of session %.*s go round", UPP_FMT(s->id));
+                             : upp_fail(err, UPP_ESTORE, "the nodes of session %.*s go round", UPP_FMT(s->id));
     return r;
 }
 

@@ -39,7 +39,8 @@ struct wl_range ws_range(const struct wl_range *r);
 /* Bytes of its rows, pieces, values and indexed texts. */
 size_t ws_commit_bytes(const struct wl_commit *c);
 
-/* Is it accepted by a store that is full: does it cancel or end a run, or only delete? Also true for an empty commit. */
+/* Is it accepted by a store that is full: does it cancel or end a run, or only delete? Also true for an empty commit.
+ */
 bool ws_allowed_when_full(const struct wl_commit *c);
 
 /* Adds a commit of so many bytes to a store's totals, which other threads read. */

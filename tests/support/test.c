@@ -366,8 +366,8 @@ bool test_brief(void)
     return now.torture && max_points;
 }
 
-/* Where a sweep of few points begins: another call for each test and sweep, the same in every run. The first calls of all tests
- * would be the same ones, of their setup. */
+/* Where a sweep of few points begins: another call for each test and sweep, the same in every run. The first calls of
+ * all tests would be the same ones, of their setup. */
 static unsigned long first_point(const struct test *t, size_t sweep)
 {
     return (unsigned long)(wb_str_hash(wb_cstr(t->name)) >> (2 * sweep));

@@ -59,8 +59,8 @@ static inline int tree_deepen(struct wl_store *s, const struct wl_owner *o, stru
         struct wl_commit c = {.owner = *o, .changes = changes, .flags = WL_SYNCED};
         for (; i < nodes && c.n < BATCH; i++, c.n++) {
             struct wl_node *n = &list[c.n];
-            *n               = (struct wl_node){
-                              .id = under.tree, .tree = under.tree, .parent = under.key, .created_ms = under.created_ms};
+            *n                = (struct wl_node){
+                               .id = under.tree, .tree = under.tree, .parent = under.key, .created_ms = under.created_ms};
             n->id.b[4]       = (uint8_t)(i >> 8);
             n->id.b[5]       = (uint8_t)i;
             n->id.b[7]       = (uint8_t)~n->id.b[7];

@@ -213,7 +213,7 @@ static int check_metadata(struct checking *c, yyjson_val *root, struct upp_err *
 {
     yyjson_val *metadata = yyjson_obj_get(root, "metadata"), *actors = yyjson_obj_get(metadata, "actors");
     yyjson_val *top = yyjson_obj_get(root, "actors"), *parent = yyjson_obj_get(root, "parent_id");
-    int         r   = 0;
+    int         r = 0;
     if (metadata && !yyjson_is_obj(metadata))
         wd_problem(c->p, WD_ERROR, "AITP-1", metadata, "'metadata' must be an object");
     if (!actors && !top)

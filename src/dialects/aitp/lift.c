@@ -15,9 +15,9 @@ struct lifting {
     struct upp_str     user;  /* the creator; empty: unknown */
     struct upp_str     agent; /* the only actor who is not the user, if there is exactly one */
     struct wd_parts    texts;
-    yyjson_val        *actors;  /* the list of those on other services, for whom an agent stands; NULL: none */
-    yyjson_arr_iter    events;  /* metadata.weft.events: those that are left, after ... */
-    yyjson_val        *event;   /* ... the next one; NULL: none */
+    yyjson_val        *actors; /* the list of those on other services, for whom an agent stands; NULL: none */
+    yyjson_arr_iter    events; /* metadata.weft.events: those that are left, after ... */
+    yyjson_val        *event;  /* ... the next one; NULL: none */
 };
 
 static int failed(const struct lifting *t)

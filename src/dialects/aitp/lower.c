@@ -114,8 +114,8 @@ static void put_remote_actors(struct lowering *t)
     for (size_t i = 0; i < d->turns.n && !t->members && !t->l->w.failed; i++)
         for (uint32_t k = d->turns.p[i].first; k < d->turns.p[i].first + d->turns.p[i].n; k++) {
             uint32_t       agent = speaker(&d->entries.p[k], &d->turns.p[i]), number;
-            struct upp_str id    = wm_is_visible(&d->entries.p[k].e) ? remote_actor(t, &d->entries.p[k])
-                                                                     : (struct upp_str){0};
+            struct upp_str id =
+                wm_is_visible(&d->entries.p[k].e) ? remote_actor(t, &d->entries.p[k]) : (struct upp_str){0};
             if (!id.n || agent == WM_NO_AGENT || is_agent(d, id, d->agents.n))
                 continue;
             int r = wm_names_add(&seen, id, &number, t->l->w.err);
@@ -339,7 +339,7 @@ static void put_listed(struct lowering *t, const struct wm_doc_turn *turn, uint3
 /* Calls one of the two for each visible entry: what is listed, or what is a message. How many there were. */
 static size_t put_entries(struct lowering *t, bool listed, bool dry)
 {
-    struct wd_lowering *l = t->l;
+    struct wd_lowering *l    = t->l;
     size_t              n[2] = {0, 0};
     for (size_t i = 0; i < l->doc->turns.n && !l->w.failed; i++) {
         const struct wm_doc_turn *turn = &l->doc->turns.p[i];

@@ -11,7 +11,6 @@
 #include "json/value.h"
 #include "model/names.h"
 
-
 /* A call that was read. */
 struct called {
     struct upp_str call, name;
@@ -26,8 +25,8 @@ struct lifting {
     struct upp_str  id;    /* of its first envelope */
     uint32_t        agent;
     uint8_t         role;
-    unsigned        n; /* how many envelopes it has so far */
-    struct wm_names called; /* the ids of the envelopes with a call ... */
+    unsigned        n;           /* how many envelopes it has so far */
+    struct wm_names called;      /* the ids of the envelopes with a call ... */
     WB_VEC(struct called) calls; /* ... and their calls, by the same number */
 };
 

@@ -20,8 +20,8 @@ struct lowering {
     struct ids             ids;
     struct wm_names        called;    /* the ids of the calls ... */
     WB_VEC(struct upp_str) envelopes; /* ... and of the envelopes that have them */
-    struct upp_str   last;     /* the id of the previous envelope */
-    uint32_t         payer;    /* the entry that carries the usage of its turn; UINT32_MAX: none */
+    struct upp_str   last;            /* the id of the previous envelope */
+    uint32_t         payer;           /* the entry that carries the usage of its turn; UINT32_MAX: none */
     bool             routed;   /* the thread is an exchange of the router: what is an envelope is written as it is */
     struct wm_names  recorded; /* the ids of those */
     struct wd_chains chains;   /* and the parents of the requests among them */

@@ -36,7 +36,7 @@ static const struct family {
     [SV_HTTP_STREAMS]     = {"weft_http_streams", GAUGE, false, {NULL}, "Open event streams."},
     [SV_HTTP_HELD] =
         {"weft_http_held_bytes", GAUGE, false, {NULL}, "Bodies of requests and of responses that are not sent yet."},
-    [SV_RUNS] = {"weft_runs", GAUGE, false, {"state"}, "Runs that have not ended, child runs included."},
+    [SV_RUNS]     = {"weft_runs", GAUGE, false, {"state"}, "Runs that have not ended, child runs included."},
     [SV_RUNS_CUT] = {"weft_runs_cut", GAUGE, false, {NULL}, "1: there may be more runs than weft_runs counts."},
     [SV_RUNS_TOTAL] =
         {"weft_runs_total", COUNTER, false, {"agent", "outcome"}, "Runs that have ended, child runs included."},

@@ -26,7 +26,7 @@ enum sv_metric {
     SV_HTTP_CONNECTIONS,
     SV_HTTP_STREAMS,
     SV_HTTP_HELD,
-    SV_RUNS,           /* state */
+    SV_RUNS, /* state */
     SV_RUNS_CUT,
     SV_RUNS_TOTAL,     /* agent, outcome */
     SV_RUN_DURATION,   /* agent */

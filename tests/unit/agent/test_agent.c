@@ -292,13 +292,13 @@ static int may_ask_for_history(struct agents *p, struct upp_err *err)
     struct weft_strategy                  own    = weft_strategy_loop;
     own.stream                                   = weft_strategy_loop.execute;
     const struct weft_agent_opts opts[]          = {
-        {.size = sizeof *opts, .use = p->model},
-        {.size = sizeof *opts, .use = p->model, .execution = weft_strategy_plan},
-        {.size = sizeof *opts, .use = p->model, .hooks = &hooks},
-        {.size = sizeof *opts, .use = p->model, .rights = &rights},
-        {.size = sizeof *opts, .use = p->model, .tool_strategy = &strategy},
-        {.size = sizeof *opts, .use = p->model, .tools = {tool, 1}},
-        {.size = sizeof *opts, .use = p->model, .execution = own},
+                 {.size = sizeof *opts, .use = p->model},
+                 {.size = sizeof *opts, .use = p->model, .execution = weft_strategy_plan},
+                 {.size = sizeof *opts, .use = p->model, .hooks = &hooks},
+                 {.size = sizeof *opts, .use = p->model, .rights = &rights},
+                 {.size = sizeof *opts, .use = p->model, .tool_strategy = &strategy},
+                 {.size = sizeof *opts, .use = p->model, .tools = {tool, 1}},
+                 {.size = sizeof *opts, .use = p->model, .execution = own},
     };
     for (size_t i = 0; i < WB_LEN(opts); i++) {
         struct weft_agent         *a;

@@ -22,10 +22,10 @@ TEST(vec_add_says_why_there_is_no_room)
 {
     WB_VEC(int) v      = {0};
     struct upp_err err = {0}, full = {0};
-    int            r   = wb_vec_add(&v, 1, 2, "numbers", &err);
-    r                  = r < 0 ? r : wb_vec_add(&v, 2, 2, "numbers", &err);
-    int over           = wb_vec_add(&v, 3, 2, "numbers", &full);
-    size_t n           = v.n;
+    int            r = wb_vec_add(&v, 1, 2, "numbers", &err);
+    r                = r < 0 ? r : wb_vec_add(&v, 2, 2, "numbers", &err);
+    int    over      = wb_vec_add(&v, 3, 2, "numbers", &full);
+    size_t n         = v.n;
     wb_vec_done(&v);
     ALWAYS(r == 0 || r == -UPP_ENOMEM);
     CHECK_INT(r, 0);

@@ -75,9 +75,8 @@ TEST_WITH(deep_thread_is_moved_and_listed, .no_torture = "thousands of nodes")
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(256u << 20);
     WB_CLEANUP(tree_closep) struct wl_store  *s = NULL;
-    struct upp_part     call    = {
-                .kind = UPP_PART_CALL, .id = UPP_STR("c"), .name = UPP_STR("t"), .text = UPP_STR("{}")};
-    struct upp_part     text    = {.kind = UPP_PART_TEXT, .text = UPP_STR("so")};
+    struct upp_part     call = {.kind = UPP_PART_CALL, .id = UPP_STR("c"), .name = UPP_STR("t"), .text = UPP_STR("{}")};
+    struct upp_part     text = {.kind = UPP_PART_TEXT, .text = UPP_STR("so")};
     struct wm_entry     list[2] = {tree_says(UPP_ROLE_ASSISTANT, &text, UPP_STR("so")),
                                    tree_says(UPP_ROLE_USER, &text, UPP_STR("so"))};
     struct upp_err      err     = {0};

@@ -12,8 +12,7 @@ static const char *many_calls(struct wb_buf *b, const char *tool)
 {
     wb_buf_addf(b, "{\"replies\":[");
     for (int i = 0; i < ASKED; i++)
-        wb_buf_addf(b,
-                    "%s{\"tool_call\":{\"id\":\"c%d\",\"name\":\"%s\",\"arguments\":{\"task\":\"t\"}}}%s",
+        wb_buf_addf(b, "%s{\"tool_call\":{\"id\":\"c%d\",\"name\":\"%s\",\"arguments\":{\"task\":\"t\"}}}%s",
                     i % CALLS ? "," : "{\"parts\":[", i, tool, i % CALLS == CALLS - 1 ? "]}," : "");
     wb_buf_addf(b, "{\"parts\":[{\"text\":\"done\"}]}]}");
     wb_buf_addc(b, '\0');
@@ -56,10 +55,10 @@ static const struct wr_tool asks_mid[]  = {ASKS("ask_mid", "mid")};
 static const struct wr_tool asks_leaf[] = {ASKS("ask_leaf", "leaf")};
 static const struct wr_tool asks_none[] = {ASKS("never", "nobody")};
 static struct family_member members[]   = {
-    {"main", SAYS(SAY(1, 1, SAY_CALL("m1", "ask_mid", "{\"task\":\"a\"}")), SAY(1, 1, SAY_TEXT("ok"))),
+      {"main", SAYS(SAY(1, 1, SAY_CALL("m1", "ask_mid", "{\"task\":\"a\"}")), SAY(1, 1, SAY_TEXT("ok"))),
        FAMILY_TOOLS(asks_mid)},
-    {"mid", NULL, FAMILY_TOOLS(asks_leaf)},
-    {"leaf", NULL, FAMILY_TOOLS(asks_none)},
+      {"mid", NULL, FAMILY_TOOLS(asks_leaf)},
+      {"leaf", NULL, FAMILY_TOOLS(asks_none)},
 };
 
 /* One reader follows until most sub-agents have come and gone, falls behind, and goes on with what the store has;

@@ -109,7 +109,7 @@ static WEFT_SUSPENDS int append_messages(struct world *w, struct upp_err *err)
         e[i]     = (struct wm_entry){.kind     = WM_ENTRY_MESSAGE,
                                      .origin   = WM_ORIGIN_CLIENT,
                                      .audience = WM_AUDIENCE_ALL,
-                                     .message  = {.role = (uint8_t)(dice(w, 3) ? UPP_ROLE_USER : UPP_ROLE_ASSISTANT),
+                                     .message  = {.role    = (uint8_t)(dice(w, 3) ? UPP_ROLE_USER : UPP_ROLE_ASSISTANT),
                                                   .parts   = &parts[i],
                                                   .n_parts = 1}};
     }
@@ -289,10 +289,10 @@ static WEFT_SUSPENDS int live(struct world *w, struct upp_err *err)
 
 static WEFT_SUSPENDS int in_world(void *arg, struct upp_err *err)
 {
-    struct world            *w      = arg;
+    struct world               *w     = arg;
     const struct wr_middleware *chain = NULL;
-    struct upp_model        *model  = NULL;
-    const uint8_t            mode   = w->sums ? WEFT_SUMMARISE : WEFT_TRUNCATE;
+    struct upp_model           *model = NULL;
+    const uint8_t               mode  = w->sums ? WEFT_SUMMARISE : WEFT_TRUNCATE;
     TRY(ws_memory_open(&w->store, err));
     w->rig.store = w->store;
     int r        = upp_scripted_new(wb_cstr(sums), &model, err);
@@ -407,8 +407,7 @@ static WEFT_SUSPENDS int crowd(struct world *w, struct upp_err *err)
         TRY(append_messages(w, err));
     for (int i = 0; i < 17; i++) { /* more than 64 KiB */
         memset(name, 'a' + i, sizeof name - 1);
-        (void)snprintf(json, sizeof json, "{\"type\":\"tool.revoke\",\"data\":{\"tools\":[\"note\",\"%s\"]}}",
-                       name);
+        (void)snprintf(json, sizeof json, "{\"type\":\"tool.revoke\",\"data\":{\"tools\":[\"note\",\"%s\"]}}", name);
         TRY(append_event(w, wb_cstr(json), err));
     }
     for (int i = 0; i < 2; i++) {

@@ -52,7 +52,8 @@ TEST(agentapi_message_refuses_what_cannot_be)
     CHECK(weft_agentapi_message_add_delta_content(m, 0, TEXT("x"), &err) == 0);
     CHECK_INT(weft_agentapi_message_add_delta_content(m, 0, DATA("{}"), &err), -UPP_EINVALID); /* of another type */
     CHECK(weft_agentapi_message_content_completed(m, 0, &err) == 0);
-    CHECK(weft_agentapi_message_json(m, &was, &err) == 0 && wb_str_find(was, UPP_STR("\"in_progress\""), 0) != SIZE_MAX);
+    CHECK(weft_agentapi_message_json(m, &was, &err) == 0 &&
+          wb_str_find(was, UPP_STR("\"in_progress\""), 0) != SIZE_MAX);
     CHECK_INT(weft_agentapi_message_add_delta_content(m, 0, TEXT("y"), &err), -UPP_EINVALID); /* after its end */
     CHECK_INT(weft_agentapi_message_content_completed(m, 0, &err), -UPP_EINVALID);
     CHECK(weft_agentapi_message_json(m, &is, &err) == 0);

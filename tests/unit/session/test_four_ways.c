@@ -333,9 +333,9 @@ static int nothing(void *arg, struct upp_err *err)
 
 static WEFT_SUSPENDS int builds_messages(struct way *w, struct upp_err *err)
 {
-    UPP_CLEANUP(weft_agentapi_message_freep) struct weft_agentapi_message *m    = NULL;
-    const struct upp_str                                                   text = UPP_STR("{\"type\":\"text\",\"text\":\"x\"}");
-    struct upp_str                                                         json;
+    UPP_CLEANUP(weft_agentapi_message_freep) struct weft_agentapi_message *m = NULL;
+    const struct upp_str text = UPP_STR("{\"type\":\"text\",\"text\":\"x\"}");
+    struct upp_str       json;
     (void)w;
     TRY(weft_agentapi_message_new(NULL, &m, err));
     TRY(weft_agentapi_message_add_delta_content(m, 0, text, err));
@@ -490,8 +490,8 @@ static WEFT_SUSPENDS int uses_another_runtime(struct way *w, struct upp_err *err
 static WEFT_SUSPENDS int goes(void *arg, struct upp_err *err)
 {
     static int (*const parts[])(struct way *, struct upp_err *) = {
-        makes_agents,  streams_agent,    uses_sessions,  routes,     uses_fibers,
-        uses_channels, uses_descriptors, uses_processes, uses_loops, builds_messages, uses_another_runtime};
+        makes_agents,     streams_agent,  uses_sessions, routes,          uses_fibers,         uses_channels,
+        uses_descriptors, uses_processes, uses_loops,    builds_messages, uses_another_runtime};
     struct way *w = arg;
     TRY(weft_runtime_open(UPP_OPTS(weft_runtime_opts, .loop = w->loop, .store = w->store), &w->rt, err));
     int r = 0;

@@ -41,7 +41,7 @@ struct audit {
     uint64_t            limit, lines;
     size_t              line; /* where the line being written begins */
     bool                full, more;
-    struct wb_uuid      run;    /* the last one that was looked up ... */
+    struct wb_uuid      run; /* the last one that was looked up ... */
     struct upp_str      agent, key;
     struct waiting     *waiting; /* WAITING_MAX of them */
     size_t              n_waiting;

@@ -206,8 +206,8 @@ WEFT_SUSPENDS static int thread_of_family(struct sv_exchange *x, struct wb_uuid 
         if (r < 0)
             return r;
         if (all == FAMILY && n)
-            return upp_fail(err, UPP_ELIMIT, "the envelope was not found in %d threads of its conversation: ask for its run",
-                            FAMILY);
+            return upp_fail(err, UPP_ELIMIT,
+                            "the envelope was not found in %d threads of its conversation: ask for its run", FAMILY);
         for (size_t i = 0; i < n; i++) {
             after = list[i].id;
             r     = is_own(x, &list[i]) ? sv_envelopes_each(x, &list[i], is_wanted, &wanted, err) : 0;

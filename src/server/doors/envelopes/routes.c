@@ -25,8 +25,8 @@ const struct we_router *sv_router(const struct sv_exchange *x)
     return def ? def->model->state : NULL;
 }
 
-int sv_envelope_read(struct sv_exchange *x, struct upp_str text, struct wd_problems *problems,
-                     struct we_envelope *ret, struct upp_err *err)
+int sv_envelope_read(struct sv_exchange *x, struct upp_str text, struct wd_problems *problems, struct we_envelope *ret,
+                     struct upp_err *err)
 {
     const struct we_router *router = sv_router(x);
     return router ? we_read_ingress(&x->arena, text, router->opts.limits, problems, ret, err)

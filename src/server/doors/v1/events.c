@@ -65,8 +65,7 @@ static int write_event(struct sv_exchange *x, const struct sv_body *b, struct up
     yyjson_val                           *data = sv_member(b->root, UPP_STR("event_data")), *targets;
     struct upp_str                        type;
     struct wj_writer                      w;
-    int                                   r = b->root ? read_type(b, &type, err)
-                                                      : upp_fail(err, UPP_EINVALID, "event_type is missing");
+    int r = b->root ? read_type(b, &type, err) : upp_fail(err, UPP_EINVALID, "event_type is missing");
     if (r >= 0)
         r = read_targets(b, &targets, err);
     if (r < 0)
@@ -120,8 +119,7 @@ WEFT_SUSPENDS int sv_create_event(struct sv_exchange *x, struct upp_err *err)
         r = sv_keyed_begin(x, SV_MAKES_ENTRIES, &k, err);
     if (r > 0)
         return answer_made(x, k.object, err);
-    line.entry = (struct wm_entry){
-        .kind = WM_ENTRY_EVENT, .origin = WM_ORIGIN_CLIENT, .audience = WM_AUDIENCE_ALL};
+    line.entry = (struct wm_entry){.kind = WM_ENTRY_EVENT, .origin = WM_ORIGIN_CLIENT, .audience = WM_AUDIENCE_ALL};
     if (r >= 0)
         r = sv_body_read(x, known, &b, err);
     if (r >= 0)

@@ -714,7 +714,7 @@ TEST(middleware_options_that_make_no_sense_are_refused)
 
 static struct wr_window window_of(const struct weft_middleware *list, size_t n)
 {
-    const struct wr_middleware *chain = NULL;
+    const struct wr_middleware *chain  = NULL;
     struct wr_window            window = {.tokens = UINT64_MAX};
     if (wa_middleware_new(list, n, NULL, &chain, NULL) >= 0)
         window = chain->window;
@@ -725,10 +725,12 @@ static struct wr_window window_of(const struct weft_middleware *list, size_t n)
 /* What the first memory leaves, if no function of the program sees the history, and nothing is summed up. */
 TEST(middleware_window_is_what_memory_leaves)
 {
-    const struct weft_middleware cut = weft_memory(.max_tokens = 70, .keep_last = 3);
+    const struct weft_middleware cut    = weft_memory(.max_tokens = 70, .keep_last = 3);
     const struct weft_middleware longer = weft_memory(.max_tokens = 500), sums = weft_memory(.mode = WEFT_SUMMARISE);
-    struct weft_middleware       lists[][3] = {{weft_logging(), cut, longer}, {cut, sums, weft_budget(.max_steps = 1)},
-                                               {sums, cut, weft_logging()}, {cut, {.name = "own"}, longer},
+    struct weft_middleware       lists[][3] = {{weft_logging(), cut, longer},
+                                               {cut, sums, weft_budget(.max_steps = 1)},
+                                               {sums, cut, weft_logging()},
+                                               {cut, {.name = "own"}, longer},
                                                {weft_logging(), weft_guardrails(), weft_budget(.max_steps = 1)}};
     for (size_t i = 0; i < WB_LEN(lists); i++) {
         struct wr_window w = window_of(lists[i], 3);

@@ -49,30 +49,24 @@ TEST(dialect_aitp_shares_what_all_have)
 {
     static const struct {
         const char *actors, *shared;
-    } cases
-        [] =
-            {
-                {"[]", "[]"},
-                {"[{\"id\":\"a\"}]", "[]"},
-                {"[{\"id\":\"a\",\"capabilities\":[\"" URL(
-                     "x", "1.2.3") "\"]},{\"id\":\"b\",\"capabilities\":[{\"schema\":\"" URL("x", "1.0.0") "\"}]}]",
-                 "[{\"schema\":\"" URL("x", "1.2.3") "\",\"name\":\"x\",\"major\":1}]"},
-                {"[{\"id\":\"a\",\"capabilities\":[\"" URL("x", "1.0.0") "\"]},{\"id\":\"b\",\"capabilities\":[\"" URL(
-                     "x", "2.0.0") "\"]}]",
-                 "[]"},
-                {"[{\"id\":\"a\",\"capabilities\":[\"" URL("x", "1.0.0") "\",\"" URL(
-                     "x", "2.0.0") "\",\"" URL("x",
-                                               "2.1.0") "\",\"" URL("x",
-                                                                    "3.0.0") "\"]},{\"id\":\"b\",\"capabilities\":["
-                                                                             "\"" URL("x",
-                                                                                      "2.9.0") "\",\"" URL("x",
-                                                                                                           "1.0.0") "\""
-                                                                                                                    "]}"
-                                                                                                                    "]",
-                 "[{\"schema\":\"" URL("x", "2.0.0") "\",\"name\":\"x\",\"major\":2}]"},
-                {"[{\"id\":\"a\",\"capabilities\":[\"urn:u\",\"urn:v\"]},{\"id\":\"b\",\"capabilities\":[\"urn:v\"]}]",
-                 "[{\"schema\":\"urn:v\"}]"},
-            };
+    } cases[] = {
+        {"[]", "[]"},
+        {"[{\"id\":\"a\"}]", "[]"},
+        {"[{\"id\":\"a\",\"capabilities\":[\"" URL(
+             "x", "1.2.3") "\"]},{\"id\":\"b\",\"capabilities\":[{\"schema\":\"" URL("x", "1.0.0") "\"}]}]",
+         "[{\"schema\":\"" URL("x", "1.2.3") "\",\"name\":\"x\",\"major\":1}]"},
+        {"[{\"id\":\"a\",\"capabilities\":[\"" URL("x", "1.0.0") "\"]},{\"id\":\"b\",\"capabilities\":[\"" URL(
+             "x", "2.0.0") "\"]}]",
+         "[]"},
+        {"[{\"id\":\"a\",\"capabilities\":[\"" URL("x", "1.0.0") "\",\"" URL("x", "2.0.0") "\",\"" URL(
+             "x", "2.1.0") "\",\"" URL("x", "3.0.0") "\"]},{\"id\":\"b\",\"capabilities\":["
+                                                     "\"" URL("x", "2.9.0") "\",\"" URL("x", "1.0.0") "\""
+                                                                                                      "]}"
+                                                                                                      "]",
+         "[{\"schema\":\"" URL("x", "2.0.0") "\",\"name\":\"x\",\"major\":2}]"},
+        {"[{\"id\":\"a\",\"capabilities\":[\"urn:u\",\"urn:v\"]},{\"id\":\"b\",\"capabilities\":[\"urn:v\"]}]",
+         "[{\"schema\":\"urn:v\"}]"},
+    };
     for (size_t i = 0; i < WB_LEN(cases); i++) {
         WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(ROOM);
         WB_CLEANUP(wb_buf_done) struct wb_buf     out = WB_BUF(ROOM);

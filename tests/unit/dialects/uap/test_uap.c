@@ -12,7 +12,7 @@
 #define GOLDEN(name_)                                                                                                  \
     TEST(dialect_uap_golden_##name_)                                                                                   \
     {                                                                                                                  \
-        CHECK(dialect_golden(&wd_stream_weft, #name_, NULL, "uap/" #name_));                                            \
+        CHECK(dialect_golden(&wd_stream_weft, #name_, NULL, "uap/" #name_));                                           \
     }
 EVENTS_SCRIPTS(GOLDEN)
 
