@@ -141,8 +141,9 @@ struct opaque {
     struct weft_tree    *weft_tree_;
 };
 
-static const int constants[] = {UPP_ECANCELED,      UPP_PART_CALL, UPP_PART_IMAGE, UPP_PART_RESULT, UPP_PART_TEXT,
-                                UPP_ROLE_ASSISTANT, UPP_ROLE_TOOL, UPP_ROLE_USER,  WEFT_SOURCE_UAP, WEFT_SOURCE_UPP};
+static const int constants[] = {UPP_ECANCELED,   UPP_PART_CALL,      UPP_PART_IMAGE, UPP_PART_RESULT,
+                                UPP_PART_TEXT,   UPP_ROLE_ASSISTANT, UPP_ROLE_TOOL,  UPP_ROLE_USER,
+                                WEFT_SOURCE_UAP, WEFT_SOURCE_UPP,    WEFT_CHECKPOINT};
 
 /* What is said with options after the name. */
 #ifndef __cplusplus

@@ -28,6 +28,7 @@ models:
   gemini-2: {provider: scripted, script: gemini.json}
   other: {provider: scripted, script: other.json}
   again: {provider: scripted, script: again.json}
+  doubts: {provider: scripted, script: doubts.json}
   fails: {provider: scripted, script: fails.json}
   slow: {provider: scripted, script: slow.json}
   echo: {provider: scripted, echo: true}
@@ -40,6 +41,7 @@ agents:
   analyst: {model: claude-3}
   worker: {model: gemini-2, tools: [look, write]}
   spare: {model: other}
+  critic: {model: doubts}
   fails: {model: fails}
   slow: {model: slow}
   picker: {model: again, tools: [pick]}
@@ -52,7 +54,7 @@ routes:
   - {intent: analyze, when: {tags: [fallback]}, to: fails, fallback: [spare]}
   - {intent: analyze, when: {tags: [slow]}, to: slow}
   - {intent: execute, when: {tags: [pick]}, to: picker}
-  - {intent: [plan, reflect, finalize], to: planner}
+  - {intent: [plan, reflect, finalize], to: planner, fallback: [critic]}
   - {intent: [decompose, summarize, analyze], to: analyst}
   - {intent: [execute, tool.call, retrieve], to: worker}
 """
@@ -91,6 +93,7 @@ SCRIPTS = {
     "gemini": [when("Act", reply(0.8, text="acted")), when("Use", {"parts": [call("l", "look"), call("w", "write")]}),
                {"when": {"tool_result": "write"}, "parts": [{"request": True}]}, SHOWS],
     "other": [{"parts": [{"text": "spare here"}]}],
+    "doubts": [reply(0.3, "reflect", text="unsure too")],
     "again": [{"parts": [call("p", "pick")]}, {"parts": [{"text": "picked"}]}],
     "slow": [{"parts": [{"text": "too late"}], "delta_bytes": 1, "delay_ms": 2000}],
     "fails": [{"error": {"code": "INVALID_REQUEST", "message": "I will not"}}],

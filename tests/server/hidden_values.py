@@ -148,7 +148,7 @@ def test_a_provider_that_repeats_the_request():
                 answer = s.good("GET", path)
                 nothing_of(json.dumps(answer, ensure_ascii=False), path)
                 nothing_of(json.dumps(answer), path)
-            for dialect in ("uap", "assistants", "ui"):
+            for dialect in ("weft", "assistants", "ui"):
                 with urllib.request.urlopen(f"http://127.0.0.1:{s.port}/v1/runs/{run['id']}/events?as={dialect}", timeout=60) as r:
                     events = r.read().decode()
                 assert events

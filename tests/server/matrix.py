@@ -214,8 +214,16 @@ def each(test):
     assert count, "no route was tested"
 
 
+# For commands, over the Unix socket alone: audit.py.
+LOCAL = {("POST", "/v1/audit")}
+
+
 def test_every_route_answers_rightly():
     def one(method, path, op):
+        if (method, path) in LOCAL:
+            status, _, answer = HOST.ask(method, path, op["requestBody"]["content"]["application/json"]["example"])
+            assert (status, answer["error"]["code"]) == (400, "refused"), (status, answer)
+            return
         ids = fixture(agent_for(path))
         status, headers, answer = HOST.ask(method, place(path, op, ids), body_for(method, path, op, ids))
         assert status == 200, (status, answer)
@@ -294,7 +302,7 @@ def test_bad_bodies_are_pointed_at():
     def one(method, path, op):
         schema = HOST.resolve(op["requestBody"]["content"].get("application/json", {}).get("schema", {})) if "requestBody" in op else {}
         schema = HOST.resolve(schema["allOf"][0]) if "allOf" in schema else schema
-        if not schema.get("properties"):
+        if not schema.get("properties") or (method, path) in LOCAL:
             return False
         ids = fixture(agent_for(path) if "cancel" not in path else "echo")
         right = body_for(method, path, op, ids)

@@ -124,7 +124,7 @@ def events(s, agent, headers=None):
     """Frames of a run as they come."""
     thread = s.good("POST", "/v1/threads", {})["id"]
     c = s.connection()
-    c.request("POST", f"/v1/threads/{thread}/runs?as=uap", json.dumps(
+    c.request("POST", f"/v1/threads/{thread}/runs?as=weft", json.dumps(
         {"assistant_id": agent, "stream": True, "additional_messages": [{"role": "user", "content": "hello"}]}), headers or {})
     r = c.getresponse()
     assert r.status == 200 and r.headers["content-type"].startswith("text/event-stream"), r.status
