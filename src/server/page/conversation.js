@@ -92,7 +92,7 @@ class Conversation {
 
   /** The newest page, and the run at work. `ready`: what else the page needs first. */
   async load(ready) {
-    const [page, run] = await Promise.all([this.entries(), this.newestRun(), ready]);
+    const run = await this.newestRun(), [page] = await Promise.all([this.entries(), ready]); // in this order: else a run that ends between them has no answer
     this.lastRun = run?.id;
     this.#unfollow();
     this.groups = [];

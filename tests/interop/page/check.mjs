@@ -37,6 +37,17 @@ async function until(is) {
 const threadOf = (page) => page.url().split("/t/")[1];
 
 const tests = {
+  async "a run that ends while its conversation is opened has its answer there"() {
+    const page = await open(), { id } = await server.api("/v1/threads", { title: "ends" });
+    const run = await server.api(`/v1/threads/${id}/runs`, { assistant_id: "main", additional_messages: [{ role: "user", content: "story" }] });
+    const over = fetch(`${server.url}/v1/runs/${run.id}/events?as=assistants`).then((r) => r.text());
+    await page.route(/\/runs\?/, async (route) => { await over; await route.continue(); });
+    await page.goto(at(id));
+    await says(page, "it was another cloth");
+    await quiet(page);
+    await clean(page);
+  },
+
   async "a conversation is started, answered and listed"() {
     const page = await chat("Hi there");
     await says(page, "Hello.");
