@@ -29,7 +29,7 @@ static void follow_clock(struct sv_usage *u, int64_t wall_ms)
         u->past    = empty(&u->now, u->now.day);
         u->now.day = today;
     } else if (u->now.day < today) {
-        if (u->unsaved)
+        if (u->now.day) /* saved or not: a commit with it may be under way, and fail */
             u->past = u->now;
         u->now = empty(&u->now, today);
     }
@@ -70,7 +70,8 @@ int sv_usage_values(struct sv_usage *u, struct wb_arena *a, struct wl_value ret[
     *n = 0;
     if (!u->unsaved)
         return 0;
-    int r = u->past.day ? wl_usage_value(a, &u->past, &ret[(*n)++], err) : 0;
+    u->saving = u->past.day;
+    int r     = u->past.day ? wl_usage_value(a, &u->past, &ret[(*n)++], err) : 0;
     if (r >= 0)
         r = wl_usage_value(a, &u->now, &ret[(*n)++], err);
     u->unsaved = false; /* what is used from now on is not in it */
@@ -80,7 +81,7 @@ int sv_usage_values(struct sv_usage *u, struct wb_arena *a, struct wl_value ret[
 void sv_usage_saved(struct sv_usage *u, int r)
 {
     u->unsaved |= r < 0;
-    if (r >= 0)
+    if (r >= 0 && u->past.day == u->saving) /* else midnight came during the commit */
         u->past.day = 0;
 }
 

@@ -18,9 +18,10 @@ enum {
 };
 
 struct sv_usage {
-    struct wl_usage now;   /* of now.day (0: nothing was counted yet); its texts are of its owner */
-    struct wl_usage past;  /* of a day that is over, to be stored once more; day 0: none */
-    struct wl_usage since; /* since the process began, for metrics: `day` is not set */
+    struct wl_usage now;    /* of now.day (0: nothing was counted yet); its texts are of its owner */
+    struct wl_usage past;   /* of a day that is over, to be stored once more; day 0: none */
+    struct wl_usage since;  /* since the process began, for metrics: `day` is not set */
+    int64_t         saving; /* the day of `past` in the commit under way */
     bool            unsaved;
     uint16_t        series; /* place in the order of first use, from 1 on; 0: not used yet */
 };

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/defs.h"
+#include "log/change.h"
 #include "server/keys/stored.h"
 #include "stores/blobs/blobs.h"
 #include "stores/memory/memory.h"
@@ -489,6 +490,30 @@ TEST_WITH(keys_of_a_tenant_are_bounded, .no_torture = "a thousand keys; the othe
 TEST(keys_are_found_by_id_first)
 {
     play(finds);
+}
+
+/* Midnight comes while a commit is under way: what the day before used stays, whether the commit fails or not. */
+TEST(keys_count_usage_over_a_midnight_in_a_commit)
+{
+    for (int r = -UPP_ESTORE; r <= 0; r += UPP_ESTORE) {
+        WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 20);
+        struct sv_usage                           u = {.now = {.tenant = UPP_STR("t")}};
+        struct wl_value                           values[SV_USAGE_VALUES];
+        size_t                                    n;
+        struct upp_err                            err = {0};
+        sv_usage_request(&u, 100 * WL_DAY_MS);
+        CHECK(sv_usage_values(&u, &a, values, &n, &err) == 0);
+        CHECK_INT(n, 1);
+        if (r == 0)
+            sv_usage_request(&u, 100 * WL_DAY_MS);
+        sv_usage_request(&u, 101 * WL_DAY_MS);
+        sv_usage_saved(&u, r);
+        CHECK(u.past.day == 100 && u.past.requests == (r == 0 ? 2 : 1) && u.now.requests == 1);
+        CHECK(sv_usage_values(&u, &a, values, &n, &err) == 0);
+        CHECK_INT(n, 2);
+        sv_usage_saved(&u, 0);
+        CHECK(u.past.day == 0 && !u.unsaved);
+    }
 }
 
 TEST(keys_count_usage_by_day)
