@@ -1,6 +1,7 @@
 /* cli/change.c — see change.h. */
 #include "cli/change.h"
 
+#include <stdio.h>
 #include <unistd.h>
 
 #include "cli/setup.h"
@@ -86,6 +87,15 @@ int cli_print_thread(yyjson_val *answer, bool json, struct upp_err *err)
     int            r  = cli_answer_text(answer, "id", &id, err);
     if (r >= 0) /* digits and letters: nothing to escape */
         (void)printf(json ? "{\"thread\":\"%.*s\"}\n" : "%.*s\n", UPP_FMT(id));
+    return r;
+}
+
+int cli_print_json(yyjson_val *v, struct upp_err *err)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(CLI_MAX_BODY);
+    int                                   r   = wj_write(v, &out, err);
+    if (r >= 0)
+        (void)printf("%.*s\n", UPP_FMT(wb_buf_str(&out)));
     return r;
 }
 

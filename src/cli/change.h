@@ -31,6 +31,9 @@ int cli_thread_path(struct cli_change *p, const char *thread, const char *rest, 
 WEFT_SUSPENDS int cli_change_post(struct cli_change *p, const char *member, const char *value, yyjson_val **ret,
                                   struct upp_err *err) UPP_MUST_CHECK;
 
+/* A line of JSON on standard output. */
+int cli_print_json(yyjson_val *v, struct upp_err *err) UPP_MUST_CHECK;
+
 /* A string member of an answer; -UPP_EPROTO: it is missing. */
 int cli_answer_text(yyjson_val *answer, const char *name, struct upp_str *ret, struct upp_err *err) UPP_MUST_CHECK;
 

@@ -40,6 +40,14 @@ void cli_path_add(struct wb_buf *path, struct upp_str word)
                     (unsigned char)word.p[i]);
 }
 
+void cli_query_add(struct wb_buf *path, const char *name, struct upp_str value)
+{
+    if (!value.n)
+        return;
+    wb_buf_addf(path, "&%s=", name);
+    cli_path_add(path, value);
+}
+
 /* 1: more data; 0: the end. */
 WEFT_SUSPENDS static int more(struct cli_answer *a, struct upp_err *err)
 {

@@ -43,6 +43,8 @@ struct cli_request {
 
 /* Adds a word to a path (or a query value), percent-encoded. */
 void cli_path_add(struct wb_buf *path, struct upp_str word);
+/* Adds a parameter to a path that has one already; an empty value: nothing. */
+void cli_query_add(struct wb_buf *path, const char *name, struct upp_str value);
 
 /* Sends it over fd, which the answer then owns, and reads the head of the answer. */
 WEFT_SUSPENDS int cli_ask(int fd, const struct cli_request *q, struct cli_answer *ret,

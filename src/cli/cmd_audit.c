@@ -6,7 +6,6 @@
 #include "cli/reveal.h"
 #include "cli/table.h"
 #include "json/value.h"
-#include "json/write.h"
 
 struct listing {
     const char *since, *until, *tenant, *actor;
@@ -70,23 +69,6 @@ static void print_line(struct cli_table *to, yyjson_val *row, struct wb_arena *a
                                           {target_of(row, a), CLI_PLAIN, 0}});
 }
 
-static int print_json(yyjson_val *row, struct upp_err *err)
-{
-    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(CLI_MAX_BODY);
-    int                                   r   = wj_write(row, &out, err);
-    if (r >= 0)
-        (void)printf("%.*s\n", UPP_FMT(wb_buf_str(&out)));
-    return r;
-}
-
-static void put(struct wb_buf *path, const char *name, struct upp_str value)
-{
-    if (!value.n)
-        return;
-    wb_buf_addf(path, "&%s=", name);
-    cli_path_add(path, value);
-}
-
 WEFT_SUSPENDS static int list_rows(struct cli_change *p, struct upp_err *err)
 {
     struct listing *l    = p->arg;
@@ -97,11 +79,11 @@ WEFT_SUSPENDS static int list_rows(struct cli_change *p, struct upp_err *err)
         uint64_t                              left = l->limit ? WB_MIN(l->limit - l->n, (uint64_t)PAGE) : PAGE;
         WB_CLEANUP(wb_buf_done) struct wb_buf path = WB_BUF(PATH_MAX_BYTES);
         wb_buf_addf(&path, "/v1/audit?limit=%llu", (unsigned long long)left);
-        put(&path, "since", wb_cstr(l->since));
-        put(&path, "until", wb_cstr(l->until));
-        put(&path, "tenant", wb_cstr(l->tenant));
-        put(&path, "actor", wb_cstr(l->actor));
-        put(&path, "after", next);
+        cli_query_add(&path, "since", wb_cstr(l->since));
+        cli_query_add(&path, "until", wb_cstr(l->until));
+        cli_query_add(&path, "tenant", wb_cstr(l->tenant));
+        cli_query_add(&path, "actor", wb_cstr(l->actor));
+        cli_query_add(&path, "after", next);
         wb_arena_reset(&p->arena);
         struct cli_request q = {.method = "GET", .path = wb_buf_str(&path)};
         int                r = wb_buf_check(&path, err);
@@ -114,7 +96,7 @@ WEFT_SUSPENDS static int list_rows(struct cli_change *p, struct upp_err *err)
             l->n++;
             if (!l->json)
                 print_line(&l->table, row, &p->arena);
-            else if ((r = print_json(row, err)) < 0)
+            else if ((r = cli_print_json(row, err)) < 0)
                 return r;
         }
         next = wj_text_at(page, "next");

@@ -32,15 +32,6 @@ static void put(struct wj_writer *w, const char *name, const char *value)
         wj_put_str(w, name, wb_cstr(value));
 }
 
-static int print_json(yyjson_val *v, struct upp_err *err)
-{
-    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(CLI_MAX_BODY);
-    int                                   r   = wj_write(v, &out, err);
-    if (r >= 0)
-        (void)printf("%.*s\n", UPP_FMT(wb_buf_str(&out)));
-    return r;
-}
-
 /* The key alone goes to standard output: KEY=$(weft keys add ci). */
 WEFT_SUSPENDS static int add(struct cli_change *p, struct upp_err *err)
 {
@@ -71,7 +62,7 @@ WEFT_SUSPENDS static int add(struct cli_change *p, struct upp_err *err)
     if (r < 0)
         return r;
     if (q->json)
-        r = print_json(v, err);
+        r = cli_print_json(v, err);
     else
         (void)printf("%.*s\n", UPP_FMT(key));
     cli_note(q->self, "key '%s' (%.*s) of tenant '%.*s' is shown once: the store has only its hash", q->word,
@@ -248,7 +239,7 @@ WEFT_SUSPENDS static int list(struct cli_change *p, struct upp_err *err)
     if (!q->json)
         return print_table(&all, err);
     for (size_t i = 0; r >= 0 && i < all.list.n; i++)
-        r = print_json(all.list.p[i], err);
+        r = cli_print_json(all.list.p[i], err);
     return r;
 }
 
@@ -284,7 +275,7 @@ WEFT_SUSPENDS static int revoke(struct cli_change *p, struct upp_err *err)
     if (r < 0)
         return r;
     if (q->json)
-        r = print_json(v, err);
+        r = cli_print_json(v, err);
     else
         (void)printf("key '%.*s' (%.*s) is revoked\n", UPP_FMT(wj_text_at(v, "name")), UPP_FMT(wj_text_at(v, "id")));
     return r < 0 ? r : warn_if_last(p, err);

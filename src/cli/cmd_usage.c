@@ -5,7 +5,6 @@
 #include "cli/change.h"
 #include "cli/table.h"
 #include "json/value.h"
-#include "json/write.h"
 
 struct listing {
     const char *days, *tenant, *key;
@@ -50,23 +49,6 @@ static void print_line(struct cli_table *to, yyjson_val *row, struct wb_arena *a
                 {number_at(row, "cache_read_tokens"), CLI_DIM, 0}});
 }
 
-static int print_json(yyjson_val *row, struct upp_err *err)
-{
-    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(CLI_MAX_BODY);
-    int                                   r   = wj_write(row, &out, err);
-    if (r >= 0)
-        (void)printf("%.*s\n", UPP_FMT(wb_buf_str(&out)));
-    return r;
-}
-
-static void put(struct wb_buf *path, const char *name, struct upp_str value)
-{
-    if (!value.n)
-        return;
-    wb_buf_addf(path, "&%s=", name);
-    cli_path_add(path, value);
-}
-
 WEFT_SUSPENDS static int list_usage(struct cli_change *p, struct upp_err *err)
 {
     struct listing *l    = p->arg;
@@ -76,10 +58,10 @@ WEFT_SUSPENDS static int list_usage(struct cli_change *p, struct upp_err *err)
     do {
         WB_CLEANUP(wb_buf_done) struct wb_buf path = WB_BUF(PATH_MAX_BYTES);
         wb_buf_add(&path, UPP_STR("/v1/usage?limit=100"));
-        put(&path, "days", wb_cstr(l->days));
-        put(&path, "tenant", wb_cstr(l->tenant));
-        put(&path, "key", wb_cstr(l->key));
-        put(&path, "after", next);
+        cli_query_add(&path, "days", wb_cstr(l->days));
+        cli_query_add(&path, "tenant", wb_cstr(l->tenant));
+        cli_query_add(&path, "key", wb_cstr(l->key));
+        cli_query_add(&path, "after", next);
         wb_arena_reset(&p->arena);
         struct cli_request q = {.method = "GET", .path = wb_buf_str(&path)};
         int                r = wb_buf_check(&path, err);
@@ -92,7 +74,7 @@ WEFT_SUSPENDS static int list_usage(struct cli_change *p, struct upp_err *err)
             l->n++;
             if (!l->json)
                 print_line(&l->table, row, &p->arena);
-            else if ((r = print_json(row, err)) < 0)
+            else if ((r = cli_print_json(row, err)) < 0)
                 return r;
         }
         next = wj_text_at(page, "next");
