@@ -1,9 +1,8 @@
 // The web page in Chromium: what a person does, and what the page then shows. usage: check.mjs WEFT [TITLE]
 import { execFileSync } from "node:child_process";
-import { assert, axe, HOSTILE, judge, launch, openPage, pwned, Server } from "./harness.mjs";
+import { assert, axe, HOSTILE, judge, launch, openPage, pwned, Server, SHOWN, until } from "./harness.mjs";
 
 const WEFT = process.argv[2], server = await new Server(WEFT).start(), browser = await launch();
-const SHOWN = { timeout: 15000 };
 
 const at = (thread) => `${server.url}/#/t/${thread}`;
 const open = (path = "/", options) => openPage(browser, server.url + path, options);
@@ -24,14 +23,6 @@ async function chat(text, options) {
   await send(page, text, "main");
   await page.waitForURL(/#\/t\//);
   return page;
-}
-
-/** Not by waitForFunction, which evaluates a text: the page's policy refuses that. */
-async function until(is) {
-  for (const end = Date.now() + SHOWN.timeout; !await is();) {
-    assert(Date.now() < end, "it did not happen in time");
-    await new Promise((done) => setTimeout(done, 20));
-  }
 }
 
 const threadOf = (page) => page.url().split("/t/")[1];

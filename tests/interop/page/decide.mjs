@@ -1,6 +1,6 @@
 // What a person is shown before deciding, in Chromium: nothing of a call is hidden, no key approves by accident, and what an agent
 // asks is no form of Weft; and tabs that wait, or that nobody sees, hold no connection. usage: decide.mjs WEFT [TITLE]
-import { assert, axe, judge, launch, openPage, Server } from "./harness.mjs";
+import { assert, axe, judge, launch, openPage, Server, SHOWN, until } from "./harness.mjs";
 
 const SCHEMA = "https://aitp.dev/capabilities/aitp-0";
 const FILLERS = Object.fromEntries(Array.from({ length: 60 }, (_, i) => [`option_${i}`, "default"]));
@@ -40,15 +40,7 @@ agents:
 
 const server = await new Server(process.argv[2], CONFIG, SCRIPT).start(), browser = await launch();
 const { existsSync, readFileSync, rmSync } = await import("node:fs");
-const SHOWN = { timeout: 20000 };
 const ran = () => (existsSync(`${server.folder}/ran.txt`) ? readFileSync(`${server.folder}/ran.txt`, "utf8") : "");
-
-async function until(is, what = "it") {
-  for (const end = Date.now() + SHOWN.timeout; !await is();) {
-    assert(Date.now() < end, `${what} did not happen in time`);
-    await new Promise((done) => setTimeout(done, 50));
-  }
-}
 
 const runOf = async (thread) => (await server.api(`/v1/threads/${thread}/runs?limit=1`)).data[0];
 const ended = (thread, status) => until(async () => (await runOf(thread))?.status === status, status);

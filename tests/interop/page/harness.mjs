@@ -142,12 +142,16 @@ export class Server {
   }
 }
 
+/** How long anything may take: only a failure waits so long, and a busy machine is none. */
+export const SHOWN = { timeout: 60000 };
+
 export const launch = () => chromium.launch({ executablePath: process.env.CHROMIUM || "/usr/bin/chromium", args: ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-proxy-server"] });
 
 /** A page that remembers what went wrong in it: errors, refused content, requests to other hosts. */
 export async function openPage(browser, url, { width = 1280, height = 860, dark = false, context, ...more } = {}) {
   const home = context || await browser.newContext({ viewport: { width, height }, colorScheme: dark ? "dark" : "light", reducedMotion: "reduce", ...more });
   const page = await home.newPage();
+  page.setDefaultTimeout(SHOWN.timeout);
   page.wrong = [];
   page.on("pageerror", (e) => page.wrong.push(`error: ${e.message}`));
   page.on("console", (m) => { if (m.type() === "error" && !/Failed to load resource/.test(m.text())) page.wrong.push(`console: ${m.text()}`); });
@@ -168,6 +172,14 @@ export async function axe(page) {
 
 export function assert(yes, what) {
   if (!yes) throw new Error(typeof what === "string" ? what : JSON.stringify(what));
+}
+
+/** Not by waitForFunction, which evaluates a text as soon as it has to ask twice: the page's policy refuses that. */
+export async function until(is, what = "it") {
+  for (const end = Date.now() + SHOWN.timeout; !await is();) {
+    assert(Date.now() < end, `${what} did not happen in time`);
+    await new Promise((done) => setTimeout(done, 20));
+  }
 }
 
 /** Runs tests, "title: async function", one after another; prints "ok or bad, TAB, title, TAB, what was wrong". */

@@ -1,10 +1,10 @@
 // What is long or odd freezes nothing: the work for a text is linear in its length, and no task of the page is long. usage: long.mjs WEFT [TITLE]
 //
 // Measured is the processor time of a task (from a trace), which others on the machine do not lengthen much, and the work for n and 4n.
-import { assert, judge, launch, openPage, Server } from "./harness.mjs";
+import { assert, judge, launch, openPage, Server, SHOWN, until } from "./harness.mjs";
 
 // 200 ms of CPU a task are the goal, up to 170 were measured; on a busy machine the same work takes more. What froze took over 1,000.
-const SHOWN = { timeout: 60000 }, LONGEST = 500;
+const LONGEST = 500;
 const repeat = (text, size) => text.repeat(Math.ceil(size / text.length));
 const MB = 1e6;
 const TEXTS = {
@@ -33,13 +33,6 @@ models: {main: {provider: scripted, script: script.json}}
 agents: {main: {model: main}}
 `;
 const server = await new Server(process.argv[2], CONFIG, { again: true, delta_bytes: 10, replies: [{ when: { contains: "braces" }, parts: [{ text: "} ".repeat(100000) }] }, { when: { contains: "slowly" }, delay_ms: 100, parts: [{ text: "and so on ".repeat(300) }] }, { parts: [{ text: "and so on ".repeat(100000) }] }] }).start(), browser = await launch();
-
-async function until(is, what) {
-  for (const end = Date.now() + SHOWN.timeout; !await is();) {
-    assert(Date.now() < end, `${what} did not happen in time`);
-    await new Promise((done) => setTimeout(done, 100));
-  }
-}
 
 /** The processor time of the longest task of a page while something happens, in ms. */
 async function longest(page, action) {

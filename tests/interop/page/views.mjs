@@ -2,7 +2,7 @@
 //
 // usage: node views.mjs WEFT [TEST]   SHOTS=FOLDER writes a picture of every view.
 import { mkdirSync } from "node:fs";
-import { assert, axe, HOSTILE, judge, launch, openPage, pwned, Server } from "./harness.mjs";
+import { assert, axe, HOSTILE, judge, launch, openPage, pwned, Server, SHOWN, until } from "./harness.mjs";
 
 const quoted = JSON.stringify(HOSTILE.replaceAll('"', "'"));
 const PLAN = "Tokyo is mild in November: 18 °C by day. I would walk through Ueno Park in the morning, see the maples, and eat ramen near the station.";
@@ -59,7 +59,7 @@ if (SHOTS) mkdirSync(SHOTS, { recursive: true });
 
 async function look(path, ready, { width = 1280, dark = false } = {}) {
   const page = await openPage(browser, `${server.url}/#${path}`, { width, height: width < 500 ? 800 : 860, dark });
-  await page.locator(ready).first().waitFor({ timeout: 15000 });
+  await page.locator(ready).first().waitFor(SHOWN);
   return page;
 }
 
@@ -144,7 +144,7 @@ const tests = {
     assert(await page.locator(".box").count() === 6, "six boxes");
     await page.locator(".box.folded").focus();
     await page.keyboard.press("Enter");
-    await page.waitForFunction(() => document.querySelectorAll(".box").length === 40);
+    await until(async () => await page.locator(".box").count() === 40);
     await page.context().close();
   },
 
@@ -234,12 +234,12 @@ const tests = {
     assert(await page.locator(".approval").count() === 3, "three wait");
     await page.locator('.nav a[href="#/approvals"] .badge', { hasText: "3" }).waitFor();
     await page.locator(".approval", { hasText: "remove" }).first().getByRole("button", { name: "Approve" }).click();
-    await page.waitForFunction(() => document.querySelectorAll(".approval").length === 2);
+    await until(async () => await page.locator(".approval").count() === 2);
     assert((await ended(made[0])).status === "completed", "the first run went on");
     const second = page.locator(".approval", { hasText: "remove" }).first();
     await second.locator("input").fill(HOSTILE);
     await second.getByRole("button", { name: "Deny" }).click();
-    await page.waitForFunction(() => document.querySelectorAll(".approval").length === 1);
+    await until(async () => await page.locator(".approval").count() === 1);
     assert((await ended(made[1])).status === "completed", "denied");
     await page.locator(".approval textarea").fill("blue");
     await page.getByRole("button", { name: "Send the result" }).click();
@@ -248,7 +248,7 @@ const tests = {
     // another one comes while the page is open
     const t = (await server.api("/v1/threads", {})).id;
     await server.api(`/v1/threads/${t}/runs`, { assistant_id: "main", additional_messages: [{ role: "user", content: "client" }] });
-    await page.locator(".approval").waitFor({ timeout: 15000 });
+    await page.locator(".approval").waitFor(SHOWN);
     await sound(page);
     await page.context().close();
     await answerAll();
