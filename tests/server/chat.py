@@ -793,10 +793,10 @@ def test_a_long_conversation_is_named_once():
     """Each of 2000 answers after a long text: to name the conversation at all of them took a minute, on the loop."""
     messages = [user("x" * (12 << 20))] + [said("a"), user("b")] * 2000 + [said("the last one is not an answer")]
     with Server(WEFT, folder("long")) as s:
-        began = time.monotonic()
+        began = s.cpu_seconds()
         status, a = s.ask("POST", URL, {"model": "echo", "messages": messages})
         assert (status, a["error"]["param"]) == (400, "/messages"), (status, a)
-        assert time.monotonic() - began < 10
+        assert s.cpu_seconds() - began < 10
 
 
 def test_it_survives_a_kill():

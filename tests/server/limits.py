@@ -37,16 +37,15 @@ def start(**more):
     return served.Server(WEFT, HERE, CONFIG, **more)
 
 
-def exchange(port, *pieces, wait=20):
-    """What comes back for these bytes, until the server closes: status and how long it took."""
+def exchange(port, *pieces, wait=60):
+    """What comes back for these bytes, until the server closes: the status."""
     with socket.create_connection(("127.0.0.1", port), timeout=wait) as s:
-        began = time.monotonic()
         for piece in pieces:
             s.sendall(piece)
         answer = b""
         while b"\r\n\r\n" not in answer and (more := s.recv(65536)):
             answer += more
-        return int(answer.split()[1]), time.monotonic() - began
+        return int(answer.split()[1])
 
 
 HEAD = b"POST /v1/threads HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -54,25 +53,24 @@ HEAD = b"POST /v1/threads HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chun
 
 def test_a_chunk_that_announces_too_much_is_refused_at_once():
     with start() as s:
-        status, took = exchange(s.port, HEAD + b"7fffffff\r\n{")
-        assert status == 413 and took < 5, (status, took)
-        status, took = exchange(s.port, HEAD + b"2\r\n{}\r\nffffff\r\n")  # with what came before it
-        assert status == 413 and took < 5, (status, took)
+        # A server that waits for the rest says 408.
+        assert exchange(s.port, HEAD + b"7fffffff\r\n{") == 413
+        assert exchange(s.port, HEAD + b"2\r\n{}\r\nffffff\r\n") == 413  # with what came before it
 
 
 def test_long_extensions_of_a_chunk_are_refused():
     with start() as s:
-        assert exchange(s.port, HEAD + b"2;a=" + b"x" * 4000 + b"\r\n{}\r\n0\r\n\r\n")[0] == 200
-        assert exchange(s.port, HEAD + b"2;a=" + b"x" * 4200 + b"\r\n{}\r\n0\r\n\r\n")[0] == 400
+        assert exchange(s.port, HEAD + b"2;a=" + b"x" * 4000 + b"\r\n{}\r\n0\r\n\r\n") == 200
+        assert exchange(s.port, HEAD + b"2;a=" + b"x" * 4200 + b"\r\n{}\r\n0\r\n\r\n") == 400
         many = b";".join(b"n%d=v" % i for i in range(1200))
-        assert exchange(s.port, HEAD + b"2;" + many + b"\r\n{}\r\n0\r\n\r\n")[0] == 400
+        assert exchange(s.port, HEAD + b"2;" + many + b"\r\n{}\r\n0\r\n\r\n") == 400
 
 
 def test_two_blanks_in_a_request_line_are_refused():
     with start() as s:
         for line, want in ((b"GET /livez HTTP/1.1", 200), (b"GET  /livez HTTP/1.1", 400), (b"GET /livez  HTTP/1.1", 400),
                            (b"GET /livez HTTP/1.1 ", 400), (b"\r\nGET  /livez HTTP/1.1", 400)):
-            status, _ = exchange(s.port, *(bytes([b]) for b in line), b"\r\nHost: localhost\r\n\r\n")
+            status = exchange(s.port, *(bytes([b]) for b in line), b"\r\nHost: localhost\r\n\r\n")
             assert status == want, (line, status)
 
 
@@ -139,7 +137,7 @@ def test_lists_that_nobody_reads():
         print(f"# 30 unread lists of 50 threads with 1 MB of metadata each: {before:.0f} MiB before, at most {most:.0f}, "
               f"{now:.0f} while they wait, {after:.0f} after; /livez at most {worst * 1000:.0f} ms")
         assert SANITIZED or (most - before < 96 and after - before <= 64), (before, most, after)
-        assert worst < 1, worst
+        assert worst < 10, worst  # 0.1 s on a machine that has nothing else to do
         # What a page leaves out it tells, and the thread itself has it.
         page = s.good("GET", "/v1/threads?limit=50")
         assert len(page["data"]) == 50 and len(json.dumps(page)) < 64 << 10
@@ -213,16 +211,14 @@ def test_without_descriptors_it_waits_and_says_so_once_a_second():
             c.settimeout(10)
             c.connect(("127.0.0.1", s.port))
             conns.append(c)
-        time.sleep(0.5)
-        with open(f"/proc/{s.process.pid}/stat") as f:
-            cpu = sum(map(int, f.read().split(")")[1].split()[11:13]))
+        s.wait_for_log("cannot take a connection")
+        since, cpu = time.monotonic(), s.cpu_seconds()
         time.sleep(2.5)
-        with open(f"/proc/{s.process.pid}/stat") as f:
-            cpu = sum(map(int, f.read().split(")")[1].split()[11:13])) - cpu
+        took, cpu = time.monotonic() - since, s.cpu_seconds() - cpu
         lines = [line for line in s.log().splitlines() if "cannot take a connection" in line]
-        assert 2 <= len(lines) <= 4, lines
+        assert 2 <= len(lines) <= took + 2, lines
         assert re.search("EMFILE", lines[0]), lines[0]
-        assert cpu < 60, f"{cpu} ticks of 250"  # no busy loop
+        assert cpu < took / 4, f"{cpu} s of {took}"  # no busy loop
         for c in conns:
             c.close()
         assert s.ask("GET", "/livez")[0] == 200

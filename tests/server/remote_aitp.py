@@ -308,7 +308,7 @@ def test_polls_survive_a_service_that_is_busy():
 
 
 def test_nobody_replies():
-    with Case("silent", old=True, timeout=400) as (s, service):
+    with Case("silent", old=True, timeout=3000) as (s, service):
         service.polls = 0
         _, run, _ = say(s, "one")
         assert run["status"] == "failed" and "no reply" in run["last_error"]["message"], run

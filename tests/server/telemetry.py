@@ -367,7 +367,7 @@ def test_flush_has_a_limit():
             s.ended(*start(s, "echo"))
             s.wait_for_log("run ended")
             began = time.monotonic()
-        assert time.monotonic() - began < 8, "two seconds, and what a stop takes"
+        assert time.monotonic() - began < 20, "two seconds, and what a stop takes on a busy machine"
         assert "spans were dropped" in s.log() and 'reason="the server stopped"' in s.log(), s.log()
 
 

