@@ -55,23 +55,52 @@ int wrt_location_of(const struct wc_config *c, const char *url, struct wrt_locat
     return put_path(wb_str_sub(text, 7, SIZE_MAX), ret, err);
 }
 
-/* Finds the master key: 1 and the key, or 0: there is none. */
-static int find_key(const struct wc_config *c, const struct wrt_location *at, struct wb_secret **ret,
-                    struct upp_err *err)
+static int parse_key(struct wb_secret *text, struct ws_master *ret, struct upp_err *err)
+{
+    int r = ws_master_parse(wb_secret_reveal(text), ret, err);
+    wb_secret_free(text);
+    return r;
+}
+
+/* An error names the file of the key, not the store that it is for. */
+static int read_key_file(const struct wc_config *c, struct ws_master *ret, struct upp_err *err)
 {
     char path[WRT_PATH_MAX];
-    int  r = 1;
-    if (at->key)
-        r = wb_secret_new(wb_cstr(at->key), ret, err);
-    else if (c && getenv("WEFT_ENCRYPTION_KEY"))
-        r = wb_secret_env("WEFT_ENCRYPTION_KEY", ret, err);
-    else if (c && c->key_file.p) {
-        if (c->key_file.n >= sizeof path)
-            return upp_fail(err, UPP_EINVALID, "the path of the key file is too long");
-        memcpy(path, c->key_file.p, c->key_file.n);
-        path[c->key_file.n] = 0;
-        r                   = wb_secret_file(path, ret, err);
-    } else
+    if (c->key_file.n >= sizeof path)
+        return upp_fail(err, UPP_EINVALID, "the path of the key file is too long");
+    memcpy(path, c->key_file.p, c->key_file.n);
+    path[c->key_file.n] = 0;
+    struct wb_secret *text;
+    int               r = wb_secret_file(path, &text, err);
+    if (r < 0)
+        return r;
+    r = parse_key(text, ret, err);
+    if (r < 0)
+        wb_err_where(err, wb_cstr(path));
+    return r;
+}
+
+static int read_key_text(const struct wrt_location *at, struct ws_master *ret, struct upp_err *err)
+{
+    struct wb_secret *text;
+    int r = at->key ? wb_secret_new(wb_cstr(at->key), &text, err) : wb_secret_env("WEFT_ENCRYPTION_KEY", &text, err);
+    if (r >= 0)
+        r = parse_key(text, ret, err);
+    if (r < 0)
+        wb_err_where(err, wb_cstr(at->path));
+    return r;
+}
+
+/* The master key: 1, or 0: there is none. */
+static int find_key(const struct wc_config *c, const struct wrt_location *at, struct ws_master *ret,
+                    struct upp_err *err)
+{
+    int r;
+    if (at->key || (c && getenv("WEFT_ENCRYPTION_KEY")))
+        r = read_key_text(at, ret, err);
+    else if (c && c->key_file.p)
+        r = read_key_file(c, ret, err);
+    else
         return 0;
     return r < 0 ? upp_wrap(err, r, "the encryption key") : 1;
 }
@@ -79,20 +108,23 @@ static int find_key(const struct wc_config *c, const struct wrt_location *at, st
 int wrt_store_seal(const struct wc_config *c, const struct wrt_location *at, struct wl_store *inner,
                    struct wl_store **ret, struct upp_err *err)
 {
-    WB_CLEANUP(wb_secret_freep) struct wb_secret *text = NULL;
-    struct ws_master                              key;
-    int                                           r = find_key(c, at, &text, err);
-    if (r == 1)
-        r = ws_master_parse(wb_secret_reveal(text), &key, err);
-    else if (r == 0)
-        r = ws_sealed_check_plain(inner, err);
-    if (r < 0)
+    struct ws_master key;
+    int              has_key = find_key(c, at, &key, err);
+    if (has_key < 0) {
         inner->ops->close(inner);
-    else if (text) {
+        return has_key;
+    }
+    int r;
+    if (has_key) {
         r = ws_sealed_open(inner, &key, ret, err);
         ws_master_wipe(&key);
-    } else
-        *ret = inner;
+    } else {
+        r = ws_sealed_check_plain(inner, err);
+        if (r < 0)
+            inner->ops->close(inner);
+        else
+            *ret = inner;
+    }
     if (r < 0)
         wb_err_where(err, wb_cstr(at->path));
     return r;

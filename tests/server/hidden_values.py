@@ -202,7 +202,7 @@ agents: {a: {model: m}}
     assert "master key" in check(sealed), check(sealed)
     run = [WEFT, "run", "a", "hello", "--config", f"{HERE}/check.yaml"]
     r = subprocess.run(run, capture_output=True, text=True)
-    assert r.returncode == 1 and "others can read this file" in r.stderr and not os.path.exists(f"{HERE}/sealed.db-wal"), r
+    assert r.returncode == 1 and "master.key: the encryption key: others can read this file" in r.stderr and not os.path.exists(f"{HERE}/sealed.db-wal"), r
     os.chmod(f"{HERE}/master.key", 0o600)
     assert "warning" not in check(sealed)
     assert subprocess.run(run, capture_output=True, text=True).returncode == 0
