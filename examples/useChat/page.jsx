@@ -6,7 +6,10 @@ import { DefaultChatTransport, lastAssistantMessageIsCompleteWithApprovalRespons
 
 const weft = new URLSearchParams(location.search).get('weft') ?? 'http://127.0.0.1:8787';
 const id = (location.hash ||= `#${crypto.randomUUID()}`).slice(1); // the chat of this page
-const transport = new DefaultChatTransport({ api: `${weft}/api/chat`, headers: { 'weft-ai-sdk': '7' } });
+const headers = { 'weft-ai-sdk': '7' };
+let whole; // the last message that was loaded whole: the stream is that of a newer answer, also if it has just ended
+const transport = new DefaultChatTransport({ api: `${weft}/api/chat`, headers,
+  prepareReconnectToStreamRequest: () => ({ api: `${weft}/api/chat/${id}/stream?after=${encodeURIComponent(whole?.id ?? '')}` }) });
 
 function Part({ part, answer }) {
   if (part.type === 'text') return <p>{part.text}</p>; // a run may write several: steps of a plan, before and after tools, after a handoff
@@ -33,4 +36,7 @@ function Page({ messages: begin }) {
 }
 
 fetch(`${weft}/api/chat/${id}`).then((r) => (r.ok ? r.json() : [])) // 404: a new chat
-  .then((messages) => createRoot(document.getElementById('page')).render(<Page messages={messages} />));
+  .then((messages) => {
+    whole = messages.findLast((m) => !m.metadata?.weft?.partial);
+    createRoot(document.getElementById('page')).render(<Page messages={messages} />);
+  });

@@ -593,6 +593,41 @@ def test_resume_from_the_start():
         assert second.text == STORY and again.text == "Where?" + STORY and again.id == first.id == second.id, again.chunks
 
 
+def test_an_answer_that_ended_since_the_page_was_loaded():
+    """A page has the messages of before the commit, and asks for the stream after it."""
+    with Server(WEFT, folder("after")) as s:
+        def after(c, message):
+            return Stream(s, "GET", f"/api/chat/{c.id}/stream?after={quote(message)}").read()
+
+        c = Chat(s, "k")
+        got = c.say("tell a story")
+        again = after(c, "u-tell a story")
+        assert again.done and again.chunks == got.chunks and again.text == STORY, again.chunks
+        known = [(m, after(c, m).status) for m in (got.id, "", "nobody", "msg_" + got.id.replace("-", ""), "ä")]
+        assert {status for _, status in known} == {204} and active(s, "k").status == 204, known
+        newer = c.say("and a word")
+        assert [after(c, m).chunks for m in (got.id, "u-tell a story", "u-and a word")] == [newer.chunks] * 3 and after(c, newer.id).status == 204
+        # An answer made anew has the same question, on a branch.
+        c.messages = c.messages[:-1]
+        anew = c.take(c.post(c.body("regenerate-message")))
+        assert anew.id != newer.id and after(c, "u-and a word").chunks == anew.chunks and after(c, anew.id).status == 204
+        assert after(c, newer.id).chunks == anew.chunks
+        # A fork has the messages of its origin, whose runs are not its own.
+        fork = s.good("POST", f"/v1/threads/{threads(s)[0]}/fork", {})["id"]
+        assert Stream(s, "GET", f"/api/chat/{fork}/stream?after=u-and%20a%20word").status == 204
+        # One that waits, for the second time too, up to where it waits; one that failed; one that was stopped.
+        c = Chat(s, "waits")
+        got = c.say("remove it")
+        assert active(s, "waits").status == 204 and after(c, "u-remove it").chunks == got.chunks and after(c, got.id).status == 204
+        assert "partial" not in c.stored()[-1]["metadata"]["weft"], c.stored()
+        c = Chat(s, "stopped")
+        c.messages = [user("tell a story")]
+        got = c.post(c.body()).read(lambda x: x["type"] == "text-delta")
+        s.good("POST", "/api/chat/stopped/stop")
+        got.read()
+        assert after(c, "u-tell a story").chunks == got.chunks and got.types[-1] == "abort", got.types
+
+
 def test_a_chat_that_is_loaded_in_the_middle_has_the_message_of_the_stream():
     """Or the client would show its first steps twice."""
     with Server(WEFT, folder("middle")) as s:
@@ -602,11 +637,13 @@ def test_a_chat_that_is_loaded_in_the_middle_has_the_message_of_the_stream():
             got = c.post(c.body()).read(lambda x: x["type"] == "tool-input-available" and x["toolName"] == "doze")
             stored = c.stored()
             assert len(stored) == 2 and stored[1]["id"] == got.id and said(stored)[1] == ("assistant", spoken[0]), stored
+            assert [m.get("metadata", {}).get("weft", {}).get("partial") for m in stored] == [None, True], stored
             again = active(s, chat).read()
             c.take(got)
             assert again.id == got.id and again.chunks == got.chunks
             stored = c.stored()
             assert [m["id"] for m in stored] == [m["id"] for m in c.messages] and said(stored)[1] == ("assistant", "".join(spoken)), stored
+            assert "partial" not in stored[1]["metadata"]["weft"], stored
 
 
 def test_an_answer_of_an_earlier_message_is_none():

@@ -82,7 +82,9 @@ static bool is_canonical_about(const struct wd_ui_about *about, const struct wm_
 bool wd_ui_is_canonical(const struct wd_ui_message *m, const struct wd_ui_about *about,
                         const struct wm_doc_agent *agent)
 {
-    if (!about->canonical || !wj_has_order(&m->node, WJ_ORDER(WD_UI_ID, WD_UI_ROLE, WD_UI_METADATA, WD_UI_PARTS)))
+    bool user = wb_str_eq(m->role, UPP_STR("user")); /* lower marks the agent's messages alone as partial */
+    if (!about->canonical || (user && about->partial) ||
+        !wj_has_order(&m->node, WJ_ORDER(WD_UI_ID, WD_UI_ROLE, WD_UI_METADATA, WD_UI_PARTS)))
         return false;
     if (agent)
         return is_canonical_about(about, agent) && are_canonical_steps(m);

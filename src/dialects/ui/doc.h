@@ -3,8 +3,8 @@
  * One table covers all kinds of parts; which members a kind has is checked by rules (check.c). What the model knows
  * about a message and UI messages have no member for is in its metadata, next to what the live stream writes there:
  *
- *     "metadata": {"pydantic_ai": {"timestamp"}, "weft": {"agent", "name", "model", "provider", "ended", "run"},
- *                  "usage": {...}, "weft_events": {ID: {"sourceAgent", "targetAgents", "timestamp"}}}
+ *     "metadata": {"pydantic_ai": {"timestamp"}, "weft": {"agent", "name", "model", "provider", "ended", "run",
+ * "partial"}, "usage": {...}, "weft_events": {ID: {"sourceAgent", "targetAgents", "timestamp"}}}
  */
 #ifndef WD_UI_DOC_H
 #define WD_UI_DOC_H
@@ -63,7 +63,8 @@ enum wd_ui_message_row {
 /* What a message's metadata contains; absent texts have a NULL `.p`. */
 struct wd_ui_about {
     struct upp_str   time, agent, name, model, provider, ended, run;
-    yyjson_val      *events; /* metadata.weft_events */
+    bool             partial; /* its run has not ended */
+    yyjson_val      *events;  /* metadata.weft_events */
     bool             has_usage;
     struct upp_usage usage;
     uint64_t         reasoning;

@@ -294,10 +294,11 @@ static int begin(struct lifting *t, const struct wd_ui_message *m, bool user)
     struct wm_doc_turn *turn   = r < 0 ? NULL : wm_doc_turn_add(t->l->doc, t->err);
     if (!turn)
         return r < 0 ? r : failed(t);
-    turn->agent = t->agent;
-    turn->id    = m->id;
-    turn->ended = t->about.ended;
-    turn->run   = t->about.run;
+    turn->agent   = t->agent;
+    turn->id      = m->id;
+    turn->ended   = t->about.ended;
+    turn->run     = t->about.run;
+    turn->partial = !user && t->about.partial;
     if (!user && t->about.has_usage) {
         turn->has_usage = true;
         turn->usage     = t->about.usage;

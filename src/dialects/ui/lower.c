@@ -403,6 +403,12 @@ static void put_about(struct message *m)
     if (!m->user && !wb_str_eq(end, time))
         weft_name(l, &open, "ended", end);
     weft_name(l, &open, "run", m->turn->run);
+    if (!m->user && m->turn->partial) {
+        if (!open)
+            wj_put_open(&l->w, "weft", '{');
+        open = true;
+        wj_put_bool(&l->w, "partial", true);
+    }
     if (open)
         wj_write_close(&l->w, '}');
 }

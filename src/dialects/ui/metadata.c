@@ -80,15 +80,17 @@ static bool read_time(yyjson_val *v, struct wd_ui_about *to)
 
 static bool read_who(yyjson_val *v, struct wd_ui_about *to)
 {
-    struct members o   = members_of(v);
-    bool           any = o.left;
-    to->agent          = text(&o, UPP_STR("agent"));
-    to->name           = text(&o, UPP_STR("name"));
-    to->model          = text(&o, UPP_STR("model"));
-    to->provider       = text(&o, UPP_STR("provider"));
-    to->ended          = text(&o, UPP_STR("ended"));
-    to->run            = text(&o, UPP_STR("run"));
-    return is_canonical(&o) && any;
+    struct members o    = members_of(v);
+    bool           any  = o.left;
+    to->agent           = text(&o, UPP_STR("agent"));
+    to->name            = text(&o, UPP_STR("name"));
+    to->model           = text(&o, UPP_STR("model"));
+    to->provider        = text(&o, UPP_STR("provider"));
+    to->ended           = text(&o, UPP_STR("ended"));
+    to->run             = text(&o, UPP_STR("run"));
+    yyjson_val *partial = member(&o, UPP_STR("partial"));
+    to->partial         = yyjson_is_true(partial);
+    return is_canonical(&o) && any && (!partial || to->partial);
 }
 
 /* lower writes all of them, except reasoningTokens if there are none. */

@@ -13,6 +13,7 @@ import tempfile
 import threading
 import time
 import traceback
+import urllib.request
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path += [os.path.join(HERE, "..", "..", "server"), os.path.join(HERE, "..", "browser")]
@@ -111,6 +112,43 @@ def loaded_in_the_middle(person, server):
     person.shows("user: story", f"assistant: {STORY}")
 
 
+class Late(http.server.BaseHTTPRequestHandler):
+    """In front of the server: the messages of a chat are those of before the answer."""
+
+    def do_GET(self):
+        with urllib.request.urlopen(self.server.url + self.path) as got:
+            status, kind, body = got.status, got.headers["content-type"], got.read()
+        if not self.path.split("?")[0].endswith("/stream"):
+            body = json.dumps(json.loads(body)[:1]).encode()
+        self.send_response(status)
+        self.send_header("Access-Control-Allow-Origin", "*")
+        self.send_header("Content-Type", kind or "text/plain")
+        self.end_headers()
+        self.wfile.write(body)
+
+    def do_OPTIONS(self):
+        self.send_response(204)
+        self.send_header("Access-Control-Allow-Origin", "*")
+        self.send_header("Access-Control-Allow-Headers", "*")
+        self.end_headers()
+
+    def log_message(self, *_):
+        pass
+
+
+def loaded_as_the_run_ends(person, server):
+    """It ends between the page's two requests, for the messages and for the stream."""
+    person.say("hello")
+    person.shows("user: hello", "assistant: Hello.")
+    late = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Late)
+    late.url = server.url
+    threading.Thread(target=late.serve_forever, daemon=True).start()
+    person.url = person.url.replace(server.url, f"http://127.0.0.1:{late.server_port}")
+    person.load()
+    person.shows("user: hello", "assistant: Hello.")
+    late.shutdown()
+
+
 def stopped(person, server):
     person.say("story")
     person.until(lambda: "time" in person.shown()[-1])
@@ -176,7 +214,7 @@ def main():
     browser = webdriver.Browser()
     try:
         with served.Server(WEFT, folder, CONFIG % page) as server:
-            for test in (answers, loaded_in_the_middle, stopped, stopped_by_the_client_alone, handed_over, approved, denied_after_loading):
+            for test in (answers, loaded_in_the_middle, loaded_as_the_run_ends, stopped, stopped_by_the_client_alone, handed_over, approved, denied_after_loading):
                 try:
                     test(Person(browser, page, server, test.__name__), server)
                     wrong = ""

@@ -201,3 +201,31 @@ int sv_ui_asked(struct sv_exchange *x, const struct sv_ui_request *q, const stru
         }
     return r < 0 ? r : 0;
 }
+
+int sv_ui_newer(struct sv_exchange *x, const struct wl_thread *t, struct upp_str message, struct wb_uuid *run,
+                struct upp_err *err)
+{
+    struct wl_store   *s = x->server->opts.store;
+    struct wl_path     path;
+    struct wl_line    *lines;
+    struct wm_run      row;
+    struct wa_position at;
+    struct turn        old;
+    size_t             n = 0;
+    int                r = message.n ? wl_thread_path(s, &x->owner, t, &x->arena, &path, err) : 0;
+    if (r >= 0 && message.n)
+        r = wl_path_tail(s, &x->owner, &path, path.length, 1, &x->arena, &lines, &n, err);
+    if (r < 0 || !n || wb_uuid_eq(lines[0].run, none))
+        return r < 0 ? r : 0;
+    r = wl_get_run(s, &x->owner, lines[0].run, &x->arena, &row, err);
+    if (r < 0)
+        return r == -UPP_ENOTFOUND ? 0 : r;
+    if (row.swept ||
+        !wb_uuid_eq(row.thread, t->id)) /* its events are gone, or of the chat that this one is a fork of */
+        return 0;
+    *run = row.id;
+    if (sv_ui_is_answer(message, &row))
+        return 0;
+    r = find_turn(x, t, message, &old, err);
+    return r != 0 ? r : find_question(x, t, message, &at, err);
+}

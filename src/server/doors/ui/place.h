@@ -14,4 +14,9 @@ WEFT_SUSPENDS int sv_ui_place(struct sv_exchange *x, const struct sv_ui_request 
 WEFT_SUSPENDS int sv_ui_asked(struct sv_exchange *x, const struct sv_ui_request *q, const struct upp_message *m,
                               const struct wl_thread *t, struct wb_uuid *run, struct upp_err *err) UPP_MUST_CHECK;
 
+/* The newest run of the thread, if it is another one than that of the message: 1: *run. 0: the message is its answer,
+ * or not of this chat. The message is a user's, by the client's id or ours, or an answer, by the id of its stream. */
+WEFT_SUSPENDS int sv_ui_newer(struct sv_exchange *x, const struct wl_thread *t, struct upp_str message,
+                              struct wb_uuid *run, struct upp_err *err) UPP_MUST_CHECK;
+
 #endif

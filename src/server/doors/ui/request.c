@@ -317,13 +317,12 @@ static int read_answer(struct sv_exchange *x, const struct sv_ui_request *q, yyj
     return r < 0 ? r : 1;
 }
 
-/* Has the message another id than the run's? On two branches, calls may have the same id. */
-static bool is_another(const struct sv_ui_request *q, const struct wm_run *run)
+bool sv_ui_is_answer(struct upp_str message, const struct wm_run *run)
 {
     struct wb_uuid u;
     struct wm_id   id;
-    return q->last_id.p && (!wl_id_parse(q->last_id, UPP_STR("msg_"), &u) || !wm_id_parse(u, &id) ||
-                            id.noun != WM_NOUN_TURN || id.node != run->node || id.index != run->input);
+    return wl_id_parse(message, UPP_STR("msg_"), &u) && wm_id_parse(u, &id) && id.noun == WM_NOUN_TURN &&
+           id.node == run->node && id.index == run->input;
 }
 
 int sv_ui_answers(struct sv_exchange *x, const struct sv_ui_request *q, const struct wr_run_info *run,
@@ -331,7 +330,7 @@ int sv_ui_answers(struct sv_exchange *x, const struct sv_ui_request *q, const st
 {
     yyjson_val *parts = NULL, *v;
     size_t      i, max;
-    if (is_another(q, &run->run))
+    if (q->last_id.p && !sv_ui_is_answer(q->last_id, &run->run)) /* on two branches, calls may have the same id */
         return sv_body_wrong(&q->body, sv_member(q->last, UPP_STR("id")), err, "the run does not wait in this message");
     int r = sv_body_array(&q->body, q->last, UPP_STR("parts"), &parts, err);
     if (r < 0)

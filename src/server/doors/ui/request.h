@@ -35,6 +35,9 @@ WEFT_SUSPENDS int sv_ui_entry(struct sv_exchange *x, const struct sv_ui_request 
 WEFT_SUSPENDS int sv_ui_system(struct sv_exchange *x, const struct sv_ui_request *q, const struct wr_agent_def *agent,
                                struct upp_str *text, struct sv_entries *ret, struct upp_err *err) UPP_MUST_CHECK;
 
+/* Has the message the id of the run's answer? */
+bool sv_ui_is_answer(struct upp_str message, const struct wm_run *run);
+
 /* The outputs and approvals in the last message for calls that are pending. -UPP_EINVALID: none; -UPP_EREFUSED: an
  * output for a call that needs an approval. */
 int sv_ui_answers(struct sv_exchange *x, const struct sv_ui_request *q, const struct wr_run_info *run,

@@ -242,17 +242,36 @@ WEFT_SUSPENDS static int look_at_run(struct sv_exchange *x, const struct wl_thre
     return r < 0 ? r : 1;
 }
 
-/* 204: nothing is going on. Otherwise the whole answer from its beginning: the client builds the message anew. */
+/* The run that answers: its stream is not at its end, nor at a wait. 0: there is none. */
+WEFT_SUSPENDS static int find_answering(struct sv_exchange *x, const struct wl_thread *t, struct wb_uuid *ret,
+                                        struct upp_err *err)
+{
+    struct wr_run_info look;
+    int                r = look_at_run(x, t, &look, err);
+    if (r <= 0 || look.run.status == WM_WAITING || wm_status_ended(look.run.status))
+        return r < 0 ? r : 0;
+    *ret = x->run;
+    return 1;
+}
+
+/* The whole answer from its beginning: the client builds the message anew. Without ?after, of the run that works; with
+ * it, of a newer run than the message, which may have ended since the client loaded its messages. 204: there is none.
+ */
 WEFT_SUSPENDS static int join_here(struct sv_exchange *x, struct upp_err *err)
 {
-    struct work       *w = x->work;
-    struct wr_run_info look;
-    int                r = look_at_run(x, &w->start.thread, &look, err);
-    if (r == 0 || (r > 0 && (look.run.status == WM_WAITING || wm_status_ended(look.run.status)))) {
-        x->reply.status = 204;
-        return 0;
-    }
-    return r < 0 ? r : sv_run_stream(x, x->run, &w->stream, err);
+    struct work   *w = x->work;
+    struct upp_str after;
+    struct wb_uuid run  = none;
+    int            r    = sv_query(x, UPP_STR("after"), &after, err);
+    bool           asks = r > 0;
+    if (r >= 0)
+        r = find_answering(x, &w->start.thread, &run, err);
+    if (r == 0 && asks)
+        r = sv_ui_newer(x, &w->start.thread, after, &run, err);
+    if (r > 0)
+        return sv_run_stream(x, run, &w->stream, err);
+    x->reply.status = 204;
+    return r;
 }
 
 WEFT_SUSPENDS static int on_chat(struct sv_exchange *x, sv_handler *fn, struct upp_err *err)
@@ -311,6 +330,7 @@ WEFT_SUSPENDS static int get_here(struct sv_exchange *x, struct upp_err *err)
     int                 r    = look_at_run(x, &w->start.thread, &look, err);
     struct sv_chat_opts opts = {.target = w->stream.opts.ui.target};
     if (r > 0) {
+        opts.works     = look.run.status != WM_WAITING;
         opts.pending   = look.pending;
         opts.n_pending = look.n_pending;
     }

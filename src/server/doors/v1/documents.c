@@ -220,6 +220,8 @@ int sv_write_chat(struct sv_exchange *x, const struct wl_thread *t, const struct
                           .agent = know_chat_agent, .arg = x->core->engine, .dialect = UPP_STR("ui"), .by_run = true};
     int r = wa_thread_doc(x->server->opts.store, &x->owner, t, &opts, &memory, &doc, err);
     if (r >= 0) {
+        if (doc.turns.n)
+            doc.turns.p[doc.turns.n - 1].partial &= chat->works;
         ask_approvals(&memory, &doc, chat);
         r = show_files(&memory, &doc, err);
     }

@@ -176,11 +176,12 @@ WEFT_SUSPENDS int sv_why_incomplete(struct sv_exchange *x, const struct wl_line 
                                     struct upp_err *err) UPP_MUST_CHECK;
 
 /* Responds with the thread as UI messages (server/doors/v1/documents.c), with the ids that streams have. `pending`: the
- * calls of its run that wait. */
+ * calls of its run that wait. An answer is partial while its run works, not while it waits for the client. */
 struct sv_chat_opts {
     unsigned                 target; /* version of the AI SDK; 0: the default */
     const struct wm_pending *pending;
     size_t                   n_pending;
+    bool                     works;
 };
 WEFT_SUSPENDS int sv_write_chat(struct sv_exchange *x, const struct wl_thread *t, const struct sv_chat_opts *opts,
                                 struct upp_err *err) UPP_MUST_CHECK;

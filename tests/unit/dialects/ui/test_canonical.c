@@ -31,6 +31,8 @@ static const char *const plain[] = {
     WEFT("'agent':'a'"),
     WEFT("'agent':'b','name':'B','model':'m','provider':'p','ended':'2026-01-02T00:00:00Z'"),
     WEFT("'name':'A'"),
+    WEFT("'run':'r','partial':true"),
+    WEFT("'partial':true"),
     USAGE(TOKENS),
     USAGE(TOKENS ",'reasoningTokens':7"),
     USAGE("'inputTokens':9999999999999999999,'outputTokens':9999999999999999999,'totalTokens':1553255926290448382,"
@@ -79,6 +81,9 @@ static const char *const others[] = {
     WEFT("'name':'A','agent':'a'"),
     WEFT("'agent':'a','more':1"),
     WEFT("'agent':'a','model':null"),
+    WEFT("'agent':'a','partial':false"),
+    WEFT("'partial':true,'run':'r'"),
+    "{'id':'m1','role':'user','metadata':{" TIME ",'weft':{'agent':'a','partial':true}},'parts':[" STEP "," DONE "]}",
     WEFT("'agent':'a','agent':'b'"),
     WEFT("'agent':'a','provider':'p','model':'m'"),
     WEFT("'ended':'2026-01-01T00:00:00Z'"),
