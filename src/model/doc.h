@@ -21,6 +21,7 @@ struct wm_doc_agent {
     struct upp_str id, name;
     struct upp_str model, provider, config, created; /* empty: unknown */
     struct upp_str prompt;                           /* system prompt in the document; empty: none */
+    bool           prompted;   /* the document has system prompts for it: a thread names them as its configuration */
     struct upp_str prompt_now; /* prompt in today's configuration: a view begins with it, no document stores it */
 };
 

@@ -22,7 +22,7 @@ static void put_usage(struct wj_writer *w, const struct upp_usage *u, uint64_t r
 
 int wm_sidecar_thread(const struct wm_doc *d, struct wb_uuid thread, struct wb_buf *out, struct upp_err *err)
 {
-    char             id[WB_UUID_TEXT + 1];
+    char             id[WB_UUID_TEXT + 1], config[sizeof WM_CONFIG_URN + WB_UUID_TEXT + 24];
     struct wj_writer w;
     wj_writer_init(&w, out, err);
     wj_write_open(&w, '{');
@@ -42,7 +42,12 @@ int wm_sidecar_thread(const struct wm_doc *d, struct wb_uuid thread, struct wb_b
         wj_put_text(&w, "name", agent->name);
         wj_put_text(&w, "model", agent->model);
         wj_put_text(&w, "provider", agent->provider);
-        wj_put_text(&w, "config", agent->config);
+        if (agent->prompted && !agent->config.n) {
+            (void)snprintf(config, sizeof config, WM_CONFIG_URN "%s:%zu", id, i);
+            wj_put_text(&w, "config", wb_cstr(config));
+        } else {
+            wj_put_text(&w, "config", agent->config);
+        }
         wj_put_text(&w, "created", agent->created);
         wj_put_text(&w, "prompt", agent->prompt);
         wj_write_close(&w, '}');

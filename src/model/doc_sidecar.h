@@ -16,6 +16,9 @@
 #include "base/uuid.h"
 #include "model/doc.h"
 
+/* Before the id of the thread and the index of the agent: names the prompts that an imported document had for it. */
+#define WM_CONFIG_URN "urn:weft:config:"
+
 WB_EXPORT_BEGIN
 
 /* Append the JSON text to out. */

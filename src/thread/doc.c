@@ -218,6 +218,45 @@ WEFT_SUSPENDS static int open_turn(struct making *m, const struct wl_line *line,
     return 0;
 }
 
+/* A system event that a client posted between runs: no agent wrote it. */
+static bool is_posted_event(const struct wl_line *line)
+{
+    return line->entry.kind == WM_ENTRY_EVENT && line->entry.origin == WM_ORIGIN_CLIENT && !line->entry.who.n;
+}
+
+/* The next line that a run's agent wrote. Sets *answers: no input of the user comes before it. NULL: none. */
+static const struct wl_line *next_reply(const struct making *m, const struct wl_line *from, bool *answers)
+{
+    *answers = true;
+    for (const struct wl_line *line = from; line < m->lines + m->n_notes; line++) {
+        if (is_users(line))
+            *answers = false;
+        else if (line->entry.who.n && is_in_document(&line->entry) && !is_imported(&line->entry))
+            return line;
+    }
+    return NULL;
+}
+
+/* ThreadProtocol has events in turns of agents alone. A posted one ends the agent's turn before it, otherwise it begins
+ * the one after it; in a thread without agents it is of the user's turn. */
+WEFT_SUSPENDS static int open_event_turn(struct making *m, const struct wl_line *line, uint32_t *agent,
+                                         struct upp_err *err)
+{
+    const struct wm_doc_turn *last    = m->doc->turns.n ? &m->doc->turns.p[m->doc->turns.n - 1] : NULL;
+    struct wl_line            in_turn = *line;
+    bool                      answers = false;
+    *agent                            = last ? last->agent : WM_NO_AGENT;
+    if (*agent != WM_NO_AGENT && !last->ended.p)
+        return 0;
+    const struct wl_line *reply = *agent == WM_NO_AGENT ? next_reply(m, line, &answers) : NULL;
+    int                   r     = reply ? agent_of(m, reply->entry.who, agent, err) : 0;
+    if (answers && reply)
+        in_turn.run = reply->run;
+    if (r < 0 || (last && *agent == WM_NO_AGENT))
+        return r;
+    return open_turn(m, &in_turn, *agent, err);
+}
+
 /* The author of a line. Results have none: they belong to the agent whose turn it is. */
 static int author_of(struct making *m, const struct wl_line *line, uint32_t *ret, struct upp_err *err)
 {
@@ -403,8 +442,9 @@ static void mark_denied(const struct making *m, size_t line, struct upp_message 
 WEFT_SUSPENDS static int add_run_line(struct making *m, const struct wl_line *line, struct upp_err *err)
 {
     uint32_t agent;
-    int      r = author_of(m, line, &agent, err);
-    if (r >= 0)
+    bool     posted = is_posted_event(line);
+    int      r      = posted ? open_event_turn(m, line, &agent, err) : author_of(m, line, &agent, err);
+    if (r >= 0 && !posted)
         r = open_turn(m, line, agent, err);
     struct wm_doc_entry *e = r < 0 ? NULL : wm_doc_entry_add(m->doc, err);
     if (!e)

@@ -222,6 +222,7 @@ def test_a_client_posts_system_events():
         document = export(s, thread)
         told = [(m["event_type"], m["event_data"], [document["agents"][a]["agent_name"] for a in m["target_agents"]]) for t in document["turns"] for m in t.get("messages", []) if m.get("message_type") == "system"]
         assert told == [("state.update", {"cart": 3}, ["thinks"]), ("ui.update", [1, None], ["thinks"]), ("context.switch", "night", ["thinks"])], document
+        assert len(document["agents"]) == 1 and len(document["turns"]) == 2, document  # in the turn of the agent before
         strictly_valid(document)
         before = s.good("GET", f"/v1/threads/{thread}/entries?limit=100")["data"]
         for body, says in (({}, "event_type"), ({"event_type": "agent.handoff"}, "server's"), ({"event_type": "tool.grant"}, "server's"), ({"event_type": "state."}, "server's"),
@@ -238,6 +239,72 @@ def test_a_client_posts_system_events():
         status, answer = s.ask("POST", f"/v1/threads/{thread}/events", {"event_type": "app.click"})
         assert status == 400 and answer["error"]["code"] == "conflict", (status, answer)
         assert s.ask("POST", "/v1/threads/thread_" + 32 * "0" + "/events", {"event_type": "app.click"})[0] == 404
+
+
+# covers: TP-8/1
+def test_posted_events_are_in_turns_of_real_agents():
+    """Before the first answer: in the turn of the agent that answers, in a thread without agents in that of the user."""
+    post = lambda s, thread, what, body: s.good("POST", f"/v1/threads/{thread}/{what}", body)
+    with serve("early-events") as s:
+        thread = s.good("POST", "/v1/threads", {})["id"]
+        post(s, thread, "messages", {"role": "user", "content": "Hello"})
+        post(s, thread, "events", {"event_type": "ui.update", "event_data": 1})
+        early = export(s, thread)
+        assert not early["agents"] and [t["turn_type"] for t in early["turns"]] == ["user"], early
+        assert early["turns"][0]["x_weft"]["model"], early
+        run = s.good("POST", f"/v1/threads/{thread}/runs", {"assistant_id": "thinks"})
+        s.ended(run, thread)
+        document = export(s, thread)
+        assert [a["agent_name"] for a in document["agents"].values()] == ["thinks"], document
+        assert [t["turn_type"] for t in document["turns"]] == ["user", "agent"], document
+        assert [m["message_type"] for m in document["turns"][1]["messages"]][0] == "system", document
+        strictly_valid(document)
+        post(s, thread, "messages", {"role": "user", "content": "More"})
+        post(s, thread, "events", {"event_type": "ui.update", "event_data": 2})
+        document = export(s, thread)
+        assert len(document["agents"]) == 1 and [t["turn_type"] for t in document["turns"]] == ["user", "agent", "user"], document
+
+
+# covers: TP-9/2
+def test_an_import_keeps_system_prompts_as_the_agents_configuration():
+    at = lambda second: f"2026-01-01T00:00:0{second}Z"
+    prompt = lambda text, second: {"content": text, "timestamp": at(second), "dynamic_ref": None, "part_kind": "system-prompt"}
+    said = lambda text, second: {"parts": [{"content": text, "part_kind": "text"}], "timestamp": at(second), "model_name": "m", "kind": "response"}
+    messages = [{"parts": [prompt("Be brief.", 0), {"content": "Hi", "timestamp": at(0), "part_kind": "user-prompt"}], "timestamp": at(0),
+                 "instructions": "Talk like a cat.", "kind": "request"}, said("Hello", 1),
+                {"parts": [prompt("Be long.", 2)], "timestamp": at(2), "kind": "request"}, said("Hello again", 3)]
+    ui = [{"id": "s", "role": "system", "parts": [{"type": "text", "text": "Be kind."}]},
+          {"id": "u", "role": "user", "parts": [{"type": "text", "text": "Hi"}]},
+          {"id": "a", "role": "assistant", "parts": [{"type": "text", "text": "Hello"}]}]
+    with serve("configuration") as s:
+        for dialect, sent, prompts in (("pydantic", messages, ["Be long.", "Talk like a cat.", "Be brief."]), ("ui", ui, ["Be kind."])):
+            thread = s.good("POST", f"/v1/threads/import?from={dialect}&agent=cat", sent)["id"]
+            document = export(s, thread)
+            [agent] = document["agents"].values()
+            assert agent["config_ref"] == f"urn:weft:config:{document['thread_id']}:0" and agent["agent_name"] == "cat", agent
+            record = {"id": agent["config_ref"], "object": "thread.configuration", "agent_id": agent["agent_id"], "agent_name": "cat", "prompts": prompts}
+            configurations = f"/v1/threads/{thread}/configurations"
+            assert s.good("GET", configurations) == {"object": "list", "data": [record]}, s.good("GET", configurations)
+            assert export(s, thread, dialect) == sent
+            fork = s.good("POST", f"/v1/threads/{thread}/fork", {})["id"]
+            assert s.good("GET", f"/v1/threads/{fork}/configurations")["data"] == [record]
+            # the export, imported elsewhere: the same record under the same name
+            copy = s.good("POST", "/v1/threads/import?from=thread&on_conflict=copy", document)["id"]
+            assert s.good("GET", f"/v1/threads/{copy}/configurations")["data"] == [record]
+            assert {**export(s, copy), "thread_id": 0} == {**document, "thread_id": 0}, (export(s, copy), document)
+            # erased with the message it came with, and with the thread
+            first = s.good("GET", f"/v1/threads/{fork}/messages?order=asc")["data"][0]["id"]
+            s.good("DELETE", f"/v1/threads/{fork}/messages/{first}")
+            assert "Be brief." not in json.dumps(s.good("GET", configurations)), s.good("GET", configurations)
+            s.good("DELETE", f"/v1/threads/{copy}?erase=tree")
+            assert s.ask("GET", f"/v1/threads/{copy}/configurations")[0] == 404
+        named = {**document, "thread_id": "t-9", "agents": {"x": {**agent, "agent_id": "x", "config_ref": "conf/7"}}, "turns": []}
+        del named["x_weft"]
+        thread = s.good("POST", "/v1/threads/import?from=thread", named)["id"]
+        assert s.good("GET", f"/v1/threads/{thread}/configurations")["data"] == [{**record, "id": "conf/7", "agent_id": "x", "prompts": []}]
+        run, thread = s.start("slow")
+        s.ended(run, thread)
+        assert s.good("GET", f"/v1/threads/{thread}/configurations")["data"] == []
 
 
 def recorded(s, agent, text):

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/defs.h"
 #include "base/err.h"
+#include "dialects/core/configuration.h"
 #include "dialects/core/convert.h"
 #include "json/write.h"
 #include "model/file_url.h"
@@ -301,6 +302,8 @@ WEFT_SUSPENDS static int import_document(struct sv_exchange *x, struct wl_store 
         memcpy(&opts.seed, seed.b + 8, sizeof opts.seed);
     if (r >= 0)
         r = wd_document_read(&d, from, text, &opts, err);
+    if (r >= 0 && strcmp(from->name, "thread") != 0) /* its agents name their configurations themselves */
+        r = wd_configurations_mark(&d.doc, err);
     return r < 0 ? r : wa_doc_put(s, &x->owner, &d.doc, copy, &x->arena, ret, err);
 }
 

@@ -269,6 +269,7 @@ static const struct sv_route rows[] = {
     {SV_POST, "/v1/threads/{t}/restore", sv_restore_thread, 0, 0},
     {SV_POST, "/v1/threads/{t}/checkout", sv_checkout_thread, 0, 0},
     {SV_GET, "/v1/threads/{t}/export", sv_export_thread, 0, SV_ROUTE_LARGE},
+    {SV_GET, "/v1/threads/{t}/configurations", sv_list_configurations, 0, SV_ROUTE_LARGE},
     {SV_POST, "/v1/threads/import", sv_import_thread, SV_IMPORT_BODY, SV_ROUTE_LARGE},
     {SV_POST, "/v1/files", sv_create_file, SV_FILE_BODY, SV_ROUTE_PIECES},
     {SV_GET, "/v1/files", sv_list_files, 0, SV_ROUTE_LARGE},
