@@ -121,6 +121,58 @@ def test_a_run_of_every_door_is_joined_in_every_dialect():
                     assert rest == again[cut:], (door, dialect, cut)
 
 
+def texts(dialect, frames):
+    """The texts of a stream as its protocol has them apart."""
+    frames = [f for f in (json.loads(d) for _, d in frames if d != "[DONE]")]
+    if dialect == "assistants":
+        return [f["content"][0]["text"]["value"] for f in frames if f["object"] == "thread.message" and f["status"] == "completed"]
+    if dialect == "agentapi":
+        return [f["content"][0]["text"] for f in frames if f["object"] == "message" and f["status"] == "completed"]
+    if dialect == "chat":
+        return "".join(f["choices"][0]["delta"].get("content", "") for f in frames).split("\n\n")
+    if dialect == "responses":
+        return [f["item"]["content"][0]["text"] for f in frames if f["type"] == "response.output_item.done"]
+    if dialect == "ui":
+        return ["".join(d["delta"] for d in frames if d["type"] == "text-delta" and d["id"] == f["id"]) for f in frames if f["type"] == "text-start"]
+    found = [""]  # upp, uap and weft: by their messages
+    for f in frames:
+        if not f.get("aside"):
+            f = f.get("upp", f)
+            found += [""] if f.get("type") == "message_start" else []
+            found[-1] += f["delta"]["text"] if f.get("type") == "text_delta" else ""
+    return [t for t in found if t]
+
+
+def test_the_texts_of_parallel_steps_are_apart():
+    """At every door, live and read again; a stream has the steps that its document has."""
+    plan = json.dumps({"steps": [{"id": "a", "description": "Do a"}, {"id": "b", "description": "Do b"}]})
+    half = {"parts": [{"text": "Half of it."}]}
+    where = folder("plan")
+    with open(f"{where}/slow.json", "w") as f:
+        json.dump({"replies": [{"parts": [{"text": plan}]}, half, half], "at_end": "restart"}, f)
+    with Server(WEFT, where, CONFIG.replace("slow: {model: slow, tools: [look]}", "slow: {model: slow, strategy: plan}")) as s:
+        for door in DOORS:
+            thread = s.good("POST", "/v1/threads", {})["id"]
+            live = read(s, "POST", *DOORS[door](thread))
+            assert texts("uap" if door == "aitp" else door, live) == ["Half of it."] * 2, (door, live)
+            if door == "ui":
+                reloaded = s.good("GET", f"/api/chat/{thread}")[-1]["parts"]
+                shown = {"start-step": "step-start", "text-start": "text"}
+                streamed = [shown[f["type"]] for f in (json.loads(d) for _, d in live if d != "[DONE]") if f["type"] in shown]
+                assert streamed == [p["type"] for p in reloaded] == ["step-start", "text"] * 2, (live, reloaded)
+                run = s.good("GET", f"/v1/threads/{thread}/runs")["data"][0]["id"]
+        for dialect in DIALECTS:
+            again = read(s, "GET", f"/v1/runs/{run}/events?as={dialect}")
+            assert texts(dialect, again) == ["Half of it."] * 2, (dialect, again)
+        # answers in one piece
+        text = {"messages": [{"role": "user", "content": "once"}], "model": "slow"}
+        assert s.good("POST", "/v1/chat/completions", text)["choices"][0]["message"]["content"] == "Half of it.\n\nHalf of it."
+        for path, body in (("/v1/responses", {"model": "slow", "input": "once"}), ("/process", {"stream": False, **json.loads(json.dumps(DOORS["agentapi"](None)[1]))})):
+            body.pop("session_id", None)
+            output = s.good("POST", path, body)["output"]
+            assert [m["content"][0]["text"] for m in output] == ["Half of it."] * 2, (path, output)
+
+
 def test_readers_that_leave_and_come_back_miss_nothing():
     """At random frames, while the run streams, in every dialect; the frames of all connections are those of one."""
     r = random.Random(7)
