@@ -15,6 +15,8 @@ finds() { # finds PATTERN ARGUMENT...: the run fails and its report has the line
 passes clean
 passes --torture clean
 said "two allocations are four fault points" '^# 4 fault points'
+passes --torture=1 --kinds=1 clean
+said "of two kinds, one is one fault point" '^# 1 fault points'
 finds 'planted.c:[0-9]+: 1 \+ 1 is 2, not 3' fails_always
 finds 'allocation 1 of 77 bytes was not freed' leaks_always
 finds '1 descriptors were not closed' leaks_a_descriptor

@@ -3,6 +3,7 @@
  *     unit [NAME...]              run all, or those whose name holds one of the words (* and ? work too)
  *     unit --torture[=N] [NAME...]  each test again and again with the 1st, 2nd ... call failing, at most N points
  *                                 for each class and error (spread evenly; default 0: every one)
+ *     unit --torture=N --kinds=K  of classes and errors only K for each test, others for each
  *     unit --torture=N --with-plain  and each once as it is, also those that are not tortured: all that `unit` shows,
  *                                 without a second run of what torture runs untouched
  *     unit --part=K/N ...         every Nth of those, from the Kth on: so that several processes share the work
@@ -128,10 +129,15 @@ uint64_t test_number(const char *name, uint64_t otherwise)
     return text && text[0] ? strtoull(text, NULL, 10) : otherwise;
 }
 
+uint64_t test_share(void)
+{
+    return WEFT__ANNOTATED || test_on_valgrind() ? test_number("WEFT_SHARE", 32) : 1;
+}
+
 uint64_t test_times(const char *name, uint64_t plain)
 {
-    uint64_t fewer = WEFT__ANNOTATED || test_on_valgrind() ? (plain + 7) / 8 : plain;
-    return test_number(name, fewer);
+    uint64_t share = test_share();
+    return test_number(name, (plain + share - 1) / share);
 }
 
 const char *test_source(const char *path)
@@ -357,7 +363,11 @@ static const struct {
     {FAULT_SPAWN, ENOENT, false, "spawn ENOENT"},
 };
 
+enum {
+    SWEEPS = sizeof sweeps / sizeof sweeps[0],
+};
 static unsigned long max_points, total_points;
+static unsigned      max_kinds; /* of sweeps for each test; 0: all */
 static bool          with_plain;
 
 bool test_brief(void)
@@ -371,6 +381,21 @@ bool test_brief(void)
 static unsigned long first_point(const struct test *t, size_t sweep)
 {
     return (unsigned long)(wb_str_hash(wb_cstr(t->name)) >> (2 * sweep));
+}
+
+/* The sweeps of a test: all of calls that it makes, or max_kinds of these, far from each other in the table. Which ones
+ * follows from its name. */
+static void choose_sweeps(const struct test *t, const unsigned long *calls, bool *chosen)
+{
+    size_t n = 0, possible[SWEEPS];
+    memset(chosen, 0, SWEEPS * sizeof *chosen);
+    for (size_t i = 0; i < SWEEPS; i++)
+        if (!max_points || calls[sweeps[i].c])
+            possible[n++] = i;
+    size_t kinds = max_kinds && max_kinds < n ? max_kinds : n;
+    size_t first = n ? (wb_str_hash(wb_cstr(t->name)) >> 40) % n : 0;
+    for (size_t i = 0; i < kinds; i++)
+        chosen[possible[(first + i * n / kinds) % n]] = true;
 }
 
 static void run_torture(void **state)
@@ -394,7 +419,11 @@ static void run_torture(void **state)
         now.torture = true;
     }
 
-    for (size_t i = 0; i < sizeof sweeps / sizeof sweeps[0]; i++) {
+    bool chosen[SWEEPS];
+    choose_sweeps(now.test, calls, chosen);
+    for (size_t i = 0; i < SWEEPS; i++) {
+        if (!chosen[i])
+            continue;
         /* With a limit only calls that were counted fail: a class without any costs no run of the test. Without one,
          * the sweep ends when none fails any more, because a failure may lead to calls that were not counted. */
         unsigned long step = 1, last = max_points ? calls[sweeps[i].c] : ULONG_MAX;
@@ -444,10 +473,14 @@ int main(int argc, char **argv)
             with_plain = true;
             continue;
         }
+        if (sscanf(argv[0], "--kinds=%u", &max_kinds) == 1)
+            continue;
         if (sscanf(argv[0], "--part=%u/%u", &part, &parts) == 2 && part >= 1 && part <= parts)
             continue;
         if (strncmp(argv[0], "--torture", 9) != 0 || (argv[0][9] && argv[0][9] != '=')) {
-            (void)fprintf(stderr, "usage: unit [--list] [--torture[=POINTS] [--with-plain]] [--part=K/N] [NAME...]\n");
+            (void)fprintf(
+                stderr,
+                "usage: unit [--list] [--torture[=POINTS] [--kinds=K] [--with-plain]] [--part=K/N] [NAME...]\n");
             return 2;
         }
         torture    = true;

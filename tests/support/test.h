@@ -86,8 +86,12 @@ bool test_failed(void);
 /* A whole number from the environment; `otherwise` where it is not set. */
 uint64_t test_number(const char *name, uint64_t otherwise);
 
-/* How often a sweep over seeds, cuts or sizes repeats: `plain` times, an eighth of that where a sanitizer or valgrind
- * makes every repetition as much slower, or what the environment says. The release build runs all of them. */
+/* A sweep does one of so many of its steps: 1 in the release build, which does all. A sanitizer or valgrind makes each
+ * step eight times as slow: WEFT_SHARE (32; 8 in check-long). */
+uint64_t test_share(void);
+
+/* How often a sweep over seeds, cuts or sizes repeats: `plain` times, that share of it, or what the environment says.
+ */
 uint64_t test_times(const char *name, uint64_t plain);
 
 /* A path below tests/ of the source tree, and a folder of the running test's own that is emptied before it. */

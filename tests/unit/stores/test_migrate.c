@@ -436,7 +436,7 @@ static bool migrate_cut_at(int from, uint64_t n, uint64_t seed, bool *over, unsi
 TEST_WITH(store_migrates_whole_or_not_at_all, .no_torture = "the disk is the test's own, and fails by itself",
           .seconds = 300)
 {
-    const uint64_t seeds = test_times("WEFT_SEEDS", 3), stride = seeds == 1 ? 7 : 1;
+    const uint64_t seeds = test_times("WEFT_SEEDS", 3), stride = test_share() | 1;
     for (int from = 1; from < NOW; from++) {
         bool     over          = false;
         unsigned seen[NOW + 1] = {0};

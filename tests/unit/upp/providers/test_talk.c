@@ -119,10 +119,10 @@ static bool frames_of(struct upp_str body, uint8_t kind, size_t cut, struct wb_b
     return r == 0 && !out->failed;
 }
 
-/* Every cut, and where a sanitizer makes each as much slower, every fourth. */
+/* Every cut, or where a sanitizer makes each as much slower, few of them. */
 static size_t cut_stride(void)
 {
-    return test_times("WEFT_CUTS", 8) < 8 ? 4 : 1;
+    return test_share() / 2 + 1;
 }
 
 TEST_WITH(talk_frames_are_the_same_for_every_cut, .no_torture = "it is about bytes", .seconds = 300)
