@@ -5,7 +5,7 @@ Single edits of a small plain document (tests/fixtures/documents), and one to th
 the golden ones. What weft refuses, and says where, is counted; all else that is not the document again is a failure.
 
 usage: edits.py WEFT   (TAP)
-WEFT_EDITS=N: about so many documents of each dialect and kind (10000); `all`: every single edit, and 20000 by chance.
+WEFT_EDITS=N: about so many documents of each dialect and kind (5000); `all`: every single edit, and 20000 by chance.
 WEFT_EDITS_SEED=N: other ones.
 """
 import concurrent.futures
@@ -26,7 +26,7 @@ TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 HERE = tempfile.mkdtemp(prefix="weft-edits-")
 SEED = int(os.environ.get("WEFT_EDITS_SEED", "6"))
 ALL = os.environ.get("WEFT_EDITS") == "all"
-COUNT = 20000 if ALL else int(os.environ.get("WEFT_EDITS", "10000"))
+COUNT = 20000 if ALL else int(os.environ.get("WEFT_EDITS", "5000"))
 FLOOR = 0.9  # so many of them come back: 98 of 100 where most are refused
 BATCH = 5000  # documents for one process of weft
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What the server refuses and how much memory it takes, from outside: requests, lists that nobody reads, descriptors.
 
-usage: limits.py WEFT   (TAP)
+usage: limits.py WEFT [memory]   (TAP; memory: the tests with hundreds of megabytes, which the others leave out)
 """
 import atexit
 import json
@@ -224,4 +224,5 @@ def test_without_descriptors_it_waits_and_says_so_once_a_second():
         assert s.ask("GET", "/livez")[0] == 200
 
 
-served.main(globals())
+MEMORY = ["test_lists_that_nobody_reads", "test_answers_that_nobody_reads_have_one_budget"]
+served.main({name: test for name, test in globals().items() if (name in MEMORY) == (sys.argv[2:] == ["memory"])})
