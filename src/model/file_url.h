@@ -12,6 +12,7 @@
 #include "base/str.h"
 
 #define WM_FILE_SCHEME "weft:"
+#define WM_FILE_URN    "urn:weft:file:" /* where clients check that there is a URL: and the file's id */
 
 /* The id in such an address: "file-...". */
 static inline bool wm_file_url(struct upp_str url, struct upp_str *id)

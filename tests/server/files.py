@@ -513,6 +513,11 @@ def test_a_page_gets_a_url_of_a_file():
             r = c.getresponse()
             return r.status, r.read().decode()
 
+        def ask_as(method, path, body=None):
+            status, answer = s.ask(method, path, body, {"Authorization": f"Bearer {k['a']}"})
+            assert status == 200, (status, answer)
+            return answer
+
         def shown(id, key="a"):
             c = s.connection()
             c.request("GET", f"/api/chat/{id}", headers={"Authorization": f"Bearer {k[key]}"})
@@ -525,10 +530,16 @@ def test_a_page_gets_a_url_of_a_file():
             assert status == 200, text
             [p] = shown(f"c{i}")
             assert p["url"] == "urn:weft:file:" + file["id"] and p["mediaType"] == "image/png", p
+        # A document names it as the page does, and comes back.
+        thread = ask_as("GET", "/v1/threads?limit=1")["data"][0]["id"]
+        doc = ask_as("GET", f"/v1/threads/{thread}/export?as=ui")
+        assert [p["url"] for m in doc for p in m["parts"] if p["type"] == "file"][0] == "urn:weft:file:" + file["id"], doc
+        again = ask_as("POST", "/v1/threads/import?from=ui&on_conflict=copy", doc)
+        assert ask_as("GET", f"/v1/threads/{again['id']}/export?as=ui") == doc
         c = s.connection()
         c.request("GET", url, headers={"Authorization": f"Bearer {k['a']}"})
         assert c.getresponse().read() == png
-        for key, given in (("b", url), ("b", "urn:weft:file:" + file["id"]), ("a", "urn:weft:file:file-" + "0" * 32), ("a", "/v1/files/file-" + "0" * 32 + "/content"), ("a", "weft:" + file["id"]), ("b", "weft:" + file["id"])):
+        for key, given in (("b", url), ("b", "urn:weft:file:" + file["id"]), ("a", "urn:weft:file:file-" + "0" * 32), ("a", "/v1/files/file-" + "0" * 32 + "/content"), ("a", "weft:" + file["id"]), ("b", "weft:" + file["id"]), ("a", "urn:weft:file:nope")):
             status, text = post("d", given, key)
             assert status == 400 and json.loads(text)["error"]["param"].startswith("/message/parts"), (given, status, text)
 

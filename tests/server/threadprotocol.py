@@ -374,6 +374,9 @@ def test_a_view_begins_with_the_system_prompt():
         assert first["parts"] == [{**first["parts"][0], "content": "You are slow.", "part_kind": "system-prompt"}], first
         assert "You are slow." not in json.dumps(export(s, thread, "pydantic"))
         assert "You are slow." not in json.dumps(export(s, thread))
+        for dialect in ("ui", "thread", "uap"):
+            status, answer = s.ask("GET", f"/v1/threads/{thread}/export?as={dialect}&view=slow")
+            assert status == 400 and "'view' is for pydantic" in answer["error"]["message"], (dialect, answer)
 
 
 main(globals())

@@ -8,6 +8,7 @@
 #include "dialects/core/lift.h"
 #include "dialects/ui/doc.h"
 #include "json/value.h"
+#include "model/file_url.h"
 
 struct lifting {
     struct wd_lifting *l;
@@ -32,6 +33,15 @@ static int metadata_of(const struct lifting *t, yyjson_val *v, struct upp_str *r
 
 /* ---- Files ----------------------------------------------------------------------------------------------- */
 
+/* An uploaded file has a URN in UI messages, and an address of its own in the log. */
+static struct upp_str address(struct wb_arena *a, struct upp_str url)
+{
+    if (!wb_str_starts(url, UPP_STR(WM_FILE_URN)))
+        return url;
+    struct upp_str id = wb_str_sub(url, sizeof WM_FILE_URN - 1, SIZE_MAX);
+    return wb_arena_join(a, (struct upp_str[]){UPP_STR(WM_FILE_SCHEME), id}, 2);
+}
+
 /* Text, reasoning or a file; 0: something else. */
 static int content_of(const struct lifting *t, const struct wd_ui_part *p, struct upp_part *to)
 {
@@ -42,7 +52,7 @@ static int content_of(const struct lifting *t, const struct wd_ui_part *p, struc
         to->text = p->text;
         to->cut  = wb_str_eq(p->state, UPP_STR("streaming"));
     } else if (wb_str_eq(p->type, UPP_STR("file")) && p->url.p)
-        r = wd_url_media(t->l->a, p->url, p->media_type, p->filename, to, t->err);
+        r = wd_url_media(t->l->a, address(t->l->a, p->url), p->media_type, p->filename, to, t->err);
     else
         return 0;
     if (r >= 0)

@@ -12,6 +12,7 @@
 #include "dialects/ui/system.h"
 #include "json/read.h"
 #include "json/value.h"
+#include "model/file_url.h"
 #include "model/upp_json.h"
 
 /* The message being written. */
@@ -221,13 +222,17 @@ static struct upp_str guess(struct upp_str url)
     return (struct upp_str){0};
 }
 
-static struct upp_str media_type(struct wd_lowering *l, uint32_t entry, const struct upp_media *m)
+static struct upp_str media_type(struct wd_lowering *l, uint32_t entry, const struct upp_part *p)
 {
+    const struct upp_media *m = p->media;
     struct upp_str guessed = m->source == UPP_SOURCE_TEXT  ? UPP_STR("text/plain")
                              : m->source == UPP_SOURCE_URL ? guess(m->data)
                                                            : (struct upp_str){0};
+    struct upp_str id;
     if (m->mime.n || guessed.p)
         return m->mime.n ? m->mime : guessed;
+    if (p->kind == UPP_PART_IMAGE && wm_part_file(p, &id))
+        return UPP_STR("image/*"); /* what kind of image is known when it is loaded */
     wd_lose(l, entry, "that nobody knows what a file is", "a file has a media type");
     return UPP_STR("application/octet-stream");
 }
@@ -236,19 +241,22 @@ static void put_file(struct wd_lowering *l, uint32_t entry, const struct upp_par
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf url  = WB_BUF(WD_DOC_BYTES);
     const struct upp_media               *m    = p->media;
-    struct upp_str                        mime = media_type(l, entry, m);
+    struct upp_str                        mime = media_type(l, entry, p), id;
     wj_write_open(&l->w, '{');
     wd_member(l, "type", UPP_STR("file"));
     wd_member(l, "mediaType", mime);
     wd_member(l, "filename", m->title);
-    if (m->source == UPP_SOURCE_URL)
-        wd_member(l, "url", m->data);
-    else {
-        int r = wd_data_url(m, mime, &url, l->w.err);
-        if (r < 0)
-            wj_writer_fail(&l->w, r);
-        wd_member(l, "url", wb_buf_str(&url));
-    }
+    int r = 0;
+    if (wm_part_file(p, &id)) {
+        wb_buf_add(&url, UPP_STR(WM_FILE_URN));
+        wb_buf_add(&url, id);
+    } else if (m->source == UPP_SOURCE_URL)
+        wb_buf_add(&url, m->data);
+    else
+        r = wd_data_url(m, mime, &url, l->w.err);
+    if (r < 0)
+        wj_writer_fail(&l->w, r);
+    wd_member(l, "url", wb_buf_str(&url));
     wd_member_json(l, "providerMetadata", p->metadata);
     wj_write_close(&l->w, '}');
 }

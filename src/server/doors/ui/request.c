@@ -128,6 +128,8 @@ static int read_file(struct sv_exchange *x, const struct sv_ui_request *q, yyjso
     if (wm_file_url(f->url, &id))
         return sv_body_wrong(&q->body, sv_member(v, UPP_STR("url")), err,
                              "an uploaded file is given as urn:weft:file:{id} or /v1/files/{id}/content");
+    if (wb_str_starts(f->url, UPP_STR(WM_FILE_URN)) && !sv_file_of_url(x, f->url, &id))
+        return sv_body_wrong(&q->body, sv_member(v, UPP_STR("url")), err, "the id of a file begins with 'file-'");
     if (sv_file_of_url(x, f->url, &id))
         return sv_file_part(&x->arena, id, f->mime, ret, err);
     return wd_url_media(&x->arena, f->url, f->mime, f->name, ret, err);

@@ -188,29 +188,6 @@ static void ask_approvals(struct wb_arena *a, struct wm_doc *doc, const struct s
     }
 }
 
-/* Uploaded files have an address that only the log knows; a page gets a URL that names the file. (A path is no URL, and
- * clients check that there is one.) */
-static int show_files(struct wb_arena *a, struct wm_doc *doc, struct upp_err *err)
-{
-    struct upp_str id;
-    for (uint32_t i = 0; i < doc->entries.n; i++) {
-        const struct upp_message *m = &doc->entries.p[i].e.message;
-        for (size_t k = 0; k < m->n_parts; k++) {
-            if (!wm_part_file(&m->parts[k], &id))
-                continue;
-            struct upp_media *media = wb_new(a, struct upp_media);
-            if (!media)
-                return wb_arena_check(a, err);
-            *media      = *m->parts[k].media;
-            media->data = sv_file_urn(a, id);
-            if (!media->mime.n && m->parts[k].kind == UPP_PART_IMAGE)
-                media->mime = UPP_STR("image/*"); /* what kind of image is known when it is loaded */
-            m->parts[k].media = media;
-        }
-    }
-    return wb_arena_check(a, err);
-}
-
 int sv_write_chat(struct sv_exchange *x, const struct wl_thread *t, const struct sv_chat_opts *chat,
                   struct upp_err *err)
 {
@@ -224,7 +201,7 @@ int sv_write_chat(struct sv_exchange *x, const struct wl_thread *t, const struct
         if (doc.turns.n)
             doc.turns.p[doc.turns.n - 1].partial &= chat->works;
         ask_approvals(&memory, &doc, chat);
-        r = show_files(&memory, &doc, err);
+        r = wb_arena_check(&memory, err);
     }
     x->reply.status = 200;
     return r < 0 ? r
@@ -237,8 +214,8 @@ static int read_wanted(struct sv_exchange *x, struct wanted *ret, struct upp_err
     int            r = read_dialect(x, "as", &ret->to, err);
     if (r >= 0)
         r = sv_query(x, UPP_STR("view"), &ret->view, err);
-    if (r > 0 && !ret->to)
-        return upp_fail(err, UPP_EINVALID, "'view' is of other dialects: of uap there is one for all");
+    if (r > 0 && ret->to != &wd_document_pydantic)
+        return upp_fail(err, UPP_EINVALID, "'view' is for pydantic: other dialects have one view for all agents");
     if (r >= 0)
         r = sv_query(x, UPP_STR("losses"), &text, err);
     ret->losses = r > 0 && wb_str_eq(text, UPP_STR("true"));

@@ -16,7 +16,6 @@
 
 enum { ATTACHMENTS = 64, FILES = 256 /* of one message */ };
 
-#define FILE_URN     "urn:weft:file:"
 #define FILES_PATH   "/v1/files/"
 #define CONTENT_PATH "/content"
 
@@ -88,11 +87,6 @@ int sv_read_file(const struct sv_body *b, yyjson_val *v, uint8_t kind, struct wb
     return r < 0 ? r : 1;
 }
 
-struct upp_str sv_file_urn(struct wb_arena *a, struct upp_str id)
-{
-    return wb_arena_join(a, (struct upp_str[]){UPP_STR(FILE_URN), id}, 2);
-}
-
 /* What follows http://HOST, if that is us. */
 static struct upp_str own_path(struct sv_exchange *x, struct upp_str url)
 {
@@ -106,8 +100,8 @@ static struct upp_str own_path(struct sv_exchange *x, struct upp_str url)
 bool sv_file_of_url(struct sv_exchange *x, struct upp_str url, struct upp_str *id)
 {
     struct upp_str path = own_path(x, url), end = UPP_STR(CONTENT_PATH);
-    *id = wb_str_sub(url, sizeof FILE_URN - 1, SIZE_MAX);
-    if (wb_str_starts(url, UPP_STR(FILE_URN WL_FILE_PREFIX)))
+    *id = wb_str_sub(url, sizeof WM_FILE_URN - 1, SIZE_MAX);
+    if (wb_str_starts(url, UPP_STR(WM_FILE_URN WL_FILE_PREFIX)))
         return true;
     if (!wb_str_starts(path, UPP_STR(FILES_PATH WL_FILE_PREFIX)) || !wb_str_ends(path, end))
         return false;
