@@ -346,8 +346,10 @@ def test_a_ui_stream_of_anybody_becomes_a_thread():
               {"type": "text-start", "id": "t"}, {"type": "text-delta", "id": "t", "delta": "The "},
               {"type": "text-delta", "id": "t", "delta": "weather."}, {"type": "text-end", "id": "t"},
               {"type": "tool-input-available", "toolCallId": "c1", "toolName": "weather", "input": {"city": "Oslo"}},
+              {"type": "tool-approval-request", "approvalId": "c1", "toolCallId": "c1"},
               {"type": "tool-output-available", "toolCallId": "c1", "output": {"t": 4}},
-              {"type": "data-note", "data": {"x": 1}}, {"type": "tomorrow"}, {"type": "finish-step"}, {"type": "finish"}]
+              {"type": "data-note", "id": "n1", "data": {"x": 1}}, {"type": "tomorrow"},
+              {"type": "message-metadata", "messageMetadata": {"weft_events": {"n1": {"timestamp": 1700000000000}}}}, {"type": "finish-step"}, {"type": "finish"}]
     sse = "".join(f"data: {json.dumps(c)}\n\n" for c in chunks) + "data: [DONE]\n\n"
     lines = "".join(json.dumps(c) + "\n" for c in chunks)
     for stream in (sse, lines, sse.replace("\n", "\r\n")):
@@ -359,6 +361,7 @@ def test_a_ui_stream_of_anybody_becomes_a_thread():
             {"part_kind": "tool-call", "tool_name": "weather", "tool_call_id": "c1", "args": {"city": "Oslo"}}], said
         assert result["parts"] == [{"part_kind": "tool-return", "tool_name": "weather", "tool_call_id": "c1", "status": "success",
                                     "content": {"t": 4}}], result
+        assert {m["timestamp"] for m in (said, result, note)} == {"2023-11-14T22:13:20Z"}, document  # the one that is known
         assert note["message_type"] == "system" and (note["event_type"], note["event_data"]) == ("note", {"x": 1}), note
     r = subprocess.run([WEFT, "convert", "--log", "--from", "ui", "--to", "thread"], input=b'data: {"type":"start"}\n\ndata: {"no":1}\n',
                        capture_output=True, timeout=60)

@@ -390,6 +390,13 @@ static int on_finish(struct wd_ui_decoder *d, yyjson_val *chunk, struct upp_err 
     return take_metadata(d, chunk, err);
 }
 
+/* What is decided about a call is in its output. */
+static int on_approval(struct wd_ui_decoder *d, yyjson_val *chunk, struct upp_err *err)
+{
+    (void)d, (void)chunk, (void)err;
+    return 0;
+}
+
 /* ---- The table ------------------------------------------------------------------------------------------- */
 
 static const struct {
@@ -403,6 +410,8 @@ static const struct {
     {"tool-output-available", on_output},
     {"tool-output-error", on_output_error},
     {"tool-output-denied", on_output_denied},
+    {"tool-approval-request", on_approval},
+    {"tool-approval-response", on_approval},
     {"start", on_start},
     {"start-step", on_step},
     {"finish-step", on_finish_step},

@@ -103,7 +103,7 @@ static const struct {
     {C("tool-input-available", ",\"toolCallId\":\"c\",\"toolName\":\"f\",\"input\":1")
          C("tool-approval-request", ",\"toolCallId\":\"c\",\"approvalId\":\"a\"")
              C("tool-output-denied", ",\"toolCallId\":\"c\""),
-     "assistant 8 c:f(1)\ntool 9! c:f(\"The tool call was denied.\"){\"pydantic_ai\":{\"outcome\":\"denied\"}}\n", 1},
+     "assistant 8 c:f(1)\ntool 9! c:f(\"The tool call was denied.\"){\"pydantic_ai\":{\"outcome\":\"denied\"}}\n", 0},
     {C("tool-input-error", ",\"toolCallId\":\"c\",\"toolName\":\"f\",\"input\":\"{\\\"a\",\"errorText\":\"e\""),
      "assistant 8 c:f({\"a){\"pydantic_ai\":{\"raw_args\":true}}\ntool 9! "
      "c:f(\"e\"){\"pydantic_ai\":{\"retry\":true}}\n",
