@@ -59,6 +59,10 @@ struct upp_request {
     /* The conversation that this is a call of, for models that remember it: one id per agent and branch of a thread,
      * also after a restart. Empty: none. */
     struct upp_str session;
+
+    /* The name of the agent that calls this one as its sub-agent, for models that tell their server who calls. Empty:
+     * a user does. */
+    struct upp_str caller;
 };
 
 enum upp_step_kind {

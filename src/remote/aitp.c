@@ -179,12 +179,14 @@ static struct upp_str noted_thread(const struct rm_session *s)
 }
 
 /* A conversation has the caller that it began with. Notes of earlier versions name none: they sent the agent's name. */
-static struct upp_str caller_of(const struct upp__vendor *v, const struct rm_exchange *e)
+static struct upp_str caller_of(const struct upp__vendor *v, const struct upp_request *req, const struct rm_exchange *e)
 {
     struct upp_str noted = wj_text_at(e->session.note, "caller"), set = wj_text_at(e->actor, "id");
     if (e->session.note)
         return noted.n ? noted : v->model;
-    return set.n ? set : UPP_STR(WD_AITP_USER);
+    if (set.n)
+        return set;
+    return req->caller.n ? req->caller : UPP_STR(WD_AITP_USER);
 }
 
 /* What the first request does: it adds to the thread that is there, or creates one. */
@@ -196,7 +198,7 @@ static int start(struct wb_arena *a, const struct upp__vendor *v, const struct u
         r = wj_read(a, v->own, NULL, &e->actor, err);
     if (r < 0)
         return r;
-    e->caller = caller_of(v, e);
+    e->caller = wb_arena_dup(a, caller_of(v, req, e));
     e->at     = rm_aitp_next(req, &e->session, 0);
     e->thread = wb_arena_dup(a, noted_thread(&e->session));
     e->after  = wb_arena_dup(a, wj_text_at(e->session.note, "after"));

@@ -24,9 +24,11 @@ store: sqlite:remote.db
 log: {{level: warn}}
 models:
   boss: {{provider: scripted, script: boss.json}}
+  planner: {{provider: scripted, script: planner.json}}
 agents:
   far: {{remote: aitp, url: "{url}", api_key: "${{FAR_KEY}}", timeout_ms: {timeout}, retry: {{base_delay_ms: 10}}}}
   boss: {{model: boss, tools: [far]}}
+  planner: {{model: planner, strategy: plan, tools: [far]}}
   named: {{remote: aitp, url: "{url}", actor: {{id: travel.near, capabilities: ["{decisions}"]}}}}
 """
 DECISIONS = "https://aitp.dev/capabilities/aitp-02-decisions/v1.0.0/schema.json"
@@ -40,6 +42,9 @@ class Case:
         os.makedirs(self.folder)
         with open(f"{self.folder}/boss.json", "w") as f:
             json.dump(BOSS, f)
+        with open(f"{self.folder}/planner.json", "w") as f:
+            json.dump({"replies": [{"parts": [{"text": json.dumps({"steps": [{"id": "a", "description": "a"}, {"id": "b", "description": "b"}]})}]}] + BOSS["replies"],
+                       "at_end": "restart"}, f)
         self.service = Service(old)
         self.config = CONFIG.format(url=self.service.url, timeout=timeout, decisions=DECISIONS)
 
@@ -148,6 +153,12 @@ def test_as_a_sub_agent():
         _, run, text = say(s, "ask him", agent="boss")
         assert run["status"] == "completed" and text == "The boss has heard."
         assert service.threads["thread_0"][0]["content"] == "from the boss"
+        # the caller is the agent above it, also in the steps of its plan
+        assert say(s, "in steps", agent="planner")[1]["status"] == "completed"
+        say(s, "hello")
+        actors = [body["metadata"]["actors"][0]["id"] for method, path, body, _ in service.calls if method == "POST" and path == "/v1/threads"]
+        assert actors == ["boss", "planner", "planner", "user"], actors
+        assert [service.threads[f"thread_{i}"][0]["metadata"]["actor"] for i in range(4)] == actors
 
 
 def test_the_caller_is_named_and_announces_what_it_can():

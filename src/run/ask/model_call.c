@@ -255,6 +255,16 @@ static struct upp_str session_of(struct wr_run *run)
     return wb_arena_dup(&run->memory, wb_uuid_text(session, id));
 }
 
+/* The agent whose sub-agent this is; a step of a plan is its agent's own. Empty: none. */
+static struct upp_str caller_of(const struct wr_run *run)
+{
+    while (run->branch && run->parent)
+        run = run->parent;
+    if (!run->parent)
+        return (struct upp_str){0};
+    return run->parent->def ? run->parent->def->name : run->parent->row.agent;
+}
+
 static int make_request(struct wr_asking *a, struct upp_err *err)
 {
     struct wr_run *run     = a->run;
@@ -265,6 +275,7 @@ static int make_request(struct wr_asking *a, struct upp_err *err)
     a->request.traceparent = wr_traceparent(run);
     a->request.structure   = wr_asking_structure(a);
     a->request.session     = session_of(run);
+    a->request.caller      = caller_of(run);
     a->request.messages    = run->path.p;
     a->request.n_messages  = run->path.n;
     return a->opts && a->opts->no_tools ? 0 : weft_run_offered(&run->pub, &a->request.tools, &a->request.n_tools, err);
