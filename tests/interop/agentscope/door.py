@@ -14,6 +14,8 @@ import tempfile
 import types
 from importlib.metadata import distribution
 
+import aiohttp
+
 WEFT = os.path.abspath(sys.argv[1])
 CONFIG = """
 server: {listen: "127.0.0.1:0", ping: 1s, heartbeat: message}
@@ -117,6 +119,41 @@ def asynchronous():
     assert text_of(check(asyncio.run(all_of()))) == "later"
 
 
+def chunks():
+    """As AgentScope Runtime's integration tests read a stream: a chunk of HTTP is a frame."""
+    async def read(path, **body):
+        seen = []
+        async with aiohttp.ClientSession() as session, session.post(f"{url}{path}", json=body) as response:
+            assert response.status == 200 and response.headers["Content-Type"].startswith("text/event-stream"), response
+            async for chunk, _ in response.content.iter_chunks():
+                line = chunk.decode().strip()
+                assert line.startswith("data:"), line
+                seen.append(json.loads(line[5:]))
+        return seen
+
+    seen = asyncio.run(read("/process", input=[{"role": "user", "content": [{"type": "text", "text": "hello"}]}], session_id="chunks"))
+    assert [e["sequence_number"] for e in seen] == list(range(len(seen))), seen
+    assert "hello" in [e["output"][0]["content"][0]["text"] for e in seen if e.get("output")], seen
+
+
+def tasks():
+    """As they poll a task."""
+    async def poll():
+        async with aiohttp.ClientSession() as session:
+            async with session.post(f"{url}/process/task", json={"input": [{"role": "user", "type": "message", "content": [{"type": "text", "text": "Hello"}]}]}) as r:
+                task = await r.json()
+            assert task["status"] == "submitted" and "queue" in task and "message" in task, task
+            while True:
+                async with session.get(f"{url}/process/task/{task['task_id']}") as r:
+                    state = await r.json()
+                if state["status"] not in ("pending", "running"):
+                    return state
+                await asyncio.sleep(0.02)
+
+    state = asyncio.run(asyncio.wait_for(poll(), 60))
+    assert state["status"] == "finished" and state["result"]["object"] == "response" and state["result"]["status"] == "completed", state
+
+
 def refusals():
     try:
         list(client.stream(S.AgentRequest(input=[user("x")], model="nobody")))
@@ -128,7 +165,8 @@ def refusals():
 
 try:
     for title, test in (("its client reads a response", plain), ("its sessions go on, with its messages sent back", sessions), ("its client runs a tool", tools),
-                        ("it passes over heartbeats", heartbeats), ("its asynchronous client too", asynchronous), ("it says what was refused", refusals)):
+                        ("it passes over heartbeats", heartbeats), ("its asynchronous client too", asynchronous),
+                        ("a frame is a chunk, as its tests read it", chunks), ("a task is polled, as its tests do", tasks), ("it says what was refused", refusals)):
         judge(title, test)
 finally:
     server.terminate()
