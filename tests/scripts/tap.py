@@ -10,6 +10,7 @@ import traceback
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+PYTHON = [sys.executable, "-S"]  # for scripts of the standard library alone: packages of the machine cost most of a start
 cases = []
 
 
@@ -30,7 +31,7 @@ def check_in(part, whole):
 
 def script(name, *args):
     """Runs scripts/NAME. -> (exit code, standard output, standard error)"""
-    p = subprocess.run([sys.executable, ROOT / "scripts" / name, *args], capture_output=True, encoding="utf-8")
+    p = subprocess.run([*PYTHON, ROOT / "scripts" / name, *args], capture_output=True, encoding="utf-8")
     return p.returncode, p.stdout, p.stderr
 
 

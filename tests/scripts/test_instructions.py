@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 
-from tap import ROOT, Tree, case, check, check_in, main
+from tap import PYTHON, ROOT, Tree, case, check, check_in, main
 
 # Every process costs a million and so many instructions for each repetition.
 VALGRIND = """#!/bin/sh
@@ -30,7 +30,7 @@ class Build(Tree):
     def run(self, file, *args, valgrind=True):
         """-> (exit code, [line of standard output], standard error)"""
         path = f"{self.name}/bin:/usr/bin:/bin" if valgrind else f"{self.name}/none"
-        p = subprocess.run([sys.executable, ROOT / "bench/instructions", f"{self.name}/bench", "--stories", file, *args],
+        p = subprocess.run([*PYTHON, ROOT / "bench/instructions", f"{self.name}/bench", "--stories", file, *args],
                            capture_output=True, text=True, env={"PATH": path})
         return p.returncode, p.stdout.splitlines(), p.stderr
 
