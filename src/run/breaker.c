@@ -5,15 +5,17 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "upp/providers/vendors.h"
 
 enum { FIRST_MS = 1000, MOST_MS = 60000, BREAKERS = 64 };
 
 static struct wr_breaker *find_breaker(struct wr_engine *e, const struct upp_model *model)
 {
     struct upp_str provider = wb_cstr(model->ops->provider);
+    uint64_t       host     = wb_str_hash(upp__base_url_of(model));
     for (size_t i = 0; i < e->breakers.n; i++) {
         struct wr_breaker *b = &e->breakers.p[i];
-        if (wb_str_eq(model->name, wb_cstr(b->model)) && wb_str_eq(provider, wb_cstr(b->provider)))
+        if (b->host == host && wb_str_eq(model->name, wb_cstr(b->model)) && wb_str_eq(provider, wb_cstr(b->provider)))
             return b;
     }
     return NULL;
@@ -58,6 +60,7 @@ static struct wr_breaker *add_breaker(struct wr_engine *e, const struct upp_mode
         return NULL;
     memcpy(new.model, model->name.p, model->name.n);
     strcpy(new.provider, model->ops->provider);
+    new.host = wb_str_hash(upp__base_url_of(model));
     if (e->breakers.n == BREAKERS)
         make_room(e);
     return wb_vec_push(&e->breakers, new, BREAKERS) ? &e->breakers.p[e->breakers.n - 1] : NULL;
@@ -70,9 +73,9 @@ static void failed(struct wr_engine *e, struct wr_breaker *b, const struct upp_e
         return;
     if (b->failures == WR_BREAKER_FAILURES) {
         e->down++;
+        b->wait_ms = FIRST_MS;
         wb_log(WB_WARN, "a model cannot be reached: queued runs on it wait", WB_LZ("model", b->model), WB_LERR(why));
     }
-    b->wait_ms = b->wait_ms ? WB_MIN(2 * b->wait_ms, (int64_t)MOST_MS) : FIRST_MS;
     b->next_ms = b->failed_ms + b->wait_ms;
 }
 
@@ -96,20 +99,21 @@ void wr_breaker_note(struct wr_engine *e, const struct upp_model *model, int res
         failed(e, b, why);
 }
 
-bool wr_breaker_lets(struct wr_engine *e, const struct upp_model *model, int64_t created_ms)
+bool wr_breaker_lets(struct wr_engine *e, const struct upp_model *model, int64_t since_ms)
 {
     int64_t            now  = wb_wall_ms();
     uint64_t           most = e->opts.provider_wait_ms;
     struct wr_breaker *b    = e->breakers.n && model ? find_breaker(e, model) : NULL;
     if (!b || b->failures < WR_BREAKER_FAILURES)
         return true;
-    if (most != UINT64_MAX && (now < created_ms || (uint64_t)(now - created_ms) >= most))
+    if (most != UINT64_MAX && (now < since_ms || (uint64_t)(now - since_ms) >= most))
         return true;
     if (now < b->next_ms && b->next_ms - now <= b->wait_ms) { /* else the clock was set back */
         wr_supervise_at(e, b->next_ms);
         return false;
     }
-    b->next_ms = now + b->wait_ms; /* the others wait for what this one finds */
+    b->wait_ms = WB_MIN(2 * b->wait_ms, (int64_t)MOST_MS); /* also if this one hears nothing for long */
+    b->next_ms = now + b->wait_ms;
     wr_supervise_at(e, b->next_ms);
     return true;
 }

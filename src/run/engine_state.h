@@ -54,6 +54,7 @@ struct wr_failed_run {
 /* What is known of a model whose last request failed (run/breaker.h). */
 struct wr_breaker {
     char     model[128], provider[24];
+    uint64_t host;      /* a hash of its address */
     unsigned failures;  /* in a row */
     int64_t  failed_ms; /* time of the last one */
     int64_t  wait_ms;   /* the last delay */

@@ -154,7 +154,8 @@ static WEFT_SUSPENDS int start_queued(struct wr_starting *s, const struct wm_run
     int r             = wr_start_run(s, true, &run, err);
     if (r < 0)
         return r;
-    if (!wr_breaker_lets(s->engine, run->model, s->row.created_ms)) {
+    /* Its turn came when the run before it wrote its end. */
+    if (!wr_breaker_lets(s->engine, run->model, WB_MAX(row->created_ms, s->end.time_ms))) {
         wr_run_free(run);
         return 0;
     }

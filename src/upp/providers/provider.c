@@ -612,6 +612,11 @@ const struct upp__adapter *upp__adapter_of(const struct upp_model *m)
     return m->ops->open == vendor_open ? ((const struct state *)m->state)->vendor.adapter : NULL;
 }
 
+struct upp_str upp__base_url_of(const struct upp_model *m)
+{
+    return m->ops->open == vendor_open ? ((const struct state *)m->state)->vendor.base_url : (struct upp_str){NULL, 0};
+}
+
 int upp__model_set_own(struct upp_model *m, struct upp_str own, struct upp_err *err)
 {
     struct state *st = m->state;

@@ -26,6 +26,9 @@ int upp__model_new(const struct upp__provider *p, struct upp_model_ref ref, stru
 /* What the adapter of this model finds in upp__vendor.own; it is copied. Before the first call. */
 int upp__model_set_own(struct upp_model *m, struct upp_str own, struct upp_err *err) UPP_MUST_CHECK;
 
+/* Where its requests go; empty: a scripted one, or one of the program's own. */
+struct upp_str upp__base_url_of(const struct upp_model *m);
+
 WB_EXPORT_END
 
 /* The adapter of a vendor's model; NULL: a scripted one, or one of the program's own. */
