@@ -87,7 +87,7 @@ static int put_answer(struct wr_run *run, const struct wm_pending *p, const stru
         return r;
     struct wm_event *ev = wr_draft_record(run, WM_TOOL_ENDED, err);
     if (!ev)
-        return -UPP_ENOMEM;
+        return wr_draft_failed(run, err);
     ev->call    = p->call;
     ev->name    = p->name;
     ev->outcome = p->approval ? WM_DENIED : answer->is_error ? WM_ERROR : WM_DONE;
@@ -163,7 +163,7 @@ static int answer_root(struct answering *a, struct upp_err *err)
     run->journal.pending.n = n;
     struct wm_event *ev    = wr_draft_record(run, WM_RUN, err);
     if (!ev)
-        return -UPP_ENOMEM;
+        return wr_draft_failed(run, err);
     a->now        = ev;
     ev->status    = n ? WM_WAITING : WM_RUNNING;
     ev->n_pending = n;

@@ -135,7 +135,7 @@ static WEFT_SUSPENDS int begin(struct wr_run *child, struct upp_err *err)
                                {.kind = WL_ADD_RUN, .run = &child->row},
                                {.kind = WL_HOLD_NODE, .hold = {node.key, {{0}}, child->row.id}}};
     struct wm_event *ev     = wr_draft_record(child, WM_RUN, err);
-    int              r      = ev ? tree_of(parent, &node.tree, err) : -UPP_ENOMEM;
+    int              r      = ev ? tree_of(parent, &node.tree, err) : wr_draft_failed(child, err);
     if (r >= 0)
         r = take_path(child, err);
     if (r >= 0)
@@ -268,7 +268,7 @@ static WEFT_SUSPENDS int announce(struct wr_run *run, const struct wr_branch *b,
             continue;
         struct wm_event *ev = wr_draft_record(run, WM_TOOL_STARTED, err);
         if (!ev)
-            return -UPP_ENOMEM;
+            return wr_draft_failed(run, err);
         ev->child        = c->child;
         ev->child_node   = c->child_node;
         ev->call         = c->id;
@@ -486,7 +486,7 @@ static int draft_start(struct wr_run *run, const struct upp_execution *e, struct
 {
     struct wm_event *ev = wr_draft_record(run, WM_TOOL_STARTED, err);
     if (!ev)
-        return -UPP_ENOMEM;
+        return wr_draft_failed(run, err);
     ev->call = e->id;
     ev->name = e->name;
     ev->text = e->arguments;
@@ -504,7 +504,7 @@ static int draft_end(struct adopting *a, const struct upp_part *p, const struct 
         return r;
     struct wm_event *ev = wr_draft_record(run, WM_TOOL_ENDED, err);
     if (!ev)
-        return -UPP_ENOMEM;
+        return wr_draft_failed(run, err);
     ev->call    = p->id;
     ev->name    = p->name;
     ev->text    = p->text;
@@ -563,9 +563,9 @@ static int adopt_results(struct adopting *a, const struct upp_message *m, struct
     struct upp_message *copy  = wb_new(&run->memory, struct upp_message);
     struct upp_str     *refs  = wb_new_n(&run->memory, struct upp_str, m->n_parts);
     struct wm_entry    *entry = copy && refs ? wr_draft_entry(run, err) : NULL;
-    int                 r     = entry ? wm_message_copy(&run->memory, m, copy, err) : -UPP_ENOMEM;
+    int                 r     = entry ? wm_message_copy(&run->memory, m, copy, err) : wr_draft_failed(run, err);
     if (r < 0)
-        return upp_fail(err, UPP_ENOMEM, "no memory for results");
+        return r;
     for (size_t i = 0; r >= 0 && i < copy->n_parts; i++) {
         refs[i] = copy->parts[i].id;
         r       = adopt_call(a, &copy->parts[i], err);
@@ -586,7 +586,7 @@ static WEFT_SUSPENDS int adopt_event(struct adopting *a, struct upp_str json, st
     struct wr_run *run  = a->run;
     struct upp_str copy = wb_arena_dup(&run->memory, json);
     int            r    = wb_arena_check(&run->memory, err);
-    if (r >= 0 && run->draft.entries.n >= ROW_EVENTS)
+    if (r >= 0 && (run->draft.entries.n >= ROW_EVENTS || !wr_event_fits(run, copy)))
         r = wr_flush(run, NULL, err);
     if (r >= 0)
         r = wr_event_add(run, copy, err);
@@ -628,7 +628,7 @@ static int end_branch(struct adopting *a, struct upp_err *err)
 {
     struct wm_event *ev = wr_draft_record(a->run, WM_TOOL_ENDED, err);
     if (!ev)
-        return -UPP_ENOMEM;
+        return wr_draft_failed(a->run, err);
     ev->call       = a->call->id;
     ev->text       = UPP_STR("null");
     ev->outcome    = a->branch->result < 0 ? WM_ERROR : WM_DONE;

@@ -67,7 +67,7 @@ static int draft_begin(struct wr_run *child, struct upp_str task, struct upp_err
     struct upp_part *part = e ? wb_new(&child->memory, struct upp_part) : NULL;
     struct wm_event *ev   = part ? wr_draft_record(child, WM_RUN, err) : NULL;
     if (!ev)
-        return upp_fail(err, UPP_ENOMEM, "no memory for a child run");
+        return wr_draft_failed(child, err);
     part->kind            = UPP_PART_TEXT;
     part->text            = wb_arena_dup(&child->memory, task);
     e->step               = 0;
@@ -140,7 +140,7 @@ int wr_child_resume(struct wr_run *child, struct upp_err *err)
         return r;
     struct wm_event *ev = wr_draft_record(child, WM_RUN, err);
     if (!ev)
-        return -UPP_ENOMEM;
+        return wr_draft_failed(child, err);
     ev->status           = WM_RUNNING;
     struct wm_run row    = child->row;
     row.status           = WM_RUNNING;

@@ -14,11 +14,21 @@
 
 enum { MAX_RECORDS = 1024, MAX_ENTRIES = 256 };
 
+int wr_draft_failed(const struct wr_run *run, struct upp_err *err)
+{
+    const struct wr_draft *d = &run->draft;
+    if (d->records.n >= MAX_RECORDS)
+        return upp_fail(err, UPP_ELIMIT, "more than %d events of a run before its next commit", MAX_RECORDS);
+    if (d->entries.n >= MAX_ENTRIES)
+        return upp_fail(err, UPP_ELIMIT, "more than %d entries of a run before its next commit", MAX_ENTRIES);
+    return upp_fail(err, UPP_ENOMEM, "no memory for an entry of a run");
+}
+
 struct wm_event *wr_draft_record(struct wr_run *run, uint8_t kind, struct upp_err *err)
 {
     struct wr_draft *d = &run->draft;
     if (!wb_vec_room(&d->records, MAX_RECORDS)) {
-        upp_fail(err, d->records.n >= MAX_RECORDS ? UPP_ELIMIT : UPP_ENOMEM, "no room for a record");
+        (void)wr_draft_failed(run, err);
         return NULL;
     }
     struct wm_event *ev = &d->records.p[d->records.n++];
@@ -31,7 +41,7 @@ struct wm_entry *wr_draft_entry(struct wr_run *run, struct upp_err *err)
 {
     struct wr_draft *d = &run->draft;
     if (!wb_vec_room(&d->entries, MAX_ENTRIES)) {
-        upp_fail(err, d->entries.n >= MAX_ENTRIES ? UPP_ELIMIT : UPP_ENOMEM, "no room for an entry");
+        (void)wr_draft_failed(run, err);
         return NULL;
     }
     struct wm_entry *e = &d->entries.p[d->entries.n++];

@@ -35,7 +35,10 @@ struct wr_more {
 
 struct wm_event *wr_draft_record(struct wr_run *run, uint8_t kind, struct upp_err *err); /* NULL: failed */
 struct wm_entry *wr_draft_entry(struct wr_run *run, struct upp_err *err);
-bool             wr_draft_empty(const struct wr_run *run);
+
+/* Why one of them, or what belongs to it, failed: -UPP_ELIMIT, the draft is full, or -UPP_ENOMEM. */
+int  wr_draft_failed(const struct wr_run *run, struct upp_err *err);
+bool wr_draft_empty(const struct wr_run *run);
 
 /* Commits the draft as one row, together with these changes. Takes the commit lock. */
 WEFT_SUSPENDS int wr_flush(struct wr_run *run, const struct wr_more *more, struct upp_err *err) UPP_MUST_CHECK;

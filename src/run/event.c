@@ -6,6 +6,7 @@
 #include "run/event.h"
 
 enum { EVENT_BYTES = 1 << 20, TARGETS = 64, GRANTS = 4096, CARRIED_BYTES = 64 << 10, HELD = 64, NOTED = 65536 };
+enum { ROW_EVENT_BYTES = 16 << 20 }; /* of a row, which has a message too, and at most WM_ROW_MAX */
 
 static void write_targets(struct wj_writer *w, const struct weft_system_event *ev)
 {
@@ -48,16 +49,30 @@ int wr_event_note(struct wr_run *run, struct upp_str json, struct upp_err *err)
     return wb_vec_add(&run->noted, event, (size_t)NOTED, "system events in one run", err);
 }
 
-/* While a message is streaming nothing may come before it: its id encodes its position. */
-int wr_event_add(struct wr_run *run, struct upp_str json, struct upp_err *err)
+/* Of the events that the next row will have. */
+static size_t row_bytes(const struct wr_run *run)
 {
-    if (run->asking)
-        return wb_vec_add(&run->held_events, json, (size_t)HELD, "system events while a message streams", err);
+    size_t n = 0;
+    for (size_t i = 0; i < run->held_events.n; i++)
+        n += run->held_events.p[i].n;
+    for (size_t i = 0; i < run->draft.entries.n; i++)
+        n += run->draft.entries.p[i].data.n;
+    return n;
+}
+
+bool wr_event_fits(const struct wr_run *run, struct upp_str json)
+{
+    return row_bytes(run) + json.n <= ROW_EVENT_BYTES;
+}
+
+static int draft_event(struct wr_run *run, struct upp_str json, struct upp_err *err)
+{
     struct wm_entry *e  = wr_draft_entry(run, err);
     struct wm_event *ev = e ? wr_draft_record(run, WM_SYSTEM, err) : NULL;
     if (!ev) {
+        int r = wr_draft_failed(run, err);
         run->draft.entries.n -= e != NULL;
-        return upp_fail(err, UPP_ENOMEM, "no memory for an event");
+        return r;
     }
     e->kind  = WM_ENTRY_EVENT;
     e->who   = run->def->name;
@@ -66,13 +81,24 @@ int wr_event_add(struct wr_run *run, struct upp_str json, struct upp_err *err)
     return run->branch ? wr_event_note(run, json, err) : 0;
 }
 
+/* While a message is streaming nothing may come before it: its id encodes its position. */
+int wr_event_add(struct wr_run *run, struct upp_str json, struct upp_err *err)
+{
+    if (!wr_event_fits(run, json))
+        return upp_fail(err, UPP_ELIMIT, "more than %d MiB of system events before the next commit of the run",
+                        ROW_EVENT_BYTES >> 20);
+    if (run->asking)
+        return wb_vec_add(&run->held_events, json, (size_t)HELD, "system events while a message streams", err);
+    return draft_event(run, json, err);
+}
+
 int wr_events_due(struct wr_run *run, struct upp_err *err)
 {
     int r = 0;
     if (!run->held_events.n)
         return 0;
     for (size_t i = 0; r >= 0 && i < run->held_events.n; i++)
-        r = wr_event_add(run, run->held_events.p[i], err);
+        r = draft_event(run, run->held_events.p[i], err);
     run->held_events.n = 0;
     return r;
 }

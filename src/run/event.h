@@ -6,8 +6,11 @@
 
 /* Adds an event entry and its record to the draft. `json`: from wr_event_write. */
 int wr_event_add(struct wr_run *run, struct upp_str json, struct upp_err *err) UPP_MUST_CHECK;
-int wr_event_write(struct wr_run *run, const struct weft_system_event *ev, struct upp_str *ret,
-                   struct upp_err *err) UPP_MUST_CHECK;
+
+/* Has the run's next row room for it? */
+bool wr_event_fits(const struct wr_run *run, struct upp_str json);
+int  wr_event_write(struct wr_run *run, const struct weft_system_event *ev, struct upp_str *ret,
+                    struct upp_err *err) UPP_MUST_CHECK;
 
 /* Remembers an event of a branch, for its adoption. */
 int wr_event_note(struct wr_run *run, struct upp_str json, struct upp_err *err) UPP_MUST_CHECK;

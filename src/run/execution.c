@@ -85,7 +85,7 @@ static int repair_call(struct wr_run *run, const struct upp_part *p, bool cancel
     struct upp_str   json = wr_json_text(run, substitute_result(c, canceled, goes_on, &outcome));
     struct wm_event *ev   = json.p ? wr_draft_record(run, WM_TOOL_ENDED, err) : NULL;
     if (!ev)
-        return upp_fail(err, UPP_ENOMEM, "no memory for a repair");
+        return wr_draft_failed(run, err);
     ev->call    = p->id;
     ev->name    = p->name;
     ev->text    = json;
@@ -139,7 +139,7 @@ static int repair_message(struct wr_run *run, const struct wr_journal_reply *jou
     if (!n)
         return 0;
     if (!e)
-        return -UPP_ENOMEM;
+        return wr_draft_failed(run, err);
     e->kind         = WM_ENTRY_REPAIR;
     e->message.role = UPP_ROLE_TOOL;
     e->refs         = refs;
@@ -168,7 +168,7 @@ static __attribute__((noinline)) int repair_branches(struct wr_run *run, struct 
             continue;
         struct wm_event *ev = wr_draft_record(run, WM_TOOL_ENDED, err);
         if (!ev)
-            return -UPP_ENOMEM;
+            return wr_draft_failed(run, err);
         ev->call    = c->id;
         ev->text    = UPP_STR("null");
         ev->outcome = WM_STOPPED;
@@ -226,7 +226,7 @@ static int last_records(struct wr_run *run, uint8_t status, const struct upp_err
     int              r  = wr_repair(run, status == WM_CANCELED, err);
     struct wm_event *ev = r >= 0 ? wr_draft_record(run, WM_RUN, err) : NULL;
     if (!ev)
-        return r < 0 ? r : -UPP_ENOMEM;
+        return r < 0 ? r : wr_draft_failed(run, err);
     ev->status = status;
     ev->step   = run->pub.state.step;
     ev->usage  = run->pub.state.usage;

@@ -148,7 +148,7 @@ static int draft_turn(struct wr_run *run, const struct wr_handoff_request *p, st
 {
     struct wm_entry *e = wr_draft_entry(run, err);
     if (!e)
-        return -UPP_ENOMEM;
+        return wr_draft_failed(run, err);
     e->kind = WM_ENTRY_TURN;
     e->who  = p->to;
     return 0;
@@ -163,7 +163,7 @@ static int draft_message(struct wr_run *run, const struct wr_handoff_request *p,
     struct upp_message *m    = wb_new(&run->memory, struct upp_message);
     struct wm_entry    *e    = part && m ? wr_draft_entry(run, err) : NULL;
     if (!e)
-        return upp_fail(err, UPP_ENOMEM, "no memory for a handoff");
+        return wr_draft_failed(run, err);
     *part              = (struct upp_part){.kind = UPP_PART_TEXT, .text = p->message};
     e->who             = p->to;
     e->message.role    = UPP_ROLE_USER;

@@ -221,7 +221,7 @@ static int draft_notice(struct wr_run *run, struct upp_str notice, struct upp_er
 {
     struct wm_entry *e = wr_draft_entry(run, err);
     if (!e)
-        return -UPP_ENOMEM;
+        return wr_draft_failed(run, err);
     e->kind = WM_ENTRY_EVENT;
     e->step = 0;
     e->data = wb_arena_dup(&run->memory, notice);
@@ -232,7 +232,7 @@ static int draft_input(struct wr_run *run, const struct upp_message *input, stru
 {
     struct wm_entry *e = wr_draft_entry(run, err);
     if (!e)
-        return -UPP_ENOMEM;
+        return wr_draft_failed(run, err);
     e->origin = WM_ORIGIN_CLIENT;
     e->step   = 0;
     e->who    = wb_arena_dup(&run->memory, who);
@@ -258,7 +258,7 @@ int wr_start_draft(const struct wr_start *w, struct upp_str notice, struct wr_ru
         r = draft_input(run, w->input, w->who, err);
     struct wm_event *ev = r >= 0 ? wr_draft_record(run, WM_RUN, err) : NULL;
     if (!ev)
-        return r < 0 ? r : -UPP_ENOMEM;
+        return r < 0 ? r : wr_draft_failed(run, err);
     ev->status = WM_RUNNING;
     ev->step   = 0;
     return 0;

@@ -56,11 +56,12 @@ static int step_close(struct wr_run *run, struct upp_err *err)
         return opened;
     struct wm_event *end = wr_draft_record(run, WM_STEP_END, err);
     if (!end)
-        return -UPP_ENOMEM;
+        return wr_draft_failed(run, err);
     end->usage = run->step.usage;
     if (!wr_draft_record(run, WM_CHECKPOINT, err)) { /* its id follows from its position */
+        int r = wr_draft_failed(run, err);
         run->draft.records.n--;
-        return -UPP_ENOMEM;
+        return r;
     }
     wr_observe(run);
     run->pub.state.step++;
@@ -200,7 +201,7 @@ int wr_wait_for(struct wr_run *run, struct upp_err *err)
     (void)wr_now(run); /* the wait begins */
     struct wm_event *ev = copy ? wr_draft_record(run, WM_RUN, err) : NULL;
     if (!ev)
-        return run->changing = false, upp_fail(err, UPP_ENOMEM, "no memory for a run that waits");
+        return run->changing = false, wr_draft_failed(run, err);
     for (size_t i = 0; i < n; i++) {
         if (!run->journal.pending.p[i].since_ms) /* a child's wait since before */
             run->journal.pending.p[i].since_ms = ev->time_ms;
@@ -294,9 +295,9 @@ static int add_answer(struct wr_run *run, const struct upp_message *said, struct
     struct upp_message *m     = wb_new(&run->memory, struct upp_message);
     struct wm_entry    *entry = m ? wr_draft_entry(run, err) : NULL;
     struct wm_event    *ev    = entry ? wr_draft_record(run, WM_MESSAGE, err) : NULL;
-    int                 r     = ev ? wm_message_copy(&run->memory, said, &entry->message, err) : -UPP_ENOMEM;
+    int                 r = ev ? wm_message_copy(&run->memory, said, &entry->message, err) : wr_draft_failed(run, err);
     if (r < 0)
-        return upp_fail(err, UPP_ENOMEM, "no memory for an answer");
+        return r;
     entry->who             = run->def->name;
     entry->step            = run->pub.state.step;
     entry->message.id      = (struct upp_str){0};

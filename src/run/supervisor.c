@@ -170,7 +170,7 @@ static WEFT_SUSPENDS int draft_recovery(struct wr_run *run, struct upp_err *err)
     (void)wr_now(run);
     struct wm_event *ev = wr_draft_record(run, WM_VOID, err);
     if (!ev)
-        return -UPP_ENOMEM;
+        return wr_draft_failed(run, err);
     ev->last         = t->next - 1;
     run->draft.voids = true;
     run->voids++;

@@ -158,7 +158,7 @@ static int end_call(struct wr_job *j, uint8_t outcome, struct upp_str json, stru
     (void)wr_now(run);
     struct wm_event *ev = json.p ? wr_draft_record(run, WM_TOOL_ENDED, err) : NULL;
     if (!ev)
-        return upp_fail(err, UPP_ENOMEM, "no memory for the result of a tool");
+        return wr_draft_failed(run, err);
     ev->call    = c->id;
     ev->name    = j->part->name;
     ev->text    = json;
@@ -392,7 +392,7 @@ static int begin(struct wr_job *j, struct upp_err *err)
     (void)wr_now(run);
     struct wm_event *ev = wr_draft_record(run, WM_TOOL_STARTED, err);
     if (!ev)
-        return -UPP_ENOMEM;
+        return wr_draft_failed(run, err);
     if (j->tool->kind == WR_TOOL_AGENT) {
         int r = wr_child_new_id(run, j->call, err);
         if (r < 0)

@@ -254,7 +254,7 @@ static int observe(struct wr_round *round, const struct weft_reply *reply, struc
     struct upp_str     *refs  = wb_new_n(&run->memory, struct upp_str, round->n);
     struct wm_entry    *entry = m && parts && refs ? wr_draft_entry(run, err) : NULL;
     if (!entry)
-        return upp_fail(err, UPP_ENOMEM, "no memory for the results");
+        return wr_draft_failed(run, err);
     for (size_t i = 0; i < round->n; i++) {
         struct wr_call *c = round->jobs[i].call;
         refs[i]           = c->id;

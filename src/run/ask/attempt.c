@@ -238,7 +238,7 @@ static WEFT_SUSPENDS int void_attempt(struct wr_asking *a, struct upp_err *err)
     struct wm_event *ev = a->streams ? wr_draft_record(run, WM_VOID, err) : NULL;
     if (!ev) {
         wr_asking_drop(run, &a->open);
-        return a->streams ? -UPP_ENOMEM : 0; /* else nobody has seen it */
+        return a->streams ? wr_draft_failed(run, err) : 0; /* else nobody has seen it */
     }
     ev->last        = t->next - 1;
     run->draft.open = a->open;

@@ -38,7 +38,7 @@ static int record_results(struct wr_run *run, struct upp_err *err)
             continue;
         struct wm_event *ev = wr_draft_record(run, WM_MESSAGE, err);
         if (!ev)
-            return -UPP_ENOMEM;
+            return wr_draft_failed(run, err);
         ev->part = i;
     }
     return 0;
@@ -113,11 +113,11 @@ static int into_draft(struct wr_asking *a, struct wr_journal_reply **ret, struct
     struct upp_message      *m         = wb_new(&run->memory, struct upp_message);
     struct wm_entry         *entry     = journaled && m ? wr_draft_entry(run, err) : NULL;
     struct wm_event         *ev        = entry ? wr_draft_record(run, WM_MESSAGE, err) : NULL;
-    int                      r         = ev ? wr_open_take(a->open, entry, err) : -UPP_ENOMEM;
+    int                      r         = ev ? wr_open_take(a->open, entry, err) : wr_draft_failed(run, err);
     if (r < 0) {
         run->draft.entries.n -= entry != NULL;
         run->draft.records.n -= ev != NULL;
-        return upp_fail(err, UPP_ENOMEM, "no memory for a message");
+        return r;
     }
     if ((a->opts && a->opts->no_tools) || (a->request.attempt && wr_settings_no_calls(run)))
         /* it had no tools: nobody runs the calls it made anyway */
@@ -292,7 +292,7 @@ int wr_prompt(struct wr_run *run, const struct upp_message *prompt, struct upp_s
         return r;
     struct wm_entry *e = wr_draft_entry(run, err);
     if (!e)
-        return -UPP_ENOMEM;
+        return wr_draft_failed(run, err);
     e->audience = WM_AUDIENCE_RUN;
     e->phase    = phase;
     e->who      = run->def->name;

@@ -275,6 +275,42 @@ TEST(system_event_must_be_one)
           .hooks = {.on_step_start = tells_nonsense}, .history = "user: hello\nassistant: so\n");
 }
 
+/* What says that a row is full: how much that is, and not that there is no memory. */
+static int tells_too_much(void *arg, struct weft_run *run, uint32_t step, struct upp_err *err)
+{
+    static char              large[1 << 20];
+    struct weft_system_event ev  = {.type = UPP_STR("x")};
+    struct upp_err           why = {0};
+    int                      r   = 0;
+    bool                     big = arg != NULL;
+    unsigned                 n;
+    memset(large, ' ', sizeof large);
+    memcpy(large, "{\"a\":\"", 6);
+    memcpy(large + sizeof large - 102, "\"}", 2);
+    if (big)
+        ev.data = wb_str(large, sizeof large - 100);
+    for (n = 0; r >= 0 && n < 300; n++)
+        r = weft_run_event(run, &ev, &why);
+    (void)step;
+    if (r == -UPP_ELIMIT && strstr(why.msg, big ? "more than 16 MiB of system events" : "more than 256 entries") &&
+        n == (big ? 17 : 257)) {              /* the last one was refused */
+        wr_of(run)->draft.entries.n -= n - 1; /* the log of this test stays small */
+        wr_of(run)->draft.records.n -= n - 1;
+        return 0;
+    }
+    test_note("%d after %u: %s", r, n, why.msg);
+    return upp_fail(err, UPP_EBUG, "not the limit");
+}
+
+TEST_WITH(system_events_of_a_row_have_limits, .no_torture = "hundreds of events")
+{
+    static char big;
+    PLAYS(.script = SCRIPT(REPLY(TEXT("so"))), .helper = SCRIPT(REPLY(TEXT("?"))),
+          .hooks = {.on_step_start = tells_too_much});
+    PLAYS(.script = SCRIPT(REPLY(TEXT("so"))), .helper = SCRIPT(REPLY(TEXT("?"))),
+          .hooks = {.on_step_start = tells_too_much, .arg = &big});
+}
+
 /* ---- Grants -------------------------------------------------------------------------------------------------- */
 
 static int revokes(void *arg, struct weft_run *run, uint32_t step, const struct upp_message *calls, struct upp_err *err)

@@ -406,7 +406,8 @@ WEFT_SUSPENDS int sv_aitp_audit(struct sv_exchange *x, struct upp_err *err)
     x->reply.status = 200;
     x->reply.type   = "application/x-ndjson";
     if (r == -UPP_ELIMIT)
-        return upp_fail(err, UPP_EREFUSED, "line %llu of the audit is longer than a response of %d bytes",
-                        (unsigned long long)a.number, SV_REPLY_BODY);
+        return upp_fail(err, UPP_EREFUSED,
+                        "line %llu of the audit is longer than a response of %d bytes: after=%llu continues behind it",
+                        (unsigned long long)a.number, SV_REPLY_BODY, (unsigned long long)a.number);
     return r;
 }
