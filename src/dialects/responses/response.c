@@ -63,7 +63,7 @@ void resp_message_item(struct wj_writer *w, struct wb_uuid id, const struct upp_
     wj_write_close(w, '}');
 }
 
-void resp_reasoning_item(struct wj_writer *w, struct wb_uuid id, struct upp_str text, const char *status)
+void resp_reasoning_item(struct wj_writer *w, struct wb_uuid id, struct upp_str text)
 {
     wj_write_open(w, '{');
     resp_put_id(w, "id", "rs_", id);
@@ -76,7 +76,6 @@ void resp_reasoning_item(struct wj_writer *w, struct wb_uuid id, struct upp_str 
         wj_write_close(w, '}');
     }
     wj_write_close(w, ']');
-    wj_put_str(w, "status", wb_cstr(status));
     wj_write_close(w, '}');
 }
 

@@ -75,7 +75,8 @@ void resp_keep(struct resp_stream *s, struct wd_out *o, struct upp_str json);
 
 /* The writers of items. `status`: "in_progress", "completed", "incomplete". */
 void resp_message_item(struct wj_writer *w, struct wb_uuid id, const struct upp_message *m, const char *status);
-void resp_reasoning_item(struct wj_writer *w, struct wb_uuid id, struct upp_str text, const char *status);
+/* Without a status: OpenAI gives these items none, and clients compare their members. */
+void resp_reasoning_item(struct wj_writer *w, struct wb_uuid id, struct upp_str text);
 void resp_function_item(struct wj_writer *w, const struct wm_pending *p, bool begins); /* begins: without arguments */
 void resp_approval_item(struct wj_writer *w, const struct wm_pending *p);
 /* ended NULL: it runs. */

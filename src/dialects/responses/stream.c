@@ -107,13 +107,12 @@ static void write_message(struct wj_writer *w, const void *item)
 struct reasoning {
     struct wb_uuid id;
     struct upp_str text;
-    const char    *status;
 };
 
 static void write_reasoning(struct wj_writer *w, const void *item)
 {
     const struct reasoning *x = item;
-    resp_reasoning_item(w, x->id, x->text, x->status);
+    resp_reasoning_item(w, x->id, x->text);
 }
 
 /* The members that all events about a part have. */
@@ -198,14 +197,14 @@ static void reasoning_begins(struct resp_stream *s, const struct wm_event *ev, s
     begin(s, ev, o);
     *p = (struct resp_part){s->n_output++, 0};
     item_event(s, o, "response.output_item.added", p->output, write_reasoning,
-               &(struct reasoning){id, {NULL, 0}, "in_progress"});
+               &(struct reasoning){id, {NULL, 0}});
     summary_part_event(s, o, "response.reasoning_summary_part.added", id, p, UPP_STR(""));
 }
 
 static void reasoning_ends(struct resp_stream *s, struct wd_out *o, struct wb_uuid id, const struct resp_part *p,
                            struct upp_str text, bool whole)
 {
-    struct reasoning item = {id, text, whole ? "completed" : "incomplete"};
+    struct reasoning item = {id, text};
     summary_event(s, o, "response.reasoning_summary_text.done", id, p, "text", text);
     summary_part_event(s, o, "response.reasoning_summary_part.done", id, p, text);
     item_event(s, o, "response.output_item.done", p->output, write_reasoning, &item);

@@ -135,11 +135,21 @@ async def previous_response():
 
 
 
+async def reasoning():
+    """A reasoning item has the members of OpenAI's, as langchain-openai's own tests want, and goes back."""
+    model = responses(reasoning={"effort": "low", "summary": "auto"})
+    for answer, members in ((await model.ainvoke("think"), {"id", "type", "summary"}), ((await summed(model.astream("think")))[0], {"id", "type", "summary", "index"})):
+        assert set(answer.content[0]) == members and answer.content[0]["summary"][0]["text"] == "Two and two.", answer.content
+        again = await model.ainvoke([("user", "think"), answer, ("user", "what you see")])
+        assert again.text.count('"user: ') == 2, again
+
+
 async def main():
     for make in (chat, responses):
         for test in (plain, tools, structured, agents, parallel, failures, server_tools):
             await check(NAME, f"{make.__name__}: {test.__name__.replace('_', ' ')}", test(make))
-    await check(NAME, "previous response", previous_response())
+    for test in (previous_response, reasoning):
+        await check(NAME, test.__name__.replace("_", " "), test())
 
 
 with serve() as server:

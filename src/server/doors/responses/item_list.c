@@ -101,7 +101,7 @@ void sv_item_put(struct wj_writer *w, const struct sv_item *i)
     const struct upp_part    *p  = &m->parts[i->part];
     struct wb_uuid            id = wm_id_within(i->line->id, WM_NOUN_PART, i->part);
     if (p->kind == UPP_PART_REASONING)
-        resp_reasoning_item(w, id, p->text, "completed");
+        resp_reasoning_item(w, id, p->text);
     else if (p->kind == UPP_PART_CALL || p->kind == UPP_PART_RESULT)
         put_call(w, id, p);
     else if (m->role == UPP_ROLE_USER)
