@@ -196,8 +196,7 @@ static void reasoning_begins(struct resp_stream *s, const struct wm_event *ev, s
 {
     begin(s, ev, o);
     *p = (struct resp_part){s->n_output++, 0};
-    item_event(s, o, "response.output_item.added", p->output, write_reasoning,
-               &(struct reasoning){id, {NULL, 0}});
+    item_event(s, o, "response.output_item.added", p->output, write_reasoning, &(struct reasoning){id, {NULL, 0}});
     summary_part_event(s, o, "response.reasoning_summary_part.added", id, p, UPP_STR(""));
 }
 
