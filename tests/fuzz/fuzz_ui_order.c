@@ -6,7 +6,6 @@
 #include "support/ui_order.h"
 
 #include "dialects/core/dialect.h"
-#include "dialects/core/streams.h"
 #include "json/read.h"
 
 struct bytes {

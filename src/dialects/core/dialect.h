@@ -111,8 +111,9 @@ struct wd_stream_ops {
     void (*done)(void *state); /* frees; NULL: nothing to free */
 };
 
-extern const struct wd_stream_ops wd_stream_uap, wd_stream_ui, wd_stream_upp, wd_stream_assistants, wd_stream_agentapi,
-    wd_stream_chat, wd_stream_responses, wd_stream_envelope;
+/* wd_stream_weft is UAP's stream with events of three further types: run, system_event, attempt_void. */
+extern const struct wd_stream_ops wd_stream_uap, wd_stream_weft, wd_stream_ui, wd_stream_upp, wd_stream_assistants,
+    wd_stream_agentapi, wd_stream_chat, wd_stream_responses, wd_stream_envelope;
 
 const struct wd_stream_ops *wd_stream_find(struct upp_str name); /* NULL: none */
 const struct wd_stream_ops *wd_stream_at(size_t i);              /* in a fixed order; NULL: no more */

@@ -1,5 +1,5 @@
 /* dialects/core/streams.c — the stream encoders by name. */
-#include "dialects/core/streams.h"
+#include "dialects/core/dialect.h"
 
 /* clang-format off */
 static const struct wd_stream_ops *const streams[] = {

@@ -7,7 +7,7 @@
 
 #include "base/err.h"
 #include "dialects/uap/stream.h"
-#include "dialects/core/streams.h"
+#include "dialects/core/dialect.h"
 #include "json/read.h"
 #include "model/upp_json.h"
 

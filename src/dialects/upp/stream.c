@@ -6,7 +6,7 @@
  */
 #include "base/hooks.h"
 #include "dialects/core/frame.h"
-#include "dialects/core/streams.h"
+#include "dialects/core/dialect.h"
 #include "dialects/core/lift.h"
 #include "json/read.h"
 

@@ -7,7 +7,6 @@
 #include "agent/stream_event.h"
 #include "base/defs.h"
 #include "dialects/core/dialect.h"
-#include "dialects/core/streams.h"
 #include "support/agents.h"
 #include "support/llm.h"
 

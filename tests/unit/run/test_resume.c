@@ -6,7 +6,6 @@
 #include "base/defs.h"
 #include "base/hooks.h"
 #include "dialects/core/dialect.h"
-#include "dialects/core/streams.h"
 #include "support/sim/sim.h"
 #include "stores/memory/memory.h"
 #include "stores/sqlite/sqlite.h"

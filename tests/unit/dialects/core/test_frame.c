@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "dialects/core/calls.h"
-#include "dialects/core/streams.h"
+#include "dialects/core/dialect.h"
 #include "dialects/core/frame.h"
 #include "dialects/core/open_message.h"
 #include "model/id.h"

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "dialects/core/convert.h"
-#include "dialects/core/streams.h"
+#include "dialects/core/dialect.h"
 #include "support/decode/uap.h"
 #include "dialects/ui/decode.h"
 #include "support/dialect.h"

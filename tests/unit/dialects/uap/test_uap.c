@@ -7,7 +7,7 @@
 #include "json/value.h"
 #include "support/dialect.h"
 #include "support/test.h"
-#include "dialects/core/streams.h"
+#include "dialects/core/dialect.h"
 
 #define GOLDEN(name_)                                                                                                  \
     TEST(dialect_uap_golden_##name_)                                                                                   \
