@@ -363,7 +363,9 @@ int wa_session_flush(struct weft_session *s, struct upp_err *err)
     if (r >= 0)
         r = mend(s, &a, &doc, &closing, err);
     if (r >= 0)
-        r = wa_session_put(wr_engine_store(s->home->kept), &wa_owner, &doc, r > 0 ? &closing : NULL, true, &a, &t, err);
+        r = wa_session_put(wr_engine_store(s->home->kept), &wa_owner, &doc,
+                           s->agent ? wa_agent_name(s->agent) : (struct upp_str){0}, r > 0 ? &closing : NULL, true, &a,
+                           &t, err);
     if (r >= 0) {
         s->thread = t.id;
         wa_session_stale(s);

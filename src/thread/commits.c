@@ -236,6 +236,8 @@ int wa_put_known(struct wa_put *p, uint64_t node, struct wl_end *end, const stru
         if (!g.n)
             wb_arena_reset(&g.a);
         r = wa_extras_take(&g.a, &list[i], caller, &k, err);
+        if (r >= 0 && p->written_as.n && wb_str_eq(k.message.who, p->author))
+            k.message.who = p->written_as;
         if (r >= 0)
             r = collect(&g, &k.message, 1, err);
         if (r >= 0)
@@ -448,7 +450,7 @@ static WEFT_SUSPENDS int put_all(struct import *x, struct wa_put *p, struct upp_
     return r < 0 ? r : wa_put_commit(p, err);
 }
 
-int wa_session_put(struct wl_store *s, const struct wl_owner *o, const struct wm_session *doc,
+int wa_session_put(struct wl_store *s, const struct wl_owner *o, const struct wm_session *doc, struct upp_str agent,
                    const struct upp_message *closing, bool anyway, struct wb_arena *a, struct wl_thread *ret,
                    struct upp_err *err)
 {
@@ -457,10 +459,12 @@ int wa_session_put(struct wl_store *s, const struct wl_owner *o, const struct wm
     struct wb_uuid                        other;
     struct wa_extras                      first;
     wa_put_init(&p, s, o);
-    x.metadata = doc->metadata;
-    int  taken = wl_get_alias(s, o, WL_ALIAS_THREAD, doc->id, &other, err);
-    bool alias = !(anyway && taken == 0);
-    int  r     = taken == -UPP_ENOTFOUND ? 0 : taken;
+    p.author     = doc->agent_id;
+    p.written_as = agent;
+    x.metadata   = doc->metadata;
+    int  taken   = wl_get_alias(s, o, WL_ALIAS_THREAD, doc->id, &other, err);
+    bool alias   = !(anyway && taken == 0);
+    int  r       = taken == -UPP_ENOTFOUND ? 0 : taken;
     if (r >= 0)
         r = wa_extras_take_events(a, &x.metadata, &first, err);
     if (r >= 0)

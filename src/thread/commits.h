@@ -17,6 +17,9 @@ struct wa_put {
     size_t                 conflict; /* after -UPP_EBUSY: index of the change in conflict; otherwise SIZE_MAX */
     WB_VEC(struct wl_change) changes;
 
+    /* Messages of this author are written as those of the other one; empty: as they are. */
+    struct upp_str author, written_as;
+
     const struct wl_thread *new_thread; /* a new thread, created by the last commit; NULL: none */
 
     /* An existing thread to write to (log/staged.h); NULL: none. */

@@ -50,7 +50,7 @@ int wa_thread_import(struct wl_store *s, const struct wl_owner *o, struct upp_st
     if (r < 0)
         return r;
     wb_crashpoint("import.before");
-    r = wa_session_put(s, o, &doc, r > 0 ? &closing : NULL, copy, &memory, &t, err);
+    r = wa_session_put(s, o, &doc, (struct upp_str){0}, r > 0 ? &closing : NULL, copy, &memory, &t, err);
     if (r >= 0)
         wb_crashpoint("import.after");
     if (r == -UPP_EBUSY && !copy && wa_is_taken(s, o, doc.id, &memory, NULL) > 0) /* taken in the meantime */

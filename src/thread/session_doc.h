@@ -92,9 +92,10 @@ WEFT_SUSPENDS int wa_doc_read(struct wa_doc *d, struct wl_store *s, const struct
 /* Writes a document as a new thread. It gets new ids; those of the document are stored with the nodes, and its id
  * becomes an alias (if that is taken: -UPP_EBUSY, or no alias with `anyway`). No run is created. `closing`: results for
  * the calls that are open at the end of the current node; NULL: none. No document shows them while nothing follows
- * them, and answers to the calls replace them (wa_open_imported). */
+ * them, and answers to the calls replace them (wa_open_imported). `agent`: who goes on with the session, as the log
+ * calls it: what the document's agent wrote under its id (it has no name) is this one's. Empty: nobody does. */
 WEFT_SUSPENDS int wa_session_put(struct wl_store *s, const struct wl_owner *o, const struct wm_session *doc,
-                                 const struct upp_message *closing, bool anyway, struct wb_arena *a,
-                                 struct wl_thread *ret, struct upp_err *err) UPP_MUST_CHECK;
+                                 struct upp_str agent, const struct upp_message *closing, bool anyway,
+                                 struct wb_arena *a, struct wl_thread *ret, struct upp_err *err) UPP_MUST_CHECK;
 
 #endif

@@ -776,8 +776,12 @@ static WEFT_SUSPENDS int has_one_past(struct agents *p, struct upp_err *err)
     TRY(weft_session_to_json(s, &json, err));
     (void)snprintf(id, sizeof id, "%.*s", UPP_FMT(weft_session_id(s)));
     weft_session_close(WB_TAKE(s));
+    int r = goes_on_as(p, &ear, &ear_model, NULL, wb_cstr(id), json, err); /* while the first agent is still there */
+    if (r >= 0)
+        r = goes_on_as(p, &ear, &ear_model, "helper", wb_cstr(id), json, err);
     weft_agent_free(a);
-    int r = goes_on_as(p, &ear, &ear_model, NULL, wb_cstr(id), (struct upp_str){0}, err);
+    if (r >= 0)
+        r = goes_on_as(p, &ear, &ear_model, NULL, wb_cstr(id), (struct upp_str){0}, err);
     if (r >= 0)
         r = goes_on_as(p, &ear, &ear_model, NULL, wb_cstr(id), json, err);
     if (r >= 0)
