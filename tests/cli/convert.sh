@@ -317,13 +317,16 @@ def mistaken(document):
     within, key = chance.choice(list(places(document)) or [([0], 0)])
     within[key] = chance.choice([None, "*!", -1, [], {}, "2026-99-99T00:00:00Z", [{"kind": "binary", "data": "*"}]])
     return document
+sanitized = b"__asan_init" in open(weft, "rb").read()  # then each dialect with three others: the release build has all
 failed = 0
 for source in dialects:
     files = glob.glob(f"{golden}/{source}/documents/*.json") or glob.glob(f"{golden}/{source}/*.json")
     documents = [json.load(open(f)) for f in sorted(files)]
     documents += [mistaken(chance.choice(documents)) for _ in range(8)]
     lines = "".join(json.dumps(d) + "\n" for d in documents)
-    for target in dialects:
+    for i, target in enumerate(dialects):
+        if sanitized and (i + dialects.index(source)) % 3:
+            continue
         p = subprocess.run([weft, "convert", "--from", source, "--to", target, "--lines"], input=lines, capture_output=True, text=True)
         refused = {int(n) for n in re.findall(r"(?m)^weft convert: -:(\d+): ", p.stderr)}
         told = {int(n) for n in re.findall(r"(?m)^-:(\d+): written: ", p.stderr)}
