@@ -52,6 +52,7 @@ bench: all
 	@if command -v valgrind >/dev/null; then bench/instructions build/bench; else echo 'instructions: needs valgrind'; fi
 	@bench/peers/compare build/bench
 	@bench/server build
+	@bench/routes build
 conformance:
 	@scripts/conformance
 docs:

@@ -2,6 +2,8 @@
  *
  *     bench_doors                 the table
  *     bench_doors DOOR REQUESTS   so many requests at one door, for callgrind
+ *     bench_doors DOOR N STORE    the same into a store that stays: bench/server fills one. `audit` and `usage` add so
+ *                                 many rows without requests
  *
  * Client and server share one thread, one loop and a pair of sockets; the store is in memory. So nothing depends on
  * other processes, on the disk or on which thread is first, and a request costs the same instructions each time. The
@@ -16,7 +18,12 @@
 #include <weft/fiber.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
+#include "base/defs.h"
 #include "bench.h"
+#include "log/admin.h"
+#include "log/change.h"
+#include "log/usage.h"
 #include "runtime/runtime.h"
 #include "server/doors/doors.h"
 #include "server/http/server.h"
@@ -29,7 +36,8 @@ enum { LISTED = 100 /* messages of the thread that is listed */, READ = 64 << 10
     "A raincoat, shoes that you can walk in on wet stone, and something warm for the evening. The train to Porto "     \
     "takes three hours; it is cheaper if you buy the ticket a week before."
 
-static const char config_format[] = "store: 'memory:'\n"
+static const char config_format[] = "store: '%s'\n"
+                                    "durability: exit\n"
                                     "models: {guide: {provider: scripted, script: '%s'}}\n"
                                     "agents: {guide: {model: guide}}\n"
                                     "default_agent: guide\n"
@@ -38,6 +46,7 @@ static const char script[] = "{\"replies\":[{\"parts\":[{\"text\":\"" ANSWER "\"
                              "\"output_tokens\":40},\"delta_bytes\":4}],\"at_end\":\"restart\"}";
 
 static struct sv_server *server;
+static struct wl_store  *store;
 static int               client = -1; /* its end of the pair */
 static struct wb_buf     sent   = WB_BUF(MAX_BYTES);
 static struct wb_buf     came   = WB_BUF(MAX_BYTES); /* the last response, with its head */
@@ -210,8 +219,42 @@ WEFT_SUSPENDS static void page(unsigned times)
         ask(NULL, "/v1/threads/%s/messages?limit=20", listed);
 }
 
+/* ---- Rows without requests --------------------------------------------------------------------------------------- */
+
+WEFT_SUSPENDS static void audit(unsigned times)
+{
+    while (times--) {
+        struct wl_admin row = {
+            .actor = WL_ADMIN_LOCAL, .action = UPP_STR("backup"), .target = UPP_STR("weft-2026-11-19.db")};
+        need(wl_admin_begin(store, &row, &err) >= 0, "the audit");
+        wl_admin_end(store, &row, 0, NULL);
+    }
+}
+
+/* Of 256 tenants, on the days before today. */
+WEFT_SUSPENDS static void usage(unsigned times)
+{
+    enum { TENANTS = 256 };
+    static struct wl_value  values[TENANTS];
+    static struct wl_change changes[TENANTS];
+    int64_t                 today = wb_wall_ms() / WL_DAY_MS;
+    for (unsigned day = 1; times; day++) {
+        WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 20);
+        unsigned                                  n = WB_MIN(times, (unsigned)TENANTS);
+        for (unsigned i = 0; i < n; i++) {
+            struct wl_usage u = {
+                .day = today - day, .tenant = wb_cstr(numbered("tenant-%03u", i)), .runs = 3, .input = 20};
+            need(wl_usage_value(&a, &u, &values[i], &err) >= 0, "usage");
+            changes[i] = (struct wl_change){.kind = WL_PUT_VALUE, .value = &values[i]};
+        }
+        struct wl_commit c = {.owner = {.tenant = UPP_STR(WL_OWN_TENANT)}, .changes = changes, .n = n};
+        need(store->ops->commit(store, &c, &err) >= 0, "usage");
+        times -= n;
+    }
+}
+
 static const struct {
-    const char *name, *row;
+    const char *name, *row; /* row: of the table; NULL: none */
     void (*fn)(unsigned times);
 } doors[] = {
     {"chat", "request: chat completions", chat},
@@ -223,6 +266,8 @@ static const struct {
     {"aitp", "two requests: aitp", aitp},
     {"envelopes", "request: envelope", envelopes},
     {"page", "page of 20 messages", page},
+    {"audit", NULL, audit},
+    {"usage", NULL, usage},
 };
 
 /* ---- The server -------------------------------------------------------------------------------------------------- */
@@ -230,15 +275,16 @@ static const struct {
 struct wanted {
     const char *door; /* NULL: all of them, as a table */
     unsigned    times;
+    const char *store; /* its URL */
 };
 
 WEFT_SUSPENDS static void measure(const struct wanted *w)
 {
     size_t found = 0;
     for (size_t i = 0; i < WB_LEN(doors); i++) {
-        if (!w->door) {
+        if (!w->door && doors[i].row) {
             BENCH(.name = doors[i].row, .product = doors[i].fn, .times = 100);
-        } else if (strcmp(doors[i].name, w->door) == 0) {
+        } else if (w->door && strcmp(doors[i].name, w->door) == 0) {
             doors[i].fn(w->times);
             found++;
         }
@@ -262,13 +308,13 @@ static void connect_client(void)
 }
 
 /* The agent's script is in a file for as long as the configuration is read. */
-static void read_config(struct wc_config **ret)
+static void read_config(const struct wanted *w, struct wc_config **ret)
 {
-    char path[] = "/tmp/bench_doors_XXXXXX", text[sizeof config_format + sizeof path];
+    char path[] = "/tmp/bench_doors_XXXXXX", text[sizeof config_format + sizeof path + 512];
     int  fd     = mkstemp(path);
     need(fd >= 0 && write(fd, script, sizeof script - 1) == sizeof script - 1, "mkstemp");
     (void)close(fd);
-    (void)snprintf(text, sizeof text, config_format, path);
+    (void)snprintf(text, sizeof text, config_format, w->store, path);
     int r = wc_config_parse("weft.yaml", wb_cstr(text), UPP_OPTS(wc_opts, .makers = &wc_makers), NULL, ret, &err);
     (void)unlink(path);
     need(r >= 0, "the configuration");
@@ -280,9 +326,10 @@ WEFT_SUSPENDS static int play(void *arg, struct upp_err *unused)
     struct wrt_location                           at;
     struct wrt_runtime                           *rt;
     (void)unused;
-    read_config(&config);
+    read_config(arg, &config);
     need(wrt_location_of(config, NULL, &at, &err) >= 0, "the store");
     need(wrt_runtime_open(weft_loop_current(), config, &at, &rt, &err) >= 0, "the runtime");
+    store = rt->store;
     need(sv_server_open(weft_loop_current(),
                         UPP_OPTS(sv_server_opts, .takes = true, .doors = sv_doors, .engine = rt->engine,
                                  .store = rt->store, .ping_ms = UINT32_MAX),
@@ -307,11 +354,12 @@ WEFT_SUSPENDS static int play(void *arg, struct upp_err *unused)
 int main(int argc, char **argv)
 {
     struct weft_loop *loop;
-    struct wanted     w = {0};
-    if (argc == 3) {
-        w = (struct wanted){argv[1], (unsigned)atoi(argv[2])};
-        need(stand_still(&err) >= 0, "hooks");
+    struct wanted     w = {.store = argc > 3 ? argv[3] : "memory:"};
+    if (argc > 2) {
+        w.door  = argv[1];
+        w.times = (unsigned)atoi(argv[2]);
     }
+    need(argc != 3 || stand_still(&err) >= 0, "hooks");
     need(weft_loop_open(NULL, &loop, &err) >= 0, "the loop");
     need(weft_loop_run(loop, "bench", play, &w, &err) >= 0, "the loop");
     weft_loop_close(loop);
