@@ -32,6 +32,7 @@ static int continue_after(struct wl_pages *p, size_t last, struct upp_err *err)
     case WL_LIST_RUNS:
     case WL_LIST_RUNS_UP:
     case WL_LIST_OWN_RUNS:
+    case WL_LIST_OWN_RUNS_UP:
     case WL_LIST_WAITING:
         p->ask.after = ((const struct wm_run *)all)[last].id;
         return 0;

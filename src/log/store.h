@@ -334,6 +334,7 @@ enum wl_what {
     WL_LIST_RUNS,           /* id: of this thread, newest first, after the run `after` */
     WL_LIST_RUNS_UP,        /* the same, oldest first */
     WL_LIST_OWN_RUNS,       /* root runs of an owner, newest first, after the run `after`; passes over other owners' */
+    WL_LIST_OWN_RUNS_UP,    /* the same, oldest first */
     WL_LIST_WAITING,   /* root runs of an owner that wait for answers, oldest first, after the run `after`: costs as
                         * much as the tenant has runs that have not ended */
     WL_LIST_RUNS_LIVE, /* id: of this thread, those not ended, in order of arrival */
@@ -598,7 +599,8 @@ WEFT_SUSPENDS static inline int wl_list_runs(struct wl_store *s, const struct wl
     return wl_list_into(s, &ask, a, ret, n, err);
 }
 
-/* what: WL_LIST_RUNS or WL_LIST_RUNS_UP with a thread, WL_LIST_OWN_RUNS or WL_LIST_WAITING without. */
+/* what: WL_LIST_RUNS or WL_LIST_RUNS_UP with a thread; WL_LIST_OWN_RUNS, WL_LIST_OWN_RUNS_UP or WL_LIST_WAITING
+ * without. */
 WEFT_SUSPENDS static inline int wl_list_runs_after(struct wl_store *s, enum wl_what what, const struct wl_owner *o,
                                                    struct wb_uuid thread, struct wb_uuid after, size_t max,
                                                    struct wb_arena *a, struct wm_run **ret, size_t *n,

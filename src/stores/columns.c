@@ -170,6 +170,7 @@ const struct ws_kind *ws_kind_of(enum wl_what what)
         [WL_LIST_RUNS]               = &ws_runs,
         [WL_LIST_RUNS_UP]            = &ws_runs,
         [WL_LIST_OWN_RUNS]           = &ws_runs,
+        [WL_LIST_OWN_RUNS_UP]        = &ws_runs,
         [WL_LIST_WAITING]            = &ws_runs,
         [WL_LIST_RUNS_LIVE]          = &ws_runs,
         [WL_LIST_LIVE]               = &ws_runs,

@@ -307,6 +307,8 @@ static int runs_of(const struct ws_memory *m, const struct ws_mem_tenant *t, con
             *ret = waiting_runs(m, o, after ? after->number : 0, a);
     } else if (k->what == WL_LIST_OWN_RUNS)
         *ret = NEWEST(&t->runs, after ? ws_mem_run_at(t->runs.p, t->runs.n, after->number) : t->runs.n);
+    else if (k->what == WL_LIST_OWN_RUNS_UP)
+        *ret = THINGS(&t->runs, after ? ws_mem_run_at(t->runs.p, t->runs.n, after->number + 1) : 0);
     else if (of && k->what == WL_LIST_RUNS)
         *ret = NEWEST(&of->runs, after ? ws_mem_run_at(of->runs.p, of->runs.n, after->number) : of->runs.n);
     else if (of)
@@ -372,7 +374,7 @@ static int things_of(const struct ws_memory *m, const struct wl_ask *k, struct w
         if (of)
             *ret = THINGS(&of->runs, 0);
     } else if (k->what == WL_LIST_RUNS || k->what == WL_LIST_RUNS_UP || k->what == WL_LIST_OWN_RUNS ||
-               k->what == WL_LIST_WAITING)
+               k->what == WL_LIST_OWN_RUNS_UP || k->what == WL_LIST_WAITING)
         return runs_of(m, t, k, a, ret, err);
     else if (k->what == WL_LIST_OLD_RUNS)
         *ret = old_runs(m, t, k);
@@ -392,6 +394,7 @@ static int wanted(const struct wl_ask *k, const void *x, size_t n, size_t *bytes
     case WL_LIST_RUNS_LIVE:
         return !wm_status_ended(run->v.status);
     case WL_LIST_OWN_RUNS:
+    case WL_LIST_OWN_RUNS_UP:
         return !run->v.depth && wb_str_eq(run->owner->v, k->owner->user);
     case WL_LIST_VALUES:
         if (!wb_str_eq(value->v.space, k->space))

@@ -255,6 +255,7 @@ static const struct how hows[WL_WHATS] = {
     [WL_LIST_RUNS]               = {WS_RUNS, "tinM", 0, 0},
     [WL_LIST_RUNS_UP]            = {WS_RUNS_UP, "tinM", 0, 0},
     [WL_LIST_OWN_RUNS]           = {WS_OWN_RUNS, "tunM", 0, 0},
+    [WL_LIST_OWN_RUNS_UP]        = {WS_OWN_RUNS_UP, "tunM", 0, 0},
     [WL_LIST_WAITING]            = {WS_WAITING, "tunM", 0, 0},
     [WL_LIST_RUNS_LIVE]          = {WS_RUNS_LIVE, "tiM", 0, 0},
     [WL_LIST_LIVE]               = {WS_LIVE, "iM", 0, 0},
@@ -519,6 +520,7 @@ static int find_start(struct ws_reading *x, struct ws_conn *c, struct upp_err *e
     case WL_LIST_RUNS:
     case WL_LIST_RUNS_UP:
     case WL_LIST_OWN_RUNS:
+    case WL_LIST_OWN_RUNS_UP:
     case WL_LIST_WAITING:
         return find_number(x, c, err);
     default:

@@ -209,6 +209,8 @@ WS_STATEMENT(WS_RUNS_UP,
              "SELECT " RUN " FROM runs WHERE " OF_TENANT " AND thread = ?2 AND number > ?3 ORDER BY number LIMIT ?4")
 WS_STATEMENT(WS_OWN_RUNS, "SELECT " RUN " FROM runs NOT INDEXED WHERE " OF_TENANT
                           " AND user = ?2 AND depth = 0 AND number < ?3 ORDER BY number DESC LIMIT ?4")
+WS_STATEMENT(WS_OWN_RUNS_UP, "SELECT " RUN " FROM runs NOT INDEXED WHERE " OF_TENANT
+                             " AND user = ?2 AND depth = 0 AND number > ?3 ORDER BY number LIMIT ?4")
 WS_STATEMENT(WS_WAITING, "SELECT " RUN " FROM runs INDEXED BY runs_waiting WHERE " OF_TENANT
                          " AND status < 5 AND status = 3 AND user = ?2 AND depth = 0 AND number > ?3"
                          " ORDER BY number LIMIT ?4")

@@ -694,13 +694,16 @@ WEFT_SUSPENDS static int pages_of_runs(struct test_store *t, struct upp_err *err
     IS_LIST(WL_LIST_RUNS_UP, ALICE, 1, 90, 20, 30, 50, 40);
     IS_LIST(WL_LIST_OWN_RUNS, ALICE, 0, 40, 30, 70, 20, 90); /* neither children nor Bob's */
     IS_LIST(WL_LIST_OWN_RUNS, BOB, 0, 50, 60);
+    IS_LIST(WL_LIST_OWN_RUNS_UP, ALICE, 0, 90, 20, 70, 30, 40);
+    IS_LIST(WL_LIST_OWN_RUNS_UP, BOB, 0, 60, 50);
     IS_LIST(WL_LIST_WAITING, ALICE, 0, 90, 70, 40);
     IS_LIST(WL_LIST_WAITING, BOB, 0, 60);
 
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
     struct wm_run                            *p, run;
     size_t                                    n;
-    static const enum wl_what whats[] = {WL_LIST_RUNS, WL_LIST_RUNS_UP, WL_LIST_OWN_RUNS, WL_LIST_WAITING};
+    static const enum wl_what whats[] = {WL_LIST_RUNS, WL_LIST_RUNS_UP, WL_LIST_OWN_RUNS, WL_LIST_OWN_RUNS_UP,
+                                         WL_LIST_WAITING};
     for (size_t i = 0; i < WB_LEN(whats); i++) {
         int r = wl_list_runs_after(S, whats[i], &ALICE, test_uuid(1), test_uuid(99), 2, &a, &p, &n, err);
         FAIL_UNLESS(r == -UPP_ENOTFOUND);

@@ -249,16 +249,6 @@ static bool fits(const struct page *p, struct wb_arena *a, const struct wm_run *
     return true;
 }
 
-/* Adds a candidate. Of an ascending list the last ones of the store stay: they are the first of the page. */
-static void add_run(struct page *p, struct wb_uuid run)
-{
-    if (p->ascending && p->n_runs > p->limit) {
-        memmove(p->runs, p->runs + 1, (p->n_runs - 1) * sizeof *p->runs);
-        p->n_runs--;
-    }
-    p->runs[p->n_runs++] = run;
-}
-
 /* The row of a run outlives its thread until the sweep. */
 WEFT_SUSPENDS static int has_thread(struct sv_exchange *x, const struct wm_run *run, struct wb_arena *a,
                                     struct upp_err *err)
@@ -268,24 +258,22 @@ WEFT_SUSPENDS static int has_thread(struct sv_exchange *x, const struct wm_run *
     return r == -UPP_ENOTFOUND ? 0 : r < 0 ? r : 1;
 }
 
-/* The store lists the newest runs first: a descending list begins after a run, an ascending one ends before it. */
+/* The next ones of the list, one more than fit. */
 WEFT_SUSPENDS static int find_runs(struct page *p, struct upp_err *err)
 {
-    struct sv_exchange *x  = p->x;
-    struct wb_uuid      at = p->ascending ? none : p->after;
-    p->n_runs              = 0;
-    for (size_t n = HANDFUL; n == HANDFUL && (p->ascending || p->n_runs <= p->limit);) {
+    struct sv_exchange *x    = p->x;
+    const enum wl_what  what = p->ascending ? WL_LIST_OWN_RUNS_UP : WL_LIST_OWN_RUNS;
+    struct wb_uuid      at   = p->after;
+    p->n_runs                = 0;
+    for (size_t n = HANDFUL; n == HANDFUL && p->n_runs <= p->limit;) {
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(HANDFUL * (size_t)RUN_BYTES);
         struct wm_run                            *runs;
-        int r = wl_list_runs_after(x->server->opts.store, WL_LIST_OWN_RUNS, &x->owner, none, at, HANDFUL, &a, &runs, &n,
-                                   err);
-        for (size_t i = 0; r >= 0 && i < n && (p->ascending || p->n_runs <= p->limit); i++) {
+        int r = wl_list_runs_after(x->server->opts.store, what, &x->owner, none, at, HANDFUL, &a, &runs, &n, err);
+        for (size_t i = 0; r >= 0 && i < n && p->n_runs <= p->limit; i++) {
             at = runs[i].id;
-            if (p->ascending && wb_uuid_eq(at, p->after))
-                return 0;
-            r = fits(p, &a, &runs[i]) ? has_thread(x, &runs[i], &a, err) : 0;
+            r  = fits(p, &a, &runs[i]) ? has_thread(x, &runs[i], &a, err) : 0;
             if (r > 0)
-                add_run(p, at);
+                p->runs[p->n_runs++] = at;
         }
         if (r < 0)
             return r;
@@ -332,7 +320,7 @@ WEFT_SUSPENDS static int write_runs(struct page *p, struct wj_writer *w, struct 
         if (r >= 0)
             r = find_runs(p, err);
         for (size_t i = 0; r >= 0 && i < p->n_runs && !p->more; i++) {
-            struct wb_uuid run = p->runs[p->ascending ? p->n_runs - 1 - i : i];
+            struct wb_uuid run = p->runs[i];
             r                  = write_run(p, w, run, err);
             p->after           = run;
             p->segment         = p->ascending ? UINT32_MAX : 0;
