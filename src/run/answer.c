@@ -190,6 +190,30 @@ static int set_options(struct wr_run *run, struct upp_str options, struct upp_er
     return r < 0 ? r : wr_become(run, agent, err);
 }
 
+/* The changes of the run beside its row: the name that it takes, and the key of the request. */
+struct naming {
+    struct wl_alias alias;
+    struct wl_key   key;
+};
+
+static size_t add_names(const struct answering *a, struct naming *names, struct wl_change *to)
+{
+    const struct wr_author *by = a->by;
+    size_t                  n  = 0;
+    if (by && by->alias.p) {
+        names->alias = (struct wl_alias){.kind = WL_ALIAS_RUN, .text = by->alias, .object = a->root->row.id};
+        to[n++]      = (struct wl_change){.kind = WL_DROP_ALIAS, .alias = &names->alias};
+        to[n++]      = (struct wl_change){.kind = WL_ADD_ALIAS, .alias = &names->alias};
+    }
+    if (by && by->key.p) { /* the time of the record: a repetition finds where its answer begins */
+        names->key = (struct wl_key){
+            .route = by->route, .key = by->key, .object = a->root->row.id, .created_ms = a->now->time_ms};
+        memcpy(names->key.body, by->body, sizeof names->key.body);
+        to[n++] = (struct wl_change){.kind = WL_ADD_KEY, .key = &names->key};
+    }
+    return n;
+}
+
 static WEFT_SUSPENDS int commit_answers(struct answering *a, bool *launched, struct upp_err *err)
 {
     struct wr_run *run = a->root;
@@ -204,13 +228,11 @@ static WEFT_SUSPENDS int commit_answers(struct answering *a, bool *launched, str
         row.expires_ms      = 0;
     } else
         wr_set_expiry(run, &row, a->now); /* a later one, if the answered calls had the least time */
-    const struct wl_alias alias = {
-        .kind = WL_ALIAS_RUN, .text = a->by ? a->by->alias : (struct upp_str){NULL, 0}, .object = row.id};
-    const struct wl_change changes[] = {{.kind = WL_SET_RUN, .run = &row},
-                                        {.kind = WL_DROP_ALIAS, .alias = &alias},
-                                        {.kind = WL_ADD_ALIAS, .alias = &alias}};
+    struct naming    names;
+    struct wl_change changes[4] = {{.kind = WL_SET_RUN, .run = &row}};
+    size_t           n          = 1 + add_names(a, &names, changes + 1);
     wb_crashpoint("answer.before");
-    int r = wr_flush(run, &(struct wr_more){changes, alias.text.p ? WB_LEN(changes) : 1}, err);
+    int r = wr_flush(run, &(struct wr_more){changes, n}, err);
     wb_crashpoint("answer.after");
     if (r >= 0) {
         uint32_t version = row.version;
@@ -238,6 +260,8 @@ int wr_answer_by(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid i
 {
     if (!e->store)
         return upp_fail(err, UPP_EINVALID, "a run without a store cannot wait for answers");
+    if (by && by->key.p && !by->body)
+        return upp_fail(err, UPP_EBUG, "an idempotency key without the hash of a body");
     WB_CLEANUP(wb_arena_done) struct wb_arena  a = WB_ARENA(64u << 20);
     WB_CLEANUP(wr_tree_unrefp) struct wr_tree *t = NULL;
     struct wm_run                              row;

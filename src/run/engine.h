@@ -304,10 +304,12 @@ WEFT_SUSPENDS int wr_answer(struct wr_engine *e, const struct wl_owner *o, struc
 
 /* The same, with who gives them, for the record. */
 struct wr_author {
-    struct upp_str who;     /* empty: nobody knows */
-    struct upp_str api_key; /* its id; empty: none */
-    struct upp_str alias;   /* a name that the run takes with the answers, also from another run; NULL: none */
-    struct upp_str options; /* of the run from now on, instead of those that it has; empty: those */
+    struct upp_str       who;        /* empty: nobody knows */
+    struct upp_str       api_key;    /* its id; empty: none */
+    struct upp_str       alias;      /* a name that the run takes with the answers, also from another run; NULL: none */
+    struct upp_str       options;    /* of the run from now on, instead of those that it has; empty: those */
+    struct upp_str       route, key; /* idempotency key that is stored with the answers; key.p NULL: none */
+    const unsigned char *body;       /* SHA-256 of its request */
 };
 WEFT_SUSPENDS int wr_answer_by(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid run,
                                const struct wr_answer *answers, size_t n, const struct wr_author *by,

@@ -25,10 +25,13 @@ models:
   echo: {provider: scripted, echo: true}
   slow: {provider: scripted, script: script.json}
   asks: {provider: scripted, script: asks.json}
+  twice: {provider: scripted, script: twice.json}
 tools:
   once: {description: Counts, parameters: {type: object}, command: [sh, -c, "cat >/dev/null; echo x >> once; sleep 0.3; echo done"], delivery: at_most_once}
   pick: {parameters: {type: object}}
+  more: {parameters: {type: object}}
 agents:
+  twice: {model: twice, tools: [pick, more]}
   asks: {model: asks, tools: [pick]}
   echo: {model: echo}
   acts: {model: slow, tools: [once]}
@@ -39,6 +42,12 @@ SCRIPT = {"at_end": "restart", "delta_bytes": 4, "replies": [
     {"parts": [{"tool_call": {"id": "c1", "name": "once", "arguments": {}}}]}]}
 
 
+TWICE = {"at_end": "restart", "delta_bytes": 4, "replies": [
+    {"when": {"tool_result": "more"}, "parts": [{"text": "That is all."}]},
+    {"when": {"tool_result": "pick"}, "delay_ms": 20, "parts": [{"text": "And more?"}, {"tool_call": {"id": "m1", "name": "more", "arguments": {}}}]},
+    {"parts": [{"tool_call": {"id": "p1", "name": "pick", "arguments": {}}}]}]}
+
+
 def server(name, **env):
     path = f"{HERE}/{name}"
     if not os.path.isdir(path):
@@ -47,6 +56,8 @@ def server(name, **env):
             f.write(CONFIG)
         with open(f"{path}/script.json", "w") as f:
             json.dump(SCRIPT, f)
+        with open(f"{path}/twice.json", "w") as f:
+            json.dump(TWICE, f)
         with open(f"{path}/asks.json", "w") as f:
             json.dump({"replies": [{"parts": [{"tool_call": {"id": "p1", "name": "pick", "arguments": {}}}]}, {"parts": [{"text": "thanks"}]}]}, f)
     return Server(WEFT, path, loops=["--loops", os.environ.get("WEFT_TEST_LOOPS", "2")], **env)
@@ -241,6 +252,101 @@ def test_a_message_that_the_chat_has_joins_its_run():
         assert send(s, "/api/chat", body)[0] == 200 and count(s, t["id"]) > before, "another text is another message"
 
 
+# A conversation at each door that waits for the client's tool, and a function: the path and the body that answer its open call.
+def of_runs(s, path, body):
+    t = json.loads(send(s, "/v1/threads", {})[1])["id"]
+    run = json.loads(send(s, f"/v1/threads/{t}/runs", {"assistant_id": "twice", "additional_messages": [user_message("go")]})[1])["id"]
+
+    def answer(output):
+        while (now := s.good("GET", f"/v1/threads/{t}/runs/{run}"))["status"] != "requires_action":
+            pass
+        [call] = now["required_action"]["submit_tool_outputs"]["tool_calls"]
+        return path.format(t=t, r=run), body(call["id"], output)
+    return answer
+
+
+def of_responses(s):
+    last = json.loads(send(s, "/v1/responses", {"model": "twice", "input": "go"})[1])
+    latest = [last["id"]]
+
+    def answer(output):
+        response = s.good("GET", f"/v1/responses/{latest[0]}")
+        call = [i for i in response["output"] if i["type"] == "function_call"][-1]["call_id"]
+        return "/v1/responses", {"model": "twice", "stream": True, "previous_response_id": latest[0], "input": [{"type": "function_call_output", "call_id": call, "output": output}]}
+    answer.went_on = lambda text: latest.__setitem__(0, json.loads(frames(text)[-1])["response"]["id"])
+    return answer
+
+
+def of_completions(s):
+    messages = [user_message("go")]
+
+    def take(message):
+        messages.append({"role": "assistant", "content": message.get("content"), "tool_calls": message["tool_calls"]})
+    take(json.loads(send(s, "/v1/chat/completions", {"model": "twice", "messages": messages})[1])["choices"][0]["message"])
+
+    def answer(output):
+        call = messages[-1]["tool_calls"][0]["id"]
+        answer.result = {"role": "tool", "tool_call_id": call, "content": output}
+        return "/v1/chat/completions", {"model": "twice", "stream": True, "messages": [*messages, answer.result]}
+
+    def went_on(text):
+        deltas = [json.loads(f)["choices"][0]["delta"] for f in frames(text) if f != "[DONE]" and json.loads(f)["choices"]]
+        calls = [c for d in deltas for c in d.get("tool_calls", [])]
+        messages.append(answer.result)
+        take({"content": "".join(d.get("content") or "" for d in deltas),
+              "tool_calls": [{"id": calls[0]["id"], "type": "function", "function": {"name": calls[0]["function"]["name"], "arguments": "".join(c["function"]["arguments"] for c in calls)}}]})
+    answer.went_on = went_on
+    return answer
+
+
+def of_chats(s):
+    send(s, "/api/chat", {"id": "answered", "agent": "twice", "message": {"id": "m1", "role": "user", "parts": [{"type": "text", "text": "go"}]}})
+
+    def answer(output):
+        message = s.good("GET", "/api/chat/answered")[-1]
+        message["parts"][-1].update(state="output-available", output=output)
+        return "/api/chat", {"id": "answered", "message": message}
+    return answer
+
+
+def of_processes(s):
+    send(s, "/agents/twice/process", {"session_id": "processed", "input": input_of("go")})
+
+    def answer(output):
+        call = [p for r in s.good("GET", "/process/sessions/processed/response")["output"] for p in r.get("content") or [] if p["type"] == "data"][-1]["data"]
+        return "/agents/twice/process", {"session_id": "processed", "input": [{"role": "tool", "type": "function_call_output", "content": [{"type": "data", "data": {"call_id": call["call_id"], "output": output}}]}]}
+    return answer
+
+
+def test_answers_to_open_calls():
+    """Each repetition gets the answer to it from its start, also when the run has gone on to its next wait and was answered there."""
+    with server("answers") as s:
+        outputs = lambda call, output: {"stream": True, "tool_outputs": [{"tool_call_id": call, "output": output}]}
+        answers = lambda call, output: {"answers": [{"call_id": call, "output": output}]}
+        doors = [("outputs", of_runs(s, "/v1/threads/{t}/runs/{r}/submit_tool_outputs", outputs)),
+                 ("answers", of_runs(s, "/v1/runs/{r}/answers", answers)),
+                 ("runs", of_runs(s, "/v1/threads/{t}/runs", lambda *a: {"assistant_id": "twice", **answers(*a)})),
+                 ("responses", of_responses(s)), ("completions", of_completions(s)), ("chat", of_chats(s)), ("process", of_processes(s))]
+        for door, answer in doors:
+            def content(text):
+                return str(frames(text)) if "data: " in text else json.loads(text)["id"]
+
+            path, body = answer("first")
+            made, first = count(s), at_once(s, 4, path, body, door)
+            assert [a[0] for a in first] == [200] * 4 and len({content(a[1]) for a in first}) == 1, (door, first)
+            assert all("weft-ignored" not in a[2] or "idempotency-key" not in a[2].get_all("weft-ignored") for a in first), door
+            assert "data: " not in first[0][1] or ("more" in first[0][1] and "That" not in first[0][1]), (door, first[0])
+            getattr(answer, "went_on", lambda text: None)(first[0][1])
+            status, text, _ = send(s, path, json.loads(json.dumps(body).replace("first", "other")), door)
+            assert status in (400, 422) and "another request" in text, (door, status, text)
+            assert count(s) == made, door
+            second = send(s, *answer("second"), door + "2")
+            assert second[0] == 200 and ("data: " not in second[1] or "all." in "".join(frames(second[1])).replace('"', "") or "That" in second[1]), (door, second)
+            again = send(s, path, body, door)
+            assert again[0] == 200 and content(again[1]) == content(first[0][1]), (door, again, first[0])
+            assert count(s) == made, door
+
+
 def test_elsewhere_it_is_named():
     with server("elsewhere") as s:
         t = json.loads(send(s, "/v1/threads", {})[1])["id"]
@@ -248,12 +354,6 @@ def test_elsewhere_it_is_named():
             status, text, headers = send(s, path, body, "k")
             assert status != 200 or headers["weft-ignored"] == "idempotency-key", (path, status, text, headers)
         assert send(s, f"/v1/threads/{t}", {"metadata": {}, "odd": 1}, "k")[2].get_all("weft-ignored") == ["odd", "idempotency-key"]
-        run = json.loads(send(s, f"/v1/threads/{t}/runs", {"assistant_id": "asks", "additional_messages": [user_message("go")]})[1])
-        while run["status"] != "requires_action":
-            run = s.good("GET", f"/v1/threads/{t}/runs/{run['id']}")
-        outputs = {"stream": True, "odd": 1, "tool_outputs": [{"tool_call_id": "p1", "output": "x"}]}
-        status, text, headers = send(s, f"/v1/threads/{t}/runs/{run['id']}/submit_tool_outputs", outputs, "k")
-        assert headers["content-type"] == "text/event-stream" and headers.get_all("weft-ignored") == ["odd", "idempotency-key"], (text, headers.items())
         for key in ("", "x" * 256):
             assert send(s, "/v1/threads", {}, key or " ")[0] == 400, key
         c = s.connection()

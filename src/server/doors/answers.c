@@ -79,11 +79,18 @@ int sv_answer_calls_as(struct sv_exchange *x, struct wb_uuid run, const struct s
                        struct upp_err *err)
 {
     struct wr_author by = {.alias = alias, .options = a->options};
-    int              r  = author_of(x, run, &by, err);
+    if (a->request && a->request->key.n) {
+        by.route = a->request->route;
+        by.key   = a->request->key;
+        by.body  = a->request->body;
+    }
+    int r = author_of(x, run, &by, err);
     if (r >= 0)
         r = wr_answer_by(x->core->engine, &x->owner, run, a->p, a->n, &by, err);
     x->done = r >= 0;
-    return r;
+    if (r < 0 && by.key.p && sv_key_is_used(x, a->request))
+        return 1;
+    return r < 0 ? r : 0;
 }
 
 int sv_cancel(struct sv_exchange *x, struct wb_uuid run, struct upp_err *err)
@@ -107,8 +114,10 @@ int sv_put_answers(struct sv_exchange *x, const struct wl_thread *t, const struc
     if (r >= 0)
         r = wl_thread_busy(s, t, &head, run, err);
     if (r >= 0 && !wb_uuid_eq(*run, (struct wb_uuid){{0}})) {
-        r = sv_answer_calls(x, *run, a, err);
-        return r < 0 ? r : 1;
+        struct sv_answers with = *a;
+        with.request           = start;
+        r                      = sv_answer_calls(x, *run, &with, err);
+        return r < 0 ? r : r == 0;
     }
     if (r >= 0)
         r = wa_open_imported(s, &x->owner, t, &x->arena, &open, &start->at, err);

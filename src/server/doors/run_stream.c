@@ -16,7 +16,8 @@ struct feed {
     const struct wd_stream_ops *ops;
     void                       *state;
     bool                        begun, to_wait;
-    bool                        empty; /* the client has received nothing, and there was nothing so far */
+    bool                        segment, over; /* ends at its first wait; which was there */
+    bool                        empty;         /* the client has received nothing, and there was nothing so far */
     struct sv_exchange         *x;
     struct wb_uuid              run;
     struct wb_uuid              unstored; /* thread that is erased at the end; all zero: none */
@@ -149,6 +150,13 @@ static bool ends_at_wait(const struct feed *f)
     return f->to_wait && (!f->ops->paused || f->ops->paused(f->state));
 }
 
+/* Does the segment end with an event that the client does not have? */
+static bool ends_segment(const struct feed *f, const struct wm_event *ev)
+{
+    return f->segment && ev->kind == WM_RUN && !ev->from->depth && ev->status == WM_WAITING &&
+           !wr_reader_received(f->reader, ev) && ends_at_wait(f);
+}
+
 /* Before the last frames are sent: a client that has them finds nothing any more. */
 WEFT_SUSPENDS static void erase_unstored(struct feed *f)
 {
@@ -172,6 +180,8 @@ WEFT_SUSPENDS static int pull(void *arg, struct sv_stream *st, struct upp_err *e
         sv_sse_frame(&st->out, f->preamble.name, f->preamble.data, NULL);
         f->preamble.name = NULL;
     }
+    if (f->over)
+        return SV_PULL_END;
     int r = wr_reader_try(f->reader, ends_at_wait(f), &ev, sv_stream_wake, st, err);
     if (r == -UPP_EBUSY)
         return SV_PULL_LATER;
@@ -179,7 +189,8 @@ WEFT_SUSPENDS static int pull(void *arg, struct sv_stream *st, struct upp_err *e
         erase_unstored(f);
     if (r <= 0)
         return r < 0 ? r : end(f, st, err);
-    r = encode(f, st, &ev, wr_reader_received(f->reader, &ev), err);
+    r       = encode(f, st, &ev, wr_reader_received(f->reader, &ev), err);
+    f->over = r >= 0 && ends_segment(f, &ev);
     if (r >= 0 && ends_the_run(&ev)) /* not one pull later: long frames may have been sent by then */
         erase_unstored(f);
     return r < 0 ? r : SV_PULL_MORE;
@@ -205,6 +216,7 @@ WEFT_SUSPENDS static int feed_begin(struct sv_exchange *x, struct wb_uuid run, s
 {
     *f     = (struct feed){.ops      = s->ops,
                            .to_wait  = s->to_wait,
+                           .segment  = s->segment,
                            .preamble = s->preamble,
                            .empty    = !s->from.number,
                            .x        = x,
@@ -277,12 +289,13 @@ int sv_run_encode(struct sv_exchange *x, struct wb_uuid run, struct sv_run_strea
     struct feed     f;
     struct wm_event ev;
     int             r = feed_begin(x, run, s, &f, err);
-    while (r == 0) {
+    while (r == 0 && !f.over) {
         r = whole ? wr_reader_next(f.reader, ends_at_wait(&f), &ev, err)
                   : wr_reader_try(f.reader, ends_at_wait(&f), &ev, NULL, NULL, err);
         if (r <= 0)
             break;
-        r = give_frames(&f, &ev, frame, arg, err);
+        r      = give_frames(&f, &ev, frame, arg, err);
+        f.over = ends_segment(&f, &ev);
     }
     feed_done(&f);
     return r == -UPP_EBUSY && !whole ? 0 : r < 0 ? r : 0;

@@ -21,6 +21,7 @@ struct sv_run_stream {
     struct wd_stream_opts       opts;    /* of this request; a door may set those of its dialect */
     struct wr_from              from;    /* after this event; all zero: from the start */
     bool                        to_wait; /* ends when the run waits for an answer from outside */
+    bool                        segment; /* with to_wait: also if it goes on by now */
     struct sv_preamble          preamble;
     bool                        unstored; /* its thread is erased before the end of the stream is sent */
     bool                        lines;    /* JSON lines instead of server-sent events */

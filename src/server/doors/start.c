@@ -66,8 +66,7 @@ int sv_start_key(struct sv_exchange *x, struct upp_str route, struct wr_start *s
     return wb_arena_check(&x->arena, err);
 }
 
-/* Has an earlier request with this key started the run? */
-WEFT_SUSPENDS static bool key_is_used(struct sv_exchange *x, const struct wr_start *start)
+WEFT_SUSPENDS bool sv_key_is_used(struct sv_exchange *x, const struct wr_start *start)
 {
     struct wl_store *s = x->server->opts.store;
     struct wl_key    used;
@@ -311,7 +310,7 @@ WEFT_SUSPENDS static int start_run(struct sv_exchange *x, struct sv_start *s, st
         r = sv_aitp_attribute(x, &s->thread, &s->messages, err);
     if (r < 0)
         return r;
-    if (!key_is_used(x, &s->run)) { /* before messages are stored for a run that is refused */
+    if (!sv_key_is_used(x, &s->run)) { /* before messages are stored for a run that is refused */
         r = wr_check_options(x->core->engine, s->run.agent, s->run.options, err);
         if (r >= 0 && !s->answers.n)
             r = sv_auth_may_start(x, err);
@@ -319,7 +318,7 @@ WEFT_SUSPENDS static int start_run(struct sv_exchange *x, struct sv_start *s, st
     if (r >= 0 && s->run.node && !s->answers.n)
         r = close_calls(x, s, err);
     put_messages(&s->messages, &s->run);
-    if (r >= 0 && s->answers.n && !key_is_used(x, &s->run)) {
+    if (r >= 0 && s->answers.n && !sv_key_is_used(x, &s->run)) {
         r      = sv_put_answers(x, &s->thread, &s->answers, &s->run, run, err);
         x->run = *run;
         if (r > 0) /* the run waited and resumes */

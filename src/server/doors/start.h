@@ -22,6 +22,8 @@ struct sv_answers {
     struct wr_answer *p;
     size_t            n;
     struct upp_str    options; /* of the run from then on; empty: those that it has */
+
+    const struct wr_start *request; /* its Idempotency-Key is stored with them; NULL: none */
 };
 enum { SV_ANSWERS_MAX = 128 };
 
@@ -98,15 +100,20 @@ struct upp_str sv_key_route(struct sv_exchange *x, const char *route);
 int sv_start_key(struct sv_exchange *x, struct upp_str route, struct wr_start *start, unsigned char hash[32],
                  struct upp_err *err) UPP_MUST_CHECK;
 
+/* Has an earlier request with this key started or answered a run? */
+WEFT_SUSPENDS bool sv_key_is_used(struct sv_exchange *x, const struct wr_start *start);
+
 /* After -UPP_EBUSY: a sentence, OpenAI's, that names the run that holds the thread. */
 WEFT_SUSPENDS int sv_busy_error(struct sv_exchange *x, const struct wl_thread *t, bool for_run, struct upp_err *err);
 
 /* Answers whatever has open calls on a thread (server/doors/answers.c). 1: a run waited for them and resumes: *run. 0:
- * they came with an imported document, and `start` begins with their results. */
+ * they came with an imported document, and `start` begins with their results; or the same request was first, and
+ * `start` joins its run. */
 WEFT_SUSPENDS int sv_put_answers(struct sv_exchange *x, const struct wl_thread *t, const struct sv_answers *a,
                                  struct wr_start *start, struct wb_uuid *run, struct upp_err *err) UPP_MUST_CHECK;
 
-/* Answers open calls of a run, in the name of the client. -UPP_EREFUSED: its actor has left the thread. */
+/* Answers open calls of a run, in the name of the client. 1: a request with the same Idempotency-Key was first.
+ * -UPP_EREFUSED: its actor has left the thread. */
 WEFT_SUSPENDS int sv_answer_calls(struct sv_exchange *x, struct wb_uuid run, const struct sv_answers *a,
                                   struct upp_err *err) UPP_MUST_CHECK;
 

@@ -335,6 +335,32 @@ static void ignore_wake(void *arg)
     (void)arg;
 }
 
+/* Answers with an idempotency key of which another request was first: the run waits on. With another one, the key is
+ * stored in the commit of the answer, and has the time of its record. */
+static WEFT_SUSPENDS int answer_with_keys(struct place *p, struct wb_uuid run, const struct wr_answer *answer,
+                                          struct upp_err *err)
+{
+    const unsigned char body[32] = {1};
+    struct wl_store    *s        = p->rig.engine->store;
+    const struct wl_key used     = {
+            .route = UPP_STR("r"), .key = UPP_STR("used"), .object = {{7}}, .created_ms = wb_wall_ms()};
+    const struct wl_change changes[] = {{.kind = WL_ADD_KEY, .key = &used}};
+    struct wl_commit       commit    = {.owner = rig_owner, .changes = changes, .n = 1};
+    struct wr_author       by        = {.route = used.route, .key = used.key, .body = body};
+    struct wl_key          stored;
+    uint8_t                status;
+    TRY(s->ops->commit(s, &commit, err));
+    FAIL_UNLESS(wr_answer_by(p->rig.engine, &rig_owner, run, answer, 1, &by, err) == -UPP_EBUSY);
+    TRY(place_await(p, run, &status, err));
+    FAIL_UNLESS(status == WM_WAITING && p->rig.engine->failed_runs.n == 0);
+    by.key = UPP_STR("fresh");
+    FAIL_UNLESS(wl_get_key(s, &rig_owner, by.route, by.key, &stored, NULL) == -UPP_ENOTFOUND);
+    TRY(wr_answer_by(p->rig.engine, &rig_owner, run, answer, 1, &by, err));
+    TRY(wl_get_key(s, &rig_owner, by.route, by.key, &stored, err));
+    FAIL_UNLESS(wb_uuid_eq(stored.object, run) && memcmp(stored.body, body, sizeof body) == 0 && stored.created_ms);
+    return 0;
+}
+
 static WEFT_SUSPENDS int refuse_an_answer(struct place *p, struct upp_err *err)
 {
     WB_CLEANUP(wr_reader_closep) struct wr_reader *rd     = NULL;
@@ -360,7 +386,7 @@ static WEFT_SUSPENDS int refuse_an_answer(struct place *p, struct upp_err *err)
     FAIL_UNLESS(wr_reader_try(rd, false, &ev, ignore_wake, NULL, err) == -UPP_EBUSY);
     TRY(place_read(p, s.run, &tally, err));
     FAIL_UNLESS(tally.status == WM_WAITING && p->rig.engine->failed_runs.n == 0);
-    TRY(wr_answer(p->rig.engine, &rig_owner, s.run, &answer, 1, err));
+    TRY(answer_with_keys(p, s.run, &answer, err));
     TRY(place_await(p, s.run, &status, err));
     while ((r = wr_reader_try(rd, false, &ev, ignore_wake, NULL, err)) > 0)
         ;

@@ -270,7 +270,12 @@ WEFT_SUSPENDS static int join_first(struct sv_exchange *x, const struct sv_chat_
                                     struct upp_err *err)
 {
     struct wm_run had;
-    int           r = m->list.n ? sv_chat_recall(x, s->run.agent, m, &had, err) : -UPP_ENOTFOUND;
+    if (sv_key_is_used(x, &s->run)) {
+        s->joined = true;
+        *run = x->run = place->waits;
+        return 0;
+    }
+    int r = m->list.n ? sv_chat_recall(x, s->run.agent, m, &had, err) : -UPP_ENOTFOUND;
     if (r < 0 && r != -UPP_ENOTFOUND)
         return r;
     if (r < 0 || !wb_uuid_eq(had.id, place->waits))
@@ -293,8 +298,10 @@ WEFT_SUSPENDS static int answer_wait(struct sv_exchange *x, const struct sv_chat
         return join_first(x, place, m, s, run, err);
     if (r >= 0)
         r = sv_next_options(x, &look.run, s, &s->answers.options, err);
+    s->answers.request = &s->run;
     if (r >= 0)
         r = sv_answer_calls_as(x, place->waits, &s->answers, s->run.alias, err);
+    s->joined = r > 0;
     if (r == -UPP_EINVALID && !place->named)
         return join_first(x, place, m, s, run, err);
     *run = x->run = place->waits;

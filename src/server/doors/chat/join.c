@@ -26,7 +26,8 @@ int sv_join_key(struct sv_exchange *x, const struct wr_start *start, struct sv_j
         return r == -UPP_ENOTFOUND ? 0 : r;
     if (memcmp(used.body, start->body, sizeof used.body) != 0)
         return upp_fail(err, UPP_EREFUSED, "the idempotency key was used with another request");
-    r = wl_get_run(s, &x->owner, used.object, &x->arena, &ret->run, err);
+    ret->started_ms = used.created_ms;
+    r               = wl_get_run(s, &x->owner, used.object, &x->arena, &ret->run, err);
     return r == -UPP_ENOTFOUND ? 0 : r < 0 ? r : 1;
 }
 
@@ -48,31 +49,66 @@ int sv_join_messages(struct sv_exchange *x, struct upp_str agent, const struct s
     return sv_join_recent(&ret->run);
 }
 
-int sv_join_from(struct sv_exchange *x, const struct sv_joining *j, struct wr_from *ret, struct upp_err *err)
+/* The waits before an event of the run. */
+struct waits {
+    struct wr_from last, before; /* the last one, and the one before it */
+    bool           now;          /* the last event is one */
+};
+
+static void pass(struct waits *w, const struct wm_event *ev)
+{
+    w->now = ev->status == WM_WAITING;
+    if (!w->now)
+        return;
+    w->before = w->last;
+    w->last   = (struct wr_from){ev->from->epoch, ev->number, 0};
+}
+
+int sv_join_from(struct sv_exchange *x, const struct sv_joining *j, struct sv_run_stream *ret, struct upp_err *err)
 {
     struct wr_reader *reader = NULL;
-    struct wr_from    before = {0}, last = {0}; /* the last two waits */
+    struct waits      waits  = {0};
     struct wm_event   ev;
-    bool              waits = false;
-    *ret                    = (struct wr_from){0};
-    if (!j->results)
+    ret->from    = (struct wr_from){0};
+    ret->segment = j->started_ms != 0;
+    if (!j->results && !j->started_ms)
         return 0;
-    int r = wr_reader_open(x->core->engine, &x->owner, j->run.id, ret, &reader, err);
+    int r = wr_reader_open(x->core->engine, &x->owner, j->run.id, &ret->from, &reader, err);
     while (r >= 0 && (r = wr_reader_try(reader, true, &ev, NULL, NULL, err)) > 0) {
         if (ev.from->depth || ev.kind != WM_RUN)
             continue;
-        waits = ev.status == WM_WAITING;
-        if (waits) {
-            before = last;
-            last   = (struct wr_from){ev.from->epoch, ev.number, 0};
-        }
+        if (j->started_ms && ev.time_ms > j->started_ms) /* after the record of the request's own commit */
+            break;
+        pass(&waits, &ev);
     }
     wr_reader_close(reader);
-    *ret = waits ? before : last;
+    ret->from = waits.now ? waits.before : waits.last;
     return r == -UPP_EBUSY ? 0 : r < 0 ? r : 0;
 }
 
 int sv_join_go(struct sv_exchange *x, const struct sv_joining *j, sv_handler *answer, struct upp_err *err)
 {
     return sv_run_at_home(x, j->run.id, answer, err);
+}
+
+int sv_join_other(struct sv_exchange *x, const struct wr_start *start, struct wb_uuid run, struct sv_joining *j,
+                  sv_handler *answer, struct upp_err *err)
+{
+    struct sv_joining keyed;
+    int               r = sv_join_key(x, start, &keyed, err);
+    if (r < 0)
+        return r;
+    if (r > 0)
+        *j = keyed;
+    else
+        j->run.id = run;
+    return sv_join_go(x, j, answer, err);
+}
+
+int sv_join_failed(struct sv_exchange *x, int r, const struct wr_start *start, struct sv_joining *j, sv_handler *answer,
+                   struct upp_err *err)
+{
+    if (r >= 0 || x->done || x->reply.sent || !sv_key_is_used(x, start))
+        return r;
+    return sv_join_other(x, start, (struct wb_uuid){{0}}, j, answer, err);
 }

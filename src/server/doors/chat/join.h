@@ -13,7 +13,8 @@
 /* A run that is to be joined, on the loop where it is at home. */
 struct sv_joining {
     struct wm_run run;
-    bool          results; /* the request continued the run with results: its answer begins there */
+    bool          results;    /* the request continued the run with results: its answer begins there */
+    int64_t       started_ms; /* when the request started or answered the run, with a key; 0: not told */
 };
 
 /* Does the client say that it has sent the request before? */
@@ -29,12 +30,20 @@ WEFT_SUSPENDS int sv_join_messages(struct sv_exchange *x, struct upp_str agent, 
  * completed less than a minute ago. */
 bool sv_join_recent(const struct wm_run *run);
 
-/* Where the answer to this request begins. To be called where the run is at home. */
-WEFT_SUSPENDS int sv_join_from(struct sv_exchange *x, const struct sv_joining *j, struct wr_from *ret,
+/* Where the answer to this request begins and, known by a key, ends. To be called where the run is at home. */
+WEFT_SUSPENDS int sv_join_from(struct sv_exchange *x, const struct sv_joining *j, struct sv_run_stream *ret,
                                struct upp_err *err) UPP_MUST_CHECK;
 
 /* Continues with `answer` on the loop where the run is at home. */
 WEFT_SUSPENDS int sv_join_go(struct sv_exchange *x, const struct sv_joining *j, sv_handler *answer,
                              struct upp_err *err) UPP_MUST_CHECK;
+
+/* Another request with the same key, or of the same conversation, was first with *run: continues as sv_join_go. */
+WEFT_SUSPENDS int sv_join_other(struct sv_exchange *x, const struct wr_start *start, struct wb_uuid run,
+                                struct sv_joining *j, sv_handler *answer, struct upp_err *err) UPP_MUST_CHECK;
+
+/* After a request: one that failed because the same one was first, with its key, joins that. Otherwise `r`. */
+WEFT_SUSPENDS int sv_join_failed(struct sv_exchange *x, int r, const struct wr_start *start, struct sv_joining *j,
+                                 sv_handler *answer, struct upp_err *err) UPP_MUST_CHECK;
 
 #endif

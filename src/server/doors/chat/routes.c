@@ -114,7 +114,7 @@ WEFT_SUSPENDS static int read_request(struct sv_exchange *x, struct request *q, 
 WEFT_SUSPENDS static int join(struct sv_exchange *x, struct upp_err *err)
 {
     struct request *q = x->work;
-    int             r = sv_join_from(x, &q->joining, &q->stream.from, err);
+    int             r = sv_join_from(x, &q->joining, &q->stream, err);
     if (r >= 0)
         r = q->streams ? sv_run_stream(x, q->joining.run.id, &q->stream, err)
                        : sv_run_answer(x, q->joining.run.id, &q->stream, err);
@@ -130,10 +130,8 @@ WEFT_SUSPENDS static int answer(struct sv_exchange *x, struct upp_err *err)
         q->start.answers = (struct sv_answers){0}; /* part of the history */
     if (r >= 0)
         r = sv_chat_start(x, &q->place, &q->messages, &q->start, &q->stream.from, &run, err);
-    if (r >= 0 && q->start.joined) { /* the same request was first */
-        q->joining.run.id = run;
-        return sv_join_go(x, &q->joining, join, err);
-    }
+    if (r >= 0 && q->start.joined) /* the same request was first */
+        return sv_join_other(x, &q->start.run, run, &q->joining, join, err);
     if (r >= 0)
         r = q->streams ? sv_run_stream(x, run, &q->stream, err) : sv_run_answer(x, run, &q->stream, err);
     if (q->start.unstored)
@@ -164,7 +162,7 @@ WEFT_SUSPENDS static int complete(struct sv_exchange *x, struct upp_err *err)
     if (r >= 0 && q->start.unstored)
         r = sv_chat_unstored(x, &q->place, &q->start, err);
     if (r < 0)
-        return r;
+        return sv_join_failed(x, r, &q->start.run, &q->joining, join, err);
     q->stream.unstored = q->start.unstored;
     q->start.thread    = q->place.thread;
     if (!q->start.new_thread && wb_uuid_eq(q->start.thread.id, (struct wb_uuid){{0}}))
@@ -173,7 +171,9 @@ WEFT_SUSPENDS static int complete(struct sv_exchange *x, struct upp_err *err)
         from = q->messages.next;
     q->start.made_thread = q->start.new_thread || q->place.made;
     q->start.messages    = (struct sv_entries){.p = q->messages.list.p + from, .n = q->messages.list.n - from};
-    return r < 0 ? r : sv_start_at_home(x, &q->start, answer, err);
+    if (r >= 0)
+        r = sv_start_at_home(x, &q->start, answer, err);
+    return sv_join_failed(x, r, &q->start.run, &q->joining, join, err);
 }
 
 static const struct sv_route rows[] = {

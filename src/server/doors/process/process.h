@@ -7,6 +7,7 @@
 #define SV_PROCESS_H
 
 #include "server/doors/run_stream.h"
+#include "server/doors/chat/join.h"
 #include "server/doors/start.h"
 #include "server/http/body.h"
 #include "server/http/door.h"
@@ -40,6 +41,7 @@ struct sv_process {
     bool               moves;
     struct wb_uuid     join; /* the session has the messages already: the run that they started; all zero: none */
     struct sv_start    start;
+    struct sv_joining  joining; /* start.joined: the run of the same request before */
     bool               task;
     bool               again; /* there was no such session, and now there is */
 

@@ -45,6 +45,16 @@ WEFT_SUSPENDS static int respond_object(struct sv_exchange *x, struct wb_uuid ru
 
 /* ---- Starting ---------------------------------------------------------------------------------------------------- */
 
+/* 1: an earlier request with the same id or key has started or answered *run. */
+WEFT_SUSPENDS static int join_key(struct sv_exchange *x, struct sv_process *p, struct wb_uuid *run, struct upp_err *err)
+{
+    int r           = sv_join_key(x, &p->start.run, &p->joining, err);
+    p->start.joined = r > 0;
+    if (r > 0)
+        *run = p->joining.run.id;
+    return r;
+}
+
 /* The run that the request starts, resumes or joins, and where its response begins. 1: it has been refused. */
 WEFT_SUSPENDS static int start(struct sv_exchange *x, struct sv_process *p, struct wb_uuid *run, struct wr_from *from,
                                struct upp_err *err)
@@ -54,6 +64,9 @@ WEFT_SUSPENDS static int start(struct sv_exchange *x, struct sv_process *p, stru
     int                r    = sv_process_read(x, p, err);
     if (r != 0)
         return r;
+    r = join_key(x, p, run, err); /* what it answered may wait no more */
+    if (r != 0)
+        return r < 0 ? r : 0;
     r = sv_process_branch(x, p, err);
     if (r >= 0)
         r = sv_process_input(x, p, err);
@@ -103,6 +116,8 @@ WEFT_SUSPENDS static int start_and(struct sv_exchange *x, struct sv_process *p, 
     int r = start(x, p, &p->run, &p->stream.from, err);
     if (r == -UPP_EBUSY && p->is_new && !p->again)
         return start_again(x, handler, err);
+    if (r < 0 && !x->done && sv_key_is_used(x, &p->start.run)) /* the same request was first */
+        r = WB_MIN(join_key(x, p, &p->run, err), 0);
     if (r != 0)
         return r < 0 ? r : 0;
     return p->start.joined ? sv_run_at_home(x, p->run, respond, err) : respond(x, err);
@@ -111,6 +126,11 @@ WEFT_SUSPENDS static int start_and(struct sv_exchange *x, struct sv_process *p, 
 WEFT_SUSPENDS static int respond(struct sv_exchange *x, struct upp_err *err)
 {
     struct sv_process *p = x->found;
+    int                r = p->start.joined ? join_key(x, p, &p->run, err) : 0;
+    if (r > 0)
+        r = sv_join_from(x, &p->joining, &p->stream, err);
+    if (r < 0)
+        return r;
     return p->streams ? sv_run_stream(x, p->run, &p->stream, err) : respond_object(x, p->run, true, err);
 }
 

@@ -195,7 +195,7 @@ WEFT_SUSPENDS static int answer_run(struct sv_exchange *x, struct request *q, st
 WEFT_SUSPENDS static int join(struct sv_exchange *x, struct upp_err *err)
 {
     struct request *q = x->work;
-    int             r = sv_join_from(x, &q->joining, &q->stream.from, err);
+    int             r = sv_join_from(x, &q->joining, &q->stream, err);
     return r < 0 ? r : answer_run(x, q, q->joining.run.id, err);
 }
 
@@ -204,10 +204,8 @@ WEFT_SUSPENDS static int answer(struct sv_exchange *x, struct upp_err *err)
     struct request *q = x->work;
     struct wb_uuid  run;
     int             r = sv_chat_start(x, &q->place, &q->items.messages, &q->start, &q->stream.from, &run, err);
-    if (r >= 0 && q->start.joined) { /* the same request was first */
-        q->joining.run.id = run;
-        return sv_join_go(x, &q->joining, join, err);
-    }
+    if (r >= 0 && q->start.joined) /* the same request was first */
+        return sv_join_other(x, &q->start.run, run, &q->joining, join, err);
     if (r >= 0)
         r = answer_run(x, q, run, err);
     if (q->start.unstored)
@@ -296,9 +294,9 @@ WEFT_SUSPENDS static int create(struct sv_exchange *x, struct upp_err *err)
         return sv_join_go(x, &q->joining, join, err);
     if (r >= 0)
         r = choose_thread(x, q, err);
-    if (r < 0)
-        return r;
-    return sv_start_at_home(x, &q->start, answer, err);
+    if (r >= 0)
+        r = sv_start_at_home(x, &q->start, answer, err);
+    return q ? sv_join_failed(x, r, &q->start.run, &q->joining, join, err) : r;
 }
 
 static const struct sv_route rows[] = {

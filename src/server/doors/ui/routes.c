@@ -116,6 +116,14 @@ WEFT_SUSPENDS static int end_left(struct sv_exchange *x, struct wb_uuid run, str
     return r < 0 ? r : wr_wait(x->core->engine, &x->owner, run, &status, err);
 }
 
+/* The request was sent before: its answer, from the beginning. */
+WEFT_SUSPENDS static int join(struct sv_exchange *x, struct upp_err *err)
+{
+    struct work *w = x->work;
+    int          r = sv_join_from(x, &w->joining, &w->stream, err);
+    return r < 0 ? r : sv_run_stream(x, w->joining.run.id, &w->stream, err);
+}
+
 WEFT_SUSPENDS static int continue_run(struct sv_exchange *x, struct work *w, struct wb_uuid run, struct upp_err *err)
 {
     struct wr_run_info look;
@@ -124,8 +132,11 @@ WEFT_SUSPENDS static int continue_run(struct sv_exchange *x, struct work *w, str
                                                  : wr_get(x->core->engine, &x->owner, run, &x->arena, &look, err);
     if (r >= 0)
         r = sv_ui_answers(x, &w->q, &look, &answers, err);
+    answers.request = &w->start.run;
     if (r >= 0)
         r = sv_answer_calls(x, run, &answers, err);
+    if (r > 0)
+        return sv_join_other(x, &w->start.run, run, &w->joining, join, err);
     if (r < 0)
         return r;
     w->stream.from = (struct wr_from){look.epoch, look.last, 0};
@@ -145,13 +156,6 @@ WEFT_SUSPENDS static int open_chat(struct sv_exchange *x, struct work *w, struct
     else if (r == -UPP_ENOTFOUND)
         r = upp_fail(err, UPP_ENOTFOUND, "no chat '%.*s'", UPP_FMT(w->q.chat));
     return r < 0 ? r : sv_start_at_home(x, &w->start, answer, err);
-}
-
-/* The request was sent before: the answer of its run, from the beginning. */
-WEFT_SUSPENDS static int join(struct sv_exchange *x, struct upp_err *err)
-{
-    struct work *w = x->work;
-    return sv_run_stream(x, x->run, &w->stream, err);
 }
 
 /* The chat ends with the message already, or with its answer: the run is joined, or, if that has failed or was
@@ -201,7 +205,7 @@ WEFT_SUSPENDS static int answer(struct sv_exchange *x, struct upp_err *err)
         return open_chat(x, w, err);
     }
     if (r >= 0 && w->start.joined) /* the same request was first */
-        return sv_run_at_home(x, run, join, err);
+        return sv_join_other(x, &w->start.run, run, &w->joining, join, err);
     return r < 0 ? r : sv_run_stream(x, run, &w->stream, err);
 }
 
@@ -226,7 +230,9 @@ WEFT_SUSPENDS static int post_chat(struct sv_exchange *x, struct upp_err *err)
         r = read_agent(x, w, err);
     if (r >= 0 && w->q.question)
         r = sv_ui_entry(x, &w->q, &w->entry, err); /* before a thread is made for it */
-    return r < 0 ? r : open_chat(x, w, err);
+    if (r >= 0)
+        r = open_chat(x, w, err);
+    return sv_join_failed(x, r, &w->start.run, &w->joining, join, err);
 }
 
 /* ---- The chat's stream, stop and messages ------------------------------------------------------------------------ */

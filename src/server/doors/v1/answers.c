@@ -1,5 +1,6 @@
 /* server/doors/v1/answers.c — answers to open calls in a request. */
 #include "json/value.h"
+#include "server/doors/chat/join.h"
 #include "server/doors/v1/routes.h"
 #include "server/http/body.h"
 #include "server/http/server.h"
@@ -60,20 +61,41 @@ int sv_read_answers(struct sv_exchange *x, const struct sv_body *b, struct sv_an
 
 /* ---- Of a run ---------------------------------------------------------------------------------------------------- */
 
+int sv_answers_key(struct sv_exchange *x, struct wb_uuid run, const char *route, struct wr_start *start,
+                   unsigned char hash[32], struct upp_err *err)
+{
+    char hex[WB_UUID_HEX + 1];
+    (void)wb_uuid_hex(run, hex);
+    return sv_start_key(x, wb_arena_printf(&x->arena, "POST /v1/runs/%s/%s", hex, route), start, hash, err);
+}
+
 int sv_post_answers(struct sv_exchange *x, struct upp_err *err)
 {
     static const char *const known[] = {"answers", NULL};
     struct sv_answers        answers;
+    struct sv_joining        joining;
+    struct wr_start          start = {0};
+    unsigned char            hash[32];
     struct sv_body           b;
     struct wb_uuid           run;
     int                      r = sv_find_run(x, x->params[0], &run, err);
     if (r >= 0)
         r = sv_body_read(x, known, &b, err);
     if (r >= 0)
+        r = sv_answers_key(x, run, "answers", &start, hash, err);
+    if (r >= 0)
+        r = sv_join_key(x, &start, &joining, err);
+    if (r > 0) /* the answers were sent before */
+        return sv_answer_run(x, run, err);
+    if (r >= 0)
         r = sv_read_answers(x, &b, &answers, err);
     if (r >= 0 && !answers.n)
         r = upp_fail(err, UPP_EINVALID, "answers is an array of 1 to %d", SV_ANSWERS_MAX);
-    if (r >= 0)
-        r = sv_answer_calls(x, run, &answers, err);
+    if (r < 0)
+        return r;
+    answers.request = &start;
+    r               = sv_answer_calls(x, run, &answers, err);
+    if (r > 0) /* the same request was first */
+        r = sv_join_key(x, &start, &joining, err);
     return r < 0 ? r : sv_answer_run(x, run, err);
 }

@@ -80,6 +80,10 @@ int               sv_read_answers(struct sv_exchange *x, const struct sv_body *b
                                   struct upp_err *err) UPP_MUST_CHECK;
 WEFT_SUSPENDS int sv_post_answers(struct sv_exchange *x, struct upp_err *err);
 
+/* The Idempotency-Key of a request that answers a run, as sv_start_key: keys are for this run. */
+int sv_answers_key(struct sv_exchange *x, struct wb_uuid run, const char *route, struct wr_start *start,
+                   unsigned char hash[32], struct upp_err *err) UPP_MUST_CHECK;
+
 /* Handlers of server/doors/v1/threads.c. */
 WEFT_SUSPENDS int sv_list_threads(struct sv_exchange *x, struct upp_err *err);
 WEFT_SUSPENDS int sv_get_thread(struct sv_exchange *x, struct upp_err *err);

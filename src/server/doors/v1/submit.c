@@ -2,6 +2,7 @@
  * client's tools at once, as this API has it. They are answers as any others (sv_answer_calls); this only refuses more.
  */
 #include "base/defs.h"
+#include "server/doors/chat/join.h"
 #include "server/doors/v1/objects.h"
 #include "server/doors/v1/routes.h"
 #include "server/http/server.h"
@@ -93,25 +94,62 @@ static int check(const struct wr_run_info *look, const struct sv_answers *a, str
     return 0;
 }
 
+struct submitting {
+    struct sv_run_request q;
+    struct sv_joining     joining;
+    struct wb_uuid        run;
+};
+
+/* The outputs were submitted before: the run as it is now, or its stream from there. */
+WEFT_SUSPENDS static int join(struct sv_exchange *x, struct upp_err *err)
+{
+    struct submitting *s = x->work;
+    int                r = sv_join_from(x, &s->joining, &s->q.stream, err);
+    return r < 0 ? r : sv_answer_started(x, s->run, &s->q, err);
+}
+
+WEFT_SUSPENDS static int submit(struct sv_exchange *x, struct submitting *s, const struct sv_body *b,
+                                const struct wr_run_info *look, struct upp_err *err)
+{
+    struct sv_answers *answers = &s->q.start.answers;
+    int                r       = read_outputs(x, b, answers, err);
+    answers->request           = &s->q.start.run;
+    if (r >= 0)
+        r = check(look, answers, err);
+    if (r >= 0)
+        r = sv_answer_calls(x, s->run, answers, err);
+    if (r > 0)
+        return sv_join_other(x, &s->q.start.run, s->run, &s->joining, join, err);
+    s->q.stream.from = (struct wr_from){look->epoch, look->last, 0}; /* what follows is new to the client */
+    return r < 0 ? r : sv_answer_started(x, s->run, &s->q, err);
+}
+
 WEFT_SUSPENDS int sv_submit_tool_outputs(struct sv_exchange *x, struct upp_err *err)
 {
     static const char *const known[] = {"tool_outputs", "stream", NULL};
-    struct sv_run_request    q       = {0};
+    struct submitting       *s       = wb_new(&x->arena, struct submitting);
     struct wr_run_info       look;
     struct sv_body           b;
-    int                      r = sv_find_in_thread(x, &look, err);
+    if (!s)
+        return wb_arena_check(&x->arena, err);
+    *s      = (struct submitting){0};
+    x->work = s;
+    int r   = sv_find_in_thread(x, &look, err);
     if (r >= 0)
         r = sv_body_read(x, known, &b, err);
     if (r >= 0)
-        r = sv_body_bool(&b, b.root, UPP_STR("stream"), &q.streams, err);
-    if (r >= 0 && q.streams)
-        r = sv_run_stream_read(x, NULL, &q.stream, err); /* before anything is answered */
+        r = sv_body_bool(&b, b.root, UPP_STR("stream"), &s->q.streams, err);
+    if (r >= 0 && s->q.streams)
+        r = sv_run_stream_read(x, NULL, &s->q.stream, err); /* before anything is answered */
+    if (r < 0)
+        return r;
+    s->run = look.run.id;
+    r      = sv_answers_key(x, s->run, "submit_tool_outputs", &s->q.start.run, s->q.hash, err);
     if (r >= 0)
-        r = read_outputs(x, &b, &q.start.answers, err);
+        r = sv_join_key(x, &s->q.start.run, &s->joining, err);
+    if (r > 0)
+        return join(x, err);
     if (r >= 0)
-        r = check(&look, &q.start.answers, err);
-    if (r >= 0)
-        r = sv_answer_calls(x, look.run.id, &q.start.answers, err);
-    q.stream.from = (struct wr_from){look.epoch, look.last, 0}; /* what follows is new to the client */
-    return r < 0 ? r : sv_answer_started(x, look.run.id, &q, err);
+        r = submit(x, s, &b, &look, err);
+    return sv_join_failed(x, r, &s->q.start.run, &s->joining, join, err);
 }
