@@ -328,7 +328,15 @@ def test_an_item_is_referred_to():
         listed = s.good("GET", f"/v1/conversations/{c['conversation']['id']}/items?order=asc&limit=100")["data"]
         f = ask(s, model="tells", input=[{"id": i["id"]} for i in listed[:8]])  # elsewhere, and without a type
         assert all(w in text(f) for w in ("pick", "Wait.", "Picked.", "more")) and f["conversation"] != c["conversation"], f
-        for bad in ("msg_" + "0" * 32, "fc_call_" + "0" * 32, "fc_c1", "nothing", f"msg_{a['id'][5:]}"):
+        c = s.connection()  # what was posted has no run
+        c.request("POST", "/v1/conversations", json.dumps({"items": [user("of ann")]}), {"weft-user": "ann"})
+        theirs = json.loads(c.getresponse().read())["id"]
+        c.request("GET", f"/v1/conversations/{theirs}/items", headers={"weft-user": "ann"})
+        theirs = json.loads(c.getresponse().read())["data"][0]["id"]
+        own = s.good("POST", "/v1/conversations", {"items": [user("posted")]})["id"]
+        [item] = s.good("GET", f"/v1/conversations/{own}/items")["data"]
+        assert "posted" in text(ask(s, model="tells", input=[refer(item), user("and?")]))
+        for bad in (theirs, "msg_" + "0" * 32, "fc_call_" + "0" * 32, "fc_c1", "nothing", f"msg_{a['id'][5:]}"):
             status, e = s.ask("POST", URL, {"model": "echo", "input": [refer({"id": bad}), user("x")]})
             assert (status, e["error"]["param"]) == (400, "/input/0"), (bad, status, e)
 

@@ -216,19 +216,50 @@ static bool item_entry(struct upp_str id, struct wb_uuid *entry, uint32_t *part)
     return true;
 }
 
-/* Reads an entry of a thread of this client. */
-WEFT_SUSPENDS static int find_entry(struct sv_exchange *x, struct wb_uuid id, struct wl_line *ret, struct upp_err *err)
+/* Has the client a thread in the node's tree? -UPP_ENOTFOUND: no. */
+WEFT_SUSPENDS static int find_own_thread(struct sv_exchange *x, uint64_t node, struct upp_err *err)
+{
+    enum { PAGE = 64 };
+    struct wl_store  *s = x->server->opts.store;
+    struct wl_node    of;
+    struct wl_thread *page;
+    struct wb_uuid    after = {{0}};
+    size_t            n     = PAGE;
+    int               r     = wl_get_node(s, &x->owner, node, &of, err);
+    while (r >= 0 && n == PAGE) {
+        r = wl_list_family_threads(s, &x->owner, wl_family(of.tree), after, PAGE, &x->arena, &page, &n, err);
+        if (r < 0)
+            return r;
+        for (size_t i = 0; i < n; i++)
+            if (wb_uuid_eq(page[i].tree, of.tree) && wb_str_eq(page[i].owner.user, x->owner.user))
+                return 0;
+        if (n)
+            after = page[n - 1].id;
+    }
+    return r < 0 ? r : -UPP_ENOTFOUND;
+}
+
+/* The thread of the run that wrote an entry is the client's. */
+WEFT_SUSPENDS static int check_run(struct sv_exchange *x, struct wb_uuid id, struct upp_err *err)
 {
     struct wl_store *s = x->server->opts.store;
     struct wl_thread t;
     struct wm_run    run;
-    int              r = wl_entry_find(s, &x->owner, id, &x->arena, ret, err);
-    if (r >= 0)
-        r = wl_get_run(s, &x->owner, ret->run, &x->arena, &run, err);
+    int              r = wl_get_run(s, &x->owner, id, &x->arena, &run, err);
     if (r >= 0)
         r = wl_get_thread(s, &x->owner, run.thread, &x->arena, &t, err);
-    if (r >= 0 && (!wb_str_eq(t.owner.user, x->owner.user) || ret->entry.kind != WM_ENTRY_MESSAGE ||
-                   ret->entry.audience != WM_AUDIENCE_ALL || wm_is_erased(&ret->entry)))
+    return r >= 0 && !wb_str_eq(t.owner.user, x->owner.user) ? -UPP_ENOTFOUND : r;
+}
+
+/* Reads an entry of a thread of this client. What was posted or imported has no run. */
+WEFT_SUSPENDS static int find_entry(struct sv_exchange *x, struct wb_uuid id, struct wl_line *ret, struct upp_err *err)
+{
+    int r = wl_entry_find(x->server->opts.store, &x->owner, id, &x->arena, ret, err);
+    if (r >= 0)
+        r = wb_uuid_eq(ret->run, (struct wb_uuid){{0}}) ? find_own_thread(x, ret->node, err)
+                                                        : check_run(x, ret->run, err);
+    if (r >= 0 &&
+        (ret->entry.kind != WM_ENTRY_MESSAGE || ret->entry.audience != WM_AUDIENCE_ALL || wm_is_erased(&ret->entry)))
         r = -UPP_ENOTFOUND;
     return r;
 }
