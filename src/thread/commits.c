@@ -119,6 +119,12 @@ int wa_put_commit(struct wa_put *p, struct upp_err *err)
     return r;
 }
 
+int wa_put_lost_name(const struct wa_put *p, int r)
+{
+    bool name = r == -UPP_EBUSY && p->conflict < p->changes.n && p->changes.p[p->conflict].kind == WL_ADD_ALIAS;
+    return name ? 1 : r;
+}
+
 int wa_put_room(struct wa_put *p, size_t changes, size_t bytes, struct upp_err *err)
 {
     if (p->whole || !p->changes.n || (p->changes.n + changes <= WA_PUT_CHANGES && p->bytes + bytes <= COMMIT_BYTES))
@@ -296,6 +302,7 @@ static int origin_of(const struct wm_session *doc, const struct wm_tree_node *no
 
 struct import {
     const struct wm_session  *doc;
+    struct upp_str            agent;   /* see wa_session_put */
     const struct upp_message *closing; /* after the current node; NULL: none */
     struct wl_new_thread      made;
     struct wl_node           *nodes;    /* by index in the document */
@@ -450,36 +457,43 @@ static WEFT_SUSPENDS int put_all(struct import *x, struct wa_put *p, struct upp_
     return r < 0 ? r : wa_put_commit(p, err);
 }
 
+/* 1: another thread has the name by now. */
+static WEFT_SUSPENDS int put_named(struct import *x, struct wl_store *s, const struct wl_owner *o, struct upp_str name,
+                                   struct upp_err *err)
+{
+    WB_CLEANUP(wa_put_done) struct wa_put p;
+    struct wa_extras                      first;
+    wa_put_init(&p, s, o);
+    p.author     = x->doc->agent_id;
+    p.written_as = x->agent;
+    x->metadata  = x->doc->metadata;
+    int r       = wa_extras_take_events(x->memory, &x->metadata, &first, err);
+    if (r >= 0)
+        r = wl_thread_make(s, o, UPP_OPTS(wl_thread_opts, .metadata = x->metadata, .alias = name), &x->made, err);
+    if (r >= 0)
+        r = make_nodes(x, &first, err);
+    if (r >= 0)
+        r = store_checkpoints(x, err);
+    if (r < 0)
+        return r;
+    p.new_thread = &x->made.thread;
+    r            = put_all(x, &p, err);
+    return r < 0 ? wa_put_lost_name(&p, r) : 0;
+}
+
 int wa_session_put(struct wl_store *s, const struct wl_owner *o, const struct wm_session *doc, struct upp_str agent,
                    const struct upp_message *closing, bool anyway, struct wb_arena *a, struct wl_thread *ret,
                    struct upp_err *err)
 {
-    struct import                         x = {.doc = doc, .closing = closing, .memory = a};
-    WB_CLEANUP(wa_put_done) struct wa_put p;
-    struct wb_uuid                        other;
-    struct wa_extras                      first;
-    wa_put_init(&p, s, o);
-    p.author     = doc->agent_id;
-    p.written_as = agent;
-    x.metadata   = doc->metadata;
-    int  taken   = wl_get_alias(s, o, WL_ALIAS_THREAD, doc->id, &other, err);
-    bool alias   = !(anyway && taken == 0);
-    int  r       = taken == -UPP_ENOTFOUND ? 0 : taken;
-    if (r >= 0)
-        r = wa_extras_take_events(a, &x.metadata, &first, err);
-    if (r >= 0)
-        r = wl_thread_make(
-            s, o, UPP_OPTS(wl_thread_opts, .metadata = x.metadata, .alias = alias ? doc->id : (struct upp_str){0}),
-            &x.made, err);
-    if (r >= 0)
-        r = make_nodes(&x, &first, err);
-    if (r >= 0)
-        r = store_checkpoints(&x, err);
-    p.new_thread = &x.made.thread;
-    if (r >= 0)
-        r = put_all(&x, &p, err);
-    if (r == -UPP_EBUSY && p.conflict < p.changes.n && p.changes.p[p.conflict].kind == WL_ADD_ALIAS)
-        return upp_fail(err, UPP_EBUSY, "session '%.*s' exists already", UPP_FMT(doc->id));
+    struct import  x = {.doc = doc, .agent = agent, .closing = closing, .memory = a};
+    struct wb_uuid other;
+    int            taken = wl_get_alias(s, o, WL_ALIAS_THREAD, doc->id, &other, err);
+    if (taken < 0 && taken != -UPP_ENOTFOUND)
+        return taken;
+    int r = put_named(&x, s, o, anyway && taken >= 0 ? (struct upp_str){0} : doc->id, err);
+    if (r > 0)
+        r = anyway ? put_named(&x, s, o, (struct upp_str){0}, err)
+                   : upp_fail(err, UPP_EBUSY, "session '%.*s' exists already", UPP_FMT(doc->id));
     *ret = x.made.thread;
-    return r < 0 ? r : 0;
+    return WB_MIN(r, 0);
 }

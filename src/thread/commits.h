@@ -60,4 +60,8 @@ WEFT_SUSPENDS int wa_put_known(struct wa_put *p, uint64_t node, struct wl_end *e
 /* Makes the last commit. */
 WEFT_SUSPENDS int wa_put_commit(struct wa_put *p, struct upp_err *err) UPP_MUST_CHECK;
 
+/* After a commit that failed with r: 1 if another thread has taken the alias of the new one since it was made, else r.
+ */
+int wa_put_lost_name(const struct wa_put *p, int r) UPP_MUST_CHECK;
+
 #endif

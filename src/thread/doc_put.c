@@ -189,35 +189,39 @@ WEFT_SUSPENDS static int put_all(struct importing *p, struct upp_err *err)
     return r < 0 ? r : wa_put_commit(&p->put, err);
 }
 
-int wa_doc_put(struct wl_store *s, const struct wl_owner *o, const struct wm_doc *doc, bool copy, struct wb_arena *a,
-               struct wl_thread *ret, struct upp_err *err)
+/* 1: another thread has the name by now. */
+WEFT_SUSPENDS static int put_named(struct wl_store *s, const struct wl_owner *o, const struct wm_doc *doc,
+                                   struct upp_str name, struct wb_arena *a, struct wl_thread *ret, struct upp_err *err)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena   memory = WB_ARENA(16u << 20);
-    WB_CLEANUP(importing_done) struct importing p      = {.doc = doc, .now = wb_wall_ms(), .a = WB_ARENA(1u << 30)};
+    WB_CLEANUP(importing_done) struct importing p = {.doc = doc, .now = wb_wall_ms(), .a = WB_ARENA(1u << 30)};
     wa_put_init(&p.put, s, o);
-    bool named = doc->id.n > 0;
-    int  taken = named ? wa_is_taken(s, o, doc->id, &memory, err) : 0;
-    if (taken > 0 && !copy)
-        return wa_fail_taken(doc->id, err);
-    if (taken < 0)
-        return taken;
-    int r            = wl_thread_make(s, o,
-                                      UPP_OPTS(wl_thread_opts, .title = doc->title, .metadata = doc->metadata,
-                                               .alias = named && !taken ? doc->id : (struct upp_str){0}),
-                                      &p.made, err);
+    int r = wl_thread_make(
+        s, o, UPP_OPTS(wl_thread_opts, .title = doc->title, .metadata = doc->metadata, .alias = name), &p.made, err);
     p.put.new_thread = &p.made.thread;
     wb_crashpoint("import.before");
     if (r >= 0)
         r = put_all(&p, err);
-    if (r >= 0)
-        wb_crashpoint("import.after");
-    if (r == -UPP_EBUSY && named && !copy && wa_is_taken(s, o, doc->id, &memory, NULL) > 0) /* taken in the meantime */
-        return wa_fail_taken(doc->id, err);
     if (r < 0)
-        return r;
+        return wa_put_lost_name(&p.put, r);
+    wb_crashpoint("import.after");
     *ret          = p.made.thread;
     ret->title    = wb_arena_dup(a, ret->title);
     ret->metadata = wb_arena_dup(a, ret->metadata);
     ret->owner    = *o;
     return wb_arena_check(a, err);
+}
+
+int wa_doc_put(struct wl_store *s, const struct wl_owner *o, const struct wm_doc *doc, bool copy, struct wb_arena *a,
+               struct wl_thread *ret, struct upp_err *err)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena memory = WB_ARENA(16u << 20);
+    int                                       taken  = doc->id.n ? wa_is_taken(s, o, doc->id, &memory, err) : 0;
+    if (taken < 0)
+        return taken;
+    if (taken && !copy)
+        return wa_fail_taken(doc->id, err);
+    int r = put_named(s, o, doc, taken ? (struct upp_str){0} : doc->id, a, ret, err);
+    if (r <= 0)
+        return r;
+    return copy ? put_named(s, o, doc, (struct upp_str){0}, a, ret, err) : wa_fail_taken(doc->id, err);
 }

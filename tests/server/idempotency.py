@@ -161,6 +161,24 @@ def test_objects():
             assert len({str(identity(a[1])) for a in answers}) == 1, (path, answers)
 
 
+def test_imports_at_once():
+    """Where the document's id is free. The same key: one makes it, and the others get it; on_conflict=copy: each gets its own."""
+    with server("exports") as s:
+        documents = []
+        for i in range(12):
+            t = json.loads(send(s, "/v1/threads", {"messages": [user_message(f"text {i}")]})[1])["id"]
+            documents.append((s.good("GET", f"/v1/threads/{t}/export?as=uap"), s.good("GET", f"/v1/threads/{t}/export?as=thread")))
+    with server("imports") as s:
+        for i, (uap, thread) in enumerate(documents):
+            dialect, body = ("uap", uap) if i % 2 else ("thread", thread)
+            copy, key = [("", "k"), ("&on_conflict=copy", "k"), ("&on_conflict=copy", None)][i // 2 % 3]
+            answers = at_once(s, 4, f"/v1/threads/import?from={dialect}{copy}", body, key and f"{key}{i}")
+            assert [a[0] for a in answers] == [200] * 4, (dialect, copy, key, answers)
+            made = {identity(a[1]) for a in answers}
+            assert len(made) == (1 if key else 4), (dialect, copy, key, answers)
+            assert all(count(s, t) == 1 for t in made), made
+
+
 def test_keys_belong_to_user_and_route():
     with server("users") as s:
         made = [json.loads(send(s, path, {}, "k", user)[1])["id"].split("_")[1]

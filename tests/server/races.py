@@ -312,6 +312,30 @@ def test_answers_to_one_call():
             holds(s, thread, requests[4:])
 
 
+def test_imports_of_one_document():
+    """Its id is given once: with on_conflict=copy each request has a thread, without it one has. With a key, all have the same one."""
+    with server("exports") as s:
+        documents = []
+        for _ in range(2 * ROUNDS):
+            w = word()
+            thread = s.good("POST", "/v1/threads", {"messages": [{"role": "user", "content": w}]})["id"]
+            documents.append((w, *(s.good("GET", f"/v1/threads/{thread}/export?as={d}") for d in ("uap", "thread"))))
+    with server("imports") as s:
+        for i, (w, *forms) in enumerate(documents):
+            path = f"/v1/threads/import?from={('uap', 'thread')[i % 2]}"
+            plain = [Request("import", path, forms[i % 2], w) for _ in range(2)]
+            copies = [Request("import", path + "&on_conflict=copy", forms[i % 2], w) for _ in range(2)]
+            keyed = [Request("import", path + "&on_conflict=copy", forms[i % 2], w, {"Idempotency-Key": f"k{i}"}) for _ in range(2)]
+            before = len(threads(s))
+            requests = race(s, plain + copies + keyed)
+            assert all(r.accepted for r in copies + keyed), requests
+            assert all(r.accepted or '"conflict"' in r.text for r in plain), requests
+            made = [json.loads(r.text)["id"] for r in requests if r.accepted]
+            assert json.loads(keyed[0].text)["id"] == json.loads(keyed[1].text)["id"] and len(set(made)) == len(made) - 1, requests
+            assert sum(r.accepted for r in plain) <= 1 and len(threads(s)) == before + len(set(made)), requests
+            assert all(texts(s, t) == [("user", w)] for t in made), requests
+
+
 def test_a_death_before_the_first_commit_leaves_nothing():
     """The thread of a first message is made with its run: the process ends right before that commit."""
     doors = [chat("k"), process("s"), responses(),

@@ -44,9 +44,9 @@ static WEFT_SUSPENDS int commit(struct wl_store *s, struct wl_commit *c, struct 
     int r          = s->inner->ops->commit(s->inner, &with, err);
     c->conflict    = with.conflict;
     wb_free(list);
-    k->made  = r >= 0;
-    k->taken = r == -UPP_EBUSY && with.conflict == c->n;
-    return k->taken ? upp_fail(err, UPP_EREFUSED, "another request with this Idempotency-Key was first") : r;
+    k->made    = r >= 0;
+    bool taken = r == -UPP_EBUSY && with.conflict == c->n;
+    return taken ? upp_fail(err, UPP_EREFUSED, "another request with this Idempotency-Key was first") : r;
 }
 
 static const struct wl_store_ops ops = {
@@ -99,15 +99,26 @@ int sv_keyed_begin(struct sv_exchange *x, enum sv_makes what, struct sv_keyed *k
     if (r < 0 || what == SV_MAKES_FILE)
         return r;
     r = digest(x->request->query, wb_buf_str(&x->request->body), k->key.body, err);
-    return r < 0 ? r : find(k, err);
+    if (r < 0) {
+        k->key.key = (struct upp_str){0}; /* without a digest, sv_keyed_end has nothing to look for */
+        return r;
+    }
+    return find(k, err);
 }
 
+/* Whatever the write failed with, another request may have used the key since sv_keyed_begin looked for it: its commit
+ * took the document's id or the next position first. */
 int sv_keyed_end(struct sv_keyed *k, int r, struct upp_err *err)
 {
-    if (r >= 0 || !k->taken)
+    struct upp_err why;
+    if (r >= 0 || !k->key.key.n)
         return r;
-    r = find(k, err);
-    return r ? r : upp_fail(err, UPP_EREFUSED, "another request with this Idempotency-Key was first");
+    int had = find(k, &why);
+    if (had != -UPP_EREFUSED)
+        return had > 0 ? had : r;
+    if (err)
+        *err = why;
+    return had;
 }
 
 int sv_keyed_thread(struct sv_keyed *k, int r, struct wl_thread *t, struct upp_err *err)

@@ -17,7 +17,6 @@ struct sv_keyed {
     struct wl_key       key; /* key.key empty: the request has none */
     uint8_t             makes;
     bool                made;   /* the key was recorded */
-    bool                taken;  /* another request with the key was first */
     struct wb_uuid      object; /* what the key has made: a thread, the first of the entries, a file */
 };
 
@@ -27,7 +26,7 @@ struct sv_keyed {
 WEFT_SUSPENDS int sv_keyed_begin(struct sv_exchange *x, enum sv_makes makes, struct sv_keyed *k,
                                  struct upp_err *err) UPP_MUST_CHECK;
 
-/* After the write, whose result is r. 1: another request with the key was first: k->object. */
+/* After the write, whose result is r. 1: it failed, and another request with the key was first: k->object. */
 WEFT_SUSPENDS int sv_keyed_end(struct sv_keyed *k, int r, struct upp_err *err) UPP_MUST_CHECK;
 
 /* The same for a thread, which *t is then. r may be that of sv_keyed_begin. */
