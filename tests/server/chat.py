@@ -29,6 +29,7 @@ models:
   slow: {provider: scripted, script: slow.json}
   fails: {provider: scripted, script: fails.json}
   waits: {provider: scripted, script: waits.json}
+  late: {provider: scripted, script: late.json}
   counts: {provider: scripted, script: counts.json}
 tools:
   pick: {description: Picks, parameters: {type: object}}
@@ -42,6 +43,7 @@ agents:
   slow: {model: slow}
   fails: {model: fails}
   waits: {model: waits, tools: [pick]}
+  late: {model: late, tools: [pick]}
   counts: {model: counts, structure: {properties: {n: {type: integer}}, required: [n]}, check_structure: true}
 default_agent: echo
 """
@@ -58,6 +60,7 @@ SCRIPTS = {
     "erase": [{"parts": [{"text": "One moment."}, call("r1", "erase")]}, {"parts": [{"text": "Gone."}]}],
     "slow": [{"parts": [{"text": "0123456789" * 4}], "delta_bytes": 4, "delay_ms": 60}],
     "waits": [{"parts": [call("c1", "pick")]}, {"parts": [{"text": "0123456789" * 4}], "delta_bytes": 4, "delay_ms": 60}],
+    "late": [{"when": {"contains": "late"}, "parts": [{"request": True}]}, {"parts": [call("c1", "pick")]}],
     "counts": [{"when": {"contains": "does not fit the schema:\n/n: "}, "data": {"n": 2}}, {"data": {"n": "two"}}],
     "fails": [{"error": {"code": "INVALID_RESPONSE", "message": "too much"}}],
 }
@@ -336,6 +339,43 @@ def test_what_is_not_recognised_is_a_new_thread():
             assert told[0]["content"][0]["text"]["value"] == talk[0]["content"], told
         assert content(chat(s, "picks", [user("pick")] + answered(calls, "x"))) == "Picked."
         assert run["id"] not in [r["id"] for r in waiting(s)], "and there it is"
+
+
+def expired(s):
+    """All runs that wait, when their time is over."""
+    ids = [r["id"] for r in waiting(s)]
+    end = time.monotonic() + 30
+    while waiting(s):
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    return ids
+
+
+def is_valid(s, thread):
+    """Its export passes `weft validate`: a call has one result."""
+    path = f"{HERE}/{thread}.json"
+    with open(path, "w") as f:
+        json.dump(s.good("GET", f"/v1/threads/{thread}/export?as=thread"), f)
+    found = subprocess.run([WEFT, "validate", path], capture_output=True, text=True, cwd=HERE)
+    assert found.returncode == 0, found.stdout + found.stderr
+
+
+def test_a_late_result_is_shown_in_a_new_thread():
+    """A call has one result. That of a run that has ended is the repair: the client's is part of another conversation."""
+    with Server(WEFT, folder("late"), CONFIG + "waits: {tool: 1s}\n") as s:
+        cancelled = lambda s: [s.good("POST", f"/v1/runs/{r['id']}/cancel") for r in waiting(s)]
+        for end, rounds in ((expired, 1), (cancelled, 1), (cancelled, 2)):
+            talk = [user("pick")]
+            calls = chat(s, "late", talk)["choices"][0]["message"]
+            if rounds == 2:  # after results that were in time
+                talk += answered(calls, "in time")
+                calls = chat(s, "late", talk)["choices"][0]["message"]
+            end(s)
+            before = len(threads(s))
+            shown = content(chat(s, "late", talk + answered(calls, "late")))
+            assert shown.count("late") == 1 and "not run" not in shown and len(threads(s)) == before + 1, shown
+        for t in threads(s):
+            is_valid(s, t)
 
 
 def test_it_is_recognised_after_a_kill():

@@ -6,6 +6,7 @@ usage: responses.py WEFT   (TAP)
 import json
 import os
 import shutil
+import subprocess
 import sys
 import tempfile
 import time
@@ -29,6 +30,7 @@ models:
   fails: {provider: scripted, script: fails.json}
   tells: {provider: scripted, script: tells.json}
   hands: {provider: scripted, script: hands.json}
+  late: {provider: scripted, script: late.json}
 tools:
   pick: {description: Picks, parameters: {type: object}}
   remove: {description: Removes, parameters: {type: object}, command: [sh, -c, "cat >/dev/null; echo gone"]}
@@ -42,6 +44,7 @@ agents:
   fails: {model: fails}
   tells: {model: tells}
   hands: {model: hands}
+  late: {model: late, tools: [pick, remove]}
   alone: {model: tells, gateway: true}
 """
 OUTER = """
@@ -63,6 +66,7 @@ SCRIPTS = {
     "erase": [{"parts": [call("e1", "erase")]}, {"parts": [{"text": "Over."}]}],
     "slow": [{"parts": [{"text": "0123456789" * 4}], "delta_bytes": 4, "delay_ms": 60}],
     "tells": [{"parts": [{"request": True}]}],
+    "late": [{"when": {"contains": "late"}, "parts": [{"request": True}]}, {"parts": [call("c1", "pick"), call("r1", "remove"), call("c2", "pick")]}],
     "hands": [{"parts": [call("h1", "transfer_to_other")]}, {"parts": [{"request": True}]}],
     "fails": [{"error": {"code": "PROVIDER_ERROR", "message": "too much"}}],
 }
@@ -250,6 +254,47 @@ def test_tools_of_the_client():
         talk += [{"type": "function_call_output", "call_id": i["call_id"], "output": "this"}
                  for i in a["output"] if i["type"] == "function_call"]
         assert text(ask(s, model="picks", input=talk)) == "Picked." and len(threads(s)) == 2
+
+
+def test_a_late_result_is_shown_on_a_branch():
+    """Each call has one result: the client's where it has sent one, else what the log has."""
+    with Server(WEFT, folder("late"), CONFIG + "waits: {tool: 1s}\n") as s:
+        for of, many, end in ((0, 2, "expired"), (0, 1, "cancelled"), (1, 2, "cancelled")):
+            a = b = ask(s, model="late", input="pick")
+            calls = [[i for i in a["output"] if i["type"] == "function_call"]]
+            output = lambda which, text: [{"type": "function_call_output", "call_id": c["call_id"], "output": text} for c in which]
+            if of:  # the calls before were answered in time
+                b = ask(s, previous_response_id=a["id"], input=output(calls[0], "in time"))
+                calls.append([i for i in b["output"] if i["type"] == "function_call"])
+            if end == "cancelled":
+                s.good("POST", f"{URL}/{a['id']}/cancel")
+            deadline = time.monotonic() + 30
+            run = f"/v1/threads/thread_{a['conversation']['id'][5:]}/runs/run_{a['id'][5:]}"
+            while s.good("GET", run)["status"] == "requires_action":
+                assert time.monotonic() < deadline
+                time.sleep(0.05)
+            c = ask(s, previous_response_id=b["id"], input=output(calls[of][:many], "late"))
+            shown = json.loads(text(c))["messages"]
+            assert shown[-1].count("late") == many and shown[-1].count("not run") == 2 - many and "gone" in shown[-1], shown
+            assert c["id"][:37] != a["id"] and c["conversation"] != a["conversation"], "what there was stays"
+            status, e = s.ask("POST", URL, {"previous_response_id": b["id"], "input": output(calls[of][:1] * 2, "late")})
+            assert status == 400 and "has two" in e["error"]["message"], e
+            asked = {"role": "user", "content": "late"}
+            status, e = s.ask("POST", URL, {"previous_response_id": b["id"], "input": [asked] + output(calls[of], "late")})
+            assert status == 400 and "right after its call" in e["error"]["message"], e
+            [own] = [i for i in b["output"] if i["type"] == "mcp_call"]
+            status, e = s.ask("POST", URL, {"previous_response_id": b["id"], "input": output([{"call_id": own["id"][4:]}], "late")})
+            assert status == 400 and "no call" in e["error"]["message"], e
+            # Without the id: not that conversation.
+            before = len(threads(s))
+            talk = [{"role": "user", "content": "pick"}] + a["output"] + output(calls[0], "late")
+            shown = json.loads(text(ask(s, model="late", input=talk)))["messages"]
+            assert shown[-1].count("late") == 2 and len(shown) == 3 and len(threads(s)) == before + 1, shown
+        for t in threads(s):
+            with open(f"{HERE}/late.json", "w") as f:
+                json.dump(s.good("GET", f"/v1/threads/{t}/export?as=thread"), f)
+            found = subprocess.run([WEFT, "validate", f"{HERE}/late.json"], capture_output=True, text=True, cwd=HERE)
+            assert found.returncode == 0, found.stdout + found.stderr
 
 
 def test_a_tool_of_the_request():
@@ -440,7 +485,7 @@ def test_what_is_not_stored_is_not_found():
                          f"/v1/threads/thread_{a['conversation']['id'][5:]}/export?as=thread",
                          f"/v1/threads/thread_{a['conversation']['id'][5:]}/entries",
                          f"/v1/threads/thread_{a['conversation']['id'][5:]}/audit",
-                         f"/v1/runs/run_{a['id'][5:]}", f"/v1/runs/run_{a['id'][5:]}/events"):
+                         f"/v1/threads/thread_{a['conversation']['id'][5:]}/runs/run_{a['id'][5:]}", f"/v1/runs/run_{a['id'][5:]}/events"):
                 assert s.ask("GET", path)[0] == 404, path
             chat = {"model": "echo", "messages": [{"role": "user", "content": "a secret"}], "store": False}
             if stream:

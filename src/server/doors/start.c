@@ -94,7 +94,7 @@ int sv_run_at_home(struct sv_exchange *x, struct wb_uuid run, sv_handler *handle
     return r < 0 ? r : sv_core_run(&x->server->cores[home], x, handler, err);
 }
 
-/* Calls before the position whose results come after it get results first: unknown ones. */
+/* Calls before the position whose results come after it, and not with the request, get results first: unknown ones. */
 WEFT_SUSPENDS static int close_calls(struct sv_exchange *x, struct sv_start *s, struct upp_err *err)
 {
     struct wa_open    open;
@@ -103,6 +103,8 @@ WEFT_SUSPENDS static int close_calls(struct sv_exchange *x, struct sv_start *s, 
     int r = wa_open_at(x->server->opts.store, &x->owner, s->run.node, s->run.length, &x->arena, &open, err);
     if (r < 0 || !open.of)
         return r;
+    for (size_t i = 0; i < s->messages.n && s->messages.p[i].message.role == UPP_ROLE_TOOL; i++)
+        wa_open_follow(&open, &s->messages.p[i].message);
     r = wa_repair_list(&x->arena, NULL, 0, &open, true, &mended, err);
     if (r < 0 || !mended.n)
         return r;

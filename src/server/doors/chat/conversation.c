@@ -5,6 +5,7 @@
 #include "json/read.h"
 #include "json/value.h"
 #include "log/log.h"
+#include "model/call_source.h"
 #include "model/id.h"
 #include "run/unstored.h"
 #include "server/doors/options.h"
@@ -106,6 +107,80 @@ int sv_chat_after(struct sv_exchange *x, const struct wm_run *run, struct sv_cha
     return r < 0 ? r : 0;
 }
 
+/* Is it a call of a tool that the client runs? */
+static bool is_clients(struct wb_arena *a, const struct upp_message *m, struct upp_str call)
+{
+    struct wm_call_source of;
+    for (const struct upp_part *p = NULL; (p = upp_part_next(m, p, UPP_PARTS_CALLS));)
+        if (wb_str_eq(p->id, call))
+            return wm_call_source_read(a, p->metadata, &of, NULL) >= 0 && of.source == WM_TOOL_CLIENT;
+    return false;
+}
+
+/* The results that the log has for the calls of an entry, before `end` of the same node. */
+WEFT_SUSPENDS static int read_results(struct sv_exchange *x, const struct wl_line *calls, uint32_t end,
+                                      const struct upp_message **ret, struct upp_err *err)
+{
+    enum { NEAR = 8 }; /* entries: results come right after their calls */
+    struct wl_store *s    = x->server->opts.store;
+    uint32_t         from = calls->index + 1;
+    struct wl_path   path;
+    struct wl_line  *lines;
+    size_t           n = 0;
+    end                = WB_MIN(end, from + NEAR);
+    if (end <= from)
+        return 0;
+    int r = wl_path_open(s, &x->owner, calls->node, end, &x->arena, &path, err);
+    if (r >= 0)
+        r = wl_path_tail(s, &x->owner, &path, path.length, end - from, &x->arena, &lines, &n, err);
+    for (size_t i = 0; r >= 0 && i < n && !*ret; i++)
+        if (lines[i].entry.message.role == UPP_ROLE_TOOL && !wm_is_hidden(&lines[i].entry))
+            *ret = &lines[i].entry.message;
+    return r;
+}
+
+int sv_chat_after_call(struct sv_exchange *x, const struct wm_run *run, struct upp_str call,
+                       struct sv_chat_place *place, struct upp_err *err)
+{
+    struct wl_line *line = wb_new(&x->arena, struct wl_line);
+    struct wb_uuid  entry;
+    uint32_t        part;
+    if (!line)
+        return wb_arena_check(&x->arena, err);
+    if (!wm_status_ended(run->status) || !sv_call_entry(call, &entry, &part))
+        return 0;
+    int r = wl_entry_find(x->server->opts.store, &x->owner, entry, &x->arena, line, err);
+    if (r < 0)
+        return r == -UPP_ENOTFOUND ? 0 : r;
+    if (!wb_uuid_eq(line->run, run->id) || !is_clients(&x->arena, &line->entry.message, call))
+        return 0;
+    if (place->node == line->node)
+        r = read_results(x, line, place->length, &place->results, err);
+    place->calls  = &line->entry.message;
+    place->node   = line->node;
+    place->length = line->index + 1;
+    return r < 0 ? r : 0;
+}
+
+int sv_chat_add_results(struct wb_arena *a, const struct sv_chat_place *place, struct sv_chat_messages *m,
+                        struct upp_err *err)
+{
+    struct upp_message *to = m->list.n ? &m->list.p[0].message : NULL;
+    if (!place->results || !to || to->role != UPP_ROLE_TOOL)
+        return 0;
+    struct upp_part *parts = wb_new_n(a, struct upp_part, to->n_parts + place->results->n_parts);
+    size_t           n     = to->n_parts;
+    if (!parts)
+        return wb_arena_check(a, err);
+    memcpy(parts, to->parts, n * sizeof *parts);
+    for (const struct upp_part *p = NULL; (p = upp_part_next(place->results, p, UPP_PARTS_RESULTS));)
+        if (!sv_chat_count(to, UPP_PARTS_RESULTS, p->id))
+            parts[n++] = *p;
+    to->parts   = parts;
+    to->n_parts = n;
+    return 0;
+}
+
 /* ---- The run that waits ------------------------------------------------------------------------------------------ */
 
 bool sv_call_entry(struct upp_str call, struct wb_uuid *entry, uint32_t *part)
@@ -173,12 +248,16 @@ WEFT_SUSPENDS static int find_wait(struct sv_exchange *x, struct upp_str agent, 
     return r;
 }
 
+static bool begins_with_results(const struct sv_chat_messages *m)
+{
+    return m->next < m->list.n && m->list.p[m->next].message.role == UPP_ROLE_TOOL;
+}
+
 static struct upp_str first_answer(const struct sv_chat_messages *m, const struct sv_answers *answers)
 {
-    const struct upp_message *next = m->next < m->list.n ? &m->list.p[m->next].message : NULL;
     if (answers && answers->n)
         return answers->p[0].call;
-    return next && next->role == UPP_ROLE_TOOL ? next->parts[0].id : (struct upp_str){NULL, 0};
+    return begins_with_results(m) ? m->list.p[m->next].message.parts[0].id : (struct upp_str){NULL, 0};
 }
 
 int sv_chat_find(struct sv_exchange *x, struct upp_str agent, const struct sv_chat_messages *m,
@@ -191,7 +270,7 @@ int sv_chat_find(struct sv_exchange *x, struct upp_str agent, const struct sv_ch
     struct wm_run    run;
     *ret  = (struct sv_chat_place){0};
     int r = call.n ? find_wait(x, agent, m, call, answers && answers->n, ret, err) : 0;
-    if (r != 0 || !m->next)
+    if (r != 0 || !m->next || begins_with_results(m)) /* in a thread whose calls do not wait they have results */
         return r < 0 ? r : 0;
     name = alias_of(x, agent, m->before);
     r    = wb_arena_check(&x->arena, err);

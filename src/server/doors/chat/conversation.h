@@ -21,6 +21,8 @@ struct sv_chat_place {
     uint64_t         node; /* what follows belongs here in its tree, on a fork if the thread ends elsewhere or is ... */
     uint32_t         length; /* ... busy (wr_start.forks); node 0: at the thread's end */
     bool             named;  /* the request has its id: what does not fit there is refused, never a new thread */
+    const struct upp_message *calls; /* the place is right after them: they do not wait any more, and the request ... */
+    const struct upp_message *results; /* ... has results for them; those that the log has; NULL: none */
 };
 
 /* Finds where the new messages belong, or the answers of a request that has no messages for them (approvals). Nothing
@@ -43,6 +45,15 @@ bool sv_call_entry(struct upp_str call, struct wb_uuid *entry, uint32_t *part);
 /* Where what follows a run belongs: its thread, or a fork of it if that went on without it. Waits if the run does. */
 WEFT_SUSPENDS int sv_chat_after(struct sv_exchange *x, const struct wm_run *run, struct sv_chat_place *ret,
                                 struct upp_err *err) UPP_MUST_CHECK;
+
+/* The same for a run that has ended, and a request with the result of a call of a client's tool that it has made: the
+ * place is after that call, on a fork. A call of anything else, or of another run: nothing changes. */
+WEFT_SUSPENDS int sv_chat_after_call(struct sv_exchange *x, const struct wm_run *run, struct upp_str call,
+                                     struct sv_chat_place *place, struct upp_err *err) UPP_MUST_CHECK;
+
+/* Adds the results that the log has to those of the client: a message of calls has all of its results after it. */
+int sv_chat_add_results(struct wb_arena *a, const struct sv_chat_place *place, struct sv_chat_messages *m,
+                        struct upp_err *err) UPP_MUST_CHECK;
 
 /* Starts a run at a place, or lets the one that waits there continue with the answers in *s. The digest of the messages
  * becomes an alias of the run. To be called where the thread is at home. `from`: what the client has of the run

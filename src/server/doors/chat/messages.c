@@ -173,14 +173,12 @@ static int check_results(struct sv_chat_building *rd, yyjson_val *at, struct upp
     return 0;
 }
 
-/* The name of the tool whose call has this id; NULL: no call before has it. */
-static struct upp_str name_of_call(const struct sv_entries *list, struct upp_str id)
+size_t sv_chat_count(const struct upp_message *m, unsigned kinds, struct upp_str id)
 {
-    for (size_t i = list->n; i-- > 0;)
-        for (const struct upp_part *p = NULL; (p = upp_part_next(&list->p[i].message, p, UPP_PARTS_CALLS));)
-            if (wb_str_eq(p->id, id))
-                return p->name;
-    return (struct upp_str){NULL, 0};
+    size_t n = 0;
+    for (const struct upp_part *p = NULL; (p = upp_part_next(m, p, kinds));)
+        n += wb_str_eq(p->id, id);
+    return n;
 }
 
 int sv_chat_result(struct wb_arena *a, struct upp_str call, struct upp_str text, struct upp_part *ret,
@@ -260,14 +258,39 @@ static int join(struct sv_chat_building *rd, struct upp_message *to, const struc
     return 0;
 }
 
+/* The message whose results come next, and those that it has already; NULL: none. */
+static const struct upp_message *calls_before(const struct sv_chat_building *rd, const struct upp_message **results)
+{
+    const struct sv_entries  *list = &rd->to->list;
+    size_t                    n    = list->n;
+    const struct upp_message *last = n ? &list->p[n - 1].message : NULL;
+    *results                       = NULL;
+    if (last && last->role == UPP_ROLE_TOOL) {
+        *results = last;
+        last     = --n ? &list->p[n - 1].message : NULL;
+    }
+    if (!n)
+        return rd->calls;
+    return last->role == UPP_ROLE_ASSISTANT ? last : NULL;
+}
+
+/* A result belongs to a call of the message right before, which has no other one. */
 static int name_results(struct sv_chat_building *rd, yyjson_val *at, struct upp_part *parts, size_t n,
                         struct upp_err *err)
 {
+    const struct upp_message *results, *calls = calls_before(rd, &results);
     for (size_t i = 0; i < n; i++) {
-        yyjson_val *id = sv_member(at, UPP_STR("tool_call_id"));
-        parts[i].name  = name_of_call(&rd->to->list, parts[i].id);
-        if (!parts[i].name.p)
-            return sv_body_wrong(rd->body, id ? id : at, err, "no call before has the id '%.*s'", UPP_FMT(parts[i].id));
+        struct upp_str         id   = parts[i].id;
+        yyjson_val            *from = sv_member(at, UPP_STR("tool_call_id"));
+        const struct upp_part *call = NULL;
+        while (calls && (call = upp_part_next(calls, call, UPP_PARTS_CALLS)) && !wb_str_eq(call->id, id))
+            ;
+        if (!call)
+            return sv_body_wrong(rd->body, from ? from : at, err,
+                                 "no call before has the id '%.*s': a result comes right after its call", UPP_FMT(id));
+        if (results && sv_chat_count(results, UPP_PARTS_RESULTS, id) >= sv_chat_count(calls, UPP_PARTS_CALLS, id))
+            return sv_body_wrong(rd->body, from ? from : at, err, "a call has one result: '%.*s' has two", UPP_FMT(id));
+        parts[i].name = call->name;
     }
     return 0;
 }

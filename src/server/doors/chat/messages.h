@@ -32,6 +32,7 @@ struct sv_chat_building {
     struct sv_exchange        *x;
     const struct sv_body      *body;
     const struct wr_agent_def *agent; /* whose tools a client cannot have called; NULL: none */
+    const struct upp_message  *calls; /* the message before all: the first ones may be results of it; NULL: none */
     struct sv_chat_messages   *to;
     size_t                     max;
     struct sv_system           system;
@@ -55,6 +56,9 @@ int sv_chat_end(struct sv_chat_building *b, yyjson_val *at, struct upp_err *err)
 
 /* A call that a client tells about: refused if it is of a tool of the server. */
 int sv_chat_call(struct sv_chat_building *b, yyjson_val *at, struct upp_part *call, struct upp_err *err) UPP_MUST_CHECK;
+
+/* How many of its parts of these kinds have the id. */
+size_t sv_chat_count(const struct upp_message *m, unsigned kinds, struct upp_str id);
 
 /* A text as the result of a call: a JSON string. */
 int sv_chat_result(struct wb_arena *a, struct upp_str call, struct upp_str text, struct upp_part *ret,

@@ -55,7 +55,7 @@ WEFT_SUSPENDS static int read_items(struct sv_exchange *x, const struct sv_body 
         *ret = (struct sv_items){0};
         return 0;
     }
-    int r = sv_items_read(x, b, "items", agent, false, ret, err);
+    int r = sv_items_read(x, b, "items", agent, NULL, ret, err);
     if (r >= 0 && ret->answers.n)
         r = sv_body_wrong(b, list, err, "approvals are for a response that waits: POST /v1/responses");
     if (r >= 0 && ret->messages.system)

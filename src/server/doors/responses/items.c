@@ -8,7 +8,6 @@
 #include "log/log.h"
 #include "model/file_url.h"
 #include "model/id.h"
-#include "server/doors/chat/conversation.h"
 #include "server/doors/responses/item_list.h"
 #include "server/doors/v1/objects.h"
 #include "server/http/server.h"
@@ -373,17 +372,30 @@ WEFT_SUSPENDS static int read_list(struct reading *rd, yyjson_val *list, struct 
     return sv_chat_end(&rd->b, list, err);
 }
 
-int sv_items_read(struct sv_exchange *x, const struct sv_body *b, const char *name, const struct wr_agent_def *agent,
-                  bool waits, struct sv_items *ret, struct upp_err *err)
+struct upp_str sv_items_first_output(const struct sv_body *b)
 {
-    struct reading rd   = {.to = ret, .waits = waits};
+    yyjson_val *list = sv_member(b->root, UPP_STR("input")), *v;
+    size_t      i, max;
+    yyjson_arr_foreach(list, i, max, v)
+    {
+        if (wb_str_eq(wj_text_of(sv_member(v, UPP_STR("type"))), UPP_STR("function_call_output")))
+            return wj_text_of(sv_member(v, UPP_STR("call_id")));
+    }
+    return (struct upp_str){NULL, 0};
+}
+
+int sv_items_read(struct sv_exchange *x, const struct sv_body *b, const char *name, const struct wr_agent_def *agent,
+                  const struct sv_chat_place *place, struct sv_items *ret, struct upp_err *err)
+{
+    struct reading rd   = {.to = ret, .waits = place && !wb_uuid_eq(place->waits, (struct wb_uuid){{0}})};
     yyjson_val    *list = sv_member(b->root, wb_cstr(name));
     size_t         n    = yyjson_is_str(list) ? 1 : yyjson_arr_size(list);
     *ret                = (struct sv_items){0};
     if (!n || n > SV_CHAT_MAX)
         return sv_body_wrong(b, list ? list : b->root, err, "'%s' is a text or a list of 1 to %d items", name,
                              SV_CHAT_MAX);
-    int r = sv_chat_begin(&rd.b, x, b, agent, n, &ret->messages, err);
+    int r      = sv_chat_begin(&rd.b, x, b, agent, n, &ret->messages, err);
+    rd.b.calls = place ? place->calls : NULL;
     if (r >= 0)
         r = read_list(&rd, list, err);
     sv_chat_done(&rd.b);

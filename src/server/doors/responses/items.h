@@ -2,18 +2,22 @@
 #ifndef SV_RESPONSES_ITEMS_H
 #define SV_RESPONSES_ITEMS_H
 
-#include "server/doors/chat/messages.h"
+#include "server/doors/chat/conversation.h"
 
 struct sv_items {
     struct sv_chat_messages messages;
     struct sv_answers       answers; /* outputs and approvals for calls of a run that waits */
 };
 
-/* Reads `name` ("input", "items"). waits: a run waits, and outputs and approvals are for its calls; otherwise an output
- * needs its call before it. Items that a client sends back and that only the server knows (reasoning, its own calls)
- * are skipped. An item_reference is the item of that id, of any thread of the client. */
+/* Reads `name` ("input", "items"). At a place where a run waits, outputs and approvals are for its calls; otherwise an
+ * output needs its call before it, in the list or at the place (NULL: none). Items that a client sends back and that
+ * only the server knows (reasoning, its own calls) are skipped. An item_reference is the item of that id, of any thread
+ * of the client. */
 WEFT_SUSPENDS int sv_items_read(struct sv_exchange *x, const struct sv_body *b, const char *name,
-                                const struct wr_agent_def *agent, bool waits, struct sv_items *ret,
-                                struct upp_err *err) UPP_MUST_CHECK;
+                                const struct wr_agent_def *agent, const struct sv_chat_place *place,
+                                struct sv_items *ret, struct upp_err *err) UPP_MUST_CHECK;
+
+/* The call that the first output of `input` is for; empty: there is none. */
+struct upp_str sv_items_first_output(const struct sv_body *b);
 
 #endif

@@ -101,6 +101,8 @@ WEFT_SUSPENDS static int find_place(struct sv_exchange *x, struct request *q, st
     }
     if (r >= 0)
         r = sv_chat_after(x, &run, &q->place, err);
+    if (r >= 0)
+        r = sv_chat_after_call(x, &run, sv_items_first_output(&q->body), &q->place, err);
     if (r < 0)
         return r;
     *agent = wb_arena_dup(&x->arena, run.agent);
@@ -166,7 +168,7 @@ WEFT_SUSPENDS static int read_request(struct sv_exchange *x, struct request *q, 
     if (r >= 0)
         r = q->place.named && !sv_member(q->body.root, UPP_STR("input"))
                 ? 0 /* nothing is added */
-                : sv_items_read(x, &q->body, "input", agent, !wb_uuid_eq(q->place.waits, none), &q->items, err);
+                : sv_items_read(x, &q->body, "input", agent, &q->place, &q->items, err);
     if (r >= 0) /* those of earlier messages may be gone by now */
         r = sv_check_files(x, &q->body, sv_member(q->body.root, UPP_STR("input")), q->items.messages.list.p,
                            q->items.messages.next, q->items.messages.list.n, err);
@@ -249,6 +251,8 @@ WEFT_SUSPENDS static int choose_thread(struct sv_exchange *x, struct request *q,
             r = add_results(x, m, &q->items.answers, err);
     } else if (q->start.unstored)
         r = sv_chat_unstored(x, &q->place, &q->start, err);
+    if (r >= 0)
+        r = sv_chat_add_results(&x->arena, &q->place, m, err);
     if (r >= 0 && wb_uuid_eq(q->place.thread.id, none)) {
         if (!m->list.n)
             return sv_body_wrong(&q->body, sv_member(q->body.root, UPP_STR("input")), err,
