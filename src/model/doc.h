@@ -47,6 +47,7 @@ struct wm_doc_entry {
     struct wm_entry      e;
     struct upp_str       id;    /* in the document; empty: none */
     uint32_t             agent; /* index in the list, or WM_NO_AGENT: the user, or unknown */
+    bool                 users; /* in an agent's turn: the document does not say that no user wrote this text */
     struct wm_reply_info said;  /* of assistant messages */
     struct wm_residue   *residue;
 };

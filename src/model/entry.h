@@ -9,6 +9,7 @@
 #include <upp/message.h>
 
 #include "base/defs.h"
+#include "base/str.h"
 
 enum wm_entry_kind {
     WM_ENTRY_MESSAGE = 1,
@@ -65,11 +66,14 @@ static inline bool wm_is_visible(const struct wm_entry *e)
     return e->audience == WM_AUDIENCE_ALL && e->kind != WM_ENTRY_TURN && !wm_is_hidden(e);
 }
 
+#define WM_PHASE_PROMPT "handoff" /* of a prompt that was imported; those of runs have no phase */
+
 /* Is it what one agent asks another when it hands over the thread (run/handoff.c)? For a model it is a user's text, but
  * no user wrote it: it is shown to nobody as one. */
 static inline bool wm_is_prompt(const struct wm_entry *e)
 {
-    return e->kind == WM_ENTRY_MESSAGE && e->origin == WM_ORIGIN_RUN && e->message.role == UPP_ROLE_USER;
+    bool imported = e->origin == WM_ORIGIN_IMPORT && wb_str_eq(e->phase, UPP_STR(WM_PHASE_PROMPT));
+    return e->kind == WM_ENTRY_MESSAGE && e->message.role == UPP_ROLE_USER && (e->origin == WM_ORIGIN_RUN || imported);
 }
 
 #endif

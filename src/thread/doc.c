@@ -60,6 +60,8 @@ struct making {
     const struct wl_line            *lines;
     struct unspent                  *unspent; /* of `run` before its agent's turn begins; NULL: none */
     size_t                           shared;  /* number of lines that the parent thread has too */
+    uint32_t                         author;  /* of the imported turn that is being read */
+    uint32_t                         joined;  /* by_run: goes on in another agent's imported turn, after its prompt */
 };
 
 static struct upp_str time_text(struct wb_arena *a, int64_t ms)
@@ -176,6 +178,8 @@ static bool continues_turn(const struct making *m, const struct wm_doc_turn *las
     bool by_run = m->opts && m->opts->by_run;
     if (agent == WM_NO_AGENT || last->agent == WM_NO_AGENT)
         return agent == last->agent && !by_run;
+    if (by_run && is_imported(&line->entry) && (agent == m->joined || wm_is_prompt(&line->entry)))
+        return true;
     return wb_uuid_eq(m->run, line->run) &&
            (last->agent == agent || (by_run && !wb_uuid_eq(line->run, (struct wb_uuid){{0}})));
 }
@@ -200,8 +204,10 @@ WEFT_SUSPENDS static int open_turn(struct making *m, const struct wl_line *line,
 {
     struct wm_doc_turn *last = m->doc->turns.n ? &m->doc->turns.p[m->doc->turns.n - 1] : NULL;
     struct upp_str      id   = {NULL, 0};
-    if (last && continues_turn(m, last, line, agent))
+    if (last && continues_turn(m, last, line, agent)) {
+        m->joined = agent == last->agent ? m->joined : agent;
         return 0;
+    }
     int r = last && !wb_uuid_eq(m->run, line->run) ? close_turn(m, line->entry.message.time_ms, err) : 0;
     if (r >= 0 && m->opts && m->opts->by_run)
         r = turn_id(m, line, agent == WM_NO_AGENT, &id, err);
@@ -213,6 +219,8 @@ WEFT_SUSPENDS static int open_turn(struct making *m, const struct wl_line *line,
     m->run      = agent == WM_NO_AGENT ? (struct wb_uuid){{0}} : line->run;
     turn->agent = agent;
     turn->id    = id;
+    m->author   = agent;
+    m->joined   = WM_NO_AGENT;
     if (!wb_uuid_eq(m->run, (struct wb_uuid){{0}}))
         turn->run = uuid_text(m->a, m->run);
     return 0;
@@ -271,6 +279,15 @@ static int author_of(struct making *m, const struct wl_line *line, uint32_t *ret
     return agent_of(m, line->entry.who, ret, err);
 }
 
+static void add_usage(struct upp_usage *sum, const struct upp_usage *u)
+{
+    sum->input += u->input;
+    sum->output += u->output;
+    sum->cache_read += u->cache_read;
+    sum->cache_write += u->cache_write;
+    sum->reasoning += u->reasoning;
+}
+
 /* ---- What came with a document --------------------------------------------------------------------------------- */
 
 static int failed(const struct upp_err *err)
@@ -321,18 +338,47 @@ static int add_document(struct making *m, const struct wl_thread *t, struct upp_
     return r;
 }
 
-/* An imported turn continues until the next one begins, or until a run's line. */
-static int open_document_turn(struct making *m, struct upp_err *err)
+/* by_run: was the imported turn written by the run of the one before? Its document says so, or it begins with what the
+ * agent before asked this one. */
+static bool is_of_last_run(const struct making *m, const struct wm_doc_turn *turn, const struct wl_line *line)
 {
-    if (!m->turn)
+    const struct wm_doc_turn *last = m->doc->turns.n ? &m->doc->turns.p[m->doc->turns.n - 1] : NULL;
+    if (!m->opts || !m->opts->by_run || !last || last->agent == WM_NO_AGENT || turn->agent == WM_NO_AGENT)
+        return false;
+    return wm_is_prompt(&line->entry) || (turn->run.n && wb_str_eq(turn->run, last->run));
+}
+
+static void join_turn(struct wm_doc_turn *last, const struct wm_doc_turn *turn)
+{
+    last->ended = turn->ended.p ? turn->ended : last->ended;
+    last->partial |= turn->partial;
+    last->has_usage |= turn->has_usage;
+    last->reasoning += turn->reasoning;
+    add_usage(&last->usage, &turn->usage);
+}
+
+/* An imported turn continues until the next one begins, or until a run's line. */
+static int open_document_turn(struct making *m, const struct wl_line *line, struct upp_err *err)
+{
+    struct wm_doc_turn turn = {0};
+    int                r    = m->turn ? wm_sidecar_turn_read(m->a, m->turn->b.text, &turn, err) : 0;
+    if (r < 0 || !m->turn)
+        return r;
+    if (turn.agent >= m->doc->agents.n)
+        turn.agent = WM_NO_AGENT;
+    m->turn   = NULL;
+    m->run    = (struct wb_uuid){{0}};
+    m->author = turn.agent;
+    if (is_of_last_run(m, &turn, line)) {
+        join_turn(&m->doc->turns.p[m->doc->turns.n - 1], &turn);
         return 0;
-    struct wm_doc_turn *turn = wm_doc_turn_add(m->doc, err);
-    int                 r    = turn ? wm_sidecar_turn_read(m->a, m->turn->b.text, turn, err) : failed(err);
-    if (r >= 0 && turn->agent >= m->doc->agents.n)
-        turn->agent = WM_NO_AGENT;
-    m->turn = NULL;
-    m->run  = (struct wb_uuid){{0}};
-    return r;
+    }
+    struct wm_doc_turn *added = wm_doc_turn_add(m->doc, err);
+    if (!added)
+        return failed(err);
+    turn.first = added->first;
+    *added     = turn;
+    return 0;
 }
 
 /* Adds the entry's own sidecar and the residue of its dialect. */
@@ -352,27 +398,18 @@ static int add_sidecars(struct making *m, const struct note *note, struct wm_doc
 
 static int add_imported(struct making *m, const struct wl_line *line, const struct note *note, struct upp_err *err)
 {
-    int                  r = open_document_turn(m, err);
+    int                  r = open_document_turn(m, line, err);
     struct wm_doc_entry *e = r < 0 ? NULL : wm_doc_entry_add(m->doc, err);
     if (!e)
         return r < 0 ? r : failed(err);
     e->e                     = line->entry;
     struct wm_doc_turn *turn = &m->doc->turns.p[m->doc->turns.n - 1];
-    e->agent                 = turn->agent;
+    e->agent                 = m->author;
     turn->n++;
     return add_sidecars(m, note, e, err);
 }
 
 /* ---- Lines ------------------------------------------------------------------------------------------------------- */
-
-static void add_usage(struct upp_usage *sum, const struct upp_usage *u)
-{
-    sum->input += u->input;
-    sum->output += u->output;
-    sum->cache_read += u->cache_read;
-    sum->cache_write += u->cache_write;
-    sum->reasoning += u->reasoning;
-}
 
 /* Events of a document refer to agents by id. */
 static int agent_id(void *arg, struct upp_str name, struct upp_str *ret, struct upp_err *err)
@@ -650,7 +687,14 @@ WEFT_SUSPENDS static int find_parent(struct making *m, const struct wl_thread *t
 int wa_thread_doc(struct wl_store *s, const struct wl_owner *o, const struct wl_thread *t,
                   const struct wa_thread_doc_opts *opts, struct wb_arena *a, struct wm_doc *ret, struct upp_err *err)
 {
-    struct making   m = {.store = s, .owner = o, .opts = opts, .a = a, .doc = ret, .shared = SIZE_MAX};
+    struct making   m = {.store  = s,
+                         .owner  = o,
+                         .opts   = opts,
+                         .a      = a,
+                         .doc    = ret,
+                         .shared = SIZE_MAX,
+                         .author = WM_NO_AGENT,
+                         .joined = WM_NO_AGENT};
     struct wl_path  path;
     struct wl_line *lines = NULL;
     struct upp_err  why   = {0};

@@ -131,6 +131,12 @@ WEFT_SUSPENDS static int end_row(struct importing *p, struct upp_err *err)
     return r;
 }
 
+/* A text of the user's role that a document says is an agent's: what another agent asked it. */
+static bool is_prompt(const struct wm_doc_entry *e)
+{
+    return e->e.kind == WM_ENTRY_MESSAGE && e->e.message.role == UPP_ROLE_USER && e->agent != WM_NO_AGENT && !e->users;
+}
+
 static int add_one(struct importing *p, uint32_t i, struct upp_err *err)
 {
     const struct wm_doc_entry *e          = &p->doc->entries.p[i];
@@ -140,6 +146,8 @@ static int add_one(struct importing *p, uint32_t i, struct upp_err *err)
     uint32_t                   at         = (uint32_t)p->entries.n;
     if (r >= 0)
         r = add_entry(p, &e->e, err);
+    if (r >= 0 && is_prompt(e))
+        p->entries.p[at].phase = UPP_STR(WM_PHASE_PROMPT);
     if (r >= 0 && turn && turn->first == i)
         r = add_turn_sidecar(p, turn, at, err);
     if (r >= 0)

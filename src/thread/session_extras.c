@@ -16,10 +16,10 @@ enum {
     MAP_MAX     = 128 << 20,
 };
 
-enum { AGENT, NAME, PARTS, EVENTS, TITLE, MODEL, PROVIDER, STOP, USAGE, N };
+enum { AGENT, NAME, PARTS, EVENTS, TITLE, MODEL, PROVIDER, STOP, USAGE, PROMPT, N };
 static const char *const names[] = {
     [AGENT] = "agent", [NAME] = "name",         [PARTS] = "parts", [EVENTS] = "events", [TITLE] = "title",
-    [MODEL] = "model", [PROVIDER] = "provider", [STOP] = "stop",   [USAGE] = "usage"};
+    [MODEL] = "model", [PROVIDER] = "provider", [STOP] = "stop",   [USAGE] = "usage",   [PROMPT] = "prompt"};
 
 static yyjson_val *text_at(yyjson_val *obj, const char *name)
 {
@@ -256,9 +256,10 @@ int wa_extras_message(struct wb_arena *a, const struct wa_doc_opts *opts, const 
     const struct upp_message             *caller = around->caller;
     const struct wm_reply_info           *reply  = m->role == UPP_ROLE_ASSISTANT && opts->whole ? around->reply : NULL;
     const bool  ours[N] = {[AGENT] = true,  [NAME] = true,      [PARTS] = true, [EVENTS] = true, [TITLE] = title.n,
-                           [MODEL] = reply, [PROVIDER] = reply, [STOP] = reply, [USAGE] = reply};
+                           [MODEL] = reply, [PROVIDER] = reply, [STOP] = reply, [USAGE] = reply, [PROMPT] = true};
     yyjson_val *v;
-    if (!who.n && !reply && !has_extras(m, caller) && !count_events(lines, n))
+    bool        prompt = wm_is_prompt(&lines->entry);
+    if (!who.n && !reply && !prompt && !has_extras(m, caller) && !count_events(lines, n))
         return 0;
     int r = read_map(a, m->metadata, &v, err);
     if (r < 0)
@@ -270,6 +271,8 @@ int wa_extras_message(struct wb_arena *a, const struct wa_doc_opts *opts, const 
     if (reply)
         write_reply(&s, reply);
     write_author(&s, who, wj_text_at(yyjson_is_obj(v) ? wm_weft_find(v) : NULL, names[AGENT]));
+    if (prompt)
+        wj_put_bool(&s.w, names[PROMPT], true);
     write_parts(&s, m, caller);
     r = write_events(&s, lines, n, err);
     return r < 0 ? r : end_map(&s, &m->metadata);
@@ -464,6 +467,9 @@ int wa_extras_take(struct wb_arena *a, const struct upp_message *m, const struct
     r                     = take_events(a, yyjson_obj_get(weft, "events"), ret, err);
     taken_members[PARTS]  = parts;
     taken_members[EVENTS] = r > 0;
+    taken_members[PROMPT] = m->role == UPP_ROLE_USER && yyjson_is_true(yyjson_obj_get(weft, names[PROMPT]));
+    if (taken_members[PROMPT])
+        ret->message.phase = UPP_STR(WM_PHASE_PROMPT);
     return r < 0 ? r : rest_of(a, v, taken_members, &ret->message.message.metadata, err);
 }
 

@@ -2,7 +2,7 @@
  *
  * Authors, tool names of results, metadata and titles of parts, and the system events after a message are in
  * metadata.weft of that message, in the format of docs/dialects/upp.md: agent, name, parts, events; of a whole export
- * (wa_doc_opts) also title, model, provider, stop, usage. Events before the
+ * (wa_doc_opts) also title, model, provider, stop, usage. A prompt of another agent has `prompt`. Events before the
  * first message of a node are in a map that the caller chooses.
  */
 #ifndef WA_SESSION_KNOWN_H

@@ -546,6 +546,18 @@ def test_a_handoff_is_one_message():
         assert "Take care of it" not in [p.get("text") for m in exported for p in m["parts"]], exported
         losses = s.good("GET", f"/v1/threads/{t}/export?as=ui&losses=true")["data"]
         assert [x["what"] for x in losses if "asked another" in x["what"]], losses
+        # So it is after an import: the answer is one message, and what the other agent was asked is nobody's.
+        for dialect in ("uap", "upp", "thread", "pydantic", "agentapi", "assistants", "aitp", "ui"):
+            document = s.good("GET", f"/v1/threads/{t}/export?as={dialect}")
+            for again in range(2):  # the copy's own export says it as well
+                copy = s.good("POST", f"/v1/threads/import?from={dialect}&on_conflict=copy", document)["id"]
+                there = [(m["role"], m["content"][0]["text"]["value"]) for m in s.good("GET", f"/v1/threads/{copy}/messages?order=asc")["data"]]
+                assert there == said_there, (dialect, again, there)
+                loaded = s.good("GET", f"/api/chat/{copy}")
+                assert [m["role"] for m in loaded] == ["user", "assistant"], (dialect, again, loaded)
+                assert "Take care of it" not in [p.get("text") for m in loaded for p in m["parts"]], (dialect, loaded)
+                document = s.good("GET", f"/v1/threads/{copy}/export?as={dialect}")
+                assert dialect == "ui" or "Take care of it" in json.dumps(s.good("GET", f"/v1/threads/{copy}/entries")), dialect
         # But the log has it, and the next model call too.
         assert "Take care of it" in json.dumps(s.good("GET", f"/v1/threads/{t}/entries"))
 

@@ -17,6 +17,7 @@ struct lifting {
     struct upp_str     run;
     size_t             open;      /* calls without a result */
     uint8_t            open_turn; /* 0: none, 'u': user, 'a': agent */
+    bool               named;     /* the message says whose it is */
 };
 
 static int failed(const struct lifting *t)
@@ -95,7 +96,10 @@ static int finish_message(struct lifting *t, uint8_t role, uint32_t agent)
     if (!t->parts.list.n)
         return 0;
     struct wm_doc_entry *e = wd_entry_add(t->l, role, agent, t->time, t->err);
-    return e ? wd_parts_finish(t->l->a, &t->parts, &e->e.message, t->err) : failed(t);
+    if (!e)
+        return failed(t);
+    e->users = role == UPP_ROLE_USER && !t->named;
+    return wd_parts_finish(t->l->a, &t->parts, &e->e.message, t->err);
 }
 
 static int lift_request(struct lifting *t, const struct wd_pai_message *m, uint32_t agent)
@@ -231,7 +235,8 @@ static int lift_message(struct lifting *t, const struct wd_pai_message *m)
     if (!is_request(m) && !wb_str_eq(m->kind, UPP_STR("response")))
         return 0;
     find_time(t, m);
-    int r = user ? 0 : agent_of(t, m);
+    t->named = named(m).p;
+    int r    = user ? 0 : agent_of(t, m);
     if (r >= 0)
         r = turn_for(t, m, user);
     if (r >= 0)

@@ -279,8 +279,10 @@ static int lift_user(struct lifting *t, const struct wd_ui_message *m)
     if (r < 0 || !t->output.list.n)
         return r;
     struct wm_doc_entry *e = wd_entry_add(t->l, UPP_ROLE_USER, t->agent, t->about.time, t->err);
-    r                      = e ? wd_parts_finish(t->l->a, &t->output, &e->e.message, t->err) : failed(t);
-    return r;
+    if (!e)
+        return failed(t);
+    e->users = true; /* a page shows what has this role as the user's */
+    return wd_parts_finish(t->l->a, &t->output, &e->e.message, t->err);
 }
 
 static int agent_of(struct lifting *t)
