@@ -821,7 +821,14 @@ def test_the_id_of_a_chat_at_other_doors():
         assert len(s.good("GET", "/v1/threads/page%201/messages")["data"]) == 2
         answer = s.good("POST", "/process", {"session_id": "page 1", "model": "echo", "stream": False, "input": [{"role": "user", "content": [{"type": "text", "text": "zwei"}]}]})
         assert answer["status"] == "completed" and threads(s) == [t], answer
-        assert said(s.good("GET", "/api/chat/page%201")) == [(r, x) for x in ("eins", "zwei") for r in ("user", "assistant")]
+        conversation = s.good("GET", "/v1/conversations/page%201")
+        assert conversation["id"] == "conv_" + t.removeprefix("thread_") and len(s.good("GET", "/v1/conversations/page%201/items")["data"]) == 4, conversation
+        answer = s.good("POST", "/v1/responses", {"model": "echo", "conversation": "page 1", "input": "drei"})
+        assert answer["conversation"]["id"] == conversation["id"] and threads(s) == [t], answer
+        for other in ("page 2", "conv_page 1"):
+            assert s.ask("GET", f"/v1/conversations/{quote(other)}")[0] == 404
+            assert s.ask("POST", "/v1/responses", {"model": "echo", "conversation": other, "input": "x"})[0] == 404
+        assert said(s.good("GET", "/api/chat/page%201")) == [(r, x) for x in ("eins", "zwei", "drei") for r in ("user", "assistant")]
 
 
 def test_aliases_of_agents():

@@ -33,16 +33,18 @@ static int answer(struct sv_exchange *x, const struct wl_thread *t, struct upp_e
     return sv_finish(x, &w);
 }
 
-/* The thread that {c} names; one of another owner and none at all get the same answer. */
+int sv_conversation_find(struct sv_exchange *x, struct upp_str id, struct wl_thread *ret, struct upp_err *err)
+{
+    char           name[WB_UUID_TEXT + 1];
+    struct wb_uuid uuid;
+    struct upp_str thread = wl_id_parse(id, UPP_STR("conv_"), &uuid) ? wb_uuid_text(uuid, name) : id;
+    int            r      = wl_thread_find(x->server->opts.store, &x->owner, thread, &x->arena, ret, err);
+    return r == -UPP_ENOTFOUND ? upp_fail(err, UPP_ENOTFOUND, "no conversation '%.*s'", UPP_FMT(id)) : r;
+}
+
 WEFT_SUSPENDS static int find(struct sv_exchange *x, struct wl_thread *ret, struct upp_err *err)
 {
-    struct wb_uuid id;
-    int            r = -UPP_ENOTFOUND;
-    if (wl_id_parse(x->params[0], UPP_STR("conv_"), &id))
-        r = wl_get_thread(x->server->opts.store, &x->owner, id, &x->arena, ret, err);
-    if (r == -UPP_ENOTFOUND || (r >= 0 && !wb_str_eq(ret->owner.user, x->owner.user)))
-        return upp_fail(err, UPP_ENOTFOUND, "no conversation '%.*s'", UPP_FMT(x->params[0]));
-    return r;
+    return sv_conversation_find(x, x->params[0], ret, err);
 }
 
 /* Reads `items`; system messages have no place in a conversation here. */

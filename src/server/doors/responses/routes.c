@@ -11,6 +11,7 @@
 #include "server/doors/agent.h"
 #include "server/doors/assistants.h"
 #include "server/doors/options.h"
+#include "server/doors/responses/conversations.h"
 #include "server/doors/responses/items.h"
 #include "server/doors/responses/options.h"
 #include "server/doors/responses/stored.h"
@@ -50,13 +51,10 @@ WEFT_SUSPENDS static int find_conversation(struct sv_exchange *x, struct request
     struct wl_store *s = x->server->opts.store;
     struct wl_node   head;
     struct wm_run    run;
-    struct wb_uuid   u, busy = {{0}};
-    int              r = -UPP_ENOTFOUND;
-    q->place.named     = true;
-    if (wl_id_parse(id, UPP_STR("conv_"), &u))
-        r = wl_get_thread(s, &x->owner, u, &x->arena, &q->place.thread, err);
-    if (r == -UPP_ENOTFOUND || (r >= 0 && !wb_str_eq(q->place.thread.owner.user, x->owner.user))) {
-        r = upp_fail(err, UPP_ENOTFOUND, "no conversation '%.*s'", UPP_FMT(id));
+    struct wb_uuid   busy = {{0}};
+    int              r    = sv_conversation_find(x, id, &q->place.thread, err);
+    q->place.named        = true;
+    if (r == -UPP_ENOTFOUND) {
         wj_pointer_err(err, q->body.root, sv_member(q->body.root, UPP_STR("conversation")));
         return r;
     }
