@@ -848,6 +848,15 @@ def test_aliases_of_agents():
             path = quote(name, safe="")
             assert s.good("POST", f"/agents/{path}/v1/responses", {"input": "hello"})["status"] == "completed"
             assert s.good("GET", f"/v1/models/{path}")["id"] == name
+            assert s.good("GET", f"/agents/{path}")["id"] == s.good("GET", f"/v1/assistants/{path}")["id"] == agent, name
+            if name != "gpt-4.1":  # that is an agent itself, and no model
+                made = s.good("POST", "/v1/assistants", {"model": name})
+                assert made["model"] == "echo" and s.good("POST", f"/v1/assistants/{made['id']}", {"model": name, "name": "A"})["model"] == "echo", made
+                run, thread = s.start(made["id"])
+                assert s.ended(run, thread)["status"] == "completed"
+                run, thread = s.start("echo", model=name)
+                assert s.ended(run, thread)["model"] == "echo", run
+        assert s.ask("POST", "/v1/assistants", {"model": "gpt-5"})[0] == 404 and s.ask("POST", "/v1/assistants/gpt-5.2", {"name": "x"})[0] == 400
         listed = [m["id"] for m in s.good("GET", "/v1/models")["data"]]
         assert "gpt-5.2" in listed and "gpt-4.1" in listed and not [m for m in listed if "*" in m], listed
         for name in ("gpt-5", "claude", "llama"):

@@ -15,6 +15,15 @@ struct upp_str sv_agent_named(const struct sv_exchange *x, struct upp_str name)
     return agent.n ? agent : name;
 }
 
+struct upp_str sv_model_named(const struct sv_exchange *x, struct upp_str name)
+{
+    const struct wr_engine    *e     = x->core->engine;
+    struct upp_str             agent = sv_agent_named(x, name);
+    const struct wr_agent_def *def   = wb_str_eq(agent, name) ? NULL : wr_agent(e, agent);
+    struct upp_str             model = def ? wr_model_of(e, def) : (struct upp_str){NULL, 0};
+    return model.n ? model : name;
+}
+
 bool sv_agent_shows_all(const struct sv_exchange *x)
 {
     return !x->settings->no_instructions && sv_auth_need(x, SV_SCOPE_INSTRUCTIONS, NULL) >= 0;

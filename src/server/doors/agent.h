@@ -9,6 +9,10 @@
  * else what `aliases` of the configuration say. The engine knows no aliases. */
 struct upp_str sv_agent_named(const struct sv_exchange *x, struct upp_str name);
 
+/* The model that a name of a client's stands for, where a model is meant: itself, if it is that of a model; else that
+ * of the agent which `aliases` name for it. */
+struct upp_str sv_model_named(const struct sv_exchange *x, struct upp_str name);
+
 /* May the client read the prompts of agents, and what else only the server knows of them? Who may also replace them. */
 bool sv_agent_shows_all(const struct sv_exchange *x);
 

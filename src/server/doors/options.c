@@ -107,7 +107,7 @@ static int is_model(const struct reading *in, const struct option *o, yyjson_val
     (void)o;
     if (!yyjson_is_str(v))
         return wrong(in, v, "a string", v);
-    if (wr_has_model(in->x->core->engine, wj_text(v)))
+    if (wr_has_model(in->x->core->engine, sv_model_named(in->x, wj_text(v))))
         return 0;
     return sv_model_unknown(in->x, in->body, v, wj_text(v), in->err);
 }
@@ -343,7 +343,10 @@ int sv_options_read(struct sv_exchange *x, const struct sv_body *b, yyjson_val *
         if (!v)
             continue;
         any = true;
-        wj_put_value(&w, options[i].name, v);
+        if (options[i].check == is_model)
+            wj_put_str(&w, options[i].name, sv_model_named(x, wj_text(v)));
+        else
+            wj_put_value(&w, options[i].name, v);
     }
     wj_write_close(&w, '}');
     *ret = (struct upp_str){NULL, 0};

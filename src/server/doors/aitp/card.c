@@ -88,7 +88,7 @@ static void put_definition(struct wj_writer *w, const struct sv_exchange *x, con
 WEFT_SUSPENDS int sv_aitp_card(struct sv_exchange *x, struct upp_err *err)
 {
     static const struct wr_card none;
-    struct upp_str              name = x->params[0];
+    struct upp_str              name = sv_agent_named(x, x->params[0]);
     const struct wr_agent_def  *def  = wr_agent(x->core->engine, name);
     struct wj_writer            w;
     if (!def)

@@ -1,5 +1,6 @@
 /* server/doors/v1/assistants.c — /v1/assistants: agents of the configuration, which cannot be changed here, and stored
  * assistants, which can. */
+#include "server/doors/agent.h"
 #include "server/doors/assistants.h"
 
 #include "base/clock.h"
@@ -106,7 +107,9 @@ static int make_record(struct sv_exchange *x, const struct sv_body *b, const str
         yyjson_val *given = b->root ? yyjson_obj_get(b->root, name) : NULL;
         bool        keep  = !given || (i == 0 && yyjson_is_null(given));
         yyjson_val *v     = keep ? (old ? yyjson_obj_get(old->record, name) : NULL) : given;
-        if (v && !yyjson_is_null(v))
+        if (v == given && i == 0 && yyjson_is_str(v)) /* the model, by its own name */
+            wj_put_str(&w, name, sv_model_named(x, wj_text(v)));
+        else if (v && !yyjson_is_null(v))
             wj_put_value(&w, name, v);
     }
     wj_write_close(&w, '}');
@@ -141,7 +144,7 @@ WEFT_SUSPENDS int sv_create_assistant(struct sv_exchange *x, struct upp_err *err
 WEFT_SUSPENDS int sv_get_assistant(struct sv_exchange *x, struct upp_err *err)
 {
     struct sv_assistant s;
-    int                 r = sv_assistant_find(x, x->params[0], &x->arena, &s, err);
+    int                 r = sv_assistant_find(x, sv_agent_named(x, x->params[0]), &x->arena, &s, err);
     return r < 0 ? r : answer(x, &s, err);
 }
 
@@ -149,7 +152,7 @@ WEFT_SUSPENDS int sv_get_assistant(struct sv_exchange *x, struct upp_err *err)
  * user made is that user's, or an administrator's. */
 WEFT_SUSPENDS static int find_stored(struct sv_exchange *x, struct sv_assistant *ret, struct upp_err *err)
 {
-    int r = sv_assistant_find(x, x->params[0], &x->arena, ret, err);
+    int r = sv_assistant_find(x, sv_agent_named(x, x->params[0]), &x->arena, ret, err);
     if (r >= 0 && !ret->record)
         r = upp_fail(err, UPP_EREFUSED,
                      "'%.*s' is an agent of the server's configuration: it is neither modified nor deleted here",
