@@ -344,7 +344,8 @@ enum wl_what {
                        * was wrong) ends no list, but is in it */
     WL_LIST_VALUES,   /* of a space, ordered by name, after this name (empty: from the start) */
     WL_LIST_TENANTS,  /* struct upp_str: ordered by name, after this name */
-    WL_LIST_UNREFERENCED_BLOBS, /* struct wl_blob_key: blobs without references since a time, complete or not */
+    WL_LIST_UNREFERENCED_BLOBS, /* struct wl_blob_key: blobs without references since a time; number 1: complete ones
+                                   only */
     WL_WHATS,
 };
 
@@ -666,11 +667,12 @@ WEFT_SUSPENDS static inline int wl_list_tenants(struct wl_store *s, struct upp_s
     return wl_list_into(s, &(struct wl_ask){.what = WL_LIST_TENANTS, .name = after, .max = max}, a, ret, n, err);
 }
 
-WEFT_SUSPENDS static inline int wl_list_unreferenced_blobs(struct wl_store *s, const struct wl_owner *o,
+WEFT_SUSPENDS static inline int wl_list_unreferenced_blobs(struct wl_store *s, const struct wl_owner *o, bool complete,
                                                            int64_t before_ms, size_t max, struct wb_arena *a,
                                                            struct wl_blob_key **ret, size_t *n, struct upp_err *err)
 {
-    struct wl_ask ask = {.what = WL_LIST_UNREFERENCED_BLOBS, .owner = o, .before_ms = before_ms, .max = max};
+    struct wl_ask ask = {
+        .what = WL_LIST_UNREFERENCED_BLOBS, .owner = o, .number = complete, .before_ms = before_ms, .max = max};
     return wl_list_into(s, &ask, a, ret, n, err);
 }
 

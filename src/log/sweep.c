@@ -14,7 +14,12 @@
 #include "log/search.h"
 #include "log/sweep.h"
 
-enum { PAGE = 256, LOOSE_MS = 3600000, STRIDE = 4096 /* runs of others that a tenant passes without noting it */ };
+enum {
+    PAGE      = 256,
+    LOOSE_MS  = 3600000,
+    ERASED_MS = 5000,
+    STRIDE    = 4096 /* runs of others that a tenant passes without noting it */
+};
 
 static const struct upp_str JOURNALS = UPP_STR_INIT("journals"), AT = UPP_STR_INIT("at"), LATER = UPP_STR_INIT("later");
 
@@ -346,21 +351,34 @@ static WEFT_SUSPENDS int sweep_journals(struct wl__sweeping *x)
 /* ---- Blobs ---------------------------------------------------------------------------------------------------------
  */
 
-static WEFT_SUSPENDS int sweep_blobs(struct wl__sweeping *x)
+/* One batch. *full: there may be more. */
+static WEFT_SUSPENDS int sweep_blobs(struct wl__sweeping *x, bool complete, int64_t before_ms, bool *full)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
     struct wl_blob_key                       *keys;
     size_t                                    n, dropped = 0;
-    int r = wl_list_unreferenced_blobs(x->s, x->o, x->now_ms - x->retention.loose_ms, WL_SWEEP_BATCH, &a, &keys, &n,
-                                       x->err);
+    int r = wl_list_unreferenced_blobs(x->s, x->o, complete, before_ms, WL_SWEEP_BATCH, &a, &keys, &n, x->err);
     for (size_t i = 0; r >= 0 && i < n; i++) {
         const struct wl_change drop = {.kind = WL_DROP_BLOB, .blob = &keys[i]};
         r                           = wl__sweep_commit(x, &drop, 1); /* 1: it is referenced again, or gone */
         dropped += r == 0;
     }
     x->ret->blobs += dropped;
-    x->ret->more |= r >= 0 && n == WL_SWEEP_BATCH && dropped;
+    *full = r >= 0 && n == WL_SWEEP_BATCH && dropped;
     return r < 0 ? r : 0;
+}
+
+WEFT_SUSPENDS int wl_sweep_erased(struct wl_store *s, const struct wl_owner *o, int64_t now_ms, size_t *n,
+                                  struct upp_err *err)
+{
+    struct wl_swept     swept = {0};
+    struct wl__sweeping x     = {.s = s, .o = o, .now_ms = now_ms, .ret = &swept, .err = err};
+    bool                more  = true;
+    int                 r     = 0;
+    while (r >= 0 && more)
+        r = sweep_blobs(&x, true, now_ms - ERASED_MS, &more);
+    *n = swept.blobs;
+    return r;
 }
 
 WEFT_SUSPENDS int wl_sweep(struct wl_store *s, const struct wl_owner *o, int64_t now_ms,
@@ -378,8 +396,9 @@ WEFT_SUSPENDS int wl_sweep(struct wl_store *s, const struct wl_owner *o, int64_t
         x.retention.loose_ms = LOOSE_MS;
     if (!x.retention.audit_ms)
         x.retention.audit_ms = WL_AUDIT_DAYS * WL_DAY_MS;
-    struct upp_err why = {0};
-    int            r   = wl_reindex_pending(s, o, &why); /* left by a crash; one broken row must not stop the sweep */
+    struct upp_err why  = {0};
+    bool           more = false;
+    int            r    = wl_reindex_pending(s, o, &why); /* left by a crash; one broken row must not stop the sweep */
     if (r < 0)
         wb_log(WB_WARN, "the search has forgotten messages", WB_LZ("why", why.msg));
     r = sweep_deleted(&x);
@@ -388,9 +407,10 @@ WEFT_SUSPENDS int wl_sweep(struct wl_store *s, const struct wl_owner *o, int64_t
     if (r >= 0)
         r = sweep_journals(&x);
     if (r >= 0)
-        r = sweep_blobs(&x);
+        r = sweep_blobs(&x, false, x.now_ms - x.retention.loose_ms, &more);
     if (r < 0)
         return r;
+    swept.more |= more;
     wb_crashpoint("sweep.after");
     *ret = swept;
     return 0;

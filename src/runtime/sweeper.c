@@ -123,7 +123,7 @@ int wrt_sweep(struct wl_store *s, const struct wc_config *c, struct wl_swept *re
     return r < 0 ? r : failed;
 }
 
-/* Threads of requests that said `store: false`, of all tenants. */
+/* Threads of requests that said `store: false`, and large texts that were erased, of all tenants. */
 static WEFT_SUSPENDS int sweep_unstored(struct wl_store *s, struct upp_err *err)
 {
     char           name[WS_NAME_MAX];
@@ -135,7 +135,10 @@ static WEFT_SUSPENDS int sweep_unstored(struct wl_store *s, struct upp_err *err)
         size_t                                    erased;
         r = wl_list_tenants(s, after, TENANTS, &a, &list, &n, err);
         for (size_t i = 0; r >= 0 && i < n; i++) {
-            r = wr_unstored_sweep(s, &(struct wl_owner){.tenant = list[i]}, &erased, failed < 0 ? NULL : err);
+            const struct wl_owner o = {.tenant = list[i]};
+            r                       = wr_unstored_sweep(s, &o, &erased, failed < 0 ? NULL : err);
+            if (r >= 0)
+                r = wl_sweep_erased(s, &o, wb_wall_ms(), &erased, failed < 0 ? NULL : err);
             if (r < 0 && r != -UPP_ECANCELED) { /* those of the other tenants nevertheless */
                 failed = failed < 0 ? failed : r;
                 r      = 0;

@@ -6,6 +6,7 @@ usage: responses.py WEFT   (TAP)
 import json
 import os
 import shutil
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -526,6 +527,44 @@ def test_what_is_not_stored_is_erased_after_a_kill():
         s.process.wait()
     with Server(WEFT, path) as s:
         wait_until_nothing_is_left(s)
+
+
+def blobs(path):
+    db = sqlite3.connect(f"{path}/responses.db", timeout=30)
+    try:
+        return db.execute("SELECT count(*) FROM pieces").fetchone()[0]
+    finally:
+        db.close()
+
+
+def wait_for_blobs(path, n):
+    end = time.monotonic() + 60
+    while blobs(path) != n:
+        assert time.monotonic() < end, (blobs(path), n)
+        time.sleep(0.2)
+
+
+def test_large_texts_of_what_is_not_stored_are_erased():
+    """In the minute after the end, also after a kill, and by every other erasure; what something else has stays."""
+    path = folder("unstored-large")
+    secret, kept = (os.urandom(10000).hex() for _ in "ab")
+    with Server(WEFT, path) as s:
+        thread = ask(s, model="echo", input=kept)["conversation"]["id"]
+        n = blobs(path)
+        ask(s, model="echo", input=secret, store=False)
+        ask(s, model="echo", input=kept, store=False)
+        s.good("POST", "/v1/chat/completions", {"model": "echo", "store": False, "messages": [{"role": "user", "content": secret + "x"}]})
+        assert blobs(path) > n > 0, "they are large"
+        wait_for_blobs(path, n)
+        ask(s, model="echo", input=secret, store=False)
+        s.process.kill()
+        s.process.wait()
+        assert blobs(path) > n
+    with Server(WEFT, path) as s:
+        wait_for_blobs(path, n)
+        assert kept in json.dumps(s.good("GET", f"/v1/threads/thread_{thread[5:]}/messages"))
+        s.good("DELETE", f"/v1/threads/thread_{thread[5:]}?erase=tree")
+        wait_for_blobs(path, 0)
 
 
 def test_what_is_not_stored_has_a_long_answer():

@@ -384,7 +384,7 @@ WEFT_SUSPENDS static int dump_rest(struct wl_store *s, struct wb_arena *a, struc
         if (r >= 0)
             wb_buf_addf(out, "blob %d %llx\n", k, hash(piece.bytes));
     }
-    TRY(wl_list_unreferenced_blobs(s, &work_owner, INT64_MAX, 100, a, &loose, &n, err));
+    TRY(wl_list_unreferenced_blobs(s, &work_owner, false, INT64_MAX, 100, a, &loose, &n, err));
     for (size_t i = 0; i < n; i++)
         bits |= 1u << loose[i].b[0];
     wb_buf_addf(out, "loose %x\n", bits);

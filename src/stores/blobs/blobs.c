@@ -443,7 +443,7 @@ static WEFT_SUSPENDS int sweep_tenant(struct wl_store *s, struct upp_str tenant,
         struct wl_blob_key *p;
         size_t              n, before = *ret;
         wb_arena_reset(&a);
-        int r = wl_list_unreferenced_blobs(s, &owner, before_ms, SWEEP_BATCH, &a, &p, &n, err);
+        int r = wl_list_unreferenced_blobs(s, &owner, false, before_ms, SWEEP_BATCH, &a, &p, &n, err);
         for (size_t i = 0; r >= 0 && i < n; i++)
             r = drop(s, &owner, &p[i], ret, err);
         if (r < 0 || n < SWEEP_BATCH || *ret == before)

@@ -255,15 +255,15 @@ static int by_loose(const void *a, const void *b)
     return memcmp(x->v.b, y->v.b, sizeof x->v.b);
 }
 
-static struct things loose_blobs(const struct ws_memory *m, const struct ws_mem_tenant *t, int64_t before_ms,
-                                 struct wb_arena *a)
+static struct things loose_blobs(const struct ws_memory *m, const struct ws_mem_tenant *t, bool complete,
+                                 int64_t before_ms, struct wb_arena *a)
 {
     const struct ws_table     *blobs = &m->tables[WS_MEM_BLOBS];
     const struct ws_mem_blob **all   = wb_new_n(a, const struct ws_mem_blob *, blobs->n);
     size_t                     n     = 0;
     for (size_t i = 0; all && i < blobs->cap; i++) {
         const struct ws_mem_blob *b = (const struct ws_mem_blob *)(void *)blobs->slot[i];
-        if (b && b->tenant == t && !b->refs && b->loose < before_ms)
+        if (b && b->tenant == t && !b->refs && b->loose < before_ms && (b->whole || !complete))
             all[n++] = b;
     }
     if (n)
@@ -381,7 +381,7 @@ static int things_of(const struct ws_memory *m, const struct wl_ask *k, struct w
     else if (k->what == WL_LIST_VALUES)
         *ret = THINGS(&t->values, ws_mem_value_at(t, k->space, k->name));
     else
-        *ret = loose_blobs(m, t, k->before_ms, a);
+        *ret = loose_blobs(m, t, k->number > 0, k->before_ms, a);
     return 0;
 }
 

@@ -262,7 +262,7 @@ static const struct how hows[WL_WHATS] = {
     [WL_LIST_OLD_RUNS]           = {WS_OLD_RUNS, "tnhM", 0, 0},
     [WL_LIST_VALUES]             = {WS_VALUES, "tsaM", 1, 2},
     [WL_LIST_TENANTS]            = {WS_TENANTS_BY_NAME, "aM", 0, 0},
-    [WL_LIST_UNREFERENCED_BLOBS] = {WS_LOOSE, "tTM", 0, 0},
+    [WL_LIST_UNREFERENCED_BLOBS] = {WS_LOOSE, "tTnM", 0, 0},
 };
 
 /* A family ordered by id: strays before its own ids, its own, strays after them. */

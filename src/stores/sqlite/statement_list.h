@@ -201,9 +201,9 @@ WS_STATEMENT(WS_PIECE,
              " b.pieces, b.whole, b.refs, b.loose) FROM blobs b CROSS JOIN pieces p ON p.id = (b.number << 20) + ?3"
              " WHERE b." OF_TENANT " AND b.key = ?2 AND b.whole")
 WS_STATEMENT(WS_LOOSE,
-             "SELECT key, " WS_WHOLE("blobs",
-                                     WS_OF_BLOBS) " FROM blobs WHERE " OF_TENANT
-                                                  " AND loose IS NOT NULL AND loose < ?2 ORDER BY loose LIMIT ?3")
+             "SELECT key, " WS_WHOLE(
+                 "blobs", WS_OF_BLOBS) " FROM blobs WHERE " OF_TENANT
+                                       " AND loose IS NOT NULL AND loose < ?2 AND whole >= ?3 ORDER BY loose LIMIT ?4")
 WS_STATEMENT(WS_RUN_NUMBER, "SELECT number, " WS_WHOLE("runs", WS_OF_RUNS) " FROM runs WHERE " OF_TENANT " AND id = ?2")
 WS_STATEMENT(WS_RUNS_UP,
              "SELECT " RUN " FROM runs WHERE " OF_TENANT " AND thread = ?2 AND number > ?3 ORDER BY number LIMIT ?4")

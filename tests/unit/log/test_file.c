@@ -65,10 +65,10 @@ static WEFT_SUSPENDS int life(struct test_store *t, struct upp_err *err)
     TRY(wl_file_delete(S, &ALICE, &two, err));
     FAIL_UNLESS(wl_file_find(S, &ALICE, UPP_STR("file-Old"), &a, &got, NULL) == -UPP_ENOTFOUND);
     struct wl_blob_key *loose;
-    TRY(wl_list_unreferenced_blobs(S, &ALICE, INT64_MAX, 9, &a, &loose, &n, err));
+    TRY(wl_list_unreferenced_blobs(S, &ALICE, false, INT64_MAX, 9, &a, &loose, &n, err));
     FAIL_UNLESS(n == 0); /* the other one has the same bytes */
     TRY(wl_file_delete(S, &ALICE, &one, err));
-    TRY(wl_list_unreferenced_blobs(S, &ALICE, INT64_MAX, 9, &a, &loose, &n, err));
+    TRY(wl_list_unreferenced_blobs(S, &ALICE, false, INT64_MAX, 9, &a, &loose, &n, err));
     FAIL_UNLESS(n == 1);
     return 0;
 }

@@ -501,6 +501,36 @@ TEST_WITH(log_sweep_forgets_who_deleted_a_thread, .no_torture = "hundreds of com
 /* ---- Blobs ---------------------------------------------------------------------------------------------------------
  */
 
+/* What was erased goes at once; what is still being written, or is another row's too, stays. */
+static WEFT_SUSPENDS int erased_blobs(struct test_store *st, struct upp_err *err)
+{
+    static const struct wb_uuid first = {{1}}, second = {{2}};
+    static const char           bytes[WL_PIECE];
+    struct wl_store            *s     = st->s;
+    struct wl_piece             whole = {.key = {{7}}, .last = true, .bytes = UPP_STR("large")};
+    struct wl_piece             part  = {.key = {{8}}, .bytes = wb_str(bytes, sizeof bytes)};
+    struct wl_ref               refs[2];
+    struct wl_swept             swept;
+    int64_t                     now = wb_wall_ms();
+    size_t                      n;
+    for (int i = 0; i < 2; i++)
+        refs[i] = (struct wl_ref){.id = i ? second : first, .blob = whole.key};
+    TRY(COMMIT(s, *O, NULL, err, ADD_PIECE(&whole), ADD_PIECE(&part), ADD_REF(&refs[0]), ADD_REF(&refs[1])));
+    TRY(COMMIT(s, *O, NULL, err, DROP_REF(&refs[0])));
+    TRY(wl_sweep_erased(s, O, now + 600000, &n, err));
+    FAIL_UNLESS(n == 0);
+    TRY(COMMIT(s, *O, NULL, err, DROP_REF(&refs[1])));
+    TRY(wl_sweep_erased(s, O, now + 1000, &n, err)); /* somebody may be reading it */
+    FAIL_UNLESS(n == 0);
+    TRY(wl_sweep_erased(s, O, now + 600000, &n, err));
+    FAIL_UNLESS(n == 1);
+    TRY(wl_sweep_erased(s, O, now + 600000, &n, err));
+    FAIL_UNLESS(n == 0);
+    TRY(sweep_at(s, now + 3700000, &swept, err));
+    FAIL_UNLESS(swept.blobs == 1); /* the unfinished one */
+    return 0;
+}
+
 static WEFT_SUSPENDS int blobs(struct test_store *st, struct upp_err *err)
 {
     struct wl_store *s     = st->s;
@@ -520,6 +550,7 @@ static WEFT_SUSPENDS int blobs(struct test_store *st, struct upp_err *err)
 TEST_WITH(log_sweep_takes_loose_blobs, .no_torture = "many stores; tortured in memory, below")
 {
     CHECK(test_each_store(blobs, NULL));
+    CHECK(test_each_store(erased_blobs, NULL));
 }
 
 TEST(log_sweep_in_memory)
@@ -529,6 +560,7 @@ TEST(log_sweep_in_memory)
     CHECK_INT(in_memory(in_turn, &err), 0);
     CHECK_INT(in_memory(journals, &err), 0);
     CHECK_INT(in_memory(blobs, &err), 0);
+    CHECK_INT(in_memory(erased_blobs, &err), 0);
     CHECK_INT(in_memory(broken, &err), 0);
     CHECK_INT(in_memory(searched, &err), 0);
 }

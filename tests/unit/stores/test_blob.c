@@ -235,7 +235,7 @@ WEFT_SUSPENDS static int loose(struct test_store *t, int64_t before, unsigned *r
     struct wl_blob_key                        *p;
     size_t                                     n;
     *ret = 0;
-    TRY(wl_list_unreferenced_blobs(S, &ALICE, before, 9, &a, &p, &n, err));
+    TRY(wl_list_unreferenced_blobs(S, &ALICE, false, before, 9, &a, &p, &n, err));
     for (size_t i = 0; i < n; i++)
         *ret |= 1u << p[i].b[0];
     return 0;
@@ -262,9 +262,9 @@ WEFT_SUSPENDS static int references(struct test_store *t, struct upp_err *err)
     FAIL_UNLESS(bits == 0xe); /* also the one that is not whole */
     TRY(loose(t, 1000, &bits, err));
     FAIL_UNLESS(bits == 0);
-    TRY(wl_list_unreferenced_blobs(S, &ALICE, 1001, 2, &a, &keys, &count, err));
+    TRY(wl_list_unreferenced_blobs(S, &ALICE, false, 1001, 2, &a, &keys, &count, err));
     FAIL_UNLESS(count == 2);
-    TRY(wl_list_unreferenced_blobs(S, &EVE, 1001, 2, &a, &keys, &count, err));
+    TRY(wl_list_unreferenced_blobs(S, &EVE, false, 1001, 2, &a, &keys, &count, err));
     FAIL_UNLESS(count == 0);
     FAIL_UNLESS(COMMIT(S, ALICE, NULL, err, ADD_REF(&ref[4])) == -UPP_EBUSY); /* not whole */
     FAIL_UNLESS(COMMIT(S, EVE, NULL, err, ADD_REF(&ref[0])) == -UPP_EBUSY);

@@ -50,7 +50,7 @@ static WEFT_SUSPENDS int count_loose(struct test_store *t, size_t *n, struct upp
 {
     UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 20);
     struct wl_blob_key                        *p;
-    return wl_list_unreferenced_blobs(S, &ALICE, INT64_MAX, 99, &a, &p, n, err);
+    return wl_list_unreferenced_blobs(S, &ALICE, false, INT64_MAX, 99, &a, &p, n, err);
 }
 
 static WEFT_SUSPENDS int sizes(struct test_store *t, struct upp_err *err)

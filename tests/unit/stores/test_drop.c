@@ -443,7 +443,7 @@ WEFT_SUSPENDS static int dump(struct test_store *t, struct wb_buf *out, struct u
         if (r >= 0)
             wb_buf_addf(out, "blob %d %.*s\n", k, UPP_FMT(piece.bytes));
     }
-    TRY(wl_list_unreferenced_blobs(S, &ALICE, INT64_MAX, 100, &a, &loose, &n, err));
+    TRY(wl_list_unreferenced_blobs(S, &ALICE, false, INT64_MAX, 100, &a, &loose, &n, err));
     unsigned bits = 0; /* in the order of time, which may be the same */
     for (size_t i = 0; i < n; i++)
         bits |= 1u << loose[i].b[0];

@@ -206,7 +206,7 @@ WEFT_SUSPENDS static int ask_loose(struct wl_store *s, struct wb_arena *a, struc
 {
     struct wl_blob_key *p;
     size_t              n;
-    return wl_list_unreferenced_blobs(s, &ALICE, INT64_MAX, 9, a, &p, &n, err);
+    return wl_list_unreferenced_blobs(s, &ALICE, false, INT64_MAX, 9, a, &p, &n, err);
 }
 
 WEFT_SUSPENDS static int ask_tenants(struct wl_store *s, struct wb_arena *a, struct upp_err *err)
