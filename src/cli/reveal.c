@@ -4,7 +4,8 @@
 #include "base/utf8.h"
 
 /* Draws nothing, or a blank, or changes how its neighbours are drawn. Default_Ignorable_Code_Point of Unicode 15 and
- * White_Space, without the blank. */
+ * White_Space, without the blank; and what no property names: blanks of braille, hieroglyphs and notes, and U+FFFC, which
+ * stands for something else. */
 static bool is_unseen(uint32_t c)
 {
     static const struct {
@@ -13,7 +14,7 @@ static bool is_unseen(uint32_t c)
                   {0x115f, 0x1160}, {0x1680, 0x1680},   {0x17b4, 0x17b5},   {0x180b, 0x180f},   {0x2000, 0x200f},
                   {0x2028, 0x202f}, {0x205f, 0x206f},   {0x2800, 0x2800},   {0x3000, 0x3000},   {0x3164, 0x3164},
                   {0xd800, 0xdfff}, {0xe000, 0xf8ff},   {0xfe00, 0xfe0f},   {0xfeff, 0xfeff},   {0xffa0, 0xffa0},
-                  {0xfff0, 0xfffb}, {0x1bca0, 0x1bca3}, {0x1d173, 0x1d17a}, {0xe0000, 0x10ffff}};
+                  {0xfff0, 0xfffc}, {0x13430, 0x13442}, {0x1bca0, 0x1bca3}, {0x1d159, 0x1d159}, {0x1d173, 0x1d17a}, {0xe0000, 0x10ffff}};
     for (size_t i = 0; i < WB_LEN(ranges); i++)
         if (c >= ranges[i].from && c <= ranges[i].to)
             return true;

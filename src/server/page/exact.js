@@ -6,7 +6,7 @@ const PIECE = 6000; // characters of a piece
 const DEEPEST = 16; // indentation
 const MARKED = 3; // combining marks on a character that are drawn
 
-const HIDDEN = String.raw`[\p{C}\p{Default_Ignorable_Code_Point}\u2800]|[^\S ]`;
+const HIDDEN = String.raw`[\p{C}\p{Default_Ignorable_Code_Point}\u2800\ufffc\u{13441}\u{13442}\u{1d159}]|[^\S ]`; // no property has the last ones: blank, or drawn as something else
 const RIGHT = String.raw`[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]`;
 const ODD = new RegExp(String.raw`(?<blanks> {2,})|(?<marks>\p{M}{${MARKED},})|(?<hidden>(?:${HIDDEN})+)|(?<right>${RIGHT}+)`, "gu");
 
