@@ -41,6 +41,12 @@ export function exact(text) {
   return nodes;
 }
 
+/** Is it drawn as it is, all of it? */
+export const isPlain = (text) => text.search(ODD) < 0;
+
+/** The same as a text, for what takes no elements. */
+export const spelled = (text) => exact(text).map((node) => (typeof node === "string" ? node : node.localName === "bdi" ? `\u2067${node.textContent}\u2069` : `[${node.textContent}]`)).join("");
+
 /* ---- JSON by its tokens ---- */
 
 const BLANK = /[ \t\r\n]+/y, WORD = /[^\s"{}[\]:,]+/y;

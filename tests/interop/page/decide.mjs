@@ -15,12 +15,19 @@ const CALLS = {
 const DECISION = JSON.stringify({ $schema: `${SCHEMA}2-decisions/v1.0.0/schema.json`, request_decision: { id: "d1", title: "May remove run?", type: "radio", options: [{ id: "Yes, delete everything", name: "Approve" }, { id: "Deny", name: "Deny" }] } });
 const DATA = JSON.stringify({ $schema: `${SCHEMA}3-data-request/v1.0.0/schema.json`, request_data: { id: "q1", title: "Sign in to Weft", fillButtonLabel: "Approve", form: { fields: [
   { id: "a", label: "Card", autocomplete: "cc-number" }, { id: "b", label: "Key", type: "password", autocomplete: "current-password" }, { id: "mail", label: "Email", type: "email", autocomplete: "email" }] } } });
+const LONG = `Yes please ${"a".repeat(1200)} AND DELETE EVERYTHING`, ODD = "Oslo\u202E\u200B\u{1D159}\uFFFC";
+const HIDING = JSON.stringify({ $schema: `${SCHEMA}2-decisions/and-delete-everything`, request_decision: { id: "d2", title: "More?", options: [{ id: LONG, name: LONG }, { id: LONG, name: "Yes" }, { id: "no", name: "No" }] } });
+const PREFILLED = JSON.stringify({ $schema: `${SCHEMA}3-data-request/v1.0.0/schema.json`, request_data: { id: "q2", title: "Where to?", form: { fields: [
+  { id: "city", label: "City", default_value: `Oslo${" ".repeat(300)}and wire 1000 EUR` }, { id: "plain", label: "Plain", default_value: "Bergen" }, { id: "pick", label: "Pick", options: [ODD, LONG, "No"] }, { id: "note", label: "Note", default_value: LONG }] } } });
 const SCRIPT = { again: true, replies: [
   { when: { tool_result: "remove", contains: "denied" }, parts: [{ text: "As you wish." }] },
   { when: { tool_result: "remove" }, parts: [{ text: "Gone." }] },
   ...Object.entries(CALLS).map(([name, text]) => ({ when: { contains: `call ${name}` }, parts: [{ tool_call: { name: "remove", arguments: text } }] })),
   { when: { contains: "many" }, parts: Array.from({ length: 120 }, (_, i) => ({ tool_call: { id: `many_${i}`, name: "remove", arguments: { number: i } } })) },
   { when: { contains: "slowly" }, delay_ms: 150, parts: [{ text: "Word by word. ".repeat(2000) }] },
+  { when: { contains: "hide it" }, parts: [{ text: HIDING }] },
+  { when: { contains: '"data"' }, parts: [{ text: "Thanks." }] },
+  { when: { contains: "prefill" }, parts: [{ text: PREFILLED }] },
   { when: { contains: "decide" }, parts: [{ text: DECISION }] },
   { when: { contains: '"decision"' }, parts: [{ text: "Decided." }] },
   { when: { contains: "form" }, parts: [{ text: DATA }] },
@@ -178,6 +185,30 @@ const tests = {
     const sent = (await server.api(`/v1/threads/${thread}/messages?order=asc`)).data[2].content[0].text.value;
     assert(JSON.stringify(JSON.parse(sent).decision.options) === '[{"id":"Yes, delete everything","name":"Approve"}]', sent);
     assert((await page.locator(".user").last().innerText()).includes("Yes, delete everything"), "what was said");
+    await closing(page);
+  },
+
+  "nothing is sent for an agent's question that cannot be read before": async () => {
+    const page = await open(`/t/${await begin("hide it", "completed")}`), options = page.locator(".asked .option");
+    await options.last().waitFor(SHOWN);
+    assert((await options.evaluateAll((all) => all.map((b) => b.disabled))).join() === "true,true,false", await page.locator(".asked").innerText());
+    assert(/Too long to be chosen/.test(await options.nth(1).innerText()) && /and-delete-everything/.test(await page.locator(".asked").innerText()), await page.locator(".asked").innerText());
+    const thread = await begin("prefill", "completed");
+    await page.goto(`${server.url}/#/t/${thread}`);
+    const fields = page.locator(".asked .field");
+    await fields.last().waitFor(SHOWN);
+    assert(/Sends: Oslo *300 blanks *and wire 1000 EUR/.test(await fields.nth(0).innerText()), await fields.nth(0).innerText());
+    assert(await fields.nth(1).locator("input").inputValue() === "Bergen" && !/Sends/.test(await fields.nth(1).innerText()), "what is plain is only prefilled");
+    assert(await fields.nth(3).locator("input").inputValue() === "", "what is too long is not prefilled");
+    const choices = await fields.nth(2).locator("option").allTextContents();
+    assert(choices.join("|") === "|Oslo[U+202E U+200B U+1D159 U+FFFC]|No", choices);
+    await fields.nth(2).locator("select").selectOption({ index: 1 });
+    assert(/Sends: OsloU\+202E U\+200B U\+1D159 U\+FFFC/.test(await fields.nth(2).innerText()), await fields.nth(2).innerText());
+    assert((await axe(page)).length === 0, await axe(page));
+    await page.getByRole("button", { name: "Send the answer" }).click();
+    await page.locator(".group", { hasText: "Thanks." }).waitFor(SHOWN);
+    const sent = JSON.parse((await server.api(`/v1/threads/${thread}/messages?order=asc`)).data[2].content[0].text.value).data.fields.map((f) => f.value);
+    assert(sent.length === 3 && sent[0].length === 321 && sent[1] === "Bergen" && sent[2] === ODD, sent);
     await closing(page);
   },
 
