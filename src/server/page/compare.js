@@ -1,11 +1,12 @@
 // Two branches of a thread side by side, from the last message that they share.
 import { request } from "./api.js";
 import { ago, fill, h } from "./dom.js";
+import { steps } from "./long.js";
 import { agents } from "./roster.js";
 import { go, setActions, setTitle } from "./shell.js";
 import { author, colour, messageText, pathMessages, short, threadBar } from "./threadbar.js";
 
-const MESSAGES = 500, WORDS = 1500; // read of a branch; compared word by word
+const MESSAGES = 500, WORDS = 1500, PAIR = 15000; // read of a branch; compared word by word; what a pair costs at least (long.js)
 
 /** Words that both have, by the longest common subsequence: [[text, "same" | "left" | "right"], ...]. */
 export function diffWords(a, b) {
@@ -69,12 +70,17 @@ export async function compare(root, { thread, query }, signal) {
   const theirs = right.messages.slice(shared.length ? right.messages.findIndex((m) => m.id === shared.at(-1).id) + 1 : 0);
   const own = { [a]: ours[0], [b]: theirs[0] }; // a branch is named by what the other one has not
   for (const option of root.querySelectorAll("option")) if (own[option.value]) option.textContent = nodeLabel(nodes.find((n) => n.id === option.value), tree, messageText(own[option.value]));
-  const rows = Array.from({ length: Math.max(ours.length, theirs.length) }, (_, i) => {
-    const parts = ours[i] && theirs[i] ? diffWords(messageText(ours[i]), messageText(theirs[i])) : [[messageText(ours[i] || theirs[i]), ours[i] ? "left" : "right"]];
-    return h("div", { class: "pair" }, messageCell(ours[i], "left", parts), messageCell(theirs[i], "right", parts));
-  });
+  const count = Math.max(ours.length, theirs.length);
+  function* rows() {
+    for (let i = 0; i < count && !signal.aborted; i++) {
+      const parts = ours[i] && theirs[i] ? diffWords(messageText(ours[i]), messageText(theirs[i])) : [[messageText(ours[i] || theirs[i]), ours[i] ? "left" : "right"]];
+      out.append(h("div", { class: "pair" }, messageCell(ours[i], "left", parts), messageCell(theirs[i], "right", parts)));
+      yield parts.length === 1 ? 100 : PAIR + 20 * parts.length;
+    }
+  }
   fill(out,
     shared.length ? h("details", { class: "shared" }, h("summary", {}, `${shared.length}${left.more ? "+" : ""} shared ${shared.length === 1 ? "message" : "messages"}, up to ${author(shared.at(-1))}: “${messageText(shared.at(-1)).slice(0, 80)}”`),
       shared.slice(-20).map((m) => messageCell(m, "left", [[messageText(m), "same"]]))) : h("p", { class: "note" }, "They share no message."),
-    rows.length ? rows : h("p", { class: "empty" }, "Both branches are the same."));
+    !count && h("p", { class: "empty" }, "Both branches are the same."));
+  steps(rows());
 }

@@ -1,8 +1,9 @@
 // Text about which a person decides, as it is: no parser has changed it, and nothing in it can hide. Runs of blanks and
 // characters that draw nothing, or draw others elsewhere, are written out; what is long comes piece by piece.
 import { h } from "./dom.js";
+import { spare, steps } from "./long.js";
 
-const PIECE = 6000; // characters of a piece
+const PIECE = 6000, ODDITY = 16; // cost of a piece: a character costs 1, a node of its own more
 const DEEPEST = 16; // indentation
 const MARKED = 3; // combining marks on a character that are drawn
 
@@ -24,22 +25,23 @@ function points(text) {
 
 const mark = (text) => h("span", { class: "odd" }, text);
 
-/** A text as nodes. Letters from right to left keep their order among themselves, and move nothing else. */
-export function exact(text) {
-  const nodes = [];
+/** A text as [node, how many characters it is of]. Letters from right to left keep their order among themselves, and move nothing else. */
+function* runs(text) {
   let from = 0;
   for (const { 0: all, index, groups: { blanks, marks, right } } of text.matchAll(ODD)) {
-    if (index > from) nodes.push(text.slice(from, index));
-    if (blanks) nodes.push(mark(blanks.length > 8 ? `${blanks.length} blanks` : "·".repeat(blanks.length)));
-    else if (right) nodes.push(h("bdi", { dir: "rtl" }, right));
-    else if (marks) nodes.push(mark(points(marks)));
-    else if (all === "\n") nodes.push(mark("↵"), "\n");
-    else nodes.push(mark(points(all)));
+    if (index > from) yield [text.slice(from, index), index - from];
+    if (blanks) yield [mark(blanks.length > 8 ? `${blanks.length} blanks` : "·".repeat(blanks.length)), all.length];
+    else if (right) yield [h("bdi", { dir: "rtl" }, right), all.length];
+    else if (marks) yield [mark(points(marks)), all.length];
+    else if (all === "\n") { yield [mark("↵"), 1]; yield ["\n", 0]; }
+    else yield [mark(points(all)), all.length];
     from = index + all.length;
   }
-  if (from < text.length) nodes.push(text.slice(from));
-  return nodes;
+  if (from < text.length) yield [text.slice(from), text.length - from];
 }
+
+/** The same as nodes. */
+export const exact = (text) => Array.from(runs(text), ([node]) => node);
 
 /** Is it drawn as it is, all of it? */
 export const isPlain = (text) => text.search(ODD) < 0;
@@ -104,7 +106,7 @@ export function* printed(text) {
   }
 }
 
-/** The same in pieces of bounded size, as nodes. */
+/** The same in pieces that cost about as much, as nodes. */
 function* pieces(text) {
   let nodes = [], size = 0;
   const add = (node) => {
@@ -116,35 +118,38 @@ function* pieces(text) {
       let end = Math.min(all.length, i + PIECE - size);
       if (end < all.length && /[\ud800-\udbff]/.test(all[end - 1])) end++; // not within a pair
       const part = all.slice(i, end);
-      if (ours) add(part);
-      else exact(part).forEach(add);
-      size += part.length;
-      i = end;
+      for (const [node, length] of ours ? [[part, part.length]] : runs(part)) {
+        add(node);
+        size += length + (typeof node === "string" ? 0 : ODDITY);
+        i += length;
+        if (size >= PIECE) break;
+      }
       if (size >= PIECE) { yield nodes; nodes = []; size = 0; }
     }
   }
   if (nodes.length) yield nodes;
 }
 
-/** A box with a text that scrolls. The next piece comes when the end of the one before is seen; onEnd() when the end of all is. */
+/** A box with a text that scrolls. The first piece comes at once if the task has time, and any when the end of what is there is
+ *  seen; onEnd() when the end of all is. */
 export function exactBox(label, text, onEnd = () => {}) {
   const rest = pieces(text), end = h("div", { class: "exact-end" }), body = h("div", { class: "exact", tabindex: "0", role: "group", "aria-label": label, dir: "ltr" }, end);
-  let next = rest.next();
-  const more = () => {
-    if (next.done) return false;
-    end.before(h("div", {}, next.value));
-    next = rest.next();
-    end.textContent = next.done ? "" : "…";
-    return true;
-  };
-  more();
+  let all = false;
   const seen = new IntersectionObserver((entries) => {
     if (!entries.at(-1).isIntersecting) return;
     seen.unobserve(end);
-    if (more()) return seen.observe(end); // says again whether it is seen
+    if (!all) return steps(more());
     seen.disconnect();
     onEnd();
   });
-  seen.observe(end);
+  const more = function* () {
+    const { done, value } = rest.next();
+    all = done;
+    if (!done) end.before(h("div", {}, value));
+    yield PIECE;
+    seen.observe(end); // says again whether it is seen
+  };
+  if (spare()) steps(more());
+  else seen.observe(end);
   return body;
 }

@@ -39,6 +39,9 @@ export function steps(generator) {
   return generator;
 }
 
+/** Has the task time, with nothing else waiting for it? */
+export const spare = () => left > 0 && !queue.length;
+
 /** Does no more of them. */
 export function drop(generator) {
   const at = queue.indexOf(generator);

@@ -7,7 +7,7 @@ import { codeBlock, Markdown } from "./markdown.js";
 import { media } from "./media.js";
 import { Plan, stepOf } from "./plan.js";
 import { nameOf } from "./roster.js";
-import { exact, exactBox, printed } from "./exact.js";
+import { exactBox, printed, spelled } from "./exact.js";
 import { structured } from "./forms.js";
 
 const LINES = 1 << 20; // of a value that is broken into lines
@@ -67,7 +67,7 @@ export class ToolCard {
   setArguments(args = "{}") {
     const envelope = this.router && envelopeOf(args);
     this.#args = args;
-    fill(this.#brief, envelope ? [envelope.intent, envelope.task].filter(Boolean).join(": ").slice(0, BRIEF) : exact(args.slice(0, BRIEF).replace(/^\{|\}$/g, "")));
+    fill(this.#brief, envelope ? [envelope.intent, envelope.task].filter(Boolean).join(": ").slice(0, BRIEF) : spelled(args.slice(0, BRIEF).replace(/^\{|\}$/g, "")));
     if (envelope) {
       this.name.textContent = `${sender(envelope)} → ${nameOf(this.called)}`;
       fill(this.#icon, icon("handoff"));
@@ -78,7 +78,7 @@ export class ToolCard {
   addArguments(piece) {
     const before = this.#args.length; // once it is long, nobody puts it together for each piece
     this.#args += piece;
-    if (before < BRIEF) fill(this.#brief, exact(this.#args.slice(0, BRIEF)));
+    if (before < BRIEF) fill(this.#brief, spelled(this.#args.slice(0, BRIEF)));
   }
 
   start(time) {

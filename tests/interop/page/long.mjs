@@ -23,6 +23,7 @@ const TEXTS = {
   "10 MB of lines": repeat("\n", 10 * MB) + "end",
   "code of 10 MB": "```\n" + "x".repeat(10 * MB),
 };
+const PLAIN = new Set(["opening marks", "links", "a line of 10 MB", "10 MB of lines"]); // also a user's message, which is shown as it is: only length and lines count
 const LINEAR = ["opening marks", "all marks", "opening brackets", "brackets and parentheses", "links", "items", "quotes", "emphasis"];
 
 const CONFIG = (folder) => `
@@ -30,9 +31,10 @@ server: {listen: "127.0.0.1:0"}
 store: sqlite:${folder}/page.db
 log: {level: warn}
 models: {main: {provider: scripted, script: script.json}}
-agents: {main: {model: main}}
+tools: {remove: {description: "Removes", parameters: {type: object}, command: [sh, -c, "cat >/dev/null; echo gone"], approval: always}}
+agents: {main: {model: main, tools: [remove]}}
 `;
-const server = await new Server(process.argv[2], CONFIG, { again: true, delta_bytes: 10, replies: [{ when: { contains: "braces" }, parts: [{ text: "} ".repeat(100000) }] }, { when: { contains: "slowly" }, delay_ms: 100, parts: [{ text: "and so on ".repeat(300) }] }, { parts: [{ text: "and so on ".repeat(100000) }] }] }).start(), browser = await launch();
+const server = await new Server(process.argv[2], CONFIG, { again: true, delta_bytes: 10, replies: [{ when: { contains: "calls" }, parts: Array.from({ length: 100 }, () => ({ tool_call: { name: "remove", arguments: JSON.stringify({ cmd: "a\u202e".repeat(2000) }) } })) }, { when: { contains: "braces" }, parts: [{ text: "} ".repeat(100000) }] }, { when: { contains: "slowly" }, delay_ms: 100, parts: [{ text: "and so on ".repeat(300) }] }, { parts: [{ text: "and so on ".repeat(100000) }] }] }).start(), browser = await launch();
 
 /** The processor time of the longest task of a page while something happens, in ms. */
 async function longest(page, action) {
@@ -44,7 +46,7 @@ async function longest(page, action) {
   }
   const main = new Set(trace.traceEvents.filter((e) => e.name === "thread_name" && e.args.name === "CrRendererMain").map((e) => `${e.pid}.${e.tid}`));
   if (process.env.TASKS) {
-    const all = trace.traceEvents.filter((e) => e.dur && main.has(`${e.pid}.${e.tid}`)), worst = all.filter((e) => /RunTask$/.test(e.name)).sort((a, b) => b.tdur - a.tdur)[0];
+    const all = trace.traceEvents.filter((e) => e.dur && e.tdur && main.has(`${e.pid}.${e.tid}`)), worst = all.filter((e) => /RunTask$/.test(e.name)).sort((a, b) => b.tdur - a.tdur)[0];
     console.error(all.filter((e) => e.ts >= worst.ts && e.ts + e.dur <= worst.ts + worst.dur && e.dur > 5000).map((e) => `${e.name} ${(e.tdur / 1000).toFixed(0)} ${JSON.stringify(e.args.data ?? e.args).slice(0, 160)}`).join("\n"));
   }
   const tasks = trace.traceEvents.filter((e) => /RunTask$/.test(e.name) && e.tdur !== undefined && main.has(`${e.pid}.${e.tid}`));
@@ -70,7 +72,7 @@ const go = (page, to) => page.evaluate((hash) => { location.hash = hash; }, to);
 const quiet = (page) => page.evaluate(() => new Promise((done) => { let n = 0; const next = () => (++n > 30 ? done() : requestAnimationFrame(next)); next(); })); // frames
 
 const tests = Object.fromEntries(Object.entries(TEXTS).map(([name, text]) => [`no task is long: ${name}`, async () => {
-  for (const role of ["assistant", "user"]) {
+  for (const role of PLAIN.has(name) ? ["assistant", "user"] : ["assistant"]) {
     const { page } = await blank(), id = await thread([{ role, content: text }, { role: "assistant", content: "The end." }]);
     const ms = await longest(page, async () => {
       await go(page, `#/t/${id}`);
@@ -122,6 +124,48 @@ Object.assign(tests, {
       assert(ms < LONGEST, `a task of ${ms.toFixed(0)} ms`);
       await page.context().close();
     }
+  },
+
+  "100 calls whose arguments are hard to draw wait for approval": async () => {
+    const { id } = await server.api("/v1/threads", {});
+    await server.api(`/v1/threads/${id}/runs`, { assistant_id: "main", additional_messages: [{ role: "user", content: "calls" }] });
+    await until(async () => (await server.api("/v1/approvals?limit=100")).data.length === 100, "100 calls");
+    for (const to of [`#/t/${id}`, "#/approvals"]) {
+      const { page } = await blank();
+      const ms = await longest(page, async () => {
+        await go(page, to);
+        await page.locator(".exact .odd").first().waitFor(SHOWN);
+        await until(async () => await page.locator(".exact").count() === 100, "all");
+        await quiet(page);
+        await page.locator(".exact").last().evaluate((e) => { e.scrollIntoView(); e.scrollTo(0, e.scrollHeight); });
+        await quiet(page);
+      });
+      if (process.env.FIGURES) console.error(to.slice(0, 4), ms.toFixed(0));
+      assert(ms < LONGEST, `${to}: a task of ${ms.toFixed(0)} ms`);
+      const last = page.locator(".exact").last();
+      await until(async () => { await last.evaluate((e) => { e.scrollIntoView({ block: "center" }); e.scrollTo(0, e.scrollHeight); }); return page.getByRole("button", { name: "Approve" }).last().isEnabled(); }, "the end of the last");
+      assert(await last.locator(".odd").count() === 2000, "all of it");
+      await page.context().close();
+    }
+  },
+
+  "branches of 100 different messages are compared in short tasks": async () => {
+    const words = (side) => Array.from({ length: 100 }, (_, i) => Array.from({ length: 740 }, (_, n) => `w${(i * 7 + n * (side === "a" ? 3 : 5)) % 11}`).join(" "));
+    const { id } = await server.api("/v1/threads", { messages: [{ role: "user", content: "both" }] }), add = async (text, i) => (await server.api(`/v1/threads/${id}/messages`, { role: i % 2 ? "assistant" : "user", content: text })).id;
+    const before = await add("a", 0);
+    for (const [i, text] of words("a").entries()) await add(text, i + 1);
+    await server.api(`/v1/threads/${id}/restore`, { before });
+    for (const [i, text] of ["b", ...words("b")].entries()) await add(text, i);
+    const { page } = await blank();
+    const ms = await longest(page, async () => {
+      await go(page, `#/t/${id}/compare`);
+      await until(async () => await page.locator(".pair").count() === 101, "all pairs");
+      await quiet(page);
+    });
+    if (process.env.FIGURES) console.error("compare", ms.toFixed(0));
+    assert(ms < LONGEST, `a task of ${ms.toFixed(0)} ms`);
+    assert(await page.locator(".pair").nth(50).locator("del, ins").count() > 2, "word by word");
+    await page.context().close();
   },
 
   "the rest of a long text comes when it is wanted, all of it": async () => {
