@@ -467,7 +467,7 @@ static WEFT_SUSPENDS int put_named(struct import *x, struct wl_store *s, const s
     p.author     = x->doc->agent_id;
     p.written_as = x->agent;
     x->metadata  = x->doc->metadata;
-    int r       = wa_extras_take_events(x->memory, &x->metadata, &first, err);
+    int r        = wa_extras_take_events(x->memory, &x->metadata, &first, err);
     if (r >= 0)
         r = wl_thread_make(s, o, UPP_OPTS(wl_thread_opts, .metadata = x->metadata, .alias = name), &x->made, err);
     if (r >= 0)

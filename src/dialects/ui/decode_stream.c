@@ -51,7 +51,7 @@ static void order_times(struct wm_doc *doc)
 {
     for (uint32_t i = doc->entries.n; i-- > 1;) {
         struct upp_message *before = &doc->entries.p[i - 1].e.message;
-        before->time_ms = WB_MIN(before->time_ms, doc->entries.p[i].e.message.time_ms);
+        before->time_ms            = WB_MIN(before->time_ms, doc->entries.p[i].e.message.time_ms);
     }
 }
 

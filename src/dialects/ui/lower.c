@@ -224,11 +224,11 @@ static struct upp_str guess(struct upp_str url)
 
 static struct upp_str media_type(struct wd_lowering *l, uint32_t entry, const struct upp_part *p)
 {
-    const struct upp_media *m = p->media;
-    struct upp_str guessed = m->source == UPP_SOURCE_TEXT  ? UPP_STR("text/plain")
-                             : m->source == UPP_SOURCE_URL ? guess(m->data)
-                                                           : (struct upp_str){0};
-    struct upp_str id;
+    const struct upp_media *m       = p->media;
+    struct upp_str          guessed = m->source == UPP_SOURCE_TEXT  ? UPP_STR("text/plain")
+                                      : m->source == UPP_SOURCE_URL ? guess(m->data)
+                                                                    : (struct upp_str){0};
+    struct upp_str          id;
     if (m->mime.n || guessed.p)
         return m->mime.n ? m->mime : guessed;
     if (p->kind == UPP_PART_IMAGE && wm_part_file(p, &id))

@@ -69,7 +69,8 @@ TEST(terminal_reveals_what_somebody_decides_about)
          0, "a<U+200B><U+00A0><U+3000><U+FEFF><U+00AD>b"},
         {"\033[2J\r\n\t\x7f\x9b", 0, "<U+001B>[2J<U+000D><U+000A><U+0009><U+007F><0x9b>"},
         {"tag\xf3\xa0\x81\xa1\xef\xb8\x8f\xe2\xa0\x80", 0, "tag<U+E0061><U+FE0F><U+2800>"},
-        {"a\xf0\x9d\x85\x99\xef\xbf\xbc\xf0\x93\x91\x81", 0, "a<U+1D159><U+FFFC><U+13441>"}, /* no property names them */
+        {"a\xf0\x9d\x85\x99\xef\xbf\xbc\xf0\x93\x91\x81", 0,
+         "a<U+1D159><U+FFFC><U+13441>"}, /* no property names them */
         {"one\\ntwo\\\\nthree", 0, "one\\ntwo\\\\nthree"},
         {"one\\ntwo\\\\nthree", 2, "one\\n\n  two\\\\nthree"}, /* of two backslashes the second escapes nothing */
         {"\\", 2, "\\"},

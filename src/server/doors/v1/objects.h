@@ -69,8 +69,8 @@ WEFT_SUSPENDS int sv_read_files(struct sv_exchange *x, const struct sv_body *b, 
 int sv_read_file(const struct sv_body *b, yyjson_val *v, uint8_t kind, struct wb_arena *a, struct upp_part *ret,
                  struct upp_err *err) UPP_MUST_CHECK;
 
-/* The id of a file from a client of a door with URLs instead of ids: urn:weft:file:ID, or the path of the file's content,
- * alone or as a browser makes a URL of it; false: it is another address. */
+/* The id of a file from a client of a door with URLs instead of ids: urn:weft:file:ID, or the path of the file's
+ * content, alone or as a browser makes a URL of it; false: it is another address. */
 bool sv_file_of_url(struct sv_exchange *x, struct upp_str url, struct upp_str *id);
 
 /* A part with that file, to be checked by sv_check_files. mime: what the client calls it; empty: unknown. */
