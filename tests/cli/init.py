@@ -69,7 +69,7 @@ def test_an_approval_is_given():
     folder = f"{HERE}/approval"
     waits = weft(0, "approvals", cwd=folder).stdout
     run = re.search(r"run_[0-9a-f]{32}", waits)[0]
-    p = weft(0, "approve", run, cwd=folder)
+    p = weft(0, "approve", run, "--yes", cwd=folder)
     assert "It is paid" in p.stdout, p
     assert open(f"{folder}/payments.txt").read() == "20 euros to Ada\n"
 
@@ -86,7 +86,7 @@ def test_the_amount_and_the_person_that_were_asked_for():
             assert json.dumps(arguments, separators=(",", ":")) in p.stdout.replace("\\", "").replace("12.50", "12.5"), (text, p.stdout)
     run = re.findall(r"run_[0-9a-f]{32}", weft(0, "approvals", cwd=folder).stdout)
     for r in dict.fromkeys(run):
-        assert "It is paid: " in weft(0, "approve", r, cwd=folder).stdout
+        assert "It is paid: " in weft(0, "approve", r, "--yes", cwd=folder).stdout
     assert sorted(open(f"{folder}/payments.txt").read().splitlines()) == ["12.50 euros to Bob", "30 euros to Ann"]
 
 

@@ -149,9 +149,9 @@ def test_a_server_and_answers():
 
 def test_approve_and_deny():
     write("asking.yaml", CONFIG.replace("weft.db", "asking.db").replace("pay: {parameters: {type: object}}", "pay: {parameters: {type: object}, approval: always, command: [sh, -c, 'cat >/dev/null; echo paid']}"))
-    for command in ("approve", "deny"):
+    for command, *more in (("approve", "--yes"), ("deny",)):
         run = json.loads(weft("run", "bank", "Pay", "--json", "--config", "asking.yaml", code=1).stdout)["run"]
-        one = json.loads(weft(command, run, "--json", "--config", "asking.yaml").stdout)
+        one = json.loads(weft(command, run, *more, "--json", "--config", "asking.yaml").stdout)
         assert one["run"] == run and one["status"] == "completed", one
 
 

@@ -88,7 +88,7 @@ def test_a_running_server_needs_no_secrets_in_the_shell():
         first, second, third = f.waits()["run"], f.waits()["run"], f.waits()["run"]  # the server runs them
         every_reader(f)
         f.weft(0, "doctor", "--ready")
-        assert "Done." in f.weft(0, "approve", first)
+        assert "Done." in f.weft(0, "approve", first, "--yes")
         assert "Done." in f.weft(0, "deny", second)
         f.weft(0, "cancel", third)
         assert "hello" in f.weft(0, "run", "echo", "hello")
@@ -131,7 +131,7 @@ def test_store_is_enough_without_a_file():
     with Server(WEFT, f.path, **SECRETS):
         every_reader(f, *more, cwd=empty)
         f.weft(0, "doctor", "--ready", *more, cwd=empty)
-        assert "Done." in f.weft(0, "approve", run, *more, cwd=empty)
+        assert "Done." in f.weft(0, "approve", run, "--yes", *more, cwd=empty)
     f.fails("there is no weft.yaml: give one with --config FILE or WEFT_CONFIG", "threads", cwd=empty)
     f.fails("there is no weft.yaml", "run", "echo", "hi", *more, cwd=empty)
     f.fails("none.yaml", "threads", *more, cwd=empty, WEFT_CONFIG="none.yaml")
@@ -182,7 +182,7 @@ def tenants(f, mine, **env):
         f.fails("no thread", "fork", first["thread"], *other)
     assert [line.split()[0] for line in f.weft(0, "runs", *mine).splitlines()] == runs[::-1]
     assert len(f.weft(0, "approvals", *mine).splitlines()) == 3
-    assert "Done." in f.weft(0, "approve", runs[0], *mine, **env)
+    assert "Done." in f.weft(0, "approve", runs[0], "--yes", *mine, **env)
     assert "Done." in f.weft(0, "deny", runs[1], *mine, **env)
     assert "cancelled" in f.weft(0, "cancel", runs[2], *mine)
     forked = f.weft(0, "fork", first["thread"], *mine).strip()

@@ -4,6 +4,7 @@
 
 #include "base/defs.h"
 #include "cli/reveal.h"
+#include "cli/runs/decide.h"
 #include "cli/runs/follow.h"
 #include "cli/terminal.h"
 #include "json/read.h"
@@ -12,7 +13,7 @@
 #include "json/write.h"
 #include "log/log.h"
 
-enum { INPUT_MAX = 8 << 20, LIST_MAX = 64 << 20 };
+enum { INPUT_MAX = 8 << 20, LIST_MAX = 64 << 20, NAMED_MAX = 1 << 20 };
 
 enum what { APPROVE, DENY, ANSWER };
 
@@ -24,6 +25,7 @@ struct answering {
     struct upp_str    output;   /* JSON, of ANSWER */
     bool              is_error; /* of ANSWER */
     struct upp_str    reason;   /* of DENY; empty: none */
+    bool              yes;      /* of APPROVE: nobody is asked */
     struct cli_follow f;
 
     /* What was found: */
@@ -31,6 +33,8 @@ struct answering {
     struct upp_str found, last_event; /* the last of them */
     struct wb_buf  others;            /* all that wait, for messages */
     bool           unclear;           /* which call is meant */
+    struct wb_buf  shown;             /* the last of them, for who decides about it */
+    struct wb_buf  named;             /* a call that a person chose or agreed to */
 };
 
 static const char *kind_of(const struct answering *c)
@@ -40,36 +44,34 @@ static const char *kind_of(const struct answering *c)
 
 /* ---- Which call ------------------------------------------------------------------------------------------------- */
 
-/* A line end in a model's text would begin a line of its own in the list. */
-static void add_on_line(struct wb_buf *out, struct upp_str text)
-{
-    for (size_t i = 0; i < text.n; i++)
-        wb_buf_addc(out, (unsigned char)text.p[i] < ' ' ? ' ' : text.p[i]);
-}
-
 static int take_item(struct answering *c, yyjson_val *item, struct upp_err *err)
 {
-    yyjson_val    *function = yyjson_obj_get(item, "function");
-    struct upp_str call = wj_text_at(item, "call_id"), arguments = wj_text_at(function, "arguments");
+    struct upp_str call  = wj_text_at(item, "call_id");
     bool           tool  = wb_str_eq(wj_text_at(item, "kind"), UPP_STR("tool"));
     bool           named = wb_str_eq(call, c->call);
     c->all++;
     wb_buf_add(&c->others, UPP_STR("  "));
-    add_on_line(&c->others, call);
+    cli_reveal(&c->others, call, 0);
     wb_buf_addf(&c->others, "  waits for %s: ", tool ? "a result" : "an approval");
-    cli_reveal(&c->others, wj_text_at(function, "name"), 0);
-    wb_buf_addc(&c->others, ' ');
-    cli_reveal(&c->others, arguments, 0); /* to its end: somebody decides about it */
+    cli_waiting_call(&c->others, item);
     wb_buf_addc(&c->others, '\n');
     if (tool != (c->what == ANSWER) || (c->call.n && !named))
         return wb_buf_check(&c->others, err);
     c->n++;
     c->found      = call;
     c->last_event = wj_text_at(item, "last_event_id");
-    int r         = cli_follow_id(item, "run_id", "run_", &c->f.shown.run, err);
+    wb_buf_clear(&c->shown);
+    wb_buf_add(&c->shown, UPP_STR("the agent "));
+    cli_reveal(&c->shown, wj_text_at(item, "assistant_id"), 0);
+    wb_buf_add(&c->shown, UPP_STR(" wants to run:\n  "));
+    cli_waiting_call(&c->shown, item);
+    wb_buf_addc(&c->shown, '\n');
+    int r = cli_follow_id(item, "run_id", "run_", &c->f.shown.run, err);
     if (r >= 0)
         r = cli_follow_id(item, "thread_id", "thread_", &c->f.thread, err);
-    return r < 0 ? r : wb_buf_check(&c->others, err);
+    if (r >= 0)
+        r = wb_buf_check(&c->others, err);
+    return r < 0 ? r : wb_buf_check(&c->shown, err);
 }
 
 /* Reads what the run waits for, page by page. */
@@ -116,6 +118,61 @@ static int choose(struct answering *c, struct upp_err *err)
                 : upp_fail(err, UPP_EINVALID, "no call of %s waits for %s; these wait:", c->run, kind_of(c));
 }
 
+/* ---- Who approves has seen the call ------------------------------------------------------------------------------ */
+
+static int none_approved(const struct answering *c, struct upp_err *err)
+{
+    return upp_fail(err, UPP_EREFUSED, "nothing was approved: %s still waits (`weft deny` denies a call)", c->run);
+}
+
+WEFT_SUSPENDS static int ask_which(struct answering *c, struct upp_err *err)
+{
+    (void)fprintf(stderr, "weft %s: several calls of %s wait for an approval:\n", c->f.shown.name, c->run);
+    cli_print_text(stderr, wb_buf_str(&c->others), 0);
+    int r = cli_ask_person("Which CALL may run? (Enter: none) ", &c->named, err);
+    if (r < 0)
+        return r;
+    c->call = wb_str_trim(wb_buf_str(&c->named));
+    return c->call.n ? find_calls(c, err) : none_approved(c, err);
+}
+
+WEFT_SUSPENDS static int ask_whether(struct answering *c, struct upp_err *err)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf said = WB_BUF(CLI_DECISION_MAX);
+    (void)fprintf(stderr, "weft %s: ", c->f.shown.name);
+    cli_print_text(stderr, wb_buf_str(&c->shown), 0);
+    int r = cli_ask_person("May it run? [y/N] ", &said, err);
+    if (r < 0)
+        return r;
+    struct upp_str word = wb_str_trim(wb_buf_str(&said));
+    if (!wb_str_eq_nocase(word, UPP_STR("y")) && !wb_str_eq_nocase(word, UPP_STR("yes")))
+        return none_approved(c, err);
+    wb_buf_clear(&c->named); /* the owner of the store may have to be asked twice; the person not */
+    wb_buf_add(&c->named, c->found);
+    c->call = wb_buf_str(&c->named);
+    return wb_buf_check(&c->named, err);
+}
+
+WEFT_SUSPENDS static int find_call(struct answering *c, struct upp_err *err)
+{
+    int r = find_calls(c, err);
+    if (r == -UPP_ENOTFOUND)
+        return cli_no_run(c->typed, err);
+    bool unseen = c->what == APPROVE && !c->yes && !c->call.n;
+    if (r >= 0 && unseen && c->n > 1 && cli_can_ask()) {
+        unseen = false; /* who names it has read it in the list */
+        r      = ask_which(c, err);
+    }
+    if (r >= 0)
+        r = choose(c, err);
+    if (r < 0 || !unseen)
+        return r;
+    if (cli_can_ask())
+        return ask_whether(c, err);
+    c->unclear = true;
+    return upp_fail(err, UPP_EINVALID, "without a terminal nobody can be asked: name the call, or say --yes:");
+}
+
 /* ---- The answer ------------------------------------------------------------------------------------------------- */
 
 static int write_answer(const struct answering *c, struct wb_buf *out, struct upp_err *err)
@@ -152,11 +209,7 @@ WEFT_SUSPENDS static int answer(struct cli_follow *f, struct upp_err *err)
     WB_CLEANUP(wb_buf_done) struct wb_buf body = WB_BUF(CLI_MAX_BODY);
     struct answering                     *c    = f->arg;
     yyjson_val                           *run;
-    int                                   r = find_calls(c, err);
-    if (r == -UPP_ENOTFOUND)
-        return cli_no_run(c->typed, err);
-    if (r >= 0)
-        r = choose(c, err);
+    int                                   r = find_call(c, err);
     if (r >= 0)
         r = write_answer(c, &body, err);
     if (r < 0)
@@ -178,7 +231,8 @@ WEFT_SUSPENDS static int answer(struct cli_follow *f, struct upp_err *err)
 
 static void answering_init(struct answering *c, const struct cli_command *self, enum what what)
 {
-    *c = (struct answering){.what = what, .others = WB_BUF(LIST_MAX)};
+    *c = (struct answering){
+        .what = what, .others = WB_BUF(LIST_MAX), .shown = WB_BUF(LIST_MAX), .named = WB_BUF(NAMED_MAX)};
     cli_follow_init(&c->f, CLI_SHOW_TEXT, self->name);
     c->f.start = answer;
     c->f.arg   = c;
@@ -188,6 +242,8 @@ static void answering_done(struct answering *c)
 {
     cli_follow_done(&c->f);
     wb_buf_done(&c->others);
+    wb_buf_done(&c->shown);
+    wb_buf_done(&c->named);
 }
 
 static int go(const struct cli_command *self, struct answering *c, const char *run, const char *file, const char *store)
@@ -208,14 +264,15 @@ static int run_decide(const struct cli_command *self, int argc, char **argv, enu
     WB_CLEANUP(answering_done) struct answering c;
     const char                                 *file = NULL, *store = NULL, *reason = NULL, *words[2];
     size_t                                      n;
-    bool                                        json      = false;
-    const struct cli_option                     options[] = {{"--config", "a file", &file, NULL},
-                                                             {"--store", "sqlite:PATH", &store, NULL},
-                                                             {"--json", NULL, NULL, &json},
-                                                             CLI_AS(&c.f.door.as),
-                                                             {"--reason", "a text", &reason, NULL}};
+    bool                                        json = false;
+    const struct cli_option yes = {"--yes", NULL, NULL, &c.yes}, why = {"--reason", "a text", &reason, NULL};
+    const struct cli_option options[] = {{"--config", "a file", &file, NULL},
+                                         {"--store", "sqlite:PATH", &store, NULL},
+                                         {"--json", NULL, NULL, &json},
+                                         CLI_AS(&c.f.door.as),
+                                         what == APPROVE ? yes : why};
     answering_init(&c, self, what);
-    int bad = cli_parse_some(self, argc, argv, options, WB_LEN(options) - (what == APPROVE), words, 2, &n);
+    int bad = cli_parse_some(self, argc, argv, options, WB_LEN(options), words, 2, &n);
     if (bad)
         return bad;
     if (!n)
@@ -281,6 +338,7 @@ static int run_answer(const struct cli_command *self, int argc, char **argv)
 }
 
 static const struct cli_about about_approve[] = {
+    {"--yes", NULL, "without CALL: approves the only call, and asks nobody", CLI_TEXT, NULL},
     {"--json", NULL, "one JSON object at the end, like that of `weft run`", CLI_TEXT, NULL},
     CLI_ABOUT_AS,
     CLI_ABOUT_CONFIG,
@@ -289,20 +347,20 @@ static const struct cli_about about_approve[] = {
 
 const struct cli_command cli_approve = {
     .name    = "approve",
-    .usage   = "RUN [CALL] [--json] [--tenant T] [--user U] [--config FILE] [--store URL]",
+    .usage   = "RUN [CALL] [--yes] [--json] [--tenant T] [--user U] [--config FILE] [--store URL]",
     .summary = "lets a waiting call run",
-    .help = "Approves a call that waits for an approval. CALL may be left out if only one does; otherwise the command\n"
-            "lists them and exits 2.\n"
-            "If a server owns the store, the run continues there; otherwise this command executes it. Either way it "
-            "prints\n"
-            "the rest of the answer, and exits like `weft run`. While other calls of the run still wait, it only "
-            "stores the\n"
-            "answer and exits 0.\n"
+    .help = "Approves a call that waits for an approval. Without CALL it shows the call on the terminal and asks: y\n"
+            "approves it, Enter leaves it waiting (exit 1). If several wait, it lists them and asks which. Without a\n"
+            "terminal it wants CALL, or --yes if only one call waits; otherwise it lists them and exits 2.\n"
+            "If a server owns the store, the run continues there; otherwise this command executes it. Either way it\n"
+            "prints the rest of the answer, and exits like `weft run`. While other calls of the run still wait, it\n"
+            "only stores the answer and exits 0.\n"
             "`weft approvals` lists what waits.",
     .run  = run_approve,
     CLI_OPTIONS(about_approve),
     .examples = "weft approve RUN\n"
-                "weft approve RUN CALL --json\n",
+                "weft approve RUN CALL --json\n"
+                "weft approve RUN --yes              # in a script\n",
 };
 
 static const struct cli_about about_deny[] = {

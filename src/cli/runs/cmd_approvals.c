@@ -4,7 +4,7 @@
 #include "base/defs.h"
 #include "base/iso8601.h"
 #include "cli/change.h"
-#include "cli/reveal.h"
+#include "cli/runs/decide.h"
 #include "cli/table.h"
 #include "json/number.h"
 #include "json/value.h"
@@ -48,13 +48,9 @@ static const struct cli_column columns[] = {
 
 static void print_line(struct cli_table *to, yyjson_val *item, struct wb_arena *a)
 {
-    yyjson_val *function = yyjson_obj_get(item, "function");
-    char        time[WB_TIME_TEXT];
-
     WB_CLEANUP(wb_buf_done) struct wb_buf shown = WB_BUF(CLI_MAX_BODY);
-    cli_reveal(&shown, wj_text_at(function, "name"), 0);
-    wb_buf_addc(&shown, ' ');
-    cli_reveal(&shown, wj_text_at(function, "arguments"), 0);
+    char                                  time[WB_TIME_TEXT];
+    cli_waiting_call(&shown, item);
     struct upp_str call = shown.failed ? UPP_STR("(too long to be shown)") : wb_arena_dup(a, wb_buf_str(&shown));
     cli_table_row(to, (struct cli_cell[]){{wj_text_at(item, "run_id"), CLI_PLAIN, 0},
                                           {wj_text_at(item, "call_id"), CLI_CYAN, 0},
