@@ -217,7 +217,8 @@ struct wr_start {
     bool           forks;
     struct upp_str fork_options; /* of a run that gets a fork, instead of `options` */
 
-    struct wb_uuid ends; /* this run is cancelled for the new one, if it holds the thread. All zero: none */
+    struct wb_uuid ends; /* this run, which waits, is cancelled for the new one if it holds the thread; one that works
+                          * again is not: -UPP_EBUSY. All zero: none */
 
     /* at not 0: the run replaces the last entry of `head`, the thread's head, on a branch; that entry is number `at`.
      * -UPP_EREFUSED: the thread has changed since. */

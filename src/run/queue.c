@@ -239,6 +239,8 @@ static WEFT_SUSPENDS int stop_holder(struct wr_starting *s, struct wm_run *holde
         r = wr_tree_get(s->engine, &s->what->owner, holder, &s->holder, err);
     if (r < 0)
         return r;
+    if (wb_uuid_eq(s->busy, s->what->ends) && holder->status == WM_RUNNING)
+        return wr_start_refuse(s, err);
     s->holder->waiting_inputs++;
     wb_crashpoint("takeover");
     r        = wr_stop(s->engine, &s->what->owner, s->busy, err);

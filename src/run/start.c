@@ -133,7 +133,7 @@ int wr_start_place(struct wr_starting *s, struct wr_started *ret, struct upp_err
         return r;
     if (w->forks && (!here || queued || !wr_is_zero(s->busy)))
         return fork_there(s, err);
-    if (here)
+    if (here && (!w->node || wr_is_zero(w->ends))) /* a run that ends writes behind the position */
         return wr_start_busy(s, w->on_busy, ret, err);
     r = queued ? wr_start_refuse(s, err) : wr_start_busy(s, WR_REJECT, ret, err); /* the queue waits for the end */
     return r != 0 || ends_there(s) ? r : branch_there(s, err);

@@ -406,6 +406,53 @@ def test_a_request_that_continues_brings_its_own_tools():
         assert status == 400 and e["error"]["param"] == "/tools/0/name", e
 
 
+def test_another_model_is_asked_where_a_run_waits():
+    """Handoffs of openai-agents between models: the model that is asked for answers, or the response says who does."""
+    outputs = lambda a, n=2: [{"type": "function_call_output", "call_id": i["call_id"], "output": "found it"}
+                              for i in a["output"] if i["type"] == "function_call"][:n]
+    state = lambda s, a: s.good("GET", f"/v1/threads/thread_{a['conversation']['id'][5:]}/runs/run_{a['id'][5:37]}")["status"]
+
+    def ignored(s, **body):
+        c = s.connection()
+        c.request("POST", URL, json.dumps(body))
+        r = c.getresponse()
+        found = r.status, json.loads(r.read()), r.headers["weft-ignored"]
+        c.close()
+        return found
+
+    with Server(WEFT, folder("asked")) as s:
+        tool = {"type": "function", "name": "search", "parameters": {"type": "object"}}
+        for named in ("previous_response_id", "conversation"):
+            for n in (2, 1):  # a call without an output gets a result that says so
+                a = ask(s, model="picks", input="pick two")
+                at = {named: a["id"] if named == "previous_response_id" else a["conversation"]["id"]}
+                body = {"model": "tells", "input": outputs(a, n), "tools": [tool], "instructions": "You search.", **at}
+                status, b, names = ignored(s, **body)
+                assert (status, b.get("model"), names) == (200, "tells", None), (b, names)
+                shown = json.loads(text(b))
+                assert json.dumps(shown["messages"]).count("found it") == n and "search" in text(b) and "You search." in text(b), shown
+                assert b["id"][:37] != a["id"] and b["conversation"] == a["conversation"], "in the same conversation"
+                assert s.good("GET", f"{URL}/{b['id']}") == b and state(s, a) == "cancelled" and s.good("GET", f"{URL}/{a['id']}")["model"] == "picks"
+                if named == "previous_response_id":
+                    assert ask(s, **body)["id"] == b["id"], "the same request again joins"
+                c = ask(s, model="tells", previous_response_id=b["id"], input="more")
+                assert c["conversation"] == a["conversation"] and text(c).count("found it") >= n, c
+        # A refused request ends nothing.
+        a = ask(s, model="picks", input="pick two")
+        for bad in ({"tools": [{**tool, "name": "a b"}]}, {"input": outputs(a) + outputs(a, 1)}, {"input": "never mind"}, {"store": False}):
+            status, e, _ = ignored(s, **{"model": "tells", "previous_response_id": a["id"], "input": outputs(a), **bad})
+            assert status == 400 and state(s, a) == "requires_action", (bad, status, e)
+        # An agent whose own calls wait goes on itself: nothing that it does for the calls is lost.
+        a = ask(s, model="erases", input="erase it")
+        reply = {"type": "mcp_approval_response", "approval_request_id": a["output"][-1]["id"], "approve": True}
+        status, b, names = ignored(s, model="tells", previous_response_id=a["id"], input=[reply])
+        assert (status, b["model"], names, text(b)) == (200, "erases", "model", "Over.") and b["id"] == a["id"] + "_2", (b, names)
+        assert s.good("GET", f"{URL}/{b['id']}") == b
+        a = ask(s, model="late", input="pick")  # a tool of the server's ran beside the client's
+        status, b, names = ignored(s, model="tells", previous_response_id=a["id"], input=outputs(a))
+        assert (status, b["model"], names) == (200, "late", "model") and b["id"] == a["id"] + "_2", (b, names)
+
+
 def test_small_members():
     with Server(WEFT, folder("small")) as s:
         a = ask(s, model="echo", input="one")

@@ -162,6 +162,52 @@ int sv_chat_after_call(struct sv_exchange *x, const struct wm_run *run, struct u
     return r < 0 ? r : 0;
 }
 
+/* Does the run wait for outputs of this message's calls, and for nothing else? */
+static bool waits_for_outputs(struct wb_arena *a, const struct wr_run_info *look, const struct upp_message *m,
+                              struct upp_str call)
+{
+    bool open = false;
+    for (const struct upp_part *p = NULL; (p = upp_part_next(m, p, UPP_PARTS_CALLS));)
+        if (!is_clients(a, m, p->id))
+            return false;
+    for (size_t i = 0; i < look->n_pending; i++) {
+        if (look->pending[i].approval || !wb_uuid_eq(look->pending[i].run, look->run.id))
+            return false;
+        open = open || wb_str_eq(look->pending[i].call, call);
+    }
+    return open;
+}
+
+int sv_chat_take_over(struct sv_exchange *x, struct upp_str call, struct sv_chat_place *place, struct upp_err *err)
+{
+    struct wl_store   *s    = x->server->opts.store;
+    struct wl_line    *line = wb_new(&x->arena, struct wl_line);
+    struct wr_run_info look;
+    struct wb_uuid     entry;
+    uint32_t           part;
+    if (!line)
+        return wb_arena_check(&x->arena, err);
+    if (!sv_call_entry(call, &entry, &part))
+        return 0;
+    int r = wr_get(x->core->engine, &x->owner, place->waits, &x->arena, &look, err);
+    if (r >= 0)
+        r = wl_entry_find(s, &x->owner, entry, &x->arena, line, err);
+    if (r < 0)
+        return r == -UPP_ENOTFOUND ? 0 : r;
+    if (!wb_uuid_eq(line->run, look.run.id) || !waits_for_outputs(&x->arena, &look, &line->entry.message, call))
+        return 0;
+    r = wr_is_unstored(s, &x->owner, place->thread.id, err);
+    if (r != 0)
+        return r < 0 ? r : 0;
+    place->ends   = place->waits;
+    place->waits  = (struct wb_uuid){{0}};
+    place->made   = sv_made_thread(x, &look.run);
+    place->calls  = &line->entry.message;
+    place->node   = line->node;
+    place->length = line->index + 1;
+    return 1;
+}
+
 int sv_chat_add_results(struct wb_arena *a, const struct sv_chat_place *place, struct sv_chat_messages *m,
                         struct upp_err *err)
 {
@@ -404,7 +450,8 @@ int sv_chat_start(struct sv_exchange *x, const struct sv_chat_place *place, cons
         return answer_wait(x, place, m, s, from, run, err);
     s->run.node   = place->node;
     s->run.length = place->length;
-    s->run.forks  = place->node != 0;
+    s->run.ends   = place->ends;
+    s->run.forks  = place->node != 0 && wb_uuid_eq(place->ends, (struct wb_uuid){{0}});
     return sv_start_run(x, s, run, err);
 }
 

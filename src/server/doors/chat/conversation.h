@@ -20,6 +20,7 @@ struct sv_chat_place {
     bool             made;   /* the thread was made for the run before (SV_MADE_THREAD) */
     uint64_t         node; /* what follows belongs here in its tree, on a fork if the thread ends elsewhere or is ... */
     uint32_t         length; /* ... busy (wr_start.forks); node 0: at the thread's end */
+    struct wb_uuid   ends;   /* the run that waited there, and ends as another agent goes on; all zero: none */
     bool             named;  /* the request has its id: what does not fit there is refused, never a new thread */
     const struct upp_message *calls; /* the place is right after them: they do not wait any more, and the request ... */
     const struct upp_message *results; /* ... has results for them; those that the log has; NULL: none */
@@ -50,6 +51,12 @@ WEFT_SUSPENDS int sv_chat_after(struct sv_exchange *x, const struct wm_run *run,
  * place is after that call, on a fork. A call of anything else, or of another run: nothing changes. */
 WEFT_SUSPENDS int sv_chat_after_call(struct sv_exchange *x, const struct wm_run *run, struct upp_str call,
                                      struct sv_chat_place *place, struct upp_err *err) UPP_MUST_CHECK;
+
+/* Another agent than that of the run that waits is asked, with the output of this call of a client's tool: a run of
+ * that agent continues after the call, and the one that waits ends with its start. 1; 0: the run that waits goes on
+ * itself, as it waits for more than outputs of that message's calls, or nothing of it is stored. */
+WEFT_SUSPENDS int sv_chat_take_over(struct sv_exchange *x, struct upp_str call, struct sv_chat_place *place,
+                                    struct upp_err *err) UPP_MUST_CHECK;
 
 /* Adds the results that the log has to those of the client: a message of calls has all of its results after it. */
 int sv_chat_add_results(struct wb_arena *a, const struct sv_chat_place *place, struct sv_chat_messages *m,

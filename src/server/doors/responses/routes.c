@@ -46,7 +46,7 @@ static int read_conversation(const struct sv_body *b, struct upp_str *ret, struc
 }
 
 WEFT_SUSPENDS static int find_conversation(struct sv_exchange *x, struct request *q, struct upp_str id,
-                                           struct upp_err *err)
+                                           struct upp_str *agent, struct upp_err *err)
 {
     struct wl_store *s = x->server->opts.store;
     struct wl_node   head;
@@ -65,8 +65,11 @@ WEFT_SUSPENDS static int find_conversation(struct sv_exchange *x, struct request
     if (r < 0 || wb_uuid_eq(busy, none))
         return r;
     r = wl_get_run(s, &x->owner, busy, &x->arena, &run, err);
-    if (r >= 0 && run.status == WM_WAITING)
+    if (r >= 0 && run.status == WM_WAITING) {
         q->place.waits = busy;
+        *agent         = wb_arena_dup(&x->arena, run.agent);
+        r              = wb_arena_check(&x->arena, err);
+    }
     return r;
 }
 
@@ -86,7 +89,7 @@ WEFT_SUSPENDS static int find_place(struct sv_exchange *x, struct request *q, st
         return sv_body_wrong(&q->body, sv_member(q->body.root, UPP_STR("conversation")), err,
                              "a response continues a conversation or previous_response_id, not both");
     if (conversation.p)
-        return find_conversation(x, q, conversation, err);
+        return find_conversation(x, q, conversation, agent, err);
     if (!q->previous.p)
         return 0;
     r = sv_response_find(x, q->previous, &run, &segment, err);
@@ -105,6 +108,30 @@ WEFT_SUSPENDS static int find_place(struct sv_exchange *x, struct request *q, st
         return r;
     *agent = wb_arena_dup(&x->arena, run.agent);
     return wb_arena_check(&x->arena, err);
+}
+
+/* Who answers: the agent that is asked for, also where a run of another one (`before`) waits, which then ends. If that
+ * has to go on itself, the model that is asked for is ignored. */
+WEFT_SUSPENDS static int choose_agent(struct sv_exchange *x, struct request *q, struct upp_str before,
+                                      const struct wr_agent_def **agent, bool *model, struct upp_err *err)
+{
+    struct upp_str name;
+    yyjson_val    *asked = sv_member(q->body.root, UPP_STR("model"));
+    int            r     = sv_agent_as_model(x, &q->body, before, agent, &name, model, err);
+    q->start.run.agent   = name;
+    q->start.asked       = wj_text_of(asked);
+    if (r < 0 || wb_uuid_eq(q->place.waits, none) || wb_str_eq(name, before))
+        return r;
+    r = sv_chat_take_over(x, sv_items_first_output(&q->body), &q->place, err);
+    if (r != 0)
+        return r;
+    *agent             = wr_agent(x->core->engine, before);
+    *model             = false;
+    q->start.run.agent = before;
+    q->start.asked     = (struct upp_str){NULL, 0};
+    if (asked)
+        sv_reply_header(&x->reply, "weft-ignored", UPP_STR("model"));
+    return 0;
 }
 
 static int read_stream(struct sv_exchange *x, struct request *q, struct upp_err *err)
@@ -162,7 +189,7 @@ WEFT_SUSPENDS static int read_request(struct sv_exchange *x, struct request *q, 
     if (r >= 0 && q->joins)
         return read_stream(x, q, err);
     if (r >= 0)
-        r = sv_agent_as_model(x, &q->body, before, &agent, &q->start.run.agent, &model, err);
+        r = choose_agent(x, q, before, &agent, &model, err);
     if (r >= 0)
         r = q->place.named && !sv_member(q->body.root, UPP_STR("input"))
                 ? 0 /* nothing is added */
@@ -175,7 +202,6 @@ WEFT_SUSPENDS static int read_request(struct sv_exchange *x, struct request *q, 
     if (r >= 0)
         r = sv_responses_options(x, &q->body, q->start.run.agent, model, q->previous, &q->start.run.options, err);
     q->start.system     = q->items.messages.instructions;
-    q->start.asked      = wj_text_of(sv_member(q->body.root, UPP_STR("model")));
     q->start.background = q->background;
     return r < 0 ? r : sv_assistant_start(x, &q->start.run, err);
 }
