@@ -613,6 +613,22 @@ def test_tools_of_the_request():
         assert refused(s, {"input": [user("x")], "tools": [mine, mine]})[0]["loc"] == ["body", "tools", 1]
 
 
+def test_an_output_brings_its_own_options():
+    mine = lambda name: {"name": name, "description": "d", "parameters": {"type": "object", "properties": {}}}
+    script = {"replies": [{"parts": [{"tool_call": {"id": "r1", "name": "mine", "arguments": {}}}]}, {"parts": [{"request": True}]}], "at_end": "restart"}
+    with open(f"{HERE}/other.json", "w") as f:
+        json.dump(script, f)
+    with served.Server(WEFT, tempfile.mkdtemp(dir=HERE), (CONFIG % "").replace("script: ", f"script: {HERE}/")) as s:
+        for i, (more, tools) in enumerate((({"tools": [mine("other")], "temperature": 0.5}, ["other"]), ({}, ["mine"]))):
+            process(s, {"input": [user("x")], "model": "other", "session_id": f"brings {i}", "tools": [mine("mine")], "id": f"first {i}"})
+            c, r = open_stream(s, {"input": [output("r1", "1")], "model": "tells" if i else "other", "session_id": f"brings {i}", **more})
+            last = frames_of(r.read().decode())[-1][1]
+            shown = json.loads(text_of(last))
+            assert (shown["tools"], shown["params"]) == (tools, {"temperature": 0.5} if more else None), shown
+            assert r.headers["weft-ignored"] == ("model" if i else None), r.headers
+            c.close()
+
+
 def approval(given, **more):
     return {"type": "mcp_approval_response", "role": "user", "content": [{"type": "data", "data": {"approval_request_id": "d1", "id": "d1", "approve": given, **more}}]}
 

@@ -24,6 +24,7 @@ log: {{level: warn}}
 {more}
 models:
   echo: {{provider: scripted, echo: true}}
+  own: {{provider: scripted, script: own.json}}
   main: {{provider: scripted, script: main.json, retry: {{strategy: none}}}}
 tools:
   locate: {{description: Says where it is, parameters: {{type: object}}}}
@@ -32,6 +33,7 @@ tools:
   weather: {{parameters: {{type: object}}, command: [sh, -c, "cat >/dev/null; echo 18"], delivery: pure}}
 agents:
   echo: {{model: echo}}
+  own: {{model: own}}
   main: {{model: main, tools: [locate, clock, remove, weather]}}
 """
 
@@ -59,6 +61,8 @@ def folder(name, more=""):
     os.makedirs(path, exist_ok=True)
     with open(f"{path}/main.json", "w") as f:
         json.dump(SCRIPT, f)
+    with open(f"{path}/own.json", "w") as f:
+        json.dump({"replies": [{"parts": [call("o1", "mine")]}, {"parts": [{"request": True}]}], "at_end": "restart"}, f)
     with open(f"{path}/weft.yaml", "w") as f:
         f.write(CONFIG.format(more=more))
     return path
@@ -244,6 +248,28 @@ def test_wrong_outputs_are_refused_by_name_and_nothing_is_stored():
         assert "'in_progress'" in refused(s, "POST", at(*slow, "/submit_tool_outputs"), outputs(c1="x"))
         s.good("POST", at(*slow, "/cancel"))
         assert s.ask("POST", at(slow[0], run, "/submit_tool_outputs"), outputs(c1="x"))[0] == 404  # of another thread
+
+
+def test_answers_on_the_thread_bring_their_options():
+    """The run that waits goes on with them; without any it keeps its own."""
+    tool = lambda name: {"type": "function", "function": {"name": name, "parameters": {"type": "object"}}}
+    with Server(WEFT, folder("brings")) as s:
+        for more in ({"instructions": "You search.", "tools": [tool("search")], "temperature": 0.5}, {}):
+            thread, id, run = waiting(s, "own", agent="own", instructions="You triage.", tools=[tool("mine")], metadata={"k": "v"})
+            answers = [{"call_id": "o1", "output": "x"}]
+            c = s.connection()
+            c.request("POST", f"/v1/threads/{thread}/runs", json.dumps({"assistant_id": "own" if more else "echo", "answers": answers, **more}))
+            r = c.getresponse()
+            assert (r.status, json.loads(r.read())["id"], r.headers["weft-ignored"]) == (200, id, None if more else "assistant_id"), r.headers
+            c.close()
+            run = ended(s, thread, id)
+            assert run["metadata"] == {"k": "v"} and run["instructions"] == more.get("instructions", "You triage."), run
+            shown = texts(s, thread)[-1]
+            assert ("You search." in shown, "You triage." in shown) == (bool(more), not more), shown
+            assert "search" in json.loads(shown)["tools"] if more else "mine" in json.loads(shown)["tools"], shown
+        thread, id, run = waiting(s, "own", agent="own", tools=[tool("mine")])
+        said = refused(s, "POST", f"/v1/threads/{thread}/runs", {"assistant_id": "own", "answers": answers, "tools": [tool("a b")]})
+        assert "name" in said and until(s, thread, id, "requires_action"), said
 
 
 def test_an_output_may_be_left_out():

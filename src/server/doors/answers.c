@@ -1,6 +1,10 @@
 /* server/doors/answers.c — answers to open calls of a thread: of a run that waits, or of an imported document that ends
  * with them. */
+#include "json/value.h"
+#include "json/write.h"
+#include "run/settings/settings.h"
 #include "server/doors/aitp/members.h"
+#include "server/doors/options.h"
 #include "server/doors/start.h"
 #include "server/http/auth.h"
 #include "server/http/server.h"
@@ -103,35 +107,97 @@ int sv_cancel(struct sv_exchange *x, struct wb_uuid run, struct upp_err *err)
     return r;
 }
 
-int sv_put_answers(struct sv_exchange *x, const struct wl_thread *t, const struct sv_answers *a, struct wr_start *start,
-                   struct wb_uuid *run, struct upp_err *err)
+/* Does the request name another agent than the run's? */
+static bool names_other(struct sv_exchange *x, struct upp_str named, struct upp_str of_run)
 {
-    struct wl_store    *s = x->server->opts.store;
+    const struct wr_agent_def *def = wr_agent(x->core->engine, named);
+    if (!named.n || wb_str_eq(named, of_run))
+        return false;
+    return !def || def->base || def != wr_agent(x->core->engine, of_run);
+}
+
+/* Metadata that the request does not set stays. */
+static int keep_metadata(struct sv_exchange *x, const struct wm_run *row, struct upp_str own, struct upp_str *ret,
+                         struct upp_err *err)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(SV_MAX_BODY);
+    struct upp_str                        had;
+    yyjson_val                           *v = NULL;
+    struct wj_writer                      w;
+    int                                   r = wr_options_read(&x->arena, row->options, &v, err);
+    if (r < 0)
+        return r;
+    wj_writer_init(&w, &out, err);
+    wj_write_open(&w, '{');
+    wj_put_value(&w, "metadata", yyjson_obj_get(v, "metadata"));
+    wj_write_close(&w, '}');
+    r = wj_writer_text(&w, &x->arena, &had);
+    return r < 0 ? r : sv_options_merge(&x->arena, had, own, ret, err);
+}
+
+/* The options of the run from now on; empty: those that it has. */
+static int next_options(struct sv_exchange *x, struct sv_start *s, const struct wm_run *row, struct upp_str own,
+                        struct upp_str *ret, struct upp_err *err)
+{
+    const struct upp_str agent = s->run.agent, started = s->run.options;
+    bool                 other = names_other(x, agent, row->agent), some;
+    int                  r     = sv_has_options(x, own, &some, err);
+    if (r >= 0 && other && s->system.n)
+        r = upp_fail(err, UPP_EINVALID, "the system text is for '%.*s', and the run that waits is of '%.*s'",
+                     UPP_FMT(agent), UPP_FMT(row->agent));
+    if (r >= 0 && other && s->agent_member)
+        sv_reply_header(&x->reply, "weft-ignored", wb_cstr(s->agent_member));
+    if (r < 0 || (!some && !s->system.n))
+        return r;
+    s->run.agent = row->agent;
+    r            = keep_metadata(x, row, own, &s->run.options, err);
+    if (r >= 0)
+        r = sv_next_options(x, row, s, ret, err);
+    s->run.agent   = agent;
+    s->run.options = started;
+    return r;
+}
+
+/* Resumes the run that waits. 1; 0: the same request was first. */
+WEFT_SUSPENDS static int resume(struct sv_exchange *x, struct sv_start *s, struct upp_str own, struct wb_uuid run,
+                                struct upp_err *err)
+{
+    struct sv_answers with = s->answers;
+    struct wm_run     row;
+    with.request = &s->run;
+    int r        = wl_get_run(x->server->opts.store, &x->owner, run, &x->arena, &row, err);
+    if (r >= 0 && row.status == WM_WAITING)
+        r = next_options(x, s, &row, own, &with.options, err);
+    if (r >= 0)
+        r = sv_answer_calls(x, run, &with, err);
+    return r < 0 ? r : r == 0;
+}
+
+int sv_put_answers(struct sv_exchange *x, struct sv_start *s, struct upp_str own, struct wb_uuid *run,
+                   struct upp_err *err)
+{
+    struct wl_store    *store = x->server->opts.store;
     struct wl_node      head;
     struct wa_open      open;
     struct upp_message *results = NULL;
-    int                 r       = wl_get_node(s, &x->owner, t->head, &head, err);
+    int                 r       = wl_get_node(store, &x->owner, s->thread.head, &head, err);
     if (r >= 0)
-        r = wl_thread_busy(s, t, &head, run, err);
-    if (r >= 0 && !wb_uuid_eq(*run, (struct wb_uuid){{0}})) {
-        struct sv_answers with = *a;
-        with.request           = start;
-        r                      = sv_answer_calls(x, *run, &with, err);
-        return r < 0 ? r : r == 0;
-    }
+        r = wl_thread_busy(store, &s->thread, &head, run, err);
+    if (r >= 0 && !wb_uuid_eq(*run, (struct wb_uuid){{0}}))
+        return resume(x, s, own, *run, err);
     if (r >= 0)
-        r = wa_open_imported(s, &x->owner, t, &x->arena, &open, &start->at, err);
+        r = wa_open_imported(store, &x->owner, &s->thread, &x->arena, &open, &s->run.at, err);
     if (r == 0)
         r = upp_fail(err, UPP_EINVALID, "no call of the thread is open");
     if (r > 0)
-        r = check_open(a, &open, err);
+        r = check_open(&s->answers, &open, err);
     if (r >= 0)
-        r = make_results(x, a, &open, &results, err);
+        r = make_results(x, &s->answers, &open, &results, err);
     if (r < 0)
         return r;
-    start->input   = results;
-    start->who     = start->agent;
-    start->head    = t->head;
-    start->on_busy = WR_REJECT;
+    s->run.input   = results;
+    s->run.who     = s->run.agent;
+    s->run.head    = s->thread.head;
+    s->run.on_busy = WR_REJECT;
     return 0;
 }

@@ -212,7 +212,20 @@ static bool stays(struct upp_str name)
     for (size_t i = 0; i < WB_LEN(of_requests); i++)
         if (wb_str_eq(name, wb_cstr(of_requests[i])))
             return false;
-    return wb_str_eq(name, UPP_STR("traceparent")) || wb_str_starts(name, UPP_STR("weft_"));
+    return wb_str_eq(name, UPP_STR("traceparent")) || wb_str_eq(name, UPP_STR("agentapi")) ||
+           wb_str_starts(name, UPP_STR("weft_"));
+}
+
+int sv_has_options(struct sv_exchange *x, struct upp_str own, bool *ret, struct upp_err *err)
+{
+    yyjson_val *v = NULL;
+    int         r = wr_options_read(&x->arena, own, &v, err);
+    *ret          = false;
+
+    yyjson_obj_iter it = yyjson_obj_iter_with(v);
+    for (yyjson_val *key; r >= 0 && !*ret && (key = yyjson_obj_iter_next(&it));)
+        *ret = !stays(wj_text(key));
+    return r < 0 ? r : 0;
 }
 
 /* A request that names an agent keeps the run's model, and the name that the run was asked by. What is stored stays. */
@@ -300,7 +313,8 @@ WEFT_SUSPENDS static int start_indexed(struct sv_exchange *x, struct sv_start *s
     return r;
 }
 
-WEFT_SUSPENDS static int start_run(struct sv_exchange *x, struct sv_start *s, struct wb_uuid *run, struct upp_err *err)
+WEFT_SUSPENDS static int start_run(struct sv_exchange *x, struct sv_start *s, struct upp_str own, struct wb_uuid *run,
+                                   struct upp_err *err)
 {
     struct wr_started started = {0};
     int               r       = 0;
@@ -321,7 +335,7 @@ WEFT_SUSPENDS static int start_run(struct sv_exchange *x, struct sv_start *s, st
         r = close_calls(x, s, err);
     put_messages(&s->messages, &s->run);
     if (r >= 0 && s->answers.n && !sv_key_is_used(x, &s->run)) {
-        r      = sv_put_answers(x, &s->thread, &s->answers, &s->run, run, err);
+        r      = sv_put_answers(x, s, own, run, err);
         x->run = *run;
         if (r > 0) /* the run waited and resumes */
             return 0;
@@ -367,8 +381,9 @@ int sv_look_at_run(struct sv_exchange *x, struct wb_uuid run, struct wr_run_info
 
 WEFT_SUSPENDS int sv_start_run(struct sv_exchange *x, struct sv_start *s, struct wb_uuid *run, struct upp_err *err)
 {
-    int r = add_options(x, s, err);
+    struct upp_str own = s->run.options;
+    int            r   = add_options(x, s, err);
     if (r >= 0)
         r = index_envelope(x, s, err);
-    return r < 0 ? r : start_run(x, s, run, err);
+    return r < 0 ? r : start_run(x, s, own, run, err);
 }

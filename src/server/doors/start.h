@@ -54,6 +54,7 @@ struct sv_start {
     bool                  calls_by_id;  /* clients find the run by the ids of its calls (WR_CALL_IDS) ... */
     const char           *conversation; /* ... in this conversation (SV_CONVERSATION); NULL: not told */
     struct upp_str        asked;        /* SV_ASKED; empty: the agent's name */
+    const char           *agent_member; /* the request's, which names the agent; NULL: it has none */
     struct upp_str        system;       /* of the client, for an agent that is a gateway; empty: none */
     bool                  background;   /* SV_BACKGROUND */
     bool                  stored;       /* SV_STORED */
@@ -107,10 +108,11 @@ WEFT_SUSPENDS bool sv_key_is_used(struct sv_exchange *x, const struct wr_start *
 WEFT_SUSPENDS int sv_busy_error(struct sv_exchange *x, const struct wl_thread *t, bool for_run, struct upp_err *err);
 
 /* Answers whatever has open calls on a thread (server/doors/answers.c). 1: a run waited for them and resumes: *run. 0:
- * they came with an imported document, and `start` begins with their results; or the same request was first, and
- * `start` joins its run. */
-WEFT_SUSPENDS int sv_put_answers(struct sv_exchange *x, const struct wl_thread *t, const struct sv_answers *a,
-                                 struct wr_start *start, struct wb_uuid *run, struct upp_err *err) UPP_MUST_CHECK;
+ * they came with an imported document, and s->run begins with their results; or the same request was first, and s->run
+ * joins its run. A run that waited has the request's options from then on, if it brings any: `own`, as the request gave
+ * them. It stays its agent's; another one that the request names is ignored. */
+WEFT_SUSPENDS int sv_put_answers(struct sv_exchange *x, struct sv_start *s, struct upp_str own, struct wb_uuid *run,
+                                 struct upp_err *err) UPP_MUST_CHECK;
 
 /* Answers open calls of a run, in the name of the client. 1: a request with the same Idempotency-Key was first.
  * -UPP_EREFUSED: its actor has left the thread. */
@@ -125,6 +127,9 @@ WEFT_SUSPENDS int sv_answer_calls_as(struct sv_exchange *x, struct wb_uuid run, 
  * client sets. Checked. In x->arena. */
 int sv_next_options(struct sv_exchange *x, const struct wm_run *run, struct sv_start *s, struct upp_str *ret,
                     struct upp_err *err) UPP_MUST_CHECK;
+
+/* Does a request bring options of a run? `own`: those that a door has read. */
+int sv_has_options(struct sv_exchange *x, struct upp_str own, bool *ret, struct upp_err *err) UPP_MUST_CHECK;
 
 /* Cancels a run (wr_cancel), if the client may. */
 WEFT_SUSPENDS int sv_cancel(struct sv_exchange *x, struct wb_uuid run, struct upp_err *err) UPP_MUST_CHECK;

@@ -274,6 +274,8 @@ int sv_process_read(struct sv_exchange *x, struct sv_process *p, struct upp_err 
     r = sv_body_bool(&p->body, p->body.root, UPP_STR("stream"), &p->streams, err);
     if (r >= 0)
         r = choose_agent(x, p, &model, err);
+    if (r >= 0 && !model.n && sv_member(p->body.root, UPP_STR("model")))
+        p->start.agent_member = "model";
     if (r >= 0)
         r = read_n(p, err);
     if (r >= 0)

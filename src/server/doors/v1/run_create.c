@@ -81,6 +81,7 @@ WEFT_SUSPENDS int sv_read_run(struct sv_exchange *x, const struct sv_body *b, st
         r = read_key(x, &s->thread, &s->run, ret->hash, err);
     if (r >= 0)
         r = sv_read_answers(x, b, &s->answers, err);
+    s->agent_member = sv_member(b->root, UPP_STR("assistant_id")) ? "assistant_id" : NULL;
     if (r >= 0 && is && !s->answers.n)
         r = sv_aitp_may_answer(x, &s->thread, &s->messages, s->run.agent, err);
     return r < 0 ? r : 0;
