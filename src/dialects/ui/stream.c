@@ -287,8 +287,8 @@ static int rare_event(struct ui *u, const struct wm_event *ev, struct wd_out *o,
     case WM_TOOL_ENDED:
         ui_call_outcome(u, ev, o);
         return 0;
-    case WM_STEP_START: /* the step begins with its first output: one without is in no document either */
-        ui_to_started(u, ev, o);
+    case WM_STEP_START:
+        ui_to_fresh_step(u, ev, o);
         return 0;
     case WM_STEP_END:
         ui_leave_step(u, o, "cut off");

@@ -202,10 +202,8 @@ void ui_message(struct ui *u, const struct wm_event *ev, struct wd_out *o)
 void ui_attempt_void(struct ui *u, const struct wm_event *ev, struct wd_out *o)
 {
     if (!u->open.open) { /* nothing of the attempt was sent here, or it was a child's */
-        if (ev->aside) { /* but an earlier connection may have sent it: makes the client forget its open blocks */
+        if (ev->aside)   /* but an earlier connection may have sent it: makes the client forget its open blocks */
             ui_simple(o, u->target < 7 ? UPP_STR("{\"type\":\"finish-step\"}") : UPP_STR("{\"type\":\"reset-step\"}"));
-            u->stage = u->stage == UI_STARTED ? UI_STEP : u->stage; /* that connection has begun the step */
-        }
         return;
     }
     if (u->aside == UI_HIDDEN)
