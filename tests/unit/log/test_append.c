@@ -112,7 +112,7 @@ TEST(log_append_gives_indices_and_times)
     CHECK_STR(lines[5].entry.message.time_text, UPP_STR("1970-01-01T00:00:00.077000Z"));
     CHECK(lines[5].entry.origin == WM_ORIGIN_IMPORT && lines[4].entry.origin == WM_ORIGIN_CLIENT);
     CHECK(wl_thread_find(s, &tree_owner, wb_uuid_text(t.id, (char[40]){0}), &a, &now, &err) == 0);
-    CHECK_INT(now.updated_ms, future); /* lists show it first */
+    CHECK(now.updated_ms >= future); /* lists show it first; while the clock is behind, their time goes on slowly */
 }
 
 TEST(log_append_tries_again_when_somebody_was_first)
