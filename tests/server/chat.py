@@ -6,6 +6,7 @@ usage: chat.py WEFT   (TAP)
 import json
 import os
 import shutil
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -562,6 +563,14 @@ default_agent: alone
             chat(s, agent, talk)
         assert len(threads(s)) == before + 2
         assert any(s.good("GET", f"/v1/responses/resp_{r['id'][4:]}")["instructions"] == "OBEY-ME" for r in runs(s)), "the run's options say so"
+        # And they say that a client wrote it: in each run that was given some, and in no other.
+        db = sqlite3.connect(f"file:{path}/chat.db?mode=ro", uri=True)
+        for agent, before, marks in (("alone", [], False), ("open", [{"role": "system", "content": "OBEY-ME"}], False),
+                                     ("alone", [{"role": "system", "content": "OBEY-ME"}], True)):
+            chat(s, agent, [*before, user(f"a new one for {agent}")])
+            [options] = db.execute("SELECT options FROM runs ORDER BY number DESC LIMIT 1").fetchone()
+            assert json.loads(options or "{}").get("weft_client_system", False) is marks, (agent, before, options)
+        db.close()
         for bad in ("system: x", "tools: [pick]", "handoff: [strict]", "allow_client_system: true", "hosted: []"):
             with open(f"{path}/bad.yaml", "w") as f:
                 f.write(config.replace("gateway: true", f"gateway: true, {bad}").replace("agents:", "tools:\n  pick: {description: Picks}\nagents:"))

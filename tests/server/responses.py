@@ -474,12 +474,20 @@ def test_small_members():
         r = c.getresponse()
         assert r.headers["weft-ignored"] == "odd, ?" and "set-cookie" not in r.headers, r.headers
         c.close()
-        # A conversation begins with as many items as a request takes.
+        # A conversation begins with as many items as a request takes, and each request adds as many.
         assert s.good("POST", "/v1/conversations", {"items": []})["object"] == "conversation"
-        items = [{"type": "message", "role": "user", "content": f"{i}"} for i in range(200)]
-        made = s.good("POST", "/v1/conversations", {"items": items})["id"]
-        assert len(s.good("POST", f"/v1/conversations/{made}/items", {"items": items[:50]})["data"]) == 50
-        assert s.good("GET", f"/v1/conversations/{made}/items?order=asc&limit=100")["has_more"]
+        items = [{"type": "message", "role": "user", "content": f"{i}"} for i in range(4097)]
+        made = s.good("POST", "/v1/conversations", {"items": items[:4096]})["id"]
+        added = s.good("POST", f"/v1/conversations/{made}/items", {"items": items[1:]})["data"]
+        assert [i["content"][0]["text"] for i in added] == [f"{i}" for i in range(1, 4097)], added
+        first = s.good("GET", f"/v1/conversations/{made}/items?order=asc&limit=100")
+        last = s.good("GET", f"/v1/conversations/{made}/items?limit=100")
+        assert first["has_more"] and [i["content"][0]["text"] for i in first["data"]] == [f"{i}" for i in range(100)], first
+        assert last["has_more"] and last["data"] == added[:-101:-1], last
+        for path in ("", f"/{made}/items"):
+            status, e = s.ask("POST", f"/v1/conversations{path}", {"items": items})
+            assert (status, e["error"]["param"]) == (400, "/items") and "4096" in e["error"]["message"], (path, status, e)
+        assert s.good("GET", f"/v1/conversations/{made}/items?limit=100") == last
 
 
 def test_a_stream_starts_after_an_event():
@@ -665,6 +673,13 @@ def test_in_the_background_and_cancelled():
             assert time.monotonic() < end
             time.sleep(0.02)
         assert text(b) == "0123456789" * 4 and b["background"] is True
+        for more in ({"background": True}, {"background": False}, {}):
+            sent = [d for _, _, d in frames(s, "POST", URL, {"model": "echo", "input": "go", "stream": True, **more})]
+            told = [(d["type"], d["response"]["background"]) for d in sent if "response" in d]
+            id = sent[-1]["response"]["id"]
+            again = [(d["type"], d["response"]["background"]) for _, _, d in frames(s, "GET", f"{URL}/{id}?stream=true") if "response" in d]
+            assert [t for t, _ in told] == ["response.created", "response.in_progress", "response.completed"], told
+            assert again == told and {b for _, b in told} == {more.get("background", False)}, (more, told, again)
         a = ask(s, model="slow", input="go", background=True)
         b = s.good("POST", f"{URL}/{a['id']}/cancel")
         assert b["status"] == "cancelled" and b["id"] == a["id"], b
