@@ -14,10 +14,11 @@
 #include "cli/report.h"
 #include "cli/setup.h"
 #include "json/write.h"
-#include "stores/sqlite/backup.h"
+#include "stores/backup.h"
 
 struct backing {
     const struct cli_command *self;
+    const struct ws_driver   *driver;
     struct ws_backup          b;
     struct cli_progress       bar;
     enum ws_backup_stage      stage;
@@ -92,7 +93,7 @@ WEFT_SUSPENDS static int command(void *arg, struct upp_err *err)
     struct weft_scope signals = {.flags = WEFT_SCOPE_ISOLATED};
     int               r       = weft_scope_spawn(&signals, "signals", watches_signals, x, NULL, err);
     if (r >= 0)
-        r = ws_backup_run(&x->b, err);
+        r = x->driver->backup(&x->b, err);
     weft_scope_close(&signals);
     return r;
 }
@@ -145,6 +146,7 @@ static int back_up(struct backing *x, const char *file, const char *store, const
         r = open_signals(x, err);
     if (r < 0)
         return r;
+    x->driver = place.driver;
     x->b.from = x->b.restore ? file : place.path;
     x->b.to   = x->b.restore ? place.path : file;
     ws_backup_init(&x->b);

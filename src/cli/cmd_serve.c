@@ -187,7 +187,7 @@ WEFT_SUSPENDS static int open_server(struct serving *s, struct upp_err *err)
                  .signals = true),
         &s->server, err);
     struct upp_err why = *err;
-    if (r == -UPP_EREFUSED && s->place.kind == WC_STORE_MEMORY) /* it would forget a key that is added */
+    if (r == -UPP_EREFUSED && !s->place.driver->durable) /* it would forget a key that is added */
         return upp_fail(err, UPP_EREFUSED,
                         "%s can be reached from other machines, and a store in memory has no API keys: set `store: "
                         "sqlite:FILE` and add one with `weft keys add NAME`, or stay on this machine with `weft serve "

@@ -89,7 +89,7 @@ int cli_store_find(const char *given, const char *store, struct wc_config **ret,
 
 int cli_store_lasts(const struct wrt_location *place, struct upp_err *err)
 {
-    return place->kind == WC_STORE_SQLITE
+    return place->driver->durable
                ? 0
                : upp_fail(err, UPP_ENOTFOUND,
                           "the store is memory:, which keeps nothing that another process could read");
@@ -108,7 +108,7 @@ int cli_take_key(struct wrt_location *place, struct wb_secret **ret, struct upp_
 {
     static const char name[] = "WEFT_ENCRYPTION_KEY";
     int               r      = -UPP_ENOTFOUND;
-    if (!place->key && place->kind == WC_STORE_SQLITE && getenv(name))
+    if (!place->key && place->driver->durable && getenv(name))
         r = wb_secret_env(name, ret, err);
     wb_env_wipe(name);
     if (r == 0)

@@ -15,7 +15,6 @@
 #include "run/wait.h"
 #include "server/doors/doors.h"
 #include "server/ops/ops.h"
-#include "stores/sqlite/lock.h"
 
 enum { POLL_MS = 20, NOTICE_MS = 500 };
 
@@ -89,8 +88,8 @@ WEFT_SUSPENDS static int open_own(struct cli_owner *d, bool recover, struct upp_
 WEFT_SUSPENDS int cli_owner_find(struct cli_owner *d, struct upp_err *err)
 {
     WB_CLEANUP(wb_fd_close) int fd = -1;
-    struct ws_lock_info         who;
-    int                         r = ws_lock_read(d->place->path, &who, err);
+    struct ws_owner_info        who;
+    int                         r = d->place->driver->owner(d->place->path, &who, err);
     if (r < 0)
         return r;
     if (!who.socket[0])
@@ -132,7 +131,7 @@ WEFT_SUSPENDS int cli_owner_open(struct cli_owner *d, bool recover, struct upp_e
         return open_url(d, err);
     for (;;) {
         int r = d->only_others ? -UPP_EBUSY : open_own(d, recover, err);
-        if (r != -UPP_EBUSY || d->place->kind != WC_STORE_SQLITE || d->runtime)
+        if (r != -UPP_EBUSY || !d->place->driver->owner || d->runtime)
             return r;
         r = cli_owner_find(d, err);
         if (r != -UPP_ENOTFOUND && r != -UPP_ENET)

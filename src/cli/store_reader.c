@@ -3,13 +3,12 @@
 
 #include "cli/setup.h"
 #include "stores/blobs/blobs.h"
-#include "stores/sqlite/sqlite.h"
 
 WEFT_SUSPENDS static int read_it(void *arg, struct upp_err *err)
 {
     struct cli_reader *rd = arg;
     struct wl_store   *s;
-    int                r = ws_sqlite_open(UPP_OPTS(ws_sqlite_opts, .path = rd->place.path, .read_only = true), &s, err);
+    int r = rd->place.driver->open(UPP_OPTS(ws_open_opts, .path = rd->place.path, .read_only = true), &s, err);
     if (r == -UPP_ENOTFOUND && rd->may_lack)
         return rd->fn(rd, err);
     if (r >= 0)

@@ -15,6 +15,7 @@
 #include "model/run.h"
 #include "run/engine.h"
 #include "runtime/config_read.h"
+#include "stores/driver.h"
 
 enum { ARENA_MAX = 64 << 20, REPORT_MAX = 256 << 10, MOST_DAYS = 36500, MOST_SECONDS = 86400 };
 
@@ -23,15 +24,15 @@ enum { ARENA_MAX = 64 << 20, REPORT_MAX = 256 << 10, MOST_DAYS = 36500, MOST_SEC
 static void read_store(struct wc_reader *r, const struct wc_node *n, void *into)
 {
     struct wc_config *c = into;
-    struct upp_str    text;
+    struct upp_str    text, path;
     if (!wc_text(r, n, "store", &text))
         return;
-    if (wb_str_eq(text, UPP_STR("memory:")) || wb_str_eq(text, UPP_STR("memory"))) {
-        c->store      = WC_STORE_MEMORY;
-        c->store_path = (struct upp_str){0};
-    } else if (wb_str_starts(text, UPP_STR("sqlite:")) && text.n > 7 && !memchr(text.p, 0, text.n)) {
-        c->store      = WC_STORE_SQLITE;
-        c->store_path = wc_path(r, wb_str_sub(text, 7, text.n));
+    if (wb_str_eq(text, UPP_STR("memory")))
+        text = UPP_STR("memory:");
+    const struct ws_driver *driver = ws_driver_find(text, &path);
+    if (driver && (!driver->durable || (path.n && !memchr(path.p, 0, path.n)))) {
+        c->store      = driver;
+        c->store_path = driver->durable ? wc_path(r, path) : (struct upp_str){0};
     } else if (wb_str_starts(text, UPP_STR("postgres:")) || wb_str_starts(text, UPP_STR("postgresql:")))
         wc_mistake(r, n, "the PostgreSQL store is not built yet");
     else
@@ -357,7 +358,7 @@ static int parse(const char *path, struct upp_str text, struct wc_dotenv *dotenv
     c->file            = wb_arena_dup(&c->arena, wb_cstr(path));
     c->host            = UPP_STR("127.0.0.1");
     c->port            = 8787;
-    c->store           = WC_STORE_SQLITE;
+    c->store           = &ws_sqlite_driver;
     c->durability      = WM_SYNC;
     c->on_busy         = WR_REJECT;
     c->log_level       = WB_INFO;

@@ -57,8 +57,6 @@ void wc_report_done(struct wc_report *r);
 
 /* ---- The configuration ------------------------------------------------------------------------------------- */
 
-enum wc_store { WC_STORE_MEMORY = 1, WC_STORE_SQLITE };
-
 struct wc_model {
     struct upp_str    name, provider;
     struct upp_str    script; /* path; empty: it echoes */
@@ -147,20 +145,20 @@ struct wc_envelopes {
 };
 
 struct wc_config {
-    struct wb_arena  arena;
-    struct upp_str   file, folder;    /* as given; where its paths begin */
-    struct upp_str   host;            /* of server.listen: an address or a name, without brackets */
-    uint16_t         port;            /* 0: a free one */
-    uint32_t         loops;           /* of the server; 0: by the processors (runtime.h) */
-    uint32_t         ai_sdk;          /* major version of its clients; 0: the default of the dialect ui */
-    uint8_t          store;           /* enum wc_store */
-    struct upp_str   store_path;      /* SQLite: the file */
-    uint32_t         store_cache_mb;  /* SQLite: MiB of its page cache; 0: the default of the store */
-    struct upp_str   key_file;        /* of encryption: the file with the master key; empty: none */
-    uint8_t          index;           /* enum wl_index: of `search` */
-    uint8_t          durability;      /* enum wm_durability */
-    uint8_t          on_busy;         /* enum wr_busy */
-    bool             no_instructions; /* requests may not set a run's system prompt */
+    struct wb_arena         arena;
+    struct upp_str          file, folder;    /* as given; where its paths begin */
+    struct upp_str          host;            /* of server.listen: an address or a name, without brackets */
+    uint16_t                port;            /* 0: a free one */
+    uint32_t                loops;           /* of the server; 0: by the processors (runtime.h) */
+    uint32_t                ai_sdk;          /* major version of its clients; 0: the default of the dialect ui */
+    const struct ws_driver *store;           /* the kind of store */
+    struct upp_str          store_path;      /* its file, if it has one */
+    uint32_t                store_cache_mb;  /* SQLite: MiB of its page cache; 0: the default of the store */
+    struct upp_str          key_file;        /* of encryption: the file with the master key; empty: none */
+    uint8_t                 index;           /* enum wl_index: of `search` */
+    uint8_t                 durability;      /* enum wm_durability */
+    uint8_t                 on_busy;         /* enum wr_busy */
+    bool                    no_instructions; /* requests may not set a run's system prompt */
     bool             heartbeats; /* silent streams get messages of their dialect instead of comments, if it has any */
     uint64_t         ping_ms;    /* how long a stream may be silent; 0: the server's default */
     struct wc_server server;

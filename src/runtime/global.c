@@ -5,7 +5,7 @@
 #include <stddef.h>
 
 #include "fiber/loop_uv.h"
-#include "stores/sqlite/hooks.h"
+#include "stores/library.h"
 #include "upp/http/curl.h"
 
 #include <config.h> /* meson's: "config.h" would be the one of this folder */

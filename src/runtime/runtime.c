@@ -13,10 +13,8 @@
 #include "fiber/loop_uv.h"
 #include "stores/blobs/blobs.h"
 #include "stores/blobs/cut.h"
-#include "stores/memory/memory.h"
 #include "stores/outbox/outbox.h"
 #include "stores/sealed/sealed.h"
-#include "stores/sqlite/sqlite.h"
 
 /* ---- The store ------------------------------------------------------------------------------------------ */
 
@@ -41,18 +39,14 @@ int wrt_location_of(const struct wc_config *c, const char *url, struct wrt_locat
     if (!url && !c)
         url = "memory:";
     if (!url) {
-        ret->kind = c->store;
-        return c->store == WC_STORE_SQLITE ? put_path(c->store_path, ret, err) : 0;
+        ret->driver = c->store;
+        return c->store->durable ? put_path(c->store_path, ret, err) : 0;
     }
-    struct upp_str text = wb_cstr(url);
-    if (wb_str_eq(text, UPP_STR("memory:"))) {
-        ret->kind = WC_STORE_MEMORY;
-        return 0;
-    }
-    if (!wb_str_starts(text, UPP_STR("sqlite:")))
+    struct upp_str path;
+    ret->driver = ws_driver_find(wb_cstr(url), &path);
+    if (!ret->driver)
         return upp_fail(err, UPP_EINVALID, "'%s' is no store: it is memory: or sqlite:PATH", url);
-    ret->kind = WC_STORE_SQLITE;
-    return put_path(wb_str_sub(text, 7, SIZE_MAX), ret, err);
+    return ret->driver->durable ? put_path(path, ret, err) : 0;
 }
 
 static int parse_key(struct wb_secret *text, struct ws_master *ret, struct upp_err *err)
@@ -142,18 +136,13 @@ int wrt_store_open(const struct wc_config *c, const struct wrt_location *at, str
 {
     enum { COMPANY_MS = 10 };
     struct wl_store *s;
-    if (at->kind == WC_STORE_MEMORY) { /* nothing of it is ever stored */
-        int r = ws_memory_open(&s, err);
-        if (r < 0)
-            return r;
-        s->index = at->index;
-        return ws_blobs_open(s, ret, err);
-    }
-    int r = ws_sqlite_open(UPP_OPTS(ws_sqlite_opts, .path = at->path, .accept_loss = at->accept_loss,
-                                    .index = at->index, .cache_kib = c ? c->store_cache_mb << 10 : 0,
-                                    .group_ms = c && c->durability == WM_GROUP ? COMPANY_MS : 0),
-                           &s, err);
-    return r < 0 ? r : wrt_store_dress(c, at, s, ret, err);
+    int              r = at->driver->open(UPP_OPTS(ws_open_opts, .path = at->path, .accept_loss = at->accept_loss,
+                                                   .index = at->index, .cache_kib = c ? c->store_cache_mb << 10 : 0,
+                                                   .group_ms = c && c->durability == WM_GROUP ? COMPANY_MS : 0),
+                                          &s, err);
+    if (r < 0)
+        return r;
+    return at->driver->durable ? wrt_store_dress(c, at, s, ret, err) : ws_blobs_open(s, ret, err);
 }
 
 struct wl_store *wrt_store_base(struct wl_store *s)
@@ -165,8 +154,7 @@ struct wl_store *wrt_store_base(struct wl_store *s)
 
 const char *wrt_socket(const struct wrt_runtime *rt)
 {
-    struct wl_store *s = wrt_store_base(rt->store);
-    return strcmp(s->ops->name, "sqlite") == 0 ? ws_sqlite_socket(s) : "";
+    return rt->driver->socket ? rt->driver->socket(wrt_store_base(rt->store)) : "";
 }
 
 /* ---- Agents --------------------------------------------------------------------------------------------- */
@@ -399,6 +387,7 @@ WEFT_SUSPENDS int wrt_runtime_open(struct weft_loop *loop, const struct wc_confi
     UPP_CLEANUP(wrt_runtime_closep) struct wrt_runtime *rt = wb_calloc(1, sizeof *rt);
     if (!rt)
         return upp_fail(err, UPP_ENOMEM, "no memory for a runtime");
+    rt->driver = at->driver;
     rt->start = rt->config = c;
     int r                  = wrt_store_open(c, at, &rt->store, err);
     if (r >= 0)

@@ -15,6 +15,7 @@
 #include "envelope/run/router.h"
 #include "run/engine.h"
 #include "runtime/config.h"
+#include "stores/driver.h"
 
 #define WRT_TENANT WL_OWN_TENANT
 
@@ -22,12 +23,12 @@ enum { WRT_PATH_MAX = 1024 };
 
 /* Where a store is. */
 struct wrt_location {
-    uint8_t kind;               /* enum wc_store */
-    char    path[WRT_PATH_MAX]; /* SQLite: the file */
+    const struct ws_driver *driver;
+    char                    path[WRT_PATH_MAX]; /* of a durable one */
     /* The master key of an encrypted file, as text; NULL: that of WEFT_ENCRYPTION_KEY or, if that is not set, of the
      * configuration's key_file. Borrowed until the store is open. Without a configuration it is the only key. */
     const char *key;
-    bool        accept_loss; /* SQLite: opens without what an unclean stop lost (ws_sqlite_opts) */
+    bool        accept_loss; /* opens without what an unclean stop lost */
     uint8_t     index;       /* enum wl_index: the search index to have */
 };
 
@@ -73,6 +74,7 @@ struct wrt_runtime {
     const struct wc_config          *start;  /* the one that it was opened with */
     _Atomic(struct wrt_generation *) agents; /* likewise; older ones behind it */
     struct wl_store                 *store;
+    const struct ws_driver          *driver; /* of the store */
     struct wl_store   *outbox; /* the same, if it records messages for webhooks (stores/outbox); NULL: not */
     struct wr_engine  *engine; /* of the loop that opened the runtime */
     struct weft_group *group;  /* the other loops; NULL: none */
@@ -82,7 +84,7 @@ struct wrt_runtime {
 };
 
 /* Opens the store, which it then owns, and the engine; nothing runs yet. The configuration must outlive it.
- * -UPP_EBUSY: another process owns the store (stores/sqlite/lock.h says who). */
+ * -UPP_EBUSY: another process owns the store (its driver says who). */
 WEFT_SUSPENDS int wrt_runtime_open(struct weft_loop *loop, const struct wc_config *c, const struct wrt_location *at,
                                    struct wrt_runtime **ret, struct upp_err *err) UPP_MUST_CHECK;
 

@@ -9,7 +9,7 @@
 #include "fiber/loop_uv.h"
 #include "json/read.h"
 #include "runtime/global.h"
-#include "stores/sqlite/hooks.h"
+#include "stores/library.h"
 #include "upp/http/curl.h"
 
 /* llhttp has no version at run time: the settings struct that it shares with us is part of its soname. */

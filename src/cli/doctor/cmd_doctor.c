@@ -28,7 +28,6 @@
 #include "json/read.h"
 #include "json/write.h"
 #include "server/libraries.h"
-#include "stores/sqlite/sqlite.h"
 
 #include "config.h"
 
@@ -133,17 +132,17 @@ static void check_folder(struct report *r, const char *folder)
 /* ---- Is the store complete? -------------------------------------------------------------------------------- */
 
 /* Does the store have every acknowledged commit; and if not, when was it opened without them? */
-static void check_log(struct report *r, const char *path)
+static void check_log(struct report *r, const struct ws_driver *driver, const char *path)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf accepted = WB_BUF(1u << 20);
-    struct ws_sqlite_losses               losses   = {.accepted = &accepted};
-    struct ws_lock_info                   owner;
+    struct ws_losses                      losses   = {.accepted = &accepted};
+    struct ws_owner_info                  owner;
     struct upp_err                        err = {0};
-    if (ws_lock_read(path, &owner, NULL) >= 0) {
+    if (driver->owner(path, &owner, NULL) >= 0) {
         add(r, "log", GOOD, "process %d has %s open, and looked at it when it started", owner.pid, path);
         return;
     }
-    if (ws_sqlite_losses(path, &losses, &err) < 0) {
+    if (driver->losses(path, &losses, &err) < 0) {
         add(r, "log", BAD, "%s: %s", path, err.msg);
         return;
     }
@@ -156,11 +155,11 @@ static void check_log(struct report *r, const char *path)
         add(r, "log", GOOD, "%s has all that was acknowledged", path);
 }
 
-static void check_pages(struct report *r, const char *path)
+static void check_pages(struct report *r, const struct ws_driver *driver, const char *path)
 {
-    struct ws_sqlite_pages pages;
-    struct upp_err         err = {0};
-    if (ws_sqlite_check_pages(path, &pages, &err) < 0)
+    struct ws_pages pages;
+    struct upp_err  err = {0};
+    if (driver->check_pages(path, &pages, &err) < 0)
         add(r, "pages", BAD, "%s: %s", path, err.msg);
     else if (!pages.summed)
         add(r, "pages", WARN, "the pages of %s have no checksums: `weft doctor --rewrite` gives them some", path);
@@ -196,10 +195,10 @@ static void check_store(struct report *r, const char *config, const char *given)
         add(r, "search", WARN, "%s; `weft serve` rebuilds it, or run `weft doctor --rebuild-search`", s->index.msg);
     else if (s->index_read)
         add(r, "search", GOOD, "the index can be read");
-    if (s->path[0])
-        check_pages(r, s->path);
-    if (s->path[0])
-        check_log(r, s->path);
+    if (s->path[0] && s->driver->check_pages)
+        check_pages(r, s->driver, s->path);
+    if (s->path[0] && s->driver->losses)
+        check_log(r, s->driver, s->path);
 }
 
 /* ---- Clock and limits --------------------------------------------------------------------------------- */

@@ -7,12 +7,13 @@
 
 /* Where the store of the configuration is, and whether it can be read. */
 struct cli_doctor_store {
-    char           folder[WRT_PATH_MAX]; /* of the store; empty: none */
-    char           path[WRT_PATH_MAX];   /* its database; empty: none, or none yet */
-    bool           looked, bad;          /* looked: `what` is set */
-    struct upp_err what;                 /* .where and .msg, also if nothing is bad */
-    bool           index_read;           /* the search index was read: */
-    struct upp_err index;                /* .msg: empty: it is whole */
+    char                    folder[WRT_PATH_MAX]; /* of the store; empty: none */
+    char                    path[WRT_PATH_MAX];   /* its database; empty: none, or none yet */
+    const struct ws_driver *driver;               /* of that */
+    bool                    looked, bad;          /* looked: `what` is set */
+    struct upp_err          what;                 /* .where and .msg, also if nothing is bad */
+    bool                    index_read;           /* the search index was read: */
+    struct upp_err          index;                /* .msg: empty: it is whole */
 };
 
 /* given: a folder, memory: or sqlite:PATH; NULL: the configuration's, or without one the current folder. */

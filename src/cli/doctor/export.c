@@ -1,6 +1,6 @@
 /* cli/doctor/export.c — see doctor.h.
  *
- * Readable data is copied to a new database (stores/sqlite/salvage.h). There, invalid rows and all rows after them are
+ * Readable data is copied to a new database (stores/salvage.h). There, invalid rows and all rows after them are
  * cut off; then every thread is written as SessionJSON, and report.json lists what is missing.
  */
 #include "cli/doctor/doctor.h"
@@ -21,8 +21,7 @@
 #include "cli/run_view.h"
 #include "json/write.h"
 #include "runtime/runtime.h"
-#include "stores/sqlite/salvage.h"
-#include "stores/sqlite/sqlite.h"
+#include "stores/salvage.h"
 
 enum { REPORT_MAX = 256 << 20 };
 
@@ -252,11 +251,11 @@ WEFT_SUSPENDS static int export_all(void *arg, struct upp_err *err)
     struct exporting *x = arg;
     struct wl_store  *s;
     char              path[WRT_PATH_MAX + 64];
-    int               r = ws_salvage_open(x->place.path, x->folder, &x->from, err);
+    int               r = x->place.driver->salvage(x->place.path, x->folder, &x->from, err);
     if (r < 0)
         return r;
     (void)snprintf(x->made.path, sizeof x->made.path, "%s", ws_salvage_path(x->from));
-    r = ws_sqlite_open(UPP_OPTS(ws_sqlite_opts, .path = x->made.path, .read_only = true), &s, err);
+    r = x->made.driver->open(UPP_OPTS(ws_open_opts, .path = x->made.path, .read_only = true), &s, err);
     if (r >= 0)
         r = wrt_store_dress(x->config, &x->made, s, &x->store, err);
     if (r < 0)
@@ -293,7 +292,7 @@ static int find_store(struct exporting *x, const char *file, const char *store, 
     int  r      = needed ? cli_config_load(file, CLI_NEEDS_STORE, config, err) : 0;
     if (r >= 0)
         r = wrt_location_of(*config, store, &x->place, err);
-    if (r >= 0 && x->place.kind != WC_STORE_SQLITE)
+    if (r >= 0 && !x->place.driver->salvage)
         r = upp_fail(err, UPP_EINVALID, "the store is memory:, of which nothing is left");
     x->config   = *config;
     x->made     = x->place;

@@ -36,7 +36,7 @@ int cli_doctor_ready(const struct cli_command *self, const char *file, const cha
     struct wrt_location                           place;
     struct upp_err                                err = {0};
     int                                           r   = cli_store_find(file, store, &config, &place, &err);
-    if (r >= 0 && place.kind != WC_STORE_SQLITE)
+    if (r >= 0 && !place.driver->owner)
         r = upp_fail(&err, UPP_EINVALID, "a server with a store in memory has no local socket to ask");
     if (r >= 0)
         r = cli_on_loop(ask_ready, &(struct cli_owner){.config = config, .place = &place}, &err);

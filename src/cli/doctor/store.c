@@ -10,7 +10,6 @@
 #include "cli/report.h"
 #include "cli/setup.h"
 #include "log/search.h"
-#include "stores/sqlite/sqlite.h"
 
 /* ---- Can it be read ----------------------------------------------------------------------------------------- */
 
@@ -26,11 +25,11 @@ WEFT_SUSPENDS static int look(void *arg, struct upp_err *err)
 {
     struct looking  *l = arg;
     struct wl_store *s;
-    int              r = ws_sqlite_open(UPP_OPTS(ws_sqlite_opts, .path = l->place.path, .read_only = true), &s, err);
+    int r = l->place.driver->open(UPP_OPTS(ws_open_opts, .path = l->place.path, .read_only = true), &s, err);
     if (r < 0)
         return r;
     l->index_read = s->index != WL_INDEX_OFF;
-    if (ws_sqlite_check_index(s, &l->index) >= 0)
+    if (l->place.driver->check_index && l->place.driver->check_index(s, &l->index) >= 0)
         l->index = (struct upp_err){0};
     r = wrt_store_dress(l->config, &l->place, s, &s, err);
     if (r >= 0)
@@ -41,7 +40,8 @@ WEFT_SUSPENDS static int look(void *arg, struct upp_err *err)
 static void look_at(struct looking *l, struct cli_doctor_store *ret)
 {
     ret->looked = true;
-    if (l->place.kind == WC_STORE_MEMORY) {
+    ret->driver = l->place.driver;
+    if (!l->place.driver->durable) {
         (void)upp_fail(&ret->what, UPP_ENOTFOUND, "memory:, which keeps nothing");
         return;
     }
@@ -65,9 +65,10 @@ void cli_doctor_store(const char *file, const char *given, struct cli_doctor_sto
     WB_CLEANUP(wc_config_freep) struct wc_config *config = NULL;
     struct looking                                l      = {0};
     *ret                                                 = (struct cli_doctor_store){0};
-    bool url   = given && (!strncmp(given, "sqlite:", 7) || !strcmp(given, "memory:"));
-    bool named = file || (getenv("WEFT_CONFIG") && getenv("WEFT_CONFIG")[0]);
-    int  r     = given && !url ? -UPP_ENOTFOUND : cli_config_load(file, CLI_NEEDS_STORE, &config, &ret->what);
+    struct upp_str path;
+    bool           url   = given && ws_driver_find(wb_cstr(given), &path);
+    bool           named = file || (getenv("WEFT_CONFIG") && getenv("WEFT_CONFIG")[0]);
+    int            r     = given && !url ? -UPP_ENOTFOUND : cli_config_load(file, CLI_NEEDS_STORE, &config, &ret->what);
     if (r == -UPP_ENOTFOUND && (given || !named) && !url) {
         (void)snprintf(ret->folder, sizeof ret->folder, "%s", given ? given : ".");
         return;
@@ -147,9 +148,9 @@ struct rewriting {
 WEFT_SUSPENDS static int rewrite(void *arg, struct upp_err *err)
 {
     struct rewriting *x = arg;
-    if (x->place.kind == WC_STORE_MEMORY)
-        return upp_fail(err, UPP_EREFUSED, "memory: has no file");
-    return ws_sqlite_rewrite(x->place.path, &x->done, err);
+    if (!x->place.driver->rewrite)
+        return upp_fail(err, UPP_EREFUSED, "%s has no file", x->place.driver->scheme);
+    return x->place.driver->rewrite(x->place.path, &x->done, err);
 }
 
 int cli_doctor_rewrite(const struct cli_command *self, const char *file, const char *store)

@@ -231,7 +231,7 @@ static int find_door(struct cli_follow *c, const char *file, const char *store, 
     if (r == -UPP_EINVALID || r == -UPP_ENOTFOUND) {
         WB_CLEANUP(wc_config_freep) struct wc_config *only  = NULL;
         struct cli_owner                              owner = {.place = place};
-        c->door.only_others = cli_store_find(file, store, &only, place, NULL) >= 0 && place->kind == WC_STORE_SQLITE &&
+        c->door.only_others = cli_store_find(file, store, &only, place, NULL) >= 0 && place->driver->owner &&
                               cli_on_loop(has_owner, &owner, NULL) >= 0;
         if (!c->door.only_others)
             return cli_config_mistakes(file, &report, r, err);

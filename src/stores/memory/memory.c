@@ -5,6 +5,7 @@
 
 #include "base/hooks.h"
 #include "base/random.h"
+#include "stores/driver.h"
 #include "stores/memory/store.h"
 
 enum { FIRST_LIMIT_GB = 4 };
@@ -139,3 +140,13 @@ void ws_memory_limit(struct wl_store *s, size_t max_bytes)
 {
     ws_mem(s)->max = max_bytes;
 }
+
+static int open_memory(const struct ws_open_opts *o, struct wl_store **ret, struct upp_err *err)
+{
+    int r = ws_memory_open(ret, err);
+    if (r >= 0)
+        (*ret)->index = o->index;
+    return r;
+}
+
+const struct ws_driver ws_memory_driver = {.scheme = "memory:", .open = open_memory};

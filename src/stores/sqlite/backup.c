@@ -1,5 +1,5 @@
 /* stores/sqlite/backup.c — see backup.h. */
-#include "stores/sqlite/backup.h"
+#include "stores/backup.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -611,7 +611,7 @@ WEFT_SUSPENDS static int work(void *arg, struct upp_err *err)
     return r;
 }
 
-WEFT_SUSPENDS int ws_backup_run(struct ws_backup *b, struct upp_err *err)
+WEFT_SUSPENDS int ws_sqlite_backup(struct ws_backup *b, struct upp_err *err)
 {
     int result = 0;
     if (!weft_fiber_self())

@@ -16,7 +16,7 @@
 #include "base/file.h"
 #include "base/hooks.h"
 
-_Static_assert(sizeof((struct sockaddr_un){0}).sun_path >= sizeof((struct ws_lock_info){0}).socket, "sun_path");
+_Static_assert(sizeof((struct sockaddr_un){0}).sun_path >= sizeof((struct ws_owner_info){0}).socket, "sun_path");
 
 enum { TRIES = 100, MAX_TEXT = 256 };
 
@@ -63,7 +63,7 @@ static int try_lock(int fd, int kind)
     return -EINTR;
 }
 
-static int read_info(int fd, struct ws_lock_info *ret)
+static int read_info(int fd, struct ws_owner_info *ret)
 {
     char text[MAX_TEXT + 1];
     (void)lseek(fd, 0, SEEK_SET);
@@ -71,7 +71,7 @@ static int read_info(int fd, struct ws_lock_info *ret)
     if (n < 0)
         return (int)n;
     text[n]   = 0;
-    *ret      = (struct ws_lock_info){0};
+    *ret      = (struct ws_owner_info){0};
     char *end = strchr(text, '\n');
     if (!end || sscanf(text, "%d", &ret->pid) != 1) {
         ret->pid = 0;
@@ -85,7 +85,7 @@ static int read_info(int fd, struct ws_lock_info *ret)
 }
 
 /* NULL: no owner. The page after the text stays. */
-static int write_info(int fd, const struct ws_lock_info *info)
+static int write_info(int fd, const struct ws_owner_info *info)
 {
     char text[MAX_TEXT] = {0};
     if (info)
@@ -96,7 +96,7 @@ static int write_info(int fd, const struct ws_lock_info *info)
 
 int ws_lock_take(const char *path, struct ws_lock *ret, struct upp_err *err)
 {
-    struct ws_lock_info         mine = {.pid = (int)getpid()}, other = {0};
+    struct ws_owner_info        mine = {.pid = (int)getpid()}, other = {0};
     WB_CLEANUP(wb_fd_close) int fd = -1;
     int                         r  = ws_lock_socket(path, mine.socket, err);
     if (r >= 0)
@@ -130,9 +130,9 @@ void ws_lock_release(struct ws_lock *l)
     wb_fd_close(&l->fd);
 }
 
-int ws_lock_read(const char *path, struct ws_lock_info *ret, struct upp_err *err)
+int ws_lock_read(const char *path, struct ws_owner_info *ret, struct upp_err *err)
 {
-    struct ws_lock_info         info;
+    struct ws_owner_info        info;
     WB_CLEANUP(wb_fd_close) int fd = -1;
     int                         r  = open_lock(path, O_RDWR, err, &fd);
     if (r < 0)
@@ -178,7 +178,7 @@ static uint32_t fold(const char *s)
 
 int ws_lock_socket(const char *path, char ret[108], struct upp_err *err)
 {
-    enum { ROOM = sizeof((struct ws_lock_info){0}).socket };
+    enum { ROOM = sizeof((struct ws_owner_info){0}).socket };
     const char *slash = strrchr(path, '/');
     size_t      n     = strlen(path);
     if (n + sizeof ".sock" <= ROOM) {

@@ -6,22 +6,15 @@
 #ifndef WS_LOCK_H
 #define WS_LOCK_H
 
-#include <upp/base.h>
-
-#include "base/buf.h"
+#include "stores/driver.h"
 
 /* After the text: a page that outlives its owner (stores/sqlite/promise.h), at an offset that is aligned for any page
  * size. */
 enum { WS_LOCK_PAGE = 64 << 10, WS_LOCK_PAGE_SIZE = 4096 };
 
-struct ws_lock_info {
-    int  pid;         /* 0: unknown (nobody holds it, or its owner is just starting) */
-    char socket[108]; /* the size of sun_path; empty: unknown */
-};
-
 struct ws_lock {
-    int                 fd; /* -1: not held */
-    struct ws_lock_info mine;
+    int                  fd; /* -1: not held */
+    struct ws_owner_info mine;
 };
 
 /* Takes the lock of the database at path. -UPP_EBUSY: another process holds it; the message names it. Blocks
@@ -30,7 +23,7 @@ int  ws_lock_take(const char *path, struct ws_lock *ret, struct upp_err *err) UP
 void ws_lock_release(struct ws_lock *l);
 
 /* The owner of the database at path. -UPP_ENOTFOUND: there is no lock file, or nobody holds it. */
-int ws_lock_read(const char *path, struct ws_lock_info *ret, struct upp_err *err) UPP_MUST_CHECK;
+int ws_lock_read(const char *path, struct ws_owner_info *ret, struct upp_err *err) UPP_MUST_CHECK;
 
 /* Opens the lock file for reading while nobody owns the database (the caller closes *ret, which stays as it was if
  * there is no lock file): 1. 0: somebody owns it. */

@@ -288,7 +288,7 @@ static int read_records(const char *path, struct wb_buf *ret, struct upp_err *er
     return r;
 }
 
-int ws_sqlite_losses(const char *path, struct ws_sqlite_losses *ret, struct upp_err *err)
+int ws_sqlite_losses(const char *path, struct ws_losses *ret, struct upp_err *err)
 {
     WB_CLEANUP(wb_fd_close) int fd = -1;
     struct ws_promise_look     *x  = wb_calloc(1, sizeof *x);

@@ -273,11 +273,11 @@ static bool is_judged(const struct checking *x, uint64_t number)
 
 /* Every page of the file, also next to its owner. Those that the WAL has are not judged: the file may have an older
  * one, or half of one. */
-static int check_pages(const char *path, struct ws_sqlite_pages *ret, struct upp_err *err)
+static int check_pages(const char *path, struct ws_pages *ret, struct upp_err *err)
 {
     WB_CLEANUP(checking_done) struct checking x = {.path = path};
     struct stat                               st;
-    *ret = (struct ws_sqlite_pages){0};
+    *ret = (struct ws_pages){0};
     x.fd = WB_CALL(open)(path, O_RDONLY | O_CLOEXEC, 0);
     if (x.fd < 0 || fstat(x.fd, &st) != 0)
         return check_failed(&x, x.fd < 0 ? x.fd : -errno, err);
@@ -307,7 +307,7 @@ static int check_pages(const char *path, struct ws_sqlite_pages *ret, struct upp
     return 0;
 }
 
-int ws_sqlite_check_pages(const char *path, struct ws_sqlite_pages *ret, struct upp_err *err)
+int ws_sqlite_check_pages(const char *path, struct ws_pages *ret, struct upp_err *err)
 {
     int r = check_pages(path, ret, err);
     if (r >= 0 && ret->wrong)

@@ -111,8 +111,8 @@ static int make_new(struct rewriting *x, struct upp_err *err)
 /* The new file is read again: what was written may not be what is there. */
 static int check_new(struct rewriting *x, struct upp_err *err)
 {
-    struct ws_sqlite_pages pages;
-    int                    r = ws_sqlite_check_pages(x->to, &pages, err);
+    struct ws_pages pages;
+    int             r = ws_sqlite_check_pages(x->to, &pages, err);
     if (r >= 0 && (!pages.summed || pages.wrong)) {
         r = upp_fail(err, UPP_ESTORE, "was not written as it should be");
         wb_err_where(err, wb_cstr(x->to));
@@ -183,8 +183,8 @@ static int rewrite_locked(struct rewriting *x, struct upp_err *err)
 
 WEFT_SUSPENDS static int rewrite_here(void *arg, struct upp_err *err)
 {
-    struct rewriting      *x = arg;
-    struct ws_sqlite_pages pages;
+    struct rewriting *x = arg;
+    struct ws_pages   pages;
     if ((size_t)snprintf(x->to, sizeof x->to, "%s.rewrite", x->path) >= sizeof x->to)
         return upp_fail(err, UPP_EINVALID, "the path is too long");
     int r = ws_sqlite_check_pages(x->path, &pages, err);

@@ -1,5 +1,5 @@
 /* stores/sqlite/salvage.c — see salvage.h. */
-#include "stores/sqlite/salvage.h"
+#include "stores/salvage.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -195,7 +195,7 @@ static int copy_wal(struct ws_salvage *s, const char *path, int lock, struct upp
 static int copy_both(struct ws_salvage *s, const char *path, struct upp_err *err)
 {
     WB_CLEANUP(wb_fd_close) int lock = -1;
-    struct ws_lock_info         who;
+    struct ws_owner_info        who;
     if (ws_lock_read(path, &who, NULL) >= 0)
         return upp_fail(err, UPP_EBUSY, "process %d has %s open: stop it first", who.pid, path);
     int         r = copy_file(s, path, s->copy, err);
@@ -733,7 +733,7 @@ WEFT_SUSPENDS static int open_here(void *arg, struct upp_err *err)
     return 0;
 }
 
-int ws_salvage_open(const char *path, const char *folder, struct ws_salvage **ret, struct upp_err *err)
+int ws_sqlite_salvage(const char *path, const char *folder, struct ws_salvage **ret, struct upp_err *err)
 {
     return on_worker(open_here, &(struct call){.path = path, .folder = folder, .made = ret}, err);
 }

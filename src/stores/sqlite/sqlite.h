@@ -2,7 +2,9 @@
 #ifndef WS_SQLITE_H
 #define WS_SQLITE_H
 
-#include "log/store.h"
+#include "stores/backup.h"
+#include "stores/driver.h"
+#include "stores/salvage.h"
 #include "stores/sqlite/lock.h"
 
 struct ws_sqlite_opts {
@@ -29,32 +31,27 @@ WEFT_SUSPENDS int ws_sqlite_open(const struct ws_sqlite_opts *opts, struct wl_st
 
 /* What is missing from the database at `path`, which no process may have open: a sentence; empty: nothing. Also the
  * records of accepted losses, one per line. Blocks. */
-struct ws_sqlite_losses {
-    char           missing[512];
-    struct wb_buf *accepted; /* NULL: not requested */
-};
-int ws_sqlite_losses(const char *path, struct ws_sqlite_losses *ret, struct upp_err *err) UPP_MUST_CHECK;
+int ws_sqlite_losses(const char *path, struct ws_losses *ret, struct upp_err *err) UPP_MUST_CHECK;
 
 /* Reads the whole search index of a store: is it damaged? Blocks. */
 int ws_sqlite_check_index(struct wl_store *s, struct upp_err *err) UPP_MUST_CHECK;
 
 /* Are the pages of the database at `path` as they were written? Blocks. */
-struct ws_sqlite_pages {
-    bool     summed;   /* they have checksums; otherwise nothing was checked */
-    uint64_t n, wrong; /* pages; those with a wrong checksum */
-    uint32_t first;    /* the first of these */
-    bool     index;    /* no table but those of the search index has any of these */
-};
-int ws_sqlite_check_pages(const char *path, struct ws_sqlite_pages *ret, struct upp_err *err) UPP_MUST_CHECK;
+int ws_sqlite_check_pages(const char *path, struct ws_pages *ret, struct upp_err *err) UPP_MUST_CHECK;
 
 /* Writes the database at `path`, which no process may have open, anew with checksums of pages, and replaces it.
  * -UPP_ESTORE: it is damaged, and stays as it is. On a fiber it waits for a worker; elsewhere it blocks. */
-struct ws_rewritten {
-    uint64_t before, after; /* bytes */
-    uint64_t wrong;         /* pages that had a wrong checksum, though all rows are whole: another program wrote them */
-    uint32_t first;         /* the first of these */
-};
 WEFT_SUSPENDS int ws_sqlite_rewrite(const char *path, struct ws_rewritten *ret, struct upp_err *err) UPP_MUST_CHECK;
+
+/* Copies, verifies, renames. On a fiber it waits for a worker. -UPP_ENOTFOUND: there is no `from`. -UPP_EREFUSED: `to`
+ * exists, or has data. -UPP_EBUSY: a process owns the store to restore. -UPP_ECANCELED: stopped. -UPP_ESTORE: `from` is
+ * damaged, or the disk fails. */
+WEFT_SUSPENDS int ws_sqlite_backup(struct ws_backup *b, struct upp_err *err) UPP_MUST_CHECK;
+
+/* -UPP_EBUSY: a process has it open. -UPP_ENOTFOUND: there is no file. If nothing of it can be read, that is no
+ * error. */
+WEFT_SUSPENDS int ws_sqlite_salvage(const char *path, const char *folder, struct ws_salvage **ret,
+                                    struct upp_err *err) UPP_MUST_CHECK;
 
 /* The socket on which the owner listens for commands; empty: none (read-only, or files of a test). */
 const char *ws_sqlite_socket(const struct wl_store *s);

@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "model/run.h"
 #include "run/engine.h"
+#include "stores/driver.h"
 #include "support/faults.h"
 #include "support/fibers.h"
 #include "support/paths.h"
@@ -162,7 +163,7 @@ TEST(config_has_what_the_file_says)
     CHECK_INT(r, 0);
     CHECK_STR(c->folder, UPP_STR("/etc/weft"));
     CHECK_STR(c->host, UPP_STR("::1"));
-    CHECK(c->port == 4711 && c->store == WC_STORE_SQLITE && c->durability == WM_GROUP && c->on_busy == WR_ENQUEUE);
+    CHECK(c->port == 4711 && c->store == &ws_sqlite_driver && c->durability == WM_GROUP && c->on_busy == WR_ENQUEUE);
     CHECK(c->no_instructions && c->ai_sdk == 7 && c->open_metrics && c->no_access_log);
     CHECK(strcmp(c->server.key, "/dev/null") == 0 && strcmp(c->server.certificate, "/dev/zero") == 0);
     CHECK(strcmp(c->server.hosts[0], "weft.example.org") == 0 && !c->server.hosts[1]);
@@ -210,7 +211,7 @@ TEST(config_has_defaults)
     struct upp_err                                err;
     CHECK_INT(parse("models: {e: {provider: scripted, echo: true}}\nagents: {a: {model: e}}\n", &c, &err), 0);
     CHECK_STR(c->host, UPP_STR("127.0.0.1"));
-    CHECK(c->port == 8787 && c->store == WC_STORE_SQLITE && c->durability == WM_SYNC && c->on_busy == WR_REJECT);
+    CHECK(c->port == 8787 && c->store == &ws_sqlite_driver && c->durability == WM_SYNC && c->on_busy == WR_REJECT);
     CHECK(wb_str_ends(c->store_path, UPP_STR("/weft.db")));
     CHECK(!c->no_instructions && !c->ai_sdk && !c->open_metrics && !c->no_access_log && !c->waits.tool_ms &&
           !c->waits.approval_ms);
@@ -259,7 +260,7 @@ TEST_WITH(config_store_is_written_in_several_ways, .no_torture = "config_has_wha
             written("models: {e: {provider: scripted, echo: true}}\nagents: {a: {model: e}}\nstore: %s\n", stores[i]);
         test_note("%s", stores[i]);
         CHECK_INT(wc_config_parse("x.yaml", text, &opts, NULL, &c, &err), 0);
-        CHECK(c->store == WC_STORE_MEMORY && !c->store_path.n);
+        CHECK(c->store == &ws_memory_driver && !c->store_path.n);
     }
 }
 

@@ -5,7 +5,7 @@
 
 #include "base/defs.h"
 #include "base/str.h"
-#include "stores/sqlite/hooks.h"
+#include "stores/library.h"
 #include "support/fault.h"
 #include "support/test.h"
 #include "upp/http/curl.h"

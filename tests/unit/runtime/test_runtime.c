@@ -32,16 +32,16 @@ TEST(runtime_place_is_what_the_url_says)
     char                                          here[600], want[640];
     CHECK_INT(parse(&c, &err), 0);
     CHECK_INT(wrt_location_of(c, NULL, &at, &err), 0);
-    CHECK_INT(at.kind, WC_STORE_MEMORY);
+    CHECK(at.driver == &ws_memory_driver);
     CHECK_INT(wrt_location_of(c, "sqlite:/x/y.db", &at, &err), 0);
-    CHECK_INT(at.kind, WC_STORE_SQLITE);
+    CHECK(at.driver == &ws_sqlite_driver);
     CHECK_STR(wb_cstr(at.path), UPP_STR("/x/y.db"));
     CHECK_INT(wrt_location_of(c, "sqlite:y.db", &at, &err), 0);
     CHECK(getcwd(here, sizeof here));
     (void)snprintf(want, sizeof want, "%s/y.db", here);
     CHECK_STR(wb_cstr(at.path), wb_cstr(want));
     CHECK_INT(wrt_location_of(c, "memory:", &at, &err), 0);
-    CHECK_INT(at.kind, WC_STORE_MEMORY);
+    CHECK(at.driver == &ws_memory_driver);
 }
 
 TEST(runtime_place_that_is_none)
@@ -76,7 +76,7 @@ WEFT_SUSPENDS static int open_with_cache(void *arg, struct upp_err *err)
 
 TEST(runtime_sets_the_page_cache_of_the_store)
 {
-    struct wrt_location at  = {.kind = WC_STORE_SQLITE};
+    struct wrt_location at  = {.driver = &ws_sqlite_driver};
     struct upp_err      err = {0};
     (void)snprintf(at.path, sizeof at.path, "%s/weft.db", test_folder());
     CHECK_INT(test_on_loop(open_with_cache, &at, &err), 0);
@@ -123,7 +123,7 @@ WEFT_SUSPENDS static int live_once(void *arg, struct upp_err *err)
     TRY(parse(&c, err));
     TRY(wrt_runtime_open(weft_loop_current(), c, &l->at, &rt, err));
     TRY(check_agents(rt, l));
-    FAIL_UNLESS((wrt_socket(rt)[0] != 0) == (l->at.kind == WC_STORE_SQLITE));
+    FAIL_UNLESS((wrt_socket(rt)[0] != 0) == (l->at.driver == &ws_sqlite_driver));
     TRY(wrt_runtime_recover(rt, &n, err));
     FAIL_UNLESS(n == 0);
     TRY(wr_start(rt->engine, &what, &run, err));
@@ -134,7 +134,7 @@ WEFT_SUSPENDS static int live_once(void *arg, struct upp_err *err)
 
 TEST(runtime_lives_in_memory)
 {
-    struct life    l   = {.at = {.kind = WC_STORE_MEMORY}};
+    struct life    l   = {.at = {.driver = &ws_memory_driver}};
     struct upp_err err = {0};
     CHECK_INT(test_on_loop(live_once, &l, &err), 0);
 }
@@ -219,7 +219,7 @@ TEST(runtime_records_nothing_for_the_name_of_an_agent)
 
 TEST(runtime_keeps_the_ids_of_agents)
 {
-    struct life    l   = {.at = {.kind = WC_STORE_SQLITE}};
+    struct life    l   = {.at = {.driver = &ws_sqlite_driver}};
     struct upp_err err = {0};
     (void)snprintf(l.at.path, sizeof l.at.path, "%s/weft.db", test_folder());
     CHECK_INT(test_on_loop(live_once, &l, &err), 0);
@@ -231,7 +231,7 @@ TEST(runtime_lives_in_an_encrypted_file)
 {
     static const char key[]   = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
     static const char other[] = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeefe";
-    struct life       l       = {.at = {.kind = WC_STORE_SQLITE, .key = key}};
+    struct life       l       = {.at = {.driver = &ws_sqlite_driver, .key = key}};
     struct upp_err    err     = {0};
     (void)snprintf(l.at.path, sizeof l.at.path, "%s/weft.db", test_folder());
     CHECK_INT(test_on_loop(live_once, &l, &err), 0);
@@ -259,7 +259,7 @@ WEFT_SUSPENDS static int live_twice(void *arg, struct upp_err *err)
 
 TEST(runtime_has_one_owner)
 {
-    struct life    l   = {.at = {.kind = WC_STORE_SQLITE}};
+    struct life    l   = {.at = {.driver = &ws_sqlite_driver}};
     struct upp_err err = {0};
     (void)snprintf(l.at.path, sizeof l.at.path, "%s/weft.db", test_folder());
     CHECK_INT(test_on_loop(live_twice, &l, &err), 0);

@@ -68,7 +68,7 @@ WEFT_SUSPENDS static int run_once(struct wrt_runtime *rt, struct upp_err *err)
 WEFT_SUSPENDS static int open_runtime(const struct talk *t, const char *path, struct wc_config **c,
                                       struct wrt_runtime **rt, struct upp_err *err)
 {
-    struct wrt_location at = {.kind = WC_STORE_MEMORY};
+    struct wrt_location at = {.driver = &ws_memory_driver};
     char                yaml[512];
     (void)snprintf(yaml, sizeof yaml,
                    "webhooks: {on_end: {url: '%s%s', secret: sixteen bytes or}}\n"

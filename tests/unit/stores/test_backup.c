@@ -1,6 +1,6 @@
 /* A backup, with every allocation and file call failing in turn: a whole copy, or none. (tests/server/backup.py looks
  * at what is in one.) */
-#include "stores/sqlite/backup.h"
+#include "stores/backup.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -28,7 +28,7 @@ static int copy(const char *source, const char *target, bool restore, struct ws_
 {
     struct ws_backup b = {.from = source, .to = target, .restore = restore};
     ws_backup_init(&b);
-    int r = ws_backup_run(&b, err);
+    int r = ws_sqlite_backup(&b, err);
     *n    = b.counts;
     ws_backup_done(&b);
     return r;

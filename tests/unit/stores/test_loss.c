@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/random.h"
 #include "stores/sqlite/store.h"
 #include "support/stores.h"
@@ -170,7 +171,7 @@ TEST(store_loss_is_refused_and_can_be_accepted)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf accepted = WB_BUF(1 << 16);
     static const char *const              all[]    = {"", "-wal", "-shm", ".lock"};
-    struct ws_sqlite_losses               losses   = {.accepted = &accepted};
+    struct ws_losses                      losses   = {.accepted = &accepted};
     struct upp_err                        err      = {0};
     (void)db_path();
     for (size_t i = 0; i < WB_LEN(all); i++)

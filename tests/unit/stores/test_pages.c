@@ -280,7 +280,7 @@ TEST_WITH(store_tells_every_flipped_bit_of_every_page, .no_torture = "the file i
     static struct answers                     kept[2]; /* too large for a frame */
     WB_CLEANUP(answers_donep) struct answers *want = &kept[0];
     struct upp_err                            err  = {0};
-    struct ws_sqlite_pages                    pages;
+    struct ws_pages                           pages;
     uint64_t                                  random = 20, named = 0;
     CHECK(test_on_loop(fill, NULL, &err) == 0);
     CHECK(wb_file_read(db_path(), &whole, &err) >= 0);

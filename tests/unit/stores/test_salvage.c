@@ -1,6 +1,6 @@
 /* What is saved of a damaged database. (tests/cli/doctor.py damages every page of one, and looks at what is written.)
  */
-#include "stores/sqlite/salvage.h"
+#include "stores/salvage.h"
 
 #include <fcntl.h>
 #include <sqlite3.h>
@@ -115,7 +115,7 @@ TEST(salvage_passes_by_pages)
     char                                              left[600];
     CHECK(prepare(&err));
     CHECK(damage_row(10) && damage_row(30) && damage_row(31) && damage_row(60)); /* not neighbours: pages between */
-    int r = ws_salvage_open(path_of, test_folder(), &s, &err);
+    int r = ws_sqlite_salvage(path_of, test_folder(), &s, &err);
     test_note("%d: %s", r, err.msg);
     CHECK_INT(r, 0);
     CHECK_INT(count(s, &n, &err), 0);
@@ -134,7 +134,7 @@ TEST(salvage_cuts_what_makes_no_sense)
     struct upp_err                                    err = {0};
     struct ws_salvage_item                            item, hole;
     CHECK(prepare(&err));
-    CHECK_INT(ws_salvage_open(path_of, test_folder(), &s, &err), 0);
+    CHECK_INT(ws_sqlite_salvage(path_of, test_folder(), &s, &err), 0);
     CHECK(!ws_salvage_loss(s, 0));
     uint64_t node = test_family_node(0x1003, 1).key;
     CHECK_INT(ws_salvage_cut(s, UPP_STR("acme"), node, wl_pos(2, 0), UPP_STR("it is odd"), &err), 0);
@@ -159,13 +159,13 @@ TEST(salvage_of_nonsense_is_empty)
     struct upp_err                                    err = {0};
     struct counted                                    n   = {0};
     (void)snprintf(path_of, sizeof path_of, "%s/weft.db", test_folder());
-    CHECK_INT(ws_salvage_open(path_of, test_folder(), &s, &err), -UPP_ENOTFOUND);
+    CHECK_INT(ws_sqlite_salvage(path_of, test_folder(), &s, &err), -UPP_ENOTFOUND);
     FILE *f = fopen(path_of, "w");
     CHECK(f);
     for (int i = 0; i < 1000; i++)
         (void)fputs("this is no database\n", f);
     (void)fclose(f);
-    CHECK_INT(ws_salvage_open(path_of, test_folder(), &s, &err), 0);
+    CHECK_INT(ws_sqlite_salvage(path_of, test_folder(), &s, &err), 0);
     CHECK_INT(count(s, &n, &err), 0);
     CHECK(n.threads == 0 && n.log_is_hurt && n.others_are);
 }
@@ -177,7 +177,7 @@ TEST(salvage_refuses_a_file_that_is_open)
     struct wl_store                                  *open;
     CHECK(prepare(&err));
     CHECK_INT(ws_sqlite_open(UPP_OPTS(ws_sqlite_opts, .path = path_of), &open, &err), 0);
-    int r = ws_salvage_open(path_of, test_folder(), &s, &err);
+    int r = ws_sqlite_salvage(path_of, test_folder(), &s, &err);
     open->ops->close(open);
     CHECK_INT(r, -UPP_EBUSY);
 }

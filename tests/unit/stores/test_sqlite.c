@@ -518,11 +518,11 @@ TEST(store_sqlite_has_the_page_cache_of_its_option)
 
 TEST(store_sqlite_has_one_owner)
 {
-    struct wl_store    *s = NULL, *second = NULL, *reader = NULL;
-    struct upp_err      err = {0};
-    struct ws_lock_info who = {0};
-    struct stat         st;
-    char                want[700];
+    struct wl_store     *s = NULL, *second = NULL, *reader = NULL;
+    struct upp_err       err = {0};
+    struct ws_owner_info who = {0};
+    struct stat          st;
+    char                 want[700];
     CHECK_INT(open_db(&s, &err), 0); /* outside of any fiber: it blocks */
     int r1 = open_db(&second, &err), r2 = ws_lock_read(db_path(), &who, NULL);
     bool private = stat(db_path(), &st) == 0 && (st.st_mode & 0777) == 0600;
@@ -559,10 +559,10 @@ TEST_WITH(store_sqlite_lock_dies_with_its_process, .no_torture = "the owner is a
         for (;;)
             (void)pause();
     }
-    bool                held = read(ready[0], &c, 1) == 1 && c == 'y';
-    struct ws_lock      l    = {.fd = -1};
-    struct ws_lock_info who  = {0};
-    int                 r1 = ws_lock_take(db_path(), &l, NULL), r2 = ws_lock_read(db_path(), &who, NULL);
+    bool                 held = read(ready[0], &c, 1) == 1 && c == 'y';
+    struct ws_lock       l    = {.fd = -1};
+    struct ws_owner_info who  = {0};
+    int                  r1 = ws_lock_take(db_path(), &l, NULL), r2 = ws_lock_read(db_path(), &who, NULL);
     (void)kill(pid, SIGKILL);
     (void)waitpid(pid, NULL, 0);
     int r3 = ws_lock_take(db_path(), &l, NULL);

@@ -1,4 +1,4 @@
-/* stores/sqlite/salvage.h — saves what can be read of a damaged database into a new one.
+/* stores/salvage.h — saves what can be read of a damaged database into a new one.
  *
  * The damaged file is copied, with its WAL, and not touched again. Tables are read from both ends until a damaged page,
  * and around that page if their key is a number. Indexes are rebuilt; the old ones also show which rows are missing. A
@@ -15,12 +15,8 @@
 
 struct ws_salvage;
 
-/* -UPP_EBUSY: a process has it open. -UPP_ENOTFOUND: there is no file. If nothing of it can be read, that is no
- * error. */
-WEFT_SUSPENDS int ws_salvage_open(const char *path, const char *folder, struct ws_salvage **ret,
-                                  struct upp_err *err) UPP_MUST_CHECK;
-void              ws_salvage_close(struct ws_salvage *s); /* deletes the files it made; accepts NULL */
-void              ws_salvage_closep(struct ws_salvage **s);
+void ws_salvage_close(struct ws_salvage *s); /* deletes the files it made; accepts NULL */
+void ws_salvage_closep(struct ws_salvage **s);
 
 /* The new database: open it read-only. */
 const char *ws_salvage_path(const struct ws_salvage *s);

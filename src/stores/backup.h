@@ -1,4 +1,4 @@
-/* stores/sqlite/backup.h — a verified copy of a database as it was at one moment, while others write to it.
+/* stores/backup.h — a verified copy of a database as it was at one moment, while others write to it.
  *
  * VACUUM INTO reads one snapshot, through our own VFS. The copy has another name (FILE.partial-PID) until every page,
  * every row and every blob of it is verified and on disk; then it is renamed. Whatever ends a backup before that leaves
@@ -6,8 +6,8 @@
  *
  * Restoring is the same with another target: a store that is empty, and locked meanwhile.
  */
-#ifndef WS_SQLITE_BACKUP_H
-#define WS_SQLITE_BACKUP_H
+#ifndef WS_BACKUP_H
+#define WS_BACKUP_H
 
 #include <pthread.h>
 #include <upp/base.h>
@@ -32,19 +32,14 @@ struct ws_backup {
     struct ws_backup_counts counts; /* the result */
 
     /* Private. */
-    pthread_mutex_t lock; /* protects the next two */
-    struct sqlite3 *running;
+    pthread_mutex_t lock;    /* protects the next two */
+    void           *running; /* what the driver stops */
     bool            stopped;
 };
 
 /* Sets up what is above as far as it is not the caller's. */
 void ws_backup_init(struct ws_backup *b);
 void ws_backup_done(struct ws_backup *b);
-
-/* Copies, verifies, renames. On a fiber it waits for a worker. -UPP_ENOTFOUND: there is no `from`. -UPP_EREFUSED: `to`
- * exists, or has data. -UPP_EBUSY: a process owns the store to restore. -UPP_ECANCELED: stopped. -UPP_ESTORE: `from` is
- * damaged, or the disk fails. */
-WEFT_SUSPENDS int ws_backup_run(struct ws_backup *b, struct upp_err *err) UPP_MUST_CHECK;
 
 /* From any thread: ends it soon. */
 void ws_backup_stop(struct ws_backup *b);
