@@ -45,8 +45,9 @@ MAY = {
     "runtime": ALL,
     "server": f"server {ALL}",
     "server/http": f"server server/http {ALL}",
-    "server/doors": f"server server/http server/doors {ALL}",
-    "cli": f"cli server server/http server/doors {ALL}",
+    "server/members": f"server server/http server/members {ALL}",
+    "server/doors": f"server server/http server/members server/doors {ALL}",
+    "cli": f"cli server server/http server/members server/doors {ALL}",
 }
 LIBUPP = ["base", "json", "model", "upp/client", "upp/http", "upp/providers"]
 NET, CURL = "server/http/net.c", "upp/http/curl.c"

@@ -319,6 +319,13 @@ bool asst_part_is_shown(uint8_t kind, const struct upp_media *media)
     return kind == UPP_PART_TEXT || (kind == UPP_PART_IMAGE && media && media->source == UPP_SOURCE_URL);
 }
 
+bool asst_is_visible(const struct wm_entry *e)
+{
+    return e->kind == WM_ENTRY_MESSAGE && e->audience == WM_AUDIENCE_ALL && !wm_is_erased(e) && !wm_is_prompt(e) &&
+           (e->message.role == UPP_ROLE_USER ||
+            (e->message.role == UPP_ROLE_ASSISTANT && upp_part_next(&e->message, NULL, ASST_SHOWN)));
+}
+
 /* The metadata of a part or NULL; in the arena. */
 static yyjson_val *metadata_of(struct wb_arena *a, const struct upp_part *p, const char *whose)
 {

@@ -10,6 +10,7 @@
 
 #include "base/arena.h"
 #include "json/write.h"
+#include "model/entry.h"
 #include "model/run.h"
 
 /* "run_" + 32 hex digits, as a JSON string; a UUID of zeros is null. */
@@ -33,6 +34,9 @@ int asst_run_write(struct wj_writer *w, struct wb_arena *a, const struct wm_run 
 /* The parts that a message contains: texts, and images with an address. */
 enum { ASST_SHOWN = 1 << UPP_PART_TEXT | 1 << UPP_PART_IMAGE };
 bool asst_part_is_shown(uint8_t kind, const struct upp_media *media);
+
+/* Does the API return the entry: a message of user or assistant with content? */
+bool asst_is_visible(const struct wm_entry *e);
 
 /* Why a message that was cut short is incomplete, by the status in which its run has ended. */
 const char *asst_why_incomplete(uint8_t status);

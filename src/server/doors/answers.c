@@ -3,11 +3,11 @@
 #include "json/value.h"
 #include "json/write.h"
 #include "run/settings/settings.h"
-#include "server/doors/aitp/members.h"
 #include "server/doors/options.h"
 #include "server/doors/start.h"
 #include "server/http/auth.h"
 #include "server/http/server.h"
+#include "server/members/members.h"
 #include "thread/repair.h"
 
 static const struct wr_answer *answer_for(const struct sv_answers *a, struct upp_str call)
@@ -71,7 +71,7 @@ WEFT_SUSPENDS static int author_of(struct sv_exchange *x, struct wb_uuid run, st
         r = wl_get_run(s, &x->owner, row.root, &x->arena, &row, err);
     if (r >= 0)
         r = wl_get_thread(s, &x->owner, row.thread, &x->arena, &t, err);
-    return r < 0 ? r : sv_aitp_author(x, &t, &ret->who, err);
+    return r < 0 ? r : sv_members_author(x, &t, &ret->who, err);
 }
 
 int sv_answer_calls(struct sv_exchange *x, struct wb_uuid run, const struct sv_answers *a, struct upp_err *err)

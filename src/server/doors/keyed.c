@@ -7,8 +7,8 @@
 #include "base/clock.h"
 #include "base/defs.h"
 #include "base/hooks.h"
-#include "server/doors/front.h"
 #include "server/doors/start.h"
+#include "server/front.h"
 #include "server/http/server.h"
 
 /* ---- The store --------------------------------------------------------------------------------------------------- */

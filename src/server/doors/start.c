@@ -6,15 +6,15 @@
 #include "base/defs.h"
 #include "base/log.h"
 #include "json/read.h"
-#include "json/write.h"
 #include "json/value.h"
+#include "json/write.h"
 #include "log/change.h"
 #include "run/settings/settings.h"
-#include "server/doors/aitp/members.h"
 #include "server/doors/envelopes/routes.h"
 #include "server/doors/options.h"
 #include "server/http/auth.h"
 #include "server/http/server.h"
+#include "server/members/members.h"
 #include "thread/repair.h"
 
 enum { KEY_MAX = 255 };
@@ -196,9 +196,8 @@ static int add_options(struct sv_exchange *x, struct sv_start *s, struct upp_err
         add_option(x, &s->run.options, UPP_STR("\"" WR_CALL_IDS "\":true"));
     if (s->conversation)
         add_option(x, &s->run.options, wb_arena_printf(&x->arena, "\"" SV_CONVERSATION "\":\"%s\"", s->conversation));
-    if (sv_aitp_has_members(s->new_thread ? &made : &s->thread))
-        add_option(x, &s->run.options,
-                   wb_arena_printf(&x->arena, "\"" WR_AGENT_MESSAGES "\":%d", SV_AITP_AGENT_MESSAGES));
+    if (sv_has_members(s->new_thread ? &made : &s->thread))
+        add_option(x, &s->run.options, wb_arena_printf(&x->arena, "\"" WR_AGENT_MESSAGES "\":%d", SV_AGENT_MESSAGES));
     s->run.fork_options = s->run.options;
     if (s->run.forks && !s->made_thread)
         add_option(x, &s->run.fork_options, UPP_STR("\"" SV_MADE_THREAD "\":true"));
@@ -321,9 +320,9 @@ WEFT_SUSPENDS static int start_run(struct sv_exchange *x, struct sv_start *s, st
     if (s->answers.n && s->messages.n)
         return upp_fail(err, UPP_EINVALID, "a run begins with answers to open calls or with messages, not both");
     s->run.api_key = sv_auth_key(x);
-    r              = sv_aitp_may_write(x, &s->thread, err);
+    r              = sv_may_write(x, &s->thread, err);
     if (r >= 0)
-        r = sv_aitp_attribute(x, &s->thread, &s->messages, err);
+        r = sv_members_attribute(x, &s->thread, &s->messages, err);
     if (r < 0)
         return r;
     if (!sv_key_is_used(x, &s->run)) { /* before messages are stored for a run that is refused */

@@ -11,12 +11,7 @@
 #include "dialects/core/dialect.h"
 #include "run/engine.h"
 #include "server/http/route.h"
-
-struct sv_entries {
-    struct wm_entry *p;
-    size_t           n;
-    yyjson_val     **from; /* the message of the request that each was read from; NULL: not told */
-};
+#include "server/members/members.h"
 
 struct sv_answers {
     struct wr_answer *p;

@@ -4,9 +4,9 @@
 #include "base/defs.h"
 #include "dialects/core/frame.h"
 #include "log/change.h"
-#include "server/doors/aitp/members.h"
 #include "server/doors/start.h"
 #include "server/http/server.h"
+#include "server/members/members.h"
 
 enum { BATCH = 64 };
 
@@ -148,7 +148,7 @@ int sv_stored_delete(struct sv_exchange *x, const struct sv_stored *it, const ch
     struct wl_store       *s    = x->server->opts.store;
     const struct wl_change drop = {.kind = WL_DROP_RUN, .run = &it->run};
     struct wl_commit       c    = {.owner = x->owner, .changes = &drop, .n = 1};
-    int                    r    = sv_aitp_may_write(x, x->thread, err);
+    int                    r    = sv_may_write(x, x->thread, err);
     if (r >= 0 && it->segment)
         r = upp_fail(err, UPP_EINVALID, "'%.*s' continues an earlier one: delete that", UPP_FMT(x->params[0]));
     if (r >= 0 && !wm_status_ended(it->run.status))

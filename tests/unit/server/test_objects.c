@@ -1,6 +1,7 @@
 /* Which entries of a thread are messages of it, and whose. */
 #include <string.h>
 
+#include "dialects/assistants/objects.h"
 #include "server/doors/v1/objects.h"
 #include "support/test.h"
 
@@ -31,7 +32,7 @@ TEST_WITH(server_objects_shows_what_was_said_to_all, .no_torture = "nothing is a
         line.entry.message.parts   = &part;
         line.entry.message.n_parts = cases[i].parts;
         test_note("case %zu", i);
-        CHECK(sv_is_visible(&line) == cases[i].shown);
+        CHECK(asst_is_visible(&line.entry) == cases[i].shown);
     }
 }
 

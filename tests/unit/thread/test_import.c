@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "log/change.h"
-#include "server/doors/front.h"
+#include "server/front.h"
 #include "support/documents.h"
 #include "support/stores.h"
 #include "support/test.h"

@@ -128,7 +128,7 @@ static int edit(void *arg, struct wl_thread *t, struct upp_err *err)
     struct upp_str       by;
     int                  r = t->metadata.n ? wj_read(&c->x->arena, t->metadata, NULL, &old, err) : 0;
     if (r >= 0)
-        r = sv_aitp_client(c->x, old, &by, err);
+        r = sv_members_client(c->x, old, &by, err);
     if (r < 0)
         return r;
     struct wd_aitp_members m      = wd_aitp_members_of(old);
@@ -199,7 +199,7 @@ WEFT_SUSPENDS static int read_members(struct sv_exchange *x, struct wd_aitp_memb
 {
     struct wl_thread t;
     int              r = sv_find_thread(x, &t, err);
-    return r < 0 ? r : sv_aitp_members(&x->arena, t.metadata, ret, err);
+    return r < 0 ? r : sv_members_read(&x->arena, t.metadata, ret, err);
 }
 
 WEFT_SUSPENDS int sv_aitp_list_actors(struct sv_exchange *x, struct upp_err *err)

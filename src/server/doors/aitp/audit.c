@@ -324,7 +324,7 @@ WEFT_SUSPENDS static int write_thread(struct audit *a, const struct wl_thread *t
     size_t         n      = 0;
     int            r      = wl_thread_path(a->x->server->opts.store, &a->x->owner, t, &a->x->arena, &path, a->err);
     if (r >= 0)
-        r = sv_aitp_made_with(a->x, t, &path, &actors, &n, a->err);
+        r = sv_members_made_with(a->x, t, &path, &actors, &n, a->err);
     if (r < 0)
         return r;
     begin(a, "thread.created", t->created_ms);

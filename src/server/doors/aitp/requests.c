@@ -3,10 +3,10 @@
 #include "base/defs.h"
 #include "dialects/core/convert.h"
 #include "server/doors/aitp/routes.h"
-#include "server/doors/aitp/transcript.h"
 #include "server/doors/v1/objects.h"
 #include "server/doors/v1/routes.h"
 #include "server/http/server.h"
+#include "server/members/transcript.h"
 
 enum { PROBLEMS = 100 /* of all messages, that are listed */ };
 

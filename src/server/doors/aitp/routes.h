@@ -2,8 +2,8 @@
 #ifndef SV_AITP_ROUTES_H
 #define SV_AITP_ROUTES_H
 
-#include "server/doors/aitp/members.h"
 #include "server/http/door.h"
+#include "server/members/members.h"
 
 extern const struct sv_door sv_door_aitp;
 extern const struct sv_door sv_door_agents; /* the cards */

@@ -1,11 +1,12 @@
 /* server/doors/aitp/subthread.c — POST /v1/threads/{t}/subthread: a thread that begins with chosen messages of another,
  * and names it as its parent. Its creator is the user there (AITP-3). */
 #include "base/defs.h"
+#include "dialects/assistants/objects.h"
 #include "json/read.h"
 #include "json/value.h"
 #include "model/id.h"
-#include "server/doors/keyed.h"
 #include "server/doors/aitp/routes.h"
+#include "server/doors/keyed.h"
 #include "server/doors/v1/objects.h"
 #include "server/doors/v1/routes.h"
 #include "server/http/server.h"
@@ -26,13 +27,13 @@ static int read_creator(struct branching *q, struct upp_err *err)
     struct upp_str given = {NULL, 0}, client = {NULL, 0};
     int            r = sv_body_str(&q->b, q->b.root, UPP_STR("actor"), &given, err);
     if (r >= 0)
-        r = sv_aitp_client(q->x, q->metadata, &client, err);
+        r = sv_members_client(q->x, q->metadata, &client, err);
     if (r < 0 || !q->members.actors)
         return r;
     if (given.p && (!wd_aitp_member(&q->members, given) || (client.p && !wb_str_eq(client, given)))) {
         char shown[WJ_QUOTED];
-        return sv_aitp_refuse(err, "%s cannot make a thread here: it is no member, or not this client",
-                              wj_quote(given, shown, sizeof shown));
+        return sv_members_refuse(err, "%s cannot make a thread here: it is no member, or not this client",
+                                 wj_quote(given, shown, sizeof shown));
     }
     if (given.p || client.p)
         q->members.creator = given.p ? given : client;
@@ -93,7 +94,7 @@ WEFT_SUSPENDS static int copy_message(struct branching *q, yyjson_val *v, struct
     struct wl_line line = {0};
     bool           ok   = yyjson_is_str(v) && wl_id_parse(wj_text(v), UPP_STR("msg_"), &u) && is_on_path(&q->path, u);
     int r = ok ? wl_entry_find(q->x->server->opts.store, &q->x->owner, u, &q->x->arena, &line, err) : -UPP_ENOTFOUND;
-    if (r == -UPP_ENOTFOUND || (r >= 0 && !sv_is_visible(&line)))
+    if (r == -UPP_ENOTFOUND || (r >= 0 && !asst_is_visible(&line.entry)))
         return sv_body_wrong(&q->b, v, err, "this is no message of the thread");
     if (r < 0)
         return r;
@@ -154,8 +155,8 @@ WEFT_SUSPENDS static int make(struct sv_exchange *x, struct wl_store *s, struct 
                              &added, err);
     opts.parent = q.from.id;
     if (r >= 0)
-        r = sv_aitp_receive(x, &q.b, &(struct wl_thread){.metadata = opts.metadata, .parent = opts.parent}, true,
-                            &added, err);
+        r = sv_members_receive(x, &q.b, &(struct wl_thread){.metadata = opts.metadata, .parent = opts.parent}, true,
+                               &added, err);
     for (size_t i = 0; r >= 0 && i < added.n; i++)
         copies.p[copies.n++] = added.p[i];
     return r < 0 ? r : wl_thread_new_with(s, &x->owner, &opts, copies.p, copies.n, &x->arena, ret, err);

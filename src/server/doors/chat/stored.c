@@ -6,13 +6,13 @@
 #include "json/read.h"
 #include "json/value.h"
 #include "json/write.h"
-#include "server/doors/aitp/members.h"
 #include "server/doors/metadata.h"
 #include "server/doors/run_stream.h"
 #include "server/doors/start.h"
 #include "server/doors/v1/routes.h"
 #include "server/http/body.h"
 #include "server/http/server.h"
+#include "server/members/members.h"
 
 enum {
     HANDFUL     = 8,
@@ -136,7 +136,7 @@ WEFT_SUSPENDS static int update_here(struct sv_exchange *x, struct upp_err *err)
         return upp_fail(err, UPP_EINVALID, "'metadata' is missing");
     r = sv_metadata_read(&b, b.root, &x->arena, &metadata, err);
     if (r >= 0)
-        r = sv_aitp_may_write(x, x->thread, err);
+        r = sv_may_write(x, x->thread, err);
     if (r >= 0)
         r = wr_set_metadata(x->core->engine, &x->owner, it->run.id, metadata, err);
     return r < 0 ? r : get_here(x, err);

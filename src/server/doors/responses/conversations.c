@@ -6,7 +6,6 @@
 #include "log/change.h"
 #include "log/log.h"
 #include "model/id.h"
-#include "server/doors/aitp/members.h"
 #include "server/doors/keyed.h"
 #include "server/doors/responses/item_list.h"
 #include "server/doors/responses/items.h"
@@ -14,6 +13,7 @@
 #include "server/doors/v1/routes.h"
 #include "server/http/body.h"
 #include "server/http/server.h"
+#include "server/members/members.h"
 
 enum { TRIES = 16 };
 
@@ -117,7 +117,7 @@ WEFT_SUSPENDS static int update(struct sv_exchange *x, struct upp_err *err)
             r = sv_read_thread_metadata(x, &b, b.root, &t, &metadata, NULL, err);
         if (r == 0)
             return sv_body_wrong(&b, b.root, err, "a conversation is updated with 'metadata', an object");
-        if (r > 0 && (r = sv_aitp_may_write(x, &t, err)) >= 0)
+        if (r > 0 && (r = sv_may_write(x, &t, err)) >= 0)
             r = wl_thread_set(x->server->opts.store, &x->owner, &t, metadata, err);
         if (r == 0)
             return answer(x, &t, err);
@@ -144,7 +144,7 @@ WEFT_SUSPENDS static int delete_conversation(struct sv_exchange *x, struct upp_e
     x->thread = wb_new(&x->arena, struct wl_thread);
     int r     = x->thread ? find(x, x->thread, err) : wb_arena_check(&x->arena, err);
     if (r >= 0)
-        r = sv_aitp_may_write(x, x->thread, err);
+        r = sv_may_write(x, x->thread, err);
     return r < 0 ? r
                  : sv_core_run(&x->server->cores[wr_home(x->thread->tree, x->server->n_cores)], x, delete_here, err);
 }
@@ -220,7 +220,7 @@ WEFT_SUSPENDS static int delete_item(struct sv_exchange *x, struct upp_err *err)
     struct sv_item   i;
     int              r = find_item(x, &t, &i, err);
     if (r >= 0)
-        r = sv_aitp_may_write(x, &t, err);
+        r = sv_may_write(x, &t, err);
     if (r >= 0 && !sv_item_is_content(&i.line->entry.message.parts[i.part]))
         return upp_fail(err, UPP_EREFUSED, "only messages are deleted: calls, results and reasoning stay with theirs");
     if (r >= 0)
@@ -260,13 +260,13 @@ WEFT_SUSPENDS static int create_items(struct sv_exchange *x, struct upp_err *err
     struct wm_id             first;
     int                      r = find(x, &t, err);
     if (r >= 0)
-        r = sv_aitp_may_write(x, &t, err);
+        r = sv_may_write(x, &t, err);
     if (r >= 0)
         r = sv_body_read(x, known, &b, err);
     if (r >= 0)
         r = read_items(x, &b, &items, err);
     if (r >= 0)
-        r = sv_aitp_attribute(x, &t, &items.messages.list, err);
+        r = sv_members_attribute(x, &t, &items.messages.list, err);
     if (r >= 0)
         r = sv_keyed_begin(x, SV_MAKES_ENTRIES, &k, err);
     if (r == 0 && items.messages.list.n) {

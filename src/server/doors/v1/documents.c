@@ -3,10 +3,6 @@
  * history. */
 #include <string.h>
 
-#include "thread/doc_put.h"
-#include "thread/session_doc.h"
-#include "thread/doc.h"
-#include "thread/import.h"
 #include "base/clock.h"
 #include "base/defs.h"
 #include "base/err.h"
@@ -15,12 +11,16 @@
 #include "json/write.h"
 #include "model/file_url.h"
 #include "server/doors/agent.h"
-#include "server/doors/aitp/members.h"
 #include "server/doors/keyed.h"
 #include "server/doors/v1/objects.h"
 #include "server/doors/v1/routes.h"
 #include "server/http/core.h"
 #include "server/http/server.h"
+#include "server/members/members.h"
+#include "thread/doc.h"
+#include "thread/doc_put.h"
+#include "thread/import.h"
+#include "thread/session_doc.h"
 
 /* What a request wants of a thread. */
 struct wanted {
@@ -143,7 +143,7 @@ WEFT_SUSPENDS static int write_history(struct sv_exchange *x, const struct wl_th
     const struct wd_document_ops               *to     = what->to;
     const struct sv_server_opts                *o      = &x->server->opts;
     struct wa_thread_doc_opts                   opts   = {.agent = know_agent, .arg = x, .dialect = wb_cstr(to->name)};
-    if (strcmp(to->name, "aitp") == 0 && sv_aitp_has_members(t))
+    if (strcmp(to->name, "aitp") == 0 && sv_has_members(t))
         opts.agent = NULL; /* actors are called as the thread calls them */
     int            r    = wa_thread_doc(o->store, &x->owner, t, &opts, &memory, &doc, err);
     struct upp_str seen = what->view.p ? agent_id(x->core->engine, what->view) : what->view; /* as configured */

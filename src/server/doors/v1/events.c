@@ -7,12 +7,12 @@
 #include "base/defs.h"
 #include "json/write.h"
 #include "log/note.h"
-#include "server/doors/aitp/members.h"
 #include "server/doors/keyed.h"
 #include "server/doors/v1/objects.h"
 #include "server/doors/v1/routes.h"
 #include "server/http/body.h"
 #include "server/http/server.h"
+#include "server/members/members.h"
 
 enum { TYPE_MAX = 128, DATA_MAX = 256 << 10, TARGETS_MAX = 64 };
 
@@ -125,7 +125,7 @@ WEFT_SUSPENDS int sv_create_event(struct sv_exchange *x, struct upp_err *err)
     if (r >= 0)
         r = write_event(x, &b, &line.entry.data, err);
     if (r >= 0)
-        r = sv_aitp_author(x, &t, &line.entry.who, err);
+        r = sv_members_author(x, &t, &line.entry.who, err);
     if (r >= 0)
         r = sv_keyed_end(&k, wl_append(&k.store, &x->owner, &t, &line.entry, 1, &line.index, err), err);
     if (r == -UPP_EBUSY)

@@ -1,12 +1,13 @@
 /* server/doors/v1/message.c — one message: retrieve it, and modify its metadata. What was said stays as it is: new
  * metadata is noted beside the log (log/note.h). */
+#include "dialects/assistants/objects.h"
 #include "log/note.h"
 #include "server/doors/metadata.h"
 #include "server/doors/v1/objects.h"
 #include "server/doors/v1/routes.h"
 #include "server/http/body.h"
 #include "server/http/server.h"
-#include "server/doors/aitp/members.h"
+#include "server/members/members.h"
 
 static int no_message(const struct sv_exchange *x, struct upp_err *err)
 {
@@ -35,7 +36,7 @@ WEFT_SUSPENDS static int find(struct sv_exchange *x, struct wl_thread *t, struct
     r = wl_entry_find(s, &x->owner, id, &x->arena, ret, err);
     if (r >= 0)
         r = wl_thread_path(s, &x->owner, t, &x->arena, &path, err);
-    if (r == -UPP_ENOTFOUND || (r >= 0 && (!sv_is_visible(ret) || !is_on(&path, ret->node, ret->index))))
+    if (r == -UPP_ENOTFOUND || (r >= 0 && (!asst_is_visible(&ret->entry) || !is_on(&path, ret->node, ret->index))))
         return no_message(x, err);
     return r < 0 ? r : wl_notes_read(s, &x->owner, ret, 1, &x->arena, err);
 }
@@ -48,7 +49,7 @@ WEFT_SUSPENDS static int answer(struct sv_exchange *x, const struct wl_thread *t
     int              r = sv_why_incomplete(x, line, &why, err);
     wj_writer_init(&w, &x->reply.body, err);
     if (r >= 0)
-        r = sv_aitp_name_author(&x->arena, t, line, err);
+        r = sv_members_name_author(&x->arena, t, line, err);
     if (r >= 0)
         r = sv_write_message(&w, &x->arena, t->id, line, why, err);
     return r < 0 ? r : sv_finish(x, &w);
@@ -79,7 +80,7 @@ WEFT_SUSPENDS int sv_modify_message(struct sv_exchange *x, struct upp_err *err)
         return r < 0 ? r : answer(x, &t, &line, err);
     r = sv_message_metadata(&x->arena, given, &members, err);
     if (r >= 0)
-        r = sv_aitp_may_write(x, &t, err);
+        r = sv_may_write(x, &t, err);
     if (r >= 0)
         r = wl_note_put(s, &x->owner, &line, members, err);
     if (r >= 0)

@@ -5,12 +5,12 @@
 #include "base/iso8601.h"
 #include "dialects/assistants/objects.h"
 #include "log/note.h"
-#include "server/doors/aitp/members.h"
 #include "server/doors/keyed.h"
-#include "server/http/body.h"
 #include "server/doors/v1/objects.h"
 #include "server/doors/v1/routes.h"
+#include "server/http/body.h"
 #include "server/http/server.h"
+#include "server/members/members.h"
 #include "thread/position.h"
 
 enum { LIMIT = 20, BATCH = 128 };
@@ -29,7 +29,7 @@ WEFT_SUSPENDS int sv_find_thread(struct sv_exchange *x, struct wl_thread *ret, s
 WEFT_SUSPENDS int sv_find_thread_to_change(struct sv_exchange *x, struct wl_thread *ret, struct upp_err *err)
 {
     int r = sv_find_thread(x, ret, err);
-    return r < 0 ? r : sv_aitp_may_write(x, ret, err);
+    return r < 0 ? r : sv_may_write(x, ret, err);
 }
 
 WEFT_SUSPENDS int sv_read_messages(struct sv_exchange *x, const struct sv_body *b, yyjson_val *object,
@@ -163,7 +163,7 @@ WEFT_SUSPENDS static int write_message(struct sv_exchange *x, const struct wl_th
     const char *why;
     int         r = sv_why_incomplete(x, line, &why, err);
     if (r >= 0)
-        r = sv_aitp_name_author(&x->arena, t, line, err);
+        r = sv_members_name_author(&x->arena, t, line, err);
     return r < 0 ? r : sv_write_message(w, &x->arena, t->id, line, why, err);
 }
 
@@ -180,7 +180,7 @@ WEFT_SUSPENDS int sv_read_thread(struct sv_exchange *x, const struct sv_body *b,
     if (r >= 0)
         r = sv_read_messages(x, b, object, UPP_STR("messages"), agent, system, entries, err);
     const struct wl_thread made = {.metadata = opts->metadata, .parent = opts->parent};
-    return r < 0 ? r : sv_aitp_receive(x, b, &made, true, entries, err);
+    return r < 0 ? r : sv_members_receive(x, b, &made, true, entries, err);
 }
 
 WEFT_SUSPENDS static int make_thread(struct sv_exchange *x, struct wl_store *s, struct wl_thread *ret,
@@ -244,7 +244,7 @@ WEFT_SUSPENDS int sv_create_message(struct sv_exchange *x, struct upp_err *err)
     if (r >= 0)
         r = sv_read_files(x, &b, b.root, default_agent(x), &line.entry.message, err);
     if (r >= 0)
-        r = sv_aitp_receive(x, &b, &t, false, &one, err);
+        r = sv_members_receive(x, &b, &t, false, &one, err);
     if (r >= 0)
         r = sv_keyed_end(&k, wl_append(&k.store, &x->owner, &t, &line.entry, 1, &line.index, err), err);
     if (r == -UPP_EBUSY)
@@ -346,7 +346,7 @@ WEFT_SUSPENDS static int fill_page(struct wl_store *s, struct sv_exchange *x, co
             return r;
         for (size_t i = 0; i < got && p->n <= p->limit; i++) {
             const struct wl_line *line = &lines[p->up ? i : got - 1 - i];
-            if ((p->all ? sv_is_entry(line) : sv_is_visible(line)) && (any || wb_uuid_eq(line->run, p->run)))
+            if ((p->all ? sv_is_entry(line) : asst_is_visible(&line->entry)) && (any || wb_uuid_eq(line->run, p->run)))
                 p->found[p->n++] = *line;
         }
         if (p->up)
@@ -462,7 +462,7 @@ WEFT_SUSPENDS int sv_list_messages(struct sv_exchange *x, struct upp_err *err)
     struct upp_str below;
     int            r = sv_query(x, UPP_STR("include_subthreads"), &below, err);
     if (r > 0 && wb_str_eq(below, UPP_STR("true")))
-        return sv_aitp_list_family(x, err);
+        return sv_list_family(x, err);
     if (r > 0 && !wb_str_eq(below, UPP_STR("false")))
         return upp_fail(err, UPP_EINVALID, "include_subthreads is true or false");
     return r < 0 ? r : list(&(struct listing){.x = x}, err);

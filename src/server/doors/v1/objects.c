@@ -10,9 +10,9 @@
 #include "json/pointer.h"
 #include "json/read.h"
 #include "json/value.h"
-#include "server/doors/aitp/members.h"
 #include "server/doors/metadata.h"
 #include "server/http/error.h"
+#include "server/members/members.h"
 
 /* ---- Helpers ----------------------------------------------------------------------------------------------------- */
 
@@ -67,7 +67,7 @@ static void put_apart(struct wj_writer *w, const struct wl_thread *t)
     if (r < 0)
         wj_writer_fail(w, r);
     wj_put_open(w, "metadata", '{');
-    sv_aitp_put_parent(w, t);
+    sv_members_put_parent(w, t);
     put_members(w, root);
     wj_write_close(w, '}');
     resources = root ? yyjson_obj_get(root, SV_RESOURCES) : NULL;
@@ -86,7 +86,7 @@ void sv_write_listed(struct wj_writer *w, const struct wl_thread *t, size_t meta
     if (t->title.n)
         wj_put_str(w, "title", t->title);
     if (wb_str_find(t->metadata, UPP_STR(SV_RESOURCES), 0) == SIZE_MAX) {
-        sv_aitp_put_metadata(w, t);
+        sv_members_put_metadata(w, t);
         wj_put_null(w, "tool_resources");
     } else
         put_apart(w, t);
@@ -116,14 +116,6 @@ int sv_thread_metadata(struct wb_arena *a, struct upp_str old, struct upp_str gi
         wj_put_value(&w, SV_RESOURCES, kept);
     wj_write_close(&w, '}');
     return wj_writer_text(&w, a, ret);
-}
-
-bool sv_is_visible(const struct wl_line *line)
-{
-    const struct wm_entry *e = &line->entry;
-    return e->kind == WM_ENTRY_MESSAGE && e->audience == WM_AUDIENCE_ALL && !wm_is_erased(e) && !wm_is_prompt(e) &&
-           (e->message.role == UPP_ROLE_USER ||
-            (e->message.role == UPP_ROLE_ASSISTANT && upp_part_next(&e->message, NULL, ASST_SHOWN)));
 }
 
 /* A client's metadata is stored under the name of its dialect, next to that of providers. */
@@ -228,7 +220,7 @@ static int read_role(const struct sv_body *b, yyjson_val *v, uint8_t *ret, bool 
     int            r     = sv_body_str(b, v, UPP_STR("role"), &role, err);
     if (r < 0)
         return r;
-    if (r == 0 && wd_aitp_actor(v).p) { /* it follows from the actor: server/doors/aitp/members.h */
+    if (r == 0 && wd_aitp_actor(v).p) { /* it follows from the actor: server/members/members.h */
         *ret    = UPP_ROLE_USER;
         *system = false;
         return 0;

@@ -26,8 +26,6 @@ int sv_thread_metadata(struct wb_arena *a, struct upp_str old, struct upp_str gi
 enum { SV_LISTED_METADATA = 16 << 10 };
 void sv_write_listed(struct wj_writer *w, const struct wl_thread *t, size_t metadata_bytes);
 
-/* Does the API return it: a message of user or assistant with content? */
-bool sv_is_visible(const struct wl_line *line);
 /* why: the reason if it was cut short (asst_why_incomplete). */
 int sv_write_message(struct wj_writer *w, struct wb_arena *a, struct wb_uuid thread, const struct wl_line *line,
                      const char *why, struct upp_err *err) UPP_MUST_CHECK;

@@ -1,13 +1,13 @@
 /* server/doors/v1/positions.c — POST /v1/threads/{t}/fork, .../restore and .../checkout: move a thread to another
  * position of its tree, or create one there. They start no run and delete no messages. */
-#include "thread/position.h"
 #include "base/defs.h"
-#include "server/doors/aitp/members.h"
 #include "server/doors/keyed.h"
-#include "server/http/body.h"
 #include "server/doors/v1/objects.h"
 #include "server/doors/v1/routes.h"
+#include "server/http/body.h"
 #include "server/http/server.h"
+#include "server/members/members.h"
+#include "thread/position.h"
 
 /* The thread, and the one member that the body of these routes has: *which is its index in `known`. 0: there
  * is none. */
@@ -64,11 +64,11 @@ WEFT_SUSPENDS int sv_fork_thread(struct sv_exchange *x, struct upp_err *err)
     static const char *const known[] = {"at", NULL};
     struct upp_str           at;
     size_t                   which;
-    struct sv_aitp_move      m;
+    struct sv_members_move   m;
     struct sv_keyed          k;
     int                      r = sv_keyed_begin(x, SV_MAKES_THREAD, &k, err);
     if (r == 0) {
-        struct wl_store *s = sv_aitp_move_begin(x, &k.store, &t, &m);
+        struct wl_store *s = sv_members_move_begin(x, &k.store, &t, &m);
         r                  = read_request(x, known, &t, &which, &at, err);
         if (r >= 0)
             r = wa_thread_fork(s, &x->owner, &t, at, &x->arena, &fork, err);
@@ -95,12 +95,12 @@ WEFT_SUSPENDS static int move_to_message(struct sv_exchange *x, struct wl_store 
 
 WEFT_SUSPENDS int sv_restore_thread(struct sv_exchange *x, struct upp_err *err)
 {
-    struct wl_thread    t;
-    struct upp_str      id;
-    size_t              which;
-    struct sv_aitp_move m;
-    struct wl_store    *s = sv_aitp_move_begin(x, x->server->opts.store, NULL, &m);
-    int                 r = read_request(x, places, &t, &which, &id, err);
+    struct wl_thread       t;
+    struct upp_str         id;
+    size_t                 which;
+    struct sv_members_move m;
+    struct wl_store       *s = sv_members_move_begin(x, x->server->opts.store, NULL, &m);
+    int                    r = read_request(x, places, &t, &which, &id, err);
     if (r == 0)
         return upp_fail(err, UPP_EINVALID, "the place to go back to is missing: checkpoint_id, before or after");
     if (r >= 0)
@@ -115,8 +115,8 @@ WEFT_SUSPENDS int sv_checkout_thread(struct sv_exchange *x, struct upp_err *err)
     static const char *const known[] = {"node_id", NULL};
     struct upp_str           id;
     size_t                   which;
-    struct sv_aitp_move      m;
-    struct wl_store         *s = sv_aitp_move_begin(x, x->server->opts.store, NULL, &m);
+    struct sv_members_move   m;
+    struct wl_store         *s = sv_members_move_begin(x, x->server->opts.store, NULL, &m);
     int                      r = read_request(x, known, &t, &which, &id, err);
     if (r == 0)
         return upp_fail(err, UPP_EINVALID, "node_id names the node to go to, and is missing");

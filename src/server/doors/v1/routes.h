@@ -67,6 +67,9 @@ WEFT_SUSPENDS int sv_create_message(struct sv_exchange *x, struct upp_err *err);
 WEFT_SUSPENDS int sv_list_messages(struct sv_exchange *x, struct upp_err *err);
 WEFT_SUSPENDS int sv_list_entries(struct sv_exchange *x, struct upp_err *err);
 
+/* Handler of server/doors/v1/family.c. */
+WEFT_SUSPENDS int sv_list_family(struct sv_exchange *x, struct upp_err *err);
+
 /* Handler of server/doors/v1/configurations.c. */
 WEFT_SUSPENDS int sv_list_configurations(struct sv_exchange *x, struct upp_err *err);
 

@@ -1,7 +1,6 @@
 /* server/doors/v1/run_create.c — POST /v1/threads/{t}/runs. */
 #include "base/defs.h"
 #include "server/doors/agent.h"
-#include "server/doors/aitp/members.h"
 #include "server/doors/assistants.h"
 #include "server/doors/options.h"
 #include "server/doors/run_stream.h"
@@ -10,6 +9,7 @@
 #include "server/http/body.h"
 #include "server/http/error.h"
 #include "server/http/server.h"
+#include "server/members/members.h"
 
 static int read_on_busy(const struct sv_body *b, uint8_t *ret, struct upp_err *err)
 {
@@ -74,16 +74,16 @@ WEFT_SUSPENDS int sv_read_run(struct sv_exchange *x, const struct sv_body *b, st
     if (r >= 0)
         r = sv_system_text(&x->arena, &system, &s->system, err);
     if (r >= 0 && is)
-        r = sv_aitp_receive(x, b, &s->thread, false, &s->messages, err);
+        r = sv_members_receive(x, b, &s->thread, false, &s->messages, err);
     if (r >= 0 && is && !s->run.agent.n)
-        r = sv_aitp_answerer(x, &s->thread, &s->messages, &s->run.agent, err);
+        r = sv_members_answerer(x, &s->thread, &s->messages, &s->run.agent, err);
     if (r >= 0)
         r = read_key(x, &s->thread, &s->run, ret->hash, err);
     if (r >= 0)
         r = sv_read_answers(x, b, &s->answers, err);
     s->agent_member = sv_member(b->root, UPP_STR("assistant_id")) ? "assistant_id" : NULL;
     if (r >= 0 && is && !s->answers.n)
-        r = sv_aitp_may_answer(x, &s->thread, &s->messages, s->run.agent, err);
+        r = sv_members_may_answer(x, &s->thread, &s->messages, s->run.agent, err);
     return r < 0 ? r : 0;
 }
 

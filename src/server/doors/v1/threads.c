@@ -11,12 +11,12 @@
 #include "base/utf8.h"
 #include "json/pointer.h"
 #include "log/log.h"
-#include "server/doors/aitp/members.h"
 #include "server/doors/metadata.h"
 #include "server/doors/v1/objects.h"
 #include "server/doors/v1/routes.h"
 #include "server/http/body.h"
 #include "server/http/server.h"
+#include "server/members/members.h"
 
 enum {
     HANDFUL    = 4, /* threads whose whole metadata is in memory at once ... */
@@ -140,7 +140,7 @@ WEFT_SUSPENDS static int read_members(struct sv_exchange *x, const struct sv_bod
 {
     const struct sv_body inner = {.root = object};
     char                 where[sizeof err->where];
-    int                  r = sv_aitp_metadata(x, &inner, t, ret, parent, err);
+    int                  r = sv_members_metadata(x, &inner, t, ret, parent, err);
     if (r < 0 && err && object != b->root) {
         (void)snprintf(where, sizeof where, "%s", err->where);
         wj_pointer_err(err, b->root, object);
@@ -196,7 +196,7 @@ WEFT_SUSPENDS int sv_modify_thread(struct sv_exchange *x, struct upp_err *err)
             t.title = title;
             r       = 1;
         }
-        if (r > 0 && (r = sv_aitp_may_write(x, &t, err)) >= 0)
+        if (r > 0 && (r = sv_may_write(x, &t, err)) >= 0)
             r = wl_thread_set(s, &x->owner, &t, metadata, err);
         if (r <= 0)
             break;

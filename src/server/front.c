@@ -1,5 +1,5 @@
-/* server/doors/front.c — see front.h. */
-#include "server/doors/front.h"
+/* server/front.c — see front.h. */
+#include "server/front.h"
 
 int sv_front_rows(struct wl_store *s, const struct wl_owner *o, const struct wl_range *r, struct wb_arena *a,
                   struct wl_rows *ret, struct upp_err *err)

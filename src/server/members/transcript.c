@@ -1,5 +1,5 @@
-/* server/doors/aitp/transcript.c — see transcript.h. */
-#include "server/doors/aitp/transcript.h"
+/* server/members/transcript.c — see transcript.h. */
+#include "server/members/transcript.h"
 
 #include "base/defs.h"
 #include "json/read.h"

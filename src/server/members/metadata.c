@@ -1,46 +1,29 @@
-/* server/doors/aitp/metadata.c — the metadata of threads with members: read from requests, written into objects. */
+/* server/members/metadata.c — the metadata of threads with members: read from requests, written into objects. */
 #include "base/defs.h"
+#include "dialects/assistants/objects.h"
 #include "json/read.h"
 #include "json/value.h"
-#include "server/doors/aitp/members.h"
-#include "server/doors/v1/objects.h"
 #include "server/http/auth.h"
 #include "server/http/server.h"
+#include "server/members/members.h"
 
 enum { METADATA_MAX = 1 << 20 };
-
-static const struct upp_str first_member = UPP_STR_INIT("{\"actors\":[");
-
-bool sv_aitp_has_members(const struct wl_thread *t)
-{
-    return wb_str_starts(t->metadata, first_member);
-}
-
-int sv_aitp_members(struct wb_arena *a, struct upp_str metadata, struct wd_aitp_members *ret, struct upp_err *err)
-{
-    yyjson_val *root;
-    *ret = (struct wd_aitp_members){0};
-    if (!wb_str_starts(metadata, first_member))
-        return 0;
-    int r = wj_read(a, metadata, NULL, &root, err);
-    if (r >= 0)
-        *ret = wd_aitp_members_of(root);
-    return r;
-}
 
 static bool shows_parent(const struct wl_thread *t)
 {
     static const struct wb_uuid none;
-    return !wb_uuid_eq(t->parent, none) || sv_aitp_has_members(t);
+    return !wb_uuid_eq(t->parent, none) || sv_has_members(t);
 }
 
-void sv_aitp_put_parent(struct wj_writer *w, const struct wl_thread *t)
+void sv_members_put_parent(struct wj_writer *w, const struct wl_thread *t)
 {
-    if (shows_parent(t))
-        sv_put_id(w, "parent_id", "thread_", t->parent);
+    if (shows_parent(t)) {
+        wj_write_name(w, UPP_STR("parent_id"));
+        asst_id(w, "thread_", t->parent);
+    }
 }
 
-void sv_aitp_put_metadata(struct wj_writer *w, const struct wl_thread *t)
+void sv_members_put_metadata(struct wj_writer *w, const struct wl_thread *t)
 {
     struct upp_str stored = t->metadata.n > 2 ? t->metadata : UPP_STR("{}");
     if (!shows_parent(t)) {
@@ -48,7 +31,7 @@ void sv_aitp_put_metadata(struct wj_writer *w, const struct wl_thread *t)
         return;
     }
     wj_put_open(w, "metadata", '{');
-    sv_aitp_put_parent(w, t);
+    sv_members_put_parent(w, t);
     if (stored.n > 2)
         wj_write_raw(w, stored.p + 1, stored.n - 2); /* its members */
     wj_write_close(w, '}');
@@ -170,7 +153,7 @@ static int write_changed(const struct request *q, const struct wl_thread *t, str
     int                                   r = t->metadata.n ? wj_read(&q->x->arena, t->metadata, NULL, &old, err) : 0;
     if (r < 0)
         return r;
-    bool members = sv_aitp_has_members(t);
+    bool members = sv_has_members(t);
     if (q->actors) {
         struct upp_str now;
         wj_writer_init(&w, &given, err);
@@ -196,8 +179,8 @@ static int write_changed(const struct request *q, const struct wl_thread *t, str
     return wj_writer_text(&w, &q->x->arena, ret);
 }
 
-WEFT_SUSPENDS int sv_aitp_metadata(struct sv_exchange *x, const struct sv_body *b, const struct wl_thread *t,
-                                   struct upp_str *ret, struct wb_uuid *parent, struct upp_err *err)
+WEFT_SUSPENDS int sv_members_metadata(struct sv_exchange *x, const struct sv_body *b, const struct wl_thread *t,
+                                      struct upp_str *ret, struct wb_uuid *parent, struct upp_err *err)
 {
     struct request q = {.x = x, .b = b};
     struct wb_uuid u = {{0}};

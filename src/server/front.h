@@ -1,4 +1,4 @@
-/* server/doors/front.h — a store in front of the server's, which belongs to one request and changes its commits.
+/* server/front.h — a store in front of the server's, which belongs to one request and changes its commits.
  *
  * What the log and thread/ commit knows no requests: so a key, or the members of a moved thread, are added to the
  * commit on its way. Such a store has a commit of its own; the rest is these functions, which ask the store behind

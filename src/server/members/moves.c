@@ -1,4 +1,4 @@
-/* server/doors/aitp/moves.c — a thread that is forked or moved has the members of its new position (AITP-5).
+/* server/members/moves.c — a thread that is forked or moved has the members of its new position (AITP-5).
  *
  * The log has who joined and who left. Undoing the events of the old path gives those that the thread was made with;
  * the events of the new path, applied to them, those of the new position. They are in the commit that moves the thread.
@@ -8,9 +8,9 @@
 #include "dialects/aitp/aitp.h"
 #include "json/read.h"
 #include "json/value.h"
-#include "server/doors/aitp/routes.h"
-#include "server/doors/front.h"
+#include "server/front.h"
 #include "server/http/server.h"
+#include "server/members/members.h"
 
 enum { METADATA_MAX = 1 << 20, BATCH = 128, LIST_MAX = 4 * WD_AITP_MEMBERS_MAX };
 
@@ -136,19 +136,19 @@ WEFT_SUSPENDS static int undo(struct list *l, struct upp_str metadata, const str
     return r < 0 ? r : walk(l, path, false);
 }
 
-WEFT_SUSPENDS int sv_aitp_made_with(struct sv_exchange *x, const struct wl_thread *t, const struct wl_path *path,
-                                    yyjson_val ***ret, size_t *n, struct upp_err *err)
+WEFT_SUSPENDS int sv_members_made_with(struct sv_exchange *x, const struct wl_thread *t, const struct wl_path *path,
+                                       yyjson_val ***ret, size_t *n, struct upp_err *err)
 {
     struct list l   = {.x = x, .err = err};
     yyjson_val *now = NULL;
-    int         r   = sv_aitp_has_members(t) ? undo(&l, t->metadata, path, &now) : 0;
+    int         r   = sv_has_members(t) ? undo(&l, t->metadata, path, &now) : 0;
     *ret            = l.actors;
     *n              = l.n;
     return r;
 }
 
 /* The path to where a commit puts a thread. Its head may be a branch of the same commit: no event is on that. */
-WEFT_SUSPENDS static int path_to(const struct sv_aitp_move *m, const struct wl_commit *c, const struct wl_thread *t,
+WEFT_SUSPENDS static int path_to(const struct sv_members_move *m, const struct wl_commit *c, const struct wl_thread *t,
                                  struct wl_path *ret, struct upp_err *err)
 {
     struct sv_exchange *x = m->x;
@@ -160,7 +160,7 @@ WEFT_SUSPENDS static int path_to(const struct sv_aitp_move *m, const struct wl_c
 }
 
 /* The path to where the thread is now: as it is stored, or as the request has found the one that is forked. */
-WEFT_SUSPENDS static int path_from(const struct sv_aitp_move *m, const struct wl_change *row, struct wl_path *ret,
+WEFT_SUSPENDS static int path_from(const struct sv_members_move *m, const struct wl_change *row, struct wl_path *ret,
                                    struct upp_err *err)
 {
     struct sv_exchange *x = m->x;
@@ -172,7 +172,7 @@ WEFT_SUSPENDS static int path_from(const struct sv_aitp_move *m, const struct wl
 }
 
 /* The metadata of the thread with the members of the position that the commit gives it. */
-WEFT_SUSPENDS static int metadata_there(const struct sv_aitp_move *m, const struct wl_commit *c,
+WEFT_SUSPENDS static int metadata_there(const struct sv_members_move *m, const struct wl_commit *c,
                                         const struct wl_change *row, struct upp_str *ret, struct upp_err *err)
 {
     const struct wl_thread *t   = row->thread;
@@ -194,14 +194,14 @@ static const struct wl_change *moved_row(const struct wl_commit *c)
 {
     for (size_t i = 0; i < c->n; i++)
         if ((c->changes[i].kind == WL_ADD_THREAD || c->changes[i].kind == WL_SET_THREAD) &&
-            sv_aitp_has_members(c->changes[i].thread))
+            sv_has_members(c->changes[i].thread))
             return &c->changes[i];
     return NULL;
 }
 
 static WEFT_SUSPENDS int commit(struct wl_store *s, struct wl_commit *c, struct upp_err *err)
 {
-    struct sv_aitp_move    *m   = WB_OUTER(s, struct sv_aitp_move, store);
+    struct sv_members_move *m   = WB_OUTER(s, struct sv_members_move, store);
     const struct wl_change *row = moved_row(c);
     if (!row)
         return s->inner->ops->commit(s->inner, c, err);
@@ -234,9 +234,9 @@ static const struct wl_store_ops ops = {
     .at_once = sv_front_at_once,
 };
 
-struct wl_store *sv_aitp_move_begin(struct sv_exchange *x, struct wl_store *behind, const struct wl_thread *from,
-                                    struct sv_aitp_move *m)
+struct wl_store *sv_members_move_begin(struct sv_exchange *x, struct wl_store *behind, const struct wl_thread *from,
+                                       struct sv_members_move *m)
 {
-    *m = (struct sv_aitp_move){.store = {.ops = &ops, .inner = behind}, .x = x, .from = from};
+    *m = (struct sv_members_move){.store = {.ops = &ops, .inner = behind}, .x = x, .from = from};
     return &m->store;
 }

@@ -1,4 +1,4 @@
-/* server/doors/aitp/family.c — GET /v1/threads/{t}/messages?include_subthreads=true: with the messages of all threads
+/* server/doors/v1/family.c — GET /v1/threads/{t}/messages?include_subthreads=true: with the messages of all threads
  * below it, by time.
  *
  * Messages that a fork shares with its parent are listed once. The order is total: by time, then by thread, then as in
@@ -9,10 +9,11 @@
 #include "base/defs.h"
 #include "base/vec.h"
 #include "base/vec_add.h"
-#include "server/doors/aitp/members.h"
+#include "dialects/assistants/objects.h"
 #include "server/doors/v1/objects.h"
 #include "server/doors/v1/routes.h"
 #include "server/http/server.h"
+#include "server/members/members.h"
 
 enum { THREADS_MAX = 256, MESSAGES_MAX = 65536, BATCH = 128, PAGE = 64 };
 
@@ -85,7 +86,7 @@ WEFT_SUSPENDS static int add_items(struct family *f, uint32_t thread)
         r = wl_path_tail(s, &f->x->owner, &path, at, some, &a, &lines, &n, f->err);
         for (size_t i = 0; r >= 0 && i < n; i++) {
             struct item one = {lines[i].entry.message.time_ms, thread, first + (uint32_t)i, lines[i].id};
-            if (!sv_is_visible(&lines[i]))
+            if (!asst_is_visible(&lines[i].entry))
                 continue;
             r = wb_vec_add(&f->items, one, MESSAGES_MAX, "messages are below this thread", f->err);
         }
@@ -156,7 +157,7 @@ WEFT_SUSPENDS static int write_page(struct family *f, size_t lo, size_t n, bool 
         const char        *why;
         r = wl_entry_find(x->server->opts.store, &x->owner, one->id, &x->arena, &line, f->err);
         if (r >= 0)
-            r = sv_aitp_name_author(&x->arena, &f->threads.p[one->thread], &line, f->err);
+            r = sv_members_name_author(&x->arena, &f->threads.p[one->thread], &line, f->err);
         if (r >= 0)
             r = sv_why_incomplete(x, &line, &why, f->err);
         if (r >= 0)
@@ -196,7 +197,7 @@ WEFT_SUSPENDS static int list(struct family *f)
     return write_page(f, low ? lo : lo + all - n, n, ascending, all > n);
 }
 
-WEFT_SUSPENDS int sv_aitp_list_family(struct sv_exchange *x, struct upp_err *err)
+WEFT_SUSPENDS int sv_list_family(struct sv_exchange *x, struct upp_err *err)
 {
     WB_CLEANUP(family_done) struct family f = {.x = x, .err = err};
     struct wl_thread                      t;

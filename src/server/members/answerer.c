@@ -1,10 +1,10 @@
-/* server/doors/aitp/answerer.c — who answers on a thread (AITP-13). */
+/* server/members/answerer.c — who answers on a thread (AITP-13). */
 #include "dialects/assistants/objects.h"
 #include "json/read.h"
 #include "json/value.h"
-#include "server/doors/aitp/members.h"
-#include "server/doors/v1/objects.h"
+#include "run/engine.h"
 #include "server/http/server.h"
+#include "server/members/members.h"
 
 enum { BACK = 256 /* entries in which the last speaker is looked for */ };
 
@@ -22,7 +22,7 @@ WEFT_SUSPENDS static int begin(struct sv_exchange *x, const struct wl_thread *t,
     yyjson_val    *root = NULL;
     struct wl_path path;
     *ret  = (struct choosing){.x = x};
-    int r = sv_aitp_has_members(t) ? wj_read(&x->arena, t->metadata, NULL, &root, err) : 0;
+    int r = sv_has_members(t) ? wj_read(&x->arena, t->metadata, NULL, &root, err) : 0;
     if (r < 0)
         return r;
     ret->members = wd_aitp_members_of(root);
@@ -37,7 +37,7 @@ WEFT_SUSPENDS static int begin(struct sv_exchange *x, const struct wl_thread *t,
 static const struct wl_line *last_line(const struct choosing *c)
 {
     for (size_t i = c->n; i--;)
-        if (sv_is_visible(&c->lines[i]))
+        if (asst_is_visible(&c->lines[i].entry))
             return &c->lines[i];
     return NULL;
 }
@@ -74,7 +74,7 @@ static struct upp_str usual(const struct choosing *c)
     size_t      i, n;
     for (i = c->n; i--;) {
         const struct wm_entry *e = &c->lines[i].entry;
-        if (sv_is_visible(&c->lines[i]) && e->message.role == UPP_ROLE_ASSISTANT && may_be(c, e->who))
+        if (asst_is_visible(&c->lines[i].entry) && e->message.role == UPP_ROLE_ASSISTANT && may_be(c, e->who))
             return e->who;
     }
     yyjson_arr_foreach(c->members.actors, i, n, actor)
@@ -87,8 +87,8 @@ static struct upp_str usual(const struct choosing *c)
     return def && !has_left(c, def->name) ? def->name : (struct upp_str){NULL, 0};
 }
 
-WEFT_SUSPENDS int sv_aitp_answerer(struct sv_exchange *x, const struct wl_thread *t, const struct sv_entries *added,
-                                   struct upp_str *ret, struct upp_err *err)
+WEFT_SUSPENDS int sv_members_answerer(struct sv_exchange *x, const struct wl_thread *t, const struct sv_entries *added,
+                                      struct upp_str *ret, struct upp_err *err)
 {
     struct choosing c;
     int             r = begin(x, t, &c, err);
@@ -105,17 +105,17 @@ WEFT_SUSPENDS int sv_aitp_answerer(struct sv_exchange *x, const struct wl_thread
     return r;
 }
 
-WEFT_SUSPENDS int sv_aitp_may_answer(struct sv_exchange *x, const struct wl_thread *t, const struct sv_entries *added,
-                                     struct upp_str agent, struct upp_err *err)
+WEFT_SUSPENDS int sv_members_may_answer(struct sv_exchange *x, const struct wl_thread *t,
+                                        const struct sv_entries *added, struct upp_str agent, struct upp_err *err)
 {
     struct choosing c;
-    if (!sv_aitp_has_members(t))
+    if (!sv_has_members(t))
         return 0;
     int r = begin(x, t, &c, err);
     if (r < 0)
         return r;
     if (has_left(&c, agent))
-        return sv_aitp_refuse(err, "'%.*s' has left this thread", UPP_FMT(agent));
+        return sv_members_refuse(err, "'%.*s' has left this thread", UPP_FMT(agent));
     const struct wl_line *line = added->n ? NULL : last_line(&c);
     if (line && line->entry.message.role == UPP_ROLE_ASSISTANT && wb_str_eq(line->entry.who, agent))
         return upp_fail(err, UPP_EREFUSED, "'%.*s' wrote the last message itself: it answers a new one",

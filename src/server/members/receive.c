@@ -1,4 +1,4 @@
-/* server/doors/aitp/receive.c — messages of clients to a thread with members: who wrote them, and what is structured in
+/* server/members/receive.c — messages of clients to a thread with members: who wrote them, and what is structured in
  * them.
  *
  * A message that names its actor has the role that follows from it (AITP-3). Structured messages are followed through
@@ -6,23 +6,17 @@
  * metadata.weft.problems. A capability that not all members have is text to those without it: it is stored as it is,
  * metadata.weft.plain names it, and nothing of it is refused.
  */
-#include <stdarg.h>
-#include <stdio.h>
-
-#include "base/clock.h"
 #include "base/defs.h"
-#include "base/err.h"
 #include "dialects/aitp/aitp.h"
 #include "dialects/assistants/objects.h"
 #include "dialects/core/convert.h"
 #include "json/pointer.h"
 #include "json/read.h"
 #include "json/value.h"
-#include "server/doors/aitp/members.h"
-#include "server/doors/aitp/transcript.h"
 #include "server/http/auth.h"
-#include "server/http/error.h"
 #include "server/http/server.h"
+#include "server/members/members.h"
+#include "server/members/transcript.h"
 
 enum { METADATA_MAX = 1 << 20, PROBLEM_MAX = 16 };
 
@@ -60,51 +54,6 @@ static void receiving_done(struct receiving *q)
     wd_aitp_exchanges_done(&q->exchanges);
 }
 
-int sv_aitp_refuse(struct upp_err *err, const char *fmt, ...)
-{
-    va_list args;
-    va_start(args, fmt);
-    int r = wb_vfail(err, UPP_EREFUSED, fmt, args);
-    va_end(args);
-    if (err)
-        (void)snprintf(err->cause, sizeof err->cause, "%s", SV_MEMBER);
-    return r;
-}
-
-int sv_aitp_client(const struct sv_exchange *x, yyjson_val *metadata, struct upp_str *ret, struct upp_err *err)
-{
-    struct upp_str key   = sv_auth_key(x);
-    yyjson_val    *actor = wd_aitp_member_of_key(yyjson_obj_get(metadata, "actors"), key);
-    *ret                 = wj_text_at(actor, "id");
-    if (!actor && wd_aitp_member_of_key(yyjson_obj_get(yyjson_obj_get(metadata, "weft"), "left"), key))
-        return sv_aitp_refuse(err, "the actor of this API key has left the thread");
-    return 0;
-}
-
-static int actor_of(struct sv_exchange *x, const struct wl_thread *t, struct upp_str *ret, struct upp_err *err)
-{
-    yyjson_val *root = NULL;
-    *ret             = (struct upp_str){NULL, 0};
-    if (!sv_aitp_has_members(t))
-        return 0;
-    int r = wj_read(&x->arena, t->metadata, NULL, &root, err);
-    return r < 0 ? r : sv_aitp_client(x, root, ret, err);
-}
-
-int sv_aitp_may_write(struct sv_exchange *x, const struct wl_thread *t, struct upp_err *err)
-{
-    struct upp_str actor;
-    return actor_of(x, t, &actor, err);
-}
-
-int sv_aitp_author(struct sv_exchange *x, const struct wl_thread *t, struct upp_str *ret, struct upp_err *err)
-{
-    int r = actor_of(x, t, ret, err);
-    if (r >= 0 && !ret->n)
-        *ret = x->owner.user.n ? x->owner.user : sv_auth_key_name(x);
-    return r;
-}
-
 /* ---- Authors ---------------------------------------------------------------------------------------------------- */
 
 static int refuse_actor(const struct receiving *q, yyjson_val *given, struct upp_str actor)
@@ -112,9 +61,9 @@ static int refuse_actor(const struct receiving *q, yyjson_val *given, struct upp
     char        shown[WJ_QUOTED];
     yyjson_val *in = sv_member(sv_member(given, UPP_STR("metadata")), UPP_STR("actor"));
     int         r  = q->client.p && !wb_str_eq(q->client, actor)
-                         ? sv_aitp_refuse(q->err, "this API key is that of the actor '%.*s', who cannot speak for %s",
-                                          UPP_FMT(q->client), wj_quote(actor, shown, sizeof shown))
-                         : sv_aitp_refuse(q->err, "%s is no member of this thread", wj_quote(actor, shown, sizeof shown));
+                         ? sv_members_refuse(q->err, "this API key is that of the actor '%.*s', who cannot speak for %s",
+                                             UPP_FMT(q->client), wj_quote(actor, shown, sizeof shown))
+                         : sv_members_refuse(q->err, "%s is no member of this thread", wj_quote(actor, shown, sizeof shown));
     wj_pointer_err(q->err, q->b->root, in ? in : sv_member(given, UPP_STR("actor")));
     return r;
 }
@@ -144,8 +93,8 @@ static int name_author(struct receiving *q, struct wm_entry *e, struct remark *m
     } else
         attribute(q, e, m);
     if (!m->supplied && !wd_aitp_member(&q->members, m->actor)) /* the creator has left */
-        return sv_aitp_refuse(q->err, "metadata.actor names who wrote the message: '%.*s' is no member any more",
-                              UPP_FMT(m->actor));
+        return sv_members_refuse(q->err, "metadata.actor names who wrote the message: '%.*s' is no member any more",
+                                 UPP_FMT(m->actor));
     e->who = m->actor;
     return 0;
 }
@@ -322,19 +271,19 @@ static int write_metadata(struct receiving *q, size_t i, size_t at)
     return r < 0 ? r : wj_writer_text(&w, &q->x->arena, &q->e->p[i].message.metadata);
 }
 
-WEFT_SUSPENDS int sv_aitp_receive(struct sv_exchange *x, const struct sv_body *b, const struct wl_thread *t, bool fresh,
-                                  struct sv_entries *e, struct upp_err *err)
+WEFT_SUSPENDS int sv_members_receive(struct sv_exchange *x, const struct sv_body *b, const struct wl_thread *t,
+                                     bool fresh, struct sv_entries *e, struct upp_err *err)
 {
     WB_CLEANUP(receiving_done)
     struct receiving q = {
         .x = x, .b = b, .t = t, .fresh = fresh, .e = e, .exchanges = {.a = WB_ARENA(64u << 20)}, .err = err};
     yyjson_val *root = NULL;
-    if (!sv_aitp_has_members(t))
+    if (!sv_has_members(t))
         return 0;
     int r     = wj_read(&x->arena, t->metadata, NULL, &root, err);
     q.members = wd_aitp_members_of(root);
     if (r >= 0)
-        r = sv_aitp_client(x, root, &q.client, err);
+        r = sv_members_client(x, root, &q.client, err);
     q.remarks = wb_new_n(&x->arena, struct remark, e->n + 1);
     if (r >= 0 && !q.remarks)
         r = wb_arena_check(&x->arena, err);
@@ -354,28 +303,6 @@ WEFT_SUSPENDS int sv_aitp_receive(struct sv_exchange *x, const struct sv_body *b
     return r;
 }
 
-int sv_aitp_attribute(struct sv_exchange *x, const struct wl_thread *t, struct sv_entries *e, struct upp_err *err)
-{
-    yyjson_val    *root = NULL;
-    struct upp_str client;
-    if (!sv_aitp_has_members(t))
-        return 0;
-    int                    r       = wj_read(&x->arena, t->metadata, NULL, &root, err);
-    struct wd_aitp_members members = wd_aitp_members_of(root);
-    if (r >= 0)
-        r = sv_aitp_client(x, root, &client, err);
-    for (size_t i = 0; r >= 0 && i < e->n; i++) {
-        struct wm_entry *at = &e->p[i];
-        if (at->who.n || at->message.role != UPP_ROLE_USER)
-            continue;
-        at->who          = client.n ? client : members.creator;
-        at->message.role = wd_aitp_role(&members, at->who);
-        if (!wd_aitp_member(&members, at->who))
-            r = sv_aitp_refuse(err, "'%.*s', who made the thread, is no member any more", UPP_FMT(at->who));
-    }
-    return r;
-}
-
 /* The actor who wrote the message on another AITP service; empty: none. */
 static int remote_actor(struct wb_arena *a, const struct upp_message *m, struct upp_str *ret, struct upp_err *err)
 {
@@ -389,7 +316,7 @@ static int remote_actor(struct wb_arena *a, const struct upp_message *m, struct 
     return r;
 }
 
-int sv_aitp_name_author(struct wb_arena *a, const struct wl_thread *t, struct wl_line *line, struct upp_err *err)
+int sv_members_name_author(struct wb_arena *a, const struct wl_thread *t, struct wl_line *line, struct upp_err *err)
 {
     struct upp_message    *m       = &line->entry.message;
     struct wd_aitp_members members = {0};
@@ -397,9 +324,9 @@ int sv_aitp_name_author(struct wb_arena *a, const struct wl_thread *t, struct wl
     struct upp_str         there;
     size_t                 i, n;
     int                    r = remote_actor(a, m, &there, err);
-    if (r < 0 || (!there.n && !(sv_aitp_has_members(t) && line->entry.who.n)))
+    if (r < 0 || (!there.n && !(sv_has_members(t) && line->entry.who.n)))
         return r;
-    r = sv_aitp_members(a, t->metadata, &members, err);
+    r = sv_members_read(a, t->metadata, &members, err);
     if (r >= 0)
         r = asst_stored(a, m->metadata, &old, err);
     if (r < 0)

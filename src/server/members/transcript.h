@@ -1,6 +1,6 @@
-/* server/doors/aitp/transcript.h — the structured messages of a thread in the log, as dialects/aitp follows them. */
-#ifndef SV_AITP_TRANSCRIPT_H
-#define SV_AITP_TRANSCRIPT_H
+/* server/members/transcript.h — the structured messages of a thread in the log, as dialects/aitp follows them. */
+#ifndef SV_TRANSCRIPT_H
+#define SV_TRANSCRIPT_H
 
 #include "base/buf.h"
 #include "base/vec.h"
