@@ -287,8 +287,10 @@ def test_the_addresses_of_agentscopes_servers():
     r = c.getresponse()
     about = json.loads(r.read())
     assert about["endpoints"]["process"] == "/process" and r.headers["vary"] == "Accept", about
-    c.request("GET", "/", headers={"Accept": "text/html,application/json"})
-    assert "<html" in c.getresponse().read().decode().lower()
+    for accept, json_wanted in (("text/html,application/json", False), ("text/html;q=0.5, application/json", True), ("application/json;q=0", False), (None, False)):
+        c.request("GET", "/", headers={"Accept": accept} if accept else {})
+        r = c.getresponse()
+        assert ("<html" not in r.read().decode().lower()) == json_wanted and r.headers["vary"] == "Accept", (accept, r.headers)
     answer = S.good("POST", "/compatible-mode/v1/responses", {"model": "echo", "input": "hello"})
     assert answer["object"] == "response" and answer["output"][0]["content"][0]["text"] == "hello", answer
 

@@ -13,6 +13,7 @@
 #include "base/defs.h"
 #include "base/random.h"
 #include "json/write.h"
+#include "server/http/accept.h"
 #include "server/ops/ops.h"
 #include "server/ops/pages.h"
 
@@ -124,16 +125,16 @@ static int write_service(struct sv_exchange *x, struct upp_err *err)
         wj_put_str(&w, paths[i][0], wb_cstr(paths[i][1]));
     wj_write_close(&w, '}');
     wj_write_close(&w, '}');
-    sv_reply_header(&x->reply, "Vary", UPP_STR("Accept"));
     x->reply.status = 200;
     return wj_writer_check(&w);
 }
 
-/* The page, unless the client asks for JSON and for no HTML. */
+/* The page, unless the client would rather have JSON. */
 int sv_get_page(struct sv_exchange *x, struct upp_err *err)
 {
     struct upp_str accept = sv_http_header(x->request, UPP_STR("accept"), NULL);
-    if (wb_str_has_nocase(accept, UPP_STR("application/json")) && !wb_str_has_nocase(accept, UPP_STR("text/html")))
+    sv_reply_header(&x->reply, "Vary", UPP_STR("Accept"));
+    if (sv_accept_prefers(accept, "application/json", "text/html"))
         return write_service(x, err);
     return respond(x, sv_page_files, sv_page_n_files, UPP_STR("index.html"), true, err);
 }
