@@ -496,7 +496,8 @@ def test_a_copy_without_the_log():
     p = subprocess.run([WEFT, "threads", "--store", f"sqlite:{cp}"], capture_output=True, text=True, cwd=HERE)
     assert p.returncode == 1 and why in p.stderr, p
     p = doctor(cp)
-    assert p.returncode == 1 and why in p.stdout, p
+    assert p.returncode == 1 and why in p.stdout and "has all" not in p.stdout, p
+    assert [l.split()[0] for l in p.stdout.splitlines() if l.split()[1] == "log"] == ["bad"], p
     s = Server(cp, good=False)
     assert why in s.said(), s.said()
     p, report, _ = exported(cp)

@@ -266,26 +266,36 @@ int ws_loss_record(struct ws_sqlite *s, struct upp_err *err)
 
 /* ---- For doctor ---------------------------------------------------------------------------------------------- */
 
-static int read_records(const char *path, struct wb_buf *ret, struct upp_err *err)
+static int read_records(sqlite3 *db, struct wb_buf *ret)
 {
-    sqlite3      *db = NULL;
     sqlite3_stmt *st = NULL;
-    int           rc = sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, NULL);
-    if (rc == SQLITE_OK)
-        rc = sqlite3_prepare_v2(db,
-                                "SELECT substr(name, 6) || ': ' || value FROM meta WHERE name LIKE '" RECORD "%'"
-                                " ORDER BY name",
-                                -1, &st, NULL);
+    int           rc = sqlite3_prepare_v2(db,
+                                          "SELECT substr(name, 6) || ': ' || value FROM meta WHERE name LIKE '" RECORD "%'"
+                                                    " ORDER BY name",
+                                          -1, &st, NULL);
     while (rc == SQLITE_OK && (rc = sqlite3_step(st)) == SQLITE_ROW) {
         wb_buf_addf(ret, "%s\n", (const char *)sqlite3_column_text(st, 0));
         rc = SQLITE_OK;
     }
-    int r = rc == SQLITE_DONE ? wb_buf_check(ret, err) : upp_fail(err, UPP_ESTORE, "%s", sqlite3_errmsg(db));
-    if (rc != SQLITE_DONE)
-        wb_err_where(err, wb_cstr(path));
     (void)sqlite3_finalize(st);
+    return rc;
+}
+
+/* What the database itself says: that it was copied without its WAL, and its records of losses. */
+static int ask_database(const char *path, const struct ws_promise_look *x, struct ws_losses *ret, struct upp_err *err)
+{
+    sqlite3 *db = NULL;
+    int      r = 0, rc = sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, NULL);
+    if (rc == SQLITE_OK && ws_promise_is_new_here(x) && ws_loss_is_marked(db))
+        (void)snprintf(ret->missing, sizeof ret->missing, "%s-wal %s", path, WS_LOSS_COPIED);
+    if (rc == SQLITE_OK)
+        rc = ret->accepted ? read_records(db, ret->accepted) : SQLITE_DONE;
+    if (rc != SQLITE_DONE) {
+        r = upp_fail(err, UPP_ESTORE, "%s", sqlite3_errmsg(db));
+        wb_err_where(err, wb_cstr(path));
+    }
     (void)sqlite3_close_v2(db);
-    return r;
+    return r < 0 || !ret->accepted ? r : wb_buf_check(ret->accepted, err);
 }
 
 int ws_sqlite_losses(const char *path, struct ws_losses *ret, struct upp_err *err)
@@ -298,8 +308,8 @@ int ws_sqlite_losses(const char *path, struct ws_losses *ret, struct upp_err *er
         r = ws_promise_look(path, fd, x, err);
     if (r >= 0 && x->bad)
         (void)snprintf(ret->missing, sizeof ret->missing, "%s%s %s", path, x->database ? "" : "-wal", x->why);
-    if (r >= 0 && !x->bad && ret->accepted)
-        r = read_records(path, ret->accepted, err);
+    if (r >= 0 && !x->bad)
+        r = ask_database(path, x, ret, err);
     wb_free(x);
     return r < 0 ? r : 0;
 }
