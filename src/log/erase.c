@@ -73,12 +73,15 @@ static WEFT_SUSPENDS int erase_rows(struct erasing *x, const struct wl_node *nod
 {
     struct wm_erasing what = {
         .mark = {.time_ms = WB_MAX(wb_wall_ms(), INT64_C(1)), .why = UPP_STR("tree")}, .all = true, .entry = SIZE_MAX};
-    struct wl_range  range = {.node = node->key, .from = *from, .to = end->pos, .max_rows = ROWS};
-    struct wl_change list[ROWS + 2];
-    struct wl_rows   rows;
-    struct wl_row    event;
-    size_t           n = 0;
+    struct wl_range   range = {.node = node->key, .from = *from, .to = end->pos, .max_rows = ROWS};
+    struct wl_change *list;
+    struct wl_rows    rows;
+    struct wl_row     event;
+    size_t            n = 0;
     wb_arena_reset(&x->page);
+    list = wb_new_n(&x->page, struct wl_change, ROWS + 2); /* too large for a stack frame */
+    if (!list)
+        return wb_arena_check(&x->page, x->err);
     list[n++] = (struct wl_change){.kind = WL_HOLD_NODE, .hold = {.node = node->key}};
     int r     = x->s->ops->rows(x->s, x->o, &range, &x->page, &rows, x->err);
     for (size_t i = 0; r >= 0 && i < rows.n; i++) {
