@@ -104,15 +104,16 @@ static bool is_type(yyjson_val *v, const char *word)
 static void text_content(struct wd_lowering *l, const struct upp_part *p, bool user, struct wd_envelope_content *s)
 {
     yyjson_val    *own = about(l, p), *type = yyjson_obj_get(own, "type");
-    struct upp_str text = p->text.p ? p->text : UPP_STR("");
-    yyjson_val    *json = is_type(type, "json") ? wd_scratch_read(l, text) : NULL;
-    s->intent           = user ? UPP_STR("execute") : UPP_STR("analyze");
-    s->type             = UPP_STR("text");
-    s->task             = cut(text);
-    s->text             = text;
-    s->data             = yyjson_obj_get(own, "data");
+    struct upp_str text   = p->text.p ? p->text : UPP_STR("");
+    bool           result = is_type(type, "tool_result");
+    yyjson_val    *json   = result || is_type(type, "json") ? wd_scratch_read(l, text) : NULL;
+    s->intent             = user ? UPP_STR("execute") : UPP_STR("analyze");
+    s->type               = UPP_STR("text");
+    s->task               = cut(text);
+    s->text               = text;
+    s->data               = yyjson_obj_get(own, "data");
     if (json) {
-        s->type = UPP_STR("json");
+        s->type = result ? UPP_STR("tool_result") : UPP_STR("json");
         s->text = s->task = wd_envelope_summary(&l->scratch, json);
         s->data           = json;
     } else if (is_type(type, "code")) {

@@ -14,6 +14,7 @@
 /* A call that was read. */
 struct called {
     struct upp_str call, name;
+    bool           answered;
 };
 
 struct lifting {
@@ -104,11 +105,6 @@ static bool is_call(const struct wd_envelope *e)
     return wj_text_at(e->data, "id").p && wj_text_at(e->data, "name").p && (yyjson_is_obj(args) || yyjson_is_str(args));
 }
 
-static bool is_result(const struct wd_envelope *e)
-{
-    return is_word(e->role, "tool") || is_word(e->type, "tool_result");
-}
-
 static int call_of(struct lifting *t, const struct wd_envelope *e, struct upp_part *to)
 {
     struct called one = {.call = wj_text_at(e->data, "id"), .name = wj_text_at(e->data, "name")};
@@ -124,25 +120,33 @@ static int call_of(struct lifting *t, const struct wd_envelope *e, struct upp_pa
     return string_or_json(t, yyjson_obj_get(e->data, "arguments"), &to->text);
 }
 
-/* The call of a result that names none: its parent's; NULL: none of those that were read. */
-static const struct called *answered(const struct lifting *t, const struct wd_envelope *e)
+/* The open call of a result that names none: its parent's; NULL: none of those that were read. */
+static struct called *find_call(const struct lifting *t, const struct wd_envelope *e)
 {
     uint32_t parent = e->parent.p ? wm_names_find(&t->called, e->parent) : UINT32_MAX;
-    return parent == UINT32_MAX ? NULL : &t->calls.p[parent];
+    return parent == UINT32_MAX || t->calls.p[parent].answered ? NULL : &t->calls.p[parent];
 }
 
-/* The call that a result answers, and the tool: as our own envelopes say, else those of its parent. Of others, as the
- * seed's third, nobody knows them: the call is a new one, and the name is empty, for dialects that need a text. */
+/* A result of whose call nobody knows anything, as the seed's third envelope, answers no call: it is what its agent
+ * says.
+ */
+static bool is_result(const struct lifting *t, const struct wd_envelope *e)
+{
+    return (is_word(e->role, "tool") || is_word(e->type, "tool_result")) && (e->call.p || find_call(t, e));
+}
+
+/* The call that a result answers, and the tool: as our own envelopes say, else those of its parent. */
 static void name_call(const struct lifting *t, const struct wd_envelope *e, struct upp_part *to)
 {
-    const struct called *call = e->call.p ? NULL : answered(t, e);
-    to->id                    = e->call;
-    to->name                  = e->name;
-    if (e->call.p)
+    struct called *call = e->call.p ? NULL : find_call(t, e);
+    to->id              = e->call;
+    to->name            = e->name;
+    if (!call)
         return;
-    to->id = call && call->call.p ? call->call : t->l->id(t->l->arg, t->l->a, "call_");
+    call->answered = true;
+    to->id         = call->call;
     if (!to->name.p)
-        to->name = call ? call->name : UPP_STR("");
+        to->name = call->name;
 }
 
 static int result_of(const struct lifting *t, const struct wd_envelope *e, struct upp_part *to)
@@ -275,7 +279,7 @@ static int part_of(struct lifting *t, const struct wd_envelope *e, struct upp_pa
     int         r = 0;
     if (is_call(e))
         r = call_of(t, e, to);
-    else if (is_result(e))
+    else if (is_result(t, e))
         r = result_of(t, e, to);
     else {
         r = medium_of(t, e, to);

@@ -342,8 +342,11 @@ TEST(dialect_envelope_is_a_message_of_its_agent)
     CHECK_STR(e[4].e.message.parts[0].text, UPP_STR("{\"path\":\"urls.csv\"}"));
     /* The result of the call that is its parent. */
     CHECK(e[5].e.message.role == UPP_ROLE_TOOL && wb_str_eq(e[5].e.message.parts[0].id, UPP_STR("call_1")));
-    CHECK(!e[5].e.message.parts[0].is_error && e[6].e.message.parts[0].is_error);
-    CHECK_STR(e[6].e.message.parts[0].text, UPP_STR("\"no route to host\""));
+    CHECK(!e[5].e.message.parts[0].is_error);
+    /* A result of no call that is here is what its agent says. */
+    CHECK(e[6].e.message.role == UPP_ROLE_ASSISTANT && e[6].e.message.parts[0].kind == UPP_PART_TEXT);
+    CHECK_STR(e[6].e.message.parts[0].text, UPP_STR("no route to host"));
+    CHECK_STR(e[6].e.message.parts[0].metadata, UPP_STR("{\"envelope\":{\"type\":\"error\",\"data\":{\"code\":\"unreachable\",\"retryable\":true}}}"));
     CHECK_STR(e[7].e.message.parts[0].text, UPP_STR("for url in urls:\n    fetch(url)"));
     CHECK(e[10].agent == WM_NO_AGENT && e[11].agent == WM_NO_AGENT);
 }
@@ -526,26 +529,26 @@ TEST_WITH(dialect_envelope_limits, .no_torture = "large")
     CHECK(wd_document_read(&d, &wd_document_envelope, wb_buf_str(&text), NULL, &err) == -UPP_ELIMIT);
 }
 
-/* Does the thread made of them have this text, and no error but of this rule (NULL: none)? */
-static bool is_good_thread(struct upp_str envelopes, const char *has, const char *but)
+/* Does the thread made of them have this text, and no problem, and are they made of it again? */
+static bool is_good_thread(struct upp_str envelopes, const char *has)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf           thread = WB_BUF(ROOM);
-    WB_CLEANUP(wb_arena_done) struct wb_arena       a      = WB_ARENA(ROOM);
-    WB_CLEANUP(wd_problems_done) struct wd_problems p      = {0};
+    WB_CLEANUP(wb_buf_done) struct wb_buf           thread = WB_BUF(ROOM), back = WB_BUF(ROOM);
+    WB_CLEANUP(wb_arena_done) struct wb_arena       a = WB_ARENA(ROOM);
+    WB_CLEANUP(wd_problems_done) struct wd_problems p = {0};
     const struct wd_document_ops                   *ops;
     struct upp_err                                  err = {0};
     if (test_convert(envelopes, &wd_document_envelope, &wd_document_thread, &thread, NULL, &err) < 0 ||
-        wd_document_validate(&wd_document_thread, wb_buf_str(&thread), &a, &p, &ops, &err) < 0)
+        wd_document_validate(&wd_document_thread, wb_buf_str(&thread), &a, &p, &ops, &err) < 0 ||
+        test_convert(wb_buf_str(&thread), NULL, &wd_document_envelope, &back, NULL, &err) < 0)
         return false;
     test_note("%.*s", UPP_FMT(wb_buf_str(&thread)));
-    for (size_t i = 0; i < p.list.n; i++)
-        if (p.list.p[i].severity == WD_ERROR && !(but && strcmp(p.list.p[i].rule, but) == 0))
-            return false;
-    return wb_str_find(wb_buf_str(&thread), wb_cstr(has), 0) != SIZE_MAX;
+    return EXPECT(!p.list.n) && EXPECT(wb_str_eq(wb_buf_str(&back), envelopes)) &&
+           EXPECT(wb_str_find(wb_buf_str(&thread), wb_cstr(has), 0) != SIZE_MAX);
 }
 
-/* The seed's third envelope is a result without a tool's name: it has the name of its call, or an empty one. What is
- * wrong with it alone is that its call is not there. */
+/* The seed's third envelope is a result without a tool's name: it has the name of its call. Where the call is not
+ * there, or has its result, it is what its agent says. */
+/* covers: TP-41/1, ENV-11/1 */
 TEST(dialect_envelope_result_without_a_name)
 {
     static const char alone[] =
@@ -554,15 +557,21 @@ TEST(dialect_envelope_result_without_a_name)
         "\"gemini-2.5-pro\"},\"timestamp\":\"2025-10-10T12:43:10Z\",\"intent\":\"tool.call\",\"task\":\"Scrape pages\","
         "\"content\":{\"type\":\"tool_result\",\"data\":{\"ok\":true}},\"confidence\":{\"score\":0.86},"
         "\"trace\":{\"parents\":[\"msg_002\"],\"id\":\"msg_003\"}}";
+    static const char again[] =
+        "{\"protocol\":\"multiagent-1.0\",\"role\":\"tool\",\"agent\":{\"id\":\"a\",\"name\":\"A\",\"model\":\"m\"},"
+        "\"timestamp\":\"2025-10-10T12:44:10Z\",\"intent\":\"tool.call\",\"task\":\"Scrape\",\"content\":{\"type\":"
+        "\"error\","
+        "\"text\":\"no\"},\"trace\":{\"parents\":[\"msg_002\"],\"id\":\"msg_004\"}}";
     static const char call[] =
         "{\"protocol\":\"multiagent-1.0\",\"role\":\"agent\",\"agent\":{\"id\":\"a\",\"name\":\"A\",\"model\":\"m\"},"
         "\"timestamp\":\"2025-10-10T12:42:10Z\",\"intent\":\"tool.call\",\"task\":\"Scrape\",\"content\":{\"type\":"
         "\"json\","
         "\"data\":{\"id\":\"c1\",\"name\":\"scrape\",\"arguments\":{}}},\"trace\":{\"id\":\"msg_002\"}}";
     WB_CLEANUP(wb_buf_done) struct wb_buf both = WB_BUF(ROOM);
-    wb_buf_addf(&both, "[%s,%s]", call, alone);
-    CHECK(is_good_thread(wb_cstr(alone), "\"tool_name\":\"\"", "TP-41"));
-    CHECK(is_good_thread(wb_buf_str(&both), "\"part_kind\":\"tool-return\",\"tool_name\":\"scrape\"", NULL));
+    wb_buf_addf(&both, "[%s,%s,%s]", call, alone, again);
+    CHECK(is_good_thread(wb_cstr(alone), "\"part_kind\":\"text\",\"content\":\"{\\\"ok\\\":true}\""));
+    CHECK(is_good_thread(wb_buf_str(&both), "\"part_kind\":\"tool-return\",\"tool_name\":\"scrape\""));
+    CHECK(is_good_thread(wb_buf_str(&both), "\"part_kind\":\"text\",\"content\":\"no\""));
 }
 
 /* A result finds the call of its parent however many calls are between them, and is written after it again. */
