@@ -95,7 +95,8 @@ static bool is_thought(const struct wm_entry *e)
            !wm_is_hidden(e) && wb_str_eq(e->phase, UPP_STR("reason"));
 }
 
-/* It is no vendor's reasoning: none takes it back as such. */
+/* Its text is no vendor's reasoning: none takes it back as such. What the vendor itself called reasoning is marked as
+ * the vendor's before. */
 static int show_thought(struct wb_arena *a, struct wm_entry *e, struct upp_err *err)
 {
     e->audience = WM_AUDIENCE_ALL;
@@ -486,11 +487,9 @@ WEFT_SUSPENDS static int add_run_line(struct making *m, const struct wl_line *li
     struct wm_doc_entry *e = r < 0 ? NULL : wm_doc_entry_add(m->doc, err);
     if (!e)
         return r < 0 ? r : failed(err);
-    e->e     = line->entry;
-    e->agent = agent;
-    e->id    = uuid_text(m->a, line->id);
-    if (is_thought(&e->e) && (r = show_thought(m->a, &e->e, err)) < 0)
-        return r;
+    e->e                     = line->entry;
+    e->agent                 = agent;
+    e->id                    = uuid_text(m->a, line->id);
     struct wm_doc_turn *turn = &m->doc->turns.p[m->doc->turns.n - 1];
     turn->n++;
     if (m->unspent && agent != WM_NO_AGENT && wb_uuid_eq(m->unspent->run, line->run)) {
@@ -517,13 +516,17 @@ WEFT_SUSPENDS static int add_line(struct making *m, const struct wl_line *line, 
     for (const struct sidecar_item *x = note->first; x; x = x->next)
         if (wm_is_turn(&x->b))
             m->turn = x;
-    bool visible = is_in_document(&line->entry) || is_thought(&line->entry);
-    bool doc     = is_imported(&line->entry) && m->all && (m->turn || m->doc->turns.n);
-    int  r       = !visible ? 0 : doc ? add_imported(m, line, note, err) : add_run_line(m, line, err);
-    if (r < 0 || !note->reply || !m->doc->turns.n)
+    bool thought = is_thought(&line->entry), visible = thought || is_in_document(&line->entry);
+    bool doc = is_imported(&line->entry) && m->all && (m->turn || m->doc->turns.n);
+    int  r   = !visible ? 0 : doc ? add_imported(m, line, note, err) : add_run_line(m, line, err);
+    if (r >= 0 && note->reply && m->doc->turns.n)
+        r = spend_reply(m, line, &note->reply->usage, err);
+    if (r < 0 || !visible)
         return r;
-    r = spend_reply(m, line, &note->reply->usage, err);
-    return r >= 0 && visible ? add_reply_info(m, note->reply, &m->doc->entries.p[m->doc->entries.n - 1], err) : r;
+    struct wm_doc_entry *e = &m->doc->entries.p[m->doc->entries.n - 1];
+    if (note->reply)
+        r = add_reply_info(m, note->reply, e, err);
+    return r >= 0 && thought ? show_thought(m->a, &e->e, err) : r;
 }
 
 WEFT_SUSPENDS static int add_lines(struct making *m, const struct wl_line *lines, struct upp_err *err)
@@ -569,8 +572,8 @@ static int note_sidecar(struct making *m, size_t line, const struct wm_sidecar *
 static int note_record(struct making *m, size_t line, const struct wm_row *row, const struct wm_event *ev,
                        struct upp_err *err)
 {
-    if (ev->kind == WM_MESSAGE && ev->part < row->n_entries)
-        return note_reply(m, line + ev->part, ev, err);
+    if (ev->kind == WM_MESSAGE)
+        return note_reply(m, line + wa_reply_entry(row, ev), ev, err);
     if (ev->kind != WM_TOOL_ENDED || ev->outcome != WM_DENIED)
         return 0;
     struct denied *d = wb_new(m->a, struct denied);

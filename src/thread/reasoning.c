@@ -23,6 +23,17 @@ static struct upp_str text_at(yyjson_val *v, const char *name)
     return wj_text_of(yyjson_obj_get(v, name));
 }
 
+/* Anthropic: {"type":"redacted_thinking","data"}. Pydantic AI calls such a part by its type, and its data a signature.
+ */
+static bool is_redacted(yyjson_val *item, struct upp_str text, struct mark *ret)
+{
+    if (text.n || !wb_str_eq(text_at(item, "type"), UPP_STR("redacted_thinking")))
+        return false;
+    ret->id        = UPP_STR("redacted_thinking");
+    ret->signature = text_at(item, "data");
+    return true;
+}
+
 /* Anthropic: {"type":"thinking","thinking","signature"}. */
 static bool is_thinking(yyjson_val *item, struct upp_str text, struct mark *ret)
 {
@@ -60,7 +71,7 @@ static void find_mark(struct raw *raw, struct upp_str text, struct mark *ret)
 {
     for (size_t i = raw->next, n = yyjson_arr_size(raw->list); i < n; i++) {
         yyjson_val *item = yyjson_arr_get(raw->list, i);
-        if (is_thinking(item, text, ret) || is_reasoning(item, text, ret) ||
+        if (is_thinking(item, text, ret) || is_redacted(item, text, ret) || is_reasoning(item, text, ret) ||
             is_thought(item, yyjson_arr_get(raw->list, i + 1), text, ret)) {
             raw->next = i + 1;
             return;

@@ -1,8 +1,6 @@
 /* thread/replies.c — see replies.h. */
 #include "thread/replies.h"
 
-#include "model/row.h"
-
 int wa_reply_of(struct wb_arena *a, const struct wm_event *ev, const struct wm_reply_info **ret, struct upp_err *err)
 {
     struct wm_reply_info *reply = wb_new(a, struct wm_reply_info);
@@ -31,8 +29,10 @@ static int note_row(const struct range *g, const struct wl_row *stored, struct w
     int           r = wm_row_read(page, stored->format, stored->body, stored->tape, &row, err);
     for (size_t k = 0; r >= 0 && k < row.n_records; k++) {
         const struct wm_event *ev = &row.records[k];
-        uint64_t               at = wl_pos_index(stored->pos) + ev->part;
-        if (ev->kind == WM_MESSAGE && ev->part < row.n_entries && at >= g->first && at - g->first < g->n)
+        if (ev->kind != WM_MESSAGE)
+            continue;
+        uint64_t at = wl_pos_index(stored->pos) + wa_reply_entry(&row, ev);
+        if (at >= g->first && at - g->first < g->n)
             r = wa_reply_of(g->a, ev, &g->to[at - g->first], err);
     }
     return r;

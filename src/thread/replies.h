@@ -6,6 +6,13 @@
 #include "log/log.h"
 #include "model/doc.h"
 #include "model/event.h"
+#include "model/row.h"
+
+/* Which entry of its row the record of a message is about. */
+static inline size_t wa_reply_entry(const struct wm_row *row, const struct wm_event *ev)
+{
+    return (size_t)(ev->entry - row->entries);
+}
 
 /* Of the record of a message. *ret: in the arena. */
 int wa_reply_of(struct wb_arena *a, const struct wm_event *ev, const struct wm_reply_info **ret,

@@ -25,6 +25,9 @@ models:
   slow: {{provider: scripted, script: slow.json}}
   thinks: {{provider: scripted, script: thinks.json}}
   claude: {{provider: anthropic, model: claude-x, base_url: "{stub}", api_key: "${{STUB_KEY}}"}}
+  hides: {{provider: anthropic, model: claude-hides, base_url: "{stub}", api_key: "${{STUB_KEY}}"}}
+  leaks: {{provider: anthropic, model: claude-leaks, base_url: "{stub}", api_key: "${{STUB_KEY}}"}}
+  tells: {{provider: scripted, script: tells.json}}
   gemini: {{provider: google, model: gemini-3-pro, base_url: "{stub}", api_key: "${{STUB_KEY}}"}}
   worker: {{provider: scripted, script: worker.json}}
 tools:
@@ -35,12 +38,16 @@ agents:
   slow: {{model: slow, system: "You are slow."}}
   thinks: {{model: thinks, strategy: react}}
   claude: {{model: claude}}
+  hides: {{model: hides, strategy: react}}
+  leaks: {{model: leaks}}
+  tells: {{model: tells}}
 """
 
 SCRIPTS = {
     "worker": {"replies": [{"parts": [{"tool_call": {"id": "l1", "name": "look", "arguments": {}}}]},
                            {"parts": [{"text": "At last."}], "delta_bytes": 4, "delay_ms": 1500}], "at_end": "restart"},
     "slow": {"replies": [{"parts": [{"text": "At last."}], "delta_bytes": 4, "delay_ms": 400}], "at_end": "restart"},
+    "tells": {"again": True, "replies": [{"parts": [{"request": True}]}]},
     "thinks": {"replies": [{"parts": [{"text": "I should greet."}], "usage": {"input_tokens": 10, "output_tokens": 4}},
                            {"parts": [{"text": "Hello."}], "usage": {"input_tokens": 20, "output_tokens": 2}}], "at_end": "restart"},
 }
@@ -60,6 +67,18 @@ EVENTS = [
 ]
 
 
+# What is hidden stands before what is not, in a reply of a model that hides some of its thinking.
+HIDDEN = [
+    EVENTS[0],
+    {"type": "content_block_start", "index": 7, "content_block": {"type": "redacted_thinking", "data": "EmwKAhgB"}},
+    {"type": "content_block_stop", "index": 7},
+    *EVENTS[1:],
+]
+
+# One that repeats our key in what it thinks.
+LEAKING = json.loads(json.dumps(EVENTS).replace("Let me see.", "The key is a-key-of-the-stub."))
+GOT = []  # the requests of that model
+
 # The signature of Gemini's thoughts comes in the part after them, or with them.
 GEMINI = [[{"text": "Let me ", "thought": True}], [{"text": "see.", "thought": True}], [{"text": "Here.", "thoughtSignature": "Z29vZ2xl"}],
           [{"text": "One more.", "thought": True, "thoughtSignature": "b25lIG1vcmU="}], [{"text": " Done."}]]
@@ -67,7 +86,10 @@ GEMINI = [[{"text": "Let me ", "thought": True}], [{"text": "see.", "thought": T
 
 class Stub(http.server.BaseHTTPRequestHandler):
     def do_POST(self):
-        self.rfile.read(int(self.headers["content-length"]))
+        body = self.rfile.read(int(self.headers["content-length"]))
+        events = HIDDEN if b"claude-hides" in body else LEAKING if b"claude-leaks" in body else EVENTS
+        if events is LEAKING:
+            GOT.append(json.loads(body))
         self.send_response(200)
         self.send_header("content-type", "text/event-stream")
         self.end_headers()
@@ -77,7 +99,7 @@ class Stub(http.server.BaseHTTPRequestHandler):
                 e = {"candidates": [{"content": {"role": "model", "parts": parts}, **last}], "usageMetadata": {"promptTokenCount": 3, "candidatesTokenCount": 4}}
                 self.wfile.write(f"data: {json.dumps(e)}\r\n\r\n".encode())
             return
-        for e in EVENTS:
+        for e in events:
             self.wfile.write(f"event: {e['type']}\ndata: {json.dumps(e)}\n\n".encode())
 
     def log_message(self, *_):
@@ -150,7 +172,7 @@ def test_a_turn_ends_with_its_run():
         s.ended(run, thread)
         document = export(s, thread)
         turn = document["turns"][1]
-        assert turn["completed_at"] > turn["started_at"], turn
+        assert turn["completed_at"].rstrip("Z") > turn["started_at"].rstrip("Z"), turn  # a whole second has no digits behind it
         strictly_valid(document)
 
 
@@ -193,6 +215,34 @@ def test_thinking_has_its_signature():
         said = [m for m in export(s, thread, "ui") if m["role"] == "assistant"][0]["parts"]
         reasoning = [p for p in said if p["type"] == "reasoning"][0]
         assert reasoning["providerMetadata"]["pydantic_ai"]["signature"] == "c2lnbmF0dXJl", said
+
+
+# covers: TP-6/1
+def test_thinking_of_react_has_its_signatures_in_every_dialect():
+    """What the vendor calls thinking stays the vendor's, also that of the replies that react shows as thinking."""
+    said = [("redacted_thinking", "EmwKAhgB", "anthropic"), (None, "c2lnbmF0dXJl", "anthropic")]
+    thought, answer = said + [(None, None, "weft")], said
+    mark = lambda p, name: (p.get(name), p.get("signature"), p.get("provider_name"))
+    with serve("hidden") as s:
+        run, thread = s.start("hides")
+        run = s.ended(run, thread)
+        assert run["status"] == "completed", (run, s.log())
+        document = export(s, thread)
+        marks = [mark(p, "thinking_id") for p in parts(document["turns"][1]) if p["part_kind"] == "thinking"]
+        assert marks == thought + answer, marks
+        strictly_valid(document)
+        marks = [mark(p, "id") for m in export(s, thread, "pydantic") for p in m["parts"] if p["part_kind"] == "thinking"]
+        assert marks == thought + answer, marks
+        own = lambda p: mark(p["providerMetadata"]["pydantic_ai"], "id")
+        assert [own(p) for m in export(s, thread, "ui") for p in m["parts"] if p["type"] == "reasoning"] == thought + answer
+        for dialect in ("upp", "uap", "agentapi"):
+            text = json.dumps(export(s, thread, dialect))
+            assert text.count("EmwKAhgB") >= 2 and text.count("c2lnbmF0dXJl") >= 2, (dialect, text)
+        for dialect in ("aitp", "assistants", "envelope"):
+            text = json.dumps(export(s, thread, dialect))
+            lost = export(s, thread, dialect, losses="true")["data"]
+            named = [l["what"] for l in lost if "thought" in l["what"] or "metadata" in l["what"] or "providers said" in l["what"]]
+            assert "c2lnbmF0dXJl" in text or len(named) >= 2, (dialect, text, lost)
 
 
 # covers: TP-6/1

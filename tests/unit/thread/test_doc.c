@@ -182,3 +182,24 @@ TEST(thread_doc_reasoning_has_its_signature)
         CHECK(!parts[1].metadata.n);
     }
 }
+
+/* What Anthropic hides has no text, and its data: each such part gets its own. */
+/* covers: TP-6/1 */
+TEST(thread_doc_redacted_reasoning_has_its_data)
+{
+    static const char signed_[] = "{\"pydantic_ai\":{\"signature\":\"AAA=\",\"provider_name\":\"anthropic\"}}";
+    static const char redacted[] =
+        "{\"pydantic_ai\":{\"id\":\"redacted_thinking\",\"signature\":\"EmwK\",\"provider_name\":\"anthropic\"}}";
+    WB_CLEANUP(wb_arena_done) struct wb_arena a       = WB_ARENA(1u << 20);
+    struct upp_part                           parts[] = {{.kind = UPP_PART_REASONING}, {.kind = UPP_PART_REASONING}};
+    struct upp_message                        m       = {
+                                     .role    = UPP_ROLE_ASSISTANT,
+                                     .parts   = parts,
+                                     .n_parts = 2,
+                                     .metadata = UPP_STR("{\"anthropic\":{\"raw\":[{\"type\":\"thinking\",\"thinking\":\"\",\"signature\":\"AAA=\"},"
+                                                                                      "{\"type\":\"redacted_thinking\",\"data\":\"EmwK\"}]}}")};
+    struct upp_err err = {0};
+    CHECK_INT(wa_reasoning_mark(&a, UPP_STR("anthropic"), &m, &err), 0);
+    CHECK_STR(parts[0].metadata, wb_cstr(signed_));
+    CHECK_STR(parts[1].metadata, wb_cstr(redacted));
+}
