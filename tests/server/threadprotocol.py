@@ -245,6 +245,21 @@ def test_thinking_of_react_has_its_signatures_in_every_dialect():
             assert "c2lnbmF0dXJl" in text or len(named) >= 2, (dialect, text, lost)
 
 
+def test_masked_thinking_loses_its_signature_alone():
+    """A vendor refuses thinking that is not what it has signed: it does not go back, the answer beside it does."""
+    with serve("masked") as s:
+        run, thread = s.start("leaks")
+        assert s.ended(run, thread)["status"] == "completed", s.log()
+        message = export(s, thread)["turns"][1]["messages"][0]
+        thinking, answer = message["parts"]
+        assert thinking == {"part_kind": "thinking", "content": "The key is ***.", "provider_name": "anthropic"}, thinking
+        raw = message["x_weft"]["model"][0]["metadata"]["anthropic"]["raw"]
+        assert raw == [{"type": "thinking", "thinking": "The key is ***."}, {"type": "text", "text": "Here."}], raw
+        more = s.good("POST", f"/v1/threads/{thread}/runs", {"assistant_id": "leaks", "additional_messages": [{"role": "user", "content": "More"}]})
+        assert s.ended(more, thread)["status"] == "completed", s.log()
+        assert [m["content"] for m in GOT[-1]["messages"]][1] == [{"type": "text", "text": "Here."}], GOT[-1]
+
+
 # covers: TP-6/1
 def test_thoughts_of_gemini_have_their_signatures():
     with serve("gemini") as s:

@@ -2,7 +2,11 @@
 #include "upp/client/cover.h"
 
 #include "base/hooks.h"
+#include "base/arena.h"
 #include "base/mask_stream.h"
+#include "upp/client/signature.h"
+
+enum { METADATA_ROOM = 512 << 20 };
 
 struct upp__cover {
     struct wb_masks       *masks;
@@ -11,7 +15,7 @@ struct upp__cover {
     uint8_t               *kinds;
     uint32_t               n, room;
     uint32_t               last[UPP_PART_REASONING + 1]; /* the state at the end of the last text, and reasoning */
-    struct wb_buf          text, data, metadata;         /* of the event that was given */
+    struct wb_buf          text, data, metadata, rest;   /* of the event that was given */
     struct wb_buf          id, name;
     struct upp_step_event  close; /* comes after what was held back of its part */
     bool                   has_close;
@@ -28,6 +32,7 @@ void upp__cover_free(struct upp__cover *v)
     wb_buf_done(&v->text);
     wb_buf_done(&v->data);
     wb_buf_done(&v->metadata);
+    wb_buf_done(&v->rest);
     wb_buf_done(&v->id);
     wb_buf_done(&v->name);
     wb_masks_give(v->masks);
@@ -48,7 +53,7 @@ int upp__cover_new(bool structure, struct upp__cover **ret, struct upp_err *err)
     }
     v->masks     = masks;
     v->structure = structure;
-    v->text.max = v->data.max = v->metadata.max = v->id.max = v->name.max =
+    v->text.max = v->data.max = v->metadata.max = v->rest.max = v->id.max = v->name.max =
         SIZE_MAX / 2; /* what they mask has limits */
     *ret = v;
     return 0;
@@ -69,6 +74,20 @@ static int cover_text(const struct upp__cover *v, struct upp_str *text, bool jso
     if (wb_masks_add(v->masks, *text, json, out))
         *text = wb_buf_str(out);
     return out->failed ? no_memory(err) : 0;
+}
+
+/* Metadata, without signatures of what was masked. is_masked: so was the text that it is about. */
+static int cover_metadata(struct upp__cover *v, struct upp_str *metadata, bool is_masked, struct upp_err *err)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena scratch = WB_ARENA(METADATA_ROOM);
+    struct upp_str                            was     = *metadata;
+    int                                       r       = cover_text(v, metadata, true, &v->metadata, err);
+    if (r < 0 || !metadata->n || (!is_masked && metadata->p == was.p))
+        return r;
+    wb_buf_clear(&v->rest);
+    r         = upp__signatures_drop(&scratch, is_masked ? (struct upp_str){0} : was, *metadata, &v->rest, err);
+    *metadata = r < 0 ? (struct upp_str){0} : wb_buf_str(&v->rest);
+    return r == -UPP_EINVALID ? 0 : r; /* rather none than half */
 }
 
 static bool cover_grow(struct upp__cover *v)
@@ -105,10 +124,9 @@ static int cover_open(struct upp__cover *v, struct upp_step_event *ev, struct up
     int r = cover_text(v, &ev->id, false, &v->id, err);
     if (r >= 0)
         r = cover_text(v, &ev->name, false, &v->name, err);
-    return r < 0 ? r : cover_text(v, &ev->metadata, true, &v->metadata, err);
+    return r < 0 ? r : cover_metadata(v, &ev->metadata, false, err);
 }
 
-/* Metadata of a part that was masked may be a signature of what was masked. */
 static int cover_close(struct upp__cover *v, struct upp_step_event *ev, struct upp_err *err)
 {
     struct wb_mask_stream *part = &v->parts[ev->part];
@@ -118,9 +136,7 @@ static int cover_close(struct upp__cover *v, struct upp_step_event *ev, struct u
         v->last[v->kinds[ev->part]] = part->json ? 0 : part->at;
     if (v->text.failed)
         return no_memory(err);
-    int r = part->masked ? 0 : cover_text(v, &ev->metadata, true, &v->metadata, err);
-    if (part->masked)
-        ev->metadata = (struct upp_str){0};
+    int r = cover_metadata(v, &ev->metadata, part->masked, err);
     if (r < 0 || !v->text.n)
         return r;
     v->close     = *ev;
@@ -131,7 +147,7 @@ static int cover_close(struct upp__cover *v, struct upp_step_event *ev, struct u
 
 static int cover_end(struct upp__cover *v, struct upp_step_event *ev, struct upp_err *err)
 {
-    int r = cover_text(v, &ev->metadata, true, &v->metadata, err);
+    int r = cover_metadata(v, &ev->metadata, false, err);
     return r < 0 ? r : cover_text(v, &ev->data, true, &v->data, err);
 }
 

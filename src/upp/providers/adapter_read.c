@@ -6,6 +6,7 @@
 #include "base/mask.h"
 #include "base/utf8.h"
 #include "model/id.h"
+#include "upp/client/signature.h"
 #include "upp/providers/adapter.h"
 
 enum { MAX_QUEUE = 4 * WM_PARTS }; /* events that one event of the wire may mean */
@@ -117,16 +118,19 @@ static struct upp_str answer_data(struct upp__reader *r)
     return wj_read(&r->scratch, text, NULL, &v, NULL) < 0 ? (struct upp_str){0} : wb_arena_dup(&r->keep, text);
 }
 
-/* Under the provider's name, without what it repeats of our secrets. */
+/* Under the provider's name, without what it repeats of our secrets, and without signatures of that. */
 static struct upp_str said_metadata(struct upp__reader *r, struct upp_str metadata)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(2 * metadata.n + 4096);
-    yyjson_val                           *v;
     wb_buf_addf(&b, "{\"%s\":", r->vendor->provider);
-    bool masked = wb_mask_add(&b, metadata, true);
+    size_t from = b.n;
+    if (wb_mask_add(&b, metadata, true) && !b.failed) {
+        struct upp_str masked = wb_arena_dup(&r->scratch, wb_str_sub(wb_buf_str(&b), from, SIZE_MAX));
+        b.n                   = from;
+        if (upp__signatures_drop(&r->scratch, metadata, masked, &b, NULL) < 0)
+            return (struct upp_str){0}; /* rather none than half */
+    }
     wb_buf_addc(&b, '}');
-    if (masked && !b.failed && wj_read(&r->scratch, wb_buf_str(&b), NULL, &v, NULL) < 0) /* rather none than half */
-        return (struct upp_str){0};
     upp__note(r, b.failed);
     return wb_arena_dup(&r->keep, wb_buf_str(&b));
 }

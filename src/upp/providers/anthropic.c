@@ -211,8 +211,13 @@ static void put_raw(struct upp__body *b, yyjson_val *raw)
     yyjson_val *block;
     yyjson_arr_foreach(raw, i, n, block)
     {
-        if (wb_str_eq(upp__get_str(block, "type"), UPP_STR("text")) && is_blank(upp__get_str(block, "text")))
+        struct upp_str type = upp__get_str(block, "type");
+        if (wb_str_eq(type, UPP_STR("text")) && is_blank(upp__get_str(block, "text")))
             continue;
+        if (wb_str_eq(type, UPP_STR("thinking")) && !upp__get(block, "signature")) { /* a secret in it was masked */
+            upp__lose(b, "reasoning", "it does not have Anthropic's signature");
+            continue;
+        }
         begin(b, assistant);
         wj_write_value(&b->w, block);
     }
