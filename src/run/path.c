@@ -28,11 +28,12 @@ static int add_ids(struct wr_run *run, const struct upp_message *m, struct upp_e
 }
 
 /* An answer needs a question before it: providers and chat templates refuse a history that begins with an answer, or
- * has two in a row. A placeholder replaces an erased question if there is no other. */
-static int add_erased(struct wr_run *run, const struct wr_tail *tail, size_t i, struct upp_err *err)
+ * has two in a row. A placeholder replaces a question that the model does not get if there is no other. */
+static int add_placeholder(struct wr_run *run, const struct wr_tail *tail, size_t i, struct upp_err *err)
 {
-    static const struct upp_part part = {.kind = UPP_PART_TEXT, .text = UPP_STR_INIT("[erased]")};
-    const struct wl_line        *line = tail->lines[i];
+    static const struct upp_part erased  = {.kind = UPP_PART_TEXT, .text = UPP_STR_INIT("[erased]")};
+    static const struct upp_part handoff = {.kind = UPP_PART_TEXT, .text = UPP_STR_INIT("[handed over]")};
+    const struct wl_line        *line    = tail->lines[i];
     if (line->entry.audience != WM_AUDIENCE_ALL || line->entry.message.role != UPP_ROLE_USER ||
         (run->path.n && run->path.p[run->path.n - 1]->role != UPP_ROLE_ASSISTANT))
         return 0;
@@ -45,10 +46,11 @@ static int add_erased(struct wr_run *run, const struct wr_tail *tail, size_t i, 
     struct upp_part    *parts = wb_new(&run->memory, struct upp_part);
     if (!m || !parts)
         return wb_arena_check(&run->memory, err);
-    *parts     = part;
-    *m         = line->entry.message;
-    m->parts   = parts;
-    m->n_parts = 1;
+    *parts      = wm_is_hidden(&line->entry) ? erased : handoff;
+    *m          = line->entry.message;
+    m->metadata = (struct upp_str){0};
+    m->parts    = parts;
+    m->n_parts  = 1;
     return add_history(run, m, tail->from + i, err);
 }
 
@@ -110,7 +112,8 @@ static int load_position(struct wr_run *run, const struct wr_tail *tail, size_t 
         run->pub.input = &line->entry.message;
     if (line->entry.kind != WM_ENTRY_EVENT && wb_uuid_eq(line->run, run->row.id))
         run->middleware.input_position = WB_MIN(run->middleware.input_position, (uint32_t)position);
-    return wm_is_hidden(&line->entry) ? add_erased(run, tail, i, err) : load_line(run, line, position, err);
+    bool is_replaced = wm_is_hidden(&line->entry) || wr_is_imported_prompt(&line->entry);
+    return is_replaced ? add_placeholder(run, tail, i, err) : load_line(run, line, position, err);
 }
 
 /* Its state has the grants before it, for the runs after it; but a branch is on no path that goes on. */

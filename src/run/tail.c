@@ -26,7 +26,7 @@ static void reading_done(struct reading *in)
 bool wr_is_received(const struct wr_run *run, const struct wl_line *line)
 {
     const struct wm_entry *e = &line->entry;
-    if (wm_is_hidden(e))
+    if (wm_is_hidden(e) || wr_is_imported_prompt(e))
         return false;
     if ((e->kind != WM_ENTRY_MESSAGE && e->kind != WM_ENTRY_REPAIR) || wr_is_context(e))
         return false;

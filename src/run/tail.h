@@ -23,6 +23,13 @@ struct wr_tail {
     uint32_t         granted;
 };
 
+/* What a document says was asked by another agent: nobody vouches for it, and no message list shows it, so that no
+ * model receives it, either. */
+static inline bool wr_is_imported_prompt(const struct wm_entry *e)
+{
+    return e->origin == WM_ORIGIN_IMPORT && wm_is_prompt(e);
+}
+
 /* Does this run's model receive the entry? */
 bool wr_is_received(const struct wr_run *run, const struct wl_line *line);
 
