@@ -56,6 +56,38 @@ TEST(masked_in_what_models_and_tools_say)
     CHECK_STR(run.turn->messages[2].parts[0].text, UPP_STR("{\"said\":\"***\",\"n\":1}"));
 }
 
+/* A reader that is there while the model speaks: the text of its deltas, part by part. */
+static WEFT_SUSPENDS int listen_live(struct round *round, struct upp_err *err)
+{
+    WB_CLEANUP(wr_reader_closep) struct wr_reader *rd  = NULL;
+    struct wb_buf                                 *out = round->arg;
+    struct wr_started                              s;
+    struct wm_event                                ev;
+    int                                            r;
+    TRY(rig_start(&round->rig, "main", "hello", NULL, &s, err));
+    TRY(wr_reader_open(round->rig.engine, &rig_owner, s.run, NULL, &rd, err));
+    while ((r = wr_reader_next(rd, true, &ev, err)) > 0) {
+        if (ev.kind == WM_PART_OPEN)
+            wb_buf_addc(out, '|');
+        if (ev.kind == WM_DELTA)
+            wb_buf_add(out, ev.text);
+    }
+    return r < 0 ? r : wb_buf_check(out, err);
+}
+
+TEST(masked_in_deltas_as_they_leave)
+{
+    struct upp_err                           err  = {0};
+    WB_CLEANUP(wb_buf_done) struct wb_buf    live = WB_BUF(4096), got = WB_BUF(4096);
+    WB_CLEANUP(wb_unhidep) struct wb_hidden *h = NULL;
+    const struct wr_tool tools[] = {{.spec = ROUND_SPEC("f"), .base = {.name = "f", .run = says, .arg = &got}}};
+    UPP_CLEANUP(round_done)
+    struct round run = {.script = TALKS, .tools = tools, .n_tools = 1, .act = listen_live, .arg = &live};
+    CHECK_INT(wb_hide(UPP_STR(KEY), &h, &err), 0);
+    CHECK_INT(round_play(&run, &err), 0);
+    CHECK_STR(wb_buf_str(&live), UPP_STR("|I read ***|It is ***, or sk-pro|{\"k\":\"x ***\"}|done"));
+}
+
 TEST(masked_in_libupps_own_loop)
 {
     UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;

@@ -248,3 +248,30 @@ TEST(guardrails_calls_that_cannot_be_checked_are_not_made)
     CHECK(strstr(b.text, "tool note error \"guardrail 'asks': nobody knows\"\n") && strstr(b.text, "0 ran\n"));
     CHECK(strstr(b.text, "run completed"));
 }
+
+#define ASKS_HELPER SCRIPT(REPLY(CALL("c1", "ask_helper")) "," REPLY(TEXT("done")))
+#define HELPER_CALLS                                                                                                   \
+    SCRIPT("{\"parts\":[{\"tool_call\":{\"id\":\"c1\",\"name\":\"note\",\"arguments\":\"{\\\"to\\\":\\\"\\\\/"         \
+           "\\\\u0065vil\\\"}\"}},"                                                                                    \
+           "{\"tool_call\":{\"id\":\"c2\",\"name\":\"note\",\"arguments\":{\"to\":\"nobody\"}}}]}," REPLY(             \
+               TEXT("helped")))
+
+static WEFT_SUSPENDS int count_tools_of_the_helper(struct bed *b, struct upp_err *err)
+{
+    b->place.rig.agents[1].middleware = b->place.middleware;
+    return count_tools(b, err);
+}
+
+/* The rules of a sub-agent read its calls as those of an agent that a user talks to. */
+TEST(guardrails_see_calls_of_sub_agents)
+{
+    struct bed b  = {.act = count_tools_of_the_helper, .place.script = ASKS_HELPER, .place.helper = HELPER_CALLS},
+               *p = &b;
+    const struct weft_guard_rule rule = {.name = "evil", .pattern = "\"to\":\"/evil", .action = WEFT_REJECT};
+    GUARDS(&b, &p, .tools = &rule, .n_tools = 1);
+    BED_PLAYS(&b);
+    test_note("%s", b.text);
+    CHECK(strstr(b.text, "tool note error \"the call was rejected by guardrail 'evil'\"\n"));
+    CHECK(strstr(b.text, "tool note done \"noted\"\n") && strstr(b.text, "1 ran\n"));
+    CHECK(strstr(b.text, "tool ask_helper done \"helped\"\n") && strstr(b.text, "run completed"));
+}
