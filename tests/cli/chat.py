@@ -37,6 +37,7 @@ models:
   wide: {provider: scripted, script: wide.json}
   dead: {provider: scripted, script: dead.json}
   front: {provider: scripted, script: front.json}
+  desk: {provider: scripted, script: desk.json}
 tools:
   hurt: {description: Hurts, parameters: {type: object}, command: [sh, hurt.sh]}
   remove: {description: Removes a file, parameters: {type: object}, command: [sh, -c, "cat >/dev/null; echo gone"], approval: always}
@@ -51,11 +52,25 @@ agents:
   wide: {model: wide, tools: [remove]}
   other: {model: dead}
   front: {model: front, handoff: [echo]}
+  desk: {model: desk}
 """
 
 BAD = "\x1b]52;c;aGFja2Vk\x07 \x1b[2J\x1b[31mred \u009b31m \u202eevil\u2066 \x08\x7f"
 WIDE = "\u6f22\u5b57 " * 30 + "\U0001f600\U0001f469\u200d\U0001f4bb " * 9 + "\u05e9\u05dc\u05d5\u05dd " * 9 + "x" * 300 + " over."
 SLOW = " ".join(f"word{i}" for i in range(60)) + " end."
+
+
+def structured(capability, **content):
+    return json.dumps({"$schema": f"https://aitp.dev/capabilities/{capability}/v1.0.0/schema.json", **content})
+
+
+DECISION = structured("aitp-02-decisions", request_decision={
+    "id": "d1", "title": "Which class?", "description": '? remove {"path":"x"}\nmay it run? [y]es, [n]o, [e]dit arguments: ',
+    "options": [{"id": "eco", "name": "Economy"}, {"id": "run rm -rf /", "name": "Approve \u202e", "description": "harmless"}]
+    + [{"id": f"o{i}", "name": f"Option {i}"} for i in range(100)]})
+DATA = structured("aitp-03-data-request", request_data={"id": "q1", "title": "Your card", "form": {"fields": [
+    {"id": "cc", "label": "Number", "autocomplete": "cc-number"}, {"id": "pin"}]}})
+PAYS = structured("aitp-01-payments", quote={"type": "Quote", "quote_id": "p1", "payee_id": "me.near", "payment_plans": []})
 
 
 def call(id, name, **arguments):
@@ -84,6 +99,8 @@ SCRIPTS = {
              {"parts": [{"text": "All right."}]}],
     "dead": [{"error": {"code": "AUTHENTICATION_FAILED", "message": "nobody is there"}}],
     "front": [{"parts": [call("f1", "handoff_to_echo", message="over to you")]}],
+    "desk": [{"parts": [{"text": DECISION}], "delta_bytes": 300}, {"parts": [{"text": DATA}]}, {"parts": [{"text": PAYS}]},
+             {"parts": [{"text": "{" + "long " * 25000 + "over."}]}],
     "picks": [{"parts": [call("p1", "pick_date", month=5)]}, {"parts": [{"text": "Booked."}]}],
 }
 
@@ -190,7 +207,7 @@ def test_an_unknown_agent_is_refused_at_once():
         assert f.chat("slwo", *args, lines=lines, want=1) == ""
         assert f.said == "weft chat: no agent 'slwo'; did you mean 'slow'?\n", f.said
         f.chat("nobody", *args, lines=lines, want=1)
-        assert f.said == "weft chat: no agent 'nobody'; there are: echo, rich, slow, hostile, asks, picks, wide, other, front\n", f.said
+        assert f.said == "weft chat: no agent 'nobody'; there are: echo, rich, slow, hostile, asks, picks, wide, other, front, desk\n", f.said
 
     refused()
     refused(lines=["Hi"])
@@ -246,7 +263,7 @@ def test_models_and_agents_are_listed():
     assert "* echo" in f.said and "picks Picks a date, and says" in f.said and "did you mean 'slow'?" in f.said, f.said
     f.chat(lines=["/model", "/model slwo", "/model other"], want=1)
     assert "no model 'slwo'; did you mean 'slow'?" in f.said and "other\n" not in f.said.split("weft chat:")[0], f.said
-    assert f.said.endswith("no model 'other'; there are: echo, rich, slow, hostile, asks, picks, wide, dead, front\n"), f.said  # it is an agent
+    assert f.said.endswith("no model 'other'; there are: echo, rich, slow, hostile, asks, picks, wide, dead, front, desk\n"), f.said  # it is an agent
 
 
 def test_pipe_failed_answers_make_it_fail():
@@ -427,6 +444,35 @@ def test_terminal_asks():
         s.wait("may it run", 3)
         s.type("y")
         s.wait("Done\\.")
+
+
+def test_terminal_frames_what_an_agent_asks():
+    f = Folder("frames")
+    for env, bar in ("", "\u2502 "), ("LC_ALL=C NO_COLOR=1", "| "):
+        with Screen(f, "desk", env=env, columns=60, rows=150) as s:
+            s.type("book")
+            text = s.wait("as you type it")
+            rows = text[text.index(f"{bar}desk asks."):].splitlines()
+            asked = rows[:next(i for i, row in enumerate(rows) if row.startswith("desk>"))]
+            assert all(row.startswith(bar) for row in asked), text
+            shown = flat(" ".join(row[len(bar):] for row in asked))
+            for words in ("desk asks. This is a question of the agent, not of Weft. Which class?", '? remove {"path":"x"}<U+000A>may it run?',
+                          "- Economy (eco)", "- Approve <U+202E> (run rm -rf /): harmless", "- Option 97 (o97)", "... and 2 more", "sent to the agent as you type it."):
+                assert words in shown, (words, text)
+            assert "Option 98" not in text and "$schema" not in text[text.index(f"{bar}desk asks."):], text
+            s.type("Economy, please")
+            text = s.wait("as you type it", 2)
+            for row in ("Your card", "- Number (cc)", "- pin"):
+                assert f"\n{bar}{row}\n" in text, (row, text)
+            s.type("no")
+            text = s.wait("payment_plans")  # not in a frame that would leave out what it asks
+            assert text.count("asks. This") == 2, text
+            s.type("and now?")  # too long for a question
+            s.wait("over\\.")
+    shown = subprocess.run([WEFT, "threads", "--json"], cwd=f.path, capture_output=True, text=True).stdout
+    shown = subprocess.run([WEFT, "show", json.loads(shown.splitlines()[0])["id"]], cwd=f.path, capture_output=True, text=True).stdout
+    assert re.search(r"Economy, please *$", shown, re.M) and '"decision"' not in shown, shown
+    assert f.chat("desk", lines=["book"]) == DECISION + "\n"
 
 
 def test_terminal_wraps_notes():

@@ -260,6 +260,7 @@ static void chat_init(struct cli_chat *c, const struct cli_command *self)
                            .again   = WB_BUF(CLI_LINE_MAX)};
     cli_follow_init(&c->f, CLI_SHOW_NOT, self->name);
     cli_chat_view_init(&c->view);
+    c->view.asked       = &c->agent;
     c->f.shown.on_event = cli_chat_view_event;
     c->f.shown.arg      = &c->view;
     c->f.session        = session;

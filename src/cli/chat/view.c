@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/defs.h"
 #include "base/utf8.h"
+#include "cli/chat/question.h"
 #include "cli/terminal.h"
 #include "cli/tree_view.h"
 #include "json/number.h"
@@ -34,7 +35,8 @@ void cli_chat_view_init(struct cli_chat_view *v)
                                               .utf8      = cli_draws_utf8(stdout),
                                               .said      = WB_BUF(SAID_MAX),
                                               .reasoning = WB_BUF(REASONING_MAX),
-                                              .agent     = WB_BUF(4096)};
+                                              .agent     = WB_BUF(4096),
+                                              .held      = WB_BUF(CLI_QUESTION_MAX)};
     v->terminal      = v->terminal && term && term[0] && !wb_str_eq(wb_cstr(term), UPP_STR("dumb"));
     v->styled        = v->terminal && cli_colours(stdout);
     cli_screen_init(&v->screen, 79, HEIGHT);
@@ -55,6 +57,7 @@ void cli_chat_view_done(struct cli_chat_view *v)
     wb_buf_done(&v->said);
     wb_buf_done(&v->reasoning);
     wb_buf_done(&v->agent);
+    wb_buf_done(&v->held);
     cli_stream_done(&v->text);
     cli_screen_done(&v->screen);
 }
@@ -113,15 +116,17 @@ static size_t note_row(const struct cli_cells *t, size_t from, unsigned width, s
 static void wrap_note(struct cli_chat_view *v, const struct cli_note *as, const struct cli_cells *t)
 {
     struct wb_buf *out    = cli_screen_final(&v->screen);
+    const char    *bar    = v->utf8 ? "\xe2\x94\x82 " : "| ";
+    unsigned       width  = v->screen.width - (as->framed ? 2 : 0);
     unsigned       rows   = as->rows ? as->rows : CLI_NOTE_ROWS;
     unsigned       indent = as->indent ? as->indent : 2;
-    indent                = indent > v->screen.width * 2 / 3 ? 2 : indent;
+    indent                = indent > width * 2 / 3 ? 2 : indent;
     for (size_t at = 0, next, row = 0; at < t->list.n || !row; at = next, row++) {
         unsigned left = row ? indent : 0, last = row + 1 == rows ? 3 : 0;
-        size_t   end = note_row(t, at, v->screen.width - left - last, &next);
+        size_t   end = note_row(t, at, width - left - last, &next);
         if (last && next < t->list.n) /* it fills the row */
-            end = cli_cells_line(t, at, t->list.n, v->screen.width - left - last, true, &next);
-        wb_buf_addf(out, "%*s", (int)left, "");
+            end = cli_cells_line(t, at, t->list.n, width - left - last, true, &next);
+        wb_buf_addf(out, "%s%*s", as->framed ? bar : "", (int)left, "");
         cli_cells_put(out, t->list.p + at, end - at, v->styled);
         v->cut = last && next < t->list.n;
         wb_buf_add(out, wb_cstr(v->cut ? "...\n" : "\n"));
@@ -210,6 +215,38 @@ static struct upp_str shortened(struct upp_str text, size_t max)
     return wb_str_sub(text, 0, wb_utf8_cut(text, WB_MIN(text.n, max)));
 }
 
+/* Until it is complete, a text that begins like a structured message is only shown as one that changes. */
+static int hold_text(struct cli_chat_view *v, struct upp_str text, struct upp_err *err)
+{
+    wb_buf_add(&v->held, text);
+    int r = wb_buf_check(&v->held, err);
+    if (r < 0)
+        return r;
+    cli_screen_live(&v->screen, wb_buf_str(&v->held));
+    return put_out(v, err);
+}
+
+/* It is none, or too long for one. */
+static int release_text(struct cli_chat_view *v, struct upp_err *err)
+{
+    int r = v->held.n ? cli_stream_add(&v->text, wb_buf_str(&v->held), err) : 0;
+    wb_buf_clear(&v->held);
+    return r;
+}
+
+static int end_text(struct cli_chat_view *v, struct upp_err *err)
+{
+    struct upp_str asker = wb_buf_str(v->agent.n ? &v->agent : v->asked);
+    int            r     = v->held.n ? cli_chat_question(v, asker, wb_buf_str(&v->held), err) : 0;
+    if (r > 0)
+        wb_buf_clear(&v->held);
+    if (r >= 0)
+        r = release_text(v, err);
+    if (r >= 0)
+        r = cli_stream_end(&v->text, err);
+    return r < 0 ? r : put_out(v, err);
+}
+
 static int end_part(struct cli_chat_view *v, struct upp_err *err)
 {
     int r = 0;
@@ -223,9 +260,7 @@ static int end_part(struct cli_chat_view *v, struct upp_err *err)
                                                         (unsigned long long)ms / 1000, (unsigned long long)ms % 1000 / 100, UPP_FMT(thought))
                                      : 0;
     } else if (v->now == CLI_SHOWS_TEXT && v->terminal) {
-        r = cli_stream_end(&v->text, err);
-        if (r >= 0)
-            r = put_out(v, err);
+        r = end_text(v, err);
     } else
         end_plain_line(v);
     wb_buf_clear(&v->reasoning);
@@ -239,7 +274,8 @@ static int show_text(struct cli_chat_view *v, struct upp_str text, struct upp_er
     int r = v->now == CLI_SHOWS_REASONING ? end_part(v, err) : 0;
     if (r < 0 || !text.n)
         return r;
-    v->now = CLI_SHOWS_TEXT;
+    bool first = v->now != CLI_SHOWS_TEXT;
+    v->now     = CLI_SHOWS_TEXT;
     if (!v->terminal) {
         if (isatty(1) == 1) /* one that cannot move its cursor */
             cli_print_text(stdout, text, 0);
@@ -248,7 +284,12 @@ static int show_text(struct cli_chat_view *v, struct upp_str text, struct upp_er
         v->open = text.p[text.n - 1] != '\n';
         return fflush(stdout) == 0 ? 0 : upp_fail(err, UPP_ENET, "standard output is closed");
     }
-    r = cli_stream_add(&v->text, text, err);
+    bool holds = v->held.n || (first && text.p[0] == '{');
+    if (holds && v->held.n + text.n <= CLI_QUESTION_MAX)
+        return hold_text(v, text, err);
+    r = release_text(v, err);
+    if (r >= 0)
+        r = cli_stream_add(&v->text, text, err);
     return r < 0 ? r : put_out(v, err);
 }
 
@@ -258,6 +299,7 @@ static int begin_anew(struct cli_chat_view *v, struct upp_err *err)
     v->repeats = false;
     v->said.n  = v->again;
     cli_stream_drop(&v->text);
+    wb_buf_clear(&v->held);
     (void)cli_screen_final(&v->screen);
     v->now = CLI_SHOWS_NOTHING;
     int r  = cli_chat_note(v, CLI_STYLE_FAINT, err, "(the answer broke off, and comes again)");

@@ -35,8 +35,10 @@ struct cli_chat_view {
     struct wb_buf reasoning;
     uint64_t      since_ms; /* of the reasoning */
     WB_VEC(struct cli_call) calls;
-    struct wb_buf agent; /* that took over the thread; empty: none */
-    bool          cut;   /* the last note was longer than it may be */
+    struct wb_buf        agent; /* that took over the thread; empty: none */
+    const struct wb_buf *asked; /* the agent that the user talks to */
+    struct wb_buf        held;  /* a text that may be a structured message: shown as one when it is complete */
+    bool                 cut;   /* the last note was longer than it may be */
 };
 void cli_chat_view_init(struct cli_chat_view *v);
 void cli_chat_view_done(struct cli_chat_view *v);
@@ -59,6 +61,7 @@ struct cli_note {
     unsigned style;
     unsigned indent; /* of all rows but the first; 0: 2 */
     unsigned rows;   /* at most; 0: CLI_NOTE_ROWS */
+    bool     framed; /* a bar before each row: what an agent asks */
 };
 enum { CLI_NOTE_ROWS = 40 };
 
