@@ -252,6 +252,8 @@ static int change_index(struct ws_sqlite *s, int64_t to, struct upp_err *err)
         ws_index_undone(s);
     else
         ws_index_done(s);
+    if (r >= 0 && to == WL_INDEX_OFF)
+        atomic_store(&s->store.index_state, WL_INDEX_SOUND); /* nobody fills it */
     if (r < 0 && !full && err)
         *err = why;
     if (!full)

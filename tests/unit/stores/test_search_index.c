@@ -120,7 +120,7 @@ static WEFT_SUSPENDS int refuses(struct wl_store *s, struct upp_err *err)
 {
     struct upp_err why = {0};
     size_t         n;
-    FAIL_UNLESS(wl_store_index(s) == WL_INDEX_OFF);
+    FAIL_UNLESS(wl_store_index(s) == WL_INDEX_OFF && wl_store_index_state(s) == WL_INDEX_SOUND);
     FAIL_UNLESS(found(s, "plan", &why) == -UPP_EREFUSED && strstr(why.msg, "`search`"));
     FAIL_UNLESS(wl_index_rows(s, &n, NULL) == -UPP_EREFUSED);
     FAIL_UNLESS(wl_reindex(s, &ALICE, 1, 0, 1, NULL) == -UPP_EREFUSED);
