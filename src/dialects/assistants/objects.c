@@ -38,7 +38,7 @@ void asst_id(struct wj_writer *w, const char *prefix, struct wb_uuid id)
     wj_write_str(w, wb_str(out, (size_t)n));
 }
 
-static void id_member(struct wj_writer *w, const char *key, const char *prefix, struct wb_uuid id)
+void asst_put_id(struct wj_writer *w, const char *key, const char *prefix, struct wb_uuid id)
 {
     wj_write_name(w, wb_cstr(key));
     asst_id(w, prefix, id);
@@ -277,11 +277,11 @@ int asst_run_write(struct wj_writer *w, struct wb_arena *a, const struct wm_run 
     if (r < 0)
         return r;
     wj_write_open(w, '{');
-    id_member(w, "id", "run_", run->id);
+    asst_put_id(w, "id", "run_", run->id);
     wj_put_str(w, "object", UPP_STR("thread.run"));
     seconds(w, "created_at", run->created_ms);
     wj_put_str(w, "assistant_id", run->agent);
-    id_member(w, "thread_id", "thread_", run->thread);
+    asst_put_id(w, "thread_id", "thread_", run->thread);
     wj_put_str(w, "status", wb_cstr(asst_status(run, n)));
     seconds(w, "started_at", run->started_ms);
     seconds(w, "expires_at", run->status == WM_WAITING ? run->expires_ms : 0);
@@ -406,10 +406,10 @@ static void content(struct wj_writer *w, const struct upp_message *m)
 void asst_message_write(struct wj_writer *w, const struct asst_message *m)
 {
     wj_write_open(w, '{');
-    id_member(w, "id", "msg_", m->id);
+    asst_put_id(w, "id", "msg_", m->id);
     wj_put_str(w, "object", UPP_STR("thread.message"));
     seconds(w, "created_at", m->created_ms);
-    id_member(w, "thread_id", "thread_", m->thread);
+    asst_put_id(w, "thread_id", "thread_", m->thread);
     wj_put_str(w, "role", wb_cstr(m->from_assistant ? "assistant" : "user"));
     wj_put_str(w, "status", wb_cstr(m->status));
     wj_write_name(w, UPP_STR("incomplete_details"));
@@ -423,7 +423,7 @@ void asst_message_write(struct wj_writer *w, const struct asst_message *m)
     seconds(w, "incomplete_at", m->incomplete_ms);
     content(w, m->content);
     wj_put_str(w, "assistant_id", m->from_assistant && m->assistant.n ? m->assistant : (struct upp_str){NULL, 0});
-    id_member(w, "run_id", "run_", m->run);
+    asst_put_id(w, "run_id", "run_", m->run);
     attachments(w, m->content);
     wj_write_name(w, UPP_STR("metadata"));
     if (m->metadata)
@@ -450,7 +450,7 @@ static void step_details(struct wj_writer *w, const struct asst_step *s)
         wj_write_close(w, ']');
     } else {
         wj_put_open(w, "message_creation", '{');
-        id_member(w, "message_id", "msg_", s->message);
+        asst_put_id(w, "message_id", "msg_", s->message);
         wj_write_close(w, '}');
     }
     wj_write_close(w, '}');
@@ -496,12 +496,12 @@ static void ended(struct wj_writer *w, const struct asst_step *s, const char *ke
 void asst_step_write(struct wj_writer *w, const struct asst_step *s)
 {
     wj_write_open(w, '{');
-    id_member(w, "id", "step_", s->id);
+    asst_put_id(w, "id", "step_", s->id);
     wj_put_str(w, "object", UPP_STR("thread.run.step"));
     seconds(w, "created_at", s->created_ms);
-    id_member(w, "run_id", "run_", s->run);
+    asst_put_id(w, "run_id", "run_", s->run);
     wj_put_str(w, "assistant_id", s->assistant);
-    id_member(w, "thread_id", "thread_", s->thread);
+    asst_put_id(w, "thread_id", "thread_", s->thread);
     wj_put_str(w, "type", wb_cstr(is_zero(s->message) ? "tool_calls" : "message_creation"));
     wj_put_str(w, "status", wb_cstr(s->status));
     ended(w, s, "cancelled_at", "cancelled");

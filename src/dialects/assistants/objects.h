@@ -15,6 +15,7 @@
 
 /* "run_" + 32 hex digits, as a JSON string; a UUID of zeros is null. */
 void asst_id(struct wj_writer *w, const char *prefix, struct wb_uuid id);
+void asst_put_id(struct wj_writer *w, const char *key, const char *prefix, struct wb_uuid id); /* as a member */
 
 /* ---- Runs -------------------------------------------------------------------------------------------------------- */
 

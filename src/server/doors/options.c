@@ -13,7 +13,7 @@
 #include "run/engine.h"
 #include "run/settings/settings.h"
 #include "server/doors/agent.h"
-#include "server/doors/v1/objects.h"
+#include "server/doors/objects/message_files.h"
 #include "server/http/auth.h"
 #include "server/http/error.h"
 #include "server/http/server.h"

@@ -2,6 +2,7 @@
 #include "server/http/route.h"
 
 #include "base/err.h"
+#include "json/write.h"
 #include "server/http/door.h"
 
 /* Removes the next segment from a path that begins with a slash. */
@@ -235,4 +236,10 @@ int sv_query_object(struct sv_exchange *x, const char *name, struct sv_pair *ret
         ret[n++] = pair;
     }
     return (int)n;
+}
+
+int sv_finish(struct sv_exchange *x, struct wj_writer *w)
+{
+    x->reply.status = 200;
+    return wj_writer_check(w);
 }

@@ -83,6 +83,7 @@ struct sv_route {
 };
 
 struct sv_door; /* server/http/door.h */
+struct wj_writer;
 
 struct sv_match {
     const struct sv_route *route;             /* NULL: see status */
@@ -109,6 +110,9 @@ struct sv_pair {
 };
 int sv_query_object(struct sv_exchange *x, const char *name, struct sv_pair *ret, size_t max,
                     struct upp_err *err) UPP_MUST_CHECK;
+
+/* The response body is complete: 200. */
+int sv_finish(struct sv_exchange *x, struct wj_writer *w) UPP_MUST_CHECK;
 
 /* Names the query parameters that nobody has looked for in the header weft-ignored. Before the head is written. */
 void sv_query_report(struct sv_exchange *x);

@@ -20,7 +20,7 @@
 
 enum { METADATA_MAX = 1 << 20, PROBLEM_MAX = 16 };
 
-#define OURS "assistants" /* the client's metadata of a message: server/doors/v1/objects.c */
+#define OURS "assistants" /* the client's metadata of a message: server/doors/objects/message.h */
 
 /* What is added to the metadata of one message. */
 struct remark {

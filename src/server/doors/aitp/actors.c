@@ -7,8 +7,8 @@
 #include "json/read.h"
 #include "json/value.h"
 #include "server/doors/aitp/routes.h"
-#include "server/doors/v1/objects.h"
-#include "server/doors/v1/routes.h"
+#include "server/doors/objects/find.h"
+#include "server/doors/start.h"
 #include "server/http/server.h"
 
 enum { METADATA_MAX = 1 << 20, LEFT_MAX = 256 /* actors that left, and are remembered in the metadata */ };

@@ -8,13 +8,14 @@
  */
 #include "base/defs.h"
 #include "base/iso8601.h"
+#include "dialects/assistants/objects.h"
 #include "json/read.h"
 #include "json/value.h"
 #include "log/change.h"
 #include "model/upp_json.h"
+#include "run/engine.h"
 #include "server/doors/aitp/routes.h"
-#include "server/doors/v1/objects.h"
-#include "server/doors/v1/routes.h"
+#include "server/doors/objects/find.h"
 #include "server/http/server.h"
 
 enum {
@@ -93,7 +94,7 @@ static void put_run(struct audit *a, struct wb_uuid run)
 {
     static const struct wb_uuid none;
     if (!wb_uuid_eq(run, none))
-        sv_put_id(&a->w, "run_id", "run_", run);
+        asst_put_id(&a->w, "run_id", "run_", run);
 }
 
 static void write_entry(struct audit *a, const struct wm_entry *e, const struct wl_row *row, uint32_t index)
@@ -106,7 +107,7 @@ static void write_entry(struct audit *a, const struct wm_entry *e, const struct 
     if (e->kind >= WB_LEN(types) || !types[e->kind])
         return; /* a boundary between turns */
     begin(a, types[e->kind], e->message.time_ms);
-    sv_put_id(&a->w, "id", "msg_", wm_id_uuid(id));
+    asst_put_id(&a->w, "id", "msg_", wm_id_uuid(id));
     wj_put_str(&a->w, "who", e->who.n ? e->who : (struct upp_str){NULL, 0});
     if (e->origin < WB_LEN(origins) && origins[e->origin])
         wj_put_str(&a->w, "origin", wb_cstr(origins[e->origin]));
@@ -328,9 +329,9 @@ WEFT_SUSPENDS static int write_thread(struct audit *a, const struct wl_thread *t
     if (r < 0)
         return r;
     begin(a, "thread.created", t->created_ms);
-    sv_put_id(&a->w, "id", "thread_", t->id);
+    asst_put_id(&a->w, "id", "thread_", t->id);
     wj_put_str(&a->w, "who", t->owner.user.n ? t->owner.user : (struct upp_str){NULL, 0});
-    sv_put_id(&a->w, "parent_id", "thread_", t->parent);
+    asst_put_id(&a->w, "parent_id", "thread_", t->parent);
     if (actors) {
         wj_put_open(&a->w, "actors", '[');
         for (size_t i = 0; i < n; i++)
@@ -365,7 +366,7 @@ WEFT_SUSPENDS static int write_deleted(struct audit *a)
         return -UPP_ENOTFOUND;
     (void)wb_str_u64(wj_text(yyjson_obj_get(note, "time")), &ms); /* we wrote it */
     begin(a, "thread.deleted", (int64_t)ms);
-    sv_put_id(&a->w, "id", "thread_", u);
+    asst_put_id(&a->w, "id", "thread_", u);
     wj_put_str(&a->w, "who", a->x->owner.user.n ? a->x->owner.user : (struct upp_str){NULL, 0});
     end(a);
     return wj_writer_check(&a->w);

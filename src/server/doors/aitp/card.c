@@ -5,7 +5,6 @@
 #include "server/doors/agent.h"
 #include "server/doors/aitp/routes.h"
 #include "server/doors/assistants.h"
-#include "server/doors/v1/routes.h"
 #include "server/http/server.h"
 
 /* URLs are relative to the server: behind a proxy nobody else knows its name. */

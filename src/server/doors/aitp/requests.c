@@ -1,10 +1,10 @@
 /* server/doors/aitp/requests.c — GET /v1/threads/{t}/requests: what members asked each other in structured messages,
  * and the state of each request. An extension. */
 #include "base/defs.h"
+#include "dialects/assistants/objects.h"
 #include "dialects/core/convert.h"
 #include "server/doors/aitp/routes.h"
-#include "server/doors/v1/objects.h"
-#include "server/doors/v1/routes.h"
+#include "server/doors/objects/find.h"
 #include "server/http/server.h"
 #include "server/members/transcript.h"
 
@@ -34,12 +34,12 @@ static void write_request(struct wj_writer *w, const struct listing *l, const st
     wj_write_open(w, '{');
     wj_put_str(w, "id", e->id);
     wj_put_str(w, "object", UPP_STR("thread.request"));
-    sv_put_id(w, "thread_id", "thread_", t->id);
+    asst_put_id(w, "thread_id", "thread_", t->id);
     wj_put_str(w, "kind", wb_cstr(e->kind->name));
     wj_put_str(w, "state", wb_cstr(wd_aitp_state_name(e->state)));
     wj_put_str(w, "actor", e->asker);
-    sv_put_id(w, "message_id", "msg_", id_at(l, e->request));
-    sv_put_id(w, "reply_message_id", "msg_", e->reply == WD_AITP_NO_REPLY ? id_at(l, SIZE_MAX) : id_at(l, e->reply));
+    asst_put_id(w, "message_id", "msg_", id_at(l, e->request));
+    asst_put_id(w, "reply_message_id", "msg_", e->reply == WD_AITP_NO_REPLY ? id_at(l, SIZE_MAX) : id_at(l, e->reply));
     if (e->expires_ms == INT64_MAX)
         wj_put_null(w, "expires_at");
     else
@@ -53,7 +53,7 @@ static void write_problem(struct wj_writer *w, const struct listing *l, const st
     uint64_t       at;
     bool           in = wb_str_split(&rest, '/', &number) && wb_str_u64(number, &at);
     wj_write_open(w, '{');
-    sv_put_id(w, "message_id", "msg_", id_at(l, in ? (size_t)at : SIZE_MAX));
+    asst_put_id(w, "message_id", "msg_", id_at(l, in ? (size_t)at : SIZE_MAX));
     wj_put_str(w, "rule", wb_cstr(p->rule));
     wj_put_str(w, "severity", p->severity == WD_ERROR ? UPP_STR("error") : UPP_STR("warning"));
     wj_put_str(w, "message", p->sentence);

@@ -2,10 +2,9 @@
 #include "server/doors/aitp/routes.h"
 
 #include "base/defs.h"
-#include "server/doors/v1/routes.h"
+#include "server/doors/objects/find.h"
 
 static const struct sv_route rows[] = {
-    {SV_POST, "/v1/thread", sv_create_thread, 0, 0}, /* as the transport page spells it */
     {SV_GET, "/v1/threads/{t}/actors", sv_aitp_list_actors, 0, 0},
     {SV_POST, "/v1/threads/{t}/actors", sv_aitp_add_actor, 0, 0},
     {SV_DELETE, "/v1/threads/{t}/actors/{actor}", sv_aitp_remove_actor, 0, 0},
@@ -18,7 +17,7 @@ const struct sv_door sv_door_aitp = {.name     = "aitp",
                                      .prefix   = "/v1/",
                                      .routes   = rows,
                                      .n_routes = WB_LEN(rows),
-                                     .home     = sv_home_v1,
+                                     .home     = sv_home_of_path,
                                      .stream   = "assistants",
                                      .agents   = true};
 

@@ -7,8 +7,9 @@
 #include "model/id.h"
 #include "server/doors/aitp/routes.h"
 #include "server/doors/keyed.h"
-#include "server/doors/v1/objects.h"
-#include "server/doors/v1/routes.h"
+#include "server/doors/objects/find.h"
+#include "server/doors/objects/message.h"
+#include "server/doors/objects/thread.h"
 #include "server/http/server.h"
 
 enum { METADATA_MAX = 1 << 20 };

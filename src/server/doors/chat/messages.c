@@ -10,7 +10,7 @@
 #include "json/value.h"
 #include "json/write.h"
 #include "model/file_url.h"
-#include "server/doors/v1/objects.h"
+#include "server/doors/objects/message_files.h"
 
 enum { PARTS_MAX = 1024 };
 

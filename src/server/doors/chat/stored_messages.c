@@ -11,7 +11,7 @@
 #include "json/write.h"
 #include "model/file_url.h"
 #include "server/doors/chat/stored.h"
-#include "server/doors/v1/routes.h"
+#include "server/doors/objects/list_page.h"
 #include "server/http/server.h"
 
 enum { BATCH = 64, MEDIA_MAX = 64 << 20, PARTS_MAX = 1 << 16 };

@@ -11,7 +11,6 @@
 #include "server/doors/chat/join.h"
 #include "server/doors/run_stream.h"
 #include "server/doors/start.h"
-#include "server/doors/v1/routes.h"
 #include "server/http/error.h"
 #include "server/http/server.h"
 

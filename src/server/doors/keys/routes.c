@@ -9,7 +9,6 @@
 #include "json/value.h"
 #include "json/write.h"
 #include "server/doors/keys/routes.h"
-#include "server/doors/v1/routes.h"
 #include "server/http/admin.h"
 #include "server/http/auth.h"
 #include "server/http/body.h"
@@ -19,6 +18,7 @@
 #include "server/http/stream.h"
 
 #include "base/defs.h"
+#include "server/doors/objects/list_page.h"
 
 enum { SCOPES_TEXT = 1024 };
 

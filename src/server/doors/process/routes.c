@@ -3,8 +3,8 @@
 #include "base/err.h"
 #include "json/write.h"
 #include "log/log.h"
+#include "server/doors/objects/find.h"
 #include "server/doors/process/process.h"
-#include "server/doors/v1/routes.h"
 #include "server/http/conn.h"
 #include "server/http/server.h"
 

@@ -10,7 +10,6 @@
 #include "log/log.h"
 #include "run/start.h"
 #include "server/doors/process/process.h"
-#include "server/doors/v1/routes.h"
 #include "server/http/auth.h"
 #include "server/http/error.h"
 #include "server/http/server.h"

@@ -2,15 +2,16 @@
 #include "server/doors/responses/conversations.h"
 
 #include "base/defs.h"
+#include "dialects/assistants/objects.h"
 #include "json/value.h"
 #include "log/change.h"
 #include "log/log.h"
 #include "model/id.h"
 #include "server/doors/keyed.h"
+#include "server/doors/objects/message_files.h"
+#include "server/doors/objects/thread.h"
 #include "server/doors/responses/item_list.h"
 #include "server/doors/responses/items.h"
-#include "server/doors/v1/objects.h"
-#include "server/doors/v1/routes.h"
 #include "server/http/body.h"
 #include "server/http/server.h"
 #include "server/members/members.h"
@@ -25,7 +26,7 @@ static int answer(struct sv_exchange *x, const struct wl_thread *t, struct upp_e
     struct wj_writer w;
     wj_writer_init(&w, &x->reply.body, err);
     wj_write_open(&w, '{');
-    sv_put_id(&w, "id", "conv_", t->id);
+    asst_put_id(&w, "id", "conv_", t->id);
     wj_put_str(&w, "object", UPP_STR("conversation"));
     wj_put_i64(&w, "created_at", t->created_ms / 1000);
     wj_put_raw(&w, "metadata", metadata.p, metadata.n);
@@ -132,7 +133,7 @@ WEFT_SUSPENDS static int delete_here(struct sv_exchange *x, struct upp_err *err)
     int                     r = wr_thread_delete(x->core->engine, &x->owner, t, NULL, err);
     wj_writer_init(&w, &x->reply.body, err);
     wj_write_open(&w, '{');
-    sv_put_id(&w, "id", "conv_", t->id);
+    asst_put_id(&w, "id", "conv_", t->id);
     wj_put_str(&w, "object", UPP_STR("conversation.deleted"));
     wj_put_bool(&w, "deleted", true);
     wj_write_close(&w, '}');

@@ -2,11 +2,11 @@
 #include "server/doors/responses/item_list.h"
 
 #include "base/defs.h"
+#include "dialects/assistants/objects.h"
 #include "dialects/core/data_url.h"
 #include "dialects/responses/response.h"
 #include "model/file_url.h"
-#include "server/doors/v1/objects.h"
-#include "server/doors/v1/routes.h"
+#include "server/doors/objects/list_page.h"
 #include "server/http/server.h"
 
 enum { BATCH = 64 };
@@ -68,7 +68,7 @@ static void put_input(struct wj_writer *w, const struct upp_part *p)
 static void put_user(struct wj_writer *w, const struct wl_line *line)
 {
     wj_write_open(w, '{');
-    sv_put_id(w, "id", "msg_", line->id);
+    asst_put_id(w, "id", "msg_", line->id);
     wj_put_str(w, "type", UPP_STR("message"));
     wj_put_str(w, "status", UPP_STR("completed"));
     wj_put_open(w, "content", '[');
@@ -83,7 +83,7 @@ static void put_call(struct wj_writer *w, struct wb_uuid id, const struct upp_pa
 {
     bool call = p->kind == UPP_PART_CALL;
     wj_write_open(w, '{');
-    sv_put_id(w, "id", call ? "fc_" : "fco_", id);
+    asst_put_id(w, "id", call ? "fc_" : "fco_", id);
     wj_put_str(w, "type", call ? UPP_STR("function_call") : UPP_STR("function_call_output"));
     wj_put_str(w, "status", p->cut ? UPP_STR("incomplete") : UPP_STR("completed"));
     wj_put_str(w, "call_id", p->id);
@@ -117,13 +117,13 @@ static void put_item_id(struct wj_writer *w, const char *name, const struct sv_i
     if (!i)
         wj_write_null(w);
     else if (sv_item_is_content(p))
-        sv_write_id(w, "msg_", i->line->id);
+        asst_id(w, "msg_", i->line->id);
     else
-        sv_write_id(w,
-                    p->kind == UPP_PART_REASONING ? "rs_"
-                    : p->kind == UPP_PART_CALL    ? "fc_"
-                                                  : "fco_",
-                    wm_id_within(i->line->id, WM_NOUN_PART, i->part));
+        asst_id(w,
+                p->kind == UPP_PART_REASONING ? "rs_"
+                : p->kind == UPP_PART_CALL    ? "fc_"
+                                              : "fco_",
+                wm_id_within(i->line->id, WM_NOUN_PART, i->part));
 }
 
 /* ---- Lists ------------------------------------------------------------------------------------------------------- */

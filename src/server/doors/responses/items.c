@@ -8,8 +8,8 @@
 #include "log/log.h"
 #include "model/file_url.h"
 #include "model/id.h"
+#include "server/doors/objects/message_files.h"
 #include "server/doors/responses/item_list.h"
-#include "server/doors/v1/objects.h"
 #include "server/http/server.h"
 
 enum { PARTS_MAX = 1024 };

@@ -8,8 +8,6 @@
 #include "server/doors/run_stream.h"
 #include "server/doors/start.h"
 #include "server/doors/stored_run.h"
-#include "server/doors/v1/objects.h"
-#include "server/doors/v1/routes.h"
 #include "server/http/server.h"
 
 /* ---- Stored responses -------------------------------------------------------------------------------------------- */

@@ -10,8 +10,9 @@
 #include "log/log.h"
 #include "model/file_url.h"
 #include "model/id.h"
+#include "server/doors/objects/message_files.h"
 #include "server/doors/options.h"
-#include "server/doors/v1/objects.h"
+#include "server/doors/system_text.h"
 #include "server/http/error.h"
 
 enum { CHAT_MAX = 200, MESSAGES_MAX = 65536, PARTS_MAX = 1024 };

@@ -6,11 +6,11 @@
 #include "log/log.h"
 #include "server/doors/agent.h"
 #include "server/doors/assistants.h"
-#include "server/doors/options.h"
 #include "server/doors/chat/join.h"
+#include "server/doors/options.h"
 #include "server/doors/run_stream.h"
+#include "server/doors/ui/document.h"
 #include "server/doors/ui/place.h"
-#include "server/doors/v1/routes.h"
 #include "server/http/server.h"
 
 static const struct wb_uuid none;
@@ -331,16 +331,16 @@ WEFT_SUSPENDS static int stop_chat(struct sv_exchange *x, struct upp_err *err)
 /* The messages of a chat: what a page begins with. */
 WEFT_SUSPENDS static int get_here(struct sv_exchange *x, struct upp_err *err)
 {
-    const struct work  *w = x->work;
-    struct wr_run_info  look;
-    int                 r    = look_at_run(x, &w->start.thread, &look, err);
-    struct sv_chat_opts opts = {.target = w->stream.opts.ui.target};
+    const struct work         *w = x->work;
+    struct wr_run_info         look;
+    int                        r    = look_at_run(x, &w->start.thread, &look, err);
+    struct sv_ui_document_opts opts = {.target = w->stream.opts.ui.target};
     if (r > 0) {
         opts.works     = look.run.status != WM_WAITING;
         opts.pending   = look.pending;
         opts.n_pending = look.n_pending;
     }
-    return r < 0 ? r : sv_write_chat(x, &w->start.thread, &opts, err);
+    return r < 0 ? r : sv_ui_document(x, &w->start.thread, &opts, err);
 }
 
 WEFT_SUSPENDS static int get_chat(struct sv_exchange *x, struct upp_err *err)

@@ -10,9 +10,8 @@
 #include "base/defs.h"
 #include "json/write.h"
 #include "log/change.h"
+#include "server/doors/objects/list_page.h"
 #include "server/doors/usage/routes.h"
-#include "server/doors/v1/objects.h"
-#include "server/doors/v1/routes.h"
 #include "server/http/conn.h"
 #include "server/http/server.h"
 

@@ -8,7 +8,8 @@
 
 #include "base/defs.h"
 #include "dialects/assistants/objects.h"
-#include "server/doors/v1/objects.h"
+#include "server/doors/objects/find.h"
+#include "server/doors/objects/list_page.h"
 #include "server/doors/v1/routes.h"
 #include "server/http/server.h"
 
@@ -122,8 +123,8 @@ static void write_item(struct list *l, const struct wr_run_info *look, const str
     wj_put_str(w, "id", wb_buf_str(&l->last));
     wj_put_str(w, "object", UPP_STR("approval"));
     wj_put_str(w, "kind", wb_cstr(asst_pending_kind(p)));
-    sv_put_id(w, "run_id", "run_", look->run.id);
-    sv_put_id(w, "thread_id", "thread_", look->run.thread);
+    asst_put_id(w, "run_id", "run_", look->run.id);
+    asst_put_id(w, "thread_id", "thread_", look->run.thread);
     wj_put_str_or_empty(w, "assistant_id", agent);
     wj_put_str_or_empty(w, "call_id", p->call);
     wj_put_open(w, "function", '{');

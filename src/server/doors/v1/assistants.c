@@ -8,6 +8,7 @@
 #include "base/utf8.h"
 #include "json/value.h"
 #include "server/doors/metadata.h"
+#include "server/doors/objects/list_page.h"
 #include "server/doors/options.h"
 #include "server/doors/v1/routes.h"
 #include "server/http/auth.h"

@@ -4,7 +4,7 @@
 #include "base/defs.h"
 #include "dialects/core/configuration.h"
 #include "json/write.h"
-#include "server/doors/v1/objects.h"
+#include "server/doors/objects/find.h"
 #include "server/doors/v1/routes.h"
 #include "server/http/server.h"
 #include "thread/doc.h"

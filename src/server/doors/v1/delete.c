@@ -1,8 +1,9 @@
 /* server/doors/v1/delete.c — DELETE of threads and messages. `?erase=tree` also erases what other threads share with
  * the thread, and lists those threads. */
+#include "dialects/assistants/objects.h"
 #include "json/write.h"
 #include "log/change.h"
-#include "server/doors/v1/objects.h"
+#include "server/doors/objects/find.h"
 #include "server/doors/v1/routes.h"
 #include "server/http/admin.h"
 #include "server/http/server.h"
@@ -10,7 +11,7 @@
 static void write_deleted(struct wj_writer *w, const char *prefix, struct wb_uuid id, struct upp_str object)
 {
     wj_write_open(w, '{');
-    sv_put_id(w, "id", prefix, id);
+    asst_put_id(w, "id", prefix, id);
     wj_put_str(w, "object", object);
     wj_put_bool(w, "deleted", true);
 }
@@ -37,7 +38,7 @@ WEFT_SUSPENDS int sv_delete_thread(struct sv_exchange *x, struct upp_err *err)
     if (erases > 0) {
         wj_put_open(&w, "erased_threads", '[');
         for (size_t i = 0; i < erase.n; i++)
-            sv_write_id(&w, "thread_", erase.lost[i]);
+            asst_id(&w, "thread_", erase.lost[i]);
         wj_write_close(&w, ']');
     }
     wj_write_close(&w, '}');

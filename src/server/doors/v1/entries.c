@@ -2,6 +2,7 @@
  * parts (reasoning, calls, results), and what happened between them. A user interface needs these; the objects of the
  * Assistants API have only text and images. */
 #include "base/defs.h"
+#include "dialects/assistants/objects.h"
 #include "json/read.h"
 #include "model/upp_json.h"
 #include "server/doors/v1/objects.h"
@@ -58,7 +59,7 @@ void sv_write_entry(struct wj_writer *w, struct wb_uuid node, const struct wl_li
     const struct wm_entry *e = &line->entry;
     char                   id[WB_UUID_TEXT + 1];
     wj_write_open(w, '{');
-    sv_put_id(w, "id", "msg_", line->id);
+    asst_put_id(w, "id", "msg_", line->id);
     wj_put_str(w, "object", UPP_STR("thread.entry"));
     wj_put_str(w, "type", e->kind < WB_LEN(types) && types[e->kind] ? wb_cstr(types[e->kind]) : UPP_STR("other"));
     wj_put_str(w, "role", role_of(e));
@@ -67,7 +68,7 @@ void sv_write_entry(struct wj_writer *w, struct wb_uuid node, const struct wl_li
     wj_put_i64(w, "created_at", e->message.time_ms / 1000);
     wj_put_i64(w, "time_ms", e->message.time_ms);
     wj_put_str(w, "agent", e->who.n ? e->who : (struct upp_str){NULL, 0});
-    sv_put_id(w, "run_id", "run_", line->run);
+    asst_put_id(w, "run_id", "run_", line->run);
     wj_put_u64(w, "step", e->step);
     wj_put_str(w, "phase", e->phase.n ? e->phase : (struct upp_str){NULL, 0});
     wj_put_str(w, "status", e->message.interrupted ? UPP_STR("incomplete") : UPP_STR("completed"));

@@ -8,6 +8,7 @@
 #include "json/write.h"
 #include "log/note.h"
 #include "server/doors/keyed.h"
+#include "server/doors/objects/find.h"
 #include "server/doors/v1/objects.h"
 #include "server/doors/v1/routes.h"
 #include "server/http/body.h"

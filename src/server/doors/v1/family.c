@@ -10,6 +10,8 @@
 #include "base/vec.h"
 #include "base/vec_add.h"
 #include "dialects/assistants/objects.h"
+#include "server/doors/objects/find.h"
+#include "server/doors/objects/list_page.h"
 #include "server/doors/v1/objects.h"
 #include "server/doors/v1/routes.h"
 #include "server/http/server.h"

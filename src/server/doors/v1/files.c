@@ -1,7 +1,7 @@
 /* server/doors/v1/files.c — /v1/files. */
 #include "base/defs.h"
 #include "server/doors/files.h"
-#include "server/doors/v1/objects.h"
+#include "server/doors/objects/list_page.h"
 #include "server/doors/v1/routes.h"
 #include "server/http/server.h"
 

@@ -3,6 +3,8 @@
 #include "dialects/assistants/objects.h"
 #include "log/note.h"
 #include "server/doors/metadata.h"
+#include "server/doors/objects/find.h"
+#include "server/doors/objects/message.h"
 #include "server/doors/v1/objects.h"
 #include "server/doors/v1/routes.h"
 #include "server/http/body.h"

@@ -6,6 +6,11 @@
 #include "dialects/assistants/objects.h"
 #include "log/note.h"
 #include "server/doors/keyed.h"
+#include "server/doors/objects/find.h"
+#include "server/doors/objects/list_page.h"
+#include "server/doors/objects/message.h"
+#include "server/doors/objects/message_files.h"
+#include "server/doors/objects/thread.h"
 #include "server/doors/v1/objects.h"
 #include "server/doors/v1/routes.h"
 #include "server/http/body.h"
@@ -13,128 +18,7 @@
 #include "server/members/members.h"
 #include "thread/position.h"
 
-enum { LIMIT = 20, BATCH = 128 };
-
-/* ---- Shared ------------------------------------------------------------------------------------------------------ */
-
-WEFT_SUSPENDS int sv_find_thread(struct sv_exchange *x, struct wl_thread *ret, struct upp_err *err)
-{
-    if (x->thread) {
-        *ret = *x->thread;
-        return 0;
-    }
-    return wl_thread_find(x->server->opts.store, &x->owner, x->params[0], &x->arena, ret, err);
-}
-
-WEFT_SUSPENDS int sv_find_thread_to_change(struct sv_exchange *x, struct wl_thread *ret, struct upp_err *err)
-{
-    int r = sv_find_thread(x, ret, err);
-    return r < 0 ? r : sv_may_write(x, ret, err);
-}
-
-WEFT_SUSPENDS int sv_read_messages(struct sv_exchange *x, const struct sv_body *b, yyjson_val *object,
-                                   struct upp_str name, const struct wr_agent_def *agent, struct sv_system *system,
-                                   struct sv_entries *ret, struct upp_err *err)
-{
-    yyjson_val *list = NULL, *v;
-    size_t      i, max;
-    *ret  = (struct sv_entries){0};
-    int r = sv_body_array(b, object, name, &list, err);
-    if (r <= 0)
-        return r;
-    size_t size = yyjson_arr_size(list);
-    if (size > SV_MAX_MESSAGES)
-        return sv_body_wrong(b, list, err, "at most %d messages in one request", SV_MAX_MESSAGES);
-    ret->p    = wb_new_n(&x->arena, struct wm_entry, size + 1);
-    ret->from = wb_new_n(&x->arena, yyjson_val *, size + 1);
-    if (!ret->p || !ret->from)
-        return wb_arena_check(&x->arena, err);
-    yyjson_arr_foreach(list, i, max, v)
-    {
-        struct wm_entry *e = &ret->p[ret->n];
-        r                  = sv_read_message(b, v, agent, &x->arena, system, e, err);
-        if (r == 0)
-            continue;
-        if (r > 0)
-            r = sv_read_files(x, b, v, agent, &e->message, err);
-        if (r < 0)
-            return r;
-        ret->from[ret->n++] = v;
-    }
-    return 0;
-}
-
-int sv_finish(struct sv_exchange *x, struct wj_writer *w)
-{
-    x->reply.status = 200;
-    return wj_writer_check(w);
-}
-
-int sv_answer_thread(struct sv_exchange *x, const struct wl_thread *t, struct upp_err *err)
-{
-    struct wj_writer w;
-    wj_writer_init(&w, &x->reply.body, err);
-    sv_write_thread(&w, t);
-    return sv_finish(x, &w);
-}
-
-int sv_read_limit(struct sv_exchange *x, uint64_t *limit, bool *ascending, struct upp_err *err)
-{
-    struct upp_str text;
-    *limit = LIMIT;
-    int r  = sv_query(x, UPP_STR("limit"), &text, err);
-    if (r > 0 && (!wb_str_u64(text, limit) || *limit < 1 || *limit > SV_LIST_MAX))
-        return upp_fail(err, UPP_EINVALID, "limit is 1 to %d", SV_LIST_MAX);
-    if (r < 0 || !ascending)
-        return r;
-    r          = sv_query(x, UPP_STR("order"), &text, err);
-    *ascending = r > 0 && wb_str_eq(text, UPP_STR("asc"));
-    if (r > 0 && !*ascending && !wb_str_eq(text, UPP_STR("desc")))
-        return upp_fail(err, UPP_EINVALID, "order is asc or desc");
-    return r;
-}
-
-int sv_read_time(struct sv_exchange *x, struct upp_str name, int64_t *ret, struct upp_err *err)
-{
-    struct upp_str text;
-    struct wb_time time;
-    uint64_t       seconds;
-    int            r = sv_query(x, name, &text, err);
-    if (r <= 0)
-        return r;
-    if (wb_str_u64(text, &seconds)) {
-        if (seconds > INT32_MAX)
-            return upp_fail(err, UPP_EINVALID, "'%.*s' is no time in seconds", UPP_FMT(name));
-        *ret = (int64_t)seconds * 1000;
-        return 1;
-    }
-    r = wb_time_parse(text, &time, err);
-    if (r < 0)
-        return upp_wrap(err, r, "'%.*s'", UPP_FMT(name));
-    *ret = wb_time_ms(&time);
-    return 1;
-}
-
-void sv_list_begin(struct wj_writer *w)
-{
-    wj_write_open(w, '{');
-    wj_write_name(w, UPP_STR("object"));
-    wj_write_str(w, UPP_STR("list"));
-    wj_write_name(w, UPP_STR("data"));
-    wj_write_open(w, '[');
-}
-
-void sv_list_end(struct wj_writer *w, const char *prefix, struct wb_uuid first, struct wb_uuid last, bool more)
-{
-    wj_write_close(w, ']');
-    wj_write_name(w, UPP_STR("first_id"));
-    sv_write_id(w, prefix, first);
-    wj_write_name(w, UPP_STR("last_id"));
-    sv_write_id(w, prefix, last);
-    wj_write_name(w, UPP_STR("has_more"));
-    wj_write_bool(w, more);
-    wj_write_close(w, '}');
-}
+enum { BATCH = 128 };
 
 /* The agent that messages are for: that of the URL, or the default. */
 static const struct wr_agent_def *default_agent(const struct sv_exchange *x)

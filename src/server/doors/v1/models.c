@@ -2,6 +2,7 @@
  * agent can be asked like a model. */
 #include "json/value.h"
 #include "runtime/config.h"
+#include "server/doors/objects/list_page.h"
 #include "server/doors/v1/routes.h"
 #include "server/http/server.h"
 

@@ -1,8 +1,10 @@
 /* server/doors/v1/positions.c — POST /v1/threads/{t}/fork, .../restore and .../checkout: move a thread to another
  * position of its tree, or create one there. They start no run and delete no messages. */
 #include "base/defs.h"
+#include "dialects/assistants/objects.h"
 #include "server/doors/keyed.h"
-#include "server/doors/v1/objects.h"
+#include "server/doors/objects/find.h"
+#include "server/doors/objects/thread.h"
 #include "server/doors/v1/routes.h"
 #include "server/http/body.h"
 #include "server/http/server.h"
@@ -50,7 +52,7 @@ WEFT_SUSPENDS static int answer_place(struct sv_exchange *x, const struct wl_thr
     wj_writer_init(&w, &x->reply.body, err);
     wj_write_open(&w, '{');
     wj_put_str(&w, "object", UPP_STR("thread.place"));
-    sv_put_id(&w, "thread_id", "thread_", t->id);
+    asst_put_id(&w, "thread_id", "thread_", t->id);
     wj_put_str(&w, "node_id", wb_uuid_text(node.id, id));
     wj_put_u64(&w, "entries", path.length);
     wj_put_bool(&w, "put_back", t->at != 0);

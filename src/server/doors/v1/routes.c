@@ -10,54 +10,13 @@
 #include "json/value.h"
 #include "log/change.h"
 #include "server/doors/files.h"
+#include "server/doors/objects/find.h"
 #include "server/doors/v1/objects.h"
 #include "server/http/conn.h"
-#include "server/http/server.h"
 #include "server/http/error.h"
+#include "server/http/server.h"
 
 enum { POLL_MS = 100 };
-
-int sv_run_id(struct upp_str text, struct wb_uuid *ret, struct upp_err *err)
-{
-    return wl_id_parse(text, UPP_STR("run_"), ret) ? 0 : upp_fail(err, UPP_ENOTFOUND, "no run '%.*s'", UPP_FMT(text));
-}
-
-/* The user of a run: that of its thread, also if that was deleted. */
-WEFT_SUSPENDS static int user_of(struct sv_exchange *x, const struct wm_run *run, struct upp_str *ret,
-                                 struct upp_err *err)
-{
-    struct wl_store *s = x->server->opts.store;
-    struct wl_thread t = {0};
-    yyjson_val      *note;
-    struct upp_str   text;
-    char             name[WB_UUID_TEXT + 1];
-    int              r = wl_get_thread(s, &x->owner, run->thread, &x->arena, &t, err);
-    *ret               = t.owner.user;
-    if (r != -UPP_ENOTFOUND)
-        return r;
-    r = wl_get_value(s, &x->owner, UPP_STR(WL_DELETED), wb_uuid_text(run->thread, name), &x->arena, &text, err);
-    if (r >= 0)
-        r = wj_read(&x->arena, text, NULL, &note, err);
-    if (r >= 0)
-        *ret = wj_text_at(note, "user");
-    return r == -UPP_ENOTFOUND ? 0 : r;
-}
-
-/* A run of another tenant, of another user of the tenant and none at all get the same answer. */
-WEFT_SUSPENDS int sv_find_run(struct sv_exchange *x, struct upp_str text, struct wb_uuid *ret, struct upp_err *err)
-{
-    struct wl_store *s = x->server->opts.store;
-    struct wm_run    run;
-    struct upp_str   user = {NULL, 0};
-    int              r    = sv_run_id(text, ret, err);
-    if (r >= 0)
-        r = wl_get_run(s, &x->owner, *ret, &x->arena, &run, err);
-    if (r >= 0)
-        r = user_of(x, &run, &user, err);
-    if (r == -UPP_ENOTFOUND || (r >= 0 && !wb_str_eq(user, x->owner.user)))
-        return upp_fail(err, UPP_ENOTFOUND, "no run '%.*s'", UPP_FMT(text));
-    return r;
-}
 
 WEFT_SUSPENDS int sv_answer_run(struct sv_exchange *x, struct wb_uuid run, struct upp_err *err)
 {
@@ -192,27 +151,6 @@ WEFT_SUSPENDS static int get_trace(struct sv_exchange *x, struct upp_err *err)
     return sv_finish(x, &w);
 }
 
-/* ---- Homes ------------------------------------------------------------------------------------------------------- */
-
-/* What is not found is handled anywhere: the handler says so. */
-WEFT_SUSPENDS int sv_home_v1(struct sv_exchange *x, uint32_t *ret, struct upp_err *err)
-{
-    struct upp_str   pattern = wb_cstr(x->conn->match.route->pattern);
-    struct wl_store *s       = x->server->opts.store;
-    int              r       = -UPP_ENOTFOUND;
-    struct wb_uuid   run;
-    if (wb_str_starts(pattern, UPP_STR("/v1/threads/{t}"))) {
-        struct wl_thread *t = wb_new(&x->arena, struct wl_thread);
-        r = t ? wl_thread_find(s, &x->owner, x->params[0], &x->arena, t, err) : wb_arena_check(&x->arena, err);
-        if (r >= 0) {
-            x->thread = t;
-            *ret      = wr_home(t->tree, x->server->n_cores);
-        }
-    } else if (wb_str_starts(pattern, UPP_STR("/v1/runs/{r}")) && sv_run_id(x->params[0], &run, NULL) >= 0)
-        r = wr_home_of_run(s, &x->owner, run, x->server->n_cores, ret, err);
-    return r == -UPP_ENOTFOUND ? 0 : r;
-}
-
 /* ---- Versions ---------------------------------------------------------------------------------------------------- */
 
 /* The first version had other objects; AITP's clients send no such header. */
@@ -282,7 +220,7 @@ const struct sv_door sv_door_v1 = {.name     = "v1",
                                    .prefix   = "/v1/",
                                    .routes   = rows,
                                    .n_routes = WB_LEN(rows),
-                                   .home     = sv_home_v1,
+                                   .home     = sv_home_of_path,
                                    .check    = check_version,
                                    .stream   = "assistants",
                                    .agents   = true};

@@ -2,6 +2,8 @@
 #include "base/defs.h"
 #include "server/doors/agent.h"
 #include "server/doors/assistants.h"
+#include "server/doors/objects/find.h"
+#include "server/doors/objects/message.h"
 #include "server/doors/options.h"
 #include "server/doors/run_stream.h"
 #include "server/doors/v1/routes.h"

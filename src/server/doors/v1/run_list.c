@@ -1,5 +1,7 @@
 /* server/doors/v1/run_list.c — GET /v1/threads/{t}/runs: the runs of a thread, in the order of their creation. */
 #include "base/defs.h"
+#include "server/doors/objects/find.h"
+#include "server/doors/objects/list_page.h"
 #include "server/doors/v1/objects.h"
 #include "server/doors/v1/routes.h"
 #include "server/http/server.h"

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/defs.h"
-#include "server/doors/v1/objects.h"
+#include "server/doors/objects/thread.h"
 #include "server/doors/v1/routes.h"
 #include "server/http/server.h"
 

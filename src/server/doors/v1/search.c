@@ -6,8 +6,9 @@
 #include <stdio.h>
 
 #include "base/defs.h"
+#include "dialects/assistants/objects.h"
 #include "log/search.h"
-#include "server/doors/v1/objects.h"
+#include "server/doors/objects/list_page.h"
 #include "server/doors/v1/routes.h"
 #include "server/http/server.h"
 
@@ -67,11 +68,11 @@ static void write_found(struct wj_writer *w, const struct wl_found *f)
     size_t behind = f->match + f->match_n;
     wj_write_open(w, '{');
     wj_put_str(w, "object", UPP_STR("search.result"));
-    sv_put_id(w, "message_id", "msg_", f->entry);
+    asst_put_id(w, "message_id", "msg_", f->entry);
     wj_put_open(w, "threads", '[');
     for (size_t i = 0; i < f->n_in; i++) {
         wj_write_open(w, '{');
-        sv_put_id(w, "id", "thread_", f->in[i].thread);
+        asst_put_id(w, "id", "thread_", f->in[i].thread);
         wj_put_bool(w, "abandoned", f->in[i].abandoned);
         wj_write_close(w, '}');
     }

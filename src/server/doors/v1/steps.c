@@ -1,8 +1,8 @@
 /* server/doors/v1/steps.c — GET /v1/threads/{t}/runs/{r}/steps and .../steps/{s}: what the stream says of the run's
  * steps, read from its events. */
-#include "dialects/assistants/steps.h"
 #include "base/defs.h"
-#include "server/doors/v1/objects.h"
+#include "dialects/assistants/steps.h"
+#include "server/doors/objects/list_page.h"
 #include "server/doors/v1/routes.h"
 #include "server/http/server.h"
 

@@ -12,7 +12,9 @@
 #include "json/pointer.h"
 #include "log/log.h"
 #include "server/doors/metadata.h"
-#include "server/doors/v1/objects.h"
+#include "server/doors/objects/find.h"
+#include "server/doors/objects/list_page.h"
+#include "server/doors/objects/thread.h"
 #include "server/doors/v1/routes.h"
 #include "server/http/body.h"
 #include "server/http/server.h"
@@ -132,40 +134,6 @@ WEFT_SUSPENDS int sv_get_thread(struct sv_exchange *x, struct upp_err *err)
 }
 
 /* ---- Modifying --------------------------------------------------------------------------------------------------- */
-
-/* Members of a thread inside a larger request: errors point there. */
-WEFT_SUSPENDS static int read_members(struct sv_exchange *x, const struct sv_body *b, yyjson_val *object,
-                                      const struct wl_thread *t, struct upp_str *ret, struct wb_uuid *parent,
-                                      struct upp_err *err)
-{
-    const struct sv_body inner = {.root = object};
-    char                 where[sizeof err->where];
-    int                  r = sv_members_metadata(x, &inner, t, ret, parent, err);
-    if (r < 0 && err && object != b->root) {
-        (void)snprintf(where, sizeof where, "%s", err->where);
-        wj_pointer_err(err, b->root, object);
-        size_t n = strlen(err->where);
-        (void)snprintf(err->where + n, sizeof err->where - n, "%s", where);
-    }
-    return r;
-}
-
-WEFT_SUSPENDS int sv_read_thread_metadata(struct sv_exchange *x, const struct sv_body *b, yyjson_val *object,
-                                          const struct wl_thread *t, struct upp_str *ret, struct wb_uuid *parent,
-                                          struct upp_err *err)
-{
-    struct upp_str given = {NULL, 0}, resources = {NULL, 0};
-    int            r   = sv_metadata_read(b, object, &x->arena, &given, err);
-    bool           any = given.p || sv_member(object, UPP_STR("actors")) || sv_member(object, UPP_STR("parent_id"));
-    if (r >= 0)
-        r = sv_resources_read(b, object, &x->arena, &resources, err);
-    if (r >= 0 && any)
-        r = read_members(x, b, object, t, &given, parent, err);
-    if (r < 0 || (!given.p && !resources.p))
-        return r < 0 ? r : 0;
-    r = sv_thread_metadata(&x->arena, t ? t->metadata : (struct upp_str){NULL, 0}, given, resources, ret, err);
-    return r < 0 ? r : 1;
-}
 
 int sv_read_title(const struct sv_body *b, yyjson_val *object, struct upp_str *ret, struct upp_err *err)
 {

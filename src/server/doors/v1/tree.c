@@ -3,7 +3,9 @@
 #include "server/doors/v1/tree.h"
 
 #include "base/defs.h"
-#include "server/doors/v1/objects.h"
+#include "dialects/assistants/objects.h"
+#include "server/doors/objects/find.h"
+#include "server/doors/objects/list_page.h"
 #include "server/doors/v1/routes.h"
 #include "server/http/server.h"
 
@@ -35,7 +37,7 @@ static void write_checkpoint(struct wj_writer *w, const struct wl_thread *t, con
     wj_put_str(w, "id", cp->id);
     wj_put_str(w, "object", UPP_STR("thread.checkpoint"));
     seconds(w, "created_at", cp->time_ms);
-    sv_put_id(w, "thread_id", "thread_", t->id);
+    asst_put_id(w, "thread_id", "thread_", t->id);
     node_id(w, "node_id", l, cp->node);
     wj_put_u64(w, "step", cp->step);
     wj_put_u64(w, "messages", cp->messages);
@@ -67,7 +69,7 @@ static void write_node(struct wj_writer *w, const struct wl_thread *t, const str
     wj_put_open(w, "threads", '[');
     for (size_t i = 0; i < n->n_threads; i++) {
         wj_write_open(w, '{');
-        sv_put_id(w, "id", "thread_", n->threads[i].id);
+        asst_put_id(w, "id", "thread_", n->threads[i].id);
         wj_put_u64(w, "messages", n->threads[i].messages);
         wj_write_close(w, '}');
     }
@@ -79,7 +81,7 @@ void sv_write_tree(struct wj_writer *w, const struct wl_thread *t, const struct 
 {
     wj_write_open(w, '{');
     wj_put_str(w, "object", UPP_STR("thread.tree"));
-    sv_put_id(w, "thread_id", "thread_", t->id);
+    asst_put_id(w, "thread_id", "thread_", t->id);
     node_id(w, "root_id", l, l->root);
     node_id(w, "current_id", l, l->current);
     wj_put_u64(w, "current_messages", l->messages);

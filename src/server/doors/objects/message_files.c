@@ -1,4 +1,4 @@
-/* server/doors/v1/message_files.c — images and attachments of messages in requests.
+/* server/doors/objects/message_files.c — images and attachments of messages in requests.
  *
  * A message never contains the bytes of an uploaded file: an image and an attachment are parts with the file's address
  * (model/file_url.h). That the file exists, and that an image is one, is checked when the message is created.
@@ -9,9 +9,9 @@
 #include "json/value.h"
 #include "log/file.h"
 #include "model/file_url.h"
+#include "run/engine.h"
 #include "run/settings/files.h"
-#include "server/doors/v1/objects.h"
-#include "server/doors/v1/routes.h"
+#include "server/doors/objects/message_files.h"
 #include "server/http/server.h"
 
 enum { ATTACHMENTS = 64, FILES = 256 /* of one message */ };
