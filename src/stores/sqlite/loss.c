@@ -164,9 +164,12 @@ bool ws_loss_is_marked(sqlite3 *db)
 /* If it cannot be written, nobody will be told about a copy: no reason to refuse the store. */
 int ws_loss_mark(struct ws_sqlite *s)
 {
+    /* clang-format off */
     static const char put[] =
-        "INSERT OR REPLACE INTO meta(" WS_OF_META ", sum) SELECT 'in_use', schema_version, " WS_SUM(
-            "meta", "'in_use', schema_version") " FROM pragma_schema_version";
+        "INSERT OR REPLACE INTO meta(" WS_OF_META ", sum)"
+        " SELECT 'in_use', schema_version, " WS_SUM("meta", "'in_use', schema_version")
+        " FROM pragma_schema_version";
+    /* clang-format on */
     if (!s->promise.map || WB_CALL(sync)(s->lock_file.fd) < 0)
         return 0; /* without its record, a loss of power would look like a copy */
     return ws_loss_is_marked(s->writer.db) ? 0 : ws_conn_exec(s, &s->writer, put, NULL) >= 0;

@@ -524,26 +524,26 @@ static const struct {
     const char *missing; /* selects the keys */
     const char *table, *where;
 } singles[] = {
-    {"SELECT id FROM temp.known k WHERE NOT EXISTS(SELECT 1 FROM log l WHERE l.tenant = k.tenant AND l.node = k.node "
-     "AND"
-     " l.pos = k.pos)",
+    /* clang-format off */
+    {"SELECT id FROM temp.known k"
+     " WHERE NOT EXISTS(SELECT 1 FROM log l WHERE l.tenant = k.tenant AND l.node = k.node AND l.pos = k.pos)",
      "log", "id = ?"},
-    {"SELECT tenant, id FROM temp.named k WHERE NOT EXISTS(SELECT 1 FROM threads t WHERE t.tenant = k.tenant AND t.id ="
-     " k.id)",
+    {"SELECT tenant, id FROM temp.named k"
+     " WHERE NOT EXISTS(SELECT 1 FROM threads t WHERE t.tenant = k.tenant AND t.id = k.id)",
      "threads", "tenant = ? AND id = ?"},
-    {"SELECT DISTINCT tenant, node FROM log l WHERE NOT EXISTS(SELECT 1 FROM nodes n WHERE n.tenant = l.tenant AND "
-     "n.key"
-     " = l.node)",
+    {"SELECT DISTINCT tenant, node FROM log l"
+     " WHERE NOT EXISTS(SELECT 1 FROM nodes n WHERE n.tenant = l.tenant AND n.key = l.node)",
      "nodes", "tenant = ? AND key = ?"},
-    {"SELECT tenant, head FROM threads t WHERE NOT EXISTS(SELECT 1 FROM nodes n WHERE n.tenant = t.tenant AND n.key ="
-     " t.head)",
+    {"SELECT tenant, head FROM threads t"
+     " WHERE NOT EXISTS(SELECT 1 FROM nodes n WHERE n.tenant = t.tenant AND n.key = t.head)",
      "nodes", "tenant = ? AND key = ?"},
-    {"SELECT tenant, key FROM nodes n WHERE NOT EXISTS(SELECT 1 FROM branches b WHERE b.tenant = n.tenant AND b.key ="
-     " n.key)",
+    {"SELECT tenant, key FROM nodes n"
+     " WHERE NOT EXISTS(SELECT 1 FROM branches b WHERE b.tenant = n.tenant AND b.key = n.key)",
      "branches", "tenant = ? AND key = ?"},
-    {"SELECT DISTINCT tenant, run FROM log l WHERE run IS NOT NULL AND NOT EXISTS(SELECT 1 FROM runs r WHERE r.tenant ="
-     " l.tenant AND r.id = l.run)",
+    {"SELECT DISTINCT tenant, run FROM log l"
+     " WHERE run IS NOT NULL AND NOT EXISTS(SELECT 1 FROM runs r WHERE r.tenant = l.tenant AND r.id = l.run)",
      "runs", "tenant = ? AND id = ?"},
+    /* clang-format on */
 };
 
 static int take_singles(struct ws_salvage *s, size_t i, struct upp_err *err)
@@ -582,43 +582,6 @@ static int take_singles(struct ws_salvage *s, size_t i, struct upp_err *err)
 }
 
 /* ---- Repairing --------------------------------------------------------------------------------------------- */
-
-static const char repair[] =
-    /* Tenants without a name. */
-    "INSERT OR IGNORE INTO tenants(id, name) SELECT DISTINCT tenant, CAST('lost-' || tenant AS BLOB) FROM threads"
-    " WHERE tenant NOT IN (SELECT id FROM tenants);"
-    /* A row whose position does not follow: the node ends before it. */
-    "INSERT INTO temp.holes SELECT tenant, node, min(want), 'a row is lost' FROM (SELECT tenant, node, pos,"
-    " lag(CASE WHEN n THEN ((pos >> 16) + n) << 16 ELSE pos + 1 END, 1, 0) OVER (PARTITION BY tenant, node ORDER BY "
-    "pos)"
-    " AS want FROM log) WHERE pos <> want GROUP BY tenant, node;"
-    "DELETE FROM log WHERE id IN (SELECT l.id FROM temp.holes h JOIN log l ON l.tenant = h.tenant AND l.node = h.node "
-    "AND"
-    " l.pos >= h.pos);"
-    /* A row after the last one, according to the index. (A damaged index has many wrong rows, but hardly this one.) */
-    "INSERT OR IGNORE INTO temp.holes SELECT k.tenant, k.node, k.pos, 'a row is lost' FROM temp.known k LEFT JOIN"
-    " (SELECT tenant, node, max(CASE WHEN n THEN ((pos >> 16) + n) << 16 ELSE pos + 1 END) AS ends FROM log"
-    " GROUP BY tenant, node) e ON e.tenant = k.tenant AND e.node = k.node WHERE k.pos = ifnull(e.ends, 0) AND NOT "
-    "EXISTS("
-    "SELECT 1 FROM log l WHERE l.id = k.id);"
-    /* A damaged index of threads has some that never existed. */
-    "DELETE FROM temp.named WHERE (SELECT count(*) FROM temp.named) <= (SELECT count(*) FROM threads);"
-    /* Branches whose beginning is lost, and threads whose head is on one. */
-    "WITH RECURSIVE whole(tenant, key) AS (SELECT tenant, key FROM nodes WHERE parent = 0 UNION SELECT n.tenant, n.key"
-    " FROM whole w JOIN nodes n ON n.tenant = w.tenant AND n.parent = w.key)"
-    " DELETE FROM nodes WHERE (tenant, key) NOT IN (SELECT tenant, key FROM whole);"
-    "INSERT OR IGNORE INTO temp.holes SELECT tenant, head, 0, 'the node at which the thread stood is lost' FROM "
-    "threads t"
-    " WHERE NOT EXISTS(SELECT 1 FROM nodes n WHERE n.tenant = t.tenant AND n.key = t.head);"
-    "UPDATE threads SET at = 0, head = (SELECT key FROM nodes n WHERE n.tenant = threads.tenant AND n.tree ="
-    " threads.tree AND n.parent = 0) WHERE NOT EXISTS(SELECT 1 FROM nodes n WHERE n.tenant = threads.tenant AND n.key ="
-    " threads.head) AND EXISTS(SELECT 1 FROM nodes n WHERE n.tenant = threads.tenant AND n.tree = threads.tree AND"
-    " n.parent = 0);";
-
-/* If a row and its index contradict each other, the one that was read without an error counts. */
-static const char believe_the_index[] =
-    "DELETE FROM log WHERE id IN (SELECT l.id FROM log l JOIN temp.known k ON k.id ="
-    " l.id WHERE (k.tenant, k.node, k.pos) IS NOT (l.tenant, l.node, l.pos));";
 
 static bool is_hurt(const struct ws_salvage *s, const char *table)
 {
@@ -664,10 +627,10 @@ static int salvage(struct ws_salvage *s, struct upp_err *err)
     for (size_t i = 0; r >= 0 && s->n_losses && i < WB_LEN(singles); i++)
         r = take_singles(s, i, err);
     bool index = r >= 0 && is_hurt(s, "log") && !is_hurt(s, "");
-    if (index && sqlite3_exec(s->out, believe_the_index, NULL, NULL, NULL) != SQLITE_OK)
+    if (index && sqlite3_exec(s->out, ws_believe_index_sql.p, NULL, NULL, NULL) != SQLITE_OK)
         r = failed(s, err);
-    if (r >= 0 && (sqlite3_exec(s->out, repair, NULL, NULL, NULL) != SQLITE_OK ||
-                   sqlite3_exec(s->out, ws_tables_strays, NULL, NULL, NULL) != SQLITE_OK ||
+    if (r >= 0 && (sqlite3_exec(s->out, ws_repair_sql.p, NULL, NULL, NULL) != SQLITE_OK ||
+                   sqlite3_exec(s->out, ws_strays_sql.p, NULL, NULL, NULL) != SQLITE_OK ||
                    ws_sum_all(s->out) != SQLITE_OK || sqlite3_exec(s->out, "COMMIT", NULL, NULL, NULL) != SQLITE_OK))
         r = failed(s, err);
     if (r >= 0 && s->row)
@@ -755,16 +718,27 @@ const struct ws_salvage_loss *ws_salvage_loss(const struct ws_salvage *s, size_t
 
 /* Columns: tenant, user, id, node, pos, why. */
 static const char *const questions[LISTS] = {
-    [NODES]   = "SELECT t.name, x'', NULL, n.key, 0, NULL FROM nodes n JOIN tenants t ON t.id = n.tenant",
-    [THREADS] = "SELECT t.name, h.user, h.id, 0, 0, NULL FROM threads h JOIN tenants t ON t.id = h.tenant"
-                " WHERE h.kind = 1",
-    [LOST]    = "SELECT ifnull(t.name, x''), k.user, k.id, 0, 0, NULL FROM temp.named k LEFT JOIN tenants t ON t.id ="
-                " k.tenant WHERE NOT EXISTS(SELECT 1 FROM threads h WHERE h.tenant = k.tenant AND h.id = k.id)",
+    /* clang-format off */
+    [NODES] =
+        "SELECT t.name, x'', NULL, n.key, 0, NULL"
+        " FROM nodes n JOIN tenants t ON t.id = n.tenant",
+    [THREADS] =
+        "SELECT t.name, h.user, h.id, 0, 0, NULL"
+        " FROM threads h JOIN tenants t ON t.id = h.tenant"
+        " WHERE h.kind = 1",
+    [LOST] =
+        "SELECT ifnull(t.name, x''), k.user, k.id, 0, 0, NULL"
+        " FROM temp.named k LEFT JOIN tenants t ON t.id = k.tenant"
+        " WHERE NOT EXISTS(SELECT 1 FROM threads h WHERE h.tenant = k.tenant AND h.id = k.id)",
     [HOLES] =
-        "SELECT t.name, x'', NULL, o.node, o.pos, o.why FROM temp.holes o JOIN tenants t ON t.id = o.tenant"
-        " LEFT JOIN nodes n ON n.tenant = o.tenant AND n.key = o.node WHERE t.name = ?1 AND"
-        " (substr(n.tree, 1, 4) = substr(?2, 1, 4) OR printf('%08X', o.node >> 32 & 0xffffffff) ="
-        " hex(substr(?2, 1, 4)) OR n.tree = (SELECT tree FROM threads h WHERE h.tenant = o.tenant AND h.id = ?2))",
+        "SELECT t.name, x'', NULL, o.node, o.pos, o.why"
+        " FROM temp.holes o JOIN tenants t ON t.id = o.tenant"
+        "  LEFT JOIN nodes n ON n.tenant = o.tenant AND n.key = o.node"
+        " WHERE t.name = ?1"
+        "  AND (substr(n.tree, 1, 4) = substr(?2, 1, 4)"
+        "   OR printf('%08X', o.node >> 32 & 0xffffffff) = hex(substr(?2, 1, 4))"
+        "   OR n.tree = (SELECT tree FROM threads h WHERE h.tenant = o.tenant AND h.id = ?2))",
+    /* clang-format on */
 };
 
 static struct upp_str column(struct wb_arena *a, sqlite3_stmt *st, int i)

@@ -33,9 +33,11 @@ enum {
 #define FORGET_ALL  "DELETE FROM words; INSERT INTO words_text(words_text) VALUES('delete-all');"
 #define IS_DAMAGED  "index_damaged"  /* in meta: entries that had to be dropped may still be there */
 #define IS_REPLACED "index_replaced" /* in meta: pages of its former tables are unused */
-#define PUT_META(name, value)                                                                                          \
-    "INSERT OR REPLACE INTO meta(" WS_OF_META ", sum) VALUES('" name "', " value                                       \
-    ", " WS_SUM("meta", "'" name "', " value) ");"
+/* clang-format off */
+#define PUT_META(name, value) \
+    "INSERT OR REPLACE INTO meta(" WS_OF_META ", sum)" \
+    " VALUES('" name "', " value ", " WS_SUM("meta", "'" name "', " value) ");"
+/* clang-format on */
 
 /* ---- Damage ------------------------------------------------------------------------------------------------ */
 
@@ -163,7 +165,7 @@ static int replace_tables(struct ws_sqlite *s, struct upp_err *err)
                          "DELETE FROM sqlite_schema WHERE tbl_name = 'words' OR tbl_name GLOB 'words_text*';"
                          "PRAGMA writable_schema = RESET;" PUT_META(IS_REPLACED, "1"),
                          err);
-    return r < 0 ? r : ws_conn_exec(s, &s->writer, ws_tables_index, err);
+    return r < 0 ? r : ws_conn_exec(s, &s->writer, ws_index_sql.p, err);
 }
 
 /* A message may have several lines, one for each page. */
@@ -571,10 +573,9 @@ static void sql_of(const struct wl_query *q, bool match, struct wb_buf *out)
         wb_buf_addf(out, " AND w.time < ?%d", AT_UNTIL);
     if (q->in_family)
         wb_buf_addf(out,
-                    " AND (w.node BETWEEN ?%d AND ?%d OR w.node IN (SELECT " WS_SIGNED_KEY(
-                        "place") " FROM stray_nodes x"
-                                 " WHERE x.tenant = w.tenant AND x.family = ?%d))",
-                    AT_LOW, AT_HIGH, AT_FAMILY);
+                    " AND (w.node BETWEEN ?%d AND ?%d OR w.node IN"
+                    " (SELECT %s FROM stray_nodes x WHERE x.tenant = w.tenant AND x.family = ?%d))",
+                    AT_LOW, AT_HIGH, WS_SIGNED_KEY("place"), AT_FAMILY);
     wb_buf_addf(out, " ORDER BY %s DESC LIMIT ?%d", row, AT_MAX);
     wb_buf_addc(out, 0);
 }

@@ -253,11 +253,9 @@ enum { WS_SCHEMA = 3 }; /* the version that we know and write */
 /* Creates the tables in an empty file, migrates those of an older version, checks those of any other. */
 int ws_schema_open(struct ws_sqlite *s, struct ws_conn *c, struct upp_err *err) UPP_MUST_CHECK;
 
-/* Fills the tables of strays from threads and nodes. */
-extern const char ws_tables_strays[];
-
-/* Creates the tables of the search index. */
-extern const char ws_tables_index[];
+/* The files of sql/, embedded by scripts/embed: each ends with a NUL. */
+extern const struct upp_str ws_tables_1_sql, ws_tables_2_sql, ws_tables_3_sql, ws_index_sql, ws_strays_sql;
+extern const struct upp_str ws_repair_sql, ws_believe_index_sql;
 
 /* In one transaction, from that version on (0: an empty file). */
 int ws_tables_make(struct ws_sqlite *s, struct ws_conn *c, int64_t from, struct upp_err *err) UPP_MUST_CHECK;

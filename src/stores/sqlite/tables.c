@@ -1,4 +1,4 @@
-/* stores/sqlite/tables.c — the tables of each version. docs/storage.md explains why they look like this.
+/* stores/sqlite/tables.c — makes the tables of each version (sql/) and migrates those of older files.
  *
  * A new file goes through the same steps as an old one, so that both end with the same tables. All missing steps are
  * one transaction: if it is interrupted, the file is unchanged.
@@ -13,129 +13,15 @@ enum {
     APP_ID     = 0x57656674, /* "Weft" */
 };
 
-static const char to_1[] =
-    "CREATE TABLE meta(name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;"
-    "CREATE TABLE tenants(id INTEGER PRIMARY KEY, name BLOB NOT NULL UNIQUE);"
-    "CREATE TABLE log(id INTEGER PRIMARY KEY, tenant INTEGER NOT NULL, node INTEGER NOT NULL, pos INTEGER NOT NULL,"
-    " n INTEGER NOT NULL, run BLOB, format INTEGER NOT NULL, body BLOB, tape BLOB);"
-    "CREATE UNIQUE INDEX log_at ON log(tenant, node, pos);"
-    "CREATE TABLE nodes(tenant INTEGER NOT NULL, key INTEGER NOT NULL, id BLOB NOT NULL, tree BLOB NOT NULL,"
-    " parent INTEGER NOT NULL, parent_length INTEGER NOT NULL, holder BLOB, created INTEGER NOT NULL,"
-    " PRIMARY KEY(tenant, key)) WITHOUT ROWID;"
-    "CREATE TABLE threads(tenant INTEGER NOT NULL, id BLOB NOT NULL, tree BLOB NOT NULL, parent BLOB,"
-    " user BLOB NOT NULL, head INTEGER NOT NULL, kind INTEGER NOT NULL, version INTEGER NOT NULL,"
-    " queued INTEGER NOT NULL, title BLOB, metadata BLOB, created INTEGER NOT NULL, updated INTEGER NOT NULL,"
-    " PRIMARY KEY(tenant, id)) WITHOUT ROWID;"
-    "CREATE INDEX threads_of ON threads(tenant, user, updated, id);"
-    "CREATE TABLE runs(number INTEGER PRIMARY KEY, tenant INTEGER NOT NULL, id BLOB NOT NULL, user BLOB NOT NULL,"
-    " root BLOB NOT NULL, parent BLOB, thread BLOB NOT NULL, node INTEGER NOT NULL, first INTEGER NOT NULL,"
-    " input INTEGER NOT NULL, version INTEGER NOT NULL, depth INTEGER NOT NULL, status INTEGER NOT NULL,"
-    " durability INTEGER NOT NULL, cancel INTEGER NOT NULL, epoch INTEGER NOT NULL, queue INTEGER NOT NULL,"
-    " agent BLOB, call BLOB, options BLOB, error BLOB, u_input INTEGER NOT NULL, u_output INTEGER NOT NULL,"
-    " u_read INTEGER NOT NULL, u_write INTEGER NOT NULL, created INTEGER NOT NULL, started INTEGER NOT NULL,"
-    " ended INTEGER NOT NULL, expires INTEGER NOT NULL);"
-    "CREATE UNIQUE INDEX runs_id ON runs(tenant, id);"
-    "CREATE INDEX runs_of ON runs(tenant, thread);"
-    "CREATE INDEX runs_waiting ON runs(tenant, thread) WHERE status < 5;"
-    "CREATE INDEX runs_live ON runs(id) WHERE status < 5;"
-    "CREATE TABLE aliases(tenant INTEGER NOT NULL, user BLOB NOT NULL, kind INTEGER NOT NULL, text BLOB NOT NULL,"
-    " object BLOB NOT NULL, PRIMARY KEY(tenant, user, kind, text)) WITHOUT ROWID;"
-    "CREATE TABLE keys(tenant INTEGER NOT NULL, route BLOB NOT NULL, key BLOB NOT NULL, body BLOB NOT NULL,"
-    " object BLOB NOT NULL, created INTEGER NOT NULL, PRIMARY KEY(tenant, route, key)) WITHOUT ROWID;"
-    "CREATE INDEX keys_age ON keys(created);";
+_Static_assert(WL_INDEX_WORDS == 2, "what tables_3.sql says of a new file");
 
-/* Families of ids, deleting, blobs, values, search.
- *
- *  - Texts of branches are outside `nodes`: a fork has none, and pays nothing for them.
- *  - Strays are found under the family of their tree and, below a sub-thread, under that of the topmost thread.
- *  - A piece's id combines the blob's number and its own, so it needs no index.
- *  - `words_text` indexes `words`; the writer updates it explicitly, because no trigger may use a virtual table of an
- *    untrusted schema.
- *  - `loose`: since when nothing refers to the blob; NULL if something does. */
-static const char to_2[] =
-    "ALTER TABLE threads ADD COLUMN at INTEGER NOT NULL DEFAULT 0;"
-    "ALTER TABLE runs ADD COLUMN swept INTEGER NOT NULL DEFAULT 0;"
-    "CREATE INDEX aliases_of ON aliases(tenant, object);"
-    "CREATE TABLE branches(tenant INTEGER NOT NULL, key INTEGER NOT NULL, name BLOB, metadata BLOB, origin BLOB,"
-    " PRIMARY KEY(tenant, key)) WITHOUT ROWID;"
-    "CREATE TABLE vals(tenant INTEGER NOT NULL, space BLOB NOT NULL, name BLOB NOT NULL, bytes BLOB,"
-    " PRIMARY KEY(tenant, space, name)) WITHOUT ROWID;"
-    "CREATE TABLE blobs(number INTEGER PRIMARY KEY, tenant INTEGER NOT NULL, key BLOB NOT NULL,"
-    " pieces INTEGER NOT NULL, whole INTEGER NOT NULL, refs INTEGER NOT NULL, loose INTEGER);"
-    "CREATE UNIQUE INDEX blobs_key ON blobs(tenant, key);"
-    "CREATE INDEX blobs_loose ON blobs(tenant, loose) WHERE loose IS NOT NULL;"
-    "CREATE TABLE pieces(id INTEGER PRIMARY KEY, bytes BLOB NOT NULL);"
-    "CREATE TABLE refs(tenant INTEGER NOT NULL, node INTEGER NOT NULL, pos INTEGER NOT NULL, id BLOB NOT NULL,"
-    " blob INTEGER NOT NULL, PRIMARY KEY(tenant, node, pos, id, blob)) WITHOUT ROWID;"
-    "CREATE TABLE words(id INTEGER PRIMARY KEY, tenant INTEGER NOT NULL, node INTEGER NOT NULL,"
-    " entry INTEGER NOT NULL, time INTEGER NOT NULL, who TEXT, tool TEXT, text TEXT);"
-    "CREATE UNIQUE INDEX words_at ON words(tenant, node, entry);"
-    "CREATE VIRTUAL TABLE words_text USING fts5(text, content='words', content_rowid='id', tokenize='trigram');"
-    "CREATE TABLE stray_nodes(tenant INTEGER NOT NULL, family BLOB NOT NULL, place INTEGER NOT NULL,"
-    " PRIMARY KEY(tenant, family, place)) WITHOUT ROWID;"
-    "CREATE INDEX stray_nodes_at ON stray_nodes(tenant, place);"
-    "CREATE TABLE stray_threads(tenant INTEGER NOT NULL, family BLOB NOT NULL, id BLOB NOT NULL,"
-    " PRIMARY KEY(tenant, family, id)) WITHOUT ROWID;"
-    "CREATE INDEX stray_threads_at ON stray_threads(tenant, id);"
-    "INSERT INTO meta VALUES('learned', 0);";
-
-#define INDEX_TABLES                                                                                                   \
-    "CREATE TABLE words(id INTEGER PRIMARY KEY, tenant INTEGER NOT NULL, node INTEGER NOT NULL,"                       \
-    " entry INTEGER NOT NULL, time INTEGER NOT NULL, who TEXT, tool TEXT, grams BLOB);"                                \
-    "CREATE UNIQUE INDEX words_at ON words(tenant, node, entry);"                                                      \
-    "CREATE VIRTUAL TABLE words_text USING fts5(grams, content='', tokenize='ascii', detail=none, columnsize=0);"
-
-const char ws_tables_index[] = INDEX_TABLES;
-
-/* Checksums. Tables that consist only of their keys have none: content is read from the rows they lead to.
- *
- * And an index of words without the texts (grams.h). It is rebuilt by following the log. */
-static const char to_3[] = "ALTER TABLE meta ADD COLUMN sum INTEGER;"
-                           "ALTER TABLE tenants ADD COLUMN sum INTEGER;"
-                           "ALTER TABLE log ADD COLUMN sum INTEGER;"
-                           "ALTER TABLE nodes ADD COLUMN sum INTEGER;"
-                           "ALTER TABLE threads ADD COLUMN sum INTEGER;"
-                           "ALTER TABLE runs ADD COLUMN sum INTEGER;"
-                           "ALTER TABLE aliases ADD COLUMN sum INTEGER;"
-                           "ALTER TABLE keys ADD COLUMN sum INTEGER;"
-                           "ALTER TABLE branches ADD COLUMN sum INTEGER;"
-                           "ALTER TABLE vals ADD COLUMN sum INTEGER;"
-                           "ALTER TABLE blobs ADD COLUMN sum INTEGER;"
-                           "ALTER TABLE pieces ADD COLUMN sum INTEGER;"
-                           "DROP TABLE words_text;"
-                           "DROP TABLE words;" INDEX_TABLES "UPDATE meta SET value = 0 WHERE name = 'learned';"
-                           "INSERT INTO meta(name, value) VALUES('search', 2);"; /* WL_INDEX_WORDS */
-_Static_assert(WL_INDEX_WORDS == 2, "what a new file has");
-
-/* Each of its statements can be repeated. */
-const char ws_tables_strays[] =
-    /* Every thread with the family of its topmost ancestor. */
-    "CREATE TABLE kin(tenant, id, tree, family, PRIMARY KEY(tenant, id)) WITHOUT ROWID;"
-    "CREATE INDEX kin_above ON threads(tenant, parent) WHERE parent IS NOT NULL;"
-    "WITH RECURSIVE below(tenant, id, tree, family) AS ("
-    " SELECT tenant, id, tree, substr(tree, 1, 4) FROM threads WHERE parent IS NULL"
-    " UNION ALL SELECT t.tenant, t.id, t.tree, b.family FROM below b"
-    "  JOIN threads t INDEXED BY kin_above ON t.tenant = b.tenant AND t.parent = b.id WHERE t.parent IS NOT NULL)"
-    " INSERT INTO kin SELECT * FROM below;"
-    "DROP INDEX kin_above;"
-    "CREATE INDEX kin_tree ON kin(tenant, tree);"
-    "INSERT OR IGNORE INTO stray_threads SELECT tenant, substr(tree, 1, 4), id FROM threads"
-    " WHERE substr(id, 1, 4) <> substr(tree, 1, 4);"
-    "INSERT OR IGNORE INTO stray_threads SELECT tenant, family, id FROM kin WHERE substr(id, 1, 4) <> family;"
-    "INSERT OR IGNORE INTO stray_nodes SELECT tenant, substr(tree, 1, 4), " WS_SIGNED_KEY(
-        "key") " FROM nodes"
-               " WHERE printf('%08X', key >> 32 & 0xffffffff) <> hex(substr(tree, 1, 4));"
-               "INSERT OR IGNORE INTO stray_nodes SELECT n.tenant, k.family, " WS_SIGNED_KEY(
-                   "n.key") " FROM kin k"
-                            " JOIN nodes n ON n.tenant = k.tenant AND n.tree = k.tree WHERE k.family <> substr(k.tree, "
-                            "1, 4)"
-                            " AND printf('%08X', n.key >> 32 & 0xffffffff) <> hex(k.family);"
-                            "DROP TABLE kin;";
-
-/* [i]: from version i to i + 1. `fill` derives data from existing rows and is skipped for a new file. */
+/* [i]: from version i to i + 1; `then` follows `tables`. `fill` derives data from existing rows and is skipped for a
+ * new file. */
 static const struct {
-    const char *tables, *fill;
-} steps[] = {{to_1, ""}, {to_2, ws_tables_strays}, {to_3, ""}};
+    const struct upp_str *tables, *then, *fill;
+} steps[] = {{.tables = &ws_tables_1_sql},
+             {.tables = &ws_tables_2_sql, .fill = &ws_strays_sql},
+             {.tables = &ws_tables_3_sql, .then = &ws_index_sql}};
 _Static_assert(sizeof steps / sizeof steps[0] == WS_SCHEMA, "a step for each version");
 
 int ws_tables_make(struct ws_sqlite *s, struct ws_conn *c, int64_t from, struct upp_err *err)
@@ -147,10 +33,12 @@ int ws_tables_make(struct ws_sqlite *s, struct ws_conn *c, int64_t from, struct 
                            APP_ID, WS_SCHEMA, MIN_READER);
     int r = ws_conn_exec(s, c, "BEGIN IMMEDIATE", err);
     for (int64_t i = from; r >= 0 && i < WS_SCHEMA; i++) {
-        r = ws_conn_exec(s, c, steps[i].tables, err);
+        r = ws_conn_exec(s, c, steps[i].tables->p, err);
+        if (r >= 0 && steps[i].then)
+            r = ws_conn_exec(s, c, steps[i].then->p, err);
         wb_crashpoint("migrate.tables");
-        if (r >= 0 && from)
-            r = ws_conn_exec(s, c, steps[i].fill, err);
+        if (r >= 0 && from && steps[i].fill)
+            r = ws_conn_exec(s, c, steps[i].fill->p, err);
         wb_crashpoint("migrate.filled");
     }
     if (r >= 0)
