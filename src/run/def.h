@@ -118,7 +118,7 @@ struct wr_middleware {
      * events come just before their record is committed: at least once across a crash. */
     void (*observe)(void *arg, struct weft_run *run, const struct wm_event *ev);
 
-    /* How much of the history `view` leaves; tokens 0: it may need all of it, as may other functions. */
+    /* How much of the history `view` leaves; tokens 0: all may be needed; UINT64_MAX: there is no view, nor a need. */
     struct wr_window window;
 
     const struct weft_budget *const *budgets; /* in addition to those of the agent's rights */

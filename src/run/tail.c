@@ -5,16 +5,19 @@
 #include "run/engine_state.h"
 #include "run/event.h"
 #include "run/middleware.h"
+#include "run/settings/settings.h"
 #include "run/settings/window.h"
 
 struct reading {
     struct wr_run  *run;
     struct wr_tail *to;
-    bool            windowed;       /* the agent's memory leaves only the end of the history */
-    uint64_t        tokens;         /* of the messages of the history that were read */
-    size_t          messages;       /* their number */
-    bool            begins;         /* there is a place among them where the model's list may begin */
-    uint32_t        enough;         /* position from which on memory has all that it can leave; 0: not reached */
+    bool            windowed; /* the agent's memory, or the request's truncation, leaves only the end of the history */
+    uint64_t        tokens;   /* of the messages of the history that were read */
+    size_t          messages; /* their number */
+    uint64_t        counted;  /* of those before the newest user message: what truncation counts */
+    bool            begins;   /* there is a place among them where the model's list may begin */
+    bool            has_user; /* a user message was read */
+    uint32_t        enough;   /* position from which on there is all that can be left of it; 0: not reached */
     WB_VEC(struct wl_line *) lines; /* newest first */
 };
 
@@ -39,24 +42,51 @@ bool wr_is_received(const struct wr_run *run, const struct wl_line *line)
 /* NULL: the run needs the whole history. */
 static const struct wr_window *window_of(const struct wr_run *run)
 {
-    const struct wr_agent_def *def = run->def;
-    if (!def || def->reads_history || def->closing || !def->middleware || !def->middleware->window.tokens)
+    static const struct wr_window any = {.tokens = UINT64_MAX};
+    const struct wr_agent_def    *def = run->def;
+    if (!def || def->reads_history || def->closing)
         return NULL;
-    return &def->middleware->window;
+    if (!def->middleware)
+        return &any;
+    return def->middleware->window.tokens ? &def->middleware->window : NULL;
 }
 
-/* Memory leaves no more than this if the messages have more tokens than may stay, and the list may begin at one of them
- * without cutting into those that always stay. What a model receives of a message is never shorter than the message. */
-static void count_message(struct reading *in, const struct wl_line *line, uint32_t at)
+/* May the end of the history be enough? */
+static bool is_windowed(const struct wr_run *run)
+{
+    const struct wr_window   *window = window_of(run);
+    const struct wr_settings *s      = run->settings;
+    return window && (window->tokens < UINT64_MAX || (s && (s->max_prompt || s->last_messages)));
+}
+
+/* Memory leaves no more than what was read if the messages have more tokens than may stay, and the list may begin at
+ * one of them without cutting into those that always stay. What a model receives of a message is never shorter than the
+ * message. Truncation by the request counts back from the newest input, which may be the last user message. */
+static bool is_enough(const struct reading *in)
 {
     const struct wr_window   *window = window_of(in->run);
-    const struct upp_message *m      = &line->entry.message;
+    const struct wr_settings *s      = in->run->settings;
+    if (in->begins && in->tokens > window->tokens)
+        return true;
+    if (!s)
+        return false;
+    return (s->max_prompt && in->tokens > s->max_prompt) || (s->last_messages && in->counted >= s->last_messages);
+}
+
+static void count_message(struct reading *in, const struct wl_line *line, uint32_t at)
+{
+    const struct upp_message *m = &line->entry.message;
     if (!in->windowed || in->enough || at >= in->to->own || !wr_is_received(in->run, line))
         return;
     in->messages++;
     in->tokens += wr_message_tokens(m);
-    in->begins |= m->role == UPP_ROLE_USER && in->messages >= window->keep;
-    if (in->begins && in->tokens > window->tokens)
+    if (in->has_user && wr_window_counts(m))
+        in->counted++;
+    if (m->role == UPP_ROLE_USER) {
+        in->has_user = true;
+        in->begins   = in->begins || in->messages >= window_of(in->run)->keep;
+    }
+    if (is_enough(in))
         in->enough = at;
 }
 
@@ -122,7 +152,7 @@ static int put_in_order(const struct reading *in, struct upp_err *err)
 
 int wr_tail_read(struct wr_run *run, struct wr_tail *ret, struct upp_err *err)
 {
-    WB_CLEANUP(reading_done) struct reading in = {.run = run, .to = ret, .windowed = window_of(run) != NULL};
+    WB_CLEANUP(reading_done) struct reading in = {.run = run, .to = ret, .windowed = is_windowed(run)};
     struct wl_path                          path;
     struct wl_store                        *s = run->engine->store;
     int r = wl_path_open(s, &run->tree->owner, run->row.node, run->end.length, &run->memory, &path, err);

@@ -1,6 +1,7 @@
 /* run/tail.h — the end of a run's path: as many entries of the log as the run needs, read backwards.
  *
- * A model receives what is behind the newest summary, or what the memory of its agent leaves (def.h, struct wr_window).
+ * A model receives what is behind the newest summary, or what the memory of its agent (def.h, struct wr_window) or the
+ * truncation that its request asked for (settings/settings.h) leaves.
  * Tool grants of all entries before hold too: the state of each run has those of the path before it (run/event.h), so
  * that the newest one found there is enough. A path without one is read whole; the run that does it is the next one's.
  */

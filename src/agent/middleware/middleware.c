@@ -428,14 +428,14 @@ int wa_opts_copy(const void *opts, size_t size, void **ret, struct upp_err *err)
  * program gets the whole history in its context. */
 static struct wr_window window_of(const struct chain *ch)
 {
-    struct wr_window window = {0};
+    struct wr_window window = {.tokens = UINT64_MAX};
     bool             viewed = false;
     for (size_t i = 0; i < ch->n; i++) {
         const struct weft_middleware_kind *kind = ch->items[i].kind;
         if (!kind)
             return (struct wr_window){0};
-        if (kind->view && !viewed && kind->window)
-            window = kind->window(ch->items[i].own);
+        if (kind->view && !viewed)
+            window = kind->window ? kind->window(ch->items[i].own) : (struct wr_window){0};
         viewed |= kind->view != NULL;
     }
     return window;

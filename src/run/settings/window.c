@@ -58,8 +58,7 @@ static size_t next_begin(const struct upp_request *q, size_t at, size_t input)
     return at;
 }
 
-/* Is it a message for OpenAI's API, which has calls and results in steps? */
-static bool counts(const struct upp_message *m)
+bool wr_window_counts(const struct upp_message *m)
 {
     if (m->role == UPP_ROLE_TOOL)
         return false;
@@ -75,7 +74,7 @@ void wr_window_last(const struct wr_run *run, struct upp_request *q, uint64_t la
     if (!last)
         return;
     for (uint64_t n = 1; at > 0; at--)
-        if (counts(q->messages[at - 1]) && n++ == last)
+        if (wr_window_counts(q->messages[at - 1]) && n++ == last)
             break;
     begin_at(q, next_begin(q, at, input));
 }

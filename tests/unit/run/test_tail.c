@@ -27,8 +27,9 @@ static const char *const tools[TOOLS] = {"add", "note", "fails", "danger"};
 struct world {
     int (*act)(struct world *w, struct upp_err *err);
     uint64_t         seed;
-    uint32_t         tokens, keep;
-    bool             sums; /* the agent summarises */
+    uint32_t         tokens, keep; /* of the memory of the agent; 0: it has none */
+    bool             sums;         /* it summarises */
+    const char      *options;      /* of all runs of the agent "main"; NULL: none */
     struct rig       rig;
     struct wl_store *store;
     struct wl_thread t;
@@ -58,9 +59,32 @@ static int listen_make(const void *opts, void **own, struct upp_err *err)
 static WEFT_SUSPENDS int listen_view(void *own, struct weft_context *c, struct upp_request *q, struct upp_err *err)
 {
     struct world *w = own;
+    (void)q, (void)err;
+    if (!w->told.n)
+        w->unread = wr_of(c->run)->unread;
+    return 0;
+}
+
+static struct wr_window listen_window(const void *own)
+{
+    (void)own;
+    return (struct wr_window){.tokens = UINT64_MAX};
+}
+
+static const struct weft_middleware_kind listen_kind = {
+    .name = "listen", .make = listen_make, .view = listen_view, .window = listen_window};
+
+/* The model of the agent "main", after all truncation. */
+static struct upp_model_ops        hearing;
+static const struct upp_model_ops *heard;
+static struct world               *hearer;
+
+static WEFT_SUSPENDS int hear_open(struct upp_step *s, struct upp_err *err)
+{
+    struct world             *w = hearer;
+    const struct upp_request *q = s->request;
     if (w->told.n)
-        return 0;
-    w->unread = wr_of(c->run)->unread;
+        return heard->open(s, err);
     for (size_t i = 0; i < q->n_tools; i++)
         wb_buf_addf(&w->told, "%.*s ", UPP_FMT(q->tools[i].name));
     for (size_t i = 0; i < q->n_messages; i++) {
@@ -70,19 +94,32 @@ static WEFT_SUSPENDS int listen_view(void *own, struct weft_context *c, struct u
             wb_buf_addf(&w->told, "<%.*s %.*s %.*s>", UPP_FMT(p->id), UPP_FMT(p->name), UPP_FMT(p->text));
         }
     }
-    return wb_buf_check(&w->told, err);
+    TRY(wb_buf_check(&w->told, err));
+    return heard->open(s, err);
 }
 
-static const struct weft_middleware_kind listen_kind = {.name = "listen", .make = listen_make, .view = listen_view};
+static void hear(struct world *w, struct upp_model *m)
+{
+    heard        = m->ops;
+    hearing      = *m->ops;
+    hearing.open = hear_open;
+    hearer       = w;
+    m->ops       = &hearing;
+}
 
 /* ---- What happens to a thread ---------------------------------------------------------------------------------- */
 
 static WEFT_SUSPENDS int run_on(struct world *w, const char *agent, const struct wl_thread *t, const char *text,
                                 struct upp_err *err)
 {
-    struct wr_started s;
-    uint8_t           status;
-    TRY(rig_start(&w->rig, agent, text, &t->id, &s, err));
+    struct upp_part    part  = {.kind = UPP_PART_TEXT, .text = wb_cstr(text)};
+    struct upp_message input = {.role = UPP_ROLE_USER, .parts = &part, .n_parts = 1};
+    struct wr_start    what  = {.owner = rig_owner, .agent = wb_cstr(agent), .thread = t->id, .input = &input};
+    struct wr_started  s;
+    uint8_t            status;
+    if (strcmp(agent, "main") == 0)
+        what.options = wb_cstr(w->options);
+    TRY(wr_start(w->rig.engine, &what, &s, err));
     TRY(wr_wait(w->rig.engine, &rig_owner, s.run, &status, err));
     FAIL_UNLESS(status == WM_COMPLETED);
     return 0;
@@ -300,12 +337,14 @@ static WEFT_SUSPENDS int in_world(void *arg, struct upp_err *err)
         const struct weft_middleware list[] = {
             weft_memory(.mode = mode, .max_tokens = w->tokens, .keep_last = w->keep, .model = model),
             {.name = "listen", .kind = &listen_kind, .opts = w}};
-        r = wa_middleware_new(list, WB_LEN(list), NULL, &chain, err);
+        r = wa_middleware_new(w->tokens ? list : list + 1, w->tokens ? 2 : 1, NULL, &chain, err);
     }
     if (r >= 0)
         r = rig_agent(&w->rig, "main", script, err);
-    if (r >= 0)
+    if (r >= 0) {
+        hear(w, w->rig.models[0]);
         r = rig_agent(&w->rig, "helper", NULL, err);
+    }
     if (r >= 0) {
         w->rig.agents[0].middleware = chain;
         r                           = rig_open(&w->rig, weft_loop_current(), NULL, err);
@@ -344,7 +383,16 @@ TEST_WITH(tail_gives_the_model_what_the_path_would, .no_torture = "hundreds of r
         struct world w = {.act = live, .seed = i * UINT64_C(0x9e3779b97f4a7c15), .sums = i % 3 == 0};
         w.tokens       = w.sums ? 600 + 300 * dice(&w, 6) : 1 + dice(&w, 4000);
         w.keep         = dice(&w, 3) ? 1 + dice(&w, 12) : 60 + dice(&w, 90);
-        test_note("seed %u: %u tokens, %u kept%s", (unsigned)i, w.tokens, w.keep, w.sums ? ", summaries" : "");
+        char options[160];
+        if (i % 3 == 1) {
+            (void)snprintf(options, sizeof options,
+                           "{\"truncation_strategy\":{\"type\":\"last_messages\",\"last_messages\":%u}%s}",
+                           1 + dice(&w, 40), dice(&w, 2) ? ",\"max_prompt_tokens\":2000" : "");
+            w.options = options;
+            w.tokens  = dice(&w, 2) ? w.tokens : 0;
+        }
+        test_note("seed %u: %u tokens, %u kept%s, %s", (unsigned)i, w.tokens, w.keep, w.sums ? ", summaries" : "",
+                  w.options ? w.options : "no options");
         CHECK_INT(play(&w), 0);
         n_cut += w.n_cut;
     }
@@ -395,6 +443,19 @@ TEST(tail_is_read_once_as_a_whole)
 {
     struct world w = {.act = once, .seed = 4711, .tokens = 100, .keep = 2};
     CHECK_INT(play(&w), 0);
+}
+
+/* Without memory, by what the request says. */
+TEST(tail_is_read_if_the_request_truncates)
+{
+    static const char *const options[] = {
+        "{\"truncation_strategy\":{\"type\":\"last_messages\",\"last_messages\":5}}", "{\"max_prompt_tokens\":600}",
+        "{\"truncation_strategy\":{\"type\":\"last_messages\",\"last_messages\":5},\"max_prompt_tokens\":9000}"};
+    for (size_t i = 0; i < WB_LEN(options); i++) {
+        struct world w = {.act = once, .seed = 4711, .options = options[i]};
+        test_note("%s", options[i]);
+        CHECK_INT(play(&w), 0);
+    }
 }
 
 /* Too many grants for a state: each run reads the whole path, and knows them all the same. */
