@@ -18,8 +18,12 @@ enum {
     HANDFUL     = 8,
     RUN_BYTES   = 80 << 20 /* a run may have megabytes of options */,
     PAGE_BYTES  = 64 << 20,
-    ANSWERS_MAX = 4096 /* of one run */
+    ANSWERS_MAX = 4096,     /* of one run */
+    READ_MAX    = 10000,    /* rows of runs that one list reads, */
+    READ_BYTES  = 64 << 20, /* and bytes of their options: then its client continues */
+    RUN_ROWS    = 50        /* reading the events of a run costs as much as so many rows, about */
 };
+_Static_assert(READ_MAX > (SV_LIST_MAX + 2) * RUN_ROWS, "a page may be full");
 
 static const struct wb_uuid none;
 
@@ -176,12 +180,15 @@ struct page {
     struct upp_str      model; /* empty: any */
     struct sv_pair      metadata[SV_CHAT_METADATA];
     size_t              n_metadata;
-    struct wb_uuid      after;   /* the run; all zero: from the start ... */
-    uint32_t            segment; /* ... and the segment of it that the client has */
+    struct wb_uuid      after;   /* the run that was read last; all zero: from the start */
+    uint32_t            segment; /* of a run that the client has named: the segment that it has */
 
     struct wb_uuid *runs; /* limit + 1: candidates, in the order of the list */
     size_t          n_runs;
-    size_t          n; /* completions written */
+    size_t          rows, bytes; /* read so far */
+    bool            end;         /* there are no more runs */
+    size_t          n;           /* completions written */
+    struct wb_uuid  last_run;    /* of the last one */
     bool            more;
     struct upp_str  first, last; /* ids */
 };
@@ -193,43 +200,6 @@ int sv_chat_limit(struct sv_exchange *x, uint64_t *limit, bool *ascending, struc
     if (r >= 0 && sv_query(x, UPP_STR("order"), &order, err) == 0)
         *ascending = true;
     return r < 0 ? r : 0;
-}
-
-static bool fits(const struct page *p, struct wb_arena *a, const struct wm_run *run);
-
-/* `after`: a completion of this client, which the list has. */
-WEFT_SUSPENDS static int read_cursor(struct page *p, struct upp_err *err)
-{
-    struct sv_exchange *x = p->x;
-    struct upp_str      after;
-    struct wm_run       run;
-    int                 r = sv_query(x, UPP_STR("after"), &after, err);
-    if (r <= 0)
-        return r;
-    r = sv_stored_id(after, "chatcmpl-", '-', &p->after, &p->segment) ? sv_stored_find(x, p->after, &run, err)
-                                                                      : -UPP_ENOTFOUND;
-    if (r == -UPP_ENOTFOUND || (r >= 0 && !fits(p, &x->arena, &run)))
-        return upp_fail(err, UPP_EINVALID, "'after' names no stored chat completion of this list: '%.*s'",
-                        UPP_FMT(after));
-    return r;
-}
-
-WEFT_SUSPENDS static int read_page(struct sv_exchange *x, struct page *p, struct upp_err *err)
-{
-    *p    = (struct page){.x = x};
-    int r = sv_chat_limit(x, &p->limit, &p->ascending, err);
-    if (r >= 0)
-        r = sv_query(x, UPP_STR("model"), &p->model, err);
-    if (r >= 0)
-        r = sv_query_object(x, "metadata[", p->metadata, SV_CHAT_METADATA, err);
-    if (r >= 0) {
-        p->n_metadata = (size_t)r;
-        r             = read_cursor(p, err);
-    }
-    if (r < 0)
-        return r;
-    p->runs = wb_new_n(&x->arena, struct wb_uuid, p->limit + 1);
-    return wb_arena_check(&x->arena, err);
 }
 
 /* Is it stored, and what the list asks for? */
@@ -249,6 +219,40 @@ static bool fits(const struct page *p, struct wb_arena *a, const struct wm_run *
     return true;
 }
 
+/* `after`: a completion of this client. The list may not have it: `last_id` of a list that has read enough. */
+WEFT_SUSPENDS static int read_cursor(struct page *p, struct upp_err *err)
+{
+    struct sv_exchange *x = p->x;
+    struct upp_str      after;
+    struct wm_run       run;
+    int                 r = sv_query(x, UPP_STR("after"), &after, err);
+    if (r <= 0)
+        return r;
+    r = sv_stored_id(after, "chatcmpl-", '-', &p->after, &p->segment) ? sv_stored_find(x, p->after, &run, err)
+                                                                      : -UPP_ENOTFOUND;
+    if (r == -UPP_ENOTFOUND)
+        return upp_fail(err, UPP_EINVALID, "'after' names no chat completion: '%.*s'", UPP_FMT(after));
+    if (r >= 0 && fits(p, &x->arena, &run))
+        p->runs[p->n_runs++] = p->after; /* what the client does not have of it comes first */
+    return r;
+}
+
+WEFT_SUSPENDS static int read_page(struct sv_exchange *x, struct page *p, struct upp_err *err)
+{
+    *p    = (struct page){.x = x};
+    int r = sv_chat_limit(x, &p->limit, &p->ascending, err);
+    if (r >= 0)
+        r = sv_query(x, UPP_STR("model"), &p->model, err);
+    if (r >= 0)
+        r = sv_query_object(x, "metadata[", p->metadata, SV_CHAT_METADATA, err);
+    if (r < 0)
+        return r;
+    p->n_metadata = (size_t)r;
+    p->runs       = wb_new_n(&x->arena, struct wb_uuid, p->limit + 1);
+    r             = wb_arena_check(&x->arena, err);
+    return r < 0 ? r : read_cursor(p, err);
+}
+
 /* The row of a run outlives its thread until the sweep. */
 WEFT_SUSPENDS static int has_thread(struct sv_exchange *x, const struct wm_run *run, struct wb_arena *a,
                                     struct upp_err *err)
@@ -258,25 +262,33 @@ WEFT_SUSPENDS static int has_thread(struct sv_exchange *x, const struct wm_run *
     return r == -UPP_ENOTFOUND ? 0 : r < 0 ? r : 1;
 }
 
+static bool has_read_enough(const struct page *p)
+{
+    return p->rows >= READ_MAX || p->bytes >= READ_BYTES;
+}
+
 /* The next ones of the list, one more than fit. */
 WEFT_SUSPENDS static int find_runs(struct page *p, struct upp_err *err)
 {
     struct sv_exchange *x    = p->x;
     const enum wl_what  what = p->ascending ? WL_LIST_OWN_RUNS_UP : WL_LIST_OWN_RUNS;
-    struct wb_uuid      at   = p->after;
     p->n_runs                = 0;
-    for (size_t n = HANDFUL; n == HANDFUL && p->n_runs <= p->limit;) {
+    while (!p->end && p->n_runs <= p->limit && !has_read_enough(p)) {
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(HANDFUL * (size_t)RUN_BYTES);
         struct wm_run                            *runs;
-        int r = wl_list_runs_after(x->server->opts.store, what, &x->owner, none, at, HANDFUL, &a, &runs, &n, err);
+        size_t                                    n;
+        int r = wl_list_runs_after(x->server->opts.store, what, &x->owner, none, p->after, HANDFUL, &a, &runs, &n, err);
         for (size_t i = 0; r >= 0 && i < n && p->n_runs <= p->limit; i++) {
-            at = runs[i].id;
-            r  = fits(p, &a, &runs[i]) ? has_thread(x, &runs[i], &a, err) : 0;
+            p->rows++;
+            p->bytes += runs[i].options.n;
+            p->after = runs[i].id;
+            r        = fits(p, &a, &runs[i]) ? has_thread(x, &runs[i], &a, err) : 0;
             if (r > 0)
-                p->runs[p->n_runs++] = at;
+                p->runs[p->n_runs++] = p->after;
         }
         if (r < 0)
             return r;
+        p->end = n < HANDFUL && p->n_runs <= p->limit;
     }
     return 0;
 }
@@ -290,43 +302,53 @@ static struct upp_str id_of(struct page *p, struct wb_uuid run, size_t segment)
 }
 
 /* The completions of a run; of the one that the client named, those behind it. */
-WEFT_SUSPENDS static int write_run(struct page *p, struct wj_writer *w, struct wb_uuid run, struct upp_err *err)
+WEFT_SUSPENDS static int write_run(struct page *p, struct wj_writer *w, struct wb_uuid run, bool named,
+                                   struct upp_err *err)
 {
     struct completions c;
-    int                r   = read_completions(p->x, run, &c, err);
-    bool               cut = wb_uuid_eq(run, p->after);
+    int                r = read_completions(p->x, run, &c, err);
     for (size_t k = 0; r >= 0 && k < c.ends.n && !p->more; k++) {
         size_t i = p->ascending ? k : c.ends.n - 1 - k;
-        if (cut && (p->ascending ? i <= p->segment : i >= p->segment))
+        if (named && (p->ascending ? i <= p->segment : i >= p->segment))
             continue;
         p->more = p->n == p->limit;
         if (p->more)
             break;
         struct upp_str text = completion_at(&c, i);
         wj_write_raw(w, text.p, text.n);
-        p->last = id_of(p, run, i);
+        p->last     = id_of(p, run, i);
+        p->last_run = run;
         if (!p->n++)
             p->first = p->last;
     }
     completions_done(&c);
+    p->rows += RUN_ROWS;
     return r == -UPP_ENOTFOUND ? 0 /* deleted meanwhile */ : r;
 }
 
 /* Runs until the page is full: one that failed has no completion. */
 WEFT_SUSPENDS static int write_runs(struct page *p, struct wj_writer *w, struct upp_err *err)
 {
-    int r = wb_uuid_eq(p->after, none) ? 0 : write_run(p, w, p->after, err);
-    do {
-        if (r >= 0)
-            r = find_runs(p, err);
-        for (size_t i = 0; r >= 0 && i < p->n_runs && !p->more; i++) {
-            struct wb_uuid run = p->runs[i];
-            r                  = write_run(p, w, run, err);
-            p->after           = run;
-            p->segment         = p->ascending ? UINT32_MAX : 0;
+    bool named = p->n_runs > 0;
+    for (;;) {
+        for (size_t i = 0; i < p->n_runs && !p->more; i++) {
+            int r = write_run(p, w, p->runs[i], named, err);
+            if (r < 0)
+                return r;
         }
-    } while (r >= 0 && !p->more && p->n_runs > p->limit);
-    return r;
+        if (p->more || p->end)
+            return 0;
+        if (has_read_enough(p)) {
+            p->more = true;
+            if (!wb_uuid_eq(p->last_run, p->after))
+                p->last = id_of(p, p->after, 0);
+            return 0;
+        }
+        int r = find_runs(p, err);
+        if (r < 0)
+            return r;
+        named = false;
+    }
 }
 
 int sv_chat_list(struct sv_exchange *x, struct upp_err *err)

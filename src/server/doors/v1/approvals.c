@@ -14,7 +14,11 @@
 #include "server/http/server.h"
 
 #define PREFIX "appr_"
-enum { RUNS = 16 /* that are read at a time */, RUN_BYTES = 80 << 20 /* of one run and its calls */ };
+enum {
+    RUNS      = 16,      /* that are read at a time */
+    RUNS_MAX  = 1024,    /* that one list reads */
+    RUN_BYTES = 80 << 20 /* of one run and its calls */
+};
 
 struct list {
     struct sv_exchange *x;
@@ -198,6 +202,17 @@ WEFT_SUSPENDS static int write_named(struct list *l, struct wb_uuid id, struct u
     return r < 0 ? r : write_run(l, run.id, err);
 }
 
+/* The list has read enough: its client continues after this run. */
+static int stop_after(struct list *l, struct wb_uuid run, struct upp_err *err)
+{
+    char hex[WB_UUID_HEX + 1];
+    (void)wb_uuid_hex(run, hex);
+    wb_buf_clear(&l->last);
+    wb_buf_addf(&l->last, "run_%s", hex);
+    l->more = true;
+    return wb_buf_check(&l->last, err);
+}
+
 WEFT_SUSPENDS static int write_all(struct list *l, struct upp_err *err)
 {
     struct wl_store            *s = l->x->server->opts.store;
@@ -206,9 +221,11 @@ WEFT_SUSPENDS static int write_all(struct list *l, struct upp_err *err)
     int                         r  = wb_uuid_eq(at, none) ? 0 : write_named(l, at, err);
     if (r == -UPP_ENOTFOUND)
         return upp_fail(err, UPP_EINVALID, "'after' names no run of yours");
-    for (size_t n = RUNS; r >= 0 && n == RUNS && !l->more;) {
+    for (size_t n = RUNS, read = 0; r >= 0 && n == RUNS && !l->more; read += n) {
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(RUN_BYTES);
         struct wm_run                            *runs;
+        if (read >= RUNS_MAX)
+            return stop_after(l, at, err);
         r = wl_list_runs_after(s, WL_LIST_WAITING, &l->x->owner, none, at, RUNS, &a, &runs, &n, err);
         for (size_t i = 0; r >= 0 && i < n && !l->more; i++) {
             at = runs[i].id;
@@ -223,7 +240,7 @@ static void write_end(struct list *l)
     static const char *const names[] = {"first_id", "last_id"};
     wj_write_close(&l->w, ']');
     for (size_t i = 0; i < WB_LEN(names); i++)
-        if (l->n)
+        if ((i ? &l->last : &l->first)->n)
             wj_put_str(&l->w, names[i], wb_buf_str(i ? &l->last : &l->first));
         else
             wj_put_null(&l->w, names[i]);

@@ -25,7 +25,8 @@ enum {
     TRIES      = 16,
     OF_HANDFUL = 24 << 20, /* ... and their limit in bytes, encrypted and decrypted */
 
-    LISTED_TITLE = 256, /* bytes of a title that a list shows */
+    LISTED_TITLE = 256,   /* bytes of a title that a list shows */
+    READ_MAX     = 10000, /* threads that one list reads, with those of sub-agents: then its client continues */
 };
 
 struct found {
@@ -39,6 +40,7 @@ struct list {
     struct wb_uuid      after;
     struct found       *found; /* limit + 1 of them */
     size_t              n;
+    size_t              rows; /* read so far */
     bool                over; /* there are no more */
 };
 
@@ -91,6 +93,7 @@ WEFT_SUSPENDS static int read_some(struct wl_store *s, void *arg, struct upp_err
             return r;
         for (size_t i = 0; i < got; i++)
             take(l, &t[i]);
+        l->rows += got;
         if (got)
             l->after = t[got - 1].id;
         l->over = got < HANDFUL;
@@ -102,7 +105,7 @@ WEFT_SUSPENDS static int fill(struct list *l, struct upp_err *err)
 {
     l->found = wb_new_n(&l->x->arena, struct found, l->limit + 1);
     int r    = wb_arena_check(&l->x->arena, err);
-    while (r >= 0 && l->n <= l->limit && !l->over)
+    while (r >= 0 && l->n <= l->limit && !l->over && l->rows < READ_MAX)
         r = wl_at_once(l->x->server->opts.store, read_some, l, err);
     return r == -UPP_ENOTFOUND ? upp_fail(err, UPP_EINVALID, "'after' names no thread of yours") : r;
 }
@@ -117,12 +120,14 @@ WEFT_SUSPENDS int sv_list_threads(struct sv_exchange *x, struct upp_err *err)
         r = fill(&l, err);
     if (r < 0)
         return r;
-    size_t n = WB_MIN(l.n, (size_t)l.limit);
+    size_t         n    = WB_MIN(l.n, (size_t)l.limit);
+    bool           cut  = l.n <= l.limit && !l.over; /* it has read enough */
+    struct wb_uuid last = n ? l.found[n - 1].thread.id : none;
     wj_writer_init(&w, &x->reply.body, err);
     sv_list_begin(&w);
     for (size_t i = 0; i < n; i++)
         sv_write_listed(&w, &l.found[i].thread, l.found[i].metadata);
-    sv_list_end(&w, "thread_", n ? l.found[0].thread.id : none, n ? l.found[n - 1].thread.id : none, l.n > l.limit);
+    sv_list_end(&w, "thread_", n ? l.found[0].thread.id : none, cut ? l.after : last, cut || l.n > l.limit);
     return sv_finish(x, &w);
 }
 
