@@ -76,9 +76,9 @@ struct wl_swept {
 WEFT_SUSPENDS int wl_sweep(struct wl_store *s, const struct wl_owner *o, int64_t now_ms, const struct wl_retention *r,
                            struct wl_swept *ret, struct upp_err *err) UPP_MUST_CHECK;
 
-/* Removes the blobs that were erased: complete ones that have had no reference for a few seconds, in which whoever has
- * read a row reads them. Incomplete ones are still being written. *n: so many. */
-WEFT_SUSPENDS int wl_sweep_erased(struct wl_store *s, const struct wl_owner *o, int64_t now_ms, size_t *n,
+/* Removes blobs that were erased: complete ones that have had no reference for a few seconds, in which whoever has read
+ * a row reads them. Incomplete ones are still being written. At most WL_SWEEP_BATCH; *more: there may be more. */
+WEFT_SUSPENDS int wl_sweep_erased(struct wl_store *s, const struct wl_owner *o, int64_t now_ms, bool *more,
                                   struct upp_err *err) UPP_MUST_CHECK;
 
 /* Removes what was erased or swept from the store's indexes for good: one bounded step for all tenants. *more: some is

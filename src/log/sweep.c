@@ -368,17 +368,12 @@ static WEFT_SUSPENDS int sweep_blobs(struct wl__sweeping *x, bool complete, int6
     return r < 0 ? r : 0;
 }
 
-WEFT_SUSPENDS int wl_sweep_erased(struct wl_store *s, const struct wl_owner *o, int64_t now_ms, size_t *n,
+WEFT_SUSPENDS int wl_sweep_erased(struct wl_store *s, const struct wl_owner *o, int64_t now_ms, bool *more,
                                   struct upp_err *err)
 {
     struct wl_swept     swept = {0};
     struct wl__sweeping x     = {.s = s, .o = o, .now_ms = now_ms, .ret = &swept, .err = err};
-    bool                more  = true;
-    int                 r     = 0;
-    while (r >= 0 && more)
-        r = sweep_blobs(&x, true, now_ms - ERASED_MS, &more);
-    *n = swept.blobs;
-    return r;
+    return sweep_blobs(&x, true, now_ms - ERASED_MS, more);
 }
 
 WEFT_SUSPENDS int wl_sweep(struct wl_store *s, const struct wl_owner *o, int64_t now_ms,

@@ -123,6 +123,20 @@ int wrt_sweep(struct wl_store *s, const struct wc_config *c, struct wl_swept *re
     return r < 0 ? r : failed;
 }
 
+/* Large texts that were erased. Other fibers run between two pieces; the next round goes on with what is left. */
+static WEFT_SUSPENDS int sweep_erased(struct wl_store *s, const struct wl_owner *o, struct upp_err *err)
+{
+    bool more = true;
+    for (unsigned i = 0; more && i < PIECES; i++) {
+        int r = wl_sweep_erased(s, o, wb_wall_ms(), &more, err);
+        if (r >= 0 && more)
+            r = weft_yield(err);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
 /* Threads of requests that said `store: false`, and large texts that were erased, of all tenants. */
 static WEFT_SUSPENDS int sweep_unstored(struct wl_store *s, struct upp_err *err)
 {
@@ -138,7 +152,7 @@ static WEFT_SUSPENDS int sweep_unstored(struct wl_store *s, struct upp_err *err)
             const struct wl_owner o = {.tenant = list[i]};
             r                       = wr_unstored_sweep(s, &o, &erased, failed < 0 ? NULL : err);
             if (r >= 0)
-                r = wl_sweep_erased(s, &o, wb_wall_ms(), &erased, failed < 0 ? NULL : err);
+                r = sweep_erased(s, &o, failed < 0 ? NULL : err);
             if (r < 0 && r != -UPP_ECANCELED) { /* those of the other tenants nevertheless */
                 failed = failed < 0 ? failed : r;
                 r      = 0;

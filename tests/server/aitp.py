@@ -427,6 +427,19 @@ def test_the_example_of_the_specification_live():
     assert m["metadata"]["weft"]["plain"] == ["aitp-02-decisions"] and m["metadata"]["weft"]["problems"][0]["severity"] == "error", m
 
 
+def test_of_many_problems_some_are_shown_and_the_others_counted():
+    t = good("POST", "/agents/red/v1/thread", {**SEED, "messages": SEED["messages"][:2]})["id"]
+    few = post(t, decides("flight_options", *(f"x{i}" for i in range(15))), "user-agent.near")["metadata"]["weft"]
+    assert len(few["problems"]) == 16 and "more_problems" not in few, few  # one for each, and that they are several
+    found = good("GET", f"/v1/threads/{t}/requests")
+    assert len(found["problems"]) == 16 and not found["has_more_problems"], found
+    t = good("POST", "/agents/red/v1/thread", {**SEED, "messages": SEED["messages"][:2]})["id"]
+    many = post(t, decides("flight_options", *(f"x{i}" for i in range(120))), "user-agent.near")["metadata"]["weft"]
+    assert len(many["problems"]) == 16 and many["more_problems"] == 105, many
+    found = good("GET", f"/v1/threads/{t}/requests")
+    assert len(found["problems"]) == 100 and found["has_more_problems"], found
+
+
 # ---- Children ------------------------------------------------------------------------------------------------------
 
 def test_forks_and_subthreads_name_their_parent():

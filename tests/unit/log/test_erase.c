@@ -295,6 +295,91 @@ TEST_WITH(log_erase_tree_reaches_the_oldest_run, .no_torture = "10,000 runs")
     CHECK_INT(in_memory(erases_all_runs, &err), 0);
 }
 
+/* ---- Large families ---------------------------------------------------------------------------------------- */
+
+/* More than 65,536; under a sanitizer, which makes the store's lists slow, more than a store lists at once. */
+static size_t crowd(void)
+{
+    return test_share() == 1 ? 65536 + 300 : WS_LIST_MAX + 300;
+}
+
+/* A talk with so many sub-threads, as if it had called so many sub-agents. */
+static WEFT_SUSPENDS int make_crowd(struct wl_store *s, struct wb_arena *a, struct talk *k, struct upp_err *err)
+{
+    enum { EACH = 256 };
+    static struct wl_thread subs[EACH];
+    static struct wl_change changes[EACH]; /* not kept over another wait */
+    TRY(make_talk(s, a, k, err));
+    for (size_t at = 0; at < crowd();) {
+        size_t n = 0;
+        for (; n < EACH && at < crowd(); n++, at++) {
+            struct wb_uuid id = test_family_uuid(wl_family(k->t.tree), at);
+            id.b[9]           = (unsigned char)(at >> 16);
+            subs[n]           = (struct wl_thread){
+                          .id = id, .tree = k->t.tree, .parent = k->t.id, .head = k->t.head, .kind = WL_SUB, .version = 1};
+            changes[n] = (struct wl_change)ADD_THREAD(&subs[n]);
+        }
+        TRY(test_commit(s, *O, changes, n, NULL, err));
+    }
+    return 0;
+}
+
+static WEFT_SUSPENDS int family_is_gone(struct wl_store *s, const struct talk *k, struct upp_err *err)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
+    struct wl_thread                         *list;
+    size_t                                    n;
+    TRY(wl_list_family_threads(s, O, wl_family(k->t.tree), nobody, 1, &a, &list, &n, err));
+    FAIL_UNLESS(n == 0);
+    return 0;
+}
+
+static WEFT_SUSPENDS int deletes_crowd(struct test_store *st, struct upp_err *err)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(16u << 20);
+    struct talk                               k;
+    TRY(make_crowd(st->s, &a, &k, err));
+    TRY(wl_thread_delete(st->s, O, &k.t, err));
+    return family_is_gone(st->s, &k, err);
+}
+
+TEST_WITH(log_delete_thread_with_any_number_below_it, .no_torture = "thousands of commits", .seconds = 300)
+{
+    struct upp_err err = {0};
+    int            r   = in_memory(deletes_crowd, &err);
+    test_note("%s", err.msg);
+    CHECK_INT(r, 0);
+}
+
+static WEFT_SUSPENDS int erases_crowd(struct test_store *st, struct upp_err *err)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a     = WB_ARENA(64u << 20);
+    WB_CLEANUP(wl_pages_done) struct wl_pages pages = WL_PAGES(st->s, .what = WL_LIST_RUNS, .owner = O);
+    struct talk                               k;
+    struct wb_uuid                           *lost;
+    size_t                                    n, seen = 0;
+    int                                       r;
+    TRY(make_crowd(st->s, &a, &k, err));
+    TRY(add_runs(st->s, k.t.id, k.t.head, crowd(), err));
+    TRY(wl_tree_erase(st->s, O, &k.t, &a, &lost, &n, err));
+    TRY(family_is_gone(st->s, &k, err));
+    pages.ask.id = k.t.id;
+    while ((r = wl_pages_next(&pages, err)) > 0)
+        for (size_t i = 0; i < pages.list.n; i++, seen++)
+            FAIL_UNLESS(!((const struct wm_run *)pages.list.p)[i].options.p);
+    TRY(r);
+    FAIL_UNLESS(seen == crowd() + 1);
+    return 0;
+}
+
+TEST_WITH(log_erase_tree_with_any_number_of_threads_and_runs, .no_torture = "thousands of commits", .seconds = 300)
+{
+    struct upp_err err = {0};
+    int            r   = in_memory(erases_crowd, &err);
+    test_note("%s", err.msg);
+    CHECK_INT(r, 0);
+}
+
 /* ---- Pages ------------------------------------------------------------------------------------------------------- */
 
 WEFT_SUSPENDS static int list_none(struct wl_store *s, const struct wl_ask *ask, struct wb_arena *a,

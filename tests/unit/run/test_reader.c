@@ -3,7 +3,10 @@
 #include <string.h>
 
 #include "support/family.h"
+#include "support/stores.h"
+#include "support/tree.h"
 #include "model/limits.h"
+#include "run/run.h"
 
 enum { CALLS = 128, MESSAGES = 9 /* with so many calls */, MIDS = 8, ASKED = MESSAGES * CALLS };
 
@@ -123,6 +126,71 @@ TEST_WITH(reader_passes_any_number_of_results, .no_torture = "9,216 calls; reade
     CHECK(members_8[1].script);
     FAMILY_WITH(members_8, .act = read_results, .unchecked = true);
     CHECK_INT(family_play(f, &err), 0);
+}
+
+/* ---- Results of one step ----------------------------------------------------------------------------------------- */
+
+enum { RESULTS = WR_CALLS * WR_CALLS };
+
+/* A run of one step in which so many calls ended, as the log has it; reads their events. */
+static WEFT_SUSPENDS int read_step(struct rig *rig, uint64_t number, size_t n, struct upp_err *err)
+{
+    WB_CLEANUP(wr_reader_closep) struct wr_reader *rd = NULL;
+    WB_CLEANUP(wb_arena_done) struct wb_arena      a  = WB_ARENA(1u << 20);
+    static struct wm_event                         ended[RESULTS + 1];
+    struct wm_row    row = {.event = 1, .epoch = 1, .step = 1, .time_ms = 5, .records = ended, .n_records = n};
+    struct wl_thread t;
+    struct wm_event  ev;
+    uint64_t         pos = 0;
+    int              r   = 1;
+    for (size_t i = 0; i < n; i++)
+        ended[i] = tree_ended(UPP_STR("c"), UPP_STR("1"));
+    TRY(wl_thread_new(rig->store, &rig_owner, NULL, &a, &t, err));
+    struct wm_run run = {.id         = test_uuid(number),
+                         .root       = test_uuid(number),
+                         .thread     = t.id,
+                         .node       = t.head,
+                         .version    = 1,
+                         .epoch      = 1,
+                         .status     = WM_COMPLETED,
+                         .agent      = UPP_STR("main"),
+                         .started_ms = 5,
+                         .ended_ms   = 9};
+    TRY(COMMIT(rig->store, rig_owner, NULL, err, ADD_RUN(&run)));
+    TRY(tree_row(rig->store, &rig_owner, t.head, &pos, run.id, &row, err));
+    TRY(wr_reader_open(rig->engine, &rig_owner, run.id, NULL, &rd, err));
+    for (size_t i = 0; r > 0 && i < n; i++)
+        r = wr_reader_next(rd, true, &ev, err);
+    FAIL_UNLESS(r != 0);
+    return r < 0 ? r : 0;
+}
+
+static WEFT_SUSPENDS int read_steps(void *arg, struct upp_err *err)
+{
+    struct rig *rig = arg;
+    TRY(ws_memory_open(&rig->store, err));
+    int r = rig_agent(rig, "main", NULL, err);
+    if (r >= 0)
+        r = rig_open(rig, weft_loop_current(), NULL, err);
+    if (r >= 0)
+        r = read_step(rig, 1, RESULTS, err);
+    if (r >= 0)
+        r = read_step(rig, 2, RESULTS + 1, err);
+    if (rig->engine)
+        rig_close(rig);
+    rig_done(rig);
+    rig->store->ops->close(rig->store);
+    return r;
+}
+
+TEST_WITH(reader_takes_so_many_results_of_a_step, .no_torture = "thousands of results; others are tortured")
+{
+    static struct rig rig;
+    struct upp_err    err = {0};
+    rig                   = (struct rig){0};
+    int r                 = test_on_loop(read_steps, &rig, &err);
+    CHECK_INT(r, -UPP_ELIMIT);
+    CHECK_STR(wb_cstr(err.msg), UPP_STR("more than 16384 results in one step"));
 }
 
 /* ---- Results that are too long together -------------------------------------------------------------------------- */

@@ -7,6 +7,8 @@
 #include "base/defs.h"
 #include "base/log.h"
 #include "server/talk.h"
+#include "stores/memory/memory.h"
+#include "support/stores.h"
 
 #define HOST "Host: localhost\r\n"
 
@@ -203,6 +205,69 @@ TEST(ops_has_routes)
     WB_CLEANUP(watched_done) struct watched w = {0};
     int                                     r = watch(&w, NULL, looks);
     CHECK_INT(r, 0);
+}
+
+/* ---- Runs that a page counts ---- */
+
+static WEFT_SUSPENDS int add_waiting(struct wl_store *s, uint64_t from, uint64_t n, struct upp_err *err)
+{
+    enum { EACH = 256 };
+    static struct wm_run    runs[EACH];
+    static struct wl_change changes[EACH]; /* not kept over another wait */
+    const struct wl_owner   owner = {.tenant = UPP_STR("local")};
+    for (uint64_t at = 0; at < n;) {
+        size_t k = 0;
+        for (; k < EACH && at < n; k++, at++) {
+            runs[k]    = (struct wm_run){.id      = test_uuid(from + at),
+                                         .root    = test_uuid(from + at),
+                                         .thread  = test_uuid(1),
+                                         .version = 1,
+                                         .status  = WM_WAITING};
+            changes[k] = (struct wl_change)ADD_RUN(&runs[k]);
+        }
+        TRY(test_commit(s, owner, changes, k, NULL, err));
+    }
+    return 0;
+}
+
+static int has_metric(struct talk *t, const char *line, struct upp_err *err)
+{
+    WB_CLEANUP(donep) struct talk_reply r;
+    talk_reply_init(&r);
+    TRY(talk_once(t, UPP_STR("GET /metrics HTTP/1.1\r\n" HOST "\r\n"), &r, err));
+    test_note("%s: %.*s", line, (int)r.body.n, r.body.p);
+    FAIL_UNLESS(r.status == 200 && wb_str_find(wb_buf_str(&r.body), wb_cstr(line), 0) != SIZE_MAX);
+    return 0;
+}
+
+/* Ten thousand are counted; that there may be more is said. */
+static WEFT_SUSPENDS int counts_runs(struct talk *t, struct upp_err *err)
+{
+    struct watched *w = t->arg;
+    TRY(add_waiting(w->ops->opts.store, 2, 3, err));
+    TRY(has_metric(t, "\nweft_runs_cut 0\n", err));
+    TRY(add_waiting(w->ops->opts.store, 5, 10300, err));
+    TRY(has_metric(t, "\nweft_runs_cut 1\n", err));
+    sv_server_stop(t->server);
+    return 0;
+}
+
+static int with_store(struct talk *t, struct upp_err *err)
+{
+    struct watched  *w = t->arg;
+    struct wl_store *s;
+    TRY(ws_memory_open(&s, err));
+    w->ops->opts.store = s;
+    int r              = counts_runs(t, err);
+    w->ops->opts.store = NULL;
+    s->ops->close(s);
+    return r;
+}
+
+TEST_WITH(ops_says_that_not_all_runs_are_counted, .no_torture = "ten thousand runs")
+{
+    WB_CLEANUP(watched_done) struct watched w = {0};
+    CHECK_INT(watch(&w, NULL, with_store), 0);
 }
 
 /* ---- Keys: /health is open; /metrics if the configuration opens it ---- */
