@@ -26,3 +26,5 @@ const struct sv_door *const sv_doors[] = {&sv_door_chat,
                                           &sv_door_process,
                                           &sv_door_envelopes,
                                           NULL};
+
+sv_start_step *const sv_start_steps[] = {sv_envelope_index, NULL};

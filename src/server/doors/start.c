@@ -10,7 +10,6 @@
 #include "json/write.h"
 #include "log/change.h"
 #include "run/settings/settings.h"
-#include "server/doors/envelopes/routes.h"
 #include "server/doors/options.h"
 #include "server/http/auth.h"
 #include "server/http/server.h"
@@ -282,21 +281,6 @@ bool sv_made_thread(struct sv_exchange *x, const struct wm_run *run)
            yyjson_is_true(yyjson_obj_get(v, SV_MADE_THREAD));
 }
 
-/* An envelope is found by its id, through whatever door it came to the router. */
-WEFT_SUSPENDS static int index_envelope(struct sv_exchange *x, struct sv_start *s, struct upp_err *err)
-{
-    const struct upp_message *last = s->messages.n ? &s->messages.p[s->messages.n - 1].message : NULL;
-    struct upp_str            digest;
-    if (s->run.alias.p || !last || last->role != UPP_ROLE_USER || !wb_str_eq(s->run.agent, UPP_STR(WE_ROUTER_AGENT)))
-        return 0;
-    int r = sv_envelope_alias(x, last, &s->run.alias, &digest, err);
-    if (r <= 0)
-        return r;
-    s->indexed = true;
-    add_option(x, &s->run.options, wb_arena_printf(&x->arena, "\"" SV_ENVELOPE_DIGEST "\":\"%.*s\"", UPP_FMT(digest)));
-    return wb_arena_check(&x->arena, err);
-}
-
 /* Somebody else may be first with the same id, which stays with theirs. */
 WEFT_SUSPENDS static int start_indexed(struct sv_exchange *x, struct sv_start *s, struct wr_started *ret,
                                        struct upp_err *err)
@@ -382,7 +366,7 @@ WEFT_SUSPENDS int sv_start_run(struct sv_exchange *x, struct sv_start *s, struct
 {
     struct upp_str own = s->run.options;
     int            r   = add_options(x, s, err);
-    if (r >= 0)
-        r = index_envelope(x, s, err);
+    for (size_t i = 0; r >= 0 && sv_start_steps[i]; i++)
+        r = sv_start_steps[i](x, s, err);
     return r < 0 ? r : start_run(x, s, own, run, err);
 }

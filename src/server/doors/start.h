@@ -54,7 +54,7 @@ struct sv_start {
     bool                  background;   /* SV_BACKGROUND */
     bool                  stored;       /* SV_STORED */
     bool                  unstored;     /* the thread is erased with the end of the run (run/unstored.h) */
-    bool                  indexed;      /* filled here: run.alias is the id of an envelope */
+    bool                  indexed;      /* by a step: run.alias may be another run's, which keeps it */
     bool                  joined;       /* filled here: a request with the same key had started the run */
 };
 
@@ -76,6 +76,11 @@ bool sv_made_thread(struct sv_exchange *x, const struct wm_run *run);
  * err.cause is WR_THREAD_TAKEN. */
 WEFT_SUSPENDS int sv_start_run(struct sv_exchange *x, struct sv_start *s, struct wb_uuid *run,
                                struct upp_err *err) UPP_MUST_CHECK;
+
+/* What a door adds to the starts of all: an alias, options. The steps of all doors, before anything is checked; NULL
+ * ends them (server/doors/doors.c). */
+typedef int                 sv_start_step(struct sv_exchange *x, struct sv_start *s, struct upp_err *err);
+extern sv_start_step *const sv_start_steps[];
 
 /* After a failure to read what the response needs. True: what the request asks for is committed (x->done), so that it
  * must not be refused, and the reason may pass; this has waited a little, and the caller tries again. */

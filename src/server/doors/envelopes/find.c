@@ -14,6 +14,7 @@
 #include "model/names.h"
 #include "model/upp_json.h"
 #include "server/doors/envelopes/routes.h"
+#include "server/doors/options.h"
 #include "server/http/auth.h"
 #include "server/http/server.h"
 
@@ -237,8 +238,10 @@ int sv_envelope_thread(struct sv_exchange *x, struct upp_str id, bool search, st
     return r == -UPP_ENOTFOUND ? upp_fail(err, UPP_ENOTFOUND, "there is no envelope '%.*s'", UPP_FMT(id)) : r;
 }
 
-int sv_envelope_alias(struct sv_exchange *x, const struct upp_message *input, struct upp_str *alias,
-                      struct upp_str *digest, struct upp_err *err)
+/* 1: the input is an envelope with an id that no other has; the alias by which it is found and the digest of its text,
+ * in the arena. */
+WEFT_SUSPENDS static int alias_of(struct sv_exchange *x, const struct upp_message *input, struct upp_str *alias,
+                                  struct upp_str *digest, struct upp_err *err)
 {
     struct we_envelope e;
     struct wl_thread   known;
@@ -259,4 +262,19 @@ int sv_envelope_alias(struct sv_exchange *x, const struct upp_message *input, st
     if (r >= 0)
         r = sv_envelope_digest(x, text, digest, err);
     return r < 0 ? r : 1;
+}
+
+int sv_envelope_index(struct sv_exchange *x, struct sv_start *s, struct upp_err *err)
+{
+    const struct upp_message *last = s->messages.n ? &s->messages.p[s->messages.n - 1].message : NULL;
+    struct upp_str            digest;
+    if (s->run.alias.p || !last || last->role != UPP_ROLE_USER || !wb_str_eq(s->run.agent, UPP_STR(WE_ROUTER_AGENT)))
+        return 0;
+    int r = alias_of(x, last, &s->run.alias, &digest, err);
+    if (r <= 0)
+        return r;
+    s->indexed = true;
+    digest     = wb_arena_printf(&x->arena, "{\"" SV_ENVELOPE_DIGEST "\":\"%.*s\"}", UPP_FMT(digest));
+    r          = wb_arena_check(&x->arena, err);
+    return r < 0 ? r : sv_options_merge(&x->arena, s->run.options, digest, &s->run.options, err);
 }

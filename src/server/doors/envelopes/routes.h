@@ -14,6 +14,7 @@
 
 #include "envelope/run/router.h"
 #include "log/log.h"
+#include "server/doors/start.h"
 #include "server/http/door.h"
 
 extern const struct sv_door sv_door_envelopes;
@@ -38,10 +39,9 @@ int sv_envelope_digest(struct sv_exchange *x, struct upp_str text, struct upp_st
 /* In the options of a run: the SHA-256 of the envelope that came in. */
 #define SV_ENVELOPE_DIGEST "weft_digest"
 
-/* A run of the router that another door starts. 1: its input is an envelope with an id that no other has; the alias by
- * which it is found and the digest of its text, in the arena. */
-WEFT_SUSPENDS int sv_envelope_alias(struct sv_exchange *x, const struct upp_message *input, struct upp_str *alias,
-                                    struct upp_str *digest, struct upp_err *err) UPP_MUST_CHECK;
+/* A step of every start (sv_start_steps): an envelope is found by its id, through whatever door it came to the router.
+ */
+WEFT_SUSPENDS int sv_envelope_index(struct sv_exchange *x, struct sv_start *s, struct upp_err *err) UPP_MUST_CHECK;
 
 /* The thread in which the envelope with this id is. -UPP_ENOTFOUND. search: also a request of ours, for which threads
  * of its family are read. */
