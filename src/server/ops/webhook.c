@@ -13,13 +13,14 @@
 #include "stores/outbox/outbox.h"
 
 enum {
-    PAGE       = 256,
-    TENANTS    = 64,
-    SCAN_ARENA = 4 << 20,
-    REMOVALS   = 100, /* how often it is tried to remove a message that is over */
-    RESCAN     = 60,  /* times first_ms: until the store is read again after a failure */
-    DOWN       = 5,   /* failures of a hook without a success between them: then it is down */
-    PROBE_PART = 10,  /* of most_ms: the longest pause between two attempts at a hook that is down */
+    PAGE         = 256,
+    TENANTS      = 64,
+    SCAN_ARENA   = 4 << 20,
+    REMOVALS     = 100, /* how often it is tried to remove a message that is over */
+    RESCAN       = 60,  /* times first_ms: until the store is read again after a failure */
+    UNREAD_PAUSE = 4,   /* failed reads of a message after which the pause does not grow any more: 8 times first_ms */
+    DOWN         = 5,   /* failures of a hook without a success between them: then it is down */
+    PROBE_PART   = 10,  /* of most_ms: the longest pause between two attempts at a hook that is down */
 };
 
 static const char *const names[WS_DUE_KINDS] = {[WS_DUE_END] = "on_end", [WS_DUE_WAIT] = "on_wait"};
@@ -31,6 +32,7 @@ struct message {
     struct ws_due       due; /* its tenant is ours */
     uint64_t            at_ms;
     unsigned            attempts;
+    unsigned            unread; /* times in a row that the store did not say what to send: no attempts */
     bool                sending;
     bool                over; /* delivered or given up, and still in the store */
 };
@@ -199,7 +201,7 @@ static bool is_too_old(const struct message *m)
 
 static void wait_for_next(struct message *m)
 {
-    m->at_ms   = wb_mono_ms() + pause_of(m->hooks, m->attempts);
+    m->at_ms   = wb_mono_ms() + pause_of(m->hooks, m->unread ? WB_MIN(m->unread, UNREAD_PAUSE) : m->attempts);
     m->sending = false;
 }
 
@@ -228,8 +230,11 @@ static WEFT_SUSPENDS void deliver(struct message *m)
     struct lane        *lane = m->lane;
     struct upp_err      why  = {0};
     bool                late = is_down(lane) && is_too_old(m); /* it need not fail once more for that */
-    int r = late ? upp_fail(&why, UPP_ENET, "the hook is down") : sv_webhook_send(&h->sender, &m->due, &why);
-    m->attempts += !late;
+    int  r      = late ? upp_fail(&why, UPP_ENET, "the hook is down") : sv_webhook_send(&h->sender, &m->due, &why);
+    bool unread = r == -UPP_ESTORE; /* says nothing of the hook, which need not wait longer for that */
+    m->unread   = unread ? m->unread + 1 : 0;
+    if (!late && !unread)
+        m->attempts++;
     if (r > 0)
         lane->failures = 0;
     if (!late && says_down(r, &why))

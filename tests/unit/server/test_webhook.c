@@ -181,9 +181,21 @@ struct late {
     struct sv_webhooks *hooks;
     const char         *path; /* /echo: it returns when the message was delivered; /none: after the first failure */
     WEFT_SUSPENDS int (*test)(struct talk *t, struct wrt_runtime *rt, struct upp_err *err);
+    WEFT_SUSPENDS int (*get)(struct wl_store *s, const struct wl_ask *ask, struct wb_arena *a, void *ret,
+                             struct upp_err *err);
     bool     stored, removing;
-    unsigned refused; /* so many removals fail */
+    unsigned refused;    /* so many removals fail */
+    unsigned unreadable; /* and so many reads */
 };
+
+WEFT_SUSPENDS static int late_get(struct wl_store *s, const struct wl_ask *ask, struct wb_arena *a, void *ret,
+                                  struct upp_err *err)
+{
+    struct late *l = WB_OUTER((uintptr_t)s->ops, struct late, ops);
+    if (l->unreadable && l->unreadable--)
+        return upp_fail(err, UPP_ESTORE, "it cannot be read");
+    return l->get(s, ask, a, ret, err);
+}
 
 WEFT_SUSPENDS static int late_commit(struct wl_store *s, struct wl_commit *c, struct upp_err *err)
 {
@@ -242,7 +254,9 @@ WEFT_SUSPENDS static int late(struct talk *t, struct upp_err *err)
     const struct wl_store_ops *ops = s->ops;
     l->ops                         = *ops;
     l->ops.commit                  = late_commit;
+    l->ops.get                     = late_get;
     l->commit                      = ops->commit;
+    l->get                         = ops->get;
     s->ops                         = &l->ops;
     int r                          = l->test(t, rt, err);
     s->ops                         = ops;
@@ -315,6 +329,33 @@ TEST_WITH(webhook_that_cannot_be_removed_is_removed_later, .no_torture = "webhoo
 {
     struct upp_err err = {0};
     struct late    l   = {.path = "/echo", .test = removes_later, .refused = 3};
+    struct talk    t   = {.client = late, .arg = &l};
+    CHECK_INT(talk_run(&t, &err), 0);
+}
+
+/* Reads that fail are no attempts: with them the hook's pause would be years. */
+WEFT_SUSPENDS static int reads_later(struct talk *t, struct wrt_runtime *rt, struct upp_err *err)
+{
+    UPP_CLEANUP(sv_webhooks_closep) struct sv_webhooks *h      = NULL;
+    UPP_CLEANUP(weft_scope_close) struct weft_scope     fibers = {.flags = WEFT_SCOPE_ISOLATED};
+    struct late                                        *l      = t->arg;
+    struct sv_webhook_counts                            count;
+    TRY(run_once(rt, err));
+    TRY(sv_webhooks_open(
+        UPP_OPTS(sv_webhook_opts, .runtime = rt, .write_run = sv_write_run, .first_ms = 1, .most_ms = UINT64_MAX / 2),
+        &h, err));
+    l->unreadable = 48;
+    TRY(weft_scope_spawn(&fibers, "webhooks", sv_webhooks_main, h, NULL, err));
+    while (count = sv_webhooks_counts(h), !count.delivered || count.queued)
+        TRY(weft_sleep_ms(1, err));
+    FAIL_UNLESS(count.delivered == 1 && count.failures == 48 && l->unreadable == 0);
+    return 0;
+}
+
+TEST_WITH(webhook_that_cannot_be_read_is_read_soon, .no_torture = "webhook_delivers is")
+{
+    struct upp_err err = {0};
+    struct late    l   = {.path = "/echo", .test = reads_later};
     struct talk    t   = {.client = late, .arg = &l};
     CHECK_INT(talk_run(&t, &err), 0);
 }
