@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """All doors of `weft serve` at once: clients that do everything a server is asked for, from a fixed seed, and what must hold then.
 
-usage: mixed.py WEFT [--seed N] [--seconds N | --operations N] [--clients N] [--faults LIBRARY [--kinds LIST]]
+usage: mixed.py WEFT [--seed N] [--seconds N | --operations N] [--clients N] [--faults LIBRARY [--kinds LIST] [--clock N]]
                 [--durability LIST] [--keep FOLDER]   (TAP)
 
 --faults  the store fails in bursts (tests/server/faults.c is the library); --kinds: only these, as in bursts.py
+--clock   the server's wall clock goes so many times as fast: waits expire, and sweeps remove what is days old
 --durability  lives of the server, one after another, on stores of their own; they share the time
 """
 import argparse
@@ -32,7 +33,7 @@ class Life:
     def __init__(self, options, durability, folder):
         self.options, self.durability = options, durability
         self.random = random.Random(f"{options.seed} {durability}")
-        self.site = Site(options.weft, folder, durability, library=options.faults)
+        self.site = Site(options.weft, folder, durability, library=options.faults, speed=options.clock)
         self.ledger, self.people, self.bursts = Ledger(), [], None
         self.began, self.end = time.monotonic(), 0
 
@@ -129,9 +130,12 @@ def main():
     p.add_argument("--clients", type=int, default=24)
     p.add_argument("--faults", type=os.path.abspath)
     p.add_argument("--kinds")
+    p.add_argument("--clock", type=int, default=1)
     p.add_argument("--durability", default="sync")
     p.add_argument("--keep", type=os.path.abspath)
     options = p.parse_args()
+    if options.clock != 1 and not options.faults:
+        p.error("--clock needs the library of --faults")
     here = options.keep or tempfile.mkdtemp(prefix="weft-load-")
     lives, results = options.durability.split(","), []
     options.seconds /= len(lives)

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "server"))
 from faults import Faults  # noqa: E402
@@ -131,11 +132,13 @@ class Hooks:
 
 
 class Site:
-    def __init__(self, weft, folder, durability="sync", level="warn", library=None):
+    def __init__(self, weft, folder, durability="sync", level="warn", library=None, speed=1):
         self.weft, self.folder, self.durability, self.level = os.path.abspath(weft), folder, durability, level
         self.hooks, self.server, self.keys, self.reloads = Hooks(), None, {}, 0
         os.makedirs(folder, exist_ok=True)
         self.faults = Faults(library, f"{folder}/faults") if library else None
+        if speed != 1:
+            self.faults.speed_up(speed)
         for name, replies in {**SCRIPTS, **ORDERED}.items():
             again = {"again": True} if name in SCRIPTS else {"at_end": "restart"}
             with open(f"{folder}/{name}.json", "w") as f:
@@ -150,12 +153,20 @@ class Site:
     async def start(self):
         await self.hooks.start()
         self.write()
-        self.server = await asyncio.to_thread(lambda: Server(self.weft, self.folder, loops=[], **(self.faults.env if self.faults else {})))
+        self.server = await asyncio.to_thread(lambda: Server(self.weft, self.folder, loops=[], **self.env()))
         for tenant in TENANTS:
             self.keys[tenant] = await self.add_key("load", "--tenant", tenant, "--scope", SCOPES)
 
+    def env(self):
+        return self.faults.env if self.faults else {}
+
+    def since(self, at):
+        """The seconds since the server's wall clock said this."""
+        return self.faults.since(at) if self.faults else time.time() - at
+
     async def command(self, *args):
-        p = await asyncio.create_subprocess_exec(self.weft, *args, cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        p = await asyncio.create_subprocess_exec(self.weft, *args, cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                                 env={**os.environ, **self.env()})
         out, err = await p.communicate()
         return p.returncode, out.decode(), err.decode()
 

@@ -2,7 +2,6 @@
 import asyncio
 import json
 import re
-import time
 import uuid
 
 from client import Broken, Client
@@ -132,7 +131,7 @@ class Person:
         a = thread and run and await self.ask("GET", f"/v1/threads/{thread}/runs/{run}")
         if a and a.good and a.value["status"] in ENDED:
             ended = a.value["completed_at"] or a.value["failed_at"] or a.value["cancelled_at"]
-            if ended and time.time() - ended > 15:
+            if ended and self.site.since(ended) > 15:
                 self.ledger.say_wrong(f"a stream never ends, and its run {run} has ended: {stream}")
         self.ledger.count("streams left in silence")
 
