@@ -20,6 +20,17 @@ class Broken(Exception):
     """The connection ended before its response did."""
 
 
+def listener(port):
+    """What the kernel says of a port that was listened on: why it may have dropped a connection."""
+    with open("/proc/net/tcp") as f:
+        sockets = [line.split() for line in f][1:]
+    waiting = [int(s[4].split(":")[1], 16) for s in sockets if s[1].endswith(f":{port:04X}") and s[3] == "0A"]
+    with open("/proc/net/netstat") as f:
+        names, values = (line.split() for line in f.readlines()[:2])
+    counts = dict(zip(names, values))
+    return f"{waiting} connections wait to be accepted; of the machine: ListenOverflows {counts['ListenOverflows']}, ListenDrops {counts['ListenDrops']}"
+
+
 class Answer:
     def __init__(self, status, headers, data):
         self.status, self.headers, self.data = status, headers, data
@@ -50,13 +61,20 @@ class Connection:
             self.writer.transport.abort()
         self.reader = self.writer = None
 
+    async def connect(self, what):
+        began = time.monotonic()
+        try:
+            self.reader, self.writer = await asyncio.open_connection("127.0.0.1", self.port, limit=1 << 26)
+        except OSError as e:
+            raise Broken(f"{what}: {e!r} after {time.monotonic() - began:.0f} s; {listener(self.port)}") from e
+
     async def send(self, method, path, body, headers):
         """Sends a request and reads the head of its response: status and headers."""
         data = b"" if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
         lines = [f"{method} {path} HTTP/1.1", "Host: localhost", f"Content-Length: {len(data)}", *(f"{k}: {v}" for k, v in headers.items())]
         try:
             if not self.writer:
-                self.reader, self.writer = await asyncio.open_connection("127.0.0.1", self.port, limit=1 << 26)
+                await self.connect(f"{method} {path}")
             self.writer.write("\r\n".join(lines).encode() + b"\r\n\r\n" + data)
             await self.writer.drain()
             head = (await self.reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")

@@ -150,6 +150,8 @@ class Inspection:
             client = self.clients[self.runs[id][0]].another()
             async with self.gate:
                 s = await client.stream("GET", f"/v1/runs/{id}/events?as={dialect}")
+                if self.site.speed > 1 and not s.complete:  # perhaps it was swept in the middle, and is gone now
+                    s = await client.stream("GET", f"/v1/runs/{id}/events?as={dialect}")
             run = self.runs[id][1]
             if s.status == 404 or (not run["started_at"] and not s.frames):
                 return None  # in three dialects, a run that was cancelled in the queue has no frame

@@ -104,7 +104,8 @@ class Life:
               f"{len(self.ledger.texts)} texts, {len(self.ledger.runs)} runs, {self.site.reloads} reloads, {self.bursts.count if self.bursts else 0} bursts")
         print("# " + ", ".join(f"{k} {n}" for k, n in sorted(counts.items())))
         self.check("what clients saw while the server worked", results)
-        i = Inspection(self.site, self.ledger, dict.fromkeys(OWNERS))
+        seconds = 60 if self.site.speed == 1 else 120  # the server looks once a minute whether its clock was set
+        i = Inspection(self.site, self.ledger, dict.fromkeys(OWNERS), seconds)
         self.ledger.ill = lambda: False
         for what, step in (("the server is ready", i.ready), ("each run ends or waits for something real", i.settle), ("each thread takes one more run", i.one_more),
                            ("nothing works any more", i.idle), ("each run is read again to its end", lambda: self.again(i)),

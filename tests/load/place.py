@@ -134,7 +134,7 @@ class Hooks:
 class Site:
     def __init__(self, weft, folder, durability="sync", level="warn", library=None, speed=1):
         self.weft, self.folder, self.durability, self.level = os.path.abspath(weft), folder, durability, level
-        self.hooks, self.server, self.keys, self.reloads = Hooks(), None, {}, 0
+        self.hooks, self.server, self.keys, self.reloads, self.speed = Hooks(), None, {}, 0, speed
         os.makedirs(folder, exist_ok=True)
         self.faults = Faults(library, f"{folder}/faults") if library else None
         if speed != 1:
