@@ -74,9 +74,6 @@ extern const size_t                    cli_n_commands;
 extern const struct cli_about cli_common_options[];
 extern const size_t           cli_n_common_options;
 
-/* NULL: there is none of that name. */
-const struct cli_command *cli_find(const char *name);
-
 /* Prints the help of a command; of all, as lines or as one JSON object. */
 void cli_help(const struct cli_command *c);
 void cli_help_all(void);

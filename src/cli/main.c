@@ -66,7 +66,8 @@ const struct cli_command *const cli_commands[] = {
 };
 const size_t cli_n_commands = WB_LEN(cli_commands);
 
-const struct cli_command *cli_find(const char *name)
+/* NULL: there is none of that name. */
+static const struct cli_command *find_command(const char *name)
 {
     for (size_t i = 0; i < cli_n_commands; i++)
         if (strcmp(cli_commands[i]->name, name) == 0)
@@ -103,8 +104,8 @@ static int print_help(const struct cli_command *self, int argc, char **argv)
         return cli_help_json(&err) < 0 ? cli_fail(self, &err) : CLI_GOOD;
     else if (asks_for_help(name))
         cli_help(self);
-    else if (cli_find(name))
-        cli_help(cli_find(name));
+    else if (find_command(name))
+        cli_help(find_command(name));
     else
         return unknown(name);
     return CLI_GOOD;
@@ -199,7 +200,7 @@ int main(int argc, char **argv)
     if (strcmp(name, "help") == 0 || asks_for_help(name))
         return flushed(print_help(&help_command, argc - 1, argv + 1));
 
-    const struct cli_command *c = cli_find(name);
+    const struct cli_command *c = find_command(name);
     if (!c)
         return unknown(name);
     for (int i = 2; i < argc && strcmp(argv[i], "--") != 0; i++)

@@ -30,12 +30,10 @@ int we_edit(struct wb_arena *a, yyjson_val *root, const struct we_edit *edit, st
             struct upp_err *err) UPP_MUST_CHECK;
 
 void we_put_time(struct wj_writer *w, int64_t now_ms);
-void we_put_texts(struct wj_writer *w, const char *name, const struct upp_str *list, size_t n);
 void we_put_parents(struct wj_writer *w, const struct upp_str *list, size_t n, size_t above);
 void we_put_cost(struct wj_writer *w, uint64_t input, uint64_t output);
 void we_put_agent(struct wj_writer *w, struct upp_str id, struct upp_str name, struct upp_str model);
 void we_put_confidence(struct wj_writer *w, double score, struct upp_str rationale, const struct upp_str *risks,
                        size_t n_risks);
-void we_write_to(struct wj_writer *w, struct wb_arena *a, const struct we_draft *d);
 
 #endif

@@ -59,7 +59,7 @@ static void put_content(struct wj_writer *w, const struct we_draft *d, struct up
     wj_write_close(w, '}');
 }
 
-void we_put_texts(struct wj_writer *w, const char *name, const struct upp_str *list, size_t n)
+static void put_texts(struct wj_writer *w, const char *name, const struct upp_str *list, size_t n)
 {
     wj_put_open(w, name, '[');
     for (size_t i = 0; i < n; i++)
@@ -69,7 +69,7 @@ void we_put_texts(struct wj_writer *w, const char *name, const struct upp_str *l
 
 void we_put_parents(struct wj_writer *w, const struct upp_str *list, size_t n, size_t above)
 {
-    we_put_texts(w, "parents", list, n);
+    put_texts(w, "parents", list, n);
     if (above)
         wj_put_u64(w, WD_ENVELOPE_ABOVE, above);
 }
@@ -93,7 +93,7 @@ void we_put_confidence(struct wj_writer *w, double score, struct upp_str rationa
         wj_write_f64(w, score);
     wj_put_text(w, "rationale", rationale);
     if (n_risks)
-        we_put_texts(w, "risks", risks, n_risks);
+        put_texts(w, "risks", risks, n_risks);
     wj_write_close(w, '}');
 }
 
@@ -107,7 +107,7 @@ static void put_trace(struct wj_writer *w, const struct we_trace *t)
     if (t->id.n)
         wj_put_str(w, "id", t->id);
     if (t->n_tags)
-        we_put_texts(w, "tags", t->tags, t->n_tags);
+        put_texts(w, "tags", t->tags, t->n_tags);
     if (t->has_cost)
         we_put_cost(w, t->input_tokens, t->output_tokens);
     wj_write_close(w, '}');
@@ -118,7 +118,7 @@ static bool wants_score(const struct we_draft *d)
     return wb_str_eq(d->role, UPP_STR("agent")) || wb_str_eq(d->role, UPP_STR("tool"));
 }
 
-void we_write_to(struct wj_writer *w, struct wb_arena *a, const struct we_draft *d)
+static void write_draft(struct wj_writer *w, struct wb_arena *a, const struct we_draft *d)
 {
     struct upp_str text = d->text;
     if (!d->bare && !text.p && d->data && !wb_str_eq(d->type, UPP_STR("text")))
@@ -146,7 +146,7 @@ int we_write(struct wb_arena *a, const struct we_draft *d, struct upp_str *ret, 
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(WE_MAX_BYTES);
     struct wj_writer                      w;
     wj_writer_init(&w, &out, err);
-    we_write_to(&w, a, d);
+    write_draft(&w, a, d);
     int r = wb_arena_check(a, err);
     return r < 0 ? r : wj_writer_text(&w, a, ret);
 }

@@ -19,7 +19,4 @@ enum we_unfit {
 /* Does the rule fit this envelope, taken as one of this intent? */
 enum we_unfit we_rule_fits(const struct we_rule *r, const struct we_envelope *e, int intent);
 
-/* The first rule that fits; NULL: none. */
-const struct we_rule *we_rule_find(const struct we_routes *routes, const struct we_envelope *e, int intent);
-
 #endif

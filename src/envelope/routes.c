@@ -71,7 +71,8 @@ static struct upp_str choose(const struct we_rule *r, struct upp_str id)
     return r->targets[0].agent;
 }
 
-bool we_routes_has(const struct we_routes *routes, struct upp_str agent)
+/* Is this an agent that rules name, or that may be a target? */
+static bool has_agent(const struct we_routes *routes, struct upp_str agent)
 {
     for (size_t i = 0; i < routes->n_agents; i++)
         if (wb_str_eq(routes->agents[i], agent))
@@ -88,7 +89,8 @@ bool we_routes_has(const struct we_routes *routes, struct upp_str agent)
     return false;
 }
 
-const struct we_rule *we_rule_find(const struct we_routes *routes, const struct we_envelope *e, int intent)
+/* The first rule that fits; NULL: none. */
+static const struct we_rule *find_rule(const struct we_routes *routes, const struct we_envelope *e, int intent)
 {
     for (size_t i = 0; i < routes->n; i++)
         if (routes->rules[i].n_targets && we_rule_fits(&routes->rules[i], e, intent) == WE_FITS)
@@ -111,17 +113,17 @@ int we_route(struct wb_arena *a, const struct we_routes *routes, const struct we
     const char           *why    = "by the rule of its intent";
     if (intent == WE_ROUTE && target.n) {
         char quoted[WJ_QUOTED];
-        if (!we_routes_has(routes, target))
+        if (!has_agent(routes, target))
             return upp_fail(err, UPP_ENOTFOUND, "there is no agent %s to route to",
                             wj_quote(target, quoted, sizeof quoted));
         *ret =
             (struct we_choice){.agent = wb_arena_dup(a, target), .why = UPP_STR("named by inputs.parameters.target")};
         return wb_arena_check(a, err);
     }
-    rule = we_rule_find(routes, e, intent);
-    if (!rule && intent == WE_ROUTE && (rule = we_rule_find(routes, e, WE_PLAN)))
+    rule = find_rule(routes, e, intent);
+    if (!rule && intent == WE_ROUTE && (rule = find_rule(routes, e, WE_PLAN)))
         why = "route without a target goes to the agent of plan";
-    if (!rule && (rule = we_rule_find(routes, e, WE_REFLECT)))
+    if (!rule && (rule = find_rule(routes, e, WE_REFLECT)))
         why = "no rule fits its intent: it goes to reflect";
     if (!rule)
         return no_route(e, err);

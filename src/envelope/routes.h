@@ -68,7 +68,4 @@ int we_route(struct wb_arena *a, const struct we_routes *routes, const struct we
 int we_explain(const struct we_routes *routes, const struct we_envelope *e, struct wb_buf *out,
                struct upp_err *err) UPP_MUST_CHECK;
 
-/* Is this an agent that rules name, or that may be a target? */
-bool we_routes_has(const struct we_routes *routes, struct upp_str agent);
-
 #endif

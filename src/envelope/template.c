@@ -27,7 +27,8 @@ struct writing {
     bool                      strict, in_section, skip;
 };
 
-bool we_says_more(const struct we_envelope *e)
+/* Does the content say more than the task? */
+static bool says_more(const struct we_envelope *e)
 {
     bool data = e->data && !yyjson_is_null(e->data);
     return data || (e->text.n && !wb_str_eq(e->text, e->task));
@@ -148,7 +149,7 @@ static bool is_there(const struct writing *s, enum name name)
     case CONTEXT:
         return e->context.n > 0;
     case CONTENT:
-        return !s->strict && we_says_more(e);
+        return !s->strict && says_more(e);
     case DATA:
         return e->data && !yyjson_is_null(e->data);
     case RESOURCES:

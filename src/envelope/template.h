@@ -8,7 +8,4 @@
 int we_template_write(struct upp_str template, const struct we_envelope *e, bool strict, struct wb_buf *out,
                       struct upp_err *err) UPP_MUST_CHECK;
 
-/* Does the content say more than the task? */
-bool we_says_more(const struct we_envelope *e);
-
 #endif

@@ -26,7 +26,7 @@ void wm_get_refuse_name(struct wm_get *g, yyjson_val *name, const char *expected
     wj_pointer_err(g->err, g->root, name);
 }
 
-void wm_get_fail(struct wm_get *g, int r)
+static void fail_get(struct wm_get *g, int r)
 {
     if (!g->failed)
         g->failed = r;
@@ -102,7 +102,7 @@ struct upp_str wm_get_json(struct wm_get *g, yyjson_val *v, bool object)
     wb_buf_clear(g->scratch);
     int r = wj_write(v, g->scratch, g->err);
     if (r < 0) {
-        wm_get_fail(g, r);
+        fail_get(g, r);
         return (struct upp_str){0};
     }
     return wb_arena_dup(g->a, wb_buf_str(g->scratch));

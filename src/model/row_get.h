@@ -22,7 +22,6 @@ struct wm_get {
 void wm_get_refuse(struct wm_get *g, yyjson_val *v, const char *expected);
 void wm_get_refuse_name(struct wm_get *g, yyjson_val *name, const char *expected);
 void wm_get_unknown(struct wm_get *g, yyjson_val *v); /* refuses an unknown member, given by its value */
-void wm_get_fail(struct wm_get *g, int r);
 
 struct upp_str wm_get_str(struct wm_get *g, yyjson_val *v);
 uint64_t       wm_get_u64(struct wm_get *g, yyjson_val *v, uint64_t from, uint64_t to, const char *expected);

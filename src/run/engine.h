@@ -257,10 +257,6 @@ struct wr_started {
     struct wr_tree *tree; /* with wants_turn, unless it joined or was queued: for wr_join and wr_tree_release */
 };
 
-/* A new thread that is at home here, so that this engine can start runs on it. */
-WEFT_SUSPENDS int wr_thread_new(struct wr_engine *e, const struct wl_owner *o, const struct wl_thread_opts *opts,
-                                struct wb_arena *a, struct wl_thread *ret, struct upp_err *err) UPP_MUST_CHECK;
-
 /* C1. -UPP_ENOTFOUND: no such thread or agent. -UPP_EBUSY: a run holds the thread (err names it), the queue is full, or
  * the alias of the new thread is that of another one (err.cause is WR_THREAD_TAKEN).
  * -UPP_EREFUSED: the key was used with another body, or the alias is taken (err.cause is WR_ALIAS_TAKEN). */

@@ -29,14 +29,6 @@ static int home_id(const struct wr_engine *e, struct wb_uuid *ret, struct upp_er
     return r;
 }
 
-int wr_thread_new(struct wr_engine *e, const struct wl_owner *o, const struct wl_thread_opts *opts, struct wb_arena *a,
-                  struct wl_thread *ret, struct upp_err *err)
-{
-    struct wl_thread_opts with = *opts;
-    int                   r    = home_id(e, &with.id, err);
-    return r < 0 ? r : wl_thread_new(e->store, o, &with, a, ret, err);
-}
-
 static int new_thread(struct wr_starting *s, struct upp_err *err)
 {
     struct wl_thread_opts opts = s->what->made ? *s->what->made : (struct wl_thread_opts){.size = sizeof opts};
@@ -123,7 +115,8 @@ static WEFT_SUSPENDS int fork_there(struct wr_starting *s, struct upp_err *err)
     return r;
 }
 
-int wr_start_place(struct wr_starting *s, struct wr_started *ret, struct upp_err *err)
+/* wr_start_busy, and then the position where the run begins (wr_start.node). */
+WEFT_SUSPENDS static int find_place(struct wr_starting *s, struct wr_started *ret, struct upp_err *err)
 {
     const struct wr_start *w      = s->what;
     bool                   here   = ends_there(s);
@@ -523,7 +516,7 @@ static WEFT_SUSPENDS int try_start(struct wr_starting *s, struct wr_started *ret
     if (r == 0)
         r = admit(s, err);
     if (r == 0)
-        r = wr_start_place(s, ret, err);
+        r = find_place(s, ret, err);
     if (r == 0)
         r = replace_last(s, err);
     if (r == 0)

@@ -53,9 +53,6 @@ int               wr_start_draft(const struct wr_start *w, struct upp_str notice
 /* Adds the changes that make its alias, at most two; how many. */
 size_t wr_start_alias(struct wr_starting *s, struct wl_change *to);
 
-/* wr_start_busy, and then the position where the run begins (wr_start.node). */
-WEFT_SUSPENDS int wr_start_place(struct wr_starting *s, struct wr_started *ret, struct upp_err *err) UPP_MUST_CHECK;
-
 /* ---- A second input (run/queue.c) ------------------------------------------------------------------------- */
 
 /* Applies `busy`, an on_busy, to a busy thread. 0: the run may start now. 1: *ret has the outcome. */

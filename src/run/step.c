@@ -168,17 +168,18 @@ void wr_row_claim(struct wr_run *run)
 
 /* ---- Waiting ------------------------------------------------------------------------------------------- */
 
-int64_t wr_expires(const struct wr_engine *e, const struct wm_pending *p)
+static int64_t call_expires(const struct wr_engine *e, const struct wm_pending *p)
 {
     uint64_t ms = p->approval ? e->opts.approval_wait_ms : e->opts.tool_wait_ms;
     return ms == UINT64_MAX ? 0 : p->since_ms + (int64_t)WB_MIN(ms, (uint64_t)INT64_MAX / 4);
 }
 
-int64_t wr_run_expires(const struct wr_run *run)
+/* When the time of a pending call is over, and the first time of all of a run's pending calls. 0: never. */
+static int64_t run_expires(const struct wr_run *run)
 {
     int64_t first = INT64_MAX;
     for (size_t i = 0; i < run->journal.pending.n; i++) {
-        int64_t ms = wr_expires(run->engine, &run->journal.pending.p[i]);
+        int64_t ms = call_expires(run->engine, &run->journal.pending.p[i]);
         if (ms)
             first = WB_MIN(first, ms);
     }
@@ -187,7 +188,7 @@ int64_t wr_run_expires(const struct wr_run *run)
 
 void wr_set_expiry(const struct wr_run *run, struct wm_run *row, struct wm_event *waiting)
 {
-    row->expires_ms = run->row.depth ? 0 : wr_run_expires(run);
+    row->expires_ms = run->row.depth ? 0 : run_expires(run);
     waiting->ms     = row->expires_ms > waiting->time_ms ? (uint64_t)(row->expires_ms - waiting->time_ms) : 0;
 }
 

@@ -8,10 +8,6 @@
  * committed. */
 WEFT_SUSPENDS int wr_wait_for(struct wr_run *run, struct upp_err *err) UPP_MUST_CHECK;
 
-/* When the time of a pending call is over, and the first time of all of a run's pending calls. 0: never. */
-int64_t wr_expires(const struct wr_engine *e, const struct wm_pending *p);
-int64_t wr_run_expires(const struct wr_run *run);
-
 /* Sets until when a run waits, in its row and in the record that says so. */
 void wr_set_expiry(const struct wr_run *run, struct wm_run *row, struct wm_event *waiting);
 

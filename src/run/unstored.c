@@ -91,7 +91,9 @@ static WEFT_SUSPENDS int drop_runs(struct wl_store *s, const struct wl_owner *o,
     return r < 0 ? r : 1;
 }
 
-int wr_unstored_erase(struct wl_store *s, const struct wl_owner *o, struct wb_uuid thread, struct upp_err *err)
+/* Erases such a thread with its runs. 0: one of its runs has not ended, or is about to start. */
+WEFT_SUSPENDS static int erase_unstored(struct wl_store *s, const struct wl_owner *o, struct wb_uuid thread,
+                                        struct upp_err *err)
 {
     size_t n = 0;
     int    r = drop_runs(s, o, thread, true, &n, err);
@@ -110,7 +112,7 @@ int wr_unstored_erase(struct wl_store *s, const struct wl_owner *o, struct wb_uu
 void wr_unstored_end(struct wl_store *s, const struct wl_owner *o, struct wb_uuid thread)
 {
     struct upp_err why = {0};
-    if (wr_unstored_erase(s, o, thread, &why) < 0)
+    if (erase_unstored(s, o, thread, &why) < 0)
         wb_log(WB_WARN, "what is not to be stored could not be erased; it is tried again", WB_LZ("why", why.msg));
 }
 
@@ -126,7 +128,7 @@ int wr_unstored_sweep(struct wl_store *s, const struct wl_owner *o, size_t *n, s
         r = wl_list_values(s, o, UPP_STR(SPACE), after, BATCH, &a, &list, &count, err);
         for (size_t i = 0; r >= 0 && i < count; i++) {
             struct wb_uuid id;
-            int erased = wb_uuid_parse(list[i].name, &id) ? wr_unstored_erase(s, o, id, failed < 0 ? NULL : err) : 0;
+            int erased = wb_uuid_parse(list[i].name, &id) ? erase_unstored(s, o, id, failed < 0 ? NULL : err) : 0;
             *n += erased > 0;
             if (erased < 0 && failed >= 0)
                 failed = erased; /* perhaps of this thread alone: the others nevertheless */

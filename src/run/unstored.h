@@ -15,10 +15,6 @@ WEFT_SUSPENDS int wr_unstored_note(struct wl_store *s, const struct wl_owner *o,
 WEFT_SUSPENDS int wr_is_unstored(struct wl_store *s, const struct wl_owner *o, struct wb_uuid thread,
                                  struct upp_err *err) UPP_MUST_CHECK;
 
-/* Erases such a thread with its runs. 0: one of its runs has not ended, or is about to start. */
-WEFT_SUSPENDS int wr_unstored_erase(struct wl_store *s, const struct wl_owner *o, struct wb_uuid thread,
-                                    struct upp_err *err) UPP_MUST_CHECK;
-
 /* The same for whoever has read the run to its end: a failure is logged, and the sweep tries again. */
 WEFT_SUSPENDS void wr_unstored_end(struct wl_store *s, const struct wl_owner *o, struct wb_uuid thread);
 

@@ -99,8 +99,11 @@ static int find_key(const struct wc_config *c, const struct wrt_location *at, st
     return r < 0 ? upp_wrap(err, r, "the encryption key") : 1;
 }
 
-int wrt_store_seal(const struct wc_config *c, const struct wrt_location *at, struct wl_store *inner,
-                   struct wl_store **ret, struct upp_err *err)
+/* The same for a store that is open already, of which it takes ownership: puts encryption in front of it if the
+ * location or the configuration has a key (stores/sealed/sealed.h). -UPP_EREFUSED: the key is wrong or missing, or
+ * there is one and the store is not encrypted. */
+WEFT_SUSPENDS static int seal_store(const struct wc_config *c, const struct wrt_location *at, struct wl_store *inner,
+                                    struct wl_store **ret, struct upp_err *err)
 {
     struct ws_master key;
     int              has_key = find_key(c, at, &key, err);
@@ -128,7 +131,7 @@ int wrt_store_dress(const struct wc_config *c, const struct wrt_location *at, st
                     struct wl_store **ret, struct upp_err *err)
 {
     struct wl_store *sealed;
-    int              r = wrt_store_seal(c, at, inner, &sealed, err);
+    int              r = seal_store(c, at, inner, &sealed, err);
     return r < 0 ? r : ws_blobs_open(sealed, ret, err);
 }
 

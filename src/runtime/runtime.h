@@ -44,12 +44,6 @@ WEFT_SUSPENDS int wrt_store_open(const struct wc_config *c, const struct wrt_loc
 /* The innermost store, behind encryption and blobs. */
 struct wl_store *wrt_store_base(struct wl_store *s);
 
-/* The same for a store that is open already, of which it takes ownership: puts encryption in front of it if the
- * location or the configuration has a key (stores/sealed/sealed.h). -UPP_EREFUSED: the key is wrong or missing, or
- * there is one and the store is not encrypted. */
-WEFT_SUSPENDS int wrt_store_seal(const struct wc_config *c, const struct wrt_location *at, struct wl_store *inner,
-                                 struct wl_store **ret, struct upp_err *err) UPP_MUST_CHECK;
-
 /* Puts encryption and blobs in front of a store that stores files; takes ownership of it. */
 WEFT_SUSPENDS int wrt_store_dress(const struct wc_config *c, const struct wrt_location *at, struct wl_store *inner,
                                   struct wl_store **ret, struct upp_err *err) UPP_MUST_CHECK;

@@ -13,17 +13,17 @@
 #include "upp/http/curl.h"
 
 /* llhttp has no version at run time: the settings struct that it shares with us is part of its soname. */
-struct wb_library weft__llhttp_library(void)
+static struct wb_library llhttp_library(void)
 {
     return wb_library("llhttp", WEFT_LLHTTP_VERSION, NULL);
 }
 
-struct wb_library weft__openssl_library(void)
+static struct wb_library openssl_library(void)
 {
     return wb_library("openssl", OPENSSL_VERSION_STR, OpenSSL_version(OPENSSL_VERSION_STRING));
 }
 
 struct wb_library (*const sv_libraries[SV_LIBRARIES])(void) = {
-    wj_library,           weft__uv_library,   upp__curl_library, weft__llhttp_library, weft__openssl_library,
-    weft__sqlite_library, weft__yaml_library,
+    wj_library,      weft__uv_library,     upp__curl_library,  llhttp_library,
+    openssl_library, weft__sqlite_library, weft__yaml_library,
 };

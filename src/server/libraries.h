@@ -4,9 +4,6 @@
 
 #include "base/library.h"
 
-struct wb_library weft__llhttp_library(void);
-struct wb_library weft__openssl_library(void);
-
 /* Of all layers. */
 enum { SV_LIBRARIES = 7 };
 extern struct wb_library (*const sv_libraries[SV_LIBRARIES])(void);

@@ -10,7 +10,7 @@ _Static_assert((int)WL_PAGE <= (int)WS_LIST_MAX, "a page is read at once");
 _Static_assert((int)WL_PAGE_NAME >= (int)WS_NAME_MAX, "a list continues after any name");
 _Static_assert((int)WL_CHANGES <= (int)WS_LIST_MAX, "what one commit changes is read at once");
 
-int ws_check_owner(const struct wl_owner *o, struct upp_err *err)
+static int check_owner(const struct wl_owner *o, struct upp_err *err)
 {
     if (!o->tenant.n)
         return upp_fail(err, UPP_EINVALID, "no tenant is named");
@@ -49,7 +49,7 @@ static int check_learned(const struct wl_index_update *l, struct upp_err *err)
         return upp_fail(err, UPP_ELIMIT, "%zu entries to learn, at most %d are allowed", l->n, WS_LEARN_MAX);
     for (size_t i = 0; i < l->n; i++) {
         const struct wl_index_entry *w = &l->list[i];
-        int                          r = ws_check_owner(&(struct wl_owner){.tenant = w->tenant}, err);
+        int                          r = check_owner(&(struct wl_owner){.tenant = w->tenant}, err);
         if (r >= 0)
             r = ws_text_check("the name of who said it", w->who, WS_TEXT_MAX, err);
         if (r >= 0)
@@ -111,7 +111,7 @@ int ws_check_commit(const struct wl_commit *c, struct upp_err *err)
 {
     bool   sealed = c->flags & WL_SEALED;
     size_t max    = sealed ? 2 * WL_CHANGES : WL_CHANGES;
-    int    r      = ws_check_owner(&c->owner, err);
+    int    r      = check_owner(&c->owner, err);
     if (r >= 0 && c->n > max)
         r = upp_fail(err, UPP_ELIMIT, "%zu changes in one commit, at most %zu are allowed", c->n, max);
     for (size_t i = 0; r >= 0 && !sealed && i < c->n; i++) {

@@ -31,7 +31,6 @@ enum {
 /* -UPP_EINVALID: no tenant, an unknown kind, a missing field; -UPP_ELIMIT: too many, too long, too large. Does not
  * check the changes of a sealed commit: they were checked before sealing. */
 int ws_check_commit(const struct wl_commit *c, struct upp_err *err) UPP_MUST_CHECK;
-int ws_check_owner(const struct wl_owner *o, struct upp_err *err) UPP_MUST_CHECK;
 
 /* The range with its defaults filled in. */
 struct wl_range ws_range(const struct wl_range *r);

@@ -44,10 +44,6 @@ struct weft_tree {
 int weft__tree_from(struct wb_arena *a, const struct wm_tree_doc *doc, struct weft_tree **ret,
                     struct upp_err *err) UPP_MUST_CHECK;
 
-/* The tree as a document: in the arena, and valid until the tree changes. */
-int weft__tree_view(struct weft_tree *t, struct wb_arena *a, struct wm_tree_doc *ret,
-                    struct upp_err *err) UPP_MUST_CHECK;
-
 /* Adds a child that sees the first `length` messages of `from`. Without an id it gets a new one. */
 int weft__tree_branch(struct weft_tree *t, struct weft_node *from, size_t length, struct upp_str id,
                       struct upp_str name, struct weft_node **ret, struct upp_err *err) UPP_MUST_CHECK;

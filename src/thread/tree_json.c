@@ -4,7 +4,8 @@
 #include "base/err.h"
 #include "upp/client/threads.h"
 
-int weft__tree_view(struct weft_tree *t, struct wb_arena *a, struct wm_tree_doc *ret, struct upp_err *err)
+/* The tree as a document: in the arena, and valid until the tree changes. */
+static int make_view(struct weft_tree *t, struct wb_arena *a, struct wm_tree_doc *ret, struct upp_err *err)
 {
     struct wm_tree_node *nodes = wb_new_n(a, struct wm_tree_node, t->nodes.n);
     struct upp__times   *times = wb_new_n(a, struct upp__times, t->nodes.n);
@@ -41,7 +42,7 @@ int weft_tree_to_json(struct weft_tree *t, struct upp_str *ret, struct upp_err *
     WB_CLEANUP(wb_buf_done) struct wb_buf     b = WB_BUF((size_t)WM_SESSION_BYTES + 64);
     struct wm_tree_doc                        doc;
     struct wj_writer                          w;
-    int                                       r = weft__tree_view(t, &a, &doc, err);
+    int                                       r = make_view(t, &a, &doc, err);
     if (r < 0)
         return r;
     wj_writer_init(&w, &b, err);

@@ -31,7 +31,7 @@ static int load_wave(struct weft_run *run, yyjson_val *list, struct wa_own *ret,
     return 0;
 }
 
-int wa_own_load(struct weft_run *run, struct wa_own *ret, struct upp_err *err)
+static int load_own(struct weft_run *run, struct wa_own *ret, struct upp_err *err)
 {
     struct upp_str text = run->state.own;
     yyjson_val    *v, *why, *replans, *code;
@@ -331,7 +331,7 @@ static WEFT_SUSPENDS int advance(struct weft_run *run, const struct wa_planning 
 {
     struct wa_own  own;
     struct wa_plan plan;
-    int            r = wa_own_load(run, &own, err);
+    int            r = load_own(run, &own, err);
     if (r >= 0)
         r = wa_plan_load(wr_memory(run), run->state.plan, &plan, err);
     if (r < 0)

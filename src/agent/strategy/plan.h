@@ -71,7 +71,6 @@ struct wa_own {
     } * wave; /* concurrent steps that are not adopted yet */
     size_t n_wave;
 };
-int wa_own_load(struct weft_run *run, struct wa_own *ret, struct upp_err *err) UPP_MUST_CHECK;
 int wa_own_store(struct weft_run *run, const struct wa_own *own, struct upp_err *err) UPP_MUST_CHECK;
 
 /* Sets metadata.planStepId; empty: removes it. */

@@ -74,7 +74,8 @@ int asst_stored(struct wb_arena *a, struct upp_str json, yyjson_val **ret, struc
     return 0;
 }
 
-void asst_usage(struct wj_writer *w, const struct upp_usage *u)
+/* `u` NULL: null. */
+static void write_usage(struct wj_writer *w, const struct upp_usage *u)
 {
     wj_write_name(w, UPP_STR("usage"));
     if (!u) {
@@ -90,7 +91,9 @@ void asst_usage(struct wj_writer *w, const struct upp_usage *u)
 
 /* ---- Runs -------------------------------------------------------------------------------------------------------- */
 
-size_t asst_client_calls(const struct wm_pending *pending, size_t n)
+/* How many of the pending calls are of the client's own tools. The others wait for an approval: required_action lists
+ * them under a type of our own, so that no client executes a tool of the server. */
+static size_t count_client_calls(const struct wm_pending *pending, size_t n)
 {
     size_t own = 0;
     for (size_t i = 0; i < n; i++)
@@ -233,7 +236,7 @@ static void approval_calls(struct wj_writer *w, const struct wm_pending *pending
  * nothing of approvals does its part, and both kinds are answered in any order. */
 static void required_action(struct wj_writer *w, const struct wm_run *run, const struct wm_pending *pending, size_t n)
 {
-    size_t own = asst_client_calls(pending, n);
+    size_t own = count_client_calls(pending, n);
     wj_write_name(w, UPP_STR("required_action"));
     if (run->status != WM_WAITING || !n) {
         wj_write_null(w);
@@ -299,7 +302,7 @@ int asst_run_write(struct wj_writer *w, struct wb_arena *a, const struct wm_run 
     stored(w, "instructions", options, "\"\"");
     stored(w, "tools", options, "[]");
     stored(w, "metadata", options, "{}");
-    asst_usage(w, wm_status_ended(run->status) ? &run->usage : NULL);
+    write_usage(w, wm_status_ended(run->status) ? &run->usage : NULL);
     stored(w, "temperature", options, "null");
     stored(w, "top_p", options, "null");
     stored(w, "max_prompt_tokens", options, "null");
@@ -514,6 +517,6 @@ void asst_step_write(struct wj_writer *w, const struct asst_step *s)
         wj_put_null(w, "last_error");
     step_details(w, s);
     step_metadata(w, s);
-    asst_usage(w, s->usage);
+    write_usage(w, s->usage);
     wj_write_close(w, '}');
 }

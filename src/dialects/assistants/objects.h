@@ -22,10 +22,6 @@ void asst_put_id(struct wj_writer *w, const char *key, const char *prefix, struc
 /* "queued", "in_progress" ...: clients loop forever on an unknown status. `n` calls are pending while the run waits. */
 const char *asst_status(const struct wm_run *run, size_t n);
 
-/* How many of the pending calls are of the client's own tools. The others wait for an approval: required_action lists
- * them under a type of our own, so that no client executes a tool of the server. */
-size_t asst_client_calls(const struct wm_pending *pending, size_t n);
-
 /* `a` holds what is parsed of the run's stored JSON. */
 int asst_run_write(struct wj_writer *w, struct wb_arena *a, const struct wm_run *run, const struct wm_pending *pending,
                    size_t n, struct upp_err *err) UPP_MUST_CHECK;
@@ -90,7 +86,5 @@ const char *asst_pending_kind(const struct wm_pending *p);
 
 /* Parses a stored JSON object; *ret NULL: none is stored. */
 int asst_stored(struct wb_arena *a, struct upp_str json, yyjson_val **ret, struct upp_err *err) UPP_MUST_CHECK;
-
-void asst_usage(struct wj_writer *w, const struct upp_usage *u); /* u NULL: null */
 
 #endif

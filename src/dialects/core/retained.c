@@ -26,7 +26,8 @@ yyjson_val *wd_retained(struct wd_lowering *l, const char *dialect, const char *
     return failed < 0 ? NULL : root;
 }
 
-yyjson_val *wd_retained_value(yyjson_val *node)
+/* The value stored in a node; NULL: none. */
+static yyjson_val *stored_value(yyjson_val *node)
 {
     return is_tagged(node, "l") || is_tagged(node, "k") ? yyjson_arr_get(node, 1) : NULL;
 }
@@ -39,7 +40,7 @@ yyjson_val *wd_retained_member(yyjson_val *node, const char *name)
 struct upp_str wd_retained_text(yyjson_val *node, const char *const *path)
 {
     for (; *path && node; path++) {
-        yyjson_val *whole = wd_retained_value(node);
+        yyjson_val *whole = stored_value(node);
         if (whole) { /* stored whole from here on */
             for (; *path; path++)
                 whole = yyjson_obj_get(whole, *path);
@@ -47,7 +48,7 @@ struct upp_str wd_retained_text(yyjson_val *node, const char *const *path)
         }
         node = wd_retained_member(node, *path);
     }
-    yyjson_val *v = wd_retained_value(node);
+    yyjson_val *v = stored_value(node);
     return wj_text_of(v);
 }
 
@@ -83,7 +84,7 @@ static bool is_ours(yyjson_val *name)
 /* The members, by name; *nodes: their values are nodes. */
 static yyjson_val *members_of(yyjson_val *node, bool *nodes)
 {
-    yyjson_val *whole = wd_retained_value(node);
+    yyjson_val *whole = stored_value(node);
     *nodes            = !whole;
     return whole ? whole : is_tagged(node, "o") ? yyjson_arr_get(node, 1) : node;
 }
@@ -97,7 +98,7 @@ static size_t each(struct wd_lowering *l, yyjson_val *node)
         return 0;
     yyjson_obj_foreach(list, i, n, name, value)
     {
-        yyjson_val *is = nodes ? wd_retained_value(value) : value;
+        yyjson_val *is = nodes ? stored_value(value) : value;
         if (!is || is_ours(name))
             continue;
         found++;

@@ -12,9 +12,6 @@
  * document is written. */
 yyjson_val *wd_retained(struct wd_lowering *l, const char *dialect, const char *slot, uint32_t entry);
 
-/* The value stored in a node; NULL: none. */
-yyjson_val *wd_retained_value(yyjson_val *node);
-
 /* The node of a member of an object. */
 yyjson_val *wd_retained_member(yyjson_val *node, const char *name);
 

@@ -9,7 +9,8 @@
 #include "json/read.h"
 #include "json/value.h"
 
-struct upp_str resp_id(const struct resp_stream *s, char out[64])
+/* "resp_" + the run, and "_2" for its second segment. */
+static struct upp_str response_id(const struct resp_stream *s, char out[64])
 {
     char hex[WB_UUID_HEX + 1];
     (void)wb_uuid_hex(s->run, hex);
@@ -221,7 +222,7 @@ static void put_segment_before(const struct resp_stream *s, struct wj_writer *w)
 {
     char               id[64];
     struct resp_stream before = {.run = s->run, .segment = s->segment - 1};
-    wj_put_str(w, "previous_response_id", resp_id(&before, id));
+    wj_put_str(w, "previous_response_id", response_id(&before, id));
 }
 
 static void put_options(struct resp_stream *s, struct wj_writer *w, yyjson_val *v)
@@ -253,7 +254,7 @@ void resp_write(struct resp_stream *s, struct wj_writer *w, const char *status)
         v = NULL;
     struct upp_str asked = wj_text_at(v, WD_OPTION_ASKED);
     wj_write_open(w, '{');
-    wj_put_str(w, "id", resp_id(s, id));
+    wj_put_str(w, "id", response_id(s, id));
     wj_put_str(w, "object", UPP_STR("response"));
     wj_put_i64(w, "created_at", s->created_ms / 1000);
     wj_put_str(w, "status", wb_cstr(status));

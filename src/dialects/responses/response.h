@@ -56,9 +56,6 @@ struct resp_stream {
     WB_VEC(struct resp_call) calls;
 };
 
-/* "resp_" + the run, and "_2" for its second segment. */
-struct upp_str resp_id(const struct resp_stream *s, char out[64]);
-
 /* Members with ids: PREFIX and hex digits; PREFIX and the id of a call, which a model or a client has chosen. */
 void resp_put_id(struct wj_writer *w, const char *name, const char *prefix, struct wb_uuid id);
 void resp_put_call_id(struct wj_writer *w, const char *name, const char *prefix, struct upp_str call);

@@ -26,7 +26,7 @@ static void put_child(struct wd_out *o, const struct wm_event *ev)
     wd_uuid(o, "parentTurnId", o->caller->run);
 }
 
-void uap_begin(struct wd_out *o, const struct wm_event *ev, const char *type, bool with_run)
+static void begin_event(struct wd_out *o, const struct wm_event *ev, const char *type, bool with_run)
 {
     wd_frame_open(o, UPP_STR("{\"source\":\"uap\",\"uap\":{"));
     wd_str(o, "type", wb_cstr(type));
@@ -41,7 +41,7 @@ void uap_begin(struct wd_out *o, const struct wm_event *ev, const char *type, bo
 
 void uap_begin_in_step(struct wd_out *o, const struct uap_run *v, const struct wm_event *ev, const char *type)
 {
-    uap_begin(o, ev, type, false);
+    begin_event(o, ev, type, false);
     if (v->plan_step.n && v->step == ev->step)
         wd_str(o, "planStepId", wb_buf_str(&v->plan_step));
 }
@@ -126,7 +126,7 @@ static void step_end(struct uap *u, const struct uap_run *v, const struct wm_eve
 
 static void run(struct uap *u, const struct wm_event *ev, struct wd_out *o)
 {
-    uap_begin(o, ev, "run", true);
+    begin_event(o, ev, "run", true);
     bool cut = wm_is_incomplete(ev->status, ev->text);
     wd_str(o, "status", cut ? UPP_STR("incomplete") : wb_cstr(wd_status_word(ev->status)));
     if (ev->text.p) {
@@ -178,7 +178,7 @@ static void attempt_void(struct uap *u, const struct wm_event *ev, struct wd_out
         wd_open_end(&u->others.p[i]->open);
     if (!u->own_types)
         return;
-    uap_begin(o, ev, "attempt_void", false);
+    begin_event(o, ev, "attempt_void", false);
     wj_put_u64(&o->w, "last", ev->last);
     uap_end(o);
 }

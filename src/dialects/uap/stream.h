@@ -59,7 +59,6 @@ size_t uap_call_index(const struct uap_run *v, struct upp_str id);
 /* ---- Frames --------------------------------------------------------------------------------------------------- */
 
 /* {"source":"uap","uap":{...,"data":{ ; ended by uap_end. */
-void uap_begin(struct wd_out *o, const struct wm_event *ev, const char *type, bool with_run);
 void uap_end(struct wd_out *o);
 
 /* The same for an event of a step, which names the plan's step. A system event may come between two steps. */

@@ -61,7 +61,7 @@ void ui_to_started(struct ui *u, const struct wm_event *ev, struct wd_out *o)
     u->stage = UI_STARTED;
 }
 
-void ui_to_step(struct ui *u, const struct wm_event *ev, struct wd_out *o)
+static void to_step(struct ui *u, const struct wm_event *ev, struct wd_out *o)
 {
     ui_to_started(u, ev, o);
     if (u->stage != UI_STARTED)
@@ -73,7 +73,7 @@ void ui_to_step(struct ui *u, const struct wm_event *ev, struct wd_out *o)
     u->voided   = false;
 }
 
-void ui_leave_step(struct ui *u, struct wd_out *o, const char *why)
+static void leave_step(struct ui *u, struct wd_out *o, const char *why)
 {
     if (u->stage != UI_STEP)
         return;
@@ -85,8 +85,8 @@ void ui_leave_step(struct ui *u, struct wd_out *o, const char *why)
 void ui_to_fresh_step(struct ui *u, const struct wm_event *ev, struct wd_out *o)
 {
     if (u->no_reset)
-        ui_leave_step(u, o, "cut off");
-    ui_to_step(u, ev, o);
+        leave_step(u, o, "cut off");
+    to_step(u, ev, o);
 }
 
 /* A step for a call that no model made. Clients know a call by its id in a step: if one with this id has ended there,
@@ -94,8 +94,8 @@ void ui_to_fresh_step(struct ui *u, const struct wm_event *ev, struct wd_out *o)
 static void to_step_of(struct ui *u, const struct wm_event *ev, struct wd_out *o, struct upp_str call)
 {
     if (wd_calls_find(&u->over, call))
-        ui_leave_step(u, o, "cut off");
-    ui_to_step(u, ev, o);
+        leave_step(u, o, "cut off");
+    to_step(u, ev, o);
 }
 
 static void done(struct ui *u, struct wd_out *o, uint8_t stage)
@@ -186,7 +186,7 @@ static void waits(struct ui *u, const struct wm_event *ev, struct wd_out *o)
         put_pending(u, ev, o);
     if (u->target < 6 && approvals && !results)
         return;
-    ui_leave_step(u, o, "cut off");
+    leave_step(u, o, "cut off");
     finish(o, ev, "tool-calls");
     done(u, o, UI_PAUSED);
 }
@@ -207,7 +207,7 @@ static void run(struct ui *u, const struct wm_event *ev, struct wd_out *o)
                                                  : "the run has ended";
     ui_end_blocks(u, o, why);
     ui_calls_fail(u, o, why);
-    ui_leave_step(u, o, why);
+    leave_step(u, o, why);
     if (ev->status == WM_CANCELED)
         ui_simple(o, UPP_STR("{\"type\":\"abort\"}"));
     else if (ev->status == WM_COMPLETED)
@@ -291,7 +291,7 @@ static int rare_event(struct ui *u, const struct wm_event *ev, struct wd_out *o,
         ui_to_fresh_step(u, ev, o);
         return 0;
     case WM_STEP_END:
-        ui_leave_step(u, o, "cut off");
+        leave_step(u, o, "cut off");
         return 0;
     case WM_CHECKPOINT:
         return 0;

@@ -43,9 +43,7 @@ enum ui_call { UI_CALL_NEW, UI_CALL_STREAMING, UI_CALL_READY, UI_CALL_BAD };
 /* ---- Stages (stream.c) ------------------------------------------------------------------------------------- */
 
 void ui_to_started(struct ui *u, const struct wm_event *ev, struct wd_out *o);
-void ui_to_step(struct ui *u, const struct wm_event *ev, struct wd_out *o);
 void ui_to_fresh_step(struct ui *u, const struct wm_event *ev, struct wd_out *o); /* a step that may be reset */
-void ui_leave_step(struct ui *u, struct wd_out *o, const char *why);
 
 void ui_simple(struct wd_out *o, struct upp_str chunk); /* a whole frame */
 

@@ -3,7 +3,8 @@
 
 #include "base/defs.h"
 
-bool sv_host_split(struct upp_str host, struct upp_str *name, struct upp_str *port)
+/* "name", "name:port", "[v6]", "[v6]:port": the name without brackets. False: not of this form. */
+static bool split_host(struct upp_str host, struct upp_str *name, struct upp_str *port)
 {
     uint64_t number;
     size_t   end;
@@ -45,7 +46,7 @@ int sv_host_check(const struct sv_allowed *allowed, struct upp_str host)
 {
     struct upp_str name, port;
     struct wb_ip   ip;
-    if (!sv_host_split(host, &name, &port))
+    if (!split_host(host, &name, &port))
         return 400;
     bool is_ip = wb_ip_parse(name, &ip);
     if (is_ip ? wb_ip_loopback(&ip) : wb_str_eq_nocase(name, UPP_STR("localhost")))

@@ -16,9 +16,6 @@ struct sv_allowed {
     size_t                    n_listeners;
 };
 
-/* "name", "name:port", "[v6]", "[v6]:port": the name without brackets. False: not of this form. */
-bool sv_host_split(struct upp_str host, struct upp_str *name, struct upp_str *port);
-
 /* 0, or 400 (not a host) or 421. */
 int sv_host_check(const struct sv_allowed *allowed, struct upp_str host);
 

@@ -8,7 +8,7 @@
 #include "base/defs.h"
 
 /* Not strftime: it uses the locale's names. */
-struct upp_str sv_date_now(struct sv_date *d)
+static struct upp_str date_now(struct sv_date *d)
 {
     static const char days[] = "SunMonTueWedThuFriSat", months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
     int64_t           now = wb_wall_ms() / 1000;
@@ -101,7 +101,7 @@ static const struct {
     {507, "Insufficient Storage"},
 };
 
-const char *sv_status_text(int status)
+static const char *status_text(int status)
 {
     for (size_t i = 0; i < WB_LEN(statuses); i++)
         if (statuses[i].status == status)
@@ -118,8 +118,8 @@ static void add_header(struct wb_buf *out, struct upp_str name, struct upp_str v
 
 void sv_head_write(struct wb_buf *out, const struct sv_head *head, struct sv_date *date)
 {
-    wb_buf_addf(out, "HTTP/1.1 %d %s\r\n", head->status, sv_status_text(head->status));
-    struct upp_str now = sv_date_now(date);
+    wb_buf_addf(out, "HTTP/1.1 %d %s\r\n", head->status, status_text(head->status));
+    struct upp_str now = date_now(date);
     if (now.p)
         add_header(out, UPP_STR("Date: "), now);
     if (head->type)

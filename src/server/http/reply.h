@@ -9,7 +9,6 @@ struct sv_date {
     int64_t second;
     char    text[48]; /* "Sun, 06 Nov 1994 08:49:37 GMT" */
 };
-struct upp_str sv_date_now(struct sv_date *d);
 
 /* The response of a handler. */
 struct sv_reply {
@@ -43,7 +42,5 @@ struct sv_head {
 
 /* From the status line to the empty line. */
 void sv_head_write(struct wb_buf *out, const struct sv_head *head, struct sv_date *date);
-
-const char *sv_status_text(int status);
 
 #endif

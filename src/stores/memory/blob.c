@@ -58,7 +58,7 @@ void ws_mem_undo_value(struct ws_mem_applying *a, struct ws_mem_done *d)
 
 /* ---- Blobs ----------------------------------------------------------------------------------------- */
 
-void ws_mem_free_blob(struct ws_memory *m, struct ws_mem_blob *b)
+static void free_blob(struct ws_memory *m, struct ws_mem_blob *b)
 {
     for (size_t i = 0; i < b->pieces.n; i++)
         ws_mem_free(m, b->pieces.p[i]);
@@ -69,7 +69,7 @@ void ws_mem_free_blob(struct ws_memory *m, struct ws_mem_blob *b)
 void ws_mem_free_dropped_blob(struct ws_mem_applying *a, struct ws_mem_done *d)
 {
     if (d->before)
-        ws_mem_free_blob(a->m, d->before);
+        free_blob(a->m, d->before);
 }
 
 /* Restarts its retention: whoever adds a piece or a name will need it for a while. */
@@ -115,7 +115,7 @@ int ws_mem_add_piece(struct ws_mem_applying *a, const struct wl_change *c, struc
         r = ws_mem_copy(a->m, &ws_pieces, p, sizeof *x, &x, err);
     if (r < 0) {
         if (b && !was)
-            ws_mem_free_blob(a->m, b);
+            free_blob(a->m, b);
         return r;
     }
     touch(a, b, d);
@@ -139,7 +139,7 @@ void ws_mem_undo_piece(struct ws_mem_applying *a, struct ws_mem_done *d)
     if (b->pieces.n)
         return;
     ws_mem_leave(a->m, WS_MEM_BLOBS, b);
-    ws_mem_free_blob(a->m, b);
+    free_blob(a->m, b);
 }
 
 int ws_mem_drop_blob(struct ws_mem_applying *a, const struct wl_change *c, struct ws_mem_done *d, struct upp_err *err)

@@ -325,7 +325,6 @@ int ws_mem_copy(struct ws_memory *m, const struct ws_kind *k, const void *thing,
 int  ws_mem_texts(struct ws_mem_applying *a, const struct wl_node *n, struct upp_str origin, struct ws_mem_texts **ret,
                   struct upp_err *err) UPP_MUST_CHECK;
 void ws_mem_free_node(struct ws_memory *m, struct ws_mem_node *n);
-void ws_mem_free_blob(struct ws_memory *m, struct ws_mem_blob *b);
 /* Unlinks the references of rows from..to of a node, as a chain; links them again. */
 struct ws_mem_ref *ws_mem_refs_take(struct ws_mem_applying *a, uint64_t node, uint64_t from, uint64_t to);
 void               ws_mem_refs_back(struct ws_mem_applying *a, struct ws_mem_ref *chain);

@@ -12,7 +12,8 @@
 
 /* ---- Statements ------------------------------------------------------------------------------------ */
 
-void ws_bind_columns(sqlite3_stmt *st, int i, const struct ws_kind *k, size_t n, const void *thing)
+/* Binds the first n columns of an object, from parameter i on. */
+static void bind_columns(sqlite3_stmt *st, int i, const struct ws_kind *k, size_t n, const void *thing)
 {
     for (const struct ws_column *c = k->columns, *end = c + n; c < end; c++, i++) {
         const void *at = (const char *)thing + c->at;
@@ -82,7 +83,7 @@ int ws_do_with(struct ws_sqlite *s, enum ws_statement i, int64_t tenant, const s
     ws_bind_u64(st, 1, (uint64_t)tenant);
     if (user)
         ws_bind_name(st, 2, *user);
-    ws_bind_columns(st, user ? 3 : 2, k, n, thing);
+    bind_columns(st, user ? 3 : 2, k, n, thing);
     return ws_step(s, st, err);
 }
 

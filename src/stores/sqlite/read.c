@@ -100,7 +100,8 @@ struct view {
 };
 static const struct wl_store_ops view_ops;
 
-WEFT_SUSPENDS int ws_answer(struct wl_store *s, struct ws_reading *x, struct upp_err *err)
+/* Executes the read on a worker, or right here if the store is a view on a worker (read.c). Sets x->s. */
+WEFT_SUSPENDS static int execute_read(struct wl_store *s, struct ws_reading *x, struct upp_err *err)
 {
     if (s->ops != &view_ops) {
         x->s = ws_sqlite(s);
@@ -229,7 +230,7 @@ WEFT_SUSPENDS static int sq_rows(struct wl_store *s, const struct wl_owner *o, c
                                  struct wb_arena *a, struct wl_rows *ret, struct upp_err *err)
 {
     struct ws_reading x = {.fn = read_rows, .o = o, .a = a, .ret = ret, .range = ws_range(r)};
-    return ws_answer(s, &x, err);
+    return execute_read(s, &x, err);
 }
 
 /* ---- Objects and lists ----------------------------------------------------------------------------- */
@@ -383,7 +384,7 @@ WEFT_SUSPENDS static int sq_get(struct wl_store *s, const struct wl_ask *ask, st
         .fn = ask->what == WL_GET_INDEX_PROGRESS ? ws_read_learned : read_one, .ask = *ask, .a = a, .ret = ret};
     if (ask->what == WL_GET_PIECE && ask->number >= WS_PIECES_MAX)
         return ws_not_found(err, ask);
-    return ws_answer(s, &x, err);
+    return execute_read(s, &x, err);
 }
 
 /* Adds the rows of one statement to the list. */
@@ -553,7 +554,7 @@ WEFT_SUSPENDS static int sq_list(struct wl_store *s, const struct wl_ask *ask, s
                                  struct upp_err *err)
 {
     struct ws_reading x = {.fn = read_list, .ask = *ask, .a = a, .max = WB_MIN(ask->max, (size_t)WS_LIST_MAX)};
-    int               r = ws_answer(s, &x, err);
+    int               r = execute_read(s, &x, err);
     if (r >= 0)
         *ret = x.list;
     return r;

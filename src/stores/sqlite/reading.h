@@ -24,9 +24,6 @@ struct ws_reading {
 
 WEFT_SUSPENDS int ws_ask(struct ws_reading *x, struct upp_err *err) UPP_MUST_CHECK;
 
-/* Executes the read on a worker, or right here if the store is a view on a worker (read.c). Sets x->s. */
-WEFT_SUSPENDS int ws_answer(struct wl_store *s, struct ws_reading *x, struct upp_err *err) UPP_MUST_CHECK;
-
 /* A copy; SQL NULL becomes a NULL text. Out of memory is recorded in the arena. */
 struct upp_str ws_column_str(struct wb_arena *a, sqlite3_stmt *st, int i);
 

@@ -112,9 +112,6 @@ static inline void ws_bind_id_or_null(sqlite3_stmt *st, int i, const struct wb_u
         ws_bind_id(st, i, u);
 }
 
-/* Binds the first n columns of an object, from parameter i on. */
-void ws_bind_columns(sqlite3_stmt *st, int i, const struct ws_kind *k, size_t n, const void *thing);
-
 /* One parameter: WS_N a number, WS_A a name, WS_S a text or NULL, WS_I an id, WS_O an id or NULL, WS_K a blob's key. */
 struct ws_arg {
     bool           is_number;
@@ -256,9 +253,6 @@ int ws_schema_open(struct ws_sqlite *s, struct ws_conn *c, struct upp_err *err) 
 /* The files of sql/, embedded by scripts/embed: each ends with a NUL. */
 extern const struct upp_str ws_tables_1_sql, ws_tables_2_sql, ws_tables_3_sql, ws_index_sql, ws_strays_sql;
 extern const struct upp_str ws_repair_sql, ws_believe_index_sql;
-
-/* In one transaction, from that version on (0: an empty file). */
-int ws_tables_make(struct ws_sqlite *s, struct ws_conn *c, int64_t from, struct upp_err *err) UPP_MUST_CHECK;
 
 /* Writes a page of the file, with what it holds. */
 int ws_tables_touch(struct ws_sqlite *s, struct upp_err *err) UPP_MUST_CHECK;

@@ -24,7 +24,8 @@ static const struct {
              {.tables = &ws_tables_3_sql, .then = &ws_index_sql}};
 _Static_assert(sizeof steps / sizeof steps[0] == WS_SCHEMA, "a step for each version");
 
-int ws_tables_make(struct ws_sqlite *s, struct ws_conn *c, int64_t from, struct upp_err *err)
+/* In one transaction, from that version on (0: an empty file). */
+static int make_tables(struct ws_sqlite *s, struct ws_conn *c, int64_t from, struct upp_err *err)
 {
     char more[256];
     (void)sqlite3_snprintf(sizeof more, more,
@@ -120,5 +121,5 @@ int ws_schema_open(struct ws_sqlite *s, struct ws_conn *c, struct upp_err *err)
         r = ws_conn_number(s, c, "SELECT 1 FROM pragma_journal_mode WHERE journal_mode = 'wal'", &wal, err);
     if (r >= 0 && !wal)
         return refused(s, err, "the file system has no shared memory for a write-ahead log");
-    return r >= 0 && version < WS_SCHEMA ? ws_tables_make(s, c, version, err) : r;
+    return r >= 0 && version < WS_SCHEMA ? make_tables(s, c, version, err) : r;
 }
