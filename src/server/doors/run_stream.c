@@ -322,7 +322,7 @@ static int answer_failure(struct one *o, const struct wm_event *ev, bool error, 
     const char *message = wb_arena_dup(&o->x->arena, f.message).p, *code = wb_arena_dup(&o->x->arena, f.code).p;
     if (!message || !code)
         return wb_arena_check(&o->x->arena, err);
-    sv_error_refuse_as(&o->x->reply, o->x->conn->match.door, f.status, message, code, f.retry_ms);
+    sv_error_refuse_as(o->x, o->x->conn->match.door, f.status, message, code, f.retry_ms);
     if (!f.refused) /* the run has tried what it may, and another request would be another run */
         sv_reply_header(&o->x->reply, "x-should-retry", UPP_STR("false"));
     return 1;

@@ -187,8 +187,7 @@ void sv_auth_done(struct sv_auth *a)
 
 void sv_auth_deny(struct sv_exchange *x, int status)
 {
-    sv_error_refuse_as(&x->reply, x->conn->match.door, status, x->request->why, x->conn->auth.code,
-                       x->conn->auth.retry_ms);
+    sv_error_refuse_as(x, x->conn->match.door, status, x->request->why, x->conn->auth.code, x->conn->auth.retry_ms);
 }
 
 /* x-ratelimit-limit-requests, x-ratelimit-remaining-requests, x-ratelimit-reset-requests. */

@@ -558,7 +558,7 @@ static void answer_refused(struct sv_exchange *x, int status, const char *why)
 {
     const struct sv_match *m = &x->conn->match;
     char                   allow[64];
-    sv_error_refuse(&x->reply, m->door, status, why);
+    sv_error_refuse(x, m->door, status, why);
     if (status == 405)
         sv_reply_header(&x->reply, "Allow", sv_route_allow(m->allow, allow));
 }
@@ -580,7 +580,7 @@ WEFT_SUSPENDS static int answer(struct sv_exchange *x, struct upp_err *err)
         return 0;
     }
     if (x->server->stopping && !((m->route->flags | m->door->flags) & SV_ROUTE_ALWAYS)) {
-        sv_error_refuse(&x->reply, m->door, 503, "the server stops");
+        sv_error_refuse(x, m->door, 503, "the server stops");
         return 0;
     }
     bool large = m->route->flags & SV_ROUTE_LARGE;
@@ -657,7 +657,7 @@ static void hold_answer(struct sv_exchange *x)
     if (sv_server_hold(x->server, &x->conn->held, body->cap))
         return;
     wb_buf_done(body);
-    sv_error_refuse(&x->reply, x->conn->match.door, 503, "the server holds as much of requests and answers as it may");
+    sv_error_refuse(x, x->conn->match.door, 503, "the server holds as much of requests and answers as it may");
     (void)sv_server_hold(x->server, &x->conn->held, body->cap);
 }
 
@@ -686,9 +686,9 @@ WEFT_SUSPENDS static bool respond(struct sv_conn *c, bool refused)
     else
         r = answer(&x, &err);
     if (r < 0 && !x.reply.sent && c->http.status) /* in the middle of a body that the handler read */
-        sv_error_refuse(&x.reply, c->match.door, c->http.status, c->http.why);
+        sv_error_refuse(&x, c->match.door, c->http.status, c->http.why);
     else if (r < 0 && !x.reply.sent)
-        sv_error_reply(&x.reply, c->match.door, &err);
+        sv_error_reply(&x, c->match.door, &err);
     if (r < 0 && !x.reply.sent && x.done) /* the same request once more would do it twice */
         sv_reply_header(&x.reply, "x-should-retry", UPP_STR("false"));
     if (!x.reply.sent) {

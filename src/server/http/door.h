@@ -29,8 +29,8 @@ struct sv_door {
     size_t                 n_routes;
     unsigned               flags; /* SV_ROUTE_* of all its routes */
 
-    /* Writes the body of an error; NULL: OpenAI's error object. */
-    void (*error)(struct wb_buf *out, const struct sv_error *e);
+    /* Writes the body of an error of this request, whose arena and body may be gone; NULL: OpenAI's error object. */
+    void (*error)(const struct sv_exchange *x, const struct sv_error *e, struct wb_buf *out);
     const struct sv_status *statuses; /* where they differ from sv_error_status; ends with code 0; NULL: nowhere */
 
     /* The core where a request is to be handled: that of the thread or run that its path names. Called if the server

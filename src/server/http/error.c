@@ -82,8 +82,9 @@ static const char *type_of(int status)
                            : "invalid_request_error";
 }
 
-static void write_openai(struct wb_buf *out, const struct sv_error *e)
+static void write_openai(const struct sv_exchange *x, const struct sv_error *e, struct wb_buf *out)
 {
+    (void)x;
     struct wj_writer w;
     wj_writer_init(&w, out, NULL);
     wj_write_open(&w, '{');
@@ -96,11 +97,11 @@ static void write_openai(struct wb_buf *out, const struct sv_error *e)
     wj_write_close(&w, '}');
 }
 
-static void put(struct sv_reply *reply, const struct sv_door *door, int status, struct upp_str message,
+static void put(struct sv_exchange *x, const struct sv_door *door, int status, struct upp_str message,
                 struct upp_str param, const char *code)
 {
     const struct sv_error e = {status, message, param, type_of(status), code};
-    (door && door->error ? door->error : write_openai)(&reply->body, &e);
+    (door && door->error ? door->error : write_openai)(x, &e, &x->reply.body);
 }
 
 static void begin(struct sv_reply *reply, int status)
@@ -120,14 +121,14 @@ static void retry_after(struct sv_reply *reply, int status, uint64_t ms)
     sv_reply_header(reply, "Retry-After", ms ? wb_cstr(text) : UPP_STR("1"));
 }
 
-void sv_error_reply(struct sv_reply *reply, const struct sv_door *door, const struct upp_err *err)
+void sv_error_reply(struct sv_exchange *x, const struct sv_door *door, const struct upp_err *err)
 {
     int            status = sv_error_status(door, err);
     struct upp_str where  = err->where[0] ? wb_cstr(err->where) : (struct upp_str){NULL, 0};
     bool           inside = status == 500, ours = inside || status == 507; /* where: a file of the server */
-    begin(reply, status);
-    retry_after(reply, status, err->retry_after_ms);
-    put(reply, door, status, wb_cstr(inside ? upp_code_text(err->code) : err->msg),
+    begin(&x->reply, status);
+    retry_after(&x->reply, status, err->retry_after_ms);
+    put(x, door, status, wb_cstr(inside ? upp_code_text(err->code) : err->msg),
         ours ? (struct upp_str){NULL, 0} : where, code_name(err));
 }
 
@@ -148,15 +149,15 @@ static const char *refusal_name(int status)
     return status >= 500 ? "refused" : "bad_request";
 }
 
-void sv_error_refuse_as(struct sv_reply *reply, const struct sv_door *door, int status, const char *why,
+void sv_error_refuse_as(struct sv_exchange *x, const struct sv_door *door, int status, const char *why,
                         const char *code, uint64_t retry_ms)
 {
-    begin(reply, status);
-    retry_after(reply, status, retry_ms);
-    put(reply, door, status, wb_cstr(why), (struct upp_str){NULL, 0}, code);
+    begin(&x->reply, status);
+    retry_after(&x->reply, status, retry_ms);
+    put(x, door, status, wb_cstr(why), (struct upp_str){NULL, 0}, code);
 }
 
-void sv_error_refuse(struct sv_reply *reply, const struct sv_door *door, int status, const char *why)
+void sv_error_refuse(struct sv_exchange *x, const struct sv_door *door, int status, const char *why)
 {
-    sv_error_refuse_as(reply, door, status, why, refusal_name(status), 0);
+    sv_error_refuse_as(x, door, status, why, refusal_name(status), 0);
 }

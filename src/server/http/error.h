@@ -19,13 +19,13 @@ int sv_error_status(const struct sv_door *door, const struct upp_err *err);
 
 /* Replaces the response, whatever the handler had written, by *err in the form of the door. A 500 names only the error
  * kind. */
-void sv_error_reply(struct sv_reply *reply, const struct sv_door *door, const struct upp_err *err);
+void sv_error_reply(struct sv_exchange *x, const struct sv_door *door, const struct upp_err *err);
 
 /* The same without a upp_err: a refusal of the HTTP layer. */
-void sv_error_refuse(struct sv_reply *reply, const struct sv_door *door, int status, const char *why);
+void sv_error_refuse(struct sv_exchange *x, const struct sv_door *door, int status, const char *why);
 
 /* The same with a code of its own, and Retry-After (0: none). */
-void sv_error_refuse_as(struct sv_reply *reply, const struct sv_door *door, int status, const char *why,
+void sv_error_refuse_as(struct sv_exchange *x, const struct sv_door *door, int status, const char *why,
                         const char *code, uint64_t retry_ms);
 
 #endif

@@ -43,7 +43,7 @@ static struct upp_str new_id(struct wb_arena *a)
 }
 
 /* The form of the door's errors: an envelope. */
-static void write_error(struct wb_buf *out, const struct sv_error *e)
+static void write_error(const struct sv_exchange *x, const struct sv_error *e, struct wb_buf *out)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a     = WB_ARENA(1u << 20);
     struct upp_str                            ret   = {0};
@@ -52,6 +52,7 @@ static void write_error(struct wb_buf *out, const struct sv_error *e)
                                                        .retryable = e->status == 429 || e->status >= 500,
                                                        .id        = new_id(&a),
                                                        .now_ms    = wb_wall_ms()};
+    (void)x;
     if (we_write_error(&a, &error, &ret, NULL) >= 0)
         wb_buf_add(out, ret);
 }

@@ -79,7 +79,7 @@ WEFT_SUSPENDS int sv_process_read(struct sv_exchange *x, struct sv_process *p, s
 int sv_process_check(struct sv_exchange *x, struct upp_err *err) UPP_MUST_CHECK;
 
 /* The body of an error: {"detail": ...}. */
-void sv_process_error(struct wb_buf *out, const struct sv_error *e);
+void sv_process_error(const struct sv_exchange *x, const struct sv_error *e, struct wb_buf *out);
 
 /* server/doors/process/input.c: the messages of the request, as entries or answers. */
 WEFT_SUSPENDS int sv_process_input(struct sv_exchange *x, struct sv_process *p, struct upp_err *err) UPP_MUST_CHECK;

@@ -51,9 +51,10 @@ static void put_problem(struct wj_writer *w, const char *type, struct upp_str po
     wj_write_close(w, '}');
 }
 
-void sv_process_error(struct wb_buf *out, const struct sv_error *e)
+void sv_process_error(const struct sv_exchange *x, const struct sv_error *e, struct wb_buf *out)
 {
     struct wj_writer w;
+    (void)x;
     wj_writer_init(&w, out, NULL);
     wj_write_open(&w, '{');
     if (e->status == 422) {
