@@ -8,7 +8,7 @@
 #include "json/value.h"
 #include "json/write.h"
 #include "run/start.h"
-#include "server/doors/chat/join.h"
+#include "server/doors/conversation/join.h"
 #include "server/doors/run_stream.h"
 #include "server/doors/start.h"
 #include "server/http/error.h"

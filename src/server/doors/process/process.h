@@ -6,8 +6,8 @@
 #ifndef SV_PROCESS_H
 #define SV_PROCESS_H
 
+#include "server/doors/conversation/join.h"
 #include "server/doors/run_stream.h"
-#include "server/doors/chat/join.h"
 #include "server/doors/start.h"
 #include "server/http/body.h"
 #include "server/http/door.h"

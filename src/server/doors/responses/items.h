@@ -2,7 +2,7 @@
 #ifndef SV_RESPONSES_ITEMS_H
 #define SV_RESPONSES_ITEMS_H
 
-#include "server/doors/chat/conversation.h"
+#include "server/doors/conversation/conversation.h"
 
 struct sv_items {
     struct sv_chat_messages messages;

@@ -2,7 +2,7 @@
 #ifndef SV_RESPONSES_OPTIONS_H
 #define SV_RESPONSES_OPTIONS_H
 
-#include "server/doors/chat/messages.h"
+#include "server/doors/conversation/messages.h"
 
 /* Members that would change the answer, and that runs do not have. */
 int sv_responses_refuse(const struct sv_body *b, struct upp_err *err) UPP_MUST_CHECK;

@@ -1,6 +1,6 @@
 /* server/doors/v1/answers.c — answers to open calls in a request. */
 #include "json/value.h"
-#include "server/doors/chat/join.h"
+#include "server/doors/conversation/join.h"
 #include "server/doors/objects/find.h"
 #include "server/doors/v1/routes.h"
 #include "server/http/body.h"

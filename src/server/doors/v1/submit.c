@@ -2,7 +2,7 @@
  * client's tools at once, as this API has it. They are answers as any others (sv_answer_calls); this only refuses more.
  */
 #include "base/defs.h"
-#include "server/doors/chat/join.h"
+#include "server/doors/conversation/join.h"
 #include "server/doors/v1/objects.h"
 #include "server/doors/v1/routes.h"
 #include "server/http/server.h"

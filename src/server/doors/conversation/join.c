@@ -1,9 +1,9 @@
-/* server/doors/chat/join.c — see join.h. */
-#include "server/doors/chat/join.h"
+/* server/doors/conversation/join.c — see join.h. */
+#include "server/doors/conversation/join.h"
 
 #include "base/clock.h"
 #include "log/log.h"
-#include "server/doors/chat/conversation.h"
+#include "server/doors/conversation/conversation.h"
 #include "server/http/server.h"
 
 enum { RECENT_MS = 60000 }; /* a client that repeats itself does so at once, or after seconds */

@@ -1,5 +1,5 @@
-/* server/doors/chat/conversation.c — see conversation.h. */
-#include "server/doors/chat/conversation.h"
+/* server/doors/conversation/conversation.c — see conversation.h. */
+#include "server/doors/conversation/conversation.h"
 
 #include "dialects/responses/response.h"
 #include "json/read.h"

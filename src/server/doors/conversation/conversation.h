@@ -1,4 +1,4 @@
-/* server/doors/chat/conversation.h — the thread that a chat request continues.
+/* server/doors/conversation/conversation.h — the thread that a chat request continues.
  *
  * A chat client sends the whole conversation each time and no id. The conversation is its own name: the digest of a
  * request's messages is an alias of its run. A later request whose messages are those, the answer, and more continues
@@ -9,10 +9,10 @@
  * positions in the log (WR_CALL_IDS): each leads to its run, which must have begun, or gone on, with the messages of
  * the request.
  */
-#ifndef SV_CHAT_CONVERSATION_H
-#define SV_CHAT_CONVERSATION_H
+#ifndef SV_CONVERSATION_H
+#define SV_CONVERSATION_H
 
-#include "server/doors/chat/messages.h"
+#include "server/doors/conversation/messages.h"
 
 struct sv_chat_place {
     struct wl_thread thread; /* id all zero: none, it is a new conversation */

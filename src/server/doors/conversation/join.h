@@ -1,13 +1,13 @@
-/* server/doors/chat/join.h — a request that was sent before: its run is joined, and no second one starts.
+/* server/doors/conversation/join.h — a request that was sent before: its run is joined, and no second one starts.
  *
  * A request is known by its Idempotency-Key. Without one it is known by its conversation (conversation.h), but only if
  * the client says that it repeats itself: the same question twice may as well be meant, by one who wants two answers.
  * OpenAI's clients say it with x-stainless-retry-count. Results of tools say it themselves: they are for one run.
  */
-#ifndef SV_CHAT_JOIN_H
-#define SV_CHAT_JOIN_H
+#ifndef SV_CONVERSATION_JOIN_H
+#define SV_CONVERSATION_JOIN_H
 
-#include "server/doors/chat/messages.h"
+#include "server/doors/conversation/messages.h"
 #include "server/doors/run_stream.h"
 
 /* A run that is to be joined, on the loop where it is at home. */
