@@ -13,7 +13,7 @@
 #include "json/pointer.h"
 #include "json/read.h"
 #include "json/value.h"
-#include "server/http/auth.h"
+#include "run/engine.h"
 #include "server/http/server.h"
 #include "server/members/members.h"
 #include "server/members/transcript.h"

@@ -1,18 +1,12 @@
 /* server/doors/objects/message.c — messages of requests: see message.h. */
 #include "server/doors/objects/message.h"
 
-#include <stdio.h>
-
 #include "base/clock.h"
 #include "base/defs.h"
 #include "dialects/aitp/aitp.h"
-#include "dialects/assistants/objects.h"
-#include "json/pointer.h"
-#include "json/read.h"
 #include "json/value.h"
 #include "server/doors/metadata.h"
 #include "server/doors/objects/message_files.h"
-#include "server/http/error.h"
 #include "server/members/members.h"
 
 static int read_part(const struct sv_body *b, yyjson_val *v, uint8_t role, struct wb_arena *a, struct upp_part *ret,

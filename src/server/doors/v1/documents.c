@@ -9,7 +9,6 @@
 #include "dialects/core/configuration.h"
 #include "dialects/core/convert.h"
 #include "json/write.h"
-#include "model/file_url.h"
 #include "server/doors/agent.h"
 #include "server/doors/keyed.h"
 #include "server/doors/objects/find.h"

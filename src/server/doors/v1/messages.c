@@ -1,8 +1,5 @@
 /* server/doors/v1/messages.c — /v1/threads and the messages of a thread. */
-#include <stdio.h>
-
 #include "base/defs.h"
-#include "base/iso8601.h"
 #include "dialects/assistants/objects.h"
 #include "log/note.h"
 #include "server/doors/keyed.h"

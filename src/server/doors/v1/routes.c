@@ -6,8 +6,6 @@
 #include <stdio.h>
 
 #include "base/defs.h"
-#include "json/read.h"
-#include "json/value.h"
 #include "log/change.h"
 #include "server/doors/files.h"
 #include "server/doors/objects/find.h"

@@ -4,14 +4,11 @@
  * The envelope, `limit` and `after` are those of every list; there is one order, because the store has one. A thread's
  * metadata may be a megabyte: a page contains only short ones, and the long ones are read a few at a time.
  */
-#include <stdio.h>
 #include <string.h>
 
 #include "base/defs.h"
 #include "base/utf8.h"
-#include "json/pointer.h"
 #include "log/log.h"
-#include "server/doors/metadata.h"
 #include "server/doors/objects/find.h"
 #include "server/doors/objects/list_page.h"
 #include "server/doors/objects/thread.h"
