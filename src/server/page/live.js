@@ -1,8 +1,8 @@
 // The stream of a run, as few of them as can be: browsers allow six connections to a server, over all tabs. A tab that
-// nobody sees has none; tabs that show the same run share one; and over all tabs there are at most SLOTS.
-import { pause, stream } from "./api.js";
+// nobody sees has none; tabs that show the same run share one; and over all tabs there are at most SLOTS, and one that changes hands.
+import { stream } from "./api.js";
 
-const SLOTS = 4, SLICE = 1000, BETWEEN = 2000;
+const SLOTS = 4, SLICE = 1000, PATIENCE = 5000; // a turn ends with the first event after a second
 const channel = new BroadcastChannel("weft.streams"), locks = navigator.locks; // there are no locks without TLS, but for localhost
 
 /** Is the event `a` after `b`? EPOCH-NUMBER.PART: numbers go on over epochs. */
@@ -26,16 +26,18 @@ const seen = (signal) => new Promise((done) => {
   check();
 });
 
-/** Runs `read` with one of the slots of all tabs; without a free one for a moment, again and again. */
+/** Runs `read` with one of the slots of all tabs. Those without a free one take turns: one of them reads for a moment. */
 async function inSlot(read, signal) {
   for (let i = 0; i < SLOTS; i++) {
     let got = false;
     await locks.request(`weft.slot.${i}`, { ifAvailable: true }, (lock) => { got = !!lock; return lock && read(signal); });
     if (got || signal.aborted) return;
   }
-  const [slice, end] = below(signal), timer = setTimeout(() => slice.abort(), SLICE);
-  await read(slice.signal).finally(() => { clearTimeout(timer); end(); });
-  if (!signal.aborted) await pause(BETWEEN, signal);
+  const turn = async () => {
+    const [slice, end] = below(signal), from = Date.now(), timer = setTimeout(() => slice.abort(), PATIENCE);
+    await read(slice.signal, () => { if (Date.now() - from > SLICE) slice.abort(); }).finally(() => { clearTimeout(timer); end(); });
+  };
+  await locks.request("weft.turn", { signal }, turn).catch((error) => { if (!signal.aborted) throw error; });
 }
 
 /** Like stream(): each event once and in order, whichever tab reads it. Returns the id of the last one. */

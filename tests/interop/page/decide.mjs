@@ -60,13 +60,15 @@ async function begin(text, wait = "requires_action") {
 }
 
 const open = (path, options) => openPage(browser, `${server.url}/#${path}`, options);
-/** How many streams of runs the tabs of a context have open. (The server finds out that one is gone when it writes next.) */
+/** How many streams of runs the tabs of a context have open, and had at most. (The server finds out that one is gone when it writes next.) */
 function streams(context) {
   const open = new Map(), gone = (request) => open.delete(request);
-  context.on("request", (request) => { if (/\/events\?/.test(request.url())) open.set(request, request.frame().page()); });
+  const all = () => [...open.values()].filter((page) => !page.isClosed()).length;
+  all.most = 0;
+  context.on("request", (request) => { if (/\/events\?/.test(request.url())) { open.set(request, request.frame().page()); all.most = Math.max(all.most, all()); } });
   context.on("requestfinished", gone);
   context.on("requestfailed", gone);
-  return () => [...open.values()].filter((page) => !page.isClosed()).length;
+  return all;
 }
 const clean = async (page) => assert(page.wrong.length === 0, page.wrong);
 
@@ -289,6 +291,28 @@ const tests = {
     await pages[2].locator(".group", { hasText: "Gone." }).waitFor(SHOWN);
     await context.close();
     for (const thread of threads) { const run = await runOf(thread); if (run.status === "requires_action") await server.api(`/v1/runs/${run.id}/cancel`, undefined, "POST"); }
+  },
+
+  "tabs on as many running runs leave connections: each goes on, another one loads, Stop and Deny work": async () => {
+    const threads = [], context = await browser.newContext(), pages = [], all = streams(context);
+    for (let i = 0; i < 8; i++) threads.push(await begin("slowly", null));
+    for (const thread of threads) pages.push(await open(`/t/${thread}`, { context }));
+    const length = async (page) => (await page.locator(".live .markdown").textContent()).length; // also of what is not drawn
+    for (const page of pages) await page.locator(".live", { hasText: "Word by word" }).waitFor(SHOWN);
+    for (const page of pages) { const before = await length(page); await until(async () => await length(page) > before, "more of the answer"); }
+    const asks = await open(`/t/${await begin("call plain")}`, { context });
+    await asks.getByRole("button", { name: "Deny" }).click();
+    await asks.locator(".group", { hasText: "As you wish." }).waitFor(SHOWN);
+    const more = await open("/agents", { context });
+    await more.locator(".agent-entry").first().waitFor(SHOWN);
+    for (const page of [pages[0], pages.at(-1)]) {
+      await page.getByRole("button", { name: "Stop" }).click();
+      await page.locator(".event", { hasText: "Stopped" }).waitFor(SHOWN);
+    }
+    assert(all.most <= 6, `${all.most} streams at a time`); // five, and one of which it is not known yet that it is gone
+    for (const page of [...pages, asks, more]) await clean(page);
+    await context.close();
+    for (const thread of threads) { const run = await runOf(thread); if (run.status === "in_progress") await server.api(`/v1/runs/${run.id}/cancel`, undefined, "POST"); }
   },
 
   "tabs on one run share its stream, and a hidden one has none": async () => {
