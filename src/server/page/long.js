@@ -62,8 +62,11 @@ export function cut(text, from, size = PIECE) {
   return /[\ud800-\udbff]/.test(text[most - 1]) ? most - 1 : most;
 }
 
+/** How high lines are, in lines. */
+export const height = (lines) => lines.reduce((n, line) => n + 1 + Math.floor(line.length / 90), 0);
+
 /** How high the browser takes an element to be that it has not laid out: else all of them are near, and laid out at once. */
-export const sized = (element, lines) => element.style.setProperty("--lines", lines.reduce((n, line) => n + 1 + Math.floor(line.length / 90), 0));
+export const sized = (element, lines) => element.style.setProperty("--lines", lines);
 
 const button = (length) => `Show all (${length.toLocaleString()} characters)`;
 
@@ -71,10 +74,11 @@ const button = (length) => `Show all (${length.toLocaleString()} characters)`;
  *  it is given, and returns false when there are no more. */
 export function showRest(into, length, next) {
   const edge = h("div", { class: "rest" });
+  const watch = function* () { near.observe(edge); };
   const near = new IntersectionObserver((entries) => {
     if (!entries.at(-1).isIntersecting) return;
     near.unobserve(edge);
-    if (next(edge)) requestAnimationFrame(() => near.observe(edge));
+    if (next(edge)) steps(watch()); // when that one is drawn
     else edge.remove();
   }, { rootMargin: "400px" });
   const all = h("button", { type: "button", class: "quiet show-all", onclick: () => { all.remove(); near.observe(edge); } }, button(length));
@@ -115,7 +119,7 @@ export class LongText {
       const end = cut(text, from), last = end === text.length;
       this.#node ??= this.el.insertBefore(h("div", { class: "piece" }), before).appendChild(document.createTextNode(""));
       this.#node.data = text.slice(from, !last && text[end - 1] === "\n" ? end - 1 : end); // the next piece is on a line of its own
-      sized(this.#node.parentElement, this.#node.data.split("\n"));
+      sized(this.#node.parentElement, height(this.#node.data.split("\n")));
       if (last) { this.#last = text.slice(from); return; }
       this.#node = null;
       from = end;

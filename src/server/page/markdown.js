@@ -2,11 +2,12 @@
 // only to http, https or mailto. What grows at its end is rendered block by block: only the last block changes. The work for a
 // text is linear in its length: blocks have a largest size, and inside of one no character is looked at for each other.
 import { copy, h, icon } from "./dom.js";
-import { cut, drop, FIRST, longText, showRest, sized, steps } from "./long.js";
+import { cut, drop, FIRST, height, longText, showRest, sized, steps } from "./long.js";
 
 const DEEP = 8; // nesting; deeper text is a paragraph
 const BLOCK = 4000, COLUMNS = 100; // characters of a block, but for code and single items; columns of a table
-const LINE = 16, ELEMENT = 16; // what a line counts besides its characters; what making an element costs
+const LINES = 1000, GROUP = 40; // lines that are shown at first, for each may be a block; lines of the blocks that the browser draws together
+const LINE = 16, ELEMENT = 24; // what a line counts besides its characters; what making an element costs
 const FENCE = /^ {0,3}(`{3,}|~{3,})[ \t]*([^`\s]*)/;
 const HEADING = /^ {0,3}(#{1,6})[ \t]/;
 const RULE = /^ {0,3}([-*_])(\s*\1){2,}\s*$/;
@@ -298,11 +299,25 @@ export function inline(text, depth = 0, linked = false) {
   return nodes;
 }
 
+/** Where the first lines of a text end, empty ones not counted; Infinity: it has no more. */
+function linesEnd(text) {
+  let end = 0;
+  for (let n = 0; n < LINES;) {
+    const next = text.indexOf("\n", end) + 1;
+    if (!next) return Infinity;
+    if (next > end + 1) n++;
+    end = next;
+  }
+  return end;
+}
+
 /** Where the first part of a long text ends: between blocks, if it can be. */
 function part(text) {
-  if (text.length <= FIRST) return text.length;
-  const at = text.slice(FIRST / 2, FIRST).lastIndexOf("\n\n");
-  return at >= 0 ? FIRST / 2 + at + 2 : cut(text, 0, FIRST);
+  const lines = linesEnd(text.slice(0, FIRST)), most = Math.min(FIRST, lines), half = most >> 1;
+  if (text.length <= most) return text.length;
+  const at = text.slice(half, most).lastIndexOf("\n\n");
+  if (at >= 0) return half + at + 2;
+  return lines < FIRST ? lines : cut(text, 0, FIRST);
 }
 
 /** What a part after these blocks begins with: the code that they end in goes on. */
@@ -313,6 +328,8 @@ export class Markdown {
   el = h("div", { class: "markdown" });
   #sources = [];
   #made = 0; // blocks that are there as a whole
+  #heights = []; // of each of them
+  #groups = []; // the first block of each element with blocks
   #work = null;
   #first = null; // {end, open, all}: the first part, once there are others
   #rest = null;
@@ -320,7 +337,7 @@ export class Markdown {
   /** `text`: at least the first part; `length` and all(): of the whole. */
   set(text, length = text.length, all = () => text) {
     if (this.#first) return this.#grow(length, all);
-    const end = length > FIRST ? part(text) : text.length, now = blocks(text.slice(0, end)), sources = now.map((b) => b.kind + b.lines.join("\n"));
+    const end = part(text), now = blocks(text.slice(0, end)), sources = now.map((b) => b.kind + b.lines.join("\n"));
     let same = 0;
     while (same < this.#made && sources[same] === this.#sources[same]) same++;
     this.#keep(same);
@@ -343,13 +360,28 @@ export class Markdown {
 
   #keep(blocks) {
     if (this.#work) drop(this.#work);
-    while (this.el.childElementCount > blocks) this.el.lastElementChild.remove();
+    while (this.#groups.at(-1) >= blocks) this.#groups.pop();
+    while (this.el.childElementCount > this.#groups.length) this.el.lastElementChild.remove();
+    const last = this.el.lastElementChild;
+    while (last?.childElementCount > blocks - this.#groups.at(-1)) last.lastElementChild.remove();
     this.#made = blocks;
+  }
+
+  #put(made, lines) {
+    const sum = (from, to) => this.#heights.slice(from, to).reduce((all, one) => all + one, 0);
+    if (!this.#groups.length || sum(this.#groups.at(-1), this.#made) >= GROUP) {
+      this.#groups.push(this.#made);
+      this.el.insertBefore(h("div", { class: "blocks" }), this.#rest?.edge ?? null);
+    }
+    const group = this.el.children[this.#groups.length - 1];
+    group.append(made);
+    this.#heights[this.#made] = height(lines);
+    sized(group, sum(this.#groups.at(-1), this.#made + 1));
   }
 
   *#draw(all, from) {
     for (const block of all.slice(from)) {
-      yield* node({ append: (made) => { sized(made, block.lines); this.el.insertBefore(made, this.#rest?.edge ?? null); } }, block);
+      yield* node({ append: (made) => this.#put(made, block.lines) }, block);
       this.#made++;
     }
   }
@@ -364,6 +396,7 @@ export class Markdown {
 
   #section(edge) {
     const { all, end, open } = this.#first, source = open + all().slice(end), more = part(source), next = new Markdown().set(source.slice(0, more));
+    sized(next.el, height(source.slice(0, more).split("\n")));
     edge.before(next.el);
     this.#first = { all, end: end + more - open.length, open: next.open };
     if (more < source.length) return true;

@@ -3,8 +3,9 @@
 // Measured is the processor time of a task (from a trace), which others on the machine do not lengthen much, and the work for n and 4n.
 import { assert, judge, launch, openPage, Server, SHOWN, until } from "./harness.mjs";
 
-// 200 ms of CPU a task are the goal, up to 170 were measured; on a busy machine the same work takes more. What froze took over 1,000.
-const LONGEST = 500;
+// A task may take 200 ms of the processor on a machine with nothing else to do, where CALIBRATION ms are what calibrate() takes. What others do
+// beside them slows both: the caches and the processor's clock are shared.
+const LONGEST = 200, CALIBRATION = 40;
 const repeat = (text, size) => text.repeat(Math.ceil(size / text.length));
 const MB = 1e6;
 const TEXTS = {
@@ -22,6 +23,13 @@ const TEXTS = {
   "a line of 10 MB": "x".repeat(10 * MB),
   "10 MB of lines": repeat("\n", 10 * MB) + "end",
   "code of 10 MB": "```\n" + "x".repeat(10 * MB),
+  "paragraphs": repeat("a\n\n", MB),
+  "headings": repeat("# a\n", MB),
+  "pieces of code": repeat("```\n```\n", MB),
+  "small tables": repeat("|a\n|-\n\n", MB),
+  "lists in lines": repeat("- - - - - a\n", MB),
+  "code in lines": repeat("`a`", MB),
+  "code and lists": repeat("```\na\n```\n- [ ] a\n", MB),
 };
 const PLAIN = new Set(["opening marks", "links", "a line of 10 MB", "10 MB of lines"]); // also a user's message, which is shown as it is: only length and lines count
 const LINEAR = ["opening marks", "all marks", "opening brackets", "brackets and parentheses", "links", "items", "quotes", "emphasis"];
@@ -36,31 +44,55 @@ agents: {main: {model: main, tools: [remove]}}
 `;
 const server = await new Server(process.argv[2], CONFIG, { again: true, delta_bytes: 10, replies: [{ when: { contains: "calls" }, parts: Array.from({ length: 100 }, () => ({ tool_call: { name: "remove", arguments: JSON.stringify({ cmd: "a\u202e".repeat(2000) }) } })) }, { when: { contains: "braces" }, parts: [{ text: "} ".repeat(100000) }] }, { when: { contains: "slowly" }, delay_ms: 100, parts: [{ text: "and so on ".repeat(300) }] }, { parts: [{ text: "and so on ".repeat(100000) }] }] }).start(), browser = await launch();
 
-/** The processor time of the longest task of a page while something happens, in ms. */
-async function longest(page, action) {
-  await browser.startTracing(page, { categories: ["toplevel", "devtools.timeline", "disabled-by-default-devtools.timeline"] });
+const page = await openPage(browser, `${server.url}/#/nowhere`), client = await page.context().newCDPSession(page);
+await client.send("Performance.enable", { timeDomain: "threadTicks" });
+const go = (to) => page.evaluate((hash) => { location.hash = hash; }, to);
+const quiet = () => page.evaluate(() => new Promise((done) => { let n = 0; const next = () => (++n > 20 ? done() : requestAnimationFrame(next)); next(); })); // frames
+
+/** The page shows nothing. */
+async function leave() {
+  await go("#/nowhere");
+  await page.locator(".empty").waitFor(SHOWN);
+}
+
+/** The processor time of the scripts so far, or of all tasks, in ms. */
+const work = async (of = "ScriptDuration") => (await client.send("Performance.getMetrics")).metrics.find((m) => m.name === of).value * 1000;
+
+/** The processor time of work that is always the same, of the kind that the page does. */
+async function calibrate() {
+  const before = await work("TaskDuration");
+  await page.evaluate(() => {
+    const all = document.createElement("div");
+    for (let i = 0; i < 20000; i++) {
+      const one = document.createElement("p");
+      one.setAttribute("class", `c${i % 8}`);
+      one.append(/(\d+)(\w*)/.exec(`line ${i} of many`)[1]);
+      all.append(one);
+    }
+    return all.textContent.length;
+  });
+  return await work("TaskDuration") - before;
+}
+
+/** No task of the page is long while something happens. */
+async function short(what, action) {
+  let trace;
+  const before = await calibrate();
+  await browser.startTracing(page, { categories: ["-*", "toplevel"] });
   try {
     await action();
   } finally {
-    var trace = JSON.parse((await browser.stopTracing()).toString()); // eslint-disable-line no-var
+    trace = JSON.parse((await browser.stopTracing()).toString());
   }
+  await leave(); // what it still does is no part of the calibration
+  const pace = Math.max(1, before / CALIBRATION, await calibrate() / CALIBRATION), limit = LONGEST * pace;
   const main = new Set(trace.traceEvents.filter((e) => e.name === "thread_name" && e.args.name === "CrRendererMain").map((e) => `${e.pid}.${e.tid}`));
-  if (process.env.TASKS) {
-    const all = trace.traceEvents.filter((e) => e.dur && e.tdur && main.has(`${e.pid}.${e.tid}`)), worst = all.filter((e) => /RunTask$/.test(e.name)).sort((a, b) => b.tdur - a.tdur)[0];
-    console.error(all.filter((e) => e.ts >= worst.ts && e.ts + e.dur <= worst.ts + worst.dur && e.dur > 5000).map((e) => `${e.name} ${(e.tdur / 1000).toFixed(0)} ${JSON.stringify(e.args.data ?? e.args).slice(0, 160)}`).join("\n"));
-  }
   const tasks = trace.traceEvents.filter((e) => /RunTask$/.test(e.name) && e.tdur !== undefined && main.has(`${e.pid}.${e.tid}`));
   assert(tasks.length > 0, "the trace has no tasks");
-  return Math.max(...tasks.map((e) => e.tdur)) / 1000;
-}
-
-/** A page that shows nothing yet, and the work of its main thread so far. */
-async function blank() {
-  const page = await openPage(browser, `${server.url}/#/nowhere`), client = await page.context().newCDPSession(page);
-  await page.locator(".empty").waitFor(SHOWN);
-  await client.send("Performance.enable", { timeDomain: "threadTicks" });
-  const work = async () => (await client.send("Performance.getMetrics")).metrics.find((m) => m.name === "ScriptDuration").value * 1000;
-  return { page, work };
+  const ms = Math.max(...tasks.map((e) => e.tdur)) / 1000;
+  if (process.env.FIGURES) console.error(what, ms.toFixed(0), `calibration ${before.toFixed(0)}, limit ${limit.toFixed(0)}`);
+  assert(ms < limit, `${what}: a task of ${ms.toFixed(0)} ms, at most ${limit.toFixed(0)}`);
+  assert(page.wrong.length === 0, page.wrong);
 }
 
 /** A thread with these messages, which may be longer than a request of one message. */
@@ -68,61 +100,64 @@ async function thread(messages) {
   const id = crypto.randomUUID(), at = "2024-01-01T00:00:00Z";
   return (await server.api("/v1/threads/import?from=upp&agent=main", { id, createdAt: at, updatedAt: at, messages: messages.map(({ role, content }, i) => ({ id: `m${i}`, type: role, content: [{ type: "text", text: content }], timestamp: at })) })).id;
 }
-const go = (page, to) => page.evaluate((hash) => { location.hash = hash; }, to);
-const quiet = (page) => page.evaluate(() => new Promise((done) => { let n = 0; const next = () => (++n > 30 ? done() : requestAnimationFrame(next)); next(); })); // frames
+const scroll = (far) => page.locator(".scroller").evaluate((e, y) => (y ? e.scrollBy(0, y) : e.scrollTo(0, 0)), far);
 
 const tests = Object.fromEntries(Object.entries(TEXTS).map(([name, text]) => [`no task is long: ${name}`, async () => {
   for (const role of PLAIN.has(name) ? ["assistant", "user"] : ["assistant"]) {
-    const { page } = await blank(), id = await thread([{ role, content: text }, { role: "assistant", content: "The end." }]);
-    const ms = await longest(page, async () => {
-      await go(page, `#/t/${id}`);
+    const id = await thread([{ role, content: text }, { role: "assistant", content: "The end." }]);
+    await short(`${name}, ${role}`, async () => {
+      await go(`#/t/${id}`);
       await page.locator(".group", { hasText: "The end." }).waitFor(SHOWN);
-      await page.locator(".scroller").evaluate((e) => e.scrollTo(0, 0));
-      await quiet(page);
+      await scroll(0);
+      await quiet();
       await page.locator(".show-all").first().click();
-      await quiet(page);
-      for (let i = 0; i < 3; i++) { await page.locator(".scroller").evaluate((e) => e.scrollBy(0, 20000)); await quiet(page); }
+      await quiet();
+      for (let i = 0; i < 2; i++) { await scroll(20000); await quiet(); }
     });
-    if (process.env.FIGURES) console.error(name, role, ms.toFixed(0));
-    assert(ms < LONGEST, `${role}: a task of ${ms.toFixed(0)} ms`);
-    assert(page.wrong.length === 0, page.wrong);
-    await page.context().close();
   }
 }]));
 
 Object.assign(tests, {
   "the work for a text is linear": async () => {
+    const warm = await thread([{ role: "assistant", content: "warm" }]);
     for (const name of LINEAR) {
-      const spent = [];
-      for (const size of [9500, 38000]) { // both shown at once
-        const id = await thread([{ role: "assistant", content: TEXTS[name].slice(0, size) }]), { page, work } = await blank();
-        await go(page, `#/t/${await thread([{ role: "assistant", content: "warm" }])}`);
+      const whole = TEXTS[name].slice(0, 38000).split("\n").slice(0, 999).join("\n"), spent = []; // shown at once
+      for (const size of [whole.length / 4, whole.length]) {
+        const id = await thread([{ role: "assistant", content: whole.slice(0, size) }]);
+        await go(`#/t/${warm}`);
         await page.locator(".group", { hasText: "warm" }).waitFor(SHOWN);
         const before = await work();
-        await go(page, `#/t/${id}`);
+        await go(`#/t/${id}`);
         await page.locator(".group").filter({ hasNotText: "warm" }).waitFor(SHOWN);
-        await quiet(page);
+        await quiet();
         spent.push(await work() - before);
-        await page.context().close();
       }
       if (process.env.FIGURES) console.error(name, spent);
       assert(spent[1] < 9 * spent[0] + 40, `${name}: ${spent}`);
     }
+    await leave();
+  },
+
+  "a part of a message has a thousand lines, whatever their length": async () => {
+    const id = await thread([{ role: "assistant", content: TEXTS.headings }]);
+    await go(`#/t/${id}`);
+    await page.locator(".show-all").waitFor(SHOWN);
+    await quiet();
+    const shown = await page.locator(".markdown h2").count();
+    assert(shown === 1000, `${shown} blocks at first`);
+    await leave();
   },
 
   "100,000 pieces of an answer are read in short tasks, also when each could end a form": async () => {
     for (const text of ["go on", "braces"]) {
-      const { page } = await blank(), id = await thread([]);
+      const id = await thread([]);
       await server.api(`/v1/threads/${id}/runs`, { assistant_id: "main", additional_messages: [{ role: "user", content: text }] });
-      const ms = await longest(page, async () => {
-        await go(page, `#/t/${id}`);
+      await short(text, async () => {
+        await go(`#/t/${id}`);
         await page.locator(".show-all").waitFor(SHOWN);
         await page.locator('button.send[aria-label="Send"]').waitFor(SHOWN);
-        await quiet(page);
+        await quiet();
       });
-      if (process.env.FIGURES) console.error(text, ms.toFixed(0));
-      assert(ms < LONGEST, `a task of ${ms.toFixed(0)} ms`);
-      await page.context().close();
     }
   },
 
@@ -131,21 +166,20 @@ Object.assign(tests, {
     await server.api(`/v1/threads/${id}/runs`, { assistant_id: "main", additional_messages: [{ role: "user", content: "calls" }] });
     await until(async () => (await server.api("/v1/approvals?limit=100")).data.length === 100, "100 calls");
     for (const to of [`#/t/${id}`, "#/approvals"]) {
-      const { page } = await blank();
-      const ms = await longest(page, async () => {
-        await go(page, to);
+      const last = page.locator(".exact").last();
+      await short(to, async () => {
+        await go(to);
         await page.locator(".exact .odd").first().waitFor(SHOWN);
         await until(async () => await page.locator(".exact").count() === 100, "all");
-        await quiet(page);
-        await page.locator(".exact").last().evaluate((e) => { e.scrollIntoView(); e.scrollTo(0, e.scrollHeight); });
-        await quiet(page);
+        await quiet();
+        await last.evaluate((e) => { e.scrollIntoView(); e.scrollTo(0, e.scrollHeight); });
+        await quiet();
       });
-      if (process.env.FIGURES) console.error(to.slice(0, 4), ms.toFixed(0));
-      assert(ms < LONGEST, `${to}: a task of ${ms.toFixed(0)} ms`);
-      const last = page.locator(".exact").last();
+      await go(to);
+      await last.waitFor(SHOWN);
       await until(async () => { await last.evaluate((e) => { e.scrollIntoView({ block: "center" }); e.scrollTo(0, e.scrollHeight); }); return page.getByRole("button", { name: "Approve" }).last().isEnabled(); }, "the end of the last");
       assert(await last.locator(".odd").count() === 2000, "all of it");
-      await page.context().close();
+      await leave();
     }
   },
 
@@ -156,21 +190,17 @@ Object.assign(tests, {
     for (const [i, text] of words("a").entries()) await add(text, i + 1);
     await server.api(`/v1/threads/${id}/restore`, { before });
     for (const [i, text] of ["b", ...words("b")].entries()) await add(text, i);
-    const { page } = await blank();
-    const ms = await longest(page, async () => {
-      await go(page, `#/t/${id}/compare`);
+    await short("compare", async () => {
+      await go(`#/t/${id}/compare`);
       await until(async () => await page.locator(".pair").count() === 101, "all pairs");
-      await quiet(page);
+      await quiet();
+      assert(await page.locator(".pair").nth(50).locator("del, ins").count() > 2, "word by word");
     });
-    if (process.env.FIGURES) console.error("compare", ms.toFixed(0));
-    assert(ms < LONGEST, `a task of ${ms.toFixed(0)} ms`);
-    assert(await page.locator(".pair").nth(50).locator("del, ins").count() > 2, "word by word");
-    await page.context().close();
   },
 
   "the rest of a long text comes when it is wanted, all of it": async () => {
-    const lines = Array.from({ length: 12000 }, (_, i) => `Line ${i} of **many**.\n`).join("\n"), id = await thread([{ role: "assistant", content: lines }]), { page } = await blank();
-    await go(page, `#/t/${id}`);
+    const lines = Array.from({ length: 12000 }, (_, i) => `Line ${i} of **many**.\n`).join("\n"), id = await thread([{ role: "assistant", content: lines }]);
+    await go(`#/t/${id}`);
     await page.locator(".show-all").waitFor(SHOWN);
     assert(await page.getByText("Line 11999 of").count() === 0, "too much at first");
     await page.locator(".show-all").click();
@@ -178,16 +208,16 @@ Object.assign(tests, {
     const numbers = await page.locator(".markdown").first().evaluate((e) => Array.from(e.textContent.matchAll(/Line (\d+) of many/g), (m) => Number(m[1])));
     assert(numbers.length === 12000 && numbers.every((n, i) => n === i), `${numbers.length} lines`);
     assert(await page.locator(".rest").count() === 0, "there is no more");
-    await page.context().close();
+    await leave();
   },
 
   "a link says where it leads, in letters that look like no others": async () => {
-    const id = await thread([{ role: "assistant", content: "[https://bank.example](https://evil.example/x) and [pay](https://\u0440aypal.com/) and <https://plain.example/> and [root](/\\evil.example)" }]), { page } = await blank();
-    await go(page, `#/t/${id}`);
+    const id = await thread([{ role: "assistant", content: "[https://bank.example](https://evil.example/x) and [pay](https://\u0440aypal.com/) and <https://plain.example/> and [root](/\\evil.example)" }]);
+    await go(`#/t/${id}`);
     await page.locator(".markdown a").first().waitFor(SHOWN);
     const links = await page.locator(".markdown a").evaluateAll((all) => all.map((a) => `${a.textContent} -> ${a.getAttribute("href")}`));
     assert(links.length === 3 && links[0].startsWith("https://bank.example (evil.example) ->") && links[1].includes("(xn--") && links[2].startsWith("https://plain.example/ ->"), links);
-    await page.context().close();
+    await leave();
   },
 });
 
