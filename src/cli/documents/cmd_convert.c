@@ -4,17 +4,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/err.h"
 #include "base/file.h"
 #include "base/hooks.h"
 #include "base/iso8601.h"
 #include "cli/cli.h"
 #include "cli/documents/conversion.h"
+#include "cli/documents/log.h"
 #include "cli/input.h"
 #include "cli/setup.h"
-#include "dialects/agentapi/decode.h"
-#include "dialects/ui/decode.h"
 
 struct asked {
     const char *from, *to, *view, *agent, *target, *now, *seed, *out, *config;
@@ -30,44 +28,6 @@ static int failed(struct cli_conversion *c, const struct cli_document_ref *at, c
     return CLI_FAILED;
 }
 
-/* The lines of a log as the items of one list. */
-static int join(struct upp_str lines, struct wb_buf *to, struct upp_err *err)
-{
-    struct upp_str line;
-    bool           any = false;
-    wb_buf_addc(to, '[');
-    while (wb_str_split(&lines, '\n', &line)) {
-        if (!wb_str_trim(line).n)
-            continue;
-        if (any)
-            wb_buf_addc(to, ',');
-        wb_buf_add(to, line);
-        any = true;
-    }
-    wb_buf_addc(to, ']');
-    return any ? wb_buf_check(to, err) : upp_fail(err, UPP_EINVALID, "there is no line in it");
-}
-
-static int read_ui_stream(const struct cli_conversion *c, struct upp_str lines, struct wb_buf *to, struct upp_err *err)
-{
-    size_t skipped;
-    int    r =
-        wd_ui_stream_document(lines, c->opts.agent, c->opts.now_ms ? c->opts.now_ms : wb_wall_ms(), to, &skipped, err);
-    if (r >= 0 && skipped)
-        (void)fprintf(stderr, "weft convert: %zu chunks of unknown types were skipped\n", skipped);
-    return r;
-}
-
-/* A log as one document: the lines of a stream become its messages, all others the items of a list. */
-static int read_log(const struct cli_conversion *c, struct upp_str lines, struct wb_buf *to, struct upp_err *err)
-{
-    if ((!c->from || c->from == &wd_document_agentapi) && wd_aap_is_stream(lines))
-        return wd_aap_stream_document(lines, to, err);
-    if ((!c->from || c->from == &wd_document_ui) && wd_ui_is_stream(lines))
-        return read_ui_stream(c, lines, to, err);
-    return join(lines, to, err);
-}
-
 static int convert_whole(struct cli_conversion *c, const char *file, struct wb_buf *out, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf        list = WB_BUF(2u * WD_DOC_BYTES);
@@ -77,7 +37,7 @@ static int convert_whole(struct cli_conversion *c, const char *file, struct wb_b
     if (r >= 0)
         r = cli_input_all(&in, &text, err);
     if (r >= 0 && c->log) {
-        r    = read_log(c, text, &list, err);
+        r    = cli_log_read(c, text, &list, err);
         text = wb_buf_str(&list);
         wb_buf_done(&in.text); /* it may be long, and is in the list now */
     }
@@ -94,6 +54,9 @@ static int convert_one(struct cli_conversion *c, const char *file)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(2u * WD_DOC_BYTES);
     struct upp_err                        err = {0};
+    struct cli_document_ref               at  = {.file = file};
+    if (c->log)
+        return cli_log_convert(c, &at, stdout, &err) < 0 ? failed(c, &at, &err) : CLI_GOOD;
     if (convert_whole(c, file, &out, &err) < 0)
         return failed(c, &(struct cli_document_ref){.file = file ? file : "-"}, &err);
     (void)fwrite(out.p, 1, out.n, stdout);

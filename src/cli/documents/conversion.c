@@ -6,6 +6,7 @@
 #include "base/err.h"
 #include "base/words.h"
 #include "cli/terminal.h"
+#include "dialects/core/writer.h"
 #include "json/compare.h"
 #include "json/read.h"
 
@@ -140,11 +141,17 @@ static int report(const struct cli_conversion *c, const struct cli_document_ref 
     return r;
 }
 
-/* One line of text per loss, up to CLI_LOSSES_SHOWN. */
-static void print_losses(const struct cli_document_ref *at, const struct wd_problems *problems,
-                         const struct wd_losses *losses)
+static void print_more(const struct cli_document_ref *at, size_t more)
 {
-    size_t n = WB_MIN(losses->list.n, (size_t)CLI_LOSSES_SHOWN);
+    cli_document_ref_print(stderr, at);
+    (void)fprintf(stderr, ": lost: and %zu more, which --report tells\n", more);
+}
+
+/* One line of text per loss, up to CLI_LOSSES_SHOWN. */
+static void print_losses(struct cli_conversion *c, const struct cli_document_ref *at,
+                         const struct wd_problems *problems, const struct wd_losses *losses)
+{
+    size_t n = WB_MIN(losses->list.n, CLI_LOSSES_SHOWN - c->losses_shown);
     for (size_t i = 0; i < WB_MIN(problems->list.n, (size_t)CLI_LOSSES_SHOWN); i++)
         cli_problem_print(stderr, at, &problems->list.p[i]);
     for (size_t i = 0; i < n; i++) {
@@ -158,10 +165,18 @@ static void print_losses(const struct cli_document_ref *at, const struct wd_prob
         cli_print_text(stderr, loss->why, 0);
         (void)putc('\n', stderr);
     }
-    if (losses->list.n + losses->more == n)
-        return;
-    cli_document_ref_print(stderr, at);
-    (void)fprintf(stderr, ": lost: and %zu more, which --report tells\n", losses->list.n + losses->more - n);
+    size_t more = losses->list.n + losses->more - n;
+    if (c->pieces) {
+        c->losses_shown += n;
+        c->losses_more += more;
+    } else if (more)
+        print_more(at, more);
+}
+
+void cli_losses_end(struct cli_conversion *c, const struct cli_document_ref *at)
+{
+    if (c->losses_more)
+        print_more(&(struct cli_document_ref){.file = at->file}, c->losses_more);
 }
 
 /* ---- Converting --------------------------------------------------------------------------------------------- */
@@ -304,42 +319,69 @@ static int check_written(struct cli_conversion *c, const struct cli_document_ref
 static bool is_whole(const struct cli_conversion *c, size_t bytes)
 {
     return !c->opts.view.n && !c->opts.target && !c->opts.pure && !c->opts.no_system &&
-           (c->report || bytes <= CLI_RETURN_BYTES);
+           (c->report || (!c->pieces && bytes <= CLI_RETURN_BYTES));
+}
+
+int cli_document_read(struct cli_conversion *c, struct upp_str text, const struct wd_convert_opts *opts,
+                      struct wd_document *ret, struct upp_err *err)
+{
+    struct wd_convert_opts own = *opts;
+    if (!c->seeded)
+        own.seed = seed_of(text);
+    int r = wd_document_read(ret, c->from, text, &own, err);
+    return r >= 0 && c->log && !c->pieces && !ret->doc.entries.n
+               ? upp_fail(err, UPP_EINVALID, "nothing in its lines was understood as %s", ret->ops->title)
+               : r;
+}
+
+/* A thread has what stands between the items of a list in a member of its own, which the parts of one do not have. */
+static void lose_residue(const struct cli_conversion *c, const struct wm_doc *d, struct wd_losses *losses)
+{
+    if (!c->pieces || c->to != &wd_document_thread || c->opts.pure)
+        return;
+    for (const struct wm_residue *x = d->residue; x; x = x->next)
+        if (x->json.n)
+            wd_loss_add(losses, UPP_STR(""), UPP_STR("what is no item of the list"),
+                        UPP_STR("the log is long, and was converted in pieces"));
+}
+
+int cli_document_convert(struct cli_conversion *c, const struct cli_document_ref *at, struct wd_document *d,
+                         const struct wd_convert_opts *given, struct wb_buf *out, struct upp_err *err)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena   memory = WB_ARENA(WD_DOC_MEMORY);
+    WB_CLEANUP(wd_losses_done) struct wd_losses losses = {.a = &memory};
+    struct wd_convert_opts                      opts   = *given;
+    size_t                                      from   = 0;
+    opts.seed                                          = d->seed;
+    int r                                              = c->verify ? verify(d, &opts, err) : 0;
+    if (r >= 0) {
+        give_prompts(c->config, &d->doc);
+        opts.view = find_view(c->config, &d->doc, opts.view);
+        from      = out->n;
+        r         = wd_document_write(d, c->to, &opts, out, &losses, err);
+        lose_residue(c, &d->doc, &losses);
+    }
+    struct upp_str written = wb_str_sub(wb_buf_str(out), from, SIZE_MAX);
+    opts.items             = NULL; /* they are of this output */
+    if (r >= 0 && is_whole(c, d->bytes))
+        r = wd_document_returns(d, c->to, written, &opts, &losses, err);
+    if (r >= 0)
+        r = check_written(c, at, written, err);
+    if (r >= 0)
+        r = wb_arena_check(&memory, err);
+    if (r < 0 || !(d->problems.list.n + losses.list.n))
+        return r;
+    cli_progress_hide(&c->progress);
+    if (c->report)
+        return report(c, at, &d->problems, &losses, err);
+    print_losses(c, at, &d->problems, &losses);
+    return 0;
 }
 
 int cli_convert_text(struct cli_conversion *c, const struct cli_document_ref *at, struct upp_str text,
                      struct wb_buf *out, struct upp_err *err)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena       memory = WB_ARENA(WD_DOC_MEMORY);
-    WB_CLEANUP(wd_losses_done) struct wd_losses     losses = {.a = &memory};
-    WB_CLEANUP(wd_document_done) struct wd_document d      = {0};
-    struct wd_convert_opts                          opts   = c->opts;
-    size_t                                          from   = 0;
-    if (!c->seeded)
-        opts.seed = seed_of(text);
-    int r = wd_document_read(&d, c->from, text, &opts, err);
-    if (r >= 0 && c->log && !d.doc.entries.n)
-        r = upp_fail(err, UPP_EINVALID, "nothing in its lines was understood as %s", d.ops->title);
-    if (r >= 0 && c->verify)
-        r = verify(&d, &opts, err);
-    if (r >= 0) {
-        give_prompts(c->config, &d.doc);
-        opts.view = find_view(c->config, &d.doc, opts.view);
-        from      = out->n;
-        r         = wd_document_write(&d, c->to, &opts, out, &losses, err);
-    }
-    struct upp_str written = wb_str_sub(wb_buf_str(out), from, SIZE_MAX);
-    if (r >= 0 && is_whole(c, text.n))
-        r = wd_document_returns(&d, c->to, written, &opts, &losses, err);
-    if (r >= 0)
-        r = check_written(c, at, written, err);
-    if (r >= 0)
-        r = wb_arena_check(&memory, err);
-    if (r < 0 || !(d.problems.list.n + losses.list.n))
-        return r;
-    cli_progress_hide(&c->progress);
-    if (c->report)
-        return report(c, at, &d.problems, &losses, err);
-    print_losses(at, &d.problems, &losses);
-    return 0;
+    WB_CLEANUP(wd_document_done) struct wd_document d = {0};
+    int                                             r = cli_document_read(c, text, &c->opts, &d, err);
+    return r < 0 ? r : cli_document_convert(c, at, &d, &c->opts, out, err);
 }

@@ -23,10 +23,12 @@ struct cli_conversion {
     struct wd_convert_opts        opts;
     bool                          seeded; /* opts.seed is set; else the seed is a hash of the document */
     bool                          verify;
-    bool                          report; /* losses as JSON lines, all of them */
-    bool                          many;   /* messages include the file */
-    bool                          log;    /* the input is lines that are the items of one list */
-    bool                          wrong;  /* some output is not valid */
+    bool                          report;                    /* losses as JSON lines, all of them */
+    bool                          many;                      /* messages include the file */
+    bool                          log;                       /* the input is lines that are the items of one list */
+    bool                          pieces;                    /* the document is a part of one */
+    bool                          wrong;                     /* some output is not valid */
+    size_t                        losses_shown, losses_more; /* of the parts so far */
     struct cli_progress           progress;
 };
 
@@ -35,9 +37,20 @@ enum {
     CLI_RETURN_BYTES = 32 << 20, /* of a document that is converted back; longer ones only with --report */
 };
 
+/* Reads a document. opts: the conversion's, or of a part of the document. */
+int cli_document_read(struct cli_conversion *c, struct upp_str text, const struct wd_convert_opts *opts,
+                      struct wd_document *ret, struct upp_err *err) UPP_MUST_CHECK;
+
 /* Adds the converted document to out. Reports losses and problems. */
+int cli_document_convert(struct cli_conversion *c, const struct cli_document_ref *at, struct wd_document *d,
+                         const struct wd_convert_opts *opts, struct wb_buf *out, struct upp_err *err) UPP_MUST_CHECK;
+
+/* Both. */
 int cli_convert_text(struct cli_conversion *c, const struct cli_document_ref *at, struct upp_str text,
                      struct wb_buf *out, struct upp_err *err) UPP_MUST_CHECK;
+
+/* How many losses of a document in parts were not shown. */
+void cli_losses_end(struct cli_conversion *c, const struct cli_document_ref *at);
 
 /* "weft NAME: FILE:LINE: sentence". */
 void cli_report(const struct cli_command *self, const struct cli_document_ref *at, const struct upp_err *err);

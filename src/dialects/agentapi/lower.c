@@ -367,7 +367,8 @@ static struct upp_str id_of(struct wd_lowering *l, uint32_t entry, size_t part)
         struct upp_str with[] = {UPP_STR("msg_"), own};
         return wb_arena_join(&l->keep, with, WB_LEN(with));
     }
-    struct upp_str made[] = {UPP_STR("msg_"), wb_uuid_text(wb_uuid_v4(own.p ? wb_str_hash(own) : entry, part), text)};
+    struct upp_str made[] = {UPP_STR("msg_"),
+                             wb_uuid_text(wb_uuid_v4(own.p ? wb_str_hash(own) : l->before + entry, part), text)};
     return wb_arena_join(&l->keep, made, WB_LEN(made));
 }
 

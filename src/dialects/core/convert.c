@@ -71,6 +71,8 @@ static int compare(struct wd_document *d, struct upp_err *err)
                             .keep    = WB_ARENA(WD_DOC_MEMORY),
                             .now_ms  = d->lifting.now_ms,
                             .dialect = d->ops->name,
+                            .before  = d->before,
+                            .last    = d->last,
                             .compare = &d->lifting};
     wj_writer_init(&l.w, &out, err);
     int r = d->ops->lower(&l, err);
@@ -78,6 +80,7 @@ static int compare(struct wd_document *d, struct upp_err *err)
         r = wj_writer_check(&l.w);
     if (r >= 0 && d->lifting.failed)
         r = upp_fail(err, -d->lifting.failed, "no room for all that the document said beside");
+    d->last = wb_arena_dup(&d->a, l.last);
     return r < 0 ? r : wd_residue_attach(&d->lifting, d->ops->name, err);
 }
 
@@ -87,8 +90,13 @@ int wd_document_read(struct wd_document *d, const struct wd_document_ops *ops, s
     static const struct wd_convert_opts none = {.size = sizeof none};
     if (!opts)
         opts = &none;
-    *d = (struct wd_document){
-        .ops = ops, .a = WB_ARENA(WD_DOC_MEMORY), .bytes = text.n, .seed = opts->seed, .ids = opts->seed};
+    *d    = (struct wd_document){.ops    = ops,
+                                 .a      = WB_ARENA(WD_DOC_MEMORY),
+                                 .bytes  = text.n,
+                                 .seed   = opts->seed,
+                                 .ids    = opts->seed,
+                                 .before = opts->before,
+                                 .last   = opts->last};
     int r = read_json(&d->a, text, &d->root, NULL, err);
     if (r >= 0)
         r = find_ops(&d->ops, d->root, err);
@@ -148,23 +156,30 @@ static int write_doc(const struct wm_doc *doc, const struct wd_document_ops *to,
     if (losses && !(to->carries && !opts->pure))
         report_residues(doc, to, reported, losses);
     WB_CLEANUP(wd_lowering_done)
-    struct wd_lowering l = {.doc       = doc,
-                            .losses    = losses,
-                            .scratch   = WB_ARENA(WD_DOC_MEMORY),
-                            .keep      = WB_ARENA(WD_DOC_MEMORY),
-                            .temp      = WB_BUF(WD_DOC_BYTES),
-                            .now_ms    = opts->now_ms,
-                            .view      = opts->view,
-                            .target    = opts->target,
-                            .pure      = opts->pure,
-                            .no_system = opts->no_system,
-                            .dialect   = to->name};
+    struct wd_lowering l    = {.doc       = doc,
+                               .losses    = losses,
+                               .scratch   = WB_ARENA(WD_DOC_MEMORY),
+                               .keep      = WB_ARENA(WD_DOC_MEMORY),
+                               .temp      = WB_BUF(WD_DOC_BYTES),
+                               .now_ms    = opts->now_ms,
+                               .view      = opts->view,
+                               .target    = opts->target,
+                               .pure      = opts->pure,
+                               .no_system = opts->no_system,
+                               .before    = opts->before,
+                               .last      = opts->last,
+                               .dialect   = to->name};
+    size_t             from = out->n;
     wj_writer_init(&l.w, out, err);
     int r = to->lower(&l, err);
     if (r >= 0)
         r = wj_writer_check(&l.w);
     if (r >= 0 && losses && losses->failed)
         r = upp_fail(err, UPP_ENOMEM, "no memory for losses");
+    if (r >= 0 && opts->items && l.items.to)
+        *opts->items = l.items;
+    else if (r >= 0 && opts->items && out->n > from && out->p[from] == '[')
+        *opts->items = (struct wd_items){from + 1, out->n - 1};
     return r;
 }
 

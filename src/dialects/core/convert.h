@@ -11,14 +11,17 @@
 #include "dialects/core/document.h"
 
 struct wd_convert_opts {
-    uint32_t       size;
-    int64_t        now_ms; /* for missing times */
-    uint64_t       seed;   /* for generated ids: the same seed gives the same ids */
-    struct upp_str agent;  /* reading: the document's agent, if it names none */
-    struct upp_str view;   /* writing: the agent for whom it is written; empty: as it was */
-    unsigned       target; /* writing: version of the dialect */
-    bool           pure, no_system;
-    bool           forget; /* reading: neither computes nor reports residue, for callers that need only the model */
+    uint32_t         size;
+    int64_t          now_ms; /* for missing times */
+    uint64_t         seed;   /* for generated ids: the same seed gives the same ids */
+    struct upp_str   agent;  /* reading: the document's agent, if it names none */
+    struct upp_str   view;   /* writing: the agent for whom it is written; empty: as it was */
+    unsigned         target; /* writing: version of the dialect */
+    bool             pure, no_system;
+    bool             forget; /* reading: neither computes nor reports residue, for callers that need only the model */
+    uint32_t         before; /* both: how many entries of the conversation come before this document, for made-up ids */
+    struct upp_str   last;   /* both: the id of the item before it, for dialects that chain theirs */
+    struct wd_items *items;  /* writing: where the items of the written list are; NULL: not asked for */
 };
 
 struct wd_document {
@@ -30,6 +33,8 @@ struct wd_document {
     struct wd_problems            problems; /* found by lifting; validation is a separate step */
     struct wd_lifting             lifting;
     uint64_t                      ids, seed;
+    uint32_t                      before;
+    struct upp_str                last; /* the id of its last item, in such a dialect */
 };
 
 /* wd_document_done accepts a zeroed or a read document. `ops` NULL: the dialect is detected. -UPP_EINVALID: not JSON,

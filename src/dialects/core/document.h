@@ -150,6 +150,11 @@ enum {
     WD_EXTENTS = 1 << 24, /* recorded extents of objects in objects with residue; further ones are found by scanning */
 };
 
+/* The items of a list in what was written: the messages of a list of messages, the turns of a thread. */
+struct wd_items {
+    size_t from, to;
+};
+
 struct wd_lowering {
     const struct wm_doc *doc;
     struct wj_writer     w;
@@ -160,6 +165,9 @@ struct wd_lowering {
     struct upp_str       view;   /* the agent for whom it is written; NULL: none, everything as it was */
     unsigned             target; /* version of the dialect, if it has several; 0: its default */
     bool                 pure, no_system;
+    uint32_t             before; /* entries before this document: made-up ids count on from them */
+    struct upp_str       last;  /* of dialects that chain their items: the id of the one before; then of the last one */
+    struct wd_items      items; /* set by dialects whose document has its list among other members */
     struct wd_timed      pai_time, upp_time; /* one cache per way of formatting */
 
     /* Private to dialects/core/writer.c. */

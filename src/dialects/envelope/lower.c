@@ -58,7 +58,9 @@ static struct upp_str unique_id(const struct ids *ids, struct wd_lowering *l, st
 static struct upp_str id_of(const struct ids *ids, struct wd_lowering *l, uint32_t i)
 {
     struct upp_str id = wd_entry_at(l, i)->id;
-    return id.n && !ids->duplicate[i] ? id : unique_id(ids, l, wb_arena_numbered(&l->keep, UPP_STR("entry-"), i));
+    return id.n && !ids->duplicate[i]
+               ? id
+               : unique_id(ids, l, wb_arena_numbered(&l->keep, UPP_STR("entry-"), l->before + i));
 }
 
 static struct upp_str id_of_part(const struct ids *ids, struct wd_lowering *l, struct upp_str first, unsigned k)
@@ -243,7 +245,7 @@ static bool is_routed(const struct wm_doc *d)
 
 int wd_envelope_lower(struct wd_lowering *l, struct upp_err *err)
 {
-    struct lowering t = {.o = {.l = l}, .err = err, .routed = is_routed(l->doc)};
+    struct lowering t = {.o = {.l = l}, .err = err, .routed = is_routed(l->doc), .last = l->last};
     int             r = ids_init(&t.ids, l, err);
     wd_implied(l, WD_IMPLIED_ID | WD_IMPLIED_THREAD | WD_IMPLIED_MADE | WD_IMPLIED_AGENTS | WD_IMPLIED_TURNS);
     if (r >= 0 && is_alone(l))
@@ -255,6 +257,7 @@ int wd_envelope_lower(struct wd_lowering *l, struct upp_err *err)
         wj_write_close(&l->w, ']');
         wd_close(l);
     }
+    l->last = t.last;
     wb_vec_done(&t.envelopes);
     wm_names_done(&t.called);
     wm_names_done(&t.ids.own);

@@ -358,8 +358,10 @@ int wd_tp_lower(struct wd_lowering *l, struct upp_err *err)
     }
     put_agents(l, created);
     wj_put_open(&l->w, "turns", '[');
+    l->items.from = l->w.out->n;
     for (size_t i = 0; i < d->turns.n && !l->w.failed; i++)
         put_turn(l, &d->turns.p[i]);
+    l->items.to = l->w.out->n;
     wj_write_close(&l->w, ']');
     put_carried(l, &(struct wd_carry){.first = WD_THREAD}, NULL);
     wj_write_close(&l->w, '}');

@@ -183,7 +183,8 @@ static void put_tool(struct wd_lowering *l, uint32_t entry, size_t at, const str
                                                         : "output-error";
     wj_write_open(&l->w, '{');
     wd_member(l, "type", joined(l, UPP_STR("tool-"), p->name));
-    wd_member(l, "toolCallId", p->id.p ? p->id : wb_arena_printf(&l->keep, "call-%u-%zu", (unsigned)entry, at));
+    wd_member(l, "toolCallId",
+              p->id.p ? p->id : wb_arena_printf(&l->keep, "call-%u-%zu", (unsigned)(l->before + entry), at));
     wd_member(l, "state", wb_cstr(state));
     put_input(l, entry, p);
     if (result && !result->is_error)
@@ -301,7 +302,8 @@ static struct upp_str event_id(const struct message *m, uint32_t i)
     const struct wm_doc_entry *e = wd_entry_at(m->l, i);
     if (e->e.message.id.p)
         return e->e.message.id;
-    return e->id.p && !wb_str_eq(e->id, m->id) ? e->id : wb_arena_numbered(&m->l->keep, UPP_STR("event-"), i);
+    return e->id.p && !wb_str_eq(e->id, m->id) ? e->id
+                                               : wb_arena_numbered(&m->l->keep, UPP_STR("event-"), m->l->before + i);
 }
 
 static void put_event(struct message *m, uint32_t i)
@@ -493,7 +495,7 @@ static struct upp_str id_of(const struct message *m)
     const struct wm_doc_entry *e = wd_entry_at(m->l, m->first);
     if (m->turn->id.p && m->first == m->turn->first)
         return m->turn->id;
-    return e->id.p ? e->id : wb_arena_numbered(&m->l->keep, UPP_STR("message-"), m->first);
+    return e->id.p ? e->id : wb_arena_numbered(&m->l->keep, UPP_STR("message-"), m->l->before + m->first);
 }
 
 /* A message of results alone is not written: results are in the parts of their calls. */

@@ -70,7 +70,7 @@ static void put_within(struct wd_ui_prompts *p, uint32_t entry)
         if (!is_prompt(part))
             continue;
         if (!open)
-            begin_system(l, id.p ? id : wb_arena_numbered(&l->keep, UPP_STR("system-"), entry),
+            begin_system(l, id.p ? id : wb_arena_numbered(&l->keep, UPP_STR("system-"), l->before + entry),
                          wj_text_at(part, "timestamp"), wd_pai_time_text(l, &wd_entry_at(l, entry)->e.message));
         open = true;
         put_prompt(l, part);
