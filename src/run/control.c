@@ -65,10 +65,12 @@ int wr_get_root(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid id
 /* ---- Ending from outside -------------------------------------------------------------------------------------- */
 
 static WEFT_SUSPENDS int set_row(struct wr_engine *e, const struct wl_owner *o, const struct wm_run *row,
-                                 struct upp_err *err)
+                                 const struct wr_more *more, struct upp_err *err)
 {
-    struct wl_change change = {.kind = WL_SET_RUN, .run = row};
-    struct wl_commit c      = {.owner = *o, .changes = &change, .n = 1, .flags = WL_SYNCED};
+    struct wl_change changes[WR_MORE + 1] = {{.kind = WL_SET_RUN, .run = row}};
+    struct wl_commit c                    = {.owner = *o, .changes = changes, .n = 1, .flags = WL_SYNCED};
+    for (size_t i = 0; more && i < more->n; i++)
+        changes[c.n++] = more->changes[i];
     wb_crashpoint("cancel.before");
     int r = e->store->ops->commit(e->store, &c, err);
     wb_crashpoint("cancel.after");
@@ -83,7 +85,7 @@ static WEFT_SUSPENDS int note_cancel(struct wr_run *run, bool noted, struct upp_
         children |= run->journal.calls.p[i]->state == WR_CALL_STARTED && run->journal.calls.p[i]->child_node;
     if (!run->row.cancel || noted || !children)
         return 0;
-    int r = set_row(run->engine, &run->tree->owner, &run->row, err);
+    int r = set_row(run->engine, &run->tree->owner, &run->row, NULL, err);
     run->row.version += r >= 0;
     return r;
 }
@@ -112,23 +114,23 @@ int wr_end_waiting(struct wr_tree *t, const struct wm_run *row, int result, cons
     weft_cond_broadcast(&e->moved);
     if (r < 0 && r != -UPP_EBUSY)
         wr_supervise_soon(e); /* its end may have begun: the cancel is stored, or children have ended */
-    else if (!t->waiting_inputs)
+    else
         wr_start_next_or_later(e, &t->owner, thread);
     return r;
 }
 
 /* C5: the cancel request is durable before the fiber is cancelled. */
-static WEFT_SUSPENDS int cancel_working(struct wr_tree *t, struct upp_err *err)
+static WEFT_SUSPENDS int cancel_working(struct wr_tree *t, const struct wr_more *more, struct upp_err *err)
 {
     int r = 0;
     wr_commit_lock_take(t);
     struct wr_run *run = t->run;
-    if (!run || run->changing || !t->fiber)
+    if (!run || run->changing || !t->fiber || (more && run->row.cancel))
         r = -UPP_EBUSY; /* it is about to end or to wait: the caller tries again */
     else if (!run->row.cancel) {
         struct wm_run row = run->row;
         row.cancel        = true;
-        r                 = t->engine->store ? set_row(t->engine, &t->owner, &row, err) : 0;
+        r                 = t->engine->store ? set_row(t->engine, &t->owner, &row, more, err) : 0;
         if (r >= 0) {
             run->row.cancel = true;
             run->row.version += t->engine->store != NULL;
@@ -146,7 +148,7 @@ static WEFT_SUSPENDS int cancel_queued(struct wr_engine *e, const struct wl_owne
     row->status   = WM_CANCELED;
     row->ended_ms = wb_wall_ms();
     row->queue    = 0;
-    int r         = set_row(e, o, row, err);
+    int r         = set_row(e, o, row, NULL, err);
     if (r < 0)
         return r;
     wr_quota_leave(e, o, wr_run_key(row), &row->usage);
@@ -191,7 +193,7 @@ static WEFT_SUSPENDS int try_cancel(struct wr_engine *e, const struct wl_owner *
     if (r < 0)
         return r;
     if (t->run && t->fiber)
-        r = cancel_working(t, err);
+        r = cancel_working(t, NULL, err);
     else if (t->run || t->fiber)
         r = -UPP_EBUSY;
     else if (row.status == WM_WAITING) {
@@ -207,13 +209,38 @@ static WEFT_SUSPENDS int try_cancel(struct wr_engine *e, const struct wl_owner *
     return r;
 }
 
+int wr_cancel_with(struct wr_engine *e, const struct wl_owner *o, const struct wm_run *row, const struct wr_more *more,
+                   struct upp_err *err)
+{
+    WB_CLEANUP(wr_tree_unrefp) struct wr_tree *t   = NULL;
+    struct wm_run                              now = *row;
+    struct wr_run                             *run;
+    int                                        r = wr_tree_get(e, o, row, &t, err);
+    if (r < 0)
+        return r;
+    if (t->run && t->fiber && !t->run->changing)
+        return cancel_working(t, more, err);
+    if (t->run || t->fiber) {
+        r = t->run ? weft_cond_wait(&t->changed, err) : weft_yield(err);
+        return r < 0 ? r : -UPP_EBUSY;
+    }
+    r = wr_tree_own(t, row, &run, err);
+    if (r < 0)
+        return r;
+    run->changing = true; /* until this is stored nobody answers it, and it is not recovered */
+    now.cancel    = true;
+    r             = set_row(e, o, &now, more, err);
+    wr_tree_disown(run);
+    return r;
+}
+
 static WEFT_SUSPENDS int cancel_alone(struct wr_engine *e, struct wb_uuid id, struct upp_err *err)
 {
     for (;;) {
         struct wr_tree *t = wr_tree_find(e, id);
         if (!t || !t->run)
             return upp_fail(err, UPP_ENOTFOUND, "no such run works");
-        int r = cancel_working(t, err);
+        int r = cancel_working(t, NULL, err);
         if (r != -UPP_EBUSY)
             return r;
         r = weft_yield(err); /* its fiber has not begun, or is about to end */

@@ -218,7 +218,7 @@ struct wr_start {
     struct upp_str fork_options; /* of a run that gets a fork, instead of `options` */
 
     struct wb_uuid ends; /* this run, which waits, is cancelled for the new one if it holds the thread; one that works
-                          * again is not: -UPP_EBUSY. All zero: none */
+                          * is not (-UPP_EBUSY), unless its readers have left it. All zero: none */
 
     /* at not 0: the run replaces the last entry of `head`, the thread's head, on a branch; that entry is number `at`.
      * -UPP_EREFUSED: the thread has changed since. */

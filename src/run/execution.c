@@ -406,7 +406,7 @@ static WEFT_SUSPENDS int root_main(void *arg, struct upp_err *err)
     }
     bool ended = go && !t->refused && wm_status_ended(t->status);
     run_gone(run);
-    if (ended && !t->waiting_inputs && e->store && !e->closing) {
+    if (ended && e->store && !e->closing) {
         WEFT_SHIELD(WR_END_MS);
         wr_start_next_or_later(e, &t->owner, thread);
     }

@@ -103,6 +103,11 @@ static WEFT_SUSPENDS int branch_there(struct wr_starting *s, struct upp_err *err
     return r < 0 ? r : wr_start_branch(s, w->length, err);
 }
 
+int wr_start_move(struct wr_starting *s, struct upp_err *err)
+{
+    return ends_there(s) ? 0 : branch_there(s, err);
+}
+
 /* A thread of its own, from the position. */
 static WEFT_SUSPENDS int fork_there(struct wr_starting *s, struct upp_err *err)
 {
@@ -129,7 +134,7 @@ WEFT_SUSPENDS static int find_place(struct wr_starting *s, struct wr_started *re
     if (here && (!w->node || wr_is_zero(w->ends))) /* a run that ends writes behind the position */
         return wr_start_busy(s, w->on_busy, ret, err);
     r = queued ? wr_start_refuse(s, err) : wr_start_busy(s, WR_REJECT, ret, err); /* the queue waits for the end */
-    return r != 0 || ends_there(s) ? r : branch_there(s, err);
+    return r != 0 ? r : wr_start_move(s, err);
 }
 
 /* The row of a new run, without its position. */
@@ -257,8 +262,7 @@ int wr_start_draft(const struct wr_start *w, struct upp_str notice, struct wr_ru
     return 0;
 }
 
-/* The messages before the input are a row of their own: the run begins after it. */
-static int put_before(struct wr_starting *s, struct upp_err *err)
+int wr_start_before(struct wr_starting *s, struct upp_err *err)
 {
     const struct wr_start *w = s->what;
     if (!w->n_before)
@@ -341,7 +345,7 @@ struct wr_tree *wr_outcome_tree(struct wr_run *run)
 static WEFT_SUSPENDS int commit_start(struct wr_starting *s, struct wr_started *ret, struct upp_err *err)
 {
     struct wr_run *run;
-    int            r = put_before(s, err);
+    int            r = wr_start_before(s, err);
     if (r >= 0)
         r = wr_start_row(s, err);
     if (r >= 0)
@@ -574,28 +578,27 @@ static WEFT_SUSPENDS int start_alone(struct wr_engine *e, const struct wr_start 
     return 0;
 }
 
+void wr_starting_done(struct wr_starting *s)
+{
+    wb_arena_done(&s->memory);
+    wb_buf_done(&s->before_body);
+    wb_buf_done(&s->queued);
+}
+
 /* ---- Entry point ------------------------------------------------------------------------------------------------ */
 
 static WEFT_SUSPENDS int start_stored(struct wr_engine *e, const struct wr_start *what, struct wr_started *ret,
                                       struct upp_err *err)
 {
-    bool stopped  = false; /* a run was stopped for this start, in this attempt or an earlier one */
     bool admitted = false;
     for (unsigned tries = 0;; tries++) {
-        struct wr_starting s = {.engine      = e,
-                                .what        = what,
-                                .memory      = WB_ARENA(64u << 20),
-                                .before_body = WB_BUF(WM_ROW_MAX),
-                                .admitted    = &admitted};
-        int                r = try_start(&s, ret, err);
-        stopped              = wr_start_release_holder(&s) || stopped;
-        wb_arena_done(&s.memory);
-        wb_buf_done(&s.before_body);
+        struct wr_starting s = WR_STARTING(e, what);
+        s.admitted           = &admitted;
+        int r                = try_start(&s, ret, err);
+        wr_starting_done(&s);
         if (r >= 0 || !s.again || tries >= WR_RETRIES) {
             if (admitted && (r < 0 || ret->joined))
                 wr_quota_leave(e, &what->owner, what->api_key, NULL);
-            if (stopped && (r < 0 || ret->joined)) /* and nothing replaced it */
-                wr_start_next_or_later(e, &what->owner, what->thread);
             return r < 0 ? r : 0;
         }
     }

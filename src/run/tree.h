@@ -66,10 +66,9 @@ struct wr_tree {
     uint8_t  status;  /* of the root, as committed */
     int      refused; /* a commit of the run that works here, or did last, failed: it commits nothing more */
 
-    bool     resumed;        /* from the store: not all call ids of its children are in `ids` */
-    bool     loading;        /* somebody reads epoch and next from the store: wait for `changed` */
-    int      unread;         /* error of that read */
-    unsigned waiting_inputs; /* inputs that wait to replace it: the queue comes after them */
+    bool resumed; /* from the store: not all call ids of its children are in `ids` */
+    bool loading; /* somebody reads epoch and next from the store: wait for `changed` */
+    int  unread;  /* error of that read */
 
     bool             locked; /* the commit lock is held */
     struct weft_cond commit_lock;

@@ -251,14 +251,16 @@ static bool drops(enum wl_change_kind k)
 
 bool ws_allowed_when_full(const struct wl_commit *c)
 {
-    size_t n = 0;
+    size_t n    = 0;
+    bool   ends = false;
     for (size_t i = 0; i < c->n; i++) {
         const struct wl_change *x = &c->changes[i];
-        if (x->kind == WL_SET_RUN && (x->run->cancel || wm_status_ended(x->run->status)))
-            return true;
+        if (x->kind == WL_ADD_RUN) /* it ends one for another */
+            return false;
+        ends |= x->kind == WL_SET_RUN && (x->run->cancel || wm_status_ended(x->run->status));
         n += drops(x->kind);
     }
-    return n == c->n; /* also an empty commit: a flush */
+    return ends || n == c->n; /* also an empty commit: a flush */
 }
 
 void ws_count_commit(struct wl_store *s, const struct wl_commit *c, size_t bytes)

@@ -35,7 +35,7 @@ LOOP_POINTS = """c1.before c1.after c2.before c2.after c3.after c4.before c4.aft
 ask.open ask.said tool.start tool.end commit.before commit.after void.before void.after
 wait.before wait.after answer.before answer.after answer.child cancel.before cancel.after
 child.before child.after child.ended queue.before queue.after dequeue.before dequeue.after
-takeover rollback recover.begin recover.before recover.after metadata.before metadata.after thread.before thread.after
+takeover.before takeover.after rollback recover.begin recover.before recover.after metadata.before metadata.after thread.before thread.after
 store.applied store.commit.before store.commit.after""".split()
 AGENT_POINTS = """c1.before c1.after c2.before c2.after c3.after c4.before c4.after end.before end.after
 ask.open ask.said tool.start tool.end void.after wait.before wait.after answer.before answer.after answer.child

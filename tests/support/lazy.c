@@ -33,6 +33,7 @@ static WEFT_SUSPENDS int lz_commit(struct wl_store *s, struct wl_commit *c, stru
     bool one = l->refuse && (!l->which || l->which(c));
     if (one)
         l->refuse--;
+    l->full |= one && l->sticks;
     bool fails = one || l->full || (l->no_ends && ends_a_run(c));
     int  r     = fails && !l->untrue ? 0 : l->inner->ops->commit(l->inner, c, err);
     if (fails) {

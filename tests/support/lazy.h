@@ -23,6 +23,7 @@ struct lazy {
     unsigned         refuse;             /* the next ones do, so many ... */
     bool (*which)(const struct wl_commit *c); /* ... of such; NULL: of any */
     bool     untrue;                          /* those are written, and fail all the same */
+    bool     sticks;                          /* all that come after one of them fail too (full) */
     bool     no_ends;                         /* those that end a run do */
     uint64_t refused;                         /* how many did */
 };

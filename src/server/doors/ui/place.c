@@ -21,6 +21,7 @@ static bool is_question(const struct wl_line *line)
 /* What a run wrote, and the position after its question and after itself. */
 struct turn {
     struct wa_position input, end;
+    bool               last; /* in its node */
 };
 
 /* Goes on over a line of the turn; false: it is none. The question, if the run was given one, is its first line. */
@@ -59,7 +60,7 @@ WEFT_SUSPENDS static int find_turn(struct sv_exchange *x, const struct wl_thread
         r = wl_path_open(s, &x->owner, turn.node, all.length, &x->arena, &path, err);
     if (r < 0 || turn.index >= all.length)
         return r < 0 ? r : 0;
-    *ret = (struct turn){{turn.node, turn.index}, {turn.node, turn.index}};
+    *ret = (struct turn){{turn.node, turn.index}, {turn.node, turn.index}, false};
     for (bool more = true; r >= 0 && more && ret->end.length < all.length;) {
         uint32_t left = all.length - ret->end.length, want = WB_MIN(left, (uint32_t)BATCH);
         size_t   n = 0;
@@ -68,6 +69,7 @@ WEFT_SUSPENDS static int find_turn(struct sv_exchange *x, const struct wl_thread
         for (size_t i = 0; r >= 0 && i < n && more; i++)
             more = pass(ret, &lines[i], &run);
     }
+    ret->last = ret->end.length == all.length;
     return r < 0 ? r : 1;
 }
 
@@ -102,21 +104,16 @@ WEFT_SUSPENDS static int find_question(struct sv_exchange *x, const struct wl_th
     return r < 0 ? r : 0;
 }
 
-/* The run begins there. One that waits at the thread's end, and is ended for it, closes its calls behind that position:
- * then the end itself is meant. */
-WEFT_SUSPENDS static int begin_at(struct sv_exchange *x, struct sv_start *s, const struct wa_position *to,
-                                  struct upp_err *err)
+static void begin_at(struct sv_start *s, const struct wa_position *to)
 {
-    struct wl_end end;
-    int           r = wl_node_end(x->server->opts.store, &x->owner, s->thread.head, &end, err);
-    if (r < 0)
-        return r;
-    bool there = s->thread.head == to->node && wl_thread_length(&s->thread, end.length) == to->length;
-    if (there && !wb_uuid_eq(s->run.ends, none))
-        return 0;
     s->run.node   = to->node;
     s->run.length = to->length;
-    return 0;
+}
+
+/* Is it the answer of a run that ends for the message, and writes its last entries behind it? Then the end is meant. */
+static bool still_grows(const struct sv_start *s, const struct turn *turn)
+{
+    return !wb_uuid_eq(s->run.ends, none) && turn->last && turn->end.node == s->thread.head && !s->thread.at;
 }
 
 /* A message goes after the answer that the client had before it, or in the place of the one that it edits. */
@@ -128,11 +125,15 @@ WEFT_SUSPENDS static int place_message(struct sv_exchange *x, const struct sv_ui
     struct wa_position      to, any;
     bool                    edit = q->message_id.p && !q->regenerate;
     int                     r    = edit ? find_question(x, t, q->message_id, &to, err) : 0;
-    if (r == 0 && q->before.p && (r = find_turn(x, t, q->before, &before, err)) > 0)
-        to = before.end;
-    if (r > 0)
-        r = begin_at(x, s, &to, err);
-    else if (r == 0 && edit && (r = find_question(x, t, (struct upp_str){NULL, 0}, &any, err)) > 0) {
+    if (r > 0) {
+        begin_at(s, &to);
+        return 1;
+    }
+    if (r == 0 && q->before.p)
+        r = find_turn(x, t, q->before, &before, err);
+    if (r > 0 && !still_grows(s, &before))
+        begin_at(s, &before.end);
+    if (r == 0 && edit && (r = find_question(x, t, (struct upp_str){NULL, 0}, &any, err)) > 0) {
         r = upp_fail(err, UPP_ENOTFOUND, "the chat has no message '%.*s'", UPP_FMT(q->message_id));
         wj_pointer_err(err, q->body.root, sv_member(q->body.root, UPP_STR("messageId")));
     }
@@ -147,8 +148,10 @@ WEFT_SUSPENDS static int place_again(struct sv_exchange *x, const struct sv_ui_r
     struct turn             old;
     struct wa_position      to;
     int                     r = q->message_id.p ? find_turn(x, t, q->message_id, &old, err) : 0;
-    if (r > 0)
-        return begin_at(x, s, &old.input, err);
+    if (r > 0) {
+        begin_at(s, &old.input);
+        return 0;
+    }
     struct upp_str id = q->question ? q->last_id : (struct upp_str){NULL, 0};
     if (r == 0 && (!q->question || id.p))
         r = find_question(x, t, id, &to, err);
@@ -156,8 +159,11 @@ WEFT_SUSPENDS static int place_again(struct sv_exchange *x, const struct sv_ui_r
         return place_message(x, q, s, err);
     if (r == 0)
         return upp_fail(err, UPP_EINVALID, "the chat has no question to answer again");
+    if (r < 0)
+        return r;
     to.length++;
-    return r < 0 ? r : begin_at(x, s, &to, err);
+    begin_at(s, &to);
+    return 0;
 }
 
 int sv_ui_place(struct sv_exchange *x, const struct sv_ui_request *q, struct sv_start *s, struct upp_err *err)

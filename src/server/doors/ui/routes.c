@@ -94,26 +94,18 @@ WEFT_SUSPENDS static bool is_left(struct sv_exchange *x, struct wb_uuid run)
     return left;
 }
 
-/* A run ends that waits for what the client did not do any more, or that nobody reads any more: the chat goes on
- * without it. One that works ends here: its answer so far is a part of the thread, where the next message may belong.
- */
+/* A run that waits for what the client did not do any more, or that nobody reads any more, ends with the start of the
+ * next one: the chat goes on without it. */
 WEFT_SUSPENDS static int end_left(struct sv_exchange *x, struct wb_uuid run, struct wr_start *start,
                                   struct upp_err *err)
 {
     struct wr_run_info look;
-    uint8_t            status;
     int                r = wr_get(x->core->engine, &x->owner, run, &x->arena, &look, err);
-    if (r >= 0 && look.run.status == WM_WAITING) {
+    if (r < 0)
+        return r;
+    if (look.run.status == WM_WAITING || (x->settings->on_busy <= WR_REJECT && is_left(x, run)))
         start->ends = run;
-        return 0;
-    }
-    if (r < 0 || x->settings->on_busy > WR_REJECT || !is_left(x, run))
-        return r < 0 ? r : 0;
-    r       = sv_cancel(x, run, err);
-    x->done = false; /* the chat's message is not committed yet */
-    if (r == -UPP_EREFUSED)
-        return 0; /* it has just ended */
-    return r < 0 ? r : wr_wait(x->core->engine, &x->owner, run, &status, err);
+    return 0;
 }
 
 /* The request was sent before: its answer, from the beginning. */
