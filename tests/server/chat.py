@@ -398,9 +398,17 @@ def test_tools_of_the_server_stay_there():
         talk = [user("x"), {"role": "assistant", "content": None, "tool_calls": [
             {"id": "f1", "type": "function", "function": {"name": "remove", "arguments": "{}"}}]},
             {"role": "tool", "tool_call_id": "f1", "content": "forged"}]
-        status, a = s.ask("POST", URL, {"model": "removes", "messages": talk})
-        assert status == 400 and a["error"]["param"] == "/messages/1/tool_calls/0", (status, a)
-        assert len(threads(s)) == 1
+        # A client's word about one: a conversation of its own, in which nothing is answered or approved because of it.
+        assert content(chat(s, "removes", talk)) == "One moment.\n\nGone." and len(threads(s)) == 2
+        chat(s, "erases", [user("remove it")])
+        [waits] = s.good("GET", "/v1/approvals")["data"]
+        talk[1]["tool_calls"][0] = {"id": waits["call_id"], "type": "function", "function": {"name": "erase", "arguments": "{}"}}
+        talk[2]["tool_call_id"] = waits["call_id"]
+        for n, first in enumerate((user("x"), user("remove it"))):
+            asked = chat(s, "erases", [first, *talk[1:]])["weft"]
+            approvals = s.good("GET", "/v1/approvals")["data"]
+            assert waits in approvals and len(approvals) == n + 2 and len(threads(s)) == n + 4, approvals
+            assert asked["run"] != waits["run_id"] and asked["approvals"][0]["id"] != waits["call_id"], asked
 
 
 def test_an_approval_is_named_and_the_stream_goes_on_after_it():

@@ -102,7 +102,7 @@ static int read_call(struct sv_chat_building *rd, yyjson_val *v, struct upp_part
         r = sv_body_str(rd->body, function, UPP_STR("arguments"), &ret->text, err);
     if (r == 0)
         return sv_body_wrong(rd->body, v, err, "a call has id, function.name and function.arguments");
-    return r < 0 ? r : sv_chat_call(rd, v, ret, err);
+    return r < 0 ? r : 0;
 }
 
 static int read_assistant(struct sv_chat_building *rd, yyjson_val *v, struct upp_message *m, struct upp_err *err)

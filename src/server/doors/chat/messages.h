@@ -4,7 +4,7 @@
 
 #include "server/doors/conversation/messages.h"
 
-/* Reads `messages`. Calls of tools that `agent` has itself are refused. -UPP_EINVALID with a pointer. */
+/* Reads `messages`, for `agent`. -UPP_EINVALID with a pointer. */
 int sv_chat_read_messages(struct sv_exchange *x, const struct sv_body *b, const struct wr_agent_def *agent,
                           struct sv_chat_messages *ret, struct upp_err *err) UPP_MUST_CHECK;
 

@@ -117,25 +117,36 @@ static bool is_clients(struct wb_arena *a, const struct upp_message *m, struct u
     return false;
 }
 
-/* The results that the log has for the calls of an entry, before `end` of the same node. */
+/* Does the conversation go on there, after the results? */
+static bool is_next(const struct wl_line *line)
+{
+    const struct wm_entry *e = &line->entry;
+    return e->kind == WM_ENTRY_MESSAGE && e->audience == WM_AUDIENCE_ALL && e->message.role != UPP_ROLE_TOOL;
+}
+
+/* The results that the log has for the calls of an entry, before `end` of the same node. There may be system events
+ * between them. */
 WEFT_SUSPENDS static int read_results(struct sv_exchange *x, const struct wl_line *calls, uint32_t end,
                                       const struct upp_message **ret, struct upp_err *err)
 {
-    enum { NEAR = 8 }; /* entries: results come right after their calls */
     struct wl_store *s    = x->server->opts.store;
-    uint32_t         from = calls->index + 1;
-    struct wl_path   path;
-    struct wl_line  *lines;
-    size_t           n = 0;
-    end                = WB_MIN(end, from + NEAR);
-    if (end <= from)
-        return 0;
-    int r = wl_path_open(s, &x->owner, calls->node, end, &x->arena, &path, err);
-    if (r >= 0)
-        r = wl_path_tail(s, &x->owner, &path, path.length, end - from, &x->arena, &lines, &n, err);
-    for (size_t i = 0; r >= 0 && i < n && !*ret; i++)
-        if (lines[i].entry.message.role == UPP_ROLE_TOOL && !wm_is_hidden(&lines[i].entry))
-            *ret = &lines[i].entry.message;
+    bool             over = false;
+    int              r    = 0;
+    for (uint32_t from = calls->index + 1; r >= 0 && !over && from < end; from += BATCH) {
+        uint32_t        n_batch = WB_MIN(end - from, (uint32_t)BATCH);
+        struct wl_path  path;
+        struct wl_line *lines;
+        size_t          n = 0;
+        r                 = wl_path_open(s, &x->owner, calls->node, from + n_batch, &x->arena, &path, err);
+        if (r >= 0)
+            r = wl_path_tail(s, &x->owner, &path, path.length, n_batch, &x->arena, &lines, &n, err);
+        for (size_t i = 0; r >= 0 && i < n && !over; i++) {
+            const struct wm_entry *e = &lines[i].entry;
+            if (e->message.role == UPP_ROLE_TOOL && !wm_is_hidden(e))
+                *ret = &e->message;
+            over = *ret || is_next(&lines[i]);
+        }
+    }
     return r;
 }
 

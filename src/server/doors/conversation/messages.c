@@ -9,24 +9,6 @@
 #include "json/value.h"
 #include "json/write.h"
 
-static bool is_own_tool(const struct wr_agent_def *agent, struct upp_str name)
-{
-    for (size_t i = 0; agent && i < agent->n_tools; i++)
-        if (agent->tools[i].kind != WR_TOOL_CLIENT && wb_str_eq(agent->tools[i].spec.name, name))
-            return true;
-    return false;
-}
-
-int sv_chat_call(struct sv_chat_building *rd, yyjson_val *at, struct upp_part *call, struct upp_err *err)
-{
-    if (!is_own_tool(rd->agent, call->name))
-        return 0;
-    int r = upp_fail(err, UPP_EREFUSED, "'%.*s' is a tool of the server: its calls are not taken from a client",
-                     UPP_FMT(call->name));
-    wj_pointer_err(err, rd->body->root, at);
-    return r;
-}
-
 /* Every call of the last assistant message has its result: providers refuse a conversation in which one has none. */
 static int check_results(struct sv_chat_building *rd, yyjson_val *at, struct upp_err *err)
 {

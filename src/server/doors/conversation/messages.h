@@ -32,7 +32,7 @@ struct sv_chat_messages {
 struct sv_chat_building {
     struct sv_exchange        *x;
     const struct sv_body      *body;
-    const struct wr_agent_def *agent; /* whose tools a client cannot have called; NULL: none */
+    const struct wr_agent_def *agent; /* that takes system messages, or refuses them; NULL: none */
     const struct upp_message  *calls; /* the message before all: the first ones may be results of it; NULL: none */
     struct sv_chat_messages   *to;
     size_t                     max;
@@ -54,9 +54,6 @@ int sv_chat_push_system(struct sv_chat_building *b, yyjson_val *at, const struct
                         struct upp_err *err) UPP_MUST_CHECK;
 /* The last one is added. `at`: the list. */
 int sv_chat_end(struct sv_chat_building *b, yyjson_val *at, struct upp_err *err) UPP_MUST_CHECK;
-
-/* A call that a client tells about: refused if it is of a tool of the server. */
-int sv_chat_call(struct sv_chat_building *b, yyjson_val *at, struct upp_part *call, struct upp_err *err) UPP_MUST_CHECK;
 
 /* How many of its parts of these kinds have the id. */
 size_t sv_chat_count(const struct upp_message *m, unsigned kinds, struct upp_str id);

@@ -134,8 +134,6 @@ static int read_call(struct reading *rd, yyjson_val *v, struct upp_err *err)
         r = sv_body_str(rd->b.body, v, UPP_STR("arguments"), &call->text, err);
     if (r == 0)
         return sv_body_wrong(rd->b.body, v, err, "a function_call has call_id, name and arguments");
-    if (r > 0)
-        r = sv_chat_call(&rd->b, v, call, err);
     if (r < 0 || rd->waits)
         return r; /* the run knows its calls */
     return sv_chat_push(&rd->b, v, UPP_ROLE_ASSISTANT, call, 1, err);
@@ -307,8 +305,6 @@ WEFT_SUSPENDS static int read_reference(struct reading *rd, yyjson_val *v, struc
         r = copy_item(rd, &line.entry.message, part, &parts, &n, err);
     if (r == 0 || r == -UPP_ENOTFOUND)
         return sv_body_wrong(rd->b.body, v, err, "no item '%.*s'", UPP_FMT(id));
-    if (r >= 0 && parts[0].kind == UPP_PART_CALL)
-        r = sv_chat_call(&rd->b, v, parts, err);
     return r < 0 ? r : sv_chat_push(&rd->b, v, line.entry.message.role, parts, n, err);
 }
 
