@@ -71,7 +71,7 @@ int wr_start_queue(struct wr_starting *s, bool next, const struct wm_run *rolls_
     s->row.options    = wb_buf_str(&s->queued);
     s->row.queue      = next ? 0 : s->thread.queued;
     s->row.started_ms = 0;
-    s->key.object     = s->row.id;
+    wr_start_key(s);
     return 0;
 }
 

@@ -3,7 +3,6 @@
  * A start is one commit: thread, input, run, the hold on the node, the idempotency key. After a conflict with another
  * commit all of it is read again.
  */
-#include "base/clock.h"
 #include "base/crash.h"
 #include "fiber/loop.h"
 #include "model/upp_json.h"
@@ -365,7 +364,7 @@ static WEFT_SUSPENDS int commit_start(struct wr_starting *s, struct wr_started *
         run->loaded = true;
         r           = run->pub.input ? wr_mine_add(run, run->pub.input, err) : 0;
     }
-    s->key.object = s->row.id;
+    wr_start_key(s);
     struct wl_change changes[WR_MORE];
     struct wr_more   more = {changes, start_changes(s, changes)};
     *ret = (struct wr_started){.run = s->row.id, .thread = s->thread.id, .forked = s->forked, .row = s->row};
@@ -383,6 +382,12 @@ static WEFT_SUSPENDS int commit_start(struct wr_starting *s, struct wr_started *
     return r < 0 ? r : 0;
 }
 
+void wr_start_key(struct wr_starting *s)
+{
+    s->key.object     = s->row.id;
+    s->key.created_ms = s->row.created_ms;
+}
+
 /* ---- Keys ---------------------------------------------------------------------------------------------------- */
 
 /* 1: an earlier request with this key started the run. */
@@ -393,7 +398,7 @@ static WEFT_SUSPENDS int join_key(struct wr_starting *s, struct wr_started *ret,
     struct wl_key          had;
     if (!w->key.p)
         return 0;
-    s->key = (struct wl_key){.route = w->route, .key = w->key, .created_ms = wb_wall_ms()};
+    s->key = (struct wl_key){.route = w->route, .key = w->key};
     memcpy(s->key.body, w->body, sizeof s->key.body);
     int r = wl_get_key(store, &w->owner, w->route, w->key, &had, err);
     if (r == -UPP_ENOTFOUND)

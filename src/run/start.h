@@ -63,6 +63,9 @@ int               wr_start_draft(const struct wr_start *w, struct upp_str notice
 /* Makes a row of the messages before the input: the run begins after it. */
 int wr_start_before(struct wr_starting *s, struct upp_err *err) UPP_MUST_CHECK;
 
+/* The key of the run that s->row has. It has the time of the run: a repetition finds that nothing was before it. */
+void wr_start_key(struct wr_starting *s);
+
 /* Adds the changes that make its alias, at most two; how many. */
 size_t wr_start_alias(struct wr_starting *s, struct wl_change *to);
 

@@ -71,8 +71,8 @@ int sv_join_from(struct sv_exchange *x, const struct sv_joining *j, struct sv_ru
     struct wm_event   ev;
     ret->from    = (struct wr_from){0};
     ret->segment = j->started_ms != 0;
-    if (!j->results && !j->started_ms)
-        return 0;
+    if (!j->results && j->started_ms <= j->run.created_ms)
+        return 0; /* it is the request that began the run: nothing is read to find that */
     int r = wr_reader_open(x->core->engine, &x->owner, j->run.id, &ret->from, &reader, err);
     while (r >= 0 && (r = wr_reader_try(reader, true, &ev, NULL, NULL, err)) > 0) {
         if (ev.from->depth || ev.kind != WM_RUN)
