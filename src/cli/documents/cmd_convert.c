@@ -215,7 +215,7 @@ static int understand(const struct asked *q, struct cli_conversion *c)
     if (strcmp(q->from, "auto") != 0 && !(c->from = cli_dialect(c->self, "--from", q->from, "auto")))
         return CLI_USAGE;
     c->to = cli_dialect(c->self, "--to", q->to, NULL);
-    if (c->to && q->view && c->to != &wd_document_pydantic)
+    if (c->to && q->view && !c->to->views)
         return cli_misuse(c->self, "--view is for pydantic: %s has one view for all agents", q->to);
     return c->to ? 0 : CLI_USAGE;
 }

@@ -313,6 +313,7 @@ struct wd_document_ops {
     int (*lower)(struct wd_lowering *l, struct upp_err *err);
 
     bool carries; /* it writes and reads the residue of other dialects */
+    bool views;   /* it writes a document as one agent sees it (wd_convert_opts.view) */
 };
 
 extern const struct wd_document_ops wd_document_thread, wd_document_pydantic, wd_document_ui, wd_document_aitp,

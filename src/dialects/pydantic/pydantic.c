@@ -63,4 +63,5 @@ const struct wd_document_ops wd_document_pydantic = {.name      = "pydantic",
                                                      .half      = WD_ERROR,
                                                      .half_rule = "PAI-1.0",
                                                      .lift      = wd_pydantic_lift,
-                                                     .lower     = wd_pydantic_lower};
+                                                     .lower     = wd_pydantic_lower,
+                                                     .views     = true};

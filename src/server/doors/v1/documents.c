@@ -151,7 +151,7 @@ static int read_wanted(struct sv_exchange *x, struct wanted *ret, struct upp_err
     int            r = read_dialect(x, "as", &ret->to, err);
     if (r >= 0)
         r = sv_query(x, UPP_STR("view"), &ret->view, err);
-    if (r > 0 && ret->to != &wd_document_pydantic)
+    if (r > 0 && !(ret->to && ret->to->views))
         return upp_fail(err, UPP_EINVALID, "'view' is for pydantic: other dialects have one view for all agents");
     if (r >= 0)
         r = sv_query(x, UPP_STR("losses"), &text, err);
