@@ -181,8 +181,8 @@ WEFT_SUSPENDS static int open_server(struct serving *s, struct upp_err *err)
                  .origins = c->server.origins, .certificate = c->server.certificate, .key = c->server.key,
                  .proxies = {c->server.proxies, c->server.n_proxies}, .doors = sv_doors, .ops = &s->ops->door,
                  .monitor = &s->ops->http, .keys = s->keys, .engine = rt->engine, .places = s->places,
-                 .n_places = rt->n_others, .store = rt->store, .on_busy = c->on_busy, .ai_sdk = c->ai_sdk,
-                 .names = {c->aliases, c->n_aliases}, .no_instructions = c->no_instructions,
+                 .n_places = rt->n_others, .store = rt->store, .sweep = &rt->sweep, .on_busy = c->on_busy,
+                 .ai_sdk = c->ai_sdk, .names = {c->aliases, c->n_aliases}, .no_instructions = c->no_instructions,
                  .heartbeats = c->heartbeats, .ping_ms = c->ping_ms, .app = s, .reload = reload, .trim = trim_memory,
                  .signals = true),
         &s->server, err);

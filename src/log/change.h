@@ -69,7 +69,14 @@ struct wl_retention {
 
 struct wl_swept {
     uint64_t nodes, runs, rows, blobs, threads;
-    bool     more; /* call again */
+    uint64_t damaged; /* runs passed over, because they cannot be read; also set on failure */
+    bool     more;    /* call again */
+};
+
+/* What a sweeper cannot remove: for those who operate the store. Read from other threads. */
+struct wl_sweep_state {
+    _Atomic uint64_t damaged; /* the sum of what it passed over since it began */
+    _Atomic bool     failing; /* some tenant could not be swept to the end; the next sweep tries again */
 };
 
 /* One bounded step for one tenant. The next call continues what this one did not finish, also after a crash. */

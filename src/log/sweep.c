@@ -220,6 +220,7 @@ static WEFT_SUSPENDS int sweep_run(struct wl__sweeping *x, struct wm_run *run)
     x->err = err;
     if (r == -UPP_ESTORE && !wl_may_pass(&why) && wl_store_state(x->s) == WL_WORKS) {
         wb_log(WB_WARN, "a run was not swept", WB_LZ("why", why.msg));
+        x->ret->damaged++;
         run->swept = true;
         return 0;
     }
@@ -403,6 +404,7 @@ WEFT_SUSPENDS int wl_sweep(struct wl_store *s, const struct wl_owner *o, int64_t
         r = sweep_journals(&x);
     if (r >= 0)
         r = sweep_blobs(&x, false, x.now_ms - x.retention.loose_ms, &more);
+    ret->damaged = swept.damaged; /* they are passed over once: also if something else failed */
     if (r < 0)
         return r;
     swept.more |= more;

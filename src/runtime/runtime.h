@@ -13,6 +13,7 @@
 #define WRT_RUNTIME_H
 
 #include "envelope/run/router.h"
+#include "log/change.h"
 #include "run/engine.h"
 #include "runtime/config.h"
 #include "stores/driver.h"
@@ -69,12 +70,13 @@ struct wrt_runtime {
     _Atomic(struct wrt_generation *) agents; /* likewise; older ones behind it */
     struct wl_store                 *store;
     const struct ws_driver          *driver; /* of the store */
-    struct wl_store   *outbox; /* the same, if it records messages for webhooks (stores/outbox); NULL: not */
-    struct wr_engine  *engine; /* of the loop that opened the runtime */
-    struct weft_group *group;  /* the other loops; NULL: none */
-    struct wr_engine **others; /* their engines */
-    uint32_t           n_others;
-    struct weft_scope  background; /* background fibers; belongs to the fiber that opened the runtime */
+    struct wl_store      *outbox; /* the same, if it records messages for webhooks (stores/outbox); NULL: not */
+    struct wr_engine     *engine; /* of the loop that opened the runtime */
+    struct weft_group    *group;  /* the other loops; NULL: none */
+    struct wr_engine    **others; /* their engines */
+    uint32_t              n_others;
+    struct weft_scope     background; /* background fibers; belongs to the fiber that opened the runtime */
+    struct wl_sweep_state sweep;      /* of its sweeper */
 };
 
 /* Opens the store, which it then owns, and the engine; nothing runs yet. The configuration must outlive it.
@@ -96,7 +98,6 @@ int wrt_runtime_follow(struct wrt_runtime *rt, struct upp_err *err) UPP_MUST_CHE
 int wrt__sweeper_start(struct wrt_runtime *rt, struct upp_err *err) UPP_MUST_CHECK; /* only the sweeper */
 
 /* Sweeps all tenants once, by the retention of the configuration (NULL: none). *ret: what was erased. */
-struct wl_swept;
 WEFT_SUSPENDS int wrt_sweep(struct wl_store *s, const struct wc_config *c, struct wl_swept *ret,
                             struct upp_err *err) UPP_MUST_CHECK;
 

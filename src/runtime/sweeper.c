@@ -39,6 +39,7 @@ static WEFT_SUSPENDS int sweep_tenant(struct wl_store *s, struct upp_str tenant,
     int                   r = wl_file_expire(s, &o, wb_wall_ms(), PIECES, &expired, err);
     for (unsigned i = 0; r >= 0 && n.more && i < PIECES; i++) {
         r = wl_sweep(s, &o, wb_wall_ms(), keep, &n, err);
+        sum->damaged += n.damaged;
         if (r >= 0) {
             add(sum, &n);
             r = weft_yield(err);
@@ -202,6 +203,8 @@ static WEFT_SUSPENDS int sweep_main(void *arg, struct upp_err *err)
         r = wrt_sweep(rt->store, rt->config, &n, &why);
         if (r == -UPP_ECANCELED)
             return 0;
+        (void)atomic_fetch_add(&rt->sweep.damaged, n.damaged);
+        atomic_store(&rt->sweep.failing, r < 0);
         if (r < 0)
             wb_log(WB_WARN, "the sweep failed; it is tried again", WB_LZ("why", why.msg));
         else if (n.threads || n.nodes || n.runs || n.rows || n.blobs)

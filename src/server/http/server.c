@@ -12,6 +12,7 @@
 #include "base/hooks.h"
 #include "base/log.h"
 #include "base/opts.h"
+#include "log/change.h"
 #include "run/engine.h"
 #include "server/http/auth.h"
 #include "server/http/conn.h"
@@ -53,12 +54,17 @@ const char *sv_server_status(const struct sv_server *s)
 }
 
 /* The server accepts work, but the operator should know of this. */
-static void add_warnings(struct wb_buf *out, const struct wl_store *store)
+static void add_warnings(struct wb_buf *out, const struct wl_store *store, const struct wl_sweep_state *sweep)
 {
     static const char *const states[] = {[WL_INDEX_DAMAGED] = "damaged", [WL_INDEX_REFILLED] = "rebuilding"};
     const char              *index    = store ? states[wl_store_index_state(store)] : NULL;
     if (index)
         wb_buf_addf(out, ",\"search\":\"%s\"", index);
+    uint64_t damaged = sweep ? atomic_load(&sweep->damaged) : 0;
+    bool     failing = sweep && atomic_load(&sweep->failing);
+    if (damaged || failing)
+        wb_buf_addf(out, ",\"sweep\":{\"damaged\":%llu,\"failing\":%s}", (unsigned long long)damaged,
+                    failing ? "true" : "false");
 }
 
 static int respond_ready(struct sv_exchange *x, struct upp_err *err)
@@ -75,7 +81,7 @@ static int respond_ready(struct sv_exchange *x, struct upp_err *err)
     x->reply.status = ok ? 200 : 503;
     wb_buf_addf(&x->reply.body, "{\"status\":\"%s\"", status);
     if (ok)
-        add_warnings(&x->reply.body, x->server->opts.store);
+        add_warnings(&x->reply.body, x->server->opts.store, x->server->opts.sweep);
     for (size_t i = 0; i < WB_LEN(messages); i++)
         if (strcmp(status, messages[i].status) == 0)
             wb_buf_addf(&x->reply.body, ",\"message\":\"%s\"", messages[i].message);

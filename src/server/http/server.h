@@ -22,6 +22,7 @@
 #include "server/http/settings.h"
 #include "server/http/strangers.h"
 
+struct wl_sweep_state;
 struct wr_engine;
 struct sv_keys;
 
@@ -56,13 +57,14 @@ struct sv_server_opts {
     } * places;
     size_t n_places;
 
-    struct wl_store *store;
-    void            *app;
-    uint8_t          on_busy;         /* enum wr_busy, for runs that do not set it; 0: WR_REJECT */
-    uint32_t         ai_sdk;          /* major version of the clients of /api/chat; 0: the default */
-    bool             no_instructions; /* requests may not set a run's system prompt */
-    struct sv_names  names;           /* other names of agents, for clients */
-    bool             heartbeats; /* silent streams get messages of their dialect instead of comments, if it has any */
+    struct wl_store             *store;
+    const struct wl_sweep_state *sweep; /* of the store's sweeper; NULL: it has none */
+    void                        *app;
+    uint8_t                      on_busy;         /* enum wr_busy, for runs that do not set it; 0: WR_REJECT */
+    uint32_t                     ai_sdk;          /* major version of the clients of /api/chat; 0: the default */
+    bool                         no_instructions; /* requests may not set a run's system prompt */
+    struct sv_names              names;           /* other names of agents, for clients */
+    bool heartbeats; /* silent streams get messages of their dialect instead of comments, if it has any */
 
     /* The API keys (server/http/auth.h). NULL, or none in it: every client is the tenant `local`, and the server
      * listens only on loopback addresses and Unix sockets. */

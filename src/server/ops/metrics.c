@@ -84,6 +84,12 @@ static const struct family {
                                   true,
                                   {NULL},
                                   "Duration of the commits of runs, with their sync."},
+    [SV_SWEEP_DAMAGED]         = {"weft_sweep_damaged_runs_total",
+                                  COUNTER,
+                                  false,
+                                  {NULL},
+                                  "Runs that the sweep passed over, because they cannot be read."},
+    [SV_SWEEP_FAILING] = {"weft_sweep_failing", GAUGE, false, {NULL}, "1: the last sweep failed, and is tried again."},
     [SV_KEY_REQUESTS] =
         {"weft_key_requests_total", COUNTER, false, {"tenant", "key"}, "Requests with an API key that were let in."},
     [SV_KEY_RUNS]    = {"weft_key_runs_total", COUNTER, false, {"tenant", "key"}, "Runs of clients that have ended."},

@@ -43,6 +43,8 @@ enum sv_metric {
     SV_STORE_BYTES,
     SV_STORE_FILES, /* file */
     SV_STORE_COMMIT_DURATION,
+    SV_SWEEP_DAMAGED,
+    SV_SWEEP_FAILING,
     SV_KEY_REQUESTS, /* tenant, key */
     SV_KEY_RUNS,     /* tenant, key */
     SV_KEY_TOKENS,   /* tenant, key, kind */

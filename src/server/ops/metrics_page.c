@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "commit.h"
+#include "log/change.h"
 #include "log/log.h"
 #include "server/http/tls.h"
 #include "server/keys/table.h"
@@ -122,6 +123,12 @@ static void set_store(struct sv_metrics *m, const struct wl_store *store)
     }
 }
 
+static void set_sweep(struct sv_metrics *m, const struct wl_sweep_state *sweep)
+{
+    sv_metrics_set(m, SV_SWEEP_DAMAGED, NULL, atomic_load(&sweep->damaged));
+    sv_metrics_set(m, SV_SWEEP_FAILING, NULL, atomic_load(&sweep->failing));
+}
+
 /* Counted in the store: a counter in memory would be wrong after a restart. */
 WEFT_SUSPENDS static int set_runs(struct sv_metrics *m, struct wl_store *store, struct upp_err *err)
 {
@@ -177,6 +184,8 @@ WEFT_SUSPENDS int sv_get_metrics(struct sv_exchange *x, struct upp_err *err)
         sv_keys_each_usage(x->server->opts.keys, add_usage, all);
     if (ops->opts.store)
         set_store(all, ops->opts.store);
+    if (x->server->opts.sweep)
+        set_sweep(all, x->server->opts.sweep);
     if (ops->opts.telemetry)
         set_telemetry(all, ops->opts.telemetry);
     set_process(all, ops->started_ms);

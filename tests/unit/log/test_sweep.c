@@ -17,6 +17,7 @@ static WEFT_SUSPENDS int sweep_at(struct wl_store *s, int64_t now_ms, struct wl_
         sum->runs += n.runs;
         sum->rows += n.rows;
         sum->blobs += n.blobs;
+        sum->damaged += n.damaged;
     }
     FAIL_UNLESS(!n.more);
     return 0;
@@ -442,6 +443,7 @@ static WEFT_SUSPENDS int broken(struct test_store *st, struct upp_err *err)
     run = (struct wm_run){.id = test_uuid(78), .root = test_uuid(78), .version = 1, .status = WM_FAILED, .ended_ms = 5};
     TRY(COMMIT(s, *O, NULL, err, SET_ROW(&bad), ADD_RUN(&run)));
     TRY(sweep_at(s, 40 * DAY, &n, err));
+    FAIL_UNLESS(n.damaged == 1);
     TRY(wl_get_run(s, O, k.run.id, &a, &run, err));
     FAIL_UNLESS(!run.swept);
     TRY(wl_get_run(s, O, test_uuid(78), &a, &run, err));

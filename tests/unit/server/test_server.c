@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/defs.h"
+#include "log/change.h"
 #include "server/keys/table.h"
 #include "server/talk.h"
 #include "stores/memory/memory.h"
@@ -297,6 +298,39 @@ TEST(server_says_that_the_search_index_is_damaged)
     struct upp_err                   err = {0};
     struct healing                   h   = {.store.ops = &ops, .after = 1};
     struct talk t = {.client = says_index, .arg = &h, .simulated = true, .seed = 1, .opts.store = &h.store};
+    CHECK_INT(talk_run(&t, &err), 0);
+}
+
+/* Likewise what the sweep cannot remove. */
+static int says_sweep(struct talk *t, struct upp_err *err)
+{
+    static const struct {
+        uint64_t    damaged;
+        bool        failing;
+        const char *body;
+    } cases[] = {
+        {2, false, "{\"status\":\"ok\",\"sweep\":{\"damaged\":2,\"failing\":false}}"},
+        {0, true, "{\"status\":\"ok\",\"sweep\":{\"damaged\":0,\"failing\":true}}"},
+        {0, false, "{\"status\":\"ok\"}"},
+    };
+    WB_CLEANUP(donep) struct talk_reply r;
+    struct wl_sweep_state              *sweep = t->arg;
+    talk_reply_init(&r);
+    for (size_t i = 0; i < WB_LEN(cases); i++) {
+        atomic_store(&sweep->damaged, cases[i].damaged);
+        atomic_store(&sweep->failing, cases[i].failing);
+        TRY(talk_once(t, UPP_STR("GET /readyz HTTP/1.1\r\n" HOST "\r\n"), &r, err));
+        test_note("%.*s", UPP_FMT(wb_buf_str(&r.body)));
+        FAIL_UNLESS(r.status == 200 && wb_str_eq(wb_buf_str(&r.body), wb_cstr(cases[i].body)));
+    }
+    return 0;
+}
+
+TEST(server_says_what_the_sweep_cannot_remove)
+{
+    struct upp_err        err   = {0};
+    struct wl_sweep_state sweep = {0};
+    struct talk           t = {.client = says_sweep, .arg = &sweep, .simulated = true, .seed = 1, .opts.sweep = &sweep};
     CHECK_INT(talk_run(&t, &err), 0);
 }
 
