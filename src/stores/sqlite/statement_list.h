@@ -245,11 +245,11 @@ WS_STATEMENT(WS_RUNS_UP,
     " WHERE " OF_TENANT " AND thread = ?2 AND number > ?3"
     " ORDER BY number LIMIT ?4")
 WS_STATEMENT(WS_OWN_RUNS,
-    "SELECT " RUN " FROM runs NOT INDEXED"
+    "SELECT " RUN " FROM runs INDEXED BY runs_own"
     " WHERE " OF_TENANT " AND user = ?2 AND depth = 0 AND number < ?3"
     " ORDER BY number DESC LIMIT ?4")
 WS_STATEMENT(WS_OWN_RUNS_UP,
-    "SELECT " RUN " FROM runs NOT INDEXED"
+    "SELECT " RUN " FROM runs INDEXED BY runs_own"
     " WHERE " OF_TENANT " AND user = ?2 AND depth = 0 AND number > ?3"
     " ORDER BY number LIMIT ?4")
 WS_STATEMENT(WS_WAITING,

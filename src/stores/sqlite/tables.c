@@ -10,6 +10,7 @@
 
 enum {
     MIN_READER = 3,          /* programs that know this version can read what we write (docs/storage.md) */
+    SUMMED     = 3,          /* the first version whose rows have checksums */
     APP_ID     = 0x57656674, /* "Weft" */
 };
 
@@ -21,17 +22,22 @@ static const struct {
     const struct upp_str *tables, *then, *fill;
 } steps[] = {{.tables = &ws_tables_1_sql},
              {.tables = &ws_tables_2_sql, .fill = &ws_strays_sql},
-             {.tables = &ws_tables_3_sql, .then = &ws_index_sql}};
+             {.tables = &ws_tables_3_sql, .then = &ws_index_sql},
+             {.tables = &ws_tables_4_sql}};
 _Static_assert(sizeof steps / sizeof steps[0] == WS_SCHEMA, "a step for each version");
 
 /* In one transaction, from that version on (0: an empty file). */
 static int make_tables(struct ws_sqlite *s, struct ws_conn *c, int64_t from, struct upp_err *err)
 {
-    char more[256];
+    char more[512];
+    /* clang-format off */
     (void)sqlite3_snprintf(sizeof more, more,
-                           "PRAGMA application_id = %d; INSERT OR REPLACE INTO meta(name, value) VALUES('schema', %d),"
-                           " ('min_reader', %d)",
-                           APP_ID, WS_SCHEMA, MIN_READER);
+                           "PRAGMA application_id = %d;"
+                           " INSERT OR REPLACE INTO meta(" WS_OF_META ", sum) VALUES"
+                           " ('schema', %d, " WS_SUM("meta", "'schema', %d") "),"
+                           " ('min_reader', %d, " WS_SUM("meta", "'min_reader', %d") ")",
+                           APP_ID, WS_SCHEMA, WS_SCHEMA, MIN_READER, MIN_READER);
+    /* clang-format on */
     int r = ws_conn_exec(s, c, "BEGIN IMMEDIATE", err);
     for (int64_t i = from; r >= 0 && i < WS_SCHEMA; i++) {
         r = ws_conn_exec(s, c, steps[i].tables->p, err);
@@ -44,7 +50,7 @@ static int make_tables(struct ws_sqlite *s, struct ws_conn *c, int64_t from, str
     }
     if (r >= 0)
         r = ws_conn_exec(s, c, more, err);
-    int rc = r >= 0 ? ws_sum_all(c->db) : SQLITE_OK;
+    int rc = r >= 0 && from < SUMMED ? ws_sum_all(c->db) : SQLITE_OK; /* later ones have them, or are damaged */
     if (rc != SQLITE_OK)
         r = ws_sqlite_fail(s, c->db, rc, "giving its rows checksums", err);
     if (r >= 0)

@@ -181,6 +181,55 @@ static WEFT_SUSPENDS int add_runs(struct wl_store *s, uint64_t from, uint32_t n,
     return 0;
 }
 
+/* A user of the same tenant has none of its runs: what the lists of his read, in both orders. */
+static WEFT_SUSPENDS int list_steps(struct wl_store *s, long *ret, struct upp_err *err)
+{
+    static long                                steps[WS_STATEMENTS];
+    const struct wl_owner                      bob  = {ALICE.tenant, UPP_STR("bob")};
+    const struct wb_uuid                       none = {{0}};
+    UPP_CLEANUP(wb_arena_done) struct wb_arena a    = WB_ARENA(1 << 20);
+    struct wm_run                             *runs;
+    size_t                                     n;
+    take_steps(s, steps);
+    TRY(wl_list_runs_after(s, WL_LIST_OWN_RUNS, &bob, none, none, 10, &a, &runs, &n, err));
+    FAIL_UNLESS(n == 0);
+    TRY(wl_list_runs_after(s, WL_LIST_OWN_RUNS_UP, &bob, none, none, 10, &a, &runs, &n, err));
+    FAIL_UNLESS(n == 0);
+    take_steps(s, steps);
+    *ret = 0;
+    for (int i = 0; i < WS_STATEMENTS; i++)
+        *ret += steps[i];
+    return 0;
+}
+
+static WEFT_SUSPENDS int lists(void *arg, struct upp_err *err)
+{
+    enum { MANY = 4096, MORE = 64 /* deeper trees of pages take some more steps */ };
+    struct wl_store *s;
+    long             few = 0, many = 0;
+    TRY(ws_sqlite_open(UPP_OPTS(ws_sqlite_opts, .path = arg, .reserve_kib = UINT32_MAX), &s, err));
+    int r = add_runs(s, 1, 1, 1, err);
+    if (r >= 0)
+        r = list_steps(s, &few, err);
+    if (r >= 0)
+        r = add_runs(s, 2, MANY, 1, err);
+    if (r >= 0)
+        r = list_steps(s, &many, err);
+    s->ops->close(s);
+    test_note("%ld steps, with %d runs of others %ld", few, MANY, many);
+    return r < 0 || many <= few + MORE ? r : upp_fail(err, UPP_EBUG, "%ld steps instead of %ld", many, few);
+}
+
+TEST_WITH(queries_of_an_owners_runs_read_no_others, .no_torture = "about what is read")
+{
+    char           path[512];
+    struct upp_err err = {0};
+    (void)snprintf(path, sizeof path, "%s/lists.db", test_folder());
+    int r = test_on_loop(lists, path, &err);
+    test_note("%s", err.msg);
+    CHECK(r >= 0);
+}
+
 /* What one sweep of Eve's tenant, which has no runs, reads of those of others. */
 static WEFT_SUSPENDS int sweep_steps(struct wl_store *s, long *ret, struct upp_err *err)
 {

@@ -622,7 +622,7 @@ TEST(store_sqlite_refuses_files_that_are_not_ours)
         int         want;
     } cases[] = {
         {"UPDATE meta SET value = 99 WHERE name = 'schema'", "", 0}, /* newer, but we can read it */
-        {"UPDATE meta SET value = 4 WHERE name = 'min_reader'", "newer weft", -UPP_EREFUSED},
+        {"UPDATE meta SET value = 98 WHERE name = 'min_reader'", "newer weft", -UPP_EREFUSED},
         {"DELETE FROM meta", "does not say", -UPP_EREFUSED},
         {"PRAGMA application_id = 5", "another program", -UPP_EREFUSED},
     };
