@@ -9,6 +9,7 @@ import os
 import re
 import resource
 import shutil
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -35,9 +36,9 @@ agents:
 
 
 class Server:
-    def __init__(self, db, preexec=None, **env):
+    def __init__(self, db, preexec=None, config="", **env):
         with open(f"{HERE}/weft.yaml", "w") as f:
-            f.write(CONFIG % db)
+            f.write(CONFIG % db + config)
         with open(f"{HERE}/slow.json", "w") as f:
             json.dump({"replies": [{"parts": [{"text": "word " * 100}], "delta_bytes": 5, "delay_ms": 1000}]}, f)
         self.errors = open(f"{HERE}/errors", "w+")
@@ -216,6 +217,34 @@ def test_failed_sync():
         texts = [m["content"][0]["text"]["value"] for m in s.good("GET", f"/v1/threads/{t}/messages")["data"]]
         assert "one" in texts and len(texts) <= 2, texts
         s.good("POST", f"/v1/threads/{t}/messages", {"role": "user", "content": "three"})
+
+
+def test_pages_of_another_program():
+    """It knows no checksums. The server says that it cannot sweep, doctor finds what is only in the log, and a start refuses it."""
+    path = f"{HERE}/other.db"
+    with Server(path, config="retention: {every_seconds: 1}\n") as s:
+        t = s.thread()
+        status, run = s.run(t, "echo")
+        assert status == 200 and s.wait(t, run["id"]) == "completed", run
+        db = sqlite3.connect(path)
+        db.execute("UPDATE runs SET u_input = u_input + 7")
+        db.commit()
+        db.close()
+        end = time.monotonic() + 120
+        while True:
+            status, ready = s.ask("GET", "/readyz")
+            assert status == 200 and ready["status"] == "ok", ready
+            if "sweep" in ready:
+                break
+            assert time.monotonic() < end, s.said()
+            time.sleep(0.05)
+        assert ready["sweep"] == {"damaged": 0, "failing": True}, ready
+        s.process.terminate()
+        assert s.process.wait(timeout=120) == 0, s.said()
+    doctor = subprocess.run([WEFT, "doctor", "--store", f"sqlite:{path}"], capture_output=True, text=True)
+    assert doctor.returncode == 1 and "wrong checksum" in doctor.stdout, doctor
+    serve = subprocess.run([WEFT, "serve", "--config", f"{HERE}/weft.yaml"], capture_output=True, text=True, timeout=120)
+    assert serve.returncode == 1 and "is damaged (page" in serve.stderr, serve
 
 
 def main():

@@ -208,9 +208,13 @@ bool ws_page_has_sums(const unsigned char first[WS_PAGE])
 enum { AT_ONCE = 256 };
 
 struct checking {
-    const char    *path;
-    int            fd;
-    unsigned char *pages, *in_wal; /* AT_ONCE pages; a bit for each page of the file */
+    const char         *path;
+    int                 fd;
+    uint64_t            in_file; /* pages */
+    struct ws_wal_state wal;
+    unsigned char      *pages;         /* AT_ONCE of the file */
+    unsigned char   *in_wal, *is_hurt; /* a bit for each page: the WAL has it; SQLite reads it there, and it is bad */
+    struct ws_pages *ret;
 };
 
 static void checking_done(struct checking *x)
@@ -218,6 +222,18 @@ static void checking_done(struct checking *x)
     wb_fd_close(&x->fd);
     wb_free(x->pages);
     wb_free(x->in_wal);
+    wb_free(x->is_hurt);
+}
+
+static bool has_bit(const unsigned char *bits, uint64_t i)
+{
+    return bits[i / 8] & 1 << i % 8;
+}
+
+static void set_bit(unsigned char *bits, uint64_t i, bool on)
+{
+    unsigned char bit = (unsigned char)(1 << i % 8);
+    bits[i / 8]       = (unsigned char)(on ? bits[i / 8] | bit : bits[i / 8] & ~bit);
 }
 
 static int check_failed(const struct checking *x, int r, struct upp_err *err)
@@ -227,17 +243,11 @@ static int check_failed(const struct checking *x, int r, struct upp_err *err)
     return r;
 }
 
-/* Good or bad, of this WAL or of an older one: its pages may be between two versions. */
-static int note_wal(struct checking *x, uint64_t n, struct upp_err *err)
+/* Good or bad, of this WAL or of an older one: the file's own may be between two versions. */
+static int note_frames(struct checking *x, const char *wal, struct upp_err *err)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf name = WB_BUF(64 << 10);
-    WB_CLEANUP(wb_fd_close) int           fd   = -1;
-    unsigned char                         head[WS_FRAME_HEAD];
-    wb_buf_addf(&name, "%s-wal", x->path);
-    wb_buf_addc(&name, 0);
-    if (wb_buf_check(&name, err) < 0)
-        return -UPP_ENOMEM;
-    fd = WB_CALL(open)(name.p, O_RDONLY | O_CLOEXEC, 0);
+    WB_CLEANUP(wb_fd_close) int fd = WB_CALL(open)(wal, O_RDONLY | O_CLOEXEC, 0);
+    unsigned char               head[WS_FRAME_HEAD];
     if (fd == -ENOENT)
         return 0;
     if (fd < 0)
@@ -249,9 +259,36 @@ static int note_wal(struct checking *x, uint64_t n, struct upp_err *err)
         if (got < (int64_t)sizeof head)
             return 0;
         uint32_t page = ws_frame_head(head).page;
-        if (page && page <= n)
-            x->in_wal[page / 8] |= (unsigned char)(1 << page % 8);
+        if (page && page <= x->ret->n)
+            set_bit(x->in_wal, page, true);
     }
+}
+
+/* As a start would judge it. The last one of a page counts. */
+static void note_page(void *arg, uint32_t number, const unsigned char page[WS_PAGE])
+{
+    struct checking *x = arg;
+    if (number <= x->ret->n)
+        set_bit(x->is_hurt, number, !ws_page_holds(page, 0));
+}
+
+static int note_wal(struct checking *x, struct upp_err *err)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf name = WB_BUF(64 << 10);
+    wb_buf_addf(&name, "%s-wal", x->path);
+    wb_buf_addc(&name, 0);
+    int r = wb_buf_check(&name, err);
+    if (r >= 0)
+        r = ws_wal_scan(name.p, 0, (struct ws_sum){0}, &x->wal, err);
+    if (r < 0)
+        return r;
+    x->ret->n  = WB_MAX(x->in_file, (uint64_t)x->wal.pages);
+    x->in_wal  = wb_calloc(x->ret->n / 8 + 1, 1);
+    x->is_hurt = wb_calloc(x->ret->n / 8 + 1, 1);
+    if (!x->in_wal || !x->is_hurt)
+        return upp_fail(err, UPP_ENOMEM, "no memory for pages");
+    r = note_frames(x, name.p, err);
+    return r < 0 ? r : ws_wal_each(name.p, &x->wal, note_page, x, err);
 }
 
 /* A page that a checkpoint is just writing is read again. */
@@ -268,48 +305,55 @@ static bool is_whole(struct checking *x, unsigned char *page, uint64_t number)
 static bool is_judged(const struct checking *x, uint64_t number)
 {
     enum { LOCKED = (1 << 30) / WS_PAGE + 1 }; /* the page that SQLite's locks are on is never written */
-    return number != LOCKED && !(x->in_wal[number / 8] & 1 << number % 8);
+    return number != LOCKED && !has_bit(x->in_wal, number);
 }
 
-/* Every page of the file, also next to its owner. Those that the WAL has are not judged: the file may have an older
- * one, or half of one. */
-static int check_pages(const char *path, struct ws_pages *ret, struct upp_err *err)
+static void count_wrong(struct checking *x, uint64_t number)
 {
-    WB_CLEANUP(checking_done) struct checking x = {.path = path};
-    struct stat                               st;
-    *ret = (struct ws_pages){0};
-    x.fd = WB_CALL(open)(path, O_RDONLY | O_CLOEXEC, 0);
-    if (x.fd < 0 || fstat(x.fd, &st) != 0)
-        return check_failed(&x, x.fd < 0 ? x.fd : -errno, err);
-    ret->n   = (uint64_t)st.st_size / WS_PAGE;
-    x.pages  = wb_alloc((size_t)AT_ONCE * WS_PAGE);
-    x.in_wal = wb_calloc(ret->n / 8 + 1, 1);
-    if (!x.pages || !x.in_wal)
+    x->ret->first = x->ret->wrong ? x->ret->first : (uint32_t)number;
+    x->ret->wrong++;
+}
+
+/* Every page as SQLite reads it, also next to its owner: from the WAL, if that has it. The file's own page is not
+ * judged then: it may be an older one, or half of one. */
+static int check_pages(struct checking *x, struct upp_err *err)
+{
+    struct stat st;
+    x->fd = WB_CALL(open)(x->path, O_RDONLY | O_CLOEXEC, 0);
+    if (x->fd < 0 || fstat(x->fd, &st) != 0)
+        return check_failed(x, x->fd < 0 ? x->fd : -errno, err);
+    x->in_file = x->ret->n = (uint64_t)st.st_size / WS_PAGE;
+    x->pages               = wb_alloc((size_t)AT_ONCE * WS_PAGE);
+    if (!x->pages)
         return upp_fail(err, UPP_ENOMEM, "no memory for pages");
-    for (uint64_t i = 0; i < ret->n; i += AT_ONCE) {
-        int64_t n = ws_pread(x.fd, x.pages, (size_t)AT_ONCE * WS_PAGE, (int64_t)i * WS_PAGE);
+    for (uint64_t i = 0; i < x->in_file; i += AT_ONCE) {
+        int64_t n = ws_pread(x->fd, x->pages, (size_t)AT_ONCE * WS_PAGE, (int64_t)i * WS_PAGE);
         if (n < 0)
-            return check_failed(&x, (int)n, err);
+            return check_failed(x, (int)n, err);
         if (i == 0)
-            ret->summed = n >= WS_PAGE && ws_page_has_sums(x.pages);
-        if (!ret->summed)
+            x->ret->summed = n >= WS_PAGE && ws_page_has_sums(x->pages);
+        if (!x->ret->summed)
             return 0;
-        int r = i == 0 ? note_wal(&x, ret->n, err) : 0;
+        int r = i == 0 ? note_wal(x, err) : 0;
         if (r < 0)
             return r;
         for (uint64_t k = 0; k < (uint64_t)n / WS_PAGE; k++) {
-            if (!is_judged(&x, i + k + 1) || is_whole(&x, x.pages + k * WS_PAGE, i + k + 1))
-                continue;
-            ret->first = ret->wrong ? ret->first : (uint32_t)(i + k + 1);
-            ret->wrong++;
+            const uint64_t number = i + k + 1;
+            if (has_bit(x->is_hurt, number) || (is_judged(x, number) && !is_whole(x, x->pages + k * WS_PAGE, number)))
+                count_wrong(x, number);
         }
     }
+    for (uint64_t number = x->in_file + 1; number <= x->ret->n; number++)
+        if (has_bit(x->is_hurt, number))
+            count_wrong(x, number);
     return 0;
 }
 
 int ws_sqlite_check_pages(const char *path, struct ws_pages *ret, struct upp_err *err)
 {
-    int r = check_pages(path, ret, err);
+    WB_CLEANUP(checking_done) struct checking x = {.path = path, .fd = -1, .ret = ret};
+    *ret                                        = (struct ws_pages){0};
+    int r                                       = check_pages(&x, err);
     if (r >= 0 && ret->wrong)
         ret->index = ws_tables_are_whole(path);
     return r;

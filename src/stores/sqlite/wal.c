@@ -197,9 +197,32 @@ int ws_wal_scan(const char *path, uint32_t frame, struct ws_sum sum, struct ws_w
         if (!f.size)
             continue;
         ret->frames = i;
+        ret->pages  = f.size;
         ret->transactions++;
         ret->sum   = at;
         ret->holds = met;
+    }
+    return 0;
+}
+
+int ws_wal_each(const char *path, const struct ws_wal_state *found, ws_wal_page_fn *fn, void *arg, struct upp_err *err)
+{
+    WB_CLEANUP(reader_done) struct reader x  = {.fd = -1};
+    struct ws_sum                         at = found->head.sum;
+    int                                   r  = reader_open(&x, path, err);
+    if (r <= 0)
+        return r;
+    for (uint32_t i = 1; i <= found->frames; i++) {
+        struct ws_frame f;
+        r = read_frame(&x, i, &f, err);
+        if (r < 0)
+            return r;
+        if (r == 0 || f.salt != found->head.salt)
+            return 0;
+        at = sum_of(&x, at, &f);
+        if (!ws_sum_is(at, f.sum))
+            return 0;
+        fn(arg, f.page, x.bytes + WS_FRAME_HEAD);
     }
     return 0;
 }

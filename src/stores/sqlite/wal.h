@@ -50,6 +50,7 @@ struct ws_wal_state {
     uint64_t           there; /* frames that fit into the file, good or bad */
     struct ws_wal_head head;
     uint32_t           frames, transactions; /* what SQLite replays */
+    uint32_t           pages;                /* of the database after that */
     struct ws_sum      sum;                  /* of the last of those frames, or of the header */
     bool               holds;                /* the requested frame is among them, with that checksum */
 };
@@ -57,6 +58,12 @@ struct ws_wal_state {
 /* Blocks, like all functions here. A missing file is no error. */
 int ws_wal_scan(const char *path, uint32_t frame, struct ws_sum sum, struct ws_wal_state *ret,
                 struct upp_err *err) UPP_MUST_CHECK;
+
+/* Calls fn with each page that SQLite replays, in order, as ws_wal_scan found them. Ends early where the WAL has
+ * changed since. */
+typedef void ws_wal_page_fn(void *arg, uint32_t number, const unsigned char page[WS_WAL_PAGE]);
+int          ws_wal_each(const char *path, const struct ws_wal_state *found, ws_wal_page_fn *fn, void *arg,
+                         struct upp_err *err) UPP_MUST_CHECK;
 
 /* What is known about a WAL from its record. */
 struct ws_wal_hint {

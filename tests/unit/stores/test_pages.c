@@ -350,6 +350,47 @@ TEST_WITH(store_names_a_damaged_page_of_its_log, .no_torture = "the file is chan
     CHECK_INT(test_on_loop(reads_a_hurt_wal, NULL, &err), 0);
 }
 
+/* Another program, which knows no checksums. */
+static bool run_sql(const char *sql)
+{
+    sqlite3 *db = NULL;
+    bool     ok = sqlite3_open(db_path(), &db) == SQLITE_OK && sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK;
+    (void)sqlite3_close(db);
+    return ok;
+}
+
+WEFT_SUSPENDS static int leaves_a_hurt_wal(void *arg, struct upp_err *err)
+{
+    const char      *sql = arg;
+    struct wl_store *s;
+    struct ws_pages  before, then;
+    TRY(open_db(&s, err));
+    int r = fill_node(s, 0, err);
+    if (r >= 0)
+        r = ws_sqlite_check_pages(db_path(), &before, err);
+    bool ran = r >= 0 && run_sql(sql);
+    if (r >= 0)
+        r = ws_sqlite_check_pages(db_path(), &then, err);
+    s->ops->close(s);
+    TRY(r);
+    FAIL_UNLESS(ran && before.summed && !before.wrong && then.n == before.n && then.wrong);
+    return 0;
+}
+
+/* What doctor says of the pages is what the next start says. */
+TEST_WITH(store_finds_damaged_pages_that_only_its_log_has, .no_torture = "the file is changed from outside")
+{
+    struct upp_err  err = {0};
+    struct answers  x;
+    struct ws_pages pages;
+    CHECK_INT(test_on_loop(leaves_a_hurt_wal, (char[]){"UPDATE runs SET u_input = u_input + 7"}, &err), 0);
+    CHECK(ws_sqlite_check_pages(db_path(), &pages, &err) == 0);
+    CHECK(pages.wrong && !pages.index);
+    CHECK(ask_file(&x) == 0);
+    answers_done(&x);
+    CHECK(x.opened == -UPP_ESTORE && strstr(x.append.msg, "is damaged (page "));
+}
+
 static bool flip_byte(long at)
 {
     unsigned char byte;
