@@ -185,6 +185,21 @@ bool ws_page_holds(const unsigned char page[WS_PAGE], uint32_t number)
     return (number ? is == number : is <= UINT32_MAX) && is_balanced(page + WS_PAGE_BODY);
 }
 
+/* These bytes do not balance. */
+enum { SPOILT = 0xff };
+
+void ws_page_spoil(unsigned char page[WS_PAGE])
+{
+    memset(page + WS_PAGE_BODY, SPOILT, WS_PAGE_TAIL);
+}
+
+bool ws_page_is_spoilt(const unsigned char page[WS_PAGE])
+{
+    unsigned char tail[WS_PAGE_TAIL];
+    memset(tail, SPOILT, sizeof tail);
+    return memcmp(page + WS_PAGE_BODY, tail, sizeof tail) == 0;
+}
+
 bool ws_page_reserves(const unsigned char first[WS_PAGE_HEAD])
 {
     enum { PAGE_SIZE = 16 };

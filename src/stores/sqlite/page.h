@@ -27,6 +27,10 @@ void ws_page_stamp(unsigned char page[WS_PAGE], uint32_t number);
 /* Has it the sum of this page? number 0: of any page. */
 bool ws_page_holds(const unsigned char page[WS_PAGE], uint32_t number);
 
+/* Gives it a tail that no page has: a damaged one that is copied stays damaged. */
+void ws_page_spoil(unsigned char page[WS_PAGE]);
+bool ws_page_is_spoilt(const unsigned char page[WS_PAGE]);
+
 /* Does a database that begins with these bytes reserve the tail of its pages? */
 bool ws_page_reserves(const unsigned char first[WS_PAGE_HEAD]);
 

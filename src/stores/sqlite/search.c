@@ -97,26 +97,33 @@ static int has_sound_trees(struct ws_sqlite *s, struct upp_err *err)
     return r < 0 ? r : bad == 0;
 }
 
-bool ws_tables_are_whole(const char *path)
+int ws_others_are_whole(struct ws_sqlite *s, struct upp_err *err)
 {
     static const char ask[] =
         "SELECT count(*) FROM sqlite_schema t, pragma_quick_check(t.name) c WHERE t.type = 'table' AND t.rootpage"
         " AND NOT (t.name = 'words' OR t.name GLOB 'words_text_*') AND c.quick_check <> 'ok'";
-    int64_t           bad = 1;
-    struct ws_sqlite *s   = wb_calloc(1, sizeof *s); /* only what a connection needs */
+    struct ws_conn c   = {.db = NULL};
+    int64_t        bad = 1;
+    int            r   = ws_conn_open(s, WS_READER, &c, err);
+    if (r >= 0)
+        r = ws_conn_number(s, &c, ask, &bad, err);
+    ws_conn_close(&c);
+    return r < 0 ? r : bad == 0;
+}
+
+bool ws_tables_are_whole(const char *path)
+{
+    struct ws_sqlite *s = wb_calloc(1, sizeof *s); /* only what a connection needs */
     if (!s || ws_vfs_init(&s->vfs, NULL, NULL) < 0) {
         wb_free(s);
         return false;
     }
     s->path           = (char *)(uintptr_t)path;
     s->opts.read_only = true;
-    int r             = ws_conn_open(s, WS_READER, &s->writer, NULL);
-    if (r >= 0)
-        r = ws_conn_number(s, &s->writer, ask, &bad, NULL);
-    ws_conn_close(&s->writer);
+    int r             = ws_others_are_whole(s, NULL);
     ws_vfs_done(&s->vfs);
     wb_free(s);
-    return r >= 0 && bad == 0;
+    return r > 0;
 }
 
 /* Of a search, which also reads tables that are not the index's. */

@@ -54,12 +54,25 @@ static int touch(struct ws_sqlite *s, struct upp_err *err)
     return 0;
 }
 
+/* The WAL has damaged pages of the search index, or unused ones, which another program wrote. The database gets them as
+ * they are: who reads one is told, and then the index is dropped. */
+static int checkpoint_damage(struct ws_sqlite *s)
+{
+    wb_log(WB_WARN, "damaged pages of the search index are left as they are", WB_LZ("path", s->path));
+    s->vfs.passes_damage = true;
+    int rc               = ws_checkpoint(s, &s->writer, SQLITE_CHECKPOINT_TRUNCATE);
+    s->vfs.passes_damage = false;
+    return rc;
+}
+
 /* Checkpoints the WAL that an earlier process left before anything is appended to it: if its last frame was torn, the
  * next one would share a sector with acknowledged frames, and a power loss in the middle of that sector would lose
  * them. A full disk is no reason to refuse: then appending continues after the old WAL. */
 static int checkpoint_wal(struct ws_sqlite *s, struct upp_err *err)
 {
     int rc = ws_checkpoint(s, &s->writer, SQLITE_CHECKPOINT_TRUNCATE);
+    if (rc == SQLITE_CORRUPT && ws_others_are_whole(s, NULL) > 0)
+        rc = checkpoint_damage(s);
     if (rc == SQLITE_OK)
         ws_promise_checkpointed(&s->promise);
     if (rc == SQLITE_OK || rc == SQLITE_BUSY || rc == SQLITE_LOCKED || rc == SQLITE_FULL)

@@ -398,7 +398,9 @@ bool ws_is_index_work(const struct wl_commit *c);
 
 /* SQLite has found damage in the tables of the index: says so, and from now on leaves them alone. */
 int ws_index_damaged(struct ws_sqlite *s, const char *what, struct upp_err *err);
-/* Are all tables of the database at `path` whole, other than those of the index? For doctor. */
+/* Are all tables whole, other than those of the index? Reads them all, on a connection of its own. */
+int ws_others_are_whole(struct ws_sqlite *s, struct upp_err *err) UPP_MUST_CHECK;
+/* The same of the database at `path`; false also if it cannot be read. For doctor. */
 bool ws_tables_are_whole(const char *path);
 /* What SQLite's integrity_check finds first, other than the pages that a damaged index has left unused; "": nothing.
  * Returns SQLite's result. */

@@ -222,6 +222,10 @@ static int take_page(sqlite3_file *f, unsigned char *page, int n, sqlite3_int64 
         return SQLITE_CORRUPT;
     }
     if (!file(f)->v->unchecked && !ws_page_holds(page, number)) {
+        if (file(f)->wal && file(f)->v->passes_damage) {
+            ws_page_spoil(page);
+            return SQLITE_OK;
+        }
         file(f)->of->damaged = number ? number : frame_page(f, at);
         return SQLITE_CORRUPT;
     }
@@ -268,7 +272,10 @@ static int f_Read(sqlite3_file *f, void *p, int n, sqlite3_int64 at)
 static int write_page(sqlite3_file *f, const void *p, sqlite3_int64 at, bool *done)
 {
     size_t from = 0, n = 0;
-    bool   sums, gap   = zeroes_gaps(f, p, at) &&
+    *done = false;
+    if (file(f)->v->passes_damage && ws_page_is_spoilt(p))
+        return SQLITE_OK;
+    bool sums, gap = zeroes_gaps(f, p, at) &&
                      ws_page_gap(p, (uint64_t)at / WS_PAGE + 1, (size_t)atomic_load(&file(f)->v->reserved), &from, &n);
     int rc = has_sums(f, &sums);
     sums   = sums && (at != 0 || ws_page_reserves(p));

@@ -40,6 +40,7 @@ struct ws_vfs {
 
     _Atomic bool sums;      /* a database that is empty gets sums: it reserves bytes for them */
     bool         unchecked; /* pages are not checked when they are read */
+    bool passes_damage;     /* during a checkpoint: damaged pages of the WAL get into the database, and stay damaged */
 
     _Atomic int        gaps;     /* enum ws_gaps */
     _Atomic int        reserved; /* bytes at the end of pages; known once gaps is */

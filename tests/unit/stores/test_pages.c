@@ -391,6 +391,23 @@ TEST_WITH(store_finds_damaged_pages_that_only_its_log_has, .no_torture = "the fi
     CHECK(x.opened == -UPP_ESTORE && strstr(x.append.msg, "is damaged (page "));
 }
 
+/* A page of the index is none that the store needs. */
+TEST_WITH(store_starts_with_damaged_pages_of_its_index_in_the_log, .no_torture = "the file is changed from outside")
+{
+    struct upp_err  err = {0};
+    struct answers  x;
+    struct ws_pages pages;
+    CHECK_INT(test_on_loop(leaves_a_hurt_wal, (char[]){"UPDATE words_text_data SET block = x'0102'"}, &err), 0);
+    CHECK(ws_sqlite_check_pages(db_path(), &pages, &err) == 0);
+    CHECK(pages.wrong && pages.index);
+    CHECK(ask_file(&x) == 0);
+    answers_done(&x);
+    CHECK_INT(x.opened, 0);
+    CHECK_INT(x.r[0], ROWS);
+    CHECK(ws_sqlite_check_pages(db_path(), &pages, &err) == 0);
+    CHECK(pages.wrong && pages.index); /* they are in the database now, and still damaged */
+}
+
 static bool flip_byte(long at)
 {
     unsigned char byte;

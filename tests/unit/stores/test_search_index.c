@@ -438,6 +438,8 @@ static const struct damage {
     {"DELETE FROM words_text_data WHERE id = 10", NULL},
     {"UPDATE words_text_data SET block = x'0102'", NULL},
     {"DROP TABLE words_text_idx", NULL},
+    {"UPDATE words_text_config SET v = v + 7", NULL},
+    {NULL, "words_text_config"},
     {NULL, "words_text_data"},
     {NULL, "words_text_idx"},
     {NULL, "words"},
@@ -609,6 +611,47 @@ TEST_WITH(search_index_damaged_is_rebuilt_and_fails_no_commit, .no_torture = "da
 TEST_WITH(search_index_damaged_can_be_switched_off_and_changed, .no_torture = "damage is no failing call")
 {
     CHECK(mends_as(WL_INDEX_OFF));
+}
+
+/* Another program changes entries while the store is open: the WAL that is left has pages of the index with a wrong
+ * checksum, and the next start goes on. */
+WEFT_SUSPENDS static int mends_a_log(void *arg, struct upp_err *err)
+{
+    const char      *path = arg;
+    struct wl_store *s;
+    struct ws_pages  pages;
+    TRY(open_as(path, WL_INDEX_WORDS, &s, err));
+    int r = say_all(s, err);
+    if (r >= 0)
+        r = learn(s, err);
+    sqlite3 *db      = NULL;
+    bool     changed = r >= 0 && sqlite3_open(path, &db) == SQLITE_OK &&
+                   sqlite3_exec(db, "UPDATE words SET time = time + 1", NULL, NULL, NULL) == SQLITE_OK;
+    (void)sqlite3_close(db);
+    s->ops->close(s);
+    TRY(r);
+    FAIL_UNLESS(changed);
+    TRY(ws_sqlite_check_pages(path, &pages, err));
+    FAIL_UNLESS(pages.wrong && pages.index);
+    TRY(open_as(path, WL_INDEX_WORDS, &s, err));
+    r = found(s, "plan", err); /* in the log itself, by any part of a word */
+    if (r >= 0)
+        r = learn(s, err);
+    if (r >= 0)
+        r = finds_words(s, err);
+    if (r >= 0 && wl_store_index_state(s) != WL_INDEX_SOUND)
+        r = upp_fail(err, UPP_EBUG, "the index is %d", (int)wl_store_index_state(s));
+    s->ops->close(s);
+    TRY(r);
+    return check_index(path, true, err);
+}
+
+TEST_WITH(search_index_damaged_in_the_log_is_rebuilt, .no_torture = "damage is no failing call")
+{
+    struct upp_err err = {0};
+    char           path[512];
+    (void)snprintf(path, sizeof path, "%s/log.db", test_folder());
+    CHECK_INT(test_on_loop(mends_a_log, path, &err), 0);
 }
 
 /* Some versions of SQLite (3.40) see no unused page in some schemas with virtual tables: so there is none here. */
