@@ -366,7 +366,8 @@ struct wl_list {
     size_t           n;
     struct wl_owner *owners;  /* of WL_LIST_LIVE */
     uint64_t        *numbers; /* of WL_LIST_OLD_RUNS */
-    uint64_t         upto; /* of WL_LIST_OLD_RUNS: unless the list is full, it has all up to this number; 0: unknown */
+    uint64_t         upto;  /* of WL_LIST_OLD_RUNS: unless the list is full, it has all up to this number; 0: unknown */
+    uint64_t damaged, past; /* of WL_LIST_OLD_RUNS: rows passed over, and the number of the last of them; 0: none */
 };
 
 /* How far the search index (WL_INDEX_ADD) is, and the end of the log. */

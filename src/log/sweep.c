@@ -30,6 +30,26 @@ WEFT_SUSPENDS int wl__sweep_commit(struct wl__sweeping *x, const struct wl_chang
     return r == -UPP_EBUSY || r == -UPP_ENOTFOUND ? 1 : r;
 }
 
+/* Damage ends the sweep of what is damaged, and of nothing else. */
+static bool is_damage(const struct wl__sweeping *x, int r, const struct upp_err *why)
+{
+    return r == -UPP_ESTORE && !wl_may_pass(why) && wl_store_state(x->s) == WL_WORKS;
+}
+
+/* The result of a part whose error is in `why`: 0 if it is damage, which is noted. */
+static int pass_over(struct wl__sweeping *x, int r, const struct upp_err *why)
+{
+    if (!is_damage(x, r, why)) {
+        if (r < 0 && x->err)
+            *x->err = *why;
+        return r;
+    }
+    if (!x->damage.code)
+        x->damage = *why;
+    x->damage.code = r;
+    return 0;
+}
+
 /* ---- Deleted threads ------------------------------------------------------------------------------------------- */
 
 /* Decodes the note of a deleted thread. False: not one of ours; it stays. */
@@ -65,6 +85,15 @@ WEFT_SUSPENDS int wl__gone_list(struct wl__sweeping *x, struct upp_str after, si
     return got == max;
 }
 
+static WEFT_SUSPENDS int sweep_gone(struct wl__sweeping *x, const struct wl__gone *gone)
+{
+    struct upp_err why = {0}, *err = x->err;
+    x->err = &why;
+    int r  = wl__sweep_thread(x, gone);
+    x->err = err;
+    return pass_over(x, r, &why);
+}
+
 static WEFT_SUSPENDS int sweep_deleted(struct wl__sweeping *x)
 {
     struct upp_str after = {0};
@@ -83,7 +112,7 @@ static WEFT_SUSPENDS int sweep_deleted(struct wl__sweeping *x)
                 x->ret->more = true;
                 return 0;
             }
-            r = wl__sweep_thread(x, &gone[i]);
+            r = sweep_gone(x, &gone[i]);
         }
         if (r < 0)
             return r;
@@ -218,7 +247,7 @@ static WEFT_SUSPENDS int sweep_run(struct wl__sweeping *x, struct wm_run *run)
     x->err = &why;
     int r  = sweep_rows(x, run);
     x->err = err;
-    if (r == -UPP_ESTORE && !wl_may_pass(&why) && wl_store_state(x->s) == WL_WORKS) {
+    if (is_damage(x, r, &why)) {
         wb_log(WB_WARN, "a run was not swept", WB_LZ("why", why.msg));
         x->ret->damaged++;
         run->swept = true;
@@ -335,6 +364,10 @@ static WEFT_SUSPENDS int sweep_journals(struct wl__sweeping *x)
         r = read_position(x, &a, &ask.number);
     if (r >= 0)
         r = x->s->ops->list(x->s, &ask, &a, &runs, x->err);
+    if (r >= 0 && runs.damaged) {
+        wb_log(WB_WARN, "damaged runs were not swept", WB_LU("runs", runs.damaged), WB_LU("last", runs.past));
+        x->ret->damaged += runs.damaged;
+    }
     for (size_t i = 0; r >= 0 && i < runs.n && done < WL_SWEEP_BATCH; i++)
         r = sweep_or_defer(x, (struct wm_run *)runs.p + i, runs.numbers[i], &done);
     if (r < 0)
@@ -343,9 +376,11 @@ static WEFT_SUSPENDS int sweep_journals(struct wl__sweeping *x)
         x->ret->more = true;
         return 0;
     }
-    if (runs.upto < STRIDE || runs.upto - STRIDE < (runs.n ? runs.numbers[runs.n - 1] : ask.number))
+    uint64_t last = runs.n ? runs.numbers[runs.n - 1] : ask.number;
+    bool     far  = runs.upto >= STRIDE && runs.upto - STRIDE >= last;
+    if (!far && runs.past <= last)
         return 0;
-    r = pass_others(x, runs.upto);
+    r = pass_others(x, far ? runs.upto : runs.past);
     return r < 0 ? r : 0;
 }
 
@@ -377,6 +412,23 @@ WEFT_SUSPENDS int wl_sweep_erased(struct wl_store *s, const struct wl_owner *o, 
     return sweep_blobs(&x, true, now_ms - ERASED_MS, more);
 }
 
+static WEFT_SUSPENDS int sweep_loose(struct wl__sweeping *x)
+{
+    bool more = false;
+    int  r    = sweep_blobs(x, false, x->now_ms - x->retention.loose_ms, &more);
+    x->ret->more |= more;
+    return r;
+}
+
+static WEFT_SUSPENDS int sweep_part(struct wl__sweeping *x, WEFT_SUSPENDS int (*part)(struct wl__sweeping *))
+{
+    struct upp_err why = {0}, *err = x->err;
+    x->err = &why;
+    int r  = part(x);
+    x->err = err;
+    return pass_over(x, r, &why);
+}
+
 WEFT_SUSPENDS int wl_sweep(struct wl_store *s, const struct wl_owner *o, int64_t now_ms,
                            const struct wl_retention *retention, struct wl_swept *ret, struct upp_err *err)
 {
@@ -392,22 +444,20 @@ WEFT_SUSPENDS int wl_sweep(struct wl_store *s, const struct wl_owner *o, int64_t
         x.retention.loose_ms = LOOSE_MS;
     if (!x.retention.audit_ms)
         x.retention.audit_ms = WL_AUDIT_DAYS * WL_DAY_MS;
-    struct upp_err why  = {0};
-    bool           more = false;
-    int            r    = wl_reindex_pending(s, o, &why); /* left by a crash; one broken row must not stop the sweep */
+    struct upp_err why = {0};
+    int            r   = wl_reindex_pending(s, o, &why); /* left by a crash; one broken row must not stop the sweep */
     if (r < 0)
         wb_log(WB_WARN, "the search has forgotten messages", WB_LZ("why", why.msg));
-    r = sweep_deleted(&x);
-    if (r >= 0)
-        r = sweep_audit(&x);
-    if (r >= 0)
-        r = sweep_journals(&x);
-    if (r >= 0)
-        r = sweep_blobs(&x, false, x.now_ms - x.retention.loose_ms, &more);
+    static WEFT_SUSPENDS int (*const parts[])(struct wl__sweeping *) = {sweep_deleted, sweep_audit, sweep_journals,
+                                                                        sweep_loose};
+    r                                                                = 0;
+    for (size_t i = 0; r >= 0 && i < WB_LEN(parts); i++)
+        r = sweep_part(&x, parts[i]);
     ret->damaged = swept.damaged; /* they are passed over once: also if something else failed */
-    if (r < 0)
-        return r;
-    swept.more |= more;
+    if (r >= 0 && x.damage.code && err)
+        *err = x.damage;
+    if (r < 0 || x.damage.code)
+        return r < 0 ? r : x.damage.code;
     wb_crashpoint("sweep.after");
     *ret = swept;
     return 0;

@@ -12,6 +12,7 @@ struct wl__sweeping {
     struct wl_swept       *ret;
     bool                   no_words; /* the store has no search index */
     struct upp_err        *err;
+    struct upp_err         damage; /* the first that was passed over of what each sweep meets again */
 };
 
 /* A deleted thread, from its note. */

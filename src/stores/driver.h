@@ -43,6 +43,12 @@ struct ws_pages {
     bool     index;    /* no table but those of the search index has any of these */
 };
 
+/* Rows with a wrong checksum, and what names the first of them. */
+struct ws_damage {
+    uint64_t n;
+    char     first[256];
+};
+
 struct ws_rewritten {
     uint64_t before, after; /* bytes */
     uint64_t wrong;         /* pages that had a wrong checksum, though all rows are whole: another program wrote them */
@@ -64,6 +70,7 @@ struct ws_driver {
     /* Examining; these block. */
     int (*losses)(const char *path, struct ws_losses *ret, struct upp_err *err);
     int (*check_pages)(const char *path, struct ws_pages *ret, struct upp_err *err);
+    int (*check_rows)(struct wl_store *s, struct ws_damage *ret, struct upp_err *err); /* reads all of them */
     int (*check_index)(struct wl_store *s, struct upp_err *err); /* reads all of it: is it damaged? */
 
     /* Writes the store, which no process may have open, anew with checksums of pages, and replaces it. -UPP_ESTORE: it

@@ -451,7 +451,7 @@ def test_terminal_frames_what_an_agent_asks():
     for env, bar in ("", "\u2502 "), ("LC_ALL=C NO_COLOR=1", "| "):
         with Screen(f, "desk", env=env, columns=60, rows=150) as s:
             s.type("book")
-            text = s.wait("as you type it")
+            text = s.wait(r"as you type it[^>]*\ndesk>")
             rows = text[text.index(f"{bar}desk asks."):].splitlines()
             asked = rows[:next(i for i, row in enumerate(rows) if row.startswith("desk>"))]
             assert all(row.startswith(bar) for row in asked), text

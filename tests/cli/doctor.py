@@ -392,6 +392,20 @@ def root_of(db, table):
     return page
 
 
+def test_damaged_rows_are_counted(good):
+    """In a file without checksums of pages only a row's own shows that it was changed."""
+    shutil.copy(f"{SOURCE}/fixtures/stores/schema-3.db", f"{HERE}/rows.db")
+    assert weft("run", "echo", "newer", db="rows.db").returncode == 0  # it becomes a present one
+    p = weft("doctor", "--store", f"sqlite:{HERE}/rows.db", db="rows.db")
+    assert p.returncode == 0 and re.search(r"^ok +rows +all have their checksums$", p.stdout, re.M), p
+    db = sqlite3.connect(f"{HERE}/rows.db")
+    changed = db.execute("UPDATE runs SET agent = CAST('aged' AS BLOB) WHERE number <= 2").rowcount
+    db.commit()
+    db.close()
+    p = weft("doctor", "--store", f"sqlite:{HERE}/rows.db", db="rows.db")
+    assert changed == 2 and p.returncode == 1 and re.search(r"^bad +rows +2 have a wrong checksum \(a row of runs", p.stdout, re.M), p
+
+
 def test_a_page_of_an_index_is_named(good):
     """A thread whose rows cannot be found is not an empty one: by no command."""
     for text in ("first words", "second words"):

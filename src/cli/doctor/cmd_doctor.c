@@ -195,6 +195,11 @@ static void check_store(struct report *r, const char *config, const char *given)
         add(r, "search", WARN, "%s; `weft serve` rebuilds it, or run `weft doctor --rebuild-search`", s->index.msg);
     else if (s->index_read)
         add(r, "search", GOOD, "the index can be read");
+    if (s->rows_read && s->rows.n)
+        add(r, "rows", BAD, "%llu have a wrong checksum (%s): `weft doctor --export DIR` saves all others",
+            (unsigned long long)s->rows.n, s->rows.first);
+    else if (s->rows_read)
+        add(r, "rows", GOOD, "all have their checksums");
     if (s->path[0] && s->driver->check_pages)
         check_pages(r, s->driver, s->path);
     if (s->path[0] && s->driver->losses)

@@ -12,6 +12,8 @@ struct cli_doctor_store {
     const struct ws_driver *driver;               /* of that */
     bool                    looked, bad;          /* looked: `what` is set */
     struct upp_err          what;                 /* .where and .msg, also if nothing is bad */
+    bool                    rows_read;            /* all rows were read: */
+    struct ws_damage        rows;                 /* .n: those with a wrong checksum */
     bool                    index_read;           /* the search index was read: */
     struct upp_err          index;                /* .msg: empty: it is whole */
 };

@@ -16,8 +16,9 @@
 struct looking {
     const struct wc_config *config;
     struct wrt_location     place;
-    bool                    index_read;
+    bool                    index_read, rows_read;
     struct upp_err          index;
+    struct ws_damage        rows;
 };
 
 /* Read only, next to its owner if it has one. */
@@ -31,7 +32,8 @@ WEFT_SUSPENDS static int look(void *arg, struct upp_err *err)
     l->index_read = s->index != WL_INDEX_OFF;
     if (l->place.driver->check_index && l->place.driver->check_index(s, &l->index) >= 0)
         l->index = (struct upp_err){0};
-    r = wrt_store_dress(l->config, &l->place, s, &s, err);
+    l->rows_read = l->place.driver->check_rows && l->place.driver->check_rows(s, &l->rows, NULL) >= 0;
+    r            = wrt_store_dress(l->config, &l->place, s, &s, err);
     if (r >= 0)
         s->ops->close(s);
     return r;
@@ -52,6 +54,8 @@ static void look_at(struct looking *l, struct cli_doctor_store *ret)
     ret->bad        = r < 0 && r != -UPP_ENOTFOUND;
     ret->index_read = r >= 0 && l->index_read;
     ret->index      = l->index;
+    ret->rows_read  = l->rows_read;
+    ret->rows       = l->rows;
     if (r != -UPP_ENOTFOUND)
         (void)snprintf(ret->path, sizeof ret->path, "%s", l->place.path);
     if (r >= 0) {

@@ -58,6 +58,16 @@ static bool is_ui_stream(const struct cli_conversion *c, struct upp_str lines)
     return (!c->from || c->from == &wd_document_ui) && wd_ui_is_stream(lines);
 }
 
+/* Lines of Server-Sent Events; no line of a log begins like one. */
+static bool is_event_field(struct upp_str line)
+{
+    static const char *const fields[] = {"data:", "id:", "event:", "retry:", ":"};
+    for (size_t i = 0; i < WB_LEN(fields); i++)
+        if (wb_str_starts(line, wb_cstr(fields[i])))
+            return true;
+    return false;
+}
+
 int cli_log_read(const struct cli_conversion *c, struct upp_str lines, struct wb_buf *to, struct upp_err *err)
 {
     if (is_aap_stream(c, lines))
@@ -403,8 +413,8 @@ int cli_log_convert(struct cli_conversion *c, struct cli_document_ref *at, FILE 
         return r;
     x.ahead_line         = x.in.lines;
     struct upp_str first = wb_buf_str(&x.ahead);
-    bool           whole = !can_join(c->to) || is_aap_stream(c, first) || is_ui_stream(c, first);
-    r                    = whole ? convert_whole(&x, to, err) : convert_pieces(&x, to, err);
+    bool whole = !can_join(c->to) || is_event_field(first) || is_aap_stream(c, first) || is_ui_stream(c, first);
+    r          = whole ? convert_whole(&x, to, err) : convert_pieces(&x, to, err);
     if (r >= 0)
         cli_losses_end(c, at);
     return r;

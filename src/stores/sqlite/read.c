@@ -462,6 +462,25 @@ static int read_family_threads(struct ws_reading *x, struct ws_conn *c, struct u
     return r < 0 ? r : read_some(x, c, &stray_threads, err);
 }
 
+/* To behind the row that ended a list of runs: it cannot be read, and must not hide those after it. */
+static int pass_damaged(struct ws_reading *x, struct ws_conn *c, struct upp_err *err)
+{
+    WB_CLEANUP(ws_resetp) sqlite3_stmt *st = NULL;
+    struct wl_list                     *l  = &x->list;
+    int                                 r  = ws_conn_need(x->s, c, WS_NEXT_RUN, &st, err);
+    if (r < 0)
+        return r;
+    if (l->n)
+        x->ask.number = WB_MAX(x->ask.number, l->numbers[l->n - 1]);
+    bind(st, x, "tn");
+    r = ws_step(x->s, st, err);
+    if (r != 1)
+        return r < 0 ? r : upp_fail(err, UPP_EBUG, "the damaged run is gone");
+    x->ask.number = l->past = ws_column_u64(st, 0);
+    l->damaged++;
+    return 0;
+}
+
 /* Up to the first run that is younger. */
 static int read_old_runs(struct ws_reading *x, struct ws_conn *c, struct upp_err *err)
 {
@@ -475,7 +494,18 @@ static int read_old_runs(struct ws_reading *x, struct ws_conn *c, struct upp_err
         return r;
     x->high      = r == 1 ? ws_column_u64(st, 0) - 1 : INT64_MAX;
     x->list.upto = r == 1 ? x->high : 0;
-    return read_some(x, c, &hows[WL_LIST_OLD_RUNS], err);
+    for (;;) {
+        struct upp_err why = {0};
+        r                  = read_some(x, c, &hows[WL_LIST_OLD_RUNS], &why);
+        bool passes        = r == -UPP_ESTORE && strcmp(why.cause, WS_DAMAGED) == 0 && x->list.damaged < x->max;
+        if (r < 0 && !passes && err)
+            *err = why;
+        if (!passes)
+            return r;
+        r = pass_damaged(x, c, err);
+        if (r < 0)
+            return r;
+    }
 }
 
 /* The update time after which the list of threads continues: that of the thread with this id. */

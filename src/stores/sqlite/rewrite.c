@@ -56,26 +56,6 @@ WEFT_SUSPENDS static int settle_old(struct rewriting *x, struct upp_err *err)
     return 0;
 }
 
-static int check_rows(struct rewriting *x, const struct ws_summed *t, struct upp_err *err)
-{
-    char          sql[1024];
-    sqlite3_stmt *st = NULL;
-    int           r  = 0;
-    (void)sqlite3_snprintf(sizeof sql, sql,
-                           "SELECT why FROM (SELECT weft_damage(sum, '%s', %s) why FROM %s) WHERE why"
-                           " IS NOT NULL LIMIT 1",
-                           t->table, t->columns, t->table);
-    int rc = sqlite3_prepare_v2(x->s->writer.db, sql, -1, &st, NULL);
-    if (rc == SQLITE_OK)
-        rc = sqlite3_step(st);
-    if (rc == SQLITE_ROW)
-        r = not_whole(x, (const char *)sqlite3_column_text(st, 0), err);
-    else if (rc != SQLITE_DONE)
-        r = ws_sqlite_fail(x->s, x->s->writer.db, rc, "it cannot be read", err);
-    (void)sqlite3_finalize(st);
-    return r;
-}
-
 static int check_old(struct rewriting *x, struct upp_err *err)
 {
     char why[200];
@@ -84,12 +64,11 @@ static int check_old(struct rewriting *x, struct upp_err *err)
         return ws_sqlite_fail(x->s, x->s->writer.db, rc, "it cannot be read", err);
     if (why[0])
         return not_whole(x, why, err);
-    for (const struct ws_summed *t = ws_summed; t->table; t++) {
-        int r = check_rows(x, t, err);
-        if (r < 0)
-            return r;
-    }
-    return 0;
+    struct ws_damage damage;
+    rc = ws_sum_check(x->s->writer.db, &damage);
+    if (rc != SQLITE_OK)
+        return ws_sqlite_fail(x->s, x->s->writer.db, rc, "it cannot be read", err);
+    return damage.n ? not_whole(x, damage.first, err) : 0;
 }
 
 /* ---- The new one ------------------------------------------------------------------------------------------- */

@@ -265,6 +265,11 @@ WS_STATEMENT(WS_OLD_RUNS,
     "SELECT " RUN ", number FROM runs NOT INDEXED"
     " WHERE " OF_TENANT " AND number > ?2 AND number <= ?3"
     " ORDER BY number LIMIT ?4")
+/* The one after it, whatever its row is like. */
+WS_STATEMENT(WS_NEXT_RUN,
+    "SELECT number FROM runs NOT INDEXED"
+    " WHERE " OF_TENANT " AND number > ?2"
+    " ORDER BY number LIMIT 1")
 /* The checksum is not verified: followers only propose, and what is found is read again. */
 WS_STATEMENT(WS_FOLLOW,
     "SELECT l.id, t.name, l.node, l.pos, l.n, l.run, l.format, l.body, l.tape FROM log l"

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/defs.h"
+#include "stores/driver.h"
 
 const struct ws_summed ws_summed[] = {
     {"meta", WS_OF_META},
@@ -280,6 +281,31 @@ int ws_sum_all(sqlite3 *db)
         (void)sqlite3_snprintf(sizeof sql, sql, "UPDATE %s SET sum = weft_sum('%s', %s)", t->table, t->table,
                                t->columns);
         rc = sqlite3_exec(db, sql, NULL, NULL, NULL);
+    }
+    return rc;
+}
+
+int ws_sum_check(sqlite3 *db, struct ws_damage *ret)
+{
+    int rc = SQLITE_OK;
+    *ret   = (struct ws_damage){0};
+    for (const struct ws_summed *t = ws_summed; rc == SQLITE_OK && t->table; t++) {
+        char          sql[1024];
+        sqlite3_stmt *st = NULL;
+        (void)sqlite3_snprintf(sizeof sql, sql,
+                               "SELECT count(why), min(why) FROM (SELECT weft_damage(sum, '%s', %s) AS why FROM %s)",
+                               t->table, t->columns, t->table);
+        rc = sqlite3_prepare_v2(db, sql, -1, &st, NULL);
+        if (rc == SQLITE_OK)
+            rc = sqlite3_step(st);
+        if (rc == SQLITE_ROW) {
+            const char *why = (const char *)sqlite3_column_text(st, 1);
+            if (!ret->n && why)
+                (void)snprintf(ret->first, sizeof ret->first, "%s", why);
+            ret->n += (uint64_t)sqlite3_column_int64(st, 0);
+            rc = SQLITE_OK;
+        }
+        (void)sqlite3_finalize(st);
     }
     return rc;
 }

@@ -52,6 +52,10 @@ int ws_sum_functions(sqlite3 *db);
 /* Sets the checksum of every row of every table. */
 int ws_sum_all(sqlite3 *db);
 
+/* Reads every row of every table. An SQLite result code. */
+struct ws_damage;
+int ws_sum_check(sqlite3 *db, struct ws_damage *ret);
+
 /* The checksum of a row of the log, computed without SQL because every step writes one. */
 int64_t ws_sum_of_row(int64_t tenant, const struct wl_row *row);
 

@@ -6,6 +6,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "log/change.h"
 #include "stores/sqlite/sqlite.h"
 #include "stores/sqlite/sum.h"
 #include "support/stores.h"
@@ -384,6 +385,67 @@ TEST_WITH(store_commits_beside_a_damaged_row, .no_torture = "the file is changed
     test_note("%d %s, %d %s", p.result[0], p.err[0].msg, p.result[1], p.err[1].msg);
     CHECK(p.result[0] == -UPP_ESTORE && strstr(p.err[0].msg, "a row of threads"));
     CHECK(p.result[1] == 0);
+}
+
+/* ---- The sweep ---------------------------------------------------------------------------------------------- */
+
+enum { OLD_RUNS = 5 };
+
+WEFT_SUSPENDS static int add_old_runs(void *arg, struct upp_err *err)
+{
+    struct wl_store *s;
+    int              r = 0;
+    (void)arg;
+    TRY(open_db(&s, err));
+    for (uint32_t i = 0; r >= 0 && i < OLD_RUNS; i++) {
+        struct wm_run run = {.id         = test_uuid(i + 1),
+                             .root       = test_uuid(i + 1),
+                             .thread     = test_uuid(i + 1),
+                             .version    = 1,
+                             .status     = WM_COMPLETED,
+                             .created_ms = 1,
+                             .ended_ms   = 1};
+        r                 = COMMIT(s, ALICE, NULL, err, ADD_RUN(&run));
+    }
+    s->ops->close(s);
+    return r;
+}
+
+/* The first, the third and the last are damaged. */
+WEFT_SUSPENDS static int sweep_twice(struct wl_store *s, struct upp_err *err)
+{
+    struct wl_swept n = {0};
+    struct wm_run   run;
+    TRY(wl_sweep(s, &ALICE, 40 * WL_DAY_MS, NULL, &n, err));
+    FAIL_UNLESS(n.damaged == 3);
+    for (uint32_t i = 1; i < OLD_RUNS; i += 2) {
+        UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 20);
+        TRY(wl_get_run(s, &ALICE, test_uuid(i + 1), &a, &run, err));
+        FAIL_UNLESS(run.swept);
+    }
+    TRY(wl_sweep(s, &ALICE, 40 * WL_DAY_MS, NULL, &n, err));
+    FAIL_UNLESS(n.damaged == 0); /* they are behind it */
+    return 0;
+}
+
+WEFT_SUSPENDS static int sweep_damaged(void *arg, struct upp_err *err)
+{
+    struct wl_store *s;
+    (void)arg;
+    TRY(open_db(&s, err));
+    int r = sweep_twice(s, err);
+    s->ops->close(s);
+    return r;
+}
+
+TEST_WITH(store_sweeps_past_damaged_runs, .no_torture = "the file is changed from outside")
+{
+    struct upp_err err = {0};
+    CHECK(test_on_loop(add_old_runs, NULL, &err) == 0);
+    CHECK(change("UPDATE runs SET agent = CAST('aged' AS BLOB) WHERE number % 2 = 1"));
+    int r = test_on_loop(sweep_damaged, NULL, &err);
+    test_note("%s", err.msg);
+    CHECK(r >= 0);
 }
 
 /* ---- What it costs ------------------------------------------------------------------------------------------ */
