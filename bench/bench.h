@@ -6,8 +6,7 @@
  * the ratio is the median of the ratios of neighbours. One row a figure: name, value, floor, ratio, goal, ok or MISSED.
  * A missed goal is printed, and is no failure: time is no test.
  */
-#ifndef BENCH_H
-#define BENCH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -21,8 +20,8 @@ struct bench {
     void (*product)(unsigned times); /* does the thing `times` times */
     void (*floor)(unsigned times);   /* the least it could cost; NULL: none is known */
     unsigned times;                  /* in one round */
-    double   bytes;                  /* that one time moves: the figure is GB/s. 0: it is nanoseconds for one */
-    double   goal_ns, goal_ratio;    /* 0: none; the ratio is to be at most that, of GB/s at least */
+    double bytes;                    /* that one time moves: the figure is GB/s. 0: it is nanoseconds for one */
+    double goal_ns, goal_ratio;      /* 0: none; the ratio is to be at most that, of GB/s at least */
 };
 
 static inline double bench_cpu_ns(void)
@@ -47,7 +46,7 @@ static inline double bench_once(void (*fn)(unsigned), unsigned times)
 
 static inline void bench_row(const struct bench *b, double ns, double floor_ns, double ratio)
 {
-    bool   speed = b->bytes > 0;
+    bool speed = b->bytes > 0;
     double value = speed ? b->bytes / ns : ns, low = floor_ns > 0 && speed ? b->bytes / floor_ns : floor_ns;
     if (speed && ratio > 0)
         ratio = 1 / ratio;
@@ -89,5 +88,3 @@ static inline void bench_keep(const void *p)
 {
     __asm__ volatile("" : : "r"(p) : "memory");
 }
-
-#endif

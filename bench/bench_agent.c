@@ -12,15 +12,13 @@
 enum { AGENTS = 10000 };
 
 static struct weft_runtime *rt;
-static struct models        models;
-static struct weft_agent   *says_agent, *calls_agent, *talks_agent;
-static struct upp_llm      *says_llm, *calls_llm, *talks_llm;
+static struct models models;
+static struct weft_agent *says_agent, *calls_agent, *talks_agent;
+static struct upp_llm *says_llm, *calls_llm, *talks_llm;
 
 static const struct upp_tool tools[] = {
     {.name = "noop_a", .description = "does nothing", .parameters = "{x?: integer}", .run = no_op},
     {.name = "noop_b", .description = "does nothing", .parameters = "{x?: integer}", .run = no_op}};
-
-/* ---- Making ------------------------------------------------------------------------------------------------------ */
 
 static size_t taken; /* bytes asked of the system's memory */
 
@@ -47,14 +45,14 @@ static void new_agent(struct weft_runtime *in, struct weft_agent **ret)
 
 enum { ROUNDS = 128 };
 static struct weft_runtime *runtimes[ROUNDS];
-static size_t               n_runtimes;
+static size_t n_runtimes;
 
 /* So many live at the same time, in a runtime of their own, which is part of the cost; neither side frees anything
  * before the end. */
 static void make_agents(unsigned times)
 {
-    struct upp_err       err = {0};
-    struct weft_runtime *in  = NULL;
+    struct upp_err err = {0};
+    struct weft_runtime *in = NULL;
     if (n_runtimes == ROUNDS)
         exit(1);
     must(weft_runtime_open(NULL, &in, &err), &err);
@@ -74,15 +72,13 @@ static void make_memory(unsigned times)
     for (unsigned i = 0; i < times; i++) {
         struct wb_uuid id;
         struct upp_err err;
-        char          *p = wb_alloc(136);
+        char *p = wb_alloc(136);
         must(wb_uuid_new(&id, &err), &err);
         memcpy(p, &id, sizeof id);
         memory[at++ % WB_LEN(memory)] = p;
         bench_keep(p);
     }
 }
-
-/* ---- Runs -------------------------------------------------------------------------------------------------------- */
 
 static void run(struct weft_agent *a, unsigned times)
 {
@@ -114,8 +110,6 @@ static void upp_calls(unsigned times)
     generate(calls_llm, times);
 }
 
-/* ---- Streams ----------------------------------------------------------------------------------------------------- */
-
 static size_t heard;
 
 static void stream_talks(unsigned times)
@@ -123,8 +117,8 @@ static void stream_talks(unsigned times)
     struct upp_err err = {0};
     for (unsigned i = 0; i < times / DELTAS; i++) {
         struct weft_stream *s;
-        struct weft_event   ev;
-        int                 r;
+        struct weft_event ev;
+        int r;
         must(weft_agent_stream(talks_agent, UPP_OPTS(upp_input, .text = UPP_STR("hello there")), NULL, &s, &err), &err);
         while ((r = weft_stream_next(s, &ev, &err)) > 0)
             heard += ev.upp.text.n;
@@ -138,8 +132,8 @@ static void upp_talks(unsigned times)
     struct upp_err err = {0};
     for (unsigned i = 0; i < times / DELTAS; i++) {
         struct upp_stream *s;
-        struct upp_event   ev;
-        int                r;
+        struct upp_event ev;
+        int r;
         must(upp_stream_open(talks_llm, UPP_OPTS(upp_input, .text = UPP_STR("hello there")), &s, &err), &err);
         while ((r = upp_stream_next(s, &ev, &err)) > 0)
             heard += ev.text.n;
@@ -147,9 +141,6 @@ static void upp_talks(unsigned times)
         upp_stream_close(s);
     }
 }
-
-/* ---- All -----------------------------------------------------------------------------------------------------------
- */
 
 static void make_one(struct upp_model *m, struct weft_agent **agent, struct upp_llm **llm, struct upp_err *err)
 {
@@ -174,7 +165,7 @@ static int only(const char *what, unsigned times)
 static void report_bytes(struct upp_err *err)
 {
     struct weft_runtime *in;
-    struct weft_agent   *a;
+    struct weft_agent *a;
     must(weft_runtime_open(NULL, &in, err), err);
     taken = 0;
     for (unsigned i = 0; i < AGENTS; i++)
@@ -185,7 +176,7 @@ static void report_bytes(struct upp_err *err)
 
 int main(int argc, char **argv)
 {
-    struct upp_err   err   = {0};
+    struct upp_err err = {0};
     struct upp_hooks hooks = {.size = sizeof hooks, .alloc = count_alloc, .resize = count_resize, .release = free};
     must(upp_global_init(&hooks, &err), &err);
     models = make_models(1, &err);

@@ -18,7 +18,7 @@
 static void bare_random(unsigned n)
 {
     static unsigned char bytes[4096];
-    unsigned char        id[16];
+    unsigned char id[16];
     for (size_t i = 0; i < n; i++) {
         if (i % 256 == 0 && getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
             abort();
@@ -29,7 +29,7 @@ static void bare_random(unsigned n)
 
 static void uuid_new_and_text(unsigned n)
 {
-    char           out[WB_UUID_TEXT + 1];
+    char out[WB_UUID_TEXT + 1];
     struct wb_uuid u;
     for (size_t i = 0; i < n; i++) {
         if (wb_uuid_new(&u, NULL) < 0)
@@ -38,7 +38,7 @@ static void uuid_new_and_text(unsigned n)
     }
 }
 
-/* ---- Text and bytes, by the KiB: the floor is a copy ------------------------------------------- */
+/* Text and bytes, by the KiB: the floor is a copy. */
 
 static char ascii[1024], mixed[1024], copy[2048];
 
@@ -89,7 +89,7 @@ static void decode_base64(unsigned n)
     }
 }
 
-/* ---- Log lines: the floor of a line is writing as many bytes, of no line an empty loop ---------- */
+/* Log lines: the floor of a line is writing as many bytes, of no line an empty loop. */
 
 static int null_fd;
 

@@ -17,7 +17,7 @@
 
 enum { BYTES = 10 << 20, ALONE = 1 << 20, TEXT = 240, ROOM = 256 << 20, ROUNDS = 3 };
 
-static struct wb_buf                 document = WB_BUF(ROOM); /* in the dialect `from` */
+static struct wb_buf document = WB_BUF(ROOM); /* in the dialect `from` */
 static const struct wd_document_ops *from, *to;
 
 static void fail(const char *what, const struct upp_err *err)
@@ -26,14 +26,12 @@ static void fail(const char *what, const struct upp_err *err)
     exit(1);
 }
 
-/* ---- The thread -------------------------------------------------------------------------------------------------- */
-
 static void add_text(struct wb_buf *b, int i)
 {
     static const char *const words[] = {"the",   "agent",        "read",        "src/main.c",    "and",
                                         "found", "two",          "calls",       "that",          "never",
                                         "free",  "na\xc3\xafve", "caf\xc3\xa9", "\\\"patch\\\"", "ok?"};
-    size_t                   from_   = b->n;
+    size_t from_ = b->n;
     for (int k = i * 7; b->n - from_ < TEXT; k++)
         wb_buf_addf(b, "%s ", words[(size_t)k % WB_LEN(words)]);
 }
@@ -78,15 +76,13 @@ static void make(struct wb_buf *b, size_t bytes)
     wb_buf_add(b, UPP_STR("]}"));
 }
 
-/* ---- What is measured -------------------------------------------------------------------------------------------- */
-
 static size_t convert(const struct wd_document_ops *a, struct upp_str text, const struct wd_document_ops *b,
                       struct wb_buf *out)
 {
-    struct upp_err     err    = {0};
-    struct wd_document d      = {0};
-    struct wb_arena    said   = WB_ARENA(ROOM);
-    struct wd_losses   losses = {.a = &said};
+    struct upp_err err = {0};
+    struct wd_document d = {0};
+    struct wb_arena said = WB_ARENA(ROOM);
+    struct wd_losses losses = {.a = &said};
     if (wd_document_read(&d, a, text, NULL, &err) < 0 || wd_document_write(&d, b, NULL, out, &losses, &err) < 0)
         fail(b->name, &err);
     wd_losses_done(&losses);
@@ -107,9 +103,9 @@ static void product(unsigned times)
 static void bare(unsigned times)
 {
     while (times--) {
-        size_t      n;
-        yyjson_doc *doc  = yyjson_read(document.p, document.n, 0);
-        char       *text = doc ? yyjson_write(doc, 0, &n) : NULL;
+        size_t n;
+        yyjson_doc *doc = yyjson_read(document.p, document.n, 0);
+        char *text = doc ? yyjson_write(doc, 0, &n) : NULL;
         if (!text)
             exit(1);
         free(text);
@@ -120,9 +116,9 @@ static void bare(unsigned times)
 static void validate(unsigned times)
 {
     while (times--) {
-        struct upp_err                err;
-        struct wb_arena               a = WB_ARENA(0x7fffffff);
-        struct wd_problems            p;
+        struct upp_err err;
+        struct wb_arena a = WB_ARENA(0x7fffffff);
+        struct wd_problems p;
         const struct wd_document_ops *ops;
         if (wd_document_validate(from, wb_buf_str(&document), &a, &p, &ops, &err) < 0 || p.errors)
             fail(from->name, &err);
@@ -140,21 +136,19 @@ static void parse(unsigned times)
 /* What is held when all of it is written, over the document's own bytes. */
 static double memory(void)
 {
-    struct mallinfo2   before = mallinfo2();
-    struct upp_err     err;
-    struct wb_buf      out = WB_BUF(ROOM);
-    struct wd_document d   = {0};
+    struct mallinfo2 before = mallinfo2();
+    struct upp_err err;
+    struct wb_buf out = WB_BUF(ROOM);
+    struct wd_document d = {0};
     if (wd_document_read(&d, from, wb_buf_str(&document), NULL, &err) < 0 ||
         wd_document_write(&d, to, NULL, &out, NULL, &err) < 0)
         fail("memory", &err);
-    struct mallinfo2 now  = mallinfo2();
-    double           used = (double)(now.uordblks + now.hblkhd - before.uordblks - before.hblkhd) / (double)document.n;
+    struct mallinfo2 now = mallinfo2();
+    double used = (double)(now.uordblks + now.hblkhd - before.uordblks - before.hblkhd) / (double)document.n;
     wb_buf_done(&out);
     wd_document_done(&d);
     return used;
 }
-
-/* ---- The rows ---------------------------------------------------------------------------------------------------- */
 
 /* Messages of parts, as the model has them, or nearly: between these nothing is taken apart. The others divide a
  * message into several objects, or have a message in another's metadata, and so write and read more than was said. */
@@ -174,7 +168,7 @@ static void row(const char *name, void (*fn)(unsigned), void (*floor)(unsigned),
     double best = 0, least = 0;
     for (int i = 0; i < ROUNDS; i++) {
         double low = bench_once(floor, 1), ns = bench_once(fn, 1);
-        best  = i && best < ns ? best : ns;
+        best = i && best < ns ? best : ns;
         least = i && least < low ? least : low;
     }
     (void)printf("%-24s %5.0f MB/s  ratio %4.2f by the clock, goal >= %.2f in instructions", name,

@@ -7,15 +7,15 @@
 #include "server/http/sse_out.h"
 
 enum {
-    BATCH  = 64,   /* frames between two looks of the writer */
+    BATCH = 64,    /* frames between two looks of the writer */
     ANSWER = 2048, /* deltas of one: then another begins, as encoders keep what was said */
-    ROUND  = 10 * ANSWER
+    ROUND = 10 * ANSWER
 };
 
 static struct wd_frames frames, all; /* of a batch; of an answer */
-static uint8_t          part_kind;
-static struct wm_event  event;
-static void            *state;
+static uint8_t part_kind;
+static struct wm_event event;
+static void *state;
 
 static const struct wd_stream_ops *ops;
 
@@ -30,16 +30,16 @@ static void give(uint8_t kind, const char *text)
 
 static void begin(void)
 {
-    static struct wm_source     from = {.node = 0x5eed};
-    const struct wd_stream_opts opts = {.size       = sizeof opts,
-                                        .thread     = wm_id_uuid((struct wm_id){.node = 0x5eed, .index = 2}),
+    static struct wm_source from = {.node = 0x5eed};
+    const struct wd_stream_opts opts = {.size = sizeof opts,
+                                        .thread = wm_id_uuid((struct wm_id){.node = 0x5eed, .index = 2}),
                                         .created_ms = 1767225600000};
 
-    event      = (struct wm_event){.from = &from, .step = 1, .part_kind = part_kind, .status = WM_RUNNING};
-    event.id   = wm_id_uuid((struct wm_id){.node = 0x5eed, .index = 1, .noun = WM_NOUN_ENTRY});
+    event = (struct wm_event){.from = &from, .step = 1, .part_kind = part_kind, .status = WM_RUNNING};
+    event.id = wm_id_uuid((struct wm_id){.node = 0x5eed, .index = 1, .noun = WM_NOUN_ENTRY});
     event.call = UPP_STR("call_0123456789abcdef");
     event.name = UPP_STR("search");
-    state      = calloc(1, ops->state_size);
+    state = calloc(1, ops->state_size);
     if (!state || ops->begin(state, &opts, NULL) < 0)
         abort();
     wd_frames_clear(&frames);

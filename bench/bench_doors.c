@@ -46,13 +46,13 @@ static const char script[] = "{\"replies\":[{\"parts\":[{\"text\":\"" ANSWER "\"
                              "\"output_tokens\":40},\"delta_bytes\":4}],\"at_end\":\"restart\"}";
 
 static struct sv_server *server;
-static struct wl_store  *store;
-static int               client = -1; /* its end of the pair */
-static struct wb_buf     sent   = WB_BUF(MAX_BYTES);
-static struct wb_buf     came   = WB_BUF(MAX_BYTES); /* the last response, with its head */
-static unsigned          serial;                     /* makes ids and texts of requests differ */
-static char              listed[80];                 /* the thread that is listed */
-static struct upp_err    err;
+static struct wl_store *store;
+static int client = -1; /* its end of the pair */
+static struct wb_buf sent = WB_BUF(MAX_BYTES);
+static struct wb_buf came = WB_BUF(MAX_BYTES); /* the last response, with its head */
+static unsigned serial;                        /* makes ids and texts of requests differ */
+static char listed[80];                        /* the thread that is listed */
+static struct upp_err err;
 
 static void need(bool ok, const char *what)
 {
@@ -82,7 +82,7 @@ static size_t whole(struct upp_str got)
 UPP_PRINTF(2, 3) WEFT_SUSPENDS static void ask(const char *body, const char *path, ...)
 {
     va_list args;
-    char    line[160];
+    char line[160];
     va_start(args, path);
     (void)vsnprintf(line, sizeof line, path, args);
     va_end(args);
@@ -119,7 +119,7 @@ static void take_id(const char *prefix, char ret[80])
 UPP_PRINTF(1, 2) static const char *numbered(const char *fmt, ...)
 {
     static char text[1024];
-    va_list     args;
+    va_list args;
     va_start(args, fmt);
     (void)vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
@@ -235,12 +235,12 @@ WEFT_SUSPENDS static void audit(unsigned times)
 WEFT_SUSPENDS static void usage(unsigned times)
 {
     enum { TENANTS = 256 };
-    static struct wl_value  values[TENANTS];
+    static struct wl_value values[TENANTS];
     static struct wl_change changes[TENANTS];
-    int64_t                 today = wb_wall_ms() / WL_DAY_MS;
+    int64_t today = wb_wall_ms() / WL_DAY_MS;
     for (unsigned day = 1; times; day++) {
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 20);
-        unsigned                                  n = WB_MIN(times, (unsigned)TENANTS);
+        unsigned n = WB_MIN(times, (unsigned)TENANTS);
         for (unsigned i = 0; i < n; i++) {
             struct wl_usage u = {
                 .day = today - day, .tenant = wb_cstr(numbered("tenant-%03u", i)), .runs = 3, .input = 20};
@@ -274,7 +274,7 @@ static const struct {
 
 struct wanted {
     const char *door; /* NULL: all of them, as a table */
-    unsigned    times;
+    unsigned times;
     const char *store; /* its URL */
 };
 
@@ -311,7 +311,7 @@ static void connect_client(void)
 static void read_config(const struct wanted *w, struct wc_config **ret)
 {
     char path[] = "/tmp/bench_doors_XXXXXX", text[sizeof config_format + sizeof path + 512];
-    int  fd     = mkstemp(path);
+    int fd = mkstemp(path);
     need(fd >= 0 && write(fd, script, sizeof script - 1) == sizeof script - 1, "mkstemp");
     (void)close(fd);
     (void)snprintf(text, sizeof text, config_format, w->store, path);
@@ -323,8 +323,8 @@ static void read_config(const struct wanted *w, struct wc_config **ret)
 WEFT_SUSPENDS static int play(void *arg, struct upp_err *unused)
 {
     WB_CLEANUP(wc_config_freep) struct wc_config *config = NULL;
-    struct wrt_location                           at;
-    struct wrt_runtime                           *rt;
+    struct wrt_location at;
+    struct wrt_runtime *rt;
     (void)unused;
     read_config(arg, &config);
     need(wrt_location_of(config, NULL, &at, &err) >= 0, "the store");
@@ -354,9 +354,9 @@ WEFT_SUSPENDS static int play(void *arg, struct upp_err *unused)
 int main(int argc, char **argv)
 {
     struct weft_loop *loop;
-    struct wanted     w = {.store = argc > 3 ? argv[3] : "memory:"};
+    struct wanted w = {.store = argc > 3 ? argv[3] : "memory:"};
     if (argc > 2) {
-        w.door  = argv[1];
+        w.door = argv[1];
         w.times = (unsigned)atoi(argv[2]);
     }
     need(argc != 3 || stand_still(&err) >= 0, "hooks");

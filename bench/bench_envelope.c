@@ -33,9 +33,9 @@ static const struct upp_str reply = UPP_STR_INIT(
     "selector\"}]}},\"outputs\":{\"next_actions\":[{\"intent\":\"execute\",\"task\":\"Run t1..t3 via "
     "Tool.Scraper\",\"args\":{\"batch\":50}}]},\"confidence\":{\"score\":0.74}}");
 
-static struct weft_mux   *mux;
+static struct weft_mux *mux;
 static struct we_envelope envelope;
-static struct wb_arena    memory = WB_ARENA(1u << 20);
+static struct wb_arena memory = WB_ARENA(1u << 20);
 
 static int answer(void *arg, struct upp_str text, struct weft_mux_answer *to, struct upp_err *err)
 {
@@ -96,15 +96,15 @@ static void parse_one(unsigned times)
 /* The worst that a configuration may have: the last of 256 rules fits. */
 static void find_rule(unsigned times)
 {
-    static struct we_target       target = {.agent = UPP_STR_INIT("a"), .weight = 1};
-    static struct we_rule         rules[WE_MAX_RULES];
+    static struct we_target target = {.agent = UPP_STR_INIT("a"), .weight = 1};
+    static struct we_rule rules[WE_MAX_RULES];
     static const struct we_routes routes = {.rules = rules, .n = WE_MAX_RULES};
     for (size_t i = 0; i < WE_MAX_RULES; i++)
-        rules[i] = (struct we_rule){.intents     = 1u << WE_DECOMPOSE,
-                                    .when        = {.role = i + 1 < WE_MAX_RULES ? UPP_STR("user") : UPP_STR("agent")},
+        rules[i] = (struct we_rule){.intents = 1u << WE_DECOMPOSE,
+                                    .when = {.role = i + 1 < WE_MAX_RULES ? UPP_STR("user") : UPP_STR("agent")},
                                     .conditional = true,
-                                    .targets     = &target,
-                                    .n_targets   = 1};
+                                    .targets = &target,
+                                    .n_targets = 1};
     for (unsigned i = 0; i < times; i++) {
         struct we_choice choice;
         if (we_route(&memory, &routes, &envelope, (struct upp_str){0}, &choice, NULL) < 0)
@@ -123,29 +123,29 @@ static struct upp_str model_of(void *arg, struct upp_str agent)
 /* Envelope number i of the log: a question with an id, or the reply to it. */
 static size_t put(char *to, size_t size, unsigned i)
 {
-    bool           is_reply = i % 2;
-    struct upp_str text     = is_reply ? reply : question;
-    size_t         trace    = wb_str_find(text, UPP_STR(",\"trace\""), 0);
-    int            n        = snprintf(to, size, "%.*s,\"trace\":{\"id\":\"%c%u\",\"parents\":[\"%c%u\"]}}",
-                                       (int)(is_reply ? text.n - 1 : trace), text.p, is_reply ? 'a' : 'q', i / 2, is_reply ? 'q' : 'p',
-                                       i / 2);
+    bool is_reply = i % 2;
+    struct upp_str text = is_reply ? reply : question;
+    size_t trace = wb_str_find(text, UPP_STR(",\"trace\""), 0);
+    int n = snprintf(to, size, "%.*s,\"trace\":{\"id\":\"%c%u\",\"parents\":[\"%c%u\"]}}",
+                     (int)(is_reply ? text.n - 1 : trace), text.p, is_reply ? 'a' : 'q', i / 2, is_reply ? 'q' : 'p',
+                     i / 2);
     return (size_t)n;
 }
 
 static void replay_log(unsigned times)
 {
-    static struct we_target         target = {.agent = UPP_STR_INIT("claude.decompose"), .weight = 1};
-    static struct we_rule           rule   = {.intents = 1u << WE_DECOMPOSE, .targets = &target, .n_targets = 1};
-    static const struct we_routes   routes = {.rules = &rule, .n = 1};
-    static const struct we_limits   limits = WE_LIMITS_DEFAULT;
+    static struct we_target target = {.agent = UPP_STR_INIT("claude.decompose"), .weight = 1};
+    static struct we_rule rule = {.intents = 1u << WE_DECOMPOSE, .targets = &target, .n_targets = 1};
+    static const struct we_routes routes = {.rules = &rule, .n = 1};
+    static const struct we_limits limits = WE_LIMITS_DEFAULT;
     static const struct we_adapters none;
     const struct we_replay_opts opts = {.routes = &routes, .adapters = &none, .limits = &limits, .model_of = model_of};
-    struct we_replay           *replay;
-    struct we_replayed          sum;
+    struct we_replay *replay;
+    struct we_replayed sum;
     if (we_replay_new(&opts, &replay, NULL) < 0)
         abort();
     for (unsigned i = 0; i < times; i++) {
-        char   text[2048];
+        char text[2048];
         size_t n = put(text, sizeof text, i);
         if (we_replay_add(replay, (struct upp_str){text, n}, NULL) < 0)
             abort();

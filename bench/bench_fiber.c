@@ -11,13 +11,13 @@
 
 enum { FIBERS = 64 };
 
-/* ---- Floor: contexts in an array ------------------------------------------------------------------------- */
+/* Floor: contexts in an array. */
 
 static struct {
-    struct weft__context  home, each[FIBERS];
+    struct weft__context home, each[FIBERS];
     struct weft__context *now;
-    struct weft__stacks   stacks;
-    struct weft__stack   *stack[FIBERS];
+    struct weft__stacks stacks;
+    struct weft__stack *stack[FIBERS];
 } B;
 
 __attribute__((noinline)) static int bare_yield(void)
@@ -62,8 +62,6 @@ static void bare_round_trips(unsigned times)
             (void)weft__context_switch(&B.home, B.now, 0);
         }
 }
-
-/* ---- Product ---------------------------------------------------------------------------------------------- */
 
 static struct weft_loop *loop;
 

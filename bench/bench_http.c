@@ -25,9 +25,9 @@
 
 enum { STREAMS = 1000, EVENTS = 40, ROUNDS = 3, REPEATS = 3 };
 
-static const char head[]  = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";
+static const char head[] = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";
 static const char event[] = "41\r\ndata: {\"type\":\"delta\",\"index\":0,\"text\":\"about four tokens\"}    \n\n\r\n";
-static const char last[]  = "0\r\n\r\n";
+static const char last[] = "0\r\n\r\n";
 
 /* What both processes see. */
 static struct {
@@ -42,29 +42,27 @@ static void must(bool ok, const char *what)
     }
 }
 
-/* ---- The server ----------------------------------------------------------------------------------------------- */
-
 struct conn {
-    int      fd;
+    int fd;
     unsigned left;    /* pieces still to be sent: the head, events, the last chunk */
-    size_t   at;      /* of the current piece */
+    size_t at;        /* of the current piece */
     unsigned matched; /* of the blank line that ends a request */
 };
 
 static void take(struct conn *c)
 {
     static char in[4096];
-    ssize_t     n = recv(c->fd, in, sizeof in, 0);
+    ssize_t n = recv(c->fd, in, sizeof in, 0);
     for (ssize_t i = 0; i < n; i++) {
         c->matched = in[i] == "\r\n\r\n"[c->matched] ? c->matched + 1 : in[i] == '\r';
         if (c->matched == 4) {
-            c->left    = EVENTS + 2;
+            c->left = EVENTS + 2;
             c->matched = 0;
         }
     }
     if (n == 0 || (n < 0 && errno != EAGAIN)) {
         (void)close(c->fd);
-        c->fd   = -1;
+        c->fd = -1;
         c->left = 0;
     }
 }
@@ -72,8 +70,8 @@ static void take(struct conn *c)
 static void give(struct conn *c)
 {
     const char *p = c->left == EVENTS + 2 ? head : c->left == 1 ? last : event;
-    size_t      n = strlen(p);
-    ssize_t     r = send(c->fd, p + c->at, n - c->at, MSG_NOSIGNAL);
+    size_t n = strlen(p);
+    ssize_t r = send(c->fd, p + c->at, n - c->at, MSG_NOSIGNAL);
     if (r > 0 && (c->at += (size_t)r) == n) {
         c->at = 0;
         c->left--;
@@ -82,10 +80,10 @@ static void give(struct conn *c)
 
 static void serve(int listener)
 {
-    static struct conn        conns[8 * STREAMS];
-    unsigned                  n  = 0;
-    int                       ep = epoll_create1(0);
-    struct epoll_event        ev = {.events = EPOLLIN, .data.u32 = UINT32_MAX};
+    static struct conn conns[8 * STREAMS];
+    unsigned n = 0;
+    int ep = epoll_create1(0);
+    struct epoll_event ev = {.events = EPOLLIN, .data.u32 = UINT32_MAX};
     static struct epoll_event evs[256];
     must(epoll_ctl(ep, EPOLL_CTL_ADD, listener, &ev) == 0, "epoll_ctl");
     for (bool busy = false;;) {
@@ -115,8 +113,8 @@ static void serve(int listener)
 static int start_server(pid_t *pid)
 {
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t          n  = sizeof at;
-    int                fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+    socklen_t n = sizeof at;
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
     must(fd >= 0 && bind(fd, (struct sockaddr *)&at, n) == 0 && listen(fd, 4096) == 0, "listen");
     must(getsockname(fd, (struct sockaddr *)&at, &n) == 0, "getsockname");
     *pid = fork();
@@ -129,27 +127,25 @@ static int start_server(pid_t *pid)
     return ntohs(at.sin_port);
 }
 
-/* ---- The floor -------------------------------------------------------------------------------------------------- */
-
 static int port;
 
 static uint64_t bare_streams(void)
 {
-    static int         fds[STREAMS];
-    static unsigned    asked[STREAMS];
-    static size_t      came[STREAMS];
-    const size_t       whole = strlen(head) + EVENTS * strlen(event) + strlen(last);
-    static const char  get[] = "GET / HTTP/1.1\r\n\r\n";
-    struct sockaddr_in at    = {
-           .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK), .sin_port = htons((uint16_t)port)};
+    static int fds[STREAMS];
+    static unsigned asked[STREAMS];
+    static size_t came[STREAMS];
+    const size_t whole = strlen(head) + EVENTS * strlen(event) + strlen(last);
+    static const char get[] = "GET / HTTP/1.1\r\n\r\n";
+    struct sockaddr_in at = {
+        .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK), .sin_port = htons((uint16_t)port)};
     struct epoll_event ev, evs[64];
-    uint64_t           events = 0;
-    unsigned           open   = STREAMS;
-    int                ep     = epoll_create1(0);
+    uint64_t events = 0;
+    unsigned open = STREAMS;
+    int ep = epoll_create1(0);
     for (unsigned i = 0; i < STREAMS; i++) {
         asked[i] = 0;
-        came[i]  = 0;
-        fds[i]   = socket(AF_INET, SOCK_STREAM, 0);
+        came[i] = 0;
+        fds[i] = socket(AF_INET, SOCK_STREAM, 0);
         must(fds[i] >= 0 && connect(fds[i], (struct sockaddr *)&at, sizeof at) == 0, "connect");
         ev = (struct epoll_event){.events = EPOLLIN, .data.u32 = i};
         must(epoll_ctl(ep, EPOLL_CTL_ADD, fds[i], &ev) == 0, "epoll_ctl");
@@ -159,8 +155,8 @@ static uint64_t bare_streams(void)
         int got = epoll_wait(ep, evs, 64, -1);
         for (int k = 0; k < got; k++) {
             static char in[8192];
-            unsigned    i = evs[k].data.u32;
-            ssize_t     n = recv(fds[i], in, sizeof in, MSG_DONTWAIT);
+            unsigned i = evs[k].data.u32;
+            ssize_t n = recv(fds[i], in, sizeof in, MSG_DONTWAIT);
             must(n > 0, "recv");
             for (char *p = in, *end = in + n; (p = memchr(p, '}', (size_t)(end - p))); p++)
                 events++;
@@ -178,15 +174,12 @@ static uint64_t bare_streams(void)
     return events;
 }
 
-/* ---- The product ---------------------------------------------------------------------------------------------------
- */
-
 static struct {
     struct upp_http *http;
-    struct upp_wait  wait;
-    char             url[64];
-    uint64_t         events;
-    unsigned         failed;
+    struct upp_wait wait;
+    char url[64];
+    uint64_t events;
+    unsigned failed;
 } B;
 
 WEFT_SUSPENDS static int stream(void *arg, struct upp_err *err)
@@ -194,7 +187,7 @@ WEFT_SUSPENDS static int stream(void *arg, struct upp_err *err)
     (void)arg;
     for (unsigned i = 0; i < ROUNDS; i++) {
         struct upp_http_call *c = NULL;
-        struct upp_str        more;
+        struct upp_str more;
         int r = upp_http_send(B.http, &(struct upp_http_request){.url = wb_cstr(B.url)}, &B.wait, &c, err);
         while (r >= 0 && (r = upp_http_call_read(c, &more, err)) > 0)
             for (const char *p = more.p, *end = p + more.n; (p = memchr(p, '}', (size_t)(end - p))); p++)
@@ -210,7 +203,7 @@ WEFT_SUSPENDS static int stream(void *arg, struct upp_err *err)
 WEFT_SUSPENDS static int streams(void *arg, struct upp_err *err)
 {
     UPP_CLEANUP(weft_scope_close) struct weft_scope all = {0};
-    int                                             r   = 0;
+    int r = 0;
     (void)arg;
     for (unsigned i = 0; r >= 0 && i < STREAMS; i++)
         r = weft_scope_spawn(&all, "stream", stream, NULL, NULL, err);
@@ -219,7 +212,7 @@ WEFT_SUSPENDS static int streams(void *arg, struct upp_err *err)
 
 static long resident_kib(void)
 {
-    long  size = 0, pages = 0;
+    long size = 0, pages = 0;
     FILE *f = fopen("/proc/self/statm", "r");
     must(f && fscanf(f, "%ld %ld", &size, &pages) == 2, "statm");
     (void)fclose(f);
@@ -235,11 +228,11 @@ static long peak_kib(void)
 
 int main(void)
 {
-    struct rlimit     files;
-    struct upp_err    err  = {0};
+    struct rlimit files;
+    struct upp_err err = {0};
     struct weft_loop *loop = NULL;
-    pid_t             child;
-    double            ratio[REPEATS], product = 0, floor = 0;
+    pid_t child;
+    double ratio[REPEATS], product = 0, floor = 0;
     shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     must(shared != MAP_FAILED && getrlimit(RLIMIT_NOFILE, &files) == 0, "mmap");
     files.rlim_cur = files.rlim_max;
@@ -247,19 +240,19 @@ int main(void)
     port = start_server(&child);
     (void)snprintf(B.url, sizeof B.url, "http://127.0.0.1:%d/", port);
     must(weft_loop_open(NULL, &loop, &err) >= 0, err.msg);
-    long     before = resident_kib(), held = 0;
+    long before = resident_kib(), held = 0;
     unsigned connects = 0;
     for (int i = 0; i < REPEATS; i++) {
-        double   from = bench_cpu_ns();
-        uint64_t n    = bare_streams();
-        floor         = (bench_cpu_ns() - from) / (double)n;
+        double from = bench_cpu_ns();
+        uint64_t n = bare_streams();
+        floor = (bench_cpu_ns() - from) / (double)n;
 
         unsigned was = shared->connections;
-        B.events     = 0;
+        B.events = 0;
         must(upp_http_new(UPP_OPTS(upp_http_opts, .proxy = ""), &B.http, &err) >= 0, err.msg);
-        B.wait  = wr_wait_table(B.http);
-        from    = bench_cpu_ns();
-        int r   = weft_loop_run(loop, "streams", streams, NULL, &err);
+        B.wait = wr_wait_table(B.http);
+        from = bench_cpu_ns();
+        int r = weft_loop_run(loop, "streams", streams, NULL, &err);
         product = (bench_cpu_ns() - from) / (double)B.events;
         must(r >= 0, err.msg);
         if (i == 0)

@@ -16,8 +16,6 @@
 
 enum { MESSAGES = 1000 };
 
-/* ---- Documents ------------------------------------------------------------------------------------ */
-
 static unsigned random_state = 12345;
 
 static unsigned random_below(unsigned n)
@@ -88,13 +86,11 @@ static void make(struct wb_buf *b, size_t prose)
         abort();
 }
 
-/* ---- Floor and product ------------------------------------------------------------------------------ */
-
 static void bare_once(struct upp_str text)
 {
-    size_t      n   = 0;
+    size_t n = 0;
     yyjson_doc *doc = yyjson_read(text.p, text.n, 0);
-    char       *out = yyjson_write(doc, 0, &n);
+    char *out = yyjson_write(doc, 0, &n);
     if (!out || n < text.n / 2)
         abort();
     free(out);
@@ -104,9 +100,9 @@ static void bare_once(struct upp_str text)
 static void shapes_once(struct upp_str text)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
-    WB_CLEANUP(wb_buf_done) struct wb_buf     b = WB_BUF(64u << 20);
-    struct chat                               c;
-    yyjson_val                               *v;
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(64u << 20);
+    struct chat c;
+    yyjson_val *v;
     if (wj_read(&a, text, NULL, &v, NULL) < 0 || WJ_DECODE(&a, chat, v, NULL, &c, NULL) < 0 ||
         wj_write(v, &b, NULL) < 0 || b.n != text.n)
         abort();
@@ -120,8 +116,8 @@ static void bare_read_once(struct upp_str text)
 static void shapes_read_once(struct upp_str text)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
-    struct chat                               c;
-    yyjson_val                               *v;
+    struct chat c;
+    yyjson_val *v;
     if (wj_read(&a, text, NULL, &v, NULL) < 0 || WJ_DECODE(&a, chat, v, NULL, &c, NULL) < 0)
         abort();
 }

@@ -16,9 +16,9 @@
 enum { SHORT = 100, LONG = 100000, TAIL = 20, FORKS = 2000, SHARED = 500 /* rows of one commit while filling */ };
 
 static const struct wl_owner owner = {UPP_STR_INIT("bench"), UPP_STR_INIT("")};
-static struct wl_store      *store;
-static struct wl_thread      threads[2]; /* the short one, the long one */
-static struct upp_err        err;
+static struct wl_store *store;
+static struct wl_thread threads[2]; /* the short one, the long one */
+static struct upp_err err;
 
 static void need(int r)
 {
@@ -31,14 +31,14 @@ static void need(int r)
 /* One row a message, as a talk makes them. */
 WEFT_SUSPENDS static void fill(const struct wl_thread *t, uint32_t n)
 {
-    static struct wl_row    rows[SHARED];
+    static struct wl_row rows[SHARED];
     static struct wl_change changes[SHARED];
     struct upp_part part = {.kind = UPP_PART_TEXT, .text = UPP_STR("about as much text as people write in a message")};
-    struct wm_entry e    = {.kind     = WM_ENTRY_MESSAGE,
-                            .origin   = WM_ORIGIN_CLIENT,
-                            .audience = WM_AUDIENCE_ALL,
-                            .message  = {.role = UPP_ROLE_USER, .parts = &part, .n_parts = 1}};
-    struct wb_buf   body = WB_BUF(1u << 16);
+    struct wm_entry e = {.kind = WM_ENTRY_MESSAGE,
+                         .origin = WM_ORIGIN_CLIENT,
+                         .audience = WM_AUDIENCE_ALL,
+                         .message = {.role = UPP_ROLE_USER, .parts = &part, .n_parts = 1}};
+    struct wb_buf body = WB_BUF(1u << 16);
     need(wm_row_write(&(struct wm_row){.time_ms = 1, .entries = &e, .n_entries = 1}, &body, &err));
     for (uint32_t at = 0; at < n;) {
         struct wl_commit c = {.owner = owner, .changes = changes};
@@ -55,15 +55,15 @@ WEFT_SUSPENDS static void fill(const struct wl_thread *t, uint32_t n)
 /* As a client that opens a thread does: by its id, to its last messages. */
 WEFT_SUSPENDS static void tails(const struct wl_thread *t, unsigned times)
 {
-    char           text[WB_UUID_TEXT + 1];
+    char text[WB_UUID_TEXT + 1];
     struct upp_str id = wb_uuid_text(t->id, text);
     for (unsigned i = 0; i < times; i++) {
-        struct wb_arena  a = WB_ARENA(1u << 20); /* what is read must fit */
+        struct wb_arena a = WB_ARENA(1u << 20); /* what is read must fit */
         struct wl_thread found;
-        struct wl_end    end;
-        struct wl_path   path;
-        struct wl_line  *lines;
-        size_t           n;
+        struct wl_end end;
+        struct wl_path path;
+        struct wl_line *lines;
+        size_t n;
         need(wl_thread_find(store, &owner, id, &a, &found, &err));
         need(wl_node_end(store, &owner, found.head, &end, &err));
         need(wl_path_open(store, &owner, found.head, end.length, &a, &path, &err));
@@ -116,13 +116,13 @@ static double process_ns(void (*fn)(unsigned), unsigned times)
 WEFT_SUSPENDS static void measure_tails(const char *name, unsigned times)
 {
     const struct bench b = {.name = name, .times = times, .goal_ratio = 1.3};
-    double             product[BENCH_ROUNDS], floor[BENCH_ROUNDS], ratio[BENCH_ROUNDS];
+    double product[BENCH_ROUNDS], floor[BENCH_ROUNDS], ratio[BENCH_ROUNDS];
     long_tails(times);
     long before = resident_kib();
     for (int i = 0; i < BENCH_ROUNDS; i++) {
-        floor[i]   = process_ns(short_tails, times);
+        floor[i] = process_ns(short_tails, times);
         product[i] = process_ns(long_tails, times);
-        ratio[i]   = product[i] / floor[i];
+        ratio[i] = product[i] / floor[i];
     }
     bench_row(&b, bench_median(product), bench_median(floor), bench_median(ratio));
     (void)printf("%-28s %9ld KiB more at the most\n", "  resident", resident_kib() - before);
@@ -174,7 +174,7 @@ WEFT_SUSPENDS static int measure_file(void *arg, struct upp_err *unused)
 
 int main(void)
 {
-    char              folder[] = "/tmp/bench_log_XXXXXX", path[64], remove[96];
+    char folder[] = "/tmp/bench_log_XXXXXX", path[64], remove[96];
     struct weft_loop *loop;
     measure_memory();
     if (!mkdtemp(folder))

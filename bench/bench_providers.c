@@ -245,18 +245,17 @@ static const struct vendor vendors[] = {
 };
 
 static const struct vendor *vendor; /* the one being measured */
-static struct wb_buf        body;
-static size_t               at;
-static struct upp_llm      *llm;
+static struct wb_buf body;
+static size_t at;
+static struct upp_llm *llm;
 
-/* ---- A transport of memory ----------------------------------------------------------------------------------------
- */
+/* ---- A transport of memory ------------------------------------------------------------------- */
 
 static int send(void *arg, const struct upp_http_request *req, const struct upp_wait *wait, struct upp_http_call **ret,
                 struct upp_err *err)
 {
     (void)req, (void)wait, (void)err;
-    at   = 0;
+    at = 0;
     *ret = arg;
     return 0;
 }
@@ -266,7 +265,7 @@ static int head(struct upp_http_call *c, struct upp_http_head *ret, struct upp_e
     static struct upp_header type = {UPP_STR_INIT("content-type"), {0}};
     (void)c, (void)err;
     type.value = wb_cstr(vendor->type);
-    *ret       = (struct upp_http_head){200, &type, 1};
+    *ret = (struct upp_http_head){200, &type, 1};
     return 0;
 }
 
@@ -286,16 +285,15 @@ static void close_call(struct upp_http_call *c)
 static const struct upp_transport memory = {
     .size = sizeof memory, .arg = &at, .send = send, .head = head, .read = read_piece, .close = close_call};
 
-/* ---- Product and floor ----------------------------------------------------------------------------------------------
- */
+/* ---- Product and floor ----------------------------------------------------------------------- */
 
 static void product(unsigned n)
 {
     struct upp_err err = {0};
     for (unsigned done = 0; done < n; done += DELTAS) {
         UPP_CLEANUP(upp_stream_closep) struct upp_stream *s = NULL;
-        struct upp_event                                  ev;
-        unsigned                                          seen = 0;
+        struct upp_event ev;
+        unsigned seen = 0;
         int r = upp_stream_open(llm, UPP_OPTS(upp_input, .text = UPP_STR("go on")), &s, &err);
         while (r >= 0 && (r = upp_stream_next(s, &ev, &err)) > 0)
             seen += ev.type == UPP_TEXT_DELTA;
@@ -309,14 +307,14 @@ static void product(unsigned n)
 static void plain(unsigned n)
 {
     for (unsigned done = 0; done < n; done += DELTAS) {
-        struct wb_buf  text = WB_BUF(1 << 20);
+        struct wb_buf text = WB_BUF(1 << 20);
         struct upp_str rest = wb_buf_str(&body);
-        const char    *end  = vendor->type[0] == 't' ? "\n\n" : "\n";
-        size_t         cut;
+        const char *end = vendor->type[0] == 't' ? "\n\n" : "\n";
+        size_t cut;
         while ((cut = wb_str_find(rest, wb_cstr(end), 0)) != SIZE_MAX) {
             const char *json = memchr(rest.p, '{', cut);
-            yyjson_doc *doc  = json ? yyjson_read(json, cut - (size_t)(json - rest.p), 0) : NULL;
-            yyjson_val *v    = doc ? yyjson_doc_ptr_get(doc, vendor->path) : NULL;
+            yyjson_doc *doc = json ? yyjson_read(json, cut - (size_t)(json - rest.p), 0) : NULL;
+            yyjson_val *v = doc ? yyjson_doc_ptr_get(doc, vendor->path) : NULL;
             if (yyjson_is_str(v))
                 wb_buf_add(&text, wb_str(yyjson_get_str(v), yyjson_get_len(v)));
             yyjson_doc_free(doc);
@@ -330,11 +328,11 @@ static void plain(unsigned n)
 int main(void)
 {
     for (size_t i = 0; i < WB_LEN(vendors); i++) {
-        struct upp_err           err = {0};
-        char                     name[64];
+        struct upp_err err = {0};
+        char name[64];
         struct upp_provider_opts o = {.size = sizeof o, .api_key = "k", .api = vendors[i].api, .transport = &memory};
-        vendor                     = &vendors[i];
-        body                       = (struct wb_buf)WB_BUF(16 << 20);
+        vendor = &vendors[i];
+        body = (struct wb_buf)WB_BUF(16 << 20);
         wb_buf_add(&body, wb_cstr(vendor->head));
         for (int k = 0; k < DELTAS; k++)
             wb_buf_add(&body, wb_cstr(vendor->delta));

@@ -18,9 +18,7 @@ static const struct wl_owner owner = {.tenant = UPP_STR_INIT("local"), .user = U
 
 static struct weft_loop *loop;
 static struct wr_engine *engine;
-static struct models     models;
-
-/* ---- Agents ------------------------------------------------------------------------------------------------------ */
+static struct models models;
 
 #define SPEC(name_)                                                                                                    \
     {                                                                                                                  \
@@ -43,35 +41,32 @@ static const struct wr_agent_def *find_agent(void *arg, struct upp_str name)
 
 static void make_agent(size_t i, struct upp_str name, const struct upp_model *model)
 {
-    agents[i] = (struct wr_agent_def){.name     = name,
-                                      .id       = UPP_STR("5f0c8c1e-6a4e-4f0e-9d0c-0b8f6f6a1c11"),
-                                      .model    = model,
+    agents[i] = (struct wr_agent_def){.name = name,
+                                      .id = UPP_STR("5f0c8c1e-6a4e-4f0e-9d0c-0b8f6f6a1c11"),
+                                      .model = model,
                                       .strategy = &weft_strategy_loop,
-                                      .tools    = tools,
-                                      .n_tools  = WB_LEN(tools)};
+                                      .tools = tools,
+                                      .n_tools = WB_LEN(tools)};
 }
-
-/* ---- Runs
- * ------------------------------------------------------------------------------------------------------------ */
 
 struct load {
     struct upp_str agent;
-    unsigned       times;
-    bool           read;
+    unsigned times;
+    bool read;
 };
 
-static struct upp_part    hello_part = {.kind = UPP_PART_TEXT, .text = UPP_STR_INIT("hello there")};
-static struct upp_message hello      = {.role = UPP_ROLE_USER, .parts = &hello_part, .n_parts = 1};
+static struct upp_part hello_part = {.kind = UPP_PART_TEXT, .text = UPP_STR_INIT("hello there")};
+static struct upp_message hello = {.role = UPP_ROLE_USER, .parts = &hello_part, .n_parts = 1};
 
 static size_t frames_bytes;
 
 static WEFT_SUSPENDS int read_run(struct wb_uuid run, struct upp_err *err)
 {
     UPP_CLEANUP(wr_reader_closep) struct wr_reader *rd = NULL;
-    struct wd_frames                                frames;
-    struct wm_event                                 ev;
-    static char                                     state[4096] __attribute__((aligned(16)));
-    int                                             r = wr_reader_open(engine, &owner, run, NULL, &rd, err);
+    struct wd_frames frames;
+    struct wm_event ev;
+    static char state[4096] __attribute__((aligned(16)));
+    int r = wr_reader_open(engine, &owner, run, NULL, &rd, err);
     if (r < 0)
         return r;
     if (sizeof state < wd_stream_uap.state_size)
@@ -95,9 +90,9 @@ static WEFT_SUSPENDS int runs(void *arg, struct upp_err *err)
     const struct load *l = arg;
     for (unsigned i = 0; i < l->times; i++) {
         struct wr_started s;
-        uint8_t           status;
-        struct wr_start   what = {.owner = owner, .agent = l->agent, .input = &hello};
-        int               r    = wr_start(engine, &what, &s, err);
+        uint8_t status;
+        struct wr_start what = {.owner = owner, .agent = l->agent, .input = &hello};
+        int r = wr_start(engine, &what, &s, err);
         if (r >= 0)
             r = l->read ? read_run(s.run, err) : wr_wait(engine, &owner, s.run, &status, err);
         if (r < 0)
@@ -109,7 +104,7 @@ static WEFT_SUSPENDS int runs(void *arg, struct upp_err *err)
 static void load(struct upp_str agent, unsigned times, bool read)
 {
     struct upp_err err = {0};
-    struct load    l   = {agent, times, read};
+    struct load l = {agent, times, read};
     must(weft_loop_run(loop, "bench", runs, &l, &err), &err);
 }
 
@@ -128,16 +123,14 @@ static void run_talks(unsigned times)
     load(UPP_STR("talks"), times / DELTAS, true);
 }
 
-/* ---- The same by libupp alone ---------------------------------------------------------------------------- */
-
 static struct upp_llm *says_llm, *calls_llm;
 
 static void make_llms(void)
 {
-    static const char            params[] = "{\"type\":\"object\"}";
-    static const struct upp_tool both[]   = {
-          {.name = "noop_a", .description = "does nothing", .parameters = params, .run = no_op},
-          {.name = "noop_b", .description = "does nothing", .parameters = params, .run = no_op}};
+    static const char params[] = "{\"type\":\"object\"}";
+    static const struct upp_tool both[] = {
+        {.name = "noop_a", .description = "does nothing", .parameters = params, .run = no_op},
+        {.name = "noop_b", .description = "does nothing", .parameters = params, .run = no_op}};
     struct upp_err err = {0};
     must(upp_llm_new(UPP_OPTS(upp_llm_opts, .use = models.says, .tools = both, .n_tools = 2), &says_llm, &err), &err);
     must(upp_llm_new(UPP_OPTS(upp_llm_opts, .use = models.calls, .tools = both, .n_tools = 2), &calls_llm, &err), &err);
@@ -156,8 +149,8 @@ static void upp_calls(unsigned times)
 /* The least a delta costs: escaped into a line of a buffer. */
 static void plain_frames(unsigned times)
 {
-    static char       out[1 << 16];
-    size_t            n = 0;
+    static char out[1 << 16];
+    size_t n = 0;
     static const char head[] =
         "data: {\"source\":\"upp\",\"upp\":{\"type\":\"text_delta\",\"index\":0,\"delta\":{\"text\":\"";
     for (unsigned i = 0; i < times; i++) {
@@ -176,10 +169,6 @@ static void plain_frames(unsigned times)
     }
 }
 
-/* ----
- * --------------------------------------------------------------------------------------------------------------------
- */
-
 /* For a profiler: one thing, so many times. */
 static void only(const char *what, unsigned times)
 {
@@ -196,7 +185,7 @@ static void only(const char *what, unsigned times)
 int main(int argc, char **argv)
 {
     struct upp_err err = {0};
-    models             = make_models(1, &err);
+    models = make_models(1, &err);
     make_llms();
     make_agent(0, UPP_STR("says"), models.says);
     make_agent(1, UPP_STR("calls"), models.calls);

@@ -24,8 +24,8 @@
 enum { MESSAGES = 1000, TEXT = 240, SESSIONS = 200, OF_SESSION = 50 };
 
 static struct weft_tree *tree;
-static struct upp_str    document; /* the tree's */
-static yyjson_doc       *bare;     /* the same */
+static struct upp_str document; /* the tree's */
+static yyjson_doc *bare;        /* the same */
 
 /* What a chat is made of: words, some escapes, some letters beyond ASCII. */
 static size_t add_text(char *p, int i)
@@ -44,7 +44,7 @@ static size_t add_text(char *p, int i)
 
 static void make(void)
 {
-    char           text[TEXT + 64];
+    char text[TEXT + 64];
     struct upp_err err;
     if (weft_tree_new(&tree, &err) < 0)
         abort();
@@ -100,7 +100,7 @@ static void bare_read(unsigned times)
 static void history(unsigned times)
 {
     const struct upp_message *list;
-    size_t                    n;
+    size_t n;
     while (times--)
         if (weft_tree_history(tree, &list, &n, NULL) < 0 || n != MESSAGES)
             abort();
@@ -110,7 +110,7 @@ static void branch(unsigned times)
 {
     while (times) {
         UPP_CLEANUP(weft_tree_freep) struct weft_tree *t = NULL;
-        struct upp_str                                 id;
+        struct upp_str id;
         if (weft_tree_new(&t, NULL) < 0)
             abort();
         for (unsigned i = 0; i < 1000 && times; i++, times--)
@@ -118,8 +118,6 @@ static void branch(unsigned times)
                 abort();
     }
 }
-
-/* ---- Memory ------------------------------------------------------------------------------------------------ */
 
 static _Atomic long long live; /* bytes */
 
@@ -133,7 +131,7 @@ static void *count_alloc(size_t n)
 static void *count_resize(void *p, size_t n)
 {
     long long had = p ? (long long)malloc_usable_size(p) : 0;
-    void     *q   = realloc(p, n);
+    void *q = realloc(p, n);
     live += q ? (long long)malloc_usable_size(q) - had : 0;
     return q;
 }
@@ -145,7 +143,7 @@ static void count_release(void *p)
 }
 
 static struct weft_session *sessions[SESSIONS];
-static char                 ids[SESSIONS][64];
+static char ids[SESSIONS][64];
 
 static void must(int r, const struct upp_err *err)
 {
@@ -158,7 +156,7 @@ static void must(int r, const struct upp_err *err)
 /* Messages as somebody brings them. */
 static void tell(struct weft_session *s, struct upp_err *err)
 {
-    char              text[TEXT + 64];
+    char text[TEXT + 64];
     struct weft_tree *t;
     must(weft_session_tree(s, &t, err), err);
     for (int i = 0; i < OF_SESSION; i++) {
@@ -180,7 +178,7 @@ static void talk(struct weft_session *s, struct upp_err *err)
 
 /* All of them, closed again; what the store keeps of them is in the figure. */
 static void make_sessions(struct weft_agent *a, void (*fill_in)(struct weft_session *, struct upp_err *),
-                          struct upp_err    *err)
+                          struct upp_err *err)
 {
     for (int i = 0; i < SESSIONS; i++) {
         struct weft_session *s;
@@ -209,7 +207,7 @@ static void memory_row(const char *name, long long bytes, double goal)
 
 struct memory {
     const char *hot, *cold; /* names; NULL: not measured */
-    double      goal_hot, goal_cold;
+    double goal_hot, goal_cold;
     const char *store;
     void (*fill_in)(struct weft_session *, struct upp_err *);
 };
@@ -217,9 +215,9 @@ struct memory {
 static void measure_memory(const struct memory *m)
 {
     struct weft_runtime *rt;
-    struct upp_model    *echo;
-    struct weft_agent   *a;
-    struct upp_err       err = {0};
+    struct upp_model *echo;
+    struct weft_agent *a;
+    struct upp_err err = {0};
     must(upp_scripted_new((struct upp_str){"{\"echo\":true}", 13}, &echo, &err), &err);
     must(weft_runtime_open(UPP_OPTS(weft_runtime_opts, .store = m->store), &rt, &err), &err);
     must(weft_agent_new(rt, UPP_OPTS(weft_agent_opts, .use = echo), &a, &err), &err);
@@ -242,8 +240,8 @@ static int measure_sessions(void)
 {
     static const struct upp_hooks hooks = {
         .size = sizeof hooks, .alloc = count_alloc, .resize = count_resize, .release = count_release};
-    char           folder[] = "/tmp/bench_session_XXXXXX", url[96], remove[96];
-    struct upp_err err      = {0};
+    char folder[] = "/tmp/bench_session_XXXXXX", url[96], remove[96];
+    struct upp_err err = {0};
     if (!mkdtemp(folder))
         return 1;
     must(upp_global_init(&hooks, &err), &err); /* nothing lives of what was made before */

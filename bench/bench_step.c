@@ -27,8 +27,8 @@ static const struct wl_owner owner = {.tenant = UPP_STR_INIT("local"), .user = U
 
 enum { ANSWER = 400, SESSIONS = 64, BATCH = 200, LONG_RUNS = 100 };
 
-static char                 folder[] = "/tmp/weft-bench-XXXXXX";
-static unsigned             steps_wanted;
+static char folder[] = "/tmp/weft-bench-XXXXXX";
+static unsigned steps_wanted;
 static struct weft_workers *workers; /* of the loop; NULL: as many as usual */
 
 static void must(int r, const struct upp_err *err)
@@ -81,7 +81,7 @@ static WEFT_SUSPENDS int many_steps(struct weft_run *run, struct upp_err *err)
 {
     while (run->state.step + 1 < steps_wanted) {
         const struct weft_reply *reply;
-        int                      r = weft_run_ask(run, "act", NULL, &reply, err);
+        int r = weft_run_ask(run, "act", NULL, &reply, err);
         if (r < 0 || (r = weft_run_step_end(run, err)) < 0)
             return r;
     }
@@ -89,15 +89,15 @@ static WEFT_SUSPENDS int many_steps(struct weft_run *run, struct upp_err *err)
 }
 
 static const struct weft_strategy strategy = {.name = "steps", .execute = many_steps};
-static const struct wr_agent_def  agent    = {.name     = UPP_STR_INIT("bench"),
-                                              .id       = UPP_STR_INIT("5f0c8c1e-6a4e-4f0e-9d0c-0b8f6f6a1c11"),
-                                              .model    = &says,
-                                              .strategy = &strategy};
+static const struct wr_agent_def agent = {.name = UPP_STR_INIT("bench"),
+                                          .id = UPP_STR_INIT("5f0c8c1e-6a4e-4f0e-9d0c-0b8f6f6a1c11"),
+                                          .model = &says,
+                                          .strategy = &strategy};
 
 /* It answers once. Its model receives the end of the history. */
-static struct wr_agent_def short_agent = {.name     = UPP_STR_INIT("short"),
-                                          .id       = UPP_STR_INIT("5f0c8c1e-6a4e-4f0e-9d0c-0b8f6f6a1c12"),
-                                          .model    = &says,
+static struct wr_agent_def short_agent = {.name = UPP_STR_INIT("short"),
+                                          .id = UPP_STR_INIT("5f0c8c1e-6a4e-4f0e-9d0c-0b8f6f6a1c12"),
+                                          .model = &says,
                                           .strategy = &weft_strategy_loop};
 
 static const struct wr_agent_def *find_agent(void *arg, struct upp_str name)
@@ -108,27 +108,26 @@ static const struct wr_agent_def *find_agent(void *arg, struct upp_str name)
     return wb_str_eq(name, agent.name) ? &agent : NULL;
 }
 
-/* ---- One measurement ------------------------------------------------------------------------------------------------
- */
+/* ---- One measurement ------------------------------------------------------------------------- */
 
 struct work {
-    struct wl_store  *store;
+    struct wl_store *store;
     struct wr_engine *engine;
-    unsigned          history, sessions;
-    uint8_t           durability;
-    bool              is_short; /* its runs are those of short_agent */
-    struct wb_uuid    threads[SESSIONS];
+    unsigned history, sessions;
+    uint8_t durability;
+    bool is_short; /* its runs are those of short_agent */
+    struct wb_uuid threads[SESSIONS];
 };
 
-static struct upp_part    hello_part = {.kind = UPP_PART_TEXT, .text = UPP_STR_INIT("hello there")};
-static struct upp_message hello      = {.role = UPP_ROLE_USER, .parts = &hello_part, .n_parts = 1};
+static struct upp_part hello_part = {.kind = UPP_PART_TEXT, .text = UPP_STR_INIT("hello there")};
+static struct upp_message hello = {.role = UPP_ROLE_USER, .parts = &hello_part, .n_parts = 1};
 
 static WEFT_SUSPENDS int fill(struct work *w, unsigned i, struct upp_err *err)
 {
-    struct wb_arena        a = WB_ARENA(64u << 20);
-    struct wl_thread       t;
+    struct wb_arena a = WB_ARENA(64u << 20);
+    struct wl_thread t;
     static struct wm_entry entries[BATCH];
-    int                    r = wl_thread_new(w->store, &owner, NULL, &a, &t, err);
+    int r = wl_thread_new(w->store, &owner, NULL, &a, &t, err);
     for (unsigned k = 0; k < BATCH; k++)
         entries[k] = (struct wm_entry){
             .kind = WM_ENTRY_MESSAGE, .origin = WM_ORIGIN_CLIENT, .audience = WM_AUDIENCE_ALL, .message = hello};
@@ -146,7 +145,7 @@ static WEFT_SUSPENDS int fill(struct work *w, unsigned i, struct upp_err *err)
 static WEFT_SUSPENDS int fill_all(void *arg, struct upp_err *err)
 {
     struct work *w = arg;
-    int          r = 0;
+    int r = 0;
     for (unsigned i = 0; r >= 0 && i < w->sessions; i++)
         r = fill(w, i, err);
     return r;
@@ -155,15 +154,15 @@ static WEFT_SUSPENDS int fill_all(void *arg, struct upp_err *err)
 static WEFT_SUSPENDS int run_all(void *arg, struct upp_err *err)
 {
     static struct wr_started s[SESSIONS];
-    struct work             *w = arg;
-    int                      r = 0;
+    struct work *w = arg;
+    int r = 0;
     for (unsigned i = 0; r >= 0 && i < w->sessions; i++) {
-        struct wr_start what = {.owner      = owner,
-                                .thread     = w->threads[i],
-                                .agent      = w->is_short ? short_agent.name : agent.name,
-                                .input      = &hello,
+        struct wr_start what = {.owner = owner,
+                                .thread = w->threads[i],
+                                .agent = w->is_short ? short_agent.name : agent.name,
+                                .input = &hello,
                                 .durability = w->durability};
-        r                    = wr_start(w->engine, &what, &s[i], err);
+        r = wr_start(w->engine, &what, &s[i], err);
     }
     for (unsigned i = 0; r >= 0 && i < w->sessions; i++) {
         uint8_t status;
@@ -189,7 +188,7 @@ static double wall_us(void)
 }
 
 struct figures {
-    double   cpu, wall;
+    double cpu, wall;
     uint64_t bytes, syncs, transactions, rows;
 };
 
@@ -212,22 +211,22 @@ static void open_all(struct work *w, struct weft_loop *loop, const char *path)
 
 static struct figures count(const struct work *w)
 {
-    return (struct figures){.cpu          = cpu_us(),
-                            .wall         = wall_us(),
-                            .bytes        = w->store->count.bytes,
-                            .syncs        = w->store->count.syncs,
+    return (struct figures){.cpu = cpu_us(),
+                            .wall = wall_us(),
+                            .bytes = w->store->count.bytes,
+                            .syncs = w->store->count.syncs,
                             .transactions = w->store->count.transactions,
-                            .rows         = w->store->count.rows};
+                            .rows = w->store->count.rows};
 }
 
 /* The histories are written first, and the store is opened again: what it owes for them is paid then. */
 static struct figures measure(unsigned history, unsigned sessions, unsigned steps, uint8_t durability)
 {
-    struct upp_err    err = {0};
+    struct upp_err err = {0};
     struct weft_loop *loop;
-    struct work       w = {.history = history, .sessions = sessions, .durability = durability};
-    char              path[96];
-    static unsigned   serial;
+    struct work w = {.history = history, .sessions = sessions, .durability = durability};
+    char path[96];
+    static unsigned serial;
     (void)snprintf(path, sizeof path, "%s/%u.db", folder, serial++);
     steps_wanted = steps;
     must(weft_loop_open(UPP_OPTS(weft_loop_opts, .workers = workers), &loop, &err), &err);
@@ -240,19 +239,19 @@ static struct figures measure(unsigned history, unsigned sessions, unsigned step
     struct figures to = count(&w);
     must(weft_loop_run(loop, "close", close_all, &w, &err), &err);
     weft_loop_close(loop);
-    return (struct figures){.cpu          = to.cpu - from.cpu,
-                            .wall         = to.wall - from.wall,
-                            .bytes        = to.bytes - from.bytes,
-                            .syncs        = to.syncs - from.syncs,
+    return (struct figures){.cpu = to.cpu - from.cpu,
+                            .wall = to.wall - from.wall,
+                            .bytes = to.bytes - from.bytes,
+                            .syncs = to.syncs - from.syncs,
                             .transactions = to.transactions - from.transactions,
-                            .rows         = to.rows - from.rows};
+                            .rows = to.rows - from.rows};
 }
 
 /* What a run costs apart from its steps is taken off: a run of many steps less a run of one. */
 static void step_row(unsigned history, unsigned steps)
 {
     struct figures one = measure(history, 1, 1, WM_SYNC), many = measure(history, 1, steps + 1, WM_SYNC);
-    double         n = steps, bytes = (double)(many.bytes - one.bytes) / n;
+    double n = steps, bytes = (double)(many.bytes - one.bytes) / n;
     (void)printf("step at %-6u messages %9.1f us CPU  %6.0f bytes (new JSON ~%d)  %5.2f syncs  goal <= 1.25 x %d + "
                  "300, 1 sync  %s\n",
                  history, (many.cpu - one.cpu) / n, bytes, ANSWER, (double)(many.syncs - one.syncs) / n, ANSWER,
@@ -263,7 +262,7 @@ static void step_row(unsigned history, unsigned steps)
 static void async_row(unsigned history, unsigned steps)
 {
     struct figures one = measure(history, 1, 1, WM_ASYNC), many = measure(history, 1, steps + 1, WM_ASYNC);
-    double         cpu = (many.cpu - one.cpu) / steps, wall = (many.wall - one.wall) / steps;
+    double cpu = (many.cpu - one.cpu) / steps, wall = (many.wall - one.wall) / steps;
     (void)printf("async step at %-6u messages %6.1f us CPU  %6.1f us  goal <= 25 us CPU  %s\n", history, cpu, wall,
                  cpu <= 25 ? "ok" : "MISSED");
 }
@@ -271,10 +270,10 @@ static void async_row(unsigned history, unsigned steps)
 /* One run after the other on a thread of so many messages: the first one, and those after it. */
 static void measure_long(unsigned history, double *first, double *wall, double *cpu)
 {
-    struct upp_err    err = {0};
+    struct upp_err err = {0};
     struct weft_loop *loop;
-    struct work       w = {.history = history, .sessions = 1, .durability = WM_ASYNC, .is_short = true};
-    char              path[96];
+    struct work w = {.history = history, .sessions = 1, .durability = WM_ASYNC, .is_short = true};
+    char path[96];
     (void)snprintf(path, sizeof path, "%s/long-%u.db", folder, history);
     must(weft_loop_open(UPP_OPTS(weft_loop_opts, .workers = workers), &loop, &err), &err);
     open_all(&w, loop, path);
@@ -283,23 +282,23 @@ static void measure_long(unsigned history, double *first, double *wall, double *
     open_all(&w, loop, path);
     double from = wall_us();
     must(weft_loop_run(loop, "runs", run_all, &w, &err), &err);
-    *first      = wall_us() - from;
-    from        = wall_us();
+    *first = wall_us() - from;
+    from = wall_us();
     double used = cpu_us();
     for (unsigned i = 0; i < LONG_RUNS; i++)
         must(weft_loop_run(loop, "runs", run_all, &w, &err), &err);
     *wall = (wall_us() - from) / LONG_RUNS;
-    *cpu  = (cpu_us() - used) / LONG_RUNS;
+    *cpu = (cpu_us() - used) / LONG_RUNS;
     must(weft_loop_run(loop, "close", close_all, &w, &err), &err);
     weft_loop_close(loop);
 }
 
 static void long_rows(void)
 {
-    static const unsigned        histories[] = {100, 1000, 100000};
-    const struct weft_middleware list[]      = {weft_memory(.max_tokens = 1000)};
-    struct upp_err               err         = {0};
-    double                       first[3], wall[3], cpu[3];
+    static const unsigned histories[] = {100, 1000, 100000};
+    const struct weft_middleware list[] = {weft_memory(.max_tokens = 1000)};
+    struct upp_err err = {0};
+    double first[3], wall[3], cpu[3];
     must(wa_middleware_new(list, WB_LEN(list), NULL, &short_agent.middleware, &err), &err);
     for (size_t i = 0; i < WB_LEN(histories); i++)
         measure_long(histories[i], &first[i], &wall[i], &cpu[i]);

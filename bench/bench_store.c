@@ -20,7 +20,7 @@
 
 enum { BODY = 1500, TAPE = 100, SESSIONS = 64, ROUNDS = 9, STEPS = 40 };
 
-static char        body[BODY], tape[TAPE];
+static char body[BODY], tape[TAPE];
 static const char *folder = ".";
 
 static const struct wl_owner owner = {{"bench", 5}, {"u", 1}};
@@ -35,7 +35,7 @@ static uint64_t mixed(uint64_t z) /* the finish of splitmix64: ids are random, a
 static struct wb_uuid id_of(uint64_t n)
 {
     struct wb_uuid u;
-    uint64_t       h = mixed(n * 0x9e3779b97f4a7c15u), g = mixed(h);
+    uint64_t h = mixed(n * 0x9e3779b97f4a7c15u), g = mixed(h);
     memcpy(u.b, &h, 8);
     memcpy(u.b + 8, &g, 8);
     return u;
@@ -79,9 +79,9 @@ static double size_of(const char *name)
 
 /* ---- The floor ------------------------------------------------------------------------------------- */
 
-static sqlite3      *floor_db;
+static sqlite3 *floor_db;
 static sqlite3_stmt *floor_st[4];
-static uint64_t      floor_n;
+static uint64_t floor_n;
 
 _Noreturn static void floor_failed(void)
 {
@@ -177,8 +177,8 @@ static void floor_fork_open(void)
 static void floor_fork(unsigned i)
 {
     struct wb_uuid thread = kin_of(500000 + i), tree = id_of(7);
-    sqlite3_int64  now = wb_wall_ms();
-    sqlite3_stmt  *t   = floor_st[2];
+    sqlite3_int64 now = wb_wall_ms();
+    sqlite3_stmt *t = floor_st[2];
     (void)sqlite3_bind_blob(t, 1, thread.b, sizeof thread.b, SQLITE_STATIC);
     (void)sqlite3_bind_blob(t, 2, tree.b, sizeof tree.b, SQLITE_STATIC);
     (void)sqlite3_bind_int64(t, 3, (sqlite3_int64)key_of(3));
@@ -199,7 +199,7 @@ static void floor_forks(unsigned from, unsigned n, unsigned together)
 /* ---- The product ----------------------------------------------------------------------------------- */
 
 static struct wl_store *store;
-static uint32_t         next[SESSIONS];
+static uint32_t next[SESSIONS];
 
 struct session {
     unsigned k, rows;
@@ -207,14 +207,14 @@ struct session {
 
 WEFT_SUSPENDS static int append(unsigned k, struct upp_err *err)
 {
-    struct wl_row    row = {.node      = key_of(k),
-                            .pos       = wl_pos(next[k]++, 0),
-                            .n_entries = 1,
-                            .format    = 1,
-                            .run       = id_of(k),
-                            .body      = {body, BODY},
-                            .tape      = {tape, TAPE}};
-    struct wl_change c   = {.kind = WL_ADD_ROW, .row = &row};
+    struct wl_row row = {.node = key_of(k),
+                         .pos = wl_pos(next[k]++, 0),
+                         .n_entries = 1,
+                         .format = 1,
+                         .run = id_of(k),
+                         .body = {body, BODY},
+                         .tape = {tape, TAPE}};
+    struct wl_change c = {.kind = WL_ADD_ROW, .row = &row};
     return store->ops->commit(store, &(struct wl_commit){.owner = owner, .changes = &c, .n = 1, .flags = WL_SYNCED},
                               err);
 }
@@ -222,7 +222,7 @@ WEFT_SUSPENDS static int append(unsigned k, struct upp_err *err)
 WEFT_SUSPENDS static int session(void *arg, struct upp_err *err)
 {
     const struct session *x = arg;
-    int                   r = 0;
+    int r = 0;
     for (unsigned i = 0; i < x->rows && r >= 0; i++)
         r = append(x->k, err);
     return r;
@@ -231,11 +231,11 @@ WEFT_SUSPENDS static int session(void *arg, struct upp_err *err)
 WEFT_SUSPENDS static int sessions(unsigned n, unsigned rows, struct upp_err *err)
 {
     UPP_CLEANUP(weft_scope_close) struct weft_scope all = {0};
-    struct session                                  x[SESSIONS];
-    int                                             r = 0;
+    struct session x[SESSIONS];
+    int r = 0;
     for (unsigned k = 0; k < n && r >= 0; k++) {
         x[k] = (struct session){k, rows};
-        r    = weft_scope_spawn(&all, "session", session, &x[k], NULL, err);
+        r = weft_scope_spawn(&all, "session", session, &x[k], NULL, err);
     }
     return r < 0 ? r : weft_scope_join(&all, err);
 }
@@ -244,7 +244,7 @@ WEFT_SUSPENDS static int add_nodes(struct upp_err *err)
 {
     int r = 0;
     for (unsigned k = 0; k < SESSIONS && r >= 0; k++) {
-        struct wl_node   n = {.key = key_of(k), .id = id_of(k), .tree = id_of(k), .created_ms = wb_wall_ms()};
+        struct wl_node n = {.key = key_of(k), .id = id_of(k), .tree = id_of(k), .created_ms = wb_wall_ms()};
         struct wl_change c = {.kind = WL_ADD_NODE, .node = &n};
         r = store->ops->commit(store, &(struct wl_commit){.owner = owner, .changes = &c, .n = 1, .flags = WL_SYNCED},
                                err);
@@ -276,16 +276,16 @@ static void print(const char *name, double *product, double *floor, double *rati
 WEFT_SUSPENDS static int appends(const char *name, unsigned n, unsigned rows, double goal, struct upp_err *err)
 {
     double product[ROUNDS], floor[ROUNDS], ratio[ROUNDS];
-    int    r = sessions(n, rows, err); /* warm */
+    int r = sessions(n, rows, err); /* warm */
     floor_append(n * rows, n);
     for (int i = 0; i < ROUNDS && r >= 0; i++) {
         uint64_t a = wb_mono_ns();
         floor_append(n * rows, n);
         uint64_t b = wb_mono_ns();
-        r          = sessions(n, rows, err);
+        r = sessions(n, rows, err);
         product[i] = (double)(wb_mono_ns() - b) / (n * rows);
-        floor[i]   = (double)(b - a) / (n * rows);
-        ratio[i]   = floor[i] / product[i];
+        floor[i] = (double)(b - a) / (n * rows);
+        ratio[i] = floor[i] / product[i];
     }
     if (r >= 0)
         print(name, product, floor, ratio, goal);
@@ -296,16 +296,16 @@ WEFT_SUSPENDS static int appends(const char *name, unsigned n, unsigned rows, do
 WEFT_SUSPENDS static int tails(struct upp_err *err)
 {
     static const uint32_t sizes[] = {100, 100000};
-    double                took[2][ROUNDS], ratio[ROUNDS];
-    int                   r = 0;
+    double took[2][ROUNDS], ratio[ROUNDS];
+    int r = 0;
     for (int which = 0; which < 2 && r >= 0; which++) {
-        struct wl_node   n    = {.key = key_of(1000u + (unsigned)which), .id = id_of(1), .tree = id_of(1)};
+        struct wl_node n = {.key = key_of(1000u + (unsigned)which), .id = id_of(1), .tree = id_of(1)};
         struct wl_change made = {.kind = WL_ADD_NODE, .node = &n};
         r = store->ops->commit(store, &(struct wl_commit){.owner = owner, .changes = &made, .n = 1}, err);
         for (uint32_t at = 0; at < sizes[which] && r >= 0;) {
-            static struct wl_row    rows[500];
+            static struct wl_row rows[500];
             static struct wl_change c[500];
-            size_t                  k = 0;
+            size_t k = 0;
             for (; k < 500 && at < sizes[which]; k++, at++) {
                 rows[k] = (struct wl_row){
                     .node = n.key, .pos = wl_pos(at, 0), .n_entries = 1, .format = 1, .body = {body, 300}};
@@ -319,7 +319,7 @@ WEFT_SUSPENDS static int tails(struct upp_err *err)
             uint64_t from = wb_mono_ns();
             for (int k = 0; k < 200 && r >= 0; k++) {
                 struct wb_arena a = WB_ARENA(1 << 20);
-                struct wl_rows  rows;
+                struct wl_rows rows;
                 r = store->ops->rows(
                     store, &owner,
                     &(struct wl_range){
@@ -353,16 +353,16 @@ static unsigned fork_flags; /* without WL_SYNCED: what a fork costs besides the 
 /* What wl_fork stores. */
 WEFT_SUSPENDS static int fork_one(unsigned i, struct upp_err *err)
 {
-    int64_t          now = wb_wall_ms();
-    struct wl_thread t   = {.id         = kin_of(500000 + i),
-                            .tree       = id_of(7),
-                            .head       = key_of(3),
-                            .at         = 1001,
-                            .kind       = WL_MAIN,
-                            .version    = 1,
-                            .created_ms = now,
-                            .updated_ms = now};
-    struct wl_change c   = {.kind = WL_ADD_THREAD, .thread = &t};
+    int64_t now = wb_wall_ms();
+    struct wl_thread t = {.id = kin_of(500000 + i),
+                          .tree = id_of(7),
+                          .head = key_of(3),
+                          .at = 1001,
+                          .kind = WL_MAIN,
+                          .version = 1,
+                          .created_ms = now,
+                          .updated_ms = now};
+    struct wl_change c = {.kind = WL_ADD_THREAD, .thread = &t};
     return store->ops->commit(store, &(struct wl_commit){.owner = owner, .changes = &c, .n = 1, .flags = fork_flags},
                               err);
 }
@@ -374,7 +374,7 @@ struct forker {
 WEFT_SUSPENDS static int forker(void *arg, struct upp_err *err)
 {
     const struct forker *x = arg;
-    int                  r = 0;
+    int r = 0;
     for (unsigned i = x->from; i < x->to && r >= 0; i++)
         r = fork_one(i, err);
     return r;
@@ -384,11 +384,11 @@ WEFT_SUSPENDS static int forker(void *arg, struct upp_err *err)
 WEFT_SUSPENDS static int fork_all(unsigned n, unsigned from, unsigned count, struct upp_err *err)
 {
     UPP_CLEANUP(weft_scope_close) struct weft_scope all = {0};
-    struct forker                                   x[SESSIONS];
-    int                                             r = 0;
+    struct forker x[SESSIONS];
+    int r = 0;
     for (unsigned k = 0; k < n && r >= 0; k++) {
         x[k] = (struct forker){from + count / n * k, from + count / n * (k + 1)};
-        r    = weft_scope_spawn(&all, "forker", forker, &x[k], NULL, err);
+        r = weft_scope_spawn(&all, "forker", forker, &x[k], NULL, err);
     }
     return r < 0 ? r : weft_scope_join(&all, err);
 }
@@ -399,7 +399,7 @@ WEFT_SUSPENDS static int forks(const char *name, unsigned n, unsigned from, stru
 {
     enum { TURNS = 10, EACH = FORKS / TURNS };
     double used = cpu_us(CLOCK_PROCESS_CPUTIME_ID), low = 0;
-    int    r = 0;
+    int r = 0;
     for (unsigned i = 0; i < TURNS && r >= 0; i++) {
         double at = cpu_us(CLOCK_THREAD_CPUTIME_ID);
         floor_forks(from + i * EACH, EACH, n);
@@ -458,7 +458,7 @@ WEFT_SUSPENDS static int all_tails(struct upp_err *err)
 WEFT_SUSPENDS static int all_forks(struct upp_err *err)
 {
     double before = 100000; /* the empty tables */
-    int    r      = open_new(err);
+    int r = open_new(err);
     if (r < 0)
         return r;
     floor_fork_open();
@@ -481,15 +481,15 @@ WEFT_SUSPENDS static int all_forks(struct upp_err *err)
 /* ---- For counting instructions: nothing but so many commits of a row each ---- */
 
 struct counted {
-    bool     sealed;
+    bool sealed;
     unsigned times;
 };
 
 WEFT_SUSPENDS static int counted(void *arg, struct upp_err *err)
 {
     static const struct ws_master key = {"thirty-two bytes for a benchmark"};
-    const struct counted         *x   = arg;
-    int                           r   = open_new(err);
+    const struct counted *x = arg;
+    int r = open_new(err);
     if (r >= 0 && x->sealed)
         r = ws_sealed_open(store, &key, &store, err);
     if (r < 0)
@@ -508,9 +508,9 @@ WEFT_SUSPENDS static int program(void *arg, struct upp_err *err)
     static const struct {
         const char *name;
         int (*fn)(struct upp_err *err);
-    } parts[]        = {{"appends", all_appends}, {"tails", all_tails}, {"forks", all_forks}};
+    } parts[] = {{"appends", all_appends}, {"tails", all_tails}, {"forks", all_forks}};
     const char *only = arg;
-    int         r    = 0;
+    int r = 0;
     for (size_t i = 0; i < 3 && r >= 0; i++)
         if (!only || strcmp(only, parts[i].name) == 0)
             r = parts[i].fn(err);
@@ -521,10 +521,10 @@ WEFT_SUSPENDS static int program(void *arg, struct upp_err *err)
 
 int main(int argc, char **argv)
 {
-    struct weft_loop *l   = NULL;
-    struct upp_err    err = {0};
-    struct counted    x   = {.times = argc > 2 ? (unsigned)strtoul(argv[2], NULL, 10) : 0};
-    bool              few = argc > 2 && (strcmp(argv[1], "plain") == 0 || strcmp(argv[1], "sealed") == 0);
+    struct weft_loop *l = NULL;
+    struct upp_err err = {0};
+    struct counted x = {.times = argc > 2 ? (unsigned)strtoul(argv[2], NULL, 10) : 0};
+    bool few = argc > 2 && (strcmp(argv[1], "plain") == 0 || strcmp(argv[1], "sealed") == 0);
     if (argc > 1 && !few)
         folder = argv[1];
     x.sealed = few && argv[1][0] == 's';

@@ -17,22 +17,22 @@
 #include "stores/sqlite/sqlite.h"
 
 enum {
-    FEW      = 10000,
-    MANY     = 1000000,
-    KNOWN    = 10000,
-    PASSES   = 8,
+    FEW = 10000,
+    MANY = 1000000,
+    KNOWN = 10000,
+    PASSES = 8,
     TOGETHER = 170 /* threads of one commit */,
-    ENTRIES  = 2
+    ENTRIES = 2
 };
 
 static const struct wl_owner owner = {UPP_STR_INIT("bench"), UPP_STR_INIT("")};
-static struct upp_err        err;
+static struct upp_err err;
 
 struct database {
-    char             path[96];
+    char path[96];
     struct wl_store *store;
-    struct wb_uuid  *known; /* threads that are asked for */
-    unsigned         next;
+    struct wb_uuid *known; /* threads that are asked for */
+    unsigned next;
 };
 static struct database few, many;
 
@@ -51,18 +51,16 @@ static double wall_s(void)
     return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-/* ---- Making them ------------------------------------------------------------------------------------------- */
-
 static void write_body(struct wb_buf *body)
 {
     struct upp_part part = {.kind = UPP_PART_TEXT, .text = UPP_STR("about as much text as people write in a message")};
     struct wm_entry e[ENTRIES];
     for (int i = 0; i < ENTRIES; i++)
         e[i] = (struct wm_entry){
-            .kind     = WM_ENTRY_MESSAGE,
-            .origin   = WM_ORIGIN_CLIENT,
+            .kind = WM_ENTRY_MESSAGE,
+            .origin = WM_ORIGIN_CLIENT,
             .audience = WM_AUDIENCE_ALL,
-            .message  = {.role = i ? UPP_ROLE_ASSISTANT : UPP_ROLE_USER, .parts = &part, .n_parts = 1}};
+            .message = {.role = i ? UPP_ROLE_ASSISTANT : UPP_ROLE_USER, .parts = &part, .n_parts = 1}};
     need(wm_row_write(&(struct wm_row){.time_ms = 1, .entries = e, .n_entries = ENTRIES}, body, &err));
 }
 
@@ -75,8 +73,8 @@ static int by_id(const void *a, const void *b)
 WEFT_SUSPENDS static void fill_some(struct database *d, const struct wb_uuid *ids, unsigned n, struct upp_str body)
 {
     static struct wl_new_thread made[TOGETHER];
-    static struct wl_row        rows[TOGETHER];
-    static struct wl_change     changes[3 * TOGETHER];
+    static struct wl_row rows[TOGETHER];
+    static struct wl_change changes[3 * TOGETHER];
     for (unsigned at = 0; at < n;) {
         struct wl_commit c = {.owner = owner, .changes = changes};
         for (unsigned i = 0; i < TOGETHER && at < n; i++, at++) {
@@ -95,10 +93,10 @@ WEFT_SUSPENDS static void fill_some(struct database *d, const struct wb_uuid *id
  * are when threads come by chance. */
 WEFT_SUSPENDS static void fill(struct database *d, unsigned n)
 {
-    struct wb_buf   body = WB_BUF(1u << 16);
-    struct wb_uuid *ids  = calloc(n / PASSES, sizeof *ids);
-    unsigned        kept = 0;
-    d->known             = calloc(KNOWN, sizeof *d->known);
+    struct wb_buf body = WB_BUF(1u << 16);
+    struct wb_uuid *ids = calloc(n / PASSES, sizeof *ids);
+    unsigned kept = 0;
+    d->known = calloc(KNOWN, sizeof *d->known);
     if (!ids || !d->known)
         abort();
     write_body(&body);
@@ -122,7 +120,7 @@ WEFT_SUSPENDS static void make(struct database *d, const char *folder, const cha
     fill(d, n);
     d->store->ops->close(d->store);
     struct stat st;
-    double      bytes = stat(d->path, &st) < 0 ? 0 : (double)st.st_size;
+    double bytes = stat(d->path, &st) < 0 ? 0 : (double)st.st_size;
     (void)printf("%-28s %9.0f bytes a thread, made in %.0f s\n", name, bytes / n, wall_s() - from);
     need(ws_sqlite_open(UPP_OPTS(ws_sqlite_opts, .path = d->path), &d->store, &err));
 }
@@ -138,14 +136,12 @@ static void unmake(struct database *d)
     free(d->known);
 }
 
-/* ---- Opening them ------------------------------------------------------------------------------------------ */
-
 WEFT_SUSPENDS static void tails(struct database *d, unsigned times)
 {
     for (unsigned i = 0; i < times; i++) {
         struct wb_arena a = WB_ARENA(1u << 20);
-        char            text[WB_UUID_TEXT + 1];
-        struct wl_tail  tail;
+        char text[WB_UUID_TEXT + 1];
+        struct wl_tail tail;
         d->next = (d->next + 1) % KNOWN;
         need(wl_thread_tail(d->store, &owner, wb_uuid_text(d->known[d->next], text), 50, &a, &tail, &err));
         if (tail.n != ENTRIES)
@@ -166,7 +162,7 @@ static double process_ns(struct database *d, unsigned times)
 
 static long resident_kib(void)
 {
-    long  all = 0, resident = 0;
+    long all = 0, resident = 0;
     FILE *f = fopen("/proc/self/statm", "r");
     if (f && fscanf(f, "%ld %ld", &all, &resident) != 2)
         resident = 0;
@@ -178,7 +174,7 @@ static long resident_kib(void)
 WEFT_SUSPENDS static int measure(void *arg, struct upp_err *unused)
 {
     const struct bench b = {.name = "open + tail, 1M threads", .goal_ns = 25000, .goal_ratio = 2};
-    double             product[BENCH_ROUNDS], floor[BENCH_ROUNDS], ratio[BENCH_ROUNDS];
+    double product[BENCH_ROUNDS], floor[BENCH_ROUNDS], ratio[BENCH_ROUNDS];
     (void)unused;
     make(&few, arg, "10,000 threads", FEW);
     make(&many, arg, "1,000,000 threads", MANY);
@@ -186,9 +182,9 @@ WEFT_SUSPENDS static int measure(void *arg, struct upp_err *unused)
     tails(&few, KNOWN); /* all that is asked for has been read once */
     tails(&many, KNOWN);
     for (int i = 0; i < BENCH_ROUNDS; i++) {
-        floor[i]   = process_ns(&few, 1000);
+        floor[i] = process_ns(&few, 1000);
         product[i] = process_ns(&many, 1000);
-        ratio[i]   = product[i] / floor[i];
+        ratio[i] = product[i] / floor[i];
     }
     bench_row(&b, bench_median(product), bench_median(floor), bench_median(ratio));
     long more = resident_kib() - before;
@@ -201,8 +197,8 @@ WEFT_SUSPENDS static int measure(void *arg, struct upp_err *unused)
 
 int main(int argc, char **argv)
 {
-    char              own[]  = "/tmp/bench_threads_XXXXXX";
-    char             *folder = argc > 1 ? argv[1] : mkdtemp(own);
+    char own[] = "/tmp/bench_threads_XXXXXX";
+    char *folder = argc > 1 ? argv[1] : mkdtemp(own);
     struct weft_loop *loop;
     if (!folder)
         return 1;

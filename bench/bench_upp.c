@@ -8,8 +8,8 @@
 
 enum { TEXT = 64 * 1024, DELTA = 16 };
 
-static struct upp_model  *model;
-static char               text[TEXT];
+static struct upp_model *model;
+static char text[TEXT];
 static struct upp_request request;
 
 /* The least that hands out slices of a text: a place and a length, seen by somebody. */
@@ -25,10 +25,10 @@ static void raw_slices(unsigned n)
 static void streamed_deltas(unsigned n)
 {
     struct upp_step_event ev;
-    struct upp_err        err;
+    struct upp_err err;
     while (n > 0) {
         struct upp_step *step;
-        int              r = upp_step_open(model, &request, NULL, &step, &err);
+        int r = upp_step_open(model, &request, NULL, &step, &err);
         if (r < 0)
             abort();
         while (n > 0 && (r = upp_step_next(step, &ev, &err)) > 0) {
@@ -44,13 +44,13 @@ static void streamed_deltas(unsigned n)
 /* A whole call with one short answer: open, four events, close. */
 static void short_calls(unsigned n)
 {
-    static const struct upp_part                   part    = {.kind = UPP_PART_TEXT, .text = {"hello", 5}};
-    struct upp_part                                parts[] = {part};
-    const struct upp_message                       m       = {.role = UPP_ROLE_USER, .parts = parts, .n_parts = 1};
-    const struct upp_message *const                list[]  = {&m};
-    const struct upp_request                       req     = {.messages = list, .n_messages = 1};
-    UPP_CLEANUP(upp_model_freep) struct upp_model *echo    = NULL;
-    struct upp_step_event                          ev;
+    static const struct upp_part part = {.kind = UPP_PART_TEXT, .text = {"hello", 5}};
+    struct upp_part parts[] = {part};
+    const struct upp_message m = {.role = UPP_ROLE_USER, .parts = parts, .n_parts = 1};
+    const struct upp_message *const list[] = {&m};
+    const struct upp_request req = {.messages = list, .n_messages = 1};
+    UPP_CLEANUP(upp_model_freep) struct upp_model *echo = NULL;
+    struct upp_step_event ev;
     if (upp_scripted_new((struct upp_str){0}, &echo, NULL) < 0)
         abort();
     for (unsigned i = 0; i < n; i++) {
@@ -64,7 +64,7 @@ static void short_calls(unsigned n)
 
 int main(void)
 {
-    struct wb_buf  script = WB_BUF(1u << 20);
+    struct wb_buf script = WB_BUF(1u << 20);
     struct upp_err err;
     memset(text, 'x', sizeof text);
     wb_buf_addf(&script, "{\"delta_bytes\":%d,\"replies\":[{\"parts\":[{\"text\":\"%.*s\"}]}]}", DELTA, TEXT, text);

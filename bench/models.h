@@ -1,6 +1,5 @@
 /* bench/models.h — what benches of loops talk to: three scripted models, and two tools that do nothing. */
-#ifndef BENCH_MODELS_H
-#define BENCH_MODELS_H
+#pragma once
 
 #include <errno.h>
 #include <upp/upp.h>
@@ -70,5 +69,3 @@ static inline void generate(struct upp_llm *llm, unsigned times)
         bench_keep(turn);
     }
 }
-
-#endif

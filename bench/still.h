@@ -1,8 +1,7 @@
 /* bench/still.h — a clock and random numbers that are the same in every process: what is counted with them depends on
  * neither the machine's speed nor on luck. A commit that a slow disk delays, for example, moves later ones to a worker.
  */
-#ifndef BENCH_STILL_H
-#define BENCH_STILL_H
+#pragma once
 
 #include <stdatomic.h>
 #include <string.h>
@@ -26,7 +25,7 @@ static inline int64_t still_wall_ns(void)
 static inline int64_t still_random(void *p, size_t n)
 {
     static _Atomic uint64_t drawn;
-    uint64_t                value = wb_mix(atomic_fetch_add(&drawn, 0x9e3779b97f4a7c15u));
+    uint64_t value = wb_mix(atomic_fetch_add(&drawn, 0x9e3779b97f4a7c15u));
     if (n > sizeof value)
         n = sizeof value;
     memcpy(p, &value, n);
@@ -38,5 +37,3 @@ static inline int stand_still(struct upp_err *err)
     return upp_global_init(
         UPP_OPTS(upp_hooks, .mono_ns = still_mono_ns, .wall_ns = still_wall_ns, .random = still_random), err);
 }
-
-#endif

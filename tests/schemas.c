@@ -7,9 +7,9 @@
 
 static int save(const char *folder, const char *name, const struct wb_buf *text)
 {
-    char           path[1024];
+    char path[1024];
     struct upp_err err = {0};
-    int            n   = snprintf(path, sizeof path, "%s/%s", folder, name);
+    int n = snprintf(path, sizeof path, "%s/%s", folder, name);
     if (text->failed || n < 0 || (size_t)n >= sizeof path ||
         wb_file_write_unsynced(path, wb_buf_str(text), 0666, &err) < 0) {
         (void)fprintf(stderr, "schemas: %s: %s\n", name, err.msg);

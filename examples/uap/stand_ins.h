@@ -1,8 +1,7 @@
 /* examples/uap/stand_ins.h — stand-ins for what the specification's examples assume: tools (Bash, Read, Write ...) that
  * have no effect and always return the same, and a scripted model. The comments say what a real program uses instead.
  */
-#ifndef UAP_STAND_INS_H
-#define UAP_STAND_INS_H
+#pragma once
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -59,5 +58,3 @@ static inline int run_example(int (*example)(struct weft_runtime *rt, struct upp
     weft_runtime_close(rt);
     return r < 0;
 }
-
-#endif

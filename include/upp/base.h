@@ -2,8 +2,7 @@
  *
  * Plain C11, also C++ (UPP_OPTS and UPP_CLEANUP are C only). Nothing here allocates.
  */
-#ifndef UPP_BASE_H
-#define UPP_BASE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -32,13 +31,11 @@ extern "C" {
 /* The version of the library at run time, "MAJOR.MINOR.PATCH". */
 UPP_API const char *upp_version(void);
 
-/* ---- Strings ------------------------------------------------------------------------------- */
-
 /* A string: pointer and length. UTF-8 (WTF-8 inside the model), may contain NUL, need not be NUL-terminated.
  * {NULL, 0} is the null string: no value ("NULL" in comments). {"", 0} is the empty string. */
 struct upp_str {
     const char *p;
-    size_t      n;
+    size_t n;
 };
 
 /* A string literal as struct upp_str; its length is a compile-time constant. */
@@ -56,8 +53,6 @@ struct upp_str {
 
 /* Arguments for printf's "%.*s"; cuts a string longer than INT_MAX. */
 #define UPP_FMT(s) ((s).n > 0x7fffffff ? 0x7fffffff : (int)(s).n), ((s).p ? (s).p : "")
-
-/* ---- Results and errors ---------------------------------------------------------------------- */
 
 /* Every function that can fail returns an int: >= 0 is success, < 0 is -enum upp_code.
  * The list is closed: a code exists because a caller acts differently on it.
@@ -93,14 +88,14 @@ enum upp_code {
 /* Details of an error: a plain value on the caller's stack. No allocation, no free, no thread-local state.
  * All zero means no error. The return value tells whether a call failed, this struct tells why. */
 struct upp_err {
-    int      code;           /* the positive enum upp_code; the call returned its negative */
-    int      http;           /* HTTP status; 0: not from HTTP */
+    int code;                /* the positive enum upp_code; the call returned its negative */
+    int http;                /* HTTP status; 0: not from HTTP */
     uint64_t retry_after_ms; /* as the server asks; UINT64_MAX: it forbids a retry */
-    char     provider[24];
-    uint8_t  modality;
-    char     where[128]; /* JSON pointer, file or request id; if too long, only its end */
-    char     cause[128]; /* original text of the layer below */
-    char     msg[256];   /* one sentence, lower case, no newline; always valid UTF-8 */
+    char provider[24];
+    uint8_t modality;
+    char where[128]; /* JSON pointer, file or request id; if too long, only its end */
+    char cause[128]; /* original text of the layer below */
+    char msg[256];   /* one sentence, lower case, no newline; always valid UTF-8 */
 };
 
 /* "RATE_LIMITED" for UPP_ERATE or -UPP_ERATE; "UNKNOWN" for any other number. Never NULL. */
@@ -117,12 +112,9 @@ UPP_API int upp_fail(struct upp_err *err, enum upp_code code, const char *fmt, .
 /* Prepends "context: " to the message and returns r. */
 UPP_API int upp_wrap(struct upp_err *err, int r, const char *fmt, ...) UPP_PRINTF(3, 4);
 
-/* ---- Options ---------------------------------------------------------------------------------- */
-
 /* An options struct begins with `uint32_t size`; zero is always the default; new members are added at the end. */
 #define UPP_OPTS(type, ...) (&(struct type){.size = sizeof(struct type), __VA_ARGS__})
 
 #ifdef __cplusplus
 }
-#endif
 #endif

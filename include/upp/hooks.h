@@ -6,8 +6,7 @@
  *
  * The table is process-wide and belongs to the program: the libraries never install one.
  */
-#ifndef UPP_HOOKS_H
-#define UPP_HOOKS_H
+#pragma once
 
 #include <upp/base.h>
 
@@ -19,12 +18,12 @@ struct sockaddr;
 
 /* A program to start. The child gets only the descriptors named here (all of the libraries' are close-on-exec). */
 struct upp_spawn {
-    const char  *file;           /* looked up in PATH if it contains no slash */
-    char *const *argv;           /* NULL-terminated */
-    char *const *envp;           /* NULL-terminated; NULL: an empty environment */
-    const char  *dir;            /* working directory; NULL: the parent's */
-    int          in, out, error; /* the child's 0, 1, 2: above 2, or already that number; -1: /dev/null */
-    bool         own_session;    /* setsid, so that one kill reaches the whole process group */
+    const char *file;   /* looked up in PATH if it contains no slash */
+    char *const *argv;  /* NULL-terminated */
+    char *const *envp;  /* NULL-terminated; NULL: an empty environment */
+    const char *dir;    /* working directory; NULL: the parent's */
+    int in, out, error; /* the child's 0, 1, 2: above 2, or already that number; -1: /dev/null */
+    bool own_session;   /* setsid, so that one kill reaches the whole process group */
 };
 
 struct upp_hooks {
@@ -82,5 +81,4 @@ UPP_API int upp_global_init(const struct upp_hooks *hooks, struct upp_err *err) 
 
 #ifdef __cplusplus
 }
-#endif
 #endif

@@ -9,8 +9,7 @@
  *
  * A turn alternates model calls and the tools they ask for. An llm may be used by any number of threads at once.
  */
-#ifndef UPP_LLM_H
-#define UPP_LLM_H
+#pragma once
 
 #include <upp/provider.h>
 #include <upp/thread.h>
@@ -25,32 +24,32 @@ struct upp_llm;
 
 /* Strings and tables are copied; what the `arg` members point to is not. */
 struct upp_llm_opts {
-    uint32_t                 size;
-    struct upp_model_ref     model;
-    struct upp_model        *use; /* instead of `model`; belongs to the caller and must outlive the llm */
-    const char              *system, *params, *structure; /* params, structure: JSON objects. NULL: none */
-    const struct upp_tool   *tools;
-    size_t                   n_tools;
+    uint32_t size;
+    struct upp_model_ref model;
+    struct upp_model *use;                   /* instead of `model`; belongs to the caller and must outlive the llm */
+    const char *system, *params, *structure; /* params, structure: JSON objects. NULL: none */
+    const struct upp_tool *tools;
+    size_t n_tools;
     struct upp_tool_strategy strategy;
 };
 
-UPP_API int  upp_llm_new(const struct upp_llm_opts *opts, struct upp_llm **ret, struct upp_err *err) UPP_MUST_CHECK;
+UPP_API int upp_llm_new(const struct upp_llm_opts *opts, struct upp_llm **ret, struct upp_err *err) UPP_MUST_CHECK;
 UPP_API void upp_llm_free(struct upp_llm *llm); /* accepts NULL; no call on it may be in progress */
 UPP_API void upp_llm_freep(struct upp_llm **llm);
 UPP_API const struct upp_model *upp_llm_model(const struct upp_llm *llm); /* .can: its capabilities */
 
 /* The input of a turn. Everything is borrowed until generate returns or the stream is closed. */
 struct upp_input {
-    uint32_t                  size;
+    uint32_t size;
     const struct upp_message *history; /* or `thread` */
-    size_t                    n_history;
-    const struct upp_thread  *thread;
-    struct upp_str            text;  /* one user message with this text; NULL: none */
-    const struct upp_part    *parts; /* one user message with these parts */
-    size_t                    n_parts;
+    size_t n_history;
+    const struct upp_thread *thread;
+    struct upp_str text;          /* one user message with this text; NULL: none */
+    const struct upp_part *parts; /* one user message with these parts */
+    size_t n_parts;
     const struct upp_message *messages; /* new messages, unchanged */
-    size_t                    n_messages;
-    const struct upp_wait    *wait; /* how to wait and be cancelled; NULL: the thread blocks */
+    size_t n_messages;
+    const struct upp_wait *wait; /* how to wait and be cancelled; NULL: the thread blocks */
 };
 
 /* On failure *ret is the turn so far if there is output (free it), else NULL. */
@@ -58,9 +57,6 @@ UPP_API int upp_generate(struct upp_llm *llm, const struct upp_input *in, struct
                          struct upp_err *err) UPP_MUST_CHECK;
 UPP_API int upp_ask(struct upp_llm *llm, struct upp_str text, struct upp_turn **ret,
                     struct upp_err *err) UPP_MUST_CHECK;
-
-/* ---- Streams
- * ----------------------------------------------------------------------------------------------------------- */
 
 enum upp_event_type {
     UPP_MESSAGE_START = 1,
@@ -79,13 +75,13 @@ enum upp_event_type {
 };
 
 struct upp_event {
-    uint8_t        type;     /* enum upp_event_type */
-    uint32_t       index;    /* of the block; execution events: of the call among the message's calls */
+    uint8_t type;            /* enum upp_event_type */
+    uint32_t index;          /* of the block; execution events: of the call among the message's calls */
     struct upp_str text;     /* deltas: the added content (base64 for media; TOOL_CALL_DELTA: arguments) */
     struct upp_str id, name; /* of the call */
     struct upp_str result;   /* EXECUTION_END: JSON */
-    bool           is_error;
-    int64_t        time_ms; /* execution events */
+    bool is_error;
+    int64_t time_ms; /* execution events */
 };
 
 struct upp_stream;
@@ -109,5 +105,4 @@ UPP_API int upp_event_to_json(const struct upp_event *ev, struct upp_str *ret, s
 
 #ifdef __cplusplus
 }
-#endif
 #endif

@@ -2,8 +2,7 @@
  *
  * A struct upp_media created here owns its data: free it with upp_media_free. upp_media_part borrows it.
  */
-#ifndef UPP_MEDIA_H
-#define UPP_MEDIA_H
+#pragma once
 
 #include <upp/message.h>
 
@@ -20,11 +19,11 @@ UPP_API int upp_media_from_bytes(uint8_t kind, const void *p, size_t n, const ch
 UPP_API int upp_media_from_base64(uint8_t kind, struct upp_str base64, const char *mime, struct upp_media **ret,
                                   struct upp_err *err) UPP_MUST_CHECK;
 /* Images and documents. mime NULL: from the URL's extension. A document's URL must be http(s) and is always a PDF. */
-UPP_API int  upp_media_from_url(uint8_t kind, struct upp_str url, const char *mime, struct upp_media **ret,
-                                struct upp_err *err) UPP_MUST_CHECK;
-UPP_API int  upp_media_from_text(struct upp_str text, const char *title, struct upp_media **ret,
-                                 struct upp_err *err) UPP_MUST_CHECK; /* a document */
-UPP_API void upp_media_free(struct upp_media *m);                     /* accepts NULL */
+UPP_API int upp_media_from_url(uint8_t kind, struct upp_str url, const char *mime, struct upp_media **ret,
+                               struct upp_err *err) UPP_MUST_CHECK;
+UPP_API int upp_media_from_text(struct upp_str text, const char *title, struct upp_media **ret,
+                                struct upp_err *err) UPP_MUST_CHECK; /* a document */
+UPP_API void upp_media_free(struct upp_media *m);                    /* accepts NULL */
 
 UPP_API struct upp_part upp_media_part(uint8_t kind, const struct upp_media *m);
 
@@ -37,5 +36,4 @@ UPP_API const char *upp_mime_of_path(uint8_t kind, const char *path); /* "applic
 
 #ifdef __cplusplus
 }
-#endif
 #endif

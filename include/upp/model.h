@@ -15,8 +15,7 @@
  *  2. END comes last, after every part is closed; nothing follows END or a failure.
  *  3. The caller may retry a failure before the first PART_OPEN; the step itself never retries.
  */
-#ifndef UPP_MODEL_H
-#define UPP_MODEL_H
+#pragma once
 
 #include <upp/message.h>
 #include <upp/wait.h>
@@ -34,21 +33,21 @@ struct upp_tool_spec {
 
 /* Content of an earlier message that cannot be sent to this model: reasoning of another vendor, for example. */
 struct upp_loss {
-    size_t      message, part; /* index of the message in the request, of the part in the message */
-    const char *what;          /* "reasoning" */
-    const char *why;           /* a sentence */
+    size_t message, part; /* index of the message in the request, of the part in the message */
+    const char *what;     /* "reasoning" */
+    const char *why;      /* a sentence */
 };
 
 struct upp_request {
     const struct upp_message *const *messages; /* oldest first */
-    size_t                           n_messages;
-    struct upp_str                   system; /* NULL: none */
-    struct upp_str                   params; /* JSON object, passed on unchanged; empty: none */
-    const struct upp_tool_spec      *tools;
-    size_t                           n_tools;
-    struct upp_str                   structure; /* JSON Schema of the response; NULL: free text */
-    unsigned                         attempt;   /* 1, 2 ...: the number of this attempt */
-    bool                             whole;     /* nobody reads deltas: the response may come in one piece */
+    size_t n_messages;
+    struct upp_str system; /* NULL: none */
+    struct upp_str params; /* JSON object, passed on unchanged; empty: none */
+    const struct upp_tool_spec *tools;
+    size_t n_tools;
+    struct upp_str structure; /* JSON Schema of the response; NULL: free text */
+    unsigned attempt;         /* 1, 2 ...: the number of this attempt */
+    bool whole;               /* nobody reads deltas: the response may come in one piece */
 
     /* Called once for each piece of content that cannot be sent to this provider; NULL: not called. */
     void (*on_loss)(void *arg, const struct upp_loss *loss);
@@ -82,16 +81,16 @@ enum upp_stop {
 };
 
 struct upp_step_event {
-    uint8_t                 kind;      /* enum upp_step_kind */
-    uint8_t                 part_kind; /* PART_OPEN */
-    uint8_t                 stop;      /* END: enum upp_stop */
-    uint32_t                part;      /* PART_OPEN, DELTA, PART_CLOSE: the part's index in the message */
-    struct upp_str          text;      /* OPEN: the message's id; DELTA: text to append to the part */
-    struct upp_str          id, name;  /* PART_OPEN of a call */
-    struct upp_str          metadata;  /* PART_CLOSE: of the part; END: of the message. JSON object; NULL: none */
-    struct upp_str          data;      /* END: the structured response as JSON; NULL: none */
-    const struct upp_media *media;     /* PART_OPEN of a media part, complete */
-    struct upp_usage        usage;     /* END */
+    uint8_t kind;                  /* enum upp_step_kind */
+    uint8_t part_kind;             /* PART_OPEN */
+    uint8_t stop;                  /* END: enum upp_stop */
+    uint32_t part;                 /* PART_OPEN, DELTA, PART_CLOSE: the part's index in the message */
+    struct upp_str text;           /* OPEN: the message's id; DELTA: text to append to the part */
+    struct upp_str id, name;       /* PART_OPEN of a call */
+    struct upp_str metadata;       /* PART_CLOSE: of the part; END: of the message. JSON object; NULL: none */
+    struct upp_str data;           /* END: the structured response as JSON; NULL: none */
+    const struct upp_media *media; /* PART_OPEN of a media part, complete */
+    struct upp_usage usage;        /* END */
 };
 
 struct upp_model;
@@ -99,9 +98,9 @@ struct upp_step;
 
 /* Implemented by a provider. Const and stateless; `state` belongs to the model. */
 struct upp_model_ops {
-    uint32_t    size;
-    const char *provider;  /* "scripted": the key of its metadata */
-    size_t      step_size; /* bytes that each step reserves for the provider, zeroed: upp_step_state */
+    uint32_t size;
+    const char *provider; /* "scripted": the key of its metadata */
+    size_t step_size;     /* bytes that each step reserves for the provider, zeroed: upp_step_state */
 
     /* Starts the call. May wait. The request and all it points to stay valid until close. */
     int (*open)(struct upp_step *s, struct upp_err *err);
@@ -117,35 +116,35 @@ struct upp_model_ops {
 
 /* Capabilities of a model. A request for anything else is rejected before the call. */
 enum upp_can {
-    UPP_CAN_STREAM    = 1 << 0,
-    UPP_CAN_TOOLS     = 1 << 1,
+    UPP_CAN_STREAM = 1 << 0,
+    UPP_CAN_TOOLS = 1 << 1,
     UPP_CAN_STRUCTURE = 1 << 2,
-    UPP_CAN_IMAGES    = 1 << 3,
+    UPP_CAN_IMAGES = 1 << 3,
     UPP_CAN_DOCUMENTS = 1 << 4,
-    UPP_CAN_AUDIO     = 1 << 5,
-    UPP_CAN_VIDEO     = 1 << 6,
-    UPP_CAN_ALL       = (1 << 7) - 1,
+    UPP_CAN_AUDIO = 1 << 5,
+    UPP_CAN_VIDEO = 1 << 6,
+    UPP_CAN_ALL = (1 << 7) - 1,
 };
 
 struct upp_retry;
 
 struct upp_model {
     const struct upp_model_ops *ops;
-    struct upp_str              name; /* "claude-sonnet-4-20250514" */
-    void                       *state;
-    uint32_t                    can;     /* UPP_CAN_*; 0: unknown, nothing is rejected */
-    struct upp_retry           *retry;   /* retry strategy, owned by the model; NULL: no retries */
-    uint64_t                    turn_ms; /* limit of a whole turn; 0: none */
+    struct upp_str name; /* "claude-sonnet-4-20250514" */
+    void *state;
+    uint32_t can;            /* UPP_CAN_*; 0: unknown, nothing is rejected */
+    struct upp_retry *retry; /* retry strategy, owned by the model; NULL: no retries */
+    uint64_t turn_ms;        /* limit of a whole turn; 0: none */
 
     /* A call has effects elsewhere: it is not repeated once it had output, nor if the server says that it failed. */
     bool once;
 };
 
 struct upp_step {
-    const struct upp_model   *model;
+    const struct upp_model *model;
     const struct upp_request *request;
-    const struct upp_wait    *wait;
-    bool                      ended;
+    const struct upp_wait *wait;
+    bool ended;
 };
 
 /* `wait` NULL: the calling thread blocks. */
@@ -170,5 +169,4 @@ UPP_API int upp_scripted_new(struct upp_str script, struct upp_model **ret, stru
 
 #ifdef __cplusplus
 }
-#endif
 #endif

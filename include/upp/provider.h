@@ -7,8 +7,7 @@
  * returns. Providers: anthropic, openai, google, ollama; openrouter, xai, moonshot, groq, cerebras, deepseek, vllm,
  * llamacpp (servers with an OpenAI-compatible chat API, each with its quirks); scripted.
  */
-#ifndef UPP_PROVIDER_H
-#define UPP_PROVIDER_H
+#pragma once
 
 #include <upp/http.h>
 #include <upp/model.h>
@@ -16,9 +15,6 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/* ---- Keys ----------------------------------------------------------------------------------------------------------
- */
 
 enum upp_keys_kind {
     UPP_KEYS_ROUND_ROBIN = 1,
@@ -28,20 +24,17 @@ enum upp_keys_kind {
 
 struct upp_key {
     struct upp_str text;
-    double         weight; /* WEIGHTED; > 0 */
+    double weight; /* WEIGHTED; > 0 */
 };
 
 struct upp_keys {
-    uint8_t               kind; /* 0: no keys here */
+    uint8_t kind; /* 0: no keys here */
     const struct upp_key *list;
-    size_t                n;
+    size_t n;
     /* DYNAMIC: writes the key to `into`, a buffer of `size` bytes, and returns its length. May wait, through `wait`. */
     int (*get)(void *arg, const struct upp_wait *wait, char *into, size_t size, struct upp_err *err);
     void *arg;
 };
-
-/* ---- Retries --------------------------------------------------------------------------------------------------------
- */
 
 enum upp_retry_kind {
     UPP_RETRY_NONE = 0,
@@ -54,13 +47,13 @@ enum upp_retry_kind {
 
 /* 0 is the strategy's default, given below. */
 struct upp_retry_opts {
-    uint8_t  kind;
+    uint8_t kind;
     unsigned max_attempts;       /* number of retries: 3, so at most 4 calls. Not for CUSTOM */
     uint64_t base_delay_ms;      /* exponential, linear: 1000; retry_after: 5000, if the server names no delay */
     uint64_t max_delay_ms;       /* exponential: 30000 */
-    bool     no_jitter;          /* exponential: otherwise times a random factor of 0.5 to 1.5 */
-    double   max_tokens;         /* token bucket: 10 */
-    double   refill_per_second;  /* token bucket: 1 */
+    bool no_jitter;              /* exponential: otherwise times a random factor of 0.5 to 1.5 */
+    double max_tokens;           /* token bucket: 10 */
+    double refill_per_second;    /* token bucket: 1 */
     uint64_t retry_after_max_ms; /* cap of the server's delay: 3600000 */
 
     /* CUSTOM: returns 1 and sets *ms, or 0 to give up. before NULL: no delay before a call; succeeded may be NULL. */
@@ -72,42 +65,39 @@ struct upp_retry_opts {
 
 /* The state of a strategy between calls; may be used from any thread. */
 struct upp_retry;
-UPP_API int  upp_retry_new(const struct upp_retry_opts *opts, struct upp_retry **ret,
-                           struct upp_err *err) UPP_MUST_CHECK;
+UPP_API int upp_retry_new(const struct upp_retry_opts *opts, struct upp_retry **ret,
+                          struct upp_err *err) UPP_MUST_CHECK;
 UPP_API void upp_retry_free(struct upp_retry *r); /* accepts NULL */
 
 /* before: how many ms to wait before a call. failed: after the attempt-th failure (1, 2 ...), returns 1 and the delay,
  * or 0 to give up. succeeded: to be called after a success. r NULL: no delay, no retry. */
 UPP_API uint64_t upp_retry_before(struct upp_retry *r);
-UPP_API int      upp_retry_failed(struct upp_retry *r, const struct upp_err *why, unsigned attempt, uint64_t *ms);
-UPP_API void     upp_retry_succeeded(struct upp_retry *r);
-
-/* ---- Models ---------------------------------------------------------------------------------------------------------
- */
+UPP_API int upp_retry_failed(struct upp_retry *r, const struct upp_err *why, unsigned attempt, uint64_t *ms);
+UPP_API void upp_retry_succeeded(struct upp_retry *r);
 
 struct upp_provider_opts {
-    uint32_t                    size;
-    const char                 *base_url;    /* the API's root or the whole endpoint. NULL: the provider's default */
-    const char                 *api;         /* openai: "responses" (default) or "chat" */
-    const char                 *api_version; /* anthropic: "2023-06-01" (default), "2026-10-21" */
-    const char                 *auth;        /* how the key is sent; NULL: the vendor's way (docs/configuration.md) */
-    const char                 *api_key;     /* NULL: `keys`, else the provider's environment variable */
-    struct upp_keys             keys;
-    const struct upp_header    *headers; /* additional ones; one with a NULL value removes the provider's own */
-    size_t                      n_headers;
-    uint64_t                    timeout_ms; /* until the response to an attempt begins. 0: 120000 */
-    uint64_t                    idle_ms;    /* without a byte of it. 0: 60000 */
-    uint64_t                    turn_ms;    /* all cycles of a turn (struct upp_llm). 0: no limit */
-    size_t                      max_event;  /* bytes of one stream event. 0: 16 MiB */
-    size_t                      max_answer; /* bytes of a response. 0: 64 MiB */
-    struct upp_retry_opts       retry;
-    const struct upp_transport *transport;       /* NULL: libcurl. Must outlive the model */
-    struct upp_http_opts        http;            /* its member `size` is ignored */
-    bool                        no_stream_usage; /* for a server that rejects stream_options */
+    uint32_t size;
+    const char *base_url;    /* the API's root or the whole endpoint. NULL: the provider's default */
+    const char *api;         /* openai: "responses" (default) or "chat" */
+    const char *api_version; /* anthropic: "2023-06-01" (default), "2026-10-21" */
+    const char *auth;        /* how the key is sent; NULL: the vendor's way (docs/configuration.md) */
+    const char *api_key;     /* NULL: `keys`, else the provider's environment variable */
+    struct upp_keys keys;
+    const struct upp_header *headers; /* additional ones; one with a NULL value removes the provider's own */
+    size_t n_headers;
+    uint64_t timeout_ms; /* until the response to an attempt begins. 0: 120000 */
+    uint64_t idle_ms;    /* without a byte of it. 0: 60000 */
+    uint64_t turn_ms;    /* all cycles of a turn (struct upp_llm). 0: no limit */
+    size_t max_event;    /* bytes of one stream event. 0: 16 MiB */
+    size_t max_answer;   /* bytes of a response. 0: 64 MiB */
+    struct upp_retry_opts retry;
+    const struct upp_transport *transport; /* NULL: libcurl. Must outlive the model */
+    struct upp_http_opts http;             /* its member `size` is ignored */
+    bool no_stream_usage;                  /* for a server that rejects stream_options */
 };
 
 struct upp_model_ref {
-    const char                     *provider, *name;
+    const char *provider, *name;
     const struct upp_provider_opts *opts; /* NULL: defaults */
 };
 
@@ -132,5 +122,4 @@ UPP_API const char *upp_provider_name(size_t i);
 
 #ifdef __cplusplus
 }
-#endif
 #endif

@@ -13,8 +13,7 @@
  *
  * A schema is immutable: any number of threads may use it at once.
  */
-#ifndef UPP_SCHEMA_H
-#define UPP_SCHEMA_H
+#pragma once
 
 #include <upp/base.h>
 
@@ -43,7 +42,7 @@ enum { UPP_SCHEMA_SHOWN = 16 };
 struct upp_schema_report {
     uint32_t violations; /* their number; 0: the value is valid */
     uint32_t shown;      /* how many of them the text lists */
-    char     text[3064]; /* "/days: 3.5 is not an integer", one per line, then "and 3 more"; UTF-8, NUL-terminated */
+    char text[3064];     /* "/days: 3.5 is not an integer", one per line, then "and 3 more"; UTF-8, NUL-terminated */
 };
 
 struct upp_schema_opts {
@@ -62,5 +61,4 @@ UPP_API int upp_schema_check(const struct upp_schema *s, struct upp_str json, co
 
 #ifdef __cplusplus
 }
-#endif
 #endif

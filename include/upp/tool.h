@@ -11,8 +11,7 @@
  *
  * If the function fails (<0), the model receives an error result with err's message.
  */
-#ifndef UPP_TOOL_H
-#define UPP_TOOL_H
+#pragma once
 
 #include <upp/model.h>
 
@@ -38,10 +37,10 @@ struct upp_tool;
 /* One tool call, as tools and hooks see it. Valid during the call. */
 struct upp_call {
     const struct upp_tool *tool;
-    struct upp_str         id, name;
-    struct upp_str         arguments; /* JSON object; as the model wrote it unless on_before changed it */
-    void                  *arg;       /* of the tool */
-    const struct upp_wait *wait;      /* waits through it end when the turn is cancelled */
+    struct upp_str id, name;
+    struct upp_str arguments;    /* JSON object; as the model wrote it unless on_before changed it */
+    void *arg;                   /* of the tool */
+    const struct upp_wait *wait; /* waits through it end when the turn is cancelled */
 };
 
 /* Arguments by name: 0, or -UPP_EINVALID with a message that names the missing argument or the wrong type. Strings are
@@ -57,10 +56,10 @@ struct upp_tool {
     const char *name, *description;
     const char *parameters; /* JSON Schema of an object, or the short form "{city: string, days?: integer}" */
     const char *metadata;   /* JSON object keyed by provider; NULL: none */
-    bool        blocking;   /* blocks: runs on a thread of its own, concurrently with the other calls of its round */
+    bool blocking;          /* blocks: runs on a thread of its own, concurrently with the other calls of its round */
     int (*run)(struct upp_call *call, struct upp_value *ret, struct upp_err *err);
     int (*approval)(struct upp_call *call, struct upp_err *err); /* 1: yes, 0: no, <0: failed. NULL: yes */
-    void       *arg;
+    void *arg;
     const void *extra; /* for a layer above libupp, which ignores it */
 };
 
@@ -71,7 +70,7 @@ struct upp_tool {
 
 /* UPP's toolStrategy: hooks around tool calls, all optional. docs/llm.md shows the order of the calls. */
 struct upp_tool_strategy {
-    int   max_iterations; /* rounds of tools; 0: 10; UPP_HAND_BACK: calls are returned to the caller and never run */
+    int max_iterations; /* rounds of tools; 0: 10; UPP_HAND_BACK: calls are returned to the caller and never run */
     void *arg;
     int (*on_call)(void *arg, struct upp_call *call, struct upp_err *err);
     /* 1: continue; 0: skip the call. May set call->arguments; the string is copied. */
@@ -85,5 +84,4 @@ enum { UPP_HAND_BACK = -1 };
 
 #ifdef __cplusplus
 }
-#endif
 #endif

@@ -1,6 +1,5 @@
 /* upp/upp.h — all of libupp. */
-#ifndef UPP_UPP_H
-#define UPP_UPP_H
+#pragma once
 
 #include <upp/base.h>
 #include <upp/hooks.h>
@@ -15,5 +14,3 @@
 #include <upp/tool.h>
 #include <upp/turn.h>
 #include <upp/wait.h>
-
-#endif

@@ -4,8 +4,7 @@
  * the calling thread blocks. libweft's table suspends the fiber. A plain program that wants to cancel a call from
  * another thread or from a signal handler uses the table of a struct upp_cancel.
  */
-#ifndef UPP_WAIT_H
-#define UPP_WAIT_H
+#pragma once
 
 #include <upp/base.h>
 
@@ -25,7 +24,7 @@ struct upp_place {
 
 struct upp_wait {
     uint32_t size;
-    void    *arg;
+    void *arg;
     int (*sleep_ms)(void *arg, uint64_t ms, struct upp_err *err); /* NULL: the calling thread sleeps */
 
     /* Waits until the descriptor is readable: 1; 0: timeout (UPP_FOREVER: none). NULL: blocks the calling thread. */
@@ -57,11 +56,9 @@ UPP_API int upp_wait_ms(const struct upp_wait *w, uint64_t ms, struct upp_err *e
 UPP_API int upp_wait_readable(const struct upp_wait *w, int fd, uint64_t ms, struct upp_err *err) UPP_MUST_CHECK;
 UPP_API int upp_wait_stopped(const struct upp_wait *w, struct upp_err *err) UPP_MUST_CHECK;
 
-/* ---- Cancelling a call without libweft --------------------------------------------------------------------------- */
-
 struct upp_cancel;
 
-UPP_API int  upp_cancel_new(struct upp_cancel **ret, struct upp_err *err) UPP_MUST_CHECK;
+UPP_API int upp_cancel_new(struct upp_cancel **ret, struct upp_err *err) UPP_MUST_CHECK;
 UPP_API void upp_cancel_free(struct upp_cancel *c); /* accepts NULL; nobody may be waiting on it */
 UPP_API void upp_cancel_freep(struct upp_cancel **c);
 UPP_API void upp_cancel_fire(struct upp_cancel *c); /* from any thread or a signal handler; cannot be undone */
@@ -72,5 +69,4 @@ UPP_API const struct upp_wait *upp_cancel_wait(struct upp_cancel *c);
 
 #ifdef __cplusplus
 }
-#endif
 #endif

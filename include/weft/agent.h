@@ -15,8 +15,7 @@
  * Messages, turns, threads and tools are libupp's. Calls block: on a fiber of the runtime's loop the fiber, elsewhere
  * the thread, which drives the loop meanwhile. The caller's arguments are never modified.
  */
-#ifndef WEFT_AGENT_H
-#define WEFT_AGENT_H
+#pragma once
 
 #include <upp/llm.h>
 #include <weft/execution.h>
@@ -27,8 +26,6 @@ extern "C" {
 
 struct weft_runtime;
 struct weft_middleware;
-
-/* ---- Tools ---------------------------------------------------------------------------------------------- */
 
 /* What to do after a crash with a call that had started and has no result. */
 enum weft_delivery {
@@ -45,16 +42,16 @@ enum { WEFT_PENDING = 2 };
 struct weft_budget {
     uint64_t max_tokens, max_time_ms;
     uint32_t max_steps;
-    double   max_cost; /* computed from the prices, which are per million tokens */
-    double   input_price, output_price;
-    double   cache_read_price, cache_write_price; /* of cached input tokens; 0: input_price */
+    double max_cost; /* computed from the prices, which are per million tokens */
+    double input_price, output_price;
+    double cache_read_price, cache_write_price; /* of cached input tokens; 0: input_price */
 };
 
 /* What a run and all its sub-agents may do. A child cannot extend the rights of its parents. */
 struct weft_rights {
     const char *const *allow; /* tool names, NULL-terminated; NULL: all */
     const char *const *deny;
-    uint32_t           max_depth; /* of sub-agents; 0: the runtime's limit; UINT32_MAX: no sub-agents */
+    uint32_t max_depth; /* of sub-agents; 0: the runtime's limit; UINT32_MAX: no sub-agents */
     struct weft_budget budget;
     /* Messages between agents: calls of sub-agents and handoffs, in all runs together. 0: no limit; UINT32_MAX: none.
      */
@@ -66,34 +63,32 @@ struct weft_rights {
 
 /* Options of a tool that only runs support: `extra` of a struct upp_tool. */
 struct weft_tool_opts {
-    uint32_t                  size;
-    uint8_t                   delivery;   /* enum weft_delivery */
-    bool                      client;     /* executed by the client: the run waits for its result */
-    bool                      approval;   /* a person must approve each call */
-    bool                      sequential; /* no other call of its round runs at the same time */
-    bool                      unchecked;  /* arguments are not validated against the parameters */
-    bool                      withheld;   /* not offered until a system event tool.grant names it */
-    const char *const        *after;      /* tools whose calls of the same round finish first; NULL-terminated */
-    uint64_t                  timeout_ms; /* 0: 600000, or none if the tool is an agent */
-    size_t                    max_result; /* 0: 1 MiB; a longer text is cut and marked as cut */
-    const struct weft_agent  *agent;      /* the tool is this agent */
-    const struct weft_rights *rights;     /* of the agent's runs as this tool */
+    uint32_t size;
+    uint8_t delivery;                 /* enum weft_delivery */
+    bool client;                      /* executed by the client: the run waits for its result */
+    bool approval;                    /* a person must approve each call */
+    bool sequential;                  /* no other call of its round runs at the same time */
+    bool unchecked;                   /* arguments are not validated against the parameters */
+    bool withheld;                    /* not offered until a system event tool.grant names it */
+    const char *const *after;         /* tools whose calls of the same round finish first; NULL-terminated */
+    uint64_t timeout_ms;              /* 0: 600000, or none if the tool is an agent */
+    size_t max_result;                /* 0: 1 MiB; a longer text is cut and marked as cut */
+    const struct weft_agent *agent;   /* the tool is this agent */
+    const struct weft_rights *rights; /* of the agent's runs as this tool */
 };
 
 struct weft_tools {
     const struct upp_tool *list;
-    size_t                 n;
+    size_t n;
 };
 
 /* An agent that may take over the thread: by a call of the tool handoff_to_NAME or, with on_mention, by a response that
  * contains its name. */
 struct weft_handoff {
     const struct weft_agent *to;
-    const char              *prompt; /* its input if the call has no message; NULL: only the history */
-    bool                     on_mention;
+    const char *prompt; /* its input if the call has no message; NULL: only the history */
+    bool on_mention;
 };
-
-/* ---- Agents --------------------------------------------------------------------------------------------- */
 
 /* Everything has a default; without a model, the agent can only be a sub-agent. Tools, parameters and sub-agents are
  * checked when the agent first runs, which fails if they are invalid. An agent may be its own sub-agent: the depth of
@@ -115,24 +110,24 @@ struct weft_handoff {
  *                        &agent, err);
  */
 struct weft_agent_opts {
-    uint32_t                        size;
-    struct upp_model_ref            model; /* or `use`; neither: the model of the calling agent */
-    const struct upp_model         *use;
-    const char                     *params;    /* JSON object */
-    struct weft_strategy            execution; /* default: loop */
-    struct weft_tools               tools;     /* WEFT_TOOLS(...) */
-    const char                     *system;
-    const char                     *structure; /* JSON Schema of the response */
-    const struct weft_middleware   *middleware;
-    size_t                          n_middleware;
-    const struct weft_hooks        *hooks; /* UAP: strategy */
+    uint32_t size;
+    struct upp_model_ref model; /* or `use`; neither: the model of the calling agent */
+    const struct upp_model *use;
+    const char *params;             /* JSON object */
+    struct weft_strategy execution; /* default: loop */
+    struct weft_tools tools;        /* WEFT_TOOLS(...) */
+    const char *system;
+    const char *structure; /* JSON Schema of the response */
+    const struct weft_middleware *middleware;
+    size_t n_middleware;
+    const struct weft_hooks *hooks; /* UAP: strategy */
     const struct upp_tool_strategy *tool_strategy;
 
-    const char                *id, *name, *description; /* id: UUID; NULL: a new one. name: how other agents call it */
-    const struct weft_rights  *rights;
+    const char *id, *name, *description; /* id: UUID; NULL: a new one. name: how other agents call it */
+    const struct weft_rights *rights;
     const struct weft_handoff *handoff; /* agents to which it may hand over the thread */
-    size_t                     n_handoff;
-    bool                       check_structure; /* a response that does not fit `structure` is asked for again */
+    size_t n_handoff;
+    bool check_structure; /* a response that does not fit `structure` is asked for again */
 };
 
 UPP_API int weft_agent_new(struct weft_runtime *rt, const struct weft_agent_opts *opts, struct weft_agent **ret,
@@ -145,15 +140,15 @@ UPP_API int weft_agent_derive(const struct weft_agent *from, const struct weft_a
 /* Call it before the runtime is closed, which frees the remaining agents; no run of it may be active. Accepts NULL. */
 UPP_API void weft_agent_free(struct weft_agent *a);
 
-UPP_API struct upp_str          weft_agent_id(const struct weft_agent *a);
+UPP_API struct upp_str weft_agent_id(const struct weft_agent *a);
 UPP_API const struct upp_model *weft_agent_model(const struct weft_agent *a); /* NULL: it has none of its own */
-UPP_API struct weft_tools       weft_agent_tools(const struct weft_agent *a); /* as given */
-UPP_API const char             *weft_agent_system(const struct weft_agent *a);
+UPP_API struct weft_tools weft_agent_tools(const struct weft_agent *a);       /* as given */
+UPP_API const char *weft_agent_system(const struct weft_agent *a);
 
 /* An agent as a tool of another; absent members are derived from the agent. *ret is valid as long as the agent. */
 struct weft_to_tool {
-    uint32_t                  size;
-    const char               *name, *description, *parameters;
+    uint32_t size;
+    const char *name, *description, *parameters;
     const struct weft_rights *rights;
 };
 UPP_API int weft_agent_to_tool(struct weft_agent *a, const struct weft_to_tool *opts, struct upp_tool *ret,
@@ -182,8 +177,6 @@ UPP_API int weft_agent_to_tool(struct weft_agent *a, const struct weft_to_tool *
     }
 #endif
 
-/* ---- Running -------------------------------------------------------------------------------------------- */
-
 /* The caller frees the turn (upp_turn_free). On failure *ret is the turn so far if there is output, else NULL; also if
  * the run waits for a client or a person (-UPP_EWAIT): it cannot be answered here, and its open calls are in the turn.
  * Of several new messages the last is the input if it is a user message; those before it are history and not in the
@@ -200,7 +193,7 @@ UPP_API WEFT_SUSPENDS int weft_ask(struct weft_agent *a, struct upp_str text, st
 
 /* UAP 9.2 (QueryResult): a run on a new thread, which weft_query_continue can continue. */
 struct weft_query_result {
-    struct upp_turn   *turn; /* the newest; belongs to the result */
+    struct upp_turn *turn; /* the newest; belongs to the result */
     struct upp_thread *thread;
     struct weft_agent *agent;
 };
@@ -210,10 +203,8 @@ UPP_API WEFT_SUSPENDS int weft_query(struct weft_agent *a, struct upp_str text, 
  * -UPP_EBUSY: another call on the thread is in progress. */
 UPP_API WEFT_SUSPENDS int weft_query_continue(struct weft_query_result *q, struct upp_str text,
                                               struct weft_query_result **ret, struct upp_err *err) UPP_MUST_CHECK;
-UPP_API void              weft_query_free(struct weft_query_result *q); /* accepts NULL */
-UPP_API void              weft_query_freep(struct weft_query_result **q);
-
-/* ---- Streams -------------------------------------------------------------------------------------------- */
+UPP_API void weft_query_free(struct weft_query_result *q); /* accepts NULL */
+UPP_API void weft_query_freep(struct weft_query_result **q);
 
 enum weft_event_type {
     WEFT_STEP_START = 1,
@@ -233,24 +224,24 @@ enum { WEFT_SOURCE_UAP = 1, WEFT_SOURCE_UPP = 2 };
 
 /* UAP's AgentStreamEvent. Borrowed until the next call. */
 struct weft_event {
-    uint8_t                   source; /* WEFT_SOURCE_* */
-    uint8_t                   type;   /* UAP: enum weft_event_type */
-    uint16_t                  depth;  /* 0: the agent itself; else a sub-agent */
-    uint32_t                  step;
-    struct upp_str            agent_id, run_id;
-    struct upp_str            id, name, text; /* name in events of a step: the plan step (planStepId) */
-    bool                      is_error;
+    uint8_t source; /* WEFT_SOURCE_* */
+    uint8_t type;   /* UAP: enum weft_event_type */
+    uint16_t depth; /* 0: the agent itself; else a sub-agent */
+    uint32_t step;
+    struct upp_str agent_id, run_id;
+    struct upp_str id, name, text; /* name in events of a step: the plan step (planStepId) */
+    bool is_error;
     const struct upp_message *message;
-    struct upp_usage          usage;
-    struct upp_event          upp;      /* UPP: the event of the provider layer */
-    struct upp_str            from, to; /* system events: source; targets, a JSON list. NULL: none */
-    struct upp_str            parent_agent_id, parent_run_id; /* of a sub-agent: its caller. NULL: none */
+    struct upp_usage usage;
+    struct upp_event upp;                          /* UPP: the event of the provider layer */
+    struct upp_str from, to;                       /* system events: source; targets, a JSON list. NULL: none */
+    struct upp_str parent_agent_id, parent_run_id; /* of a sub-agent: its caller. NULL: none */
 };
 
 struct weft_stream_opts {
     uint32_t size;
-    uint8_t  only;     /* WEFT_SOURCE_UAP or _UPP; 0: both */
-    bool     children; /* events of sub-agents too */
+    uint8_t only;  /* WEFT_SOURCE_UAP or _UPP; 0: both */
+    bool children; /* events of sub-agents too */
 };
 
 /* The first weft_stream_next starts the run; `in` is borrowed until close. The turn is the same as that of
@@ -265,9 +256,9 @@ UPP_API WEFT_SUSPENDS int weft_stream_next(struct weft_stream *s, struct weft_ev
 
 /* Reads the remaining events and returns the turn, on every call the same; it belongs to the stream. After an abort:
  * the turn so far, or -UPP_ECANCELED if nothing had begun. */
-UPP_API WEFT_SUSPENDS int  weft_stream_turn(struct weft_stream *s, const struct upp_turn **ret,
-                                            struct upp_err *err) UPP_MUST_CHECK;
-UPP_API void               weft_stream_abort(struct weft_stream *s); /* from any thread */
+UPP_API WEFT_SUSPENDS int weft_stream_turn(struct weft_stream *s, const struct upp_turn **ret,
+                                           struct upp_err *err) UPP_MUST_CHECK;
+UPP_API void weft_stream_abort(struct weft_stream *s);               /* from any thread */
 UPP_API WEFT_SUSPENDS void weft_stream_close(struct weft_stream *s); /* accepts NULL; aborts an active run */
 UPP_API WEFT_SUSPENDS void weft_stream_closep(struct weft_stream **s);
 
@@ -277,5 +268,4 @@ UPP_API int weft_event_to_json(const struct weft_event *ev, struct upp_str *ret,
 
 #ifdef __cplusplus
 }
-#endif
 #endif

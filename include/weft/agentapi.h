@@ -15,8 +15,7 @@
  * a delta after the end of its content, an index that neither exists nor is the next one, a type other than that of the
  * content's beginning, anything after the end of the message.
  */
-#ifndef WEFT_AGENTAPI_H
-#define WEFT_AGENTAPI_H
+#pragma once
 
 #include <upp/base.h>
 
@@ -28,11 +27,11 @@ struct weft_agentapi_message;
 
 enum {
     WEFT_AGENTAPI_CONTENTS = 1 << 14, /* per message */
-    WEFT_AGENTAPI_CONTENT  = 64 << 20 /* bytes of one content; 256 KiB of one whose deltas are not text */
+    WEFT_AGENTAPI_CONTENT = 64 << 20  /* bytes of one content; 256 KiB of one whose deltas are not text */
 };
 
 struct weft_agentapi_message_opts {
-    uint32_t    size;
+    uint32_t size;
     const char *id;   /* NULL: "msg_" and a new UUID */
     const char *type; /* NULL: "message" */
     const char *role; /* NULL: "assistant" */
@@ -66,5 +65,4 @@ UPP_API int weft_agentapi_message_json(const struct weft_agentapi_message *m, st
 
 #ifdef __cplusplus
 }
-#endif
 #endif

@@ -18,8 +18,7 @@
  * answered by an envelope with content of type error: no rule (code no_route), a failure of the agent, problems of the
  * envelope.
  */
-#ifndef WEFT_ENVELOPE_H
-#define WEFT_ENVELOPE_H
+#pragma once
 
 #include <upp/base.h>
 #include <weft/fiber.h>
@@ -41,33 +40,33 @@ typedef WEFT_SUSPENDS int weft_mux_fn(void *arg, struct upp_str envelope, struct
 UPP_API int weft_mux_reply(struct weft_mux_answer *reply, struct upp_str text, struct upp_err *err) UPP_MUST_CHECK;
 
 struct weft_mux_rule {
-    const char        *intent; /* one of the ten */
-    weft_mux_fn       *fn;     /* a function ... */
-    void              *arg;
+    const char *intent; /* one of the ten */
+    weft_mux_fn *fn;    /* a function ... */
+    void *arg;
     struct weft_agent *agent; /* ... or an agent; it gets the prompt that its model's adapter writes */
-    const char        *name;  /* agent.id of replies that have none; NULL: the intent */
-    const char        *model; /* agent.model likewise; NULL: the agent's, or n/a */
+    const char *name;         /* agent.id of replies that have none; NULL: the intent */
+    const char *model;        /* agent.model likewise; NULL: the agent's, or n/a */
 };
 
 enum { WEFT_MUX_RULES = 256, WEFT_MUX_REPLY = 4 << 20 /* bytes of a reply */ };
 
 struct weft_mux_opts {
     uint32_t size;
-    double   doubt;                 /* replies with a score below go to reflect, on another model; 0: none do */
+    double doubt;                   /* replies with a score below go to reflect, on another model; 0: none do */
     uint32_t reflections;           /* per message; 0: 2 */
-    bool     direct_parents;        /* trace.parents: the request alone */
-    bool     strict;                /* prompts of agents: exactly the specification's */
-    bool     actions;               /* next_actions are picked up, one after the other */
+    bool direct_parents;            /* trace.parents: the request alone */
+    bool strict;                    /* prompts of agents: exactly the specification's */
+    bool actions;                   /* next_actions are picked up, one after the other */
     uint32_t depth, count, fan_out; /* of actions; 0: 4, 32, 8 */
     uint64_t max_tokens;            /* no action is picked up beyond it; 0: no limit */
-    bool     unknown_reflects;      /* an envelope whose intent is none of the ten goes to reflect */
-    bool     doubtful_reflects;     /* an envelope that comes with a score below `doubt` goes to reflect */
+    bool unknown_reflects;          /* an envelope whose intent is none of the ten goes to reflect */
+    bool doubtful_reflects;         /* an envelope that comes with a score below `doubt` goes to reflect */
 };
 
 /* Rules are copied; names, functions and agents must outlive the mux. A mux does not change: several fibers may use it.
  */
-UPP_API int  weft_mux_new(const struct weft_mux_rule *rules, size_t n, const struct weft_mux_opts *opts,
-                          struct weft_mux **ret, struct upp_err *err) UPP_MUST_CHECK;
+UPP_API int weft_mux_new(const struct weft_mux_rule *rules, size_t n, const struct weft_mux_opts *opts,
+                         struct weft_mux **ret, struct upp_err *err) UPP_MUST_CHECK;
 UPP_API void weft_mux_free(struct weft_mux *m); /* accepts NULL */
 UPP_API void weft_mux_freep(struct weft_mux **m);
 
@@ -77,5 +76,4 @@ UPP_API WEFT_SUSPENDS int weft_mux_route(struct weft_mux *m, struct upp_str enve
 
 #ifdef __cplusplus
 }
-#endif
 #endif

@@ -24,8 +24,7 @@
  * and streams use the same execute(): readers receive its output. A strategy that works differently for readers sets
  * stream() too.
  */
-#ifndef WEFT_EXECUTION_H
-#define WEFT_EXECUTION_H
+#pragma once
 
 #include <upp/tool.h>
 #include <upp/turn.h>
@@ -37,8 +36,6 @@ extern "C" {
 
 struct weft_agent;
 struct weft_run;
-
-/* ---- Strategies ----------------------------------------------------------------------------------------- */
 
 struct weft_strategy {
     const char *name; /* name and execute NULL: weft_strategy_loop */
@@ -58,21 +55,21 @@ struct weft_strategy_loop_opts {
 
 /* UAP 5.3: a step reasons without tools, acts, and observes. */
 struct weft_strategy_react_opts {
-    uint32_t    size;
-    uint32_t    max_steps;          /* 0: 10 */
+    uint32_t size;
+    uint32_t max_steps;             /* 0: 10 */
     const char *reasoning_prompt;   /* NULL: the built-in one */
     const char *observation_format; /* "markdown" (NULL), "json", "text" */
 };
 
 /* UAP 5.4: makes a plan, then executes its steps; steps that do not depend on each other run concurrently. */
 struct weft_strategy_plan_opts {
-    uint32_t    size;
-    uint32_t    max_plan_steps; /* 0: 10 */
-    bool        no_replan;      /* a failed step fails the run */
-    uint32_t    max_replans;    /* 0: 3 */
-    uint32_t    max_parallel;   /* concurrent steps; 0: 4; 1: one after the other */
-    uint32_t    max_iterations; /* rounds of tools in one step; 0: that of the agent's tool_strategy, else 10 */
-    const char *plan_schema;    /* JSON Schema of a plan; NULL: the built-in one */
+    uint32_t size;
+    uint32_t max_plan_steps; /* 0: 10 */
+    bool no_replan;          /* a failed step fails the run */
+    uint32_t max_replans;    /* 0: 3 */
+    uint32_t max_parallel;   /* concurrent steps; 0: 4; 1: one after the other */
+    uint32_t max_iterations; /* rounds of tools in one step; 0: that of the agent's tool_strategy, else 10 */
+    const char *plan_schema; /* JSON Schema of a plan; NULL: the built-in one */
 };
 
 UPP_API extern const struct weft_strategy weft_strategy_loop, weft_strategy_react, weft_strategy_plan; /* defaults */
@@ -93,31 +90,29 @@ UPP_API struct weft_strategy weft_plan_with(const struct weft_strategy_plan_opts
     weft_plan_with(&(const struct weft_strategy_plan_opts){.size = sizeof(struct weft_strategy_plan_opts), __VA_ARGS__})
 #endif
 
-/* ---- Runs ----------------------------------------------------------------------------------------------- */
-
 /* UAP's ExecutionState, except for what is in the log. Committed with every step. */
 struct weft_state {
-    uint32_t         step; /* number of steps that have ended: the current one is step + 1 */
+    uint32_t step; /* number of steps that have ended: the current one is step + 1 */
     struct upp_usage usage;
-    uint32_t         cycles;   /* model calls */
-    struct upp_str   metadata; /* JSON object; the engine maintains totalTokens in it. weft_run_set_metadata */
-    struct upp_str   plan;     /* JSON list of PlanSteps; NULL: none. weft_run_set_plan */
-    struct upp_str   own;      /* the strategy's private JSON value; NULL: none. weft_run_set_own */
+    uint32_t cycles;         /* model calls */
+    struct upp_str metadata; /* JSON object; the engine maintains totalTokens in it. weft_run_set_metadata */
+    struct upp_str plan;     /* JSON list of PlanSteps; NULL: none. weft_run_set_plan */
+    struct upp_str own;      /* the strategy's private JSON value; NULL: none. weft_run_set_own */
 };
 
 /* UAP's ExecutionContext: the public part of a run. */
 struct weft_run {
-    const struct weft_agent  *agent; /* NULL: an agent of a configuration */
-    struct weft_run          *parent;
-    const void               *opts; /* of its strategy */
-    const struct weft_hooks  *hooks;
-    struct weft_state         state;
+    const struct weft_agent *agent; /* NULL: an agent of a configuration */
+    struct weft_run *parent;
+    const void *opts; /* of its strategy */
+    const struct weft_hooks *hooks;
+    struct weft_state state;
     const struct upp_message *input; /* NULL: none */
-    uint16_t                  depth; /* 0: a root run */
-    bool                      has_tools;
-    const struct upp_model   *model;  /* UAP: llm. The model that weft_run_ask calls; NULL: none */
-    const struct upp_wait    *signal; /* UAP: signal. upp_wait_stopped tells whether the run was cancelled, which also
-                                       * ends waits through this table; only on the run's own fiber */
+    uint16_t depth;                  /* 0: a root run */
+    bool has_tools;
+    const struct upp_model *model; /* UAP: llm. The model that weft_run_ask calls; NULL: none */
+    const struct upp_wait *signal; /* UAP: signal. upp_wait_stopped tells whether the run was cancelled, which also
+                                    * ends waits through this table; only on the run's own fiber */
 };
 
 /* The ids of the run (UAP: turnId) and of its agent. Borrowed while the run is in memory. */
@@ -137,11 +132,9 @@ UPP_API int weft_run_offered(struct weft_run *run, const struct upp_tool_spec **
 /* The texts of the responses in phases named "reason" (UAP: state.reasoning). */
 UPP_API const struct upp_str *weft_run_reasoning(struct weft_run *run, size_t *n);
 
-/* ---- Hooks ---------------------------------------------------------------------------------------------- */
-
 /* UAP's StepResult. */
 struct weft_step_result {
-    const struct upp_turn   *turn; /* of this step alone */
+    const struct upp_turn *turn; /* of this step alone */
     const struct weft_state *state;
 };
 
@@ -164,27 +157,25 @@ struct weft_hooks {
      * messages that are not the run's are added to the thread. <0: the run fails with err instead of `why`. */
     WEFT_SUSPENDS int (*on_error)(void *arg, struct weft_run *run, const struct upp_err *why, struct upp_turn **ret,
                                   struct upp_err *err);
-    WEFT_SUSPENDS bool (*stop)(void            *arg,
+    WEFT_SUSPENDS bool (*stop)(void *arg,
                                struct weft_run *run); /* UAP: stopCondition. After each step; true ends the run */
 };
 
-/* ---- Functions for strategies ------------------------------------------------------------------------------ */
-
 struct weft_reply {
     const struct upp_message *message;
-    struct upp_usage          usage;
-    uint8_t                   stop;    /* enum upp_stop */
-    size_t                    n_calls; /* without calls that were cut off */
-    struct upp_str            data;    /* structured response as JSON; NULL: none */
+    struct upp_usage usage;
+    uint8_t stop;        /* enum upp_stop */
+    size_t n_calls;      /* without calls that were cut off */
+    struct upp_str data; /* structured response as JSON; NULL: none */
 };
 
 struct weft_ask_opts {
-    uint32_t                  size;
-    bool                      no_tools;
-    bool                      scaffolding; /* only this run's model ever receives the response */
-    const struct upp_message *prompt;      /* added before the call, for this run only; NULL: none */
-    struct upp_str            structure;   /* JSON Schema of the response; empty: the agent's, unless scaffolding */
-    bool                      no_structure;
+    uint32_t size;
+    bool no_tools;
+    bool scaffolding;                 /* only this run's model ever receives the response */
+    const struct upp_message *prompt; /* added before the call, for this run only; NULL: none */
+    struct upp_str structure;         /* JSON Schema of the response; empty: the agent's, unless scaffolding */
+    bool no_structure;
 };
 
 /* Calls the model with the messages so far, or returns the reply that the step's journal holds for the phase. The reply
@@ -219,11 +210,11 @@ UPP_API int weft_run_set_metadata(struct weft_run *run, struct upp_str name, str
  * change which tools the targets (none: all agents) may call from their next step on: tool.grant and tool.revoke, with
  * data {"tools": ["name" ...]}. They apply to the branch they were added on. */
 struct weft_system_event {
-    struct upp_str        type;    /* "agent.note" */
-    struct upp_str        data;    /* JSON; empty: {} */
-    struct upp_str        source;  /* empty: the agent's name */
+    struct upp_str type;           /* "agent.note" */
+    struct upp_str data;           /* JSON; empty: {} */
+    struct upp_str source;         /* empty: the agent's name */
     const struct upp_str *targets; /* names of agents */
-    size_t                n_targets;
+    size_t n_targets;
 };
 UPP_API int weft_run_event(struct weft_run *run, const struct weft_system_event *ev,
                            struct upp_err *err) UPP_MUST_CHECK;
@@ -238,14 +229,11 @@ struct weft_handoff_to {
 UPP_API int weft_run_handoff(struct weft_run *run, const struct weft_handoff_to *to,
                              struct upp_err *err) UPP_MUST_CHECK;
 
-/* ---- Functions for tools -------------------------------------------------------------------------------------- */
-
 /* The run that makes the call (NULL in a blocking tool, which runs on another thread), and the call's idempotency key:
  * the same if the call is repeated. Only for calls made by a run. */
 UPP_API struct weft_run *weft_call_run(const struct upp_call *call);
-UPP_API struct upp_str   weft_call_key(const struct upp_call *call);
+UPP_API struct upp_str weft_call_key(const struct upp_call *call);
 
 #ifdef __cplusplus
 }
-#endif
 #endif

@@ -17,8 +17,7 @@
  *  2. Nothing outside a fiber holds a pointer into its stack, except children of a scope that it joins.
  *  3. Waking a fiber that does not wait has no effect.
  */
-#ifndef WEFT_FIBER_H
-#define WEFT_FIBER_H
+#pragma once
 
 #include <upp/base.h>
 #include <upp/hooks.h>
@@ -46,11 +45,11 @@ typedef int weft_fn(void *arg, struct upp_err *err);
 struct weft_workers;
 
 struct weft_loop_opts {
-    uint32_t             size;
-    uint32_t             max_fibers; /* 0: 30000; more fail with -UPP_ELIMIT (each stack takes two memory maps) */
-    uint32_t             max_inbox;  /* 0: 16384 pending posts and calls; more fail with -UPP_ELIMIT */
-    size_t               stack_size; /* 0: 64 KiB (256 KiB under a sanitizer); rounded up to pages; at most 64 MiB */
-    struct weft_workers *workers;    /* must outlive the loop; NULL: its own, opened on first use */
+    uint32_t size;
+    uint32_t max_fibers;          /* 0: 30000; more fail with -UPP_ELIMIT (each stack takes two memory maps) */
+    uint32_t max_inbox;           /* 0: 16384 pending posts and calls; more fail with -UPP_ELIMIT */
+    size_t stack_size;            /* 0: 64 KiB (256 KiB under a sanitizer); rounded up to pages; at most 64 MiB */
+    struct weft_workers *workers; /* must outlive the loop; NULL: its own, opened on first use */
 };
 
 /* Opens a loop for the calling thread to drive; starts no thread. */
@@ -103,7 +102,7 @@ UPP_API struct weft_loop *weft_loop_current(void);
  * It belongs to one fiber; only that fiber may join and close it. Its children may spawn into it too. */
 struct weft_scope {
     struct weft__scope *state;
-    unsigned            flags; /* WEFT_SCOPE_* */
+    unsigned flags; /* WEFT_SCOPE_* */
 };
 
 enum {
@@ -130,8 +129,8 @@ UPP_API WEFT_SUSPENDS void weft_scope_close(struct weft_scope *scope);
 
 /* The running fiber (borrowed), or NULL outside of one; its id, unique in its loop and never 0; its name. */
 UPP_API struct weft_fiber *weft_fiber_self(void);
-UPP_API uint64_t           weft_fiber_id(const struct weft_fiber *f);
-UPP_API const char        *weft_fiber_name(const struct weft_fiber *f);
+UPP_API uint64_t weft_fiber_id(const struct weft_fiber *f);
+UPP_API const char *weft_fiber_name(const struct weft_fiber *f);
 
 /* Whether the fiber has ended. Once true, it stays true. */
 UPP_API bool weft_fiber_ended(const struct weft_fiber *f);
@@ -163,24 +162,24 @@ UPP_API WEFT_SUSPENDS int weft_sleep_ms(uint64_t ms, struct upp_err *err) UPP_MU
  * cancellation and timeout apply, cancellation is reported. */
 struct weft_deadline {
     struct weft_fiber *fiber;
-    uint64_t           saved;
-    unsigned           depth;
+    uint64_t saved;
+    unsigned depth;
 };
 UPP_API struct weft_deadline weft_deadline_begin(uint64_t ms);
-UPP_API void                 weft_deadline_end(struct weft_deadline *d);
+UPP_API void weft_deadline_end(struct weft_deadline *d);
 
 /* A shield masks cancellation and the deadlines around it, for cleanups that must wait. It has a deadline of its own,
  * at most 10 s (0: 10 s); a nested shield does not prolong it. The first wait after the shield sees a cancellation
  * that came in the meantime. */
 struct weft_shield {
     struct weft_fiber *fiber;
-    uint64_t           saved_deadline, saved_limit;
-    unsigned           depth;
-    bool               saved_masked;
+    uint64_t saved_deadline, saved_limit;
+    unsigned depth;
+    bool saved_masked;
 };
 enum { WEFT_SHIELD_MAX_MS = 10000 };
 UPP_API struct weft_shield weft_shield_begin(uint64_t ms);
-UPP_API void               weft_shield_end(struct weft_shield *s);
+UPP_API void weft_shield_end(struct weft_shield *s);
 
 #if defined(__GNUC__)
 #define WEFT_GUARD_NAME__(line) weft_guard_##line
@@ -203,14 +202,14 @@ struct weft_cond {
     struct weft_fiber *first, *last;
 };
 UPP_API WEFT_SUSPENDS int weft_cond_wait(struct weft_cond *c, struct upp_err *err) UPP_MUST_CHECK;
-UPP_API void              weft_cond_signal(struct weft_cond *c); /* wakes one waiter, never a cancelled one */
-UPP_API void              weft_cond_broadcast(struct weft_cond *c);
+UPP_API void weft_cond_signal(struct weft_cond *c); /* wakes one waiter, never a cancelled one */
+UPP_API void weft_cond_broadcast(struct weft_cond *c);
 
 /* A channel between fibers of one loop: a FIFO of at most `capacity` items of `item` bytes each, copied in and out.
  * -UPP_EINVALID: capacity or item is 0; -UPP_ELIMIT: more than 64 MiB in total. */
 struct weft_channel;
-UPP_API int  weft_channel_new(size_t capacity, size_t item, struct weft_channel **ret,
-                              struct upp_err *err) UPP_MUST_CHECK;
+UPP_API int weft_channel_new(size_t capacity, size_t item, struct weft_channel **ret,
+                             struct upp_err *err) UPP_MUST_CHECK;
 UPP_API void weft_channel_free(struct weft_channel *c); /* no fiber may be in a call on it; discards its items */
 UPP_API void weft_channel_freep(struct weft_channel **c);
 
@@ -221,9 +220,9 @@ UPP_API int weft_channel_try_send(struct weft_channel *c, const void *item, stru
 
 /* 1: *item is set. 0: closed and empty. Waits while the channel is empty and open; try returns -UPP_EBUSY instead. */
 UPP_API WEFT_SUSPENDS int weft_channel_recv(struct weft_channel *c, void *item, struct upp_err *err) UPP_MUST_CHECK;
-UPP_API int               weft_channel_try_recv(struct weft_channel *c, void *item, struct upp_err *err) UPP_MUST_CHECK;
+UPP_API int weft_channel_try_recv(struct weft_channel *c, void *item, struct upp_err *err) UPP_MUST_CHECK;
 
-UPP_API void   weft_channel_close(struct weft_channel *c); /* sends fail from now on; its items can still be received */
+UPP_API void weft_channel_close(struct weft_channel *c); /* sends fail from now on; its items can still be received */
 UPP_API size_t weft_channel_count(const struct weft_channel *c);
 
 /* ---- Blocking work ---------------------------------------------------------------------------------- */
@@ -267,12 +266,12 @@ UPP_API WEFT_SUSPENDS int weft_fd_wait(int fd, unsigned want, struct upp_err *er
  * System errors are -UPP_ENET, except those that a caller handles differently: -UPP_ELIMIT (accept: no descriptor left,
  * wait a little), -UPP_ENOMEM, -UPP_ENOTFOUND and -UPP_EREFUSED (a local socket), -UPP_EINVALID. */
 UPP_API WEFT_SUSPENDS int64_t weft_recv(int fd, void *p, size_t n, struct upp_err *err) UPP_MUST_CHECK;
-UPP_API WEFT_SUSPENDS int     weft_send(int fd, const void *p, size_t n, struct upp_err *err) UPP_MUST_CHECK;
+UPP_API WEFT_SUSPENDS int weft_send(int fd, const void *p, size_t n, struct upp_err *err) UPP_MUST_CHECK;
 UPP_API WEFT_SUSPENDS int64_t weft_read(int fd, void *p, size_t n, struct upp_err *err) UPP_MUST_CHECK;
-UPP_API WEFT_SUSPENDS int     weft_write(int fd, const void *p, size_t n, struct upp_err *err) UPP_MUST_CHECK;
-UPP_API WEFT_SUSPENDS int     weft_connect(int fd, const struct sockaddr *addr, unsigned len,
-                                           struct upp_err *err) UPP_MUST_CHECK;
-UPP_API WEFT_SUSPENDS int     weft_accept(int fd, struct upp_err *err) UPP_MUST_CHECK; /* the new descriptor */
+UPP_API WEFT_SUSPENDS int weft_write(int fd, const void *p, size_t n, struct upp_err *err) UPP_MUST_CHECK;
+UPP_API WEFT_SUSPENDS int weft_connect(int fd, const struct sockaddr *addr, unsigned len,
+                                       struct upp_err *err) UPP_MUST_CHECK;
+UPP_API WEFT_SUSPENDS int weft_accept(int fd, struct upp_err *err) UPP_MUST_CHECK; /* the new descriptor */
 
 /* ---- Processes --------------------------------------------------------------------------------------- */
 
@@ -286,7 +285,7 @@ UPP_API int weft_process_open(const struct upp_spawn *what, struct weft_process 
 /* Waits for its end; *status (may be NULL) is that of waitpid. May be called again. Cancelling the wait does not stop
  * the process. -UPP_ENOTFOUND: the status is lost, because the program ignores SIGCHLD or waits for any child. */
 UPP_API WEFT_SUSPENDS int weft_process_wait(struct weft_process *p, int *status, struct upp_err *err) UPP_MUST_CHECK;
-UPP_API int               weft_process_pid(const struct weft_process *p);
+UPP_API int weft_process_pid(const struct weft_process *p);
 
 /* Kills the process, or its whole group if it has its own session, and reaps it: shielded, for at most 10 s; then a
  * worker continues to wait. Outside of a fiber it blocks. If somebody else has reaped the process, nothing is killed:
@@ -299,16 +298,16 @@ UPP_API WEFT_SUSPENDS void weft_process_closep(struct weft_process **p);
 struct weft_group;
 
 struct weft_group_opts {
-    uint32_t                     size;
-    uint32_t                     loops;           /* 0: one per processor */
-    const struct weft_loop_opts *loop;            /* for each; NULL: the defaults; .workers NULL: one shared pool */
-    bool                         report_overflow; /* weft_fiber_report_overflow on each thread */
+    uint32_t size;
+    uint32_t loops;                    /* 0: one per processor */
+    const struct weft_loop_opts *loop; /* for each; NULL: the defaults; .workers NULL: one shared pool */
+    bool report_overflow;              /* weft_fiber_report_overflow on each thread */
 };
 
 /* Opens N loops, each driven by a thread of its own until close. */
-UPP_API int               weft_group_open(const struct weft_group_opts *opts, struct weft_group **ret,
-                                          struct upp_err *err) UPP_MUST_CHECK;
-UPP_API uint32_t          weft_group_count(const struct weft_group *g);
+UPP_API int weft_group_open(const struct weft_group_opts *opts, struct weft_group **ret,
+                            struct upp_err *err) UPP_MUST_CHECK;
+UPP_API uint32_t weft_group_count(const struct weft_group *g);
 UPP_API struct weft_loop *weft_group_loop(const struct weft_group *g, uint32_t i);
 
 /* Cancels all fibers of all loops, lets them unwind (they may still call each other), ends the threads, and runs
@@ -330,8 +329,8 @@ struct weft_watchdog_opts {
 
 /* Starts a thread that reports fibers which hold their loop for more than over_ms without waiting. The loops must
  * outlive it. Programs start it; the library never does. */
-UPP_API int  weft_watchdog_start(struct weft_loop *const *loops, size_t n, const struct weft_watchdog_opts *opts,
-                                 struct weft_watchdog **ret, struct upp_err *err) UPP_MUST_CHECK;
+UPP_API int weft_watchdog_start(struct weft_loop *const *loops, size_t n, const struct weft_watchdog_opts *opts,
+                                struct weft_watchdog **ret, struct upp_err *err) UPP_MUST_CHECK;
 UPP_API void weft_watchdog_stop(struct weft_watchdog *w);
 UPP_API void weft_watchdog_stopp(struct weft_watchdog **w);
 
@@ -342,5 +341,4 @@ UPP_API int weft_fiber_report_overflow(struct upp_err *err) UPP_MUST_CHECK;
 
 #ifdef __cplusplus
 }
-#endif
 #endif

@@ -1,6 +1,5 @@
 /* weft/runtime.h — process-wide initialisation, and the runtime that agents live in. */
-#ifndef WEFT_RUNTIME_H
-#define WEFT_RUNTIME_H
+#pragma once
 
 #include <upp/hooks.h>
 #include <weft/fiber.h>
@@ -17,11 +16,11 @@ UPP_API int weft_global_init(const struct upp_hooks *hooks, struct upp_err *err)
 struct weft_runtime;
 
 struct weft_runtime_opts {
-    uint32_t          size;
-    uint32_t          max_depth; /* of sub-agents; 0: 8 */
-    struct weft_loop *loop;      /* must outlive the runtime; NULL: that of the calling fiber, else one of its own */
-    const char       *store;     /* of sessions: "memory:" (default) or "sqlite:PATH" */
-    const char *encryption_key;  /* of an encrypted file: 64 hex digits, or base64 of 32 bytes. NULL: not encrypted */
+    uint32_t size;
+    uint32_t max_depth;         /* of sub-agents; 0: 8 */
+    struct weft_loop *loop;     /* must outlive the runtime; NULL: that of the calling fiber, else one of its own */
+    const char *store;          /* of sessions: "memory:" (default) or "sqlite:PATH" */
+    const char *encryption_key; /* of an encrypted file: 64 hex digits, or base64 of 32 bytes. NULL: not encrypted */
     const char *search; /* search index over messages: "words", "substrings" or "off"; rebuilt if the store has another.
                          * NULL: keep the store's; a new store gets "words" */
 };
@@ -40,5 +39,4 @@ UPP_API WEFT_SUSPENDS void weft_runtime_closep(struct weft_runtime **rt);
 
 #ifdef __cplusplus
 }
-#endif
 #endif

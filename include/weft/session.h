@@ -15,8 +15,7 @@
  * One call at a time: while a run is active, other calls return -UPP_EINVALID, except for queries, reading checkpoints
  * and weft_session_to_json.
  */
-#ifndef WEFT_SESSION_H
-#define WEFT_SESSION_H
+#pragma once
 
 #include <weft/agent.h>
 #include <weft/tree.h>
@@ -38,12 +37,12 @@ struct weft_persistence {
 enum weft_interval { WEFT_EVERY_STEP = 0, WEFT_EVERY_TURN };
 
 struct weft_session_opts {
-    uint32_t                       size;
-    bool                           no_checkpoints; /* UAP: checkpoints = false */
-    uint8_t                        interval;       /* enum weft_interval */
-    const char                    *id;             /* UUIDv4; NULL: a new one. -UPP_EBUSY: the id is taken */
-    const char                    *metadata;       /* JSON object; NULL: {} */
-    const struct weft_persistence *persistence;    /* borrowed; NULL: only the runtime's log */
+    uint32_t size;
+    bool no_checkpoints;                        /* UAP: checkpoints = false */
+    uint8_t interval;                           /* enum weft_interval */
+    const char *id;                             /* UUIDv4; NULL: a new one. -UPP_EBUSY: the id is taken */
+    const char *metadata;                       /* JSON object; NULL: {} */
+    const struct weft_persistence *persistence; /* borrowed; NULL: only the runtime's log */
 };
 
 struct weft_session;
@@ -63,15 +62,15 @@ UPP_API void weft_session_closep(struct weft_session **s);
 /* Removes the session from the log (docs/sessions.md) and from opts->persistence. The handle remains to be closed. */
 UPP_API WEFT_SUSPENDS int weft_session_erase(struct weft_session *s, struct upp_err *err) UPP_MUST_CHECK;
 
-UPP_API struct upp_str     weft_session_id(const struct weft_session *s); /* all three: valid as long as the session */
+UPP_API struct upp_str weft_session_id(const struct weft_session *s); /* all three: valid as long as the session */
 UPP_API struct weft_agent *weft_session_agent(const struct weft_session *s);
-UPP_API struct upp_str     weft_session_metadata(const struct weft_session *s); /* JSON object */
+UPP_API struct upp_str weft_session_metadata(const struct weft_session *s); /* JSON object */
 
 /* The session's tree, read from the log on the first call; belongs to the session. */
 UPP_API WEFT_SUSPENDS int weft_session_tree(struct weft_session *s, struct weft_tree **ret,
                                             struct upp_err *err) UPP_MUST_CHECK;
 
-/* ---- Running: like weft_agent_run_with and weft_agent_stream, with the session's history --------------------- */
+/* Running: like weft_agent_run_with and weft_agent_stream, with the session's history. */
 
 UPP_API WEFT_SUSPENDS int weft_session_run(struct weft_session *s, struct upp_str text, struct upp_turn **ret,
                                            struct upp_err *err) UPP_MUST_CHECK;
@@ -87,7 +86,7 @@ UPP_API int weft_session_stream(struct weft_session *s, const struct upp_input *
 UPP_API WEFT_SUSPENDS int weft_session_resume(struct weft_session *s, struct upp_turn **ret,
                                               struct upp_err *err) UPP_MUST_CHECK;
 
-/* ---- Queries: UAP's query(), outside the conversation -------------------------------------------------------- */
+/* Queries: UAP's query(), outside the conversation. */
 
 /* Like weft_query, also while a run of the session is active. Its thread is a node of the session's tree that sees no
  * other node; it is stored with the session and is part of its JSON. The session's position does not change. Free the
@@ -100,21 +99,19 @@ UPP_API WEFT_SUSPENDS int weft_session_query(struct weft_session *s, struct upp_
 UPP_API WEFT_SUSPENDS int weft_session_query_open(struct weft_session *s, struct upp_str thread,
                                                   struct weft_query_result **ret, struct upp_err *err) UPP_MUST_CHECK;
 
-/* ---- Checkpoints ------------------------------------------------------------------------------------------- */
-
 /* UAP's Checkpoint. Valid until the next call on the session, which may take its members as arguments. */
 struct weft_checkpoint {
-    struct upp_str            id, session_id;
-    int64_t                   time_ms;
-    uint32_t                  step;
-    struct upp_str            node; /* UAP: threadId */
-    struct weft_state         state;
+    struct upp_str id, session_id;
+    int64_t time_ms;
+    uint32_t step;
+    struct upp_str node; /* UAP: threadId */
+    struct weft_state state;
     const struct upp_message *messages; /* UAP: state.messages: those of the run so far, input first */
-    size_t                    n_messages;
-    const struct upp_str     *reasoning;
-    size_t                    n_reasoning;
-    struct upp_str            subagents; /* JSON: call id -> SessionJSON */
-    struct upp_str            metadata;  /* JSON */
+    size_t n_messages;
+    const struct upp_str *reasoning;
+    size_t n_reasoning;
+    struct upp_str subagents; /* JSON: call id -> SessionJSON */
+    struct upp_str metadata;  /* JSON */
 };
 
 /* The number of checkpoints; the i-th, in order of creation, so the latest is the last. */
@@ -135,8 +132,6 @@ UPP_API WEFT_SUSPENDS int weft_session_fork(struct weft_session *s, struct upp_s
 /* Writes changes of the tree to the log, and the whole session to opts->persistence. */
 UPP_API WEFT_SUSPENDS int weft_session_save(struct weft_session *s, struct upp_err *err) UPP_MUST_CHECK;
 
-/* ---- SessionJSON ------------------------------------------------------------------------------------------- */
-
 /* Free *ret with upp_text_free. */
 UPP_API WEFT_SUSPENDS int weft_session_to_json(struct weft_session *s, struct upp_str *ret,
                                                struct upp_err *err) UPP_MUST_CHECK;
@@ -150,5 +145,4 @@ UPP_API WEFT_SUSPENDS int weft_session_from_json(struct weft_agent *a, struct up
 
 #ifdef __cplusplus
 }
-#endif
 #endif

@@ -13,8 +13,7 @@
  * later messages of the parent are not visible from it. A tree needs neither a session nor a store. A session's tree
  * has the same type; the session's next run or save writes its changes to the log.
  */
-#ifndef WEFT_TREE_H
-#define WEFT_TREE_H
+#pragma once
 
 #include <upp/thread.h>
 
@@ -30,7 +29,7 @@ enum {
     WEFT_TREE_DEPTH = 4096,    /* at most on one path */
 };
 
-UPP_API int  weft_tree_new(struct weft_tree **ret, struct upp_err *err) UPP_MUST_CHECK;
+UPP_API int weft_tree_new(struct weft_tree **ret, struct upp_err *err) UPP_MUST_CHECK;
 UPP_API void weft_tree_free(struct weft_tree *t); /* accepts NULL */
 UPP_API void weft_tree_freep(struct weft_tree **t);
 
@@ -62,18 +61,17 @@ UPP_API int weft_tree_history(struct weft_tree *t, const struct upp_message **re
 UPP_API int weft_tree_to_json(struct weft_tree *t, struct upp_str *ret, struct upp_err *err) UPP_MUST_CHECK;
 UPP_API int weft_tree_from_json(struct upp_str json, struct weft_tree **ret, struct upp_err *err) UPP_MUST_CHECK;
 
-/* ---- Nodes; results are valid as long as the tree ---------------------------------------------------------- */
+/* Nodes; results are valid as long as the tree. */
 
-UPP_API struct upp_str     weft_node_id(const struct weft_node *n);
-UPP_API struct weft_node  *weft_node_parent(const struct weft_node *n); /* NULL: the root */
+UPP_API struct upp_str weft_node_id(const struct weft_node *n);
+UPP_API struct weft_node *weft_node_parent(const struct weft_node *n); /* NULL: the root */
 UPP_API struct upp_thread *weft_node_thread(struct weft_node *n);
-UPP_API struct upp_str     weft_node_name(const struct weft_node *n);     /* empty: none */
-UPP_API struct upp_str     weft_node_metadata(const struct weft_node *n); /* JSON object; until it is set again */
-UPP_API int    weft_node_set_metadata(struct weft_node *n, struct upp_str json, struct upp_err *err) UPP_MUST_CHECK;
+UPP_API struct upp_str weft_node_name(const struct weft_node *n);     /* empty: none */
+UPP_API struct upp_str weft_node_metadata(const struct weft_node *n); /* JSON object; until it is set again */
+UPP_API int weft_node_set_metadata(struct weft_node *n, struct upp_str json, struct upp_err *err) UPP_MUST_CHECK;
 UPP_API size_t weft_node_branch_point(const struct weft_node *n); /* how many messages of its parent it sees */
 UPP_API struct weft_node *weft_node_child(const struct weft_node *n, size_t i); /* NULL after the last */
 
 #ifdef __cplusplus
 }
-#endif
 #endif

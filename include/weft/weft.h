@@ -1,6 +1,5 @@
 /* weft/weft.h — all of libweft. */
-#ifndef WEFT_WEFT_H
-#define WEFT_WEFT_H
+#pragma once
 
 #include <upp/upp.h>
 #include <weft/agent.h>
@@ -12,5 +11,3 @@
 #include <weft/runtime.h>
 #include <weft/session.h>
 #include <weft/tree.h>
-
-#endif

@@ -9,7 +9,7 @@ struct upp_str wa_agent_id(const struct weft_agent *a)
 {
     union {
         const struct weft_agent *in;
-        struct weft_agent       *out;
+        struct weft_agent *out;
     } u = {.in = a};
     if (a->id_is != WA_ID_TEXT) {
         struct wb_uuid id = a->id_is == WA_ID_GIVEN ? a->id.given : wb_uuid_from(a->home->ids, a->id.number);
@@ -23,8 +23,6 @@ struct upp_str wa_agent_name(const struct weft_agent *a)
 {
     return a->name ? wb_cstr(a->name) : wa_agent_id(a);
 }
-
-/* ---- Creating ---------------------------------------------------------------------------------------------- */
 
 static int take_id(struct weft_agent *a, const char *given, struct upp_err *err)
 {
@@ -53,8 +51,8 @@ static int make_model(struct weft_agent *a, struct upp_model_ref ref, struct upp
     if (!a->owned)
         return upp_fail(err, UPP_ENOMEM, "no memory for an agent");
     a->owned->refs = 1;
-    int r          = upp_model_new(ref, &a->owned->model, err);
-    a->model       = a->owned->model;
+    int r = upp_model_new(ref, &a->owned->model, err);
+    a->model = a->owned->model;
     return r;
 }
 
@@ -82,24 +80,24 @@ static int take_model(struct weft_agent *a, const struct weft_agent_opts *o, con
 static int take_opts(struct weft_agent *a, const struct weft_agent_opts *o, const struct weft_agent *from,
                      struct upp_err *err)
 {
-    bool none          = !o->execution.name && !o->execution.execute;
-    a->params          = OR(o->params, from->params);
-    a->system          = OR(o->system, from->system);
-    a->structure       = OR(o->structure, from->structure);
+    bool none = !o->execution.name && !o->execution.execute;
+    a->params = OR(o->params, from->params);
+    a->system = OR(o->system, from->system);
+    a->structure = OR(o->structure, from->structure);
     a->check_structure = o->check_structure || (from && from->check_structure);
-    a->description     = OR(o->description, from->description);
-    a->hooks           = OR(o->hooks, from->hooks);
-    a->tool_strategy   = OR(o->tool_strategy, from->tool_strategy);
-    a->rights          = OR(o->rights, from->rights);
-    a->handoff         = OR(o->handoff, from->handoff);
-    a->name            = o->name; /* not inherited: names are unique */
-    a->execution       = none && from ? from->execution : none ? weft_strategy_loop : o->execution;
-    a->tools           = !o->tools.list && from ? from->tools : o->tools;
+    a->description = OR(o->description, from->description);
+    a->hooks = OR(o->hooks, from->hooks);
+    a->tool_strategy = OR(o->tool_strategy, from->tool_strategy);
+    a->rights = OR(o->rights, from->rights);
+    a->handoff = OR(o->handoff, from->handoff);
+    a->name = o->name; /* not inherited: names are unique */
+    a->execution = none && from ? from->execution : none ? weft_strategy_loop : o->execution;
+    a->tools = !o->tools.list && from ? from->tools : o->tools;
     if (o->n_middleware > UINT32_MAX || o->n_handoff > UINT32_MAX)
         return upp_fail(err, UPP_EINVALID, "an agent with %zu middlewares and %zu handoffs", o->n_middleware,
                         o->n_handoff);
-    a->n_handoff    = !o->handoff && from ? from->n_handoff : (uint32_t)o->n_handoff;
-    a->middleware   = OR(o->middleware, from->middleware);
+    a->n_handoff = !o->handoff && from ? from->n_handoff : (uint32_t)o->n_handoff;
+    a->middleware = OR(o->middleware, from->middleware);
     a->n_middleware = !o->middleware && from ? from->n_middleware : (uint32_t)o->n_middleware;
     if (!a->execution.execute)
         return upp_fail(err, UPP_EINVALID, "strategy '%s' has nothing to execute", a->execution.name);
@@ -109,12 +107,12 @@ static int take_opts(struct weft_agent *a, const struct weft_agent_opts *o, cons
 static int make(struct wa_home *h, const struct weft_agent_opts *given, const struct weft_agent *from,
                 struct weft_agent **ret, struct upp_err *err)
 {
-    struct weft_agent_opts        own;
+    struct weft_agent_opts own;
     const struct weft_agent_opts *o = wb_opts_of(&own, sizeof own, given);
-    struct weft_agent            *a = wb_alloc(sizeof *a);
+    struct weft_agent *a = wb_alloc(sizeof *a);
     if (!a)
         return upp_fail(err, UPP_ENOMEM, "no memory for an agent");
-    *a    = (struct weft_agent){.home = h};
+    *a = (struct weft_agent){.home = h};
     int r = take_opts(a, o, from, err);
     if (r >= 0)
         r = take_id(a, o->id, err);
@@ -153,8 +151,6 @@ void weft_agent_free(struct weft_agent *a)
     model_unref(a->owned);
     wb_free(a);
 }
-
-/* ---- Accessors ---------------------------------------------------------------------------------------------- */
 
 struct upp_str weft_agent_id(const struct weft_agent *a)
 {

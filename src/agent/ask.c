@@ -8,12 +8,12 @@ int weft_ask(struct weft_agent *a, struct upp_str text, struct upp_thread **thre
              struct upp_err *err)
 {
     UPP_CLEANUP(upp_thread_freep) struct upp_thread *made = NULL;
-    *ret                                                  = NULL;
-    int r                                                 = *thread ? 0 : upp_thread_new(&made, err);
+    *ret = NULL;
+    int r = *thread ? 0 : upp_thread_new(&made, err);
     if (r < 0)
         return r;
     struct upp_thread *t = made ? made : *thread;
-    r                    = upp__thread_take(t, err);
+    r = upp__thread_take(t, err);
     if (r < 0)
         return r;
     r = weft_agent_run_with(a, UPP_OPTS(upp_input, .thread = t, .text = text), ret, err);

@@ -36,7 +36,7 @@ static int enqueue(struct batch *b, const struct weft_agent *of, const struct we
 {
     union { /* tools refer to agents as const */
         const struct weft_agent *in;
-        struct weft_agent       *out;
+        struct weft_agent *out;
     } a = {.in = subagent};
     if (subagent->home != of->home)
         return upp_fail(err, UPP_EINVALID, "agent '%.*s' lives in another runtime", UPP_FMT(wa_agent_name(subagent)));
@@ -56,12 +56,12 @@ static int make_handoffs(const struct weft_agent *a, struct wa_def *d, struct up
         const struct weft_handoff *h = &a->handoff[i];
         if (!h->to)
             return upp_fail(err, UPP_EINVALID, "handoff %zu is to nobody", i);
-        list[i] = (struct wr_handoff){.agent      = wa_agent_name(h->to),
-                                      .title      = wa_agent_name(h->to),
-                                      .prompt     = wb_cstr(h->prompt),
+        list[i] = (struct wr_handoff){.agent = wa_agent_name(h->to),
+                                      .title = wa_agent_name(h->to),
+                                      .prompt = wb_cstr(h->prompt),
                                       .on_mention = h->on_mention};
     }
-    d->pub.handoffs   = list;
+    d->pub.handoffs = list;
     d->pub.n_handoffs = list ? a->n_handoff : 0;
     return wb_arena_check(&d->arena, err);
 }
@@ -81,7 +81,7 @@ static int make_tools(struct batch *b, struct weft_agent *a, struct wa_def *d, s
     if (handoffs > TOOLS || a->tools.n > TOOLS - handoffs)
         return upp_fail(err, UPP_ELIMIT, "more than %d tools", TOOLS);
     d->tools = wb_new_n(&d->arena, struct wr_tool, a->tools.n + handoffs + 1);
-    int r    = wb_arena_check(&d->arena, err);
+    int r = wb_arena_check(&d->arena, err);
     for (size_t i = 0; r >= 0 && i < a->tools.n + handoffs; i++) {
         const struct weft_agent *subagent = i < a->tools.n ? NULL : a->handoff[i - a->tools.n].to;
         if (subagent)
@@ -145,22 +145,22 @@ static bool gets_runs(const struct weft_agent *a, const struct wa_def *d)
 static int compile(struct batch *b, struct weft_agent *a, struct upp_err *err)
 {
     struct wb_arena arena = WB_ARENA(DEF_BYTES);
-    struct wa_def  *d     = wb_new(&arena, struct wa_def);
+    struct wa_def *d = wb_new(&arena, struct wa_def);
     if (!d)
         return wb_arena_check(&arena, err);
-    d->arena               = arena;
-    a->def                 = d;
-    d->pub.name            = wa_agent_name(a);
-    d->pub.id              = wa_agent_id(a);
-    d->pub.model           = a->model;
-    d->pub.system          = wb_cstr(a->system);
-    d->pub.strategy        = &a->execution;
-    d->pub.hooks           = a->hooks;
-    d->pub.tool_strategy   = a->tool_strategy;
-    d->pub.rights          = a->rights;
+    d->arena = arena;
+    a->def = d;
+    d->pub.name = wa_agent_name(a);
+    d->pub.id = wa_agent_id(a);
+    d->pub.model = a->model;
+    d->pub.system = wb_cstr(a->system);
+    d->pub.strategy = &a->execution;
+    d->pub.hooks = a->hooks;
+    d->pub.tool_strategy = a->tool_strategy;
+    d->pub.rights = a->rights;
     d->pub.check_structure = a->check_structure;
-    d->pub.agent           = a;
-    int r                  = wa_home_index(a->home, a, err);
+    d->pub.agent = a;
+    int r = wa_home_index(a->home, a, err);
     if (r >= 0)
         r = wa_object("params", a->params, &d->pub.params, err);
     if (r >= 0)
@@ -186,7 +186,7 @@ void wa_def_free(struct wa_def *d)
     for (size_t i = 0; i < d->pub.n_tools; i++) {
         union {
             const struct upp_schema *in;
-            struct upp_schema       *out;
+            struct upp_schema *out;
         } schema = {.in = d->tools[i].schema};
         upp_schema_free(schema.out);
     }
@@ -202,12 +202,12 @@ int wa_agent_def(struct weft_agent *a, const struct wr_agent_def **ret, struct u
         return 0;
     }
     struct batch b = {0};
-    int          r = enqueue(&b, a, a, err);
+    int r = enqueue(&b, a, a, err);
     for (size_t i = 0; r >= 0 && i < b.list.n; i++)
         r = compile(&b, b.list.p[i], err);
     for (size_t i = 0; i < b.list.n; i++) {
         struct weft_agent *one = b.list.p[i];
-        one->queued            = false;
+        one->queued = false;
         if (r < 0) { /* all or none: they refer to each other */
             wa_def_free(one->def);
             one->def = NULL;

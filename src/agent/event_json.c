@@ -23,7 +23,7 @@ const char *weft_event_name(uint8_t type)
 
 struct out {
     struct wj_writer w;
-    struct wb_arena  scratch;
+    struct wb_arena scratch;
 };
 
 static void put_calls(struct out *o, const struct upp_message *m)
@@ -137,7 +137,7 @@ static void put_upp(struct out *o, const struct weft_event *ev)
 int weft_event_to_json(const struct weft_event *ev, struct upp_str *ret, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(EVENT_BYTES);
-    struct out                            o = {.scratch = WB_ARENA(SCRATCH_BYTES)};
+    struct out o = {.scratch = WB_ARENA(SCRATCH_BYTES)};
     wj_writer_init(&o.w, &b, err);
     wj_write_open(&o.w, '{');
     wj_put_str(&o.w, "source", ev->source == WEFT_SOURCE_UPP ? UPP_STR("upp") : UPP_STR("uap"));

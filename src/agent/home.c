@@ -1,4 +1,4 @@
-/* agent/home.c — see home.h. */
+/* agent/home.c — the agents of a runtime: found by name and by id in a hash table, and freed with it. */
 #include "agent/home.h"
 
 #include <endian.h>
@@ -11,7 +11,7 @@ const struct wl_owner wa_owner = {.tenant = UPP_STR_INIT("local"), .user = UPP_S
 
 enum { FIRST_CHAINS = 16 };
 
-/* ---- Agents by id and by name --------------------------------------------------------------------------- */
+/* Agents by id and by name. */
 
 static struct upp_str key_of(const struct weft_agent *a, enum wa_key key)
 {
@@ -21,7 +21,7 @@ static struct upp_str key_of(const struct weft_agent *a, enum wa_key key)
 static uint64_t hash(struct upp_str s)
 {
     uint64_t h = s.n, word = 0;
-    size_t   i = 0;
+    size_t i = 0;
     for (; i + 8 <= s.n; i += 8) {
         memcpy(&word, s.p + i, 8);
         h = (h ^ word) * UINT64_C(0x9e3779b97f4a7c15);
@@ -56,15 +56,15 @@ static int grow(struct wa_index *x, enum wa_key by, struct upp_err *err)
     if (x->n < x->size)
         return 0;
     struct wa_index more = {.n = x->n, .size = x->size ? 2 * x->size : FIRST_CHAINS};
-    more.chains          = wb_calloc(more.size, sizeof *more.chains);
+    more.chains = wb_calloc(more.size, sizeof *more.chains);
     if (!more.chains)
         return upp_fail(err, UPP_ENOMEM, "no memory for an agent");
     for (size_t i = 0; i < x->size; i++)
         for (struct weft_agent *a = x->chains[i], *next; a; a = next) {
             struct weft_agent **to = chain(&more, key_of(a, by));
-            next                   = a->next[by];
-            a->next[by]            = *to;
-            *to                    = a;
+            next = a->next[by];
+            a->next[by] = *to;
+            *to = a;
         }
     wb_free(x->chains);
     *x = more;
@@ -74,8 +74,8 @@ static int grow(struct wa_index *x, enum wa_key by, struct upp_err *err)
 static void put(struct wa_index *x, enum wa_key by, struct weft_agent *a)
 {
     struct weft_agent **to = chain(x, key_of(a, by));
-    a->next[by]            = *to;
-    *to                    = a;
+    a->next[by] = *to;
+    *to = a;
     x->n++;
 }
 
@@ -149,7 +149,7 @@ struct weft_agent *wa_home_find(const struct wa_home *h, struct upp_str name)
 
 const struct wr_agent_def *wa_home_def(void *home, struct upp_str name)
 {
-    struct wa_home            *h   = home;
+    struct wa_home *h = home;
     const struct wr_agent_def *def = h->last && h->last->def ? &h->last->def->pub : NULL;
     if (def && name.p == def->name.p && name.n == def->name.n)
         return def;
@@ -167,8 +167,6 @@ void wa_home_done(struct wa_home *h)
     for (size_t i = 0; i < WA_KEYS; i++)
         wb_free(h->agents[i].chains);
 }
-
-/* ---- On its loop ------------------------------------------------------------------------------------------ */
 
 int wa_home_do(struct wa_home *h, const char *name, weft_fn *fn, void *arg, struct upp_err *err)
 {

@@ -1,8 +1,7 @@
 /* agent/home.h — what agents need from their runtime: a loop, an engine, and each other.
  *
  * The first member of struct weft_runtime, so that a pointer to one is a pointer to the other. */
-#ifndef WA_HOME_H
-#define WA_HOME_H
+#pragma once
 
 #include "base/list.h"
 #include "run/engine.h"
@@ -15,17 +14,17 @@ enum wa_key { WA_BY_ID = 0, WA_BY_NAME, WA_KEYS };
 /* A hash table of agents by one key; the chains link the agents themselves. */
 struct wa_index {
     struct weft_agent **chains;
-    size_t              n, size; /* size: a power of two, or 0 */
+    size_t n, size; /* size: a power of two, or 0 */
 };
 
 struct wa_home {
-    struct weft_loop  *loop;
-    struct wr_engine  *engine;
-    struct wb_link     all; /* agents */
-    size_t             n;
-    struct wb_uuid     ids;  /* from which the ids of agents are derived */
-    uint64_t           made; /* number of agents ever created */
-    struct wa_index    agents[WA_KEYS];
+    struct weft_loop *loop;
+    struct wr_engine *engine;
+    struct wb_link all; /* agents */
+    size_t n;
+    struct wb_uuid ids; /* from which the ids of agents are derived */
+    uint64_t made;      /* number of agents ever created */
+    struct wa_index agents[WA_KEYS];
     struct weft_agent *last; /* whose definition was looked up last: a run repeats the lookup */
 
     /* The engine with the store of sessions; NULL until it is needed, when `keep` opens it. */
@@ -48,8 +47,8 @@ const struct wr_agent_def *wa_home_def(void *home, struct upp_str name);
 
 /* -UPP_EINVALID names the id or name that is taken. An agent with neither a given id nor a name is not indexed before
  * wa_home_index: most are never looked up. */
-int  wa_home_add(struct wa_home *h, struct weft_agent *a, bool given_id, struct upp_err *err) UPP_MUST_CHECK;
-int  wa_home_index(struct wa_home *h, struct weft_agent *a, struct upp_err *err) UPP_MUST_CHECK;
+int wa_home_add(struct wa_home *h, struct weft_agent *a, bool given_id, struct upp_err *err) UPP_MUST_CHECK;
+int wa_home_index(struct wa_home *h, struct weft_agent *a, struct upp_err *err) UPP_MUST_CHECK;
 void wa_home_remove(struct wa_home *h, struct weft_agent *a);
 void wa_home_done(struct wa_home *h); /* frees all agents */
 
@@ -63,5 +62,3 @@ static inline WEFT_SUSPENDS int wa_home_keep(struct wa_home *h, struct upp_err *
  * loop until fn returns. */
 WEFT_SUSPENDS int wa_home_do(struct wa_home *h, const char *name, weft_fn *fn, void *arg,
                              struct upp_err *err) UPP_MUST_CHECK;
-
-#endif

@@ -7,15 +7,15 @@
 #include "base/hooks.h"
 
 struct shared {
-    struct upp_thread       *thread;
+    struct upp_thread *thread;
     struct wa_query_backend *backend; /* NULL: the query is not stored */
-    unsigned                 refs;
-    bool                     busy; /* a run uses its messages */
+    unsigned refs;
+    bool busy; /* a run uses its messages */
 };
 
 struct query {
     struct weft_query_result pub;
-    struct shared           *shared;
+    struct shared *shared;
 };
 
 static struct query *query_of(struct weft_query_result *q)
@@ -44,9 +44,9 @@ static WEFT_SUSPENDS int ask_next(struct weft_agent *a, struct shared *s, struct
         return upp_fail(err, UPP_ENOMEM, "no memory for a query");
     s->refs++;
     q->shared = s;
-    q->pub    = (struct weft_query_result){.thread = s->thread, .agent = a};
-    s->busy   = true;
-    int r     = 0;
+    q->pub = (struct weft_query_result){.thread = s->thread, .agent = a};
+    s->busy = true;
+    int r = 0;
     if (text.p)
         r = s->backend ? s->backend->turn(s->backend, s->thread, text, &q->pub.turn, err)
                        : weft_ask(a, text, &q->pub.thread, &q->pub.turn, err);
@@ -69,7 +69,7 @@ int wa_query_at(struct weft_agent *a, struct wa_query_backend *backend, struct u
             backend->free(backend);
         return upp_fail(err, UPP_ENOMEM, "no memory for a query");
     }
-    *s    = (struct shared){.thread = thread, .backend = backend, .refs = 1};
+    *s = (struct shared){.thread = thread, .backend = backend, .refs = 1};
     int r = ask_next(a, s, text, ret, err);
     shared_unref(s);
     return r;
@@ -83,7 +83,7 @@ static int no_text(struct upp_err *err)
 int weft_query(struct weft_agent *a, struct upp_str text, struct weft_query_result **ret, struct upp_err *err)
 {
     struct upp_thread *thread;
-    int                r = text.p ? upp_thread_new(&thread, err) : no_text(err);
+    int r = text.p ? upp_thread_new(&thread, err) : no_text(err);
     return r < 0 ? r : wa_query_at(a, NULL, thread, text, ret, err);
 }
 

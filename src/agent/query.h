@@ -1,6 +1,5 @@
 /* agent/query.h — the internals of queries (UAP 9.2), for queries that a session stores. */
-#ifndef WA_QUERY_H
-#define WA_QUERY_H
+#pragma once
 
 #include <weft/agent.h>
 
@@ -16,5 +15,3 @@ struct wa_query_backend {
  * and the result has no turn. */
 WEFT_SUSPENDS int wa_query_at(struct weft_agent *a, struct wa_query_backend *backend, struct upp_thread *thread,
                               struct upp_str text, struct weft_query_result **ret, struct upp_err *err) UPP_MUST_CHECK;
-
-#endif

@@ -9,13 +9,11 @@
 
 enum { POLL_MS = 20, MESSAGES = 1 << 20 };
 
-/* ---- Input ----------------------------------------------------------------------------------------------------- */
-
 static struct upp_message user_message(const struct upp_part *parts, size_t n)
 {
     union { /* parts of a message are mutable; these are only copied */
         const struct upp_part *in;
-        struct upp_part       *out;
+        struct upp_part *out;
     } u = {.in = parts};
     return (struct upp_message){.role = UPP_ROLE_USER, .parts = u.out, .n_parts = n};
 }
@@ -35,13 +33,13 @@ static int add_all(struct wa_run_input *q, const struct upp_message *list, size_
 int wa_run_input_take(struct wa_run_input *q, const struct upp_input *given, struct upp_err *err)
 {
     wb_opts(&q->in, sizeof q->in, given);
-    const struct upp_input   *in   = &q->in;
-    size_t                    n    = in->n_history;
+    const struct upp_input *in = &q->in;
+    size_t n = in->n_history;
     const struct upp_message *list = in->history, *last = NULL;
-    q->list      = NULL;
-    q->input     = NULL;
+    q->list = NULL;
+    q->input = NULL;
     q->n_history = 0;
-    q->memory    = (struct wb_arena)WB_ARENA(1u << 30);
+    q->memory = (struct wb_arena)WB_ARENA(1u << 30);
     if (in->thread)
         list = upp_thread_messages(in->thread, &n);
     if (n > MESSAGES || in->n_messages > MESSAGES)
@@ -51,7 +49,7 @@ int wa_run_input_take(struct wa_run_input *q, const struct upp_input *given, str
         if (!q->list)
             return upp_fail(err, UPP_ENOMEM, "no memory for the history of a run");
         q->of_parts = user_message(in->parts, in->n_parts);
-        int r       = add_all(q, list, n, err);
+        int r = add_all(q, list, n, err);
         if (r >= 0)
             r = add_all(q, in->messages, in->n_messages, err);
         if (r >= 0)
@@ -61,9 +59,9 @@ int wa_run_input_take(struct wa_run_input *q, const struct upp_input *given, str
         last = q->n_history > n ? q->list[q->n_history - 1] : NULL;
     }
     if (in->text.p) {
-        q->text    = (struct upp_part){.kind = UPP_PART_TEXT, .text = in->text};
+        q->text = (struct upp_part){.kind = UPP_PART_TEXT, .text = in->text};
         q->of_text = user_message(&q->text, 1);
-        q->input   = &q->of_text;
+        q->input = &q->of_text;
     } else if (last && last->role == UPP_ROLE_USER) {
         q->input = last;
         q->n_history--;
@@ -76,7 +74,7 @@ int wa_run_input_take(struct wa_run_input *q, const struct upp_input *given, str
 static int copy_message(struct wa_run_input *q, const struct upp_message **m, struct upp_err *err)
 {
     struct upp_message *copy = wb_new(&q->memory, struct upp_message);
-    int                 r    = copy ? wm_message_copy(&q->memory, *m, copy, err) : wb_arena_check(&q->memory, err);
+    int r = copy ? wm_message_copy(&q->memory, *m, copy, err) : wb_arena_check(&q->memory, err);
     if (r >= 0)
         *m = copy;
     return r;
@@ -108,26 +106,24 @@ int wa_start(struct weft_agent *a, const struct wa_where *where, const struct wa
              struct wr_started *ret, struct upp_err *err)
 {
     const struct wr_agent_def *def;
-    int                        r = may_start(q, err);
+    int r = may_start(q, err);
     if (r >= 0)
         r = wa_agent_def(a, &def, err);
     if (r < 0)
         return r;
-    struct wr_start what = {.owner      = wa_owner,
-                            .agent      = def->name,
-                            .input      = q->input,
-                            .history    = q->history,
-                            .n_history  = q->n_history,
+    struct wr_start what = {.owner = wa_owner,
+                            .agent = def->name,
+                            .input = q->input,
+                            .history = q->history,
+                            .n_history = q->n_history,
                             .wants_turn = true,
-                            .here       = here};
+                            .here = here};
     if (where) {
         what.thread = where->thread;
-        what.watch  = where->watch;
+        what.watch = where->watch;
     }
     return wr_start(where ? where->engine : a->home->engine, &what, ret, err);
 }
-
-/* ---- Waiting for the end ---------------------------------------------------------------------------------------- */
 
 /* 0 for a fiber's table (`park`): every wait of a fiber reports cancellation anyway. */
 uint64_t wa_poll_ms(const struct upp_wait *w)
@@ -161,7 +157,7 @@ int wa_join(struct wr_engine *e, const struct wr_started *s, const struct upp_wa
             struct upp_err *err)
 {
     uint64_t poll_ms = wa_poll_ms(w);
-    int      r       = 0;
+    int r = 0;
     while (r >= 0 || (r == -UPP_ETIMEOUT && poll_ms && weft__pending(weft_fiber_self()) == 0)) {
         r = wa_stopped(w, err);
         if (r < 0)
@@ -174,21 +170,19 @@ int wa_join(struct wr_engine *e, const struct wr_started *s, const struct upp_wa
     return ended >= 0 ? 0 : r; /* it completed before the cancel; otherwise the reason for stopping */
 }
 
-/* ---- Running ---------------------------------------------------------------------------------------------------- */
-
 struct running {
-    struct weft_agent  *agent;
+    struct weft_agent *agent;
     struct wa_run_input asked;
-    struct upp_turn    *turn;
-    bool                alone; /* on a fiber created for it */
+    struct upp_turn *turn;
+    bool alone; /* on a fiber created for it */
 };
 
 static WEFT_SUSPENDS int run(void *arg, struct upp_err *err)
 {
-    struct running   *r = arg;
+    struct running *r = arg;
     struct wr_started started;
-    bool              here   = r->alone && !wa_poll_ms(r->asked.in.wait); /* nothing to poll meanwhile */
-    int               result = wa_start(r->agent, NULL, &r->asked, here, &started, err);
+    bool here = r->alone && !wa_poll_ms(r->asked.in.wait); /* nothing to poll meanwhile */
+    int result = wa_start(r->agent, NULL, &r->asked, here, &started, err);
     if (result < 0)
         return result;
     result = here ? wr_join(started.tree, &r->turn, err) /* it has already ended */
@@ -200,10 +194,10 @@ static WEFT_SUSPENDS int run(void *arg, struct upp_err *err)
 int weft_agent_run_with(struct weft_agent *a, const struct upp_input *in, struct upp_turn **ret, struct upp_err *err)
 {
     struct running r;
-    r.agent    = a;
-    r.turn     = NULL;
-    r.alone    = !weft_loop_current();
-    *ret       = NULL;
+    r.agent = a;
+    r.turn = NULL;
+    r.alone = !weft_loop_current();
+    *ret = NULL;
     int result = wa_run_input_take(&r.asked, in, err);
     if (result >= 0)
         result = wa_home_do(a->home, "weft_agent_run", run, &r, err);

@@ -1,4 +1,5 @@
-/* agent/stream_event.c — see stream_event.h. */
+/* agent/stream_event.c — translates each event of the engine to an AgentStreamEvent, with the state of each run of
+ * the tree. */
 #include "agent/stream_event.h"
 
 #include <inttypes.h>
@@ -60,11 +61,11 @@ static void run_state_drop(struct wa_translator *t, struct wa_run_state *v)
 
 void wa_translator_init(struct wa_translator *t, const struct weft_stream_opts *opts, bool structured, uint8_t points)
 {
-    *t = (struct wa_translator){.only       = opts->only,
-                                .children   = opts->children,
+    *t = (struct wa_translator){.only = opts->only,
+                                .children = opts->children,
                                 .structured = structured,
-                                .points     = points,
-                                .scratch    = WB_ARENA(SCRATCH_BYTES)};
+                                .points = points,
+                                .scratch = WB_ARENA(SCRATCH_BYTES)};
     run_state_init(&t->root, (struct wb_uuid){{0}});
 }
 
@@ -81,9 +82,9 @@ void wa_translator_done(struct wa_translator *t)
 
 /* The translation of one engine event. */
 struct translation {
-    struct wa_translator  *t;
+    struct wa_translator *t;
     const struct wm_event *ev;
-    struct weft_event     *first; /* NULL: already used */
+    struct weft_event *first; /* NULL: already used */
 };
 
 static void format_id(struct wb_uuid id, struct wb_uuid *last, char text[WB_UUID_TEXT + 1])
@@ -101,17 +102,17 @@ static inline struct weft_event *emit(struct translation *s, uint8_t source, uin
     if (t->only && t->only != source)
         return NULL;
     struct weft_event *e = s->first ? s->first : &t->more[t->n_more++];
-    s->first             = NULL;
-    *e                   = (struct weft_event){.source   = source,
-                                               .type     = source == WEFT_SOURCE_UAP ? type : 0,
-                                               .depth    = s->ev->from->depth,
-                                               .step     = s->ev->step,
-                                               .agent_id = wb_str(t->agent_text, WB_UUID_TEXT),
-                                               .run_id   = wb_str(t->run_text, WB_UUID_TEXT),
-                                               .upp.type = source == WEFT_SOURCE_UPP ? type : 0};
+    s->first = NULL;
+    *e = (struct weft_event){.source = source,
+                             .type = source == WEFT_SOURCE_UAP ? type : 0,
+                             .depth = s->ev->from->depth,
+                             .step = s->ev->step,
+                             .agent_id = wb_str(t->agent_text, WB_UUID_TEXT),
+                             .run_id = wb_str(t->run_text, WB_UUID_TEXT),
+                             .upp.type = source == WEFT_SOURCE_UPP ? type : 0};
     if (WB_UNLIKELY(e->depth)) {
         e->parent_agent_id = wb_str(t->parent_agent_text, WB_UUID_TEXT);
-        e->parent_run_id   = wb_str(t->parent_run_text, WB_UUID_TEXT);
+        e->parent_run_id = wb_str(t->parent_run_text, WB_UUID_TEXT);
     }
     return e;
 }
@@ -141,8 +142,7 @@ static struct weft_event *emit_id(struct translation *s, const struct wa_run_sta
     return e;
 }
 
-/* ---- Output of the model ------------------------------------------------------------------------------------------
- */
+/* ---- Output of the model --------------------------------------------------------------------- */
 
 static uint8_t delta_type(const struct translation *s)
 {
@@ -166,13 +166,13 @@ static uint8_t delta_type(const struct translation *s)
 
 static void emit_delta(struct translation *s, struct upp_str text)
 {
-    uint8_t           type = delta_type(s);
-    struct upp_event *e    = type ? emit_upp(s, type, s->ev->part) : NULL;
+    uint8_t type = delta_type(s);
+    struct upp_event *e = type ? emit_upp(s, type, s->ev->part) : NULL;
     if (!e)
         return;
     e->text = text;
     if (type == UPP_TOOL_CALL_DELTA) {
-        e->id   = s->ev->call;
+        e->id = s->ev->call;
         e->name = s->ev->name;
     }
 }
@@ -210,14 +210,14 @@ static int remember_calls(struct wa_run_state *v, const struct upp_message *m, s
 static int message(struct translation *s, struct wa_run_state *v, struct upp_err *err)
 {
     const struct wm_entry *entry = s->ev->entry;
-    struct weft_event     *e;
+    struct weft_event *e;
     if (entry && entry->message.role == UPP_ROLE_TOOL && (e = emit_step(s, v, WEFT_OBSERVATION)))
         e->message = &entry->message;
     if (!entry || entry->message.role != UPP_ROLE_ASSISTANT)
         return 0; /* the input is not a model's */
     const struct upp_message *m = &entry->message;
-    size_t                    calls;
-    int                       r = remember_calls(v, m, &calls, err);
+    size_t calls;
+    int r = remember_calls(v, m, &calls, err);
     if (r < 0)
         return r;
     (void)emit_upp(s, UPP_MESSAGE_STOP, 0);
@@ -233,8 +233,7 @@ static int message(struct translation *s, struct wa_run_state *v, struct upp_err
     return wb_arena_check(&v->memory, err);
 }
 
-/* ---- Tools --------------------------------------------------------------------------------------------------------
- */
+/* ---- Tools ----------------------------------------------------------------------------------- */
 
 /* A string member of an object; empty: absent. */
 static struct upp_str member(struct wb_arena *a, struct upp_str json, const char *name)
@@ -249,13 +248,13 @@ static struct upp_str member(struct wb_arena *a, struct upp_str json, const char
 static int expect_child(struct translation *s, struct upp_err *err)
 {
     struct wa_run_state *v;
-    int                  r = child_state(s->t, s->ev->child, &v, err);
+    int r = child_state(s->t, s->ev->child, &v, err);
     if (r < 0)
         return r;
-    v->parent_agent    = s->ev->from->agent_id;
-    v->parent_run      = s->ev->from->run;
+    v->parent_agent = s->ev->from->agent_id;
+    v->parent_run = s->ev->from->run;
     struct upp_str all = wb_arena_dup(&v->memory, s->ev->text);
-    v->task            = member(&v->memory, all, "task");
+    v->task = member(&v->memory, all, "task");
     if (!v->task.p)
         v->task = all;
     return wb_arena_check(&v->memory, err);
@@ -271,8 +270,8 @@ static struct upp_event *execution(struct translation *s, const struct wa_run_st
         }
     struct upp_event *e = emit_upp(s, type, index);
     if (e) {
-        e->id      = s->ev->call;
-        e->name    = s->ev->name;
+        e->id = s->ev->call;
+        e->name = s->ev->name;
         e->time_ms = s->ev->time_ms;
     }
     return e;
@@ -290,12 +289,11 @@ static void tool_ended(struct translation *s, const struct wa_run_state *v)
     struct upp_event *e = wm_is_branch(s->ev) ? NULL : execution(s, v, UPP_TOOL_EXECUTION_END);
     if (!e)
         return;
-    e->result   = s->ev->text;
+    e->result = s->ev->text;
     e->is_error = s->ev->outcome != WM_DONE;
 }
 
-/* ---- Steps and runs -------------------------------------------------------------------------------------------------
- */
+/* ---- Steps and runs -------------------------------------------------------------------------- */
 
 static int step_start(struct translation *s, struct wa_run_state *v, struct upp_err *err)
 {
@@ -321,8 +319,8 @@ static void child_ended(struct translation *s, const struct wa_run_state *v)
     if (!e)
         return;
     e->is_error = s->ev->status != WM_COMPLETED;
-    e->usage    = s->ev->usage;
-    e->text     = s->ev->text.p ? member(&s->t->scratch, s->ev->text, "message") : v->last;
+    e->usage = s->ev->usage;
+    e->text = s->ev->text.p ? member(&s->t->scratch, s->ev->text, "message") : v->last;
 }
 
 /* Checkpoints of sub-agents cannot be restored by this session. */
@@ -333,7 +331,7 @@ static void checkpoint(struct translation *s, const struct wa_run_state *v)
         return;
     if (t->points == WA_POINTS_STEPS)
         (void)emit_id(s, v, WEFT_CHECKPOINT);
-    t->point      = s->ev->id;
+    t->point = s->ev->id;
     t->point_step = s->ev->step;
 }
 
@@ -341,11 +339,11 @@ static void checkpoint(struct translation *s, const struct wa_run_state *v)
 static void turn_checkpoint(struct translation *s, const struct wa_run_state *v)
 {
     struct wa_translator *t = s->t;
-    struct weft_event    *e = t->points == WA_POINTS_TURN && t->point_step ? emit_step(s, v, WEFT_CHECKPOINT) : NULL;
+    struct weft_event *e = t->points == WA_POINTS_TURN && t->point_step ? emit_step(s, v, WEFT_CHECKPOINT) : NULL;
     if (!e)
         return;
-    e->step       = t->point_step;
-    e->id         = wb_uuid_text(t->point, t->id_text);
+    e->step = t->point_step;
+    e->id = wb_uuid_text(t->point, t->id_text);
     t->point_step = 0;
 }
 
@@ -371,13 +369,13 @@ static int run_changed(struct translation *s, struct wa_run_state *v, struct upp
 
 static int system_event(struct translation *s, const struct wa_run_state *v, struct upp_err *err)
 {
-    struct wb_arena   *a = &s->t->scratch;
+    struct wb_arena *a = &s->t->scratch;
     struct weft_event *e = s->ev->entry ? emit(s, WEFT_SOURCE_UAP, WEFT_SYSTEM_EVENT) : NULL;
-    yyjson_val        *data, *type, *source;
-    int                r = e ? wj_read(a, s->ev->entry->data, NULL, &data, err) : 0;
+    yyjson_val *data, *type, *source;
+    int r = e ? wj_read(a, s->ev->entry->data, NULL, &data, err) : 0;
     if (r < 0 || !e)
         return r;
-    type   = yyjson_obj_get(data, "type");
+    type = yyjson_obj_get(data, "type");
     source = yyjson_obj_get(data, "source");
     if (yyjson_is_str(type))
         e->name = wj_text(type);
@@ -437,7 +435,7 @@ static int translate_other(struct translation *s, struct wa_run_state *v, struct
 
 int wa_translate(struct wa_translator *t, const struct wm_event *ev, struct weft_event *ret, struct upp_err *err)
 {
-    struct translation   s = {.t = t, .ev = ev, .first = ret};
+    struct translation s = {.t = t, .ev = ev, .first = ret};
     struct wa_run_state *v = &t->root;
     t->at = t->n_more = 0;
     if (ev->from->depth && !t->children)

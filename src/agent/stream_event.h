@@ -3,8 +3,7 @@
  * The dialect `uap` writes the same events as JSON (dialects/uap/stream.c); a test compares the two. Most events are
  * translated by themselves. The state per run of the tree is the calls of its last message and, for a child run, its
  * task and its last text. */
-#ifndef WA_STREAM_EVENT_H
-#define WA_STREAM_EVENT_H
+#pragma once
 
 #include <weft/agent.h>
 
@@ -16,13 +15,13 @@
 /* The state of one run of the tree. */
 struct wa_run_state {
     struct wb_uuid run;
-    bool           begun;
+    bool begun;
     struct wb_uuid parent_agent, parent_run; /* of a child: its caller */
     struct upp_str task, last;               /* of a child: its task and its last text */
     WB_VEC(struct upp_str) calls;            /* ids of the last message's calls, for their positions; in `ids` */
     struct wb_arena ids, memory;
-    struct wb_buf   plan_step; /* id of the plan step that the current step is */
-    uint32_t        step;      /* the step that began last */
+    struct wb_buf plan_step; /* id of the plan step that the current step is */
+    uint32_t step;           /* the step that began last */
 };
 
 enum { WA_MORE = 3 };
@@ -31,21 +30,21 @@ enum { WA_MORE = 3 };
 enum wa_points { WA_POINTS_NONE, WA_POINTS_STEPS, WA_POINTS_TURN };
 
 struct wa_translator {
-    uint8_t             only;
-    bool                children;
-    bool                structured; /* structured output: text deltas are object deltas */
-    uint8_t             points;     /* enum wa_points */
-    struct wb_uuid      point;      /* WA_POINTS_TURN: the last one so far, emitted when the run ends */
-    uint32_t            point_step; /* 0: none */
+    uint8_t only;
+    bool children;
+    bool structured;      /* structured output: text deltas are object deltas */
+    uint8_t points;       /* enum wa_points */
+    struct wb_uuid point; /* WA_POINTS_TURN: the last one so far, emitted when the run ends */
+    uint32_t point_step;  /* 0: none */
     struct wa_run_state root;
     WB_VEC(struct wa_run_state *) others;
-    struct wa_run_state *ended;   /* one of `others` that has ended: freed with the next event */
-    struct wb_arena      scratch; /* memory of the last event */
-    struct wb_uuid       agent, run, parent_agent, parent_run;
-    char                 agent_text[WB_UUID_TEXT + 1], run_text[WB_UUID_TEXT + 1], id_text[WB_UUID_TEXT + 1];
-    char                 parent_agent_text[WB_UUID_TEXT + 1], parent_run_text[WB_UUID_TEXT + 1];
-    struct weft_event    more[WA_MORE]; /* further events from the last engine event */
-    uint8_t              at, n_more;
+    struct wa_run_state *ended; /* one of `others` that has ended: freed with the next event */
+    struct wb_arena scratch;    /* memory of the last event */
+    struct wb_uuid agent, run, parent_agent, parent_run;
+    char agent_text[WB_UUID_TEXT + 1], run_text[WB_UUID_TEXT + 1], id_text[WB_UUID_TEXT + 1];
+    char parent_agent_text[WB_UUID_TEXT + 1], parent_run_text[WB_UUID_TEXT + 1];
+    struct weft_event more[WA_MORE]; /* further events from the last engine event */
+    uint8_t at, n_more;
 };
 
 void wa_translator_init(struct wa_translator *t, const struct weft_stream_opts *opts, bool structured, uint8_t points);
@@ -63,5 +62,3 @@ static inline bool wa_translate_more(struct wa_translator *t, struct weft_event 
     *ret = t->more[t->at++];
     return true;
 }
-
-#endif

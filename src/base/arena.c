@@ -13,7 +13,7 @@ enum { FIRST_CHUNK = 1024, SECOND_CHUNK = 4096, LAST_CHUNK = 1 << 20 };
 
 struct wb_chunk {
     struct wb_chunk *older;
-    size_t           size; /* with this header */
+    size_t size; /* with this header */
     _Alignas(max_align_t) char bytes[];
 };
 
@@ -42,11 +42,11 @@ void *wb_arena_more(struct wb_arena *a, size_t n, size_t align)
     struct wb_chunk *c = wb_alloc(size);
     if (!c)
         return fail(a, -UPP_ENOMEM);
-    c->older  = a->chunks;
-    c->size   = size;
+    c->older = a->chunks;
+    c->size = size;
     a->chunks = c;
     a->used += size;
-    a->p   = c->bytes;
+    a->p = c->bytes;
     a->end = (char *)c + size;
     return wb_arena_alloc(a, n, align);
 }
@@ -65,7 +65,7 @@ void *wb_block_resize(void *p, size_t n)
     if (!c)
         return NULL;
     c->older = NULL;
-    c->size  = sizeof *c + n;
+    c->size = sizeof *c + n;
     return c->bytes;
 }
 
@@ -86,7 +86,7 @@ void wb_arena_adopt(struct wb_arena *a, void *p)
     }
     a->used += c->size;
     if (a->chunks) { /* behind the newest, which is still being filled */
-        c->older         = a->chunks->older;
+        c->older = a->chunks->older;
         a->chunks->older = c;
     } else
         a->chunks = c;
@@ -159,7 +159,7 @@ struct upp_str wb_arena_dup(struct wb_arena *a, struct upp_str s)
 
 struct upp_str wb_arena_printf(struct wb_arena *a, const char *fmt, ...)
 {
-    size_t  room = a->p ? WB_MIN((size_t)(a->end - a->p), (size_t)INT32_MAX) : 0;
+    size_t room = a->p ? WB_MIN((size_t)(a->end - a->p), (size_t)INT32_MAX) : 0;
     va_list args;
     va_start(args, fmt);
     int n = vsnprintf(a->p, room, fmt, args); /* as most texts do it fits, and is where it would be put */

@@ -3,8 +3,7 @@
  * Grows in chunks up to a hard maximum. Sticky: after the first failure every allocation gives NULL (or no
  * text) and wb_arena_check says why. Chunks are never moved, so pointers stay good until reset or done.
  */
-#ifndef WB_ARENA_H
-#define WB_ARENA_H
+#pragma once
 
 #include <stdarg.h>
 
@@ -13,9 +12,9 @@
 
 struct wb_arena {
     struct wb_chunk *chunks; /* newest first */
-    char            *p, *end;
-    size_t           used, max; /* bytes taken from the system, and their limit */
-    int              failed;
+    char *p, *end;
+    size_t used, max; /* bytes taken from the system, and their limit */
+    int failed;
 };
 
 /* An arena of at most `max` bytes: `struct wb_arena a = WB_ARENA(16u << 20);`. */
@@ -46,7 +45,7 @@ struct upp_str wb_arena_numbered(struct wb_arena *a, struct upp_str text, uint64
  * wants an allocator. Aligned for anything. */
 void *wb_block_alloc(size_t n);
 void *wb_block_resize(void *p, size_t n);
-void  wb_block_free(void *p);
+void wb_block_free(void *p);
 
 /* From now on the arena frees p. Where p would pass the arena's maximum it is freed at once, and the arena failed. */
 void wb_arena_adopt(struct wb_arena *a, void *p);
@@ -72,7 +71,7 @@ static inline void *wb_arena_alloc(struct wb_arena *a, size_t n, size_t align)
     uintptr_t at = ((uintptr_t)a->p + (align - 1)) & ~(uintptr_t)(align - 1);
     if (WB_LIKELY(a->p && at <= (uintptr_t)a->end && n <= (uintptr_t)a->end - at)) {
         char *p = a->p + (at - (uintptr_t)a->p);
-        a->p    = p + n;
+        a->p = p + n;
         return p;
     }
     return wb_arena_more(a, n, align);
@@ -89,5 +88,3 @@ static inline void *wb_arena_zero(struct wb_arena *a, size_t n, size_t align)
 #define wb_new_n(a, T, count)                                                                                          \
     ((T *)((size_t)(count) > SIZE_MAX / sizeof(T) ? wb_arena_more((a), SIZE_MAX, 1)                                    \
                                                   : wb_arena_zero((a), (size_t)(count) * sizeof(T), _Alignof(T))))
-
-#endif

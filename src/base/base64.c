@@ -11,7 +11,7 @@
 enum { VALUE = 0x3f, STD = 0x40, URL = 0x80, NEITHER = STD | URL };
 
 static const char alphabets[][65] = {
-    [WB_BASE64]     = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/",
+    [WB_BASE64] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/",
     [WB_BASE64_URL] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_",
 };
 
@@ -43,25 +43,25 @@ size_t wb_base64_size(size_t n)
 void wb_base64_add(struct wb_buf *b, struct upp_str bytes, enum wb_base64 alphabet)
 {
     const char *digit = alphabets[alphabet];
-    size_t      size  = wb_base64_size(bytes.n);
+    size_t size = wb_base64_size(bytes.n);
     if (size == 0 || !wb_buf_reserve(b, size))
         return;
-    const unsigned char *p   = (const unsigned char *)bytes.p;
-    char                *out = b->p + b->n;
-    size_t               n   = bytes.n;
+    const unsigned char *p = (const unsigned char *)bytes.p;
+    char *out = b->p + b->n;
+    size_t n = bytes.n;
     for (; n >= 3; p += 3, n -= 3, out += 4) {
         uint32_t v = (uint32_t)p[0] << 16 | (uint32_t)p[1] << 8 | p[2];
-        out[0]     = digit[v >> 18];
-        out[1]     = digit[v >> 12 & VALUE];
-        out[2]     = digit[v >> 6 & VALUE];
-        out[3]     = digit[v & VALUE];
+        out[0] = digit[v >> 18];
+        out[1] = digit[v >> 12 & VALUE];
+        out[2] = digit[v >> 6 & VALUE];
+        out[3] = digit[v & VALUE];
     }
     if (n) {
         uint32_t v = (uint32_t)p[0] << 16 | (n == 2 ? (uint32_t)p[1] << 8 : 0);
-        out[0]     = digit[v >> 18];
-        out[1]     = digit[v >> 12 & VALUE];
-        out[2]     = n == 2 ? digit[v >> 6 & VALUE] : '=';
-        out[3]     = '=';
+        out[0] = digit[v >> 18];
+        out[1] = digit[v >> 12 & VALUE];
+        out[2] = n == 2 ? digit[v >> 6 & VALUE] : '=';
+        out[3] = '=';
     }
     b->n += size;
 }
@@ -100,9 +100,9 @@ int wb_base64_decode(struct upp_str text, struct wb_buf *ret, struct upp_err *er
     if (size == 0 || !wb_buf_reserve(ret, size))
         return wb_buf_check(ret, err);
 
-    const unsigned char *p    = (const unsigned char *)text.p;
-    char                *out  = ret->p + start;
-    unsigned             seen = 0;
+    const unsigned char *p = (const unsigned char *)text.p;
+    char *out = ret->p + start;
+    unsigned seen = 0;
     for (size_t n = text.n / 4; n; n--, p += 4, out += 3) {
         uint32_t a = values[p[0]], b = values[p[1]], c = values[p[2]], d = values[p[3]];
         uint32_t v = a << 18 | (b & VALUE) << 12 | (c & VALUE) << 6 | (d & VALUE);
@@ -116,7 +116,7 @@ int wb_base64_decode(struct upp_str text, struct wb_buf *ret, struct upp_err *er
         uint32_t a = values[p[0]], b = values[p[1]], c = over == 3 ? values[p[2]] : 0;
         uint32_t v = a << 18 | (b & VALUE) << 12 | (c & VALUE) << 6;
         seen |= a | b | c;
-        left   = over == 3 ? c & 3 : b & 15;
+        left = over == 3 ? c & 3 : b & 15;
         out[0] = (char)(v >> 16);
         if (over == 3)
             out[1] = (char)(v >> 8);

@@ -5,8 +5,7 @@
  * any other byte (blanks and line breaks too), a length that no bytes give, more padding than needed, and bits
  * left over that are not zero, because then two texts would mean the same bytes.
  */
-#ifndef WB_BASE64_H
-#define WB_BASE64_H
+#pragma once
 
 #include "base/buf.h"
 
@@ -27,5 +26,3 @@ void wb_base64_add(struct wb_buf *b, struct upp_str bytes, enum wb_base64 alphab
 int wb_base64_decode(struct upp_str text, struct wb_buf *ret, struct upp_err *err) UPP_MUST_CHECK;
 
 WB_EXPORT_END
-
-#endif

@@ -32,7 +32,7 @@ bool wb_buf_reserve(struct wb_buf *b, size_t n)
         b->failed = -UPP_ENOMEM;
         return false;
     }
-    b->p   = p;
+    b->p = p;
     b->cap = cap;
     return true;
 }
@@ -48,7 +48,7 @@ void wb_buf_add(struct wb_buf *b, struct upp_str s)
 void wb_buf_vaddf(struct wb_buf *b, const char *fmt, va_list args)
 {
     va_list again;
-    char    small[128];
+    char small[128];
     va_copy(again, args);
     int n = vsnprintf(small, sizeof small, fmt, args);
     if (n >= 0 && (size_t)n < sizeof small)

@@ -3,8 +3,7 @@
  * Sticky: after the first failure (no memory, maximum reached) every call does nothing, so a writer writes
  * freely and asks once at the end. What was written before the failure is still there.
  */
-#ifndef WB_BUF_H
-#define WB_BUF_H
+#pragma once
 
 #include <stdarg.h>
 
@@ -12,10 +11,10 @@
 #include "base/str.h"
 
 struct wb_buf {
-    char  *p; /* NULL while empty */
+    char *p; /* NULL while empty */
     size_t n, cap;
-    size_t max;    /* n never passes it */
-    int    failed; /* 0, -UPP_ENOMEM or -UPP_ELIMIT, or what a writer on top of it failed with */
+    size_t max; /* n never passes it */
+    int failed; /* 0, -UPP_ENOMEM or -UPP_ELIMIT, or what a writer on top of it failed with */
 };
 
 /* A buffer of at most `max` bytes: `struct wb_buf b = WB_BUF(1u << 20);`. */
@@ -55,7 +54,7 @@ UPP_MUST_CHECK static inline int wb_buf_check(const struct wb_buf *b, struct upp
 
 static inline void wb_buf_clear(struct wb_buf *b)
 {
-    b->n      = 0;
+    b->n = 0;
     b->failed = 0;
 }
 
@@ -70,5 +69,3 @@ static inline struct upp_str wb_buf_str(const struct wb_buf *b)
 {
     return (struct upp_str){b->p ? b->p : "", b->n};
 }
-
-#endif

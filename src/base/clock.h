@@ -2,8 +2,7 @@
  *
  * Measure and wait with mono, which never goes back. Wall time is what people read: it may jump either way.
  */
-#ifndef WB_CLOCK_H
-#define WB_CLOCK_H
+#pragma once
 
 #include "base/hooks.h"
 
@@ -24,5 +23,3 @@ static inline int64_t wb_wall_ms(void)
     int64_t ns = WB_CALL(wall_ns)();
     return ns / 1000000 - (ns % 1000000 < 0);
 }
-
-#endif

@@ -11,13 +11,13 @@ enum { NAME_MAX_BYTES = 63 };
 
 bool wb_crash_armed;
 
-static char             point[NAME_MAX_BYTES + 1]; /* set once, before threads start */
-static _Atomic uint64_t left;                      /* hits until the end */
+static char point[NAME_MAX_BYTES + 1]; /* set once, before threads start */
+static _Atomic uint64_t left;          /* hits until the end */
 
 int wb_crash_arm(const char *spec, struct upp_err *err)
 {
     struct upp_str rest = wb_cstr(spec), name;
-    uint64_t       n;
+    uint64_t n;
     wb_crash_armed = false;
     if (rest.n == 0)
         return 0;

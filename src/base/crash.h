@@ -7,8 +7,7 @@
  * The armed point is process-wide, as the hook table is: it is set by the program before anything else runs, from its
  * environment, and never by the libraries.
  */
-#ifndef WB_CRASH_H
-#define WB_CRASH_H
+#pragma once
 
 #include <upp/base.h>
 
@@ -34,5 +33,3 @@ static inline void wb_crashpoint(const char *name)
     if (WB_UNLIKELY(wb_crash_armed))
         wb_crash_hit(name);
 }
-
-#endif

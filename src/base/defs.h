@@ -1,6 +1,5 @@
 /* base/defs.h — the few macros the code leans on. */
-#ifndef WB_DEFS_H
-#define WB_DEFS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -11,7 +10,7 @@
 #define WB_TAKE(p)                                                                                                     \
     __extension__({                                                                                                    \
         __typeof__(p) wb_taken_ = (p);                                                                                 \
-        (p)                     = NULL;                                                                                \
+        (p) = NULL;                                                                                                    \
         wb_taken_;                                                                                                     \
     })
 
@@ -34,5 +33,3 @@
 /* Of two values, not of two calls: one of them is evaluated twice. */
 #define WB_MIN(a, b) ((a) < (b) ? (a) : (b))
 #define WB_MAX(a, b) ((a) > (b) ? (a) : (b))
-
-#endif

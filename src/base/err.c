@@ -50,7 +50,7 @@ static void clean(char *s)
     struct upp_str text = wb_cstr(s);
     for (size_t i = 0; i < text.n;) {
         uint32_t c = 0;
-        size_t   n = wb_wtf8_decode(text, i, &c);
+        size_t n = wb_wtf8_decode(text, i, &c);
         if (n == 0)
             s[i] = '?';
         else if (c < 0x20 || c == 0x7f)
@@ -102,7 +102,7 @@ int upp_fail(struct upp_err *err, enum upp_code code, const char *fmt, ...)
 int upp_wrap(struct upp_err *err, int r, const char *fmt, ...)
 {
     if (err) {
-        char    old[sizeof err->msg], context[sizeof err->msg];
+        char old[sizeof err->msg], context[sizeof err->msg];
         va_list args;
         memcpy(old, err->msg, sizeof old);
         va_start(args, fmt);
@@ -114,7 +114,7 @@ int upp_wrap(struct upp_err *err, int r, const char *fmt, ...)
         if (strlen(context) > sizeof context / 2)
             cut(context, sizeof context / 2);
         const char *why = old[0] ? old : upp_code_text(r);
-        int         n   = snprintf(err->msg, sizeof err->msg, "%s: %s", context, why);
+        int n = snprintf(err->msg, sizeof err->msg, "%s: %s", context, why);
         if (n >= (int)sizeof err->msg)
             cut(err->msg, sizeof err->msg - 1);
     }
@@ -127,7 +127,7 @@ void wb_err_where(struct upp_err *err, struct upp_str where)
         return;
     size_t room = sizeof err->where - 1, n = 0;
     if (where.n > room) {
-        n                  = sizeof ellipsis - 1;
+        n = sizeof ellipsis - 1;
         struct upp_str end = wb_str_sub(where, where.n - (room - n), room - n);
         while (end.n && ((unsigned char)end.p[0] & 0xc0) == 0x80) /* from the next whole character on */
             end = wb_str_sub(end, 1, end.n);
@@ -146,7 +146,7 @@ void wb_err_where(struct upp_err *err, struct upp_str where)
 
 /* Where a caller does something different. The rest is the caller's "otherwise". */
 static const struct {
-    int           number;
+    int number;
     enum upp_code code;
 } sys_codes[] = {
     {ENOENT, UPP_ENOTFOUND},   {ENOTDIR, UPP_ENOTFOUND},   {EACCES, UPP_EREFUSED}, {EPERM, UPP_EREFUSED},
@@ -164,8 +164,8 @@ int wb_fail_sys(struct upp_err *err, int r, enum upp_code otherwise, const char 
             code = sys_codes[i].code;
     if (err) {
         const char *name = strerrorname_np(-r), *text = strerrordesc_np(-r);
-        char        what[sizeof err->msg / 2], why[64];
-        va_list     args;
+        char what[sizeof err->msg / 2], why[64];
+        va_list args;
         va_start(args, fmt);
         format(what, sizeof what, fmt, args);
         va_end(args);

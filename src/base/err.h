@@ -1,6 +1,5 @@
 /* base/err.h — filling errors in: what upp/base.h leaves to the inside. */
-#ifndef WB_ERR_H
-#define WB_ERR_H
+#pragma once
 
 #include <stdarg.h>
 #include <upp/base.h>
@@ -10,10 +9,10 @@
 /* Initialises an error: its texts are empty, but not all their bytes are cleared. */
 static inline void wb_err_init(struct upp_err *err)
 {
-    err->code           = 0;
-    err->http           = 0;
+    err->code = 0;
+    err->http = 0;
     err->retry_after_ms = 0;
-    err->modality       = 0;
+    err->modality = 0;
     err->provider[0] = err->where[0] = err->cause[0] = err->msg[0] = 0;
 }
 
@@ -36,5 +35,3 @@ int wb_fail_sys(struct upp_err *err, int r, enum upp_code otherwise, const char 
 int wb_fail_full(struct upp_err *err, const char *fmt, ...) UPP_PRINTF(2, 3);
 
 WB_EXPORT_END
-
-#endif

@@ -4,10 +4,7 @@
  * linker, which exports them under the private symbol version (src/libupp.map.in): libweft links to them,
  * nobody else may.
  */
-#ifndef WB_EXPORT_H
-#define WB_EXPORT_H
+#pragma once
 
 #define WB_EXPORT_BEGIN _Pragma("GCC visibility push(default)")
 #define WB_EXPORT_END   _Pragma("GCC visibility pop")
-
-#endif

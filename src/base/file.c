@@ -70,13 +70,11 @@ void wb_fd_close(int *fd)
     *fd = -1;
 }
 
-/* ---- Reading --------------------------------------------------------------------------------- */
-
 static int read_on(int fd, const char *path, struct wb_buf *b, struct upp_err *err)
 {
     for (;;) {
-        char    more;
-        size_t  room = b->max - b->n;
+        char more;
+        size_t room = b->max - b->n;
         int64_t r;
         if (room == 0) { /* full: it must end here */
             r = wb_fd_read(fd, &more, 1);
@@ -112,13 +110,11 @@ int wb_file_read(const char *path, struct wb_buf *ret, struct upp_err *err)
     return r;
 }
 
-/* ---- Writing --------------------------------------------------------------------------------- */
-
 /* So that the new name is on disk, too. Some network file systems sync names at once and refuse to be asked. */
 static int sync_folder_of(const char *path, struct upp_err *err)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf name  = WB_BUF(SIZE_MAX);
-    const char                           *slash = strrchr(path, '/');
+    WB_CLEANUP(wb_buf_done) struct wb_buf name = WB_BUF(SIZE_MAX);
+    const char *slash = strrchr(path, '/');
     wb_buf_add(&name, !slash ? UPP_STR(".") : slash == path ? UPP_STR("/") : wb_str(path, (size_t)(slash - path)));
     wb_buf_addc(&name, 0);
     int r = wb_buf_check(&name, err);
@@ -137,20 +133,20 @@ static int write_new(const char *temp, const char *path, struct upp_str bytes, u
     WB_CLEANUP(wb_fd_close) int fd = UNINTERRUPTED(WB_CALL(open)(temp, O_WRONLY | O_CREAT | O_EXCL, mode));
     if (fd < 0)
         return fail(err, fd, path, "make a file beside it");
-    int         r    = wb_fd_write(fd, bytes);
+    int r = wb_fd_write(fd, bytes);
     const char *what = "write";
     if (r == 0 && sync) {
-        r    = UNINTERRUPTED(WB_CALL(sync)(fd));
+        r = UNINTERRUPTED(WB_CALL(sync)(fd));
         what = "sync";
     }
     if (r == 0) {
-        r    = WB_CALL(close)(fd);
-        r    = r == -EINTR ? 0 : r; /* it is closed, and synced before where that matters */
-        fd   = -1;
+        r = WB_CALL(close)(fd);
+        r = r == -EINTR ? 0 : r; /* it is closed, and synced before where that matters */
+        fd = -1;
         what = "close"; /* where network file systems admit what went wrong */
     }
     if (r == 0) {
-        r    = UNINTERRUPTED(WB_CALL(rename)(temp, path));
+        r = UNINTERRUPTED(WB_CALL(rename)(temp, path));
         what = "replace";
     }
     if (r < 0) {
@@ -163,8 +159,8 @@ static int write_new(const char *temp, const char *path, struct upp_str bytes, u
 static int replace(const char *path, struct upp_str bytes, unsigned mode, bool sync, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf temp = WB_BUF(SIZE_MAX);
-    uint64_t                              unique;
-    int                                   r = wb_random(&unique, sizeof unique, err);
+    uint64_t unique;
+    int r = wb_random(&unique, sizeof unique, err);
     if (r < 0)
         return r;
     wb_buf_add(&temp, wb_cstr(path));

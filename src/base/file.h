@@ -2,8 +2,7 @@
  *
  * Everything here blocks: on a loop it belongs on a worker thread. Errors carry the path in `where`.
  */
-#ifndef WB_FILE_H
-#define WB_FILE_H
+#pragma once
 
 #include "base/buf.h"
 
@@ -40,5 +39,3 @@ int wb_fd_write(int fd, struct upp_str bytes);
 void wb_fd_close(int *fd);
 
 WB_EXPORT_END
-
-#endif

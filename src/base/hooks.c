@@ -17,8 +17,8 @@
 
 static void *sys_map(size_t n, size_t guard)
 {
-    int   flags = MAP_PRIVATE | MAP_ANONYMOUS | (guard ? MAP_NORESERVE | MAP_STACK : 0);
-    char *p     = mmap(NULL, guard + n, PROT_READ | PROT_WRITE, flags, -1, 0);
+    int flags = MAP_PRIVATE | MAP_ANONYMOUS | (guard ? MAP_NORESERVE | MAP_STACK : 0);
+    char *p = mmap(NULL, guard + n, PROT_READ | PROT_WRITE, flags, -1, 0);
     if (p == MAP_FAILED)
         return NULL;
     if (guard && mprotect(p, guard, PROT_NONE) != 0) { /* ENOMEM: a guard is a map of its own, and those are counted */
@@ -98,7 +98,7 @@ static int sys_pipe(int fds[2], int ours)
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0)
         return -errno;
-    int r   = 0;
+    int r = 0;
     ends[0] = above_2(ends[0]);
     ends[1] = above_2(ends[1]);
     if (ends[0] < 0 || ends[1] < 0)
@@ -124,11 +124,11 @@ static int put_fd(posix_spawn_file_actions_t *acts, int fd, int as)
 
 static int sys_spawn(const struct upp_spawn *what)
 {
-    static char *const         nothing[] = {NULL};
+    static char *const nothing[] = {NULL};
     posix_spawn_file_actions_t acts;
-    posix_spawnattr_t          attr;
-    sigset_t                   none, all;
-    pid_t                      pid = -1;
+    posix_spawnattr_t attr;
+    sigset_t none, all;
+    pid_t pid = -1;
 
     int r = posix_spawn_file_actions_init(&acts);
     if (r)

@@ -3,8 +3,7 @@
  * Nothing outside base calls malloc, clock_gettime, getrandom, open, socket or posix_spawn itself (but libuv must have
  * a realloc that does not fail: fiber/uv_memory.c).
  */
-#ifndef WB_HOOKS_H
-#define WB_HOOKS_H
+#pragma once
 
 #include <upp/hooks.h>
 
@@ -19,11 +18,9 @@ const struct upp_hooks *wb_hooks(void);
 void *wb_alloc(size_t n) __attribute__((malloc, warn_unused_result));
 void *wb_calloc(size_t count, size_t size) __attribute__((malloc, warn_unused_result)); /* cleared, checks overflow */
 void *wb_realloc(void *p, size_t n) __attribute__((warn_unused_result));
-void  wb_free(void *p); /* accepts NULL */
+void wb_free(void *p); /* accepts NULL */
 
 WB_EXPORT_END
 
 /* The hook in force, for calls that need no wrapper: WB_CALL(pread)(fd, p, n, off). */
 #define WB_CALL(member) (wb_hooks()->member)
-
-#endif

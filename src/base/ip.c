@@ -1,4 +1,4 @@
-/* base/ip.c — see ip.h. */
+/* base/ip.c — parses and writes IP addresses, and tells whether one is in a network. */
 #include "base/ip.h"
 
 #include <arpa/inet.h>
@@ -15,7 +15,7 @@ static bool is_v4(const struct wb_ip *ip)
 
 bool wb_ip_parse(struct upp_str s, struct wb_ip *ret)
 {
-    char         text[WB_IP_TEXT];
+    char text[WB_IP_TEXT];
     struct wb_ip ip;
     if (s.n >= sizeof text || memchr(s.p, 0, s.n))
         return false;
@@ -47,22 +47,22 @@ static struct wb_ip cut(const struct wb_ip *ip, unsigned bits)
     struct wb_ip r = {{0}};
     for (unsigned i = 0; i < sizeof r.b && 8 * i < bits; i++) {
         unsigned left = bits - 8 * i;
-        r.b[i]        = left >= 8 ? ip->b[i] : (unsigned char)(ip->b[i] & (0xff00 >> left));
+        r.b[i] = left >= 8 ? ip->b[i] : (unsigned char)(ip->b[i] & (0xff00 >> left));
     }
     return r;
 }
 
 int wb_network_parse(struct upp_str s, struct wb_network *ret, struct upp_err *err)
 {
-    char              text[WB_IP_TEXT];
-    struct wb_network net   = {.bits = 128};
-    size_t            slash = wb_str_find(s, UPP_STR("/"), 0);
-    uint64_t          bits;
+    char text[WB_IP_TEXT];
+    struct wb_network net = {.bits = 128};
+    size_t slash = wb_str_find(s, UPP_STR("/"), 0);
+    uint64_t bits;
     if (!s.n || !wb_ip_parse(wb_str_sub(s, 0, slash), &net.ip))
         return upp_fail(err, UPP_EINVALID, "'%.*s' is no IP address or network (as 127.0.0.1 or 10.0.0.0/8)",
                         UPP_FMT(s));
     if (slash != SIZE_MAX) {
-        bool     four = !memchr(s.p, ':', slash);
+        bool four = !memchr(s.p, ':', slash);
         unsigned most = four ? 32 : 128;
         if (!wb_str_u64(wb_str_sub(s, slash + 1, SIZE_MAX), &bits) || bits > most)
             return upp_fail(err, UPP_EINVALID, "'%.*s': the number after the slash is 0 to %u", UPP_FMT(s), most);

@@ -2,8 +2,7 @@
  *
  * An IPv4 address is stored as IPv6 (::ffff:a.b.c.d), so that both spellings of it are the same.
  */
-#ifndef WB_IP_H
-#define WB_IP_H
+#pragma once
 
 #include "base/str.h"
 
@@ -16,7 +15,7 @@ struct wb_ip {
 /* All addresses whose first `bits` are those of `ip`. */
 struct wb_network {
     struct wb_ip ip;
-    uint8_t      bits; /* of 128 */
+    uint8_t bits; /* of 128 */
 };
 
 enum { WB_IP_TEXT = 46 };
@@ -37,5 +36,3 @@ int wb_network_parse(struct upp_str s, struct wb_network *ret, struct upp_err *e
 bool wb_network_has(const struct wb_network *net, const struct wb_ip *ip);
 
 WB_EXPORT_END
-
-#endif

@@ -13,7 +13,7 @@
 enum { DAY = 86400, CYCLE_DAYS = 146097, CYCLE_YEARS = 400, EPOCH_DAYS = 719468 /* 0000-03-01 to 1970-01-01 */ };
 
 struct date {
-    int64_t  year;
+    int64_t year;
     unsigned month, day; /* from 1 */
 };
 
@@ -24,8 +24,8 @@ static int64_t floor_div(int64_t a, int64_t b)
 
 static int64_t days_of(struct date d)
 {
-    int64_t  year  = d.year - (d.month <= 2);
-    int64_t  cycle = floor_div(year, CYCLE_YEARS), of_cycle = year - cycle * CYCLE_YEARS;
+    int64_t year = d.year - (d.month <= 2);
+    int64_t cycle = floor_div(year, CYCLE_YEARS), of_cycle = year - cycle * CYCLE_YEARS;
     unsigned of_year = (153 * (d.month + (d.month > 2 ? -3u : 9u)) + 2) / 5 + d.day - 1;
     return cycle * CYCLE_DAYS + of_cycle * 365 + of_cycle / 4 - of_cycle / 100 + of_year - EPOCH_DAYS;
 }
@@ -33,21 +33,21 @@ static int64_t days_of(struct date d)
 static struct date date_of(int64_t days)
 {
     days += EPOCH_DAYS;
-    int64_t  cycle    = floor_div(days, CYCLE_DAYS);
+    int64_t cycle = floor_div(days, CYCLE_DAYS);
     unsigned of_cycle = (unsigned)(days - cycle * CYCLE_DAYS);
-    unsigned year     = (of_cycle - of_cycle / 1460 + of_cycle / 36524 - of_cycle / 146096) / 365;
-    unsigned of_year  = of_cycle - (365 * year + year / 4 - year / 100);
-    unsigned month    = (5 * of_year + 2) / 153; /* 0 is March */
+    unsigned year = (of_cycle - of_cycle / 1460 + of_cycle / 36524 - of_cycle / 146096) / 365;
+    unsigned of_year = of_cycle - (365 * year + year / 4 - year / 100);
+    unsigned month = (5 * of_year + 2) / 153; /* 0 is March */
     return (struct date){
-        .year  = cycle * CYCLE_YEARS + year + (month >= 10),
+        .year = cycle * CYCLE_YEARS + year + (month >= 10),
         .month = month < 10 ? month + 3 : month - 9,
-        .day   = of_year - (153 * month + 2) / 5 + 1,
+        .day = of_year - (153 * month + 2) / 5 + 1,
     };
 }
 
 static const struct {
     const char *name;
-    unsigned    days;
+    unsigned days;
 } months[] = {
     {"January", 31}, {"February", 28}, {"March", 31},     {"April", 30},   {"May", 31},      {"June", 30},
     {"July", 31},    {"August", 31},   {"September", 30}, {"October", 31}, {"November", 30}, {"December", 31},
@@ -62,14 +62,14 @@ static unsigned days_in(int64_t year, unsigned month)
 /* ---- Reading --------------------------------------------------------------------------------- */
 
 struct reader {
-    struct upp_str  text;
-    size_t          at;
+    struct upp_str text;
+    size_t at;
     struct upp_err *err;
 };
 
 UPP_PRINTF(3, 4) static int wrong(struct reader *r, size_t at, const char *fmt, ...)
 {
-    char    what[80];
+    char what[80];
     va_list args;
     va_start(args, fmt);
     (void)vsnprintf(what, sizeof what, fmt, args);
@@ -98,8 +98,8 @@ static int skip(struct reader *r, char c)
 /* Exactly `digits` of them, from `low` to `high`. */
 static int number(struct reader *r, const char *what, unsigned digits, unsigned low, unsigned high, unsigned *ret)
 {
-    unsigned v    = 0;
-    size_t   from = r->at;
+    unsigned v = 0;
+    size_t from = r->at;
     for (unsigned i = 0; i < digits; i++, r->at++) {
         if (!next_is_digit(r))
             return wrong(r, r->at, "expected a digit of the %s", what);
@@ -114,8 +114,8 @@ static int number(struct reader *r, const char *what, unsigned digits, unsigned 
 static int read_date(struct reader *r, struct wb_time *t)
 {
     unsigned year = 0, month = 1, day = 0;
-    size_t   at;
-    int      e = number(r, "year", 4, 1, 9999, &year);
+    size_t at;
+    int e = number(r, "year", 4, 1, 9999, &year);
     if (e == 0)
         e = skip(r, '-');
     if (e == 0)
@@ -152,7 +152,7 @@ static int read_fraction(struct reader *r, struct wb_time *t)
 static int read_clock(struct reader *r, struct wb_time *t)
 {
     unsigned hour = 0, minute = 0, second = 0;
-    int      e = number(r, "hour", 2, 0, 23, &hour);
+    int e = number(r, "hour", 2, 0, 23, &hour);
     if (e == 0)
         e = skip(r, ':');
     if (e == 0)
@@ -171,7 +171,7 @@ static int read_clock(struct reader *r, struct wb_time *t)
 static int read_offset(struct reader *r, struct wb_time *t)
 {
     unsigned hour = 0, minute = 0;
-    bool     west = next_is(r, '-');
+    bool west = next_is(r, '-');
     if (next_is(r, 'Z') || next_is(r, 'z')) {
         r->at++;
         return 0;
@@ -201,8 +201,8 @@ static inline unsigned fixed(const char *p, unsigned n, unsigned *bad)
     unsigned v = 0;
     for (unsigned i = 0; i < n; i++) {
         unsigned digit = (unsigned char)p[i] - (unsigned)'0';
-        *bad           = WB_MAX(*bad, digit);
-        v              = v * 10 + digit;
+        *bad = WB_MAX(*bad, digit);
+        v = v * 10 + digit;
     }
     return v;
 }
@@ -212,8 +212,8 @@ enum { PLAIN = sizeof "2026-01-02T03:04:05" - 1 };
 
 static bool plain(struct upp_str text, int64_t *seconds)
 {
-    const char *p   = text.p;
-    unsigned    bad = 0;
+    const char *p = text.p;
+    unsigned bad = 0;
     if (text.n < PLAIN || p[4] != '-' || p[7] != '-' || p[10] != 'T' || p[13] != ':' || p[16] != ':')
         return false;
     unsigned year = fixed(p, 4, &bad), month = fixed(p + 5, 2, &bad), day = fixed(p + 8, 2, &bad);
@@ -228,7 +228,7 @@ static bool plain(struct upp_str text, int64_t *seconds)
 bool wb_time_parse_upp(struct upp_str text, int64_t *ms)
 {
     unsigned bad = 0;
-    int64_t  seconds;
+    int64_t seconds;
     if (text.n != PLAIN + sizeof ".678Z" - 1 || text.p[PLAIN] != '.' || text.p[PLAIN + 4] != 'Z')
         return false;
     unsigned milli = fixed(text.p + PLAIN + 1, 3, &bad);
@@ -241,7 +241,7 @@ bool wb_time_parse_upp(struct upp_str text, int64_t *ms)
 bool wb_time_is_pydantic(struct upp_str text)
 {
     unsigned bad = 0;
-    int64_t  seconds;
+    int64_t seconds;
     if (text.n == PLAIN + sizeof ".678901Z" - 1) {
         if (text.p[PLAIN] != '.' || !fixed(text.p + PLAIN + 1, 6, &bad) || bad > 9)
             return false;
@@ -270,7 +270,7 @@ static int read_local(struct reader *r, struct wb_time *t)
 
 int wb_time_parse(struct upp_str text, struct wb_time *ret, struct upp_err *err)
 {
-    struct reader  r = {.text = text, .err = err};
+    struct reader r = {.text = text, .err = err};
     struct wb_time t = {.text = text};
 
     int e = read_local(&r, &t);
@@ -302,7 +302,7 @@ struct wb_time wb_time_from_ms(int64_t ms)
     int64_t left = ms % 1000;
     return (struct wb_time){
         .seconds = floor_div(ms, 1000),
-        .nanos   = (uint32_t)(left < 0 ? left + 1000 : left) * 1000000,
+        .nanos = (uint32_t)(left < 0 ? left + 1000 : left) * 1000000,
     };
 }
 
@@ -328,20 +328,20 @@ static inline char *put_two(char *out, unsigned v)
 /* "YYYY-MM-DDTHH:MM:SS"; NULL when the year does not fit. */
 static char *put_local(char *out, int64_t seconds)
 {
-    int64_t     days = floor_div(seconds, DAY);
-    unsigned    left = (unsigned)(seconds - days * DAY);
-    struct date d    = date_of(days);
+    int64_t days = floor_div(seconds, DAY);
+    unsigned left = (unsigned)(seconds - days * DAY);
+    struct date d = date_of(days);
     if (d.year < 1 || d.year > 9999)
         return NULL;
-    out    = put_two(put_two(out, (unsigned)d.year / 100), (unsigned)d.year % 100);
+    out = put_two(put_two(out, (unsigned)d.year / 100), (unsigned)d.year % 100);
     *out++ = '-';
-    out    = put_two(out, d.month);
+    out = put_two(out, d.month);
     *out++ = '-';
-    out    = put_two(out, d.day);
+    out = put_two(out, d.day);
     *out++ = 'T';
-    out    = put_two(out, left / 3600);
+    out = put_two(out, left / 3600);
     *out++ = ':';
-    out    = put_two(out, left / 60 % 60);
+    out = put_two(out, left / 60 % 60);
     *out++ = ':';
     return put_two(out, left % 60);
 }
@@ -352,16 +352,16 @@ struct upp_str wb_time_upp(const struct wb_time *t, char out[WB_TIME_TEXT])
     if (!end)
         return (struct upp_str){0};
     *end++ = '.';
-    end    = put(end, 3, t->nanos / 1000000);
+    end = put(end, 3, t->nanos / 1000000);
     *end++ = 'Z';
-    *end   = 0;
+    *end = 0;
     return wb_str(out, (size_t)(end - out));
 }
 
 struct upp_str wb_time_upp_of(struct upp_str text, char out[WB_TIME_TEXT])
 {
     static const char zero[] = ".000Z";
-    int64_t           unused;
+    int64_t unused;
     if (text.n != PLAIN + 1 || text.p[PLAIN] != 'Z' || !plain(text, &unused))
         return (struct upp_str){0};
     memcpy(out, text.p, PLAIN);
@@ -376,14 +376,14 @@ struct upp_str wb_time_pydantic(const struct wb_time *t, char out[WB_TIME_TEXT])
         return (struct upp_str){0};
     if (t->nanos >= 1000) {
         *end++ = '.';
-        end    = put(end, 6, t->nanos / 1000);
+        end = put(end, 6, t->nanos / 1000);
     }
     if (t->offset) {
         unsigned minutes = (unsigned)(t->offset < 0 ? -t->offset : t->offset);
-        *end++           = t->offset < 0 ? '-' : '+';
-        end              = put(end, 2, minutes / 60);
-        *end++           = ':';
-        end              = put(end, 2, minutes % 60);
+        *end++ = t->offset < 0 ? '-' : '+';
+        end = put(end, 2, minutes / 60);
+        *end++ = ':';
+        end = put(end, 2, minutes % 60);
     } else if (!t->naive) {
         *end++ = 'Z';
     }

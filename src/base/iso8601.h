@@ -9,20 +9,19 @@
  *
  * A time without offset is naive: nobody knows where it was. It is ordered as if it were UTC.
  */
-#ifndef WB_ISO8601_H
-#define WB_ISO8601_H
+#pragma once
 
 #include <upp/base.h>
 
 #include "base/str.h"
 
 struct wb_time {
-    struct upp_str text;    /* as it was read, borrowed; empty if made from a number */
-    struct upp_str finer;   /* in text: digits of the fraction after the ninth, without zeros at the end */
-    int64_t        seconds; /* since 1970 UTC, without leap seconds */
-    uint32_t       nanos;   /* 0 to 999999999 */
-    int16_t        offset;  /* minutes east of UTC; 0 when naive */
-    bool           naive, date_only;
+    struct upp_str text;  /* as it was read, borrowed; empty if made from a number */
+    struct upp_str finer; /* in text: digits of the fraction after the ninth, without zeros at the end */
+    int64_t seconds;      /* since 1970 UTC, without leap seconds */
+    uint32_t nanos;       /* 0 to 999999999 */
+    int16_t offset;       /* minutes east of UTC; 0 when naive */
+    bool naive, date_only;
 };
 
 /* Room for either form written below and a NUL. */
@@ -41,7 +40,7 @@ int wb_time_cmp(const struct wb_time *a, const struct wb_time *b);
 
 /* Milliseconds since 1970; the other way, the millisecond that has begun. */
 struct wb_time wb_time_from_ms(int64_t ms);
-int64_t        wb_time_ms(const struct wb_time *t);
+int64_t wb_time_ms(const struct wb_time *t);
 
 /* What is written lies in out and is followed by a NUL. Empty if its year is not 0001 to 9999.
  *   upp:      2026-01-02T03:04:05.678Z, always UTC; finer digits are cut
@@ -58,5 +57,3 @@ struct upp_str wb_time_upp_of(struct upp_str text, char out[WB_TIME_TEXT]);
 bool wb_time_is_pydantic(struct upp_str text);
 
 WB_EXPORT_END
-
-#endif

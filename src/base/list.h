@@ -3,8 +3,7 @@
  * A list head is a link that points to itself. An item that is on no list has a zeroed link, so that
  * "is it waiting somewhere" can be asked and removing twice is harmless.
  */
-#ifndef WB_LIST_H
-#define WB_LIST_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -32,10 +31,10 @@ static inline bool wb_linked(const struct wb_link *l)
 
 static inline void wb_list_push(struct wb_link *head, struct wb_link *l) /* at the end */
 {
-    l->prev          = head->prev;
-    l->next          = head;
+    l->prev = head->prev;
+    l->next = head;
     head->prev->next = l;
-    head->prev       = l;
+    head->prev = l;
 }
 
 static inline void wb_unlink(struct wb_link *l)
@@ -62,9 +61,9 @@ static inline void wb_list_splice(struct wb_link *to, struct wb_link *from)
     if (wb_list_empty(from))
         return;
     from->next->prev = to->prev;
-    to->prev->next   = from->next;
+    to->prev->next = from->next;
     from->prev->next = to;
-    to->prev         = from->prev;
+    to->prev = from->prev;
     wb_list_init(from);
 }
 
@@ -74,5 +73,3 @@ static inline void wb_list_splice(struct wb_link *to, struct wb_link *from)
 /* Visits every item; the current one may be removed. */
 #define wb_list_each(l, head)                                                                                          \
     for (struct wb_link *l = (head)->next, *wb_next_ = l->next; l != (head); l = wb_next_, wb_next_ = l->next)
-
-#endif

@@ -21,10 +21,10 @@
 #include "base/utf8.h"
 
 enum {
-    LINE    = 2048, /* with its line feed; half of what a stack frame may hold */
-    RESERVE = 32,   /* of it: `..."`, `,"cut":true}`, the line feed */
-    VALUE   = 1024, /* what one value may take, so that it leaves something to the others */
-    DEPTH   = 16,   /* contexts on one line: the innermost ones */
+    LINE = 2048,  /* with its line feed; half of what a stack frame may hold */
+    RESERVE = 32, /* of it: `..."`, `,"cut":true}`, the line feed */
+    VALUE = 1024, /* what one value may take, so that it leaves something to the others */
+    DEPTH = 16,   /* contexts on one line: the innermost ones */
 };
 _Static_assert(LINE + 1 <= PIPE_BUF, "one write is one line");
 
@@ -32,17 +32,17 @@ _Static_assert(LINE + 1 <= PIPE_BUF, "one write is one line");
 atomic_int wb_log_max = WB_OFF;
 
 static struct {
-    atomic_int            format; /* enum wb_log_format; it and fd change while others log */
-    atomic_int            fd;
-    wb_log_sink          *sink;
-    void                 *arg;
+    atomic_int format; /* enum wb_log_format; it and fd change while others log */
+    atomic_int fd;
+    wb_log_sink *sink;
+    void *arg;
     wb_log_queue *_Atomic queue;
-    atomic_ullong         lost;
-    atomic_bool           torn; /* a line was written in part: the next one begins with a line feed */
+    atomic_ullong lost;
+    atomic_bool torn; /* a line was written in part: the next one begins with a line feed */
 } out = {.fd = -1};
 
 static _Thread_local struct wb_log_ctx *context;
-static _Thread_local bool               busy;
+static _Thread_local bool busy;
 
 static const char *const level_names[] = {
     [WB_OFF] = "off",   [WB_ERROR] = "error", [WB_WARN] = "warn",
@@ -59,7 +59,7 @@ void wb_log_setup(enum wb_log_level level, enum wb_log_format format, int fd)
 void wb_log_to(wb_log_sink *sink, void *arg)
 {
     out.sink = sink;
-    out.arg  = arg;
+    out.arg = arg;
 }
 
 void wb_log_via(wb_log_queue *queue)
@@ -81,16 +81,16 @@ uint64_t wb_log_lost(void)
 struct wb_log_ctx *wb_log_ctx_swap(struct wb_log_ctx *top)
 {
     struct wb_log_ctx *was = context;
-    context                = top;
+    context = top;
     return was;
 }
 
 /* ---- Making a line --------------------------------------------------------------------------- */
 
 struct line {
-    bool   json, cut, full;
+    bool json, cut, full;
     size_t n;
-    char   bytes[1 + LINE]; /* the first is a line feed, used after a torn line */
+    char bytes[1 + LINE]; /* the first is a line feed, used after a torn line */
 };
 
 /* What is left before the reserve, which an ending may have begun. */
@@ -170,14 +170,14 @@ static void put_quoted(struct line *l, struct upp_str s)
     size_t from = l->n;
     for (size_t at = 0; at < s.n;) {
         size_t left = WB_MIN(room(l), VALUE - (l->n - from));
-        size_t run  = clear_run(wb_str_sub(s, at, left));
+        size_t run = clear_run(wb_str_sub(s, at, left));
         (void)put(l, wb_str_sub(s, at, run));
         at += run;
         if (at == s.n)
             break;
-        char     one[8];
+        char one[8];
         uint32_t c = WB_CHAR_REPLACEMENT;
-        size_t   n = wb_utf8_decode(s, at, &c);
+        size_t n = wb_utf8_decode(s, at, &c);
         if (n == 0) { /* half a pair is one mistake, any other byte too */
             uint32_t half;
             n = wb_wtf8_decode(s, at, &half);
@@ -224,7 +224,7 @@ static void put_double(struct line *l, double d)
 
 static void put_number(struct line *l, bool minus, uint64_t v)
 {
-    char   text[24];
+    char text[24];
     size_t at = sizeof text;
     do
         text[--at] = (char)('0' + v % 10);
@@ -328,7 +328,7 @@ static void put_fields(struct line *l, const struct wb_log_field *f, const struc
 static void put_contexts(struct line *l, const struct wb_log_field *own)
 {
     const struct wb_log_ctx *chain[DEPTH];
-    size_t                   n = 0;
+    size_t n = 0;
     const struct wb_log_ctx *c = context;
     for (; c && n < DEPTH; c = c->outer)
         chain[n++] = c;
@@ -340,10 +340,10 @@ static void put_contexts(struct line *l, const struct wb_log_field *own)
 
 static void make(struct line *l, enum wb_log_level level, const char *msg, const struct wb_log_field *fields)
 {
-    char           stamp[WB_TIME_TEXT];
+    char stamp[WB_TIME_TEXT];
     struct wb_time now = wb_time_from_ms(wb_wall_ms());
-    l->json            = atomic_load_explicit(&out.format, memory_order_relaxed) == WB_LOG_JSON;
-    l->bytes[l->n++]   = '\n';
+    l->json = atomic_load_explicit(&out.format, memory_order_relaxed) == WB_LOG_JSON;
+    l->bytes[l->n++] = '\n';
     (void)put(l, l->json ? UPP_STR("{\"time\":") : UPP_STR("time="));
     put_str(l, wb_time_upp(&now, stamp));
     put_field(l, &(struct wb_log_field)WB_LZ("level", level_names[level]));
@@ -366,9 +366,9 @@ static void lose(void)
 /* Its first byte is a line feed. */
 bool wb_log_write(struct upp_str line)
 {
-    bool           torn  = atomic_exchange_explicit(&out.torn, false, memory_order_relaxed);
-    struct upp_str s     = wb_str_sub(line, !torn, SIZE_MAX);
-    size_t         whole = s.n;
+    bool torn = atomic_exchange_explicit(&out.torn, false, memory_order_relaxed);
+    struct upp_str s = wb_str_sub(line, !torn, SIZE_MAX);
+    size_t whole = s.n;
     while (s.n) {
         int64_t r = WB_CALL(write)(wb_log_fd(), s.p, s.n);
         if (r == -EINTR)
@@ -420,7 +420,7 @@ void wb_log_line(enum wb_log_level level, const char *msg, const struct wb_log_f
     busy = true;
     struct line l;
     l.cut = l.full = false;
-    l.n            = 0; /* the bytes are not cleared: they are written before they are read */
+    l.n = 0; /* the bytes are not cleared: they are written before they are read */
     make(&l, level, msg, fields);
     give(level, wb_str(l.bytes, l.n));
     busy = false;

@@ -12,8 +12,7 @@
  * There is one log in a process and it belongs to the program: it is off until wb_log_setup. Libraries log at debug
  * and below, programs log once. Logging never fails its caller; lines that could not be written are counted.
  */
-#ifndef WB_LOG_H
-#define WB_LOG_H
+#pragma once
 
 #include <stdatomic.h>
 #include <upp/base.h>
@@ -26,8 +25,6 @@ struct wb_secret;
 enum wb_log_level { WB_OFF, WB_ERROR, WB_WARN, WB_INFO, WB_DEBUG, WB_TRACE };
 
 enum wb_log_format { WB_LOG_TEXT, WB_LOG_JSON };
-
-/* ---- Fields ---------------------------------------------------------------------------------- */
 
 enum wb_log_kind {
     WB_LOG_END, /* after the last */
@@ -43,15 +40,15 @@ enum wb_log_kind {
 
 struct wb_log_field {
     enum wb_log_kind kind;
-    const char      *key; /* a to z, 0 to 9, _ and . */
+    const char *key; /* a to z, 0 to 9, _ and . */
     union {
-        struct upp_str          str;
-        int64_t                 i;
-        uint64_t                u;
-        double                  d;
-        bool                    b;
+        struct upp_str str;
+        int64_t i;
+        uint64_t u;
+        double d;
+        bool b;
         const struct wb_secret *secret;
-        const struct upp_err   *err;
+        const struct upp_err *err;
     } as;
 };
 
@@ -68,8 +65,6 @@ struct wb_log_field {
 #define WB_LERR(error)          WB_LOG_FIELD_(WB_LOG_ERR, "err", err, error)           /* err, code, and what else is set */
 /* clang-format on */
 
-/* ---- Lines ----------------------------------------------------------------------------------- */
-
 WB_EXPORT_BEGIN
 
 /* The level in force; wb_log reads it without a call. Changed by wb_log_setup. */
@@ -81,16 +76,16 @@ void wb_log_setup(enum wb_log_level level, enum wb_log_format format, int fd);
 /* From now on lines go to a function instead, without the line end; NULL: to the descriptor again. It may be called
  * by several threads at once, must not suspend a fiber, and what it logs itself is lost. */
 typedef void wb_log_sink(void *arg, enum wb_log_level level, struct upp_str line);
-void         wb_log_to(wb_log_sink *sink, void *arg);
+void wb_log_to(wb_log_sink *sink, void *arg);
 
 /* From now on lines for the descriptor are given to a function, which takes them or returns false: the line is lost.
  * Any thread calls it; it must not wait. NULL: who logs writes. */
 typedef bool wb_log_queue(struct upp_str line);
-void         wb_log_via(wb_log_queue *queue);
+void wb_log_via(wb_log_queue *queue);
 
 /* For who empties the queue: writes such a line, and waits for who reads it. False: it could not be written. */
 bool wb_log_write(struct upp_str line);
-int  wb_log_fd(void);
+int wb_log_fd(void);
 
 /* Lines that could not be written, or only in part, since the program started. */
 uint64_t wb_log_lost(void);
@@ -120,8 +115,6 @@ static inline bool wb_log_on(enum wb_log_level level)
             wb_log_line((level), "" msg, (const struct wb_log_field[]){__VA_ARGS__});                                  \
     } while (0)
 
-/* ---- Context --------------------------------------------------------------------------------- */
-
 /* Fields that every line has from here to the end of the scope:
  *
  *     WB_LOG_CTX(WB_LS("run", run->id));
@@ -129,7 +122,7 @@ static inline bool wb_log_on(enum wb_log_level level)
  * They are in a chain of values on the stack, whose innermost one the thread knows. A fiber scheduler swaps it when it
  * switches, so that the context belongs to the fiber. */
 struct wb_log_ctx {
-    struct wb_log_ctx         *outer;
+    struct wb_log_ctx *outer;
     const struct wb_log_field *fields;
 };
 
@@ -153,5 +146,3 @@ static inline void wb_log_ctx_pop(struct wb_log_ctx *c)
 {
     (void)wb_log_ctx_swap(c->outer);
 }
-
-#endif

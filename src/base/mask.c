@@ -1,4 +1,4 @@
-/* base/mask.c — see mask.h.
+/* base/mask.c — the table of what is masked, and how a text is searched for it.
  *
  * A filter of 65,536 bits says of eight bytes whether something hidden may begin with them, so that a text with nothing
  * in it costs one look a byte, however much is hidden.
@@ -17,30 +17,30 @@
 #include "base/utf8.h"
 
 enum {
-    SHORT  = 4,    /* what is shorter is no secret */
-    WHOLE  = 8,    /* and what is shorter than this is looked for as a word */
+    SHORT = 4,     /* what is shorter is no secret */
+    WHOLE = 8,     /* and what is shorter than this is looked for as a word */
     PIECES = 16,   /* from here on pieces of WHOLE bytes are looked for */
     FORMED = 1536, /* longer ones are looked for as they are, in no other form */
-    FORMS  = 12,
-    NODES  = 1 << 20, /* of the automaton: bytes of all that is looked for in what models and tools say */
-    ROOM   = 36, /* bytes of all forms for a byte of the text: 1, 3 and 3 in addresses, 6, 6 and 6 in JSON, 6 x 4/3 */
+    FORMS = 12,
+    NODES = 1 << 20, /* of the automaton: bytes of all that is looked for in what models and tools say */
+    ROOM = 36, /* bytes of all forms for a byte of the text: 1, 3 and 3 in addresses, 6, 6 and 6 in JSON, 6 x 4/3 */
 };
 
 struct wb_hidden {
-    struct wb_link    link;
+    struct wb_link link;
     struct wb_secret *pages; /* in which this lies */
-    bool              word, pieces;
-    bool              spoken; /* is masked in what models and tools say */
-    size_t            n, n_spoken;
-    struct upp_str    forms[FORMS];
+    bool word, pieces;
+    bool spoken; /* is masked in what models and tools say */
+    size_t n, n_spoken;
+    struct upp_str forms[FORMS];
 };
 
-static pthread_rwlock_t lock   = PTHREAD_RWLOCK_INITIALIZER;
-static struct wb_link   hidden = {&hidden, &hidden};
-static atomic_size_t    count, spoken;
-static size_t           spoken_bytes;
+static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
+static struct wb_link hidden = {&hidden, &hidden};
+static atomic_size_t count, spoken;
+static size_t spoken_bytes;
 static struct wb_masks *masks; /* of all that is spoken; NULL: not made yet */
-static uint64_t         filter[1024];
+static uint64_t filter[1024];
 
 /* ---- The filter -------------------------------------------------------------------------------------------------- */
 
@@ -88,7 +88,7 @@ static char *put_address(char *to, struct upp_str s, const char digits[static 17
 {
     for (size_t i = 0; i < s.n; i++) {
         unsigned char c = (unsigned char)s.p[i];
-        bool          plain =
+        bool plain =
             (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c && strchr("-._~", c));
         if (!plain) {
             *to++ = '%';
@@ -111,9 +111,9 @@ static char *put_json(char *to, struct upp_str s, bool slash, bool ascii)
 {
     static const char control[] = "\b\f\n\r\t", names[] = "bfnrt";
     for (size_t i = 0; i < s.n;) {
-        uint32_t    c = (unsigned char)s.p[i];
+        uint32_t c = (unsigned char)s.p[i];
         const char *named;
-        size_t      n = c >= 0x80 && ascii ? wb_utf8_decode(s, i, &c) : 1;
+        size_t n = c >= 0x80 && ascii ? wb_utf8_decode(s, i, &c) : 1;
         if (c == '"' || c == '\\' || (c == '/' && slash)) {
             *to++ = '\\';
             *to++ = (char)c;
@@ -136,25 +136,25 @@ static char *put_base64(char *to, struct upp_str s, size_t before, const char *l
 {
     static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
     for (size_t bit = (before * 8 + 5) / 6 * 6; bit + 6 <= (before + s.n) * 8; bit += 6) {
-        size_t   at = bit / 8 - before;
-        unsigned v  = (unsigned char)s.p[at] << 8 | (at + 1 < s.n ? (unsigned char)s.p[at + 1] : 0);
-        v           = v >> (10 - bit % 8) & 63;
-        *to++       = v < 62 ? letters[v] : last[v - 62];
+        size_t at = bit / 8 - before;
+        unsigned v = (unsigned char)s.p[at] << 8 | (at + 1 < s.n ? (unsigned char)s.p[at + 1] : 0);
+        v = v >> (10 - bit % 8) & 63;
+        *to++ = v < 62 ? letters[v] : last[v - 62];
     }
     return to;
 }
 
 static void make_forms(struct wb_hidden *h, struct upp_str s, char *to)
 {
-    to          = add_form(h, to, put_text(to, s));
+    to = add_form(h, to, put_text(to, s));
     h->n_spoken = 1;
     if (s.n > FORMED)
         return;
-    to          = add_form(h, to, put_address(to, s, "0123456789ABCDEF"));
-    to          = add_form(h, to, put_address(to, s, "0123456789abcdef"));
-    to          = add_form(h, to, put_json(to, s, false, false));
-    to          = add_form(h, to, put_json(to, s, true, false));
-    to          = add_form(h, to, put_json(to, s, false, true));
+    to = add_form(h, to, put_address(to, s, "0123456789ABCDEF"));
+    to = add_form(h, to, put_address(to, s, "0123456789abcdef"));
+    to = add_form(h, to, put_json(to, s, false, false));
+    to = add_form(h, to, put_json(to, s, true, false));
+    to = add_form(h, to, put_json(to, s, false, true));
     h->n_spoken = h->n; /* base64 of a secret is what somebody made of it */
     for (size_t before = 0; before < 3; before++) {
         to = add_form(h, to, put_base64(to, s, before, "+/"));
@@ -173,8 +173,7 @@ static void note_forms(const struct wb_hidden *h)
     }
 }
 
-/* ---- The automaton of what is masked in what models and tools say --------------------------------------------------
- */
+/* ---- The automaton of what is masked in what models and tools say ---------------------------- */
 
 static struct wb_masks *masks_unref(struct wb_masks *m)
 {
@@ -195,19 +194,19 @@ static uint32_t child_of(const struct wb_masks *m, uint32_t at, uint8_t byte)
 
 static void add_to_tree(struct wb_masks *m, uint32_t *n, struct upp_str form)
 {
-    uint32_t at                        = 0;
+    uint32_t at = 0;
     m->first[(unsigned char)form.p[0]] = true;
     for (size_t i = 0; i < form.n; i++) {
-        uint8_t  byte = (uint8_t)form.p[i];
+        uint8_t byte = (uint8_t)form.p[i];
         uint32_t next = child_of(m, at, byte);
         if (!next) {
-            next           = (*n)++;
+            next = (*n)++;
             m->nodes[next] = (struct wb_mask_node){
                 .sibling = m->nodes[at].child, .depth = (uint32_t)i + 1, .least = (uint32_t)form.n, .byte = byte};
             m->nodes[at].child = next;
         }
         m->nodes[next].least = WB_MIN(m->nodes[next].least, (uint32_t)form.n);
-        at                   = next;
+        at = next;
     }
     m->nodes[at].found = (uint32_t)form.n;
 }
@@ -216,16 +215,16 @@ static void add_to_tree(struct wb_masks *m, uint32_t *n, struct upp_str form)
 static void add_fails(struct wb_masks *m, uint32_t n, uint32_t *order)
 {
     uint32_t end = 1;
-    order[0]     = 0;
+    order[0] = 0;
     for (uint32_t i = 0; i < n; i++) {
         uint32_t at = order[i];
         for (uint32_t child = m->nodes[at].child; child; child = m->nodes[child].sibling) {
-            struct wb_mask_node *c    = &m->nodes[child];
-            uint32_t             fail = at ? m->nodes[at].fail : 0, next = 0;
+            struct wb_mask_node *c = &m->nodes[child];
+            uint32_t fail = at ? m->nodes[at].fail : 0, next = 0;
             order[end++] = child;
             while (at && !(next = child_of(m, fail, c->byte)) && fail)
                 fail = m->nodes[fail].fail;
-            c->fail  = next;
+            c->fail = next;
             c->found = WB_MAX(c->found, m->nodes[next].found);
         }
     }
@@ -233,8 +232,8 @@ static void add_fails(struct wb_masks *m, uint32_t n, uint32_t *order)
 
 static int make_masks(struct upp_err *err)
 {
-    char            *into;
-    uint32_t         n = 1;
+    char *into;
+    uint32_t n = 1;
     struct wb_masks *m = wb_calloc(1, sizeof *m);
     if (!m)
         return upp_fail(err, UPP_ENOMEM, "no memory to mask secrets");
@@ -243,7 +242,7 @@ static int make_masks(struct upp_err *err)
         wb_free(m);
         return r;
     }
-    m->refs  = 1;
+    m->refs = 1;
     m->nodes = (void *)into;
     wb_list_each (l, &hidden) {
         const struct wb_hidden *h = wb_item(l, struct wb_hidden, link);
@@ -258,7 +257,7 @@ static int make_masks(struct upp_err *err)
 int wb_masks_take(struct wb_masks **ret, struct upp_err *err)
 {
     int r = 0;
-    *ret  = NULL;
+    *ret = NULL;
     if (!atomic_load_explicit(&spoken, memory_order_relaxed))
         return 0;
     (void)pthread_rwlock_wrlock(&lock);
@@ -297,18 +296,18 @@ static void count_spoken(const struct wb_hidden *h, bool more)
 static int hide(struct upp_str text, bool in_errors, struct wb_hidden **ret, struct upp_err *err)
 {
     struct wb_secret *pages;
-    char             *into;
+    char *into;
     *ret = NULL;
     if (text.n < SHORT)
         return 0;
     size_t most = WB_SECRET_MAX - sizeof(struct wb_hidden);
-    text        = wb_str_sub(text, 0, most);
+    text = wb_str_sub(text, 0, most);
     int r = wb_secret_room(sizeof(struct wb_hidden) + (text.n > FORMED ? text.n : text.n * ROOM), &pages, &into, err);
     if (r < 0)
         return r;
     struct wb_hidden *h = (void *)into;
-    h->pages            = pages;
-    h->word             = text.n < WHOLE;
+    h->pages = pages;
+    h->word = text.n < WHOLE;
     h->pieces = text.n >= PIECES && !memchr(text.p, ' ', text.n) && wb_str_find(text, UPP_STR("://"), 0) == SIZE_MAX;
     make_forms(h, text, into + sizeof *h);
     h->spoken = !in_errors && text.n >= PIECES;
@@ -374,7 +373,7 @@ static size_t common(struct upp_str a, struct upp_str b)
 static size_t of_form(const struct wb_hidden *h, struct upp_str form, struct upp_str s, size_t i)
 {
     struct upp_str rest = wb_str_sub(s, i, SIZE_MAX);
-    size_t         n    = common(rest, form);
+    size_t n = common(rest, form);
     if (h->word)
         return n == form.n && !(i && is_word_byte(s.p[i - 1])) && !(n < rest.n && is_word_byte(rest.p[n])) ? n : 0;
     for (size_t at = 1; h->pieces && at + WHOLE <= form.n; at++)
@@ -414,7 +413,7 @@ struct upp_str wb_mask(struct upp_str s, char *out, size_t size)
         return s;
     (void)pthread_rwlock_rdlock(&lock);
     size_t at = 0, next = find(s, 0, &n);
-    bool   any = n != 0;
+    bool any = n != 0;
     while (any && at < s.n && to < size) {
         size_t run = WB_MIN(next - at, size - to);
         memcpy(out + to, s.p + at, run);
@@ -424,7 +423,7 @@ struct upp_str wb_mask(struct upp_str s, char *out, size_t size)
             to += 3;
         } else if (n)
             break;
-        at   = next + n;
+        at = next + n;
         next = find(s, at, &n);
     }
     (void)pthread_rwlock_unlock(&lock);
@@ -442,7 +441,7 @@ static bool cuts_escape(struct upp_str s, size_t end)
 
 static bool add_masked(struct wb_buf *b, struct upp_str s, bool json)
 {
-    bool   any = false;
+    bool any = false;
     size_t n;
     for (size_t at = 0; at < s.n;) {
         size_t next = find(s, at, &n);
@@ -452,7 +451,7 @@ static bool add_masked(struct wb_buf *b, struct upp_str s, bool json)
         if (next < s.n)
             wb_buf_add(b, UPP_STR("***"));
         any = any || next < s.n;
-        at  = next + WB_MAX(n, (size_t)(next < s.n));
+        at = next + WB_MAX(n, (size_t)(next < s.n));
     }
     return any;
 }
@@ -491,10 +490,10 @@ void wb_mask_err(struct upp_err *err)
 {
     if (!err)
         return;
-    char               *texts[] = {err->msg, err->cause, err->where};
+    char *texts[] = {err->msg, err->cause, err->where};
     static const size_t sizes[] = {sizeof err->msg, sizeof err->cause, sizeof err->where};
     for (size_t i = 0; i < WB_LEN(texts); i++) {
-        char           out[sizeof err->msg];
+        char out[sizeof err->msg];
         struct upp_str s = wb_mask(wb_cstr(texts[i]), out, sizes[i] - 1);
         if (s.p == texts[i])
             continue;

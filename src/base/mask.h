@@ -12,8 +12,7 @@
  *
  * The list belongs to the process, as the log does that it keeps clean. All of it may be called from any thread.
  */
-#ifndef WB_MASK_H
-#define WB_MASK_H
+#pragma once
 
 #include "base/buf.h"
 #include "base/mask_stream.h"
@@ -25,8 +24,8 @@ WB_EXPORT_BEGIN
 /* Hides a text; NULL in *ret where it is too short. It is copied, into memory like that of a secret. wb_hide_in_errors
  * leaves it in what models and tools say: it is nobody's secret, like a home directory, and tools need it.
  * -UPP_ELIMIT: more is hidden than may be. */
-int               wb_hide(struct upp_str text, struct wb_hidden **ret, struct upp_err *err) UPP_MUST_CHECK;
-int               wb_hide_in_errors(struct upp_str text, struct wb_hidden **ret, struct upp_err *err) UPP_MUST_CHECK;
+int wb_hide(struct upp_str text, struct wb_hidden **ret, struct upp_err *err) UPP_MUST_CHECK;
+int wb_hide_in_errors(struct upp_str text, struct wb_hidden **ret, struct upp_err *err) UPP_MUST_CHECK;
 struct wb_hidden *wb_unhide(struct wb_hidden *h); /* accepts NULL; returns NULL */
 
 /* s without what is hidden: s itself where there is nothing of that in it, else written to out, as much as fits. */
@@ -40,5 +39,3 @@ bool wb_mask_add(struct wb_buf *b, struct upp_str s, bool json);
 void wb_mask_err(struct upp_err *err);
 
 WB_EXPORT_END
-
-#endif

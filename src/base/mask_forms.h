@@ -1,6 +1,5 @@
 /* base/mask_forms.h — between mask.c, which has the secrets, and mask_stream.c, which looks for them: the automaton. */
-#ifndef WB_MASK_FORMS_H
-#define WB_MASK_FORMS_H
+#pragma once
 
 #include "base/defs.h"
 #include "base/str.h"
@@ -12,14 +11,12 @@ struct wb_mask_node {
     uint32_t depth;          /* its bytes */
     uint32_t found;          /* the longest secret that ends here; 0: none */
     uint32_t least;          /* the shortest secret that begins so */
-    uint8_t  byte;           /* the last */
+    uint8_t byte;            /* the last */
 };
 
 struct wb_masks {
-    size_t               refs; /* of mask.c */
-    struct wb_secret    *pages;
+    size_t refs; /* of mask.c */
+    struct wb_secret *pages;
     struct wb_mask_node *nodes;
-    bool                 first[256]; /* does a secret begin with this byte? */
+    bool first[256]; /* does a secret begin with this byte? */
 };
-
-#endif

@@ -1,4 +1,4 @@
-/* base/mask_stream.c — see mask_stream.h. */
+/* base/mask_stream.c — masks secrets in text that arrives in pieces, by an automaton of all forms of all secrets. */
 #include "base/mask_stream.h"
 
 #include "base/mask_forms.h"
@@ -69,19 +69,19 @@ static void mask(struct wb_mask_stream *s, size_t from, size_t to, struct wb_buf
         wb_buf_add(out, UPP_STR("***"));
     drop(s, to - from);
     s->masked = true;
-    s->found  = false;
+    s->found = false;
 }
 
 /* After each character: is a secret complete, and what may be the beginning of one? */
 static void look(struct wb_mask_stream *s, struct wb_buf *out)
 {
     const struct wb_mask_node *node = &s->masks->nodes[s->at];
-    size_t                     n    = characters(s);
+    size_t n = characters(s);
     if (node->found) {
         size_t from = n - WB_MIN(n, (size_t)node->found);
-        s->from     = s->found ? WB_MIN(s->from, from) : from;
-        s->to       = n;
-        s->found    = true;
+        s->from = s->found ? WB_MIN(s->from, from) : from;
+        s->to = n;
+        s->found = true;
     }
     size_t held = WB_MIN(n, (size_t)node->depth);
     if (s->found && n - held <= s->from && (s->to < n || node->child)) /* it may be the beginning of a longer one */
@@ -114,8 +114,6 @@ static void end_held(struct wb_mask_stream *s, struct wb_buf *out)
     release(s, characters(s), out);
 }
 
-/* ---- JSON -------------------------------------------------------------------------------------------------------- */
-
 static int hex(char c)
 {
     return c >= '0' && c <= '9' ? c - '0' : (c | 0x20) >= 'a' && (c | 0x20) <= 'f' ? (c | 0x20) - 'a' + 10 : -1;
@@ -125,9 +123,9 @@ static int hex(char c)
 static void take_escape(struct wb_mask_stream *s, struct wb_buf *out)
 {
     static const char names[] = "bfnrt", controls[] = "\b\f\n\r\t";
-    struct upp_str    bytes = wb_str(s->escape, s->n_escape);
-    unsigned          c     = (unsigned char)s->escape[1];
-    const char       *named = c ? strchr(names, (int)c) : NULL;
+    struct upp_str bytes = wb_str(s->escape, s->n_escape);
+    unsigned c = (unsigned char)s->escape[1];
+    const char *named = c ? strchr(names, (int)c) : NULL;
     if (named)
         c = (unsigned char)controls[named - names];
     if (s->n_escape == QUOTE) {
@@ -169,14 +167,12 @@ static void json_byte(struct wb_mask_stream *s, char c, struct wb_buf *out)
         s->escape[s->n_escape++] = c;
     else if (c == '"') { /* secrets are in one string, or outside of all */
         end_held(s, out);
-        s->at     = 0;
+        s->at = 0;
         s->quoted = !s->quoted;
         wb_buf_addc(out, c);
     } else
         take(s, c, wb_str(&c, 1), out);
 }
-
-/* ---- Texts ------------------------------------------------------------------------------------------------------- */
 
 /* The length of a beginning with which no secret begins. */
 static size_t clean(const struct wb_mask_stream *s, struct upp_str text, size_t from)
@@ -235,8 +231,8 @@ bool wb_masks_add(const struct wb_masks *m, struct upp_str text, bool json, stru
 int wb_masks_value(struct wb_arena *a, struct upp_str *json, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(SIZE_MAX / 2); /* not longer than the value, or by little */
-    struct wb_masks                      *m;
-    int                                   r = wb_masks_take(&m, err);
+    struct wb_masks *m;
+    int r = wb_masks_take(&m, err);
     if (r < 0 || WB_LIKELY(!m))
         return r;
     bool masked = wb_masks_add(m, *json, true, &out);

@@ -6,8 +6,7 @@
  *
  * One pass over the text, whatever and however much is hidden: Aho-Corasick.
  */
-#ifndef WB_MASK_STREAM_H
-#define WB_MASK_STREAM_H
+#pragma once
 
 #include "base/arena.h"
 #include "base/buf.h"
@@ -18,20 +17,20 @@ struct wb_masks;
 /* A text. All zero but for masks and json is its beginning. */
 struct wb_mask_stream {
     const struct wb_masks *masks;
-    bool                   json;   /* JSON, or the beginning of one */
-    bool                   masked; /* something was */
-    bool                   quoted, found;
-    uint8_t                n_escape;
-    char                   escape[6];   /* one that is not complete */
-    uint32_t               at;          /* the state of the automaton */
-    size_t                 from, to;    /* found: what of held is a secret */
-    struct wb_buf          held, sizes; /* bytes; of JSON, how many of them each character of one byte takes */
+    bool json;   /* JSON, or the beginning of one */
+    bool masked; /* something was */
+    bool quoted, found;
+    uint8_t n_escape;
+    char escape[6];            /* one that is not complete */
+    uint32_t at;               /* the state of the automaton */
+    size_t from, to;           /* found: what of held is a secret */
+    struct wb_buf held, sizes; /* bytes; of JSON, how many of them each character of one byte takes */
 };
 
 WB_EXPORT_BEGIN
 
 /* Takes the masks of now; NULL in *ret: nothing is hidden. Costs one load then. */
-int  wb_masks_take(struct wb_masks **ret, struct upp_err *err) UPP_MUST_CHECK;
+int wb_masks_take(struct wb_masks **ret, struct upp_err *err) UPP_MUST_CHECK;
 void wb_masks_give(struct wb_masks *m); /* accepts NULL */
 
 /* Appends to out what of the text is certain. At its end: the rest, of which half a secret and more is masked, too.
@@ -47,5 +46,3 @@ bool wb_masks_add(const struct wb_masks *m, struct upp_str text, bool json, stru
 int wb_masks_value(struct wb_arena *a, struct upp_str *json, struct upp_err *err) UPP_MUST_CHECK;
 
 WB_EXPORT_END
-
-#endif

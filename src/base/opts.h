@@ -1,6 +1,5 @@
 /* base/opts.h — options of a caller who may have been compiled against another version. */
-#ifndef WB_OPTS_H
-#define WB_OPTS_H
+#pragma once
 
 #include <stdint.h>
 #include <string.h>
@@ -32,5 +31,3 @@ static inline const void *wb_opts_of(void *ret, size_t size, const void *opts)
     wb_opts(ret, size, opts);
     return ret;
 }
-
-#endif

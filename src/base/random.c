@@ -22,7 +22,7 @@
 enum { BATCH = 4096, LARGEST_TAKE = BATCH / 8 };
 
 static _Thread_local struct {
-    size_t        left; /* the bytes at the front that are still there */
+    size_t left; /* the bytes at the front that are still there */
     unsigned char bytes[BATCH];
 } stock;
 
@@ -77,7 +77,7 @@ int wb_random(void *p, size_t n, struct upp_err *err)
         r = fetch(p, n);
     } else if (n > stock.left) {
         stock.left = 0;
-        r          = watch_forks();
+        r = watch_forks();
         if (r == 0)
             r = fetch(stock.bytes, sizeof stock.bytes);
         if (r == 0)

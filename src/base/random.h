@@ -7,8 +7,7 @@
  * child made by _Fork or the bare clone system call (it may only exec), and a machine that is resumed twice from one
  * saved image: there the rest of one batch comes twice.
  */
-#ifndef WB_RANDOM_H
-#define WB_RANDOM_H
+#pragma once
 
 #include <upp/base.h>
 
@@ -31,5 +30,3 @@ static inline uint64_t wb_mix(uint64_t z)
     z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
     return z ^ z >> 31;
 }
-
-#endif

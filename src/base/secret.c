@@ -18,20 +18,20 @@
 
 struct wb_secret {
     size_t mapped, n;
-    char   bytes[]; /* room for a NUL more than was asked for */
+    char bytes[]; /* room for a NUL more than was asked for */
 };
 
 static struct wb_secret *map(size_t n)
 {
     size_t mapped = (sizeof(struct wb_secret) + n + 1 + 4095) & ~(size_t)4095;
-    void  *p      = WB_CALL(map)(mapped, 0);
+    void *p = WB_CALL(map)(mapped, 0);
     if (!p)
         return NULL;
     /* Best effort, both: an old kernel or a limit on locked memory is no reason to do without the secret. */
     (void)madvise(p, mapped, MADV_DONTDUMP);
     (void)mlock(p, mapped);
     struct wb_secret *s = p;
-    s->mapped           = mapped;
+    s->mapped = mapped;
     return s;
 }
 
@@ -48,21 +48,21 @@ int wb_secret_pages(size_t n, struct wb_secret **ret, char **into, struct upp_er
     if (!s)
         return upp_fail(err, UPP_ENOMEM, "out of memory");
     *into = s->bytes;
-    *ret  = s;
+    *ret = s;
     return 0;
 }
 
 void wb_secret_end(struct wb_secret *s, size_t n)
 {
-    s->n        = n;
+    s->n = n;
     s->bytes[n] = 0; /* what was written may have gone on after it */
 }
 
 int wb_secret_new(struct upp_str text, struct wb_secret **ret, struct upp_err *err)
 {
-    struct wb_secret *s    = NULL;
-    char             *into = NULL;
-    int               r    = wb_secret_room(text.n, &s, &into, err);
+    struct wb_secret *s = NULL;
+    char *into = NULL;
+    int r = wb_secret_room(text.n, &s, &into, err);
     if (r < 0)
         return r;
     if (text.n)
@@ -85,7 +85,7 @@ struct wb_secret *wb_secret_free(struct wb_secret *s)
 int wb_secret_env(const char *name, struct wb_secret **ret, struct upp_err *err)
 {
     const char *value = getenv(name);
-    int         r;
+    int r;
     if (!value)
         r = upp_fail(err, UPP_ENOTFOUND, "the environment variable is not set");
     else if (!*value)
@@ -130,8 +130,8 @@ int wb_secret_file(const char *path, struct wb_secret **ret, struct upp_err *err
         wb_err_where(err, wb_cstr(path));
         return r;
     }
-    const size_t                                  room = WB_SECRET_MAX + sizeof "\r\n"; /* one more than may be there */
-    WB_CLEANUP(wb_secret_freep) struct wb_secret *all  = map(room);
+    const size_t room = WB_SECRET_MAX + sizeof "\r\n"; /* one more than may be there */
+    WB_CLEANUP(wb_secret_freep) struct wb_secret *all = map(room);
     if (!all)
         return upp_fail(err, UPP_ENOMEM, "out of memory");
     int r = read_into(all, room, path, err);

@@ -7,8 +7,7 @@
  * What is revealed is borrowed: hand it on and do not keep a copy. The environment variable a secret came from is
  * still there, for this process, those it starts with it and readers of /proc, until wb_env_wipe.
  */
-#ifndef WB_SECRET_H
-#define WB_SECRET_H
+#pragma once
 
 #include "base/defs.h"
 #include "base/str.h"
@@ -32,8 +31,8 @@ void wb_env_wipe(const char *name);
 
 /* A secret that the caller writes: n zeroed bytes at *into; then its length, at most n. Of wb_secret_pages n may be
  * any. */
-int  wb_secret_pages(size_t n, struct wb_secret **ret, char **into, struct upp_err *err) UPP_MUST_CHECK;
-int  wb_secret_room(size_t n, struct wb_secret **ret, char **into, struct upp_err *err) UPP_MUST_CHECK;
+int wb_secret_pages(size_t n, struct wb_secret **ret, char **into, struct upp_err *err) UPP_MUST_CHECK;
+int wb_secret_room(size_t n, struct wb_secret **ret, char **into, struct upp_err *err) UPP_MUST_CHECK;
 void wb_secret_end(struct wb_secret *s, size_t n);
 
 struct wb_secret *wb_secret_free(struct wb_secret *s); /* accepts NULL; returns NULL */
@@ -47,5 +46,3 @@ bool wb_secret_is(const struct wb_secret *s, struct upp_str given);
 WB_EXPORT_END
 
 WB_DEFINE_CLEANUP(struct wb_secret, wb_secret_free)
-
-#endif

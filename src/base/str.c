@@ -6,7 +6,7 @@
 int wb_str_cmp(struct upp_str a, struct upp_str b)
 {
     size_t n = WB_MIN(a.n, b.n);
-    int    r = n ? memcmp(a.p, b.p, n) : 0;
+    int r = n ? memcmp(a.p, b.p, n) : 0;
     if (r == 0)
         r = a.n < b.n ? -1 : a.n > b.n;
     return r < 0 ? -1 : r > 0;
@@ -57,13 +57,13 @@ bool wb_str_split(struct upp_str *rest, char sep, struct upp_str *ret)
         return false;
     const char *at = rest->n ? memchr(rest->p, sep, rest->n) : NULL;
     if (!at) {
-        *ret  = *rest;
+        *ret = *rest;
         *rest = (struct upp_str){0};
         return true;
     }
     size_t n = (size_t)(at - rest->p);
-    *ret     = (struct upp_str){rest->p, n};
-    *rest    = (struct upp_str){at + 1, rest->n - n - 1};
+    *ret = (struct upp_str){rest->p, n};
+    *rest = (struct upp_str){at + 1, rest->n - n - 1};
     return true;
 }
 
@@ -92,7 +92,7 @@ bool wb_str_u64(struct upp_str s, uint64_t *ret)
 
 bool wb_str_i64(struct upp_str s, int64_t *ret)
 {
-    bool     minus = s.n && s.p[0] == '-';
+    bool minus = s.n && s.p[0] == '-';
     uint64_t v;
     if (!wb_str_u64(minus ? wb_str_sub(s, 1, s.n) : s, &v) || v > (uint64_t)INT64_MAX + minus)
         return false;

@@ -1,6 +1,5 @@
 /* base/str.h — looking at text. Nothing here allocates or keeps what it is given. */
-#ifndef WB_STR_H
-#define WB_STR_H
+#pragma once
 
 #include <string.h>
 #include <upp/base.h>
@@ -75,5 +74,3 @@ bool wb_str_u64(struct upp_str s, uint64_t *ret);
 bool wb_str_i64(struct upp_str s, int64_t *ret);
 
 WB_EXPORT_END
-
-#endif

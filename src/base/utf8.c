@@ -111,18 +111,18 @@ static size_t skip_ascii(struct upp_str s, size_t at)
 
 static bool valid(struct upp_str s, bool halves, size_t *bad)
 {
-    bool   high = false; /* does a lone high half end at `at`? */
-    size_t at   = 0;
+    bool high = false; /* does a lone high half end at `at`? */
+    size_t at = 0;
     while (at < s.n) {
         size_t ascii = skip_ascii(s, at);
         if (ascii != at) {
             high = false;
-            at   = ascii;
+            at = ascii;
         }
         /* Text in other scripts is a run of longer characters: no look for ASCII after each. */
         while (at < s.n && (unsigned char)s.p[at] >= 0x80) {
             uint32_t c;
-            size_t   n = decode((const unsigned char *)s.p + at, s.n - at, halves, &c);
+            size_t n = decode((const unsigned char *)s.p + at, s.n - at, halves, &c);
             if (n == 0 || (high && n == 3 && is_low(s.p + at))) {
                 if (bad)
                     *bad = at;
@@ -171,7 +171,7 @@ size_t wb_utf8_cut(struct upp_str s, size_t max)
     if (at == 0)
         return max;
     unsigned char lead = (unsigned char)s.p[at - 1];
-    size_t        need = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : lead >= 0xc0 ? 2 : 1;
+    size_t need = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : lead >= 0xc0 ? 2 : 1;
     return max - (at - 1) < need ? at - 1 : max;
 }
 
@@ -179,7 +179,7 @@ size_t wb_utf8_cut(struct upp_str s, size_t max)
 static size_t units_in_8(const char *p)
 {
     static const uint64_t each = 0x0101010101010101;
-    uint64_t              x;
+    uint64_t x;
     memcpy(&x, p, sizeof x);
     uint64_t high = x >> 7 & each, follow = high & ~(x >> 6), four = high & x >> 6 & x >> 5 & x >> 4;
     return (size_t)((((follow ^ each) + four) * each) >> 56);
@@ -188,7 +188,7 @@ static size_t units_in_8(const char *p)
 /* How many at the beginning of n bytes are ASCII, in eights. */
 static size_t ascii_eights(const char *p, size_t n)
 {
-    size_t   at = 0;
+    size_t at = 0;
     uint64_t x;
     for (; n - at >= sizeof x; at += sizeof x) {
         memcpy(&x, p + at, sizeof x);
@@ -270,7 +270,7 @@ void wb_utf8_add_clean(struct wb_buf *b, struct upp_str s)
     size_t from = 0, at = 0; /* s from..at is UTF-8 and not yet written */
     while (at < s.n) {
         uint32_t c;
-        at       = skip_ascii(s, at);
+        at = skip_ascii(s, at);
         size_t n = wb_utf8_decode(s, at, &c);
         if (n || at == s.n) {
             at += n;

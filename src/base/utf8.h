@@ -7,8 +7,7 @@
  * "At" and "bad" are byte offsets. Functions that count or cut take well-formed text; on other bytes they
  * answer something, and never read outside.
  */
-#ifndef WB_UTF8_H
-#define WB_UTF8_H
+#pragma once
 
 #include "base/buf.h"
 #include "base/str.h"
@@ -52,5 +51,3 @@ bool wb_wtf8_join(struct upp_str before, struct upp_str s, char ret[4]);
 void wb_utf8_add_clean(struct wb_buf *b, struct upp_str s);
 
 WB_EXPORT_END
-
-#endif

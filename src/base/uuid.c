@@ -16,7 +16,7 @@ static struct wb_uuid make(uint64_t high, uint64_t low, uint64_t version)
 {
     struct wb_uuid u;
     high = htobe64((high & ~(LOW_BITS(4) << 12)) | version << 12);
-    low  = htobe64((low & LOW_BITS(62)) | (uint64_t)2 << 62);
+    low = htobe64((low & LOW_BITS(62)) | (uint64_t)2 << 62);
     memcpy(u.b, &high, sizeof high);
     memcpy(u.b + sizeof high, &low, sizeof low);
     return u;
@@ -25,7 +25,7 @@ static struct wb_uuid make(uint64_t high, uint64_t low, uint64_t version)
 int wb_uuid_new(struct wb_uuid *ret, struct upp_err *err)
 {
     uint64_t bits[2];
-    int      r = wb_random(bits, sizeof bits, err);
+    int r = wb_random(bits, sizeof bits, err);
     if (r < 0)
         return r;
     *ret = make(bits[0], bits[1], 4);
@@ -56,7 +56,7 @@ static bool bits(struct wb_uuid u, unsigned version, uint64_t *high, uint64_t *l
     uint64_t halves[2];
     memcpy(halves, u.b, sizeof halves);
     *high = be64toh(halves[0]) >> 16 << 12 | (be64toh(halves[0]) & LOW_BITS(12));
-    *low  = be64toh(halves[1]) & LOW_BITS(62);
+    *low = be64toh(halves[1]) & LOW_BITS(62);
     return true;
 }
 
@@ -97,7 +97,7 @@ struct upp_str wb_uuid_text(struct wb_uuid u, char out[WB_UUID_TEXT + 1])
     for (size_t i = 0; i < sizeof u.b; i++)
         memcpy(out + places[i], pairs + (size_t)2 * u.b[i], 2);
     out[8] = out[13] = out[18] = out[23] = '-';
-    out[WB_UUID_TEXT]                    = 0;
+    out[WB_UUID_TEXT] = 0;
     return wb_str(out, WB_UUID_TEXT);
 }
 
@@ -119,8 +119,8 @@ bool wb_uuid_parse(struct upp_str s, struct wb_uuid *ret)
         return false;
     struct wb_uuid u;
     for (size_t i = 0; i < sizeof u.b; i++) {
-        const char *p    = s.p + (dashes ? places[i] : 2 * i);
-        int         high = digit(p[0]), low = digit(p[1]);
+        const char *p = s.p + (dashes ? places[i] : 2 * i);
+        int high = digit(p[0]), low = digit(p[1]);
         if (high < 0 || low < 0)
             return false;
         u.b[i] = (unsigned char)(high << 4 | low);

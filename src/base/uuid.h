@@ -1,6 +1,5 @@
 /* base/uuid.h — UUIDs (RFC 9562): random ones, and ones that carry fields of ours. */
-#ifndef WB_UUID_H
-#define WB_UUID_H
+#pragma once
 
 #include <upp/base.h>
 
@@ -25,8 +24,8 @@ struct wb_uuid wb_uuid_from(struct wb_uuid random, uint64_t n);
  * is false for any other version. They sort as the numbers do. */
 struct wb_uuid wb_uuid_v4(uint64_t high, uint64_t low);
 struct wb_uuid wb_uuid_v8(uint64_t high, uint64_t low);
-bool           wb_uuid_v4_bits(struct wb_uuid u, uint64_t *high, uint64_t *low);
-bool           wb_uuid_v8_bits(struct wb_uuid u, uint64_t *high, uint64_t *low);
+bool wb_uuid_v4_bits(struct wb_uuid u, uint64_t *high, uint64_t *low);
+bool wb_uuid_v8_bits(struct wb_uuid u, uint64_t *high, uint64_t *low);
 
 /* 1 to 15; 0 when its variant is not the one that has versions. */
 unsigned wb_uuid_version(struct wb_uuid u);
@@ -50,5 +49,3 @@ static inline bool wb_uuid_eq(struct wb_uuid a, struct wb_uuid b)
 {
     return wb_uuid_cmp(a, b) == 0;
 }
-
-#endif

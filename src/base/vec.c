@@ -11,7 +11,7 @@ enum { LARGE = 64 };
 /* The array is reached through memcpy: it is a T * of the caller's, not a void *. */
 bool wb_vec_widen(void **p, size_t *cap, size_t item, size_t want)
 {
-    void  *old;
+    void *old;
     size_t bytes;
     if (want <= *cap)
         return true;

@@ -6,8 +6,7 @@
  *
  * A pointer into the array is good until the next push.
  */
-#ifndef WB_VEC_H
-#define WB_VEC_H
+#pragma once
 
 #include <upp/base.h>
 
@@ -15,7 +14,7 @@
 
 #define WB_VEC(T)                                                                                                      \
     struct {                                                                                                           \
-        T     *p;                                                                                                      \
+        T *p;                                                                                                          \
         size_t n, cap;                                                                                                 \
     }
 
@@ -34,5 +33,3 @@ WB_EXPORT_END
 /* For those who know how many there will be: lists that grow are copied again and again. */
 #define wb_vec_reserve(v, want) wb_vec_widen((void **)(void *)&(v)->p, &(v)->cap, sizeof *(v)->p, (want))
 #define wb_vec_done(v)          wb_vec_free((void **)(void *)&(v)->p, &(v)->n, &(v)->cap)
-
-#endif

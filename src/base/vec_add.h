@@ -4,8 +4,7 @@
  *
  * A full array and no memory are two errors: after the first one a caller sends less, after the second one it waits.
  */
-#ifndef WB_VEC_ADD_H
-#define WB_VEC_ADD_H
+#pragma once
 
 #include "base/vec.h"
 
@@ -17,5 +16,3 @@ WB_EXPORT_BEGIN
 /* Why there is no room in a list of n items: -UPP_ELIMIT "more than MAX WHAT", or -UPP_ENOMEM "no memory for WHAT". */
 int wb_vec_full(size_t n, size_t max, const char *what, struct upp_err *err);
 WB_EXPORT_END
-
-#endif

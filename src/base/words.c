@@ -1,4 +1,4 @@
-/* base/words.c — see words.h. */
+/* base/words.c — splits a text into words, and finds the known word that a misspelled one is nearest to. */
 #include "base/words.h"
 
 #include <stdio.h>
@@ -11,7 +11,7 @@ enum kind { BETWEEN, LETTER, ALONE };
 /* From each of them on, up to the next. Letters with their marks stand below U+2000, most of what has no blanks above.
  */
 static const struct {
-    uint32_t  from;
+    uint32_t from;
     enum kind is;
 } kinds[] = {
     {0x00, BETWEEN},    {'0', LETTER},    {'9' + 1, BETWEEN}, {'A', LETTER},   {'Z' + 1, BETWEEN}, {'a', LETTER},
@@ -46,7 +46,7 @@ static enum kind look(struct upp_str s, size_t at, size_t *n)
 
 bool wb_word_next(struct upp_str s, size_t *at, struct upp_str *ret)
 {
-    size_t    n, from;
+    size_t n, from;
     enum kind is = BETWEEN;
     for (from = *at; from < s.n; from += n)
         if ((is = look(s, from, &n)) != BETWEEN)
@@ -58,7 +58,7 @@ bool wb_word_next(struct upp_str s, size_t *at, struct upp_str *ret)
     size_t end = from + n;
     while (is == LETTER && end < s.n && look(s, end, &n) == LETTER)
         end += n;
-    *at  = end;
+    *at = end;
     *ret = wb_str_sub(s, from, end - from);
     return true;
 }
@@ -74,8 +74,6 @@ bool wb_word_ends(struct upp_str s, size_t at)
     while (from && at - from < LONGEST && ((unsigned char)s.p[from] & 0xc0) == 0x80);
     return look(s, from, &n) != LETTER || look(s, at, &n) != LETTER;
 }
-
-/* ---- The nearest word ------------------------------------------------------------------------------------------ */
 
 enum { GUESS_MAX = 32, SHORT = 3 /* with two slips such a word is another one */ };
 
@@ -94,9 +92,9 @@ static unsigned distance(struct upp_str a, struct upp_str b)
                 next[j + 1] = WB_MIN(next[j + 1], above[j - 1] + 1);
         }
         unsigned *free = above;
-        above          = row;
-        row            = next;
-        next           = free;
+        above = row;
+        row = next;
+        next = free;
     }
     return row[b.n];
 }

@@ -3,8 +3,7 @@
  * Letters and digits that stand together are a word. In scripts that put no blanks between words (Chinese, Japanese,
  * Thai, ...), and of symbols, every character is one: what is looked for there may begin and end anywhere.
  */
-#ifndef WB_WORDS_H
-#define WB_WORDS_H
+#pragma once
 
 #include "base/str.h"
 
@@ -18,12 +17,10 @@ bool wb_word_ends(struct upp_str text, size_t at);
 
 /* Which of some words a wrong one was meant to be: "; did you mean 'x'?", or "". Begins all zero. */
 struct wb_guess {
-    char     text[96];
+    char text[96];
     unsigned distance;
 };
-void        wb_guess(struct wb_guess *g, struct upp_str wrong, struct upp_str right);
+void wb_guess(struct wb_guess *g, struct upp_str wrong, struct upp_str right);
 const char *wb_guessed(const struct wb_guess *g);
 
 WB_EXPORT_END
-
-#endif

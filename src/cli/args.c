@@ -1,4 +1,4 @@
-/* cli/args.c — options and words of a command. See cli.h. */
+/* cli/args.c — parses the options and words of a command by its table. */
 #include "cli/cli.h"
 
 #include <stdio.h>
@@ -11,7 +11,7 @@
 static const struct cli_option *find(const struct cli_option *options, size_t n, const char *arg, const char **value)
 {
     size_t len = strcspn(arg, "=");
-    *value     = arg[len] ? arg + len + 1 : NULL;
+    *value = arg[len] ? arg + len + 1 : NULL;
     for (size_t i = 0; i < n; i++)
         if (strlen(options[i].name) == len && memcmp(options[i].name, arg, len) == 0)
             return &options[i];
@@ -39,7 +39,7 @@ int cli_parse(const struct cli_command *self, int argc, char **argv, const struc
               const char **words, size_t n_words, const char *wants)
 {
     size_t got;
-    int    bad = cli_parse_some(self, argc, argv, options, n, words, n_words, &got);
+    int bad = cli_parse_some(self, argc, argv, options, n, words, n_words, &got);
     return bad || got == n_words ? bad : cli_misuse(self, "wants %s", wants);
 }
 
@@ -47,7 +47,7 @@ int cli_parse_some(const struct cli_command *self, int argc, char **argv, const 
                    const char **words, size_t max, size_t *n_words)
 {
     bool all_words = false;
-    *n_words       = 0;
+    *n_words = 0;
     for (size_t i = 0; i < n; i++)
         if (self->n_options && !is_told(self, options[i].name))
             return cli_misuse(self, "has an option %s that its help does not name: this is a bug", options[i].name);
@@ -79,12 +79,10 @@ int cli_parse_some(const struct cli_command *self, int argc, char **argv, const 
     return 0;
 }
 
-/* ---- Words ------------------------------------------------------------------------------------ */
-
 int cli_word(const struct cli_command *self, const char *what, const char *given, const char *const *words, size_t *ret)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf list  = WB_BUF(1024);
-    struct wb_guess                       guess = {0};
+    WB_CLEANUP(wb_buf_done) struct wb_buf list = WB_BUF(1024);
+    struct wb_guess guess = {0};
     for (size_t i = 0; words[i]; i++) {
         if (given && strcmp(words[i], given) == 0) {
             *ret = i;
@@ -97,8 +95,6 @@ int cli_word(const struct cli_command *self, const char *what, const char *given
                               wb_guessed(&guess))
                  : cli_misuse(self, "wants %s: %.*s", what, UPP_FMT(wb_buf_str(&list)));
 }
-
-/* ---- Lists ------------------------------------------------------------------------------------ */
 
 enum { LIST_LINES = 20 };
 

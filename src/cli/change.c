@@ -1,4 +1,4 @@
-/* cli/change.c — see change.h. */
+/* cli/change.c — sends a command's requests to the store's owner, and prints the answer as text or JSON. */
 #include "cli/change.h"
 
 #include <stdio.h>
@@ -13,7 +13,7 @@ enum { PATH_MAX_BYTES = 32 << 10 };
 WEFT_SUSPENDS static int command(void *arg, struct upp_err *err)
 {
     struct cli_change *p = arg;
-    int                r = cli_owner_open(&p->door, false, err);
+    int r = cli_owner_open(&p->door, false, err);
     if (r >= 0)
         r = p->fn(p, err);
     cli_owner_close(&p->door);
@@ -30,11 +30,11 @@ int cli_change_with(const struct cli_command *self, bool agents, const char *fil
                     int (*fn)(struct cli_change *p, struct upp_err *err), void *arg)
 {
     WB_CLEANUP(wc_config_freep) struct wc_config *config = NULL;
-    struct cli_change   p = {.arena = WB_ARENA(1u << 30), .path = WB_BUF(PATH_MAX_BYTES), .fn = fn, .arg = arg};
+    struct cli_change p = {.arena = WB_ARENA(1u << 30), .path = WB_BUF(PATH_MAX_BYTES), .fn = fn, .arg = arg};
     struct wrt_location place;
-    struct upp_err      err = {0};
-    int                 r   = agents ? cli_config_load(file, CLI_NEEDS_ALL, &config, &err)
-                                     : cli_store_find(file, store, &config, &place, &err);
+    struct upp_err err = {0};
+    int r = agents ? cli_config_load(file, CLI_NEEDS_ALL, &config, &err)
+                   : cli_store_find(file, store, &config, &place, &err);
     if (r >= 0 && agents)
         r = wrt_location_of(config, store, &place, &err);
     if (r >= 0)
@@ -43,14 +43,14 @@ int cli_change_with(const struct cli_command *self, bool agents, const char *fil
         r = upp_fail(&err, UPP_ENOTFOUND, "there is no database %s", place.path);
     if (r >= 0) {
         p.door = (struct cli_owner){.config = config, .place = &place};
-        r      = cli_on_loop(command, &p, &err);
+        r = cli_on_loop(command, &p, &err);
     }
     wb_buf_done(&p.path);
     wb_arena_done(&p.arena);
     if (r < 0)
-        cli_error_print(self, &(struct cli_error){.code    = upp_code_name(err.code),
-                                                  .file    = p.file,
-                                                  .where   = err.where,
+        cli_error_print(self, &(struct cli_error){.code = upp_code_name(err.code),
+                                                  .file = p.file,
+                                                  .where = err.where,
                                                   .message = wb_cstr(err.msg)});
     return r < 0 ? CLI_FAILED : CLI_GOOD;
 }
@@ -68,7 +68,7 @@ WEFT_SUSPENDS int cli_change_post(struct cli_change *p, const char *member, cons
                                   struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf body = WB_BUF(CLI_MAX_BODY);
-    struct wj_writer                      w;
+    struct wj_writer w;
     wj_writer_init(&w, &body, err);
     wj_write_open(&w, '{');
     if (value)
@@ -84,7 +84,7 @@ WEFT_SUSPENDS int cli_change_post(struct cli_change *p, const char *member, cons
 int cli_print_thread(yyjson_val *answer, bool json, struct upp_err *err)
 {
     struct upp_str id = {0};
-    int            r  = cli_answer_text(answer, "id", &id, err);
+    int r = cli_answer_text(answer, "id", &id, err);
     if (r >= 0) /* digits and letters: nothing to escape */
         (void)printf(json ? "{\"thread\":\"%.*s\"}\n" : "%.*s\n", UPP_FMT(id));
     return r;
@@ -93,7 +93,7 @@ int cli_print_thread(yyjson_val *answer, bool json, struct upp_err *err)
 int cli_print_json(yyjson_val *v, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(CLI_MAX_BODY);
-    int                                   r   = wj_write(v, &out, err);
+    int r = wj_write(v, &out, err);
     if (r >= 0)
         (void)printf("%.*s\n", UPP_FMT(wb_buf_str(&out)));
     return r;

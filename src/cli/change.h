@@ -1,6 +1,5 @@
 /* cli/change.h — commands that change the store by a few requests to its owner. */
-#ifndef CLI_CHANGE_H
-#define CLI_CHANGE_H
+#pragma once
 
 #include "cli/cli.h"
 #include "cli/store_owner.h"
@@ -8,10 +7,10 @@
 /* State of such a command; its function runs on a fiber. */
 struct cli_change {
     struct cli_owner door;
-    struct wb_arena  arena;
-    struct wb_buf    path; /* of the request */
-    void            *arg;
-    const char      *file; /* that is wrong, if fn fails; NULL: none */
+    struct wb_arena arena;
+    struct wb_buf path; /* of the request */
+    void *arg;
+    const char *file; /* that is wrong, if fn fails; NULL: none */
     WEFT_SUSPENDS int (*fn)(struct cli_change *p, struct upp_err *err);
 };
 
@@ -39,5 +38,3 @@ int cli_answer_text(yyjson_val *answer, const char *name, struct upp_str *ret, s
 
 /* Prints the id of the thread in an answer. */
 int cli_print_thread(yyjson_val *answer, bool json, struct upp_err *err) UPP_MUST_CHECK;
-
-#endif

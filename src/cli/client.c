@@ -1,4 +1,4 @@
-/* cli/client.c — see client.h. */
+/* cli/client.c — sends a request over a Unix socket or to a URL, and reads its response and its events. */
 #include "cli/client.h"
 
 #include <stdio.h>
@@ -13,12 +13,12 @@ enum { PIECE = 16 << 10 };
 
 void cli_answer_init(struct cli_answer *a)
 {
-    *a = (struct cli_answer){.fd     = -1,
+    *a = (struct cli_answer){.fd = -1,
                              .length = -1,
-                             .raw    = WB_BUF(CLI_MAX_BODY),
-                             .sent   = WB_ARENA(CLI_MAX_BODY + CLI_MAX_HEAD),
-                             .id     = WB_BUF(64),
-                             .data   = WB_BUF(CLI_MAX_BODY)};
+                             .raw = WB_BUF(CLI_MAX_BODY),
+                             .sent = WB_ARENA(CLI_MAX_BODY + CLI_MAX_HEAD),
+                             .id = WB_BUF(64),
+                             .data = WB_BUF(CLI_MAX_BODY)};
 }
 
 void cli_answer_done(struct cli_answer *a)
@@ -53,7 +53,7 @@ WEFT_SUSPENDS static int more(struct cli_answer *a, struct upp_err *err)
 {
     if (a->call) {
         struct upp_str piece;
-        int            r = upp_http_call_read(a->call, &piece, err);
+        int r = upp_http_call_read(a->call, &piece, err);
         if (r > 0)
             wb_buf_add(&a->raw, piece);
         return r <= 0 ? r : a->raw.failed ? wb_buf_check(&a->raw, err) : 1;
@@ -67,12 +67,10 @@ WEFT_SUSPENDS static int more(struct cli_answer *a, struct upp_err *err)
     return n > 0;
 }
 
-/* ---- The head -------------------------------------------------------------------------------------------- */
-
 static int parse_head(struct cli_answer *a, struct upp_str head, struct upp_err *err)
 {
     struct upp_str line, rest = head;
-    uint64_t       n;
+    uint64_t n;
     if (!wb_str_split(&rest, '\n', &line) || !wb_str_starts(line, UPP_STR("HTTP/1.")) ||
         !wb_str_u64(wb_str_sub(line, 9, 3), &n))
         return upp_fail(err, UPP_EPROTO, "the owner of the store does not speak HTTP");
@@ -91,7 +89,7 @@ static int parse_head(struct cli_answer *a, struct upp_str head, struct upp_err 
 WEFT_SUSPENDS int cli_ask(int fd, const struct cli_request *q, struct cli_answer *ret, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(CLI_MAX_BODY + CLI_MAX_HEAD);
-    ret->fd                                   = fd;
+    ret->fd = fd;
     wb_buf_addf(&out, "%s %.*s HTTP/1.0\r\nHost: localhost\r\n", q->method, UPP_FMT(q->path));
     if (q->last_event_id.n)
         wb_buf_addf(&out, "Last-Event-ID: %.*s\r\n", UPP_FMT(q->last_event_id));
@@ -126,9 +124,9 @@ WEFT_SUSPENDS int cli_ask(int fd, const struct cli_request *q, struct cli_answer
 }
 
 struct head_out {
-    struct wb_arena   *arena;
+    struct wb_arena *arena;
     struct upp_header *list;
-    size_t             n;
+    size_t n;
 };
 
 static void add_header(struct head_out *h, const char *name, struct upp_str value)
@@ -141,14 +139,14 @@ static void add_header(struct head_out *h, const char *name, struct upp_str valu
 WEFT_SUSPENDS int cli_ask_url(const struct cli_url *to, const struct cli_request *q, struct cli_answer *ret,
                               struct upp_err *err)
 {
-    struct wb_arena        *a       = &ret->sent;
-    struct head_out         h       = {.arena = a, .list = wb_new_n(a, struct upp_header, 6)};
-    struct upp_http_request request = {.method    = wb_cstr(q->method),
-                                       .url       = wb_arena_printf(a, "%.*s%.*s", UPP_FMT(to->base), UPP_FMT(q->path)),
-                                       .headers   = h.list,
-                                       .body      = q->body.p ? wb_arena_dup(a, q->body) : q->body,
+    struct wb_arena *a = &ret->sent;
+    struct head_out h = {.arena = a, .list = wb_new_n(a, struct upp_header, 6)};
+    struct upp_http_request request = {.method = wb_cstr(q->method),
+                                       .url = wb_arena_printf(a, "%.*s%.*s", UPP_FMT(to->base), UPP_FMT(q->path)),
+                                       .headers = h.list,
+                                       .body = q->body.p ? wb_arena_dup(a, q->body) : q->body,
                                        .max_bytes = SIZE_MAX / 2};
-    struct upp_http_head    head;
+    struct upp_http_head head;
     if (to->key.n)
         add_header(&h, "authorization", wb_arena_printf(a, "Bearer %.*s", UPP_FMT(to->key)));
     add_header(&h, "last-event-id", q->last_event_id);
@@ -156,7 +154,7 @@ WEFT_SUSPENDS int cli_ask_url(const struct cli_url *to, const struct cli_request
     if (q->body.p)
         add_header(&h, "content-type", wb_cstr(q->type ? q->type : "application/json"));
     request.n_headers = h.n;
-    int r             = wb_arena_check(a, err);
+    int r = wb_arena_check(a, err);
     if (r >= 0)
         r = upp_http_send(to->http, &request, to->wait, &ret->call, err);
     if (r >= 0)
@@ -165,8 +163,6 @@ WEFT_SUSPENDS int cli_ask_url(const struct cli_url *to, const struct cli_request
         ret->status = head.status;
     return r;
 }
-
-/* ---- Bodies ------------------------------------------------------------------------------------------------ */
 
 WEFT_SUSPENDS int cli_read_body(struct cli_answer *a, struct upp_err *err)
 {
@@ -202,13 +198,13 @@ WEFT_SUSPENDS int cli_read_event(struct cli_answer *a, struct upp_err *err)
         if (end != SIZE_MAX) {
             bool whole = take_line(a, wb_str(a->raw.p, end));
             wb_buf_drop(&a->raw, end + 1);
-            seen  = 0;
+            seen = 0;
             int r = wb_buf_check(&a->data, err);
             if (r < 0 || whole)
                 return r < 0 ? r : 1;
             continue;
         }
-        seen  = a->raw.n;
+        seen = a->raw.n;
         int r = more(a, err);
         if (r <= 0)
             return r;
@@ -218,12 +214,12 @@ WEFT_SUSPENDS int cli_read_event(struct cli_answer *a, struct upp_err *err)
 WEFT_SUSPENDS int cli_answer_fail(struct cli_answer *a, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena arena = WB_ARENA(64u << 20);
-    yyjson_val                               *root, *error, *message, *where;
-    int                                       r    = cli_read_body(a, err);
-    enum upp_code                             code = a->status == 404                      ? UPP_ENOTFOUND
-                                                     : a->status == 503                    ? UPP_EBUSY
-                                                     : a->status >= 400 && a->status < 500 ? UPP_EREFUSED
-                                                                                           : UPP_ESTORE;
+    yyjson_val *root, *error, *message, *where;
+    int r = cli_read_body(a, err);
+    enum upp_code code = a->status == 404                      ? UPP_ENOTFOUND
+                         : a->status == 503                    ? UPP_EBUSY
+                         : a->status >= 400 && a->status < 500 ? UPP_EREFUSED
+                                                               : UPP_ESTORE;
     if (r < 0)
         return r;
     if (wj_read(&arena, wb_buf_str(&a->raw), NULL, &root, NULL) < 0)

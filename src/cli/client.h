@@ -4,8 +4,7 @@
  * end of the connection: no chunks, one request per connection. Server and client are the same program on one machine;
  * this is not a general HTTP client.
  */
-#ifndef CLI_CLIENT_H
-#define CLI_CLIENT_H
+#pragma once
 
 #include <upp/http.h>
 #include <weft/fiber.h>
@@ -19,12 +18,12 @@ enum {
 };
 
 struct cli_answer {
-    int                   fd;   /* -1: closed */
+    int fd;                     /* -1: closed */
     struct upp_http_call *call; /* to a URL; NULL: none */
-    struct wb_arena       sent; /* its request */
-    int                   status;
-    int64_t               length; /* of the body; -1: unknown */
-    struct wb_buf         raw;    /* received, not yet consumed */
+    struct wb_arena sent;       /* its request */
+    int status;
+    int64_t length;    /* of the body; -1: unknown */
+    struct wb_buf raw; /* received, not yet consumed */
 
     struct wb_buf id, data; /* of the last event of a stream; it may have no id */
 };
@@ -32,10 +31,10 @@ void cli_answer_init(struct cli_answer *a);
 void cli_answer_done(struct cli_answer *a);
 
 struct cli_request {
-    const char    *method;        /* "GET" */
+    const char *method;           /* "GET" */
     struct upp_str path;          /* with its query */
     struct upp_str body;          /* JSON; empty: none */
-    const char    *type;          /* of the body; NULL: application/json */
+    const char *type;             /* of the body; NULL: application/json */
     struct upp_str last_event_id; /* empty: none */
     struct upp_str key;           /* Idempotency-Key; likewise */
     struct upp_str tenant, user;  /* empty: `local`, and none */
@@ -52,9 +51,9 @@ WEFT_SUSPENDS int cli_ask(int fd, const struct cli_request *q, struct cli_answer
 
 /* The same to a URL (without a slash at its end), with an API key (empty: none). */
 struct cli_url {
-    struct upp_http       *http;
+    struct upp_http *http;
     const struct upp_wait *wait;
-    struct upp_str         base, key;
+    struct upp_str base, key;
 };
 WEFT_SUSPENDS int cli_ask_url(const struct cli_url *to, const struct cli_request *q, struct cli_answer *ret,
                               struct upp_err *err) UPP_MUST_CHECK;
@@ -67,5 +66,3 @@ WEFT_SUSPENDS int cli_read_event(struct cli_answer *a, struct upp_err *err) UPP_
 
 /* Fails with the error in an answer that is not 2xx. */
 WEFT_SUSPENDS int cli_answer_fail(struct cli_answer *a, struct upp_err *err);
-
-#endif

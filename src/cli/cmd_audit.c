@@ -9,8 +9,8 @@
 
 struct listing {
     const char *since, *until, *tenant, *actor;
-    bool        json, more;
-    uint64_t    limit, n; /* limit 0: all */
+    bool json, more;
+    uint64_t limit, n; /* limit 0: all */
 
     struct cli_table table;
 };
@@ -29,7 +29,7 @@ static const struct cli_column columns[] = {
 /* "key ci", "uid 1000", "signal" */
 static struct upp_str who_of(yyjson_val *row, struct wb_arena *a)
 {
-    yyjson_val    *actor = yyjson_obj_get(row, "actor"), *uid = yyjson_obj_get(actor, "uid");
+    yyjson_val *actor = yyjson_obj_get(row, "actor"), *uid = yyjson_obj_get(actor, "uid");
     struct upp_str key = wj_text_at(actor, "name");
     if (key.n)
         return wb_arena_printf(a, "key %.*s", UPP_FMT(key));
@@ -40,8 +40,8 @@ static struct upp_str who_of(yyjson_val *row, struct wb_arena *a)
 /* What was done, with what else is known of it. Clients choose names: nothing of them is invisible. */
 static struct upp_str target_of(yyjson_val *row, struct wb_arena *a)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf text   = WB_BUF(1u << 16);
-    struct upp_str                        detail = wj_text_at(row, "detail"), error = wj_text_at(row, "error");
+    WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(1u << 16);
+    struct upp_str detail = wj_text_at(row, "detail"), error = wj_text_at(row, "error");
     cli_reveal(&text, wj_text_at(row, "target"), 0);
     if (detail.n) {
         wb_buf_add(&text, UPP_STR("; "));
@@ -58,7 +58,7 @@ static void print_line(struct cli_table *to, yyjson_val *row, struct wb_arena *a
 {
     struct upp_str outcome = wj_text_at(row, "outcome"), tenant = wj_text_at(row, "tenant"),
                    user = wj_text_at(row, "user");
-    bool done           = wb_str_eq(outcome, UPP_STR("done"));
+    bool done = wb_str_eq(outcome, UPP_STR("done"));
     cli_table_row(to, (struct cli_cell[]){{wj_text_at(row, "time"), CLI_DIM, 0},
                                           {who_of(row, a), CLI_CYAN, 0},
                                           {wj_text_at(row, "action"), CLI_PLAIN, 0},
@@ -71,12 +71,12 @@ static void print_line(struct cli_table *to, yyjson_val *row, struct wb_arena *a
 
 WEFT_SUSPENDS static int list_rows(struct cli_change *p, struct upp_err *err)
 {
-    struct listing *l    = p->arg;
-    struct upp_str  next = {NULL, 0};
-    yyjson_val     *page, *row;
-    size_t          i, max;
+    struct listing *l = p->arg;
+    struct upp_str next = {NULL, 0};
+    yyjson_val *page, *row;
+    size_t i, max;
     do {
-        uint64_t                              left = l->limit ? WB_MIN(l->limit - l->n, (uint64_t)PAGE) : PAGE;
+        uint64_t left = l->limit ? WB_MIN(l->limit - l->n, (uint64_t)PAGE) : PAGE;
         WB_CLEANUP(wb_buf_done) struct wb_buf path = WB_BUF(PATH_MAX_BYTES);
         wb_buf_addf(&path, "/v1/audit?limit=%llu", (unsigned long long)left);
         cli_query_add(&path, "since", wb_cstr(l->since));
@@ -86,7 +86,7 @@ WEFT_SUSPENDS static int list_rows(struct cli_change *p, struct upp_err *err)
         cli_query_add(&path, "after", next);
         wb_arena_reset(&p->arena);
         struct cli_request q = {.method = "GET", .path = wb_buf_str(&path)};
-        int                r = wb_buf_check(&path, err);
+        int r = wb_buf_check(&path, err);
         if (r >= 0)
             r = cli_owner_call(&p->door, &q, &p->arena, &page, err);
         if (r < 0)
@@ -107,9 +107,9 @@ WEFT_SUSPENDS static int list_rows(struct cli_change *p, struct upp_err *err)
 
 static int run(const struct cli_command *self, int argc, char **argv)
 {
-    struct listing          l    = {0};
-    struct upp_err          err  = {0};
-    const char             *file = NULL, *store = NULL, *limit = NULL;
+    struct listing l = {0};
+    struct upp_err err = {0};
+    const char *file = NULL, *store = NULL, *limit = NULL;
     const struct cli_option options[] = {
         {"--since", "a time", &l.since, NULL},     {"--until", "a time", &l.until, NULL},
         {"--tenant", "a tenant", &l.tenant, NULL}, {"--actor", "a key, a user, local or signal", &l.actor, NULL},
@@ -142,14 +142,14 @@ static const struct cli_about about_audit[] = {
 };
 
 const struct cli_command cli_audit = {
-    .name    = "audit",
-    .usage   = "[--since TIME] [--until TIME] [--tenant T] [--actor WHO] [--limit N] [--json] [--config FILE]\n"
-               "                  [--store URL]",
+    .name = "audit",
+    .usage = "[--since TIME] [--until TIME] [--tenant T] [--actor WHO] [--limit N] [--json] [--config FILE]\n"
+             "                  [--store URL]",
     .summary = "what administrators have done: keys, reloads, exports, erasures, backups",
-    .help    = "Prints one line per action, the newest first: when, who (an API key, the uid of a local command, or a\n"
-               "signal), what, its outcome (done, failed; started: it did not come to its end), for which tenant, and\n"
-               "on what. Rows are dropped after retention.audit_days.",
-    .run     = run,
+    .help = "Prints one line per action, the newest first: when, who (an API key, the uid of a local command, or a\n"
+            "signal), what, its outcome (done, failed; started: it did not come to its end), for which tenant, and\n"
+            "on what. Rows are dropped after retention.audit_days.",
+    .run = run,
     CLI_OPTIONS(about_audit),
     .examples = "weft audit --since 2026-11-01\n"
                 "weft audit --actor ci --json\n",

@@ -18,14 +18,14 @@
 
 struct backing {
     const struct cli_command *self;
-    const struct ws_driver   *driver;
-    struct ws_backup          b;
-    struct cli_progress       bar;
-    enum ws_backup_stage      stage;
-    bool                      begun;
-    uint64_t                  told_ms;
-    int                       signals; /* a descriptor */
-    bool                      interrupted;
+    const struct ws_driver *driver;
+    struct ws_backup b;
+    struct cli_progress bar;
+    enum ws_backup_stage stage;
+    bool begun;
+    uint64_t told_ms;
+    int signals; /* a descriptor */
+    bool interrupted;
 };
 
 static const char *const stages[] = {[WS_BACKUP_COPIES] = "copy", [WS_BACKUP_CHECKS] = "check"};
@@ -45,9 +45,9 @@ static void tell_program(struct backing *x, uint64_t done, uint64_t all)
 /* On the worker. */
 static void on_progress(void *arg, enum ws_backup_stage stage, uint64_t done, uint64_t all)
 {
-    struct backing *x    = arg;
-    bool            next = !x->begun || stage != x->stage;
-    x->stage             = stage;
+    struct backing *x = arg;
+    bool next = !x->begun || stage != x->stage;
+    x->stage = stage;
     if (x->self->json && !x->self->quiet) {
         x->begun = x->begun && !next;
         tell_program(x, done, all);
@@ -59,14 +59,12 @@ static void on_progress(void *arg, enum ws_backup_stage stage, uint64_t done, ui
     cli_progress_to(&x->bar, done);
 }
 
-/* ---- Ctrl-C ------------------------------------------------------------------------------------------------- */
-
 WEFT_SUSPENDS static int watches_signals(void *arg, struct upp_err *err)
 {
     struct backing *x = arg;
     for (;;) {
         struct signalfd_siginfo info;
-        int64_t                 n = weft_read(x->signals, &info, sizeof info, err);
+        int64_t n = weft_read(x->signals, &info, sizeof info, err);
         if (n < 0)
             return (int)n;
         x->interrupted = true;
@@ -89,22 +87,20 @@ static int open_signals(struct backing *x, struct upp_err *err)
 
 WEFT_SUSPENDS static int command(void *arg, struct upp_err *err)
 {
-    struct backing   *x       = arg;
+    struct backing *x = arg;
     struct weft_scope signals = {.flags = WEFT_SCOPE_ISOLATED};
-    int               r       = weft_scope_spawn(&signals, "signals", watches_signals, x, NULL, err);
+    int r = weft_scope_spawn(&signals, "signals", watches_signals, x, NULL, err);
     if (r >= 0)
         r = x->driver->backup(&x->b, err);
     weft_scope_close(&signals);
     return r;
 }
 
-/* ---- The result ----------------------------------------------------------------------------------------------- */
-
 static int print_json(const struct backing *x, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(1u << 16);
-    const struct ws_backup_counts        *n   = &x->b.counts;
-    struct wj_writer                      w;
+    const struct ws_backup_counts *n = &x->b.counts;
+    struct wj_writer w;
     wj_writer_init(&w, &out, err);
     wj_write_open(&w, '{');
     wj_put_str(&w, x->b.restore ? "restored" : "backup", wb_cstr(x->b.restore ? x->b.from : x->b.to));
@@ -136,8 +132,8 @@ static void print_text(const struct backing *x)
 static int back_up(struct backing *x, const char *file, const char *store, const char *given, struct upp_err *err)
 {
     WB_CLEANUP(wc_config_freep) struct wc_config *config = NULL;
-    struct wrt_location                           place;
-    int                                           r = cli_store_find(given, store, &config, &place, err);
+    struct wrt_location place;
+    int r = cli_store_find(given, store, &config, &place, err);
     if (r >= 0)
         r = cli_store_lasts(&place, err);
     if (r >= 0 && !x->b.restore && access(place.path, F_OK) != 0)
@@ -148,11 +144,11 @@ static int back_up(struct backing *x, const char *file, const char *store, const
         return r;
     x->driver = place.driver;
     x->b.from = x->b.restore ? file : place.path;
-    x->b.to   = x->b.restore ? place.path : file;
+    x->b.to = x->b.restore ? place.path : file;
     ws_backup_init(&x->b);
     x->b.progress = on_progress;
-    x->b.arg      = x;
-    r             = cli_on_loop(command, x, err);
+    x->b.arg = x;
+    r = cli_on_loop(command, x, err);
     cli_progress_end(&x->bar);
     ws_backup_done(&x->b);
     wb_fd_close(&x->signals);
@@ -167,21 +163,19 @@ static int back_up(struct backing *x, const char *file, const char *store, const
     return r;
 }
 
-/* ---- The command ------------------------------------------------------------------------------------------------ */
-
 static int run(const struct cli_command *self, int argc, char **argv)
 {
-    struct backing          x        = {.self = self, .signals = -1};
-    struct upp_err          err      = {0};
-    const char             *words[1] = {NULL}, *file = NULL, *store = NULL, *restore = NULL;
-    size_t                  n;
-    bool                    json      = false;
+    struct backing x = {.self = self, .signals = -1};
+    struct upp_err err = {0};
+    const char *words[1] = {NULL}, *file = NULL, *store = NULL, *restore = NULL;
+    size_t n;
+    bool json = false;
     const struct cli_option options[] = {{"--restore", "a file", &restore, NULL},
                                          {"--force", NULL, NULL, &x.b.replace},
                                          {"--json", NULL, NULL, &json},
                                          {"--config", "a file", &file, NULL},
                                          {"--store", "sqlite:PATH", &store, NULL}};
-    int                     bad       = cli_parse_some(self, argc, argv, options, WB_LEN(options), words, 1, &n);
+    int bad = cli_parse_some(self, argc, argv, options, WB_LEN(options), words, 1, &n);
     if (bad)
         return bad;
     if ((n == 1) == (restore != NULL))
@@ -205,8 +199,8 @@ static const struct cli_about about_backup[] = {
 };
 
 const struct cli_command cli_backup = {
-    .name    = "backup",
-    .usage   = "FILE [--force] | --restore FILE   each also takes [--json] [--config FILE] [--store URL]",
+    .name = "backup",
+    .usage = "FILE [--force] | --restore FILE   each also takes [--json] [--config FILE] [--store URL]",
     .summary = "a verified copy of the store, also while it is in use; and back",
     .help =
         "Writes one file with everything that is in the store at that moment: threads, runs, files, API keys, the "
@@ -225,5 +219,5 @@ const struct cli_command cli_backup = {
     .examples = "weft backup backup.db\n"
                 "weft backup --force /mnt/backups/monday.db --quiet      # for cron\n"
                 "weft backup --restore backup.db\n",
-    .takes    = CLI_FILE,
+    .takes = CLI_FILE,
 };

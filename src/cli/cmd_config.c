@@ -16,7 +16,7 @@ static int write_check(const char *path, const struct wc_config *config, const s
                        struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(1u << 20);
-    struct wj_writer                      w;
+    struct wj_writer w;
     wj_writer_init(&w, &out, err);
     wj_write_open(&w, '{');
     wj_put_str(&w, "file", wb_cstr(path));
@@ -47,8 +47,8 @@ static int write_check(const char *path, const struct wc_config *config, const s
 static int check(const struct cli_command *self, const char *path, bool json)
 {
     WB_CLEANUP(wc_config_freep) struct wc_config *config = NULL;
-    WB_CLEANUP(wc_report_done) struct wc_report   report = {0};
-    struct upp_err                                err    = {0};
+    WB_CLEANUP(wc_report_done) struct wc_report report = {0};
+    struct upp_err err = {0};
     int r = wc_config_load(path, UPP_OPTS(wc_opts, .makers = &wc_makers), &report, &config, &err);
     if (r < 0 && !report.errors)
         return cli_fail(self, &err);
@@ -65,7 +65,7 @@ static int check(const struct cli_command *self, const char *path, bool json)
 static int print_schema(const struct cli_command *self)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(1u << 20);
-    struct upp_err                        err = {0};
+    struct upp_err err = {0};
     if (wc_config_schema(&out, &err) < 0)
         return cli_fail(self, &err);
     (void)printf("%.*s\n", UPP_FMT(wb_buf_str(&out)));
@@ -76,11 +76,11 @@ static const char *const actions[] = {"check", "schema", NULL};
 
 static int run(const struct cli_command *self, int argc, char **argv)
 {
-    const char             *file = NULL, *words[2];
-    size_t                  n;
-    bool                    json      = false;
+    const char *file = NULL, *words[2];
+    size_t n;
+    bool json = false;
     const struct cli_option options[] = {{"--config", "a file", &file, NULL}, {"--json", NULL, NULL, &json}};
-    int                     bad       = cli_parse_some(self, argc, argv, options, WB_LEN(options), words, 2, &n);
+    int bad = cli_parse_some(self, argc, argv, options, WB_LEN(options), words, 2, &n);
     if (bad)
         return bad;
     size_t which;
@@ -99,18 +99,18 @@ static const struct cli_about about_config[] = {
 };
 
 const struct cli_command cli_config = {
-    .name    = "config",
-    .usage   = "check [FILE] [--json] [--config FILE] | schema",
+    .name = "config",
+    .usage = "check [FILE] [--json] [--config FILE] | schema",
     .summary = "checks a configuration",
     .help = "check prints every mistake in the configuration as FILE:LINE:COLUMN: sentence. Exits 1 if there is one. "
             "Warnings\n"
             "are printed too; they do not count as mistakes.\n"
             "schema prints the JSON Schema of the file, for editors. It knows keys and values, not names of agents and "
             "tools.",
-    .run  = run,
+    .run = run,
     CLI_OPTIONS(about_config),
     .examples = "weft config check\n"
                 "weft config check other.yaml --json\n",
-    .words    = actions,
-    .takes    = CLI_FILE,
+    .words = actions,
+    .takes = CLI_FILE,
 };

@@ -17,15 +17,13 @@
 
 enum { PAGE = 256 }; /* tenants per page */
 
-/* ---- new-key ------------------------------------------------------------------------------------------- */
-
 /* What was done, as a JSON object of one member or as a sentence about its value. */
 static int tell(const struct cli_command *self, bool json, const char *member, const char *value, const char *before,
                 const char *behind)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(1u << 16);
-    struct upp_err                        err = {0};
-    struct wj_writer                      w;
+    struct upp_err err = {0};
+    struct wj_writer w;
     if (!json) {
         (void)printf("%s%s%s\n", before, value, behind);
         return CLI_GOOD;
@@ -43,8 +41,8 @@ static int tell(const struct cli_command *self, bool json, const char *member, c
 static int new_key(const struct cli_command *self, bool json)
 {
     struct ws_master key;
-    struct upp_err   err = {0};
-    int              r   = wb_random(key.key, sizeof key.key, &err);
+    struct upp_err err = {0};
+    int r = wb_random(key.key, sizeof key.key, &err);
     if (r >= 0 && json)
         (void)printf("{\"key\":\"");
     for (size_t i = 0; r >= 0 && i < sizeof key.key; i++)
@@ -55,17 +53,15 @@ static int new_key(const struct cli_command *self, bool json)
     return r < 0 ? cli_fail(self, &err) : CLI_GOOD;
 }
 
-/* ---- The store, with exclusive access ---------------------------------------------------------------------- */
-
 struct changing {
     const struct wc_config *config;
-    struct wrt_location     place;
-    struct ws_master        to;     /* rotate */
-    struct upp_str          tenant; /* forget */
-    struct cli_progress     progress;
+    struct wrt_location place;
+    struct ws_master to;   /* rotate */
+    struct upp_str tenant; /* forget */
+    struct cli_progress progress;
 
     const struct cli_command *self;
-    const char               *action; /* in the audit */
+    const char *action; /* in the audit */
     WEFT_SUSPENDS int (*fn)(struct changing *x, struct wl_store *s, struct upp_err *err);
 };
 
@@ -73,9 +69,9 @@ struct changing {
 WEFT_SUSPENDS static int change_audited(struct changing *x, struct wl_store *s, struct upp_err *err)
 {
     struct wl_admin row = cli_admin_row(x->action, x->tenant.n ? x->tenant : wb_cstr(x->place.path));
-    struct upp_err  why = {0};
-    row.tenant          = x->tenant;
-    int r               = wl_admin_begin(s, &row, err);
+    struct upp_err why = {0};
+    row.tenant = x->tenant;
+    int r = wl_admin_begin(s, &row, err);
     if (r < 0)
         return r;
     r = x->fn(x, ws_sealed_find(s), &why);
@@ -90,7 +86,7 @@ WEFT_SUSPENDS static int open_and_change(void *arg, struct upp_err *err)
 {
     struct changing *x = arg;
     struct wl_store *s;
-    int              r = wrt_store_open(x->config, &x->place, &s, err);
+    int r = wrt_store_open(x->config, &x->place, &s, err);
     if (r < 0)
         return r;
     r = ws_sealed_find(s) ? change_audited(x, s, err) : upp_fail(err, UPP_EREFUSED, "the store is not encrypted");
@@ -101,19 +97,17 @@ WEFT_SUSPENDS static int open_and_change(void *arg, struct upp_err *err)
 static int change(struct changing *x, const char *file, const char *store, struct upp_err *err)
 {
     WB_CLEANUP(wc_config_freep) struct wc_config *config = NULL;
-    int                                           r      = cli_store_find(file, store, &config, &x->place, err);
-    x->config                                            = config;
+    int r = cli_store_find(file, store, &config, &x->place, err);
+    x->config = config;
     return r < 0 ? r : cli_on_loop(open_and_change, x, err);
 }
-
-/* ---- Tenants ---------------------------------------------------------------------------------------- */
 
 /* Calls fn for each tenant until it returns something else than 0, which is returned. */
 WEFT_SUSPENDS static int each_tenant(struct wl_store *s, int (*fn)(void *arg, struct upp_str tenant), void *arg,
                                      struct upp_err *err)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena a     = WB_ARENA(64u << 20);
-    struct upp_str                            after = {0}, *list;
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
+    struct upp_str after = {0}, *list;
     for (size_t n = PAGE; n == PAGE; after = n ? list[n - 1] : after) {
         int r = wl_list_tenants(s, after, PAGE, &a, &list, &n, err);
         if (r < 0)
@@ -145,8 +139,6 @@ static int is_it(void *arg, struct upp_str tenant)
     return wb_str_eq(*wanted, tenant);
 }
 
-/* ---- rotate ---------------------------------------------------------------------------------------- */
-
 static void rewrapped(void *arg, size_t n)
 {
     cli_progress_add(arg, n);
@@ -155,7 +147,7 @@ static void rewrapped(void *arg, size_t n)
 WEFT_SUSPENDS static int rotate(struct changing *x, struct wl_store *s, struct upp_err *err)
 {
     size_t n;
-    int    r = count_tenants(s, &n, err);
+    int r = count_tenants(s, &n, err);
     if (r < 0)
         return r;
     cli_progress_begin(&x->progress, x->self, "tenants", n);
@@ -167,15 +159,15 @@ WEFT_SUSPENDS static int rotate(struct changing *x, struct wl_store *s, struct u
 static int read_key(const char *path, struct ws_master *ret, struct upp_err *err)
 {
     WB_CLEANUP(wb_secret_freep) struct wb_secret *text = NULL;
-    int                                           r    = wb_secret_file(path, &text, err);
+    int r = wb_secret_file(path, &text, err);
     return r < 0 ? r : ws_master_parse(wb_secret_reveal(text), ret, err);
 }
 
 static int rotate_key(const struct cli_command *self, const char *to, const char *file, const char *store, bool json)
 {
-    struct changing x   = {.self = self, .action = "encryption.rotate", .fn = rotate};
-    struct upp_err  err = {0};
-    int             r   = read_key(to, &x.to, &err);
+    struct changing x = {.self = self, .action = "encryption.rotate", .fn = rotate};
+    struct upp_err err = {0};
+    int r = read_key(to, &x.to, &err);
     if (r >= 0)
         r = change(&x, file, store, &err);
     ws_master_wipe(&x.to);
@@ -183,8 +175,6 @@ static int rotate_key(const struct cli_command *self, const char *to, const char
         return cli_fail(self, &err);
     return tell(self, json, "key_file", to, "from now on the store opens with the key in ", " alone");
 }
-
-/* ---- forget ---------------------------------------------------------------------------------------- */
 
 WEFT_SUSPENDS static int forget(struct changing *x, struct wl_store *s, struct upp_err *err)
 {
@@ -198,9 +188,9 @@ WEFT_SUSPENDS static int forget(struct changing *x, struct wl_store *s, struct u
 static int forget_tenant(const struct cli_command *self, const char *tenant, const char *file, const char *store,
                          bool json)
 {
-    struct changing x   = {.action = "encryption.forget", .fn = forget, .tenant = wb_cstr(tenant)};
-    struct upp_err  err = {0};
-    int             r   = change(&x, file, store, &err);
+    struct changing x = {.action = "encryption.forget", .fn = forget, .tenant = wb_cstr(tenant)};
+    struct upp_err err = {0};
+    int r = change(&x, file, store, &err);
     if (r < 0)
         return cli_fail(self, &err);
     return tell(self, json, "forgotten", tenant, "the key of tenant ",
@@ -211,18 +201,18 @@ static const char *const actions[] = {"new-key", "rotate", "forget", NULL};
 
 static int run(const struct cli_command *self, int argc, char **argv)
 {
-    const char             *words[2] = {NULL, NULL}, *to = NULL, *file = NULL, *store = NULL;
-    size_t                  n;
-    bool                    json      = false;
+    const char *words[2] = {NULL, NULL}, *to = NULL, *file = NULL, *store = NULL;
+    size_t n;
+    bool json = false;
     const struct cli_option options[] = {{"--json", NULL, NULL, &json},
                                          {"--to", "a file", &to, NULL},
                                          {"--config", "a file", &file, NULL},
                                          {"--store", "sqlite:PATH", &store, NULL}};
-    int                     bad       = cli_parse_some(self, argc, argv, options, WB_LEN(options), words, 2, &n);
+    int bad = cli_parse_some(self, argc, argv, options, WB_LEN(options), words, 2, &n);
     if (bad)
         return bad;
     const char *what = n ? words[0] : NULL;
-    size_t      which;
+    size_t which;
     if (n == 1 && strcmp(what, "new") == 0) /* as in `weft keys new` */
         what = "new-key";
     bad = cli_word(self, "an action", what, actions, &which);
@@ -247,8 +237,8 @@ static const struct cli_about about_encryption[] = {
 };
 
 const struct cli_command cli_encryption = {
-    .name    = "encryption",
-    .usage   = "new-key | rotate --to FILE | forget TENANT   each also takes [--json] [--config FILE] [--store URL]",
+    .name = "encryption",
+    .usage = "new-key | rotate --to FILE | forget TENANT   each also takes [--json] [--config FILE] [--store URL]",
     .summary = "master key of an encrypted store: create, rotate; erase a tenant",
     .help =
         "new-key prints a master key: 64 hex digits, for the file that encryption.key_file names or for\n"
@@ -263,5 +253,5 @@ const struct cli_command cli_encryption = {
     .examples = "(umask 077; weft encryption new-key >new.key)\n"
                 "weft encryption rotate --to new.key\n"
                 "weft encryption forget local\n",
-    .words    = actions,
+    .words = actions,
 };

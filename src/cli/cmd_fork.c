@@ -6,7 +6,7 @@
 
 struct forking {
     const char *thread, *at;
-    bool        json;
+    bool json;
 
     struct cli_as as;
 };
@@ -14,9 +14,9 @@ struct forking {
 WEFT_SUSPENDS static int fork_it(struct cli_change *p, struct upp_err *err)
 {
     struct forking *f = p->arg;
-    yyjson_val     *v;
+    yyjson_val *v;
     p->door.as = f->as;
-    int r      = cli_thread_path(p, f->thread, "/fork", err);
+    int r = cli_thread_path(p, f->thread, "/fork", err);
     if (r >= 0)
         r = cli_change_post(p, "at", f->at, &v, err);
     if (r < 0)
@@ -26,8 +26,8 @@ WEFT_SUSPENDS static int fork_it(struct cli_change *p, struct upp_err *err)
 
 static int run(const struct cli_command *self, int argc, char **argv)
 {
-    struct forking          f    = {0};
-    const char             *file = NULL, *store = NULL;
+    struct forking f = {0};
+    const char *file = NULL, *store = NULL;
     const struct cli_option options[] = {{"--config", "a file", &file, NULL},
                                          {"--store", "sqlite:PATH", &store, NULL},
                                          {"--at", "a message or a checkpoint", &f.at, NULL},
@@ -48,8 +48,8 @@ static const struct cli_about about_fork[] = {
 };
 
 const struct cli_command cli_fork = {
-    .name    = "fork",
-    .usage   = "THREAD [--at MESSAGE|CHECKPOINT] [--json] [--tenant T] [--user U] [--config FILE] [--store URL]",
+    .name = "fork",
+    .usage = "THREAD [--at MESSAGE|CHECKPOINT] [--json] [--tenant T] [--user U] [--config FILE] [--store URL]",
     .summary = "creates a second thread that shares a history",
     .help =
         "Creates a thread that shares the history up to a message (including the results of its calls; `weft show`\n"

@@ -20,11 +20,10 @@ struct asking {
 
     const char *word; /* name or id */
     const char *tenant, *user, *scope, *limits;
-    bool        json;
+    bool json;
 };
 
-/* ---- add ----------------------------------------------------------------------------------------------------------
- */
+/* ---- add ------------------------------------------------------------------------------------- */
 
 static void put(struct wj_writer *w, const char *name, const char *value)
 {
@@ -35,11 +34,11 @@ static void put(struct wj_writer *w, const char *name, const char *value)
 /* The key alone goes to standard output: KEY=$(weft keys add ci). */
 WEFT_SUSPENDS static int add(struct cli_change *p, struct upp_err *err)
 {
-    const struct asking                  *q    = p->arg;
+    const struct asking *q = p->arg;
     WB_CLEANUP(wb_buf_done) struct wb_buf body = WB_BUF(CLI_MAX_BODY);
-    struct wj_writer                      w;
-    struct upp_str                        key, id, tenant;
-    yyjson_val                           *v;
+    struct wj_writer w;
+    struct upp_str key, id, tenant;
+    yyjson_val *v;
     wj_writer_init(&w, &body, err);
     wj_write_open(&w, '{');
     put(&w, "name", q->word);
@@ -52,7 +51,7 @@ WEFT_SUSPENDS static int add(struct cli_change *p, struct upp_err *err)
     if (r < 0)
         return r;
     struct cli_request ask = {.method = "POST", .path = UPP_STR("/v1/keys"), .body = wb_buf_str(&body)};
-    r                      = cli_owner_call(&p->door, &ask, &p->arena, &v, err);
+    r = cli_owner_call(&p->door, &ask, &p->arena, &v, err);
     if (r >= 0)
         r = cli_answer_text(v, "key", &key, err);
     if (r >= 0)
@@ -70,15 +69,14 @@ WEFT_SUSPENDS static int add(struct cli_change *p, struct upp_err *err)
     return r;
 }
 
-/* ---- All keys -----------------------------------------------------------------------------------------------------
- */
+/* ---- All keys -------------------------------------------------------------------------------- */
 
 enum { KEYS_MAX = 100000 }; /* more than a store has */
 
 static const char *when(yyjson_val *v, const char *name, char out[WB_TIME_TEXT])
 {
     yyjson_val *t = yyjson_obj_get(v, name);
-    int64_t     seconds;
+    int64_t seconds;
     if (!t || !yyjson_is_raw(t) || !wb_str_i64(wj_text(t), &seconds))
         return "-";
     struct wb_time time = wb_time_from_ms(seconds * 1000);
@@ -104,7 +102,7 @@ static bool is_revoked(yyjson_val *v)
 static int add_page(struct keys *all, yyjson_val *page, struct upp_err *err)
 {
     yyjson_val *one;
-    size_t      i, max;
+    size_t i, max;
     yyjson_arr_foreach(yyjson_obj_get(page, "data"), i, max, one)
     {
         if (!wb_vec_room(&all->list, KEYS_MAX))
@@ -117,12 +115,12 @@ static int add_page(struct keys *all, yyjson_val *page, struct upp_err *err)
 WEFT_SUSPENDS static int read_keys(struct cli_change *p, const char *tenant, struct keys *all, struct upp_err *err)
 {
     struct upp_str last = {NULL, 0};
-    yyjson_val    *v;
+    yyjson_val *v;
     do {
         wb_buf_clear(&p->path);
         wb_buf_addf(&p->path, "/v1/keys?limit=100%s%.*s", last.n ? "&after=" : "", UPP_FMT(last));
         struct cli_request ask = {.method = "GET", .path = wb_buf_str(&p->path), .tenant = wb_cstr(tenant)};
-        int                r   = wb_buf_check(&p->path, err);
+        int r = wb_buf_check(&p->path, err);
         if (r >= 0)
             r = cli_owner_call(&p->door, &ask, &p->arena, &v, err);
         if (r >= 0)
@@ -137,7 +135,7 @@ WEFT_SUSPENDS static int read_keys(struct cli_change *p, const char *tenant, str
 static int64_t created(yyjson_val *v)
 {
     yyjson_val *t = yyjson_obj_get(v, "created_at");
-    int64_t     seconds;
+    int64_t seconds;
     return t && yyjson_is_raw(t) && wb_str_i64(wj_text(t), &seconds) ? seconds : 0;
 }
 
@@ -152,27 +150,26 @@ static int in_order(const void *a, const void *b)
     return wb_str_cmp(wj_text_at(*x, "id"), wj_text_at(*y, "id"));
 }
 
-/* ---- list ---------------------------------------------------------------------------------------------------------
- */
+/* ---- list ------------------------------------------------------------------------------------ */
 
 enum { ID, NAME, TENANT, SCOPES, LIMITS, CREATED, USED, REVOKED, COLUMNS };
 
 static const struct cli_column heads[COLUMNS] = {
-    [ID]      = {.title = "KEY"},
-    [NAME]    = {.title = "NAME"},
-    [TENANT]  = {.title = "TENANT"},
-    [SCOPES]  = {.title = "SCOPES"},
-    [LIMITS]  = {.title = "LIMITS", .may_go = true},
+    [ID] = {.title = "KEY"},
+    [NAME] = {.title = "NAME"},
+    [TENANT] = {.title = "TENANT"},
+    [SCOPES] = {.title = "SCOPES"},
+    [LIMITS] = {.title = "LIMITS", .may_go = true},
     [CREATED] = {.title = "CREATED", .may_go = true},
-    [USED]    = {.title = "USED", .may_go = true},
+    [USED] = {.title = "USED", .may_go = true},
     [REVOKED] = {.title = "REVOKED"},
 };
 
 static struct upp_str scopes_of(yyjson_val *v, struct wb_arena *a)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(1 << 16);
-    yyjson_val                           *one;
-    size_t                                i, max;
+    yyjson_val *one;
+    size_t i, max;
     yyjson_arr_foreach(yyjson_obj_get(v, "scopes"), i, max, one)
         wb_buf_addf(&b, "%s%.*s", i ? "," : "", UPP_FMT(wj_text_of(one)));
     return wb_arena_dup(a, wb_buf_str(&b));
@@ -188,16 +185,16 @@ static struct upp_str time_cell(yyjson_val *v, const char *member, const char *w
 static void make_cells(yyjson_val *v, bool head, struct wb_arena *a, struct cli_cell cells[COLUMNS])
 {
     struct upp_str user = wj_text_at(v, "user"), limits = wj_text_at(v, "limits");
-    bool           gone = is_revoked(v);
-    cells[ID]           = (struct cli_cell){wj_text_at(v, "id"), CLI_CYAN, 0};
-    cells[NAME]         = (struct cli_cell){wj_text_at(v, "name"), gone ? CLI_DIM : CLI_BOLD, 0};
-    cells[TENANT]       = (struct cli_cell){
-              wb_arena_printf(a, "%.*s%s%.*s", UPP_FMT(wj_text_at(v, "tenant")), user.n ? "/" : "", UPP_FMT(user)), CLI_PLAIN,
-              0};
-    cells[SCOPES]  = (struct cli_cell){scopes_of(v, a), CLI_PLAIN, 0};
-    cells[LIMITS]  = (struct cli_cell){limits.n ? limits : UPP_STR("-"), CLI_PLAIN, 0};
+    bool gone = is_revoked(v);
+    cells[ID] = (struct cli_cell){wj_text_at(v, "id"), CLI_CYAN, 0};
+    cells[NAME] = (struct cli_cell){wj_text_at(v, "name"), gone ? CLI_DIM : CLI_BOLD, 0};
+    cells[TENANT] = (struct cli_cell){
+        wb_arena_printf(a, "%.*s%s%.*s", UPP_FMT(wj_text_at(v, "tenant")), user.n ? "/" : "", UPP_FMT(user)), CLI_PLAIN,
+        0};
+    cells[SCOPES] = (struct cli_cell){scopes_of(v, a), CLI_PLAIN, 0};
+    cells[LIMITS] = (struct cli_cell){limits.n ? limits : UPP_STR("-"), CLI_PLAIN, 0};
     cells[CREATED] = (struct cli_cell){time_cell(v, "created_at", head ? "" : "created ", a), CLI_DIM, 0};
-    cells[USED]    = (struct cli_cell){time_cell(v, "last_used_at", head ? "" : "used ", a), CLI_DIM, 0};
+    cells[USED] = (struct cli_cell){time_cell(v, "last_used_at", head ? "" : "used ", a), CLI_DIM, 0};
     cells[REVOKED] = (struct cli_cell){
         gone ? time_cell(v, "revoked_at", head ? "" : "revoked ", a) : (struct upp_str){0}, CLI_RED, 0};
 }
@@ -205,11 +202,11 @@ static void make_cells(yyjson_val *v, bool head, struct wb_arena *a, struct cli_
 /* As wide as their widest cell also where the output is no terminal: all keys are there before the first is printed. */
 static int print_table(const struct keys *all, struct upp_err *err)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena a    = WB_ARENA(64u << 20);
-    bool                                      head = cli_columns(stdout) > 0;
-    struct cli_column                         columns[COLUMNS];
-    struct cli_cell                           cells[COLUMNS];
-    struct cli_table                          table;
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
+    bool head = cli_columns(stdout) > 0;
+    struct cli_column columns[COLUMNS];
+    struct cli_cell cells[COLUMNS];
+    struct cli_table table;
     memcpy(columns, heads, sizeof columns);
     for (size_t i = 0; i < all->list.n; i++) {
         make_cells(all->list.p[i], head, &a, cells);
@@ -227,9 +224,9 @@ static int print_table(const struct keys *all, struct upp_err *err)
 
 WEFT_SUSPENDS static int list(struct cli_change *p, struct upp_err *err)
 {
-    const struct asking              *q   = p->arg;
+    const struct asking *q = p->arg;
     WB_CLEANUP(keys_done) struct keys all = {0};
-    int                               r   = read_keys(p, q->tenant, &all, err);
+    int r = read_keys(p, q->tenant, &all, err);
     if (r < 0)
         return r;
     if (all.list.n)
@@ -243,15 +240,14 @@ WEFT_SUSPENDS static int list(struct cli_change *p, struct upp_err *err)
     return r;
 }
 
-/* ---- revoke -------------------------------------------------------------------------------------------------------
- */
+/* ---- revoke ---------------------------------------------------------------------------------- */
 
 /* Says so if no key of any tenant is usable any more. */
 WEFT_SUSPENDS static int warn_if_last(struct cli_change *p, struct upp_err *err)
 {
-    const struct asking              *q   = p->arg;
+    const struct asking *q = p->arg;
     WB_CLEANUP(keys_done) struct keys all = {0};
-    int                               r   = read_keys(p, NULL, &all, err);
+    int r = read_keys(p, NULL, &all, err);
     for (size_t i = 0; r >= 0 && i < all.list.n; i++)
         if (!is_revoked(all.list.p[i]))
             return 0;
@@ -263,11 +259,11 @@ WEFT_SUSPENDS static int warn_if_last(struct cli_change *p, struct upp_err *err)
 WEFT_SUSPENDS static int revoke(struct cli_change *p, struct upp_err *err)
 {
     const struct asking *q = p->arg;
-    yyjson_val          *v;
+    yyjson_val *v;
     wb_buf_add(&p->path, UPP_STR("/v1/keys/"));
     cli_path_add(&p->path, wb_cstr(q->word));
     struct cli_request ask = {.method = "DELETE", .path = wb_buf_str(&p->path), .tenant = wb_cstr(q->tenant)};
-    int                r   = wb_buf_check(&p->path, err);
+    int r = wb_buf_check(&p->path, err);
     if (p->door.runtime && wb_log_on(WB_WARN) && !wb_log_on(WB_INFO)) /* our own log would say what the note says */
         (void)cli_log_setup(p->door.config, "error", WB_ERROR);
     if (r >= 0)
@@ -281,12 +277,11 @@ WEFT_SUSPENDS static int revoke(struct cli_change *p, struct upp_err *err)
     return r < 0 ? r : warn_if_last(p, err);
 }
 
-/* ---- The command --------------------------------------------------------------------------------------------------
- */
+/* ---- The command ----------------------------------------------------------------------------- */
 
 static const struct action {
     const char *name, *wants; /* wants: describes its word; NULL: it has none */
-    bool        must_exist;   /* the database */
+    bool must_exist;          /* the database */
     WEFT_SUSPENDS int (*fn)(struct cli_change *p, struct upp_err *err);
 } actions[] = {
     {"add", "a name for the key", false, add},
@@ -312,9 +307,9 @@ static const char *first_word(int argc, char **argv)
 
 static int run(const struct cli_command *self, int argc, char **argv)
 {
-    struct asking           q        = {.self = self};
-    const char             *words[2] = {NULL, NULL}, *file = NULL, *store = NULL, *first = first_word(argc, argv);
-    size_t                  n;
+    struct asking q = {.self = self};
+    const char *words[2] = {NULL, NULL}, *file = NULL, *store = NULL, *first = first_word(argc, argv);
+    size_t n;
     const struct cli_option options[] = {{"--tenant", "a tenant", &q.tenant, NULL},
                                          {"--user", "a user", &q.user, NULL},
                                          {"--scope", "scopes: read, run, admin, act-as, instructions", &q.scope, NULL},
@@ -324,8 +319,8 @@ static int run(const struct cli_command *self, int argc, char **argv)
                                          {"--json", NULL, NULL, &q.json}};
     if (has_moved(first)) {
         struct cli_command now = cli_encryption;
-        now.json               = self->json;
-        now.quiet              = self->quiet;
+        now.json = self->json;
+        now.quiet = self->quiet;
         cli_note(self, "`weft keys %s` is now `weft encryption %s`", first,
                  strcmp(first, "new") == 0 ? "new-key" : first);
         return now.run(&now, argc, argv);
@@ -363,25 +358,25 @@ static const struct cli_about about_keys[] = {
 };
 
 const struct cli_command cli_keys = {
-    .name    = "keys",
-    .usage   = "add NAME [--tenant T] [--user U] [--scope S,S] [--limits L,L]\n"
-               "       weft keys list [--tenant T]\n"
-               "       weft keys revoke ID|NAME [--tenant T]\n"
-               "       each also takes [--json] [--config FILE] [--store URL]",
+    .name = "keys",
+    .usage = "add NAME [--tenant T] [--user U] [--scope S,S] [--limits L,L]\n"
+             "       weft keys list [--tenant T]\n"
+             "       weft keys revoke ID|NAME [--tenant T]\n"
+             "       each also takes [--json] [--config FILE] [--store URL]",
     .summary = "API keys of the server: add, list, revoke",
-    .help    = "As soon as the store has had a key, every request over TCP needs one: `Authorization: Bearer KEY` or\n"
-               "`x-api-key: KEY`. That stays so if all are revoked. A running server knows of a change at once.\n"
-               "add prints the key, once: the store has only its hash.\n"
-               "list prints one line per key: id, name, tenant, scopes, limits, times; usable keys first, then revoked "
-               "ones, each\n"
-               "with the newest last. Never the key itself.\n"
-               "revoke ends a key at once, and streams that were opened with it.\n"
-               "The master key of an encrypted store is `weft encryption`.",
-    .run     = run,
+    .help = "As soon as the store has had a key, every request over TCP needs one: `Authorization: Bearer KEY` or\n"
+            "`x-api-key: KEY`. That stays so if all are revoked. A running server knows of a change at once.\n"
+            "add prints the key, once: the store has only its hash.\n"
+            "list prints one line per key: id, name, tenant, scopes, limits, times; usable keys first, then revoked "
+            "ones, each\n"
+            "with the newest last. Never the key itself.\n"
+            "revoke ends a key at once, and streams that were opened with it.\n"
+            "The master key of an encrypted store is `weft encryption`.",
+    .run = run,
     CLI_OPTIONS(about_keys),
     .examples = "KEY=$(weft keys add ci)\n"
                 "weft keys add page --scope read,run --limits requests=60/m\n"
                 "weft keys list\n"
                 "weft keys revoke ci\n",
-    .words    = action_names,
+    .words = action_names,
 };

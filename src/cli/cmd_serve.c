@@ -26,20 +26,20 @@ enum { FEW_FILES = 4096 };
 
 struct serving {
     const struct wc_config *config; /* of the start */
-    struct wrt_location     place;
-    char                    listen[256];
-    uint32_t                loops; /* 0: by the processors */
-    const char             *level; /* of the command line; NULL: none */
-    struct wrt_runtime     *runtime;
-    struct sv_ops          *ops;
-    struct sv_keys         *keys;
-    struct sv_server       *server;
-    struct sv_webhooks     *webhooks;
-    struct sv_telemetry    *telemetry;
-    struct sv_notify        notify;
-    struct weft_scope       fibers;
-    struct sv_place         places[SV_CORES];
-    bool                    json;
+    struct wrt_location place;
+    char listen[256];
+    uint32_t loops;    /* 0: by the processors */
+    const char *level; /* of the command line; NULL: none */
+    struct wrt_runtime *runtime;
+    struct sv_ops *ops;
+    struct sv_keys *keys;
+    struct sv_server *server;
+    struct sv_webhooks *webhooks;
+    struct sv_telemetry *telemetry;
+    struct sv_notify notify;
+    struct weft_scope fibers;
+    struct sv_place places[SV_CORES];
+    bool json;
 };
 
 /* Raises the limit of open files as far as we may: each connection needs one. */
@@ -49,7 +49,7 @@ static void raise_files(void)
     if (getrlimit(RLIMIT_NOFILE, &l) != 0)
         return;
     rlim_t before = l.rlim_cur;
-    l.rlim_cur    = l.rlim_max;
+    l.rlim_cur = l.rlim_max;
     if (l.rlim_cur != before && setrlimit(RLIMIT_NOFILE, &l) != 0)
         l.rlim_cur = before;
     if (l.rlim_cur < FEW_FILES)
@@ -98,21 +98,21 @@ WEFT_SUSPENDS static int notify_manager(struct sv_notify *n, struct sv_server *s
 static WEFT_SUSPENDS int read_again(struct serving *s, struct upp_err *err)
 {
     WB_CLEANUP(wc_report_done) struct wc_report report = {0};
-    int                                         r      = wrt_reload(s->runtime, &report, err);
+    int r = wrt_reload(s->runtime, &report, err);
     cli_log_report(&report);
     if (r < 0)
         return upp_wrap(err, r, "the configuration was not reloaded: the old one stays");
     const struct wc_config *c = s->runtime->config;
-    r                         = sv_server_reconfigure(s->server,
-                                                      &(struct sv_server_opts){.hosts           = c->server.hosts,
-                                                                               .origins         = c->server.origins,
-                                                                               .proxies         = {c->server.proxies, c->server.n_proxies},
-                                                                               .on_busy         = c->on_busy,
-                                                                               .ai_sdk          = c->ai_sdk,
-                                                                               .names           = {c->aliases, c->n_aliases},
-                                                                               .no_instructions = c->no_instructions,
-                                                                               .heartbeats      = c->heartbeats},
-                                                      err);
+    r = sv_server_reconfigure(s->server,
+                              &(struct sv_server_opts){.hosts = c->server.hosts,
+                                                       .origins = c->server.origins,
+                                                       .proxies = {c->server.proxies, c->server.n_proxies},
+                                                       .on_busy = c->on_busy,
+                                                       .ai_sdk = c->ai_sdk,
+                                                       .names = {c->aliases, c->n_aliases},
+                                                       .no_instructions = c->no_instructions,
+                                                       .heartbeats = c->heartbeats},
+                              err);
     if (r < 0)
         return upp_wrap(err, r, "agents and models were reloaded, what requests may do was not");
     sv_ops_reconfigure(s->ops, c->no_access_log, c->open_metrics);
@@ -126,7 +126,7 @@ static void describe_reload(const struct wc_config *old, const struct wc_config 
 {
     const struct {
         const char *what;
-        uint64_t    before, after;
+        uint64_t before, after;
     } numbers[] = {
         {"agents", old->n_agents, new->n_agents},
         {"models", old->n_models, new->n_models},
@@ -146,15 +146,15 @@ static void describe_reload(const struct wc_config *old, const struct wc_config 
  * repairs a configuration is not stopped by a store that cannot write the audit. */
 WEFT_SUSPENDS static int reload(void *arg, struct upp_err *err)
 {
-    struct serving                       *s      = arg;
-    const struct wc_config               *old    = s->runtime->config;
+    struct serving *s = arg;
+    const struct wc_config *old = s->runtime->config;
     WB_CLEANUP(wb_buf_done) struct wb_buf detail = WB_BUF(1024);
-    struct wl_admin                       row    = {
-                                 .actor = WL_ADMIN_SIGNAL, .uid = -1, .action = UPP_STR("config.reload"), .target = s->config->file};
+    struct wl_admin row = {
+        .actor = WL_ADMIN_SIGNAL, .uid = -1, .action = UPP_STR("config.reload"), .target = s->config->file};
     struct upp_err why = {0};
     sv_notify_reloading(&s->notify);
     bool noted = wl_admin_begin(s->runtime->store, &row, &why) >= 0;
-    int  r     = read_again(s, err);
+    int r = read_again(s, err);
     if (r >= 0)
         describe_reload(old, s->runtime->config, &detail);
     row.detail = wb_buf_str(&detail);
@@ -170,9 +170,9 @@ WEFT_SUSPENDS static int reload(void *arg, struct upp_err *err)
 
 WEFT_SUSPENDS static int open_server(struct serving *s, struct upp_err *err)
 {
-    const struct wc_config *c          = s->config;
-    struct wrt_runtime     *rt         = s->runtime;
-    char                    local[128] = "";
+    const struct wc_config *c = s->config;
+    struct wrt_runtime *rt = s->runtime;
+    char local[128] = "";
     if (wrt_socket(rt)[0])
         (void)snprintf(local, sizeof local, "unix:%s", wrt_socket(rt));
     int r = sv_server_open(
@@ -202,11 +202,11 @@ WEFT_SUSPENDS static int open_server(struct serving *s, struct upp_err *err)
 static int add_engines(struct serving *s, struct upp_err *err)
 {
     struct wrt_runtime *rt = s->runtime;
-    int                 r  = sv_ops_watch(s->ops, rt->engine, err);
+    int r = sv_ops_watch(s->ops, rt->engine, err);
     wr_engine_set_quota(rt->engine, sv_keys_quota(s->keys));
     for (uint32_t i = 0; r >= 0 && i < rt->n_others; i++) {
         s->places[i] = (struct sv_place){weft_group_loop(rt->group, i), rt->others[i]};
-        r            = sv_ops_watch(s->ops, rt->others[i], err);
+        r = sv_ops_watch(s->ops, rt->others[i], err);
         wr_engine_set_quota(rt->others[i], sv_keys_quota_elsewhere(s->keys));
     }
     return r;
@@ -216,7 +216,7 @@ static int add_engines(struct serving *s, struct upp_err *err)
 WEFT_SUSPENDS static int open_all(struct serving *s, size_t *recovered, struct upp_err *err)
 {
     const struct wc_config *c = s->config;
-    int                     r = wrt_runtime_open(weft_loop_current(), c, &s->place, &s->runtime, err);
+    int r = wrt_runtime_open(weft_loop_current(), c, &s->place, &s->runtime, err);
     if (r >= 0)
         r = wrt_runtime_spread(s->runtime, s->loops, err);
     if (r >= 0 && c->telemetry.otlp.n)
@@ -262,18 +262,18 @@ WEFT_SUSPENDS static void close_all(struct serving *s)
 static void announce(const struct wc_config *c)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 16);
-    struct we_announcement                    h = {.max_tokens = c->envelopes.announced_tokens, .now_ms = wb_wall_ms()};
-    struct upp_str                            text;
+    struct we_announcement h = {.max_tokens = c->envelopes.announced_tokens, .now_ms = wb_wall_ms()};
+    struct upp_str text;
     if (c->envelopes.routes.n && we_write_handshake(&a, &h, &text, NULL) >= 0)
         wb_log(WB_INFO, "handshake", WB_LS("envelope", text));
 }
 
 WEFT_SUSPENDS static int serve(void *arg, struct upp_err *err)
 {
-    struct serving *s         = arg;
-    size_t          recovered = 0;
-    s->fibers.flags           = WEFT_SCOPE_ISOLATED;
-    int r                     = open_all(s, &recovered, err);
+    struct serving *s = arg;
+    size_t recovered = 0;
+    s->fibers.flags = WEFT_SCOPE_ISOLATED;
+    int r = open_all(s, &recovered, err);
     if (r >= 0) {
         const char *url = sv_server_url(s->server, 0);
         wb_log(WB_INFO, "ready", WB_LZ("url", url), WB_LZ("store", wrt_store_base(s->runtime->store)->ops->name),
@@ -292,8 +292,8 @@ WEFT_SUSPENDS static int serve(void *arg, struct upp_err *err)
 
 static void put_listen(struct serving *s, const char *given)
 {
-    const struct wc_config *c     = s->config;
-    bool                    colon = memchr(c->host.p, ':', c->host.n);
+    const struct wc_config *c = s->config;
+    bool colon = memchr(c->host.p, ':', c->host.n);
     if (given)
         (void)snprintf(s->listen, sizeof s->listen, "%s", given);
     else
@@ -324,10 +324,10 @@ static void stop_log(void)
 static int run(const struct cli_command *self, int argc, char **argv)
 {
     WB_CLEANUP(wc_config_freep) struct wc_config *config = NULL;
-    struct serving                                s      = {0};
-    struct upp_err                                err    = {0};
-    const char             *file = NULL, *listen = NULL, *store = NULL, *level = NULL, *loops = NULL;
-    bool                    accept    = false;
+    struct serving s = {0};
+    struct upp_err err = {0};
+    const char *file = NULL, *listen = NULL, *store = NULL, *level = NULL, *loops = NULL;
+    bool accept = false;
     const struct cli_option options[] = {
         {"--config", "a file", &file, NULL},    {"--listen", "ADDR:PORT", &listen, NULL},
         {"--loops", "a number", &loops, NULL},  {"--store", "memory: or sqlite:PATH", &store, NULL},
@@ -336,23 +336,23 @@ static int run(const struct cli_command *self, int argc, char **argv)
     int bad = cli_parse(self, argc, argv, options, WB_LEN(options), NULL, 0, NULL);
     if (bad)
         return bad;
-    WB_CLEANUP(wc_report_done) struct wc_report   report = {0};
-    WB_CLEANUP(wb_secret_freep) struct wb_secret *key    = NULL;
-    int                                           r = cli_config_report(file, CLI_NEEDS_ALL, &report, &config, &err);
+    WB_CLEANUP(wc_report_done) struct wc_report report = {0};
+    WB_CLEANUP(wb_secret_freep) struct wb_secret *key = NULL;
+    int r = cli_config_report(file, CLI_NEEDS_ALL, &report, &config, &err);
     if (r < 0)
         return cli_fail(self, &err);
     if (!cli_log_setup(config, level, WB_INFO))
         return cli_word(self, "--log-level", level, cli_log_levels, &(size_t){0});
     cli_log_report(&report);
     s.config = config;
-    s.level  = level;
-    s.loops  = config->loops;
+    s.level = level;
+    s.loops = config->loops;
     if (loops && !read_loops(loops, &s.loops))
         return cli_misuse(self, "--loops is a number from 1 to %d, not '%s'", WC_MAX_LOOPS, loops);
     put_listen(&s, listen);
     raise_files();
     give_memory_back();
-    r                   = wrt_location_of(config, store, &s.place, &err);
+    r = wrt_location_of(config, store, &s.place, &err);
     s.place.accept_loss = accept;
     if (r >= 0)
         r = cli_take_key(&s.place, &key, &err);
@@ -380,9 +380,9 @@ static const struct cli_about about_serve[] = {
 };
 
 const struct cli_command cli_serve = {
-    .name    = "serve",
-    .usage   = "[--config FILE] [--listen ADDR:PORT] [--loops N] [--store URL] [--log-level LEVEL] [--json]\n"
-               "                  [--accept-loss]",
+    .name = "serve",
+    .usage = "[--config FILE] [--listen ADDR:PORT] [--loops N] [--store URL] [--log-level LEVEL] [--json]\n"
+             "                  [--accept-loss]",
     .summary = "the server",
     .help =
         "Serves the routes of /v1 on ADDR:PORT and, for commands, on a Unix socket next to the database. Resumes\n"

@@ -19,12 +19,12 @@
 enum { LIMIT = 100, LIMIT_MAX = 100000, PAGE = 256, INDENT = 4 };
 
 struct showing {
-    struct cli_as    as;
-    const char      *id;
-    bool             json, coloured;
-    uint64_t         limit;
+    struct cli_as as;
+    const char *id;
+    bool json, coloured;
+    uint64_t limit;
     struct wl_thread thread;
-    struct wl_path   path;
+    struct wl_path path;
 };
 
 static const char *role_name(const struct wm_entry *e)
@@ -40,9 +40,9 @@ static const char *role_name(const struct wm_entry *e)
 static const char *kind_name(uint8_t kind)
 {
     static const char *const names[] = {[WM_ENTRY_MESSAGE] = "message",
-                                        [WM_ENTRY_EVENT]   = "event",
-                                        [WM_ENTRY_REPAIR]  = "repair",
-                                        [WM_ENTRY_TURN]    = "turn"};
+                                        [WM_ENTRY_EVENT] = "event",
+                                        [WM_ENTRY_REPAIR] = "repair",
+                                        [WM_ENTRY_TURN] = "turn"};
     return kind < WB_LEN(names) && names[kind] ? names[kind] : "unknown";
 }
 
@@ -52,8 +52,6 @@ static const char *origin_name(uint8_t origin)
         [WM_ORIGIN_RUN] = "run", [WM_ORIGIN_CLIENT] = "client", [WM_ORIGIN_IMPORT] = "import"};
     return origin < WB_LEN(names) && names[origin] ? names[origin] : "unknown";
 }
-
-/* ---- For people ------------------------------------------------------------------------------------------- */
 
 /* What is told of a medium: its file, its type, or where it is. */
 static struct upp_str medium(const struct upp_part *p)
@@ -103,10 +101,10 @@ static void print_part(const struct upp_part *p, bool coloured)
 /* "agent.handoff {...} -> travel" */
 static void print_event(struct upp_str json)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena a    = WB_ARENA(64u << 20);
-    WB_CLEANUP(wb_buf_done) struct wb_buf     data = WB_BUF(16u << 20);
-    yyjson_val                               *v, *type, *target;
-    size_t                                    i, max;
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
+    WB_CLEANUP(wb_buf_done) struct wb_buf data = WB_BUF(16u << 20);
+    yyjson_val *v, *type, *target;
+    size_t i, max;
     (void)printf("%*s", INDENT, "");
     if (wj_read(&a, json, NULL, &v, NULL) < 0 || !(type = yyjson_obj_get(v, "type")) || !yyjson_is_str(type) ||
         (yyjson_obj_get(v, "data") && wj_write(yyjson_obj_get(v, "data"), &data, NULL) < 0)) {
@@ -136,8 +134,8 @@ static enum cli_colour role_colour(const struct wm_entry *e)
 static void print_line(const struct wl_line *line, bool coloured)
 {
     const struct wm_entry *e = &line->entry;
-    char                   time[WB_TIME_TEXT], id[64];
-    struct wb_time         t = wb_time_from_ms(e->message.time_ms);
+    char time[WB_TIME_TEXT], id[64];
+    struct wb_time t = wb_time_from_ms(e->message.time_ms);
     (void)wb_time_upp(&t, time);
     cli_colour(stdout, coloured, role_colour(e));
     (void)printf("%s", role_name(e));
@@ -171,16 +169,14 @@ static void print_head(const struct showing *s)
         (void)printf("(the last %u)\n", (unsigned)s->limit);
 }
 
-/* ---- For programs ------------------------------------------------------------------------------------------- */
-
 static int write_line(const struct wl_line *line, struct upp_err *err)
 {
-    static const struct wb_uuid           none;
+    static const struct wb_uuid none;
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(256u << 20);
-    const struct wm_entry                *e   = &line->entry;
-    struct upp_message                    m   = e->message;
-    struct wj_writer                      w;
-    char                                  id[64], run[64];
+    const struct wm_entry *e = &line->entry;
+    struct upp_message m = e->message;
+    struct wj_writer w;
+    char id[64], run[64];
     if (!m.id.n)
         m.id = wb_cstr(cli_id("msg_", line->id, id));
     wj_writer_init(&w, &out, err);
@@ -209,17 +205,15 @@ static int write_line(const struct wl_line *line, struct upp_err *err)
     return r;
 }
 
-/* ---- The command ---------------------------------------------------------------------------------------------- */
-
 WEFT_SUSPENDS static int show_entries(struct cli_reader *rd, struct upp_err *err)
 {
-    struct showing *s  = rd->arg;
-    uint32_t        at = s->path.length > s->limit ? s->path.length - (uint32_t)s->limit : 0;
+    struct showing *s = rd->arg;
+    uint32_t at = s->path.length > s->limit ? s->path.length - (uint32_t)s->limit : 0;
     while (at < s->path.length) {
-        uint32_t                                  n = WB_MIN(s->path.length - at, (uint32_t)PAGE);
+        uint32_t n = WB_MIN(s->path.length - at, (uint32_t)PAGE);
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(512u << 20);
-        struct wl_line                           *lines;
-        size_t                                    got;
+        struct wl_line *lines;
+        size_t got;
         int r = wl_path_tail(rd->store, &rd->owner, &s->path, at + n, n, &a, &lines, &got, err);
         for (size_t i = 0; r >= 0 && i < got; i++)
             if (lines[i].entry.audience == WM_AUDIENCE_RUN || wm_is_erased(&lines[i].entry))
@@ -251,14 +245,14 @@ WEFT_SUSPENDS static int show(struct cli_reader *rd, struct upp_err *err)
 
 static int run(const struct cli_command *self, int argc, char **argv)
 {
-    struct showing          s    = {.limit = LIMIT, .coloured = cli_colours(stdout)};
-    const char             *file = NULL, *store = NULL, *limit = NULL;
+    struct showing s = {.limit = LIMIT, .coloured = cli_colours(stdout)};
+    const char *file = NULL, *store = NULL, *limit = NULL;
     const struct cli_option options[] = {{"--config", "a file", &file, NULL},
                                          {"--store", "sqlite:PATH", &store, NULL},
                                          CLI_AS(&s.as),
                                          {"--limit", "a number", &limit, NULL},
                                          {"--json", NULL, NULL, &s.json}};
-    int                     bad = cli_parse(self, argc, argv, options, WB_LEN(options), &s.id, 1, "the id of a thread");
+    int bad = cli_parse(self, argc, argv, options, WB_LEN(options), &s.id, 1, "the id of a thread");
     if (bad)
         return bad;
     if (limit && (!wb_str_u64(wb_cstr(limit), &s.limit) || s.limit < 1 || s.limit > LIMIT_MAX))
@@ -278,14 +272,14 @@ static const struct cli_about about_show[] = {
 };
 
 const struct cli_command cli_show = {
-    .name    = "show",
-    .usage   = "THREAD [--json] [--limit N] [--tenant T] [--user U] [--config FILE] [--store URL]",
+    .name = "show",
+    .usage = "THREAD [--json] [--limit N] [--tenant T] [--user U] [--config FILE] [--store URL]",
     .summary = "prints a thread",
-    .help    = "Prints the last entries of a thread: author, time, texts, -> calls and <- results, system events and "
-               "turns, and\n"
-               "where its path branched off. Internal messages of agents are left out.\n"
-               "The database can be read while a server uses it.",
-    .run     = run,
+    .help = "Prints the last entries of a thread: author, time, texts, -> calls and <- results, system events and "
+            "turns, and\n"
+            "where its path branched off. Internal messages of agents are left out.\n"
+            "The database can be read while a server uses it.",
+    .run = run,
     CLI_OPTIONS(about_show),
     .examples = "weft show THREAD\n"
                 "weft show THREAD --limit 10 --json\n",

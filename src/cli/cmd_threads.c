@@ -14,33 +14,31 @@
 #include "thread/summary.h"
 
 enum {
-    PAGE        = 16,       /* threads, with their metadata */
-    FIRST       = 8,        /* entries among which the first words are looked for */
-    WORDS       = 60,       /* columns of them, if the output is no terminal */
+    PAGE = 16,              /* threads, with their metadata */
+    FIRST = 8,              /* entries among which the first words are looked for */
+    WORDS = 60,             /* columns of them, if the output is no terminal */
     WORDS_BYTES = 64 << 20, /* of those entries */
 };
 
 struct listing {
-    bool     json;
+    bool json;
     uint64_t limit; /* 0: all */
     uint64_t n;
-    bool     more;
+    bool more;
 
-    struct cli_as    as;
+    struct cli_as as;
     struct cli_table table;
 };
 
 /* What a line has in addition to the thread itself. */
 struct more {
-    struct cli_reader      *rd;
+    struct cli_reader *rd;
     const struct wl_thread *thread;
-    struct wl_path          path;
-    struct upp_str          agent; /* of its last run; empty: none */
-    struct upp_str          words; /* of its first user message, if it has no title */
-    struct wb_arena         arena;
+    struct wl_path path;
+    struct upp_str agent; /* of its last run; empty: none */
+    struct upp_str words; /* of its first user message, if it has no title */
+    struct wb_arena arena;
 };
-
-/* ---- Reading ---------------------------------------------------------------------------------------------------- */
 
 static struct upp_str text_of(const struct wl_line *line)
 {
@@ -56,9 +54,9 @@ static struct upp_str text_of(const struct wl_line *line)
 WEFT_SUSPENDS static int read_words(struct wl_store *s, struct more *m, struct upp_err *err)
 {
     struct wl_line *lines;
-    size_t          n;
-    uint32_t        first = WB_MIN(m->path.length, (uint32_t)FIRST);
-    int             r     = wl_path_tail(s, &m->rd->owner, &m->path, first, first, &m->arena, &lines, &n, err);
+    size_t n;
+    uint32_t first = WB_MIN(m->path.length, (uint32_t)FIRST);
+    int r = wl_path_tail(s, &m->rd->owner, &m->path, first, first, &m->arena, &lines, &n, err);
     for (size_t i = 0; r >= 0 && i < n && !m->words.n; i++)
         m->words = wa_opening(&m->arena, text_of(&lines[i]));
     return r == -UPP_ELIMIT ? 0 : r; /* entries of megabytes: no words */
@@ -67,11 +65,11 @@ WEFT_SUSPENDS static int read_words(struct wl_store *s, struct more *m, struct u
 /* Everything about one thread in one call of the store. */
 WEFT_SUSPENDS static int read_more(struct wl_store *s, void *arg, struct upp_err *err)
 {
-    struct more           *m = arg;
+    struct more *m = arg;
     const struct wl_owner *o = &m->rd->owner;
-    struct wm_run         *runs;
-    size_t                 n;
-    int                    r = wl_thread_path(s, o, m->thread, &m->arena, &m->path, err);
+    struct wm_run *runs;
+    size_t n;
+    int r = wl_thread_path(s, o, m->thread, &m->arena, &m->path, err);
     if (r >= 0)
         r = wl_list_runs(s, o, m->thread->id, false, 1, &m->arena, &runs, &n, err);
     if (r >= 0 && n)
@@ -79,14 +77,12 @@ WEFT_SUSPENDS static int read_more(struct wl_store *s, void *arg, struct upp_err
     return r < 0 || m->thread->title.n ? r : read_words(s, m, err);
 }
 
-/* ---- Printing --------------------------------------------------------------------------------------------------- */
-
 static int write_thread(const struct more *m, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(64u << 20);
-    const struct wl_thread               *t   = m->thread;
-    struct wj_writer                      w;
-    char                                  id[64];
+    const struct wl_thread *t = m->thread;
+    struct wj_writer w;
+    char id[64];
     wj_writer_init(&w, &out, err);
     wj_write_open(&w, '{');
     wj_put_str(&w, "id", wb_cstr(cli_id("thread_", t->id, id)));
@@ -123,8 +119,8 @@ static const struct cli_column columns[] = {
 static void print_thread(struct cli_table *to, const struct more *m)
 {
     const struct wl_thread *t = m->thread;
-    char                    id[64], time[WB_TIME_TEXT], entries[16];
-    struct wb_time          updated = wb_time_from_ms(t->updated_ms);
+    char id[64], time[WB_TIME_TEXT], entries[16];
+    struct wb_time updated = wb_time_from_ms(t->updated_ms);
     (void)wb_time_upp(&updated, time);
     (void)snprintf(entries, sizeof entries, "%u", m->path.length);
     cli_table_row(to, (struct cli_cell[]){{wb_cstr(cli_id("thread_", t->id, id)), CLI_CYAN, 0},
@@ -134,8 +130,6 @@ static void print_thread(struct cli_table *to, const struct more *m)
                                           {t->title.n ? t->title : m->words, t->title.n ? CLI_BOLD : CLI_PLAIN,
                                            t->title.n ? 0 : WORDS}});
 }
-
-/* ---- The list --------------------------------------------------------------------------------------------------- */
 
 static void more_done(struct more *m)
 {
@@ -150,7 +144,7 @@ WEFT_SUSPENDS static int list_one(struct cli_reader *rd, const struct wl_thread 
         return 0;
     }
     WB_CLEANUP(more_done) struct more m = {.rd = rd, .thread = t, .arena = WB_ARENA(WORDS_BYTES)};
-    int                               r = wl_at_once(rd->store, read_more, &m, err);
+    int r = wl_at_once(rd->store, read_more, &m, err);
     if (r < 0)
         return r;
     l->n++;
@@ -162,9 +156,9 @@ WEFT_SUSPENDS static int list_one(struct cli_reader *rd, const struct wl_thread 
 
 WEFT_SUSPENDS static int list_all(struct cli_reader *rd, struct upp_err *err)
 {
-    struct listing *l     = rd->arg;
-    struct wb_uuid  after = {{0}};
-    int             r     = 0;
+    struct listing *l = rd->arg;
+    struct wb_uuid after = {{0}};
+    int r = 0;
     cli_read_as(rd, &l->as);
     for (size_t n = rd->store ? PAGE : 0; r >= 0 && n == PAGE && !l->more;) {
         struct wl_thread *t;
@@ -181,14 +175,14 @@ WEFT_SUSPENDS static int list_all(struct cli_reader *rd, struct upp_err *err)
 
 static int run(const struct cli_command *self, int argc, char **argv)
 {
-    struct listing          l    = {0};
-    const char             *file = NULL, *store = NULL, *limit = NULL;
+    struct listing l = {0};
+    const char *file = NULL, *store = NULL, *limit = NULL;
     const struct cli_option options[] = {{"--config", "a file", &file, NULL},
                                          {"--store", "sqlite:PATH", &store, NULL},
                                          CLI_AS(&l.as),
                                          {"--limit", "a number", &limit, NULL},
                                          {"--json", NULL, NULL, &l.json}};
-    int                     bad       = cli_parse(self, argc, argv, options, WB_LEN(options), NULL, 0, NULL);
+    int bad = cli_parse(self, argc, argv, options, WB_LEN(options), NULL, 0, NULL);
     if (!bad)
         bad = cli_list_limit(self, limit, &l.limit);
     if (bad)
@@ -213,14 +207,14 @@ static const struct cli_about about_threads[] = {
 };
 
 const struct cli_command cli_threads = {
-    .name    = "threads",
-    .usage   = "[--limit N] [--tenant T] [--user U] [--json] [--config FILE] [--store URL]",
+    .name = "threads",
+    .usage = "[--limit N] [--tenant T] [--user U] [--json] [--config FILE] [--store URL]",
     .summary = "lists the threads of the store",
     .help = "Prints one line per thread, most recently changed first: id, time of the change, agent of its last run, "
             "number\n"
             "of entries, and its title or the first words of its first user message.\n"
             "The database can be read while a server uses it.",
-    .run  = run,
+    .run = run,
     CLI_OPTIONS(about_threads),
     .examples = "weft threads\n"
                 "weft threads --limit 0 --json\n",

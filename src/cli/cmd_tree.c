@@ -10,16 +10,16 @@
 #include "server/doors/v1/tree.h"
 
 struct looking {
-    struct cli_as      as;
-    const char        *id;
-    bool               json;
+    struct cli_as as;
+    const char *id;
+    bool json;
     struct cli_drawing how;
 };
 
 static int print_json(const struct wl_thread *t, const struct wa_tree_summary *l, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(1u << 30);
-    struct wj_writer                      w;
+    struct wj_writer w;
     wj_writer_init(&w, &out, err);
     sv_write_tree(&w, t, l);
     int r = wj_writer_check(&w);
@@ -32,8 +32,8 @@ static int print_json(const struct wl_thread *t, const struct wa_tree_summary *l
 
 WEFT_SUSPENDS static int look(struct cli_reader *rd, struct upp_err *err)
 {
-    struct looking        *x = rd->arg;
-    struct wl_thread       t;
+    struct looking *x = rd->arg;
+    struct wl_thread t;
     struct wa_tree_summary l;
     cli_read_as(rd, &x->as);
     int r = cli_thread_find(rd, x->id, &t, err);
@@ -46,14 +46,14 @@ WEFT_SUSPENDS static int look(struct cli_reader *rd, struct upp_err *err)
 
 static int run(const struct cli_command *self, int argc, char **argv)
 {
-    struct looking          x    = {.how = {.utf8 = cli_draws_utf8(stdout), .coloured = cli_colours(stdout)}};
-    const char             *file = NULL, *store = NULL;
+    struct looking x = {.how = {.utf8 = cli_draws_utf8(stdout), .coloured = cli_colours(stdout)}};
+    const char *file = NULL, *store = NULL;
     const struct cli_option options[] = {{"--config", "a file", &file, NULL},
                                          {"--store", "sqlite:PATH", &store, NULL},
                                          CLI_AS(&x.as),
                                          {"--checkpoints", NULL, NULL, &x.how.checkpoints},
                                          {"--json", NULL, NULL, &x.json}};
-    int                     bad = cli_parse(self, argc, argv, options, WB_LEN(options), &x.id, 1, "the id of a thread");
+    int bad = cli_parse(self, argc, argv, options, WB_LEN(options), &x.id, 1, "the id of a thread");
     if (bad)
         return bad;
     return cli_read_store(self, file, store, false, look, &x);
@@ -69,8 +69,8 @@ static const struct cli_about about_tree[] = {
 };
 
 const struct cli_command cli_tree = {
-    .name    = "tree",
-    .usage   = "THREAD [--checkpoints] [--json] [--tenant T] [--user U] [--config FILE] [--store URL]",
+    .name = "tree",
+    .usage = "THREAD [--checkpoints] [--json] [--tenant T] [--user U] [--config FILE] [--store URL]",
     .summary = "the branches of a thread",
     .help =
         "Prints one line per node of the thread's tree, below its parent: after how many of the parent's messages it\n"

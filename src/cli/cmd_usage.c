@@ -8,8 +8,8 @@
 
 struct listing {
     const char *days, *tenant, *key;
-    bool        json;
-    uint64_t    n;
+    bool json;
+    uint64_t n;
 
     struct cli_table table;
 };
@@ -51,10 +51,10 @@ static void print_line(struct cli_table *to, yyjson_val *row, struct wb_arena *a
 
 WEFT_SUSPENDS static int list_usage(struct cli_change *p, struct upp_err *err)
 {
-    struct listing *l    = p->arg;
-    struct upp_str  next = {NULL, 0};
-    yyjson_val     *page, *row;
-    size_t          i, max;
+    struct listing *l = p->arg;
+    struct upp_str next = {NULL, 0};
+    yyjson_val *page, *row;
+    size_t i, max;
     do {
         WB_CLEANUP(wb_buf_done) struct wb_buf path = WB_BUF(PATH_MAX_BYTES);
         wb_buf_add(&path, UPP_STR("/v1/usage?limit=100"));
@@ -64,7 +64,7 @@ WEFT_SUSPENDS static int list_usage(struct cli_change *p, struct upp_err *err)
         cli_query_add(&path, "after", next);
         wb_arena_reset(&p->arena);
         struct cli_request q = {.method = "GET", .path = wb_buf_str(&path)};
-        int                r = wb_buf_check(&path, err);
+        int r = wb_buf_check(&path, err);
         if (r >= 0)
             r = cli_owner_call(&p->door, &q, &p->arena, &page, err);
         if (r < 0)
@@ -84,16 +84,16 @@ WEFT_SUSPENDS static int list_usage(struct cli_change *p, struct upp_err *err)
 
 static int run(const struct cli_command *self, int argc, char **argv)
 {
-    struct listing          l    = {0};
-    struct upp_err          err  = {0};
-    const char             *file = NULL, *store = NULL;
+    struct listing l = {0};
+    struct upp_err err = {0};
+    const char *file = NULL, *store = NULL;
     const struct cli_option options[] = {{"--days", "a number", &l.days, NULL},
                                          {"--tenant", "a tenant", &l.tenant, NULL},
                                          {"--key", "the id or the name of a key", &l.key, NULL},
                                          {"--json", NULL, NULL, &l.json},
                                          {"--config", "a file", &file, NULL},
                                          {"--store", "sqlite:PATH", &store, NULL}};
-    int                     bad       = cli_parse(self, argc, argv, options, WB_LEN(options), NULL, 0, NULL);
+    int bad = cli_parse(self, argc, argv, options, WB_LEN(options), NULL, 0, NULL);
     if (bad)
         return bad;
     cli_table_begin(&l.table, columns, WB_LEN(columns));
@@ -115,8 +115,8 @@ static const struct cli_about about_usage[] = {
 };
 
 const struct cli_command cli_usage = {
-    .name    = "usage",
-    .usage   = "[--days N] [--tenant T] [--key K] [--json] [--config FILE] [--store URL]",
+    .name = "usage",
+    .usage = "[--days N] [--tenant T] [--key K] [--json] [--config FILE] [--store URL]",
     .summary = "tokens, runs and requests by API key, tenant and day",
     .help =
         "Prints one line per day, tenant and API key, the oldest day first: requests, runs that have ended, tokens\n"

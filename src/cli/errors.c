@@ -1,4 +1,4 @@
-/* cli/errors.c — what a command says on standard error: sentences, or with --json one object per line. See cli.h. */
+/* cli/errors.c — what a command writes on standard error: sentences, or with --json one object per line. */
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -11,14 +11,14 @@
 
 enum {
     SENTENCE = 1 << 20, /* an argument of a command has at most 128 KiB */
-    SHOWN    = 16 << 10 /* of each text, with --json */
+    SHOWN = 16 << 10    /* of each text, with --json */
 };
 
 /* What people typed or a file is called may be no UTF-8, and of any length. False: there is no memory for it. */
 static bool put_text(struct wj_writer *w, const char *name, struct upp_str text)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf clean = WB_BUF(4u * SHOWN);
-    size_t                                n     = wb_utf8_cut(text, WB_MIN(text.n, (size_t)SHOWN));
+    size_t n = wb_utf8_cut(text, WB_MIN(text.n, (size_t)SHOWN));
     wb_utf8_add_clean(&clean, wb_str_sub(text, 0, n));
     if (n < text.n)
         wb_buf_add(&clean, UPP_STR("..."));
@@ -30,7 +30,7 @@ static bool put_text(struct wj_writer *w, const char *name, struct upp_str text)
 static bool print_json(const struct cli_command *self, const struct cli_error *e)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(SENTENCE); /* more than three texts need */
-    struct wj_writer                      w;
+    struct wj_writer w;
     wj_writer_init(&w, &out, NULL);
     wj_write_open(&w, '{');
     wj_put_open(&w, "error", '{');
@@ -72,7 +72,7 @@ void cli_error_print(const struct cli_command *self, const struct cli_error *e)
 int cli_misuse(const struct cli_command *self, const char *fmt, ...)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(SENTENCE);
-    va_list                               args;
+    va_list args;
     va_start(args, fmt);
     wb_buf_vaddf(&text, fmt, args);
     va_end(args);
@@ -92,7 +92,7 @@ int cli_fail(const struct cli_command *self, const struct upp_err *err)
 void cli_note(const struct cli_command *self, const char *fmt, ...)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(SENTENCE);
-    va_list                               args;
+    va_list args;
     if (self->quiet)
         return;
     va_start(args, fmt);

@@ -20,11 +20,11 @@ const size_t cli_n_common_options = WB_LEN(cli_common_options);
 static void print_wrapped(const char *text, int indent)
 {
     struct upp_str rest = wb_cstr(text), word;
-    size_t         at   = (size_t)indent;
+    size_t at = (size_t)indent;
     for (bool first = true; wb_str_split(&rest, ' ', &word); first = false) {
         if (!first && at + 1 + word.n > LINE) {
             (void)printf("\n%*s", indent, "");
-            at    = (size_t)indent;
+            at = (size_t)indent;
             first = true;
         }
         at += (size_t)printf("%s%.*s", first ? "" : " ", UPP_FMT(word));
@@ -76,8 +76,6 @@ void cli_help_all(void)
         (void)printf("  %-10s %s\n", cli_commands[i]->name, cli_commands[i]->summary);
     (void)printf("\n`weft help COMMAND` tells more.\n");
 }
-
-/* ---- JSON ----------------------------------------------------------------------------------------------------- */
 
 static void put_words(struct wj_writer *w, const char *name, const char *const *words)
 {
@@ -134,7 +132,7 @@ static void put_command(struct wj_writer *w, const struct cli_command *c)
 int cli_help_json(struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(1u << 20);
-    struct wj_writer                      w;
+    struct wj_writer w;
     wj_writer_init(&w, &out, err);
     wj_write_open(&w, '{');
     wj_put_str(&w, "version", wb_cstr(upp_version()));

@@ -1,4 +1,4 @@
-/* cli/input.c — see input.h. */
+/* cli/input.c — reads a file or standard input, whole or line by line, up to a limit. */
 #include "cli/input.h"
 
 #include <errno.h>
@@ -100,7 +100,7 @@ int cli_input_line(struct cli_input *in, struct upp_str *ret, struct upp_err *er
     if (end == SIZE_MAX && in->from == in->text.n && !in->skipping)
         return 0;
     size_t n = (end == SIZE_MAX ? in->text.n : end) - in->from;
-    *ret     = wb_str_sub(wb_buf_str(&in->text), in->from, n);
+    *ret = wb_str_sub(wb_buf_str(&in->text), in->from, n);
     in->from += n + (end != SIZE_MAX);
     in->seen = in->from;
     in->lines++;

@@ -1,4 +1,4 @@
-/* cli/log_view.c — see log_view.h. */
+/* cli/log_view.c — writes the entries of a thread's log as JSON lines. */
 #include "cli/log_view.h"
 
 #include "cli/run_view.h"
@@ -14,10 +14,10 @@ static struct upp_str word(const char *const *words, size_t n, uint8_t i)
 
 static void put_words(struct wj_writer *w, const struct wm_entry *e)
 {
-    static const char *const kinds[]   = {[WM_ENTRY_MESSAGE] = "message",
-                                          [WM_ENTRY_EVENT]   = "event",
-                                          [WM_ENTRY_REPAIR]  = "repair",
-                                          [WM_ENTRY_TURN]    = "turn"};
+    static const char *const kinds[] = {[WM_ENTRY_MESSAGE] = "message",
+                                        [WM_ENTRY_EVENT] = "event",
+                                        [WM_ENTRY_REPAIR] = "repair",
+                                        [WM_ENTRY_TURN] = "turn"};
     static const char *const origins[] = {
         [WM_ORIGIN_RUN] = "run", [WM_ORIGIN_CLIENT] = "client", [WM_ORIGIN_IMPORT] = "import"};
     static const char *const audiences[] = {
@@ -43,9 +43,9 @@ static void put_erased(struct wj_writer *w, const struct wm_erased *erased)
 
 static void put_said(struct wj_writer *w, const struct wm_entry *e, struct upp_str id)
 {
-    struct upp_message m       = e->message;
-    bool               message = (e->kind == WM_ENTRY_MESSAGE || e->kind == WM_ENTRY_REPAIR) && !wm_is_hidden(e);
-    m.id                       = m.id.n ? m.id : id;
+    struct upp_message m = e->message;
+    bool message = (e->kind == WM_ENTRY_MESSAGE || e->kind == WM_ENTRY_REPAIR) && !wm_is_hidden(e);
+    m.id = m.id.n ? m.id : id;
     wj_write_name(w, UPP_STR("message"));
     if (message)
         wm_message_write(w, &m);
@@ -61,10 +61,10 @@ static void put_said(struct wj_writer *w, const struct wm_entry *e, struct upp_s
 static int put_line(const struct wl_line *line, uint32_t at, struct wb_buf *out, struct upp_err *err)
 {
     static const struct wb_uuid none;
-    const struct wm_entry      *e = &line->entry;
-    struct wj_writer            w;
-    char                        id[64], run[64];
-    struct upp_str              own = wb_cstr(cli_id("msg_", line->id, id));
+    const struct wm_entry *e = &line->entry;
+    struct wj_writer w;
+    char id[64], run[64];
+    struct upp_str own = wb_cstr(cli_id("msg_", line->id, id));
     wj_writer_init(&w, out, err);
     wj_write_open(&w, '{');
     wj_put_u64(&w, "at", at);
@@ -88,14 +88,14 @@ int cli_log_write(struct cli_reader *rd, const struct wl_thread *t, struct cli_p
                   struct upp_err *err)
 {
     struct wl_path path;
-    int            r = wl_thread_path(rd->store, &rd->owner, t, &rd->arena, &path, err);
+    int r = wl_thread_path(rd->store, &rd->owner, t, &rd->arena, &path, err);
     if (r >= 0)
         cli_progress_begin(progress, rd->self, "entries", path.length);
     for (uint32_t at = 0; r >= 0 && at < path.length; at += PAGE) {
-        uint32_t                                  n = WB_MIN(path.length - at, (uint32_t)PAGE);
+        uint32_t n = WB_MIN(path.length - at, (uint32_t)PAGE);
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(512u << 20);
-        struct wl_line                           *lines;
-        size_t                                    got = 0;
+        struct wl_line *lines;
+        size_t got = 0;
         r = wl_path_tail(rd->store, &rd->owner, &path, at + n, n, &a, &lines, &got, err);
         for (size_t i = 0; r >= 0 && i < got; i++)
             r = put_line(&lines[i], at + (uint32_t)i, out, err);

@@ -1,6 +1,5 @@
 /* cli/log_view.h — the whole log of a thread, one line per entry. */
-#ifndef CLI_LOG_VIEW_H
-#define CLI_LOG_VIEW_H
+#pragma once
 
 #include "base/buf.h"
 #include "cli/progress.h"
@@ -11,5 +10,3 @@
  * deleted ones. */
 WEFT_SUSPENDS int cli_log_write(struct cli_reader *rd, const struct wl_thread *t, struct cli_progress *progress,
                                 struct wb_buf *out, struct upp_err *err) UPP_MUST_CHECK;
-
-#endif

@@ -32,11 +32,11 @@ static const struct cli_about about_version[] = {
 };
 
 static const struct cli_command version = {
-    .name    = "version",
-    .usage   = "[--json]",
+    .name = "version",
+    .usage = "[--json]",
     .summary = "prints the version",
-    .help    = "Prints the version.",
-    .run     = print_version,
+    .help = "Prints the version.",
+    .run = print_version,
     CLI_OPTIONS(about_version),
     .examples = "weft version\n",
 };
@@ -48,11 +48,11 @@ static const struct cli_about about_help[] = {
 };
 
 static const struct cli_command help_command = {
-    .name    = "help",
-    .usage   = "[COMMAND]",
+    .name = "help",
+    .usage = "[COMMAND]",
     .summary = "this page, or one command's",
-    .help    = "Lists the commands, or says what one of them does. `weft COMMAND --help` is the same.",
-    .run     = print_help,
+    .help = "Lists the commands, or says what one of them does. `weft COMMAND --help` is the same.",
+    .run = print_help,
     CLI_OPTIONS(about_help),
     .examples = "weft help run\n",
 };
@@ -92,8 +92,8 @@ static bool asks_for_help(const char *word)
 
 static int print_help(const struct cli_command *self, int argc, char **argv)
 {
-    const char    *name = argc > 1 ? argv[1] : NULL;
-    struct upp_err err  = {0};
+    const char *name = argc > 1 ? argv[1] : NULL;
+    struct upp_err err = {0};
     if (argc > 2) {
         (void)fprintf(stderr, "weft help: takes one command, not '%s' too\n", argv[2]);
         return CLI_USAGE;
@@ -186,8 +186,8 @@ static bool wants_json(const struct cli_command *c, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    struct upp_err err   = {0};
-    bool           quiet = false;
+    struct upp_err err = {0};
+    bool quiet = false;
 
     argc = take_common(argc, argv, &quiet);
     if (argc < 2) {
@@ -207,8 +207,8 @@ int main(int argc, char **argv)
         if (asks_for_help(argv[i]))
             return flushed((cli_help(c), CLI_GOOD));
     struct cli_command called = *c; /* as it is called this time */
-    called.json               = wants_json(c, argc - 1, argv + 1);
-    called.quiet              = quiet;
+    called.json = wants_json(c, argc - 1, argv + 1);
+    called.quiet = quiet;
     hide_memory();
     (void)signal(SIGXFSZ, SIG_IGN); /* exceeding the file size limit makes the write fail, like a full disk */
     if (weft_global_init(NULL, &err) < 0 || wb_crash_arm(getenv("WEFT_CRASHPOINT"), &err) < 0)

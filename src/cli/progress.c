@@ -1,4 +1,4 @@
-/* cli/progress.c — see progress.h. */
+/* cli/progress.c — draws the bar, at most every 50 ms, and prints lines of the log above it. */
 #include "cli/progress.h"
 
 #include <limits.h>
@@ -12,11 +12,11 @@
 #include "cli/terminal.h"
 
 enum {
-    BAR      = 40,
-    LEAST    = 10,   /* a shorter bar tells nothing */
-    REDRAW   = 50,   /* ms: nobody sees more */
+    BAR = 40,
+    LEAST = 10,      /* a shorter bar tells nothing */
+    REDRAW = 50,     /* ms: nobody sees more */
     GUESS_MS = 1000, /* before that, a rate is a guess */
-    LINE     = 160,
+    LINE = 160,
 };
 
 /* A line of the log, from any thread: the stream's lock is the bar's. */
@@ -38,10 +38,10 @@ static bool may_draw(const struct cli_command *self, uint64_t all)
 
 void cli_progress_begin(struct cli_progress *p, const struct cli_command *self, const char *what, uint64_t all)
 {
-    *p = (struct cli_progress){.out      = may_draw(self, all) ? stderr : NULL,
-                               .what     = what,
-                               .all      = all,
-                               .shown    = UINT_MAX,
+    *p = (struct cli_progress){.out = may_draw(self, all) ? stderr : NULL,
+                               .what = what,
+                               .all = all,
+                               .shown = UINT_MAX,
                                .began_ms = wb_mono_ms()};
     if (!p->out)
         return;
@@ -67,7 +67,7 @@ static void put_rate(const struct cli_progress *p, uint64_t now, char *to, size_
 {
     double seconds = (double)(now - p->began_ms) / 1000, rate = (double)p->done / seconds;
     double left = rate > 0 ? (double)(p->all - WB_MIN(p->done, p->all)) / rate : 0;
-    int    n    = p->what ? snprintf(to, size, ", %.0f/s", rate) : snprintf(to, size, ", %.1f MiB/s", rate / (1 << 20));
+    int n = p->what ? snprintf(to, size, ", %.0f/s", rate) : snprintf(to, size, ", %.1f MiB/s", rate / (1 << 20));
     if (p->all && rate > 0 && n > 0 && (size_t)n < size)
         (void)snprintf(to + n, size - (size_t)n, left < 120 ? ", %.0f s left" : ", %.0f min left",
                        left < 120 ? left : left / 60);
@@ -77,14 +77,14 @@ static void print(struct cli_progress *p, unsigned thousandths, uint64_t now)
 {
     static const char full[] = "########################################",
                       none[] = "........................................";
-    char     text[LINE];
+    char text[LINE];
     unsigned columns = cli_columns(p->out);
-    int      n       = put_amount(p, text, sizeof text);
+    int n = put_amount(p, text, sizeof text);
     if (n > 0 && (size_t)n < sizeof text && now - p->began_ms >= GUESS_MS)
         put_rate(p, now, text + n, sizeof text - (size_t)n);
     unsigned used = (unsigned)strlen(text) + 4; /* brackets, a blank, and the last column, which may wrap */
-    unsigned bar  = columns > used ? WB_MIN(columns - used, (unsigned)BAR) : 0;
-    unsigned on   = thousandths * bar / 1000;
+    unsigned bar = columns > used ? WB_MIN(columns - used, (unsigned)BAR) : 0;
+    unsigned on = thousandths * bar / 1000;
     (void)putc('\r', p->out);
     if (p->all && bar >= LEAST)
         (void)fprintf(p->out, "[%.*s%.*s] ", (int)on, full, (int)(bar - on), none);
@@ -94,8 +94,8 @@ static void print(struct cli_progress *p, unsigned thousandths, uint64_t now)
 
 void cli_progress_draw(struct cli_progress *p, uint64_t done)
 {
-    p->done      = done;
-    p->all       = p->all ? WB_MAX(p->all, done) : 0; /* what grows meanwhile is never more than all */
+    p->done = done;
+    p->all = p->all ? WB_MAX(p->all, done) : 0; /* what grows meanwhile is never more than all */
     unsigned now = p->all ? (unsigned)((double)done / (double)p->all * 1000) : 0;
     if (p->all && now == p->shown)
         return;
@@ -104,7 +104,7 @@ void cli_progress_draw(struct cli_progress *p, uint64_t done)
         return;
     flockfile(p->out);
     print(p, now, ms);
-    p->shown    = now;
+    p->shown = now;
     p->drawn_ms = ms;
     funlockfile(p->out);
 }

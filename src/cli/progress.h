@@ -8,19 +8,18 @@
  * Before anything else is printed, on standard output too, cli_progress_hide removes it; the next step draws it again.
  * Lines of the log do that by themselves. A zeroed struct is a bar that is not drawn.
  */
-#ifndef CLI_PROGRESS_H
-#define CLI_PROGRESS_H
+#pragma once
 
 #include <stdio.h>
 
 #include "cli/cli.h"
 
 struct cli_progress {
-    FILE       *out;  /* NULL: no bar */
+    FILE *out;        /* NULL: no bar */
     const char *what; /* NULL: bytes */
-    uint64_t    all, done;
-    unsigned    shown; /* thousandths; UINT_MAX: no bar is on the terminal */
-    uint64_t    began_ms, drawn_ms;
+    uint64_t all, done;
+    unsigned shown; /* thousandths; UINT_MAX: no bar is on the terminal */
+    uint64_t began_ms, drawn_ms;
 };
 
 /* For `all` things ("files"; NULL: bytes). Of one alone there is no bar. */
@@ -42,5 +41,3 @@ static inline void cli_progress_add(struct cli_progress *p, uint64_t more)
     if (p->out)
         cli_progress_draw(p, p->done + more);
 }
-
-#endif

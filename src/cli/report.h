@@ -1,15 +1,14 @@
 /* cli/report.h — what a command did to the store without its server, as a row of the audit (log/admin.h). */
-#ifndef CLI_REPORT_H
-#define CLI_REPORT_H
+#pragma once
 
 #include "cli/cli.h"
 #include "runtime/runtime.h"
 
 struct cli_report {
-    const char    *action; /* one that POST /v1/audit takes */
-    const char    *target;
-    const char    *tenant, *user; /* for whom; NULL: the whole store */
-    struct upp_str detail;        /* empty: none */
+    const char *action; /* one that POST /v1/audit takes */
+    const char *target;
+    const char *tenant, *user; /* for whom; NULL: the whole store */
+    struct upp_str detail;     /* empty: none */
 };
 
 /* Tells the owner of the store, or becomes it for a moment. why: the action failed (r < 0) with this. What cannot be
@@ -19,5 +18,3 @@ void cli_report_admin(const struct cli_command *self, const struct wc_config *co
 
 /* The row of a command that has the store open itself. */
 struct wl_admin cli_admin_row(const char *action, struct upp_str target);
-
-#endif

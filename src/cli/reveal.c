@@ -1,4 +1,4 @@
-/* cli/reveal.c — see reveal.h. */
+/* cli/reveal.c — writes out characters of untrusted text that nobody would see. */
 #include "cli/reveal.h"
 
 #include "base/utf8.h"

@@ -1,6 +1,5 @@
 /* cli/reveal.h — untrusted text for somebody who decides about it. */
-#ifndef CLI_REVEAL_H
-#define CLI_REVEAL_H
+#pragma once
 
 #include "base/buf.h"
 
@@ -9,5 +8,3 @@
  * bytes that are no text as <0xff>. indent: a line ends after each \n of a string, and the next one begins with so many
  * blanks; 0: all on one line. */
 void cli_reveal(struct wb_buf *out, struct upp_str text, unsigned indent);
-
-#endif

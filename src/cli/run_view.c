@@ -1,4 +1,4 @@
-/* cli/run_view.c — see run_view.h. */
+/* cli/run_view.c — prints a run's events, and why it waits or failed, as text or as JSON. */
 #include "cli/run_view.h"
 
 #include <stdio.h>
@@ -65,19 +65,19 @@ void cli_run_view_log(void *shown, enum wb_log_level level, struct upp_str line)
 
 void cli_run_view_init(struct cli_run_view *s, enum cli_show how)
 {
-    *s = (struct cli_run_view){.how      = how,
-                               .name     = "run",
+    *s = (struct cli_run_view){.how = how,
+                               .name = "run",
                                .terminal = isatty(1) == 1,
-                               .same     = same_place(),
-                               .lock     = PTHREAD_MUTEX_INITIALIZER,
-                               .held     = WB_BUF(HELD_MAX),
-                               .arena    = WB_ARENA(512u << 20),
-                               .text     = WB_BUF(TEXT_MAX),
-                               .status   = WB_BUF(32),
-                               .usage    = WB_BUF(SMALL_MAX),
-                               .cut      = WB_BUF(SMALL_MAX),
-                               .error    = WB_BUF(SMALL_MAX),
-                               .pending  = WB_BUF(SMALL_MAX)};
+                               .same = same_place(),
+                               .lock = PTHREAD_MUTEX_INITIALIZER,
+                               .held = WB_BUF(HELD_MAX),
+                               .arena = WB_ARENA(512u << 20),
+                               .text = WB_BUF(TEXT_MAX),
+                               .status = WB_BUF(32),
+                               .usage = WB_BUF(SMALL_MAX),
+                               .cut = WB_BUF(SMALL_MAX),
+                               .error = WB_BUF(SMALL_MAX),
+                               .pending = WB_BUF(SMALL_MAX)};
 }
 
 void cli_run_view_done(struct cli_run_view *s)
@@ -223,8 +223,8 @@ int cli_run_view_event(struct cli_run_view *s, struct upp_str id, struct upp_str
     int r = wj_read(&s->arena, data, NULL, &root, err);
     if (r < 0)
         return upp_wrap(err, r, "an event of the run");
-    yyjson_val    *uap = yyjson_obj_get(root, "uap"), *inner = uap ? uap : yyjson_obj_get(root, "upp");
-    yyjson_val    *what = yyjson_obj_get(inner, uap ? "data" : "delta");
+    yyjson_val *uap = yyjson_obj_get(root, "uap"), *inner = uap ? uap : yyjson_obj_get(root, "upp");
+    yyjson_val *what = yyjson_obj_get(inner, uap ? "data" : "delta");
     struct upp_str type = wj_text_at(inner, "type");
     if (uap && wb_str_eq(type, UPP_STR("run")))
         r = run_state(s, what, err);
@@ -255,8 +255,8 @@ static void raw_member(struct wj_writer *w, const char *name, const struct wb_bu
 static int print_object(struct cli_run_view *s, struct wb_uuid thread, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(512u << 20);
-    struct wj_writer                      w;
-    char                                  id[64];
+    struct wj_writer w;
+    char id[64];
     wj_writer_init(&w, &out, err);
     wj_write_open(&w, '{');
     wj_put_str(&w, "run", wb_cstr(cli_id("run_", s->run, id)));
@@ -285,7 +285,7 @@ int cli_run_view_end(struct cli_run_view *s, struct wb_uuid thread, struct upp_e
 static void print_word(FILE *out, struct upp_str word)
 {
     static const char known[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.:-";
-    bool              plain   = word.n > 0;
+    bool plain = word.n > 0;
     for (size_t i = 0; i < word.n && plain; i++)
         plain = memchr(known, word.p[i], sizeof known - 1) != NULL;
     (void)fputs(word.n && word.p[0] == '-' ? "-- " : "", out);
@@ -308,17 +308,17 @@ static void print_word(FILE *out, struct upp_str word)
 static void explain_pending(struct cli_run_view *s, const char *run)
 {
     yyjson_val *list, *p;
-    size_t      i, max;
+    size_t i, max;
     (void)fprintf(stderr, "weft %s: %s waits for answers:\n", s->name, run);
     if (wj_read(&s->arena, wb_buf_str(&s->pending), NULL, &list, NULL) < 0 || !yyjson_is_arr(list))
         return;
     yyjson_arr_foreach(list, i, max, p)
     {
         WB_CLEANUP(wb_buf_done) struct wb_buf arguments = WB_BUF(SMALL_MAX), shown = WB_BUF(8 * SMALL_MAX);
-        yyjson_val                           *v        = yyjson_obj_get(p, "arguments");
-        struct upp_str                        exact    = wj_text_at(p, "argumentsJson");
-        struct upp_str                        call     = wj_text_at(p, "toolCallId");
-        bool                                  approval = yyjson_is_true(yyjson_obj_get(p, "approval"));
+        yyjson_val *v = yyjson_obj_get(p, "arguments");
+        struct upp_str exact = wj_text_at(p, "argumentsJson");
+        struct upp_str call = wj_text_at(p, "toolCallId");
+        bool approval = yyjson_is_true(yyjson_obj_get(p, "approval"));
         if (v && wj_write(v, &arguments, NULL) < 0)
             wb_buf_clear(&arguments);
         cli_reveal(&shown, exact.p ? exact : wb_buf_str(&arguments), 0);
@@ -335,7 +335,7 @@ static void explain_pending(struct cli_run_view *s, const char *run)
 
 void cli_run_view_explain(struct cli_run_view *s)
 {
-    char        id[64];
+    char id[64];
     const char *run = cli_id("run_", s->run, id);
     yyjson_val *error;
     wb_arena_reset(&s->arena);

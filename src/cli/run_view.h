@@ -1,6 +1,5 @@
 /* cli/run_view.h — the events of a run (AgentStreamEvents of the uap dialect), as `weft run` shows them. */
-#ifndef CLI_RUN_VIEW_H
-#define CLI_RUN_VIEW_H
+#pragma once
 
 #include <pthread.h>
 #include <yyjson.h>
@@ -19,21 +18,21 @@ enum cli_show {
 };
 
 struct cli_run_view {
-    enum cli_show   how;
-    const char     *name;                               /* of the command, for messages */
-    bool            terminal;                           /* standard output is a terminal */
-    struct wb_arena arena;                              /* for the current event */
-    struct wb_buf   text;                               /* of the last message */
-    struct wb_uuid  run;                                /* all zero: unknown yet */
-    struct wb_buf   status, usage, cut, error, pending; /* of the last state of the run; JSON, except status */
+    enum cli_show how;
+    const char *name;                                 /* of the command, for messages */
+    bool terminal;                                    /* standard output is a terminal */
+    struct wb_arena arena;                            /* for the current event */
+    struct wb_buf text;                               /* of the last message */
+    struct wb_uuid run;                               /* all zero: unknown yet */
+    struct wb_buf status, usage, cut, error, pending; /* of the last state of the run; JSON, except status */
     /* Of CLI_SHOW_NOT: the type of an event, all of it, and its data. */
     int (*on_event)(void *arg, struct upp_str type, yyjson_val *event, yyjson_val *data, struct upp_err *err);
     void *arg;
-    bool  open; /* the last line on standard output is not complete */
+    bool open; /* the last line on standard output is not complete */
 
     pthread_mutex_t lock; /* for `open` and `held`: any thread may log */
-    bool            same; /* standard output and standard error are the same file or terminal */
-    struct wb_buf   held; /* log lines that came in the middle of a line */
+    bool same;            /* standard output and standard error are the same file or terminal */
+    struct wb_buf held;   /* log lines that came in the middle of a line */
 };
 void cli_run_view_init(struct cli_run_view *s, enum cli_show how);
 
@@ -62,5 +61,3 @@ const char *cli_id(const char *prefix, struct wb_uuid id, char out[64]);
  * says in the same words. */
 int cli_run_id(const char *typed, char ret[64], struct upp_err *err) UPP_MUST_CHECK;
 int cli_no_run(const char *typed, struct upp_err *err);
-
-#endif

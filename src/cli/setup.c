@@ -1,4 +1,4 @@
-/* cli/setup.c — see setup.h. */
+/* cli/setup.c — loads the configuration of a command, reports its mistakes, and sets up the logger and the loop. */
 #include "cli/setup.h"
 
 #include <stdlib.h>
@@ -77,7 +77,7 @@ int cli_store_find(const char *given, const char *store, struct wc_config **ret,
                    struct upp_err *err)
 {
     const char *env = getenv("WEFT_CONFIG");
-    int         r   = cli_config_load(given, CLI_NEEDS_STORE, ret, err);
+    int r = cli_config_load(given, CLI_NEEDS_STORE, ret, err);
     if (r == -UPP_ENOTFOUND && store && !given && !(env && env[0]))
         r = cli_no_config(ret, err);
     if (r >= 0)
@@ -107,7 +107,7 @@ void cli_log_report(const struct wc_report *report)
 int cli_take_key(struct wrt_location *place, struct wb_secret **ret, struct upp_err *err)
 {
     static const char name[] = "WEFT_ENCRYPTION_KEY";
-    int               r      = -UPP_ENOTFOUND;
+    int r = -UPP_ENOTFOUND;
     if (!place->key && place->driver->durable && getenv(name))
         r = wb_secret_env(name, ret, err);
     wb_env_wipe(name);
@@ -130,7 +130,7 @@ static bool level_of(const char *word, enum wb_log_level *ret)
 
 bool cli_log_setup(const struct wc_config *c, const char *level, enum wb_log_level otherwise)
 {
-    const char       *env  = getenv("LOG_LEVEL");
+    const char *env = getenv("LOG_LEVEL");
     enum wb_log_level used = otherwise;
     if (level && !level_of(level, &used))
         return false;
@@ -145,7 +145,7 @@ bool cli_log_setup(const struct wc_config *c, const char *level, enum wb_log_lev
 int cli_on_loop(weft_fn *fn, void *arg, struct upp_err *err)
 {
     UPP_CLEANUP(weft_loop_closep) struct weft_loop *loop = NULL;
-    int                                             r    = weft_loop_open(NULL, &loop, err);
+    int r = weft_loop_open(NULL, &loop, err);
     if (r >= 0)
         r = weft_fiber_report_overflow(err);
     return r < 0 ? r : weft_loop_run(loop, "command", fn, arg, err);

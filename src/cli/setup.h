@@ -1,6 +1,5 @@
 /* cli/setup.h — setup of a command: the configuration, the logger, a loop. */
-#ifndef CLI_SETUP_H
-#define CLI_SETUP_H
+#pragma once
 
 #include <stdio.h>
 #include <weft/fiber.h>
@@ -59,5 +58,3 @@ bool cli_log_setup(const struct wc_config *c, const char *level, enum wb_log_lev
 
 /* Runs fn as a fiber on a new loop. */
 int cli_on_loop(weft_fn *fn, void *arg, struct upp_err *err) UPP_MUST_CHECK;
-
-#endif

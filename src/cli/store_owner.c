@@ -1,4 +1,5 @@
-/* cli/store_owner.c — see store_owner.h. */
+/* cli/store_owner.c — connects to the store's owner over its socket, or opens the store and serves the routes in
+ * this process. */
 #include "cli/store_owner.h"
 
 #include <errno.h>
@@ -18,12 +19,10 @@
 
 enum { POLL_MS = 20, NOTICE_MS = 500 };
 
-/* ---- Connecting --------------------------------------------------------------------------------------------- */
-
 WEFT_SUSPENDS static int connect_to(const char *path, int *ret, struct upp_err *err)
 {
     WB_CLEANUP(wb_fd_close) int fd = WB_CALL(socket)(AF_UNIX, SOCK_STREAM, 0);
-    struct sockaddr_un          a  = {.sun_family = AF_UNIX};
+    struct sockaddr_un a = {.sun_family = AF_UNIX};
     if (fd < 0)
         return wb_fail_sys(err, fd, UPP_ENET, "no socket");
     (void)snprintf(a.sun_path, sizeof a.sun_path, "%s", path);
@@ -31,7 +30,7 @@ WEFT_SUSPENDS static int connect_to(const char *path, int *ret, struct upp_err *
     if (r < 0)
         return upp_wrap(err, r, "%s", path);
     *ret = fd;
-    fd   = -1;
+    fd = -1;
     return 0;
 }
 
@@ -48,8 +47,6 @@ static int connect_inside(struct sv_server *s, int *ret, struct upp_err *err)
     return r;
 }
 
-/* ---- Opening ------------------------------------------------------------------------------------------------ */
-
 WEFT_SUSPENDS static int serves(void *arg, struct upp_err *err)
 {
     return sv_server_run(arg, err);
@@ -57,9 +54,9 @@ WEFT_SUSPENDS static int serves(void *arg, struct upp_err *err)
 
 WEFT_SUSPENDS static int open_own(struct cli_owner *d, bool recover, struct upp_err *err)
 {
-    char   local[128] = "";
+    char local[128] = "";
     size_t n;
-    int    r = wrt_runtime_open(weft_loop_current(), d->config, d->place, &d->runtime, err);
+    int r = wrt_runtime_open(weft_loop_current(), d->config, d->place, &d->runtime, err);
     if (r < 0)
         return r;
     if (wrt_socket(d->runtime)[0])
@@ -88,8 +85,8 @@ WEFT_SUSPENDS static int open_own(struct cli_owner *d, bool recover, struct upp_
 WEFT_SUSPENDS int cli_owner_find(struct cli_owner *d, struct upp_err *err)
 {
     WB_CLEANUP(wb_fd_close) int fd = -1;
-    struct ws_owner_info        who;
-    int                         r = d->place->driver->owner(d->place->path, &who, err);
+    struct ws_owner_info who;
+    int r = d->place->driver->owner(d->place->path, &who, err);
     if (r < 0)
         return r;
     if (!who.socket[0])
@@ -104,7 +101,7 @@ WEFT_SUSPENDS int cli_owner_find(struct cli_owner *d, struct upp_err *err)
 WEFT_SUSPENDS static int open_url(struct cli_owner *d, struct upp_err *err)
 {
     uint64_t since = wb_mono_ms();
-    int      r     = d->http ? 0 : upp_http_new(NULL, &d->http, err);
+    int r = d->http ? 0 : upp_http_new(NULL, &d->http, err);
     if (r < 0)
         return r;
     d->wait = wr_wait_table(d->http);
@@ -147,8 +144,8 @@ WEFT_SUSPENDS int cli_owner_open(struct cli_owner *d, bool recover, struct upp_e
 /* Runs that we resumed or that others started are completed before we exit. */
 WEFT_SUSPENDS static void finish_others(struct cli_owner *d)
 {
-    bool     printed = false;
-    uint64_t since   = wb_mono_ms();
+    bool printed = false;
+    uint64_t since = wb_mono_ms();
     while (d->runtime && d->runtime->engine) {
         size_t n = wr_engine_counts(d->runtime->engine).working;
         if (!n || weft_sleep_ms(POLL_MS, NULL) < 0)
@@ -163,11 +160,11 @@ WEFT_SUSPENDS static void finish_others(struct cli_owner *d)
 WEFT_SUSPENDS void cli_owner_close(struct cli_owner *d)
 {
     finish_others(d);
-    struct sv_server   *server  = WB_TAKE(d->server); /* requests of other fibers now find none */
-    struct sv_keys     *keys    = WB_TAKE(d->keys);
+    struct sv_server *server = WB_TAKE(d->server); /* requests of other fibers now find none */
+    struct sv_keys *keys = WB_TAKE(d->keys);
     struct wrt_runtime *runtime = WB_TAKE(d->runtime);
-    struct sv_ops      *ops     = WB_TAKE(d->ops);
-    d->socket[0]                = 0;
+    struct sv_ops *ops = WB_TAKE(d->ops);
+    d->socket[0] = 0;
     if (server) {
         sv_server_stop(server);
         (void)!weft_scope_join(&d->serving, NULL); /* requests in progress are completed, unless we were cancelled */
@@ -180,13 +177,11 @@ WEFT_SUSPENDS void cli_owner_close(struct cli_owner *d)
     sv_ops_close(ops);
 }
 
-/* ---- Asking --------------------------------------------------------------------------------------------------- */
-
 WEFT_SUSPENDS int cli_owner_ask(struct cli_owner *d, const struct cli_request *q, struct cli_answer *a,
                                 struct upp_err *err)
 {
     struct cli_request named = *q;
-    int                fd    = -1;
+    int fd = -1;
     if (!q->tenant.n)
         named.tenant = wb_cstr(d->as.tenant);
     if (!q->user.n)

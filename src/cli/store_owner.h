@@ -4,8 +4,7 @@
  * talks to that over a socket pair. Other commands find its socket next to the database and use it. If another process
  * owns the store, the command talks to that one. So commands have one way to do things: the routes.
  */
-#ifndef CLI_STORE_OWNER_H
-#define CLI_STORE_OWNER_H
+#pragma once
 
 #include <upp/http.h>
 #include <yyjson.h>
@@ -17,27 +16,27 @@
 #include "server/keys/table.h"
 
 struct cli_owner {
-    const struct wc_config    *config;
+    const struct wc_config *config;
     const struct wrt_location *place;
-    bool                       only_others; /* never becomes the owner: the configuration has only the store */
-    struct cli_as              as;          /* of its requests, unless one names a tenant itself */
-    struct wrt_runtime        *runtime;     /* NULL: another process owns the store */
-    struct sv_keys            *keys;
-    struct sv_ops             *ops; /* NULL: no level is logged that it would log */
-    struct sv_server          *server;
-    struct weft_scope          serving;
-    char                       socket[108]; /* of the other owner */
+    bool only_others;            /* never becomes the owner: the configuration has only the store */
+    struct cli_as as;            /* of its requests, unless one names a tenant itself */
+    struct wrt_runtime *runtime; /* NULL: another process owns the store */
+    struct sv_keys *keys;
+    struct sv_ops *ops; /* NULL: no level is logged that it would log */
+    struct sv_server *server;
+    struct weft_scope serving;
+    char socket[108]; /* of the other owner */
 
     /* Or a server elsewhere, which is asked for everything: */
-    const char      *url, *key; /* NULL: none */
+    const char *url, *key; /* NULL: none */
     struct upp_http *http;
-    struct upp_wait  wait;
-    bool             was_there; /* it has answered once: it is waited for */
+    struct upp_wait wait;
+    bool was_there; /* it has answered once: it is waited for */
 };
 
 enum {
     CLI_OWNER_MS = 10000, /* for an owner to start or stop */
-    CLI_URL_MS   = 60000, /* for a server elsewhere to come back */
+    CLI_URL_MS = 60000,   /* for a server elsewhere to come back */
 };
 
 /* recover: resumes interrupted runs, if we own the store. */
@@ -57,5 +56,3 @@ WEFT_SUSPENDS int cli_owner_ask(struct cli_owner *d, const struct cli_request *q
 /* The same, and reads the body of a 2xx as JSON into the arena; any other status is a failure. */
 WEFT_SUSPENDS int cli_owner_call(struct cli_owner *d, const struct cli_request *q, struct wb_arena *arena,
                                  yyjson_val **ret, struct upp_err *err) UPP_MUST_CHECK;
-
-#endif

@@ -1,4 +1,4 @@
-/* cli/store_reader.c — see store_reader.h. */
+/* cli/store_reader.c — opens a database for reading only, next to its owner, and runs a command on it. */
 #include "cli/store_reader.h"
 
 #include "cli/setup.h"
@@ -7,7 +7,7 @@
 WEFT_SUSPENDS static int read_it(void *arg, struct upp_err *err)
 {
     struct cli_reader *rd = arg;
-    struct wl_store   *s;
+    struct wl_store *s;
     int r = rd->place.driver->open(UPP_OPTS(ws_open_opts, .path = rd->place.path, .read_only = true), &s, err);
     if (r == -UPP_ENOTFOUND && rd->may_lack)
         return rd->fn(rd, err);
@@ -32,16 +32,16 @@ int cli_read_store(const struct cli_command *self, const char *file, const char 
                    int (*fn)(struct cli_reader *r, struct upp_err *err), void *arg)
 {
     WB_CLEANUP(wc_config_freep) struct wc_config *config = NULL;
-    struct upp_err                                err    = {0};
-    struct cli_reader                             rd     = {
-                                        .self = self, .owner = {.tenant = UPP_STR("local")}, .arena = WB_ARENA(256u << 20), .arg = arg, .fn = fn};
+    struct upp_err err = {0};
+    struct cli_reader rd = {
+        .self = self, .owner = {.tenant = UPP_STR("local")}, .arena = WB_ARENA(256u << 20), .arg = arg, .fn = fn};
     int r = cli_store_find(file, store, &config, &rd.place, &err);
     if (r >= 0)
         r = cli_store_lasts(&rd.place, &err);
     if (r >= 0) {
-        rd.config   = config;
+        rd.config = config;
         rd.may_lack = may_lack;
-        r           = cli_on_loop(read_it, &rd, &err);
+        r = cli_on_loop(read_it, &rd, &err);
     }
     if (rd.report.action)
         cli_report_admin(self, config, &rd.place, &rd.report, r, &err);

@@ -1,6 +1,5 @@
 /* cli/store_reader.h — commands that only read: they open the database next to its owner, if it has one. */
-#ifndef CLI_STORE_READER_H
-#define CLI_STORE_READER_H
+#pragma once
 
 #include "cli/cli.h"
 #include "cli/report.h"
@@ -11,14 +10,14 @@ struct cli_reader {
     const struct cli_command *self;
 
     struct wl_store *store;
-    struct wl_owner  owner;
-    struct wb_arena  arena;
-    void            *arg;
+    struct wl_owner owner;
+    struct wb_arena arena;
+    void *arg;
     WEFT_SUSPENDS int (*fn)(struct cli_reader *r, struct upp_err *err);
-    struct wrt_location     place;
+    struct wrt_location place;
     const struct wc_config *config;
-    struct cli_report       report; /* set by fn: a row of the audit, after fn has returned; without an action: none */
-    bool                    may_lack; /* if there is no database yet, `store` is NULL */
+    struct cli_report report; /* set by fn: a row of the audit, after fn has returned; without an action: none */
+    bool may_lack;            /* if there is no database yet, `store` is NULL */
 };
 
 /* Whose threads are read; the default is tenant `local`, no user. */
@@ -28,5 +27,3 @@ void cli_read_as(struct cli_reader *rd, const struct cli_as *as);
  * database is no error. */
 int cli_read_store(const struct cli_command *self, const char *file, const char *store, bool may_lack,
                    int (*fn)(struct cli_reader *r, struct upp_err *err), void *arg);
-
-#endif

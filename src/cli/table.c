@@ -1,4 +1,4 @@
-/* cli/table.c — see table.h. */
+/* cli/table.c — measures the rows of a list and prints them as columns. */
 #include "cli/table.h"
 
 #include <stdlib.h>
@@ -20,11 +20,11 @@ void cli_colour(FILE *out, bool coloured, enum cli_colour colour)
 
 void cli_table_begin(struct cli_table *t, const struct cli_column *columns, size_t n)
 {
-    *t = (struct cli_table){.columns   = columns,
+    *t = (struct cli_table){.columns = columns,
                             .n_columns = n,
-                            .terminal  = cli_columns(stdout),
-                            .coloured  = cli_colours(stdout),
-                            .arena     = WB_ARENA(ARENA)};
+                            .terminal = cli_columns(stdout),
+                            .coloured = cli_colours(stdout),
+                            .arena = WB_ARENA(ARENA)};
 }
 
 static void blanks(unsigned n)
@@ -97,7 +97,7 @@ static void print_row(const struct cli_table *t, const struct cli_cell *cells, c
 static void print_all(struct cli_table *t)
 {
     struct cli_cell head[CLI_TABLE_COLUMNS];
-    unsigned        widths[CLI_TABLE_COLUMNS];
+    unsigned widths[CLI_TABLE_COLUMNS];
     measure(t, widths);
     for (size_t i = 0; i < t->n_columns; i++)
         head[i] = (struct cli_cell){wb_cstr(t->columns[i].title), CLI_BOLD, 0};
@@ -125,7 +125,7 @@ void cli_table_row(struct cli_table *t, const struct cli_cell *cells)
     struct cli_cell *row = wb_new_n(&t->arena, struct cli_cell, t->n_columns);
     for (size_t i = 0; row && i < t->n_columns; i++) {
         /* Of a long text no more than a line is ever shown: four bytes a column. */
-        row[i].text   = wb_arena_dup(&t->arena, wb_str_sub(cells[i].text, 0, (size_t)t->terminal * 4 + 64));
+        row[i].text = wb_arena_dup(&t->arena, wb_str_sub(cells[i].text, 0, (size_t)t->terminal * 4 + 64));
         row[i].colour = cells[i].colour;
     }
     if (t->rows && row && wb_arena_check(&t->arena, NULL) == 0)

@@ -9,8 +9,7 @@
  * Otherwise a row is printed at once, with the fixed widths of the columns. Cells are shown on one line, without
  * control characters.
  */
-#ifndef CLI_TABLE_H
-#define CLI_TABLE_H
+#pragma once
 
 #include <stdio.h>
 
@@ -23,25 +22,25 @@ enum cli_colour { CLI_PLAIN = 0, CLI_BOLD, CLI_DIM, CLI_RED, CLI_GREEN, CLI_YELL
 
 struct cli_column {
     const char *title;
-    unsigned    width; /* where the output is no terminal: at least so wide */
-    bool        right; /* numbers */
-    bool        may_go;
+    unsigned width; /* where the output is no terminal: at least so wide */
+    bool right;     /* numbers */
+    bool may_go;
 };
 
 struct cli_cell {
     struct upp_str text;
-    uint8_t        colour; /* enum cli_colour */
-    unsigned       cut;    /* where the output is no terminal: at most so wide; 0: any width */
+    uint8_t colour; /* enum cli_colour */
+    unsigned cut;   /* where the output is no terminal: at most so wide; 0: any width */
 };
 
 struct cli_table {
     const struct cli_column *columns;
-    size_t                   n_columns;
-    unsigned                 terminal; /* its width; 0: none */
-    bool                     coloured, begun;
-    struct wb_arena          arena;
-    struct cli_cell        **rows;
-    size_t                   n;
+    size_t n_columns;
+    unsigned terminal; /* its width; 0: none */
+    bool coloured, begun;
+    struct wb_arena arena;
+    struct cli_cell **rows;
+    size_t n;
 };
 
 /* Turns a colour on, and off again (CLI_PLAIN), if `coloured`. */
@@ -52,5 +51,3 @@ void cli_table_row(struct cli_table *t, const struct cli_cell *cells);
 
 /* Prints what is left and frees the table; also after a failure. */
 int cli_table_end(struct cli_table *t, struct upp_err *err) UPP_MUST_CHECK;
-
-#endif

@@ -1,4 +1,4 @@
-/* cli/terminal.c — see terminal.h. */
+/* cli/terminal.c — prints untrusted text without its control characters, and tells the terminal's width and colours. */
 #include "cli/terminal.h"
 
 #include <limits.h>
@@ -32,7 +32,7 @@ void cli_print_text(FILE *out, struct upp_str text, unsigned indent)
 {
     for (size_t at = 0; at < text.n;) {
         uint32_t c;
-        size_t   n = cli_safe_char(text, at, &c);
+        size_t n = cli_safe_char(text, at, &c);
         if (c == '?')
             (void)putc('?', out);
         else
@@ -66,8 +66,8 @@ unsigned cli_columns_left(unsigned columns, unsigned used)
 static size_t character(struct upp_str text, size_t at, bool *blank)
 {
     uint32_t c;
-    size_t   n = wb_wtf8_decode(text, at, &c);
-    *blank     = !n || c <= ' ' || is_hostile(c);
+    size_t n = wb_wtf8_decode(text, at, &c);
+    *blank = !n || c <= ' ' || is_hostile(c);
     return n ? n : 1;
 }
 
@@ -75,7 +75,7 @@ static size_t character(struct upp_str text, size_t at, bool *blank)
 static unsigned scan_line(FILE *out, struct upp_str text, unsigned max)
 {
     unsigned columns = 0;
-    bool     blank, wants = false;
+    bool blank, wants = false;
     for (size_t at = 0, n; at < text.n && columns < max; at += n) {
         n = character(text, at, &blank);
         if (blank) {

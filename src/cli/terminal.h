@@ -1,6 +1,5 @@
 /* cli/terminal.h — output for a terminal: untrusted text. */
-#ifndef CLI_TERMINAL_H
-#define CLI_TERMINAL_H
+#pragma once
 
 #include <stdio.h>
 #include <upp/base.h>
@@ -29,5 +28,3 @@ unsigned cli_print_line(FILE *out, struct upp_str text, unsigned max);
 
 /* How many columns that would be. */
 unsigned cli_line_columns(struct upp_str text, unsigned max);
-
-#endif

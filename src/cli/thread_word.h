@@ -1,6 +1,5 @@
 /* cli/thread_word.h — the thread that a person means: by its id, or nearly. */
-#ifndef CLI_THREAD_WORD_H
-#define CLI_THREAD_WORD_H
+#pragma once
 
 #include "cli/store_owner.h"
 #include "cli/store_reader.h"
@@ -14,5 +13,3 @@ WEFT_SUSPENDS int cli_thread_find(struct cli_reader *rd, const char *word, struc
 
 /* The same for commands that ask the owner of the store: completes *err of the failure r, which it returns. */
 WEFT_SUSPENDS int cli_thread_guess(struct cli_owner *d, const char *word, int r, struct upp_err *err) UPP_MUST_CHECK;
-
-#endif

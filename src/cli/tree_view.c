@@ -1,4 +1,4 @@
-/* cli/tree_view.c — see tree_view.h. */
+/* cli/tree_view.c — draws the branches, checkpoints and threads of a tree with lines. */
 #include "cli/tree_view.h"
 
 #include <stdlib.h>
@@ -13,22 +13,22 @@
 #include "cli/run_view.h"
 
 enum {
-    LEVELS  = 24, /* that are drawn with lines; deeper nodes print their depth */
-    DOTS    = 16, /* more are only counted */
-    WORDS   = 48, /* characters */
-    THREADS = 3,  /* more are only counted */
+    LEVELS = 24, /* that are drawn with lines; deeper nodes print their depth */
+    DOTS = 16,   /* more are only counted */
+    WORDS = 48,  /* characters */
+    THREADS = 3, /* more are only counted */
 };
 
 /* A path from the root, and how far each node on it is done. */
 struct drawing {
-    FILE                         *out;
-    const struct wl_thread       *thread;
+    FILE *out;
+    const struct wl_thread *thread;
     const struct wa_tree_summary *look;
-    const struct cli_drawing     *how;
-    struct wb_arena               memory;
-    uint32_t                     *nodes; /* on the path */
-    size_t                       *next;  /* index of each one's next child */
-    size_t                        depth; /* length of the path */
+    const struct cli_drawing *how;
+    struct wb_arena memory;
+    uint32_t *nodes; /* on the path */
+    size_t *next;    /* index of each one's next child */
+    size_t depth;    /* length of the path */
 };
 
 /* All of the same width. */
@@ -72,10 +72,10 @@ static void draw_lines(const struct drawing *x, bool leads)
 static void draw_words(const struct drawing *x, struct upp_str words)
 {
     size_t n = 0, at = 0;
-    bool   cut = words.n + 4 > WA_LOOK_WORDS; /* the text was truncated already, or might have been */
+    bool cut = words.n + 4 > WA_LOOK_WORDS; /* the text was truncated already, or might have been */
     for (; at < words.n && n < WORDS; n++) {
         uint32_t c;
-        size_t   len = wb_wtf8_decode(words, at, &c);
+        size_t len = wb_wtf8_decode(words, at, &c);
         at += len ? len : 1;
     }
     cut |= at < words.n;
@@ -109,7 +109,7 @@ static void draw_dots(const struct drawing *x, size_t n)
 static void draw_threads(const struct drawing *x, const struct wa_summary_node *n)
 {
     size_t others = 0;
-    char   id[64];
+    char id[64];
     for (size_t i = 0; i < n->n_threads; i++) {
         if (wb_uuid_eq(n->threads[i].id, x->thread->id))
             continue;
@@ -127,9 +127,9 @@ static void draw_threads(const struct drawing *x, const struct wa_summary_node *
 static void draw_checkpoints(const struct drawing *x, const struct wa_summary_node *n)
 {
     for (size_t i = 0; x->how->checkpoints && i < n->n_checkpoints; i++) {
-        const struct wa_summary_checkpoint *cp   = &n->checkpoints[i];
-        struct wb_time                      time = wb_time_from_ms(cp->time_ms);
-        char                                text[WB_TIME_TEXT];
+        const struct wa_summary_checkpoint *cp = &n->checkpoints[i];
+        struct wb_time time = wb_time_from_ms(cp->time_ms);
+        char text[WB_TIME_TEXT];
         draw_lines(x, false);
         (void)fprintf(x->out, "%s%s ", n->n_children ? styles[x->how->utf8].pass : styles[x->how->utf8].gap,
                       styles[x->how->utf8].dot);
@@ -143,9 +143,9 @@ static void draw_checkpoints(const struct drawing *x, const struct wa_summary_no
 
 static void draw_node(const struct drawing *x)
 {
-    uint32_t                      at      = x->nodes[x->depth];
-    const struct wa_summary_node *n       = &x->look->nodes[at];
-    bool                          current = at == x->look->current;
+    uint32_t at = x->nodes[x->depth];
+    const struct wa_summary_node *n = &x->look->nodes[at];
+    bool current = at == x->look->current;
     draw_lines(x, true);
     if (x->how->numbers)
         (void)fprintf(x->out, "[%u] ", at + 1);
@@ -177,7 +177,7 @@ static void draw_node(const struct drawing *x)
 static void draw_head(const struct drawing *x)
 {
     uint64_t messages = 0;
-    char     id[64];
+    char id[64];
     for (size_t i = 0; i < x->look->n; i++)
         messages += x->look->nodes[i].messages;
     draw_in(x, CLI_CYAN, wb_cstr(cli_id("thread_", x->thread->id, id)));
@@ -190,9 +190,9 @@ int cli_draw_tree(FILE *out, const struct wl_thread *t, const struct wa_tree_sum
                   struct upp_err *err)
 {
     struct drawing x = {.out = out, .thread = t, .look = l, .how = how, .memory = WB_ARENA(16u << 20)};
-    x.nodes          = wb_new_n(&x.memory, uint32_t, l->n);
-    x.next           = wb_new_n(&x.memory, size_t, l->n);
-    int r            = wb_arena_check(&x.memory, err);
+    x.nodes = wb_new_n(&x.memory, uint32_t, l->n);
+    x.next = wb_new_n(&x.memory, size_t, l->n);
+    int r = wb_arena_check(&x.memory, err);
     if (r >= 0) {
         draw_head(&x);
         x.nodes[0] = l->root;
@@ -201,7 +201,7 @@ int cli_draw_tree(FILE *out, const struct wl_thread *t, const struct wa_tree_sum
             const struct wa_summary_node *n = &l->nodes[x.nodes[x.depth]];
             if (x.next[x.depth] < n->n_children) {
                 x.nodes[x.depth + 1] = n->children[x.next[x.depth]++];
-                x.next[++x.depth]    = 0;
+                x.next[++x.depth] = 0;
                 draw_node(&x);
             } else if (!x.depth--)
                 break;
@@ -220,10 +220,10 @@ bool cli_draws_utf8(FILE *out)
         struct upp_str value = wb_cstr(getenv(names[i]));
         if (!value.n)
             continue;
-        size_t         dot      = wb_str_find(value, UPP_STR("."), 0);
-        struct upp_str set      = dot == SIZE_MAX ? (struct upp_str){NULL, 0} : wb_str_sub(value, dot + 1, SIZE_MAX);
-        size_t         modifier = wb_str_find(set, UPP_STR("@"), 0);
-        set                     = wb_str_sub(set, 0, modifier);
+        size_t dot = wb_str_find(value, UPP_STR("."), 0);
+        struct upp_str set = dot == SIZE_MAX ? (struct upp_str){NULL, 0} : wb_str_sub(value, dot + 1, SIZE_MAX);
+        size_t modifier = wb_str_find(set, UPP_STR("@"), 0);
+        set = wb_str_sub(set, 0, modifier);
         return wb_str_eq_nocase(set, UPP_STR("utf-8")) || wb_str_eq_nocase(set, UPP_STR("utf8"));
     }
     return false;

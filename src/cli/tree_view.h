@@ -1,6 +1,5 @@
 /* cli/tree_view.h — the tree of a thread, drawn with lines. */
-#ifndef CLI_DRAWN_H
-#define CLI_DRAWN_H
+#pragma once
 
 #include <stdio.h>
 
@@ -21,5 +20,3 @@ int cli_draw_tree(FILE *out, const struct wl_thread *t, const struct wa_tree_sum
 
 /* Is this file a terminal that shows UTF-8? */
 bool cli_draws_utf8(FILE *out);
-
-#endif

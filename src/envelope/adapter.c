@@ -33,13 +33,11 @@ int we_template_check(struct upp_str template, struct upp_err *err)
     return we_template_write(template, NULL, false, NULL, err);
 }
 
-/* ---- From an envelope ---------------------------------------------------------------------------------------- */
-
 static int fill(struct wb_arena *a, struct upp_str template, const struct we_envelope *e, bool strict,
                 struct upp_str *ret, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(WE_MAX_PROMPT);
-    int                                   r   = we_template_write(template, e, strict, &out, err);
+    int r = we_template_write(template, e, strict, &out, err);
     if (r < 0)
         return r;
     *ret = wb_arena_dup(a, wb_buf_str(&out));
@@ -50,7 +48,7 @@ int we_prompt(struct wb_arena *a, const struct we_adapter *adapter, const struct
               struct we_prompt *ret, struct upp_err *err)
 {
     struct we_prompt p = {.system = UPP_STR("")};
-    int              r = adapter->system.n ? fill(a, adapter->system, e, strict, &p.system, err) : 0;
+    int r = adapter->system.n ? fill(a, adapter->system, e, strict, &p.system, err) : 0;
     if (r >= 0)
         r = fill(a, adapter->user, e, strict, &p.user, err);
     if (r >= 0)
@@ -58,17 +56,15 @@ int we_prompt(struct wb_arena *a, const struct we_adapter *adapter, const struct
     return r;
 }
 
-/* ---- To an envelope ------------------------------------------------------------------------------------------ */
-
 static void give_input(const struct we_adapter *adapter, const struct we_raw *raw, struct we_draft *d)
 {
     struct upp_str user = raw->user.p ? raw->user : UPP_STR("");
     if (adapter->input == WE_INPUT_DATA) {
-        d->task      = user;
-        d->type      = UPP_STR("json");
-        d->data      = raw->data && !yyjson_is_null(raw->data) ? raw->data : NULL;
+        d->task = user;
+        d->type = UPP_STR("json");
+        d->data = raw->data && !yyjson_is_null(raw->data) ? raw->data : NULL;
         d->data_json = d->data ? (struct upp_str){0} : UPP_STR("{}");
-        d->text      = raw->strict || d->data ? (struct upp_str){0} : UPP_STR("object");
+        d->text = raw->strict || d->data ? (struct upp_str){0} : UPP_STR("object");
         return;
     }
     d->task = wb_str_sub(user, 0, wb_utf16_cut(user, WD_ENVELOPE_TASK));
@@ -81,14 +77,14 @@ static void give_input(const struct we_adapter *adapter, const struct we_raw *ra
 int we_to_envelope(struct wb_arena *a, const struct we_adapter *adapter, const struct we_raw *raw, struct upp_str *ret,
                    struct upp_err *err)
 {
-    struct we_draft d = {.role       = UPP_STR("agent"),
-                         .agent_id   = adapter->agent_id,
+    struct we_draft d = {.role = UPP_STR("agent"),
+                         .agent_id = adapter->agent_id,
                          .agent_name = adapter->agent_name,
-                         .model      = adapter->model.n ? adapter->model : raw->model,
-                         .now_ms     = raw->now_ms,
-                         .intent     = we_intent_name(adapter->intent),
-                         .trace      = raw->trace,
-                         .bare       = raw->strict};
+                         .model = adapter->model.n ? adapter->model : raw->model,
+                         .now_ms = raw->now_ms,
+                         .intent = we_intent_name(adapter->intent),
+                         .trace = raw->trace,
+                         .bare = raw->strict};
     give_input(adapter, raw, &d);
     if (!raw->strict)
         d.task = wd_envelope_filled(d.task, "(nothing)");

@@ -16,8 +16,7 @@
  *
  * JSON is as JSON.stringify of JavaScript writes it: numbers, order of integer-like members, escapes.
  */
-#ifndef WE_ADAPTER_H
-#define WE_ADAPTER_H
+#pragma once
 
 #include "envelope/envelope.h"
 
@@ -30,22 +29,22 @@ enum we_input {
 };
 
 struct we_adapter {
-    struct upp_str  name;
+    struct upp_str name;
     struct upp_str *match; /* globs on the model's name, without regard to case; none: it fits every model */
-    size_t          n_match;
-    struct upp_str  agent_id, agent_name, model; /* of to_envelope; model empty: the model's own name */
-    int             intent;                      /* enum we_intent: of to_envelope */
-    uint8_t         input;                       /* enum we_input */
-    struct upp_str  system, user;                /* templates; system empty: none */
-    bool            json;                        /* the prompt asks for JSON */
-    struct upp_str  confidence, text; /* members of a JSON reply that is not an envelope: the model's score and
-                                       * its text; empty: none are asked for */
-    uint32_t intents;                 /* of the default routes: bits 1 << enum we_intent */
+    size_t n_match;
+    struct upp_str agent_id, agent_name, model; /* of to_envelope; model empty: the model's own name */
+    int intent;                                 /* enum we_intent: of to_envelope */
+    uint8_t input;                              /* enum we_input */
+    struct upp_str system, user;                /* templates; system empty: none */
+    bool json;                                  /* the prompt asks for JSON */
+    struct upp_str confidence, text; /* members of a JSON reply that is not an envelope: the model's score and
+                                      * its text; empty: none are asked for */
+    uint32_t intents;                /* of the default routes: bits 1 << enum we_intent */
 };
 
 struct we_adapters {
     const struct we_adapter *list; /* the first that fits a model is taken */
-    size_t                   n;
+    size_t n;
 };
 
 /* '*' is any text, '?' one character; A to Z are folded. */
@@ -67,12 +66,12 @@ int we_prompt(struct wb_arena *a, const struct we_adapter *adapter, const struct
 
 /* to_envelope: raw input of a model as an envelope. What the adapter does not take is ignored. */
 struct we_raw {
-    struct upp_str  model; /* for an adapter without one */
-    struct upp_str  system, user;
-    yyjson_val     *data;
+    struct upp_str model; /* for an adapter without one */
+    struct upp_str system, user;
+    yyjson_val *data;
     struct we_trace trace; /* all zero: no member trace, as in the seed */
-    int64_t         now_ms;
-    bool            strict; /* exactly the seed's members: no confidence, no text beside data */
+    int64_t now_ms;
+    bool strict; /* exactly the seed's members: no confidence, no text beside data */
 };
 int we_to_envelope(struct wb_arena *a, const struct we_adapter *adapter, const struct we_raw *raw, struct upp_str *ret,
                    struct upp_err *err) UPP_MUST_CHECK;
@@ -81,21 +80,19 @@ int we_to_envelope(struct wb_arena *a, const struct we_adapter *adapter, const s
  * any other is wrapped. */
 struct we_replied {
     const struct we_envelope *request;
-    struct upp_str            text;                        /* what the model wrote */
-    struct upp_str            agent_id, agent_name, model; /* who answered */
-    const struct upp_err     *failure;                     /* instead of a text: an error envelope; NULL: none */
-    uint64_t                  input_tokens, output_tokens; /* of the run; used where the reply has no cost of its own */
-    bool                      has_cost;
-    double                    default_score; /* of the agent; 0: WE_DEFAULT_SCORE */
-    const struct upp_str     *risks;         /* added to confidence.risks: parameters that could not be honoured */
-    size_t                    n_risks;
-    bool                      foreign; /* another service answered: its envelope says which agent of it */
-    bool                      direct;  /* parents: the request alone */
-    size_t                    above;   /* of struct we_trace */
-    struct upp_str            id;      /* of the reply */
-    int64_t                   now_ms;
+    struct upp_str text;                        /* what the model wrote */
+    struct upp_str agent_id, agent_name, model; /* who answered */
+    const struct upp_err *failure;              /* instead of a text: an error envelope; NULL: none */
+    uint64_t input_tokens, output_tokens;       /* of the run; used where the reply has no cost of its own */
+    bool has_cost;
+    double default_score;        /* of the agent; 0: WE_DEFAULT_SCORE */
+    const struct upp_str *risks; /* added to confidence.risks: parameters that could not be honoured */
+    size_t n_risks;
+    bool foreign;      /* another service answered: its envelope says which agent of it */
+    bool direct;       /* parents: the request alone */
+    size_t above;      /* of struct we_trace */
+    struct upp_str id; /* of the reply */
+    int64_t now_ms;
 };
 int we_take_reply(struct wb_arena *a, const struct we_adapter *adapter, const struct we_replied *r, struct upp_str *ret,
                   struct upp_err *err) UPP_MUST_CHECK;
-
-#endif

@@ -1,4 +1,4 @@
-/* envelope/edit.c — an envelope with some members replaced: see edit.h. Members keep their order; those that are added
+/* envelope/edit.c — writes an envelope with some members replaced. Members keep their order; those that are added
  * stand where the specification has them, as far as the others are in its order. */
 #include "envelope/edit.h"
 
@@ -13,12 +13,10 @@ static inline bool is(yyjson_val *key, const char *name)
     return wj_named(key, wb_cstr(name));
 }
 
-/* ---- trace ------------------------------------------------------------------------------------------------ */
-
 static bool has(yyjson_val *tags, struct upp_str tag)
 {
     yyjson_val *v;
-    size_t      i, n;
+    size_t i, n;
     yyjson_arr_foreach(tags, i, n, v)
     {
         if (wb_str_eq(wj_text_of(v), tag))
@@ -31,7 +29,7 @@ static bool has(yyjson_val *tags, struct upp_str tag)
 static void put_tags(struct wj_writer *w, yyjson_val *tags, const struct we_edit *e)
 {
     yyjson_val *v;
-    size_t      i, n, have = yyjson_is_arr(tags) ? yyjson_arr_size(tags) : 0;
+    size_t i, n, have = yyjson_is_arr(tags) ? yyjson_arr_size(tags) : 0;
     wj_put_open(w, "tags", '[');
     yyjson_arr_foreach(tags, i, n, v) wj_write_value(w, v);
     for (size_t k = 0; k < e->n_tags && have < WE_MAX_TAGS; k++)
@@ -59,7 +57,7 @@ static void put_trace_member(struct wj_writer *w, const struct we_edit *e, yyjso
 static void put_trace(struct wj_writer *w, const struct we_edit *e, yyjson_val *trace)
 {
     yyjson_val *key, *value;
-    size_t      i, n;
+    size_t i, n;
     wj_put_open(w, "trace", '{');
     if (e->parents && !yyjson_obj_get(trace, "parents"))
         we_put_parents(w, e->parents, e->n_parents, e->above);
@@ -84,12 +82,10 @@ static bool changes_trace(const struct we_edit *e)
     return e->id.n || e->parents || e->n_tags || e->has_cost;
 }
 
-/* ---- confidence, content ---------------------------------------------------------------------------------- */
-
 static void put_risks(struct wj_writer *w, const struct we_edit *e, yyjson_val *risks)
 {
     yyjson_val *v;
-    size_t      i, n;
+    size_t i, n;
     wj_put_open(w, "risks", '[');
     if (yyjson_is_arr(risks))
         yyjson_arr_foreach(risks, i, n, v) wj_write_value(w, v);
@@ -102,7 +98,7 @@ static void put_risks(struct wj_writer *w, const struct we_edit *e, yyjson_val *
 static void put_confidence(struct wj_writer *w, const struct we_edit *e, yyjson_val *confidence)
 {
     yyjson_val *key, *value;
-    size_t      i, n;
+    size_t i, n;
     if (!yyjson_is_obj(confidence)) {
         wj_put_value(w, "confidence", confidence);
         return;
@@ -124,7 +120,7 @@ static void put_confidence(struct wj_writer *w, const struct we_edit *e, yyjson_
 static void put_content(struct wj_writer *w, struct wb_arena *a, yyjson_val *content)
 {
     yyjson_val *key, *value, *data = yyjson_obj_get(content, "data");
-    size_t      i, n;
+    size_t i, n;
     bool due = data && !yyjson_obj_get(content, "text") && !wb_str_eq(wj_text_at(content, "type"), UPP_STR("text"));
     if (!yyjson_is_obj(content) || !due) {
         wj_put_value(w, "content", content);
@@ -139,8 +135,6 @@ static void put_content(struct wj_writer *w, struct wb_arena *a, yyjson_val *con
     }
     wj_write_close(w, '}');
 }
-
-/* ---- The whole ---------------------------------------------------------------------------------------------- */
 
 static void add_members(struct wj_writer *w, const struct we_edit *e, yyjson_val *root)
 {
@@ -158,9 +152,9 @@ static void add_members(struct wj_writer *w, const struct we_edit *e, yyjson_val
 
 static void add_confidence(struct wj_writer *w, const struct we_edit *e, yyjson_val *root, bool *done)
 {
-    struct upp_str role  = wj_text_at(root, "role");
-    bool           error = wb_str_eq(wj_text_at(yyjson_obj_get(root, "content"), "type"), UPP_STR("error"));
-    bool           wants = !role.p || wb_str_eq(role, UPP_STR("agent")) || wb_str_eq(role, UPP_STR("tool"));
+    struct upp_str role = wj_text_at(root, "role");
+    bool error = wb_str_eq(wj_text_at(yyjson_obj_get(root, "content"), "type"), UPP_STR("error"));
+    bool wants = !role.p || wb_str_eq(role, UPP_STR("agent")) || wb_str_eq(role, UPP_STR("tool"));
     if (*done || !e->complete || (!wants && !e->n_risks))
         return;
     *done = true;
@@ -174,7 +168,7 @@ static void add_confidence(struct wj_writer *w, const struct we_edit *e, yyjson_
 static void put_own_agent(struct wj_writer *w, const struct we_edit *e, yyjson_val *agent)
 {
     yyjson_val *key, *value;
-    size_t      i, n;
+    size_t i, n;
     wj_put_open(w, "agent", '{');
     wj_put_str(w, "id", e->agent_id);
     wj_put_str(w, "name", e->agent_name);
@@ -208,10 +202,10 @@ static void put_member(struct wj_writer *w, struct wb_arena *a, const struct we_
 int we_edit(struct wb_arena *a, yyjson_val *root, const struct we_edit *e, struct upp_str *ret, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(WE_MAX_BYTES);
-    struct wj_writer                      w;
-    yyjson_val                           *key, *value;
-    size_t                                i, n;
-    bool                                  rated = yyjson_obj_get(root, "confidence") != NULL;
+    struct wj_writer w;
+    yyjson_val *key, *value;
+    size_t i, n;
+    bool rated = yyjson_obj_get(root, "confidence") != NULL;
     wj_writer_init(&w, &out, err);
     (void)wb_buf_reserve(&out, USUAL); /* sticky */
     wj_write_open(&w, '{');

@@ -27,34 +27,34 @@ static yyjson_val *list_at(yyjson_val *object, const char *name)
 
 static void read_inputs(yyjson_val *inputs, struct we_envelope *e)
 {
-    e->context    = wj_text_at(inputs, "context");
-    e->resources  = list_at(inputs, "resources");
+    e->context = wj_text_at(inputs, "context");
+    e->resources = list_at(inputs, "resources");
     e->parameters = yyjson_obj_get(inputs, "parameters");
 }
 
 static void read_content(yyjson_val *content, struct we_envelope *e)
 {
     e->content = content;
-    e->type    = wj_text_at(content, "type");
-    e->text    = wj_text_at(content, "text");
-    e->data    = yyjson_obj_get(content, "data");
+    e->type = wj_text_at(content, "type");
+    e->text = wj_text_at(content, "text");
+    e->data = yyjson_obj_get(content, "data");
 }
 
 static void read_confidence(yyjson_val *confidence, struct we_envelope *e)
 {
     yyjson_val *score = yyjson_obj_get(confidence, "score");
-    e->has_score      = yyjson_is_raw(score) && wj_num_f64(wj_text(score), &e->score);
-    e->default_score  = wb_str_eq(wj_text_at(confidence, "rationale"), UPP_STR(WE_UNSTATED));
+    e->has_score = yyjson_is_raw(score) && wj_num_f64(wj_text(score), &e->score);
+    e->default_score = wb_str_eq(wj_text_at(confidence, "rationale"), UPP_STR(WE_UNSTATED));
 }
 
 static void read_trace(yyjson_val *trace, struct we_envelope *e)
 {
     yyjson_val *cost = yyjson_obj_get(trace, "cost");
-    e->id            = wj_text_at(trace, "id");
-    e->parents       = list_at(trace, "parents");
-    e->tags          = list_at(trace, "tags");
-    e->has_cost      = cost != NULL;
-    e->input_tokens  = cost ? wd_number_at(cost, "input_tokens") : 0;
+    e->id = wj_text_at(trace, "id");
+    e->parents = list_at(trace, "parents");
+    e->tags = list_at(trace, "tags");
+    e->has_cost = cost != NULL;
+    e->input_tokens = cost ? wd_number_at(cost, "input_tokens") : 0;
     e->output_tokens = cost ? wd_number_at(cost, "output_tokens") : 0;
 }
 
@@ -63,18 +63,18 @@ static void read_members(struct we_envelope *e)
     yyjson_val *found[WD_ENV_FIELDS];
     enum { PROTOCOL, ROLE, AGENT, TIMESTAMP, INTENT, TASK, INPUTS, CONTENT, OUTPUTS, CONFIDENCE, TRACE };
     (void)WJ_MEMBERS(e->root, wd_envelope_table.fields, found);
-    e->role        = wj_text_of(found[ROLE]);
-    e->timestamp   = wj_text_of(found[TIMESTAMP]);
+    e->role = wj_text_of(found[ROLE]);
+    e->timestamp = wj_text_of(found[TIMESTAMP]);
     e->intent_name = wj_text_of(found[INTENT]);
-    e->intent      = we_intent_find(e->intent_name);
-    e->task        = wj_text_of(found[TASK]);
-    e->agent_id    = wj_text_at(found[AGENT], "id");
-    e->agent_name  = wj_text_at(found[AGENT], "name");
-    e->model       = wj_text_at(found[AGENT], "model");
+    e->intent = we_intent_find(e->intent_name);
+    e->task = wj_text_of(found[TASK]);
+    e->agent_id = wj_text_at(found[AGENT], "id");
+    e->agent_name = wj_text_at(found[AGENT], "name");
+    e->model = wj_text_at(found[AGENT], "model");
     read_inputs(found[INPUTS], e);
     read_content(found[CONTENT], e);
     e->artifacts = list_at(found[OUTPUTS], "artifacts");
-    e->actions   = list_at(found[OUTPUTS], "next_actions");
+    e->actions = list_at(found[OUTPUTS], "next_actions");
     read_confidence(found[CONFIDENCE], e);
     read_trace(found[TRACE], e);
 }
@@ -108,8 +108,8 @@ static int check(struct wd_problems *p, yyjson_val *root, struct upp_err *err)
 static bool is_other_intent(const struct wd_problems *p, yyjson_val *root)
 {
     yyjson_val *intent = yyjson_obj_get(root, "intent");
-    size_t      n      = yyjson_is_str(intent) ? wj_text(intent).n : 0;
-    bool        found  = false;
+    size_t n = yyjson_is_str(intent) ? wj_text(intent).n : 0;
+    bool found = false;
     if (!n || n > WE_MAX_INTENT || p->errors != 1)
         return false;
     for (size_t i = 0; i < p->list.n; i++)
@@ -121,15 +121,15 @@ static int read_envelope(struct wb_arena *a, struct upp_str text, bool any, stru
                          struct we_envelope *ret, struct upp_err *err)
 {
     WB_CLEANUP(wd_problems_done) struct wd_problems own = {0};
-    struct wd_problems                             *p   = problems ? problems : &own;
-    struct we_envelope                              e   = {0};
+    struct wd_problems *p = problems ? problems : &own;
+    struct we_envelope e = {0};
 
     int r = wj_read(a, text, UPP_OPTS(wj_read_opts, .max_bytes = WE_MAX_BYTES, .depth = WE_MAX_DEPTH), &e.root, err);
     if (r < 0)
         return r;
-    *p                 = (struct wd_problems){.a = a, .root = e.root};
+    *p = (struct wd_problems){.a = a, .root = e.root};
     struct upp_err why = {0};
-    r                  = check(p, e.root, &why);
+    r = check(p, e.root, &why);
     if (r < 0 && !(any && r == -UPP_EINVALID && is_other_intent(p, e.root))) {
         if (err)
             *err = why;
@@ -137,7 +137,7 @@ static int read_envelope(struct wb_arena *a, struct upp_str text, bool any, stru
     }
     read_members(&e);
     e.json = wb_arena_dup(a, text);
-    r      = wb_arena_check(a, err);
+    r = wb_arena_check(a, err);
     if (r < 0)
         return r;
     *ret = e;
@@ -156,8 +156,6 @@ int we_read_any(struct wb_arena *a, struct upp_str text, struct wd_problems *pro
     return read_envelope(a, text, true, problems, ret, err);
 }
 
-/* ---- Questions -------------------------------------------------------------------------------------------- */
-
 bool we_is_doubted(const struct we_envelope *e, double doubt)
 {
     bool written = wb_str_eq(e->role, UPP_STR("agent")) || wb_str_eq(e->role, UPP_STR("tool"));
@@ -171,7 +169,7 @@ bool we_is_handshake(const struct we_envelope *e)
 
 bool we_error_code(const struct we_envelope *e, struct upp_str *code, bool *retryable)
 {
-    *code      = we_is_error(e) ? wj_text_at(e->data, "code") : (struct upp_str){0};
+    *code = we_is_error(e) ? wj_text_at(e->data, "code") : (struct upp_str){0};
     *retryable = we_is_error(e) && yyjson_is_true(yyjson_obj_get(e->data, "retryable"));
     return code->p != NULL;
 }
@@ -179,7 +177,7 @@ bool we_error_code(const struct we_envelope *e, struct upp_str *code, bool *retr
 bool we_has_tag(const struct we_envelope *e, struct upp_str tag)
 {
     yyjson_val *v;
-    size_t      i, n;
+    size_t i, n;
     yyjson_arr_foreach(e->tags, i, n, v)
     {
         if (wb_str_eq(wj_text_of(v), tag))
@@ -193,12 +191,10 @@ struct upp_str we_parent(const struct we_envelope *e)
     return wj_text_of(yyjson_arr_get_last(e->parents));
 }
 
-/* ---- Peers ------------------------------------------------------------------------------------------------ */
-
 bool we_peer_read(const struct we_envelope *handshake, struct we_peer *ret)
 {
     yyjson_val *v;
-    size_t      i, n;
+    size_t i, n;
     *ret = (struct we_peer){0};
     if (!we_is_handshake(handshake))
         return false;
@@ -215,8 +211,8 @@ bool we_peer_read(const struct we_envelope *handshake, struct we_peer *ret)
 bool we_peer_takes(const struct we_peer *p, const struct we_envelope *e, const char **why)
 {
     yyjson_val *tokens = yyjson_obj_get(e->parameters, "max_tokens");
-    uint64_t    asked  = 0;
-    size_t      k      = 0;
+    uint64_t asked = 0;
+    size_t k = 0;
     while (wd_envelope_contents.list[k].p && !wb_str_eq(wd_envelope_contents.list[k], e->type))
         k++;
     if (!(p->types & 1u << k)) {

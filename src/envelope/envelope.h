@@ -3,18 +3,17 @@
  *
  * Pure: no I/O, no clock, no randomness. Ids and times come from the caller. Everything lives in the caller's arena.
  */
-#ifndef WE_ENVELOPE_H
-#define WE_ENVELOPE_H
+#pragma once
 
 #include "dialects/core/document.h"
 #include "dialects/envelope/envelope.h"
 
 enum {
-    WE_MAX_BYTES   = 4 << 20, /* of one envelope */
-    WE_MAX_ID      = 1024,    /* bytes of a trace.id that is routed: it is the id of a call */
-    WE_MAX_DEPTH   = 100,     /* levels of nesting */
+    WE_MAX_BYTES = 4 << 20,   /* of one envelope */
+    WE_MAX_ID = 1024,         /* bytes of a trace.id that is routed: it is the id of a call */
+    WE_MAX_DEPTH = 100,       /* levels of nesting */
     WE_MAX_PARENTS = 1024,    /* in trace.parents that we write: of a longer chain, the last ones */
-    WE_MAX_TAGS    = 64,      /* in trace.tags that we write */
+    WE_MAX_TAGS = 64,         /* in trace.tags that we write */
     WE_MAX_CONTEXT = 64 << 10 /* bytes of inputs.context that we write */
 };
 
@@ -57,22 +56,22 @@ int we_intent_find(struct upp_str name);
 
 struct we_envelope {
     struct upp_str json; /* its text, exactly */
-    yyjson_val    *root;
+    yyjson_val *root;
 
     struct upp_str role, intent_name, task, timestamp;
-    int            intent;                      /* enum we_intent; WE_UNKNOWN: none of the ten */
+    int intent;                                 /* enum we_intent; WE_UNKNOWN: none of the ten */
     struct upp_str agent_id, agent_name, model; /* NULL: none */
     struct upp_str context;                     /* NULL: none */
-    yyjson_val    *parameters, *resources;      /* NULL: none */
+    yyjson_val *parameters, *resources;         /* NULL: none */
     struct upp_str type, text;                  /* of the content; text NULL: none */
-    yyjson_val    *content, *data;              /* data NULL: none */
-    yyjson_val    *artifacts, *actions;         /* of the outputs; NULL: none */
+    yyjson_val *content, *data;                 /* data NULL: none */
+    yyjson_val *artifacts, *actions;            /* of the outputs; NULL: none */
     struct upp_str id;                          /* NULL: none */
-    yyjson_val    *parents, *tags;              /* NULL: none */
-    double         score;
-    bool           has_score, default_score; /* default: the model has not stated it */
-    bool           has_cost;
-    uint64_t       input_tokens, output_tokens;
+    yyjson_val *parents, *tags;                 /* NULL: none */
+    double score;
+    bool has_score, default_score; /* default: the model has not stated it */
+    bool has_cost;
+    uint64_t input_tokens, output_tokens;
 };
 
 /* Reads and checks the text of an envelope; it is copied. -UPP_EINVALID: not JSON, or an envelope with problems: all of
@@ -110,38 +109,36 @@ bool we_has_tag(const struct we_envelope *e, struct upp_str tag);
 /* The last of trace.parents; NULL: none. */
 struct upp_str we_parent(const struct we_envelope *e);
 
-/* ---- Writing ---------------------------------------------------------------------------------------------- */
-
 /* The lineage of an envelope that is written. */
 struct we_trace {
-    struct upp_str        id;
+    struct upp_str id;
     const struct upp_str *parents;
-    size_t                n_parents;
-    size_t                above; /* further ones, that are left out in the log: dialects/envelope/chains.h */
+    size_t n_parents;
+    size_t above; /* further ones, that are left out in the log: dialects/envelope/chains.h */
     const struct upp_str *tags;
-    size_t                n_tags;
-    uint64_t              input_tokens, output_tokens;
-    bool                  has_cost;
+    size_t n_tags;
+    uint64_t input_tokens, output_tokens;
+    bool has_cost;
 };
 
 /* An envelope to write, in the order of the specification. Empty texts and NULL values are omitted. */
 struct we_draft {
-    struct upp_str        role, agent_id, agent_name, model;
-    int64_t               now_ms;
-    struct upp_str        intent, task;
-    struct upp_str        context;
-    yyjson_val           *resources, *parameters;
-    struct upp_str        not_parameter; /* a member of parameters that is left out */
-    struct upp_str        type, text;
-    yyjson_val           *data;
-    struct upp_str        data_json; /* instead of data */
-    bool                  has_score;
-    double                score;
-    struct upp_str        rationale;
+    struct upp_str role, agent_id, agent_name, model;
+    int64_t now_ms;
+    struct upp_str intent, task;
+    struct upp_str context;
+    yyjson_val *resources, *parameters;
+    struct upp_str not_parameter; /* a member of parameters that is left out */
+    struct upp_str type, text;
+    yyjson_val *data;
+    struct upp_str data_json; /* instead of data */
+    bool has_score;
+    double score;
+    struct upp_str rationale;
     const struct upp_str *risks;
-    size_t                n_risks;
-    struct we_trace       trace;
-    bool                  bare; /* neither of the two additions below */
+    size_t n_risks;
+    struct we_trace trace;
+    bool bare; /* neither of the two additions below */
 };
 
 /* A summary is added where a content other than text has none (ENV-16); an envelope of an agent or a tool without a
@@ -162,25 +159,25 @@ int we_retrace(struct wb_arena *a, const struct we_envelope *e, struct upp_str i
  * request may be NULL. problems: of an invalid envelope, listed in data.problems; NULL: none. */
 struct we_error {
     const struct we_envelope *request;
-    const char               *code; /* "no_route", or the spelling of an error code */
-    struct upp_str            text;
-    bool                      retryable, direct;
+    const char *code; /* "no_route", or the spelling of an error code */
+    struct upp_str text;
+    bool retryable, direct;
     const struct wd_problems *problems;
-    struct upp_str            id;
-    size_t                    above; /* of struct we_trace */
-    int64_t                   now_ms;
-    bool                      has_cost;
-    uint64_t                  input_tokens, output_tokens;
+    struct upp_str id;
+    size_t above; /* of struct we_trace */
+    int64_t now_ms;
+    bool has_cost;
+    uint64_t input_tokens, output_tokens;
 };
 int we_write_error(struct wb_arena *a, const struct we_error *e, struct upp_str *ret,
                    struct upp_err *err) UPP_MUST_CHECK;
 
 /* What this server announces (ENV-8). */
 struct we_announcement {
-    uint64_t        max_tokens;
-    struct upp_str  agent_id, agent_name; /* empty: the orchestrator */
+    uint64_t max_tokens;
+    struct upp_str agent_id, agent_name; /* empty: the orchestrator */
     struct we_trace trace;
-    int64_t         now_ms;
+    int64_t now_ms;
 };
 int we_write_handshake(struct wb_arena *a, const struct we_announcement *h, struct upp_str *ret,
                        struct upp_err *err) UPP_MUST_CHECK;
@@ -196,5 +193,3 @@ bool we_peer_read(const struct we_envelope *handshake, struct we_peer *ret);
 /* May this envelope be sent to it? Its content's type is announced, and its parameters ask for no more tokens. Else
  * false and a sentence in *why. */
 bool we_peer_takes(const struct we_peer *p, const struct we_envelope *e, const char **why);
-
-#endif

@@ -17,7 +17,7 @@ void we_put_agent(struct wj_writer *w, struct upp_str id, struct upp_str name, s
 
 void we_put_time(struct wj_writer *w, int64_t now_ms)
 {
-    char           text[WB_TIME_TEXT];
+    char text[WB_TIME_TEXT];
     struct wb_time t = wb_time_from_ms(now_ms);
     wj_put_str(w, "timestamp", wb_time_upp(&t, text));
 }
@@ -25,7 +25,7 @@ void we_put_time(struct wj_writer *w, int64_t now_ms)
 static void put_parameters(struct wj_writer *w, yyjson_val *parameters, struct upp_str without)
 {
     yyjson_val *key, *value;
-    size_t      i, n;
+    size_t i, n;
     wj_put_open(w, "parameters", '{');
     yyjson_obj_foreach(parameters, i, n, key, value)
     {
@@ -144,23 +144,21 @@ static void write_draft(struct wj_writer *w, struct wb_arena *a, const struct we
 int we_write(struct wb_arena *a, const struct we_draft *d, struct upp_str *ret, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(WE_MAX_BYTES);
-    struct wj_writer                      w;
+    struct wj_writer w;
     wj_writer_init(&w, &out, err);
     write_draft(&w, a, d);
     int r = wb_arena_check(a, err);
     return r < 0 ? r : wj_writer_text(&w, a, ret);
 }
 
-/* ---- Lineage ---------------------------------------------------------------------------------------------- */
-
 int we_chain(struct wb_arena *a, const struct we_envelope *request, bool direct, const struct upp_str **ret, size_t *n,
              struct upp_err *err)
 {
-    size_t          above = direct || !request->parents ? 0 : yyjson_arr_size(request->parents);
-    size_t          skip  = above >= WE_MAX_PARENTS ? above - (WE_MAX_PARENTS - 1) : 0;
-    struct upp_str *list  = wb_new_n(a, struct upp_str, above - skip + 1);
-    yyjson_val     *v;
-    size_t          i, max, to = 0;
+    size_t above = direct || !request->parents ? 0 : yyjson_arr_size(request->parents);
+    size_t skip = above >= WE_MAX_PARENTS ? above - (WE_MAX_PARENTS - 1) : 0;
+    struct upp_str *list = wb_new_n(a, struct upp_str, above - skip + 1);
+    yyjson_val *v;
+    size_t i, max, to = 0;
     if (!list)
         return wb_arena_check(a, err);
     if (above)
@@ -172,7 +170,7 @@ int we_chain(struct wb_arena *a, const struct we_envelope *request, bool direct,
     if (request->id.n)
         list[to++] = request->id;
     *ret = list;
-    *n   = to;
+    *n = to;
     return 0;
 }
 
@@ -182,8 +180,6 @@ int we_retrace(struct wb_arena *a, const struct we_envelope *e, struct upp_str i
     struct we_edit edit = {.id = id, .parents = parents, .n_parents = n_parents, .tags = tags, .n_tags = n_tags};
     return we_edit(a, e->root, &edit, ret, err);
 }
-
-/* ---- Errors and handshakes -------------------------------------------------------------------------------- */
 
 static void put_problems(struct wj_writer *w, const struct wd_problems *p)
 {
@@ -204,7 +200,7 @@ static void put_problems(struct wj_writer *w, const struct wd_problems *p)
 static int error_data(struct wb_arena *a, const struct we_error *e, struct upp_str *ret, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(WE_MAX_BYTES / 2);
-    struct wj_writer                      w;
+    struct wj_writer w;
     wj_writer_init(&w, &out, err);
     wj_write_open(&w, '{');
     wj_put_str(&w, "code", wb_cstr(e->code));
@@ -218,20 +214,20 @@ static int error_data(struct wb_arena *a, const struct we_error *e, struct upp_s
 int we_write_error(struct wb_arena *a, const struct we_error *e, struct upp_str *ret, struct upp_err *err)
 {
     const struct we_envelope *of = e->request;
-    struct we_draft           d  = {.role      = UPP_STR("system"),
-                                    .agent_id  = UPP_STR(WE_ORCHESTRATOR),
-                                    .now_ms    = e->now_ms,
-                                    .intent    = of ? of->intent_name : UPP_STR("reflect"),
-                                    .task      = of ? of->task : UPP_STR("Report a problem"),
-                                    .type      = UPP_STR("error"),
-                                    .text      = e->text.p ? e->text : wb_cstr(e->code),
-                                    .has_score = true,
-                                    .trace     = {.id            = e->id,
-                                                  .above         = e->above,
-                                                  .has_cost      = e->has_cost,
-                                                  .input_tokens  = e->input_tokens,
-                                                  .output_tokens = e->output_tokens}};
-    int                       r  = error_data(a, e, &d.data_json, err);
+    struct we_draft d = {.role = UPP_STR("system"),
+                         .agent_id = UPP_STR(WE_ORCHESTRATOR),
+                         .now_ms = e->now_ms,
+                         .intent = of ? of->intent_name : UPP_STR("reflect"),
+                         .task = of ? of->task : UPP_STR("Report a problem"),
+                         .type = UPP_STR("error"),
+                         .text = e->text.p ? e->text : wb_cstr(e->code),
+                         .has_score = true,
+                         .trace = {.id = e->id,
+                                   .above = e->above,
+                                   .has_cost = e->has_cost,
+                                   .input_tokens = e->input_tokens,
+                                   .output_tokens = e->output_tokens}};
+    int r = error_data(a, e, &d.data_json, err);
     if (r >= 0 && of)
         r = we_chain(a, of, e->direct, &d.trace.parents, &d.trace.n_parents, err);
     return r < 0 ? r : we_write(a, &d, ret, err);
@@ -240,18 +236,18 @@ int we_write_error(struct wb_arena *a, const struct we_error *e, struct upp_str 
 int we_write_handshake(struct wb_arena *a, const struct we_announcement *h, struct upp_str *ret, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(4096);
-    struct wj_writer                      w;
-    struct we_draft                       d = {.role       = UPP_STR("system"),
-                                               .agent_id   = wd_envelope_filled(h->agent_id, WE_ORCHESTRATOR),
-                                               .agent_name = h->agent_name,
-                                               .now_ms     = h->now_ms,
-                                               .intent     = UPP_STR("reflect"),
-                                               .task       = UPP_STR("Announce envelope support and capabilities"),
-                                               .type       = UPP_STR("json"),
-                                               .text       = UPP_STR("object: supports, max_tokens"),
-                                               .has_score  = true,
-                                               .score      = 0.9, /* the seed's */
-                                               .trace      = h->trace};
+    struct wj_writer w;
+    struct we_draft d = {.role = UPP_STR("system"),
+                         .agent_id = wd_envelope_filled(h->agent_id, WE_ORCHESTRATOR),
+                         .agent_name = h->agent_name,
+                         .now_ms = h->now_ms,
+                         .intent = UPP_STR("reflect"),
+                         .task = UPP_STR("Announce envelope support and capabilities"),
+                         .type = UPP_STR("json"),
+                         .text = UPP_STR("object: supports, max_tokens"),
+                         .has_score = true,
+                         .score = 0.9, /* the seed's */
+                         .trace = h->trace};
     wj_writer_init(&w, &out, err);
     wj_write_open(&w, '{');
     wj_put_open(&w, "supports", '[');

@@ -1,4 +1,4 @@
-/* envelope/exchange.c — the state machine of an exchange: see exchange.h and exchange_state.h.
+/* envelope/exchange.c — the state machine of an exchange (exchange_state.h): replies come in, requests go out.
  *
  * What follows from a reply is planned when the reply is there; requests are written when they are asked for, so that
  * those of a log keep their own ids.
@@ -33,8 +33,8 @@ static struct we_node *node_new(struct we_exchange *x, struct we_chain *c, enum 
 {
     struct we_node *n = c ? wb_new(x->a, struct we_node) : NULL;
     if (n) {
-        n->chain  = c;
-        n->kind   = (uint8_t)kind;
+        n->chain = c;
+        n->kind = (uint8_t)kind;
         n->before = before;
     }
     return n;
@@ -57,7 +57,7 @@ static int node_add(struct we_exchange *x, struct we_node *n, struct upp_err *er
 static int plan_first(struct we_exchange *x, struct upp_err *err)
 {
     struct we_chain *c = chain_add(x, 0);
-    struct we_node  *n = node_new(x, c, WE_ASK_FIRST, NULL);
+    struct we_node *n = node_new(x, c, WE_ASK_FIRST, NULL);
     if (!n)
         return wb_arena_check(x->a, err);
     c->first = x->ingress;
@@ -66,14 +66,14 @@ static int plan_first(struct we_exchange *x, struct upp_err *err)
         return 0;
     }
     struct upp_err no_route = {0};
-    int            r        = -UPP_ENOTFOUND;
+    int r = -UPP_ENOTFOUND;
     if (x->limits->doubtful_reflects && we_is_doubted(x->ingress, x->limits->doubt))
         r = we_pick_reflector(x, n, x->ingress, x->ingress->model, &no_route);
     if (r == -UPP_ENOTFOUND) /* nobody reflects */
         r = we_pick(x, n, x->ingress, &no_route);
     if (r == -UPP_ENOTFOUND) {
         x->no_route = no_route;
-        c->done     = true;
+        c->done = true;
         return 0;
     }
     if (r < 0) {
@@ -89,7 +89,7 @@ static int plan_first(struct we_exchange *x, struct upp_err *err)
 static bool may_act(struct we_exchange *x, const struct we_chain *from, size_t taken)
 {
     uint64_t max = x->limits->actions.max_tokens;
-    bool     may = from->depth < x->limits->actions.depth && x->actions < x->limits->actions.count &&
+    bool may = from->depth < x->limits->actions.depth && x->actions < x->limits->actions.count &&
                taken < x->limits->actions.fan_out && (!max || plus(x->input_tokens, x->output_tokens) < max);
     x->stopped = x->stopped || !may;
     return may;
@@ -99,12 +99,12 @@ static bool may_act(struct we_exchange *x, const struct we_chain *from, size_t t
 static struct we_envelope as_request(yyjson_val *action, const struct we_envelope *producer)
 {
     struct we_envelope e = *producer;
-    e.role               = UPP_STR("system");
-    e.agent_id           = UPP_STR(WE_ORCHESTRATOR);
-    e.intent_name        = wj_text_at(action, "intent");
-    e.intent             = we_intent_find(e.intent_name);
-    e.task               = wj_text_at(action, "task");
-    e.parameters         = yyjson_obj_get(action, "args");
+    e.role = UPP_STR("system");
+    e.agent_id = UPP_STR(WE_ORCHESTRATOR);
+    e.intent_name = wj_text_at(action, "intent");
+    e.intent = we_intent_find(e.intent_name);
+    e.task = wj_text_at(action, "task");
+    e.parameters = yyjson_obj_get(action, "args");
     return e;
 }
 
@@ -112,8 +112,8 @@ static int plan_action(struct we_exchange *x, struct we_chain *from, const struc
                        yyjson_val *action, struct upp_err *err)
 {
     struct we_envelope as = as_request(action, producer);
-    struct we_chain   *c  = wb_new(x->a, struct we_chain);
-    struct we_node    *n  = node_new(x, c, WE_ASK_ACTION, NULL);
+    struct we_chain *c = wb_new(x->a, struct we_chain);
+    struct we_node *n = node_new(x, c, WE_ASK_ACTION, NULL);
     if (!n)
         return wb_arena_check(x->a, err);
     int r = we_pick(x, n, &as, err);
@@ -123,13 +123,13 @@ static int plan_action(struct we_exchange *x, struct we_chain *from, const struc
     }
     if (r < 0)
         return r;
-    c->depth            = from->depth + 1;
-    c->producer         = producer;
-    c->asked            = from->first;
-    c->action           = action;
+    c->depth = from->depth + 1;
+    c->producer = producer;
+    c->asked = from->first;
+    c->action = action;
     x->last_chain->next = c; /* there is always the first */
-    x->last_chain       = c;
-    from->spawned       = true;
+    x->last_chain = c;
+    from->spawned = true;
     x->actions++;
     r = node_add(x, n, err);
     return r < 0 ? r : 1;
@@ -139,8 +139,8 @@ static int plan_actions(struct we_exchange *x, struct we_chain *from, const stru
                         struct upp_err *err)
 {
     yyjson_val *v;
-    size_t      i, n, taken = 0;
-    int         r = 0;
+    size_t i, n, taken = 0;
+    int r = 0;
     if (!x->limits->actions.on || !producer || we_is_error(producer) || !producer->id.n)
         return 0;
     yyjson_arr_foreach(producer->actions, i, n, v)
@@ -164,7 +164,7 @@ static int chain_end(struct we_exchange *x, struct we_chain *c, struct upp_err *
 static bool is_cancelled(const struct we_envelope *reply)
 {
     struct upp_str code;
-    bool           retryable;
+    bool retryable;
     return we_error_code(reply, &code, &retryable) && wb_str_eq(code, wb_cstr(upp_code_name(UPP_ECANCELED)));
 }
 
@@ -178,11 +178,11 @@ static struct upp_str writer_of(const struct we_exchange *x, const struct we_nod
 static int plan_reflection(struct we_exchange *x, struct we_node *doubted, struct upp_err *err)
 {
     struct we_chain *c = doubted->chain;
-    struct we_node  *n = node_new(x, c, WE_ASK_REFLECTION, doubted);
+    struct we_node *n = node_new(x, c, WE_ASK_REFLECTION, doubted);
     if (!n)
         return wb_arena_check(x->a, err);
     n->reflects = true;
-    int r       = we_pick_reflector(x, n, &doubted->reply, writer_of(x, doubted), err);
+    int r = we_pick_reflector(x, n, &doubted->reply, writer_of(x, doubted), err);
     if (r == -UPP_ENOTFOUND) {
         c->unreflected = true;
         return chain_end(x, c, err);
@@ -197,7 +197,7 @@ static int plan_reflection(struct we_exchange *x, struct we_node *doubted, struc
 static int after_failure(struct we_exchange *x, struct we_node *n, struct upp_err *err)
 {
     struct we_chain *c = n->chain;
-    c->failed          = &n->reply;
+    c->failed = &n->reply;
     if (is_cancelled(&n->reply)) {
         c->unreflected = n->reflects;
         return chain_end(x, c, err);
@@ -213,8 +213,8 @@ static int after_failure(struct we_exchange *x, struct we_node *n, struct upp_er
 
 static int after_reply(struct we_exchange *x, struct we_node *n, struct upp_err *err)
 {
-    struct we_chain *c       = n->chain;
-    bool             doubted = we_is_doubted(&n->reply, x->limits->doubt);
+    struct we_chain *c = n->chain;
+    bool doubted = we_is_doubted(&n->reply, x->limits->doubt);
     if (!doubted || !c->best || n->reply.score >= c->best->score)
         c->best = &n->reply;
     if (!doubted || !x->limits->reflections || !n->reply.id.n)
@@ -268,27 +268,27 @@ static bool is_planned_as(const struct we_exchange *x, const struct we_node *n, 
 /* A request that the rules would not send: a reflection of the chain it reflects on, or a chain of its own. */
 static int node_other(struct we_exchange *x, const struct we_envelope *e, struct we_node **ret, struct upp_err *err)
 {
-    struct we_node  *on       = replied(x, we_parent(e));
-    bool             reflects = on && e->intent == WE_REFLECT;
-    struct we_chain *c        = reflects ? on->chain : chain_add(x, on ? on->chain->depth + 1 : 0);
-    struct we_node  *n        = node_new(x, c, WE_ASK_OTHER, on);
+    struct we_node *on = replied(x, we_parent(e));
+    bool reflects = on && e->intent == WE_REFLECT;
+    struct we_chain *c = reflects ? on->chain : chain_add(x, on ? on->chain->depth + 1 : 0);
+    struct we_node *n = node_new(x, c, WE_ASK_OTHER, on);
     if (!n)
         return wb_arena_check(x->a, err);
     n->reflects = reflects;
-    int r       = node_add(x, n, err);
+    int r = node_add(x, n, err);
     if (r < 0)
         return r;
     if (!reflects && on)
         on->chain->spawned = true;
     c->done = false;
-    *ret    = n;
+    *ret = n;
     return 1;
 }
 
 static void mark_sent(struct we_exchange *x, struct we_node *n, const struct we_envelope *e)
 {
     n->request = *e;
-    n->state   = WE_SENT;
+    n->state = WE_SENT;
     if (!n->chain->first || n->kind == WE_ASK_FIRST)
         n->chain->first = &n->request;
     x->planned--;
@@ -307,7 +307,7 @@ int we_take_sent(struct we_exchange *x, struct upp_str agent, const struct we_en
                  struct upp_err *err)
 {
     struct we_node *n = we_planned(x, e);
-    int             r = 0;
+    int r = 0;
     if (!e->id.n || node_find(x, e->id))
         return upp_fail(err, UPP_EINVALID, "a request of the log has %s", e->id.n ? "the id of another" : "no id");
     bool expected = n && wb_str_eq(n->agent, agent);
@@ -318,15 +318,15 @@ int we_take_sent(struct we_exchange *x, struct upp_str agent, const struct we_en
     n->agent = wb_arena_dup(x->a, agent);
     mark_sent(x, n, e);
     *ret = n;
-    r    = wb_arena_check(x->a, err);
+    r = wb_arena_check(x->a, err);
     return r < 0 ? r : !expected;
 }
 
 int we_exchange_sent(struct we_exchange *x, struct upp_str agent, struct upp_str envelope, struct upp_err *err)
 {
     struct we_envelope e;
-    struct we_node    *n;
-    int                r = we_read_any(x->a, envelope, NULL, &e, err);
+    struct we_node *n;
+    int r = we_read_any(x->a, envelope, NULL, &e, err);
     return r < 0 ? upp_wrap(err, r, "a request of the log") : we_take_sent(x, agent, &e, &n, err);
 }
 
@@ -344,14 +344,14 @@ int we_exchange_new(struct wb_arena *a, const struct we_host *host, const struct
     struct we_exchange *x = wb_new(a, struct we_exchange);
     if (!x)
         return wb_arena_check(a, err);
-    x->a       = a;
-    x->host    = host;
-    x->limits  = limits;
+    x->a = a;
+    x->host = host;
+    x->limits = limits;
     x->ingress = ingress;
-    int r      = plan_first(x, err);
+    int r = plan_first(x, err);
     if (r >= 0 && we_is_result(ingress)) { /* nothing is executed, but its next actions may be picked up */
         x->chains->best = ingress;
-        r               = plan_actions(x, x->chains, ingress, err);
+        r = plan_actions(x, x->chains, ingress, err);
         x->chains->best = NULL;
     }
     if (r < 0)
@@ -363,21 +363,21 @@ int we_exchange_new(struct wb_arena *a, const struct we_host *host, const struct
 /* What the agent sent is no envelope: its failure, as an envelope. */
 static int read_failure(struct we_exchange *x, struct we_node *n, const struct upp_err *why, struct upp_err *err)
 {
-    struct upp_str  text;
+    struct upp_str text;
     struct we_error e = {.request = &n->request,
-                         .code    = upp_code_name(UPP_EPROTO),
-                         .text    = wb_cstr(why->msg),
-                         .now_ms  = x->host->now_ms(x->host->arg),
-                         .direct  = x->limits->direct_parents};
-    int             r = we_write_error(x->a, &e, &text, err);
+                         .code = upp_code_name(UPP_EPROTO),
+                         .text = wb_cstr(why->msg),
+                         .now_ms = x->host->now_ms(x->host->arg),
+                         .direct = x->limits->direct_parents};
+    int r = we_write_error(x->a, &e, &text, err);
     return r < 0 ? r : we_read_any(x->a, text, NULL, &n->reply, err);
 }
 
 int we_exchange_reply(struct we_exchange *x, struct upp_str request, struct upp_str envelope, struct upp_err *err)
 {
-    struct we_node *n   = node_find(x, request);
-    struct upp_err  why = {0};
-    char            quoted[WJ_QUOTED];
+    struct we_node *n = node_find(x, request);
+    struct upp_err why = {0};
+    char quoted[WJ_QUOTED];
     if (!n || n->state != WE_SENT)
         return upp_fail(err, UPP_ENOTFOUND, "no request %s waits for a reply",
                         wj_quote(request, quoted, sizeof quoted));
@@ -395,17 +395,17 @@ int we_take_reply_of(struct we_exchange *x, struct we_node *n, struct upp_err *e
 {
     n->state = WE_REPLIED;
     x->waiting--;
-    x->cut_reply     = x->cut_reply || we_has_tag(&n->reply, UPP_STR(WE_CUT));
-    x->input_tokens  = plus(x->input_tokens, n->reply.input_tokens);
+    x->cut_reply = x->cut_reply || we_has_tag(&n->reply, UPP_STR(WE_CUT));
+    x->input_tokens = plus(x->input_tokens, n->reply.input_tokens);
     x->output_tokens = plus(x->output_tokens, n->reply.output_tokens);
     return we_is_error(&n->reply) ? after_failure(x, n, err) : after_reply(x, n, err);
 }
 
 static int send(struct we_exchange *x, struct we_node *n, struct we_ask *ret, struct upp_err *err)
 {
-    struct upp_str     text;
+    struct upp_str text;
     struct we_envelope e;
-    int                r = we_ask_write(x, n, &text, err);
+    int r = we_ask_write(x, n, &text, err);
     if (r >= 0 && text.p == x->ingress->json.p)
         e = *x->ingress;
     else if (r >= 0)
@@ -439,7 +439,7 @@ size_t we_exchange_waiting(const struct we_exchange *x)
 
 void we_exchange_cost(const struct we_exchange *x, uint64_t *input, uint64_t *output)
 {
-    *input  = x->input_tokens;
+    *input = x->input_tokens;
     *output = x->output_tokens;
 }
 

@@ -12,8 +12,7 @@
  * Fed with the same log, it asks for the same requests in the same order. Ids are made only for requests that the log
  * does not have.
  */
-#ifndef WE_EXCHANGE_H
-#define WE_EXCHANGE_H
+#pragma once
 
 #include "envelope/adapter.h"
 #include "envelope/routes.h"
@@ -21,14 +20,14 @@
 enum { WE_MAX_REFLECTIONS = 16, WE_MAX_DEPTH_OF_ACTIONS = 64, WE_MAX_COUNT = 4096, WE_MAX_FAN_OUT = 256 };
 
 struct we_limits {
-    double   doubt;       /* a score below sends a reply to reflect; 0: none is sent */
+    double doubt;         /* a score below sends a reply to reflect; 0: none is sent */
     uint32_t reflections; /* per original message */
-    bool     direct_parents;
-    bool     strict;            /* of prompts */
-    bool     unknown_reflects;  /* what comes in may have an unknown intent, and goes to reflect */
-    bool     doubtful_reflects; /* what comes in with a score below `doubt` goes to reflect */
+    bool direct_parents;
+    bool strict;            /* of prompts */
+    bool unknown_reflects;  /* what comes in may have an unknown intent, and goes to reflect */
+    bool doubtful_reflects; /* what comes in with a score below `doubt` goes to reflect */
     struct {
-        bool     on;
+        bool on;
         uint32_t depth, count, fan_out;
         uint64_t max_tokens; /* of all replies: beyond it no action is picked up; 0: no limit */
     } actions;
@@ -70,11 +69,11 @@ int we_exchange_reply(struct we_exchange *x, struct upp_str request, struct upp_
 enum we_kind { WE_ASK_FIRST, WE_ASK_FALLBACK, WE_ASK_REFLECTION, WE_ASK_ACTION, WE_ASK_OTHER /* of the log alone */ };
 
 struct we_ask {
-    struct upp_str        id, agent;
-    struct upp_str        envelope; /* its text: what the agent is sent */
-    uint8_t               kind;     /* enum we_kind */
-    const struct we_rule *rule;     /* NULL: none */
-    struct upp_str        why;
+    struct upp_str id, agent;
+    struct upp_str envelope;    /* its text: what the agent is sent */
+    uint8_t kind;               /* enum we_kind */
+    const struct we_rule *rule; /* NULL: none */
+    struct upp_str why;
 };
 
 /* What to send now: these are independent of each other, and count as sent. n == 0 with nothing unanswered: it has
@@ -98,5 +97,3 @@ void we_exchange_cost(const struct we_exchange *x, uint64_t *input, uint64_t *ou
 
 /* The request with this trace.id as it was read; NULL: none. For those who write its reply (we_take_reply). */
 const struct we_envelope *we_exchange_request(const struct we_exchange *x, struct upp_str id);
-
-#endif

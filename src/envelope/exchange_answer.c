@@ -6,26 +6,26 @@
 static int write_error(struct we_exchange *x, const char *code, struct upp_str text, bool retryable,
                        struct upp_str *ret, struct upp_err *err)
 {
-    struct we_error e = {.request   = x->chains->first,
-                         .code      = code,
-                         .text      = text,
+    struct we_error e = {.request = x->chains->first,
+                         .code = code,
+                         .text = text,
                          .retryable = retryable,
-                         .direct    = x->limits->direct_parents,
-                         .now_ms    = x->host->now_ms(x->host->arg)};
-    int             r = x->host->new_id(x->host->arg, x->a, &e.id, err);
+                         .direct = x->limits->direct_parents,
+                         .now_ms = x->host->now_ms(x->host->arg)};
+    int r = x->host->new_id(x->host->arg, x->a, &e.id, err);
     return r < 0 ? r : we_write_error(x->a, &e, ret, err);
 }
 
 static int write_recorded(struct we_exchange *x, struct upp_str *ret, struct upp_err *err)
 {
     const struct we_envelope *of = x->ingress;
-    struct we_draft           d  = {.role     = UPP_STR("system"),
-                                    .agent_id = UPP_STR(WE_ORCHESTRATOR),
-                                    .now_ms   = x->host->now_ms(x->host->arg),
-                                    .intent   = of->intent_name,
-                                    .task     = of->task,
-                                    .type     = UPP_STR("text"),
-                                    .text     = UPP_STR("The result is recorded; a result is not executed again.")};
+    struct we_draft d = {.role = UPP_STR("system"),
+                         .agent_id = UPP_STR(WE_ORCHESTRATOR),
+                         .now_ms = x->host->now_ms(x->host->arg),
+                         .intent = of->intent_name,
+                         .task = of->task,
+                         .type = UPP_STR("text"),
+                         .text = UPP_STR("The result is recorded; a result is not executed again.")};
     int r = we_chain(x->a, of, x->limits->direct_parents, &d.trace.parents, &d.trace.n_parents, err);
     if (r >= 0)
         r = x->host->new_id(x->host->arg, x->a, &d.trace.id, err);
@@ -55,9 +55,9 @@ static bool is_left(const struct we_exchange *x)
 
 int we_exchange_answer(struct we_exchange *x, struct upp_str *ret, struct upp_err *err)
 {
-    struct upp_str            tags[6];
-    size_t                    n = 0;
-    const struct we_chain    *c = answering(x);
+    struct upp_str tags[6];
+    size_t n = 0;
+    const struct we_chain *c = answering(x);
     const struct we_envelope *e = c->best ? c->best : c->failed;
     if (x->no_route.code)
         return write_error(x, "no_route", wb_cstr(x->no_route.msg), false, ret, err);
@@ -84,6 +84,6 @@ int we_exchange_answer(struct we_exchange *x, struct upp_str *ret, struct upp_er
 int we_exchange_cut(struct we_exchange *x, struct upp_str *ret, struct upp_err *err)
 {
     x->cut = true;
-    int r  = we_exchange_answer(x, ret, err);
+    int r = we_exchange_answer(x, ret, err);
     return r < 0 ? r : is_left(x);
 }

@@ -10,7 +10,7 @@ static struct upp_str cut_task(struct upp_str text)
     return wb_str_sub(text, 0, wb_utf16_cut(text, WD_ENVELOPE_TASK));
 }
 
-/* ---- Tags: those of what it follows from, without the router's own ----------------------------------------- */
+/* Tags: those of what it follows from, without the router's own. */
 
 static bool is_ours(struct upp_str tag)
 {
@@ -21,13 +21,13 @@ static bool is_ours(struct upp_str tag)
 static void add_tags(const struct we_envelope *from, struct upp_str *tags, size_t *n)
 {
     yyjson_val *v;
-    size_t      i, max;
+    size_t i, max;
     if (!from)
         return;
     yyjson_arr_foreach(from->tags, i, max, v)
     {
-        struct upp_str tag  = wj_text_of(v);
-        bool           have = is_ours(tag);
+        struct upp_str tag = wj_text_of(v);
+        bool have = is_ours(tag);
         for (size_t k = 0; !have && k < *n; k++)
             have = wb_str_eq(tags[k], tag);
         if (!have && *n < WE_MAX_TAGS - 1)
@@ -39,13 +39,13 @@ static int put_trace(struct we_exchange *x, struct we_draft *d, struct upp_str p
                      const struct we_envelope *second, struct upp_str tag, struct upp_err *err)
 {
     struct upp_str *texts = wb_new_n(x->a, struct upp_str, WE_MAX_TAGS + 1);
-    int             r     = wb_arena_check(x->a, err);
+    int r = wb_arena_check(x->a, err);
     if (r < 0)
         return r;
-    texts[0]           = parent;
-    d->trace.parents   = texts;
+    texts[0] = parent;
+    d->trace.parents = texts;
     d->trace.n_parents = 1;
-    d->trace.tags      = texts + 1;
+    d->trace.tags = texts + 1;
     add_tags(first, texts + 1, &d->trace.n_tags);
     add_tags(second, texts + 1, &d->trace.n_tags);
     if (tag.n)
@@ -53,15 +53,13 @@ static int put_trace(struct we_exchange *x, struct we_draft *d, struct upp_str p
     return x->host->new_id(x->host->arg, x->a, &d->trace.id, err);
 }
 
-/* ---- The parts of requests -------------------------------------------------------------------------------- */
-
 static struct we_draft begin(const struct we_exchange *x, struct upp_str intent, struct upp_str task)
 {
-    return (struct we_draft){.role          = UPP_STR("system"),
-                             .agent_id      = UPP_STR(WE_ORCHESTRATOR),
-                             .now_ms        = x->host->now_ms(x->host->arg),
-                             .intent        = intent,
-                             .task          = task,
+    return (struct we_draft){.role = UPP_STR("system"),
+                             .agent_id = UPP_STR(WE_ORCHESTRATOR),
+                             .now_ms = x->host->now_ms(x->host->arg),
+                             .intent = intent,
+                             .task = task,
                              .not_parameter = UPP_STR("target")};
 }
 
@@ -69,9 +67,9 @@ static struct we_draft begin(const struct we_exchange *x, struct upp_str intent,
 static void give_content(struct we_draft *d, const struct we_envelope *of)
 {
     bool result = wb_str_eq(of->type, UPP_STR("tool_result"));
-    d->type     = result ? (of->data ? UPP_STR("json") : UPP_STR("text")) : of->type;
-    d->text     = of->text;
-    d->data     = of->data;
+    d->type = result ? (of->data ? UPP_STR("json") : UPP_STR("text")) : of->type;
+    d->text = of->text;
+    d->data = of->data;
     if (!d->text.p && !d->data)
         d->text = UPP_STR("");
 }
@@ -92,7 +90,7 @@ static int finish_context(struct we_exchange *x, struct wb_buf *b, struct upp_st
     *ret = (struct upp_str){0};
     if (b->failed || text.n > WE_MAX_CONTEXT) {
         struct upp_str parts[] = {wb_str_sub(text, 0, wb_utf8_cut(text, WE_MAX_CONTEXT - mark.n)), mark};
-        *ret                   = wb_arena_join(x->a, parts, WB_LEN(parts));
+        *ret = wb_arena_join(x->a, parts, WB_LEN(parts));
     } else if (text.n)
         *ret = wb_arena_dup(x->a, text);
     return wb_arena_check(x->a, err);
@@ -107,14 +105,12 @@ static void add_line(struct wb_buf *b, struct upp_str text)
     wb_buf_add(b, beginning(text));
 }
 
-/* ---- Reflections ------------------------------------------------------------------------------------------ */
-
 static void add_doubt(struct wb_buf *b, const struct we_envelope *doubted)
 {
-    yyjson_val    *confidence = yyjson_obj_get(doubted->root, "confidence"), *v;
-    struct upp_str rationale  = wj_text_at(confidence, "rationale");
-    char           score[WJ_NUM_MAX];
-    size_t         i, n, len = wj_num_format(doubted->score, score);
+    yyjson_val *confidence = yyjson_obj_get(doubted->root, "confidence"), *v;
+    struct upp_str rationale = wj_text_at(confidence, "rationale");
+    char score[WJ_NUM_MAX];
+    size_t i, n, len = wj_num_format(doubted->score, score);
     add_line(b, UPP_STR("The answer's confidence is "));
     wb_buf_add(b, wb_str(score, len));
     if (rationale.n) {
@@ -142,10 +138,10 @@ static int reflection_context(struct we_exchange *x, const struct we_envelope *a
 static int write_reflection(struct we_exchange *x, struct we_node *n, struct upp_str *ret, struct upp_err *err)
 {
     const struct we_envelope *asked = n->chain->first, *doubted = &n->before->reply;
-    const struct upp_str      head[] = {UPP_STR("Check the answer below and give a better one to: "), asked->task};
-    struct we_draft           d      = begin(x, we_intent_name(WE_REFLECT), cut_task(wb_arena_join(x->a, head, 2)));
-    d.resources                      = asked->resources;
-    d.parameters                     = asked->parameters;
+    const struct upp_str head[] = {UPP_STR("Check the answer below and give a better one to: "), asked->task};
+    struct we_draft d = begin(x, we_intent_name(WE_REFLECT), cut_task(wb_arena_join(x->a, head, 2)));
+    d.resources = asked->resources;
+    d.parameters = asked->parameters;
     give_content(&d, doubted);
     int r = reflection_context(x, asked, doubted, &d.context, err);
     if (r >= 0)
@@ -154,13 +150,11 @@ static int write_reflection(struct we_exchange *x, struct we_node *n, struct upp
     return r < 0 ? r : we_write(x->a, &d, ret, err);
 }
 
-/* ---- Next actions ----------------------------------------------------------------------------------------- */
-
 /* "plan price_tracker_plan: 1) Collect URLs": what the producer made, with its text or its place. */
 static void add_artifacts(struct wb_buf *b, yyjson_val *artifacts)
 {
     yyjson_val *v;
-    size_t      i, n;
+    size_t i, n;
     yyjson_arr_foreach(artifacts, i, n, v)
     {
         struct upp_str text = wj_text_at(v, "inline"), uri = wj_text_at(v, "uri");
@@ -174,12 +168,12 @@ static void add_artifacts(struct wb_buf *b, yyjson_val *artifacts)
 
 static int write_action(struct we_exchange *x, struct we_node *n, struct upp_str *ret, struct upp_err *err)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf b    = WB_BUF(4 * WE_MAX_CONTEXT);
-    const struct we_envelope             *from = n->chain->producer, *asked = n->chain->asked;
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(4 * WE_MAX_CONTEXT);
+    const struct we_envelope *from = n->chain->producer, *asked = n->chain->asked;
     struct we_draft d = begin(x, wj_text_at(n->chain->action, "intent"), wj_text_at(n->chain->action, "task"));
-    d.not_parameter   = (struct upp_str){0}; /* an action of intent route may name its target */
-    d.parameters      = yyjson_obj_get(n->chain->action, "args");
-    d.resources       = asked && asked->resources ? asked->resources : from->resources;
+    d.not_parameter = (struct upp_str){0}; /* an action of intent route may name its target */
+    d.parameters = yyjson_obj_get(n->chain->action, "args");
+    d.resources = asked && asked->resources ? asked->resources : from->resources;
     give_content(&d, from);
     add_line(&b, asked ? asked->context : from->context);
     add_artifacts(&b, from->artifacts);
@@ -189,7 +183,7 @@ static int write_action(struct we_exchange *x, struct we_node *n, struct upp_str
     return r < 0 ? r : we_write(x->a, &d, ret, err);
 }
 
-/* ---- The ingress, and the same request for another agent --------------------------------------------------- */
+/* The ingress, and the same request for another agent. */
 
 static int write_first(struct we_exchange *x, struct upp_str *ret, struct upp_err *err)
 {
@@ -203,11 +197,11 @@ static int write_first(struct we_exchange *x, struct upp_str *ret, struct upp_er
 
 static int write_fallback(struct we_exchange *x, struct we_node *n, struct upp_str *ret, struct upp_err *err)
 {
-    static const struct upp_str tag    = UPP_STR_INIT(WE_FALLBACK);
-    const struct we_node       *failed = n->before;
-    struct upp_str              id;
-    const struct upp_str       *parent = failed->reply.id.n ? &failed->reply.id : &failed->request.id;
-    int                         r      = x->host->new_id(x->host->arg, x->a, &id, err);
+    static const struct upp_str tag = UPP_STR_INIT(WE_FALLBACK);
+    const struct we_node *failed = n->before;
+    struct upp_str id;
+    const struct upp_str *parent = failed->reply.id.n ? &failed->reply.id : &failed->request.id;
+    int r = x->host->new_id(x->host->arg, x->a, &id, err);
     return r < 0 ? r : we_retrace(x->a, &failed->request, id, parent, 1, &tag, 1, ret, err);
 }
 

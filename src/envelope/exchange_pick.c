@@ -23,9 +23,9 @@ static bool usable(const struct we_exchange *x, const struct we_chain *c, struct
 
 static int take(struct we_node *n, struct upp_str agent, const struct we_rule *rule, struct upp_str why)
 {
-    n->agent                             = agent;
-    n->rule                              = rule;
-    n->why                               = why;
+    n->agent = agent;
+    n->rule = rule;
+    n->why = why;
     n->chain->tried[n->chain->n_tried++] = agent;
     return 0;
 }
@@ -34,7 +34,7 @@ int we_pick(struct we_exchange *x, struct we_node *n, const struct we_envelope *
 {
     struct we_choice choice;
     struct we_chain *c = n->chain;
-    int              r = we_route(x->a, x->host->routes, e, (struct upp_str){0}, &choice, err);
+    int r = we_route(x->a, x->host->routes, e, (struct upp_str){0}, &choice, err);
     if (r < 0)
         return r;
     if (usable(x, c, choice.agent))
@@ -45,7 +45,7 @@ int we_pick(struct we_exchange *x, struct we_node *n, const struct we_envelope *
     return upp_fail(err, UPP_ENOTFOUND, "the agent %.*s is not there, and no fallback is", UPP_FMT(choice.agent));
 }
 
-/* ---- Reflections: on a model other than the one that wrote it --------------------------------------------- */
+/* Reflections: on a model other than the one that wrote it. */
 
 /* Ruling 5: the names, trimmed and folded. */
 static bool same_model(struct upp_str a, struct upp_str b)
@@ -55,8 +55,8 @@ static bool same_model(struct upp_str a, struct upp_str b)
 
 struct search {
     struct we_exchange *x;
-    struct we_node     *n;
-    struct upp_str      writer; /* the model */
+    struct we_node *n;
+    struct upp_str writer; /* the model */
 };
 
 static bool differs(const struct search *s, struct upp_str agent)
@@ -79,7 +79,7 @@ static struct upp_str among(const struct search *s, const struct we_rule *r)
 static struct upp_str elsewhere(const struct search *s)
 {
     const struct we_routes *routes = s->x->host->routes;
-    struct upp_str          found  = {0};
+    struct upp_str found = {0};
     for (size_t i = 0; !found.p && i < routes->n; i++)
         found = among(s, &routes->rules[i]);
     return found;
@@ -88,12 +88,12 @@ static struct upp_str elsewhere(const struct search *s)
 int we_pick_reflector(struct we_exchange *x, struct we_node *n, const struct we_envelope *doubted,
                       struct upp_str writer, struct upp_err *err)
 {
-    struct search      s      = {.x = x, .n = n, .writer = writer};
-    struct we_envelope as     = *doubted; /* the rules see the doubted message, as one to reflect on */
-    struct we_choice   choice = {0};
-    struct upp_str     other;
+    struct search s = {.x = x, .n = n, .writer = writer};
+    struct we_envelope as = *doubted; /* the rules see the doubted message, as one to reflect on */
+    struct we_choice choice = {0};
+    struct upp_str other;
     as.intent = WE_REFLECT;
-    int r     = we_route(x->a, x->host->routes, &as, (struct upp_str){0}, &choice, err);
+    int r = we_route(x->a, x->host->routes, &as, (struct upp_str){0}, &choice, err);
     if (r < 0)
         return r;
     if (differs(&s, choice.agent))

@@ -1,6 +1,5 @@
 /* envelope/fit.h — inside envelope/: whether a rule fits, and why not. */
-#ifndef WE_FIT_H
-#define WE_FIT_H
+#pragma once
 
 #include "envelope/routes.h"
 
@@ -18,5 +17,3 @@ enum we_unfit {
 
 /* Does the rule fit this envelope, taken as one of this intent? */
 enum we_unfit we_rule_fits(const struct we_rule *r, const struct we_envelope *e, int intent);
-
-#endif

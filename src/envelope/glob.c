@@ -16,7 +16,7 @@ bool we_glob(struct upp_str pattern, struct upp_str text)
             from = t;
         } else if (p < pattern.n && pattern.p[p] == '?') {
             uint32_t c;
-            size_t   n = wb_wtf8_decode(text, t, &c);
+            size_t n = wb_wtf8_decode(text, t, &c);
             t += n ? n : 1;
             p++;
         } else if (p < pattern.n && fold(pattern.p[p]) == fold(text.p[t])) {

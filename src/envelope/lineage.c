@@ -1,4 +1,4 @@
-/* envelope/lineage.c — see lineage.h: the edge table. */
+/* envelope/lineage.c — builds the edge table of a log of envelopes: direct parents, circles, order. */
 #include "envelope/lineage.h"
 
 #include "base/defs.h"
@@ -16,7 +16,7 @@ enum { STEPS_OF_A_PARENT = 8 /* reading it took longer: these are free */ };
 /* Of the log: one parent of a child. */
 struct edge {
     uint32_t parent, next; /* next: of the same child, in the order of trace.parents */
-    bool     gone;         /* closes a circle, or its parent is an ancestor of another one */
+    bool gone;             /* closes a circle, or its parent is an ancestor of another one */
 };
 
 /* What is needed of a node until the end of the log. */
@@ -34,11 +34,11 @@ struct we_lineage {
     WB_VEC(struct edge) edges;
     WB_VEC(uint32_t) arrived;
     WB_VEC(uint32_t) queue; /* of a walk */
-    uint32_t         walks;
-    uint64_t         steps, max_steps;
-    uint32_t        *up, *down; /* parents and children of all nodes */
+    uint32_t walks;
+    uint64_t steps, max_steps;
+    uint32_t *up, *down; /* parents and children of all nodes */
     struct we_circle circles[WE_LINEAGE_CIRCLES];
-    uint64_t         n_circles;
+    uint64_t n_circles;
 };
 
 int we_lineage_new(struct we_lineage **ret, struct upp_err *err)
@@ -46,9 +46,9 @@ int we_lineage_new(struct we_lineage **ret, struct upp_err *err)
     struct we_lineage *l = wb_calloc(1, sizeof *l);
     if (!l)
         return upp_fail(err, UPP_ENOMEM, "no memory for a lineage");
-    l->arena     = (struct wb_arena)WB_ARENA(MEMORY);
+    l->arena = (struct wb_arena)WB_ARENA(MEMORY);
     l->max_steps = WE_LINEAGE_STEPS;
-    *ret         = l;
+    *ret = l;
     return 0;
 }
 
@@ -95,7 +95,7 @@ static int node_of(struct we_lineage *l, struct upp_str id, uint32_t *ret, struc
     if (*ret != UINT32_MAX)
         return 0;
     struct upp_str own = wb_arena_dup(&l->arena, id);
-    int            r   = wb_arena_check(&l->arena, err);
+    int r = wb_arena_check(&l->arena, err);
     if (r < 0)
         return r;
     if (!wb_vec_room(&l->nodes, WE_LINEAGE_NODES) || !wb_vec_room(&l->ties, WE_LINEAGE_NODES))
@@ -104,7 +104,7 @@ static int node_of(struct we_lineage *l, struct upp_str id, uint32_t *ret, struc
     if (r < 0)
         return r;
     l->nodes.p[l->nodes.n++] = (struct we_lineage_node){.id = own, .arrival = UINT32_MAX};
-    l->ties.p[l->ties.n++]   = (struct tie){.first = NO_EDGE, .last = NO_EDGE};
+    l->ties.p[l->ties.n++] = (struct tie){.first = NO_EDGE, .last = NO_EDGE};
     return 0;
 }
 
@@ -132,8 +132,8 @@ static int add_edge(struct we_lineage *l, uint32_t child, uint32_t parent, uint3
 
 static uint64_t tokens(yyjson_val *cost, const char *name)
 {
-    yyjson_val *v   = yyjson_obj_get(cost, name);
-    uint64_t    ret = 0;
+    yyjson_val *v = yyjson_obj_get(cost, name);
+    uint64_t ret = 0;
     return yyjson_is_raw(v) && wj_num_u64(wj_text(v), &ret) ? WB_MIN(ret, (uint64_t)UINT32_MAX) : 0;
 }
 
@@ -146,16 +146,16 @@ static struct upp_str member(struct we_lineage *l, yyjson_val *object, const cha
 static int fill(struct we_lineage *l, struct we_lineage_node *n, yyjson_val *envelope, struct upp_err *err)
 {
     yyjson_val *score = yyjson_obj_get(yyjson_obj_get(envelope, "confidence"), "score"),
-               *cost  = yyjson_obj_get(yyjson_obj_get(envelope, "trace"), "cost");
-    n->known          = true;
-    n->arrival        = (uint32_t)l->arrived.n;
-    n->role           = member(l, envelope, "role");
-    n->intent         = member(l, envelope, "intent");
-    n->task           = member(l, envelope, "task");
-    n->agent          = member(l, yyjson_obj_get(envelope, "agent"), "id");
-    n->has_score      = yyjson_is_raw(score) && wj_num_f64(wj_text(score), &n->score);
-    n->input_tokens   = tokens(cost, "input_tokens");
-    n->output_tokens  = tokens(cost, "output_tokens");
+               *cost = yyjson_obj_get(yyjson_obj_get(envelope, "trace"), "cost");
+    n->known = true;
+    n->arrival = (uint32_t)l->arrived.n;
+    n->role = member(l, envelope, "role");
+    n->intent = member(l, envelope, "intent");
+    n->task = member(l, envelope, "task");
+    n->agent = member(l, yyjson_obj_get(envelope, "agent"), "id");
+    n->has_score = yyjson_is_raw(score) && wj_num_f64(wj_text(score), &n->score);
+    n->input_tokens = tokens(cost, "input_tokens");
+    n->output_tokens = tokens(cost, "output_tokens");
     return wb_arena_check(&l->arena, err);
 }
 
@@ -203,7 +203,7 @@ static int walk_up(struct we_lineage *l, uint32_t from, uint32_t walk, size_t wa
 static int reduce(struct we_lineage *l, uint32_t child, struct upp_err *err)
 {
     uint32_t walk = ++l->walks, done = NO_EDGE;
-    size_t   left         = drop_seen(l, child, NO_EDGE, walk);
+    size_t left = drop_seen(l, child, NO_EDGE, walk);
     l->ties.p[child].seen = walk; /* in a circle it is its own ancestor */
     while (left > 1 && l->steps < l->max_steps) {
         uint32_t from = NO_EDGE; /* the last one that was not looked at */
@@ -230,20 +230,20 @@ static void pack(struct we_lineage *l, uint32_t child, size_t from)
             l->edges.p[to] = (struct edge){.parent = l->edges.p[e].parent, .next = to + 1};
             to++;
         }
-    l->ties.p[child].last   = to - 1;
+    l->ties.p[child].last = to - 1;
     l->edges.p[to - 1].next = NO_EDGE;
-    l->edges.n              = to;
+    l->edges.n = to;
 }
 
 static int add_parents(struct we_lineage *l, uint32_t child, yyjson_val *parents, struct upp_err *err)
 {
-    size_t      edges = l->edges.n, i, n;
-    uint32_t    walk  = ++l->walks, parent;
+    size_t edges = l->edges.n, i, n;
+    uint32_t walk = ++l->walks, parent;
     yyjson_val *v;
     yyjson_arr_foreach(parents, i, n, v)
     {
         struct upp_str text = wj_text_of(v);
-        int            r    = text.n ? node_of(l, text, &parent, err) : 1;
+        int r = text.n ? node_of(l, text, &parent, err) : 1;
         if (r == 0)
             r = add_edge(l, child, parent, walk, err);
         if (r < 0)
@@ -260,10 +260,10 @@ static int add_parents(struct we_lineage *l, uint32_t child, yyjson_val *parents
 
 int we_lineage_add(struct we_lineage *l, yyjson_val *envelope, struct upp_err *err)
 {
-    yyjson_val    *trace = yyjson_obj_get(envelope, "trace");
-    struct upp_str id    = wj_text_at(trace, "id");
-    uint32_t       node;
-    int            r = id.n ? node_of(l, id, &node, err) : 1;
+    yyjson_val *trace = yyjson_obj_get(envelope, "trace");
+    struct upp_str id = wj_text_at(trace, "id");
+    uint32_t node;
+    int r = id.n ? node_of(l, id, &node, err) : 1;
     if (r != 0)
         return r < 0 ? r : 0;
     if (l->nodes.p[node].known)
@@ -274,7 +274,7 @@ int we_lineage_add(struct we_lineage *l, yyjson_val *envelope, struct upp_err *e
     if (r < 0)
         return r;
     l->arrived.p[l->arrived.n++] = node;
-    r                            = add_parents(l, node, yyjson_obj_get(trace, "parents"), err);
+    r = add_parents(l, node, yyjson_obj_get(trace, "parents"), err);
     return r < 0 ? r : 1;
 }
 
@@ -285,14 +285,14 @@ enum { WHITE, GREY, BLACK };
 /* All nodes, parents before children. Edges that close a circle are dropped. `at`: the edge that is next, by node. */
 struct sorting {
     uint32_t *order, *stack, *at;
-    uint8_t  *colour;
-    size_t    n, depth;
+    uint8_t *colour;
+    size_t n, depth;
 };
 
 static void enter(struct we_lineage *l, struct sorting *s, uint32_t node)
 {
-    s->colour[node]      = GREY;
-    s->at[node]          = l->ties.p[node].first;
+    s->colour[node] = GREY;
+    s->at[node] = l->ties.p[node].first;
     s->stack[s->depth++] = node;
 }
 
@@ -304,13 +304,13 @@ static void visit(struct we_lineage *l, struct sorting *s, uint32_t root)
     while (s->depth) {
         uint32_t node = s->stack[s->depth - 1], e = s->at[node];
         if (e == NO_EDGE) {
-            s->colour[node]  = BLACK;
+            s->colour[node] = BLACK;
             s->order[s->n++] = node;
             s->depth--;
             continue;
         }
         struct edge *d = &l->edges.p[e];
-        s->at[node]    = d->next;
+        s->at[node] = d->next;
         if (!d->gone && s->colour[d->parent] == GREY) {
             d->gone = true;
             add_circle(l, node, d->parent);
@@ -321,12 +321,12 @@ static void visit(struct we_lineage *l, struct sorting *s, uint32_t root)
 
 static int sort(struct we_lineage *l, struct sorting *s, struct upp_err *err)
 {
-    size_t n  = l->nodes.n;
-    s->order  = wb_new_n(&l->arena, uint32_t, n + 1);
-    s->stack  = wb_new_n(&l->arena, uint32_t, n + 1);
-    s->at     = wb_new_n(&l->arena, uint32_t, n + 1);
+    size_t n = l->nodes.n;
+    s->order = wb_new_n(&l->arena, uint32_t, n + 1);
+    s->stack = wb_new_n(&l->arena, uint32_t, n + 1);
+    s->at = wb_new_n(&l->arena, uint32_t, n + 1);
     s->colour = wb_new_n(&l->arena, uint8_t, n + 1);
-    int r     = wb_arena_check(&l->arena, err);
+    int r = wb_arena_check(&l->arena, err);
     if (r < 0)
         return r;
     for (size_t i = 0; i < l->arrived.n; i++)
@@ -340,18 +340,18 @@ static int sort(struct we_lineage *l, struct sorting *s, struct upp_err *err)
 static int list(struct we_lineage *l, const struct sorting *s, struct upp_err *err)
 {
     uint32_t up = 0, down = 0;
-    l->up   = wb_new_n(&l->arena, uint32_t, l->edges.n + 1);
+    l->up = wb_new_n(&l->arena, uint32_t, l->edges.n + 1);
     l->down = wb_new_n(&l->arena, uint32_t, l->edges.n + 1);
-    int r   = wb_arena_check(&l->arena, err);
+    int r = wb_arena_check(&l->arena, err);
     for (size_t i = 0; r >= 0 && i < s->n; i++) {
         struct we_lineage_node *n = &l->nodes.p[s->order[i]];
-        n->up                     = up;
+        n->up = up;
         for (uint32_t e = l->ties.p[s->order[i]].first; e != NO_EDGE; e = l->edges.p[e].next) {
             struct we_lineage_node *parent = &l->nodes.p[l->edges.p[e].parent];
             if (l->edges.p[e].gone)
                 continue;
             l->up[up++] = l->edges.p[e].parent;
-            n->depth    = WB_MAX(n->depth, parent->depth + 1);
+            n->depth = WB_MAX(n->depth, parent->depth + 1);
             parent->n_down++;
         }
         n->n_up = up - n->up;
@@ -363,7 +363,7 @@ static int list(struct we_lineage *l, const struct sorting *s, struct upp_err *e
     }
     for (size_t i = 0; r >= 0 && i < l->arrived.n; i++)
         for (uint32_t k = 0; k < l->nodes.p[l->arrived.p[i]].n_up; k++) {
-            struct we_lineage_node *parent           = &l->nodes.p[l->up[l->nodes.p[l->arrived.p[i]].up + k]];
+            struct we_lineage_node *parent = &l->nodes.p[l->up[l->nodes.p[l->arrived.p[i]].up + k]];
             l->down[parent->down + parent->n_down++] = l->arrived.p[i];
         }
     return r;
@@ -372,9 +372,9 @@ static int list(struct we_lineage *l, const struct sorting *s, struct upp_err *e
 /* Adds the cost of what follows from the node, each once. 1, or 0: too many steps. */
 static int add_up(struct we_lineage *l, uint32_t node, struct upp_err *err)
 {
-    struct we_lineage_node *n    = &l->nodes.p[node];
-    uint32_t                walk = ++l->walks;
-    l->queue.n                   = 0;
+    struct we_lineage_node *n = &l->nodes.p[node];
+    uint32_t walk = ++l->walks;
+    l->queue.n = 0;
     if (!wb_vec_push(&l->queue, node, WE_LINEAGE_NODES))
         return full(l, err);
     for (size_t i = 0; i < l->queue.n; i++) {
@@ -400,8 +400,8 @@ static int sum(struct we_lineage *l, const struct sorting *s, struct upp_err *er
     uint8_t *joins = s->colour; /* something that follows from it has several parents: it must be counted once */
     memset(joins, 0, l->nodes.n);
     for (size_t i = s->n; i-- > 0;) {
-        struct we_lineage_node *n     = &l->nodes.p[s->order[i]];
-        uint64_t                input = n->input_tokens, output = n->output_tokens;
+        struct we_lineage_node *n = &l->nodes.p[s->order[i]];
+        uint64_t input = n->input_tokens, output = n->output_tokens;
         for (uint32_t k = 0; k < n->n_down; k++) {
             const struct we_lineage_node *child = &l->nodes.p[l->down[n->down + k]];
             joins[s->order[i]] |= joins[l->down[n->down + k]] || child->n_up > 1 || !child->has_subtree;
@@ -415,9 +415,9 @@ static int sum(struct we_lineage *l, const struct sorting *s, struct upp_err *er
             n->has_subtree = r > 0;
             continue;
         }
-        n->subtree_input  = input;
+        n->subtree_input = input;
         n->subtree_output = output;
-        n->has_subtree    = true;
+        n->has_subtree = true;
     }
     return 0;
 }
@@ -425,7 +425,7 @@ static int sum(struct we_lineage *l, const struct sorting *s, struct upp_err *er
 int we_lineage_end(struct we_lineage *l, struct upp_err *err)
 {
     struct sorting s = {0};
-    int            r = sort(l, &s, err);
+    int r = sort(l, &s, err);
     for (size_t i = 0; r >= 0 && i < s.n; i++) { /* those that arrived before their ancestors */
         uint32_t first = l->ties.p[s.order[i]].first;
         if (first != NO_EDGE && l->edges.p[first].next != NO_EDGE)
@@ -468,22 +468,22 @@ const uint32_t *we_lineage_children(const struct we_lineage *l, uint32_t node, s
 const struct we_circle *we_lineage_circles(const struct we_lineage *l, size_t *n, uint64_t *all)
 {
     *all = l->n_circles;
-    *n   = WB_MIN(l->n_circles, (uint64_t)WE_LINEAGE_CIRCLES);
+    *n = WB_MIN(l->n_circles, (uint64_t)WE_LINEAGE_CIRCLES);
     return l->circles;
 }
 
 /* Marks what can be reached from `self`, along parents or children. */
 static void mark(const struct we_lineage *l, uint32_t self, bool up, uint8_t *relation, uint32_t *queue)
 {
-    size_t n   = 0;
+    size_t n = 0;
     queue[n++] = self;
     for (size_t i = 0; i < n; i++) {
-        size_t          count;
+        size_t count;
         const uint32_t *next = up ? we_lineage_parents(l, queue[i], &count) : we_lineage_children(l, queue[i], &count);
         for (size_t k = 0; k < count; k++)
             if (!relation[next[k]]) {
                 relation[next[k]] = up ? WE_RELATION_ANCESTOR : WE_RELATION_DESCENDANT;
-                queue[n++]        = next[k];
+                queue[n++] = next[k];
             }
     }
 }
@@ -491,11 +491,11 @@ static void mark(const struct we_lineage *l, uint32_t self, bool up, uint8_t *re
 int we_lineage_view(const struct we_lineage *l, uint32_t self, unsigned which, struct wb_arena *a,
                     struct we_lineage_view *ret, struct upp_err *err)
 {
-    size_t    all      = l->nodes.n;
-    uint8_t  *relation = wb_new_n(a, uint8_t, all + 1);
-    uint32_t *nodes    = wb_new_n(a, uint32_t, all + 1);
-    uint32_t *unknown  = wb_new_n(a, uint32_t, all + 1);
-    int       r        = wb_arena_check(a, err);
+    size_t all = l->nodes.n;
+    uint8_t *relation = wb_new_n(a, uint8_t, all + 1);
+    uint32_t *nodes = wb_new_n(a, uint32_t, all + 1);
+    uint32_t *unknown = wb_new_n(a, uint32_t, all + 1);
+    int r = wb_arena_check(a, err);
     if (r < 0)
         return r;
     *ret =

@@ -7,8 +7,7 @@
  *
  * Pure, and bounded: nodes, edges, the memory, and the steps that are spent on ancestors.
  */
-#ifndef WE_LINEAGE_H
-#define WE_LINEAGE_H
+#pragma once
 
 #include <yyjson.h>
 
@@ -21,22 +20,22 @@ enum {
     WE_LINEAGE_STEPS = 1 << 24, /* along edges, in all, besides a few for each parent: beyond it ancestors stay parents,
                                    and costs are unknown */
     WE_LINEAGE_CIRCLES = 64,    /* that are listed */
-    WE_LINEAGE_TEXT    = 512,   /* bytes of a task that are kept */
-    WE_LINEAGE_DRAWN   = 2000,  /* nodes in a picture */
+    WE_LINEAGE_TEXT = 512,      /* bytes of a task that are kept */
+    WE_LINEAGE_DRAWN = 2000,    /* nodes in a picture */
 };
 #define WE_NO_NODE UINT32_MAX
 
 struct we_lineage_node {
     struct upp_str id;
-    bool           known; /* false: only named as a parent */
-    bool           has_score, has_subtree;
+    bool known; /* false: only named as a parent */
+    bool has_score, has_subtree;
     struct upp_str role, agent, intent, task; /* agent: its id; task: its beginning */
-    double         score;
-    uint64_t       input_tokens, output_tokens;
-    uint64_t       subtree_input, subtree_output; /* of it and all that follows from it, each once */
-    uint32_t       depth;                         /* the longest way from a node without parents */
-    uint32_t       arrival;                       /* 0, 1, ... */
-    uint32_t       up, n_up, down, n_down;        /* in the lists of parents and of children */
+    double score;
+    uint64_t input_tokens, output_tokens;
+    uint64_t subtree_input, subtree_output; /* of it and all that follows from it, each once */
+    uint32_t depth;                         /* the longest way from a node without parents */
+    uint32_t arrival;                       /* 0, 1, ... */
+    uint32_t up, n_up, down, n_down;        /* in the lists of parents and of children */
 };
 
 /* An edge that was left out because it closes a circle. */
@@ -45,7 +44,7 @@ struct we_circle {
 };
 
 struct we_lineage;
-int  we_lineage_new(struct we_lineage **ret, struct upp_err *err) UPP_MUST_CHECK;
+int we_lineage_new(struct we_lineage **ret, struct upp_err *err) UPP_MUST_CHECK;
 void we_lineage_free(struct we_lineage *l); /* accepts NULL */
 void we_lineage_freep(struct we_lineage **l);
 
@@ -56,27 +55,25 @@ int we_lineage_add(struct we_lineage *l, yyjson_val *envelope, struct upp_err *e
 /* The end of the log: parents become direct ones, and costs are summed. Once, before anything is asked. */
 int we_lineage_end(struct we_lineage *l, struct upp_err *err) UPP_MUST_CHECK;
 
-/* ---- Asking ----------------------------------------------------------------------------------------------- */
-
-uint32_t                      we_lineage_find(const struct we_lineage *l, struct upp_str id); /* WE_NO_NODE: none */
+uint32_t we_lineage_find(const struct we_lineage *l, struct upp_str id); /* WE_NO_NODE: none */
 const struct we_lineage_node *we_lineage_node(const struct we_lineage *l, uint32_t node);
-size_t                        we_lineage_count(const struct we_lineage *l); /* of nodes: numbers are below it */
-const uint32_t               *we_lineage_parents(const struct we_lineage *l, uint32_t node, size_t *n);
-const uint32_t               *we_lineage_children(const struct we_lineage *l, uint32_t node, size_t *n);
-const struct we_circle       *we_lineage_circles(const struct we_lineage *l, size_t *n, uint64_t *all);
+size_t we_lineage_count(const struct we_lineage *l); /* of nodes: numbers are below it */
+const uint32_t *we_lineage_parents(const struct we_lineage *l, uint32_t node, size_t *n);
+const uint32_t *we_lineage_children(const struct we_lineage *l, uint32_t node, size_t *n);
+const struct we_circle *we_lineage_circles(const struct we_lineage *l, size_t *n, uint64_t *all);
 
 enum we_relation { WE_RELATION_NONE, WE_RELATION_ANCESTOR, WE_RELATION_SELF, WE_RELATION_DESCENDANT, WE_RELATION_ANY };
 
 /* A part of the graph: what is listed or drawn. */
 struct we_lineage_view {
     const struct we_lineage *lineage;
-    uint32_t                 self;     /* WE_NO_NODE: of all */
-    const uint8_t           *relation; /* enum we_relation, by node */
-    const uint32_t          *nodes;    /* that are known, in the order of arrival */
-    size_t                   n;
-    const uint32_t          *unknown; /* that are not */
-    size_t                   n_unknown;
-    uint64_t                 input_tokens, output_tokens; /* of them all */
+    uint32_t self;           /* WE_NO_NODE: of all */
+    const uint8_t *relation; /* enum we_relation, by node */
+    const uint32_t *nodes;   /* that are known, in the order of arrival */
+    size_t n;
+    const uint32_t *unknown; /* that are not */
+    size_t n_unknown;
+    uint64_t input_tokens, output_tokens; /* of them all */
 };
 
 enum { WE_ANCESTORS = 1 << 0, WE_DESCENDANTS = 1 << 1 };
@@ -84,8 +81,6 @@ enum { WE_ANCESTORS = 1 << 0, WE_DESCENDANTS = 1 << 1 };
 /* An envelope with its ancestors, its descendants or both; WE_NO_NODE: all envelopes. In the arena. */
 int we_lineage_view(const struct we_lineage *l, uint32_t self, unsigned which, struct wb_arena *a,
                     struct we_lineage_view *ret, struct upp_err *err) UPP_MUST_CHECK;
-
-/* ---- Writing ---------------------------------------------------------------------------------------------- */
 
 /* {"id", "nodes": [{"id", "parents", "role", "agent", "intent", "task", "score", "cost", "subtree_cost", "depth",
  * "relation"}], "cost", "unknown": [id], "circles": [{"child", "parent"}]}. */
@@ -102,7 +97,7 @@ int we_lineage_dot(const struct we_lineage_view *v, struct wb_buf *out, struct u
 int we_lineage_svg(const struct we_lineage_view *v, struct wb_arena *a, struct wb_buf *out,
                    struct upp_err *err) UPP_MUST_CHECK;
 
-/* ---- Shared by the files of lineage -------------------------------------------------------------------------- */
+/* Shared by the files of lineage. */
 
 enum we_label { WE_LABEL_TEXT, WE_LABEL_DOT, WE_LABEL_XML };
 
@@ -113,5 +108,3 @@ void we_label_add(struct wb_buf *out, struct upp_str text, size_t max, enum we_l
 /* "score 0.78, 2100+380 tokens, 2400+500 tokens with what follows": what there is, maybe nothing.
  * brief: "score 0.78, 2100+380 of 2400+500 tokens". */
 void we_label_numbers(struct wb_buf *out, const struct we_lineage_node *n, bool brief);
-
-#endif

@@ -1,4 +1,4 @@
-/* envelope/lineage_draw.c — see lineage.h: a lineage for Graphviz, and as a picture.
+/* envelope/lineage_draw.c — draws a lineage for Graphviz, and as a picture in SVG.
  *
  * The layout of the picture: rows by depth. Each envelope stands above what follows from it; one with several parents
  * is placed below the first of them that is drawn.
@@ -7,11 +7,11 @@
 #include "envelope/lineage.h"
 
 enum {
-    WIDTH   = 236,
-    HEIGHT  = 58,
-    GAP_X   = 20,
-    GAP_Y   = 44,
-    MARGIN  = 16,
+    WIDTH = 236,
+    HEIGHT = 58,
+    GAP_X = 20,
+    GAP_Y = 44,
+    MARGIN = 16,
     PLACE_X = WIDTH + GAP_X,
     PLACE_Y = HEIGHT + GAP_Y
 };
@@ -33,13 +33,11 @@ static struct upp_str who(const struct we_lineage_node *n)
     return n->agent.n ? n->agent : n->role;
 }
 
-/* ---- DOT ---------------------------------------------------------------------------------------------------- */
-
 static void dot_node(const struct we_lineage_view *v, uint32_t node, struct wb_buf *out)
 {
     const struct we_lineage_node *n = we_lineage_node(v->lineage, node);
-    size_t                        count;
-    const uint32_t               *parents = we_lineage_parents(v->lineage, node, &count);
+    size_t count;
+    const uint32_t *parents = we_lineage_parents(v->lineage, node, &count);
     wb_buf_addf(out, "  n%u [label=\"", node);
     if (n->known) {
         we_label_add(out, who(n), NAME, WE_LABEL_DOT);
@@ -72,23 +70,21 @@ int we_lineage_dot(const struct we_lineage_view *v, struct wb_buf *out, struct u
     return wb_buf_check(out, err);
 }
 
-/* ---- SVG ---------------------------------------------------------------------------------------------------- */
-
 struct place {
     uint32_t above; /* the parent it is placed below; WE_NO_NODE: none */
     uint32_t width; /* columns that it and what is placed below it take */
     uint32_t begin; /* the first of them */
     uint32_t next;  /* the first that is free for what is placed below it */
-    bool     drawn;
+    bool drawn;
 };
 
 struct picture {
     const struct we_lineage_view *v;
-    struct wb_buf                *out;
-    struct place                 *places; /* by node */
-    uint32_t                     *order;  /* of what is drawn: by depth */
-    size_t                        n;
-    uint32_t                      columns, rows;
+    struct wb_buf *out;
+    struct place *places; /* by node */
+    uint32_t *order;      /* of what is drawn: by depth */
+    size_t n;
+    uint32_t columns, rows;
 };
 
 /* By depth, and in each row as before: a counting sort. */
@@ -106,22 +102,22 @@ static void place_all(struct picture *p)
 {
     size_t n;
     for (size_t i = 0; i < p->n; i++) {
-        struct place   *at      = &p->places[p->order[i]];
+        struct place *at = &p->places[p->order[i]];
         const uint32_t *parents = we_lineage_parents(p->v->lineage, p->order[i], &n);
-        at->above               = WE_NO_NODE;
+        at->above = WE_NO_NODE;
         for (size_t k = n; k-- > 0;)
             if (p->places[parents[k]].drawn)
                 at->above = parents[k];
     }
     for (size_t i = p->n; i-- > 0;) { /* from below: how wide */
         struct place *at = &p->places[p->order[i]];
-        at->width        = WB_MAX(at->width, 1u);
+        at->width = WB_MAX(at->width, 1u);
         if (at->above != WE_NO_NODE)
             p->places[at->above].width += at->width;
     }
     for (size_t i = 0; i < p->n; i++) { /* from above: where */
-        struct place *at   = &p->places[p->order[i]];
-        uint32_t     *next = at->above == WE_NO_NODE ? &p->columns : &p->places[at->above].next;
+        struct place *at = &p->places[p->order[i]];
+        uint32_t *next = at->above == WE_NO_NODE ? &p->columns : &p->places[at->above].next;
         at->begin = at->next = *next;
         *next += at->width;
     }
@@ -139,7 +135,7 @@ static unsigned top_of(const struct picture *p, uint32_t node)
 
 static void svg_edges(const struct picture *p, uint32_t node)
 {
-    size_t          n;
+    size_t n;
     const uint32_t *parents = we_lineage_parents(p->v->lineage, node, &n);
     for (size_t i = 0; i < n; i++) {
         if (!p->places[parents[i]].drawn)
@@ -161,7 +157,7 @@ static const char *colour(const struct we_lineage_node *n)
 {
     static const struct {
         struct upp_str role;
-        const char    *fill;
+        const char *fill;
     } table[] = {
         {UPP_STR_INIT("user"), "#dbeafe"}, {UPP_STR_INIT("agent"), "#dcfce7"}, {UPP_STR_INIT("tool"), "#fef3c7"}};
     for (size_t i = 0; i < WB_LEN(table); i++)
@@ -173,7 +169,7 @@ static const char *colour(const struct we_lineage_node *n)
 static void svg_node(const struct picture *p, uint32_t node)
 {
     const struct we_lineage_node *n = we_lineage_node(p->v->lineage, node);
-    unsigned                      x = left_of(&p->places[node]), y = top_of(p, node);
+    unsigned x = left_of(&p->places[node]), y = top_of(p, node);
     wb_buf_addf(p->out,
                 "<g><rect x=\"%u\" y=\"%u\" width=\"%d\" height=\"%d\" rx=\"6\" fill=\"%s\" stroke=\"%s\"%s/>\n<title>",
                 x, y, WIDTH, HEIGHT, colour(n), node == p->v->self ? "#111827" : "#8a8f98",
@@ -207,9 +203,9 @@ static int svg_prepare(struct picture *p, struct wb_arena *a, struct upp_err *er
     for (size_t i = 0; i < p->n; i++)
         p->rows = WB_MAX(p->rows, we_lineage_node(p->v->lineage, drawn_at(p->v, i))->depth + 1);
     uint32_t *rows = wb_new_n(a, uint32_t, (size_t)p->rows + 2);
-    p->order       = wb_new_n(a, uint32_t, p->n + 1);
-    p->places      = wb_new_n(a, struct place, we_lineage_count(p->v->lineage) + 1);
-    int r          = wb_arena_check(a, err);
+    p->order = wb_new_n(a, uint32_t, p->n + 1);
+    p->places = wb_new_n(a, struct place, we_lineage_count(p->v->lineage) + 1);
+    int r = wb_arena_check(a, err);
     if (r < 0)
         return r;
     for (size_t i = 0; i < p->n; i++)
@@ -222,11 +218,11 @@ static int svg_prepare(struct picture *p, struct wb_arena *a, struct upp_err *er
 int we_lineage_svg(const struct we_lineage_view *v, struct wb_arena *a, struct wb_buf *out, struct upp_err *err)
 {
     struct picture p = {.v = v, .out = out};
-    int            r = svg_prepare(&p, a, err);
+    int r = svg_prepare(&p, a, err);
     if (r < 0)
         return r;
-    size_t   more   = v->n_unknown + v->n - p.n;
-    unsigned width  = 2 * MARGIN + PLACE_X * WB_MAX(p.columns, 1u) - GAP_X,
+    size_t more = v->n_unknown + v->n - p.n;
+    unsigned width = 2 * MARGIN + PLACE_X * WB_MAX(p.columns, 1u) - GAP_X,
              height = 2 * MARGIN + PLACE_Y * WB_MAX(p.rows, 1u) - GAP_Y + (more ? 20 : 0);
     wb_buf_addf(out,
                 "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%u\" height=\"%u\" viewBox=\"0 0 %u %u\" "

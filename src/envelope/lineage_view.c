@@ -1,4 +1,4 @@
-/* envelope/lineage_view.c — see lineage.h: a lineage as JSON, and as lines for a terminal. */
+/* envelope/lineage_view.c — writes a lineage as JSON, and as lines for a terminal. */
 #include "base/defs.h"
 #include "base/utf8.h"
 #include "envelope/lineage.h"
@@ -6,12 +6,12 @@
 #include "json/write.h"
 
 enum {
-    TASK       = 72 /* characters of it in a line */,
+    TASK = 72 /* characters of it in a line */,
     TASK_LEAST = 16,
-    NUMBERS    = 256,
-    ID         = 64,
-    NAME       = 32,
-    INDENT     = 32 /* levels that are indented */
+    NUMBERS = 256,
+    ID = 64,
+    NAME = 32,
+    INDENT = 32 /* levels that are indented */
 };
 
 /* ---- Labels ------------------------------------------------------------------------------------------------ */
@@ -26,7 +26,7 @@ static bool is_shown(uint32_t c)
 static void add_char(struct wb_buf *out, struct upp_str bytes, enum we_label form)
 {
     static const struct {
-        char           c;
+        char c;
         struct upp_str dot, xml;
     } escapes[] = {
         {'"', UPP_STR_INIT("\\\""), UPP_STR_INIT("&quot;")}, {'\\', UPP_STR_INIT("\\\\"), UPP_STR_INIT("\\")},
@@ -42,13 +42,13 @@ static void add_char(struct wb_buf *out, struct upp_str bytes, enum we_label for
 static size_t scan(struct wb_buf *out, struct upp_str text, size_t max, enum we_label form)
 {
     size_t done = 0;
-    bool   gap  = false;
+    bool gap = false;
     for (size_t at = 0, n; at < text.n && done < max; at += n) {
         uint32_t c = 0;
-        n          = wb_utf8_decode(text, at, &c);
+        n = wb_utf8_decode(text, at, &c);
         if (!n || !is_shown(c)) {
             gap = done > 0;
-            n   = n ? n : 1;
+            n = n ? n : 1;
             continue;
         }
         if (gap && done + 1 >= max)
@@ -80,10 +80,10 @@ static void add_pair(struct wb_buf *out, uint64_t input, uint64_t output)
 
 void we_label_numbers(struct wb_buf *out, const struct we_lineage_node *n, bool brief)
 {
-    char   score[WJ_NUM_MAX];
+    char score[WJ_NUM_MAX];
     size_t length = n->has_score ? wj_num_format(n->score, score) : 0;
-    bool   own    = n->input_tokens || n->output_tokens,
-         below    = n->n_down && n->has_subtree && (n->subtree_input || n->subtree_output);
+    bool own = n->input_tokens || n->output_tokens,
+         below = n->n_down && n->has_subtree && (n->subtree_input || n->subtree_output);
     if (length)
         wb_buf_addf(out, "score %.*s%s", (int)length, score, own || below ? ", " : "");
     if (own || (below && brief))
@@ -110,10 +110,10 @@ static void put_cost(struct wj_writer *w, const char *name, uint64_t input, uint
 
 static void put_node(struct wj_writer *w, const struct we_lineage_view *v, uint32_t node)
 {
-    static const char *const      relations[] = {"none", "ancestor", "self", "descendant"};
-    const struct we_lineage_node *n           = we_lineage_node(v->lineage, node);
-    size_t                        count;
-    const uint32_t               *parents = we_lineage_parents(v->lineage, node, &count);
+    static const char *const relations[] = {"none", "ancestor", "self", "descendant"};
+    const struct we_lineage_node *n = we_lineage_node(v->lineage, node);
+    size_t count;
+    const uint32_t *parents = we_lineage_parents(v->lineage, node, &count);
     wj_write_open(w, '{');
     wj_put_str(w, "id", n->id);
     wj_put_open(w, "parents", '[');
@@ -142,9 +142,9 @@ static void put_node(struct wj_writer *w, const struct we_lineage_view *v, uint3
 
 int we_lineage_json(const struct we_lineage_view *v, struct wb_buf *out, struct upp_err *err)
 {
-    struct wj_writer        w;
-    size_t                  n;
-    uint64_t                all;
+    struct wj_writer w;
+    size_t n;
+    uint64_t all;
     const struct we_circle *circles = we_lineage_circles(v->lineage, &n, &all);
     wj_writer_init(&w, out, err);
     wj_write_open(&w, '{');
@@ -175,17 +175,17 @@ int we_lineage_json(const struct we_lineage_view *v, struct wb_buf *out, struct 
 /* A node whose children are being written. */
 struct level {
     uint32_t node, next; /* next: of its children */
-    bool     last;       /* of its parent's children */
+    bool last;           /* of its parent's children */
 };
 
 struct lines {
     const struct we_lineage_view *v;
-    struct wb_buf                *out;
-    struct level                 *levels;
-    size_t                        n;
-    uint8_t                      *done; /* written, with all that follows */
-    bool                          utf8;
-    unsigned                      columns;
+    struct wb_buf *out;
+    struct level *levels;
+    size_t n;
+    uint8_t *done; /* written, with all that follows */
+    bool utf8;
+    unsigned columns;
 };
 
 static void write_indent(const struct lines *s, bool last)
@@ -217,8 +217,8 @@ static void write_task(const struct lines *s, const struct we_lineage_node *n, s
 
 static void write_line(const struct lines *s, uint32_t node, bool last)
 {
-    const struct we_lineage_node *n     = we_lineage_node(s->v->lineage, node);
-    size_t                        begin = s->out->n;
+    const struct we_lineage_node *n = we_lineage_node(s->v->lineage, node);
+    size_t begin = s->out->n;
     write_indent(s, last);
     if (node == s->v->self)
         wb_buf_add(s->out, UPP_STR("* "));
@@ -238,7 +238,7 @@ static void write_line(const struct lines *s, uint32_t node, bool last)
 /* The next child that is part of the view; false: none is left. */
 static bool next_child(const struct lines *s, struct level *at, uint32_t *ret)
 {
-    size_t          n;
+    size_t n;
     const uint32_t *children = we_lineage_children(s->v->lineage, at->node, &n);
     while (at->next < n && !s->v->relation[children[at->next]])
         at->next++;
@@ -252,7 +252,7 @@ static void write_tree(struct lines *s, uint32_t root)
 {
     uint32_t child, peek;
     write_line(s, root, true);
-    s->done[root]     = true;
+    s->done[root] = true;
     s->levels[s->n++] = (struct level){.node = root, .last = true};
     while (s->n) {
         struct level *at = &s->levels[s->n - 1];
@@ -261,18 +261,18 @@ static void write_tree(struct lines *s, uint32_t root)
             continue;
         }
         struct level then = *at;
-        bool         last = !next_child(s, &then, &peek);
+        bool last = !next_child(s, &then, &peek);
         write_line(s, child, last);
         if (s->done[child])
             continue;
-        s->done[child]    = true;
+        s->done[child] = true;
         s->levels[s->n++] = (struct level){.node = child, .last = last};
     }
 }
 
 static bool is_root(const struct we_lineage_view *v, uint32_t node)
 {
-    size_t          n;
+    size_t n;
     const uint32_t *parents = we_lineage_parents(v->lineage, node, &n);
     for (size_t i = 0; i < n; i++)
         if (v->relation[parents[i]])
@@ -282,8 +282,8 @@ static bool is_root(const struct we_lineage_view *v, uint32_t node)
 
 static void write_circles(const struct we_lineage_view *v, struct wb_buf *out)
 {
-    size_t                  n;
-    uint64_t                all;
+    size_t n;
+    uint64_t all;
     const struct we_circle *circles = we_lineage_circles(v->lineage, &n, &all);
     for (size_t i = 0; i < n; i++) {
         wb_buf_add(out, UPP_STR("circle: "));
@@ -299,14 +299,14 @@ static void write_circles(const struct we_lineage_view *v, struct wb_buf *out)
 int we_lineage_text(const struct we_lineage_view *v, bool utf8, unsigned columns, struct wb_arena *a,
                     struct wb_buf *out, struct upp_err *err)
 {
-    size_t       all = we_lineage_count(v->lineage) + 1;
-    struct lines s   = {.v       = v,
-                        .out     = out,
-                        .utf8    = utf8,
-                        .columns = columns,
-                        .levels  = wb_new_n(a, struct level, all),
-                        .done    = wb_new_n(a, uint8_t, all)};
-    int          r   = wb_arena_check(a, err);
+    size_t all = we_lineage_count(v->lineage) + 1;
+    struct lines s = {.v = v,
+                      .out = out,
+                      .utf8 = utf8,
+                      .columns = columns,
+                      .levels = wb_new_n(a, struct level, all),
+                      .done = wb_new_n(a, uint8_t, all)};
+    int r = wb_arena_check(a, err);
     if (r < 0)
         return r;
     for (size_t i = 0; i < v->n_unknown; i++)

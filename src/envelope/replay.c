@@ -1,4 +1,4 @@
-/* envelope/replay.c — see replay.h. */
+/* envelope/replay.c — feeds a recorded log to new exchanges, and compares what they send with what was sent. */
 #include "envelope/replay.h"
 
 #include "base/defs.h"
@@ -12,15 +12,15 @@ enum { ARENA = 64 << 20 /* of one exchange */, PAGE = 16 /* new requests that ar
 /* An envelope of an open exchange, by the number of its id. */
 struct known {
     struct we_node *request; /* it is this request; NULL: a reply */
-    struct upp_str  agent;   /* that the rules chose for it; empty: they do not send it */
+    struct upp_str agent;    /* that the rules chose for it; empty: they do not send it */
 };
 
 /* An exchange that is open. */
 struct open {
-    struct wb_arena     a;
-    struct we_envelope  ingress;
+    struct wb_arena a;
+    struct we_envelope ingress;
     struct we_exchange *x;
-    struct wm_names     ids;
+    struct wm_names ids;
     WB_VEC(struct known) known;
     uint64_t number, used;     /* used: the time of its last envelope, in envelopes */
     uint64_t recorded, unsent; /* tokens of the recorded replies, and of those to requests that the rules do not send */
@@ -28,10 +28,10 @@ struct open {
 
 struct we_replay {
     const struct we_replay_opts *o;
-    struct we_host               host;
-    struct we_replayed           sum;
-    struct open                  open[WE_REPLAY_OPEN];
-    struct open                 *recent; /* NULL: none */
+    struct we_host host;
+    struct we_replayed sum;
+    struct open open[WE_REPLAY_OPEN];
+    struct open *recent; /* NULL: none */
 };
 
 struct upp_str we_difference_name(int kind)
@@ -69,7 +69,7 @@ static int differs(struct we_replay *p, const struct open *s, struct we_differen
 {
     p->sum.differences++;
     d.exchange = s->number;
-    d.ingress  = s->ingress.id;
+    d.ingress = s->ingress.id;
     return p->o->differs ? p->o->differs(p->o->arg, &d, err) : 0;
 }
 
@@ -84,15 +84,15 @@ static struct we_difference about(int kind, const struct we_envelope *e)
 static int find_new(struct we_replay *p, struct open *s, struct upp_err *err)
 {
     struct we_ask asks[PAGE];
-    size_t        n = 0;
-    int           r = we_exchange_next(s->x, asks, PAGE, &n, err);
+    size_t n = 0;
+    int r = we_exchange_next(s->x, asks, PAGE, &n, err);
     for (; r >= 0 && n; r = r < 0 ? r : we_exchange_next(s->x, asks, PAGE, &n, err))
         for (size_t i = 0; r >= 0 && i < n; i++) {
             struct we_difference d = about(WE_DIFFERENT_NEW, we_exchange_request(s->x, asks[i].id));
-            d.id                   = (struct upp_str){0};
-            d.replayed             = asks[i].agent;
-            d.why                  = asks[i].why;
-            r                      = differs(p, s, d, err);
+            d.id = (struct upp_str){0};
+            d.replayed = asks[i].agent;
+            d.why = asks[i].why;
+            r = differs(p, s, d, err);
         }
     return r;
 }
@@ -108,23 +108,23 @@ static int find_cost(struct we_replay *p, struct open *s, uint64_t tokens, struc
         return 0;
     d.recorded = wb_arena_printf(&s->a, "%llu tokens", (unsigned long long)s->recorded);
     d.replayed = wb_arena_printf(&s->a, "%llu tokens", (unsigned long long)tokens);
-    int r      = wb_arena_check(&s->a, err);
+    int r = wb_arena_check(&s->a, err);
     return r < 0 ? r : differs(p, s, d, err);
 }
 
 static void forget(struct open *s)
 {
     wm_names_done(&s->ids);
-    s->ids     = (struct wm_names){0};
+    s->ids = (struct wm_names){0};
     s->known.n = 0;
-    s->x       = NULL;
+    s->x = NULL;
     wb_arena_reset(&s->a);
 }
 
 static int finish(struct we_replay *p, struct open *s, struct upp_err *err)
 {
     uint64_t input, output;
-    size_t   waiting = we_exchange_waiting(s->x);
+    size_t waiting = we_exchange_waiting(s->x);
     we_exchange_cost(s->x, &input, &output);
     p->sum.unanswered += waiting;
     int r = waiting ? 0 : find_new(p, s, err);
@@ -169,7 +169,7 @@ static int free_place(struct we_replay *p, struct open **ret, struct upp_err *er
 static int note(struct open *s, struct upp_str id, struct we_node *request, struct upp_str agent, struct upp_err *err)
 {
     uint32_t number;
-    int      r = wm_names_add(&s->ids, id, &number, err);
+    int r = wm_names_add(&s->ids, id, &number, err);
     if (r < 0)
         return r;
     if (r && !wb_vec_push(&s->known, ((struct known){request, agent}), 2 * (size_t)WE_MAX_REQUESTS + 2))
@@ -184,9 +184,9 @@ static int compare_prompts(struct we_replay *p, struct open *s, struct we_node *
                            struct upp_err *err)
 {
     const struct we_adapter *adapter = we_adapter_for(p->o->adapters, model_of(p, n->agent));
-    struct we_envelope       now;
-    struct we_prompt         was, is;
-    struct upp_str           text;
+    struct we_envelope now;
+    struct we_prompt was, is;
+    struct upp_str text;
     if (n->kind == WE_ASK_FIRST || !adapter)
         return 0;
     int r = we_ask_write(s->x, n, &text, err);
@@ -198,10 +198,10 @@ static int compare_prompts(struct we_replay *p, struct open *s, struct we_node *
         r = we_prompt(&s->a, adapter, &now, p->o->limits->strict, &is, err);
     if (r < 0 || (wb_str_eq(was.user, is.user) && wb_str_eq(was.system, is.system)))
         return r;
-    bool                 user = !wb_str_eq(was.user, is.user);
-    struct we_difference d    = about(WE_DIFFERENT_PROMPT, e);
-    d.recorded                = user ? was.user : was.system;
-    d.replayed                = user ? is.user : is.system;
+    bool user = !wb_str_eq(was.user, is.user);
+    struct we_difference d = about(WE_DIFFERENT_PROMPT, e);
+    d.recorded = user ? was.user : was.system;
+    d.replayed = user ? is.user : is.system;
     return differs(p, s, d, err);
 }
 
@@ -215,9 +215,9 @@ static bool others_first(const struct we_exchange *x, const struct we_node *n)
 
 static int add_request(struct we_replay *p, struct open *s, const struct we_envelope *e, struct upp_err *err)
 {
-    struct we_node *n     = we_planned(s->x, e);
-    struct upp_str  agent = n ? n->agent : (struct upp_str){0};
-    int             r     = 0;
+    struct we_node *n = we_planned(s->x, e);
+    struct upp_str agent = n ? n->agent : (struct upp_str){0};
+    int r = 0;
     p->sum.requests++;
     if (!n)
         r = differs(p, s, about(WE_DIFFERENT_UNSENT, e), err);
@@ -259,7 +259,7 @@ static int compare_route(struct we_replay *p, struct open *s, const struct known
         return 0;
     d.recorded = reply->agent_id;
     d.replayed = k->agent;
-    d.why      = k->request->why;
+    d.why = k->request->why;
     return differs(p, s, d, err);
 }
 
@@ -268,15 +268,15 @@ static WEFT_SUSPENDS int ask_live(struct we_replay *p, struct open *s, struct we
                                   struct upp_err *err)
 {
     struct we_envelope recorded = *reply;
-    struct upp_str     text;
-    int                r = p->o->ask(p->o->arg, &n->request, &recorded, &s->a, &text, err);
+    struct upp_str text;
+    int r = p->o->ask(p->o->arg, &n->request, &recorded, &s->a, &text, err);
     if (r >= 0)
         r = we_read_any(&s->a, text, NULL, reply, err);
     if (r < 0 || wb_str_eq(reply->text, recorded.text))
         return r;
     struct we_difference d = about(WE_DIFFERENT_REPLY, &n->request);
-    d.recorded             = recorded.text;
-    d.replayed             = reply->text;
+    d.recorded = recorded.text;
+    d.replayed = reply->text;
     return differs(p, s, d, err);
 }
 
@@ -284,8 +284,8 @@ static WEFT_SUSPENDS int add_reply(struct we_replay *p, struct open *s, const st
                                    const struct we_envelope *e, struct upp_err *err)
 {
     struct we_node *n = k->request;
-    int             r = compare_route(p, s, k, e, err);
-    n->reply          = *e;
+    int r = compare_route(p, s, k, e, err);
+    n->reply = *e;
     s->recorded += e->input_tokens + e->output_tokens;
     if (r >= 0 && p->o->live.n && wb_str_eq(k->agent.n ? k->agent : e->agent_id, p->o->live))
         r = ask_live(p, s, n, &n->reply, err);
@@ -302,9 +302,9 @@ static WEFT_SUSPENDS int add_reply(struct we_replay *p, struct open *s, const st
 
 static int begin(struct we_replay *p, struct open *s, const struct we_envelope *e, struct upp_err *err)
 {
-    s->ingress  = *e;
+    s->ingress = *e;
     s->recorded = s->unsent = 0;
-    int r                   = we_exchange_new(&s->a, &p->host, p->o->limits, &s->ingress, &s->x, err);
+    int r = we_exchange_new(&s->a, &p->host, p->o->limits, &s->ingress, &s->x, err);
     if (r < 0)
         return r;
     s->number = ++p->sum.exchanges;
@@ -340,9 +340,9 @@ static bool continues(struct open *s, const struct we_envelope *e)
 
 int we_replay_add(struct we_replay *p, struct upp_str envelope, struct upp_err *err)
 {
-    struct open       *guess = p->recent, *s;
+    struct open *guess = p->recent, *s;
     struct we_envelope e;
-    int                r = guess && we_exchange_waiting(guess->x) ? 0 : free_place(p, &guess, err);
+    int r = guess && we_exchange_waiting(guess->x) ? 0 : free_place(p, &guess, err);
     if (r >= 0) /* most envelopes are of the exchange of the one before, and are read where they stay */
         r = we_read_any(&guess->a, envelope, NULL, &e, err);
     if (r < 0)
@@ -364,7 +364,7 @@ int we_replay_add(struct we_replay *p, struct upp_str envelope, struct upp_err *
     }
     if (s != guess)
         r = we_read_any(&s->a, envelope, NULL, &e, err);
-    s->used   = p->sum.envelopes;
+    s->used = p->sum.envelopes;
     p->recent = s;
     return r < 0 ? r : place(p, s, &e, err);
 }
@@ -380,7 +380,7 @@ int we_replay_end(struct we_replay *p, struct we_replayed *ret, struct upp_err *
         if (!next || next->number < number)
             break;
         number = next->number;
-        r      = finish(p, next, err);
+        r = finish(p, next, err);
     }
     *ret = p->sum;
     return r;

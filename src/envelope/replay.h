@@ -5,8 +5,7 @@
  * exchanges may be mixed. What an exchange needs is freed when it ends or when WE_REPLAY_OPEN newer ones have begun, so
  * memory does not grow with the log.
  */
-#ifndef WE_REPLAY_H
-#define WE_REPLAY_H
+#pragma once
 
 #include <weft/fiber.h>
 
@@ -25,8 +24,8 @@ enum we_difference_kind {
 };
 
 struct we_difference {
-    uint8_t        kind;               /* enum we_difference_kind */
-    uint64_t       exchange;           /* its number in the log, from 1 */
+    uint8_t kind;                      /* enum we_difference_kind */
+    uint64_t exchange;                 /* its number in the log, from 1 */
     struct upp_str ingress, id;        /* the envelope that began it; the request, empty for COST and NEW */
     struct upp_str intent, task;       /* of the request; empty for COST */
     struct upp_str recorded, replayed; /* agents, prompts, texts or tokens; empty: nothing */
@@ -41,9 +40,9 @@ struct we_replayed {
 };
 
 struct we_replay_opts {
-    const struct we_routes   *routes;
+    const struct we_routes *routes;
     const struct we_adapters *adapters;
-    const struct we_limits   *limits;
+    const struct we_limits *limits;
     struct upp_str (*model_of)(void *arg, struct upp_str agent); /* NULL text: there is no such agent */
     int (*differs)(void *arg, const struct we_difference *d, struct upp_err *err);
 
@@ -62,10 +61,8 @@ int we_replay_new(const struct we_replay_opts *opts, struct we_replay **ret, str
 WEFT_SUSPENDS int we_replay_add(struct we_replay *p, struct upp_str envelope, struct upp_err *err) UPP_MUST_CHECK;
 
 /* The end of the log. */
-int  we_replay_end(struct we_replay *p, struct we_replayed *ret, struct upp_err *err) UPP_MUST_CHECK;
+int we_replay_end(struct we_replay *p, struct we_replayed *ret, struct upp_err *err) UPP_MUST_CHECK;
 void we_replay_free(struct we_replay *p); /* accepts NULL */
 void we_replay_freep(struct we_replay **p);
 
 struct upp_str we_difference_name(int kind); /* "route", "new", ... */
-
-#endif

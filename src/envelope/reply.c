@@ -9,13 +9,13 @@
 #include "json/value.h"
 
 struct reply {
-    struct wb_arena         *a;
+    struct wb_arena *a;
     const struct we_adapter *adapter; /* NULL: none */
     const struct we_replied *of;
-    const struct upp_str    *parents;
-    size_t                   n_parents;
-    const struct upp_str    *risks;
-    size_t                   n_risks;
+    const struct upp_str *parents;
+    size_t n_parents;
+    const struct upp_str *risks;
+    size_t n_risks;
 };
 
 static double default_score(const struct we_replied *r)
@@ -23,7 +23,7 @@ static double default_score(const struct we_replied *r)
     return r->default_score > 0 ? r->default_score : WE_DEFAULT_SCORE;
 }
 
-/* ---- A reply that is an envelope --------------------------------------------------------------------------- */
+/* A reply that is an envelope. */
 
 /* By its name; or without one, by what only envelopes have. */
 static bool seems_envelope(yyjson_val *v)
@@ -40,37 +40,37 @@ static bool seems_envelope(yyjson_val *v)
 static int is_envelope(struct wb_arena *a, yyjson_val *v, bool *ret, struct upp_err *err)
 {
     WB_CLEANUP(wd_problems_done) struct wd_problems problems = {.a = a, .root = v};
-    int                                             r        = wd_envelope_validate(&problems, v, err);
-    *ret                                                     = r >= 0 && !problems.errors;
+    int r = wd_envelope_validate(&problems, v, err);
+    *ret = r >= 0 && !problems.errors;
     return r < 0 ? r : problems.failed;
 }
 
 static int take(const struct reply *p, yyjson_val *v, struct upp_str *ret, struct upp_err *err)
 {
-    const struct we_replied *r    = p->of;
-    struct we_edit           edit = {.id            = r->id,
-                                     .parents       = p->parents,
-                                     .n_parents     = p->n_parents,
-                                     .above         = r->above,
-                                     .has_cost      = r->has_cost,
-                                     .input_tokens  = r->input_tokens,
-                                     .output_tokens = r->output_tokens,
-                                     .complete      = true,
-                                     .agent_id      = r->agent_id,
-                                     .agent_name    = r->agent_name,
-                                     .model         = r->model,
-                                     .foreign       = r->foreign,
-                                     .role          = UPP_STR("agent"),
-                                     .intent        = r->request->intent_name,
-                                     .task          = r->request->task,
-                                     .now_ms        = r->now_ms,
-                                     .score         = default_score(r),
-                                     .risks         = p->risks,
-                                     .n_risks       = p->n_risks};
-    struct we_envelope       checked;
-    struct upp_str           text;
-    bool                     good = false;
-    int                      code = is_envelope(p->a, v, &good, err);
+    const struct we_replied *r = p->of;
+    struct we_edit edit = {.id = r->id,
+                           .parents = p->parents,
+                           .n_parents = p->n_parents,
+                           .above = r->above,
+                           .has_cost = r->has_cost,
+                           .input_tokens = r->input_tokens,
+                           .output_tokens = r->output_tokens,
+                           .complete = true,
+                           .agent_id = r->agent_id,
+                           .agent_name = r->agent_name,
+                           .model = r->model,
+                           .foreign = r->foreign,
+                           .role = UPP_STR("agent"),
+                           .intent = r->request->intent_name,
+                           .task = r->request->task,
+                           .now_ms = r->now_ms,
+                           .score = default_score(r),
+                           .risks = p->risks,
+                           .n_risks = p->n_risks};
+    struct we_envelope checked;
+    struct upp_str text;
+    bool good = false;
+    int code = is_envelope(p->a, v, &good, err);
     if (code >= 0)
         code = we_edit(p->a, v, &edit, &text, err);
     if (code >= 0 && !good) /* what it lacked may have been added */
@@ -81,8 +81,6 @@ static int take(const struct reply *p, yyjson_val *v, struct upp_str *ret, struc
         *ret = text;
     return code;
 }
-
-/* ---- A reply that is wrapped ------------------------------------------------------------------------------- */
 
 /* The score that the adapter asked for. */
 static bool own_score(const struct reply *p, yyjson_val *v, double *ret)
@@ -112,10 +110,10 @@ static bool only_asked(const struct reply *p, yyjson_val *v)
 static void give_json(const struct reply *p, yyjson_val *v, struct we_draft *d)
 {
     struct upp_str text = own_text(p, v);
-    double         score;
+    double score;
     if (own_score(p, v, &score)) {
         d->has_score = true;
-        d->score     = score;
+        d->score = score;
         d->rationale = (struct upp_str){0};
     }
     d->text = text;
@@ -132,28 +130,28 @@ static size_t values_of(yyjson_val *v)
 
 static int wrap(const struct reply *p, yyjson_val *json, struct upp_str *ret, struct upp_err *err)
 {
-    const struct we_replied *r     = p->of;
-    bool                     asked = (p->adapter && p->adapter->json) || wb_str_eq(r->request->type, UPP_STR("json"));
-    struct we_draft          d     = {.role       = UPP_STR("agent"),
-                                      .agent_id   = r->agent_id,
-                                      .agent_name = r->agent_name,
-                                      .model      = r->model,
-                                      .now_ms     = r->now_ms,
-                                      .intent     = r->request->intent_name,
-                                      .task       = r->request->task,
-                                      .type       = UPP_STR("text"),
-                                      .has_score  = true,
-                                      .score      = default_score(r),
-                                      .rationale  = UPP_STR(WE_UNSTATED),
-                                      .risks      = p->risks,
-                                      .n_risks    = p->n_risks,
-                                      .trace      = {.id            = r->id,
-                                                     .parents       = p->parents,
-                                                     .n_parents     = p->n_parents,
-                                                     .above         = r->above,
-                                                     .has_cost      = r->has_cost,
-                                                     .input_tokens  = r->input_tokens,
-                                                     .output_tokens = r->output_tokens}};
+    const struct we_replied *r = p->of;
+    bool asked = (p->adapter && p->adapter->json) || wb_str_eq(r->request->type, UPP_STR("json"));
+    struct we_draft d = {.role = UPP_STR("agent"),
+                         .agent_id = r->agent_id,
+                         .agent_name = r->agent_name,
+                         .model = r->model,
+                         .now_ms = r->now_ms,
+                         .intent = r->request->intent_name,
+                         .task = r->request->task,
+                         .type = UPP_STR("text"),
+                         .has_score = true,
+                         .score = default_score(r),
+                         .rationale = UPP_STR(WE_UNSTATED),
+                         .risks = p->risks,
+                         .n_risks = p->n_risks,
+                         .trace = {.id = r->id,
+                                   .parents = p->parents,
+                                   .n_parents = p->n_parents,
+                                   .above = r->above,
+                                   .has_cost = r->has_cost,
+                                   .input_tokens = r->input_tokens,
+                                   .output_tokens = r->output_tokens}};
     if (json && asked && wj_keys_unique(json, values_of(json), NULL) >= 0) /* no envelope has a member twice */
         give_json(p, json, &d);
     else
@@ -171,11 +169,9 @@ static int add_risk(struct reply *p, const struct upp_err *why, struct upp_err *
         list[i] = p->risks[i];
     list[p->n_risks++] = wb_arena_printf(p->a, "the model's envelope is not valid: %s%s%s", why->where,
                                          why->where[0] ? ": " : "", why->msg);
-    p->risks           = list;
+    p->risks = list;
     return wb_arena_check(p->a, err);
 }
-
-/* ---- Both ---------------------------------------------------------------------------------------------------- */
 
 /* Without ``` and its language around the whole: many models write JSON in it. */
 static struct upp_str without_fence(struct upp_str text)
@@ -191,26 +187,26 @@ static int write_failure(const struct reply *p, int code, struct upp_str text, s
 {
     static const uint32_t again =
         1u << UPP_ERATE | 1u << UPP_EPROVIDER | 1u << UPP_ENET | 1u << UPP_ETIMEOUT | 1u << UPP_EBUSY;
-    struct we_error e = {.request       = p->of->request,
-                         .code          = upp_code_name(code),
-                         .text          = text,
-                         .retryable     = code > 0 && code < 32 && again >> code & 1,
-                         .direct        = p->of->direct,
-                         .id            = p->of->id,
-                         .above         = p->of->above,
-                         .now_ms        = p->of->now_ms,
-                         .has_cost      = p->of->has_cost,
-                         .input_tokens  = p->of->input_tokens,
+    struct we_error e = {.request = p->of->request,
+                         .code = upp_code_name(code),
+                         .text = text,
+                         .retryable = code > 0 && code < 32 && again >> code & 1,
+                         .direct = p->of->direct,
+                         .id = p->of->id,
+                         .above = p->of->above,
+                         .now_ms = p->of->now_ms,
+                         .has_cost = p->of->has_cost,
+                         .input_tokens = p->of->input_tokens,
                          .output_tokens = p->of->output_tokens};
     return we_write_error(p->a, &e, ret, err);
 }
 
 static int take_or_wrap(struct reply *p, struct upp_str *ret, struct upp_err *err)
 {
-    struct upp_err why  = {0};
-    yyjson_val    *json = NULL;
-    int            r    = wj_read(p->a, without_fence(p->of->text),
-                                  UPP_OPTS(wj_read_opts, .max_bytes = WE_MAX_BYTES, .depth = WE_MAX_DEPTH / 2), &json, &why);
+    struct upp_err why = {0};
+    yyjson_val *json = NULL;
+    int r = wj_read(p->a, without_fence(p->of->text),
+                    UPP_OPTS(wj_read_opts, .max_bytes = WE_MAX_BYTES, .depth = WE_MAX_DEPTH / 2), &json, &why);
     if (r < 0 && r != -UPP_EINVALID && r != -UPP_ELIMIT) {
         if (err)
             *err = why;

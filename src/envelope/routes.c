@@ -6,8 +6,6 @@
 #include "envelope/fit.h"
 #include "json/value.h"
 
-/* ---- Conditions ------------------------------------------------------------------------------------------- */
-
 static bool has_tags(const struct we_when *w, const struct we_envelope *e)
 {
     for (size_t i = 0; i < w->n_tags; i++)
@@ -45,13 +43,11 @@ enum we_unfit we_rule_fits(const struct we_rule *r, const struct we_envelope *e,
     return WE_FITS;
 }
 
-/* ---- The choice ------------------------------------------------------------------------------------------- */
-
 /* FNV-1a's high bits differ little between ids that end alike: they are mixed once more. */
 static uint64_t spread(struct upp_str id)
 {
     uint64_t h = wb_str_hash(id);
-    h          = (h ^ h >> 33) * 0xff51afd7ed558ccd;
+    h = (h ^ h >> 33) * 0xff51afd7ed558ccd;
     return h ^ h >> 33;
 }
 
@@ -107,10 +103,10 @@ static int no_route(const struct we_envelope *e, struct upp_err *err)
 int we_route(struct wb_arena *a, const struct we_routes *routes, const struct we_envelope *e, struct upp_str id,
              struct we_choice *ret, struct upp_err *err)
 {
-    struct upp_str        target = wj_text_at(e->parameters, "target");
-    const struct we_rule *rule   = NULL;
-    int                   intent = e->intent;
-    const char           *why    = "by the rule of its intent";
+    struct upp_str target = wj_text_at(e->parameters, "target");
+    const struct we_rule *rule = NULL;
+    int intent = e->intent;
+    const char *why = "by the rule of its intent";
     if (intent == WE_ROUTE && target.n) {
         char quoted[WJ_QUOTED];
         if (!has_agent(routes, target))
@@ -127,9 +123,9 @@ int we_route(struct wb_arena *a, const struct we_routes *routes, const struct we
         why = "no rule fits its intent: it goes to reflect";
     if (!rule)
         return no_route(e, err);
-    *ret = (struct we_choice){.rule   = rule,
+    *ret = (struct we_choice){.rule = rule,
                               .number = (size_t)(rule - routes->rules),
-                              .agent  = choose(rule, id.n ? id : e->id),
-                              .why    = wb_cstr(why)};
+                              .agent = choose(rule, id.n ? id : e->id),
+                              .why = wb_cstr(why)};
     return 0;
 }

@@ -6,7 +6,7 @@
 
 static void add_number(struct wb_buf *out, double v)
 {
-    char   text[WJ_NUM_MAX];
+    char text[WJ_NUM_MAX];
     size_t n = wj_num_format(v, text);
     wb_buf_add(out, wb_str(text, n));
 }
@@ -117,9 +117,9 @@ static void add_verdict(struct wb_buf *out, const struct we_rule *r, const struc
 
 int we_explain(const struct we_routes *routes, const struct we_envelope *e, struct wb_buf *out, struct upp_err *err)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena a      = WB_ARENA(1u << 20);
-    struct we_choice                          choice = {0};
-    int                                       r      = we_route(&a, routes, e, (struct upp_str){0}, &choice, err);
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
+    struct we_choice choice = {0};
+    int r = we_route(&a, routes, e, (struct upp_str){0}, &choice, err);
     if (r < 0 && r != -UPP_ENOTFOUND)
         return r;
     for (size_t i = 0; i < routes->n; i++) {

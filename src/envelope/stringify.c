@@ -1,4 +1,4 @@
-/* envelope/stringify.c — see stringify.h. */
+/* envelope/stringify.c — writes numbers as JavaScript does, and members in the order of its objects. */
 #include "envelope/stringify.h"
 
 #include <stdlib.h>
@@ -9,21 +9,21 @@
 #include "json/value.h"
 #include "json/write.h"
 
-/* ---- Numbers: ECMA-262, Number::toString -------------------------------------------------------------------- */
+/* Numbers: ECMA-262, Number::toString. */
 
 /* The shortest digits that read back as v, and the position of the point: 0.DIGITS * 10^point. */
 struct decimal {
-    char   digits[WJ_NUM_MAX];
+    char digits[WJ_NUM_MAX];
     size_t n;
-    int    point;
+    int point;
 };
 
 static void read_decimal(struct upp_str text, struct decimal *d)
 {
-    bool   seen_point = false;
-    size_t i          = 0;
-    d->n              = 0;
-    d->point          = 0;
+    bool seen_point = false;
+    size_t i = 0;
+    d->n = 0;
+    d->point = 0;
     for (; i < text.n && text.p[i] != 'e' && text.p[i] != 'E'; i++) {
         char c = text.p[i];
         if (c == '.')
@@ -53,7 +53,7 @@ static size_t put_zeros(char *to, int n)
 static size_t put_exponent(const struct decimal *d, char *to)
 {
     size_t n = 0;
-    to[n++]  = d->digits[0];
+    to[n++] = d->digits[0];
     if (d->n > 1) {
         to[n++] = '.';
         memcpy(to + n, d->digits + 1, d->n - 1);
@@ -62,7 +62,7 @@ static size_t put_exponent(const struct decimal *d, char *to)
     int e = d->point - 1, high = 100;
     to[n++] = 'e';
     to[n++] = e < 0 ? '-' : '+';
-    e       = abs(e);
+    e = abs(e);
     while (high > 1 && e < high)
         high /= 10;
     for (; high; high /= 10)
@@ -96,8 +96,8 @@ static size_t put_decimal(const struct decimal *d, char *to)
 size_t we_js_number(struct upp_str number, char to[WE_JS_NUMBER])
 {
     struct decimal d;
-    char           text[WJ_NUM_MAX + 1];
-    double         v;
+    char text[WJ_NUM_MAX + 1];
+    double v;
     if (!wj_num_f64(number, &v)) {
         memcpy(to, "null", 4); /* JSON.parse gives Infinity, which JSON has no number for */
         return 4;
@@ -108,12 +108,12 @@ size_t we_js_number(struct upp_str number, char to[WE_JS_NUMBER])
     }
     size_t n = wj_num_format(v, text), sign = v < 0;
     text[n] = 0; /* for strtol */
-    to[0]   = '-';
+    to[0] = '-';
     read_decimal(wb_str(text, n), &d);
     return sign + put_decimal(&d, to + sign);
 }
 
-/* ---- Objects: members whose names are array indices come first ------------------------------------------------ */
+/* Objects: members whose names are array indices come first. */
 
 static bool is_index(yyjson_val *key, uint64_t *ret)
 {
@@ -122,7 +122,7 @@ static bool is_index(yyjson_val *key, uint64_t *ret)
 }
 
 struct numbered {
-    uint64_t    number;
+    uint64_t number;
     yyjson_val *key;
 };
 
@@ -134,7 +134,7 @@ static int by_number(const void *a, const void *b)
 
 struct writing {
     struct wj_writer w;
-    unsigned         indent, level;
+    unsigned indent, level;
 };
 
 static void write_value(struct writing *s, yyjson_val *v);
@@ -168,8 +168,8 @@ static void write_member(struct writing *s, yyjson_val *key, bool first)
 static size_t write_indexed(struct writing *s, yyjson_val *object)
 {
     yyjson_val *key, *value;
-    size_t      i, n, found = 0;
-    uint64_t    number;
+    size_t i, n, found = 0;
+    uint64_t number;
     yyjson_obj_foreach(object, i, n, key, value) found += is_index(key, &number);
     if (!found)
         return 0;
@@ -194,11 +194,11 @@ static size_t write_indexed(struct writing *s, yyjson_val *object)
 static void write_object(struct writing *s, yyjson_val *object)
 {
     yyjson_val *key, *value;
-    size_t      i, n, done;
-    uint64_t    number;
+    size_t i, n, done;
+    uint64_t number;
     wb_buf_addc(s->w.out, '{');
     s->level++;
-    done          = write_indexed(s, object);
+    done = write_indexed(s, object);
     bool only_few = done == unsafe_yyjson_get_len(object);
     if (!only_few)
         yyjson_obj_foreach(object, i, n, key, value)
@@ -215,7 +215,7 @@ static void write_object(struct writing *s, yyjson_val *object)
 static void write_array(struct writing *s, yyjson_val *array)
 {
     yyjson_val *v;
-    size_t      i, n;
+    size_t i, n;
     wb_buf_addc(s->w.out, '[');
     s->level++;
     yyjson_arr_foreach(array, i, n, v)

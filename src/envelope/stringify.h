@@ -4,8 +4,7 @@
  * It differs from the text that was read: numbers are doubles in JavaScript's spelling (1e21 is 1e+21, -0 is 0, what is
  * too large is null), and members whose names are array indices come first, in ascending order.
  */
-#ifndef WE_STRINGIFY_H
-#define WE_STRINGIFY_H
+#pragma once
 
 #include <yyjson.h>
 
@@ -19,5 +18,3 @@ int we_stringify(yyjson_val *v, unsigned indent, struct wb_buf *out, struct upp_
 
 /* A JSON number as JavaScript writes it, into `to`; its length. */
 size_t we_js_number(struct upp_str number, char to[WE_JS_NUMBER]);
-
-#endif

@@ -1,4 +1,4 @@
-/* envelope/template.c — see template.h. */
+/* envelope/template.c — expands the tags of a template: fields, data, resources and sections. */
 #include "envelope/template.h"
 
 #include "base/err.h"
@@ -14,17 +14,17 @@ static const struct upp_str names[NAMES] = {
 
 /* {{name}}, {{name:otherwise}}, {{name|form}} */
 struct field {
-    enum name      name;
+    enum name name;
     struct upp_str otherwise; /* NULL: none */
-    bool           json;
-    unsigned       indent;
+    bool json;
+    unsigned indent;
 };
 
 struct writing {
     const struct we_envelope *e; /* NULL: nothing is written */
-    struct wb_buf            *out;
-    struct upp_err           *err;
-    bool                      strict, in_section, skip;
+    struct wb_buf *out;
+    struct upp_err *err;
+    bool strict, in_section, skip;
 };
 
 /* Does the content say more than the task? */
@@ -33,8 +33,6 @@ static bool says_more(const struct we_envelope *e)
     bool data = e->data && !yyjson_is_null(e->data);
     return data || (e->text.n && !wb_str_eq(e->text, e->task));
 }
-
-/* ---- Fields ------------------------------------------------------------------------------------------------- */
 
 static bool find_name(struct upp_str text, enum name *ret)
 {
@@ -50,7 +48,7 @@ static int parse_field(struct upp_str text, struct field *f, struct upp_err *err
 {
     size_t bar = wb_str_find(text, UPP_STR("|"), 0), colon = wb_str_find(text, UPP_STR(":"), 0);
     size_t end = bar < colon ? bar : colon;
-    char   quoted[WJ_QUOTED];
+    char quoted[WJ_QUOTED];
     *f = (struct field){0};
     if (!find_name(wb_str_sub(text, 0, end), &f->name))
         return upp_fail(err, UPP_EINVALID, "%s is not a field of an envelope's prompt",
@@ -91,7 +89,7 @@ static int write_data(struct writing *s, unsigned indent)
 static int write_resources(struct writing *s)
 {
     yyjson_val *v;
-    size_t      i, n;
+    size_t i, n;
     yyjson_arr_foreach(s->e->resources, i, n, v)
     {
         struct upp_str hint = wj_text_at(v, "hint");
@@ -107,8 +105,8 @@ static int write_resources(struct writing *s)
 
 static int write_field(struct writing *s, const struct field *f)
 {
-    const struct we_envelope *e    = s->e;
-    struct upp_str            text = {0};
+    const struct we_envelope *e = s->e;
+    struct upp_str text = {0};
     switch (f->name) {
     case INTENT:
         text = e->intent_name;
@@ -140,8 +138,6 @@ static int write_field(struct writing *s, const struct field *f)
     return 0;
 }
 
-/* ---- Sections ------------------------------------------------------------------------------------------------ */
-
 static bool is_there(const struct writing *s, enum name name)
 {
     const struct we_envelope *e = s->e;
@@ -162,14 +158,14 @@ static bool is_there(const struct writing *s, enum name name)
 static int open_section(struct writing *s, struct upp_str text)
 {
     enum name name;
-    char      quoted[WJ_QUOTED];
+    char quoted[WJ_QUOTED];
     if (s->in_section)
         return upp_fail(s->err, UPP_EINVALID, "a section inside a section");
     if (!find_name(text, &name))
         return upp_fail(s->err, UPP_EINVALID, "%s is not a field of an envelope's prompt",
                         wj_quote(text, quoted, sizeof quoted));
     s->in_section = true;
-    s->skip       = s->e && !is_there(s, name);
+    s->skip = s->e && !is_there(s, name);
     return 0;
 }
 
@@ -192,9 +188,9 @@ static int write_tag(struct writing *s, struct upp_str text)
 int we_template_write(struct upp_str template, const struct we_envelope *e, bool strict, struct wb_buf *out,
                       struct upp_err *err)
 {
-    struct writing s  = {.e = e, .out = out, .err = err, .strict = strict};
-    size_t         at = 0;
-    int            r  = 0;
+    struct writing s = {.e = e, .out = out, .err = err, .strict = strict};
+    size_t at = 0;
+    int r = 0;
     while (r >= 0 && at < template.n) {
         size_t open = wb_str_find(template, UPP_STR("{{"), at), close;
         if (e && !s.skip)
@@ -204,7 +200,7 @@ int we_template_write(struct upp_str template, const struct we_envelope *e, bool
         close = wb_str_find(template, UPP_STR("}}"), open + 2);
         if (close == SIZE_MAX)
             return upp_fail(err, UPP_EINVALID, "{{ without }}");
-        r  = write_tag(&s, wb_str_sub(template, open + 2, close - open - 2));
+        r = write_tag(&s, wb_str_sub(template, open + 2, close - open - 2));
         at = close + 2;
     }
     if (r >= 0 && s.in_section)

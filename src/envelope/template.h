@@ -1,11 +1,8 @@
 /* envelope/template.h — inside envelope/: prompts from templates (adapter.h has their language). */
-#ifndef WE_TEMPLATE_H
-#define WE_TEMPLATE_H
+#pragma once
 
 #include "envelope/adapter.h"
 
 /* e NULL: only checks the template. */
 int we_template_write(struct upp_str template, const struct we_envelope *e, bool strict, struct wb_buf *out,
                       struct upp_err *err) UPP_MUST_CHECK;
-
-#endif

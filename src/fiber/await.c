@@ -11,8 +11,8 @@
 
 WEFT_SUSPENDS int weft_sleep_ms(uint64_t ms, struct upp_err *err)
 {
-    static const char  what[] = "time to pass";
-    struct weft_fiber *f      = weft__caller("weft_sleep_ms", err);
+    static const char what[] = "time to pass";
+    struct weft_fiber *f = weft__caller("weft_sleep_ms", err);
     if (!f)
         return -UPP_EINVALID;
     int r = weft__park(f, what, weft__loop_after(f->loop, ms), 0);
@@ -21,8 +21,8 @@ WEFT_SUSPENDS int weft_sleep_ms(uint64_t ms, struct upp_err *err)
 
 WEFT_SUSPENDS int weft_fd_wait(int fd, unsigned want, struct upp_err *err)
 {
-    static const char  what[] = "a descriptor";
-    struct weft_fiber *f      = weft__caller("weft_fd_wait", err);
+    static const char what[] = "a descriptor";
+    struct weft_fiber *f = weft__caller("weft_fd_wait", err);
     if (!f)
         return -UPP_EINVALID;
     int r = weft__pending(f);
@@ -30,10 +30,10 @@ WEFT_SUSPENDS int weft_fd_wait(int fd, unsigned want, struct upp_err *err)
         return weft__cut_short(err, r, what);
     if (!want || (want & ~(unsigned)(WEFT_READABLE | WEFT_WRITABLE)))
         return upp_fail(err, UPP_EINVALID, "a descriptor is waited for to be readable or writable");
-    f->fd      = fd;
+    f->fd = fd;
     f->fd_want = want;
-    f->fd_got  = 0;
-    r          = f->loop->ops->fd_watch(f->loop, f, err);
+    f->fd_got = 0;
+    r = f->loop->ops->fd_watch(f->loop, f, err);
     if (r < 0)
         return r;
     r = weft__park(f, what, WEFT__NEVER, 0);
@@ -43,8 +43,6 @@ WEFT_SUSPENDS int weft_fd_wait(int fd, unsigned want, struct upp_err *err)
     }
     return (int)f->fd_got;
 }
-
-/* ---- Calls that would block ------------------------------------------------------------------------------- */
 
 /* After a call returned -errno: 0 to call again (it has waited where needed), < 0 when it failed. */
 WEFT_SUSPENDS static int again(int64_t r, int fd, unsigned want, const char *call, struct upp_err *err)
@@ -123,13 +121,13 @@ WEFT_SUSPENDS int weft_send(int fd, const void *p, size_t n, struct upp_err *err
  * away again. One that was pending before can only be where it was blocked before, and stays. */
 static int64_t write_without_signal(int fd, const void *p, size_t n)
 {
-    sigset_t                     sigpipe, before, pending;
+    sigset_t sigpipe, before, pending;
     static const struct timespec now = {0, 0};
     (void)sigemptyset(&sigpipe);
     (void)sigaddset(&sigpipe, SIGPIPE);
-    int  masked  = pthread_sigmask(SIG_BLOCK, &sigpipe, &before); /* fails only for nonsense */
+    int masked = pthread_sigmask(SIG_BLOCK, &sigpipe, &before); /* fails only for nonsense */
     bool blocked = masked == 0 && sigismember(&before, SIGPIPE) == 1;
-    bool theirs  = blocked && sigpending(&pending) == 0 && sigismember(&pending, SIGPIPE) == 1;
+    bool theirs = blocked && sigpending(&pending) == 0 && sigismember(&pending, SIGPIPE) == 1;
 
     int64_t r = WB_CALL(write)(fd, p, n);
     if (r == -EPIPE && !theirs)

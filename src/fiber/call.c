@@ -11,21 +11,21 @@
 #include "fiber/loop.h"
 
 struct call {
-    struct weft__msg   start, stop, done;
-    _Atomic unsigned   refs;
-    struct weft_loop  *home, *to; /* home NULL: a thread without a loop waits, below */
+    struct weft__msg start, stop, done;
+    _Atomic unsigned refs;
+    struct weft_loop *home, *to; /* home NULL: a thread without a loop waits, below */
     struct weft_fiber *caller, *callee;
-    const char        *name;
-    weft_fn           *fn;
-    void              *arg;
+    const char *name;
+    weft_fn *fn;
+    void *arg;
     void (*drop)(void *arg);
-    bool           ran, back; /* back: `done` has been taken */
-    int            result;
+    bool ran, back; /* back: `done` has been taken */
+    int result;
     struct upp_err err;
 
     pthread_mutex_t lock;
-    pthread_cond_t  over;
-    bool            is_over;
+    pthread_cond_t over;
+    bool is_over;
 };
 
 static void unref(struct call *c)
@@ -44,8 +44,6 @@ static void drop(struct call *c)
     if (c->drop)
         c->drop(c->arg);
 }
-
-/* ---- The other side ---------------------------------------------------------------------------------------- */
 
 static void send_home(struct call *c, int result, const struct upp_err *err)
 {
@@ -69,7 +67,7 @@ static void send_home(struct call *c, int result, const struct upp_err *err)
 WEFT_SUSPENDS static int callee(void *arg, struct upp_err *err)
 {
     struct call *c = arg;
-    c->ran         = true;
+    c->ran = true;
     return c->fn(c->arg, err);
 }
 
@@ -80,7 +78,7 @@ static void callee_ended(struct weft_fiber *f)
 
 static void take_start(struct weft__msg *m)
 {
-    struct call   *c = WB_OUTER(m, struct call, start);
+    struct call *c = WB_OUTER(m, struct call, start);
     struct upp_err err;
     weft__loop_request_taken(c->to);
     int r = weft__loop_spawn(c->to, c->name, callee, c, &c->callee, &err);
@@ -98,8 +96,6 @@ static void take_stop(struct weft__msg *m)
         weft_fiber_cancel(c->callee);
     unref(c);
 }
-
-/* ---- Home ---------------------------------------------------------------------------------------------------- */
 
 static void take_done(struct weft__msg *m)
 {
@@ -153,11 +149,11 @@ static int call_blocking(struct call *c, int *ret, struct upp_err *err)
 
 WEFT_SUSPENDS static int call_suspending(struct call *c, int *ret, struct upp_err *err)
 {
-    static const char  what[] = "another loop";
-    struct weft_fiber *f      = weft__self("weft_loop_call");
-    c->home                   = f->loop;
-    c->caller                 = f;
-    int r                     = weft__pending(f);
+    static const char what[] = "another loop";
+    struct weft_fiber *f = weft__self("weft_loop_call");
+    c->home = f->loop;
+    c->caller = f;
+    int r = weft__pending(f);
     if (r < 0)
         r = weft__cut_short(err, r, what);
     else
@@ -193,13 +189,13 @@ WEFT_SUSPENDS int weft_loop_call(struct weft_loop *to, const char *name, weft_fn
         return upp_fail(err, UPP_ENOMEM, "no memory for a call");
     }
     *c = (struct call){.start.take = take_start,
-                       .stop.take  = take_stop,
-                       .done.take  = take_done,
-                       .refs       = 1,
-                       .to         = to,
-                       .name       = name,
-                       .fn         = fn,
-                       .arg        = arg,
-                       .drop       = drop_};
+                       .stop.take = take_stop,
+                       .done.take = take_done,
+                       .refs = 1,
+                       .to = to,
+                       .name = name,
+                       .fn = fn,
+                       .arg = arg,
+                       .drop = drop_};
     return weft__loop() ? call_suspending(c, ret, err) : call_blocking(c, ret, err);
 }

@@ -12,11 +12,11 @@
 enum { MAX_BYTES = 64 << 20 };
 
 struct weft_channel {
-    size_t           capacity, item, first, n;
-    size_t           inside; /* fibers that wait, or were woken and have not looked yet */
-    bool             closed;
+    size_t capacity, item, first, n;
+    size_t inside; /* fibers that wait, or were woken and have not looked yet */
+    bool closed;
     struct weft_cond senders, receivers;
-    char             ring[];
+    char ring[];
 };
 
 int weft_channel_new(size_t capacity, size_t item, struct weft_channel **ret, struct upp_err *err)
@@ -29,7 +29,7 @@ int weft_channel_new(size_t capacity, size_t item, struct weft_channel **ret, st
     struct weft_channel *c = wb_alloc(sizeof *c + capacity * item);
     if (!c)
         return upp_fail(err, UPP_ENOMEM, "no memory for a channel of %zu items", capacity);
-    *c   = (struct weft_channel){.capacity = capacity, .item = item};
+    *c = (struct weft_channel){.capacity = capacity, .item = item};
     *ret = c;
     return 0;
 }
@@ -73,8 +73,8 @@ int weft_channel_try_recv(struct weft_channel *c, void *item, struct upp_err *er
 
 WEFT_SUSPENDS int weft_channel_send(struct weft_channel *c, const void *item, struct upp_err *err)
 {
-    static const char  what[] = "room in a channel";
-    struct weft_fiber *f      = weft__caller("weft_channel_send", err);
+    static const char what[] = "room in a channel";
+    struct weft_fiber *f = weft__caller("weft_channel_send", err);
     if (!f)
         return -UPP_EINVALID;
     int r = weft__pending(f);
@@ -91,8 +91,8 @@ WEFT_SUSPENDS int weft_channel_send(struct weft_channel *c, const void *item, st
 
 WEFT_SUSPENDS int weft_channel_recv(struct weft_channel *c, void *item, struct upp_err *err)
 {
-    static const char  what[] = "an item of a channel";
-    struct weft_fiber *f      = weft__caller("weft_channel_recv", err);
+    static const char what[] = "an item of a channel";
+    struct weft_fiber *f = weft__caller("weft_channel_recv", err);
     if (!f)
         return -UPP_EINVALID;
     int r = weft__pending(f);

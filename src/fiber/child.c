@@ -34,7 +34,7 @@ static int wait_for(const struct weft__child *c, siginfo_t *info, int flags)
     int r;
     do {
         *info = (siginfo_t){0};
-        r     = waitid(c->fd >= 0 ? (idtype_t)BY_PIDFD : P_PID, (id_t)(c->fd >= 0 ? c->fd : c->pid), info, flags);
+        r = waitid(c->fd >= 0 ? (idtype_t)BY_PIDFD : P_PID, (id_t)(c->fd >= 0 ? c->fd : c->pid), info, flags);
         /* Linux before 5.4 does not know it; and libuv makes descriptors non-blocking, so that it says EAGAIN for one
          * that is still ours instead of waiting. */
         if (r != 0 && (errno == EINVAL || errno == EAGAIN) && c->fd >= 0)

@@ -1,12 +1,9 @@
 /* fiber/child.h — child processes as the operating system has them: the operations of a loop that is real. */
-#ifndef WEFT_FIBER_CHILD_H
-#define WEFT_FIBER_CHILD_H
+#pragma once
 
 #include "fiber/loop.h"
 
-int  weft__child_open(struct weft_loop *l, int pid);
-int  weft__child_status(struct weft_loop *l, const struct weft__child *c, int *status);
+int weft__child_open(struct weft_loop *l, int pid);
+int weft__child_status(struct weft_loop *l, const struct weft__child *c, int *status);
 void weft__child_kill(struct weft_loop *l, const struct weft__child *c);
 void weft__child_reap(struct weft_loop *l, const struct weft__child *c);
-
-#endif

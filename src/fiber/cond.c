@@ -3,8 +3,8 @@
 
 WEFT_SUSPENDS int weft_cond_wait(struct weft_cond *c, struct upp_err *err)
 {
-    static const char  what[] = "a condition";
-    struct weft_fiber *f      = weft__caller("weft_cond_wait", err);
+    static const char what[] = "a condition";
+    struct weft_fiber *f = weft__caller("weft_cond_wait", err);
     if (!f)
         return -UPP_EINVALID;
     weft__queue_push(c, f);

@@ -29,12 +29,12 @@ _Noreturn void weft__die(const char *fmt, ...)
 /* The first and last thing on every fiber's stack. */
 static void entry(void)
 {
-    struct weft_loop  *l = weft__loop();
+    struct weft_loop *l = weft__loop();
     struct weft_fiber *f = l->current;
     weft__context_arrived(&l->home);
 
     f->result = f->fn(f->arg, &f->err);
-    f->state  = WEFT__DONE;
+    f->state = WEFT__DONE;
     weft__context_leave(&f->ctx, &l->home); /* a fiber stays on its loop: l is still right */
 }
 
@@ -56,7 +56,7 @@ static struct weft_fiber *new_struct(struct weft_loop *l, struct upp_err *err)
         wb_free(f);
         return NULL;
     }
-    f->loop       = l;
+    f->loop = l;
     f->timer.fire = on_timer;
     return f;
 }
@@ -111,21 +111,21 @@ int weft__fiber_new(struct weft_loop *l, struct weft__scope *scope, const char *
     }
     weft__context_make(&f->ctx, f->stack->low, f->stack->size, entry);
 
-    f->state    = WEFT__NEW;
+    f->state = WEFT__NEW;
     f->canceled = f->masked = false;
     f->pins = f->guards = 0;
-    f->refs             = 1;
-    f->wake             = 0;
+    f->refs = 1;
+    f->wake = 0;
     f->deadline = f->limit = WEFT__NEVER;
-    f->name                = name ? name : "unnamed";
-    f->waits_for           = "its first run";
-    f->id                  = ++l->last_id;
-    f->fn                  = fn;
-    f->arg                 = arg;
-    f->scope               = scope;
-    f->on_end              = NULL;
-    f->log                 = NULL;
-    f->err.code            = 0; /* upp_fail clears the rest; whoever fails without it gets the code's sentence */
+    f->name = name ? name : "unnamed";
+    f->waits_for = "its first run";
+    f->id = ++l->last_id;
+    f->fn = fn;
+    f->arg = arg;
+    f->scope = scope;
+    f->on_end = NULL;
+    f->log = NULL;
+    f->err.code = 0; /* upp_fail clears the rest; whoever fails without it gets the code's sentence */
     wb_list_push(&l->fibers, &f->all);
     wb_list_push(&l->ready, &f->run);
     l->live++;
@@ -170,12 +170,12 @@ void weft__fiber_resume(struct weft_loop *l, struct weft_fiber *f)
 {
     if (WB_UNLIKELY(f->state > WEFT__READY || l->current))
         weft__die("fiber '%s' is resumed while it is not ready", f->name);
-    f->state   = WEFT__RUNNING;
+    f->state = WEFT__RUNNING;
     l->current = f;
     weft__loop_works_for(l, f);
     struct wb_log_ctx *loops_log = wb_log_ctx_swap(f->log); /* the log context belongs to the fiber */
     (void)weft__context_switch(&l->home, &f->ctx, f->wake);
-    f->log     = wb_log_ctx_swap(loops_log);
+    f->log = wb_log_ctx_swap(loops_log);
     l->current = NULL;
     weft__loop_rests(l);
     if (f->state == WEFT__DONE)
@@ -242,11 +242,11 @@ WEFT_SUSPENDS int weft__park(struct weft_fiber *f, const char *waits_for, uint64
         weft__queue_remove(f);
         return r;
     }
-    f->state     = WEFT__WAITING;
+    f->state = WEFT__WAITING;
     f->waits_for = waits_for;
-    f->on_timer  = on_timer_;
+    f->on_timer = on_timer_;
     if (f->deadline < until) {
-        until       = f->deadline;
+        until = f->deadline;
         f->on_timer = -UPP_ETIMEOUT;
     }
     if (until != WEFT__NEVER)
@@ -269,7 +269,7 @@ WEFT_SUSPENDS int weft_yield(struct upp_err *err)
     if (WB_UNLIKELY(r < 0))
         return weft__cut_short(err, r, "its turn");
     f->state = WEFT__READY;
-    f->wake  = 0;
+    f->wake = 0;
     wb_list_push(&l->ready, &f->run);
     if (WB_UNLIKELY(l->on_suspend))
         l->on_suspend(l->on_suspend_arg, f);
@@ -284,7 +284,7 @@ void weft__wake(struct weft_fiber *f, int result)
     if (WB_UNLIKELY(l != weft__loop()))
         weft__die("fiber '%s' is woken from outside of its loop", f->name);
     f->state = WEFT__READY;
-    f->wake  = result;
+    f->wake = result;
     weft__queue_remove(f);
     weft__timer_remove(&l->timers, &f->timer);
     wb_list_push(&l->ready, &f->run);
@@ -335,8 +335,8 @@ bool weft_fiber_ended(const struct weft_fiber *f)
 
 WEFT_SUSPENDS int weft_fiber_join(struct weft_fiber *f, struct upp_err *err)
 {
-    static const char  what[] = "the end of a fiber";
-    struct weft_fiber *self   = weft__caller("weft_fiber_join", err);
+    static const char what[] = "the end of a fiber";
+    struct weft_fiber *self = weft__caller("weft_fiber_join", err);
     if (!self)
         return -UPP_EINVALID;
     if (self == f || self->loop != f->loop)
@@ -358,7 +358,7 @@ WEFT_SUSPENDS int weft_fiber_join(struct weft_fiber *f, struct upp_err *err)
 
 void weft__queue_push(struct weft_cond *q, struct weft_fiber *f)
 {
-    f->queue      = q;
+    f->queue = q;
     f->queue_prev = q->last;
     f->queue_next = NULL;
     if (q->last)

@@ -11,8 +11,7 @@
  *  3. A fiber has at most one timer, reserved in its loop's heap when it is made: a wait cannot run out of memory.
  *  4. The struct holds everything others may point at; it is freed when the last reference goes, never before DONE.
  */
-#ifndef WEFT_FIBER_FIBER_H
-#define WEFT_FIBER_FIBER_H
+#pragma once
 
 #include <weft/fiber.h>
 
@@ -28,37 +27,37 @@ enum weft__state { WEFT__NEW, WEFT__READY, WEFT__RUNNING, WEFT__WAITING, WEFT__D
 struct weft_fiber {
     /* What a switch touches comes first, in one or two cache lines. */
     struct weft__context ctx;
-    struct weft_loop    *loop;
-    struct wb_link       run; /* in the ready list, or in the loop's list of spare structs */
-    uint8_t              state;
-    bool                 canceled, masked;
-    unsigned             pins;
-    int                  wake;     /* what the wait will return */
-    int                  on_timer; /* what it returns when the timer fires */
-    uint64_t             deadline; /* of every wait, nanoseconds; WEFT__NEVER */
-    struct wb_log_ctx   *log;      /* its log context while it is not running */
-    const char          *name;     /* static text */
-    uint64_t             id;
+    struct weft_loop *loop;
+    struct wb_link run; /* in the ready list, or in the loop's list of spare structs */
+    uint8_t state;
+    bool canceled, masked;
+    unsigned pins;
+    int wake;               /* what the wait will return */
+    int on_timer;           /* what it returns when the timer fires */
+    uint64_t deadline;      /* of every wait, nanoseconds; WEFT__NEVER */
+    struct wb_log_ctx *log; /* its log context while it is not running */
+    const char *name;       /* static text */
+    uint64_t id;
 
-    const char        *waits_for; /* static text */
-    uint64_t           limit;     /* of the shield in force */
-    unsigned           guards, refs;
+    const char *waits_for; /* static text */
+    uint64_t limit;        /* of the shield in force */
+    unsigned guards, refs;
     struct weft__timer timer;
-    struct weft_cond  *queue; /* that it waits in, or NULL */
+    struct weft_cond *queue; /* that it waits in, or NULL */
     struct weft_fiber *queue_prev, *queue_next;
 
-    weft_fn            *fn;
-    void               *arg;
+    weft_fn *fn;
+    void *arg;
     struct weft__stack *stack; /* NULL once DONE */
     struct weft__scope *scope; /* NULL: the fiber of weft_loop_run */
-    struct wb_link      sibling, all;
-    struct weft_cond    joiners;
+    struct wb_link sibling, all;
+    struct weft_cond joiners;
     void (*on_end)(struct weft_fiber *f); /* on the loop's stack, whether it ran or not; NULL: none */
 
-    int      fd; /* what it waits for, and what came (await.c) */
+    int fd; /* what it waits for, and what came (await.c) */
     unsigned fd_want, fd_got;
 
-    int            result; /* once DONE */
+    int result; /* once DONE */
     struct upp_err err;
 };
 
@@ -109,8 +108,8 @@ int weft__cut_short(struct upp_err *err, int r, const char *waits_for);
 
 /* ---- Queues: FIFO lists of waiting fibers ---- */
 
-void               weft__queue_push(struct weft_cond *q, struct weft_fiber *f);
-void               weft__queue_remove(struct weft_fiber *f);          /* harmless when it is in none */
+void weft__queue_push(struct weft_cond *q, struct weft_fiber *f);
+void weft__queue_remove(struct weft_fiber *f);                        /* harmless when it is in none */
 struct weft_fiber *weft__queue_wake(struct weft_cond *q, int result); /* the first one, or NULL */
 
 /* ---- Shield without limit: commits, and joining children. Ended by weft_shield_end. ---- */
@@ -119,5 +118,3 @@ struct weft_shield weft__shield_forever(void);
 #define WEFT__SHIELD_FOREVER                                                                                           \
     __attribute__((cleanup(weft_shield_end), unused)) struct weft_shield WEFT_GUARD_NAME_(__LINE__) =                  \
         weft__shield_forever()
-
-#endif

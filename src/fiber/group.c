@@ -19,18 +19,18 @@
 
 struct member {
     struct weft_group *group;
-    struct weft_loop  *loop;
-    pthread_t          thread;
-    bool               started, canceled, idle; /* the last two are the thread's own */
+    struct weft_loop *loop;
+    pthread_t thread;
+    bool started, canceled, idle; /* the last two are the thread's own */
 };
 
 struct weft_group {
-    uint32_t             n;
-    bool                 report_overflow;
+    uint32_t n;
+    bool report_overflow;
     struct weft_workers *workers; /* ours, or NULL */
-    _Atomic bool         stopping, over;
-    _Atomic uint32_t     n_idle, n_threads;
-    struct member        members[];
+    _Atomic bool stopping, over;
+    _Atomic uint32_t n_idle, n_threads;
+    struct member members[];
 };
 
 static void wake_all(struct weft_group *g)
@@ -43,7 +43,7 @@ static void wake_all(struct weft_group *g)
 static void wind_down(struct member *m)
 {
     struct weft_group *g = m->group;
-    struct weft_loop  *l = m->loop;
+    struct weft_loop *l = m->loop;
     if (!m->canceled) {
         m->canceled = true;
         weft__scope_cancel(&l->background);
@@ -62,9 +62,9 @@ static void wind_down(struct member *m)
 
 static void *thread(void *arg)
 {
-    struct member     *m = arg;
+    struct member *m = arg;
     struct weft_group *g = m->group;
-    struct weft_loop  *l = m->loop;
+    struct weft_loop *l = m->loop;
     if (g->report_overflow)
         (void)!weft_fiber_report_overflow(NULL); /* best effort: without it an overflow is only not named */
     (void)weft__loop_enter(l);
@@ -131,25 +131,25 @@ void weft_group_closep(struct weft_group **g)
 int weft_group_open(const struct weft_group_opts *opts, struct weft_group **ret, struct upp_err *err)
 {
     struct weft_group_opts o;
-    struct weft_loop_opts  each;
+    struct weft_loop_opts each;
     wb_opts(&o, sizeof o, opts);
     wb_opts(&each, sizeof each, o.loop);
-    each.size  = sizeof each;
+    each.size = sizeof each;
     uint32_t n = o.loops ? o.loops : weft__uv_cores();
 
     WB_CLEANUP(weft_group_closep) struct weft_group *g = wb_calloc(1, sizeof *g + n * sizeof g->members[0]);
     if (!g)
         return upp_fail(err, UPP_ENOMEM, "no memory for %u loops", n);
-    g->n               = n;
+    g->n = n;
     g->report_overflow = o.report_overflow;
-    int r              = 0;
+    int r = 0;
     if (!each.workers) {
-        r            = weft_workers_open(NULL, &g->workers, err);
+        r = weft_workers_open(NULL, &g->workers, err);
         each.workers = g->workers;
     }
     for (uint32_t i = 0; r >= 0 && i < n; i++) {
         g->members[i].group = g;
-        r                   = weft_loop_open(&each, &g->members[i].loop, err);
+        r = weft_loop_open(&each, &g->members[i].loop, err);
     }
     for (uint32_t i = 0; r >= 0 && i < n; i++) {
         if (weft__thread_start(&g->members[i].thread, thread, &g->members[i]) < 0)

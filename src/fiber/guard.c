@@ -17,9 +17,9 @@ struct weft_deadline weft_deadline_begin(uint64_t ms)
     struct weft_fiber *f = weft_fiber_self();
     if (!f)
         return (struct weft_deadline){0};
-    struct weft_deadline d  = {.fiber = f, .saved = f->deadline, .depth = ++f->guards};
-    uint64_t             at = weft__loop_after(f->loop, ms);
-    f->deadline             = WB_MIN(f->deadline, at);
+    struct weft_deadline d = {.fiber = f, .saved = f->deadline, .depth = ++f->guards};
+    uint64_t at = weft__loop_after(f->loop, ms);
+    f->deadline = WB_MIN(f->deadline, at);
     return d;
 }
 
@@ -30,7 +30,7 @@ void weft_deadline_end(struct weft_deadline *d)
         return;
     end(f, d->depth, "deadline");
     f->deadline = d->saved;
-    d->fiber    = NULL;
+    d->fiber = NULL;
 }
 
 static struct weft_shield shield(uint64_t limit)
@@ -38,13 +38,13 @@ static struct weft_shield shield(uint64_t limit)
     struct weft_fiber *f = weft_fiber_self();
     if (!f)
         return (struct weft_shield){0};
-    struct weft_shield s = {.fiber          = f,
+    struct weft_shield s = {.fiber = f,
                             .saved_deadline = f->deadline,
-                            .saved_limit    = f->limit,
-                            .saved_masked   = f->masked,
-                            .depth          = ++f->guards};
+                            .saved_limit = f->limit,
+                            .saved_masked = f->masked,
+                            .depth = ++f->guards};
     f->deadline = f->limit = limit;
-    f->masked              = true;
+    f->masked = true;
     return s;
 }
 
@@ -71,9 +71,9 @@ void weft_shield_end(struct weft_shield *s)
         return;
     end(f, s->depth, "shield");
     f->deadline = s->saved_deadline;
-    f->limit    = s->saved_limit;
-    f->masked   = s->saved_masked;
-    s->fiber    = NULL;
+    f->limit = s->saved_limit;
+    f->masked = s->saved_masked;
+    s->fiber = NULL;
 }
 
 void weft_pin(void)

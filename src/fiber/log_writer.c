@@ -26,17 +26,17 @@ enum { HEAD = sizeof(uint32_t), SMALLEST = 256, LOOK_MS = 1 };
 
 struct writer {
     pthread_t thread;
-    bool      stopping, ended, abandoned; /* all of this is under the lock */
-    uint64_t  lost;                       /* lines, when that was last logged */
-    bool      failing;                    /* the last line could not be written */
-    size_t    size, head, tail, wrap;     /* wrap: 0 unless head is before tail */
-    char      ring[];
+    bool stopping, ended, abandoned; /* all of this is under the lock */
+    uint64_t lost;                   /* lines, when that was last logged */
+    bool failing;                    /* the last line could not be written */
+    size_t size, head, tail, wrap;   /* wrap: 0 unless head is before tail */
+    char ring[];
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t  more = PTHREAD_COND_INITIALIZER;
-static struct writer  *current;
-static pthread_once_t  once = PTHREAD_ONCE_INIT;
+static pthread_cond_t more = PTHREAD_COND_INITIALIZER;
+static struct writer *current;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 /* Lines that wait in the ring, the one that is being written included. */
 static atomic_size_t waiting;
@@ -52,8 +52,6 @@ static void give_lock(void)
     if (pthread_mutex_unlock(&lock))
         abort();
 }
-
-/* ---- The ring ---------------------------------------------------------------------------------------------------- */
 
 /* Where a record of n bytes goes; SIZE_MAX: there is no room. One byte stays free, so that full is not empty. */
 static size_t place_of(struct writer *w, size_t n)
@@ -110,8 +108,6 @@ static bool is_empty(const struct writer *w)
     return !w->wrap && w->head == w->tail;
 }
 
-/* ---- The thread -------------------------------------------------------------------------------------------------- */
-
 /* Once the ring is empty: what is missing in the log is said in it. */
 static void log_lost(struct writer *w)
 {
@@ -119,7 +115,7 @@ static void log_lost(struct writer *w)
     if (lost == w->lost)
         return;
     uint64_t n = lost - w->lost;
-    w->lost    = lost;
+    w->lost = lost;
     give_lock();
     wb_log(WB_WARN, "log lines are missing here: they could not be written", WB_LU("lines", n));
     take_lock();
@@ -147,15 +143,13 @@ static void *thread(void *arg)
         if (!w->abandoned)
             (void)atomic_fetch_sub(&waiting, 1);
     }
-    w->ended       = true;
+    w->ended = true;
     bool abandoned = w->abandoned;
     give_lock();
     if (abandoned)
         wb_free(w);
     return NULL;
 }
-
-/* ---- Ends -------------------------------------------------------------------------------------------------------- */
 
 static bool is_writable(void)
 {
@@ -196,7 +190,7 @@ static void in_child(void)
 static void handle_ends(void)
 {
     static const int ends[] = {SIGABRT, SIGBUS, SIGFPE, SIGILL};
-    struct sigaction ours   = {.sa_handler = on_end, .sa_flags = SA_ONSTACK | SA_RESETHAND | SA_NODEFER}, before;
+    struct sigaction ours = {.sa_handler = on_end, .sa_flags = SA_ONSTACK | SA_RESETHAND | SA_NODEFER}, before;
     (void)sigemptyset(&ours.sa_mask);
     for (size_t i = 0; i < WB_LEN(ends); i++)
         if (sigaction(ends[i], NULL, &before) == 0 && !(before.sa_flags & SA_SIGINFO) && before.sa_handler == SIG_DFL)
@@ -210,8 +204,8 @@ static void follow_forks(void)
 
 int weft__log_writer_start(size_t bytes, struct upp_err *err)
 {
-    size_t         size = WB_MAX(bytes ? bytes : (size_t)WEFT__LOG_RING, (size_t)SMALLEST);
-    struct writer *w    = current ? NULL : wb_calloc(1, sizeof *w + size);
+    size_t size = WB_MAX(bytes ? bytes : (size_t)WEFT__LOG_RING, (size_t)SMALLEST);
+    struct writer *w = current ? NULL : wb_calloc(1, sizeof *w + size);
     if (!w)
         return current ? upp_fail(err, UPP_EINVALID, "the log has a writer")
                        : upp_fail(err, UPP_ENOMEM, "no memory for the log's writer");
@@ -233,7 +227,7 @@ int weft__log_writer_start(size_t bytes, struct upp_err *err)
 static bool has_ended(struct writer *w, bool last_look)
 {
     take_lock();
-    bool ended   = w->ended;
+    bool ended = w->ended;
     w->abandoned = last_look && !ended;
     give_lock();
     return ended;
@@ -246,12 +240,12 @@ bool weft__log_writer_stop(unsigned limit_ms)
         return true;
     wb_log_via(NULL);
     take_lock();
-    current     = NULL;
+    current = NULL;
     w->stopping = true;
     (void)pthread_cond_signal(&more);
     give_lock();
-    pthread_t id    = w->thread;
-    bool      ended = false;
+    pthread_t id = w->thread;
+    bool ended = false;
     for (unsigned spent = 0; !ended && spent < limit_ms; spent += LOOK_MS) {
         ended = has_ended(w, false);
         if (!ended)

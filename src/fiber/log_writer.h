@@ -7,8 +7,7 @@
  * Like the log it is one in a process and belongs to the program. Without it, and in children that a fork makes, lines
  * are written by who logs.
  */
-#ifndef WEFT_FIBER_LOG_WRITER_H
-#define WEFT_FIBER_LOG_WRITER_H
+#pragma once
 
 #include <upp/base.h>
 
@@ -25,5 +24,3 @@ bool weft__log_writer_stop(unsigned limit_ms);
 
 /* Waits until everything is written, at most limit_ms. For handlers of faults too: it takes no lock. */
 bool weft__log_writer_flush(unsigned limit_ms);
-
-#endif

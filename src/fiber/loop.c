@@ -27,7 +27,7 @@ __attribute__((noinline)) struct weft_loop *weft__loop(void)
 __attribute__((noinline)) struct weft_loop *weft__loop_enter(struct weft_loop *l)
 {
     struct weft_loop *before = here;
-    here                     = l;
+    here = l;
     if (before)
         atomic_store_explicit(&before->driven, false, memory_order_relaxed);
     if (l)
@@ -59,7 +59,7 @@ uint64_t weft__loop_after(struct weft_loop *l, uint64_t ms)
 int64_t weft__loop_wall_ms(struct weft_loop *l)
 {
     if (l->now >= l->wall_until) {
-        l->wall_ms    = wb_wall_ms();
+        l->wall_ms = wb_wall_ms();
         l->wall_until = l->now + 1000000;
     }
     return l->wall_ms;
@@ -165,7 +165,7 @@ void weft__loop_send_later(struct weft_loop *l, struct weft__msg *m)
 bool weft__loop_take_later(struct weft_loop *l)
 {
     struct wb_link now; /* what they send for later is for later */
-    bool           some = !wb_list_empty(&l->later);
+    bool some = !wb_list_empty(&l->later);
     wb_list_init(&now);
     wb_list_splice(&now, &l->later);
     take_each(&now);
@@ -173,7 +173,7 @@ bool weft__loop_take_later(struct weft_loop *l)
 }
 
 struct post {
-    struct weft__msg  msg;
+    struct weft__msg msg;
     struct weft_loop *loop;
     void (*fn)(void *arg);
     void *arg;
@@ -192,7 +192,7 @@ int weft_loop_post(struct weft_loop *loop, void (*fn)(void *arg), void *arg, str
     struct post *p = wb_alloc(sizeof *p);
     if (!p)
         return upp_fail(err, UPP_ENOMEM, "no memory for a message");
-    *p    = (struct post){.msg.take = take_post, .loop = loop, .fn = fn, .arg = arg};
+    *p = (struct post){.msg.take = take_post, .loop = loop, .fn = fn, .arg = arg};
     int r = weft__loop_request(loop, &p->msg, err);
     if (r < 0)
         wb_free(p);
@@ -245,7 +245,7 @@ int weft_loop_poll(struct weft_loop *loop, struct upp_err *err)
 int weft_loop_run(struct weft_loop *loop, const char *name, weft_fn *fn, void *arg, struct upp_err *err)
 {
     struct weft_fiber *f;
-    int                r = enter(loop, err);
+    int r = enter(loop, err);
     if (r < 0)
         return r;
     r = weft__fiber_new(loop, NULL, name, fn, arg, &f, err);
@@ -255,14 +255,14 @@ int weft_loop_run(struct weft_loop *loop, const char *name, weft_fn *fn, void *a
     }
     f->refs++;
     loop->root = f;
-    int outer  = 0; /* what the loop itself has to say: the simulator found a deadlock */
+    int outer = 0; /* what the loop itself has to say: the simulator found a deadlock */
     while (f->state != WEFT__DONE) {
         r = loop->ops->turn(loop, true, err);
         if (r < 0)
             outer = r; /* it has cancelled everybody: go on until the fiber has unwound */
     }
     loop->root = NULL;
-    r          = f->result;
+    r = f->result;
     if (r < 0 && !outer && err)
         *err = f->err;
     weft_fiber_unref(f);
@@ -281,7 +281,7 @@ int weft__loop_spawn(struct weft_loop *loop, const char *name, weft_fn *fn, void
     if (loop->closing)
         return closing(err);
     struct weft_fiber *f;
-    int                r = weft__fiber_new(loop, &loop->background, name, fn, arg, &f, err);
+    int r = weft__fiber_new(loop, &loop->background, name, fn, arg, &f, err);
     if (r < 0)
         return r;
     wb_list_push(&loop->background.children, &f->sibling);
@@ -292,7 +292,7 @@ int weft__loop_spawn(struct weft_loop *loop, const char *name, weft_fn *fn, void
 
 int weft_loop_spawn(struct weft_loop *loop, const char *name, weft_fn *fn, void *arg, struct upp_err *err)
 {
-    struct weft_fiber      *f;
+    struct weft_fiber *f;
     const struct weft_loop *mine = weft__loop();
     if (mine != loop && (mine || atomic_load_explicit(&loop->driven, memory_order_relaxed)))
         return upp_fail(err, UPP_EINVALID, "weft_loop_spawn: fiber '%s' is spawned from outside of its loop",
@@ -312,10 +312,10 @@ int weft__loop_init(struct weft_loop *l, const struct weft__loop_ops *ops, const
     if (o.stack_size > MAX_STACK)
         return upp_fail(err, UPP_EINVALID, "a stack of %zu bytes is over %d MiB", o.stack_size, MAX_STACK >> 20);
     *l = (struct weft_loop){
-        .ops        = ops,
+        .ops = ops,
         .max_fibers = o.max_fibers ? o.max_fibers : MAX_FIBERS,
         .max_posted = o.max_inbox ? o.max_inbox : MAX_INBOX,
-        .workers    = o.workers,
+        .workers = o.workers,
     };
     if (pthread_mutex_init(&l->lock, NULL))
         return upp_fail(err, UPP_ENOMEM, "no memory for a lock");
@@ -371,6 +371,6 @@ void weft_loop_closep(struct weft_loop **loop)
 
 void weft__loop_on_suspend(struct weft_loop *l, void (*fn)(void *arg, struct weft_fiber *f), void *arg)
 {
-    l->on_suspend     = fn;
+    l->on_suspend = fn;
     l->on_suspend_arg = arg;
 }

@@ -10,8 +10,7 @@
  *  2. `owed` counts messages that somebody else holds and must send back: a loop is not closed while any is out.
  *  3. Only the inbox (under its lock) and the atomics are touched by other threads.
  */
-#ifndef WEFT_FIBER_LOOP_H
-#define WEFT_FIBER_LOOP_H
+#pragma once
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -30,8 +29,8 @@ struct weft__job;
 enum weft__job_state { WEFT__JOB_QUEUED, WEFT__JOB_RUNNING, WEFT__JOB_GIVEN_UP, WEFT__JOB_SENT };
 
 struct weft__child {
-    int  pid, fd; /* fd < 0: the system has none */
-    bool group;   /* it leads one */
+    int pid, fd; /* fd < 0: the system has none */
+    bool group;  /* it leads one */
 };
 
 /* A kind of loop. All members are mandatory. */
@@ -68,39 +67,39 @@ struct weft__loop_ops {
 
 struct weft_loop {
     struct weft__context home; /* the loop's own stack, while a fiber runs */
-    struct weft_fiber   *current;
-    struct wb_link       ready;
-    struct wb_link       later;   /* messages to ourselves, for when no fiber is ready */
-    uint64_t             now;     /* monotonic nanoseconds, of this turn */
-    int64_t              wall_ms; /* good until `now` is this: */
-    uint64_t             wall_until;
+    struct weft_fiber *current;
+    struct wb_link ready;
+    struct wb_link later; /* messages to ourselves, for when no fiber is ready */
+    uint64_t now;         /* monotonic nanoseconds, of this turn */
+    int64_t wall_ms;      /* good until `now` is this: */
+    uint64_t wall_until;
 
     /* For the watchdog: who runs, since which resume. */
     _Atomic(const char *) running;
-    _Atomic uint64_t      running_id, resumes;
+    _Atomic uint64_t running_id, resumes;
 
     struct weft__stacks stacks;
     struct weft__timers timers;
-    struct wb_link      fibers; /* all that live */
-    size_t              live, max_fibers;
-    uint64_t            last_id;
-    struct wb_link      spare_fibers;
-    size_t              n_spare;
+    struct wb_link fibers; /* all that live */
+    size_t live, max_fibers;
+    uint64_t last_id;
+    struct wb_link spare_fibers;
+    size_t n_spare;
     struct weft__scope *spare_scopes;
-    struct weft__scope  background; /* of weft_loop_spawn and weft_loop_call */
-    struct weft_fiber  *root;       /* of weft_loop_run */
-    bool                closing;
-    _Atomic bool        driven; /* some thread has it: to tell misuse */
+    struct weft__scope background; /* of weft_loop_spawn and weft_loop_call */
+    struct weft_fiber *root;       /* of weft_loop_run */
+    bool closing;
+    _Atomic bool driven; /* some thread has it: to tell misuse */
 
     pthread_mutex_t lock; /* of the next four */
-    struct wb_link  inbox;
-    size_t          posted, max_posted;
-    _Atomic bool    mail; /* the inbox is not empty: a look without the lock */
-    size_t          owed;
-    _Atomic bool    cancel; /* weft_loop_cancel was called */
+    struct wb_link inbox;
+    size_t posted, max_posted;
+    _Atomic bool mail; /* the inbox is not empty: a look without the lock */
+    size_t owed;
+    _Atomic bool cancel; /* weft_loop_cancel was called */
 
     struct weft_workers *workers;
-    bool                 own_workers;
+    bool own_workers;
 
     void (*on_suspend)(void *arg, struct weft_fiber *f); /* tests */
     void *on_suspend_arg;
@@ -126,8 +125,8 @@ static inline void weft__loop_rests(struct weft_loop *l)
 struct weft_loop *weft__loop(void);
 struct weft_loop *weft__loop_enter(struct weft_loop *l); /* sets it (NULL: none) and gives the one before */
 
-int  weft__loop_init(struct weft_loop *l, const struct weft__loop_ops *ops, const struct weft_loop_opts *opts,
-                     struct upp_err *err) UPP_MUST_CHECK;
+int weft__loop_init(struct weft_loop *l, const struct weft__loop_ops *ops, const struct weft_loop_opts *opts,
+                    struct upp_err *err) UPP_MUST_CHECK;
 void weft__loop_done(struct weft_loop *l);  /* nothing lives in it any more */
 void weft__loop_empty(struct weft_loop *l); /* cancels and joins the loop's own fibers, waits for what is owed */
 
@@ -161,10 +160,8 @@ bool weft__loop_take_later(struct weft_loop *l); /* for implementers of turn; fa
 void weft__loop_send_all(struct weft_loop *l, struct wb_link *msgs);
 
 /* The same for a message from outside: bounded by max_inbox. */
-int  weft__loop_request(struct weft_loop *l, struct weft__msg *m, struct upp_err *err) UPP_MUST_CHECK;
+int weft__loop_request(struct weft_loop *l, struct weft__msg *m, struct upp_err *err) UPP_MUST_CHECK;
 void weft__loop_request_taken(struct weft_loop *l); /* first in the take function of such a message */
 
 /* Tests: called at every suspension, in the fiber that is about to suspend and already WAITING. */
 void weft__loop_on_suspend(struct weft_loop *l, void (*fn)(void *arg, struct weft_fiber *f), void *arg);
-
-#endif

@@ -17,19 +17,19 @@
 
 /* A descriptor somebody waits for: one fiber to read and one to write, or one for both. */
 struct watch {
-    uv_poll_t          poll;
-    int                fd;
+    uv_poll_t poll;
+    int fd;
     struct weft_fiber *reader, *writer;
 };
 
 struct uv_kind {
     struct weft_loop loop;
-    uv_loop_t        uv;
-    uv_async_t       async;
-    uv_timer_t       timer;
-    struct watch   **watches; /* by descriptor; NULL: nobody waits */
-    size_t           n_watches;
-    unsigned         unlooked; /* turns since the kernel was asked */
+    uv_loop_t uv;
+    uv_async_t async;
+    uv_timer_t timer;
+    struct watch **watches; /* by descriptor; NULL: nobody waits */
+    size_t n_watches;
+    unsigned unlooked; /* turns since the kernel was asked */
 };
 
 static struct uv_kind *kind(struct weft_loop *l)
@@ -41,8 +41,6 @@ static int uv_failed(struct upp_err *err, int r, const char *what)
 {
     return wb_fail_sys(err, r, UPP_EBUG, "%s", what); /* its errors are the system's */
 }
-
-/* ---- Descriptors ----------------------------------------------------------------------------------------- */
 
 static void free_watch(uv_handle_t *h)
 {
@@ -76,9 +74,9 @@ static void came(struct watch *w, struct weft_fiber *f, unsigned got)
 
 static void on_poll(uv_poll_t *poll, int status, int events)
 {
-    struct watch   *w   = WB_OUTER(poll, struct watch, poll);
-    struct uv_kind *k   = WB_OUTER(poll->loop, struct uv_kind, uv);
-    unsigned        got = 0;
+    struct watch *w = WB_OUTER(poll, struct watch, poll);
+    struct uv_kind *k = WB_OUTER(poll->loop, struct uv_kind, uv);
+    unsigned got = 0;
     if (status < 0)
         got = WEFT_READABLE | WEFT_WRITABLE; /* the call that follows says what is wrong */
     if (events & UV_READABLE)
@@ -102,12 +100,12 @@ static int watch_of(struct uv_kind *k, int fd, struct watch **ret, struct upp_er
     if (fd < 0)
         return upp_fail(err, UPP_EINVALID, "descriptor %d", fd);
     if ((size_t)fd >= k->n_watches) {
-        size_t         n    = WB_MAX((size_t)fd + 1, k->n_watches * 2);
+        size_t n = WB_MAX((size_t)fd + 1, k->n_watches * 2);
         struct watch **more = wb_realloc(k->watches, n * sizeof *more);
         if (!more)
             return upp_fail(err, UPP_ENOMEM, "no memory for %zu descriptors", n);
         memset(more + k->n_watches, 0, (n - k->n_watches) * sizeof *more);
-        k->watches   = more;
+        k->watches = more;
         k->n_watches = n;
     }
     struct watch *w = k->watches[fd];
@@ -131,7 +129,7 @@ static int watch_of(struct uv_kind *k, int fd, struct watch **ret, struct upp_er
 static void uv_kind_fd_forget(struct weft_loop *l, struct weft_fiber *f)
 {
     struct uv_kind *k = kind(l);
-    struct watch   *w = f->fd >= 0 && (size_t)f->fd < k->n_watches ? k->watches[f->fd] : NULL;
+    struct watch *w = f->fd >= 0 && (size_t)f->fd < k->n_watches ? k->watches[f->fd] : NULL;
     if (!w || (w->reader != f && w->writer != f))
         return; /* it has come */
     if (w->reader == f)
@@ -144,8 +142,8 @@ static void uv_kind_fd_forget(struct weft_loop *l, struct weft_fiber *f)
 static int uv_kind_fd_watch(struct weft_loop *l, struct weft_fiber *f, struct upp_err *err)
 {
     struct uv_kind *k = kind(l);
-    struct watch   *w = NULL;
-    int             r = watch_of(k, f->fd, &w, err);
+    struct watch *w = NULL;
+    int r = watch_of(k, f->fd, &w, err);
     if (r < 0)
         return r;
     if ((f->fd_want & WEFT_READABLE && w->reader) || (f->fd_want & WEFT_WRITABLE && w->writer))
@@ -161,8 +159,6 @@ static int uv_kind_fd_watch(struct weft_loop *l, struct weft_fiber *f, struct up
     }
     return 0;
 }
-
-/* ---- Turns ------------------------------------------------------------------------------------------------ */
 
 static void on_async(uv_async_t *a)
 {
@@ -227,8 +223,6 @@ static int uv_kind_turn(struct weft_loop *l, bool block, struct upp_err *err)
     return 0;
 }
 
-/* ---- Opening and closing ----------------------------------------------------------------------------------- */
-
 static void uv_kind_close(struct weft_loop *l)
 {
     struct uv_kind *k = kind(l);
@@ -243,18 +237,18 @@ static void uv_kind_close(struct weft_loop *l)
 }
 
 static const struct weft__loop_ops ops = {
-    .name         = "uv",
-    .turn         = uv_kind_turn,
-    .wake         = uv_kind_wake,
-    .fd_watch     = uv_kind_fd_watch,
-    .fd_forget    = uv_kind_fd_forget,
-    .job_submit   = weft__workers_submit,
+    .name = "uv",
+    .turn = uv_kind_turn,
+    .wake = uv_kind_wake,
+    .fd_watch = uv_kind_fd_watch,
+    .fd_forget = uv_kind_fd_forget,
+    .job_submit = weft__workers_submit,
     .job_withdraw = weft__workers_withdraw,
-    .child_open   = weft__child_open,
+    .child_open = weft__child_open,
     .child_status = weft__child_status,
-    .child_kill   = weft__child_kill,
-    .child_reap   = weft__child_reap,
-    .close        = uv_kind_close,
+    .child_kill = weft__child_kill,
+    .child_reap = weft__child_reap,
+    .close = uv_kind_close,
 };
 
 int weft_loop_open(const struct weft_loop_opts *opts, struct weft_loop **ret, struct upp_err *err)

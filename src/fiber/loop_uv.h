@@ -1,6 +1,5 @@
 /* fiber/loop_uv.h — libuv as a library we stand on. */
-#ifndef WEFT_LOOP_UV_H
-#define WEFT_LOOP_UV_H
+#pragma once
 
 #include <upp/base.h>
 
@@ -14,5 +13,3 @@ struct wb_library weft__uv_library(void);
 
 /* Processors that this process may use, at least 1. */
 uint32_t weft__uv_cores(void);
-
-#endif

@@ -20,14 +20,14 @@
 enum { SIZE = 64 * 1024 };
 
 static struct sigaction before;
-static pthread_once_t   once = PTHREAD_ONCE_INIT;
-static int              install_errno;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static int install_errno;
 
 static _Thread_local void *alternate;
 
 /* A line built of pieces without anything that is not async-signal-safe. */
 struct line {
-    char   text[256];
+    char text[256];
     size_t n;
 };
 
@@ -63,7 +63,7 @@ static void pass_on(int sig, siginfo_t *info, void *context)
 
 static void on_fault(int sig, siginfo_t *info, void *context)
 {
-    const struct weft_loop  *l = weft__loop();
+    const struct weft_loop *l = weft__loop();
     const struct weft_fiber *f = l ? l->current : NULL;
     (void)weft__log_writer_flush(WEFT__LOG_LAST_MS);
     if (info->si_code <= 0 || !f || !f->stack || !weft__stack_guards(f->stack, info->si_addr)) {

@@ -1,7 +1,4 @@
 /* fiber/overflow.h — the thread's part of naming a stack overflow. */
-#ifndef WEFT_FIBER_OVERFLOW_H
-#define WEFT_FIBER_OVERFLOW_H
+#pragma once
 
 void weft__overflow_thread_ends(void); /* takes away this thread's alternate stack, if we gave it one */
-
-#endif

@@ -14,10 +14,10 @@
 #include "fiber/worker.h"
 
 struct weft_process {
-    struct weft_loop  *loop;
+    struct weft_loop *loop;
     struct weft__child child; /* without an fd a worker waits */
-    bool               ended;
-    int                status;
+    bool ended;
+    int status;
 };
 
 int weft_process_open(const struct upp_spawn *what, struct weft_process **ret, struct upp_err *err)
@@ -25,7 +25,7 @@ int weft_process_open(const struct upp_spawn *what, struct weft_process **ret, s
     const struct weft_fiber *f = weft__caller("weft_process_open", err);
     if (!f)
         return -UPP_EINVALID;
-    struct weft_loop    *l = f->loop;
+    struct weft_loop *l = f->loop;
     struct weft_process *p = wb_alloc(sizeof *p);
     if (!p)
         return upp_fail(err, UPP_ENOMEM, "no memory for a process");
@@ -37,7 +37,7 @@ int weft_process_open(const struct upp_spawn *what, struct weft_process **ret, s
         wb_free(p);
         return wb_fail_sys(err, pid, UPP_EREFUSED, "cannot start '%s'", what->file);
     }
-    *p   = (struct weft_process){.loop = l, .child = {pid, l->ops->child_open(l, pid), what->own_session}};
+    *p = (struct weft_process){.loop = l, .child = {pid, l->ops->child_open(l, pid), what->own_session}};
     *ret = p;
     return 0;
 }
@@ -51,7 +51,7 @@ int weft_process_pid(const struct weft_process *p)
 static int wait_blocking(void *arg, struct upp_err *err)
 {
     const int *pid = arg;
-    siginfo_t  info;
+    siginfo_t info;
     (void)err;
     while (waitid(P_PID, (id_t)*pid, &info, WEXITED | WNOWAIT) != 0)
         if (errno != EINTR)
@@ -74,7 +74,7 @@ WEFT_SUSPENDS static int on_worker(weft_fn *fn, int pid, struct upp_err *err)
     int *arg = wb_alloc(sizeof *arg), ran;
     if (!arg)
         return upp_fail(err, UPP_ENOMEM, "no memory to wait for a process");
-    *arg  = pid;
+    *arg = pid;
     int r = weft_work(fn, arg, wb_free, &ran, err);
     if (r < 0)
         return r;
@@ -84,7 +84,7 @@ WEFT_SUSPENDS static int on_worker(weft_fn *fn, int pid, struct upp_err *err)
 
 WEFT_SUSPENDS int weft_process_wait(struct weft_process *p, int *status, struct upp_err *err)
 {
-    struct weft_loop        *l = p->loop;
+    struct weft_loop *l = p->loop;
     const struct weft_fiber *f = weft__caller("weft_process_wait", err);
     if (!f)
         return -UPP_EINVALID;
@@ -120,7 +120,7 @@ static int reap_later(struct weft_process *p)
     int *arg = wb_alloc(sizeof *arg);
     if (!arg)
         return -UPP_ENOMEM;
-    *arg  = p->child.pid;
+    *arg = p->child.pid;
     int r = weft__work_alone(p->loop, reap_blocking, arg, wb_free, NULL);
     if (r < 0)
         wb_free(arg);
@@ -132,7 +132,7 @@ WEFT_SUSPENDS void weft_process_close(struct weft_process *p)
     if (!p)
         return;
     struct weft_loop *l = p->loop;
-    int               r = 0;
+    int r = 0;
     l->ops->child_kill(l, &p->child);
     if (weft_fiber_self()) {
         WEFT_SHIELD(0);

@@ -12,13 +12,13 @@ static const char what[] = "the children of a scope";
 
 void weft__scope_init(struct weft__scope *s, struct weft_loop *l, bool isolated)
 {
-    s->loop     = l;
-    s->next     = NULL;
-    s->live     = 0;
+    s->loop = l;
+    s->next = NULL;
+    s->live = 0;
     s->isolated = isolated;
     s->canceled = false;
-    s->empty    = (struct weft_cond){0};
-    s->failed   = 0;
+    s->empty = (struct weft_cond){0};
+    s->failed = 0;
     wb_list_init(&s->children);
 }
 
@@ -56,7 +56,7 @@ int weft_scope_spawn(struct weft_scope *scope, const char *name, weft_fn *fn, vo
     if (s->loop != l)
         return upp_fail(err, UPP_EINVALID, "weft_scope_spawn: the scope is one of another loop");
     struct weft_fiber *f;
-    int                r = weft__fiber_new(l, s, name, fn, arg, &f, err);
+    int r = weft__fiber_new(l, s, name, fn, arg, &f, err);
     if (r < 0)
         return r;
     wb_list_push(&s->children, &f->sibling);
@@ -85,7 +85,7 @@ void weft__scope_child_ended(struct weft__scope *s, struct weft_fiber *f)
     bool failed = f->result < 0 && !(f->result == -UPP_ECANCELED && f->canceled);
     if (failed && !s->isolated && !s->failed) {
         s->failed = f->result;
-        s->err    = f->err;
+        s->err = f->err;
         weft__scope_cancel(s);
     }
     if (s->live == 0)
@@ -109,7 +109,7 @@ WEFT_SUSPENDS int weft_scope_join(struct weft_scope *scope, struct upp_err *err)
     if (!self)
         return -UPP_EINVALID;
     struct weft__scope *s = scope->state;
-    int                 r = s ? wait_empty(s, self) : weft__pending(self);
+    int r = s ? wait_empty(s, self) : weft__pending(self);
     if (r < 0)
         return weft__cut_short(err, r, what);
     if (!s)
@@ -117,7 +117,7 @@ WEFT_SUSPENDS int weft_scope_join(struct weft_scope *scope, struct upp_err *err)
     r = s->failed;
     if (r < 0 && err)
         *err = s->err;
-    s->failed   = 0;
+    s->failed = 0;
     s->canceled = false;
     return r;
 }
@@ -139,7 +139,7 @@ WEFT_SUSPENDS void weft_scope_close(struct weft_scope *scope)
         WEFT__SHIELD_FOREVER;
         (void)wait_empty(s, self);
     }
-    s->next               = s->loop->spare_scopes;
+    s->next = s->loop->spare_scopes;
     s->loop->spare_scopes = s;
-    scope->state          = NULL;
+    scope->state = NULL;
 }

@@ -12,23 +12,23 @@
 enum {
     /* Three times the deepest measured call of a library (libpq connect, 18 KiB). Sanitized frames are larger. */
     DEFAULT_SIZE = WEFT__ANNOTATED ? 256 * 1024 : 64 * 1024,
-    MIN_SIZE     = 16 * 1024,
-    TOP          = 16 * 1024, /* what stays resident of a cool stack */
+    MIN_SIZE = 16 * 1024,
+    TOP = 16 * 1024, /* what stays resident of a cool stack */
     /* More than a page: a libc frame of up to 12 KiB (getaddrinfo) must not step over it. */
     GUARD = 16 * 1024,
     /* Stacks are equal modulo a page, so their hot ends would share a few cache sets; shift each a little. */
     COLORS = 16,
-    COLOR  = 128,
+    COLOR = 128,
 
     /* Trimming: how long they must have been too many, and how many at once, a system call each. */
     AFTER_NS = 1000000000,
-    AT_ONCE  = 64,
+    AT_ONCE = 64,
     AGAIN_NS = 5000000,
 };
 
 void weft__stacks_init(struct weft__stacks *p, size_t size)
 {
-    *p      = (struct weft__stacks){.page = (size_t)sysconf(_SC_PAGESIZE)};
+    *p = (struct weft__stacks){.page = (size_t)sysconf(_SC_PAGESIZE)};
     p->size = WB_MAX(size ? size : (size_t)DEFAULT_SIZE, (size_t)MIN_SIZE);
     p->size = (p->size + p->page - 1) / p->page * p->page;
 }
@@ -48,17 +48,17 @@ struct weft__stack *weft__stack_map(struct weft__stacks *p, struct upp_err *err)
     }
 
     size_t guard = guard_size(p);
-    char  *low   = WB_CALL(map)(p->size, guard);
+    char *low = WB_CALL(map)(p->size, guard);
     if (!low) { /* no memory, or vm.max_map_count is reached: two maps a stack */
         (void)upp_fail(err, UPP_ENOMEM, "no memory or no map left for the stack of a fiber");
         return NULL;
     }
     size_t shift = p->n_mapped++ % COLORS * COLOR;
-    s            = weft__align_down(low + p->size - sizeof *s - shift, 64);
-    s->low       = low;
-    s->guard     = guard;
-    s->size      = (size_t)((char *)s - s->low);
-    s->valgrind  = weft__stack_known(s->low, s);
+    s = weft__align_down(low + p->size - sizeof *s - shift, 64);
+    s->low = low;
+    s->guard = guard;
+    s->size = (size_t)((char *)s - s->low);
+    s->valgrind = weft__stack_known(s->low, s);
     return s;
 }
 
@@ -71,7 +71,7 @@ static void unmap(struct weft__stacks *p, struct weft__stack *s)
 static void cool_down(struct weft__stacks *p)
 {
     struct weft__stack *s = p->warm;
-    p->warm               = s->next;
+    p->warm = s->next;
     p->n_warm--;
     if (p->n_cool >= WEFT__STACKS_KEEP) {
         unmap(p, s);

@@ -7,26 +7,25 @@
  * costs no system calls. When more than WARM have been free for a second, the others give back the pages beyond their
  * top 16 KiB and become cool; beyond KEEP cool ones they are unmapped.
  */
-#ifndef WEFT_STACK_H
-#define WEFT_STACK_H
+#pragma once
 
 #include <stddef.h>
 #include <upp/base.h>
 
 struct weft__stack {
-    struct weft__stack *next;  /* in a pool's list */
-    size_t              guard; /* inaccessible bytes below `low` */
-    char               *low;   /* first usable byte; the guard ends here */
-    size_t              size;
-    unsigned            valgrind;
+    struct weft__stack *next; /* in a pool's list */
+    size_t guard;             /* inaccessible bytes below `low` */
+    char *low;                /* first usable byte; the guard ends here */
+    size_t size;
+    unsigned valgrind;
 };
 
 struct weft__stacks {
-    size_t              size; /* usable bytes of each, a multiple of the page size */
-    size_t              page;
+    size_t size; /* usable bytes of each, a multiple of the page size */
+    size_t page;
     struct weft__stack *warm, *cool;
-    size_t              n_warm, n_cool, n_mapped;
-    uint64_t            trim_at; /* nanoseconds; 0: not more than WARM were free at the last look */
+    size_t n_warm, n_cool, n_mapped;
+    uint64_t trim_at; /* nanoseconds; 0: not more than WARM were free at the last look */
 };
 
 enum { WEFT__STACKS_WARM = 64, WEFT__STACKS_KEEP = 1024 };
@@ -60,5 +59,3 @@ static inline void weft__stack_release(struct weft__stacks *p, struct weft__stac
 
 /* Is the address in the guard of this stack? Async-signal-safe. */
 bool weft__stack_guards(const struct weft__stack *s, const void *address);
-
-#endif

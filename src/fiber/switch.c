@@ -29,11 +29,11 @@ enum { WORDS = 20, ENTRY = 0, RETURN = 11 }; /* x19 .. x30, d8 .. d15 */
 /* What weft__switch would have left on the stack, had it been called by weft__switch_begin. */
 void *weft__switch_frame(void *low, size_t size, void (*entry)(void))
 {
-    uintptr_t *top   = weft__align_down((char *)low + size, 16); /* where sp is when weft__switch_begin runs */
+    uintptr_t *top = weft__align_down((char *)low + size, 16); /* where sp is when weft__switch_begin runs */
     uintptr_t *frame = top - WORDS;
     for (int i = 0; i < WORDS; i++)
         frame[i] = 0;
-    frame[ENTRY]  = (uintptr_t)entry;
+    frame[ENTRY] = (uintptr_t)entry;
     frame[RETURN] = (uintptr_t)weft__switch_begin;
     return frame;
 }
@@ -46,7 +46,7 @@ void weft__context_make(struct weft__context *c, void *low, size_t size, void (*
 {
     c->sp = weft__switch_frame(low, size, entry);
 #if WEFT__ASAN
-    c->low  = low;
+    c->low = low;
     c->size = size;
     c->fake = NULL;
 #endif

@@ -10,8 +10,7 @@
  *  1. A context is switched to only while it is stopped; weft__context_switch stops one and runs the other.
  *  2. The first thing a new context runs is weft__context_arrived, the last weft__context_leave.
  */
-#ifndef WEFT_SWITCH_H
-#define WEFT_SWITCH_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -41,8 +40,8 @@ struct weft__context {
     void *sp; /* while stopped: what the switch saved */
 #if WEFT__ASAN
     const void *low; /* of its stack; of a thread's own stack ASan tells us */
-    size_t      size;
-    void       *fake; /* ASan's copy of the frames, for use after return */
+    size_t size;
+    void *fake; /* ASan's copy of the frames, for use after return */
 #endif
 #if WEFT__TSAN
     void *tsan;
@@ -57,11 +56,11 @@ void *weft__switch_frame(void *low, size_t size, void (*entry)(void));
 
 #if WEFT__ANNOTATED
 
-void           weft__context_make(struct weft__context *c, void *low, size_t size, void (*entry)(void));
-int            weft__context_switch(struct weft__context *from, struct weft__context *to, int value);
-void           weft__context_arrived(struct weft__context *from);
+void weft__context_make(struct weft__context *c, void *low, size_t size, void (*entry)(void));
+int weft__context_switch(struct weft__context *from, struct weft__context *to, int value);
+void weft__context_arrived(struct weft__context *from);
 _Noreturn void weft__context_leave(struct weft__context *from, struct weft__context *to);
-void           weft__context_done(struct weft__context *c);
+void weft__context_done(struct weft__context *c);
 
 #else
 
@@ -100,6 +99,4 @@ static inline void weft__context_done(struct weft__context *c)
 
 /* Tells valgrind of a stack, when there is a valgrind: a number for weft__stack_forget. */
 unsigned weft__stack_known(void *low, void *high);
-void     weft__stack_forget(unsigned number);
-
-#endif
+void weft__stack_forget(unsigned number);

@@ -10,16 +10,16 @@
 
 struct frame {
     ucontext_t at;
-    int        value;
+    int value;
 };
 
 int weft__switch(void **save, void *to, int value)
 {
     struct frame here, *there = to;
-    *save                    = &here;
-    here.at.uc_stack.ss_sp   = NULL; /* nobody sets them but for a first frame, and AddressSanitizer looks at both */
+    *save = &here;
+    here.at.uc_stack.ss_sp = NULL; /* nobody sets them but for a first frame, and AddressSanitizer looks at both */
     here.at.uc_stack.ss_size = 0;
-    there->value             = value;
+    there->value = value;
     /* The mask of signals belongs to the thread, not to the fiber: what one has blocked stays blocked. */
     if (pthread_sigmask(SIG_BLOCK, NULL, &there->at.uc_sigmask) != 0)
         __builtin_trap();
@@ -33,9 +33,9 @@ void *weft__switch_frame(void *low, size_t size, void (*entry)(void))
     struct frame *first = weft__align_down((char *)low + size - sizeof *first, 64);
     if (getcontext(&first->at) != 0)
         __builtin_trap();
-    first->at.uc_stack.ss_sp   = low;
+    first->at.uc_stack.ss_sp = low;
     first->at.uc_stack.ss_size = (size_t)((char *)first - (char *)low);
-    first->at.uc_link          = NULL;
+    first->at.uc_link = NULL;
     makecontext(&first->at, entry, 0);
     return first;
 }

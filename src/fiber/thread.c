@@ -8,7 +8,7 @@ int weft__thread_start(pthread_t *ret, void *(*fn)(void *arg), void *arg)
 {
     /* Blocked, a fault would kill without its handler, and nobody could say why. */
     static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS};
-    sigset_t         mask, before;
+    sigset_t mask, before;
     (void)sigfillset(&mask);
     for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++)
         (void)sigdelset(&mask, faults[i]);

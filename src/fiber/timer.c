@@ -12,7 +12,7 @@ static bool before(const struct weft__timer *a, const struct weft__timer *b)
 static void put(struct weft__timers *h, size_t slot, struct weft__timer *t)
 {
     h->heap[slot] = t;
-    t->slot       = slot;
+    t->slot = slot;
 }
 
 static void up(struct weft__timers *h, size_t slot, struct weft__timer *t)
@@ -37,12 +37,12 @@ static void down(struct weft__timers *h, size_t slot, struct weft__timer *t)
 int weft__timers_reserve(struct weft__timers *h, struct upp_err *err)
 {
     if (h->reserved + 1 >= h->cap) { /* slot 0 is not used */
-        size_t               cap  = h->cap ? h->cap * 2 : 32;
+        size_t cap = h->cap ? h->cap * 2 : 32;
         struct weft__timer **heap = wb_realloc(h->heap, cap * sizeof *heap);
         if (!heap)
             return upp_fail(err, UPP_ENOMEM, "no memory for %zu timers", cap);
         h->heap = heap;
-        h->cap  = cap;
+        h->cap = cap;
     }
     h->reserved++;
     return 0;
@@ -61,7 +61,7 @@ void weft__timers_done(struct weft__timers *h)
 
 void weft__timer_add(struct weft__timers *h, struct weft__timer *t, uint64_t at)
 {
-    t->at  = at;
+    t->at = at;
     t->seq = ++h->seq;
     up(h, ++h->n, t);
 }
@@ -70,9 +70,9 @@ void weft__timer_remove(struct weft__timers *h, struct weft__timer *t)
 {
     if (!t->slot)
         return;
-    size_t              slot = t->slot;
+    size_t slot = t->slot;
     struct weft__timer *last = h->heap[h->n--];
-    t->slot                  = 0;
+    t->slot = 0;
     if (last == t)
         return;
     if (slot > 1 && before(last, h->heap[slot / 2]))
@@ -83,7 +83,7 @@ void weft__timer_remove(struct weft__timers *h, struct weft__timer *t)
 
 size_t weft__timers_fire(struct weft__timers *h, uint64_t now)
 {
-    size_t   fired  = 0;
+    size_t fired = 0;
     uint64_t newest = h->seq;
     while (h->n && h->heap[1]->at <= now && h->heap[1]->seq <= newest) {
         struct weft__timer *t = h->heap[1];

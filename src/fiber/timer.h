@@ -3,8 +3,7 @@
  * A timer is a member of what it wakes. Adding one never fails: whoever makes a thing that holds a timer reserves
  * the place first. Timers of the same moment fire in the order in which they were added.
  */
-#ifndef WEFT_TIMER_H
-#define WEFT_TIMER_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -15,18 +14,18 @@
 struct weft__timer {
     uint64_t at; /* nanoseconds, monotonic */
     uint64_t seq;
-    size_t   slot;                       /* 0: not in a heap; else its place there, from 1 */
+    size_t slot;                         /* 0: not in a heap; else its place there, from 1 */
     void (*fire)(struct weft__timer *t); /* called when it is already out of the heap */
 };
 
 struct weft__timers {
     struct weft__timer **heap; /* heap[1 .. n]; heap[i] is not after heap[2i], heap[2i + 1] */
-    size_t               n, cap, reserved;
-    uint64_t             seq;
+    size_t n, cap, reserved;
+    uint64_t seq;
 };
 
 /* One more, or one fewer, timer that may be added. */
-int  weft__timers_reserve(struct weft__timers *h, struct upp_err *err) UPP_MUST_CHECK;
+int weft__timers_reserve(struct weft__timers *h, struct upp_err *err) UPP_MUST_CHECK;
 void weft__timers_unreserve(struct weft__timers *h);
 void weft__timers_done(struct weft__timers *h);
 
@@ -41,5 +40,3 @@ static inline uint64_t weft__timers_next(const struct weft__timers *h)
 
 /* Fires what is due; how many. Timers that are added meanwhile wait for the next call. */
 size_t weft__timers_fire(struct weft__timers *h, uint64_t now);
-
-#endif

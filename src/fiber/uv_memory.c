@@ -25,7 +25,7 @@ static void *start(struct head *h, size_t size, bool system)
 {
     if (!h)
         return NULL;
-    h->size   = size;
+    h->size = size;
     h->system = system;
     return h + 1;
 }
@@ -38,7 +38,7 @@ static void *get(size_t size)
 static void *get_zeroed(size_t count, size_t size)
 {
     size_t n;
-    void  *p = __builtin_mul_overflow(count, size, &n) ? NULL : get(n);
+    void *p = __builtin_mul_overflow(count, size, &n) ? NULL : get(n);
     return p ? memset(p, 0, n) : NULL;
 }
 
@@ -54,7 +54,7 @@ static void give_back(void *p)
 static void *resize(void *p, size_t size)
 {
     const struct head *old = head_of(p);
-    void              *q   = get(size);
+    void *q = get(size);
     if (!q && size <= SIZE_MAX - sizeof(struct head))
         q = start(malloc(sizeof(struct head) + size), size, true);
     if (q && old) {

@@ -17,19 +17,19 @@ enum { OVER_MS = 100, LOOKS = 4 }; /* looks in the time that is allowed */
 
 struct watched {
     const struct weft_loop *loop;
-    uint64_t                resumes, since;
-    bool                    told;
+    uint64_t resumes, since;
+    bool told;
 };
 
 struct weft_watchdog {
     pthread_mutex_t lock;
-    pthread_cond_t  wake;
-    pthread_t       thread;
-    bool            stopping;
-    uint64_t        over_ns;
+    pthread_cond_t wake;
+    pthread_t thread;
+    bool stopping;
+    uint64_t over_ns;
     void (*report)(void *arg, const char *fiber, uint64_t id, uint64_t held_ms);
-    void          *arg;
-    size_t         n;
+    void *arg;
+    size_t n;
     struct watched loops[];
 };
 
@@ -41,13 +41,13 @@ static void say(void *arg, const char *fiber, uint64_t id, uint64_t held_ms)
 
 static void look(struct weft_watchdog *w, struct watched *o, uint64_t now)
 {
-    const char *name    = atomic_load_explicit(&o->loop->running, memory_order_relaxed);
-    uint64_t    id      = atomic_load_explicit(&o->loop->running_id, memory_order_relaxed);
-    uint64_t    resumes = atomic_load_explicit(&o->loop->resumes, memory_order_relaxed);
+    const char *name = atomic_load_explicit(&o->loop->running, memory_order_relaxed);
+    uint64_t id = atomic_load_explicit(&o->loop->running_id, memory_order_relaxed);
+    uint64_t resumes = atomic_load_explicit(&o->loop->resumes, memory_order_relaxed);
     if (!name || resumes != o->resumes) {
         o->resumes = resumes;
-        o->since   = now;
-        o->told    = false;
+        o->since = now;
+        o->told = false;
     } else if (!o->told && now - o->since >= w->over_ns) {
         o->told = true;
         w->report(w->arg, name, id, (now - o->since) / 1000000);
@@ -56,9 +56,9 @@ static void look(struct weft_watchdog *w, struct watched *o, uint64_t now)
 
 static void *thread(void *arg)
 {
-    struct weft_watchdog *w    = arg;
-    uint64_t              step = w->over_ns / LOOKS;
-    struct timespec       at;
+    struct weft_watchdog *w = arg;
+    uint64_t step = w->over_ns / LOOKS;
+    struct timespec at;
     (void)clock_gettime(CLOCK_MONOTONIC, &at); /* for pthread_cond_timedwait, whose clock is no hook */
     if (pthread_mutex_lock(&w->lock))
         abort();
@@ -82,13 +82,13 @@ int weft_watchdog_start(struct weft_loop *const *loops, size_t n, const struct w
     struct weft_watchdog_opts o;
     wb_opts(&o, sizeof o, opts);
     struct weft_watchdog *w = wb_calloc(1, sizeof *w + n * sizeof w->loops[0]);
-    pthread_condattr_t    attr;
+    pthread_condattr_t attr;
     if (!w)
         return upp_fail(err, UPP_ENOMEM, "no memory for a watchdog");
     w->over_ns = UINT64_C(1000000) * (o.over_ms ? o.over_ms : OVER_MS);
-    w->report  = o.report ? o.report : say;
-    w->arg     = o.arg;
-    w->n       = n;
+    w->report = o.report ? o.report : say;
+    w->arg = o.arg;
+    w->n = n;
     for (size_t i = 0; i < n; i++)
         w->loops[i].loop = loops[i];
     if (pthread_mutex_init(&w->lock, NULL) || pthread_condattr_init(&attr) ||

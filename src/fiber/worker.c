@@ -28,29 +28,29 @@ enum { MAX_THREADS = 16, MAX_JOBS = 1024, CLOSE_MS = 10000 };
 
 struct worker {
     struct weft_workers *pool;
-    pthread_t            thread;
-    sem_t                work;      /* there is some, or the pool is closing */
-    struct worker       *next_idle; /* below it in the stack of idle ones */
-    bool                 ended;
+    pthread_t thread;
+    sem_t work;               /* there is some, or the pool is closing */
+    struct worker *next_idle; /* below it in the stack of idle ones */
+    bool ended;
 };
 
 struct queue {
     struct wb_link jobs;
-    size_t         n;
+    size_t n;
 };
 
 struct weft_workers {
     pthread_mutex_t lock;
-    pthread_cond_t  ended; /* a thread has ended */
-    struct queue    queue, longs;
-    size_t          max_jobs; /* of each */
-    uint64_t        jobs;     /* so many there were */
-    size_t          n_threads, max_threads, n_ended;
-    size_t          n_long, max_long; /* threads that do long jobs */
-    struct worker  *idle;             /* who worked last is the first to work again: its memory is in the cache */
-    uint32_t        close_ms;
-    bool            closing, left; /* left: nobody waits any more, the last thread frees */
-    struct worker   workers[];
+    pthread_cond_t ended; /* a thread has ended */
+    struct queue queue, longs;
+    size_t max_jobs; /* of each */
+    uint64_t jobs;   /* so many there were */
+    size_t n_threads, max_threads, n_ended;
+    size_t n_long, max_long; /* threads that do long jobs */
+    struct worker *idle;     /* who worked last is the first to work again: its memory is in the cache */
+    uint32_t close_ms;
+    bool closing, left; /* left: nobody waits any more, the last thread frees */
+    struct worker workers[];
 };
 
 static void lock(struct weft_workers *w)
@@ -108,9 +108,9 @@ static void take_job(struct weft__msg *m)
 static WEFT_SUSPENDS int work(bool is_long, weft_fn *fn, void *arg, void (*drop)(void *arg), int *ret,
                               struct upp_err *err)
 {
-    static const char  what[] = "a worker";
-    struct weft_fiber *f      = weft__caller("weft_work", err);
-    int                r      = f ? weft__pending(f) : -UPP_EINVALID;
+    static const char what[] = "a worker";
+    struct weft_fiber *f = weft__caller("weft_work", err);
+    int r = f ? weft__pending(f) : -UPP_EINVALID;
     if (r < 0) {
         if (drop)
             drop(arg);
@@ -123,9 +123,9 @@ static WEFT_SUSPENDS int work(bool is_long, weft_fn *fn, void *arg, void (*drop)
             drop(arg);
         return upp_fail(err, UPP_ENOMEM, "no memory for a job");
     }
-    *j         = (struct weft__job){.msg.take = take_job, .loop = l, .fiber = f, .fn = fn, .arg = arg, .drop = drop};
+    *j = (struct weft__job){.msg.take = take_job, .loop = l, .fiber = f, .fn = fn, .arg = arg, .drop = drop};
     j->is_long = is_long;
-    r          = l->ops->job_submit(l, j, err);
+    r = l->ops->job_submit(l, j, err);
     if (r < 0) {
         weft__job_drop(j);
         return r;
@@ -173,7 +173,7 @@ int weft__work_alone(struct weft_loop *l, weft_fn *fn, void *arg, void (*drop)(v
     struct weft__job *j = wb_alloc(sizeof *j);
     if (!j)
         return upp_fail(err, UPP_ENOMEM, "no memory for a job");
-    *j    = (struct weft__job){.loop = l, .fn = fn, .arg = arg, .drop = drop};
+    *j = (struct weft__job){.loop = l, .fn = fn, .arg = arg, .drop = drop};
     int r = l->ops->job_submit(l, j, err);
     if (r < 0)
         wb_free(j);
@@ -214,7 +214,7 @@ static struct weft__job *next_job(struct weft_workers *w)
     return j;
 }
 
-static int            start_thread(struct weft_workers *w);
+static int start_thread(struct weft_workers *w);
 static struct worker *take_idle(struct weft_workers *w);
 
 /* A long one had to wait, and may begin now: whoever is about to work on something else sees to it. With the lock
@@ -234,7 +234,7 @@ static void wake_for_long(struct weft_workers *w)
 static void run_one(struct weft_workers *w, struct weft__job *j)
 {
     bool is_long = j->is_long;
-    j->state     = j->fiber ? WEFT__JOB_RUNNING : WEFT__JOB_GIVEN_UP;
+    j->state = j->fiber ? WEFT__JOB_RUNNING : WEFT__JOB_GIVEN_UP;
     w->n_long += is_long;
     wake_for_long(w);
     unlock(w);
@@ -254,8 +254,8 @@ static void run_one(struct weft_workers *w, struct weft__job *j)
 
 static void *thread(void *arg)
 {
-    struct worker       *me = arg;
-    struct weft_workers *w  = me->pool;
+    struct worker *me = arg;
+    struct weft_workers *w = me->pool;
     lock(w);
     for (;;) {
         struct weft__job *j = next_job(w);
@@ -265,7 +265,7 @@ static void *thread(void *arg)
             break;
         else {
             me->next_idle = w->idle;
-            w->idle       = me;
+            w->idle = me;
             unlock(w);
             await_work(me);
             lock(w);
@@ -285,7 +285,7 @@ static void *thread(void *arg)
 static int start_thread(struct weft_workers *w)
 {
     struct worker *me = &w->workers[w->n_threads];
-    *me               = (struct worker){.pool = w};
+    *me = (struct worker){.pool = w};
     if (sem_init(&me->work, 0, 0) < 0)
         return -errno;
     int r = weft__thread_start(&me->thread, thread, me);
@@ -309,13 +309,13 @@ int weft_workers_open(const struct weft_workers_opts *opts, struct weft_workers 
 {
     struct weft_workers_opts o;
     wb_opts(&o, sizeof o, opts);
-    size_t               threads = o.max_threads ? o.max_threads : MAX_THREADS;
-    struct weft_workers *w       = wb_calloc(1, sizeof *w + threads * sizeof w->workers[0]);
-    pthread_condattr_t   attr;
+    size_t threads = o.max_threads ? o.max_threads : MAX_THREADS;
+    struct weft_workers *w = wb_calloc(1, sizeof *w + threads * sizeof w->workers[0]);
+    pthread_condattr_t attr;
     if (!w)
         return upp_fail(err, UPP_ENOMEM, "no memory for %zu workers", threads);
     w->max_threads = threads;
-    w->max_long    = threads - WB_MIN(threads - 1, WB_MAX(threads / 4, (size_t)1));
+    w->max_long = threads - WB_MIN(threads - 1, WB_MAX(threads / 4, (size_t)1));
     if (o.max_long)
         w->max_long = WB_MIN(o.max_long, threads);
     w->max_jobs = o.max_jobs ? o.max_jobs : MAX_JOBS;
@@ -354,8 +354,8 @@ void weft_workers_close(struct weft_workers *w)
     for (size_t i = 0; i < w->n_threads; i++)
         if (!w->workers[i].ended)
             (void)pthread_detach(w->workers[i].thread);
-    bool   left = w->left;
-    size_t n    = w->n_threads;
+    bool left = w->left;
+    size_t n = w->n_threads;
     if (left) {
         for (size_t i = 0; i < n; i++)
             if (w->workers[i].ended)
@@ -384,12 +384,12 @@ int weft__workers_submit(struct weft_loop *l, struct weft__job *j, struct upp_er
             return r;
         l->own_workers = true;
     }
-    struct weft_workers *w  = l->workers;
-    struct worker       *to = NULL;
-    int                  r  = 0;
+    struct weft_workers *w = l->workers;
+    struct worker *to = NULL;
+    int r = 0;
     lock(w);
-    struct queue *q     = queue_of(w, j);
-    bool          waits = j->is_long && w->n_long + w->longs.n >= w->max_long; /* for another long one to end */
+    struct queue *q = queue_of(w, j);
+    bool waits = j->is_long && w->n_long + w->longs.n >= w->max_long; /* for another long one to end */
     if (q->n >= w->max_jobs)
         r = wb_fail_full(err, "%zu jobs wait for a worker, the limit", q->n);
     else if (!waits && !w->idle && w->n_threads < w->max_threads && start_thread(w) < 0 && w->n_threads == 0)

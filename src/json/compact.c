@@ -12,8 +12,8 @@ enum { LEVELS = 256 }; /* deeper texts count as not compact */
 
 struct walk {
     const char *p, *end;
-    unsigned    depth, limit;
-    uint64_t    objects[LEVELS / 64]; /* bit d: level d + 1 is an object */
+    unsigned depth, limit;
+    uint64_t objects[LEVELS / 64]; /* bit d: level d + 1 is an object */
 };
 
 static bool byte(struct walk *k, char c)
@@ -23,8 +23,6 @@ static bool byte(struct walk *k, char c)
     k->p++;
     return true;
 }
-
-/* ---- Strings ---------------------------------------------------------------------------------------------------- */
 
 /* Length of the escape that the writer would produce, where p is just after the backslash and n bytes remain; 0: the
  * writer would spell it differently. */
@@ -57,8 +55,6 @@ static bool string(struct walk *k)
             return false;
     }
 }
-
-/* ---- Values ----------------------------------------------------------------------------------------------------- */
 
 static bool number(struct walk *k)
 {
@@ -132,12 +128,12 @@ static bool leave(struct walk *k, bool *more)
 bool wj_is_compact(struct upp_str text, const struct wj_read_opts *opts)
 {
     static const struct wj_read_opts none = {.size = sizeof none};
-    const struct wj_read_opts       *o    = opts ? opts : &none;
-    bool                             more = text.n && text.n <= (o->max_bytes ? o->max_bytes : WJ_MAX_BYTES);
+    const struct wj_read_opts *o = opts ? opts : &none;
+    bool more = text.n && text.n <= (o->max_bytes ? o->max_bytes : WJ_MAX_BYTES);
     if (!more)
         return false;
-    struct walk k = {.p     = text.p,
-                     .end   = text.p + text.n,
+    struct walk k = {.p = text.p,
+                     .end = text.p + text.n,
                      .limit = WB_MIN(o->depth ? o->depth : (unsigned)WJ_MAX_DEPTH, (unsigned)LEVELS)};
     while (more && k.p < k.end) {
         bool object = *k.p == '{', empty = true;
@@ -148,8 +144,6 @@ bool wj_is_compact(struct upp_str text, const struct wj_read_opts *opts)
     }
     return !more && k.p == k.end && wb_utf8_valid(text, NULL);
 }
-
-/* ---- Members and items ------------------------------------------------------------------------------------------ */
 
 struct wj_compact_iter wj_compact_iter(struct upp_str compact)
 {
@@ -189,7 +183,7 @@ bool wj_compact_next(struct wj_compact_iter *in, struct upp_str *ret)
         return false;
     const char *first = in->at, *past = in->object ? past_string(first + 1, in->end) : first;
     const char *end = past_value(past, in->end);
-    *ret            = in->object ? wb_str(first + 1, (size_t)(past - first - 2)) : wb_str(first, (size_t)(end - first));
-    in->at          = WB_MIN(end + 1, in->end);
+    *ret = in->object ? wb_str(first + 1, (size_t)(past - first - 2)) : wb_str(first, (size_t)(end - first));
+    in->at = WB_MIN(end + 1, in->end);
     return true;
 }

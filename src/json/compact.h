@@ -4,8 +4,7 @@
  * Most stored JSON text was written by the writer. Such text can be inspected, or inserted into another text, without
  * parsing it and writing it again.
  */
-#ifndef WJ_COMPACT_H
-#define WJ_COMPACT_H
+#pragma once
 
 #include "json/read.h"
 
@@ -19,11 +18,9 @@ bool wj_is_compact(struct upp_str text, const struct wj_read_opts *opts);
  * more. */
 struct wj_compact_iter {
     const char *at, *end;
-    bool        object;
+    bool object;
 };
 struct wj_compact_iter wj_compact_iter(struct upp_str compact);
-bool                   wj_compact_next(struct wj_compact_iter *in, struct upp_str *ret);
+bool wj_compact_next(struct wj_compact_iter *in, struct upp_str *ret);
 
 WB_EXPORT_END
-
-#endif

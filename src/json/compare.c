@@ -11,15 +11,15 @@
 
 /* A pair of containers that is being compared. */
 struct pair {
-    yyjson_val  *a, *b; /* next item, or name of the next member, in each */
-    yyjson_val **keys;  /* NULL: same order; else the names sorted, a's and then b's; freed with the pair */
-    size_t       i, n;  /* compared so far, and in total */
-    bool         object;
+    yyjson_val *a, *b; /* next item, or name of the next member, in each */
+    yyjson_val **keys; /* NULL: same order; else the names sorted, a's and then b's; freed with the pair */
+    size_t i, n;       /* compared so far, and in total */
+    bool object;
 };
 
 struct comparison {
     WB_VEC(struct pair) open;
-    yyjson_val     *root;
+    yyjson_val *root;
     struct upp_err *err;
 };
 
@@ -44,7 +44,7 @@ static int differ_values(struct comparison *c, yyjson_val *a, yyjson_val *b)
 static int sort_members(struct comparison *c, struct pair *p, yyjson_val *a, yyjson_val *b)
 {
     yyjson_val *x = p->a, *y = p->b;
-    size_t      i = 0;
+    size_t i = 0;
     while (i < p->n && wj_named(x, wj_text(y))) {
         i++;
         x = unsafe_yyjson_get_next(x + 1);
@@ -78,9 +78,9 @@ static int differ_names(struct comparison *c, const struct pair *p, yyjson_val *
 
 static int open_pair(struct comparison *c, yyjson_val *a, yyjson_val *b)
 {
-    struct pair p = {.a      = unsafe_yyjson_get_first(a),
-                     .b      = unsafe_yyjson_get_first(b),
-                     .n      = unsafe_yyjson_get_len(a),
+    struct pair p = {.a = unsafe_yyjson_get_first(a),
+                     .b = unsafe_yyjson_get_first(b),
+                     .n = unsafe_yyjson_get_len(a),
                      .object = yyjson_is_obj(a)};
     if (p.n != unsafe_yyjson_get_len(b))
         return differ(c, a, p.object ? "another number of members" : "another number of items");
@@ -134,8 +134,8 @@ static void next_values(struct pair *p, yyjson_val **a, yyjson_val **b)
         *a = p->keys[p->i] + 1;
         *b = p->keys[p->n + p->i] + 1;
     } else {
-        *a   = p->a + p->object;
-        *b   = p->b + p->object;
+        *a = p->a + p->object;
+        *b = p->b + p->object;
         p->a = unsafe_yyjson_get_next(*a);
         p->b = unsafe_yyjson_get_next(*b);
     }
@@ -145,7 +145,7 @@ static void next_values(struct pair *p, yyjson_val **a, yyjson_val **b)
 int wj_equal(yyjson_val *a, yyjson_val *b, struct upp_err *err)
 {
     struct comparison c = {.root = a, .err = err};
-    int               r = compare_one(&c, a, b);
+    int r = compare_one(&c, a, b);
     while (r > 0 && c.open.n) {
         struct pair *p = &c.open.p[c.open.n - 1];
         if (p->i == p->n) {

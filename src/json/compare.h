@@ -6,8 +6,7 @@
  *  - null and absent are different.
  *  - Members of the same name are compared as a list in their order: {"a":1,"a":2} is not {"a":2,"a":1}.
  */
-#ifndef WJ_COMPARE_H
-#define WJ_COMPARE_H
+#pragma once
 
 #include <yyjson.h>
 
@@ -21,5 +20,3 @@ WB_EXPORT_BEGIN
 int wj_equal(yyjson_val *a, yyjson_val *b, struct upp_err *err) UPP_MUST_CHECK;
 
 WB_EXPORT_END
-
-#endif

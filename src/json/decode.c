@@ -9,9 +9,9 @@
 
 int wj_refuse(struct wj_decoder *d, const yyjson_val *v, const char *fmt, ...)
 {
-    struct upp_err  problem;
-    struct upp_err *err  = d->opts->problem ? &problem : d->err;
-    unsigned        most = d->opts->max_problems ? d->opts->max_problems : WJ_MAX_PROBLEMS;
+    struct upp_err problem;
+    struct upp_err *err = d->opts->problem ? &problem : d->err;
+    unsigned most = d->opts->max_problems ? d->opts->max_problems : WJ_MAX_PROBLEMS;
     if (d->problems++ >= most)
         return -UPP_EINVALID;
     va_list args;
@@ -19,7 +19,7 @@ int wj_refuse(struct wj_decoder *d, const yyjson_val *v, const char *fmt, ...)
     int r = wb_vfail(err, UPP_EINVALID, fmt, args);
     va_end(args);
     if (d->opts->problem) {
-        char              text[512];
+        char text[512];
         struct wj_pointer pointer;
         wj_pointer_init(&pointer, text, sizeof text);
         wj_pointer_find(&pointer, d->root, v);
@@ -40,7 +40,7 @@ __attribute__((noinline, cold)) int wj_too_deep(struct wj_decoder *d, const yyjs
 __attribute__((noinline, cold)) static int wrong_type(struct wj_decoder *d, const struct wj_field *f, yyjson_val *v)
 {
     struct wj_list expects = {0};
-    char           found[64];
+    char found[64];
     do
         wj_list_add(&expects, " or ", "", wb_cstr(f->kind->expects));
     while (f++->flags & F_OR);
@@ -51,8 +51,8 @@ __attribute__((noinline, cold)) static int wrong_type(struct wj_decoder *d, cons
 
 int wj_get(struct wj_decoder *d, const struct wj_field *f, yyjson_val *v, char *base)
 {
-    const struct wj_field *row  = f;
-    unsigned               type = 1u << unsafe_yyjson_get_type(v);
+    const struct wj_field *row = f;
+    unsigned type = 1u << unsafe_yyjson_get_type(v);
     for (; WB_UNLIKELY(!(row->kind->takes & type)); row++)
         if (!(row->flags & F_OR))
             return wrong_type(d, f, v);
@@ -152,8 +152,8 @@ static inline const struct wj_field *find_planned(const struct wj_plan *plan, co
 static inline const struct wj_field *planned_row(struct wj_plan *plan, const struct wj_field *fields,
                                                  const yyjson_val *name, unsigned *row)
 {
-    unsigned               before = *row;
-    const struct wj_field *f      = &fields[ *row = plan->after[before]];
+    unsigned before = *row;
+    const struct wj_field *f = &fields[ *row = plan->after[before]];
     if (WB_LIKELY(wj_named(name, f->name)))
         return f;
     f = find_planned(plan, fields, name, row);
@@ -181,10 +181,10 @@ static const struct wj_field *find_row(const struct wj_shape *s, const yyjson_va
 
 /* One object while it is decoded. */
 struct reading {
-    struct wj_decoder     *d;
+    struct wj_decoder *d;
     const struct wj_shape *s;
-    struct wj_node        *node;
-    uint64_t               refused; /* rows whose member is there, but had a problem */
+    struct wj_node *node;
+    uint64_t refused; /* rows whose member is there, but had a problem */
 };
 
 static void clear_slots(struct reading *r, unsigned first, unsigned end)
@@ -252,8 +252,8 @@ static int unknown(struct wj_decoder *d, const yyjson_val *name)
 /* Reports the required ones of these rows that have no member. */
 static int missing(struct reading *r, yyjson_val *v, uint64_t rows)
 {
-    const struct wj_shape *s    = r->s;
-    uint64_t               todo = ~r->node->seen & rows;
+    const struct wj_shape *s = r->s;
+    uint64_t todo = ~r->node->seen & rows;
     for (; todo; todo &= todo - 1) {
         unsigned i = (unsigned)__builtin_ctzll(todo);
         if (WB_LIKELY(!(s->fields[i].flags & F_REQUIRED)) || group_first(s, i) != i)
@@ -272,16 +272,16 @@ static inline __attribute__((always_inline)) int read_members(struct reading *r,
                                                               bool ordered)
 {
     const struct wj_field *fields = r->s->fields;
-    struct wj_node        *node   = r->node;
-    uint64_t               left   = plan ? plan->alone : rows_alone(r->s); /* rows without a member so far */
-    uint64_t               order = 0, falls = 0;
-    bool                   known = r->s->n < WJ_ROWS;
-    yyjson_val            *name = v + 1, *end = unsafe_yyjson_get_next(v);
-    unsigned               next = 0;
+    struct wj_node *node = r->node;
+    uint64_t left = plan ? plan->alone : rows_alone(r->s); /* rows without a member so far */
+    uint64_t order = 0, falls = 0;
+    bool known = r->s->n < WJ_ROWS;
+    yyjson_val *name = v + 1, *end = unsafe_yyjson_get_next(v);
+    unsigned next = 0;
     while (name < end) {
-        unsigned               row = next;
-        const struct wj_field *f   = plan ? planned_row(plan, fields, name, &row) : find_row(r->s, name, &row);
-        uint64_t               bit = f ? left & (uint64_t)1 << row : 0;
+        unsigned row = next;
+        const struct wj_field *f = plan ? planned_row(plan, fields, name, &row) : find_row(r->s, name, &row);
+        uint64_t bit = f ? left & (uint64_t)1 << row : 0;
         left ^= bit;
         next = f ? row + 1 : next;
         if (ordered) {
@@ -298,7 +298,7 @@ static inline __attribute__((always_inline)) int read_members(struct reading *r,
         if (WB_UNLIKELY(x < 0))
             return x;
         known = known && ordered && bit && x == 0; /* the value was read without changes */
-        name  = unsafe_yyjson_get_next(name + 1);
+        name = unsafe_yyjson_get_next(name + 1);
     }
     if (ordered && known)
         node->order = (unsafe_yyjson_get_len(v) <= WJ_ORDER_ROWS ? order : 0) | (falls ? 0 : WJ_TABLE_ORDER);
@@ -308,15 +308,15 @@ static inline __attribute__((always_inline)) int read_members(struct reading *r,
 int wj_decode_object(struct wj_decoder *d, const struct wj_shape *s, yyjson_val *v, struct wj_node *node)
 {
     struct wj_plan *plan = d->opts->plans ? plan_of(d->opts->plans, s) : NULL;
-    struct reading  r    = {.d = d, .s = s, .node = node};
+    struct reading r = {.d = d, .s = s, .node = node};
     if (d->depth == d->limit)
         return wj_too_deep(d, v);
     d->depth++;
     node->shape = s;
-    node->from  = v;
-    int x       = !plan                     ? read_members(&r, NULL, v, true)
-                  : d->opts->plans->ordered ? read_members(&r, plan, v, true)
-                                            : read_members(&r, plan, v, false);
+    node->from = v;
+    int x = !plan                     ? read_members(&r, NULL, v, true)
+            : d->opts->plans->ordered ? read_members(&r, plan, v, true)
+                                      : read_members(&r, plan, v, false);
     if (x < 0)
         return x;
     d->depth--;

@@ -7,8 +7,7 @@
  * to find the pointer. Decoding recurses once for each array and object that a row describes, at most `depth` deep: 128
  * levels need less than 40 KiB of stack. Values that are stored undecoded count as one level.
  */
-#ifndef WJ_DECODE_H
-#define WJ_DECODE_H
+#pragma once
 
 #include "json/shape.h"
 
@@ -17,16 +16,16 @@ enum { WJ_MAX_PROBLEMS = 100 };
 /* A lookup table for a shape of which many objects are decoded; made at the first of them. */
 struct wj_plan {
     const struct wj_shape *shape;
-    uint64_t               required;  /* rows whose member is required: the first of each group */
-    uint64_t               alone;     /* rows that have no alternatives and are not aliases */
-    uint8_t                rows[128]; /* hash table by name, linear probing: 1 + the first row of the name; 0: free */
-    uint8_t                after[WJ_ROWS + 1]; /* by 1 + the previous row, or 0: the row that followed it last time */
+    uint64_t required;          /* rows whose member is required: the first of each group */
+    uint64_t alone;             /* rows that have no alternatives and are not aliases */
+    uint8_t rows[128];          /* hash table by name, linear probing: 1 + the first row of the name; 0: free */
+    uint8_t after[WJ_ROWS + 1]; /* by 1 + the previous row, or 0: the row that followed it last time */
 };
 
 /* Plans of the shapes met so far, as many as fit. Starts all zero. */
 struct wj_plans {
-    bool           ordered; /* record the order of members (wj_node.order) */
-    unsigned       n;
+    bool ordered; /* record the order of members (wj_node.order) */
+    unsigned n;
     struct wj_plan list[8];
 };
 
@@ -38,7 +37,7 @@ struct wj_decode_opts {
      * with a JSON pointer and a sentence, both UTF-8 and valid during the call only. A member that had a problem is not
      * also reported as missing. */
     void (*problem)(void *ctx, const char *pointer, const char *sentence);
-    void    *ctx;
+    void *ctx;
     unsigned max_problems;
 
     bool closed; /* an unknown member is a problem */
@@ -62,14 +61,12 @@ int wj_decode(struct wb_arena *a, const struct wj_shape *s, yyjson_val *v, const
                                       "WJ_DECODE: " #ret " is not of the type of shape " #shape_),                     \
               (v), (opts), &(ret)->node, (err))
 
-/* ---- For kinds ---------------------------------------------------------------------------------------- */
-
 struct wj_decoder {
-    struct wb_arena             *arena;
-    yyjson_val                  *root; /* pointers are relative to it */
+    struct wb_arena *arena;
+    yyjson_val *root; /* pointers are relative to it */
     const struct wj_decode_opts *opts;
-    struct upp_err              *err;
-    unsigned                     depth, limit, problems;
+    struct upp_err *err;
+    unsigned depth, limit, problems;
 };
 
 /* Reports a problem with v and returns -UPP_EINVALID, for `get` to return. */
@@ -84,5 +81,3 @@ int wj_get(struct wj_decoder *d, const struct wj_field *f, yyjson_val *v, char *
 int wj_decode_object(struct wj_decoder *d, const struct wj_shape *s, yyjson_val *v, struct wj_node *node);
 
 WB_EXPORT_END
-
-#endif

@@ -11,13 +11,13 @@ static void merge(yyjson_val *const *a, size_t mid, size_t n, yyjson_val **b)
     size_t i = 0, j = mid;
     for (size_t k = 0; k < n; k++) {
         bool left = j == n || (i < mid && wb_str_cmp(wj_text(a[i]), wj_text(a[j])) <= 0);
-        b[k]      = left ? a[i++] : a[j++];
+        b[k] = left ? a[i++] : a[j++];
     }
 }
 
 void wj_keys_sort(yyjson_val *obj, yyjson_val **to, yyjson_val **scratch)
 {
-    size_t      n   = unsafe_yyjson_get_len(obj);
+    size_t n = unsafe_yyjson_get_len(obj);
     yyjson_val *key = unsafe_yyjson_get_first(obj);
     for (size_t i = 0; i < n; i++, key = unsafe_yyjson_get_next(key + 1))
         to[i] = key;
@@ -30,8 +30,8 @@ void wj_keys_sort(yyjson_val *obj, yyjson_val **to, yyjson_val **scratch)
             merge(from + i, WB_MIN(width, both), both, other + i);
         }
         yyjson_val **swap = from;
-        from              = other;
-        other             = swap;
+        from = other;
+        other = swap;
     }
     if (from != to)
         memcpy(to, from, n * sizeof *to);
@@ -40,7 +40,7 @@ void wj_keys_sort(yyjson_val *obj, yyjson_val **to, yyjson_val **scratch)
 /* Bloom filter bit of a name, from its length and two of its bytes. yyjson puts a NUL after an empty name. */
 static uint64_t bit_of(const yyjson_val *key)
 {
-    struct upp_str       s = wj_text(key);
+    struct upp_str s = wj_text(key);
     const unsigned char *p = (const unsigned char *)s.p;
     return (uint64_t)1 << ((s.n + p[0] + 4u * p[s.n / 2]) % 64);
 }
@@ -49,9 +49,9 @@ static uint64_t bit_of(const yyjson_val *key)
  * has the same bit. */
 static yyjson_val *twice_in_small(yyjson_val *obj)
 {
-    size_t      n   = unsafe_yyjson_get_len(obj);
+    size_t n = unsafe_yyjson_get_len(obj);
     yyjson_val *key = unsafe_yyjson_get_first(obj), *first = key;
-    uint64_t    bits = 0;
+    uint64_t bits = 0;
     for (size_t i = 0; i < n; i++, key = unsafe_yyjson_get_next(key + 1)) {
         uint64_t bit = bit_of(key);
         if (bits & bit)
@@ -79,7 +79,7 @@ int wj_keys_unique(yyjson_val *root, size_t values, struct upp_err *err)
     for (yyjson_val *v = root; v < root + values; v++) {
         if (!yyjson_is_obj(v))
             continue;
-        size_t      n = unsafe_yyjson_get_len(v);
+        size_t n = unsafe_yyjson_get_len(v);
         yyjson_val *twice;
         if (n <= SMALL)
             twice = twice_in_small(v);

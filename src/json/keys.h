@@ -1,6 +1,5 @@
 /* json/keys.h — the members of an object, sorted by name. */
-#ifndef WJ_KEYS_H
-#define WJ_KEYS_H
+#pragma once
 
 #include "json/value.h"
 
@@ -15,5 +14,3 @@ void wj_keys_sort(yyjson_val *obj, yyjson_val **to, yyjson_val **scratch);
 int wj_keys_unique(yyjson_val *root, size_t values, struct upp_err *err) UPP_MUST_CHECK;
 
 WB_EXPORT_END
-
-#endif

@@ -3,8 +3,6 @@
 #include "json/number.h"
 #include "json/value.h"
 
-/* ---- Text ----------------------------------------------------------------------------------------- */
-
 static int str_get(struct wj_decoder *d, const struct wj_field *f, yyjson_val *v, void *slot)
 {
     (void)d, (void)f;
@@ -16,8 +14,6 @@ const struct wj_kind wj_kind_str = {
     .expects = "a string", .takes = WJ_STRING, .size = sizeof(struct upp_str), .get = str_get};
 
 const struct wj_item wj_item_str = {{.kind = &wj_kind_str}, sizeof(struct upp_str)};
-
-/* ---- Numbers ---------------------------------------------------------------------------------------- */
 
 static int number_out_of_range(struct wj_decoder *d, const struct wj_field *f, yyjson_val *v)
 {
@@ -33,14 +29,12 @@ static int u64_get(struct wj_decoder *d, const struct wj_field *f, yyjson_val *v
 }
 
 const struct wj_kind wj_kind_u64 = {.expects = "an integer of 64 bits that is not negative",
-                                    .takes   = WJ_NUMBER,
-                                    .size    = sizeof(uint64_t),
-                                    .get     = u64_get};
+                                    .takes = WJ_NUMBER,
+                                    .size = sizeof(uint64_t),
+                                    .get = u64_get};
 
 const struct wj_kind wj_kind_num = {
     .expects = "a number", .takes = WJ_NUMBER, .size = sizeof(struct upp_str), .get = str_get};
-
-/* ---- Enums -------------------------------------------------------------------------------------------- */
 
 static int bool_get(struct wj_decoder *d, const struct wj_field *f, yyjson_val *v, void *slot)
 {
@@ -56,7 +50,7 @@ __attribute__((noinline, cold)) static int unknown_word(struct wj_decoder *d, co
                                                         yyjson_val *v)
 {
     struct wj_list list = {0};
-    char           found[WJ_QUOTED];
+    char found[WJ_QUOTED];
     for (unsigned i = 0; i < words->n; i++)
         wj_list_add(&list, ", ", "'", words->words[i].text);
     return wj_refuse(d, v, "expected %s%s, found %s", words->n > 1 ? "one of " : "", list.p,
@@ -77,8 +71,6 @@ static int enum_get(struct wj_decoder *d, const struct wj_field *f, yyjson_val *
 
 const struct wj_kind wj_kind_enum = {.expects = "a string", .takes = WJ_STRING, .size = sizeof(int), .get = enum_get};
 
-/* ---- Undecoded values ----------------------------------------------------------------------------------- */
-
 static int any_get(struct wj_decoder *d, const struct wj_field *f, yyjson_val *v, void *slot)
 {
     (void)d, (void)f;
@@ -87,9 +79,9 @@ static int any_get(struct wj_decoder *d, const struct wj_field *f, yyjson_val *v
 }
 
 const struct wj_kind wj_kind_any = {.expects = "a value",
-                                    .takes   = WJ_NUMBER | WJ_NULL | WJ_BOOL | WJ_STRING | WJ_ARRAY | WJ_OBJECT,
-                                    .size    = sizeof(yyjson_val *),
-                                    .get     = any_get};
+                                    .takes = WJ_NUMBER | WJ_NULL | WJ_BOOL | WJ_STRING | WJ_ARRAY | WJ_OBJECT,
+                                    .size = sizeof(yyjson_val *),
+                                    .get = any_get};
 
 static int map_get(struct wj_decoder *d, const struct wj_field *f, yyjson_val *v, void *slot)
 {
@@ -108,12 +100,10 @@ static int map_get(struct wj_decoder *d, const struct wj_field *f, yyjson_val *v
 const struct wj_kind wj_kind_map = {
     .expects = "an object", .takes = WJ_OBJECT, .size = sizeof(struct wj_map), .get = map_get};
 
-/* ---- Objects by pointer ------------------------------------------------------------------------------- */
-
 static int obj_get(struct wj_decoder *d, const struct wj_field *f, yyjson_val *v, void *slot)
 {
     const struct wj_shape *s = f->arg;
-    void                  *p = wb_arena_zero(d->arena, s->size, _Alignof(max_align_t));
+    void *p = wb_arena_zero(d->arena, s->size, _Alignof(max_align_t));
     if (!p)
         return wb_arena_check(d->arena, d->err);
     memcpy(slot, &p, sizeof p);
@@ -122,7 +112,7 @@ static int obj_get(struct wj_decoder *d, const struct wj_field *f, yyjson_val *v
 
 const struct wj_kind wj_kind_obj = {.expects = "an object", .takes = WJ_OBJECT, .size = sizeof(void *), .get = obj_get};
 
-/* ---- Inline objects: items of an array ------------------------------------------------------------------ */
+/* Inline objects: items of an array. */
 
 static int inl_get(struct wj_decoder *d, const struct wj_field *f, yyjson_val *v, void *slot)
 {
@@ -131,19 +121,17 @@ static int inl_get(struct wj_decoder *d, const struct wj_field *f, yyjson_val *v
 
 const struct wj_kind wj_kind_inl = {.expects = "an object", .takes = WJ_OBJECT, .get = inl_get};
 
-/* ---- Arrays -------------------------------------------------------------------------------------------------- */
-
 /* The layout of every WJ_ARR(E). */
 struct arr {
-    void  *p;
+    void *p;
     size_t n;
 };
 
 static int arr_get(struct wj_decoder *d, const struct wj_field *f, yyjson_val *v, void *slot)
 {
     const struct wj_item *item = f->arg;
-    struct arr            arr  = {.n = unsafe_yyjson_get_len(v)};
-    int                   bad  = 0;
+    struct arr arr = {.n = unsafe_yyjson_get_len(v)};
+    int bad = 0;
     if (arr.n > SIZE_MAX / item->size)
         return upp_fail(d->err, UPP_ELIMIT, "an array of %zu items", arr.n);
     arr.p = arr.n ? wb_arena_zero(d->arena, arr.n * item->size, _Alignof(max_align_t)) : v; /* empty: any pointer */
@@ -152,11 +140,11 @@ static int arr_get(struct wj_decoder *d, const struct wj_field *f, yyjson_val *v
     if (d->depth == d->limit)
         return wj_too_deep(d, v);
     d->depth++;
-    char       *at = arr.p;
-    yyjson_val *x  = unsafe_yyjson_get_first(v);
+    char *at = arr.p;
+    yyjson_val *x = unsafe_yyjson_get_first(v);
     for (size_t i = 0; i < arr.n; i++, at += item->size, x = unsafe_yyjson_get_next(x)) {
         bool object = item->row.kind == &wj_kind_inl && unsafe_yyjson_is_obj(x); /* the common case: saves two calls */
-        int  r =
+        int r =
             object ? wj_decode_object(d, item->row.arg, x, (struct wj_node *)(void *)at) : wj_get(d, &item->row, x, at);
         if (r < 0) {
             bad = f->flags & F_BAD_ITEMS ? bad : r;

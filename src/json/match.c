@@ -19,7 +19,7 @@ static bool is_elsewhere(const struct wj_match *m, const yyjson_val *v)
 /* Compares a value with JSON text, without parsing the text. */
 struct same {
     const struct wj_match *m;
-    const char            *p, *end;
+    const char *p, *end;
 };
 
 static bool byte(struct same *s, char c)
@@ -67,8 +67,8 @@ static bool same_unescaped(struct same *s, struct upp_str v)
 static size_t equal_unescaped_16(const char *p, const char *q)
 {
     typedef unsigned char bytes_of __attribute__((vector_size(16)));
-    typedef uint64_t      words __attribute__((vector_size(16)));
-    bytes_of              x, y;
+    typedef uint64_t words __attribute__((vector_size(16)));
+    bytes_of x, y;
     memcpy(&x, p, sizeof x);
     memcpy(&y, q, sizeof y);
     bytes_of stop = (bytes_of)(x != y) | (bytes_of)(x < 0x20) | (bytes_of)(x == '"') | (bytes_of)(x == '\\') |
@@ -128,7 +128,7 @@ static bool same_object(struct same *s, yyjson_val *v)
 static bool same_list(struct same *s, yyjson_val *v)
 {
     yyjson_val *item = unsafe_yyjson_get_first(v);
-    bool        any  = false;
+    bool any = false;
     if (!byte(s, '['))
         return false;
     for (size_t n = unsafe_yyjson_get_len(v); n; n--, item = unsafe_yyjson_get_next(item)) {
@@ -206,8 +206,8 @@ static void copy_value(struct wj_writer *w, yyjson_val *v);
  * end. */
 static void copy_before(struct wj_writer *w, yyjson_val *container, yyjson_val *stop, size_t at)
 {
-    static const yyjson_val zero   = {.tag = 1 << YYJSON_TAG_BIT | YYJSON_TYPE_RAW, .uni.str = "0"};
-    bool                    object = unsafe_yyjson_is_obj(container);
+    static const yyjson_val zero = {.tag = 1 << YYJSON_TAG_BIT | YYJSON_TYPE_RAW, .uni.str = "0"};
+    bool object = unsafe_yyjson_is_obj(container);
     for (yyjson_val *x = container + 1; x < stop && !w->out->failed; x = unsafe_yyjson_get_next(x)) {
         bool skip = is_elsewhere(w->match, x + object);
         if (object || !skip)
@@ -246,7 +246,7 @@ static bool differ(struct wj_writer *w)
     if (!m->depth && m->at != m->value) /* a second value where one was expected */
         copy_value(w, m->value);
     for (unsigned i = 0; i < m->depth; i++) {
-        bool last  = i + 1 == m->depth;
+        bool last = i + 1 == m->depth;
         m->made[i] = push_container(w, unsafe_yyjson_is_obj(m->open[i]));
         copy_before(w, m->open[i], last ? m->at : m->open[i + 1], m->made[i]);
         if (!last && unsafe_yyjson_is_arr(m->open[i]))
@@ -255,7 +255,7 @@ static bool differ(struct wj_writer *w)
     m->due = m->named;
     if (m->named) {
         m->like = is_elsewhere(m, m->at) ? NULL : m->at;
-        m->at   = unsafe_yyjson_get_next(m->at);
+        m->at = unsafe_yyjson_get_next(m->at);
     }
     m->named = m->object = false;
     return !w->out->failed;
@@ -264,8 +264,8 @@ static bool differ(struct wj_writer *w)
 /* Counts a value that is about to be written. Returns its counterpart in the value that was read; NULL: none. */
 static yyjson_val *next_counterpart(struct wj_writer *w)
 {
-    struct wj_match *m    = w->match;
-    yyjson_val      *like = NULL, *list = m->depth ? m->open[m->depth - 1] : NULL;
+    struct wj_match *m = w->match;
+    yyjson_val *like = NULL, *list = m->depth ? m->open[m->depth - 1] : NULL;
     if (m->due) {
         m->due = false;
         return m->like;
@@ -278,7 +278,7 @@ static yyjson_val *next_counterpart(struct wj_writer *w)
     while (m->at < end && is_elsewhere(m, m->at))
         m->at = unsafe_yyjson_get_next(m->at);
     if (m->at < end) {
-        like  = m->at;
+        like = m->at;
         m->at = unsafe_yyjson_get_next(like);
     }
     return like;
@@ -288,9 +288,9 @@ __attribute__((noinline)) static bool build_open(struct wj_writer *w, char brack
 {
     if (!differ(w))
         return false;
-    struct wj_match *m      = w->match;
-    bool             object = bracket == '{';
-    yyjson_val      *like   = next_counterpart(w);
+    struct wj_match *m = w->match;
+    bool object = bracket == '{';
+    yyjson_val *like = next_counterpart(w);
     if (m->depth == WJ_MATCH_DEPTH) {
         wj_writer_fail(w, upp_fail(w->err, UPP_ELIMIT, "values nested deeper than %d", WJ_MATCH_DEPTH));
         return false;
@@ -299,7 +299,7 @@ __attribute__((noinline)) static bool build_open(struct wj_writer *w, char brack
         like = NULL;
     if (like)
         m->at = like + 1;
-    m->open[m->depth]   = like;
+    m->open[m->depth] = like;
     m->made[m->depth++] = push_container(w, object);
     return true;
 }
@@ -340,11 +340,11 @@ __attribute__((noinline)) static bool build_name(struct wj_writer *w, struct upp
 {
     if (!differ(w))
         return false;
-    struct wj_match *m   = w->match;
-    yyjson_val      *key = member_like(m, name);
+    struct wj_match *m = w->match;
+    yyjson_val *key = member_like(m, name);
     if (m->depth)
         count(w, m->made[m->depth - 1]);
-    m->due  = true;
+    m->due = true;
     m->like = key && !is_elsewhere(m, key + 1) ? key + 1 : NULL;
     if (!key) {
         push_text(w, YYJSON_TYPE_STR, name);
@@ -385,9 +385,9 @@ __attribute__((noinline)) static bool build_raw(struct wj_writer *w, const char 
 {
     if (!differ(w))
         return false;
-    struct wj_match *m    = w->match;
-    yyjson_val      *like = next_counterpart(w), *v = NULL;
-    struct same      s = {.m = m, .p = p, .end = p + n};
+    struct wj_match *m = w->match;
+    yyjson_val *like = next_counterpart(w), *v = NULL;
+    struct same s = {.m = m, .p = p, .end = p + n};
     if (like && same_value(&s, like) && s.p == s.end) {
         copy_value(w, like);
         return true;
@@ -412,21 +412,21 @@ __attribute__((noinline)) static bool build_raw(struct wj_writer *w, const char 
 void wj_match_begin(struct wj_match *m, struct wj_writer *w, yyjson_val *value, yyjson_val *root,
                     const uint8_t *elsewhere)
 {
-    m->value     = value;
-    m->root      = root;
+    m->value = value;
+    m->root = root;
     m->elsewhere = elsewhere;
-    m->at        = value;
-    m->end       = unsafe_yyjson_get_next(value);
-    m->depth     = 0;
-    m->object    = false;
-    m->named     = false;
-    m->due       = false;
-    m->values.n  = 0;
+    m->at = value;
+    m->end = unsafe_yyjson_get_next(value);
+    m->depth = 0;
+    m->object = false;
+    m->named = false;
+    m->due = false;
+    m->values.n = 0;
     m->texts.max = WJ_MATCH_BYTES;
     if (m->differs)
         wb_arena_reset(&m->texts);
     m->differs = false;
-    w->match   = m;
+    w->match = m;
 }
 
 void wj_match_done(struct wj_match *m)
@@ -449,7 +449,7 @@ static yyjson_val *next_value(struct wj_match *m)
 
 static bool step(struct wj_match *m, yyjson_val *to)
 {
-    m->at    = to;
+    m->at = to;
     m->named = false;
     return true;
 }
@@ -457,12 +457,12 @@ static bool step(struct wj_match *m, yyjson_val *to)
 bool wj_match_open(struct wj_writer *w, char bracket)
 {
     struct wj_match *m = w->match;
-    yyjson_val      *v = next_value(m);
+    yyjson_val *v = next_value(m);
     if (!v || m->depth == WJ_MATCH_DEPTH || !(bracket == '{' ? unsafe_yyjson_is_obj(v) : unsafe_yyjson_is_arr(v)))
         return build_open(w, bracket);
     m->open[m->depth++] = v;
-    m->end              = unsafe_yyjson_get_next(v);
-    m->object           = bracket == '{';
+    m->end = unsafe_yyjson_get_next(v);
+    m->object = bracket == '{';
     return step(m, v + 1);
 }
 
@@ -472,8 +472,8 @@ bool wj_match_close(struct wj_writer *w, char bracket)
     if (m->differs || !m->depth || m->named || m->object != (bracket == '}') || next_value(m) || m->at != m->end)
         return build_close(w);
     yyjson_val *parent = --m->depth ? m->open[m->depth - 1] : NULL;
-    m->end             = unsafe_yyjson_get_next(parent ? parent : m->value);
-    m->object          = parent && unsafe_yyjson_is_obj(parent);
+    m->end = unsafe_yyjson_get_next(parent ? parent : m->value);
+    m->object = parent && unsafe_yyjson_is_obj(parent);
     return true;
 }
 
@@ -490,15 +490,15 @@ bool wj_match_name(struct wj_writer *w, struct upp_str name)
 bool wj_match_str(struct wj_writer *w, struct upp_str s)
 {
     struct wj_match *m = w->match;
-    yyjson_val      *v = m->named ? m->at : next_value(m); /* a value that is elsewhere is never a string */
+    yyjson_val *v = m->named ? m->at : next_value(m); /* a value that is elsewhere is never a string */
     return v && is_string(v, s) ? step(m, v + 1) : build_str(w, s);
 }
 
 bool wj_match_same(struct wj_writer *w, struct upp_str json)
 {
     struct wj_match *m = w->match;
-    yyjson_val      *v = next_value(m);
-    struct same      s = {.m = m, .p = json.p, .end = json.p + json.n};
+    yyjson_val *v = next_value(m);
+    struct same s = {.m = m, .p = json.p, .end = json.p + json.n};
     return v && same_value(&s, v) && s.p == s.end && step(m, unsafe_yyjson_get_next(v));
 }
 

@@ -7,36 +7,35 @@
  * the value skipped (wj_match_skip). In the values that are built, an array lacks them, and such a member has the value
  * 0.
  */
-#ifndef WJ_MATCH_H
-#define WJ_MATCH_H
+#pragma once
 
 #include "base/arena.h"
 #include "base/vec.h"
 #include "json/write.h"
 
 enum {
-    WJ_MATCH_DEPTH  = 256, /* exceeding any of these limits is a failure */
+    WJ_MATCH_DEPTH = 256, /* exceeding any of these limits is a failure */
     WJ_MATCH_VALUES = 1 << 27,
-    WJ_MATCH_BYTES  = 0x7fffffff,
-    WJ_MATCH_NAMES  = 64, /* how many members are searched for a name that comes out of order */
+    WJ_MATCH_BYTES = 0x7fffffff,
+    WJ_MATCH_NAMES = 64, /* how many members are searched for a name that comes out of order */
 };
 
 struct wj_match {             /* starts all zero */
-    yyjson_val    *value;     /* the value to compare with */
-    yyjson_val    *root;      /* the document that contains it */
+    yyjson_val *value;        /* the value to compare with */
+    yyjson_val *root;         /* the document that contains it */
     const uint8_t *elsewhere; /* bitmap of values, by index from root; NULL: none */
-    yyjson_val    *at;        /* expected next: a name or a value, or the end of the innermost open container */
-    yyjson_val    *end;       /* of the innermost open container */
-    unsigned       depth;
-    bool           object; /* that container is an object */
-    bool           named;  /* a member's value is expected next */
-    yyjson_val    *open[WJ_MATCH_DEPTH];
+    yyjson_val *at;           /* expected next: a name or a value, or the end of the innermost open container */
+    yyjson_val *end;          /* of the innermost open container */
+    unsigned depth;
+    bool object; /* that container is an object */
+    bool named;  /* a member's value is expected next */
+    yyjson_val *open[WJ_MATCH_DEPTH];
 
     /* After the first difference `at` and `open` are the counterparts of what is written, `open` NULL where there is
      * none; `due` replaces `named`. */
-    bool            differs;
-    bool            due;
-    yyjson_val     *like; /* counterpart of the member value that is due */
+    bool differs;
+    bool due;
+    yyjson_val *like; /* counterpart of the member value that is due */
     struct wb_arena texts;
     WB_VEC(yyjson_val) values;
     uint32_t made[WJ_MATCH_DEPTH]; /* indexes in `values` of the open containers */
@@ -72,5 +71,3 @@ static inline bool wj_match_named(const struct wj_match *m)
 {
     return m->named || m->due;
 }
-
-#endif

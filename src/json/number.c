@@ -9,11 +9,11 @@
 /* A parsed number. Its value is 0.DIGITS * 10^(exponent + scale), where DIGITS are the digits of the mantissa from the
  * first to the last that is not zero; the exponent is still text. */
 struct parts {
-    bool           negative, zero;
-    const char    *digits; /* the first that is not zero; a '.' may be among them */
-    size_t         n;      /* number of digits, without the '.' */
-    int64_t        scale;
-    bool           exp_negative;
+    bool negative, zero;
+    const char *digits; /* the first that is not zero; a '.' may be among them */
+    size_t n;           /* number of digits, without the '.' */
+    int64_t scale;
+    bool exp_negative;
     struct upp_str exp; /* digits without leading zeros; empty: 0 */
 };
 
@@ -24,10 +24,10 @@ static bool is_digit(char c)
 
 static struct parts take_apart(struct upp_str s)
 {
-    struct parts p  = {.zero = true};
-    const char  *at = s.p, *end = s.p + s.n;
-    size_t       all = 0, last = 0; /* digits since the first nonzero one; of those, up to the last nonzero one */
-    bool         dot = false;
+    struct parts p = {.zero = true};
+    const char *at = s.p, *end = s.p + s.n;
+    size_t all = 0, last = 0; /* digits since the first nonzero one; of those, up to the last nonzero one */
+    bool dot = false;
     if (at < end && *at == '-') {
         p.negative = true;
         at++;
@@ -42,7 +42,7 @@ static struct parts take_apart(struct upp_str s)
             continue;
         }
         if (p.zero) {
-            p.zero   = false;
+            p.zero = false;
             p.digits = at;
         }
         all++;
@@ -74,13 +74,13 @@ static char next_digit(const char **at)
  * Each step takes one digit of both; once the difference is large, no later digit can make it small again. */
 static int64_t exponent_diff(const struct parts *a, const struct parts *b)
 {
-    static const int64_t FAR  = 100000000000000000;
-    size_t               n    = WB_MAX(a->exp.n, b->exp.n);
-    int64_t              diff = 0;
+    static const int64_t FAR = 100000000000000000;
+    size_t n = WB_MAX(a->exp.n, b->exp.n);
+    int64_t diff = 0;
     for (size_t i = 0; i < n && diff < FAR && diff > -FAR; i++) {
         int x = n - i <= a->exp.n ? a->exp.p[a->exp.n - (n - i)] - '0' : 0;
         int y = n - i <= b->exp.n ? b->exp.p[b->exp.n - (n - i)] - '0' : 0;
-        diff  = diff * 10 + (a->exp_negative ? -x : x) - (b->exp_negative ? -y : y);
+        diff = diff * 10 + (a->exp_negative ? -x : x) - (b->exp_negative ? -y : y);
     }
     return diff;
 }
@@ -113,7 +113,7 @@ static int compare_digits(const struct parts *a, const struct parts *b)
 int wj_num_cmp(struct upp_str sa, struct upp_str sb)
 {
     struct parts a = take_apart(sa), b = take_apart(sb);
-    int          x = a.zero ? 0 : a.negative ? -1 : 1, y = b.zero ? 0 : b.negative ? -1 : 1;
+    int x = a.zero ? 0 : a.negative ? -1 : 1, y = b.zero ? 0 : b.negative ? -1 : 1;
     if (x != y || x == 0)
         return (x > y) - (x < y);
     int64_t places = exponent_diff(&a, &b) + a.scale - b.scale; /* scales are far below FAR */
@@ -146,8 +146,8 @@ bool wj_num_multiple(struct upp_str sa, struct upp_str sb)
     /* So many tens contain 2^64 and 5^64, more than a divisor of 18 digits can; and ten times 18 digits fit 64 bits. */
     enum { ENOUGH = 64 };
     struct parts a = take_apart(sa), b = take_apart(sb);
-    const char  *at      = b.digits;
-    uint64_t     divisor = 0, rest = 0;
+    const char *at = b.digits;
+    uint64_t divisor = 0, rest = 0;
     if (a.zero)
         return true;
     for (size_t i = 0; i < b.n; i++)
@@ -175,7 +175,7 @@ static bool magnitude(const struct parts *p, uint64_t *ret)
     if (places < (int64_t)p->n || places > 20)
         return false;
     const char *at = p->digits;
-    uint64_t    n  = 0;
+    uint64_t n = 0;
     for (int64_t i = 0; i < places; i++) {
         uint64_t d = i < (int64_t)p->n ? (uint64_t)(next_digit(&at) - '0') : 0;
         if (__builtin_mul_overflow(n, 10, &n) || __builtin_add_overflow(n, d, &n))
@@ -187,7 +187,7 @@ static bool magnitude(const struct parts *p, uint64_t *ret)
 
 bool wj_num_u64(struct upp_str s, uint64_t *ret)
 {
-    uint64_t     n;
+    uint64_t n;
     struct parts p;
     if (wb_str_u64(s, ret))
         return true;
@@ -200,7 +200,7 @@ bool wj_num_u64(struct upp_str s, uint64_t *ret)
 
 bool wj_num_i64(struct upp_str s, int64_t *ret)
 {
-    uint64_t     n;
+    uint64_t n;
     struct parts p;
     if (wb_str_i64(s, ret))
         return true;
@@ -268,8 +268,8 @@ bool wj_num_f64(struct upp_str s, double *ret)
         *to++ = '-';
     if (p.zero)
         *to++ = '0';
-    const char *at   = p.digits;
-    size_t      keep = WB_MIN(p.n, (size_t)DIGITS);
+    const char *at = p.digits;
+    size_t keep = WB_MIN(p.n, (size_t)DIGITS);
     for (size_t i = 0; i < keep; i++)
         *to++ = next_digit(&at);
     int64_t places = p.zero ? 0 : exponent(&p) + p.scale - (int64_t)keep;
@@ -284,9 +284,9 @@ bool wj_num_f64(struct upp_str s, double *ret)
 size_t wj_num_format(double v, char *to)
 {
     _Alignas(max_align_t) char pool[512];
-    yyjson_alc                 alc;
-    yyjson_val                 val;
-    size_t                     n = 0;
+    yyjson_alc alc;
+    yyjson_val val;
+    size_t n = 0;
     if (!yyjson_alc_pool_init(&alc, pool, sizeof pool) || !yyjson_set_real(memset(&val, 0, sizeof val), v))
         return 0;
     char *text = yyjson_val_write_opts(&val, YYJSON_WRITE_NOFLAG, &alc, &n, NULL);

@@ -4,8 +4,7 @@
  * functions interpret it. They do not depend on the locale or allocate, and take time linear in the text, whatever the
  * exponent.
  */
-#ifndef WJ_NUMBER_H
-#define WJ_NUMBER_H
+#pragma once
 
 #include "base/str.h"
 
@@ -46,5 +45,3 @@ bool wj_num_whole(struct upp_str s);
 size_t wj_num_format(double v, char *to);
 
 WB_EXPORT_END
-
-#endif

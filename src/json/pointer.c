@@ -5,7 +5,7 @@ static const char dots[] = "...";
 
 void wj_pointer_init(struct wj_pointer *t, char *p, size_t size)
 {
-    *t   = (struct wj_pointer){.p = p, .size = size};
+    *t = (struct wj_pointer){.p = p, .size = size};
     p[0] = 0;
 }
 
@@ -18,7 +18,7 @@ static void cut_front(struct wj_pointer *t, size_t k)
     size_t keep = at < t->n ? t->n - at : 0;
     memmove(t->p + sizeof dots - 1, t->p + t->n - keep, keep);
     memcpy(t->p, dots, sizeof dots - 1);
-    t->n   = keep + sizeof dots - 1;
+    t->n = keep + sizeof dots - 1;
     t->cut = true;
 }
 
@@ -43,7 +43,7 @@ void wj_pointer_name(struct wj_pointer *t, struct upp_str name)
     }
     for (size_t i = 0; i < name.n;) {
         unsigned char c = (unsigned char)name.p[i];
-        size_t        k = c < 0xc0 ? 1 : c < 0xe0 ? 2 : c < 0xf0 ? 3 : 4;
+        size_t k = c < 0xc0 ? 1 : c < 0xe0 ? 2 : c < 0xf0 ? 3 : 4;
         if (k > name.n - i)
             k = 1;
         if (c == '~')
@@ -73,8 +73,8 @@ void wj_pointer_index(struct wj_pointer *t, size_t i)
 void wj_pointer_find(struct wj_pointer *t, yyjson_val *root, const yyjson_val *what)
 {
     while (root != what && unsafe_yyjson_is_ctn(root)) {
-        bool        object = yyjson_is_obj(root);
-        size_t      n = unsafe_yyjson_get_len(root), i = 0;
+        bool object = yyjson_is_obj(root);
+        size_t n = unsafe_yyjson_get_len(root), i = 0;
         yyjson_val *key = NULL, *v = unsafe_yyjson_get_first(root);
         for (; i < n; i++) {
             if (object)

@@ -6,8 +6,7 @@
  * For display: control characters become blanks and lone surrogates U+FFFD; a pointer that does not fit loses its
  * front, marked by "...".
  */
-#ifndef WJ_POINTER_H
-#define WJ_POINTER_H
+#pragma once
 
 #include <yyjson.h>
 
@@ -15,9 +14,9 @@
 
 /* A pointer under construction in a buffer of `size` bytes (at least 32), always NUL-terminated. */
 struct wj_pointer {
-    char  *p;
+    char *p;
     size_t n, size;
-    bool   cut;
+    bool cut;
 };
 
 WB_EXPORT_BEGIN
@@ -38,5 +37,3 @@ static inline struct upp_str wj_pointer_str(const struct wj_pointer *t)
 {
     return wb_str(t->p, t->n);
 }
-
-#endif

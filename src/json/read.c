@@ -9,17 +9,15 @@
 #include "json/keys.h"
 #include "json/surrogate.h"
 
-/* ---- Memory for yyjson ------------------------------------------------------------------------- */
-
 /* yyjson stores a document in one block. The block begins in the arena's chunk if there is room, as for every small
  * text; else, and once it outgrows the chunk, it is allocated separately and adopted by the arena at the end. Nothing
  * else allocates from the arena meanwhile. */
 struct source {
     struct wb_arena *arena;
-    size_t           max; /* of the block: the most that valid JSON of this length needs */
-    bool             over;
-    bool             inside; /* the block is the last allocation in the arena's chunk */
-    char            *block;
+    size_t max; /* of the block: the most that valid JSON of this length needs */
+    bool over;
+    bool inside; /* the block is the last allocation in the arena's chunk */
+    char *block;
 };
 
 static bool source_may(struct source *s, size_t n)
@@ -30,18 +28,18 @@ static bool source_may(struct source *s, size_t n)
 
 static void *source_alloc(void *ctx, size_t n)
 {
-    struct source   *s = ctx;
+    struct source *s = ctx;
     struct wb_arena *a = s->arena;
     if (s->block || !source_may(s, n))
         return NULL;
     s->inside = a->p && n + _Alignof(max_align_t) <= (size_t)(a->end - a->p);
-    s->block  = s->inside ? wb_arena_alloc(a, n, _Alignof(max_align_t)) : wb_block_alloc(n);
+    s->block = s->inside ? wb_arena_alloc(a, n, _Alignof(max_align_t)) : wb_block_alloc(n);
     return s->block;
 }
 
 static void *source_resize(void *ctx, void *p, size_t old, size_t n)
 {
-    struct source   *s = ctx;
+    struct source *s = ctx;
     struct wb_arena *a = s->arena;
     if (p != s->block || !source_may(s, n))
         return NULL;
@@ -56,7 +54,7 @@ static void *source_resize(void *ctx, void *p, size_t old, size_t n)
         memcpy(grown, p, WB_MIN(old, n));
         a->p = s->block;
     }
-    s->inside       = false;
+    s->inside = false;
     return s->block = grown;
 }
 
@@ -84,8 +82,6 @@ static void *source_commit(struct source *s, size_t n)
     return shrunk ? shrunk : s->block;
 }
 
-/* ---- Depth --------------------------------------------------------------------------------------- */
-
 /* Are the values from v up to last nested at most `limit` deep? Walks them once, skipping containers with too few
  * values to be too deep. Recurses only beyond the depth of its own stack, so that WJ_DEPTH_MAX levels cost a few
  * calls. */
@@ -93,7 +89,7 @@ static bool shallow(yyjson_val *v, yyjson_val *last, unsigned limit)
 {
     enum { LEVELS = 128 };
     yyjson_val *ends[LEVELS];
-    unsigned    depth = 0;
+    unsigned depth = 0;
     while (v < last) {
         yyjson_val *end = v + 1;
         if (unsafe_yyjson_is_ctn(v)) {
@@ -105,7 +101,7 @@ static bool shallow(yyjson_val *v, yyjson_val *last, unsigned limit)
             if ((size_t)(end - v) > limit - depth) {
                 if (depth < LEVELS) {
                     ends[depth++] = end;
-                    end           = v + 1;
+                    end = v + 1;
                 } else if (!shallow(v, end, limit - depth))
                     return false;
             }
@@ -115,27 +111,25 @@ static bool shallow(yyjson_val *v, yyjson_val *last, unsigned limit)
     return true;
 }
 
-/* ---- Reading ------------------------------------------------------------------------------------- */
-
 struct job {
     struct wb_arena *arena;
-    struct upp_str   text;
-    unsigned         depth;
-    char            *copy; /* of the text, for yyjson to modify */
-    bool             lone; /* it has lone surrogates */
+    struct upp_str text;
+    unsigned depth;
+    char *copy; /* of the text, for yyjson to modify */
+    bool lone;  /* it has lone surrogates */
 };
 
 /* Reads the first n bytes of the copy. *refused: yyjson rejected them as not JSON; the caller finds out why. */
 static int read_once(struct job *j, size_t n, yyjson_read_flag flags, yyjson_val **root, size_t *values, bool *refused,
                      struct upp_err *err)
 {
-    struct source   source = {.arena = j->arena, .max = 12 * j->text.n + 4096};
-    yyjson_alc      alc    = {source_alloc, source_resize, source_free, &source};
+    struct source source = {.arena = j->arena, .max = 12 * j->text.n + 4096};
+    yyjson_alc alc = {source_alloc, source_resize, source_free, &source};
     yyjson_read_err why;
 
     memset(j->copy + n, 0, YYJSON_PADDING_SIZE);
     yyjson_doc *doc = yyjson_read_opts(j->copy, n, flags | YYJSON_READ_INSITU | YYJSON_READ_NUMBER_AS_RAW, &alc, &why);
-    *refused        = !doc && (source.over || why.code != YYJSON_READ_ERROR_MEMORY_ALLOCATION);
+    *refused = !doc && (source.over || why.code != YYJSON_READ_ERROR_MEMORY_ALLOCATION);
     if (*refused)
         return 0;
     if (!doc)
@@ -145,9 +139,9 @@ static int read_once(struct job *j, size_t n, yyjson_read_flag flags, yyjson_val
         return upp_fail(err, UPP_EBUG, "this yyjson keeps documents in another way");
     }
     size_t at = (size_t)((char *)doc->root - (char *)doc);
-    *values   = doc->val_read;
-    char *p   = source_commit(&source, at + *values * sizeof(yyjson_val));
-    *root     = (yyjson_val *)(void *)(p + at);
+    *values = doc->val_read;
+    char *p = source_commit(&source, at + *values * sizeof(yyjson_val));
+    *root = (yyjson_val *)(void *)(p + at);
     return wb_arena_check(j->arena, err);
 }
 
@@ -164,15 +158,15 @@ static int read_any(struct job *j, yyjson_val **root, size_t *values, struct upp
     r = wj_syntax(j->text, j->depth, &seen, err);
     if (r < 0)
         return r;
-    j->lone  = true; /* the only valid JSON that yyjson refuses */
+    j->lone = true; /* the only valid JSON that yyjson refuses */
     size_t n = wj_surrogates_in(j->text, j->copy);
-    r        = read_once(j, n, YYJSON_READ_ALLOW_INVALID_UNICODE, root, values, &refused, err);
+    r = read_once(j, n, YYJSON_READ_ALLOW_INVALID_UNICODE, root, values, &refused, err);
     return refused ? upp_fail(err, UPP_EBUG, "yyjson refused a text that is JSON") : r;
 }
 
 struct wb_library wj_library(void)
 {
-    char     running[24];
+    char running[24];
     uint32_t v = yyjson_version(); /* 0x00MMmmpp */
     (void)snprintf(running, sizeof running, "%u.%u.%u", v >> 16 & 0xff, v >> 8 & 0xff, v & 0xff);
     return wb_library("yyjson", YYJSON_VERSION_STRING, running);
@@ -182,9 +176,9 @@ int wj_read(struct wb_arena *a, struct upp_str text, const struct wj_read_opts *
             struct upp_err *err)
 {
     static const struct wj_read_opts none = {.size = sizeof none};
-    const struct wj_read_opts       *o    = opts ? opts : &none;
-    size_t                           max  = o->max_bytes ? o->max_bytes : WJ_MAX_BYTES;
-    struct job                       j    = {.arena = a, .text = text, .depth = o->depth ? o->depth : WJ_MAX_DEPTH};
+    const struct wj_read_opts *o = opts ? opts : &none;
+    size_t max = o->max_bytes ? o->max_bytes : WJ_MAX_BYTES;
+    struct job j = {.arena = a, .text = text, .depth = o->depth ? o->depth : WJ_MAX_DEPTH};
 
     if (!text.p)
         j.text = text = UPP_STR("");
@@ -193,13 +187,13 @@ int wj_read(struct wb_arena *a, struct upp_str text, const struct wj_read_opts *
     if ((o->flags & WJ_SKIP_BOM) && wb_str_starts(text, UPP_STR("\xef\xbb\xbf")))
         j.text = wb_str_sub(text, 3, text.n);
     j.depth = WB_MIN(j.depth, (unsigned)WJ_DEPTH_MAX);
-    j.copy  = wb_arena_alloc(a, j.text.n + YYJSON_PADDING_SIZE, 1);
+    j.copy = wb_arena_alloc(a, j.text.n + YYJSON_PADDING_SIZE, 1);
     if (!j.copy)
         return wb_arena_check(a, err);
 
     yyjson_val *root;
-    size_t      values;
-    int         r = read_any(&j, &root, &values, err);
+    size_t values;
+    int r = read_any(&j, &root, &values, err);
     if (r < 0)
         return r;
     if (!shallow(root, root + values, j.depth)) {

@@ -14,8 +14,7 @@
  * bytes per byte of text plus 8 KiB ("[0,0,0,..." is the worst: yyjson spends 16 bytes on a value that took two, and
  * grows by half); afterwards the values and the text.
  */
-#ifndef WJ_READ_H
-#define WJ_READ_H
+#pragma once
 
 #include <yyjson.h>
 
@@ -24,7 +23,7 @@
 #include "json/syntax.h"
 
 enum {
-    WJ_UNIQUE   = 1 << 0, /* refuse duplicate members: for requests */
+    WJ_UNIQUE = 1 << 0,   /* refuse duplicate members: for requests */
     WJ_SKIP_BOM = 1 << 1, /* skip a byte order mark at the beginning, and count bytes from after it: for files */
 };
 
@@ -33,9 +32,9 @@ enum { WJ_MAX_BYTES = 16 << 20, WJ_MAX_DEPTH = 128 };
 struct wj_read_opts {
     uint32_t size;
     uint32_t flags;
-    size_t   max_bytes; /* 0: WJ_MAX_BYTES */
-    unsigned depth;     /* levels of nesting; 0: WJ_MAX_DEPTH; never more than WJ_DEPTH_MAX */
-    bool    *utf8;      /* set to whether all strings are UTF-8, without lone surrogates; may be NULL */
+    size_t max_bytes; /* 0: WJ_MAX_BYTES */
+    unsigned depth;   /* levels of nesting; 0: WJ_MAX_DEPTH; never more than WJ_DEPTH_MAX */
+    bool *utf8;       /* set to whether all strings are UTF-8, without lone surrogates; may be NULL */
 };
 
 WB_EXPORT_BEGIN
@@ -50,5 +49,3 @@ int wj_read(struct wb_arena *a, struct upp_str text, const struct wj_read_opts *
             struct upp_err *err) UPP_MUST_CHECK;
 
 WB_EXPORT_END
-
-#endif

@@ -13,9 +13,9 @@
 #include "json/syntax.h"
 
 struct parser {
-    struct upp_str  text;
-    size_t          at;
-    unsigned        depth;
+    struct upp_str text;
+    size_t at;
+    unsigned depth;
     struct upp_err *err;
     WB_VEC(struct wj_step) steps;
     WB_VEC(struct wj_range) ranges;
@@ -78,7 +78,7 @@ static int repeat(struct parser *p, size_t at, size_t n)
 static int make_star(struct parser *p, size_t at)
 {
     size_t n = p->steps.n - at;
-    int    r = insert(p, at, (struct wj_step){.op = WJ_SPLIT, .to = 1, .other = (int16_t)(n + 2)});
+    int r = insert(p, at, (struct wj_step){.op = WJ_SPLIT, .to = 1, .other = (int16_t)(n + 2)});
     return r < 0 ? r : emit(p, (struct wj_step){.op = WJ_JUMP, .to = (int16_t)(-(int)n - 1)});
 }
 
@@ -86,7 +86,7 @@ static int make_star(struct parser *p, size_t at)
 static int make_repeat(struct parser *p, size_t at, size_t min, size_t max)
 {
     size_t n = p->steps.n - at;
-    int    r = 0;
+    int r = 0;
     if (n == 0)
         return 0;
     if (max == 0) {
@@ -123,7 +123,7 @@ static uint32_t peek(const struct parser *p)
 static uint32_t take(struct parser *p)
 {
     uint32_t c = 0;
-    size_t   n = wb_wtf8_decode(p->text, p->at, &c);
+    size_t n = wb_wtf8_decode(p->text, p->at, &c);
     p->at += n;
     return n ? c : (uint32_t)NO_CHAR;
 }
@@ -165,7 +165,7 @@ static int take_unicode(struct parser *p, uint32_t *ret)
 {
     if (accept(p, "{")) {
         uint32_t c = 0;
-        size_t   n = 0;
+        size_t n = 0;
         for (int32_t d; c <= WB_CHAR_MAX && (d = take_hex(p, 1)) >= 0; n++)
             c = c * 16 + (uint32_t)d;
         if (n == 0 || c > WB_CHAR_MAX || !accept(p, "}"))
@@ -174,7 +174,7 @@ static int take_unicode(struct parser *p, uint32_t *ret)
         return 0;
     }
     int32_t high = take_hex(p, 4), low = -1;
-    size_t  mark = p->at;
+    size_t mark = p->at;
     if (high < 0)
         return refuse(p, "expected four hexadecimal digits after \\u");
     if (high >= 0xd800 && high < 0xdc00 && accept(p, "\\u"))
@@ -183,7 +183,7 @@ static int take_unicode(struct parser *p, uint32_t *ret)
         *ret = 0x10000 + ((uint32_t)(high - 0xd800) << 10) + (uint32_t)(low - 0xdc00);
     else {
         p->at = mark;
-        *ret  = (uint32_t)high;
+        *ret = (uint32_t)high;
     }
     return 0;
 }
@@ -191,16 +191,16 @@ static int take_unicode(struct parser *p, uint32_t *ret)
 /* ---- Classes ---------------------------------------------------------------------------------------- */
 
 static const struct wj_range digits[] = {{'0', '9'}};
-static const struct wj_range words[]  = {{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}};
+static const struct wj_range words[] = {{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}};
 static const struct wj_range
     blanks[] = {{9, 13},          {32, 32},         {0xa0, 0xa0},     {0x1680, 0x1680},
                 {0x2000, 0x200a}, {0x2028, 0x2029}, {0x202f, 0x202f}, {0x205f, 0x205f},
                 {0x3000, 0x3000}, {0xfeff, 0xfeff}}; /* ECMA-262, WhiteSpace and LineTerminator */
 
 static const struct {
-    char                   letter;
+    char letter;
     const struct wj_range *ranges;
-    size_t                 n;
+    size_t n;
 } sets[] = {{'d', digits, WB_LEN(digits)}, {'w', words, WB_LEN(words)}, {'s', blanks, WB_LEN(blanks)}};
 
 static int add_range(struct parser *p, uint32_t first, uint32_t last)
@@ -214,9 +214,9 @@ static int add_range(struct parser *p, uint32_t first, uint32_t last)
 static int add_set(struct parser *p, uint32_t letter)
 {
     for (size_t i = 0; i < WB_LEN(sets); i++) {
-        bool     negate = letter == (uint32_t)(sets[i].letter - 'a' + 'A');
-        uint32_t from   = 0;
-        int      r      = 0;
+        bool negate = letter == (uint32_t)(sets[i].letter - 'a' + 'A');
+        uint32_t from = 0;
+        int r = 0;
         if (!negate && letter != (uint32_t)sets[i].letter)
             continue;
         for (size_t k = 0; k < sets[i].n && r == 0; k++) {
@@ -245,8 +245,8 @@ static void sort_ranges(struct parser *p, size_t at)
         for (size_t i = gap; i < n; i++)
             for (size_t k = i; k >= gap && g[k - gap].first > g[k].first; k -= gap) {
                 struct wj_range swap = g[k];
-                g[k]                 = g[k - gap];
-                g[k - gap]           = swap;
+                g[k] = g[k - gap];
+                g[k - gap] = swap;
             }
     for (size_t i = 0; i < n; i++) {
         if (merged && g[i].first <= g[merged - 1].last + 1)
@@ -270,7 +270,7 @@ static int emit_class(struct parser *p, size_t at, bool negate)
 static int escaped(struct parser *p, uint32_t c, uint32_t *ret)
 {
     static const char controls[] = "t\tn\nv\vf\fr\r";
-    int32_t           hex;
+    int32_t hex;
     *ret = c;
     for (size_t i = 0; i + 1 < sizeof controls; i += 2)
         if (c == (uint32_t)controls[i]) {
@@ -314,7 +314,7 @@ static int class_member(struct parser *p, uint32_t *ret)
     *ret = c;
     if (c != '\\')
         return 0;
-    c     = take(p);
+    c = take(p);
     int r = add_set(p, c);
     if (r != 0) {
         *ret = NO_CHAR;
@@ -329,11 +329,11 @@ static int class_member(struct parser *p, uint32_t *ret)
 
 static int parse_class(struct parser *p)
 {
-    size_t at     = p->ranges.n;
-    bool   negate = accept(p, "^");
+    size_t at = p->ranges.n;
+    bool negate = accept(p, "^");
     while (!accept(p, "]")) {
         uint32_t first, last;
-        int      r = class_member(p, &first);
+        int r = class_member(p, &first);
         if (r < 0)
             return r;
         last = first;
@@ -343,7 +343,7 @@ static int parse_class(struct parser *p)
             if (r < 0)
                 return r;
             if (last == NO_CHAR) { /* [a-\d]: three members */
-                r    = add_range(p, '-', '-');
+                r = add_range(p, '-', '-');
                 last = first;
             } else if (last < first)
                 return refuse(p, "a range in a class ends before it begins");
@@ -358,8 +358,8 @@ static int parse_class(struct parser *p)
 
 static int parse_escape(struct parser *p)
 {
-    uint32_t c  = take(p);
-    size_t   at = p->ranges.n;
+    uint32_t c = take(p);
+    size_t at = p->ranges.n;
     if (c == 'b' || c == 'B')
         return emit(p, (struct wj_step){.op = c == 'b' ? WJ_EDGE : WJ_NO_EDGE});
     int r = add_set(p, c);
@@ -445,11 +445,11 @@ static int parse_quantifier(struct parser *p, size_t at, bool assertion)
 
 static int parse_piece(struct parser *p)
 {
-    size_t   at        = p->steps.n;
-    bool     assertion = false;
-    uint32_t c         = peek(p);
-    size_t   min, max, mark = p->at;
-    int      r;
+    size_t at = p->steps.n;
+    bool assertion = false;
+    uint32_t c = peek(p);
+    size_t min, max, mark = p->at;
+    int r;
     if (c == '*' || c == '+' || c == '?' || take_counts(p, &min, &max)) {
         p->at = mark;
         return refuse(p, "there is nothing to repeat before this");
@@ -468,11 +468,11 @@ static int parse_piece(struct parser *p)
     case '^':
     case '$':
         assertion = true;
-        r         = emit(p, (struct wj_step){.op = c == '^' ? WJ_FRONT : WJ_END});
+        r = emit(p, (struct wj_step){.op = c == '^' ? WJ_FRONT : WJ_END});
         break;
     case '\\':
         assertion = peek(p) == 'b' || peek(p) == 'B';
-        r         = parse_escape(p);
+        r = parse_escape(p);
         break;
     default:
         r = emit(p, (struct wj_step){.op = WJ_CHAR, .a = c});
@@ -484,7 +484,7 @@ static int parse_piece(struct parser *p)
 static int parse_alternatives(struct parser *p)
 {
     size_t jump = SIZE_MAX, at; /* the last jump; until the end is known each stores the distance to the previous */
-    int    r    = 0;
+    int r = 0;
     for (;;) {
         at = p->steps.n;
         while (r == 0 && peek(p) != NO_CHAR && peek(p) != '|' && peek(p) != ')')
@@ -492,7 +492,7 @@ static int parse_alternatives(struct parser *p)
         if (r < 0 || !accept(p, "|"))
             break;
         size_t n = p->steps.n - at;
-        r        = insert(p, at, (struct wj_step){.op = WJ_SPLIT, .to = 1, .other = (int16_t)(n + 2)});
+        r = insert(p, at, (struct wj_step){.op = WJ_SPLIT, .to = 1, .other = (int16_t)(n + 2)});
         if (r == 0)
             r = emit(p, (struct wj_step){.op = WJ_JUMP, .to = (int16_t)(jump == SIZE_MAX ? 0 : p->steps.n - jump)});
         if (r < 0)
@@ -500,18 +500,18 @@ static int parse_alternatives(struct parser *p)
         jump = p->steps.n - 1;
     }
     while (r == 0 && jump != SIZE_MAX) {
-        size_t back         = (size_t)p->steps.p[jump].to;
+        size_t back = (size_t)p->steps.p[jump].to;
         p->steps.p[jump].to = (int16_t)(p->steps.n - jump);
-        jump                = back ? jump - back : SIZE_MAX;
+        jump = back ? jump - back : SIZE_MAX;
     }
     return r;
 }
 
 static int store_program(struct parser *p, struct wb_arena *a, struct wj_regex *ret)
 {
-    struct wj_step  *steps  = wb_new_n(a, struct wj_step, p->steps.n);
+    struct wj_step *steps = wb_new_n(a, struct wj_step, p->steps.n);
     struct wj_range *ranges = wb_new_n(a, struct wj_range, p->ranges.n + 1);
-    int              r      = wb_arena_check(a, p->err);
+    int r = wb_arena_check(a, p->err);
     if (r < 0)
         return r;
     memcpy(steps, p->steps.p, p->steps.n * sizeof *steps);
@@ -524,7 +524,7 @@ static int store_program(struct parser *p, struct wb_arena *a, struct wj_regex *
 int wj_regex_new(struct wb_arena *a, struct upp_str pattern, struct wj_regex *ret, struct upp_err *err)
 {
     struct parser p = {.text = pattern, .err = err};
-    int           r = parse_alternatives(&p);
+    int r = parse_alternatives(&p);
     if (r == 0 && p.at < pattern.n)
         r = refuse(&p, peek(&p) == ')' ? "a ')' that closes nothing" : "expected UTF-8");
     if (r == 0)

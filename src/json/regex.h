@@ -8,15 +8,14 @@
  * Characters are code points; a lone surrogate (WTF-8) is one character. There is no case folding, and nothing depends
  * on the locale.
  */
-#ifndef WJ_REGEX_H
-#define WJ_REGEX_H
+#pragma once
 
 #include "base/arena.h"
 
 enum {
-    WJ_REGEX_STEPS  = 4096, /* of one program: x{1000} has a thousand */
+    WJ_REGEX_STEPS = 4096,  /* of one program: x{1000} has a thousand */
     WJ_REGEX_RANGES = 4096, /* of all classes of one pattern */
-    WJ_REGEX_DEPTH  = 64,   /* of groups */
+    WJ_REGEX_DEPTH = 64,    /* of groups */
 };
 
 struct wj_range {
@@ -25,23 +24,23 @@ struct wj_range {
 
 /* One step of a program. Distances are relative, so that fragments can be moved and copied. */
 struct wj_step {
-    uint8_t  op;
-    bool     negate;    /* CLASS: matches all but these */
-    int16_t  to, other; /* SPLIT, JUMP */
-    uint32_t a, n;      /* CHAR: the character; CLASS: n ranges from a */
+    uint8_t op;
+    bool negate;       /* CLASS: matches all but these */
+    int16_t to, other; /* SPLIT, JUMP */
+    uint32_t a, n;     /* CHAR: the character; CLASS: n ranges from a */
 };
 
 struct wj_regex {
-    const struct wj_step  *steps;
+    const struct wj_step *steps;
     const struct wj_range *ranges;
-    uint16_t               n;
-    bool                   anchored; /* matches only at the front */
+    uint16_t n;
+    bool anchored; /* matches only at the front */
 };
 
 /* Working memory for programs of at most `n` steps, for any number of runs, by one thread at a time. */
 struct wj_regex_memory {
     uint16_t *memory;
-    uint16_t  n;
+    uint16_t n;
 };
 
 WB_EXPORT_BEGIN
@@ -51,7 +50,7 @@ WB_EXPORT_BEGIN
  * -UPP_ELIMIT: exceeds the limits above. -UPP_ENOMEM. */
 int wj_regex_new(struct wb_arena *a, struct upp_str pattern, struct wj_regex *ret, struct upp_err *err) UPP_MUST_CHECK;
 
-int  wj_regex_room_init(struct wj_regex_memory *room, uint16_t n, struct upp_err *err) UPP_MUST_CHECK;
+int wj_regex_room_init(struct wj_regex_memory *room, uint16_t n, struct upp_err *err) UPP_MUST_CHECK;
 void wj_regex_room_done(struct wj_regex_memory *room);
 
 /* 1: the text contains a match. 0: it does not. -UPP_ELIMIT: *budget, from which each operation takes one, ran out. */
@@ -68,5 +67,3 @@ WB_EXPORT_END
 
 /* For regex.c and regex_run.c. */
 enum wj_op { WJ_CHAR, WJ_ANY, WJ_CLASS, WJ_SPLIT, WJ_JUMP, WJ_FRONT, WJ_END, WJ_EDGE, WJ_NO_EDGE, WJ_MATCH };
-
-#endif

@@ -6,12 +6,12 @@
 /* The state of a run: the steps that wait for the next character. */
 struct run {
     const struct wj_regex *x;
-    uint16_t              *now, *next, *stack; /* current and next consuming steps; steps still to visit */
-    uint16_t              *seen;               /* by step: the round in which it was last reached */
-    uint16_t               n_now, n_next, round;
-    uint32_t               before, after;  /* the characters before and after the current position */
-    bool                   found, longest; /* longest: continue after a match */
-    uint64_t              *budget;
+    uint16_t *now, *next, *stack; /* current and next consuming steps; steps still to visit */
+    uint16_t *seen;               /* by step: the round in which it was last reached */
+    uint16_t n_now, n_next, round;
+    uint32_t before, after; /* the characters before and after the current position */
+    bool found, longest;    /* longest: continue after a match */
+    uint64_t *budget;
 };
 
 enum { NO_CHAR = WB_CHAR_MAX + 1, ARRAYS = 4 };
@@ -19,7 +19,7 @@ enum { NO_CHAR = WB_CHAR_MAX + 1, ARRAYS = 4 };
 int wj_regex_room_init(struct wj_regex_memory *room, uint16_t n, struct upp_err *err)
 {
     room->memory = wb_calloc(ARRAYS * (size_t)n, sizeof *room->memory);
-    room->n      = n;
+    room->n = n;
     return room->memory ? 0 : upp_fail(err, UPP_ENOMEM, "out of memory");
 }
 
@@ -70,7 +70,7 @@ static bool assertion_holds(const struct run *t, uint8_t op)
 static void reach(struct run *t, uint16_t *n, size_t step)
 {
     if (t->seen[step] != t->round) {
-        t->seen[step]    = t->round;
+        t->seen[step] = t->round;
         t->stack[(*n)++] = (uint16_t)step;
     }
 }
@@ -81,8 +81,8 @@ static void enter(struct run *t, size_t step)
     uint16_t n = 0;
     reach(t, &n, step);
     while (n && (!t->found || t->longest)) {
-        size_t                at = t->stack[--n];
-        const struct wj_step *s  = &t->x->steps[at];
+        size_t at = t->stack[--n];
+        const struct wj_step *s = &t->x->steps[at];
         *t->budget -= *t->budget > 0;
         switch ((enum wj_op)s->op) {
         case WJ_MATCH:
@@ -114,10 +114,10 @@ static void enter(struct run *t, size_t step)
 static void next_round(struct run *t)
 {
     uint16_t *swap = t->now;
-    t->now         = t->next;
-    t->n_now       = t->n_next;
-    t->next        = swap;
-    t->n_next      = 0;
+    t->now = t->next;
+    t->n_now = t->n_next;
+    t->next = swap;
+    t->n_next = 0;
     if (++t->round == 0) { /* wrapped around: old marks could look current */
         memset(t->seen, 0, t->x->n * sizeof *t->seen);
         t->round = 1;
@@ -126,12 +126,12 @@ static void next_round(struct run *t)
 
 int wj_regex_find(const struct wj_regex *x, struct upp_str text, struct wj_regex_memory *room, uint64_t *budget)
 {
-    uint16_t  *m = room->memory;
-    struct run t = {.x      = x,
-                    .now    = m,
-                    .next   = m + x->n,
-                    .stack  = m + 2 * (size_t)x->n,
-                    .seen   = m + 3 * (size_t)x->n,
+    uint16_t *m = room->memory;
+    struct run t = {.x = x,
+                    .now = m,
+                    .next = m + x->n,
+                    .stack = m + 2 * (size_t)x->n,
+                    .seen = m + 3 * (size_t)x->n,
                     .before = NO_CHAR,
                     .budget = budget};
     memset(t.seen, 0, x->n * sizeof *t.seen);
@@ -188,19 +188,19 @@ static size_t match_at(struct run *t, struct upp_str text, size_t at)
 int wj_regex_where(const struct wj_regex *x, struct upp_str text, size_t from, struct wj_regex_memory *room,
                    uint64_t *budget, size_t *start, size_t *end)
 {
-    uint16_t  *m    = room->memory;
-    uint32_t   last = NO_CHAR;
-    struct run t    = {.x       = x,
-                       .now     = m,
-                       .next    = m + x->n,
-                       .stack   = m + 2 * (size_t)x->n,
-                       .seen    = m + 3 * (size_t)x->n,
-                       .longest = true,
-                       .budget  = budget};
+    uint16_t *m = room->memory;
+    uint32_t last = NO_CHAR;
+    struct run t = {.x = x,
+                    .now = m,
+                    .next = m + x->n,
+                    .stack = m + 2 * (size_t)x->n,
+                    .seen = m + 3 * (size_t)x->n,
+                    .longest = true,
+                    .budget = budget};
     memset(t.seen, 0, x->n * sizeof *t.seen);
     for (size_t at = 0; at < text.n;) {
         if (at >= from) {
-            t.before   = last;
+            t.before = last;
             size_t has = match_at(&t, text, at);
             if (*budget == 0)
                 return -UPP_ELIMIT;

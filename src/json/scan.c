@@ -9,7 +9,7 @@ typedef unsigned char bytes __attribute__((vector_size(16)));
 static size_t first_marked(bytes marks)
 {
     typedef uint64_t words __attribute__((vector_size(16)));
-    words            both = (words)marks;
+    words both = (words)marks;
     if (WB_LIKELY(!(both[0] | both[1])))
         return 16;
     return both[0] ? (size_t)__builtin_ctzll(le64toh(both[0])) / 8 : 8 + (size_t)__builtin_ctzll(le64toh(both[1])) / 8;
@@ -42,7 +42,7 @@ static void to_mark(struct wj_scan *s)
 static void bad(struct wj_scan *s)
 {
     s->bad = true;
-    s->p   = s->end;
+    s->p = s->end;
 }
 
 static bool byte(struct wj_scan *s, char c)
@@ -70,8 +70,8 @@ static struct upp_str string(struct wj_scan *s)
 /* The end of the value that begins here, if `known` has it; else NULL. */
 static const char *known_end(const struct wj_scan *s)
 {
-    const struct wj_extents *k   = s->known;
-    size_t                   low = 0, high = k ? k->n : 0, at = k ? (size_t)(s->p - k->base) : 0;
+    const struct wj_extents *k = s->known;
+    size_t low = 0, high = k ? k->n : 0, at = k ? (size_t)(s->p - k->base) : 0;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         if (k->p[middle].from < at)
@@ -136,7 +136,7 @@ bool wj_scan_next(struct wj_scan *s, struct upp_str *name, struct upp_str *value
     if (!s->first && !byte(s, ','))
         return false;
     s->first = false;
-    *name    = (struct upp_str){0};
+    *name = (struct upp_str){0};
     if (s->close == '}') {
         *name = string(s);
         if (!byte(s, ':'))

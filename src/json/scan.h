@@ -3,8 +3,7 @@
  * The text is compact JSON. Errors are detected on the scan's way, but not inside values. Values with known extents are
  * skipped in one step, however long they are.
  */
-#ifndef WJ_SCAN_H
-#define WJ_SCAN_H
+#pragma once
 
 #include "base/defs.h"
 #include "base/str.h"
@@ -15,16 +14,16 @@ struct wj_extent {
 
 /* Extents of values in a text, as offsets from `base`: sorted, not nested. */
 struct wj_extents {
-    const char             *base;
+    const char *base;
     const struct wj_extent *p;
-    size_t                  n;
+    size_t n;
 };
 
 struct wj_scan {
-    const char              *p, *end;
+    const char *p, *end;
     const struct wj_extents *known; /* NULL: none */
-    char                     close; /* the closing bracket of what is scanned */
-    bool                     first, bad;
+    char close;                     /* the closing bracket of what is scanned */
+    bool first, bad;
 };
 
 WB_EXPORT_BEGIN
@@ -37,5 +36,3 @@ void wj_scan_init(struct wj_scan *s, struct upp_str text, char bracket, const st
 bool wj_scan_next(struct wj_scan *s, struct upp_str *name, struct upp_str *value);
 
 WB_EXPORT_END
-
-#endif

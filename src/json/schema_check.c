@@ -12,12 +12,12 @@
 
 /* Functions here return 1: it fits. 0: it does not, and that was reported. < 0: the check failed. */
 struct check {
-    struct wj_report       report;
-    unsigned               depth, silent;
-    uint64_t               budget;
-    uint16_t               regex_steps;
+    struct wj_report report;
+    unsigned depth, silent;
+    uint64_t budget;
+    uint16_t regex_steps;
     struct wj_regex_memory room;
-    struct upp_err        *err;
+    struct upp_err *err;
 };
 
 static int apply(struct check *k, const struct wj_rules *r, yyjson_val *v);
@@ -102,7 +102,7 @@ LEAF static int equal(struct check *k, yyjson_val *a, yyjson_val *b)
 LEAF static int check_choices(struct check *k, yyjson_val *choices, yyjson_val *v)
 {
     yyjson_val *item = unsafe_yyjson_get_first(choices);
-    int         x    = 0;
+    int x = 0;
     for (size_t n = unsafe_yyjson_get_len(choices); n && x == 0; n--, item = unsafe_yyjson_get_next(item))
         x = equal(k, item, v);
     return x ? x : MISFIT(k, wj_report_choices(&k->report, v, choices));
@@ -128,7 +128,7 @@ LEAF static int check_any_value(struct check *k, const struct wj_rules *r, yyjso
 static int check_span(struct check *k, const struct wj_span *s, uint64_t n, yyjson_val *v, const char *what)
 {
     unsigned long long have = n, min = s->min, max = s->max;
-    const char        *plural = n == 1 ? "" : "s";
+    const char *plural = n == 1 ? "" : "s";
     if (n < s->min)
         return MISFIT(k, wj_report(&k->report, v, "has %llu %s%s, fewer than %llu", have, what, plural, min));
     if (n > s->max)
@@ -142,14 +142,14 @@ LEAF static int check_number(struct check *k, const struct wj_number_rules *n, y
 {
     const struct {
         struct upp_str bound;
-        int            from, to; /* accepted range of comparison results */
-        const char    *words;
+        int from, to; /* accepted range of comparison results */
+        const char *words;
     } rows[] = {{n->min, 0, 1, "less than"},
                 {n->max, -1, 0, "more than"},
                 {n->above, 1, 1, "not more than"},
                 {n->below, -1, -1, "not less than"}};
     char shown[WJ_SHOW_SIZE];
-    int  x = 1;
+    int x = 1;
     for (size_t i = 0; i < WB_LEN(rows); i++) {
         if (!rows[i].bound.p)
             continue;
@@ -175,7 +175,7 @@ static int matches(struct check *k, const struct wj_pattern *p, struct upp_str t
 LEAF static int check_string(struct check *k, const struct wj_string_rules *s, yyjson_val *v)
 {
     char shown[WJ_SHOW_SIZE], quoted[WJ_QUOTED];
-    int  x = check_span(k, &s->length, wb_utf8_count(wj_text(v)), v, "character"), y = 1;
+    int x = check_span(k, &s->length, wb_utf8_count(wj_text(v)), v, "character"), y = 1;
     if (s->pattern && (x > 0 || !k->silent)) {
         y = matches(k, s->pattern, wj_text(v));
         if (y == 0)
@@ -204,7 +204,7 @@ LEAF static int check_unique(struct check *k, yyjson_val *v)
 
 static int check_some(struct check *k, const struct wj_array_rules *a, yyjson_val *v)
 {
-    yyjson_val        *item  = unsafe_yyjson_get_first(v);
+    yyjson_val *item = unsafe_yyjson_get_first(v);
     unsigned long long found = 0, min = a->some_count.min, max = a->some_count.max;
     for (size_t n = unsafe_yyjson_get_len(v); n; n--, item = unsafe_yyjson_get_next(item)) {
         int x = fits(k, a->some, item);
@@ -221,9 +221,9 @@ static int check_some(struct check *k, const struct wj_array_rules *a, yyjson_va
 
 static int check_array(struct check *k, const struct wj_array_rules *a, yyjson_val *v)
 {
-    size_t      n    = unsafe_yyjson_get_len(v);
+    size_t n = unsafe_yyjson_get_len(v);
     yyjson_val *item = unsafe_yyjson_get_first(v);
-    int         x    = check_span(k, &a->count, n, v, "item");
+    int x = check_span(k, &a->count, n, v, "item");
     if (a->unique && goes_on(k, x))
         x = both(x, check_unique(k, v));
     if (a->some && goes_on(k, x))
@@ -232,7 +232,7 @@ static int check_array(struct check *k, const struct wj_array_rules *a, yyjson_v
         return x;
     for (size_t i = 0; i < n && (x > 0 || !k->silent); i++, item = unsafe_yyjson_get_next(item)) {
         const struct wj_rules *r = i < a->first.n ? a->first.p[i] : a->rest;
-        int                    y = r ? apply(k, r, item) : 1;
+        int y = r ? apply(k, r, item) : 1;
         if (y < 0)
             return y;
         x &= y;
@@ -246,8 +246,8 @@ static const struct wj_property *property(const struct wj_object_rules *o, struc
 {
     size_t low = 0, high = o->n;
     while (low < high) {
-        size_t mid   = low + (high - low) / 2;
-        int    order = wb_str_cmp(o->properties[mid].name, name);
+        size_t mid = low + (high - low) / 2;
+        int order = wb_str_cmp(o->properties[mid].name, name);
         if (order == 0)
             return &o->properties[mid];
         if (order < 0)
@@ -260,9 +260,9 @@ static const struct wj_property *property(const struct wj_object_rules *o, struc
 
 LEAF static int check_required(struct check *k, const struct wj_object_rules *o, yyjson_val *v)
 {
-    uint64_t    seen[WJ_SCHEMA_NAMES / 64] = {0};
-    yyjson_val *key                        = unsafe_yyjson_get_first(v);
-    int         x                          = spend(k, o->n);
+    uint64_t seen[WJ_SCHEMA_NAMES / 64] = {0};
+    yyjson_val *key = unsafe_yyjson_get_first(v);
+    int x = spend(k, o->n);
     for (size_t n = unsafe_yyjson_get_len(v); n && x > 0; n--, key = unsafe_yyjson_get_next(key + 1)) {
         const struct wj_property *p = property(o, wj_text(key));
         if (p)
@@ -281,11 +281,11 @@ LEAF static int check_required(struct check *k, const struct wj_object_rules *o,
 LEAF static int check_needs(struct check *k, yyjson_val *needs, yyjson_val *v)
 {
     yyjson_val *key = unsafe_yyjson_get_first(needs);
-    size_t      all = unsafe_yyjson_get_len(v);
-    int         x   = 1;
+    size_t all = unsafe_yyjson_get_len(v);
+    int x = 1;
     for (size_t n = unsafe_yyjson_get_len(needs); n; n--, key = unsafe_yyjson_get_next(key + 1)) {
         yyjson_val *name = unsafe_yyjson_get_first(key + 1);
-        size_t      m    = unsafe_yyjson_get_len(key + 1);
+        size_t m = unsafe_yyjson_get_len(key + 1);
         if (spend(k, (m + 1) * (all + 1)) < 0)
             return -UPP_ELIMIT;
         if (!wj_member(v, wj_text(key)))
@@ -300,15 +300,15 @@ LEAF static int check_needs(struct check *k, yyjson_val *needs, yyjson_val *v)
 /* Checks one member against all rules for its name. */
 static int check_member(struct check *k, const struct wj_object_rules *o, yyjson_val *key)
 {
-    const struct wj_property *p     = property(o, wj_text(key));
-    bool                      known = p && p->rules;
-    int                       x = known ? apply(k, p->rules, key + 1) : 1, y = 1;
+    const struct wj_property *p = property(o, wj_text(key));
+    bool known = p && p->rules;
+    int x = known ? apply(k, p->rules, key + 1) : 1, y = 1;
     for (size_t i = 0; i < o->n_patterns && x >= 0; i++) {
         y = matches(k, &o->patterns[i], wj_text(key));
         if (y > 0) {
             known = true;
-            y     = apply(k, o->patterns[i].rules, key + 1);
-            x     = both(x, y);
+            y = apply(k, o->patterns[i].rules, key + 1);
+            x = both(x, y);
         }
         if (y < 0)
             return y;
@@ -326,10 +326,10 @@ static int check_member(struct check *k, const struct wj_object_rules *o, yyjson
 static int check_object(struct check *k, const struct wj_object_rules *o, yyjson_val *v)
 {
     yyjson_val *key = unsafe_yyjson_get_first(v);
-    int         x   = check_span(k, &o->count, unsafe_yyjson_get_len(v), v, "member");
+    int x = check_span(k, &o->count, unsafe_yyjson_get_len(v), v, "member");
     if (o->any_required && (x > 0 || !k->silent)) {
         int y = check_required(k, o, v);
-        x     = both(x, y);
+        x = both(x, y);
     }
     if (o->needs && goes_on(k, x))
         x = both(x, check_needs(k, o->needs, v));
@@ -355,9 +355,9 @@ static unsigned types_of(const struct wj_rules *r)
 /* Reports why no alternative fits. If only one of them accepts this type, reports its violations. */
 static int explain(struct check *k, const struct wj_rules_list *l, yyjson_val *v)
 {
-    const struct wj_rules *only  = NULL;
-    size_t                 n     = 0;
-    unsigned               types = 0;
+    const struct wj_rules *only = NULL;
+    size_t n = 0;
+    unsigned types = 0;
     for (size_t i = 0; i < l->n; i++) {
         unsigned t = types_of(l->p[i]);
         if (l->p[i]->never || (t && !has_type(t, v))) {
@@ -471,12 +471,12 @@ static int apply(struct check *k, const struct wj_rules *r, yyjson_val *v)
 int wj_schema_check(const struct upp_schema *s, yyjson_val *v, const struct upp_schema_opts *opts,
                     struct upp_schema_report *report, struct upp_err *err)
 {
-    struct check k = {.report      = {.root = v, .opts = opts, .to = report},
-                      .budget      = WJ_SCHEMA_STEPS,
+    struct check k = {.report = {.root = v, .opts = opts, .to = report},
+                      .budget = WJ_SCHEMA_STEPS,
                       .regex_steps = s->regex_steps,
-                      .err         = err};
+                      .err = err};
     if (report) {
-        report->shown   = 0;
+        report->shown = 0;
         report->text[0] = 0;
     }
     int r = apply(&k, s->root, v);

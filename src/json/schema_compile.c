@@ -12,8 +12,6 @@
 #include "base/hooks.h"
 #include "json/pointer.h"
 
-/* ---- Errors ----------------------------------------------------------------------------------------- */
-
 int wj_schema_refuse(struct wj_schema_work *c, yyjson_val *v, const char *fmt, ...)
 {
     va_list args;
@@ -47,8 +45,6 @@ int wj_schema_no_room(struct wj_schema_work *c)
     return wb_arena_check(&c->s->arena, c->err);
 }
 
-/* ---- Nested schemas --------------------------------------------------------------------------------- */
-
 /* The rules of schema v: existing ones, or new ones that are filled later. */
 static int rules_of(struct wj_schema_work *c, yyjson_val *v, yyjson_val *base, const struct wj_rules **ret)
 {
@@ -63,7 +59,7 @@ static int rules_of(struct wj_schema_work *c, yyjson_val *v, yyjson_val *base, c
             return c->work.n < WJ_SCHEMA_COUNT ? upp_fail(c->err, UPP_ENOMEM, "out of memory")
                                                : wj_schema_too_many(c, v, WJ_SCHEMA_COUNT, "schemas in a schema");
         r->index = (uint32_t)(v - c->root);
-        *slot    = r;
+        *slot = r;
     }
     *ret = *slot;
     return 0;
@@ -79,8 +75,8 @@ int wj_schema_list_inside(struct wj_schema_work *c, yyjson_val *v, bool may_be_e
     size_t n = yyjson_is_arr(v) ? unsafe_yyjson_get_len(v) : 0;
     if (!yyjson_is_arr(v) || (n == 0 && !may_be_empty))
         return wj_schema_expected(c, v, "an array of schemas, at least one");
-    yyjson_val             *item = unsafe_yyjson_get_first(v);
-    const struct wj_rules **p    = wb_new_n(&c->s->arena, const struct wj_rules *, n + 1);
+    yyjson_val *item = unsafe_yyjson_get_first(v);
+    const struct wj_rules **p = wb_new_n(&c->s->arena, const struct wj_rules *, n + 1);
     if (!p)
         return wj_schema_no_room(c);
     for (size_t i = 0; i < n; i++, item = unsafe_yyjson_get_next(item)) {
@@ -92,13 +88,11 @@ int wj_schema_list_inside(struct wj_schema_work *c, yyjson_val *v, bool may_be_e
     return 0;
 }
 
-/* ---- Any value -------------------------------------------------------------------------------------- */
-
 static int add_type(struct wj_schema_work *c, yyjson_val *v)
 {
     static const struct {
         struct upp_str name;
-        unsigned       bit;
+        unsigned bit;
     } types[] = {
         {UPP_STR_INIT("null"), WJ_IS_NULL},       {UPP_STR_INIT("boolean"), WJ_IS_BOOL},
         {UPP_STR_INIT("object"), WJ_IS_OBJECT},   {UPP_STR_INIT("array"), WJ_IS_ARRAY},
@@ -121,7 +115,7 @@ static int key_type(struct wj_schema_work *c, yyjson_val *v)
     if (!yyjson_is_arr(v))
         return add_type(c, v);
     yyjson_val *item = unsafe_yyjson_get_first(v);
-    int         r    = unsafe_yyjson_get_len(v) ? 0 : wj_schema_refuse(c, v, "expected at least one type");
+    int r = unsafe_yyjson_get_len(v) ? 0 : wj_schema_refuse(c, v, "expected at least one type");
     for (size_t n = unsafe_yyjson_get_len(v); n && r == 0; n--, item = unsafe_yyjson_get_next(item))
         r = add_type(c, item);
     return r;
@@ -164,7 +158,7 @@ static int key_not(struct wj_schema_work *c, yyjson_val *v)
 static int key_if(struct wj_schema_work *c, yyjson_val *v)
 {
     yyjson_val *yes = wj_member(c->now.v, UPP_STR("then")), *no = wj_member(c->now.v, UPP_STR("else"));
-    int         r = wj_schema_inside(c, v, &c->now.to->when); /* `then` and `else` mean nothing without it */
+    int r = wj_schema_inside(c, v, &c->now.to->when); /* `then` and `else` mean nothing without it */
     if (r == 0 && yes)
         r = wj_schema_inside(c, yes, &c->now.to->then);
     if (r == 0 && no)
@@ -185,8 +179,6 @@ static int key_dynamic(struct wj_schema_work *c, yyjson_val *v)
 {
     return wj_schema_refuse(c, v, "references that depend on where they are met from are not supported");
 }
-
-/* ---- One schema ------------------------------------------------------------------------------------- */
 
 static const struct wj_keyword any_value[] = {
     {UPP_STR_INIT("$dynamicRef"), key_dynamic},
@@ -226,7 +218,7 @@ static int compile(struct wj_schema_work *c)
     yyjson_val *key = unsafe_yyjson_get_first(v);
     for (size_t n = unsafe_yyjson_get_len(v); n; n--, key = unsafe_yyjson_get_next(key + 1)) {
         const struct wj_keyword *k = find(key);
-        int                      r = k ? k->make(c, key + 1) : 0;
+        int r = k ? k->make(c, key + 1) : 0;
         if (r < 0)
             return r;
     }
@@ -238,7 +230,7 @@ static int compile_all(struct wj_schema_work *c)
     int r = rules_of(c, c->root, c->root, &c->s->root);
     for (size_t i = 0; r == 0 && i < c->work.n; i++) { /* grows meanwhile */
         c->now = c->work.p[i];
-        r      = compile(c);
+        r = compile(c);
     }
     uint32_t index = 0;
     if (r == 0) {
@@ -253,7 +245,7 @@ int wj_schema_compile(struct upp_schema *s, yyjson_val *v, struct upp_err *err)
     struct wj_schema_work c = {
         .s = s, .root = v, .n_values = (size_t)(unsafe_yyjson_get_next(v) - v), .budget = WJ_SCHEMA_STEPS, .err = err};
     c.made = wb_calloc(c.n_values, sizeof *c.made);
-    int r  = c.made ? compile_all(&c) : upp_fail(err, UPP_ENOMEM, "out of memory");
+    int r = c.made ? compile_all(&c) : upp_fail(err, UPP_ENOMEM, "out of memory");
     wb_free(c.made);
     wb_vec_done(&c.work);
     return r;

@@ -1,24 +1,23 @@
 /* json/schema_compile.h — internals of the schema compiler: its state, and the keyword tables. */
-#ifndef WJ_SCHEMA_COMPILE_H
-#define WJ_SCHEMA_COMPILE_H
+#pragma once
 
 #include "base/vec.h"
 #include "json/schema_rules.h"
 
 struct wj_schema_job {
-    yyjson_val      *v, *base;
+    yyjson_val *v, *base;
     struct wj_rules *to;
 };
 
 struct wj_schema_work {
     struct upp_schema *s;
-    yyjson_val        *root;
-    size_t             n_values;
-    struct wj_rules  **made; /* by the schema's index in the document */
+    yyjson_val *root;
+    size_t n_values;
+    struct wj_rules **made; /* by the schema's index in the document */
     WB_VEC(struct wj_schema_job) work;
     struct wj_schema_job now;
-    uint64_t             budget; /* for following references */
-    struct upp_err      *err;
+    uint64_t budget; /* for following references */
+    struct upp_err *err;
 };
 
 struct wj_keyword {
@@ -40,5 +39,3 @@ int wj_schema_no_room(struct wj_schema_work *c);
 /* The rules of a schema, or of all schemas in an array, nested in the one being compiled. */
 int wj_schema_inside(struct wj_schema_work *c, yyjson_val *v, const struct wj_rules **ret);
 int wj_schema_list_inside(struct wj_schema_work *c, yyjson_val *v, bool may_be_empty, struct wj_rules_list *ret);
-
-#endif

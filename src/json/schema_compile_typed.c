@@ -17,7 +17,7 @@ static struct wj_array_rules *array_rules(struct wj_schema_work *c)
 {
     struct wj_array_rules **o = &c->now.to->array;
     if (!*o && (*o = wb_new(&c->s->arena, struct wj_array_rules))) {
-        (*o)->count.max  = UINT64_MAX;
+        (*o)->count.max = UINT64_MAX;
         (*o)->some_count = (struct wj_span){1, UINT64_MAX};
     }
     return *o;
@@ -122,7 +122,7 @@ KEY_COUNT(key_max_properties, object, count.max)
 static int make_pattern(struct wj_schema_work *c, yyjson_val *v, struct wj_pattern *ret)
 {
     ret->text = wj_text(v);
-    int r     = wj_regex_new(&c->s->arena, ret->text, &ret->regex, c->err);
+    int r = wj_regex_new(&c->s->arena, ret->text, &ret->regex, c->err);
     if (r < 0)
         return wj_schema_at(c, upp_wrap(c->err, r, "pattern"), v);
     c->s->regex_steps = WB_MAX(c->s->regex_steps, ret->regex.n);
@@ -151,8 +151,8 @@ static int key_prefix_items(struct wj_schema_work *c, yyjson_val *v)
  * rest. */
 static int key_items(struct wj_schema_work *c, yyjson_val *v)
 {
-    struct wj_array_rules *a    = array_rules(c);
-    yyjson_val            *rest = wj_member(c->now.v, UPP_STR("additionalItems"));
+    struct wj_array_rules *a = array_rules(c);
+    yyjson_val *rest = wj_member(c->now.v, UPP_STR("additionalItems"));
     if (!a)
         return wj_schema_no_room(c);
     if (!yyjson_is_arr(v))
@@ -197,14 +197,14 @@ static int key_property_names(struct wj_schema_work *c, yyjson_val *v)
 static int key_pattern_properties(struct wj_schema_work *c, yyjson_val *v)
 {
     struct wj_object_rules *o = object_rules(c);
-    size_t                  n = yyjson_is_obj(v) ? unsafe_yyjson_get_len(v) : 0;
+    size_t n = yyjson_is_obj(v) ? unsafe_yyjson_get_len(v) : 0;
     if (!yyjson_is_obj(v))
         return wj_schema_expected(c, v, "an object of schemas");
     if (o)
         o->patterns = wb_new_n(&c->s->arena, struct wj_pattern, n + 1);
     if (!o || !o->patterns)
         return wj_schema_no_room(c);
-    o->n_patterns   = n;
+    o->n_patterns = n;
     yyjson_val *key = unsafe_yyjson_get_first(v);
     for (size_t i = 0; i < n; i++, key = unsafe_yyjson_get_next(key + 1)) {
         int r = make_pattern(c, key, &o->patterns[i]);
@@ -236,7 +236,7 @@ static int key_needs(struct wj_schema_work *c, yyjson_val *v)
     if (!o)
         return wj_schema_no_room(c);
     yyjson_val *key = unsafe_yyjson_get_first(v);
-    int         r   = 0;
+    int r = 0;
     for (size_t n = unsafe_yyjson_get_len(v); n && r == 0; n--, key = unsafe_yyjson_get_next(key + 1))
         r = check_names(c, key + 1);
     o->needs = v;
@@ -249,8 +249,8 @@ static void sort_properties(struct wj_property *p, size_t n)
         for (size_t i = gap; i < n; i++)
             for (size_t k = i; k >= gap && wb_str_cmp(p[k - gap].name, p[k].name) > 0; k -= gap) {
                 struct wj_property swap = p[k];
-                p[k]                    = p[k - gap];
-                p[k - gap]              = swap;
+                p[k] = p[k - gap];
+                p[k - gap] = swap;
             }
 }
 
@@ -275,7 +275,7 @@ static int fill_properties(struct wj_schema_work *c, yyjson_val *schemas, yyjson
     yyjson_val *key = schemas ? unsafe_yyjson_get_first(schemas) : NULL;
     for (size_t n = schemas ? unsafe_yyjson_get_len(schemas) : 0; n; n--, key = unsafe_yyjson_get_next(key + 1)) {
         to->name = wj_text(key);
-        int r    = wj_schema_inside(c, key + 1, &to++->rules);
+        int r = wj_schema_inside(c, key + 1, &to++->rules);
         if (r < 0)
             return r;
     }
@@ -288,9 +288,9 @@ static int fill_properties(struct wj_schema_work *c, yyjson_val *schemas, yyjson
 /* `properties` and `required` share a table; whichever comes first creates it. */
 static int key_properties(struct wj_schema_work *c, yyjson_val *v)
 {
-    struct wj_object_rules *o        = object_rules(c);
-    yyjson_val             *schemas  = wj_member(c->now.v, UPP_STR("properties"));
-    yyjson_val             *required = wj_member(c->now.v, UPP_STR("required"));
+    struct wj_object_rules *o = object_rules(c);
+    yyjson_val *schemas = wj_member(c->now.v, UPP_STR("properties"));
+    yyjson_val *required = wj_member(c->now.v, UPP_STR("required"));
     if (!o)
         return wj_schema_no_room(c);
     if (o->properties)
@@ -310,7 +310,7 @@ static int key_properties(struct wj_schema_work *c, yyjson_val *v)
     if (r < 0)
         return r;
     sort_properties(o->properties, n);
-    o->n            = merge_properties(o->properties, n);
+    o->n = merge_properties(o->properties, n);
     o->any_required = required && unsafe_yyjson_get_len(required);
     return o->n > WJ_SCHEMA_NAMES ? wj_schema_too_many(c, v, WJ_SCHEMA_NAMES, "members of an object") : 0;
 }

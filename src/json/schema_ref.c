@@ -4,8 +4,6 @@
 #include "json/schema_rules.h"
 #include "json/syntax.h"
 
-/* ---- Resolving -------------------------------------------------------------------------------------- */
-
 bool wj_schema_is_base(yyjson_val *v)
 {
     yyjson_val *id = yyjson_is_obj(v) ? wj_member(v, UPP_STR("$id")) : NULL;
@@ -80,8 +78,8 @@ static struct upp_str without_id(struct upp_str ref, yyjson_val *base)
 
 int wj_schema_find(struct upp_str ref, yyjson_val **base, yyjson_val **ret, uint64_t *budget, struct upp_err *err)
 {
-    char           quoted[WJ_QUOTED];
-    yyjson_val    *v    = *base;
+    char quoted[WJ_QUOTED];
+    yyjson_val *v = *base;
     struct upp_str rest = without_id(ref, v), token;
     if (!wb_str_starts(rest, UPP_STR("#")))
         return upp_fail(err, UPP_EINVALID, "expected a reference into this schema (#/...), found %s",
@@ -105,15 +103,13 @@ int wj_schema_find(struct upp_str ref, yyjson_val **base, yyjson_val **ret, uint
     return 0;
 }
 
-/* ---- Loops ------------------------------------------------------------------------------------------ */
-
 enum { SINGLE = 5 };
 
 /* The i-th schema that these rules apply to the same value; NULL: no more. */
 static const struct wj_rules *same_value(const struct wj_rules *self, size_t i)
 {
-    const struct wj_rules_list *lists[]  = {&self->all, &self->any, &self->one};
-    const struct wj_rules      *single[] = {self->ref, self->not_this, self->when, self->then, self->otherwise};
+    const struct wj_rules_list *lists[] = {&self->all, &self->any, &self->one};
+    const struct wj_rules *single[] = {self->ref, self->not_this, self->when, self->then, self->otherwise};
     if (i < SINGLE)
         return single[i];
     i -= SINGLE;
@@ -130,7 +126,7 @@ static size_t same_value_count(const struct wj_rules *r)
 
 struct visit {
     const struct wj_rules *rules;
-    size_t                 next;
+    size_t next;
 };
 
 enum { NEW, OPEN, DONE };
@@ -138,8 +134,8 @@ enum { NEW, OPEN, DONE };
 /* Depth-first search from one schema, without recursion. Returns a schema that is reached again while open, or NULL. */
 static const struct wj_rules *walk(const struct wj_rules *from, uint8_t *state, struct visit *stack)
 {
-    size_t n           = 0;
-    stack[n++]         = (struct visit){from, 0};
+    size_t n = 0;
+    stack[n++] = (struct visit){from, 0};
     state[from->index] = OPEN;
     while (n) {
         struct visit *top = &stack[n - 1];
@@ -154,23 +150,23 @@ static const struct wj_rules *walk(const struct wj_rules *from, uint8_t *state, 
         if (state[to->index] == OPEN)
             return to;
         state[to->index] = OPEN;
-        stack[n++]       = (struct visit){to, 0};
+        stack[n++] = (struct visit){to, 0};
     }
     return NULL;
 }
 
 int wj_schema_loops(const struct wj_rules *const *made, size_t n_values, uint32_t *index, struct upp_err *err)
 {
-    const struct wj_rules *loop  = NULL;
-    struct visit          *stack = wb_calloc(WJ_SCHEMA_COUNT, sizeof *stack);
-    uint8_t               *state = wb_calloc(n_values, sizeof *state);
-    int                    r     = stack && state ? 0 : upp_fail(err, UPP_ENOMEM, "out of memory");
+    const struct wj_rules *loop = NULL;
+    struct visit *stack = wb_calloc(WJ_SCHEMA_COUNT, sizeof *stack);
+    uint8_t *state = wb_calloc(n_values, sizeof *state);
+    int r = stack && state ? 0 : upp_fail(err, UPP_ENOMEM, "out of memory");
     for (size_t i = 0; r == 0 && i < n_values; i++)
         if (made[i] && state[i] == NEW) {
             loop = walk(made[i], state, stack);
             if (loop) {
                 *index = loop->index;
-                r      = upp_fail(err, UPP_EINVALID, "a schema that refers to itself for the same value, without end");
+                r = upp_fail(err, UPP_EINVALID, "a schema that refers to itself for the same value, without end");
             }
         }
     wb_free(stack);

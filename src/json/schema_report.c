@@ -22,8 +22,8 @@ const char *wj_show(yyjson_val *v, char buf[WJ_SHOW_SIZE])
 /* Adds a line to the text if it fits. */
 static void add_line(struct wj_report *t, const char *pointer, const char *reason)
 {
-    struct upp_schema_report *to   = t->to;
-    size_t                    room = sizeof to->text - END - t->n;
+    struct upp_schema_report *to = t->to;
+    size_t room = sizeof to->text - END - t->n;
     int n = snprintf(to->text + t->n, room, "%s%s: %s", t->n ? "\n" : "", pointer[0] ? pointer : "the value", reason);
     if (n < 0 || (size_t)n >= room) {
         to->text[t->n] = 0;
@@ -46,10 +46,10 @@ static void add(struct wj_report *t, const char *pointer, const char *reason)
 void wj_report(struct wj_report *t, const yyjson_val *v, const char *fmt, ...)
 {
     if (t->violations < UPP_SCHEMA_SHOWN) {
-        char              where[128], reason[256];
+        char where[128], reason[256];
         struct wj_pointer at;
-        va_list           args;
-        size_t            good;
+        va_list args;
+        size_t good;
         wj_pointer_init(&at, where, sizeof where);
         wj_pointer_find(&at, t->root, v);
         va_start(args, fmt);
@@ -65,7 +65,7 @@ void wj_report(struct wj_report *t, const yyjson_val *v, const char *fmt, ...)
 void wj_report_missing(struct wj_report *t, const yyjson_val *object, struct upp_str name)
 {
     if (t->violations < UPP_SCHEMA_SHOWN) {
-        char              where[128];
+        char where[128];
         struct wj_pointer at;
         wj_pointer_init(&at, where, sizeof where);
         wj_pointer_find(&at, t->root, object);
@@ -80,7 +80,7 @@ void wj_report_type(struct wj_report *t, yyjson_val *v, unsigned types)
     static const struct upp_str names[] = {
         UPP_STR_INIT("null"),     UPP_STR_INIT("a boolean"), UPP_STR_INIT("an object"), UPP_STR_INIT("an array"),
         UPP_STR_INIT("a number"), UPP_STR_INIT("a string"),  UPP_STR_INIT("an integer")}; /* by bit */
-    char           shown[WJ_SHOW_SIZE];
+    char shown[WJ_SHOW_SIZE];
     struct wj_list list = {0};
     for (size_t i = 0; i < WB_LEN(names); i++)
         if (types >> i & 1)
@@ -90,9 +90,9 @@ void wj_report_type(struct wj_report *t, yyjson_val *v, unsigned types)
 
 void wj_report_choices(struct wj_report *t, yyjson_val *v, yyjson_val *choices)
 {
-    char           shown[WJ_SHOW_SIZE];
+    char shown[WJ_SHOW_SIZE];
     struct wj_list list = {0};
-    yyjson_val    *item = unsafe_yyjson_get_first(choices);
+    yyjson_val *item = unsafe_yyjson_get_first(choices);
     for (size_t n = unsafe_yyjson_get_len(choices); n && !list.cut; n--, item = unsafe_yyjson_get_next(item))
         wj_list_add(&list, ", ", "", wb_cstr(wj_show(item, shown)));
     wj_report(t, v, "%s is not one of %s", wj_show(v, shown), list.n ? list.p : "none");
@@ -109,7 +109,7 @@ void wj_report_constant(struct wj_report *t, yyjson_val *v, yyjson_val *constant
 
 void wj_report_unknown(struct wj_report *t, yyjson_val *name, const struct wj_object_rules *o)
 {
-    char           quoted[WJ_QUOTED];
+    char quoted[WJ_QUOTED];
     struct wj_list list = {0};
     for (size_t i = 0; i < o->n && !list.cut; i++)
         if (o->properties[i].rules && !o->properties[i].rules->never)

@@ -3,8 +3,7 @@
  * There is one struct wj_rules for each schema that is reachable from the root; for absent keywords its fields are NULL
  * or zero. References are pointers to the rules of their target, so the whole is a graph.
  */
-#ifndef WJ_SCHEMA_RULES_H
-#define WJ_SCHEMA_RULES_H
+#pragma once
 
 #include "base/arena.h"
 #include "json/regex.h"
@@ -12,12 +11,12 @@
 #include "json/value.h"
 
 enum {
-    WJ_IS_NULL    = 1 << 0,
-    WJ_IS_BOOL    = 1 << 1,
-    WJ_IS_OBJECT  = 1 << 2,
-    WJ_IS_ARRAY   = 1 << 3,
-    WJ_IS_NUMBER  = 1 << 4,
-    WJ_IS_STRING  = 1 << 5,
+    WJ_IS_NULL = 1 << 0,
+    WJ_IS_BOOL = 1 << 1,
+    WJ_IS_OBJECT = 1 << 2,
+    WJ_IS_ARRAY = 1 << 3,
+    WJ_IS_NUMBER = 1 << 4,
+    WJ_IS_STRING = 1 << 5,
     WJ_IS_INTEGER = 1 << 6,
 };
 
@@ -25,7 +24,7 @@ struct wj_rules;
 
 struct wj_rules_list {
     const struct wj_rules **p;
-    size_t                  n;
+    size_t n;
 };
 
 /* Inclusive bounds. */
@@ -35,39 +34,39 @@ struct wj_span {
 
 /* A name in `properties` or `required`. */
 struct wj_property {
-    struct upp_str         name;
+    struct upp_str name;
     const struct wj_rules *rules; /* NULL: only required */
-    bool                   required;
+    bool required;
 };
 
 struct wj_pattern {
-    struct upp_str         text;
-    struct wj_regex        regex;
+    struct upp_str text;
+    struct wj_regex regex;
     const struct wj_rules *rules; /* of patternProperties */
 };
 
 struct wj_object_rules {
-    struct wj_property    *properties; /* sorted by name */
-    size_t                 n;
-    bool                   any_required;
-    struct wj_pattern     *patterns;
-    size_t                 n_patterns;
+    struct wj_property *properties; /* sorted by name */
+    size_t n;
+    bool any_required;
+    struct wj_pattern *patterns;
+    size_t n_patterns;
     const struct wj_rules *others; /* additionalProperties */
     const struct wj_rules *names;  /* propertyNames */
-    yyjson_val            *needs;  /* dependentRequired: an object of arrays of names */
-    struct wj_span         count;
+    yyjson_val *needs;             /* dependentRequired: an object of arrays of names */
+    struct wj_span count;
 };
 
 struct wj_array_rules {
-    struct wj_rules_list   first; /* prefixItems */
-    const struct wj_rules *rest;  /* items */
-    const struct wj_rules *some;  /* contains */
-    struct wj_span         count, some_count;
-    bool                   unique;
+    struct wj_rules_list first;  /* prefixItems */
+    const struct wj_rules *rest; /* items */
+    const struct wj_rules *some; /* contains */
+    struct wj_span count, some_count;
+    bool unique;
 };
 
 struct wj_string_rules {
-    struct wj_span     length;
+    struct wj_span length;
     struct wj_pattern *pattern;
 };
 
@@ -77,24 +76,24 @@ struct wj_number_rules {
 };
 
 struct wj_rules {
-    uint32_t                index; /* index of the schema in the document, in values from its root */
-    uint8_t                 types; /* WJ_IS_*; 0: any */
-    bool                    never; /* the schema `false` */
-    yyjson_val             *constant;
-    yyjson_val             *choices; /* the array of `enum` */
-    const struct wj_rules  *ref, *not_this;
-    const struct wj_rules  *when, *then, *otherwise; /* if, then, else */
-    struct wj_rules_list    all, any, one;
+    uint32_t index; /* index of the schema in the document, in values from its root */
+    uint8_t types;  /* WJ_IS_*; 0: any */
+    bool never;     /* the schema `false` */
+    yyjson_val *constant;
+    yyjson_val *choices; /* the array of `enum` */
+    const struct wj_rules *ref, *not_this;
+    const struct wj_rules *when, *then, *otherwise; /* if, then, else */
+    struct wj_rules_list all, any, one;
     struct wj_object_rules *object;
-    struct wj_array_rules  *array;
+    struct wj_array_rules *array;
     struct wj_string_rules *string;
     struct wj_number_rules *number;
 };
 
 struct upp_schema {
-    struct wb_arena        arena;
+    struct wb_arena arena;
     const struct wj_rules *root;
-    uint16_t               regex_steps; /* of the longest pattern; 0: no pattern */
+    uint16_t regex_steps; /* of the longest pattern; 0: no pattern */
 };
 
 /* Fills s, whose arena holds the value v and everything made from it. */
@@ -120,14 +119,12 @@ static inline yyjson_val *wj_member(yyjson_val *object, struct upp_str name)
     return yyjson_obj_getn(object, name.p, name.n);
 }
 
-/* ---- Reports ---------------------------------------------------------------------------------------- */
-
 struct wj_report {
-    yyjson_val                   *root;
+    yyjson_val *root;
     const struct upp_schema_opts *opts;
-    struct upp_schema_report     *to; /* NULL: only count */
-    uint32_t                      violations;
-    size_t                        n; /* bytes in to->text */
+    struct upp_schema_report *to; /* NULL: only count */
+    uint32_t violations;
+    size_t n; /* bytes in to->text */
 };
 
 /* Reports a violation at v; the sentence follows v's pointer. */
@@ -145,5 +142,3 @@ void wj_report_end(struct wj_report *t);
 /* Formats v for messages: scalars as JSON (long ones cut), else "an object" or "an array". */
 enum { WJ_SHOW_SIZE = 64 };
 const char *wj_show(yyjson_val *v, char buf[WJ_SHOW_SIZE]);
-
-#endif

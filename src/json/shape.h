@@ -20,8 +20,7 @@
  *
  * A slot points into the value it was decoded from: both live as long as that value's arena.
  */
-#ifndef WJ_SHAPE_H
-#define WJ_SHAPE_H
+#pragma once
 
 #include <yyjson.h>
 
@@ -32,27 +31,23 @@ struct wj_decoder;
 struct wj_field;
 
 enum {
-    WJ_ROWS        = 64,  /* at most, in one shape */
+    WJ_ROWS = 64,         /* at most, in one shape */
     WJ_SHAPE_DEPTH = 128, /* levels of arrays and objects, at most: the decoder recurses */
 };
 
-/* ---- Flags of a row ------------------------------------------------------------------------------ */
-
 enum {
-    F_REQUIRED  = 1 << 0, /* missing is an error */
-    F_NULLABLE  = 1 << 1, /* null is allowed and leaves the slot empty */
-    F_OR        = 1 << 2, /* or the next row, which has the same name; the value's JSON type decides */
-    F_ALIAS     = 1 << 3, /* another name for the previous row. The first name wins if a document has both. */
+    F_REQUIRED = 1 << 0,  /* missing is an error */
+    F_NULLABLE = 1 << 1,  /* null is allowed and leaves the slot empty */
+    F_OR = 1 << 2,        /* or the next row, which has the same name; the value's JSON type decides */
+    F_ALIAS = 1 << 3,     /* another name for the previous row. The first name wins if a document has both. */
     F_BAD_ITEMS = 1 << 4, /* arrays, when collecting problems: a bad item leaves its slot empty, the others are read */
 };
-
-/* ---- Tables --------------------------------------------------------------------------------------- */
 
 /* How one kind of member is decoded. Const, stateless. */
 struct wj_kind {
     const char *expects; /* "a string": for error messages */
-    uint8_t     takes;   /* JSON types: WJ_STRING | ... */
-    uint16_t    size;    /* of the slot */
+    uint8_t takes;       /* JSON types: WJ_STRING | ... */
+    uint16_t size;       /* of the slot */
 
     /* Decodes v, whose type is one of `takes`, into the slot, which is cleared. Returns 0; or WJ_SPELLED if a writer
      * would spell the value differently; or the result of wj_refuse. */
@@ -61,34 +56,34 @@ struct wj_kind {
 
 enum {
     WJ_NUMBER = 1 << YYJSON_TYPE_RAW,
-    WJ_NULL   = 1 << YYJSON_TYPE_NULL,
-    WJ_BOOL   = 1 << YYJSON_TYPE_BOOL,
+    WJ_NULL = 1 << YYJSON_TYPE_NULL,
+    WJ_BOOL = 1 << YYJSON_TYPE_BOOL,
     WJ_STRING = 1 << YYJSON_TYPE_STR,
-    WJ_ARRAY  = 1 << YYJSON_TYPE_ARR,
+    WJ_ARRAY = 1 << YYJSON_TYPE_ARR,
     WJ_OBJECT = 1 << YYJSON_TYPE_OBJ,
 };
 
 enum { WJ_SPELLED = 1 };
 
 struct wj_field {
-    struct upp_str        name;
+    struct upp_str name;
     const struct wj_kind *kind;
-    const void           *arg; /* nested shape, enum names, items */
-    uint16_t              off, flags;
+    const void *arg; /* nested shape, enum names, items */
+    uint16_t off, flags;
 };
 
 struct wj_shape {
-    const char            *name;
+    const char *name;
     const struct wj_field *fields;
-    uint16_t               n, size;
+    uint16_t n, size;
 };
 
 /* First member of every decodable struct. */
 struct wj_node {
     const struct wj_shape *shape;
-    uint64_t               seen, null; /* bit i: row i was read / was null */
-    yyjson_val            *from;       /* the object it was decoded from */
-    uint64_t               order;      /* see WJ_ORDER; set without plans, or with wj_plans.ordered */
+    uint64_t seen, null; /* bit i: row i was read / was null */
+    yyjson_val *from;    /* the object it was decoded from */
+    uint64_t order;      /* see WJ_ORDER; set without plans, or with wj_plans.ordered */
 };
 
 /* wj_node.order: the rows of the object's members in document order, if there are at most ten; plus WJ_TABLE_ORDER if
@@ -125,46 +120,42 @@ static inline bool wj_has_table_order(const struct wj_node *node, uint64_t all, 
            !node->null;
 }
 
-/* ---- Types of slots ------------------------------------------------------------------------------- */
-
 /* An array: `WJ_ARR(struct upp_str) stop;`. */
 #define WJ_ARR(E)                                                                                                      \
     struct {                                                                                                           \
-        E     *p;                                                                                                      \
+        E *p;                                                                                                          \
         size_t n;                                                                                                      \
     }
 
 /* An object of unknown names, in order, duplicates included. */
 struct wj_pair {
     struct upp_str name;
-    yyjson_val    *value;
+    yyjson_val *value;
 };
 struct wj_map {
     struct wj_pair *p;
-    size_t          n;
+    size_t n;
 };
-
-/* ---- Arguments of rows ---------------------------------------------------------------------------- */
 
 struct wj_word {
     struct upp_str text;
-    int            value;
+    int value;
 };
 struct wj_enum {
     const struct wj_word *words;
-    unsigned              n;
+    unsigned n;
 };
 
 struct wj_item {
     struct wj_field row; /* how one item is read */
-    size_t          size;
+    size_t size;
 };
 
 /* A table and the C type it is for. Only `of` is used at run time; `type` is for the compiler's checks. */
 #define WJ_TYPED_(name_, What, T)                                                                                      \
     union name_##_typed {                                                                                              \
         struct What of;                                                                                                \
-        T          *type;                                                                                              \
+        T *type;                                                                                                       \
     }
 
 #define WJ_SHAPE_BODY_(name_, T, rows_)                                                                                \
@@ -203,8 +194,6 @@ struct wj_item {
     static const struct wj_word name_##_words[] = {__VA_ARGS__};                                                       \
     WJ_TYPED_(name_, wj_enum, E);                                                                                      \
     static const union name_##_typed name_ = {.of = {name_##_words, WB_LEN(name_##_words)}}
-
-/* ---- Rows ------------------------------------------------------------------------------------------ */
 
 /* 0, or a compile error with this sentence. */
 #define WJ_TRUE_(cond, sentence)                                                                                       \
@@ -253,8 +242,6 @@ struct wj_item {
     WJ_ARR_ROW_("F_LIST", T, m, __typeof__(*(shape_).type), nm, fl,                                                    \
                 (&(const struct wj_item){{.kind = &wj_kind_inl, .arg = &(shape_).of}, sizeof(*(shape_).type)}))
 
-/* ---- Functions ------------------------------------------------------------------------------------- */
-
 WB_EXPORT_BEGIN
 
 extern const struct wj_kind wj_kind_str, wj_kind_bool, wj_kind_u64, wj_kind_num, wj_kind_enum, wj_kind_any, wj_kind_map,
@@ -266,5 +253,3 @@ extern const struct wj_item wj_item_str;
 bool wj_is_set(const struct wj_node *node, size_t off);
 
 WB_EXPORT_END
-
-#endif

@@ -1,6 +1,5 @@
 /* json/string_block.h — finds the bytes of a string that JSON writes unescaped, 16 at a time. */
-#ifndef WJ_STRING_BLOCK_H
-#define WJ_STRING_BLOCK_H
+#pragma once
 
 #include <endian.h>
 
@@ -78,8 +77,8 @@ static inline wj_block wj_block_escaped(wj_block x)
 static inline unsigned wj_block_chars(wj_block x, unsigned beyond)
 {
     unsigned next = wj_block_bits((wj_block)((x & 0xc0) == 0x80)) >> 1; /* bytes followed by a continuation byte */
-    unsigned two  = wj_block_bits((wj_block)(x - 0xc2 < 0x1e)) & next;
-    unsigned ret  = two | two << 1;
+    unsigned two = wj_block_bits((wj_block)(x - 0xc2 < 0x1e)) & next;
+    unsigned ret = two | two << 1;
     if (beyond & ~ret) {
         unsigned upper = wj_block_bits((wj_block)((x & 0x20) == 0x20)) >> 1; /* followed by a0..bf */
         unsigned three = wj_block_bits((wj_block)((x & 0xf0) == 0xe0)) & next & next >> 1;
@@ -104,8 +103,8 @@ static inline unsigned wj_block_chars(wj_block x, unsigned beyond)
 static inline size_t wj_unescaped_len(const char *p, size_t n, bool wtf8)
 {
     for (size_t i = 0; i < n;) {
-        bool     few  = n - i < sizeof(wj_block);
-        wj_block x    = few ? wj_block_of_few(p + i, n - i) : wj_block_of(p + i);
+        bool few = n - i < sizeof(wj_block);
+        wj_block x = few ? wj_block_of_few(p + i, n - i) : wj_block_of(p + i);
         unsigned stop = wj_block_bits(wj_block_escaped(x) | (wtf8 ? (wj_block)(x == 0xed) : x));
         unsigned more = stop && !wtf8 ? wj_block_bits(x) : 0;
         if (more)
@@ -117,5 +116,3 @@ static inline size_t wj_unescaped_len(const char *p, size_t n, bool wtf8)
     }
     return n;
 }
-
-#endif

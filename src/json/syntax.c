@@ -12,11 +12,11 @@
 #include "json/string_block.h"
 
 struct scan {
-    const char      *at, *end;
-    struct upp_str   text;
-    struct upp_err  *err;
-    unsigned         depth, limit;
-    uint64_t         objects[WJ_DEPTH_MAX / 64]; /* bit d: level d + 1 is an object */
+    const char *at, *end;
+    struct upp_str text;
+    struct upp_err *err;
+    unsigned depth, limit;
+    uint64_t objects[WJ_DEPTH_MAX / 64]; /* bit d: level d + 1 is an object */
     struct wj_syntax seen;
 };
 
@@ -151,7 +151,7 @@ static int escape(struct scan *s)
 static int beyond_ascii(struct scan *s)
 {
     uint32_t c;
-    size_t   n = wb_utf8_decode(wb_str(s->at, (size_t)(s->end - s->at)), 0, &c);
+    size_t n = wb_utf8_decode(wb_str(s->at, (size_t)(s->end - s->at)), 0, &c);
     if (n == 0)
         return refuse(s, s->at, "expected UTF-8 in a string, found the byte 0x%02x", (unsigned char)*s->at);
     s->at += n;

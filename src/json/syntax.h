@@ -3,8 +3,7 @@
  * The fast reader (json/read.h) calls it only after it has refused a text: this parser is slower, but knows what it
  * expected at every byte. It is independent of the fast one, so that fuzzing can compare the two.
  */
-#ifndef WJ_SYNTAX_H
-#define WJ_SYNTAX_H
+#pragma once
 
 #include "base/str.h"
 
@@ -12,9 +11,9 @@
 enum { WJ_DEPTH_MAX = 1024 };
 
 struct wj_syntax {
-    size_t   values; /* in the text; names are not counted */
-    size_t   lone;   /* surrogate escapes that are not half of a pair */
-    unsigned depth;  /* the deepest nesting; 0: no arrays or objects */
+    size_t values;  /* in the text; names are not counted */
+    size_t lone;    /* surrogate escapes that are not half of a pair */
+    unsigned depth; /* the deepest nesting; 0: no arrays or objects */
 };
 
 WB_EXPORT_BEGIN
@@ -32,5 +31,3 @@ void wj_err_position(struct upp_err *err, struct upp_str text, size_t at);
 int wj_hex4(const char *p);
 
 WB_EXPORT_END
-
-#endif

@@ -24,7 +24,7 @@ static size_t find_row(const yyjson_val *key, const struct upp_str *names, size_
 
 size_t wj_members(yyjson_val *obj, const struct upp_str *names, size_t size, yyjson_val **found)
 {
-    size_t      rows = 0, next = 0; /* next: the row after the last one found */
+    size_t rows = 0, next = 0; /* next: the row after the last one found */
     yyjson_val *key = yyjson_is_obj(obj) ? unsafe_yyjson_get_first(obj) : NULL;
     for (; row_at(names, size, rows)->p; rows++)
         found[rows] = NULL;
@@ -67,9 +67,9 @@ const char *wj_found(yyjson_val *v, char *buf, size_t size)
 static size_t put_visible(struct upp_str s, size_t *at, char to[8])
 {
     static const char letters[] = "btn\0fr"; /* U+0008 to U+000D */
-    uint32_t          c         = 0;
-    size_t            n         = wb_wtf8_decode(s, *at, &c);
-    const char       *from      = s.p + *at;
+    uint32_t c = 0;
+    size_t n = wb_wtf8_decode(s, *at, &c);
+    const char *from = s.p + *at;
     *at += n ? n : 1;
     if (n == 0 || (c >= 0xd800 && c <= 0xdfff)) {
         memcpy(to, "\xef\xbf\xbd", 3);
@@ -88,7 +88,7 @@ const char *wj_quote(struct upp_str s, char *buf, size_t size)
     size_t room = size - sizeof "'", n = 1, keep = 1; /* keep: where the text is cut if the rest does not fit */
     buf[0] = '\'';
     for (size_t at = 0; at < s.n;) {
-        char   one[8];
+        char one[8];
         size_t k = put_visible(s, &at, one);
         if (n + k > room) {
             memcpy(buf + keep, "...", 3);

@@ -3,8 +3,7 @@
  * Arrays and objects are built as text (json/write.h) and read (json/read.h), so that the invariants of json/read.h
  * hold for all values.
  */
-#ifndef WJ_VALUE_H
-#define WJ_VALUE_H
+#pragma once
 
 #include <yyjson.h>
 
@@ -83,9 +82,9 @@ const char *wj_quote(struct upp_str s, char *buf, size_t size);
 /* A list of alternatives for messages: "'user', 'tool'", each enclosed in `quote`. Starts all zero. If one does not
  * fit, "..." replaces it and all that follow. */
 struct wj_list {
-    char   p[160];
+    char p[160];
     size_t n;
-    bool   cut;
+    bool cut;
 };
 void wj_list_add(struct wj_list *l, const char *between, const char *quote, struct upp_str item);
 
@@ -105,7 +104,7 @@ static inline bool wj_members_in_order(yyjson_val *obj, const struct upp_str *na
         found[i] = NULL;
         if (key < end && wj_named(key, names[i])) {
             found[i] = key + 1;
-            key      = unsafe_yyjson_get_next(key + 1);
+            key = unsafe_yyjson_get_next(key + 1);
         }
     }
     if (key && key == end)
@@ -113,5 +112,3 @@ static inline bool wj_members_in_order(yyjson_val *obj, const struct upp_str *na
     (void)wj_members(obj, names, sizeof *names, found);
     return false;
 }
-
-#endif

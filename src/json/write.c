@@ -35,7 +35,7 @@ void wj_write_raw(struct wj_writer *w, const char *p, size_t n)
         char *to = wj_comma(w, w->out->p + w->out->n);
         wj_copy(to, p, n);
         w->out->n = (size_t)(to + n - w->out->p);
-        w->comma  = true;
+        w->comma = true;
     }
 }
 
@@ -48,8 +48,8 @@ enum { SLACK = 26 };
 static inline char *put_unit(char *to, unsigned unit)
 {
     static const char hex[] = "0123456789abcdef";
-    *to++                   = '\\';
-    *to++                   = 'u';
+    *to++ = '\\';
+    *to++ = 'u';
     for (int shift = 12; shift >= 0; shift -= 4)
         *to++ = hex[unit >> shift & 15];
     return to;
@@ -58,15 +58,15 @@ static inline char *put_unit(char *to, unsigned unit)
 static inline char *put_escape(char *to, unsigned char c)
 {
     static const char brief[] = "uuuuuuuubtnufruuuuuuuuuuuuuuuuuu"; /* the letter after the backslash; u: \u00XX */
-    to[0]                     = '\\';
-    to[1]                     = c < 0x20 ? brief[c] : (char)c;
+    to[0] = '\\';
+    to[1] = c < 0x20 ? brief[c] : (char)c;
     return c < 0x20 && brief[c] == 'u' ? put_unit(to, c) : to + 2;
 }
 
 /* How far a string was read and written; `to` NULL: the writer has failed. */
 struct progress {
     const char *s;
-    char       *to;
+    char *to;
 };
 
 static struct progress invalid_utf8(struct wj_writer *w, const char *s)
@@ -79,9 +79,9 @@ static struct progress invalid_utf8(struct wj_writer *w, const char *s)
 /* Writes the character at s that no block contains whole: a lone surrogate, one at the very end, or an invalid one. */
 __attribute__((noinline)) static struct progress put_char(struct wj_writer *w, const char *s, const char *end, char *to)
 {
-    uint32_t       c, next;
+    uint32_t c, next;
     struct upp_str rest = wb_str(s, (size_t)(end - s));
-    size_t         n    = wb_wtf8_decode(rest, 0, &c);
+    size_t n = wb_wtf8_decode(rest, 0, &c);
     if (!n)
         return invalid_utf8(w, s);
     if (c < 0xd800 || c >= 0xe000) {
@@ -105,10 +105,10 @@ static inline char *more_room(struct wb_buf *b, char *to, size_t more)
 
 static inline void end_string(struct wj_writer *w, char *to, bool name)
 {
-    to[0]     = '"';
-    to[1]     = ':';
+    to[0] = '"';
+    to[1] = ':';
     w->out->n = (size_t)(to - w->out->p) + 1 + name;
-    w->comma  = !name;
+    w->comma = !name;
 }
 
 /* Writes a string from s on, and the closing quote. Copies whole blocks, then advances to the byte that needs
@@ -119,7 +119,7 @@ __attribute__((always_inline)) static inline void put_rest(struct wj_writer *w, 
     while (s < end) {
         wj_block x;
         unsigned stop = 0, beyond;
-        size_t   n;
+        size_t n;
         for (n = (size_t)(end - s); n >= sizeof x; n -= sizeof x, s += sizeof x, to += sizeof x) {
             x = wj_block_of(s);
             memcpy(to, &x, sizeof x);
@@ -145,8 +145,8 @@ __attribute__((always_inline)) static inline void put_rest(struct wj_writer *w, 
             to = put_escape(to, (unsigned char)*s++);
         else if (n == 0) {
             struct progress p = put_char(w, s, end, to);
-            s                 = p.s;
-            to                = p.to;
+            s = p.s;
+            to = p.to;
         } else
             continue; /* the next block begins with this character and may contain it whole */
         if (!to || !(to = more_room(w->out, to, (size_t)(end - s) + SLACK)))
@@ -161,7 +161,7 @@ __attribute__((noinline)) static void put_blocks(struct wj_writer *w, const char
     if (n > SIZE_MAX / 2 || !wj_room(w, n + SLACK))
         return;
     char *to = wj_comma(w, w->out->p + w->out->n);
-    *to++    = '"';
+    *to++ = '"';
     put_rest(w, s, s + n, to, name);
 }
 
@@ -173,7 +173,7 @@ static inline bool put_few(char *to, const char *s, size_t n)
     wj_block x;
     if (n >= sizeof x) {
         wj_block y = wj_block_of(s + n - sizeof y);
-        x          = wj_block_of(s);
+        x = wj_block_of(s);
         memcpy(to, &x, sizeof x);
         memcpy(to + n - sizeof y, &y, sizeof y);
         return !wj_block_bits(x | y | wj_block_escaped(x) | wj_block_escaped(y));
@@ -204,7 +204,7 @@ static inline void put_string(struct wj_writer *w, struct upp_str s, bool name)
 {
     if (s.n <= FEW && wj_has_room(w, s.n + SLACK)) {
         char *to = wj_comma(w, w->out->p + w->out->n);
-        *to++    = '"';
+        *to++ = '"';
         if (WB_LIKELY(put_few(to, s.p, s.n))) {
             end_string(w, to + s.n, name);
             return;
@@ -233,14 +233,14 @@ void wj_write_str(struct wj_writer *w, struct upp_str s)
 /* A surrogate may complete a pair with the bytes written before: then everything is written again. */
 void wj_write_str_begun(struct wj_writer *w, struct upp_str s, size_t done, struct upp_str begun)
 {
-    bool   whole = done < s.n && s.p[done] == '\xed';
-    size_t from  = (size_t)(begun.p - w->out->p);
+    bool whole = done < s.n && s.p[done] == '\xed';
+    size_t from = (size_t)(begun.p - w->out->p);
     if (w->match || whole || s.n > SIZE_MAX / 4 || !wj_room(w, begun.n + s.n - done + SLACK)) {
         wj_write_str(w, s);
         return;
     }
     char *to = wj_comma(w, w->out->p + w->out->n);
-    *to++    = '"';
+    *to++ = '"';
     memcpy(to, w->out->p + from, begun.n);
     put_rest(w, s.p + done, s.p + s.n, to + begun.n, false);
 }
@@ -267,8 +267,8 @@ void wj_write_head_by_parts(struct wj_writer *w, struct upp_str head)
     while (p < end) {
         const char *quote = *p == '"' ? memchr(p + 1, '"', (size_t)(end - p - 1)) : NULL;
         if (quote) {
-            struct upp_str s    = wb_str(p + 1, (size_t)(quote - p - 1));
-            bool           name = quote + 1 < end && quote[1] == ':';
+            struct upp_str s = wb_str(p + 1, (size_t)(quote - p - 1));
+            bool name = quote + 1 < end && quote[1] == ':';
             (name ? wj_write_name : wj_write_str)(w, s);
             p = quote + 1 + name;
         } else if (*p++ != ',')
@@ -325,7 +325,7 @@ void wj_write_u64(struct wj_writer *w, uint64_t v)
     /* Most numbers are small counts: formats four digits, and leaves out the leading zeros. */
     unsigned n = 1 + (v >= 10) + (v >= 100) + (v >= 1000), most = (unsigned)v / 100;
     uint32_t text = two_digits(most) | two_digits((unsigned)v - 100 * most) << 16;
-    text          = htole32(text >> (8 * (4 - n)));
+    text = htole32(text >> (8 * (4 - n)));
     if (WB_UNLIKELY(w->match) || !wj_has_room(w, 1 + sizeof text)) {
         write_few(w, text, n);
         return;
@@ -333,12 +333,12 @@ void wj_write_u64(struct wj_writer *w, uint64_t v)
     char *to = wj_comma(w, w->out->p + w->out->n);
     memcpy(to, &text, sizeof text);
     w->out->n = (size_t)(to - w->out->p) + n;
-    w->comma  = true;
+    w->comma = true;
 }
 
 void wj_write_f64(struct wj_writer *w, double v)
 {
-    char   text[WJ_NUM_MAX];
+    char text[WJ_NUM_MAX];
     size_t n = wj_num_format(v, text);
     if (n == 0)
         wj_writer_fail(w, upp_fail(w->err, UPP_EINVALID, "expected a finite number, found %f", v));
@@ -399,7 +399,7 @@ __attribute__((noinline)) static void write_container(struct wj_writer *w, yyjso
     enum { LEVELS = 128 };
     struct level {
         yyjson_val *end;
-        bool        object;
+        bool object;
     } levels[LEVELS];
     unsigned depth = 0;
     do {
@@ -456,7 +456,7 @@ static bool write_in_place(struct wb_arena *a, yyjson_val *v, struct upp_str *re
     struct wb_buf b = {.p = a->p, .cap = room - 1, .max = room - 1}; /* room for a NUL at the end */
     if (wj_write(v, &b, NULL) < 0)
         return false;
-    *ret      = wb_str(a->p, b.n);
+    *ret = wb_str(a->p, b.n);
     a->p[b.n] = 0;
     a->p += b.n + 1;
     return true;
@@ -467,7 +467,7 @@ int wj_value_text(struct wb_arena *a, yyjson_val *v, struct upp_str *ret, struct
     if (v && write_in_place(a, v, ret))
         return 0;
     WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(TEXT_BYTES);
-    int                                   r = v ? wj_write(v, &b, err) : 0;
+    int r = v ? wj_write(v, &b, err) : 0;
     if (r < 0 || !v)
         return r;
     *ret = wb_arena_dup(a, wb_buf_str(&b));

@@ -8,8 +8,7 @@
  * Sticky: after the first failure nothing more is written, and wj_writer_check returns it. The writer adds commas; the
  * caller must alternate names and values inside an object.
  */
-#ifndef WJ_WRITE_H
-#define WJ_WRITE_H
+#pragma once
 
 #include <yyjson.h>
 
@@ -17,11 +16,11 @@
 #include "base/buf.h"
 
 struct wj_writer {
-    struct wb_buf  *out;
-    bool            comma;  /* the next name or value needs a comma before it */
-    int             failed; /* failures other than the buffer's own */
-    struct upp_err *err;    /* receives the first failure; may be NULL */
-    yyjson_val     *bad;    /* the value inside wj_write_value that failed */
+    struct wb_buf *out;
+    bool comma;          /* the next name or value needs a comma before it */
+    int failed;          /* failures other than the buffer's own */
+    struct upp_err *err; /* receives the first failure; may be NULL */
+    yyjson_val *bad;     /* the value inside wj_write_value that failed */
 
     struct wj_match *match; /* output is compared with it instead of written (json/match.h); NULL: written */
 };
@@ -113,12 +112,12 @@ static inline void wj_write_unescaped_name(struct wj_writer *w, const char *name
     if ((WB_UNLIKELY(w->match) && wj_match_name(w, (struct upp_str){name, n})) || !wj_room(w, n + 4))
         return;
     char *to = wj_comma(w, w->out->p + w->out->n);
-    *to++    = '"';
+    *to++ = '"';
     wj_copy(to, name, n);
-    to[n]     = '"';
+    to[n] = '"';
     to[n + 1] = ':';
     w->out->n = (size_t)(to + n + 2 - w->out->p);
-    w->comma  = false;
+    w->comma = false;
 }
 
 /* The same for a string. */
@@ -131,21 +130,21 @@ static inline void wj_write_unescaped_str(struct wj_writer *w, const char *s, si
     if (!wj_room(w, n + 3))
         return;
     char *to = wj_comma(w, w->out->p + w->out->n);
-    *to++    = '"';
+    *to++ = '"';
     wj_copy(to, s, n);
-    to[n]     = '"';
+    to[n] = '"';
     w->out->n = (size_t)(to + n + 1 - w->out->p);
-    w->comma  = true;
+    w->comma = true;
 }
 
 static inline void wj_write_open(struct wj_writer *w, char bracket) /* '{' or '[' */
 {
     if ((WB_UNLIKELY(w->match) && wj_match_open(w, bracket)) || !wj_room(w, 2))
         return;
-    char *to  = wj_comma(w, w->out->p + w->out->n);
-    *to       = bracket;
+    char *to = wj_comma(w, w->out->p + w->out->n);
+    *to = bracket;
     w->out->n = (size_t)(to + 1 - w->out->p);
-    w->comma  = false;
+    w->comma = false;
 }
 
 /* Writes a constant piece at once: opening brackets, names and strings without escapes, ending in a bracket or a name:
@@ -161,7 +160,7 @@ static inline void wj_write_head(struct wj_writer *w, struct upp_str head)
     char *to = wj_comma(w, w->out->p + w->out->n);
     wj_copy(to, head.p, head.n);
     w->out->n = (size_t)(to + head.n - w->out->p);
-    w->comma  = false;
+    w->comma = false;
 }
 
 static inline void wj_write_close(struct wj_writer *w, char bracket) /* '}' or ']' */
@@ -172,7 +171,7 @@ static inline void wj_write_close(struct wj_writer *w, char bracket) /* '}' or '
     w->comma = true;
 }
 
-/* ---- Members of the open object: one call each ---------------------------------------------------------------- */
+/* Members of the open object: one call each. */
 
 static inline void wj_put_str(struct wj_writer *w, const char *name,
                               struct upp_str s) /* NULL text is written as null */
@@ -247,5 +246,3 @@ static inline void wj_put_member(struct wj_writer *w, yyjson_val *key) /* of an 
     wj_write_name(w, (struct upp_str){unsafe_yyjson_get_str(key), unsafe_yyjson_get_len(key)});
     wj_write_value(w, key + 1);
 }
-
-#endif

@@ -1,5 +1,6 @@
-/* log/admin.c — the audit of the store; see admin.h. The name of a row is 16 hex digits that fall with its time, then
- * 16 random ones: values are listed by name, so the newest row comes first and those that retention drops come last. */
+/* log/admin.c — writes, lists and sweeps the audit of the store. The name of a row is 16 hex digits that fall with
+ * its time, then 16 random ones: values are listed by name, so the newest row comes first and those that retention
+ * drops come last. */
 #include "log/admin.h"
 
 #include <inttypes.h>
@@ -25,9 +26,6 @@ const char *const wl_admin_actors[] = {
     [WL_ADMIN_KEY] = "api_key", [WL_ADMIN_LOCAL] = "local", [WL_ADMIN_SIGNAL] = "signal"};
 
 static const struct wl_owner ours = {.tenant = UPP_STR_INIT(WL_OWN_TENANT)};
-
-/* ---- Names --------------------------------------------------------------------------------------------------------
- */
 
 static void write_name(int64_t order_ms, uint64_t any, char out[WL_ADMIN_ID + 1])
 {
@@ -56,9 +54,6 @@ void wl_admin_before(int64_t ms, char id[WL_ADMIN_ID + 1])
 {
     write_name(ms, UINT64_MAX, id);
 }
-
-/* ---- Records ------------------------------------------------------------------------------------------------------
- */
 
 static struct upp_str shorten(struct upp_str s)
 {
@@ -109,20 +104,20 @@ static bool get_i64(yyjson_val *root, const char *name, int64_t *ret)
 
 static bool parse_row(yyjson_val *v, struct wl_admin *ret)
 {
-    ret->actor   = find_word(wl_admin_actors, WL_ADMIN_ACTORS, wj_text_at(v, "actor"));
+    ret->actor = find_word(wl_admin_actors, WL_ADMIN_ACTORS, wj_text_at(v, "actor"));
     ret->outcome = find_word(wl_admin_outcomes, WL_ADMIN_OUTCOMES, wj_text_at(v, "outcome"));
-    ret->action  = wj_text_at(v, "action");
+    ret->action = wj_text_at(v, "action");
     if (!get_i64(v, "time_ms", &ret->time_ms) || !get_i64(v, "uid", &ret->uid) || !ret->action.n ||
         ret->actor == WL_ADMIN_ACTORS || ret->outcome == WL_ADMIN_OUTCOMES)
         return false;
-    ret->key      = wj_text_at(v, "key");
+    ret->key = wj_text_at(v, "key");
     ret->key_name = wj_text_at(v, "key_name");
-    ret->tenant   = wj_text_at(v, "tenant");
-    ret->user     = wj_text_at(v, "user");
-    ret->target   = wj_text_at(v, "target");
-    ret->detail   = wj_text_at(v, "detail");
-    ret->error    = wj_text_at(v, "error");
-    ret->request  = wj_text_at(v, "request");
+    ret->tenant = wj_text_at(v, "tenant");
+    ret->user = wj_text_at(v, "user");
+    ret->target = wj_text_at(v, "target");
+    ret->detail = wj_text_at(v, "detail");
+    ret->error = wj_text_at(v, "error");
+    ret->request = wj_text_at(v, "request");
     return true;
 }
 
@@ -131,7 +126,7 @@ static int read_row(struct wb_arena *a, const struct wl_value *v, int64_t order_
                     struct upp_err *err)
 {
     yyjson_val *root;
-    int         r = wj_read(a, v->bytes, NULL, &root, err);
+    int r = wj_read(a, v->bytes, NULL, &root, err);
     if (r == -UPP_ENOMEM)
         return r;
     *ret = (struct wl_admin){.uid = -1};
@@ -141,18 +136,15 @@ static int read_row(struct wb_arena *a, const struct wl_value *v, int64_t order_
     return 0;
 }
 
-/* ---- Writing ------------------------------------------------------------------------------------------------------
- */
-
 WEFT_SUSPENDS static int store_row(struct wl_store *s, const struct wl_admin *row, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf json = WB_BUF(RECORD_MAX);
-    int                                   r    = write_row(row, &json, err);
+    int r = write_row(row, &json, err);
     if (r < 0)
         return r;
-    struct wl_value  v      = {.space = UPP_STR(SPACE), .name = wb_cstr(row->id), .bytes = wb_buf_str(&json)};
+    struct wl_value v = {.space = UPP_STR(SPACE), .name = wb_cstr(row->id), .bytes = wb_buf_str(&json)};
     struct wl_change change = {.kind = WL_PUT_VALUE, .value = &v};
-    struct wl_commit c      = {.owner = ours, .changes = &change, .n = 1, .flags = WL_SYNCED};
+    struct wl_commit c = {.owner = ours, .changes = &change, .n = 1, .flags = WL_SYNCED};
     return s->ops->commit(s, &c, err);
 }
 
@@ -160,24 +152,24 @@ WEFT_SUSPENDS static int store_row(struct wl_store *s, const struct wl_admin *ro
 WEFT_SUSPENDS static int next_order(struct wl_store *s, int64_t now_ms, int64_t *ret, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
-    struct wl_value                          *list;
-    size_t                                    n;
-    int64_t                                   newest;
+    struct wl_value *list;
+    size_t n;
+    int64_t newest;
     int r = wl_list_values(s, &ours, UPP_STR(SPACE), (struct upp_str){0}, 1, &a, &list, &n, err);
     if (r < 0)
         return r;
     bool follows = n && read_name(list[0].name, &newest) && newest >= now_ms && newest - now_ms < WL_DAY_MS;
-    *ret         = follows ? newest + 1 : now_ms;
+    *ret = follows ? newest + 1 : now_ms;
     return 0;
 }
 
 int wl_admin_begin(struct wl_store *s, struct wl_admin *row, struct upp_err *err)
 {
     uint64_t any;
-    int64_t  order;
+    int64_t order;
     row->time_ms = wb_wall_ms();
     row->outcome = WL_ADMIN_STARTED;
-    int r        = wb_random(&any, sizeof any, err);
+    int r = wb_random(&any, sizeof any, err);
     if (r >= 0)
         r = next_order(s, row->time_ms, &order, err);
     if (r < 0)
@@ -190,8 +182,8 @@ int wl_admin_begin(struct wl_store *s, struct wl_admin *row, struct upp_err *err
 void wl_admin_end_as(struct wl_store *s, struct wl_admin *row, struct upp_str error)
 {
     struct upp_err err = {0};
-    row->outcome       = error.n ? WL_ADMIN_FAILED : WL_ADMIN_DONE;
-    row->error         = error;
+    row->outcome = error.n ? WL_ADMIN_FAILED : WL_ADMIN_DONE;
+    row->error = error;
     if (store_row(s, row, &err) < 0)
         wb_log(WB_WARN, "the audit does not have the outcome of an action", WB_LS("action", row->action),
                WB_LS("target", row->target), WB_LERR(&err));
@@ -206,15 +198,12 @@ void wl_admin_end(struct wl_store *s, struct wl_admin *row, int r, const struct 
     row->error = (struct upp_str){0}; /* it was ours */
 }
 
-/* ---- Reading ------------------------------------------------------------------------------------------------------
- */
-
 int wl_admin_list(struct wl_store *s, struct upp_str after, size_t max, struct wb_arena *a, struct wl_admin **ret,
                   size_t *n, struct upp_err *err)
 {
     struct wl_value *list;
-    size_t           got;
-    int64_t          order;
+    size_t got;
+    int64_t order;
     int r = wl_list_values(s, &ours, UPP_STR(SPACE), after, WB_MIN(max, (size_t)WL_ADMIN_PAGE), a, &list, &got, err);
     if (r < 0)
         return r;
@@ -237,9 +226,9 @@ int wl_admin_list(struct wl_store *s, struct upp_str after, size_t max, struct w
 int wl_admin_sweep(struct wl_store *s, int64_t before_ms, size_t max, size_t *n, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
-    char                                      after[WL_ADMIN_ID + 1];
-    struct wl_value                          *list;
-    struct wl_change                         *drops;
+    char after[WL_ADMIN_ID + 1];
+    struct wl_value *list;
+    struct wl_change *drops;
     max = WB_MIN(max, (size_t)WL_ADMIN_PAGE);
     wl_admin_before(before_ms, after);
     int r = wl_list_values(s, &ours, UPP_STR(SPACE), wb_cstr(after), max, &a, &list, n, err);

@@ -9,13 +9,12 @@
  *     is there, unless that one is more than a day ahead.
  *  2. Texts of a row are cut at WL_ADMIN_TEXT bytes: a row is small, whatever a client sends.
  */
-#ifndef WL_ADMIN_H
-#define WL_ADMIN_H
+#pragma once
 
 #include "log/store.h"
 
 enum {
-    WL_ADMIN_ID   = 32,  /* hex digits */
+    WL_ADMIN_ID = 32,    /* hex digits */
     WL_ADMIN_TEXT = 512, /* bytes of each text, at most */
     WL_ADMIN_PAGE = 256, /* rows read at once */
 };
@@ -28,18 +27,18 @@ enum wl_admin_actor { WL_ADMIN_KEY, WL_ADMIN_LOCAL, WL_ADMIN_SIGNAL, WL_ADMIN_AC
 extern const char *const wl_admin_actors[WL_ADMIN_ACTORS];
 
 struct wl_admin {
-    char           id[WL_ADMIN_ID + 1]; /* set by wl_admin_begin */
-    int64_t        time_ms;             /* likewise */
-    uint8_t        actor;               /* enum wl_admin_actor */
-    uint8_t        outcome;             /* enum wl_admin_outcome */
-    int64_t        uid;                 /* LOCAL: of the process; < 0: not known */
-    struct upp_str key, key_name;       /* KEY: its id and name */
-    struct upp_str tenant, user;        /* for whom; empty: the whole store */
-    struct upp_str action;              /* "key.create" */
-    struct upp_str target;              /* "key 28c0a16bb11f2a6f" */
-    struct upp_str detail;              /* what else is to be known; empty: nothing */
-    struct upp_str error;               /* FAILED: "CODE: sentence" */
-    struct upp_str request;             /* id of the HTTP request; empty: none */
+    char id[WL_ADMIN_ID + 1];     /* set by wl_admin_begin */
+    int64_t time_ms;              /* likewise */
+    uint8_t actor;                /* enum wl_admin_actor */
+    uint8_t outcome;              /* enum wl_admin_outcome */
+    int64_t uid;                  /* LOCAL: of the process; < 0: not known */
+    struct upp_str key, key_name; /* KEY: its id and name */
+    struct upp_str tenant, user;  /* for whom; empty: the whole store */
+    struct upp_str action;        /* "key.create" */
+    struct upp_str target;        /* "key 28c0a16bb11f2a6f" */
+    struct upp_str detail;        /* what else is to be known; empty: nothing */
+    struct upp_str error;         /* FAILED: "CODE: sentence" */
+    struct upp_str request;       /* id of the HTTP request; empty: none */
 };
 
 /* Stores the row as started; sets its id and time. */
@@ -63,5 +62,3 @@ void wl_admin_before(int64_t ms, char id[WL_ADMIN_ID + 1]);
 /* Drops rows that began before this time, at most `max`; *n: how many. */
 WEFT_SUSPENDS int wl_admin_sweep(struct wl_store *s, int64_t before_ms, size_t max, size_t *n,
                                  struct upp_err *err) UPP_MUST_CHECK;
-
-#endif

@@ -10,14 +10,14 @@
 enum { TRIES = 16 };
 
 struct append {
-    struct wl_store       *store;
+    struct wl_store *store;
     const struct wl_owner *owner;
-    struct wm_entry       *entries;
-    size_t                 n;
-    wl_thread_edit        *edit; /* NULL: none */
-    void                  *arg;
-    struct wb_buf          body;
-    struct wb_arena        scratch;
+    struct wm_entry *entries;
+    size_t n;
+    wl_thread_edit *edit; /* NULL: none */
+    void *arg;
+    struct wb_buf body;
+    struct wb_arena scratch;
 };
 
 static void append_done(struct append *p)
@@ -61,7 +61,7 @@ WEFT_SUSPENDS static int leave_head(struct append *p, struct wl_thread *t, struc
 {
     struct wl_node head;
     struct wb_uuid busy;
-    int            r = wl_get_node(p->store, p->owner, t->head, &head, err);
+    int r = wl_get_node(p->store, p->owner, t->head, &head, err);
     if (r >= 0)
         r = wl_thread_busy(p->store, t, &head, &busy, err);
     if (r >= 0 && !wb_uuid_eq(busy, (struct wb_uuid){{0}}))
@@ -71,8 +71,8 @@ WEFT_SUSPENDS static int leave_head(struct append *p, struct wl_thread *t, struc
     if (r < 0)
         return r;
     t->head = branch->key;
-    t->at   = 0;
-    *end    = (struct wl_end){.time_ms = end->time_ms};
+    t->at = 0;
+    *end = (struct wl_end){.time_ms = end->time_ms};
     return 0;
 }
 
@@ -81,9 +81,9 @@ WEFT_SUSPENDS static int try_once(struct append *p, struct wl_thread *thread, ui
 {
     struct wl_store *s = p->store;
     struct wl_thread t = {0};
-    struct wl_end    end;
-    struct wl_row    row;
-    struct wl_node   branch = {0};
+    struct wl_end end;
+    struct wl_row row;
+    struct wl_node branch = {0};
     wb_arena_reset(&p->scratch);
     int r = wl_get_thread(s, p->owner, thread->id, &p->scratch, &t, err);
     if (r >= 0 && p->edit)
@@ -96,25 +96,25 @@ WEFT_SUSPENDS static int try_once(struct append *p, struct wl_thread *thread, ui
         return r;
     int64_t wall = wb_wall_ms(), now = WB_MAX(wall, end.time_ms);
     t.updated_ms = WB_MAX(wl_list_time(s, now), t.updated_ms);
-    r            = wl_row_of(p->entries, p->n, t.head, &end, now, &p->body, &row, err);
+    r = wl_row_of(p->entries, p->n, t.head, &end, now, &p->body, &row, err);
     if (r < 0)
         return r;
     /* Nobody can hold a new branch. */
-    const struct wl_change first     = branch.key ? (struct wl_change){.kind = WL_ADD_NODE, .node = &branch}
-                                                  : (struct wl_change){.kind = WL_HOLD_NODE, .hold = {.node = t.head}};
+    const struct wl_change first = branch.key ? (struct wl_change){.kind = WL_ADD_NODE, .node = &branch}
+                                              : (struct wl_change){.kind = WL_HOLD_NODE, .hold = {.node = t.head}};
     const struct wl_change changes[] = {
         first, {.kind = WL_SET_THREAD, .thread = &t}, {.kind = WL_ADD_ROW, .row = &row}};
     struct wl_commit c = {.owner = *p->owner, .changes = changes, .n = WB_LEN(changes), .flags = WL_SYNCED};
-    r                  = s->ops->commit(s, &c, err);
+    r = s->ops->commit(s, &c, err);
     if (r == -UPP_EBUSY && c.conflict == 0 && !branch.key)
         return under_way(err);
     if (r == -UPP_EBUSY)
         return 1;
     if (r < 0)
         return r;
-    *index       = end.length;
+    *index = end.length;
     thread->head = t.head;
-    thread->at   = 0;
+    thread->at = 0;
     if (p->edit)
         thread->metadata = t.metadata;
     return 0;
@@ -125,13 +125,13 @@ WEFT_SUSPENDS int wl_append_edit(struct wl_store *s, const struct wl_owner *o, s
                                  struct upp_err *err)
 {
     WB_CLEANUP(append_done)
-    struct append p = {.store   = s,
-                       .owner   = o,
+    struct append p = {.store = s,
+                       .owner = o,
                        .entries = entries,
-                       .n       = n,
-                       .edit    = edit,
-                       .arg     = arg,
-                       .body    = WB_BUF(WM_ROW_MAX),
+                       .n = n,
+                       .edit = edit,
+                       .arg = arg,
+                       .body = WB_BUF(WM_ROW_MAX),
                        .scratch = WB_ARENA(32u << 20)};
     if (n == 0)
         return upp_fail(err, UPP_EINVALID, "there is nothing to append");

@@ -5,14 +5,13 @@
  * removes it, and a later sweep removes what no thread reaches any more. Each deletion leaves a record in the log or in
  * a value.
  */
-#ifndef WL_CHANGE_H
-#define WL_CHANGE_H
+#pragma once
 
 #include "log/log.h"
 
 enum {
-    WL_FAMILY      = 1 << 28, /* threads of one family: more than fit memory, which is the limit */
-    WL_SWEEP_BATCH = 64,      /* items of each kind that one sweep handles before it lets others run */
+    WL_FAMILY = 1 << 28, /* threads of one family: more than fit memory, which is the limit */
+    WL_SWEEP_BATCH = 64, /* items of each kind that one sweep handles before it lets others run */
 };
 #define WL_DAY_MS INT64_C(86400000)
 
@@ -57,11 +56,9 @@ WEFT_SUSPENDS int wl_tree_erase(struct wl_store *s, const struct wl_owner *o, co
                                 struct wb_arena *a, struct wb_uuid **lost, size_t *n,
                                 struct upp_err *err) UPP_MUST_CHECK;
 
-/* ---- Retention -------------------------------------------------------------------------------------- */
-
 struct wl_retention {
     uint32_t size;
-    int64_t  deleted_ms; /* how long a deleted thread's nodes and rows stay; 0: 7 days; < 0: not at all */
+    int64_t deleted_ms; /* how long a deleted thread's nodes and rows stay; 0: 7 days; < 0: not at all */
     int64_t journal_ms; /* how long tapes and journal rows except results outlive their run; 0: 30 days; < 0: forever */
     int64_t loose_ms;   /* how long a blob stays without a reference; 0: an hour */
     int64_t audit_ms;   /* how long it is known that a thread was deleted; 0: a year; < 0: forever */
@@ -70,13 +67,13 @@ struct wl_retention {
 struct wl_swept {
     uint64_t nodes, runs, rows, blobs, threads;
     uint64_t damaged; /* runs passed over, because they cannot be read; also set on failure */
-    bool     more;    /* call again */
+    bool more;        /* call again */
 };
 
 /* What a sweeper cannot remove: for those who operate the store. Read from other threads. */
 struct wl_sweep_state {
     _Atomic uint64_t damaged; /* the sum of what it passed over since it began */
-    _Atomic bool     failing; /* some tenant could not be swept to the end; the next sweep tries again */
+    _Atomic bool failing;     /* some tenant could not be swept to the end; the next sweep tries again */
 };
 
 /* One bounded step for one tenant. The next call continues what this one did not finish, also after a crash. */
@@ -91,5 +88,3 @@ WEFT_SUSPENDS int wl_sweep_erased(struct wl_store *s, const struct wl_owner *o, 
 /* Removes what was erased or swept from the store's indexes for good: one bounded step for all tenants. *more: some is
  * left. */
 WEFT_SUSPENDS int wl_index_compact(struct wl_store *s, bool *more, struct upp_err *err) UPP_MUST_CHECK;
-
-#endif

@@ -17,11 +17,9 @@
 
 enum {
     TRIES = 16,
-    EACH  = WL_CHANGES / 4, /* threads deleted per commit: each is at most four changes */
-    NOTES = 16 << 10,       /* bytes of a note, at most */
+    EACH = WL_CHANGES / 4, /* threads deleted per commit: each is at most four changes */
+    NOTES = 16 << 10,      /* bytes of a note, at most */
 };
-
-/* ---- A thread and its sub-threads ------------------------------------------------------------------------- */
 
 struct family {
     WB_VEC(struct wl_thread) all; /* of the family */
@@ -40,12 +38,12 @@ static WEFT_SUSPENDS int read_family(struct wl_store *s, const struct wl_owner *
 {
     WB_CLEANUP(wl_pages_done)
     struct wl_pages p = WL_PAGES(s, .what = WL_LIST_FAMILY_THREADS, .owner = o, .number = wl_family(t->tree));
-    int             r;
+    int r;
     while ((r = wl_pages_next(&p, err)) > 0) {
         const struct wl_thread *list = p.list.p;
         for (size_t i = 0; i < p.list.n; i++) {
             struct wl_thread one = list[i];
-            one.owner            = *o;
+            one.owner = *o;
             one.title = one.metadata = (struct upp_str){NULL, 0};
             if (!wb_vec_push(&b->all, one, WL_FAMILY) || !wb_vec_push(&b->in, wb_uuid_eq(one.id, t->id), WL_FAMILY))
                 return upp_fail(err, UPP_ENOMEM, "no memory for a family of more than %zu threads", b->in.n);
@@ -59,7 +57,7 @@ static const bool *find_in(const struct family *b, struct wb_uuid id)
     size_t lo = 0, hi = b->all.n; /* they are ordered by id */
     while (lo < hi) {
         size_t mid = lo + (hi - lo) / 2;
-        int    c   = memcmp(b->all.p[mid].id.b, id.b, sizeof id.b);
+        int c = memcmp(b->all.p[mid].id.b, id.b, sizeof id.b);
         if (c == 0)
             return &b->in.p[mid];
         *(c < 0 ? &lo : &hi) = c < 0 ? mid + 1 : mid;
@@ -89,10 +87,10 @@ WEFT_SUSPENDS int wl_thread_family(struct wl_store *s, const struct wl_owner *o,
                                    struct upp_err *err)
 {
     WB_CLEANUP(family_done) struct family b = {0};
-    int                                   r = read_family(s, o, t, &b, err);
+    int r = read_family(s, o, t, &b, err);
     if (r < 0)
         return r;
-    size_t            found = close_over(&b), at = found, back = found;
+    size_t found = close_over(&b), at = found, back = found;
     struct wl_thread *list = wb_new_n(a, struct wl_thread, b.all.n + 1);
     if (!list)
         return wb_arena_check(a, err);
@@ -105,22 +103,20 @@ WEFT_SUSPENDS int wl_thread_family(struct wl_store *s, const struct wl_owner *o,
             list[0] = b.all.p[i];
         else
             list[--back] = b.all.p[i];
-    *ret    = list;
-    *n      = found;
+    *ret = list;
+    *n = found;
     *others = at - found;
     return 0;
 }
 
-/* ---- Deleting ----------------------------------------------------------------------------------------------- */
-
 struct deleting {
-    struct wl_store       *s;
+    struct wl_store *s;
     const struct wl_owner *o;
-    bool                   forgets; /* no audit, and the sweep need not wait */
-    struct wb_arena        a;
-    struct wl_change       list[WL_CHANGES];
-    size_t                 n;
-    struct upp_err        *err;
+    bool forgets; /* no audit, and the sweep need not wait */
+    struct wb_arena a;
+    struct wl_change list[WL_CHANGES];
+    size_t n;
+    struct upp_err *err;
 };
 
 /* {"tree": ID, "head": KEY, "time": MS, "user": TEXT} */
@@ -128,8 +124,8 @@ int wl_deleted_note(const struct wl_owner *o, const struct wl_thread *t, int64_t
                     struct wl_value *ret, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(NOTES);
-    struct wj_writer                      w;
-    char                                  id[WB_UUID_TEXT + 1];
+    struct wj_writer w;
+    char id[WB_UUID_TEXT + 1];
     wj_writer_init(&w, &b, err);
     wj_write_open(&w, '{');
     wj_put_str(&w, "tree", wb_uuid_text(t->tree, id));
@@ -137,9 +133,9 @@ int wl_deleted_note(const struct wl_owner *o, const struct wl_thread *t, int64_t
     wj_put_i64(&w, "time", time_ms);
     wj_put_str(&w, "user", o->user);
     wj_write_close(&w, '}');
-    int r      = wj_writer_check(&w);
+    int r = wj_writer_check(&w);
     ret->space = UPP_STR(WL_DELETED);
-    ret->name  = wb_arena_dup(a, wb_uuid_text(t->id, id));
+    ret->name = wb_arena_dup(a, wb_uuid_text(t->id, id));
     ret->bytes = wb_arena_dup(a, wb_buf_str(&b));
     return r < 0 ? r : wb_arena_check(a, err);
 }
@@ -147,17 +143,17 @@ int wl_deleted_note(const struct wl_owner *o, const struct wl_thread *t, int64_t
 static int add(struct deleting *x, const struct wl_thread *t)
 {
     struct wl_value *gone = wb_new_n(&x->a, struct wl_value, 3);
-    int              r    = gone ? wl_deleted_note(x->o, t, x->forgets ? 0 : wb_wall_ms(), &x->a, &gone[0], x->err)
-                                 : wb_arena_check(&x->a, x->err);
+    int r = gone ? wl_deleted_note(x->o, t, x->forgets ? 0 : wb_wall_ms(), &x->a, &gone[0], x->err)
+                 : wb_arena_check(&x->a, x->err);
     if (r < 0)
         return r;
-    gone[1]         = (struct wl_value){.space = UPP_STR(WL_IMPORTED), .name = gone[0].name};
+    gone[1] = (struct wl_value){.space = UPP_STR(WL_IMPORTED), .name = gone[0].name};
     x->list[x->n++] = (struct wl_change){.kind = WL_DROP_THREAD, .thread = t};
     x->list[x->n++] = (struct wl_change){.kind = WL_PUT_VALUE, .value = &gone[0]};
     x->list[x->n++] = (struct wl_change){.kind = WL_DROP_VALUE, .value = &gone[1]};
     if (t->kind == WL_SUB || x->forgets)
         return 0;
-    gone[2]         = (struct wl_value){UPP_STR(WL_AUDIT), gone[0].name, gone[0].bytes};
+    gone[2] = (struct wl_value){UPP_STR(WL_AUDIT), gone[0].name, gone[0].bytes};
     x->list[x->n++] = (struct wl_change){.kind = WL_PUT_VALUE, .value = &gone[2]};
     return 0;
 }
@@ -165,8 +161,8 @@ static int add(struct deleting *x, const struct wl_thread *t)
 static WEFT_SUSPENDS int check_idle(struct deleting *x, const struct wl_thread *t)
 {
     struct wm_run *run;
-    size_t         n;
-    int            r = wl_list_runs(x->s, x->o, t->id, true, 1, &x->a, &run, &n, x->err);
+    size_t n;
+    int r = wl_list_runs(x->s, x->o, t->id, true, 1, &x->a, &run, &n, x->err);
     return r >= 0 && n ? upp_fail(x->err, UPP_EBUSY, "a run is under way on this thread") : r;
 }
 
@@ -183,17 +179,17 @@ static WEFT_SUSPENDS int drop_staged(struct deleting *x, struct wl_thread *list,
 static WEFT_SUSPENDS int try_once(struct deleting *x, const struct wl_thread *t)
 {
     struct wl_thread *list;
-    size_t            n, others;
-    int               r = wl_thread_family(x->s, x->o, t, &x->a, &list, &n, &others, x->err);
+    size_t n, others;
+    int r = wl_thread_family(x->s, x->o, t, &x->a, &list, &n, &others, x->err);
     for (size_t i = 0; r >= 0 && i < n; i++)
         r = check_idle(x, &list[i]);
     if (r >= 0)
         r = drop_staged(x, list, n);
     while (r == 0 && n) { /* from the end: sub-threads first */
-        size_t           some = WB_MIN(n, (size_t)EACH);
-        bool             own  = !list[0].at; /* otherwise a run's appends leave the head, and set the thread */
-        struct wl_commit c    = {.owner = *x->o, .changes = x->list, .flags = WL_SYNCED};
-        x->n                  = 0;
+        size_t some = WB_MIN(n, (size_t)EACH);
+        bool own = !list[0].at; /* otherwise a run's appends leave the head, and set the thread */
+        struct wl_commit c = {.owner = *x->o, .changes = x->list, .flags = WL_SYNCED};
+        x->n = 0;
         if (own)
             x->list[x->n++] = (struct wl_change){.kind = WL_HOLD_NODE, .hold = {.node = list[0].head}};
         for (size_t i = 0; r >= 0 && i < some; i++)
@@ -217,11 +213,11 @@ WEFT_SUSPENDS static int delete (struct wl_store *s, const struct wl_owner *o, c
                                  struct upp_err *err)
 {
     struct deleting *x = wb_calloc(1, sizeof *x);
-    int              r = x ? 1 : upp_fail(err, UPP_ENOMEM, "no memory to delete a thread");
+    int r = x ? 1 : upp_fail(err, UPP_ENOMEM, "no memory to delete a thread");
     for (unsigned i = 0; r > 0 && i < TRIES; i++) {
         wb_arena_done(&x->a);
         *x = (struct deleting){.s = s, .o = o, .forgets = forgets, .a = WB_ARENA(WL__LARGE), .err = err};
-        r  = try_once(x, t);
+        r = try_once(x, t);
     }
     if (x)
         wb_arena_done(&x->a);

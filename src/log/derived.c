@@ -1,4 +1,4 @@
-/* log/derived.c — see derived.h.
+/* log/derived.c — finds the rows that were derived from a message, and erases them.
  *
  * A commit sets rows of one node. The event after its last row is the compare-and-swap against concurrent deletions;
  * incrementing the version of each run that wrote the rows is the one against the sweep. Both are read before the rows
@@ -15,24 +15,24 @@
 
 enum {
     TRIES = 16,
-    PAGE  = 256,     /* nodes, and rows, read per batch */
+    PAGE = 256,      /* nodes, and rows, read per batch */
     BATCH = 64,      /* rows set per commit */
     NODES = 1 << 24, /* of one tree, at most */
-    OWN   = 4096,    /* runs that share the work of one run, at most */
+    OWN = 4096,      /* runs that share the work of one run, at most */
 };
 
 enum reach { UNKNOWN, UNAFFECTED, AFFECTED };
 
 struct spot {
-    uint64_t       key, parent;
-    uint32_t       parent_length;
+    uint64_t key, parent;
+    uint32_t parent_length;
     struct wb_uuid holder;
-    enum reach     reach;
+    enum reach reach;
 };
 
 struct erasing {
-    struct wl_store         *s;
-    const struct wl_owner   *o;
+    struct wl_store *s;
+    const struct wl_owner *o;
     const struct wl_derived *d;
     WB_VEC(struct spot) spots;  /* by key */
     WB_VEC(struct wb_uuid) own; /* the run that wrote it, and the runs that did parallel work for it */
@@ -54,17 +54,17 @@ static WEFT_SUSPENDS int read_nodes(struct erasing *x, struct wb_uuid tree)
     struct wb_uuid after = {{0}};
     for (size_t n = PAGE; n == PAGE;) {
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(WL__SCRATCH);
-        struct wl_node                           *list;
+        struct wl_node *list;
         int r = wl_list_family_nodes(x->s, x->o, wl_family(tree), after, PAGE, &a, &list, &n, x->err);
         if (r < 0)
             return r;
         for (size_t i = 0; i < n; i++) {
-            after            = list[i].id;
-            struct spot spot = {.key           = list[i].key,
-                                .parent        = list[i].parent,
+            after = list[i].id;
+            struct spot spot = {.key = list[i].key,
+                                .parent = list[i].parent,
                                 .parent_length = list[i].parent_length,
-                                .holder        = list[i].holder,
-                                .reach         = list[i].key == x->d->at.node ? AFFECTED : UNKNOWN};
+                                .holder = list[i].holder,
+                                .reach = list[i].key == x->d->at.node ? AFFECTED : UNKNOWN};
             if (!wb_uuid_eq(list[i].tree, tree))
                 continue;
             if (x->spots.n == NODES)
@@ -157,16 +157,16 @@ static bool may_have(const struct erasing *x, const struct wl_row *row)
 /* 1: there was derived data, and *row is without it. */
 static int erase_row(struct erasing *x, struct wl_row *row)
 {
-    const bool              own  = is_own(x, row->run);
-    const struct wm_erasing what = {.mark      = x->d->mark,
-                                    .entry     = SIZE_MAX,
+    const bool own = is_own(x, row->run);
+    const struct wm_erasing what = {.mark = x->d->mark,
+                                    .entry = SIZE_MAX,
                                     .rewritten = true,
-                                    .summed    = true,
-                                    .place     = x->d->path_index,
-                                    .prompts   = own,
-                                    .plans     = own};
-    struct wm_row           parsed;
-    int                     r = wm_row_read(&x->a, row->format, row->body, row->tape, &parsed, x->err);
+                                    .summed = true,
+                                    .place = x->d->path_index,
+                                    .prompts = own,
+                                    .plans = own};
+    struct wm_row parsed;
+    int r = wm_row_read(&x->a, row->format, row->body, row->tape, &parsed, x->err);
     if (r >= 0 && own)
         r = add_branches(x, &parsed);
     if (r >= 0)
@@ -177,11 +177,11 @@ static int erase_row(struct erasing *x, struct wl_row *row)
 /* {"type": "derived.erased", "data": {"entry": ID}} */
 static int write_event(struct erasing *x, uint64_t node, const struct wl_end *end, struct wl_row *ret)
 {
-    char            id[WB_UUID_TEXT + 1];
+    char id[WB_UUID_TEXT + 1];
     struct wm_entry e = {0};
     (void)wb_uuid_text(wm_id_uuid(x->d->at), id);
     e.data = wb_arena_printf(&x->a, "{\"type\":\"derived.erased\",\"data\":{\"entry\":\"%s\"}}", id);
-    int r  = wb_arena_check(&x->a, x->err);
+    int r = wb_arena_check(&x->a, x->err);
     return r < 0 ? r : wl__event_row(&x->a, x->o, &e, node, end, x->d->mark.time_ms, ret, x->err);
 }
 
@@ -206,11 +206,11 @@ static WEFT_SUSPENDS int read_runs(struct erasing *x, const struct wl_row *rows,
 }
 
 struct batch {
-    struct wl_row    event, rows[BATCH];
-    size_t           n;
-    struct wm_run    runs[BATCH];
-    size_t           n_runs;
-    struct wl_value  notes[BATCH];
+    struct wl_row event, rows[BATCH];
+    size_t n;
+    struct wm_run runs[BATCH];
+    size_t n_runs;
+    struct wl_value notes[BATCH];
     struct wl_change list[3 * BATCH + 2];
 };
 
@@ -219,10 +219,10 @@ static WEFT_SUSPENDS int find_rows(struct erasing *x, uint64_t node, uint64_t en
 {
     b->n = 0;
     for (bool more = true; more && b->n < BATCH;) {
-        WB_CLEANUP(wb_arena_done) struct wb_arena a     = WB_ARENA(WL__LARGE);
-        struct wl_range                           range = {.node = node, .from = *from, .to = end, .max_rows = PAGE};
-        struct wl_rows                            rows;
-        int                                       r = x->s->ops->rows(x->s, x->o, &range, &a, &rows, x->err);
+        WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(WL__LARGE);
+        struct wl_range range = {.node = node, .from = *from, .to = end, .max_rows = PAGE};
+        struct wl_rows rows;
+        int r = x->s->ops->rows(x->s, x->o, &range, &a, &rows, x->err);
         if (r < 0)
             return r;
         for (size_t i = 0; i < rows.n && b->n < BATCH; i++) {
@@ -243,7 +243,7 @@ static WEFT_SUSPENDS int edit_rows(struct erasing *x, struct batch *b)
         struct wl_range range = {
             .node = b->rows[i].node, .from = b->rows[i].pos, .to = b->rows[i].pos + 1, .max_rows = 1};
         struct wl_rows rows;
-        int            r = x->s->ops->rows(x->s, x->o, &range, &x->a, &rows, x->err);
+        int r = x->s->ops->rows(x->s, x->o, &range, &x->a, &rows, x->err);
         if (r >= 0 && rows.n)
             r = erase_row(x, &rows.p[0]);
         if (r < 0)
@@ -258,21 +258,21 @@ static WEFT_SUSPENDS int edit_rows(struct erasing *x, struct batch *b)
 static WEFT_SUSPENDS int commit(struct erasing *x, uint64_t node, const struct wl_end *end, struct batch *b)
 {
     size_t n = 0, noted = 0;
-    int    r     = write_event(x, node, end, &b->event);
+    int r = write_event(x, node, end, &b->event);
     b->list[n++] = (struct wl_change){.kind = WL_HOLD_NODE, .hold = {.node = node}};
     b->list[n++] = (struct wl_change){.kind = WL_ADD_ROW, .row = &b->event};
     for (size_t i = 0; i < b->n_runs; i++)
         b->list[n++] = (struct wl_change){.kind = WL_SET_RUN, .run = &b->runs[i]};
     for (size_t i = 0; r >= 0 && i < b->n; i++) {
         b->list[n++] = (struct wl_change){.kind = WL_SET_ROW, .row = &b->rows[i]};
-        r            = wl__reindex_note(&b->rows[i], &x->a, &b->notes[noted], x->err);
+        r = wl__reindex_note(&b->rows[i], &x->a, &b->notes[noted], x->err);
         if (r > 0)
             b->list[n++] = (struct wl_change){.kind = WL_PUT_VALUE, .value = &b->notes[noted++]};
     }
     if (r < 0)
         return r;
     struct wl_commit c = {.owner = *x->o, .changes = b->list, .n = n, .flags = WL_SYNCED};
-    r                  = x->s->ops->commit(x->s, &c, x->err);
+    r = x->s->ops->commit(x->s, &c, x->err);
     if (r == -UPP_EBUSY && c.conflict == 0)
         return upp_fail(x->err, UPP_EBUSY, "a run is under way behind this message");
     return r == -UPP_EBUSY ? 1 : r;
@@ -282,7 +282,7 @@ static WEFT_SUSPENDS int commit(struct erasing *x, uint64_t node, const struct w
 static WEFT_SUSPENDS int erase_some(struct erasing *x, uint64_t node, uint64_t *from, bool *more, struct batch *b)
 {
     struct wl_end end;
-    uint64_t      next = *from;
+    uint64_t next = *from;
     wb_arena_reset(&x->a);
     int r = wl_node_end(x->s, x->o, node, &end, x->err);
     if (r >= 0)
@@ -301,10 +301,10 @@ static WEFT_SUSPENDS int erase_some(struct erasing *x, uint64_t node, uint64_t *
 
 static WEFT_SUSPENDS int erase_in(struct erasing *x, uint64_t node, uint64_t from, struct batch *b)
 {
-    int      r     = 0;
+    int r = 0;
     unsigned tries = 0;
     for (bool more = true; r >= 0 && (more || r > 0) && tries < TRIES;) {
-        r     = erase_some(x, node, &from, &more, b);
+        r = erase_some(x, node, &from, &more, b);
         tries = r > 0 ? tries + 1 : 0;
     }
     return r > 0 ? upp_fail(x->err, UPP_EBUSY, "somebody else was first, %d times", TRIES) : r;
@@ -314,7 +314,7 @@ static WEFT_SUSPENDS int erase_in(struct erasing *x, uint64_t node, uint64_t fro
 static WEFT_SUSPENDS int erase_all(struct erasing *x, struct batch *b)
 {
     size_t known;
-    int    r = erase_in(x, x->d->at.node, x->d->pos, b);
+    int r = erase_in(x, x->d->at.node, x->d->pos, b);
     do {
         known = x->own.n;
         for (size_t i = 0; r >= 0 && i < x->spots.n; i++)
@@ -327,12 +327,12 @@ static WEFT_SUSPENDS int erase_all(struct erasing *x, struct batch *b)
 WEFT_SUSPENDS int wl__derived_erase(struct wl_store *s, const struct wl_owner *o, const struct wl_thread *t,
                                     const struct wl_derived *d, struct upp_err *err)
 {
-    static const struct wb_uuid               none;
+    static const struct wb_uuid none;
     WB_CLEANUP(wb_arena_done) struct wb_arena own = WB_ARENA(1u << 20);
     WB_CLEANUP(erasing_done)
     struct erasing x = {.s = s, .o = o, .d = d, .a = WB_ARENA(WL__LARGE), .err = err};
-    struct batch  *b = wb_new(&own, struct batch);
-    int            r = b ? read_nodes(&x, t->tree) : wb_arena_check(&own, err);
+    struct batch *b = wb_new(&own, struct batch);
+    int r = b ? read_nodes(&x, t->tree) : wb_arena_check(&own, err);
     if (r >= 0 && !wb_uuid_eq(d->run, none))
         r = add_own(&x, d->run);
     if (r < 0)

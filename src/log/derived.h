@@ -5,16 +5,15 @@
  * model in addition, and the plan and other texts in that run's state. What a model wrote about the message in its own
  * words is not reached: it cannot be located.
  */
-#ifndef WL_DERIVED_H
-#define WL_DERIVED_H
+#pragma once
 
 #include "log/change.h"
 
 struct wl_derived {
-    struct wm_id     at;         /* the message */
-    uint64_t         pos;        /* of its row */
-    uint32_t         path_index; /* position on its path */
-    struct wb_uuid   run;        /* the run that wrote it; all zero: none */
+    struct wm_id at;     /* the message */
+    uint64_t pos;        /* of its row */
+    uint32_t path_index; /* position on its path */
+    struct wb_uuid run;  /* the run that wrote it; all zero: none */
     struct wm_erased mark;
 };
 
@@ -28,5 +27,3 @@ WEFT_SUSPENDS int wl__derived_erase(struct wl_store *s, const struct wl_owner *o
  * sub-agents. */
 WEFT_SUSPENDS int wl__tree_erase_content(struct wl_store *s, const struct wl_owner *o, const struct wl_thread *t,
                                          struct upp_err *err) UPP_MUST_CHECK;
-
-#endif

@@ -16,13 +16,13 @@
 enum { TRIES = 16, ROWS = 64, RUNS = 64 /* per commit */ };
 
 struct erasing {
-    struct wl_store       *s;
+    struct wl_store *s;
     const struct wl_owner *o;
-    struct wl_thread      *threads; /* the thread, its sub-threads, then the others of its family */
-    size_t                 n, others;
-    struct wb_arena        a;    /* for the whole operation */
-    struct wb_arena        page; /* for one node */
-    struct upp_err        *err;
+    struct wl_thread *threads; /* the thread, its sub-threads, then the others of its family */
+    size_t n, others;
+    struct wb_arena a;    /* for the whole operation */
+    struct wb_arena page; /* for one node */
+    struct upp_err *err;
 };
 
 static void erasing_done(struct erasing *x)
@@ -40,12 +40,10 @@ static bool is_target(const struct erasing *x, struct wb_uuid tree)
     return false;
 }
 
-/* ---- Nodes --------------------------------------------------------------------------------------------------- */
-
 static int erase_row(struct erasing *x, const struct wm_erasing *what, struct wl_row *row)
 {
     struct wm_row parsed;
-    int           r = wm_row_read(&x->page, row->format, row->body, row->tape, &parsed, x->err);
+    int r = wm_row_read(&x->page, row->format, row->body, row->tape, &parsed, x->err);
     if (r >= 0)
         r = wm_row_erase(&x->page, &parsed, what, x->err);
     return r <= 0 ? r : wl__row_write(&x->page, &parsed, row, x->err);
@@ -53,7 +51,7 @@ static int erase_row(struct erasing *x, const struct wm_erasing *what, struct wl
 
 static int write_event(struct erasing *x, uint64_t node, const struct wl_end *end, int64_t now, struct wl_row *ret)
 {
-    struct wm_entry e = {.data   = UPP_STR("{\"type\":\"tree.erased\"}"),
+    struct wm_entry e = {.data = UPP_STR("{\"type\":\"tree.erased\"}"),
                          .erased = {.time_ms = now, .why = UPP_STR("tree")}};
     return wl__event_row(&x->page, x->o, &e, node, end, now, ret, x->err);
 }
@@ -61,7 +59,7 @@ static int write_event(struct erasing *x, uint64_t node, const struct wl_end *en
 static WEFT_SUSPENDS int commit(struct erasing *x, const struct wl_change *list, size_t n)
 {
     struct wl_commit c = {.owner = *x->o, .changes = list, .n = n, .flags = WL_SYNCED};
-    int              r = x->s->ops->commit(x->s, &c, x->err);
+    int r = x->s->ops->commit(x->s, &c, x->err);
     if (r == -UPP_EBUSY && list[c.conflict].kind == WL_HOLD_NODE)
         return upp_fail(x->err, UPP_EBUSY, "a run is under way in this tree");
     return r == -UPP_EBUSY ? 1 : r;
@@ -73,17 +71,17 @@ static WEFT_SUSPENDS int erase_rows(struct erasing *x, const struct wl_node *nod
 {
     struct wm_erasing what = {
         .mark = {.time_ms = WB_MAX(wb_wall_ms(), INT64_C(1)), .why = UPP_STR("tree")}, .all = true, .entry = SIZE_MAX};
-    struct wl_range   range = {.node = node->key, .from = *from, .to = end->pos, .max_rows = ROWS};
+    struct wl_range range = {.node = node->key, .from = *from, .to = end->pos, .max_rows = ROWS};
     struct wl_change *list;
-    struct wl_rows    rows;
-    struct wl_row     event;
-    size_t            n = 0;
+    struct wl_rows rows;
+    struct wl_row event;
+    size_t n = 0;
     wb_arena_reset(&x->page);
     list = wb_new_n(&x->page, struct wl_change, ROWS + 2); /* too large for a stack frame */
     if (!list)
         return wb_arena_check(&x->page, x->err);
     list[n++] = (struct wl_change){.kind = WL_HOLD_NODE, .hold = {.node = node->key}};
-    int r     = x->s->ops->rows(x->s, x->o, &range, &x->page, &rows, x->err);
+    int r = x->s->ops->rows(x->s, x->o, &range, &x->page, &rows, x->err);
     for (size_t i = 0; r >= 0 && i < rows.n; i++) {
         r = erase_row(x, &what, &rows.p[i]);
         if (r > 0)
@@ -95,7 +93,7 @@ static WEFT_SUSPENDS int erase_rows(struct erasing *x, const struct wl_node *nod
     *any |= n > 1;
     *more = rows.more && rows.n;
     if (!*more && *any) {
-        r         = write_event(x, node->key, end, what.mark.time_ms, &event);
+        r = write_event(x, node->key, end, what.mark.time_ms, &event);
         list[n++] = (struct wl_change){.kind = WL_ADD_ROW, .row = &event};
     }
     return r < 0 || n == 1 ? WB_MIN(r, 0) : commit(x, list, n);
@@ -104,14 +102,14 @@ static WEFT_SUSPENDS int erase_rows(struct erasing *x, const struct wl_node *nod
 static WEFT_SUSPENDS int try_node(struct erasing *x, const struct wl_node *node)
 {
     struct wl_end end;
-    bool          any = false, more = true;
-    int           r = wl_node_end(x->s, x->o, node->key, &end, x->err);
+    bool any = false, more = true;
+    int r = wl_node_end(x->s, x->o, node->key, &end, x->err);
     for (uint64_t from = 0; r == 0 && more;)
         r = erase_rows(x, node, &end, &from, &any, &more);
     if (r == 0 && (node->name.p || node->metadata.p)) {
-        struct wl_node         bare = {.key = node->key};
-        const struct wl_change set  = {.kind = WL_SET_NODE, .node = &bare};
-        r                           = commit(x, &set, 1);
+        struct wl_node bare = {.key = node->key};
+        const struct wl_change set = {.kind = WL_SET_NODE, .node = &bare};
+        r = commit(x, &set, 1);
     }
     return r;
 }
@@ -152,14 +150,12 @@ static WEFT_SUSPENDS int each_node(struct erasing *x, bool erase)
     return r;
 }
 
-/* ---- Runs and values --------------------------------------------------------------------------------------------- */
-
 /* Options and error of a run may quote messages; its events can no longer be replayed. */
 static WEFT_SUSPENDS int erase_some_runs(struct erasing *x, struct wl_pages *p)
 {
-    struct wm_run    *runs = p->list.p;
+    struct wm_run *runs = p->list.p;
     struct wl_change *list = wb_new_n(&p->a, struct wl_change, p->list.n);
-    size_t            set  = 0;
+    size_t set = 0;
     if (!list)
         return wb_arena_check(&p->a, x->err);
     for (size_t i = 0; i < p->list.n; i++) {
@@ -167,9 +163,9 @@ static WEFT_SUSPENDS int erase_some_runs(struct erasing *x, struct wl_pages *p)
             return upp_fail(x->err, UPP_EBUSY, "a run is under way in this tree");
         if (runs[i].swept && !runs[i].options.p && !runs[i].error.p)
             continue;
-        runs[i].swept   = true;
+        runs[i].swept = true;
         runs[i].options = runs[i].error = (struct upp_str){0};
-        list[set++]                     = (struct wl_change){.kind = WL_SET_RUN, .run = &runs[i]};
+        list[set++] = (struct wl_change){.kind = WL_SET_RUN, .run = &runs[i]};
     }
     int r = set ? commit(x, list, set) : 0;
     return r > 0 ? upp_fail(x->err, UPP_EBUSY, "a run of this tree was changed") : r;
@@ -179,7 +175,7 @@ static WEFT_SUSPENDS int erase_runs(struct erasing *x, const struct wl_thread *t
 {
     WB_CLEANUP(wl_pages_done)
     struct wl_pages p = WL_PAGES(x->s, .what = WL_LIST_RUNS, .owner = x->o, .id = t->id, .max = RUNS);
-    int             r;
+    int r;
     while ((r = wl_pages_next(&p, x->err)) > 0) {
         r = erase_some_runs(x, &p);
         if (r < 0)
@@ -190,9 +186,9 @@ static WEFT_SUSPENDS int erase_runs(struct erasing *x, const struct wl_thread *t
 
 static WEFT_SUSPENDS int drop_imported(struct erasing *x, const struct wl_thread *t)
 {
-    char             id[WB_UUID_TEXT + 1];
-    struct wl_value  imported = {.space = UPP_STR(WL_IMPORTED), .name = wb_uuid_text(t->id, id)};
-    struct wl_change drop     = {.kind = WL_DROP_VALUE, .value = &imported};
+    char id[WB_UUID_TEXT + 1];
+    struct wl_value imported = {.space = UPP_STR(WL_IMPORTED), .name = wb_uuid_text(t->id, id)};
+    struct wl_change drop = {.kind = WL_DROP_VALUE, .value = &imported};
     return commit(x, &drop, 1);
 }
 
@@ -200,7 +196,7 @@ static WEFT_SUSPENDS int drop_imported(struct erasing *x, const struct wl_thread
 static WEFT_SUSPENDS int name_lost(struct erasing *x, struct wb_arena *to, struct wb_uuid **lost, size_t *n)
 {
     struct wb_uuid *list = wb_new_n(to, struct wb_uuid, x->others + 1);
-    *n                   = 0;
+    *n = 0;
     if (!list)
         return wb_arena_check(to, x->err);
     for (size_t i = x->n; i < x->n + x->others; i++) {
@@ -237,7 +233,7 @@ WEFT_SUSPENDS int wl__tree_erase_content(struct wl_store *s, const struct wl_own
 {
     WB_CLEANUP(erasing_done)
     struct erasing x = {.s = s, .o = o, .a = WB_ARENA(WL__LARGE), .page = WB_ARENA(WL__LARGE), .err = err};
-    int            r = wl_thread_family(s, o, t, &x.a, &x.threads, &x.n, &x.others, err);
+    int r = wl_thread_family(s, o, t, &x.a, &x.threads, &x.n, &x.others, err);
     if (r >= 0)
         r = each_node(&x, false);
     return r < 0 ? r : erase_all(&x);
@@ -248,7 +244,7 @@ WEFT_SUSPENDS int wl_tree_erase(struct wl_store *s, const struct wl_owner *o, co
 {
     WB_CLEANUP(erasing_done)
     struct erasing x = {.s = s, .o = o, .a = WB_ARENA(WL__LARGE), .page = WB_ARENA(WL__LARGE), .err = err};
-    int            r = wl_thread_family(s, o, t, &x.a, &x.threads, &x.n, &x.others, err);
+    int r = wl_thread_family(s, o, t, &x.a, &x.threads, &x.n, &x.others, err);
     if (r >= 0)
         r = each_node(&x, false);
     if (r >= 0)

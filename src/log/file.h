@@ -7,8 +7,7 @@
  * Ids begin with the time of creation. The value's name is the id with every bit flipped: values are listed by name, so
  * files are listed newest first.
  */
-#ifndef WL_FILE_H
-#define WL_FILE_H
+#pragma once
 
 #include "log/log.h"
 
@@ -16,12 +15,12 @@
 #define WL_FILE_PREFIX "file-"
 
 struct wl_file {
-    struct wb_uuid     id;
-    struct upp_str     filename, purpose, type; /* type: a media type, never empty */
-    struct upp_str     user;                    /* of its owner */
-    struct upp_str     alias;                   /* an id that it had elsewhere; empty: none */
-    uint64_t           bytes;
-    int64_t            created_ms, expires_ms; /* expires_ms 0: never */
+    struct wb_uuid id;
+    struct upp_str filename, purpose, type; /* type: a media type, never empty */
+    struct upp_str user;                    /* of its owner */
+    struct upp_str alias;                   /* an id that it had elsewhere; empty: none */
+    uint64_t bytes;
+    int64_t created_ms, expires_ms; /* expires_ms 0: never */
     struct wl_blob_key blob;
 };
 
@@ -45,8 +44,8 @@ WEFT_SUSPENDS int wl_file_delete(struct wl_store *s, const struct wl_owner *o, c
 struct wl_file_query {
     struct upp_str purpose; /* empty: any */
     struct wb_uuid after;   /* all zero: from the start */
-    bool           ascending;
-    size_t         max;
+    bool ascending;
+    size_t max;
 };
 /* The owner's files, newest first or, if ascending, oldest first; that reads all of its records. */
 WEFT_SUSPENDS int wl_file_list(struct wl_store *s, const struct wl_owner *o, const struct wl_file_query *q,
@@ -63,5 +62,3 @@ WEFT_SUSPENDS int wl_file_expire(struct wl_store *s, const struct wl_owner *o, i
 /* "file-0123..." */
 enum { WL_FILE_ID = 5 + WB_UUID_HEX };
 struct upp_str wl_file_id(struct wb_uuid id, char out[WL_FILE_ID + 1]);
-
-#endif

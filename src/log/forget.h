@@ -1,8 +1,7 @@
 /* log/forget.h — threads of which nothing is to stay: no audit says that one was there, and the next sweep takes its
  * rows.
  */
-#ifndef WL_FORGET_H
-#define WL_FORGET_H
+#pragma once
 
 #include "log/store.h"
 
@@ -14,5 +13,3 @@ WEFT_SUSPENDS int wl_tree_forget(struct wl_store *s, const struct wl_owner *o, c
 /* delete.c: only deletes it. */
 WEFT_SUSPENDS int wl__thread_forget(struct wl_store *s, const struct wl_owner *o, const struct wl_thread *t,
                                     struct upp_err *err) UPP_MUST_CHECK;
-
-#endif

@@ -11,8 +11,8 @@ WEFT_SUSPENDS static int check_position(struct wl_store *s, const struct wl_thre
                                         struct wl_node *ret, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena scratch = WB_ARENA(WL__SCRATCH);
-    struct wl_row                             row;
-    int                                       r = wl_get_node(s, &from->owner, key, ret, err);
+    struct wl_row row;
+    int r = wl_get_node(s, &from->owner, key, ret, err);
     if (r < 0)
         return r;
     if (!wb_uuid_eq(ret->tree, from->tree))
@@ -31,8 +31,8 @@ WEFT_SUSPENDS static int check_position(struct wl_store *s, const struct wl_thre
 WEFT_SUSPENDS static int try_fork(struct wl_store *s, struct wl_thread *t, struct upp_err *err)
 {
     const struct wl_change change = {.kind = WL_ADD_THREAD, .thread = t};
-    struct wl_commit       c      = {.owner = t->owner, .changes = &change, .n = 1, .flags = WL_SYNCED};
-    int                    r      = s->ops->commit(s, &c, err);
+    struct wl_commit c = {.owner = t->owner, .changes = &change, .n = 1, .flags = WL_SYNCED};
+    int r = s->ops->commit(s, &c, err);
     return r == -UPP_EBUSY ? 1 : r;
 }
 
@@ -43,14 +43,14 @@ int wl_fork_make(const struct wl_thread *from, uint64_t node, uint32_t length, s
     if (length == UINT32_MAX)
         return upp_fail(err, UPP_ELIMIT, "a node that is full cannot be forked at its end");
     struct wl_thread t = {
-        .tree       = from->tree,
-        .parent     = from->id,
-        .owner      = {wb_arena_dup(a, from->owner.tenant), wb_arena_dup(a, from->owner.user)},
-        .head       = node,
-        .at         = length + 1,
-        .kind       = WL_MAIN,
-        .version    = 1,
-        .metadata   = wb_arena_dup(a, from->metadata),
+        .tree = from->tree,
+        .parent = from->id,
+        .owner = {wb_arena_dup(a, from->owner.tenant), wb_arena_dup(a, from->owner.user)},
+        .head = node,
+        .at = length + 1,
+        .kind = WL_MAIN,
+        .version = 1,
+        .metadata = wb_arena_dup(a, from->metadata),
         .created_ms = now,
         .updated_ms = now,
     };
@@ -65,9 +65,9 @@ int wl_fork_make(const struct wl_thread *from, uint64_t node, uint32_t length, s
 WEFT_SUSPENDS int wl_fork(struct wl_store *s, const struct wl_thread *from, uint64_t node, uint32_t length,
                           struct wb_arena *a, struct wl_thread *ret, struct upp_err *err)
 {
-    struct wl_node   under;
+    struct wl_node under;
     struct wl_thread t;
-    int              r = check_position(s, from, node, length, &under, err);
+    int r = check_position(s, from, node, length, &under, err);
     if (r >= 0)
         r = wl_fork_make(from, node, length, a, &t, err);
     if (r >= 0)

@@ -11,7 +11,7 @@ bool wl_id_parse(struct upp_str text, struct upp_str prefix, struct wb_uuid *ret
 int wl_id_new(uint32_t family, struct wb_uuid *ret, struct upp_err *err)
 {
     struct wb_uuid id;
-    int            r = wb_uuid_new(&id, err);
+    int r = wb_uuid_new(&id, err);
     if (r < 0)
         return r;
     for (int i = 0; i < 4; i++)
@@ -25,7 +25,7 @@ WEFT_SUSPENDS int wl_id_new_node(struct wl_store *s, const struct wl_owner *o, u
 {
     for (unsigned i = 0; i < WL_ID_TRIES; i++) {
         struct wl_node taken;
-        int            r = wl_id_new(family, ret, err);
+        int r = wl_id_new(family, ret, err);
         if (r >= 0)
             r = wl_get_node(s, o, wm_key(*ret), &taken, err);
         if (r < 0)
@@ -43,7 +43,7 @@ static int no_entry(struct wb_uuid id, struct upp_err *err)
 WEFT_SUSPENDS int wl_entry_find(struct wl_store *s, const struct wl_owner *o, struct wb_uuid id, struct wb_arena *a,
                                 struct wl_line *ret, struct upp_err *err)
 {
-    struct wm_id   at;
+    struct wm_id at;
     struct wl_line line;
     if (!wm_id_parse(id, &at) || at.noun != WM_NOUN_ENTRY || at.part != 0 || at.index == UINT32_MAX)
         return no_entry(id, err);

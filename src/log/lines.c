@@ -15,24 +15,24 @@ enum { BATCH_ROWS = 64, BATCH_AGAIN = 16, BATCH_BYTES = 256 << 10 };
 
 /* A missing result. */
 struct want {
-    struct upp_str         call;
+    struct upp_str call;
     const struct wm_event *found;
 };
 
 /* A tool message that lacks results. */
 struct open_message {
     struct wl_line *line;
-    struct want    *wants; /* sorted by call */
-    size_t          n, left;
-    size_t          rows; /* read so far */
+    struct want *wants; /* sorted by call */
+    size_t n, left;
+    size_t rows; /* read so far */
 };
 
 struct reading {
     struct wb_arena *a;
-    uint64_t         node;
-    uint32_t         first, end; /* wanted */
-    uint32_t         at;         /* the entry after those already read: decreases */
-    struct wl_line  *lines;
+    uint64_t node;
+    uint32_t first, end; /* wanted */
+    uint32_t at;         /* the entry after those already read: decreases */
+    struct wl_line *lines;
     WB_VEC(struct open_message) open;
     struct upp_err *err;
 };
@@ -46,8 +46,6 @@ static int broken(const struct reading *in, uint32_t index, const char *sentence
 {
     return upp_fail(in->err, UPP_ESTORE, "node %016llx, entry %u: %s", (unsigned long long)in->node, index, sentence);
 }
-
-/* ---- Results ------------------------------------------------------------------------------------------------- */
 
 static int by_call(const void *a, const void *b)
 {
@@ -64,7 +62,7 @@ static void sort(struct want *p, size_t n)
     for (; gap > 0; gap /= 3)
         for (size_t i = gap; i < n; i++) {
             struct want one = p[i];
-            size_t      k   = i;
+            size_t k = i;
             for (; k >= gap && by_call(&p[k - gap], &one) > 0; k -= gap)
                 p[k] = p[k - gap];
             p[k] = one;
@@ -75,7 +73,7 @@ static void sort(struct want *p, size_t n)
 static int look_for(struct reading *in, struct wl_line *line)
 {
     const struct wm_entry *e = &line->entry;
-    struct open_message    m = {.line = line, .wants = wb_new_n(in->a, struct want, e->n_refs)};
+    struct open_message m = {.line = line, .wants = wb_new_n(in->a, struct want, e->n_refs)};
     if (!m.wants)
         return wb_arena_check(in->a, in->err);
     for (size_t i = 0; i < e->n_refs; i++)
@@ -93,7 +91,7 @@ static int look_for(struct reading *in, struct wl_line *line)
 /* Rows come backwards: of two results for one call, the one found first is the later one, and wins. */
 static void offer(struct open_message *m, const struct wm_event *ended)
 {
-    struct want  key  = {.call = ended->call};
+    struct want key = {.call = ended->call};
     struct want *want = bsearch(&key, m->wants, m->n, sizeof key, by_call);
     if (want && !want->found) {
         want->found = ended;
@@ -117,7 +115,7 @@ static int take_results(struct reading *in, const struct wl_row *row, const stru
     size_t kept = 0;
     for (size_t i = 0; i < in->open.n; i++) {
         struct open_message *m = &in->open.p[i];
-        int                  r = 0;
+        int r = 0;
         if (!wb_uuid_eq(m->line->run, row->run) || m->rows++ > WL_JOIN_ROWS)
             return broken(in, m->line->index, "a result that it shows is not in the rows of its run");
         for (size_t k = parsed->n_records; k-- > 0 && m->left;)
@@ -134,8 +132,6 @@ static int take_results(struct reading *in, const struct wl_row *row, const stru
     return 0;
 }
 
-/* ---- Rows ------------------------------------------------------------------------------------------------------ */
-
 static int take_entries(struct reading *in, const struct wl_row *row, struct wm_row *parsed)
 {
     uint32_t from = wl_pos_index(row->pos);
@@ -144,8 +140,8 @@ static int take_entries(struct reading *in, const struct wl_row *row, struct wm_
         if (index >= in->end || index < in->first)
             continue;
         struct wl_line *line = &in->lines[index - in->first];
-        *line                = (struct wl_line){
-                           .node = in->node, .index = index, .run = row->run, .entry = parsed->entries[i], .grants = parsed->grants};
+        *line = (struct wl_line){
+            .node = in->node, .index = index, .run = row->run, .entry = parsed->entries[i], .grants = parsed->grants};
         line->id = wm_id_uuid(
             (struct wm_id){.node = in->node, .index = index, .noun = WM_NOUN_ENTRY, .attempt = line->entry.attempt});
         int r = line->entry.n_refs ? look_for(in, line) : 0;
@@ -158,9 +154,9 @@ static int take_entries(struct reading *in, const struct wl_row *row, struct wm_
 /* One row, going backwards. Decodes it only if something in it is needed. */
 static int take_row(struct reading *in, const struct wl_row *row)
 {
-    uint32_t      from   = wl_pos_index(row->pos);
-    uint64_t      to     = (uint64_t)from + row->n_entries;
-    bool          wanted = row->n_entries && to > in->first && from < in->end;
+    uint32_t from = wl_pos_index(row->pos);
+    uint64_t to = (uint64_t)from + row->n_entries;
+    bool wanted = row->n_entries && to > in->first && from < in->end;
     struct wm_row parsed;
     if (to < in->at || (to > in->at && in->at != in->end)) /* the first row may extend beyond the end */
         return broken(in, in->at, "its rows have a gap");
@@ -197,15 +193,15 @@ WEFT_SUSPENDS int wl__lines(struct wl_store *s, const struct wl_owner *o, uint64
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena scratch = WB_ARENA(WL__SCRATCH);
     WB_CLEANUP(reading_done)
-    struct reading  in    = {.a = a, .node = node, .first = first, .end = end, .at = end, .lines = lines, .err = err};
+    struct reading in = {.a = a, .node = node, .first = first, .end = end, .at = end, .lines = lines, .err = err};
     struct wl_range range = {.node = node, .to = wl__pos_end(end), .backwards = true, .max_bytes = BATCH_BYTES};
-    struct wl_rows  rows  = {.more = true};
+    struct wl_rows rows = {.more = true};
     while (in.at > first || in.open.n) {
         if (!rows.more)
             return missing(&in);
         wb_arena_reset(&scratch);
         range.max_rows = batch_rows(&in);
-        int r          = s->ops->rows(s, o, &range, &scratch, &rows, err);
+        int r = s->ops->rows(s, o, &range, &scratch, &rows, err);
         if (r < 0)
             return r;
         if (rows.n == 0)
@@ -229,8 +225,8 @@ WEFT_SUSPENDS int wl__last_row(struct wl_store *s, const struct wl_owner *o, uin
                                struct wb_arena *scratch, struct wl_row *ret, struct upp_err *err)
 {
     struct wl_range range = {.node = node, .to = to, .backwards = true, .max_rows = 1};
-    struct wl_rows  rows  = {0};
-    int             r     = s->ops->rows(s, o, &range, scratch, &rows, err);
+    struct wl_rows rows = {0};
+    int r = s->ops->rows(s, o, &range, scratch, &rows, err);
     if (r < 0 || rows.n == 0)
         return r < 0 ? r : 0;
     *ret = rows.p[0];
@@ -240,10 +236,10 @@ WEFT_SUSPENDS int wl__last_row(struct wl_store *s, const struct wl_owner *o, uin
 int wl__row_write(struct wb_arena *a, const struct wm_row *from, struct wl_row *row, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf body = WB_BUF(WM_ROW_MAX);
-    int                                   r    = wm_row_write(from, &body, err);
-    row->format                                = WM_FORMAT;
-    row->body                                  = wb_arena_dup(a, wb_buf_str(&body));
-    row->tape                                  = from->tape;
+    int r = wm_row_write(from, &body, err);
+    row->format = WM_FORMAT;
+    row->body = wb_arena_dup(a, wb_buf_str(&body));
+    row->tape = from->tape;
     if (r >= 0)
         r = wb_arena_check(a, err);
     return r < 0 ? r : 1;
@@ -253,12 +249,12 @@ int wl__event_row(struct wb_arena *a, const struct wl_owner *o, struct wm_entry 
                   const struct wl_end *end, int64_t now, struct wl_row *ret, struct upp_err *err)
 {
     const struct wm_row row = {.time_ms = WB_MAX(now, end->time_ms), .entries = e, .n_entries = 1};
-    e->kind                 = WM_ENTRY_EVENT;
-    e->origin               = WM_ORIGIN_CLIENT;
-    e->audience             = WM_AUDIENCE_ALL;
-    e->who                  = o->user.n ? o->user : (struct upp_str){0};
-    e->message.time_ms      = row.time_ms;
-    *ret                    = (struct wl_row){.node = node, .pos = end->pos, .n_entries = 1};
-    int r                   = wl__row_write(a, &row, ret, err);
+    e->kind = WM_ENTRY_EVENT;
+    e->origin = WM_ORIGIN_CLIENT;
+    e->audience = WM_AUDIENCE_ALL;
+    e->who = o->user.n ? o->user : (struct upp_str){0};
+    e->message.time_ms = row.time_ms;
+    *ret = (struct wl_row){.node = node, .pos = end->pos, .n_entries = 1};
+    int r = wl__row_write(a, &row, ret, err);
     return r < 0 ? r : 0;
 }

@@ -1,7 +1,6 @@
 /* log/lines.h — reads a range of one node's entries, with the results of its tool messages; writes rows that replace
  * others, and the events that record why. */
-#ifndef WL_LINES_H
-#define WL_LINES_H
+#pragma once
 
 #include "log/log.h"
 
@@ -36,5 +35,3 @@ int wl__event_row(struct wb_arena *a, const struct wl_owner *o, struct wm_entry 
 
 /* Limits: for a batch of rows, or one row of maximum size; for one such row together with its decoded form. */
 enum { WL__SCRATCH = 80 << 20, WL__LARGE = 1 << 30 };
-
-#endif

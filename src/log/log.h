@@ -3,8 +3,7 @@
  * A history is the path from the root of a tree to (node, length): each node on it contributes its entries up to the
  * point where the next one branches off. Nothing here reads more than it returns.
  */
-#ifndef WL_LOG_H
-#define WL_LOG_H
+#pragma once
 
 #include "log/store.h"
 #include "model/entry.h"
@@ -12,41 +11,39 @@
 #include "model/row.h"
 
 enum {
-    WL_PATH_NODES = 4096,    /* on one path: a further branch is refused */
-    WL_PATH_READ  = 1 << 16, /* on a path that is read: earlier versions refused no branch */
-    WL_ID_TRIES   = 16,      /* tries for an id that is not taken */
+    WL_PATH_NODES = 4096,   /* on one path: a further branch is refused */
+    WL_PATH_READ = 1 << 16, /* on a path that is read: earlier versions refused no branch */
+    WL_ID_TRIES = 16,       /* tries for an id that is not taken */
 };
 
-/* ---- The end of a node's log ------------------------------------------------------------------------ */
+/* The end of a node's log. */
 
 struct wl_end {
-    uint64_t pos;     /* of the next row */
-    uint32_t length;  /* entries */
-    int64_t  time_ms; /* of its newest row: no later row has an earlier time */
+    uint64_t pos;    /* of the next row */
+    uint32_t length; /* entries */
+    int64_t time_ms; /* of its newest row: no later row has an earlier time */
 };
 WEFT_SUSPENDS int wl_node_end(struct wl_store *s, const struct wl_owner *o, uint64_t node, struct wl_end *ret,
                               struct upp_err *err) UPP_MUST_CHECK;
 
-/* ---- Threads ---------------------------------------------------------------------------------------- */
-
 enum { WL_TITLE_MAX = 1024 }; /* bytes of a title */
 
 struct wl_thread_opts {
-    uint32_t       size;
+    uint32_t size;
     struct upp_str title, metadata;
     struct upp_str alias;  /* a foreign id for it; empty: none */
     struct wb_uuid parent; /* makes it a sub-thread */
-    bool           child;  /* with a parent: it is a thread of its own, which names it, like a fork */
+    bool child;            /* with a parent: it is a thread of its own, which names it, like a fork */
     struct wb_uuid id;     /* all zero: a new one */
 };
 
 /* A thread with a tree and an empty root node of its own, not yet stored: the changes go into the caller's commit. */
 struct wl_new_thread {
     struct wl_thread thread;
-    struct wl_node   root;
-    struct wl_alias  alias;
+    struct wl_node root;
+    struct wl_alias alias;
     struct wl_change changes[3];
-    size_t           n;
+    size_t n;
 };
 int wl_thread_make(struct wl_store *s, const struct wl_owner *o, const struct wl_thread_opts *opts,
                    struct wl_new_thread *ret, struct upp_err *err) UPP_MUST_CHECK;
@@ -105,12 +102,10 @@ WEFT_SUSPENDS int wl_append(struct wl_store *s, const struct wl_owner *o, struct
 /* The same, and the thread's metadata changes in the same commit. `edit` gets the thread as it is stored and sets
  * metadata, to a text that outlives the call; it may change the entries too. It must not suspend, and is called again
  * if another writer was first. */
-typedef int       wl_thread_edit(void *arg, struct wl_thread *t, struct upp_err *err);
+typedef int wl_thread_edit(void *arg, struct wl_thread *t, struct upp_err *err);
 WEFT_SUSPENDS int wl_append_edit(struct wl_store *s, const struct wl_owner *o, struct wl_thread *t,
                                  struct wm_entry *entries, size_t n, wl_thread_edit *edit, void *arg, uint32_t *index,
                                  struct upp_err *err) UPP_MUST_CHECK;
-
-/* ---- Paths ------------------------------------------------------------------------------------------ */
 
 struct wl_span {
     uint64_t node;
@@ -121,8 +116,8 @@ struct wl_span {
 /* From the root to (node, length). */
 struct wl_path {
     struct wl_span *spans;
-    size_t          n;
-    uint32_t        length; /* entries on it */
+    size_t n;
+    uint32_t length; /* entries on it */
 };
 WEFT_SUSPENDS int wl_path_open(struct wl_store *s, const struct wl_owner *o, uint64_t node, uint32_t length,
                                struct wb_arena *a, struct wl_path *ret, struct upp_err *err) UPP_MUST_CHECK;
@@ -133,12 +128,12 @@ WEFT_SUSPENDS int wl_thread_path(struct wl_store *s, const struct wl_owner *o, c
 
 /* An entry with its position. */
 struct wl_line {
-    uint64_t        node;
-    uint32_t        index;  /* in the node */
-    struct wb_uuid  id;     /* model/id.h */
-    struct wb_uuid  run;    /* the run that wrote it; all zero: none */
-    struct wm_entry entry;  /* with its results joined in */
-    struct upp_str  grants; /* of its row (model/row.h) */
+    uint64_t node;
+    uint32_t index;        /* in the node */
+    struct wb_uuid id;     /* model/id.h */
+    struct wb_uuid run;    /* the run that wrote it; all zero: none */
+    struct wm_entry entry; /* with its results joined in */
+    struct upp_str grants; /* of its row (model/row.h) */
 };
 
 /* At most `max` entries of the path that end before `end` (counted from the start of the path), in path order: reads
@@ -155,9 +150,9 @@ WEFT_SUSPENDS int wl_at_once(struct wl_store *s, wl_reading_fn *fn, void *arg, s
  * call. */
 struct wl_tail {
     struct wl_thread thread;
-    struct wl_path   path;
-    struct wl_line  *lines;
-    size_t           n;
+    struct wl_path path;
+    struct wl_line *lines;
+    size_t n;
 };
 WEFT_SUSPENDS int wl_thread_tail(struct wl_store *s, const struct wl_owner *o, struct upp_str id, uint32_t max,
                                  struct wb_arena *a, struct wl_tail *ret, struct upp_err *err) UPP_MUST_CHECK;
@@ -182,5 +177,3 @@ bool wl_id_parse(struct upp_str text, struct upp_str prefix, struct wb_uuid *ret
  * the end. A run's options may be megabytes, so that a fixed number of them would fit no memory. */
 WEFT_SUSPENDS int wl_live_page(struct wl_store *s, struct wb_uuid after, struct wb_arena *a, struct wm_run **runs,
                                struct wl_owner **owners, size_t *n, struct upp_err *err) UPP_MUST_CHECK;
-
-#endif

@@ -21,27 +21,27 @@
 #include "log/search.h"
 
 enum {
-    TRIES  = 16,
-    EDITS  = WL_CHANGES - 8, /* rows that one message's content is in, at most */
-    BATCH  = 64,
+    TRIES = 16,
+    EDITS = WL_CHANGES - 8, /* rows that one message's content is in, at most */
+    BATCH = 64,
     EVENTS = 64 << 10, /* bytes of the event's data */
 };
 
 struct deleting {
-    struct wl_store       *s;
+    struct wl_store *s;
     const struct wl_owner *o;
-    struct wm_id           at;
-    uint32_t               path_index; /* position on its path */
-    uint64_t               pos;        /* of its row */
-    struct wb_uuid         message;
-    struct upp_str         why;
-    struct wl_end          end; /* of its node */
-    struct wb_uuid         run; /* the run that wrote it */
-    uint8_t                role;
-    bool                   imported;
-    struct wm_erasing      what;
-    bool                   tape_erased; /* a tape was erased: the events of the run can no longer be replayed */
-    WB_VEC(struct wb_uuid) children;    /* sub-agents' runs that were calls of it */
+    struct wm_id at;
+    uint32_t path_index; /* position on its path */
+    uint64_t pos;        /* of its row */
+    struct wb_uuid message;
+    struct upp_str why;
+    struct wl_end end;  /* of its node */
+    struct wb_uuid run; /* the run that wrote it */
+    uint8_t role;
+    bool imported;
+    struct wm_erasing what;
+    bool tape_erased;                /* a tape was erased: the events of the run can no longer be replayed */
+    WB_VEC(struct wb_uuid) children; /* sub-agents' runs that were calls of it */
     struct wb_arena a;
     WB_VEC(struct wl_row) edits;
     struct upp_err *err;
@@ -92,10 +92,10 @@ static int note_children(struct deleting *x, const struct wm_row *row)
 static int edit(struct deleting *x, const struct wl_row *stored, struct wm_row *row, size_t entry)
 {
     struct wm_erasing what = x->what;
-    struct wl_row     done = *stored;
-    bool              tape = row->tape.n > 0;
-    what.entry             = entry;
-    int r                  = note_children(x, row);
+    struct wl_row done = *stored;
+    bool tape = row->tape.n > 0;
+    what.entry = entry;
+    int r = note_children(x, row);
     if (r >= 0)
         r = wm_row_erase(&x->a, row, &what, x->err);
     if (r <= 0)
@@ -129,15 +129,15 @@ _Static_assert(UPP_ROLE_USER + 1 == UPP_ROLE_ASSISTANT && UPP_ROLE_ASSISTANT + 1
 /* From the message forward to that end, or from results back to the calls. */
 static WEFT_SUSPENDS int follow_run(struct deleting *x, uint64_t pos)
 {
-    const bool      back  = x->role == UPP_ROLE_TOOL;
-    struct wl_range range = {.node      = x->at.node,
-                             .from      = back ? 0 : pos + 1,
-                             .to        = back ? pos : UINT64_MAX >> 1,
+    const bool back = x->role == UPP_ROLE_TOOL;
+    struct wl_range range = {.node = x->at.node,
+                             .from = back ? 0 : pos + 1,
+                             .to = back ? pos : UINT64_MAX >> 1,
                              .backwards = back,
-                             .max_rows  = BATCH};
+                             .max_rows = BATCH};
     for (size_t looked = 0; looked < WL_JOIN_ROWS;) {
         struct wl_rows rows;
-        int            r = x->s->ops->rows(x->s, x->o, &range, &x->a, &rows, x->err);
+        int r = x->s->ops->rows(x->s, x->o, &range, &x->a, &rows, x->err);
         if (r < 0)
             return r;
         for (size_t i = 0; i < rows.n; i++, looked++) {
@@ -148,7 +148,7 @@ static WEFT_SUSPENDS int follow_run(struct deleting *x, uint64_t pos)
             if (r < 0)
                 return r;
             bool last = is_far_end(x, &row, 0);
-            r         = edit(x, &rows.p[i], &row, SIZE_MAX);
+            r = edit(x, &rows.p[i], &row, SIZE_MAX);
             if (r < 0 || last)
                 return r;
             *(back ? &range.to : &range.from) = rows.p[i].pos + !back;
@@ -173,7 +173,7 @@ static WEFT_SUSPENDS int follow_voided(struct deleting *x, uint64_t pos)
     struct wl_range range = {.node = x->at.node, .to = pos, .backwards = true, .max_rows = BATCH};
     for (size_t looked = 0; looked < WL_JOIN_ROWS;) {
         struct wl_rows rows;
-        int            r = x->s->ops->rows(x->s, x->o, &range, &x->a, &rows, x->err);
+        int r = x->s->ops->rows(x->s, x->o, &range, &x->a, &rows, x->err);
         for (size_t i = 0; r >= 0 && i < rows.n; i++, looked++) {
             struct wm_row row;
             if (!wb_uuid_eq(rows.p[i].run, x->run))
@@ -194,9 +194,9 @@ static WEFT_SUSPENDS int follow_voided(struct deleting *x, uint64_t pos)
 /* The ids of the calls that the message makes or answers. */
 static int note_calls(struct deleting *x, const struct wm_entry *e)
 {
-    const struct upp_message *m     = &e->message;
-    struct upp_str           *calls = wb_new_n(&x->a, struct upp_str, m->n_parts + e->n_refs + 1);
-    size_t                    n     = 0;
+    const struct upp_message *m = &e->message;
+    struct upp_str *calls = wb_new_n(&x->a, struct upp_str, m->n_parts + e->n_refs + 1);
+    size_t n = 0;
     if (!calls)
         return wb_arena_check(&x->a, x->err);
     for (const struct upp_part *p = NULL; (p = upp_part_next(m, p, UPP_PARTS_CALLS | UPP_PARTS_RESULTS));)
@@ -204,23 +204,23 @@ static int note_calls(struct deleting *x, const struct wm_entry *e)
     for (size_t i = 0; i < e->n_refs; i++)
         calls[n++] = e->refs[i];
     x->role = m->role;
-    x->what = (struct wm_erasing){.mark      = {.time_ms = WB_MAX(wb_wall_ms(), INT64_C(1)), .why = x->why},
-                                  .entry     = SIZE_MAX,
-                                  .calls     = calls,
-                                  .n_calls   = n,
+    x->what = (struct wm_erasing){.mark = {.time_ms = WB_MAX(wb_wall_ms(), INT64_C(1)), .why = x->why},
+                                  .entry = SIZE_MAX,
+                                  .calls = calls,
+                                  .n_calls = n,
                                   .arguments = m->role == UPP_ROLE_ASSISTANT,
-                                  .lost      = m->role == UPP_ROLE_ASSISTANT,
-                                  .asides    = m->role == UPP_ROLE_USER};
+                                  .lost = m->role == UPP_ROLE_ASSISTANT,
+                                  .asides = m->role == UPP_ROLE_USER};
     return 0;
 }
 
 static WEFT_SUSPENDS int collect(struct deleting *x)
 {
     static const struct wb_uuid none;
-    struct wl_row               stored;
-    struct wm_row               row;
-    const struct wm_entry      *e = NULL;
-    int      r = wl__last_row(x->s, x->o, x->at.node, wl__pos_end(x->at.index + 1), &x->a, &stored, x->err);
+    struct wl_row stored;
+    struct wm_row row;
+    const struct wm_entry *e = NULL;
+    int r = wl__last_row(x->s, x->o, x->at.node, wl__pos_end(x->at.index + 1), &x->a, &stored, x->err);
     uint32_t i = r > 0 ? x->at.index - wl_pos_index(stored.pos) : 0;
     if (r > 0 && i < stored.n_entries)
         r = read_row(x, &stored, &row);
@@ -233,11 +233,11 @@ static WEFT_SUSPENDS int collect(struct deleting *x)
     if (!e || e->attempt != x->at.attempt || e->audience != WM_AUDIENCE_ALL || wm_is_erased(e) ||
         (e->kind != WM_ENTRY_MESSAGE && e->kind != WM_ENTRY_REPAIR))
         return no_message(x);
-    x->run      = stored.run;
-    x->pos      = stored.pos;
+    x->run = stored.run;
+    x->pos = stored.pos;
     x->imported = e->origin == WM_ORIGIN_IMPORT;
-    r           = note_calls(x, e);
-    bool more   = e->message.role == UPP_ROLE_USER ? !wb_uuid_eq(x->run, none) : x->what.n_calls > 0;
+    r = note_calls(x, e);
+    bool more = e->message.role == UPP_ROLE_USER ? !wb_uuid_eq(x->run, none) : x->what.n_calls > 0;
     more &= e->message.role == UPP_ROLE_TOOL || !is_far_end(x, &row, i + 1);
     if (r >= 0)
         r = edit(x, &stored, &row, i);
@@ -252,8 +252,8 @@ static WEFT_SUSPENDS int collect(struct deleting *x)
 static int write_event(struct deleting *x, struct wl_row *ret)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(EVENTS);
-    struct wj_writer                      w;
-    char                                  id[WB_UUID_TEXT + 1];
+    struct wj_writer w;
+    char id[WB_UUID_TEXT + 1];
     wj_writer_init(&w, &b, x->err);
     wj_write_open(&w, '{');
     wj_put_str(&w, "type", UPP_STR("message.deleted"));
@@ -268,7 +268,7 @@ static int write_event(struct deleting *x, struct wl_row *ret)
     if (r < 0)
         return r;
     struct wm_entry e = {.data = wb_arena_dup(&x->a, wb_buf_str(&b))};
-    r                 = wb_arena_check(&x->a, x->err);
+    r = wb_arena_check(&x->a, x->err);
     return r < 0 ? r : wl__event_row(&x->a, x->o, &e, x->at.node, &x->end, x->what.mark.time_ms, ret, x->err);
 }
 
@@ -276,12 +276,12 @@ static int write_event(struct deleting *x, struct wl_row *ret)
 static WEFT_SUSPENDS int find_run(struct deleting *x, struct wm_run *ret, size_t *n)
 {
     static const struct wb_uuid none;
-    struct wl_row               stored;
-    *n    = 0;
+    struct wl_row stored;
+    *n = 0;
     int r = wl__last_row(x->s, x->o, x->at.node, wl__pos_end(x->at.index + 1), &x->a, &stored, x->err);
     if (r <= 0 || wb_uuid_eq(stored.run, none))
         return r < 0 ? r : 0;
-    r  = wl_get_run(x->s, x->o, stored.run, &x->a, ret, x->err);
+    r = wl_get_run(x->s, x->o, stored.run, &x->a, ret, x->err);
     *n = r >= 0;
     return r == -UPP_ENOTFOUND ? 0 : r;
 }
@@ -304,10 +304,10 @@ static WEFT_SUSPENDS int mark_root(struct deleting *x, struct wm_run runs[2], si
 static WEFT_SUSPENDS int drop_imported(struct deleting *x, const struct wl_thread *t, struct wl_change *list, size_t *n)
 {
     struct wl_thread *all;
-    size_t            below, others;
-    int               r = wl_thread_family(x->s, x->o, t, &x->a, &all, &below, &others, x->err);
+    size_t below, others;
+    int r = wl_thread_family(x->s, x->o, t, &x->a, &all, &below, &others, x->err);
     for (size_t i = 0; r >= 0 && i < below + others; i++) {
-        char             id[WB_UUID_TEXT + 1];
+        char id[WB_UUID_TEXT + 1];
         struct wl_value *v = wb_uuid_eq(all[i].tree, t->tree) ? wb_new(&x->a, struct wl_value) : NULL;
         if (!v)
             continue;
@@ -350,7 +350,7 @@ static WEFT_SUSPENDS int erase_children(struct deleting *x)
 {
     int r = 0;
     for (size_t i = 0; r >= 0 && i < x->children.n; i++) {
-        struct wm_run    run;
+        struct wm_run run;
         struct wl_thread t;
         r = wl_get_run(x->s, x->o, x->children.p[i], &x->a, &run, x->err);
         if (r >= 0)
@@ -376,12 +376,12 @@ static WEFT_SUSPENDS int erase_derived(struct deleting *x, const struct wl_threa
 static WEFT_SUSPENDS int try_once(struct deleting *x, const struct wl_thread *t)
 {
     struct wl_change *list = wb_new_n(&x->a, struct wl_change, WL_CHANGES);
-    struct wl_row     event;
-    struct wl_value   note;
-    struct wm_run     runs[2];
-    size_t            n_runs = 0;
-    size_t            n      = 0;
-    int               r      = list ? 0 : wb_arena_check(&x->a, x->err);
+    struct wl_row event;
+    struct wl_value note;
+    struct wm_run runs[2];
+    size_t n_runs = 0;
+    size_t n = 0;
+    int r = list ? 0 : wb_arena_check(&x->a, x->err);
     if (r >= 0)
         r = wl_node_end(x->s, x->o, x->at.node, &x->end, x->err);
     if (r >= 0)
@@ -443,18 +443,18 @@ WEFT_SUSPENDS int wl_message_delete(struct wl_store *s, const struct wl_owner *o
                                     struct wb_uuid message, struct upp_str why, struct upp_err *err)
 {
     WB_CLEANUP(deleting_done)
-    struct deleting x = {.s       = s,
-                         .o       = o,
+    struct deleting x = {.s = s,
+                         .o = o,
                          .message = message,
-                         .why     = why.n ? why : UPP_STR("deleted"),
-                         .a       = WB_ARENA(WL__LARGE),
-                         .err     = err};
-    int             r = locate(&x, t);
+                         .why = why.n ? why : UPP_STR("deleted"),
+                         .a = WB_ARENA(WL__LARGE),
+                         .err = err};
+    int r = locate(&x, t);
     for (unsigned i = 0; r >= 0 && i < TRIES; i++) {
         wb_arena_reset(&x.a);
         x.edits.n = x.children.n = 0;
-        x.tape_erased            = false;
-        r                        = try_once(&x, t);
+        x.tape_erased = false;
+        r = try_once(&x, t);
         if (r <= 0)
             return r;
     }

@@ -1,4 +1,4 @@
-/* log/note.c — see note.h. */
+/* log/note.c — stores the metadata of a message beside the log, and lays it over what the log has. */
 #include "log/note.h"
 
 #include "base/defs.h"
@@ -21,8 +21,6 @@ int wl_note_of(struct wb_arena *a, struct wm_id at, struct wl_value *ret, struct
     return wb_arena_check(a, err);
 }
 
-/* ---- Reading ----------------------------------------------------------------------------------------------------- */
-
 /* The entries of one node among the lines. */
 struct range {
     uint64_t node;
@@ -35,7 +33,7 @@ static struct range range_of(const struct wl_line *lines, size_t n, uint64_t nod
     for (size_t i = 0; i < n; i++)
         if (lines[i].node == node) {
             r.first = WB_MIN(r.first, lines[i].index);
-            r.last  = WB_MAX(r.last, lines[i].index);
+            r.last = WB_MAX(r.last, lines[i].index);
         }
     return r;
 }
@@ -45,7 +43,7 @@ WEFT_SUSPENDS static int next_notes(struct wl_store *s, const struct wl_owner *o
                                     struct upp_str *after, char name[WB_UUID_TEXT + 1], struct wb_arena *a,
                                     struct wl_value **ret, size_t *n, struct upp_err *err)
 {
-    size_t       got, in = 0;
+    size_t got, in = 0;
     struct wm_id id;
     /* No entry has noun 0: this sorts before the first. */
     if (!after->p)
@@ -69,10 +67,10 @@ WEFT_SUSPENDS static int next_notes(struct wl_store *s, const struct wl_owner *o
 static int lay_over(struct upp_str *metadata, struct upp_str note, struct wb_arena *a, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(SCRATCH);
-    yyjson_val                           *old = NULL, *new, *key, *v;
-    struct wj_writer                      w;
-    size_t                                i, max;
-    int                                   r = metadata->n ? wj_read(a, *metadata, NULL, &old, err) : 0;
+    yyjson_val *old = NULL, *new, *key, *v;
+    struct wj_writer w;
+    size_t i, max;
+    int r = metadata->n ? wj_read(a, *metadata, NULL, &old, err) : 0;
     if (r >= 0)
         r = wj_read(a, note, NULL, &new, err);
     if (r < 0)
@@ -92,7 +90,7 @@ static int lay_over(struct upp_str *metadata, struct upp_str note, struct wb_are
 static int put_in(struct wl_line *lines, size_t n, const struct wl_value *note, struct wb_arena *a, struct upp_err *err)
 {
     struct wb_uuid u;
-    struct wm_id   id;
+    struct wm_id id;
     if (!wb_uuid_parse(note->name, &u) || !wm_id_parse(u, &id))
         return 0;
     size_t at = (size_t)id.index - lines[0].index; /* where it is in a whole path */
@@ -108,11 +106,11 @@ WEFT_SUSPENDS static int read_node(struct wl_store *s, const struct wl_owner *o,
                                    struct wl_line *lines, size_t n, struct wb_arena *a, struct upp_err *err)
 {
     struct upp_str after = {NULL, 0};
-    char           name[WB_UUID_TEXT + 1];
+    char name[WB_UUID_TEXT + 1];
     for (;;) {
         struct wl_value *notes;
-        size_t           got;
-        int              r = next_notes(s, o, range, &after, name, a, &notes, &got, err);
+        size_t got;
+        int r = next_notes(s, o, range, &after, name, a, &notes, &got, err);
         for (size_t i = 0; r >= 0 && i < got; i++)
             r = put_in(lines, n, &notes[i], a, err);
         if (r < 0 || got < PAGE)
@@ -128,13 +126,11 @@ WEFT_SUSPENDS int wl_notes_read(struct wl_store *s, const struct wl_owner *o, st
         bool seen = i && lines[i - 1].node == lines[i].node; /* lines of a path come node by node */
         if (!seen) {
             struct range range = range_of(lines + i, n - i, lines[i].node);
-            r                  = read_node(s, o, &range, lines + i, n - i, a, err);
+            r = read_node(s, o, &range, lines + i, n - i, a, err);
         }
     }
     return r;
 }
-
-/* ---- Writing ----------------------------------------------------------------------------------------------------- */
 
 WEFT_SUSPENDS static int commit(struct wl_store *s, const struct wl_owner *o, const struct wl_change *list, size_t n,
                                 struct upp_err *err)
@@ -149,13 +145,13 @@ WEFT_SUSPENDS int wl_note_put(struct wl_store *s, const struct wl_owner *o, cons
                               struct upp_str members, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(SCRATCH);
-    struct wl_line                            now;
-    char                                      name[WB_UUID_TEXT + 1];
+    struct wl_line now;
+    char name[WB_UUID_TEXT + 1];
     if (members.n > WL_NOTE_MAX)
         return upp_fail(err, UPP_EINVALID, "the metadata of a message has at most %d bytes", WL_NOTE_MAX);
-    struct wl_value        note = {.space = UPP_STR(WL_NOTES), .name = wb_uuid_text(line->id, name), .bytes = members};
-    const struct wl_change put  = {.kind = WL_PUT_VALUE, .value = &note};
-    int                    r    = commit(s, o, &put, 1, err);
+    struct wl_value note = {.space = UPP_STR(WL_NOTES), .name = wb_uuid_text(line->id, name), .bytes = members};
+    const struct wl_change put = {.kind = WL_PUT_VALUE, .value = &note};
+    int r = commit(s, o, &put, 1, err);
     if (r < 0)
         return r;
     r = wl_entry_find(s, o, line->id, &a, &now, err);
@@ -163,8 +159,8 @@ WEFT_SUSPENDS int wl_note_put(struct wl_store *s, const struct wl_owner *o, cons
         r = upp_fail(err, UPP_ENOTFOUND, "there is no message %s any more", name);
     if (r == -UPP_ENOTFOUND) {
         const struct wl_change drop = {.kind = WL_DROP_VALUE, .value = &note};
-        int                    back = commit(s, o, &drop, 1, NULL);
-        r                           = back < 0 ? back : r;
+        int back = commit(s, o, &drop, 1, NULL);
+        r = back < 0 ? back : r;
     }
     return r;
 }
@@ -172,14 +168,14 @@ WEFT_SUSPENDS int wl_note_put(struct wl_store *s, const struct wl_owner *o, cons
 WEFT_SUSPENDS int wl_notes_drop(struct wl_store *s, const struct wl_owner *o, uint64_t node, struct upp_err *err)
 {
     const struct range range = {.node = node, .first = 0, .last = UINT32_MAX};
-    struct upp_str     after = {NULL, 0};
-    char               name[WB_UUID_TEXT + 1];
+    struct upp_str after = {NULL, 0};
+    char name[WB_UUID_TEXT + 1];
     for (;;) {
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(SCRATCH);
-        struct wl_change                          drops[PAGE];
-        struct wl_value                          *notes;
-        size_t                                    n;
-        int                                       r = next_notes(s, o, &range, &after, name, &a, &notes, &n, err);
+        struct wl_change drops[PAGE];
+        struct wl_value *notes;
+        size_t n;
+        int r = next_notes(s, o, &range, &after, name, &a, &notes, &n, err);
         for (size_t i = 0; r >= 0 && i < n; i++)
             drops[i] = (struct wl_change){.kind = WL_DROP_VALUE, .value = &notes[i]};
         if (r >= 0 && n)

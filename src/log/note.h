@@ -4,8 +4,7 @@
  * log, named by the entry's id, and whoever shows or exports the message reads it too. Threads that share the entry
  * share the note. It is dropped with the message, and with its node.
  */
-#ifndef WL_NOTE_H
-#define WL_NOTE_H
+#pragma once
 
 #include "log/log.h"
 
@@ -28,5 +27,3 @@ int wl_note_of(struct wb_arena *a, struct wm_id at, struct wl_value *ret, struct
 /* Drops all notes about entries of a node. */
 WEFT_SUSPENDS int wl_notes_drop(struct wl_store *s, const struct wl_owner *o, uint64_t node,
                                 struct upp_err *err) UPP_MUST_CHECK;
-
-#endif

@@ -1,4 +1,4 @@
-/* log/pages.c — see pages.h. */
+/* log/pages.c — asks for the next page of a list, behind the last object of the one before. */
 #include "log/pages.h"
 
 #include <string.h>
@@ -60,9 +60,9 @@ WEFT_SUSPENDS int wl_pages_next(struct wl_pages *p, struct upp_err *err)
         p->ask.max = WL_PAGE;
     for (;;) {
         wb_arena_reset(&p->a);
-        p->list            = (struct wl_list){0};
+        p->list = (struct wl_list){0};
         struct upp_err why = {0};
-        r                  = p->store->ops->list(p->store, &p->ask, &p->a, &p->list, &why);
+        r = p->store->ops->list(p->store, &p->ask, &p->a, &p->list, &why);
         if (r < 0 && err)
             *err = why;
         if (r != -UPP_ELIMIT || why.retry_after_ms || p->ask.max == 1) /* too many reads at once: no large page */

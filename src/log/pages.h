@@ -7,8 +7,7 @@
  * A store limits how many objects, and how many bytes of values, it returns at once. So a caller that asks for a list
  * and does not continue gets a part of it and cannot see that.
  */
-#ifndef WL_PAGES_H
-#define WL_PAGES_H
+#pragma once
 
 #include "log/store.h"
 
@@ -16,11 +15,11 @@ enum { WL_PAGE_BYTES = 1 << 30 /* of one page, at most: if it is more, fewer obj
 
 struct wl_pages {
     struct wl_store *store;
-    struct wl_ask    ask;  /* continues after the page that was read; max: objects of a page, 0: WL_PAGE */
-    struct wl_list   list; /* the page, until the next call */
-    struct wb_arena  a;    /* holds the page only */
-    bool             end;
-    char             name[WL_PAGE_NAME];
+    struct wl_ask ask;   /* continues after the page that was read; max: objects of a page, 0: WL_PAGE */
+    struct wl_list list; /* the page, until the next call */
+    struct wb_arena a;   /* holds the page only */
+    bool end;
+    char name[WL_PAGE_NAME];
 };
 
 #define WL_PAGES(s, ...)                                                                                               \
@@ -30,6 +29,4 @@ struct wl_pages {
 
 /* 1: p->list has at least one object. 0: there are no more. */
 WEFT_SUSPENDS int wl_pages_next(struct wl_pages *p, struct upp_err *err) UPP_MUST_CHECK;
-void              wl_pages_done(struct wl_pages *p);
-
-#endif
+void wl_pages_done(struct wl_pages *p);

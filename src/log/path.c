@@ -3,14 +3,12 @@
 #include "base/vec.h"
 #include "log/lines.h"
 
-/* ---- The nodes of a path ------------------------------------------------------------------------------------ */
-
 /* Nodes from the end up to the root, while climbing. */
 struct way {
     WB_VEC(struct wl_span) spans;
-    uint64_t mark;  /* a visited node: reaching it again means a cycle (Brent's algorithm) */
-    size_t   moved; /* number of nodes when the mark was set; it moves after 1, 2, 4 ... nodes */
-    size_t   every;
+    uint64_t mark; /* a visited node: reaching it again means a cycle (Brent's algorithm) */
+    size_t moved;  /* number of nodes when the mark was set; it moves after 1, 2, 4 ... nodes */
+    size_t every;
 };
 
 static void way_done(struct way *w)
@@ -27,7 +25,7 @@ static int way_add(struct way *w, uint64_t node, uint32_t length, struct upp_err
     if (!wb_vec_push(&w->spans, ((struct wl_span){.node = node, .length = length}), WL_PATH_READ))
         return upp_fail(err, UPP_ENOMEM, "no memory for a path");
     if (w->spans.n - w->moved >= w->every) {
-        w->mark  = node;
+        w->mark = node;
         w->moved = w->spans.n;
         w->every *= 2;
     }
@@ -40,7 +38,7 @@ WEFT_SUSPENDS static int climb(struct wl_store *s, const struct wl_owner *o, uin
     struct wb_uuid tree = {0};
     for (;;) {
         struct wl_node n;
-        int            r = wl_get_node(s, o, node, &n, err);
+        int r = wl_get_node(s, o, node, &n, err);
         if (r == -UPP_ENOTFOUND && w->spans.n)
             return upp_fail(err, UPP_ESTORE, "node %016llx has no parent %016llx",
                             (unsigned long long)w->spans.p[w->spans.n - 1].node, (unsigned long long)node);
@@ -53,7 +51,7 @@ WEFT_SUSPENDS static int climb(struct wl_store *s, const struct wl_owner *o, uin
                             (unsigned long long)node);
         if (!n.parent)
             return 0;
-        node   = n.parent;
+        node = n.parent;
         length = n.parent_length;
     }
 }
@@ -62,16 +60,16 @@ WEFT_SUSPENDS int wl_path_open(struct wl_store *s, const struct wl_owner *o, uin
                                struct wb_arena *a, struct wl_path *ret, struct upp_err *err)
 {
     WB_CLEANUP(way_done) struct way way = {.every = 1};
-    uint64_t                        sum = 0;
-    int                             r   = climb(s, o, node, length, &way, err);
+    uint64_t sum = 0;
+    int r = climb(s, o, node, length, &way, err);
     if (r < 0)
         return r;
-    size_t          n     = way.spans.n;
+    size_t n = way.spans.n;
     struct wl_span *spans = wb_new_n(a, struct wl_span, n);
     if (!spans)
         return wb_arena_check(a, err);
     for (size_t i = 0; i < n; i++) {
-        spans[i]        = way.spans.p[n - 1 - i];
+        spans[i] = way.spans.p[n - 1 - i];
         spans[i].before = (uint32_t)sum;
         sum += spans[i].length;
         if (sum > UINT32_MAX)
@@ -85,24 +83,22 @@ WEFT_SUSPENDS int wl_thread_path(struct wl_store *s, const struct wl_owner *o, c
                                  struct wb_arena *a, struct wl_path *ret, struct upp_err *err)
 {
     struct wl_end end;
-    int           r = wl_node_end(s, o, t->head, &end, err);
+    int r = wl_node_end(s, o, t->head, &end, err);
     return r < 0 ? r : wl_path_open(s, o, t->head, wl_thread_length(t, end.length), a, ret, err);
 }
-
-/* ---- The entries at its end ----------------------------------------------------------------------------------- */
 
 WEFT_SUSPENDS int wl_path_tail(struct wl_store *s, const struct wl_owner *o, const struct wl_path *p, uint32_t end,
                                uint32_t max, struct wb_arena *a, struct wl_line **ret, size_t *n, struct upp_err *err)
 {
-    end                   = WB_MIN(end, p->length);
-    const size_t    count = WB_MIN(max, end);
-    const uint32_t  first = end - (uint32_t)count;
+    end = WB_MIN(end, p->length);
+    const size_t count = WB_MIN(max, end);
+    const uint32_t first = end - (uint32_t)count;
     struct wl_line *lines = wb_new_n(a, struct wl_line, count);
     if (!lines)
         return wb_arena_check(a, err);
     for (size_t i = p->n; i-- > 0;) {
         const struct wl_span *span = &p->spans[i];
-        uint32_t              from = WB_MAX(first, span->before), to = WB_MIN(end, span->before + span->length);
+        uint32_t from = WB_MAX(first, span->before), to = WB_MIN(end, span->before + span->length);
         if (from >= to)
             continue;
         int r =
@@ -114,11 +110,9 @@ WEFT_SUSPENDS int wl_path_tail(struct wl_store *s, const struct wl_owner *o, con
             return r;
     }
     *ret = lines;
-    *n   = count;
+    *n = count;
     return 0;
 }
-
-/* ---- In one call ---------------------------------------------------------------------------------------------- */
 
 WEFT_SUSPENDS int wl_at_once(struct wl_store *s, wl_reading_fn *fn, void *arg, struct upp_err *err)
 {
@@ -127,17 +121,17 @@ WEFT_SUSPENDS int wl_at_once(struct wl_store *s, wl_reading_fn *fn, void *arg, s
 
 struct opening {
     const struct wl_owner *o;
-    struct upp_str         id;
-    uint32_t               max;
-    struct wb_arena       *a;
-    struct wl_tail         tail;
+    struct upp_str id;
+    uint32_t max;
+    struct wb_arena *a;
+    struct wl_tail tail;
 };
 
 WEFT_SUSPENDS static int read_tail(struct wl_store *s, void *arg, struct upp_err *err)
 {
     struct opening *x = arg;
     struct wl_tail *t = &x->tail;
-    int             r = wl_thread_find(s, x->o, x->id, x->a, &t->thread, err);
+    int r = wl_thread_find(s, x->o, x->id, x->a, &t->thread, err);
     if (r >= 0)
         r = wl_thread_path(s, x->o, &t->thread, x->a, &t->path, err);
     return r < 0 ? r : wl_path_tail(s, x->o, &t->path, t->path.length, x->max, x->a, &t->lines, &t->n, err);
@@ -147,7 +141,7 @@ WEFT_SUSPENDS int wl_thread_tail(struct wl_store *s, const struct wl_owner *o, s
                                  struct wb_arena *a, struct wl_tail *ret, struct upp_err *err)
 {
     struct opening x = {.o = o, .id = id, .max = max, .a = a};
-    int            r = wl_at_once(s, read_tail, &x, err);
+    int r = wl_at_once(s, read_tail, &x, err);
     if (r >= 0)
         *ret = x.tail;
     return r;

@@ -1,4 +1,4 @@
-/* log/search.c — see search.h.
+/* log/search.c — searches by the index or by scanning, and looks each match up in the threads of its tree.
  *
  * The store proposes candidates; each entry is read and compared here, and then looked up in the threads of its tree.
  * An entry on no thread's path was abandoned: then the run that wrote it names the thread. An entry that no thread of
@@ -16,16 +16,16 @@
 #include "log/pages.h"
 
 enum {
-    PAGE       = 64,  /* hits per query to the store */
-    PAGES      = 64,  /* queries per search */
-    FAMILIES   = 64,  /* cached; of more the last one is replaced */
-    RUN_ROWS   = 16,  /* of a node, searched for a run */
-    SCAN_ROWS  = 256, /* scanned at a time, from the newest on: fewer of large ones */
+    PAGE = 64,       /* hits per query to the store */
+    PAGES = 64,      /* queries per search */
+    FAMILIES = 64,   /* cached; of more the last one is replaced */
+    RUN_ROWS = 16,   /* of a node, searched for a run */
+    SCAN_ROWS = 256, /* scanned at a time, from the newest on: fewer of large ones */
     SCAN_BYTES = 1 << 20,
-    SCRATCH    = 1 << 30,
-    BEFORE     = 60, /* bytes of a snippet before and after the match */
-    BEHIND     = 120,
-    SCAN_BITS  = 12, /* of a hit's number when scanning: which entry of the row */
+    SCRATCH = 1 << 30,
+    BEFORE = 60, /* bytes of a snippet before and after the match */
+    BEHIND = 120,
+    SCAN_BITS = 12, /* of a hit's number when scanning: which entry of the row */
 };
 
 struct spot {
@@ -35,8 +35,8 @@ struct spot {
 
 struct member {
     struct wb_uuid id, tree;
-    uint64_t       head;
-    uint32_t       at; /* as of a struct wl_thread */
+    uint64_t head;
+    uint32_t at; /* as of a struct wl_thread */
 };
 
 struct family {
@@ -46,23 +46,23 @@ struct family {
 };
 
 struct searching {
-    struct wl_store        *s;
-    const struct wl_owner  *o;
+    struct wl_store *s;
+    const struct wl_owner *o;
     const struct wl_search *q;
-    struct upp_str          words[WL_QUERY_WORDS];
-    size_t                  n_words;
-    struct upp_str          folded; /* all of them, separated by blanks */
-    struct wl_thread        thread; /* with q->thread */
-    bool                    in_thread;
-    bool                    whole; /* match whole words, not parts */
-    struct wb_arena        *a;     /* the caller's */
-    struct wb_arena         own;   /* for the whole search */
-    struct wb_arena         line;  /* for one entry */
-    struct wb_buf           text, lower, tools;
-    struct family           families[FAMILIES];
-    size_t                  n_families;
-    size_t                  bytes, max_bytes; /* read so far, and at most: then the caller continues with `next` */
-    struct upp_err         *err;
+    struct upp_str words[WL_QUERY_WORDS];
+    size_t n_words;
+    struct upp_str folded;   /* all of them, separated by blanks */
+    struct wl_thread thread; /* with q->thread */
+    bool in_thread;
+    bool whole;           /* match whole words, not parts */
+    struct wb_arena *a;   /* the caller's */
+    struct wb_arena own;  /* for the whole search */
+    struct wb_arena line; /* for one entry */
+    struct wb_buf text, lower, tools;
+    struct family families[FAMILIES];
+    size_t n_families;
+    size_t bytes, max_bytes; /* read so far, and at most: then the caller continues with `next` */
+    struct upp_err *err;
 };
 
 /* ---- The query ------------------------------------------------------------------------------------------- */
@@ -72,7 +72,7 @@ static int read_words(struct searching *x)
     struct upp_str all = x->q->words, word;
     if (all.n > WL_SEARCH_WORDS)
         return upp_fail(x->err, UPP_ELIMIT, "more than %d bytes to look for", WL_SEARCH_WORDS);
-    all   = wb_arena_dup(&x->own, all.p ? all : UPP_STR(""));
+    all = wb_arena_dup(&x->own, all.p ? all : UPP_STR(""));
     int r = wb_arena_check(&x->own, x->err);
     if (r < 0)
         return r;
@@ -91,8 +91,8 @@ static int read_words(struct searching *x)
 static int check(struct searching *x)
 {
     const struct wl_search *q = x->q;
-    x->in_thread              = !wb_uuid_eq(q->thread, (struct wb_uuid){{0}});
-    int r                     = read_words(x);
+    x->in_thread = !wb_uuid_eq(q->thread, (struct wb_uuid){{0}});
+    int r = read_words(x);
     if (r < 0)
         return r;
     if (!x->n_words && !q->who.n && !q->tool.n && !q->since_ms && !q->until_ms && !x->in_thread)
@@ -115,7 +115,7 @@ static bool has_tool(struct upp_str tools, struct upp_str name)
 static const char *find_word(const struct searching *x, struct upp_str word)
 {
     struct upp_str text = wb_buf_str(&x->lower);
-    size_t         at   = 0;
+    size_t at = 0;
     while (text.n - at >= word.n) {
         const char *p = memmem(text.p + at, text.n - at, word.p, word.n);
         if (!p)
@@ -140,7 +140,7 @@ static bool has_words(const struct searching *x)
 static int matches(struct searching *x, const struct wl_line *line)
 {
     const struct wl_search *q = x->q;
-    int64_t                 t = line->entry.message.time_ms;
+    int64_t t = line->entry.message.time_ms;
     if (!wl__is_public(&line->entry) || (q->who.n && !wb_str_eq(q->who, line->entry.who)) ||
         (q->since_ms && t < q->since_ms) || (q->until_ms && t >= q->until_ms))
         return 0;
@@ -174,7 +174,7 @@ WEFT_SUSPENDS static int read_nodes(struct searching *x, struct family *f)
 {
     WB_CLEANUP(wl_pages_done)
     struct wl_pages p = WL_PAGES(x->s, .what = WL_LIST_FAMILY_NODES, .owner = x->o, .number = f->id);
-    int             r;
+    int r;
     while ((r = wl_pages_next(&p, x->err)) > 0) {
         const struct wl_node *list = p.list.p;
         for (size_t i = 0; i < p.list.n; i++)
@@ -190,7 +190,7 @@ WEFT_SUSPENDS static int read_threads(struct searching *x, struct family *f)
 {
     WB_CLEANUP(wl_pages_done)
     struct wl_pages p = WL_PAGES(x->s, .what = WL_LIST_FAMILY_THREADS, .owner = x->o, .number = f->id);
-    int             r;
+    int r;
     while ((r = wl_pages_next(&p, x->err)) > 0) {
         const struct wl_thread *list = p.list.p;
         for (size_t i = 0; i < p.list.n; i++)
@@ -212,7 +212,7 @@ static void family_done(struct family *f)
 WEFT_SUSPENDS static int read_family(struct searching *x, struct family *f)
 {
     const struct wl_thread *t = &x->thread;
-    int                     r = read_nodes(x, f);
+    int r = read_nodes(x, f);
     if (r < 0 || !x->in_thread)
         return r < 0 ? r : read_threads(x, f);
     return wb_vec_push(&f->threads, ((struct member){t->id, t->tree, t->head, t->at}), WL_FAMILY)
@@ -229,7 +229,7 @@ WEFT_SUSPENDS static int family_of(struct searching *x, uint32_t id, struct fami
         }
     struct family *f = &x->families[x->n_families < FAMILIES ? x->n_families : FAMILIES - 1];
     family_done(f);
-    *f    = (struct family){.id = id};
+    *f = (struct family){.id = id};
     int r = read_family(x, f);
     if (r < 0) {
         family_done(f);
@@ -250,14 +250,14 @@ static const struct spot *find_spot(const struct family *f, uint64_t key)
 static bool on_path(const struct family *f, const struct member *m, uint64_t node, uint32_t index)
 {
     uint32_t length = m->at ? m->at - 1 : UINT32_MAX;
-    uint64_t key    = m->head;
+    uint64_t key = m->head;
     for (unsigned i = 0; key && i < WL_PATH_READ; i++) {
         if (key == node)
             return index < length;
         const struct spot *s = find_spot(f, key);
         if (!s)
             return false; /* dropped meanwhile */
-        key    = s->parent;
+        key = s->parent;
         length = s->parent_length;
     }
     return false;
@@ -266,12 +266,12 @@ static bool on_path(const struct family *f, const struct member *m, uint64_t nod
 /* The thread whose run wrote an entry. All zero: unknown. */
 WEFT_SUSPENDS static int writer_of(struct searching *x, const struct wl_line *line, struct wb_uuid *ret)
 {
-    struct wb_uuid  none = {{0}}, run = line->run;
+    struct wb_uuid none = {{0}}, run = line->run;
     struct wl_range range = {.node = line->node, .to = UINT64_MAX, .max_rows = RUN_ROWS};
-    struct wl_rows  rows  = {0};
-    struct wm_run   row;
-    int             r = 0;
-    *ret              = none;
+    struct wl_rows rows = {0};
+    struct wm_run row;
+    int r = 0;
+    *ret = none;
     if (wb_uuid_eq(run, none))
         r = x->s->ops->rows(x->s, x->o, &range, &x->line, &rows, x->err);
     for (size_t i = 0; r >= 0 && i < rows.n && wb_uuid_eq(run, none); i++)
@@ -297,7 +297,7 @@ WEFT_SUSPENDS static int find_threads(struct searching *x, const struct wl_line 
     struct wb_uuid writer;
     ret->n_in = 0;
     ret->more = false;
-    int r     = wl_get_node(x->s, x->o, line->node, &node, x->err);
+    int r = wl_get_node(x->s, x->o, line->node, &node, x->err);
     if (r >= 0)
         r = family_of(x, wl_family(node.tree), &f);
     if (r < 0)
@@ -318,9 +318,9 @@ WEFT_SUSPENDS static int find_threads(struct searching *x, const struct wl_line 
     r = writer_of(x, line, &writer);
     for (size_t i = 0; r >= 0 && i < f->threads.n && !ret->n_in; i++)
         if (wb_uuid_eq(f->threads.p[i].id, writer) && wants_thread(x, &f->threads.p[i], node.tree)) {
-            ret->in[0].thread    = writer;
+            ret->in[0].thread = writer;
             ret->in[0].abandoned = true;
-            ret->n_in            = 1;
+            ret->n_in = 1;
         }
     return r;
 }
@@ -337,8 +337,8 @@ static void snip(struct searching *x, struct wl_found *ret)
     size_t at = 0, n = 0;
     if (x->n_words) {
         const char *hit = find_word(x, x->words[0]);
-        at              = (size_t)(hit - x->lower.p);
-        n               = x->words[0].n;
+        at = (size_t)(hit - x->lower.p);
+        n = x->words[0].n;
     }
     size_t from = at > BEFORE ? at - BEFORE : 0, to = WB_MIN(at + n + BEHIND, x->text.n);
     while (inside(&x->text, from))
@@ -346,7 +346,7 @@ static void snip(struct searching *x, struct wl_found *ret)
     while (inside(&x->text, to))
         to--;
     ret->snippet = wb_arena_dup(x->a, wb_str(x->text.p ? x->text.p + from : "", to - from));
-    ret->match   = at - from;
+    ret->match = at - from;
     ret->match_n = n;
 }
 
@@ -356,19 +356,19 @@ WEFT_SUSPENDS static int judge(struct searching *x, const struct wl_line *line, 
     int r = matches(x, line);
     if (r <= 0)
         return r;
-    *ret = (struct wl_found){.entry   = line->id,
-                             .node    = line->node,
-                             .index   = line->index,
-                             .role    = line->entry.message.role,
+    *ret = (struct wl_found){.entry = line->id,
+                             .node = line->node,
+                             .index = line->index,
+                             .role = line->entry.message.role,
                              .time_ms = line->entry.message.time_ms};
-    r    = find_threads(x, line, ret);
+    r = find_threads(x, line, ret);
     return r < 0 ? r : ret->n_in > 0;
 }
 
 static int fill_result(struct searching *x, const struct wl_line *line, struct wl_found *ret)
 {
     size_t size = ret->n_in * sizeof *ret->in;
-    void  *in   = wb_arena_alloc(x->a, size, _Alignof(struct wl_found));
+    void *in = wb_arena_alloc(x->a, size, _Alignof(struct wl_found));
     if (in)
         ret->in = memcpy(in, ret->in, size);
     ret->who = wb_arena_dup(x->a, line->entry.who);
@@ -389,7 +389,7 @@ WEFT_SUSPENDS static int look_at(struct searching *x, uint64_t number, uint64_t 
     if (r <= 0)
         return r;
     ret->number = number;
-    r           = fill_result(x, &line, ret);
+    r = fill_result(x, &line, ret);
     return r < 0 ? r : 1;
 }
 
@@ -397,27 +397,27 @@ WEFT_SUSPENDS static int look_at(struct searching *x, uint64_t number, uint64_t 
 
 WEFT_SUSPENDS static int by_index(struct searching *x, size_t max, struct wl_results *ret)
 {
-    const struct wl_search *q     = x->q;
-    struct wl_query         query = {.words     = x->folded,
-                                     .who       = q->who,
-                                     .tool      = q->tool,
-                                     .since_ms  = q->since_ms,
-                                     .until_ms  = q->until_ms,
-                                     .family    = wl_family(x->thread.tree),
-                                     .in_family = x->in_thread,
-                                     .after     = q->after,
-                                     .max       = PAGE};
+    const struct wl_search *q = x->q;
+    struct wl_query query = {.words = x->folded,
+                             .who = q->who,
+                             .tool = q->tool,
+                             .since_ms = q->since_ms,
+                             .until_ms = q->until_ms,
+                             .family = wl_family(x->thread.tree),
+                             .in_family = x->in_thread,
+                             .after = q->after,
+                             .max = PAGE};
     for (unsigned page = 0;; page++) {
         struct wl_hit *hits;
-        size_t         n;
-        int            r = x->s->ops->search(x->s, x->o, &query, &x->own, &hits, &n, x->err);
+        size_t n;
+        int r = x->s->ops->search(x->s, x->o, &query, &x->own, &hits, &n, x->err);
         for (size_t i = 0; r >= 0 && i < n; i++) {
             if (ret->n == max) { /* the rest may match nothing; then the next page is empty */
                 ret->next = query.after;
                 return 0;
             }
             query.after = hits[i].number;
-            r           = look_at(x, hits[i].number, hits[i].node, hits[i].index, &ret->p[ret->n]);
+            r = look_at(x, hits[i].number, hits[i].node, hits[i].index, &ret->p[ret->n]);
             ret->n += r > 0;
             if (r >= 0 && x->bytes >= x->max_bytes) {
                 ret->next = query.after;
@@ -441,28 +441,28 @@ struct scan {
         uint64_t number, node;
         uint32_t index;
     } * ring;
-    size_t   max, n; /* n: all matches */
-    uint64_t last;   /* the number of the last result */
+    size_t max, n; /* n: all matches */
+    uint64_t last; /* the number of the last result */
 };
 
 WEFT_SUSPENDS static int scan_row(struct searching *x, const struct wl_followed *f, struct scan *sc)
 {
     struct wl_line *lines;
-    size_t          n;
+    size_t n;
     if (!wb_str_eq(f->tenant, x->o->tenant) || !f->row.n_entries)
         return 0;
     wb_arena_reset(&x->line);
     int r = wl__row_lines(x->s, x->o, &f->row, &x->line, &lines, &n, x->err);
     for (size_t i = 0; r >= 0 && i < n && i < 1 << SCAN_BITS; i++) {
         struct wl_found found;
-        uint64_t        number = (f->number << SCAN_BITS | i) + 1;
+        uint64_t number = (f->number << SCAN_BITS | i) + 1;
         if (x->q->after && number >= x->q->after)
             break;
         r = judge(x, &lines[i], &found);
         if (r > 0) {
             sc->ring[sc->n % sc->max].number = number;
-            sc->ring[sc->n % sc->max].node   = lines[i].node;
-            sc->ring[sc->n % sc->max].index  = lines[i].index;
+            sc->ring[sc->n % sc->max].node = lines[i].node;
+            sc->ring[sc->n % sc->max].index = lines[i].index;
             sc->n++;
         }
     }
@@ -473,7 +473,7 @@ WEFT_SUSPENDS static int scan_row(struct searching *x, const struct wl_followed 
 WEFT_SUSPENDS static int scan_rows(struct searching *x, uint64_t from, uint64_t to, struct scan *sc)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena rows = WB_ARENA(SCRATCH);
-    sc->n                                          = 0;
+    sc->n = 0;
     for (size_t n = 1; n && from < to;) {
         struct wl_followed *p;
         wb_arena_reset(&rows);
@@ -502,7 +502,7 @@ WEFT_SUSPENDS static int add_scanned(struct searching *x, struct scan *sc, struc
             return 0;
         }
         sc->last = sc->ring[at].number;
-        int r    = look_at(x, sc->ring[at].number, sc->ring[at].node, sc->ring[at].index, &ret->p[ret->n]);
+        int r = look_at(x, sc->ring[at].number, sc->ring[at].node, sc->ring[at].index, &ret->p[ret->n]);
         if (r < 0)
             return r;
         ret->n += r > 0;
@@ -516,20 +516,20 @@ WEFT_SUSPENDS static int add_scanned(struct searching *x, struct scan *sc, struc
 WEFT_SUSPENDS static int by_scanning(struct searching *x, size_t max, struct wl_results *ret)
 {
     const uint64_t limit = x->q->max_rows ? x->q->max_rows : WL_SEARCH_ROWS;
-    uint64_t       last = WB_MIN(x->q->after ? x->q->after >> SCAN_BITS : UINT64_MAX, ret->end), from, rows = 16;
+    uint64_t last = WB_MIN(x->q->after ? x->q->after >> SCAN_BITS : UINT64_MAX, ret->end), from, rows = 16;
     const uint64_t end = last > limit ? last - limit : 0;
-    struct scan    sc  = {.max = max};
+    struct scan sc = {.max = max};
     x->whole = ret->whole = false;
-    ret->scanned          = true;
-    ret->upto             = ret->end;
-    ret->cut              = end > 0;
-    sc.ring               = wb_arena_zero(&x->own, max * sizeof *sc.ring, _Alignof(uint64_t));
+    ret->scanned = true;
+    ret->upto = ret->end;
+    ret->cut = end > 0;
+    sc.ring = wb_arena_zero(&x->own, max * sizeof *sc.ring, _Alignof(uint64_t));
     if (!sc.ring)
         return wb_arena_check(&x->own, x->err);
     for (; last > end && !ret->next; last = from) {
         size_t before = x->bytes;
-        from          = last - end > rows ? last - rows : end;
-        int r         = scan_rows(x, from, last, &sc);
+        from = last - end > rows ? last - rows : end;
+        int r = scan_rows(x, from, last, &sc);
         if (r >= 0)
             r = add_scanned(x, &sc, ret);
         if (r < 0)
@@ -546,7 +546,7 @@ WEFT_SUSPENDS static int by_scanning(struct searching *x, size_t max, struct wl_
 WEFT_SUSPENDS static int search(struct searching *x, struct wl_results *ret)
 {
     size_t max = x->q->max ? WB_MIN(x->q->max, (size_t)WL_SEARCH_MAX) : 20;
-    int    r   = wl__search_on(x->s, x->err);
+    int r = wl__search_on(x->s, x->err);
     x->whole = ret->whole = wl_store_index(x->s) == WL_INDEX_WORDS;
     if (r >= 0)
         r = check(x);
@@ -564,7 +564,7 @@ WEFT_SUSPENDS static int search(struct searching *x, struct wl_results *ret)
         r = by_index(x, max, ret);
     if (r != -UPP_EREFUSED)
         return r;
-    ret->n    = 0; /* the index may have been found damaged on a later page */
+    ret->n = 0; /* the index may have been found damaged on a later page */
     ret->next = 0;
     return by_scanning(x, max, ret);
 }
@@ -573,20 +573,20 @@ WEFT_SUSPENDS int wl_search(struct wl_store *s, const struct wl_owner *o, const 
                             struct wl_results *ret, struct upp_err *err)
 {
     struct wl_results found = {0};
-    struct searching *x     = wb_new(a, struct searching);
+    struct searching *x = wb_new(a, struct searching);
     if (!x)
         return wb_arena_check(a, err);
-    *x    = (struct searching){.s         = s,
-                               .o         = o,
-                               .q         = q,
-                               .a         = a,
-                               .own       = WB_ARENA(SCRATCH),
-                               .line      = WB_ARENA(SCRATCH),
-                               .text      = WB_BUF(2 * WL_SEARCH_TEXT),
-                               .lower     = WB_BUF(2 * WL_SEARCH_TEXT),
-                               .tools     = WB_BUF(4 * WL_SEARCH_TEXT),
-                               .max_bytes = q->max_bytes ? q->max_bytes : WL_SEARCH_BYTES,
-                               .err       = err};
+    *x = (struct searching){.s = s,
+                            .o = o,
+                            .q = q,
+                            .a = a,
+                            .own = WB_ARENA(SCRATCH),
+                            .line = WB_ARENA(SCRATCH),
+                            .text = WB_BUF(2 * WL_SEARCH_TEXT),
+                            .lower = WB_BUF(2 * WL_SEARCH_TEXT),
+                            .tools = WB_BUF(4 * WL_SEARCH_TEXT),
+                            .max_bytes = q->max_bytes ? q->max_bytes : WL_SEARCH_BYTES,
+                            .err = err};
     int r = search(x, &found);
     for (size_t i = 0; i < x->n_families; i++)
         family_done(&x->families[i]);

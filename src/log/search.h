@@ -4,58 +4,57 @@
  * it grows; a store without an index is searched by scanning its log, under a limit. Both compare the same text, so
  * both find the same messages.
  */
-#ifndef WL_SEARCH_H
-#define WL_SEARCH_H
+#pragma once
 
 #include "log/log.h"
 
 enum {
-    WL_SEARCH_MAX   = 100,      /* results of one search */
-    WL_SEARCH_IN    = 256,      /* threads named by one result */
-    WL_SEARCH_ROWS  = 20000,    /* rows scanned, at most, if there is no index */
-    WL_SEARCH_TEXT  = 64 << 10, /* bytes of a message that are searched */
+    WL_SEARCH_MAX = 100,        /* results of one search */
+    WL_SEARCH_IN = 256,         /* threads named by one result */
+    WL_SEARCH_ROWS = 20000,     /* rows scanned, at most, if there is no index */
+    WL_SEARCH_TEXT = 64 << 10,  /* bytes of a message that are searched */
     WL_SEARCH_WORDS = 1024,     /* bytes of the query's words */
     WL_SEARCH_BYTES = 64 << 20, /* bytes read, about: then `next` continues */
 };
 
 struct wl_search {
-    uint32_t       size;
-    struct upp_str words;              /* all must match, ignoring case; empty: any */
-    struct upp_str who, tool;          /* whole names; empty: any */
-    int64_t        since_ms, until_ms; /* until: exclusive; 0: any */
-    struct wb_uuid thread;             /* all zero: any of the owner's */
-    uint64_t       after;              /* wl_results.next of the previous page; 0: the first page */
-    size_t         max;                /* 0: 20 */
-    size_t         max_rows;           /* 0: WL_SEARCH_ROWS */
-    size_t         max_bytes;          /* 0: WL_SEARCH_BYTES */
+    uint32_t size;
+    struct upp_str words;       /* all must match, ignoring case; empty: any */
+    struct upp_str who, tool;   /* whole names; empty: any */
+    int64_t since_ms, until_ms; /* until: exclusive; 0: any */
+    struct wb_uuid thread;      /* all zero: any of the owner's */
+    uint64_t after;             /* wl_results.next of the previous page; 0: the first page */
+    size_t max;                 /* 0: 20 */
+    size_t max_rows;            /* 0: WL_SEARCH_ROWS */
+    size_t max_bytes;           /* 0: WL_SEARCH_BYTES */
 };
 
 struct wl_found {
-    uint64_t       number; /* for `after` */
-    struct wb_uuid entry;  /* its id */
-    uint64_t       node;
-    uint32_t       index;
-    uint8_t        role; /* enum upp_role */
-    int64_t        time_ms;
+    uint64_t number;      /* for `after` */
+    struct wb_uuid entry; /* its id */
+    uint64_t node;
+    uint32_t index;
+    uint8_t role; /* enum upp_role */
+    int64_t time_ms;
     struct upp_str who;
-    struct upp_str snippet;        /* of its text, UTF-8 */
-    size_t         match, match_n; /* byte range of the first word in it; match_n 0: the query has no words */
+    struct upp_str snippet; /* of its text, UTF-8 */
+    size_t match, match_n;  /* byte range of the first word in it; match_n 0: the query has no words */
     struct {
         struct wb_uuid thread;
-        bool           abandoned; /* the thread was restored to a position before it and continued from there */
+        bool abandoned; /* the thread was restored to a position before it and continued from there */
     } * in;
     size_t n_in; /* at least one, at most WL_SEARCH_IN */
-    bool   more; /* there are more threads than these */
+    bool more;   /* there are more threads than these */
 };
 
 struct wl_results {
     struct wl_found *p; /* newest first */
-    size_t           n;
-    uint64_t         next;      /* 0: there are no more */
-    uint64_t         upto, end; /* rows of the log: how many are indexed, and how many there are */
-    bool             scanned;   /* by scanning the log, not by the index */
-    bool             cut;       /* the scan did not cover all of it */
-    bool             whole;     /* matched whole words, not parts of words */
+    size_t n;
+    uint64_t next;      /* 0: there are no more */
+    uint64_t upto, end; /* rows of the log: how many are indexed, and how many there are */
+    bool scanned;       /* by scanning the log, not by the index */
+    bool cut;           /* the scan did not cover all of it */
+    bool whole;         /* matched whole words, not parts of words */
 };
 
 /* -UPP_EINVALID: an empty query; -UPP_ELIMIT: too many words; -UPP_EREFUSED: search is off (enum wl_index). */
@@ -104,5 +103,3 @@ void wl__text_of(const struct wm_entry *e, struct wb_buf *text, struct wb_buf *t
 WEFT_SUSPENDS int wl__row_lines(struct wl_store *s, const struct wl_owner *o, const struct wl_row *row,
                                 struct wb_arena *a, struct wl_line **ret, size_t *n,
                                 struct upp_err *err) UPP_MUST_CHECK;
-
-#endif

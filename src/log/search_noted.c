@@ -17,7 +17,7 @@ int wl__reindex_note(const struct wl_row *row, struct wb_arena *a, struct wl_val
         return 0;
     *ret = (struct wl_value){
         .space = UPP_STR(WL_REINDEX),
-        .name  = wb_arena_printf(a, "%016llx%016llx", (unsigned long long)row->node, (unsigned long long)row->pos),
+        .name = wb_arena_printf(a, "%016llx%016llx", (unsigned long long)row->node, (unsigned long long)row->pos),
         .bytes = wb_arena_printf(a, "%u", row->n_entries)};
     int r = wb_arena_check(a, err);
     return r < 0 ? r : 1;
@@ -44,21 +44,21 @@ static WEFT_SUSPENDS int learn(struct wl_store *s, const struct wl_owner *o, con
         !read_hex(wb_str(v->name.p + DIGITS, DIGITS), &pos) || !wb_str_u64(v->bytes, &n) || n > UINT32_MAX)
         return 0;
     uint32_t first = wl_pos_index(pos);
-    int      r     = wl_reindex(s, o, node, first, first + (uint32_t)n, err);
+    int r = wl_reindex(s, o, node, first, first + (uint32_t)n, err);
     return r == -UPP_EREFUSED || r == -UPP_ENOTFOUND ? 0 : r;
 }
 
 /* A note that fails stays, and does not stop the others. */
 WEFT_SUSPENDS int wl_reindex_pending(struct wl_store *s, const struct wl_owner *o, struct upp_err *err)
 {
-    char           name[2 * DIGITS];
-    struct upp_str after  = {0};
-    int            failed = 0;
+    char name[2 * DIGITS];
+    struct upp_str after = {0};
+    int failed = 0;
     for (size_t n = PAGE; n == PAGE;) {
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(WL__SCRATCH);
-        struct wl_value                          *list;
-        struct wl_change                          drop[PAGE];
-        size_t                                    learned = 0;
+        struct wl_value *list;
+        struct wl_change drop[PAGE];
+        size_t learned = 0;
         int r = wl_list_values(s, o, UPP_STR(WL_REINDEX), after, PAGE, &a, &list, &n, err);
         for (size_t i = 0; r >= 0 && i < n; i++) {
             int one = learn(s, o, &list[i], failed < 0 ? NULL : err);
@@ -79,12 +79,12 @@ WEFT_SUSPENDS int wl_reindex_pending(struct wl_store *s, const struct wl_owner *
 
 WEFT_SUSPENDS int wl_reindex_pending_all(struct wl_store *s, struct upp_err *err)
 {
-    char           name[NAME];
+    char name[NAME];
     struct upp_str after = {0};
     for (size_t n = TENANTS; n == TENANTS;) {
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
-        struct upp_str                           *list;
-        int                                       r = wl_list_tenants(s, after, TENANTS, &a, &list, &n, err);
+        struct upp_str *list;
+        int r = wl_list_tenants(s, after, TENANTS, &a, &list, &n, err);
         for (size_t i = 0; r >= 0 && i < n; i++)
             r = wl_reindex_pending(s, &(struct wl_owner){.tenant = list[i]}, err);
         if (r < 0)

@@ -11,8 +11,8 @@ static uint32_t lower(uint32_t c)
 {
     static const struct {
         uint16_t from, to;
-        uint8_t  every; /* 1: each letter; 2: every second one, starting with the first */
-        int16_t  by;
+        uint8_t every; /* 1: each letter; 2: every second one, starting with the first */
+        int16_t by;
     } ranges[] = {
         {0x00c0, 0x00d6, 1, 32}, {0x00d8, 0x00de, 1, 32}, {0x0100, 0x012f, 2, 1},    {0x0132, 0x0137, 2, 1},
         {0x0139, 0x0148, 2, 1},  {0x014a, 0x0177, 2, 1},  {0x0178, 0x0178, 1, -121}, {0x0179, 0x017e, 2, 1},
@@ -44,8 +44,8 @@ void wl__fold(char *p, size_t n)
             p[i] = ' ';
         else if (c >= 0xc2 && c <= 0xdf && i + 1 < n) {
             uint32_t x = lower((uint32_t)(c & 0x1f) << 6 | ((unsigned char)p[i + 1] & 0x3f));
-            p[i]       = (char)(0xc0 | x >> 6);
-            p[++i]     = (char)(0x80 | (x & 0x3f));
+            p[i] = (char)(0xc0 | x >> 6);
+            p[++i] = (char)(0x80 | (x & 0x3f));
         }
     }
 }
@@ -100,8 +100,8 @@ WEFT_SUSPENDS static int read_lines(struct wl_store *s, const struct wl_owner *o
                                     struct wb_arena *a, struct wl_line *lines, struct upp_err *err)
 {
     struct wm_row parsed;
-    uint32_t      first = wl_pos_index(row->pos);
-    int           r     = wm_row_read_entries(a, row->format, row->body, &parsed, err);
+    uint32_t first = wl_pos_index(row->pos);
+    int r = wm_row_read_entries(a, row->format, row->body, &parsed, err);
     if (r < 0)
         return r;
     if (parsed.n_entries != row->n_entries)
@@ -126,7 +126,7 @@ WEFT_SUSPENDS int wl__row_lines(struct wl_store *s, const struct wl_owner *o, co
     if (!lines)
         return wb_arena_check(a, err);
     struct upp_err why = {0};
-    int            r   = read_lines(s, o, row, a, lines, &why);
+    int r = read_lines(s, o, row, a, lines, &why);
     if (r == -UPP_ESTORE || r == -UPP_ENOTFOUND || r == -UPP_EINVALID) {
         wb_log(WB_WARN, "row not searched", WB_LZ("why", why.msg)); /* one bad row must not hide all that follow */
         return 0;
@@ -137,6 +137,6 @@ WEFT_SUSPENDS int wl__row_lines(struct wl_store *s, const struct wl_owner *o, co
         return r;
     }
     *ret = lines;
-    *n   = row->n_entries;
+    *n = row->n_entries;
     return 0;
 }

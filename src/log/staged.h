@@ -7,8 +7,7 @@
  * Each of the commits increments the thread's version: of two concurrent imports one fails, before any of its nodes
  * becomes visible.
  */
-#ifndef WL_STAGED_H
-#define WL_STAGED_H
+#pragma once
 
 #include "log/log.h"
 
@@ -18,12 +17,12 @@
 /* The keys of a family's incomplete nodes, sorted; in the arena. */
 struct wl_staged {
     uint64_t *keys;
-    size_t    n;
+    size_t n;
 };
 
 WEFT_SUSPENDS int wl_staged_read(struct wl_store *s, const struct wl_owner *o, uint32_t family, struct wb_arena *a,
                                  struct wl_staged *ret, struct upp_err *err) UPP_MUST_CHECK;
-bool              wl_staged_has(const struct wl_staged *h, uint64_t key);
+bool wl_staged_has(const struct wl_staged *h, uint64_t key);
 
 /* Encodes keys for that value. */
 struct upp_str wl_staged_text(struct wb_arena *a, const uint64_t *keys, size_t n);
@@ -31,5 +30,3 @@ struct upp_str wl_staged_text(struct wb_arena *a, const uint64_t *keys, size_t n
 /* Drops the incomplete nodes of a thread; increments its version if there are any. */
 WEFT_SUSPENDS int wl_staged_clear(struct wl_store *s, const struct wl_owner *o, struct wl_thread *t,
                                   struct upp_err *err) UPP_MUST_CHECK;
-
-#endif

@@ -17,8 +17,7 @@
  *     earlier one.
  *  3. After a failed sync, every further commit fails with -UPP_ESTORE until the store is opened again.
  */
-#ifndef WL_STORE_H
-#define WL_STORE_H
+#pragma once
 
 #include <stdatomic.h>
 #include <string.h>
@@ -47,12 +46,12 @@ static inline uint32_t wl_family(struct wb_uuid id)
 
 /* A list of entries, with its parent node and the parent's length at the branch point. */
 struct wl_node {
-    uint64_t       key; /* wm_key(id) */
+    uint64_t key; /* wm_key(id) */
     struct wb_uuid id, tree;
-    uint64_t       parent; /* key; 0: this is the root of its tree */
-    uint32_t       parent_length;
+    uint64_t parent; /* key; 0: this is the root of its tree */
+    uint32_t parent_length;
     struct wb_uuid holder; /* the run that holds it; all zero: none */
-    int64_t        created_ms;
+    int64_t created_ms;
     /* Texts: only WL_LIST_FAMILY_NODES reads them. */
     struct upp_str name, metadata; /* of a branch; metadata: JSON object; empty: none */
     struct upp_str origin;         /* JSON: imported data about the node that fits no other field; empty: none */
@@ -62,18 +61,18 @@ enum wl_thread_kind { WL_MAIN = 1, WL_SUB /* of a child run: listed on request, 
 
 /* A pointer into a tree, like a git branch. */
 struct wl_thread {
-    struct wb_uuid  id, tree, parent; /* parent: of a sub-thread or a fork; all zero: none */
+    struct wb_uuid id, tree, parent; /* parent: of a sub-thread or a fork; all zero: none */
     struct wl_owner owner;
-    uint64_t        head; /* node key */
-    uint32_t        at;   /* 0: the thread includes the whole head, and appends go there. Otherwise it was forked or
-                           * restored to the middle of the head: 1 + the number of the head's entries that it includes;
-                           * appends go to a new branch from there, so a run that holds the head does not block this
-                           * thread */
-    uint8_t        kind;
-    uint32_t       version;
-    uint64_t       queued;          /* runs ever queued on it: the next one gets queue position queued + 1 */
+    uint64_t head; /* node key */
+    uint32_t at;   /* 0: the thread includes the whole head, and appends go there. Otherwise it was forked or
+                    * restored to the middle of the head: 1 + the number of the head's entries that it includes;
+                    * appends go to a new branch from there, so a run that holds the head does not block this
+                    * thread */
+    uint8_t kind;
+    uint32_t version;
+    uint64_t queued;                /* runs ever queued on it: the next one gets queue position queued + 1 */
     struct upp_str title, metadata; /* metadata: JSON object; empty: none */
-    int64_t        created_ms, updated_ms;
+    int64_t created_ms, updated_ms;
 };
 
 /* How many entries of its head a thread includes; `all`: how many the head has. */
@@ -87,9 +86,9 @@ static inline uint32_t wl_thread_length(const struct wl_thread *t, uint32_t all)
 #define WL_FORMAT_CUT (UINT32_C(1) << 30) /* long values were moved out of it into blobs: stores/blobs/cut.h */
 
 struct wl_row {
-    uint64_t       node, pos;
-    uint32_t       n_entries;
-    uint32_t       format;
+    uint64_t node, pos;
+    uint32_t n_entries;
+    uint32_t format;
     struct wb_uuid run; /* all zero: no run wrote it */
     struct upp_str body, tape;
 };
@@ -113,7 +112,7 @@ static inline uint64_t wl_pos_next(uint64_t pos, uint32_t n_entries)
 enum wl_alias_kind { WL_ALIAS_THREAD = 1, WL_ALIAS_ENTRY, WL_ALIAS_RUN, WL_ALIAS_AGENT, WL_ALIAS_FILE };
 
 struct wl_alias {
-    uint8_t        kind;
+    uint8_t kind;
     struct upp_str text;
     struct wb_uuid object;
 };
@@ -121,9 +120,9 @@ struct wl_alias {
 /* An Idempotency-Key that was used. */
 struct wl_key {
     struct upp_str route, key;
-    unsigned char  body[32]; /* SHA-256 */
+    unsigned char body[32]; /* SHA-256 */
     struct wb_uuid object;
-    int64_t        created_ms;
+    int64_t created_ms;
 };
 
 /* A small named value outside the log: tenants' keys, deleted threads, the progress of the search index, sessions that
@@ -140,34 +139,34 @@ struct wl_blob_key {
 };
 struct wl_piece {
     struct wl_blob_key key;
-    uint32_t           number; /* from 0 */
-    bool               last;
-    struct upp_str     bytes; /* WL_PIECE of them in all but the last */
+    uint32_t number; /* from 0 */
+    bool last;
+    struct upp_str bytes; /* WL_PIECE of them in all but the last */
 };
 
 /* A reference: this row (or, if node is 0, the object with this id: a file) needs the blob. */
 struct wl_ref {
     struct wl_blob_key blob;
-    uint64_t           node, pos;
-    struct wb_uuid     id;
+    uint64_t node, pos;
+    struct wb_uuid id;
 };
 
 /* An entry as the search index sees it. The text is folded so that words can be compared byte by byte. */
 struct wl_index_entry {
     struct upp_str tenant;
-    uint64_t       node;
-    uint32_t       index;
-    int64_t        time_ms;
+    uint64_t node;
+    uint32_t index;
+    int64_t time_ms;
     struct upp_str who, tool, text; /* names: the author; tools that are called or answered, one per line */
 };
 
 /* What the search index has read of the log: all rows up to this one (struct wl_followed). */
 struct wl_index_update {
     const struct wl_index_entry *list;
-    size_t                       n;
-    uint64_t                     from, upto; /* equal: the position stays; else it must still be `from` */
-    uint64_t                     changes;    /* wl_followed.changes of the rows that were read */
-    bool                         anew;       /* only drop the whole index: it is followed from the start again */
+    size_t n;
+    uint64_t from, upto; /* equal: the position stays; else it must still be `from` */
+    uint64_t changes;    /* wl_followed.changes of the rows that were read */
+    bool anew;           /* only drop the whole index: it is followed from the start again */
 };
 
 enum wl_change_kind {
@@ -210,20 +209,20 @@ enum wl_change_kind {
 struct wl_change {
     enum wl_change_kind kind;
     union {
-        const struct wl_row          *row;
-        const struct wl_node         *node;
-        const struct wl_thread       *thread;
-        const struct wm_run          *run;
-        const struct wl_alias        *alias;
-        const struct wl_key          *key;
-        const struct wl_value        *value;
-        const struct wl_piece        *piece;
-        const struct wl_ref          *ref;
-        const struct wl_blob_key     *blob;
+        const struct wl_row *row;
+        const struct wl_node *node;
+        const struct wl_thread *thread;
+        const struct wm_run *run;
+        const struct wl_alias *alias;
+        const struct wl_key *key;
+        const struct wl_value *value;
+        const struct wl_piece *piece;
+        const struct wl_ref *ref;
+        const struct wl_blob_key *blob;
         const struct wl_index_update *learned;
-        bool                         *more;
+        bool *more;
         struct {
-            uint64_t       node;
+            uint64_t node;
             struct wb_uuid from, to;
         } hold;
         struct {
@@ -239,51 +238,51 @@ enum {
 };
 enum { WL_CHANGES = 512 /* in one commit, at most */ };
 enum {
-    WL_PAGE      = 256,  /* objects of a list that is read page by page (log/pages.h) */
+    WL_PAGE = 256,       /* objects of a list that is read page by page (log/pages.h) */
     WL_PAGE_NAME = 1024, /* bytes of a name after which such a list continues */
 };
 
 struct wl_commit {
-    struct wl_owner         owner; /* of all objects that are changed; the user matters only for threads and aliases */
+    struct wl_owner owner; /* of all objects that are changed; the user matters only for threads and aliases */
     const struct wl_change *changes;
-    size_t                  n;
-    unsigned                flags;
-    size_t                  conflict; /* set with -UPP_EBUSY: the index of the failed change */
+    size_t n;
+    unsigned flags;
+    size_t conflict; /* set with -UPP_EBUSY: the index of the failed change */
 };
 
 /* A range of a node's rows. */
 struct wl_range {
     uint64_t node;
-    uint64_t from, to;  /* positions; `to` is exclusive */
-    bool     backwards; /* last rows first */
-    size_t   max_rows;  /* 0: 256 */
-    size_t   max_bytes; /* 0: 1 MiB; the first row is returned whatever its size */
+    uint64_t from, to; /* positions; `to` is exclusive */
+    bool backwards;    /* last rows first */
+    size_t max_rows;   /* 0: 256 */
+    size_t max_bytes;  /* 0: 1 MiB; the first row is returned whatever its size */
 };
 
 struct wl_rows {
     struct wl_row *p;
-    size_t         n;
-    bool           more; /* the range has more rows than were returned */
+    size_t n;
+    bool more; /* the range has more rows than were returned */
 };
 
 /* Rows of all tenants in the order in which they were stored, for readers that follow the log. A row changed since
  * (WL_SET_ROW) keeps its number. */
 struct wl_followed {
     struct upp_str tenant;
-    uint64_t       number;  /* increases */
-    uint64_t       changes; /* number of row sets and node drops since the store was opened: for WL_INDEX_ADD */
-    struct wl_row  row;
+    uint64_t number;  /* increases */
+    uint64_t changes; /* number of row sets and node drops since the store was opened: for WL_INDEX_ADD */
+    struct wl_row row;
 };
 
 enum { WL_QUERY_WORDS = 16 /* at most */ };
 struct wl_query {
-    struct upp_str words;              /* all must match (separated by blanks), anywhere in the text; empty: any */
-    struct upp_str who, tool;          /* whole names; empty: any */
-    int64_t        since_ms, until_ms; /* until: exclusive; 0: any */
-    uint32_t       family;             /* with in_family: only entries of this family */
-    bool           in_family;
-    uint64_t       after; /* continue after the hit with this number; 0: from the start. Newest first */
-    size_t         max;
+    struct upp_str words;       /* all must match (separated by blanks), anywhere in the text; empty: any */
+    struct upp_str who, tool;   /* whole names; empty: any */
+    int64_t since_ms, until_ms; /* until: exclusive; 0: any */
+    uint32_t family;            /* with in_family: only entries of this family */
+    bool in_family;
+    uint64_t after; /* continue after the hit with this number; 0: from the start. Newest first */
+    size_t max;
 };
 
 struct wl_hit {
@@ -350,23 +349,23 @@ enum wl_what {
 };
 
 struct wl_ask {
-    enum wl_what           what;
+    enum wl_what what;
     const struct wl_owner *owner; /* NULL: of all tenants */
-    struct wb_uuid         id;    /* in lists, all zero: from the start */
-    struct wb_uuid         after; /* in lists of runs, all zero: from the start; -UPP_ENOTFOUND: there is no such run */
-    uint64_t               number;
-    struct upp_str         space, name;
+    struct wb_uuid id;            /* in lists, all zero: from the start */
+    struct wb_uuid after;         /* in lists of runs, all zero: from the start; -UPP_ENOTFOUND: there is no such run */
+    uint64_t number;
+    struct upp_str space, name;
     const struct wl_blob_key *blob;
-    int64_t                   before_ms;
-    size_t                    max;
+    int64_t before_ms;
+    size_t max;
 };
 
 struct wl_list {
-    void            *p; /* array of the requested type */
-    size_t           n;
-    struct wl_owner *owners;  /* of WL_LIST_LIVE */
-    uint64_t        *numbers; /* of WL_LIST_OLD_RUNS */
-    uint64_t         upto;  /* of WL_LIST_OLD_RUNS: unless the list is full, it has all up to this number; 0: unknown */
+    void *p; /* array of the requested type */
+    size_t n;
+    struct wl_owner *owners; /* of WL_LIST_LIVE */
+    uint64_t *numbers;       /* of WL_LIST_OLD_RUNS */
+    uint64_t upto;          /* of WL_LIST_OLD_RUNS: unless the list is full, it has all up to this number; 0: unknown */
     uint64_t damaged, past; /* of WL_LIST_OLD_RUNS: rows passed over, and the number of the last of them; 0: none */
 };
 
@@ -388,7 +387,7 @@ struct wl_files {
 /* Every function except files may suspend; none can be cancelled. Results are allocated from the arena, and ret is set
  * only on success. All functions except at_once and files are mandatory. */
 struct wl_store_ops {
-    uint32_t    size;
+    uint32_t size;
     const char *name;
 
     WEFT_SUSPENDS int (*commit)(struct wl_store *s, struct wl_commit *c, struct upp_err *err);
@@ -434,18 +433,18 @@ struct wl_watch {
 /* First member of every store. */
 struct wl_store {
     const struct wl_store_ops *ops;
-    struct wl_store           *inner; /* the store behind this one; NULL: none */
+    struct wl_store *inner;       /* the store behind this one; NULL: none */
     const struct wl_watch *watch; /* of the store in front of all others: stores/blobs or stores/outbox; NULL: none */
     struct {
         /* Totals, for benchmarks and /metrics. Stores in front read transactions and syncs from other threads. */
         uint64_t commits, transactions, syncs, rows, bytes;
     } count;
     /* Unused in a store that is in front of another. */
-    _Atomic uint8_t  state; /* enum wl_state */
-    uint8_t          index; /* enum wl_index; a store without an index scans the log, and finds any part of a text */
-    _Atomic uint8_t  index_state; /* enum wl_index_state */
-    _Atomic int64_t  listed_ms;   /* the latest of wl_list_time */
-    _Atomic uint64_t listed_at;   /* on the monotonic clock */
+    _Atomic uint8_t state; /* enum wl_state */
+    uint8_t index;         /* enum wl_index; a store without an index scans the log, and finds any part of a text */
+    _Atomic uint8_t index_state; /* enum wl_index_state */
+    _Atomic int64_t listed_ms;   /* the latest of wl_list_time */
+    _Atomic uint64_t listed_at;  /* on the monotonic clock */
 };
 
 static inline enum wl_state wl_store_state(const struct wl_store *s)
@@ -516,9 +515,9 @@ WEFT_SUSPENDS static inline int wl_get_run(struct wl_store *s, const struct wl_o
 WEFT_SUSPENDS static inline int wl_get_alias(struct wl_store *s, const struct wl_owner *o, uint8_t kind,
                                              struct upp_str text, struct wb_uuid *ret, struct upp_err *err)
 {
-    struct wl_ask   ask = {.what = WL_GET_ALIAS, .owner = o, .number = kind, .name = text};
+    struct wl_ask ask = {.what = WL_GET_ALIAS, .owner = o, .number = kind, .name = text};
     struct wl_alias alias;
-    int             r = s->ops->get(s, &ask, NULL, &alias, err);
+    int r = s->ops->get(s, &ask, NULL, &alias, err);
     if (r >= 0)
         *ret = alias.object;
     return r;
@@ -535,9 +534,9 @@ WEFT_SUSPENDS static inline int wl_get_value(struct wl_store *s, const struct wl
                                              struct upp_str name, struct wb_arena *a, struct upp_str *ret,
                                              struct upp_err *err)
 {
-    struct wl_ask   ask = {.what = WL_GET_VALUE, .owner = o, .space = space, .name = name};
+    struct wl_ask ask = {.what = WL_GET_VALUE, .owner = o, .space = space, .name = name};
     struct wl_value value;
-    int             r = s->ops->get(s, &ask, a, &value, err);
+    int r = s->ops->get(s, &ask, a, &value, err);
     if (r >= 0)
         *ret = value.bytes;
     return r;
@@ -555,10 +554,10 @@ WEFT_SUSPENDS static inline int wl_get_index_progress(struct wl_store *s, uint64
                                                       struct upp_err *err)
 {
     struct wl_progress x;
-    int                r = s->ops->get(s, &(struct wl_ask){.what = WL_GET_INDEX_PROGRESS}, NULL, &x, err);
+    int r = s->ops->get(s, &(struct wl_ask){.what = WL_GET_INDEX_PROGRESS}, NULL, &x, err);
     if (r >= 0) {
         *upto = x.upto;
-        *end  = x.end;
+        *end = x.end;
     }
     return r;
 }
@@ -567,7 +566,7 @@ WEFT_SUSPENDS static inline int wl_get_bytes(struct wl_store *s, const struct wl
                                              struct upp_err *err)
 {
     struct wl_size x;
-    int            r = s->ops->get(s, &(struct wl_ask){.what = WL_GET_BYTES, .owner = o}, NULL, &x, err);
+    int r = s->ops->get(s, &(struct wl_ask){.what = WL_GET_BYTES, .owner = o}, NULL, &x, err);
     if (r >= 0)
         *ret = x.bytes;
     return r;
@@ -578,7 +577,7 @@ WEFT_SUSPENDS static inline int wl_list_into(struct wl_store *s, const struct wl
                                              void *ret, size_t *n, struct upp_err *err)
 {
     struct wl_list list = {0};
-    int            r    = s->ops->list(s, ask, a, &list, err);
+    int r = s->ops->list(s, ask, a, &list, err);
     memcpy(ret, &list.p, sizeof list.p);
     *n = list.n;
     return r;
@@ -596,8 +595,8 @@ WEFT_SUSPENDS static inline int wl_list_runs(struct wl_store *s, const struct wl
                                              bool live_only, size_t max, struct wb_arena *a, struct wm_run **ret,
                                              size_t *n, struct upp_err *err)
 {
-    enum wl_what  what = live_only ? WL_LIST_RUNS_LIVE : WL_LIST_RUNS;
-    struct wl_ask ask  = {.what = what, .owner = o, .id = thread, .max = max};
+    enum wl_what what = live_only ? WL_LIST_RUNS_LIVE : WL_LIST_RUNS;
+    struct wl_ask ask = {.what = what, .owner = o, .id = thread, .max = max};
     return wl_list_into(s, &ask, a, ret, n, err);
 }
 
@@ -617,10 +616,10 @@ WEFT_SUSPENDS static inline int wl_list_live(struct wl_store *s, struct wb_uuid 
                                              struct upp_err *err)
 {
     struct wl_list list = {0};
-    int            r = s->ops->list(s, &(struct wl_ask){.what = WL_LIST_LIVE, .id = after, .max = max}, a, &list, err);
-    *runs            = (struct wm_run *)list.p;
-    *owners          = list.owners;
-    *n               = list.n;
+    int r = s->ops->list(s, &(struct wl_ask){.what = WL_LIST_LIVE, .id = after, .max = max}, a, &list, err);
+    *runs = (struct wm_run *)list.p;
+    *owners = list.owners;
+    *n = list.n;
     return r;
 }
 
@@ -628,12 +627,12 @@ WEFT_SUSPENDS static inline int wl_list_old_runs(struct wl_store *s, const struc
                                                  int64_t before_ms, size_t max, struct wb_arena *a, struct wm_run **ret,
                                                  uint64_t **numbers, size_t *n, struct upp_err *err)
 {
-    struct wl_ask  ask  = {.what = WL_LIST_OLD_RUNS, .owner = o, .number = after, .before_ms = before_ms, .max = max};
+    struct wl_ask ask = {.what = WL_LIST_OLD_RUNS, .owner = o, .number = after, .before_ms = before_ms, .max = max};
     struct wl_list list = {0};
-    int            r    = s->ops->list(s, &ask, a, &list, err);
-    *ret                = (struct wm_run *)list.p;
-    *numbers            = list.numbers;
-    *n                  = list.n;
+    int r = s->ops->list(s, &ask, a, &list, err);
+    *ret = (struct wm_run *)list.p;
+    *numbers = list.numbers;
+    *n = list.n;
     return r;
 }
 
@@ -676,5 +675,3 @@ WEFT_SUSPENDS static inline int wl_list_unreferenced_blobs(struct wl_store *s, c
         .what = WL_LIST_UNREFERENCED_BLOBS, .owner = o, .number = complete, .before_ms = before_ms, .max = max};
     return wl_list_into(s, &ask, a, ret, n, err);
 }
-
-#endif

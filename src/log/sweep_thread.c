@@ -18,16 +18,16 @@ enum { PAGE = 256, NODES = 1 << 24 /* of one tree, at most: as many as fit the a
 struct spot {
     uint64_t key, parent;
     uint32_t children;
-    bool     reached, retained;
+    bool reached, retained;
 };
 
 struct tree {
-    struct wl__sweeping   *x;
+    struct wl__sweeping *x;
     const struct wl__gone *gone;
-    struct wb_arena        a;
-    struct spot           *spots; /* by key */
-    size_t                 n, cap;
-    bool                   lives; /* another thread leads to it */
+    struct wb_arena a;
+    struct spot *spots; /* by key */
+    size_t n, cap;
+    bool lives; /* another thread leads to it */
 };
 
 static void tree_done(struct tree *t)
@@ -35,21 +35,19 @@ static void tree_done(struct tree *t)
     wb_arena_done(&t->a);
 }
 
-/* ---- Its nodes ------------------------------------------------------------------------------------------------ */
-
 static int add_spot(struct tree *t, const struct wl_node *node)
 {
     if (t->n == NODES)
         return upp_fail(t->x->err, UPP_ELIMIT, "a tree of more than %d nodes", NODES);
     if (t->n == t->cap) {
-        size_t       cap = t->cap ? 2 * t->cap : 64;
-        struct spot *p   = wb_new_n(&t->a, struct spot, cap);
+        size_t cap = t->cap ? 2 * t->cap : 64;
+        struct spot *p = wb_new_n(&t->a, struct spot, cap);
         if (!p)
             return wb_arena_check(&t->a, t->x->err);
         if (t->n)
             memcpy(p, t->spots, t->n * sizeof *p);
         t->spots = p;
-        t->cap   = cap;
+        t->cap = cap;
     }
     t->spots[t->n++] = (struct spot){.key = node->key, .parent = node->parent};
     return 0;
@@ -63,7 +61,7 @@ static void sort(struct spot *p, size_t n)
     for (; gap > 0; gap /= 3)
         for (size_t i = gap; i < n; i++) {
             struct spot one = p[i];
-            size_t      k   = i;
+            size_t k = i;
             for (; k >= gap && p[k - gap].key > one.key; k -= gap)
                 p[k] = p[k - gap];
             p[k] = one;
@@ -107,8 +105,6 @@ static WEFT_SUSPENDS int read_nodes(struct tree *t)
     return 0;
 }
 
-/* ---- Which threads lead to them --------------------------------------------------------------------------------- */
-
 /* Marks a node and its ancestors. If a node is marked, so are its ancestors. */
 static void mark(struct tree *t, uint64_t key, bool retained)
 {
@@ -120,7 +116,7 @@ static WEFT_SUSPENDS int mark_runs(struct tree *t, struct wb_uuid thread, bool r
 {
     WB_CLEANUP(wl_pages_done)
     struct wl_pages p = WL_PAGES(t->x->s, .what = WL_LIST_RUNS, .owner = t->x->o, .id = thread);
-    int             r;
+    int r;
     while ((r = wl_pages_next(&p, t->x->err)) > 0) {
         const struct wm_run *runs = p.list.p;
         for (size_t i = 0; i < p.list.n; i++)
@@ -157,16 +153,16 @@ static WEFT_SUSPENDS int mark_living(struct tree *t)
  * families are searched for among all.) */
 static WEFT_SUSPENDS int mark_waiting(struct tree *t)
 {
-    char           name[WB_UUID_TEXT + 1];
-    const bool     alike = wl_family(t->gone->thread) == wl_family(t->gone->tree);
+    char name[WB_UUID_TEXT + 1];
+    const bool alike = wl_family(t->gone->thread) == wl_family(t->gone->tree);
     struct upp_str after = {name, alike ? 8 : 0};
     (void)snprintf(name, sizeof name, "%08x", (unsigned)wl_family(t->gone->thread));
     for (int more = 1; more > 0;) {
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(WL__SCRATCH);
-        struct wl__gone                          *list;
-        struct upp_str                            last;
-        size_t                                    n;
-        int                                       r = more = wl__gone_list(t->x, after, PAGE, &a, &list, &n, &last);
+        struct wl__gone *list;
+        struct upp_str last;
+        size_t n;
+        int r = more = wl__gone_list(t->x, after, PAGE, &a, &list, &n, &last);
         for (size_t i = 0; r >= 0 && i < n; i++) {
             if (alike && wl_family(list[i].thread) != wl_family(t->gone->thread))
                 return 0;
@@ -203,15 +199,13 @@ static WEFT_SUSPENDS int decide(struct tree *t)
     return r;
 }
 
-/* ---- Removing ------------------------------------------------------------------------------------------------- */
-
 /* Drops a node without children, then its parent if that has no other child. */
 static WEFT_SUSPENDS int drop_up(struct tree *t, struct spot *s)
 {
     while (s && s->reached && !s->retained && !s->children) {
-        const struct wl_node   node = {.key = s->key};
+        const struct wl_node node = {.key = s->key};
         const struct wl_change drop = {.kind = WL_DROP_NODE, .node = &node};
-        int                    r    = wl__sweep_commit(t->x, &drop, 1);
+        int r = wl__sweep_commit(t->x, &drop, 1);
         if (r == 0)
             r = wl_notes_drop(t->x->s, t->x->o, s->key, t->x->err);
         if (r < 0)
@@ -233,9 +227,9 @@ static WEFT_SUSPENDS int drop_runs(struct tree *t)
 {
     for (;;) {
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(WL__LARGE);
-        struct wl_change                          list[WL_SWEEP_BATCH];
-        struct wm_run                            *runs;
-        size_t                                    n;
+        struct wl_change list[WL_SWEEP_BATCH];
+        struct wm_run *runs;
+        size_t n;
         int r = wl_list_runs(t->x->s, t->x->o, t->gone->thread, false, WL_SWEEP_BATCH, &a, &runs, &n, t->x->err);
         if (r < 0 || !n)
             return r < 0 ? r : 0;
@@ -251,18 +245,18 @@ static WEFT_SUSPENDS int drop_runs(struct tree *t)
 
 static WEFT_SUSPENDS int drop_note(struct tree *t)
 {
-    char                   name[WB_UUID_TEXT + 1];
-    const struct wl_value  note = {.space = UPP_STR(WL_DELETED), .name = wb_uuid_text(t->gone->thread, name)};
+    char name[WB_UUID_TEXT + 1];
+    const struct wl_value note = {.space = UPP_STR(WL_DELETED), .name = wb_uuid_text(t->gone->thread, name)};
     const struct wl_change drop = {.kind = WL_DROP_VALUE, .value = &note};
-    int                    r    = wl__sweep_commit(t->x, &drop, 1);
+    int r = wl__sweep_commit(t->x, &drop, 1);
     return r < 0 ? r : 0;
 }
 
 WEFT_SUSPENDS int wl__sweep_thread(struct wl__sweeping *x, const struct wl__gone *gone)
 {
     WB_CLEANUP(tree_done) struct tree t = {.x = x, .gone = gone, .a = WB_ARENA(WL__LARGE)};
-    struct wl_thread                  back;
-    int                               r = wl_get_thread(x->s, x->o, gone->thread, &t.a, &back, x->err);
+    struct wl_thread back;
+    int r = wl_get_thread(x->s, x->o, gone->thread, &t.a, &back, x->err);
     if (r >= 0)
         return drop_note(&t); /* somebody has restored it */
     if (r == -UPP_ENOTFOUND)

@@ -10,7 +10,7 @@ enum { METADATA_MAX = 1 << 20, METADATA_ARENA = 16 << 20 };
 static int check_metadata(struct upp_str metadata, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(METADATA_ARENA);
-    yyjson_val                               *v;
+    yyjson_val *v;
     if (!metadata.p)
         return 0;
     int r = wj_read(&a, metadata, UPP_OPTS(wj_read_opts, .max_bytes = METADATA_MAX), &v, err);
@@ -25,12 +25,12 @@ int64_t wl_list_time(struct wl_store *s, int64_t now_ms)
         return now_ms;
     while (s->inner)
         s = s->inner;
-    int64_t  last = atomic_load(&s->listed_ms), next;
+    int64_t last = atomic_load(&s->listed_ms), next;
     uint64_t mono = wb_mono_ms();
     do { /* two threads may both add the same time: they are ahead by it, and in order */
-        uint64_t at     = atomic_load(&s->listed_at);
-        int64_t  passed = at && mono > at ? (int64_t)((mono - at) / 2) : 0;
-        next            = WB_MAX(now_ms, last + passed);
+        uint64_t at = atomic_load(&s->listed_at);
+        int64_t passed = at && mono > at ? (int64_t)((mono - at) / 2) : 0;
+        next = WB_MAX(now_ms, last + passed);
     } while (!atomic_compare_exchange_weak(&s->listed_ms, &last, next));
     if (next != last)
         atomic_store(&s->listed_at, mono);
@@ -41,14 +41,14 @@ int wl_thread_make(struct wl_store *s, const struct wl_owner *o, const struct wl
                    struct wl_new_thread *ret, struct upp_err *err)
 {
     static const struct wl_thread_opts none = {.size = sizeof none};
-    struct wb_uuid                     ids[3]; /* thread, tree, node */
-    int                                r = 0;
+    struct wb_uuid ids[3]; /* thread, tree, node */
+    int r = 0;
     if (!opts)
         opts = &none;
     if (opts->title.n > WL_TITLE_MAX)
         return upp_fail(err, UPP_EINVALID, "the title of a thread has at most %d bytes, this one %zu", WL_TITLE_MAX,
                         opts->title.n);
-    r          = check_metadata(opts->metadata, err);
+    r = check_metadata(opts->metadata, err);
     bool below = !wb_uuid_eq(opts->parent, none.parent), given = !wb_uuid_eq(opts->id, none.id);
     ids[0] = opts->id;
     if (r >= 0 && !given)
@@ -58,20 +58,20 @@ int wl_thread_make(struct wl_store *s, const struct wl_owner *o, const struct wl
     if (r < 0)
         return r;
     int64_t now = wb_wall_ms();
-    *ret        = (struct wl_new_thread){
-               .thread = {.id         = ids[0],
-                          .tree       = ids[1],
-                          .parent     = opts->parent,
-                          .owner      = *o,
-                          .head       = wm_key(ids[2]),
-                          .kind       = below && !opts->child ? WL_SUB : WL_MAIN,
-                          .version    = 1,
-                          .title      = opts->title,
-                          .metadata   = opts->metadata,
-                          .created_ms = now,
-                          .updated_ms = wl_list_time(s, now)},
-               .root   = {.key = wm_key(ids[2]), .id = ids[2], .tree = ids[1], .created_ms = now},
-               .alias  = {.kind = WL_ALIAS_THREAD, .text = opts->alias, .object = ids[0]},
+    *ret = (struct wl_new_thread){
+        .thread = {.id = ids[0],
+                   .tree = ids[1],
+                   .parent = opts->parent,
+                   .owner = *o,
+                   .head = wm_key(ids[2]),
+                   .kind = below && !opts->child ? WL_SUB : WL_MAIN,
+                   .version = 1,
+                   .title = opts->title,
+                   .metadata = opts->metadata,
+                   .created_ms = now,
+                   .updated_ms = wl_list_time(s, now)},
+        .root = {.key = wm_key(ids[2]), .id = ids[2], .tree = ids[1], .created_ms = now},
+        .alias = {.kind = WL_ALIAS_THREAD, .text = opts->alias, .object = ids[0]},
     };
     ret->changes[ret->n++] = (struct wl_change){.kind = WL_ADD_NODE, .node = &ret->root};
     ret->changes[ret->n++] = (struct wl_change){.kind = WL_ADD_THREAD, .thread = &ret->thread};
@@ -86,10 +86,10 @@ WEFT_SUSPENDS static int try_new(struct wl_store *s, const struct wl_owner *o, c
                                  struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf body = WB_BUF(WM_ROW_MAX);
-    struct wl_new_thread                  made;
-    struct wl_row                         row;
-    struct wl_change                      changes[WB_LEN(made.changes) + 1];
-    int                                   r = wl_thread_make(s, o, opts, &made, err);
+    struct wl_new_thread made;
+    struct wl_row row;
+    struct wl_change changes[WB_LEN(made.changes) + 1];
+    int r = wl_thread_make(s, o, opts, &made, err);
     if (r >= 0 && n)
         r = wl_row_of(entries, n, made.root.key, &(struct wl_end){0}, made.thread.created_ms, &body, &row, err);
     if (r < 0)
@@ -98,9 +98,9 @@ WEFT_SUSPENDS static int try_new(struct wl_store *s, const struct wl_owner *o, c
     if (n)
         changes[made.n] = (struct wl_change){.kind = WL_ADD_ROW, .row = &row};
     struct wl_thread t = made.thread; /* the caller's texts may not outlive this call */
-    t.title            = wb_arena_dup(a, t.title);
-    t.metadata         = wb_arena_dup(a, t.metadata);
-    t.owner            = (struct wl_owner){wb_arena_dup(a, o->tenant), wb_arena_dup(a, o->user)};
+    t.title = wb_arena_dup(a, t.title);
+    t.metadata = wb_arena_dup(a, t.metadata);
+    t.owner = (struct wl_owner){wb_arena_dup(a, o->tenant), wb_arena_dup(a, o->user)};
     if ((r = wb_arena_check(a, err)) < 0) /* before the commit: what is stored can also be returned */
         return r;
     struct wl_commit c = {.owner = *o, .changes = changes, .n = made.n + (n > 0), .flags = WL_SYNCED};
@@ -138,15 +138,15 @@ WEFT_SUSPENDS int wl_thread_new(struct wl_store *s, const struct wl_owner *o, co
 WEFT_SUSPENDS int wl_thread_set(struct wl_store *s, const struct wl_owner *o, struct wl_thread *t,
                                 struct upp_str metadata, struct upp_err *err)
 {
-    struct wl_thread       now    = *t;
+    struct wl_thread now = *t;
     const struct wl_change change = {.kind = WL_SET_THREAD, .thread = &now};
-    struct wl_commit       c      = {.owner = *o, .changes = &change, .n = 1, .flags = WL_SYNCED};
-    int                    r      = check_metadata(metadata, err);
+    struct wl_commit c = {.owner = *o, .changes = &change, .n = 1, .flags = WL_SYNCED};
+    int r = check_metadata(metadata, err);
     if (r < 0)
         return r;
-    now.metadata   = metadata;
+    now.metadata = metadata;
     now.updated_ms = WB_MAX(wl_list_time(s, wb_wall_ms()), t->updated_ms);
-    r              = s->ops->commit(s, &c, err);
+    r = s->ops->commit(s, &c, err);
     if (r < 0)
         return r == -UPP_EBUSY ? 1 : r;
     *t = now;
@@ -159,7 +159,7 @@ WEFT_SUSPENDS static int get(struct wl_store *s, const struct wl_owner *o, struc
                              struct wl_thread *ret, struct upp_err *err)
 {
     struct wl_thread t;
-    int              r = wl_get_thread(s, o, id, a, &t, err);
+    int r = wl_get_thread(s, o, id, a, &t, err);
     if (r < 0)
         return r;
     if (!wb_str_eq(t.owner.user, o->user))
@@ -172,7 +172,7 @@ WEFT_SUSPENDS int wl_thread_find(struct wl_store *s, const struct wl_owner *o, s
                                  struct wl_thread *ret, struct upp_err *err)
 {
     struct wb_uuid u;
-    int            r = -UPP_ENOTFOUND;
+    int r = -UPP_ENOTFOUND;
     if (wl_id_parse(id, UPP_STR("thread_"), &u))
         r = get(s, o, u, a, ret, err);
     if (r == -UPP_ENOTFOUND) {
@@ -187,9 +187,9 @@ WEFT_SUSPENDS int wl_thread_find(struct wl_store *s, const struct wl_owner *o, s
 WEFT_SUSPENDS int wl_thread_busy(struct wl_store *s, const struct wl_thread *t, const struct wl_node *head,
                                  struct wb_uuid *ret, struct upp_err *err)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena a    = WB_ARENA(WL__LARGE);
-    static const struct wb_uuid               none = {{0}};
-    struct wm_run                             run;
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(WL__LARGE);
+    static const struct wb_uuid none = {{0}};
+    struct wm_run run;
     *ret = head->holder;
     if (!t->at || wb_uuid_eq(head->holder, none)) /* appends would go to the head: any run there blocks them */
         return 0;

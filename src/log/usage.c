@@ -1,4 +1,5 @@
-/* log/usage.c — what was used on a day; see usage.h. Names are "2026-11-19/key/ID" and "2026-11-19/tenant/NAME". */
+/* log/usage.c — stores, lists and sweeps the usage of a day. Names are "2026-11-19/key/ID" and
+ * "2026-11-19/tenant/NAME". */
 #include "log/usage.h"
 
 #include <stdio.h>
@@ -16,13 +17,10 @@ enum { RECORD_MAX = 16 << 10, DAY = 10 /* bytes of a day */ };
 
 static const struct wl_owner ours = {.tenant = UPP_STR_INIT(WL_OWN_TENANT)};
 
-/* ---- Names --------------------------------------------------------------------------------------------------------
- */
-
 struct upp_str wl_day_text(int64_t day, char out[WL_DAY_TEXT])
 {
-    char           text[WB_TIME_TEXT];
-    struct wb_time t     = wb_time_from_ms(day * WL_DAY_MS);
+    char text[WB_TIME_TEXT];
+    struct wb_time t = wb_time_from_ms(day * WL_DAY_MS);
     struct upp_str whole = wb_time_upp(&t, text);
     (void)snprintf(out, WL_DAY_TEXT, "%.*s", DAY, whole.n >= DAY ? whole.p : "0000-00-00");
     return wb_cstr(out);
@@ -48,9 +46,6 @@ static bool read_day(struct upp_str name, int64_t *ret)
     return true;
 }
 
-/* ---- Records ------------------------------------------------------------------------------------------------------
- */
-
 static void put_text(struct wj_writer *w, const char *name, struct upp_str s)
 {
     if (s.n)
@@ -66,8 +61,8 @@ static void put_number(struct wj_writer *w, const char *name, uint64_t n)
 int wl_usage_value(struct wb_arena *a, const struct wl_usage *u, struct wl_value *ret, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf json = WB_BUF(RECORD_MAX);
-    char                                  name[WL_USAGE_NAME];
-    struct wj_writer                      w;
+    char name[WL_USAGE_NAME];
+    struct wj_writer w;
     wj_writer_init(&w, &json, err);
     wj_write_open(&w, '{');
     wj_put_str(&w, "tenant", u->tenant);
@@ -86,7 +81,7 @@ int wl_usage_value(struct wb_arena *a, const struct wl_usage *u, struct wl_value
     if (r < 0)
         return r;
     *ret = (struct wl_value){.space = UPP_STR(SPACE),
-                             .name  = wb_arena_dup(a, name_of(u->day, u->tenant, u->key, name)),
+                             .name = wb_arena_dup(a, name_of(u->day, u->tenant, u->key, name)),
                              .bytes = wb_arena_dup(a, wb_buf_str(&json))};
     return wb_arena_check(a, err);
 }
@@ -94,7 +89,7 @@ int wl_usage_value(struct wb_arena *a, const struct wl_usage *u, struct wl_value
 static uint64_t number_at(yyjson_val *v, const char *name)
 {
     yyjson_val *n = yyjson_obj_get(v, name);
-    uint64_t    ret;
+    uint64_t ret;
     return n && yyjson_is_raw(n) && wb_str_u64(wj_text(n), &ret) ? ret : 0;
 }
 
@@ -102,37 +97,34 @@ static uint64_t number_at(yyjson_val *v, const char *name)
 static int read_usage(struct wb_arena *a, const struct wl_value *v, struct wl_usage *ret, struct upp_err *err)
 {
     yyjson_val *root;
-    int64_t     day;
-    int         r = wj_read(a, v->bytes, NULL, &root, err);
+    int64_t day;
+    int r = wj_read(a, v->bytes, NULL, &root, err);
     if (r == -UPP_ENOMEM)
         return r;
     if (r < 0 || !read_day(v->name, &day) || !yyjson_is_obj(root) || !wj_text_at(root, "tenant").n)
         return 0;
-    *ret = (struct wl_usage){.day         = day,
-                             .tenant      = wj_text_at(root, "tenant"),
-                             .user        = wj_text_at(root, "user"),
-                             .key         = wj_text_at(root, "key"),
-                             .key_name    = wj_text_at(root, "name"),
-                             .requests    = number_at(root, "requests"),
-                             .runs        = number_at(root, "runs"),
-                             .input       = number_at(root, "input"),
-                             .output      = number_at(root, "output"),
-                             .cache_read  = number_at(root, "cache_read"),
+    *ret = (struct wl_usage){.day = day,
+                             .tenant = wj_text_at(root, "tenant"),
+                             .user = wj_text_at(root, "user"),
+                             .key = wj_text_at(root, "key"),
+                             .key_name = wj_text_at(root, "name"),
+                             .requests = number_at(root, "requests"),
+                             .runs = number_at(root, "runs"),
+                             .input = number_at(root, "input"),
+                             .output = number_at(root, "output"),
+                             .cache_read = number_at(root, "cache_read"),
                              .cache_write = number_at(root, "cache_write"),
-                             .reasoning   = number_at(root, "reasoning")};
+                             .reasoning = number_at(root, "reasoning")};
     return 1;
 }
-
-/* ---- Reading ------------------------------------------------------------------------------------------------------
- */
 
 int wl_usage_list(struct wl_store *s, int64_t from_day, struct upp_str after, size_t max, struct wb_arena *a,
                   struct wl_usage **ret, size_t *n, struct upp_str *last, struct upp_err *err)
 {
-    char             first[WL_DAY_TEXT];
+    char first[WL_DAY_TEXT];
     struct wl_value *list;
-    size_t           got;
-    max               = WB_MIN(max, (size_t)WL_USAGE_PAGE);
+    size_t got;
+    max = WB_MIN(max, (size_t)WL_USAGE_PAGE);
     struct upp_str at = wl_day_text(from_day, first);
     int r = wl_list_values(s, &ours, UPP_STR(SPACE), wb_str_cmp(after, at) > 0 ? after : at, max, a, &list, &got, err);
     if (r < 0)
@@ -147,7 +139,7 @@ int wl_usage_list(struct wl_store *s, int64_t from_day, struct upp_str after, si
             return r;
         *n += (size_t)r;
     }
-    *ret  = found;
+    *ret = found;
     *last = got == max ? list[got - 1].name : (struct upp_str){NULL, 0};
     return 0;
 }
@@ -155,9 +147,9 @@ int wl_usage_list(struct wl_store *s, int64_t from_day, struct upp_str after, si
 int wl_usage_get(struct wl_store *s, int64_t day, struct upp_str tenant, struct upp_str key, struct wb_arena *a,
                  struct wl_usage *ret, struct upp_err *err)
 {
-    char            name[WL_USAGE_NAME];
+    char name[WL_USAGE_NAME];
     struct wl_value v = {.name = name_of(day, tenant, key, name)};
-    int             r = wl_get_value(s, &ours, UPP_STR(SPACE), v.name, a, &v.bytes, err);
+    int r = wl_get_value(s, &ours, UPP_STR(SPACE), v.name, a, &v.bytes, err);
     if (r >= 0)
         r = read_usage(a, &v, ret, err);
     return r == 0 ? upp_fail(err, UPP_ENOTFOUND, "no usage of %s", name) : WB_MIN(r, 0);
@@ -166,11 +158,11 @@ int wl_usage_get(struct wl_store *s, int64_t day, struct upp_str tenant, struct 
 int wl_usage_sweep(struct wl_store *s, int64_t before_day, size_t max, size_t *n, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
-    struct wl_value                          *list;
-    size_t                                    got;
-    int64_t                                   day;
-    *n    = 0;
-    max   = WB_MIN(max, (size_t)WL_USAGE_PAGE);
+    struct wl_value *list;
+    size_t got;
+    int64_t day;
+    *n = 0;
+    max = WB_MIN(max, (size_t)WL_USAGE_PAGE);
     int r = wl_list_values(s, &ours, UPP_STR(SPACE), (struct upp_str){0}, max, &a, &list, &got, err);
     if (r < 0 || !got)
         return r;

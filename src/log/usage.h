@@ -3,8 +3,7 @@
  * One value of Weft's own tenant for each of them and day. Its name begins with the day, so that a list is ordered by
  * day and what retention drops comes first. server/keys/table.c counts and writes them.
  */
-#ifndef WL_USAGE_H
-#define WL_USAGE_H
+#pragma once
 
 #include "log/store.h"
 
@@ -12,15 +11,15 @@ enum {
     WL_USAGE_DAYS = 400, /* are kept by default */
     WL_USAGE_PAGE = 256,
     WL_USAGE_NAME = 256, /* bytes of a name, at most: a day, and a key or a tenant */
-    WL_DAY_TEXT   = sizeof "2026-11-19",
+    WL_DAY_TEXT = sizeof "2026-11-19",
 };
 
 struct wl_usage {
-    int64_t        day;            /* since 1970 */
-    struct upp_str tenant, user;   /* user: of the key; empty: none */
-    struct upp_str key, key_name;  /* key: its id; empty: without one */
-    uint64_t       requests, runs; /* runs that have ended; requests: with a key only */
-    uint64_t       input, output, cache_read, cache_write, reasoning; /* tokens */
+    int64_t day;                                                /* since 1970 */
+    struct upp_str tenant, user;                                /* user: of the key; empty: none */
+    struct upp_str key, key_name;                               /* key: its id; empty: without one */
+    uint64_t requests, runs;                                    /* runs that have ended; requests: with a key only */
+    uint64_t input, output, cache_read, cache_write, reasoning; /* tokens */
 };
 
 /* The value of it, for a commit of the tenant WL_OWN_TENANT, in the arena. */
@@ -44,5 +43,3 @@ WEFT_SUSPENDS int wl_usage_sweep(struct wl_store *s, int64_t before_day, size_t 
 
 /* "2026-11-19" */
 struct upp_str wl_day_text(int64_t day, char out[WL_DAY_TEXT]);
-
-#endif

@@ -15,7 +15,7 @@ static const char *const sources[] = {
 int wm_call_source_write(struct wb_arena *a, struct wm_call_source source, struct upp_str *ret, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(METADATA_MAX);
-    struct wj_writer                      w;
+    struct wj_writer w;
     *ret = (struct upp_str){0};
     if (source.source == WM_TOOL_PLUGIN)
         return 0;
@@ -63,7 +63,7 @@ int wm_call_source_read(struct wb_arena *a, struct upp_str metadata, struct wm_c
 static size_t put_others(struct wj_writer *w, yyjson_val *object)
 {
     yyjson_val *key, *value;
-    size_t      i, max, n = 0;
+    size_t i, max, n = 0;
     yyjson_obj_foreach(object, i, max, key, value)
     {
         if (wj_named(key, UPP_STR("weft")))
@@ -79,8 +79,8 @@ static int join(struct wb_arena *a, struct upp_str provider, struct upp_str sour
                 struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(METADATA_MAX);
-    struct wj_writer                      w;
-    yyjson_val                           *v = NULL, *own = NULL;
+    struct wj_writer w;
+    yyjson_val *v = NULL, *own = NULL;
     if (wj_read(a, provider, NULL, &v, NULL) == -UPP_ENOMEM)
         return upp_fail(err, UPP_ENOMEM, "no memory for the metadata of a call");
     if (!yyjson_is_obj(v) || (!source.n && !yyjson_obj_get(v, "weft"))) {

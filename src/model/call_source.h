@@ -4,8 +4,7 @@
  * engine adds it when a call begins. Dialects that tell such calls apart read it, live and in exports; the others carry
  * it like the metadata of a provider.
  */
-#ifndef WM_CALL_SOURCE_H
-#define WM_CALL_SOURCE_H
+#pragma once
 
 #include <upp/message.h>
 
@@ -21,7 +20,7 @@ enum wm_tool_source {
 };
 
 struct wm_call_source {
-    uint8_t        source; /* enum wm_tool_source */
+    uint8_t source;        /* enum wm_tool_source */
     struct upp_str server; /* MCP: the label of the server; NULL: none */
 };
 
@@ -46,5 +45,3 @@ int wm_call_source_join(struct wb_arena *a, struct upp_str provider, struct upp_
                         struct upp_err *err) UPP_MUST_CHECK;
 
 WB_EXPORT_END
-
-#endif

@@ -24,8 +24,8 @@ struct wm_doc_entry *wm_doc_entry_add(struct wm_doc *d, struct upp_err *err)
     if (!wb_vec_room(&d->entries, (size_t)WM_DOC_ENTRIES))
         return no_room(d->entries.n, WM_DOC_ENTRIES, "entries", err);
     struct wm_doc_entry *e = &d->entries.p[d->entries.n++];
-    *e                     = (struct wm_doc_entry){
-                            .agent = WM_NO_AGENT, .e = {.kind = WM_ENTRY_MESSAGE, .origin = WM_ORIGIN_IMPORT, .audience = WM_AUDIENCE_ALL}};
+    *e = (struct wm_doc_entry){
+        .agent = WM_NO_AGENT, .e = {.kind = WM_ENTRY_MESSAGE, .origin = WM_ORIGIN_IMPORT, .audience = WM_AUDIENCE_ALL}};
     return e;
 }
 
@@ -34,7 +34,7 @@ struct wm_doc_turn *wm_doc_turn_add(struct wm_doc *d, struct upp_err *err)
     if (!wb_vec_room(&d->turns, (size_t)WM_DOC_ENTRIES))
         return no_room(d->turns.n, WM_DOC_ENTRIES, "turns", err);
     struct wm_doc_turn *t = &d->turns.p[d->turns.n++];
-    *t                    = (struct wm_doc_turn){.first = (uint32_t)d->entries.n, .agent = WM_NO_AGENT};
+    *t = (struct wm_doc_turn){.first = (uint32_t)d->entries.n, .agent = WM_NO_AGENT};
     return t;
 }
 
@@ -68,23 +68,23 @@ static bool is_users(const struct wm_doc_entry *e)
 static int unknown_agent(struct wm_doc *d, uint32_t *ret, struct upp_err *err)
 {
     static const struct wm_doc_agent agent = {.id = UPP_STR_INIT("agent"), .name = UPP_STR_INIT("agent")};
-    *ret                                   = wm_doc_agent_find(d, agent.id);
+    *ret = wm_doc_agent_find(d, agent.id);
     return *ret != WM_NO_AGENT ? 0 : wm_doc_agent_add(d, &agent, ret, err);
 }
 
 /* The turn of a message: the last one, or a new one. NULL: see err. */
 static struct wm_doc_turn *turn_of(struct wm_doc *d, size_t i, struct upp_err *err)
 {
-    const struct wm_doc_entry *e     = &d->entries.p[i];
-    struct wm_doc_turn        *t     = d->turns.n ? &d->turns.p[d->turns.n - 1] : NULL;
-    uint32_t                   agent = e->agent;
+    const struct wm_doc_entry *e = &d->entries.p[i];
+    struct wm_doc_turn *t = d->turns.n ? &d->turns.p[d->turns.n - 1] : NULL;
+    uint32_t agent = e->agent;
     if (t && is_users(e) ? t->agent == WM_NO_AGENT
                          : t && t->agent != WM_NO_AGENT && (agent == WM_NO_AGENT || agent == t->agent))
         return t;
     if (!is_users(e) && agent == WM_NO_AGENT && unknown_agent(d, &agent, err) < 0)
         return NULL;
     uint32_t first = t ? (uint32_t)i : 0; /* leading events belong to the first turn */
-    t              = wm_doc_turn_add(d, err);
+    t = wm_doc_turn_add(d, err);
     if (t) {
         t->agent = agent;
         t->first = first;

@@ -33,16 +33,16 @@ static int state_of(struct wb_arena *a, const struct upp_part *answer, struct up
 
 struct finding {
     struct wm_doc_calls *c;
-    struct wm_names      ids;
+    struct wm_names ids;
     WB_VEC(uint32_t) last; /* by the number of an id: 1 + the index of its last call in the list */
     struct wb_arena a;
 };
 
 static int add_call(struct finding *f, const struct upp_part *p, uint32_t entry, struct upp_err *err)
 {
-    uint32_t           id;
+    uint32_t id;
     struct wm_doc_call call = {.call = p, .entry = entry, .state = WM_CALL_PENDING};
-    int                r    = wm_names_add(&f->ids, p->id, &id, err);
+    int r = wm_names_add(&f->ids, p->id, &id, err);
     if (r < 0)
         return r;
     if ((r && !wb_vec_push(&f->last, 0, (size_t)WM_NAMES_MAX)) || !wb_vec_push(&f->c->list, call, (size_t)WM_NAMES_MAX))
@@ -59,16 +59,16 @@ static int add_answer(struct finding *f, const struct upp_part *p, struct upp_er
     struct wm_doc_call *call = &f->c->list.p[f->last.p[id] - 1];
     if (call->answer)
         return 0;
-    int state    = state_of(&f->a, p, err);
+    int state = state_of(&f->a, p, err);
     call->answer = p;
-    call->state  = (uint8_t)WB_MAX(state, 0);
+    call->state = (uint8_t)WB_MAX(state, 0);
     return WB_MIN(state, 0);
 }
 
 int wm_doc_calls_find(struct wm_doc_calls *c, const struct wm_doc *d, uint32_t upto, struct upp_err *err)
 {
     struct finding f = {.c = c, .a = WB_ARENA(16u << 20)};
-    int            r = 0;
+    int r = 0;
     for (uint32_t i = 0; r >= 0 && i < upto && i < d->entries.n; i++) {
         const struct upp_message *m = &d->entries.p[i].e.message;
         for (size_t k = 0; r >= 0 && k < m->n_parts; k++)

@@ -1,4 +1,4 @@
-/* model/doc_sidecar.c — see doc_sidecar.h. */
+/* model/doc_sidecar.c — writes and reads the sidecars of threads, turns and entries. */
 #include "model/doc_sidecar.h"
 
 #include <upp/model.h>
@@ -8,8 +8,6 @@
 #include "json/read.h"
 #include "json/value.h"
 #include "json/write.h"
-
-/* ---- Writing --------------------------------------------------------------------------------------------- */
 
 static void put_usage(struct wj_writer *w, const struct upp_usage *u, uint64_t reasoning)
 {
@@ -22,7 +20,7 @@ static void put_usage(struct wj_writer *w, const struct upp_usage *u, uint64_t r
 
 int wm_sidecar_thread(const struct wm_doc *d, struct wb_uuid thread, struct wb_buf *out, struct upp_err *err)
 {
-    char             id[WB_UUID_TEXT + 1], config[sizeof WM_CONFIG_URN + WB_UUID_TEXT + 24];
+    char id[WB_UUID_TEXT + 1], config[sizeof WM_CONFIG_URN + WB_UUID_TEXT + 24];
     struct wj_writer w;
     wj_writer_init(&w, out, err);
     wj_write_open(&w, '{');
@@ -79,7 +77,7 @@ int wm_sidecar_turn(const struct wm_doc_turn *t, struct wb_buf *out, struct upp_
 int wm_sidecar_entry(const struct wm_doc_entry *e, uint32_t turns_agent, struct wb_buf *out, struct upp_err *err)
 {
     const struct wm_reply_info *reply = &e->said;
-    struct wj_writer            w;
+    struct wj_writer w;
     if (!e->id.p && e->agent == turns_agent && !reply->model.p && !reply->provider.p && !reply->response.p &&
         !reply->stop && !reply->has_usage)
         return 0;
@@ -99,8 +97,6 @@ int wm_sidecar_entry(const struct wm_doc_entry *e, uint32_t turns_agent, struct 
     return wj_writer_check(&w);
 }
 
-/* ---- Reading --------------------------------------------------------------------------------------------- */
-
 struct agent {
     struct wj_node node;
     struct upp_str id, name, model, provider, config, created, prompt;
@@ -117,9 +113,9 @@ WJ_SHAPE(agent, struct agent, agent_rows);
 struct sidecar {
     struct wj_node node;
     struct upp_str thread, dialect, id, created, updated, parent, run, started, ended, model, provider, response;
-    uint64_t       parent_at, agent, stop;
-    bool           partial;
-    yyjson_val    *usage;
+    uint64_t parent_at, agent, stop;
+    bool partial;
+    yyjson_val *usage;
     WJ_ARR(struct agent) agents;
 };
 static const struct wj_field rows[] = {
@@ -147,7 +143,7 @@ WJ_SHAPE(sidecar, struct sidecar, rows);
 static int read_text(struct wb_arena *a, struct upp_str text, struct sidecar *ret, struct upp_err *err)
 {
     yyjson_val *v;
-    int         r = wj_read(a, text, UPP_OPTS(wj_read_opts, .max_bytes = text.n + 1), &v, err);
+    int r = wj_read(a, text, UPP_OPTS(wj_read_opts, .max_bytes = text.n + 1), &v, err);
     if (r >= 0)
         r = WJ_DECODE(a, sidecar, v, NULL, ret, err);
     if (r != -UPP_EINVALID)
@@ -178,20 +174,20 @@ int wm_sidecar_thread_read(struct wb_arena *a, struct upp_str text, struct wm_do
                            struct upp_err *err)
 {
     struct sidecar b;
-    uint32_t       index;
-    int            r = read_text(a, text, &b, err);
+    uint32_t index;
+    int r = read_text(a, text, &b, err);
     if (r >= 0 && !wb_uuid_parse(b.thread, thread))
         r = upp_fail(err, UPP_ESTORE, "what came with a document names no thread");
     for (size_t i = 0; r >= 0 && i < b.agents.n; i++) {
         const struct agent *from = &b.agents.p[i];
-        struct wm_doc_agent one  = {.id       = from->id,
-                                    .name     = from->name,
-                                    .model    = from->model,
-                                    .provider = from->provider,
-                                    .config   = from->config,
-                                    .created  = from->created,
-                                    .prompt   = from->prompt};
-        r                        = wm_doc_agent_add(d, &one, &index, err);
+        struct wm_doc_agent one = {.id = from->id,
+                                   .name = from->name,
+                                   .model = from->model,
+                                   .provider = from->provider,
+                                   .config = from->config,
+                                   .created = from->created,
+                                   .prompt = from->prompt};
+        r = wm_doc_agent_add(d, &one, &index, err);
     }
     if (r < 0)
         return r;
@@ -204,12 +200,12 @@ int wm_sidecar_thread_read(struct wb_arena *a, struct upp_str text, struct wm_do
 int wm_sidecar_turn_read(struct wb_arena *a, struct upp_str text, struct wm_doc_turn *t, struct upp_err *err)
 {
     struct sidecar b;
-    int            r = read_text(a, text, &b, err);
+    int r = read_text(a, text, &b, err);
     if (r < 0)
         return r;
     t->agent = agent_of(&b, WM_NO_AGENT);
     t->id = b.id, t->run = b.run, t->started = b.started, t->ended = b.ended;
-    t->partial   = b.partial;
+    t->partial = b.partial;
     t->has_usage = read_usage(b.usage, &t->usage, &t->reasoning);
     return 0;
 }
@@ -217,15 +213,15 @@ int wm_sidecar_turn_read(struct wb_arena *a, struct upp_str text, struct wm_doc_
 int wm_sidecar_entry_read(struct wb_arena *a, struct upp_str text, struct wm_doc_entry *e, struct upp_err *err)
 {
     struct sidecar b;
-    int            r = read_text(a, text, &b, err);
+    int r = read_text(a, text, &b, err);
     if (r < 0)
         return r;
-    e->id             = b.id;
-    e->agent          = agent_of(&b, e->agent);
-    e->said.model     = b.model;
-    e->said.provider  = b.provider;
-    e->said.response  = b.response;
-    e->said.stop      = (uint8_t)WB_MIN(b.stop, (uint64_t)UPP_STOP_ERROR);
+    e->id = b.id;
+    e->agent = agent_of(&b, e->agent);
+    e->said.model = b.model;
+    e->said.provider = b.provider;
+    e->said.response = b.response;
+    e->said.stop = (uint8_t)WB_MIN(b.stop, (uint64_t)UPP_STOP_ERROR);
     e->said.has_usage = read_usage(b.usage, &e->said.usage, &e->said.reasoning);
     return 0;
 }

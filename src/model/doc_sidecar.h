@@ -9,8 +9,7 @@
  * `thread` names the thread that the document became: other threads that share its entries are not meant. Agents are
  * indexes in the document's list. Usage: input, output, cache read, cache write, and of the output reasoning.
  */
-#ifndef WM_DOC_SIDECAR_H
-#define WM_DOC_SIDECAR_H
+#pragma once
 
 #include "base/buf.h"
 #include "base/uuid.h"
@@ -40,5 +39,3 @@ int wm_sidecar_entry_read(struct wb_arena *a, struct upp_str text, struct wm_doc
                           struct upp_err *err) UPP_MUST_CHECK;
 
 WB_EXPORT_END
-
-#endif

@@ -3,8 +3,7 @@
  * An entry has an author, a time, an origin, an audience and content: a message, a system event, a repair. Entries are
  * stored inside rows (model/row.h). Texts live in the arena or the row they came from.
  */
-#ifndef WM_ENTRY_H
-#define WM_ENTRY_H
+#pragma once
 
 #include <upp/message.h>
 
@@ -28,23 +27,23 @@ enum wm_audience {
 
 /* Marks an erased entry: its content is gone, its position stays. */
 struct wm_erased {
-    int64_t        time_ms; /* 0: not erased */
+    int64_t time_ms; /* 0: not erased */
     struct upp_str why;
 };
 
 struct wm_entry {
-    uint8_t            kind, origin, audience;
-    uint8_t            attempt; /* at its index, modulo 64 (model/id.h) */
-    uint32_t           step;    /* of its run; 0: none */
-    struct upp_str     who;     /* name of an agent or user; empty: unknown */
-    struct upp_str     phase;   /* of its step: which model call produced it; empty: none */
+    uint8_t kind, origin, audience;
+    uint8_t attempt;            /* at its index, modulo 64 (model/id.h) */
+    uint32_t step;              /* of its run; 0: none */
+    struct upp_str who;         /* name of an agent or user; empty: unknown */
+    struct upp_str phase;       /* of its step: which model call produced it; empty: none */
     struct upp_message message; /* MESSAGE, REPAIR; its time is the entry's time */
-    struct upp_str     data;    /* JSON; EVENT, TURN */
+    struct upp_str data;        /* JSON; EVENT, TURN */
 
     /* MESSAGE of the tool role: its results are not stored in it but in TOOL_ENDED records of earlier rows or the same
      * row; these are their call ids, in order. wm_entry_join inserts them. */
     struct upp_str *refs;
-    size_t          n_refs;
+    size_t n_refs;
 
     struct wm_erased erased; /* calls and results stay, without their content */
 };
@@ -75,5 +74,3 @@ static inline bool wm_is_prompt(const struct wm_entry *e)
     bool imported = e->origin == WM_ORIGIN_IMPORT && wb_str_eq(e->phase, UPP_STR(WM_PHASE_PROMPT));
     return e->kind == WM_ENTRY_MESSAGE && e->message.role == UPP_ROLE_USER && (e->origin == WM_ORIGIN_RUN || imported);
 }
-
-#endif

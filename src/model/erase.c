@@ -11,8 +11,8 @@
 #include "model/row.h"
 
 static const struct upp_str NO_ARGUMENTS = UPP_STR_INIT("{}");
-static const struct upp_str NO_RESULT    = UPP_STR_INIT("\"erased\"");
-static const struct upp_str NO_EVENT     = UPP_STR_INIT("{\"type\":\"erased\"}");
+static const struct upp_str NO_RESULT = UPP_STR_INIT("\"erased\"");
+static const struct upp_str NO_EVENT = UPP_STR_INIT("{\"type\":\"erased\"}");
 
 static bool is_message(const struct wm_entry *e)
 {
@@ -41,22 +41,22 @@ static size_t put(struct upp_str *to, struct upp_str text)
 /* Keeps only a message's results and its calls, except cut ones, which have no result. */
 static int erase_parts(struct wb_arena *a, struct upp_message *m, struct upp_err *err)
 {
-    size_t           n     = 0;
+    size_t n = 0;
     struct upp_part *parts = m->n_parts ? wb_new_n(a, struct upp_part, m->n_parts) : NULL;
     if (m->n_parts && !parts)
         return wb_arena_check(a, err);
     for (size_t i = 0; i < m->n_parts; i++) {
-        const struct upp_part *p    = &m->parts[i];
-        bool                   call = p->kind == UPP_PART_CALL && !p->cut;
+        const struct upp_part *p = &m->parts[i];
+        bool call = p->kind == UPP_PART_CALL && !p->cut;
         if (call || p->kind == UPP_PART_RESULT)
-            parts[n++] = (struct upp_part){.kind     = p->kind,
-                                           .id       = p->id,
-                                           .name     = p->name,
-                                           .text     = call ? NO_ARGUMENTS : NO_RESULT,
+            parts[n++] = (struct upp_part){.kind = p->kind,
+                                           .id = p->id,
+                                           .name = p->name,
+                                           .text = call ? NO_ARGUMENTS : NO_RESULT,
                                            .is_error = p->is_error};
     }
-    m->parts    = n ? parts : NULL;
-    m->n_parts  = n;
+    m->parts = n ? parts : NULL;
+    m->n_parts = n;
     m->metadata = (struct upp_str){0};
     return 0;
 }
@@ -64,7 +64,7 @@ static int erase_parts(struct wb_arena *a, struct upp_message *m, struct upp_err
 static int erase_entry(struct wb_arena *a, struct wm_entry *e, const struct wm_erased *mark, struct upp_err *err)
 {
     e->erased = *mark;
-    e->data   = is_message(e) ? (struct upp_str){0} : NO_EVENT;
+    e->data = is_message(e) ? (struct upp_str){0} : NO_EVENT;
     return erase_parts(a, &e->message, err);
 }
 
@@ -72,8 +72,8 @@ static int erase_entry(struct wb_arena *a, struct wm_entry *e, const struct wm_e
 static int erase_results(struct wb_arena *a, struct wm_entry *e, const struct wm_erasing *what, size_t *n,
                          struct upp_err *err)
 {
-    struct upp_message *m     = &e->message;
-    size_t              found = 0;
+    struct upp_message *m = &e->message;
+    size_t found = 0;
     for (size_t i = 0; i < m->n_parts; i++)
         found += m->parts[i].kind == UPP_PART_RESULT && is_named(what, m->parts[i].id);
     if (!found)
@@ -86,7 +86,7 @@ static int erase_results(struct wb_arena *a, struct wm_entry *e, const struct wm
         if (parts[i].kind == UPP_PART_RESULT && is_named(what, parts[i].id)) {
             *n += put(&parts[i].text, NO_RESULT);
             parts[i].metadata = (struct upp_str){0};
-            parts[i].media    = NULL;
+            parts[i].media = NULL;
         }
     }
     m->parts = parts;
@@ -148,7 +148,7 @@ static size_t taped_entry(const struct wm_row *row)
 static int erase_tape(struct wm_row *row, const struct wm_erasing *what, size_t *n, struct upp_err *err)
 {
     uint64_t events;
-    bool     erases = row->lost ? what->lost : what->entry != SIZE_MAX && what->entry == taped_entry(row);
+    bool erases = row->lost ? what->lost : what->entry != SIZE_MAX && what->entry == taped_entry(row);
     if ((!row->tape.n && !row->lost) || !(what->all || erases))
         return 0;
     int r = wm_row_events(row, &events, err);
@@ -166,7 +166,7 @@ static int erase_tape(struct wm_row *row, const struct wm_erasing *what, size_t 
 static int covers(struct wb_arena *a, const struct wm_entry *e, uint32_t position, struct upp_err *err)
 {
     yyjson_val *v;
-    uint64_t    through;
+    uint64_t through;
     if (!e->data.p)
         return 1;
     int r = wj_read(a, e->data, NULL, &v, err);
@@ -193,14 +193,14 @@ static int must_erase(struct wb_arena *a, const struct wm_erasing *what, const s
 /* Numbers stay: the run's progress and usage. The other members contain content. */
 static int erase_plans(struct wb_arena *a, struct wm_row *row, size_t *n, struct upp_err *err)
 {
-    static const struct upp_str           content_members[] = {UPP_STR_INIT("metadata"), UPP_STR_INIT("plan"),
-                                                               UPP_STR_INIT("own"), UPP_STR_INIT("passing"),
-                                                               UPP_STR_INIT("request")};
-    WB_CLEANUP(wb_buf_done) struct wb_buf b                 = WB_BUF(WM_ROW_MAX);
-    struct wj_writer                      w;
-    yyjson_val                           *state, *name;
-    size_t                                gone = 0;
-    int                                   r    = row->state.p ? wj_read(a, row->state, NULL, &state, err) : 0;
+    static const struct upp_str content_members[] = {UPP_STR_INIT("metadata"), UPP_STR_INIT("plan"),
+                                                     UPP_STR_INIT("own"), UPP_STR_INIT("passing"),
+                                                     UPP_STR_INIT("request")};
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(WM_ROW_MAX);
+    struct wj_writer w;
+    yyjson_val *state, *name;
+    size_t gone = 0;
+    int r = row->state.p ? wj_read(a, row->state, NULL, &state, err) : 0;
     if (r < 0 || !row->state.p || !yyjson_is_obj(state))
         return r;
     wj_writer_init(&w, &b, err);
@@ -228,8 +228,8 @@ static size_t erase_sidecars(struct wm_row *row, const struct wm_erasing *what, 
 {
     size_t kept = 0, n = row->n_beside;
     for (size_t i = 0; i < n; i++) {
-        const struct wm_sidecar *b     = &row->beside[i];
-        bool                     about = !b->thread && entry >= b->entry && entry - b->entry < WB_MAX(b->entries, 1u);
+        const struct wm_sidecar *b = &row->beside[i];
+        bool about = !b->thread && entry >= b->entry && entry - b->entry < WB_MAX(b->entries, 1u);
         if (!what->all && (!about || wm_is_turn(b)))
             row->beside[kept++] = *b;
     }
@@ -240,13 +240,13 @@ static size_t erase_sidecars(struct wm_row *row, const struct wm_erasing *what, 
 int wm_row_erase(struct wb_arena *a, struct wm_row *row, const struct wm_erasing *what, struct upp_err *err)
 {
     size_t n = 0;
-    int    r = erase_tape(row, what, &n, err);
+    int r = erase_tape(row, what, &n, err);
     if (what->all)
         n += erase_sidecars(row, what, 0);
     for (size_t i = 0; r >= 0 && i < row->n_entries; i++) {
-        struct wm_entry *e      = &row->entries[i];
-        size_t           before = n;
-        int              erases = wm_is_erased(e) ? 0 : must_erase(a, what, e, i, err);
+        struct wm_entry *e = &row->entries[i];
+        size_t before = n;
+        int erases = wm_is_erased(e) ? 0 : must_erase(a, what, e, i, err);
         if (erases > 0) {
             r = erase_entry(a, e, &what->mark, err);
             n++;
@@ -294,9 +294,9 @@ static bool survives_sweep(const struct wm_event *ev)
 size_t wm_row_sweep(struct wm_row *row)
 {
     size_t n = row->tape.n > 0, kept = 0;
-    bool   checkpoint = false;
-    row->tape         = (struct upp_str){0};
-    row->lost         = NULL;
+    bool checkpoint = false;
+    row->tape = (struct upp_str){0};
+    row->lost = NULL;
     for (size_t i = 0; i < row->n_records; i++) {
         struct wm_event ev = row->records[i];
         if (!survives_sweep(&ev))

@@ -4,8 +4,7 @@
  * as a tape next to the finished message (model/tape.h), and reconstructed from both with the same numbers. A dialect's
  * stream is a pure function of this sequence.
  */
-#ifndef WM_EVENT_H
-#define WM_EVENT_H
+#pragma once
 
 #include <upp/message.h>
 
@@ -86,9 +85,9 @@ enum wm_outcome {
 /* A call that waits for an answer from outside. */
 struct wm_pending {
     struct upp_str call, name, arguments;
-    struct wb_uuid run;      /* the run of the tree that made the call */
-    bool           approval; /* true: waits for approval; false: for a result */
-    int64_t        since_ms; /* when it began to wait */
+    struct wb_uuid run; /* the run of the tree that made the call */
+    bool approval;      /* true: waits for approval; false: for a result */
+    int64_t since_ms;   /* when it began to wait */
 };
 
 /* Fields that many events share. */
@@ -96,10 +95,10 @@ struct wm_source {
     struct wb_uuid run, root;
     struct wb_uuid agent_id;
     struct upp_str agent;
-    uint64_t       node;
-    uint32_t       epoch;
-    uint16_t       depth; /* 0: the root run */
-    uint32_t       input; /* index of the run's input entry in its node */
+    uint64_t node;
+    uint32_t epoch;
+    uint16_t depth; /* 0: the root run */
+    uint32_t input; /* index of the run's input entry in its node */
 };
 
 struct wm_event {
@@ -110,10 +109,10 @@ struct wm_event {
     uint8_t stop;      /* MESSAGE: enum upp_stop */
     bool aside; /* MESSAGE_OPEN: scaffolding, for its run only. VOID: the reader saw output for which there is no event
                    here */
-    uint32_t                step;
-    uint32_t                part; /* index in the message: PART_*, DELTA */
-    uint64_t                number;
-    int64_t                 time_ms; /* records only; else 0 */
+    uint32_t step;
+    uint32_t part; /* index in the message: PART_*, DELTA */
+    uint64_t number;
+    int64_t time_ms; /* records only; else 0 */
     const struct wm_source *from;
     struct wb_uuid id; /* MESSAGE_OPEN, MESSAGE, SYSTEM: of the entry; CHECKPOINT: its own; STEP_*: of the step */
     struct upp_str call, name; /* STEP_START: name = its step of a plan; MESSAGE of a model: name = the model, call =
@@ -121,24 +120,24 @@ struct wm_event {
                                   none */
     struct upp_str text;       /* DELTA; TOOL_STARTED: arguments; TOOL_ENDED: result; RUN: error as UPP JSON;
                                   PART_OPEN of a call: metadata, with its source (model/call_source.h) */
-    uint64_t         ms; /* TOOL_ENDED: duration. RUN of a root, waiting: how long it does, from time_ms; 0: for ever */
+    uint64_t ms; /* TOOL_ENDED: duration. RUN of a root, waiting: how long it does, from time_ms; 0: for ever */
     struct upp_usage usage; /* MESSAGE, STEP_END; RUN that has ended, TOOL_ENDED of an agent tool: of the whole run,
                                sub-agents included */
-    const struct upp_media  *media; /* PART_OPEN of media, whole; NULL: only in its MESSAGE */
-    const struct wm_entry   *entry; /* MESSAGE, SYSTEM; STEP_END: the TOOL message with the results as shown, or NULL */
+    const struct upp_media *media; /* PART_OPEN of media, whole; NULL: only in its MESSAGE */
+    const struct wm_entry *entry;  /* MESSAGE, SYSTEM; STEP_END: the TOOL message with the results as shown, or NULL */
     const struct wm_pending *pending; /* RUN, waiting */
-    size_t                   n_pending;
+    size_t n_pending;
     uint64_t last; /* VOID: number of the last record of the previous epoch. TOOL_ENDED of an agent tool: its number of
                       model calls */
-    struct wb_uuid child;      /* TOOL_STARTED of an agent tool: the child run ... */
-    uint64_t       child_node; /* ... and its node; 0: none */
+    struct wb_uuid child; /* TOOL_STARTED of an agent tool: the child run ... */
+    uint64_t child_node;  /* ... and its node; 0: none */
 };
 
 /* The plan step whose first message has this phase; empty: none. */
 static inline struct upp_str wm_plan_step(struct upp_str phase)
 {
     static const struct upp_str step = UPP_STR_INIT("step:");
-    bool                        is   = phase.n > step.n && wb_str_starts(phase, step);
+    bool is = phase.n > step.n && wb_str_starts(phase, step);
     return is ? wb_str_sub(phase, step.n, SIZE_MAX) : wb_str(NULL, 0);
 }
 
@@ -149,5 +148,3 @@ static inline bool wm_is_branch(const struct wm_event *ev)
     return !ev->name.n && ((ev->kind == WM_TOOL_STARTED && ev->child_node) ||
                            (ev->kind == WM_TOOL_ENDED && wb_str_eq(ev->text, UPP_STR("null"))));
 }
-
-#endif

@@ -8,8 +8,6 @@
 enum { UNOPENED = 0, FIRST_OFFSETS = 8 };
 #define CLOSED SIZE_MAX
 
-/* ---- The message of a tape ------------------------------------------------------------------------------ */
-
 static size_t assistant_entry(const struct wm_row *row)
 {
     size_t i = 0;
@@ -55,8 +53,6 @@ static struct wb_uuid id_of(const struct wm_expand *x, enum wm_noun noun, size_t
         .node = x->from->node, .index = x->index + (uint32_t)entry, .noun = (uint8_t)noun, .attempt = attempt});
 }
 
-/* ---- Marks ------------------------------------------------------------------------------------------ */
-
 static int does_not_fit(struct upp_err *err, uint32_t part, const char *why)
 {
     return upp_fail(err, UPP_ESTORE, "the tape does not fit its message: part %u %s", part, why);
@@ -65,13 +61,13 @@ static int does_not_fit(struct upp_err *err, uint32_t part, const char *why)
 /* Makes room for the offsets of all current parts. */
 static __attribute__((noinline)) int grow(struct wm_expand *x, size_t n, struct upp_err *err)
 {
-    size_t  more = WB_MAX(WB_MAX(n, 2 * x->n_offset), (size_t)FIRST_OFFSETS);
-    size_t *p    = wb_new_n(x->memory, size_t, more);
+    size_t more = WB_MAX(WB_MAX(n, 2 * x->n_offset), (size_t)FIRST_OFFSETS);
+    size_t *p = wb_new_n(x->memory, size_t, more);
     if (!p)
         return wb_arena_check(x->memory, err);
     if (x->n_offset)
         memcpy(p, x->offset, x->n_offset * sizeof *p);
-    x->offset   = p;
+    x->offset = p;
     x->n_offset = more;
     return 0;
 }
@@ -82,13 +78,13 @@ static int part_mark(struct wm_expand *x, const struct wm_entry *e, enum wm_mark
     if (ev->part >= e->message.n_parts)
         return does_not_fit(err, ev->part, "is not in it");
     const struct upp_part *p = &e->message.parts[ev->part];
-    int                    r = e->message.n_parts > x->n_offset ? grow(x, e->message.n_parts, err) : 0;
+    int r = e->message.n_parts > x->n_offset ? grow(x, e->message.n_parts, err) : 0;
     if (r < 0)
         return r;
     size_t *at = &x->offset[ev->part], delivered = *at - 1; /* not open: more than any text has */
     ev->part_kind = p->kind;
-    ev->call      = p->id;
-    ev->name      = p->name;
+    ev->call = p->id;
+    ev->name = p->name;
     if (WB_LIKELY(mark == WM_MARK_DELTA && delivered <= p->text.n && bytes <= p->text.n - delivered &&
                   p->kind != UPP_PART_RESULT)) {
         ev->kind = WM_DELTA;
@@ -99,10 +95,10 @@ static int part_mark(struct wm_expand *x, const struct wm_entry *e, enum wm_mark
     if (mark == WM_MARK_PART) {
         if (*at != UNOPENED)
             return does_not_fit(err, ev->part, "is opened twice");
-        *at       = 1;
-        ev->kind  = WM_PART_OPEN;
+        *at = 1;
+        ev->kind = WM_PART_OPEN;
         ev->media = p->media;
-        ev->text  = p->metadata;
+        ev->text = p->metadata;
         return 1;
     }
     if (*at == UNOPENED || *at == CLOSED)
@@ -110,7 +106,7 @@ static int part_mark(struct wm_expand *x, const struct wm_entry *e, enum wm_mark
     if (mark == WM_MARK_CLOSE) {
         ev->kind = WM_PART_CLOSE;
         ev->text = wb_str(p->text.p, delivered);
-        *at      = CLOSED;
+        *at = CLOSED;
         return 1;
     }
     return does_not_fit(err, ev->part, "has less text");
@@ -120,8 +116,8 @@ static int part_mark(struct wm_expand *x, const struct wm_entry *e, enum wm_mark
 static int silent_step(struct wm_expand *x, struct wm_event *ev)
 {
     const struct wm_entry *prompt = prompt_entry(x->row);
-    ev->kind                      = WM_STEP_START;
-    ev->step                      = x->row->step;
+    ev->kind = WM_STEP_START;
+    ev->step = x->row->step;
     x->step_id = ev->id = id_of(x, WM_NOUN_STEP, 0, x->row->n_entries ? x->row->entries[0].attempt : 0);
     if (prompt)
         ev->name = wm_plan_step(prompt->phase);
@@ -131,10 +127,10 @@ static int silent_step(struct wm_expand *x, struct wm_event *ev)
 /* The next event of the tape: 1; 0: no more. */
 static int next_mark(struct wm_expand *x, struct wm_event *ev, struct upp_err *err)
 {
-    enum wm_mark mark  = WM_MARK_STEP;
-    uint64_t     bytes = 0;
-    int          r     = x->row ? wm_tape_next(x->row->tape, &x->at, &mark, &ev->part, &bytes, err)
-                                : wm_tape_follow(x->tape, &x->at, &mark, &ev->part, &bytes, err);
+    enum wm_mark mark = WM_MARK_STEP;
+    uint64_t bytes = 0;
+    int r = x->row ? wm_tape_next(x->row->tape, &x->at, &mark, &ev->part, &bytes, err)
+                   : wm_tape_follow(x->tape, &x->at, &mark, &ev->part, &bytes, err);
     if (r <= 0)
         return r;
     const struct wm_entry *e = subject(x);
@@ -147,25 +143,23 @@ static int next_mark(struct wm_expand *x, struct wm_event *ev, struct upp_err *e
         return part_mark(x, e, mark, bytes, ev, err);
     size_t index = x->row ? x->entry : 0;
     if (mark == WM_MARK_STEP) {
-        ev->kind   = WM_STEP_START;
-        ev->name   = wm_plan_step(e->phase);
+        ev->kind = WM_STEP_START;
+        ev->name = wm_plan_step(e->phase);
         x->step_id = ev->id = id_of(x, WM_NOUN_STEP, index, e->attempt);
         return 1;
     }
-    ev->kind  = WM_MESSAGE_OPEN;
-    ev->id    = id_of(x, WM_NOUN_ENTRY, index, e->attempt);
-    ev->name  = e->phase;
+    ev->kind = WM_MESSAGE_OPEN;
+    ev->id = id_of(x, WM_NOUN_ENTRY, index, e->attempt);
+    ev->name = e->phase;
     ev->aside = e->audience == WM_AUDIENCE_RUN;
     return 1;
 }
 
-/* ---- Records ---------------------------------------------------------------------------------------- */
-
 static void next_record(struct wm_expand *x, struct wm_event *ev)
 {
     static const struct wb_uuid none;
-    const struct wm_row        *row = x->row;
-    *ev                             = row->records[x->record++];
+    const struct wm_row *row = x->row;
+    *ev = row->records[x->record++];
     if (wm_has_entry(ev->kind) && ev->entry)
         ev->id = id_of(x, WM_NOUN_ENTRY, (size_t)(ev->entry - row->entries), ev->entry->attempt);
     if (ev->kind == WM_CHECKPOINT && wb_uuid_eq(ev->id, none)) /* earlier versions stored random ids */
@@ -173,7 +167,7 @@ static void next_record(struct wm_expand *x, struct wm_event *ev)
             .node = x->from->node, .length = x->index + (uint32_t)row->n_entries, .step = (uint16_t)ev->step});
     if (ev->kind == WM_STEP_END) {
         ev->entry = tool_entry(row);
-        ev->id    = x->step_id;
+        ev->id = x->step_id;
         if (wb_uuid_eq(ev->id, none))
             ev->id = id_of(x, WM_NOUN_STEP, 0, row->n_entries ? row->entries[0].attempt : 0);
     }
@@ -187,8 +181,8 @@ int wm_expand_next(struct wm_expand *x, struct wm_event *ev, struct upp_err *err
         if (x->row->event)
             x->number = x->row->event;
     }
-    *ev       = (struct wm_event){0};
-    int  r    = next_mark(x, ev, err);
+    *ev = (struct wm_event){0};
+    int r = next_mark(x, ev, err);
     bool lost = r > 0 && x->row && x->row->lost;
     if (r < 0)
         return r;
@@ -199,7 +193,7 @@ int wm_expand_next(struct wm_expand *x, struct wm_event *ev, struct upp_err *err
         r = 1;
     }
     if (r > 0) {
-        ev->from   = lost && x->from_lost ? x->from_lost : x->from;
+        ev->from = lost && x->from_lost ? x->from_lost : x->from;
         ev->number = x->number++;
     }
     return r;
@@ -208,9 +202,9 @@ int wm_expand_next(struct wm_expand *x, struct wm_event *ev, struct upp_err *err
 /* Skips the rest of a run of deltas, up to that number. */
 static int pass_run(struct wm_expand *x, uint64_t number, struct upp_err *err)
 {
-    const struct upp_part *p     = &subject(x)->message.parts[x->at.part];
-    size_t                *at    = &x->offset[x->at.part];
-    uint64_t               times = WB_MIN(x->at.left, number - x->number);
+    const struct upp_part *p = &subject(x)->message.parts[x->at.part];
+    size_t *at = &x->offset[x->at.part];
+    uint64_t times = WB_MIN(x->at.left, number - x->number);
     if (times > (p->text.n - (*at - 1)) / x->at.bytes)
         return does_not_fit(err, x->at.part, "has less text");
     *at += (size_t)(times * x->at.bytes);
@@ -224,11 +218,11 @@ int wm_expand_pass(struct wm_expand *x, uint64_t number, struct upp_err *err)
     int r = 1;
     if (!x->row->event)
         return 0;
-    x->entry  = taped_entry(x->row);
+    x->entry = taped_entry(x->row);
     x->number = x->row->event;
     while (r > 0 && x->number < number) {
         struct wm_event ev = {0};
-        r                  = next_mark(x, &ev, err);
+        r = next_mark(x, &ev, err);
         x->number += r > 0;
         if (r > 0 && ev.kind == WM_DELTA && pass_run(x, number, err) < 0)
             r = -UPP_ESTORE;
@@ -239,8 +233,8 @@ int wm_expand_pass(struct wm_expand *x, uint64_t number, struct upp_err *err)
 int wm_row_events(const struct wm_row *row, uint64_t *ret, struct upp_err *err)
 {
     uint64_t n = 0, deltas = 0, text = 0;
-    size_t   entry = assistant_entry(row);
-    int      r     = wm_tape_count(row->tape, &n, &deltas, err);
+    size_t entry = assistant_entry(row);
+    int r = wm_tape_count(row->tape, &n, &deltas, err);
 
     const struct wm_entry *about = row->lost ? row->lost : entry < row->n_entries ? &row->entries[entry] : NULL;
     if (r < 0)
@@ -259,8 +253,6 @@ int wm_row_events(const struct wm_row *row, uint64_t *ret, struct upp_err *err)
     return 0;
 }
 
-/* ---- Results ---------------------------------------------------------------------------------------- */
-
 static const struct wm_event *ended_call(struct upp_str call, const struct wm_event *const *ended, size_t n)
 {
     while (n-- > 0)
@@ -277,20 +269,20 @@ int wm_entry_join(struct wb_arena *a, struct wm_entry *e, const struct wm_event 
     if (e->n_refs == 0)
         return 0;
     struct upp_part *parts = wb_new_n(a, struct upp_part, e->n_refs);
-    size_t           found = 0;
+    size_t found = 0;
     if (!parts)
         return wb_arena_check(a, err);
     for (size_t i = 0; i < e->n_refs; i++) {
         const struct wm_event *ev = ended_call(e->refs[i], ended, n);
         if (ev)
-            parts[found++] = (struct upp_part){.kind     = UPP_PART_RESULT,
+            parts[found++] = (struct upp_part){.kind = UPP_PART_RESULT,
                                                .is_error = ev->outcome != WM_DONE,
-                                               .id       = ev->call,
-                                               .name     = ev->name,
-                                               .text     = ev->text,
+                                               .id = ev->call,
+                                               .name = ev->name,
+                                               .text = ev->text,
                                                .metadata = wm_result_metadata(ev->outcome)};
     }
-    e->message.parts   = parts;
+    e->message.parts = parts;
     e->message.n_parts = found;
     return (int)(e->n_refs - found);
 }

@@ -4,8 +4,7 @@
  * place when it calls a model (run/settings/files.h). An attachment is a document with such an address; `tools` of its
  * metadata is what it was attached for: {"assistants":{"tools":[{"type":"file_search"}]}}.
  */
-#ifndef WM_FILE_URL_H
-#define WM_FILE_URL_H
+#pragma once
 
 #include <upp/message.h>
 
@@ -41,5 +40,3 @@ static inline bool wm_is_attachment(const struct upp_part *p)
     struct upp_str id;
     return p->kind == UPP_PART_DOCUMENT && wm_part_file(p, &id);
 }
-
-#endif

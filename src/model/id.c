@@ -12,21 +12,21 @@
 #include <endian.h>
 
 enum {
-    INDEX_BITS   = 32,
-    NOUN_BITS    = 3,
+    INDEX_BITS = 32,
+    NOUN_BITS = 3,
     V8_NOUN_BITS = 6,
     ATTEMPT_BITS = 6,
-    PART_BITS    = 14,
-    CHECK_BITS   = 2,
-    NODE_LOW     = 4 /* bits of the node in the lower half */
+    PART_BITS = 14,
+    CHECK_BITS = 2,
+    NODE_LOW = 4 /* bits of the node in the lower half */
 };
 enum {
-    CHECK_AT   = 1,
-    PART_AT    = CHECK_AT + CHECK_BITS,
+    CHECK_AT = 1,
+    PART_AT = CHECK_AT + CHECK_BITS,
     ATTEMPT_AT = PART_AT + PART_BITS,
-    NOUN_AT    = ATTEMPT_AT + ATTEMPT_BITS,
-    INDEX_AT   = NOUN_AT + NOUN_BITS,
-    NODE_AT    = INDEX_AT + INDEX_BITS,
+    NOUN_AT = ATTEMPT_AT + ATTEMPT_BITS,
+    INDEX_AT = NOUN_AT + NOUN_BITS,
+    NODE_AT = INDEX_AT + INDEX_BITS,
 };
 _Static_assert(NODE_AT + NODE_LOW == 62, "the lower half of a UUID");
 _Static_assert(PART_BITS + ATTEMPT_BITS + V8_NOUN_BITS == INDEX_AT, "the index stands where it stood in version 8");
@@ -40,8 +40,6 @@ static uint64_t mix(uint64_t x)
     return x ^ x >> 32;
 }
 
-/* ---- Positions ------------------------------------------------------------------------------------------- */
-
 enum { POSITION_CHECK = 10, STEP_BITS = 16, REST_BITS = POSITION_CHECK + STEP_BITS + INDEX_BITS };
 _Static_assert(REST_BITS + NODE_LOW == 62, "the lower half of a UUID");
 
@@ -50,7 +48,7 @@ _Static_assert(REST_BITS + NODE_LOW == 62, "the lower half of a UUID");
 static uint64_t rest_of(struct wm_position p)
 {
     uint64_t position = (uint64_t)p.length << STEP_BITS | p.step;
-    uint64_t check    = mix(p.node + mix(position)) & LOW_BITS(POSITION_CHECK);
+    uint64_t check = mix(p.node + mix(position)) & LOW_BITS(POSITION_CHECK);
     return (position << POSITION_CHECK | check) ^ (mix(p.node) & LOW_BITS(REST_BITS));
 }
 
@@ -65,16 +63,14 @@ bool wm_position_parse(struct wb_uuid u, struct wm_position *ret)
     uint64_t high, low;
     if (!wb_uuid_v4_bits(u, &high, &low))
         return false;
-    uint64_t           node     = high << NODE_LOW | low >> REST_BITS;
-    uint64_t           position = ((low ^ mix(node)) & LOW_BITS(REST_BITS)) >> POSITION_CHECK;
+    uint64_t node = high << NODE_LOW | low >> REST_BITS;
+    uint64_t position = ((low ^ mix(node)) & LOW_BITS(REST_BITS)) >> POSITION_CHECK;
     struct wm_position p = {.node = node, .length = (uint32_t)(position >> STEP_BITS), .step = (uint16_t)position};
     if (!node || rest_of(p) != (low & LOW_BITS(REST_BITS)))
         return false;
     *ret = p;
     return true;
 }
-
-/* ---- Ids ------------------------------------------------------------------------------------------------- */
 
 static uint64_t check_of(uint64_t node, uint64_t low)
 {
@@ -84,7 +80,7 @@ static uint64_t check_of(uint64_t node, uint64_t low)
 struct wb_uuid wm_id_uuid(struct wm_id id)
 {
     struct wm_position position;
-    uint64_t           low = (id.node & LOW_BITS(NODE_LOW)) << NODE_AT | (uint64_t)id.index << INDEX_AT |
+    uint64_t low = (id.node & LOW_BITS(NODE_LOW)) << NODE_AT | (uint64_t)id.index << INDEX_AT |
                    (id.noun & LOW_BITS(NOUN_BITS)) << NOUN_AT | (id.attempt & LOW_BITS(ATTEMPT_BITS)) << ATTEMPT_AT |
                    (id.part & LOW_BITS(PART_BITS)) << PART_AT;
     low |= check_of(id.node, low) << CHECK_AT;
@@ -98,11 +94,11 @@ static bool parse_v4(struct wb_uuid u, struct wm_id *ret)
     if (!wb_uuid_v4_bits(u, &high, &low))
         return false;
     *ret = (struct wm_id){
-        .node    = high << NODE_LOW | low >> NODE_AT,
-        .index   = (uint32_t)(low >> INDEX_AT),
-        .noun    = (uint8_t)(low >> NOUN_AT & LOW_BITS(NOUN_BITS)),
+        .node = high << NODE_LOW | low >> NODE_AT,
+        .index = (uint32_t)(low >> INDEX_AT),
+        .noun = (uint8_t)(low >> NOUN_AT & LOW_BITS(NOUN_BITS)),
         .attempt = (uint8_t)(low >> ATTEMPT_AT & LOW_BITS(ATTEMPT_BITS)),
-        .part    = (uint16_t)(low >> PART_AT & LOW_BITS(PART_BITS)),
+        .part = (uint16_t)(low >> PART_AT & LOW_BITS(PART_BITS)),
     };
     return wb_uuid_eq(u, wm_id_uuid(*ret)); /* each has one spelling, and is not a position */
 }
@@ -113,11 +109,11 @@ static bool parse_v8(struct wb_uuid u, struct wm_id *ret)
     if (!wb_uuid_v8_bits(u, &high, &low))
         return false;
     *ret = (struct wm_id){
-        .node    = high << NODE_LOW | low >> NODE_AT,
-        .index   = (uint32_t)(low >> INDEX_AT),
-        .noun    = (uint8_t)(low >> (ATTEMPT_BITS + PART_BITS) & LOW_BITS(V8_NOUN_BITS)),
+        .node = high << NODE_LOW | low >> NODE_AT,
+        .index = (uint32_t)(low >> INDEX_AT),
+        .noun = (uint8_t)(low >> (ATTEMPT_BITS + PART_BITS) & LOW_BITS(V8_NOUN_BITS)),
         .attempt = (uint8_t)(low >> PART_BITS & LOW_BITS(ATTEMPT_BITS)),
-        .part    = (uint16_t)(low & LOW_BITS(PART_BITS)),
+        .part = (uint16_t)(low & LOW_BITS(PART_BITS)),
     };
     return true;
 }
@@ -133,16 +129,14 @@ bool wm_id_parse(struct wb_uuid u, struct wm_id *ret)
     return true;
 }
 
-/* ---- Keys ------------------------------------------------------------------------------------------------ */
-
 /* The first 64 bits that are neither version nor variant: the ids of a node begin like its UUID. */
 uint64_t wm_key(struct wb_uuid u)
 {
     uint64_t high, low;
     memcpy(&high, u.b, sizeof high);
     memcpy(&low, u.b + sizeof high, sizeof low);
-    high         = be64toh(high);
-    low          = be64toh(low);
+    high = be64toh(high);
+    low = be64toh(low);
     uint64_t key = high >> 16 << 16 | (high & LOW_BITS(12)) << 4 | (low >> 58 & LOW_BITS(NODE_LOW));
     return key ? key : 1;
 }

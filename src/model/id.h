@@ -5,8 +5,7 @@
  * derived from the node's UUID, so that both lead to the same row. Ids of an older format (UUIDs of version 8) stay
  * readable forever.
  */
-#ifndef WM_ID_H
-#define WM_ID_H
+#pragma once
 
 #include "base/uuid.h"
 
@@ -18,10 +17,10 @@ enum wm_noun {
 };
 
 struct wm_id {
-    uint64_t node;          /* the node's key */
-    uint32_t index;         /* of the entry in the node */
-    uint8_t  noun, attempt; /* attempt: modulo 64 */
-    uint16_t part;          /* below 16384 */
+    uint64_t node;         /* the node's key */
+    uint32_t index;        /* of the entry in the node */
+    uint8_t noun, attempt; /* attempt: modulo 64 */
+    uint16_t part;         /* below 16384 */
 };
 
 enum { WM_ATTEMPTS = 64, WM_PARTS = 1 << 14 };
@@ -37,10 +36,10 @@ struct wm_position {
 WB_EXPORT_BEGIN
 
 struct wb_uuid wm_position_uuid(struct wm_position p);
-bool           wm_position_parse(struct wb_uuid u, struct wm_position *ret); /* false: not one of ours */
+bool wm_position_parse(struct wb_uuid u, struct wm_position *ret); /* false: not one of ours */
 
 struct wb_uuid wm_id_uuid(struct wm_id id);
-bool           wm_id_parse(struct wb_uuid u, struct wm_id *ret); /* false: not one of ours */
+bool wm_id_parse(struct wb_uuid u, struct wm_id *ret); /* false: not one of ours */
 
 /* The id of something else that the same entry has: a part, a step. An id that is not one of ours stays as it is. */
 struct wb_uuid wm_id_within(struct wb_uuid entry, uint8_t noun, uint32_t part);
@@ -49,5 +48,3 @@ struct wb_uuid wm_id_within(struct wb_uuid entry, uint8_t noun, uint32_t part);
 uint64_t wm_key(struct wb_uuid u);
 
 WB_EXPORT_END
-
-#endif

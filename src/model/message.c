@@ -13,8 +13,6 @@ const struct upp_part *upp_part_next(const struct upp_message *m, const struct u
     return NULL;
 }
 
-/* ---- As text ---------------------------------------------------------------------------------------- */
-
 /* The text of a part: a string result without its quotes, any other as JSON. */
 static struct upp_str part_text(struct wb_arena *a, const struct upp_part *p)
 {
@@ -26,16 +24,16 @@ static struct upp_str part_text(struct wb_arena *a, const struct upp_part *p)
 
 struct upp_str wm_message_text(struct wb_arena *a, const struct upp_message *m)
 {
-    unsigned               kinds = m->role == UPP_ROLE_TOOL ? UPP_PARTS_RESULTS : 1u << UPP_PART_TEXT;
-    const struct upp_part *p     = NULL;
-    size_t                 n = 0, total = 0;
+    unsigned kinds = m->role == UPP_ROLE_TOOL ? UPP_PARTS_RESULTS : 1u << UPP_PART_TEXT;
+    const struct upp_part *p = NULL;
+    size_t n = 0, total = 0;
     while ((p = upp_part_next(m, p, kinds)))
         n++;
     struct upp_str *texts = wb_new_n(a, struct upp_str, n ? n : 1);
     if (!texts)
         return (struct upp_str){0};
     for (size_t i = 0; i < n; i++) {
-        p        = upp_part_next(m, p, kinds);
+        p = upp_part_next(m, p, kinds);
         texts[i] = part_text(a, p);
         total += texts[i].n + (i ? 2 : 0);
     }
@@ -55,36 +53,34 @@ struct upp_str wm_message_text(struct wb_arena *a, const struct upp_message *m)
     return wb_str(to, total);
 }
 
-/* ---- Copies ----------------------------------------------------------------------------------------- */
-
 static const struct upp_media *copy_media(struct wb_arena *a, const struct upp_media *m)
 {
     struct upp_media *to = m ? wb_new(a, struct upp_media) : NULL;
     if (to)
-        *to = (struct upp_media){.source   = m->source,
-                                 .data     = wb_arena_dup(a, m->data),
-                                 .mime     = wb_arena_dup(a, m->mime),
-                                 .title    = wb_arena_dup(a, m->title),
+        *to = (struct upp_media){.source = m->source,
+                                 .data = wb_arena_dup(a, m->data),
+                                 .mime = wb_arena_dup(a, m->mime),
+                                 .title = wb_arena_dup(a, m->title),
                                  .duration = wb_arena_dup(a, m->duration),
-                                 .width    = wb_arena_dup(a, m->width),
-                                 .height   = wb_arena_dup(a, m->height)};
+                                 .width = wb_arena_dup(a, m->width),
+                                 .height = wb_arena_dup(a, m->height)};
     return to;
 }
 
 int wm_message_copy(struct wb_arena *a, const struct upp_message *m, struct upp_message *ret, struct upp_err *err)
 {
     struct upp_message to = *m;
-    to.id                 = wb_arena_dup(a, m->id);
-    to.time_text          = wb_arena_dup(a, m->time_text);
-    to.metadata           = wb_arena_dup(a, m->metadata);
-    to.parts              = m->n_parts ? wb_new_n(a, struct upp_part, m->n_parts) : NULL;
+    to.id = wb_arena_dup(a, m->id);
+    to.time_text = wb_arena_dup(a, m->time_text);
+    to.metadata = wb_arena_dup(a, m->metadata);
+    to.parts = m->n_parts ? wb_new_n(a, struct upp_part, m->n_parts) : NULL;
     for (size_t i = 0; to.parts && i < m->n_parts; i++) {
-        to.parts[i]          = m->parts[i];
-        to.parts[i].id       = wb_arena_dup(a, m->parts[i].id);
-        to.parts[i].name     = wb_arena_dup(a, m->parts[i].name);
-        to.parts[i].text     = wb_arena_dup(a, m->parts[i].text);
+        to.parts[i] = m->parts[i];
+        to.parts[i].id = wb_arena_dup(a, m->parts[i].id);
+        to.parts[i].name = wb_arena_dup(a, m->parts[i].name);
+        to.parts[i].text = wb_arena_dup(a, m->parts[i].text);
         to.parts[i].metadata = wb_arena_dup(a, m->parts[i].metadata);
-        to.parts[i].media    = copy_media(a, m->parts[i].media);
+        to.parts[i].media = copy_media(a, m->parts[i].media);
     }
     int r = wb_arena_check(a, err);
     if (r == 0)

@@ -46,17 +46,17 @@ static int make_room(struct wm_names *t, struct upp_err *err)
         t->seed[1] |= 1; /* never 0 */
     }
     struct wm_names grown = *t;
-    grown.cap             = t->cap ? t->cap * 2 : 16;
-    grown.slots           = wb_calloc(grown.cap, sizeof grown.slots[0]);
+    grown.cap = t->cap ? t->cap * 2 : 16;
+    grown.slots = wb_calloc(grown.cap, sizeof grown.slots[0]);
     if (!grown.slots)
         return upp_fail(err, UPP_ENOMEM, "no memory for %zu ids", grown.cap / 2);
     for (size_t i = 0; i < t->list.n; i++) {
-        uint64_t hash                        = hash_of(t, t->list.p[i]);
+        uint64_t hash = hash_of(t, t->list.p[i]);
         *slot_of(&grown, hash, t->list.p[i]) = (struct wm_name_slot){(uint32_t)i + 1, (uint32_t)(hash >> 32)};
     }
     wb_free(t->slots);
     t->slots = grown.slots;
-    t->cap   = grown.cap;
+    t->cap = grown.cap;
     return 0;
 }
 
@@ -67,8 +67,8 @@ int wm_names_add(struct wm_names *t, struct upp_str text, uint32_t *ret, struct 
         if (r < 0)
             return r;
     }
-    uint64_t             hash = hash_of(t, text);
-    struct wm_name_slot *s    = slot_of(t, hash, text);
+    uint64_t hash = hash_of(t, text);
+    struct wm_name_slot *s = slot_of(t, hash, text);
     if (s->index) {
         *ret = s->index - 1;
         return 0;
@@ -76,7 +76,7 @@ int wm_names_add(struct wm_names *t, struct upp_str text, uint32_t *ret, struct 
     if (!wb_vec_push(&t->list, text, WM_NAMES_MAX))
         return t->list.n == WM_NAMES_MAX ? upp_fail(err, UPP_ELIMIT, "more than %d ids", WM_NAMES_MAX)
                                          : upp_fail(err, UPP_ENOMEM, "no memory for an id");
-    *s   = (struct wm_name_slot){(uint32_t)t->list.n, (uint32_t)(hash >> 32)};
+    *s = (struct wm_name_slot){(uint32_t)t->list.n, (uint32_t)(hash >> 32)};
     *ret = (uint32_t)t->list.n - 1;
     return 1;
 }

@@ -2,8 +2,7 @@
  *
  * A hash table with a random seed, so that nobody can choose ids that make it slow. The texts are borrowed.
  */
-#ifndef WM_NAMES_H
-#define WM_NAMES_H
+#pragma once
 
 #include "base/str.h"
 #include "base/vec.h"
@@ -16,8 +15,8 @@ struct wm_name_slot {
 struct wm_names {
     WB_VEC(struct upp_str) list;
     struct wm_name_slot *slots;
-    size_t               cap; /* a power of two, at least twice the list */
-    uint64_t             seed[2];
+    size_t cap; /* a power of two, at least twice the list */
+    uint64_t seed[2];
 };
 
 enum { WM_NAMES_MAX = 1 << 25 };
@@ -37,5 +36,3 @@ void wm_names_drop_last(struct wm_names *t);
 void wm_names_done(struct wm_names *t);
 
 WB_EXPORT_END
-
-#endif

@@ -50,14 +50,14 @@
 
 /* A writer that tracks its position, for errors. */
 struct put {
-    struct wj_writer     w;
+    struct wj_writer w;
     const struct wm_row *row;
-    struct upp_err      *err;
-    char                 list; /* 'e', 'r', 'b', 'l', or 0: the row itself */
-    size_t               i;    /* in the list */
-    size_t               part; /* of the entry; SIZE_MAX: the entry itself */
-    char                 member;
-    bool                 placed;
+    struct upp_err *err;
+    char list;   /* 'e', 'r', 'b', 'l', or 0: the row itself */
+    size_t i;    /* in the list */
+    size_t part; /* of the entry; SIZE_MAX: the entry itself */
+    char member;
+    bool placed;
 };
 
 static bool failed(struct put *p)
@@ -76,7 +76,7 @@ static void refuse(struct put *p, int r)
 static void set_where(struct put *p)
 {
     char text[96];
-    int  n = 0;
+    int n = 0;
     if (p->list && p->part != SIZE_MAX)
         n = snprintf(text, sizeof text, "/%c/%zu/p/%zu/%c", p->list, p->i, p->part, p->member);
     else if (p->list)
@@ -96,13 +96,13 @@ static inline void name(struct put *p, char c)
     char *to = b->p + b->n;
     if (p->w.comma)
         *to++ = ',';
-    to[0]      = '"';
-    to[1]      = c;
-    to[2]      = '"';
-    to[3]      = ':';
-    b->n       = (size_t)(to + 4 - b->p);
+    to[0] = '"';
+    to[1] = c;
+    to[2] = '"';
+    to[3] = ':';
+    b->n = (size_t)(to + 4 - b->p);
     p->w.comma = false;
-    p->member  = c;
+    p->member = c;
 }
 
 static inline void put_u64(struct put *p, char c, uint64_t v, uint64_t usual)
@@ -170,7 +170,7 @@ static void put_json(struct put *p, char c, struct upp_str s, bool object)
 static void put_uuid(struct put *p, char c, struct wb_uuid u)
 {
     static const struct wb_uuid none;
-    char                        text[WB_UUID_HEX + 1];
+    char text[WB_UUID_HEX + 1];
     if (!wb_uuid_eq(u, none)) {
         name(p, c);
         wj_write_str(&p->w, wb_uuid_hex(u, text));
@@ -330,7 +330,7 @@ static void put_record(struct put *p, const struct wm_event *ev)
     put_enum(p, 'o', ev->outcome, 0, WM_INVALID);
     put_enum(p, 'y', ev->stop, 0, UPP_STOP_ERROR);
     if (wm_has_entry(ev->kind)) {
-        size_t i  = entry_index(p->row, ev);
+        size_t i = entry_index(p->row, ev);
         p->member = 'e';
         if (i == SIZE_MAX)
             refuse(p, upp_fail(p->err, UPP_EINVALID, "expected an entry of the same row"));
@@ -413,7 +413,7 @@ static void put_lost(struct put *p, const struct wm_row *row)
     }
     wj_write_open(&p->w, '[');
     p->list = 'l';
-    p->i    = 0;
+    p->i = 0;
     put_entry(p, row->lost);
     wj_write_close(&p->w, ']');
     if (!failed(p))
@@ -422,8 +422,8 @@ static void put_lost(struct put *p, const struct wm_row *row)
 
 int wm_row_write(const struct wm_row *row, struct wb_buf *out, struct upp_err *err)
 {
-    struct put p    = {.row = row, .err = err, .part = SIZE_MAX};
-    size_t     from = out->n;
+    struct put p = {.row = row, .err = err, .part = SIZE_MAX};
+    size_t from = out->n;
     wj_writer_init(&p.w, out, err);
     wj_write_open(&p.w, '{');
     put_u64(&p, 'v', row->event, 0);

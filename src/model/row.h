@@ -10,8 +10,7 @@
  * Format 1 is compact JSON with one-letter names (listed in model/row.c) and, separately, the tape. Readers for every
  * released format number stay.
  */
-#ifndef WM_ROW_H
-#define WM_ROW_H
+#pragma once
 
 #include "base/arena.h"
 #include "base/buf.h"
@@ -24,8 +23,8 @@ enum { WM_ROW_MAX = 64 << 20 /* maximum size of a body in bytes */ };
 /* Data stored next to entries: residue of a dialect (model/doc.h), or data of an imported document
  * (model/doc_sidecar.h). */
 struct wm_sidecar {
-    uint32_t       entry, entries; /* index of its first entry in the row, and how many from there on */
-    bool           thread;         /* belongs to the whole thread */
+    uint32_t entry, entries; /* index of its first entry in the row, and how many from there on */
+    bool thread;             /* belongs to the whole thread */
     struct upp_str dialect, slot;
     struct upp_str text;
 };
@@ -42,22 +41,22 @@ static inline bool wm_is_turn(const struct wm_sidecar *b)
 }
 
 struct wm_row {
-    uint64_t         event; /* number of its first event; 0: none */
-    uint32_t         epoch;
-    uint32_t         step; /* of the run at the time of writing */
-    int64_t          time_ms;
+    uint64_t event; /* number of its first event; 0: none */
+    uint32_t epoch;
+    uint32_t step; /* of the run at the time of writing */
+    int64_t time_ms;
     struct wm_entry *entries;
-    size_t           n_entries;
+    size_t n_entries;
     struct wm_event *records; /* number, from and entry ids are not stored: wm_expand fills them in */
-    size_t           n_records;
-    struct upp_str   state;  /* JSON: the run's state from here on; empty: unchanged */
-    struct upp_str   grants; /* wm_row_read_entries: the member WM_STATE_GRANTS of the state; empty: none */
-    struct upp_str   tape;
-    struct wm_entry *lost;  /* the message of the tape if it was voided: in no history. NULL: not voided */
-    struct upp_str   agent; /* name of the agent after a handoff; empty: the run's own */
+    size_t n_records;
+    struct upp_str state;  /* JSON: the run's state from here on; empty: unchanged */
+    struct upp_str grants; /* wm_row_read_entries: the member WM_STATE_GRANTS of the state; empty: none */
+    struct upp_str tape;
+    struct wm_entry *lost; /* the message of the tape if it was voided: in no history. NULL: not voided */
+    struct upp_str agent;  /* name of the agent after a handoff; empty: the run's own */
 
     struct wm_sidecar *beside; /* not read by wm_row_read_entries. Erased together with any of its entries */
-    size_t             n_beside;
+    size_t n_beside;
 };
 
 WB_EXPORT_BEGIN
@@ -84,25 +83,23 @@ int wm_row_read_entries(struct wb_arena *a, unsigned format, struct upp_str body
 int wm_entry_join(struct wb_arena *a, struct wm_entry *e, const struct wm_event *const *ended, size_t n,
                   struct upp_err *err) UPP_MUST_CHECK;
 
-/* ---- Erasing ---------------------------------------------------------------------------------------- */
-
 /* What to erase in a row. */
 struct wm_erasing {
-    struct wm_erased      mark;
-    bool                  all;   /* every entry and record, and the state */
-    size_t                entry; /* else this entry of the row; SIZE_MAX: none */
+    struct wm_erased mark;
+    bool all;                    /* every entry and record, and the state */
+    size_t entry;                /* else this entry of the row; SIZE_MAX: none */
     const struct upp_str *calls; /* and the results of these calls */
-    size_t                n_calls;
-    bool                  arguments; /* and their arguments */
-    bool                  asides;    /* and the input as middleware rewrote it, for its run only */
-    bool                  lost;      /* and voided output */
+    size_t n_calls;
+    bool arguments; /* and their arguments */
+    bool asides;    /* and the input as middleware rewrote it, for its run only */
+    bool lost;      /* and voided output */
 
     /* And what was derived from a message. */
-    bool     rewritten; /* histories rewritten by middleware */
-    bool     summed;    /* summaries that cover this position of the path */
+    bool rewritten; /* histories rewritten by middleware */
+    bool summed;    /* summaries that cover this position of the path */
     uint32_t place;
-    bool     prompts; /* a strategy's prompts to the model in the steps of the run */
-    bool     plans;   /* the run's state except its numbers */
+    bool prompts; /* a strategy's prompts to the model in the steps of the run */
+    bool plans;   /* the run's state except its numbers */
 };
 
 /* Erases content in a row that was read with its tape. Roles, times, ids and the pairing of calls and results stay:
@@ -116,24 +113,22 @@ int wm_row_erase(struct wb_arena *a, struct wm_row *row, const struct wm_erasing
  * checkpoints stay. 0: nothing to remove. */
 size_t wm_row_sweep(struct wm_row *row);
 
-/* ---- Events of a row ------------------------------------------------------------------------------- */
-
 /* Iterates over the events of one row, or of an open message. */
 struct wm_expand {
     const struct wm_source *from;
     const struct wm_source *from_lost; /* of voided output: the previous epoch. NULL: as `from` */
-    const struct wm_row    *row;       /* a stored row; or NULL: */
-    const struct wm_tape   *tape;      /* the open message, which may grow between calls */
-    const struct wm_entry  *open;
-    uint32_t                index;  /* in the node: of the row's first entry / of the open message */
-    uint32_t                step;   /* of the open message; a stored row has its own */
-    uint64_t                number; /* of the next event; 0: begin with the row's */
-    struct wm_tape_at       at;
-    size_t                  record;
-    size_t                  entry; /* the entry of the tape */
-    size_t                  n_offset;
-    size_t                 *offset; /* by part: how much of its text was delivered. In `memory` */
-    struct wb_arena        *memory;
+    const struct wm_row *row;          /* a stored row; or NULL: */
+    const struct wm_tape *tape;        /* the open message, which may grow between calls */
+    const struct wm_entry *open;
+    uint32_t index;  /* in the node: of the row's first entry / of the open message */
+    uint32_t step;   /* of the open message; a stored row has its own */
+    uint64_t number; /* of the next event; 0: begin with the row's */
+    struct wm_tape_at at;
+    size_t record;
+    size_t entry; /* the entry of the tape */
+    size_t n_offset;
+    size_t *offset; /* by part: how much of its text was delivered. In `memory` */
+    struct wb_arena *memory;
     struct wb_uuid step_id; /* of the step that began last: copy it to the expansion of the next row, so that STEP_END
                                has the id of its STEP_START. All zero: that of the row's first entry */
 };
@@ -154,5 +149,3 @@ int wm_expand_pass(struct wm_expand *x, uint64_t number, struct upp_err *err) UP
 int wm_row_events(const struct wm_row *row, uint64_t *ret, struct upp_err *err) UPP_MUST_CHECK;
 
 WB_EXPORT_END
-
-#endif

@@ -134,7 +134,7 @@ void wm_get_members(struct wm_get *g, yyjson_val *v, void *into,
     yyjson_val *key = unsafe_yyjson_get_first(v);
     for (size_t n = unsafe_yyjson_get_len(v); n && !g->failed; n--) {
         struct upp_str name = wj_text(key);
-        uint32_t       bit  = name.n == 1 && name.p[0] >= 'a' && name.p[0] <= 'z' ? 1u << (name.p[0] - 'a') : 0;
+        uint32_t bit = name.n == 1 && name.p[0] >= 'a' && name.p[0] <= 'z' ? 1u << (name.p[0] - 'a') : 0;
         if (!bit)
             wm_get_refuse_name(g, key, "a member that this version knows");
         else if (seen & bit)

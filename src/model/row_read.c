@@ -43,11 +43,11 @@ static void pending_member(struct wm_get *g, char name, yyjson_val *v, void *int
 
 static void get_pending(struct wm_get *g, yyjson_val *v, struct wm_event *ev)
 {
-    yyjson_val        *item = NULL;
-    size_t             n    = wm_get_items(g, v, UINT32_MAX, &item);
-    struct wm_pending *p    = n ? wb_new_n(g->a, struct wm_pending, n) : NULL;
-    ev->pending             = p;
-    ev->n_pending           = p ? n : 0;
+    yyjson_val *item = NULL;
+    size_t n = wm_get_items(g, v, UINT32_MAX, &item);
+    struct wm_pending *p = n ? wb_new_n(g->a, struct wm_pending, n) : NULL;
+    ev->pending = p;
+    ev->n_pending = p ? n : 0;
     for (size_t i = 0; i < ev->n_pending && !g->failed; i++, item = unsafe_yyjson_get_next(item)) {
         p[i].since_ms = g->row->time_ms;
         wm_get_members(g, item, &p[i], pending_member);
@@ -57,16 +57,16 @@ static void get_pending(struct wm_get *g, yyjson_val *v, struct wm_event *ev)
 static void get_usage(struct wm_get *g, yyjson_val *v, struct upp_usage *u)
 {
     yyjson_val *item = NULL;
-    size_t      n    = wm_get_items(g, v, 5, &item);
+    size_t n = wm_get_items(g, v, 5, &item);
     if (n < 4) {
         wm_get_refuse(g, v, "four numbers, or five");
         return;
     }
-    u->input       = wm_get_number(g, item);
-    u->output      = wm_get_number(g, item + 1);
-    u->cache_read  = wm_get_number(g, item + 2);
+    u->input = wm_get_number(g, item);
+    u->output = wm_get_number(g, item + 1);
+    u->cache_read = wm_get_number(g, item + 2);
     u->cache_write = wm_get_number(g, item + 3);
-    u->reasoning   = n > 4 ? wm_get_number(g, item + 4) : 0;
+    u->reasoning = n > 4 ? wm_get_number(g, item + 4) : 0;
 }
 
 /* The entry by its index: entries come before the records. */
@@ -167,18 +167,18 @@ _Static_assert(WM_TOOL_ENDED == 4, "is_result");
 
 static void get_records(struct wm_get *g, yyjson_val *v)
 {
-    struct wm_row *row  = g->row;
-    yyjson_val    *item = NULL;
-    size_t         n    = wm_get_items(g, v, UINT32_MAX, &item);
-    row->records        = n ? wb_new_n(g->a, struct wm_event, n) : NULL;
+    struct wm_row *row = g->row;
+    yyjson_val *item = NULL;
+    size_t n = wm_get_items(g, v, UINT32_MAX, &item);
+    row->records = n ? wb_new_n(g->a, struct wm_event, n) : NULL;
     if (!row->records)
         return;
     for (; n && !g->failed; n--, item = unsafe_yyjson_get_next(item)) {
         if (g->entries_only && !is_result(item))
             continue;
         struct wm_event *ev = &row->records[row->n_records++];
-        ev->step            = row->step;
-        ev->time_ms         = row->time_ms;
+        ev->step = row->step;
+        ev->time_ms = row->time_ms;
         wm_get_members(g, item, ev, record_member);
         if (!ev->kind)
             wm_get_refuse(g, item, "a record with a kind");
@@ -221,10 +221,10 @@ static void sidecar_member(struct wm_get *g, char name, yyjson_val *v, void *int
 
 static void get_sidecars(struct wm_get *g, yyjson_val *v)
 {
-    struct wm_row *row  = g->row;
-    yyjson_val    *item = NULL;
-    size_t         n    = g->entries_only ? 0 : wm_get_items(g, v, UINT32_MAX, &item);
-    row->beside         = n ? wb_new_n(g->a, struct wm_sidecar, n) : NULL;
+    struct wm_row *row = g->row;
+    yyjson_val *item = NULL;
+    size_t n = g->entries_only ? 0 : wm_get_items(g, v, UINT32_MAX, &item);
+    row->beside = n ? wb_new_n(g->a, struct wm_sidecar, n) : NULL;
     if (!row->beside)
         return;
     for (; n && !g->failed; n--, item = unsafe_yyjson_get_next(item)) {
@@ -240,7 +240,7 @@ static void get_sidecars(struct wm_get *g, yyjson_val *v)
 static void get_lost(struct wm_get *g, yyjson_val *v)
 {
     struct wm_row *row = g->row;
-    size_t         n;
+    size_t n;
     row->lost = wm_get_entries(g, v, &n);
     if (n != 1 || !row->n_records || row->records[0].kind != WM_VOID)
         wm_get_refuse(g, v, "one entry, behind a void as the first record");
@@ -248,8 +248,8 @@ static void get_lost(struct wm_get *g, yyjson_val *v)
 
 static void get_state(struct wm_get *g, yyjson_val *v)
 {
-    struct wm_row *row    = g->row;
-    yyjson_val    *grants = g->entries_only ? yyjson_obj_get(v, WM_STATE_GRANTS) : NULL;
+    struct wm_row *row = g->row;
+    yyjson_val *grants = g->entries_only ? yyjson_obj_get(v, WM_STATE_GRANTS) : NULL;
     if (!g->entries_only)
         row->state = wm_get_json(g, v, false);
     else if (grants)
@@ -319,7 +319,7 @@ static int read_row(struct wb_arena *a, unsigned format, struct upp_str body, bo
                     struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf scratch = WB_BUF(2u * WM_ROW_MAX);
-    struct wm_row                         row     = {0};
+    struct wm_row row = {0};
     struct wm_get g = {.a = a, .scratch = &scratch, .err = err, .row = &row, .entries_only = entries_only};
     if (format != WM_FORMAT)
         return upp_fail(err, UPP_ESTORE, "a row of format %u, which this version does not know", format);
@@ -338,12 +338,12 @@ int wm_row_read(struct wb_arena *a, unsigned format, struct upp_str body, struct
                 struct upp_err *err)
 {
     struct wm_row row;
-    uint64_t      events;
-    int           r = read_row(a, format, body, false, &row, err);
+    uint64_t events;
+    int r = read_row(a, format, body, false, &row, err);
     if (r < 0)
         return r;
     row.tape = wb_arena_dup(a, tape);
-    r        = wb_arena_check(a, err);
+    r = wb_arena_check(a, err);
     if (r == 0 && tape.n)
         r = wm_row_events(&row, &events, err);
     if (r < 0)

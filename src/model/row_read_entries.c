@@ -37,7 +37,7 @@ static void media_member(struct wm_get *g, char name, yyjson_val *v, void *into)
 
 static void part_member(struct wm_get *g, char name, yyjson_val *v, void *into)
 {
-    struct upp_part  *p = into;
+    struct upp_part *p = into;
     struct upp_media *m;
     switch (name) {
     case 'k':
@@ -83,9 +83,9 @@ static void part_member(struct wm_get *g, char name, yyjson_val *v, void *into)
 static void get_parts(struct wm_get *g, yyjson_val *v, struct upp_message *m)
 {
     yyjson_val *item = NULL;
-    size_t      n    = wm_get_items(g, v, WM_PARTS, &item);
-    m->parts         = n ? wb_new_n(g->a, struct upp_part, n) : NULL;
-    m->n_parts       = m->parts ? n : 0;
+    size_t n = wm_get_items(g, v, WM_PARTS, &item);
+    m->parts = n ? wb_new_n(g->a, struct upp_part, n) : NULL;
+    m->n_parts = m->parts ? n : 0;
     for (size_t i = 0; i < m->n_parts && !g->failed; i++, item = unsafe_yyjson_get_next(item)) {
         m->parts[i].kind = UPP_PART_TEXT;
         wm_get_members(g, item, &m->parts[i], part_member);
@@ -95,9 +95,9 @@ static void get_parts(struct wm_get *g, yyjson_val *v, struct upp_message *m)
 static void get_refs(struct wm_get *g, yyjson_val *v, struct wm_entry *e)
 {
     yyjson_val *item = NULL;
-    size_t      n    = wm_get_items(g, v, WM_PARTS, &item);
-    e->refs          = n ? wb_new_n(g->a, struct upp_str, n) : NULL;
-    e->n_refs        = e->refs ? n : 0;
+    size_t n = wm_get_items(g, v, WM_PARTS, &item);
+    e->refs = n ? wb_new_n(g->a, struct upp_str, n) : NULL;
+    e->n_refs = e->refs ? n : 0;
     for (size_t i = 0; i < e->n_refs; i++, item = unsafe_yyjson_get_next(item))
         e->refs[i] = wm_get_str(g, item);
 }
@@ -167,17 +167,17 @@ static void entry_member(struct wm_get *g, char name, yyjson_val *v, void *into)
 
 struct wm_entry *wm_get_entries(struct wm_get *g, yyjson_val *v, size_t *ret)
 {
-    const struct wm_row *row  = g->row;
-    yyjson_val          *item = NULL;
-    size_t               n    = wm_get_items(g, v, UINT32_MAX, &item);
-    struct wm_entry     *list = n ? wb_new_n(g->a, struct wm_entry, n) : NULL;
-    *ret                      = list ? n : 0;
+    const struct wm_row *row = g->row;
+    yyjson_val *item = NULL;
+    size_t n = wm_get_items(g, v, UINT32_MAX, &item);
+    struct wm_entry *list = n ? wb_new_n(g->a, struct wm_entry, n) : NULL;
+    *ret = list ? n : 0;
     for (size_t i = 0; i < *ret && !g->failed; i++, item = unsafe_yyjson_get_next(item)) {
         struct wm_entry *e = &list[i];
-        e->kind            = WM_ENTRY_MESSAGE;
-        e->origin          = WM_ORIGIN_RUN;
-        e->audience        = WM_AUDIENCE_ALL;
-        e->step            = row->step;
+        e->kind = WM_ENTRY_MESSAGE;
+        e->origin = WM_ORIGIN_RUN;
+        e->audience = WM_AUDIENCE_ALL;
+        e->step = row->step;
         e->message.time_ms = row->time_ms;
         wm_get_members(g, item, e, entry_member);
         if (e->message.role == 0 && (e->kind == WM_ENTRY_MESSAGE || e->kind == WM_ENTRY_REPAIR))

@@ -16,77 +16,76 @@
  * null or absent. Times need a zone. Duplicate members of the seed are refused; members unknown to the seed are
  * dropped, as in messages (model/upp_json.h; there the first of two counts). Maps keep their duplicate members.
  */
-#ifndef WM_SESSION_H
-#define WM_SESSION_H
+#pragma once
 
 #include "model/upp_json.h"
 
 #define WM_SESSION_VERSION "1.0.0"
 
 enum {
-    WM_SESSION_BYTES       = 256 << 20,
-    WM_SESSION_NODES       = 1 << 16,
-    WM_SESSION_DEPTH       = 4096, /* nodes on a path */
+    WM_SESSION_BYTES = 256 << 20,
+    WM_SESSION_NODES = 1 << 16,
+    WM_SESSION_DEPTH = 4096, /* nodes on a path */
     WM_SESSION_CHECKPOINTS = 1 << 20,
-    WM_SESSION_NESTED      = 8,       /* sessions within sessions */
-    WM_SESSION_MESSAGES    = 1 << 24, /* of one thread */
-    WM_SESSION_PLAN        = 1 << 16, /* steps of one plan */
-    WM_SESSION_JSON        = 192,     /* nesting of arrays and objects: WJ_MAX_DEPTH inside a message, plus ours */
+    WM_SESSION_NESTED = 8,         /* sessions within sessions */
+    WM_SESSION_MESSAGES = 1 << 24, /* of one thread */
+    WM_SESSION_PLAN = 1 << 16,     /* steps of one plan */
+    WM_SESSION_JSON = 192,         /* nesting of arrays and objects: WJ_MAX_DEPTH inside a message, plus ours */
 };
 
 #define WM_ALL_MESSAGES UINT32_MAX
 
 struct wm_tree_node {
-    struct upp_str        id, name;      /* name: empty: none */
-    uint32_t              parent;        /* index in the list; UINT32_MAX: the root */
-    uint32_t              branch;        /* uap.branchPoint, or WM_ALL_MESSAGES */
-    uint32_t              branch_events; /* uap.branchEvents, or WM_ALL_MESSAGES */
-    uint32_t             *children;      /* indexes, in the order of the document */
-    size_t                n_children;
+    struct upp_str id, name; /* name: empty: none */
+    uint32_t parent;         /* index in the list; UINT32_MAX: the root */
+    uint32_t branch;         /* uap.branchPoint, or WM_ALL_MESSAGES */
+    uint32_t branch_events;  /* uap.branchEvents, or WM_ALL_MESSAGES */
+    uint32_t *children;      /* indexes, in the order of the document */
+    size_t n_children;
     struct wm_thread_json thread;
-    bool                  untimed;  /* the document's thread has no times: writing omits them too */
-    struct upp_str        metadata; /* JSON object, without our keys; empty: absent */
+    bool untimed;            /* the document's thread has no times: writing omits them too */
+    struct upp_str metadata; /* JSON object, without our keys; empty: absent */
 };
 
 struct wm_tree_doc {
     struct wm_tree_node *nodes;
-    size_t               n;
-    uint32_t             root, current;
+    size_t n;
+    uint32_t root, current;
 };
 
 struct wm_session;
 
 struct wm_sub_session {
-    struct upp_str     call; /* id of the call that asked the sub-agent */
+    struct upp_str call; /* id of the call that asked the sub-agent */
     struct wm_session *session;
 };
 
 struct wm_checkpoint {
-    struct upp_str      id, time; /* time as text */
-    uint32_t            step;
-    uint32_t            node;   /* index in the tree */
-    uint32_t            length; /* uap.threadLength, or WM_ALL_MESSAGES */
-    uint32_t            state_step;
+    struct upp_str id, time; /* time as text */
+    uint32_t step;
+    uint32_t node;   /* index in the tree */
+    uint32_t length; /* uap.threadLength, or WM_ALL_MESSAGES */
+    uint32_t state_step;
     struct upp_message *messages;
-    size_t              n_messages;
-    struct upp_str      state_metadata; /* JSON object */
-    struct upp_str     *reasoning;
-    size_t              n_reasoning;
-    bool                has_reasoning;
-    struct upp_str      plan; /* JSON list of PlanSteps, checked; empty: none */
-    struct upp_str      own;  /* "uap.own" of the checkpoint's metadata: the strategy's own value; empty: none */
+    size_t n_messages;
+    struct upp_str state_metadata; /* JSON object */
+    struct upp_str *reasoning;
+    size_t n_reasoning;
+    bool has_reasoning;
+    struct upp_str plan; /* JSON list of PlanSteps, checked; empty: none */
+    struct upp_str own;  /* "uap.own" of the checkpoint's metadata: the strategy's own value; empty: none */
 
     struct wm_sub_session *subs;
-    size_t                 n_subs;
-    struct upp_str         metadata; /* JSON object, without our keys; empty: absent */
+    size_t n_subs;
+    struct upp_str metadata; /* JSON object, without our keys; empty: absent */
 };
 
 struct wm_session {
-    struct upp_str        id, agent_id, created, updated;
-    struct wm_tree_doc    tree;
+    struct upp_str id, agent_id, created, updated;
+    struct wm_tree_doc tree;
     struct wm_checkpoint *checkpoints;
-    size_t                n_checkpoints;
-    struct upp_str        metadata; /* JSON object; empty: absent */
+    size_t n_checkpoints;
+    struct upp_str metadata; /* JSON object; empty: absent */
 };
 
 WB_EXPORT_BEGIN
@@ -108,5 +107,3 @@ void wm_session_write(struct wj_writer *w, const struct wm_session *s);
 void wm_tree_write(struct wj_writer *w, const struct wm_tree_doc *t);
 
 WB_EXPORT_END
-
-#endif

@@ -9,8 +9,6 @@
 #include "json/pointer.h"
 #include "json/write.h"
 
-/* ---- Failures ------------------------------------------------------------------------------------- */
-
 void wm_getting_fail_at(struct wm_getting *d, const yyjson_val *v, int r)
 {
     if (d->failed)
@@ -42,8 +40,6 @@ bool wm_doc_out_of_memory(struct wm_getting *d)
     return d->failed;
 }
 
-/* ---- Types ---------------------------------------------------------------------------------------- */
-
 static bool is_u32(yyjson_val *v)
 {
     uint64_t n;
@@ -59,7 +55,7 @@ uint32_t wm_doc_u32(yyjson_val *v)
 static void check_time(struct wm_getting *d, yyjson_val *v)
 {
     struct wb_time t;
-    int            r = wb_time_parse(wj_text(v), &t, d->err);
+    int r = wb_time_parse(wj_text(v), &t, d->err);
     if (r < 0)
         wm_getting_fail_at(d, v, r);
     else if (t.naive)
@@ -84,8 +80,6 @@ static void check_type(struct wm_getting *d, yyjson_val *v, uint8_t type)
     else if (type == WM_TIME)
         check_time(d, v);
 }
-
-/* ---- Members -------------------------------------------------------------------------------------- */
 
 bool wm_getting_members(struct wm_getting *d, yyjson_val *v, const struct wm_member *table, size_t n, yyjson_val **ret)
 {
@@ -118,8 +112,6 @@ bool wm_getting_members(struct wm_getting *d, yyjson_val *v, const struct wm_mem
             wm_getting_fail(d, v, UPP_EINVALID, "expected the member '%.*s'", UPP_FMT(table[i].name));
     return !d->failed;
 }
-
-/* ---- Maps ----------------------------------------------------------------------------------------- */
 
 struct upp_str wm_getting_json(struct wm_getting *d, yyjson_val *v)
 {
@@ -175,7 +167,7 @@ struct upp_str wm_getting_map(struct wm_getting *d, yyjson_val *map, const struc
         if (found[i])
             wm_getting_fail(d, key, UPP_EINVALID, "the member '%.*s' comes twice", UPP_FMT(keys[i]));
         found[i] = key + 1;
-        any      = true;
+        any = true;
     }
     return any && !d->failed ? without(d, map, keys, n) : wm_getting_json(d, map);
 }

@@ -3,8 +3,7 @@
  *
  * After the first failure nothing more is examined: err has its pointer, and every function returns nothing.
  */
-#ifndef WM_SESSION_GET_H
-#define WM_SESSION_GET_H
+#pragma once
 
 #include "base/buf.h"
 #include "json/value.h"
@@ -12,12 +11,12 @@
 
 struct wm_getting {
     struct wb_arena *a;
-    yyjson_val      *root;
-    struct wb_buf   *scratch;
-    struct upp_err  *err;
-    int              failed;
-    unsigned         nested; /* number of enclosing sessions */
-    bool             read;   /* the caller has read the messages of the outermost tree: they are only counted */
+    yyjson_val *root;
+    struct wb_buf *scratch;
+    struct upp_err *err;
+    int failed;
+    unsigned nested; /* number of enclosing sessions */
+    bool read;       /* the caller has read the messages of the outermost tree: they are only counted */
 };
 
 enum wm_type { WM_STR, WM_ID /* not empty */, WM_TIME /* with a zone */, WM_U32, WM_OBJ, WM_ARR };
@@ -25,8 +24,8 @@ enum { WM_MAY_MISS = 1 << 0, WM_MAY_BE_NULL = 1 << 1 /* the same as missing */ }
 
 struct wm_member {
     struct upp_str name;
-    uint8_t        type; /* enum wm_type */
-    uint8_t        flags;
+    uint8_t type; /* enum wm_type */
+    uint8_t flags;
 };
 
 enum { WM_MEMBERS = 8 }; /* maximum per table */
@@ -45,7 +44,7 @@ static inline struct upp_str wm_getting_text(yyjson_val *v)
 {
     return v ? wj_text(v) : (struct upp_str){0};
 }
-uint32_t       wm_doc_u32(yyjson_val *v);
+uint32_t wm_doc_u32(yyjson_val *v);
 struct upp_str wm_getting_json(struct wm_getting *d, yyjson_val *v); /* the whole value as text; NULL: empty */
 
 /* A map as text, without the members named by `keys`; found[i] is the value of the i-th, or NULL. */
@@ -61,5 +60,3 @@ bool wm_doc_out_of_memory(struct wm_getting *d);
 /* ThreadTreeJSON. The times are for threads without any; empty: they stay without. */
 void wm_getting_tree(struct wm_getting *d, yyjson_val *v, struct upp_str created, struct upp_str updated,
                      struct wm_tree_doc *ret);
-
-#endif

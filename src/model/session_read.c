@@ -7,7 +7,7 @@
 struct session {
     struct wm_getting *d;
     struct wm_session *s;
-    struct wm_names    nodes, checkpoints;
+    struct wm_names nodes, checkpoints;
 };
 
 static void read_session(struct wm_getting *d, yyjson_val *v, struct wm_session *s);
@@ -16,7 +16,7 @@ static void read_session(struct wm_getting *d, yyjson_val *v, struct wm_session 
 static void add_id(struct wm_getting *d, struct wm_names *ids, yyjson_val *v, const char *what)
 {
     uint32_t at;
-    int      r = d->failed ? 1 : wm_names_add(ids, wj_text(v), &at, d->err);
+    int r = d->failed ? 1 : wm_names_add(ids, wj_text(v), &at, d->err);
     if (r < 0)
         d->failed = r;
     else if (r == 0)
@@ -41,7 +41,7 @@ static void check_status(struct wm_getting *d, yyjson_val *v)
 {
     static const struct upp_str words[] = {UPP_STR_INIT("pending"), UPP_STR_INIT("in_progress"),
                                            UPP_STR_INIT("completed"), UPP_STR_INIT("failed")};
-    char                        quoted[WJ_QUOTED];
+    char quoted[WJ_QUOTED];
     for (size_t i = 0; i < WB_LEN(words); i++)
         if (wb_str_eq(wj_text(v), words[i]))
             return;
@@ -54,11 +54,11 @@ static void check_step(struct wm_getting *d, yyjson_val *v, struct wm_names *ids
 {
     enum { ID, DESCRIPTION, TOOL, AFTER, STATUS, N };
     static const struct wm_member table[] = {
-        [ID]          = {UPP_STR_INIT("id"), WM_ID, 0},
+        [ID] = {UPP_STR_INIT("id"), WM_ID, 0},
         [DESCRIPTION] = {UPP_STR_INIT("description"), WM_STR, 0},
-        [TOOL]        = {UPP_STR_INIT("tool"), WM_STR, WM_MAY_MISS | WM_MAY_BE_NULL},
-        [AFTER]       = {UPP_STR_INIT("dependsOn"), WM_ARR, 0},
-        [STATUS]      = {UPP_STR_INIT("status"), WM_STR, 0},
+        [TOOL] = {UPP_STR_INIT("tool"), WM_STR, WM_MAY_MISS | WM_MAY_BE_NULL},
+        [AFTER] = {UPP_STR_INIT("dependsOn"), WM_ARR, 0},
+        [STATUS] = {UPP_STR_INIT("status"), WM_STR, 0},
     };
     yyjson_val *m[N];
     if (!wm_getting_members(d, v, table, N, m))
@@ -70,7 +70,7 @@ static void check_step(struct wm_getting *d, yyjson_val *v, struct wm_names *ids
 
 static void check_after(struct wm_getting *d, yyjson_val *list, const struct wm_names *ids)
 {
-    char        quoted[WJ_QUOTED];
+    char quoted[WJ_QUOTED];
     yyjson_val *item = unsafe_yyjson_get_first(list);
     for (size_t n = unsafe_yyjson_get_len(list); n && !d->failed; n--, item = unsafe_yyjson_get_next(item))
         if (!yyjson_is_str(item))
@@ -83,9 +83,9 @@ static void check_after(struct wm_getting *d, yyjson_val *list, const struct wm_
 /* A step during the depth-first search: its remaining dependencies, and the step it was reached from. */
 struct walk {
     yyjson_val *next;
-    size_t      left;
-    uint32_t    up;
-    uint8_t     state;
+    size_t left;
+    uint32_t up;
+    uint8_t state;
 };
 enum { WALK_NEW, WALK_OPEN, WALK_DONE };
 
@@ -102,7 +102,7 @@ static void walk(struct wm_getting *d, const struct wm_names *ids, yyjson_val **
         struct walk *w = &all[at];
         if (w->left == 0) {
             w->state = WALK_DONE;
-            at       = w->up;
+            at = w->up;
             continue;
         }
         uint32_t on = wm_names_find(ids, wj_text(w->next));
@@ -112,7 +112,7 @@ static void walk(struct wm_getting *d, const struct wm_names *ids, yyjson_val **
         w->left--;
         if (all[on].state == WALK_NEW) {
             all[on] = walk_from(after[on], at);
-            at      = on;
+            at = on;
         }
     }
 }
@@ -131,7 +131,7 @@ static void check_order(struct wm_getting *d, const struct wm_names *ids, yyjson
 static struct upp_str read_plan(struct wm_getting *d, yyjson_val *list)
 {
     struct wm_names ids = {0};
-    size_t          n;
+    size_t n;
     if (!list)
         return (struct upp_str){0};
     yyjson_val **after = room(d, list, sizeof *after, WM_SESSION_PLAN, &n), *item = unsafe_yyjson_get_first(list);
@@ -153,7 +153,7 @@ static void read_reasoning(struct wm_getting *d, yyjson_val *list, struct wm_che
         return;
     yyjson_val *item = unsafe_yyjson_get_first(list);
     c->has_reasoning = true;
-    c->reasoning     = room(d, list, sizeof c->reasoning[0], WM_SESSION_MESSAGES, &c->n_reasoning);
+    c->reasoning = room(d, list, sizeof c->reasoning[0], WM_SESSION_MESSAGES, &c->n_reasoning);
     for (size_t i = 0; i < c->n_reasoning && !d->failed; i++, item = unsafe_yyjson_get_next(item))
         if (yyjson_is_str(item))
             c->reasoning[i] = wj_text(item);
@@ -165,16 +165,16 @@ static void read_state(struct wm_getting *d, yyjson_val *v, struct wm_checkpoint
 {
     enum { STEP, MESSAGES, METADATA, REASONING, PLAN, N };
     static const struct wm_member table[] = {
-        [STEP]      = {UPP_STR_INIT("step"), WM_U32, 0},
-        [MESSAGES]  = {UPP_STR_INIT("messages"), WM_ARR, 0},
-        [METADATA]  = {UPP_STR_INIT("metadata"), WM_OBJ, 0},
+        [STEP] = {UPP_STR_INIT("step"), WM_U32, 0},
+        [MESSAGES] = {UPP_STR_INIT("messages"), WM_ARR, 0},
+        [METADATA] = {UPP_STR_INIT("metadata"), WM_OBJ, 0},
         [REASONING] = {UPP_STR_INIT("reasoning"), WM_ARR, WM_MAY_MISS | WM_MAY_BE_NULL},
-        [PLAN]      = {UPP_STR_INIT("plan"), WM_ARR, WM_MAY_MISS | WM_MAY_BE_NULL},
+        [PLAN] = {UPP_STR_INIT("plan"), WM_ARR, WM_MAY_MISS | WM_MAY_BE_NULL},
     };
     yyjson_val *m[N];
     if (!wm_getting_members(d, v, table, N, m))
         return;
-    c->state_step     = wm_doc_u32(m[STEP]);
+    c->state_step = wm_doc_u32(m[STEP]);
     c->state_metadata = wm_getting_json(d, m[METADATA]);
     if (unsafe_yyjson_get_len(m[MESSAGES]) > WM_SESSION_MESSAGES)
         wm_getting_fail(d, m[MESSAGES], UPP_ELIMIT, "expected at most %d messages", WM_SESSION_MESSAGES);
@@ -192,7 +192,7 @@ static void read_subs(struct wm_getting *d, yyjson_val *map, struct wm_checkpoin
     if (!map || d->failed)
         return;
     yyjson_val *key = unsafe_yyjson_get_first(map);
-    c->subs         = room(d, map, sizeof c->subs[0], WM_SESSION_NODES, &c->n_subs);
+    c->subs = room(d, map, sizeof c->subs[0], WM_SESSION_NODES, &c->n_subs);
     if (c->n_subs && d->nested == WM_SESSION_NESTED)
         wm_getting_fail(d, map, UPP_ELIMIT, "expected at most %d sessions in one another", WM_SESSION_NESTED);
     d->nested++;
@@ -211,19 +211,19 @@ static void read_checkpoint(struct session *s, yyjson_val *v, struct wm_checkpoi
 {
     enum { ID, SESSION, TIME, STEP, THREAD, STATE, SUBS, METADATA, N };
     static const struct wm_member table[] = {
-        [ID]       = {UPP_STR_INIT("id"), WM_ID, 0},
-        [SESSION]  = {UPP_STR_INIT("sessionId"), WM_ID, 0},
-        [TIME]     = {UPP_STR_INIT("timestamp"), WM_TIME, 0},
-        [STEP]     = {UPP_STR_INIT("step"), WM_U32, 0},
-        [THREAD]   = {UPP_STR_INIT("threadId"), WM_ID, 0},
-        [STATE]    = {UPP_STR_INIT("state"), WM_OBJ, 0},
-        [SUBS]     = {UPP_STR_INIT("subAgentStates"), WM_OBJ, WM_MAY_MISS},
+        [ID] = {UPP_STR_INIT("id"), WM_ID, 0},
+        [SESSION] = {UPP_STR_INIT("sessionId"), WM_ID, 0},
+        [TIME] = {UPP_STR_INIT("timestamp"), WM_TIME, 0},
+        [STEP] = {UPP_STR_INIT("step"), WM_U32, 0},
+        [THREAD] = {UPP_STR_INIT("threadId"), WM_ID, 0},
+        [STATE] = {UPP_STR_INIT("state"), WM_OBJ, 0},
+        [SUBS] = {UPP_STR_INIT("subAgentStates"), WM_OBJ, WM_MAY_MISS},
         [METADATA] = {UPP_STR_INIT("metadata"), WM_OBJ, WM_MAY_MISS},
     };
     static const struct upp_str keys[] = {UPP_STR_INIT("uap.threadLength"), UPP_STR_INIT("uap.own")};
-    struct wm_getting          *d      = s->d;
-    yyjson_val                 *m[N], *ours[2];
-    char                        quoted[WJ_QUOTED];
+    struct wm_getting *d = s->d;
+    yyjson_val *m[N], *ours[2];
+    char quoted[WJ_QUOTED];
     if (!wm_getting_members(d, v, table, N, m))
         return;
     add_id(d, &s->checkpoints, m[ID], "checkpoint");
@@ -233,14 +233,14 @@ static void read_checkpoint(struct session *s, yyjson_val *v, struct wm_checkpoi
     if (c->node == UINT32_MAX)
         wm_getting_fail(d, m[THREAD], UPP_EINVALID, "there is no node %s",
                         wj_quote(wj_text(m[THREAD]), quoted, sizeof quoted));
-    c->id   = wj_text(m[ID]);
+    c->id = wj_text(m[ID]);
     c->time = wj_text(m[TIME]);
     c->step = wm_doc_u32(m[STEP]);
     if (d->failed)
         return;
     c->metadata = wm_getting_map(d, m[METADATA], keys, WB_LEN(keys), ours);
-    c->length   = wm_getting_length(d, ours[0], s->s->tree.nodes[c->node].thread.n);
-    c->own      = wm_getting_json(d, ours[1]);
+    c->length = wm_getting_length(d, ours[0], s->s->tree.nodes[c->node].thread.n);
+    c->own = wm_getting_json(d, ours[1]);
     read_state(d, m[STATE], c);
     read_subs(d, m[SUBS], c);
 }
@@ -251,8 +251,8 @@ static void read_checkpoint(struct session *s, yyjson_val *v, struct wm_checkpoi
 static void check_version(struct wm_getting *d, yyjson_val *v)
 {
     struct upp_str s = wj_text(v), last = wb_str_sub(s, 4, s.n);
-    uint64_t       n;
-    char           quoted[WJ_QUOTED];
+    uint64_t n;
+    char quoted[WJ_QUOTED];
     if (!wb_str_starts(s, UPP_STR("1.0.")) || !wb_str_u64(last, &n))
         wm_getting_fail(d, v, UPP_EINVALID, "expected version 1.0.x, found %s", wj_quote(s, quoted, sizeof quoted));
 }
@@ -260,7 +260,7 @@ static void check_version(struct wm_getting *d, yyjson_val *v)
 static void read_checkpoints(struct session *s, yyjson_val *list)
 {
     struct wm_getting *d = s->d;
-    uint32_t           at;
+    uint32_t at;
     for (size_t i = 0; i < s->s->tree.n && !d->failed; i++) {
         int r = wm_names_add(&s->nodes, s->s->tree.nodes[i].id, &at, d->err);
         if (r < 0)
@@ -277,24 +277,24 @@ static void read_session(struct wm_getting *d, yyjson_val *v, struct wm_session 
 {
     enum { VERSION, ID, AGENT, CREATED, UPDATED, TREE, CHECKPOINTS, METADATA, N };
     static const struct wm_member table[] = {
-        [VERSION]     = {UPP_STR_INIT("version"), WM_STR, 0},
-        [ID]          = {UPP_STR_INIT("id"), WM_ID, 0},
-        [AGENT]       = {UPP_STR_INIT("agentId"), WM_STR, 0},
-        [CREATED]     = {UPP_STR_INIT("createdAt"), WM_TIME, 0},
-        [UPDATED]     = {UPP_STR_INIT("updatedAt"), WM_TIME, 0},
-        [TREE]        = {UPP_STR_INIT("threadTree"), WM_OBJ, 0},
+        [VERSION] = {UPP_STR_INIT("version"), WM_STR, 0},
+        [ID] = {UPP_STR_INIT("id"), WM_ID, 0},
+        [AGENT] = {UPP_STR_INIT("agentId"), WM_STR, 0},
+        [CREATED] = {UPP_STR_INIT("createdAt"), WM_TIME, 0},
+        [UPDATED] = {UPP_STR_INIT("updatedAt"), WM_TIME, 0},
+        [TREE] = {UPP_STR_INIT("threadTree"), WM_OBJ, 0},
         [CHECKPOINTS] = {UPP_STR_INIT("checkpoints"), WM_ARR, 0},
-        [METADATA]    = {UPP_STR_INIT("metadata"), WM_OBJ, WM_MAY_MISS},
+        [METADATA] = {UPP_STR_INIT("metadata"), WM_OBJ, WM_MAY_MISS},
     };
     struct session reading = {.d = d, .s = s};
-    yyjson_val    *m[N];
+    yyjson_val *m[N];
     if (!wm_getting_members(d, v, table, N, m))
         return;
     check_version(d, m[VERSION]);
-    s->id       = wj_text(m[ID]);
+    s->id = wj_text(m[ID]);
     s->agent_id = wj_text(m[AGENT]);
-    s->created  = wj_text(m[CREATED]);
-    s->updated  = wj_text(m[UPDATED]);
+    s->created = wj_text(m[CREATED]);
+    s->updated = wj_text(m[UPDATED]);
     s->metadata = wm_getting_json(d, m[METADATA]);
     if (!d->failed)
         wm_getting_tree(d, m[TREE], s->created, s->updated, &s->tree);
@@ -320,7 +320,7 @@ static int read_value(struct wb_arena *a, yyjson_val *root, bool messages_read, 
 int wm_session_read(struct wb_arena *a, struct upp_str json, struct wm_session *ret, struct upp_err *err)
 {
     yyjson_val *root;
-    int         r =
+    int r =
         wj_read(a, json, UPP_OPTS(wj_read_opts, .max_bytes = WM_SESSION_BYTES, .depth = WM_SESSION_JSON), &root, err);
     return r < 0 ? r : read_value(a, root, false, ret, err);
 }

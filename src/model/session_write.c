@@ -7,7 +7,7 @@
 static bool check_json(struct wj_writer *w, struct upp_str name, struct upp_str *json, char first)
 {
     struct wj_syntax seen;
-    struct upp_err   err = {0};
+    struct upp_err err = {0};
     if (!json->p)
         return false;
     *json = wb_str_trim(*json);
@@ -32,7 +32,7 @@ static void put_json(struct wj_writer *w, struct upp_str name, struct upp_str js
 static void open_map(struct wj_writer *w, struct upp_str json)
 {
     static const struct upp_str name = UPP_STR_INIT("metadata");
-    bool                        some = check_json(w, name, &json, '{');
+    bool some = check_json(w, name, &json, '{');
     wj_write_name(w, name);
     wj_write_open(w, '{');
     if (!some || w->failed)
@@ -47,8 +47,6 @@ static void put_map(struct wj_writer *w, struct upp_str json)
     open_map(w, json);
     wj_write_close(w, '}');
 }
-
-/* ---- Trees ---------------------------------------------------------------------------------------- */
 
 static void put_node(struct wj_writer *w, const struct wm_tree_doc *t, const struct wm_tree_node *node)
 {
@@ -86,8 +84,6 @@ void wm_tree_write(struct wj_writer *w, const struct wm_tree_doc *t)
     wj_write_close(w, ']');
     wj_write_close(w, '}');
 }
-
-/* ---- Checkpoints ---------------------------------------------------------------------------------- */
 
 static void put_state(struct wj_writer *w, const struct wm_checkpoint *c)
 {
@@ -133,8 +129,6 @@ static void put_checkpoint(struct wj_writer *w, const struct wm_session *s, cons
     wj_write_close(w, '}');
     wj_write_close(w, '}');
 }
-
-/* ---- Sessions ------------------------------------------------------------------------------------- */
 
 static void put_session(struct wj_writer *w, const struct wm_session *s, unsigned nested)
 {

@@ -5,8 +5,6 @@
 
 enum { KIND_BITS = 3, VARINT_MAX = 10 };
 
-/* ---- Writing -------------------------------------------------------------------------------------- */
-
 static size_t varint(char *to, uint64_t v)
 {
     size_t n = 0;
@@ -20,7 +18,7 @@ static size_t varint(char *to, uint64_t v)
 __attribute__((noinline)) static void add_long(struct wm_tape *t, enum wm_mark mark, uint32_t part, uint64_t bytes,
                                                uint64_t times)
 {
-    char   text[3 * VARINT_MAX];
+    char text[3 * VARINT_MAX];
     size_t n = varint(text, (uint64_t)part << KIND_BITS | mark);
     if (part >= WM_PARTS && !t->out.failed)
         t->out.failed = -UPP_ELIMIT;
@@ -65,7 +63,7 @@ void wm_tape_mark(struct wm_tape *t, enum wm_mark mark, uint32_t part)
 void wm_tape_new_run(struct wm_tape *t, uint32_t part, uint64_t bytes)
 {
     close_run(t);
-    t->part  = part;
+    t->part = part;
     t->bytes = bytes;
     t->times = 1;
     t->events++;
@@ -76,8 +74,6 @@ struct upp_str wm_tape_end(struct wm_tape *t)
     close_run(t);
     return wb_buf_str(&t->out);
 }
-
-/* ---- Reading -------------------------------------------------------------------------------------- */
 
 /* Reads one number in its only valid spelling. False: truncated, too long, or too large. */
 static bool take_varint(struct upp_str tape, size_t *at, uint64_t *ret)
@@ -105,7 +101,7 @@ static int no_tape(struct upp_err *err, size_t at, const char *why)
 static int take_mark(struct upp_str tape, size_t *at, enum wm_mark *mark, uint32_t *part, uint64_t *bytes,
                      uint64_t *times, struct upp_err *err)
 {
-    size_t   from = *at;
+    size_t from = *at;
     uint64_t head;
     if (!take_varint(tape, at, &head))
         return no_tape(err, from, "expected a mark");
@@ -115,8 +111,8 @@ static int take_mark(struct upp_str tape, size_t *at, enum wm_mark *mark, uint32
         return no_tape(err, from, "expected a mark of a known kind");
     if (head >= WM_PARTS || (head && kind < WM_MARK_PART))
         return no_tape(err, from, "expected a part that a message can have");
-    *mark  = (enum wm_mark)kind;
-    *part  = (uint32_t)head;
+    *mark = (enum wm_mark)kind;
+    *part = (uint32_t)head;
     *bytes = 0;
     *times = 1;
     if (kind != WM_MARK_DELTA)
@@ -133,9 +129,9 @@ static int take_mark(struct upp_str tape, size_t *at, enum wm_mark *mark, uint32
 /* Moves the cursor onto a run of deltas that was just read, minus those it delivered while the run was open. */
 static void begin_run(struct wm_tape_at *at, uint32_t part, uint64_t bytes, uint64_t times)
 {
-    at->part  = part;
+    at->part = part;
     at->bytes = bytes;
-    at->left  = times - at->taken;
+    at->left = times - at->taken;
     at->taken = 0;
 }
 
@@ -144,7 +140,7 @@ static int next(struct upp_str tape, struct wm_tape_at *at, enum wm_mark *mark, 
 {
     while (!at->left) {
         uint64_t times = 0;
-        size_t   to    = at->at;
+        size_t to = at->at;
         if (to >= tape.n)
             return 0;
         int r = take_mark(tape, &to, mark, part, bytes, &times, err);
@@ -158,8 +154,8 @@ static int next(struct upp_str tape, struct wm_tape_at *at, enum wm_mark *mark, 
         begin_run(at, *part, *bytes, times);
     }
     at->left--;
-    *mark  = WM_MARK_DELTA;
-    *part  = at->part;
+    *mark = WM_MARK_DELTA;
+    *part = at->part;
     *bytes = at->bytes;
     return 1;
 }
@@ -182,15 +178,15 @@ int wm_tape_count(struct upp_str tape, uint64_t *events, uint64_t *text, struct 
     uint64_t n = 0, sum = 0, bytes = 0, times = 0;
     for (size_t at = 0; at < tape.n;) {
         enum wm_mark mark;
-        uint32_t     part;
-        size_t       from = at;
-        int          r    = take_mark(tape, &at, &mark, &part, &bytes, &times, err);
+        uint32_t part;
+        size_t from = at;
+        int r = take_mark(tape, &at, &mark, &part, &bytes, &times, err);
         if (r < 0)
             return r;
         if (__builtin_add_overflow(n, times, &n) || __builtin_add_overflow(sum, bytes * times, &sum))
             return no_tape(err, from, "expected fewer deltas");
     }
     *events = n;
-    *text   = sum;
+    *text = sum;
     return 0;
 }

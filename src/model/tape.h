@@ -11,8 +11,7 @@
  *
  * Sticky like its buffer: once `out` has failed, marks are lost, and readers of the tape get the failure.
  */
-#ifndef WM_TAPE_H
-#define WM_TAPE_H
+#pragma once
 
 #include "base/buf.h"
 
@@ -20,14 +19,14 @@ enum wm_mark { WM_MARK_STEP = 0, WM_MARK_OPEN, WM_MARK_PART, WM_MARK_DELTA, WM_M
 
 struct wm_tape {
     struct wb_buf out;
-    uint64_t      events; /* marks so far, deltas counted one by one */
-    uint32_t      part;   /* the run of equal deltas that is still open */
-    uint64_t      bytes, times;
+    uint64_t events; /* marks so far, deltas counted one by one */
+    uint32_t part;   /* the run of equal deltas that is still open */
+    uint64_t bytes, times;
 };
 
 /* A reader's cursor. All zero: at the beginning. */
 struct wm_tape_at {
-    size_t   at;          /* in the bytes */
+    size_t at;            /* in the bytes */
     uint64_t left, bytes; /* of the run of deltas being read */
     uint32_t part;
     uint64_t taken; /* deltas already delivered of the writer's open run */
@@ -79,10 +78,8 @@ UPP_MUST_CHECK static inline int wm_tape_follow(const struct wm_tape *t, struct 
     if (at->taken >= t->times)
         return 0;
     at->taken++;
-    *mark  = WM_MARK_DELTA;
-    *part  = t->part;
+    *mark = WM_MARK_DELTA;
+    *part = t->part;
     *bytes = t->bytes;
     return 1;
 }
-
-#endif

@@ -1,12 +1,12 @@
-/* model/uap_json.c — see uap_json.h. */
+/* model/uap_json.c — writes a call and the results of calls as UAP's stream events have them. */
 #include "model/uap_json.h"
 
 /* Parses and writes instead of copying: the text may have several lines, but a frame must be one. */
 bool wm_json_write(struct wj_writer *w, struct wb_arena *scratch, const struct wj_read_opts *opts, struct upp_str text)
 {
     struct upp_err err;
-    yyjson_val    *v;
-    int            r = wj_read(scratch, text.p ? text : UPP_STR("null"), opts, &v, &err);
+    yyjson_val *v;
+    int r = wj_read(scratch, text.p ? text : UPP_STR("null"), opts, &v, &err);
     if (r == 0)
         wj_write_value(w, v);
     else if (r == -UPP_ENOMEM) {

@@ -1,7 +1,6 @@
 /* model/uap_json.h — calls and results in UAP's stream events: those of C programs (agent/event_json.c) and those of
  * the dialect (dialects/uap/stream.c). */
-#ifndef WM_UAP_JSON_H
-#define WM_UAP_JSON_H
+#pragma once
 
 #include <upp/message.h>
 
@@ -24,5 +23,3 @@ void wm_uap_results(struct wj_writer *w, struct wb_arena *scratch, const struct 
                     const struct upp_message *m);
 
 WB_EXPORT_END
-
-#endif

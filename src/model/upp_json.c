@@ -62,8 +62,8 @@ static bool put_value(struct wj_writer *w, struct upp_str json)
 static void refuse_json(struct wj_writer *w, struct upp_str name, struct upp_str json)
 {
     struct wj_syntax seen;
-    struct upp_err   err = {0};
-    int              r   = wj_syntax(json, WJ_MAX_DEPTH, &seen, &err);
+    struct upp_err err = {0};
+    int r = wj_syntax(json, WJ_MAX_DEPTH, &seen, &err);
     if (r < 0)
         wj_writer_fail(w, upp_fail(w->err, (enum upp_code) - r, "%.*s: %s", UPP_FMT(name), err.msg));
 }
@@ -100,12 +100,12 @@ static void put_source(struct wj_writer *w, const struct upp_part *p)
 {
     static const struct upp_str names[] = {
         [UPP_SOURCE_BASE64] = UPP_STR_INIT("base64"),
-        [UPP_SOURCE_BYTES]  = UPP_STR_INIT("bytes"),
-        [UPP_SOURCE_URL]    = UPP_STR_INIT("url"),
-        [UPP_SOURCE_TEXT]   = UPP_STR_INIT("text"),
+        [UPP_SOURCE_BYTES] = UPP_STR_INIT("bytes"),
+        [UPP_SOURCE_URL] = UPP_STR_INIT("url"),
+        [UPP_SOURCE_TEXT] = UPP_STR_INIT("text"),
     };
     const struct upp_media *m = p->media;
-    uint8_t                 other =
+    uint8_t other =
         p->kind == UPP_PART_IMAGE ? UPP_SOURCE_TEXT : UPP_SOURCE_BYTES; /* the source that this kind cannot have */
     if (m->source == 0 || m->source >= WB_LEN(names) || m->source == other) {
         refuse_source(w, p);
@@ -221,8 +221,8 @@ static bool is_lost(const struct upp_part *p)
 
 unsigned wm_weft_needs(const struct upp_message *m)
 {
-    unsigned needs  = m->interrupted ? WM_NEEDS_INTERRUPTED : 0;
-    bool     called = false;
+    unsigned needs = m->interrupted ? WM_NEEDS_INTERRUPTED : 0;
+    bool called = false;
     for (size_t i = 0; i < m->n_parts; i++) {
         bool content = m->parts[i].kind < UPP_PART_CALL;
         if (content && called)
@@ -300,8 +300,8 @@ static void put_merged(struct wj_writer *w, yyjson_val *map, const struct upp_me
 
 static void put_metadata(struct wj_writer *w, const struct upp_message *m, unsigned needs)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA((size_t)16 * WJ_MAX_BYTES);
-    yyjson_val                               *map = NULL;
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA((size_t)16 * WJ_MAX_BYTES);
+    yyjson_val *map = NULL;
     if (!needs) {
         put_metadata_text(w, m->metadata);
         return;
@@ -323,7 +323,7 @@ static void put_metadata(struct wj_writer *w, const struct upp_message *m, unsig
 
 void wm_time_write(struct wj_writer *w, int64_t ms)
 {
-    char           text[WB_TIME_TEXT];
+    char text[WB_TIME_TEXT];
     struct wb_time t = wb_time_from_ms(ms);
     struct upp_str s = wb_time_upp(&t, text);
     if (s.p)
@@ -335,7 +335,7 @@ void wm_time_write(struct wj_writer *w, int64_t ms)
 /* A message type; how it and its list of calls or results begin. */
 struct type {
     struct upp_str name, head, list;
-    unsigned       kinds;
+    unsigned kinds;
 };
 
 /* NULL: no type for this role. */
@@ -373,7 +373,7 @@ void wm_message_begin(struct wj_writer *w, const struct upp_message *m)
 bool wm_message_end(struct wj_writer *w, const struct upp_message *m, unsigned needs)
 {
     const struct type *type = type_of(m);
-    bool               ok   = true;
+    bool ok = true;
     if (!type)
         return ok;
     wj_write_name(w, UPP_STR("timestamp"));

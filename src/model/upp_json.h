@@ -17,8 +17,7 @@
  * UPP's JSON loses: metadata of parts other than binary, the name in a result, the title of parts other than documents.
  * Reading drops unknown members of messages, blocks, calls and results (the dialect stores them as residue).
  */
-#ifndef WM_UPP_JSON_H
-#define WM_UPP_JSON_H
+#pragma once
 
 #include <upp/message.h>
 
@@ -26,9 +25,9 @@
 #include "json/write.h"
 
 struct wm_thread_json {
-    struct upp_str      id, created, updated; /* times as text */
+    struct upp_str id, created, updated; /* times as text */
     struct upp_message *messages;
-    size_t              n;
+    size_t n;
 };
 
 enum { WM_MESSAGE_SCRATCH = 128 << 20 }; /* maximum size of JSON inside a message */
@@ -47,13 +46,13 @@ bool wm_message_end(struct wj_writer *w, const struct upp_message *m, unsigned n
 
 /* Which members of metadata.weft the message needs (0: none), and writing those. */
 enum {
-    WM_NEEDS_ORDER       = 1 << 0,
-    WM_NEEDS_ARGUMENTS   = 1 << 1,
+    WM_NEEDS_ORDER = 1 << 0,
+    WM_NEEDS_ARGUMENTS = 1 << 1,
     WM_NEEDS_INTERRUPTED = 1 << 2,
-    WM_NEEDS_CUT         = 1 << 3,
+    WM_NEEDS_CUT = 1 << 3,
 };
 unsigned wm_weft_needs(const struct upp_message *m);
-void     wm_weft_write(struct wj_writer *w, const struct upp_message *m, unsigned needs);
+void wm_weft_write(struct wj_writer *w, const struct upp_message *m, unsigned needs);
 
 /* v comes from wj_read. Pointers in err are relative to v. The texts of ret are in `a` and in v's arena. A time that is
  * not spelled as UPP spells it is also stored as text. */
@@ -71,7 +70,7 @@ int wm_message_read_untimed(struct wb_arena *a, yyjson_val *v, int64_t ms, struc
  * about the message's parts. The buffer is reused for each, and has room for WM_MESSAGE_SCRATCH bytes. */
 struct wm_message_sidecar {
     yyjson_val *metadata; /* that member; NULL: none */
-    bool        plain; /* all else is, member for member, what wm_message_begin and _end would write; false: unknown */
+    bool plain; /* all else is, member for member, what wm_message_begin and _end would write; false: unknown */
 };
 int wm_message_lift(struct wb_arena *a, struct wb_buf *scratch, yyjson_val *v, int64_t ms, struct upp_message *ret,
                     struct wm_message_sidecar *sidecar, struct upp_err *err) UPP_MUST_CHECK;
@@ -89,7 +88,7 @@ void wm_err_write(struct wj_writer *w, const struct upp_err *e); /* UPPError; wi
 void wm_time_write(struct wj_writer *w, int64_t ms);             /* "2026-02-03T04:05:06.007Z" */
 
 void wm_thread_write(struct wj_writer *w, const struct wm_thread_json *t);
-int  wm_thread_read(struct wb_arena *a, yyjson_val *v, struct wm_thread_json *ret, struct upp_err *err) UPP_MUST_CHECK;
+int wm_thread_read(struct wb_arena *a, yyjson_val *v, struct wm_thread_json *ret, struct upp_err *err) UPP_MUST_CHECK;
 
 /* UPP's `text`: text parts joined by a blank line; results as UPP renders them: strings unquoted, all else as JSON.
  * {NULL, 0}: the arena failed. */
@@ -100,5 +99,3 @@ int wm_message_copy(struct wb_arena *a, const struct upp_message *m, struct upp_
                     struct upp_err *err) UPP_MUST_CHECK;
 
 WB_EXPORT_END
-
-#endif

@@ -12,11 +12,11 @@
 
 struct get {
     struct wm_getting in;
-    const int64_t    *untimed; /* the time of messages that have none; NULL: a time is required */
-    bool              checks;  /* only checks whether it is a message: JSON inside is not converted to text */
-    bool              leaves;  /* the caller handles metadata: */
-    yyjson_val       *metadata;
-    bool              canonical; /* the writer would produce the same text */
+    const int64_t *untimed; /* the time of messages that have none; NULL: a time is required */
+    bool checks;            /* only checks whether it is a message: JSON inside is not converted to text */
+    bool leaves;            /* the caller handles metadata: */
+    yyjson_val *metadata;
+    bool canonical; /* the writer would produce the same text */
 };
 
 /* ---- Values --------------------------------------------------------------------------------------- */
@@ -107,7 +107,7 @@ static size_t get_items(struct get *g, yyjson_val *v, yyjson_val **first)
 static struct upp_str need_time(struct get *g, yyjson_val *object, struct upp_str name, yyjson_val *v, int64_t *ms,
                                 bool *usual)
 {
-    char           upp[WB_TIME_TEXT];
+    char upp[WB_TIME_TEXT];
     struct wb_time t;
     struct upp_str text = need_text(g, object, name, v);
     if (g->in.failed)
@@ -120,9 +120,9 @@ static struct upp_str need_time(struct get *g, yyjson_val *object, struct upp_st
         return text;
     }
     if (ms) {
-        *ms              = wb_time_ms(&t);
+        *ms = wb_time_ms(&t);
         struct wb_time m = wb_time_from_ms(*ms);
-        *usual           = wb_str_eq(wb_time_upp(&m, upp), text);
+        *usual = wb_str_eq(wb_time_upp(&m, upp), text);
     }
     return text;
 }
@@ -144,7 +144,7 @@ static bool add_byte(struct get *g, yyjson_val *v, struct wb_buf *bytes)
 static void add_indexed(struct get *g, yyjson_val *v, struct wb_buf *bytes)
 {
     yyjson_val *key = unsafe_yyjson_get_first(v);
-    size_t      n   = unsafe_yyjson_get_len(v);
+    size_t n = unsafe_yyjson_get_len(v);
     for (size_t i = 0; i < n; i++, key += 2) {
         uint64_t at;
         if (!wb_str_u64(wj_text(key), &at) || at != i) {
@@ -160,7 +160,7 @@ static void add_indexed(struct get *g, yyjson_val *v, struct wb_buf *bytes)
 static struct upp_str as_base64(struct get *g, yyjson_val *v)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf bytes = WB_BUF(WJ_MAX_BYTES);
-    int                                   r     = 0;
+    int r = 0;
     if (yyjson_is_str(v))
         r = wb_base64_decode(wj_text(v), &bytes, g->in.err);
     else if (yyjson_is_obj(v))
@@ -197,14 +197,14 @@ static struct upp_str need_bytes(struct get *g, yyjson_val *object, struct upp_s
 
 struct word {
     struct upp_str text;
-    uint8_t        value;
+    uint8_t value;
 };
 
 /* The value of a word (v is the member "type", or NULL), or 0 and an error that names it. */
 static uint8_t need_word(struct get *g, yyjson_val *object, yyjson_val *v, const struct word *words, size_t n,
                          const char *what)
 {
-    char           found[WJ_QUOTED];
+    char found[WJ_QUOTED];
     struct upp_str text = need_text(g, object, UPP_STR("type"), v);
     if (g->in.failed)
         return 0;
@@ -217,13 +217,13 @@ static uint8_t need_word(struct get *g, yyjson_val *object, yyjson_val *v, const
 
 static void get_source(struct get *g, yyjson_val *block, uint8_t kind, struct upp_media *m)
 {
-    static const struct word image[]    = {{UPP_STR_INIT("base64"), UPP_SOURCE_BASE64},
-                                           {UPP_STR_INIT("url"), UPP_SOURCE_URL},
-                                           {UPP_STR_INIT("bytes"), UPP_SOURCE_BYTES}};
+    static const struct word image[] = {{UPP_STR_INIT("base64"), UPP_SOURCE_BASE64},
+                                        {UPP_STR_INIT("url"), UPP_SOURCE_URL},
+                                        {UPP_STR_INIT("bytes"), UPP_SOURCE_BYTES}};
     static const struct word document[] = {{UPP_STR_INIT("base64"), UPP_SOURCE_BASE64},
                                            {UPP_STR_INIT("url"), UPP_SOURCE_URL},
                                            {UPP_STR_INIT("text"), UPP_SOURCE_TEXT}};
-    yyjson_val              *v          = member(block, UPP_STR("source"));
+    yyjson_val *v = member(block, UPP_STR("source"));
     if (!v) {
         refuse_missing(g, block, UPP_STR("source"));
         return;
@@ -231,8 +231,8 @@ static void get_source(struct get *g, yyjson_val *block, uint8_t kind, struct up
     if (!need_object(g, v))
         return;
     yyjson_val *type = member(v, UPP_STR("type"));
-    m->source        = kind == UPP_PART_IMAGE ? need_word(g, v, type, image, WB_LEN(image), "image source")
-                                              : need_word(g, v, type, document, WB_LEN(document), "document source");
+    m->source = kind == UPP_PART_IMAGE ? need_word(g, v, type, image, WB_LEN(image), "image source")
+                                       : need_word(g, v, type, document, WB_LEN(document), "document source");
     if (g->in.failed)
         return;
     if (m->source == UPP_SOURCE_URL)
@@ -246,14 +246,14 @@ static void get_source(struct get *g, yyjson_val *block, uint8_t kind, struct up
 static void get_media(struct get *g, yyjson_val *block, struct upp_part *p)
 {
     struct upp_media *m = wb_new(g->in.a, struct upp_media);
-    p->media            = m;
+    p->media = m;
     if (!m)
         return;
     if (p->kind == UPP_PART_IMAGE || p->kind == UPP_PART_DOCUMENT)
         get_source(g, block, p->kind, m);
     else {
         m->source = UPP_SOURCE_BASE64;
-        m->data   = need_bytes(g, block, UPP_STR("data"));
+        m->data = need_bytes(g, block, UPP_STR("data"));
     }
     m->mime = get_str(g, block, UPP_STR("mimeType"));
     if (p->kind == UPP_PART_DOCUMENT)
@@ -261,7 +261,7 @@ static void get_media(struct get *g, yyjson_val *block, struct upp_part *p)
     if (p->kind == UPP_PART_AUDIO || p->kind == UPP_PART_VIDEO)
         m->duration = get_num(g, block, UPP_STR("duration"));
     if (p->kind == UPP_PART_IMAGE || p->kind == UPP_PART_VIDEO) {
-        m->width  = get_num(g, block, UPP_STR("width"));
+        m->width = get_num(g, block, UPP_STR("width"));
         m->height = get_num(g, block, UPP_STR("height"));
     }
     if (p->kind == UPP_PART_BINARY)
@@ -308,7 +308,7 @@ static bool get_canonical_call(struct get *g, yyjson_val *v, struct upp_part *p)
         !wj_named(v + 5, UPP_STR("arguments")) || !yyjson_is_obj(v + 6) || !is_shallow(v + 6))
         return false;
     p->kind = UPP_PART_CALL;
-    p->id   = wj_text(v + 2);
+    p->id = wj_text(v + 2);
     p->name = wj_text(v + 4);
     p->text = as_text(g, v + 6);
     return true;
@@ -322,9 +322,9 @@ static bool get_canonical_result(struct get *g, yyjson_val *v, struct upp_part *
     yyjson_val *error = unsafe_yyjson_get_next(v + 4);
     if (!wj_named(error, UPP_STR("isError")) || !yyjson_is_bool(error + 1))
         return false;
-    p->kind     = UPP_PART_RESULT;
-    p->id       = wj_text(v + 2);
-    p->text     = as_text(g, v + 4);
+    p->kind = UPP_PART_RESULT;
+    p->id = wj_text(v + 2);
+    p->text = as_text(g, v + 4);
     p->is_error = unsafe_yyjson_is_true(error + 1);
     return true;
 }
@@ -358,10 +358,10 @@ static void get_call(struct get *g, yyjson_val *v, struct upp_part *p)
     if (get_canonical_call(g, v, p))
         return;
     g->canonical = false;
-    p->kind      = UPP_PART_CALL;
+    p->kind = UPP_PART_CALL;
     if (!need_object(g, v))
         return;
-    p->id   = need_str(g, v, UPP_STR("toolCallId"));
+    p->id = need_str(g, v, UPP_STR("toolCallId"));
     p->name = need_str(g, v, UPP_STR("toolName"));
     if (!member(v, UPP_STR("arguments")))
         refuse_missing(g, v, UPP_STR("arguments"));
@@ -374,10 +374,10 @@ static void get_result(struct get *g, yyjson_val *v, struct upp_part *p)
     if (get_canonical_result(g, v, p))
         return;
     g->canonical = false;
-    p->kind      = UPP_PART_RESULT;
+    p->kind = UPP_PART_RESULT;
     if (!need_object(g, v))
         return;
-    p->id             = need_str(g, v, UPP_STR("toolCallId"));
+    p->id = need_str(g, v, UPP_STR("toolCallId"));
     yyjson_val *value = member(v, UPP_STR("result")), *error = member(v, UPP_STR("isError"));
     if (error && !yyjson_is_bool(error))
         wm_getting_refuse(&g->in, error, "true or false");
@@ -394,8 +394,8 @@ static void reorder(struct get *g, yyjson_val *order, struct upp_message *m, siz
     struct upp_part *to = m->n_parts ? wb_new_n(g->in.a, struct upp_part, m->n_parts) : NULL;
     if (!to || !yyjson_is_arr(order) || unsafe_yyjson_get_len(order) != m->n_parts)
         return;
-    yyjson_val *item    = unsafe_yyjson_get_first(order);
-    size_t      next[2] = {0, n_content}, end[2] = {n_content, m->n_parts};
+    yyjson_val *item = unsafe_yyjson_get_first(order);
+    size_t next[2] = {0, n_content}, end[2] = {n_content, m->n_parts};
     for (size_t i = 0; i < m->n_parts; i++, item = unsafe_yyjson_get_next(item)) {
         size_t list = !yyjson_is_str(item) || !wb_str_eq(wj_text(item), UPP_STR("content"));
         if (next[list] == end[list])
@@ -411,7 +411,7 @@ static void reorder(struct get *g, yyjson_val *order, struct upp_message *m, siz
 static bool is_value(struct get *g, struct upp_str text, struct upp_str compact)
 {
     yyjson_val *v;
-    int         r = wj_read(g->in.a, text, NULL, &v, NULL);
+    int r = wj_read(g->in.a, text, NULL, &v, NULL);
     if (r == -UPP_ENOMEM)
         g->in.failed = g->in.failed ? g->in.failed : wb_arena_check(g->in.a, g->in.err);
     return r >= 0 && wb_str_eq(as_text(g, v), compact);
@@ -423,7 +423,7 @@ static void get_arguments(struct get *g, yyjson_val *map, struct upp_message *m)
     if (!map || !yyjson_is_obj(map) || !m->n_parts)
         return;
     struct upp_part **calls = wb_new_n(g->in.a, struct upp_part *, m->n_parts);
-    size_t            n     = 0;
+    size_t n = 0;
     for (size_t i = 0; calls && i < m->n_parts; i++)
         if (m->parts[i].kind == UPP_PART_CALL)
             calls[n++] = &m->parts[i];
@@ -452,8 +452,8 @@ int wm_weft_foreign(struct wb_arena *a, struct wb_buf *scratch, yyjson_val *map,
                     struct upp_str *ret, struct upp_err *err)
 {
     struct wj_writer w;
-    yyjson_val      *key, *value;
-    size_t           i, max, kept = 0;
+    yyjson_val *key, *value;
+    size_t i, max, kept = 0;
     wb_buf_clear(scratch);
     wj_writer_init(&w, scratch, err);
     wj_write_open(&w, '{');
@@ -498,7 +498,7 @@ static void get_metadata(struct get *g, yyjson_val *map, struct upp_message *m, 
     if (!map || !need_object(g, map))
         return;
     yyjson_val *weft = wm_weft_find(map);
-    g->metadata      = map;
+    g->metadata = map;
     if (weft)
         get_weft(g, weft, m, n_content);
     if (g->leaves || g->checks)
@@ -532,7 +532,7 @@ static const struct upp_str members[] = {
 static void get_parts(struct get *g, yyjson_val *v, yyjson_val *const *found, struct upp_message *m, size_t *n_content)
 {
     yyjson_val *block = NULL, *item = NULL;
-    bool        tool    = m->role == UPP_ROLE_TOOL;
+    bool tool = m->role == UPP_ROLE_TOOL;
     yyjson_val *content = found[CONTENT];
     if (!tool && !content)
         refuse_missing(g, v, UPP_STR("content"));
@@ -544,7 +544,7 @@ static void get_parts(struct get *g, yyjson_val *v, yyjson_val *const *found, st
         wm_getting_fail(&g->in, v, UPP_ELIMIT, "expected at most %d parts, found %zu", WM_PARTS, n + more);
     if (g->in.failed || n + more == 0)
         return;
-    m->parts   = wb_new_n(g->in.a, struct upp_part, n + more);
+    m->parts = wb_new_n(g->in.a, struct upp_part, n + more);
     m->n_parts = m->parts ? n + more : 0;
     for (size_t i = 0; i < m->n_parts && !g->in.failed; i++) {
         if (i < n) {
@@ -571,14 +571,14 @@ static void get_message(struct get *g, yyjson_val *v, struct upp_message *m)
     static const struct word types[] = {{UPP_STR_INIT("user"), UPP_ROLE_USER},
                                         {UPP_STR_INIT("assistant"), UPP_ROLE_ASSISTANT},
                                         {UPP_STR_INIT("tool_result"), UPP_ROLE_TOOL}};
-    yyjson_val              *found[MEMBERS];
-    size_t                   n_content;
-    bool                     usual = true;
+    yyjson_val *found[MEMBERS];
+    size_t n_content;
+    bool usual = true;
     if (!need_object(g, v))
         return;
     g->canonical = wj_members_in_order(v, members, MEMBERS, found);
-    m->id        = need_text(g, v, members[ID], found[ID]);
-    m->role      = need_word(g, v, found[TYPE], types, WB_LEN(types), "message");
+    m->id = need_text(g, v, members[ID], found[ID]);
+    m->role = need_word(g, v, found[TYPE], types, WB_LEN(types), "message");
     if (g->in.failed)
         return;
     get_parts(g, v, found, m, &n_content);
@@ -632,7 +632,7 @@ int wm_message_lift(struct wb_arena *a, struct wb_buf *scratch, yyjson_val *v, i
                     struct wm_message_sidecar *sidecar, struct upp_err *err)
 {
     struct get g = {.in = {.a = a, .root = v, .scratch = scratch, .err = err}, .untimed = &ms, .leaves = true};
-    int        r = read_message(&g, ret);
+    int r = read_message(&g, ret);
     if (r == 0)
         *sidecar = (struct wm_message_sidecar){g.metadata, g.canonical};
     return r;
@@ -650,15 +650,15 @@ int wm_messages_read(struct wb_arena *a, yyjson_val *root, yyjson_val *list, str
                      struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf scratch = WB_BUF(WM_MESSAGE_SCRATCH);
-    struct get                            g       = {.in = {.a = a, .root = root, .scratch = &scratch, .err = err}};
+    struct get g = {.in = {.a = a, .root = root, .scratch = &scratch, .err = err}};
     if (!yyjson_is_arr(list))
         wm_getting_refuse(&g.in, list, "an array");
-    size_t              found    = g.in.failed ? 0 : unsafe_yyjson_get_len(list);
+    size_t found = g.in.failed ? 0 : unsafe_yyjson_get_len(list);
     struct upp_message *messages = found ? read_list(&g, unsafe_yyjson_get_first(list), found) : NULL;
-    int                 r        = finish(&g);
+    int r = finish(&g);
     if (r == 0) {
         *ret = messages;
-        *n   = found;
+        *n = found;
     }
     return r;
 }
@@ -666,20 +666,20 @@ int wm_messages_read(struct wb_arena *a, yyjson_val *root, yyjson_val *list, str
 int wm_thread_read(struct wb_arena *a, yyjson_val *v, struct wm_thread_json *ret, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf scratch = WB_BUF(WM_MESSAGE_SCRATCH);
-    struct get                            g       = {.in = {.a = a, .root = v, .scratch = &scratch, .err = err}};
-    struct wm_thread_json                 t       = {0};
-    yyjson_val                           *item    = NULL;
+    struct get g = {.in = {.a = a, .root = v, .scratch = &scratch, .err = err}};
+    struct wm_thread_json t = {0};
+    yyjson_val *item = NULL;
     if (!need_object(&g, v))
         return g.in.failed;
-    t.id             = need_str(&g, v, UPP_STR("id"));
+    t.id = need_str(&g, v, UPP_STR("id"));
     yyjson_val *list = member(v, UPP_STR("messages"));
     if (!list)
         refuse_missing(&g, v, UPP_STR("messages"));
-    t.n        = get_items(&g, list, &item);
+    t.n = get_items(&g, list, &item);
     t.messages = read_list(&g, item, t.n);
-    t.created  = need_time(&g, v, UPP_STR("createdAt"), member(v, UPP_STR("createdAt")), NULL, NULL);
-    t.updated  = need_time(&g, v, UPP_STR("updatedAt"), member(v, UPP_STR("updatedAt")), NULL, NULL);
-    int r      = finish(&g);
+    t.created = need_time(&g, v, UPP_STR("createdAt"), member(v, UPP_STR("createdAt")), NULL, NULL);
+    t.updated = need_time(&g, v, UPP_STR("updatedAt"), member(v, UPP_STR("updatedAt")), NULL, NULL);
+    int r = finish(&g);
     if (r == 0)
         *ret = t;
     return r;

@@ -2,8 +2,7 @@
  *
  * model/upp_json.h explains those about parts (order, arguments, interrupted, cut), dialects/upp/doc.h the others.
  */
-#ifndef WM_UPP_WEFT_H
-#define WM_UPP_WEFT_H
+#pragma once
 
 #include <upp/message.h>
 #include <upp/model.h>
@@ -115,11 +114,11 @@ static inline bool wm_upp_is_ours(const yyjson_val *name, const struct upp_str *
     return false;
 }
 
-static const char *const wm_upp_stops[] = {[UPP_STOP_END]    = "end_turn",
+static const char *const wm_upp_stops[] = {[UPP_STOP_END] = "end_turn",
                                            [UPP_STOP_LENGTH] = "max_tokens",
-                                           [UPP_STOP_TOOLS]  = "tool_use",
+                                           [UPP_STOP_TOOLS] = "tool_use",
                                            [UPP_STOP_FILTER] = "content_filter",
-                                           [UPP_STOP_ERROR]  = "error"};
+                                           [UPP_STOP_ERROR] = "error"};
 static const char *const wm_upp_roles[] = {
     [UPP_ROLE_USER] = "user", [UPP_ROLE_ASSISTANT] = "assistant", [UPP_ROLE_TOOL] = "tool_result"};
 static const char *const wm_upp_kinds[] = {
@@ -170,8 +169,8 @@ static inline yyjson_val *wm_weft_find(yyjson_val *map)
 /* Writes the members of the object that have none of our names, and returns how many; w NULL: only counts. */
 static inline size_t wm_weft_put_others(struct wj_writer *w, yyjson_val *weft, const struct upp_str *ours)
 {
-    yyjson_val *key    = unsafe_yyjson_get_first(weft);
-    size_t      others = 0;
+    yyjson_val *key = unsafe_yyjson_get_first(weft);
+    size_t others = 0;
     for (size_t n = unsafe_yyjson_get_len(weft); n; n--, key = unsafe_yyjson_get_next(key + 1))
         if (!wm_upp_is_ours(key, ours)) {
             others++;
@@ -188,5 +187,3 @@ int wm_weft_foreign(struct wb_arena *a, struct wb_buf *scratch, yyjson_val *map,
                     struct upp_str *ret, struct upp_err *err) UPP_MUST_CHECK;
 
 WB_EXPORT_END
-
-#endif

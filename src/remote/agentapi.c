@@ -13,12 +13,10 @@
 enum { URL_BYTES = 64 << 20 };
 
 struct body {
-    struct upp__body  b;
+    struct upp__body b;
     struct rm_session session;
-    size_t            turn; /* the last message of the user */
+    size_t turn; /* the last message of the user */
 };
-
-/* ---- Contents ---------------------------------------------------------------------------------------------------- */
 
 static void put_text(struct upp__body *b, struct upp_str text)
 {
@@ -39,7 +37,7 @@ static void put_url(struct upp__body *b, const char *name, const struct upp_medi
 static void put_media(struct upp__body *b, const struct upp_part *p)
 {
     static const struct {
-        uint8_t     kind;
+        uint8_t kind;
         const char *type, *member;
     } kinds[] = {{UPP_PART_IMAGE, "image", "image_url"},
                  {UPP_PART_AUDIO, "audio", "data"},
@@ -63,8 +61,6 @@ static bool is_content(const struct upp_part *p)
     return p->kind == UPP_PART_TEXT || (p->kind >= UPP_PART_IMAGE && p->kind <= UPP_PART_BINARY && p->media);
 }
 
-/* ---- Messages ---------------------------------------------------------------------------------------------------- */
-
 static void begin_message(struct body *o, const char *type, const char *role, bool first)
 {
     wj_write_open(&o->b.w, '{');
@@ -84,8 +80,8 @@ static void end_message(struct body *o)
 /* A call or a result: a message of its own. */
 static void put_tool(struct body *o, const struct upp_part *p, bool first)
 {
-    struct upp__body *b    = &o->b;
-    bool              call = p->kind == UPP_PART_CALL;
+    struct upp__body *b = &o->b;
+    bool call = p->kind == UPP_PART_CALL;
     begin_message(o, call ? "function_call" : "function_call_output", call ? "assistant" : "tool", first);
     upp__put_typed(b, "data");
     wj_put_open(&b->w, "data", '{');
@@ -111,9 +107,9 @@ static void put_contents(struct body *o, const struct upp_message *m, bool first
 
 static void put_message(struct body *o, const struct upp_message *m)
 {
-    struct upp__body *b     = &o->b;
-    bool              any   = m->role == UPP_ROLE_USER;
-    bool              first = true;
+    struct upp__body *b = &o->b;
+    bool any = m->role == UPP_ROLE_USER;
+    bool first = true;
     for (size_t i = 0; i < m->n_parts; i++)
         any |= is_content(&m->parts[i]);
     if (any)
@@ -148,8 +144,6 @@ static void put_input(struct body *o)
     wj_write_close(&b->w, ']');
 }
 
-/* ---- The request ------------------------------------------------------------------------------------------------- */
-
 static void put_spec(struct upp__body *b, const struct upp_tool_spec *t)
 {
     upp__put_typed(b, "function");
@@ -170,7 +164,7 @@ static void put_session(struct upp__body *b, const struct rm_session *s)
 static void put_body(struct body *o)
 {
     static const char *const made[] = {"input", "stream", "session_id", "tools", NULL};
-    struct upp__body        *b      = &o->b;
+    struct upp__body *b = &o->b;
     wj_write_open(&b->w, '{');
     put_input(o);
     wj_put_bool(&b->w, "stream", true);
@@ -191,7 +185,7 @@ static int write_request(const struct upp__vendor *v, const struct upp_request *
                          struct upp__outgoing *out, struct upp_err *err)
 {
     struct body o = {0};
-    int         r = upp__body_init(&o.b, v, req, out, "input", err);
+    int r = upp__body_init(&o.b, v, req, out, "input", err);
     if (r == 0)
         r = put_head(v, key, out, err);
     if (r == 0)
@@ -202,8 +196,6 @@ static int write_request(const struct upp__vendor *v, const struct upp_request *
     put_body(&o);
     return upp__body_check(&o.b);
 }
-
-/* ---- Ending it --------------------------------------------------------------------------------------------------- */
 
 /* "http://host/a/stop" of "http://host/a/process" and "http://host/a/process/stream?c". */
 static struct upp_str stop_url(struct wb_arena *a, struct upp_str url)
@@ -223,7 +215,7 @@ static struct upp_str stop_url(struct wb_arena *a, struct upp_str url)
 static int write_stop(const struct upp__reader *r, struct upp_str key, struct upp__outgoing *out, struct upp_err *err)
 {
     const struct rm_response *own = r->own;
-    struct body               o   = {0};
+    struct body o = {0};
     if (own->ready && own->decoder.status >= WD_AAP_COMPLETED)
         return 0;
     int e = upp__body_init(&o.b, r->vendor, r->request, out, "input", err);
@@ -244,15 +236,15 @@ static int write_stop(const struct upp__reader *r, struct upp_str key, struct up
 }
 
 const struct upp__adapter rm_agentapi = {
-    .name     = RM_AGENTAPI,
-    .can      = UPP_CAN_ALL & ~UPP_CAN_STRUCTURE,
-    .framing  = WW_SSE,
+    .name = RM_AGENTAPI,
+    .can = UPP_CAN_ALL & ~UPP_CAN_STRUCTURE,
+    .framing = WW_SSE,
     .own_size = sizeof(struct rm_response),
-    .write    = write_request,
-    .event    = rm_agentapi_event,
-    .whole    = rm_agentapi_whole,
-    .last     = "its response was over",
-    .done     = rm_agentapi_done,
-    .stop     = write_stop,
-    .error    = rm_agentapi_error,
+    .write = write_request,
+    .event = rm_agentapi_event,
+    .whole = rm_agentapi_whole,
+    .last = "its response was over",
+    .done = rm_agentapi_done,
+    .stop = write_stop,
+    .error = rm_agentapi_error,
 };

@@ -53,7 +53,7 @@ void rm_agentapi_error(yyjson_val *v, struct upp__provider_error *t)
 /* Codes of agentscope-runtime; those of Weft servers are UPP's. Anything else is a failure of the agent. */
 static const struct {
     const char *word;
-    uint8_t     code;
+    uint8_t code;
 } codes[] = {
     {"AUTH_FAILED", UPP_EAUTH},
     {"TOKEN_EXPIRED", UPP_EAUTH},
@@ -87,10 +87,10 @@ static enum upp_code code_of(struct upp_str word)
  * says that the session is busy: as with HTTP 409, that is worth another attempt. */
 static int fail_response(const struct wd_aap_decoder *d, struct upp_err *err)
 {
-    enum upp_code  code = code_of(d->code);
+    enum upp_code code = code_of(d->code);
     struct upp_str word = d->code, why = d->message;
     struct upp_err e = {0};
-    int            r;
+    int r;
     if (d->status == WD_AAP_REJECTED)
         r = upp_fail(err, UPP_EREFUSED, "the remote agent rejected the request%s%.*s", why.n ? ": " : "", UPP_FMT(why));
     else if (d->status == WD_AAP_CANCELED)
@@ -122,7 +122,7 @@ static struct rm_passing *passing_of(struct rm_response *own, struct wd_aap_buil
 static int pass_text(struct upp__reader *r, struct rm_passed *p, const struct wd_aap_built *c, struct upp_err *err)
 {
     struct upp_str text = wb_buf_str(&c->content), more = wb_str_sub(text, p->n, SIZE_MAX);
-    bool           same = text.n >= p->n && (!c->over || hash_more(HASH, wb_str_sub(text, 0, p->n)) == p->hash);
+    bool same = text.n >= p->n && (!c->over || hash_more(HASH, wb_str_sub(text, 0, p->n)) == p->hash);
     if (p->n && !same)
         return upp_fail(err, UPP_EPROTO, "the remote agent changed a text that it had sent");
     if (more.n && !p->part)
@@ -130,7 +130,7 @@ static int pass_text(struct upp__reader *r, struct rm_passed *p, const struct wd
     if (more.n)
         upp__say_delta(r, p->part - 1, more);
     p->hash = hash_more(p->n ? p->hash : HASH, more);
-    p->n    = text.n;
+    p->n = text.n;
     if (c->over && p->part)
         upp__say_close(r, p->part - 1);
     p->closed = c->over;
@@ -152,22 +152,22 @@ static uint8_t kind_of(const struct wd_aap_building *b, const struct wd_aap_buil
 static int pass_message(struct upp__reader *r, struct wd_aap_building *b, struct upp_err *err)
 {
     struct rm_passing *m = passing_of(r->own, b);
-    int                e = 0;
+    int e = 0;
     while (m && m->contents.n < b->contents.n)
         if (!wb_vec_push(&m->contents, (struct rm_passed){0}, (size_t)WD_AAP_CONTENTS))
             m = NULL;
     if (!m)
         return upp_fail(err, UPP_ENOMEM, "no memory for a response");
     for (size_t i = 0; e == 0 && i < b->contents.n; i++) {
-        const struct wd_aap_built *c    = &b->contents.p[i];
-        struct rm_passed          *p    = &m->contents.p[i];
-        uint8_t                    kind = kind_of(b, c);
+        const struct wd_aap_built *c = &b->contents.p[i];
+        struct rm_passed *p = &m->contents.p[i];
+        uint8_t kind = kind_of(b, c);
         if (p->part && p->kind != kind)
             return upp_fail(err, UPP_EPROTO, "the remote agent changed the role or type of a message that it had sent");
         if (!kind || p->closed)
             continue;
         p->kind = kind;
-        e       = pass_text(r, p, c, err);
+        e = pass_text(r, p, c, err);
         m->any |= p->part != 0;
     }
     for (size_t i = b->contents.n; e == 0 && i < m->contents.n; i++)
@@ -214,7 +214,7 @@ static yyjson_val *our_call(struct upp__reader *r, const struct wd_aap_building 
 
 static void pass_call(struct upp__reader *r, yyjson_val *data)
 {
-    yyjson_val    *given     = upp__get(data, "arguments");
+    yyjson_val *given = upp__get(data, "arguments");
     struct upp_str arguments = upp__str(given);
     if (yyjson_is_obj(given) && wj_value_text(&r->scratch, given, &arguments, NULL) < 0)
         upp__note(r, -UPP_ENOMEM);
@@ -236,8 +236,8 @@ static bool has_media(const struct wd_aap_decoder *d)
 static int pass_media(struct upp__reader *r, struct upp_err *err)
 {
     struct rm_response *own = r->own;
-    struct wm_doc       doc = {0};
-    int                 e   = wd_aap_decode_end(&own->decoder, &doc, (struct upp_str){0}, 0, err);
+    struct wm_doc doc = {0};
+    int e = wd_aap_decode_end(&own->decoder, &doc, (struct upp_str){0}, 0, err);
     for (size_t i = 0; e >= 0 && i < doc.entries.n; i++) {
         const struct upp_message *m = &doc.entries.p[i].e.message;
         for (size_t k = 0; m->role == UPP_ROLE_ASSISTANT && k < m->n_parts; k++)
@@ -251,12 +251,12 @@ static int pass_media(struct upp__reader *r, struct upp_err *err)
 /* Messages that became neither parts nor calls of ours. */
 static void put_output(struct upp__metadata *m, struct upp__reader *r, struct wd_aap_decoder *d)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf list    = WB_BUF(OUTPUT_BYTES);
-    uint64_t                              dropped = 0;
+    WB_CLEANUP(wb_buf_done) struct wb_buf list = WB_BUF(OUTPUT_BYTES);
+    uint64_t dropped = 0;
     for (size_t i = 0; i < d->messages.n; i++) {
         WB_CLEANUP(wb_buf_done) struct wb_buf one = WB_BUF(OUTPUT_BYTES);
-        struct wd_aap_building               *b   = &d->messages.p[i];
-        struct wj_writer                      w;
+        struct wd_aap_building *b = &d->messages.p[i];
+        struct wj_writer w;
         if (wd_aap_kind(b->type) == WD_AAP_MESSAGE || wd_aap_kind(b->type) == WD_AAP_REASONING || our_call(r, b))
             continue;
         wj_writer_init(&w, &one, NULL);
@@ -276,10 +276,10 @@ static void put_output(struct upp__metadata *m, struct upp__reader *r, struct wd
 
 static int make_metadata(struct upp__reader *r, struct wd_aap_decoder *d, struct upp_str *ret, struct upp_err *err)
 {
-    struct rm_session    s;
+    struct rm_session s;
     struct upp__metadata m;
-    char                 digits[RM_SEEN + 1];
-    int                  e = rm_session_find(&r->scratch, RM_AGENTAPI, r->request, &s, err);
+    char digits[RM_SEEN + 1];
+    int e = rm_session_find(&r->scratch, RM_AGENTAPI, r->request, &s, err);
     if (e < 0)
         return e;
     upp__metadata_begin(&m);
@@ -313,11 +313,11 @@ static bool is_withdrawn(struct rm_response *own)
 
 static int finish(struct upp__reader *r, struct upp_err *err)
 {
-    struct rm_response    *own      = r->own;
-    struct wd_aap_decoder *d        = &own->decoder;
-    struct upp_str         metadata = {0};
-    struct upp_usage       usage    = d->usage;
-    int                    e        = 0;
+    struct rm_response *own = r->own;
+    struct wd_aap_decoder *d = &own->decoder;
+    struct upp_str metadata = {0};
+    struct upp_usage usage = d->usage;
+    int e = 0;
     if (d->status != WD_AAP_COMPLETED && d->status != WD_AAP_INCOMPLETE)
         return fail_response(d, err);
     if (is_withdrawn(own))
@@ -349,13 +349,13 @@ static int finish(struct upp__reader *r, struct upp_err *err)
  * events are read, and the events point into texts that grow. */
 static int take_line(struct upp__reader *r, struct upp_str line, bool now, struct upp_err *err)
 {
-    struct rm_response    *own = r->own;
-    struct wd_aap_decoder *d   = &own->decoder;
-    struct upp_err         why = {0};
+    struct rm_response *own = r->own;
+    struct wd_aap_decoder *d = &own->decoder;
+    struct upp_err why = {0};
     if (!own->ready)
         wd_aap_decoder_init(d, &r->keep);
     own->ready = true;
-    int e      = wd_aap_decode(d, line, &why);
+    int e = wd_aap_decode(d, line, &why);
     if (e == -UPP_EINVALID)
         return upp_fail(err, UPP_EPROTO, "the remote server's stream is wrong: %s", why.msg);
     if (e < 0) {
@@ -379,8 +379,8 @@ int rm_agentapi_event(struct upp__reader *r, const struct ww_frame *f, struct up
 int rm_agentapi_whole(struct upp__reader *r, struct upp_str body, struct upp_err *err)
 {
     struct upp_str line;
-    bool           one = wb_str_starts(wb_str_trim(body), UPP_STR("{"));
-    int            e   = one ? take_line(r, body, false, err) : 0;
+    bool one = wb_str_starts(wb_str_trim(body), UPP_STR("{"));
+    int e = one ? take_line(r, body, false, err) : 0;
     while (!one && e == 0 && !r->ended && wb_str_split(&body, '\n', &line))
         e = take_line(r, line, false, err); /* some servers stream, whatever was asked for */
     return e == 0 && !r->ended ? upp_fail(err, UPP_EPROTO, "the answer is not a response that is over") : e;

@@ -8,8 +8,6 @@
 #include "json/read.h"
 #include "upp/providers/body.h"
 
-/* ---- What is said ------------------------------------------------------------------------------------------------ */
-
 size_t rm_aitp_next(const struct upp_request *req, const struct rm_session *s, size_t at)
 {
     bool history = false; /* a new thread of a conversation that others have begun: it is told in the first message */
@@ -46,8 +44,8 @@ static void add_texts(struct upp__body *b, struct wb_buf *to, const struct upp_m
 /* Message i; the first one of a new thread also has what was said before. */
 static void put_content(struct upp__body *b, const struct rm_session *s, size_t i, size_t files)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf text  = WB_BUF(UPP__JSON);
-    bool                                  first = !s->note && rm_aitp_next(b->req, s, 0) == i;
+    WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(UPP__JSON);
+    bool first = !s->note && rm_aitp_next(b->req, s, 0) == i;
     if (first && b->req->system.n)
         wb_buf_addf(&text, "%.*s\n", UPP_FMT(b->req->system));
     for (b->message = 0; first && b->message < i; b->message++) {
@@ -65,8 +63,6 @@ static void put_content(struct upp__body *b, const struct rm_session *s, size_t 
         wj_writer_fail(&b->w, wb_buf_check(&text, b->err));
     upp__put(b, "content", wb_buf_str(&text));
 }
-
-/* ---- Bodies ------------------------------------------------------------------------------------------------------ */
 
 static void put_create(struct upp__body *b, const struct rm_exchange *e)
 {
@@ -108,8 +104,6 @@ static void put_message(struct upp__body *b, const struct rm_exchange *e)
     wj_write_close(&b->w, '}');
 }
 
-/* ---- Requests ---------------------------------------------------------------------------------------------------- */
-
 static void set_url(const struct upp__vendor *v, struct upp__outgoing *out, struct upp_str path, struct upp_str query)
 {
     struct upp_str url = upp__endpoint(out->arena, v->base_url, path);
@@ -122,7 +116,7 @@ static int begin(struct upp__body *b, const struct upp__vendor *v, const struct 
                  const struct rm_exchange *e, struct upp__outgoing *out, struct upp_err *err)
 {
     struct upp_str type = UPP_STR("application/json");
-    int            r    = upp__body_init(b, v, req, out, "messages", err);
+    int r = upp__body_init(b, v, req, out, "messages", err);
     if (r >= 0 && e && e->stage == RM_UPLOAD)
         r = rm_aitp_put_file(rm_aitp_file(req->messages[e->at], e->sent.n), out, &type, err);
     upp__header(out, "content-type", type);
@@ -133,9 +127,9 @@ static int begin(struct upp__body *b, const struct upp__vendor *v, const struct 
 /* The request of this stage. */
 static int put_request(struct upp__body *b, const struct rm_exchange *e, struct upp__outgoing *out)
 {
-    struct wb_arena *a     = out->arena;
-    struct upp_str   query = {0};
-    struct upp_str   under = wb_arena_printf(a, "/v1/threads/%.*s", UPP_FMT(e->thread)), path = under;
+    struct wb_arena *a = out->arena;
+    struct upp_str query = {0};
+    struct upp_str under = wb_arena_printf(a, "/v1/threads/%.*s", UPP_FMT(e->thread)), path = under;
     switch (e->stage) {
     case RM_CREATE:
     case RM_CREATE_ALSO:
@@ -156,16 +150,16 @@ static int put_request(struct upp__body *b, const struct rm_exchange *e, struct 
         wj_write_close(&b->w, '}');
         break;
     case RM_WATCH:
-        path        = wb_arena_printf(a, "%.*s/runs/%.*s", UPP_FMT(under), UPP_FMT(e->run));
+        path = wb_arena_printf(a, "%.*s/runs/%.*s", UPP_FMT(under), UPP_FMT(e->run));
         out->method = UPP_STR("GET");
         break;
     case RM_FETCH:
-        path        = wb_arena_printf(a, "/v1/files/%.*s/content", UPP_FMT(e->files.p[e->media.n]));
+        path = wb_arena_printf(a, "/v1/files/%.*s/content", UPP_FMT(e->files.p[e->media.n]));
         out->method = UPP_STR("GET");
         break;
     default:
-        path        = wb_arena_printf(a, "%.*s/messages", UPP_FMT(under));
-        query       = wb_arena_printf(a, "order=asc&limit=100%s%.*s", e->after.n ? "&after=" : "", UPP_FMT(e->after));
+        path = wb_arena_printf(a, "%.*s/messages", UPP_FMT(under));
+        query = wb_arena_printf(a, "order=asc&limit=100%s%.*s", e->after.n ? "&after=" : "", UPP_FMT(e->after));
         out->method = UPP_STR("GET");
     }
     set_url(b->vendor, out, path, query);
@@ -199,11 +193,11 @@ static int start(struct wb_arena *a, const struct upp__vendor *v, const struct u
     if (r < 0)
         return r;
     e->caller = wb_arena_dup(a, caller_of(v, req, e));
-    e->at     = rm_aitp_next(req, &e->session, 0);
+    e->at = rm_aitp_next(req, &e->session, 0);
     e->thread = wb_arena_dup(a, noted_thread(&e->session));
-    e->after  = wb_arena_dup(a, wj_text_at(e->session.note, "after"));
+    e->after = wb_arena_dup(a, wj_text_at(e->session.note, "after"));
     e->before = e->foreign = upp__get_u64(e->session.note, "before");
-    e->known               = upp__get_u64(e->session.note, "replies");
+    e->known = upp__get_u64(e->session.note, "replies");
     if (e->at == SIZE_MAX)
         return upp_fail(err, UPP_EINVALID, "there is no message of a user for the remote agent");
     e->stage = e->thread.n ? rm_aitp_stage(req, e) : RM_CREATE;
@@ -215,7 +209,7 @@ int rm_aitp_begin(struct upp__reader *r, struct upp_err *err)
     struct rm_exchange *e = r->own;
     if (e->ready)
         return 0;
-    e->ready   = true;
+    e->ready = true;
     e->from_ms = wb_mono_ms();
     return start(&r->keep, r->vendor, r->request, e, err);
 }
@@ -223,9 +217,9 @@ int rm_aitp_begin(struct upp__reader *r, struct upp_err *err)
 static int write_request(const struct upp__vendor *v, const struct upp_request *req, struct upp_str key,
                          struct upp__outgoing *out, struct upp_err *err)
 {
-    struct upp__body   b;
+    struct upp__body b;
     struct rm_exchange e = {0};
-    int                r = start(out->arena, v, req, &e, err);
+    int r = start(out->arena, v, req, &e, err);
     if (r == 0)
         r = begin(&b, v, req, key, &e, out, err);
     if (r == 0)
@@ -233,15 +227,13 @@ static int write_request(const struct upp__vendor *v, const struct upp_request *
     return r < 0 ? r : upp__body_check(&b);
 }
 
-/* ---- The next one ------------------------------------------------------------------------------------------------ */
-
 /* A poll, or a page of one. The first comes at once. */
 static int pause(struct rm_exchange *e, uint64_t limit_ms, uint64_t *wait_ms, struct upp_err *err)
 {
     if (wb_mono_ms() - e->from_ms > limit_ms)
         return upp_fail(err, UPP_ETIMEOUT, "no reply of the remote agent after %llu ms", (unsigned long long)limit_ms);
     e->wait_ms = e->wait_ms ? WB_MIN(e->wait_ms + e->wait_ms / 2, (uint64_t)RM_LAST_MS) : RM_FIRST_MS;
-    *wait_ms   = e->wait_ms;
+    *wait_ms = e->wait_ms;
     return 0;
 }
 
@@ -249,8 +241,8 @@ static int write_more(struct upp__reader *r, struct upp_str key, struct upp__out
                       struct upp_err *err)
 {
     struct rm_exchange *e = r->own;
-    struct upp__body    b;
-    int                 x = upp__check(r, err);
+    struct upp__body b;
+    int x = upp__check(r, err);
     if (x == 0)
         x = begin(&b, r->vendor, r->request, key, e, out, err);
     if (x == 0 && e->again)
@@ -264,7 +256,7 @@ static int write_more(struct upp__reader *r, struct upp_str key, struct upp__out
 static int write_stop(const struct upp__reader *r, struct upp_str key, struct upp__outgoing *out, struct upp_err *err)
 {
     const struct rm_exchange *e = r->own;
-    struct upp__body          b;
+    struct upp__body b;
     if (!e->run.n || e->stage >= RM_LIST)
         return 0;
     int x = begin(&b, r->vendor, r->request, key, NULL, out, err);
@@ -280,16 +272,16 @@ static int write_stop(const struct upp__reader *r, struct upp_str key, struct up
 }
 
 const struct upp__adapter rm_aitp = {
-    .name     = RM_AITP,
-    .can      = UPP_CAN_ALL & ~(UPP_CAN_STRUCTURE | UPP_CAN_TOOLS),
-    .framing  = WW_LINES,
+    .name = RM_AITP,
+    .can = UPP_CAN_ALL & ~(UPP_CAN_STRUCTURE | UPP_CAN_TOOLS),
+    .framing = WW_LINES,
     .own_size = sizeof(struct rm_exchange),
-    .write    = write_request,
-    .whole    = rm_aitp_whole,
-    .last     = "the reply",
-    .done     = rm_aitp_done,
-    .more     = write_more,
-    .refused  = rm_aitp_refused,
-    .stop     = write_stop,
-    .error    = rm_aitp_error,
+    .write = write_request,
+    .whole = rm_aitp_whole,
+    .last = "the reply",
+    .done = rm_aitp_done,
+    .more = write_more,
+    .refused = rm_aitp_refused,
+    .stop = write_stop,
+    .error = rm_aitp_error,
 };

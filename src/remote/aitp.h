@@ -4,8 +4,7 @@
  * end, list the messages. A service that has no runs (the four calls of T01) is asked for its messages, less and less
  * often, until there is one of another actor.
  */
-#ifndef RM_AITP_H
-#define RM_AITP_H
+#pragma once
 
 #include "remote/remote.h"
 #include "remote/session.h"
@@ -25,12 +24,12 @@ enum rm_aitp_stage {
 };
 
 enum {
-    RM_ID          = 128,  /* bytes of an id of the service */
-    RM_PAGES       = 1000, /* of a list of messages */
-    RM_ATTACHMENTS = 16,   /* of a message */
-    RM_FAILURES    = 5,    /* answers in a row that a poll has not got */
-    RM_FIRST_MS    = 50,   /* between two polls, at first ... */
-    RM_LAST_MS     = 2000, /* ... and later */
+    RM_ID = 128,         /* bytes of an id of the service */
+    RM_PAGES = 1000,     /* of a list of messages */
+    RM_ATTACHMENTS = 16, /* of a message */
+    RM_FAILURES = 5,     /* answers in a row that a poll has not got */
+    RM_FIRST_MS = 50,    /* between two polls, at first ... */
+    RM_LAST_MS = 2000,   /* ... and later */
 };
 
 struct rm_reply {
@@ -40,21 +39,21 @@ struct rm_reply {
 
 /* A call under way. */
 struct rm_exchange {
-    bool              ready;
-    bool              polls;    /* the service has no runs */
-    bool              no_files; /* nor does it take files */
-    bool              again;    /* the last request is to be made again, later */
-    uint8_t           stage;    /* of the last request: enum rm_aitp_stage */
+    bool ready;
+    bool polls;    /* the service has no runs */
+    bool no_files; /* nor does it take files */
+    bool again;    /* the last request is to be made again, later */
+    uint8_t stage; /* of the last request: enum rm_aitp_stage */
     struct rm_session session;
-    struct upp_str    caller; /* the actor that we are there */
-    yyjson_val       *actor;  /* that of the configuration; NULL: none */
-    struct upp_str    thread, run, after;
-    size_t            at;      /* ADD: the next message of the request to be added */
-    uint64_t          known;   /* messages of others that earlier calls have seen */
-    uint64_t          foreign; /* in the pages so far */
-    uint64_t          before;  /* in those up to `after`, where the page that is read begins */
-    unsigned          pages, failures;
-    uint64_t          wait_ms, from_ms;
+    struct upp_str caller; /* the actor that we are there */
+    yyjson_val *actor;     /* that of the configuration; NULL: none */
+    struct upp_str thread, run, after;
+    size_t at;        /* ADD: the next message of the request to be added */
+    uint64_t known;   /* messages of others that earlier calls have seen */
+    uint64_t foreign; /* in the pages so far */
+    uint64_t before;  /* in those up to `after`, where the page that is read begins */
+    unsigned pages, failures;
+    uint64_t wait_ms, from_ms;
     WB_VEC(struct upp_str) sent; /* ADD: ids of the message's files there */
     WB_VEC(struct rm_reply) replies;
     WB_VEC(struct upp_str) files;
@@ -81,9 +80,7 @@ int rm_aitp_begin(struct upp__reader *r, struct upp_err *err) UPP_MUST_CHECK;
 /* The message of the request that is to be added at or after `at`; SIZE_MAX: none. */
 size_t rm_aitp_next(const struct upp_request *req, const struct rm_session *s, size_t at);
 
-int  rm_aitp_whole(struct upp__reader *r, struct upp_str body, struct upp_err *err);
+int rm_aitp_whole(struct upp__reader *r, struct upp_str body, struct upp_err *err);
 bool rm_aitp_refused(struct upp__reader *r, int status);
 void rm_aitp_done(struct upp__reader *r);
 void rm_aitp_error(yyjson_val *v, struct upp__provider_error *t);
-
-#endif

@@ -47,11 +47,11 @@ static struct upp_str boundary_for(struct wb_arena *a, struct upp_str bytes)
 int rm_aitp_put_file(const struct upp_media *m, struct upp__outgoing *out, struct upp_str *type, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf bytes = WB_BUF(UPP__JSON);
-    struct upp_str                        name  = m->title.n ? m->title : UPP_STR("file");
-    struct upp_str                        mime  = m->mime.n                      ? m->mime
-                                                  : m->source == UPP_SOURCE_TEXT ? UPP_STR("text/plain")
-                                                                                 : UPP_STR("application/octet-stream");
-    int                                   r     = 0;
+    struct upp_str name = m->title.n ? m->title : UPP_STR("file");
+    struct upp_str mime = m->mime.n                      ? m->mime
+                          : m->source == UPP_SOURCE_TEXT ? UPP_STR("text/plain")
+                                                         : UPP_STR("application/octet-stream");
+    int r = 0;
     if (m->source == UPP_SOURCE_TEXT)
         wb_buf_add(&bytes, m->data);
     else
@@ -61,7 +61,7 @@ int rm_aitp_put_file(const struct upp_media *m, struct upp__outgoing *out, struc
     if (r < 0)
         return r;
     struct upp_str line = boundary_for(out->arena, wb_buf_str(&bytes));
-    *type               = wb_arena_printf(out->arena, "multipart/form-data; boundary=%.*s", UPP_FMT(line));
+    *type = wb_arena_printf(out->arena, "multipart/form-data; boundary=%.*s", UPP_FMT(line));
     wb_buf_addf(&out->body, "--%.*s\r\ncontent-disposition: form-data; name=\"purpose\"\r\n\r\nassistants\r\n",
                 UPP_FMT(line));
     wb_buf_addf(&out->body, "--%.*s\r\ncontent-disposition: form-data; name=\"file\"; filename=\"", UPP_FMT(line));

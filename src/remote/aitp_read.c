@@ -34,10 +34,10 @@ void rm_aitp_error(yyjson_val *v, struct upp__provider_error *t)
 /* Without the answer: another way, or the same request later. */
 bool rm_aitp_refused(struct upp__reader *r, int status)
 {
-    struct rm_exchange *e       = r->own;
-    bool                missing = status == 404 || status == 405 || status == 501;
-    bool                later   = status == 408 || status == 429 || status >= 500;
-    int                 begun   = rm_aitp_begin(r, NULL);
+    struct rm_exchange *e = r->own;
+    bool missing = status == 404 || status == 405 || status == 501;
+    bool later = status == 408 || status == 429 || status >= 500;
+    int begun = rm_aitp_begin(r, NULL);
     if (begun < 0) { /* the next request says so, instead of being sent */
         upp__note(r, begun);
         return true;
@@ -48,11 +48,11 @@ bool rm_aitp_refused(struct upp__reader *r, int status)
     }
     if (e->stage == RM_UPLOAD && missing) { /* the message goes without them, and says so */
         e->no_files = true;
-        e->stage    = RM_ADD;
+        e->stage = RM_ADD;
         return true;
     }
     if (e->stage == RM_LIST && e->after.n && !e->pages && (status == 400 || status == 404)) {
-        e->after  = (struct upp_str){0}; /* the message that the last call ended with is gone: from the beginning */
+        e->after = (struct upp_str){0}; /* the message that the last call ended with is gone: from the beginning */
         e->before = e->foreign = 0;
         return true;
     }
@@ -94,7 +94,7 @@ static int take_id(struct upp__reader *r, yyjson_val *v, const char *what, struc
 
 static int fail_run(yyjson_val *run, struct upp_str status, struct upp_err *err)
 {
-    yyjson_val    *why  = upp__get(run, "last_error");
+    yyjson_val *why = upp__get(run, "last_error");
     struct upp_str code = upp__get_str(why, "code"), message = upp__get_str(why, "message");
     return upp_fail(err, UPP_EPROVIDER, "the remote run is %.*s%s%.*s%s%s%.*s", UPP_FMT(status), code.n ? " (" : "",
                     UPP_FMT(code), code.n ? ")" : "", message.n ? ": " : "", UPP_FMT(message));
@@ -102,11 +102,11 @@ static int fail_run(yyjson_val *run, struct upp_str status, struct upp_err *err)
 
 static int take_run(struct upp__reader *r, yyjson_val *run, struct upp_err *err)
 {
-    struct rm_exchange *e      = r->own;
-    struct upp_str      status = upp__get_str(run, "status");
-    e->failures                = 0;
+    struct rm_exchange *e = r->own;
+    struct upp_str status = upp__get_str(run, "status");
+    e->failures = 0;
     if (wb_str_eq(status, UPP_STR("completed"))) {
-        e->stage   = RM_LIST;
+        e->stage = RM_LIST;
         e->wait_ms = 0;
         return 0;
     }
@@ -124,8 +124,8 @@ static int take_run(struct upp__reader *r, yyjson_val *run, struct upp_err *err)
 /* The agent there may have the name of the caller, but what a run of the service wrote is never ours. */
 static bool is_ours(const struct upp__reader *r, yyjson_val *m)
 {
-    const struct rm_exchange *e     = r->own;
-    struct upp_str            actor = wd_aitp_actor(m);
+    const struct rm_exchange *e = r->own;
+    struct upp_str actor = wd_aitp_actor(m);
     if (upp__get_str(m, "run_id").n)
         return false;
     return actor.n ? wb_str_eq(actor, e->caller) : wb_str_eq(upp__get_str(m, "role"), UPP_STR("user"));
@@ -133,9 +133,9 @@ static bool is_ours(const struct upp__reader *r, yyjson_val *m)
 
 static struct upp_str text_of(struct upp__reader *r, yyjson_val *m)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf text    = WB_BUF(UPP__JSON);
-    yyjson_val                           *content = upp__get(m, "content"), *item;
-    size_t                                i, n;
+    WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(UPP__JSON);
+    yyjson_val *content = upp__get(m, "content"), *item;
+    size_t i, n;
     if (yyjson_is_str(content))
         return wb_arena_dup(&r->keep, wj_text(content));
     yyjson_arr_foreach(content, i, n, item)
@@ -151,8 +151,8 @@ static struct upp_str text_of(struct upp__reader *r, yyjson_val *m)
 static void take_attachments(struct upp__reader *r, yyjson_val *m)
 {
     struct rm_exchange *e = r->own;
-    yyjson_val         *item;
-    size_t              i, n;
+    yyjson_val *item;
+    size_t i, n;
     yyjson_arr_foreach(upp__get(m, "attachments"), i, n, item)
     {
         struct upp_str id = upp__get_str(item, "file_id");
@@ -168,9 +168,9 @@ static void take_message(struct upp__reader *r, yyjson_val *m)
     struct rm_exchange *e = r->own;
     if (is_ours(r, m) || ++e->foreign <= e->known)
         return;
-    struct rm_reply reply = {.id    = wb_arena_dup(&r->keep, upp__get_str(m, "id")),
+    struct rm_reply reply = {.id = wb_arena_dup(&r->keep, upp__get_str(m, "id")),
                              .actor = wb_arena_dup(&r->keep, wd_aitp_actor(m)),
-                             .text  = text_of(r, m)};
+                             .text = text_of(r, m)};
     if (!wb_vec_push(&e->replies, reply, (size_t)RM_PAGES * 100))
         upp__note(r, -UPP_ENOMEM);
     take_attachments(r, m);
@@ -186,10 +186,10 @@ static bool is_reversed(yyjson_val *list)
 /* One page; 1: there is another one. */
 static int take_page(struct upp__reader *r, yyjson_val *v, struct upp_err *err)
 {
-    struct rm_exchange *e    = r->own;
-    yyjson_val         *list = yyjson_is_arr(v) ? v : upp__get(v, "data");
-    size_t              n    = yyjson_arr_size(list);
-    bool                back = is_reversed(list);
+    struct rm_exchange *e = r->own;
+    yyjson_val *list = yyjson_is_arr(v) ? v : upp__get(v, "data");
+    size_t n = yyjson_arr_size(list);
+    bool back = is_reversed(list);
     if (!yyjson_is_arr(list))
         return upp_fail(err, UPP_EPROTO, "the remote service gave no list of messages");
     for (size_t i = 0; i < n; i++)
@@ -199,7 +199,7 @@ static int take_page(struct upp__reader *r, yyjson_val *v, struct upp_err *err)
         return 0;
     if (++e->pages >= RM_PAGES)
         return upp_fail(err, UPP_ELIMIT, "the remote thread has more than %d pages of messages", RM_PAGES);
-    e->after  = wb_arena_dup(&r->keep, last);
+    e->after = wb_arena_dup(&r->keep, last);
     e->before = e->foreign;
     return 1;
 }
@@ -208,9 +208,9 @@ static int take_page(struct upp__reader *r, yyjson_val *v, struct upp_err *err)
 
 static void put_metadata(struct upp__reader *r, struct upp_str *ret)
 {
-    struct rm_exchange  *e = r->own;
+    struct rm_exchange *e = r->own;
     struct upp__metadata m;
-    char                 digits[RM_SEEN + 1];
+    char digits[RM_SEEN + 1];
     upp__metadata_begin(&m);
     if (e->session.id.n) {
         upp__metadata_str(&m, "session", e->session.id);
@@ -233,9 +233,9 @@ static void put_metadata(struct upp__reader *r, struct upp_str *ret)
 
 static int finish(struct upp__reader *r, struct upp_err *err)
 {
-    struct rm_exchange    *e     = r->own;
+    struct rm_exchange *e = r->own;
     const struct upp_usage usage = {0};
-    struct upp_str         metadata;
+    struct upp_str metadata;
     e->stage = RM_DONE;
     for (size_t i = 0; i < e->replies.n; i++) {
         if (!e->replies.p[i].text.n)
@@ -253,13 +253,13 @@ static int finish(struct upp__reader *r, struct upp_err *err)
 
 static int take_file(struct upp__reader *r, struct upp_str body, struct upp_err *err)
 {
-    struct rm_exchange                   *e   = r->own;
+    struct rm_exchange *e = r->own;
     WB_CLEANUP(wb_buf_done) struct wb_buf b64 = WB_BUF(UPP__JSON);
     wb_base64_add(&b64, body, WB_BASE64);
     struct upp_media m = {.source = UPP_SOURCE_BASE64,
-                          .mime   = UPP_STR("application/octet-stream"),
-                          .title  = e->files.p[e->media.n],
-                          .data   = wb_arena_dup(&r->keep, wb_buf_str(&b64))};
+                          .mime = UPP_STR("application/octet-stream"),
+                          .title = e->files.p[e->media.n],
+                          .data = wb_arena_dup(&r->keep, wb_buf_str(&b64))};
     if (b64.failed)
         return wb_buf_check(&b64, err);
     if (!wb_vec_push(&e->media, m, (size_t)RM_ATTACHMENTS))
@@ -269,9 +269,9 @@ static int take_file(struct upp__reader *r, struct upp_str body, struct upp_err 
 
 static int take_list(struct upp__reader *r, yyjson_val *v, struct upp_err *err)
 {
-    struct rm_exchange *e    = r->own;
-    int                 more = take_page(r, v, err);
-    e->failures              = 0;
+    struct rm_exchange *e = r->own;
+    int more = take_page(r, v, err);
+    e->failures = 0;
     if (more)
         return more < 0 ? more : upp__check(r, err);
     if (e->replies.n || !e->polls) { /* an agent may have nothing to say */
@@ -279,16 +279,16 @@ static int take_list(struct upp__reader *r, yyjson_val *v, struct upp_err *err)
         return e->files.n ? upp__check(r, err) : finish(r, err);
     }
     e->foreign = e->before;
-    e->pages   = 0;
-    e->again   = true;
+    e->pages = 0;
+    e->again = true;
     return upp__check(r, err);
 }
 
 static int take_upload(struct upp__reader *r, yyjson_val *v, struct upp_err *err)
 {
     struct rm_exchange *e = r->own;
-    struct upp_str      id;
-    int                 x = take_id(r, v, "file", &id, err);
+    struct upp_str id;
+    int x = take_id(r, v, "file", &id, err);
     if (x < 0)
         return x;
     if (!wb_vec_push(&e->sent, id, (size_t)RM_ATTACHMENTS))
@@ -302,22 +302,22 @@ static int take_upload(struct upp__reader *r, yyjson_val *v, struct upp_err *err
 static int take_answer(struct upp__reader *r, yyjson_val *v, struct upp_err *err)
 {
     struct rm_exchange *e = r->own;
-    int                 x = 0;
+    int x = 0;
     switch (e->stage) {
     case RM_CREATE:
     case RM_CREATE_ALSO:
         if (yyjson_is_obj(upp__get(v, "thread")))
             v = upp__get(v, "thread");
-        x        = take_id(r, v, "thread", &e->thread, err);
+        x = take_id(r, v, "thread", &e->thread, err);
         e->stage = rm_aitp_stage(r->request, e);
         return x;
     case RM_UPLOAD:
         return take_upload(r, v, err);
     case RM_ADD:
         upp__say_open(r, (struct upp_str){0}); /* from here on the call must not be repeated */
-        e->at     = rm_aitp_next(r->request, &e->session, e->at + 1);
+        e->at = rm_aitp_next(r->request, &e->session, e->at + 1);
         e->sent.n = 0;
-        e->stage  = e->at == SIZE_MAX ? RM_RUN : rm_aitp_stage(r->request, e);
+        e->stage = e->at == SIZE_MAX ? RM_RUN : rm_aitp_stage(r->request, e);
         return upp__check(r, err);
     case RM_RUN:
         x = take_id(r, v, "run", &e->run, err);
@@ -332,8 +332,8 @@ static int take_answer(struct upp__reader *r, yyjson_val *v, struct upp_err *err
 int rm_aitp_whole(struct upp__reader *r, struct upp_str body, struct upp_err *err)
 {
     struct rm_exchange *e = r->own;
-    yyjson_val         *v = NULL;
-    int                 x = rm_aitp_begin(r, err);
+    yyjson_val *v = NULL;
+    int x = rm_aitp_begin(r, err);
     if (x == 0 && e->stage == RM_FETCH)
         return take_file(r, body, err);
     if (x == 0)

@@ -1,4 +1,4 @@
-/* remote/model.c — see remote.h. */
+/* remote/model.c — makes the model of a remote agent, by its protocol. */
 #include <string.h>
 
 #include "base/defs.h"
@@ -27,7 +27,7 @@ int rm_model_new(const char *protocol, const char *name, const struct upp_provid
     if (r < 0)
         return r;
     (*ret)->once = true;
-    r            = upp__model_set_own(*ret, actor, err);
+    r = upp__model_set_own(*ret, actor, err);
     if (r < 0)
         upp_model_free(WB_TAKE(*ret));
     return r;

@@ -3,8 +3,7 @@
  * The server has an agent with its own memory, tools and model; to us it is a model that remembers. So everything that
  * holds for calls of models holds for it: retries before the first output, cancelling, limits, streaming, recovery.
  */
-#ifndef RM_REMOTE_H
-#define RM_REMOTE_H
+#pragma once
 
 #include <upp/provider.h>
 
@@ -19,5 +18,3 @@ int rm_model_new(const char *protocol, const char *name, const struct upp_provid
                  struct upp_model **ret, struct upp_err *err) UPP_MUST_CHECK;
 
 extern const struct upp__adapter rm_agentapi, rm_aitp, rm_envelopes;
-
-#endif

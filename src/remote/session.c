@@ -1,4 +1,5 @@
-/* remote/session.c — see session.h. */
+/* remote/session.c — hashes the history to find the conversation that a call continues, and writes the note for the
+ * next one. */
 #include "remote/session.h"
 
 #include <inttypes.h>
@@ -20,7 +21,7 @@ static uint64_t mix_message(uint64_t h, const struct upp_message *m)
     h = h * 31 + m->role;
     for (size_t i = 0; i < m->n_parts; i++) {
         const struct upp_part *p = &m->parts[i];
-        h                        = mix(mix(mix(h * 31 + p->kind, p->id), p->name), p->text);
+        h = mix(mix(mix(h * 31 + p->kind, p->id), p->name), p->text);
         if (p->media)
             h = mix(mix(h, p->media->data), p->media->mime);
     }
@@ -38,7 +39,7 @@ static int note_of(struct wb_arena *a, const char *protocol, const struct upp_me
                    struct upp_err *err)
 {
     yyjson_val *v = NULL;
-    *ret          = NULL;
+    *ret = NULL;
     if (m->role != UPP_ROLE_ASSISTANT || m->interrupted || !m->metadata.n)
         return 0;
     int r = wj_read(a, m->metadata, UPP_OPTS(wj_read_opts, .max_bytes = NOTE_BYTES), &v, err);
@@ -58,7 +59,7 @@ static struct upp_str new_id(struct wb_arena *a, const struct upp_request *req)
 
 static bool is_ours(const struct upp_request *req, yyjson_val *note, uint64_t before)
 {
-    char           digits[RM_SEEN + 1];
+    char digits[RM_SEEN + 1];
     struct upp_str session = wj_text_at(note, "session");
     return req->session.n && wb_str_starts(session, req->session) &&
            wb_str_eq(wj_text_at(note, "seen"), rm_seen_text(before, digits));
@@ -68,11 +69,11 @@ int rm_session_find(struct wb_arena *a, const char *protocol, const struct upp_r
                     struct upp_err *err)
 {
     yyjson_val *note = NULL;
-    uint64_t    h    = mix(0, req->system);
-    *ret             = (struct rm_session){0};
+    uint64_t h = mix(0, req->system);
+    *ret = (struct rm_session){0};
     for (size_t i = 0; i < req->n_messages; i++) {
         const struct upp_message *m = req->messages[i];
-        int                       r = note_of(a, protocol, m, &note, err);
+        int r = note_of(a, protocol, m, &note, err);
         if (r < 0)
             return r;
         if (note && is_ours(req, note, h))
@@ -82,7 +83,7 @@ int rm_session_find(struct wb_arena *a, const char *protocol, const struct upp_r
         h = mix_message(h, m);
     }
     ret->seen = h;
-    ret->id   = ret->note ? wb_arena_dup(a, wj_text_at(ret->note, "session")) : new_id(a, req);
+    ret->id = ret->note ? wb_arena_dup(a, wj_text_at(ret->note, "session")) : new_id(a, req);
     return wb_arena_check(a, err);
 }
 

@@ -10,8 +10,7 @@
  * Then only the messages after it are sent. Without such an answer the call begins a new conversation, with the
  * whole history.
  */
-#ifndef RM_SESSION_H
-#define RM_SESSION_H
+#pragma once
 
 #include <upp/model.h>
 
@@ -19,10 +18,10 @@
 #include "json/value.h"
 
 struct rm_session {
-    size_t         from; /* the first message that the server has not seen */
-    struct upp_str id;   /* ours: of a new conversation, if there is no note. Empty: the request has none */
-    yyjson_val    *note; /* metadata.PROTOCOL of the answer that it continues; NULL: a new conversation */
-    uint64_t       seen; /* hash of what the server will have seen with this call */
+    size_t from;       /* the first message that the server has not seen */
+    struct upp_str id; /* ours: of a new conversation, if there is no note. Empty: the request has none */
+    yyjson_val *note;  /* metadata.PROTOCOL of the answer that it continues; NULL: a new conversation */
+    uint64_t seen;     /* hash of what the server will have seen with this call */
 };
 
 /* All in `a`. -UPP_ENOMEM. */
@@ -34,5 +33,3 @@ struct upp_str rm_message_id(struct wb_arena *a, const struct rm_session *s, siz
 
 enum { RM_SEEN = 16 }; /* digits of a hash in a note */
 struct upp_str rm_seen_text(uint64_t seen, char out[RM_SEEN + 1]);
-
-#endif

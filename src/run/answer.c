@@ -12,11 +12,11 @@
 
 /* The answers of one request, and the root whose calls are pending. */
 struct answering {
-    struct wr_run          *root;
+    struct wr_run *root;
     const struct wr_answer *answers;
-    size_t                  n;
-    const struct wr_author *by;  /* NULL: nobody knows */
-    struct wm_event        *now; /* the record of what waits after them */
+    size_t n;
+    const struct wr_author *by; /* NULL: nobody knows */
+    struct wm_event *now;       /* the record of what waits after them */
 };
 
 static const struct wr_answer *answer_for(const struct answering *a, const struct wm_pending *p)
@@ -52,14 +52,14 @@ static int check_answers(const struct answering *a, struct upp_err *err)
 int wr_denial(struct wb_arena *a, struct upp_str reason, struct upp_str *ret, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(64u << 20);
-    struct wj_writer                      w;
-    struct upp_str                        text = UPP_STR("Tool execution denied by approval handler");
+    struct wj_writer w;
+    struct upp_str text = UPP_STR("Tool execution denied by approval handler");
     if (reason.n)
         text = wb_arena_printf(a, "%.*s: %.*s", UPP_FMT(text), UPP_FMT(reason));
     wj_writer_init(&w, &out, err);
     wj_write_str(&w, text);
     int r = wj_writer_check(&w);
-    *ret  = wb_arena_dup(a, wb_buf_str(&out));
+    *ret = wb_arena_dup(a, wb_buf_str(&out));
     return r < 0 ? r : wb_arena_check(a, err);
 }
 
@@ -67,7 +67,7 @@ static int put_answer(struct wr_run *run, const struct wm_pending *p, const stru
                       struct upp_err *err)
 {
     struct wr_call *c;
-    int             r = wr_call_add(run, p->call, &c, err);
+    int r = wr_call_add(run, p->call, &c, err);
     (void)wr_now(run); /* the wait ends */
     if (r < 0)
         return r;
@@ -78,7 +78,7 @@ static int put_answer(struct wr_run *run, const struct wm_pending *p, const stru
         return wb_vec_add(&run->journal.approved, p->call, (size_t)WR_CALLS, "approved calls", err);
     }
     struct upp_str text = wb_arena_dup(&run->memory, answer->result);
-    r                   = p->approval ? wr_denial(&run->memory, answer->reason, &text, err) : 0;
+    r = p->approval ? wr_denial(&run->memory, answer->reason, &text, err) : 0;
     if (r >= 0 && text.n)
         r = wb_masks_value(&run->memory, &text, err);
     if (r >= 0)
@@ -88,37 +88,37 @@ static int put_answer(struct wr_run *run, const struct wm_pending *p, const stru
     struct wm_event *ev = wr_draft_record(run, WM_TOOL_ENDED, err);
     if (!ev)
         return wr_draft_failed(run, err);
-    ev->call    = p->call;
-    ev->name    = p->name;
+    ev->call = p->call;
+    ev->name = p->name;
     ev->outcome = p->approval ? WM_DENIED : answer->is_error ? WM_ERROR : WM_DONE;
-    ev->text    = text;
-    c->state    = WR_CALL_ENDED;
-    c->outcome  = ev->outcome;
-    c->result   = ev->text;
-    c->order    = run->step.n_ended++;
+    ev->text = text;
+    c->state = WR_CALL_ENDED;
+    c->outcome = ev->outcome;
+    c->result = ev->text;
+    c->order = run->step.n_ended++;
     return wb_arena_check(&run->memory, err);
 }
 
 /* Commits the answers for one child, in a row of its own node. */
 static WEFT_SUSPENDS int answer_child(struct answering *a, struct wb_uuid id, struct upp_err *err)
 {
-    struct wr_run   *root = a->root;
-    struct wl_store *s    = root->engine->store;
-    struct wm_run    row;
-    int              r = wl_get_run(s, &root->tree->owner, id, &root->memory, &row, err);
+    struct wr_run *root = a->root;
+    struct wl_store *s = root->engine->store;
+    struct wm_run row;
+    int r = wl_get_run(s, &root->tree->owner, id, &root->memory, &row, err);
     if (r < 0)
         return r;
     if (wm_status_ended(row.status)) /* the tree was being ended when the process died */
         return upp_fail(err, UPP_EINVALID, "the agent that waited for it has ended");
-    WB_CLEANUP(wr_run_freep) struct wr_run *run    = NULL;
-    struct wr_below                         counts = root->budget.below; /* its usage is counted when it resumes */
-    r                                              = wr_run_new(root->engine, root->tree, root, &row, &run, err);
+    WB_CLEANUP(wr_run_freep) struct wr_run *run = NULL;
+    struct wr_below counts = root->budget.below; /* its usage is counted when it resumes */
+    r = wr_run_new(root->engine, root->tree, root, &row, &run, err);
     if (r >= 0)
         r = wr_load(run, err);
     root->budget.below = counts;
     for (size_t i = 0; r >= 0 && i < root->journal.pending.n; i++) {
-        const struct wm_pending *p      = &root->journal.pending.p[i];
-        const struct wr_answer  *answer = wb_uuid_eq(p->run, id) ? answer_for(a, p) : NULL;
+        const struct wm_pending *p = &root->journal.pending.p[i];
+        const struct wr_answer *answer = wb_uuid_eq(p->run, id) ? answer_for(a, p) : NULL;
         if (answer)
             r = put_answer(run, p, answer, err);
     }
@@ -129,8 +129,8 @@ static WEFT_SUSPENDS int answer_children(struct answering *a, struct upp_err *er
 {
     struct wr_run *root = a->root;
     for (size_t i = 0; i < root->journal.pending.n; i++) {
-        const struct wm_pending *p     = &root->journal.pending.p[i];
-        bool                     first = !wb_uuid_eq(p->run, root->row.id) && answer_for(a, p);
+        const struct wm_pending *p = &root->journal.pending.p[i];
+        bool first = !wb_uuid_eq(p->run, root->row.id) && answer_for(a, p);
         for (size_t k = 0; first && k < i; k++)
             first = !wb_uuid_eq(root->journal.pending.p[k].run, p->run) || !answer_for(a, &root->journal.pending.p[k]);
         if (!first)
@@ -147,10 +147,10 @@ static WEFT_SUSPENDS int answer_children(struct answering *a, struct upp_err *er
 static int answer_root(struct answering *a, struct upp_err *err)
 {
     struct wr_run *run = a->root;
-    size_t         n   = 0;
+    size_t n = 0;
     (void)wr_now(run); /* also if only a run below was answered */
     for (size_t i = 0; i < run->journal.pending.n; i++) {
-        struct wm_pending      *p      = &run->journal.pending.p[i];
+        struct wm_pending *p = &run->journal.pending.p[i];
         const struct wr_answer *answer = answer_for(a, p);
         if (!answer)
             run->journal.pending.p[n++] = *p;
@@ -161,11 +161,11 @@ static int answer_root(struct answering *a, struct upp_err *err)
         }
     }
     run->journal.pending.n = n;
-    struct wm_event *ev    = wr_draft_record(run, WM_RUN, err);
+    struct wm_event *ev = wr_draft_record(run, WM_RUN, err);
     if (!ev)
         return wr_draft_failed(run, err);
-    a->now        = ev;
-    ev->status    = n ? WM_WAITING : WM_RUNNING;
+    a->now = ev;
+    ev->status = n ? WM_WAITING : WM_RUNNING;
     ev->n_pending = n;
     if (a->by) {
         ev->name = wb_arena_dup(&run->memory, a->by->who);
@@ -185,25 +185,25 @@ static int answer_root(struct answering *a, struct upp_err *err)
 static int set_options(struct wr_run *run, struct upp_str options, struct upp_err *err)
 {
     struct upp_str agent = run->held && !run->held->base ? run->held->name : run->row.agent;
-    run->row.options     = wb_arena_dup(&run->memory, options);
-    int r                = wb_arena_check(&run->memory, err);
+    run->row.options = wb_arena_dup(&run->memory, options);
+    int r = wb_arena_check(&run->memory, err);
     return r < 0 ? r : wr_become(run, agent, err);
 }
 
 /* The changes of the run beside its row: the name that it takes, and the key of the request. */
 struct naming {
     struct wl_alias alias;
-    struct wl_key   key;
+    struct wl_key key;
 };
 
 static size_t add_names(const struct answering *a, struct naming *names, struct wl_change *to)
 {
     const struct wr_author *by = a->by;
-    size_t                  n  = 0;
+    size_t n = 0;
     if (by && by->alias.p) {
         names->alias = (struct wl_alias){.kind = WL_ALIAS_RUN, .text = by->alias, .object = a->root->row.id};
-        to[n++]      = (struct wl_change){.kind = WL_DROP_ALIAS, .alias = &names->alias};
-        to[n++]      = (struct wl_change){.kind = WL_ADD_ALIAS, .alias = &names->alias};
+        to[n++] = (struct wl_change){.kind = WL_DROP_ALIAS, .alias = &names->alias};
+        to[n++] = (struct wl_change){.kind = WL_ADD_ALIAS, .alias = &names->alias};
     }
     if (by && by->key.p) { /* the time of the record: a repetition finds where its answer begins */
         names->key = (struct wl_key){
@@ -217,26 +217,26 @@ static size_t add_names(const struct answering *a, struct naming *names, struct 
 static WEFT_SUSPENDS int commit_answers(struct answering *a, bool *launched, struct upp_err *err)
 {
     struct wr_run *run = a->root;
-    struct wm_run  row = run->row;
+    struct wm_run row = run->row;
     if (!run->journal.pending.n) {
         int r = wr_launch(run, err);
         if (r < 0)
             return r;
-        *launched           = true;
+        *launched = true;
         run->tree->was_read = !wb_list_empty(&run->tree->readers);
-        row.status          = WM_RUNNING;
-        row.expires_ms      = 0;
+        row.status = WM_RUNNING;
+        row.expires_ms = 0;
     } else
         wr_set_expiry(run, &row, a->now); /* a later one, if the answered calls had the least time */
-    struct naming    names;
+    struct naming names;
     struct wl_change changes[4] = {{.kind = WL_SET_RUN, .run = &row}};
-    size_t           n          = 1 + add_names(a, &names, changes + 1);
+    size_t n = 1 + add_names(a, &names, changes + 1);
     wb_crashpoint("answer.before");
     int r = wr_flush(run, &(struct wr_more){changes, n}, err);
     wb_crashpoint("answer.after");
     if (r >= 0) {
         uint32_t version = row.version;
-        run->row         = row;
+        run->row = row;
         run->row.version = version + 1;
         if (*launched)
             wr_note_run(run, WR_RUN_RESUMED, NULL);
@@ -262,11 +262,11 @@ int wr_answer_by(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid i
         return upp_fail(err, UPP_EINVALID, "a run without a store cannot wait for answers");
     if (by && by->key.p && !by->body)
         return upp_fail(err, UPP_EBUG, "an idempotency key without the hash of a body");
-    WB_CLEANUP(wb_arena_done) struct wb_arena  a = WB_ARENA(64u << 20);
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
     WB_CLEANUP(wr_tree_unrefp) struct wr_tree *t = NULL;
-    struct wm_run                              row;
-    struct answering                           an = {.answers = answers, .n = n, .by = by};
-    int                                        r  = wr_get_root(e, o, id, &a, &row, err);
+    struct wm_run row;
+    struct answering an = {.answers = answers, .n = n, .by = by};
+    int r = wr_get_root(e, o, id, &a, &row, err);
     if (r >= 0 && row.status == WM_WAITING && row.expires_ms && row.expires_ms <= wb_wall_ms()) {
         r = wr_expire(e, o, &row, err); /* nobody supervised it when its time was over, or somebody does right now */
         if (r >= 0 || r == -UPP_EBUSY)
@@ -278,9 +278,9 @@ int wr_answer_by(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid i
         r = wr_tree_own(t, &row, &an.root, err);
     if (r < 0)
         return r;
-    bool launched     = false;
+    bool launched = false;
     an.root->changing = true; /* a cancel waits until the run resumes or waits again */
-    r                 = wl_get_run(e->store, o, row.id, &an.root->memory, &an.root->row, err); /* the current row */
+    r = wl_get_run(e->store, o, row.id, &an.root->memory, &an.root->row, err); /* the current row */
     if (r >= 0 && (an.root->row.status != WM_WAITING || an.root->row.cancel))
         r = upp_fail(err, UPP_EINVALID, "the run does not wait for answers");
     if (r >= 0)

@@ -24,31 +24,31 @@
 /* The agent in a branch: with other hooks and another strategy; of middleware only view, screen and call remain. */
 static int define(struct wr_run *child, const struct wr_branch *b, struct upp_err *err)
 {
-    struct wr_run        *parent     = child->parent;
-    struct wr_agent_def  *def        = wb_new(&child->memory, struct wr_agent_def);
+    struct wr_run *parent = child->parent;
+    struct wr_agent_def *def = wb_new(&child->memory, struct wr_agent_def);
     struct wr_middleware *middleware = wb_new(&child->memory, struct wr_middleware);
     if (!def || !middleware || !parent->def)
         return wb_arena_check(&child->memory, err);
-    *def          = *parent->def;
+    *def = *parent->def;
     def->strategy = b->strategy;
-    def->hooks    = b->hooks;
+    def->hooks = b->hooks;
     if (def->middleware) {
-        *middleware         = *def->middleware;
-        middleware->before  = NULL;
-        middleware->after   = NULL;
-        middleware->failed  = NULL;
+        *middleware = *def->middleware;
+        middleware->before = NULL;
+        middleware->after = NULL;
+        middleware->failed = NULL;
         middleware->observe = NULL; /* it is called for a step when that is adopted */
-        def->middleware     = middleware;
+        def->middleware = middleware;
     }
-    child->branch    = true;
+    child->branch = true;
     child->handoff.n = parent->handoff.n;
-    child->def       = def;
-    child->settings  = parent->settings;
-    child->model     = parent->model;
-    child->params    = parent->params;
-    child->system    = parent->system;
+    child->def = def;
+    child->settings = parent->settings;
+    child->model = parent->model;
+    child->params = parent->params;
+    child->system = parent->system;
     child->pub.model = parent->model;
-    child->pub.opts  = b->strategy->opts;
+    child->pub.opts = b->strategy->opts;
     child->pub.hooks = b->hooks;
     return 0;
 }
@@ -63,17 +63,17 @@ static struct upp_str call_of(struct wr_run *run, const struct wr_branch *b)
 
 static struct wm_run row_of(struct wr_run *parent, const struct wr_branch *b)
 {
-    return (struct wm_run){.id         = b->id,
-                           .root       = parent->tree->root,
-                           .parent     = parent->row.id,
-                           .thread     = b->id,
-                           .node       = wm_key(b->id),
-                           .depth      = (uint16_t)(parent->row.depth + 1),
-                           .status     = WM_RUNNING,
+    return (struct wm_run){.id = b->id,
+                           .root = parent->tree->root,
+                           .parent = parent->row.id,
+                           .thread = b->id,
+                           .node = wm_key(b->id),
+                           .depth = (uint16_t)(parent->row.depth + 1),
+                           .status = WM_RUNNING,
                            .durability = parent->row.durability,
-                           .epoch      = parent->tree->epoch,
-                           .agent      = parent->row.agent,
-                           .call       = call_of(parent, b),
+                           .epoch = parent->tree->epoch,
+                           .agent = parent->row.agent,
+                           .call = call_of(parent, b),
                            .created_ms = wb_wall_ms(),
                            .started_ms = wb_wall_ms()};
 }
@@ -82,11 +82,11 @@ static struct wm_run row_of(struct wr_run *parent, const struct wr_branch *b)
 static int take_path(struct wr_run *child, struct upp_err *err)
 {
     const struct wr_run *parent = child->parent;
-    int                  r      = 0;
+    int r = 0;
     for (size_t i = 0; r >= 0 && i < parent->path.n; i++)
         r = wr_path_add(child, parent->path.p[i], err);
     child->n_history = child->path.n;
-    child->time_ms   = parent->time_ms;
+    child->time_ms = parent->time_ms;
     return r;
 }
 
@@ -108,44 +108,44 @@ static int take_grants(struct wr_run *child, struct upp_err *err)
 static WEFT_SUSPENDS int tree_of(struct wr_run *parent, struct wb_uuid *ret, struct upp_err *err)
 {
     struct wl_store *s = parent->engine->store;
-    struct wl_node   node;
-    int              r = s ? wl_get_node(s, &parent->tree->owner, parent->row.node, &node, err) : 0;
-    *ret               = s && r >= 0 ? node.tree : parent->row.thread;
+    struct wl_node node;
+    int r = s ? wl_get_node(s, &parent->tree->owner, parent->row.node, &node, err) : 0;
+    *ret = s && r >= 0 ? node.tree : parent->row.thread;
     return r;
 }
 
 /* C1 of a branch: a node in the tree of its run, and a thread that points to it. */
 static WEFT_SUSPENDS int begin(struct wr_run *child, struct upp_err *err)
 {
-    struct wr_run   *parent = child->parent;
-    struct wl_thread thread = {.id         = child->row.id,
-                               .parent     = parent->row.thread,
-                               .owner      = parent->tree->owner,
-                               .head       = child->row.node,
-                               .kind       = WL_SUB,
+    struct wr_run *parent = child->parent;
+    struct wl_thread thread = {.id = child->row.id,
+                               .parent = parent->row.thread,
+                               .owner = parent->tree->owner,
+                               .head = child->row.node,
+                               .kind = WL_SUB,
                                .created_ms = child->row.created_ms,
                                .updated_ms = child->row.created_ms};
-    struct wl_node   node   = {.key           = child->row.node,
-                               .id            = child->row.id,
-                               .parent        = parent->row.node,
-                               .parent_length = parent->end.length,
-                               .created_ms    = child->row.created_ms};
+    struct wl_node node = {.key = child->row.node,
+                           .id = child->row.id,
+                           .parent = parent->row.node,
+                           .parent_length = parent->end.length,
+                           .created_ms = child->row.created_ms};
     struct wl_change made[] = {{.kind = WL_ADD_NODE, .node = &node},
                                {.kind = WL_ADD_THREAD, .thread = &thread},
                                {.kind = WL_ADD_RUN, .run = &child->row},
                                {.kind = WL_HOLD_NODE, .hold = {node.key, {{0}}, child->row.id}}};
-    struct wm_event *ev     = wr_draft_record(child, WM_RUN, err);
-    int              r      = ev ? tree_of(parent, &node.tree, err) : wr_draft_failed(child, err);
+    struct wm_event *ev = wr_draft_record(child, WM_RUN, err);
+    int r = ev ? tree_of(parent, &node.tree, err) : wr_draft_failed(child, err);
     if (r >= 0)
         r = take_path(child, err);
     if (r >= 0)
         r = take_grants(child, err);
     if (r < 0)
         return r;
-    thread.tree   = node.tree;
-    ev            = &child->draft.records.p[0];
-    ev->status    = WM_RUNNING;
-    ev->step      = 0;
+    thread.tree = node.tree;
+    ev = &child->draft.records.p[0];
+    ev->status = WM_RUNNING;
+    ev->step = 0;
     child->loaded = true;
     wb_crashpoint("branch.before");
     r = wr_flush(child, &WR_MORE_OF(made), err);
@@ -159,9 +159,9 @@ static WEFT_SUSPENDS int begin(struct wr_run *child, struct upp_err *err)
 static WEFT_SUSPENDS int open_branch(struct wr_run *parent, struct wr_branch *b, struct upp_err *err)
 {
     struct wl_store *s = parent->engine->store;
-    struct wm_run    row;
-    int              r    = s ? wl_get_run(s, &parent->tree->owner, b->id, &parent->memory, &row, err) : -UPP_ENOTFOUND;
-    bool             made = r >= 0;
+    struct wm_run row;
+    int r = s ? wl_get_run(s, &parent->tree->owner, b->id, &parent->memory, &row, err) : -UPP_ENOTFOUND;
+    bool made = r >= 0;
     if (r < 0 && r != -UPP_ENOTFOUND)
         return r;
     if (!made)
@@ -180,9 +180,9 @@ static WEFT_SUSPENDS int open_branch(struct wr_run *parent, struct wr_branch *b,
 /* The result of a branch that had ended before, from its row. */
 static int stored_result(struct wr_branch *b)
 {
-    struct wr_run *run  = b->run;
-    yyjson_val    *v    = NULL;
-    int            code = UPP_EPROVIDER;
+    struct wr_run *run = b->run;
+    yyjson_val *v = NULL;
+    int code = UPP_EPROVIDER;
     if (run->row.status == WM_COMPLETED)
         return 0;
     if (run->row.status == WM_CANCELED)
@@ -199,8 +199,8 @@ static int stored_result(struct wr_branch *b)
 
 static WEFT_SUSPENDS int work(void *arg, struct upp_err *err)
 {
-    struct wr_branch *b   = arg;
-    struct upp_err    why = {0};
+    struct wr_branch *b = arg;
+    struct upp_err why = {0};
     (void)err;
     b->result = open_branch(wr_of(b->of), b, &b->why);
     if (b->result < 0)
@@ -208,10 +208,10 @@ static WEFT_SUSPENDS int work(void *arg, struct upp_err *err)
     if (wm_status_ended(b->run->row.status))
         return b->result = stored_result(b), 0;
     b->result = wr_execute(b->run, &b->why);
-    int r     = wr_finish(b->run, b->result, &b->why, &why);
+    int r = wr_finish(b->run, b->result, &b->why, &why);
     if (r < 0) {
         b->result = r;
-        b->why    = why;
+        b->why = why;
     }
     return 0;
 }
@@ -219,8 +219,8 @@ static WEFT_SUSPENDS int work(void *arg, struct upp_err *err)
 static WEFT_SUSPENDS int is_stored(struct wr_run *run, struct wb_uuid id, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
-    struct wl_store                          *s = run->engine->store;
-    struct wm_run                             row;
+    struct wl_store *s = run->engine->store;
+    struct wm_run row;
     int r = s ? wl_get_run(s, &run->tree->owner, id, &a, &row, err) : -UPP_ENOTFOUND;
     return r < 0 && r != -UPP_ENOTFOUND ? r : r >= 0;
 }
@@ -241,7 +241,7 @@ int wr_branch_known(struct weft_run *pub, const struct wr_branch *b, struct upp_
 
 struct wr_call *wr_branch_call(struct wr_run *run, struct wb_uuid id, struct upp_err *err)
 {
-    struct upp_str  call = call_of(run, &(struct wr_branch){.id = id});
+    struct upp_str call = call_of(run, &(struct wr_branch){.id = id});
     struct wr_call *c;
     if (!call.p) {
         upp_fail(err, UPP_ENOMEM, "no memory for a branch");
@@ -249,10 +249,10 @@ struct wr_call *wr_branch_call(struct wr_run *run, struct wb_uuid id, struct upp
     }
     if (wr_call_add(run, call, &c, err) < 0)
         return NULL;
-    c->child      = id;
+    c->child = id;
     c->child_node = wm_key(id);
-    c->state      = WR_CALL_STARTED;
-    c->branch     = true;
+    c->state = WR_CALL_STARTED;
+    c->branch = true;
     return c;
 }
 
@@ -260,8 +260,8 @@ struct wr_call *wr_branch_call(struct wr_run *run, struct wb_uuid id, struct upp
 static WEFT_SUSPENDS int announce(struct wr_run *run, const struct wr_branch *b, size_t n, struct upp_err *err)
 {
     for (size_t i = 0; i < n; i++) {
-        int             known = is_known(run, &b[i], err);
-        struct wr_call *c     = known < 0 ? NULL : wr_branch_call(run, b[i].id, err);
+        int known = is_known(run, &b[i], err);
+        struct wr_call *c = known < 0 ? NULL : wr_branch_call(run, b[i].id, err);
         if (!c)
             return known < 0 ? known : -UPP_ENOMEM;
         if (known)
@@ -269,10 +269,10 @@ static WEFT_SUSPENDS int announce(struct wr_run *run, const struct wr_branch *b,
         struct wm_event *ev = wr_draft_record(run, WM_TOOL_STARTED, err);
         if (!ev)
             return wr_draft_failed(run, err);
-        ev->child        = c->child;
-        ev->child_node   = c->child_node;
-        ev->call         = c->id;
-        ev->text         = wb_cstr(b[i].name);
+        ev->child = c->child;
+        ev->child_node = c->child_node;
+        ev->call = c->id;
+        ev->text = wb_cstr(b[i].name);
         run->draft.state = true;
     }
     return wr_draft_empty(run) ? 0 : wr_flush(run, NULL, err);
@@ -281,18 +281,18 @@ static WEFT_SUSPENDS int announce(struct wr_run *run, const struct wr_branch *b,
 /* A branch's usage is counted when it is adopted, or when its run ends before that. */
 static int note_usage(struct wr_run *run, struct wr_branch *b, struct upp_err *err)
 {
-    struct wr_call  *c   = wr_call_find(run, call_of(run, b));
+    struct wr_call *c = wr_call_find(run, call_of(run, b));
     struct upp_usage sum = {0};
     if (!c)
         return wb_arena_check(&run->memory, err);
-    size_t            n    = b->run->cycles.n;
+    size_t n = b->run->cycles.n;
     struct upp_usage *list = wb_new_n(&run->memory, struct upp_usage, n + 1);
     if (!list)
         return wb_arena_check(&run->memory, err);
     for (size_t i = 0; i < n; i++)
         wm_usage_add(&sum, &b->run->cycles.p[i]);
-    list[0]     = sum;
-    c->cycles   = list;
+    list[0] = sum;
+    c->cycles = list;
     c->n_cycles = n;
     c->messages = b->run->budget.messages;
     return 0;
@@ -301,7 +301,7 @@ static int note_usage(struct wr_run *run, struct wr_branch *b, struct upp_err *e
 /* The result of all branches: 0, a failure that stops the run, or a wait. */
 static WEFT_SUSPENDS int join(struct wr_run *run, struct wr_branch *b, size_t n, struct upp_err *err)
 {
-    bool waits             = false;
+    bool waits = false;
     run->journal.pending.n = 0;
     for (size_t i = 0; i < n; i++) {
         bool stops = b[i].result == -UPP_ECANCELED || b[i].result == -UPP_ESTORE || !b[i].run;
@@ -327,9 +327,9 @@ static WEFT_SUSPENDS int join(struct wr_run *run, struct wr_branch *b, size_t n,
 
 int wr_branch_new_id(struct weft_run *pub, struct wb_uuid *ret, struct upp_err *err)
 {
-    struct wr_run   *run    = wr_of(pub);
-    struct wl_store *s      = run->engine->store;
-    const uint32_t   family = wl_family(run->row.thread);
+    struct wr_run *run = wr_of(pub);
+    struct wl_store *s = run->engine->store;
+    const uint32_t family = wl_family(run->row.thread);
     return s ? wl_id_new_node(s, &run->tree->owner, family, ret, err) : wl_id_new(family, ret, err);
 }
 
@@ -354,7 +354,7 @@ int wr_branches_run(struct weft_run *pub, struct wr_branch *b, size_t n, struct 
     WB_CLEANUP(weft_scope_close) struct weft_scope scope = {.flags = WEFT_SCOPE_ISOLATED};
     for (size_t i = 0; r >= 0 && i < n; i++) {
         b[i].of = pub;
-        r       = weft_scope_spawn(&scope, "branch", work, &b[i], NULL, err);
+        r = weft_scope_spawn(&scope, "branch", work, &b[i], NULL, err);
     }
     if (r >= 0)
         r = await_all(run, &scope, err);
@@ -386,12 +386,12 @@ static bool has_reply(const struct wr_run *run, const char *phase)
 
 /* A branch that is being adopted as a step of its run. */
 struct adopting {
-    struct wr_run    *run;
+    struct wr_run *run;
     struct wr_branch *branch;
-    struct wr_call   *call;       /* the branch in the journal; its usage is what is not adopted yet, ... */
-    struct upp_usage *remaining;  /* ... the sum in its first cycle */
-    size_t            cycle;      /* model messages so far */
-    size_t            event, old; /* system events so far; how many were adopted before recovery */
+    struct wr_call *call;        /* the branch in the journal; its usage is what is not adopted yet, ... */
+    struct upp_usage *remaining; /* ... the sum in its first cycle */
+    size_t cycle;                /* model messages so far */
+    size_t event, old;           /* system events so far; how many were adopted before recovery */
 };
 
 const char *wr_phase(struct weft_run *run, const char *name, size_t cycle)
@@ -444,12 +444,12 @@ static void adopted_before(struct adopting *a, const struct upp_usage *u, size_t
 
 static WEFT_SUSPENDS int adopt_reply(struct adopting *a, const struct upp_message *m, struct upp_err *err)
 {
-    struct wr_run                 *run   = a->run;
-    const struct wr_run           *child = a->branch->run;
+    struct wr_run *run = a->run;
+    const struct wr_run *child = a->branch->run;
     const struct wr_journal_reply *journaled =
         a->cycle < child->journal.replies.n ? child->journal.replies.p[a->cycle] : NULL;
-    const char    *phase = wr_phase(&run->pub, a->branch->name, ++a->cycle);
-    struct upp_str data  = {0};
+    const char *phase = wr_phase(&run->pub, a->branch->name, ++a->cycle);
+    struct upp_str data = {0};
     if (!phase)
         return wb_arena_check(&run->memory, err);
     if (has_reply(run, phase)) {
@@ -497,24 +497,24 @@ static int draft_start(struct wr_run *run, const struct upp_execution *e, struct
 static int draft_end(struct adopting *a, const struct upp_part *p, const struct wr_call *was, uint64_t ms,
                      struct upp_err *err)
 {
-    struct wr_run  *run = a->run;
+    struct wr_run *run = a->run;
     struct wr_call *c;
-    int             r = wr_call_add(run, p->id, &c, err);
+    int r = wr_call_add(run, p->id, &c, err);
     if (r < 0)
         return r;
     struct wm_event *ev = wr_draft_record(run, WM_TOOL_ENDED, err);
     if (!ev)
         return wr_draft_failed(run, err);
-    ev->call    = p->id;
-    ev->name    = p->name;
-    ev->text    = p->text;
-    ev->ms      = ms;
+    ev->call = p->id;
+    ev->name = p->name;
+    ev->text = p->text;
+    ev->ms = ms;
     ev->outcome = was && was->outcome ? was->outcome : p->is_error ? WM_ERROR : WM_DONE;
-    c->outcome  = ev->outcome;
-    c->name     = p->name;
-    c->result   = p->text;
-    c->state    = WR_CALL_ENDED;
-    c->on_path  = true;
+    c->outcome = ev->outcome;
+    c->name = p->name;
+    c->result = p->text;
+    c->state = WR_CALL_ENDED;
+    c->on_path = true;
     if (!was)
         return 0;
     subtract_adopted(a, was->cycles, was->n_cycles);
@@ -524,15 +524,15 @@ static int draft_end(struct adopting *a, const struct upp_part *p, const struct 
 /* A call that never began, because it was denied or its arguments were invalid, has only an end. */
 static int adopt_call(struct adopting *a, const struct upp_part *p, struct upp_err *err)
 {
-    struct wr_run              *run  = a->run;
-    const struct upp_execution *e    = execution_of(a->branch->run, p->id);
-    const struct wr_call       *was  = call_in(a->branch->run, p->id);
-    struct upp_execution        copy = {.id = p->id, .name = p->name, .result = p->text, .is_error = p->is_error};
-    copy.arguments                   = wb_arena_dup(&run->memory, e ? e->arguments : UPP_STR("{}"));
+    struct wr_run *run = a->run;
+    const struct upp_execution *e = execution_of(a->branch->run, p->id);
+    const struct wr_call *was = call_in(a->branch->run, p->id);
+    struct upp_execution copy = {.id = p->id, .name = p->name, .result = p->text, .is_error = p->is_error};
+    copy.arguments = wb_arena_dup(&run->memory, e ? e->arguments : UPP_STR("{}"));
     if (e) {
-        copy.result      = wb_arena_dup(&run->memory, e->result);
+        copy.result = wb_arena_dup(&run->memory, e->result);
         copy.duration_ms = e->duration_ms;
-        copy.approved    = e->approved;
+        copy.approved = e->approved;
     }
     int r = wb_arena_check(&run->memory, err);
     if (r >= 0 && (!was || was->begun))
@@ -554,26 +554,26 @@ static void results_adopted_before(struct adopting *a, const struct upp_message 
 /* Results go into the row of the message with their calls. */
 static int adopt_results(struct adopting *a, const struct upp_message *m, struct upp_err *err)
 {
-    struct wr_run        *run   = a->run;
+    struct wr_run *run = a->run;
     const struct wr_call *known = m->n_parts ? wr_call_find(run, m->parts[0].id) : NULL;
     if (known && known->on_path)
         return results_adopted_before(a, m), 0;
     if (!m->n_parts)
         return 0;
-    struct upp_message *copy  = wb_new(&run->memory, struct upp_message);
-    struct upp_str     *refs  = wb_new_n(&run->memory, struct upp_str, m->n_parts);
-    struct wm_entry    *entry = copy && refs ? wr_draft_entry(run, err) : NULL;
-    int                 r     = entry ? wm_message_copy(&run->memory, m, copy, err) : wr_draft_failed(run, err);
+    struct upp_message *copy = wb_new(&run->memory, struct upp_message);
+    struct upp_str *refs = wb_new_n(&run->memory, struct upp_str, m->n_parts);
+    struct wm_entry *entry = copy && refs ? wr_draft_entry(run, err) : NULL;
+    int r = entry ? wm_message_copy(&run->memory, m, copy, err) : wr_draft_failed(run, err);
     if (r < 0)
         return r;
     for (size_t i = 0; r >= 0 && i < copy->n_parts; i++) {
         refs[i] = copy->parts[i].id;
-        r       = adopt_call(a, &copy->parts[i], err);
+        r = adopt_call(a, &copy->parts[i], err);
     }
     entry->message.role = UPP_ROLE_TOOL;
-    entry->refs         = refs;
-    entry->n_refs       = m->n_parts;
-    copy->time_ms       = entry->message.time_ms;
+    entry->refs = refs;
+    entry->n_refs = m->n_parts;
+    copy->time_ms = entry->message.time_ms;
     return r < 0 ? r : wr_mine_add(run, copy, err);
 }
 
@@ -583,9 +583,9 @@ enum { ROW_EVENTS = 100 };
 /* The entry's phase is the name of the branch: recovery counts the adopted events by it. */
 static WEFT_SUSPENDS int adopt_event(struct adopting *a, struct upp_str json, struct upp_err *err)
 {
-    struct wr_run *run  = a->run;
+    struct wr_run *run = a->run;
     struct upp_str copy = wb_arena_dup(&run->memory, json);
-    int            r    = wb_arena_check(&run->memory, err);
+    int r = wb_arena_check(&run->memory, err);
     if (r >= 0 && (run->draft.entries.n >= ROW_EVENTS || !wr_event_fits(run, copy)))
         r = wr_flush(run, NULL, err);
     if (r >= 0)
@@ -601,7 +601,7 @@ static WEFT_SUSPENDS int adopt_event(struct adopting *a, struct upp_str json, st
 static WEFT_SUSPENDS int adopt_events(struct adopting *a, size_t message, struct upp_err *err)
 {
     const struct wr_run *child = a->branch->run;
-    int                  r     = 0;
+    int r = 0;
     for (; r >= 0 && a->event < child->noted.n && child->noted.p[a->event].after <= message; a->event++)
         r = a->event < a->old ? 0 : adopt_event(a, child->noted.p[a->event].json, err);
     return r;
@@ -618,8 +618,8 @@ static int adopt_handoff(struct wr_run *run, const struct wr_handoff_request *re
 {
     if (!request->to.n || run->handoff.passing.to.n)
         return 0;
-    run->handoff.passing = (struct wr_handoff_request){.to      = wb_arena_dup(&run->memory, request->to),
-                                                       .reason  = wb_arena_dup(&run->memory, request->reason),
+    run->handoff.passing = (struct wr_handoff_request){.to = wb_arena_dup(&run->memory, request->to),
+                                                       .reason = wb_arena_dup(&run->memory, request->reason),
                                                        .message = wb_arena_dup(&run->memory, request->message)};
     return wb_arena_check(&run->memory, err);
 }
@@ -629,20 +629,20 @@ static int end_branch(struct adopting *a, struct upp_err *err)
     struct wm_event *ev = wr_draft_record(a->run, WM_TOOL_ENDED, err);
     if (!ev)
         return wr_draft_failed(a->run, err);
-    ev->call       = a->call->id;
-    ev->text       = UPP_STR("null");
-    ev->outcome    = a->branch->result < 0 ? WM_ERROR : WM_DONE;
+    ev->call = a->call->id;
+    ev->text = UPP_STR("null");
+    ev->outcome = a->branch->result < 0 ? WM_ERROR : WM_DONE;
     a->call->state = WR_CALL_ENDED;
     return wr_child_usage_add(a->run, a->call, ev, err);
 }
 
 int wr_branch_adopt(struct weft_run *pub, struct wr_branch *b, struct upp_err *err)
 {
-    struct wr_run            *run    = wr_of(pub);
-    const struct wr_run      *child  = b->run;
+    struct wr_run *run = wr_of(pub);
+    const struct wr_run *child = b->run;
     const struct upp_message *prompt = prompt_of(child);
-    struct adopting           a      = {
-                       .run = run, .branch = b, .call = wr_call_find(run, call_of(run, b)), .old = run->step.n_adopted};
+    struct adopting a = {
+        .run = run, .branch = b, .call = wr_call_find(run, call_of(run, b)), .old = run->step.n_adopted};
     if (!a.call)
         return upp_fail(err, UPP_EBUG, "a branch is adopted that did not work");
     a.remaining = &a.call->cycles[0];

@@ -1,4 +1,4 @@
-/* run/breaker.c — circuit breakers of models: see breaker.h. */
+/* run/breaker.c — the circuit breakers of an engine's models: counts failures, and lets one run at a time try. */
 #include "run/breaker.h"
 
 #include <string.h>
@@ -12,7 +12,7 @@ enum { FIRST_MS = 1000, MOST_MS = 60000, BREAKERS = 64 };
 static struct wr_breaker *find_breaker(struct wr_engine *e, const struct upp_model *model)
 {
     struct upp_str provider = wb_cstr(model->ops->provider);
-    uint64_t       host     = wb_str_hash(upp__base_url_of(model));
+    uint64_t host = wb_str_hash(upp__base_url_of(model));
     for (size_t i = 0; i < e->breakers.n; i++) {
         struct wr_breaker *b = &e->breakers.p[i];
         if (b->host == host && wb_str_eq(model->name, wb_cstr(b->model)) && wb_str_eq(provider, wb_cstr(b->provider)))
@@ -101,9 +101,9 @@ void wr_breaker_note(struct wr_engine *e, const struct upp_model *model, int res
 
 bool wr_breaker_lets(struct wr_engine *e, const struct upp_model *model, int64_t since_ms)
 {
-    int64_t            now  = wb_wall_ms();
-    uint64_t           most = e->opts.provider_wait_ms;
-    struct wr_breaker *b    = e->breakers.n && model ? find_breaker(e, model) : NULL;
+    int64_t now = wb_wall_ms();
+    uint64_t most = e->opts.provider_wait_ms;
+    struct wr_breaker *b = e->breakers.n && model ? find_breaker(e, model) : NULL;
     if (!b || b->failures < WR_BREAKER_FAILURES)
         return true;
     if (most != UINT64_MAX && (now < since_ms || (uint64_t)(now - since_ms) >= most))

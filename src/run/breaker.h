@@ -8,8 +8,7 @@
  *
  * Each engine has its own, in memory: after a restart the first requests find out again.
  */
-#ifndef WR_BREAKER_H
-#define WR_BREAKER_H
+#pragma once
 
 #include "run/engine_state.h"
 
@@ -21,5 +20,3 @@ void wr_breaker_note(struct wr_engine *e, const struct upp_model *model, int res
 /* May a queued run start on the model, whose turn came at this time? true takes the turn of the run that tries it.
  * false: the supervisor looks at it again. */
 bool wr_breaker_lets(struct wr_engine *e, const struct upp_model *model, int64_t since_ms);
-
-#endif

@@ -39,7 +39,7 @@ void wr_usage_sub_below(struct wr_run *run, const struct upp_usage *u)
 
 static uint64_t worked_ms(const struct wr_run *run)
 {
-    uint64_t now   = weft__loop_clock(run->engine->loop);
+    uint64_t now = weft__loop_clock(run->engine->loop);
     uint64_t began = run->budget.began_ns;
     return run->budget.worked_ms + (began && now > began ? (now - began) / 1000000 : 0);
 }
@@ -52,8 +52,8 @@ uint64_t wr_worked_ms(const struct wr_run *run)
 /* Cache tokens are part of the input: each is paid once, at its own price if there is one. */
 double wr_cost(const struct weft_budget *b, const struct upp_usage *u)
 {
-    double   read   = b->cache_read_price > 0 ? b->cache_read_price : b->input_price;
-    double   write  = b->cache_write_price > 0 ? b->cache_write_price : b->input_price;
+    double read = b->cache_read_price > 0 ? b->cache_read_price : b->input_price;
+    double write = b->cache_write_price > 0 ? b->cache_write_price : b->input_price;
     uint64_t cached = u->cache_read + u->cache_write, fresh = u->input > cached ? u->input - cached : 0;
     return ((double)fresh * b->input_price + (double)u->output * b->output_price + (double)u->cache_read * read +
             (double)u->cache_write * write) /
@@ -78,8 +78,8 @@ const struct weft_budget *wr_prices(const struct wr_agent_def *def)
 /* The limit that is exceeded; NULL: none. A run with all its steps used exceeds max_steps when it wants one more. */
 static const char *exceeded(const struct wr_run *run, const struct weft_budget *b, bool goes_on)
 {
-    struct upp_usage u     = run->pub.state.usage;
-    uint64_t         steps = (uint64_t)run->pub.state.step + run->budget.below.steps;
+    struct upp_usage u = run->pub.state.usage;
+    uint64_t steps = (uint64_t)run->pub.state.step + run->budget.below.steps;
     wm_usage_add(&u, &run->budget.below.usage);
     if (b->max_tokens && u.input + u.output > b->max_tokens)
         return "max_tokens";
@@ -114,7 +114,7 @@ static bool limited(const struct wr_run *run)
 int wr_limit_reached(struct wr_run *run, const char *which, struct upp_err *err)
 {
     struct upp_str json = wr_json_text(run, wb_cstr(which));
-    int            r    = json.p ? weft_run_set_metadata(&run->pub, UPP_STR("budgetExceeded"), json, err) : -UPP_ENOMEM;
+    int r = json.p ? weft_run_set_metadata(&run->pub, UPP_STR("budgetExceeded"), json, err) : -UPP_ENOMEM;
     if (r < 0)
         return r;
     run->budget.over = which;
@@ -125,7 +125,7 @@ int wr_limit_reached(struct wr_run *run, const char *which, struct upp_err *err)
 static __attribute__((noinline)) int check_limits(struct wr_run *run, bool goes_on, struct upp_err *err)
 {
     const struct weft_budget *b;
-    const char               *which = run->budget.over;
+    const char *which = run->budget.over;
     for (const struct wr_run *up = run; up && !which; up = up->parent) {
         which = wr_settings_limit(up);
         for (size_t i = 0; !which && (b = budget_of(up, i)); i++)
@@ -142,14 +142,14 @@ int wr_budget(struct wr_run *run, bool goes_on, struct upp_err *err)
 uint64_t wr_budget_ms(const struct wr_run *run)
 {
     const struct weft_budget *b;
-    uint64_t                  least = UINT64_MAX;
+    uint64_t least = UINT64_MAX;
     if (!limited(run))
         return least;
     for (const struct wr_run *up = run; up; up = up->parent)
         for (size_t i = 0; (b = budget_of(up, i)); i++)
             if (b->max_time_ms) {
                 uint64_t had = worked_ms(up);
-                least        = WB_MIN(least, had < b->max_time_ms ? b->max_time_ms - had : 0);
+                least = WB_MIN(least, had < b->max_time_ms ? b->max_time_ms - had : 0);
             }
     return least;
 }
@@ -157,12 +157,12 @@ uint64_t wr_budget_ms(const struct wr_run *run)
 uint32_t wr_steps_left(struct weft_run *pub)
 {
     const struct weft_budget *b;
-    uint64_t                  least = UINT32_MAX;
+    uint64_t least = UINT32_MAX;
     for (const struct wr_run *up = wr_of(pub); up; up = up->parent)
         for (size_t i = 0; (b = budget_of(up, i)); i++)
             if (b->max_steps) {
                 uint64_t had = (uint64_t)up->pub.state.step + up->budget.below.steps;
-                least        = WB_MIN(least, had < b->max_steps ? b->max_steps - had : 0);
+                least = WB_MIN(least, had < b->max_steps ? b->max_steps - had : 0);
             }
     return (uint32_t)least;
 }
@@ -173,7 +173,7 @@ int wr_out_of_budget(struct wr_run *run, int result, struct upp_err *err)
     if (result == -UPP_ELIMIT && run->budget.over)
         return 1;
     struct upp_err why = {0};
-    int            r   = result == -UPP_ETIMEOUT ? wr_budget(run, false, &why) : 0;
+    int r = result == -UPP_ETIMEOUT ? wr_budget(run, false, &why) : 0;
     if (r < 0 && err)
         *err = why;
     return r;

@@ -18,8 +18,8 @@
 /* What a call asks. */
 struct asked {
     const struct wr_tool *tool;
-    struct upp_str        arguments;
-    struct upp_str        input; /* of a child that is new */
+    struct upp_str arguments;
+    struct upp_str input; /* of a child that is new */
 };
 
 /* An id of the parent's family. Must not suspend, because several calls are announced in one row: a conflict of its key
@@ -36,7 +36,7 @@ int wr_child_new_id(const struct wr_run *run, struct wr_call *call, struct upp_e
 static int task_of(struct wr_run *parent, struct upp_str arguments, struct upp_str *ret, struct upp_err *err)
 {
     yyjson_val *v = NULL, *task;
-    *ret          = arguments;
+    *ret = arguments;
     if (wj_read(&parent->memory, arguments, NULL, &v, NULL) < 0)
         return wb_arena_check(&parent->memory, err); /* the arguments were checked before: they are empty */
     task = yyjson_obj_get(v, "task");
@@ -52,7 +52,7 @@ static int ask(struct wr_run *parent, const struct wr_tool *tool, struct upp_str
                struct upp_err *err)
 {
     const struct wr_child_adapter *with = tool->adapter;
-    *ret                                = (struct wr_child_ask){0};
+    *ret = (struct wr_child_ask){0};
     if (!with)
         return task_of(parent, arguments, &ret->input, err);
     int r = with->ask(with->arg, tool, arguments, &parent->memory, ret, err);
@@ -63,43 +63,43 @@ static int ask(struct wr_run *parent, const struct wr_tool *tool, struct upp_str
 
 static int draft_begin(struct wr_run *child, struct upp_str task, struct upp_err *err)
 {
-    struct wm_entry *e    = wr_draft_entry(child, err);
+    struct wm_entry *e = wr_draft_entry(child, err);
     struct upp_part *part = e ? wb_new(&child->memory, struct upp_part) : NULL;
-    struct wm_event *ev   = part ? wr_draft_record(child, WM_RUN, err) : NULL;
+    struct wm_event *ev = part ? wr_draft_record(child, WM_RUN, err) : NULL;
     if (!ev)
         return wr_draft_failed(child, err);
-    part->kind            = UPP_PART_TEXT;
-    part->text            = wb_arena_dup(&child->memory, task);
-    e->step               = 0;
-    e->message.role       = UPP_ROLE_USER;
-    e->message.parts      = part;
-    e->message.n_parts    = 1;
-    ev->status            = WM_RUNNING;
-    ev->step              = 0;
+    part->kind = UPP_PART_TEXT;
+    part->text = wb_arena_dup(&child->memory, task);
+    e->step = 0;
+    e->message.role = UPP_ROLE_USER;
+    e->message.parts = part;
+    e->message.n_parts = 1;
+    ev->status = WM_RUNNING;
+    ev->step = 0;
     struct upp_message *m = wb_new(&child->memory, struct upp_message);
     if (!m)
         return wb_arena_check(&child->memory, err);
-    *m               = e->message;
+    *m = e->message;
     child->pub.input = m;
-    child->loaded    = true;
+    child->loaded = true;
     return wr_mine_add(child, m, err);
 }
 
 static struct wm_run child_row(const struct wr_run *parent, const struct wr_call *call, const struct wr_tool *tool,
                                struct upp_str options)
 {
-    return (struct wm_run){.id         = call->child,
-                           .root       = parent->tree->root,
-                           .parent     = parent->row.id,
-                           .thread     = call->child,
-                           .node       = call->child_node,
-                           .depth      = (uint16_t)(parent->row.depth + 1),
-                           .status     = WM_RUNNING,
+    return (struct wm_run){.id = call->child,
+                           .root = parent->tree->root,
+                           .parent = parent->row.id,
+                           .thread = call->child,
+                           .node = call->child_node,
+                           .depth = (uint16_t)(parent->row.depth + 1),
+                           .status = WM_RUNNING,
                            .durability = parent->row.durability,
-                           .epoch      = parent->tree->epoch,
-                           .agent      = tool->agent,
-                           .call       = call->id,
-                           .options    = options,
+                           .epoch = parent->tree->epoch,
+                           .agent = tool->agent,
+                           .call = call->id,
+                           .options = options,
                            .created_ms = wb_wall_ms(),
                            .started_ms = wb_wall_ms()};
 }
@@ -107,21 +107,21 @@ static struct wm_run child_row(const struct wr_run *parent, const struct wr_call
 /* C1 of a child, with its own thread and tree. */
 static WEFT_SUSPENDS int begin(struct wr_run *parent, struct wr_run *child, struct upp_str input, struct upp_err *err)
 {
-    struct wl_thread thread = {.id         = child->row.id,
-                               .tree       = child->row.id,
-                               .parent     = parent->row.thread,
-                               .owner      = parent->tree->owner,
-                               .head       = child->row.node,
-                               .kind       = WL_SUB,
+    struct wl_thread thread = {.id = child->row.id,
+                               .tree = child->row.id,
+                               .parent = parent->row.thread,
+                               .owner = parent->tree->owner,
+                               .head = child->row.node,
+                               .kind = WL_SUB,
                                .created_ms = child->row.created_ms,
                                .updated_ms = child->row.created_ms};
-    struct wl_node   node   = {
-            .key = child->row.node, .id = child->row.id, .tree = child->row.id, .created_ms = child->row.created_ms};
+    struct wl_node node = {
+        .key = child->row.node, .id = child->row.id, .tree = child->row.id, .created_ms = child->row.created_ms};
     struct wl_change made[] = {{.kind = WL_ADD_THREAD, .thread = &thread},
                                {.kind = WL_ADD_NODE, .node = &node},
                                {.kind = WL_ADD_RUN, .run = &child->row},
                                {.kind = WL_HOLD_NODE, .hold = {node.key, {{0}}, child->row.id}}};
-    int              r      = draft_begin(child, input, err);
+    int r = draft_begin(child, input, err);
     wb_crashpoint("child.before");
     if (r >= 0)
         r = wr_flush(child, &WR_MORE_OF(made), err);
@@ -134,18 +134,18 @@ static WEFT_SUSPENDS int begin(struct wr_run *parent, struct wr_run *child, stru
 /* A child that waited and has its answers becomes running again. */
 int wr_child_resume(struct wr_run *child, struct upp_err *err)
 {
-    int r         = wr_load(child, err);
+    int r = wr_load(child, err);
     child->loaded = r >= 0;
     if (r < 0 || child->row.status != WM_WAITING)
         return r;
     struct wm_event *ev = wr_draft_record(child, WM_RUN, err);
     if (!ev)
         return wr_draft_failed(child, err);
-    ev->status           = WM_RUNNING;
-    struct wm_run row    = child->row;
-    row.status           = WM_RUNNING;
+    ev->status = WM_RUNNING;
+    struct wm_run row = child->row;
+    row.status = WM_RUNNING;
     struct wl_change set = {.kind = WL_SET_RUN, .run = &row};
-    r                    = wr_flush(child, &(struct wr_more){&set, 1}, err);
+    r = wr_flush(child, &(struct wr_more){&set, 1}, err);
     if (r >= 0) {
         child->row.status = WM_RUNNING;
         child->row.version++;
@@ -169,11 +169,11 @@ static int adapted(const struct wr_run *child, const struct asked *q, struct wr_
                    struct upp_err *err)
 {
     const struct wr_child_adapter *with = q->tool->adapter;
-    end->arguments                      = q->arguments;
-    end->options                        = child->row.options;
-    end->child                          = child->row.id;
-    end->usage                          = child->pub.state.usage;
-    end->model                          = child->model ? child->model->name : (struct upp_str){0};
+    end->arguments = q->arguments;
+    end->options = child->row.options;
+    end->child = child->row.id;
+    end->usage = child->pub.state.usage;
+    end->model = child->model ? child->model->name : (struct upp_str){0};
     if (end->result < 0)
         upp_value_error(ret);
     return with->answer(with->arg, q->tool, end, ret, err);
@@ -186,7 +186,7 @@ static int result_of(const struct wr_run *child, const struct asked *q, int resu
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
     struct wr_child_end end = {.result = result, .why = why, .cut = result >= 0 && child->row.error.n > 0};
     end.text = result < 0 ? wb_cstr(why->msg[0] ? why->msg : upp_code_text(result)) : turn_text(child, &a);
-    int r    = wb_arena_check(&a, err);
+    int r = wb_arena_check(&a, err);
     if (r < 0)
         return r;
     if (q->tool->adapter)
@@ -221,7 +221,7 @@ static int child_spent(struct wr_run *parent, struct wr_call *call, const struct
     if (!copy)
         return wb_arena_check(&parent->memory, err);
     memcpy(copy, child->cycles.p, child->cycles.n * sizeof *copy);
-    call->cycles   = copy;
+    call->cycles = copy;
     call->n_cycles = child->cycles.n;
     return 0;
 }
@@ -230,10 +230,10 @@ int wr_child_pending(struct wr_run *parent, const struct wr_run *child, struct u
 {
     for (size_t i = 0; i < child->journal.pending.n; i++) {
         struct wm_pending p = child->journal.pending.p[i];
-        p.call              = wb_arena_dup(&parent->memory, p.call);
-        p.name              = wb_arena_dup(&parent->memory, p.name);
-        p.arguments         = wb_arena_dup(&parent->memory, p.arguments);
-        int r               = wb_vec_add(&parent->journal.pending, p, (size_t)WR_STEP_CALLS, "calls that wait", err);
+        p.call = wb_arena_dup(&parent->memory, p.call);
+        p.name = wb_arena_dup(&parent->memory, p.name);
+        p.arguments = wb_arena_dup(&parent->memory, p.arguments);
+        int r = wb_vec_add(&parent->journal.pending, p, (size_t)WR_STEP_CALLS, "calls that wait", err);
         if (r < 0)
             return r;
     }
@@ -314,8 +314,8 @@ int wr_child(struct wr_run *parent, struct wr_call *call, const struct wr_tool *
              struct upp_value *ret, struct upp_err *err)
 {
     struct wm_run row;
-    int           r    = find_row(parent, call, &row, err);
-    bool          made = r >= 0;
+    int r = find_row(parent, call, &row, err);
+    bool made = r >= 0;
     if (r < 0 && r != -UPP_ENOTFOUND)
         return r;
     struct asked q = {tool, arguments, {0}};
@@ -325,15 +325,15 @@ int wr_child(struct wr_run *parent, struct wr_call *call, const struct wr_tool *
         if (r < 0)
             return r;
         q.input = with.input;
-        row     = child_row(parent, call, tool, with.options);
+        row = child_row(parent, call, tool, with.options);
     }
     WB_CLEANUP(wr_run_freep) struct wr_run *child = NULL;
-    r                                             = wr_run_new(parent->engine, parent->tree, parent, &row, &child, err);
+    r = wr_run_new(parent->engine, parent->tree, parent, &row, &child, err);
     if (r < 0)
         return r;
-    child->given               = tool->rights;
+    child->given = tool->rights;
     struct wb_log_ctx *parents = wb_log_ctx_swap(NULL); /* log lines name one parent and one child */
-    r                          = run_child(parent, call, &q, child, made, ret, err);
+    r = run_child(parent, call, &q, child, made, ret, err);
     (void)wb_log_ctx_swap(parents);
     return r;
 }
@@ -342,13 +342,13 @@ static WEFT_SUSPENDS int end_child(struct wr_run *parent, struct wr_call *call, 
                                    struct upp_err *err)
 {
     struct wm_run row;
-    int           r = find_row(parent, call, &row, err);
+    int r = find_row(parent, call, &row, err);
     if (r == -UPP_ENOTFOUND || (r >= 0 && call->cycles && wm_status_ended(row.status)))
         return 0;
     if (r < 0)
         return r;
     WB_CLEANUP(wr_run_freep) struct wr_run *child = NULL;
-    r                                             = wr_run_new(parent->engine, parent->tree, parent, &row, &child, err);
+    r = wr_run_new(parent->engine, parent->tree, parent, &row, &child, err);
     if (r >= 0)
         r = wr_load(child, err);
     if (r >= 0 && !wm_status_ended(row.status))
@@ -364,7 +364,7 @@ int wr_children_end(struct wr_run *run, int result, const struct upp_err *why, s
         if (c->state != WR_CALL_STARTED || !c->child_node)
             continue;
         bool adopting = !c->cycles && wr_is_open_branch(c) && !branches++; /* the first one, if any */
-        int  r        = end_child(run, c, result, why, err);
+        int r = end_child(run, c, result, why, err);
         wb_crashpoint("child.ended");
         if (r < 0)
             return r;

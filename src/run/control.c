@@ -15,15 +15,15 @@ static WEFT_SUSPENDS int read_pending(struct wr_engine *e, const struct wl_owner
     struct wl_range range = {
         .node = run->node, .from = run->first, .to = UINT64_MAX >> 1, .backwards = true, .max_rows = 1};
     struct wl_rows rows;
-    struct wm_row  row;
-    int            r = e->store->ops->rows(e->store, o, &range, a, &rows, err);
+    struct wm_row row;
+    int r = e->store->ops->rows(e->store, o, &range, a, &rows, err);
     if (r >= 0 && !rows.n)
         r = upp_fail(err, UPP_ESTORE, "a run that waits has no rows");
     if (r >= 0)
         r = wm_row_read(a, rows.p[0].format, rows.p[0].body, rows.p[0].tape, &row, err);
     for (size_t i = 0; r >= 0 && i < row.n_records; i++)
         if (row.records[i].kind == WM_RUN) {
-            ret->pending   = row.records[i].pending;
+            ret->pending = row.records[i].pending;
             ret->n_pending = row.records[i].n_pending;
         }
     uint64_t n = 0;
@@ -31,7 +31,7 @@ static WEFT_SUSPENDS int read_pending(struct wr_engine *e, const struct wl_owner
         r = wm_row_events(&row, &n, err);
     if (r >= 0 && row.event && n) {
         ret->epoch = row.epoch;
-        ret->last  = row.event + n - 1;
+        ret->last = row.event + n - 1;
     }
     return r;
 }
@@ -46,7 +46,7 @@ int wr_get(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid id, str
         *ret = (struct wr_run_info){.run = {.id = id, .root = id, .status = t->status, .epoch = t->epoch}};
         return 0;
     }
-    *ret  = (struct wr_run_info){0};
+    *ret = (struct wr_run_info){0};
     int r = wl_get_run(e->store, o, id, a, &ret->run, err);
     if (r >= 0)
         r = wr_queued_options(a, &ret->run, &ret->run.options, err);
@@ -68,7 +68,7 @@ static WEFT_SUSPENDS int set_row(struct wr_engine *e, const struct wl_owner *o, 
                                  const struct wr_more *more, struct upp_err *err)
 {
     struct wl_change changes[WR_MORE + 1] = {{.kind = WL_SET_RUN, .run = row}};
-    struct wl_commit c                    = {.owner = *o, .changes = changes, .n = 1, .flags = WL_SYNCED};
+    struct wl_commit c = {.owner = *o, .changes = changes, .n = 1, .flags = WL_SYNCED};
     for (size_t i = 0; more && i < more->n; i++)
         changes[c.n++] = more->changes[i];
     wb_crashpoint("cancel.before");
@@ -94,14 +94,14 @@ int wr_end_waiting(struct wr_tree *t, const struct wm_run *row, int result, cons
                    struct upp_err *err)
 {
     struct wr_run *run;
-    int            r = wr_tree_own(t, row, &run, err);
+    int r = wr_tree_own(t, row, &run, err);
     if (r < 0)
         return r;
-    struct wr_engine *e      = run->engine;
-    struct wb_uuid    thread = run->row.thread;
-    struct wm_run     now;
+    struct wr_engine *e = run->engine;
+    struct wb_uuid thread = run->row.thread;
+    struct wm_run now;
     run->changing = true;
-    r             = wl_get_run(e->store, &t->owner, row->id, &run->memory, &now, err);
+    r = wl_get_run(e->store, &t->owner, row->id, &run->memory, &now, err);
     if (r >= 0 && now.version != row->version)
         r = upp_fail(err, UPP_EBUSY, "somebody else was first");
     if (r >= 0)
@@ -129,8 +129,8 @@ static WEFT_SUSPENDS int cancel_working(struct wr_tree *t, const struct wr_more 
         r = -UPP_EBUSY; /* it is about to end or to wait: the caller tries again */
     else if (!run->row.cancel) {
         struct wm_run row = run->row;
-        row.cancel        = true;
-        r                 = t->engine->store ? set_row(t->engine, &t->owner, &row, more, err) : 0;
+        row.cancel = true;
+        r = t->engine->store ? set_row(t->engine, &t->owner, &row, more, err) : 0;
         if (r >= 0) {
             run->row.cancel = true;
             run->row.version += t->engine->store != NULL;
@@ -145,10 +145,10 @@ static WEFT_SUSPENDS int cancel_working(struct wr_tree *t, const struct wr_more 
 static WEFT_SUSPENDS int cancel_queued(struct wr_engine *e, const struct wl_owner *o, struct wm_run *row,
                                        struct upp_err *err)
 {
-    row->status   = WM_CANCELED;
+    row->status = WM_CANCELED;
     row->ended_ms = wb_wall_ms();
-    row->queue    = 0;
-    int r         = set_row(e, o, row, NULL, err);
+    row->queue = 0;
+    int r = set_row(e, o, row, NULL, err);
     if (r < 0)
         return r;
     wr_quota_leave(e, o, wr_run_key(row), &row->usage);
@@ -179,7 +179,7 @@ static WEFT_SUSPENDS int try_cancel(struct wr_engine *e, const struct wl_owner *
                                     struct wb_arena *a, struct upp_err *err)
 {
     struct wm_run row;
-    int           r = wr_get_root(e, o, id, a, &row, err);
+    int r = wr_get_root(e, o, id, a, &row, err);
     if (r < 0)
         return r;
     if (row.status == WM_CANCELED)
@@ -189,7 +189,7 @@ static WEFT_SUSPENDS int try_cancel(struct wr_engine *e, const struct wl_owner *
     if (row.status == WM_QUEUED)
         return cancel_queued(e, o, &row, err);
     WB_CLEANUP(wr_tree_unrefp) struct wr_tree *t = NULL;
-    r                                            = wr_tree_get(e, o, &row, &t, err);
+    r = wr_tree_get(e, o, &row, &t, err);
     if (r < 0)
         return r;
     if (t->run && t->fiber)
@@ -197,7 +197,7 @@ static WEFT_SUSPENDS int try_cancel(struct wr_engine *e, const struct wl_owner *
     else if (t->run || t->fiber)
         r = -UPP_EBUSY;
     else if (row.status == WM_WAITING) {
-        row.cancel         = true;
+        row.cancel = true;
         struct upp_err why = {0};
         return wr_end_waiting(t, &row, upp_fail(&why, UPP_ECANCELED, "cancelled"), &why, err);
     } else
@@ -212,10 +212,10 @@ static WEFT_SUSPENDS int try_cancel(struct wr_engine *e, const struct wl_owner *
 int wr_cancel_with(struct wr_engine *e, const struct wl_owner *o, const struct wm_run *row, const struct wr_more *more,
                    struct upp_err *err)
 {
-    WB_CLEANUP(wr_tree_unrefp) struct wr_tree *t   = NULL;
-    struct wm_run                              now = *row;
-    struct wr_run                             *run;
-    int                                        r = wr_tree_get(e, o, row, &t, err);
+    WB_CLEANUP(wr_tree_unrefp) struct wr_tree *t = NULL;
+    struct wm_run now = *row;
+    struct wr_run *run;
+    int r = wr_tree_get(e, o, row, &t, err);
     if (r < 0)
         return r;
     if (t->run && t->fiber && !t->run->changing)
@@ -228,8 +228,8 @@ int wr_cancel_with(struct wr_engine *e, const struct wl_owner *o, const struct w
     if (r < 0)
         return r;
     run->changing = true; /* until this is stored nobody answers it, and it is not recovered */
-    now.cancel    = true;
-    r             = set_row(e, o, &now, more, err);
+    now.cancel = true;
+    r = set_row(e, o, &now, more, err);
     wr_tree_disown(run);
     return r;
 }
@@ -255,7 +255,7 @@ int wr_cancel(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid id, 
         return cancel_alone(e, id, err);
     for (unsigned tries = 0;; tries++) {
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
-        int                                       r = try_cancel(e, o, id, &a, err);
+        int r = try_cancel(e, o, id, &a, err);
         if (r != -UPP_EBUSY || tries >= 4 * WR_RETRIES)
             return r;
     }
@@ -267,9 +267,9 @@ int wr_cancel(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid id, 
 static WEFT_SUSPENDS int wait_tree(struct wr_engine *e, const struct wl_owner *o, const struct wm_run *row,
                                    struct upp_err *err)
 {
-    WB_CLEANUP(wr_tree_unrefp) struct wr_tree *t    = NULL;
-    struct wm_run                              root = {.id = row->root};
-    int                                        r    = wr_tree_get(e, o, &root, &t, err);
+    WB_CLEANUP(wr_tree_unrefp) struct wr_tree *t = NULL;
+    struct wm_run root = {.id = row->root};
+    int r = wr_tree_get(e, o, &root, &t, err);
     if (r >= 0 && (t->run || t->status == WM_QUEUED))
         r = weft_cond_wait(&t->changed, err);
     return r;
@@ -279,7 +279,7 @@ int wr_wait(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid id, ui
 {
     for (;;) {
         struct wr_tree *t = wr_tree_find(e, id);
-        int             r = 0;
+        int r = 0;
         if (t && t->run) {
             t->refs++;
             r = weft_cond_wait(&t->changed, err);
@@ -296,7 +296,7 @@ int wr_wait(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid id, ui
         if (!e->store)
             return upp_fail(err, UPP_ENOTFOUND, "no such run works");
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
-        struct wm_run                             row;
+        struct wm_run row;
         r = wl_get_run(e->store, o, id, &a, &row, err);
         if (r < 0)
             return r;
@@ -314,7 +314,7 @@ int wr_wait(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid id, ui
 int wr_stop(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid run, struct upp_err *err)
 {
     uint8_t status;
-    int     r = wr_cancel(e, o, run, err);
+    int r = wr_cancel(e, o, run, err);
     if (r >= 0 || r == -UPP_EREFUSED) /* it ended by itself */
         r = wr_wait(e, o, run, &status, err);
     if (r < 0 || wm_status_ended(status))
@@ -332,9 +332,9 @@ static WEFT_SUSPENDS int end_runs(struct wr_engine *e, const struct wl_owner *o,
                                   struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
-    struct wm_run                            *runs;
-    size_t                                    n;
-    int                                       r = wl_list_runs(e->store, o, t->id, true, LIVE, &a, &runs, &n, err);
+    struct wm_run *runs;
+    size_t n;
+    int r = wl_list_runs(e->store, o, t->id, true, LIVE, &a, &runs, &n, err);
     for (size_t i = n; r >= 0 && i-- > 0;) {
         r = wr_stop(e, o, runs[i].root, err);
         if (r == -UPP_ENOTFOUND)
@@ -348,9 +348,9 @@ static WEFT_SUSPENDS int end_all(struct wr_engine *e, const struct wl_owner *o, 
                                  struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(WR_RUN_MEMORY);
-    struct wl_thread                         *list;
-    size_t                                    n, others;
-    int                                       r = wl_thread_family(e->store, o, t, &a, &list, &n, &others, err);
+    struct wl_thread *list;
+    size_t n, others;
+    int r = wl_thread_family(e->store, o, t, &a, &list, &n, &others, err);
     for (size_t i = 0; r >= 0 && i < n; i++)
         r = end_runs(e, o, &list[i], err);
     return r;

@@ -1,6 +1,5 @@
 /* run/def.h — compiled agents and tools, as the engine uses them: immutable while runs use them. */
-#ifndef WR_DEF_H
-#define WR_DEF_H
+#pragma once
 
 #include "model/event.h"
 #include <weft/agent.h>
@@ -23,20 +22,20 @@ enum wr_tool_source { WR_SOURCE_PLUGIN, WR_SOURCE_MCP, WR_SOURCE_COMPONENT };
 struct wr_child_ask {
     struct upp_str input;
     struct upp_str options; /* JSON; empty: none. What its model cannot honour is left out ... */
-    bool           certain; /* ... unless nothing in them is for the model */
+    bool certain;           /* ... unless nothing in them is for the model */
 };
 
 /* How a child run ended. */
 struct wr_child_end {
-    struct upp_str        arguments; /* of the call */
-    struct upp_str        options;   /* that it had: those of `ask` that could be honoured */
-    struct upp_str        text;      /* of its turn */
-    struct upp_str        model;     /* its name; empty: none */
-    struct wb_uuid        child;     /* the run */
-    struct upp_usage      usage;     /* of the child and all below it */
-    int                   result;    /* < 0: it failed */
-    bool                  cut;       /* it completed because a limit ended it */
-    const struct upp_err *why;       /* of a failure */
+    struct upp_str arguments;  /* of the call */
+    struct upp_str options;    /* that it had: those of `ask` that could be honoured */
+    struct upp_str text;       /* of its turn */
+    struct upp_str model;      /* its name; empty: none */
+    struct wb_uuid child;      /* the run */
+    struct upp_usage usage;    /* of the child and all below it */
+    int result;                /* < 0: it failed */
+    bool cut;                  /* it completed because a limit ended it */
+    const struct upp_err *why; /* of a failure */
 };
 
 /* Translates between the call of an AGENT tool and its child run, where both are not plain text. Must not suspend. What
@@ -51,22 +50,22 @@ struct wr_child_adapter {
 };
 
 struct wr_tool {
-    struct upp_tool_spec      spec;
-    struct upp_tool           base;   /* run, approval, blocking, arg */
-    const struct upp_schema  *schema; /* of the arguments; NULL: not checked */
-    uint8_t                   kind;   /* enum wr_tool_kind */
-    uint8_t                   delivery;
-    bool                      approval;   /* a person must approve each call */
-    bool                      sequential; /* no other call of its round runs at the same time */
-    const struct upp_str     *after;      /* tools whose calls in the same round run first */
-    size_t                    n_after;
-    uint64_t                  timeout_ms; /* 0: 600000 */
-    size_t                    max_result; /* 0: 1 MiB; a longer text is truncated and marked */
-    bool                      withheld;   /* not offered to the model until a tool.grant event */
-    uint8_t                   source;     /* enum wr_tool_source */
-    struct upp_str            server;     /* MCP: the label of its server */
-    struct upp_str            agent;      /* AGENT, HANDOFF: the agent's name */
-    const struct weft_rights *rights;     /* AGENT: further limits for the child; NULL: its parent's rights */
+    struct upp_tool_spec spec;
+    struct upp_tool base;            /* run, approval, blocking, arg */
+    const struct upp_schema *schema; /* of the arguments; NULL: not checked */
+    uint8_t kind;                    /* enum wr_tool_kind */
+    uint8_t delivery;
+    bool approval;               /* a person must approve each call */
+    bool sequential;             /* no other call of its round runs at the same time */
+    const struct upp_str *after; /* tools whose calls in the same round run first */
+    size_t n_after;
+    uint64_t timeout_ms;              /* 0: 600000 */
+    size_t max_result;                /* 0: 1 MiB; a longer text is truncated and marked */
+    bool withheld;                    /* not offered to the model until a tool.grant event */
+    uint8_t source;                   /* enum wr_tool_source */
+    struct upp_str server;            /* MCP: the label of its server */
+    struct upp_str agent;             /* AGENT, HANDOFF: the agent's name */
+    const struct weft_rights *rights; /* AGENT: further limits for the child; NULL: its parent's rights */
 
     const struct wr_child_adapter *adapter; /* AGENT: NULL: the child gets the task and answers with its text */
 };
@@ -76,7 +75,7 @@ struct wr_handoff {
     struct upp_str agent;  /* its name */
     struct upp_str title;  /* with on_mention, an answer that contains this title hands over */
     struct upp_str prompt; /* its prompt if the call has none; empty: only the history */
-    bool           on_mention;
+    bool on_mention;
 };
 
 extern const struct upp_str wr_handoff_parameters; /* of HANDOFF tools, as JSON Schema */
@@ -85,7 +84,7 @@ extern const struct upp_str wr_handoff_parameters; /* of HANDOFF tools, as JSON 
  * `keep` - 1 others, or as many more as have this many tokens (run/settings/window.h). */
 struct wr_window {
     uint64_t tokens;
-    size_t   keep;
+    size_t keep;
 };
 
 /* Middleware, assembled by the layer above. Each function may be NULL. */
@@ -122,43 +121,41 @@ struct wr_middleware {
     struct wr_window window;
 
     const struct weft_budget *const *budgets; /* in addition to those of the agent's rights */
-    size_t                           n_budgets;
+    size_t n_budgets;
 };
 
 /* What people and other agents are told about an agent. */
 struct wr_card {
-    struct upp_str        description;  /* empty: none */
+    struct upp_str description;         /* empty: none */
     const struct upp_str *capabilities; /* URLs of AITP's schemas that it knows */
-    size_t                n_capabilities;
+    size_t n_capabilities;
 };
 
 struct wr_agent_def {
-    struct upp_str                  name;  /* runs refer to it by this name */
-    struct upp_str                  title; /* for people, and for messages that other agents receive; empty: its name */
-    struct upp_str                  id;    /* UUID, as text */
-    const struct upp_model         *model; /* NULL: its parent's, with the parent's params */
-    struct upp_str                  system, params, structure;
-    bool                            check_structure;     /* responses must fit `structure` */
-    bool                            allow_client_system; /* accept clients' system messages as marked user messages */
-    bool                            gateway;       /* a model alone: clients' system messages are its system prompt */
-    bool                            reads_history; /* a program's function may ask for all of it (weft_run_history) */
-    bool                            base; /* runs on it have a name of their own, and their model from their options */
-    const struct weft_strategy     *strategy;
-    const struct wr_tool           *tools;
-    size_t                          n_tools;
-    const struct wr_handoff        *handoffs;
-    size_t                          n_handoffs;
-    const struct weft_hooks        *hooks;         /* NULL: none */
+    struct upp_str name;           /* runs refer to it by this name */
+    struct upp_str title;          /* for people, and for messages that other agents receive; empty: its name */
+    struct upp_str id;             /* UUID, as text */
+    const struct upp_model *model; /* NULL: its parent's, with the parent's params */
+    struct upp_str system, params, structure;
+    bool check_structure;     /* responses must fit `structure` */
+    bool allow_client_system; /* accept clients' system messages as marked user messages */
+    bool gateway;             /* a model alone: clients' system messages are its system prompt */
+    bool reads_history;       /* a program's function may ask for all of it (weft_run_history) */
+    bool base;                /* runs on it have a name of their own, and their model from their options */
+    const struct weft_strategy *strategy;
+    const struct wr_tool *tools;
+    size_t n_tools;
+    const struct wr_handoff *handoffs;
+    size_t n_handoffs;
+    const struct weft_hooks *hooks;                /* NULL: none */
     const struct upp_tool_strategy *tool_strategy; /* NULL: none */
-    const struct wr_middleware     *middleware;    /* NULL: none */
-    const struct weft_rights       *rights;        /* of its whole subtree; NULL: only the engine's limits */
-    const struct weft_agent        *agent;         /* NULL: it comes from a configuration */
-    const struct wr_card           *card;          /* NULL: none */
+    const struct wr_middleware *middleware;        /* NULL: none */
+    const struct weft_rights *rights;              /* of its whole subtree; NULL: only the engine's limits */
+    const struct weft_agent *agent;                /* NULL: it comes from a configuration */
+    const struct wr_card *card;                    /* NULL: none */
     /* The answer of a run that a limit ends before it has answered, from all of its messages; in the arena. Must not
      * suspend. 1: something was left to do; 0: nothing was, and the run is complete. NULL: it ends with what it has. */
     int (*closing)(const struct wr_agent_def *def, struct wb_uuid thread, const struct upp_message *const *messages,
                    size_t n, struct wb_arena *a, struct upp_str *ret, struct upp_err *err);
     void *owner; /* for wr_engine_opts.hold */
 };
-
-#endif

@@ -32,8 +32,8 @@ struct wm_event *wr_draft_record(struct wr_run *run, uint8_t kind, struct upp_er
         return NULL;
     }
     struct wm_event *ev = &d->records.p[d->records.n++];
-    *ev                 = (struct wm_event){.kind = kind, .step = run->pub.state.step + 1};
-    ev->time_ms         = run->time_ms ? run->time_ms : wr_now(run);
+    *ev = (struct wm_event){.kind = kind, .step = run->pub.state.step + 1};
+    ev->time_ms = run->time_ms ? run->time_ms : wr_now(run);
     return ev;
 }
 
@@ -45,10 +45,10 @@ struct wm_entry *wr_draft_entry(struct wr_run *run, struct upp_err *err)
         return NULL;
     }
     struct wm_entry *e = &d->entries.p[d->entries.n++];
-    *e                 = (struct wm_entry){.kind     = WM_ENTRY_MESSAGE,
-                                           .origin   = WM_ORIGIN_RUN,
-                                           .audience = WM_AUDIENCE_ALL,
-                                           .step     = run->pub.state.step + 1};
+    *e = (struct wm_entry){.kind = WM_ENTRY_MESSAGE,
+                           .origin = WM_ORIGIN_RUN,
+                           .audience = WM_AUDIENCE_ALL,
+                           .step = run->pub.state.step + 1};
     e->message.time_ms = run->time_ms ? run->time_ms : wr_now(run);
     return e;
 }
@@ -61,7 +61,7 @@ bool wr_draft_empty(const struct wr_run *run)
 
 int64_t wr_now(struct wr_run *run)
 {
-    int64_t now  = weft__loop_wall_ms(run->engine->loop);
+    int64_t now = weft__loop_wall_ms(run->engine->loop);
     run->time_ms = WB_MAX(run->time_ms, now);
     return run->time_ms;
 }
@@ -70,20 +70,20 @@ int64_t wr_now(struct wr_run *run)
 
 /* The data of one flush. */
 struct flush {
-    struct wr_run  *run;
+    struct wr_run *run;
     struct wr_draft draft; /* taken from the run: what comes meanwhile goes into the next row */
-    int64_t         time_ms;
-    struct wm_row   row;
-    struct wb_buf   state, body;
+    int64_t time_ms;
+    struct wm_row row;
+    struct wb_buf state, body;
 };
 
 static void take_draft(struct flush *f, struct wr_run *run)
 {
-    f->run     = run;
-    f->draft   = run->draft;
+    f->run = run;
+    f->draft = run->draft;
     f->time_ms = run->time_ms;
     f->state = f->body = (struct wb_buf)WB_BUF(WR_RUN_MEMORY);
-    run->draft         = (struct wr_draft){.turn = f->draft.turn + 1};
+    run->draft = (struct wr_draft){.turn = f->draft.turn + 1};
 }
 
 static uint64_t events_of(const struct wr_draft *d)
@@ -95,7 +95,7 @@ static uint64_t events_of(const struct wr_draft *d)
 static bool put_back(struct flush *f)
 {
     struct wr_draft *now = &f->run->draft;
-    bool             ok  = true;
+    bool ok = true;
     for (size_t i = 0; i < now->entries.n; i++)
         ok &= wb_vec_push(&f->draft.entries, now->entries.p[i], 2 * MAX_ENTRIES);
     for (size_t i = 0; i < now->records.n; i++)
@@ -109,8 +109,8 @@ static bool put_back(struct flush *f)
 /* Adds a void attempt to the row, if it is not too large and still has the number and index it was streamed with. */
 static void add_void_attempt(struct flush *f)
 {
-    struct wr_open *o    = f->draft.open;
-    size_t          text = o->tape.out.n;
+    struct wr_open *o = f->draft.open;
+    size_t text = o->tape.out.n;
     for (size_t i = 0; i < o->entry.message.n_parts; i++) {
         const struct upp_part *p = &o->entry.message.parts[i];
         text += p->text.n + p->metadata.n + (p->media ? p->media->data.n : 0);
@@ -124,17 +124,17 @@ static void add_void_attempt(struct flush *f)
 
 static int make_row(struct flush *f, struct upp_err *err)
 {
-    struct wr_run  *run = f->run;
-    struct wr_tree *t   = run->tree;
-    f->row              = (struct wm_row){.epoch     = t->epoch + f->draft.voids,
-                                          .event     = t->next,
-                                          .step      = run->pub.state.step,
-                                          .time_ms   = f->time_ms,
-                                          .entries   = f->draft.entries.p,
-                                          .n_entries = f->draft.entries.n,
-                                          .records   = f->draft.records.p,
-                                          .n_records = f->draft.records.n,
-                                          .agent     = wr_agent_now(run)};
+    struct wr_run *run = f->run;
+    struct wr_tree *t = run->tree;
+    f->row = (struct wm_row){.epoch = t->epoch + f->draft.voids,
+                             .event = t->next,
+                             .step = run->pub.state.step,
+                             .time_ms = f->time_ms,
+                             .entries = f->draft.entries.p,
+                             .n_entries = f->draft.entries.n,
+                             .records = f->draft.records.p,
+                             .n_records = f->draft.records.n,
+                             .agent = wr_agent_now(run)};
     for (size_t i = 0; i < f->row.n_records; i++) /* the entries do not move any more */
         if (wm_has_entry(f->row.records[i].kind))
             f->row.records[i].entry = &f->row.entries[f->row.records[i].part];
@@ -146,24 +146,24 @@ static int make_row(struct flush *f, struct upp_err *err)
         f->row.event = 0;
     if (!f->draft.state)
         return 0;
-    int r        = wr_state_write(run, &f->state, err);
+    int r = wr_state_write(run, &f->state, err);
     f->row.state = wb_buf_str(&f->state);
     return r;
 }
 
 static int cache_row(struct flush *f, struct upp_err *err)
 {
-    struct wr_tree       *t = f->run->tree;
+    struct wr_tree *t = f->run->tree;
     struct wr_cached_row *k = wb_alloc(sizeof *k + f->body.n + f->row.tape.n);
     if (!k)
         return upp_fail(err, UPP_ENOMEM, "no memory to keep a row");
     char *bytes = (char *)(k + 1);
-    *k          = (struct wr_cached_row){.body   = wb_str(bytes, f->body.n),
-                                         .tape   = wb_str(bytes + f->body.n, f->row.tape.n),
-                                         .at     = {.epoch = f->row.epoch, .number = f->row.event},
-                                         .events = events_of(&f->draft),
-                                         .index  = f->run->end.length,
-                                         .source = f->run->source};
+    *k = (struct wr_cached_row){.body = wb_str(bytes, f->body.n),
+                                .tape = wb_str(bytes + f->body.n, f->row.tape.n),
+                                .at = {.epoch = f->row.epoch, .number = f->row.event},
+                                .events = events_of(&f->draft),
+                                .index = f->run->end.length,
+                                .source = f->run->source};
     memcpy(bytes, f->body.p, f->body.n);
     if (f->row.tape.n)
         memcpy(bytes + f->body.n, f->row.tape.p, f->row.tape.n);
@@ -187,29 +187,29 @@ static unsigned sync_flag(const struct wr_run *run, const struct wr_draft *d, bo
 
 static WEFT_SUSPENDS int commit(struct flush *f, const struct wr_more *more, struct upp_err *err)
 {
-    struct wr_run   *run = f->run;
-    struct wl_row    row = {.node      = run->row.node,
-                            .pos       = run->end.pos,
-                            .n_entries = (uint32_t)f->row.n_entries,
-                            .format    = WM_FORMAT,
-                            .run       = run->row.id,
-                            .body      = wb_buf_str(&f->body),
-                            .tape      = f->row.tape};
+    struct wr_run *run = f->run;
+    struct wl_row row = {.node = run->row.node,
+                         .pos = run->end.pos,
+                         .n_entries = (uint32_t)f->row.n_entries,
+                         .format = WM_FORMAT,
+                         .run = run->row.id,
+                         .body = wb_buf_str(&f->body),
+                         .tape = f->row.tape};
     struct wl_change changes[WR_MORE + 1];
-    size_t           n    = 0;
-    bool             ends = false;
+    size_t n = 0;
+    bool ends = false;
     for (size_t i = 0; more && i < more->n; i++) { /* the node comes before its rows */
         changes[n++] = more->changes[i];
         ends |= more->changes[i].kind == WL_SET_RUN;
     }
-    changes[n++]       = (struct wl_change){.kind = WL_ADD_ROW, .row = &row};
+    changes[n++] = (struct wl_change){.kind = WL_ADD_ROW, .row = &row};
     struct wl_commit c = {
         .owner = run->tree->owner, .changes = changes, .n = n, .flags = sync_flag(run, &f->draft, ends)};
     struct wl_store *s = run->engine->store;
     wb_crashpoint("commit.before");
-    const struct wr_monitor *m    = run->engine->monitor;
-    uint64_t                 from = m ? wb_mono_ns() : 0;
-    int                      r    = s->ops->commit(s, &c, err);
+    const struct wr_monitor *m = run->engine->monitor;
+    uint64_t from = m ? wb_mono_ns() : 0;
+    int r = s->ops->commit(s, &c, err);
     if (m)
         m->commit(m->arg, wb_mono_ns() - from);
     wb_crashpoint("commit.after");
@@ -220,8 +220,8 @@ static WEFT_SUSPENDS int commit(struct flush *f, const struct wr_more *more, str
 static void after_commit(struct wr_run *run, const struct wr_draft *d, int64_t time_ms)
 {
     struct wr_tree *t = run->tree;
-    uint32_t        n = (uint32_t)d->entries.n;
-    run->end.pos      = wl_pos_next(run->end.pos, n);
+    uint32_t n = (uint32_t)d->entries.n;
+    run->end.pos = wl_pos_next(run->end.pos, n);
     run->end.length += n;
     run->end.time_ms = time_ms;
     if (n)
@@ -243,7 +243,7 @@ static void after_commit(struct wr_run *run, const struct wr_draft *d, int64_t t
 static WEFT_SUSPENDS int write_row(struct flush *f, const struct wr_more *more, bool watched, struct upp_err *err)
 {
     struct wr_tree *t = f->run->tree;
-    int             r = make_row(f, err);
+    int r = make_row(f, err);
     if (r >= 0)
         r = wm_row_write(&f->row, &f->body, err);
     if (r >= 0 && watched)
@@ -267,12 +267,12 @@ static void reuse_lists(struct wr_run *run, struct wr_draft *old)
 {
     struct wr_draft *now = &run->draft;
     if (!now->entries.cap) {
-        now->entries.p   = old->entries.p;
+        now->entries.p = old->entries.p;
         now->entries.cap = old->entries.cap;
     } else
         wb_vec_done(&old->entries);
     if (!now->records.cap) {
-        now->records.p   = old->records.p;
+        now->records.p = old->records.p;
         now->records.cap = old->records.cap;
     } else
         wb_vec_done(&old->records);
@@ -300,16 +300,16 @@ static void skip_row(struct wr_run *run)
     struct wr_draft *d = &run->draft;
     after_commit(run, d, run->time_ms);
     d->entries.n = d->records.n = d->observed = 0;
-    d->open                                   = NULL;
+    d->open = NULL;
     d->state = d->must_sync = d->lost = d->voids = false;
     d->turn++;
 }
 
 int wr_flush(struct wr_run *run, const struct wr_more *more, struct upp_err *err)
 {
-    struct wr_tree *t    = run->tree;
-    uint64_t        turn = run->draft.turn;
-    int             r    = 0;
+    struct wr_tree *t = run->tree;
+    uint64_t turn = run->draft.turn;
+    int r = 0;
     wr_commit_lock_take(t);
     if (turn != run->draft.turn && !more && wr_draft_empty(run)) { /* another flush committed it */
         wr_commit_lock_leave(t);

@@ -36,20 +36,20 @@ int wr_engine_open(struct weft_loop *loop, const struct wr_engine_opts *opts, st
         wb_free(e);
         return r;
     }
-    e->wait                  = wr_wait_table(e->http);
-    e->loop                  = loop;
-    e->opts                  = *opts;
-    e->store                 = opts->store;
-    e->opts.durability       = (uint8_t)or_u32(opts->durability, WM_SYNC);
-    e->opts.max_runs         = or_u32(opts->max_runs, 12000);
-    e->opts.max_queue        = or_u32(opts->max_queue, 16);
-    e->opts.max_depth        = or_u32(opts->max_depth, 8);
-    e->opts.max_message      = opts->max_message ? opts->max_message : (size_t)MESSAGE;
-    e->opts.tool_wait_ms     = opts->tool_wait_ms ? opts->tool_wait_ms : 24 * HOUR_MS;
+    e->wait = wr_wait_table(e->http);
+    e->loop = loop;
+    e->opts = *opts;
+    e->store = opts->store;
+    e->opts.durability = (uint8_t)or_u32(opts->durability, WM_SYNC);
+    e->opts.max_runs = or_u32(opts->max_runs, 12000);
+    e->opts.max_queue = or_u32(opts->max_queue, 16);
+    e->opts.max_depth = or_u32(opts->max_depth, 8);
+    e->opts.max_message = opts->max_message ? opts->max_message : (size_t)MESSAGE;
+    e->opts.tool_wait_ms = opts->tool_wait_ms ? opts->tool_wait_ms : 24 * HOUR_MS;
     e->opts.approval_wait_ms = opts->approval_wait_ms ? opts->approval_wait_ms : 7 * 24 * HOUR_MS;
     e->opts.provider_wait_ms = opts->provider_wait_ms ? opts->provider_wait_ms : HOUR_MS;
-    e->scope.flags           = WEFT_SCOPE_ISOLATED;
-    e->look_at_ms            = INT64_MAX;
+    e->scope.flags = WEFT_SCOPE_ISOLATED;
+    e->look_at_ms = INT64_MAX;
     for (size_t i = 0; i < WR_BUCKETS; i++)
         wb_list_init(&e->trees[i]);
     *ret = e;
@@ -65,13 +65,13 @@ void wr_note_run(const struct wr_run *run, enum wr_moment moment, const struct u
 {
     const struct wr_monitor *m = run->engine->monitor;
     if (m)
-        m->run(m->arg, &(struct wr_run_note){.moment      = moment,
-                                             .owner       = &run->tree->owner,
-                                             .row         = &run->row,
+        m->run(m->arg, &(struct wr_run_note){.moment = moment,
+                                             .owner = &run->tree->owner,
+                                             .row = &run->row,
                                              .traceparent = wr_traceparent(run),
-                                             .agent_id    = run->def ? run->def->id : UPP_STR(""),
-                                             .why         = why,
-                                             .branch      = run->branch});
+                                             .agent_id = run->def ? run->def->id : UPP_STR(""),
+                                             .why = why,
+                                             .branch = run->branch});
 }
 
 struct wr_note_of wr_note_of(const struct wr_run *run)
@@ -82,7 +82,7 @@ struct wr_note_of wr_note_of(const struct wr_run *run)
 void wr_engine_set_home(struct wr_engine *e, uint32_t homes, uint32_t home)
 {
     e->opts.homes = homes;
-    e->opts.home  = home;
+    e->opts.home = home;
 }
 
 void wr_engine_close(struct wr_engine *e)
@@ -123,7 +123,7 @@ size_t wr_engine_models_down(const struct wr_engine *e)
 struct wr_counts wr_engine_counts(const struct wr_engine *e)
 {
     struct wr_counts c = e->counts;
-    c.working          = e->working;
+    c.working = e->working;
     return c;
 }
 

@@ -7,8 +7,7 @@
  * and the start of its tools, before any of them starts; C3 each result; C4 the end of a step, in one row with the last
  * C3 or with C2; C5 what belongs to no step.
  */
-#ifndef WR_ENGINE_H
-#define WR_ENGINE_H
+#pragma once
 
 #include "run/def.h"
 
@@ -19,7 +18,7 @@ struct wb_buf;
 struct wr_engine;
 
 struct wr_engine_opts {
-    uint32_t         size;
+    uint32_t size;
     struct wl_store *store; /* NULL: runs exist only in memory, while somebody refers to them */
 
     /* Returns the current definition of an agent, or NULL. It must not change while runs use it: `hold` (NULL: nobody
@@ -36,11 +35,11 @@ struct wr_engine_opts {
 
     void *arg;
 
-    uint8_t  durability;  /* enum wm_durability; 0: WM_SYNC */
-    uint32_t max_runs;    /* that work at the same time; 0: 12000 */
-    uint32_t max_queue;   /* queued runs of one thread; 0: 16 */
-    size_t   max_message; /* bytes of one message of a model; 0: 8 MiB */
-    uint32_t max_depth;   /* of child runs; 0: 8 */
+    uint8_t durability; /* enum wm_durability; 0: WM_SYNC */
+    uint32_t max_runs;  /* that work at the same time; 0: 12000 */
+    uint32_t max_queue; /* queued runs of one thread; 0: 16 */
+    size_t max_message; /* bytes of one message of a model; 0: 8 MiB */
+    uint32_t max_depth; /* of child runs; 0: 8 */
 
     /* How long a call may wait for its answer: a waiting run expires with the first of its calls. UINT64_MAX: for ever
      */
@@ -91,39 +90,39 @@ WEFT_SUSPENDS int wr_resume(struct wr_engine *e, const struct wl_owner *o, struc
 enum wr_moment { WR_RUN_QUEUED, WR_RUN_STARTED, WR_RUN_RESUMED, WR_RUN_WAITS, WR_RUN_ENDED };
 
 struct wr_run_note {
-    enum wr_moment         moment;
+    enum wr_moment moment;
     const struct wl_owner *owner;
-    const struct wm_run   *row;         /* as committed */
-    struct upp_str         traceparent; /* of the request that started it; empty: none */
-    struct upp_str         agent_id;    /* empty: its agent is not defined any more, or it is queued */
-    const struct upp_err  *why;         /* of a run that failed; else NULL */
-    bool                   branch;      /* no tool called it: it is a part of a step of its parent (run/branch.c) */
+    const struct wm_run *row;   /* as committed */
+    struct upp_str traceparent; /* of the request that started it; empty: none */
+    struct upp_str agent_id;    /* empty: its agent is not defined any more, or it is queued */
+    const struct upp_err *why;  /* of a run that failed; else NULL */
+    bool branch;                /* no tool called it: it is a part of a step of its parent (run/branch.c) */
 };
 
 /* The run that asked a model or called a tool. */
 struct wr_note_of {
-    const struct wm_run *row;         /* as last committed */
-    struct upp_str       traceparent; /* as above */
-    struct upp_str       agent;       /* the current one: another than the row's after a handoff */
-    struct upp_str       agent_id;
+    const struct wm_run *row;   /* as last committed */
+    struct upp_str traceparent; /* as above */
+    struct upp_str agent;       /* the current one: another than the row's after a handoff */
+    struct upp_str agent_id;
 };
 
 struct wr_model_note {
-    struct wr_note_of       of;
-    struct upp_str          model;    /* its name in the configuration, as sent to the vendor */
-    struct upp_str          provider; /* "openai" */
-    const struct upp_usage *usage;    /* NULL: the request failed */
-    const struct upp_err   *why;      /* then it says why; else NULL */
-    uint8_t                 stop;     /* enum upp_stop, of one that succeeded */
-    uint64_t                ns;
+    struct wr_note_of of;
+    struct upp_str model;          /* its name in the configuration, as sent to the vendor */
+    struct upp_str provider;       /* "openai" */
+    const struct upp_usage *usage; /* NULL: the request failed */
+    const struct upp_err *why;     /* then it says why; else NULL */
+    uint8_t stop;                  /* enum upp_stop, of one that succeeded */
+    uint64_t ns;
 };
 
 struct wr_tool_note {
     struct wr_note_of of;
-    struct upp_str    tool;    /* of the agent's definition, never a name that only a model chose */
-    struct upp_str    call;    /* id of the call */
-    uint8_t           outcome; /* enum wm_outcome */
-    uint64_t          ns;
+    struct upp_str tool; /* of the agent's definition, never a name that only a model chose */
+    struct upp_str call; /* id of the call */
+    uint8_t outcome;     /* enum wm_outcome */
+    uint64_t ns;
 };
 
 /* Sees what the runs of an engine do, child runs included. Every function is mandatory, is called on the loop after
@@ -155,12 +154,12 @@ const struct wr_agent_def *wr_agent(const struct wr_engine *e, struct upp_str na
 /* The agents and the models that may be asked for, one by one, in the order of the configuration; NULL and false: no
  * more. They may be others after a wait. */
 const struct wr_agent_def *wr_agent_at(const struct wr_engine *e, size_t i);
-bool                       wr_model_at(const struct wr_engine *e, size_t i, struct upp_str *name);
+bool wr_model_at(const struct wr_engine *e, size_t i, struct upp_str *name);
 
 /* Suggests one of them for a name that none has. */
 void wr_guess_agent(const struct wr_engine *e, struct upp_str name, struct wb_guess *ret);
-int  wr_no_agent(const struct wr_engine *e, struct upp_str name,
-                 struct upp_err *err) UPP_MUST_CHECK; /* -UPP_ENOTFOUND */
+int wr_no_agent(const struct wr_engine *e, struct upp_str name,
+                struct upp_err *err) UPP_MUST_CHECK; /* -UPP_ENOTFOUND */
 void wr_guess_model(const struct wr_engine *e, struct upp_str name, struct wb_guess *ret);
 
 /* The name in the configuration of an agent's model; empty: it has none of its own, or one without a name. */
@@ -196,15 +195,15 @@ const struct wr_watch *wr_run_watch(struct weft_run *run); /* of the root of its
 enum wr_busy { WR_REJECT = 1, WR_ENQUEUE, WR_INTERRUPT, WR_ROLLBACK };
 
 struct wr_start {
-    struct wl_owner              owner;
-    struct wb_uuid               thread; /* all zero: a new one ... */
-    const struct wl_thread_opts *made;   /* ... as this says; NULL: with nothing of its own. Its id is at home here */
-    struct upp_str               agent;
+    struct wl_owner owner;
+    struct wb_uuid thread;             /* all zero: a new one ... */
+    const struct wl_thread_opts *made; /* ... as this says; NULL: with nothing of its own. Its id is at home here */
+    struct upp_str agent;
 
     /* Messages before the input, in the same commit; their times are set. With some, a busy thread is refused whatever
      * on_busy says. */
     struct wm_entry *before;
-    size_t           n_before;
+    size_t n_before;
 
     /* NULL: the end of the path is to be answered. Tool results: `who` is the agent that made the calls. */
     const struct upp_message *input;
@@ -212,9 +211,9 @@ struct wr_start {
     /* Where in the thread's tree the run begins; node 0: at the thread's end. A thread that ends elsewhere moves there,
      * with a branch; if it is busy, that is refused whatever on_busy says. With `forks` it stays, and the run gets a
      * fork of it; also if it is busy. */
-    uint64_t       node;
-    uint32_t       length; /* entries of the node before the run */
-    bool           forks;
+    uint64_t node;
+    uint32_t length; /* entries of the node before the run */
+    bool forks;
     struct upp_str fork_options; /* of a run that gets a fork, instead of `options` */
 
     struct wb_uuid ends; /* this run, which waits, is cancelled for the new one if it holds the thread; one that works
@@ -225,19 +224,19 @@ struct wr_start {
     uint64_t head;
     uint32_t at;
 
-    struct upp_str                   who;         /* the user's name; empty: unknown */
-    struct upp_str                   options;     /* JSON, stored with the run */
-    uint8_t                          on_busy;     /* enum wr_busy; 0: WR_REJECT */
-    uint8_t                          durability;  /* 0: the engine's */
-    struct upp_str                   route, key;  /* Idempotency-Key; NULL: none */
-    const unsigned char             *body;        /* SHA-256 of the request's body, with a key */
-    struct upp_str                   alias;       /* a name of the run, made with it; NULL: none */
-    bool                             alias_moves; /* it is taken from the run that has it; else that is a failure */
-    const struct upp_message *const *history;     /* before the input, only without a store; borrowed until it ends */
-    size_t                           n_history;
-    struct upp_str                   api_key;    /* id of the API key of the request, for the quota; empty: none */
-    bool                             wants_turn; /* wr_join will be called */
-    const struct wr_watch           *watch;      /* with wants_turn; must outlive the run. NULL: none */
+    struct upp_str who;                       /* the user's name; empty: unknown */
+    struct upp_str options;                   /* JSON, stored with the run */
+    uint8_t on_busy;                          /* enum wr_busy; 0: WR_REJECT */
+    uint8_t durability;                       /* 0: the engine's */
+    struct upp_str route, key;                /* Idempotency-Key; NULL: none */
+    const unsigned char *body;                /* SHA-256 of the request's body, with a key */
+    struct upp_str alias;                     /* a name of the run, made with it; NULL: none */
+    bool alias_moves;                         /* it is taken from the run that has it; else that is a failure */
+    const struct upp_message *const *history; /* before the input, only without a store; borrowed until it ends */
+    size_t n_history;
+    struct upp_str api_key;       /* id of the API key of the request, for the quota; empty: none */
+    bool wants_turn;              /* wr_join will be called */
+    const struct wr_watch *watch; /* with wants_turn; must outlive the run. NULL: none */
 
     /* The run works on the calling fiber, which does nothing else in its life: cancelling the run cancels that fiber.
      * Only without a store. */
@@ -249,10 +248,10 @@ struct wr_start {
 
 struct wr_started {
     struct wb_uuid run, thread;
-    bool           joined; /* an earlier request with the same key had started it */
-    bool           forked; /* on a fork of the thread (wr_start.forks) */
-    bool           queued;
-    struct wm_run  row; /* as committed, unless it joined; its texts are those of wr_start */
+    bool joined; /* an earlier request with the same key had started it */
+    bool forked; /* on a fork of the thread (wr_start.forks) */
+    bool queued;
+    struct wm_run row; /* as committed, unless it joined; its texts are those of wr_start */
 
     struct wr_tree *tree; /* with wants_turn, unless it joined or was queued: for wr_join and wr_tree_release */
 };
@@ -266,17 +265,17 @@ WEFT_SUSPENDS int wr_start(struct wr_engine *e, const struct wr_start *what, str
 /* Waits for the run and returns its result and its turn, which the caller then owns; NULL: no output. -UPP_EWAIT: the
  * run waits for answers. -UPP_ECANCELED with a turn: it was cancelled. */
 WEFT_SUSPENDS int wr_join(struct wr_tree *t, struct upp_turn **ret, struct upp_err *err) UPP_MUST_CHECK;
-bool              wr_has_result(const struct wr_tree *t); /* wr_join will not wait: its result is the run's */
-void              wr_tree_release(struct wr_tree *t);     /* accepts NULL */
+bool wr_has_result(const struct wr_tree *t); /* wr_join will not wait: its result is the run's */
+void wr_tree_release(struct wr_tree *t);     /* accepts NULL */
 
 /* ---- Getting, cancelling, answering ----------------------------------------------------------------------- */
 
 struct wr_run_info {
-    struct wm_run            run;
+    struct wm_run run;
     const struct wm_pending *pending; /* of the whole tree, while it waits */
-    size_t                   n_pending;
-    uint32_t                 epoch; /* of its last event, while it waits: what follows is new to its reader */
-    uint64_t                 last;
+    size_t n_pending;
+    uint32_t epoch; /* of its last event, while it waits: what follows is new to its reader */
+    uint64_t last;
 };
 WEFT_SUSPENDS int wr_get(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid run, struct wb_arena *a,
                          struct wr_run_info *ret, struct upp_err *err) UPP_MUST_CHECK;
@@ -288,9 +287,9 @@ WEFT_SUSPENDS int wr_cancel(struct wr_engine *e, const struct wl_owner *o, struc
 struct wr_answer {
     struct upp_str call;
     struct upp_str result; /* a JSON value; NULL: this is an approval */
-    bool           is_error;
-    bool           approved; /* if result is NULL */
-    struct upp_str reason;   /* of a denial, for the model; empty: none */
+    bool is_error;
+    bool approved;         /* if result is NULL */
+    struct upp_str reason; /* of a denial, for the model; empty: none */
 };
 
 /* Results and approvals for pending calls of a run tree. All or none: -UPP_EINVALID names a call that is not pending,
@@ -301,12 +300,12 @@ WEFT_SUSPENDS int wr_answer(struct wr_engine *e, const struct wl_owner *o, struc
 
 /* The same, with who gives them, for the record. */
 struct wr_author {
-    struct upp_str       who;        /* empty: nobody knows */
-    struct upp_str       api_key;    /* its id; empty: none */
-    struct upp_str       alias;      /* a name that the run takes with the answers, also from another run; NULL: none */
-    struct upp_str       options;    /* of the run from now on, instead of those that it has; empty: those */
-    struct upp_str       route, key; /* idempotency key that is stored with the answers; key.p NULL: none */
-    const unsigned char *body;       /* SHA-256 of its request */
+    struct upp_str who;        /* empty: nobody knows */
+    struct upp_str api_key;    /* its id; empty: none */
+    struct upp_str alias;      /* a name that the run takes with the answers, also from another run; NULL: none */
+    struct upp_str options;    /* of the run from now on, instead of those that it has; empty: those */
+    struct upp_str route, key; /* idempotency key that is stored with the answers; key.p NULL: none */
+    const unsigned char *body; /* SHA-256 of its request */
 };
 WEFT_SUSPENDS int wr_answer_by(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid run,
                                const struct wr_answer *answers, size_t n, const struct wr_author *by,
@@ -333,8 +332,8 @@ WEFT_SUSPENDS int wr_stop(struct wr_engine *e, const struct wl_owner *o, struct 
  * run in progress. */
 struct wr_erase {
     struct wb_arena *memory; /* of `lost` */
-    struct wb_uuid  *lost;
-    size_t           n;
+    struct wb_uuid *lost;
+    size_t n;
 };
 WEFT_SUSPENDS int wr_thread_delete(struct wr_engine *e, const struct wl_owner *o, const struct wl_thread *t,
                                    struct wr_erase *erase, struct upp_err *err) UPP_MUST_CHECK;
@@ -355,8 +354,8 @@ struct wr_from {
 WEFT_SUSPENDS int wr_reader_open(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid run,
                                  const struct wr_from *from, struct wr_reader **ret,
                                  struct upp_err *err) UPP_MUST_CHECK;
-void              wr_reader_close(struct wr_reader *r);
-void              wr_reader_closep(struct wr_reader **r);
+void wr_reader_close(struct wr_reader *r);
+void wr_reader_closep(struct wr_reader **r);
 
 /* Has everybody left who read the root's events? False: somebody reads them, or it was just started and nobody has
  * begun to. */
@@ -374,7 +373,7 @@ WEFT_SUSPENDS int wr_reader_try(struct wr_reader *r, bool to_wait, struct wm_eve
 
 /* Outside of a fiber wr_reader_try does not read the store: if it is -UPP_EBUSY and the reader is behind, a fiber loads
  * what it needs. 1: try again. 0, -UPP_EBUSY: as wr_reader_try. */
-bool              wr_reader_behind(const struct wr_reader *r);
+bool wr_reader_behind(const struct wr_reader *r);
 WEFT_SUSPENDS int wr_reader_load(struct wr_reader *r, bool to_wait, void (*wake)(void *arg), void *arg,
                                  struct upp_err *err) UPP_MUST_CHECK;
 
@@ -395,11 +394,9 @@ struct upp_str wr_status_name(uint8_t status);
 /* ---- Numbers ------------------------------------------------------------------------------------------------ */
 
 struct wr_counts {
-    size_t   working, waiting_readers;
+    size_t working, waiting_readers;
     uint64_t started, ended, voids, recovered;
 };
 struct wr_counts wr_engine_counts(const struct wr_engine *e);
-size_t           wr_engine_working(const struct wr_engine *e);     /* runs that work now; from any thread */
-size_t           wr_engine_models_down(const struct wr_engine *e); /* whose queued runs wait; from any thread */
-
-#endif
+size_t wr_engine_working(const struct wr_engine *e);     /* runs that work now; from any thread */
+size_t wr_engine_models_down(const struct wr_engine *e); /* whose queued runs wait; from any thread */

@@ -22,9 +22,9 @@ static void write_targets(struct wj_writer *w, const struct weft_system_event *e
 int wr_event_write(struct wr_run *run, const struct weft_system_event *ev, struct upp_str *ret, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(EVENT_BYTES);
-    struct wj_writer                      w;
-    yyjson_val                           *data = NULL;
-    int                                   r    = ev->data.n ? wj_read(&run->memory, ev->data, NULL, &data, err) : 0;
+    struct wj_writer w;
+    yyjson_val *data = NULL;
+    int r = ev->data.n ? wj_read(&run->memory, ev->data, NULL, &data, err) : 0;
     if (r < 0)
         return upp_wrap(err, r, "the data of the event");
     wj_writer_init(&w, &b, err);
@@ -67,16 +67,16 @@ bool wr_event_fits(const struct wr_run *run, struct upp_str json)
 
 static int draft_event(struct wr_run *run, struct upp_str json, struct upp_err *err)
 {
-    struct wm_entry *e  = wr_draft_entry(run, err);
+    struct wm_entry *e = wr_draft_entry(run, err);
     struct wm_event *ev = e ? wr_draft_record(run, WM_SYSTEM, err) : NULL;
     if (!ev) {
         int r = wr_draft_failed(run, err);
         run->draft.entries.n -= e != NULL;
         return r;
     }
-    e->kind  = WM_ENTRY_EVENT;
-    e->who   = run->def->name;
-    e->data  = json;
+    e->kind = WM_ENTRY_EVENT;
+    e->who = run->def->name;
+    e->data = json;
     ev->part = (uint32_t)(run->draft.entries.n - 1);
     return run->branch ? wr_event_note(run, json, err) : 0;
 }
@@ -105,9 +105,9 @@ int wr_events_due(struct wr_run *run, struct upp_err *err)
 
 int weft_run_event(struct weft_run *pub, const struct weft_system_event *ev, struct upp_err *err)
 {
-    struct wr_run           *run  = wr_of(pub)->hook_branch ? wr_of(pub)->hook_branch : wr_of(pub);
+    struct wr_run *run = wr_of(pub)->hook_branch ? wr_of(pub)->hook_branch : wr_of(pub);
     struct weft_system_event from = *ev;
-    struct upp_str           json;
+    struct upp_str json;
     if (!ev->type.n)
         return upp_fail(err, UPP_EINVALID, "a system event needs a type");
     if (ev->n_targets > TARGETS)
@@ -119,8 +119,6 @@ int weft_run_event(struct weft_run *pub, const struct weft_system_event *ev, str
         r = wr_event_add(run, json, err);
     return r < 0 ? r : wr_grant_note(run, json, run->pub.state.step + 1, err);
 }
-
-/* ---- Grants ---------------------------------------------------------------------------------------------- */
 
 /* One grant per agent that the event names, or one for all. */
 static int note_tool(struct wr_run *run, struct wr_grant g, yyjson_val *targets, struct upp_err *err)
@@ -140,18 +138,18 @@ static int note_tool(struct wr_run *run, struct wr_grant g, yyjson_val *targets,
 int wr_grant_note(struct wr_run *run, struct upp_str json, uint32_t step, struct upp_err *err)
 {
     yyjson_val *v;
-    int         r = wj_read(&run->memory, json, NULL, &v, err);
+    int r = wj_read(&run->memory, json, NULL, &v, err);
     if (r < 0)
         return r;
-    struct upp_str type    = wj_text_of(yyjson_obj_get(v, "type"));
-    yyjson_val    *targets = yyjson_obj_get(v, "targets");
-    bool           given   = wb_str_eq(type, UPP_STR("tool.grant"));
+    struct upp_str type = wj_text_of(yyjson_obj_get(v, "type"));
+    yyjson_val *targets = yyjson_obj_get(v, "targets");
+    bool given = wb_str_eq(type, UPP_STR("tool.grant"));
     if (!given && !wb_str_eq(type, UPP_STR("tool.revoke")))
         return 0;
     yyjson_val *tools = yyjson_obj_get(yyjson_obj_get(v, "data"), "tools");
     for (size_t i = 0, n = yyjson_arr_size(tools); r >= 0 && i < n; i++) {
         struct wr_grant g = {.tool = wj_text_of(yyjson_arr_get(tools, i)), .step = step, .given = given};
-        r                 = g.tool.n ? note_tool(run, g, targets, err) : 0;
+        r = g.tool.n ? note_tool(run, g, targets, err) : 0;
     }
     return r;
 }
@@ -170,9 +168,9 @@ static bool is_replaced(const struct wr_run *run, size_t i, size_t n)
 
 int wr_grants_write(struct wr_run *run, size_t n, uint32_t before, struct upp_str *ret, struct upp_err *err)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf b   = WB_BUF(CARRIED_BYTES);
-    struct upp_err                        why = {0};
-    struct wj_writer                      w;
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(CARRIED_BYTES);
+    struct upp_err why = {0};
+    struct wj_writer w;
     wj_writer_init(&w, &b, &why);
     wj_write_open(&w, '[');
     wj_write_u64(&w, before);
@@ -187,7 +185,7 @@ int wr_grants_write(struct wr_run *run, size_t n, uint32_t before, struct upp_st
         wj_write_close(&w, ']');
     }
     wj_write_close(&w, ']');
-    *ret  = (struct upp_str){0};
+    *ret = (struct upp_str){0};
     int r = wj_writer_text(&w, &run->memory, ret);
     if (r == -UPP_ELIMIT)
         return 0;
@@ -199,7 +197,7 @@ int wr_grants_write(struct wr_run *run, size_t n, uint32_t before, struct upp_st
 bool wr_grants_before(struct wr_run *run, struct upp_str json, uint32_t *ret)
 {
     yyjson_val *v;
-    uint64_t    n;
+    uint64_t n;
     if (wj_read(&run->memory, json, NULL, &v, NULL) < 0 || !yyjson_is_arr(v) || !yyjson_is_raw(yyjson_arr_get(v, 0)) ||
         !wb_str_u64(wj_text(yyjson_arr_get(v, 0)), &n) || n > UINT32_MAX)
         return false;
@@ -210,9 +208,9 @@ bool wr_grants_before(struct wr_run *run, struct upp_str json, uint32_t *ret)
 int wr_grants_read(struct wr_run *run, struct upp_str json, struct upp_err *err)
 {
     yyjson_val *v;
-    int         r = wj_read(&run->memory, json, NULL, &v, err);
+    int r = wj_read(&run->memory, json, NULL, &v, err);
     for (size_t i = 1, n = r < 0 ? 0 : yyjson_arr_size(v); i < n; i++) {
-        yyjson_val     *item = yyjson_arr_get(v, i), *given = yyjson_arr_get(item, 2);
+        yyjson_val *item = yyjson_arr_get(v, i), *given = yyjson_arr_get(item, 2);
         struct wr_grant g = {.tool = wj_text_of(yyjson_arr_get(item, 0)), .agent = wj_text_of(yyjson_arr_get(item, 1))};
         if (!g.tool.n || !yyjson_is_raw(given))
             return upp_fail(err, UPP_ESTORE, "the state of a run has no fitting '" WM_STATE_GRANTS "'");

@@ -1,6 +1,5 @@
 /* run/event.h — a run's system events, tool grants and handoffs. */
-#ifndef WR_EVENT_H
-#define WR_EVENT_H
+#pragma once
 
 #include "run/run.h"
 
@@ -9,8 +8,8 @@ int wr_event_add(struct wr_run *run, struct upp_str json, struct upp_err *err) U
 
 /* Has the run's next row room for it? */
 bool wr_event_fits(const struct wr_run *run, struct upp_str json);
-int  wr_event_write(struct wr_run *run, const struct weft_system_event *ev, struct upp_str *ret,
-                    struct upp_err *err) UPP_MUST_CHECK;
+int wr_event_write(struct wr_run *run, const struct weft_system_event *ev, struct upp_str *ret,
+                   struct upp_err *err) UPP_MUST_CHECK;
 
 /* Remembers an event of a branch, for its adoption. */
 int wr_event_note(struct wr_run *run, struct upp_str json, struct upp_err *err) UPP_MUST_CHECK;
@@ -23,10 +22,10 @@ int wr_grant_note(struct wr_run *run, struct upp_str json, uint32_t step, struct
 
 /* The first n grants, those of the path before this position, as a run's state has them: [position, [tool, agent, 1 or
  * 0] ...]. Empty: there are too many for it. wr_grants_before: the position; false: it is no such list. */
-int  wr_grants_write(struct wr_run *run, size_t n, uint32_t before, struct upp_str *ret,
-                     struct upp_err *err) UPP_MUST_CHECK;
+int wr_grants_write(struct wr_run *run, size_t n, uint32_t before, struct upp_str *ret,
+                    struct upp_err *err) UPP_MUST_CHECK;
 bool wr_grants_before(struct wr_run *run, struct upp_str json, uint32_t *ret);
-int  wr_grants_read(struct wr_run *run, struct upp_str json, struct upp_err *err) UPP_MUST_CHECK;
+int wr_grants_read(struct wr_run *run, struct upp_str json, struct upp_err *err) UPP_MUST_CHECK;
 
 bool wr_granted(const struct wr_run *run, const struct wr_tool *tool); /* wr_offers for a run with grants */
 /* Is the tool offered to the model in this step? */
@@ -44,5 +43,3 @@ int wr_handoff_again(struct wr_run *run, const struct wr_tool *tool, struct upp_
 
 /* Called when the strategy has ended. 1: another agent continues the run. */
 WEFT_SUSPENDS int wr_handoff(struct wr_run *run, struct upp_err *err) UPP_MUST_CHECK;
-
-#endif

@@ -30,13 +30,13 @@ static WEFT_SUSPENDS int work_on(struct wr_run *run, struct upp_err *err)
         return upp_fail(err, UPP_ECANCELED, "cancelled");
     /* Resumed between two steps: had the hook `stop` ended it? */
     bool between = run->pub.state.step && !run->step.dirty && !run->journal.replies.n && !run->journal.calls.n;
-    int  r       = between && !run->handoff.turn_begins ? wr_should_stop(run, true, err) : 0;
+    int r = between && !run->handoff.turn_begins ? wr_should_stop(run, true, err) : 0;
     run->handoff.turn_begins = false;
     if (r)
         return r < 0 ? r : 0;
-    const struct weft_strategy *s      = run->def->strategy;
-    bool                        stream = s->stream && !wb_list_empty(&run->tree->readers);
-    uint64_t                    left   = wr_budget_ms(run);
+    const struct weft_strategy *s = run->def->strategy;
+    bool stream = s->stream && !wb_list_empty(&run->tree->readers);
+    uint64_t left = wr_budget_ms(run);
     if (left == UINT64_MAX)
         return stream ? s->stream(&run->pub, err) : s->execute(&run->pub, err);
     WEFT_DEADLINE(left);
@@ -75,45 +75,45 @@ static struct upp_str substitute_result(const struct wr_call *c, bool canceled, 
 static int repair_call(struct wr_run *run, const struct upp_part *p, bool canceled, bool goes_on, struct upp_err *err)
 {
     struct wr_call *c;
-    int             r = wr_call_add(run, p->id, &c, err);
+    int r = wr_call_add(run, p->id, &c, err);
     if (r < 0)
         return r;
     c->name = p->name;
     if (c->state == WR_CALL_ENDED)
         return 0;
-    uint8_t          outcome;
-    struct upp_str   json = wr_json_text(run, substitute_result(c, canceled, goes_on, &outcome));
-    struct wm_event *ev   = json.p ? wr_draft_record(run, WM_TOOL_ENDED, err) : NULL;
+    uint8_t outcome;
+    struct upp_str json = wr_json_text(run, substitute_result(c, canceled, goes_on, &outcome));
+    struct wm_event *ev = json.p ? wr_draft_record(run, WM_TOOL_ENDED, err) : NULL;
     if (!ev)
         return wr_draft_failed(run, err);
-    ev->call    = p->id;
-    ev->name    = p->name;
-    ev->text    = json;
+    ev->call = p->id;
+    ev->name = p->name;
+    ev->text = json;
     ev->outcome = outcome;
-    c->state    = WR_CALL_ENDED;
-    c->outcome  = outcome;
-    c->result   = json;
+    c->state = WR_CALL_ENDED;
+    c->outcome = outcome;
+    c->result = json;
     return wr_child_usage_add(run, c, ev, err);
 }
 
 /* The run continues: its model receives the repair too. */
 static int add_repair_to_path(struct wr_run *run, const struct wm_entry *e, struct upp_err *err)
 {
-    struct upp_message *m     = wb_new(&run->memory, struct upp_message);
-    struct upp_part    *parts = wb_new_n(&run->memory, struct upp_part, e->n_refs);
+    struct upp_message *m = wb_new(&run->memory, struct upp_message);
+    struct upp_part *parts = wb_new_n(&run->memory, struct upp_part, e->n_refs);
     if (!m || !parts)
         return wb_arena_check(&run->memory, err);
     for (size_t i = 0; i < e->n_refs; i++) {
         struct wr_call *c = wr_call_find(run, e->refs[i]);
-        parts[i]          = (struct upp_part){.kind     = UPP_PART_RESULT,
-                                              .is_error = c->outcome != WM_DONE,
-                                              .id       = c->id,
-                                              .name     = c->name,
-                                              .text     = c->result};
-        c->on_path        = true;
+        parts[i] = (struct upp_part){.kind = UPP_PART_RESULT,
+                                     .is_error = c->outcome != WM_DONE,
+                                     .id = c->id,
+                                     .name = c->name,
+                                     .text = c->result};
+        c->on_path = true;
     }
-    *m         = e->message;
-    m->parts   = parts;
+    *m = e->message;
+    m->parts = parts;
     m->n_parts = e->n_refs;
     return wr_mine_add(run, m, err);
 }
@@ -122,7 +122,7 @@ static int add_repair_to_path(struct wr_run *run, const struct wm_entry *e, stru
 static int repair_message(struct wr_run *run, const struct wr_journal_reply *journaled, bool canceled, bool goes_on,
                           struct upp_err *err)
 {
-    size_t          n    = 0;
+    size_t n = 0;
     struct upp_str *refs = wb_new_n(&run->memory, struct upp_str, journaled->reply.n_calls);
     if (!refs)
         return wb_arena_check(&run->memory, err);
@@ -140,10 +140,10 @@ static int repair_message(struct wr_run *run, const struct wr_journal_reply *jou
         return 0;
     if (!e)
         return wr_draft_failed(run, err);
-    e->kind         = WM_ENTRY_REPAIR;
+    e->kind = WM_ENTRY_REPAIR;
     e->message.role = UPP_ROLE_TOOL;
-    e->refs         = refs;
-    e->n_refs       = n;
+    e->refs = refs;
+    e->n_refs = n;
     return goes_on ? add_repair_to_path(run, e, err) : 0;
 }
 
@@ -169,11 +169,11 @@ static __attribute__((noinline)) int repair_branches(struct wr_run *run, struct 
         struct wm_event *ev = wr_draft_record(run, WM_TOOL_ENDED, err);
         if (!ev)
             return wr_draft_failed(run, err);
-        ev->call    = c->id;
-        ev->text    = UPP_STR("null");
+        ev->call = c->id;
+        ev->text = UPP_STR("null");
         ev->outcome = WM_STOPPED;
-        c->state    = WR_CALL_ENDED;
-        int r       = wr_child_usage_add(run, c, ev, err);
+        c->state = WR_CALL_ENDED;
+        int r = wr_child_usage_add(run, c, ev, err);
         if (r < 0)
             return r;
     }
@@ -197,7 +197,7 @@ int wr_repair_continuing(struct wr_run *run, struct upp_err *err)
 
 static struct upp_str error_json(struct wr_run *run, const struct upp_err *why)
 {
-    struct wb_buf    b = WB_BUF(8192);
+    struct wb_buf b = WB_BUF(8192);
     struct wj_writer w;
     wj_writer_init(&w, &b, NULL);
     wm_err_write(&w, why);
@@ -209,7 +209,7 @@ static struct upp_str error_json(struct wr_run *run, const struct upp_err *why)
 /* The limit that cut the run short; NULL: none, it had nothing more to do. ReAct notes its limit in the metadata. */
 static const char *limit_of(struct wr_run *run)
 {
-    yyjson_val *v     = NULL, *reached;
+    yyjson_val *v = NULL, *reached;
     const char *limit = run->budget.over && !run->budget.done ? run->budget.over : wr_settings_limit(run);
     if (limit)
         return limit;
@@ -223,13 +223,13 @@ static const char *limit_of(struct wr_run *run)
 
 static int last_records(struct wr_run *run, uint8_t status, const struct upp_err *why, struct upp_err *err)
 {
-    int              r  = wr_repair(run, status == WM_CANCELED, err);
+    int r = wr_repair(run, status == WM_CANCELED, err);
     struct wm_event *ev = r >= 0 ? wr_draft_record(run, WM_RUN, err) : NULL;
     if (!ev)
         return r < 0 ? r : wr_draft_failed(run, err);
     ev->status = status;
-    ev->step   = run->pub.state.step;
-    ev->usage  = run->pub.state.usage;
+    ev->step = run->pub.state.step;
+    ev->usage = run->pub.state.usage;
     run->draft.state |= run->handoff.passing.to.n > 0; /* of a branch: its run hands over */
     if (status == WM_FAILED || status == WM_EXPIRED) {
         ev->text = error_json(run, why);
@@ -253,12 +253,12 @@ static WEFT_SUSPENDS int end_run(struct wr_run *run, uint8_t status, const struc
     int r = last_records(run, status, why, err);
     if (r < 0)
         return r;
-    struct wm_run row       = run->row;
-    row.status              = status;
-    row.epoch               = run->tree->epoch;
-    row.usage               = run->pub.state.usage;
-    row.ended_ms            = run->time_ms;
-    row.expires_ms          = 0;
+    struct wm_run row = run->row;
+    row.status = status;
+    row.epoch = run->tree->epoch;
+    row.usage = run->pub.state.usage;
+    row.ended_ms = run->time_ms;
+    row.expires_ms = 0;
     struct wl_thread thread = {.id = row.thread, .updated_ms = wl_list_time(run->engine->store, run->time_ms)};
     struct wl_change last[] = {{.kind = WL_SET_RUN, .run = &row},
                                {.kind = WL_HOLD_NODE, .hold = {run->row.node, run->row.id, {{0}}}},
@@ -268,10 +268,10 @@ static WEFT_SUSPENDS int end_run(struct wr_run *run, uint8_t status, const struc
     wb_crashpoint("end.after");
     run->changing = false;
     if (r >= 0) {
-        run->row.status     = row.status;
-        run->row.epoch      = row.epoch;
-        run->row.usage      = row.usage;
-        run->row.ended_ms   = row.ended_ms;
+        run->row.status = row.status;
+        run->row.epoch = row.epoch;
+        run->row.usage = row.usage;
+        run->row.ended_ms = row.ended_ms;
         run->row.expires_ms = row.expires_ms;
         run->row.version++;
         run->engine->counts.ended++;
@@ -299,13 +299,13 @@ static void deliver_turn(struct wr_run *run, int result, const struct upp_err *w
     struct wr_outcome *o = run->row.depth ? NULL : run->tree->outcome;
     if (!o || o->set)
         return;
-    o->set    = true;
+    o->set = true;
     o->result = result;
     if (result < 0)
         o->why = *why;
     bool begun = run->mine.n > (run->pub.input != NULL);
-    int  r     = 0;
-    o->turn    = WB_TAKE(run->turn);
+    int r = 0;
+    o->turn = WB_TAKE(run->turn);
     if (!o->turn && result >= 0)
         r = wr_turn_last(run, &o->turn, &o->why);
     else if (!o->turn && begun)
@@ -319,7 +319,7 @@ int wr_end(struct wr_run *run, int result, const struct upp_err *why, struct upp
     WEFT_SHIELD(WR_END_MS);
     wr_row_claim(run); /* an earlier cancel counts; a later one finds a run that has ended */
     uint8_t status = status_of(run, result);
-    int     r      = 0;
+    int r = 0;
     if (status != WM_COMPLETED && (r = wr_children_end(run, result, why, err)) < 0)
         return r;
     r = end_run(run, status, why, err);
@@ -352,7 +352,7 @@ static WEFT_SUSPENDS int work(struct wr_run *run, struct upp_err *err)
 {
     struct upp_err why;
     wb_err_init(&why);
-    int r       = run->loaded ? 0 : wr_load(run, &why);
+    int r = run->loaded ? 0 : wr_load(run, &why);
     run->loaded = r >= 0;
     if (r >= 0)
         r = wr_execute(run, &why);
@@ -380,21 +380,21 @@ void wr_tree_disown(struct wr_run *run)
 
 static WEFT_SUSPENDS int root_main(void *arg, struct upp_err *err)
 {
-    struct wr_run    *run = arg;
-    struct wr_tree   *t   = run->tree;
-    struct wr_engine *e   = run->engine;
+    struct wr_run *run = arg;
+    struct wr_tree *t = run->tree;
+    struct wr_engine *e = run->engine;
     t->refs++;
     t->fiber = weft_fiber_self();
     weft_cond_broadcast(&t->changed); /* now it can be cancelled */
     while (run->gate == WR_SHUT) {
         struct weft_shield shield = weft__shield_forever();
-        int                r      = weft_cond_wait(&run->at_gate, NULL);
+        int r = weft_cond_wait(&run->at_gate, NULL);
         weft_shield_end(&shield);
         (void)r; /* shielded: whoever launched it opens the gate */
     }
-    int            r      = 0;
+    int r = 0;
     struct wb_uuid thread = run->row.thread;
-    bool           go     = run->gate == WR_GO;
+    bool go = run->gate == WR_GO;
     if (go) {
         r = work(run, err);
         if (r < 0) {
@@ -436,7 +436,7 @@ static void mark_working(struct wr_run *run)
 int wr_launch(struct wr_run *run, struct upp_err *err)
 {
     struct wr_engine *e = run->engine;
-    int               r = may_work(run, err);
+    int r = may_work(run, err);
     if (r >= 0)
         r = weft_scope_spawn(&e->scope, "run", root_main, run, NULL, err);
     if (r < 0)
@@ -458,7 +458,7 @@ int wr_launch_here(struct wr_run *run, struct upp_err *err)
 void wr_work_here(struct wr_run *run)
 {
     struct upp_err err;
-    int            r = root_main(run, &err);
+    int r = root_main(run, &err);
     (void)r; /* the tree has the error */
 }
 

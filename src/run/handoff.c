@@ -28,8 +28,6 @@ struct upp_str wr_agent_now(const struct wr_run *run)
     return run->def && !wb_str_eq(run->def->name, run->row.agent) ? run->def->name : (struct upp_str){0};
 }
 
-/* ---- The request ----------------------------------------------------------------------------------------- */
-
 static int request_handoff(struct wr_run *run, struct upp_str to, struct upp_str reason, struct upp_str message,
                            struct upp_err *err)
 {
@@ -40,10 +38,10 @@ static int request_handoff(struct wr_run *run, struct upp_str to, struct upp_str
     int r = wr_may_tell_agent(run, true, err);
     if (r < 0)
         return r;
-    run->handoff.passing = (struct wr_handoff_request){.to      = wb_arena_dup(&run->memory, to),
-                                                       .reason  = wb_arena_dup(&run->memory, reason),
+    run->handoff.passing = (struct wr_handoff_request){.to = wb_arena_dup(&run->memory, to),
+                                                       .reason = wb_arena_dup(&run->memory, reason),
                                                        .message = wb_arena_dup(&run->memory, message)};
-    run->draft.state     = true; /* its step may commit more before it ends */
+    run->draft.state = true; /* its step may commit more before it ends */
     return wb_arena_check(&run->memory, err);
 }
 
@@ -85,7 +83,7 @@ static bool mentions(struct upp_str text, struct upp_str name)
         if (memcmp(text.p + i, name.p, name.n) != 0)
             continue;
         bool begins = i == 0 || !isalnum((unsigned char)text.p[i - 1]);
-        bool ends   = i + name.n == text.n || !isalnum((unsigned char)text.p[i + name.n]);
+        bool ends = i + name.n == text.n || !isalnum((unsigned char)text.p[i + name.n]);
         if (begins && ends)
             return true;
     }
@@ -118,12 +116,10 @@ static int by_mention(struct wr_run *run, struct upp_err *err)
     return 0;
 }
 
-/* ---- Handing over ------------------------------------------------------------------------------------------ */
-
 static int event_data(struct wr_run *run, const struct wr_handoff_request *p, struct upp_str *ret, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(1u << 20);
-    struct wj_writer                      w;
+    struct wj_writer w;
     wj_writer_init(&w, &b, err);
     wj_write_open(&w, '{');
     wj_put_str(&w, "from", run->def->name);
@@ -138,7 +134,7 @@ static int draft_event(struct wr_run *run, const struct wr_handoff_request *p, s
     struct weft_system_event ev = {
         .type = UPP_STR("agent.handoff"), .source = run->def->name, .targets = &p->to, .n_targets = 1};
     struct upp_str json;
-    int            r = event_data(run, p, &ev.data, err);
+    int r = event_data(run, p, &ev.data, err);
     if (r >= 0)
         r = wr_event_write(run, &ev, &json, err);
     return r < 0 ? r : wr_event_add(run, json, err);
@@ -150,7 +146,7 @@ static int draft_turn(struct wr_run *run, const struct wr_handoff_request *p, st
     if (!e)
         return wr_draft_failed(run, err);
     e->kind = WM_ENTRY_TURN;
-    e->who  = p->to;
+    e->who = p->to;
     return 0;
 }
 
@@ -159,25 +155,25 @@ static int draft_message(struct wr_run *run, const struct wr_handoff_request *p,
 {
     if (!p->message.n)
         return 0;
-    struct upp_part    *part = wb_new(&run->memory, struct upp_part);
-    struct upp_message *m    = wb_new(&run->memory, struct upp_message);
-    struct wm_entry    *e    = part && m ? wr_draft_entry(run, err) : NULL;
+    struct upp_part *part = wb_new(&run->memory, struct upp_part);
+    struct upp_message *m = wb_new(&run->memory, struct upp_message);
+    struct wm_entry *e = part && m ? wr_draft_entry(run, err) : NULL;
     if (!e)
         return wr_draft_failed(run, err);
-    *part              = (struct upp_part){.kind = UPP_PART_TEXT, .text = p->message};
-    e->who             = p->to;
-    e->message.role    = UPP_ROLE_USER;
-    e->message.parts   = part;
+    *part = (struct upp_part){.kind = UPP_PART_TEXT, .text = p->message};
+    e->who = p->to;
+    e->message.role = UPP_ROLE_USER;
+    e->message.parts = part;
     e->message.n_parts = 1;
-    *m                 = e->message;
+    *m = e->message;
     return wr_mine_add(run, m, err);
 }
 
 static WEFT_SUSPENDS int hand_over(struct wr_run *run, struct upp_err *err)
 {
-    struct wr_handoff_request p       = run->handoff.passing;
-    struct wr_speaker         speaker = {.until = run->mine.n, .who = run->def->name};
-    int                       r       = draft_event(run, &p, err);
+    struct wr_handoff_request p = run->handoff.passing;
+    struct wr_speaker speaker = {.until = run->mine.n, .who = run->def->name};
+    int r = draft_event(run, &p, err);
     if (r >= 0)
         r = draft_turn(run, &p, err);
     if (r >= 0)
@@ -186,18 +182,18 @@ static WEFT_SUSPENDS int hand_over(struct wr_run *run, struct upp_err *err)
         r = wb_vec_add(&run->speakers, speaker, (size_t)HANDOFFS, "handoffs in one run", err);
     if (r < 0)
         return r;
-    run->handoff.passing    = (struct wr_handoff_request){0};
-    run->pub.state.own      = (struct upp_str){0};
-    run->pub.state.plan     = (struct upp_str){0};
+    run->handoff.passing = (struct wr_handoff_request){0};
+    run->pub.state.own = (struct upp_str){0};
+    run->pub.state.plan = (struct upp_str){0};
     run->middleware.request = (struct upp_str){0}; /* the other agent has its own middleware */
-    run->middleware.slot    = NULL;
-    run->handoff.becomes    = p.to; /* for the state of this row, which itself is still the first agent's */
+    run->middleware.slot = NULL;
+    run->handoff.becomes = p.to; /* for the state of this row, which itself is still the first agent's */
     run->handoff.n++;
     wr_agent_message(run);
     wb_crashpoint("handoff.before");
     r = wr_flush(run, NULL, err);
     wb_crashpoint("handoff.after");
-    run->handoff.becomes     = (struct upp_str){0};
+    run->handoff.becomes = (struct upp_str){0};
     run->handoff.turn_begins = true;
     if (r >= 0)
         r = wr_become(run, p.to, err);
@@ -222,8 +218,6 @@ int wr_handoff(struct wr_run *run, struct upp_err *err)
     return r < 0 ? r : 1;
 }
 
-/* ---- Messages of other agents -------------------------------------------------------------------------------- */
-
 /* An agent of a C program without a name is known by its id, which is another one in the program's next life. So an id
  * that nobody has now is the past of the agent that goes on. */
 static bool is_former_id(const struct wr_run *run, struct upp_str who)
@@ -239,14 +233,14 @@ int wr_message_for_agent(struct wr_run *run, const struct upp_message *m, struct
     if (m->role != UPP_ROLE_ASSISTANT || !who.n || !run->def || wb_str_eq(who, run->def->name) ||
         !upp_part_next(m, NULL, 1u << UPP_PART_TEXT) || is_former_id(run, who))
         return 0;
-    struct upp_message *seen  = wb_new(&run->memory, struct upp_message);
-    struct upp_part    *parts = wb_new_n(&run->memory, struct upp_part, m->n_parts);
+    struct upp_message *seen = wb_new(&run->memory, struct upp_message);
+    struct upp_part *parts = wb_new_n(&run->memory, struct upp_part, m->n_parts);
     if (!seen || !parts)
         return wb_arena_check(&run->memory, err);
     const struct wr_agent_def *author = wr_agent(run->engine, who);
-    struct upp_str             title  = author && author->title.n ? author->title : who;
-    *seen                             = *m;
-    seen->parts                       = parts;
+    struct upp_str title = author && author->title.n ? author->title : who;
+    *seen = *m;
+    seen->parts = parts;
     for (size_t i = 0; i < m->n_parts; i++) {
         parts[i] = m->parts[i];
         if (parts[i].kind == UPP_PART_TEXT)

@@ -22,7 +22,7 @@ struct wr_call *wr_call_find(struct wr_run *run, struct upp_str id)
 int wr_call_add(struct wr_run *run, struct upp_str id, struct wr_call **ret, struct upp_err *err)
 {
     struct wr_call *c = wr_call_find(run, id);
-    *ret              = c;
+    *ret = c;
     if (c)
         return 0;
     c = wb_new(&run->memory, struct wr_call);
@@ -32,7 +32,7 @@ int wr_call_add(struct wr_run *run, struct upp_str id, struct wr_call **ret, str
     if (r < 0)
         return r;
     c->id = id;
-    *ret  = c;
+    *ret = c;
     return 0;
 }
 
@@ -42,11 +42,11 @@ static int journal_pending(struct wr_run *run, const struct wm_pending *p, struc
     if (!wb_uuid_eq(p->run, run->row.id))
         return 0;
     struct wr_call *c;
-    int             r = wr_call_add(run, p->call, &c, err);
+    int r = wr_call_add(run, p->call, &c, err);
     if (r < 0)
         return r;
-    c->asked     = true;
-    c->begun     = !p->approval;
+    c->asked = true;
+    c->begun = !p->approval;
     c->arguments = p->arguments;
     return 0;
 }
@@ -60,14 +60,14 @@ static int journal_usage(struct wr_run *run, struct wr_call *c, const struct wm_
     if (!c->cycles)
         return wb_arena_check(&run->memory, err);
     c->cycles[0] = ev->usage;
-    c->n_cycles  = ev->last;
+    c->n_cycles = ev->last;
     return 0;
 }
 
 static int journal_record(struct wr_run *run, const struct wm_event *ev, struct upp_err *err)
 {
     struct wr_call *c;
-    int             r;
+    int r;
     switch (ev->kind) {
     case WM_TOOL_STARTED:
     case WM_TOOL_ENDED:
@@ -76,17 +76,17 @@ static int journal_record(struct wr_run *run, const struct wm_event *ev, struct 
             return r;
         c->name = ev->name;
         if (ev->kind == WM_TOOL_STARTED) {
-            c->state      = WR_CALL_STARTED;
-            c->begun      = true;
-            c->arguments  = ev->text;
-            c->child      = ev->child;
+            c->state = WR_CALL_STARTED;
+            c->begun = true;
+            c->arguments = ev->text;
+            c->child = ev->child;
             c->child_node = ev->child_node;
-            c->branch     = wm_is_branch(ev);
+            c->branch = wm_is_branch(ev);
         } else {
-            c->state   = WR_CALL_ENDED;
+            c->state = WR_CALL_ENDED;
             c->outcome = ev->outcome;
-            c->result  = ev->text;
-            c->ms      = ev->ms;
+            c->result = ev->text;
+            c->ms = ev->ms;
             wm_usage_add(&run->step.usage, &ev->usage);
             run->step.below += (uint32_t)ev->last;
             c->order = run->step.n_ended++;
@@ -131,7 +131,7 @@ static int journal_reply(struct wr_run *run, struct wm_entry *e, const struct wm
     for (size_t i = 0; i < row->n_records; i++)
         if (row->records[i].kind == WM_MESSAGE && row->records[i].entry == e) {
             journaled->reply.usage = row->records[i].usage;
-            journaled->reply.stop  = row->records[i].stop;
+            journaled->reply.stop = row->records[i].stop;
         }
     wm_usage_add(&run->step.usage, &journaled->reply.usage);
     run->voids = 0;
@@ -182,21 +182,21 @@ static bool ends_step(const struct wm_row *row)
 struct journal {
     WB_VEC(struct wm_row) rows;
     struct upp_str state;
-    size_t         newer;  /* rows that came after the state */
-    bool           newest; /* the newest row was seen */
+    size_t newer; /* rows that came after the state */
+    bool newest;  /* the newest row was seen */
 };
 
 static int journal_take(struct wr_run *run, struct journal *j, const struct wl_row *stored, bool *stop,
                         struct upp_err *err)
 {
     struct wm_row row;
-    int           r = wm_row_read(&run->memory, stored->format, stored->body, stored->tape, &row, err);
+    int r = wm_row_read(&run->memory, stored->format, stored->body, stored->tape, &row, err);
     if (r < 0)
         return r;
     if (!j->newest) {
-        j->newest        = true;
-        run->end.pos     = wl_pos_next(stored->pos, stored->n_entries);
-        run->end.length  = wl_pos_index(stored->pos) + stored->n_entries;
+        j->newest = true;
+        run->end.pos = wl_pos_next(stored->pos, stored->n_entries);
+        run->end.length = wl_pos_index(stored->pos) + stored->n_entries;
         run->end.time_ms = row.time_ms;
     }
     if (row.state.p && !j->state.p) {
@@ -213,13 +213,13 @@ static int journal_take(struct wr_run *run, struct journal *j, const struct wl_r
 
 static WEFT_SUSPENDS int read_journal(struct wr_run *run, struct journal *j, struct upp_err *err)
 {
-    struct wl_store *s  = run->engine->store;
-    uint64_t         to = UINT64_MAX >> 1;
+    struct wl_store *s = run->engine->store;
+    uint64_t to = UINT64_MAX >> 1;
     for (bool stop = false; !stop;) {
         struct wl_range range = {
             .node = run->row.node, .from = run->row.first, .to = to, .backwards = true, .max_rows = 16};
         struct wl_rows rows;
-        int            r = s->ops->rows(s, &run->tree->owner, &range, &run->memory, &rows, err);
+        int r = s->ops->rows(s, &run->tree->owner, &range, &run->memory, &rows, err);
         if (r < 0)
             return r;
         for (size_t i = 0; i < rows.n && !stop; i++) {
@@ -238,8 +238,8 @@ static WEFT_SUSPENDS int read_journal(struct wr_run *run, struct journal *j, str
 static void count_newer(struct wr_run *run, const struct wm_row *row)
 {
     for (size_t i = 0; i < row->n_records; i++) {
-        const struct wm_event *ev      = &row->records[i];
-        bool                   results = ev->kind == WM_MESSAGE && ev->entry->message.role == UPP_ROLE_TOOL;
+        const struct wm_event *ev = &row->records[i];
+        bool results = ev->kind == WM_MESSAGE && ev->entry->message.role == UPP_ROLE_TOOL;
         if ((ev->kind != WM_MESSAGE && ev->kind != WM_TOOL_ENDED) || results)
             continue;
         wm_usage_add(&run->pub.state.usage, &ev->usage);
@@ -250,13 +250,13 @@ static void count_newer(struct wr_run *run, const struct wm_row *row)
 static WEFT_SUSPENDS int load_journal(struct wr_run *run, struct upp_err *err)
 {
     struct journal j = {.newer = SIZE_MAX};
-    int            r = read_journal(run, &j, err);
+    int r = read_journal(run, &j, err);
     if (r >= 0 && !j.newest)
         r = upp_fail(err, UPP_ESTORE, "the run has no rows");
     if (r >= 0 && j.state.p)
         r = wr_state_read(run, j.state, err);
     if (r >= 0 && run->handoff.becomes.n) { /* it was handed over */
-        r                    = wr_become(run, run->handoff.becomes, err);
+        r = wr_become(run, run->handoff.becomes, err);
         run->handoff.becomes = (struct upp_str){0};
     }
     for (size_t i = j.rows.n; r >= 0 && i-- > 0;) {
@@ -278,7 +278,7 @@ static const struct upp_str denied = UPP_STR_INIT("\"Tool execution denied\"");
 
 struct reading {
     struct wr_run *run;
-    size_t         n_ended; /* executions already in order, at the front */
+    size_t n_ended; /* executions already in order, at the front */
 };
 
 static struct upp_execution *find_execution(struct reading *in, struct upp_str call)
@@ -300,10 +300,10 @@ static void mark_started(struct reading *in, struct upp_execution *e, struct upp
 static void mark_ended(struct reading *in, struct upp_execution *e, const struct wm_event *ev)
 {
     struct upp_execution it = *e;
-    it.duration_ms          = ev->ms;
+    it.duration_ms = ev->ms;
     if (ev->outcome == WM_DENIED) {
         it.approved = UPP_APPROVED_NO;
-        it.result   = denied;
+        it.result = denied;
     }
     struct upp_execution *to = &in->run->executions.p[in->n_ended++];
     memmove(to + 1, to, (size_t)(e - to) * sizeof *to);
@@ -321,7 +321,7 @@ static void take_record(struct reading *in, const struct wm_event *ev)
         mark_ended(in, e, ev);
     for (size_t i = 0; ev->kind == WM_RUN && i < ev->n_pending; i++) {
         const struct wm_pending *p = &ev->pending[i];
-        e                          = wb_uuid_eq(p->run, in->run->row.id) ? find_execution(in, p->call) : NULL;
+        e = wb_uuid_eq(p->run, in->run->row.id) ? find_execution(in, p->call) : NULL;
         if (!e)
             continue;
         mark_started(in, e, p->arguments);
@@ -332,11 +332,11 @@ static void take_record(struct reading *in, const struct wm_event *ev)
 
 static WEFT_SUSPENDS int read_some(struct reading *in, struct wl_range *range, bool *more, struct upp_err *err)
 {
-    struct wr_run                            *run = in->run;
-    struct wl_store                          *s   = run->engine->store;
-    WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(WR_RUN_MEMORY);
-    struct wl_rows                            rows;
-    int                                       r = s->ops->rows(s, &run->tree->owner, range, &a, &rows, err);
+    struct wr_run *run = in->run;
+    struct wl_store *s = run->engine->store;
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(WR_RUN_MEMORY);
+    struct wl_rows rows;
+    int r = s->ops->rows(s, &run->tree->owner, range, &a, &rows, err);
     if (r < 0)
         return r;
     for (size_t i = 0; i < rows.n; i++) {
@@ -355,9 +355,9 @@ static WEFT_SUSPENDS int read_some(struct reading *in, struct wl_range *range, b
 /* Completes the executions of a recovered run from its records. */
 static WEFT_SUSPENDS int executions_read(struct wr_run *run, struct upp_err *err)
 {
-    struct reading  in    = {.run = run};
+    struct reading in = {.run = run};
     struct wl_range range = {.node = run->row.node, .from = run->row.first, .to = UINT64_MAX >> 1, .max_rows = 64};
-    int             r     = 0;
+    int r = 0;
     for (bool more = run->executions.n > 0; r >= 0 && more;)
         r = read_some(&in, &range, &more, err);
     return r;

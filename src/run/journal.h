@@ -1,35 +1,34 @@
 /* run/journal.h — what the log has of a run: the messages and calls of its current step. */
-#ifndef WR_JOURNAL_H
-#define WR_JOURNAL_H
+#pragma once
 
 #include "run/run.h"
 
 /* A model's message in the current step. */
 struct wr_journal_reply {
-    struct upp_str    phase;
+    struct upp_str phase;
     struct weft_reply reply;
-    bool              answered; /* every call of it has a result on the path */
+    bool answered; /* every call of it has a result on the path */
 };
 enum wr_call_state { WR_CALL_STARTED = 1, WR_CALL_ENDED };
 struct wr_call {
     struct upp_str id, name;
-    uint8_t        state;
-    uint8_t        outcome;
-    bool           asked;   /* hooks were called, and the arguments they chose are in the log */
-    bool           begun;   /* it was started, or given to the client */
-    bool           counted; /* it is among the run's executions */
-    bool           on_path; /* its result is on the path */
-    bool           branch;  /* a branch, not a tool call (run/branch.c) */
-    uint32_t       order;   /* rank by time of end, among the calls of the journal */
-    uint64_t       ms;
+    uint8_t state;
+    uint8_t outcome;
+    bool asked;     /* hooks were called, and the arguments they chose are in the log */
+    bool begun;     /* it was started, or given to the client */
+    bool counted;   /* it is among the run's executions */
+    bool on_path;   /* its result is on the path */
+    bool branch;    /* a branch, not a tool call (run/branch.c) */
+    uint32_t order; /* rank by time of end, among the calls of the journal */
+    uint64_t ms;
     struct upp_str arguments; /* it was started with; NULL: those of the message */
     struct upp_str result;
     struct wb_uuid child;
-    uint64_t       child_node;
+    uint64_t child_node;
 
-    uint32_t          messages; /* of an ended child: between agents, in it and below it */
-    struct upp_usage *cycles;   /* of an ended child: usage of it and its sub-agents, per model call */
-    size_t            n_cycles;
+    uint32_t messages;        /* of an ended child: between agents, in it and below it */
+    struct upp_usage *cycles; /* of an ended child: usage of it and its sub-agents, per model call */
+    size_t n_cycles;
 };
 
 /* Loads the history and the journal of the run from the store. */
@@ -44,5 +43,3 @@ static inline bool wr_is_open_branch(const struct wr_call *c)
 {
     return c->state == WR_CALL_STARTED && c->branch;
 }
-
-#endif

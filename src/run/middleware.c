@@ -8,9 +8,9 @@
 #include "json/read.h"
 #include "model/upp_json.h"
 
-static const struct upp_str INPUT   = UPP_STR_INIT("input");
+static const struct upp_str INPUT = UPP_STR_INIT("input");
 static const struct upp_str HISTORY = UPP_STR_INIT("history");
-static const struct upp_str MEMORY  = UPP_STR_INIT("memory");
+static const struct upp_str MEMORY = UPP_STR_INIT("memory");
 static const struct upp_str SUMMARY = UPP_STR_INIT("summary");
 
 enum { DATA_BYTES = 4 << 20 };
@@ -36,7 +36,7 @@ struct upp_str wr_run_request(struct weft_run *run)
 int wr_run_set_request(struct weft_run *pub, struct upp_str json, struct upp_err *err)
 {
     struct wr_run *run = wr_of(pub);
-    yyjson_val    *v;
+    yyjson_val *v;
     if (run->middleware.request.p && wb_str_eq(run->middleware.request, json))
         return 0;
     int r = wj_read(&run->memory, json, NULL, &v, err);
@@ -45,7 +45,7 @@ int wr_run_set_request(struct weft_run *pub, struct upp_str json, struct upp_err
     if (r < 0)
         return upp_wrap(err, r, "metadata of the request");
     run->middleware.request = wb_arena_dup(&run->memory, json);
-    run->draft.state        = true;
+    run->draft.state = true;
     return wb_arena_check(&run->memory, err);
 }
 
@@ -62,7 +62,7 @@ const struct upp_wait *wr_run_wait(struct weft_run *run)
 uint64_t wr_run_age_ms(struct weft_run *pub)
 {
     struct wr_run *run = wr_of(pub);
-    int64_t        ms  = weft__loop_wall_ms(run->engine->loop) - run->row.started_ms;
+    int64_t ms = weft__loop_wall_ms(run->engine->loop) - run->row.started_ms;
     return ms > 0 ? (uint64_t)ms : 0;
 }
 
@@ -75,7 +75,7 @@ size_t wr_run_enriched_at(struct weft_run *pub)
 const struct upp_message *wr_run_enriched(struct weft_run *pub)
 {
     struct wr_run *run = wr_of(pub);
-    size_t         at  = wr_run_enriched_at(pub);
+    size_t at = wr_run_enriched_at(pub);
     return at < run->path.n && (run->pub.input || run->middleware.input) ? run->path.p[at] : NULL;
 }
 
@@ -105,7 +105,7 @@ int wr_before(struct wr_run *run, struct upp_err *err)
 void wr_observe(struct wr_run *run)
 {
     const struct wr_middleware *m = run->def ? run->def->middleware : NULL;
-    struct wr_draft            *d = &run->draft;
+    struct wr_draft *d = &run->draft;
     if (!m || !m->observe)
         return;
     for (; d->observed < d->records.n; d->observed++) {
@@ -136,8 +136,8 @@ static int path_insert(struct wr_run *run, size_t at, const struct upp_message *
 
 static int path_set_input(struct wr_run *run, const struct upp_message *m, struct upp_err *err)
 {
-    size_t at             = wr_run_enriched_at(&run->pub);
-    bool   had            = run->pub.input || run->middleware.input;
+    size_t at = wr_run_enriched_at(&run->pub);
+    bool had = run->pub.input || run->middleware.input;
     run->middleware.input = m;
     if (had) {
         run->path.p[at] = m;
@@ -175,9 +175,9 @@ static int path_cover(struct wr_run *run, const struct upp_message *m, size_t co
 static int path_history(struct wr_run *run, const int64_t *keep, size_t n, const struct upp_message *const *fresh,
                         size_t n_fresh, struct upp_err *err)
 {
-    size_t                     rest = run->path.n - run->n_history, used = 0;
+    size_t rest = run->path.n - run->n_history, used = 0;
     const struct upp_message **list = wb_new_n(&run->memory, const struct upp_message *, n + rest + 1);
-    uint32_t                  *at   = wb_new_n(&run->memory, uint32_t, n + 1);
+    uint32_t *at = wb_new_n(&run->memory, uint32_t, n + 1);
     if (!list || !at)
         return wb_arena_check(&run->memory, err);
     for (size_t i = 0; i < n; i++) {
@@ -185,11 +185,11 @@ static int path_history(struct wr_run *run, const int64_t *keep, size_t n, const
         if (!old && (keep[i] != -1 || used == n_fresh))
             return upp_fail(err, UPP_ESTORE, "the history of the run is not whole");
         list[i] = old ? run->path.p[keep[i]] : fresh[used++];
-        at[i]   = old && (size_t)keep[i] < run->positions.n ? run->positions.p[keep[i]] : NOWHERE;
+        at[i] = old && (size_t)keep[i] < run->positions.n ? run->positions.p[keep[i]] : NOWHERE;
     }
     memcpy(list + n, run->path.p + run->n_history, rest * sizeof *list);
     run->path.n = run->positions.n = run->n_history = 0;
-    int r                                           = 0;
+    int r = 0;
     for (size_t i = 0; r >= 0 && i < n + rest; i++)
         r = wr_path_add(run, list[i], err);
     for (size_t i = 0; r >= 0 && i < n; i++)
@@ -209,8 +209,8 @@ static struct wm_entry *context_entry(struct wr_run *run, struct upp_str phase, 
     if (!e)
         return NULL;
     e->audience = WM_AUDIENCE_RUN;
-    e->phase    = phase;
-    e->step     = 0;
+    e->phase = phase;
+    e->step = 0;
     return e;
 }
 
@@ -230,7 +230,7 @@ static struct upp_str entry_id(const struct wr_run *run, uint32_t index, char te
 /* Refers to both texts: neither is stored a second time. */
 static int draft_enriched(struct wr_run *run, uint32_t enriched, struct upp_err *err)
 {
-    char           id[2][WB_UUID_TEXT + 1];
+    char id[2][WB_UUID_TEXT + 1];
     struct upp_str data =
         wb_arena_printf(&run->memory, "{\"original\":{\"entry\":\"%.*s\"},\"enriched\":{\"entry\":\"%.*s\"}}",
                         UPP_FMT(entry_id(run, run->row.input, id[0])), UPP_FMT(entry_id(run, enriched, id[1])));
@@ -244,7 +244,7 @@ static int draft_enriched(struct wr_run *run, uint32_t enriched, struct upp_err 
 static void to_front(struct wr_run *run, size_t entries, size_t records)
 {
     struct wr_draft *d = &run->draft;
-    uint32_t         n = (uint32_t)(d->entries.n - entries);
+    uint32_t n = (uint32_t)(d->entries.n - entries);
     for (size_t i = 0; i < n; i++) {
         struct wm_entry e = d->entries.p[entries + i];
         memmove(d->entries.p + i + 1, d->entries.p + i, entries * sizeof e);
@@ -262,17 +262,17 @@ static void to_front(struct wr_run *run, size_t entries, size_t records)
 int wr_run_set_input(struct weft_run *pub, const struct upp_message *m, struct upp_err *err)
 {
     struct wr_run *run = wr_of(pub);
-    size_t         had = run->draft.entries.n, records = run->draft.records.n;
+    size_t had = run->draft.entries.n, records = run->draft.records.n;
     if (m->role != UPP_ROLE_USER)
         return upp_fail(err, UPP_EINVALID, "an input is a message of the user");
     const struct upp_message *copy = copy_message(run, m, err);
-    struct wm_entry          *e    = copy ? context_entry(run, INPUT, err) : NULL;
+    struct wm_entry *e = copy ? context_entry(run, INPUT, err) : NULL;
     if (!e)
         return -UPP_ENOMEM;
-    int64_t time_ms    = e->message.time_ms;
-    e->message         = *copy;
+    int64_t time_ms = e->message.time_ms;
+    e->message = *copy;
     e->message.time_ms = time_ms;
-    int r              = run->pub.input ? draft_enriched(run, run->end.length, err) : 0;
+    int r = run->pub.input ? draft_enriched(run, run->end.length, err) : 0;
     if (r >= 0)
         r = path_set_input(run, copy, err);
     if (r < 0) {
@@ -299,7 +299,7 @@ static int draft_history(struct wr_run *run, const int64_t *keep, size_t n, cons
                          size_t n_fresh, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(DATA_BYTES);
-    struct wj_writer                      w;
+    struct wj_writer w;
     wj_writer_init(&w, &b, err);
     wj_write_open(&w, '{');
     wj_put_str(&w, "type", HISTORY);
@@ -308,7 +308,7 @@ static int draft_history(struct wr_run *run, const int64_t *keep, size_t n, cons
         wj_write_i64(&w, keep[i]);
     wj_write_close(&w, ']');
     wj_write_close(&w, '}');
-    int              r = wj_writer_check(&w);
+    int r = wj_writer_check(&w);
     struct wm_entry *e = r >= 0 ? context_entry(run, HISTORY, err) : NULL;
     if (!e)
         return r < 0 ? r : -UPP_ENOMEM;
@@ -318,8 +318,8 @@ static int draft_history(struct wr_run *run, const int64_t *keep, size_t n, cons
         e = context_entry(run, HISTORY, err);
         if (!e)
             return upp_fail(err, UPP_ELIMIT, "another history has too many messages of its own");
-        int64_t time_ms    = e->message.time_ms;
-        e->message         = *fresh[i];
+        int64_t time_ms = e->message.time_ms;
+        e->message = *fresh[i];
         e->message.time_ms = time_ms;
     }
     return wb_arena_check(&run->memory, err);
@@ -327,9 +327,9 @@ static int draft_history(struct wr_run *run, const int64_t *keep, size_t n, cons
 
 int wr_run_set_history(struct weft_run *pub, const struct upp_message *const *list, size_t n, struct upp_err *err)
 {
-    struct wr_run             *run = wr_of(pub);
-    size_t                     had = run->draft.entries.n, n_fresh = 0, from = 0;
-    int64_t                   *keep  = wb_new_n(&run->memory, int64_t, n + 1);
+    struct wr_run *run = wr_of(pub);
+    size_t had = run->draft.entries.n, n_fresh = 0, from = 0;
+    int64_t *keep = wb_new_n(&run->memory, int64_t, n + 1);
     const struct upp_message **fresh = wb_new_n(&run->memory, const struct upp_message *, n + 1);
     if (!keep || !fresh)
         return wb_arena_check(&run->memory, err);
@@ -350,24 +350,24 @@ int wr_run_set_history(struct weft_run *pub, const struct upp_message *const *li
 
 static struct upp_message *user_text(struct wr_run *run, struct upp_str text, struct upp_err *err)
 {
-    struct upp_message *m    = wb_new(&run->memory, struct upp_message);
-    struct upp_part    *part = wb_new(&run->memory, struct upp_part);
+    struct upp_message *m = wb_new(&run->memory, struct upp_message);
+    struct upp_part *part = wb_new(&run->memory, struct upp_part);
     if (!m || !part)
         return upp_fail(err, UPP_ENOMEM, "no memory for a message"), NULL;
     *part = (struct upp_part){.kind = UPP_PART_TEXT, .text = wb_arena_dup(&run->memory, text.p ? text : UPP_STR(""))};
-    *m    = (struct upp_message){.role = UPP_ROLE_USER, .parts = part, .n_parts = 1, .time_ms = wr_now(run)};
+    *m = (struct upp_message){.role = UPP_ROLE_USER, .parts = part, .n_parts = 1, .time_ms = wr_now(run)};
     return wb_arena_check(&run->memory, err) < 0 ? NULL : m;
 }
 
 int wr_run_remember(struct weft_run *pub, struct upp_str text, struct upp_err *err)
 {
-    struct wr_run      *run = wr_of(pub);
-    struct upp_message *m   = user_text(run, text, err);
-    struct wm_entry    *e   = m ? context_entry(run, MEMORY, err) : NULL;
+    struct wr_run *run = wr_of(pub);
+    struct upp_message *m = user_text(run, text, err);
+    struct wm_entry *e = m ? context_entry(run, MEMORY, err) : NULL;
     if (!e)
         return -UPP_ENOMEM;
     e->message = *m;
-    int r      = path_remember(run, m, err);
+    int r = path_remember(run, m, err);
     if (r < 0)
         run->draft.entries.n--;
     return r;
@@ -385,9 +385,9 @@ static uint32_t position_after(const struct wr_run *run, size_t covers)
 int wr_run_summarise(struct weft_run *pub, size_t covers, struct upp_str text, const struct upp_usage *u,
                      struct upp_err *err)
 {
-    struct wr_run      *run = wr_of(pub);
-    struct upp_message *m   = user_text(run, text, err);
-    int                 r   = m ? wr_cycle_add(run, u, err) : -UPP_ENOMEM;
+    struct wr_run *run = wr_of(pub);
+    struct upp_message *m = user_text(run, text, err);
+    int r = m ? wr_cycle_add(run, u, err) : -UPP_ENOMEM;
     if (r < 0)
         return r;
     struct wm_entry *e = run->engine->store ? context_entry(run, SUMMARY, err) : NULL;
@@ -395,9 +395,9 @@ int wr_run_summarise(struct weft_run *pub, size_t covers, struct upp_str text, c
         return -UPP_ENOMEM;
     if (e) {
         e->audience = WM_AUDIENCE_MODEL;
-        e->message  = *m;
+        e->message = *m;
         e->data = wb_arena_printf(&run->memory, "{\"through\":%u,\"covers\":%zu}", position_after(run, covers), covers);
-        r       = wb_arena_check(&run->memory, err);
+        r = wb_arena_check(&run->memory, err);
     }
     if (r >= 0)
         r = path_cover(run, m, covers, err);
@@ -412,7 +412,7 @@ int wr_run_summarise(struct weft_run *pub, size_t covers, struct upp_str text, c
 static uint64_t number_in(struct wr_run *run, struct upp_str json, const char *name, uint64_t otherwise)
 {
     yyjson_val *v;
-    uint64_t    n;
+    uint64_t n;
     if (!json.p || wj_read(&run->memory, json, NULL, &v, NULL) < 0 || !(v = yyjson_obj_get(v, name)))
         return otherwise;
     return wb_str_u64(wj_text(v), &n) ? n : otherwise;
@@ -423,7 +423,7 @@ bool wr_is_summary(struct wr_run *run, const struct wl_line *line, uint32_t at, 
     if (line->entry.audience != WM_AUDIENCE_MODEL || wm_is_erased(&line->entry) || wb_uuid_eq(line->run, run->row.id))
         return false;
     uint64_t n = number_in(run, line->entry.data, "through", at);
-    *through   = n < at ? (uint32_t)n : at;
+    *through = n < at ? (uint32_t)n : at;
     return true;
 }
 
@@ -453,12 +453,12 @@ static int restore_history(struct wr_run *run, struct upp_str data, struct wl_li
                            struct upp_err *err)
 {
     yyjson_val *v = NULL;
-    int         r = wj_read(&run->memory, data, NULL, &v, err);
-    v             = r < 0 ? NULL : yyjson_obj_get(v, "keep");
+    int r = wj_read(&run->memory, data, NULL, &v, err);
+    v = r < 0 ? NULL : yyjson_obj_get(v, "keep");
     if (r < 0 || !yyjson_is_arr(v))
         return upp_fail(err, UPP_ESTORE, "the history of the run is no list");
-    size_t                     n_keep = yyjson_arr_size(v), n_fresh = 0;
-    int64_t                   *keep  = wb_new_n(&run->memory, int64_t, n_keep + 1);
+    size_t n_keep = yyjson_arr_size(v), n_fresh = 0;
+    int64_t *keep = wb_new_n(&run->memory, int64_t, n_keep + 1);
     const struct upp_message **fresh = wb_new_n(&run->memory, const struct upp_message *, n + 1);
     if (!keep || !fresh)
         return wb_arena_check(&run->memory, err);

@@ -4,8 +4,7 @@
  * entries, visible only to this run's model (a summary: to the models of later runs too), and are restored when the run
  * is recovered after a crash.
  */
-#ifndef WR_MIDDLEWARE_H
-#define WR_MIDDLEWARE_H
+#pragma once
 
 #include "base/arena.h"
 #include "run/def.h"
@@ -22,16 +21,16 @@ void **wr_run_slot(struct weft_run *run);
 
 /* The metadata of the request, a JSON object, part of the state; NULL: `before` has not run. */
 struct upp_str wr_run_request(struct weft_run *run);
-int            wr_run_set_request(struct weft_run *run, struct upp_str json, struct upp_err *err) UPP_MUST_CHECK;
+int wr_run_set_request(struct weft_run *run, struct upp_str json, struct upp_err *err) UPP_MUST_CHECK;
 
 /* The model of the run (NULL: none), its wait table, milliseconds since the run began. */
 const struct upp_model *wr_run_model(struct weft_run *run);
-const struct upp_wait  *wr_run_wait(struct weft_run *run);
-uint64_t                wr_run_age_ms(struct weft_run *run);
+const struct upp_wait *wr_run_wait(struct weft_run *run);
+uint64_t wr_run_age_ms(struct weft_run *run);
 
 /* What the model receives as the user's input; NULL: nothing. And its index in the path. */
 const struct upp_message *wr_run_enriched(struct weft_run *run);
-size_t                    wr_run_enriched_at(struct weft_run *run);
+size_t wr_run_enriched_at(struct weft_run *run);
 
 /* Only in `before`. set_input: the model receives this input instead; an entry of audience run, and the event
  * prompt.enriched before everything else of the run. set_history: the model receives this history; messages from
@@ -44,8 +43,6 @@ int wr_run_remember(struct weft_run *run, struct upp_str text, struct upp_err *e
 /* From now on, in later runs too, a summary replaces the first `covers` messages of the history. `u`: its usage. */
 int wr_run_summarise(struct weft_run *run, size_t covers, struct upp_str text, const struct upp_usage *u,
                      struct upp_err *err) UPP_MUST_CHECK;
-
-/* ---- For the engine ------------------------------------------------------------------------------------------ */
 
 /* Runs middleware's `before`, once, and commits what it changed. */
 WEFT_SUSPENDS int wr_before(struct wr_run *run, struct upp_err *err) UPP_MUST_CHECK;
@@ -66,5 +63,3 @@ bool wr_counts_history(const struct wr_run *run, const struct wl_line *line);
 
 /* Repeats middleware's changes of the path, for a recovered run. */
 int wr_context_restore(struct wr_run *run, struct wl_line *const *lines, size_t n, struct upp_err *err) UPP_MUST_CHECK;
-
-#endif

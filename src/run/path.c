@@ -31,9 +31,9 @@ static int add_ids(struct wr_run *run, const struct upp_message *m, struct upp_e
  * has two in a row. A placeholder replaces a question that the model does not get if there is no other. */
 static int add_placeholder(struct wr_run *run, const struct wr_tail *tail, size_t i, struct upp_err *err)
 {
-    static const struct upp_part erased  = {.kind = UPP_PART_TEXT, .text = UPP_STR_INIT("[erased]")};
+    static const struct upp_part erased = {.kind = UPP_PART_TEXT, .text = UPP_STR_INIT("[erased]")};
     static const struct upp_part handoff = {.kind = UPP_PART_TEXT, .text = UPP_STR_INIT("[handed over]")};
-    const struct wl_line        *line    = tail->lines[i];
+    const struct wl_line *line = tail->lines[i];
     if (line->entry.audience != WM_AUDIENCE_ALL || line->entry.message.role != UPP_ROLE_USER ||
         (run->path.n && run->path.p[run->path.n - 1]->role != UPP_ROLE_ASSISTANT))
         return 0;
@@ -42,15 +42,15 @@ static int add_placeholder(struct wr_run *run, const struct wr_tail *tail, size_
         next++;
     if (next == tail->n || tail->lines[next]->entry.message.role != UPP_ROLE_ASSISTANT)
         return 0;
-    struct upp_message *m     = wb_new(&run->memory, struct upp_message);
-    struct upp_part    *parts = wb_new(&run->memory, struct upp_part);
+    struct upp_message *m = wb_new(&run->memory, struct upp_message);
+    struct upp_part *parts = wb_new(&run->memory, struct upp_part);
     if (!m || !parts)
         return wb_arena_check(&run->memory, err);
-    *parts      = wm_is_hidden(&line->entry) ? erased : handoff;
-    *m          = line->entry.message;
+    *parts = wm_is_hidden(&line->entry) ? erased : handoff;
+    *m = line->entry.message;
     m->metadata = (struct upp_str){0};
-    m->parts    = parts;
-    m->n_parts  = 1;
+    m->parts = parts;
+    m->n_parts = 1;
     return add_history(run, m, tail->from + i, err);
 }
 
@@ -68,16 +68,16 @@ static uint32_t grant_step(const struct wr_run *run, const struct wl_line *line)
 static int load_event(struct wr_run *run, const struct wl_line *line, struct upp_err *err)
 {
     bool mine = wb_uuid_eq(line->run, run->row.id) && !wr_is_context(&line->entry);
-    int  r    = mine && run->branch ? wr_event_note(run, line->entry.data, err) : 0;
+    int r = mine && run->branch ? wr_event_note(run, line->entry.data, err) : 0;
     return r < 0 ? r : wr_grant_note(run, line->entry.data, grant_step(run, line), err);
 }
 
 /* Adds one entry of the path, as the run's agent sees it. */
 static int load_line(struct wr_run *run, const struct wl_line *line, size_t position, struct upp_err *err)
 {
-    const struct upp_message *m    = &line->entry.message, *seen;
-    bool                      mine = wb_uuid_eq(line->run, run->row.id);
-    int                       r    = 0;
+    const struct upp_message *m = &line->entry.message, *seen;
+    bool mine = wb_uuid_eq(line->run, run->row.id);
+    int r = 0;
     if (line->entry.kind == WM_ENTRY_EVENT)
         return load_event(run, line, err);
     if (!wr_is_received(run, line))
@@ -103,8 +103,8 @@ static bool is_covered(const struct wr_tail *tail, const struct wl_line *line, s
 
 static int load_position(struct wr_run *run, const struct wr_tail *tail, size_t i, struct upp_err *err)
 {
-    struct wl_line *line     = tail->lines[i];
-    size_t          position = tail->from + i;
+    struct wl_line *line = tail->lines[i];
+    size_t position = tail->from + i;
     if (is_covered(tail, line, position))
         return add_ids(run, &line->entry.message, err);
     run->time_ms = WB_MAX(run->time_ms, line->entry.message.time_ms);
@@ -128,16 +128,16 @@ static int carry_grants(struct wr_run *run, const struct wr_tail *tail, size_t n
 WEFT_SUSPENDS int wr_path_load(struct wr_run *run, struct upp_err *err)
 {
     struct wr_tail tail;
-    int            r = wr_tail_read(run, &tail, err);
+    int r = wr_tail_read(run, &tail, err);
     if (r >= 0 && tail.summary) /* it replaces everything before it */
         r = add_history(run, &tail.summary->entry.message, UINT32_MAX, err);
     if (r >= 0 && tail.grants.n)
         r = wr_grants_read(run, tail.grants, err);
     if (r < 0)
         return r;
-    size_t granted                 = run->grants.n;
-    run->unread                    = tail.from;
-    run->time_ms                   = WB_MAX(run->time_ms, run->end.time_ms);
+    size_t granted = run->grants.n;
+    run->unread = tail.from;
+    run->time_ms = WB_MAX(run->time_ms, run->end.time_ms);
     run->middleware.input_position = tail.from + (uint32_t)tail.n;
     for (size_t i = 0; i < tail.n; i++) {
         r = load_position(run, &tail, i, err);
@@ -163,16 +163,16 @@ int wr_path_reload(struct wr_run *run, struct upp_err *err)
     if (run->engine->store) {
         run->path.n = run->mine.n = run->reasoning.n = run->grants.n = run->n_history = 0;
         run->positions.n = run->middleware.n_remembered = 0;
-        run->middleware.input                           = NULL;
+        run->middleware.input = NULL;
         wr_ids_clear(&run->ids);
         return wr_path_load(run, err);
     }
     /* Without a store the history is the caller's, and its authors are not known. */
-    run->path.n                  = run->n_history;
+    run->path.n = run->n_history;
     run->middleware.n_remembered = 0;
     for (size_t i = 0; i < run->mine.n; i++) {
         const struct upp_message *seen = run->mine.p[i];
-        int                       r    = wr_message_for_agent(run, run->mine.p[i], speaker_of(run, i), &seen, err);
+        int r = wr_message_for_agent(run, run->mine.p[i], speaker_of(run, i), &seen, err);
         if (r >= 0)
             r = wr_path_add(run, i == 0 && run->middleware.input && run->pub.input ? run->middleware.input : seen, err);
         if (r < 0)

@@ -1,6 +1,5 @@
 /* run/path.h — loads the path of a run from the log: history, input, own messages, tool grants. */
-#ifndef WR_PATH_H
-#define WR_PATH_H
+#pragma once
 
 #include "run/run.h"
 
@@ -8,5 +7,3 @@ WEFT_SUSPENDS int wr_path_load(struct wr_run *run, struct upp_err *err) UPP_MUST
 
 /* Loads it again, for the agent that was just handed the thread. */
 WEFT_SUSPENDS int wr_path_reload(struct wr_run *run, struct upp_err *err) UPP_MUST_CHECK;
-
-#endif

@@ -15,10 +15,10 @@
 /* What a queued run begins with is in its row: another run holds the node. */
 static int write_before(struct wr_starting *s, struct wj_writer *j, struct upp_err *err)
 {
-    const struct wr_start *w    = s->what;
-    const struct wm_row    row  = {.entries = w->before, .n_entries = w->n_before};
-    struct wb_buf          text = WB_BUF(WM_ROW_MAX);
-    int                    r    = wm_row_write(&row, &text, err);
+    const struct wr_start *w = s->what;
+    const struct wm_row row = {.entries = w->before, .n_entries = w->n_before};
+    struct wb_buf text = WB_BUF(WM_ROW_MAX);
+    int r = wm_row_write(&row, &text, err);
     if (r >= 0) {
         wj_put_raw(j, "before", text.p, text.n);
         j->comma = true;
@@ -30,9 +30,9 @@ static int write_before(struct wr_starting *s, struct wj_writer *j, struct upp_e
 static int write_queued(struct wr_starting *s, const struct wm_run *rolls_back, struct wb_buf *out, struct upp_err *err)
 {
     const struct wr_start *w = s->what;
-    struct wj_writer       j;
-    char                   id[WB_UUID_HEX + 1];
-    int                    r = 0;
+    struct wj_writer j;
+    char id[WB_UUID_HEX + 1];
+    int r = 0;
     wj_writer_init(&j, out, err);
     wj_write_open(&j, '{');
     if (w->api_key.n)
@@ -67,9 +67,9 @@ int wr_start_queue(struct wr_starting *s, bool next, const struct wm_run *rolls_
     if (r < 0)
         return r;
     s->thread.queued++;
-    s->row.status     = WM_QUEUED;
-    s->row.options    = wb_buf_str(&s->queued);
-    s->row.queue      = next ? 0 : s->thread.queued;
+    s->row.status = WM_QUEUED;
+    s->row.options = wb_buf_str(&s->queued);
+    s->row.queue = next ? 0 : s->thread.queued;
     s->row.started_ms = 0;
     wr_start_key(s);
     return 0;
@@ -78,8 +78,8 @@ int wr_start_queue(struct wr_starting *s, bool next, const struct wm_run *rolls_
 size_t wr_start_queue_changes(struct wr_starting *s, struct wl_change to[WR_QUEUE_CHANGES])
 {
     size_t n = 0;
-    to[n++]  = (struct wl_change){.kind = WL_ADD_RUN, .run = &s->row};
-    to[n++]  = (struct wl_change){.kind = WL_SET_THREAD, .thread = &s->thread};
+    to[n++] = (struct wl_change){.kind = WL_ADD_RUN, .run = &s->row};
+    to[n++] = (struct wl_change){.kind = WL_SET_THREAD, .thread = &s->thread};
     if (s->what->key.p)
         to[n++] = (struct wl_change){.kind = WL_ADD_KEY, .key = &s->key};
     return n + wr_start_alias(s, to + n);
@@ -101,15 +101,15 @@ int wr_queued_options(struct wb_arena *a, const struct wm_run *row, struct upp_s
     if (row->started_ms || !row->options.n)
         return 0;
     int r = wj_read(a, row->options, NULL, &v, err);
-    *ret  = (struct upp_str){NULL, 0};
+    *ret = (struct upp_str){NULL, 0};
     return r < 0 ? r : wj_value_text(a, yyjson_obj_get(v, "options"), ret, err);
 }
 
 static WEFT_SUSPENDS int enqueue(struct wr_starting *s, struct wr_started *ret, struct upp_err *err)
 {
     struct wl_store *store = s->engine->store;
-    struct wm_run   *live;
-    size_t           n;
+    struct wm_run *live;
+    size_t n;
     int r = wl_list_runs(store, &s->what->owner, s->thread.id, true, s->engine->opts.max_queue + 2u, &s->memory, &live,
                          &n, err);
     if (r < 0)
@@ -121,7 +121,7 @@ static WEFT_SUSPENDS int enqueue(struct wr_starting *s, struct wr_started *ret, 
         return r;
     struct wl_change changes[WR_QUEUE_CHANGES];
     struct wl_commit c = {.owner = s->what->owner, .changes = changes, .flags = WL_SYNCED};
-    c.n                = wr_start_queue_changes(s, changes);
+    c.n = wr_start_queue_changes(s, changes);
     wb_crashpoint("queue.before");
     r = store->ops->commit(store, &c, err);
     wb_crashpoint("queue.after");
@@ -137,10 +137,10 @@ static WEFT_SUSPENDS int enqueue(struct wr_starting *s, struct wr_started *ret, 
 int wr_start_has_queue(struct wr_starting *s, bool *ret, struct upp_err *err)
 {
     struct wl_store *store = s->engine->store;
-    struct wm_run   *live;
-    size_t           n = 0;
-    int              r = 0;
-    *ret               = false;
+    struct wm_run *live;
+    size_t n = 0;
+    int r = 0;
+    *ret = false;
     if (s->fresh.n == 0 && s->thread.queued)
         r = wl_list_runs(store, &s->what->owner, s->thread.id, true, 2, &s->memory, &live, &n, err);
     for (size_t i = 0; i < n && !*ret; i++)
@@ -154,9 +154,9 @@ int wr_start_has_queue(struct wr_starting *s, bool *ret, struct upp_err *err)
 static WEFT_SUSPENDS int is_queued(struct wr_starting *s, bool *ret, struct upp_err *err)
 {
     struct wl_store *store = s->engine->store;
-    struct wm_run   *live;
-    size_t           n = 0;
-    int              r = 0;
+    struct wm_run *live;
+    size_t n = 0;
+    int r = 0;
     if (s->fresh.n == 0 && s->thread.queued)
         r = wl_list_runs(store, &s->what->owner, s->thread.id, true, 1, &s->memory, &live, &n, err);
     *ret = r >= 0 && n && live[0].status == WM_QUEUED;
@@ -167,21 +167,21 @@ static WEFT_SUSPENDS int is_queued(struct wr_starting *s, bool *ret, struct upp_
 
 /* What a queued run begins with, from its row. */
 struct queued {
-    struct wr_start   *what;
+    struct wr_start *what;
     struct upp_message input;
-    struct wm_row      before;
-    struct wb_uuid     rolls_back; /* all zero: nothing */
+    struct wm_row before;
+    struct wb_uuid rolls_back; /* all zero: nothing */
 };
 
 static int read_before(struct wr_starting *s, yyjson_val *before, struct queued *q, struct upp_err *err)
 {
     struct upp_str text;
-    int            r = wj_value_text(&s->memory, before, &text, err);
+    int r = wj_value_text(&s->memory, before, &text, err);
     if (r >= 0)
         r = wm_row_read_entries(&s->memory, WM_FORMAT, text, &q->before, err);
     if (r < 0)
         return r;
-    q->what->before   = q->before.entries;
+    q->what->before = q->before.entries;
     q->what->n_before = q->before.n_entries;
     return 0;
 }
@@ -198,15 +198,15 @@ static int read_position(const yyjson_val *node, const yyjson_val *length, struc
 static int read_queued(struct wr_starting *s, const struct wm_run *row, struct queued *q, struct upp_err *err)
 {
     struct wr_start *what = q->what;
-    yyjson_val      *v;
-    int              r = wj_read(&s->memory, row->options, NULL, &v, err);
+    yyjson_val *v;
+    int r = wj_read(&s->memory, row->options, NULL, &v, err);
     if (r < 0)
         return r;
     yyjson_val *in = yyjson_obj_get(v, "input"), *who = yyjson_obj_get(v, "who"),
                *options = yyjson_obj_get(v, "options"), *before = yyjson_obj_get(v, "before"),
                *node = yyjson_obj_get(v, "node"), *rolls_back = yyjson_obj_get(v, "rolls_back");
     if (yyjson_is_obj(in)) {
-        r           = wm_message_read(&s->memory, in, &q->input, err);
+        r = wm_message_read(&s->memory, in, &q->input, err);
         what->input = &q->input;
     }
     if (r >= 0 && yyjson_is_str(who))
@@ -240,15 +240,15 @@ static size_t dequeue_changes(struct wr_starting *s, struct wl_change to[5])
 static WEFT_SUSPENDS int start_queued(struct wr_starting *s, const struct wm_run *row, struct upp_err *err)
 {
     struct wr_run *run;
-    int            r  = wr_start_before(s, err);
-    s->row            = *row;
-    s->row.node       = s->node.key;
-    s->row.first      = s->end.pos;
-    s->row.input      = s->end.length + (s->notice.p != NULL);
-    s->row.status     = WM_RUNNING;
-    s->row.options    = s->what->options;
-    s->row.queue      = 0;
-    int64_t now       = wb_wall_ms();
+    int r = wr_start_before(s, err);
+    s->row = *row;
+    s->row.node = s->node.key;
+    s->row.first = s->end.pos;
+    s->row.input = s->end.length + (s->notice.p != NULL);
+    s->row.status = WM_RUNNING;
+    s->row.options = s->what->options;
+    s->row.queue = 0;
+    int64_t now = wb_wall_ms();
     s->row.started_ms = WB_MAX(now, s->end.time_ms);
     if (r >= 0)
         r = wr_start_run(s, true, &run, err);
@@ -261,7 +261,7 @@ static WEFT_SUSPENDS int start_queued(struct wr_starting *s, const struct wm_run
     }
     wr_tree_take(run->tree, run);
     run->tree->was_read = !wb_list_empty(&run->tree->readers); /* nobody has left what nobody could read yet */
-    r                   = wr_start_draft(s->what, s->notice, run, err);
+    r = wr_start_draft(s->what, s->notice, run, err);
     if (r >= 0)
         r = wr_launch(run, err);
     if (r < 0) {
@@ -269,7 +269,7 @@ static WEFT_SUSPENDS int start_queued(struct wr_starting *s, const struct wm_run
         return r;
     }
     struct wl_change taken[5];
-    struct wr_more   more = {taken, dequeue_changes(s, taken)};
+    struct wr_more more = {taken, dequeue_changes(s, taken)};
     wb_crashpoint("dequeue.before");
     r = wr_flush(run, &more, err);
     wb_crashpoint("dequeue.after");
@@ -294,10 +294,10 @@ static const struct wm_run *next_of(const struct wm_run *live, size_t n)
 static WEFT_SUSPENDS int try_next(struct wr_starting *s, struct wr_start *what, struct upp_err *err)
 {
     struct wl_store *store = s->engine->store;
-    struct queued    q     = {.what = what};
-    struct wm_run   *live;
-    size_t           n;
-    int              r = wr_start_thread(s, err);
+    struct queued q = {.what = what};
+    struct wm_run *live;
+    size_t n;
+    int r = wr_start_thread(s, err);
     if (r < 0 || !wr_is_zero(s->busy))
         return r;
     r = wl_list_runs(store, &what->owner, what->thread, true, s->engine->opts.max_queue + 3u, &s->memory, &live, &n,
@@ -318,10 +318,10 @@ static WEFT_SUSPENDS int try_next(struct wr_starting *s, struct wr_start *what, 
 int wr_start_next(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid thread, struct upp_err *err)
 {
     for (unsigned tries = 0;; tries++) {
-        struct wr_start    what = {.owner = *o, .thread = thread};
-        struct wr_starting s    = WR_STARTING(e, &what);
-        s.accepted              = true;
-        int r                   = try_next(&s, &what, err);
+        struct wr_start what = {.owner = *o, .thread = thread};
+        struct wr_starting s = WR_STARTING(e, &what);
+        s.accepted = true;
+        int r = try_next(&s, &what, err);
         wr_starting_done(&s);
         if (r != -UPP_EBUSY || tries == WR_RETRIES)
             return r == -UPP_EBUSY ? 0 : r; /* the run that was first starts the next one when it ends */
@@ -350,8 +350,8 @@ int wr_start_refuse(const struct wr_starting *s, struct upp_err *err)
 static WEFT_SUSPENDS int let_first(struct wr_starting *s, struct upp_err *err)
 {
     struct wm_run *live = NULL;
-    size_t         n    = 0;
-    int            r    = 0;
+    size_t n = 0;
+    int r = 0;
     if (s->fresh.n == 0 && s->thread.queued)
         r = wl_list_runs(s->engine->store, &s->what->owner, s->thread.id, true, s->engine->opts.max_queue + 3u,
                          &s->memory, &live, &n, err);
@@ -368,7 +368,7 @@ static WEFT_SUSPENDS int let_first(struct wr_starting *s, struct upp_err *err)
 int wr_start_busy(struct wr_starting *s, uint8_t busy, struct wr_started *ret, struct upp_err *err)
 {
     bool queued;
-    int  r;
+    int r;
     if (!wr_is_zero(s->busy) && wb_uuid_eq(s->busy, s->what->ends))
         return wr_start_take_over(s, false, ret, err);
     switch (s->what->n_before ? WR_REJECT : busy) {

@@ -12,9 +12,9 @@
 #include "run/run.h"
 
 enum {
-    MAX_RUNS    = 65536,               /* of a tree, that work at the same time */
+    MAX_RUNS = 65536,                  /* of a tree, that work at the same time */
     MAX_RESULTS = WR_CALLS * WR_CALLS, /* of one step: of each model call that a step may have, all tools */
-    BATCH_ROWS  = 16,
+    BATCH_ROWS = 16,
 };
 
 /* ---- Through the store ---------------------------------------------------------------------------------------- */
@@ -22,13 +22,13 @@ enum {
 /* A cursor over the rows of one node. The events of a tree are spread over the nodes of its runs: the next number is in
  * exactly one of them. */
 struct node_cursor {
-    uint64_t        node, from; /* position of the next row to be read */
-    struct wb_uuid  run;
+    uint64_t node, from; /* position of the next row to be read */
+    struct wb_uuid run;
     struct wb_arena memory;
-    struct wl_rows  rows;
-    size_t          i;
-    uint64_t        ahead; /* number of the first event of row i, which was read too early; 0: it was not read */
-    bool            over;  /* what was read is all that there is: the run has ended, or a row of another one follows */
+    struct wl_rows rows;
+    size_t i;
+    uint64_t ahead; /* number of the first event of row i, which was read too early; 0: it was not read */
+    bool over;      /* what was read is all that there is: the run has ended, or a row of another one follows */
 };
 
 struct wr_stored {
@@ -81,10 +81,10 @@ static WEFT_SUSPENDS int refill(struct wr_reader *rd, struct node_cursor *w, str
     if (w->over)
         return 0;
     wb_arena_done(&w->memory);
-    w->i                  = 0;
-    w->rows               = (struct wl_rows){0};
+    w->i = 0;
+    w->rows = (struct wl_rows){0};
     struct wl_range range = {.node = w->node, .from = w->from, .to = UINT64_MAX >> 1, .max_rows = BATCH_ROWS};
-    int             r     = s->ops->rows(s, &rd->tree->owner, &range, &w->memory, &w->rows, err);
+    int r = s->ops->rows(s, &rd->tree->owner, &range, &w->memory, &w->rows, err);
     if (r < 0)
         return r;
     if (w->rows.n)
@@ -101,7 +101,7 @@ static void stored_rest(struct wr_stored *s)
             continue;
         wb_arena_done(&w->memory);
         w->rows = (struct wl_rows){0};
-        w->i    = 0;
+        w->i = 0;
     }
 }
 
@@ -132,12 +132,12 @@ static WEFT_SUSPENDS int advance(struct wr_reader *rd, struct node_cursor *w, st
         if (r < 0)
             return r;
         const struct wl_row *stored = &w->rows.p[w->i];
-        uint64_t             n      = 0;
+        uint64_t n = 0;
         if (rd->next < w->ahead)
             return 0;
         if (!wb_uuid_eq(stored->run, w->run)) {
             w->over = true;
-            w->i    = w->rows.n;
+            w->i = w->rows.n;
             continue;
         }
         wb_arena_reset(&rd->memory);
@@ -166,8 +166,8 @@ static WEFT_SUSPENDS int advance(struct wr_reader *rd, struct node_cursor *w, st
 /* Sets the source of the row that was found. */
 static WEFT_SUSPENDS int set_row_source(struct wr_reader *rd, size_t cursor, struct upp_err *err)
 {
-    struct wm_run    run = rd->run;
-    struct wl_store *s   = rd->tree->engine->store;
+    struct wm_run run = rd->run;
+    struct wl_store *s = rd->tree->engine->store;
     int r = cursor ? wl_get_run(s, &rd->tree->owner, rd->stored->cursors.p[cursor]->run, &rd->memory, &run, err) : 0;
     if (r < 0)
         return r;
@@ -190,9 +190,9 @@ static WEFT_SUSPENDS int from_store(struct wr_reader *rd, struct upp_err *err)
     }
     struct wr_stored *s = rd->stored;
     for (size_t i = s->cursors.n; i-- > 0;) {
-        struct node_cursor *w   = s->cursors.p[i];
-        size_t              had = s->cursors.n;
-        int                 r   = advance(rd, w, err);
+        struct node_cursor *w = s->cursors.p[i];
+        size_t had = s->cursors.n;
+        int r = advance(rd, w, err);
         if (r != 0)
             return r < 0 ? r : set_row_source(rd, i, err);
         if (s->cursors.n > had) /* a row that was passed over began them: to their ends first, so that they are few */
@@ -208,13 +208,13 @@ static WEFT_SUSPENDS int from_store(struct wr_reader *rd, struct upp_err *err)
 static void source_of(struct wr_reader *rd, const struct wm_run *run, uint32_t epoch)
 {
     const struct wr_agent_def *agent = wr_agent(rd->tree->engine, run->agent);
-    rd->from_row                     = (struct wm_source){.run   = run->id,
-                                                          .root  = rd->tree->root,
-                                                          .agent = run->agent,
-                                                          .node  = run->node,
-                                                          .epoch = epoch,
-                                                          .depth = run->depth,
-                                                          .input = run->input};
+    rd->from_row = (struct wm_source){.run = run->id,
+                                      .root = rd->tree->root,
+                                      .agent = run->agent,
+                                      .node = run->node,
+                                      .epoch = epoch,
+                                      .depth = run->depth,
+                                      .input = run->input};
     if (!agent || !wb_uuid_parse(agent->id, &rd->from_row.agent_id))
         rd->from_row.agent_id = (struct wb_uuid){{0}};
 }
@@ -235,7 +235,7 @@ static int need_step(struct wr_reader *rd, struct wb_uuid run, struct wr_open_st
     if (*ret)
         return 0;
     struct wr_open_step fresh = {.run = run, .memory = WB_ARENA(WR_RUN_MEMORY)};
-    int                 r     = wb_vec_add(&rd->steps, fresh, MAX_RUNS, "runs of one tree at the same time", err);
+    int r = wb_vec_add(&rd->steps, fresh, MAX_RUNS, "runs of one tree at the same time", err);
     if (r >= 0)
         *ret = &rd->steps.p[rd->steps.n - 1];
     return r;
@@ -250,15 +250,15 @@ static void drop_step(struct wr_reader *rd, struct wr_open_step *step)
 
 static int copy_result(struct wr_open_step *step, const struct wm_event *ev, struct upp_err *err)
 {
-    struct wb_arena *a    = &step->memory;
+    struct wb_arena *a = &step->memory;
     struct wm_event *copy = wb_new(a, struct wm_event);
     if (!copy)
         return wb_arena_check(a, err);
-    *copy      = (struct wm_event){.kind = ev->kind, .outcome = ev->outcome};
+    *copy = (struct wm_event){.kind = ev->kind, .outcome = ev->outcome};
     copy->call = wb_arena_dup(a, ev->call);
     copy->name = wb_arena_dup(a, ev->name);
     copy->text = wb_arena_dup(a, ev->text);
-    int r      = wb_arena_check(a, err);
+    int r = wb_arena_check(a, err);
     return r < 0 ? r : wb_vec_add(&step->results, copy, MAX_RESULTS, "results in one step", err);
 }
 
@@ -307,7 +307,7 @@ static void leave_step(struct wr_reader *rd)
 static int note_step(struct wr_reader *rd, const struct wm_event *ev, struct upp_err *err)
 {
     struct wr_open_step *step;
-    int                  r = need_step(rd, ev->from->run, &step, err);
+    int r = need_step(rd, ev->from->run, &step, err);
     if (r >= 0)
         step->id = ev->id;
     return r;
@@ -316,20 +316,20 @@ static int note_step(struct wr_reader *rd, const struct wm_event *ev, struct upp
 static int begin_row(struct wr_reader *rd, struct upp_err *err)
 {
     const struct wr_open_step *step = open_step(rd, rd->from_row.run);
-    rd->from_lost                   = rd->from_row;
-    rd->from_lost.epoch             = rd->row.epoch - 1;
-    rd->expand.from                 = &rd->from_row;
-    rd->expand.from_lost            = &rd->from_lost;
-    rd->expand.number               = rd->row.event;
-    rd->expand.memory               = &rd->memory;
+    rd->from_lost = rd->from_row;
+    rd->from_lost.epoch = rd->row.epoch - 1;
+    rd->expand.from = &rd->from_row;
+    rd->expand.from_lost = &rd->from_lost;
+    rd->expand.number = rd->row.event;
+    rd->expand.memory = &rd->memory;
     if (step)
         rd->expand.step_id = step->id;
     rd->open = NULL;
-    int r    = join_results(rd, err);
+    int r = join_results(rd, err);
     if (r >= 0)
         r = wm_expand_pass(&rd->expand, rd->next + (rd->row.lost ? rd->n_voided : 0), err);
     rd->n_voided = 0;
-    rd->has_row  = r >= 0;
+    rd->has_row = r >= 0;
     return r;
 }
 
@@ -346,8 +346,8 @@ static int from_cache(struct wr_reader *rd, struct upp_err *err)
         int r = wm_row_read(&rd->memory, WM_FORMAT, k->body, k->tape, &rd->row, err);
         if (r < 0)
             return r;
-        rd->expand         = (struct wm_expand){.row = &rd->row, .index = k->index};
-        rd->from_row       = k->source->from;
+        rd->expand = (struct wm_expand){.row = &rd->row, .index = k->index};
+        rd->from_row = k->source->from;
         rd->from_row.epoch = k->at.epoch;
         return 1;
     }
@@ -358,17 +358,17 @@ static void begin_open(struct wr_reader *rd, struct wr_open *o)
 {
     wb_arena_done(&rd->memory);
     stored_rest(rd->stored);
-    rd->from_row       = o->source->from;
+    rd->from_row = o->source->from;
     rd->from_row.epoch = o->epoch;
-    rd->expand         = (struct wm_expand){.from   = &rd->from_row,
-                                            .tape   = &o->tape,
-                                            .open   = &o->entry,
-                                            .index  = o->index,
-                                            .step   = o->step,
-                                            .number = o->number,
-                                            .memory = &rd->memory};
-    rd->open           = o;
-    rd->has_row        = true;
+    rd->expand = (struct wm_expand){.from = &rd->from_row,
+                                    .tape = &o->tape,
+                                    .open = &o->entry,
+                                    .index = o->index,
+                                    .step = o->step,
+                                    .number = o->number,
+                                    .memory = &rd->memory};
+    rd->open = o;
+    rd->has_row = true;
 }
 
 void wr_readers_leave(struct wr_tree *t, const struct wr_open *o, bool is_void)
@@ -377,11 +377,11 @@ void wr_readers_leave(struct wr_tree *t, const struct wr_open *o, bool is_void)
         struct wr_reader *rd = wb_item(l, struct wr_reader, link);
         if (rd->open != o)
             continue;
-        rd->open    = NULL;
+        rd->open = NULL;
         rd->has_row = false;
         if (is_void) {
             rd->n_voided = rd->next - o->number;
-            rd->next     = o->number;
+            rd->next = o->number;
         }
     }
 }
@@ -389,8 +389,8 @@ void wr_readers_leave(struct wr_tree *t, const struct wr_open *o, bool is_void)
 /* Replaces the run's texts by copies that live as long as the tree. */
 static int copy_run_texts(struct wr_reader *rd, struct upp_err *err)
 {
-    const struct wr_agent_def *agent  = wr_agent(rd->tree->engine, rd->run.agent);
-    const struct wr_source    *source = wr_tree_source(rd->tree, &rd->run, agent ? agent->id : UPP_STR(""));
+    const struct wr_agent_def *agent = wr_agent(rd->tree->engine, rd->run.agent);
+    const struct wr_source *source = wr_tree_source(rd->tree, &rd->run, agent ? agent->id : UPP_STR(""));
     if (!source)
         return upp_fail(err, UPP_ENOMEM, "no memory for a reader");
     rd->run.agent = source->from.agent;
@@ -408,14 +408,14 @@ static bool may_read(struct wr_reader *rd)
 /* A run that was queued when the reader was opened: its node is known when it starts. 0: not yet. */
 static WEFT_SUSPENDS int has_begun(struct wr_reader *rd, struct upp_err *err)
 {
-    struct wr_tree  *t = rd->tree;
+    struct wr_tree *t = rd->tree;
     struct wl_store *s = t->engine->store;
     if (!s || rd->run.status != WM_QUEUED)
         return 1;
     if (t->status == WM_QUEUED || !may_read(rd))
         return 0;
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
-    int                                       r = wl_get_run(s, &t->owner, t->root, &a, &rd->run, err);
+    int r = wl_get_run(s, &t->owner, t->root, &a, &rd->run, err);
     if (r < 0 || rd->run.status == WM_QUEUED)
         return r;
     if (!rd->run.started_ms) {
@@ -429,9 +429,9 @@ static WEFT_SUSPENDS int has_begun(struct wr_reader *rd, struct upp_err *err)
 /* Finds the next event. 1: expanding has begun. 0: it has not happened yet. Not inlined: most steps do not need it. */
 static WEFT_SUSPENDS __attribute__((noinline)) int find_next(struct wr_reader *rd, struct upp_err *err)
 {
-    struct wr_tree *t    = rd->tree;
-    bool            live = t->run || t->open || t->n_cached;
-    int             r    = has_begun(rd, err);
+    struct wr_tree *t = rd->tree;
+    bool live = t->run || t->open || t->n_cached;
+    int r = has_begun(rd, err);
     if (r <= 0)
         return r;
     r = 0;
@@ -460,7 +460,7 @@ static void note_event(struct wr_reader *rd, struct wm_event *ev)
         ev->aside = rd->from.epoch + 1 == ev->from->epoch && rd->from.number >= ev->number;
     if (ev->kind != WM_RUN || ev->from->depth)
         return;
-    rd->ended   = wm_status_ended(ev->status);
+    rd->ended = wm_status_ended(ev->status);
     rd->waiting = ev->status == WM_WAITING;
 }
 
@@ -512,14 +512,14 @@ int wr_reader_open(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid
     struct wr_reader *rd = wb_calloc(1, sizeof *rd);
     if (!rd)
         return upp_fail(err, UPP_ENOMEM, "no memory for a reader");
-    rd->memory        = (struct wb_arena)WB_ARENA(WR_RUN_MEMORY);
-    rd->next          = 1;
-    rd->from          = from ? *from : (struct wr_from){0};
+    rd->memory = (struct wb_arena)WB_ARENA(WR_RUN_MEMORY);
+    rd->next = 1;
+    rd->from = from ? *from : (struct wr_from){0};
     struct wr_tree *t = wr_tree_find(e, id);
-    int             r = 0;
+    int r = 0;
     if (e->store) {
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
-        r                                           = wl_get_run(e->store, o, id, &a, &rd->run, err);
+        r = wl_get_run(e->store, o, id, &a, &rd->run, err);
         if (r >= 0 && rd->run.depth)
             r = upp_fail(err, UPP_EINVALID, "a child run is read through its root");
         if (r >= 0 && rd->run.swept)
@@ -546,7 +546,7 @@ int wr_reader_open(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid
         wb_free(rd);
         return r;
     }
-    rd->tree    = t;
+    rd->tree = t;
     t->was_read = true;
     wb_list_push(&t->readers, &rd->link);
     e->counts.waiting_readers++;
@@ -605,7 +605,7 @@ static int wait_for_more(struct wr_reader *rd, bool to_wait, void (*wake)(void *
     if (!rd->tree->run && has_failed(rd->tree))
         return waits_for_retry(err);
     rd->wake = wake;
-    rd->arg  = arg;
+    rd->arg = arg;
     rd->tree->asleep += !rd->asleep;
     rd->asleep = true;
     return -UPP_EBUSY;
@@ -619,7 +619,7 @@ int wr_reader_try(struct wr_reader *rd, bool to_wait, struct wm_event *ev, void 
     rd->behind = false;
     uint64_t news;
     do { /* an event may come while the store is being read */
-        news  = rd->tree->news;
+        news = rd->tree->news;
         int r = step(rd, ev, err);
         if (r != 0 || rd->ended)
             return r;
@@ -639,7 +639,7 @@ int wr_reader_load(struct wr_reader *rd, bool to_wait, void (*wake)(void *arg), 
     rd->behind = false;
     uint64_t news;
     do {
-        news  = rd->tree->news;
+        news = rd->tree->news;
         int r = rd->has_row ? 1 : find_next(rd, err);
         if (r != 0 || rd->ended)
             return r;
@@ -661,9 +661,9 @@ int wr_reader_next(struct wr_reader *rd, bool to_wait, struct wm_event *ev, stru
 
 uint32_t wr_reader_received(const struct wr_reader *rd, const struct wm_event *ev)
 {
-    const struct wr_from *from   = &rd->from;
-    bool                  lost   = ev->from == &rd->from_lost;
-    uint64_t              number = lost && !from->epoch ? rd->row.event : ev->number; /* counts with its void */
+    const struct wr_from *from = &rd->from;
+    bool lost = ev->from == &rd->from_lost;
+    uint64_t number = lost && !from->epoch ? rd->row.event : ev->number; /* counts with its void */
     if (from->epoch && ev->from->epoch < from->epoch)
         return WR_RECEIVED_ALL;
     if (number > from->number || (from->epoch && ev->from->epoch > from->epoch))

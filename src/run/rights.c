@@ -29,7 +29,7 @@ static bool listed(const char *const *names, struct upp_str name)
 static bool in_options(const struct wr_run *run, struct upp_str name)
 {
     yyjson_arr_iter it = yyjson_arr_iter_with(run->only_tools);
-    yyjson_val     *v;
+    yyjson_val *v;
     while ((v = yyjson_arr_iter_next(&it)))
         if (wb_str_eq(wj_text_of(v), name))
             return true;

@@ -12,12 +12,12 @@
 /* The agent's definition, with what the request that began the run has set (run/settings/settings.h). */
 static void use_settings(struct wr_run *run, struct wr_settings *s)
 {
-    run->settings      = s;
-    run->def           = &s->def;
-    run->model         = s->model;
-    run->params        = s->params;
-    run->system        = s->system;
-    run->pub.model     = s->model;
+    run->settings = s;
+    run->def = &s->def;
+    run->model = s->model;
+    run->params = s->params;
+    run->system = s->system;
+    run->pub.model = s->model;
     run->pub.has_tools = s->def.n_tools > 0;
 }
 
@@ -30,19 +30,19 @@ static bool is_named(const struct wr_run *run, struct upp_str agent)
 static int apply_options(struct wr_run *run, struct upp_str agent, struct upp_err *err)
 {
     struct wr_settings *s = NULL;
-    yyjson_val         *v;
+    yyjson_val *v;
     run->system = run->def ? run->def->system : (struct upp_str){0};
     if (!run->def || (!run->row.options.n && (run->row.depth || !run->def->base)))
         return 0;
     int r = wr_options_read(&run->memory, run->row.options, &v, err);
     if (r < 0)
         return r;
-    uint64_t most           = wr_option_number(v, WR_AGENT_MESSAGES);
-    run->traceparent        = wj_text_at(v, "traceparent");
-    run->names_calls        = yyjson_is_true(yyjson_obj_get(v, WR_CALL_IDS));
+    uint64_t most = wr_option_number(v, WR_AGENT_MESSAGES);
+    run->traceparent = wj_text_at(v, "traceparent");
+    run->names_calls = yyjson_is_true(yyjson_obj_get(v, WR_CALL_IDS));
     run->max_agent_messages = (uint32_t)WB_MIN(most, UINT32_MAX);
-    run->only_tools         = yyjson_obj_get(v, WR_ONLY_TOOLS); /* these two also hold for an agent that takes over */
-    run->readonly           = yyjson_is_true(yyjson_obj_get(v, WR_READONLY));
+    run->only_tools = yyjson_obj_get(v, WR_ONLY_TOOLS); /* these two also hold for an agent that takes over */
+    run->readonly = yyjson_is_true(yyjson_obj_get(v, WR_READONLY));
     if (!is_named(run, agent))
         return 0;
     r = wr_settings_make(run->engine, run->def, run->row.agent, v, &run->memory, &s, err);
@@ -91,8 +91,8 @@ static void undefine(struct wr_run *run)
         o->hold(o->arg, run->held, false);
     if (!run->branch) /* else they are its parent's */
         wr_settings_done(run->settings);
-    run->def      = NULL;
-    run->held     = NULL;
+    run->def = NULL;
+    run->held = NULL;
     run->settings = NULL;
 }
 
@@ -101,27 +101,27 @@ static void undefine(struct wr_run *run)
 static void define(struct wr_run *run, const struct wr_agent_def *def)
 {
     undefine(run);
-    run->def  = def;
+    run->def = def;
     run->held = def;
     if (!def)
         return;
     if (run->engine->opts.hold)
         run->engine->opts.hold(run->engine->opts.arg, def, true);
-    bool own           = def->model || !run->parent;
-    run->model         = own ? def->model : run->parent->model;
-    run->params        = own || def->agent ? def->params : run->parent->params;
-    run->pub.agent     = def->agent;
-    run->pub.opts      = def->strategy->opts;
-    run->pub.hooks     = def->hooks;
+    bool own = def->model || !run->parent;
+    run->model = own ? def->model : run->parent->model;
+    run->params = own || def->agent ? def->params : run->parent->params;
+    run->pub.agent = def->agent;
+    run->pub.opts = def->strategy->opts;
+    run->pub.hooks = def->hooks;
     run->pub.has_tools = def->n_tools > 0;
-    run->pub.model     = run->model;
-    run->pub.signal    = &run->engine->wait;
+    run->pub.model = run->model;
+    run->pub.signal = &run->engine->wait;
 }
 
 int wr_become(struct wr_run *run, struct upp_str agent, struct upp_err *err)
 {
     struct wm_run row = run->row;
-    row.agent         = agent;
+    row.agent = agent;
     define(run, wr_agent(run->engine, agent));
     if (!run->def)
         return upp_fail(err, UPP_ENOTFOUND, "agent '%.*s' is not defined any more", UPP_FMT(agent));
@@ -148,7 +148,7 @@ int wr_run_unfit(struct wr_run *run, const struct upp_err *why, struct upp_err *
 static int apply_settings(struct wr_run *run, struct upp_err *err)
 {
     struct upp_err why = {0};
-    int            r   = wb_arena_check(&run->memory, err);
+    int r = wb_arena_check(&run->memory, err);
     if (r < 0)
         return r;
     r = apply_options(run, run->row.agent, &why);
@@ -162,16 +162,16 @@ int wr_run_new(struct wr_engine *e, struct wr_tree *t, struct wr_run *parent, co
     if (!run)
         return upp_fail(err, UPP_ENOMEM, "no memory for a run");
     t->refs++;
-    run->engine      = e;
-    run->tree        = t;
-    run->parent      = parent;
-    run->memory.max  = WR_RUN_MEMORY;
-    run->row         = *row;
-    run->row.call    = wb_arena_dup(&run->memory, row->call);
+    run->engine = e;
+    run->tree = t;
+    run->parent = parent;
+    run->memory.max = WR_RUN_MEMORY;
+    run->row = *row;
+    run->row.call = wb_arena_dup(&run->memory, row->call);
     run->row.options = wb_arena_dup(&run->memory, row->options);
-    run->row.error   = wb_arena_dup(&run->memory, row->error);
-    run->pub.depth   = row->depth;
-    run->pub.parent  = parent ? &parent->pub : NULL;
+    run->row.error = wb_arena_dup(&run->memory, row->error);
+    run->pub.depth = row->depth;
+    run->pub.parent = parent ? &parent->pub : NULL;
     define(run, wr_agent(e, row->agent));
     int r = apply_settings(run, err);
     if (r >= 0)
@@ -245,7 +245,7 @@ void wr_run_free(struct wr_run *run)
             wb_arena_reset(&run->memory);
         wr_ids_clear(&run->ids);
         run->next_free = s->runs;
-        s->runs        = run;
+        s->runs = run;
         s->n_runs++;
     } else
         run_done(run);
@@ -286,7 +286,7 @@ void wr_value_give(struct wr_pools *s, struct upp_value *v)
     }
     wb_buf_clear(&v->json);
     wb_buf_clear(&v->spare);
-    v->set = v->is_error     = false;
+    v->set = v->is_error = false;
     s->values[s->n_values++] = *v;
 }
 
@@ -329,7 +329,7 @@ struct wb_arena *wr_memory(struct weft_run *run)
 const struct wr_tool *wr_tools_of(struct weft_run *run, size_t *n)
 {
     const struct wr_agent_def *def = wr_of(run)->def;
-    *n                             = def->n_tools;
+    *n = def->n_tools;
     return def->tools;
 }
 
@@ -358,6 +358,6 @@ int wr_rounds(struct weft_run *run, uint32_t own)
 int wr_too_many_rounds(struct weft_run *run, int max, struct upp_err *err)
 {
     const struct upp_tool_strategy *s = wr_of(run)->def->tool_strategy;
-    int                             r = s && s->on_max_iterations ? s->on_max_iterations(s->arg, max, err) : 0;
+    int r = s && s->on_max_iterations ? s->on_max_iterations(s->arg, max, err) : 0;
     return r < 0 ? r : upp_fail(err, UPP_EINVALID, "Tool execution exceeded maximum iterations (%d)", max);
 }

@@ -1,6 +1,5 @@
 /* run/run.h — one execution of a strategy; it exists while a fiber works on it. */
-#ifndef WR_RUN_H
-#define WR_RUN_H
+#pragma once
 
 #include <yyjson.h>
 
@@ -9,10 +8,10 @@
 
 enum {
     WR_RUN_MEMORY = 512 << 20, /* of one run: history and output */
-    WR_CALLS      = 128,       /* tool calls of one message */
+    WR_CALLS = 128,            /* tool calls of one message */
     WR_STEP_CALLS = 1024,      /* of one step, and calls that it waits for, those of sub-agents too */
-    WR_RETRIES    = 64,        /* after a conflict with another commit */
-    WR_END_MS     = 10000,     /* the end of a run is shielded for this long */
+    WR_RETRIES = 64,           /* after a conflict with another commit */
+    WR_END_MS = 10000,         /* the end of a run is shielded for this long */
 };
 
 struct wr_call;
@@ -22,7 +21,7 @@ struct wr_settings;
 /* Usage of the runs below one. */
 struct wr_below {
     struct upp_usage usage;
-    uint32_t         steps, messages; /* messages between agents, of runs that have not ended; not stored */
+    uint32_t steps, messages; /* messages between agents, of runs that have not ended; not stored */
 };
 
 /* Lengths of a run's lists at some time. */
@@ -37,58 +36,58 @@ struct wr_handoff_request {
 
 /* Who wrote the messages of a run before index `until`. */
 struct wr_speaker {
-    size_t         until;
+    size_t until;
     struct upp_str who;
 };
 
 /* A system event of a branch, and after how many of its messages it came. */
 struct wr_noted {
     struct upp_str json;
-    size_t         after;
+    size_t after;
 };
 
 /* The effect of a tool.grant or tool.revoke. */
 struct wr_grant {
     struct upp_str tool, agent; /* agent: empty: any */
-    uint32_t       step;        /* it holds after this many steps of this run */
-    bool           given;
+    uint32_t step;              /* it holds after this many steps of this run */
+    bool given;
 };
 
 struct wr_run {
-    struct weft_run   pub; /* first: strategies hold a pointer to it */
-    struct wr_run    *next_free;
+    struct weft_run pub; /* first: strategies hold a pointer to it */
+    struct wr_run *next_free;
     struct wr_engine *engine;
-    struct wr_tree   *tree;
-    struct wr_run    *parent;
+    struct wr_tree *tree;
+    struct wr_run *parent;
 
-    const struct wr_agent_def *def;         /* NULL: the agent is not defined any more */
-    const struct wr_agent_def *held;        /* the same, as wr_engine_opts.agent gave it */
-    struct wr_settings        *settings;    /* of the request that began it; NULL: none */
-    const struct upp_model    *model;       /* its own, or that of its parent; NULL: neither has one */
-    const struct upp_err      *unfit;       /* why its settings cannot be honoured (then def is NULL); NULL: they can */
-    struct upp_str             params;      /* that belong to the model */
-    struct upp_str             system;      /* system prompt; empty: none */
-    struct upp_str             traceparent; /* of a root, from its options; empty: none */
-    bool                       names_calls; /* of a root, from its options (WR_CALL_IDS) */
-    uint32_t                   max_agent_messages; /* of a root, from its options; 0: no limit */
-    const struct weft_rights  *given;              /* rights from the parent's tool entry; NULL: no further limits */
-    yyjson_val                *only_tools;         /* of its options: names of tools; NULL: no further limits */
-    bool                       readonly;           /* of its options: no tool that is not declared pure */
+    const struct wr_agent_def *def;  /* NULL: the agent is not defined any more */
+    const struct wr_agent_def *held; /* the same, as wr_engine_opts.agent gave it */
+    struct wr_settings *settings;    /* of the request that began it; NULL: none */
+    const struct upp_model *model;   /* its own, or that of its parent; NULL: neither has one */
+    const struct upp_err *unfit;     /* why its settings cannot be honoured (then def is NULL); NULL: they can */
+    struct upp_str params;           /* that belong to the model */
+    struct upp_str system;           /* system prompt; empty: none */
+    struct upp_str traceparent;      /* of a root, from its options; empty: none */
+    bool names_calls;                /* of a root, from its options (WR_CALL_IDS) */
+    uint32_t max_agent_messages;     /* of a root, from its options; 0: no limit */
+    const struct weft_rights *given; /* rights from the parent's tool entry; NULL: no further limits */
+    yyjson_val *only_tools;          /* of its options: names of tools; NULL: no further limits */
+    bool readonly;                   /* of its options: no tool that is not declared pure */
 
-    struct wm_run     row;
+    struct wm_run row;
     struct wr_source *source;
-    struct wl_end     end; /* of its node */
-    char              id_text[WB_UUID_TEXT + 1];
-    int64_t           time_ms;   /* of the newest entry on the path */
-    size_t            n_history; /* messages of the path before the input */
-    uint32_t          unread;    /* entries at the beginning of the path that were not read */
-    struct upp_str    carried;   /* grants of the path before the run, for its state (run/path.c); empty: none */
-    struct upp_str    data;      /* the structured answer; empty: none */
-    struct upp_turn  *turn;      /* its final turn, if somebody needs it; NULL: none yet */
-    bool              has_files; /* some message of its path refers to an uploaded file */
-    bool              loaded;    /* history and journal are loaded */
-    bool              branch;    /* run/branch.c: its journal outlives its one step, for its adoption */
-    bool              whole;     /* an ended branch: load the journal of all its steps */
+    struct wl_end end; /* of its node */
+    char id_text[WB_UUID_TEXT + 1];
+    int64_t time_ms;        /* of the newest entry on the path */
+    size_t n_history;       /* messages of the path before the input */
+    uint32_t unread;        /* entries at the beginning of the path that were not read */
+    struct upp_str carried; /* grants of the path before the run, for its state (run/path.c); empty: none */
+    struct upp_str data;    /* the structured answer; empty: none */
+    struct upp_turn *turn;  /* its final turn, if somebody needs it; NULL: none yet */
+    bool has_files;         /* some message of its path refers to an uploaded file */
+    bool loaded;            /* history and journal are loaded */
+    bool branch;            /* run/branch.c: its journal outlives its one step, for its adoption */
+    bool whole;             /* an ended branch: load the journal of all its steps */
 
     /* The branch whose hook is being called: what the hook adds goes to the branch. NULL: none. */
     struct wr_run *hook_branch;
@@ -104,43 +103,43 @@ struct wr_run {
     size_t replaced; /* bytes of its memory with options before and after changes of its metadata
                         (run/settings/metadata.c) */
 
-    uint8_t          gate; /* enum wr_gate */
+    uint8_t gate; /* enum wr_gate */
     struct weft_cond at_gate;
 
     struct {
-        bool             open;           /* its start is on a tape that is committed or streaming */
-        bool             dirty;          /* it has messages or results */
-        bool             start_reported; /* on_step_start was called since the run was loaded */
-        uint32_t         n_ended;        /* ended calls in the journal */
+        bool open;           /* its start is on a tape that is committed or streaming */
+        bool dirty;          /* it has messages or results */
+        bool start_reported; /* on_step_start was called since the run was loaded */
+        uint32_t n_ended;    /* ended calls in the journal */
         struct upp_usage usage;
-        uint32_t         below;     /* model calls of the step's children, from the journal */
-        struct wr_mark   from;      /* lengths of the lists when the step began */
-        uint32_t         n_adopted; /* a branch's events that the current step has */
+        uint32_t below;      /* model calls of the step's children, from the journal */
+        struct wr_mark from; /* lengths of the lists when the step began */
+        uint32_t n_adopted;  /* a branch's events that the current step has */
     } step;
 
     struct {
         struct wr_handoff_request passing;
-        struct upp_str            becomes;     /* the agent for the next state; empty: unchanged */
-        uint32_t                  n;           /* handoffs in this run so far */
-        bool                      turn_begins; /* the first turn of the next agent begins */
+        struct upp_str becomes; /* the agent for the next state; empty: unchanged */
+        uint32_t n;             /* handoffs in this run so far */
+        bool turn_begins;       /* the first turn of the next agent begins */
     } handoff;
 
     struct {
-        struct upp_str            request; /* its metadata; NULL: `before` has not run */
-        void                     *slot;
-        size_t                    n_remembered;   /* messages of the path between history and input */
-        const struct upp_message *input;          /* replaces the input; NULL: the user's own */
-        uint32_t                  input_position; /* of the input, on the log's path */
+        struct upp_str request; /* its metadata; NULL: `before` has not run */
+        void *slot;
+        size_t n_remembered;             /* messages of the path between history and input */
+        const struct upp_message *input; /* replaces the input; NULL: the user's own */
+        uint32_t input_position;         /* of the input, on the log's path */
     } middleware;
 
     struct {
         struct wr_below below;        /* steps of all runs below it, and usage of those that have not ended ... */
         struct wr_below below_before; /* ... as stored in the state */
-        uint64_t        worked_ms;    /* before it was recovered */
-        uint64_t        began_ns;     /* when it began to work, by the loop's clock; 0: it does not work */
-        uint32_t        messages;     /* between agents: its own, and those of children that have ended */
-        const char     *over;         /* the limit that ended it; NULL: none */
-        bool            done;         /* it has nothing more to do: reaching a limit now cuts nothing short */
+        uint64_t worked_ms;           /* before it was recovered */
+        uint64_t began_ns;            /* when it began to work, by the loop's clock; 0: it does not work */
+        uint32_t messages;            /* between agents: its own, and those of children that have ended */
+        const char *over;             /* the limit that ended it; NULL: none */
+        bool done;                    /* it has nothing more to do: reaching a limit now cuts nothing short */
     } budget;
 
     /* A run in the free list keeps the memory of what follows. */
@@ -162,7 +161,7 @@ struct wr_run {
         WB_VEC(struct upp_str) approved;
         WB_VEC(struct wm_pending) pending; /* of this run and its children, when it begins to wait */
     } journal;
-    struct wr_ids   ids; /* of calls on its path */
+    struct wr_ids ids; /* of calls on its path */
     struct wr_draft draft;
 };
 enum wr_gate { WR_SHUT = 0, WR_GO, WR_STOP };
@@ -172,8 +171,8 @@ static inline struct wr_run *wr_of(struct weft_run *run)
     return (struct wr_run *)(void *)run;
 }
 
-int  wr_run_new(struct wr_engine *e, struct wr_tree *t, struct wr_run *parent, const struct wm_run *row,
-                struct wr_run **ret, struct upp_err *err) UPP_MUST_CHECK;
+int wr_run_new(struct wr_engine *e, struct wr_tree *t, struct wr_run *parent, const struct wm_run *row,
+               struct wr_run **ret, struct upp_err *err) UPP_MUST_CHECK;
 void wr_run_free(struct wr_run *run);
 void wr_run_freep(struct wr_run **run);
 
@@ -205,8 +204,6 @@ int wr_state_read(struct wr_run *run, struct upp_str json, struct upp_err *err) 
 /* Sets totalTokens in the metadata, for hooks. */
 int wr_count_tokens(struct wr_run *run, struct upp_err *err) UPP_MUST_CHECK;
 
-/* ---- At work --------------------------------------------------------------------------------------------- */
-
 /* Executes a run until it ends or waits; returns the result of the strategy, hooks and middleware. */
 WEFT_SUSPENDS int wr_execute(struct wr_run *run, struct upp_err *err) UPP_MUST_CHECK;
 
@@ -224,13 +221,11 @@ WEFT_SUSPENDS int wr_end(struct wr_run *run, int result, const struct upp_err *w
  * caller must call wr_go; with false the run is freed. */
 int wr_launch(struct wr_run *run, struct upp_err *err) UPP_MUST_CHECK;
 /* The same without a separate fiber: then wr_work_here works on the run, and frees it. */
-int                wr_launch_here(struct wr_run *run, struct upp_err *err) UPP_MUST_CHECK;
+int wr_launch_here(struct wr_run *run, struct upp_err *err) UPP_MUST_CHECK;
 WEFT_SUSPENDS void wr_work_here(struct wr_run *run);
-void               wr_go(struct wr_run *run, bool committed);
+void wr_go(struct wr_run *run, bool committed);
 
 /* Adds a result for every call that has none. */
 int wr_repair(struct wr_run *run, bool canceled, struct upp_err *err) UPP_MUST_CHECK;
 /* The same for a run that continues without running them. */
 int wr_repair_continuing(struct wr_run *run, struct upp_err *err) UPP_MUST_CHECK;
-
-#endif

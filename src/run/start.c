@@ -31,7 +31,7 @@ static int home_id(const struct wr_engine *e, struct wb_uuid *ret, struct upp_er
 static int new_thread(struct wr_starting *s, struct upp_err *err)
 {
     struct wl_thread_opts opts = s->what->made ? *s->what->made : (struct wl_thread_opts){.size = sizeof opts};
-    int                   r    = 0;
+    int r = 0;
     if (wr_is_zero(opts.id))
         r = home_id(s->engine, &opts.id, err);
     else if (!is_home(s->engine, opts.id))
@@ -41,14 +41,14 @@ static int new_thread(struct wr_starting *s, struct upp_err *err)
     if (r < 0)
         return r;
     s->thread = s->fresh.thread;
-    s->node   = s->fresh.root;
+    s->node = s->fresh.root;
     return 0;
 }
 
 int wr_start_thread(struct wr_starting *s, struct upp_err *err)
 {
-    struct wl_store       *store = s->engine->store;
-    const struct wl_owner *o     = &s->what->owner;
+    struct wl_store *store = s->engine->store;
+    const struct wl_owner *o = &s->what->owner;
     if (wr_is_zero(s->what->thread))
         return new_thread(s, err);
     int r = wl_get_thread(store, o, s->what->thread, &s->memory, &s->thread, err);
@@ -67,9 +67,9 @@ int wr_start_branch(struct wr_starting *s, uint32_t length, struct upp_err *err)
                         : wl_branch(s->engine->store, &s->what->owner, &s->node, length, &s->branch, err);
     if (r < 0)
         return r;
-    s->branched  = true;
-    s->node      = s->branch;
-    s->end       = (struct wl_end){.time_ms = s->end.time_ms};
+    s->branched = true;
+    s->node = s->branch;
+    s->end = (struct wl_end){.time_ms = s->end.time_ms};
     s->thread.at = 0;
     return 0;
 }
@@ -91,8 +91,8 @@ static bool ends_there(const struct wr_starting *s)
 static WEFT_SUSPENDS int branch_there(struct wr_starting *s, struct upp_err *err)
 {
     const struct wr_start *w = s->what;
-    struct wl_store       *o = s->engine->store;
-    int                    r = wl_get_node(o, &w->owner, w->node, &s->node, err);
+    struct wl_store *o = s->engine->store;
+    int r = wl_get_node(o, &w->owner, w->node, &s->node, err);
     if (r >= 0 && !wb_uuid_eq(s->node.tree, s->thread.tree))
         r = -UPP_ENOTFOUND;
     if (r >= 0)
@@ -111,10 +111,10 @@ int wr_start_move(struct wr_starting *s, struct upp_err *err)
 static WEFT_SUSPENDS int fork_there(struct wr_starting *s, struct upp_err *err)
 {
     struct wl_thread from = s->thread;
-    int              r    = wl_fork_make(&from, s->what->node, s->what->length, &s->memory, &s->thread, err);
+    int r = wl_fork_make(&from, s->what->node, s->what->length, &s->memory, &s->thread, err);
     if (r >= 0)
         r = branch_there(s, err);
-    s->busy   = (struct wb_uuid){{0}};
+    s->busy = (struct wb_uuid){{0}};
     s->forked = true;
     return r;
 }
@@ -122,10 +122,10 @@ static WEFT_SUSPENDS int fork_there(struct wr_starting *s, struct upp_err *err)
 /* wr_start_busy, and then the position where the run begins (wr_start.node). */
 WEFT_SUSPENDS static int find_place(struct wr_starting *s, struct wr_started *ret, struct upp_err *err)
 {
-    const struct wr_start *w      = s->what;
-    bool                   here   = ends_there(s);
-    bool                   queued = false;
-    int                    r      = w->node ? wr_start_has_queue(s, &queued, err) : 0;
+    const struct wr_start *w = s->what;
+    bool here = ends_there(s);
+    bool queued = false;
+    int r = w->node ? wr_start_has_queue(s, &queued, err) : 0;
     if (r < 0)
         return r;
     if (w->forks && (!here || queued || !wr_is_zero(s->busy)))
@@ -141,20 +141,20 @@ static int new_row(struct wr_engine *e, const struct wr_start *w, int64_t after_
                    struct upp_err *err)
 {
     struct wb_uuid id;
-    int            r = wb_uuid_new(&id, err);
+    int r = wb_uuid_new(&id, err);
     if (r < 0)
         return r;
     int64_t now = weft__loop_wall_ms(e->loop);
-    now         = WB_MAX(now, after_ms);
-    *ret        = (struct wm_run){.id         = id,
-                                  .root       = id,
-                                  .status     = WM_RUNNING,
-                                  .epoch      = 1,
-                                  .durability = w->durability ? w->durability : e->opts.durability,
-                                  .agent      = w->agent,
-                                  .options    = w->options,
-                                  .created_ms = now,
-                                  .started_ms = now};
+    now = WB_MAX(now, after_ms);
+    *ret = (struct wm_run){.id = id,
+                           .root = id,
+                           .status = WM_RUNNING,
+                           .epoch = 1,
+                           .durability = w->durability ? w->durability : e->opts.durability,
+                           .agent = w->agent,
+                           .options = w->options,
+                           .created_ms = now,
+                           .started_ms = now};
     return 0;
 }
 
@@ -164,9 +164,9 @@ int wr_start_row(struct wr_starting *s, struct upp_err *err)
     if (s->forked && s->what->fork_options.p)
         s->row.options = s->what->fork_options;
     s->row.thread = s->thread.id;
-    s->row.node   = s->node.key;
-    s->row.first  = s->end.pos;
-    s->row.input  = s->end.length + (s->notice.p != NULL);
+    s->row.node = s->node.key;
+    s->row.first = s->end.pos;
+    s->row.input = s->end.length + (s->notice.p != NULL);
     return r;
 }
 
@@ -174,12 +174,12 @@ int wr_start_row(struct wr_starting *s, struct upp_err *err)
 static int run_in(struct wr_tree *t, const struct wm_run *row, struct wr_run **ret, struct upp_err *err)
 {
     struct wr_run *run;
-    int            r = wr_run_new(t->engine, t, NULL, row, &run, err);
+    int r = wr_run_new(t->engine, t, NULL, row, &run, err);
     wr_tree_unref(t);
     if (r < 0)
         return r;
     run->time_ms = row->started_ms;
-    *ret         = run;
+    *ret = run;
     return 0;
 }
 
@@ -198,8 +198,8 @@ static int refuse_unfit(struct wr_run *run, struct upp_err *err)
 int wr_start_run(struct wr_starting *s, bool queued, struct wr_run **ret, struct upp_err *err)
 {
     struct wr_tree *t;
-    int             r = queued ? wr_tree_get(s->engine, &s->what->owner, &s->row, &t, err)
-                               : wr_tree_new(s->engine, &s->what->owner, s->row.id, &t, err);
+    int r = queued ? wr_tree_get(s->engine, &s->what->owner, &s->row, &t, err)
+                   : wr_tree_new(s->engine, &s->what->owner, s->row.id, &t, err);
     if (r < 0)
         return r;
     if (t->run) {
@@ -231,19 +231,19 @@ static int draft_input(struct wr_run *run, const struct upp_message *input, stru
     if (!e)
         return wr_draft_failed(run, err);
     e->origin = WM_ORIGIN_CLIENT;
-    e->step   = 0;
-    e->who    = wb_arena_dup(&run->memory, who);
-    int r     = wm_message_copy(&run->memory, input, &e->message, err);
+    e->step = 0;
+    e->who = wb_arena_dup(&run->memory, who);
+    int r = wm_message_copy(&run->memory, input, &e->message, err);
     if (r < 0)
         return r;
-    e->message.time_ms   = run->time_ms; /* the run's */
+    e->message.time_ms = run->time_ms; /* the run's */
     e->message.time_text = (struct upp_str){0};
     if (e->message.role != UPP_ROLE_USER) /* tool results: there is no question */
         return 0;
     struct upp_message *m = wb_new(&run->memory, struct upp_message);
     if (!m)
         return wb_arena_check(&run->memory, err);
-    *m             = e->message;
+    *m = e->message;
     run->pub.input = m;
     return 0;
 }
@@ -257,7 +257,7 @@ int wr_start_draft(const struct wr_start *w, struct upp_str notice, struct wr_ru
     if (!ev)
         return r < 0 ? r : wr_draft_failed(run, err);
     ev->status = WM_RUNNING;
-    ev->step   = 0;
+    ev->step = 0;
     return 0;
 }
 
@@ -267,7 +267,7 @@ int wr_start_before(struct wr_starting *s, struct upp_err *err)
     if (!w->n_before)
         return 0;
     int64_t now = WB_MAX(weft__loop_wall_ms(s->engine->loop), s->end.time_ms);
-    int     r   = wl_row_of(w->before, w->n_before, s->node.key, &s->end, now, &s->before_body, &s->before, err);
+    int r = wl_row_of(w->before, w->n_before, s->node.key, &s->end, now, &s->before_body, &s->before, err);
     if (r < 0)
         return r;
     s->end.pos = wl_pos_next(s->end.pos, s->before.n_entries);
@@ -300,13 +300,13 @@ static size_t start_changes(struct wr_starting *s, struct wl_change to[WR_MORE])
         to[n++] = (struct wl_change){.kind = WL_ADD_ROW, .row = &s->before};
     if (s->forked) {
         s->thread.updated_ms = wl_list_time(s->engine->store, s->row.created_ms);
-        s->thread.head       = s->row.node;
-        s->thread.at         = 0;
-        to[n++]              = (struct wl_change){.kind = WL_ADD_THREAD, .thread = &s->thread};
+        s->thread.head = s->row.node;
+        s->thread.at = 0;
+        to[n++] = (struct wl_change){.kind = WL_ADD_THREAD, .thread = &s->thread};
     } else if (!s->fresh.n) {
         s->thread.updated_ms = wl_list_time(s->engine->store, s->row.created_ms);
-        s->thread.head       = s->row.node;
-        to[n++]              = (struct wl_change){.kind = WL_SET_THREAD, .thread = &s->thread};
+        s->thread.head = s->row.node;
+        to[n++] = (struct wl_change){.kind = WL_SET_THREAD, .thread = &s->thread};
     }
     to[n++] = (struct wl_change){.kind = WL_ADD_RUN, .run = &s->row};
     to[n++] = (struct wl_change){.kind = WL_HOLD_NODE, .hold = {s->row.node, {{0}}, s->row.id}};
@@ -317,13 +317,13 @@ static size_t start_changes(struct wr_starting *s, struct wl_change to[WR_MORE])
 
 int wr_outcome_request(struct wr_run *run, const struct wr_watch *watch, struct upp_err *err)
 {
-    struct wr_tree    *t = run->tree;
+    struct wr_tree *t = run->tree;
     struct wr_outcome *o = wb_arena_alloc(&t->memory, sizeof *o, _Alignof(struct wr_outcome));
     if (!o)
         return wb_arena_check(&t->memory, err);
-    o->set     = false; /* the other members are set with it */
-    o->turn    = NULL;
-    o->watch   = watch;
+    o->set = false; /* the other members are set with it */
+    o->turn = NULL;
+    o->watch = watch;
     t->outcome = o;
     return 0;
 }
@@ -344,7 +344,7 @@ struct wr_tree *wr_outcome_tree(struct wr_run *run)
 static WEFT_SUSPENDS int commit_start(struct wr_starting *s, struct wr_started *ret, struct upp_err *err)
 {
     struct wr_run *run;
-    int            r = wr_start_before(s, err);
+    int r = wr_start_before(s, err);
     if (r >= 0)
         r = wr_start_row(s, err);
     if (r >= 0)
@@ -362,11 +362,11 @@ static WEFT_SUSPENDS int commit_start(struct wr_starting *s, struct wr_started *
     }
     if (s->fresh.n && !s->what->n_before) { /* there is no history to load */
         run->loaded = true;
-        r           = run->pub.input ? wr_mine_add(run, run->pub.input, err) : 0;
+        r = run->pub.input ? wr_mine_add(run, run->pub.input, err) : 0;
     }
     wr_start_key(s);
     struct wl_change changes[WR_MORE];
-    struct wr_more   more = {changes, start_changes(s, changes)};
+    struct wr_more more = {changes, start_changes(s, changes)};
     *ret = (struct wr_started){.run = s->row.id, .thread = s->thread.id, .forked = s->forked, .row = s->row};
     wb_crashpoint("c1.before");
     if (r >= 0)
@@ -384,7 +384,7 @@ static WEFT_SUSPENDS int commit_start(struct wr_starting *s, struct wr_started *
 
 void wr_start_key(struct wr_starting *s)
 {
-    s->key.object     = s->row.id;
+    s->key.object = s->row.id;
     s->key.created_ms = s->row.created_ms;
 }
 
@@ -393,9 +393,9 @@ void wr_start_key(struct wr_starting *s)
 /* 1: an earlier request with this key started the run. */
 static WEFT_SUSPENDS int join_key(struct wr_starting *s, struct wr_started *ret, struct upp_err *err)
 {
-    const struct wr_start *w     = s->what;
-    struct wl_store       *store = s->engine->store;
-    struct wl_key          had;
+    const struct wr_start *w = s->what;
+    struct wl_store *store = s->engine->store;
+    struct wl_key had;
     if (!w->key.p)
         return 0;
     s->key = (struct wl_key){.route = w->route, .key = w->key};
@@ -418,8 +418,8 @@ static WEFT_SUSPENDS int join_key(struct wr_starting *s, struct wr_started *ret,
 static WEFT_SUSPENDS int check_alias(struct wr_starting *s, struct upp_err *err)
 {
     const struct wr_start *w = s->what;
-    struct wb_uuid         id;
-    struct wm_run          run;
+    struct wb_uuid id;
+    struct wm_run run;
     s->stale = w->alias_moves;
     if (!w->alias.p || w->alias_moves)
         return 0;
@@ -441,7 +441,7 @@ static WEFT_SUSPENDS int check_alias(struct wr_starting *s, struct upp_err *err)
 static WEFT_SUSPENDS int check_thread_alias(struct wr_starting *s, struct upp_err *err)
 {
     const struct wl_alias *alias = &s->fresh.alias;
-    struct wb_uuid         id;
+    struct wb_uuid id;
     if (!s->fresh.n || !alias->text.p)
         return 0;
     int r = wl_get_alias(s->engine->store, &s->what->owner, WL_ALIAS_THREAD, alias->text, &id, err);
@@ -503,7 +503,7 @@ static WEFT_SUSPENDS int admit(struct wr_starting *s, struct upp_err *err)
     const struct wr_quota *q = s->engine->quota;
     if (!q || !s->what->api_key.n || *s->admitted)
         return 0;
-    int r        = q->admit(q->arg, s->what->api_key, err);
+    int r = q->admit(q->arg, s->what->api_key, err);
     *s->admitted = r >= 0;
     return r < 0 ? r : 0;
 }
@@ -540,15 +540,15 @@ static WEFT_SUSPENDS int try_start(struct wr_starting *s, struct wr_started *ret
 static WEFT_SUSPENDS int start_alone(struct wr_engine *e, const struct wr_start *w, struct wr_started *ret,
                                      struct upp_err *err)
 {
-    struct wm_run   row;
+    struct wm_run row;
     struct wr_tree *t;
-    struct wr_run  *run;
-    int             r = new_row(e, w, 0, &row, err);
+    struct wr_run *run;
+    int r = new_row(e, w, 0, &row, err);
     if (r < 0)
         return r;
     row.thread = row.id; /* without a store one id is enough */
-    row.node   = wm_key(row.id);
-    r          = wr_tree_new(e, &w->owner, row.id, &t, err);
+    row.node = wm_key(row.id);
+    r = wr_tree_new(e, &w->owner, row.id, &t, err);
     if (r >= 0)
         r = run_in(t, &row, &run, err);
     if (r >= 0)
@@ -556,7 +556,7 @@ static WEFT_SUSPENDS int start_alone(struct wr_engine *e, const struct wr_start 
     if (r < 0)
         return r;
     run->loaded = true;
-    r           = run->def ? want_turn(w, run, err) : wr_no_agent(e, w->agent, err);
+    r = run->def ? want_turn(w, run, err) : wr_no_agent(e, w->agent, err);
     if (r >= 0)
         r = wr_start_draft(w, (struct upp_str){0}, run, err);
     for (size_t i = 0; r >= 0 && i < w->n_history; i++) {
@@ -598,8 +598,8 @@ static WEFT_SUSPENDS int start_stored(struct wr_engine *e, const struct wr_start
     bool admitted = false;
     for (unsigned tries = 0;; tries++) {
         struct wr_starting s = WR_STARTING(e, what);
-        s.admitted           = &admitted;
-        int r                = try_start(&s, ret, err);
+        s.admitted = &admitted;
+        int r = try_start(&s, ret, err);
         wr_starting_done(&s);
         if (r >= 0 || !s.again || tries >= WR_RETRIES) {
             if (admitted && (r < 0 || ret->joined))
@@ -611,8 +611,8 @@ static WEFT_SUSPENDS int start_stored(struct wr_engine *e, const struct wr_start
 
 int wr_start(struct wr_engine *e, const struct wr_start *what, struct wr_started *ret, struct upp_err *err)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena a    = WB_ARENA(32u << 20);
-    struct wr_start                           with = *what;
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(32u << 20);
+    struct wr_start with = *what;
     if (!e->store)
         return start_alone(e, what, ret, err);
     if (!wr_agent(e, what->agent))
@@ -626,7 +626,7 @@ int wr_start(struct wr_engine *e, const struct wr_start *what, struct wr_started
     int r = wb_arena_check(&a, err);
     if (r >= 0)
         r = start_stored(e, &with, ret, err);
-    ret->row.agent   = what->agent;
+    ret->row.agent = what->agent;
     ret->row.options = r >= 0 && ret->forked && what->fork_options.p ? what->fork_options : what->options;
     return r;
 }

@@ -1,6 +1,5 @@
 /* run/start.h — one attempt to start a run: internals. */
-#ifndef WR_START_H
-#define WR_START_H
+#pragma once
 
 #include "model/row.h"
 #include "run/run.h"
@@ -10,27 +9,27 @@
 enum { WR_QUEUE_CHANGES = 5 };
 
 struct wr_starting {
-    struct wr_engine      *engine;
+    struct wr_engine *engine;
     const struct wr_start *what;
-    struct wb_arena        memory;
-    struct wl_new_thread   fresh; /* a new thread */
-    struct wl_thread       thread;
-    struct wl_node         node, branch;
-    struct wl_end          end;
-    struct wl_row          before; /* with messages before the input: their row */
-    struct wb_buf          before_body;
-    struct wb_buf          queued; /* a queued run: its row's options */
-    struct wm_run          row;
-    struct wl_key          key;
-    struct wl_alias        alias;
-    bool                   stale;  /* the alias may be that of another run, which loses it */
-    struct wb_uuid         busy;   /* the run that holds the node; all zero: none */
-    struct upp_str         notice; /* JSON of a system event before the input; NULL: none */
-    bool                   branched;
-    bool                   forked;   /* the thread is a fork, made with the run */
-    bool                  *admitted; /* by the quota, in this attempt or an earlier one */
-    bool                   accepted; /* a queued run: it gets its branch, however many there are */
-    bool                   again;    /* conflict with another commit: try again */
+    struct wb_arena memory;
+    struct wl_new_thread fresh; /* a new thread */
+    struct wl_thread thread;
+    struct wl_node node, branch;
+    struct wl_end end;
+    struct wl_row before; /* with messages before the input: their row */
+    struct wb_buf before_body;
+    struct wb_buf queued; /* a queued run: its row's options */
+    struct wm_run row;
+    struct wl_key key;
+    struct wl_alias alias;
+    bool stale;            /* the alias may be that of another run, which loses it */
+    struct wb_uuid busy;   /* the run that holds the node; all zero: none */
+    struct upp_str notice; /* JSON of a system event before the input; NULL: none */
+    bool branched;
+    bool forked;    /* the thread is a fork, made with the run */
+    bool *admitted; /* by the quota, in this attempt or an earlier one */
+    bool accepted;  /* a queued run: it gets its branch, however many there are */
+    bool again;     /* conflict with another commit: try again */
 };
 
 #define WR_STARTING(engine_, what_)                                                                                    \
@@ -54,11 +53,11 @@ WEFT_SUSPENDS int wr_start_branch(struct wr_starting *s, uint32_t length, struct
 WEFT_SUSPENDS int wr_start_leave(struct wr_starting *s, struct upp_err *err) UPP_MUST_CHECK;
 
 /* Makes the run's row; the run with its tree (`queued`: it has a row already); its first log row, as draft. */
-int               wr_start_row(struct wr_starting *s, struct upp_err *err) UPP_MUST_CHECK;
+int wr_start_row(struct wr_starting *s, struct upp_err *err) UPP_MUST_CHECK;
 WEFT_SUSPENDS int wr_start_run(struct wr_starting *s, bool queued, struct wr_run **ret,
                                struct upp_err *err) UPP_MUST_CHECK;
-int               wr_start_draft(const struct wr_start *w, struct upp_str notice, struct wr_run *run,
-                                 struct upp_err *err) UPP_MUST_CHECK;
+int wr_start_draft(const struct wr_start *w, struct upp_str notice, struct wr_run *run,
+                   struct upp_err *err) UPP_MUST_CHECK;
 
 /* Makes a row of the messages before the input: the run begins after it. */
 int wr_start_before(struct wr_starting *s, struct upp_err *err) UPP_MUST_CHECK;
@@ -71,8 +70,6 @@ size_t wr_start_alias(struct wr_starting *s, struct wl_change *to);
 
 /* Moves the run to the position where it begins (wr_start.node), unless the thread ends there. */
 WEFT_SUSPENDS int wr_start_move(struct wr_starting *s, struct upp_err *err) UPP_MUST_CHECK;
-
-/* ---- A second input (run/queue.c) ------------------------------------------------------------------------- */
 
 /* Applies `busy`, an on_busy, to a busy thread. 0: the run may start now. 1: *ret has the outcome. */
 WEFT_SUSPENDS int wr_start_busy(struct wr_starting *s, uint8_t busy, struct wr_started *ret,
@@ -95,14 +92,12 @@ WEFT_SUSPENDS int wr_cancel_with(struct wr_engine *e, const struct wl_owner *o, 
 /* Does a run of the thread wait in its queue? If nobody holds the thread, s->busy is that run. */
 WEFT_SUSPENDS int wr_start_has_queue(struct wr_starting *s, bool *ret, struct upp_err *err) UPP_MUST_CHECK;
 
-/* ---- The queue (run/queue.c) ------------------------------------------------------------------------------------ */
-
 /* Makes the row of a queued run; next: its turn comes before that of all others. The changes that store it. What
  * follows their commit. */
-int    wr_start_queue(struct wr_starting *s, bool next, const struct wm_run *rolls_back,
-                      struct upp_err *err) UPP_MUST_CHECK;
+int wr_start_queue(struct wr_starting *s, bool next, const struct wm_run *rolls_back,
+                   struct upp_err *err) UPP_MUST_CHECK;
 size_t wr_start_queue_changes(struct wr_starting *s, struct wl_change to[WR_QUEUE_CHANGES]);
-void   wr_start_queued(struct wr_starting *s, struct wr_started *ret);
+void wr_start_queued(struct wr_starting *s, struct wr_started *ret);
 
 /* Has the run taken its thread over, and not begun? */
 static inline bool wr_takes_over(const struct wm_run *run)
@@ -117,8 +112,6 @@ int wr_queued_options(struct wb_arena *a, const struct wm_run *row, struct upp_s
 
 /* When nobody holds the thread: starts the next run in its queue. wr_start_next_or_later: the supervisor tries again
  * what failed. */
-WEFT_SUSPENDS int  wr_start_next(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid thread,
-                                 struct upp_err *err) UPP_MUST_CHECK;
+WEFT_SUSPENDS int wr_start_next(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid thread,
+                                struct upp_err *err) UPP_MUST_CHECK;
 WEFT_SUSPENDS void wr_start_next_or_later(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid thread);
-
-#endif

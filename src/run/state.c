@@ -9,22 +9,22 @@
 #include "run/child.h"
 #include "run/step.h"
 
-static const char STEP[]     = "step";
-static const char CYCLES[]   = "cycles";
-static const char USAGE[]    = "usage";
+static const char STEP[] = "step";
+static const char CYCLES[] = "cycles";
+static const char USAGE[] = "usage";
 static const char METADATA[] = "metadata";
-static const char PLAN[]     = "plan";
-static const char OWN[]      = "own";
-static const char AGENT[]    = "agent";
+static const char PLAN[] = "plan";
+static const char OWN[] = "own";
+static const char AGENT[] = "agent";
 static const char HANDOFFS[] = "handoffs";
-static const char PASSING[]  = "passing";
+static const char PASSING[] = "passing";
 static const char APPROVED[] = "approved";
-static const char REQUEST[]  = "request";
-static const char BELOW[]    = "below";
+static const char REQUEST[] = "request";
+static const char BELOW[] = "below";
 static const char MESSAGES[] = "messages";
-static const char MS[]       = "ms";
+static const char MS[] = "ms";
 static const char BRANCHES[] = "branches";
-static const char GRANTS[]   = WM_STATE_GRANTS;
+static const char GRANTS[] = WM_STATE_GRANTS;
 
 static void put_usage(struct wj_writer *w, const struct upp_usage *u)
 {
@@ -70,7 +70,7 @@ static void write_handoffs(struct wj_writer *w, const struct wr_run *run)
 /* The journal of a step has branches that began in it; these may have begun in an earlier one. */
 static void write_branches(struct wj_writer *w, const struct wr_run *run)
 {
-    char   text[WB_UUID_TEXT + 1];
+    char text[WB_UUID_TEXT + 1];
     size_t n = 0;
     for (size_t i = 0; i < run->journal.calls.n; i++) {
         if (!wr_is_open_branch(run->journal.calls.p[i]))
@@ -86,7 +86,7 @@ static void write_branches(struct wj_writer *w, const struct wr_run *run)
 int wr_state_write(const struct wr_run *run, struct wb_buf *out, struct upp_err *err)
 {
     const struct weft_state *s = &run->pub.state;
-    struct wj_writer         w;
+    struct wj_writer w;
     wj_writer_init(&w, out, err);
     wj_write_open(&w, '{');
     wj_put_u64(&w, STEP, s->step);
@@ -139,7 +139,7 @@ static int text_of(struct wb_arena *a, yyjson_val *v, struct upp_str *ret, struc
 static int read_usage(yyjson_val *v, struct upp_usage *ret, struct upp_err *err)
 {
     uint64_t *slots[] = {&ret->input, &ret->output, &ret->cache_read, &ret->cache_write};
-    ret->reasoning    = 0;
+    ret->reasoning = 0;
     for (size_t i = 0; i < WB_LEN(slots); i++)
         if (!number(yyjson_arr_get(v, i), UINT64_MAX, slots[i]))
             return wrong(err, USAGE);
@@ -150,9 +150,9 @@ static int read_used(struct wr_run *run, yyjson_val *state, struct upp_err *err)
 {
     yyjson_val *below = yyjson_obj_get(state, BELOW), *ms = yyjson_obj_get(state, MS);
     yyjson_val *messages = yyjson_obj_get(state, MESSAGES);
-    uint64_t    steps, n = 0;
+    uint64_t steps, n = 0;
     run->budget.below_before = (struct wr_below){0};
-    run->budget.worked_ms    = 0;
+    run->budget.worked_ms = 0;
     if (below && (read_usage(below, &run->budget.below_before.usage, err) < 0 ||
                   !number(yyjson_arr_get(below, 4), UINT32_MAX, &steps)))
         return wrong(err, BELOW);
@@ -182,10 +182,10 @@ static int read_approved(struct wr_run *run, yyjson_val *v, struct upp_err *err)
 
 static int read_handoffs(struct wr_run *run, yyjson_val *state, struct upp_err *err)
 {
-    yyjson_val     *agent = yyjson_obj_get(state, AGENT), *count = yyjson_obj_get(state, HANDOFFS);
-    yyjson_val     *passing = yyjson_obj_get(state, PASSING);
-    uint64_t        n       = 0;
-    struct upp_str *to[]    = {&run->handoff.passing.to, &run->handoff.passing.reason, &run->handoff.passing.message};
+    yyjson_val *agent = yyjson_obj_get(state, AGENT), *count = yyjson_obj_get(state, HANDOFFS);
+    yyjson_val *passing = yyjson_obj_get(state, PASSING);
+    uint64_t n = 0;
+    struct upp_str *to[] = {&run->handoff.passing.to, &run->handoff.passing.reason, &run->handoff.passing.message};
     if (agent && !yyjson_is_str(agent))
         return wrong(err, AGENT);
     if (count && !number(count, UINT32_MAX, &n))
@@ -193,7 +193,7 @@ static int read_handoffs(struct wr_run *run, yyjson_val *state, struct upp_err *
     if (passing && yyjson_arr_size(passing) != WB_LEN(to))
         return wrong(err, PASSING);
     run->handoff.becomes = agent ? wj_text(agent) : (struct upp_str){0};
-    run->handoff.n       = (uint32_t)n;
+    run->handoff.n = (uint32_t)n;
     for (size_t i = 0; passing && i < WB_LEN(to); i++) {
         yyjson_val *v = yyjson_arr_get(passing, i);
         if (!yyjson_is_str(v))
@@ -222,9 +222,9 @@ static int read_branches(struct wr_run *run, yyjson_val *v, struct upp_err *err)
 int wr_state_read(struct wr_run *run, struct upp_str json, struct upp_err *err)
 {
     struct weft_state *s = &run->pub.state;
-    yyjson_val        *v;
-    uint64_t           step, cycles;
-    int                r = wj_read(&run->memory, json, NULL, &v, err);
+    yyjson_val *v;
+    uint64_t step, cycles;
+    int r = wj_read(&run->memory, json, NULL, &v, err);
     if (r < 0)
         return r == -UPP_ENOMEM ? r : upp_fail(err, UPP_ESTORE, "the state of the run is no JSON");
     if (!yyjson_is_obj(v))
@@ -233,9 +233,9 @@ int wr_state_read(struct wr_run *run, struct upp_str json, struct upp_err *err)
         return wrong(err, STEP);
     if (!number(yyjson_obj_get(v, CYCLES), UINT32_MAX, &cycles))
         return wrong(err, CYCLES);
-    s->step   = (uint32_t)step;
+    s->step = (uint32_t)step;
     s->cycles = (uint32_t)cycles;
-    r         = read_usage(yyjson_obj_get(v, USAGE), &s->usage, err);
+    r = read_usage(yyjson_obj_get(v, USAGE), &s->usage, err);
     if (r >= 0 && yyjson_arr_get(yyjson_obj_get(v, USAGE), 4) &&
         !number(yyjson_arr_get(yyjson_obj_get(v, USAGE), 4), UINT64_MAX, &s->usage.reasoning))
         return wrong(err, USAGE);
@@ -261,8 +261,8 @@ int wr_state_read(struct wr_run *run, struct upp_str json, struct upp_err *err)
 static int set(struct wr_run *run, struct upp_str json, const char *what, struct upp_str *to, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena scratch = WB_ARENA(WR_RUN_MEMORY); /* values are set often */
-    yyjson_val                               *v;
-    int                                       r = wj_read(&scratch, json, NULL, &v, err);
+    yyjson_val *v;
+    int r = wj_read(&scratch, json, NULL, &v, err);
     return r < 0 ? upp_wrap(err, r, "%s", what) : text_of(&run->memory, v, to, err);
 }
 
@@ -281,13 +281,13 @@ static int with_member(struct wr_run *run, struct upp_str map, struct upp_str na
                        struct wb_buf *out, struct upp_err *err)
 {
     struct wj_writer w;
-    yyjson_val      *v = NULL, *key = NULL;
-    size_t           n = 0;
-    int              r = map.n ? wj_read(&run->memory, map, NULL, &v, err) : 0;
+    yyjson_val *v = NULL, *key = NULL;
+    size_t n = 0;
+    int r = map.n ? wj_read(&run->memory, map, NULL, &v, err) : 0;
     if (r < 0)
         return r;
     if (v) {
-        n   = unsafe_yyjson_get_len(v);
+        n = unsafe_yyjson_get_len(v);
         key = unsafe_yyjson_get_first(v);
     }
     wj_writer_init(&w, out, err);
@@ -307,10 +307,10 @@ enum { METADATA_BYTES = 1 << 20 };
 
 int weft_run_set_metadata(struct weft_run *pub, struct upp_str name, struct upp_str json, struct upp_err *err)
 {
-    struct wr_run                        *run     = wr_of(pub);
-    WB_CLEANUP(wb_buf_done) struct wb_buf b       = WB_BUF(METADATA_BYTES);
-    struct upp_str                        checked = {0};
-    int                                   r       = json.n ? set(run, json, "the value", &checked, err) : 0;
+    struct wr_run *run = wr_of(pub);
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(METADATA_BYTES);
+    struct upp_str checked = {0};
+    int r = json.n ? set(run, json, "the value", &checked, err) : 0;
     if (r >= 0)
         r = with_member(run, pub->state.metadata, name, checked, &b, err);
     if (r < 0)
@@ -322,7 +322,7 @@ int weft_run_set_metadata(struct weft_run *pub, struct upp_str name, struct upp_
 int wr_count_tokens(struct wr_run *run, struct upp_err *err)
 {
     const struct upp_usage *u = &run->pub.state.usage;
-    char                    digits[24];
-    int                     n = snprintf(digits, sizeof digits, "%" PRIu64, u->input + u->output);
+    char digits[24];
+    int n = snprintf(digits, sizeof digits, "%" PRIu64, u->input + u->output);
     return weft_run_set_metadata(&run->pub, UPP_STR("totalTokens"), wb_str(digits, (size_t)n), err);
 }

@@ -15,7 +15,7 @@
 /* A branch keeps its journal. Other runs keep only branches that are not adopted yet: they belong to no single step. */
 static void journal_close(struct wr_run *run)
 {
-    size_t n_open           = 0;
+    size_t n_open = 0;
     run->journal.prompted.n = run->journal.approved.n = run->journal.pending.n = 0;
     if (run->branch)
         return;
@@ -25,7 +25,7 @@ static void journal_close(struct wr_run *run)
             run->journal.calls.p[n_open++] = c;
     }
     run->journal.replies.n = 0;
-    run->journal.calls.n   = n_open;
+    run->journal.calls.n = n_open;
 }
 
 /* A step without messages has a start too. */
@@ -34,7 +34,7 @@ static int step_open(struct wr_run *run, struct upp_err *err)
     if (run->step.open || run->draft.open)
         return 0;
     struct wr_open *o;
-    int             r = wr_open_new(run->engine, &run->memory, &o, err);
+    int r = wr_open_new(run->engine, &run->memory, &o, err);
     if (r < 0)
         return r;
     wm_tape_mark(&o->tape, WM_MARK_STEP, 0);
@@ -44,7 +44,7 @@ static int step_open(struct wr_run *run, struct upp_err *err)
         return r;
     }
     run->draft.open = o;
-    run->step.open  = true;
+    run->step.open = true;
     return 0;
 }
 
@@ -68,11 +68,11 @@ static int step_close(struct wr_run *run, struct upp_err *err)
     if (!run->branch) /* a branch becomes a step of its run, and counts there */
         wr_usage_add_above(run, &(struct upp_usage){0}, 1);
     run->budget.below_before.steps = run->budget.below.steps;
-    run->draft.state               = true;
+    run->draft.state = true;
     run->step.open = run->step.dirty = run->step.start_reported = false;
-    run->step.n_adopted                                         = 0;
-    run->step.usage                                             = (struct upp_usage){0};
-    run->step.from                                              = wr_mark_now(run);
+    run->step.n_adopted = 0;
+    run->step.usage = (struct upp_usage){0};
+    run->step.from = wr_mark_now(run);
     journal_close(run);
     return 0;
 }
@@ -81,13 +81,13 @@ static int step_close(struct wr_run *run, struct upp_err *err)
 int wr_should_stop(struct wr_run *run, bool goes_on, struct upp_err *err)
 {
     const struct weft_hooks *h = run->pub.hooks;
-    int                      r = h && h->stop ? wr_count_tokens(run, err) : 0;
+    int r = h && h->stop ? wr_count_tokens(run, err) : 0;
     if (r >= 0 && h && h->stop)
         r = h->stop(h->arg, &run->pub);
     if (r < 0)
         return r;
-    bool enough  = r || run->handoff.passing.to.n > 0; /* another agent continues */
-    int  used_up = wr_budget(run, goes_on && !enough, err);
+    bool enough = r || run->handoff.passing.to.n > 0; /* another agent continues */
+    int used_up = wr_budget(run, goes_on && !enough, err);
     return used_up < 0 ? used_up : enough || used_up;
 }
 
@@ -122,7 +122,7 @@ static WEFT_SUSPENDS int step_hook(struct wr_run *run, struct upp_err *err)
     if (!h || !h->on_step_end)
         return 0;
     UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;
-    int                                          r    = wr_count_tokens(run, err);
+    int r = wr_count_tokens(run, err);
     if (r >= 0)
         r = wr_turn(run, run->step.from, false, &turn, err);
     if (r < 0)
@@ -134,7 +134,7 @@ static WEFT_SUSPENDS int step_hook(struct wr_run *run, struct upp_err *err)
 int weft_run_step_end(struct weft_run *pub, struct upp_err *err)
 {
     struct wr_run *run = wr_of(pub);
-    int            r   = wr_repair_continuing(run, err);
+    int r = wr_repair_continuing(run, err);
     if (r >= 0)
         r = step_hook(run, err);
     if (r >= 0)
@@ -189,7 +189,7 @@ static int64_t run_expires(const struct wr_run *run)
 void wr_set_expiry(const struct wr_run *run, struct wm_run *row, struct wm_event *waiting)
 {
     row->expires_ms = run->row.depth ? 0 : run_expires(run);
-    waiting->ms     = row->expires_ms > waiting->time_ms ? (uint64_t)(row->expires_ms - waiting->time_ms) : 0;
+    waiting->ms = row->expires_ms > waiting->time_ms ? (uint64_t)(row->expires_ms - waiting->time_ms) : 0;
 }
 
 int wr_wait_for(struct wr_run *run, struct upp_err *err)
@@ -197,7 +197,7 @@ int wr_wait_for(struct wr_run *run, struct upp_err *err)
     wr_row_claim(run);
     if (run->tree->run && run->tree->run->row.cancel) /* the cancel came first, and nobody would end a run that waits */
         return run->changing = false, upp_fail(err, UPP_ECANCELED, "cancelled");
-    size_t             n    = run->journal.pending.n;
+    size_t n = run->journal.pending.n;
     struct wm_pending *copy = wb_new_n(&run->memory, struct wm_pending, n ? n : 1);
     (void)wr_now(run); /* the wait begins */
     struct wm_event *ev = copy ? wr_draft_record(run, WM_RUN, err) : NULL;
@@ -208,16 +208,16 @@ int wr_wait_for(struct wr_run *run, struct upp_err *err)
             run->journal.pending.p[i].since_ms = ev->time_ms;
         copy[i] = run->journal.pending.p[i];
     }
-    ev->status        = WM_WAITING;
-    ev->pending       = copy;
-    ev->n_pending     = n;
-    run->draft.state  = true;
+    ev->status = WM_WAITING;
+    ev->pending = copy;
+    ev->n_pending = n;
+    run->draft.state = true;
     struct wm_run row = run->row;
-    row.status        = WM_WAITING;
-    row.epoch         = run->tree->epoch;
+    row.status = WM_WAITING;
+    row.epoch = run->tree->epoch;
     wr_set_expiry(run, &row, ev);
     struct wl_thread thread = {.id = row.thread, .updated_ms = wl_list_time(run->engine->store, wr_now(run))};
-    struct wl_change set[]  = {{.kind = WL_SET_RUN, .run = &row}, {.kind = WL_TOUCH_THREAD, .thread = &thread}};
+    struct wl_change set[] = {{.kind = WL_SET_RUN, .run = &row}, {.kind = WL_TOUCH_THREAD, .thread = &thread}};
     wb_crashpoint("wait.before");
     int r = wr_flush(run, &(struct wr_more){set, row.depth ? 1 : 2}, err);
     wb_crashpoint("wait.after");
@@ -293,20 +293,20 @@ int wr_last_step(struct wr_run *run, struct upp_err *err)
 /* The answer is in the row that ends the run: a run that is recovered before that writes it again. */
 static int add_answer(struct wr_run *run, const struct upp_message *said, struct upp_err *err)
 {
-    struct upp_message *m     = wb_new(&run->memory, struct upp_message);
-    struct wm_entry    *entry = m ? wr_draft_entry(run, err) : NULL;
-    struct wm_event    *ev    = entry ? wr_draft_record(run, WM_MESSAGE, err) : NULL;
-    int                 r = ev ? wm_message_copy(&run->memory, said, &entry->message, err) : wr_draft_failed(run, err);
+    struct upp_message *m = wb_new(&run->memory, struct upp_message);
+    struct wm_entry *entry = m ? wr_draft_entry(run, err) : NULL;
+    struct wm_event *ev = entry ? wr_draft_record(run, WM_MESSAGE, err) : NULL;
+    int r = ev ? wm_message_copy(&run->memory, said, &entry->message, err) : wr_draft_failed(run, err);
     if (r < 0)
         return r;
-    entry->who             = run->def->name;
-    entry->step            = run->pub.state.step;
-    entry->message.id      = (struct upp_str){0};
+    entry->who = run->def->name;
+    entry->step = run->pub.state.step;
+    entry->message.id = (struct upp_str){0};
     entry->message.time_ms = wr_now(run);
-    ev->step               = run->pub.state.step;
-    ev->stop               = UPP_STOP_END;
-    ev->part               = (uint32_t)(run->draft.entries.n - 1);
-    *m                     = entry->message;
+    ev->step = run->pub.state.step;
+    ev->stop = UPP_STOP_END;
+    ev->part = (uint32_t)(run->draft.entries.n - 1);
+    *m = entry->message;
     return wr_mine_note(run, m, err);
 }
 
@@ -332,7 +332,7 @@ static bool is_cut_off(const struct wr_run *run)
 
 static int answer(struct wr_run *run, struct upp_err *err)
 {
-    struct upp_part    part = {.kind = UPP_PART_TEXT};
+    struct upp_part part = {.kind = UPP_PART_TEXT};
     struct upp_message said = {.role = UPP_ROLE_ASSISTANT, .parts = &part, .n_parts = 1};
     if (!is_cut_off(run))
         return answer_scaffolding(run, err);
@@ -346,14 +346,14 @@ static int answer(struct wr_run *run, struct upp_err *err)
 /* The strategy succeeded, or a hook returned a turn for its failure. */
 static WEFT_SUSPENDS int completed(struct wr_run *run, struct upp_err *err)
 {
-    const struct weft_hooks    *h = run->pub.hooks;
+    const struct weft_hooks *h = run->pub.hooks;
     const struct wr_middleware *m = run->def->middleware;
-    int                         r = wr_last_step(run, err);
+    int r = wr_last_step(run, err);
     if (r >= 0 && !run->turn)
         r = answer(run, err);
     if (r >= 0 && !run->turn && turn_wanted(run)) {
         struct upp_turn *turn = NULL;
-        r                     = wr_turn(run, (struct wr_mark){0}, false, &turn, err);
+        r = wr_turn(run, (struct wr_mark){0}, false, &turn, err);
         replace_turn(run, turn);
     }
     if (r >= 0 && h && h->on_complete && (r = wr_count_tokens(run, err)) >= 0)
@@ -375,9 +375,9 @@ static WEFT_SUSPENDS int recover_by_hook(struct wr_run *run, int result, struct 
     const struct weft_hooks *h = run->pub.hooks;
     if (!h || !h->on_error)
         return result;
-    struct upp_err   why  = *err;
+    struct upp_err why = *err;
     struct upp_turn *turn = NULL;
-    int              r    = h->on_error(h->arg, &run->pub, &why, &turn, err);
+    int r = h->on_error(h->arg, &run->pub, &why, &turn, err);
     if (r == 0 && err)
         *err = why;
     if (r <= 0)
@@ -392,9 +392,9 @@ static WEFT_SUSPENDS int recover_by_middleware(struct wr_run *run, int result, s
     const struct wr_middleware *m = run->def->middleware;
     if (!m || !m->failed || final(run, result))
         return result;
-    struct upp_err   why  = *err;
+    struct upp_err why = *err;
     struct upp_turn *turn = NULL;
-    int              r    = m->failed(m->arg, &run->pub, &why, &turn, err);
+    int r = m->failed(m->arg, &run->pub, &why, &turn, err);
     if (r == 0)
         *err = why;
     if (r <= 0)

@@ -1,6 +1,5 @@
 /* run/step.h — the end of a step and of a strategy; budgets. */
-#ifndef WR_STEP_H
-#define WR_STEP_H
+#pragma once
 
 #include "run/run.h"
 
@@ -24,8 +23,6 @@ WEFT_SUSPENDS int wr_conclude(struct wr_run *run, int result, struct upp_err *er
 /* The same for a run whose strategy did not begin: middleware's before failed. */
 WEFT_SUSPENDS int wr_conclude_not_started(struct wr_run *run, int result, struct upp_err *err) UPP_MUST_CHECK;
 
-/* ---- Budgets ----------------------------------------------------------------------------------------------- */
-
 /* Adds a run's usage to all its ancestors. */
 void wr_usage_add_above(struct wr_run *run, const struct upp_usage *u, uint32_t steps);
 void wr_used_restore(struct wr_run *run);
@@ -47,10 +44,8 @@ uint64_t wr_budget_ms(const struct wr_run *run);
 uint64_t wr_worked_ms(const struct wr_run *run);
 
 /* What tokens cost by the prices of a budget, and an agent's budget that has prices; NULL: none. */
-double                    wr_cost(const struct weft_budget *b, const struct upp_usage *u);
+double wr_cost(const struct weft_budget *b, const struct upp_usage *u);
 const struct weft_budget *wr_prices(const struct wr_agent_def *def);
 
 /* 1: the strategy failed because a limit was reached, which is not a failure of the run. */
 int wr_out_of_budget(struct wr_run *run, int result, struct upp_err *err) UPP_MUST_CHECK;
-
-#endif

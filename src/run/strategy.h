@@ -1,6 +1,5 @@
 /* run/strategy.h — what the built-in strategies may know of a run beyond <weft/execution.h>. */
-#ifndef WR_STRATEGY_H
-#define WR_STRATEGY_H
+#pragma once
 
 #include "base/arena.h"
 #include "run/def.h"
@@ -9,7 +8,7 @@
 struct wb_arena *wr_memory(struct weft_run *run);
 
 const struct wr_tool *wr_tools_of(struct weft_run *run, size_t *n);
-bool                  wr_can_structure(struct weft_run *run); /* does its model support structured output? */
+bool wr_can_structure(struct weft_run *run); /* does its model support structured output? */
 
 bool wr_step_begun(struct weft_run *run); /* has the current step messages, or was on_step_start called for it? */
 
@@ -30,21 +29,19 @@ const char *wr_phase(struct weft_run *run, const char *name, size_t cycle);
 /* Calls on_max_iterations, and fails. */
 WEFT_SUSPENDS int wr_too_many_rounds(struct weft_run *run, int max, struct upp_err *err) UPP_MUST_CHECK;
 
-/* ---- Branches --------------------------------------------------------------------------------------------- */
-
 /* Concurrent work within a run: a child run of the same agent, with its own strategy and hooks, on a node that branches
  * off at the run's current position. It sees the path as it was then, and the run sees nothing of it until it adopts
  * the branch. The strategy creates its id and stores it in its state, so that a restarted step finds the branch. The
  * log announces a branch as the start of a call without a name. */
 struct wr_branch {
-    struct weft_run            *of;
-    struct wb_uuid              id;
-    const char                 *name; /* the phase of its first message, when adopted; valid as long as the run */
+    struct weft_run *of;
+    struct wb_uuid id;
+    const char *name; /* the phase of its first message, when adopted; valid as long as the run */
     const struct weft_strategy *strategy;
-    const struct weft_hooks    *hooks;
-    int                         result; /* of its strategy, when it has ended */
-    struct upp_err              why;
-    struct wr_run              *run;
+    const struct weft_hooks *hooks;
+    int result; /* of its strategy, when it has ended */
+    struct upp_err why;
+    struct wr_run *run;
 };
 
 /* Was it announced before? 1, 0. */
@@ -67,6 +64,4 @@ void wr_branch_speaks(struct weft_run *run, struct weft_run *branch);
  * events, with their outcomes and usage, and its handoff request. The caller ends the step. Branches that are not
  * adopted count in the run's usage when it ends. */
 WEFT_SUSPENDS int wr_branch_adopt(struct weft_run *run, struct wr_branch *b, struct upp_err *err) UPP_MUST_CHECK;
-void              wr_branches_done(struct wr_branch *b, size_t n);
-
-#endif
+void wr_branches_done(struct wr_branch *b, size_t n);

@@ -13,9 +13,9 @@
 #include "run/start.h"
 
 enum {
-    SOON_MS         = 1000,
-    LATER_MS        = 60000,
-    TRIES           = 10,  /* executions in a row that commit nothing: five minutes, and as many model answers */
+    SOON_MS = 1000,
+    LATER_MS = 60000,
+    TRIES = 10,            /* executions in a row that commit nothing: five minutes, and as many model answers */
     MAX_FAILED_RUNS = 4096 /* failed runs that the engine remembers */
 };
 
@@ -25,8 +25,8 @@ WEFT_SUSPENDS static int home_of(struct wl_store *s, const struct wl_owner *o, c
                                  uint32_t *ret, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(4u << 20);
-    struct wl_thread                          t;
-    int                                       r = wl_get_thread(s, o, row->thread, &a, &t, err);
+    struct wl_thread t;
+    int r = wl_get_thread(s, o, row->thread, &a, &t, err);
     if (r >= 0)
         *ret = wr_home(t.tree, n);
     return r < 0 ? r : 0;
@@ -36,8 +36,8 @@ WEFT_SUSPENDS int wr_home_of_run(struct wl_store *s, const struct wl_owner *o, s
                                  uint32_t *ret, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
-    struct wm_run                             row;
-    int                                       r = wl_get_run(s, o, run, &a, &row, err);
+    struct wm_run row;
+    int r = wl_get_run(s, o, run, &a, &row, err);
     if (r >= 0 && !wb_uuid_eq(row.root, run))
         r = wl_get_run(s, o, row.root, &a, &row, err);
     return r < 0 ? r : home_of(s, o, &row, n, ret, err);
@@ -119,7 +119,7 @@ static void count_execution(struct wr_failed_run *f, uint64_t next)
 {
     char id[WB_UUID_TEXT + 1];
     if (next > f->next && f->tries < TRIES) { /* it comes closer to its end */
-        f->tries   = 0;
+        f->tries = 0;
         f->wait_ms = 0;
     }
     f->next = next;
@@ -130,7 +130,7 @@ static void count_execution(struct wr_failed_run *f, uint64_t next)
 
 void wr_failed_run(struct wr_run *run, int error, bool executed)
 {
-    struct wr_engine     *e = run->engine;
+    struct wr_engine *e = run->engine;
     struct wr_failed_run *f = find_failed_run(e, run->row.id), new = {.run = run->row.id};
     if (!e->store || e->closing)
         return;
@@ -142,10 +142,10 @@ void wr_failed_run(struct wr_run *run, int error, bool executed)
     }
     if (executed)
         count_execution(f, run->tree->next);
-    f->live    = true;
-    f->error   = error;
+    f->live = true;
+    f->error = error;
     f->wait_ms = f->wait_ms ? WB_MIN(2 * f->wait_ms, (int64_t)LATER_MS) : SOON_MS;
-    f->at_ms   = wb_wall_ms() + f->wait_ms;
+    f->at_ms = wb_wall_ms() + f->wait_ms;
     wr_supervise_at(e, f->at_ms);
 }
 
@@ -163,7 +163,7 @@ static void failed_run_begins(const struct wr_run *run)
 static WEFT_SUSPENDS int draft_recovery(struct wr_run *run, struct upp_err *err)
 {
     struct wr_tree *t = run->tree;
-    int             r = wr_load(run, err);
+    int r = wr_load(run, err);
     if (r < 0)
         return r;
     run->loaded = true;
@@ -171,7 +171,7 @@ static WEFT_SUSPENDS int draft_recovery(struct wr_run *run, struct upp_err *err)
     struct wm_event *ev = wr_draft_record(run, WM_VOID, err);
     if (!ev)
         return wr_draft_failed(run, err);
-    ev->last         = t->next - 1;
+    ev->last = t->next - 1;
     run->draft.voids = true;
     run->voids++;
     run->attempt = run->voids;
@@ -182,8 +182,8 @@ static WEFT_SUSPENDS int draft_recovery(struct wr_run *run, struct upp_err *err)
 static WEFT_SUSPENDS int still_works(struct wr_run *run, struct upp_err *err)
 {
     struct wl_store *s = run->engine->store;
-    struct wm_run    now;
-    int              r = wl_get_run(s, &run->tree->owner, run->row.id, &run->memory, &now, err);
+    struct wm_run now;
+    int r = wl_get_run(s, &run->tree->owner, run->row.id, &run->memory, &now, err);
     if (r < 0)
         return r;
     if (now.status != WM_RUNNING && now.status != WM_CANCELING)
@@ -194,7 +194,7 @@ static WEFT_SUSPENDS int still_works(struct wr_run *run, struct upp_err *err)
 
 /* What a recovery is for. */
 struct recovery {
-    bool                   cancel; /* it ends as cancelled */
+    bool cancel; /* it ends as cancelled */
     const struct wr_watch *watch;
     struct wr_started *ret; /* a caller waits for its turn: gets the tree, if this recovered it; NULL: nobody does */
 };
@@ -211,7 +211,7 @@ static int give_up(struct wr_run *run, const struct wr_failed_run *f, struct upp
 static WEFT_SUSPENDS int launch_recovery(struct wr_run *run, const struct recovery *how, struct upp_err *err)
 {
     const struct wr_failed_run *f = find_failed_run(run->engine, run->row.id);
-    int                         r = f && f->tries >= TRIES ? give_up(run, f, err) : 0;
+    int r = f && f->tries >= TRIES ? give_up(run, f, err) : 0;
     if (r >= 0)
         r = draft_recovery(run, err);
     if (r >= 0 && how->ret)
@@ -222,10 +222,10 @@ static WEFT_SUSPENDS int launch_recovery(struct wr_run *run, const struct recove
 /* The first commit of a recovery; with it the cancel, if there is one: a full disk takes that of a cancelled run. */
 static WEFT_SUSPENDS int commit_recovery(struct wr_run *run, struct upp_err *err)
 {
-    struct wm_run    row    = run->row;
-    bool             cancel = row.cancel;
-    struct wl_change set    = {.kind = WL_SET_RUN, .run = &row};
-    run->draft.must_sync    = cancel;
+    struct wm_run row = run->row;
+    bool cancel = row.cancel;
+    struct wl_change set = {.kind = WL_SET_RUN, .run = &row};
+    run->draft.must_sync = cancel;
     wb_crashpoint("recover.before");
     int r = wr_flush(run, cancel ? &(struct wr_more){&set, 1} : NULL, err);
     wb_crashpoint("recover.after");
@@ -248,8 +248,8 @@ static WEFT_SUSPENDS int recover(struct wr_engine *e, const struct wl_owner *o, 
                                  const struct recovery *how, struct upp_err *err)
 {
     WB_CLEANUP(wr_tree_unrefp) struct wr_tree *t = NULL;
-    struct wr_run                             *run;
-    int                                        r = wr_tree_get(e, o, row, &t, err);
+    struct wr_run *run;
+    int r = wr_tree_get(e, o, row, &t, err);
     if (r < 0)
         return r;
     if (t->run) /* one that has failed is about to be gone */
@@ -258,7 +258,7 @@ static WEFT_SUSPENDS int recover(struct wr_engine *e, const struct wl_owner *o, 
     if (r < 0)
         return r;
     run->changing = true; /* a cancel or other metadata wait until it works */
-    r             = still_works(run, err);
+    r = still_works(run, err);
     if (r <= 0) {
         wr_tree_disown(run);
         if (r == 0)
@@ -266,7 +266,7 @@ static WEFT_SUSPENDS int recover(struct wr_engine *e, const struct wl_owner *o, 
         return r == 0 && how->cancel ? upp_fail(err, UPP_EBUSY, "the run does not work any more") : r;
     }
     run->row.cancel = run->row.cancel || how->cancel;
-    r               = launch_recovery(run, how, err);
+    r = launch_recovery(run, how, err);
     if (r < 0) {
         if (r == -UPP_ESTORE && !how->cancel) /* what stays unreadable must not keep it for ever */
             wr_failed_run(run, r, true);
@@ -289,13 +289,13 @@ int wr_resume(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid thre
               struct wr_started *ret, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
-    struct wm_run                            *runs;
-    size_t                                    n;
-    int                                       r = wl_list_runs(e->store, o, thread, true, 16, &a, &runs, &n, err);
+    struct wm_run *runs;
+    size_t n;
+    int r = wl_list_runs(e->store, o, thread, true, 16, &a, &runs, &n, err);
     for (size_t i = 0; r >= 0 && i < n; i++)
         if (!runs[i].depth && (runs[i].status == WM_RUNNING || runs[i].status == WM_CANCELING)) {
             *ret = (struct wr_started){.run = runs[i].id, .thread = thread};
-            r    = recover(e, o, &runs[i], &(struct recovery){.watch = watch, .ret = ret}, err);
+            r = recover(e, o, &runs[i], &(struct recovery){.watch = watch, .ret = ret}, err);
             return r < 0 || ret->tree ? r : upp_fail(err, UPP_EBUSY, "the run works already");
         }
     return r < 0 ? r : upp_fail(err, UPP_ENOTFOUND, "no run of the thread was cut short");
@@ -329,20 +329,20 @@ static WEFT_SUSPENDS int recover_one(struct wr_engine *e, const struct wl_owner 
 int wr_recover(struct wr_engine *e, size_t *ret, struct upp_err *err)
 {
     struct wb_uuid after = {{0}};
-    *ret                 = 0;
+    *ret = 0;
     wb_crashpoint("recover.begin");
     for (size_t n = 1; n && e->store;) {
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
-        struct wm_run                            *runs;
-        struct wl_owner                          *owners;
-        int                                       r = wl_live_page(e->store, after, &a, &runs, &owners, &n, err);
+        struct wm_run *runs;
+        struct wl_owner *owners;
+        int r = wl_live_page(e->store, after, &a, &runs, &owners, &n, err);
         if (r < 0)
             return r;
         for (size_t i = 0; i < n; i++) {
             struct upp_err why = {0};
-            after              = runs[i].id;
-            size_t mine        = 0;
-            r                  = recover_one(e, &owners[i], &runs[i], &mine, &why);
+            after = runs[i].id;
+            size_t mine = 0;
+            r = recover_one(e, &owners[i], &runs[i], &mine, &why);
             if (r == -UPP_ENOMEM || r == -UPP_ECANCELED) {
                 if (err)
                     *err = why;
@@ -366,11 +366,11 @@ int wr_recover(struct wr_engine *e, size_t *ret, struct upp_err *err)
 int wr_expire(struct wr_engine *e, const struct wl_owner *o, const struct wm_run *row, struct upp_err *err)
 {
     WB_CLEANUP(wr_tree_unrefp) struct wr_tree *t = NULL;
-    int                                        r = wr_tree_get(e, o, row, &t, err);
+    int r = wr_tree_get(e, o, row, &t, err);
     if (r < 0 || t->run)
         return r < 0 ? r : -UPP_EBUSY;
     struct upp_err why = {0};
-    r                  = wr_end_waiting(t, row, upp_fail(&why, UPP_ETIMEOUT, "nobody answered in time"), &why, err);
+    r = wr_end_waiting(t, row, upp_fail(&why, UPP_ETIMEOUT, "nobody answered in time"), &why, err);
     return r == -UPP_EBUSY ? 0 : r; /* somebody answered after all */
 }
 
@@ -381,8 +381,8 @@ static WEFT_SUSPENDS int look_after(struct wr_engine *e, const struct wl_owner *
     if (row->status == WM_QUEUED)
         return wr_start_next(e, o, row->thread, err);
     if (row->status != WM_WAITING) {
-        const struct wr_failed_run *f    = find_failed_run(e, row->id);
-        bool                        full = !f && is_full(e);
+        const struct wr_failed_run *f = find_failed_run(e, row->id);
+        bool full = !f && is_full(e);
         if (!full && !(f && f->at_ms > now))
             return recover(e, o, row, &(struct recovery){0}, err);
         *at = full ? now + LATER_MS : f->at_ms;
@@ -399,7 +399,7 @@ static WEFT_SUSPENDS int look_after(struct wr_engine *e, const struct wl_owner *
 /* When to check it again, in milliseconds since 1970; INT64_MAX: never, somebody works on it or it has ended. */
 static WEFT_SUSPENDS int64_t supervise_run(struct wr_engine *e, const struct wl_owner *o, const struct wm_run *row)
 {
-    int64_t        now = wb_wall_ms(), at = INT64_MAX;
+    int64_t now = wb_wall_ms(), at = INT64_MAX;
     struct upp_err err = {0};
     if (row->depth)
         return at; /* its parent supervises it */
@@ -422,19 +422,19 @@ static WEFT_SUSPENDS int64_t supervise_run(struct wr_engine *e, const struct wl_
 static WEFT_SUSPENDS int supervise_all(struct wr_engine *e, struct upp_err *err)
 {
     struct wb_uuid after = {{0}};
-    int64_t        next  = INT64_MAX;
+    int64_t next = INT64_MAX;
     failed_runs_mark(e);
     for (size_t n = 1; n && !e->closing;) {
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
-        struct wm_run                            *runs;
-        struct wl_owner                          *owners;
-        int                                       r = wl_live_page(e->store, after, &a, &runs, &owners, &n, err);
+        struct wm_run *runs;
+        struct wl_owner *owners;
+        int r = wl_live_page(e->store, after, &a, &runs, &owners, &n, err);
         if (r < 0)
             return r;
         for (size_t i = 0; i < n && !e->closing; i++) {
             int64_t at = supervise_run(e, &owners[i], &runs[i]);
-            after      = runs[i].id;
-            next       = WB_MIN(next, at);
+            after = runs[i].id;
+            next = WB_MIN(next, at);
         }
     }
     if (!e->closing)
@@ -448,7 +448,7 @@ static WEFT_SUSPENDS int supervisor_main(void *arg, struct upp_err *err)
     struct wr_engine *e = arg;
     (void)err;
     for (int r = 0; r != -UPP_ECANCELED && !e->closing && e->look_at_ms != INT64_MAX;) {
-        int64_t        now = wb_wall_ms(), left = e->look_at_ms - now;
+        int64_t now = wb_wall_ms(), left = e->look_at_ms - now;
         struct upp_err why = {0};
         if (left > 0) {
             WEFT_DEADLINE((uint64_t)WB_MIN(left, LATER_MS)); /* the wall clock may be set */
@@ -456,8 +456,8 @@ static WEFT_SUSPENDS int supervisor_main(void *arg, struct upp_err *err)
             continue;
         }
         e->look_at_ms = INT64_MAX;
-        e->look_ms    = WB_MIN(2 * e->look_ms, (int64_t)LATER_MS);
-        r             = supervise_all(e, &why);
+        e->look_ms = WB_MIN(2 * e->look_ms, (int64_t)LATER_MS);
+        r = supervise_all(e, &why);
         if (r < 0 && r != -UPP_ECANCELED) {
             wb_log(WB_WARN, "runs could not be looked after", WB_LERR(&why));
             e->look_at_ms = WB_MIN(e->look_at_ms, now + e->look_ms);

@@ -5,8 +5,7 @@
  * Tool grants of all entries before hold too: the state of each run has those of the path before it (run/event.h), so
  * that the newest one found there is enough. A path without one is read whole; the run that does it is the next one's.
  */
-#ifndef WR_TAIL_H
-#define WR_TAIL_H
+#pragma once
 
 #include "run/run.h"
 
@@ -15,13 +14,13 @@ enum { WR_TAIL_FIRST = 64 };
 
 struct wr_tail {
     struct wl_line **lines; /* in path order */
-    size_t           n;
-    uint32_t         from;    /* position of the first of them on the path */
-    uint32_t         own;     /* position of the run's first entry */
-    struct wl_line  *summary; /* the newest one of an earlier run; NULL: none ... */
-    uint32_t         through; /* ... and the first position that it does not cover */
-    struct upp_str   grants;  /* of all entries before `granted`; empty: not known, and all entries are there */
-    uint32_t         granted;
+    size_t n;
+    uint32_t from;           /* position of the first of them on the path */
+    uint32_t own;            /* position of the run's first entry */
+    struct wl_line *summary; /* the newest one of an earlier run; NULL: none ... */
+    uint32_t through;        /* ... and the first position that it does not cover */
+    struct upp_str grants;   /* of all entries before `granted`; empty: not known, and all entries are there */
+    uint32_t granted;
 };
 
 /* What a document says was asked by another agent: nobody vouches for it, and no message list shows it, so that no
@@ -36,5 +35,3 @@ bool wr_is_received(const struct wr_run *run, const struct wl_line *line);
 
 /* In the run's memory. */
 WEFT_SUSPENDS int wr_tail_read(struct wr_run *run, struct wr_tail *ret, struct upp_err *err) UPP_MUST_CHECK;
-
-#endif

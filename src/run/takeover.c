@@ -13,10 +13,10 @@
 /* Notes which tools ran in the run that is rolled back: nothing is deleted, and nothing is hidden. */
 static WEFT_SUSPENDS int rollback_notice(struct wr_starting *s, const struct wm_run *holder, struct upp_err *err)
 {
-    struct wl_store                      *store = s->engine->store;
-    WB_CLEANUP(wb_buf_done) struct wb_buf b     = WB_BUF(1u << 20);
-    struct wj_writer                      j;
-    char                                  id[WB_UUID_HEX + 1];
+    struct wl_store *store = s->engine->store;
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(1u << 20);
+    struct wj_writer j;
+    char id[WB_UUID_HEX + 1];
     wj_writer_init(&j, &b, err);
     wj_write_open(&j, '{');
     wj_put_str(&j, "type", UPP_STR("rollback"));
@@ -24,8 +24,8 @@ static WEFT_SUSPENDS int rollback_notice(struct wr_starting *s, const struct wm_
     wj_put_open(&j, "tools", '[');
     for (uint64_t from = holder->first;;) {
         struct wl_range range = {.node = holder->node, .from = from, .to = UINT64_MAX >> 1};
-        struct wl_rows  rows;
-        int             r = store->ops->rows(store, &s->what->owner, &range, &s->memory, &rows, err);
+        struct wl_rows rows;
+        int r = store->ops->rows(store, &s->what->owner, &range, &s->memory, &rows, err);
         for (size_t i = 0; r >= 0 && i < rows.n; i++) {
             struct wm_row row;
             from = rows.p[i].pos + 1;
@@ -49,7 +49,7 @@ static WEFT_SUSPENDS int rollback_notice(struct wr_starting *s, const struct wm_
 int wr_start_rollback(struct wr_starting *s, struct wb_uuid id, struct upp_err *err)
 {
     struct wm_run holder;
-    int           r = wl_get_run(s->engine->store, &s->what->owner, id, &s->memory, &holder, err);
+    int r = wl_get_run(s->engine->store, &s->what->owner, id, &s->memory, &holder, err);
     if (r >= 0)
         r = rollback_notice(s, &holder, err);
     if (r >= 0)
@@ -70,9 +70,9 @@ static int was_first(struct wr_starting *s, struct upp_err *err)
 static WEFT_SUSPENDS int may_take_over(const struct wr_starting *s, const struct wm_run *holder, bool rolls_back,
                                        struct upp_err *err)
 {
-    const struct wr_start *w     = s->what;
-    struct wr_starting     at    = *s; /* the branch is made when the turn of the run comes */
-    bool                   stays = wb_uuid_eq(s->busy, w->ends) && !wr_is_left(s->engine, s->busy);
+    const struct wr_start *w = s->what;
+    struct wr_starting at = *s; /* the branch is made when the turn of the run comes */
+    bool stays = wb_uuid_eq(s->busy, w->ends) && !wr_is_left(s->engine, s->busy);
     if (stays && holder->status == WM_RUNNING)
         return wr_start_refuse(s, err);
     int r = wr_check_options(s->engine, w->agent, w->options, err);
@@ -96,7 +96,7 @@ static WEFT_SUSPENDS int wait_for_end(struct wr_starting *s, struct upp_err *err
 static WEFT_SUSPENDS void await_start(struct wr_engine *e, struct wb_uuid run)
 {
     struct wr_tree *t = wr_tree_find(e, run);
-    int             r = 0;
+    int r = 0;
     if (!t)
         return;
     t->refs++;
@@ -108,10 +108,10 @@ static WEFT_SUSPENDS void await_start(struct wr_engine *e, struct wb_uuid run)
 /* The new run is accepted: whatever fails from here on, it begins as soon as the other one has ended. */
 static WEFT_SUSPENDS void end_holder(struct wr_starting *s, struct wr_started *ret)
 {
-    struct wr_engine      *e = s->engine;
+    struct wr_engine *e = s->engine;
     const struct wl_owner *o = &s->what->owner;
-    struct wm_run          now;
-    struct upp_err         why = {0};
+    struct wm_run now;
+    struct upp_err why = {0};
     WEFT_SHIELD(WR_END_MS);
     int r = wr_stop(e, o, s->busy, &why);
     if (r < 0)
@@ -121,21 +121,21 @@ static WEFT_SUSPENDS void end_holder(struct wr_starting *s, struct wr_started *r
     r = wl_get_run(e->store, o, s->row.id, &s->memory, &now, &why);
     if (r < 0 || now.status == WM_QUEUED)
         return;
-    ret->queued         = false;
-    ret->row.status     = now.status;
-    ret->row.node       = now.node;
-    ret->row.first      = now.first;
-    ret->row.input      = now.input;
-    ret->row.version    = now.version;
+    ret->queued = false;
+    ret->row.status = now.status;
+    ret->row.node = now.node;
+    ret->row.first = now.first;
+    ret->row.input = now.input;
+    ret->row.version = now.version;
     ret->row.started_ms = now.started_ms;
 }
 
 int wr_start_take_over(struct wr_starting *s, bool rolls_back, struct wr_started *ret, struct upp_err *err)
 {
-    struct wr_engine      *e = s->engine;
+    struct wr_engine *e = s->engine;
     const struct wl_owner *o = &s->what->owner;
-    struct wm_run          holder, root;
-    int                    r = wl_get_run(e->store, o, s->busy, &s->memory, &holder, err);
+    struct wm_run holder, root;
+    int r = wl_get_run(e->store, o, s->busy, &s->memory, &holder, err);
     if (r >= 0)
         r = wr_get_root(e, o, s->busy, &s->memory, &root, err);
     if (r < 0)
@@ -150,7 +150,7 @@ int wr_start_take_over(struct wr_starting *s, bool rolls_back, struct wr_started
     if (r < 0)
         return r;
     struct wl_change changes[WR_QUEUE_CHANGES];
-    struct wr_more   more = {changes, wr_start_queue_changes(s, changes)};
+    struct wr_more more = {changes, wr_start_queue_changes(s, changes)};
     wb_crashpoint("takeover.before");
     r = wr_cancel_with(e, o, &root, &more, err);
     wb_crashpoint("takeover.after");

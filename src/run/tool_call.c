@@ -20,17 +20,17 @@
 #include "run/turn.h"
 
 enum {
-    TOOL_MS    = 600000,
+    TOOL_MS = 600000,
     TOOL_BYTES = 1 << 20,
-    LEAST      = 4096, /* bytes of a result that are never cut */
-    ESCAPED    = 6,    /* bytes of JSON for one byte of text, at most */
+    LEAST = 4096, /* bytes of a result that are never cut */
+    ESCAPED = 6,  /* bytes of JSON for one byte of text, at most */
 };
 _Static_assert(ESCAPED *TOOL_BYTES + LEAST * WR_CALLS < WM_RESULTS_MAX,
                "the longest result of one tool is not cut again");
 
 struct upp_str wr_json_text(struct wr_run *run, struct upp_str text)
 {
-    struct wb_buf    b = WB_BUF(8 * text.n + 16);
+    struct wb_buf b = WB_BUF(8 * text.n + 16);
     struct wj_writer w;
     wj_writer_init(&w, &b, NULL);
     wj_write_str(&w, text.p ? text : UPP_STR(""));
@@ -57,14 +57,14 @@ int wr_result_fit(struct wr_run *run, struct upp_str *json, struct upp_err *err)
     }
     if (json->n <= LEAST || (used <= WM_RESULTS_MAX && json->n <= WM_RESULTS_MAX - used))
         return 0;
-    size_t                                    room = used + LEAST < WM_RESULTS_MAX ? WM_RESULTS_MAX - used : LEAST;
-    WB_CLEANUP(wb_arena_done) struct wb_arena a    = WB_ARENA(WR_RUN_MEMORY);
-    yyjson_val                               *v;
+    size_t room = used + LEAST < WM_RESULTS_MAX ? WM_RESULTS_MAX - used : LEAST;
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(WR_RUN_MEMORY);
+    yyjson_val *v;
     int r = wj_read(&a, *json, UPP_OPTS(wj_read_opts, .max_bytes = json->n, .depth = WJ_MAX_DEPTH), &v, err);
     if (r < 0)
         return r;
     struct upp_str text = yyjson_is_str(v) ? wj_text(v) : *json;
-    *json               = cut_text(run, &a, text, room / 2);
+    *json = cut_text(run, &a, text, room / 2);
     if (json->n > room)
         *json = cut_text(run, &a, text, room / ESCAPED);
     r = wb_arena_check(&a, err);
@@ -81,7 +81,7 @@ static struct wr_active_call *doing_of(const struct upp_call *call)
 {
     union {
         const struct upp_call *in;
-        struct upp_call       *out;
+        struct upp_call *out;
     } u = {.in = call};
     return WB_OUTER(u.out, struct wr_active_call, call.pub);
 }
@@ -95,8 +95,8 @@ struct weft_run *weft_call_run(const struct upp_call *call)
 /* RUN/STEP/CALL: the same when the call is run again. Written on first use. */
 static void write_key(struct wr_run *run, struct upp_str call, struct upp_str *key, char *to)
 {
-    char     digits[10];
-    size_t   d = 0, n = WB_UUID_TEXT;
+    char digits[10];
+    size_t d = 0, n = WB_UUID_TEXT;
     uint32_t v = run->pub.state.step + 1;
     wb_uuid_text(run->row.id, to);
     to[n++] = '/';
@@ -130,17 +130,17 @@ static uint8_t approval_of(const struct wr_call *c)
 int wr_call_count(struct wr_job *j, struct upp_err *err)
 {
     static const struct upp_str denied = UPP_STR_INIT("\"Tool execution denied\"");
-    struct wr_call             *c      = j->call;
+    struct wr_call *c = j->call;
     if (c->counted)
         return 0;
     c->counted = true;
     return wr_execution_add(j->round->run,
-                            &(struct upp_execution){.id          = c->id,
-                                                    .name        = j->part->name,
-                                                    .arguments   = wr_call_arguments(j),
-                                                    .result      = c->outcome == WM_DENIED ? denied : c->result,
-                                                    .is_error    = c->outcome != WM_DONE,
-                                                    .approved    = approval_of(c),
+                            &(struct upp_execution){.id = c->id,
+                                                    .name = j->part->name,
+                                                    .arguments = wr_call_arguments(j),
+                                                    .result = c->outcome == WM_DENIED ? denied : c->result,
+                                                    .is_error = c->outcome != WM_DONE,
+                                                    .approved = approval_of(c),
                                                     .duration_ms = c->ms},
                             err);
 }
@@ -148,9 +148,9 @@ int wr_call_count(struct wr_job *j, struct upp_err *err)
 /* Puts the result into the journal and the draft. */
 static int end_call(struct wr_job *j, uint8_t outcome, struct upp_str json, struct upp_err *err)
 {
-    struct wr_run  *run = j->round->run;
-    struct wr_call *c   = j->call;
-    int             r   = json.n ? wb_masks_value(&run->memory, &json, err) : 0;
+    struct wr_run *run = j->round->run;
+    struct wr_call *c = j->call;
+    int r = json.n ? wb_masks_value(&run->memory, &json, err) : 0;
     if (r >= 0)
         r = wr_result_fit(run, &json, err);
     if (r < 0)
@@ -159,15 +159,15 @@ static int end_call(struct wr_job *j, uint8_t outcome, struct upp_str json, stru
     struct wm_event *ev = json.p ? wr_draft_record(run, WM_TOOL_ENDED, err) : NULL;
     if (!ev)
         return wr_draft_failed(run, err);
-    ev->call    = c->id;
-    ev->name    = j->part->name;
-    ev->text    = json;
+    ev->call = c->id;
+    ev->name = j->part->name;
+    ev->text = json;
     ev->outcome = outcome;
-    ev->ms      = c->ms;
-    c->state    = WR_CALL_ENDED;
-    c->outcome  = outcome;
-    c->result   = json;
-    j->ready    = false;
+    ev->ms = c->ms;
+    c->state = WR_CALL_ENDED;
+    c->outcome = outcome;
+    c->result = json;
+    j->ready = false;
     j->round->left--;
     r = wr_child_usage_add(run, c, ev, err);
     return r < 0 ? r : wr_call_count(j, err);
@@ -202,7 +202,7 @@ static WEFT_SUSPENDS int end_reported(struct wr_job *j, uint8_t outcome, struct 
                                       struct upp_err *err)
 {
     const struct upp_tool_strategy *h = j->round->hooks;
-    int                             r = end_text(j, outcome, text, err);
+    int r = end_text(j, outcome, text, err);
     if (r >= 0 && h->on_error)
         r = hook_take(j->round, err);
     if (r < 0 || !h->on_error)
@@ -231,7 +231,7 @@ static WEFT_SUSPENDS int refused(struct wr_job *j, uint8_t outcome, const char *
 static WEFT_SUSPENDS __attribute__((noinline)) int take(struct wr_job *j, struct upp_str before, struct upp_err *err)
 {
     struct upp_str *args = &j->doing.call.pub.arguments;
-    struct upp_err  why;
+    struct upp_err why;
     wb_err_init(&why);
     int r = upp__call_take(&j->doing.call, &j->round->run->memory, &why);
     if (r >= 0 && j->tool && j->tool->adapter) /* no model wrote it, and its bytes are those of an audit record */
@@ -256,7 +256,7 @@ static WEFT_SUSPENDS int take_arguments(struct wr_job *j, struct upp_str before,
     if (c->arguments.p == before.p && c->arguments.n == before.n)
         return 0;
     c->arguments = wb_arena_dup(a, c->arguments);
-    int r        = wb_arena_check(a, err);
+    int r = wb_arena_check(a, err);
     if (r >= 0)
         r = take(j, before, err);
     return r;
@@ -264,10 +264,10 @@ static WEFT_SUSPENDS int take_arguments(struct wr_job *j, struct upp_str before,
 
 static WEFT_SUSPENDS int before(struct wr_job *j, struct upp_err *err)
 {
-    const struct upp_tool_strategy *h    = j->round->hooks;
-    struct upp_call                *c    = &j->doing.call.pub;
-    struct upp_str                  args = c->arguments;
-    struct upp_err                  why;
+    const struct upp_tool_strategy *h = j->round->hooks;
+    struct upp_call *c = &j->doing.call.pub;
+    struct upp_str args = c->arguments;
+    struct upp_err why;
     wb_err_init(&why);
     int r = h->on_call ? h->on_call(h->arg, c, &why) : 0;
     if (r >= 0)
@@ -281,11 +281,11 @@ static WEFT_SUSPENDS int before(struct wr_job *j, struct upp_err *err)
 /* Middleware's check of the call. A call that could not be checked does not run. Not inlined: errors are large. */
 static WEFT_SUSPENDS __attribute__((noinline)) int screen(struct wr_job *j, struct upp_err *err)
 {
-    struct wr_run              *run  = j->round->run;
-    const struct wr_middleware *m    = run->def->middleware;
-    struct upp_call            *c    = &j->doing.call.pub;
-    struct upp_str              args = c->arguments;
-    struct upp_err              why  = {0};
+    struct wr_run *run = j->round->run;
+    const struct wr_middleware *m = run->def->middleware;
+    struct upp_call *c = &j->doing.call.pub;
+    struct upp_str args = c->arguments;
+    struct upp_err why = {0};
     if (!m || !m->call)
         return 0;
     int r = m->call(m->arg, &run->pub, c, &why);
@@ -302,9 +302,9 @@ static WEFT_SUSPENDS __attribute__((noinline)) int screen(struct wr_job *j, stru
 /* Why the arguments do not match the schema: the model gets every reason. A report is too large for a fiber's frame. */
 static WEFT_SUSPENDS int report_mismatch(struct wr_job *j, struct upp_err *err)
 {
-    struct wr_run            *run    = j->round->run;
+    struct wr_run *run = j->round->run;
     struct upp_schema_report *report = wb_new(&run->memory, struct upp_schema_report);
-    struct upp_err            why    = {0};
+    struct upp_err why = {0};
     if (!report)
         return wb_arena_check(&run->memory, err);
     int r = upp_schema_check(j->tool->schema, j->doing.call.pub.arguments, NULL, report, &why);
@@ -322,7 +322,7 @@ static WEFT_SUSPENDS int report_mismatch(struct wr_job *j, struct upp_err *err)
 
 static WEFT_SUSPENDS int check(struct wr_job *j, struct upp_err *err)
 {
-    struct upp__call        *c      = &j->doing.call;
+    struct upp__call *c = &j->doing.call;
     const struct upp_schema *schema = j->tool->schema;
     if (!schema || (upp__call_read(c, NULL) >= 0 && wj_schema_check(schema, c->args, NULL, NULL, NULL) == 0))
         return 0;
@@ -340,13 +340,13 @@ static bool is_approved(const struct wr_run *run, struct upp_str call)
 /* Adds the call to those that the run will wait for. */
 static int pend(struct wr_job *j, bool approval, struct upp_err *err)
 {
-    struct wr_run    *run = j->round->run;
-    struct wm_pending p   = {.call      = j->call->id,
-                             .name      = j->part->name,
-                             .arguments = j->doing.call.pub.arguments,
-                             .run       = run->row.id,
-                             .approval  = approval};
-    j->waits              = approval ? WR_WAITS_APPROVAL : WR_WAITS_OUTSIDE;
+    struct wr_run *run = j->round->run;
+    struct wm_pending p = {.call = j->call->id,
+                           .name = j->part->name,
+                           .arguments = j->doing.call.pub.arguments,
+                           .run = run->row.id,
+                           .approval = approval};
+    j->waits = approval ? WR_WAITS_APPROVAL : WR_WAITS_OUTSIDE;
     return wb_vec_add(&run->journal.pending, p, (size_t)WR_STEP_CALLS, "calls that wait", err);
 }
 
@@ -355,7 +355,7 @@ static int pend(struct wr_job *j, bool approval, struct upp_err *err)
 static WEFT_SUSPENDS int approve(struct wr_job *j, struct upp_err *err)
 {
     struct upp_call *c = &j->doing.call.pub;
-    struct upp_err   why;
+    struct upp_err why;
     if (is_approved(j->round->run, j->call->id))
         return 0;
     wb_err_init(&why);
@@ -375,14 +375,14 @@ static WEFT_SUSPENDS int approve(struct wr_job *j, struct upp_err *err)
 static int open_call(struct wr_job *j, struct upp_err *err)
 {
     struct wr_run *run = j->round->run;
-    j->doing.run       = run;
-    j->doing.key_room  = wb_arena_alloc(&run->memory, WB_UUID_TEXT + 12 + j->call->id.n, 1);
-    j->doing.call.pub  = (struct upp_call){.tool      = &j->tool->base,
-                                           .id        = j->call->id,
-                                           .name      = j->part->name,
-                                           .arguments = wr_call_arguments(j),
-                                           .arg       = j->tool->base.arg,
-                                           .wait      = &run->engine->wait};
+    j->doing.run = run;
+    j->doing.key_room = wb_arena_alloc(&run->memory, WB_UUID_TEXT + 12 + j->call->id.n, 1);
+    j->doing.call.pub = (struct upp_call){.tool = &j->tool->base,
+                                          .id = j->call->id,
+                                          .name = j->part->name,
+                                          .arguments = wr_call_arguments(j),
+                                          .arg = j->tool->base.arg,
+                                          .wait = &run->engine->wait};
     return j->doing.key_room ? 0 : wb_arena_check(&run->memory, err);
 }
 
@@ -399,15 +399,15 @@ static int begin(struct wr_job *j, struct upp_err *err)
             return r;
         wr_agent_message(run);
     }
-    ev->call       = j->call->id;
-    ev->name       = j->part->name;
-    ev->text       = j->doing.call.pub.arguments;
-    ev->child      = j->call->child;
+    ev->call = j->call->id;
+    ev->name = j->part->name;
+    ev->text = j->doing.call.pub.arguments;
+    ev->child = j->call->child;
     ev->child_node = j->call->child_node;
     run->draft.must_sync |= j->tool->delivery == WEFT_AT_MOST_ONCE && j->tool->kind != WR_TOOL_HANDOFF;
     j->call->state = WR_CALL_STARTED;
     j->call->begun = true;
-    j->ready       = true;
+    j->ready = true;
     return 0;
 }
 
@@ -428,7 +428,7 @@ static WEFT_SUSPENDS int run_checks(struct wr_job *j, struct upp_err *err)
     int r = 0;
     if (!j->call->asked) {
         const struct upp_tool_strategy *h = j->round->hooks;
-        r                                 = h->on_call || h->on_before ? before(j, err) : 0;
+        r = h->on_call || h->on_before ? before(j, err) : 0;
         if (r >= 0 && j->call->state != WR_CALL_ENDED)
             r = screen(j, err);
         if (r >= 0 && j->call->state != WR_CALL_ENDED)
@@ -509,7 +509,7 @@ static WEFT_SUSPENDS int finish(struct wr_job *j, int r, struct upp_value *value
                                 struct upp_err *err)
 {
     struct wr_run *run = j->round->run;
-    bool           stopped =
+    bool stopped =
         (r == -UPP_ECANCELED && weft_fiber_canceled()) || (r == -UPP_ESTORE && j->tool->kind == WR_TOOL_AGENT);
     if (stopped) {
         if (err)
@@ -535,16 +535,16 @@ static WEFT_SUSPENDS int end_abandoned(struct wr_job *j, struct upp_err *err)
 
 int wr_call_run(struct wr_job *j, struct upp_err *err)
 {
-    struct wr_run    *run = j->round->run;
-    struct weft_loop *l   = run->engine->loop;
-    struct upp_value  value;
-    struct upp_err    why;
-    bool              left = false;
+    struct wr_run *run = j->round->run;
+    struct weft_loop *l = run->engine->loop;
+    struct upp_value value;
+    struct upp_err why;
+    bool left = false;
     if (weft_fiber_canceled())
         return upp_fail(err, UPP_ECANCELED, "cancelled");
     wb_err_init(&why);
     wr_value_take(&run->engine->pools, &value);
-    value.max     = j->tool->max_result ? j->tool->max_result : TOOL_BYTES;
+    value.max = j->tool->max_result ? j->tool->max_result : TOOL_BYTES;
     uint64_t from = weft__loop_clock(l);
     wb_crashpoint("tool.start");
     int r = j->tool->kind == WR_TOOL_AGENT ? wr_child(run, j->call, j->tool, j->doing.call.pub.arguments, &value, &why)
@@ -554,16 +554,16 @@ int wr_call_run(struct wr_job *j, struct upp_err *err)
     j->call->ms = ns / 1000000;
     if (r == -UPP_EWAIT && j->tool->kind == WR_TOOL_AGENT) {
         j->waits = WR_WAITS_OUTSIDE;
-        r        = 0;
+        r = 0;
     } else {
-        r                          = left ? end_abandoned(j, err) : finish(j, r, &value, &why, err);
+        r = left ? end_abandoned(j, err) : finish(j, r, &value, &why, err);
         const struct wr_monitor *m = run->engine->monitor;
         if (m)
-            m->tool(m->arg, &(struct wr_tool_note){.of      = wr_note_of(run),
-                                                   .tool    = j->tool->spec.name,
-                                                   .call    = j->call->id,
+            m->tool(m->arg, &(struct wr_tool_note){.of = wr_note_of(run),
+                                                   .tool = j->tool->spec.name,
+                                                   .call = j->call->id,
                                                    .outcome = r < 0 ? WM_STOPPED : j->call->outcome,
-                                                   .ns      = ns});
+                                                   .ns = ns});
         /* C3, unless it is the last result: that is committed with the end of the step. */
         if (r >= 0 && j->round->left) {
             r = wr_flush(run, NULL, err);

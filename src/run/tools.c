@@ -114,7 +114,7 @@ static bool held_up(const struct wr_job *j)
 static WEFT_SUSPENDS int work(void *arg, struct upp_err *err)
 {
     struct wr_round *round = arg;
-    int              r     = 0;
+    int r = 0;
     while (r >= 0 && round->next < round->n && !round->failed) {
         struct wr_job *j = &round->jobs[round->next++];
         if (j->ready && j->group == round->group)
@@ -218,17 +218,17 @@ static int count_ended(struct wr_round *round, struct upp_err *err)
 static int open_round(struct wr_round *round, const struct weft_reply *reply, struct upp_err *err)
 {
     struct wr_run *run = round->run;
-    round->jobs        = wb_new_n(&run->memory, struct wr_job, reply->n_calls);
+    round->jobs = wb_new_n(&run->memory, struct wr_job, reply->n_calls);
     if (!round->jobs)
         return wb_arena_check(&run->memory, err);
     for (const struct upp_part *p = NULL; (p = upp_part_next(reply->message, p, UPP_PARTS_CALLS));) {
         if (p->cut)
             continue;
         struct wr_job *j = &round->jobs[round->n];
-        j->round         = round;
-        j->part          = p;
-        j->tool          = wr_tool_find(run, p->name);
-        int r            = wr_call_add(run, p->id, &j->call, err);
+        j->round = round;
+        j->part = p;
+        j->tool = wr_tool_find(run, p->name);
+        int r = wr_call_add(run, p->id, &j->call, err);
         if (r < 0)
             return r;
         j->doing.call.scratch = wr_arena_take(&run->engine->pools, ARGUMENT_BYTES);
@@ -248,33 +248,33 @@ static void close_round(struct wr_round *round)
 /* Adds the message of results: references for the log, the results themselves for the model. */
 static int observe(struct wr_round *round, const struct weft_reply *reply, struct upp_err *err)
 {
-    struct wr_run      *run   = round->run;
-    struct upp_message *m     = wb_new(&run->memory, struct upp_message);
-    struct upp_part    *parts = wb_new_n(&run->memory, struct upp_part, round->n);
-    struct upp_str     *refs  = wb_new_n(&run->memory, struct upp_str, round->n);
-    struct wm_entry    *entry = m && parts && refs ? wr_draft_entry(run, err) : NULL;
+    struct wr_run *run = round->run;
+    struct upp_message *m = wb_new(&run->memory, struct upp_message);
+    struct upp_part *parts = wb_new_n(&run->memory, struct upp_part, round->n);
+    struct upp_str *refs = wb_new_n(&run->memory, struct upp_str, round->n);
+    struct wm_entry *entry = m && parts && refs ? wr_draft_entry(run, err) : NULL;
     if (!entry)
         return wr_draft_failed(run, err);
     for (size_t i = 0; i < round->n; i++) {
         struct wr_call *c = round->jobs[i].call;
-        refs[i]           = c->id;
-        parts[i]          = (struct upp_part){.kind     = UPP_PART_RESULT,
-                                              .is_error = c->outcome != WM_DONE,
-                                              .id       = c->id,
-                                              .name     = round->jobs[i].part->name,
-                                              .text     = c->result};
-        c->on_path        = true;
+        refs[i] = c->id;
+        parts[i] = (struct upp_part){.kind = UPP_PART_RESULT,
+                                     .is_error = c->outcome != WM_DONE,
+                                     .id = c->id,
+                                     .name = round->jobs[i].part->name,
+                                     .text = c->result};
+        c->on_path = true;
     }
     for (size_t i = 0; i < run->journal.replies.n; i++)
         run->journal.replies.p[i]->answered |= run->journal.replies.p[i]->reply.message == reply->message;
-    entry->message.role        = UPP_ROLE_TOOL;
-    entry->refs                = refs;
-    entry->n_refs              = round->n;
-    *m                         = entry->message;
-    m->parts                   = parts;
-    m->n_parts                 = round->n;
-    run->step.dirty            = true;
-    int                      r = wr_mine_add(run, m, err);
+    entry->message.role = UPP_ROLE_TOOL;
+    entry->refs = refs;
+    entry->n_refs = round->n;
+    *m = entry->message;
+    m->parts = parts;
+    m->n_parts = round->n;
+    run->step.dirty = true;
+    int r = wr_mine_add(run, m, err);
     const struct weft_hooks *h = run->pub.hooks;
     if (r >= 0 && h && h->on_observe)
         r = h->on_observe(h->arg, &run->pub, run->pub.state.step + 1, m, err);
@@ -303,10 +303,10 @@ static bool is_known(struct wr_run *run, const struct weft_reply *reply)
 static WEFT_SUSPENDS int run_round(struct wr_round *round, const struct weft_reply *reply, uint32_t parallel,
                                    struct upp_err *err)
 {
-    struct wr_run           *run = round->run;
-    const struct weft_hooks *h   = run->pub.hooks;
-    int                      r   = 0;
-    run->journal.pending.n       = 0;
+    struct wr_run *run = round->run;
+    const struct weft_hooks *h = run->pub.hooks;
+    int r = 0;
+    run->journal.pending.n = 0;
     if (h && h->on_act && !is_known(run, reply))
         r = h->on_act(h->arg, &run->pub, run->pub.state.step + 1, reply->message, err);
     if (r >= 0)
@@ -330,7 +330,7 @@ int weft_run_tools(struct weft_run *pub, const char *phase, const struct weft_re
     if (reply->n_calls > WR_CALLS)
         return upp_fail(err, UPP_ELIMIT, "the model asked for more than %d tools at once", WR_CALLS);
     const struct upp_tool_strategy *hooks = run->def->tool_strategy;
-    struct wr_round                 round = {.run = run, .hooks = hooks ? hooks : &none, .err = err};
+    struct wr_round round = {.run = run, .hooks = hooks ? hooks : &none, .err = err};
     return run_round(&round, reply, opts && opts->parallel ? opts->parallel : PARALLEL, err);
 }
 
@@ -345,17 +345,17 @@ int weft_run_tools(struct weft_run *pub, const char *phase, const struct weft_re
 
 struct worker_call {
     struct wr_active_call doing; /* its texts follow the struct */
-    struct upp_tool       tool;
-    struct upp_value      value;
-    struct upp_cancel    *stop; /* ends the worker's waits */
-    atomic_bool           begun;
+    struct upp_tool tool;
+    struct upp_value value;
+    struct upp_cancel *stop; /* ends the worker's waits */
+    atomic_bool begun;
 };
 
 struct waiting {
     struct worker_call *it; /* NULL: the worker owns it */
-    bool                given;
-    int                 result;
-    struct upp_err      why;
+    bool given;
+    int result;
+    struct upp_err why;
 };
 
 static void drop(void *arg)
@@ -378,28 +378,28 @@ static struct upp_str put(char **at, struct upp_str text)
 
 static int make(const struct wr_job *j, size_t max, struct worker_call **ret, struct upp_err *err)
 {
-    const struct upp_call *c   = &j->doing.call.pub;
-    struct upp_str         key = weft_call_key(c);
-    struct worker_call    *b   = wb_alloc(sizeof *b + c->id.n + c->name.n + c->arguments.n + key.n);
+    const struct upp_call *c = &j->doing.call.pub;
+    struct upp_str key = weft_call_key(c);
+    struct worker_call *b = wb_alloc(sizeof *b + c->id.n + c->name.n + c->arguments.n + key.n);
     if (!b)
         return upp_fail(err, UPP_ENOMEM, "no memory for a tool that blocks");
     char *at = (char *)(b + 1);
-    *b       = (struct worker_call){.tool = j->tool->base, .value = UPP__VALUE};
-    int r    = upp_cancel_new(&b->stop, err);
+    *b = (struct worker_call){.tool = j->tool->base, .value = UPP__VALUE};
+    int r = upp_cancel_new(&b->stop, err);
     if (r < 0) {
         wb_free(b);
         return r;
     }
-    b->value.max  = max;
-    b->doing.key  = put(&at, key);
-    b->doing.call = (struct upp__call){.pub     = {.tool      = &b->tool,
-                                                   .id        = put(&at, c->id),
-                                                   .name      = put(&at, c->name),
-                                                   .arguments = put(&at, c->arguments),
-                                                   .arg       = c->arg,
-                                                   .wait      = upp_cancel_wait(b->stop)},
+    b->value.max = max;
+    b->doing.key = put(&at, key);
+    b->doing.call = (struct upp__call){.pub = {.tool = &b->tool,
+                                               .id = put(&at, c->id),
+                                               .name = put(&at, c->name),
+                                               .arguments = put(&at, c->arguments),
+                                               .arg = c->arg,
+                                               .wait = upp_cancel_wait(b->stop)},
                                        .scratch = WB_ARENA(ARGUMENT_BYTES)};
-    *ret          = b;
+    *ret = b;
     return 0;
 }
 
@@ -414,10 +414,10 @@ static int call_tool(void *arg, struct upp_err *err)
 static WEFT_SUSPENDS int wait_for(void *arg, struct upp_err *err)
 {
     struct waiting *w = arg;
-    w->given          = true;
-    int r             = weft__work_long(call_tool, w->it, drop, &w->result, &w->why);
+    w->given = true;
+    int r = weft__work_long(call_tool, w->it, drop, &w->result, &w->why);
     if (r < 0) {
-        w->it     = NULL;
+        w->it = NULL;
         w->result = r;
     }
     (void)err;
@@ -439,15 +439,15 @@ static WEFT_SUSPENDS int wait_more(struct weft_scope *scope, struct waiting *w, 
 static void take_value(struct worker_call *b, struct upp_value *ret)
 {
     struct upp_value mine = *ret;
-    *ret                  = b->value;
-    b->value              = mine;
+    *ret = b->value;
+    b->value = mine;
 }
 
 int wr_call_on_worker(struct wr_job *j, struct upp_value *ret, bool *left, struct upp_err *err)
 {
-    struct waiting                                 w     = {0};
+    struct waiting w = {0};
     WB_CLEANUP(weft_scope_close) struct weft_scope scope = {.flags = WEFT_SCOPE_ISOLATED};
-    int                                            r     = make(j, ret->max, &w.it, err);
+    int r = make(j, ret->max, &w.it, err);
     if (r < 0)
         return r;
     r = weft_scope_spawn(&scope, "blocking tool", wait_for, &w, NULL, err);
@@ -455,7 +455,7 @@ int wr_call_on_worker(struct wr_job *j, struct upp_value *ret, bool *left, struc
         drop(w.it);
         return r;
     }
-    r     = weft_scope_join(&scope, err);
+    r = weft_scope_join(&scope, err);
     *left = r < 0 && wait_more(&scope, &w, r) < 0;
     weft_scope_close(&scope); /* a fiber that still waits gives up */
     if (w.it && w.given)

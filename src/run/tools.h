@@ -14,8 +14,7 @@
  * What hooks decided is in the log before anybody outside acts on it: in the start, or in the pending call. After that
  * they are not asked again.
  */
-#ifndef WR_TOOLS_H
-#define WR_TOOLS_H
+#pragma once
 
 #include "run/journal.h"
 #include "upp/client/call.h"
@@ -23,9 +22,9 @@
 /* A call in progress, behind the struct upp_call that its function sees. */
 struct wr_active_call {
     struct upp__call call;
-    struct wr_run   *run;
-    struct upp_str   key;      /* set by weft_call_key */
-    char            *key_room; /* buffer for the key; NULL: the key is set */
+    struct wr_run *run;
+    struct upp_str key; /* set by weft_call_key */
+    char *key_room;     /* buffer for the key; NULL: the key is set */
 };
 
 /* Why a call that has not ended cannot continue now. */
@@ -38,33 +37,31 @@ enum wr_waits {
 struct wr_round;
 
 struct wr_job {
-    struct wr_round       *round;
+    struct wr_round *round;
     const struct upp_part *part;
-    const struct wr_tool  *tool; /* NULL: there is none of that name */
-    struct wr_call        *call;
-    struct wr_active_call  doing; /* what hooks and the tool's function see */
-    uint32_t               group;
-    bool                   ready; /* to be run in its group */
-    uint8_t                waits; /* enum wr_waits */
+    const struct wr_tool *tool; /* NULL: there is none of that name */
+    struct wr_call *call;
+    struct wr_active_call doing; /* what hooks and the tool's function see */
+    uint32_t group;
+    bool ready;    /* to be run in its group */
+    uint8_t waits; /* enum wr_waits */
 };
 
 /* The calls of one message. */
 struct wr_round {
-    struct wr_run                  *run;
+    struct wr_run *run;
     const struct upp_tool_strategy *hooks; /* never NULL */
-    struct wr_job                  *jobs;
-    size_t                          n, next, left; /* left: calls that have not ended */
-    uint32_t                        n_groups, group;
-    int                             failed;
-    struct upp_err                 *err; /* of the first failure; may be NULL */
-    bool                            hooking;
-    struct weft_cond                hooked; /* one hook at a time */
+    struct wr_job *jobs;
+    size_t n, next, left; /* left: calls that have not ended */
+    uint32_t n_groups, group;
+    int failed;
+    struct upp_err *err; /* of the first failure; may be NULL */
+    bool hooking;
+    struct weft_cond hooked; /* one hook at a time */
 };
 
 /* The run's tool of this name; NULL: none. */
 const struct wr_tool *wr_tool_find(const struct wr_run *run, struct upp_str name);
-
-/* ---- One call (run/tool_call.c) ---------------------------------------------------------------------------------- */
 
 /* Takes a call from the message to `ready`, to its end, or to waiting. */
 WEFT_SUSPENDS int wr_call_prepare(struct wr_job *j, struct upp_err *err) UPP_MUST_CHECK;
@@ -78,14 +75,10 @@ int wr_call_count(struct wr_job *j, struct upp_err *err) UPP_MUST_CHECK;
 /* The arguments from the journal, else as the model wrote them. */
 struct upp_str wr_call_arguments(const struct wr_job *j);
 
-/* ---- On workers (run/tools.c) -------------------------------------------------------------------------------- */
-
 /* Runs a blocking function on a worker and waits for it. After a cancel or a timeout it has 10 s to return; then it is
  * abandoned: *left is set, and its result is ignored. */
 WEFT_SUSPENDS int wr_call_on_worker(struct wr_job *j, struct upp_value *ret, bool *left,
                                     struct upp_err *err) UPP_MUST_CHECK;
-
-/* ---- Rights (run/rights.c) ----------------------------------------------------------------------------------- */
 
 /* Does this run or one of its ancestors have rights? */
 static inline bool wr_has_rights(const struct wr_run *run)
@@ -106,5 +99,3 @@ int wr_may_tell_agent(const struct wr_run *run, bool hands_over, struct upp_err 
 
 /* Asks the approval handlers of this run and its ancestors, nearest first: 1, 0, WEFT_PENDING (none denied), <0. */
 WEFT_SUSPENDS int wr_approve(struct wr_run *run, struct upp_call *call, struct upp_err *err) UPP_MUST_CHECK;
-
-#endif

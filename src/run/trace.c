@@ -25,38 +25,38 @@ enum span_kind { MODEL, TOOL, AGENT, BRANCH, WAIT };
 
 /* What a run did, or waited for. */
 struct span {
-    uint8_t          kind, outcome; /* outcome: enum wm_outcome; 0: not ended, or not a call */
-    bool             voided;        /* the attempt of a model that broke off */
-    uint32_t         step;
-    struct upp_str   name, agent, call, provider, plan_step;
-    struct wb_uuid   child;                     /* AGENT, BRANCH */
-    int64_t          started, output, ended_ms; /* 0: not yet, or unknown */
+    uint8_t kind, outcome; /* outcome: enum wm_outcome; 0: not ended, or not a call */
+    bool voided;           /* the attempt of a model that broke off */
+    uint32_t step;
+    struct upp_str name, agent, call, provider, plan_step;
+    struct wb_uuid child;              /* AGENT, BRANCH */
+    int64_t started, output, ended_ms; /* 0: not yet, or unknown */
     struct upp_usage usage;
-    double           cost; /* < 0: no price is known */
-    struct span     *next;
+    double cost; /* < 0: no price is known */
+    struct span *next;
 };
 
 struct traced {
-    struct wm_run             run;
-    struct upp_str            agent_id, input;
-    struct upp_usage          own, total;
-    bool                      branch, adopted; /* a branch; its run has adopted it */
-    const struct traced      *adopting;        /* the branch whose copies are being read; NULL: none */
-    int64_t                   clock;           /* of the last record that was read */
-    struct upp_str            speaker;         /* the agent of the rows, after handoffs */
-    struct upp_str            plan_step;       /* of the last message; of a branch: its own; empty: none */
-    double                    cost, all_costs;
-    struct span              *spans, *last_span;
-    const struct weft_budget *prices;        /* NULL: none are known */
-    struct traced            *parent, *next; /* next: of the same parent */
-    struct traced            *first, *last;  /* children, in the order of their calls */
+    struct wm_run run;
+    struct upp_str agent_id, input;
+    struct upp_usage own, total;
+    bool branch, adopted;          /* a branch; its run has adopted it */
+    const struct traced *adopting; /* the branch whose copies are being read; NULL: none */
+    int64_t clock;                 /* of the last record that was read */
+    struct upp_str speaker;        /* the agent of the rows, after handoffs */
+    struct upp_str plan_step;      /* of the last message; of a branch: its own; empty: none */
+    double cost, all_costs;
+    struct span *spans, *last_span;
+    const struct weft_budget *prices; /* NULL: none are known */
+    struct traced *parent, *next;     /* next: of the same parent */
+    struct traced *first, *last;      /* children, in the order of their calls */
 };
 
 struct tracing {
-    struct wr_engine      *engine;
+    struct wr_engine *engine;
     const struct wl_owner *owner;
-    struct wb_arena        memory;
-    size_t                 n, n_spans;
+    struct wb_arena memory;
+    size_t n, n_spans;
 };
 
 /* ---- Spans ------------------------------------------------------------------------------------------------------- */
@@ -78,13 +78,13 @@ static struct span *add_span(struct tracing *t, struct traced *of, enum span_kin
     t->n_spans++;
     if (!s)
         return NULL;
-    *s = (struct span){.kind      = (uint8_t)kind,
-                       .step      = ev->step,
-                       .agent     = of->speaker,
-                       .name      = ev->name,
-                       .call      = kind == MODEL ? UPP_STR("") : ev->call,
+    *s = (struct span){.kind = (uint8_t)kind,
+                       .step = ev->step,
+                       .agent = of->speaker,
+                       .name = ev->name,
+                       .call = kind == MODEL ? UPP_STR("") : ev->call,
                        .plan_step = of->plan_step,
-                       .cost      = -1};
+                       .cost = -1};
     if (of->last_span)
         of->last_span->next = s;
     else
@@ -99,10 +99,10 @@ static void add_model(struct tracing *t, struct traced *of, const struct wm_even
     if (!s)
         return;
     s->provider = ev->call;
-    s->started  = of->clock;
+    s->started = of->clock;
     s->ended_ms = ev->time_ms;
-    s->usage    = ev->usage;
-    s->voided   = ev->kind == WM_VOID;
+    s->usage = ev->usage;
+    s->voided = ev->kind == WM_VOID;
     if (message && message->message.time_ms >= s->started && message->message.time_ms <= s->ended_ms)
         s->output = message->message.time_ms;
     if (of->prices && !s->voided) {
@@ -139,7 +139,7 @@ static void end_call(struct tracing *t, struct traced *of, const struct wm_event
         s = add_span(t, of, TOOL, ev);
     if (!s)
         return;
-    s->outcome  = ev->outcome;
+    s->outcome = ev->outcome;
     s->ended_ms = ev->time_ms;
     if (!s->started)
         s->started = ev->time_ms - (int64_t)WB_MIN(ev->ms, (uint64_t)ev->time_ms);
@@ -150,8 +150,8 @@ static void end_call(struct tracing *t, struct traced *of, const struct wm_event
 /* The branch of which a message is the copy; NULL: of none. A later step may have the id of an adopted one. */
 static const struct traced *copied_from(const struct traced *of, const struct wm_entry *message)
 {
-    struct upp_str       step = plan_step_of(message->phase);
-    const struct traced *c    = of->first;
+    struct upp_str step = plan_step_of(message->phase);
+    const struct traced *c = of->first;
     while (c && (!c->branch || c->adopted || !step.n || !wb_str_eq(c->plan_step, step)))
         c = c->next;
     return c;
@@ -160,7 +160,7 @@ static const struct traced *copied_from(const struct traced *of, const struct wm
 /* Its work ended before it was adopted. */
 static void end_branch(struct traced *of, const struct wm_event *ev)
 {
-    struct span   *s = open_span(of, ev->call);
+    struct span *s = open_span(of, ev->call);
     struct traced *c = of->first;
     while (c && !wb_str_eq(c->run.call, ev->call))
         c = c->next;
@@ -169,7 +169,7 @@ static void end_branch(struct traced *of, const struct wm_event *ev)
     of->adopting = NULL;
     if (!s)
         return;
-    s->outcome  = ev->outcome;
+    s->outcome = ev->outcome;
     s->ended_ms = c && c->run.ended_ms ? c->run.ended_ms : ev->time_ms;
 }
 
@@ -252,7 +252,7 @@ static WEFT_SUSPENDS int trace_child(struct tracing *t, struct traced *of, const
                                      struct upp_err *err)
 {
     struct traced *child;
-    int            r = trace_run(t, call->child, of, call, &child, err);
+    int r = trace_run(t, call->child, of, call, &child, err);
     if (r == -UPP_ENOTFOUND)
         return 0; /* announced, but not created yet */
     if (r < 0)
@@ -280,7 +280,7 @@ static WEFT_SUSPENDS int trace_row(struct tracing *t, struct traced *of, const s
                                    struct upp_err *err)
 {
     struct wm_row row;
-    int           r = wm_row_read(&t->memory, stored->format, stored->body, stored->tape, &row, err);
+    int r = wm_row_read(&t->memory, stored->format, stored->body, stored->tape, &row, err);
     for (size_t i = 0; r >= 0 && i < row.n_entries; i++)
         note_input(t, of, &row.entries[i]);
     if (r >= 0 && row.agent.n)
@@ -301,8 +301,8 @@ static WEFT_SUSPENDS int trace_rows(struct tracing *t, struct traced *of, struct
     struct wl_store *s = t->engine->store;
     for (uint64_t from = of->run.first;;) {
         struct wl_range range = {.node = of->run.node, .from = from, .to = UINT64_MAX >> 1};
-        struct wl_rows  rows;
-        int             r = s->ops->rows(s, t->owner, &range, &t->memory, &rows, err);
+        struct wl_rows rows;
+        int r = s->ops->rows(s, t->owner, &range, &t->memory, &rows, err);
         for (size_t i = 0; r >= 0 && i < rows.n; i++) {
             from = rows.p[i].pos + 1;
             if (wb_uuid_eq(rows.p[i].run, of->run.id))
@@ -320,25 +320,25 @@ static uint64_t less(uint64_t a, uint64_t b)
 
 static struct upp_usage usage_less(const struct upp_usage *a, const struct upp_usage *b)
 {
-    return (struct upp_usage){.input       = less(a->input, b->input),
-                              .output      = less(a->output, b->output),
-                              .cache_read  = less(a->cache_read, b->cache_read),
+    return (struct upp_usage){.input = less(a->input, b->input),
+                              .output = less(a->output, b->output),
+                              .cache_read = less(a->cache_read, b->cache_read),
                               .cache_write = less(a->cache_write, b->cache_write),
-                              .reasoning   = less(a->reasoning, b->reasoning)};
+                              .reasoning = less(a->reasoning, b->reasoning)};
 }
 
 static void sum_up(struct traced *of)
 {
     struct upp_usage below = {0};
-    of->all_costs          = of->cost;
+    of->all_costs = of->cost;
     for (const struct traced *c = of->first; c; c = c->next) {
         of->all_costs += c->all_costs;
         of->clock = WB_MAX(of->clock, c->run.ended_ms);
         wm_usage_add(&below, &c->total);
     }
     if (wm_status_ended(of->run.status)) {
-        of->total        = of->run.usage;
-        of->own          = usage_less(&of->total, &below);
+        of->total = of->run.usage;
+        of->own = usage_less(&of->total, &below);
         of->run.ended_ms = WB_MAX(of->run.ended_ms, of->clock);
     } else {
         of->total = of->own;
@@ -349,8 +349,8 @@ static void sum_up(struct traced *of)
 static WEFT_SUSPENDS int trace_run(struct tracing *t, struct wb_uuid id, struct traced *parent,
                                    const struct wm_event *call, struct traced **ret, struct upp_err *err)
 {
-    struct wl_store *s  = t->engine->store;
-    struct traced   *of = wb_new(&t->memory, struct traced);
+    struct wl_store *s = t->engine->store;
+    struct traced *of = wb_new(&t->memory, struct traced);
     if (!of)
         return wb_arena_check(&t->memory, err);
     if (++t->n > CALLS)
@@ -361,14 +361,14 @@ static WEFT_SUSPENDS int trace_run(struct tracing *t, struct wb_uuid id, struct 
     if (parent && of->run.depth != parent->run.depth + 1)
         return upp_fail(err, UPP_ESTORE, "a run is not below the one that asked it");
     const struct wr_agent_def *def = wr_agent(t->engine, of->run.agent);
-    of->agent_id                   = def && !def->base ? wb_arena_dup(&t->memory, def->id) : UPP_STR("");
-    of->parent                     = parent;
-    of->run.started_ms             = WB_MAX(of->run.started_ms, parent ? parent->run.started_ms : 0);
-    of->clock                      = of->run.started_ms;
-    of->speaker                    = of->run.agent;
-    of->branch                     = call && wm_is_branch(call);
-    of->plan_step                  = of->branch ? plan_step_of(call->text) : UPP_STR("");
-    of->prices                     = def ? wr_prices(def) : NULL;
+    of->agent_id = def && !def->base ? wb_arena_dup(&t->memory, def->id) : UPP_STR("");
+    of->parent = parent;
+    of->run.started_ms = WB_MAX(of->run.started_ms, parent ? parent->run.started_ms : 0);
+    of->clock = of->run.started_ms;
+    of->speaker = of->run.agent;
+    of->branch = call && wm_is_branch(call);
+    of->plan_step = of->branch ? plan_step_of(call->text) : UPP_STR("");
+    of->prices = def ? wr_prices(def) : NULL;
     if (!of->prices && parent)
         of->prices = parent->prices; /* a budget is also that of the runs below */
     if (of->run.status != WM_QUEUED)
@@ -501,10 +501,10 @@ int wr_trace(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid run, 
 {
     if (!e->store)
         return upp_fail(err, UPP_ENOTFOUND, "there is no store");
-    struct tracing   t = {.engine = e, .owner = o, .memory = WB_ARENA(256u << 20)};
-    struct traced   *top;
+    struct tracing t = {.engine = e, .owner = o, .memory = WB_ARENA(256u << 20)};
+    struct traced *top;
     struct wj_writer w;
-    int              r = trace_run(&t, run, NULL, NULL, &top, err);
+    int r = trace_run(&t, run, NULL, NULL, &top, err);
     if (r >= 0) {
         wj_writer_init(&w, out, err);
         put_run(&w, top);

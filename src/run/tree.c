@@ -25,7 +25,7 @@ static struct wr_tree *take_tree(struct wr_engine *e)
     if (!t)
         return wb_calloc(1, sizeof *t);
     struct wb_arena memory = t->memory;
-    e->pools.trees         = t->next_free;
+    e->pools.trees = t->next_free;
     e->pools.n_trees--;
     *t = (struct wr_tree){.memory = memory};
     return t;
@@ -43,7 +43,7 @@ static void tree_free(struct wr_tree *t)
     }
     wb_arena_reset(&t->memory);
     t->next_free = s->trees;
-    s->trees     = t;
+    s->trees = t;
     s->n_trees++;
 }
 
@@ -53,17 +53,17 @@ int wr_tree_new(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid ro
     struct wr_tree *t = take_tree(e);
     if (!t)
         return upp_fail(err, UPP_ENOMEM, "no memory for a run");
-    t->engine     = e;
-    t->refs       = 1;
-    t->root       = root;
-    t->epoch      = 1;
-    t->next       = 1;
+    t->engine = e;
+    t->refs = 1;
+    t->root = root;
+    t->epoch = 1;
+    t->next = 1;
     t->memory.max = 1u << 20;
     wb_list_init(&t->cached);
     wb_list_init(&t->readers);
     t->owner.tenant = wb_arena_dup(&t->memory, o->tenant);
-    t->owner.user   = wb_arena_dup(&t->memory, o->user);
-    int r           = wb_arena_check(&t->memory, err);
+    t->owner.user = wb_arena_dup(&t->memory, o->user);
+    int r = wb_arena_check(&t->memory, err);
     if (r < 0) {
         tree_free(t);
         return r;
@@ -111,11 +111,11 @@ void wr_cache_trim(struct wr_tree *t)
 {
     if (wb_list_empty(&t->cached))
         return;
-    bool     store = t->engine->store != NULL;
-    uint64_t had   = store ? 0 : had_by_all(t);
+    bool store = t->engine->store != NULL;
+    uint64_t had = store ? 0 : had_by_all(t);
     while (!wb_list_empty(&t->cached)) {
         struct wr_cached_row *k = wb_item(t->cached.next, struct wr_cached_row, link);
-        bool                  full =
+        bool full =
             store ? t->n_cached > WR_CACHE_ROWS || t->cached_bytes > WR_CACHE_BYTES : t->cached_bytes > WR_CACHE_ALONE;
         if (!full && (store || k->at.number + k->events > had))
             break;
@@ -127,7 +127,7 @@ static WEFT_SUSPENDS __attribute__((noinline)) void commit_lock_wait(struct wr_t
 {
     while (t->locked) {
         struct weft_shield shield = weft__shield_forever();
-        int                r      = weft_cond_wait(&t->commit_lock, NULL);
+        int r = weft_cond_wait(&t->commit_lock, NULL);
         weft_shield_end(&shield);
         (void)r; /* shielded: only the signal ends it */
     }
@@ -164,22 +164,22 @@ struct wr_source *wr_tree_source(struct wr_tree *t, const struct wm_run *run, st
 {
     for (struct wr_source *f = t->sources; f; f = f->next)
         if (wb_uuid_eq(f->from.run, run->id) && wb_str_eq(f->from.agent, run->agent)) {
-            f->from.node  = run->node; /* a queued run that could not start at one node starts at another */
+            f->from.node = run->node; /* a queued run that could not start at one node starts at another */
             f->from.input = run->input;
             return f;
         }
     struct wr_source *f = wb_new(&t->memory, struct wr_source);
     if (!f)
         return NULL;
-    f->from.run      = run->id;
-    f->from.root     = t->root;
-    f->from.node     = run->node;
-    f->from.input    = run->input;
-    f->from.depth    = run->depth;
-    f->from.agent    = wb_arena_dup(&t->memory, run->agent);
+    f->from.run = run->id;
+    f->from.root = t->root;
+    f->from.node = run->node;
+    f->from.input = run->input;
+    f->from.depth = run->depth;
+    f->from.agent = wb_arena_dup(&t->memory, run->agent);
     f->from.agent_id = agent_uuid(t->engine, agent_id);
-    f->next          = t->sources;
-    t->sources       = f;
+    f->next = t->sources;
+    t->sources = f;
     return f->from.agent.p || !run->agent.p ? f : NULL;
 }
 
@@ -193,8 +193,8 @@ void wr_readers_wake(struct wr_tree *t)
         if (!rd->asleep)
             continue;
         void (*wake)(void *) = rd->wake;
-        rd->wake             = NULL;
-        rd->asleep           = false;
+        rd->wake = NULL;
+        rd->asleep = false;
         t->asleep--;
         weft_cond_broadcast(&rd->cond);
         if (wake)
@@ -214,11 +214,11 @@ void wr_tree_wake(struct wr_tree *t)
 /* Finds the number after the last committed event of a run that has not ended, including children, which may have
  * committed after it. */
 struct tail {
-    struct wl_store       *store;
+    struct wl_store *store;
     const struct wl_owner *owner;
-    uint64_t               next;
-    uint32_t               epoch;
-    unsigned               depth;
+    uint64_t next;
+    uint32_t epoch;
+    unsigned depth;
 };
 
 static WEFT_SUSPENDS int tail_of(struct tail *t, uint64_t node, uint64_t first, struct upp_err *err);
@@ -240,14 +240,14 @@ static WEFT_SUSPENDS int tail_row(struct tail *t, struct wb_arena *a, const stru
                                   struct upp_err *err)
 {
     struct wm_row row;
-    uint64_t      n = 0;
-    int           r = wm_row_read(a, stored->format, stored->body, stored->tape, &row, err);
+    uint64_t n = 0;
+    int r = wm_row_read(a, stored->format, stored->body, stored->tape, &row, err);
     if (r >= 0)
         r = wm_row_events(&row, &n, err);
     if (r < 0)
         return r;
     if (row.event) {
-        t->next  = WB_MAX(t->next, row.event + n);
+        t->next = WB_MAX(t->next, row.event + n);
         t->epoch = WB_MAX(t->epoch, row.epoch);
     }
     for (size_t i = 0; i < row.n_records; i++)
@@ -261,14 +261,14 @@ static WEFT_SUSPENDS int tail_of(struct tail *t, uint64_t node, uint64_t first, 
         return upp_fail(err, UPP_ESTORE, "runs are nested too deeply");
     t->depth++;
     bool stop = false;
-    int  r    = 0;
+    int r = 0;
     for (uint64_t to = UINT64_MAX >> 1; r >= 0 && !stop;) {
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(WR_RUN_MEMORY);
         struct wl_range range = {.node = node, .from = first, .to = to, .backwards = true, .max_rows = 16};
-        struct wl_rows  rows  = {0};
-        r                     = t->store->ops->rows(t->store, t->owner, &range, &a, &rows, err);
+        struct wl_rows rows = {0};
+        r = t->store->ops->rows(t->store, t->owner, &range, &a, &rows, err);
         for (size_t i = 0; r >= 0 && i < rows.n && !stop; i++) {
-            r  = tail_row(t, &a, &rows.p[i], &stop, err);
+            r = tail_row(t, &a, &rows.p[i], &stop, err);
             to = rows.p[i].pos;
         }
         if (!rows.more)
@@ -282,18 +282,18 @@ static WEFT_SUSPENDS int tail_of(struct tail *t, uint64_t node, uint64_t first, 
  * goes through it. */
 static WEFT_SUSPENDS int tree_fill(struct wr_tree *t, struct upp_err *err)
 {
-    struct wl_store                          *s    = t->engine->store;
-    WB_CLEANUP(wb_arena_done) struct wb_arena a    = WB_ARENA(64u << 20);
-    struct tail                               tail = {.store = s, .owner = &t->owner, .next = 1, .epoch = 1};
-    struct wm_run                             root;
-    int                                       r = wl_get_run(s, &t->owner, t->root, &a, &root, err);
+    struct wl_store *s = t->engine->store;
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
+    struct tail tail = {.store = s, .owner = &t->owner, .next = 1, .epoch = 1};
+    struct wm_run root;
+    int r = wl_get_run(s, &t->owner, t->root, &a, &root, err);
     if (r >= 0 && !wm_status_ended(root.status) && root.status != WM_QUEUED)
         r = tail_of(&tail, root.node, root.first, err);
     if (r < 0)
         return r;
-    t->next    = tail.next;
-    t->epoch   = tail.epoch;
-    t->status  = root.status;
+    t->next = tail.next;
+    t->epoch = tail.epoch;
+    t->status = root.status;
     t->resumed = root.status != WM_QUEUED;
     return 0;
 }
@@ -311,7 +311,7 @@ int wr_tree_get(struct wr_engine *e, const struct wl_owner *o, const struct wm_r
                 struct upp_err *err)
 {
     struct wr_tree *t = wr_tree_find(e, root->id);
-    int             r = 0;
+    int r = 0;
     if (t) {
         t->refs++;
         r = tree_await(t, err);
@@ -319,11 +319,11 @@ int wr_tree_get(struct wr_engine *e, const struct wl_owner *o, const struct wm_r
         r = wr_tree_new(e, o, root->id, &t, err);
         if (r < 0)
             return r;
-        t->loading  = true;
+        t->loading = true;
         t->was_read = true;
-        r           = tree_fill(t, err);
-        t->loading  = false;
-        t->unread   = r < 0 ? r : 0;
+        r = tree_fill(t, err);
+        t->loading = false;
+        t->unread = r < 0 ? r : 0;
         wr_tree_wake(t);
     }
     if (r < 0)
@@ -336,7 +336,7 @@ int wr_tree_get(struct wr_engine *e, const struct wl_owner *o, const struct wm_r
 void wr_tree_take(struct wr_tree *t, struct wr_run *run)
 {
     t->refused = 0; /* that was another one: this has what is in the store */
-    t->run     = run;
+    t->run = run;
 }
 
 int wr_tree_own(struct wr_tree *t, const struct wm_run *row, struct wr_run **ret, struct upp_err *err)
@@ -347,7 +347,7 @@ int wr_tree_own(struct wr_tree *t, const struct wm_run *row, struct wr_run **ret
             return r;
     }
     struct wr_run *run;
-    int            r = wr_run_new(t->engine, t, NULL, row, &run, err);
+    int r = wr_run_new(t->engine, t, NULL, row, &run, err);
     if (r < 0)
         return r;
     wr_tree_take(t, run);
@@ -378,7 +378,7 @@ bool wr_ids_have(const struct wr_ids *ids, struct upp_str id)
 
 static int grow(struct wr_ids *ids, struct upp_err *err)
 {
-    size_t    size  = ids->size ? ids->size * 2 : 16;
+    size_t size = ids->size ? ids->size * 2 : 16;
     uint64_t *slots = wb_calloc(size, sizeof *slots);
     if (!slots)
         return upp_fail(err, UPP_ENOMEM, "no memory for the ids of calls");
@@ -387,7 +387,7 @@ static int grow(struct wr_ids *ids, struct upp_err *err)
             *slot(slots, size, ids->slots[i]) = ids->slots[i];
     wb_free(ids->slots);
     ids->slots = slots;
-    ids->size  = size;
+    ids->size = size;
     return 0;
 }
 
@@ -398,7 +398,7 @@ int wr_ids_add(struct wr_ids *ids, struct upp_str id, struct upp_err *err)
         if (r < 0)
             return r;
     }
-    uint64_t  h  = hash(id);
+    uint64_t h = hash(id);
     uint64_t *at = slot(ids->slots, ids->size, h);
     ids->n += *at == 0;
     *at = h;

@@ -6,8 +6,6 @@
 #include "run/step.h"
 #include "run/turn.h"
 
-/* ---- Messages -------------------------------------------------------------------------------------------- */
-
 int wr_path_add(struct wr_run *run, const struct upp_message *m, struct upp_err *err)
 {
     if (!wb_vec_push(&run->path, m, UINT32_MAX))
@@ -32,7 +30,7 @@ int wr_mine_add(struct wr_run *run, const struct upp_message *m, struct upp_err 
 int wr_reasoned(struct wr_run *run, const struct upp_message *m, struct upp_err *err)
 {
     struct upp_str text = wm_message_text(&run->memory, m);
-    int            r    = wb_arena_check(&run->memory, err);
+    int r = wb_arena_check(&run->memory, err);
     if (r >= 0 && !wb_vec_push(&run->reasoning, text, UINT32_MAX))
         r = upp_fail(err, UPP_ENOMEM, "no memory for reasoning");
     return r;
@@ -41,21 +39,21 @@ int wr_reasoned(struct wr_run *run, const struct upp_message *m, struct upp_err 
 const struct upp_message *const *weft_run_history(struct weft_run *pub, size_t *n)
 {
     struct wr_run *run = wr_of(pub);
-    *n                 = run->n_history;
+    *n = run->n_history;
     return run->path.p;
 }
 
 const struct upp_message *const *weft_run_messages(struct weft_run *pub, size_t *n)
 {
     struct wr_run *run = wr_of(pub);
-    *n                 = run->mine.n;
+    *n = run->mine.n;
     return run->mine.p;
 }
 
 const struct upp_str *weft_run_reasoning(struct weft_run *pub, size_t *n)
 {
     struct wr_run *run = wr_of(pub);
-    *n                 = run->reasoning.n;
+    *n = run->reasoning.n;
     return run->reasoning.p;
 }
 
@@ -70,8 +68,6 @@ struct upp_str weft_run_agent_id(struct weft_run *pub)
     struct wr_run *run = wr_of(pub);
     return run->def ? run->def->id : UPP_STR("");
 }
-
-/* ---- Executions and cycles ------------------------------------------------------------------------------- */
 
 int wr_execution_add(struct wr_run *run, const struct upp_execution *e, struct upp_err *err)
 {
@@ -105,7 +101,7 @@ int wr_cycle_adopt(struct wr_run *run, const struct upp_usage *u, struct upp_err
 int wr_child_usage_add(struct wr_run *run, const struct wr_call *call, struct wm_event *ended, struct upp_err *err)
 {
     ended->usage = (struct upp_usage){0};
-    ended->last  = call->n_cycles;
+    ended->last = call->n_cycles;
     wr_agent_messages_adopt(run, call->messages);
     for (size_t i = 0; i < call->n_cycles; i++) {
         wm_usage_add(&ended->usage, &call->cycles[i]);
@@ -130,15 +126,15 @@ static const struct upp_part *call_of(const struct wr_run *run, size_t before, s
 static int restore_cycles(struct wr_run *run, struct upp_err *err)
 {
     const struct upp_usage *all = &run->pub.state.usage, *now = &run->step.usage;
-    struct upp_usage        before = {.input       = all->input - now->input,
-                                      .output      = all->output - now->output,
-                                      .cache_read  = all->cache_read - now->cache_read,
-                                      .cache_write = all->cache_write - now->cache_write,
-                                      .reasoning   = all->reasoning - now->reasoning};
-    size_t                  step   = run->journal.replies.n + run->step.below; /* cycles of the current step */
-    size_t                  n      = run->pub.state.cycles - WB_MIN(step, run->pub.state.cycles);
-    struct upp_usage        rest   = *now; /* the children's part of it */
-    bool                    ok     = true;
+    struct upp_usage before = {.input = all->input - now->input,
+                               .output = all->output - now->output,
+                               .cache_read = all->cache_read - now->cache_read,
+                               .cache_write = all->cache_write - now->cache_write,
+                               .reasoning = all->reasoning - now->reasoning};
+    size_t step = run->journal.replies.n + run->step.below; /* cycles of the current step */
+    size_t n = run->pub.state.cycles - WB_MIN(step, run->pub.state.cycles);
+    struct upp_usage rest = *now; /* the children's part of it */
+    bool ok = true;
     for (size_t i = 0; i < n; i++)
         ok = ok && wb_vec_push(&run->cycles, i ? (struct upp_usage){0} : before, UINT32_MAX);
     for (size_t i = 0; i < run->journal.replies.n; i++) {
@@ -164,10 +160,10 @@ int wr_turn_restore(struct wr_run *run, struct upp_err *err)
     for (size_t i = 0; i < run->mine.n; i++) {
         const struct upp_message *m = run->mine.p[i];
         for (size_t k = 0; r >= 0 && k < m->n_parts; k++) {
-            const struct upp_part *p    = &m->parts[k];
+            const struct upp_part *p = &m->parts[k];
             const struct upp_part *call = p->kind == UPP_PART_RESULT ? call_of(run, i, p->id) : NULL;
-            struct upp_execution   e    = {.id = p->id, .name = p->name, .arguments = UPP_STR("{}"), .result = p->text};
-            e.is_error                  = p->is_error;
+            struct upp_execution e = {.id = p->id, .name = p->name, .arguments = UPP_STR("{}"), .result = p->text};
+            e.is_error = p->is_error;
             if (call)
                 e.arguments = call->text;
             if (p->kind == UPP_PART_RESULT)
@@ -178,8 +174,6 @@ int wr_turn_restore(struct wr_run *run, struct upp_err *err)
     }
     return r < 0 ? r : restore_cycles(run, err);
 }
-
-/* ---- Turns ------------------------------------------------------------------------------------------------ */
 
 struct wr_mark wr_mark_now(const struct wr_run *run)
 {
@@ -199,9 +193,9 @@ static struct upp_str mark_aborted(struct wb_arena *a, struct upp_str metadata)
 static int gather(struct wr_run *run, struct wr_mark from, bool abort, struct upp_message **messages,
                   struct upp_turn *ret, struct upp_err *err)
 {
-    size_t              n    = run->mine.n - from.messages;
+    size_t n = run->mine.n - from.messages;
     struct upp_message *list = wb_arena_alloc(&run->memory, (n + 1) * sizeof *list, _Alignof(struct upp_message));
-    struct upp_usage    sum  = {0};
+    struct upp_usage sum = {0};
     if (!list)
         return wb_arena_check(&run->memory, err);
     for (size_t i = 0; i < n; i++)
@@ -213,22 +207,22 @@ static int gather(struct wr_run *run, struct wr_mark from, bool abort, struct up
     if (abort)
         list[n - 1].metadata = mark_aborted(&run->memory, list[n - 1].metadata);
     *messages = list;
-    *ret      = (struct upp_turn){.messages     = list,
-                                  .n_messages   = n,
-                                  .executions   = run->executions.n ? run->executions.p + from.executions : NULL,
-                                  .n_executions = run->executions.n - from.executions,
-                                  .usage        = sum,
-                                  .cycles       = run->cycles.n ? run->cycles.p + from.cycles : NULL,
-                                  .n_cycles     = run->cycles.n - from.cycles,
-                                  .data         = run->data};
+    *ret = (struct upp_turn){.messages = list,
+                             .n_messages = n,
+                             .executions = run->executions.n ? run->executions.p + from.executions : NULL,
+                             .n_executions = run->executions.n - from.executions,
+                             .usage = sum,
+                             .cycles = run->cycles.n ? run->cycles.p + from.cycles : NULL,
+                             .n_cycles = run->cycles.n - from.cycles,
+                             .data = run->data};
     return wb_arena_check(&run->memory, err);
 }
 
 int wr_turn(struct wr_run *run, struct wr_mark from, bool abort, struct upp_turn **ret, struct upp_err *err)
 {
     struct upp_message *list;
-    struct upp_turn     t;
-    int                 r = gather(run, from, abort, &list, &t, err);
+    struct upp_turn t;
+    int r = gather(run, from, abort, &list, &t, err);
     return r < 0 ? r : upp_turn_copy(&t, ret, err);
 }
 
@@ -242,19 +236,19 @@ static const void *copy_list(struct wr_run *run, const void *list, size_t n, siz
 int wr_turn_last(struct wr_run *run, struct upp_turn **ret, struct upp_err *err)
 {
     struct upp_message *list;
-    struct upp_turn     t;
+    struct upp_turn t;
     if (run->engine->store || run->memory.used > WR_POOL_BYTES)
         return wr_turn(run, (struct wr_mark){0}, false, ret, err);
     int r = gather(run, (struct wr_mark){0}, false, &list, &t, err);
     if (r < 0)
         return r;
     t.executions = copy_list(run, t.executions, t.n_executions, sizeof *t.executions);
-    t.cycles     = copy_list(run, t.cycles, t.n_cycles, sizeof *t.cycles);
-    r            = wb_arena_check(&run->memory, err);
+    t.cycles = copy_list(run, t.cycles, t.n_cycles, sizeof *t.cycles);
+    r = wb_arena_check(&run->memory, err);
     return r < 0 ? r : upp__turn_take(&run->memory, list, &t, ret, err);
 }
 
-/* ---- For the caller that started the run --------------------------------------------------------------------- */
+/* For the caller that started the run. */
 
 bool wr_has_result(const struct wr_tree *t)
 {
@@ -264,14 +258,14 @@ bool wr_has_result(const struct wr_tree *t)
 int wr_join(struct wr_tree *t, struct upp_turn **ret, struct upp_err *err)
 {
     struct wr_outcome *o = t->outcome;
-    int                r = 0;
-    *ret                 = NULL;
+    int r = 0;
+    *ret = NULL;
     while (r >= 0 && !wr_has_result(t))
         r = weft_cond_wait(&t->changed, err);
     if (r < 0)
         return r;
     int failed = wr_failed_run_error(t->engine, t->root); /* somebody may have tried to recover it since */
-    failed     = failed ? failed : t->refused;
+    failed = failed ? failed : t->refused;
     if (!o->set)
         return upp_fail(err, failed ? (enum upp_code) - failed : UPP_ECANCELED, "the run did not come to an end");
     *ret = WB_TAKE(o->turn);

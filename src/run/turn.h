@@ -1,6 +1,5 @@
 /* run/turn.h — a run's output as a turn: messages, executions, cycles and usage. */
-#ifndef WR_TURN_H
-#define WR_TURN_H
+#pragma once
 
 #include "run/run.h"
 
@@ -42,5 +41,3 @@ int wr_turn_last(struct wr_run *run, struct upp_turn **ret, struct upp_err *err)
 /* The message as the current agent sees it: texts of other agents begin with their name. */
 int wr_message_for_agent(struct wr_run *run, const struct upp_message *m, struct upp_str who,
                          const struct upp_message **ret, struct upp_err *err) UPP_MUST_CHECK;
-
-#endif

@@ -1,5 +1,5 @@
-/* run/unstored.c — see unstored.h. The note is a value of the store; it goes last, so that all of it can be repeated.
- */
+/* run/unstored.c — notes, erases and sweeps threads of `store: false`. The note is a value of the store; it goes
+ * last, so that all of it can be repeated. */
 #include "run/unstored.h"
 
 #include <stdio.h>
@@ -22,12 +22,12 @@ static struct upp_str name_of(struct wb_uuid thread, char text[WB_UUID_HEX + 1])
 static WEFT_SUSPENDS int change_note(struct wl_store *s, const struct wl_owner *o, struct wb_uuid thread,
                                      enum wl_change_kind kind, struct upp_err *err)
 {
-    char                  text[WB_UUID_HEX + 1], now[24];
-    int                   len = snprintf(now, sizeof now, "%lld", (long long)wb_wall_ms());
-    const struct wl_value v   = {
-          .space = UPP_STR(SPACE), .name = name_of(thread, text), .bytes = wb_str(now, (size_t)len)};
+    char text[WB_UUID_HEX + 1], now[24];
+    int len = snprintf(now, sizeof now, "%lld", (long long)wb_wall_ms());
+    const struct wl_value v = {
+        .space = UPP_STR(SPACE), .name = name_of(thread, text), .bytes = wb_str(now, (size_t)len)};
     const struct wl_change change = {.kind = kind, .value = &v};
-    struct wl_commit       c      = {.owner = *o, .changes = &change, .n = 1};
+    struct wl_commit c = {.owner = *o, .changes = &change, .n = 1};
     return s->ops->commit(s, &c, err);
 }
 
@@ -39,8 +39,8 @@ int wr_unstored_note(struct wl_store *s, const struct wl_owner *o, struct wb_uui
 int wr_is_unstored(struct wl_store *s, const struct wl_owner *o, struct wb_uuid thread, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
-    char                                      text[WB_UUID_HEX + 1];
-    struct upp_str                            bytes;
+    char text[WB_UUID_HEX + 1];
+    struct upp_str bytes;
     int r = wl_get_value(s, o, UPP_STR(SPACE), name_of(thread, text), &a, &bytes, err);
     return r == -UPP_ENOTFOUND ? 0 : r < 0 ? r : 1;
 }
@@ -50,9 +50,9 @@ static WEFT_SUSPENDS int is_given_up(struct wl_store *s, const struct wl_owner *
                                      struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
-    char                                      text[WB_UUID_HEX + 1];
-    struct upp_str                            bytes;
-    uint64_t                                  at = 0;
+    char text[WB_UUID_HEX + 1];
+    struct upp_str bytes;
+    uint64_t at = 0;
     int r = wl_get_value(s, o, UPP_STR(SPACE), name_of(thread, text), &a, &bytes, err);
     if (r < 0)
         return r == -UPP_ENOTFOUND ? 1 : r;
@@ -63,8 +63,8 @@ static WEFT_SUSPENDS int erase_thread(struct wl_store *s, const struct wl_owner 
                                       struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
-    struct wl_thread                          t;
-    int                                       r = wl_get_thread(s, o, id, &a, &t, err);
+    struct wl_thread t;
+    int r = wl_get_thread(s, o, id, &a, &t, err);
     if (r == -UPP_ENOTFOUND)
         return 1;
     if (r >= 0)
@@ -77,16 +77,16 @@ static WEFT_SUSPENDS int drop_runs(struct wl_store *s, const struct wl_owner *o,
                                    size_t *n, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
-    struct wm_run                            *runs;
-    int                                       r = wl_list_runs(s, o, thread, false, BATCH, &a, &runs, n, err);
+    struct wm_run *runs;
+    int r = wl_list_runs(s, o, thread, false, BATCH, &a, &runs, n, err);
     for (size_t i = 0; r >= 0 && i < *n; i++)
         if (!wm_status_ended(runs[i].status))
             return 0;
     for (size_t i = 0; r >= 0 && !only_look && i < *n; i++) {
         const struct wl_change drop = {.kind = WL_DROP_RUN, .run = &runs[i]};
-        struct wl_commit       c    = {.owner = *o, .changes = &drop, .n = 1};
-        r                           = s->ops->commit(s, &c, err);
-        r                           = r == -UPP_ENOTFOUND ? 0 : r;
+        struct wl_commit c = {.owner = *o, .changes = &drop, .n = 1};
+        r = s->ops->commit(s, &c, err);
+        r = r == -UPP_ENOTFOUND ? 0 : r;
     }
     return r < 0 ? r : 1;
 }
@@ -96,7 +96,7 @@ WEFT_SUSPENDS static int erase_unstored(struct wl_store *s, const struct wl_owne
                                         struct upp_err *err)
 {
     size_t n = 0;
-    int    r = drop_runs(s, o, thread, true, &n, err);
+    int r = drop_runs(s, o, thread, true, &n, err);
     if (r > 0 && !n)
         r = is_given_up(s, o, thread, err);
     if (r > 0)
@@ -118,13 +118,13 @@ void wr_unstored_end(struct wl_store *s, const struct wl_owner *o, struct wb_uui
 
 int wr_unstored_sweep(struct wl_store *s, const struct wl_owner *o, size_t *n, struct upp_err *err)
 {
-    char   name[WB_UUID_HEX];
+    char name[WB_UUID_HEX];
     size_t count = BATCH;
-    int    r = 0, failed = 0;
+    int r = 0, failed = 0;
     *n = 0;
     for (struct upp_str after = {NULL, 0}; r >= 0 && count == BATCH;) {
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(4u << 20);
-        struct wl_value                          *list;
+        struct wl_value *list;
         r = wl_list_values(s, o, UPP_STR(SPACE), after, BATCH, &a, &list, &count, err);
         for (size_t i = 0; r >= 0 && i < count; i++) {
             struct wb_uuid id;

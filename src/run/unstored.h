@@ -3,8 +3,7 @@
  * Such a thread exists as long as a run on it works or waits. It is noted before its run starts, so that it is erased
  * after a crash too: by whoever has read the run to its end, and otherwise by a sweep, within a minute.
  */
-#ifndef WR_UNSTORED_H
-#define WR_UNSTORED_H
+#pragma once
 
 #include "log/store.h"
 
@@ -21,5 +20,3 @@ WEFT_SUSPENDS void wr_unstored_end(struct wl_store *s, const struct wl_owner *o,
 /* Those of a tenant whose runs have ended. *n: so many. */
 WEFT_SUSPENDS int wr_unstored_sweep(struct wl_store *s, const struct wl_owner *o, size_t *n,
                                     struct upp_err *err) UPP_MUST_CHECK;
-
-#endif

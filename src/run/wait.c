@@ -39,16 +39,14 @@ static WEFT_SUSPENDS int wait_readable(void *arg, int fd, uint64_t ms, struct up
     }
     if (ms == 0) { /* a deadline of 0 ms would not poll at all */
         struct pollfd p = {.fd = fd, .events = POLLIN};
-        int           r = check_stopped(err);
+        int r = check_stopped(err);
         return r < 0 ? r : poll(&p, 1, 0) > 0;
     }
     struct weft_deadline d = weft_deadline_begin(ms);
-    int                  r = weft_fd_wait(fd, WEFT_READABLE, err);
+    int r = weft_fd_wait(fd, WEFT_READABLE, err);
     weft_deadline_end(&d);
     return wait_result(r, err);
 }
-
-/* ---- Parking ------------------------------------------------------------------------------------------------ */
 
 _Static_assert(sizeof(struct weft_cond) <= sizeof(struct upp_place), "a place holds a condition");
 
@@ -65,7 +63,7 @@ static WEFT_SUSPENDS int wait_park(void *arg, struct upp_place *p, uint64_t ms, 
         return r < 0 ? r : 1;
     }
     struct weft_deadline d = weft_deadline_begin(ms);
-    int                  r = weft_cond_wait(cond_of(p), err);
+    int r = weft_cond_wait(cond_of(p), err);
     weft_deadline_end(&d);
     return wait_result(r, err);
 }
@@ -76,20 +74,18 @@ static void wait_wake(void *arg, struct upp_place *p)
     weft_cond_broadcast(cond_of(p));
 }
 
-/* ---- Teams ---------------------------------------------------------------------------------------------------- */
-
 struct member {
     struct team *team;
-    size_t       i;
+    size_t i;
 };
 
 struct team {
     struct weft_scope scope;
-    struct weft_cond  ended;
+    struct weft_cond ended;
     void (*work)(void *ctx, size_t i);
-    void         *ctx;
-    size_t        n, n_ended, n_returned;
-    size_t       *order; /* in which they ended */
+    void *ctx;
+    size_t n, n_ended, n_returned;
+    size_t *order; /* in which they ended */
     struct member members[];
 };
 
@@ -101,7 +97,7 @@ static struct team *team_of(struct upp_team *t)
 static WEFT_SUSPENDS int one(void *arg, struct upp_err *err)
 {
     struct member *m = arg;
-    struct team   *t = m->team;
+    struct team *t = m->team;
     (void)err;
     t->work(t->ctx, m->i); /* may suspend */
     t->order[t->n_ended++] = m->i;
@@ -123,21 +119,21 @@ static WEFT_SUSPENDS int wait_team_open(void *arg, size_t n, void (*work)(void *
 {
     if (n > (SIZE_MAX - sizeof(struct team)) / sizeof(struct member))
         return upp_fail(err, UPP_ELIMIT, "a team of %zu", n);
-    struct team *t     = wb_calloc(1, sizeof *t + n * sizeof t->members[0]);
-    size_t      *order = wb_calloc(n ? n : 1, sizeof *order);
+    struct team *t = wb_calloc(1, sizeof *t + n * sizeof t->members[0]);
+    size_t *order = wb_calloc(n ? n : 1, sizeof *order);
     if (!t || !order) {
         wb_free(t);
         wb_free(order);
         return upp_fail(err, UPP_ENOMEM, "no memory for a team of %zu", n);
     }
     t->order = order;
-    t->work  = work;
-    t->ctx   = ctx;
-    t->n     = n;
-    int r    = 0;
+    t->work = work;
+    t->ctx = ctx;
+    t->n = n;
+    int r = 0;
     for (size_t i = 0; r >= 0 && i < n; i++) {
         t->members[i] = (struct member){t, i};
-        r             = weft_scope_spawn(&t->scope, "team", one, &t->members[i], NULL, err);
+        r = weft_scope_spawn(&t->scope, "team", one, &t->members[i], NULL, err);
     }
     struct upp_team *pub = (struct upp_team *)(void *)t;
     if (r < 0) {
@@ -174,14 +170,14 @@ static int wait_stopped(void *arg, struct upp_err *err)
 
 struct upp_wait wr_wait_table(struct upp_http *http)
 {
-    return (struct upp_wait){.size       = sizeof(struct upp_wait),
-                             .sleep_ms   = wait_sleep,
-                             .readable   = wait_readable,
-                             .park       = wait_park,
-                             .wake       = wait_wake,
-                             .http       = http,
-                             .team_open  = wait_team_open,
-                             .team_next  = wait_team_next,
+    return (struct upp_wait){.size = sizeof(struct upp_wait),
+                             .sleep_ms = wait_sleep,
+                             .readable = wait_readable,
+                             .park = wait_park,
+                             .wake = wait_wake,
+                             .http = http,
+                             .team_open = wait_team_open,
+                             .team_next = wait_team_next,
                              .team_close = wait_team_close,
-                             .stopped    = wait_stopped};
+                             .stopped = wait_stopped};
 }

@@ -1,4 +1,4 @@
-/* runtime/config.c — see config.h: the file as a whole, and the sections that are one line long. */
+/* runtime/config.c — reads the configuration file as a whole, and its sections of one line. */
 #include "runtime/config.h"
 
 #include <limits.h>
@@ -24,14 +24,14 @@ enum { ARENA_MAX = 64 << 20, REPORT_MAX = 256 << 10, MOST_DAYS = 36500, MOST_SEC
 static void read_store(struct wc_reader *r, const struct wc_node *n, void *into)
 {
     struct wc_config *c = into;
-    struct upp_str    text, path;
+    struct upp_str text, path;
     if (!wc_text(r, n, "store", &text))
         return;
     if (wb_str_eq(text, UPP_STR("memory")))
         text = UPP_STR("memory:");
     const struct ws_driver *driver = ws_driver_find(text, &path);
     if (driver && (!driver->durable || (path.n && !memchr(path.p, 0, path.n)))) {
-        c->store      = driver;
+        c->store = driver;
         c->store_path = driver->durable ? wc_path(r, path) : (struct upp_str){0};
     } else if (wb_str_starts(text, UPP_STR("postgres:")) || wb_str_starts(text, UPP_STR("postgresql:")))
         wc_mistake(r, n, "the PostgreSQL store is not built yet");
@@ -42,7 +42,7 @@ static void read_store(struct wc_reader *r, const struct wc_node *n, void *into)
 static void read_key_file(struct wc_reader *r, const struct wc_node *n, void *into)
 {
     struct wc_config *c = into;
-    struct upp_str    text;
+    struct upp_str text;
     if (!wc_text(r, n, "key_file", &text))
         return;
     if (text.n && !memchr(text.p, 0, text.n))
@@ -57,8 +57,8 @@ static void read_key_file(struct wc_reader *r, const struct wc_node *n, void *in
 static void read_encryption(struct wc_reader *r, const struct wc_node *n, void *into)
 {
     static const struct wc_key keys[] = {{.name = "key_file", .read = read_key_file}};
-    struct wc_config          *c      = into;
-    size_t                     before = r->report->errors;
+    struct wc_config *c = into;
+    size_t before = r->report->errors;
     wc_map(r, n, "encryption", keys, WB_LEN(keys), into);
     if (!c->key_file.p && r->report->errors == before)
         wc_mistake(r, n, "encryption has no key_file");
@@ -91,10 +91,10 @@ static void read_waits(struct wc_reader *r, const struct wc_node *n, void *into)
 static void read_level(struct wc_reader *r, const struct wc_node *n, void *into)
 {
     static const char *const words[] = {"off", "error", "warn", "info", "debug", "trace", NULL};
-    struct wc_config        *c       = into;
-    unsigned                 which;
+    struct wc_config *c = into;
+    unsigned which;
     if (wc_word(r, n, "a log level", words, &which)) {
-        c->log_level     = (enum wb_log_level)(WB_OFF + which);
+        c->log_level = (enum wb_log_level)(WB_OFF + which);
         c->has_log_level = true;
     }
 }
@@ -102,8 +102,8 @@ static void read_level(struct wc_reader *r, const struct wc_node *n, void *into)
 static void read_format(struct wc_reader *r, const struct wc_node *n, void *into)
 {
     static const char *const words[] = {"text", "json", NULL};
-    struct wc_config        *c       = into;
-    unsigned                 which;
+    struct wc_config *c = into;
+    unsigned which;
     if (wc_word(r, n, "a log format", words, &which))
         c->log_format = which ? WB_LOG_JSON : WB_LOG_TEXT;
 }
@@ -177,9 +177,9 @@ static void later_envelopes(struct wc_reader *r, const struct wc_node *n, void *
 static void read_default(struct wc_reader *r, const struct wc_node *n)
 {
     struct wc_config *c = r->config;
-    struct upp_str    name;
-    struct wc_guess   guess = {0};
-    char              quoted[WJ_QUOTED];
+    struct upp_str name;
+    struct wc_guess guess = {0};
+    char quoted[WJ_QUOTED];
     if (!n || !wc_text(r, n, "default_agent", &name))
         return;
     for (size_t i = 0; i < c->n_agents; i++)
@@ -197,40 +197,40 @@ static void forget_agents(struct wc_config *c)
         if (c->agents[i].chain)
             c->makers->middleware_free(c->agents[i].chain);
     c->default_agent = NULL;
-    c->n_agents      = 0;
-    c->n_aliases     = 0;
+    c->n_agents = 0;
+    c->n_aliases = 0;
 }
 
 static void read_file(struct wc_reader *r, const struct wc_node *root)
 {
-    static const char *const   durability[] = {"sync", "group", "async", "exit", NULL};
-    static const char *const   on_busy[]    = {"reject", "enqueue", "interrupt", "rollback", NULL};
-    static const struct wc_key keys[]       = {
-              {.name = "server", .read = wc_read_server, .flags = WC_NOT_STORE},
-              {.name = "store", .read = read_store},
-              WC_MEMBER(WC_U32, "store_cache_mb", struct wc_config, store_cache_mb, 1, 65536),
-              {.name = "encryption", .read = read_encryption},
-              WC_CHOICE(WC_ENUM, "search", struct wc_config, index, WL_INDEX_SUBSTRINGS, NULL, wl_index_names),
-              WC_CHOICE(WC_ENUM, "durability", struct wc_config, durability, WM_SYNC, NULL, durability),
-              WC_CHOICE(WC_ENUM, "on_busy", struct wc_config, on_busy, WR_REJECT, NULL, on_busy),
-              {.name = "retention", .read = read_retention, .flags = WC_NOT_STORE},
-              {.name = "waits", .read = read_waits, .flags = WC_NOT_STORE},
-              {.name = "log", .read = read_log, .flags = WC_NOT_STORE},
-              {.name = "webhooks", .read = wc_read_webhooks, .flags = WC_NOT_STORE},
-              {.name = "telemetry", .read = wc_read_telemetry, .flags = WC_NOT_STORE},
-              {.name = "default_agent", .read = nothing},
-              {.name = "aliases", .read = later_aliases},
-              {.name = "models", .read = later_models},
-              {.name = "tools", .read = later_tools},
-              {.name = "agents", .read = later_agents},
-              {.name = "adapters", .read = later_adapters},
-              {.name = "routes", .read = later_routes},
-              {.name = "envelopes", .read = later_envelopes},
+    static const char *const durability[] = {"sync", "group", "async", "exit", NULL};
+    static const char *const on_busy[] = {"reject", "enqueue", "interrupt", "rollback", NULL};
+    static const struct wc_key keys[] = {
+        {.name = "server", .read = wc_read_server, .flags = WC_NOT_STORE},
+        {.name = "store", .read = read_store},
+        WC_MEMBER(WC_U32, "store_cache_mb", struct wc_config, store_cache_mb, 1, 65536),
+        {.name = "encryption", .read = read_encryption},
+        WC_CHOICE(WC_ENUM, "search", struct wc_config, index, WL_INDEX_SUBSTRINGS, NULL, wl_index_names),
+        WC_CHOICE(WC_ENUM, "durability", struct wc_config, durability, WM_SYNC, NULL, durability),
+        WC_CHOICE(WC_ENUM, "on_busy", struct wc_config, on_busy, WR_REJECT, NULL, on_busy),
+        {.name = "retention", .read = read_retention, .flags = WC_NOT_STORE},
+        {.name = "waits", .read = read_waits, .flags = WC_NOT_STORE},
+        {.name = "log", .read = read_log, .flags = WC_NOT_STORE},
+        {.name = "webhooks", .read = wc_read_webhooks, .flags = WC_NOT_STORE},
+        {.name = "telemetry", .read = wc_read_telemetry, .flags = WC_NOT_STORE},
+        {.name = "default_agent", .read = nothing},
+        {.name = "aliases", .read = later_aliases},
+        {.name = "models", .read = later_models},
+        {.name = "tools", .read = later_tools},
+        {.name = "agents", .read = later_agents},
+        {.name = "adapters", .read = later_adapters},
+        {.name = "routes", .read = later_routes},
+        {.name = "envelopes", .read = later_envelopes},
     };
-    struct wc_config     *c      = r->config;
+    struct wc_config *c = r->config;
     const struct wc_node *models = wc_get(root, "models"), *tools = wc_get(root, "tools"),
                          *agents = wc_get(root, "agents");
-    r->agents                    = agents;
+    r->agents = agents;
     wc_map(r, root, "the configuration", keys, WB_LEN(keys), c);
     if (r->describe)
         return;
@@ -267,24 +267,24 @@ static void sort_mistakes(struct wc_report *p)
     for (size_t i = 1; i < p->n; i++)
         for (size_t j = i; j > 0 && by_place(&p->list[j - 1], &p->list[j]) > 0; j--) {
             struct wc_mistake m = p->list[j];
-            p->list[j]          = p->list[j - 1];
-            p->list[j - 1]      = m;
+            p->list[j] = p->list[j - 1];
+            p->list[j - 1] = m;
         }
 }
 
 /* The first mistake as an error. */
 static int first_mistake(const struct wc_reader *r, struct upp_err *err)
 {
-    const struct wc_report  *p = r->report;
+    const struct wc_report *p = r->report;
     const struct wc_mistake *m = p->list;
-    char                     where[128 + 32];
+    char where[128 + 32];
     for (size_t i = 0; m && i < p->n && m->warning; i++)
         m = &p->list[i];
     if (!m)
         return upp_fail(err, UPP_ENOMEM, "no memory to say what is wrong with the configuration");
-    int    code = p->errors > 1 ? upp_fail(err, UPP_EINVALID, "%.*s (and %zu more)", UPP_FMT(m->text), p->errors - 1)
-                                : upp_fail(err, UPP_EINVALID, "%.*s", UPP_FMT(m->text));
-    size_t n    = r->config->file.n > 100 ? 100 : r->config->file.n;
+    int code = p->errors > 1 ? upp_fail(err, UPP_EINVALID, "%.*s (and %zu more)", UPP_FMT(m->text), p->errors - 1)
+                             : upp_fail(err, UPP_EINVALID, "%.*s", UPP_FMT(m->text));
+    size_t n = r->config->file.n > 100 ? 100 : r->config->file.n;
     int len = snprintf(where, sizeof where, "%.*s:%u:%u", (int)n, r->config->file.p + (r->config->file.n - n), m->line,
                        m->column);
     wb_err_where(err, wb_str(where, (size_t)len));
@@ -294,8 +294,8 @@ static int first_mistake(const struct wc_reader *r, struct upp_err *err)
 /* The folder of the file, as an absolute path: tools run in it. */
 static int find_folder(struct wc_config *c, struct upp_err *err)
 {
-    char  *here = wb_arena_alloc(&c->arena, PATH_MAX, 1);
-    size_t n    = c->file.n;
+    char *here = wb_arena_alloc(&c->arena, PATH_MAX, 1);
+    size_t n = c->file.n;
     if (!here)
         return wb_arena_check(&c->arena, err);
     while (n > 0 && c->file.p[n - 1] != '/')
@@ -312,15 +312,15 @@ static int find_folder(struct wc_config *c, struct upp_err *err)
 
 static int read_text(struct wc_reader *r, struct upp_str text, struct upp_err *err)
 {
-    struct wc_config     *c    = r->config;
+    struct wc_config *c = r->config;
     const struct wc_node *root = NULL;
-    struct wc_mark        at;
-    struct upp_err        why  = {0};
-    int                   code = find_folder(c, err);
+    struct wc_mark at;
+    struct upp_err why = {0};
+    int code = find_folder(c, err);
     if (code < 0)
         return code;
     c->store_path = wc_path(r, UPP_STR("weft.db")); /* unless the file names a store */
-    code          = wc_node_read(&c->arena, text, &root, &at, &why);
+    code = wc_node_read(&c->arena, text, &root, &at, &why);
     if (code == -UPP_ENOMEM || wb_arena_check(&c->arena, NULL) < 0) {
         *err = why;
         return code < 0 ? code : wb_arena_check(&c->arena, err);
@@ -345,28 +345,28 @@ static int read_text(struct wc_reader *r, struct upp_str text, struct upp_err *e
 static int parse(const char *path, struct upp_str text, struct wc_dotenv *dotenv, const struct wc_opts *opts,
                  struct wc_report *report, struct wc_config **ret, struct upp_err *err)
 {
-    static const struct wc_opts                   none = {.size = sizeof none};
-    WB_CLEANUP(wc_report_done) struct wc_report   own  = {0};
-    WB_CLEANUP(wc_config_freep) struct wc_config *c    = wb_calloc(1, sizeof *c);
-    struct upp_err                                ignored;
+    static const struct wc_opts none = {.size = sizeof none};
+    WB_CLEANUP(wc_report_done) struct wc_report own = {0};
+    WB_CLEANUP(wc_config_freep) struct wc_config *c = wb_calloc(1, sizeof *c);
+    struct upp_err ignored;
     if (!c)
         return upp_fail(err, UPP_ENOMEM, "no memory for the configuration");
     if (!report)
         report = &own;
-    report->arena      = (struct wb_arena)WB_ARENA(REPORT_MAX);
-    c->arena           = (struct wb_arena)WB_ARENA(ARENA_MAX);
-    c->file            = wb_arena_dup(&c->arena, wb_cstr(path));
-    c->host            = UPP_STR("127.0.0.1");
-    c->port            = 8787;
-    c->store           = &ws_sqlite_driver;
-    c->durability      = WM_SYNC;
-    c->on_busy         = WR_REJECT;
-    c->log_level       = WB_INFO;
-    c->makers          = opts ? opts->makers : NULL;
+    report->arena = (struct wb_arena)WB_ARENA(REPORT_MAX);
+    c->arena = (struct wb_arena)WB_ARENA(ARENA_MAX);
+    c->file = wb_arena_dup(&c->arena, wb_cstr(path));
+    c->host = UPP_STR("127.0.0.1");
+    c->port = 8787;
+    c->store = &ws_sqlite_driver;
+    c->durability = WM_SYNC;
+    c->on_busy = WR_REJECT;
+    c->log_level = WB_INFO;
+    c->makers = opts ? opts->makers : NULL;
     struct wc_reader r = {.config = c, .report = report, .opts = opts ? opts : &none, .err = err ? err : &ignored};
-    r.dotenv           = dotenv;
-    r.readable         = !r.opts->no_files && wb_file_exposed(path);
-    int code           = wb_arena_check(&c->arena, r.err);
+    r.dotenv = dotenv;
+    r.readable = !r.opts->no_files && wb_file_exposed(path);
+    int code = wb_arena_check(&c->arena, r.err);
     if (code == 0)
         code = read_text(&r, text, r.err);
     if (code < 0)
@@ -384,10 +384,10 @@ int wc_config_parse(const char *path, struct upp_str text, const struct wc_opts 
 /* The file .env beside the configuration, if there is one. */
 static int read_dotenv(const char *path, struct wc_dotenv *ret, struct upp_err *err)
 {
-    WB_CLEANUP(wc_dotenv_done) struct wc_dotenv raw   = {.text = WB_BUF(WC_DOTENV_MAX)}; /* wiped as the values are */
-    WB_CLEANUP(wb_buf_done) struct wb_buf       place = WB_BUF(PATH_MAX);
-    const char                                 *slash = strrchr(path, '/');
-    unsigned                                    line  = 0;
+    WB_CLEANUP(wc_dotenv_done) struct wc_dotenv raw = {.text = WB_BUF(WC_DOTENV_MAX)}; /* wiped as the values are */
+    WB_CLEANUP(wb_buf_done) struct wb_buf place = WB_BUF(PATH_MAX);
+    const char *slash = strrchr(path, '/');
+    unsigned line = 0;
     wb_buf_addf(&place, "%.*s.env", slash ? (int)(slash + 1 - path) : 0, path);
     wb_buf_addc(&place, 0);
     int r = wb_buf_check(&place, err);
@@ -400,7 +400,7 @@ static int read_dotenv(const char *path, struct wc_dotenv *ret, struct upp_err *
     if (r < 0)
         return r;
     ret->exposed = wb_file_exposed(place.p);
-    r            = wc_dotenv_parse(ret, wb_buf_str(&raw.text), &line, err);
+    r = wc_dotenv_parse(ret, wb_buf_str(&raw.text), &line, err);
     if (r == -UPP_EINVALID) {
         place.n--;
         wb_buf_addf(&place, ":%u", line);
@@ -412,10 +412,10 @@ static int read_dotenv(const char *path, struct wc_dotenv *ret, struct upp_err *
 int wc_config_load(const char *path, const struct wc_opts *opts, struct wc_report *report, struct wc_config **ret,
                    struct upp_err *err)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf       text   = WB_BUF(WC_MAX_FILE);
+    WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(WC_MAX_FILE);
     WB_CLEANUP(wc_dotenv_done) struct wc_dotenv dotenv = {0};
-    struct upp_err                              why    = {0};
-    int                                         r      = wb_file_read(path, &text, &why);
+    struct upp_err why = {0};
+    int r = wb_file_read(path, &text, &why);
     if (r >= 0)
         r = read_dotenv(path, &dotenv, &why);
     if (r >= 0)
@@ -427,15 +427,15 @@ int wc_config_load(const char *path, const struct wc_opts *opts, struct wc_repor
 
 int wc_config_schema(struct wb_buf *out, struct upp_err *err)
 {
-    static const struct wc_opts                   opts   = {.size = sizeof opts, .no_files = true};
-    static const struct wc_node                   root   = {.kind = WC_MAP, .line = 1, .column = 1};
-    WB_CLEANUP(wc_config_freep) struct wc_config *c      = wb_calloc(1, sizeof *c);
-    WB_CLEANUP(wc_report_done) struct wc_report   report = {.arena = WB_ARENA(REPORT_MAX)};
-    WB_CLEANUP(wb_buf_done) struct wb_buf         told   = WB_BUF(1u << 20);
-    struct upp_err                                why    = {0};
+    static const struct wc_opts opts = {.size = sizeof opts, .no_files = true};
+    static const struct wc_node root = {.kind = WC_MAP, .line = 1, .column = 1};
+    WB_CLEANUP(wc_config_freep) struct wc_config *c = wb_calloc(1, sizeof *c);
+    WB_CLEANUP(wc_report_done) struct wc_report report = {.arena = WB_ARENA(REPORT_MAX)};
+    WB_CLEANUP(wb_buf_done) struct wb_buf told = WB_BUF(1u << 20);
+    struct upp_err why = {0};
     if (!c)
         return upp_fail(err, UPP_ENOMEM, "no memory for the configuration");
-    c->arena           = (struct wb_arena)WB_ARENA(ARENA_MAX);
+    c->arena = (struct wb_arena)WB_ARENA(ARENA_MAX);
     struct wc_reader r = {.config = c, .report = &report, .opts = &opts, .err = &why, .describe = &told};
     read_file(&r, &root);
     c->n_models = c->n_tools = c->n_agents = 0; /* there are none */
@@ -449,13 +449,13 @@ int wc_config_schema(struct wb_buf *out, struct upp_err *err)
 
 int wc_config_bare(struct wc_config **ret, struct upp_err *err)
 {
-    static const struct wc_opts                   none   = {.size = sizeof none};
-    WB_CLEANUP(wc_report_done) struct wc_report   report = {.arena = WB_ARENA(REPORT_MAX)};
-    WB_CLEANUP(wc_config_freep) struct wc_config *c      = wb_calloc(1, sizeof *c);
-    struct upp_err                                ignored;
+    static const struct wc_opts none = {.size = sizeof none};
+    WB_CLEANUP(wc_report_done) struct wc_report report = {.arena = WB_ARENA(REPORT_MAX)};
+    WB_CLEANUP(wc_config_freep) struct wc_config *c = wb_calloc(1, sizeof *c);
+    struct upp_err ignored;
     if (!c)
         return upp_fail(err, UPP_ENOMEM, "no memory for the adapters");
-    c->arena           = (struct wb_arena)WB_ARENA(ARENA_MAX);
+    c->arena = (struct wb_arena)WB_ARENA(ARENA_MAX);
     struct wc_reader r = {.config = c, .report = &report, .opts = &none, .err = err ? err : &ignored};
     wc_read_adapters(&r, NULL);
     int code = r.failed < 0 ? r.failed : wb_arena_check(&c->arena, err);

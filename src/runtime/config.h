@@ -12,8 +12,7 @@
  *
  * It blocks (it reads files): call it on a worker thread, not on a loop.
  */
-#ifndef WC_CONFIG_H
-#define WC_CONFIG_H
+#pragma once
 
 #include <upp/http.h>
 #include <upp/schema.h>
@@ -29,39 +28,35 @@
 #include "base/secret.h"
 
 enum {
-    WC_MAX_LOOPS      = 64,
-    WC_MAX_NAMED      = 1024, /* models, tools, agents: of each */
-    WC_MAX_MISTAKES   = 100,
-    WC_MAX_CHAIN      = 8,   /* length of a chain of sub-agents */
-    WC_MAX_AFTER      = 64,  /* tools in `after` of one tool */
-    WC_MAX_MIDDLEWARE = 64,  /* middleware of an agent, and rules of a guardrail */
-    WC_MAX_ALLOWED    = 256, /* hosts, origins, trusted proxies: of each */
+    WC_MAX_LOOPS = 64,
+    WC_MAX_NAMED = 1024, /* models, tools, agents: of each */
+    WC_MAX_MISTAKES = 100,
+    WC_MAX_CHAIN = 8,       /* length of a chain of sub-agents */
+    WC_MAX_AFTER = 64,      /* tools in `after` of one tool */
+    WC_MAX_MIDDLEWARE = 64, /* middleware of an agent, and rules of a guardrail */
+    WC_MAX_ALLOWED = 256,   /* hosts, origins, trusted proxies: of each */
 };
 
-/* ---- Mistakes --------------------------------------------------------------------------------------------- */
-
 struct wc_mistake {
-    uint32_t       line, column; /* from 1 */
-    bool           warning;      /* the configuration can still be used */
+    uint32_t line, column; /* from 1 */
+    bool warning;          /* the configuration can still be used */
     struct upp_str text;
 };
 
 /* In the order of the file. Begins all zero. */
 struct wc_report {
-    struct wb_arena    arena;
+    struct wb_arena arena;
     struct wc_mistake *list;
-    size_t             n, errors; /* errors: all that are not warnings, also those left out */
-    size_t             left_out;  /* beyond WC_MAX_MISTAKES */
+    size_t n, errors; /* errors: all that are not warnings, also those left out */
+    size_t left_out;  /* beyond WC_MAX_MISTAKES */
 };
 void wc_report_done(struct wc_report *r);
 
-/* ---- The configuration ------------------------------------------------------------------------------------- */
-
 struct wc_model {
-    struct upp_str    name, provider;
-    struct upp_str    script; /* path; empty: it echoes */
-    struct upp_str    params; /* JSON object; empty: none */
-    struct upp_model *model;  /* with its retry strategy. NULL if it is scripted and opts.no_files */
+    struct upp_str name, provider;
+    struct upp_str script;   /* path; empty: it echoes */
+    struct upp_str params;   /* JSON object; empty: none */
+    struct upp_model *model; /* with its retry strategy. NULL if it is scripted and opts.no_files */
 };
 
 /* Another name of an agent, for clients. */
@@ -71,7 +66,7 @@ struct wc_alias {
 };
 
 struct wc_tool {
-    struct wr_tool     tool;
+    struct wr_tool tool;
     struct wa_command *command; /* NULL: the client runs it */
     struct upp_schema *schema;  /* of its arguments; NULL: none in the file */
 
@@ -85,82 +80,82 @@ enum wc_middleware_kind { WC_LOGGING = 0, WC_GUARDRAILS, WC_MEMORY, WC_BUDGET };
 struct wc_middleware {
     uint8_t kind; /* enum wc_middleware_kind */
     union {
-        struct weft_logging_opts    logging;
+        struct weft_logging_opts logging;
         struct weft_guardrails_opts guardrails;
-        struct weft_memory_opts     memory;
-        struct weft_budget          budget;
+        struct weft_memory_opts memory;
+        struct weft_budget budget;
     };
 };
 
 struct wc_agent {
-    struct wr_agent_def             def;  /* .id is empty if the file has none */
-    struct wr_card                  card; /* def.card */
-    uint8_t                         kind; /* enum wc_strategy: selects the options */
-    struct weft_strategy_loop_opts  loop;
+    struct wr_agent_def def; /* .id is empty if the file has none */
+    struct wr_card card;     /* def.card */
+    uint8_t kind;            /* enum wc_strategy: selects the options */
+    struct weft_strategy_loop_opts loop;
     struct weft_strategy_react_opts react;
-    struct weft_strategy_plan_opts  plan;
-    struct weft_strategy            strategy;      /* def.strategy; execute is NULL without opts.makers */
-    struct weft_rights              rights;        /* def.rights points here if the file sets any */
-    struct wr_handoff              *handoffs;      /* those of def ... */
-    struct wr_tool                 *handing_tools; /* ... and the tool of each, among def.tools */
-    struct wc_middleware           *middleware;
-    size_t                          n_middleware;
-    const struct wr_middleware     *chain;       /* made of them: def.middleware */
-    const struct wc_model          *model;       /* NULL: the caller's */
-    bool                            wrong_model; /* the file names an unknown one */
-    struct wc_model                 remote;      /* of an agent behind another server: `model` points here */
-    uint32_t                        line;
+    struct weft_strategy_plan_opts plan;
+    struct weft_strategy strategy; /* def.strategy; execute is NULL without opts.makers */
+    struct weft_rights rights;     /* def.rights points here if the file sets any */
+    struct wr_handoff *handoffs;   /* those of def ... */
+    struct wr_tool *handing_tools; /* ... and the tool of each, among def.tools */
+    struct wc_middleware *middleware;
+    size_t n_middleware;
+    const struct wr_middleware *chain; /* made of them: def.middleware */
+    const struct wc_model *model;      /* NULL: the caller's */
+    bool wrong_model;                  /* the file names an unknown one */
+    struct wc_model remote;            /* of an agent behind another server: `model` points here */
+    uint32_t line;
 };
 
 struct wc_makers;
 
 /* An environment variable that the file names, or that has the key of a provider. */
 struct wc_value {
-    struct upp_str    name;
-    struct wb_hidden *hidden;    /* NULL: too short to be a secret */
-    struct wb_secret *value;     /* for the next configuration: the variable itself is gone; NULL: it has no name */
-    bool              from_file; /* of .env, which the next configuration reads again */
+    struct upp_str name;
+    struct wb_hidden *hidden; /* NULL: too short to be a secret */
+    struct wb_secret *value;  /* for the next configuration: the variable itself is gone; NULL: it has no name */
+    bool from_file;           /* of .env, which the next configuration reads again */
 };
 
 /* What browsers, proxies and TLS need of the server (section `server`). */
 struct wc_server {
-    const char        *certificate, *key; /* of tls: PEM files; NULL: plain HTTP */
-    const char       **hosts, **origins;  /* each ends with NULL; NULL: none */
-    struct wb_network *proxies;           /* trusted_proxies */
-    size_t             n_proxies;
+    const char *certificate, *key; /* of tls: PEM files; NULL: plain HTTP */
+    const char **hosts, **origins; /* each ends with NULL; NULL: none */
+    struct wb_network *proxies;    /* trusted_proxies */
+    size_t n_proxies;
 };
 
 /* Envelopes between agents (sections `routes`, `envelopes`, `adapters`). */
 struct wc_envelopes {
-    struct we_routes   routes; /* those of the file, or the default ones; they may be none */
-    struct we_limits   limits;
+    struct we_routes routes; /* those of the file, or the default ones; they may be none */
+    struct we_limits limits;
     struct we_adapters adapters; /* those of the file, then the built-in ones that it does not replace */
     struct wc_score {
         struct upp_str agent;
-        double         score;
+        double score;
     } * scores; /* of agents whose model states none */
-    size_t             n_scores;
-    uint64_t           announced_tokens; /* max_tokens of the handshake */
-    struct weft_budget budget;           /* of an exchange */
+    size_t n_scores;
+    uint64_t announced_tokens; /* max_tokens of the handshake */
+    struct weft_budget budget; /* of an exchange */
 };
 
 struct wc_config {
-    struct wb_arena         arena;
-    struct upp_str          file, folder;    /* as given; where its paths begin */
-    struct upp_str          host;            /* of server.listen: an address or a name, without brackets */
-    uint16_t                port;            /* 0: a free one */
-    uint32_t                loops;           /* of the server; 0: by the processors (runtime.h) */
-    uint32_t                ai_sdk;          /* major version of its clients; 0: the default of the dialect ui */
-    const struct ws_driver *store;           /* the kind of store */
-    struct upp_str          store_path;      /* its file, if it has one */
-    uint32_t                store_cache_mb;  /* SQLite: MiB of its page cache; 0: the default of the store */
-    struct upp_str          key_file;        /* of encryption: the file with the master key; empty: none */
-    uint8_t                 index;           /* enum wl_index: of `search` */
-    uint8_t                 durability;      /* enum wm_durability */
-    uint8_t                 on_busy;         /* enum wr_busy */
-    bool                    no_instructions; /* requests may not set a run's system prompt */
-    bool             heartbeats; /* silent streams get messages of their dialect instead of comments, if it has any */
-    uint64_t         ping_ms;    /* how long a stream may be silent; 0: the server's default */
+    struct wb_arena arena;
+    struct upp_str file, folder;   /* as given; where its paths begin */
+    struct upp_str host;           /* of server.listen: an address or a name, without brackets */
+    uint16_t port;                 /* 0: a free one */
+    uint32_t loops;                /* of the server; 0: by the processors (runtime.h) */
+    uint32_t ai_sdk;               /* major version of its clients; 0: the default of the dialect ui */
+    const struct ws_driver *store; /* the kind of store */
+    struct upp_str store_path;     /* its file, if it has one */
+    uint32_t store_cache_mb;       /* SQLite: MiB of its page cache; 0: the default of the store */
+    struct upp_str key_file;       /* of encryption: the file with the master key; empty: none */
+    uint8_t index;                 /* enum wl_index: of `search` */
+    uint8_t durability;            /* enum wm_durability */
+    uint8_t on_busy;               /* enum wr_busy */
+    bool no_instructions;          /* requests may not set a run's system prompt */
+    bool heartbeats;               /* silent streams get messages of their dialect instead of comments, if it has any */
+    uint64_t ping_ms;              /* how long a stream may be silent; 0: the server's default */
     struct wc_server server;
     struct wc_retention {
         uint32_t tapes_days;    /* how long tapes and journals outlive their run; 0: 30 */
@@ -178,32 +173,32 @@ struct wc_config {
         struct upp_str secret; /* as in the file: wc_webhook_key */
     } on_end, on_wait;
     struct wc_telemetry {
-        struct upp_str     otlp; /* base URL of the collector, without a slash at its end; empty: none */
+        struct upp_str otlp; /* base URL of the collector, without a slash at its end; empty: none */
         struct upp_header *headers;
-        size_t             n_headers;
+        size_t n_headers;
     } telemetry;
-    enum wb_log_level  log_level;
+    enum wb_log_level log_level;
     enum wb_log_format log_format;
-    bool               has_log_level; /* the file has a log level */
-    bool               no_access_log;
-    bool               open_metrics; /* /metrics needs no key */
-    struct wc_agent   *default_agent;
-    struct wc_alias   *aliases;
-    size_t             n_aliases;
+    bool has_log_level; /* the file has a log level */
+    bool no_access_log;
+    bool open_metrics; /* /metrics needs no key */
+    struct wc_agent *default_agent;
+    struct wc_alias *aliases;
+    size_t n_aliases;
 
-    struct wc_model   *models;
-    struct wc_tool    *tools;
-    struct wc_agent   *agents;
-    size_t             n_models, n_tools, n_agents;
+    struct wc_model *models;
+    struct wc_tool *tools;
+    struct wc_agent *agents;
+    size_t n_models, n_tools, n_agents;
     struct wb_secret **secrets;
-    size_t             n_secrets;
-    struct wc_value   *values; /* of variables: masked as long as the configuration lives (base/mask.h) */
-    size_t             n_values;
+    size_t n_secrets;
+    struct wc_value *values; /* of variables: masked as long as the configuration lives (base/mask.h) */
+    size_t n_values;
 
     struct wc_envelopes envelopes;
 
-    struct upp_schema      *handing; /* of the arguments of handoffs; NULL: none */
-    const struct wc_makers *makers;  /* those of the options */
+    struct upp_schema *handing;     /* of the arguments of handoffs; NULL: none */
+    const struct wc_makers *makers; /* those of the options */
 };
 
 /* The key of a webhook's signatures: the bytes of its secret, or what follows "whsec_" in base64. */
@@ -285,5 +280,3 @@ struct upp_str wc_agent_model(const struct wc_agent *a);
 
 /* The score of an agent whose model states none. */
 double wc_agent_score(const struct wc_config *c, struct upp_str agent);
-
-#endif

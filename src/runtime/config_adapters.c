@@ -6,8 +6,6 @@
 #include "json/value.h"
 #include "runtime/config_read.h"
 
-/* ---- Values ------------------------------------------------------------------------------------------------------ */
-
 static bool find_intent(struct wc_reader *r, const struct wc_node *n, unsigned *ret)
 {
     const char *words[WE_INTENTS + 1] = {NULL};
@@ -61,7 +59,7 @@ static void read_agent(struct wc_reader *r, const struct wc_node *n, void *into)
 static void read_intent(struct wc_reader *r, const struct wc_node *n, void *into)
 {
     struct we_adapter *a = into;
-    unsigned           which;
+    unsigned which;
     if (find_intent(r, n, &which))
         a->intent = (int)which;
 }
@@ -75,8 +73,8 @@ static void read_routes(struct wc_reader *r, const struct wc_node *n, void *into
 static void read_template(struct wc_reader *r, const struct wc_node *n, void *into)
 {
     const struct wc_key *key = r->key;
-    struct upp_err       err = {0};
-    struct upp_str       text;
+    struct upp_err err = {0};
+    struct upp_str text;
     if (!wc_text(r, n, key->what, &text))
         return;
     if (we_template_check(text, &err) < 0)
@@ -94,26 +92,23 @@ static void read_reply(struct wc_reader *r, const struct wc_node *n, void *into)
     wc_map(r, n, "reply", keys, WB_LEN(keys), into);
 }
 
-/* ---- Adapters -----------------------------------------------------------------------------------------------------
- */
-
 static void read_adapter(struct wc_reader *r, const struct wc_node *n, struct we_adapter *a)
 {
-    static const char *const   inputs[] = {"text", "system", "data", NULL};
-    static const struct wc_key keys[]   = {
-          {.name = "match", .read = read_match},
-          {.name = "agent", .read = read_agent},
-          {.name = "intent", .read = read_intent},
-          WC_CHOICE(WC_ENUM, "input", struct we_adapter, input, WE_INPUT_USER, "input", inputs),
-          {.name = "routes", .read = read_routes},
-          {.name = "system", .read = read_template, .at = offsetof(struct we_adapter, system), .what = "a prompt"},
-          {.name  = "user",
-           .read  = read_template,
-           .at    = offsetof(struct we_adapter, user),
-           .what  = "a prompt",
-           .flags = WC_REQUIRED},
-          WC_MEMBER(WC_TRUTH, "json", struct we_adapter, json, 0, 0),
-          {.name = "reply", .read = read_reply},
+    static const char *const inputs[] = {"text", "system", "data", NULL};
+    static const struct wc_key keys[] = {
+        {.name = "match", .read = read_match},
+        {.name = "agent", .read = read_agent},
+        {.name = "intent", .read = read_intent},
+        WC_CHOICE(WC_ENUM, "input", struct we_adapter, input, WE_INPUT_USER, "input", inputs),
+        {.name = "routes", .read = read_routes},
+        {.name = "system", .read = read_template, .at = offsetof(struct we_adapter, system), .what = "a prompt"},
+        {.name = "user",
+         .read = read_template,
+         .at = offsetof(struct we_adapter, user),
+         .what = "a prompt",
+         .flags = WC_REQUIRED},
+        WC_MEMBER(WC_TRUTH, "json", struct we_adapter, json, 0, 0),
+        {.name = "reply", .read = read_reply},
     };
     a->intent = WE_ANALYZE;
     wc_map(r, n, "an adapter", keys, WB_LEN(keys), a);
@@ -126,7 +121,7 @@ static void read_adapter(struct wc_reader *r, const struct wc_node *n, struct we
 /* The list has room. */
 struct adding {
     struct we_adapter *list;
-    size_t             n;
+    size_t n;
 };
 
 static void add_named(struct wc_reader *r, const struct wc_node *key, const struct wc_node *value, void *into)
@@ -137,7 +132,7 @@ static void add_named(struct wc_reader *r, const struct wc_node *key, const stru
         return;
     }
     struct we_adapter *a = &to->list[to->n++];
-    a->name              = wb_arena_dup(&r->config->arena, key->text);
+    a->name = wb_arena_dup(&r->config->arena, key->text);
     read_adapter(r, value, a);
     if (!a->n_match && !wb_str_eq(a->name, UPP_STR("generic")))
         wc_mistake(r, key, "an adapter without 'match' would fit every model");
@@ -146,7 +141,7 @@ static void add_named(struct wc_reader *r, const struct wc_node *key, const stru
 static void add_built_in(struct wc_reader *r, struct upp_str name, struct upp_str text, struct adding *to)
 {
     const struct wc_node *root = NULL;
-    struct wc_mark        at;
+    struct wc_mark at;
     for (size_t i = 0; i < to->n; i++)
         if (wb_str_eq(to->list[i].name, name))
             return; /* the file replaces it */
@@ -156,7 +151,7 @@ static void add_built_in(struct wc_reader *r, struct upp_str name, struct upp_st
         return;
     }
     struct we_adapter *a = &to->list[to->n++];
-    a->name              = name;
+    a->name = name;
     read_adapter(r, root, a);
 }
 
@@ -166,15 +161,15 @@ static void move_generic(struct adding *to)
     for (size_t i = 0; i + 1 < to->n; i++)
         if (!to->list[i].n_match) {
             struct we_adapter a = to->list[i];
-            to->list[i]         = to->list[i + 1];
-            to->list[i + 1]     = a;
+            to->list[i] = to->list[i + 1];
+            to->list[i + 1] = a;
         }
 }
 
 void wc_read_adapters(struct wc_reader *r, const struct wc_node *n)
 {
     static const struct {
-        struct upp_str        name;
+        struct upp_str name;
         const struct upp_str *text;
     } files[] = {
         {UPP_STR_INIT("claude"), &wc_adapter_claude_yaml},   {UPP_STR_INIT("gpt5"), &wc_adapter_gpt5_yaml},
@@ -193,8 +188,6 @@ void wc_read_adapters(struct wc_reader *r, const struct wc_node *n)
     move_generic(&to);
     r->config->envelopes.adapters = (struct we_adapters){.list = to.list, .n = to.n};
 }
-
-/* ---- Models of agents -------------------------------------------------------------------------------------------- */
 
 struct upp_str wc_agent_model(const struct wc_agent *a)
 {

@@ -9,9 +9,9 @@
 
 const struct wc_model *wc_find_model(struct wc_reader *r, const struct wc_node *n)
 {
-    struct upp_str    name;
-    struct wc_guess   guess = {0};
-    struct wc_config *c     = r->config;
+    struct upp_str name;
+    struct wc_guess guess = {0};
+    struct wc_config *c = r->config;
     if (!wc_text(r, n, "a model", &name))
         return NULL;
     for (size_t i = 0; i < c->n_models; i++) {
@@ -26,8 +26,8 @@ const struct wc_model *wc_find_model(struct wc_reader *r, const struct wc_node *
 static void read_model(struct wc_reader *r, const struct wc_node *n, void *into)
 {
     struct wc_agent *a = into;
-    a->model           = wc_find_model(r, n);
-    a->wrong_model     = !a->model;
+    a->model = wc_find_model(r, n);
+    a->wrong_model = !a->model;
     if (a->model)
         a->def.model = a->model->model;
 }
@@ -38,7 +38,7 @@ static const struct upp_str asked_in_words =
 struct upp_str wc_tool_name(struct wc_reader *r, const char *prefix, struct upp_str agent)
 {
     struct upp_str parts[] = {wb_cstr(prefix), agent}, all = wb_arena_join(&r->config->arena, parts, 2);
-    char          *p = wb_arena_alloc(&r->config->arena, all.n + 1, 1);
+    char *p = wb_arena_alloc(&r->config->arena, all.n + 1, 1);
     for (size_t i = 0; p && i < all.n; i++)
         p[i] = all.p[i] == '.' ? '_' : all.p[i];
     if (!p)
@@ -50,24 +50,24 @@ struct upp_str wc_tool_name(struct wc_reader *r, const char *prefix, struct upp_
 /* An agent as a tool of another. */
 static struct wr_tool agent_tool(struct wc_reader *r, const struct wc_item *agent)
 {
-    const struct wc_node *node        = wc_get(agent->value, "description");
-    struct upp_str        name        = agent->key->text;
-    struct upp_str        description = node && node->kind == WC_SCALAR && !wc_null(node)
-                                            ? node->text
-                                            : wb_arena_printf(&r->config->arena, "Asks the agent %.*s.", UPP_FMT(name));
+    const struct wc_node *node = wc_get(agent->value, "description");
+    struct upp_str name = agent->key->text;
+    struct upp_str description = node && node->kind == WC_SCALAR && !wc_null(node)
+                                     ? node->text
+                                     : wb_arena_printf(&r->config->arena, "Asks the agent %.*s.", UPP_FMT(name));
     return (struct wr_tool){
-        .spec  = {.name = wc_tool_name(r, "", name), .description = description, .parameters = asked_in_words},
-        .kind  = WR_TOOL_AGENT,
+        .spec = {.name = wc_tool_name(r, "", name), .description = description, .parameters = asked_in_words},
+        .kind = WR_TOOL_AGENT,
         .agent = name};
 }
 
 static bool find_either(struct wc_reader *r, const struct wc_node *at, struct wr_tool *ret)
 {
     struct wc_guess guess = {0};
-    struct upp_str  name;
+    struct upp_str name;
     if (!wc_text(r, at, "a tool", &name))
         return false;
-    const struct wc_tool *tool  = wc_find_tool(r, name, &guess);
+    const struct wc_tool *tool = wc_find_tool(r, name, &guess);
     const struct wc_item *agent = wc_find_agent(r, name, &guess);
     if (!tool && !agent)
         return wc_no_such(r, at, "tool or agent", &guess);
@@ -89,7 +89,7 @@ static void read_tools(struct wc_reader *r, const struct wc_node *n, void *into)
         return;
     }
     struct wr_tool *tools = wb_new_n(&r->config->arena, struct wr_tool, n->n + 1);
-    size_t          count = 0;
+    size_t count = 0;
     for (const struct wc_item *i = n->first; tools && i; i = i->next) {
         if (!find_either(r, i->value, &tools[count]))
             continue;
@@ -101,7 +101,7 @@ static void read_tools(struct wc_reader *r, const struct wc_node *n, void *into)
         else
             count++;
     }
-    a->def.tools   = tools;
+    a->def.tools = tools;
     a->def.n_tools = tools ? count : 0;
 }
 
@@ -113,12 +113,12 @@ static void read_hosted(struct wc_reader *r, const struct wc_node *n, struct wc_
     if (!wc_is(r, n, WC_MAP, "hosted"))
         return;
     struct wr_tool *tools = wb_new_n(&r->config->arena, struct wr_tool, a->def.n_tools + n->n + 1);
-    size_t          count = a->def.n_tools;
+    size_t count = a->def.n_tools;
     if (tools && count)
         memcpy(tools, a->def.tools, count * sizeof *tools);
     for (const struct wc_item *i = n->first; tools && i; i = i->next) {
-        struct upp_str  name  = i->key->text;
-        bool            known = false, taken = false;
+        struct upp_str name = i->key->text;
+        bool known = false, taken = false;
         struct wc_guess guess = {0};
         for (size_t k = 0; k < WB_LEN(names); k++) {
             known |= wb_str_eq(name, wb_cstr(names[k]));
@@ -134,7 +134,7 @@ static void read_hosted(struct wc_reader *r, const struct wc_node *n, struct wc_
         else if (find_either(r, i->value, &tools[count]))
             tools[count++].spec.name = name;
     }
-    a->def.tools   = tools;
+    a->def.tools = tools;
     a->def.n_tools = tools ? count : 0;
 }
 
@@ -143,9 +143,9 @@ static void read_hosted(struct wc_reader *r, const struct wc_node *n, struct wc_
 static void read_id(struct wc_reader *r, const struct wc_node *n, void *into)
 {
     struct wc_agent *a = into;
-    struct wb_uuid   id;
-    struct upp_str   text;
-    char             out[WB_UUID_TEXT + 1];
+    struct wb_uuid id;
+    struct upp_str text;
+    char out[WB_UUID_TEXT + 1];
     if (!wc_text(r, n, "an id", &text))
         return;
     if (!wb_uuid_parse(text, &id)) {
@@ -175,12 +175,12 @@ static void read_capabilities(struct wc_reader *r, const struct wc_node *n, void
         wc_mistake(r, n, "an agent has at most %d capabilities", CAPABILITIES);
         return;
     }
-    struct upp_str *list  = wb_new_n(&r->config->arena, struct upp_str, n->n + 1);
-    size_t          count = 0;
+    struct upp_str *list = wb_new_n(&r->config->arena, struct upp_str, n->n + 1);
+    size_t count = 0;
     for (const struct wc_item *i = n->first; list && i; i = i->next)
         if (wc_text(r, i->value, "the URL of a capability", &list[count]))
             count++;
-    a->card.capabilities   = list;
+    a->card.capabilities = list;
     a->card.n_capabilities = list ? count : 0;
 }
 
@@ -188,7 +188,7 @@ static void read_capabilities(struct wc_reader *r, const struct wc_node *n, void
 
 static void copy_members(struct wj_writer *w, yyjson_val *from, yyjson_val *without)
 {
-    size_t      i, max;
+    size_t i, max;
     yyjson_val *key, *v;
     yyjson_obj_foreach(from, i, max, key, v)
     {
@@ -202,11 +202,11 @@ static void copy_members(struct wj_writer *w, yyjson_val *from, yyjson_val *with
 static int merge_params(struct wc_config *c, struct upp_str model, struct upp_str own, struct upp_str *ret,
                         struct upp_err *err)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf     b       = WB_BUF(1u << 20);
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(1u << 20);
     WB_CLEANUP(wb_arena_done) struct wb_arena scratch = WB_ARENA(64u << 20);
-    yyjson_val                               *first, *second;
-    struct wj_writer                          w;
-    int                                       code = wj_read(&scratch, model, NULL, &first, err);
+    yyjson_val *first, *second;
+    struct wj_writer w;
+    int code = wj_read(&scratch, model, NULL, &first, err);
     if (code >= 0)
         code = wj_read(&scratch, own, NULL, &second, err);
     if (code < 0)
@@ -289,15 +289,15 @@ static void read_agent(struct wc_reader *r, const struct wc_node *key, const str
         {.name = "retry", .read = by_hand},
         {.name = "actor", .read = by_hand},
     };
-    struct wc_agent      *a       = &r->config->agents[r->config->n_agents++];
+    struct wc_agent *a = &r->config->agents[r->config->n_agents++];
     const struct wc_node *handoff = wc_get(value, "handoff"), *hosted = wc_get(value, "hosted");
     (void)into;
-    *a          = (struct wc_agent){.loop  = {.size = sizeof a->loop},
-                                    .react = {.size = sizeof a->react},
-                                    .plan  = {.size = sizeof a->plan},
-                                    .line  = key->line};
+    *a = (struct wc_agent){.loop = {.size = sizeof a->loop},
+                           .react = {.size = sizeof a->react},
+                           .plan = {.size = sizeof a->plan},
+                           .line = key->line};
     a->def.name = a->def.title = key->text;
-    a->def.card                = &a->card;
+    a->def.card = &a->card;
     wc_map(r, value, "an agent", keys, WB_LEN(keys), a);
     wc_read_remote(r, key, value, a);
     read_params(r, wc_get(value, "params"), a);
@@ -315,23 +315,23 @@ enum mark { WHITE, GREY, BLACK };
 
 struct descent {
     struct wc_reader *r;
-    uint8_t          *mark;   /* of each agent */
-    uint8_t          *height; /* longest chain of sub-agents, once it is black */
+    uint8_t *mark;   /* of each agent */
+    uint8_t *height; /* longest chain of sub-agents, once it is black */
 };
 
 /* The length of the longest chain of sub-agents. Not deeper than WC_MAX_CHAIN + 1. */
 static unsigned descend(struct descent *d, size_t at, unsigned depth)
 {
-    struct wc_config *c     = d->r->config;
-    struct wc_agent  *agent = &c->agents[at];
-    unsigned          most  = 0;
-    d->mark[at]             = GREY;
+    struct wc_config *c = d->r->config;
+    struct wc_agent *agent = &c->agents[at];
+    unsigned most = 0;
+    d->mark[at] = GREY;
     for (size_t i = 0; i < agent->def.n_tools; i++) {
         const struct wr_tool *t = &agent->def.tools[i];
-        struct wc_agent      *below;
+        struct wc_agent *below;
         if (t->kind != WR_TOOL_AGENT || !(below = wc_config_agent(c, t->agent)))
             continue;
-        size_t   to = (size_t)(below - c->agents);
+        size_t to = (size_t)(below - c->agents);
         unsigned n;
         if (d->mark[to] == GREY) {
             wc_report_at(d->r, (struct wc_mark){agent->line, 1}, false,
@@ -339,19 +339,19 @@ static unsigned descend(struct descent *d, size_t at, unsigned depth)
                          UPP_FMT(agent->def.name));
             continue;
         }
-        n    = d->mark[to] == BLACK ? d->height[to] : depth < WC_MAX_CHAIN ? descend(d, to, depth + 1) : 0;
+        n = d->mark[to] == BLACK ? d->height[to] : depth < WC_MAX_CHAIN ? descend(d, to, depth + 1) : 0;
         most = WB_MAX(most, n + 1);
     }
     d->height[at] = (uint8_t)WB_MIN(most, 255u);
-    d->mark[at]   = BLACK;
+    d->mark[at] = BLACK;
     return most;
 }
 
 static void check_chains(struct wc_reader *r)
 {
     struct wc_config *c = r->config;
-    struct descent    d = {.r = r, .mark = wb_new_n(&c->arena, uint8_t, c->n_agents + 1)};
-    d.height            = wb_new_n(&c->arena, uint8_t, c->n_agents + 1);
+    struct descent d = {.r = r, .mark = wb_new_n(&c->arena, uint8_t, c->n_agents + 1)};
+    d.height = wb_new_n(&c->arena, uint8_t, c->n_agents + 1);
     for (size_t i = 0; d.mark && d.height && i < c->n_agents; i++)
         if (d.mark[i] == WHITE && descend(&d, i, 0) > WC_MAX_CHAIN)
             wc_report_at(r, (struct wc_mark){c->agents[i].line, 1}, false,
@@ -385,12 +385,12 @@ static void check_dotted(struct wc_reader *r)
 {
     const struct wc_config *c = r->config;
     for (size_t i = 0; i < c->n_agents; i++) {
-        struct upp_str  name  = c->agents[i].def.name;
+        struct upp_str name = c->agents[i].def.name;
         struct wc_guess guess = {0};
         if (wb_str_find(name, UPP_STR("."), 0) == SIZE_MAX)
             continue;
-        struct upp_str tool  = wc_tool_name(r, "", name);
-        bool           taken = wc_find_tool(r, tool, &guess) != NULL;
+        struct upp_str tool = wc_tool_name(r, "", name);
+        bool taken = wc_find_tool(r, tool, &guess) != NULL;
         for (size_t k = 0; k < c->n_agents; k++)
             taken |= k != i && wb_str_eq(wc_tool_name(r, "", c->agents[k].def.name), tool);
         if (taken)
@@ -402,7 +402,7 @@ static void check_dotted(struct wc_reader *r)
 
 void wc_read_agents(struct wc_reader *r, const struct wc_node *n, void *into)
 {
-    size_t room       = n->kind == WC_MAP && n->n <= WC_MAX_NAMED ? n->n : 0;
+    size_t room = n->kind == WC_MAP && n->n <= WC_MAX_NAMED ? n->n : 0;
     r->config->agents = wb_new_n(&r->config->arena, struct wc_agent, room + 1);
     if (!r->config->agents)
         return;

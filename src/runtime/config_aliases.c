@@ -18,10 +18,10 @@ static bool is_taken(const struct wc_config *c, struct upp_str name)
 
 static void read_alias(struct wc_reader *r, const struct wc_node *key, const struct wc_node *value)
 {
-    struct wc_config *c     = r->config;
-    struct wc_guess   guess = {0};
-    struct upp_str    to;
-    char              quoted[WJ_QUOTED];
+    struct wc_config *c = r->config;
+    struct wc_guess guess = {0};
+    struct upp_str to;
+    char quoted[WJ_QUOTED];
     if (!key->text.n || key->text.n > NAME_MAX_BYTES || memchr(key->text.p, 0, key->text.n))
         wc_mistake(r, key, "an alias has 1 to %d bytes", NAME_MAX_BYTES);
     else if (is_taken(c, key->text))

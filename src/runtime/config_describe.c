@@ -73,13 +73,13 @@ static void describe_member(struct wc_reader *r, const struct wc_key *key)
 static void describe_read(struct wc_reader *r, const struct wc_key *key)
 {
     struct wb_buf *out = r->describe, told[KINDS] = {WB_BUF(SCHEMA_MAX), WB_BUF(SCHEMA_MAX), WB_BUF(SCHEMA_MAX)};
-    size_t         n = 0;
-    void          *into;
+    size_t n = 0;
+    void *into;
     for (size_t k = 0; k < KINDS && (into = wb_arena_alloc(&r->config->arena, SCRATCH, 16)); k++) {
         struct wc_node node = {.kind = (uint8_t)k, .line = 1, .column = 1, .text = UPP_STR("x")};
         memset(into, 0, SCRATCH);
         r->describe = &told[n];
-        r->key      = key;
+        r->key = key;
         key->read(r, &node, into);
         bool again = !told[n].n;
         for (size_t i = 0; i < n; i++)
@@ -130,11 +130,11 @@ bool wc_describe_named(struct wc_reader *r, bool dots, wc_named_fn *fn, void *in
 {
     if (!r->describe || r->describe->n)
         return r->describe != NULL;
-    WB_CLEANUP(wb_buf_done) struct wb_buf one   = WB_BUF(SCHEMA_MAX);
-    struct wb_buf                        *out   = r->describe;
-    struct wc_node                        key   = {.kind = WC_SCALAR, .line = 1, .column = 1, .text = UPP_STR("x")};
-    struct wc_node                        value = {.kind = WC_MAP, .line = 1, .column = 1};
-    r->describe                                 = &one;
+    WB_CLEANUP(wb_buf_done) struct wb_buf one = WB_BUF(SCHEMA_MAX);
+    struct wb_buf *out = r->describe;
+    struct wc_node key = {.kind = WC_SCALAR, .line = 1, .column = 1, .text = UPP_STR("x")};
+    struct wc_node value = {.kind = WC_MAP, .line = 1, .column = 1};
+    r->describe = &one;
     fn(r, &key, &value, into);
     r->describe = out;
     wb_buf_addf(out, "{\"type\":\"object\",\"propertyNames\":{\"pattern\":\"^%s$\"},\"additionalProperties\":%.*s}",

@@ -1,4 +1,4 @@
-/* runtime/config_dotenv.c — see config_dotenv.h. */
+/* runtime/config_dotenv.c — parses the file .env. */
 #include "runtime/config_dotenv.h"
 
 #include "base/err.h"
@@ -24,7 +24,7 @@ static bool is_end(struct upp_str s)
 static bool add_quoted(struct wb_buf *to, struct upp_str s)
 {
     static const char from[] = "nt\"\\$", into[] = "\n\t\"\\$";
-    char              quote = s.p[0];
+    char quote = s.p[0];
     for (size_t i = 1; i < s.n; i++) {
         const char *known;
         if (s.p[i] == quote)
@@ -52,15 +52,15 @@ static bool add_plain(struct wb_buf *to, struct upp_str s)
 static const char *add_line(struct wb_buf *to, struct upp_str line)
 {
     const struct upp_str export = UPP_STR("export ");
-    line                        = wb_str_trim(line);
+    line = wb_str_trim(line);
     if (!line.n || line.p[0] == '#')
         return NULL;
     if (memchr(line.p, 0, line.n))
         return "a line holds no NUL";
     if (wb_str_starts(line, export))
         line = wb_str_trim(wb_str_sub(line, export.n, line.n));
-    size_t         equals = wb_str_find(line, UPP_STR("="), 0);
-    struct upp_str name   = wb_str_sub(line, 0, equals == SIZE_MAX ? 0 : equals);
+    size_t equals = wb_str_find(line, UPP_STR("="), 0);
+    struct upp_str name = wb_str_sub(line, 0, equals == SIZE_MAX ? 0 : equals);
     if (!is_name(name))
         return "a line is NAME=VALUE, and a name has letters, digits and '_'";
     struct upp_str value = wb_str_trim(wb_str_sub(line, equals + 1, line.n));
@@ -75,12 +75,12 @@ static const char *add_line(struct wb_buf *to, struct upp_str line)
 
 int wc_dotenv_parse(struct wc_dotenv *d, struct upp_str text, unsigned *line, struct upp_err *err)
 {
-    const char    *why = NULL;
+    const char *why = NULL;
     struct upp_str one;
     if (wb_str_starts(text, UPP_STR("\xef\xbb\xbf")))
         text = wb_str_sub(text, 3, text.n);
     d->text.max = WC_DOTENV_MAX + 2;
-    *line       = 0;
+    *line = 0;
     if (!wb_buf_reserve(&d->text, WB_MIN(text.n + 2, d->text.max))) /* no copy is left behind by growing */
         return wb_buf_check(&d->text, err);
     while (!why && text.p && wb_str_split(&text, '\n', &one)) {

@@ -4,8 +4,7 @@
  * taken as it is, one in double quotes knows \n \t \" \\ and \$; without quotes it ends before blanks. Nothing is
  * expanded and nothing continues on the next line. Of a name that is there twice the last one counts.
  */
-#ifndef WC_CONFIG_DOTENV_H
-#define WC_CONFIG_DOTENV_H
+#pragma once
 
 #include "base/buf.h"
 
@@ -13,8 +12,8 @@ enum { WC_DOTENV_MAX = 64 << 10 };
 
 /* Values are secrets: the memory is wiped at the end. */
 struct wc_dotenv {
-    struct wb_buf text;    /* NAME, NUL, VALUE, NUL, ... */
-    bool          exposed; /* others can read the file */
+    struct wb_buf text; /* NAME, NUL, VALUE, NUL, ... */
+    bool exposed;       /* others can read the file */
 };
 
 /* Reads a text. 0, or -UPP_EINVALID with the line in *line; the sentence quotes nothing of it. */
@@ -24,5 +23,3 @@ int wc_dotenv_parse(struct wc_dotenv *d, struct upp_str text, unsigned *line, st
 const char *wc_dotenv_get(const struct wc_dotenv *d, const char *name);
 
 void wc_dotenv_done(struct wc_dotenv *d);
-
-#endif

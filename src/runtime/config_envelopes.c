@@ -6,8 +6,8 @@ enum { ANNOUNCED = 16000 }; /* max_tokens of the specification's handshake */
 static void read_parents(struct wc_reader *r, const struct wc_node *n, void *into)
 {
     static const char *const words[] = {"chain", "direct", NULL};
-    struct we_limits        *l       = into;
-    unsigned                 which;
+    struct we_limits *l = into;
+    unsigned which;
     if (wc_word(r, n, "parents", words, &which))
         l->direct_parents = which == 1;
 }
@@ -16,7 +16,7 @@ static void read_parents(struct wc_reader *r, const struct wc_node *n, void *int
 static bool reflects(struct wc_reader *r, const struct wc_node *n, const char *what, const char *otherwise)
 {
     const char *const words[] = {otherwise, "reflect", NULL};
-    unsigned          which;
+    unsigned which;
     return wc_word(r, n, what, words, &which) && which == 1;
 }
 
@@ -44,9 +44,9 @@ static void read_actions(struct wc_reader *r, const struct wc_node *n, void *int
 
 static void add_score(struct wc_reader *r, const struct wc_node *key, const struct wc_node *value, void *into)
 {
-    struct wc_envelopes *e     = into;
-    struct wc_score     *s     = &e->scores[e->n_scores];
-    struct wc_guess      guess = {0};
+    struct wc_envelopes *e = into;
+    struct wc_score *s = &e->scores[e->n_scores];
+    struct wc_guess guess = {0};
     if (!r->describe && !wc_find_agent(r, key->text, &guess))
         (void)wc_no_such(r, key, "agent", &guess);
     else if (wc_decimal(r, value, "a confidence", 0, 1, &s->score)) {
@@ -93,8 +93,8 @@ void wc_read_envelopes(struct wc_reader *r, const struct wc_node *n)
         {.name = "budget", .read = read_budget},
     };
     struct wc_envelopes *e = &r->config->envelopes;
-    e->limits              = (struct we_limits)WE_LIMITS_DEFAULT;
-    e->announced_tokens    = ANNOUNCED;
+    e->limits = (struct we_limits)WE_LIMITS_DEFAULT;
+    e->announced_tokens = ANNOUNCED;
     if (n)
         wc_map(r, n, "envelopes", keys, WB_LEN(keys), &e->limits);
 }

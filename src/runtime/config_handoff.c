@@ -4,15 +4,15 @@
 enum { TOOL_NAME = 64 }; /* limit of providers */
 
 struct one {
-    struct wr_handoff     handoff;
+    struct wr_handoff handoff;
     const struct wc_node *name;
 };
 
 static void read_name(struct wc_reader *r, const struct wc_node *n, void *into)
 {
-    struct one     *h     = into;
+    struct one *h = into;
     struct wc_guess guess = {0};
-    struct upp_str  name;
+    struct upp_str name;
     if (!wc_text(r, n, "an agent", &name))
         return;
     h->name = n;
@@ -58,17 +58,17 @@ static bool is_right(struct wc_reader *r, const struct wc_agent *a, const struct
 static struct wr_tool tool_of(struct wc_reader *r, const struct wr_handoff *h)
 {
     return (struct wr_tool){
-        .spec   = {.name = wc_tool_name(r, WC_HANDOFF, h->agent), .parameters = wr_handoff_parameters},
-        .kind   = WR_TOOL_HANDOFF,
+        .spec = {.name = wc_tool_name(r, WC_HANDOFF, h->agent), .parameters = wr_handoff_parameters},
+        .kind = WR_TOOL_HANDOFF,
         .schema = r->config->handing,
-        .agent  = h->agent};
+        .agent = h->agent};
 }
 
 /* Each is a tool, after the agent's other tools. */
 static void add_tools(struct wc_reader *r, const struct wc_node *n, struct wc_agent *a)
 {
     struct wr_tool *tools = wb_new_n(&r->config->arena, struct wr_tool, a->def.n_tools + a->def.n_handoffs + 1);
-    size_t          count = a->def.n_tools;
+    size_t count = a->def.n_tools;
     if (!tools)
         return;
     if (count)
@@ -81,8 +81,8 @@ static void add_tools(struct wc_reader *r, const struct wc_node *n, struct wc_ag
         count++;
     }
     a->handing_tools = tools + a->def.n_tools;
-    a->def.tools     = tools;
-    a->def.n_tools   = count;
+    a->def.tools = tools;
+    a->def.n_tools = count;
 }
 
 void wc_read_handoff(struct wc_reader *r, const struct wc_node *n, struct wc_agent *a)
@@ -120,11 +120,11 @@ static void link_agent(struct wc_reader *r, struct wc_agent *a)
     if (!a->handing_tools)
         return;
     for (size_t i = 0; i < a->def.n_handoffs; i++) {
-        const struct wc_agent *to   = wc_config_agent(r->config, a->handoffs[i].agent);
-        struct wr_tool        *tool = a->handing_tools + i;
+        const struct wc_agent *to = wc_config_agent(r->config, a->handoffs[i].agent);
+        struct wr_tool *tool = a->handing_tools + i;
         if (!to)
             continue; /* its name is invalid: reported */
-        a->handoffs[i].title   = to->def.title;
+        a->handoffs[i].title = to->def.title;
         tool->spec.description = describe(r, to);
         if (!to->model && !to->wrong_model)
             wc_report_at(r, (struct wc_mark){a->line, 1}, false,

@@ -6,13 +6,13 @@
 #include "runtime/config.h"
 
 const struct wc_makers wc_makers = {
-    .loop            = weft_loop_with,
-    .react           = weft_react_with,
-    .plan            = weft_plan_with,
-    .logging         = weft_logging_with,
-    .guardrails      = weft_guardrails_with,
-    .memory          = weft_memory_with,
-    .budget          = weft_budget_with,
-    .middleware      = wa_middleware_new,
+    .loop = weft_loop_with,
+    .react = weft_react_with,
+    .plan = weft_plan_with,
+    .logging = weft_logging_with,
+    .guardrails = weft_guardrails_with,
+    .memory = weft_memory_with,
+    .budget = weft_budget_with,
+    .middleware = wa_middleware_new,
     .middleware_free = wa_middleware_free,
 };

@@ -4,31 +4,27 @@
 
 enum { KEEP_LAST = 10000 };
 
-/* ---- logging --------------------------------------------------------------------------------------------- */
-
 static void read_logging(struct wc_reader *r, const struct wc_node *n, void *into)
 {
-    static const char *const   levels[] = {"debug", "info", "warn", "error", NULL};
-    static const struct wc_key keys[]   = {
-          WC_CHOICE(WC_WORD, "level", struct weft_logging_opts, level, 0, "a level", levels),
-          WC_MEMBER(WC_TRUTH, "include_messages", struct weft_logging_opts, include_messages, 0, 0),
-          WC_MEMBER(WC_UNTRUTH, "include_timing", struct weft_logging_opts, no_timing, 0, 0),
+    static const char *const levels[] = {"debug", "info", "warn", "error", NULL};
+    static const struct wc_key keys[] = {
+        WC_CHOICE(WC_WORD, "level", struct weft_logging_opts, level, 0, "a level", levels),
+        WC_MEMBER(WC_TRUTH, "include_messages", struct weft_logging_opts, include_messages, 0, 0),
+        WC_MEMBER(WC_UNTRUTH, "include_timing", struct weft_logging_opts, no_timing, 0, 0),
     };
     struct wc_middleware *m = into;
-    m->kind                 = WC_LOGGING;
-    m->logging              = (struct weft_logging_opts){.size = sizeof m->logging};
+    m->kind = WC_LOGGING;
+    m->logging = (struct weft_logging_opts){.size = sizeof m->logging};
     if (!wc_null(n))
         wc_map(r, n, "logging", keys, WB_LEN(keys), &m->logging);
 }
 
-/* ---- guardrails ------------------------------------------------------------------------------------------ */
-
 static void read_pattern(struct wc_reader *r, const struct wc_node *n, void *into)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena scratch = WB_ARENA(4u << 20);
-    struct weft_guard_rule                   *rule    = into;
-    struct wj_regex                           ignored;
-    struct upp_err                            err = {0};
+    struct weft_guard_rule *rule = into;
+    struct wj_regex ignored;
+    struct upp_err err = {0};
     if (!wc_cstr(r, n, "a pattern", &rule->pattern))
         return;
     int code = wj_regex_new(&scratch, wb_cstr(rule->pattern), &ignored, &err);
@@ -40,18 +36,18 @@ static void read_pattern(struct wc_reader *r, const struct wc_node *n, void *int
 
 static void read_rule(struct wc_reader *r, const struct wc_node *n, struct weft_guard_rule *rule)
 {
-    static const char *const   actions[] = {"reject", "rewrite", "flag", NULL};
-    static const struct wc_key keys[]    = {
-           WC_MEMBER(WC_CSTR, "name", struct weft_guard_rule, name, 0, 0),
-           {.name  = "action",
-            .flags = WC_REQUIRED,
-            .type  = WC_ENUM,
-            .at    = offsetof(struct weft_guard_rule, action),
-            .min   = WEFT_REJECT,
-            .what  = "an action",
-            .words = actions},
-           {.name = "pattern", .read = read_pattern, .flags = WC_REQUIRED},
-           WC_MEMBER(WC_CSTR, "instead", struct weft_guard_rule, instead, 0, 0),
+    static const char *const actions[] = {"reject", "rewrite", "flag", NULL};
+    static const struct wc_key keys[] = {
+        WC_MEMBER(WC_CSTR, "name", struct weft_guard_rule, name, 0, 0),
+        {.name = "action",
+         .flags = WC_REQUIRED,
+         .type = WC_ENUM,
+         .at = offsetof(struct weft_guard_rule, action),
+         .min = WEFT_REJECT,
+         .what = "an action",
+         .words = actions},
+        {.name = "pattern", .read = read_pattern, .flags = WC_REQUIRED},
+        WC_MEMBER(WC_CSTR, "instead", struct weft_guard_rule, instead, 0, 0),
     };
     wc_map(r, n, "a rule", keys, WB_LEN(keys), rule);
     if (rule->instead && rule->action && rule->action != WEFT_REWRITE)
@@ -61,8 +57,8 @@ static void read_rule(struct wc_reader *r, const struct wc_node *n, struct weft_
 /* Reads a list of rules: the array goes to the key's member, its length to the size_t at offset `min`. */
 static void read_rules(struct wc_reader *r, const struct wc_node *n, void *into)
 {
-    const struct wc_key *key   = r->key;
-    size_t              *count = (void *)((char *)into + key->min);
+    const struct wc_key *key = r->key;
+    size_t *count = (void *)((char *)into + key->min);
     if (!wc_is(r, n, WC_LIST, key->name))
         return;
     if (n->n > WC_MAX_MIDDLEWARE) {
@@ -84,36 +80,34 @@ static void read_rules(struct wc_reader *r, const struct wc_node *n, void *into)
 static void read_guardrails(struct wc_reader *r, const struct wc_node *n, void *into)
 {
     static const struct wc_key keys[] = {RULES(input), RULES(output), RULES(tools)};
-    struct wc_middleware      *m      = into;
-    m->kind                           = WC_GUARDRAILS;
-    m->guardrails                     = (struct weft_guardrails_opts){.size = sizeof m->guardrails};
+    struct wc_middleware *m = into;
+    m->kind = WC_GUARDRAILS;
+    m->guardrails = (struct weft_guardrails_opts){.size = sizeof m->guardrails};
     wc_map(r, n, "guardrails", keys, WB_LEN(keys), &m->guardrails);
     if (n->kind == WC_MAP && !n->n)
         wc_mistake(r, n, "guardrails need rules: 'input', 'output' or 'tools'");
 }
 
-/* ---- memory ---------------------------------------------------------------------------------------------- */
-
 static void read_model(struct wc_reader *r, const struct wc_node *n, void *into)
 {
     struct weft_memory_opts *o = into;
-    const struct wc_model   *m = wc_find_model(r, n);
+    const struct wc_model *m = wc_find_model(r, n);
     if (m)
         o->model = m->model;
 }
 
 static void read_memory(struct wc_reader *r, const struct wc_node *n, void *into)
 {
-    static const char *const   modes[] = {"truncate", "summarise", NULL}; /* retrieval needs a program */
-    static const struct wc_key keys[]  = {
-         WC_MEMBER(WC_U64, "max_tokens", struct weft_memory_opts, max_tokens, 1, 1000000000),
-         WC_CHOICE(WC_ENUM, "mode", struct weft_memory_opts, mode, WEFT_TRUNCATE, "a mode", modes),
-         WC_MEMBER(WC_U32, "keep_last", struct weft_memory_opts, keep_last, 1, KEEP_LAST),
-         {.name = "model", .read = read_model},
+    static const char *const modes[] = {"truncate", "summarise", NULL}; /* retrieval needs a program */
+    static const struct wc_key keys[] = {
+        WC_MEMBER(WC_U64, "max_tokens", struct weft_memory_opts, max_tokens, 1, 1000000000),
+        WC_CHOICE(WC_ENUM, "mode", struct weft_memory_opts, mode, WEFT_TRUNCATE, "a mode", modes),
+        WC_MEMBER(WC_U32, "keep_last", struct weft_memory_opts, keep_last, 1, KEEP_LAST),
+        {.name = "model", .read = read_model},
     };
     struct wc_middleware *m = into;
-    m->kind                 = WC_MEMORY;
-    m->memory               = (struct weft_memory_opts){.size = sizeof m->memory};
+    m->kind = WC_MEMORY;
+    m->memory = (struct weft_memory_opts){.size = sizeof m->memory};
     if (wc_null(n))
         return;
     wc_map(r, n, "memory", keys, WB_LEN(keys), &m->memory);
@@ -121,26 +115,24 @@ static void read_memory(struct wc_reader *r, const struct wc_node *n, void *into
         wc_mistake(r, wc_get(n, "model"), "'model' has a meaning with 'mode: summarise' alone");
 }
 
-/* ---- The list -------------------------------------------------------------------------------------------- */
-
 static void read_budget(struct wc_reader *r, const struct wc_node *n, void *into)
 {
     struct wc_middleware *m = into;
-    m->kind                 = WC_BUDGET;
-    m->budget               = (struct weft_budget){0};
+    m->kind = WC_BUDGET;
+    m->budget = (struct weft_budget){0};
     wc_read_limits(r, n, &m->budget);
 }
 
 /* `logging`, or {logging: {...}}. */
 static void read_one(struct wc_reader *r, const struct wc_node *n, struct wc_middleware *m)
 {
-    static const struct wc_key  keys[]  = {{.name = "logging", .read = read_logging},
-                                           {.name = "guardrails", .read = read_guardrails},
-                                           {.name = "memory", .read = read_memory},
-                                           {.name = "budget", .read = read_budget}};
-    static const char *const    words[] = {"logging", "guardrails", "memory", "budget", NULL};
-    static const struct wc_node none    = {.kind = WC_SCALAR, .plain = true};
-    unsigned                    which;
+    static const struct wc_key keys[] = {{.name = "logging", .read = read_logging},
+                                         {.name = "guardrails", .read = read_guardrails},
+                                         {.name = "memory", .read = read_memory},
+                                         {.name = "budget", .read = read_budget}};
+    static const char *const words[] = {"logging", "guardrails", "memory", "budget", NULL};
+    static const struct wc_node none = {.kind = WC_SCALAR, .plain = true};
+    unsigned which;
     if (n->kind != WC_SCALAR) {
         wc_map(r, n, "middleware", keys, WB_LEN(keys), m);
         if (n->kind == WC_MAP && n->n != 1)
@@ -172,7 +164,7 @@ static struct weft_middleware make(const struct wc_makers *make, const struct wc
 static void make_around(struct wc_reader *r, const struct wc_node *n, struct wc_agent *a)
 {
     const struct wc_makers *makers = r->opts->makers;
-    struct upp_err          err    = {0};
+    struct upp_err err = {0};
     if (!makers || !a->n_middleware || r->report->errors || wb_arena_check(&r->config->arena, NULL) < 0)
         return;
     if (!makers->middleware) {

@@ -13,35 +13,35 @@
 enum { MAX_KEYS = 16, MAX_HEADERS = 16, MAX_PROVIDERS = 32 };
 
 struct reading {
-    struct wc_model         *model;
-    const struct wc_node    *key;
-    unsigned                 provider; /* 0: scripted */
-    bool                     has_provider, echo;
-    bool                     hidden; /* the script's path contains a variable */
-    const char              *vendor_model;
-    const char              *protocol; /* of an agent behind another server */
-    struct upp_str           actor;    /* likewise: who calls it, as JSON; empty: not set */
+    struct wc_model *model;
+    const struct wc_node *key;
+    unsigned provider; /* 0: scripted */
+    bool has_provider, echo;
+    bool hidden; /* the script's path contains a variable */
+    const char *vendor_model;
+    const char *protocol; /* of an agent behind another server */
+    struct upp_str actor; /* likewise: who calls it, as JSON; empty: not set */
     struct upp_provider_opts opts;
-    struct upp_key           keys[MAX_KEYS];
-    struct upp_header        headers[MAX_HEADERS];
-    struct upp_retry_opts    retry;
+    struct upp_key keys[MAX_KEYS];
+    struct upp_header headers[MAX_HEADERS];
+    struct upp_retry_opts retry;
 };
 
 static void read_provider(struct wc_reader *r, const struct wc_node *n, void *into)
 {
     struct reading *m = into;
-    const char     *names[MAX_PROVIDERS + 1];
-    size_t          i = 0;
+    const char *names[MAX_PROVIDERS + 1];
+    size_t i = 0;
     for (; i < MAX_PROVIDERS && upp_provider_name(i); i++)
         names[i] = upp_provider_name(i);
-    names[i]        = NULL;
+    names[i] = NULL;
     m->has_provider = wc_word(r, n, "a provider", names, &m->provider);
 }
 
 static void read_script(struct wc_reader *r, const struct wc_node *n, void *into)
 {
     struct reading *m = into;
-    struct upp_str  path;
+    struct upp_str path;
     if (!wc_text(r, n, "a script", &path))
         return;
     if (memchr(path.p, 0, path.n))
@@ -68,15 +68,15 @@ static void read_refill(struct wc_reader *r, const struct wc_node *n, void *into
 
 static void read_retry(struct wc_reader *r, const struct wc_node *n, void *into)
 {
-    static const char *const   words[] = {"none", "exponential", "linear", "token_bucket", "retry_after", NULL};
-    static const struct wc_key keys[]  = {
-         WC_CHOICE(WC_ENUM, "strategy", struct reading, retry.kind, UPP_RETRY_NONE, "a retry strategy", words),
-         WC_MEMBER(WC_U32, "max_attempts", struct reading, retry.max_attempts, 1, 100),
-         WC_MEMBER(WC_U64, "base_delay_ms", struct reading, retry.base_delay_ms, 1, 3600000),
-         WC_MEMBER(WC_U64, "max_delay_ms", struct reading, retry.max_delay_ms, 1, 3600000),
-         WC_MEMBER(WC_U64, "retry_after_max_ms", struct reading, retry.retry_after_max_ms, 1, 86400000),
-         WC_MEMBER(WC_F64, "max_tokens", struct reading, retry.max_tokens, 1, 1000000),
-         {.name = "refill_per_second", .read = read_refill},
+    static const char *const words[] = {"none", "exponential", "linear", "token_bucket", "retry_after", NULL};
+    static const struct wc_key keys[] = {
+        WC_CHOICE(WC_ENUM, "strategy", struct reading, retry.kind, UPP_RETRY_NONE, "a retry strategy", words),
+        WC_MEMBER(WC_U32, "max_attempts", struct reading, retry.max_attempts, 1, 100),
+        WC_MEMBER(WC_U64, "base_delay_ms", struct reading, retry.base_delay_ms, 1, 3600000),
+        WC_MEMBER(WC_U64, "max_delay_ms", struct reading, retry.max_delay_ms, 1, 3600000),
+        WC_MEMBER(WC_U64, "retry_after_max_ms", struct reading, retry.retry_after_max_ms, 1, 86400000),
+        WC_MEMBER(WC_F64, "max_tokens", struct reading, retry.max_tokens, 1, 1000000),
+        {.name = "refill_per_second", .read = read_refill},
     };
     wc_map(r, n, "retry", keys, WB_LEN(keys), into);
 }
@@ -94,8 +94,8 @@ static void default_delay(struct upp_retry_opts *o)
 static void read_text(struct wc_reader *r, const struct wc_node *n, void *into)
 {
     const struct wc_key *key = r->key;
-    struct reading      *m   = into;
-    struct upp_str       s;
+    struct reading *m = into;
+    struct upp_str s;
     if (m->has_provider && m->provider == 0)
         wc_mistake(r, n, "a scripted model has no use for this");
     else if (wc_text(r, n, key->what, &s)) {
@@ -188,8 +188,8 @@ static void take_key(struct wc_reader *r, struct reading *m)
     if (!value || !*value || !wc_hide(r, wb_cstr(p->env), wb_cstr(value)))
         return;
     m->keys[m->opts.keys.n++] = (struct upp_key){.text = wb_cstr(value)}; /* the model makes its own copy */
-    m->opts.keys.kind         = UPP_KEYS_ROUND_ROBIN;
-    m->opts.keys.list         = m->keys;
+    m->opts.keys.kind = UPP_KEYS_ROUND_ROBIN;
+    m->opts.keys.list = m->keys;
 }
 
 static void make_vendor(struct wc_reader *r, struct reading *m)
@@ -204,7 +204,7 @@ static void make_vendor(struct wc_reader *r, struct reading *m)
     if (wb_arena_check(&r->config->arena, NULL) < 0)
         return;
     take_key(r, m);
-    m->opts.size                     = sizeof m->opts;
+    m->opts.size = sizeof m->opts;
     m->opts.retry.retry_after_max_ms = m->retry.retry_after_max_ms; /* also limits a Retry-After in a response */
     made(r, m,
          upp_model_new((struct upp_model_ref){upp_provider_name(m->provider), m->vendor_model, &m->opts},
@@ -217,7 +217,7 @@ static void make_vendor(struct wc_reader *r, struct reading *m)
 static void make_scripted(struct wc_reader *r, struct reading *m)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(16u << 20);
-    struct upp_err                        err  = {0};
+    struct upp_err err = {0};
     if (m->echo == (m->model->script.p != NULL)) {
         wc_mistake(r, m->key, "a scripted model has either 'script: FILE' or 'echo: true'");
         return;
@@ -254,7 +254,7 @@ static void read_model(struct wc_reader *r, const struct wc_node *key, const str
         {.name = "headers", .read = read_headers},
     };
     struct wc_model *model = &r->config->models[r->config->n_models++];
-    struct reading   m     = {.model = model, .key = key, .retry = {.kind = UPP_RETRY_EXPONENTIAL}};
+    struct reading m = {.model = model, .key = key, .retry = {.kind = UPP_RETRY_EXPONENTIAL}};
     (void)into;
     model->name = key->text;
     wc_map(r, value, "a model", keys, WB_LEN(keys), &m);
@@ -284,7 +284,7 @@ static void read_protocol(struct wc_reader *r, const struct wc_node *n, void *in
 static void read_url(struct wc_reader *r, const struct wc_node *n, void *into)
 {
     struct reading *m = into;
-    struct upp_str  url;
+    struct upp_str url;
     if (!wc_url(r, n, "a url", &url))
         return;
     if (memchr(url.p, 0, url.n) || memchr(url.p, '@', url.n))
@@ -294,9 +294,9 @@ static void read_url(struct wc_reader *r, const struct wc_node *n, void *into)
 }
 
 struct actor {
-    struct upp_str  id;
+    struct upp_str id;
     struct upp_str *capabilities;
-    size_t          n;
+    size_t n;
 };
 
 static void read_actor_capabilities(struct wc_reader *r, const struct wc_node *n, void *into)
@@ -313,9 +313,9 @@ static void read_actor(struct wc_reader *r, const struct wc_node *n, void *into)
         {.name = "capabilities", .read = read_actor_capabilities},
     };
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(1u << 20);
-    struct reading                       *m   = into;
-    struct actor                          a   = {0};
-    struct wj_writer                      w;
+    struct reading *m = into;
+    struct actor a = {0};
+    struct wj_writer w;
     wc_map(r, n, "actor", keys, WB_LEN(keys), &a);
     if (a.id.n > WD_AITP_ID_MAX)
         wc_mistake(r, n, "the id of an actor has at most %d bytes", WD_AITP_ID_MAX);
@@ -359,17 +359,17 @@ static bool is_remote_key(struct upp_str name)
 /* Those of its keys, as a map of their own. */
 static struct wc_node remote_part(struct wc_reader *r, const struct wc_node *agent)
 {
-    struct wc_node   part = *agent;
+    struct wc_node part = *agent;
     struct wc_item **last = &part.first;
-    part.first            = NULL;
-    part.n                = 0;
+    part.first = NULL;
+    part.n = 0;
     for (const struct wc_item *i = agent->first; i; i = i->next) {
         struct wc_item *copy = is_remote_key(i->key->text) ? wb_new(&r->config->arena, struct wc_item) : NULL;
         if (!copy)
             continue;
         *copy = (struct wc_item){.key = i->key, .value = i->value};
         *last = copy;
-        last  = &copy->next;
+        last = &copy->next;
         part.n++;
     }
     return part;
@@ -377,11 +377,11 @@ static struct wc_node remote_part(struct wc_reader *r, const struct wc_node *age
 
 static void make_remote(struct wc_reader *r, struct reading *m, const struct wc_agent *a)
 {
-    struct upp_err err  = {0};
-    const char    *name = wb_arena_dup(&r->config->arena, a->def.name).p;
-    m->opts.size        = sizeof m->opts;
+    struct upp_err err = {0};
+    const char *name = wb_arena_dup(&r->config->arena, a->def.name).p;
+    m->opts.size = sizeof m->opts;
     default_delay(&m->retry);
-    m->opts.retry                    = m->retry;
+    m->opts.retry = m->retry;
     m->opts.retry.retry_after_max_ms = m->retry.retry_after_max_ms;
     if (wb_arena_check(&r->config->arena, NULL) == 0)
         made(r, m, rm_model_new(m->protocol, name, &m->opts, m->actor, &m->model->model, &err), &err, "");
@@ -409,16 +409,16 @@ void wc_read_remote(struct wc_reader *r, const struct wc_node *key, const struct
     if (!m.protocol || !m.opts.base_url)
         return;
     make_remote(r, &m, a);
-    a->remote.name     = a->def.name;
+    a->remote.name = a->def.name;
     a->remote.provider = wb_cstr(m.protocol);
-    a->model           = &a->remote;
-    a->def.model       = a->remote.model;
-    a->wrong_model     = !a->remote.model;
+    a->model = &a->remote;
+    a->def.model = a->remote.model;
+    a->wrong_model = !a->remote.model;
 }
 
 void wc_read_models(struct wc_reader *r, const struct wc_node *n, void *into)
 {
-    size_t room       = n->kind == WC_MAP && n->n <= WC_MAX_NAMED ? n->n : 0;
+    size_t room = n->kind == WC_MAP && n->n <= WC_MAX_NAMED ? n->n : 0;
     r->config->models = wb_new_n(&r->config->arena, struct wc_model, room + 1);
     if (r->config->models)
         wc_named(r, n, "models", read_model, into);

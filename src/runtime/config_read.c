@@ -1,4 +1,5 @@
-/* runtime/config_read.c — see config_read.h: mistakes, maps, and suggestions. */
+/* runtime/config_read.c — reports mistakes of a configuration, checks the keys of its maps, and suggests the right
+ * ones. */
 #include "runtime/config_read.h"
 
 #include <stdarg.h>
@@ -8,13 +9,11 @@
 #include "base/utf8.h"
 #include "json/value.h"
 
-/* ---- Mistakes ------------------------------------------------------------------------------------------------ */
-
 UPP_PRINTF(4, 0)
 static void report(struct wc_reader *r, struct wc_mark at, bool warning, const char *fmt, va_list args)
 {
     struct wc_report *p = r->report;
-    char              text[400];
+    char text[400];
     r->excused |= r->excuses && !warning;
     warning |= r->excuses;
     p->errors += !warning;
@@ -25,7 +24,7 @@ static void report(struct wc_reader *r, struct wc_mark at, bool warning, const c
     if (!p->list && !(p->list = wb_new_n(&p->arena, struct wc_mistake, WC_MAX_MISTAKES)))
         return;
     (void)vsnprintf(text, sizeof text, fmt, args);
-    size_t n        = strlen(text);
+    size_t n = strlen(text);
     p->list[p->n++] = (struct wc_mistake){at.line, at.column, warning,
                                           wb_arena_dup(&p->arena, wb_str(text, wb_utf8_cut(wb_str(text, n), n)))};
 }
@@ -66,8 +65,6 @@ void wc_report_done(struct wc_report *r)
     *r = (struct wc_report){0};
 }
 
-/* ---- Maps ------------------------------------------------------------------------------------------------------ */
-
 const struct wc_node *wc_get(const struct wc_node *map, const char *key)
 {
     if (map && map->kind == WC_MAP)
@@ -89,7 +86,7 @@ static void unknown_key(struct wc_reader *r, const struct wc_node *key, const ch
                         size_t n_keys)
 {
     struct wc_guess guess = {0};
-    char            quoted[WJ_QUOTED];
+    char quoted[WJ_QUOTED];
     for (size_t i = 0; i < n_keys; i++)
         wc_guess(&guess, key->text, wb_cstr(keys[i].name));
     wc_mistake(r, key, "%s has no key %s%s", what, wj_quote(key->text, quoted, sizeof quoted), wc_guessed(&guess));
@@ -106,8 +103,8 @@ static const struct wc_key *find_key(struct upp_str name, const struct wc_key *k
 static void read_number(struct wc_reader *r, const struct wc_key *key, const struct wc_node *n, void *member)
 {
     const char *what = key->what ? key->what : key->name;
-    uint64_t    v;
-    double      d;
+    uint64_t v;
+    double d;
     if (key->type == WC_F64) {
         if (wc_decimal(r, n, what, (double)key->min, (double)key->max, &d))
             memcpy(member, &d, sizeof d);
@@ -125,10 +122,10 @@ static void read_number(struct wc_reader *r, const struct wc_key *key, const str
 
 static void read_member(struct wc_reader *r, const struct wc_key *key, const struct wc_node *n, void *into)
 {
-    void       *member = (char *)into + key->at;
-    const char *what   = key->what ? key->what : key->name;
-    unsigned    which;
-    bool        truth;
+    void *member = (char *)into + key->at;
+    const char *what = key->what ? key->what : key->name;
+    unsigned which;
+    bool truth;
     switch (key->type) {
     case WC_TRUTH:
     case WC_UNTRUTH:
@@ -166,8 +163,8 @@ void wc_map(struct wc_reader *r, const struct wc_node *n, const char *what, cons
             unknown_key(r, i->key, what, keys, n_keys);
             continue;
         }
-        uint64_t bit    = UINT64_C(1) << (key - keys);
-        bool     before = r->excuses;
+        uint64_t bit = UINT64_C(1) << (key - keys);
+        bool before = r->excuses;
         if (seen & bit) {
             wc_mistake(r, i->key, "'%s' is there a second time", key->name);
             continue;

@@ -3,8 +3,7 @@
  * These functions report a mistake and continue, so that one pass finds all of them. A wrong value keeps its default.
  * Out of memory is checked once, at the end (the arenas are sticky).
  */
-#ifndef WC_CONFIG_READ_H
-#define WC_CONFIG_READ_H
+#pragma once
 
 #include "base/buf.h"
 #include "base/words.h"
@@ -15,18 +14,18 @@
 struct wc_key;
 
 struct wc_reader {
-    struct wc_config     *config;
-    struct wc_report     *report;
+    struct wc_config *config;
+    struct wc_report *report;
     const struct wc_opts *opts;
-    const struct wc_key  *key;      /* of the map, while its `read` runs */
-    struct wc_dotenv     *dotenv;   /* variables that the environment does not have; NULL: no file */
-    const struct wc_node *agents;   /* the section: tools and agents may name later ones; NULL: none */
-    int                   failed;   /* not by a mistake in the file */
-    bool                  excuses;  /* mistakes are warnings (opts.only_store): the section does not matter ... */
-    bool                  excused;  /* ... and one was found */
-    bool                  readable; /* others than its owner can read the file */
-    struct wb_buf        *describe; /* nothing is read: what would be accepted is written here (config_describe.c) */
-    struct upp_err       *err;
+    const struct wc_key *key;     /* of the map, while its `read` runs */
+    struct wc_dotenv *dotenv;     /* variables that the environment does not have; NULL: no file */
+    const struct wc_node *agents; /* the section: tools and agents may name later ones; NULL: none */
+    int failed;                   /* not by a mistake in the file */
+    bool excuses;                 /* mistakes are warnings (opts.only_store): the section does not matter ... */
+    bool excused;                 /* ... and one was found */
+    bool readable;                /* others than its owner can read the file */
+    struct wb_buf *describe;      /* nothing is read: what would be accepted is written here (config_describe.c) */
+    struct upp_err *err;
 };
 
 /* A mistake, or a warning, at a node. */
@@ -37,7 +36,7 @@ void wc_report_at(struct wc_reader *r, struct wc_mark at, bool warning, const ch
 /* A failure that is not a mistake in the file: stored in r. */
 void wc_fail(struct wc_reader *r, int code);
 
-/* ---- Values. False: it is not one; reported. -------------------------------------------------- */
+/* Values. False: it is not one; reported. */
 
 bool wc_is(struct wc_reader *r, const struct wc_node *n, enum wc_kind kind, const char *what);
 bool wc_null(const struct wc_node *n);
@@ -97,8 +96,6 @@ void wc_inline_secret(struct wc_reader *r, const struct wc_node *n);
 /* Is this the name of a secret header or variable: Authorization, GITHUB_TOKEN? */
 bool wc_is_secret_name(struct upp_str name);
 
-/* ---- Maps ---------------------------------------------------------------------------------------------------- */
-
 enum { WC_REQUIRED = 1 << 0, WC_NOT_STORE = 1 << 1 /* not needed if opts.only_store */ };
 
 enum wc_type {
@@ -119,11 +116,11 @@ enum wc_type {
 struct wc_key {
     const char *name;
     void (*read)(struct wc_reader *r, const struct wc_node *value, void *into);
-    unsigned           flags;
-    uint8_t            type; /* enum wc_type */
-    size_t             at;
-    uint64_t           min, max;
-    const char        *what;  /* in messages; NULL: the name */
+    unsigned flags;
+    uint8_t type; /* enum wc_type */
+    size_t at;
+    uint64_t min, max;
+    const char *what;         /* in messages; NULL: the name */
     const char *const *words; /* WC_ENUM, WC_WORD: ends with NULL */
 };
 
@@ -145,7 +142,7 @@ void wc_map(struct wc_reader *r, const struct wc_node *n, const char *what, cons
 
 /* A map of names (1 to 64 letters, digits, '_' and '-'): calls fn for each in order. */
 typedef void wc_named_fn(struct wc_reader *r, const struct wc_node *key, const struct wc_node *value, void *into);
-void         wc_named(struct wc_reader *r, const struct wc_node *n, const char *what, wc_named_fn *fn, void *into);
+void wc_named(struct wc_reader *r, const struct wc_node *n, const char *what, wc_named_fn *fn, void *into);
 
 /* The same, and '.' but not in front: names of agents. */
 void wc_named_dotted(struct wc_reader *r, const struct wc_node *n, const char *what, wc_named_fn *fn, void *into);
@@ -163,7 +160,7 @@ const struct wc_node *wc_get(const struct wc_node *map, const char *key);
 #define wc_guess   wb_guess
 #define wc_guessed wb_guessed
 
-/* ---- The schema: each is false unless r->describe, and then writes what would be accepted --------- */
+/* The schema: each is false unless r->describe, and then writes what would be accepted. */
 
 #define WC_SCHEMA_TEXT     "{\"type\":[\"string\",\"number\",\"boolean\"]}"
 #define WC_SCHEMA_DURATION "{\"type\":\"string\",\"pattern\":\"^[0-9]+[smhd]$|\\\\$\\\\{\"}"
@@ -177,8 +174,6 @@ bool wc_describe_number(struct wc_reader *r, const char *type, double min, doubl
 bool wc_describe_map(struct wc_reader *r, const struct wc_key *keys, size_t n);
 bool wc_describe_named(struct wc_reader *r, bool dots, wc_named_fn *fn, void *into);
 
-/* ---- Names ------------------------------------------------------------------------------------------------------ */
-
 #define WC_HANDOFF "handoff_to_" /* followed by the name of an agent: a handoff tool */
 
 /* The model that a text names; NULL: none; reported. */
@@ -191,7 +186,7 @@ const struct wc_item *wc_find_agent(const struct wc_reader *r, struct upp_str na
 /* "there is no WHAT 'x'; did you mean 'y'?" Always false. */
 bool wc_no_such(struct wc_reader *r, const struct wc_node *at, const char *what, const struct wc_guess *guess);
 
-/* ---- Keys of an agent: into is the struct wc_agent ------------------------------------------------------------ */
+/* Keys of an agent: into is the struct wc_agent. */
 
 void wc_read_strategy(struct wc_reader *r, const struct wc_node *n, void *into);
 void wc_make_strategy(struct wc_reader *r, const struct wc_node *agent, struct wc_agent *a);
@@ -206,7 +201,7 @@ void wc_read_handoff(struct wc_reader *r, const struct wc_node *n, struct wc_age
 void wc_link_handoffs(struct wc_reader *r);                                             /* after all agents */
 void wc_read_aliases(struct wc_reader *r, const struct wc_node *n);                     /* likewise */
 
-/* ---- The parts of the file (config_server.c, config_tools.c, config_agents.c, config_models.c) ---------------- */
+/* The parts of the file (config_server.c, config_tools.c, config_agents.c, config_models.c). */
 
 void wc_read_server(struct wc_reader *r, const struct wc_node *n, void *into); /* into: the configuration */
 /* Reads where an agent is that is behind another server; nothing if it is not. */
@@ -225,5 +220,3 @@ void wc_read_envelopes(struct wc_reader *r, const struct wc_node *n);
 
 /* Intents: one, or a list of them, as bits 1 << enum we_intent. */
 bool wc_intents(struct wc_reader *r, const struct wc_node *n, uint32_t *ret);
-
-#endif

@@ -13,11 +13,11 @@ static bool can_be_called(struct wc_reader *r, struct upp_str name, struct wc_gu
 static const char *const *read_names(struct wc_reader *r, const struct wc_node *n, const char *what)
 {
     struct upp_str *names;
-    size_t          count;
+    size_t count;
     if (!wc_texts(r, n, what, WC_MAX_NAMED, &names, &count))
         return NULL;
     const char **list = wb_new_n(&r->config->arena, const char *, count + 1);
-    size_t       i    = 0;
+    size_t i = 0;
     for (const struct wc_item *at = n->first; list && at; at = at->next, i++) {
         struct wc_guess guess = {0};
         if (!can_be_called(r, names[i], &guess))
@@ -30,21 +30,21 @@ static const char *const *read_names(struct wc_reader *r, const struct wc_node *
 void wc_read_allow(struct wc_reader *r, const struct wc_node *n, void *into)
 {
     struct wc_agent *a = into;
-    a->rights.allow    = read_names(r, n, "allow");
-    a->def.rights      = &a->rights;
+    a->rights.allow = read_names(r, n, "allow");
+    a->def.rights = &a->rights;
 }
 
 void wc_read_deny(struct wc_reader *r, const struct wc_node *n, void *into)
 {
     struct wc_agent *a = into;
-    a->rights.deny     = read_names(r, n, "deny");
-    a->def.rights      = &a->rights;
+    a->rights.deny = read_names(r, n, "deny");
+    a->def.rights = &a->rights;
 }
 
 void wc_read_depth(struct wc_reader *r, const struct wc_node *n, void *into)
 {
     struct wc_agent *a = into;
-    uint64_t         v;
+    uint64_t v;
     if (wc_number(r, n, "max_depth", 0, WC_MAX_CHAIN, &v))
         a->rights.max_depth = v ? (uint32_t)v : UINT32_MAX;
     a->def.rights = &a->rights;
@@ -53,7 +53,7 @@ void wc_read_depth(struct wc_reader *r, const struct wc_node *n, void *into)
 void wc_read_agent_messages(struct wc_reader *r, const struct wc_node *n, void *into)
 {
     struct wc_agent *a = into;
-    uint64_t         v;
+    uint64_t v;
     if (wc_number(r, n, "max_agent_messages", 0, 1000000, &v))
         a->rights.max_agent_messages = v ? (uint32_t)v : UINT32_MAX;
     a->def.rights = &a->rights;

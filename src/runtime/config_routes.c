@@ -4,18 +4,17 @@
 #include "runtime/config_read.h"
 
 struct reading {
-    struct we_rule       *rule;
+    struct we_rule *rule;
     const struct wc_node *to;
 };
 
-/* ---- Agents -------------------------------------------------------------------------------------------------------
- */
+/* ---- Agents ---------------------------------------------------------------------------------- */
 
 /* An agent that can be asked: it exists, and has a model of its own. */
 static bool read_agent(struct wc_reader *r, const struct wc_node *n, struct upp_str *ret)
 {
-    struct wc_guess        guess = {0};
-    struct upp_str         name;
+    struct wc_guess guess = {0};
+    struct upp_str name;
     const struct wc_agent *a;
     if (!wc_text(r, n, "an agent", &name))
         return false;
@@ -49,7 +48,7 @@ static void add_target(struct wc_reader *r, const struct wc_node *n, struct we_r
 {
     static const struct wc_key keys[] = {{.name = "agent", .read = read_target_agent, .flags = WC_REQUIRED},
                                          WC_MEMBER(WC_U32, "weight", struct we_target, weight, 1, WE_MAX_WEIGHT)};
-    struct we_target           t      = {.weight = 1};
+    struct we_target t = {.weight = 1};
     if (n->kind == WC_MAP)
         wc_map(r, n, "a target", keys, WB_LEN(keys), &t);
     else
@@ -64,9 +63,9 @@ static void add_target(struct wc_reader *r, const struct wc_node *n, struct we_r
 
 static void read_to(struct wc_reader *r, const struct wc_node *n, void *into)
 {
-    struct reading *s     = into;
-    size_t          count = n->kind == WC_LIST ? n->n : 1;
-    s->to                 = n;
+    struct reading *s = into;
+    size_t count = n->kind == WC_LIST ? n->n : 1;
+    s->to = n;
     if (count > WE_MAX_TARGETS || !count) {
         wc_mistake(r, n, "a rule has 1 to %d agents in 'to'", WE_MAX_TARGETS);
         return;
@@ -114,14 +113,13 @@ static void read_fallback(struct wc_reader *r, const struct wc_node *n, struct w
         add_fallback(r, i->value, rule);
 }
 
-/* ---- Conditions ----------------------------------------------------------------------------------------------------
- */
+/* ---- Conditions ------------------------------------------------------------------------------ */
 
 static bool read_word(struct wc_reader *r, const struct wc_node *n, const char *what,
                       const struct wd_envelope_words *from, struct upp_str *ret)
 {
     const char *words[16] = {NULL};
-    unsigned    which;
+    unsigned which;
     for (size_t i = 0; from->list[i].p && i < WB_LEN(words) - 1; i++)
         words[i] = from->list[i].p;
     if (!wc_word(r, n, what, words, &which))
@@ -156,19 +154,19 @@ static void read_tags(struct wc_reader *r, const struct wc_node *n, void *into)
 static void read_below(struct wc_reader *r, const struct wc_node *n, void *into)
 {
     struct we_when *w = into;
-    w->has_below      = wc_decimal(r, n, "below", 0, 1, &w->below);
+    w->has_below = wc_decimal(r, n, "below", 0, 1, &w->below);
 }
 
 static void read_above(struct wc_reader *r, const struct wc_node *n, void *into)
 {
     struct we_when *w = into;
-    w->has_above      = wc_decimal(r, n, "above", 0, 1, &w->above);
+    w->has_above = wc_decimal(r, n, "above", 0, 1, &w->above);
 }
 
 static void read_confidence(struct wc_reader *r, const struct wc_node *n, void *into)
 {
     static const struct wc_key keys[] = {{.name = "below", .read = read_below}, {.name = "above", .read = read_above}};
-    struct we_when            *w      = into;
+    struct we_when *w = into;
     wc_map(r, n, "confidence", keys, WB_LEN(keys), into);
     if (w->has_below && w->has_above && w->above >= w->below)
         wc_mistake(r, n, "no confidence is above %g and below %g", w->above, w->below);
@@ -177,7 +175,7 @@ static void read_confidence(struct wc_reader *r, const struct wc_node *n, void *
 static void read_cost_above(struct wc_reader *r, const struct wc_node *n, void *into)
 {
     struct we_when *w = into;
-    w->has_cost       = wc_number(r, n, "above", 0, UINT64_MAX / 2, &w->cost_above);
+    w->has_cost = wc_number(r, n, "above", 0, UINT64_MAX / 2, &w->cost_above);
 }
 
 static void read_cost(struct wc_reader *r, const struct wc_node *n, void *into)
@@ -201,8 +199,7 @@ static void read_when(struct wc_reader *r, const struct wc_node *n, void *into)
     rule->conditional = n->n > 0;
 }
 
-/* ---- Rules ---------------------------------------------------------------------------------------------------------
- */
+/* ---- Rules ----------------------------------------------------------------------------------- */
 
 static void read_intent(struct wc_reader *r, const struct wc_node *n, void *into)
 {
@@ -216,13 +213,13 @@ static void later(struct wc_reader *r, const struct wc_node *n, void *into)
 
 static void read_rule(struct wc_reader *r, const struct wc_node *n, struct we_rule *rule)
 {
-    static const struct wc_key keys[]   = {{.name = "intent", .read = read_intent, .flags = WC_REQUIRED},
-                                           {.name = "when", .read = read_when},
-                                           {.name = "to", .read = read_to, .flags = WC_REQUIRED},
-                                           {.name = "fallback", .read = later}};
-    struct reading             s        = {.rule = rule};
-    const struct wc_node      *fallback = n->kind == WC_MAP ? wc_get(n, "fallback") : NULL;
-    rule->line                          = n->line;
+    static const struct wc_key keys[] = {{.name = "intent", .read = read_intent, .flags = WC_REQUIRED},
+                                         {.name = "when", .read = read_when},
+                                         {.name = "to", .read = read_to, .flags = WC_REQUIRED},
+                                         {.name = "fallback", .read = later}};
+    struct reading s = {.rule = rule};
+    const struct wc_node *fallback = n->kind == WC_MAP ? wc_get(n, "fallback") : NULL;
+    rule->line = n->line;
     wc_map(r, n, "a rule", keys, WB_LEN(keys), &s);
     if (fallback)
         read_fallback(r, fallback, rule);
@@ -232,7 +229,7 @@ static void read_rule(struct wc_reader *r, const struct wc_node *n, struct we_ru
 static void check_reach(struct wc_reader *r, const struct wc_node *n, const struct we_rule *rules)
 {
     uint32_t taken = 0;
-    size_t   k     = 0;
+    size_t k = 0;
     for (const struct wc_item *i = n->first; i; i = i->next, k++) {
         if (rules[k].intents && !(rules[k].intents & ~taken))
             wc_warning(r, i->value, "the rule never fits: earlier ones take every envelope of its intents");
@@ -258,7 +255,7 @@ static void check_circles(struct wc_reader *r, const struct wc_node *n, const st
         for (size_t j = 0; j < k; j++)
             for (size_t t = 0; t < rules[k].n_targets * rules[k].n_fallbacks; t++) {
                 struct upp_str from = rules[k].targets[t / rules[k].n_fallbacks].agent;
-                struct upp_str to   = rules[k].fallbacks[t % rules[k].n_fallbacks];
+                struct upp_str to = rules[k].fallbacks[t % rules[k].n_fallbacks];
                 if (falls_back(&rules[j], rules[k].intents, to, from))
                     wc_warning(r, i->value,
                                "'%.*s' falls back to '%.*s', and for the same intent rule %zu "
@@ -277,7 +274,7 @@ static void read_rules(struct wc_reader *r, const struct wc_node *n)
         return;
     }
     struct we_rule *rules = wb_new_n(&r->config->arena, struct we_rule, n->n + 1);
-    size_t          k     = 0;
+    size_t k = 0;
     if (!rules)
         return;
     for (const struct wc_item *i = n->first; i; i = i->next)
@@ -285,11 +282,10 @@ static void read_rules(struct wc_reader *r, const struct wc_node *n)
     check_reach(r, n, rules);
     check_circles(r, n, rules);
     routes->rules = rules;
-    routes->n     = k;
+    routes->n = k;
 }
 
-/* ---- The default: the table of the specification
- * ---------------------------------------------------------------------- */
+/* ---- The default: the table of the specification --------------------------------------------- */
 
 /* The first agent whose model has this adapter. */
 static const struct wc_agent *agent_for(const struct wc_config *c, const struct we_adapter *adapter)
@@ -305,9 +301,9 @@ static const struct wc_agent *agent_for(const struct wc_config *c, const struct 
 static void add_defaults(struct wc_config *c)
 {
     const struct we_adapters *adapters = &c->envelopes.adapters;
-    struct we_rule           *rules    = wb_new_n(&c->arena, struct we_rule, adapters->n + 1);
-    struct we_target         *targets  = wb_new_n(&c->arena, struct we_target, adapters->n + 1);
-    size_t                    n        = 0;
+    struct we_rule *rules = wb_new_n(&c->arena, struct we_rule, adapters->n + 1);
+    struct we_target *targets = wb_new_n(&c->arena, struct we_target, adapters->n + 1);
+    size_t n = 0;
     if (!rules || !targets)
         return;
     for (size_t i = 0; i < adapters->n; i++) {
@@ -315,18 +311,18 @@ static void add_defaults(struct wc_config *c)
         if (!a)
             continue;
         targets[n] = (struct we_target){.agent = a->def.name, .weight = 1};
-        rules[n]   = (struct we_rule){.intents = adapters->list[i].intents, .targets = &targets[n], .n_targets = 1};
+        rules[n] = (struct we_rule){.intents = adapters->list[i].intents, .targets = &targets[n], .n_targets = 1};
         n++;
     }
     c->envelopes.routes.rules = rules;
-    c->envelopes.routes.n     = n;
+    c->envelopes.routes.n = n;
 }
 
 void wc_read_routes(struct wc_reader *r, const struct wc_node *n)
 {
-    struct wc_config *c     = r->config;
-    struct upp_str   *names = wb_new_n(&c->arena, struct upp_str, c->n_agents + 1);
-    size_t            count = 0;
+    struct wc_config *c = r->config;
+    struct upp_str *names = wb_new_n(&c->arena, struct upp_str, c->n_agents + 1);
+    size_t count = 0;
     if (n)
         read_rules(r, n);
     else
@@ -334,6 +330,6 @@ void wc_read_routes(struct wc_reader *r, const struct wc_node *n)
     for (size_t i = 0; names && i < c->n_agents; i++)
         if (c->agents[i].model)
             names[count++] = c->agents[i].def.name;
-    c->envelopes.routes.agents   = names;
+    c->envelopes.routes.agents = names;
     c->envelopes.routes.n_agents = names ? count : 0;
 }

@@ -56,10 +56,10 @@ bool wc_hide(struct wc_reader *r, struct upp_str name, struct upp_str value)
                        : upp_fail(r->err, UPP_ELIMIT, "a configuration has at most %d secrets", MAX_VALUES));
         return false;
     }
-    c->values          = more;
+    c->values = more;
     struct wc_value *v = &c->values[c->n_values];
-    *v                 = (struct wc_value){.name = wb_arena_dup(&c->arena, name)};
-    v->from_file       = is_from_file(r, name, value);
+    *v = (struct wc_value){.name = wb_arena_dup(&c->arena, name)};
+    v->from_file = is_from_file(r, name, value);
     int code =
         is_secret(name, value) ? wb_hide(value, &v->hidden, r->err) : wb_hide_in_errors(value, &v->hidden, r->err);
     if (code == 0 && name.n && (code = wb_secret_new(value, &v->value, r->err)) < 0)

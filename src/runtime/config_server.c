@@ -7,8 +7,6 @@
 
 enum { MOST_ORIGIN = 512 /* bytes: it is repeated in a header of the response */ };
 
-/* ---- Addresses ------------------------------------------------------------------------------------------------ */
-
 /* "127.0.0.1:8787", "[::1]:8787", "localhost:0". */
 static bool split_address(struct upp_str s, struct upp_str *host, uint64_t *port)
 {
@@ -17,7 +15,7 @@ static bool split_address(struct upp_str s, struct upp_str *host, uint64_t *port
         colon--;
     if (colon < 2 || !wb_str_u64(wb_str_sub(s, colon, s.n), port) || *port > UINT16_MAX)
         return false;
-    *host         = wb_str_sub(s, 0, colon - 1);
+    *host = wb_str_sub(s, 0, colon - 1);
     bool brackets = host->p[0] == '[' && host->p[host->n - 1] == ']';
     if (brackets)
         *host = wb_str_sub(*host, 1, host->n - 2);
@@ -28,8 +26,8 @@ static bool split_address(struct upp_str s, struct upp_str *host, uint64_t *port
 static void read_listen(struct wc_reader *r, const struct wc_node *n, void *into)
 {
     struct wc_config *c = into;
-    struct upp_str    text, host;
-    uint64_t          port;
+    struct upp_str text, host;
+    uint64_t port;
     if (!wc_text(r, n, "listen", &text))
         return;
     if (!split_address(text, &host, &port)) {
@@ -39,8 +37,6 @@ static void read_listen(struct wc_reader *r, const struct wc_node *n, void *into
     c->host = wb_arena_dup(&c->arena, host);
     c->port = (uint16_t)port;
 }
-
-/* ---- Hosts, origins, proxies ---------------------------------------------------------------------------------- */
 
 static bool is_name(struct upp_str s)
 {
@@ -70,7 +66,7 @@ static const char *wrong_origin(struct upp_str s)
     } defaults[] = {{UPP_STR_INIT("http://"), UPP_STR_INIT(":80")}, {UPP_STR_INIT("https://"), UPP_STR_INIT(":443")}};
     if (wb_str_eq(s, UPP_STR("*")))
         return NULL;
-    size_t         at   = s.n > MOST_ORIGIN ? SIZE_MAX : wb_str_find(s, UPP_STR("://"), 0);
+    size_t at = s.n > MOST_ORIGIN ? SIZE_MAX : wb_str_find(s, UPP_STR("://"), 0);
     struct upp_str rest = at == SIZE_MAX ? (struct upp_str){NULL, 0} : wb_str_sub(s, at + 3, SIZE_MAX);
     for (size_t i = 0; i < s.n; i++)
         if ((unsigned char)s.p[i] <= ' ' || s.p[i] == 0x7f)
@@ -89,8 +85,8 @@ static void read_texts(struct wc_reader *r, const struct wc_node *n, const char 
                        const char *(*wrong)(struct upp_str s), const char ***ret)
 {
     struct wb_arena *a = &r->config->arena;
-    struct upp_str  *texts;
-    size_t           count, i = 0;
+    struct upp_str *texts;
+    size_t count, i = 0;
     if (!wc_texts(r, n, what, WC_MAX_ALLOWED, &texts, &count))
         return;
     const char **list = wb_new_n(a, const char *, count + 1);
@@ -121,8 +117,8 @@ static void read_origins(struct wc_reader *r, const struct wc_node *n, void *int
 static void read_proxies(struct wc_reader *r, const struct wc_node *n, void *into)
 {
     struct wc_config *c = into;
-    struct upp_str   *texts;
-    size_t            count, i = 0;
+    struct upp_str *texts;
+    size_t count, i = 0;
     if (!wc_texts(r, n, "trusted_proxies", WC_MAX_ALLOWED, &texts, &count))
         return;
     c->server.proxies = wb_new_n(&c->arena, struct wb_network, count + 1);
@@ -135,20 +131,18 @@ static void read_proxies(struct wc_reader *r, const struct wc_node *n, void *int
     }
 }
 
-/* ---- TLS ------------------------------------------------------------------------------------------------------ */
-
 static void read_pem(struct wc_reader *r, const struct wc_node *n, void *into)
 {
-    struct wc_server *s   = into;
-    bool              key = strcmp(r->key->name, "key") == 0;
-    struct upp_str    text, path;
+    struct wc_server *s = into;
+    bool key = strcmp(r->key->name, "key") == 0;
+    struct upp_str text, path;
     if (!wc_text(r, n, r->key->name, &text))
         return;
     if (!text.n || memchr(text.p, 0, text.n)) {
         wc_mistake(r, n, "%s is the path of a PEM file", r->key->name);
         return;
     }
-    path                               = wc_path(r, text);
+    path = wc_path(r, text);
     *(key ? &s->key : &s->certificate) = path.p;
     if (path.p && !r->opts->no_files && access(path.p, F_OK) != 0)
         wc_mistake(r, n, "there is no file '%.*s'", UPP_FMT(wc_has_variables(n) ? n->text : path));
@@ -161,15 +155,15 @@ static void read_tls(struct wc_reader *r, const struct wc_node *n, void *into)
 {
     static const struct wc_key keys[] = {{.name = "certificate", .read = read_pem, .flags = WC_REQUIRED},
                                          {.name = "key", .read = read_pem, .flags = WC_REQUIRED}};
-    struct wc_config          *c      = into;
+    struct wc_config *c = into;
     wc_map(r, n, "tls", keys, WB_LEN(keys), &c->server);
 }
 
 static void read_metrics(struct wc_reader *r, const struct wc_node *n, void *into)
 {
     static const char *const words[] = {"key", "open", NULL};
-    struct wc_config        *c       = into;
-    unsigned                 which;
+    struct wc_config *c = into;
+    unsigned which;
     if (wc_word(r, n, "who may read metrics", words, &which))
         c->open_metrics = which;
 }
@@ -177,8 +171,8 @@ static void read_metrics(struct wc_reader *r, const struct wc_node *n, void *int
 static void read_heartbeat(struct wc_reader *r, const struct wc_node *n, void *into)
 {
     static const char *const words[] = {"comment", "message", NULL};
-    struct wc_config        *c       = into;
-    unsigned                 which;
+    struct wc_config *c = into;
+    unsigned which;
     if (wc_word(r, n, "a heartbeat", words, &which))
         c->heartbeats = which;
 }

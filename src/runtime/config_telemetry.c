@@ -9,7 +9,7 @@ enum { MOST_HEADERS = 16, NAME_MAX_BYTES = 128, VALUE_MAX = 8192 };
 static void read_otlp(struct wc_reader *r, const struct wc_node *n, void *into)
 {
     struct wc_telemetry *t = into;
-    struct upp_str       url;
+    struct upp_str url;
     if (!wc_url(r, n, "the url of a collector", &url))
         return;
     if (wb_str_ends(url, UPP_STR("/v1/traces")))
@@ -55,7 +55,7 @@ static bool is_ours(struct upp_str name)
 static void read_header(struct wc_reader *r, const struct wc_item *i, struct wc_telemetry *t)
 {
     const struct wb_secret *hidden;
-    struct upp_header       h = {.name = i->key->text};
+    struct upp_header h = {.name = i->key->text};
     if (!is_token(h.name))
         wc_mistake(r, i->key, "this is no name of a header");
     else if (is_ours(h.name))
@@ -103,6 +103,6 @@ void wc_read_telemetry(struct wc_reader *r, const struct wc_node *n, void *into)
     static const struct wc_key keys[] = {{.name = "otlp", .read = read_otlp, .flags = WC_REQUIRED},
                                          {.name = "headers", .read = read_headers},
                                          {.name = "content", .read = read_content}};
-    struct wc_config          *c      = into;
+    struct wc_config *c = into;
     wc_map(r, n, "telemetry", keys, WB_LEN(keys), &c->telemetry);
 }

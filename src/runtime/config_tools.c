@@ -12,11 +12,11 @@ enum { OUTPUT_KB = 8 << 10 };
 _Static_assert((OUTPUT_KB + 64) * 1024 < WM_RESULTS_MAX, "the output of one program fits into a message of results");
 
 struct reading {
-    struct wc_tool         tool;
+    struct wc_tool tool;
     struct wa_command_opts command;
-    struct wa_variable    *env; /* room for those of every tool, plus WA_COMMAND_WORDS */
-    uint64_t               timeout_ms;
-    bool                   unchecked;
+    struct wa_variable *env; /* room for those of every tool, plus WA_COMMAND_WORDS */
+    uint64_t timeout_ms;
+    bool unchecked;
 };
 
 /* Variables that every program gets; and the default PATH. */
@@ -25,7 +25,7 @@ static const char *const always[] = {"PATH", "HOME", "LANG"};
 
 static void read_parameters(struct wc_reader *r, const struct wc_node *n, void *into)
 {
-    struct reading       *t    = into;
+    struct reading *t = into;
     const struct wc_node *type = wc_get(n, "type");
     if (type && !(type->kind == WC_SCALAR && wb_str_eq(type->text, UPP_STR("object"))))
         wc_mistake(r, type, "the arguments of a tool are always an object: 'type: object'");
@@ -52,7 +52,7 @@ static void read_command(struct wc_reader *r, const struct wc_node *n, void *int
         return;
     }
     struct upp_str *words = wb_new_n(&r->config->arena, struct upp_str, n->n);
-    size_t          i     = 0;
+    size_t i = 0;
     for (const struct wc_item *item = n->first; words && item; item = item->next, i++) {
         struct upp_str none;
         if (item->value->kind == WC_SCALAR && item->value->text.n == 0 && !item->value->plain)
@@ -69,7 +69,7 @@ static void read_command(struct wc_reader *r, const struct wc_node *n, void *int
         if (!r->opts->no_files)
             warn_if_missing(r, n->first->value, words[0]);
     }
-    t->command.words   = words;
+    t->command.words = words;
     t->command.n_words = n->n;
 }
 
@@ -78,12 +78,12 @@ static void read_after(struct wc_reader *r, const struct wc_node *n, void *into)
 {
     struct reading *t = into;
     struct upp_str *names;
-    size_t          count;
+    size_t count;
     if (!wc_texts(r, n, "after", WC_MAX_AFTER, &names, &count))
         return;
-    t->tool.tool.after   = names;
+    t->tool.tool.after = names;
     t->tool.tool.n_after = count;
-    t->tool.after_at     = n;
+    t->tool.after_at = n;
 }
 
 static void read_limits(struct wc_reader *r, const struct wc_node *n, void *into)
@@ -120,14 +120,14 @@ static bool is_variable(struct wc_reader *r, const struct wc_node *n)
 /* env: [NAME, ...] copies variables from our environment; their values are always treated as secrets. */
 static void pass_on(struct wc_reader *r, const struct wc_node *n, struct reading *t)
 {
-    char           text[140];
+    char text[140];
     struct wc_node named = {.kind = WC_SCALAR, .line = n->line, .column = n->column};
     if (!is_variable(r, n))
         return;
-    int len    = snprintf(text, sizeof text, "${%.*s}", UPP_FMT(n->text));
+    int len = snprintf(text, sizeof text, "${%.*s}", UPP_FMT(n->text));
     named.text = wb_str(text, (size_t)len);
     const struct wb_secret *secret;
-    struct upp_str          value = {0};
+    struct upp_str value = {0};
     if (wc_secret(r, &named, "a variable", &secret, &value))
         *variable(t, n->text) = (struct wa_variable){.name = n->text, .secret = secret};
 }
@@ -145,7 +145,7 @@ static void read_env(struct wc_reader *r, const struct wc_node *n, void *into)
     }
     for (const struct wc_item *i = n->first; i; i = i->next) {
         const struct wb_secret *secret;
-        struct upp_str          value = {0};
+        struct upp_str value = {0};
         if (!i->key)
             pass_on(r, i->value, t);
         else if (wc_repeated(n, i))
@@ -166,7 +166,7 @@ static void standard_env(struct wc_reader *r, struct reading *t)
         if (!value && i == 0)
             value = DEFAULT_PATH;
         if (value)
-            t->env[t->command.n_env++] = (struct wa_variable){.name  = wb_cstr(always[i]),
+            t->env[t->command.n_env++] = (struct wa_variable){.name = wb_cstr(always[i]),
                                                               .value = wb_arena_dup(&r->config->arena, wb_cstr(value))};
     }
 }
@@ -176,23 +176,23 @@ static void standard_env(struct wc_reader *r, struct reading *t)
 static void make_command(struct wc_reader *r, const struct wc_node *key, struct reading *t)
 {
     struct wr_tool *tool = &t->tool.tool;
-    struct upp_err  err  = {0};
+    struct upp_err err = {0};
     if (wb_arena_check(&r->config->arena, NULL) < 0)
         return;
-    t->command.size   = sizeof t->command;
-    t->command.env    = t->env;
+    t->command.size = sizeof t->command;
+    t->command.env = t->env;
     t->command.folder = r->config->folder;
     t->command.reaper = r->opts->reaper;
-    int code          = wa_command_new(&t->command, &t->tool.command, &err);
+    int code = wa_command_new(&t->command, &t->tool.command, &err);
     if (code == -UPP_ENOMEM)
         wc_fail(r, upp_fail(r->err, UPP_ENOMEM, "no memory for a command"));
     else if (code < 0)
         wc_mistake(r, key, "%s", err.msg);
     uint32_t seconds = t->command.seconds ? t->command.seconds : WA_COMMAND_SECONDS;
-    uint32_t kb      = t->command.output_kb ? t->command.output_kb : WA_COMMAND_OUTPUT_KB;
-    tool->kind       = WR_TOOL_FUNCTION;
-    tool->base.run   = wa_command_call;
-    tool->base.arg   = t->tool.command;
+    uint32_t kb = t->command.output_kb ? t->command.output_kb : WA_COMMAND_OUTPUT_KB;
+    tool->kind = WR_TOOL_FUNCTION;
+    tool->base.run = wa_command_call;
+    tool->base.arg = t->tool.command;
     tool->timeout_ms = (uint64_t)seconds * 1000 + 20000; /* the program's own limit comes first, and ends it properly */
     if (t->timeout_ms)
         tool->timeout_ms = t->timeout_ms;
@@ -204,24 +204,24 @@ static void read_keys(struct wc_reader *r, const struct wc_node *key, const stru
     static const char *const delivery[] = {
         [WEFT_AT_MOST_ONCE] = "at_most_once", [WEFT_IDEMPOTENT] = "idempotent", [WEFT_PURE] = "pure", NULL};
     static const char *const approval[] = {"never", "always", NULL};
-    static const char *const source[]   = {
-          [WR_SOURCE_PLUGIN] = "plugin", [WR_SOURCE_MCP] = "mcp", [WR_SOURCE_COMPONENT] = "component", NULL};
-    static const char *const   commands[] = {"env", "limits", "timeout_ms", "as"}; /* not allowed for other tools */
-    static const struct wc_key keys[]     = {
-            WC_CHOICE(WC_STR, "description", struct reading, tool.tool.spec.description, 0, "a description", NULL),
-            {.name = "parameters", .read = read_parameters},
-            {.name = "command", .read = read_command},
-            WC_CHOICE(WC_ENUM, "delivery", struct reading, tool.tool.delivery, 0, NULL, delivery),
-            WC_CHOICE(WC_ENUM, "approval", struct reading, tool.tool.approval, 0, NULL, approval),
-            {.name = "limits", .read = read_limits},
-            {.name = "env", .read = read_env},
-            WC_MEMBER(WC_UNTRUTH, "check", struct reading, unchecked, 0, 0),
-            WC_MEMBER(WC_TRUTH, "sequential", struct reading, tool.tool.sequential, 0, 0),
-            {.name = "after", .read = read_after},
-            WC_MEMBER(WC_TRUTH, "withheld", struct reading, tool.tool.withheld, 0, 0),
-            WC_MEMBER(WC_U64, "timeout_ms", struct reading, timeout_ms, 1, 86400000),
-            WC_CHOICE(WC_ENUM, "as", struct reading, tool.tool.source, 0, NULL, source),
-            WC_MEMBER(WC_STR, "server_label", struct reading, tool.tool.server, 0, 0),
+    static const char *const source[] = {
+        [WR_SOURCE_PLUGIN] = "plugin", [WR_SOURCE_MCP] = "mcp", [WR_SOURCE_COMPONENT] = "component", NULL};
+    static const char *const commands[] = {"env", "limits", "timeout_ms", "as"}; /* not allowed for other tools */
+    static const struct wc_key keys[] = {
+        WC_CHOICE(WC_STR, "description", struct reading, tool.tool.spec.description, 0, "a description", NULL),
+        {.name = "parameters", .read = read_parameters},
+        {.name = "command", .read = read_command},
+        WC_CHOICE(WC_ENUM, "delivery", struct reading, tool.tool.delivery, 0, NULL, delivery),
+        WC_CHOICE(WC_ENUM, "approval", struct reading, tool.tool.approval, 0, NULL, approval),
+        {.name = "limits", .read = read_limits},
+        {.name = "env", .read = read_env},
+        WC_MEMBER(WC_UNTRUTH, "check", struct reading, unchecked, 0, 0),
+        WC_MEMBER(WC_TRUTH, "sequential", struct reading, tool.tool.sequential, 0, 0),
+        {.name = "after", .read = read_after},
+        WC_MEMBER(WC_TRUTH, "withheld", struct reading, tool.tool.withheld, 0, 0),
+        WC_MEMBER(WC_U64, "timeout_ms", struct reading, timeout_ms, 1, 86400000),
+        WC_CHOICE(WC_ENUM, "as", struct reading, tool.tool.source, 0, NULL, source),
+        WC_MEMBER(WC_STR, "server_label", struct reading, tool.tool.server, 0, 0),
     };
     wc_map(r, value, "a tool", keys, WB_LEN(keys), t);
     if (t->unchecked)
@@ -270,8 +270,8 @@ static void check_names(struct wc_reader *r, const struct wc_tool *t)
 static bool has_place(const struct wc_reader *r, const struct wc_tool *t, const bool *placed)
 {
     for (size_t k = 0; k < t->tool.n_after; k++) {
-        struct wc_guess       ignored = {0};
-        const struct wc_tool *before  = wc_find_tool(r, t->tool.after[k], &ignored);
+        struct wc_guess ignored = {0};
+        const struct wc_tool *before = wc_find_tool(r, t->tool.after[k], &ignored);
         if (before && !placed[before - r->config->tools])
             return false;
     }
@@ -281,8 +281,8 @@ static bool has_place(const struct wc_reader *r, const struct wc_tool *t, const 
 /* A topological sort; tools that cannot be placed form a cycle. */
 static void check_order(struct wc_reader *r)
 {
-    struct wc_config *c      = r->config;
-    bool             *placed = wb_new_n(&c->arena, bool, c->n_tools + 1);
+    struct wc_config *c = r->config;
+    bool *placed = wb_new_n(&c->arena, bool, c->n_tools + 1);
     for (bool more = placed != NULL; more;) {
         more = false;
         for (size_t i = 0; i < c->n_tools; i++)
@@ -299,7 +299,7 @@ static void check_order(struct wc_reader *r)
 
 void wc_read_tools(struct wc_reader *r, const struct wc_node *n, void *into)
 {
-    size_t room      = n->kind == WC_MAP && n->n <= WC_MAX_NAMED ? n->n : 0;
+    size_t room = n->kind == WC_MAP && n->n <= WC_MAX_NAMED ? n->n : 0;
     r->config->tools = wb_new_n(&r->config->arena, struct wc_tool, room + 1);
     if (!r->config->tools)
         return;

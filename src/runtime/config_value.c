@@ -1,4 +1,4 @@
-/* runtime/config_value.c — scalars, variables, and YAML as JSON. See config_read.h. */
+/* runtime/config_value.c — reads scalars of a configuration, expands variables, and writes YAML as JSON. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -32,7 +32,7 @@ static const char *found(const struct wc_node *n, char *buf, size_t size)
 bool wc_is(struct wc_reader *r, const struct wc_node *n, enum wc_kind kind, const char *what)
 {
     static const char *const types[] = {"string\",\"number\",\"boolean", "array", "object"};
-    char                     quoted[WJ_QUOTED];
+    char quoted[WJ_QUOTED];
     if (wc_described(r, "{\"type\":[\"%s\"]}", types[kind]))
         return false;
     if (n->kind == kind)
@@ -72,14 +72,14 @@ bool wc_has_variables(const struct wc_node *n)
  * mistake. */
 static size_t put_variable(struct wc_reader *r, const struct wc_node *n, size_t at, struct wb_buf *to)
 {
-    char   name[MAX_NAME];
+    char name[MAX_NAME];
     size_t end = wb_str_find(n->text, UPP_STR("}"), at);
     if (end == SIZE_MAX || end == at || end - at >= sizeof name || memchr(n->text.p + at, 0, end - at)) {
         wc_mistake(r, n, "'${' without a name and '}' behind it; write '$${' for the characters themselves");
         return 0;
     }
     memcpy(name, n->text.p + at, end - at);
-    name[end - at]    = 0;
+    name[end - at] = 0;
     const char *value = wc_env(r, name);
     if (!value) {
         char quoted[WJ_QUOTED];
@@ -173,7 +173,7 @@ bool wc_texts(struct wc_reader *r, const struct wc_node *n, const char *what, si
         wc_mistake(r, n, "%s has more than %zu names", what, max);
         return false;
     }
-    *ret   = wb_new_n(&r->config->arena, struct upp_str, n->n + 1);
+    *ret = wb_new_n(&r->config->arena, struct upp_str, n->n + 1);
     *ret_n = 0;
     for (const struct wc_item *i = n->first; *ret && i; i = i->next)
         if (!wc_text(r, i->value, "a name", &(*ret)[(*ret_n)++]))
@@ -192,8 +192,8 @@ bool wc_secret(struct wc_reader *r, const struct wc_node *n, const char *what, c
                struct upp_str *text)
 {
     WB_CLEANUP(wipe) struct wb_buf b = WB_BUF(WB_SECRET_MAX);
-    struct wc_config              *c = r->config;
-    *ret                             = NULL;
+    struct wc_config *c = r->config;
+    *ret = NULL;
     if (!wc_is(r, n, WC_SCALAR, what))
         return false;
     if (!has_variables(n->text)) {
@@ -210,7 +210,7 @@ bool wc_secret(struct wc_reader *r, const struct wc_node *n, const char *what, c
         return false;
     }
     c->secrets = more;
-    int code   = wb_secret_new(wb_buf_str(&b), &c->secrets[c->n_secrets], r->err);
+    int code = wb_secret_new(wb_buf_str(&b), &c->secrets[c->n_secrets], r->err);
     wc_fail(r, code);
     if (code < 0)
         return false;
@@ -224,8 +224,8 @@ bool wc_number(struct wc_reader *r, const struct wc_node *n, const char *what, u
                uint64_t *ret)
 {
     struct upp_str text;
-    char           quoted[WJ_QUOTED];
-    uint64_t       value;
+    char quoted[WJ_QUOTED];
+    uint64_t value;
     if (wc_describe_number(r, "integer", (double)min, (double)max) || !wc_text(r, n, what, &text))
         return false;
     if (!wb_str_u64(text, &value) || value < min || value > max) {
@@ -242,13 +242,13 @@ static const char *write_duration(uint64_t ms, char out[32])
 {
     static const struct {
         uint64_t ms;
-        char     unit;
-    } units[]     = {{86400000, 'd'}, {3600000, 'h'}, {60000, 'm'}};
-    uint64_t of   = 1000;
-    char     unit = 's';
+        char unit;
+    } units[] = {{86400000, 'd'}, {3600000, 'h'}, {60000, 'm'}};
+    uint64_t of = 1000;
+    char unit = 's';
     for (size_t i = 0; i < WB_LEN(units) && unit == 's'; i++)
         if (ms % units[i].ms == 0) {
-            of   = units[i].ms;
+            of = units[i].ms;
             unit = units[i].unit;
         }
     (void)snprintf(out, 32, "%llu%c", (unsigned long long)(ms / of), unit);
@@ -259,7 +259,7 @@ static const char *write_duration(uint64_t ms, char out[32])
 static uint64_t read_duration(struct upp_str text)
 {
     static const struct {
-        char     unit;
+        char unit;
         uint64_t ms;
     } units[] = {{'s', 1000}, {'m', 60000}, {'h', 3600000}, {'d', 86400000}};
     uint64_t n;
@@ -275,7 +275,7 @@ bool wc_duration(struct wc_reader *r, const struct wc_node *n, const char *what,
                  uint64_t *ret)
 {
     struct upp_str text;
-    char           quoted[WJ_QUOTED], least[32], most[32];
+    char quoted[WJ_QUOTED], least[32], most[32];
     if (wc_described(r, WC_SCHEMA_DURATION) || !wc_text(r, n, what, &text))
         return false;
     uint64_t ms = read_duration(text);
@@ -291,8 +291,8 @@ bool wc_duration(struct wc_reader *r, const struct wc_node *n, const char *what,
 bool wc_decimal(struct wc_reader *r, const struct wc_node *n, const char *what, double min, double max, double *ret)
 {
     struct upp_str text;
-    char           quoted[WJ_QUOTED];
-    double         value;
+    char quoted[WJ_QUOTED];
+    double value;
     if (wc_describe_number(r, "number", min, max) || !wc_text(r, n, what, &text))
         return false;
     if (!wj_num_valid(text) || !wj_num_f64(text, &value) || value < min || value > max) {
@@ -306,10 +306,10 @@ bool wc_decimal(struct wc_reader *r, const struct wc_node *n, const char *what, 
 
 bool wc_word(struct wc_reader *r, const struct wc_node *n, const char *what, const char *const *words, unsigned *ret)
 {
-    struct upp_str  text;
+    struct upp_str text;
     struct wc_guess guess = {0};
-    struct wj_list  list  = {0};
-    char            quoted[WJ_QUOTED];
+    struct wj_list list = {0};
+    char quoted[WJ_QUOTED];
     if (wc_describe_words(r, words) || !wc_text(r, n, what, &text))
         return false;
     for (unsigned i = 0; words[i]; i++) {
@@ -327,7 +327,7 @@ bool wc_word(struct wc_reader *r, const struct wc_node *n, const char *what, con
 bool wc_truth(struct wc_reader *r, const struct wc_node *n, const char *what, bool *ret)
 {
     static const char *const words[] = {"false", "true", NULL};
-    unsigned                 which;
+    unsigned which;
     if (wc_described(r, WC_SCHEMA_TRUTH) || !wc_word(r, n, what, words, &which))
         return false;
     *ret = which == 1;
@@ -338,9 +338,9 @@ bool wc_truth(struct wc_reader *r, const struct wc_node *n, const char *what, bo
 
 struct json_out {
     struct wc_reader *reader;
-    struct wj_writer  w;
-    const char       *what;
-    bool              wrong;
+    struct wj_writer w;
+    const char *what;
+    bool wrong;
 };
 
 static bool is_word(struct upp_str s, const char *a, const char *b, const char *c)
@@ -398,8 +398,8 @@ static void write_node(struct json_out *o, const struct wc_node *n)
 bool wc_json(struct wc_reader *r, const struct wc_node *n, const char *what, struct upp_str *ret)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(MAX_JSON);
-    struct json_out                       o = {.reader = r, .what = what};
-    struct upp_err                        err;
+    struct json_out o = {.reader = r, .what = what};
+    struct upp_err err;
     wj_writer_init(&o.w, &b, &err);
     write_node(&o, n);
     int code = wj_writer_check(&o.w);
@@ -425,7 +425,7 @@ static bool is_step(struct upp_str step, struct upp_str name)
     size_t k = 0;
     for (size_t i = 0; i < step.n; i++, k++) {
         bool escaped = step.p[i] == '~' && i + 1 < step.n;
-        char c       = escaped ? step.p[++i] == '1' ? '/' : '~' : step.p[i];
+        char c = escaped ? step.p[++i] == '1' ? '/' : '~' : step.p[i];
         if (k >= name.n || name.p[k] != c)
             return false;
     }
@@ -439,7 +439,7 @@ static const struct wc_node *follow(const struct wc_node *n, struct upp_str poin
     (void)wb_str_split(&pointer, '/', &step); /* the text before the first slash is empty */
     while (pointer.p && wb_str_split(&pointer, '/', &step)) {
         const struct wc_item *i = n->kind == WC_SCALAR ? NULL : n->first;
-        uint64_t              k = 0;
+        uint64_t k = 0;
         if (n->kind == WC_LIST && !wb_str_u64(step, &k))
             return n;
         while (i && !(n->kind == WC_MAP ? is_step(step, i->key->text) : k-- == 0))
@@ -454,8 +454,8 @@ static const struct wc_node *follow(const struct wc_node *n, struct upp_str poin
 bool wc_schema(struct wc_reader *r, const struct wc_node *n, const char *what, struct upp_str *json,
                struct upp_schema **ret)
 {
-    struct upp_schema *s   = NULL;
-    struct upp_err     err = {0};
+    struct upp_schema *s = NULL;
+    struct upp_err err = {0};
     if (!wc_is(r, n, WC_MAP, what) || !wc_json(r, n, what, json))
         return false;
     int code = upp_schema_new(*json, &s, &err);

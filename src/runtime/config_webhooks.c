@@ -24,8 +24,8 @@ static void wipe(struct wb_buf *b)
 
 int wc_webhook_key(struct upp_str secret, struct wb_secret **ret, struct upp_err *err)
 {
-    WB_CLEANUP(wipe) struct wb_buf key  = WB_BUF(SECRET_MAX);
-    struct upp_str                 text = secret;
+    WB_CLEANUP(wipe) struct wb_buf key = WB_BUF(SECRET_MAX);
+    struct upp_str text = secret;
     if (wb_str_starts(secret, UPP_STR(WC_WEBHOOK_PREFIX))) {
         if (!wb_buf_reserve(&key, SECRET_MAX)) /* no copy is left behind by growing */
             return upp_fail(err, UPP_ENOMEM, "no memory for a secret");
@@ -41,18 +41,18 @@ int wc_webhook_key(struct upp_str secret, struct wb_secret **ret, struct upp_err
 
 static void read_secret(struct wc_reader *r, const struct wc_node *n, void *into)
 {
-    struct wc_webhook      *h = into;
+    struct wc_webhook *h = into;
     const struct wb_secret *hidden;
-    struct upp_str          text;
-    struct upp_err          err = {0};
+    struct upp_str text;
+    struct upp_err err = {0};
     if (!wc_secret(r, n, "the secret of a webhook", &hidden, &text))
         return;
     if (hidden)
         text = wb_secret_reveal(hidden); /* the configuration holds it */
     if (wc_hide(r, UPP_STR(""), text) && !hidden)
         wc_inline_secret(r, n);
-    WB_CLEANUP(wb_secret_freep) struct wb_secret *key  = NULL;
-    int                                           code = wc_webhook_key(text, &key, &err);
+    WB_CLEANUP(wb_secret_freep) struct wb_secret *key = NULL;
+    int code = wc_webhook_key(text, &key, &err);
     if (code == -UPP_ENOMEM)
         wc_fail(r, upp_fail(r->err, UPP_ENOMEM, "no memory for a secret"));
     else if (code < 0)

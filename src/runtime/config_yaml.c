@@ -10,21 +10,21 @@
 #include "runtime/config_node.h"
 
 struct anchor {
-    struct upp_str  name;
+    struct upp_str name;
     struct wc_node *node;
-    struct anchor  *next;
+    struct anchor *next;
 };
 
 struct builder {
-    struct wb_arena      *arena;
-    struct wc_node       *root;
-    struct wc_node       *open[WC_MAX_DEPTH]; /* containers that are still open, outermost first */
-    const struct wc_node *key[WC_MAX_DEPTH];  /* of a map: the key whose value comes next */
-    unsigned              depth, documents;
-    struct anchor        *anchors; /* newest first */
-    unsigned              n_anchors;
-    struct wc_mark       *at;
-    struct upp_err       *err;
+    struct wb_arena *arena;
+    struct wc_node *root;
+    struct wc_node *open[WC_MAX_DEPTH];      /* containers that are still open, outermost first */
+    const struct wc_node *key[WC_MAX_DEPTH]; /* of a map: the key whose value comes next */
+    unsigned depth, documents;
+    struct anchor *anchors; /* newest first */
+    unsigned n_anchors;
+    struct wc_mark *at;
+    struct upp_err *err;
 };
 
 static struct wc_mark place_of(struct fy_token *t)
@@ -35,7 +35,7 @@ static struct wc_mark place_of(struct fy_token *t)
 
 static struct upp_str text_of(struct fy_token *t)
 {
-    size_t      n = 0;
+    size_t n = 0;
     const char *p = t ? fy_token_get_text(t, &n) : NULL;
     return p ? wb_str(p, n) : UPP_STR("");
 }
@@ -43,7 +43,7 @@ static struct upp_str text_of(struct fy_token *t)
 UPP_PRINTF(4, 5)
 static int refuse(struct builder *b, struct wc_mark at, enum upp_code code, const char *fmt, ...)
 {
-    char    text[256];
+    char text[256];
     va_list args;
     va_start(args, fmt);
     (void)vsnprintf(text, sizeof text, fmt, args);
@@ -78,7 +78,7 @@ static int place_node(struct builder *b, struct wc_mark at, struct wc_node *node
         b->root = node;
         return 0;
     }
-    struct wc_node        *in  = b->open[b->depth - 1];
+    struct wc_node *in = b->open[b->depth - 1];
     const struct wc_node **key = &b->key[b->depth - 1];
     if (in->kind == WC_MAP && !*key) {
         if (node->kind != WC_SCALAR)
@@ -109,7 +109,7 @@ static int remember(struct builder *b, struct fy_token *name, struct wc_node *no
     struct anchor *a = wb_new(b->arena, struct anchor);
     if (!a)
         return wb_arena_check(b->arena, b->err);
-    *a         = (struct anchor){.name = wb_arena_dup(b->arena, text_of(name)), .node = node, .next = b->anchors};
+    *a = (struct anchor){.name = wb_arena_dup(b->arena, text_of(name)), .node = node, .next = b->anchors};
     b->anchors = a;
     return wb_arena_check(b->arena, b->err);
 }
@@ -117,7 +117,7 @@ static int remember(struct builder *b, struct fy_token *name, struct wc_node *no
 static int make(struct builder *b, enum wc_kind kind, struct fy_token *token, struct fy_token *anchor,
                 struct fy_token *tag, struct wc_node **ret)
 {
-    struct wc_mark  at   = place_of(token ? token : anchor);
+    struct wc_mark at = place_of(token ? token : anchor);
     struct wc_node *node = wb_new(b->arena, struct wc_node);
     if (tag)
         return refuse(b, place_of(tag), UPP_EINVALID, "tags are not read here");
@@ -125,18 +125,18 @@ static int make(struct builder *b, enum wc_kind kind, struct fy_token *token, st
         return wb_arena_check(b->arena, b->err);
     *node = (struct wc_node){.kind = (uint8_t)kind, .line = at.line, .column = at.column, .weight = 1};
     int r = remember(b, anchor, node);
-    *ret  = node;
+    *ret = node;
     return r;
 }
 
 static int scalar(struct builder *b, const struct fy_event_scalar_data *s)
 {
     struct wc_node *node = NULL;
-    int             r    = make(b, WC_SCALAR, s->value, s->anchor, s->tag, &node);
+    int r = make(b, WC_SCALAR, s->value, s->anchor, s->tag, &node);
     if (r < 0)
         return r;
     enum fy_scalar_style style = fy_token_scalar_style(s->value);
-    node->plain                = style == FYSS_PLAIN;
+    node->plain = style == FYSS_PLAIN;
     if (style == FYSS_SINGLE_QUOTED || style == FYSS_DOUBLE_QUOTED)
         node->column -= node->column > 1; /* its token begins after the quote */
     node->text = wb_arena_dup(b->arena, text_of(s->value));
@@ -151,7 +151,7 @@ static int container(struct builder *b, enum wc_kind kind, struct fy_token *toke
                      struct fy_token *tag)
 {
     struct wc_node *node = NULL;
-    int             r    = make(b, kind, token, anchor, tag, &node);
+    int r = make(b, kind, token, anchor, tag, &node);
     if (r < 0)
         return r;
     struct wc_mark at = {node->line, node->column};
@@ -160,15 +160,15 @@ static int container(struct builder *b, enum wc_kind kind, struct fy_token *toke
     r = place_node(b, at, node);
     if (r < 0)
         return r;
-    node->open          = true;
-    b->key[b->depth]    = NULL;
+    node->open = true;
+    b->key[b->depth] = NULL;
     b->open[b->depth++] = node;
     return 0;
 }
 
 static int alias(struct builder *b, struct fy_token *token)
 {
-    struct wc_mark at   = place_of(token);
+    struct wc_mark at = place_of(token);
     struct upp_str name = text_of(token);
     for (struct anchor *a = b->anchors; a; a = a->next)
         if (wb_str_eq(a->name, name)) {
@@ -212,8 +212,8 @@ static void ignore_diag(struct fy_diag *d, void *user, const char *p, size_t n)
 /* The parser's first complaint. */
 static int syntax_error(struct builder *b, struct fy_diag *diag)
 {
-    void                       *at = NULL;
-    const struct fy_diag_error *e  = fy_diag_errors_iterate(diag, &at);
+    void *at = NULL;
+    const struct fy_diag_error *e = fy_diag_errors_iterate(diag, &at);
     if (e && e->line > 0)
         return refuse(b, (struct wc_mark){(uint32_t)e->line, (uint32_t)(e->column > 0 ? e->column : 1)}, UPP_EINVALID,
                       "%s", e->msg ? e->msg : "this is not YAML");
@@ -226,7 +226,7 @@ static int parse(struct builder *b, struct fy_parser *parser, struct fy_diag *di
         struct fy_event *e = fy_parser_parse(parser);
         if (!e)
             return fy_parser_get_stream_error(parser) ? syntax_error(b, diag) : 0;
-        int  r   = take(b, e);
+        int r = take(b, e);
         bool end = e->type == FYET_STREAM_END;
         fy_parser_event_free(parser, e);
         if (r < 0 || end)
@@ -237,9 +237,9 @@ static int parse(struct builder *b, struct fy_parser *parser, struct fy_diag *di
 int wc_node_read(struct wb_arena *a, struct upp_str text, const struct wc_node **ret, struct wc_mark *at,
                  struct upp_err *err)
 {
-    struct builder     b    = {.arena = a, .at = at, .err = err};
+    struct builder b = {.arena = a, .at = at, .err = err};
     struct fy_diag_cfg talk = {.output_fn = ignore_diag, .level = FYET_ERROR};
-    size_t             bad;
+    size_t bad;
     *at = (struct wc_mark){1, 1};
     if (text.n > WC_MAX_FILE)
         return upp_fail(err, UPP_ELIMIT, "the file is larger than %d KiB", WC_MAX_FILE >> 10);
@@ -252,9 +252,9 @@ int wc_node_read(struct wb_arena *a, struct upp_str text, const struct wc_node *
     if (!diag)
         return upp_fail(err, UPP_ENOMEM, "no memory to read YAML");
     fy_diag_set_collect_errors(diag, true);
-    struct fy_parse_cfg how    = {.flags = FYPCF_QUIET | FYPCF_COLLECT_DIAG, .diag = diag};
-    struct fy_parser   *parser = fy_parser_create(&how);
-    int                 r;
+    struct fy_parse_cfg how = {.flags = FYPCF_QUIET | FYPCF_COLLECT_DIAG, .diag = diag};
+    struct fy_parser *parser = fy_parser_create(&how);
+    int r;
     if (!parser || fy_parser_set_string(parser, text.n ? text.p : "\n", text.n ? text.n : 1) != 0)
         r = upp_fail(err, UPP_ENOMEM, "no memory to read YAML");
     else

@@ -9,21 +9,21 @@
 #include "runtime/runtime.h"
 
 struct weft_runtime {
-    struct wa_home      home; /* first */
-    struct weft_loop   *own;  /* NULL: the loop is the caller's */
+    struct wa_home home;   /* first */
+    struct weft_loop *own; /* NULL: the loop is the caller's */
     struct wrt_location place;
-    struct wb_secret   *key;   /* of the store, until that is open; NULL: none */
-    struct wl_store    *store; /* the store of home.kept */
-    uint32_t            max_depth;
-    bool                opening; /* a fiber is opening the store ... */
-    struct weft_cond    opened;  /* ... and signals the others */
+    struct wb_secret *key;  /* of the store, until that is open; NULL: none */
+    struct wl_store *store; /* the store of home.kept */
+    uint32_t max_depth;
+    bool opening;            /* a fiber is opening the store ... */
+    struct weft_cond opened; /* ... and signals the others */
 };
 
 /* Opens the sessions' engine when the first session is created: most programs have none. */
 static WEFT_SUSPENDS int open_engine(struct wa_home *h, struct upp_err *err)
 {
     struct weft_runtime *rt = WB_OUTER(h, struct weft_runtime, home);
-    int                  r  = 0;
+    int r = 0;
     while (r >= 0 && rt->opening)
         r = weft_cond_wait(&rt->opened, err);
     if (r < 0 || h->kept)
@@ -33,7 +33,7 @@ static WEFT_SUSPENDS int open_engine(struct wa_home *h, struct upp_err *err)
         r = wrt_store_open(NULL, &rt->place, &rt->store, err);
     if (r >= 0) {
         rt->place.key = NULL;
-        rt->key       = wb_secret_free(rt->key);
+        rt->key = wb_secret_free(rt->key);
     }
     if (r >= 0)
         r = wr_engine_open(h->loop,
@@ -66,7 +66,7 @@ int weft_runtime_open(const struct weft_runtime_opts *opts, struct weft_runtime 
     wb_list_init(&rt->home.all);
     rt->home.keep = open_engine;
     rt->max_depth = o.max_depth;
-    int r         = wb_uuid_new(&rt->home.ids, err);
+    int r = wb_uuid_new(&rt->home.ids, err);
     if (r >= 0)
         r = wrt_location_of(NULL, o.store, &rt->place, err);
     if (r >= 0)

@@ -1,6 +1,5 @@
 /* runtime/global.h — the process-wide part of starting up. */
-#ifndef WEFT_GLOBAL_H
-#define WEFT_GLOBAL_H
+#pragma once
 
 #include <weft/runtime.h>
 
@@ -10,5 +9,3 @@
 int weft__libraries_use_hooks(struct upp_err *err) UPP_MUST_CHECK;
 
 struct wb_library weft__yaml_library(void);
-
-#endif

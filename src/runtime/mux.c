@@ -12,13 +12,13 @@
 #include "runtime/config.h"
 
 struct weft_mux {
-    struct wb_arena       a;
+    struct wb_arena a;
     struct weft_mux_rule *rules; /* the n-th is the n-th of routes */
-    size_t                n;
-    struct we_routes      routes;
-    struct we_limits      limits;
-    struct wc_config     *adapters; /* of agents; NULL: there are only functions */
-    struct wb_uuid   random; /* ids are made of it and a number: a system call for each would cost most of a route */
+    size_t n;
+    struct we_routes routes;
+    struct we_limits limits;
+    struct wc_config *adapters; /* of agents; NULL: there are only functions */
+    struct wb_uuid random;      /* ids are made of it and a number: a system call for each would cost most of a route */
     _Atomic uint64_t ids;
 };
 
@@ -28,9 +28,9 @@ struct weft_mux_answer {
 
 /* One call of weft_mux_route. */
 struct exchange {
-    struct weft_mux    *m;
-    struct wb_arena     a;
-    struct we_host      host;
+    struct weft_mux *m;
+    struct wb_arena a;
+    struct we_host host;
     struct we_exchange *x;
 };
 
@@ -73,18 +73,18 @@ static int add_rule(struct weft_mux *m, const struct weft_mux_rule *r, struct we
         return upp_fail(err, UPP_EINVALID, "the rule of %s has neither or both of a function and an agent", r->intent);
     if (rule_of(m, wb_cstr(r->intent)))
         return upp_fail(err, UPP_EINVALID, "%s has a second rule", r->intent);
-    *target          = (struct we_target){.agent = we_intent_name(intent), .weight = 1};
-    *rule            = (struct we_rule){.intents = 1u << intent, .targets = target, .n_targets = 1};
+    *target = (struct we_target){.agent = we_intent_name(intent), .weight = 1};
+    *rule = (struct we_rule){.intents = 1u << intent, .targets = target, .n_targets = 1};
     m->rules[m->n++] = *r;
     return r->agent && !m->adapters ? wc_config_bare(&m->adapters, err) : 0;
 }
 
 static int add_rules(struct weft_mux *m, const struct weft_mux_rule *rules, size_t n, struct upp_err *err)
 {
-    struct we_rule   *list    = wb_new_n(&m->a, struct we_rule, n);
+    struct we_rule *list = wb_new_n(&m->a, struct we_rule, n);
     struct we_target *targets = wb_new_n(&m->a, struct we_target, n);
-    m->rules                  = wb_new_n(&m->a, struct weft_mux_rule, n);
-    int r                     = wb_arena_check(&m->a, err);
+    m->rules = wb_new_n(&m->a, struct weft_mux_rule, n);
+    int r = wb_arena_check(&m->a, err);
     for (size_t i = 0; r >= 0 && i < n; i++)
         r = add_rule(m, &rules[i], &list[i], &targets[i], err);
     m->routes = (struct we_routes){.rules = list, .n = n};
@@ -93,16 +93,16 @@ static int add_rules(struct weft_mux *m, const struct weft_mux_rule *rules, size
 
 static struct we_limits limits_of(const struct weft_mux_opts *o)
 {
-    struct we_limits l   = {.doubt          = o->doubt,
-                            .reflections    = o->reflections ? o->reflections : 2,
-                            .direct_parents = o->direct_parents,
-                            .strict         = o->strict};
-    l.unknown_reflects   = o->unknown_reflects;
-    l.doubtful_reflects  = o->doubtful_reflects;
-    l.actions.on         = o->actions;
-    l.actions.depth      = o->depth ? o->depth : 4;
-    l.actions.count      = o->count ? o->count : 32;
-    l.actions.fan_out    = o->fan_out ? o->fan_out : 8;
+    struct we_limits l = {.doubt = o->doubt,
+                          .reflections = o->reflections ? o->reflections : 2,
+                          .direct_parents = o->direct_parents,
+                          .strict = o->strict};
+    l.unknown_reflects = o->unknown_reflects;
+    l.doubtful_reflects = o->doubtful_reflects;
+    l.actions.on = o->actions;
+    l.actions.depth = o->depth ? o->depth : 4;
+    l.actions.count = o->count ? o->count : 32;
+    l.actions.fan_out = o->fan_out ? o->fan_out : 8;
     l.actions.max_tokens = o->max_tokens;
     return l;
 }
@@ -130,9 +130,9 @@ int weft_mux_new(const struct weft_mux_rule *rules, size_t n, const struct weft_
     UPP_CLEANUP(weft_mux_freep) struct weft_mux *m = wb_calloc(1, sizeof *m);
     if (!m)
         return upp_fail(err, UPP_ENOMEM, "no memory for a mux");
-    m->a      = (struct wb_arena)WB_ARENA(1u << 20);
+    m->a = (struct wb_arena)WB_ARENA(1u << 20);
     m->limits = limits_of(&o);
-    r         = add_rules(m, rules, n, err);
+    r = add_rules(m, rules, n, err);
     if (r >= 0)
         r = wb_uuid_new(&m->random, err);
     if (r < 0)
@@ -159,7 +159,7 @@ void weft_mux_freep(struct weft_mux **m)
 
 static struct upp_str model_of(void *arg, struct upp_str agent)
 {
-    struct exchange            *e = arg;
+    struct exchange *e = arg;
     const struct weft_mux_rule *r = rule_of(e->m, agent);
     return r ? model_name(r) : (struct upp_str){0};
 }
@@ -167,7 +167,7 @@ static struct upp_str model_of(void *arg, struct upp_str agent)
 static int new_id(void *arg, struct wb_arena *a, struct upp_str *ret, struct upp_err *err)
 {
     struct exchange *e = arg;
-    char             text[WB_UUID_TEXT + 1];
+    char text[WB_UUID_TEXT + 1];
     *ret = wb_arena_dup(a, wb_uuid_text(wb_uuid_from(e->m->random, atomic_fetch_add(&e->m->ids, 1)), text));
     return wb_arena_check(a, err);
 }
@@ -184,15 +184,15 @@ static WEFT_SUSPENDS int ask_agent(struct exchange *e, const struct weft_mux_rul
                                    const struct we_adapter *adapter, struct we_replied *to, struct upp_err *err)
 {
     UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;
-    struct we_prompt                             p;
+    struct we_prompt p;
     int r = we_prompt(&e->a, adapter, we_exchange_request(e->x, ask->id), e->m->limits.strict, &p, err);
     if (r < 0)
         return r;
     const struct upp_str parts[] = {p.system, p.system.n ? UPP_STR("\n\n") : UPP_STR(""), p.user};
-    r                            = weft_agent_run(rule->agent, wb_arena_join(&e->a, parts, WB_LEN(parts)), &turn, err);
+    r = weft_agent_run(rule->agent, wb_arena_join(&e->a, parts, WB_LEN(parts)), &turn, err);
     if (turn) {
-        to->has_cost      = true;
-        to->input_tokens  = turn->usage.input;
+        to->has_cost = true;
+        to->input_tokens = turn->usage.input;
         to->output_tokens = turn->usage.output;
     }
     if (r < 0)
@@ -205,7 +205,7 @@ static WEFT_SUSPENDS int ask_function(struct exchange *e, const struct weft_mux_
                                       struct we_replied *to, struct upp_err *err)
 {
     struct weft_mux_answer reply = {.text = WB_BUF(WEFT_MUX_REPLY)};
-    int                    r     = rule->fn(rule->arg, ask->envelope, &reply, err);
+    int r = rule->fn(rule->arg, ask->envelope, &reply, err);
     if (r >= 0)
         to->text = wb_arena_dup(&e->a, wb_buf_str(&reply.text));
     wb_buf_done(&reply.text);
@@ -214,20 +214,20 @@ static WEFT_SUSPENDS int ask_function(struct exchange *e, const struct weft_mux_
 
 static WEFT_SUSPENDS int ask_one(struct exchange *e, const struct we_ask *ask, struct upp_err *err)
 {
-    const struct weft_mux_rule *rule    = rule_of(e->m, ask->agent);
-    const struct we_adapter    *adapter = NULL;
-    struct upp_err              failure = {0};
-    struct upp_str              text;
-    struct we_replied           to = {.request    = we_exchange_request(e->x, ask->id),
-                                      .agent_id   = name_of(rule),
-                                      .agent_name = name_of(rule),
-                                      .model      = model_name(rule),
-                                      .foreign    = !rule->agent, /* the program's own functions say who they are */
-                                      .direct     = e->m->limits.direct_parents};
-    int                         r;
+    const struct weft_mux_rule *rule = rule_of(e->m, ask->agent);
+    const struct we_adapter *adapter = NULL;
+    struct upp_err failure = {0};
+    struct upp_str text;
+    struct we_replied to = {.request = we_exchange_request(e->x, ask->id),
+                            .agent_id = name_of(rule),
+                            .agent_name = name_of(rule),
+                            .model = model_name(rule),
+                            .foreign = !rule->agent, /* the program's own functions say who they are */
+                            .direct = e->m->limits.direct_parents};
+    int r;
     if (rule->agent) {
         adapter = we_adapter_for(&e->m->adapters->envelopes.adapters, to.model);
-        r       = ask_agent(e, rule, ask, adapter, &to, &failure);
+        r = ask_agent(e, rule, ask, adapter, &to, &failure);
     } else
         r = ask_function(e, rule, ask, &to, &failure);
     if (r < 0 && !failure.code)
@@ -238,8 +238,8 @@ static WEFT_SUSPENDS int ask_one(struct exchange *e, const struct we_ask *ask, s
         return r;
     }
     to.failure = r < 0 ? &failure : NULL;
-    to.now_ms  = wb_wall_ms();
-    r          = new_id(e, &e->a, &to.id, err);
+    to.now_ms = wb_wall_ms();
+    r = new_id(e, &e->a, &to.id, err);
     if (r >= 0)
         r = we_take_reply(&e->a, adapter, &to, &text, err);
     return r < 0 ? r : we_exchange_reply(e->x, ask->id, text, err);
@@ -249,8 +249,8 @@ static WEFT_SUSPENDS int run(struct exchange *e, const struct we_envelope *ingre
                              struct upp_err *err)
 {
     struct we_ask ask;
-    size_t        n;
-    int           r = we_exchange_new(&e->a, &e->host, &e->m->limits, ingress, &e->x, err);
+    size_t n;
+    int r = we_exchange_new(&e->a, &e->host, &e->m->limits, ingress, &e->x, err);
     while (r >= 0) {
         r = we_exchange_next(e->x, &ask, 1, &n, err);
         if (r < 0 || !n)
@@ -277,22 +277,22 @@ static int give(struct upp_str text, struct upp_str *ret, struct upp_err *err)
         return upp_fail(err, UPP_ENOMEM, "no memory for an envelope");
     memcpy(copy, text.p, text.n);
     copy[text.n] = 0;
-    *ret         = wb_str(copy, text.n);
+    *ret = wb_str(copy, text.n);
     return 0;
 }
 
 int weft_mux_route(struct weft_mux *m, struct upp_str envelope, struct upp_str *ret, struct upp_err *err)
 {
     WB_CLEANUP(wd_problems_done) struct wd_problems problems = {0};
-    struct exchange    e = {.m = m, .a = WB_ARENA(WE_MEMORY), .host = {.routes = &m->routes}};
+    struct exchange e = {.m = m, .a = WB_ARENA(WE_MEMORY), .host = {.routes = &m->routes}};
     struct we_envelope ingress;
-    struct upp_err     why = {0};
-    struct upp_str     text;
+    struct upp_err why = {0};
+    struct upp_str text;
     e.host.model_of = model_of;
-    e.host.new_id   = new_id;
-    e.host.now_ms   = now_ms;
-    e.host.arg      = &e;
-    int r           = we_read_ingress(&e.a, envelope, &m->limits, &problems, &ingress, &why);
+    e.host.new_id = new_id;
+    e.host.now_ms = now_ms;
+    e.host.arg = &e;
+    int r = we_read_ingress(&e.a, envelope, &m->limits, &problems, &ingress, &why);
     if (r >= 0)
         r = run(&e, &ingress, &text, err);
     else if (r == -UPP_EINVALID || r == -UPP_ELIMIT)

@@ -12,13 +12,11 @@
 
 enum { MAX_GENERATIONS = 64 };
 
-/* ---- Reading, on a worker ---------------------------------------------------------------------------------------- */
-
 struct reading {
     const struct wc_config *previous;
-    struct wc_config       *config;
-    struct wc_report        report;
-    char                    path[WRT_PATH_MAX];
+    struct wc_config *config;
+    struct wc_report report;
+    char path[WRT_PATH_MAX];
 };
 
 static void reading_free(void *arg)
@@ -39,9 +37,9 @@ static int read_file(void *arg, struct upp_err *err)
 WEFT_SUSPENDS static int read_again(struct wrt_runtime *rt, struct wc_report *report, struct wc_config **ret,
                                     struct upp_err *err)
 {
-    struct upp_str  path = rt->config->file;
-    struct reading *x    = wb_calloc(1, sizeof *x);
-    int             result;
+    struct upp_str path = rt->config->file;
+    struct reading *x = wb_calloc(1, sizeof *x);
+    int result;
     if (!x || path.n >= sizeof x->path) {
         wb_free(x);
         return upp_fail(err, x ? UPP_ELIMIT : UPP_ENOMEM, "no memory to read the configuration again");
@@ -55,19 +53,17 @@ WEFT_SUSPENDS static int read_again(struct wrt_runtime *rt, struct wc_report *re
     }
     if (r < 0)
         return r;
-    *report   = x->report;
+    *report = x->report;
     x->report = (struct wc_report){0};
-    *ret      = WB_TAKE(x->config);
+    *ret = WB_TAKE(x->config);
     reading_free(x);
     return result;
 }
 
-/* ---- Replacing ------------------------------------------------------------------------------------------------- */
-
 size_t wrt__drop_unused(struct wrt_runtime *rt, int64_t idle_ms)
 {
     struct wrt_generation *newest = rt->agents;
-    size_t                 n      = 0;
+    size_t n = 0;
     for (struct wrt_generation **at = &newest->older; *at;) {
         struct wrt_generation *g = *at;
         if (g->runs || (int64_t)wb_mono_ms() - g->retired_ms < idle_ms) {
@@ -106,7 +102,7 @@ static void log_restart(const struct wc_config *old, const struct wc_config *new
 {
     const struct {
         const char *what;
-        bool        changed;
+        bool changed;
     } fixed[] = {
         {"server.listen", !wb_str_eq(old->host, new->host) || old->port != new->port},
         {"store", old->store != new->store || !wb_str_eq(old->store_path, new->store_path)},
@@ -141,9 +137,9 @@ WEFT_SUSPENDS int wrt_reload(struct wrt_runtime *rt, struct wc_report *report, s
     if (r < 0)
         return r;
     log_restart(rt->start, config);
-    new->older             = rt->agents;
+    new->older = rt->agents;
     new->older->retired_ms = (int64_t)wb_mono_ms();
-    rt->agents             = new;
-    rt->config             = config;
+    rt->agents = new;
+    rt->config = config;
     return 0;
 }

@@ -1,4 +1,4 @@
-/* runtime/runtime.c — see runtime.h. */
+/* runtime/runtime.c — opens a configuration's store, makes its agents and models, and runs its engines. */
 #include "runtime/runtime.h"
 
 #include <endian.h>
@@ -32,10 +32,10 @@ static int put_path(struct upp_str path, struct wrt_location *ret, struct upp_er
 
 int wrt_location_of(const struct wc_config *c, const char *url, struct wrt_location *ret, struct upp_err *err)
 {
-    ret->path[0]     = 0;
-    ret->key         = NULL;
+    ret->path[0] = 0;
+    ret->key = NULL;
     ret->accept_loss = false;
-    ret->index       = c ? c->index : WL_INDEX_SAME;
+    ret->index = c ? c->index : WL_INDEX_SAME;
     if (!url && !c)
         url = "memory:";
     if (!url) {
@@ -65,7 +65,7 @@ static int read_key_file(const struct wc_config *c, struct ws_master *ret, struc
     memcpy(path, c->key_file.p, c->key_file.n);
     path[c->key_file.n] = 0;
     struct wb_secret *text;
-    int               r = wb_secret_file(path, &text, err);
+    int r = wb_secret_file(path, &text, err);
     if (r < 0)
         return r;
     r = parse_key(text, ret, err);
@@ -106,7 +106,7 @@ WEFT_SUSPENDS static int seal_store(const struct wc_config *c, const struct wrt_
                                     struct wl_store **ret, struct upp_err *err)
 {
     struct ws_master key;
-    int              has_key = find_key(c, at, &key, err);
+    int has_key = find_key(c, at, &key, err);
     if (has_key < 0) {
         inner->ops->close(inner);
         return has_key;
@@ -131,7 +131,7 @@ int wrt_store_dress(const struct wc_config *c, const struct wrt_location *at, st
                     struct wl_store **ret, struct upp_err *err)
 {
     struct wl_store *sealed;
-    int              r = seal_store(c, at, inner, &sealed, err);
+    int r = seal_store(c, at, inner, &sealed, err);
     return r < 0 ? r : ws_blobs_open(sealed, ret, err);
 }
 
@@ -139,10 +139,10 @@ int wrt_store_open(const struct wc_config *c, const struct wrt_location *at, str
 {
     enum { COMPANY_MS = 10 };
     struct wl_store *s;
-    int              r = at->driver->open(UPP_OPTS(ws_open_opts, .path = at->path, .accept_loss = at->accept_loss,
-                                                   .index = at->index, .cache_kib = c ? c->store_cache_mb << 10 : 0,
-                                                   .group_ms = c && c->durability == WM_GROUP ? COMPANY_MS : 0),
-                                          &s, err);
+    int r = at->driver->open(UPP_OPTS(ws_open_opts, .path = at->path, .accept_loss = at->accept_loss,
+                                      .index = at->index, .cache_kib = c ? c->store_cache_mb << 10 : 0,
+                                      .group_ms = c && c->durability == WM_GROUP ? COMPANY_MS : 0),
+                             &s, err);
     if (r < 0)
         return r;
     return at->driver->durable ? wrt_store_dress(c, at, s, ret, err) : ws_blobs_open(s, ret, err);
@@ -173,7 +173,7 @@ static WEFT_SUSPENDS int make_random_id(struct wl_store *s, const struct wl_owne
     int r = wb_uuid_new(ret, err);
     if (r < 0)
         return r;
-    struct wl_alias  alias  = {.kind = WL_ALIAS_AGENT, .text = UPP_STR(AGENT_IDS), .object = *ret};
+    struct wl_alias alias = {.kind = WL_ALIAS_AGENT, .text = UPP_STR(AGENT_IDS), .object = *ret};
     struct wl_change change = {.kind = WL_ADD_ALIAS, .alias = &alias};
     struct wl_commit commit = {.owner = *owner, .changes = &change, .n = 1, .flags = WL_SYNCED};
     return s->ops->commit(s, &commit, err);
@@ -181,9 +181,9 @@ static WEFT_SUSPENDS int make_random_id(struct wl_store *s, const struct wl_owne
 
 static int digest_name(const struct wb_uuid *random, struct upp_str name, struct wb_uuid *ret, struct upp_err *err)
 {
-    char               bytes[sizeof random->b + MAX_NAME];
+    char bytes[sizeof random->b + MAX_NAME];
     struct wl_blob_key hash;
-    uint64_t           high, low;
+    uint64_t high, low;
     if (name.n > MAX_NAME)
         return upp_fail(err, UPP_EINVALID, "the name of an agent has at most %d bytes", MAX_NAME);
     memcpy(bytes, random->b, sizeof random->b);
@@ -200,8 +200,8 @@ static int digest_name(const struct wb_uuid *random, struct upp_str name, struct
 int wrt_agent_id(struct wl_store *s, struct upp_str name, bool makes, struct wb_uuid *ret, struct upp_err *err)
 {
     struct wl_owner owner = {.tenant = UPP_STR(WRT_TENANT)};
-    struct wb_uuid  random;
-    int             r = wl_get_alias(s, &owner, WL_ALIAS_AGENT, name, ret, err);
+    struct wb_uuid random;
+    int r = wl_get_alias(s, &owner, WL_ALIAS_AGENT, name, ret, err);
     if (r != -UPP_ENOTFOUND)
         return r;
     r = wl_get_alias(s, &owner, WL_ALIAS_AGENT, UPP_STR(AGENT_IDS), &random, err);
@@ -219,18 +219,18 @@ static const struct weft_strategy_loop_opts base_rounds = {.max_iterations = 100
 static WEFT_SUSPENDS int make_agents(struct wl_store *s, struct wrt_generation *g, struct upp_err *err)
 {
     const struct wc_config *c = g->config;
-    g->base_strategy          = weft_loop_with(&base_rounds);
-    g->base   = (struct wr_agent_def){.id = UPP_STR(BASE_ID), .strategy = &g->base_strategy, .owner = g, .base = true};
+    g->base_strategy = weft_loop_with(&base_rounds);
+    g->base = (struct wr_agent_def){.id = UPP_STR(BASE_ID), .strategy = &g->base_strategy, .owner = g, .base = true};
     g->agents = wb_new_n(&g->arena, struct wr_agent_def, c->n_agents ? c->n_agents : 1);
     for (size_t i = 0; g->agents && i < c->n_agents; i++) {
         struct wr_agent_def *def = &g->agents[i];
-        *def                     = c->agents[i].def;
-        def->owner               = g;
+        *def = c->agents[i].def;
+        def->owner = g;
         if (def->id.n)
             continue;
         struct wb_uuid id;
-        char           text[WB_UUID_TEXT + 1];
-        int            r = wrt_agent_id(s, def->name, true, &id, err);
+        char text[WB_UUID_TEXT + 1];
+        int r = wrt_agent_id(s, def->name, true, &id, err);
         if (r < 0)
             return upp_wrap(err, r, "the id of agent '%.*s'", UPP_FMT(def->name));
         def->id = wb_arena_dup(&g->arena, wb_uuid_text(id, text));
@@ -251,18 +251,18 @@ static struct upp_str model_of(const void *arg, struct upp_str agent)
 
 static int make_router(struct wrt_generation *g, struct upp_err *err)
 {
-    const struct wc_config *c    = g->config;
-    struct we_router_opts   opts = {.routes   = &c->envelopes.routes,
-                                    .adapters = &c->envelopes.adapters,
-                                    .limits   = &c->envelopes.limits,
-                                    .announce = c->envelopes.announced_tokens,
-                                    .agents   = g->agents,
-                                    .n_agents = c->n_agents,
-                                    .model    = model_of,
-                                    .score    = score_of,
-                                    .budget   = c->envelopes.budget,
-                                    .arg      = c};
-    int                     r    = we_router_make(&g->arena, &opts, &g->router, err);
+    const struct wc_config *c = g->config;
+    struct we_router_opts opts = {.routes = &c->envelopes.routes,
+                                  .adapters = &c->envelopes.adapters,
+                                  .limits = &c->envelopes.limits,
+                                  .announce = c->envelopes.announced_tokens,
+                                  .agents = g->agents,
+                                  .n_agents = c->n_agents,
+                                  .model = model_of,
+                                  .score = score_of,
+                                  .budget = c->envelopes.budget,
+                                  .arg = c};
+    int r = we_router_make(&g->arena, &opts, &g->router, err);
     if (r >= 0)
         g->router->def.owner = g;
     return r;
@@ -277,9 +277,9 @@ int wrt__generation_new(struct wl_store *s, const struct wc_config *c, struct wc
         return upp_fail(err, UPP_ENOMEM, "no memory for agents");
     }
     g->config = c;
-    g->owned  = owned;
-    g->arena  = (struct wb_arena)WB_ARENA(4u << 20);
-    int r     = make_agents(s, g, err);
+    g->owned = owned;
+    g->arena = (struct wb_arena)WB_ARENA(4u << 20);
+    int r = make_agents(s, g, err);
     if (r >= 0)
         r = make_router(g, err);
     if (r < 0)
@@ -300,10 +300,10 @@ void wrt__generation_free(struct wrt_generation *g)
 
 const struct wr_agent_def *wrt_agent(const struct wrt_runtime *rt, struct upp_str name)
 {
-    const struct wrt_generation *g      = rt->agents;
-    const struct wc_config      *c      = g->config;
-    const struct wr_agent_def   *agents = g->agents;
-    struct wb_uuid               wanted, id;
+    const struct wrt_generation *g = rt->agents;
+    const struct wc_config *c = g->config;
+    const struct wr_agent_def *agents = g->agents;
+    struct wb_uuid wanted, id;
     if (!name.n)
         return c->default_agent ? &agents[c->default_agent - c->agents] : NULL;
     for (size_t i = 0; i < c->n_agents; i++)
@@ -333,7 +333,7 @@ static const struct wr_agent_def *find_agent(void *arg, struct upp_str name)
 static const struct upp_model *find_model(void *arg, struct upp_str name, struct upp_str *params)
 {
     const struct wrt_generation *g = ((const struct wrt_runtime *)arg)->agents;
-    const struct wc_config      *c = g->config;
+    const struct wc_config *c = g->config;
     for (size_t i = 0; i < c->n_models; i++)
         if (wb_str_eq(c->models[i].name, name)) {
             *params = c->models[i].params;
@@ -366,8 +366,8 @@ static WEFT_SUSPENDS int open_outbox(struct wrt_runtime *rt, struct upp_err *err
     if (!kinds)
         return 0;
     struct wl_store *inner = WB_TAKE(rt->store);
-    int              r     = ws_outbox_open(inner, kinds, &rt->store, err);
-    rt->outbox             = rt->store;
+    int r = ws_outbox_open(inner, kinds, &rt->store, err);
+    rt->outbox = rt->store;
     return r;
 }
 
@@ -392,7 +392,7 @@ WEFT_SUSPENDS int wrt_runtime_open(struct weft_loop *loop, const struct wc_confi
         return upp_fail(err, UPP_ENOMEM, "no memory for a runtime");
     rt->driver = at->driver;
     rt->start = rt->config = c;
-    int r                  = wrt_store_open(c, at, &rt->store, err);
+    int r = wrt_store_open(c, at, &rt->store, err);
     if (r >= 0)
         r = open_outbox(rt, err);
     struct wrt_generation *first = NULL;
@@ -413,8 +413,8 @@ enum { RETRY_MS = 10 };
 
 struct errand {
     struct wrt_runtime *rt;
-    uint32_t            i; /* of the engine among the others */
-    size_t              recovered;
+    uint32_t i; /* of the engine among the others */
+    size_t recovered;
 };
 
 static WEFT_SUSPENDS int open_there(void *arg, struct upp_err *err)
@@ -441,16 +441,16 @@ static WEFT_SUSPENDS int recover_there(void *arg, struct upp_err *err)
 static WEFT_SUSPENDS int on_others(struct wrt_runtime *rt, weft_fn *fn, size_t *recovered, struct upp_err *err)
 {
     struct weft_shield shield = weft__shield_forever();
-    int                r      = 0;
+    int r = 0;
     for (uint32_t i = 0; r >= 0 && i < rt->n_others; i++) {
-        int            result = 0;
-        struct errand *x      = wb_calloc(1, sizeof *x);
+        int result = 0;
+        struct errand *x = wb_calloc(1, sizeof *x);
         if (!x) {
             r = upp_fail(err, UPP_ENOMEM, "no memory for a call");
             break;
         }
         *x = (struct errand){.rt = rt, .i = i};
-        r  = weft_loop_call(weft_group_loop(rt->group, i), "runtime", fn, x, NULL, &result, err);
+        r = weft_loop_call(weft_group_loop(rt->group, i), "runtime", fn, x, NULL, &result, err);
         if (recovered)
             *recovered += x->recovered;
         wb_free(x);

@@ -9,8 +9,7 @@
  *
  * An agent without an id in the file gets one when a store first sees its name; the store records it as an alias.
  */
-#ifndef WRT_RUNTIME_H
-#define WRT_RUNTIME_H
+#pragma once
 
 #include "envelope/run/router.h"
 #include "log/change.h"
@@ -25,12 +24,12 @@ enum { WRT_PATH_MAX = 1024 };
 /* Where a store is. */
 struct wrt_location {
     const struct ws_driver *driver;
-    char                    path[WRT_PATH_MAX]; /* of a durable one */
+    char path[WRT_PATH_MAX]; /* of a durable one */
     /* The master key of an encrypted file, as text; NULL: that of WEFT_ENCRYPTION_KEY or, if that is not set, of the
      * configuration's key_file. Borrowed until the store is open. Without a configuration it is the only key. */
     const char *key;
-    bool        accept_loss; /* opens without what an unclean stop lost */
-    uint8_t     index;       /* enum wl_index: the search index to have */
+    bool accept_loss; /* opens without what an unclean stop lost */
+    uint8_t index;    /* enum wl_index: the search index to have */
 };
 
 /* The location that `url` names ("memory:", "sqlite:PATH" relative to the current folder); NULL: the configuration's
@@ -53,30 +52,30 @@ WEFT_SUSPENDS int wrt_store_dress(const struct wc_config *c, const struct wrt_lo
  * it any more. */
 struct wrt_generation {
     const struct wc_config *config;
-    struct wc_config       *owned; /* the same, if a reload has read it; NULL: it is the caller's */
-    struct wr_agent_def    *agents;
-    struct weft_strategy    base_strategy;
-    struct we_router       *router; /* the agent that routes envelopes */
-    struct wr_agent_def     base;   /* of stored assistants, whose settings are in the options of their runs */
-    struct wb_arena         arena;
-    _Atomic size_t          runs;       /* that use a definition of it, on any loop */
-    int64_t                 retired_ms; /* when it was replaced, by the monotonic clock */
-    struct wrt_generation  *older;
+    struct wc_config *owned; /* the same, if a reload has read it; NULL: it is the caller's */
+    struct wr_agent_def *agents;
+    struct weft_strategy base_strategy;
+    struct we_router *router; /* the agent that routes envelopes */
+    struct wr_agent_def base; /* of stored assistants, whose settings are in the options of their runs */
+    struct wb_arena arena;
+    _Atomic size_t runs; /* that use a definition of it, on any loop */
+    int64_t retired_ms;  /* when it was replaced, by the monotonic clock */
+    struct wrt_generation *older;
 };
 
 struct wrt_runtime {
-    const struct wc_config          *config; /* the current one */
-    const struct wc_config          *start;  /* the one that it was opened with */
+    const struct wc_config *config;          /* the current one */
+    const struct wc_config *start;           /* the one that it was opened with */
     _Atomic(struct wrt_generation *) agents; /* likewise; older ones behind it */
-    struct wl_store                 *store;
-    const struct ws_driver          *driver; /* of the store */
-    struct wl_store      *outbox; /* the same, if it records messages for webhooks (stores/outbox); NULL: not */
-    struct wr_engine     *engine; /* of the loop that opened the runtime */
-    struct weft_group    *group;  /* the other loops; NULL: none */
-    struct wr_engine    **others; /* their engines */
-    uint32_t              n_others;
-    struct weft_scope     background; /* background fibers; belongs to the fiber that opened the runtime */
-    struct wl_sweep_state sweep;      /* of its sweeper */
+    struct wl_store *store;
+    const struct ws_driver *driver; /* of the store */
+    struct wl_store *outbox;        /* the same, if it records messages for webhooks (stores/outbox); NULL: not */
+    struct wr_engine *engine;       /* of the loop that opened the runtime */
+    struct weft_group *group;       /* the other loops; NULL: none */
+    struct wr_engine **others;      /* their engines */
+    uint32_t n_others;
+    struct weft_scope background; /* background fibers; belongs to the fiber that opened the runtime */
+    struct wl_sweep_state sweep;  /* of its sweeper */
 };
 
 /* Opens the store, which it then owns, and the engine; nothing runs yet. The configuration must outlive it.
@@ -110,7 +109,7 @@ WEFT_SUSPENDS int wrt_reload(struct wrt_runtime *rt, struct wc_report *report, s
 /* The agents of a configuration; takes ownership of `owned`, also on failure. */
 WEFT_SUSPENDS int wrt__generation_new(struct wl_store *s, const struct wc_config *c, struct wc_config *owned,
                                       struct wrt_generation **ret, struct upp_err *err) UPP_MUST_CHECK;
-void              wrt__generation_free(struct wrt_generation *g); /* accepts NULL */
+void wrt__generation_free(struct wrt_generation *g); /* accepts NULL */
 
 /* Frees old generations that no run uses, and that were replaced more than idle_ms ago: requests that have looked up an
  * agent are over by then. How many are left. */
@@ -133,5 +132,3 @@ WEFT_SUSPENDS int wrt_agent_id(struct wl_store *s, struct upp_str name, bool mak
 
 /* The socket at which the owner of the store serves other processes; empty: none. */
 const char *wrt_socket(const struct wrt_runtime *rt);
-
-#endif

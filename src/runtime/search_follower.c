@@ -9,8 +9,8 @@ enum { IDLE_MS = 500, RETRY_MS = 10000 };
 static WEFT_SUSPENDS uint64_t follow(struct wl_store *s)
 {
     struct upp_err err = {0};
-    size_t         n   = 0;
-    int            r   = wl_index_rows(s, &n, &err);
+    size_t n = 0;
+    int r = wl_index_rows(s, &n, &err);
     if (r == -UPP_EREFUSED)
         return UINT64_MAX; /* searches read the log itself */
     if (r < 0) {
@@ -22,8 +22,8 @@ static WEFT_SUSPENDS uint64_t follow(struct wl_store *s)
 
 static WEFT_SUSPENDS int index_main(void *arg, struct upp_err *err)
 {
-    struct wl_store *s   = arg;
-    struct upp_err   why = {0};
+    struct wl_store *s = arg;
+    struct upp_err why = {0};
     if (wl_reindex_pending_all(s, &why) < 0) /* then the sweeper does it */
         wb_log(WB_WARN, "the search has forgotten messages", WB_LZ("why", why.msg));
     for (int r = 0; r >= 0;) {

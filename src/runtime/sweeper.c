@@ -14,10 +14,10 @@ enum { UNSTORED_MS = 20000, EVERY_SECONDS = 600, TENANTS = 64, PIECES = 1024 /* 
 
 static struct wl_retention retention(const struct wc_config *c)
 {
-    return (struct wl_retention){.size       = sizeof(struct wl_retention),
+    return (struct wl_retention){.size = sizeof(struct wl_retention),
                                  .deleted_ms = c ? c->retention.deleted_days * WL_DAY_MS : 0,
                                  .journal_ms = c ? c->retention.tapes_days * WL_DAY_MS : 0,
-                                 .audit_ms   = c ? c->retention.audit_days * WL_DAY_MS : 0};
+                                 .audit_ms = c ? c->retention.audit_days * WL_DAY_MS : 0};
 }
 
 static void add(struct wl_swept *to, const struct wl_swept *n)
@@ -34,9 +34,9 @@ static WEFT_SUSPENDS int sweep_tenant(struct wl_store *s, struct upp_str tenant,
                                       struct wl_swept *sum, struct upp_err *err)
 {
     const struct wl_owner o = {.tenant = tenant};
-    struct wl_swept       n = {.more = true};
-    size_t                expired;
-    int                   r = wl_file_expire(s, &o, wb_wall_ms(), PIECES, &expired, err);
+    struct wl_swept n = {.more = true};
+    size_t expired;
+    int r = wl_file_expire(s, &o, wb_wall_ms(), PIECES, &expired, err);
     for (unsigned i = 0; r >= 0 && n.more && i < PIECES; i++) {
         r = wl_sweep(s, &o, wb_wall_ms(), keep, &n, err);
         sum->damaged += n.damaged;
@@ -51,9 +51,9 @@ static WEFT_SUSPENDS int sweep_tenant(struct wl_store *s, struct upp_str tenant,
 /* Days of usage before retention.usage_days. */
 static WEFT_SUSPENDS int sweep_usage(struct wl_store *s, const struct wc_config *c, struct upp_err *err)
 {
-    uint32_t days  = c && c->retention.usage_days ? c->retention.usage_days : WL_USAGE_DAYS;
-    int64_t  first = wb_wall_ms() / WL_DAY_MS - days + 1;
-    size_t   n     = WL_USAGE_PAGE;
+    uint32_t days = c && c->retention.usage_days ? c->retention.usage_days : WL_USAGE_DAYS;
+    int64_t first = wb_wall_ms() / WL_DAY_MS - days + 1;
+    size_t n = WL_USAGE_PAGE;
     for (unsigned i = 0; n == WL_USAGE_PAGE && i < PIECES; i++) {
         int r = wl_usage_sweep(s, first, WL_USAGE_PAGE, &n, err);
         if (r < 0)
@@ -69,7 +69,7 @@ static WEFT_SUSPENDS int sweep_usage(struct wl_store *s, const struct wc_config 
 static WEFT_SUSPENDS int sweep_admin(struct wl_store *s, const struct wl_retention *keep, struct upp_err *err)
 {
     int64_t age_ms = keep->audit_ms ? keep->audit_ms : WL_AUDIT_DAYS * WL_DAY_MS;
-    size_t  n      = WL_ADMIN_PAGE;
+    size_t n = WL_ADMIN_PAGE;
     for (unsigned i = 0; n == WL_ADMIN_PAGE && i < PIECES; i++) {
         int r = wl_admin_sweep(s, wb_wall_ms() - age_ms, WL_ADMIN_PAGE, &n, err);
         if (r < 0)
@@ -84,19 +84,19 @@ static WEFT_SUSPENDS int sweep_admin(struct wl_store *s, const struct wl_retenti
 int wrt_sweep(struct wl_store *s, const struct wc_config *c, struct wl_swept *ret, struct upp_err *err)
 {
     const struct wl_retention keep = retention(c);
-    char                      name[WS_NAME_MAX];
-    struct upp_str            after = {0};
-    int                       r = 0, failed = 0;
+    char name[WS_NAME_MAX];
+    struct upp_str after = {0};
+    int r = 0, failed = 0;
     *ret = (struct wl_swept){0};
     for (size_t n = TENANTS; r >= 0 && n == TENANTS;) {
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
-        struct upp_str                           *list;
+        struct upp_str *list;
         r = wl_list_tenants(s, after, TENANTS, &a, &list, &n, err);
         for (size_t i = 0; r >= 0 && i < n; i++) {
             r = sweep_tenant(s, list[i], &keep, ret, failed < 0 ? NULL : err);
             if (r < 0 && r != -UPP_ECANCELED) { /* sweep the other tenants nevertheless */
                 failed = failed < 0 ? failed : r;
-                r      = 0;
+                r = 0;
             }
         }
         if (r >= 0 && n) {
@@ -112,7 +112,7 @@ int wrt_sweep(struct wl_store *s, const struct wc_config *c, struct wl_swept *re
             r = sweep_usage(s, c, failed < 0 ? NULL : err);
         if (r < 0 && r != -UPP_ECANCELED) {
             failed = failed < 0 ? failed : r;
-            r      = 0;
+            r = 0;
         }
     }
     bool more = true;
@@ -141,22 +141,22 @@ static WEFT_SUSPENDS int sweep_erased(struct wl_store *s, const struct wl_owner 
 /* Threads of requests that said `store: false`, and large texts that were erased, of all tenants. */
 static WEFT_SUSPENDS int sweep_unstored(struct wl_store *s, struct upp_err *err)
 {
-    char           name[WS_NAME_MAX];
+    char name[WS_NAME_MAX];
     struct upp_str after = {0};
-    int            r = 0, failed = 0;
+    int r = 0, failed = 0;
     for (size_t n = TENANTS; r >= 0 && n == TENANTS;) {
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
-        struct upp_str                           *list;
-        size_t                                    erased;
+        struct upp_str *list;
+        size_t erased;
         r = wl_list_tenants(s, after, TENANTS, &a, &list, &n, err);
         for (size_t i = 0; r >= 0 && i < n; i++) {
             const struct wl_owner o = {.tenant = list[i]};
-            r                       = wr_unstored_sweep(s, &o, &erased, failed < 0 ? NULL : err);
+            r = wr_unstored_sweep(s, &o, &erased, failed < 0 ? NULL : err);
             if (r >= 0)
                 r = sweep_erased(s, &o, failed < 0 ? NULL : err);
             if (r < 0 && r != -UPP_ECANCELED) { /* those of the other tenants nevertheless */
                 failed = failed < 0 ? failed : r;
-                r      = 0;
+                r = 0;
             }
         }
         if (r < 0 || !n || list[n - 1].n > sizeof name)
@@ -172,7 +172,7 @@ static WEFT_SUSPENDS int unstored_main(void *arg, struct upp_err *err)
     struct wrt_runtime *rt = arg;
     for (uint64_t pause = 1000;; pause = WB_MIN(2 * pause, UNSTORED_MS)) { /* runs that a crash cut off end soon */
         struct upp_err why = {0};
-        int            r   = sweep_unstored(rt->store, &why);
+        int r = sweep_unstored(rt->store, &why);
         if (r < 0 && r != -UPP_ECANCELED)
             wb_log(WB_WARN, "what is not to be stored could not be erased; it is tried again", WB_LZ("why", why.msg));
         if (r == -UPP_ECANCELED || weft_sleep_ms(pause, err) < 0)
@@ -183,7 +183,7 @@ static WEFT_SUSPENDS int unstored_main(void *arg, struct upp_err *err)
 /* With jitter, so that servers started together do not sweep at the same time. */
 static uint64_t pause_ms(const struct wc_config *c)
 {
-    uint64_t ms  = 1000 * (uint64_t)(c && c->retention.every_seconds ? c->retention.every_seconds : EVERY_SECONDS);
+    uint64_t ms = 1000 * (uint64_t)(c && c->retention.every_seconds ? c->retention.every_seconds : EVERY_SECONDS);
     uint32_t any = 0;
     if (wb_random(&any, sizeof any, NULL) < 0)
         return ms;
@@ -195,8 +195,8 @@ static WEFT_SUSPENDS int sweep_main(void *arg, struct upp_err *err)
     struct wrt_runtime *rt = arg;
     for (int r = 0; r >= 0;) {
         struct wl_swept n;
-        struct upp_err  why = {0};
-        r                   = weft_sleep_ms(pause_ms(rt->config), err);
+        struct upp_err why = {0};
+        r = weft_sleep_ms(pause_ms(rt->config), err);
         if (r < 0)
             return r == -UPP_ECANCELED ? 0 : r;
         (void)wrt__drop_unused(rt, WRT_IDLE_MS);

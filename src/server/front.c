@@ -1,4 +1,4 @@
-/* server/front.c — see front.h. */
+/* server/front.c — passes the calls that such a store does not change on to the store behind it. */
 #include "server/front.h"
 
 int sv_front_rows(struct wl_store *s, const struct wl_owner *o, const struct wl_range *r, struct wb_arena *a,

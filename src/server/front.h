@@ -4,8 +4,7 @@
  * commit on its way. Such a store has a commit of its own; the rest is these functions, which ask the store behind
  * (s->inner). It has no close: the request ends, not the store.
  */
-#ifndef SV_FRONT_H
-#define SV_FRONT_H
+#pragma once
 
 #include "log/store.h"
 
@@ -20,5 +19,3 @@ WEFT_SUSPENDS int sv_front_follow(struct wl_store *s, uint64_t after, size_t max
 WEFT_SUSPENDS int sv_front_search(struct wl_store *s, const struct wl_owner *o, const struct wl_query *q,
                                   struct wb_arena *a, struct wl_hit **ret, size_t *n, struct upp_err *err);
 WEFT_SUSPENDS int sv_front_at_once(struct wl_store *s, wl_reading_fn *fn, void *arg, struct upp_err *err);
-
-#endif

@@ -1,11 +1,8 @@
 /* server/libraries.h — the libraries that the server uses. */
-#ifndef WEFT_SERVER_LIBRARIES_H
-#define WEFT_SERVER_LIBRARIES_H
+#pragma once
 
 #include "base/library.h"
 
 /* Of all layers. */
 enum { SV_LIBRARIES = 7 };
 extern struct wb_library (*const sv_libraries[SV_LIBRARIES])(void);
-
-#endif

@@ -14,12 +14,12 @@ enum { PAGE = 256 };
 
 struct session_query {
     struct wa_query_backend backend;
-    struct weft_session    *session;
-    struct wb_uuid          thread; /* in the log */
-    uint64_t                node;
-    struct wr_watch         watch;
-    struct upp_str          id; /* the thread's id for programs */
-    char                    text[];
+    struct weft_session *session;
+    struct wb_uuid thread; /* in the log */
+    uint64_t node;
+    struct wr_watch watch;
+    struct upp_str id; /* the thread's id for programs */
+    char text[];
 };
 
 static struct session_query *query_of(struct wa_query_backend *p)
@@ -43,9 +43,9 @@ static WEFT_SUSPENDS int stepped(void *arg, struct weft_run *run, struct upp_err
 
 struct asking {
     struct session_query *query;
-    struct upp_thread    *thread;
-    struct upp_str        text;
-    struct upp_turn      *turn;
+    struct upp_thread *thread;
+    struct upp_str text;
+    struct upp_turn *turn;
 };
 
 /* The session has new content. An active run of the session will save it. */
@@ -60,10 +60,10 @@ static WEFT_SUSPENDS int update_session(struct session_query *q, struct upp_err 
 static WEFT_SUSPENDS int answer(struct asking *x, struct wa_run_input *asked, struct upp_err *err)
 {
     struct session_query *q = x->query;
-    struct weft_session  *s = q->session;
-    struct wr_started     started;
-    struct wa_where       where = {.engine = s->home->kept, .thread = q->thread, .watch = &q->watch};
-    int                   r     = wa_start(s->agent, &where, asked, false, &started, err);
+    struct weft_session *s = q->session;
+    struct wr_started started;
+    struct wa_where where = {.engine = s->home->kept, .thread = q->thread, .watch = &q->watch};
+    int r = wa_start(s->agent, &where, asked, false, &started, err);
     if (r < 0)
         return r;
     r = wa_join(where.engine, &started, NULL, &x->turn, err);
@@ -73,9 +73,9 @@ static WEFT_SUSPENDS int answer(struct asking *x, struct wa_run_input *asked, st
 
 static WEFT_SUSPENDS int ask(struct weft_session *s, void *arg, struct upp_err *err)
 {
-    struct asking      *x = arg;
+    struct asking *x = arg;
     struct wa_run_input asked;
-    struct upp_err      why = {0};
+    struct upp_err why = {0};
     (void)s;
     int r = wa_run_input_take(&asked, UPP_OPTS(upp_input, .text = x->text), err);
     if (r >= 0)
@@ -97,8 +97,8 @@ static WEFT_SUSPENDS int turn(struct wa_query_backend *p, struct upp_thread *t, 
                               struct upp_turn **ret, struct upp_err *err)
 {
     struct asking x = {.query = query_of(p), .thread = t, .text = text};
-    int           r = wa_session_look(x.query->session, "weft_session_query", ask, &x, err);
-    *ret            = x.turn;
+    int r = wa_session_look(x.query->session, "weft_session_query", ask, &x, err);
+    *ret = x.turn;
     return r;
 }
 
@@ -107,7 +107,7 @@ static WEFT_SUSPENDS int turn(struct wa_query_backend *p, struct upp_thread *t, 
 static WEFT_SUSPENDS int find_root(struct weft_session *s, uint64_t key, struct wl_node *ret, struct upp_err *err)
 {
     struct wl_store *store = wr_engine_store(s->home->kept);
-    int              r     = wl_get_node(store, &wa_owner, key, ret, err);
+    int r = wl_get_node(store, &wa_owner, key, ret, err);
     for (unsigned i = 0; r >= 0 && ret->parent; i++)
         r = i < WL_PATH_READ ? wl_get_node(store, &wa_owner, ret->parent, ret, err)
                              : upp_fail(err, UPP_ESTORE, "the nodes of session %.*s go round", UPP_FMT(s->id));
@@ -119,20 +119,20 @@ static WEFT_SUSPENDS int add_sub_thread(struct weft_session *s, const struct wl_
                                         bool fresh, struct wb_uuid *ret, struct upp_err *err)
 {
     struct wl_store *store = wr_engine_store(s->home->kept);
-    struct wl_thread sub   = {.tree       = t->tree,
-                              .parent     = t->id,
-                              .owner      = wa_owner,
-                              .head       = node->key,
-                              .kind       = WL_SUB,
-                              .version    = 1,
-                              .created_ms = node->created_ms,
-                              .updated_ms = node->created_ms};
-    int              r     = wl_id_new(wl_family(t->tree), &sub.id, err);
+    struct wl_thread sub = {.tree = t->tree,
+                            .parent = t->id,
+                            .owner = wa_owner,
+                            .head = node->key,
+                            .kind = WL_SUB,
+                            .version = 1,
+                            .created_ms = node->created_ms,
+                            .updated_ms = node->created_ms};
+    int r = wl_id_new(wl_family(t->tree), &sub.id, err);
     if (r < 0)
         return r;
     const struct wl_change changes[] = {{.kind = WL_ADD_NODE, .node = node}, {.kind = WL_ADD_THREAD, .thread = &sub}};
-    struct wl_commit       c         = {
-                      .owner = wa_owner, .changes = changes + !fresh, .n = WB_LEN(changes) - !fresh, .flags = WL_SYNCED};
+    struct wl_commit c = {
+        .owner = wa_owner, .changes = changes + !fresh, .n = WB_LEN(changes) - !fresh, .flags = WL_SYNCED};
     r = store->ops->commit(store, &c, err);
     if (r >= 0)
         *ret = sub.id;
@@ -143,13 +143,13 @@ static WEFT_SUSPENDS int make_node(struct weft_session *s, const struct wl_threa
                                    struct wb_uuid *thread, struct upp_err *err)
 {
     struct wl_node root;
-    int            r = find_root(s, t->head, &root, err);
+    int r = find_root(s, t->head, &root, err);
     for (unsigned i = 0; r >= 0 && i < WL_ID_TRIES; i++) {
         r = wl_branch_make(&root, 0, ret, err);
         if (r < 0)
             return r;
         ret->name = UPP_STR("query");
-        r         = add_sub_thread(s, t, ret, true, thread, err);
+        r = add_sub_thread(s, t, ret, true, thread, err);
         if (r <= 0)
             return r;
     }
@@ -160,11 +160,11 @@ static WEFT_SUSPENDS int make_node(struct weft_session *s, const struct wl_threa
 static WEFT_SUSPENDS int find_sub_thread(struct weft_session *s, const struct wl_thread *t, const struct wl_node *node,
                                          struct wb_uuid *ret, struct upp_err *err)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena a     = WB_ARENA(64u << 20);
-    struct wl_store                          *store = wr_engine_store(s->home->kept);
-    struct wb_uuid                            after = {{0}};
-    struct wl_thread                         *list;
-    size_t                                    n;
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
+    struct wl_store *store = wr_engine_store(s->home->kept);
+    struct wb_uuid after = {{0}};
+    struct wl_thread *list;
+    size_t n;
     do {
         int r = wl_list_family_threads(store, &wa_owner, wl_family(t->tree), after, PAGE, &a, &list, &n, err);
         if (r < 0)
@@ -186,11 +186,11 @@ static WEFT_SUSPENDS int find_sub_thread(struct weft_session *s, const struct wl
 /* ---- For programs ------------------------------------------------------------------------------------------ */
 
 struct beginning {
-    struct upp_str            id; /* NULL: a new query */
-    struct session_query     *query;
-    struct upp_thread        *thread;
+    struct upp_str id; /* NULL: a new query */
+    struct session_query *query;
+    struct upp_thread *thread;
     const struct upp_message *messages; /* of the query so far */
-    size_t                    n;
+    size_t n;
 };
 
 static int make_query(struct weft_session *s, struct beginning *b, uint64_t node, struct wb_uuid thread,
@@ -202,12 +202,12 @@ static int make_query(struct weft_session *s, struct beginning *b, uint64_t node
     memcpy(q->text, b->id.p, b->id.n);
     q->backend = (struct wa_query_backend){.turn = turn, .free = free_query};
     q->session = s;
-    q->thread  = thread;
-    q->node    = node;
-    q->watch   = (struct wr_watch){.arg = s, .stepped = stepped};
-    q->id      = wb_str(q->text, b->id.n);
-    b->query   = q;
-    int r      = upp__thread_lend(&(struct wm_thread_json){.id = q->id}, &b->thread, err);
+    q->thread = thread;
+    q->node = node;
+    q->watch = (struct wr_watch){.arg = s, .stepped = stepped};
+    q->id = wb_str(q->text, b->id.n);
+    b->query = q;
+    int r = upp__thread_lend(&(struct wm_thread_json){.id = q->id}, &b->thread, err);
     if (r >= 0 && b->n)
         r = upp_thread_push(b->thread, b->messages, b->n, err);
     return r;
@@ -220,21 +220,21 @@ static WEFT_SUSPENDS int ensure_stored(struct weft_session *s, struct upp_err *e
         return 0;
     if (s->busy || s->running)
         return upp_fail(err, UPP_EINVALID, "session %.*s is busy with another call", UPP_FMT(s->id));
-    s->busy    = true;
+    s->busy = true;
     int result = wa_session_flush(s, err);
-    s->busy    = false;
+    s->busy = false;
     return result;
 }
 
 static WEFT_SUSPENDS int begin(struct weft_session *s, void *arg, struct upp_err *err)
 {
-    struct beginning                         *b = arg;
+    struct beginning *b = arg;
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
-    char                                      text[WB_UUID_TEXT + 1];
-    struct wl_thread                          t;
-    struct wl_node                            node;
-    struct wb_uuid                            thread;
-    int                                       r = ensure_stored(s, err);
+    char text[WB_UUID_TEXT + 1];
+    struct wl_thread t;
+    struct wl_node node;
+    struct wb_uuid thread;
+    int r = ensure_stored(s, err);
     if (r >= 0)
         r = wa_session_thread(s, &a, &t, err);
     if (r >= 0)
@@ -250,11 +250,11 @@ static int copy_messages(struct wb_arena *a, const struct wm_thread_json *from, 
                          struct upp_err *err)
 {
     struct upp_message *list = wb_new_n(a, struct upp_message, from->n);
-    int                 r    = wb_arena_check(a, err);
+    int r = wb_arena_check(a, err);
     for (size_t i = 0; r >= 0 && i < from->n; i++)
         r = wm_message_copy(a, &from->messages[i], &list[i], err);
     b->messages = list;
-    b->n        = from->n;
+    b->n = from->n;
     return r;
 }
 
@@ -273,14 +273,14 @@ static int find_query(struct weft_session *s, struct wb_arena *a, struct beginni
 
 static WEFT_SUSPENDS int reopen(struct weft_session *s, void *arg, struct upp_err *err)
 {
-    struct beginning                         *b = arg;
+    struct beginning *b = arg;
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 30);
-    struct wl_thread                          t;
-    struct wa_doc_node                       *nodes;
-    struct wb_uuid                            thread;
-    size_t                                    at = 0, n;
-    b->id                                        = wb_arena_dup(&a, b->id); /* it may point into what is freed now */
-    int r                                        = wb_arena_check(&a, err);
+    struct wl_thread t;
+    struct wa_doc_node *nodes;
+    struct wb_uuid thread;
+    size_t at = 0, n;
+    b->id = wb_arena_dup(&a, b->id); /* it may point into what is freed now */
+    int r = wb_arena_check(&a, err);
     if (r >= 0)
         r = ensure_stored(s, err);
     if (r >= 0)
@@ -312,10 +312,10 @@ static WEFT_SUSPENDS int start(struct weft_session *s, struct beginning *b, wa_s
 
 int weft_session_query(struct weft_session *s, struct upp_str text, struct weft_query_result **ret, struct upp_err *err)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(1u << 30);
-    struct upp_str                            own = wb_arena_dup(&a, text); /* it may point into what is freed now */
-    struct beginning                          b   = {0};
-    int                                       r   = wb_arena_check(&a, err);
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 30);
+    struct upp_str own = wb_arena_dup(&a, text); /* it may point into what is freed now */
+    struct beginning b = {0};
+    int r = wb_arena_check(&a, err);
     if (r < 0)
         return r;
     return text.p ? start(s, &b, begin, own, ret, err) : upp_fail(err, UPP_EINVALID, "a query without a question");

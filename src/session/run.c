@@ -28,7 +28,7 @@ static int calls_of(const struct wa_run_input *asked, struct wb_arena *a, struct
     size_t lead = 0, most = 0;
     for (; lead < asked->n_history && asked->history[lead]->role == UPP_ROLE_TOOL; lead++)
         most += asked->history[lead]->n_parts;
-    *n   = 0;
+    *n = 0;
     *ret = wb_new_n(a, struct upp_str, most);
     if (most && !*ret)
         return wb_arena_check(a, err);
@@ -43,18 +43,18 @@ static WEFT_SUSPENDS int answer(struct weft_session *s, const struct wa_run_inpu
                                 struct wb_arena *a, struct upp_err *err)
 {
     struct wl_store *store = wr_engine_store(s->home->kept);
-    struct wa_open   open;
-    struct upp_str  *calls;
-    size_t           n;
-    uint32_t         at;
-    int              r = calls_of(asked, a, &calls, &n, err);
+    struct wa_open open;
+    struct upp_str *calls;
+    size_t n;
+    uint32_t at;
+    int r = calls_of(asked, a, &calls, &n, err);
     if (r < 0 || !n)
         return r;
     r = wa_open_imported(store, &wa_owner, t, a, &open, &at, err);
     if (r <= 0)
         return r;
     struct upp_message *list = wb_new_n(a, struct upp_message, asked->n_history);
-    r                        = list ? wa_open_check(&open, calls, n, err) : wb_arena_check(a, err);
+    r = list ? wa_open_check(&open, calls, n, err) : wb_arena_check(a, err);
     if (r < 0)
         return r;
     for (size_t i = 0; i < asked->n_history; i++)
@@ -66,10 +66,10 @@ static WEFT_SUSPENDS int answer(struct weft_session *s, const struct wa_run_inpu
 /* Appends the messages before the run's input. */
 static WEFT_SUSPENDS int append(struct weft_session *s, const struct wa_run_input *asked, struct upp_err *err)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena a     = WB_ARENA(64u << 20);
-    struct wl_store                          *store = wr_engine_store(s->home->kept);
-    struct wl_thread                          t;
-    uint32_t                                  index;
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
+    struct wl_store *store = wr_engine_store(s->home->kept);
+    struct wl_thread t;
+    uint32_t index;
     if (!asked->n_history)
         return 0;
     int r = wa_session_thread(s, &a, &t, err);
@@ -78,12 +78,12 @@ static WEFT_SUSPENDS int append(struct weft_session *s, const struct wa_run_inpu
     if (r != 0)
         return r < 0 ? r : 0;
     struct wm_entry *entries = wb_new_n(&a, struct wm_entry, asked->n_history);
-    r                        = wb_arena_check(&a, err);
+    r = wb_arena_check(&a, err);
     for (size_t i = 0; r >= 0 && i < asked->n_history; i++)
-        entries[i] = (struct wm_entry){.kind     = WM_ENTRY_MESSAGE,
-                                       .origin   = WM_ORIGIN_IMPORT,
+        entries[i] = (struct wm_entry){.kind = WM_ENTRY_MESSAGE,
+                                       .origin = WM_ORIGIN_IMPORT,
                                        .audience = WM_AUDIENCE_ALL,
-                                       .message  = *asked->history[i]};
+                                       .message = *asked->history[i]};
     return r < 0 ? r : wl_append(store, &wa_owner, &t, entries, asked->n_history, &index, err);
 }
 
@@ -92,7 +92,7 @@ int wa_session_begin(struct weft_session *s, struct wa_run_input *asked, struct 
     if (s->running)
         return upp_fail(err, UPP_EINVALID, "session %.*s is busy with another run", UPP_FMT(s->id));
     s->running = true;
-    int r      = wa_session_flush(s, err);
+    int r = wa_session_flush(s, err);
     if (r >= 0)
         r = append(s, asked, err);
     if (r < 0) {
@@ -100,15 +100,15 @@ int wa_session_begin(struct weft_session *s, struct wa_run_input *asked, struct 
         return r;
     }
     asked->n_history = 0;
-    s->watch         = (struct wr_watch){.arg = s, .stepped = stepped};
-    *ret             = (struct wa_where){.engine = s->home->kept, .thread = s->thread, .watch = &s->watch};
+    s->watch = (struct wr_watch){.arg = s, .stepped = stepped};
+    *ret = (struct wa_where){.engine = s->home->kept, .thread = s->thread, .watch = &s->watch};
     return 0;
 }
 
 int wa_session_end(struct weft_session *s, int result, struct upp_err *err)
 {
     struct upp_err why = {0};
-    s->running         = false;
+    s->running = false;
     wa_session_stale(s);
     int r = s->tree ? wa_session_tree_read(s, &why) : 0;
     if (r >= 0 && !s->no_checkpoints)
@@ -120,16 +120,14 @@ int wa_session_end(struct weft_session *s, int result, struct upp_err *err)
     return r;
 }
 
-/* ---- Resuming ----------------------------------------------------------------------------------------------- */
-
 static WEFT_SUSPENDS int resume(struct weft_session *s, void *arg, struct upp_err *err)
 {
-    struct upp_turn          **turn = arg;
-    struct wr_started          started;
+    struct upp_turn **turn = arg;
+    struct wr_started started;
     const struct wr_agent_def *def; /* compiled, so that the run finds it by name */
-    s->watch   = (struct wr_watch){.arg = s, .stepped = stepped};
+    s->watch = (struct wr_watch){.arg = s, .stepped = stepped};
     s->running = true;
-    int r      = wa_agent_def(s->agent, &def, err);
+    int r = wa_agent_def(s->agent, &def, err);
     if (r >= 0 && !wa_session_stored(s))
         r = upp_fail(err, UPP_ENOTFOUND, "no run of the session was cut short");
     if (r >= 0)
@@ -147,19 +145,17 @@ int weft_session_resume(struct weft_session *s, struct upp_turn **ret, struct up
     return wa_session_change(s, "weft_session_resume", resume, ret, err);
 }
 
-/* ---- Running --------------------------------------------------------------------------------------------- */
-
 struct running {
     struct wa_run_input asked;
-    struct upp_turn    *turn;
+    struct upp_turn *turn;
 };
 
 static WEFT_SUSPENDS int run(struct weft_session *s, void *arg, struct upp_err *err)
 {
-    struct running   *r = arg;
-    struct wa_where   where;
+    struct running *r = arg;
+    struct wa_where where;
     struct wr_started started;
-    int               result = wa_session_begin(s, &r->asked, &where, err);
+    int result = wa_session_begin(s, &r->asked, &where, err);
     if (result < 0)
         return result;
     result = wa_start(s->agent, &where, &r->asked, false, &started, err);
@@ -174,8 +170,8 @@ int weft_session_run_with(struct weft_session *s, const struct upp_input *in, st
                           struct upp_err *err)
 {
     struct running r = {0};
-    *ret             = NULL;
-    int result       = wa_session_input(in, err);
+    *ret = NULL;
+    int result = wa_session_input(in, err);
     if (result >= 0)
         result = wa_run_input_take(&r.asked, in, err);
     if (result >= 0)

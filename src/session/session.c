@@ -19,8 +19,8 @@ enum { JSON_MAX = WM_SESSION_BYTES, KEY_MAX = 512, SWEEPS = 64 };
 
 struct calling {
     struct weft_session *session;
-    wa_session_fn       *fn;
-    void                *arg;
+    wa_session_fn *fn;
+    void *arg;
 };
 
 static WEFT_SUSPENDS int call(void *arg, struct upp_err *err)
@@ -40,7 +40,7 @@ int wa_session_change(struct weft_session *s, const char *name, wa_session_fn *f
     if (s->busy || s->running)
         return upp_fail(err, UPP_EINVALID, "%s: session %.*s is busy with another call", name, UPP_FMT(s->id));
     s->busy = true;
-    int r   = wa_session_look(s, name, fn, arg, err);
+    int r = wa_session_look(s, name, fn, arg, err);
     s->busy = false;
     return r;
 }
@@ -66,13 +66,13 @@ static int make(struct weft_agent *a, const struct weft_session_opts *opts, stru
     struct weft_session *s = wb_calloc(1, sizeof *s);
     if (!s)
         return upp_fail(err, UPP_ENOMEM, "no memory for a session");
-    s->agent          = a;
-    s->home           = a->home;
-    s->doc_memory     = (struct wb_arena)WB_ARENA(4ull * JSON_MAX);
-    s->subagents      = (struct wb_buf)WB_BUF(WM_SESSION_BYTES);
+    s->agent = a;
+    s->home = a->home;
+    s->doc_memory = (struct wb_arena)WB_ARENA(4ull * JSON_MAX);
+    s->subagents = (struct wb_buf)WB_BUF(WM_SESSION_BYTES);
     s->no_checkpoints = opts->no_checkpoints;
-    s->every_turn     = opts->interval == WEFT_EVERY_TURN;
-    s->persists       = opts->persistence != NULL;
+    s->every_turn = opts->interval == WEFT_EVERY_TURN;
+    s->persists = opts->persistence != NULL;
     if (s->persists)
         s->persistence = *opts->persistence;
     *ret = s;
@@ -120,9 +120,9 @@ static int take_texts(struct weft_session *s, struct upp_str id, struct upp_str 
     memcpy(texts, id.p, id.n);
     if (metadata.n)
         memcpy(texts + id.n, metadata.p, metadata.n);
-    s->id       = wb_str(texts, id.n);
+    s->id = wb_str(texts, id.n);
     s->metadata = metadata.p ? wb_str(texts + id.n, metadata.n) : (struct upp_str){0};
-    s->texts    = texts;
+    s->texts = texts;
     return 0;
 }
 
@@ -137,17 +137,17 @@ static int take_thread(struct weft_session *s, struct upp_str id, const struct w
 
 struct making {
     const struct weft_session_opts *opts;
-    struct upp_str                  id;
+    struct upp_str id;
 };
 
 static WEFT_SUSPENDS int make_thread(struct weft_session *s, void *arg, struct upp_err *err)
 {
-    const struct making                      *m = arg;
+    const struct making *m = arg;
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
-    char                                      text[WB_UUID_TEXT + 1];
-    struct wl_thread                          t;
-    struct wb_uuid                            id = {{0}};
-    int                                       r  = wa_home_keep(s->home, err);
+    char text[WB_UUID_TEXT + 1];
+    struct wl_thread t;
+    struct wb_uuid id = {{0}};
+    int r = wa_home_keep(s->home, err);
     if (r >= 0 && m->opts->id && (!wb_uuid_parse(wb_cstr(m->opts->id), &id) || wb_uuid_version(id) != 4))
         r = upp_fail(err, UPP_EINVALID, "the id of a session is a UUID of version 4, not '%s'", m->opts->id);
     if (r >= 0)
@@ -164,10 +164,10 @@ int weft_session_new(struct weft_agent *a, const struct weft_session_opts *opts,
                      struct upp_err *err)
 {
     UPP_CLEANUP(weft_session_closep) struct weft_session *s = NULL;
-    struct weft_session_opts                              o;
+    struct weft_session_opts o;
     wb_opts(&o, sizeof o, opts);
     struct making m = {.opts = &o};
-    int           r = make(a, &o, &s, err);
+    int r = make(a, &o, &s, err);
     if (r >= 0)
         r = wa_session_change(s, "weft_session_new", make_thread, &m, err);
     if (r >= 0)
@@ -194,9 +194,9 @@ static int take_json(struct weft_session *s, struct upp_str json, struct upp_err
 
 static WEFT_SUSPENDS int load(struct weft_session *s, struct upp_str id, struct upp_err *err)
 {
-    char           key[KEY_MAX];
+    char key[KEY_MAX];
     struct upp_str json = {0};
-    int            r    = s->persistence.load(s->persistence.arg, key_of(id, key), &json, err);
+    int r = s->persistence.load(s->persistence.arg, key_of(id, key), &json, err);
     if (r >= 0 && !json.p)
         r = upp_fail(err, UPP_ENOTFOUND, "there is no session '%.*s'", UPP_FMT(id));
     if (r >= 0)
@@ -207,9 +207,9 @@ static WEFT_SUSPENDS int load(struct weft_session *s, struct upp_str id, struct 
 
 static WEFT_SUSPENDS int find(struct weft_session *s, void *arg, struct upp_err *err)
 {
-    const struct making                      *m = arg;
+    const struct making *m = arg;
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
-    struct wl_thread                          t;
+    struct wl_thread t;
     if (!m->id.n || m->id.n > KEY_MAX / 2)
         return upp_fail(err, UPP_ENOTFOUND, "there is no session '%.*s'", (int)WB_MIN(m->id.n, (size_t)64), m->id.p);
     int r = wa_home_keep(s->home, err);
@@ -226,10 +226,10 @@ int weft_session_open(struct weft_agent *a, struct upp_str id, const struct weft
                       struct weft_session **ret, struct upp_err *err)
 {
     UPP_CLEANUP(weft_session_closep) struct weft_session *s = NULL;
-    struct weft_session_opts                              o;
+    struct weft_session_opts o;
     wb_opts(&o, sizeof o, opts);
     struct making m = {.opts = &o, .id = id};
-    int           r = make(a, &o, &s, err);
+    int r = make(a, &o, &s, err);
     if (r >= 0)
         r = wa_session_change(s, "weft_session_open", find, &m, err);
     if (r >= 0)
@@ -242,12 +242,12 @@ int weft_session_open(struct weft_agent *a, struct upp_str id, const struct weft
 static WEFT_SUSPENDS void sweep(struct wl_store *store)
 {
     const struct wl_store *base = store;
-    struct wl_swept        n    = {.more = true};
-    struct upp_err         why  = {0};
+    struct wl_swept n = {.more = true};
+    struct upp_err why = {0};
     while (base->inner)
         base = base->inner;
-    const bool                in_memory = strcmp(base->ops->name, "memory") == 0;
-    const struct wl_retention keep      = {.size = sizeof keep, .deleted_ms = in_memory ? -1 : 0, .journal_ms = -1};
+    const bool in_memory = strcmp(base->ops->name, "memory") == 0;
+    const struct wl_retention keep = {.size = sizeof keep, .deleted_ms = in_memory ? -1 : 0, .journal_ms = -1};
     for (unsigned i = 0; n.more && i < SWEEPS; i++)
         if (wl_sweep(store, &wa_owner, wb_wall_ms(), &keep, &n, &why) < 0) {
             wb_log(WB_DEBUG, "an erased session was not swept", WB_LZ("why", why.msg));
@@ -257,10 +257,10 @@ static WEFT_SUSPENDS void sweep(struct wl_store *store)
 
 static WEFT_SUSPENDS int erase(struct weft_session *s, void *arg, struct upp_err *err)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena a     = WB_ARENA(64u << 20);
-    struct wl_store                          *store = s->home->kept ? wr_engine_store(s->home->kept) : NULL;
-    struct wl_thread                          t;
-    char                                      key[KEY_MAX];
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
+    struct wl_store *store = s->home->kept ? wr_engine_store(s->home->kept) : NULL;
+    struct wl_thread t;
+    char key[KEY_MAX];
     (void)arg;
     int r = wa_session_stored(s) ? wa_session_thread(s, &a, &t, err) : -UPP_ENOTFOUND;
     if (r >= 0)
@@ -282,7 +282,7 @@ int weft_session_erase(struct weft_session *s, struct upp_err *err)
 int wa_session_thread(struct weft_session *s, struct wb_arena *a, struct wl_thread *ret, struct upp_err *err)
 {
     struct wl_store *store = wr_engine_store(s->home->kept);
-    int              r     = wl_get_thread(store, &wa_owner, s->thread, a, ret, err);
+    int r = wl_get_thread(store, &wa_owner, s->thread, a, ret, err);
     return r == -UPP_ENOTFOUND ? upp_fail(err, UPP_ENOTFOUND, "session %.*s was erased", UPP_FMT(s->id)) : r;
 }
 
@@ -301,20 +301,20 @@ static struct upp_str id_of(void *home, struct upp_str agent)
 static WEFT_SUSPENDS int read_new(struct weft_session *s, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
-    struct wl_thread                          t;
+    struct wl_thread t;
     if (!s->reading && !(s->reading = wa_doc_new()))
         return upp_fail(err, UPP_ENOMEM, "no memory for a session");
     struct wa_doc_opts opts = {.no_checkpoints = s->no_checkpoints,
-                               .every_turn     = s->every_turn,
-                               .agent_id       = wa_agent_id(s->agent),
-                               .id_of          = id_of,
-                               .arg            = s->home};
-    int                r    = wa_session_thread(s, &a, &t, err);
+                               .every_turn = s->every_turn,
+                               .agent_id = wa_agent_id(s->agent),
+                               .id_of = id_of,
+                               .arg = s->home};
+    int r = wa_session_thread(s, &a, &t, err);
     if (r >= 0)
         r = wa_doc_read(s->reading, wr_engine_store(s->home->kept), &wa_owner, &t, &opts, &s->doc, err);
     if (r < 0)
         return r;
-    s->doc.id  = s->id;
+    s->doc.id = s->id;
     s->has_doc = true;
     return 0;
 }
@@ -327,7 +327,7 @@ int wa_session_read(struct weft_session *s, struct upp_err *err)
     if (r < 0 || s->has_doc)
         return r;
     s->is_reading = true;
-    r             = read_new(s, err);
+    r = read_new(s, err);
     s->is_reading = false;
     weft_cond_broadcast(&s->read_done);
     return r;
@@ -339,10 +339,10 @@ static int mend(const struct weft_session *s, struct wb_arena *a, struct wm_sess
                 struct upp_err *err)
 {
     const struct wm_session *doc = &s->doc;
-    *ret                         = *doc;
-    ret->tree.nodes              = wb_new_n(a, struct wm_tree_node, doc->tree.n);
-    ret->checkpoints             = wb_new_n(a, struct wm_checkpoint, doc->n_checkpoints);
-    int r                        = wb_arena_check(a, err);
+    *ret = *doc;
+    ret->tree.nodes = wb_new_n(a, struct wm_tree_node, doc->tree.n);
+    ret->checkpoints = wb_new_n(a, struct wm_checkpoint, doc->n_checkpoints);
+    int r = wb_arena_check(a, err);
     if (r < 0)
         return r;
     memcpy(ret->tree.nodes, doc->tree.nodes, doc->tree.n * sizeof *doc->tree.nodes);
@@ -354,9 +354,9 @@ static int mend(const struct weft_session *s, struct wb_arena *a, struct wm_sess
 int wa_session_flush(struct weft_session *s, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 30);
-    struct wm_session                         doc;
-    struct wl_thread                          t;
-    struct upp_message                        closing;
+    struct wm_session doc;
+    struct wl_thread t;
+    struct upp_message closing;
     if (wa_session_stored(s))
         return s->tree ? wa_session_tree_store(s, err) : 0;
     int r = wa_home_keep(s->home, err);
@@ -378,9 +378,9 @@ int wa_session_flush(struct weft_session *s, struct upp_err *err)
 
 static WEFT_SUSPENDS int write(struct weft_session *s, void *arg, struct upp_err *err)
 {
-    struct wb_buf   *out = arg;
+    struct wb_buf *out = arg;
     struct wj_writer w;
-    int              r = wa_session_read(s, err);
+    int r = wa_session_read(s, err);
     if (r < 0)
         return r;
     wj_writer_init(&w, out, err);
@@ -405,7 +405,7 @@ int weft_session_to_json(struct weft_session *s, struct upp_str *ret, struct upp
     if (r < 0)
         return r;
     *ret = wb_str(out.p, out.n - 1);
-    out  = (struct wb_buf)WB_BUF(JSON_MAX);
+    out = (struct wb_buf)WB_BUF(JSON_MAX);
     return 0;
 }
 
@@ -413,7 +413,7 @@ int weft_session_from_json(struct weft_agent *a, struct upp_str json, const stru
                            struct weft_session **ret, struct upp_err *err)
 {
     UPP_CLEANUP(weft_session_closep) struct weft_session *s = NULL;
-    struct weft_session_opts                              o;
+    struct weft_session_opts o;
     wb_opts(&o, sizeof o, opts);
     if (o.id || o.metadata)
         return upp_fail(err, UPP_EINVALID, "weft_session_from_json: id and metadata are the document's");
@@ -430,7 +430,7 @@ int weft_session_from_json(struct weft_agent *a, struct upp_str json, const stru
 int wa_session_persist(struct weft_session *s, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(JSON_MAX);
-    char                                  key[KEY_MAX];
+    char key[KEY_MAX];
     if (!s->persists)
         return 0;
     wa_session_stale(s);

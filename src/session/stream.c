@@ -20,23 +20,23 @@
 enum { NEW, OPEN, OVER };
 
 struct weft_stream {
-    struct weft__msg     wake;
-    _Atomic unsigned     refs;
-    _Atomic bool         aborted;
-    uint8_t              phase;
-    bool                 has_more; /* the reader has more */
-    struct weft_cond     cond;     /* signalled when the reader has more, and by an abort */
-    struct weft_agent   *agent;
-    struct wa_home      *home;
+    struct weft__msg wake;
+    _Atomic unsigned refs;
+    _Atomic bool aborted;
+    uint8_t phase;
+    bool has_more;         /* the reader has more */
+    struct weft_cond cond; /* signalled when the reader has more, and by an abort */
+    struct weft_agent *agent;
+    struct wa_home *home;
     struct weft_session *session; /* NULL: none */
-    struct wa_where      where;   /* the session's run, otherwise the engine without a store */
-    struct wa_run_input  asked;
-    struct wr_started    started;
-    struct wr_reader    *reader;
+    struct wa_where where;        /* the session's run, otherwise the engine without a store */
+    struct wa_run_input asked;
+    struct wr_started started;
+    struct wr_reader *reader;
     struct wa_translator translator;
-    struct upp_turn     *turn; /* set at the end; NULL: no output */
-    int                  result;
-    struct upp_err       why;
+    struct upp_turn *turn; /* set at the end; NULL: no output */
+    int result;
+    struct upp_err why;
 };
 
 static bool is_aborted(const struct weft_stream *s)
@@ -65,8 +65,6 @@ static void release(struct weft_stream *s)
     unref(s);
 }
 
-/* ---- Opening and closing -------------------------------------------------------------------------------------- */
-
 /* Without a session there is nothing to restore. */
 static uint8_t points_of(const struct weft_session *s)
 {
@@ -86,10 +84,10 @@ static int open_stream(struct weft_agent *a, struct weft_session *session, const
     if (!s)
         return upp_fail(err, UPP_ENOMEM, "no memory for a stream");
     s->wake.take = take_wake;
-    s->agent     = a;
-    s->home      = a->home;
-    s->session   = session;
-    s->where     = (struct wa_where){.engine = a->home->engine};
+    s->agent = a;
+    s->home = a->home;
+    s->session = session;
+    s->where = (struct wa_where){.engine = a->home->engine};
     atomic_init(&s->refs, 1);
     wa_translator_init(&s->translator, &o, a->structure != NULL, points_of(session));
     int r = wa_run_input_take(&s->asked, in, err);
@@ -120,7 +118,7 @@ int weft_session_stream(struct weft_session *s, const struct upp_input *in, cons
 static WEFT_SUSPENDS int start(void *arg, struct upp_err *err)
 {
     struct weft_stream *s = arg;
-    int                 r = s->session ? wa_session_begin(s->session, &s->asked, &s->where, err) : 0;
+    int r = s->session ? wa_session_begin(s->session, &s->asked, &s->where, err) : 0;
     if (r < 0)
         return r;
     r = wa_start(s->agent, &s->where, &s->asked, false, &s->started, err);
@@ -141,14 +139,14 @@ static WEFT_SUSPENDS int start(void *arg, struct upp_err *err)
 static WEFT_SUSPENDS int join(void *arg, struct upp_err *err)
 {
     struct weft_stream *s = arg;
-    int                 r = wa_join(s->where.engine, &s->started, s->asked.in.wait, &s->turn, err);
+    int r = wa_join(s->where.engine, &s->started, s->asked.in.wait, &s->turn, err);
     return s->session ? wa_session_end(s->session, r, err) : r;
 }
 
 static WEFT_SUSPENDS int stop(void *arg, struct upp_err *err)
 {
     struct weft_stream *s = arg;
-    int                 r = wa_stop(s->where.engine, &s->started, &s->turn, err);
+    int r = wa_stop(s->where.engine, &s->started, &s->turn, err);
     return s->session ? wa_session_end(s->session, r, err) : r;
 }
 
@@ -159,7 +157,7 @@ static int end_stream(struct weft_stream *s, int result, struct upp_err *err)
         wr_reader_close(WB_TAKE(s->reader));
         wr_tree_release(WB_TAKE(s->started.tree));
     }
-    s->phase  = OVER;
+    s->phase = OVER;
     s->result = result;
     if (result < 0 && err)
         *err = s->why;
@@ -196,13 +194,10 @@ void weft_stream_closep(struct weft_stream **s)
     weft_stream_close(*s);
 }
 
-/* ---- Pulling ------------------------------------------------------------------------------------------------------
- */
-
 static void more(void *arg)
 {
     struct weft_stream *s = arg;
-    s->has_more           = true;
+    s->has_more = true;
     weft_cond_signal(&s->cond);
 }
 
@@ -217,9 +212,9 @@ static WEFT_SUSPENDS int wait_for(struct weft_stream *s, uint64_t ms, struct upp
 /* Waits until the reader may have more. 0: the run has ended. */
 static WEFT_SUSPENDS int await(void *arg, struct upp_err *err)
 {
-    struct weft_stream *s       = arg;
-    uint64_t            poll_ms = wa_poll_ms(s->asked.in.wait);
-    int                 r = wr_reader_behind(s->reader) ? wr_reader_load(s->reader, true, more, s, err) : -UPP_EBUSY;
+    struct weft_stream *s = arg;
+    uint64_t poll_ms = wa_poll_ms(s->asked.in.wait);
+    int r = wr_reader_behind(s->reader) ? wr_reader_load(s->reader, true, more, s, err) : -UPP_EBUSY;
     if (r != -UPP_EBUSY)
         return r;
     while (!s->has_more && !is_aborted(s)) {
@@ -239,7 +234,7 @@ static WEFT_SUSPENDS int pull(struct weft_stream *s, struct wm_event *ev, struct
         if (is_aborted(s))
             return upp_fail(err, UPP_ECANCELED, "aborted");
         s->has_more = false;
-        int r       = wr_reader_try(s->reader, true, ev, more, s, err);
+        int r = wr_reader_try(s->reader, true, ev, more, s, err);
         if (r == -UPP_EBUSY)
             r = wa_home_do(s->home, "weft_stream_next", await, s, err);
         else
@@ -252,7 +247,7 @@ static WEFT_SUSPENDS int pull(struct weft_stream *s, struct wm_event *ev, struct
 int weft_stream_next(struct weft_stream *s, struct weft_event *ret, struct upp_err *err)
 {
     struct wm_event ev;
-    int             r = 0;
+    int r = 0;
     if (wa_translate_more(&s->translator, ret))
         return 1;
     if (s->phase == NEW) {
@@ -282,7 +277,7 @@ int weft_stream_next(struct weft_stream *s, struct weft_event *ret, struct upp_e
 int weft_stream_turn(struct weft_stream *s, const struct upp_turn **ret, struct upp_err *err)
 {
     struct weft_event ev;
-    int               r;
+    int r;
     while ((r = weft_stream_next(s, &ev, err)) > 0)
         ;
     *ret = s->turn;

@@ -14,14 +14,14 @@
 /* A node as the log has it: `data` of its weft_node. */
 struct log_node {
     struct wl_node node;
-    uint32_t       length;         /* entries that were read */
-    uint32_t       metadata, next; /* version of the metadata in the log, and in the pending commit */
-    WB_VEC(uint32_t) entry_of;     /* by message: the index of its entry in the node; includes pending messages */
+    uint32_t length;           /* entries that were read */
+    uint32_t metadata, next;   /* version of the metadata in the log, and in the pending commit */
+    WB_VEC(uint32_t) entry_of; /* by message: the index of its entry in the node; includes pending messages */
 };
 
 struct wa_session_tree {
     struct weft_tree *tree;
-    bool              busy;   /* it is being read or written */
+    bool busy;                /* it is being read or written */
     WB_VEC(uint64_t) queries; /* nodes with new messages in the log */
 };
 
@@ -54,9 +54,9 @@ static int attach(struct weft_node *n, const struct wl_node *node, struct upp_er
     struct log_node *k = wb_calloc(1, sizeof *k);
     if (!k)
         return no_memory(err);
-    k->node     = *node;
+    k->node = *node;
     k->metadata = k->next = n->metadata_set;
-    n->data               = k;
+    n->data = k;
     return 0;
 }
 
@@ -74,8 +74,8 @@ static int note_messages(struct log_node *k, const struct wa_doc_node *from, str
 /* Sets the session's position: the end of a node, or a restored position. */
 static void set_position(struct weft_tree *t, struct weft_node *n, const struct wl_thread *thread)
 {
-    const struct log_node *k      = n->data;
-    uint32_t               length = 0;
+    const struct log_node *k = n->data;
+    uint32_t length = 0;
     while (length < k->entry_of.n && k->entry_of.p[length] + 1 < thread->at)
         length++;
     weft__tree_position(t, n, thread->at ? length : WM_ALL_MESSAGES);
@@ -83,11 +83,11 @@ static void set_position(struct weft_tree *t, struct weft_node *n, const struct 
 
 static WEFT_SUSPENDS int read_all(struct weft_session *s, struct wa_session_tree *t, struct upp_err *err)
 {
-    struct wb_arena     a = WB_ARENA(4ull * WM_SESSION_BYTES);
+    struct wb_arena a = WB_ARENA(4ull * WM_SESSION_BYTES);
     struct wa_doc_node *nodes;
-    struct wm_tree_doc  doc;
-    struct wl_thread    thread;
-    int                 r = wa_session_thread(s, &a, &thread, err);
+    struct wm_tree_doc doc;
+    struct wl_thread thread;
+    int r = wa_session_thread(s, &a, &thread, err);
     if (r >= 0)
         r = wa_tree_doc(wr_engine_store(s->home->kept), &wa_owner, &thread, &a, &doc, &nodes, err);
     if (r < 0) {
@@ -100,7 +100,7 @@ static WEFT_SUSPENDS int read_all(struct weft_session *s, struct wa_session_tree
     memcpy(t->tree->family, thread.tree.b, sizeof t->tree->family);
     for (size_t i = 0; r >= 0 && i < doc.n; i++) {
         struct weft_node *n = t->tree->nodes.p[i];
-        r                   = attach(n, &nodes[i].node, err);
+        r = attach(n, &nodes[i].node, err);
         if (r >= 0)
             r = note_messages(n->data, &nodes[i], err);
         n->logged = nodes[i].n_messages;
@@ -123,16 +123,16 @@ static WEFT_SUSPENDS int add_node(struct weft_session *s, struct weft_tree *t, u
                                   struct upp_err *err)
 {
     struct wl_store *store = wr_engine_store(s->home->kept);
-    struct wl_node   node;
-    char             id[WB_UUID_TEXT + 1];
-    int              r = wl_get_node(store, &wa_owner, key, &node, err);
+    struct wl_node node;
+    char id[WB_UUID_TEXT + 1];
+    int r = wl_get_node(store, &wa_owner, key, &node, err);
     if (r < 0)
         return r;
     struct weft_node *parent = find(t, node.parent);
     if (!parent)
         return upp_fail(err, UPP_ESTORE, "a node of session %.*s has no parent", UPP_FMT(s->id));
-    const struct log_node *k      = parent->data;
-    size_t                 length = 0;
+    const struct log_node *k = parent->data;
+    size_t length = 0;
     while (length < k->entry_of.n && k->entry_of.p[length] < node.parent_length)
         length++;
     r = weft__tree_branch(t, parent, length, wb_uuid_text(node.id, id), (struct upp_str){0}, ret, err);
@@ -142,10 +142,10 @@ static WEFT_SUSPENDS int add_node(struct weft_session *s, struct weft_tree *t, u
 /* Reads the messages that the log has got since the last read. */
 static WEFT_SUSPENDS int read_new(struct weft_session *s, struct weft_node *n, struct upp_err *err)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena a    = WB_ARENA(4ull * WM_SESSION_BYTES);
-    struct log_node                          *k    = n->data;
-    struct wa_doc_node                        more = {.node = k->node, .length = k->length};
-    size_t                                    had;
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(4ull * WM_SESSION_BYTES);
+    struct log_node *k = n->data;
+    struct wa_doc_node more = {.node = k->node, .length = k->length};
+    size_t had;
     (void)upp_thread_messages(n->thread, &had);
     if (had != n->logged)
         return upp_fail(err, UPP_EINVALID, "the tree of session %.*s was changed while a run worked", UPP_FMT(s->id));
@@ -162,8 +162,8 @@ static WEFT_SUSPENDS int read_new(struct weft_session *s, struct weft_node *n, s
 static WEFT_SUSPENDS int read_node(struct weft_session *s, uint64_t key, struct weft_node **ret, struct upp_err *err)
 {
     struct weft_tree *t = s->tree->tree;
-    int               r = 0;
-    *ret                = find(t, key);
+    int r = 0;
+    *ret = find(t, key);
     if (!*ret)
         r = add_node(s, t, key, ret, err);
     return r < 0 ? r : read_new(s, *ret, err);
@@ -172,8 +172,8 @@ static WEFT_SUSPENDS int read_node(struct weft_session *s, uint64_t key, struct 
 static WEFT_SUSPENDS int read_queries(struct weft_session *s, struct upp_err *err)
 {
     struct wa_session_tree *t = s->tree;
-    struct weft_node       *n;
-    int                     r = 0;
+    struct weft_node *n;
+    int r = 0;
     while (r >= 0 && t->queries.n) {
         r = read_node(s, t->queries.p[t->queries.n - 1], &n, err);
         t->queries.n -= r >= 0;
@@ -184,9 +184,9 @@ static WEFT_SUSPENDS int read_queries(struct weft_session *s, struct upp_err *er
 static WEFT_SUSPENDS int read_head(struct weft_session *s, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
-    struct wl_thread                          thread;
-    struct weft_node                         *head;
-    int                                       r = wa_session_thread(s, &a, &thread, err);
+    struct wl_thread thread;
+    struct weft_node *head;
+    int r = wa_session_thread(s, &a, &thread, err);
     if (r >= 0)
         r = read_node(s, thread.head, &head, err);
     if (r >= 0)
@@ -200,7 +200,7 @@ static WEFT_SUSPENDS int with_tree(struct weft_session *s,
                                    struct upp_err *err)
 {
     s->tree->busy = true;
-    int r         = read_queries(s, err);
+    int r = read_queries(s, err);
     if (r >= 0)
         r = work(s, err);
     if (r >= 0)
@@ -235,14 +235,14 @@ int wa_session_tree_query(struct weft_session *s, uint64_t node, struct upp_err 
 
 struct storing {
     struct weft_session *session;
-    struct weft_tree    *tree;
-    struct wa_put        put;
-    struct wl_thread     thread;
-    struct wb_arena      memory;
-    struct wl_end       *ends;        /* by node index: the end after the pending changes */
-    bool                *has_end;     /* which of them are set */
-    size_t               n_logged;    /* number of nodes in the log; the others are newer */
-    size_t               n_committed; /* of them, those whose changes are committed */
+    struct weft_tree *tree;
+    struct wa_put put;
+    struct wl_thread thread;
+    struct wb_arena memory;
+    struct wl_end *ends; /* by node index: the end after the pending changes */
+    bool *has_end;       /* which of them are set */
+    size_t n_logged;     /* number of nodes in the log; the others are newer */
+    size_t n_committed;  /* of them, those whose changes are committed */
 };
 
 static void storing_done(struct storing *x)
@@ -264,7 +264,7 @@ static WEFT_SUSPENDS int find_end(struct storing *x, const struct weft_node *n, 
     const struct log_node *k = n->data;
     if (x->has_end[n->index])
         return 0;
-    int r                = k ? wl_node_end(x->put.store, &wa_owner, k->node.key, &x->ends[n->index], err) : 0;
+    int r = k ? wl_node_end(x->put.store, &wa_owner, k->node.key, &x->ends[n->index], err) : 0;
     x->has_end[n->index] = r >= 0;
     return r;
 }
@@ -273,7 +273,7 @@ static WEFT_SUSPENDS int find_end(struct storing *x, const struct weft_node *n, 
 static WEFT_SUSPENDS int branch_length(struct storing *x, const struct weft_node *n, uint32_t *ret, struct upp_err *err)
 {
     const struct log_node *k = n->parent->data;
-    size_t                 had;
+    size_t had;
     (void)upp_thread_messages(n->parent->thread, &had);
     *ret = 0;
     if (!n->branch)
@@ -300,10 +300,10 @@ static int check_id(const struct weft_node *n, struct wb_uuid *ret, struct upp_e
 static WEFT_SUSPENDS int put_messages(struct storing *x, struct weft_node *n, const struct upp_message *list,
                                       size_t count, struct upp_err *err)
 {
-    struct log_node *k    = n->data;
-    struct wl_end   *end  = &x->ends[n->index];
-    uint32_t         from = end->length;
-    int              r    = wa_put_messages(&x->put, k->node.key, end, list, count, err);
+    struct log_node *k = n->data;
+    struct wl_end *end = &x->ends[n->index];
+    uint32_t from = end->length;
+    int r = wa_put_messages(&x->put, k->node.key, end, list, count, err);
     for (; r >= 0 && from < end->length; from++)
         if (!wb_vec_push(&k->entry_of, from, UINT32_MAX))
             return no_memory(err);
@@ -312,26 +312,26 @@ static WEFT_SUSPENDS int put_messages(struct storing *x, struct weft_node *n, co
 
 static WEFT_SUSPENDS int put_branch(struct storing *x, struct weft_node *n, struct upp_err *err)
 {
-    struct wb_uuid            id;
-    uint32_t                  length;
-    const struct log_node    *parent = n->parent->data;
-    size_t                    had;
+    struct wb_uuid id;
+    uint32_t length;
+    const struct log_node *parent = n->parent->data;
+    size_t had;
     const struct upp_message *list = upp_thread_messages(n->thread, &had);
-    int64_t                   now  = wb_wall_ms();
-    int                       r    = check_id(n, &id, err);
+    int64_t now = wb_wall_ms();
+    int r = check_id(n, &id, err);
     if (r >= 0)
         r = branch_length(x, n, &length, err);
     if (r < 0)
         return r;
-    struct wl_node node = {.key           = wm_key(id),
-                           .id            = id,
-                           .tree          = x->thread.tree,
-                           .parent        = parent->node.key,
+    struct wl_node node = {.key = wm_key(id),
+                           .id = id,
+                           .tree = x->thread.tree,
+                           .parent = parent->node.key,
                            .parent_length = length,
-                           .created_ms    = WB_MAX(now, parent->node.created_ms),
-                           .name          = n->name,
-                           .metadata      = n->metadata};
-    r                   = wa_put_node(&x->put, &node, err);
+                           .created_ms = WB_MAX(now, parent->node.created_ms),
+                           .name = n->name,
+                           .metadata = n->metadata};
+    r = wa_put_node(&x->put, &node, err);
     if (r >= 0)
         r = attach(n, &node, err);
     x->has_end[n->index] = true;
@@ -340,16 +340,16 @@ static WEFT_SUSPENDS int put_branch(struct storing *x, struct weft_node *n, stru
 
 static WEFT_SUSPENDS int put_branches(struct storing *x, struct upp_err *err)
 {
-    size_t    n    = x->tree->nodes.n - x->n_logged;
+    size_t n = x->tree->nodes.n - x->n_logged;
     uint64_t *keys = wb_new_n(&x->memory, uint64_t, n);
-    int       r    = wb_arena_check(&x->memory, err);
+    int r = wb_arena_check(&x->memory, err);
     for (size_t i = 0; r >= 0 && i < n; i++) {
         struct wb_uuid id;
         r = check_id(x->tree->nodes.p[x->n_logged + i], &id, err);
         if (r >= 0)
             keys[i] = wm_key(id);
     }
-    x->put.staged   = keys;
+    x->put.staged = keys;
     x->put.n_staged = n;
     for (size_t i = 0; r >= 0 && i < n; i++)
         r = put_branch(x, x->tree->nodes.p[x->n_logged + i], err);
@@ -361,22 +361,22 @@ static void mark_logged(struct storing *x, size_t from, size_t upto)
 {
     for (size_t i = from; i < upto; i++) {
         struct weft_node *n = x->tree->nodes.p[i];
-        struct log_node  *k = n->data;
-        n->logged           = k->entry_of.n;
-        k->length           = x->has_end[i] ? x->ends[i].length : k->length;
-        k->metadata         = k->next;
+        struct log_node *k = n->data;
+        n->logged = k->entry_of.n;
+        k->length = x->has_end[i] ? x->ends[i].length : k->length;
+        k->metadata = k->next;
     }
 }
 
 static int put_metadata(struct storing *x, const struct weft_node *n, struct upp_err *err)
 {
-    struct log_node *k    = n->data;
-    struct wl_node  *node = wb_new(&x->memory, struct wl_node);
+    struct log_node *k = n->data;
+    struct wl_node *node = wb_new(&x->memory, struct wl_node);
     if (!node)
         return wb_arena_check(&x->memory, err);
-    k->next        = n->metadata_set;
-    *node          = k->node;
-    node->name     = n->name;
+    k->next = n->metadata_set;
+    *node = k->node;
+    node->name = n->name;
     node->metadata = n->metadata;
     return wa_put_add(&x->put, (struct wl_change){.kind = WL_SET_NODE, .node = node}, err);
 }
@@ -384,17 +384,17 @@ static int put_metadata(struct storing *x, const struct weft_node *n, struct upp
 /* Writes the changes of a node that is in the log. */
 static WEFT_SUSPENDS int put_node(struct storing *x, struct weft_node *n, struct upp_err *err)
 {
-    size_t                    had;
-    const struct upp_message *list             = upp_thread_messages(n->thread, &had);
-    const struct log_node    *k                = n->data;
-    bool                      metadata_changed = k->metadata != n->metadata_set;
+    size_t had;
+    const struct upp_message *list = upp_thread_messages(n->thread, &had);
+    const struct log_node *k = n->data;
+    bool metadata_changed = k->metadata != n->metadata_set;
     if (had < n->logged)
         return upp_fail(err, UPP_EINVALID, "messages of session %.*s were taken out of its log",
                         UPP_FMT(x->session->id));
     if (!metadata_changed && had == n->logged)
         return 0;
     size_t needs = 2 + wa_put_rows(had - n->logged);
-    int    r     = wa_put_room(&x->put, needs, 0, err);
+    int r = wa_put_room(&x->put, needs, 0, err);
     if (r > 0) {
         mark_logged(x, x->n_committed, n->index);
         x->n_committed = n->index;
@@ -424,9 +424,9 @@ static void roll_back(struct storing *x)
 {
     for (size_t i = x->n_committed; i < x->n_logged; i++) {
         const struct weft_node *n = x->tree->nodes.p[i];
-        struct log_node        *k = n->data;
-        k->entry_of.n             = n->logged;
-        k->next                   = k->metadata;
+        struct log_node *k = n->data;
+        k->entry_of.n = n->logged;
+        k->next = k->metadata;
     }
     for (size_t i = x->n_logged; i < x->tree->nodes.n; i++)
         log_node_free(WB_TAKE(x->tree->nodes.p[i]->data));
@@ -436,7 +436,7 @@ static bool changed(const struct weft_tree *t, const struct wl_thread *thread)
 {
     for (size_t i = 0; i < t->nodes.n; i++) {
         const struct weft_node *n = t->nodes.p[i];
-        size_t                  had;
+        size_t had;
         (void)upp_thread_messages(n->thread, &had);
         if (!n->data || had != n->logged || ((const struct log_node *)n->data)->metadata != n->metadata_set)
             return true;
@@ -449,9 +449,9 @@ static WEFT_SUSPENDS int put_all(struct storing *x, struct upp_err *err)
     struct weft_tree *t = x->tree;
     while (x->n_logged < t->nodes.n && t->nodes.p[x->n_logged]->data)
         x->n_logged++;
-    x->ends    = wb_new_n(&x->memory, struct wl_end, t->nodes.n);
+    x->ends = wb_new_n(&x->memory, struct wl_end, t->nodes.n);
     x->has_end = wb_new_n(&x->memory, bool, t->nodes.n);
-    int r      = wb_arena_check(&x->memory, err);
+    int r = wb_arena_check(&x->memory, err);
     if (r >= 0)
         r = wl_staged_clear(x->put.store, &wa_owner, &x->thread, err);
     if (r >= 0)
@@ -461,23 +461,23 @@ static WEFT_SUSPENDS int put_all(struct storing *x, struct upp_err *err)
     if (r < 0)
         return r;
     if (moved(t, &x->thread)) {
-        x->put.moved   = true;
+        x->put.moved = true;
         x->thread.head = ((const struct log_node *)t->current->data)->node.key;
-        x->thread.at   = 0;
+        x->thread.at = 0;
     }
     return wa_put_commit(&x->put, err);
 }
 
 static WEFT_SUSPENDS int store(struct weft_session *s, struct upp_err *err)
 {
-    struct weft_tree                       *t = s->tree->tree;
+    struct weft_tree *t = s->tree->tree;
     WB_CLEANUP(storing_done) struct storing x = {.session = s, .tree = t, .memory = WB_ARENA(64u << 20)};
     wa_put_init(&x.put, wr_engine_store(s->home->kept), &wa_owner);
     int r = wa_session_thread(s, &x.memory, &x.thread, err);
     if (r < 0 || !changed(t, &x.thread))
         return r;
     x.put.thread = &x.thread;
-    r            = put_all(&x, err);
+    r = put_all(&x, err);
     wa_session_stale(s);
     if (r < 0) {
         roll_back(&x);
@@ -526,9 +526,9 @@ struct forking {
 static WEFT_SUSPENDS int fork_node(struct weft_session *s, void *arg, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
-    struct forking                           *f = arg;
-    struct upp_str from                         = wb_arena_dup(&a, f->from); /* it may point into what is freed now */
-    int            r                            = wb_arena_check(&a, err);
+    struct forking *f = arg;
+    struct upp_str from = wb_arena_dup(&a, f->from); /* it may point into what is freed now */
+    int r = wb_arena_check(&a, err);
     if (r >= 0)
         r = open_tree(s, NULL, err);
     if (r >= 0)
@@ -539,7 +539,7 @@ static WEFT_SUSPENDS int fork_node(struct weft_session *s, void *arg, struct upp
 int weft_session_fork(struct weft_session *s, struct upp_str node, struct upp_str *ret, struct upp_err *err)
 {
     struct forking f = {.from = node};
-    int            r = wa_session_change(s, "weft_session_fork", fork_node, &f, err);
+    int r = wa_session_change(s, "weft_session_fork", fork_node, &f, err);
     if (r >= 0)
         *ret = f.id;
     return r;

@@ -6,8 +6,7 @@
  *
  * Restoring is the same with another target: a store that is empty, and locked meanwhile.
  */
-#ifndef WS_BACKUP_H
-#define WS_BACKUP_H
+#pragma once
 
 #include <pthread.h>
 #include <upp/base.h>
@@ -17,13 +16,13 @@ enum ws_backup_stage { WS_BACKUP_COPIES /* bytes */, WS_BACKUP_CHECKS /* rows */
 
 struct ws_backup_counts {
     uint64_t bytes, rows, threads, runs, blobs;
-    bool     sealed; /* of no use without its master key */
+    bool sealed; /* of no use without its master key */
 };
 
 struct ws_backup {
     const char *from, *to;
-    bool        replace; /* `to` may be a file that exists */
-    bool        restore; /* `to` is the database of an empty store, or does not exist */
+    bool replace; /* `to` may be a file that exists */
+    bool restore; /* `to` is the database of an empty store, or does not exist */
 
     /* Called by the worker; all: an estimate of the bytes, or the rows. */
     void (*progress)(void *arg, enum ws_backup_stage stage, uint64_t done, uint64_t all);
@@ -32,9 +31,9 @@ struct ws_backup {
     struct ws_backup_counts counts; /* the result */
 
     /* Private. */
-    pthread_mutex_t lock;    /* protects the next two */
-    void           *running; /* what the driver stops */
-    bool            stopped;
+    pthread_mutex_t lock; /* protects the next two */
+    void *running;        /* what the driver stops */
+    bool stopped;
 };
 
 /* Sets up what is above as far as it is not the caller's. */
@@ -43,5 +42,3 @@ void ws_backup_done(struct ws_backup *b);
 
 /* From any thread: ends it soon. */
 void ws_backup_stop(struct ws_backup *b);
-
-#endif

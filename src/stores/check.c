@@ -1,4 +1,4 @@
-/* stores/check.c — see check.h. */
+/* stores/check.c — checks the changes of a commit, and makes the errors that all stores share. */
 #include "stores/check.h"
 
 #include "base/defs.h"
@@ -49,7 +49,7 @@ static int check_learned(const struct wl_index_update *l, struct upp_err *err)
         return upp_fail(err, UPP_ELIMIT, "%zu entries to learn, at most %d are allowed", l->n, WS_LEARN_MAX);
     for (size_t i = 0; i < l->n; i++) {
         const struct wl_index_entry *w = &l->list[i];
-        int                          r = check_owner(&(struct wl_owner){.tenant = w->tenant}, err);
+        int r = check_owner(&(struct wl_owner){.tenant = w->tenant}, err);
         if (r >= 0)
             r = ws_text_check("the name of who said it", w->who, WS_TEXT_MAX, err);
         if (r >= 0)
@@ -109,9 +109,9 @@ static int check_change(const struct wl_change *c, struct upp_err *err)
 
 int ws_check_commit(const struct wl_commit *c, struct upp_err *err)
 {
-    bool   sealed = c->flags & WL_SEALED;
-    size_t max    = sealed ? 2 * WL_CHANGES : WL_CHANGES;
-    int    r      = check_owner(&c->owner, err);
+    bool sealed = c->flags & WL_SEALED;
+    size_t max = sealed ? 2 * WL_CHANGES : WL_CHANGES;
+    int r = check_owner(&c->owner, err);
     if (r >= 0 && c->n > max)
         r = upp_fail(err, UPP_ELIMIT, "%zu changes in one commit, at most %zu are allowed", c->n, max);
     for (size_t i = 0; r >= 0 && !sealed && i < c->n; i++) {
@@ -125,10 +125,10 @@ int ws_check_commit(const struct wl_commit *c, struct upp_err *err)
 struct wl_range ws_range(const struct wl_range *r)
 {
     struct wl_range x = *r;
-    x.max_rows        = WB_MIN(x.max_rows ? x.max_rows : WS_RANGE, (size_t)WS_ROWS_MAX);
-    x.max_bytes       = WB_MIN(x.max_bytes ? x.max_bytes : WS_RANGE_BYTES, (size_t)WS_BYTES_MAX);
-    x.from            = WB_MIN(x.from, (uint64_t)INT64_MAX);
-    x.to              = WB_MIN(x.to, (uint64_t)INT64_MAX);
+    x.max_rows = WB_MIN(x.max_rows ? x.max_rows : WS_RANGE, (size_t)WS_ROWS_MAX);
+    x.max_bytes = WB_MIN(x.max_bytes ? x.max_bytes : WS_RANGE_BYTES, (size_t)WS_BYTES_MAX);
+    x.from = WB_MIN(x.from, (uint64_t)INT64_MAX);
+    x.to = WB_MIN(x.to, (uint64_t)INT64_MAX);
     return x;
 }
 
@@ -149,8 +149,6 @@ size_t ws_commit_bytes(const struct wl_commit *c)
     }
     return n;
 }
-
-/* ---- Error messages ----------------------------------------------------------------------------- */
 
 int ws_no_node(struct upp_err *err, uint64_t node)
 {
@@ -251,8 +249,8 @@ static bool drops(enum wl_change_kind k)
 
 bool ws_allowed_when_full(const struct wl_commit *c)
 {
-    size_t n    = 0;
-    bool   ends = false;
+    size_t n = 0;
+    bool ends = false;
     for (size_t i = 0; i < c->n; i++) {
         const struct wl_change *x = &c->changes[i];
         if (x->kind == WL_ADD_RUN) /* it ends one for another */

@@ -3,24 +3,23 @@
  * What cannot change: WL_SET_THREAD leaves id, tree, parent, owner, kind and creation time as stored; WL_SET_RUN leaves
  * id, root, parent, thread, depth, call and creation time.
  */
-#ifndef WS_CHECK_H
-#define WS_CHECK_H
+#pragma once
 
 #include "log/store.h"
 
 enum {
-    WS_NAME_MAX     = 1024,      /* tenant, user, route, key, text of an alias, agent, call */
-    WS_TEXT_MAX     = 4 << 20,   /* title, metadata, options, error, texts of a branch */
-    WS_VALUE_MAX    = 64 << 20,  /* bytes of a value */
-    WS_VALUES_BYTES = 64 << 20,  /* of all values in one list */
-    WS_PIECES_MAX   = 1 << 20,   /* of one blob */
-    WS_ROW_MAX      = 256 << 20, /* body and tape of a row together */
-    WS_LIST_MAX     = 10000,     /* objects in one list, whatever limit was requested */
-    WS_ROWS_MAX     = 65536,     /* rows in one range, likewise */
-    WS_RANGE        = 256,       /* defaults */
-    WS_RANGE_BYTES  = 1 << 20,
-    WS_BYTES_MAX    = 256 << 20,
-    WS_LEARN_MAX    = 4096, /* entries indexed by one change */
+    WS_NAME_MAX = 1024,         /* tenant, user, route, key, text of an alias, agent, call */
+    WS_TEXT_MAX = 4 << 20,      /* title, metadata, options, error, texts of a branch */
+    WS_VALUE_MAX = 64 << 20,    /* bytes of a value */
+    WS_VALUES_BYTES = 64 << 20, /* of all values in one list */
+    WS_PIECES_MAX = 1 << 20,    /* of one blob */
+    WS_ROW_MAX = 256 << 20,     /* body and tape of a row together */
+    WS_LIST_MAX = 10000,        /* objects in one list, whatever limit was requested */
+    WS_ROWS_MAX = 65536,        /* rows in one range, likewise */
+    WS_RANGE = 256,             /* defaults */
+    WS_RANGE_BYTES = 1 << 20,
+    WS_BYTES_MAX = 256 << 20,
+    WS_LEARN_MAX = 4096, /* entries indexed by one change */
 };
 
 /* Of an encrypted store: holds the keys of the others. Nobody else may use it. */
@@ -79,5 +78,3 @@ int ws_not_found(struct upp_err *err, const struct wl_ask *k); /* for get */
 /* The search function of a store without an index. */
 int ws_no_search(struct wl_store *s, const struct wl_owner *o, const struct wl_query *q, struct wb_arena *a,
                  struct wl_hit **ret, size_t *n, struct upp_err *err);
-
-#endif

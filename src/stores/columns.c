@@ -1,4 +1,4 @@
-/* stores/columns.c — see columns.h. The order is that of the SQL tables. */
+/* stores/columns.c — the tables of columns, in the order of the SQL tables. */
 #include "stores/columns.h"
 
 #include <stddef.h>
@@ -142,47 +142,45 @@ static const struct ws_column piece[] = {
 const struct ws_kind ws_pieces = KIND(piece, 0);
 #undef T
 
-static const struct ws_column tenant[]   = {{.type = WS_NAME}};
-static const struct ws_kind   tenants    = {sizeof(struct upp_str), tenant, 1, 0};
-static const struct ws_column blob[]     = {{.type = WS_HASH}};
-static const struct ws_kind   blobs      = {sizeof(struct wl_blob_key), blob, 1, 0};
+static const struct ws_column tenant[] = {{.type = WS_NAME}};
+static const struct ws_kind tenants = {sizeof(struct upp_str), tenant, 1, 0};
+static const struct ws_column blob[] = {{.type = WS_HASH}};
+static const struct ws_kind blobs = {sizeof(struct wl_blob_key), blob, 1, 0};
 static const struct ws_column progress[] = {{.type = WS_U64, .at = offsetof(struct wl_progress, upto)},
                                             {.type = WS_U64, .at = offsetof(struct wl_progress, end)}};
-static const struct ws_kind   learned    = {sizeof(struct wl_progress), progress, 2, 0};
-static const struct ws_column stored[]   = {{.type = WS_U64, .at = offsetof(struct wl_size, bytes)}};
-static const struct ws_kind   amount     = {sizeof(struct wl_size), stored, 1, 0};
+static const struct ws_kind learned = {sizeof(struct wl_progress), progress, 2, 0};
+static const struct ws_column stored[] = {{.type = WS_U64, .at = offsetof(struct wl_size, bytes)}};
+static const struct ws_kind amount = {sizeof(struct wl_size), stored, 1, 0};
 
 const struct ws_kind *ws_kind_of(enum wl_what what)
 {
     static const struct ws_kind *const kinds[WL_WHATS] = {
-        [WL_GET_NODE]                = &ws_nodes,
-        [WL_GET_THREAD]              = &ws_threads,
-        [WL_GET_RUN]                 = &ws_runs,
-        [WL_GET_ALIAS]               = &ws_aliases,
-        [WL_GET_KEY]                 = &ws_keys,
-        [WL_GET_VALUE]               = &ws_values,
-        [WL_GET_PIECE]               = &ws_pieces,
-        [WL_GET_INDEX_PROGRESS]      = &learned,
-        [WL_GET_BYTES]               = &amount,
-        [WL_LIST_THREADS]            = &ws_threads,
-        [WL_LIST_FAMILY_NODES]       = &ws_nodes,
-        [WL_LIST_FAMILY_THREADS]     = &ws_threads,
-        [WL_LIST_RUNS]               = &ws_runs,
-        [WL_LIST_RUNS_UP]            = &ws_runs,
-        [WL_LIST_OWN_RUNS]           = &ws_runs,
-        [WL_LIST_OWN_RUNS_UP]        = &ws_runs,
-        [WL_LIST_WAITING]            = &ws_runs,
-        [WL_LIST_RUNS_LIVE]          = &ws_runs,
-        [WL_LIST_LIVE]               = &ws_runs,
-        [WL_LIST_OLD_RUNS]           = &ws_runs,
-        [WL_LIST_VALUES]             = &ws_values,
-        [WL_LIST_TENANTS]            = &tenants,
+        [WL_GET_NODE] = &ws_nodes,
+        [WL_GET_THREAD] = &ws_threads,
+        [WL_GET_RUN] = &ws_runs,
+        [WL_GET_ALIAS] = &ws_aliases,
+        [WL_GET_KEY] = &ws_keys,
+        [WL_GET_VALUE] = &ws_values,
+        [WL_GET_PIECE] = &ws_pieces,
+        [WL_GET_INDEX_PROGRESS] = &learned,
+        [WL_GET_BYTES] = &amount,
+        [WL_LIST_THREADS] = &ws_threads,
+        [WL_LIST_FAMILY_NODES] = &ws_nodes,
+        [WL_LIST_FAMILY_THREADS] = &ws_threads,
+        [WL_LIST_RUNS] = &ws_runs,
+        [WL_LIST_RUNS_UP] = &ws_runs,
+        [WL_LIST_OWN_RUNS] = &ws_runs,
+        [WL_LIST_OWN_RUNS_UP] = &ws_runs,
+        [WL_LIST_WAITING] = &ws_runs,
+        [WL_LIST_RUNS_LIVE] = &ws_runs,
+        [WL_LIST_LIVE] = &ws_runs,
+        [WL_LIST_OLD_RUNS] = &ws_runs,
+        [WL_LIST_VALUES] = &ws_values,
+        [WL_LIST_TENANTS] = &tenants,
         [WL_LIST_UNREFERENCED_BLOBS] = &blobs,
     };
     return kinds[what];
 }
-
-/* ---- Texts ----------------------------------------------------------------------------------------- */
 
 size_t ws_texts_bytes(const struct ws_kind *k, const void *thing)
 {
@@ -228,21 +226,19 @@ int ws_texts_check(const struct ws_kind *k, const void *thing, struct upp_err *e
     return r;
 }
 
-/* ---- Fixed columns --------------------------------------------------------------------------------- */
-
 void ws_fixed_copy(const struct ws_kind *k, void *thing, const void *old)
 {
     static const uint8_t sizes[] = {
-        [WS_U8]         = 1,
-        [WS_U16]        = 2,
-        [WS_U32]        = 4,
-        [WS_U64]        = 8,
-        [WS_BOOL]       = 1,
-        [WS_ID]         = 16,
+        [WS_U8] = 1,
+        [WS_U16] = 2,
+        [WS_U32] = 4,
+        [WS_U64] = 8,
+        [WS_BOOL] = 1,
+        [WS_ID] = 16,
         [WS_ID_OR_NONE] = 16,
-        [WS_HASH]       = 32,
-        [WS_TEXT]       = sizeof(struct upp_str),
-        [WS_NAME]       = sizeof(struct upp_str),
+        [WS_HASH] = 32,
+        [WS_TEXT] = sizeof(struct upp_str),
+        [WS_NAME] = sizeof(struct upp_str),
     };
     for (size_t i = 0; i < k->n; i++) {
         const struct ws_column *c = &k->columns[i];

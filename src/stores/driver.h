@@ -3,8 +3,7 @@
  * Whoever opens, examines or repairs a store by its address goes through this table and never asks which kind it is. A
  * kind lacks what is NULL. Each kind defines its own row, in its folder.
  */
-#ifndef WS_DRIVER_H
-#define WS_DRIVER_H
+#pragma once
 
 #include "log/store.h"
 
@@ -13,40 +12,40 @@ struct ws_salvage;
 
 /* How a store is opened. All zero: the defaults. */
 struct ws_open_opts {
-    uint32_t    size;
-    const char *path;        /* what follows the scheme in its address */
-    bool        read_only;   /* beside the process that owns it; refuses commits */
-    bool        accept_loss; /* without what is missing after an unclean stop, and records the loss */
-    uint8_t     index;       /* enum wl_index: if the store has another kind, the index is dropped and rebuilt */
-    uint32_t    cache_kib;   /* 0: the store's own default */
-    uint32_t    group_ms;    /* how long a commit waits for others to share its sync; 0: not at all */
+    uint32_t size;
+    const char *path;   /* what follows the scheme in its address */
+    bool read_only;     /* beside the process that owns it; refuses commits */
+    bool accept_loss;   /* without what is missing after an unclean stop, and records the loss */
+    uint8_t index;      /* enum wl_index: if the store has another kind, the index is dropped and rebuilt */
+    uint32_t cache_kib; /* 0: the store's own default */
+    uint32_t group_ms;  /* how long a commit waits for others to share its sync; 0: not at all */
 };
 
 /* The process that owns a store. */
 struct ws_owner_info {
-    int  pid;         /* 0: unknown (nobody owns it, or its owner is just starting) */
+    int pid;          /* 0: unknown (nobody owns it, or its owner is just starting) */
     char socket[108]; /* where it listens for commands, the size of sun_path; empty: unknown */
 };
 
 /* What is missing from a store that no process has open: a sentence; empty: nothing. Also the records of accepted
  * losses, one per line. */
 struct ws_losses {
-    char           missing[512];
+    char missing[512];
     struct wb_buf *accepted; /* NULL: not requested */
 };
 
 /* Are the pages as they were written? */
 struct ws_pages {
-    bool     summed;   /* they have checksums; otherwise nothing was checked */
+    bool summed;       /* they have checksums; otherwise nothing was checked */
     uint64_t n, wrong; /* pages; those with a wrong checksum */
     uint32_t first;    /* the first of these */
-    bool     index;    /* no table but those of the search index has any of these */
+    bool index;        /* no table but those of the search index has any of these */
 };
 
 /* Rows with a wrong checksum, and what names the first of them. */
 struct ws_damage {
     uint64_t n;
-    char     first[256];
+    char first[256];
 };
 
 struct ws_rewritten {
@@ -56,8 +55,8 @@ struct ws_rewritten {
 };
 
 struct ws_driver {
-    const char *scheme;  /* an address begins with it: "sqlite:" */
-    bool        durable; /* what it holds outlives the process, at a path that other processes can open */
+    const char *scheme; /* an address begins with it: "sqlite:" */
+    bool durable;       /* what it holds outlives the process, at a path that other processes can open */
 
     /* -UPP_EBUSY: another process owns it. On a fiber it waits for a worker; elsewhere it blocks. */
     WEFT_SUSPENDS int (*open)(const struct ws_open_opts *opts, struct wl_store **ret, struct upp_err *err);
@@ -86,5 +85,3 @@ extern const struct ws_driver ws_memory_driver; /* for programs that store nothi
 
 /* The driver whose scheme an address begins with; *path: what follows. NULL: none. */
 const struct ws_driver *ws_driver_find(struct upp_str address, struct upp_str *path);
-
-#endif

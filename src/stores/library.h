@@ -1,6 +1,5 @@
 /* stores/library.h — what starting up does with the library of a store, before any store is opened. */
-#ifndef WS_LIBRARY_H
-#define WS_LIBRARY_H
+#pragma once
 
 #include <upp/base.h>
 
@@ -11,5 +10,3 @@ struct wb_library weft__sqlite_library(void);
 /* Installs our allocator and our file calls in SQLite. Programs and tests call it once, before SQLite is used; the
  * libraries never do. */
 int weft__sqlite_use_hooks(struct upp_err *err) UPP_MUST_CHECK;
-
-#endif

@@ -8,8 +8,7 @@
  * The new database is in a folder of the caller's; ws_salvage_close deletes it. On a fiber these functions wait for a
  * worker; elsewhere they block.
  */
-#ifndef WS_SALVAGE_H
-#define WS_SALVAGE_H
+#pragma once
 
 #include "log/store.h"
 
@@ -24,16 +23,16 @@ const char *ws_salvage_path(const struct ws_salvage *s);
 /* A table that could not be read completely, or one of its rows with a wrong checksum. NULL: no more. */
 struct ws_salvage_loss {
     const char *table;
-    char        why[256];
+    char why[256];
 };
 const struct ws_salvage_loss *ws_salvage_loss(const struct ws_salvage *s, size_t i);
 
 /* Lists, one item per call: 1, or 0 at the end (the next call starts over). Texts are in the arena. */
 struct ws_salvage_item {
     struct wl_owner owner;
-    struct wb_uuid  thread;
-    uint64_t        node, pos;
-    struct upp_str  why;
+    struct wb_uuid thread;
+    uint64_t node, pos;
+    struct upp_str why;
 };
 WEFT_SUSPENDS int ws_salvage_nodes(struct ws_salvage *s, struct wb_arena *a, struct ws_salvage_item *ret,
                                    struct upp_err *err) UPP_MUST_CHECK;
@@ -50,5 +49,3 @@ WEFT_SUSPENDS int ws_salvage_holes(struct ws_salvage *s, const struct ws_salvage
 /* Drops a row that can be read but not decoded, and all rows after it. */
 WEFT_SUSPENDS int ws_salvage_cut(struct ws_salvage *s, struct upp_str tenant, uint64_t node, uint64_t pos,
                                  struct upp_str why, struct upp_err *err) UPP_MUST_CHECK;
-
-#endif

@@ -1,4 +1,4 @@
-/* stores/table.c — see table.h. */
+/* stores/table.c — finds, adds and removes entries, and grows the table. */
 #include "stores/table.h"
 
 #include "base/hooks.h"
@@ -8,11 +8,11 @@ enum { FIRST_CAP = 16 };
 
 uint64_t ws_hash(uint64_t seed, const void *p, size_t n)
 {
-    uint64_t    h  = seed ^ wb_mix(n + 0x9e3779b97f4a7c15u);
+    uint64_t h = seed ^ wb_mix(n + 0x9e3779b97f4a7c15u);
     const char *at = p;
     while (n) {
         uint64_t word = 0;
-        size_t   some = n < sizeof word ? n : sizeof word;
+        size_t some = n < sizeof word ? n : sizeof word;
         memcpy(&word, at, some);
         h = wb_mix(h ^ word) + seed;
         at += some;
@@ -34,7 +34,7 @@ bool ws_table_room(struct ws_table *t)
     if ((t->n + 1) * 4 <= t->cap * 3)
         return true;
     struct ws_table grown = {.cap = t->cap ? t->cap * 2 : FIRST_CAP};
-    grown.slot            = wb_calloc(grown.cap, sizeof grown.slot[0]);
+    grown.slot = wb_calloc(grown.cap, sizeof grown.slot[0]);
     if (!grown.slot)
         return false;
     for (size_t i = 0; i < t->cap; i++)
@@ -63,12 +63,12 @@ static size_t slot_of(const struct ws_table *t, const struct ws_entry *e)
 /* Entries that follow without a gap are reinserted, so that no lookup ends too early. */
 void ws_table_remove(struct ws_table *t, const struct ws_entry *e)
 {
-    size_t i   = slot_of(t, e);
+    size_t i = slot_of(t, e);
     t->slot[i] = NULL;
     t->n--;
     for (size_t j = (i + 1) & (t->cap - 1); t->slot[j]; j = (j + 1) & (t->cap - 1)) {
         struct ws_entry *moved = t->slot[j];
-        t->slot[j]             = NULL;
+        t->slot[j] = NULL;
         put(t, moved);
     }
 }

@@ -2,8 +2,7 @@
  *
  * The table owns nothing. The caller reserves room first (which may fail), so that adding cannot fail.
  */
-#ifndef WS_TABLE_H
-#define WS_TABLE_H
+#pragma once
 
 #include "base/str.h"
 
@@ -13,7 +12,7 @@ struct ws_entry {
 
 struct ws_table {
     struct ws_entry **slot;
-    size_t            cap, n; /* cap: 0 or a power of two, at most 3/4 full */
+    size_t cap, n; /* cap: 0 or a power of two, at most 3/4 full */
 };
 
 bool ws_table_room(struct ws_table *t); /* for one more; false: no memory */
@@ -28,5 +27,3 @@ void *ws_table_find(const struct ws_table *t, uint64_t hash, bool (*same)(const 
 
 /* A hash keyed by a secret seed. */
 uint64_t ws_hash(uint64_t seed, const void *p, size_t n);
-
-#endif

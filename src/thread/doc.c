@@ -1,4 +1,4 @@
-/* thread/doc.c — see doc.h. */
+/* thread/doc.c — reads the rows of a thread, and makes turns, messages and events of them. */
 #include "thread/doc.h"
 
 #include "base/defs.h"
@@ -14,59 +14,59 @@
 
 /* What the rows know about a line of the path besides its entry. */
 struct note {
-    struct sidecar_item        *first, *last; /* its sidecars; NULL: none */
-    const struct wm_reply_info *reply;        /* about the model's reply; NULL: unknown */
+    struct sidecar_item *first, *last; /* its sidecars; NULL: none */
+    const struct wm_reply_info *reply; /* about the model's reply; NULL: unknown */
 };
 
 struct sidecar_item {
     struct sidecar_item *next;
-    struct wm_sidecar    b;
+    struct wm_sidecar b;
 };
 
 /* A call that was denied. Its result is the first one of that id from the line on. */
 struct denied {
     struct denied *next;
     struct upp_str call;
-    size_t         line;
-    bool           found;
+    size_t line;
+    bool found;
 };
 
 /* What replies that no document has (of scaffolding) cost, before the turn of their run begins. */
 struct unspent {
-    struct wb_uuid   run;
+    struct wb_uuid run;
     struct upp_usage usage;
 };
 
 /* An agent of the document, by its name in the log. */
 struct known {
-    struct known  *next;
+    struct known *next;
     struct upp_str name;
-    uint32_t       agent;
+    uint32_t agent;
 };
 
 struct making {
-    struct wl_store                 *store;
-    const struct wl_owner           *owner;
+    struct wl_store *store;
+    const struct wl_owner *owner;
     const struct wa_thread_doc_opts *opts;
-    struct wb_arena                 *a;
-    struct wm_doc                   *doc;
-    struct wb_uuid                   run;  /* of the open turn; all zero: none */
-    const struct sidecar_item       *turn; /* the turn that begins with the next imported line; NULL: none */
-    struct note                     *notes;
-    size_t                           n_notes;
-    struct sidecar_item             *all, *all_last; /* sidecars of the whole thread */
-    struct known                    *known;
-    struct denied                   *denied;
-    const struct wl_line            *lines;
-    struct unspent                  *unspent; /* of `run` before its agent's turn begins; NULL: none */
-    size_t                           shared;  /* number of lines that the parent thread has too */
-    uint32_t                         author;  /* of the imported turn that is being read */
-    uint32_t                         joined;  /* by_run: goes on in another agent's imported turn, after its prompt */
+    struct wb_arena *a;
+    struct wm_doc *doc;
+    struct wb_uuid run;              /* of the open turn; all zero: none */
+    const struct sidecar_item *turn; /* the turn that begins with the next imported line; NULL: none */
+    struct note *notes;
+    size_t n_notes;
+    struct sidecar_item *all, *all_last; /* sidecars of the whole thread */
+    struct known *known;
+    struct denied *denied;
+    const struct wl_line *lines;
+    struct unspent *unspent; /* of `run` before its agent's turn begins; NULL: none */
+    size_t shared;           /* number of lines that the parent thread has too */
+    uint32_t author;         /* of the imported turn that is being read */
+    uint32_t joined;         /* by_run: goes on in another agent's imported turn, after its prompt */
 };
 
 static struct upp_str time_text(struct wb_arena *a, int64_t ms)
 {
-    char           text[WB_TIME_TEXT];
+    char text[WB_TIME_TEXT];
     struct wb_time t = wb_time_from_ms(ms);
     return wb_arena_dup(a, wb_time_upp(&t, text));
 }
@@ -126,7 +126,7 @@ static int agent_of(struct making *m, struct upp_str name, uint32_t *ret, struct
     if (!known)
         return wb_arena_check(m->a, err);
     *known = (struct known){.next = m->known, .name = agent.name, .agent = wm_doc_agent_find(m->doc, agent.name)};
-    int r  = 0;
+    int r = 0;
     if (known->agent == WM_NO_AGENT) { /* not an agent of the imported document */
         if (m->opts && m->opts->agent) {
             m->opts->agent(m->opts->arg, &agent);
@@ -141,7 +141,7 @@ static int agent_of(struct making *m, struct upp_str name, uint32_t *ret, struct
         r = wm_doc_agent_add(m->doc, &agent, &known->agent, err);
     }
     m->known = known;
-    *ret     = known->agent;
+    *ret = known->agent;
     return r;
 }
 
@@ -149,7 +149,7 @@ static int agent_of(struct making *m, struct upp_str name, uint32_t *ret, struct
 static void set_end(struct making *m, struct wm_doc_turn *turn, const struct wm_run *run, int64_t next_ms)
 {
     int64_t last = turn->n ? m->doc->entries.p[turn->first + turn->n - 1].e.message.time_ms : INT64_MAX;
-    int64_t end  = WB_MIN(run->ended_ms, next_ms);
+    int64_t end = WB_MIN(run->ended_ms, next_ms);
     if (end > last)
         turn->ended = time_text(m->a, end);
 }
@@ -161,7 +161,7 @@ WEFT_SUSPENDS static int close_turn(struct making *m, int64_t next_ms, struct up
     if (!m->doc->turns.n || wb_uuid_eq(m->run, (struct wb_uuid){{0}}))
         return 0;
     struct wm_doc_turn *turn = &m->doc->turns.p[m->doc->turns.n - 1];
-    int                 r    = wl_get_run(m->store, m->owner, m->run, m->a, &run, err);
+    int r = wl_get_run(m->store, m->owner, m->run, m->a, &run, err);
     if (r == -UPP_ENOTFOUND)
         return 0; /* the run was swept */
     if (r < 0)
@@ -204,7 +204,7 @@ WEFT_SUSPENDS static int turn_id(struct making *m, const struct wl_line *line, b
 WEFT_SUSPENDS static int open_turn(struct making *m, const struct wl_line *line, uint32_t agent, struct upp_err *err)
 {
     struct wm_doc_turn *last = m->doc->turns.n ? &m->doc->turns.p[m->doc->turns.n - 1] : NULL;
-    struct upp_str      id   = {NULL, 0};
+    struct upp_str id = {NULL, 0};
     if (last && continues_turn(m, last, line, agent)) {
         m->joined = agent == last->agent ? m->joined : agent;
         return 0;
@@ -217,11 +217,11 @@ WEFT_SUSPENDS static int open_turn(struct making *m, const struct wl_line *line,
     struct wm_doc_turn *turn = wm_doc_turn_add(m->doc, err);
     if (!turn)
         return err && err->code ? -err->code : -UPP_ENOMEM;
-    m->run      = agent == WM_NO_AGENT ? (struct wb_uuid){{0}} : line->run;
+    m->run = agent == WM_NO_AGENT ? (struct wb_uuid){{0}} : line->run;
     turn->agent = agent;
-    turn->id    = id;
-    m->author   = agent;
-    m->joined   = WM_NO_AGENT;
+    turn->id = id;
+    m->author = agent;
+    m->joined = WM_NO_AGENT;
     if (!wb_uuid_eq(m->run, (struct wb_uuid){{0}}))
         turn->run = uuid_text(m->a, m->run);
     return 0;
@@ -251,14 +251,14 @@ static const struct wl_line *next_reply(const struct making *m, const struct wl_
 WEFT_SUSPENDS static int open_event_turn(struct making *m, const struct wl_line *line, uint32_t *agent,
                                          struct upp_err *err)
 {
-    const struct wm_doc_turn *last    = m->doc->turns.n ? &m->doc->turns.p[m->doc->turns.n - 1] : NULL;
-    struct wl_line            in_turn = *line;
-    bool                      answers = false;
-    *agent                            = last ? last->agent : WM_NO_AGENT;
+    const struct wm_doc_turn *last = m->doc->turns.n ? &m->doc->turns.p[m->doc->turns.n - 1] : NULL;
+    struct wl_line in_turn = *line;
+    bool answers = false;
+    *agent = last ? last->agent : WM_NO_AGENT;
     if (*agent != WM_NO_AGENT && !last->ended.p)
         return 0;
     const struct wl_line *reply = *agent == WM_NO_AGENT ? next_reply(m, line, &answers) : NULL;
-    int                   r     = reply ? agent_of(m, reply->entry.who, agent, err) : 0;
+    int r = reply ? agent_of(m, reply->entry.who, agent, err) : 0;
     if (answers && reply)
         in_turn.run = reply->run;
     if (r < 0 || (last && *agent == WM_NO_AGENT))
@@ -270,7 +270,7 @@ WEFT_SUSPENDS static int open_event_turn(struct making *m, const struct wl_line 
 static int author_of(struct making *m, const struct wl_line *line, uint32_t *ret, struct upp_err *err)
 {
     const struct wm_doc_turn *last = m->doc->turns.n ? &m->doc->turns.p[m->doc->turns.n - 1] : NULL;
-    *ret                           = WM_NO_AGENT;
+    *ret = WM_NO_AGENT;
     if (is_users(line))
         return 0;
     if (!line->entry.who.n && last && last->agent != WM_NO_AGENT && wb_uuid_eq(m->run, line->run)) {
@@ -319,21 +319,21 @@ static int add_document(struct making *m, const struct wl_thread *t, struct upp_
 {
     int r = 0;
     for (const struct sidecar_item *x = m->all; r >= 0 && x; x = x->next) {
-        struct wm_doc  imported = *m->doc;
+        struct wm_doc imported = *m->doc;
         struct wb_uuid made;
         if (!is_own(&x->b, "thread")) {
             r = add_residue(m, &m->doc->residue, &x->b, err);
             continue;
         }
-        r              = wm_sidecar_thread_read(m->a, x->b.text, &imported, &made, err);
+        r = wm_sidecar_thread_read(m->a, x->b.text, &imported, &made, err);
         m->doc->agents = imported.agents;
         if (r < 0 || !wb_uuid_eq(made, t->id))
             continue;
-        bool same         = m->opts && m->opts->dialect.n && wb_str_eq(m->opts->dialect, imported.dialect);
-        m->doc->id        = imported.id.n || same ? imported.id : m->doc->id;
-        m->doc->created   = imported.created.p || same ? imported.created : m->doc->created;
-        m->doc->updated   = imported.updated.p || same ? imported.updated : m->doc->updated;
-        m->doc->parent    = imported.parent;
+        bool same = m->opts && m->opts->dialect.n && wb_str_eq(m->opts->dialect, imported.dialect);
+        m->doc->id = imported.id.n || same ? imported.id : m->doc->id;
+        m->doc->created = imported.created.p || same ? imported.created : m->doc->created;
+        m->doc->updated = imported.updated.p || same ? imported.updated : m->doc->updated;
+        m->doc->parent = imported.parent;
         m->doc->parent_at = imported.parent_at;
     }
     return r;
@@ -362,13 +362,13 @@ static void join_turn(struct wm_doc_turn *last, const struct wm_doc_turn *turn)
 static int open_document_turn(struct making *m, const struct wl_line *line, struct upp_err *err)
 {
     struct wm_doc_turn turn = {0};
-    int                r    = m->turn ? wm_sidecar_turn_read(m->a, m->turn->b.text, &turn, err) : 0;
+    int r = m->turn ? wm_sidecar_turn_read(m->a, m->turn->b.text, &turn, err) : 0;
     if (r < 0 || !m->turn)
         return r;
     if (turn.agent >= m->doc->agents.n)
         turn.agent = WM_NO_AGENT;
-    m->turn   = NULL;
-    m->run    = (struct wb_uuid){{0}};
+    m->turn = NULL;
+    m->run = (struct wb_uuid){{0}};
     m->author = turn.agent;
     if (is_of_last_run(m, &turn, line)) {
         join_turn(&m->doc->turns.p[m->doc->turns.n - 1], &turn);
@@ -378,7 +378,7 @@ static int open_document_turn(struct making *m, const struct wl_line *line, stru
     if (!added)
         return failed(err);
     turn.first = added->first;
-    *added     = turn;
+    *added = turn;
     return 0;
 }
 
@@ -399,13 +399,13 @@ static int add_sidecars(struct making *m, const struct note *note, struct wm_doc
 
 static int add_imported(struct making *m, const struct wl_line *line, const struct note *note, struct upp_err *err)
 {
-    int                  r = open_document_turn(m, line, err);
+    int r = open_document_turn(m, line, err);
     struct wm_doc_entry *e = r < 0 ? NULL : wm_doc_entry_add(m->doc, err);
     if (!e)
         return r < 0 ? r : failed(err);
-    e->e                     = line->entry;
+    e->e = line->entry;
     struct wm_doc_turn *turn = &m->doc->turns.p[m->doc->turns.n - 1];
-    e->agent                 = m->author;
+    e->agent = m->author;
     turn->n++;
     return add_sidecars(m, note, e, err);
 }
@@ -415,10 +415,10 @@ static int add_imported(struct making *m, const struct wl_line *line, const stru
 /* Events of a document refer to agents by id. */
 static int agent_id(void *arg, struct upp_str name, struct upp_str *ret, struct upp_err *err)
 {
-    struct making *m     = arg;
-    uint32_t       agent = 0;
-    int            r     = agent_of(m, name, &agent, err);
-    *ret                 = r < 0 ? name : m->doc->agents.p[agent].id;
+    struct making *m = arg;
+    uint32_t agent = 0;
+    int r = agent_of(m, name, &agent, err);
+    *ret = r < 0 ? name : m->doc->agents.p[agent].id;
     return r;
 }
 
@@ -427,12 +427,12 @@ static int add_reply_info(struct making *m, const struct wm_reply_info *reply, s
                           struct upp_err *err)
 {
     struct wm_doc_agent *agent = e->agent == WM_NO_AGENT ? NULL : &m->doc->agents.p[e->agent];
-    e->said                    = *reply;
+    e->said = *reply;
     if (!reply->provider.n)
         return 0;
     e->said.response = e->e.message.id;
     if (agent && !agent->model.p) {
-        agent->model    = reply->model;
+        agent->model = reply->model;
         agent->provider = reply->provider;
     }
     return wa_reasoning_mark(m->a, reply->provider, &e->e.message, err);
@@ -480,16 +480,16 @@ static void mark_denied(const struct making *m, size_t line, struct upp_message 
 WEFT_SUSPENDS static int add_run_line(struct making *m, const struct wl_line *line, struct upp_err *err)
 {
     uint32_t agent;
-    bool     posted = is_posted_event(line);
-    int      r      = posted ? open_event_turn(m, line, &agent, err) : author_of(m, line, &agent, err);
+    bool posted = is_posted_event(line);
+    int r = posted ? open_event_turn(m, line, &agent, err) : author_of(m, line, &agent, err);
     if (r >= 0 && !posted)
         r = open_turn(m, line, agent, err);
     struct wm_doc_entry *e = r < 0 ? NULL : wm_doc_entry_add(m->doc, err);
     if (!e)
         return r < 0 ? r : failed(err);
-    e->e                     = line->entry;
-    e->agent                 = agent;
-    e->id                    = uuid_text(m->a, line->id);
+    e->e = line->entry;
+    e->agent = agent;
+    e->id = uuid_text(m->a, line->id);
     struct wm_doc_turn *turn = &m->doc->turns.p[m->doc->turns.n - 1];
     turn->n++;
     if (m->unspent && agent != WM_NO_AGENT && wb_uuid_eq(m->unspent->run, line->run)) {
@@ -498,8 +498,8 @@ WEFT_SUSPENDS static int add_run_line(struct making *m, const struct wl_line *li
     }
     if (agent != WM_NO_AGENT && e->e.who.n)
         e->e.who = m->doc->agents.p[agent].name;
-    struct wa_event_doc of   = {.lines = m->lines, .n = m->n_notes, .id_of = agent_id, .arg = m};
-    struct upp_str      data = e->e.data;
+    struct wa_event_doc of = {.lines = m->lines, .n = m->n_notes, .id_of = agent_id, .arg = m};
+    struct upp_str data = e->e.data;
     if (e->e.kind != WM_ENTRY_EVENT) {
         mark_denied(m, (size_t)(line - m->lines), &e->e.message);
         return 0;
@@ -518,7 +518,7 @@ WEFT_SUSPENDS static int add_line(struct making *m, const struct wl_line *line, 
             m->turn = x;
     bool thought = is_thought(&line->entry), visible = thought || is_in_document(&line->entry);
     bool doc = is_imported(&line->entry) && m->all && (m->turn || m->doc->turns.n);
-    int  r   = !visible ? 0 : doc ? add_imported(m, line, note, err) : add_run_line(m, line, err);
+    int r = !visible ? 0 : doc ? add_imported(m, line, note, err) : add_run_line(m, line, err);
     if (r >= 0 && note->reply && m->doc->turns.n)
         r = spend_reply(m, line, &note->reply->usage, err);
     if (r < 0 || !visible)
@@ -551,15 +551,15 @@ static int note_sidecar(struct making *m, size_t line, const struct wm_sidecar *
 {
     if (!b->thread && line + b->entry >= m->n_notes)
         return 0; /* after the part of the node that the thread sees */
-    struct note         *note = b->thread ? NULL : &m->notes[line + b->entry];
-    struct sidecar_item *x    = wb_new(m->a, struct sidecar_item);
+    struct note *note = b->thread ? NULL : &m->notes[line + b->entry];
+    struct sidecar_item *x = wb_new(m->a, struct sidecar_item);
     if (!x)
         return wb_arena_check(m->a, err);
     struct sidecar_item **first = note ? &note->first : &m->all, **last = note ? &note->last : &m->all_last;
-    x->b         = *b;
+    x->b = *b;
     x->b.dialect = wb_arena_dup(m->a, b->dialect);
-    x->b.slot    = wb_arena_dup(m->a, b->slot);
-    x->b.text    = b->text.p ? wb_arena_dup(m->a, b->text) : b->text;
+    x->b.slot = wb_arena_dup(m->a, b->slot);
+    x->b.text = b->text.p ? wb_arena_dup(m->a, b->text) : b->text;
     if (*last)
         (*last)->next = x;
     else
@@ -579,7 +579,7 @@ static int note_record(struct making *m, size_t line, const struct wm_row *row, 
     struct denied *d = wb_new(m->a, struct denied);
     if (!d)
         return wb_arena_check(m->a, err);
-    *d        = (struct denied){.next = m->denied, .call = wb_arena_dup(m->a, ev->call), .line = line};
+    *d = (struct denied){.next = m->denied, .call = wb_arena_dup(m->a, ev->call), .line = line};
     m->denied = d;
     return wb_arena_check(m->a, err);
 }
@@ -590,13 +590,13 @@ WEFT_SUSPENDS static int read_notes(struct making *m, const struct wl_span *span
     for (uint64_t from = 0; rows.more;) {
         WB_CLEANUP(wb_arena_done) struct wb_arena page = WB_ARENA(1u << 30);
         struct wl_range range = {.node = span->node, .from = from, .to = wl_pos(span->length, span->length ? 0 : 1)};
-        int             r     = m->store->ops->rows(m->store, m->owner, &range, &page, &rows, err);
+        int r = m->store->ops->rows(m->store, m->owner, &range, &page, &rows, err);
         for (size_t i = 0; r >= 0 && i < rows.n; i++) {
             const struct wl_row *stored = &rows.p[i];
-            size_t               line   = (size_t)span->before + wl_pos_index(stored->pos);
-            struct wm_row        row;
+            size_t line = (size_t)span->before + wl_pos_index(stored->pos);
+            struct wm_row row;
             from = stored->pos + 1;
-            r    = wm_row_read(&page, stored->format, stored->body, stored->tape, &row, err);
+            r = wm_row_read(&page, stored->format, stored->body, stored->tape, &row, err);
             for (size_t k = 0; r >= 0 && k < row.n_records; k++)
                 r = note_record(m, line, &row, &row.records[k], err);
             for (size_t k = 0; r >= 0 && k < row.n_beside; k++)
@@ -612,10 +612,10 @@ WEFT_SUSPENDS static int read_notes(struct making *m, const struct wl_span *span
 
 WEFT_SUSPENDS static int add_results(struct making *m, const struct wl_span *last, struct upp_err *err)
 {
-    struct wm_doc_turn *turn  = m->doc->turns.n ? &m->doc->turns.p[m->doc->turns.n - 1] : NULL;
-    struct wm_entry     entry = {.kind = WM_ENTRY_MESSAGE, .origin = WM_ORIGIN_RUN, .audience = WM_AUDIENCE_ALL};
-    struct wm_id        id    = {.node = last->node, .index = last->length, .noun = WM_NOUN_ENTRY};
-    int                 r     = 0;
+    struct wm_doc_turn *turn = m->doc->turns.n ? &m->doc->turns.p[m->doc->turns.n - 1] : NULL;
+    struct wm_entry entry = {.kind = WM_ENTRY_MESSAGE, .origin = WM_ORIGIN_RUN, .audience = WM_AUDIENCE_ALL};
+    struct wm_id id = {.node = last->node, .index = last->length, .noun = WM_NOUN_ENTRY};
+    int r = 0;
     if (turn && turn->partial)
         r = wa_results_waiting(m->store, m->owner, last->node, last->length, m->a, &entry.message, err);
     if (r <= 0)
@@ -623,9 +623,9 @@ WEFT_SUSPENDS static int add_results(struct making *m, const struct wl_span *las
     struct wm_doc_entry *e = wm_doc_entry_add(m->doc, err);
     if (!e)
         return failed(err);
-    e->e     = entry;
+    e->e = entry;
     e->agent = turn->agent;
-    e->id    = uuid_text(m->a, wm_id_uuid(id));
+    e->id = uuid_text(m->a, wm_id_uuid(id));
     turn->n++;
     return 0;
 }
@@ -633,24 +633,24 @@ WEFT_SUSPENDS static int add_results(struct making *m, const struct wl_span *las
 /* The turn of an agent that has not said anything yet: ThreadProtocol shows that it works (TP-51). */
 WEFT_SUSPENDS static int add_silent_turn(struct making *m, struct upp_err *err)
 {
-    const struct wl_line     *line = m->n_notes ? &m->lines[m->n_notes - 1] : NULL;
+    const struct wl_line *line = m->n_notes ? &m->lines[m->n_notes - 1] : NULL;
     const struct wm_doc_turn *last = m->doc->turns.n ? &m->doc->turns.p[m->doc->turns.n - 1] : NULL;
-    struct wm_run             run;
-    uint32_t                  agent;
+    struct wm_run run;
+    uint32_t agent;
     if (!m->opts || !wb_str_eq(m->opts->dialect, UPP_STR("thread")) || !line || !last || last->agent != WM_NO_AGENT ||
         !last->n || wb_uuid_eq(line->run, (struct wb_uuid){{0}}))
         return 0;
     int64_t asked = m->doc->entries.p[last->first + last->n - 1].e.message.time_ms;
-    int     r     = wl_get_run(m->store, m->owner, line->run, m->a, &run, err);
+    int r = wl_get_run(m->store, m->owner, line->run, m->a, &run, err);
     if (r < 0 || wm_status_ended(run.status) || run.status == WM_QUEUED)
         return r == -UPP_ENOTFOUND ? 0 : r;
-    r                        = agent_of(m, run.agent, &agent, err);
+    r = agent_of(m, run.agent, &agent, err);
     struct wm_doc_turn *turn = r < 0 ? NULL : wm_doc_turn_add(m->doc, err);
     if (!turn)
         return r < 0 ? r : failed(err);
-    turn->agent   = agent;
+    turn->agent = agent;
     turn->partial = true;
-    turn->run     = uuid_text(m->a, line->run);
+    turn->run = uuid_text(m->a, line->run);
     turn->started = turn->ended = time_text(m->a, WB_MAX(run.started_ms, asked));
     return 0;
 }
@@ -662,12 +662,12 @@ WEFT_SUSPENDS static int find_parent(struct making *m, const struct wl_thread *t
                                      struct upp_err *err)
 {
     struct wl_thread parent;
-    struct wl_path   theirs;
-    uint32_t         n = 0;
+    struct wl_path theirs;
+    uint32_t n = 0;
     if (wb_uuid_eq(t->parent, (struct wb_uuid){{0}}))
         return 0;
     m->doc->parent = uuid_text(m->a, t->parent);
-    int r          = wl_get_thread(m->store, m->owner, t->parent, m->a, &parent, err);
+    int r = wl_get_thread(m->store, m->owner, t->parent, m->a, &parent, err);
     if (r >= 0 && !wb_uuid_eq(parent.tree, t->tree))
         return 0; /* another tree: no lines are shared */
     if (r >= 0)
@@ -690,32 +690,32 @@ WEFT_SUSPENDS static int find_parent(struct making *m, const struct wl_thread *t
 int wa_thread_doc(struct wl_store *s, const struct wl_owner *o, const struct wl_thread *t,
                   const struct wa_thread_doc_opts *opts, struct wb_arena *a, struct wm_doc *ret, struct upp_err *err)
 {
-    struct making   m = {.store  = s,
-                         .owner  = o,
-                         .opts   = opts,
-                         .a      = a,
-                         .doc    = ret,
-                         .shared = SIZE_MAX,
-                         .author = WM_NO_AGENT,
-                         .joined = WM_NO_AGENT};
-    struct wl_path  path;
+    struct making m = {.store = s,
+                       .owner = o,
+                       .opts = opts,
+                       .a = a,
+                       .doc = ret,
+                       .shared = SIZE_MAX,
+                       .author = WM_NO_AGENT,
+                       .joined = WM_NO_AGENT};
+    struct wl_path path;
     struct wl_line *lines = NULL;
-    struct upp_err  why   = {0};
-    size_t          n     = 0;
-    *ret                  = (struct wm_doc){.id       = uuid_text(a, t->id),
-                                            .title    = t->title,
-                                            .metadata = t->metadata,
-                                            .created  = time_text(a, t->created_ms),
-                                            .updated  = time_text(a, t->updated_ms)};
-    int r                 = wl_thread_path(s, o, t, a, &path, &why);
+    struct upp_err why = {0};
+    size_t n = 0;
+    *ret = (struct wm_doc){.id = uuid_text(a, t->id),
+                           .title = t->title,
+                           .metadata = t->metadata,
+                           .created = time_text(a, t->created_ms),
+                           .updated = time_text(a, t->updated_ms)};
+    int r = wl_thread_path(s, o, t, a, &path, &why);
     if (r >= 0)
         r = wl_path_tail(s, o, &path, path.length, path.length, a, &lines, &n, &why);
     if (r >= 0)
         r = wl_notes_read(s, o, lines, n, a, &why);
     if (r >= 0)
         r = find_parent(&m, t, &path, &why);
-    m.notes   = wb_new_n(a, struct note, n);
-    m.lines   = lines;
+    m.notes = wb_new_n(a, struct note, n);
+    m.lines = lines;
     m.n_notes = n;
     if (r >= 0)
         r = wb_arena_check(a, &why);

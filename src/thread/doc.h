@@ -3,8 +3,7 @@
  * The document has the visible history from its first entry on: messages and system events, their agents, and their
  * turns. A turn whose run has not ended is partial.
  */
-#ifndef WA_THREAD_DOC_H
-#define WA_THREAD_DOC_H
+#pragma once
 
 #include "log/log.h"
 #include "model/doc.h"
@@ -27,5 +26,3 @@ struct wa_thread_doc_opts {
 WEFT_SUSPENDS int wa_thread_doc(struct wl_store *s, const struct wl_owner *o, const struct wl_thread *t,
                                 const struct wa_thread_doc_opts *opts, struct wb_arena *a, struct wm_doc *ret,
                                 struct upp_err *err) UPP_MUST_CHECK;
-
-#endif

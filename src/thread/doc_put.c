@@ -1,4 +1,4 @@
-/* thread/doc_put.c — see doc_put.h.
+/* thread/doc_put.c — writes the entries of a document, and their sidecars, as rows of the log.
  *
  * A row ends only where no object of the document continues, so that an entry and its sidecars are in one row and are
  * deleted together.
@@ -19,12 +19,12 @@ enum { ROW_ENTRIES = 256 /* more if one object has more */ };
 struct importing {
     const struct wm_doc *doc;
     struct wl_new_thread made;
-    struct wa_put        put;
-    struct wb_arena      a; /* of one row */
-    struct wa_open       open;
-    struct wl_end        end;
-    int64_t              now;
-    size_t               turn; /* index of the turn of the next entry */
+    struct wa_put put;
+    struct wb_arena a; /* of one row */
+    struct wa_open open;
+    struct wl_end end;
+    int64_t now;
+    size_t turn; /* index of the turn of the next entry */
     WB_VEC(struct wm_entry) entries;
     WB_VEC(struct wm_sidecar) sidecars;
 };
@@ -36,8 +36,6 @@ static void importing_done(struct importing *p)
     wb_vec_done(&p->entries);
     wb_vec_done(&p->sidecars);
 }
-
-/* ---- Sidecars -------------------------------------------------------------------------------------------- */
 
 static int add_sidecar(struct importing *p, struct wm_sidecar b, struct upp_err *err)
 {
@@ -53,12 +51,12 @@ static int add_residue(struct importing *p, const struct wm_residue *list, bool 
     int r = 0;
     for (const struct wm_residue *x = list; r >= 0 && x; x = x->next)
         r = add_sidecar(p,
-                        (struct wm_sidecar){.entry   = entry,
+                        (struct wm_sidecar){.entry = entry,
                                             .entries = x->entries,
-                                            .thread  = thread,
+                                            .thread = thread,
                                             .dialect = x->dialect,
-                                            .slot    = x->slot,
-                                            .text    = x->json},
+                                            .slot = x->slot,
+                                            .text = x->json},
                         err);
     return r;
 }
@@ -67,16 +65,16 @@ static int add_own(struct importing *p, const char *slot, struct wm_sidecar b, c
                    struct upp_err *err)
 {
     b.dialect = UPP_STR(WM_SIDECAR_OWN);
-    b.slot    = wb_cstr(slot);
-    b.text    = wb_arena_dup(&p->a, wb_buf_str(text));
-    int r     = wb_arena_check(&p->a, err);
+    b.slot = wb_cstr(slot);
+    b.text = wb_arena_dup(&p->a, wb_buf_str(text));
+    int r = wb_arena_check(&p->a, err);
     return r < 0 || !b.text.n ? r : add_sidecar(p, b, err);
 }
 
 static int add_thread_sidecars(struct importing *p, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(WA_SIDECAR_MAX);
-    int                                   r    = wm_sidecar_thread(p->doc, p->made.thread.id, &text, err);
+    int r = wm_sidecar_thread(p->doc, p->made.thread.id, &text, err);
     if (r >= 0)
         r = add_own(p, "thread", (struct wm_sidecar){.thread = true}, &text, err);
     return r < 0 ? r : add_residue(p, p->doc->residue, true, 0, err);
@@ -85,7 +83,7 @@ static int add_thread_sidecars(struct importing *p, struct upp_err *err)
 static int add_turn_sidecar(struct importing *p, const struct wm_doc_turn *t, uint32_t entry, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(WA_SIDECAR_MAX);
-    int                                   r    = wm_sidecar_turn(t, &text, err);
+    int r = wm_sidecar_turn(t, &text, err);
     return r < 0 ? r : add_own(p, "turn", (struct wm_sidecar){.entry = entry, .entries = t->n}, &text, err);
 }
 
@@ -93,18 +91,16 @@ static int add_entry_sidecars(struct importing *p, const struct wm_doc_entry *e,
                               uint32_t entry, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(WA_SIDECAR_MAX);
-    int                                   r    = wm_sidecar_entry(e, t ? t->agent : WM_NO_AGENT, &text, err);
+    int r = wm_sidecar_entry(e, t ? t->agent : WM_NO_AGENT, &text, err);
     if (r >= 0)
         r = add_own(p, "entry", (struct wm_sidecar){.entry = entry, .entries = 1}, &text, err);
     return r < 0 ? r : add_residue(p, e->residue, false, entry, err);
 }
 
-/* ---- Rows ------------------------------------------------------------------------------------------------ */
-
 static int add_entry(struct importing *p, const struct wm_entry *e, struct upp_err *err)
 {
     struct wm_entry entry = *e;
-    entry.origin          = WM_ORIGIN_IMPORT;
+    entry.origin = WM_ORIGIN_IMPORT;
     if (!entry.message.time_ms && !entry.message.time_text.p)
         entry.message.time_ms = p->now;
     return wb_vec_add(&p->entries, entry, (size_t)WM_DOC_ENTRIES, "entries in one document", err);
@@ -114,18 +110,18 @@ static int add_entry(struct importing *p, const struct wm_entry *e, struct upp_e
 static int close_calls(struct importing *p, struct upp_err *err)
 {
     struct wm_entry e = {.kind = WM_ENTRY_REPAIR, .audience = WM_AUDIENCE_ALL};
-    int             r = wa_open_close(&p->a, &p->open, &e.message, err);
+    int r = wa_open_close(&p->a, &p->open, &e.message, err);
     return r > 0 ? add_entry(p, &e, err) : r;
 }
 
 WEFT_SUSPENDS static int end_row(struct importing *p, struct upp_err *err)
 {
-    struct wm_row row = {.time_ms   = p->now,
-                         .entries   = p->entries.p,
+    struct wm_row row = {.time_ms = p->now,
+                         .entries = p->entries.p,
                          .n_entries = p->entries.n,
-                         .beside    = p->sidecars.p,
-                         .n_beside  = p->sidecars.n};
-    int           r   = wa_put_row(&p->put, p->made.root.key, &p->end, &row, err);
+                         .beside = p->sidecars.p,
+                         .n_beside = p->sidecars.n};
+    int r = wa_put_row(&p->put, p->made.root.key, &p->end, &row, err);
     p->entries.n = p->sidecars.n = 0;
     wb_arena_reset(&p->a);
     return r;
@@ -139,11 +135,11 @@ static bool is_prompt(const struct wm_doc_entry *e)
 
 static int add_one(struct importing *p, uint32_t i, struct upp_err *err)
 {
-    const struct wm_doc_entry *e          = &p->doc->entries.p[i];
-    const struct wm_doc_turn  *turn       = p->turn < p->doc->turns.n ? &p->doc->turns.p[p->turn] : NULL;
-    bool                       is_message = e->e.kind == WM_ENTRY_MESSAGE || e->e.kind == WM_ENTRY_REPAIR;
-    int                        r          = is_message && e->e.message.role != UPP_ROLE_TOOL ? close_calls(p, err) : 0;
-    uint32_t                   at         = (uint32_t)p->entries.n;
+    const struct wm_doc_entry *e = &p->doc->entries.p[i];
+    const struct wm_doc_turn *turn = p->turn < p->doc->turns.n ? &p->doc->turns.p[p->turn] : NULL;
+    bool is_message = e->e.kind == WM_ENTRY_MESSAGE || e->e.kind == WM_ENTRY_REPAIR;
+    int r = is_message && e->e.message.role != UPP_ROLE_TOOL ? close_calls(p, err) : 0;
+    uint32_t at = (uint32_t)p->entries.n;
     if (r >= 0)
         r = add_entry(p, &e->e, err);
     if (r >= 0 && is_prompt(e))
@@ -170,10 +166,10 @@ static uint32_t reach_of(const struct wm_doc *d, uint32_t i, uint32_t before)
 WEFT_SUSPENDS static int put_entries(struct importing *p, struct upp_err *err)
 {
     uint32_t n = (uint32_t)p->doc->entries.n, reach = 0;
-    int      r = add_thread_sidecars(p, err);
+    int r = add_thread_sidecars(p, err);
     for (uint32_t i = 0; r >= 0 && i < n; i++) {
         reach = reach_of(p->doc, i, reach);
-        r     = add_one(p, i, err);
+        r = add_one(p, i, err);
         if (r >= 0 && p->entries.n >= ROW_ENTRIES && reach <= i + 1 && !wa_is_open(&p->open))
             r = end_row(p, err);
     }
@@ -182,12 +178,10 @@ WEFT_SUSPENDS static int put_entries(struct importing *p, struct upp_err *err)
     return r >= 0 && (p->entries.n || p->sidecars.n) ? end_row(p, err) : r;
 }
 
-/* ---- The thread ------------------------------------------------------------------------------------------ */
-
 WEFT_SUSPENDS static int put_all(struct importing *p, struct upp_err *err)
 {
     struct wl_thread *t = &p->made.thread;
-    int               r = wa_put_node(&p->put, &p->made.root, err);
+    int r = wa_put_node(&p->put, &p->made.root, err);
     if (r >= 0)
         r = put_entries(p, err);
     if (r >= 0)
@@ -212,10 +206,10 @@ WEFT_SUSPENDS static int put_named(struct wl_store *s, const struct wl_owner *o,
     if (r < 0)
         return wa_put_lost_name(&p.put, r);
     wb_crashpoint("import.after");
-    *ret          = p.made.thread;
-    ret->title    = wb_arena_dup(a, ret->title);
+    *ret = p.made.thread;
+    ret->title = wb_arena_dup(a, ret->title);
     ret->metadata = wb_arena_dup(a, ret->metadata);
-    ret->owner    = *o;
+    ret->owner = *o;
     return wb_arena_check(a, err);
 }
 
@@ -223,7 +217,7 @@ int wa_doc_put(struct wl_store *s, const struct wl_owner *o, const struct wm_doc
                struct wl_thread *ret, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena memory = WB_ARENA(16u << 20);
-    int                                       taken  = doc->id.n ? wa_is_taken(s, o, doc->id, &memory, err) : 0;
+    int taken = doc->id.n ? wa_is_taken(s, o, doc->id, &memory, err) : 0;
     if (taken < 0)
         return taken;
     if (taken && !copy)

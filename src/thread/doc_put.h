@@ -5,8 +5,7 @@
  * stored as sidecars of the entries: forks share it, exports (doc.h) write it again, and it is deleted with its
  * entries.
  */
-#ifndef WA_DOC_PUT_H
-#define WA_DOC_PUT_H
+#pragma once
 
 #include "log/log.h"
 #include "model/doc.h"
@@ -20,5 +19,3 @@ enum {
  * other thread. */
 WEFT_SUSPENDS int wa_doc_put(struct wl_store *s, const struct wl_owner *o, const struct wm_doc *doc, bool copy,
                              struct wb_arena *a, struct wl_thread *ret, struct upp_err *err) UPP_MUST_CHECK;
-
-#endif

@@ -1,4 +1,4 @@
-/* thread/event.c — see event.h. */
+/* thread/event.c — writes a system event with the texts and the agent ids that the log only refers to. */
 #include "thread/event.h"
 
 #include "base/err.h"
@@ -12,9 +12,9 @@ enum { EVENT_BYTES = 64 << 20 };
 
 struct rendering {
     const struct wa_event_doc *of;
-    struct wb_arena           *a;
-    struct wj_writer           w;
-    bool                       enriched, handoff;
+    struct wb_arena *a;
+    struct wj_writer w;
+    bool enriched, handoff;
 };
 
 static bool is(struct upp_str text, const char *word)
@@ -41,7 +41,7 @@ static void put_agent(struct rendering *t, yyjson_val *v)
 static const struct wl_line *line_of(const struct rendering *t, yyjson_val *v)
 {
     struct wb_uuid u;
-    struct wm_id   id;
+    struct wm_id id;
     v = yyjson_is_obj(v) ? yyjson_obj_get(v, "entry") : NULL;
     if (!yyjson_is_str(v) || !wb_uuid_parse(wj_text(v), &u) || !wm_id_parse(u, &id))
         return NULL;
@@ -53,9 +53,9 @@ static const struct wl_line *line_of(const struct rendering *t, yyjson_val *v)
 
 static void put_member(struct rendering *t, struct upp_str name, yyjson_val *v)
 {
-    bool                  text  = t->enriched && (is(name, "original") || is(name, "enriched"));
-    bool                  agent = t->handoff && (is(name, "from") || is(name, "to"));
-    const struct wl_line *line  = text ? line_of(t, v) : NULL;
+    bool text = t->enriched && (is(name, "original") || is(name, "enriched"));
+    bool agent = t->handoff && (is(name, "from") || is(name, "to"));
+    const struct wl_line *line = text ? line_of(t, v) : NULL;
     wj_write_name(&t->w, name);
     if (agent)
         put_agent(t, v);
@@ -70,7 +70,7 @@ static void put_member(struct rendering *t, struct upp_str name, yyjson_val *v)
 static void put_data(struct rendering *t, yyjson_val *v)
 {
     yyjson_obj_iter it = yyjson_obj_iter_with(v);
-    yyjson_val     *name;
+    yyjson_val *name;
     if (!yyjson_is_obj(v) || (!t->enriched && !t->handoff)) {
         wj_write_value(&t->w, v);
         return;
@@ -84,7 +84,7 @@ static void put_data(struct rendering *t, yyjson_val *v)
 static void put_targets(struct rendering *t, yyjson_val *v)
 {
     yyjson_val *one;
-    size_t      i, n;
+    size_t i, n;
     if (!yyjson_is_arr(v)) {
         wj_write_value(&t->w, v);
         return;
@@ -100,11 +100,11 @@ static void put_targets(struct rendering *t, yyjson_val *v)
 static void put_event(struct rendering *t, yyjson_val *v)
 {
     yyjson_obj_iter it = yyjson_obj_iter_with(v);
-    yyjson_val     *name;
+    yyjson_val *name;
     wj_write_open(&t->w, '{');
     while ((name = yyjson_obj_iter_next(&it))) {
-        struct upp_str key   = wj_text(name);
-        yyjson_val    *value = yyjson_obj_iter_get_val(name);
+        struct upp_str key = wj_text(name);
+        yyjson_val *value = yyjson_obj_iter_get_val(name);
         wj_write_name(&t->w, key);
         if (is(key, "data"))
             put_data(t, value);
@@ -121,8 +121,8 @@ static void put_event(struct rendering *t, yyjson_val *v)
 int wa_event_doc(const struct wa_event_doc *of, struct wb_arena *a, struct upp_str *data, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(EVENT_BYTES);
-    struct rendering                      t = {.of = of, .a = a};
-    yyjson_val                           *v = NULL;
+    struct rendering t = {.of = of, .a = a};
+    yyjson_val *v = NULL;
     if (!data->n)
         return 0;
     int r = wj_read(a, *data, UPP_OPTS(wj_read_opts, .max_bytes = EVENT_BYTES), &v, err);
@@ -131,7 +131,7 @@ int wa_event_doc(const struct wa_event_doc *of, struct wb_arena *a, struct upp_s
     yyjson_val *type = yyjson_obj_get(v, "type");
     if (yyjson_is_str(type)) {
         t.enriched = is(wj_text(type), "prompt.enriched");
-        t.handoff  = is(wj_text(type), "agent.handoff");
+        t.handoff = is(wj_text(type), "agent.handoff");
     }
     wj_writer_init(&t.w, &b, err);
     put_event(&t, v);

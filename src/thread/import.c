@@ -1,4 +1,4 @@
-/* thread/import.c — see import.h. */
+/* thread/import.c — validates a session document, and writes it as a new thread. */
 #include "thread/import.h"
 
 #include "thread/repair.h"
@@ -20,7 +20,7 @@ int wa_is_taken(struct wl_store *s, const struct wl_owner *o, struct upp_str id,
                 struct upp_err *err)
 {
     struct wl_thread t;
-    int              r = wl_thread_find(s, o, id, a, &t, err);
+    int r = wl_thread_find(s, o, id, a, &t, err);
     return r == -UPP_ENOTFOUND ? 0 : r < 0 ? r : 1;
 }
 
@@ -36,10 +36,10 @@ int wa_thread_import(struct wl_store *s, const struct wl_owner *o, struct upp_st
                      struct wl_thread *ret, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena memory = WB_ARENA(1u << 30);
-    struct wm_session                         doc;
-    struct wl_thread                          t;
-    struct upp_message                        closing;
-    int                                       r = read_document(&memory, json, &doc, err);
+    struct wm_session doc;
+    struct wl_thread t;
+    struct upp_message closing;
+    int r = read_document(&memory, json, &doc, err);
     if (r >= 0)
         r = copy ? 0 : wa_is_taken(s, o, doc.id, &memory, err);
     if (r > 0)
@@ -57,9 +57,9 @@ int wa_thread_import(struct wl_store *s, const struct wl_owner *o, struct upp_st
         return wa_fail_taken(doc.id, err);
     if (r < 0)
         return r;
-    t.title    = wb_arena_dup(a, t.title); /* they point into the document */
+    t.title = wb_arena_dup(a, t.title); /* they point into the document */
     t.metadata = wb_arena_dup(a, t.metadata);
-    t.owner    = *o;
-    *ret       = t;
+    t.owner = *o;
+    *ret = t;
     return wb_arena_check(a, err);
 }

@@ -6,8 +6,7 @@
  * result get an error result (mend.h); those at its end stay open until a run answers them or continues without
  * answers.
  */
-#ifndef WA_THREAD_IMPORT_H
-#define WA_THREAD_IMPORT_H
+#pragma once
 
 #include "thread/session_doc.h"
 
@@ -20,6 +19,4 @@ WEFT_SUSPENDS int wa_thread_import(struct wl_store *s, const struct wl_owner *o,
 /* 1: the owner has a thread with this id or alias. wa_fail_taken returns that as an error. */
 WEFT_SUSPENDS int wa_is_taken(struct wl_store *s, const struct wl_owner *o, struct upp_str id, struct wb_arena *a,
                               struct upp_err *err) UPP_MUST_CHECK;
-int               wa_fail_taken(struct upp_str id, struct upp_err *err);
-
-#endif
+int wa_fail_taken(struct upp_str id, struct upp_err *err);

@@ -1,4 +1,4 @@
-/* thread/position.c — see position.h. */
+/* thread/position.c — finds checkpoints, messages and nodes of a tree, and forks and moves threads there. */
 #include "thread/position.h"
 
 #include "thread/repair.h"
@@ -21,7 +21,7 @@ static int row_has_checkpoint(const struct wl_row *stored, struct wm_position po
                               struct upp_err *err)
 {
     struct wm_row row;
-    int           r = wm_row_read(a, stored->format, stored->body, stored->tape, &row, err);
+    int r = wm_row_read(a, stored->format, stored->body, stored->tape, &row, err);
     for (size_t i = 0; r >= 0 && i < row.n_records; i++)
         if (row.records[i].kind == WM_CHECKPOINT && (uint16_t)row.records[i].step == pos.step)
             return 1;
@@ -37,12 +37,12 @@ WEFT_SUSPENDS static int log_has(struct wl_store *s, const struct wl_owner *o, s
     for (uint64_t to = wl_pos(pos.length + 1, 0); rows.more;) {
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 30);
         struct wl_range range = {.node = pos.node, .from = 0, .to = to, .backwards = true, .max_rows = 16};
-        int             r     = s->ops->rows(s, o, &range, &a, &rows, err);
+        int r = s->ops->rows(s, o, &range, &a, &rows, err);
         if (r < 0)
             return r;
         for (size_t i = 0; i < rows.n; i++) {
             uint64_t end = (uint64_t)wl_pos_index(rows.p[i].pos) + rows.p[i].n_entries;
-            to           = rows.p[i].pos;
+            to = rows.p[i].pos;
             if (end < pos.length)
                 return 0;
             r = end == pos.length ? row_has_checkpoint(&rows.p[i], pos, &a, err) : 0;
@@ -57,9 +57,9 @@ WEFT_SUSPENDS static int log_has(struct wl_store *s, const struct wl_owner *o, s
 WEFT_SUSPENDS static int find_own(struct wl_store *s, const struct wl_owner *o, const struct wl_thread *t,
                                   struct upp_str id, struct wa_position *ret, struct upp_err *err)
 {
-    struct wb_uuid     u;
+    struct wb_uuid u;
     struct wm_position pos;
-    struct wl_node     node;
+    struct wl_node node;
     if (!wb_uuid_parse(id, &u) || !wm_position_parse(u, &pos) || pos.length == UINT32_MAX)
         return 0;
     int r = wl_get_node(s, o, pos.node, &node, err);
@@ -76,16 +76,16 @@ WEFT_SUSPENDS static int branch_off(struct wl_store *s, const struct wl_owner *o
                                     const struct upp_message *list, size_t n, struct wa_put *put, struct upp_err *err)
 {
     struct wl_node under, branch;
-    struct wl_end  end = {0};
-    int            r   = wl_get_node(s, o, pos->node, &under, err);
+    struct wl_end end = {0};
+    int r = wl_get_node(s, o, pos->node, &under, err);
     if (r >= 0)
         r = wl_branch(s, o, &under, pos->length, &branch, err);
     if (r < 0)
         return r;
-    pos->node     = branch.key;
-    put->staged   = &pos->node; /* it may take several commits: invisible before the last one */
+    pos->node = branch.key;
+    put->staged = &pos->node; /* it may take several commits: invisible before the last one */
     put->n_staged = 1;
-    r             = wa_put_node(put, &branch, err);
+    r = wa_put_node(put, &branch, err);
     if (r >= 0)
         r = wa_put_known(put, branch.key, &end, NULL, list, n, err);
     pos->length = end.length;
@@ -98,9 +98,9 @@ WEFT_SUSPENDS static int close_calls(struct wl_store *s, const struct wl_owner *
                                      struct wa_put *put, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 30);
-    struct wa_open                            open;
-    struct wa_mended                          mended;
-    int                                       r = wa_open_at(s, o, pos->node, pos->length, &a, &open, err);
+    struct wa_open open;
+    struct wa_mended mended;
+    int r = wa_open_at(s, o, pos->node, pos->length, &a, &open, err);
     if (r < 0 || !open.of)
         return r;
     r = wa_repair_list(&a, NULL, 0, &open, true, &mended, err);
@@ -112,10 +112,10 @@ WEFT_SUSPENDS static int locate_messages(struct wl_store *s, const struct wl_own
                                          const struct wm_checkpoint *cp, struct wa_put *put, struct wb_arena *a,
                                          struct wa_position *ret, struct upp_err *err)
 {
-    struct wa_open   open;
+    struct wa_open open;
     struct wa_mended mended;
-    size_t           k = 0;
-    int              r = wa_node_read(s, o, node, a, err);
+    size_t k = 0;
+    int r = wa_node_read(s, o, node, a, err);
     if (r < 0)
         return r;
     size_t from = WB_MIN((size_t)cp->length, node->n_messages);
@@ -123,7 +123,7 @@ WEFT_SUSPENDS static int locate_messages(struct wl_store *s, const struct wl_own
            wb_str_eq(cp->messages[k].id, node->messages[from + k].id))
         k++;
     size_t upto = k == cp->n_messages ? from + k : from;
-    *ret        = (struct wa_position){.node = node->node.key, .length = upto ? node->entry_of[upto - 1] + 1 : 0};
+    *ret = (struct wa_position){.node = node->node.key, .length = upto ? node->entry_of[upto - 1] + 1 : 0};
     while (wa_events_between(node, ret->length, ret->length + 1)) /* events right after a message belong to it */
         ret->length++;
     if (k == cp->n_messages)
@@ -139,10 +139,10 @@ WEFT_SUSPENDS static int find_other(struct wl_store *s, const struct wl_owner *o
                                     struct upp_str id, struct wa_put *put, struct wa_position *ret, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 30);
-    struct wm_session                         doc;
-    struct wa_doc_node                       *nodes;
-    size_t                                    n;
-    int                                       r = wa_session_doc(s, o, t, NULL, &a, &doc, err);
+    struct wm_session doc;
+    struct wa_doc_node *nodes;
+    size_t n;
+    int r = wa_session_doc(s, o, t, NULL, &a, &doc, err);
     if (r >= 0)
         r = wa_tree_nodes(s, o, t->tree, &a, &nodes, &n, err);
     for (size_t i = 0; r >= 0 && i < doc.n_checkpoints; i++) {
@@ -168,16 +168,16 @@ int wa_checkpoint_find(struct wl_store *s, const struct wl_owner *o, const struc
 WEFT_SUSPENDS static int pass_results(struct wl_store *s, const struct wl_owner *o, struct wa_position *pos,
                                       struct wb_arena *a, struct upp_err *err)
 {
-    struct wl_end   end;
+    struct wl_end end;
     struct wl_line *lines;
-    size_t          n;
-    int             r = wl_node_end(s, o, pos->node, &end, err);
+    size_t n;
+    int r = wl_node_end(s, o, pos->node, &end, err);
     if (r < 0)
         return r;
-    uint32_t       upto = WB_MIN(end.length, pos->length + RESULTS_WITHIN);
+    uint32_t upto = WB_MIN(end.length, pos->length + RESULTS_WITHIN);
     struct wl_span span = {.node = pos->node, .length = end.length};
     struct wl_path path = {.spans = &span, .n = 1, .length = end.length};
-    r                   = wl_path_tail(s, o, &path, upto, upto - WB_MIN(upto, pos->length), a, &lines, &n, err);
+    r = wl_path_tail(s, o, &path, upto, upto - WB_MIN(upto, pos->length), a, &lines, &n, err);
     for (size_t i = 0; r >= 0 && i < n; i++) {
         const struct wm_entry *e = &lines[i].entry;
         if ((e->kind != WM_ENTRY_MESSAGE && e->kind != WM_ENTRY_REPAIR) || e->audience != WM_AUDIENCE_ALL ||
@@ -194,9 +194,9 @@ WEFT_SUSPENDS int wa_message_find(struct wl_store *s, const struct wl_owner *o, 
                                   struct upp_str text, bool before, struct wa_position *ret, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 30);
-    struct wb_uuid                            id;
-    struct wl_line                            line;
-    struct wl_node                            node;
+    struct wb_uuid id;
+    struct wl_line line;
+    struct wl_node node;
     if (!wl_id_parse(text, UPP_STR("msg_"), &id))
         return 0;
     int r = wl_entry_find(s, o, id, &a, &line, err);
@@ -207,7 +207,7 @@ WEFT_SUSPENDS int wa_message_find(struct wl_store *s, const struct wl_owner *o, 
     if (r < 0)
         return r;
     *ret = (struct wa_position){.node = line.node, .length = line.index + !before};
-    r    = before ? 0 : pass_results(s, o, ret, &a, err);
+    r = before ? 0 : pass_results(s, o, ret, &a, err);
     return r < 0 ? r : 1;
 }
 
@@ -216,9 +216,9 @@ WEFT_SUSPENDS static int find_position(struct wl_store *s, const struct wl_owner
                                        struct upp_err *err)
 {
     struct wl_end end;
-    int           r;
+    int r;
     if (!at.p) {
-        r    = wl_node_end(s, o, t->head, &end, err);
+        r = wl_node_end(s, o, t->head, &end, err);
         *ret = (struct wa_position){.node = t->head, .length = r < 0 ? 0 : wl_thread_length(t, end.length)};
         return r < 0 ? r : close_calls(s, o, ret, put, err);
     }
@@ -235,11 +235,11 @@ int wa_thread_fork(struct wl_store *s, const struct wl_owner *o, const struct wl
                    struct wb_arena *a, struct wl_thread *ret, struct upp_err *err)
 {
     WB_CLEANUP(wa_put_done) struct wa_put put;
-    struct wl_thread                      from = *t;
-    struct wa_position                    pos;
+    struct wl_thread from = *t;
+    struct wa_position pos;
     wa_put_init(&put, s, o);
     put.thread = &from;
-    int r      = find_position(s, o, t, at, &put, &pos, err);
+    int r = find_position(s, o, t, at, &put, &pos, err);
     if (r >= 0)
         r = wa_put_commit(&put, err);
     if (r < 0)
@@ -259,9 +259,9 @@ WEFT_SUSPENDS static int check_idle(struct wl_store *s, const struct wl_owner *o
                                     struct wb_arena *a, struct upp_err *err)
 {
     struct wm_run *runs;
-    size_t         n;
-    char           run[WB_UUID_HEX + 1], thread[WB_UUID_HEX + 1];
-    int            r = wl_list_runs(s, o, t->id, true, 1, a, &runs, &n, err);
+    size_t n;
+    char run[WB_UUID_HEX + 1], thread[WB_UUID_HEX + 1];
+    int r = wl_list_runs(s, o, t->id, true, 1, a, &runs, &n, err);
     if (r < 0 || !n)
         return r;
     (void)wb_uuid_hex(runs[0].id, run);
@@ -275,19 +275,19 @@ WEFT_SUSPENDS static int try_move(struct wl_store *s, const struct wl_owner *o, 
                                   struct upp_err *err)
 {
     struct wl_thread now;
-    const size_t     before = put->changes.n;
-    int              r      = wl_get_thread(s, o, t->id, a, &now, err);
+    const size_t before = put->changes.n;
+    int r = wl_get_thread(s, o, t->id, a, &now, err);
     if (r >= 0)
         r = check_idle(s, o, &now, a, err);
     if (r < 0)
         return r;
     if (put->begun && now.version != t->version) /* that writer has dropped our staged nodes */
         return upp_fail(err, UPP_EBUSY, "somebody else has changed the thread meanwhile");
-    *t         = now;
-    t->head    = pos->node;
-    t->at      = branches ? pos->length + 1 : 0;
+    *t = now;
+    t->head = pos->node;
+    t->at = branches ? pos->length + 1 : 0;
     put->moved = true;
-    r          = wa_put_commit(put, err); /* appends the change of the thread's row to the commit */
+    r = wa_put_commit(put, err); /* appends the change of the thread's row to the commit */
     if (r == -UPP_EBUSY && put->conflict == before) {
         put->changes.n = before;
         return 1;
@@ -314,10 +314,10 @@ int wa_thread_restore(struct wl_store *s, const struct wl_owner *o, struct wl_th
                       struct wb_arena *a, struct upp_err *err)
 {
     WB_CLEANUP(wa_put_done) struct wa_put put;
-    struct wa_position                    pos;
+    struct wa_position pos;
     wa_put_init(&put, s, o);
     put.thread = t;
-    int r      = check_idle(s, o, t, a, err);
+    int r = check_idle(s, o, t, a, err);
     if (r >= 0)
         r = wa_checkpoint_find(s, o, t, checkpoint, &put, &pos, err);
     return r < 0 ? r : move_thread(s, o, t, &pos, true, &put, a, err);
@@ -327,10 +327,10 @@ int wa_thread_move(struct wl_store *s, const struct wl_owner *o, struct wl_threa
                    struct wb_arena *a, struct upp_err *err)
 {
     WB_CLEANUP(wa_put_done) struct wa_put put;
-    struct wa_position                    pos = *to;
+    struct wa_position pos = *to;
     wa_put_init(&put, s, o);
     put.thread = t;
-    int r      = check_idle(s, o, t, a, err);
+    int r = check_idle(s, o, t, a, err);
     if (r >= 0)
         r = close_calls(s, o, &pos, &put, err);
     return r < 0 ? r : move_thread(s, o, t, &pos, true, &put, a, err);
@@ -339,7 +339,7 @@ int wa_thread_move(struct wl_store *s, const struct wl_owner *o, struct wl_threa
 static bool has_id(const struct wl_node *n, struct upp_str id, struct wb_arena *scratch)
 {
     struct wb_uuid u;
-    yyjson_val    *v, *given;
+    yyjson_val *v, *given;
     if (wb_uuid_parse(id, &u) && wb_uuid_eq(n->id, u))
         return true;
     wb_arena_reset(scratch);
@@ -351,9 +351,9 @@ int wa_node_find(struct wl_store *s, const struct wl_owner *o, const struct wl_t
                  uint64_t *ret, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 30), scratch = WB_ARENA(1u << 24);
-    struct wa_doc_node                       *nodes;
-    size_t                                    n;
-    int                                       r = wa_tree_nodes(s, o, t->tree, &a, &nodes, &n, err);
+    struct wa_doc_node *nodes;
+    size_t n;
+    int r = wa_tree_nodes(s, o, t->tree, &a, &nodes, &n, err);
     for (size_t i = 0; r >= 0 && i < n; i++)
         if (has_id(&nodes[i].node, id, &scratch)) {
             *ret = nodes[i].node.key;
@@ -369,7 +369,7 @@ WEFT_SUSPENDS static int is_shared(struct wl_store *s, const struct wl_owner *o,
     struct wb_uuid after = {{0}};
     for (size_t n = PAGE; n == PAGE;) {
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
-        struct wl_thread                         *page;
+        struct wl_thread *page;
         int r = wl_list_family_threads(s, o, wl_family(t->tree), after, PAGE, &a, &page, &n, err);
         if (r < 0)
             return r;
@@ -386,21 +386,21 @@ int wa_thread_checkout(struct wl_store *s, const struct wl_owner *o, struct wl_t
                        struct wb_arena *a, struct upp_err *err)
 {
     WB_CLEANUP(wa_put_done) struct wa_put put;
-    struct wa_position                    pos = {0};
-    struct wl_end                         end = {0};
+    struct wa_position pos = {0};
+    struct wl_end end = {0};
     wa_put_init(&put, s, o);
     put.thread = t;
-    int r      = wa_node_find(s, o, t, node, &pos.node, err);
+    int r = wa_node_find(s, o, t, node, &pos.node, err);
     if (r >= 0)
         r = wl_node_end(s, o, pos.node, &end, err);
     if (r >= 0)
         r = is_shared(s, o, t, pos.node, err);
     if (r < 0)
         return r;
-    bool     shared = r > 0;
-    uint64_t there  = pos.node;
-    pos.length      = end.length;
-    r               = close_calls(s, o, &pos, &put, err);
+    bool shared = r > 0;
+    uint64_t there = pos.node;
+    pos.length = end.length;
+    r = close_calls(s, o, &pos, &put, err);
     return r < 0 ? r : move_thread(s, o, t, &pos, shared && pos.node == there, &put, a, err);
 }
 
@@ -410,14 +410,14 @@ int wa_thread_answer(struct wl_store *s, const struct wl_owner *o, struct wl_thr
                      const struct upp_message *list, size_t n, struct upp_err *err)
 {
     WB_CLEANUP(wa_put_done) struct wa_put put;
-    struct wa_position                    pos = {.node = t->head, .length = at - 1};
+    struct wa_position pos = {.node = t->head, .length = at - 1};
     wa_put_init(&put, s, o);
     put.thread = t;
-    put.moved  = true;
-    int r      = branch_off(s, o, &pos, list, n, &put, err);
+    put.moved = true;
+    int r = branch_off(s, o, &pos, list, n, &put, err);
     if (r < 0)
         return r;
     t->head = pos.node;
-    t->at   = 0;
+    t->at = 0;
     return wa_put_commit(&put, err);
 }

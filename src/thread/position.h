@@ -2,8 +2,7 @@
  *
  * Works on a store alone, like session_doc.h. Starts no run and removes nothing from the log.
  */
-#ifndef WA_THREAD_POSITION_H
-#define WA_THREAD_POSITION_H
+#pragma once
 
 #include "thread/session_doc.h"
 #include "thread/commits.h"
@@ -61,5 +60,3 @@ WEFT_SUSPENDS int wa_thread_move(struct wl_store *s, const struct wl_owner *o, s
  * changed meanwhile. */
 WEFT_SUSPENDS int wa_thread_answer(struct wl_store *s, const struct wl_owner *o, struct wl_thread *t, uint32_t at,
                                    const struct upp_message *list, size_t n, struct upp_err *err) UPP_MUST_CHECK;
-
-#endif

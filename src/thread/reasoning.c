@@ -1,4 +1,4 @@
-/* thread/reasoning.c — see reasoning.h. */
+/* thread/reasoning.c — reads the mark of a reasoning part, and writes it into its metadata. */
 #include "thread/reasoning.h"
 
 #include "json/read.h"
@@ -10,7 +10,7 @@ enum { METADATA_BYTES = 64 << 20, DEPTH = 64 };
 /* A vendor's raw output, item by item. */
 struct raw {
     yyjson_val *list;
-    size_t      next;
+    size_t next;
 };
 
 /* What a vendor says of one piece of reasoning. */
@@ -29,7 +29,7 @@ static bool is_redacted(yyjson_val *item, struct upp_str text, struct mark *ret)
 {
     if (text.n || !wb_str_eq(text_at(item, "type"), UPP_STR("redacted_thinking")))
         return false;
-    ret->id        = UPP_STR("redacted_thinking");
+    ret->id = UPP_STR("redacted_thinking");
     ret->signature = text_at(item, "data");
     return true;
 }
@@ -50,7 +50,7 @@ static bool is_reasoning(yyjson_val *item, struct upp_str text, struct mark *ret
     yyjson_val *first = yyjson_arr_get_first(yyjson_obj_get(item, "summary"));
     if (!wb_str_eq(text_at(item, "type"), UPP_STR("reasoning")) || !wb_str_starts(text, text_at(first, "text")))
         return false;
-    ret->id        = text_at(item, "id");
+    ret->id = text_at(item, "id");
     ret->signature = text_at(item, "encrypted_content");
     return true;
 }
@@ -83,10 +83,10 @@ static int read_raw(struct wb_arena *a, struct upp_str metadata, struct upp_str 
                     struct upp_err *err)
 {
     yyjson_val *v = NULL;
-    int         r = metadata.n
-                        ? wj_read(a, metadata, UPP_OPTS(wj_read_opts, .max_bytes = METADATA_BYTES, .depth = DEPTH), &v, err)
-                        : 0;
-    ret->list     = v ? yyjson_obj_get(yyjson_obj_getn(v, provider.p, provider.n), "raw") : NULL;
+    int r = metadata.n
+                ? wj_read(a, metadata, UPP_OPTS(wj_read_opts, .max_bytes = METADATA_BYTES, .depth = DEPTH), &v, err)
+                : 0;
+    ret->list = v ? yyjson_obj_get(yyjson_obj_getn(v, provider.p, provider.n), "raw") : NULL;
     return r;
 }
 
@@ -94,7 +94,7 @@ static int write_mark(struct wb_arena *a, struct upp_str provider, const struct 
                       struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(METADATA_BYTES);
-    struct wj_writer                      w;
+    struct wj_writer w;
     wj_writer_init(&w, &b, err);
     wj_write_open(&w, '{');
     wj_put_open(&w, "pydantic_ai", '{');
@@ -110,13 +110,13 @@ static int write_mark(struct wb_arena *a, struct upp_str provider, const struct 
 
 int wa_reasoning_mark(struct wb_arena *a, struct upp_str provider, struct upp_message *m, struct upp_err *err)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena own     = WB_ARENA(4ull * METADATA_BYTES);
-    struct raw                                raw     = {0};
-    bool                                      is_read = false;
-    int                                       r       = 0;
+    WB_CLEANUP(wb_arena_done) struct wb_arena own = WB_ARENA(4ull * METADATA_BYTES);
+    struct raw raw = {0};
+    bool is_read = false;
+    int r = 0;
     for (size_t i = 0; r >= 0 && i < m->n_parts; i++) {
-        struct upp_part *p    = &m->parts[i];
-        struct mark      mark = {0};
+        struct upp_part *p = &m->parts[i];
+        struct mark mark = {0};
         if (p->kind != UPP_PART_REASONING || p->metadata.n)
             continue;
         if (!is_read)

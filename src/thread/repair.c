@@ -1,4 +1,4 @@
-/* thread/repair.c — see mend.h. */
+/* thread/repair.c — finds calls without a result, and closes them by repair entries. */
 #include "thread/repair.h"
 
 #include "base/defs.h"
@@ -95,7 +95,7 @@ static int add_results(struct wb_arena *a, const struct wa_open *o, const struct
         if (is_open(o, p))
             parts[n++] = (struct upp_part){
                 .kind = UPP_PART_RESULT, .is_error = true, .id = p->id, .name = p->name, .text = UPP_STR(UNKNOWN)};
-    to->parts   = parts;
+    to->parts = parts;
     to->n_parts = n;
     return 0;
 }
@@ -103,18 +103,18 @@ static int add_results(struct wb_arena *a, const struct wa_open *o, const struct
 int wa_open_close(struct wb_arena *a, struct wa_open *o, struct upp_message *ret, struct upp_err *err)
 {
     struct wb_uuid id;
-    char           text[WB_UUID_TEXT + 1];
+    char text[WB_UUID_TEXT + 1];
     if (!count_open(o))
         return 0;
     int r = wb_uuid_new(&id, err);
     if (r < 0)
         return r;
-    *ret = (struct upp_message){.role      = UPP_ROLE_TOOL,
-                                .id        = wb_arena_dup(a, wb_uuid_text(id, text)),
-                                .time_ms   = o->of->time_ms,
+    *ret = (struct upp_message){.role = UPP_ROLE_TOOL,
+                                .id = wb_arena_dup(a, wb_uuid_text(id, text)),
+                                .time_ms = o->of->time_ms,
                                 .time_text = o->of->time_text};
-    r    = add_results(a, o, NULL, 0, ret, err);
-    *o   = (struct wa_open){0};
+    r = add_results(a, o, NULL, 0, ret, err);
+    *o = (struct wa_open){0};
     if (r >= 0)
         r = wb_arena_check(a, err);
     return r < 0 ? r : 1;
@@ -124,9 +124,9 @@ int wa_open_close(struct wb_arena *a, struct wa_open *o, struct upp_message *ret
 static int close_open(struct wb_arena *a, struct wa_open *o, struct wa_mended *to, struct upp_err *err)
 {
     struct upp_message *last = to->n ? &to->list[to->n - 1] : NULL;
-    int                 r    = 0;
+    int r = 0;
     if (last && last->role == UPP_ROLE_TOOL && count_open(o)) {
-        r  = add_results(a, o, last->parts, last->n_parts, last, err);
+        r = add_results(a, o, last->parts, last->n_parts, last, err);
         *o = (struct wa_open){0};
         return r < 0 ? r : wb_arena_check(a, err);
     }
@@ -150,11 +150,11 @@ int wa_repair_list(struct wb_arena *a, struct upp_message *list, size_t n, struc
                    struct wa_mended *ret, struct upp_err *err)
 {
     struct wa_open before = *open;
-    *ret                  = (struct wa_mended){.list = list, .n = n};
+    *ret = (struct wa_mended){.list = list, .n = n};
     if (is_complete(list, n, open, close))
         return 0;
     *open = before;
-    *ret  = (struct wa_mended){.list = wb_new_n(a, struct upp_message, 2 * n + 1), .map = wb_new_n(a, uint32_t, n + 1)};
+    *ret = (struct wa_mended){.list = wb_new_n(a, struct upp_message, 2 * n + 1), .map = wb_new_n(a, uint32_t, n + 1)};
     int r = wb_arena_check(a, err);
     for (size_t i = 0; r >= 0 && i < n; i++) {
         ret->map[i] = (uint32_t)ret->n;
@@ -174,11 +174,11 @@ int wa_repair_list(struct wb_arena *a, struct upp_message *list, size_t n, struc
 /* ---- Documents --------------------------------------------------------------------------------------------------- */
 
 struct mending {
-    struct wb_arena     *a;
-    struct wm_session   *doc;
+    struct wb_arena *a;
+    struct wm_session *doc;
     struct wm_tree_node *nodes; /* before the repair */
-    struct wa_mended    *mended;
-    struct wa_open       end; /* open calls after the current node */
+    struct wa_mended *mended;
+    struct wa_open end; /* open calls after the current node */
 };
 
 static size_t branch_of(const struct mending *x, const struct wm_tree_node *n)
@@ -190,8 +190,8 @@ static size_t branch_of(const struct mending *x, const struct wm_tree_node *n)
 static void open_before(const struct mending *x, uint32_t node, struct wa_open *ret)
 {
     const struct upp_message *tools[WB_LEN(ret->results)];
-    size_t                    n = 0;
-    *ret                        = (struct wa_open){0};
+    size_t n = 0;
+    *ret = (struct wa_open){0};
     for (const struct wm_tree_node *at = &x->nodes[node]; at->parent != UINT32_MAX; at = &x->nodes[at->parent]) {
         const struct wm_tree_node *parent = &x->nodes[at->parent];
         for (size_t i = branch_of(x, at); i-- > 0;) {
@@ -218,7 +218,7 @@ static uint32_t new_count(const struct mending *x, uint32_t node, size_t n)
 
 static int mend_node(struct mending *x, uint32_t i, struct upp_err *err)
 {
-    struct wa_open       open;
+    struct wa_open open;
     struct wm_tree_node *n = &x->doc->tree.nodes[i];
     open_before(x, i, &open);
     int r = wa_repair_list(x->a, n->thread.messages, n->thread.n, &open, false, &x->mended[i], err);
@@ -227,16 +227,16 @@ static int mend_node(struct mending *x, uint32_t i, struct upp_err *err)
     if (i == x->doc->tree.current)
         x->end = open;
     n->thread.messages = x->mended[i].list;
-    n->thread.n        = x->mended[i].n;
+    n->thread.n = x->mended[i].n;
     return 0;
 }
 
 int wa_repair_session(struct wb_arena *a, struct wm_session *doc, struct upp_message *closing, struct upp_err *err)
 {
     struct wm_tree_doc *t = &doc->tree;
-    struct mending      x = {.a = a, .doc = doc};
-    x.nodes               = wb_new_n(a, struct wm_tree_node, t->n);
-    x.mended              = wb_new_n(a, struct wa_mended, t->n);
+    struct mending x = {.a = a, .doc = doc};
+    x.nodes = wb_new_n(a, struct wm_tree_node, t->n);
+    x.mended = wb_new_n(a, struct wa_mended, t->n);
     if (!x.nodes || !x.mended)
         return wb_arena_check(a, err);
     memcpy(x.nodes, t->nodes, t->n * sizeof *t->nodes);
@@ -252,8 +252,7 @@ int wa_repair_session(struct wb_arena *a, struct wm_session *doc, struct upp_mes
     return r < 0 ? r : wa_open_close(a, &x.end, closing, err);
 }
 
-/* ---- The log ------------------------------------------------------------------------------------------------------
- */
+/* ---- The log --------------------------------------------------------------------------------- */
 
 static bool is_visible_message(const struct wm_entry *e)
 {
@@ -266,10 +265,10 @@ enum { TAIL = 32 /* entries that are searched: results come right after their ca
 int wa_open_at(struct wl_store *s, const struct wl_owner *o, uint64_t node, uint32_t length, struct wb_arena *a,
                struct wa_open *ret, struct upp_err *err)
 {
-    struct wl_path  path;
+    struct wl_path path;
     struct wl_line *lines;
-    size_t          n;
-    *ret  = (struct wa_open){0};
+    size_t n;
+    *ret = (struct wa_open){0};
     int r = wl_path_open(s, o, node, length, a, &path, err);
     if (r >= 0)
         r = wl_path_tail(s, o, &path, path.length, TAIL, a, &lines, &n, err);
@@ -284,11 +283,11 @@ int wa_open_at(struct wl_store *s, const struct wl_owner *o, uint64_t node, uint
 int wa_open_imported(struct wl_store *s, const struct wl_owner *o, const struct wl_thread *t, struct wb_arena *a,
                      struct wa_open *ret, uint32_t *at, struct upp_err *err)
 {
-    struct wl_path  path;
+    struct wl_path path;
     struct wl_line *lines;
-    size_t          n = 0;
-    *ret              = (struct wa_open){0};
-    int r             = wl_thread_path(s, o, t, a, &path, err);
+    size_t n = 0;
+    *ret = (struct wa_open){0};
+    int r = wl_thread_path(s, o, t, a, &path, err);
     if (r >= 0)
         r = wl_path_tail(s, o, &path, path.length, TAIL, a, &lines, &n, err);
     if (r < 0 || !n)
@@ -316,13 +315,13 @@ static int take_results(struct wb_arena *a, const struct wm_row *row, struct upp
         const struct wm_event *ev = &row->records[i];
         if (ev->kind != WM_TOOL_ENDED || wm_is_branch(ev))
             continue;
-        parts[to->n_parts++] = (struct upp_part){.kind     = UPP_PART_RESULT,
+        parts[to->n_parts++] = (struct upp_part){.kind = UPP_PART_RESULT,
                                                  .is_error = ev->outcome != WM_DONE,
-                                                 .id       = wb_arena_dup(a, ev->call),
-                                                 .name     = wb_arena_dup(a, ev->name),
-                                                 .text     = wb_arena_dup(a, ev->text),
+                                                 .id = wb_arena_dup(a, ev->call),
+                                                 .name = wb_arena_dup(a, ev->name),
+                                                 .text = wb_arena_dup(a, ev->text),
                                                  .metadata = wm_result_metadata(ev->outcome)};
-        to->time_ms          = row->time_ms;
+        to->time_ms = row->time_ms;
     }
     to->parts = parts;
     return wb_arena_check(a, err);
@@ -332,15 +331,15 @@ int wa_results_waiting(struct wl_store *s, const struct wl_owner *o, uint64_t no
                        struct upp_message *ret, struct upp_err *err)
 {
     struct wl_rows rows = {.more = true};
-    *ret                = (struct upp_message){.role = UPP_ROLE_TOOL};
+    *ret = (struct upp_message){.role = UPP_ROLE_TOOL};
     for (uint64_t from = wl_pos(length, 0); rows.more;) {
-        WB_CLEANUP(wb_arena_done) struct wb_arena page  = WB_ARENA(1u << 30);
-        struct wl_range                           range = {.node = node, .from = from, .to = wl_pos(length + 1, 0)};
-        int                                       r     = s->ops->rows(s, o, &range, &page, &rows, err);
+        WB_CLEANUP(wb_arena_done) struct wb_arena page = WB_ARENA(1u << 30);
+        struct wl_range range = {.node = node, .from = from, .to = wl_pos(length + 1, 0)};
+        int r = s->ops->rows(s, o, &range, &page, &rows, err);
         for (size_t i = 0; r >= 0 && i < rows.n; i++) {
             struct wm_row row;
             from = rows.p[i].pos + 1;
-            r    = wm_row_read(&page, rows.p[i].format, rows.p[i].body, rows.p[i].tape, &row, err);
+            r = wm_row_read(&page, rows.p[i].format, rows.p[i].body, rows.p[i].tape, &row, err);
             if (r >= 0 && row.n_records)
                 r = take_results(a, &row, ret, err);
         }

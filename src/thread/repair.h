@@ -4,8 +4,7 @@
  * Providers reject a conversation in which a call has no result right after it. Runs ensure that themselves. For a
  * document, or a position between a call and its results, the functions here add error results, "outcome unknown".
  */
-#ifndef WA_THREAD_MEND_H
-#define WA_THREAD_MEND_H
+#pragma once
 
 #include "thread/session_doc.h"
 
@@ -13,7 +12,7 @@
 struct wa_open {
     const struct upp_message *of; /* NULL: none */
     const struct upp_message *results[16];
-    size_t                    n_results;
+    size_t n_results;
 };
 
 bool wa_is_open(const struct wa_open *o);
@@ -30,8 +29,8 @@ int wa_open_close(struct wb_arena *a, struct wa_open *o, struct upp_message *ret
  * nothing was missing, the list is unchanged and map is NULL. */
 struct wa_mended {
     struct upp_message *list;
-    size_t              n;
-    uint32_t           *map;
+    size_t n;
+    uint32_t *map;
 };
 int wa_repair_list(struct wb_arena *a, struct upp_message *list, size_t n, struct wa_open *open, bool close,
                    struct wa_mended *ret, struct upp_err *err) UPP_MUST_CHECK;
@@ -63,5 +62,3 @@ int wa_open_check(const struct wa_open *o, const struct upp_str *calls, size_t n
 
 /* The next open call after `after`; NULL: the first one. Returns NULL at the end. */
 const struct upp_part *wa_open_next(const struct wa_open *o, const struct upp_part *after);
-
-#endif

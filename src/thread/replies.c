@@ -1,4 +1,4 @@
-/* thread/replies.c — see replies.h. */
+/* thread/replies.c — collects the replies of a thread from the records of its log. */
 #include "thread/replies.h"
 
 int wa_reply_of(struct wb_arena *a, const struct wm_event *ev, const struct wm_reply_info **ret, struct upp_err *err)
@@ -6,27 +6,27 @@ int wa_reply_of(struct wb_arena *a, const struct wm_event *ev, const struct wm_r
     struct wm_reply_info *reply = wb_new(a, struct wm_reply_info);
     if (!reply)
         return wb_arena_check(a, err);
-    *reply = (struct wm_reply_info){.model     = wb_arena_dup(a, ev->name),
-                                    .provider  = wb_arena_dup(a, ev->call),
-                                    .stop      = ev->stop,
+    *reply = (struct wm_reply_info){.model = wb_arena_dup(a, ev->name),
+                                    .provider = wb_arena_dup(a, ev->call),
+                                    .stop = ev->stop,
                                     .has_usage = ev->usage.input || ev->usage.output,
-                                    .usage     = ev->usage,
+                                    .usage = ev->usage,
                                     .reasoning = ev->usage.reasoning};
-    *ret   = reply;
+    *ret = reply;
     return wb_arena_check(a, err);
 }
 
 struct range {
-    uint32_t                     first;
-    size_t                       n;
-    struct wb_arena             *a;
+    uint32_t first;
+    size_t n;
+    struct wb_arena *a;
     const struct wm_reply_info **to;
 };
 
 static int note_row(const struct range *g, const struct wl_row *stored, struct wb_arena *page, struct upp_err *err)
 {
     struct wm_row row;
-    int           r = wm_row_read(page, stored->format, stored->body, stored->tape, &row, err);
+    int r = wm_row_read(page, stored->format, stored->body, stored->tape, &row, err);
     for (size_t k = 0; r >= 0 && k < row.n_records; k++) {
         const struct wm_event *ev = &row.records[k];
         if (ev->kind != WM_MESSAGE)
@@ -41,17 +41,17 @@ static int note_row(const struct range *g, const struct wl_row *stored, struct w
 int wa_replies_read(struct wl_store *s, const struct wl_owner *o, uint64_t node, uint32_t first, size_t n,
                     struct wb_arena *a, const struct wm_reply_info ***ret, struct upp_err *err)
 {
-    struct range   g    = {first, n, a, wb_new_n(a, const struct wm_reply_info *, n + 1)};
+    struct range g = {first, n, a, wb_new_n(a, const struct wm_reply_info *, n + 1)};
     struct wl_rows rows = {.more = g.to != NULL};
-    int            r    = wb_arena_check(a, err);
-    *ret                = g.to;
+    int r = wb_arena_check(a, err);
+    *ret = g.to;
     for (uint64_t from = wl_pos(first, 0); r >= 0 && n && rows.more;) {
         WB_CLEANUP(wb_arena_done) struct wb_arena page = WB_ARENA(1u << 30);
         struct wl_range range = {.node = node, .from = from, .to = wl_pos(first + (uint32_t)n, 0)};
-        r                     = s->ops->rows(s, o, &range, &page, &rows, err);
+        r = s->ops->rows(s, o, &range, &page, &rows, err);
         for (size_t i = 0; r >= 0 && i < rows.n; i++) {
             from = rows.p[i].pos + 1;
-            r    = note_row(&g, &rows.p[i], &page, err);
+            r = note_row(&g, &rows.p[i], &page, err);
         }
     }
     return r < 0 ? r : 0;

@@ -1,7 +1,6 @@
 /* thread/replies.h — what the records of the log tell about a model's replies: model, provider, why it stopped, usage.
  */
-#ifndef WA_REPLIES_H
-#define WA_REPLIES_H
+#pragma once
 
 #include "log/log.h"
 #include "model/doc.h"
@@ -22,5 +21,3 @@ int wa_reply_of(struct wb_arena *a, const struct wm_event *ev, const struct wm_r
 WEFT_SUSPENDS int wa_replies_read(struct wl_store *s, const struct wl_owner *o, uint64_t node, uint32_t first, size_t n,
                                   struct wb_arena *a, const struct wm_reply_info ***ret,
                                   struct upp_err *err) UPP_MUST_CHECK;
-
-#endif

@@ -26,18 +26,18 @@ static void leave_run(struct wa_reading *x, struct wa_progress *p)
     }
     x->first = p->checkpoints.n;
     x->ended = x->completed = false;
-    x->subs.n               = 0;
-    x->run                  = (struct wm_run){0};
+    x->subs.n = 0;
+    x->run = (struct wm_run){0};
 }
 
 /* Sub-agents have trees of their own, so a sub-thread in this tree belongs to a query. */
 static WEFT_SUSPENDS int detect_query(struct wa_reading *x, struct upp_err *err)
 {
     struct wl_thread t = {0};
-    x->is_query        = false;
+    x->is_query = false;
     if (wb_uuid_eq(x->run.thread, x->thread->id))
         return 0;
-    int r       = wl_get_thread(x->store, x->owner, x->run.thread, x->to, &t, err);
+    int r = wl_get_thread(x->store, x->owner, x->run.thread, x->to, &t, err);
     x->is_query = t.kind == WL_SUB && x->thread->kind != WL_SUB;
     return r == -UPP_ENOTFOUND ? 0 : r;
 }
@@ -53,7 +53,7 @@ static WEFT_SUSPENDS int enter_run(struct wa_reading *x, struct wa_progress *p, 
         return 0;
     int r = wl_get_run(x->store, x->owner, row->run, x->to, &x->run, err);
     if (r == -UPP_ENOTFOUND) { /* its thread was deleted, and other threads share its entries */
-        x->run      = (struct wm_run){.id = row->run, .input = wl_pos_index(row->pos)};
+        x->run = (struct wm_run){.id = row->run, .input = wl_pos_index(row->pos)};
         x->is_query = false;
         return 0;
     }
@@ -63,11 +63,11 @@ static WEFT_SUSPENDS int enter_run(struct wa_reading *x, struct wa_progress *p, 
 /* Adds the session of a sub-agent: its own thread, with its latest checkpoint. */
 static WEFT_SUSPENDS int add_sub(struct wa_reading *x, const struct wm_event *ev, struct upp_err *err)
 {
-    struct wm_run      run;
-    struct wl_thread   thread;
-    struct wl_store   *s    = x->store;
+    struct wm_run run;
+    struct wl_thread thread;
+    struct wl_store *s = x->store;
     struct wa_doc_opts opts = *x->opts;
-    opts.latest_only        = true;
+    opts.latest_only = true;
     opts.every_turn = opts.no_checkpoints = false;
     opts.nested++;
     opts.agent_id = (struct upp_str){0};
@@ -102,18 +102,18 @@ static int value_of(struct wa_reading *x, yyjson_val *state, const char *name, s
 static uint64_t number_at(yyjson_val *list, size_t i)
 {
     yyjson_val *v = yyjson_arr_get(list, i);
-    uint64_t    n;
+    uint64_t n;
     return v && yyjson_is_raw(v) && wb_str_u64(wj_text(v), &n) ? n : 0;
 }
 
 /* The metadata with totalTokens: a row stores the tokens only once, as its usage. */
 static int metadata_of(struct wa_reading *x, yyjson_val *state, struct upp_str *ret, struct upp_err *err)
 {
-    static const struct upp_str           total = UPP_STR_INIT("totalTokens");
-    WB_CLEANUP(wb_buf_done) struct wb_buf b     = WB_BUF(16u << 20);
-    yyjson_val                           *usage = yyjson_obj_get(state, "usage"), *key, *v;
-    struct wj_writer                      w;
-    size_t                                i, max;
+    static const struct upp_str total = UPP_STR_INIT("totalTokens");
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(16u << 20);
+    yyjson_val *usage = yyjson_obj_get(state, "usage"), *key, *v;
+    struct wj_writer w;
+    size_t i, max;
     wj_writer_init(&w, &b, err);
     wj_write_open(&w, '{');
     yyjson_obj_foreach(yyjson_obj_get(state, "metadata"), i, max, key, v)
@@ -151,7 +151,7 @@ static int read_reasoning(struct wa_reading *x, const struct wa_doc_node *node, 
     while (from && wb_uuid_eq(node->thoughts[from - 1].run, x->run.id))
         from--;
     ret->n_reasoning = upto - from;
-    ret->reasoning   = wb_new_n(x->to, struct upp_str, ret->n_reasoning);
+    ret->reasoning = wb_new_n(x->to, struct upp_str, ret->n_reasoning);
     if (!ret->reasoning)
         return wb_arena_check(x->to, err);
     for (size_t i = from; i < upto; i++)
@@ -163,22 +163,22 @@ static int read_reasoning(struct wa_reading *x, const struct wa_doc_node *node, 
 static int add_checkpoint(struct wa_reading *x, size_t at, const struct wl_row *stored, const struct wm_row *row,
                           const struct wm_event *ev, struct upp_err *err)
 {
-    const struct wa_doc_node *node   = &x->nodes[at];
-    uint32_t                  length = wl_pos_index(stored->pos) + stored->n_entries;
-    struct wb_uuid            id     = ev->id;
+    const struct wa_doc_node *node = &x->nodes[at];
+    uint32_t length = wl_pos_index(stored->pos) + stored->n_entries;
+    struct wb_uuid id = ev->id;
     if (wb_uuid_eq(id, (struct wb_uuid){{0}}))
         id = wm_position_uuid((struct wm_position){node->node.key, length, (uint16_t)ev->step});
-    size_t               from = wa_messages_before(node, x->run.input), to = wa_messages_before(node, length);
+    size_t from = wa_messages_before(node, x->run.input), to = wa_messages_before(node, length);
     struct wm_checkpoint cp = {
-        .id         = wa_uuid_text(x->to, id),
-        .time       = wa_time_text(x->to, row->time_ms),
-        .step       = ev->step,
-        .node       = (uint32_t)at,
-        .length     = (uint32_t)from,
+        .id = wa_uuid_text(x->to, id),
+        .time = wa_time_text(x->to, row->time_ms),
+        .step = ev->step,
+        .node = (uint32_t)at,
+        .length = (uint32_t)from,
         .state_step = ev->step,
         .n_messages = to - WB_MIN(from, to), /* they begin at .length */
-        .subs       = wb_new_n(x->to, struct wm_sub_session, x->subs.n),
-        .n_subs     = x->subs.n,
+        .subs = wb_new_n(x->to, struct wm_sub_session, x->subs.n),
+        .n_subs = x->subs.n,
     };
     int r = wb_arena_check(x->to, err);
     if (r >= 0 && x->subs.n)
@@ -197,7 +197,7 @@ static int add_checkpoint(struct wa_reading *x, size_t at, const struct wl_row *
 static WEFT_SUSPENDS int read_row(struct wa_reading *x, size_t at, const struct wl_row *stored, struct upp_err *err)
 {
     struct wm_row row;
-    int           r = wm_row_read(&x->scratch, stored->format, stored->body, stored->tape, &row, err);
+    int r = wm_row_read(&x->scratch, stored->format, stored->body, stored->tape, &row, err);
     if (r >= 0)
         r = enter_run(x, &x->progress.p[at], stored, err);
     for (size_t i = 0; r >= 0 && i < row.n_records; i++) {
@@ -224,30 +224,30 @@ static bool is_later(const struct wa_doc_node *node, const struct wl_row *row)
 
 static WEFT_SUSPENDS int read_rows(struct wa_reading *x, size_t at, struct upp_err *err)
 {
-    struct wa_progress *p    = &x->progress.p[at];
-    struct wl_rows      rows = {.more = true};
-    uint64_t            from = p->from;
-    p->checkpoints.n         = p->n_final;
-    x->first                 = p->n_final;
+    struct wa_progress *p = &x->progress.p[at];
+    struct wl_rows rows = {.more = true};
+    uint64_t from = p->from;
+    p->checkpoints.n = p->n_final;
+    x->first = p->n_final;
     while (rows.more) {
         WB_CLEANUP(wb_arena_done) struct wb_arena page = WB_ARENA(1u << 30);
         struct wl_range range = {.node = x->nodes[at].node.key, .from = from, .to = UINT64_MAX >> 1};
-        int             r     = x->store->ops->rows(x->store, x->owner, &range, &page, &rows, err);
+        int r = x->store->ops->rows(x->store, x->owner, &range, &page, &rows, err);
         for (size_t i = 0; r >= 0 && i < rows.n; i++) {
             if (is_later(&x->nodes[at], &rows.p[i])) {
                 rows.more = false;
                 break;
             }
             wb_arena_reset(&x->scratch);
-            r    = read_row(x, at, &rows.p[i], err);
+            r = read_row(x, at, &rows.p[i], err);
             from = wl_pos_next(rows.p[i].pos, rows.p[i].n_entries);
         }
         if (r < 0)
             return r;
     }
-    bool   active = !wb_uuid_eq(x->run.id, (struct wb_uuid){{0}}) && !x->ended;
-    size_t first  = x->first;
-    p->from       = active ? x->run_from : from;
+    bool active = !wb_uuid_eq(x->run.id, (struct wb_uuid){{0}}) && !x->ended;
+    size_t first = x->first;
+    p->from = active ? x->run_from : from;
     leave_run(x, p);
     p->n_final = active ? first : p->checkpoints.n;
     return 0;
@@ -256,10 +256,10 @@ static WEFT_SUSPENDS int read_rows(struct wa_reading *x, size_t at, struct upp_e
 static int take_length(struct upp_str *line, uint32_t *ret, struct upp_err *err)
 {
     const char *end = line->n ? memchr(line->p, ' ', line->n) : NULL;
-    uint64_t    value;
+    uint64_t value;
     if (!end || !wb_str_u64(wb_str(line->p, (size_t)(end - line->p)), &value) || value > UINT32_MAX)
         return upp_fail(err, UPP_ESTORE, "the checkpoints of an imported session have no lengths");
-    *ret  = (uint32_t)value;
+    *ret = (uint32_t)value;
     *line = wb_str_sub(*line, (size_t)(end - line->p) + 1, SIZE_MAX);
     return 0;
 }
@@ -267,25 +267,25 @@ static int take_length(struct upp_str *line, uint32_t *ret, struct upp_err *err)
 /* Reads the checkpoints of the document from which the thread was imported. */
 static WEFT_SUSPENDS int read_imported(struct wa_reading *x, const struct wm_tree_doc *tree, struct upp_err *err)
 {
-    char              name[WB_UUID_TEXT + 1];
-    struct upp_str    json;
+    char name[WB_UUID_TEXT + 1];
+    struct upp_str json;
     struct wm_session doc = {0};
-    int               r =
+    int r =
         wl_get_value(x->store, x->owner, UPP_STR(WA_IMPORTED), wb_uuid_text(x->thread->id, name), x->to, &json, err);
     if (r < 0 && r != -UPP_ENOTFOUND)
         return r;
-    bool           has     = r >= 0;
-    const char    *line    = has ? memchr(json.p, '\n', json.n) : NULL;
-    size_t         n       = line ? (size_t)(line - json.p) : 0;
+    bool has = r >= 0;
+    const char *line = has ? memchr(json.p, '\n', json.n) : NULL;
+    size_t n = line ? (size_t)(line - json.p) : 0;
     struct upp_str lengths = has ? wb_str(json.p, n) : (struct upp_str){0};
-    r                      = has ? wm_session_read(x->to, wb_str_sub(json, n, SIZE_MAX), &doc, err) : 0;
-    x->imported            = wb_new_n(x->to, struct wm_checkpoint, doc.n_checkpoints + 1);
+    r = has ? wm_session_read(x->to, wb_str_sub(json, n, SIZE_MAX), &doc, err) : 0;
+    x->imported = wb_new_n(x->to, struct wm_checkpoint, doc.n_checkpoints + 1);
     if (r >= 0)
         r = wb_arena_check(x->to, err);
     for (size_t i = 0; r >= 0 && i < doc.n_checkpoints; i++) {
         struct wm_checkpoint cp = doc.checkpoints[i];
-        r                       = take_length(&lengths, &cp.length, err);
-        struct upp_str id       = doc.tree.nodes[cp.node].id;
+        r = take_length(&lengths, &cp.length, err);
+        struct upp_str id = doc.tree.nodes[cp.node].id;
         for (cp.node = 0; cp.node < tree->n && !wb_str_eq(tree->nodes[cp.node].id, id);)
             cp.node++;
         if (cp.node < tree->n)
@@ -298,7 +298,7 @@ static WEFT_SUSPENDS int read_imported(struct wa_reading *x, const struct wm_tre
 static int by_time(const void *a, const void *b)
 {
     const struct wm_checkpoint *x = a, *y = b;
-    int                         c = memcmp(x->time.p, y->time.p, WB_MIN(x->time.n, y->time.n));
+    int c = memcmp(x->time.p, y->time.p, WB_MIN(x->time.n, y->time.n));
     if (c)
         return c;
     if (x->node != y->node)
@@ -324,14 +324,14 @@ static int gather(struct wa_reading *x, struct wm_session *ret, struct upp_err *
         list[n++] = x->imported[i];
     for (size_t i = 0; i < x->n_nodes; i++)
         for (size_t k = 0; k < x->progress.p[i].checkpoints.n; k++) {
-            list[n]          = x->progress.p[i].checkpoints.p[k];
+            list[n] = x->progress.p[i].checkpoints.p[k];
             list[n].messages = x->nodes[i].messages + list[n].length;
             n++;
         }
     if (n > x->n_imported)
         qsort(list + x->n_imported, n - x->n_imported, sizeof *list, by_time);
-    bool last          = x->opts->latest_only && n;
-    ret->checkpoints   = last ? list + n - 1 : list;
+    bool last = x->opts->latest_only && n;
+    ret->checkpoints = last ? list + n - 1 : list;
     ret->n_checkpoints = last ? 1 : n;
     return 0;
 }

@@ -26,7 +26,7 @@ static void reading_done(struct wa_reading *x)
 
 struct upp_str wa_time_text(struct wb_arena *a, int64_t ms)
 {
-    char           text[WB_TIME_TEXT];
+    char text[WB_TIME_TEXT];
     struct wb_time t = wb_time_from_ms(ms);
     return wb_arena_dup(a, wb_time_upp(&t, text));
 }
@@ -68,13 +68,13 @@ static int add_children(struct wa_reading *x, struct wm_tree_doc *t, struct upp_
         if (t->nodes[i].parent != UINT32_MAX)
             t->nodes[t->nodes[i].parent].n_children++;
     for (size_t i = 0; i < t->n; i++) {
-        t->nodes[i].children   = wb_new_n(x->to, uint32_t, t->nodes[i].n_children);
+        t->nodes[i].children = wb_new_n(x->to, uint32_t, t->nodes[i].n_children);
         t->nodes[i].n_children = 0;
     }
     int r = wb_arena_check(x->to, err);
     for (size_t i = 0; r >= 0 && i < t->n; i++)
         if (t->nodes[i].parent != UINT32_MAX) {
-            struct wm_tree_node *parent            = &t->nodes[t->nodes[i].parent];
+            struct wm_tree_node *parent = &t->nodes[t->nodes[i].parent];
             parent->children[parent->n_children++] = (uint32_t)i;
         }
     return r;
@@ -84,33 +84,33 @@ static int add_children(struct wa_reading *x, struct wm_tree_doc *t, struct upp_
  * set only if it sees fewer. */
 static void describe_branch(const struct wa_doc_node *parent, uint32_t length, struct wm_tree_node *to)
 {
-    size_t   n    = wa_messages_before(parent, length);
+    size_t n = wa_messages_before(parent, length);
     uint32_t from = n ? parent->entry_of[n - 1] + 1 : 0;
     uint32_t next = n < parent->n_messages ? parent->entry_of[n] : UINT32_MAX;
-    size_t   sees = wa_events_between(parent, from, length);
-    to->branch    = (uint32_t)n;
+    size_t sees = wa_events_between(parent, from, length);
+    to->branch = (uint32_t)n;
     if (sees < wa_events_between(parent, from, next))
         to->branch_events = (uint32_t)sees;
 }
 
 static void describe(struct wa_reading *x, const struct wa_doc_node *from, struct wm_tree_node *to)
 {
-    const struct wl_node *n       = &from->node;
-    int64_t               updated = n->created_ms;
+    const struct wl_node *n = &from->node;
+    int64_t updated = n->created_ms;
     for (size_t i = 0; i < from->n_messages; i++)
         updated = WB_MAX(updated, from->messages[i].time_ms);
     *to = (struct wm_tree_node){
-        .id       = node_id(x, n),
-        .name     = n->name,
-        .parent   = from->parent,
-        .branch   = WM_ALL_MESSAGES,
+        .id = node_id(x, n),
+        .name = n->name,
+        .parent = from->parent,
+        .branch = WM_ALL_MESSAGES,
         .metadata = n->metadata,
-        .untimed  = origin(x, n, "untimed").p != NULL,
-        .thread   = {.id       = first_of(origin(x, n, "thread"), wa_uuid_text(x->to, n->id)),
-                     .created  = first_of(origin(x, n, "created"), wa_time_text(x->to, n->created_ms)),
-                     .updated  = first_of(origin(x, n, "updated"), wa_time_text(x->to, updated)),
-                     .messages = from->messages,
-                     .n        = from->n_messages},
+        .untimed = origin(x, n, "untimed").p != NULL,
+        .thread = {.id = first_of(origin(x, n, "thread"), wa_uuid_text(x->to, n->id)),
+                   .created = first_of(origin(x, n, "created"), wa_time_text(x->to, n->created_ms)),
+                   .updated = first_of(origin(x, n, "updated"), wa_time_text(x->to, updated)),
+                   .messages = from->messages,
+                   .n = from->n_messages},
     };
     to->branch_events = WM_ALL_MESSAGES;
     if (from->parent != UINT32_MAX)
@@ -124,7 +124,7 @@ static bool make_room(struct wb_arena *a, void **list, size_t n, size_t item, si
     if (n + more <= *room)
         return true;
     size_t want = WB_MAX(n + more, 2 * *room);
-    void  *p    = wb_arena_zero(a, want * item, _Alignof(max_align_t));
+    void *p = wb_arena_zero(a, want * item, _Alignof(max_align_t));
     if (p && n)
         memcpy(p, *list, n * item);
     *list = p;
@@ -169,7 +169,7 @@ static void cut(struct wa_doc_node *node, uint32_t length)
 static WEFT_SUSPENDS int read_node(struct wa_reading *x, size_t at, struct upp_err *err)
 {
     struct wa_doc_node *node = &x->nodes[at];
-    struct wa_progress *p    = &x->progress.p[at];
+    struct wa_progress *p = &x->progress.p[at];
     cut(node, wl_pos_index(p->from));
     struct wa_doc_node more = {.node = node->node, .length = node->length, .known = x->opts};
     for (size_t i = 0; i < node->n_messages; i++)
@@ -181,8 +181,8 @@ static WEFT_SUSPENDS int read_node(struct wa_reading *x, size_t at, struct upp_e
     x->stale |= more.has_events && p->from; /* one of them may erase a message */
     if (node->length)
         return append(x, node, p, &more, err);
-    more.parent     = node->parent;
-    *node           = more; /* the whole node, without a copy */
+    more.parent = node->parent;
+    *node = more; /* the whole node, without a copy */
     p->message_room = more.n_messages;
     p->thought_room = more.n_thoughts;
     return 0;
@@ -192,8 +192,8 @@ static WEFT_SUSPENDS int read_node(struct wa_reading *x, size_t at, struct upp_e
 static WEFT_SUSPENDS int read_nodes(struct wa_reading *x, struct upp_err *err)
 {
     struct wa_doc_node *nodes;
-    size_t              n;
-    int                 r = wa_tree_nodes(x->store, x->owner, x->thread->tree, x->to, &nodes, &n, err);
+    size_t n;
+    int r = wa_tree_nodes(x->store, x->owner, x->thread->tree, x->to, &nodes, &n, err);
     if (r < 0)
         return r;
     for (size_t i = 0; i < x->progress.n; i++) {
@@ -202,11 +202,11 @@ static WEFT_SUSPENDS int read_nodes(struct wa_reading *x, struct upp_err *err)
             return 0;
         }
         struct wa_doc_node known = x->nodes[i];
-        known.node               = nodes[i].node;
-        known.parent             = nodes[i].parent;
-        nodes[i]                 = known;
+        known.node = nodes[i].node;
+        known.parent = nodes[i].parent;
+        nodes[i] = known;
     }
-    x->nodes   = nodes;
+    x->nodes = nodes;
     x->n_nodes = n;
     for (size_t i = x->progress.n; i < n; i++)
         if (!wb_vec_push(&x->progress, ((struct wa_progress){.key = nodes[i].node.key}), WM_SESSION_NODES))
@@ -244,8 +244,8 @@ int wa_tree_doc(struct wl_store *s, const struct wl_owner *o, const struct wl_th
 {
     WB_CLEANUP(reading_done)
     struct wa_reading x = {.store = s, .owner = o, .thread = t, .to = a, .scratch = WB_ARENA(1u << 20)};
-    int               r = read_tree(&x, ret, err);
-    *nodes              = x.nodes;
+    int r = read_tree(&x, ret, err);
+    *nodes = x.nodes;
     return r;
 }
 
@@ -255,7 +255,7 @@ int wa_tree_doc(struct wl_store *s, const struct wl_owner *o, const struct wl_th
 static WEFT_SUSPENDS int find_agent(struct wa_reading *x, struct upp_str *ret, struct upp_err *err)
 {
     struct wm_run *runs;
-    size_t         n;
+    size_t n;
     *ret = x->opts->agent_id;
     if (ret->p)
         return 0;
@@ -279,10 +279,10 @@ static WEFT_SUSPENDS int find_agent(struct wa_reading *x, struct upp_str *ret, s
 static WEFT_SUSPENDS int add_waiting_results(struct wa_reading *x, struct wm_tree_doc *tree, struct upp_err *err)
 {
     const struct wa_doc_node *head = &x->nodes[tree->current];
-    struct wm_thread_json    *t    = &tree->nodes[tree->current].thread;
-    struct upp_message        m;
-    struct wb_uuid            run;
-    int                       r = x->thread->at ? 0 : wl_thread_busy(x->store, x->thread, &head->node, &run, err);
+    struct wm_thread_json *t = &tree->nodes[tree->current].thread;
+    struct upp_message m;
+    struct wb_uuid run;
+    int r = x->thread->at ? 0 : wl_thread_busy(x->store, x->thread, &head->node, &run, err);
     if (r < 0 || x->thread->at || wb_uuid_eq(run, (struct wb_uuid){{0}}))
         return r;
     r = wa_results_waiting(x->store, x->owner, head->node.key, head->length, x->to, &m, err);
@@ -296,15 +296,15 @@ static WEFT_SUSPENDS int add_waiting_results(struct wa_reading *x, struct wm_tre
     m.id = wa_uuid_text(
         x->to, wm_id_uuid((struct wm_id){.node = head->node.key, .index = head->length, .noun = WM_NOUN_ENTRY}));
     list[t->n++] = m;
-    t->messages  = list;
+    t->messages = list;
     return 0;
 }
 
 static WEFT_SUSPENDS int read_session(struct wa_reading *x, struct wm_session *ret, struct upp_err *err)
 {
-    const struct wl_thread *t   = x->thread;
-    struct wm_session       doc = {.metadata = wb_arena_dup(x->to, t->metadata)};
-    int                     r   = read_tree(x, &doc.tree, err);
+    const struct wl_thread *t = x->thread;
+    struct wm_session doc = {.metadata = wb_arena_dup(x->to, t->metadata)};
+    int r = read_tree(x, &doc.tree, err);
     if (r < 0 || x->stale)
         return r;
     if (!x->opts->no_checkpoints)
@@ -316,16 +316,16 @@ static WEFT_SUSPENDS int read_session(struct wa_reading *x, struct wm_session *r
     if (r < 0)
         return r;
     const struct wa_doc_node *first = &x->nodes[doc.tree.root];
-    const struct wl_node     *root  = &first->node;
+    const struct wl_node *root = &first->node;
     r = wa_extras_events(x->to, x->opts, first->before, first->n_before, &doc.metadata, err);
     if (r < 0)
         return r;
-    doc.id      = first_of(origin(x, root, "session"), wa_uuid_text(x->to, t->id));
+    doc.id = first_of(origin(x, root, "session"), wa_uuid_text(x->to, t->id));
     doc.created = first_of(origin(x, root, "began"), wa_time_text(x->to, t->created_ms));
     struct upp_str was =
         t->version == 1 && t->created_ms == root->created_ms ? origin(x, root, "changed") : (struct upp_str){0};
     doc.updated = first_of(was, wa_time_text(x->to, t->updated_ms)); /* unchanged since the import */
-    *ret        = doc;
+    *ret = doc;
     return wb_arena_check(x->to, err);
 }
 
@@ -335,11 +335,11 @@ int wa_session_doc(struct wl_store *s, const struct wl_owner *o, const struct wl
                    const struct wa_doc_opts *opts, struct wb_arena *a, struct wm_session *ret, struct upp_err *err)
 {
     WB_CLEANUP(reading_done)
-    struct wa_reading x = {.store   = s,
-                           .owner   = o,
-                           .thread  = t,
-                           .opts    = opts ? opts : &default_opts,
-                           .to      = a,
+    struct wa_reading x = {.store = s,
+                           .owner = o,
+                           .thread = t,
+                           .opts = opts ? opts : &default_opts,
+                           .to = a,
                            .scratch = WB_ARENA(1u << 30)};
     return read_session(&x, ret, err);
 }
@@ -350,8 +350,8 @@ enum { WASTE = 64 << 10 }; /* bytes of garbage (grown lists, texts read again) t
 
 struct wa_doc {
     struct wa_reading reading;
-    struct wb_arena   memory;
-    size_t            used; /* bytes of it after the last full read */
+    struct wb_arena memory;
+    size_t used; /* bytes of it after the last full read */
 };
 
 static void reset(struct wa_doc *d)
@@ -359,7 +359,7 @@ static void reset(struct wa_doc *d)
     reading_done(&d->reading);
     wb_arena_done(&d->memory);
     d->reading = (struct wa_reading){.to = &d->memory, .scratch = WB_ARENA(1u << 30)};
-    d->used    = 0;
+    d->used = 0;
 }
 
 struct wa_doc *wa_doc_new(void)
@@ -385,11 +385,11 @@ static WEFT_SUSPENDS int read_once(struct wa_doc *d, struct wl_store *s, const s
                                    struct upp_err *err)
 {
     struct wa_reading *x = &d->reading;
-    x->store             = s;
-    x->owner             = o;
-    x->thread            = t;
-    x->opts              = opts ? opts : &default_opts;
-    int r                = read_session(x, ret, err);
+    x->store = s;
+    x->owner = o;
+    x->thread = t;
+    x->opts = opts ? opts : &default_opts;
+    int r = read_session(x, ret, err);
     wb_arena_done(&x->scratch);
     if (r < 0)
         reset(d);

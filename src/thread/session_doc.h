@@ -1,8 +1,7 @@
 /* thread/session_doc.h — reads a session from the log as a document, and writes a document to the log.
  *
  * Works on a store alone: for sessions of programs, and for exporting and importing threads. */
-#ifndef WA_SESSION_DOC_H
-#define WA_SESSION_DOC_H
+#pragma once
 
 #include "log/change.h"
 #include "model/id.h"
@@ -10,7 +9,7 @@
 
 /* A run's reasoning before an entry of its node (UAP: state.reasoning). */
 struct wa_thought {
-    uint32_t       index;
+    uint32_t index;
     struct wb_uuid run;
     struct upp_str text;
 };
@@ -19,23 +18,23 @@ struct wa_doc_opts;
 
 /* One node of a thread's tree, with its messages. */
 struct wa_doc_node {
-    struct wl_node      node;
-    uint32_t            parent; /* index in the list; UINT32_MAX: this is the root */
-    uint32_t            length; /* entries that were read, without a repair at the end that is not shown yet */
+    struct wl_node node;
+    uint32_t parent; /* index in the list; UINT32_MAX: this is the root */
+    uint32_t length; /* entries that were read, without a repair at the end that is not shown yet */
     struct upp_message *messages;
-    uint32_t           *entry_of; /* by message: the index of its entry in the node */
-    size_t              n_messages;
-    struct wa_thought  *thoughts;
-    size_t              n_thoughts;
-    uint32_t           *event_of; /* indices of the visible system events */
-    size_t              n_events;
-    bool                has_events; /* among the entries of the last read */
+    uint32_t *entry_of; /* by message: the index of its entry in the node */
+    size_t n_messages;
+    struct wa_thought *thoughts;
+    size_t n_thoughts;
+    uint32_t *event_of; /* indices of the visible system events */
+    size_t n_events;
+    bool has_events; /* among the entries of the last read */
 
     /* Options for metadata.weft of the messages (thread/session_extras.h); NULL: do not add it. */
     const struct wa_doc_opts *known;
     const struct upp_message *caller; /* with `known`: the last assistant message before; NULL: none */
-    struct wl_line           *before; /* with `known`: the entries before the first message */
-    size_t                    n_before;
+    struct wl_line *before;           /* with `known`: the entries before the first message */
+    size_t n_before;
 };
 
 /* The number of its messages among its first `length` entries. */
@@ -46,16 +45,16 @@ size_t wa_events_between(const struct wa_doc_node *node, uint32_t from, uint32_t
 
 /* What to read. */
 struct wa_doc_opts {
-    bool           no_checkpoints;
-    bool           every_turn;  /* only the last checkpoint of each turn */
-    bool           latest_only; /* only the last checkpoint, for nested sessions */
-    unsigned       nested;      /* depth of nesting in other sessions */
-    struct upp_str agent_id;    /* NULL: as in the log */
+    bool no_checkpoints;
+    bool every_turn;         /* only the last checkpoint of each turn */
+    bool latest_only;        /* only the last checkpoint, for nested sessions */
+    unsigned nested;         /* depth of nesting in other sessions */
+    struct upp_str agent_id; /* NULL: as in the log */
     /* The id of an agent, by name. NULL, or returns an empty string: unknown. */
     struct upp_str (*id_of)(void *arg, struct upp_str agent);
     struct upp_str (*title_of)(void *arg, struct upp_str agent); /* for people; likewise */
     void *arg;
-    bool  whole; /* metadata.weft also has what the log's records know: models, usage, texts that events refer to */
+    bool whole; /* metadata.weft also has what the log's records know: models, usage, texts that events refer to */
 };
 
 /* Lists the nodes of a tree in order of creation, without their messages. */
@@ -79,8 +78,8 @@ WEFT_SUSPENDS int wa_session_doc(struct wl_store *s, const struct wl_owner *o, c
 /* The same, cached: each call reads only what is new. *ret is valid until the next call. The options must not change
  * between calls. */
 struct wa_doc;
-struct wa_doc    *wa_doc_new(void); /* NULL: out of memory */
-void              wa_doc_free(struct wa_doc *d);
+struct wa_doc *wa_doc_new(void); /* NULL: out of memory */
+void wa_doc_free(struct wa_doc *d);
 WEFT_SUSPENDS int wa_doc_read(struct wa_doc *d, struct wl_store *s, const struct wl_owner *o, const struct wl_thread *t,
                               const struct wa_doc_opts *opts, struct wm_session *ret,
                               struct upp_err *err) UPP_MUST_CHECK;
@@ -97,5 +96,3 @@ WEFT_SUSPENDS int wa_doc_read(struct wa_doc *d, struct wl_store *s, const struct
 WEFT_SUSPENDS int wa_session_put(struct wl_store *s, const struct wl_owner *o, const struct wm_session *doc,
                                  struct upp_str agent, const struct upp_message *closing, bool anyway,
                                  struct wb_arena *a, struct wl_thread *ret, struct upp_err *err) UPP_MUST_CHECK;
-
-#endif

@@ -1,4 +1,4 @@
-/* thread/session_extras.c — see session_known.h. */
+/* thread/session_extras.c — what a SessionJSON has beside the log: authors, titles, replies and events. */
 #include "thread/session_extras.h"
 
 #include "base/defs.h"
@@ -13,7 +13,7 @@
 
 enum {
     EVENT_DEPTH = 5, /* levels of nesting between a message and an event's data */
-    MAP_MAX     = 128 << 20,
+    MAP_MAX = 128 << 20,
 };
 
 enum { AGENT, NAME, PARTS, EVENTS, TITLE, MODEL, PROVIDER, STOP, USAGE, PROMPT, N };
@@ -50,7 +50,7 @@ static int read_map(struct wb_arena *a, struct upp_str map, yyjson_val **ret, st
 static void open_map(struct wj_writer *w, struct upp_str map, yyjson_val *v, const bool taken_members[N])
 {
     yyjson_val *weft = yyjson_is_obj(v) ? wm_weft_find(v) : NULL, *key, *value;
-    size_t      i, n;
+    size_t i, n;
     wj_write_open(w, '{');
     struct upp_str inside = map.n > 2 && !weft ? wb_str_trim(wb_str_sub(map, 1, map.n - 2)) : (struct upp_str){0};
     if (inside.n)
@@ -75,11 +75,11 @@ static void open_map(struct wj_writer *w, struct upp_str map, yyjson_val *v, con
 /* ---- Reading from the log ---------------------------------------------------------------------------------- */
 
 struct writing {
-    struct wb_arena          *a;
+    struct wb_arena *a;
     const struct wa_doc_opts *opts;
-    const struct wl_line     *lines; /* to which events may refer */
-    size_t                    n;
-    struct wj_writer          w;
+    const struct wl_line *lines; /* to which events may refer */
+    size_t n;
+    struct wj_writer w;
 };
 
 /* Writes the imported id, or the one that the runtime knows; otherwise the name is all there is. */
@@ -139,7 +139,7 @@ static int write_said(struct writing *s, struct upp_str data, struct upp_err *er
 {
     const struct wa_event_doc of = {.lines = s->lines, .n = s->n, .id_of = same_name};
     bool refers = s->opts && s->opts->whole && wb_str_find(data, UPP_STR("prompt.enriched"), 0) != SIZE_MAX;
-    int  r      = refers ? wa_event_doc(&of, s->a, &data, err) : 0;
+    int r = refers ? wa_event_doc(&of, s->a, &data, err) : 0;
     write_json(s, "said", data);
     return r;
 }
@@ -147,18 +147,18 @@ static int write_said(struct writing *s, struct upp_str data, struct upp_err *er
 static int imported_id(struct writing *s, struct upp_str metadata, struct upp_str *ret, struct upp_err *err)
 {
     yyjson_val *v;
-    int         r = read_map(s->a, metadata, &v, err);
-    *ret          = wj_text_at(r >= 0 && yyjson_is_obj(v) ? wm_weft_find(v) : NULL, names[AGENT]);
+    int r = read_map(s->a, metadata, &v, err);
+    *ret = wj_text_at(r >= 0 && yyjson_is_obj(v) ? wm_weft_find(v) : NULL, names[AGENT]);
     return r;
 }
 
 static int write_event(struct writing *s, const struct wl_line *line, struct upp_err *err)
 {
     const struct upp_message *m = &line->entry.message;
-    char                      id[WB_UUID_TEXT + 1], time[WB_TIME_TEXT];
-    struct wb_time            t = wb_time_from_ms(m->time_ms);
-    struct upp_str            agent;
-    int                       r = imported_id(s, m->metadata, &agent, err);
+    char id[WB_UUID_TEXT + 1], time[WB_TIME_TEXT];
+    struct wb_time t = wb_time_from_ms(m->time_ms);
+    struct upp_str agent;
+    int r = imported_id(s, m->metadata, &agent, err);
     wj_write_open(&s->w, '{');
     wj_put_text(&s->w, "id", m->id.n ? m->id : wb_uuid_text(line->id, id));
     write_author(s, line->entry.who, agent);
@@ -201,8 +201,8 @@ struct extras {
 static struct extras extras(const struct upp_part *p, const struct upp_message *caller)
 {
     return (struct extras){
-        .name     = p->kind == UPP_PART_RESULT && p->name.p && !wb_str_eq(p->name, tool_of(caller, p->id)),
-        .title    = p->media && p->media->title.p && p->kind != UPP_PART_DOCUMENT,
+        .name = p->kind == UPP_PART_RESULT && p->name.p && !wb_str_eq(p->name, tool_of(caller, p->id)),
+        .title = p->media && p->media->title.p && p->kind != UPP_PART_DOCUMENT,
         .metadata = p->metadata.n && p->kind != UPP_PART_BINARY,
     };
 }
@@ -224,7 +224,7 @@ static void write_parts(struct writing *s, const struct upp_message *m, const st
     wj_put_open(&s->w, names[PARTS], '{');
     for (size_t i = 0; i < m->n_parts; i++) {
         const struct upp_part *p = &m->parts[i];
-        struct extras          u = extras(p, caller);
+        struct extras u = extras(p, caller);
         if (!u.name && !u.title && !u.metadata)
             continue;
         wj_write_name(&s->w, wb_arena_numbered(s->a, UPP_STR(""), i));
@@ -250,15 +250,15 @@ static int end_map(struct writing *s, struct upp_str *ret)
 int wa_extras_message(struct wb_arena *a, const struct wa_doc_opts *opts, const struct wl_line *lines, size_t n,
                       const struct wa_extras_around *around, struct upp_message *m, struct upp_err *err)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf b   = WB_BUF(MAP_MAX);
-    struct writing                        s   = {.a = a, .opts = opts, .lines = around->lines, .n = around->n};
-    struct upp_str                        who = lines->entry.who, title = title_of(&s, who);
-    const struct upp_message             *caller = around->caller;
-    const struct wm_reply_info           *reply  = m->role == UPP_ROLE_ASSISTANT && opts->whole ? around->reply : NULL;
-    const bool  ours[N] = {[AGENT] = true,  [NAME] = true,      [PARTS] = true, [EVENTS] = true, [TITLE] = title.n,
-                           [MODEL] = reply, [PROVIDER] = reply, [STOP] = reply, [USAGE] = reply, [PROMPT] = true};
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(MAP_MAX);
+    struct writing s = {.a = a, .opts = opts, .lines = around->lines, .n = around->n};
+    struct upp_str who = lines->entry.who, title = title_of(&s, who);
+    const struct upp_message *caller = around->caller;
+    const struct wm_reply_info *reply = m->role == UPP_ROLE_ASSISTANT && opts->whole ? around->reply : NULL;
+    const bool ours[N] = {[AGENT] = true,  [NAME] = true,      [PARTS] = true, [EVENTS] = true, [TITLE] = title.n,
+                          [MODEL] = reply, [PROVIDER] = reply, [STOP] = reply, [USAGE] = reply, [PROMPT] = true};
     yyjson_val *v;
-    bool        prompt = wm_is_prompt(&lines->entry);
+    bool prompt = wm_is_prompt(&lines->entry);
     if (!who.n && !reply && !prompt && !has_extras(m, caller) && !count_events(lines, n))
         return 0;
     int r = read_map(a, m->metadata, &v, err);
@@ -281,10 +281,10 @@ int wa_extras_message(struct wb_arena *a, const struct wa_doc_opts *opts, const 
 int wa_extras_events(struct wb_arena *a, const struct wa_doc_opts *opts, const struct wl_line *lines, size_t n,
                      struct upp_str *map, struct upp_err *err)
 {
-    static const bool                     events[N] = {[EVENTS] = true};
-    WB_CLEANUP(wb_buf_done) struct wb_buf b         = WB_BUF(MAP_MAX);
-    struct writing                        s         = {.a = a, .opts = opts, .lines = lines, .n = n};
-    yyjson_val                           *v;
+    static const bool events[N] = {[EVENTS] = true};
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(MAP_MAX);
+    struct writing s = {.a = a, .opts = opts, .lines = lines, .n = n};
+    yyjson_val *v;
     if (!count_events(lines, n))
         return 0;
     int r = read_map(a, *map, &v, err);
@@ -302,7 +302,7 @@ int wa_extras_events(struct wb_arena *a, const struct wa_doc_opts *opts, const s
 static struct upp_str who_of(yyjson_val *obj, bool taken_members[N])
 {
     yyjson_val *id = text_at(obj, names[AGENT]), *name = text_at(obj, names[NAME]);
-    taken_members[NAME]  = name;
+    taken_members[NAME] = name;
     taken_members[AGENT] = id && !name;
     return wj_text_of(name ? name : id);
 }
@@ -325,27 +325,27 @@ static int json_of(struct wb_arena *a, yyjson_val *v, struct upp_str *ret, struc
 /* 1: it is an event. 0: its form is unknown. */
 static int take_event(struct wb_arena *a, yyjson_val *v, struct wm_entry *e, struct upp_err *err)
 {
-    bool           taken_members[N];
+    bool taken_members[N];
     struct wb_time t;
     struct upp_str time = wj_text_at(v, "timestamp");
-    *e    = (struct wm_entry){.kind = WM_ENTRY_EVENT, .origin = WM_ORIGIN_IMPORT, .audience = WM_AUDIENCE_ALL};
+    *e = (struct wm_entry){.kind = WM_ENTRY_EVENT, .origin = WM_ORIGIN_IMPORT, .audience = WM_AUDIENCE_ALL};
     int r = json_of(a, yyjson_obj_get(v, "said"), &e->data, err);
     if (r < 0 || !e->data.n || wb_time_parse(time, &t, NULL) < 0)
         return r;
-    e->message.id      = wj_text_at(v, "id");
+    e->message.id = wj_text_at(v, "id");
     e->message.time_ms = wb_time_ms(&t);
     if (!wb_time_parse_upp(time, &e->message.time_ms)) /* not the canonical spelling: store the text too */
         e->message.time_text = time;
-    e->who            = who_of(v, taken_members);
+    e->who = who_of(v, taken_members);
     struct upp_str id = wj_text_at(v, names[AGENT]);
     if (taken_members[NAME] && id.n) {
         WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(MAP_MAX);
-        struct wj_writer                      w;
+        struct wj_writer w;
         wj_writer_init(&w, &b, err);
         open_map(&w, (struct upp_str){0}, NULL, taken_members);
         wj_put_text(&w, names[AGENT], id);
         struct writing s = {.a = a, .w = w};
-        r                = end_map(&s, &e->message.metadata);
+        r = end_map(&s, &e->message.metadata);
     }
     return r < 0 ? r : 1;
 }
@@ -353,8 +353,8 @@ static int take_event(struct wb_arena *a, yyjson_val *v, struct wm_entry *e, str
 /* Takes all events or none. */
 static int take_events(struct wb_arena *a, yyjson_val *list, struct wa_extras *ret, struct upp_err *err)
 {
-    size_t           n = yyjson_is_arr(list) ? yyjson_arr_size(list) : 0, i, max;
-    yyjson_val      *v;
+    size_t n = yyjson_is_arr(list) ? yyjson_arr_size(list) : 0, i, max;
+    yyjson_val *v;
     struct wm_entry *events = n ? wb_new_n(a, struct wm_entry, n) : NULL;
     if (n && !events)
         return wb_arena_check(a, err);
@@ -365,14 +365,14 @@ static int take_events(struct wb_arena *a, yyjson_val *list, struct wa_extras *r
             return r;
     }
     ret->events = events;
-    ret->n      = n;
+    ret->n = n;
     return n > 0;
 }
 
 static int take_part(struct wb_arena *a, yyjson_val *v, struct upp_part *p, struct upp_err *err)
 {
     struct upp_str name = wj_text_at(v, "name"), title = wj_text_at(v, "title"), json;
-    int            r = json_of(a, yyjson_obj_get(v, "metadata"), &json, err);
+    int r = json_of(a, yyjson_obj_get(v, "metadata"), &json, err);
     if (r < 0)
         return r;
     if (name.p && p->kind == UPP_PART_RESULT)
@@ -384,9 +384,9 @@ static int take_part(struct wb_arena *a, yyjson_val *v, struct upp_part *p, stru
     struct upp_media *media = wb_new(a, struct upp_media);
     if (!media)
         return wb_arena_check(a, err);
-    *media       = *p->media;
+    *media = *p->media;
     media->title = title;
-    p->media     = media;
+    p->media = media;
     return 0;
 }
 
@@ -395,8 +395,8 @@ static int take_parts(struct wb_arena *a, yyjson_val *map, const struct upp_mess
                       struct upp_err *err)
 {
     yyjson_val *key, *value;
-    size_t      i, n;
-    int         r = 0;
+    size_t i, n;
+    int r = 0;
     if (!m->n_parts || (m->role != UPP_ROLE_TOOL && !map))
         return 0;
     struct upp_part *parts = wb_new_n(a, struct upp_part, m->n_parts);
@@ -420,14 +420,14 @@ static int take_parts(struct wb_arena *a, yyjson_val *map, const struct upp_mess
 static int rest_of(struct wb_arena *a, yyjson_val *v, const bool taken_members[N], struct upp_str *ret,
                    struct upp_err *err)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf b    = WB_BUF(MAP_MAX);
-    yyjson_val                           *weft = wm_weft_find(v), *key, *value;
-    struct wj_writer                      w;
-    size_t                                i, n, taken = 0;
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(MAP_MAX);
+    yyjson_val *weft = wm_weft_find(v), *key, *value;
+    struct wj_writer w;
+    size_t i, n, taken = 0;
     for (size_t k = 0; k < N; k++)
         taken += taken_members[k];
     bool empty = unsafe_yyjson_get_len(weft) == taken;
-    *ret       = (struct upp_str){0};
+    *ret = (struct upp_str){0};
     if (empty && unsafe_yyjson_get_len(v) == 1)
         return 0;
     wj_writer_init(&w, &b, err);
@@ -450,22 +450,22 @@ static int rest_of(struct wb_arena *a, yyjson_val *v, const bool taken_members[N
 int wa_extras_take(struct wb_arena *a, const struct upp_message *m, const struct upp_message *caller,
                    struct wa_extras *ret, struct upp_err *err)
 {
-    bool        taken_members[N] = {false};
+    bool taken_members[N] = {false};
     yyjson_val *v;
     *ret = (struct wa_extras){
         .message = {.kind = WM_ENTRY_MESSAGE, .origin = WM_ORIGIN_IMPORT, .audience = WM_AUDIENCE_ALL, .message = *m}};
     int r = read_map(a, m->metadata, &v, err);
     if (r < 0)
         return r;
-    yyjson_val *weft  = yyjson_is_obj(v) ? wm_weft_find(v) : NULL;
+    yyjson_val *weft = yyjson_is_obj(v) ? wm_weft_find(v) : NULL;
     yyjson_val *parts = weft ? yyjson_obj_get(weft, "parts") : NULL;
-    parts             = yyjson_is_obj(parts) ? parts : NULL;
-    r                 = take_parts(a, parts, caller, &ret->message.message, err);
+    parts = yyjson_is_obj(parts) ? parts : NULL;
+    r = take_parts(a, parts, caller, &ret->message.message, err);
     if (r < 0 || !weft)
         return r;
-    ret->message.who      = who_of(weft, taken_members);
-    r                     = take_events(a, yyjson_obj_get(weft, "events"), ret, err);
-    taken_members[PARTS]  = parts;
+    ret->message.who = who_of(weft, taken_members);
+    r = take_events(a, yyjson_obj_get(weft, "events"), ret, err);
+    taken_members[PARTS] = parts;
     taken_members[EVENTS] = r > 0;
     taken_members[PROMPT] = m->role == UPP_ROLE_USER && yyjson_is_true(yyjson_obj_get(weft, names[PROMPT]));
     if (taken_members[PROMPT])
@@ -476,8 +476,8 @@ int wa_extras_take(struct wb_arena *a, const struct upp_message *m, const struct
 int wa_extras_take_events(struct wb_arena *a, struct upp_str *map, struct wa_extras *ret, struct upp_err *err)
 {
     static const bool taken_members[N] = {[EVENTS] = true};
-    yyjson_val       *v;
-    *ret  = (struct wa_extras){0};
+    yyjson_val *v;
+    *ret = (struct wa_extras){0};
     int r = read_map(a, *map, &v, err);
     if (r < 0 || !yyjson_is_obj(v) || !wm_weft_find(v))
         return r;

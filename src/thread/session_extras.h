@@ -5,8 +5,7 @@
  * (wa_doc_opts) also title, model, provider, stop, usage. A prompt of another agent has `prompt`. Events before the
  * first message of a node are in a map that the caller chooses.
  */
-#ifndef WA_SESSION_KNOWN_H
-#define WA_SESSION_KNOWN_H
+#pragma once
 
 #include "model/doc.h"
 #include "thread/session_doc.h"
@@ -14,9 +13,9 @@
 /* What is around a message: all entries that were read, the last assistant message before it on its node, whose calls
  * name the tools of results (NULL: none), and what is known about the model's reply (NULL: nothing). */
 struct wa_extras_around {
-    const struct wl_line       *lines;
-    size_t                      n;
-    const struct upp_message   *caller;
+    const struct wl_line *lines;
+    size_t n;
+    const struct upp_message *caller;
     const struct wm_reply_info *reply;
 };
 
@@ -30,9 +29,9 @@ int wa_extras_events(struct wb_arena *a, const struct wa_doc_opts *opts, const s
 
 /* The inverse. Members of unknown form stay in the metadata. */
 struct wa_extras {
-    struct wm_entry  message;
+    struct wm_entry message;
     struct wm_entry *events;
-    size_t           n;
+    size_t n;
 };
 int wa_extras_take(struct wb_arena *a, const struct upp_message *m, const struct upp_message *caller,
                    struct wa_extras *ret, struct upp_err *err) UPP_MUST_CHECK;
@@ -40,5 +39,3 @@ int wa_extras_take(struct wb_arena *a, const struct upp_message *m, const struct
 /* Moves the events out of a map. */
 int wa_extras_take_events(struct wb_arena *a, struct upp_str *map, struct wa_extras *ret,
                           struct upp_err *err) UPP_MUST_CHECK;
-
-#endif

@@ -12,11 +12,9 @@
 
 enum { PAGE = 1024, DEEP = WL_PATH_READ };
 
-/* ---- The nodes of a tree --------------------------------------------------------------------------------- */
-
 struct ordered {
     struct wl_node node;
-    uint32_t       depth;
+    uint32_t depth;
 };
 
 struct listing {
@@ -32,9 +30,9 @@ static void listing_done(struct listing *l)
 static WEFT_SUSPENDS int list(struct wl_store *s, const struct wl_owner *o, struct wb_uuid tree, struct wb_arena *a,
                               struct listing *l, struct upp_err *err)
 {
-    struct wb_uuid  after = {{0}};
+    struct wb_uuid after = {{0}};
     struct wl_node *page;
-    size_t          n;
+    size_t n;
     do {
         int r = wl_list_family_nodes(s, o, wl_family(tree), after, PAGE, a, &page, &n, err);
         if (r < 0)
@@ -57,7 +55,7 @@ static WEFT_SUSPENDS int list_committed(struct wl_store *s, const struct wl_owne
                                         struct wb_arena *a, struct listing *l, struct upp_err *err)
 {
     struct wl_staged staged = {0};
-    int              r      = wl_staged_read(s, o, wl_family(tree), a, &staged, err);
+    int r = wl_staged_read(s, o, wl_family(tree), a, &staged, err);
     if (r >= 0)
         r = list(s, o, tree, a, l, err);
     if (r >= 0)
@@ -99,11 +97,11 @@ static struct ordered *find(const struct listing *l, uint64_t key)
 static int set_depths(struct listing *l, struct upp_err *err)
 {
     for (size_t i = 0; i < l->nodes.n; i++) {
-        const struct ordered *n     = &l->nodes.p[i];
-        uint32_t              depth = 0;
+        const struct ordered *n = &l->nodes.p[i];
+        uint32_t depth = 0;
         for (; n->node.parent; depth++) {
             uint64_t parent = n->node.parent;
-            n               = find(l, parent);
+            n = find(l, parent);
             if (!n)
                 return upp_fail(err, UPP_ESTORE, "node %016llx is not in its tree", (unsigned long long)parent);
             if (n->depth) {
@@ -123,9 +121,9 @@ static int set_depths(struct listing *l, struct upp_err *err)
 /* Sorts by age, and sets the index of each parent. */
 static int sort_nodes(struct listing *l, struct wb_arena *a, struct wa_doc_node **ret, struct upp_err *err)
 {
-    size_t              n     = l->nodes.n;
+    size_t n = l->nodes.n;
     struct wa_doc_node *nodes = wb_new_n(a, struct wa_doc_node, n);
-    uint32_t           *index = wb_new_n(a, uint32_t, n); /* by index in the list sorted by key */
+    uint32_t *index = wb_new_n(a, uint32_t, n); /* by index in the list sorted by key */
     if (!nodes || !index)
         return wb_arena_check(a, err);
     qsort(l->nodes.p, n, sizeof *l->nodes.p, by_age);
@@ -145,7 +143,7 @@ int wa_tree_nodes(struct wl_store *s, const struct wl_owner *o, struct wb_uuid t
                   struct wa_doc_node **ret, size_t *n, struct upp_err *err)
 {
     WB_CLEANUP(listing_done) struct listing l = {0};
-    int                                     r = list_committed(s, o, tree, a, &l, err);
+    int r = list_committed(s, o, tree, a, &l, err);
     if (r >= 0 && !l.nodes.n)
         r = upp_fail(err, UPP_ESTORE, "the tree has no nodes");
     if (r < 0)
@@ -157,8 +155,6 @@ int wa_tree_nodes(struct wl_store *s, const struct wl_owner *o, struct wb_uuid t
     *n = l.nodes.n;
     return r;
 }
-
-/* ---- Messages -------------------------------------------------------------------------------------------- */
 
 size_t wa_messages_before(const struct wa_doc_node *node, uint32_t length)
 {
@@ -197,7 +193,7 @@ static bool is_thought(const struct wm_entry *e)
 static struct upp_message message_of(struct wb_arena *a, const struct wl_line *line)
 {
     struct upp_message m = line->entry.message;
-    char               text[WB_UUID_TEXT + 1];
+    char text[WB_UUID_TEXT + 1];
     if (!m.id.n)
         m.id = wb_arena_dup(a, wb_uuid_text(line->id, text));
     return m;
@@ -208,18 +204,18 @@ static int add_known(struct wa_doc_node *node, struct wl_line *lines, size_t n,
                      const struct wm_reply_info *const *replies, struct wb_arena *a, struct upp_err *err)
 {
     struct wa_extras_around around = {.lines = lines, .n = n, .caller = node->caller};
-    size_t                  at = 0, next = 0;
-    int                     r = 0;
+    size_t at = 0, next = 0;
+    int r = 0;
     while (at < n && !is_message(&lines[at].entry))
         at++;
-    node->before   = lines;
+    node->before = lines;
     node->n_before = at;
     for (size_t i = 0; r >= 0 && at < n; i++, at = next) {
         struct upp_message *m = &node->messages[i];
         for (next = at + 1; next < n && !is_message(&lines[next].entry);)
             next++;
         around.reply = replies ? replies[at] : NULL;
-        r            = wa_extras_message(a, node->known, &lines[at], next - at, &around, m, err);
+        r = wa_extras_message(a, node->known, &lines[at], next - at, &around, m, err);
         if (m->role == UPP_ROLE_ASSISTANT)
             around.caller = m;
     }
@@ -238,10 +234,10 @@ int wa_node_read(struct wl_store *s, const struct wl_owner *o, struct wa_doc_nod
                  struct upp_err *err)
 {
     const struct wm_reply_info **replies = NULL;
-    struct wl_end                end;
-    struct wl_line              *lines;
-    size_t                       n;
-    int                          r = wl_node_end(s, o, node->node.key, &end, err);
+    struct wl_end end;
+    struct wl_line *lines;
+    size_t n;
+    int r = wl_node_end(s, o, node->node.key, &end, err);
     if (r < 0)
         return r;
     struct wl_span span = {.node = node->node.key, .length = end.length};
@@ -253,13 +249,13 @@ int wa_node_read(struct wl_store *s, const struct wl_owner *o, struct wa_doc_nod
         return r;
     size_t visible = without_closing(lines, n);
     end.length -= (uint32_t)(n - visible);
-    n                = visible;
+    n = visible;
     node->n_messages = node->n_thoughts = node->n_events = 0;
-    node->has_events                                     = false;
-    node->messages                                       = wb_new_n(a, struct upp_message, n);
-    node->entry_of                                       = wb_new_n(a, uint32_t, n);
-    node->thoughts                                       = wb_new_n(a, struct wa_thought, n);
-    node->event_of                                       = wb_new_n(a, uint32_t, n);
+    node->has_events = false;
+    node->messages = wb_new_n(a, struct upp_message, n);
+    node->entry_of = wb_new_n(a, uint32_t, n);
+    node->thoughts = wb_new_n(a, struct wa_thought, n);
+    node->event_of = wb_new_n(a, uint32_t, n);
     if (!node->messages || !node->entry_of || !node->thoughts || !node->event_of)
         return wb_arena_check(a, err);
     for (size_t i = 0; i < n; i++) {
@@ -268,7 +264,7 @@ int wa_node_read(struct wl_store *s, const struct wl_owner *o, struct wa_doc_nod
         if (e->kind == WM_ENTRY_EVENT && wm_is_visible(e))
             node->event_of[node->n_events++] = lines[i].index;
         if (is_message(e)) {
-            node->entry_of[node->n_messages]   = lines[i].index;
+            node->entry_of[node->n_messages] = lines[i].index;
             node->messages[node->n_messages++] = message_of(a, &lines[i]);
         }
         if (is_thought(e))

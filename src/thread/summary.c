@@ -1,4 +1,4 @@
-/* thread/summary.c — see look.h. */
+/* thread/summary.c — summarises a tree: its threads, its branches, its checkpoints. */
 #include "thread/summary.h"
 
 #include <stdlib.h>
@@ -14,12 +14,12 @@
 enum { PAGE = 1024, OPENING = 1 << 20 /* bytes of an envelope that is looked into */ };
 
 struct looking {
-    struct wl_store        *store;
-    const struct wl_owner  *owner;
+    struct wl_store *store;
+    const struct wl_owner *owner;
     const struct wl_thread *thread;
-    struct wb_arena        *to;
-    struct wb_arena         scratch; /* of the node being read */
-    struct wa_doc_node     *nodes;
+    struct wb_arena *to;
+    struct wb_arena scratch; /* of the node being read */
+    struct wa_doc_node *nodes;
     struct wa_tree_summary *look;
     WB_VEC(struct wa_summary_checkpoint) checkpoints;
     WB_VEC(struct wa_summary_thread) threads;
@@ -43,10 +43,10 @@ static int by_head(const void *a, const void *b)
 /* Only threads of the same owner. Child runs have trees of their own: a sub-thread in this tree is a query's. */
 WEFT_SUSPENDS static int list_threads(struct looking *x, struct upp_err *err)
 {
-    struct wl_store  *s     = x->store;
-    struct wb_uuid    after = {{0}};
+    struct wl_store *s = x->store;
+    struct wb_uuid after = {{0}};
     struct wl_thread *page;
-    size_t            n;
+    size_t n;
     do {
         wb_arena_reset(&x->scratch);
         int r =
@@ -93,8 +93,8 @@ static void copy_beginning(struct looking *x, const struct wa_doc_node *from, st
     if (!from->n_messages)
         return;
     struct upp_str text = wa_opening(&x->scratch, wm_message_text(&x->scratch, &from->messages[0]));
-    to->role            = from->messages[0].role;
-    to->words           = wb_arena_dup(x->to, wb_str(text.p, wb_utf8_cut(text, WA_LOOK_WORDS)));
+    to->role = from->messages[0].role;
+    to->words = wb_arena_dup(x->to, wb_str(text.p, wb_utf8_cut(text, WA_LOOK_WORDS)));
 }
 
 /* Its id in the imported document. */
@@ -122,8 +122,8 @@ static void assign_threads(struct looking *x, const struct wa_doc_node *from, st
     to->threads = wb_new_n(x->to, struct wa_summary_thread, high - low);
     for (; to->threads && low < high; low++) {
         struct wa_summary_thread t = x->threads.p[low];
-        struct wl_thread         w = {.at = t.at};
-        t.messages                 = (uint32_t)wa_messages_before(from, wl_thread_length(&w, from->length));
+        struct wl_thread w = {.at = t.at};
+        t.messages = (uint32_t)wa_messages_before(from, wl_thread_length(&w, from->length));
         if (t.below && x->thread->kind != WL_SUB)
             to->aside = true;
         else
@@ -134,23 +134,23 @@ static void assign_threads(struct looking *x, const struct wa_doc_node *from, st
 WEFT_SUSPENDS static int read_row(struct looking *x, size_t at, const struct wl_row *stored, struct wb_arena *page,
                                   struct upp_err *err)
 {
-    const struct wa_doc_node *node   = &x->nodes[at];
-    uint32_t                  length = wl_pos_index(stored->pos) + stored->n_entries;
-    struct wm_row             row;
-    int                       r = wm_row_read(page, stored->format, stored->body, stored->tape, &row, err);
+    const struct wa_doc_node *node = &x->nodes[at];
+    uint32_t length = wl_pos_index(stored->pos) + stored->n_entries;
+    struct wm_row row;
+    int r = wm_row_read(page, stored->format, stored->body, stored->tape, &row, err);
     for (size_t i = 0; r >= 0 && i < row.n_records; i++) {
         const struct wm_event *ev = &row.records[i];
-        struct wb_uuid         id = ev->id;
-        char                   text[WB_UUID_TEXT + 1];
+        struct wb_uuid id = ev->id;
+        char text[WB_UUID_TEXT + 1];
         if (ev->kind != WM_CHECKPOINT)
             continue;
         if (wb_uuid_eq(id, (struct wb_uuid){{0}}))
             id = wm_position_uuid((struct wm_position){node->node.key, length, (uint16_t)ev->step});
         r = add_checkpoint(x,
-                           (struct wa_summary_checkpoint){.id       = wb_arena_dup(x->to, wb_uuid_text(id, text)),
-                                                          .time_ms  = row.time_ms,
-                                                          .step     = ev->step,
-                                                          .node     = (uint32_t)at,
+                           (struct wa_summary_checkpoint){.id = wb_arena_dup(x->to, wb_uuid_text(id, text)),
+                                                          .time_ms = row.time_ms,
+                                                          .step = ev->step,
+                                                          .node = (uint32_t)at,
                                                           .messages = (uint32_t)wa_messages_before(node, length)},
                            err);
     }
@@ -163,10 +163,10 @@ WEFT_SUSPENDS static int read_rows(struct looking *x, size_t at, struct upp_err 
     for (uint64_t from = 0; rows.more;) {
         WB_CLEANUP(wb_arena_done) struct wb_arena page = WB_ARENA(1u << 30);
         struct wl_range range = {.node = x->nodes[at].node.key, .from = from, .to = UINT64_MAX >> 1};
-        int             r     = x->store->ops->rows(x->store, x->owner, &range, &page, &rows, err);
+        int r = x->store->ops->rows(x->store, x->owner, &range, &page, &rows, err);
         for (size_t i = 0; r >= 0 && i < rows.n; i++) {
             from = rows.p[i].pos + 1;
-            r    = read_row(x, at, &rows.p[i], &page, err);
+            r = read_row(x, at, &rows.p[i], &page, err);
         }
         if (r < 0)
             return r;
@@ -176,9 +176,9 @@ WEFT_SUSPENDS static int read_rows(struct looking *x, size_t at, struct upp_err 
 
 WEFT_SUSPENDS static int look_at(struct looking *x, size_t at, struct upp_err *err)
 {
-    struct wa_doc_node     *from = &x->nodes[at];
-    struct wa_summary_node *to   = &x->look->nodes[at];
-    int                     r    = wa_node_read(x->store, x->owner, from, &x->scratch, err);
+    struct wa_doc_node *from = &x->nodes[at];
+    struct wa_summary_node *to = &x->look->nodes[at];
+    int r = wa_node_read(x->store, x->owner, from, &x->scratch, err);
     if (r < 0)
         return r;
     to->messages = (uint32_t)from->n_messages;
@@ -190,7 +190,7 @@ WEFT_SUSPENDS static int look_at(struct looking *x, size_t at, struct upp_err *e
         return r;
     for (size_t i = 0; i < to->n_children; i++) {
         struct wa_summary_node *child = &x->look->nodes[to->children[i]];
-        child->branch                 = (uint32_t)wa_messages_before(from, child->node.parent_length);
+        child->branch = (uint32_t)wa_messages_before(from, child->node.parent_length);
     }
     if (at == x->look->current)
         x->look->messages = (uint32_t)wa_messages_before(from, wl_thread_length(x->thread, from->length));
@@ -207,8 +207,8 @@ WEFT_SUSPENDS static int look_at(struct looking *x, size_t at, struct upp_err *e
 static int map_nodes(const struct looking *x, const struct wm_tree_doc *tree, struct wb_arena *a, uint32_t **ret,
                      struct upp_err *err)
 {
-    const struct wa_tree_summary *l     = x->look;
-    uint32_t                     *index = wb_new_n(a, uint32_t, tree->n);
+    const struct wa_tree_summary *l = x->look;
+    uint32_t *index = wb_new_n(a, uint32_t, tree->n);
     if (!index)
         return wb_arena_check(a, err);
     for (size_t i = 0, next = 0; i < tree->n; i++) {
@@ -225,17 +225,17 @@ static int map_nodes(const struct looking *x, const struct wm_tree_doc *tree, st
 static uint32_t take_length(struct upp_str *line, uint32_t most)
 {
     struct upp_str word;
-    uint64_t       n;
+    uint64_t n;
     return wb_str_split(line, ' ', &word) && wb_str_u64(word, &n) && n < most ? (uint32_t)n : most;
 }
 
 WEFT_SUSPENDS static int read_imported(struct looking *x, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 30);
-    char                                      name[WB_UUID_TEXT + 1];
-    struct upp_str                            json, lengths;
-    struct wm_session                         doc;
-    uint32_t                                 *index = NULL;
+    char name[WB_UUID_TEXT + 1];
+    struct upp_str json, lengths;
+    struct wm_session doc;
+    uint32_t *index = NULL;
     int r = wl_get_value(x->store, x->owner, UPP_STR(WA_IMPORTED), wb_uuid_text(x->thread->id, name), &a, &json, err);
     if (r < 0)
         return r == -UPP_ENOTFOUND ? 0 : r;
@@ -245,20 +245,20 @@ WEFT_SUSPENDS static int read_imported(struct looking *x, struct upp_err *err)
         r = map_nodes(x, &doc.tree, &a, &index, err);
     for (size_t i = 0; r >= 0 && i < doc.n_checkpoints; i++) {
         const struct wm_checkpoint *cp = &doc.checkpoints[i];
-        struct wb_time              time;
+        struct wb_time time;
         if (index[cp->node] == UINT32_MAX)
             continue;
         uint32_t before = take_length(&lengths, x->look->nodes[index[cp->node]].messages);
-        r               = add_checkpoint(x,
-                                         (struct wa_summary_checkpoint){
-                                             .id       = wb_arena_dup(x->to, cp->id),
-                                             .time_ms  = wb_time_parse(cp->time, &time, NULL) < 0 ? 0 : wb_time_ms(&time),
-                                             .step     = cp->step,
-                                             .node     = index[cp->node],
-                                             .messages = before + (uint32_t)cp->n_messages,
-                                             .imported = true,
+        r = add_checkpoint(x,
+                           (struct wa_summary_checkpoint){
+                               .id = wb_arena_dup(x->to, cp->id),
+                               .time_ms = wb_time_parse(cp->time, &time, NULL) < 0 ? 0 : wb_time_ms(&time),
+                               .step = cp->step,
+                               .node = index[cp->node],
+                               .messages = before + (uint32_t)cp->n_messages,
+                               .imported = true,
                            },
-                                         err);
+                           err);
     }
     return r;
 }
@@ -277,9 +277,9 @@ static int by_order(const void *a, const void *b)
 /* Distributes the checkpoints to their nodes, and sorts the list of all. */
 static int assign_checkpoints(struct looking *x, struct upp_err *err)
 {
-    struct wa_tree_summary *l         = x->look;
-    l->n_checkpoints                  = x->checkpoints.n;
-    l->checkpoints                    = wb_new_n(x->to, struct wa_summary_checkpoint *, l->n_checkpoints);
+    struct wa_tree_summary *l = x->look;
+    l->n_checkpoints = x->checkpoints.n;
+    l->checkpoints = wb_new_n(x->to, struct wa_summary_checkpoint *, l->n_checkpoints);
     struct wa_summary_checkpoint *all = wb_new_n(x->to, struct wa_summary_checkpoint, l->n_checkpoints);
     if (!l->checkpoints || !all)
         return wb_arena_check(x->to, err);
@@ -291,9 +291,9 @@ static int assign_checkpoints(struct looking *x, struct upp_err *err)
         l->nodes[i].n_checkpoints = 0;
     }
     for (size_t i = 0; i < l->n_checkpoints; i++) {
-        struct wa_summary_node *n        = &l->nodes[x->checkpoints.p[i].node];
+        struct wa_summary_node *n = &l->nodes[x->checkpoints.p[i].node];
         n->checkpoints[n->n_checkpoints] = x->checkpoints.p[i];
-        l->checkpoints[i]                = &n->checkpoints[n->n_checkpoints++];
+        l->checkpoints[i] = &n->checkpoints[n->n_checkpoints++];
     }
     if (l->n_checkpoints)
         qsort(l->checkpoints, l->n_checkpoints, sizeof *l->checkpoints, by_order);
@@ -306,11 +306,11 @@ static int assign_checkpoints(struct looking *x, struct upp_err *err)
 static int link_nodes(struct looking *x, struct upp_err *err)
 {
     struct wa_tree_summary *l = x->look;
-    l->nodes                  = wb_new_n(x->to, struct wa_summary_node, l->n);
+    l->nodes = wb_new_n(x->to, struct wa_summary_node, l->n);
     if (!l->nodes)
         return wb_arena_check(x->to, err);
     for (size_t i = 0; i < l->n; i++) {
-        l->nodes[i].node   = x->nodes[i].node;
+        l->nodes[i].node = x->nodes[i].node;
         l->nodes[i].parent = x->nodes[i].parent;
         if (x->nodes[i].parent == UINT32_MAX)
             l->root = (uint32_t)i;
@@ -320,13 +320,13 @@ static int link_nodes(struct looking *x, struct upp_err *err)
             l->current = (uint32_t)i;
     }
     for (size_t i = 0; i < l->n; i++) {
-        l->nodes[i].children   = wb_new_n(x->to, uint32_t, l->nodes[i].n_children);
+        l->nodes[i].children = wb_new_n(x->to, uint32_t, l->nodes[i].n_children);
         l->nodes[i].n_children = 0;
     }
     int r = wb_arena_check(x->to, err);
     for (size_t i = 0; r >= 0 && i < l->n; i++)
         if (l->nodes[i].parent != UINT32_MAX) {
-            struct wa_summary_node *parent         = &l->nodes[l->nodes[i].parent];
+            struct wa_summary_node *parent = &l->nodes[l->nodes[i].parent];
             parent->children[parent->n_children++] = (uint32_t)i;
         }
     return r;
@@ -338,7 +338,7 @@ int wa_tree_summarise(struct wl_store *s, const struct wl_owner *o, const struct
     struct wa_tree_summary l = {.put_back = t->at != 0};
     WB_CLEANUP(looking_done)
     struct looking x = {.store = s, .owner = o, .thread = t, .to = a, .scratch = WB_ARENA(1u << 30), .look = &l};
-    int            r = wa_tree_nodes(s, o, t->tree, a, &x.nodes, &l.n, err);
+    int r = wa_tree_nodes(s, o, t->tree, a, &x.nodes, &l.n, err);
     if (r >= 0)
         r = link_nodes(&x, err);
     if (r >= 0)

@@ -43,8 +43,8 @@ void weft_tree_freep(struct weft_tree **t)
 static int new_id(struct weft_tree *t, struct upp_str *ret, struct upp_err *err)
 {
     struct wb_uuid u;
-    char           text[WB_UUID_TEXT + 1];
-    int            r = wb_uuid_new(&u, err);
+    char text[WB_UUID_TEXT + 1];
+    int r = wb_uuid_new(&u, err);
     if (r < 0)
         return r;
     if (t->nodes.n)
@@ -87,20 +87,20 @@ static int make_node(struct weft_tree *t, struct weft_node *parent, struct upp_s
                      struct weft_node **ret, struct upp_err *err)
 {
     struct wm_thread_json empty = {0};
-    char                  text[WB_UUID_TEXT + 1];
-    struct wb_uuid        thread;
-    struct weft_node     *n = new_node(t, parent);
+    char text[WB_UUID_TEXT + 1];
+    struct wb_uuid thread;
+    struct weft_node *n = new_node(t, parent);
     if (!n)
         return wb_arena_check(&t->arena, err);
     n->name = wb_arena_dup(&t->arena, name);
-    n->id   = wb_arena_dup(&t->arena, id);
-    int r   = id.p ? 0 : new_id(t, &n->id, err);
+    n->id = wb_arena_dup(&t->arena, id);
+    int r = id.p ? 0 : new_id(t, &n->id, err);
     if (r >= 0)
         r = wb_uuid_new(&thread, err);
     if (r < 0)
         return r;
     empty.id = wb_arena_dup(&t->arena, wb_uuid_text(thread, text));
-    r        = wb_arena_check(&t->arena, err);
+    r = wb_arena_check(&t->arena, err);
     if (r >= 0)
         r = upp__thread_lend(&empty, &n->thread, err);
     if (r >= 0)
@@ -120,14 +120,14 @@ static struct weft_tree *make_tree(struct wb_arena *a, struct upp_err *err)
         (void)upp_fail(err, UPP_ENOMEM, "no memory for a tree");
         return NULL;
     }
-    t->arena          = *a;
+    t->arena = *a;
     t->current_length = WM_ALL_MESSAGES;
     return t;
 }
 
 int weft_tree_new(struct weft_tree **ret, struct upp_err *err)
 {
-    struct wb_arena                                a = WB_ARENA(1u << 30);
+    struct wb_arena a = WB_ARENA(1u << 30);
     UPP_CLEANUP(weft_tree_freep) struct weft_tree *t = make_tree(&a, err);
     if (!t)
         return -UPP_ENOMEM;
@@ -135,7 +135,7 @@ int weft_tree_new(struct weft_tree **ret, struct upp_err *err)
     if (r < 0)
         return r;
     t->current = t->root;
-    *ret       = WB_TAKE(t);
+    *ret = WB_TAKE(t);
     return 0;
 }
 
@@ -146,13 +146,13 @@ static int read_nodes(struct weft_tree *t, const struct wm_tree_doc *doc, struct
 {
     for (size_t i = 0; i < doc->n; i++) {
         const struct wm_tree_node *from = &doc->nodes[i];
-        struct weft_node          *n    = new_node(t, NULL);
+        struct weft_node *n = new_node(t, NULL);
         if (!n)
             return wb_arena_check(&t->arena, err);
-        n->id       = from->id;
-        n->name     = from->name;
+        n->id = from->id;
+        n->name = from->name;
         n->metadata = from->metadata;
-        int r       = upp__thread_lend(&from->thread, &n->thread, err);
+        int r = upp__thread_lend(&from->thread, &n->thread, err);
         if (r >= 0)
             r = add_node(t, n, err);
         if (r < 0) {
@@ -165,14 +165,14 @@ static int read_nodes(struct weft_tree *t, const struct wm_tree_doc *doc, struct
 
 static int read_children(struct weft_tree *t, const struct wm_tree_doc *doc, size_t i, struct upp_err *err)
 {
-    const struct wm_tree_node *from   = &doc->nodes[i];
-    struct weft_node          *parent = t->nodes.p[i];
+    const struct wm_tree_node *from = &doc->nodes[i];
+    struct weft_node *parent = t->nodes.p[i];
     for (size_t k = 0; k < from->n_children; k++) {
-        uint32_t          index = from->children[k];
+        uint32_t index = from->children[k];
         struct weft_node *child = t->nodes.p[index];
-        child->parent           = parent;
-        child->whole            = doc->nodes[index].branch == WM_ALL_MESSAGES;
-        child->branch           = child->whole ? (uint32_t)from->thread.n : doc->nodes[index].branch;
+        child->parent = parent;
+        child->whole = doc->nodes[index].branch == WM_ALL_MESSAGES;
+        child->branch = child->whole ? (uint32_t)from->thread.n : doc->nodes[index].branch;
         if (!wb_vec_push(&parent->children, child, WEFT_TREE_NODES))
             return upp_fail(err, UPP_ENOMEM, "no memory for a node");
     }
@@ -183,13 +183,13 @@ static int read_children(struct weft_tree *t, const struct wm_tree_doc *doc, siz
 static int set_depths(struct weft_tree *t, struct upp_err *err)
 {
     struct weft_node **list = wb_calloc(t->nodes.n, sizeof(struct weft_node *));
-    size_t             n    = 0;
+    size_t n = 0;
     if (!list)
         return upp_fail(err, UPP_ENOMEM, "no memory for a tree");
     list[n++] = t->root;
     for (size_t i = 0; i < n; i++)
         for (size_t k = 0; k < list[i]->children.n; k++) {
-            list[n]        = list[i]->children.p[k];
+            list[n] = list[i]->children.p[k];
             list[n]->depth = list[i]->depth + 1;
             n++;
         }
@@ -216,15 +216,15 @@ int weft__tree_from(struct wb_arena *a, const struct wm_tree_doc *doc, struct we
         wb_arena_done(a);
         return -UPP_ENOMEM;
     }
-    *a    = (struct wb_arena){.max = a->max};
+    *a = (struct wb_arena){.max = a->max};
     int r = read_nodes(t, doc, err);
     for (size_t i = 0; i < doc->n && r >= 0; i++)
         r = read_children(t, doc, i, err);
     if (r < 0)
         return r;
-    t->root    = t->nodes.p[doc->root];
+    t->root = t->nodes.p[doc->root];
     t->current = t->nodes.p[doc->current];
-    r          = set_depths(t, err);
+    r = set_depths(t, err);
     if (r >= 0)
         r = set_family(t, err);
     if (r < 0)
@@ -305,7 +305,7 @@ struct weft_node *weft_node_child(const struct weft_node *n, size_t i)
 
 static struct weft_node *need_node(struct weft_tree *t, struct upp_str id, struct upp_err *err)
 {
-    char              quoted[WJ_QUOTED];
+    char quoted[WJ_QUOTED];
     struct weft_node *n = weft_tree_node(t, id.p ? id : UPP_STR(""));
     if (!n)
         (void)upp_fail(err, UPP_ENOTFOUND, "there is no node %s", wj_quote(id, quoted, sizeof quoted));
@@ -324,7 +324,7 @@ int weft__tree_branch(struct weft_tree *t, struct weft_node *from, size_t length
     if (r < 0)
         return r;
     n->branch = (uint32_t)length; /* fits: a thread has far fewer messages */
-    *ret      = n;
+    *ret = n;
     return 0;
 }
 
@@ -350,7 +350,7 @@ int weft_tree_branch(struct weft_tree *t, struct upp_str from, const char *name,
 
 void weft__tree_position(struct weft_tree *t, struct weft_node *n, uint32_t length)
 {
-    t->current        = n;
+    t->current = n;
     t->current_length = length;
 }
 
@@ -366,9 +366,9 @@ int weft_tree_checkout(struct weft_tree *t, struct upp_str node, struct upp_err 
 int weft_node_set_metadata(struct weft_node *n, struct upp_str json, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA((size_t)16 * WJ_MAX_BYTES);
-    WB_CLEANUP(wb_buf_done) struct wb_buf     b = WB_BUF(WJ_MAX_BYTES + 64);
-    yyjson_val                               *v;
-    int                                       r = wj_read(&a, json, NULL, &v, err);
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(WJ_MAX_BYTES + 64);
+    yyjson_val *v;
+    int r = wj_read(&a, json, NULL, &v, err);
     if (r >= 0 && !yyjson_is_obj(v))
         r = upp_fail(err, UPP_EINVALID, "metadata: expected an object");
     if (r >= 0 && yyjson_obj_get(v, "uap.branchPoint"))
@@ -383,7 +383,7 @@ int weft_node_set_metadata(struct weft_node *n, struct upp_str json, struct upp_
     memcpy(own, b.p, b.n);
     wb_free(n->metadata_own);
     n->metadata_own = own;
-    n->metadata     = wb_str(own, b.n);
+    n->metadata = wb_str(own, b.n);
     n->metadata_set++;
     return 0;
 }
@@ -396,8 +396,8 @@ int weft_node_set_metadata(struct weft_node *n, struct upp_str json, struct upp_
 static int path_of(struct weft_tree *t, const struct weft_node *to, size_t length, const struct upp_message **ret,
                    size_t *n, struct upp_err *err)
 {
-    const struct upp_message *list  = NULL;
-    size_t                    total = 0, parts = 0, take = length, all;
+    const struct upp_message *list = NULL;
+    size_t total = 0, parts = 0, take = length, all;
     for (const struct weft_node *at = to; at; take = weft_node_branch_point(at), at = at->parent)
         if (take) {
             list = upp_thread_messages(at->thread, &all);
@@ -410,21 +410,21 @@ static int path_of(struct weft_tree *t, const struct weft_node *to, size_t lengt
             if (!grown)
                 return upp_fail(err, UPP_ENOMEM, "no memory for %zu messages", total);
             wb_vec_done(&t->history);
-            t->history.p   = grown;
+            t->history.p = grown;
             t->history.cap = total;
         }
         size_t end = total;
-        take       = length;
+        take = length;
         for (const struct weft_node *at = to; at; take = weft_node_branch_point(at), at = at->parent)
             if (take) {
                 end -= take;
                 memcpy(&t->history.p[end], upp_thread_messages(at->thread, &all), take * sizeof *list);
             }
         t->history.n = total;
-        list         = t->history.p;
+        list = t->history.p;
     }
     *ret = list;
-    *n   = total;
+    *n = total;
     return 0;
 }
 
@@ -445,7 +445,7 @@ static bool is_ancestor(const struct weft_node *ancestor, const struct weft_node
 static int add_ids(struct wm_names *ids, const struct upp_message *list, size_t n, struct upp_err *err)
 {
     uint32_t at;
-    int      r = 0;
+    int r = 0;
     for (size_t i = 0; i < n && r >= 0; i++)
         if (list[i].id.n)
             r = wm_names_add(ids, list[i].id, &at, err);
@@ -455,7 +455,7 @@ static int add_ids(struct wm_names *ids, const struct upp_message *list, size_t 
 /* Moves the new messages to the beginning of the list. A message without an id never equals another. */
 static int drop_known(struct wm_names *ids, struct upp_message *list, size_t *n, struct upp_err *err)
 {
-    size_t   n_new = 0;
+    size_t n_new = 0;
     uint32_t at;
     for (size_t i = 0; i < *n; i++) {
         int r = list[i].id.n ? wm_names_add(ids, list[i].id, &at, err) : 1;
@@ -472,7 +472,7 @@ static int merge(struct weft_tree *t, struct weft_node *source, struct weft_node
                  struct upp_err *err)
 {
     const struct upp_message *path;
-    size_t                    n, length;
+    size_t n, length;
     (void)upp_thread_messages(target->thread, &length);
     int r = path_of(t, target, length, &path, &n, err);
     if (r >= 0)
@@ -496,7 +496,7 @@ static int merge(struct weft_tree *t, struct weft_node *source, struct weft_node
 int weft_tree_merge(struct weft_tree *t, struct upp_str source, struct upp_str target, struct upp_err *err)
 {
     struct weft_node *from = need_node(t, source, err), *to = from ? need_node(t, target, err) : NULL;
-    struct wm_names   ids = {0};
+    struct wm_names ids = {0};
     if (!to)
         return -UPP_ENOTFOUND;
     if (is_ancestor(from, to))

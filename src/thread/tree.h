@@ -2,8 +2,7 @@
  *
  * Nothing here knows sessions or stores: `logged` and `data` of a node belong to the session, and are 0 without one.
  */
-#ifndef WA_TREE_H
-#define WA_TREE_H
+#pragma once
 
 #include <weft/tree.h>
 
@@ -13,30 +12,30 @@
 #include "model/session.h"
 
 struct weft_node {
-    struct weft_tree  *tree;
-    struct weft_node  *parent;
+    struct weft_tree *tree;
+    struct weft_node *parent;
     struct upp_thread *thread;
-    struct upp_str     id, name;     /* in the tree's arena */
-    struct upp_str     metadata;     /* JSON object; NULL: {} */
-    char              *metadata_own; /* its memory if it was set; NULL: it is in the arena */
-    uint32_t           metadata_set; /* number of changes, to compare with what the log has */
+    struct upp_str id, name; /* in the tree's arena */
+    struct upp_str metadata; /* JSON object; NULL: {} */
+    char *metadata_own;      /* its memory if it was set; NULL: it is in the arena */
+    uint32_t metadata_set;   /* number of changes, to compare with what the log has */
     WB_VEC(struct weft_node *) children;
     uint32_t index;  /* index in the tree's list of nodes */
     uint32_t depth;  /* 1: the root */
     uint32_t branch; /* messages of its parent that it sees */
-    bool     whole;  /* it was read without a branch point: it sees all that its parent had then */
+    bool whole;      /* it was read without a branch point: it sees all that its parent had then */
 
     size_t logged; /* number of its messages that are in the log */
-    void  *data;   /* the session's, which frees it */
+    void *data;    /* the session's, which frees it */
 };
 
 struct weft_tree {
     struct wb_arena arena; /* owns nodes, ids, names, and the document that was read */
     WB_VEC(struct weft_node *) nodes;
-    struct wm_names   ids; /* to indices of nodes */
+    struct wm_names ids; /* to indices of nodes */
     struct weft_node *root, *current;
-    uint32_t          current_length; /* messages of the current node that are visible; WM_ALL_MESSAGES: all */
-    unsigned char     family[4];      /* the first bytes of its node ids */
+    uint32_t current_length; /* messages of the current node that are visible; WM_ALL_MESSAGES: all */
+    unsigned char family[4]; /* the first bytes of its node ids */
     WB_VEC(struct upp_message) history;
 };
 
@@ -51,5 +50,3 @@ int weft__tree_branch(struct weft_tree *t, struct weft_node *from, size_t length
 /* Sets the current node. Until the next checkout only its first `length` messages are visible (WM_ALL_MESSAGES: all),
  * and a branch from it begins there. */
 void weft__tree_position(struct weft_tree *t, struct weft_node *n, uint32_t length);
-
-#endif

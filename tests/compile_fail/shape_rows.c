@@ -13,17 +13,17 @@ struct inner {
 struct all {
     struct wj_node node;
     struct upp_str str;
-    const char    *c;
-    bool           flag;
-    int            small;
-    uint64_t       u;
-    int64_t        i;
-    enum color     color;
-    enum other     other;
-    yyjson_val    *any;
-    struct wj_map  map;
-    struct inner  *obj;
-    struct all    *self;
+    const char *c;
+    bool flag;
+    int small;
+    uint64_t u;
+    int64_t i;
+    enum color color;
+    enum other other;
+    yyjson_val *any;
+    struct wj_map map;
+    struct inner *obj;
+    struct all *self;
     WJ_ARR(struct upp_str) strs;
     WJ_ARR(struct inner) list;
     struct {
@@ -86,7 +86,7 @@ int use(struct wb_arena *a, yyjson_val *v);
 int use(struct wb_arena *a, yyjson_val *v)
 {
     struct all x;
-    int        r = WJ_DECODE(a, all, v, NULL, &x, NULL);
+    int r = WJ_DECODE(a, all, v, NULL, &x, NULL);
 #if WRONG == 17 /* says: WJ_DECODE: &x is not of the type of shape inner */
     r = WJ_DECODE(a, inner, v, NULL, &x, NULL);
 #endif
@@ -95,7 +95,7 @@ int use(struct wb_arena *a, yyjson_val *v)
 
 #if WRONG == 18 /* says: shape: node is not the first member */
 struct late {
-    int            x;
+    int x;
     struct wj_node node;
     struct upp_str s;
 };

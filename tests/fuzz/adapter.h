@@ -7,8 +7,7 @@
  *  3. What was read can be sent back: the next request is written, and is JSON.
  *  4. A failure has a code and says why.
  */
-#ifndef FUZZ_ADAPTER_H
-#define FUZZ_ADAPTER_H
+#pragma once
 
 #include "base/defs.h"
 #include "fuzz/fuzz.h"
@@ -18,14 +17,14 @@ enum { FUZZ_PARTS = 64 };
 
 /* What was said so far, as a message. */
 struct fuzz_said {
-    struct wb_arena  arena;
-    struct upp_part  parts[FUZZ_PARTS];
+    struct wb_arena arena;
+    struct upp_part parts[FUZZ_PARTS];
     struct upp_media media[FUZZ_PARTS];
-    bool             closed[FUZZ_PARTS];
-    size_t           n, unclosed, events;
-    bool             ended;
-    struct upp_str   metadata;
-    uint64_t         hash; /* of all but ids by chance and where texts are cut */
+    bool closed[FUZZ_PARTS];
+    size_t n, unclosed, events;
+    bool ended;
+    struct upp_str metadata;
+    uint64_t hash; /* of all but ids by chance and where texts are cut */
 };
 
 static inline void fuzz_mix(struct fuzz_said *s, struct upp_str text)
@@ -45,16 +44,16 @@ static inline void fuzz_part(struct fuzz_said *s, const struct upp_step_event *e
     fuzz_mix(s, ev->name);
     if (s->n < FUZZ_PARTS) {
         struct upp_part *p = &s->parts[s->n];
-        *p                 = (struct upp_part){.kind = ev->part_kind,
-                                               .id   = wb_arena_dup(&s->arena, ev->id),
-                                               .name = wb_arena_dup(&s->arena, ev->name),
-                                               .text = UPP_STR("")};
+        *p = (struct upp_part){.kind = ev->part_kind,
+                               .id = wb_arena_dup(&s->arena, ev->id),
+                               .name = wb_arena_dup(&s->arena, ev->name),
+                               .text = UPP_STR("")};
         if (ev->media) {
             REQUIRE(wb_wtf8_valid(ev->media->data, NULL) && wb_wtf8_valid(ev->media->mime, NULL));
             s->media[s->n] = (struct upp_media){.source = ev->media->source,
-                                                .data   = wb_arena_dup(&s->arena, ev->media->data),
-                                                .mime   = wb_arena_dup(&s->arena, ev->media->mime)};
-            p->media       = &s->media[s->n];
+                                                .data = wb_arena_dup(&s->arena, ev->media->data),
+                                                .mime = wb_arena_dup(&s->arena, ev->media->mime)};
+            p->media = &s->media[s->n];
             fuzz_mix(s, ev->media->data);
         }
     }
@@ -97,9 +96,9 @@ static inline void fuzz_event(struct fuzz_said *s, const struct upp_step_event *
         break;
     default:
         REQUIRE(ev->kind == UPP_STEP_END && !s->unclosed && ev->stop);
-        s->ended    = true;
+        s->ended = true;
         s->metadata = wb_arena_dup(&s->arena, ev->metadata);
-        s->hash     = s->hash * 31 + ev->stop + ev->usage.input + ev->usage.output;
+        s->hash = s->hash * 31 + ev->stop + ev->usage.input + ev->usage.output;
     }
     s->events++;
 }
@@ -115,15 +114,15 @@ static inline int fuzz_stream(struct fuzz_said *s, struct reading *g, struct upp
                               struct upp_err *err)
 {
     struct ww_frames f;
-    struct ww_frame  frame;
-    struct upp_str   pieces[] = {wb_str_sub(in, 0, cut), wb_str_sub(in, cut, SIZE_MAX)};
-    int              r        = 0;
+    struct ww_frame frame;
+    struct upp_str pieces[] = {wb_str_sub(in, 0, cut), wb_str_sub(in, cut, SIZE_MAX)};
+    int r = 0;
     ww_frames_init(&f, g->vendor.adapter->framing, 1 << 20);
     for (size_t i = 0; i < 2 && r >= 0; i++)
         while (r >= 0 && pieces[i].n) {
             struct upp_str now = wb_str_sub(pieces[i], 0, WW_PIECE);
-            pieces[i]          = wb_str_sub(pieces[i], now.n, SIZE_MAX);
-            r                  = ww_frames_feed(&f, now, err);
+            pieces[i] = wb_str_sub(pieces[i], now.n, SIZE_MAX);
+            r = ww_frames_feed(&f, now, err);
             while (r >= 0 && (r = ww_frames_next(&f, &frame, err)) > 0) {
                 r = g->vendor.adapter->event(&g->r, &frame, err);
                 fuzz_take(s, g);
@@ -144,14 +143,14 @@ static inline int fuzz_stream(struct fuzz_said *s, struct reading *g, struct upp
 static inline void fuzz_send_back(const struct fuzz_said *s, const struct upp__vendor *v)
 {
     static const struct upp_str result = UPP_STR_INIT("[{\"type\":\"text\",\"text\":\"ok\"}]");
-    static struct upp_part      parts[FUZZ_PARTS], results[FUZZ_PARTS]; /* frames are small */
+    static struct upp_part parts[FUZZ_PARTS], results[FUZZ_PARTS]; /* frames are small */
     struct upp_message m = {.role = UPP_ROLE_ASSISTANT, .parts = parts, .n_parts = s->n, .metadata = s->metadata};
     struct upp_message t = {.role = UPP_ROLE_TOOL, .parts = results};
     const struct upp_message *list[] = {&m, &t};
-    struct upp_request        req    = {.messages = list, .n_messages = 2};
-    struct writing           *w      = calloc(1, sizeof *w);
-    struct upp_err            err    = {0};
-    yyjson_val               *body;
+    struct upp_request req = {.messages = list, .n_messages = 2};
+    struct writing *w = calloc(1, sizeof *w);
+    struct upp_err err = {0};
+    yyjson_val *body;
     REQUIRE(w);
     memcpy(parts, s->parts, s->n * sizeof parts[0]);
     for (size_t i = 0; i < s->n; i++)
@@ -165,12 +164,12 @@ static inline void fuzz_send_back(const struct fuzz_said *s, const struct upp__v
 
 static inline uint64_t fuzz_once(const struct upp__adapter *adapter, struct upp_str how, struct upp_str in, size_t cut)
 {
-    struct reading    g;
-    struct fuzz_said *s     = calloc(1, sizeof *s);
-    struct upp_err    err   = {0};
-    bool              whole = how.p[0] == 'w';
+    struct reading g;
+    struct fuzz_said *s = calloc(1, sizeof *s);
+    struct upp_err err = {0};
+    bool whole = how.p[0] == 'w';
     REQUIRE(s && reading_init(&g, adapter, "gemini-3-pro"));
-    s->arena        = (struct wb_arena)WB_ARENA(256 << 20);
+    s->arena = (struct wb_arena)WB_ARENA(256 << 20);
     g.vendor.habits = (unsigned char)how.p[0] >> 1;
     if (how.p[1] & 1)
         g.request.structure = UPP_STR("{}");
@@ -190,18 +189,16 @@ static inline uint64_t fuzz_once(const struct upp__adapter *adapter, struct upp_
 
 static inline void fuzz_adapter(const struct upp__adapter *adapter, struct upp_str in)
 {
-    struct wb_arena            a = WB_ARENA(64 << 20);
+    struct wb_arena a = WB_ARENA(64 << 20);
     struct upp__provider_error t = {.status = 500};
-    struct upp_err             err;
+    struct upp_err err;
     if (in.n < 2)
         return;
     struct upp_str how = wb_str_sub(in, 0, 2), body = wb_str_sub(in, 2, SIZE_MAX);
-    uint64_t       first = fuzz_once(adapter, how, body, 0);
+    uint64_t first = fuzz_once(adapter, how, body, 0);
     REQUIRE(in.p[0] == 'w' || fuzz_once(adapter, how, body, (unsigned char)in.p[1]) == first);
     upp__provider_error_read(adapter, &a, body, &t);
     REQUIRE(upp__provider_fail(&t, (struct upp_str){0}, &err) < 0);
     REQUIRE_SHOWN(err.msg);
     wb_arena_done(&a);
 }
-
-#endif

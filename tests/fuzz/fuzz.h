@@ -9,8 +9,7 @@
  * With -Dfuzzers=true (clang) each target is a libFuzzer program; always, all of them are in fuzz_replay, which runs
  * them over their corpora as an ordinary test. What a fuzzer found goes into the corpus.
  */
-#ifndef FUZZ_H
-#define FUZZ_H
+#pragma once
 
 #include "base/utf8.h"
 
@@ -23,12 +22,12 @@ struct fuzz_target {
 extern struct fuzz_target *fuzz_targets;
 
 #define FUZZ(name_)                                                                                                    \
-    static void                              fuzz_##name_(struct upp_str in);                                          \
+    static void fuzz_##name_(struct upp_str in);                                                                       \
     __attribute__((constructor)) static void register_##name_(void)                                                    \
     {                                                                                                                  \
         static struct fuzz_target t = {#name_, fuzz_##name_, NULL};                                                    \
-        t.next                      = fuzz_targets;                                                                    \
-        fuzz_targets                = &t;                                                                              \
+        t.next = fuzz_targets;                                                                                         \
+        fuzz_targets = &t;                                                                                             \
     }                                                                                                                  \
     static void fuzz_##name_(struct upp_str in)
 
@@ -37,5 +36,3 @@ extern struct fuzz_target *fuzz_targets;
 
 #define REQUIRE(cond) ((cond) ? (void)0 : fuzz_broken(__FILE__, __LINE__, #cond))
 _Noreturn void fuzz_broken(const char *file, int line, const char *what);
-
-#endif

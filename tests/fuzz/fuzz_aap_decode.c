@@ -8,9 +8,9 @@
 static bool decode(struct upp_str lines, struct wd_document *d)
 {
     struct wd_aap_decoder decoder;
-    struct upp_str        line;
-    struct upp_err        err = {0};
-    int                   r   = 0;
+    struct upp_str line;
+    struct upp_err err = {0};
+    int r = 0;
     wd_aap_decoder_init(&decoder, &d->a);
     while (wb_str_split(&lines, '\n', &line)) {
         r = wd_aap_decode(&decoder, line, &err);
@@ -24,10 +24,10 @@ static bool decode(struct upp_str lines, struct wd_document *d)
 
 FUZZ(aap_decode)
 {
-    WB_CLEANUP(wd_document_done) struct wd_document d     = {.ops = &wd_document_agentapi, .a = WB_ARENA(256u << 20)};
+    WB_CLEANUP(wd_document_done) struct wd_document d = {.ops = &wd_document_agentapi, .a = WB_ARENA(256u << 20)};
     WB_CLEANUP(wd_document_done) struct wd_document again = {0};
-    WB_CLEANUP(wb_buf_done) struct wb_buf           out = WB_BUF(64u << 20), same = WB_BUF(64u << 20);
-    struct upp_err                                  err = {0};
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(64u << 20), same = WB_BUF(64u << 20);
+    struct upp_err err = {0};
     if (!decode(in, &d))
         return;
     int r = wd_document_write(&d, &wd_document_agentapi, NULL, &out, NULL, &err);

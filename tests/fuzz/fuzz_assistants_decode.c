@@ -8,9 +8,9 @@
 static bool decode(struct upp_str lines, struct wd_document *d)
 {
     struct wd_asst_decoder decoder;
-    struct upp_str         line, name;
-    struct upp_err         err = {0};
-    int                    r   = 0;
+    struct upp_str line, name;
+    struct upp_err err = {0};
+    int r = 0;
     wd_asst_decoder_init(&decoder, &d->doc, &d->a, (struct upp_str){0});
     while (wb_str_split(&lines, '\n', &line)) {
         if (!wb_str_split(&line, ' ', &name) || !line.p)
@@ -25,10 +25,10 @@ static bool decode(struct upp_str lines, struct wd_document *d)
 
 FUZZ(assistants_decode)
 {
-    WB_CLEANUP(wd_document_done) struct wd_document d     = {.ops = &wd_document_assistants, .a = WB_ARENA(256u << 20)};
+    WB_CLEANUP(wd_document_done) struct wd_document d = {.ops = &wd_document_assistants, .a = WB_ARENA(256u << 20)};
     WB_CLEANUP(wd_document_done) struct wd_document again = {0};
-    WB_CLEANUP(wb_buf_done) struct wb_buf           out = WB_BUF(64u << 20), same = WB_BUF(64u << 20);
-    struct upp_err                                  err = {0};
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(64u << 20), same = WB_BUF(64u << 20);
+    struct upp_err err = {0};
     if (!decode(in, &d))
         return;
     int r = wd_document_write(&d, &wd_document_assistants, NULL, &out, NULL, &err);

@@ -21,10 +21,10 @@ const char *__lsan_default_suppressions(void)
 FUZZ(config)
 {
     static const struct wc_opts opts = {.size = sizeof opts, .env = environment, .reaper = "/x", .no_files = true};
-    WB_CLEANUP(wc_config_freep) struct wc_config *c      = NULL;
-    WB_CLEANUP(wc_report_done) struct wc_report   report = {0};
-    struct upp_err                                err    = {0};
-    int                                           r = wc_config_parse("/etc/weft.yaml", in, &opts, &report, &c, &err);
+    WB_CLEANUP(wc_config_freep) struct wc_config *c = NULL;
+    WB_CLEANUP(wc_report_done) struct wc_report report = {0};
+    struct upp_err err = {0};
+    int r = wc_config_parse("/etc/weft.yaml", in, &opts, &report, &c, &err);
     REQUIRE((r == 0) == (c != NULL) && (r == 0 || r == -UPP_EINVALID || r == -UPP_ELIMIT));
     REQUIRE(r != 0 || report.errors == 0);
     REQUIRE(report.n <= WC_MAX_MISTAKES);

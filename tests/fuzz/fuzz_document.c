@@ -16,10 +16,10 @@ static void refused(int r, const struct upp_err *err)
 /* Writes the document in a dialect. False: it is too deep for that. */
 static bool put(struct wd_document *d, const struct wd_document_ops *to, struct wb_buf *out)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena   a      = WB_ARENA(256u << 20);
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(256u << 20);
     WB_CLEANUP(wd_losses_done) struct wd_losses losses = {.a = &a};
-    struct upp_err                              err    = {0};
-    int                                         r      = wd_document_write(d, to, NULL, out, &losses, &err);
+    struct upp_err err = {0};
+    int r = wd_document_write(d, to, NULL, out, &losses, &err);
     if (r < 0)
         refused(r, &err);
     REQUIRE(r >= 0 || r == -UPP_ELIMIT);
@@ -34,10 +34,10 @@ static bool put(struct wd_document *d, const struct wd_document_ops *to, struct 
 static void come_back(struct upp_str text, const struct wd_document_ops *other, const struct wd_document_ops *ops,
                       struct upp_str was)
 {
-    WB_CLEANUP(wd_document_done) struct wd_document d   = {0};
-    WB_CLEANUP(wb_buf_done) struct wb_buf           out = WB_BUF(64u << 20);
-    struct upp_err                                  err = {0};
-    int                                             r   = wd_document_read(&d, other, text, NULL, &err);
+    WB_CLEANUP(wd_document_done) struct wd_document d = {0};
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(64u << 20);
+    struct upp_err err = {0};
+    int r = wd_document_read(&d, other, text, NULL, &err);
     REQUIRE(r >= 0 || r == -UPP_ELIMIT); /* residue is deeper than what it is about */
     if (r >= 0 && put(&d, ops, &out) && other->carries)
         REQUIRE(wb_str_eq(wb_buf_str(&out), was));
@@ -47,11 +47,11 @@ static void come_back(struct upp_str text, const struct wd_document_ops *other, 
  * Pydantic AI. */
 static bool validate(const struct wd_document_ops *ops, struct upp_str in)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena       a     = WB_ARENA(256u << 20);
-    WB_CLEANUP(wd_problems_done) struct wd_problems p     = {0};
-    struct upp_err                                  err   = {0};
-    const struct wd_document_ops                   *whose = NULL;
-    int                                             r     = wd_document_validate(ops, in, &a, &p, &whose, &err);
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(256u << 20);
+    WB_CLEANUP(wd_problems_done) struct wd_problems p = {0};
+    struct upp_err err = {0};
+    const struct wd_document_ops *whose = NULL;
+    int r = wd_document_validate(ops, in, &a, &p, &whose, &err);
     if (r < 0)
         refused(r, &err);
     for (size_t i = 0; r >= 0 && i < p.list.n; i++) {
@@ -63,11 +63,11 @@ static bool validate(const struct wd_document_ops *ops, struct upp_str in)
 
 static void as(const struct wd_document_ops *ops, struct upp_str in)
 {
-    WB_CLEANUP(wd_document_done) struct wd_document d   = {0};
-    WB_CLEANUP(wb_buf_done) struct wb_buf           was = WB_BUF(64u << 20), out = WB_BUF(64u << 20);
-    struct upp_err                                  err = {0};
-    const struct wd_document_ops                   *other;
-    int                                             r = wd_document_read(&d, ops, in, NULL, &err);
+    WB_CLEANUP(wd_document_done) struct wd_document d = {0};
+    WB_CLEANUP(wb_buf_done) struct wb_buf was = WB_BUF(64u << 20), out = WB_BUF(64u << 20);
+    struct upp_err err = {0};
+    const struct wd_document_ops *other;
+    int r = wd_document_read(&d, ops, in, NULL, &err);
     if (r < 0) {
         refused(r, &err);
         return;

@@ -10,9 +10,9 @@ enum { MAX_EVENT = 200 };
 static int framed(struct upp_str bytes, uint8_t kind, size_t size, struct wb_buf *out)
 {
     struct ww_frames f;
-    struct ww_frame  got;
-    struct upp_err   err = {0};
-    int              r   = 0;
+    struct ww_frame got;
+    struct upp_err err = {0};
+    int r = 0;
     ww_frames_init(&f, kind, MAX_EVENT);
     for (size_t at = 0; at < bytes.n && r >= 0; at += size) {
         r = ww_frames_feed(&f, wb_str_sub(bytes, at, size), &err);
@@ -32,10 +32,10 @@ FUZZ(frames)
     struct wb_buf whole = WB_BUF(1 << 22), cut = WB_BUF(1 << 22);
     if (in.n < 2 || in.n > WW_PIECE)
         return;
-    uint8_t        kind  = in.p[0] & 1 ? WW_LINES : WW_SSE;
-    size_t         size  = 1 + (unsigned char)in.p[1] % 64;
+    uint8_t kind = in.p[0] & 1 ? WW_LINES : WW_SSE;
+    size_t size = 1 + (unsigned char)in.p[1] % 64;
     struct upp_str bytes = wb_str_sub(in, 2, SIZE_MAX);
-    int            r     = framed(bytes, kind, bytes.n + 1, &whole);
+    int r = framed(bytes, kind, bytes.n + 1, &whole);
     REQUIRE(framed(bytes, kind, size, &cut) == r);
     /* Too long an event is seen at its end or before it: what came before that is the same. */
     REQUIRE(r < 0 || wb_str_eq(wb_buf_str(&whole), wb_buf_str(&cut)));

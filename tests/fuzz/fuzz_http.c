@@ -11,8 +11,8 @@ enum { LONGEST = 32 << 10 };
 
 struct outcome {
     enum sv_http_state state;
-    size_t             used;
-    int                status;
+    size_t used;
+    int status;
 };
 
 /* Feeds pieces of `cut` bytes (0: all at once), each in memory of its own. */
@@ -21,7 +21,7 @@ static struct outcome feed(struct sv_http *h, struct upp_str in, size_t cut)
     struct outcome o = {SV_HTTP_MORE, 0, 0};
     for (size_t at = 0; at < in.n && o.state == SV_HTTP_MORE;) {
         size_t n = cut && cut < in.n - at ? cut : in.n - at, used;
-        char  *p = wb_alloc(n);
+        char *p = wb_alloc(n);
         REQUIRE(p);
         memcpy(p, in.p + at, n);
         o.state = sv_http_feed(h, wb_str(p, n), &used);

@@ -5,9 +5,9 @@
 FUZZ(iso8601)
 {
     struct wb_time t, again;
-    char           out[WB_TIME_TEXT];
-    int64_t        ms    = 0;
-    bool           usual = wb_time_parse_upp(in, &ms);
+    char out[WB_TIME_TEXT];
+    int64_t ms = 0;
+    bool usual = wb_time_parse_upp(in, &ms);
     if (wb_time_parse(in, &t, NULL) < 0) {
         REQUIRE(!usual);
         return;

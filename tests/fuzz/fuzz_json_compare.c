@@ -38,12 +38,12 @@ static void write_sorted(struct wj_writer *w, yyjson_val *v)
 
 FUZZ(json_compare)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(64u << 20);
-    WB_CLEANUP(wb_buf_done) struct wb_buf     b   = WB_BUF(64u << 20);
-    struct upp_err                            err = {0};
-    yyjson_val                               *x, *y, *sorted;
-    struct upp_str                            one;
-    struct wj_writer                          w;
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(64u << 20);
+    struct upp_err err = {0};
+    yyjson_val *x, *y, *sorted;
+    struct upp_str one;
+    struct wj_writer w;
     if (!wb_str_split(&in, (char)0xff, &one) || wj_read(&a, one, NULL, &x, &err) < 0)
         return;
     REQUIRE(wj_equal(x, x, &err) == 1);

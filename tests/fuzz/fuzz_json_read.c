@@ -14,10 +14,10 @@
 FUZZ(json_read)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
-    WB_CLEANUP(wb_buf_done) struct wb_buf     b = WB_BUF(64u << 20), again = WB_BUF(64u << 20);
-    struct upp_err                            err = {0}, other = {0};
-    struct wj_syntax                          seen;
-    yyjson_val                               *v, *w;
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(64u << 20), again = WB_BUF(64u << 20);
+    struct upp_err err = {0}, other = {0};
+    struct wj_syntax seen;
+    yyjson_val *v, *w;
 
     int r = wj_read(&a, in, NULL, &v, &err);
     REQUIRE(r == wj_syntax(in, WJ_MAX_DEPTH, &seen, &other));

@@ -48,17 +48,17 @@ static void same_messages(const struct message *a, const struct message *b, size
 
 FUZZ(json_shape)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena a     = WB_ARENA(256u << 20);
-    struct upp_err                            err   = {0};
-    struct told                               told  = {0};
-    struct wj_plans                           plans = {.ordered = true};
-    struct chat                               c, planned;
-    yyjson_val                               *v;
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(256u << 20);
+    struct upp_err err = {0};
+    struct told told = {0};
+    struct wj_plans plans = {.ordered = true};
+    struct chat c, planned;
+    yyjson_val *v;
     if (wj_read(&a, in, NULL, &v, &err) < 0)
         return;
-    int                   strict = WJ_DECODE(&a, chat, v, NULL, &c, &err);
-    struct wj_decode_opts opts   = {
-          .size = sizeof opts, .problem = count_problem, .ctx = &told, .max_problems = 1u << 30};
+    int strict = WJ_DECODE(&a, chat, v, NULL, &c, &err);
+    struct wj_decode_opts opts = {
+        .size = sizeof opts, .problem = count_problem, .ctx = &told, .max_problems = 1u << 30};
     REQUIRE(strict == 0 || err.msg[0]);
     REQUIRE_SHOWN(err.msg);
     REQUIRE_SHOWN(err.where);

@@ -8,11 +8,11 @@
 
 FUZZ(json_string)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(64u << 20);
-    WB_CLEANUP(wb_buf_done) struct wb_buf     b   = WB_BUF(64u << 20);
-    struct upp_err                            err = {0};
-    struct wj_writer                          w;
-    yyjson_val                               *v;
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(64u << 20);
+    struct upp_err err = {0};
+    struct wj_writer w;
+    yyjson_val *v;
     wj_writer_init(&w, &b, &err);
     wj_write_str(&w, in);
     int r = wj_writer_check(&w);

@@ -8,7 +8,7 @@
 static bool put(const struct upp_message *m, struct wb_buf *b)
 {
     struct wj_writer w;
-    struct upp_err   err = {0};
+    struct upp_err err = {0};
     wj_writer_init(&w, b, &err);
     wm_message_write(&w, m);
     int r = wj_writer_check(&w);
@@ -20,11 +20,11 @@ static bool put(const struct upp_message *m, struct wb_buf *b)
 FUZZ(message)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(256u << 20);
-    WB_CLEANUP(wb_buf_done) struct wb_buf     b = WB_BUF(64u << 20), again = WB_BUF(64u << 20);
-    struct upp_err                            err = {0};
-    struct upp_message                        m, back, copy;
-    struct wm_thread_json                     t;
-    yyjson_val                               *v;
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(64u << 20), again = WB_BUF(64u << 20);
+    struct upp_err err = {0};
+    struct upp_message m, back, copy;
+    struct wm_thread_json t;
+    yyjson_val *v;
     if (wj_read(&a, in, NULL, &v, &err) < 0)
         return;
     int r = wm_thread_read(&a, v, &t, &err);

@@ -6,14 +6,14 @@
 
 struct seen {
     struct wb_buf content;
-    unsigned      parts, ends;
-    bool          over, failed;
+    unsigned parts, ends;
+    bool over, failed;
 };
 
 static void feed(struct sv_multipart *m, struct upp_str in, struct seen *s)
 {
     struct upp_str data;
-    int            r;
+    int r;
     while ((r = sv_multipart_next(m, &in, &data, NULL)) > 0) {
         REQUIRE(!s->over);
         if (r == SV_MULTI_PART) {
@@ -39,10 +39,10 @@ static void feed(struct sv_multipart *m, struct upp_str in, struct seen *s)
 FUZZ(multipart)
 {
     struct sv_multipart one = {0}, two = {0};
-    struct seen         a = {.content = WB_BUF(64u << 20)}, b = {.content = WB_BUF(64u << 20)};
+    struct seen a = {.content = WB_BUF(64u << 20)}, b = {.content = WB_BUF(64u << 20)};
     if (in.n < 2)
         return;
-    size_t         step = 1 + (unsigned char)in.p[0];
+    size_t step = 1 + (unsigned char)in.p[0];
     struct upp_str body = wb_str(in.p + 1, in.n - 1);
     REQUIRE(sv_multipart_init(&one, UPP_STR("multipart/form-data; boundary=b"), NULL) == 0);
     REQUIRE(sv_multipart_init(&two, UPP_STR("multipart/form-data; boundary=\"b\""), NULL) == 0);

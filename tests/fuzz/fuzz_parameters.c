@@ -7,7 +7,7 @@
 
 static size_t count_named(yyjson_val *object, yyjson_val *name)
 {
-    size_t          n  = 0;
+    size_t n = 0;
     yyjson_obj_iter it = yyjson_obj_iter_with(object);
     for (yyjson_val *key; (key = yyjson_obj_iter_next(&it));)
         n += wb_str_eq(wj_text(key), wj_text(name));
@@ -49,11 +49,11 @@ static void look_at(yyjson_val *schema, unsigned depth)
 
 FUZZ(parameters)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(256u << 20);
-    struct upp_err                            err = {0};
-    struct upp_str                            got = {0}, bare;
-    yyjson_val                               *v;
-    int                                       r = upp__parameters(&a, in, &got, &err);
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(256u << 20);
+    struct upp_err err = {0};
+    struct upp_str got = {0}, bare;
+    yyjson_val *v;
+    int r = upp__parameters(&a, in, &got, &err);
     REQUIRE_SHOWN(err.msg);
     if (r < 0) {
         REQUIRE((r == -UPP_EINVALID || r == -UPP_ELIMIT) && err.code == -r && err.msg[0]);

@@ -9,11 +9,11 @@
 static void expand(struct wb_arena *a, const struct wm_row *row)
 {
     static const struct wm_source source = {.node = 1};
-    struct wm_expand              x      = {.from = &source, .row = row, .memory = a};
-    struct wm_event               ev;
-    struct upp_err                err = {0};
-    uint64_t                      events, n = 0;
-    int                           r;
+    struct wm_expand x = {.from = &source, .row = row, .memory = a};
+    struct wm_event ev;
+    struct upp_err err = {0};
+    uint64_t events, n = 0;
+    int r;
     REQUIRE(wm_row_events(row, &events, &err) == 0);
     uint64_t text = 0;
     while ((r = wm_expand_next(&x, &ev, &err)) == 1) {
@@ -36,12 +36,12 @@ static void expand(struct wb_arena *a, const struct wm_row *row)
 static void join(struct wb_arena *a, struct wm_row *row)
 {
     const struct wm_event *ended[8];
-    size_t                 n = 0;
+    size_t n = 0;
     for (size_t i = 0; i < row->n_records && n < WB_LEN(ended); i++)
         ended[n++] = &row->records[i];
     for (size_t i = 0; i < row->n_entries; i++) {
         struct wm_entry e = row->entries[i];
-        int             r = wm_entry_join(a, &e, ended, n, NULL);
+        int r = wm_entry_join(a, &e, ended, n, NULL);
         REQUIRE(r >= 0 && (!e.n_refs || (size_t)r + e.message.n_parts == e.n_refs));
     }
 }
@@ -49,10 +49,10 @@ static void join(struct wb_arena *a, struct wm_row *row)
 FUZZ(row)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(256u << 20);
-    WB_CLEANUP(wb_buf_done) struct wb_buf     b = WB_BUF(64u << 20), again = WB_BUF(64u << 20);
-    struct upp_err                            err = {0};
-    struct wm_row                             row, back, entries;
-    struct upp_str                            rest = in, body, tape = {0};
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(64u << 20), again = WB_BUF(64u << 20);
+    struct upp_err err = {0};
+    struct wm_row row, back, entries;
+    struct upp_str rest = in, body, tape = {0};
     (void)wb_str_split(&rest, (char)0xff, &body);
     if (rest.p)
         tape = rest;

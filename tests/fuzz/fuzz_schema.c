@@ -24,7 +24,7 @@ static void note(void *arg, const char *pointer, const char *reason)
 static int check_not(struct upp_str schema, struct upp_str json)
 {
     WB_CLEANUP(upp_schema_freep) struct upp_schema *s = NULL;
-    WB_CLEANUP(wb_buf_done) struct wb_buf           b = WB_BUF(2u << 20);
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(2u << 20);
     wb_buf_add(&b, UPP_STR("{\"not\":"));
     wb_buf_add(&b, schema);
     wb_buf_addc(&b, '}');
@@ -36,10 +36,10 @@ static int check_not(struct upp_str schema, struct upp_str json)
 FUZZ(schema)
 {
     WB_CLEANUP(upp_schema_freep) struct upp_schema *s = NULL;
-    static struct upp_schema_report                 a, b; /* too large for a frame */
-    struct told                                     told = {0};
-    struct upp_err                                  err  = {0};
-    struct upp_str                                  schema;
+    static struct upp_schema_report a, b; /* too large for a frame */
+    struct told told = {0};
+    struct upp_err err = {0};
+    struct upp_str schema;
     memset(&a, 0, sizeof a);
     memset(&b, 0, sizeof b);
     if (!wb_str_split(&in, (char)0xff, &schema))

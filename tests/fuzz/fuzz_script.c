@@ -27,11 +27,11 @@ static uint64_t mix(uint64_t hash, struct upp_str s)
 static uint64_t ask(const struct upp_model *m, const struct upp_request *req, struct upp_str *metadata)
 {
     static const struct upp_wait wait = {.size = sizeof wait, .sleep_ms = no_sleep};
-    struct upp_step             *step = NULL;
-    struct upp_step_event        ev;
-    struct upp_err               err  = {0};
-    uint64_t                     hash = 0;
-    int                          r    = upp_step_open(m, req, &wait, &step, &err);
+    struct upp_step *step = NULL;
+    struct upp_step_event ev;
+    struct upp_err err = {0};
+    uint64_t hash = 0;
+    int r = upp_step_open(m, req, &wait, &step, &err);
     for (unsigned n = 0; r >= 0 && n < EVENTS && (r = upp_step_next(step, &ev, &err)) > 0; n++) {
         hash = hash * 31 + ev.kind * 7 + ev.part;
         if (ev.kind == UPP_STEP_DELTA)
@@ -49,11 +49,11 @@ static uint64_t ask(const struct upp_model *m, const struct upp_request *req, st
 
 FUZZ(script)
 {
-    struct upp_model         *m = NULL;
-    struct upp_err            err;
-    struct upp_message        messages[CALLS + 1];
+    struct upp_model *m = NULL;
+    struct upp_err err;
+    struct upp_message messages[CALLS + 1];
     const struct upp_message *list[CALLS + 1];
-    struct upp_part           part = {.kind = UPP_PART_TEXT, .text = UPP_STR("the weather in Tokyo")};
+    struct upp_part part = {.kind = UPP_PART_TEXT, .text = UPP_STR("the weather in Tokyo")};
     if (upp_scripted_new(in, &m, &err) < 0) {
         REQUIRE(!m);
         REQUIRE_SHOWN(err.msg);
@@ -62,10 +62,10 @@ FUZZ(script)
     }
     messages[0] = (struct upp_message){.role = UPP_ROLE_USER, .parts = &part, .n_parts = 1};
     for (unsigned i = 0; i < CALLS; i++) {
-        struct upp_str     metadata = {0};
-        struct upp_request req      = {.messages = list, .n_messages = i + 1, .attempt = i % 3};
-        list[i]                     = &messages[i];
-        uint64_t first              = ask(m, &req, &metadata);
+        struct upp_str metadata = {0};
+        struct upp_request req = {.messages = list, .n_messages = i + 1, .attempt = i % 3};
+        list[i] = &messages[i];
+        uint64_t first = ask(m, &req, &metadata);
         REQUIRE(ask(m, &req, &metadata) == first);
         messages[i + 1] = (struct upp_message){.role = UPP_ROLE_ASSISTANT, .metadata = metadata};
     }

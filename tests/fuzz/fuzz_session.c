@@ -10,7 +10,7 @@
 static bool put(const struct wm_session *s, const struct wm_tree_doc *t, struct wb_buf *b)
 {
     struct wj_writer w;
-    struct upp_err   err = {0};
+    struct upp_err err = {0};
     wj_writer_init(&w, b, &err);
     if (s)
         wm_session_write(&w, s);
@@ -32,10 +32,10 @@ static void refused(int r, const struct upp_err *err)
 static void as_session(struct upp_str in)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(256u << 20);
-    WB_CLEANUP(wb_buf_done) struct wb_buf     b = WB_BUF(64u << 20), again = WB_BUF(64u << 20);
-    struct upp_err                            err = {0};
-    struct wm_session                         s, back;
-    int                                       r = wm_session_read(&a, in, &s, &err);
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(64u << 20), again = WB_BUF(64u << 20);
+    struct upp_err err = {0};
+    struct wm_session s, back;
+    int r = wm_session_read(&a, in, &s, &err);
     if (r < 0) {
         refused(r, &err);
         return;
@@ -51,13 +51,13 @@ static void as_session(struct upp_str in)
 /* Also through the tree in memory, which is to write the same but for times that were not there. */
 static void as_tree(struct upp_str in)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena      a   = WB_ARENA(256u << 20);
-    WB_CLEANUP(wb_buf_done) struct wb_buf          b   = WB_BUF(64u << 20);
-    UPP_CLEANUP(weft_tree_freep) struct weft_tree *t   = NULL;
-    struct upp_err                                 err = {0};
-    struct wm_tree_doc                             doc;
-    struct upp_str                                 text = {0};
-    int                                            r    = wm_tree_read(&a, in, &doc, &err);
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(256u << 20);
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(64u << 20);
+    UPP_CLEANUP(weft_tree_freep) struct weft_tree *t = NULL;
+    struct upp_err err = {0};
+    struct wm_tree_doc doc;
+    struct upp_str text = {0};
+    int r = wm_tree_read(&a, in, &doc, &err);
     if (r < 0) {
         refused(r, &err);
         return;

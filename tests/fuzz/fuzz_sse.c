@@ -8,7 +8,7 @@
 
 struct seen {
     struct upp_str rest; /* of the input */
-    size_t         n;
+    size_t n;
 };
 
 /* The data as they must be read: blanks for line ends, and escapes for two characters. */
@@ -17,7 +17,7 @@ static bool same(struct upp_str sent, struct upp_str got)
     size_t k = 0;
     for (size_t i = 0; i < sent.n; i++) {
         struct upp_str left = wb_str_sub(sent, i, SIZE_MAX);
-        bool           ls   = wb_str_starts(left, UPP_STR("\xe2\x80\xa8"));
+        bool ls = wb_str_starts(left, UPP_STR("\xe2\x80\xa8"));
         if (ls || wb_str_starts(left, UPP_STR("\xe2\x80\xa9"))) {
             if (!wb_str_starts(wb_str_sub(got, k, SIZE_MAX), ls ? UPP_STR("\\u2028") : UPP_STR("\\u2029")))
                 return false;
@@ -34,12 +34,12 @@ static bool same(struct upp_str sent, struct upp_str got)
 
 static void sees(void *arg, const struct sse_event *ev)
 {
-    struct seen   *s = arg;
+    struct seen *s = arg;
     struct upp_str sent;
-    char           id[24] = {'7', '-'};
-    size_t         n = 2, number = s->n++;
-    char           digits[20];
-    size_t         d = 0;
+    char id[24] = {'7', '-'};
+    size_t n = 2, number = s->n++;
+    char digits[20];
+    size_t d = 0;
     do
         digits[d++] = (char)('0' + number % 10);
     while (number /= 10);
@@ -54,11 +54,11 @@ static void sees(void *arg, const struct sse_event *ev)
 
 FUZZ(sse)
 {
-    struct wb_buf     out  = WB_BUF(64u << 20);
-    struct upp_str    rest = wb_str(in.p, in.n), piece;
-    struct seen       s    = {wb_str(in.p, in.n), 0};
+    struct wb_buf out = WB_BUF(64u << 20);
+    struct upp_str rest = wb_str(in.p, in.n), piece;
+    struct seen s = {wb_str(in.p, in.n), 0};
     struct sse_parser p;
-    size_t            n = 0;
+    size_t n = 0;
     for (; wb_str_split(&rest, 1, &piece); n++) {
         sv_sse_frame(&out, "delta", piece, &(struct sv_sse_id){7, n, 1});
         if (n % 3 == 0)

@@ -21,7 +21,7 @@ static void look_at(const struct upp_turn *t)
 static bool put(const struct upp_turn *t, struct upp_str *ret)
 {
     struct upp_err err = {0};
-    int            r   = upp_turn_to_json(t, ret, &err);
+    int r = upp_turn_to_json(t, ret, &err);
     REQUIRE(r == 0 || r == -UPP_ELIMIT);
     REQUIRE_SHOWN(err.msg);
     return r == 0;
@@ -30,9 +30,9 @@ static bool put(const struct upp_turn *t, struct upp_str *ret)
 FUZZ(turn_json)
 {
     UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL, *back = NULL;
-    struct upp_err                               err = {0};
-    struct upp_str                               text, again;
-    int                                          r = upp_turn_from_json(in, &turn, &err);
+    struct upp_err err = {0};
+    struct upp_str text, again;
+    int r = upp_turn_from_json(in, &turn, &err);
     REQUIRE_SHOWN(err.msg);
     REQUIRE_SHOWN(err.where);
     if (r < 0) {

@@ -8,9 +8,9 @@
 static bool decode(struct upp_str lines, struct wd_document *d)
 {
     struct wd_ui_decoder decoder;
-    struct upp_str       line;
-    struct upp_err       err = {0};
-    int                  r   = 0;
+    struct upp_str line;
+    struct upp_err err = {0};
+    int r = 0;
     wd_ui_decoder_init(&decoder, &d->doc, &d->a, (struct upp_str){0});
     while (wb_str_split(&lines, '\n', &line)) {
         r = wd_ui_decode(&decoder, line, 0, &err); /* what is refused changes nothing */
@@ -23,10 +23,10 @@ static bool decode(struct upp_str lines, struct wd_document *d)
 
 FUZZ(ui_decode)
 {
-    WB_CLEANUP(wd_document_done) struct wd_document d     = {.ops = &wd_document_ui, .a = WB_ARENA(256u << 20)};
+    WB_CLEANUP(wd_document_done) struct wd_document d = {.ops = &wd_document_ui, .a = WB_ARENA(256u << 20)};
     WB_CLEANUP(wd_document_done) struct wd_document again = {0};
-    WB_CLEANUP(wb_buf_done) struct wb_buf           out = WB_BUF(64u << 20), same = WB_BUF(64u << 20);
-    struct upp_err                                  err = {0};
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(64u << 20), same = WB_BUF(64u << 20);
+    struct upp_err err = {0};
     if (!decode(in, &d))
         return;
     int r = wd_document_write(&d, &wd_document_ui, NULL, &out, NULL, &err);

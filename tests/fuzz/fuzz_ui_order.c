@@ -18,7 +18,7 @@ static unsigned pick_byte(void *arg, unsigned n)
     if (b->left.n == 0)
         return n - 1; /* which ends what is being made up */
     unsigned char c = (unsigned char)*b->left.p;
-    b->left         = wb_str_sub(b->left, 1, b->left.n);
+    b->left = wb_str_sub(b->left, 1, b->left.n);
     return c % n;
 }
 
@@ -26,11 +26,11 @@ static unsigned pick_byte(void *arg, unsigned n)
 static void encode(const struct events *e, unsigned target, bool valid)
 {
     struct wd_frames f;
-    struct ui_order  c;
-    struct upp_err   err   = {0};
-    bool             ended = false;
-    int              r     = 0;
-    void            *state = wb_alloc(wd_stream_ui.state_size);
+    struct ui_order c;
+    struct upp_err err = {0};
+    bool ended = false;
+    int r = 0;
+    void *state = wb_alloc(wd_stream_ui.state_size);
     REQUIRE(state);
     memset(state, 0, wd_stream_ui.state_size);
     wd_frames_init(&f);
@@ -57,11 +57,11 @@ static void encode(const struct events *e, unsigned target, bool valid)
 static void encode_uap(const struct events *e, bool valid)
 {
     struct wd_frames f;
-    struct wb_arena  a     = WB_ARENA(64u << 20);
-    struct upp_err   err   = {0};
-    yyjson_val      *v     = NULL;
-    int              r     = 0;
-    void            *state = wb_alloc(wd_stream_weft.state_size);
+    struct wb_arena a = WB_ARENA(64u << 20);
+    struct upp_err err = {0};
+    yyjson_val *v = NULL;
+    int r = 0;
+    void *state = wb_alloc(wd_stream_weft.state_size);
     REQUIRE(state);
     memset(state, 0, wd_stream_weft.state_size);
     wd_frames_init(&f);
@@ -85,8 +85,8 @@ static void encode_uap(const struct events *e, bool valid)
 
 FUZZ(ui_order)
 {
-    struct bytes   b      = {in};
-    struct wb_buf  script = WB_BUF(1 << 20);
+    struct bytes b = {in};
+    struct wb_buf script = WB_BUF(1 << 20);
     struct upp_err err;
     for (int valid = 0; valid < 2; valid++) {
         struct events e;

@@ -5,8 +5,8 @@
 FUZZ(utf8)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf clean = WB_BUF(1u << 22);
-    size_t                                bad, worse;
-    bool                                  utf8 = wb_utf8_valid(in, &bad), wtf8 = wb_wtf8_valid(in, &worse);
+    size_t bad, worse;
+    bool utf8 = wb_utf8_valid(in, &bad), wtf8 = wb_wtf8_valid(in, &worse);
     REQUIRE(utf8 || wb_utf8_valid(wb_str_sub(in, 0, bad), NULL));
     REQUIRE(!utf8 || wtf8);
     REQUIRE(utf8 || wtf8 || bad <= worse);
@@ -22,7 +22,7 @@ FUZZ(utf8)
     size_t characters = 0;
     for (size_t at = 0, n; at < in.n; at += n, characters++) {
         uint32_t c;
-        char     out[4];
+        char out[4];
         n = wb_wtf8_decode(in, at, &c);
         REQUIRE(n && wb_utf8_encode(c, out) == n && memcmp(out, in.p + at, n) == 0);
 

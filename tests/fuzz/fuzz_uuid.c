@@ -5,7 +5,7 @@
 FUZZ(uuid)
 {
     struct wb_uuid u, again;
-    char           text[WB_UUID_TEXT + 1], hex[WB_UUID_HEX + 1];
+    char text[WB_UUID_TEXT + 1], hex[WB_UUID_HEX + 1];
     if (!wb_uuid_parse(in, &u))
         return;
     REQUIRE(in.n == WB_UUID_TEXT || in.n == WB_UUID_HEX);

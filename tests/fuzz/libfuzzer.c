@@ -12,7 +12,7 @@ _Noreturn void fuzz_broken(const char *file, int line, const char *what)
     abort();
 }
 
-int                                        LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 __attribute__((visibility("default"))) int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     fuzz_targets->run((struct upp_str){(const char *)data, size});

@@ -58,10 +58,10 @@ static void run_bytes(const struct fuzz_target *t, const char *p, size_t n)
 /* False when the file cannot be read, or the target left memory behind. */
 static bool run_file(const struct fuzz_target *t, const char *path)
 {
-    char                 left[400] = "";
-    struct fault_account before    = fault_account();
-    FILE                *f         = fopen(path, "rb");
-    char                *p         = malloc(1u << 20);
+    char left[400] = "";
+    struct fault_account before = fault_account();
+    FILE *f = fopen(path, "rb");
+    char *p = malloc(1u << 20);
     (void)snprintf(now, sizeof now, "%s", path);
     if (!f || !p) {
         (void)printf("# cannot read %s\n", path);
@@ -83,8 +83,8 @@ static bool run_file(const struct fuzz_target *t, const char *path)
 
 static bool run_corpus(const struct fuzz_target *t, unsigned *count)
 {
-    char        folder[512], path[1024];
-    bool        ok   = true;
+    char folder[512], path[1024];
+    bool ok = true;
     const char *root = getenv("WEFT_TESTS");
     (void)snprintf(folder, sizeof folder, "%s/fuzz/corpus/%s", root ? root : test_tree, t->name);
     DIR *d = opendir(folder);
@@ -107,7 +107,7 @@ int main(int argc, char **argv)
     fault_install();
     for (struct fuzz_target *t = fuzz_targets; t; t = t->next) {
         unsigned count = 0;
-        bool     ok    = true;
+        bool ok = true;
         if (argc > 1 && strcmp(argv[1], t->name) != 0)
             continue;
         if (argc > 2)

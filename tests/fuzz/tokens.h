@@ -1,6 +1,5 @@
 /* fuzz/tokens.h — are two values the same, token for token? Stricter than wj_equal: order and spelling count. */
-#ifndef TOKENS_H
-#define TOKENS_H
+#pragma once
 
 #include "json/value.h"
 
@@ -21,5 +20,3 @@ static inline bool same_tokens(yyjson_val *a, yyjson_val *b)
     }
     return true;
 }
-
-#endif

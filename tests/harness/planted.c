@@ -66,7 +66,7 @@ TEST(hides_nothing_but_breaks_its_promise)
     CHECK(fd >= 0);
     int64_t a = WB_CALL(pwrite)(fd, "new", 3, 0), b = a == 3 ? WB_CALL(pwrite)(fd, "new", 3, 3) : -1;
     (void)WB_CALL(close)(fd);
-    FILE  *f = fopen(name, "rb");
+    FILE *f = fopen(name, "rb");
     size_t n = f ? fread(text, 1, sizeof text, f) : 0;
     if (f)
         (void)fclose(f);
@@ -85,7 +85,7 @@ TEST(runs_over_a_buffer)
     WB_CLEANUP(free_it) char *a = wb_alloc(10);
     CHECK(a);
     volatile size_t at = 10;
-    a[at]              = 1;
+    a[at] = 1;
 }
 
 TEST(has_no_golden_file)

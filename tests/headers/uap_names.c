@@ -131,14 +131,14 @@ static const size_t types[] = {
 
 /* And those that they do not. */
 struct opaque {
-    struct upp_llm      *upp_llm_;
-    struct upp_stream   *upp_stream_;
-    struct upp_thread   *upp_thread_;
-    struct weft_agent   *weft_agent_;
-    struct weft_node    *weft_node_;
+    struct upp_llm *upp_llm_;
+    struct upp_stream *upp_stream_;
+    struct upp_thread *upp_thread_;
+    struct weft_agent *weft_agent_;
+    struct weft_node *weft_node_;
     struct weft_session *weft_session_;
-    struct weft_stream  *weft_stream_;
-    struct weft_tree    *weft_tree_;
+    struct weft_stream *weft_stream_;
+    struct weft_tree *weft_tree_;
 };
 
 static const int constants[] = {UPP_ECANCELED,   UPP_PART_CALL,      UPP_PART_IMAGE, UPP_PART_RESULT,
@@ -149,20 +149,20 @@ static const int constants[] = {UPP_ECANCELED,   UPP_PART_CALL,      UPP_PART_IM
 #ifndef __cplusplus
 static int in_c(struct weft_agent *a)
 {
-    struct weft_strategy   strategies[] = {weft_loop(.max_iterations = 1), weft_react(.max_steps = 1), weft_plan()};
-    struct weft_middleware around[]     = {weft_logging(.level = "info"), weft_guardrails(), weft_memory(),
-                                           weft_budget(.max_steps = 1)};
-    struct weft_tools      tools        = WEFT_TOOLS(WEFT_TOOL_AGENT(a));
-    struct upp_model_ref   model        = upp_anthropic("claude-sonnet-4-20250514");
+    struct weft_strategy strategies[] = {weft_loop(.max_iterations = 1), weft_react(.max_steps = 1), weft_plan()};
+    struct weft_middleware around[] = {weft_logging(.level = "info"), weft_guardrails(), weft_memory(),
+                                       weft_budget(.max_steps = 1)};
+    struct weft_tools tools = WEFT_TOOLS(WEFT_TOOL_AGENT(a));
+    struct upp_model_ref model = upp_anthropic("claude-sonnet-4-20250514");
     return strategies[0].execute && around[0].kind && tools.n && model.name;
 }
 #else
 static int in_c(struct weft_agent *)
 {
-    struct weft_strategy   strategies[] = {weft_loop_with(NULL), weft_react_with(NULL), weft_plan_with(NULL)};
-    struct weft_middleware around[]     = {weft_logging_with(NULL), weft_guardrails_with(NULL), weft_memory_with(NULL),
-                                           weft_budget_with(NULL)};
-    struct upp_model_ref   model        = {"anthropic", "claude-sonnet-4-20250514", NULL};
+    struct weft_strategy strategies[] = {weft_loop_with(NULL), weft_react_with(NULL), weft_plan_with(NULL)};
+    struct weft_middleware around[] = {weft_logging_with(NULL), weft_guardrails_with(NULL), weft_memory_with(NULL),
+                                       weft_budget_with(NULL)};
+    struct upp_model_ref model = {"anthropic", "claude-sonnet-4-20250514", NULL};
     return strategies[0].execute && around[0].kind && model.name;
 }
 #endif

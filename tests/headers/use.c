@@ -8,9 +8,9 @@ static const struct upp_str name = UPP_STR_INIT("weft");
 int main(void)
 {
     struct upp_err err = {};
-    struct upp_str s   = UPP_STR("hello");
+    struct upp_str s = UPP_STR("hello");
 
-    struct upp_schema       *schema = NULL;
+    struct upp_schema *schema = NULL;
     struct upp_schema_report report;
     if (weft_global_init(NULL, &err) < 0)
         return fprintf(stderr, "%s: %s\n", upp_code_name(err.code), err.msg), 1;

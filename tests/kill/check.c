@@ -19,7 +19,7 @@
 enum { LINE = 2048, WORDS = 5 };
 
 struct work {
-    const char    *database, *ledger, *clients;
+    const char *database, *ledger, *clients;
     struct checker check;
 };
 
@@ -30,7 +30,7 @@ static int bad_line(const char *file, const char *line, struct upp_err *err)
 
 static int ran_line(struct checker *c, char *line, struct upp_err *err)
 {
-    char    tool[64], delivery[32], key[512];
+    char tool[64], delivery[32], key[512];
     uint8_t kind;
     if (sscanf(line, "%63s %31s %511[^\n]", tool, delivery, key) != 3)
         return bad_line("ledger", line, err);
@@ -70,9 +70,9 @@ static int told_line(struct checker *c, char *line, struct upp_err *err)
 static int read_lines(struct checker *c, const char *path, int (*take)(struct checker *, char *, struct upp_err *),
                       struct upp_err *err)
 {
-    char  line[LINE];
+    char line[LINE];
     FILE *f = fopen(path, "r");
-    int   r = 0;
+    int r = 0;
     if (!f)
         return 0; /* nothing was ever said */
     while (r >= 0 && fgets(line, sizeof line, f))
@@ -83,9 +83,9 @@ static int read_lines(struct checker *c, const char *path, int (*take)(struct ch
 
 WEFT_SUSPENDS static int check(void *arg, struct upp_err *err)
 {
-    struct work     *w = arg;
+    struct work *w = arg;
     struct wl_store *s;
-    int              r = ws_sqlite_open(UPP_OPTS(ws_sqlite_opts, .path = w->database), &s, err);
+    int r = ws_sqlite_open(UPP_OPTS(ws_sqlite_opts, .path = w->database), &s, err);
     if (r >= 0)
         r = ws_blobs_open(s, &s, err);
     if (r < 0)
@@ -101,14 +101,14 @@ WEFT_SUSPENDS static int check(void *arg, struct upp_err *err)
 
 int main(int argc, char **argv)
 {
-    struct upp_err    err  = {0};
+    struct upp_err err = {0};
     struct weft_loop *loop = NULL;
     if (argc != 4)
         return fprintf(stderr, "usage: check DATABASE LEDGER CLIENTS\n"), 2;
     struct work w = {.database = argv[1], .ledger = argv[2], .clients = argv[3]};
     checker_init(&w.check, (struct wl_owner){UPP_STR("local"), UPP_STR("")});
     w.check.power_stays = true;
-    int r               = weft_loop_open(NULL, &loop, &err);
+    int r = weft_loop_open(NULL, &loop, &err);
     if (r >= 0)
         r = weft_loop_run(loop, "check", check, &w, &err);
     weft_loop_close(loop);

@@ -14,7 +14,7 @@ int main(int argc, char **argv)
         return 2;
     (void)snprintf(path[3], sizeof path[3], "CA of %s", argv[2]); /* two of one name would be taken for each other */
     struct cert ca = cert_new(&(struct cert_opts){.ca = true, .name = path[3]});
-    struct cert c  = cert_new(&(struct cert_opts){.issuer = &ca, .name = argv[2]});
+    struct cert c = cert_new(&(struct cert_opts){.issuer = &ca, .name = argv[2]});
     (void)snprintf(path[0], sizeof path[0], "%s/ca-%s.pem", argv[1], argv[2]);
     (void)snprintf(path[1], sizeof path[1], "%s/%s.pem", argv[1], argv[2]);
     (void)snprintf(path[2], sizeof path[2], "%s/%s.key", argv[1], argv[2]);

@@ -1,4 +1,4 @@
-/* server/desk.c — see desk.h. */
+/* server/desk.c — sets up that server, and asks it. */
 #include "server/desk.h"
 
 #include <stdarg.h>
@@ -29,7 +29,7 @@ static WEFT_SUSPENDS int set_up(struct desk *d, struct upp_err *err)
 {
     talk_reply_init(&d->reply);
     d->arena = (struct wb_arena)WB_ARENA(256u << 20);
-    d->key   = "one";
+    d->key = "one";
     struct wl_store *memory;
     TRY(ws_memory_open(&memory, err));
     lazy_open(&d->lazy, memory);
@@ -43,14 +43,14 @@ static WEFT_SUSPENDS int set_up(struct desk *d, struct upp_err *err)
                   err));
     TRY(rig_open(&d->rig, weft_loop_current(), NULL, err));
     d->talk.server->cores[0].engine = d->rig.engine;
-    d->talk.server->opts.store      = d->rig.store;
+    d->talk.server->opts.store = d->rig.store;
     return add_keys(d, err);
 }
 
 static WEFT_SUSPENDS int client(struct talk *t, struct upp_err *err)
 {
     struct desk *d = t->arg;
-    int          r = set_up(d, err);
+    int r = set_up(d, err);
     if (r >= 0)
         r = d->act(d, err);
     sv_keys_close(d->keys);
@@ -70,7 +70,7 @@ int desk_play(struct desk *d)
 {
     struct upp_err err = {0};
     d->talk = (struct talk){.client = client, .arg = d, .simulated = true, .seed = 7, .opts = {.doors = sv_doors}};
-    int r   = talk_run(&d->talk, &err);
+    int r = talk_run(&d->talk, &err);
     if (r < 0)
         test_note("%s", err.msg);
     return r;
@@ -79,8 +79,8 @@ int desk_play(struct desk *d)
 int desk_ask(struct desk *d, const char *body, struct upp_err *err, const char *fmt, ...)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf q = WB_BUF(64u << 20);
-    char                                  line[512];
-    va_list                               args;
+    char line[512];
+    va_list args;
     va_start(args, fmt);
     (void)vsnprintf(line, sizeof line, fmt, args);
     va_end(args);
@@ -105,9 +105,9 @@ int desk_ask(struct desk *d, const char *body, struct upp_err *err, const char *
 
 yyjson_val *desk_get(const struct desk *d, const char *path)
 {
-    yyjson_val    *v    = d->json;
+    yyjson_val *v = d->json;
     struct upp_str rest = wb_cstr(path), word;
-    uint64_t       i;
+    uint64_t i;
     while (v && wb_str_split(&rest, '/', &word))
         v = yyjson_is_arr(v) ? (wb_str_u64(word, &i) ? yyjson_arr_get(v, i) : NULL)
                              : yyjson_obj_getn(v, word.p, word.n);
@@ -150,7 +150,7 @@ struct desk_id desk_id(const struct desk *d, const char *path)
 int desk_well_formed(struct desk *d, const char *thread, struct upp_err *err)
 {
     struct wl_owner o = {.tenant = wb_cstr(d->key)};
-    struct wb_uuid  id;
+    struct wb_uuid id;
     FAIL_UNLESS(wl_id_parse(wb_cstr(thread), UPP_STR("thread_"), &id));
     return rig_well_formed(d->rig.store, &o, id, err);
 }

@@ -1,8 +1,7 @@
 /* server/desk.h — the routes of /v1 over a store in memory, two tenants, agents on scripts, on a simulated loop; and
  * asking in one line.
  */
-#ifndef TEST_DESK_H
-#define TEST_DESK_H
+#pragma once
 
 #include <yyjson.h>
 
@@ -13,15 +12,15 @@
 #include "support/rig.h"
 
 struct desk {
-    struct talk       talk;
-    struct rig        rig;  /* agents: echo; picker, which asks for a client's tool; noter, which notes something */
-    struct lazy       lazy; /* the store of all of it */
+    struct talk talk;
+    struct rig rig;   /* agents: echo; picker, which asks for a client's tool; noter, which notes something */
+    struct lazy lazy; /* the store of all of it */
     struct talk_reply reply;
-    struct wb_arena   arena;
-    yyjson_val       *json; /* of the last answer; NULL: it is none */
-    const char       *key;  /* of whoever asks: "one" or "two", which are tenants */
-    struct sv_keys   *keys;
-    char              texts[2][SV_KEY_TEXT + 1]; /* of their keys */
+    struct wb_arena arena;
+    yyjson_val *json; /* of the last answer; NULL: it is none */
+    const char *key;  /* of whoever asks: "one" or "two", which are tenants */
+    struct sv_keys *keys;
+    char texts[2][SV_KEY_TEXT + 1]; /* of their keys */
     int (*act)(struct desk *d, struct upp_err *err);
     void *arg;
 };
@@ -45,8 +44,8 @@ WEFT_SUSPENDS int desk_ask(struct desk *d, const char *body, struct upp_err *err
  * likewise). */
 yyjson_val *desk_get(const struct desk *d, const char *path);
 const char *desk_text(const struct desk *d, const char *path);
-long long   desk_number(const struct desk *d, const char *path);
-size_t      desk_count(const struct desk *d, const char *path); /* of a list */
+long long desk_number(const struct desk *d, const char *path);
+size_t desk_count(const struct desk *d, const char *path); /* of a list */
 
 /* Is it an error of this status whose sentence has these words? */
 bool desk_refused(const struct desk *d, int status, const char *words);
@@ -70,5 +69,3 @@ WEFT_SUSPENDS int desk_well_formed(struct desk *d, const char *thread, struct up
 #define REFUSED(status, w) FAIL_UNLESS(desk_refused(d, (status), (w)))
 #define IS(path, text)     FAIL_UNLESS(strcmp(desk_text(d, (path)), (text)) == 0)
 #define COUNTS(path, n)    FAIL_UNLESS(desk_number(d, (path)) == (n))
-
-#endif

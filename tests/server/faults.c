@@ -22,10 +22,10 @@ enum { ACT_REFUSE = 1, ACT_SHORT = 2, ACT_TORN = 3, ACT_STALL = 4 };
 
 struct rule {
     _Atomic uint32_t on;
-    uint32_t         calls, files, act, error, per_thousand, stall_ms;
+    uint32_t calls, files, act, error, per_thousand, stall_ms;
     _Atomic uint32_t hits;
-    uint32_t         clock_speed; /* 240: since clock_start_s a minute of the wall clock takes a quarter of a second */
-    int64_t          clock_start_s;
+    uint32_t clock_speed; /* 240: since clock_start_s a minute of the wall clock takes a quarter of a second */
+    int64_t clock_start_s;
 };
 
 static struct rule *rule;
@@ -35,7 +35,7 @@ static struct rule *rule;
 __attribute__((constructor)) static void map_rule(void)
 {
     const char *path = getenv("FAULTS");
-    int         fd   = path ? open(path, O_RDWR | O_CLOEXEC) : -1;
+    int fd = path ? open(path, O_RDWR | O_CLOEXEC) : -1;
     if (fd < 0)
         return;
     void *p = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -72,7 +72,7 @@ static uint32_t file_of(int fd)
 static bool is_hit(void)
 {
     static _Atomic uint32_t calls;
-    uint32_t                n = atomic_fetch_add(&calls, 1) * 2654435761u;
+    uint32_t n = atomic_fetch_add(&calls, 1) * 2654435761u;
     return (n >> 16) % 1000 < rule->per_thousand;
 }
 
@@ -87,8 +87,8 @@ static uint32_t act_of(uint32_t call, int fd)
 {
     if (!rule || !atomic_load(&rule->on) || !(rule->calls & call))
         return 0;
-    int      before = errno;
-    uint32_t act    = rule->files & file_of(fd) && is_hit() ? rule->act : 0;
+    int before = errno;
+    uint32_t act = rule->files & file_of(fd) && is_hit() ? rule->act : 0;
     if (act)
         atomic_fetch_add(&rule->hits, 1);
     if (act == ACT_STALL) {
@@ -151,13 +151,13 @@ EXPORT ssize_t pread(int fd, void *p, size_t n, off_t at);
 EXPORT ssize_t pread64(int fd, void *p, size_t n, off_t at);
 EXPORT ssize_t pwrite(int fd, const void *p, size_t n, off_t at);
 EXPORT ssize_t pwrite64(int fd, const void *p, size_t n, off_t at);
-EXPORT int     ftruncate(int fd, off_t n);
-EXPORT int     ftruncate64(int fd, off_t n);
-EXPORT int     fsync(int fd);
-EXPORT int     fdatasync(int fd);
-EXPORT int     posix_fallocate(int fd, off_t at, off_t n);
-EXPORT int     posix_fallocate64(int fd, off_t at, off_t n);
-EXPORT int     clock_gettime(clockid_t clock, struct timespec *t);
+EXPORT int ftruncate(int fd, off_t n);
+EXPORT int ftruncate64(int fd, off_t n);
+EXPORT int fsync(int fd);
+EXPORT int fdatasync(int fd);
+EXPORT int posix_fallocate(int fd, off_t at, off_t n);
+EXPORT int posix_fallocate64(int fd, off_t at, off_t n);
+EXPORT int clock_gettime(clockid_t clock, struct timespec *t);
 
 ssize_t pread(int fd, void *p, size_t n, off_t at)
 {
@@ -221,7 +221,7 @@ int posix_fallocate64(int fd, off_t at, off_t n)
 static void speed_up(struct timespec *t)
 {
     int64_t ns = (int64_t)t->tv_nsec * rule->clock_speed;
-    t->tv_sec  = rule->clock_start_s + (t->tv_sec - rule->clock_start_s) * rule->clock_speed + ns / 1000000000;
+    t->tv_sec = rule->clock_start_s + (t->tv_sec - rule->clock_start_s) * rule->clock_speed + ns / 1000000000;
     t->tv_nsec = ns % 1000000000;
 }
 
@@ -232,7 +232,7 @@ int clock_gettime(clockid_t clock, struct timespec *t)
     int (*real)(clockid_t, struct timespec *) = found;
     if (!real) {
         *(void **)&real = dlsym(RTLD_NEXT, "clock_gettime");
-        found           = real;
+        found = real;
     }
     int r = real(clock, t);
     if (r == 0 && clock == CLOCK_REALTIME && rule && rule->clock_speed)

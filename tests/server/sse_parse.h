@@ -1,7 +1,6 @@
 /* server/sse_parse.h — a reader of server-sent events, written from the HTML standard and not from our writer: the
  * oracle of the tests and of the fuzzer. Whole text in, events out. */
-#ifndef TEST_SSE_PARSE_H
-#define TEST_SSE_PARSE_H
+#pragma once
 
 #include "base/buf.h"
 
@@ -11,7 +10,7 @@ struct sse_event {
 
 struct sse_parser {
     struct wb_buf name, data, id;
-    size_t        events, comments;
+    size_t events, comments;
 };
 
 /* One event, as the standard dispatches it. */
@@ -34,7 +33,7 @@ static inline void sse_line(struct sse_parser *p, struct upp_str line, sse_sink 
         sse_dispatch(p, sink, arg);
         return;
     }
-    const char    *colon = memchr(line.p, ':', line.n);
+    const char *colon = memchr(line.p, ':', line.n);
     struct upp_str field = wb_str(line.p, colon ? (size_t)(colon - line.p) : line.n);
     struct upp_str value = colon ? wb_str(colon + 1, line.n - field.n - 1) : UPP_STR("");
     if (value.n && value.p[0] == ' ')
@@ -56,7 +55,7 @@ static inline void sse_line(struct sse_parser *p, struct upp_str line, sse_sink 
 /* False: no memory, or the text does not end with a whole event. */
 static inline bool sse_parse(struct upp_str text, struct sse_parser *p, sse_sink *sink, void *arg)
 {
-    *p      = (struct sse_parser){0};
+    *p = (struct sse_parser){0};
     p->name = p->data = p->id = (struct wb_buf)WB_BUF(64u << 20);
     if (wb_str_starts(text, UPP_STR("\xef\xbb\xbf")))
         text = wb_str_sub(text, 3, SIZE_MAX);
@@ -76,5 +75,3 @@ static inline bool sse_parse(struct upp_str text, struct sse_parser *p, sse_sink
     wb_buf_done(&p->id);
     return ok;
 }
-
-#endif

@@ -1,4 +1,4 @@
-/* server/talk.c — see talk.h. */
+/* server/talk.c — the routes of the tests, and the client that writes and reads raw bytes. */
 #include "server/talk.h"
 
 #include <arpa/inet.h>
@@ -40,7 +40,7 @@ static int echo(struct sv_exchange *x, struct upp_err *err)
 static int params(struct sv_exchange *x, struct upp_err *err)
 {
     struct upp_str q = UPP_STR("-");
-    int            r = sv_query(x, UPP_STR("q"), &q, err);
+    int r = sv_query(x, UPP_STR("q"), &q, err);
     if (r < 0)
         return r;
     x->reply.status = 200;
@@ -57,13 +57,13 @@ static int fails(struct sv_exchange *x, struct upp_err *err)
 static int slow(struct sv_exchange *x, struct upp_err *err)
 {
     struct talk *t = x->server->opts.app;
-    int          r = weft_sleep_ms(t->simulated ? 1000 : 10, err);
+    int r = weft_sleep_ms(t->simulated ? 1000 : 10, err);
     return r < 0 ? r : says(x, UPP_STR("slow"));
 }
 
 struct ticker {
     struct talk *t;
-    uint64_t     n, until;
+    uint64_t n, until;
 };
 
 static int ticks(void *arg, struct sv_stream *st, struct upp_err *err)
@@ -145,7 +145,7 @@ static const struct sv_route rows[] = {
     {SV_GET, "/quiet", quiet, 0, 0},
     {SV_GET, "/big", big, 0, 0},
 };
-static const struct sv_door door         = {.name = "talk", .prefix = "/", .routes = rows, .n_routes = WB_LEN(rows)};
+static const struct sv_door door = {.name = "talk", .prefix = "/", .routes = rows, .n_routes = WB_LEN(rows)};
 const struct sv_door *const talk_doors[] = {&door, NULL};
 
 /* ---- Both sides on one loop -------------------------------------------------------------------------------------- */
@@ -153,7 +153,7 @@ const struct sv_door *const talk_doors[] = {&door, NULL};
 static int serves(void *arg, struct upp_err *err)
 {
     struct talk *t = arg;
-    t->served      = sv_server_run(t->server, err);
+    t->served = sv_server_run(t->server, err);
     for (size_t i = 0; i < t->server->n_listeners; i++) /* nobody shall wait for one who failed */
         sv_listener_close(&t->server->listeners[i]);
     return t->served;
@@ -162,8 +162,8 @@ static int serves(void *arg, struct upp_err *err)
 static int both(void *arg, struct upp_err *err)
 {
     struct talk *t = arg;
-    t->opts.size   = sizeof t->opts;
-    t->opts.app    = t;
+    t->opts.size = sizeof t->opts;
+    t->opts.app = t;
     if (!t->opts.doors)
         t->opts.doors = talk_doors;
     if (!t->opts.listen)
@@ -173,7 +173,7 @@ static int both(void *arg, struct upp_err *err)
         return r;
     {
         UPP_CLEANUP(weft_scope_close) struct weft_scope s = {0};
-        r                                                 = weft_scope_spawn(&s, "server", serves, t, NULL, err);
+        r = weft_scope_spawn(&s, "server", serves, t, NULL, err);
         if (r >= 0)
             r = weft_yield(err);
         if (r >= 0) {
@@ -196,7 +196,7 @@ int talk_run(struct talk *t, struct upp_err *err)
     int r = weft__sim_open(UPP_OPTS(weft__sim_opts, .seed = t->seed), &t->world, err);
     if (r < 0)
         return r;
-    r           = weft_loop_run(weft__sim_loop(t->world, 0), "test", both, t, err);
+    r = weft_loop_run(weft__sim_loop(t->world, 0), "test", both, t, err);
     size_t left = weft__sim_open_fds(t->world);
     weft__sim_close(t->world);
     if (r >= 0 && !EXPECT(left == 0))
@@ -208,15 +208,15 @@ int talk_run(struct talk *t, struct upp_err *err)
 
 WEFT_SUSPENDS int talk_connect(const struct talk *t, size_t i, int *ret, struct upp_err *err)
 {
-    const struct sv_listener *l  = &t->server->listeners[i];
-    struct sockaddr_in        a  = {.sin_family = AF_INET};
-    struct sockaddr_un        u  = {.sun_family = AF_UNIX};
-    int                       fd = WB_CALL(socket)(l->local ? AF_UNIX : AF_INET, SOCK_STREAM, 0);
+    const struct sv_listener *l = &t->server->listeners[i];
+    struct sockaddr_in a = {.sin_family = AF_INET};
+    struct sockaddr_un u = {.sun_family = AF_UNIX};
+    int fd = WB_CALL(socket)(l->local ? AF_UNIX : AF_INET, SOCK_STREAM, 0);
     if (fd < 0)
         return upp_fail(err, UPP_ENET, "socket");
     (void)inet_pton(AF_INET, l->host, &a.sin_addr);
     const char *port = strrchr(l->url, ':');
-    a.sin_port       = htons((uint16_t)atoi(port + 1));
+    a.sin_port = htons((uint16_t)atoi(port + 1));
     (void)snprintf(u.sun_path, sizeof u.sun_path, "%s", l->path);
     int r = l->local ? weft_connect(fd, (struct sockaddr *)&u, sizeof u, err)
                      : weft_connect(fd, (struct sockaddr *)&a, sizeof a, err);
@@ -230,7 +230,7 @@ WEFT_SUSPENDS int talk_connect(const struct talk *t, size_t i, int *ret, struct 
 
 void talk_reply_init(struct talk_reply *r)
 {
-    *r      = (struct talk_reply){0};
+    *r = (struct talk_reply){0};
     r->head = r->body = r->raw = (struct wb_buf)WB_BUF(32u << 20);
 }
 
@@ -298,7 +298,7 @@ WEFT_SUSPENDS static int64_t read_chunks(int fd, struct talk_reply *r, struct up
         int64_t end = until(fd, r, UPP_STR("\r\n"), 0, err);
         if (end < 0)
             return end;
-        char  *stop;
+        char *stop;
         size_t n = strtoul(r->raw.p, &stop, 16);
         if (stop == r->raw.p || *stop != '\r' || (*r->raw.p == '0' && n))
             return upp_fail(err, UPP_EPROTO, "no chunk size");
@@ -331,15 +331,15 @@ WEFT_SUSPENDS int talk_read(int fd, struct talk_reply *r, bool no_body, struct u
     if (sscanf(r->head.p, "HTTP/1.1 %3d ", &r->status) != 1)
         return upp_fail(err, UPP_EPROTO, "no status line");
     r->keep_alive = !wb_str_eq(talk_header(r, UPP_STR("connection")), UPP_STR("close"));
-    r->chunked    = wb_str_eq(talk_header(r, UPP_STR("transfer-encoding")), UPP_STR("chunked"));
-    r->closed     = false;
+    r->chunked = wb_str_eq(talk_header(r, UPP_STR("transfer-encoding")), UPP_STR("chunked"));
+    r->closed = false;
     if (no_body || r->status == 100 || r->status == 204)
         return 0;
     if (r->chunked)
         return (int)read_chunks(fd, r, err);
     if (wb_str_u64(talk_header(r, UPP_STR("content-length")), &length))
         return (int)read_bytes(fd, r, (size_t)length, err);
-    r->closed     = true;
+    r->closed = true;
     int64_t total = talk_read_end(fd, r, err);
     return total < 0 ? (int)total : 0;
 }
@@ -380,10 +380,10 @@ WEFT_SUSPENDS int talk_once(const struct talk *t, struct upp_str request, struct
 int talk_with_key(struct talk *t, uint8_t scopes, int (*fn)(struct talk *t, const char *key, struct upp_err *err),
                   struct upp_err *err)
 {
-    struct sv_key_spec   spec = {.name = UPP_STR("k"), .tenant = UPP_STR("forty"), .scopes = scopes};
-    struct sv_keys      *keys = NULL;
-    struct wl_store     *store;
-    char                 text[SV_KEY_TEXT + 1];
+    struct sv_key_spec spec = {.name = UPP_STR("k"), .tenant = UPP_STR("forty"), .scopes = scopes};
+    struct sv_keys *keys = NULL;
+    struct wl_store *store;
+    char text[SV_KEY_TEXT + 1];
     const struct sv_key *key;
     TRY(ws_memory_open(&store, err));
     int r = sv_keys_open(store, NULL, &keys, err);

@@ -42,7 +42,7 @@ static bool follows(struct aap_order *c, int *state, enum wd_aap_status now, con
 static bool output(struct aap_order *c, yyjson_val *list)
 {
     yyjson_val *m;
-    size_t      i, n, at = 0;
+    size_t i, n, at = 0;
     if (!yyjson_is_arr(list))
         return wrong(c, "a response that is over has its output");
     yyjson_arr_foreach(list, i, n, m)
@@ -78,9 +78,9 @@ static bool message(struct aap_order *c, yyjson_val *v, enum wd_aap_status now)
         for (size_t i = 0; i < c->closed.n; i++)
             if (wb_str_eq(c->closed.p[i], id))
                 return wrong(c, "a message of an id that was there");
-        c->id      = id;
+        c->id = id;
         c->content = -1;
-        c->index   = 0;
+        c->index = 0;
     } else if (!wb_str_eq(id, c->id))
         return wrong(c, "a message begins while one is open");
     if (!follows(c, &c->message, now, "a message cannot come to this status"))
@@ -93,7 +93,7 @@ static bool message(struct aap_order *c, yyjson_val *v, enum wd_aap_status now)
     if (c->whole.p && !wb_str_eq(wj_text_at(first, "text"), c->whole))
         return wrong(c, "a message does not say what its content said");
     c->message = -1;
-    c->whole   = (struct upp_str){0};
+    c->whole = (struct upp_str){0};
     return wb_vec_push(&c->closed, c->id, (size_t)1 << 20) || wrong(c, "no memory");
 }
 
@@ -106,7 +106,7 @@ static bool content(struct aap_order *c, yyjson_val *v, enum wd_aap_status now)
         return wrong(c, "a content goes on after its end");
     if (c->content < 0)
         wb_buf_clear(&c->text);
-    c->index   = wd_number_at(v, "index");
+    c->index = wd_number_at(v, "index");
     c->content = (int)now;
     if (delta != (text && now == WD_AAP_IN_PROGRESS))
         return wrong(c, "pieces are of text in progress");
@@ -122,15 +122,15 @@ static bool content(struct aap_order *c, yyjson_val *v, enum wd_aap_status now)
 
 bool aap_order_frame(struct aap_order *c, struct upp_str frame)
 {
-    yyjson_val    *v = NULL;
+    yyjson_val *v = NULL;
     struct upp_err err;
     if (c->wrong[0])
         return false;
     if (wj_read(&c->a, frame, NULL, &v, &err) < 0)
         return wrong(c, err.msg);
-    struct upp_str     object = wj_text_at(v, "object");
-    enum wd_aap_status now    = wd_aap_status(wj_text_at(v, "status"));
-    yyjson_val        *number = yyjson_obj_get(v, "sequence_number");
+    struct upp_str object = wj_text_at(v, "object");
+    enum wd_aap_status now = wd_aap_status(wj_text_at(v, "status"));
+    yyjson_val *number = yyjson_obj_get(v, "sequence_number");
     if (now == WD_AAP_UNKNOWN)
         return wrong(c, "no such status");
     if (wb_str_eq(object, UPP_STR("response")) && now == WD_AAP_CREATED)

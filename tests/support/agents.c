@@ -1,4 +1,4 @@
-/* support/agents.c — see agents.h. */
+/* support/agents.c — runs agents of the public interface on a real or a simulated loop. */
 #include "support/agents.h"
 
 #include <stdio.h>
@@ -8,12 +8,10 @@
 /* Tests run one at a time. */
 static struct agents *agents_now;
 
-/* ---- Tools ----------------------------------------------------------------------------------------------------- */
-
 static int add(struct upp_call *call, struct upp_value *ret, struct upp_err *err)
 {
     int64_t a = 0, b = 0;
-    char    text[32];
+    char text[32];
     (void)(upp_call_arg_i64(call, "a", &a, NULL) < 0);
     (void)(upp_call_arg_i64(call, "b", &b, NULL) < 0);
     int n = snprintf(text, sizeof text, "%lld", (long long)(a + b));
@@ -44,22 +42,19 @@ const struct upp_tool agents_tools[] = {UPP_TOOL(add, "adds two numbers", "{a?: 
                                         UPP_TOOL(note, "writes something down", "{}"), UPP_TOOL(fails, "fails", "{}"),
                                         UPP_TOOL(slow, "takes its time", "{}")};
 
-/* ---- Playing ------------------------------------------------------------------------------------------------------
- */
-
 typedef int act_fn(struct agents *p, struct upp_err *err);
 
 struct played {
     const char *script;
-    act_fn     *act;
-    bool        simulated;
+    act_fn *act;
+    bool simulated;
 };
 
 static WEFT_SUSPENDS int play(void *arg, struct upp_err *err)
 {
     const struct played *how = arg;
-    struct agents        p   = {.trace = WB_BUF(1u << 20), .loop = how->simulated ? weft_loop_current() : NULL};
-    agents_now               = &p;
+    struct agents p = {.trace = WB_BUF(1u << 20), .loop = how->simulated ? weft_loop_current() : NULL};
+    agents_now = &p;
     int r = upp_scripted_new(how->script ? wb_cstr(how->script) : (struct upp_str){0}, &p.model, err);
     if (r >= 0)
         r = weft_runtime_open(UPP_OPTS(weft_runtime_opts, .loop = p.loop), &p.rt, err);
@@ -73,20 +68,17 @@ static WEFT_SUSPENDS int play(void *arg, struct upp_err *err)
 
 int agents_play(const char *script, act_fn *act, struct upp_err *err)
 {
-    UPP_CLEANUP(weft__sim_closep) struct weft__sim *w   = NULL;
-    struct played                                   how = {script, act, false};
-    int                                             r   = play(&how, err);
+    UPP_CLEANUP(weft__sim_closep) struct weft__sim *w = NULL;
+    struct played how = {script, act, false};
+    int r = play(&how, err);
     if (r < 0)
         return upp_wrap(err, r, "on a thread");
     how.simulated = true;
-    r             = weft__sim_open(&(struct weft__sim_opts){.size = sizeof(struct weft__sim_opts), .seed = 7}, &w, err);
+    r = weft__sim_open(&(struct weft__sim_opts){.size = sizeof(struct weft__sim_opts), .seed = 7}, &w, err);
     if (r >= 0)
         r = weft_loop_run(weft__sim_loop(w, 0), "test", play, &how, err);
     return r < 0 ? upp_wrap(err, r, "on a fiber of a simulated loop") : 0;
 }
-
-/* ---- Turns as text -------------------------------------------------------------------------------------------------
- */
 
 void agents_turn_text(struct wb_buf *out, const struct upp_turn *t)
 {

@@ -1,6 +1,5 @@
 /* support/agents.h — agents of the public interface, for tests: on a real loop of their own, or on a simulated one. */
-#ifndef TEST_AGENTS_H
-#define TEST_AGENTS_H
+#pragma once
 
 #include <weft/weft.h>
 
@@ -26,9 +25,9 @@
 /* A place with agents. */
 struct agents {
     struct weft_runtime *rt;
-    struct weft_loop    *loop; /* NULL: the runtime has one of its own */
-    struct upp_model    *model;
-    struct wb_buf        trace; /* what tools and hooks write */
+    struct weft_loop *loop; /* NULL: the runtime has one of its own */
+    struct upp_model *model;
+    struct wb_buf trace; /* what tools and hooks write */
 };
 
 /* Runs act as it is, and then as a fiber of a simulated loop: 0, or what failed first. `script` NULL: an echo. */
@@ -37,7 +36,7 @@ int agents_play(const char *script, int (*act)(struct agents *p, struct upp_err 
 #define AGENTS(script, act)                                                                                            \
     do {                                                                                                               \
         struct upp_err err_ = {0};                                                                                     \
-        int            r_   = agents_play((script), (act), &err_);                                                     \
+        int r_ = agents_play((script), (act), &err_);                                                                  \
         if (r_ < 0)                                                                                                    \
             test_note("%s", err_.msg);                                                                                 \
         CHECK_INT(r_, 0);                                                                                              \
@@ -50,5 +49,3 @@ enum { AGENTS_TOOLS = 4 };
 
 /* Messages of a turn, its executions and sums, as lines. */
 void agents_turn_text(struct wb_buf *out, const struct upp_turn *t);
-
-#endif

@@ -36,8 +36,6 @@ static yyjson_val *at(yyjson_val *v, const char *name)
     return v && yyjson_is_obj(v) ? yyjson_obj_get(v, name) : NULL;
 }
 
-/* ---- Shapes ------------------------------------------------------------------------------------------------------ */
-
 static const char *const run_members[] = {
     "id",           "object",          "created_at", "assistant_id",        "thread_id",
     "status",       "started_at",      "expires_at", "cancelled_at",        "failed_at",
@@ -60,10 +58,10 @@ static const char *const message_members[] = {"id",
                                               "metadata",
                                               "incomplete_details",
                                               NULL};
-static const char *const step_members[]    = {
-       "id",        "object",       "created_at",   "run_id",       "assistant_id", "thread_id", "type",       "status",
-       "failed_at", "step_details", "cancelled_at", "completed_at", "expired_at",   "usage",     "last_error", "metadata",
-       NULL};
+static const char *const step_members[] = {
+    "id",        "object",       "created_at",   "run_id",       "assistant_id", "thread_id", "type",       "status",
+    "failed_at", "step_details", "cancelled_at", "completed_at", "expired_at",   "usage",     "last_error", "metadata",
+    NULL};
 static const char *const delta_members[] = {"id", "object", "delta", NULL};
 
 static bool has_members(struct assistants_order *c, yyjson_val *v, const char *object, const char *const *members)
@@ -84,8 +82,6 @@ static bool has_status(struct assistants_order *c, yyjson_val *v, const char *wo
     return wb_str_eq(text_of(v, "status"), want) ? true : wrong(c, "the status is not that of the event", want);
 }
 
-/* ---- Messages and steps ------------------------------------------------------------------------------------------ */
-
 static bool is_new(struct assistants_order *c, struct upp_str id, struct upp_str *ret)
 {
     for (size_t i = 0; i < c->made.n; i++)
@@ -100,14 +96,14 @@ static bool is_new(struct assistants_order *c, struct upp_str id, struct upp_str
 /* Items of a list of deltas have an index, without a gap. */
 static bool indexes(struct assistants_order *c, yyjson_val *list, size_t *n)
 {
-    size_t      i, max;
+    size_t i, max;
     yyjson_val *item;
     if (!list || !yyjson_is_arr(list))
         return wrong(c, "rule 6: no list", UPP_STR(""));
     yyjson_arr_foreach(list, i, max, item)
     {
         yyjson_val *index = at(item, "index");
-        uint64_t    k;
+        uint64_t k;
         if (!index || !yyjson_is_raw(index) || !wb_str_u64(wj_text(index), &k) || k > *n)
             return wrong(c, "rule 6: index", UPP_STR(""));
         *n = WB_MAX(*n, (size_t)k + 1);
@@ -143,7 +139,7 @@ static bool message_frame(struct assistants_order *c, const char *word, yyjson_v
 static bool has_outputs(struct assistants_order *c, yyjson_val *v)
 {
     yyjson_val *list = at(at(v, "step_details"), "tool_calls"), *call;
-    size_t      i, max;
+    size_t i, max;
     if (!list || !yyjson_is_arr(list))
         return true;
     yyjson_arr_foreach(list, i, max, call)
@@ -176,8 +172,8 @@ static bool step_frame(struct assistants_order *c, const char *word, yyjson_val 
     if (wb_str_eq(wb_cstr(word), UPP_STR("created"))) {
         if (c->step.p)
             return wrong(c, "rule 3: a second step", id);
-        c->calls   = wb_str_eq(text_of(v, "type"), UPP_STR("tool_calls"));
-        c->known   = true;
+        c->calls = wb_str_eq(text_of(v, "type"), UPP_STR("tool_calls"));
+        c->known = true;
         c->n_calls = 0;
         return is_new(c, id, &c->step);
     }
@@ -192,8 +188,6 @@ static bool step_frame(struct assistants_order *c, const char *word, yyjson_val 
     return !wb_str_eq(wb_cstr(word), UPP_STR("completed")) || has_outputs(c, v);
 }
 
-/* ---- The run ----------------------------------------------------------------------------------------------------- */
-
 static bool is_one_of(const char *word, const char *const *words)
 {
     while (*words && !wb_str_eq(wb_cstr(*words), wb_cstr(word)))
@@ -207,7 +201,7 @@ static bool run_frame(struct assistants_order *c, const char *word, yyjson_val *
     if (!has_members(c, v, "thread.run", run_members) || !has_status(c, v, word, "queued"))
         return false;
     bool created = wb_str_eq(wb_cstr(word), UPP_STR("created")),
-         asks    = at(v, "required_action") && yyjson_is_obj(at(v, "required_action"));
+         asks = at(v, "required_action") && yyjson_is_obj(at(v, "required_action"));
     if (created == c->created)
         return wrong(c, "rule 9: created", wb_cstr(word));
     c->created = true;
@@ -231,21 +225,21 @@ static bool done_frame(struct assistants_order *c, struct upp_str data)
         return wrong(c, "done", data);
     if (!c->last)
         return wrong(c, "rule 9: [DONE] before the run waits or has ended", data);
-    c->last  = false;
+    c->last = false;
     c->known = false;
     return true;
 }
 
 bool assistants_order_frame(struct assistants_order *c, const char *name, struct upp_str data)
 {
-    static const char *const run[]     = {"created",   "queued",     "in_progress", "requires_action",
-                                          "completed", "incomplete", "failed",      "cancelling",
-                                          "cancelled", "expired",    NULL};
-    static const char *const step[]    = {"created", "in_progress", "delta",   "completed",
-                                          "failed",  "cancelled",   "expired", NULL};
+    static const char *const run[] = {"created",   "queued",     "in_progress", "requires_action",
+                                      "completed", "incomplete", "failed",      "cancelling",
+                                      "cancelled", "expired",    NULL};
+    static const char *const step[] = {"created", "in_progress", "delta",   "completed",
+                                       "failed",  "cancelled",   "expired", NULL};
     static const char *const message[] = {"created", "in_progress", "delta", "completed", "incomplete", NULL};
-    struct upp_err           err;
-    yyjson_val              *v;
+    struct upp_err err;
+    yyjson_val *v;
     if (c->wrong[0])
         return false;
     if (!name)

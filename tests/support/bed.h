@@ -1,6 +1,5 @@
 /* support/bed.h — an agent with middleware on a place (support/place.h), and what became of it as lines. */
-#ifndef TEST_BED_H
-#define TEST_BED_H
+#pragma once
 
 #include <stdio.h>
 
@@ -9,16 +8,16 @@
 #include "support/place.h"
 
 struct bed {
-    struct place                  place; /* first */
+    struct place place; /* first */
     const struct weft_middleware *list;
-    size_t                        n;
+    size_t n;
     int (*act)(struct bed *b, struct upp_err *err);
-    char            *text; /* what middleware and the model saw */
-    size_t           n_text;
-    unsigned         fails_in, heals_in; /* for middleware of tests */
-    struct wb_uuid   run, thread;        /* of the last bed_run */
-    struct upp_turn *turn;               /* its turn */
-    struct upp_err   why;
+    char *text; /* what middleware and the model saw */
+    size_t n_text;
+    unsigned fails_in, heals_in; /* for middleware of tests */
+    struct wb_uuid run, thread;  /* of the last bed_run */
+    struct upp_turn *turn;       /* its turn */
+    struct upp_err why;
 };
 
 /* Too large for a frame, and four beds may be looked at together. */
@@ -26,10 +25,10 @@ enum { BED_TEXT = 16384, BED_TEXTS = 4 };
 
 static inline char *bed_text(void)
 {
-    static char     texts[BED_TEXTS][BED_TEXT];
+    static char texts[BED_TEXTS][BED_TEXT];
     static unsigned next;
-    char           *text = texts[next++ % BED_TEXTS];
-    text[0]              = 0;
+    char *text = texts[next++ % BED_TEXTS];
+    text[0] = 0;
     return text;
 }
 
@@ -52,10 +51,10 @@ static inline WEFT_SUSPENDS int bed_act(struct place *p, struct upp_err *err)
 static inline int bed_play(struct bed *b)
 {
     struct upp_err err = {0};
-    int            r   = wa_middleware_new(b->list, b->n, NULL, &b->place.middleware, &err);
-    b->place.act       = bed_act;
-    b->text            = bed_text();
-    b->n_text          = 0;
+    int r = wa_middleware_new(b->list, b->n, NULL, &b->place.middleware, &err);
+    b->place.act = bed_act;
+    b->text = bed_text();
+    b->n_text = 0;
     if (r >= 0)
         r = place_play(&b->place);
     wa_middleware_free(b->place.middleware);
@@ -66,19 +65,19 @@ static inline int bed_play(struct bed *b)
 /* Runs the agent to its end: 0, or how it failed. On the thread of the run before where `on` is set. */
 static inline WEFT_SUSPENDS int bed_run(struct bed *b, const char *text, bool on, struct upp_err *err)
 {
-    struct upp_part    part  = {.kind = UPP_PART_TEXT, .text = wb_cstr(text)};
+    struct upp_part part = {.kind = UPP_PART_TEXT, .text = wb_cstr(text)};
     struct upp_message input = {.role = UPP_ROLE_USER, .parts = &part, .n_parts = 1};
-    struct wr_start    what  = {.owner = rig_owner, .agent = UPP_STR("main"), .input = &input, .wants_turn = true};
-    struct wr_started  s;
+    struct wr_start what = {.owner = rig_owner, .agent = UPP_STR("main"), .input = &input, .wants_turn = true};
+    struct wr_started s;
     if (on)
         what.thread = b->thread;
     TRY(wr_start(b->place.rig.engine, &what, &s, err));
     upp_turn_free(b->turn);
-    b->turn   = NULL;
-    b->why    = (struct upp_err){0};
-    b->run    = s.run;
+    b->turn = NULL;
+    b->why = (struct upp_err){0};
+    b->run = s.run;
     b->thread = s.thread;
-    int r     = wr_join(s.tree, &b->turn, &b->why);
+    int r = wr_join(s.tree, &b->turn, &b->why);
     wr_tree_release(s.tree);
     if (r < 0 && err)
         *err = b->why;
@@ -127,5 +126,3 @@ static const struct weft_middleware_kind bed_spy_kind = {.name = "spy", .make = 
         int played_ = bed_play(b);                                                                                     \
         CHECK_INT(played_, 0);                                                                                         \
     } while (0)
-
-#endif

@@ -1,4 +1,4 @@
-/* support/certs.c — see certs.h. */
+/* support/certs.c — signs certificates with OpenSSL: good ones, and some that are wrong in one respect. */
 #include "support/certs.h"
 
 #include <openssl/err.h>
@@ -29,7 +29,7 @@ static void add(X509 *x, const X509 *issuer, int nid, const char *value)
 
 static void add_unknown(X509 *x)
 {
-    ASN1_OBJECT       *o = OBJ_txt2obj("1.3.6.1.4.1.99999.1", 1);
+    ASN1_OBJECT *o = OBJ_txt2obj("1.3.6.1.4.1.99999.1", 1);
     ASN1_OCTET_STRING *s = ASN1_OCTET_STRING_new();
     must(o && s && ASN1_OCTET_STRING_set(s, (const unsigned char *)"\x05\x00", 2) == 1, "octets");
     X509_EXTENSION *e = X509_EXTENSION_create_by_OBJ(NULL, o, 1, s);
@@ -42,9 +42,9 @@ static void add_unknown(X509 *x)
 static void add_nul_name(X509 *x)
 {
     static const char name[] = "localhost\0.example";
-    GENERAL_NAMES    *all    = sk_GENERAL_NAME_new_null();
-    GENERAL_NAME     *g      = GENERAL_NAME_new();
-    ASN1_IA5STRING   *s      = ASN1_IA5STRING_new();
+    GENERAL_NAMES *all = sk_GENERAL_NAME_new_null();
+    GENERAL_NAME *g = GENERAL_NAME_new();
+    ASN1_IA5STRING *s = ASN1_IA5STRING_new();
     must(all && g && s && ASN1_STRING_set(s, name, sizeof name - 1) == 1, "name");
     GENERAL_NAME_set0_value(g, GEN_DNS, s);
     must(sk_GENERAL_NAME_push(all, g) > 0, "push");
@@ -76,14 +76,14 @@ static void add_extensions(X509 *x, const X509 *issuer, const struct cert_opts *
 
 struct cert cert_new(const struct cert_opts *o)
 {
-    static long        serial;
-    struct cert        c      = {.x509 = X509_new()};
+    static long serial;
+    struct cert c = {.x509 = X509_new()};
     const struct cert *issuer = o->issuer ? o->issuer : &c;
-    c.key                     = o->rsa_bits ? EVP_RSA_gen((unsigned)o->rsa_bits) : EVP_EC_gen("P-256");
+    c.key = o->rsa_bits ? EVP_RSA_gen((unsigned)o->rsa_bits) : EVP_EC_gen("P-256");
     must(c.x509 && c.key, "key");
-    bool        dated  = o->from_day || o->to_day;
-    const char *cn     = o->name ? o->name : "test";
-    X509_NAME  *name   = X509_get_subject_name(c.x509);
+    bool dated = o->from_day || o->to_day;
+    const char *cn = o->name ? o->name : "test";
+    X509_NAME *name = X509_get_subject_name(c.x509);
     const char *digest = o->digest ? o->digest : "sha256";
     must(X509_set_version(c.x509, 2) && ASN1_INTEGER_set(X509_get_serialNumber(c.x509), ++serial), "serial");
     must(X509_gmtime_adj(X509_getm_notBefore(c.x509), (dated ? o->from_day : -1) * 86400L) &&
@@ -112,7 +112,7 @@ void cert_write(const struct cert *c, const char *path)
 
 void cert_write_key(const struct cert *c, const char *path, const char *passphrase)
 {
-    FILE       *f = fopen(path, "wb");
+    FILE *f = fopen(path, "wb");
     const char *p = passphrase;
     must(f &&
              PEM_write_PKCS8PrivateKey(f, c->key, p ? EVP_aes_128_cbc() : NULL, p, p ? (int)strlen(p) : 0, NULL,

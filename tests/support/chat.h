@@ -1,6 +1,5 @@
 /* support/chat.h — the shapes of a chat document that has a bit of everything: for tests, fuzzing and benchmarks. */
-#ifndef CHAT_H
-#define CHAT_H
+#pragma once
 
 #include "json/decode.h"
 
@@ -9,7 +8,7 @@ enum role { ROLE_NONE, ROLE_USER, ROLE_ASSISTANT, ROLE_TOOL };
 struct part {
     struct wj_node node;
     struct upp_str type, id, name;
-    yyjson_val    *args;
+    yyjson_val *args;
     struct upp_str text;
     WJ_ARR(struct upp_str) lines; /* content: either text or these */
     bool failed;
@@ -17,18 +16,18 @@ struct part {
 
 struct usage {
     struct wj_node node;
-    uint64_t       input, output;
+    uint64_t input, output;
     struct upp_str cost;
 };
 
 struct message {
     struct wj_node node;
     struct upp_str id;
-    enum role      role;
+    enum role role;
     struct upp_str text;       /* content: either a string */
     WJ_ARR(struct part) parts; /* or parts */
-    struct usage  *usage;
-    struct wj_map  metadata;
+    struct usage *usage;
+    struct wj_map metadata;
     struct upp_str vendor_id;
     WJ_ARR(struct message) replies;
 };
@@ -36,7 +35,7 @@ struct message {
 struct chat {
     struct wj_node node;
     struct upp_str id, title;
-    uint64_t       version;
+    uint64_t version;
     WJ_ARR(struct message) messages;
     WJ_ARR(struct upp_str) tags;
     yyjson_val *state;
@@ -83,5 +82,3 @@ static const struct wj_field chat_rows[] = {
     F_STRS(struct chat, tags, "tags", F_NULLABLE), F_ANY(struct chat, state, "state", 0),
 };
 WJ_SHAPE(chat, struct chat, chat_rows);
-
-#endif

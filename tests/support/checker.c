@@ -12,7 +12,7 @@ enum { MANY = 1 << 20 };
 /* What anybody saw of one root run: by epoch, then by number. */
 struct seen {
     struct upp_str text; /* no text: nobody saw it */
-    uint8_t        kind;
+    uint8_t kind;
 };
 struct seen_epoch {
     WB_VEC(struct seen) by_number;
@@ -63,8 +63,8 @@ static void stir(struct checker *c, struct upp_str s)
 int checker_acked_start(struct checker *c, const struct checker_start *s)
 {
     struct checker_start copy = *s;
-    copy.input                = wb_arena_dup(&c->memory, s->input);
-    copy.key                  = wb_arena_dup(&c->memory, s->key);
+    copy.input = wb_arena_dup(&c->memory, s->input);
+    copy.key = wb_arena_dup(&c->memory, s->key);
     stir(c, wb_str((const char *)s->run.b, sizeof s->run.b));
     return wb_vec_push(&c->starts, copy, MANY) ? 0 : -UPP_ENOMEM;
 }
@@ -72,8 +72,8 @@ int checker_acked_start(struct checker *c, const struct checker_start *s)
 int checker_acked_answer(struct checker *c, const struct checker_answer *a)
 {
     struct checker_answer copy = *a;
-    copy.call                  = wb_arena_dup(&c->memory, a->call);
-    copy.result                = wb_arena_dup(&c->memory, a->result);
+    copy.call = wb_arena_dup(&c->memory, a->call);
+    copy.result = wb_arena_dup(&c->memory, a->result);
     stir(c, a->call);
     return wb_vec_push(&c->answers, copy, MANY) ? 0 : -UPP_ENOMEM;
 }
@@ -109,8 +109,8 @@ static bool is_excused(const struct checker *c, struct wb_uuid thread)
 
 int checker_ran_key(struct checker *c, struct upp_str tool, struct upp_str key, uint8_t delivery)
 {
-    struct upp_str     rest = wb_arena_dup(&c->memory, key), id, step;
-    struct checker_ran ran  = {.tool = wb_arena_dup(&c->memory, tool), .key = rest, .delivery = delivery};
+    struct upp_str rest = wb_arena_dup(&c->memory, key), id, step;
+    struct checker_ran ran = {.tool = wb_arena_dup(&c->memory, tool), .key = rest, .delivery = delivery};
     if (!wb_str_split(&rest, '/', &id) || !wb_uuid_parse(id, &ran.run) || !wb_str_split(&rest, '/', &step)) {
         snprintf(c->wrong, sizeof c->wrong, "a tool ran with the key '%.*s'", UPP_FMT(key));
         return -UPP_EBUG;
@@ -233,21 +233,20 @@ int checker_saw(struct checker *c, struct checker_view *v, const struct wm_event
     return wb_arena_check(&c->memory, err);
 }
 
-/* ---- Trees against what was seen ----------------------------------------------------------------------------------
- */
+/* ---- Trees against what was seen ------------------------------------------------------------- */
 
 struct checking {
-    struct checker  *c;
+    struct checker *c;
     struct wl_store *s;
-    struct tree     *t;
-    bool             last, durable;
-    char             id[WB_UUID_TEXT + 1];
+    struct tree *t;
+    bool last, durable;
+    char id[WB_UUID_TEXT + 1];
 };
 
 static int wrong(struct checking *k, struct upp_err *err, const char *fmt, ...) UPP_PRINTF(3, 4);
 static int wrong(struct checking *k, struct upp_err *err, const char *fmt, ...)
 {
-    char    text[2000];
+    char text[2000];
     va_list args;
     va_start(args, fmt);
     (void)vsnprintf(text, sizeof text, fmt, args);
@@ -261,7 +260,7 @@ static int wrong(struct checking *k, struct upp_err *err, const char *fmt, ...)
 static int check_numbers(struct checking *k, struct upp_err *err)
 {
     uint64_t record = 0;
-    uint32_t epoch  = 1;
+    uint32_t epoch = 1;
     for (size_t i = 0; i < k->t->events.n; i++) {
         const struct wm_event *ev = &k->t->events.p[i].ev;
         if (ev->number != i + 1)
@@ -316,9 +315,9 @@ static int check_seen(struct checking *k, struct upp_err *err)
 /* 6: the statuses of one run of the tree, and its row. */
 static int check_status(struct checking *k, const struct tree_run *r, struct upp_err *err)
 {
-    uint8_t          status = 0;
+    uint8_t status = 0;
     struct upp_usage said = {0}, total = {0}, ended = {0}, below = {0};
-    bool             branches = false;
+    bool branches = false;
     for (size_t i = 0; i < k->t->events.n; i++) {
         const struct wm_event *ev = &k->t->events.p[i].ev;
         if (!wb_uuid_eq(ev->from->run, r->run.id))
@@ -342,7 +341,7 @@ static int check_status(struct checking *k, const struct tree_run *r, struct upp
         if (ev->status == WM_QUEUED)
             return wrong(k, err, "a run is queued again");
         status = ev->status;
-        total  = ev->usage;
+        total = ev->usage;
     }
     if (status && status != r->run.status)
         return wrong(k, err, "the row of a run at depth %u says status %u, its last record %u", r->run.depth,
@@ -380,14 +379,13 @@ static WEFT_SUSPENDS int check_holder(struct checking *k, const struct tree_run 
     return 0;
 }
 
-/* ---- Calls ----------------------------------------------------------------------------------------------------------
- */
+/* ---- Calls ----------------------------------------------------------------------------------- */
 
 static const struct wm_event *call_event(struct checking *k, struct wb_uuid run, struct upp_str call, uint8_t kind,
                                          size_t *n)
 {
     const struct wm_event *found = NULL;
-    *n                           = 0;
+    *n = 0;
     for (size_t i = 0; i < k->t->events.n; i++) {
         const struct wm_event *ev = &k->t->events.p[i].ev;
         if (ev->kind != kind || !wb_uuid_eq(ev->from->run, run) || !wb_str_eq(ev->call, call))
@@ -420,7 +418,7 @@ static int check_calls(struct checking *k, struct upp_err *err)
 {
     for (size_t i = 0; i < k->t->events.n; i++) {
         const struct wm_event *ev = &k->t->events.p[i].ev;
-        size_t                 started, ended;
+        size_t started, ended;
         if (ev->kind != WM_TOOL_STARTED && ev->kind != WM_TOOL_ENDED)
             continue;
         (void)call_event(k, ev->from->run, ev->call, WM_TOOL_STARTED, &started);
@@ -442,7 +440,7 @@ static int check_ledger(struct checking *k, struct upp_err *err)
     struct checker *c = k->c;
     for (size_t i = 0; i < c->ran.n; i++) {
         struct checker_ran *a = &c->ran.p[i];
-        size_t              n;
+        size_t n;
         if (!in_tree(k, a->run))
             continue;
         a->found = true;
@@ -466,8 +464,7 @@ static int check_ledger(struct checking *k, struct upp_err *err)
     return 0;
 }
 
-/* ---- Paths
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- Paths ----------------------------------------------------------------------------------- */
 
 /* The results of one message of calls: the next message, all of them, each once. */
 static int check_pairs(struct checking *k, const struct upp_message *calls, const struct upp_message *next, bool open,
@@ -493,12 +490,12 @@ static int check_pairs(struct checking *k, const struct upp_message *calls, cons
 static int check_lines(struct checking *k, struct wl_line *lines, size_t n, bool open, struct upp_err *err)
 {
     const struct upp_message *before = NULL;
-    size_t                    m      = 0;
+    size_t m = 0;
     for (size_t i = 0; i < n; i++)
         if (lines[i].entry.kind == WM_ENTRY_MESSAGE || lines[i].entry.kind == WM_ENTRY_REPAIR)
             lines[m++] = lines[i];
     for (size_t i = 0; i < m; i++) {
-        const struct upp_message *msg  = &lines[i].entry.message;
+        const struct upp_message *msg = &lines[i].entry.message;
         const struct upp_message *next = i + 1 < m ? &lines[i + 1].entry.message : NULL;
         if (msg->role == UPP_ROLE_ASSISTANT)
             TRY(check_pairs(k, msg, next, open, err));
@@ -514,11 +511,11 @@ static int check_lines(struct checking *k, struct wl_line *lines, size_t n, bool
 static WEFT_SUSPENDS int check_path(struct checking *k, const struct tree_run *r, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
-    struct wl_end                             end;
-    struct wl_path                            path;
-    struct wl_line                           *lines;
-    struct wl_node                            node;
-    size_t                                    n;
+    struct wl_end end;
+    struct wl_path path;
+    struct wl_line *lines;
+    struct wl_node node;
+    size_t n;
     if (r->run.status == WM_QUEUED || (wm_status_ended(r->run.status) && !r->run.started_ms))
         return 0;
     TRY(wl_get_node(k->s, &k->c->owner, r->run.node, &node, err));
@@ -541,9 +538,9 @@ static bool same_text(const struct upp_message *a, const struct upp_message *b)
 static WEFT_SUSPENDS int check_ids(struct checking *k, struct upp_err *err)
 {
     for (size_t i = 0; i < k->t->events.n; i++) {
-        const struct wm_event                    *ev = &k->t->events.p[i].ev;
-        WB_CLEANUP(wb_arena_done) struct wb_arena a  = WB_ARENA(64u << 20);
-        struct wl_line                            line;
+        const struct wm_event *ev = &k->t->events.p[i].ev;
+        WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
+        struct wl_line line;
         if (ev->kind != WM_MESSAGE)
             continue;
         int r = wl_entry_find(k->s, &k->c->owner, ev->id, &a, &line, err);
@@ -554,21 +551,20 @@ static WEFT_SUSPENDS int check_ids(struct checking *k, struct upp_err *err)
     return 0;
 }
 
-/* ---- Acknowledgements -----------------------------------------------------------------------------------------------
- */
+/* ---- Acknowledgements ------------------------------------------------------------------------ */
 
 /* 1: the input in its place in the log, or still in the row of a run that waits in the queue. */
 static WEFT_SUSPENDS int check_input(struct checking *k, const struct checker_start *s, struct upp_err *err)
 {
-    const struct wm_run                      *run = &k->t->runs.p[0]->run;
-    WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(64u << 20);
-    struct wl_line                            line;
+    const struct wm_run *run = &k->t->runs.p[0]->run;
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
+    struct wl_line line;
     if (!wb_uuid_eq(run->thread, s->thread))
         return wrong(k, err, "it is on another thread than was said");
     if (run->status == WM_QUEUED || !run->started_ms)
         return wb_str_find(run->options, s->input, 0) != SIZE_MAX ? 0 : wrong(k, err, "a queued run lost its input");
     struct wb_uuid id = wm_id_uuid((struct wm_id){.node = run->node, .index = run->input, .noun = WM_NOUN_ENTRY});
-    int            r  = wl_entry_find(k->s, &k->c->owner, id, &a, &line, err);
+    int r = wl_entry_find(k->s, &k->c->owner, id, &a, &line, err);
     if (r < 0)
         return r == -UPP_ENOTFOUND ? wrong(k, err, "its input is gone") : r;
     const struct upp_message *m = &line.entry.message;
@@ -588,14 +584,14 @@ static int check_answers(struct checking *k, struct upp_err *err)
 {
     const struct wm_run *root = &k->t->runs.p[0]->run;
     for (size_t i = 0; i < k->c->answers.n; i++) {
-        const struct checker_answer *a     = &k->c->answers.p[i];
-        const struct wm_event       *ended = NULL;
-        size_t                       n     = 0;
+        const struct checker_answer *a = &k->c->answers.p[i];
+        const struct wm_event *ended = NULL;
+        size_t n = 0;
         if (!wb_uuid_eq(a->run, root->id) || !k->durable)
             continue;
         for (size_t j = 0; j < k->t->runs.n && !answers(a, ended); j++) { /* ids are unique among open calls */
             const struct wm_event *ev = call_event(k, k->t->runs.p[j]->run.id, a->call, WM_TOOL_ENDED, &n);
-            ended                     = ev ? ev : ended;
+            ended = ev ? ev : ended;
         }
         if (a->approval && a->approved) { /* it may not have run yet */
             if (ended && ended->outcome == WM_DENIED)
@@ -628,8 +624,7 @@ static int check_keys(struct checker *c, struct upp_err *err)
     return 0;
 }
 
-/* ---- All of it
- * ----------------------------------------------------------------------------------------------------------- */
+/* ---- All of it ------------------------------------------------------------------------------- */
 
 static bool known(const struct checker *c, struct wb_uuid run)
 {
@@ -647,8 +642,8 @@ static WEFT_SUSPENDS int check_tree(struct checking *k, struct upp_err *err)
         stir(k->c, k->t->events.p[i].text);
     if (k->last && !wm_status_ended(k->t->runs.p[0]->run.status) && known(k->c, k->t->runs.p[0]->run.id))
         return wrong(k, err, "never came to an end: status %u", k->t->runs.p[0]->run.status);
-    const struct wm_run *root  = &k->t->runs.p[0]->run;
-    const bool           asked = is_excused(k->c, root->thread);
+    const struct wm_run *root = &k->t->runs.p[0]->run;
+    const bool asked = is_excused(k->c, root->thread);
     if (root->swept && !wm_status_ended(root->status))
         return wrong(k, err, "it was swept before it ended");
     if (!root->swept) {
@@ -675,8 +670,8 @@ static WEFT_SUSPENDS int check_root(struct checking *k, const struct wm_run *run
     struct tree t;
     wb_uuid_text(run->id, k->id);
     k->durable = is_durable(k->c, run);
-    k->t       = &t;
-    int r      = tree_load(k->s, &k->c->owner, run->id, &t, err);
+    k->t = &t;
+    int r = tree_load(k->s, &k->c->owner, run->id, &t, err);
     if (r >= 0)
         r = check_tree(k, err);
     for (size_t i = 0; r >= 0 && i < k->c->starts.n; i++)
@@ -691,11 +686,11 @@ static WEFT_SUSPENDS int check_threads(struct checking *k, size_t *roots, struct
     struct wb_uuid after = {{0}};
     for (size_t n = 1; n;) {
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(256u << 20);
-        struct wl_thread                         *threads;
+        struct wl_thread *threads;
         TRY(wl_list_threads(k->s, &k->c->owner, after, 100, &a, &threads, &n, err));
         for (size_t i = 0; i < n; i++) {
             struct wm_run *runs;
-            size_t         m;
+            size_t m;
             after = threads[i].id;
             TRY(wl_list_runs(k->s, &k->c->owner, threads[i].id, false, 10000, &a, &runs, &m, err));
             for (size_t j = 0; j < m; j++)
@@ -712,7 +707,7 @@ static WEFT_SUSPENDS int check_starts(struct checking *k, struct upp_err *err)
 {
     for (size_t i = 0; i < k->c->starts.n; i++) {
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
-        struct wm_run                             run;
+        struct wm_run run;
         if (!k->c->starts.p[i].durable || is_excused(k->c, k->c->starts.p[i].thread))
             continue;
         int r = wl_get_run(k->s, &k->c->owner, k->c->starts.p[i].run, &a, &run, err);
@@ -728,10 +723,10 @@ static WEFT_SUSPENDS int check_starts(struct checking *k, struct upp_err *err)
 static WEFT_SUSPENDS int forget_unsure(struct checking *k, struct upp_err *err)
 {
     for (size_t i = 0; i < k->c->runs.n; i++) {
-        WB_CLEANUP(wb_arena_done) struct wb_arena a    = WB_ARENA(64u << 20);
-        struct checker_run                       *seen = k->c->runs.p[i];
-        struct wm_run                             run;
-        int                                       r = wl_get_run(k->s, &k->c->owner, seen->id, &a, &run, err);
+        WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
+        struct checker_run *seen = k->c->runs.p[i];
+        struct wm_run run;
+        int r = wl_get_run(k->s, &k->c->owner, seen->id, &a, &run, err);
         if (r < 0 && r != -UPP_ENOTFOUND)
             return r;
         if (r >= 0 && is_durable(k->c, &run))
@@ -748,7 +743,7 @@ static WEFT_SUSPENDS int check_deleted(struct checking *k, struct upp_err *err)
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
     for (size_t i = 0; i < k->c->deleted.n; i++) {
         struct wl_thread t;
-        int              r = wl_get_thread(k->s, &k->c->owner, k->c->deleted.p[i], &a, &t, err);
+        int r = wl_get_thread(k->s, &k->c->owner, k->c->deleted.p[i], &a, &t, err);
         if (r >= 0)
             return upp_fail(err, UPP_EBUG, "a thread was deleted, and it is there");
         if (r != -UPP_ENOTFOUND)
@@ -756,7 +751,7 @@ static WEFT_SUSPENDS int check_deleted(struct checking *k, struct upp_err *err)
     }
     for (size_t i = 0; i < k->c->erased.n; i++) {
         struct wl_line line;
-        int            r = wl_entry_find(k->s, &k->c->owner, k->c->erased.p[i], &a, &line, err);
+        int r = wl_entry_find(k->s, &k->c->owner, k->c->erased.p[i], &a, &line, err);
         if (r >= 0 && !wm_is_erased(&line.entry))
             return upp_fail(err, UPP_EBUG, "a message was deleted, and it can be read");
         if (r < 0 && r != -UPP_ENOTFOUND)
@@ -767,8 +762,8 @@ static WEFT_SUSPENDS int check_deleted(struct checking *k, struct upp_err *err)
 
 int checker_check(struct checker *c, struct wl_store *s, bool last, struct upp_err *err)
 {
-    struct checking k     = {.c = c, .s = s, .last = last};
-    size_t          roots = 0;
+    struct checking k = {.c = c, .s = s, .last = last};
+    size_t roots = 0;
     c->count.checks++;
     if (c->wrong[0])
         return upp_fail(err, UPP_EBUG, "%s", c->wrong);
@@ -788,7 +783,7 @@ int checker_stored(struct wl_store *s, const struct wl_owner *o, struct wb_uuid 
                    struct upp_err *err)
 {
     struct tree t;
-    int         r = tree_load(s, o, root, &t, err);
+    int r = tree_load(s, o, root, &t, err);
     for (size_t i = 0; r >= 0 && i < t.events.n; i++)
         wb_buf_add(out, t.events.p[i].text);
     tree_done(&t);

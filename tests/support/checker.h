@@ -30,8 +30,7 @@
  * Runs that are not durable (async, exit) may lose what was acknowledged where power is lost, and are held to 3 to 7
  * alone then.
  */
-#ifndef TEST_CHECKER_H
-#define TEST_CHECKER_H
+#pragma once
 
 #include "base/arena.h"
 #include "base/buf.h"
@@ -46,33 +45,33 @@ struct checker_start {
     struct wb_uuid run, thread;
     struct upp_str input; /* its text */
     struct upp_str key;   /* no text: none */
-    bool           durable;
+    bool durable;
 };
 
 struct checker_answer {
     struct wb_uuid run; /* the root */
     struct upp_str call, result;
-    bool           approval, approved;
+    bool approval, approved;
 };
 
 /* A tool ran. */
 struct checker_ran {
     struct wb_uuid run; /* whose call it was */
     struct upp_str call, tool, key;
-    uint8_t        delivery;
-    bool           found; /* its run is in the store */
+    uint8_t delivery;
+    bool found; /* its run is in the store */
 };
 
 /* A call whose result was found in the store when the ledger had `at` lines: it never runs again. */
 struct checker_over {
     struct wb_uuid run;
     struct upp_str call;
-    size_t         at;
+    size_t at;
 };
 
 struct checker {
     struct wl_owner owner;
-    bool            power_stays; /* only programs die: what was written is kept, synced or not */
+    bool power_stays; /* only programs die: what was written is kept, synced or not */
     struct wb_arena memory;
     WB_VEC(struct checker_start) starts;
     WB_VEC(struct checker_answer) answers;
@@ -81,8 +80,8 @@ struct checker {
     WB_VEC(struct checker_ran) ran;
     WB_VEC(struct checker_over) over;
     WB_VEC(struct checker_run *) runs;
-    char     wrong[400]; /* the first thing that was wrong while it was told */
-    uint64_t hash;       /* of all that was told and found: the same seed gives the same */
+    char wrong[400]; /* the first thing that was wrong while it was told */
+    uint64_t hash;   /* of all that was told and found: the same seed gives the same */
     struct {
         uint64_t events, stored, voids, runs, checks;
     } count;
@@ -91,12 +90,12 @@ struct checker {
 void checker_init(struct checker *c, struct wl_owner owner);
 void checker_done(struct checker *c);
 
-int  checker_acked_start(struct checker *c, const struct checker_start *s);
-int  checker_acked_answer(struct checker *c, const struct checker_answer *a);
-int  checker_acked_cancel(struct checker *c, struct wb_uuid run);
-int  checker_excuse(struct checker *c, struct wb_uuid thread); /* something of it is about to be deleted */
-int  checker_acked_delete(struct checker *c, struct wb_uuid thread);
-int  checker_acked_message_delete(struct checker *c, struct wb_uuid message);
+int checker_acked_start(struct checker *c, const struct checker_start *s);
+int checker_acked_answer(struct checker *c, const struct checker_answer *a);
+int checker_acked_cancel(struct checker *c, struct wb_uuid run);
+int checker_excuse(struct checker *c, struct wb_uuid thread); /* something of it is about to be deleted */
+int checker_acked_delete(struct checker *c, struct wb_uuid thread);
+int checker_acked_message_delete(struct checker *c, struct wb_uuid message);
 void checker_ran(struct checker *c, struct upp_call *call, uint8_t delivery);
 /* From a ledger that was kept elsewhere. */
 int checker_ran_key(struct checker *c, struct upp_str tool, struct upp_str key, uint8_t delivery);
@@ -104,8 +103,8 @@ int checker_ran_key(struct checker *c, struct upp_str tool, struct upp_str key, 
 /* One connection of a reader. All zero: none of its events was seen yet. */
 struct checker_view {
     struct wb_uuid run;
-    uint32_t       epoch;
-    uint64_t       number;
+    uint32_t epoch;
+    uint64_t number;
 };
 int checker_saw(struct checker *c, struct checker_view *v, const struct wm_event *ev, struct upp_err *err);
 
@@ -118,5 +117,3 @@ WEFT_SUSPENDS int checker_check(struct checker *c, struct wl_store *s, bool last
 /* The events of a root run as the rows of the store have them, without the engine: lines of checker_event_text. */
 WEFT_SUSPENDS int checker_stored(struct wl_store *s, const struct wl_owner *o, struct wb_uuid root, struct wb_buf *out,
                                  struct upp_err *err);
-
-#endif

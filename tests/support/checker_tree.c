@@ -21,9 +21,9 @@ static int keep_row(struct tree *t, struct tree_run *of, const struct wl_row *st
     struct tree_row *row = wb_new(&t->memory, struct tree_row);
     if (!row || !wb_vec_push(&t->rows, row, MANY))
         return upp_fail(err, UPP_ENOMEM, "no memory for a row");
-    row->of    = of;
+    row->of = of;
     row->index = wl_pos_index(stored->pos);
-    *ret       = row;
+    *ret = row;
     return wm_row_read(&t->memory, stored->format, stored->body, stored->tape, &row->row, err);
 }
 
@@ -49,7 +49,7 @@ static WEFT_SUSPENDS int load_rows(struct wl_store *s, const struct wl_owner *o,
 {
     for (uint64_t from = run->run.first;;) {
         struct wl_range range = {.node = run->run.node, .from = from, .to = UINT64_MAX >> 1};
-        struct wl_rows  rows;
+        struct wl_rows rows;
         TRY(s->ops->rows(s, o, &range, &t->memory, &rows, err));
         for (size_t i = 0; i < rows.n; i++) {
             struct tree_row *row = NULL;
@@ -75,10 +75,10 @@ static WEFT_SUSPENDS int load_run(struct wl_store *s, const struct wl_owner *o, 
     TRY(wl_get_run(s, o, id, &t->memory, &run->run, err));
     if (!wb_vec_push(&t->runs, run, MANY))
         return upp_fail(err, UPP_ENOMEM, "no memory for a run");
-    run->from = (struct wm_source){.run   = id,
-                                   .root  = t->runs.p[0]->run.id,
+    run->from = (struct wm_source){.run = id,
+                                   .root = t->runs.p[0]->run.id,
                                    .agent = run->run.agent,
-                                   .node  = run->run.node,
+                                   .node = run->run.node,
                                    .depth = run->run.depth,
                                    .input = run->run.input};
     if (run->run.status == WM_QUEUED || (wm_status_ended(run->run.status) && !run->run.started_ms))
@@ -95,7 +95,7 @@ static int by_event(const void *a, const void *b)
 /* Results that a message of this row refers to, from all rows of its run before. */
 static int join_row(struct tree *t, size_t upto, struct upp_err *err)
 {
-    struct tree_row *row                  = t->rows.p[upto];
+    struct tree_row *row = t->rows.p[upto];
     WB_VEC(const struct wm_event *) ended = {0};
     bool ok = true, wanted = false;
     for (size_t i = 0; i < row->row.n_entries; i++)
@@ -122,15 +122,15 @@ static int expand_row(struct tree *t, size_t i, struct upp_err *err)
     struct wm_source *from = wb_new(&t->memory, struct wm_source);
     if (!from)
         return wb_arena_check(&t->memory, err);
-    *from                       = row->of->from;
-    from->epoch                 = row->row.epoch;
+    *from = row->of->from;
+    from->epoch = row->row.epoch;
     const struct wm_source lost = {0}; /* what was taken back: readers see it, it is no event of the tree */
-    struct wm_expand       x    = {.from      = from,
-                                   .from_lost = &lost,
-                                   .row       = &row->row,
-                                   .index     = row->index,
-                                   .memory    = &t->memory,
-                                   .step_id   = row->of->step};
+    struct wm_expand x = {.from = from,
+                          .from_lost = &lost,
+                          .row = &row->row,
+                          .index = row->index,
+                          .memory = &t->memory,
+                          .step_id = row->of->step};
     WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(16u << 20);
     TRY(join_row(t, i, err));
     for (struct wm_event ev;;) {

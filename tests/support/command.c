@@ -1,4 +1,4 @@
-/* support/command.c — see command.h. */
+/* support/command.c — makes command tools, and looks for processes that they left behind. */
 #include "support/command.h"
 
 #include <dirent.h>
@@ -13,18 +13,18 @@
 
 WEFT_SUSPENDS int test_command(struct command_case *c, struct upp_err *err)
 {
-    struct upp_str                                  words[] = {UPP_STR("/bin/sh"), UPP_STR("-c"), wb_cstr(c->script)};
-    struct wa_variable                              path = {.name = UPP_STR("PATH"), .value = UPP_STR("/usr/bin:/bin")};
+    struct upp_str words[] = {UPP_STR("/bin/sh"), UPP_STR("-c"), wb_cstr(c->script)};
+    struct wa_variable path = {.name = UPP_STR("PATH"), .value = UPP_STR("/usr/bin:/bin")};
     WB_CLEANUP(wa_command_freep) struct wa_command *command = NULL;
-    struct wa_command_opts                          opts    = c->opts;
-    opts.size                                               = sizeof opts;
-    opts.reaper                                             = test_reaper;
+    struct wa_command_opts opts = c->opts;
+    opts.size = sizeof opts;
+    opts.reaper = test_reaper;
     if (!opts.words) {
-        opts.words   = words;
+        opts.words = words;
         opts.n_words = WB_LEN(words);
     }
     if (!opts.env) {
-        opts.env   = &path;
+        opts.env = &path;
         opts.n_env = 1;
     }
     TRY(wa_command_new(&opts, &command, err));
@@ -35,9 +35,9 @@ WEFT_SUSPENDS int test_command(struct command_case *c, struct upp_err *err)
 static bool has_key(const char *pid, const char *key)
 {
     static char text[8192];
-    char        path[300], want[200];
-    bool        found = false;
-    size_t      n;
+    char path[300], want[200];
+    bool found = false;
+    size_t n;
     (void)snprintf(path, sizeof path, "/proc/%.200s/environ", pid);
     (void)snprintf(want, sizeof want, "WEFT_CALL_KEY=%s", key);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -45,7 +45,7 @@ static bool has_key(const char *pid, const char *key)
         return false;
     ssize_t got = read(fd, text, sizeof text - 1);
     (void)close(fd);
-    n       = got > 0 ? (size_t)got : 0;
+    n = got > 0 ? (size_t)got : 0;
     text[n] = 0;
     for (const char *p = text; p < text + n && !found; p += strlen(p) + 1)
         found = strcmp(p, want) == 0;
@@ -54,8 +54,8 @@ static bool has_key(const char *pid, const char *key)
 
 unsigned test_processes(const char *key)
 {
-    unsigned n    = 0;
-    DIR     *proc = opendir("/proc");
+    unsigned n = 0;
+    DIR *proc = opendir("/proc");
     if (!proc)
         return 1; /* nobody can say that there is none */
     for (struct dirent *e; (e = readdir(proc));)

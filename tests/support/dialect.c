@@ -45,7 +45,7 @@ int dialect_invent(struct dialect *d, uint64_t seed)
 int dialect_encode(struct dialect *d, const struct wd_stream_ops *ops, const struct wd_stream_opts *opts)
 {
     wd_frames_clear(&d->frames);
-    d->upto.n   = 0;
+    d->upto.n = 0;
     void *state = wb_alloc(ops->state_size);
     if (!state)
         return upp_fail(&d->err, UPP_ENOMEM, "out of memory");
@@ -53,7 +53,7 @@ int dialect_encode(struct dialect *d, const struct wd_stream_ops *ops, const str
     int r = ops->begin(state, opts, &d->err);
     for (size_t i = 0; r == 0 && i < d->events.list.n; i++) {
         size_t before = d->frames.list.n;
-        r             = ops->event(state, &d->events.list.p[i], &d->frames, &d->err);
+        r = ops->event(state, &d->events.list.p[i], &d->frames, &d->err);
         if (r < 0)
             d->frames.list.n = before; /* the frames of a failed event are none */
         else if (!wb_vec_push(&d->upto, d->frames.list.n, EVENTS_MAX))
@@ -74,8 +74,8 @@ bool dialect_golden(const struct wd_stream_ops *ops, const char *script, const s
                     const char *path)
 {
     WB_CLEANUP(dialect_done) struct dialect d;
-    WB_CLEANUP(wb_buf_done) struct wb_buf   b    = WB_BUF(1 << 20);
-    size_t                                  from = 0, at = 0;
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(1 << 20);
+    size_t from = 0, at = 0;
     dialect_init(&d);
     while (at < events_n_scripts && !wb_str_eq(wb_cstr(events_scripts[at].name), wb_cstr(script)))
         at++;
@@ -96,10 +96,10 @@ bool dialect_golden(const struct wd_stream_ops *ops, const char *script, const s
 static bool joins(const struct dialect *d, const struct wd_stream_ops *ops, const struct wd_stream_opts *opts, size_t k)
 {
     struct wd_frames f;
-    struct upp_err   err;
-    bool             same  = true;
-    size_t           seen  = k ? d->upto.p[k - 1] : 0;
-    void            *state = wb_alloc(ops->state_size);
+    struct upp_err err;
+    bool same = true;
+    size_t seen = k ? d->upto.p[k - 1] : 0;
+    void *state = wb_alloc(ops->state_size);
     if (!EXPECT(state))
         return false;
     memset(state, 0, ops->state_size);
@@ -132,8 +132,6 @@ bool dialect_pure(const struct wd_stream_ops *ops, const char *script, const str
     }
     return true;
 }
-
-/* ---- By a dialect's own rules ------------------------------------------------------------------------------------ */
 
 static struct wd_stream_opts opts_of(const struct dialect_rules *x, uint64_t n)
 {
@@ -169,7 +167,7 @@ bool dialect_scripts_in_order(const struct dialect_rules *x)
 static bool cut_in_order(const struct dialect_rules *x, const char *text, size_t n, uint64_t nth)
 {
     static const char *const ends[] = {"run cancelled", "run failed broken", "run expired", "run completed"};
-    bool                     ok     = true;
+    bool ok = true;
     for (size_t k = 0; ok && k < WB_LEN(ends); k++) {
         WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(1 << 16);
         wb_buf_addf(&b, "%.*s\n%s", (int)n, text, ends[k]);
@@ -193,7 +191,7 @@ bool dialect_ends_in_order(const struct dialect_rules *x)
 bool dialect_invented_in_order(const struct dialect_rules *x)
 {
     uint64_t seeds = test_times("WEFT_SEEDS", 2000);
-    bool     ok    = true;
+    bool ok = true;
     for (uint64_t seed = 1; ok && seed <= seeds; seed++) {
         WB_CLEANUP(dialect_done) struct dialect d;
         dialect_init(&d);
@@ -210,7 +208,7 @@ bool dialect_scripts_pure(const struct dialect_rules *x)
     bool ok = true;
     for (size_t i = 0; ok && i < events_n_scripts; i++) {
         const struct wd_stream_opts opts = opts_of(x, i);
-        ok                               = dialect_pure(x->ops, events_scripts[i].text, &opts);
+        ok = dialect_pure(x->ops, events_scripts[i].text, &opts);
     }
     return ok;
 }
@@ -228,7 +226,7 @@ bool dialect_names_bugs(const struct dialect_rules *x)
     bool ok = true;
     for (size_t i = 0; ok && i < WB_LEN(bad) && bad[i]; i++) {
         WB_CLEANUP(dialect_done) struct dialect d;
-        const struct wd_stream_opts             opts = opts_of(x, i);
+        const struct wd_stream_opts opts = opts_of(x, i);
         dialect_init(&d);
         test_note("%s", bad[i]);
         ok = EXPECT(dialect_play(&d, bad[i]) == 0) && EXPECT(dialect_encode(&d, x->ops, &opts) == -UPP_EBUG) &&

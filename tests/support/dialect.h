@@ -1,12 +1,11 @@
 /* support/dialect.h — scripts of events through a stream encoder. */
-#ifndef DIALECT_H
-#define DIALECT_H
+#pragma once
 
 #include "dialects/core/dialect.h"
 #include "support/events.h"
 
 struct dialect {
-    struct events    events;
+    struct events events;
     struct wd_frames frames;
     WB_VEC(size_t) upto; /* after each event: how many frames there are */
     struct upp_err err;
@@ -39,7 +38,7 @@ struct dialect_rules {
     const struct wd_stream_ops *ops;
     struct wd_stream_opts (*opts)(uint64_t n); /* NULL: always as nobody asks */
     dialect_in_order *in_order;
-    const char       *also_bad; /* a script that makes no sense to this one alone; NULL: none */
+    const char *also_bad; /* a script that makes no sense to this one alone; NULL: none */
 };
 
 /* Every script; every script cut at any event, where the run then ends, each way; invented runs; and that it is pure,
@@ -79,5 +78,3 @@ bool dialect_names_bugs(const struct dialect_rules *x) UPP_MUST_CHECK;
     X(plan)                                                                                                            \
     X(handoff)                                                                                                         \
     X(event)
-
-#endif

@@ -1,4 +1,5 @@
-/* support/disk.c — see disk.h. What lies on it is the test's, not the product's: plain malloc. */
+/* support/disk.c — a VFS of files in memory, and what a crash leaves of them. Its memory is the test's, not the
+ * product's: plain malloc. */
 #include "support/disk.h"
 
 #include <sqlite3.h>
@@ -13,45 +14,45 @@ enum { CLEAN, DIRTY, TWICE /* written again before a sync: there is an older one
 
 struct shm {
     unsigned refs;
-    void    *region[REGIONS];
+    void *region[REGIONS];
     unsigned shared[SLOTS];
-    void    *exclusive[SLOTS];
+    void *exclusive[SLOTS];
 };
 
 struct content {
     unsigned char *p;
-    size_t         n, cap;
+    size_t n, cap;
 };
 
 struct inode {
-    char           name[128];
-    bool           used, durable;      /* durable: its name is on disk */
+    char name[128];
+    bool used, durable;                /* durable: its name is on disk */
     struct content now, synced, older; /* older: sectors as they were written first, where they were written again */
     unsigned char *dirty;              /* by sector of `now` */
-    size_t         dirty_cap;
-    unsigned       shared; /* locks of SQLite's first kind */
-    void          *reserved, *pending, *exclusive;
-    struct shm    *shm;
-    unsigned       handles;
+    size_t dirty_cap;
+    unsigned shared; /* locks of SQLite's first kind */
+    void *reserved, *pending, *exclusive;
+    struct shm *shm;
+    unsigned handles;
 };
 
 struct disk {
-    sqlite3_vfs  vfs;
-    char         name[32];
-    uint64_t     random, life, syncs, writes, crash_in, fail_sync_in, fail_read_in, room;
-    bool         crashed, powersafe, lies, bad_writes;
+    sqlite3_vfs vfs;
+    char name[32];
+    uint64_t random, life, syncs, writes, crash_in, fail_sync_in, fail_read_in, room;
+    bool crashed, powersafe, lies, bad_writes;
     struct inode files[FILES];
 };
 
 struct handle {
-    sqlite3_file  base;
-    struct disk  *d;
+    sqlite3_file base;
+    struct disk *d;
     struct inode *i;
-    uint64_t      life;
-    int           level;
-    bool          drop; /* delete on close */
-    struct shm   *shm;
-    unsigned      shm_shared, shm_exclusive; /* bits */
+    uint64_t life;
+    int level;
+    bool drop; /* delete on close */
+    struct shm *shm;
+    unsigned shm_shared, shm_exclusive; /* bits */
 };
 
 static void *need(void *p)
@@ -64,8 +65,8 @@ static void *need(void *p)
 static uint64_t below(struct disk *d, uint64_t n)
 {
     uint64_t z = d->random += 0x9e3779b97f4a7c15u;
-    z          = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z          = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
     return (z ^ (z >> 31)) % n;
 }
 
@@ -77,7 +78,7 @@ static void resize(struct content *c, size_t n)
         size_t cap = c->cap ? c->cap : 4096;
         while (cap < n)
             cap *= 2;
-        c->p   = need(realloc(c->p, cap));
+        c->p = need(realloc(c->p, cap));
         c->cap = cap;
     }
     if (n > c->n)
@@ -129,7 +130,7 @@ static void forget(struct inode *i)
     free(i->older.p);
     free(i->dirty);
     struct shm *shm = i->shm;
-    *i              = (struct inode){.shm = shm};
+    *i = (struct inode){.shm = shm};
 }
 
 /* ---- Losing power ---------------------------------------------------------------------------------- */
@@ -137,7 +138,7 @@ static void forget(struct inode *i)
 /* One sector that was written and not synced. Without powersafe overwrite a torn one may hold anything. */
 static void crash_sector(struct disk *d, struct inode *i, struct content *to, size_t at)
 {
-    size_t n     = i->now.n - at < SECTOR ? i->now.n - at : SECTOR;
+    size_t n = i->now.n - at < SECTOR ? i->now.n - at : SECTOR;
     size_t chose = below(d, 5);
     if (chose == 0)
         return; /* dropped */
@@ -181,16 +182,16 @@ static void crash_file(struct disk *d, struct inode *i)
 
 void disk_crash(struct disk *d)
 {
-    d->crashed  = true;
+    d->crashed = true;
     d->crash_in = 0;
     d->life++;
     for (int k = 0; k < FILES; k++) {
         struct inode *i = &d->files[k];
         if (i->used)
             crash_file(d, i);
-        i->shared   = 0;
+        i->shared = 0;
         i->reserved = i->pending = i->exclusive = NULL;
-        i->shm                                  = NULL; /* handles of before keep theirs */
+        i->shm = NULL; /* handles of before keep theirs */
         if (!i->used)
             forget(i);
     }
@@ -204,7 +205,7 @@ void disk_crash_after(struct disk *d, uint64_t n)
 bool disk_crashed(struct disk *d)
 {
     bool crashed = d->crashed;
-    d->crashed   = false;
+    d->crashed = false;
     return crashed;
 }
 
@@ -230,14 +231,14 @@ static bool dead(const struct handle *h)
 
 static int f_read(sqlite3_file *f, void *p, int n, sqlite3_int64 at)
 {
-    struct handle        *h = handle(f);
+    struct handle *h = handle(f);
     const struct content *c = &h->i->now;
     if (dead(h))
         return SQLITE_IOERR_READ;
     if (h->d->fail_read_in && --h->d->fail_read_in == 0)
         return SQLITE_IOERR_CORRUPTFS; /* as SQLite's own files say of EIO */
     size_t have = (size_t)at < c->n ? c->n - (size_t)at : 0;
-    have        = have < (size_t)n ? have : (size_t)n;
+    have = have < (size_t)n ? have : (size_t)n;
     if (have)
         memcpy(p, c->p + at, have);
     memset((char *)p + have, 0, (size_t)n - have);
@@ -247,8 +248,8 @@ static int f_read(sqlite3_file *f, void *p, int n, sqlite3_int64 at)
 /* Power may go in the middle: then a beginning of it was written, and is as unsynced as all else. */
 static int f_write(sqlite3_file *f, const void *p, int n, sqlite3_int64 at)
 {
-    struct handle *h   = handle(f);
-    size_t         end = (size_t)at + (size_t)n;
+    struct handle *h = handle(f);
+    size_t end = (size_t)at + (size_t)n;
     if (dead(h) || h->d->bad_writes)
         return SQLITE_IOERR_WRITE;
     if (end > h->i->now.n) {
@@ -334,7 +335,7 @@ static int f_unlock(sqlite3_file *f, int level)
 static int f_lock(sqlite3_file *f, int level)
 {
     struct handle *h = handle(f);
-    struct inode  *i = h->i;
+    struct inode *i = h->i;
     if (dead(h))
         return SQLITE_IOERR_LOCK;
     if (h->level >= level)
@@ -379,7 +380,7 @@ static void shm_unref(struct shm *s)
 static int f_shm_map(sqlite3_file *f, int page, int size, int extend, void volatile **ret)
 {
     struct handle *h = handle(f);
-    *ret             = NULL;
+    *ret = NULL;
     if (dead(h) || page >= REGIONS)
         return SQLITE_IOERR_SHMMAP;
     if (!h->shm) {
@@ -501,9 +502,9 @@ static int v_open(sqlite3_vfs *v, const char *name, sqlite3_file *f, int flags, 
     static const sqlite3_io_methods methods = {
         2,         f_close,  f_read,   f_write,   f_truncate, f_sync,        f_size,      f_lock, f_unlock, f_reserved,
         f_control, f_sector, f_traits, f_shm_map, f_shm_lock, f_shm_barrier, f_shm_unmap, NULL,   NULL};
-    struct disk   *d = v->pAppData;
+    struct disk *d = v->pAppData;
     struct handle *h = handle(f);
-    char           temp[32];
+    char temp[32];
     memset(h, 0, sizeof *h);
     if (!name) {
         (void)snprintf(temp, sizeof temp, "temp-%llu", (unsigned long long)below(d, UINT64_MAX));
@@ -512,8 +513,8 @@ static int v_open(sqlite3_vfs *v, const char *name, sqlite3_file *f, int flags, 
     struct inode *i = find(d, name);
     if (!i && !(flags & SQLITE_OPEN_CREATE))
         return SQLITE_CANTOPEN;
-    h->i    = i ? i : make(d, name);
-    h->d    = d;
+    h->i = i ? i : make(d, name);
+    h->d = d;
     h->life = d->life;
     h->drop = flags & SQLITE_OPEN_DELETEONCLOSE;
     if (out)
@@ -578,22 +579,22 @@ struct disk *disk_new(uint64_t seed)
 {
     struct disk *d = need(calloc(1, sizeof *d));
     (void)snprintf(d->name, sizeof d->name, "disk-%llx", (unsigned long long)(uintptr_t)d);
-    d->random    = seed;
-    d->room      = UINT64_MAX;
+    d->random = seed;
+    d->room = UINT64_MAX;
     d->powersafe = below(d, 2);
-    d->vfs       = (sqlite3_vfs){.iVersion          = 2,
-                                 .szOsFile          = sizeof(struct handle),
-                                 .mxPathname        = 100,
-                                 .zName             = d->name,
-                                 .pAppData          = d,
-                                 .xOpen             = v_open,
-                                 .xDelete           = v_delete,
-                                 .xAccess           = v_access,
-                                 .xFullPathname     = v_path,
-                                 .xRandomness       = v_random,
-                                 .xSleep            = v_sleep,
-                                 .xCurrentTime      = v_time,
-                                 .xCurrentTimeInt64 = v_time64};
+    d->vfs = (sqlite3_vfs){.iVersion = 2,
+                           .szOsFile = sizeof(struct handle),
+                           .mxPathname = 100,
+                           .zName = d->name,
+                           .pAppData = d,
+                           .xOpen = v_open,
+                           .xDelete = v_delete,
+                           .xAccess = v_access,
+                           .xFullPathname = v_path,
+                           .xRandomness = v_random,
+                           .xSleep = v_sleep,
+                           .xCurrentTime = v_time,
+                           .xCurrentTimeInt64 = v_time64};
     if (sqlite3_vfs_register(&d->vfs, 0) != SQLITE_OK)
         abort();
     return d;
@@ -642,7 +643,7 @@ void disk_lie(struct disk *d, bool lies)
 void disk_put(struct disk *d, const char *name, const void *p, size_t n)
 {
     struct inode *i = find(d, name);
-    i               = i ? i : make(d, name);
+    i = i ? i : make(d, name);
     resize(&i->now, n);
     memcpy(i->now.p, p, n);
     copy(&i->synced, &i->now);

@@ -5,8 +5,7 @@
  * before the crash fail from then on. Locks and shared memory are in the process. One thread at a time: for simulated
  * loops.
  */
-#ifndef TEST_DISK_H
-#define TEST_DISK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,8 +14,8 @@
 struct disk;
 
 struct disk *disk_new(uint64_t seed);
-void         disk_free(struct disk *d);       /* all handles are closed */
-const char  *disk_name(const struct disk *d); /* for sqlite3_open_v2 and ws_sqlite_opts.vfs */
+void disk_free(struct disk *d);              /* all handles are closed */
+const char *disk_name(const struct disk *d); /* for sqlite3_open_v2 and ws_sqlite_opts.vfs */
 
 /* Power is lost, now, or in the middle of the n-th write, truncation or sync from now on (0: never). */
 void disk_crash(struct disk *d);
@@ -47,5 +46,3 @@ bool disk_powersafe(const struct disk *d);
 uint64_t disk_syncs(const struct disk *d); /* that succeeded, so far, of all files */
 uint64_t disk_writes(const struct disk *d);
 uint64_t disk_size(const struct disk *d, const char *suffix); /* of the files whose name ends so */
-
-#endif

@@ -16,7 +16,7 @@ static void freep(char **p)
 int test_compact(struct upp_str text, struct wb_buf *out, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(256 << 20);
-    yyjson_val                               *v;
+    yyjson_val *v;
     int r = wj_read(&a, text, UPP_OPTS(wj_read_opts, .depth = WD_DOC_DEPTH), &v, err);
     return r < 0 ? r : wj_write(v, out, err);
 }
@@ -25,7 +25,7 @@ int test_convert(struct upp_str text, const struct wd_document_ops *from, const 
                  struct wb_buf *out, struct wd_losses *losses, struct upp_err *err)
 {
     WB_CLEANUP(wd_document_done) struct wd_document d = {0};
-    int                                             r = wd_document_read(&d, from, text, NULL, err);
+    int r = wd_document_read(&d, from, text, NULL, err);
     return r < 0 ? r : wd_document_write(&d, to, NULL, out, losses, err);
 }
 
@@ -41,7 +41,7 @@ bool test_each_document(const struct wd_document_ops *ops,
     }
     bool any = false, good = dir != NULL;
     for (struct dirent *e; good && (e = readdir(dir));) {
-        size_t                  n    = 0;
+        size_t n = 0;
         WB_CLEANUP(freep) char *text = NULL;
         if (e->d_name[0] == '.')
             continue;
@@ -49,7 +49,7 @@ bool test_each_document(const struct wd_document_ops *ops,
         text = test_read(path, &n);
         test_note("%s", path);
         good = text && check(ops, wb_str(text, n), arg);
-        any  = true;
+        any = true;
     }
     if (dir)
         closedir(dir);
@@ -72,9 +72,9 @@ bool test_same_text(const struct wb_buf *is, const struct wb_buf *was, const cha
 
 bool test_comes_back(const struct wd_document_ops *ops, struct upp_str text, size_t *settled)
 {
-    WB_CLEANUP(wd_document_done) struct wd_document d   = {0};
-    WB_CLEANUP(wb_buf_done) struct wb_buf           was = WB_BUF(1 << 20), is = WB_BUF(1 << 20);
-    struct upp_err                                  err = {0};
+    WB_CLEANUP(wd_document_done) struct wd_document d = {0};
+    WB_CLEANUP(wb_buf_done) struct wb_buf was = WB_BUF(1 << 20), is = WB_BUF(1 << 20);
+    struct upp_err err = {0};
     if (test_compact(text, &was, &err) < 0 || wd_document_read(&d, ops, text, NULL, &err) < 0 ||
         wd_document_write(&d, ops, NULL, &is, NULL, &err) < 0) {
         test_note("%s: %s", err.where, err.msg);

@@ -1,6 +1,5 @@
 /* support/documents.h — the golden documents of the dialects. */
-#ifndef TEST_DOCUMENTS_H
-#define TEST_DOCUMENTS_H
+#pragma once
 
 #include "dialects/core/convert.h"
 
@@ -36,5 +35,3 @@ bool test_settled(const struct wd_document_ops *ops, struct upp_str plain, size_
 
 /* Expects the same text. What was written without an error is right, also where something failed on the way. */
 bool test_same_text(const struct wb_buf *is, const struct wb_buf *was, const char *what);
-
-#endif

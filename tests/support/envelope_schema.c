@@ -9,8 +9,6 @@
     "^(?!0000)[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])[Tt]([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]"           \
     "(\\.[0-9]+)?([Zz]|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$"
 
-/* ---- JSON Schema ----------------------------------------------------------------------------------------- */
-
 static void refer(struct wj_writer *w, const char *name)
 {
     char text[64];
@@ -122,7 +120,7 @@ static void schema_field(struct wj_writer *w, const struct wd_envelope_field *f)
 static void schema_object(struct wj_writer *w, const struct wd_envelope_shape *s)
 {
     const struct wd_envelope_field *f;
-    bool                            any = false;
+    bool any = false;
     wj_put_str(w, "type", UPP_STR("object"));
     for (f = s->fields; f->name.p; f++) {
         if (!(f->flags & WD_ENV_REQUIRED))
@@ -144,7 +142,7 @@ static void schema_object(struct wj_writer *w, const struct wd_envelope_shape *s
 struct named {
     const struct wd_envelope_shape *shapes[8];
     const struct wd_envelope_words *words[8];
-    size_t                          n_shapes, n_words;
+    size_t n_shapes, n_words;
 };
 
 static void gather(const struct wd_envelope_shape *s, struct named *to)
@@ -184,7 +182,7 @@ static void schema_defs(struct wj_writer *w, const struct named *named)
 static void spread(struct upp_str json, struct wb_buf *out)
 {
     unsigned depth = 0, lists = 0;
-    bool     text = false;
+    bool text = false;
     for (size_t i = 0; i < json.n; i++) {
         char c = json.p[i], next = i + 1 < json.n ? json.p[i + 1] : 0;
         bool line = false;
@@ -212,8 +210,8 @@ static void spread(struct upp_str json, struct wb_buf *out)
 void wd_envelope_schema(struct wb_buf *out)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(1u << 20);
-    struct wj_writer                      w;
-    struct named                          named = {0};
+    struct wj_writer w;
+    struct named named = {0};
     gather(&wd_envelope_table, &named);
     wj_writer_init(&w, &b, NULL);
     wj_write_open(&w, '{');
@@ -227,8 +225,6 @@ void wd_envelope_schema(struct wb_buf *out)
     else
         spread(wb_buf_str(&b), out);
 }
-
-/* ---- TypeScript ------------------------------------------------------------------------------------------ */
 
 static void type_object(struct wb_buf *out, const struct wd_envelope_shape *s, unsigned depth);
 

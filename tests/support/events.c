@@ -9,19 +9,19 @@ enum { NODE = 0x5eed };
 
 void events_init(struct events *e)
 {
-    *e      = (struct events){.memory = WB_ARENA(256u << 20)};
+    *e = (struct events){.memory = WB_ARENA(256u << 20)};
     e->runs = wb_new_n(&e->memory, struct events_run, EVENTS_RUNS);
     for (uint16_t i = 0; e->runs && i < EVENTS_RUNS; i++) {
         struct wm_source *s = &e->runs[i].from;
-        s->node             = NODE + i;
-        s->epoch            = 1;
-        s->depth            = i ? 1 : 0;
-        s->agent            = i ? UPP_STR("helper") : UPP_STR("main");
-        s->run              = wb_uuid_v8(1, i);
-        s->root             = wb_uuid_v8(1, 0);
-        s->agent_id         = wb_uuid_v8(2, i);
-        e->runs[i].index    = 1; /* behind the input */
-        e->runs[i].now      = s;
+        s->node = NODE + i;
+        s->epoch = 1;
+        s->depth = i ? 1 : 0;
+        s->agent = i ? UPP_STR("helper") : UPP_STR("main");
+        s->run = wb_uuid_v8(1, i);
+        s->root = wb_uuid_v8(1, 0);
+        s->agent_id = wb_uuid_v8(2, i);
+        e->runs[i].index = 1; /* behind the input */
+        e->runs[i].now = s;
     }
 }
 
@@ -35,12 +35,12 @@ void events_done(struct events *e)
 
 struct word {
     const char *word;
-    uint8_t     value;
+    uint8_t value;
 };
 
-static const struct word kinds[]   = {{"text", UPP_PART_TEXT},   {"reasoning", UPP_PART_REASONING},
-                                      {"call", UPP_PART_CALL},   {"image", UPP_PART_IMAGE},
-                                      {"audio", UPP_PART_AUDIO}, {"document", UPP_PART_DOCUMENT}};
+static const struct word kinds[] = {{"text", UPP_PART_TEXT},   {"reasoning", UPP_PART_REASONING},
+                                    {"call", UPP_PART_CALL},   {"image", UPP_PART_IMAGE},
+                                    {"audio", UPP_PART_AUDIO}, {"document", UPP_PART_DOCUMENT}};
 static const struct word sources[] = {
     {"base64", UPP_SOURCE_BASE64}, {"url", UPP_SOURCE_URL}, {"text", UPP_SOURCE_TEXT}};
 static const struct word stops[] = {
@@ -124,10 +124,10 @@ static bool run_line(struct events *e, struct wm_event *ev, struct upp_str rest)
     if (!p)
         return true;
     while (ev->status == WM_WAITING && rest.p && ev->n_pending < EVENTS_PARTS) {
-        struct upp_str  word = next(&rest);
-        bool            asks = wb_str_starts(word, UPP_STR("?"));
-        struct upp_str  call = asks ? wb_str_sub(word, 1, word.n) : word;
-        struct upp_part of   = find_call(e, call);
+        struct upp_str word = next(&rest);
+        bool asks = wb_str_starts(word, UPP_STR("?"));
+        struct upp_str call = asks ? wb_str_sub(word, 1, word.n) : word;
+        struct upp_part of = find_call(e, call);
         p[ev->n_pending++] = (struct wm_pending){.call = call, .name = of.name, .arguments = of.text, .approval = asks};
     }
     ev->pending = p;
@@ -139,16 +139,16 @@ static bool part_line(struct events_run *r, struct wm_event *ev, struct upp_str 
     if (r->n_parts == EVENTS_PARTS)
         return false;
     struct upp_part *p = &r->parts[r->n_parts];
-    *p                 = (struct upp_part){.kind = LOOK(kinds, next(&rest))};
-    p->id              = rest.p ? next(&rest) : (struct upp_str){0};
-    p->name            = rest.p ? next(&rest) : (struct upp_str){0};
-    p->text            = UPP_STR("");
+    *p = (struct upp_part){.kind = LOOK(kinds, next(&rest))};
+    p->id = rest.p ? next(&rest) : (struct upp_str){0};
+    p->name = rest.p ? next(&rest) : (struct upp_str){0};
+    p->text = UPP_STR("");
     if (wb_str_eq(rest.p ? next(&rest) : UPP_STR(""), UPP_STR("client")))
         ev->text = p->metadata = UPP_STR("{\"weft\":{\"source\":\"client\"}}");
-    ev->part              = (uint32_t)r->n_parts;
-    ev->part_kind         = p->kind;
-    ev->call              = p->id;
-    ev->name              = p->name;
+    ev->part = (uint32_t)r->n_parts;
+    ev->part_kind = p->kind;
+    ev->call = p->id;
+    ev->name = p->name;
     r->open[r->n_parts++] = true;
     return p->kind != 0;
 }
@@ -161,16 +161,16 @@ static bool media_line(struct events *e, struct events_run *r, struct wm_event *
     if (r->n_parts == EVENTS_PARTS)
         return false;
     struct upp_media *m = wb_new(&e->memory, struct upp_media);
-    struct upp_part  *p = &r->parts[r->n_parts];
-    *p                  = (struct upp_part){.kind = LOOK(kinds, next(&rest)), .media = m};
+    struct upp_part *p = &r->parts[r->n_parts];
+    *p = (struct upp_part){.kind = LOOK(kinds, next(&rest)), .media = m};
     if (!m)
         return true;
-    m->source             = LOOK(sources, next(&rest));
-    m->mime               = next(&rest);
-    m->data               = rest;
-    ev->part              = (uint32_t)r->n_parts;
-    ev->part_kind         = p->kind;
-    ev->media             = late ? NULL : m;
+    m->source = LOOK(sources, next(&rest));
+    m->mime = next(&rest);
+    m->data = rest;
+    ev->part = (uint32_t)r->n_parts;
+    ev->part_kind = p->kind;
+    ev->media = late ? NULL : m;
     r->open[r->n_parts++] = true;
     return p->kind && m->source;
 }
@@ -180,9 +180,9 @@ static bool delta_line(struct events *e, struct events_run *r, struct wm_event *
     uint64_t part;
     if (!wb_str_u64(next(&rest), &part) || part >= r->n_parts)
         return false;
-    ev->part            = (uint32_t)part;
-    ev->part_kind       = r->parts[part].kind;
-    ev->text            = unescape(&e->memory, rest);
+    ev->part = (uint32_t)part;
+    ev->part_kind = r->parts[part].kind;
+    ev->text = unescape(&e->memory, rest);
     r->parts[part].text = join(&e->memory, r->parts[part].text, ev->text);
     return true;
 }
@@ -192,7 +192,7 @@ static bool close_line(struct events_run *r, struct wm_event *ev, struct upp_str
     uint64_t part;
     if (!wb_str_u64(next(&rest), &part) || part >= r->n_parts)
         return false;
-    ev->part      = (uint32_t)part;
+    ev->part = (uint32_t)part;
     ev->part_kind = r->parts[part].kind;
     r->open[part] = false;
     return true;
@@ -202,37 +202,37 @@ static struct wm_entry *new_entry(struct events *e, const struct events_run *r, 
                                   const struct upp_part *parts, size_t n)
 {
     struct wm_entry *entry = wb_new(&e->memory, struct wm_entry);
-    struct upp_part *copy  = wb_new_n(&e->memory, struct upp_part, n ? n : 1);
+    struct upp_part *copy = wb_new_n(&e->memory, struct upp_part, n ? n : 1);
     if (!entry || !copy)
         return NULL;
     if (n)
         memcpy(copy, parts, n * sizeof *copy);
-    *entry = (struct wm_entry){.kind     = WM_ENTRY_MESSAGE,
+    *entry = (struct wm_entry){.kind = WM_ENTRY_MESSAGE,
                                .audience = r->phase.n ? WM_AUDIENCE_RUN : WM_AUDIENCE_ALL,
-                               .phase    = r->phase,
-                               .step     = r->step,
-                               .attempt  = r->attempt,
-                               .message  = {.role = role, .parts = copy, .n_parts = n}};
+                               .phase = r->phase,
+                               .step = r->step,
+                               .attempt = r->attempt,
+                               .message = {.role = role, .parts = copy, .n_parts = n}};
     return entry;
 }
 
 static bool message_line(struct events *e, struct events_run *r, struct wm_event *ev, struct upp_str rest)
 {
     struct upp_str how = next(&rest);
-    bool           cut = wb_str_eq(how, UPP_STR("cut"));
-    ev->stop           = cut ? UPP_STOP_ERROR : LOOK(stops, how) ? LOOK(stops, how) : UPP_STOP_END;
-    ev->usage          = (struct upp_usage){.input = 4, .output = 2};
+    bool cut = wb_str_eq(how, UPP_STR("cut"));
+    ev->stop = cut ? UPP_STOP_ERROR : LOOK(stops, how) ? LOOK(stops, how) : UPP_STOP_END;
+    ev->usage = (struct upp_usage){.input = 4, .output = 2};
     for (size_t i = 0; i < r->n_parts; i++)
         r->parts[i].cut = cut && r->open[i];
     struct wm_entry *entry = new_entry(e, r, UPP_ROLE_ASSISTANT, r->parts, r->n_parts);
     if (entry)
         entry->message.interrupted = cut;
     ev->entry = entry;
-    ev->id    = id_of(r, WM_NOUN_ENTRY);
+    ev->id = id_of(r, WM_NOUN_ENTRY);
     r->index++;
     r->attempt = 0;
     r->n_parts = 0;
-    r->phase   = (struct upp_str){0};
+    r->phase = (struct upp_str){0};
     return true;
 }
 
@@ -244,18 +244,18 @@ static bool system_line(struct events *e, struct events_run *r, struct wm_event 
         entry->data = rest;
     }
     ev->entry = entry;
-    ev->id    = id_of(r, WM_NOUN_ENTRY);
+    ev->id = id_of(r, WM_NOUN_ENTRY);
     r->index++;
     return true;
 }
 
 static bool end_line(const struct events *e, struct events_run *r, struct wm_event *ev, struct upp_str rest)
 {
-    ev->call    = next(&rest);
-    ev->name    = find_call(e, ev->call).name;
+    ev->call = next(&rest);
+    ev->name = find_call(e, ev->call).name;
     ev->outcome = LOOK(outcomes, next(&rest));
-    ev->text    = rest;
-    ev->ms      = 7;
+    ev->text = rest;
+    ev->ms = 7;
     if (r->n_results < EVENTS_PARTS)
         r->results[r->n_results++] = (struct upp_part){
             .kind = UPP_PART_RESULT, .id = ev->call, .text = rest, .is_error = ev->outcome != WM_DONE};
@@ -268,14 +268,14 @@ static bool step_line(struct events_run *r, struct wm_event *ev, struct upp_str 
     r->step += r->again ? 0 : 1;
     r->again = false;
     ev->step = r->step;
-    ev->id   = id_of(r, WM_NOUN_STEP);
+    ev->id = id_of(r, WM_NOUN_STEP);
     return true;
 }
 
 static bool endstep_line(struct events *e, struct events_run *r, struct wm_event *ev)
 {
     ev->usage = (struct upp_usage){.input = 4, .output = 2};
-    ev->id    = id_of(r, WM_NOUN_STEP);
+    ev->id = id_of(r, WM_NOUN_STEP);
     if (r->n_results) {
         ev->entry = new_entry(e, r, UPP_ROLE_TOOL, r->results, r->n_results);
         r->index++;
@@ -288,7 +288,7 @@ static bool endstep_line(struct events *e, struct events_run *r, struct wm_event
 static bool results_line(struct events *e, struct events_run *r, struct wm_event *ev)
 {
     ev->entry = new_entry(e, r, UPP_ROLE_TOOL, r->results, r->n_results);
-    ev->id    = id_of(r, WM_NOUN_ENTRY);
+    ev->id = id_of(r, WM_NOUN_ENTRY);
     r->index++;
     r->n_results = 0;
     return true;
@@ -297,14 +297,14 @@ static bool results_line(struct events *e, struct events_run *r, struct wm_event
 /* Numbers go back to the last record. */
 static bool void_line(struct events *e, struct wm_event *ev)
 {
-    ev->last  = e->record;
+    ev->last = e->record;
     e->number = e->record;
     for (size_t i = 0; i < EVENTS_RUNS; i++) {
         struct events_run *r = &e->runs[i];
         r->from.epoch++;
         r->attempt = (uint8_t)((r->attempt + 1) % WM_ATTEMPTS);
         r->n_parts = 0;
-        r->phase   = (struct upp_str){0};
+        r->phase = (struct upp_str){0};
     }
     for (size_t k = e->list.n; k-- > 0 && !wm_is_record(e->list.p[k].kind);)
         if (e->list.p[k].kind == WM_STEP_START)
@@ -330,10 +330,10 @@ static bool line_event(struct events *e, struct events_run *r, struct wm_event *
     case WM_STEP_START:
         return step_line(r, ev, rest);
     case WM_MESSAGE_OPEN:
-        ev->id     = id_of(r, WM_NOUN_ENTRY);
-        r->phase   = rest;
-        ev->name   = rest.n ? rest : UPP_STR("act");
-        ev->aside  = rest.n > 0;
+        ev->id = id_of(r, WM_NOUN_ENTRY);
+        r->phase = rest;
+        ev->name = rest.n ? rest : UPP_STR("act");
+        ev->aside = rest.n > 0;
         r->n_parts = 0;
         return true;
     case WM_PART_OPEN:
@@ -369,36 +369,36 @@ static bool line_event(struct events *e, struct events_run *r, struct wm_event *
 static bool agent_line(struct events *e, struct events_run *r, struct upp_str rest)
 {
     struct wm_source *s = wb_new(&e->memory, struct wm_source);
-    uint64_t          n;
+    uint64_t n;
     if (!wb_str_u64(rest, &n))
         return false;
     if (!s)
         return true;
-    *s          = r->from;
-    s->agent    = wb_arena_printf(&e->memory, "agent%u", (unsigned)n);
+    *s = r->from;
+    s->agent = wb_arena_printf(&e->memory, "agent%u", (unsigned)n);
     s->agent_id = wb_uuid_v8(2, 100 + n);
-    r->now      = s;
+    r->now = s;
     return true;
 }
 
 static bool play_line(struct events *e, struct upp_str line)
 {
-    struct events_run *r    = &e->runs[0];
-    struct upp_str     verb = next(&line);
+    struct events_run *r = &e->runs[0];
+    struct upp_str verb = next(&line);
     if (wb_str_eq(verb, UPP_STR("child"))) {
         uint64_t n;
         if (!wb_str_u64(next(&line), &n) || n == 0 || n >= EVENTS_RUNS)
             return false;
-        r    = &e->runs[n];
+        r = &e->runs[n];
         verb = next(&line);
     }
     if (wb_str_eq(verb, UPP_STR("whole"))) {
         if (r->n_parts == EVENTS_PARTS)
             return false;
         struct upp_part *p = &r->parts[r->n_parts++];
-        *p                 = (struct upp_part){.kind = LOOK(kinds, next(&line))};
+        *p = (struct upp_part){.kind = LOOK(kinds, next(&line))};
         if (p->kind == UPP_PART_CALL) {
-            p->id   = next(&line);
+            p->id = next(&line);
             p->name = next(&line);
         }
         p->text = line;
@@ -416,7 +416,7 @@ static bool play_line(struct events *e, struct upp_str line)
     ev.number = ++e->number;
     if (wm_is_record(ev.kind)) {
         ev.time_ms = 1770091507000 + (int64_t)ev.number;
-        e->record  = ev.number;
+        e->record = ev.number;
     }
     if (!wb_vec_push(&e->list, ev, EVENTS_MAX))
         e->memory.failed = -UPP_ENOMEM;

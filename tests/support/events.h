@@ -21,8 +21,7 @@
  *     aside PHASE                      no event: the next message, which no event opens, is scaffolding
  *     child N EVENT                    the event is one of the child run N (1 to 3)
  */
-#ifndef EVENTS_H
-#define EVENTS_H
+#pragma once
 
 #include "base/arena.h"
 #include "base/buf.h"
@@ -32,24 +31,24 @@
 enum { EVENTS_MAX = 1 << 16, EVENTS_PARTS = 64, EVENTS_RUNS = 4 };
 
 struct events_run {
-    struct wm_source        from;
-    const struct wm_source *now;   /* `from`, or that of another agent */
-    struct upp_str          phase; /* of the message that is said, where it is scaffolding */
-    uint32_t                step, index;
-    uint8_t                 attempt;
-    bool                    again; /* the step was voided */
-    struct upp_part         parts[EVENTS_PARTS];
-    bool                    quiet[EVENTS_PARTS], open[EVENTS_PARTS];
-    size_t                  n_parts;
-    struct upp_part         results[EVENTS_PARTS];
-    size_t                  n_results;
+    struct wm_source from;
+    const struct wm_source *now; /* `from`, or that of another agent */
+    struct upp_str phase;        /* of the message that is said, where it is scaffolding */
+    uint32_t step, index;
+    uint8_t attempt;
+    bool again; /* the step was voided */
+    struct upp_part parts[EVENTS_PARTS];
+    bool quiet[EVENTS_PARTS], open[EVENTS_PARTS];
+    size_t n_parts;
+    struct upp_part results[EVENTS_PARTS];
+    size_t n_results;
 };
 
 struct events {
     struct wb_arena memory;
     WB_VEC(struct wm_event) list;
-    uint64_t           number, record; /* of the last event, of the last record */
-    struct events_run *runs;           /* EVENTS_RUNS of them, in memory; NULL when there is none */
+    uint64_t number, record; /* of the last event, of the last record */
+    struct events_run *runs; /* EVENTS_RUNS of them, in memory; NULL when there is none */
 };
 
 void events_init(struct events *e);
@@ -66,6 +65,4 @@ struct events_script {
     const char *name, *text;
 };
 extern const struct events_script events_scripts[];
-extern const size_t               events_n_scripts;
-
-#endif
+extern const size_t events_n_scripts;

@@ -105,15 +105,12 @@ const struct events_script events_scripts[] = {
 };
 const size_t events_n_scripts = sizeof events_scripts / sizeof events_scripts[0];
 
-/* ---- Made up ------------------------------------------------------------------------------------------------------
- */
-
 struct inventor {
     struct wb_buf *out;
     unsigned (*pick)(void *arg, unsigned n);
-    void    *arg;
+    void *arg;
     unsigned calls; /* made so far: ids are new each time */
-    bool     ended;
+    bool ended;
 };
 
 static unsigned pick(struct inventor *v, unsigned n)
@@ -137,9 +134,9 @@ enum { SAID, TAKEN_BACK, OVER };
 static int invent_message(struct inventor *v, unsigned *first, unsigned *n_calls)
 {
     static const char *const texts[] = {"a", "", "{\"x\":", "1}", "\xc3\xa9\"\\", "two words", "\xf0\x9f\x92\xa1"};
-    bool                     open[6] = {0};
-    unsigned                 n = 0, limit = pick(v, 40);
-    *first   = v->calls;
+    bool open[6] = {0};
+    unsigned n = 0, limit = pick(v, 40);
+    *first = v->calls;
     *n_calls = 0;
     wb_buf_addf(v->out, "open%s\n", pick(v, 6) ? "" : pick(v, 2) ? " reason" : " plan");
     for (unsigned k = 0; k < limit; k++) {
@@ -188,9 +185,9 @@ static int invent_message(struct inventor *v, unsigned *first, unsigned *n_calls
 static void invent_tools(struct inventor *v, unsigned first, unsigned n)
 {
     static const char *const outcomes[] = {"done", "done", "error", "unknown", "denied", "stopped"};
-    static const char *const results[]  = {"{\"a\":[1,null]}", "null", "\"text\"", "{\"__proto__\":1}", "not json"};
-    unsigned                 wait       = pick(v, 4); /* 0: all of them wait; 1: for approvals */
-    bool                     done[6]    = {0};
+    static const char *const results[] = {"{\"a\":[1,null]}", "null", "\"text\"", "{\"__proto__\":1}", "not json"};
+    unsigned wait = pick(v, 4); /* 0: all of them wait; 1: for approvals */
+    bool done[6] = {0};
     if (n && wait < 2) {
         wb_buf_addf(v->out, "run waiting");
         for (unsigned i = 0; i < n; i++)
@@ -217,8 +214,8 @@ static void invent_tools(struct inventor *v, unsigned first, unsigned n)
 
 void events_invent(struct wb_buf *script, unsigned (*picks)(void *arg, unsigned n), void *arg)
 {
-    struct inventor v     = {.out = script, .pick = picks, .arg = arg};
-    unsigned        steps = 1 + pick(&v, 4), first, n;
+    struct inventor v = {.out = script, .pick = picks, .arg = arg};
+    unsigned steps = 1 + pick(&v, 4), first, n;
     wb_buf_addf(script, pick(&v, 2) ? "run queued\nrun running\n" : "run running\n");
     for (unsigned s = 0; s < steps && !v.ended; s++) {
         unsigned voids = 0, phases = pick(&v, 5) ? 1 : 2;

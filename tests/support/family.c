@@ -8,8 +8,8 @@
 #include "stores/memory/memory.h"
 
 /* Tests run one at a time. */
-static struct family              *family_now;
-static struct upp_model_ops        spying;
+static struct family *family_now;
+static struct upp_model_ops spying;
 static const struct upp_model_ops *spied;
 
 static struct upp_str newest_text(const struct upp_request *q)
@@ -23,9 +23,9 @@ static struct upp_str newest_text(const struct upp_request *q)
 
 static int spy(struct upp_step *s, struct upp_err *err)
 {
-    struct family            *f   = family_now;
-    const struct upp_request *q   = s->request;
-    const char               *who = "?";
+    struct family *f = family_now;
+    const struct upp_request *q = s->request;
+    const char *who = "?";
     for (size_t i = 0; i < f->n; i++)
         if (f->rig.models[i] == s->model)
             who = f->members[i].name;
@@ -39,30 +39,30 @@ static int spy(struct upp_step *s, struct upp_err *err)
 
 static int open_rig(struct family *f, struct upp_err *err)
 {
-    f->rig     = (struct rig){.store = f->store ? &f->lazy.store : NULL, .checker = &f->checker};
+    f->rig = (struct rig){.store = f->store ? &f->lazy.store : NULL, .checker = &f->checker};
     family_now = f;
     for (size_t i = 0; i < f->n; i++) {
         const struct family_member *m = &f->members[i];
         TRY(rig_agent(&f->rig, m->name, m->script, err));
         struct wr_agent_def *def = &f->rig.agents[i];
-        spied                    = f->rig.models[i]->ops;
-        spying                   = *spied;
-        spying.open              = spy;
-        f->rig.models[i]->ops    = &spying;
+        spied = f->rig.models[i]->ops;
+        spying = *spied;
+        spying.open = spy;
+        f->rig.models[i]->ops = &spying;
         if (m->tools) {
-            def->tools   = m->tools;
+            def->tools = m->tools;
             def->n_tools = m->n_tools;
         }
-        def->base            = m->base;
+        def->base = m->base;
         def->check_structure = m->check_structure;
         if (m->no_model)
             def->model = NULL;
         if (m->params)
             def->params = wb_cstr(m->params);
-        def->handoffs   = m->handoff;
+        def->handoffs = m->handoff;
         def->n_handoffs = m->handoff != NULL;
-        def->rights     = m->rights;
-        def->hooks      = m->hooks;
+        def->rights = m->rights;
+        def->hooks = m->hooks;
         if (m->strategy)
             def->strategy = m->strategy;
     }
@@ -127,10 +127,10 @@ void family_done(struct family *f)
 
 int family_start(struct family *f, struct upp_err *err)
 {
-    struct upp_part    part  = {.kind = UPP_PART_TEXT, .text = UPP_STR("go")};
+    struct upp_part part = {.kind = UPP_PART_TEXT, .text = UPP_STR("go")};
     struct upp_message input = {.role = UPP_ROLE_USER, .parts = &part, .n_parts = 1};
-    struct wr_start    what  = {
-            .owner = rig_owner, .agent = wb_cstr(f->members[0].name), .input = &input, .wants_turn = true};
+    struct wr_start what = {
+        .owner = rig_owner, .agent = wb_cstr(f->members[0].name), .input = &input, .wants_turn = true};
     what.options = wb_cstr(f->options);
     if (f->on_suspend)
         weft__loop_on_suspend(weft_loop_current(), f->on_suspend, f->arg);
@@ -161,7 +161,7 @@ int family_wait(struct family *f, uint8_t *status, struct upp_err *err)
 int family_pending(struct family *f, struct wb_buf *out, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 22);
-    struct wr_run_info                        look;
+    struct wr_run_info look;
     TRY(wr_get(f->rig.engine, &rig_owner, f->started.run, &a, &look, err));
     for (size_t i = 0; i < look.n_pending; i++)
         wb_buf_addf(out, "%s%s:%.*s", i ? " " : "", look.pending[i].approval ? "approve" : "answer",

@@ -3,8 +3,7 @@
  * What each model is asked is written down (`asked`), one line a call: whose model it is, the parameters, the newest
  * text of a user, the tools it is offered.
  */
-#ifndef TEST_FAMILY_H
-#define TEST_FAMILY_H
+#pragma once
 
 #include "support/sim/sim.h"
 #include "support/fibers.h"
@@ -12,46 +11,46 @@
 #include "support/rig.h"
 
 struct family_member {
-    const char               *name, *script;
-    const struct wr_tool     *tools;
-    size_t                    n_tools;
+    const char *name, *script;
+    const struct wr_tool *tools;
+    size_t n_tools;
     const struct weft_rights *rights;
-    const struct weft_hooks  *hooks;
-    const char               *params;  /* NULL: none */
-    const struct wr_handoff  *handoff; /* one; NULL: none */
-    bool                      no_model, base, check_structure;
+    const struct weft_hooks *hooks;
+    const char *params;               /* NULL: none */
+    const struct wr_handoff *handoff; /* one; NULL: none */
+    bool no_model, base, check_structure;
 
     const struct weft_strategy *strategy; /* NULL: the loop */
 };
 
 struct family {
     const struct family_member *members; /* the first one is asked by the test */
-    size_t                      n;
+    size_t n;
     WEFT_SUSPENDS int (*act)(struct family *f, struct upp_err *err); /* NULL: family_turn */
-    bool        no_store, real;                                      /* real: on a loop of libuv */
-    bool        unchecked; /* the checker compares each call with all others: not of thousands */
-    uint32_t    max_depth;
-    unsigned    commit_ms; /* before and after each commit */
-    const char *options;   /* of the run; NULL: none */
-    uint64_t    seed;
-    void       *arg;
+    bool no_store, real;                                             /* real: on a loop of libuv */
+    bool unchecked; /* the checker compares each call with all others: not of thousands */
+    uint32_t max_depth;
+    unsigned commit_ms;  /* before and after each commit */
+    const char *options; /* of the run; NULL: none */
+    uint64_t seed;
+    void *arg;
     /* Called at every suspension; NULL: nobody. */
     void (*on_suspend)(void *arg, struct weft_fiber *f);
 
     /* From here on family_play begins anew. */
-    struct rig        rig;
-    struct wl_store  *store;
-    struct lazy       lazy; /* in front of it */
-    struct checker    checker;
-    struct wb_buf     asked;
+    struct rig rig;
+    struct wl_store *store;
+    struct lazy lazy; /* in front of it */
+    struct checker checker;
+    struct wb_buf asked;
     struct wr_started started;
-    struct upp_turn  *turn; /* what the run came to; freed by family_done */
-    int               result;
-    struct upp_err    why;
+    struct upp_turn *turn; /* what the run came to; freed by family_done */
+    int result;
+    struct upp_err why;
 };
 
 /* Plays it: what `act` returns. On the simulated loop nothing may be left: no fiber, no process, no descriptor. */
-int  family_play(struct family *f, struct upp_err *err);
+int family_play(struct family *f, struct upp_err *err);
 void family_done(struct family *f);
 void family_donep(struct family **f);
 
@@ -71,8 +70,8 @@ WEFT_SUSPENDS int family_story(struct family *f, struct wb_buf *out, struct upp_
 /* In a test: a family `f` of these members, ended with the test. It is too large for a frame. */
 #define FAMILY(members_) FAMILY_WITH(members_, .act = NULL)
 #define FAMILY_WITH(members_, ...)                                                                                     \
-    static struct family                     room_ = {.members = (members_), .n = WB_LEN(members_), __VA_ARGS__};      \
-    UPP_CLEANUP(family_donep) struct family *f     = &room_
+    static struct family room_ = {.members = (members_), .n = WB_LEN(members_), __VA_ARGS__};                          \
+    UPP_CLEANUP(family_donep) struct family *f = &room_
 #define FAMILY_TOOLS(list) .tools = (list), .n_tools = WB_LEN(list)
 
 /* Up to eight texts with commas between them. */
@@ -104,5 +103,3 @@ WEFT_SUSPENDS int family_story(struct family *f, struct wb_buf *out, struct upp_
     {                                                                                                                  \
         .spec = SPEC_OF(name_), .kind = WR_TOOL_AGENT, .agent = UPP_STR_INIT(agent_), __VA_ARGS__                      \
     }
-
-#endif

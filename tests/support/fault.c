@@ -1,4 +1,5 @@
-/* support/fault.c — see fault.h. Its own memory comes from malloc, not from the table it wraps. */
+/* support/fault.c — counts calls through the hook table and fails the Nth. Its own memory comes from malloc, not
+ * from the table it wraps. */
 #include "support/fault.h"
 
 #include <errno.h>
@@ -12,32 +13,32 @@
 
 /* Live blocks by address: open addressing, tombstones never needed because removal shifts back. */
 struct block {
-    void    *p;
-    size_t   n;
+    void *p;
+    size_t n;
     uint64_t serial;
 };
 
 enum {
-    MAX_FDS   = 65536,
+    MAX_FDS = 65536,
     SPOIL_MAX = 1 << 20, /* of a block: what nobody has ever written costs no memory, and shall not begin to */
-    SPOILT    = 0xdb,
+    SPOILT = 0xdb,
 };
 
 static struct {
-    pthread_mutex_t  lock;
+    pthread_mutex_t lock;
     struct upp_hooks below;
-    struct block    *blocks;
-    size_t           cap, live, bytes;
-    uint64_t         serial;
-    size_t           fds;
-    unsigned char    open[MAX_FDS];
-    unsigned long    calls[FAULT_CLASSES], fired, at;
+    struct block *blocks;
+    size_t cap, live, bytes;
+    uint64_t serial;
+    size_t fds;
+    unsigned char open[MAX_FDS];
+    unsigned long calls[FAULT_CLASSES], fired, at;
     enum fault_class armed;
-    int              error;
-    bool             on, sticky;
-    const char      *watch; /* NULL: nothing is watched for */
-    uint64_t         watch_from;
-    size_t           watched;
+    int error;
+    bool on, sticky;
+    const char *watch; /* NULL: nothing is watched for */
+    uint64_t watch_from;
+    size_t watched;
 } F = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static void lock(void)
@@ -68,10 +69,10 @@ static void put(struct block b)
 static void remember(void *p, size_t n)
 {
     if (F.live * 2 >= F.cap) {
-        size_t        old_cap = F.cap;
-        struct block *old     = F.blocks;
-        F.cap                 = old_cap ? old_cap * 2 : 1024;
-        F.blocks              = calloc(F.cap, sizeof *F.blocks);
+        size_t old_cap = F.cap;
+        struct block *old = F.blocks;
+        F.cap = old_cap ? old_cap * 2 : 1024;
+        F.blocks = calloc(F.cap, sizeof *F.blocks);
         if (!F.blocks)
             abort();
         for (size_t i = 0; i < old_cap; i++)
@@ -116,7 +117,7 @@ static size_t forget(const void *p)
     F.blocks[i].p = NULL;
     for (size_t j = (i + 1) & (F.cap - 1); F.blocks[j].p; j = (j + 1) & (F.cap - 1)) {
         struct block b = F.blocks[j];
-        F.blocks[j].p  = NULL;
+        F.blocks[j].p = NULL;
         put(b);
     }
     return n;
@@ -126,8 +127,8 @@ static size_t forget(const void *p)
 static int verdict(enum fault_class c)
 {
     lock();
-    unsigned long n    = ++F.calls[c];
-    bool          fail = F.on && c == F.armed && (F.sticky ? n >= F.at : n == F.at);
+    unsigned long n = ++F.calls[c];
+    bool fail = F.on && c == F.armed && (F.sticky ? n >= F.at : n == F.at);
     F.fired += fail;
     int error = fail ? F.error : 0;
     unlock();
@@ -387,33 +388,33 @@ static int f_pipe(int fds[2], int ours)
 void fault_install(void)
 {
     static const struct upp_hooks table = {
-        .size     = sizeof table,
-        .alloc    = f_alloc,
-        .resize   = f_resize,
-        .release  = f_release,
-        .map      = f_map,
-        .unmap    = f_unmap,
-        .random   = f_random,
-        .open     = f_open,
-        .close    = f_close,
-        .read     = f_read,
-        .write    = f_write,
-        .pread    = f_pread,
-        .pwrite   = f_pwrite,
+        .size = sizeof table,
+        .alloc = f_alloc,
+        .resize = f_resize,
+        .release = f_release,
+        .map = f_map,
+        .unmap = f_unmap,
+        .random = f_random,
+        .open = f_open,
+        .close = f_close,
+        .read = f_read,
+        .write = f_write,
+        .pread = f_pread,
+        .pwrite = f_pwrite,
         .truncate = f_truncate,
-        .sync     = f_sync,
-        .rename   = f_rename,
-        .unlink   = f_unlink,
-        .mkdir    = f_mkdir,
-        .socket   = f_socket,
-        .connect  = f_connect,
-        .bind     = f_bind,
-        .listen   = f_listen,
-        .accept   = f_accept,
-        .recv     = f_recv,
-        .send     = f_send,
-        .spawn    = f_spawn,
-        .pipe     = f_pipe,
+        .sync = f_sync,
+        .rename = f_rename,
+        .unlink = f_unlink,
+        .mkdir = f_mkdir,
+        .socket = f_socket,
+        .connect = f_connect,
+        .bind = f_bind,
+        .listen = f_listen,
+        .accept = f_accept,
+        .recv = f_recv,
+        .send = f_send,
+        .spawn = f_spawn,
+        .pipe = f_pipe,
     };
     F.below = *wb_hooks();
     if (upp_global_init(&table, NULL) < 0)
@@ -424,11 +425,11 @@ void fault_at(enum fault_class c, unsigned long n, int error, bool sticky)
 {
     lock();
     memset(F.calls, 0, sizeof F.calls);
-    F.fired  = 0;
-    F.on     = true;
-    F.armed  = c;
-    F.at     = n;
-    F.error  = error;
+    F.fired = 0;
+    F.on = true;
+    F.armed = c;
+    F.at = n;
+    F.error = error;
     F.sticky = sticky;
     unlock();
 }
@@ -436,7 +437,7 @@ void fault_at(enum fault_class c, unsigned long n, int error, bool sticky)
 void fault_off(void)
 {
     lock();
-    F.on    = false;
+    F.on = false;
     F.watch = NULL;
     unlock();
 }
@@ -460,9 +461,9 @@ unsigned long fault_fired(void)
 void fault_watch(const char *text)
 {
     lock();
-    F.watch      = text;
+    F.watch = text;
     F.watch_from = F.serial;
-    F.watched    = 0;
+    F.watched = 0;
     unlock();
 }
 

@@ -3,8 +3,7 @@
  * Wraps the table in force with one that counts calls by class, keeps an account of live memory and
  * descriptors, and fails what it was told to. Threads may call at any time.
  */
-#ifndef FAULT_H
-#define FAULT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -28,15 +27,13 @@ unsigned long fault_fired(void);
 /* From now on memory that is given back is searched for this text (which is borrowed; NULL: no more, also by
  * fault_off). How many blocks had it in them: those that were freed, and those that were resized, which may leave a
  * copy behind. */
-void   fault_watch(const char *text);
+void fault_watch(const char *text);
 size_t fault_watched(void);
 
 /* What is live now; what of it was made after `since`, written as sentences into text. */
 struct fault_account {
     uint64_t serial; /* of the newest allocation */
-    size_t   blocks, bytes, fds;
+    size_t blocks, bytes, fds;
 };
 struct fault_account fault_account(void);
-bool                 fault_balanced(struct fault_account since, char *text, size_t size);
-
-#endif
+bool fault_balanced(struct fault_account since, char *text, size_t size);

@@ -20,32 +20,32 @@ enum { MAX_CONNECTIONS = 512, MAX_REQUESTS = 4096, MAX_HEAD = 1 << 20 };
 
 struct connection {
     struct faults *server;
-    pthread_t      thread;
-    int            fd;
-    unsigned       number;
-    SSL           *ssl;
-    char          *in; /* what came and is not used */
-    size_t         n, cap;
+    pthread_t thread;
+    int fd;
+    unsigned number;
+    SSL *ssl;
+    char *in; /* what came and is not used */
+    size_t n, cap;
 };
 
 struct kept {
-    char    *head, *body;
-    size_t   n_head, n_body;
+    char *head, *body;
+    size_t n_head, n_body;
     unsigned connection;
 };
 
 struct faults {
-    struct faults_opts   opts;
+    struct faults_opts opts;
     struct faults_reply *replies;
-    int                  listener, port, stop, release;
-    pthread_t            thread;
-    pthread_mutex_t      lock;
-    struct connection   *connections[MAX_CONNECTIONS];
-    unsigned             n_connections, n_requests;
-    unsigned            *used; /* of each reply */
-    size_t               bytes;
-    struct kept          requests[MAX_REQUESTS];
-    char                 url[256];
+    int listener, port, stop, release;
+    pthread_t thread;
+    pthread_mutex_t lock;
+    struct connection *connections[MAX_CONNECTIONS];
+    unsigned n_connections, n_requests;
+    unsigned *used; /* of each reply */
+    size_t bytes;
+    struct kept requests[MAX_REQUESTS];
+    char url[256];
 };
 
 static void must(int bad, const char *what)
@@ -90,11 +90,11 @@ static ssize_t move(struct connection *c, void *p, size_t n, bool out)
 {
     for (;;) {
         ssize_t r;
-        short   wants = out ? POLLOUT : POLLIN;
+        short wants = out ? POLLOUT : POLLIN;
         if (c->ssl) {
             ERR_clear_error();
             int moved = out ? SSL_write(c->ssl, p, n > 16384 ? 16384 : (int)n) : SSL_read(c->ssl, p, (int)n);
-            int why   = SSL_get_error(c->ssl, moved);
+            int why = SSL_get_error(c->ssl, moved);
             if (moved > 0)
                 return moved;
             if (why == SSL_ERROR_ZERO_RETURN)
@@ -150,7 +150,7 @@ static void reset(struct connection *c)
 static bool chunk(struct connection *c, struct upp_str s)
 {
     char head[32];
-    int  n = snprintf(head, sizeof head, "%zx\r\n", s.n);
+    int n = snprintf(head, sizeof head, "%zx\r\n", s.n);
     return put(c, head, (size_t)n) && put(c, s.p, s.n) && put(c, "\r\n", 2);
 }
 
@@ -218,7 +218,7 @@ static size_t body_length(const char *head, size_t n)
 static char *cut(struct connection *c, size_t n)
 {
     char *p = memcpy(room(NULL, n + 1), c->in, n);
-    p[n]    = 0;
+    p[n] = 0;
     memmove(c->in, c->in + n, c->n - n + 1);
     c->n -= n;
     return p;
@@ -227,8 +227,8 @@ static char *cut(struct connection *c, size_t n)
 /* A whole request into the book: its number, or -1. */
 static int take_request(struct connection *c)
 {
-    struct faults *f   = c->server;
-    char          *end = NULL;
+    struct faults *f = c->server;
+    char *end = NULL;
     while (!c->n || !(end = memmem(c->in, c->n, "\r\n\r\n", 4)))
         if (c->n > MAX_HEAD || !get(c))
             return -1;
@@ -237,11 +237,11 @@ static int take_request(struct connection *c)
         if (!get(c))
             return -1;
     struct kept k = {.n_head = head, .n_body = body, .connection = c->number};
-    k.head        = cut(c, head);
-    k.body        = cut(c, body);
+    k.head = cut(c, head);
+    k.body = cut(c, body);
     lock(f);
     must(f->n_requests == MAX_REQUESTS, "too many requests");
-    int i          = (int)f->n_requests;
+    int i = (int)f->n_requests;
     f->requests[i] = k;
     f->n_requests++;
     unlock(f);
@@ -293,7 +293,7 @@ static bool shake_hands(struct connection *c)
 static void *serve(void *arg)
 {
     struct connection *c = arg;
-    struct faults     *f = c->server;
+    struct faults *f = c->server;
     if (f->opts.no_requests)
         (void)answer(c, choose(f, -1));
     else if (shake_hands(c))
@@ -309,8 +309,7 @@ static void *serve(void *arg)
     return NULL;
 }
 
-/* ---- The server
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- The server ------------------------------------------------------------------------------ */
 
 static void *listen_on(void *arg)
 {
@@ -346,14 +345,14 @@ static void start_thread(struct faults *f)
 struct faults *faults_start(const struct faults_opts *opts)
 {
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t          n  = sizeof at;
-    struct faults     *f  = calloc(1, sizeof *f);
+    socklen_t n = sizeof at;
+    struct faults *f = calloc(1, sizeof *f);
     must(!f, "calloc");
-    f->opts    = *opts;
+    f->opts = *opts;
     f->replies = memcpy(room(NULL, (opts->n_replies + 1) * sizeof *f->replies), opts->replies,
                         opts->n_replies * sizeof *f->replies);
-    f->used    = calloc(opts->n_replies + 1, sizeof *f->used);
-    f->stop    = eventfd(0, EFD_CLOEXEC);
+    f->used = calloc(opts->n_replies + 1, sizeof *f->used);
+    f->stop = eventfd(0, EFD_CLOEXEC);
     f->release = eventfd(0, EFD_CLOEXEC);
     must(!f->used || f->stop < 0 || f->release < 0 || pthread_mutex_init(&f->lock, NULL), "start");
     f->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -447,7 +446,7 @@ bool faults_request(struct faults *f, unsigned i, struct faults_seen *ret)
     bool there = i < f->n_requests;
     if (there) {
         const struct kept *k = &f->requests[i];
-        *ret                 = (struct faults_seen){{k->head, k->n_head}, {k->body, k->n_body}, k->connection};
+        *ret = (struct faults_seen){{k->head, k->n_head}, {k->body, k->n_body}, k->connection};
     }
     unlock(f);
     return there;
@@ -468,13 +467,12 @@ bool faults_has_header(struct upp_str head, const char *line)
     return false;
 }
 
-/* ---- gzip, by hand: a test needs no library for it
- * --------------------------------------------------------------------- */
+/* ---- gzip, by hand: a test needs no library for it ------------------------------------------- */
 
 struct bits {
     unsigned char *p;
-    size_t         n;
-    unsigned       held, count;
+    size_t n;
+    unsigned held, count;
 };
 
 static void add_bits(struct bits *b, unsigned value, unsigned count)
@@ -509,13 +507,13 @@ static const unsigned char gzip_head[10] = {31, 139, 8, 0, 0, 0, 0, 0, 0, 255};
 
 struct upp_str faults_gzip(struct upp_str body)
 {
-    struct bits   b   = {.p = room(NULL, body.n + body.n / 60000 * 5 + 64)};
+    struct bits b = {.p = room(NULL, body.n + body.n / 60000 * 5 + 64)};
     unsigned long crc = 0xffffffffu;
     memcpy(b.p, gzip_head, b.n = sizeof gzip_head);
     size_t at = 0;
     do {
         size_t some = body.n - at < 60000 ? body.n - at : 60000;
-        b.p[b.n++]  = at + some == body.n;
+        b.p[b.n++] = at + some == body.n;
         add_le(&b, some, 2);
         add_le(&b, ~some & 0xffff, 2);
         for (size_t i = 0; i < some; i++)
@@ -530,9 +528,9 @@ struct upp_str faults_gzip(struct upp_str body)
 /* One block with the fixed codes: a blank, and then "258 bytes from one back" again and again, 13 bits each. */
 struct upp_str faults_bomb(size_t n)
 {
-    size_t        matches = n / 258;
-    struct bits   b       = {.p = room(NULL, matches * 13 / 8 + 64)};
-    unsigned long crc     = 0xffffffffu;
+    size_t matches = n / 258;
+    struct bits b = {.p = room(NULL, matches * 13 / 8 + 64)};
+    unsigned long crc = 0xffffffffu;
     memcpy(b.p, gzip_head, b.n = sizeof gzip_head);
     add_bits(&b, 1, 1);
     add_bits(&b, 1, 2);

@@ -1,4 +1,4 @@
-/* support/fibers.c — see fibers.h. */
+/* support/fibers.c — runs a test's function as a fiber, or in a child process. */
 #include "support/fibers.h"
 
 #include <dirent.h>
@@ -21,16 +21,16 @@
 int test_on_loop(weft_fn *fn, void *arg, struct upp_err *err)
 {
     UPP_CLEANUP(weft_loop_closep) struct weft_loop *l = NULL;
-    int                                             r = weft_loop_open(NULL, &l, err);
+    int r = weft_loop_open(NULL, &l, err);
     return r < 0 ? r : weft_loop_run(l, "test", fn, arg, err);
 }
 
 /* By way of a listener: accept and socket are hooks, socketpair is not. */
 int test_socketpair(int fds[2])
 {
-    struct sockaddr_in a   = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
-    socklen_t          len = sizeof a;
-    int                r, one = -1, two = -1, listener = WB_CALL(socket)(AF_INET, SOCK_STREAM, 0);
+    struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    socklen_t len = sizeof a;
+    int r, one = -1, two = -1, listener = WB_CALL(socket)(AF_INET, SOCK_STREAM, 0);
     if (listener < 0)
         return listener;
     r = WB_CALL(bind)(listener, (struct sockaddr *)&a, sizeof a);
@@ -69,7 +69,7 @@ void test_closep(int *fd)
 size_t test_descriptors(void)
 {
     size_t n = 0;
-    DIR   *d = opendir("/proc/self/fd");
+    DIR *d = opendir("/proc/self/fd");
     while (d && readdir(d))
         n++;
     if (d)
@@ -79,7 +79,7 @@ size_t test_descriptors(void)
 
 int test_in_child(void (*fn)(void), char *text, size_t size)
 {
-    int    fds[2], status = -1;
+    int fds[2], status = -1;
     size_t n = 0;
     if (pipe(fds) != 0)
         return -1;

@@ -3,8 +3,7 @@
  * In a fiber use FAIL_UNLESS instead of CHECK: it records the failure and leaves by the return value, so that
  * cleanups run and scopes are joined.
  */
-#ifndef TEST_FIBERS_H
-#define TEST_FIBERS_H
+#pragma once
 
 #include <weft/fiber.h>
 
@@ -28,7 +27,7 @@ int test_on_loop(weft_fn *fn, void *arg, struct upp_err *err);
     } while (0)
 
 /* A pipe or socket pair, non-blocking, both ends counted by the hook table's account. Closed by test_closep. */
-int  test_socketpair(int fds[2]);
+int test_socketpair(int fds[2]);
 void test_closep(int *fd);
 
 size_t test_descriptors(void); /* how many this process has; of use where they are compared */
@@ -39,5 +38,3 @@ int test_in_child(void (*fn)(void), char *text, size_t size);
 /* Under valgrind some things of the system are not as they are: posix_spawn does not tell that a program cannot start,
  * faults are reported differently. */
 bool test_on_valgrind(void);
-
-#endif

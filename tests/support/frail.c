@@ -11,7 +11,7 @@ static WEFT_SUSPENDS void linger(struct frail *f)
 {
     WEFT__SHIELD_FOREVER;
     uint64_t ms = f->slow_ms ? weft__sim_below(f->sim, f->slow_ms + 1) : 0;
-    int      r  = ms ? weft_sleep_ms(ms, NULL) : 0;
+    int r = ms ? weft_sleep_ms(ms, NULL) : 0;
     (void)r;
 }
 
@@ -39,7 +39,7 @@ static WEFT_SUSPENDS int after(struct frail *f, int r, struct upp_err *err)
 static WEFT_SUSPENDS int fr_commit(struct wl_store *s, struct wl_commit *c, struct upp_err *err)
 {
     struct frail *f = frail_of(s);
-    int           r = before(f, err);
+    int r = before(f, err);
     if (r < 0)
         return r;
     f->commits++;
@@ -58,7 +58,7 @@ static WEFT_SUSPENDS int fr_commit(struct wl_store *s, struct wl_commit *c, stru
     static WEFT_SUSPENDS int fr_##name params                                                                          \
     {                                                                                                                  \
         struct frail *f = frail_of(s);                                                                                 \
-        int           r = before(f, err);                                                                              \
+        int r = before(f, err);                                                                                        \
         if (r >= 0)                                                                                                    \
             r = after(f, f->inner->ops->name(f->inner, __VA_ARGS__), err);                                             \
         return r;                                                                                                      \
@@ -84,14 +84,14 @@ static WEFT_SUSPENDS void fr_close(struct wl_store *s)
 }
 
 static const struct wl_store_ops ops = {
-    .size   = sizeof ops,
-    .name   = "frail",
+    .size = sizeof ops,
+    .name = "frail",
     .commit = fr_commit,
-    .rows   = fr_rows,
-    .get    = fr_get,
-    .list   = fr_list,
+    .rows = fr_rows,
+    .get = fr_get,
+    .list = fr_list,
     .follow = fr_follow,
-    .close  = fr_close,
+    .close = fr_close,
 };
 
 void frail_open(struct frail *f, struct wl_store *inner, struct weft__sim *sim)

@@ -6,8 +6,6 @@
 #include "json/read.h"
 #include "json/value.h"
 
-/* ---- What is written ------------------------------------------------------------------------------------------- */
-
 static struct wb_buf *lines_of(void *arg)
 {
     struct heard *h = arg;
@@ -20,7 +18,7 @@ static struct wb_buf *lines_of(void *arg)
 static void add_plan(struct heard *h, struct weft_run *run)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(16u << 20);
-    yyjson_val                               *v = NULL;
+    yyjson_val *v = NULL;
     if (!h->plan)
         return;
     wb_buf_addf(&h->lines, " [");
@@ -50,8 +48,6 @@ static int check(struct wb_buf *out, struct upp_err *err)
     wb_buf_addc(out, '\n');
     return wb_buf_check(out, err);
 }
-
-/* ---- The hooks --------------------------------------------------------------------------------------------------- */
 
 static int on_start(void *arg, struct weft_run *run, uint32_t step, struct upp_err *err)
 {
@@ -121,11 +117,11 @@ static int on_error(void *arg, struct weft_run *run, const struct upp_err *why, 
 
 static bool stop(void *arg, struct weft_run *run)
 {
-    struct heard  *h    = arg;
-    struct wb_buf *out  = lines_of(arg);
+    struct heard *h = arg;
+    struct wb_buf *out = lines_of(arg);
     struct upp_str name = UPP_STR("\"totalTokens\":"), rest = {0};
-    size_t         at       = wb_str_find(run->state.metadata, name, 0);
-    uint64_t       n_tokens = 0;
+    size_t at = wb_str_find(run->state.metadata, name, 0);
+    uint64_t n_tokens = 0;
     if (at != SIZE_MAX)
         rest = wb_str_sub(run->state.metadata, at + name.n, SIZE_MAX);
     for (size_t i = 0; i < rest.n && rest.p[i] >= '0' && rest.p[i] <= '9'; i++)
@@ -139,24 +135,21 @@ static bool stop(void *arg, struct weft_run *run)
 
 struct weft_hooks heard_hooks(struct heard *h)
 {
-    return (struct weft_hooks){.arg           = h,
+    return (struct weft_hooks){.arg = h,
                                .on_step_start = on_start,
-                               .on_reason     = on_reason,
-                               .on_act        = on_act,
-                               .on_observe    = on_observe,
-                               .on_step_end   = on_end,
-                               .on_complete   = on_complete,
-                               .on_error      = on_error,
-                               .stop          = stop};
+                               .on_reason = on_reason,
+                               .on_act = on_act,
+                               .on_observe = on_observe,
+                               .on_step_end = on_end,
+                               .on_complete = on_complete,
+                               .on_error = on_error,
+                               .stop = stop};
 }
 
 void heard_done(struct heard *h)
 {
     wb_buf_done(&h->lines);
 }
-
-/* ---- Judging -------------------------------------------------------------------------------------------------------
- */
 
 int heard_end(struct place *p, const struct wr_started *s, uint8_t status, struct upp_err *err)
 {
@@ -191,10 +184,10 @@ int heard_ends(const struct heard *h, const char *want, struct upp_err *err)
 
 int observed_is(struct place *p, struct wb_uuid run, const char *want, struct upp_err *err)
 {
-    WB_CLEANUP(wr_reader_closep) struct wr_reader *rd  = NULL;
-    WB_CLEANUP(wb_buf_done) struct wb_buf          out = WB_BUF(1u << 20);
-    struct wm_event                                ev;
-    int                                            r = wr_reader_open(p->rig.engine, &rig_owner, run, NULL, &rd, err);
+    WB_CLEANUP(wr_reader_closep) struct wr_reader *rd = NULL;
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(1u << 20);
+    struct wm_event ev;
+    int r = wr_reader_open(p->rig.engine, &rig_owner, run, NULL, &rd, err);
     while (r >= 0 && (r = wr_reader_next(rd, true, &ev, err)) > 0) {
         bool results = ev.kind == WM_MESSAGE || ev.kind == WM_STEP_END;
         if (ev.from->depth || !results || !ev.entry || ev.entry->message.role != UPP_ROLE_TOOL)

@@ -1,4 +1,4 @@
-/* support/invent.c — see invent.h. */
+/* support/invent.c — draws documents from a seed, and writes down what must not be lost of them. */
 #include "support/invent.h"
 
 #include <upp/model.h>
@@ -9,12 +9,12 @@
 #include "json/write.h"
 
 struct inventing {
-    uint64_t         seed;
+    uint64_t seed;
     struct wb_arena *a;
-    struct wm_doc   *d;
-    struct upp_err  *err;
-    int64_t          now;
-    unsigned         calls;
+    struct wm_doc *d;
+    struct upp_err *err;
+    int64_t now;
+    unsigned calls;
     WB_VEC(struct upp_part) parts;
 };
 
@@ -50,8 +50,8 @@ static int add_medium(struct inventing *x)
     *m = pick(x, 2)
              ? (struct upp_media){.source = UPP_SOURCE_BASE64, .data = UPP_STR("aGk="), .mime = UPP_STR("image/png")}
              : (struct upp_media){.source = UPP_SOURCE_URL,
-                                  .data   = UPP_STR("https://example.org/a.png"),
-                                  .mime   = UPP_STR("image/png")};
+                                  .data = UPP_STR("https://example.org/a.png"),
+                                  .mime = UPP_STR("image/png")};
     if (!pick(x, 3)) {
         m->width = UPP_STR("2"), m->height = UPP_STR("1");
         m->title = UPP_STR("a.png");
@@ -67,15 +67,15 @@ static int end_entry(struct inventing *x, uint8_t role, uint32_t agent)
     if (!e)
         return -UPP_ENOMEM;
     struct upp_message *m = &e->e.message;
-    e->agent              = agent;
+    e->agent = agent;
     if (agent != WM_NO_AGENT)
         e->e.who = x->d->agents.p[agent].name;
     x->now += 1000;
     m->id = e->id = wb_arena_printf(x->a, "m-%zu", x->d->entries.n);
-    m->role       = role;
-    m->time_ms    = x->now;
-    m->n_parts    = x->parts.n;
-    m->parts      = wb_new_n(x->a, struct upp_part, x->parts.n);
+    m->role = role;
+    m->time_ms = x->now;
+    m->n_parts = x->parts.n;
+    m->parts = wb_new_n(x->a, struct upp_part, x->parts.n);
     if (!m->parts)
         return -UPP_ENOMEM;
     memcpy(m->parts, x->parts.p, x->parts.n * sizeof *m->parts);
@@ -93,8 +93,8 @@ static int add_event(struct inventing *x, uint32_t agent)
     e->agent = agent;
     if (agent != WM_NO_AGENT)
         e->e.who = x->d->agents.p[agent].name;
-    e->e.kind            = WM_ENTRY_EVENT;
-    e->e.data            = UPP_STR("{\"type\":\"note.taken\",\"data\":{\"n\":1}}");
+    e->e.kind = WM_ENTRY_EVENT;
+    e->e.data = UPP_STR("{\"type\":\"note.taken\",\"data\":{\"n\":1}}");
     e->e.message.time_ms = x->now += 1000;
     return 0;
 }
@@ -112,15 +112,15 @@ static int invent_user(struct inventing *x)
 /* What is said and called, then the results; `all` of them, or perhaps not. */
 static int invent_step(struct inventing *x, uint32_t agent, bool calls, bool all)
 {
-    static const char *const args[]    = {"{}", "{\"city\":\"Paris\"}", "{\"n\":[1,2.50,null],\"s\":\"\xc3\xa9\"}"};
+    static const char *const args[] = {"{}", "{\"city\":\"Paris\"}", "{\"n\":[1,2.50,null],\"s\":\"\xc3\xa9\"}"};
     static const char *const results[] = {"\"sunny\"", "{\"t\":21}", "[1,2]", "null", "true", "17"};
-    size_t                   first     = x->d->entries.n;
-    int                      r         = pick(x, 4) ? 0 : add_text(x, UPP_PART_REASONING);
+    size_t first = x->d->entries.n;
+    int r = pick(x, 4) ? 0 : add_text(x, UPP_PART_REASONING);
     for (uint32_t n = calls ? pick(x, 2) : 1 + pick(x, 2); r >= 0 && n; n--)
         r = add_text(x, UPP_PART_TEXT);
     for (uint32_t n = calls ? 1 + pick(x, 3) : 0; r >= 0 && n; n--)
         r = add(x, (struct upp_part){.kind = UPP_PART_CALL,
-                                     .id   = wb_arena_printf(x->a, "call_%u", ++x->calls),
+                                     .id = wb_arena_printf(x->a, "call_%u", ++x->calls),
                                      .name = pick(x, 2) ? UPP_STR("weather") : UPP_STR("search_web"),
                                      .text = wb_cstr(args[pick(x, WB_LEN(args))])});
     if (r >= 0)
@@ -130,10 +130,10 @@ static int invent_step(struct inventing *x, uint32_t agent, bool calls, bool all
     const struct upp_message *m = &x->d->entries.p[first].e.message;
     for (size_t i = 0; r >= 0 && i < m->n_parts; i++)
         if (m->parts[i].kind == UPP_PART_CALL && (all || pick(x, 2)))
-            r = add(x, (struct upp_part){.kind     = UPP_PART_RESULT,
-                                         .id       = m->parts[i].id,
-                                         .name     = m->parts[i].name,
-                                         .text     = wb_cstr(results[pick(x, WB_LEN(results))]),
+            r = add(x, (struct upp_part){.kind = UPP_PART_RESULT,
+                                         .id = m->parts[i].id,
+                                         .name = m->parts[i].name,
+                                         .text = wb_cstr(results[pick(x, WB_LEN(results))]),
                                          .is_error = !pick(x, 6)});
     return r < 0 || !x->parts.n ? r : end_entry(x, UPP_ROLE_TOOL, agent);
 }
@@ -151,8 +151,8 @@ static int invent_agent(struct inventing *x, uint32_t agent, bool last)
         r = invent_step(x, agent, open, false);
     if (r < 0 || open || pick(x, 6))
         return r;
-    struct upp_message *m        = &x->d->entries.p[x->d->entries.n - 1].e.message;
-    m->interrupted               = true;
+    struct upp_message *m = &x->d->entries.p[x->d->entries.n - 1].e.message;
+    m->interrupted = true;
     m->parts[m->n_parts - 1].cut = true;
     return 0;
 }
@@ -176,9 +176,9 @@ int test_invent(uint64_t seed, struct wb_arena *a, struct wm_doc *ret, struct up
         {.id = UPP_STR_INIT("bob-2"), .name = UPP_STR_INIT("Bob")},
         {.id = UPP_STR_INIT("c_3"), .name = UPP_STR_INIT("Cy the third")}};
     struct inventing x = {.seed = seed * 2654435761u + 1, .a = a, .d = ret, .err = err, .now = 1767225600000};
-    uint32_t         place;
-    int              r = 0;
-    uint32_t         n = 1 + pick(&x, WB_LEN(agents));
+    uint32_t place;
+    int r = 0;
+    uint32_t n = 1 + pick(&x, WB_LEN(agents));
     for (uint32_t i = 0; r >= 0 && i < n; i++)
         r = wm_doc_agent_add(ret, &agents[i], &place, err);
     for (uint32_t turns = 1 + pick(&x, 4); r >= 0 && turns; turns--) {
@@ -190,8 +190,8 @@ int test_invent(uint64_t seed, struct wb_arena *a, struct wm_doc *ret, struct up
         for (uint32_t speakers = 1 + pick(&x, 2); r >= 0 && speakers; speakers--)
             r = invent_agent(&x, pick(&x, n), turns == 1 && speakers == 1);
     }
-    ret->id      = UPP_STR("thread-1");
-    ret->title   = pick(&x, 2) ? UPP_STR("A talk") : (struct upp_str){0};
+    ret->id = UPP_STR("thread-1");
+    ret->title = pick(&x, 2) ? UPP_STR("A talk") : (struct upp_str){0};
     ret->created = UPP_STR("2026-01-01T00:00:00Z");
     ret->updated = UPP_STR("2026-01-02T00:00:00Z");
     wb_vec_done(&x.parts);
@@ -202,13 +202,11 @@ int test_invent(uint64_t seed, struct wb_arena *a, struct wm_doc *ret, struct up
     return r < 0 ? r : wb_arena_check(a, err);
 }
 
-/* ---- What must not be lost ------------------------------------------------------------------------------- */
-
 /* Compact, where it is JSON. Of a text, with `bare`, what it says: there are dialects whose errors are texts only. */
 static void put_json(struct upp_str text, bool bare, struct wb_buf *out)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(16 << 20);
-    yyjson_val                               *v;
+    yyjson_val *v;
     if (wj_read(&a, text, NULL, &v, NULL) < 0)
         wb_buf_add(out, text);
     else if (bare && yyjson_is_str(v))
@@ -220,9 +218,9 @@ static void put_json(struct upp_str text, bool bare, struct wb_buf *out)
 void test_gist(const struct wm_doc *d, struct wb_buf *out)
 {
     for (size_t i = 0; i < d->entries.n; i++) {
-        const struct wm_doc_entry *e    = &d->entries.p[i];
-        bool                       says = e->e.kind == WM_ENTRY_MESSAGE || e->e.kind == WM_ENTRY_REPAIR;
-        struct upp_str             who  = e->agent < d->agents.n ? d->agents.p[e->agent].id : UPP_STR("the user");
+        const struct wm_doc_entry *e = &d->entries.p[i];
+        bool says = e->e.kind == WM_ENTRY_MESSAGE || e->e.kind == WM_ENTRY_REPAIR;
+        struct upp_str who = e->agent < d->agents.n ? d->agents.p[e->agent].id : UPP_STR("the user");
         for (size_t k = 0; says && k < e->e.message.n_parts; k++) {
             const struct upp_part *p = &e->e.message.parts[k];
             if (p->kind == UPP_PART_TEXT)

@@ -1,6 +1,5 @@
 /* support/invent.h — invented documents of the model, and what must not be lost of them on any way. */
-#ifndef TEST_INVENT_H
-#define TEST_INVENT_H
+#pragma once
 
 #include "base/buf.h"
 #include "model/doc.h"
@@ -11,5 +10,3 @@ int test_invent(uint64_t seed, struct wb_arena *a, struct wm_doc *ret, struct up
 
 /* A line for each text, call and result in their order: who, and what. */
 void test_gist(const struct wm_doc *d, struct wb_buf *out);
-
-#endif

@@ -35,7 +35,7 @@ static WEFT_SUSPENDS int lz_commit(struct wl_store *s, struct wl_commit *c, stru
         l->refuse--;
     l->full |= one && l->sticks;
     bool fails = one || l->full || (l->no_ends && ends_a_run(c));
-    int  r     = fails && !l->untrue ? 0 : l->inner->ops->commit(l->inner, c, err);
+    int r = fails && !l->untrue ? 0 : l->inner->ops->commit(l->inner, c, err);
     if (fails) {
         l->refused++;
         return upp_fail(err, UPP_ESTORE, "the disk is full");
@@ -69,7 +69,7 @@ static WEFT_SUSPENDS int lz_get(struct wl_store *s, const struct wl_ask *ask, st
                                 struct upp_err *err)
 {
     struct lazy *l = lazy_of(s);
-    int          r = read_fails(l, err);
+    int r = read_fails(l, err);
     if (r >= 0)
         r = l->inner->ops->get(l->inner, ask, a, ret, err);
     nap(ask->what == WL_GET_THREAD ? l->thread_ms : 0);
@@ -79,7 +79,7 @@ static WEFT_SUSPENDS int lz_get(struct wl_store *s, const struct wl_ask *ask, st
 static WEFT_SUSPENDS int lz_list(struct wl_store *s, const struct wl_ask *ask, struct wb_arena *a, struct wl_list *ret,
                                  struct upp_err *err)
 {
-    struct lazy  *l    = lazy_of(s);
+    struct lazy *l = lazy_of(s);
     struct wl_ask some = *ask;
     if (some.what == WL_LIST_LIVE && l->page)
         some.max = WB_MIN(some.max, l->page);
@@ -93,9 +93,9 @@ static WEFT_SUSPENDS int lz_list(struct wl_store *s, const struct wl_ask *ask, s
 static WEFT_SUSPENDS int lz_rows(struct wl_store *s, const struct wl_owner *o, const struct wl_range *range,
                                  struct wb_arena *a, struct wl_rows *ret, struct upp_err *err)
 {
-    struct lazy *l  = lazy_of(s);
-    int          r  = read_fails(l, err);
-    unsigned     ms = l->rows_once_ms;
+    struct lazy *l = lazy_of(s);
+    int r = read_fails(l, err);
+    unsigned ms = l->rows_once_ms;
     if (r >= 0)
         r = l->inner->ops->rows(l->inner, o, range, a, ret, err);
     for (size_t i = 0; r >= 0 && i < ret->n; i++)
@@ -121,14 +121,14 @@ static WEFT_SUSPENDS void lz_close(struct wl_store *s)
 }
 
 static const struct wl_store_ops ops = {
-    .size   = sizeof ops,
-    .name   = "lazy",
+    .size = sizeof ops,
+    .name = "lazy",
     .commit = lz_commit,
-    .rows   = lz_rows,
-    .get    = lz_get,
-    .list   = lz_list,
+    .rows = lz_rows,
+    .get = lz_get,
+    .list = lz_list,
     .follow = lz_follow,
-    .close  = lz_close,
+    .close = lz_close,
 };
 
 void lazy_open(struct lazy *l, struct wl_store *inner)

@@ -9,18 +9,18 @@
 enum says { SAYS_NOTHING, SAYS_TEXT, SAYS_ASKS, SAYS_ANSWERS };
 
 struct line {
-    enum says      says;
-    bool           user;
+    enum says says;
+    bool user;
     struct upp_str by, at, text, tool, key;
-    yyjson_val    *value; /* what it asks with, or answers */
-    bool           failed;
+    yyjson_val *value; /* what it asks with, or answers */
+    bool failed;
 };
 
 /* Of members that stand twice the last counts: what comes back by itself is compared with that one. */
 static yyjson_val *member(yyjson_val *obj, const char *name)
 {
     yyjson_obj_iter it = yyjson_obj_iter_with(obj);
-    yyjson_val     *k, *found = NULL;
+    yyjson_val *k, *found = NULL;
 
     while ((k = yyjson_obj_iter_next(&it))) {
         if (yyjson_equals_str(k, name))
@@ -49,10 +49,10 @@ static bool is_tilde_user(struct upp_str s)
 /* SAYS_NOTHING: nothing of it can be understood, and it stays where it is. */
 static struct line line_of(yyjson_val *v)
 {
-    struct line    n    = {.by = text_of(v, "by"), .at = text_of(v, "at"), .key = text_of(v, "key")};
+    struct line n = {.by = text_of(v, "by"), .at = text_of(v, "at"), .key = text_of(v, "key")};
     struct upp_str text = text_of(v, "text");
-    yyjson_val    *asks = member(v, "asks");
-    yyjson_val    *with = member(asks, "with");
+    yyjson_val *asks = member(v, "asks");
+    yyjson_val *with = member(asks, "with");
 
     n.user = wb_str_eq(n.by, UPP_STR("user"));
     if (!n.user && is_tilde_user(n.by)) {
@@ -63,12 +63,12 @@ static struct line line_of(yyjson_val *v)
         n.says = SAYS_TEXT;
         n.text = text;
     } else if (asks && !n.user && n.by.n > 0) {
-        n.tool  = text_of(asks, "tool");
-        n.key   = text_of(asks, "key");
+        n.tool = text_of(asks, "tool");
+        n.key = text_of(asks, "key");
         n.value = yyjson_is_obj(with) ? with : NULL;
-        n.says  = n.tool.n > 0 && n.key.n > 0 ? SAYS_ASKS : SAYS_NOTHING;
+        n.says = n.tool.n > 0 && n.key.n > 0 ? SAYS_ASKS : SAYS_NOTHING;
     } else if (n.key.n > 0 && (n.value = member(v, "answers"))) {
-        n.says   = SAYS_ANSWERS;
+        n.says = SAYS_ANSWERS;
         n.failed = yyjson_is_true(member(v, "failed"));
     }
     return n;
@@ -86,8 +86,8 @@ static int ledger_detect(yyjson_val *root)
 /* The message whose lines are being read: it is the last entry. */
 struct gather {
     struct wd_parts parts;
-    uint8_t         role; /* 0: none yet */
-    uint32_t        agent;
+    uint8_t role; /* 0: none yet */
+    uint32_t agent;
 };
 
 static void gather_done(struct gather *g)
@@ -109,12 +109,12 @@ static int settle(struct wd_lifting *l, struct gather *g, struct upp_err *err)
 
 static int lift_line(struct wd_lifting *l, struct gather *g, yyjson_val *v, struct upp_err *err)
 {
-    struct line     n     = line_of(v);
-    struct upp_part part  = {0};
-    uint32_t        agent = WM_NO_AGENT;
-    uint8_t         role  = n.says == SAYS_ANSWERS ? UPP_ROLE_TOOL : n.user ? UPP_ROLE_USER : UPP_ROLE_ASSISTANT;
-    const char     *slot;
-    int             r = 0;
+    struct line n = line_of(v);
+    struct upp_part part = {0};
+    uint32_t agent = WM_NO_AGENT;
+    uint8_t role = n.says == SAYS_ANSWERS ? UPP_ROLE_TOOL : n.user ? UPP_ROLE_USER : UPP_ROLE_ASSISTANT;
+    const char *slot;
+    int r = 0;
 
     switch (n.says) {
     case SAYS_NOTHING:
@@ -124,11 +124,11 @@ static int lift_line(struct wd_lifting *l, struct gather *g, yyjson_val *v, stru
         break;
     case SAYS_ASKS:
         part = (struct upp_part){.kind = UPP_PART_CALL, .id = n.key, .name = n.tool, .text = UPP_STR("{}")};
-        r    = wj_value_text(l->a, n.value, &part.text, err);
+        r = wj_value_text(l->a, n.value, &part.text, err);
         break;
     case SAYS_ANSWERS:
         part = (struct upp_part){.kind = UPP_PART_RESULT, .id = n.key, .is_error = n.failed};
-        r    = wj_value_text(l->a, n.value, &part.text, err);
+        r = wj_value_text(l->a, n.value, &part.text, err);
         break;
     }
     /* An answer is of whoever spoke last: it does not say. */
@@ -159,15 +159,15 @@ static int lift_line(struct wd_lifting *l, struct gather *g, yyjson_val *v, stru
 
 static int ledger_lift(struct wd_lifting *l, yyjson_val *root, struct upp_err *err)
 {
-    WB_CLEANUP(gather_done) struct gather g     = {.agent = WM_NO_AGENT};
-    yyjson_val                           *lines = member(root, "lines"), *v;
-    yyjson_arr_iter                       it;
-    int                                   r;
+    WB_CLEANUP(gather_done) struct gather g = {.agent = WM_NO_AGENT};
+    yyjson_val *lines = member(root, "lines"), *v;
+    yyjson_arr_iter it;
+    int r;
 
     if (!yyjson_is_arr(lines))
         return upp_fail(err, UPP_EINVALID, "a ledger has lines");
     l->doc->title = text_of(root, "book");
-    it            = yyjson_arr_iter_with(lines);
+    it = yyjson_arr_iter_with(lines);
     while ((v = yyjson_arr_iter_next(&it))) {
         r = lift_line(l, &g, v, err);
         if (r < 0)
@@ -182,10 +182,10 @@ static int ledger_lift(struct wd_lifting *l, yyjson_val *root, struct upp_err *e
 /* The time of a message: as it was said, or the moment. No text: there is no memory. */
 static struct upp_str time_of(struct wb_arena *a, const struct upp_message *m)
 {
-    int64_t   ms = m->time_ms % 1000;
-    time_t    s  = (time_t)(m->time_ms / 1000);
+    int64_t ms = m->time_ms % 1000;
+    time_t s = (time_t)(m->time_ms / 1000);
     struct tm tm;
-    char      day[64];
+    char day[64];
 
     if (m->time_text.n > 0)
         return m->time_text;
@@ -202,7 +202,7 @@ static struct upp_str time_of(struct wb_arena *a, const struct upp_message *m)
 static struct upp_str by_of(struct wd_lowering *l, uint32_t agent)
 {
     const struct wm_doc_agent *a;
-    struct upp_str             by = UPP_STR("agent");
+    struct upp_str by = UPP_STR("agent");
 
     if (agent < l->doc->agents.n) {
         a = &l->doc->agents.p[agent];
@@ -312,10 +312,10 @@ static void lower_line(struct wd_lowering *l, uint32_t entry, size_t nth, struct
 static void lower_entry(struct wd_lowering *l, uint32_t entry, uint32_t turn_agent)
 {
     const struct wm_doc_entry *e = &l->doc->entries.p[entry];
-    const struct upp_message  *m = &e->e.message;
-    struct upp_str             by, at;
-    const char                *why;
-    size_t                     lines = 0;
+    const struct upp_message *m = &e->e.message;
+    struct upp_str by, at;
+    const char *why;
+    size_t lines = 0;
 
     if (e->e.kind != WM_ENTRY_MESSAGE) {
         wd_lose(l, entry, "event", "a ledger has lines for what was said alone");
@@ -404,10 +404,10 @@ static void validate_asks(struct wd_problems *p, yyjson_val *line, yyjson_val *a
 
 static void validate_line(struct wd_problems *p, yyjson_val *v)
 {
-    yyjson_val        *at = member(v, "at"), *text = member(v, "text");
-    yyjson_val        *asks = member(v, "asks"), *answers = member(v, "answers");
-    yyjson_val        *failed = member(v, "failed");
-    struct upp_message m      = {0};
+    yyjson_val *at = member(v, "at"), *text = member(v, "text");
+    yyjson_val *asks = member(v, "asks"), *answers = member(v, "answers");
+    yyjson_val *failed = member(v, "failed");
+    struct upp_message m = {0};
 
     if (!yyjson_is_obj(v)) {
         wd_problem(p, WD_ERROR, "LEDGER-3", v, "a line is an object");
@@ -434,8 +434,8 @@ static void validate_line(struct wd_problems *p, yyjson_val *v)
 
 static int ledger_validate(struct wd_problems *p, yyjson_val *root, struct upp_err *err)
 {
-    yyjson_val     *number = member(root, "ledger"), *book = member(root, "book");
-    yyjson_val     *lines = member(root, "lines"), *v;
+    yyjson_val *number = member(root, "ledger"), *book = member(root, "book");
+    yyjson_val *lines = member(root, "lines"), *v;
     yyjson_arr_iter it;
 
     (void)err;
@@ -458,10 +458,10 @@ static int ledger_validate(struct wd_problems *p, yyjson_val *root, struct upp_e
 }
 
 const struct wd_document_ops ledger = {
-    .name     = "ledger",
-    .title    = "Ledger 1",
-    .detect   = ledger_detect,
+    .name = "ledger",
+    .title = "Ledger 1",
+    .detect = ledger_detect,
     .validate = ledger_validate,
-    .lift     = ledger_lift,
-    .lower    = ledger_lower,
+    .lift = ledger_lift,
+    .lower = ledger_lower,
 };

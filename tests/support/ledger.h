@@ -9,11 +9,8 @@
  * A line with a time begins a message; one without goes on with the message before it if that is of the same one. So a
  * message of several parts is several lines, and two messages in a row stay two.
  */
-#ifndef LEDGER_H
-#define LEDGER_H
+#pragma once
 
 #include "dialects/core/document.h"
 
 extern const struct wd_document_ops ledger;
-
-#endif

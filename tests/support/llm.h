@@ -1,6 +1,5 @@
 /* support/llm.h — a scripted model for tests of the loop. */
-#ifndef TEST_LLM_H
-#define TEST_LLM_H
+#pragma once
 
 #include <upp/model.h>
 
@@ -12,5 +11,3 @@ static inline struct upp_model *llm_script(const char *script)
     struct upp_model *m = NULL;
     return upp_scripted_new(wb_cstr(script), &m, NULL) < 0 ? NULL : m;
 }
-
-#endif

@@ -10,7 +10,7 @@ WEFT_SUSPENDS int place_open(struct place *p, struct upp_err *err)
     TRY(rig_agent(&p->rig, p->name ? p->name : "main", p->script, err));
     TRY(rig_agent(&p->rig, "helper", p->helper, err));
     TRY(rig_agent(&p->rig, "picker", p->picker, err));
-    p->rig.agents[0].hooks      = &p->hooks;
+    p->rig.agents[0].hooks = &p->hooks;
     p->rig.agents[0].middleware = p->middleware;
     if (p->strategy)
         p->rig.agents[0].strategy = p->strategy;
@@ -44,9 +44,9 @@ static WEFT_SUSPENDS int place_main(void *arg, struct upp_err *err)
 
 int place_play(struct place *p)
 {
-    UPP_CLEANUP(weft__sim_closep) struct weft__sim *w   = NULL;
-    struct upp_err                                  err = {0};
-    int                                             r   = weft__sim_open(UPP_OPTS(weft__sim_opts, .seed = 7), &w, &err);
+    UPP_CLEANUP(weft__sim_closep) struct weft__sim *w = NULL;
+    struct upp_err err = {0};
+    int r = weft__sim_open(UPP_OPTS(weft__sim_opts, .seed = 7), &w, &err);
     if (r >= 0)
         r = weft_loop_run(weft__sim_loop(w, 0), "place", place_main, p, &err);
     if (r < 0)
@@ -62,10 +62,10 @@ WEFT_SUSPENDS int place_start(struct place *p, struct wr_started *ret, struct up
 WEFT_SUSPENDS int place_start_on(struct place *p, struct wb_uuid thread, uint8_t on_busy, struct wr_started *ret,
                                  struct upp_err *err)
 {
-    struct upp_part    part  = {.kind = UPP_PART_TEXT, .text = UPP_STR("again")};
+    struct upp_part part = {.kind = UPP_PART_TEXT, .text = UPP_STR("again")};
     struct upp_message input = {.role = UPP_ROLE_USER, .parts = &part, .n_parts = 1};
-    struct wr_start    what  = {
-            .owner = rig_owner, .thread = thread, .agent = UPP_STR("main"), .input = &input, .on_busy = on_busy};
+    struct wr_start what = {
+        .owner = rig_owner, .thread = thread, .agent = UPP_STR("main"), .input = &input, .on_busy = on_busy};
     return wr_start(p->rig.engine, &what, ret, err);
 }
 
@@ -78,7 +78,7 @@ WEFT_SUSPENDS int place_await(struct place *p, struct wb_uuid run, uint8_t *stat
 WEFT_SUSPENDS int place_stored(struct place *p, struct wb_uuid run, struct wm_run *ret, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
-    int                                       r = wl_get_run(p->inner, &rig_owner, run, &a, ret, err);
+    int r = wl_get_run(p->inner, &rig_owner, run, &a, ret, err);
     ret->agent = ret->call = ret->options = ret->error = (struct upp_str){0};
     return r;
 }
@@ -98,9 +98,9 @@ WEFT_SUSPENDS int place_next(struct place *p, struct wr_reader *rd, bool to_wait
 WEFT_SUSPENDS int place_read(struct place *p, struct wb_uuid run, struct tally *ret, struct upp_err *err)
 {
     WB_CLEANUP(wr_reader_closep) struct wr_reader *rd = NULL;
-    struct wm_event                                ev;
-    int                                            r = 0;
-    *ret                                             = (struct tally){0};
+    struct wm_event ev;
+    int r = 0;
+    *ret = (struct tally){0};
     TRY(wr_reader_open(p->rig.engine, &rig_owner, run, NULL, &rd, err));
     while ((r = place_next(p, rd, true, &ret->events, &ev, err)) > 0) {
         ret->voids += ev.kind == WM_VOID;

@@ -1,7 +1,6 @@
 /* support/place.h — an engine on a store that can be held up (support/lazy.h), on a simulated loop: for tests that play
  * one race at the moment that matters. */
-#ifndef TEST_PLACE_H
-#define TEST_PLACE_H
+#pragma once
 
 #include "support/fibers.h"
 #include "support/lazy.h"
@@ -11,16 +10,16 @@ struct place {
     const char *name;                     /* of the agent; NULL: "main" */
     const char *script, *helper, *picker; /* NULL: echo */
     int (*act)(struct place *p, struct upp_err *err);
-    bool                        no_store;
-    uint32_t                    max_runs;
-    uint64_t                    wait_ms, approval_ms; /* approval_ms 0: as wait_ms */
-    const struct weft_strategy *strategy;             /* NULL: the loop */
-    struct weft_hooks           hooks;
+    bool no_store;
+    uint32_t max_runs;
+    uint64_t wait_ms, approval_ms;        /* approval_ms 0: as wait_ms */
+    const struct weft_strategy *strategy; /* NULL: the loop */
+    struct weft_hooks hooks;
     const struct wr_middleware *middleware; /* NULL: none */
-    struct wl_store            *inner;
-    struct lazy                 lazy;
-    struct rig                  rig;
-    bool                        gap; /* a reader missed something: never, whatever fails */
+    struct wl_store *inner;
+    struct lazy lazy;
+    struct rig rig;
+    bool gap; /* a reader missed something: never, whatever fails */
 };
 
 /* Opens the place and lets p->act happen in it. */
@@ -28,8 +27,8 @@ int place_play(struct place *p);
 
 #define PLAYS(...)                                                                                                     \
     do {                                                                                                               \
-        struct place place_  = {__VA_ARGS__};                                                                          \
-        int          played_ = place_play(&place_);                                                                    \
+        struct place place_ = {__VA_ARGS__};                                                                           \
+        int played_ = place_play(&place_);                                                                             \
         ALWAYS(!place_.gap);                                                                                           \
         CHECK_INT(played_, 0);                                                                                         \
     } while (0)
@@ -64,10 +63,8 @@ WEFT_SUSPENDS int place_next(struct place *p, struct wr_reader *rd, bool to_wait
 struct tally {
     uint64_t events;
     unsigned voids, results, ends;
-    uint8_t  status; /* the last one */
+    uint8_t status; /* the last one */
 };
 
 /* All events of a run that there are. */
 WEFT_SUSPENDS int place_read(struct place *p, struct wb_uuid run, struct tally *ret, struct upp_err *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* support/reader.h — an adapter's reader by itself: bytes in, events out, without transport and glue. */
-#ifndef READER_H
-#define READER_H
+#pragma once
 
 #include <stdlib.h>
 
@@ -15,15 +14,15 @@ struct reading {
 /* False: no memory. `model` is a literal's. */
 static inline bool reading_init(struct reading *g, const struct upp__adapter *adapter, const char *model)
 {
-    *g        = (struct reading){0};
+    *g = (struct reading){0};
     g->vendor = (struct upp__vendor){
         .adapter = adapter, .provider = adapter->name, .model = wb_cstr(model), .base_url = UPP_STR("https://h")};
-    g->r.vendor  = &g->vendor;
+    g->r.vendor = &g->vendor;
     g->r.request = &g->request;
-    g->r.keep    = (struct wb_arena)WB_ARENA(256 << 20);
+    g->r.keep = (struct wb_arena)WB_ARENA(256 << 20);
     g->r.scratch = (struct wb_arena)WB_ARENA(256 << 20);
-    g->r.answer  = (struct wb_buf)WB_BUF(64 << 20);
-    g->r.own     = calloc(1, adapter->own_size);
+    g->r.answer = (struct wb_buf)WB_BUF(64 << 20);
+    g->r.own = calloc(1, adapter->own_size);
     return g->r.own;
 }
 
@@ -49,8 +48,8 @@ static inline int reading_event(struct reading *g, struct upp_str data, struct u
 
 /* A request as it would be sent, its texts in `a`. */
 struct writing {
-    struct wb_arena      arena;
-    struct upp_header    headers[UPP__HEADERS];
+    struct wb_arena arena;
+    struct upp_header headers[UPP__HEADERS];
     struct upp__outgoing out;
 };
 
@@ -58,7 +57,7 @@ static inline int writing_write(struct writing *w, const struct upp__vendor *v, 
                                 struct upp_err *err)
 {
     w->arena = (struct wb_arena)WB_ARENA(64 << 20);
-    w->out   = (struct upp__outgoing){.arena = &w->arena, .headers = w->headers, .body = WB_BUF(64 << 20)};
+    w->out = (struct upp__outgoing){.arena = &w->arena, .headers = w->headers, .body = WB_BUF(64 << 20)};
     return v->adapter->write(v, req, UPP_STR("KEY"), &w->out, err);
 }
 
@@ -67,5 +66,3 @@ static inline void writing_done(struct writing *w)
     wb_buf_done(&w->out.body);
     wb_arena_done(&w->arena);
 }
-
-#endif

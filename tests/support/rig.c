@@ -44,8 +44,8 @@ static struct rig_ran *ledger_begin(struct upp_call *call)
 static int64_t number_of(struct upp_call *call, const char *name)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
-    yyjson_val                               *v;
-    int64_t                                   n = 0;
+    yyjson_val *v;
+    int64_t n = 0;
     if (wj_read(&a, call->arguments, NULL, &v, NULL) < 0)
         return 0;
     v = yyjson_obj_get(v, name);
@@ -63,7 +63,7 @@ static WEFT_SUSPENDS int add(struct upp_call *call, struct upp_value *ret, struc
 static WEFT_SUSPENDS int note(struct upp_call *call, struct upp_value *ret, struct upp_err *err)
 {
     struct rig_ran *ran = ledger_begin(call);
-    int             r   = weft_sleep_ms(3, err);
+    int r = weft_sleep_ms(3, err);
     if (ran)
         ran->ended = r >= 0;
     return r < 0 ? r : upp_value_text(ret, UPP_STR("noted"), err);
@@ -79,7 +79,7 @@ static WEFT_SUSPENDS int fails(struct upp_call *call, struct upp_value *ret, str
 static WEFT_SUSPENDS int slow(struct upp_call *call, struct upp_value *ret, struct upp_err *err)
 {
     struct rig_ran *ran = ledger_begin(call);
-    int             r   = weft_sleep_ms(rig_now && rig_now->slow_ms ? rig_now->slow_ms : 1000, err);
+    int r = weft_sleep_ms(rig_now && rig_now->slow_ms ? rig_now->slow_ms : 1000, err);
     if (ran)
         ran->ended = r >= 0;
     return r < 0 ? r : upp_value_text(ret, UPP_STR("slowly"), err);
@@ -150,20 +150,20 @@ int rig_agent(struct rig *rig, const char *name, const char *script, struct upp_
     if (rig->n == RIG_AGENTS)
         return upp_fail(err, UPP_ELIMIT, "too many agents");
     const struct upp_retry_opts again = {.kind = UPP_RETRY_EXPONENTIAL, .max_attempts = 2, .base_delay_ms = 10};
-    struct upp_model          **model = &rig->models[rig->n];
-    int                         r     = upp_scripted_new(script ? wb_cstr(script) : (struct upp_str){0}, model, err);
+    struct upp_model **model = &rig->models[rig->n];
+    int r = upp_scripted_new(script ? wb_cstr(script) : (struct upp_str){0}, model, err);
     if (r == 0 && (r = upp_retry_new(&again, &(*model)->retry, err)) < 0) {
         upp_model_free(*model);
         *model = NULL;
     }
     if (r < 0)
         return r;
-    rig->agents[rig->n] = (struct wr_agent_def){.name     = wb_cstr(name),
-                                                .id       = UPP_STR("5f0c8c1e-6a4e-4f0e-9d0c-0b8f6f6a1c11"),
-                                                .model    = rig->models[rig->n],
+    rig->agents[rig->n] = (struct wr_agent_def){.name = wb_cstr(name),
+                                                .id = UPP_STR("5f0c8c1e-6a4e-4f0e-9d0c-0b8f6f6a1c11"),
+                                                .model = rig->models[rig->n],
                                                 .strategy = &weft_strategy_loop,
-                                                .tools    = rig_tools,
-                                                .n_tools  = rig_n_tools};
+                                                .tools = rig_tools,
+                                                .n_tools = rig_n_tools};
     rig->n++;
     return 0;
 }
@@ -196,12 +196,12 @@ static const struct wr_agent_def *agent_at(void *arg, size_t i)
 int rig_open(struct rig *rig, struct weft_loop *loop, const struct wr_engine_opts *opts, struct upp_err *err)
 {
     struct wr_engine_opts o = opts ? *opts : (struct wr_engine_opts){.size = sizeof o};
-    o.store                 = rig->store;
-    o.agent                 = find_agent;
-    o.model                 = find_model;
-    o.agent_at              = agent_at;
-    o.arg                   = rig;
-    rig_now                 = rig;
+    o.store = rig->store;
+    o.agent = find_agent;
+    o.model = find_model;
+    o.agent_at = agent_at;
+    o.arg = rig;
+    rig_now = rig;
     return wr_engine_open(loop, &o, &rig->engine, err);
 }
 
@@ -224,9 +224,9 @@ void rig_done(struct rig *rig)
 int rig_start(struct rig *rig, const char *agent, const char *text, const struct wb_uuid *thread,
               struct wr_started *ret, struct upp_err *err)
 {
-    struct upp_part    part  = {.kind = UPP_PART_TEXT, .text = wb_cstr(text)};
+    struct upp_part part = {.kind = UPP_PART_TEXT, .text = wb_cstr(text)};
     struct upp_message input = {.role = UPP_ROLE_USER, .parts = &part, .n_parts = 1};
-    struct wr_start    what  = {.owner = rig_owner, .agent = wb_cstr(agent), .input = &input};
+    struct wr_start what = {.owner = rig_owner, .agent = wb_cstr(agent), .input = &input};
     if (thread)
         what.thread = *thread;
     return wr_start(rig->engine, &what, ret, err);
@@ -304,8 +304,8 @@ void rig_event_text(struct wb_buf *out, const struct wm_event *ev)
 int rig_read(struct rig *rig, struct wb_uuid run, struct wb_buf *out, struct upp_err *err)
 {
     WB_CLEANUP(wr_reader_closep) struct wr_reader *rd = NULL;
-    struct wm_event                                ev;
-    int                                            r = wr_reader_open(rig->engine, &rig_owner, run, NULL, &rd, err);
+    struct wm_event ev;
+    int r = wr_reader_open(rig->engine, &rig_owner, run, NULL, &rd, err);
     if (r < 0)
         return r;
     while ((r = wr_reader_next(rd, true, &ev, err)) > 0)
@@ -313,15 +313,14 @@ int rig_read(struct rig *rig, struct wb_uuid run, struct wb_buf *out, struct upp
     return r < 0 ? r : wb_buf_check(out, err);
 }
 
-/* ---- Histories ----------------------------------------------------------------------------------------------------
- */
+/* ---- Histories ------------------------------------------------------------------------------- */
 
 static WEFT_SUSPENDS int lines_of(struct wl_store *s, const struct wl_owner *o, struct wb_uuid thread,
                                   struct wb_arena *a, struct wl_line **lines, size_t *n, struct upp_err *err)
 {
     struct wl_thread t;
-    struct wl_end    end;
-    struct wl_path   path;
+    struct wl_end end;
+    struct wl_path path;
     TRY(wl_get_thread(s, o, thread, a, &t, err));
     TRY(wl_node_end(s, o, t.head, &end, err));
     TRY(wl_path_open(s, o, t.head, end.length, a, &path, err));
@@ -331,7 +330,7 @@ static WEFT_SUSPENDS int lines_of(struct wl_store *s, const struct wl_owner *o, 
 static void line_text(struct wb_buf *out, const struct wl_line *line)
 {
     static const char *const roles[] = {"?", "user", "assistant", "tool"};
-    const struct wm_entry   *e       = &line->entry;
+    const struct wm_entry *e = &line->entry;
     if (e->kind == WM_ENTRY_EVENT) {
         wb_buf_addf(out, "event %.*s\n", UPP_FMT(e->data));
         return;
@@ -353,8 +352,8 @@ static void line_text(struct wb_buf *out, const struct wl_line *line)
 int rig_history(struct rig *rig, struct wb_uuid thread, struct wb_buf *out, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
-    struct wl_line                           *lines;
-    size_t                                    n;
+    struct wl_line *lines;
+    size_t n;
     TRY(lines_of(rig->store, &rig_owner, thread, &a, &lines, &n, err));
     for (size_t i = 0; i < n; i++)
         line_text(out, &lines[i]);
@@ -383,14 +382,14 @@ static int pairs(const struct upp_message *calls, const struct upp_message *resu
 int rig_well_formed(struct wl_store *s, const struct wl_owner *o, struct wb_uuid thread, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
-    struct wl_line                           *lines;
-    size_t                                    n, m = 0;
+    struct wl_line *lines;
+    size_t n, m = 0;
     TRY(lines_of(s, o, thread, &a, &lines, &n, err));
     for (size_t i = 0; i < n; i++) /* only messages */
         if (lines[i].entry.kind == WM_ENTRY_MESSAGE || lines[i].entry.kind == WM_ENTRY_REPAIR)
             lines[m++] = lines[i];
     for (size_t i = 0; i < m; i++) {
-        const struct upp_message *msg  = &lines[i].entry.message;
+        const struct upp_message *msg = &lines[i].entry.message;
         const struct upp_message *next = i + 1 < m ? &lines[i + 1].entry.message : NULL;
         if (msg->role == UPP_ROLE_ASSISTANT)
             TRY(pairs(msg, next, err));

@@ -3,8 +3,7 @@
  * Agents run on scripts. The tools write what they do into a ledger that the engine knows nothing about, so that a test
  * can compare what happened in the world with what the log says.
  */
-#ifndef TEST_RIG_H
-#define TEST_RIG_H
+#pragma once
 
 #include "base/arena.h"
 #include "base/buf.h"
@@ -21,19 +20,19 @@ struct rig_ran {
 
 struct rig_ledger {
     struct rig_ran ran[RIG_LEDGER];
-    size_t         n;
+    size_t n;
 };
 
 struct rig {
-    struct wl_store    *store; /* NULL: none; not the rig's */
-    struct wr_engine   *engine;
+    struct wl_store *store; /* NULL: none; not the rig's */
+    struct wr_engine *engine;
     struct wr_agent_def agents[RIG_AGENTS];
-    struct upp_model   *models[RIG_AGENTS];
-    size_t              n;
-    struct rig_ledger  *ledger;  /* outside of the world that crashes; may be NULL */
-    struct checker     *checker; /* told of everything that runs; may be NULL */
-    const bool         *dead;    /* the process has "died": nothing runs any more; may be NULL */
-    unsigned            slow_ms;
+    struct upp_model *models[RIG_AGENTS];
+    size_t n;
+    struct rig_ledger *ledger; /* outside of the world that crashes; may be NULL */
+    struct checker *checker;   /* told of everything that runs; may be NULL */
+    const bool *dead;          /* the process has "died": nothing runs any more; may be NULL */
+    unsigned slow_ms;
 };
 
 /* The tools every agent has: add (pure), note (at most once), again (idempotent), fails, slow, big, pick (the
@@ -41,13 +40,13 @@ struct rig {
  * ask_picker (the agent "picker"), then (after note and pick), alone (sequential), block (on a worker), maybe (a
  * function asks for approval), tells (appends a system event with its arguments). */
 extern const struct wr_tool rig_tools[];
-extern const size_t         rig_n_tools;
+extern const size_t rig_n_tools;
 
 /* An agent on a script. Before rig_open. */
 int rig_agent(struct rig *rig, const char *name, const char *script, struct upp_err *err);
 int rig_open(struct rig *rig, struct weft_loop *loop, const struct wr_engine_opts *opts, struct upp_err *err);
 WEFT_SUSPENDS void rig_close(struct rig *rig); /* engine and models, not the store */
-void               rig_done(struct rig *rig);  /* the models, after the engine is gone */
+void rig_done(struct rig *rig);                /* the models, after the engine is gone */
 
 extern const struct wl_owner rig_owner;
 
@@ -68,5 +67,3 @@ WEFT_SUSPENDS int rig_history(struct rig *rig, struct wb_uuid thread, struct wb_
  * in order of time? 0, or -UPP_EBUG with a sentence. */
 WEFT_SUSPENDS int rig_well_formed(struct wl_store *s, const struct wl_owner *o, struct wb_uuid thread,
                                   struct upp_err *err);
-
-#endif

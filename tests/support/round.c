@@ -7,9 +7,9 @@ static int open_rig(struct round *round, struct upp_err *err)
     round->rig = (struct rig){.store = round->store};
     TRY(rig_agent(&round->rig, "main", round->script, err));
     struct wr_agent_def *def = &round->rig.agents[0];
-    def->tools               = round->tools;
-    def->n_tools             = round->n_tools;
-    def->tool_strategy       = round->hooks;
+    def->tools = round->tools;
+    def->n_tools = round->n_tools;
+    def->tool_strategy = round->hooks;
     return rig_open(&round->rig, weft_loop_current(), NULL, err);
 }
 
@@ -46,12 +46,12 @@ void round_done(struct round *round)
 
 int round_turn(struct round *round, struct upp_err *err)
 {
-    struct upp_part    part  = {.kind = UPP_PART_TEXT, .text = UPP_STR("go")};
+    struct upp_part part = {.kind = UPP_PART_TEXT, .text = UPP_STR("go")};
     struct upp_message input = {.role = UPP_ROLE_USER, .parts = &part, .n_parts = 1};
-    struct wr_start    what  = {.owner = rig_owner, .agent = UPP_STR("main"), .input = &input, .wants_turn = true};
-    struct wr_started  s;
+    struct wr_start what = {.owner = rig_owner, .agent = UPP_STR("main"), .input = &input, .wants_turn = true};
+    struct wr_started s;
     TRY(wr_start(round->rig.engine, &what, &s, err));
-    round->run    = s.run;
+    round->run = s.run;
     round->thread = s.thread;
     round->result = wr_join(s.tree, &round->turn, &round->why);
     wr_tree_release(s.tree);
@@ -67,7 +67,7 @@ int round_start(struct round *round, uint8_t *status, struct upp_err *err)
 {
     struct wr_started s;
     TRY(rig_start(&round->rig, "main", "go", NULL, &s, err));
-    round->run    = s.run;
+    round->run = s.run;
     round->thread = s.thread;
     return round_wait(round, status, err);
 }
@@ -83,7 +83,7 @@ int round_restart(struct round *round, struct upp_err *err)
 int round_pending(struct round *round, struct wb_buf *out, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 22);
-    struct wr_run_info                        look;
+    struct wr_run_info look;
     TRY(wr_get(round->rig.engine, &rig_owner, round->run, &a, &look, err));
     for (size_t i = 0; i < look.n_pending; i++)
         wb_buf_addf(out, "%s%s:%.*s%.*s", i ? " " : "", look.pending[i].approval ? "approve" : "answer",

@@ -1,31 +1,30 @@
 /* support/round.h — an agent with tools of a test's own, on the simulated loop or a real one. */
-#ifndef TEST_ROUND_H
-#define TEST_ROUND_H
+#pragma once
 
 #include "support/sim/sim.h"
 #include "support/fibers.h"
 #include "support/rig.h"
 
 struct round {
-    const char                     *script;
-    const struct wr_tool           *tools;
-    size_t                          n_tools;
+    const char *script;
+    const struct wr_tool *tools;
+    size_t n_tools;
     const struct upp_tool_strategy *hooks;
     WEFT_SUSPENDS int (*act)(struct round *round, struct upp_err *err); /* NULL: round_turn */
-    bool     no_store, real;                                            /* real: on a loop of libuv */
+    bool no_store, real;                                                /* real: on a loop of libuv */
     uint64_t seed;
-    void    *arg;
+    void *arg;
 
-    struct rig       rig;
+    struct rig rig;
     struct wl_store *store;
-    struct wb_uuid   run, thread;
+    struct wb_uuid run, thread;
     struct upp_turn *turn; /* what the run came to; freed by round_done */
-    int              result;
-    struct upp_err   why;
+    int result;
+    struct upp_err why;
 };
 
 /* Plays it: what `act` returns. */
-int  round_play(struct round *round, struct upp_err *err);
+int round_play(struct round *round, struct upp_err *err);
 void round_done(struct round *round);
 
 /* Starts a run and waits for its turn. */
@@ -54,5 +53,3 @@ WEFT_SUSPENDS int round_story(struct round *round, struct wb_buf *out, struct up
         .name = UPP_STR_INIT(name_), .description = UPP_STR_INIT(name_),                                               \
         .parameters = UPP_STR_INIT("{\"type\":\"object\"}")                                                            \
     }
-
-#endif

@@ -1,6 +1,5 @@
 /* support/rows.h — rows out of a seed, and whether two rows are the same: for tests and fuzzers of the model. */
-#ifndef ROWS_H
-#define ROWS_H
+#pragma once
 
 #include <upp/model.h>
 
@@ -9,7 +8,7 @@
 
 struct rows {
     struct wb_arena *a;
-    uint64_t         seed;
+    uint64_t seed;
 };
 
 static inline uint32_t rows_draw(struct rows *g, uint32_t n)
@@ -36,7 +35,7 @@ static inline struct upp_str rows_text(struct rows *g, uint32_t max)
         UPP_STR_INIT("\xed\xa0\xbd-"),
     };
     struct upp_str pick[16];
-    size_t         n = rows_draw(g, WB_MIN(max, 15u) + 1), total = 0;
+    size_t n = rows_draw(g, WB_MIN(max, 15u) + 1), total = 0;
     for (size_t i = 0; i < n; i++) {
         pick[i] = pieces[rows_draw(g, WB_LEN(pieces))];
         total += pick[i].n;
@@ -107,23 +106,23 @@ static inline const struct upp_media *rows_media(struct rows *g)
 {
     struct upp_media *m = wb_new(g->a, struct upp_media);
     if (m)
-        *m = (struct upp_media){.source   = (uint8_t)rows_draw(g, UPP_SOURCE_TEXT + 1),
-                                .data     = rows_maybe(g),
-                                .mime     = rows_maybe(g),
-                                .title    = rows_maybe(g),
+        *m = (struct upp_media){.source = (uint8_t)rows_draw(g, UPP_SOURCE_TEXT + 1),
+                                .data = rows_maybe(g),
+                                .mime = rows_maybe(g),
+                                .title = rows_maybe(g),
                                 .duration = rows_maybe_number(g),
-                                .width    = rows_maybe_number(g),
-                                .height   = rows_maybe_number(g)};
+                                .width = rows_maybe_number(g),
+                                .height = rows_maybe_number(g)};
     return m;
 }
 
 static inline void rows_part(struct rows *g, struct upp_part *p)
 {
-    *p = (struct upp_part){.kind     = (uint8_t)(1 + rows_draw(g, UPP_PART_RESULT)),
+    *p = (struct upp_part){.kind = (uint8_t)(1 + rows_draw(g, UPP_PART_RESULT)),
                            .is_error = rows_draw(g, 4) == 0,
-                           .cut      = rows_draw(g, 4) == 0,
-                           .id       = rows_maybe(g),
-                           .name     = rows_maybe(g),
+                           .cut = rows_draw(g, 4) == 0,
+                           .id = rows_maybe(g),
+                           .name = rows_maybe(g),
                            .metadata = rows_maybe_json(g, true)};
     if (p->kind == UPP_PART_RESULT)
         p->text = rows_maybe_json(g, false);
@@ -135,51 +134,51 @@ static inline void rows_part(struct rows *g, struct upp_part *p)
 
 static inline void rows_entry(struct rows *g, const struct wm_row *row, struct wm_entry *e)
 {
-    *e = (struct wm_entry){.kind     = (uint8_t)(1 + rows_draw(g, WM_ENTRY_TURN)),
-                           .origin   = (uint8_t)(1 + rows_draw(g, WM_ORIGIN_IMPORT)),
+    *e = (struct wm_entry){.kind = (uint8_t)(1 + rows_draw(g, WM_ENTRY_TURN)),
+                           .origin = (uint8_t)(1 + rows_draw(g, WM_ORIGIN_IMPORT)),
                            .audience = (uint8_t)(1 + rows_draw(g, WM_AUDIENCE_MODEL)),
-                           .attempt  = (uint8_t)(rows_draw(g, 2) * rows_draw(g, WM_ATTEMPTS)),
-                           .step     = rows_draw(g, 2) ? row->step : (uint32_t)rows_u64(g),
-                           .who      = rows_maybe(g),
-                           .phase    = rows_maybe(g),
-                           .data     = rows_maybe_json(g, false)};
+                           .attempt = (uint8_t)(rows_draw(g, 2) * rows_draw(g, WM_ATTEMPTS)),
+                           .step = rows_draw(g, 2) ? row->step : (uint32_t)rows_u64(g),
+                           .who = rows_maybe(g),
+                           .phase = rows_maybe(g),
+                           .data = rows_maybe_json(g, false)};
     if (rows_draw(g, 4) == 0)
         e->erased = (struct wm_erased){.time_ms = 1 + (int64_t)(rows_u64(g) % (INT64_MAX - 1)), .why = rows_maybe(g)};
-    e->message       = (struct upp_message){.role        = (uint8_t)(1 + rows_draw(g, UPP_ROLE_TOOL)),
-                                            .interrupted = rows_draw(g, 4) == 0,
-                                            .id          = rows_maybe(g),
-                                            .time_ms     = rows_time(g, row->time_ms),
-                                            .time_text   = rows_maybe(g),
-                                            .metadata    = rows_maybe_json(g, true),
-                                            .n_parts     = rows_draw(g, 4)};
+    e->message = (struct upp_message){.role = (uint8_t)(1 + rows_draw(g, UPP_ROLE_TOOL)),
+                                      .interrupted = rows_draw(g, 4) == 0,
+                                      .id = rows_maybe(g),
+                                      .time_ms = rows_time(g, row->time_ms),
+                                      .time_text = rows_maybe(g),
+                                      .metadata = rows_maybe_json(g, true),
+                                      .n_parts = rows_draw(g, 4)};
     e->message.parts = e->message.n_parts ? wb_new_n(g->a, struct upp_part, e->message.n_parts) : NULL;
     for (size_t i = 0; e->message.parts && i < e->message.n_parts; i++)
         rows_part(g, &e->message.parts[i]);
     e->n_refs = rows_draw(g, 3) ? 0 : rows_draw(g, 4);
-    e->refs   = e->n_refs ? wb_new_n(g->a, struct upp_str, e->n_refs) : NULL;
+    e->refs = e->n_refs ? wb_new_n(g->a, struct upp_str, e->n_refs) : NULL;
     for (size_t i = 0; e->refs && i < e->n_refs; i++)
         e->refs[i] = rows_text(g, 2);
 }
 
 static inline void rows_record(struct rows *g, const struct wm_row *row, struct wm_event *ev)
 {
-    *ev = (struct wm_event){.kind    = (uint8_t)(1 + rows_draw(g, WM_VOID)),
-                            .step    = rows_draw(g, 2) ? row->step : (uint32_t)rows_u64(g),
+    *ev = (struct wm_event){.kind = (uint8_t)(1 + rows_draw(g, WM_VOID)),
+                            .step = rows_draw(g, 2) ? row->step : (uint32_t)rows_u64(g),
                             .time_ms = rows_time(g, row->time_ms)};
     if (ev->kind == WM_MESSAGE && row->n_entries == 0)
         ev->kind = WM_VOID;
     bool json = ev->kind == WM_RUN || ev->kind == WM_TOOL_ENDED;
-    ev->text  = json ? rows_maybe_json(g, false) : rows_maybe(g);
-    ev->call  = rows_maybe(g);
-    ev->name  = rows_maybe(g);
+    ev->text = json ? rows_maybe_json(g, false) : rows_maybe(g);
+    ev->call = rows_maybe(g);
+    ev->name = rows_maybe(g);
     if (ev->kind == WM_RUN)
         ev->status = (uint8_t)rows_draw(g, WM_EXPIRED + 1);
     if (ev->kind == WM_TOOL_ENDED) {
         ev->outcome = (uint8_t)rows_draw(g, WM_INVALID + 1);
-        ev->ms      = rows_u64(g);
+        ev->ms = rows_u64(g);
     }
     if (ev->kind == WM_MESSAGE) {
-        ev->stop  = (uint8_t)rows_draw(g, UPP_STOP_ERROR + 1);
+        ev->stop = (uint8_t)rows_draw(g, UPP_STOP_ERROR + 1);
         ev->entry = &row->entries[rows_draw(g, (uint32_t)row->n_entries)];
     }
     if (rows_draw(g, 2))
@@ -189,35 +188,35 @@ static inline void rows_record(struct rows *g, const struct wm_row *row, struct 
     if (ev->kind == WM_VOID)
         ev->last = rows_u64(g);
     if (ev->kind == WM_TOOL_STARTED && rows_draw(g, 2)) {
-        ev->child      = rows_uuid(g);
+        ev->child = rows_uuid(g);
         ev->child_node = rows_u64(g);
     }
     if (ev->kind == WM_RUN) {
-        size_t             n = rows_draw(g, 3);
+        size_t n = rows_draw(g, 3);
         struct wm_pending *p = n ? wb_new_n(g->a, struct wm_pending, n) : NULL;
-        ev->pending          = p;
-        ev->n_pending        = p ? n : 0;
+        ev->pending = p;
+        ev->n_pending = p ? n : 0;
         for (size_t i = 0; i < ev->n_pending; i++)
-            p[i] = (struct wm_pending){.call      = rows_maybe(g),
-                                       .name      = rows_maybe(g),
+            p[i] = (struct wm_pending){.call = rows_maybe(g),
+                                       .name = rows_maybe(g),
                                        .arguments = rows_maybe(g),
-                                       .run       = rows_uuid(g),
-                                       .approval  = rows_draw(g, 2)};
+                                       .run = rows_uuid(g),
+                                       .approval = rows_draw(g, 2)};
     }
 }
 
 /* A row of all that a row can hold; without a tape. */
 static inline void rows_make(struct rows *g, struct wm_row *row)
 {
-    *row           = (struct wm_row){.event     = rows_u64(g),
-                                     .epoch     = (uint32_t)rows_u64(g),
-                                     .step      = (uint32_t)rows_u64(g),
-                                     .time_ms   = rows_time(g, 1770091506007),
-                                     .n_entries = rows_draw(g, 4),
-                                     .n_records = rows_draw(g, 5),
-                                     .state     = rows_maybe_json(g, false)};
-    row->entries   = row->n_entries ? wb_new_n(g->a, struct wm_entry, row->n_entries) : NULL;
-    row->records   = row->n_records ? wb_new_n(g->a, struct wm_event, row->n_records) : NULL;
+    *row = (struct wm_row){.event = rows_u64(g),
+                           .epoch = (uint32_t)rows_u64(g),
+                           .step = (uint32_t)rows_u64(g),
+                           .time_ms = rows_time(g, 1770091506007),
+                           .n_entries = rows_draw(g, 4),
+                           .n_records = rows_draw(g, 5),
+                           .state = rows_maybe_json(g, false)};
+    row->entries = row->n_entries ? wb_new_n(g->a, struct wm_entry, row->n_entries) : NULL;
+    row->records = row->n_records ? wb_new_n(g->a, struct wm_event, row->n_records) : NULL;
     row->n_entries = row->entries ? row->n_entries : 0;
     row->n_records = row->records ? row->n_records : 0;
     for (size_t i = 0; i < row->n_entries; i++)
@@ -354,5 +353,3 @@ static inline const char *rows_differ(const struct wm_row *a, const struct wm_ro
     }
     return NULL;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* support/said.h — a thread with a run that used tools, as its rows, and what can be read of it: for tests of what is
  * deleted, erased and swept. */
-#ifndef TEST_SAID_H
-#define TEST_SAID_H
+#pragma once
 
 #include <stdio.h>
 #include <string.h>
@@ -16,8 +15,8 @@
  * with the message that shows both. Row 4: the answer. */
 struct talk {
     struct wl_thread t;
-    struct wm_run    run;
-    struct wb_uuid   id[8]; /* by index */
+    struct wm_run run;
+    struct wb_uuid id[8]; /* by index */
 };
 
 #define O (&tree_owner)
@@ -35,17 +34,17 @@ static inline struct wm_event started(struct upp_str call)
 
 static inline WEFT_SUSPENDS int write_rows(struct wl_store *s, struct talk *k, struct upp_err *err)
 {
-    uint64_t        pos = 0;
+    uint64_t pos = 0;
     struct upp_part p[6];
-    struct upp_str  refs[]   = {UPP_STR("c1"), UPP_STR("c2")};
+    struct upp_str refs[] = {UPP_STR("c1"), UPP_STR("c2")};
     struct wm_entry input[2] = {tree_says(UPP_ROLE_USER, &p[0], UPP_STR("question secret")),
                                 tree_says(UPP_ROLE_USER, &p[1], UPP_STR("aside secret"))};
-    struct wm_entry asks     = tree_says(UPP_ROLE_ASSISTANT, &p[2], UPP_STR("thinking secret"));
-    struct wm_entry shows    = tree_shows(refs, 2);
-    struct wm_entry answer   = tree_says(UPP_ROLE_ASSISTANT, &p[5], UPP_STR("answer secret"));
-    struct wm_event began[]  = {started(refs[0]), started(refs[1])};
+    struct wm_entry asks = tree_says(UPP_ROLE_ASSISTANT, &p[2], UPP_STR("thinking secret"));
+    struct wm_entry shows = tree_shows(refs, 2);
+    struct wm_entry answer = tree_says(UPP_ROLE_ASSISTANT, &p[5], UPP_STR("answer secret"));
+    struct wm_event began[] = {started(refs[0]), started(refs[1])};
     struct wm_event ended[] = {tree_ended(refs[0], UPP_STR("\"one secret\"")), tree_ended(refs[1], UPP_STR("\"two\""))};
-    input[1].audience       = WM_AUDIENCE_RUN;
+    input[1].audience = WM_AUDIENCE_RUN;
     for (size_t i = 0; i < 2; i++)
         p[3 + i] = (struct upp_part){.kind = UPP_PART_CALL, .id = refs[i], .name = UPP_STR("t"), .text = began[i].text};
     asks.message.n_parts = 3;
@@ -66,14 +65,14 @@ static inline WEFT_SUSPENDS int make_talk(struct wl_store *s, struct wb_arena *a
 {
     *k = (struct talk){0};
     TRY(wl_thread_new(s, O, NULL, a, &k->t, err));
-    k->run = (struct wm_run){.id         = test_uuid(77),
-                             .root       = test_uuid(77),
-                             .thread     = k->t.id,
-                             .node       = k->t.head,
-                             .version    = 1,
-                             .status     = WM_COMPLETED,
+    k->run = (struct wm_run){.id = test_uuid(77),
+                             .root = test_uuid(77),
+                             .thread = k->t.id,
+                             .node = k->t.head,
+                             .version = 1,
+                             .status = WM_COMPLETED,
                              .started_ms = 5,
-                             .ended_ms   = 9};
+                             .ended_ms = 9};
     TRY(COMMIT(s, *O, NULL, err, ADD_RUN(&k->run)));
     TRY(write_rows(s, k, err));
     for (uint32_t i = 0; i < WB_LEN(k->id); i++)
@@ -86,20 +85,20 @@ static inline WEFT_SUSPENDS int add_runs(struct wl_store *s, struct wb_uuid thre
                                          struct upp_err *err)
 {
     enum { EACH = 256 };
-    static struct wm_run    runs[EACH];
+    static struct wm_run runs[EACH];
     static struct wl_change list[EACH];
     for (size_t at = 0; at < n;) {
         size_t some = WB_MIN(n - at, (size_t)EACH);
         for (size_t i = 0; i < some; i++, at++) {
-            runs[i] = (struct wm_run){.id         = test_uuid(1000 + at),
-                                      .root       = test_uuid(1000 + at),
-                                      .thread     = thread,
-                                      .node       = node,
-                                      .version    = 1,
-                                      .status     = WM_COMPLETED,
-                                      .options    = UPP_STR("{\"instructions\":\"secret\"}"),
+            runs[i] = (struct wm_run){.id = test_uuid(1000 + at),
+                                      .root = test_uuid(1000 + at),
+                                      .thread = thread,
+                                      .node = node,
+                                      .version = 1,
+                                      .status = WM_COMPLETED,
+                                      .options = UPP_STR("{\"instructions\":\"secret\"}"),
                                       .started_ms = 5,
-                                      .ended_ms   = 9};
+                                      .ended_ms = 9};
             list[i] = (struct wl_change){.kind = WL_ADD_RUN, .run = &runs[i]};
         }
         TRY(test_commit(s, *O, list, some, NULL, err));
@@ -112,9 +111,9 @@ static inline WEFT_SUSPENDS int say(struct wl_store *s, const struct wl_thread *
                                     struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(16u << 20);
-    struct wl_path                            path;
-    struct wl_line                           *lines;
-    size_t                                    n, at = 0;
+    struct wl_path path;
+    struct wl_line *lines;
+    size_t n, at = 0;
     TRY(wl_thread_path(s, O, t, &a, &path, err));
     TRY(wl_path_tail(s, O, &path, UINT32_MAX, 100, &a, &lines, &n, err));
     for (size_t i = 0; i < n; i++) {
@@ -141,9 +140,9 @@ static inline WEFT_SUSPENDS int say(struct wl_store *s, const struct wl_thread *
 /* In no row of the node is this text any more. */
 static inline WEFT_SUSPENDS int nowhere(struct wl_store *s, uint64_t node, const char *text, struct upp_err *err)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena a     = WB_ARENA(16u << 20);
-    struct wl_range                           range = {.node = node, .to = UINT64_MAX >> 1};
-    struct wl_rows                            rows;
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(16u << 20);
+    struct wl_range range = {.node = node, .to = UINT64_MAX >> 1};
+    struct wl_rows rows;
     TRY(s->ops->rows(s, O, &range, &a, &rows, err));
     for (size_t i = 0; i < rows.n; i++)
         FAIL_UNLESS(wb_str_find(rows.p[i].body, wb_cstr(text), 0) == SIZE_MAX);
@@ -156,21 +155,19 @@ static inline WEFT_SUSPENDS int nowhere(struct wl_store *s, uint64_t node, const
 #define SHOWS  " m<\"one secret\"><\"two\">"
 #define ANSWER " m<answer secret>"
 
-/* ---- Over the store in memory ----------------------------------------------------------------------------- */
-
 static inline int in_memory(WEFT_SUSPENDS int (*fn)(struct test_store *t, struct upp_err *err), struct upp_err *err)
 {
     WB_CLEANUP(tree_closep) struct wl_store *s = NULL;
-    int                                      r = ws_memory_open(&s, err);
+    int r = ws_memory_open(&s, err);
     return r < 0 ? r : fn(&(struct test_store){.s = s}, err);
 }
 
 /* The process dies with its n-th commit: that one is written or is not, and nothing after it is. */
 struct mortal {
     const struct wl_store_ops *real;
-    struct wl_store_ops        ops;
-    unsigned                   dies_in; /* 0: it lives */
-    bool                       applies, dead;
+    struct wl_store_ops ops;
+    unsigned dies_in; /* 0: it lives */
+    bool applies, dead;
 };
 
 static inline struct mortal *mortal(void)
@@ -181,8 +178,8 @@ static inline struct mortal *mortal(void)
 
 static inline WEFT_SUSPENDS int mortal_commit(struct wl_store *s, struct wl_commit *c, struct upp_err *err)
 {
-    struct mortal *m    = mortal();
-    bool           last = m->dies_in && --m->dies_in == 0;
+    struct mortal *m = mortal();
+    bool last = m->dies_in && --m->dies_in == 0;
     if (m->dead || (last && !m->applies)) {
         m->dead = true;
         return upp_fail(err, UPP_ESTORE, "the process is dead");
@@ -196,9 +193,9 @@ static inline WEFT_SUSPENDS int mortal_commit(struct wl_store *s, struct wl_comm
 static inline void mortal_begin(struct wl_store *s, unsigned dies_in, bool applies)
 {
     struct mortal *m = mortal();
-    *m               = (struct mortal){.real = s->ops, .ops = *s->ops, .dies_in = dies_in, .applies = applies};
-    m->ops.commit    = mortal_commit;
-    s->ops           = &m->ops;
+    *m = (struct mortal){.real = s->ops, .ops = *s->ops, .dies_in = dies_in, .applies = applies};
+    m->ops.commit = mortal_commit;
+    s->ops = &m->ops;
 }
 
 /* Did it die? From here on it lives again. */
@@ -215,14 +212,14 @@ struct dying {
     WEFT_SUSPENDS int (*act)(struct wl_store *s, void *world, struct upp_err *err);
     WEFT_SUSPENDS int (*anytime)(struct wl_store *s, void *world, struct upp_err *err);
     WEFT_SUSPENDS int (*check)(struct wl_store *s, void *world, struct upp_err *err);
-    void    *world;
+    void *world;
     unsigned deaths;
 };
 
 static inline WEFT_SUSPENDS int die_once(struct dying *d, unsigned n, bool applies, bool *died, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(16u << 20);
-    WB_CLEANUP(tree_closep) struct wl_store  *s = NULL;
+    WB_CLEANUP(tree_closep) struct wl_store *s = NULL;
     TRY(ws_memory_open(&s, err));
     TRY(d->make(s, &a, d->world, err));
     mortal_begin(s, n, applies);
@@ -251,5 +248,3 @@ static inline WEFT_SUSPENDS int die_everywhere(struct dying *d, struct upp_err *
     }
     return 0;
 }
-
-#endif

@@ -1,4 +1,4 @@
-/* support/scene.c — see scene.h. */
+/* support/scene.c — a tool and hooks that follow a script, and write down their calls. */
 #include "support/scene.h"
 
 #include <stdio.h>
@@ -15,7 +15,7 @@ static int act(struct scene *sc, const char *what, int r, struct upp_err *err)
 static int do_it(struct upp_call *call, struct upp_value *ret, struct upp_err *err)
 {
     struct scene *sc = call->arg;
-    int           r  = act(sc, "run", sc->run, err);
+    int r = act(sc, "run", sc->run, err);
     return r < 0 ? r : upp_value_json(ret, call->arguments, err);
 }
 
@@ -50,7 +50,7 @@ static int on_after(void *arg, struct upp_call *call, struct upp_value *result, 
     int r = act(sc, "on_after", sc->on_after, err);
     if (r >= 0 && sc->after) {
         struct upp_str was = upp_value_get(result);
-        r                  = upp_value_printf(result, err, "%s%.*s", sc->after, UPP_FMT(was));
+        r = upp_value_printf(result, err, "%s%.*s", sc->after, UPP_FMT(was));
     }
     return r;
 }
@@ -78,9 +78,9 @@ struct upp_tool_strategy scene_hooks(struct scene *sc)
 
 int scene_ask(struct scene *sc, const char *parameters, const char *script, struct upp_turn **ret, struct upp_err *err)
 {
-    const struct upp_tool                          tool  = scene_tool(sc, parameters);
+    const struct upp_tool tool = scene_tool(sc, parameters);
     UPP_CLEANUP(upp_model_freep) struct upp_model *model = llm_script(script);
-    UPP_CLEANUP(upp_llm_freep) struct upp_llm     *llm   = NULL;
+    UPP_CLEANUP(upp_llm_freep) struct upp_llm *llm = NULL;
     if (!model)
         return upp_fail(err, UPP_ENOMEM, "no model");
     int r = upp_llm_new(UPP_OPTS(upp_llm_opts, .use = model, .tools = &tool, .n_tools = 1, .strategy = scene_hooks(sc)),

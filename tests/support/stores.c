@@ -1,4 +1,4 @@
-/* support/stores.c — see stores.h. */
+/* support/stores.c — opens every kind of store, and makes ids, nodes and commits to put in. */
 #include "support/stores.h"
 
 #include <stdio.h>
@@ -16,7 +16,7 @@ const struct ws_master test_master = {"a key of thirty-two bytes, so so"};
 
 struct kind {
     const char *name;
-    bool        file;
+    bool file;
     WEFT_SUSPENDS int (*open)(const char *path, struct wl_store **ret, struct upp_err *err);
 };
 
@@ -88,7 +88,7 @@ static const struct kind kinds[] = {
 
 struct running {
     const struct kind *kind;
-    struct test_store  t;
+    struct test_store t;
     WEFT_SUSPENDS int (*fn)(struct test_store *t, struct upp_err *err);
 };
 
@@ -112,8 +112,8 @@ bool test_each_store(WEFT_SUSPENDS int (*fn)(struct test_store *t, struct upp_er
         if (test_brief() && i && i != 1 + turn % (KINDS - 1))
             continue;
         static unsigned serial; /* new and empty, however often a test asks */
-        char            path[512];
-        struct upp_err  err = {0};
+        char path[512];
+        struct upp_err err = {0};
         (void)snprintf(path, sizeof path, "%s/%s-%u.db", test_folder(), kinds[i].name, serial++);
         struct running x = {&kinds[i], {NULL, kinds[i].name, kinds[i].file ? path : NULL, arg}, fn};
         test_note("store %s", kinds[i].name);
@@ -140,7 +140,7 @@ WEFT_SUSPENDS int test_commit(struct wl_store *s, struct wl_owner o, const struc
                               size_t *conflict, struct upp_err *err)
 {
     struct wl_commit x = {.owner = o, .changes = c, .n = n, .flags = WL_SYNCED, .conflict = SIZE_MAX};
-    int              r = s->ops->commit(s, &x, err);
+    int r = s->ops->commit(s, &x, err);
     if (conflict)
         *conflict = x.conflict;
     return r;

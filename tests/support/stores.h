@@ -1,6 +1,5 @@
 /* support/stores.h — every store under one suite: opening each, and small things to put in. */
-#ifndef TEST_STORES_H
-#define TEST_STORES_H
+#pragma once
 
 #include "log/store.h"
 #include "stores/sealed/sealed.h"
@@ -10,9 +9,9 @@
  * ends it. */
 struct test_store {
     struct wl_store *s;
-    const char      *kind;
-    const char      *path; /* of its file; NULL: it has none */
-    void            *arg;
+    const char *kind;
+    const char *path; /* of its file; NULL: it has none */
+    void *arg;
 };
 bool test_each_store(WEFT_SUSPENDS int (*fn)(struct test_store *t, struct upp_err *err), void *arg);
 
@@ -127,15 +126,13 @@ struct wl_node test_node(uint64_t key);
 /* In the tree test_family_uuid(family, 1), with an id of that family. */
 struct wl_node test_family_node(uint32_t family, uint64_t n);
 struct wb_uuid test_family_uuid(uint32_t family, uint64_t n);
-struct wl_row  test_row(uint64_t node, uint64_t pos, uint32_t n_entries, const char *body);
+struct wl_row test_row(uint64_t node, uint64_t pos, uint32_t n_entries, const char *body);
 
 /* Opens a database as another program would, but with checksums of pages: for changing what is in its rows. One at a
  * time; test_db_close also after a failure. */
 struct sqlite3;
-int  test_db_open(const char *path, struct sqlite3 **ret);
+int test_db_open(const char *path, struct sqlite3 **ret);
 void test_db_close(struct sqlite3 *db);
 
 /* A node with n rows of one entry each, committed one by one. */
 WEFT_SUSPENDS int test_fill(struct wl_store *s, struct wl_owner o, uint64_t node, uint32_t n, struct upp_err *err);
-
-#endif

@@ -17,9 +17,9 @@
 /* ---- Reading a file ------------------------------------------------------------------------------------------ */
 
 struct lines {
-    const char    *path;
+    const char *path;
     struct upp_str rest;
-    unsigned       n;
+    unsigned n;
 };
 
 static int wrong(const struct lines *l, const char *what, struct upp_str line, struct upp_err *err)
@@ -44,7 +44,7 @@ static bool is_section(struct upp_str line)
 static struct upp_str take_section(struct lines *l)
 {
     const char *from = l->rest.p;
-    size_t      n    = 0;
+    size_t n = 0;
     while (l->rest.n && !is_section(l->rest)) {
         struct upp_str line;
         (void)next_line(l, &line);
@@ -68,7 +68,7 @@ static struct upp_str unescape(struct wb_arena *a, struct upp_str text)
         i++;
         if (next == 'x' && i + 2 < text.n) {
             char hex[3] = {text.p[i + 1], text.p[i + 2], 0};
-            *p++        = (char)strtoul(hex, NULL, 16);
+            *p++ = (char)strtoul(hex, NULL, 16);
             i += 2;
         } else
             *p++ = next == 'n' ? '\n' : next == 'r' ? '\r' : next == 't' ? '\t' : next;
@@ -142,11 +142,11 @@ static int read_setting(struct lines *l, struct talk *t, struct upp_str line, st
 
 int talk_load(const char *path, struct talk *ret, struct upp_err *err)
 {
-    size_t         n;
-    char          *bytes = test_read(path, &n);
+    size_t n;
+    char *bytes = test_read(path, &n);
     struct upp_str line;
-    int            r = 0;
-    *ret             = (struct talk){.arena = WB_ARENA(64 << 20)};
+    int r = 0;
+    *ret = (struct talk){.arena = WB_ARENA(64 << 20)};
     if (!bytes)
         return upp_fail(err, UPP_ENOTFOUND, "cannot read %s", path);
     ret->text = wb_arena_dup(&ret->arena, wb_str(bytes, n));
@@ -173,10 +173,10 @@ void talk_done(struct talk *t)
 
 struct memo {
     const struct talk_round *round;
-    struct talk_way          way;
-    struct wb_buf           *sends;
-    size_t                   at;
-    char                     one; /* the byte that is given out: a reader that looks beyond it is caught */
+    struct talk_way way;
+    struct wb_buf *sends;
+    size_t at;
+    char one; /* the byte that is given out: a reader that looks beyond it is caught */
 };
 
 static int memo_send(void *arg, const struct upp_http_request *req, const struct upp_wait *wait,
@@ -204,7 +204,7 @@ static int memo_head(struct upp_http_call *c, struct upp_http_head *ret, struct 
 
 static int memo_read(struct upp_http_call *c, struct upp_str *ret, struct upp_err *err)
 {
-    struct memo   *m    = (struct memo *)(void *)c;
+    struct memo *m = (struct memo *)(void *)c;
     struct upp_str left = wb_str_sub(m->round->body, m->at, SIZE_MAX);
     (void)err;
     if (m->way.mode == TALK_ENDED)
@@ -213,7 +213,7 @@ static int memo_read(struct upp_http_call *c, struct upp_str *ret, struct upp_er
         left.n = m->way.cut - m->at;
     if (m->way.mode == TALK_BYTES && left.n) {
         m->one = left.p[0];
-        left   = wb_str(&m->one, 1);
+        left = wb_str(&m->one, 1);
     }
     m->at += left.n;
     *ret = left;
@@ -225,15 +225,14 @@ static void memo_close(struct upp_http_call *c)
     (void)c;
 }
 
-/* ---- The request ---------------------------------------------------------------------------------------------------
- */
+/* ---- The request ----------------------------------------------------------------------------- */
 
 struct asked {
-    struct wb_arena            arena;
-    struct upp_request         request;
+    struct wb_arena arena;
+    struct upp_request request;
     const struct upp_message **messages;
-    struct upp_tool_spec      *tools;
-    struct wb_buf             *losses;
+    struct upp_tool_spec *tools;
+    struct wb_buf *losses;
 };
 
 static yyjson_val *member(yyjson_val *object, const char *name)
@@ -260,7 +259,7 @@ static void note_loss(void *arg, const struct upp_loss *l)
 
 static int read_messages(struct asked *a, yyjson_val *list, struct upp_err *err)
 {
-    size_t      at, n;
+    size_t at, n;
     yyjson_val *v;
     a->messages = wb_new_n(&a->arena, const struct upp_message *, yyjson_arr_size(list) + 1);
     yyjson_arr_foreach(list, at, n, v)
@@ -273,7 +272,7 @@ static int read_messages(struct asked *a, yyjson_val *list, struct upp_err *err)
             return r;
         a->messages[at] = m;
     }
-    a->request.messages   = a->messages;
+    a->request.messages = a->messages;
     a->request.n_messages = yyjson_arr_size(list);
     return 0;
 }
@@ -281,29 +280,29 @@ static int read_messages(struct asked *a, yyjson_val *list, struct upp_err *err)
 static int read_request(struct asked *a, struct upp_str text, struct upp_err *err)
 {
     yyjson_val *root, *v;
-    size_t      at, n;
-    int         r = wj_read(&a->arena, text, NULL, &root, err);
+    size_t at, n;
+    int r = wj_read(&a->arena, text, NULL, &root, err);
     if (r < 0 || (r = read_messages(a, member(root, "messages"), err)) < 0)
         return r;
     yyjson_val *tools = member(root, "tools");
-    a->tools          = wb_new_n(&a->arena, struct upp_tool_spec, yyjson_arr_size(tools) + 1);
+    a->tools = wb_new_n(&a->arena, struct upp_tool_spec, yyjson_arr_size(tools) + 1);
     if (!a->tools)
         return upp_fail(err, UPP_ENOMEM, "no memory");
     yyjson_arr_foreach(tools, at, n, v)
     {
         yyjson_val *about = member(v, "description");
-        a->tools[at]      = (struct upp_tool_spec){.name        = wj_text(member(v, "name")),
-                                                   .description = about ? wj_text(about) : (struct upp_str){0},
-                                                   .parameters  = json_of(a, member(v, "parameters")),
-                                                   .metadata    = json_of(a, member(v, "metadata"))};
+        a->tools[at] = (struct upp_tool_spec){.name = wj_text(member(v, "name")),
+                                              .description = about ? wj_text(about) : (struct upp_str){0},
+                                              .parameters = json_of(a, member(v, "parameters")),
+                                              .metadata = json_of(a, member(v, "metadata"))};
     }
-    v                    = member(root, "system");
-    a->request.system    = v ? wj_text(v) : (struct upp_str){0};
-    a->request.params    = json_of(a, member(root, "params"));
+    v = member(root, "system");
+    a->request.system = v ? wj_text(v) : (struct upp_str){0};
+    a->request.params = json_of(a, member(root, "params"));
     a->request.structure = json_of(a, member(root, "structure"));
-    a->request.tools     = a->tools;
-    a->request.n_tools   = yyjson_arr_size(tools);
-    a->request.attempt   = 1;
+    a->request.tools = a->tools;
+    a->request.n_tools = yyjson_arr_size(tools);
+    a->request.attempt = 1;
     return wb_arena_check(&a->arena, err);
 }
 
@@ -316,28 +315,27 @@ static const char *text_or_null(struct asked *a, yyjson_val *options, const char
 static int make_model(const struct talk *t, struct asked *a, const struct upp_transport *via, struct upp_model **ret,
                       struct upp_err *err)
 {
-    struct upp_provider_opts o       = {.size = sizeof o, .transport = via};
-    yyjson_val              *options = NULL;
-    int                      r       = t->options.n ? wj_read(&a->arena, t->options, NULL, &options, err) : 0;
+    struct upp_provider_opts o = {.size = sizeof o, .transport = via};
+    yyjson_val *options = NULL;
+    int r = t->options.n ? wj_read(&a->arena, t->options, NULL, &options, err) : 0;
     if (r < 0)
         return r;
-    o.base_url        = text_or_null(a, options, "base_url");
-    o.api             = text_or_null(a, options, "api");
-    o.api_version     = text_or_null(a, options, "api_version");
-    o.auth            = text_or_null(a, options, "auth");
-    o.api_key         = text_or_null(a, options, "api_key");
+    o.base_url = text_or_null(a, options, "base_url");
+    o.api = text_or_null(a, options, "api");
+    o.api_version = text_or_null(a, options, "api_version");
+    o.auth = text_or_null(a, options, "auth");
+    o.api_key = text_or_null(a, options, "api_key");
     o.no_stream_usage = yyjson_is_true(member(options, "no_stream_usage"));
-    o.api_key         = o.api_key ? o.api_key : "KEY";
+    o.api_key = o.api_key ? o.api_key : "KEY";
     return upp_model_new((struct upp_model_ref){t->provider.p, t->model.p, &o}, ret, err);
 }
 
-/* ---- What happened
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- What happened --------------------------------------------------------------------------- */
 
 struct teller {
     struct wj_writer w;
-    struct wb_buf   *out;
-    struct upp_str   body;
+    struct wb_buf *out;
+    struct upp_str body;
     WB_VEC(char *) minted; /* ids of calls that are not in the answer: shown as "*1", "*2" */
 };
 
@@ -407,9 +405,9 @@ static void hide_minted(struct teller *t)
 {
     for (size_t i = 0; i < t->minted.n; i++) {
         struct upp_str id = wb_cstr(t->minted.p[i]);
-        struct wb_buf  b  = WB_BUF(16 << 20);
-        size_t         at = 0, found;
-        struct upp_str s  = wb_buf_str(t->out);
+        struct wb_buf b = WB_BUF(16 << 20);
+        size_t at = 0, found;
+        struct upp_str s = wb_buf_str(t->out);
         while ((found = wb_str_find(s, id, at)) != SIZE_MAX) {
             wb_buf_add(&b, wb_str_sub(s, at, found - at));
             wb_buf_addf(&b, "*%zu", i + 1);
@@ -441,10 +439,10 @@ static void tell_failure(struct talk_told *ret, int r, const struct upp_err *e)
 static int have_it(const struct upp_model *m, struct asked *a, struct talk_told *ret, struct upp_str body,
                    struct upp_err *err)
 {
-    struct teller         t    = {.out = &ret->events, .body = body};
-    struct upp_step      *step = NULL;
+    struct teller t = {.out = &ret->events, .body = body};
+    struct upp_step *step = NULL;
     struct upp_step_event ev;
-    struct upp_err        why = {0};
+    struct upp_err why = {0};
     wj_writer_init(&t.w, &ret->events, NULL);
     int r = upp_step_open(m, &a->request, NULL, &step, &why);
     while (r >= 0 && (r = upp_step_next(step, &ev, &why)) > 0)
@@ -461,18 +459,18 @@ static int have_it(const struct upp_model *m, struct asked *a, struct talk_told 
 
 int talk_have(const struct talk *t, size_t round, struct talk_way way, struct talk_told *ret, struct upp_err *err)
 {
-    static const size_t  max  = 64 << 20;
-    struct upp_model    *m    = NULL;
-    struct asked         a    = {.arena = WB_ARENA(64 << 20)};
-    struct memo          memo = {.round = &t->rounds[round], .way = way, .sends = &ret->sends};
-    struct upp_transport via  = {
-         .size = sizeof via, .arg = &memo, .send = memo_send, .head = memo_head, .read = memo_read, .close = memo_close};
+    static const size_t max = 64 << 20;
+    struct upp_model *m = NULL;
+    struct asked a = {.arena = WB_ARENA(64 << 20)};
+    struct memo memo = {.round = &t->rounds[round], .way = way, .sends = &ret->sends};
+    struct upp_transport via = {
+        .size = sizeof via, .arg = &memo, .send = memo_send, .head = memo_head, .read = memo_read, .close = memo_close};
     *ret = (struct talk_told){.sends = WB_BUF(max), .events = WB_BUF(max), .fails = WB_BUF(max), .losses = WB_BUF(max)};
     int r = read_request(&a, t->rounds[round].request, err);
     if (r == 0)
         r = make_model(t, &a, &via, &m, err);
-    a.request.whole       = t->whole;
-    a.request.on_loss     = note_loss;
+    a.request.whole = t->whole;
+    a.request.on_loss = note_loss;
     a.request.on_loss_arg = &ret->losses;
     if (r == 0)
         r = have_it(m, &a, ret, t->rounds[round].body, err);
@@ -492,13 +490,12 @@ void talk_told_done(struct talk_told *t)
     wb_buf_done(&t->losses);
 }
 
-/* ---- Comparing
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- Comparing ------------------------------------------------------------------------------- */
 
 struct tokens {
     struct upp_str s;
-    size_t         at;
-    bool           quoted;
+    size_t at;
+    bool quoted;
 };
 
 /* The next byte that counts, or -1. Line ends count, but only one in a row. */
@@ -520,7 +517,7 @@ static int next_token(struct tokens *t)
 bool talk_same(struct upp_str a, struct upp_str b)
 {
     struct tokens x = {.s = a}, y = {.s = b};
-    int           c;
+    int c;
     do {
         c = next_token(&x);
         if (c != next_token(&y))
@@ -537,13 +534,13 @@ static void put(struct wb_buf *out, const char *name, const struct wb_buf *told)
 
 void talk_rewrite(const struct talk *t, const struct talk_told *told, struct wb_buf *out)
 {
-    size_t         round = 0;
-    bool           skip  = false;
-    struct upp_str rest  = t->text, line;
+    size_t round = 0;
+    bool skip = false;
+    struct upp_str rest = t->text, line;
     while (rest.n && wb_str_split(&rest, '\n', &line)) {
         if (is_section(line)) {
-            struct upp_str head  = wb_str_sub(line, 3, SIZE_MAX);
-            bool           first = wb_str_starts(head, UPP_STR("request"));
+            struct upp_str head = wb_str_sub(line, 3, SIZE_MAX);
+            bool first = wb_str_starts(head, UPP_STR("request"));
             if (first && round++) /* the round before it ends here */
                 put(out, "events", &told[round - 2].events);
             skip = wb_str_starts(head, UPP_STR("sends")) || wb_str_starts(head, UPP_STR("events")) ||

@@ -40,8 +40,8 @@
 /* A test hangs that has used up its time on a processor, or PATIENCE times as much on the clock: on a machine whose
  * processors are somebody else's for minutes, waiting is no fault. */
 enum {
-    SECONDS     = 60,
-    PATIENCE    = 5,
+    SECONDS = 60,
+    PATIENCE = 5,
     ON_VALGRIND = 20, /* times as long: what meson is told, too (scripts/check) */
 };
 
@@ -50,11 +50,11 @@ static struct test *tests;
 /* The running test. Written by one thread at a time; EXPECT in another thread only sets flags. */
 static struct {
     const struct test *test;
-    volatile bool      failed, broken;     /* a CHECK, an ALWAYS */
-    bool               torture, was_brief; /* was_brief: the test has less to do under torture */
-    unsigned           seconds, rings;     /* until it hangs; how often it rang */
-    double             begin;              /* in seconds of the processor */
-    char               note[256], why[2048], sweep[160], folder[256];
+    volatile bool failed, broken; /* a CHECK, an ALWAYS */
+    bool torture, was_brief;      /* was_brief: the test has less to do under torture */
+    unsigned seconds, rings;      /* until it hangs; how often it rang */
+    double begin;                 /* in seconds of the processor */
+    char note[256], why[2048], sweep[160], folder[256];
 } now;
 
 void test_register(struct test *t)
@@ -63,7 +63,7 @@ void test_register(struct test *t)
     while (*at && (strcmp((*at)->file, t->file) < 0 || (strcmp((*at)->file, t->file) == 0)))
         at = &(*at)->next; /* by file, then in the order of the file */
     t->next = *at;
-    *at     = t;
+    *at = t;
 }
 
 const struct test *test_running(void)
@@ -181,12 +181,12 @@ char *test_read(const char *path, size_t *n)
     FILE *f = fopen(test_source(path), "rb");
     if (!f)
         return NULL;
-    char  *p   = NULL;
+    char *p = NULL;
     size_t cap = 0;
-    *n         = 0;
+    *n = 0;
     for (;;) {
         if (*n == cap) {
-            cap      = cap ? cap * 2 : 65536;
+            cap = cap ? cap * 2 : 65536;
             char *np = realloc(p, cap + 1);
             if (!np)
                 abort();
@@ -217,7 +217,7 @@ static void make_folders(const char *path)
 
 bool test_golden(const char *path, struct upp_str got)
 {
-    char        name[512];
+    char name[512];
     const char *mode = getenv("WEFT_GOLDEN");
     (void)snprintf(name, sizeof name, "golden/%s", path);
     if (mode && strcmp(mode, "write") == 0 && !now.torture) {
@@ -228,8 +228,8 @@ bool test_golden(const char *path, struct upp_str got)
         return true;
     }
     size_t n;
-    char  *want = test_read(name, &n);
-    bool   ok   = want && n == got.n && memcmp(want, got.p, n) == 0;
+    char *want = test_read(name, &n);
+    bool ok = want && n == got.n && memcmp(want, got.p, n) == 0;
     if (!ok) {
         size_t at = 0;
         while (want && at < n && at < got.n && want[at] == got.p[at])
@@ -249,7 +249,7 @@ bool test_golden(const char *path, struct upp_str got)
 __attribute__((weak)) void __sanitizer_set_death_callback(void (*fn)(void));
 
 /* ASan keeps the fatal signals to itself, so that cmocka cannot take them. */
-const char                                        *__asan_default_options(void);
+const char *__asan_default_options(void);
 __attribute__((visibility("default"))) const char *__asan_default_options(void)
 {
     return "handle_segv=2:handle_sigbus=2:handle_sigfpe=2:handle_sigill=2:allocator_may_return_null=1";
@@ -301,14 +301,14 @@ static void take_signals(void)
 /* Runs the body once; true unless memory or descriptors were left behind. */
 static bool run_body(void)
 {
-    char                 left[400] = "";
-    struct fault_account before    = fault_account();
+    char left[400] = "";
+    struct fault_account before = fault_account();
     now.failed = now.broken = false;
     now.note[0] = now.why[0] = 0;
     take_signals();
     now.seconds = (now.test->seconds ? now.test->seconds : SECONDS) * (test_on_valgrind() ? ON_VALGRIND : 1);
-    now.rings   = 0;
-    now.begin   = processor_seconds();
+    now.rings = 0;
+    now.begin = processor_seconds();
     (void)alarm(now.seconds);
     now.test->body();
     (void)alarm(0);
@@ -332,8 +332,8 @@ static void report(void)
 
 static void run_plain(void **state)
 {
-    now.test     = *state;
-    now.torture  = false;
+    now.test = *state;
+    now.torture = false;
     now.sweep[0] = 0;
     if (!run_body() || now.failed)
         report();
@@ -341,9 +341,9 @@ static void run_plain(void **state)
 
 static const struct {
     enum fault_class c;
-    int              error;
-    bool             sticky;
-    const char      *name;
+    int error;
+    bool sticky;
+    const char *name;
 } sweeps[] = {
     {FAULT_MEMORY, ENOMEM, false, "memory"},
     {FAULT_MEMORY, ENOMEM, true, "memory from then on"},
@@ -367,8 +367,8 @@ enum {
     SWEEPS = sizeof sweeps / sizeof sweeps[0],
 };
 static unsigned long max_points, total_points;
-static unsigned      max_kinds; /* of sweeps for each test; 0: all */
-static bool          with_plain;
+static unsigned max_kinds; /* of sweeps for each test; 0: all */
+static bool with_plain;
 
 bool test_brief(void)
 {
@@ -400,8 +400,8 @@ static void choose_sweeps(const struct test *t, const unsigned long *calls, bool
 
 static void run_torture(void **state)
 {
-    now.test      = *state;
-    now.torture   = true;
+    now.test = *state;
+    now.torture = true;
     now.was_brief = false;
 
     /* Untouched first: it must pass, and tells how many calls of each class there are. */
@@ -457,10 +457,10 @@ static bool wanted(const struct test *t, int argc, char **argv)
 int main(int argc, char **argv)
 {
     static struct CMUnitTest chosen[4096];
-    size_t                   n    = 0;
-    unsigned                 part = 1, parts = 1;
-    size_t                   at      = 0;
-    bool                     torture = false;
+    size_t n = 0;
+    unsigned part = 1, parts = 1;
+    size_t at = 0;
+    bool torture = false;
 
     argc--, argv++;
     for (; argc && strncmp(argv[0], "--", 2) == 0; argc--, argv++) {
@@ -483,7 +483,7 @@ int main(int argc, char **argv)
                 "usage: unit [--list] [--torture[=POINTS] [--kinds=K] [--with-plain]] [--part=K/N] [NAME...]\n");
             return 2;
         }
-        torture    = true;
+        torture = true;
         max_points = argv[0][9] ? strtoul(argv[0] + 10, NULL, 10) : 0;
     }
     for (struct test *t = tests; t; t = t->next)

@@ -11,8 +11,7 @@
  * instead of jumping out of it, and a CHECK that fails while a fault was injected is expected. What must hold even
  * then (a file is old or new, never half; *ret untouched after a failure) is written as ALWAYS.
  */
-#ifndef TEST_H
-#define TEST_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,21 +21,21 @@
 struct test {
     const char *name, *file;
     void (*body)(void);
-    const char  *no_torture; /* why faults make no sense here; NULL: they do */
-    unsigned     seconds;    /* hang limit of one run; 0: 60 */
-    const void  *arg;        /* for bodies that stand for several tests: test_running()->arg */
+    const char *no_torture; /* why faults make no sense here; NULL: they do */
+    unsigned seconds;       /* hang limit of one run; 0: 60 */
+    const void *arg;        /* for bodies that stand for several tests: test_running()->arg */
     struct test *next;
 };
 
-void               test_register(struct test *t);
+void test_register(struct test *t);
 const struct test *test_running(void);
-bool               test_brief(void); /* torture in which not every call fails once: what is alike may take turns */
+bool test_brief(void); /* torture in which not every call fails once: what is alike may take turns */
 
 #define TEST(name_) TEST_WITH(name_, .no_torture = NULL)
 
 /* With settings: TEST_WITH(fibers_10000, .no_torture = "reason", .seconds = 120). */
 #define TEST_WITH(name_, ...)                                                                                          \
-    static void                              test_##name_(void);                                                       \
+    static void test_##name_(void);                                                                                    \
     __attribute__((constructor)) static void register_##name_(void)                                                    \
     {                                                                                                                  \
         static struct test t = {.name = #name_, .file = __FILE__, .body = test_##name_, __VA_ARGS__};                  \
@@ -104,5 +103,3 @@ char *test_read(const char *path, size_t *n);
 /* Compares with the golden file tests/golden/PATH; WEFT_GOLDEN=write writes it instead. */
 bool test_golden(const char *path, struct upp_str got);
 #define CHECK_GOLDEN(path, got) CHECK(test_golden((path), (got)))
-
-#endif

@@ -1,4 +1,4 @@
-/* support/toy.c — see toy.h. */
+/* support/toy.c — detects, reads and writes the three small dialects. */
 #include "support/toy.h"
 
 #include "base/err.h"
@@ -13,7 +13,7 @@ static struct upp_str text_of(yyjson_val *v)
 static yyjson_val *get(yyjson_val *obj, const char *name)
 {
     yyjson_val *key, *value, *found = NULL;
-    size_t      i, n;
+    size_t i, n;
     yyjson_obj_foreach(obj, i, n, key, value)
     {
         if (wj_named(key, wb_cstr(name)))
@@ -25,9 +25,9 @@ static yyjson_val *get(yyjson_val *obj, const char *name)
 /* A message of one text, and of a thought before it where there is one. */
 static int say(struct wd_lifting *l, uint8_t role, struct upp_str thought, struct upp_str text, struct upp_err *err)
 {
-    struct upp_part     *parts = wb_new_n(l->a, struct upp_part, 2);
-    struct wm_doc_entry *e     = parts ? wm_doc_entry_add(l->doc, err) : NULL;
-    size_t               n     = 0;
+    struct upp_part *parts = wb_new_n(l->a, struct upp_part, 2);
+    struct wm_doc_entry *e = parts ? wm_doc_entry_add(l->doc, err) : NULL;
+    size_t n = 0;
     if (!parts)
         return wb_arena_check(l->a, err);
     if (!e)
@@ -63,7 +63,7 @@ static int toy_validate(struct wd_problems *p, yyjson_val *root, struct upp_err 
 {
     (void)err;
     yyjson_val *pairs = get(root, "pairs"), *pair;
-    size_t      i, n;
+    size_t i, n;
     if (!yyjson_is_arr(pairs)) {
         wd_problem(p, WD_ERROR, "TOY-1", pairs ? pairs : root, "there is no list of pairs");
         return 0;
@@ -90,11 +90,11 @@ static int toy_side(struct wd_lifting *l, yyjson_val *pair, const char *name, ui
 static int toy_lift(struct wd_lifting *l, yyjson_val *root, struct upp_err *err)
 {
     yyjson_val *pairs = get(root, "pairs"), *pair;
-    size_t      i, n;
+    size_t i, n;
     if (!yyjson_is_obj(root) || !yyjson_is_arr(pairs))
         return upp_fail(err, UPP_EINVALID, "no toy: it has no pairs");
     l->doc->title = text_of(get(root, "title"));
-    int r         = wd_anchor(l, root, "toy", WD_THREAD, 0, err);
+    int r = wd_anchor(l, root, "toy", WD_THREAD, 0, err);
     yyjson_arr_foreach(pairs, i, n, pair)
     {
         size_t first = l->doc->entries.n;
@@ -112,8 +112,8 @@ static int toy_lift(struct wd_lifting *l, yyjson_val *root, struct upp_err *err)
 
 static void toy_write_side(struct wd_lowering *l, uint32_t i)
 {
-    const struct wm_doc_entry *e    = &l->doc->entries.p[i];
-    const char                *name = is_users(e) ? "ask" : "reply";
+    const struct wm_doc_entry *e = &l->doc->entries.p[i];
+    const char *name = is_users(e) ? "ask" : "reply";
     wd_name(l, name);
     wd_open(l, i, name);
     wj_write_open(&l->w, '{');
@@ -127,7 +127,7 @@ static int toy_lower(struct wd_lowering *l, struct upp_err *err)
 {
     (void)err;
     const struct wm_doc_entry *e = l->doc->entries.p;
-    uint32_t                   n = (uint32_t)l->doc->entries.n;
+    uint32_t n = (uint32_t)l->doc->entries.n;
     wd_open(l, WD_THREAD, "toy");
     wj_write_open(&l->w, '{');
     wd_member_u64(l, "toy", 1);
@@ -135,7 +135,7 @@ static int toy_lower(struct wd_lowering *l, struct upp_err *err)
     wd_name(l, "pairs");
     wj_write_open(&l->w, '[');
     for (uint32_t i = 0; i < n;) {
-        bool     two  = i + 1 < n && is_users(&e[i]) && !is_users(&e[i + 1]);
+        bool two = i + 1 < n && is_users(&e[i]) && !is_users(&e[i + 1]);
         uint32_t span = wd_span(l, i, "pair", two ? 2 : 1);
         wd_open(l, i, "pair");
         wj_write_open(&l->w, '{');
@@ -151,12 +151,12 @@ static int toy_lower(struct wd_lowering *l, struct upp_err *err)
     return 0;
 }
 
-const struct wd_document_ops toy_dialect = {.name     = "toy",
-                                            .title    = "pairs of messages",
-                                            .detect   = toy_detect,
+const struct wd_document_ops toy_dialect = {.name = "toy",
+                                            .title = "pairs of messages",
+                                            .detect = toy_detect,
                                             .validate = toy_validate,
-                                            .lift     = toy_lift,
-                                            .lower    = toy_lower};
+                                            .lift = toy_lift,
+                                            .lower = toy_lower};
 
 /* ---- lines ----------------------------------------------------------------------------------------------- */
 
@@ -169,7 +169,7 @@ static int lines_validate(struct wd_problems *p, yyjson_val *root, struct upp_er
 {
     (void)err;
     yyjson_val *item;
-    size_t      i, n;
+    size_t i, n;
     yyjson_arr_foreach(root, i, n, item) wd_problem(p, WD_ERROR, "LINES-1", item, "line %zu", i);
     return 0;
 }
@@ -177,8 +177,8 @@ static int lines_validate(struct wd_problems *p, yyjson_val *root, struct upp_er
 static int lines_lift(struct wd_lifting *l, yyjson_val *root, struct upp_err *err)
 {
     yyjson_val *item;
-    size_t      i, n;
-    int         r = wd_anchor(l, root, "lines", WD_THREAD, 0, err);
+    size_t i, n;
+    int r = wd_anchor(l, root, "lines", WD_THREAD, 0, err);
     yyjson_arr_foreach(root, i, n, item)
     {
         struct upp_str text = text_of(item);
@@ -213,12 +213,12 @@ static int lines_lower(struct wd_lowering *l, struct upp_err *err)
     return 0;
 }
 
-const struct wd_document_ops lines_dialect = {.name     = "lines",
-                                              .title    = "a list of lines",
-                                              .detect   = lines_detect,
+const struct wd_document_ops lines_dialect = {.name = "lines",
+                                              .title = "a list of lines",
+                                              .detect = lines_detect,
                                               .validate = lines_validate,
-                                              .lift     = lines_lift,
-                                              .lower    = lines_lower};
+                                              .lift = lines_lift,
+                                              .lower = lines_lower};
 
 /* ---- carrier --------------------------------------------------------------------------------------------- */
 
@@ -243,20 +243,20 @@ static uint64_t number_of(yyjson_val *v)
 static int take_carried(struct wd_lifting *l, yyjson_val *list, struct upp_err *err)
 {
     yyjson_val *item;
-    size_t      i, n;
+    size_t i, n;
     yyjson_arr_foreach(list, i, n, item)
     {
-        uint64_t            place = number_of(yyjson_arr_get(item, 0));
+        uint64_t place = number_of(yyjson_arr_get(item, 0));
         struct wm_residue **to = &l->doc->residue, *r = wb_new(l->a, struct wm_residue);
         if (!r || place > l->doc->entries.n)
             break;
         if (place)
             to = &l->doc->entries.p[place - 1].residue;
-        *r  = (struct wm_residue){.next    = *to,
-                                  .dialect = text_of(yyjson_arr_get(item, 1)),
-                                  .slot    = text_of(yyjson_arr_get(item, 2)),
-                                  .entries = (uint32_t)number_of(yyjson_arr_get(item, 3)),
-                                  .json    = text_of(yyjson_arr_get(item, 4))};
+        *r = (struct wm_residue){.next = *to,
+                                 .dialect = text_of(yyjson_arr_get(item, 1)),
+                                 .slot = text_of(yyjson_arr_get(item, 2)),
+                                 .entries = (uint32_t)number_of(yyjson_arr_get(item, 3)),
+                                 .json = text_of(yyjson_arr_get(item, 4))};
         *to = r;
     }
     return wb_arena_check(l->a, err);
@@ -265,11 +265,11 @@ static int take_carried(struct wd_lifting *l, yyjson_val *list, struct upp_err *
 static int carrier_lift(struct wd_lifting *l, yyjson_val *root, struct upp_err *err)
 {
     yyjson_val *said = get(root, "said"), *item;
-    size_t      i, n;
+    size_t i, n;
     if (!yyjson_is_arr(said))
         return upp_fail(err, UPP_EINVALID, "nothing is said");
     l->doc->title = text_of(get(root, "title"));
-    int r         = wd_anchor(l, root, "carrier", WD_THREAD, 0, err);
+    int r = wd_anchor(l, root, "carrier", WD_THREAD, 0, err);
     yyjson_arr_foreach(said, i, n, item)
     {
         struct upp_str by = text_of(get(item, "by"));
@@ -328,10 +328,10 @@ static int carrier_lower(struct wd_lowering *l, struct upp_err *err)
     return 0;
 }
 
-const struct wd_document_ops carrier_dialect = {.name     = "carrier",
-                                                .title    = "what was said, and all beside",
-                                                .detect   = carrier_detect,
+const struct wd_document_ops carrier_dialect = {.name = "carrier",
+                                                .title = "what was said, and all beside",
+                                                .detect = carrier_detect,
                                                 .validate = carrier_validate,
-                                                .lift     = carrier_lift,
-                                                .lower    = carrier_lower,
-                                                .carries  = true};
+                                                .lift = carrier_lift,
+                                                .lower = carrier_lower,
+                                                .carries = true};

@@ -5,11 +5,8 @@
  *   lines    ["u: TEXT","a: TEXT"]; has no place for titles and thoughts
  *   carrier  {"said":[{"by":"u"|"a","text":TEXT}],"carried":[...]}; keeps what others said beside
  */
-#ifndef TEST_TOY_H
-#define TEST_TOY_H
+#pragma once
 
 #include "dialects/core/convert.h"
 
 extern const struct wd_document_ops toy_dialect, lines_dialect, carrier_dialect;
-
-#endif

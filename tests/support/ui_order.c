@@ -30,7 +30,7 @@ static bool wrong(struct ui_order *c, const char *why, struct upp_str what)
 /* Members: "name:T", T being s string, a any value (may be null), b boolean, o object; '?' before: may be absent. */
 static const struct shape {
     const char *type;
-    unsigned    first; /* major */
+    unsigned first; /* major */
     const char *members[5];
 } shapes[] = {
     {"start", 5, {"messageId:s", "?messageMetadata:o"}},
@@ -77,8 +77,8 @@ static const struct shape *any_data(void)
 
 static bool check_shape(struct ui_order *c, yyjson_val *v, struct upp_str type, struct upp_str data)
 {
-    const struct shape *s     = NULL;
-    size_t              known = 1; /* the type */
+    const struct shape *s = NULL;
+    size_t known = 1; /* the type */
     for (size_t i = 0; i < WB_LEN(shapes); i++)
         if (wb_str_eq(wb_cstr(shapes[i].type), type) && shapes[i].first <= c->target)
             s = &shapes[i];
@@ -87,13 +87,13 @@ static bool check_shape(struct ui_order *c, yyjson_val *v, struct upp_str type, 
     if (!s)
         return wrong(c, "no such type in this major", data);
     for (size_t i = 0; i < WB_LEN(s->members) && s->members[i]; i++) {
-        const char *m        = s->members[i];
-        bool        optional = *m == '?';
-        char        name[32];
+        const char *m = s->members[i];
+        bool optional = *m == '?';
+        char name[32];
         (void)snprintf(name, sizeof name, "%s", m + optional);
-        char kind              = name[strlen(name) - 1];
+        char kind = name[strlen(name) - 1];
         name[strlen(name) - 2] = 0;
-        yyjson_val *member     = yyjson_obj_get(v, name);
+        yyjson_val *member = yyjson_obj_get(v, name);
         if (!member && optional)
             continue;
         if (!member || !fits(kind, member))
@@ -153,8 +153,8 @@ static bool add(struct ui_order *c, char what, struct upp_str id)
 
 static bool check_block(struct ui_order *c, char what, struct upp_str verb, struct upp_str id, struct upp_str data)
 {
-    const char            set[2] = {what, 0};
-    struct ui_order_item *item   = find(c, set, id);
+    const char set[2] = {what, 0};
+    struct ui_order_item *item = find(c, set, id);
     if (!c->step)
         return wrong(c, "a block outside of a step", data);
     if (wb_str_eq(verb, UPP_STR("start")))
@@ -169,7 +169,7 @@ static bool check_block(struct ui_order *c, char what, struct upp_str verb, stru
 static bool check_call(struct ui_order *c, struct upp_str verb, struct upp_str id, struct upp_str data)
 {
     struct ui_order_item *item = find(c, "saqo", id);
-    bool                  here = item && item->step == c->steps && c->step; /* else an input makes another part */
+    bool here = item && item->step == c->steps && c->step; /* else an input makes another part */
     if (wb_str_starts(verb, UPP_STR("input-"))) {
         if (!c->step)
             return wrong(c, "input outside of a step", data);
@@ -244,7 +244,7 @@ static bool check_step(struct ui_order *c, struct upp_str verb, struct upp_str d
 static bool check_finish(struct ui_order *c, yyjson_val *v, struct upp_str data)
 {
     static const char *const reasons[] = {"stop", "length", "content-filter", "tool-calls", "error", "other"};
-    struct upp_str           reason    = wj_text(yyjson_obj_get(v, "finishReason"));
+    struct upp_str reason = wj_text(yyjson_obj_get(v, "finishReason"));
     if (c->step || c->finished || c->aborted)
         return wrong(c, "finish in a step, twice or after abort", data);
     c->finished = true;
@@ -278,7 +278,7 @@ static bool check_order(struct ui_order *c, yyjson_val *v, struct upp_str type, 
     if (c->failed)
         return wrong(c, "useChat does not read what comes after an error", data);
     c->aborted = wb_str_eq(type, UPP_STR("abort"));
-    c->failed  = wb_str_eq(type, UPP_STR("error"));
+    c->failed = wb_str_eq(type, UPP_STR("error"));
     if (wb_str_eq(type, UPP_STR("file")))
         return c->step || wrong(c, "a file outside of a step", data);
     if (wb_str_eq(type, UPP_STR("tool-approval-response"))) /* ids of approvals are those of the calls */
@@ -295,7 +295,7 @@ static bool check_order(struct ui_order *c, yyjson_val *v, struct upp_str type, 
 bool ui_order_frame(struct ui_order *c, struct upp_str data)
 {
     struct upp_err err = {0};
-    yyjson_val    *v, *type;
+    yyjson_val *v, *type;
     if (c->wrong[0])
         return false;
     if (wb_str_eq(data, UPP_STR("[DONE]")))

@@ -22,7 +22,7 @@ bool test_vast_fill(struct wb_buf *b)
     if (!b->p)
         return false;
     b->cap = b->max;
-    b->n   = b->max - 1;
+    b->n = b->max - 1;
     return true;
 }
 

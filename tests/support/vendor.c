@@ -1,4 +1,4 @@
-/* support/vendor.c — see vendor.h. */
+/* support/vendor.c — a transport in memory that stores what it is sent, and refuses or answers. */
 #include "support/vendor.h"
 
 #include "base/defs.h"
@@ -39,7 +39,7 @@ static int vendor_read(struct upp_http_call *c, struct upp_str *ret, struct upp_
     if (v->read)
         return 0;
     v->read = true;
-    *ret    = answers(v) ? wb_cstr(v->answer) : UPP_STR("{\"error\":{\"message\":\"no\"}}");
+    *ret = answers(v) ? wb_cstr(v->answer) : UPP_STR("{\"error\":{\"message\":\"no\"}}");
     return 1;
 }
 
@@ -51,13 +51,13 @@ static void vendor_close(struct upp_http_call *c)
 void vendor_init(struct vendor *v, const char *answer)
 {
     *v = (struct vendor){.answer = answer,
-                         .sent   = WB_BUF(1u << 20),
-                         .via    = {.size  = sizeof v->via,
-                                    .arg   = v,
-                                    .send  = vendor_send,
-                                    .head  = vendor_head,
-                                    .read  = vendor_read,
-                                    .close = vendor_close}};
+                         .sent = WB_BUF(1u << 20),
+                         .via = {.size = sizeof v->via,
+                                 .arg = v,
+                                 .send = vendor_send,
+                                 .head = vendor_head,
+                                 .read = vendor_read,
+                                 .close = vendor_close}};
 }
 
 void vendor_done(struct vendor *v)
@@ -69,12 +69,10 @@ int vendor_model(struct vendor *v, const char *provider, const char *api, struct
 {
     return upp_model_new(
         (struct upp_model_ref){.provider = provider,
-                               .name     = "m",
+                               .name = "m",
                                .opts = UPP_OPTS(upp_provider_opts, .api = api, .api_key = "k", .transport = &v->via)},
         ret, err);
 }
-
-/* ---- What it was told ------------------------------------------------------------------------------------------- */
 
 static yyjson_val *get(yyjson_val *object, const char *name)
 {
@@ -84,7 +82,7 @@ static yyjson_val *get(yyjson_val *object, const char *name)
 /* Whichever of its roles a vendor goes by, should there be two. */
 static bool speaks_as_system(yyjson_val *message)
 {
-    size_t      i, n;
+    size_t i, n;
     yyjson_val *key, *v;
     yyjson_obj_foreach(message, i, n, key, v)
     {
@@ -98,12 +96,12 @@ static bool speaks_as_system(yyjson_val *message)
 
 int vendor_told_system(const struct vendor *v, struct wb_buf *out, struct upp_err *err)
 {
-    static const char *const fields[]           = {"system", "instructions", "system_instruction", "systemInstruction",
-                                                   "developer"};
-    static const char *const lists[]            = {"messages", "input", "contents"};
+    static const char *const fields[] = {"system", "instructions", "system_instruction", "systemInstruction",
+                                         "developer"};
+    static const char *const lists[] = {"messages", "input", "contents"};
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(16u << 20);
-    yyjson_val                               *root, *m;
-    size_t                                    i, n;
+    yyjson_val *root, *m;
+    size_t i, n;
     wb_buf_clear(out);
     TRY(wj_read(&a, wb_buf_str(&v->sent), NULL, &root, err));
     for (size_t k = 0; k < WB_LEN(fields); k++)

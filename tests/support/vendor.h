@@ -3,18 +3,17 @@
  * It refuses what it is asked (400, which nobody tries again), so that a run ends there: what it was sent is all that
  * matters. With an answer it gives that to the first request.
  */
-#ifndef TEST_VENDOR_H
-#define TEST_VENDOR_H
+#pragma once
 
 #include <upp/provider.h>
 
 #include "base/buf.h"
 
 struct vendor {
-    const char          *answer; /* NULL: none */
-    struct wb_buf        sent;   /* the body of the last request */
-    unsigned             asked;
-    bool                 read;
+    const char *answer; /* NULL: none */
+    struct wb_buf sent; /* the body of the last request */
+    unsigned asked;
+    bool read;
     struct upp_transport via;
 };
 
@@ -34,5 +33,3 @@ int vendor_model(struct vendor *v, const char *provider, const char *api, struct
 int vendor_told_system(const struct vendor *v, struct wb_buf *out, struct upp_err *err) UPP_MUST_CHECK;
 
 bool vendor_has(struct upp_str text, const char *what);
-
-#endif

@@ -5,23 +5,22 @@
  * knows. So the history up to any commit can be made again: what a disk holds is compared with the history up to the
  * number that stands in it. Every commit writes its own number, as a value.
  */
-#ifndef TEST_WORK_H
-#define TEST_WORK_H
+#pragma once
 
 #include "base/buf.h"
 #include "log/store.h"
 
 struct work {
-    uint64_t         seed;
+    uint64_t seed;
     struct wl_store *model;
-    uint64_t         random; /* of the commit that is made */
+    uint64_t random; /* of the commit that is made */
 };
 
 extern const struct wl_owner work_owner;
 
 /* A new model: the history up to and with commit number `upto`. The one of before is closed. */
 WEFT_SUSPENDS int work_begin(struct work *w, uint64_t upto, struct upp_err *err);
-void              work_end(struct work *w);
+void work_end(struct work *w);
 
 /* Commit number n (from 1), whose predecessor was the last one. It lies in the arena. */
 WEFT_SUSPENDS int work_commit(struct work *w, uint64_t n, struct wb_arena *a, struct wl_commit *ret,
@@ -35,5 +34,3 @@ WEFT_SUSPENDS int work_number(struct wl_store *s, uint64_t *ret, struct upp_err 
 
 /* All that a reader sees, as text. */
 WEFT_SUSPENDS int work_dump(struct wl_store *s, struct wb_buf *out, struct upp_err *err);
-
-#endif

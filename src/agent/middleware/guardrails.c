@@ -15,17 +15,14 @@ enum { RULES = 256, TEXT_BYTES = 64 << 20, WORK = 20000000 };
 
 struct rule {
     struct weft_guard_rule as;
-    struct wj_regex        regex; /* of a pattern */
+    struct wj_regex regex; /* of a pattern */
 };
 
 struct guardrails {
     struct wb_arena memory;
-    struct rule    *in, *out, *tools;
-    size_t          n_in, n_out, n_tools;
+    struct rule *in, *out, *tools;
+    size_t n_in, n_out, n_tools;
 };
-
-/* ---- One rule -----------------------------------------------------------------------------------------------------
- */
 
 static const char *name_of(const struct weft_guard_rule *rule)
 {
@@ -37,8 +34,8 @@ static int replace(const struct rule *rule, struct upp_str text, struct wj_regex
                    struct wb_buf *out)
 {
     struct upp_str instead = wb_cstr(rule->as.instead ? rule->as.instead : "[removed]");
-    size_t         at      = 0, start, end;
-    int            r;
+    size_t at = 0, start, end;
+    int r;
     while ((r = wj_regex_where(&rule->regex, text, at, room, work, &start, &end)) > 0) {
         wb_buf_add(out, wb_str_sub(text, at, start - at));
         wb_buf_add(out, instead);
@@ -52,9 +49,9 @@ static int by_pattern(const struct rule *rule, struct wb_arena *a, struct upp_st
                       struct upp_err *err)
 {
     struct wj_regex_memory room = {0};
-    uint64_t               work = WORK;
-    struct wb_buf          out  = WB_BUF(TEXT_BYTES);
-    int                    r    = wj_regex_room_init(&room, rule->regex.n, err);
+    uint64_t work = WORK;
+    struct wb_buf out = WB_BUF(TEXT_BYTES);
+    int r = wj_regex_room_init(&room, rule->regex.n, err);
     if (r < 0)
         return r;
     r = wj_regex_find(&rule->regex, text, &room, &work);
@@ -62,7 +59,7 @@ static int by_pattern(const struct rule *rule, struct wb_arena *a, struct upp_st
         r = replace(rule, text, &room, &work, &out);
         if (r >= 0) {
             *ret = wb_arena_dup(a, wb_buf_str(&out));
-            r    = out.failed ? out.failed : wb_arena_check(a, err);
+            r = out.failed ? out.failed : wb_arena_check(a, err);
         }
         r = r < 0 ? r : 1;
     }
@@ -75,14 +72,14 @@ static WEFT_SUSPENDS int by_agent(const struct rule *rule, struct wb_arena *a, s
                                   struct upp_err *err)
 {
     UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;
-    int                                          r    = weft_agent_run(rule->as.agent, text, &turn, err);
+    int r = weft_agent_run(rule->as.agent, text, &turn, err);
     if (r < 0)
         return r;
     struct upp_str answer = wb_str_trim(wb_cstr(upp_turn_text(turn)));
     if (answer.n < 3 || !wb_str_eq_nocase(wb_str_sub(answer, 0, 3), UPP_STR("yes")))
         return 0;
     *ret = wb_arena_dup(a, wb_cstr(rule->as.instead ? rule->as.instead : "[removed]"));
-    r    = wb_arena_check(a, err);
+    r = wb_arena_check(a, err);
     return r < 0 ? r : 1;
 }
 
@@ -90,16 +87,13 @@ static WEFT_SUSPENDS int by_callback(const struct rule *rule, struct wb_arena *a
                                      struct upp_str *ret, struct upp_err *err)
 {
     struct upp_str now = {0};
-    int            r   = rule->as.check(rule->as.arg, text, &now, err);
+    int r = rule->as.check(rule->as.arg, text, &now, err);
     if (r <= 0)
         return r;
     *ret = wb_arena_dup(a, now.p ? now : wb_cstr(rule->as.instead ? rule->as.instead : "[removed]"));
-    r    = wb_arena_check(a, err);
+    r = wb_arena_check(a, err);
     return r < 0 ? r : 1;
 }
-
-/* ---- Actions ------------------------------------------------------------------------------------------------------
- */
 
 static int write_flag(struct wb_buf *out, const char *name, const char *on, struct upp_str had, struct upp_err *err)
 {
@@ -126,7 +120,7 @@ static int write_flag(struct wb_buf *out, const char *name, const char *on, stru
 static int flag(struct weft_context *c, const char *name, const char *on, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf data = WB_BUF(65536), list = WB_BUF(65536);
-    int                                   r = write_flag(&data, name, on, (struct upp_str){0}, err);
+    int r = write_flag(&data, name, on, (struct upp_str){0}, err);
     if (r >= 0)
         r = write_flag(&list, name, NULL, weft_context_get(c, "flagged"), err);
     if (r >= 0)
@@ -142,10 +136,10 @@ static WEFT_SUSPENDS int check(const struct rule *rules, size_t n, struct weft_c
 {
     for (size_t i = 0; i < n; i++) {
         const struct rule *rule = &rules[i];
-        struct upp_str     now  = *text;
-        int                r    = rule->as.pattern ? by_pattern(rule, wa_context_memory(c), *text, &now, err)
-                                  : rule->as.check ? by_callback(rule, wa_context_memory(c), *text, &now, err)
-                                                   : by_agent(rule, wa_context_memory(c), *text, &now, err);
+        struct upp_str now = *text;
+        int r = rule->as.pattern ? by_pattern(rule, wa_context_memory(c), *text, &now, err)
+                : rule->as.check ? by_callback(rule, wa_context_memory(c), *text, &now, err)
+                                 : by_agent(rule, wa_context_memory(c), *text, &now, err);
         if (r < 0)
             return upp_wrap(err, r, "guardrail '%s'", name_of(&rule->as));
         if (r == 0)
@@ -166,7 +160,7 @@ static WEFT_SUSPENDS int before(void *own, struct weft_context *c, struct upp_er
     if (!c->input || !g->n_in)
         return 0;
     struct upp_message *m = wb_new(wa_context_memory(c), struct upp_message);
-    int  r = m ? wm_message_copy(wa_context_memory(c), c->input, m, err) : wb_arena_check(wa_context_memory(c), err);
+    int r = m ? wm_message_copy(wa_context_memory(c), c->input, m, err) : wb_arena_check(wa_context_memory(c), err);
     bool changed = false;
     for (size_t i = 0; r >= 0 && i < m->n_parts; i++) {
         struct upp_str was = m->parts[i].text;
@@ -183,7 +177,7 @@ static WEFT_SUSPENDS int before(void *own, struct weft_context *c, struct upp_er
 static WEFT_SUSPENDS int screen(void *own, struct weft_context *c, struct upp_message *message, struct upp_err *err)
 {
     struct guardrails *g = own;
-    int                r = 0;
+    int r = 0;
     for (size_t i = 0; r >= 0 && i < message->n_parts; i++)
         if (message->parts[i].kind == UPP_PART_TEXT || message->parts[i].kind == UPP_PART_REASONING)
             r = check(g->out, g->n_out, c, "output", &message->parts[i].text, err);
@@ -205,9 +199,6 @@ static bool calls(const void *own)
 {
     return ((const struct guardrails *)own)->n_tools > 0;
 }
-
-/* ---- Options ------------------------------------------------------------------------------------------------------
- */
 
 static int make_rules(struct guardrails *g, const struct weft_guard_rule *list, size_t n, struct rule **ret,
                       struct upp_err *err)
@@ -242,20 +233,20 @@ static void drop(void *own)
 static int make(const void *opts, void **own, struct upp_err *err)
 {
     void *copy = NULL;
-    int   r    = wa_opts_copy(opts, sizeof(struct weft_guardrails_opts), &copy, err);
+    int r = wa_opts_copy(opts, sizeof(struct weft_guardrails_opts), &copy, err);
     if (r < 0)
         return r;
     const struct weft_guardrails_opts *o = copy;
-    struct guardrails                 *g = wb_calloc(1, sizeof *g);
+    struct guardrails *g = wb_calloc(1, sizeof *g);
     if (g) {
         g->memory.max = 16u << 20;
-        r             = make_rules(g, o->input, o->n_input, &g->in, err);
+        r = make_rules(g, o->input, o->n_input, &g->in, err);
         if (r >= 0)
             r = make_rules(g, o->output, o->n_output, &g->out, err);
         if (r >= 0)
             r = make_rules(g, o->tools, o->n_tools, &g->tools, err);
-        g->n_in    = o->n_input;
-        g->n_out   = o->n_output;
+        g->n_in = o->n_input;
+        g->n_out = o->n_output;
         g->n_tools = o->n_tools;
     } else
         r = upp_fail(err, UPP_ENOMEM, "no memory for guardrails");
@@ -266,14 +257,14 @@ static int make(const void *opts, void **own, struct upp_err *err)
     return 0;
 }
 
-const struct weft_middleware_kind wa_guardrails = {.name    = "guardrails",
-                                                   .make    = make,
-                                                   .free    = drop,
-                                                   .before  = before,
-                                                   .screen  = screen,
+const struct weft_middleware_kind wa_guardrails = {.name = "guardrails",
+                                                   .make = make,
+                                                   .free = drop,
+                                                   .before = before,
+                                                   .screen = screen,
                                                    .screens = screens,
-                                                   .call    = call,
-                                                   .calls   = calls};
+                                                   .call = call,
+                                                   .calls = calls};
 
 struct weft_middleware weft_guardrails_with(const struct weft_guardrails_opts *opts)
 {

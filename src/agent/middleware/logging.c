@@ -18,18 +18,17 @@
 #include "model/upp_json.h"
 
 enum level { DEBUG, INFO, WARN, ERROR };
-static const char *const       level_names[] = {"debug", "info", "warn", "error"};
-static const char *const       level_marks[] = {"DEBUG", "INFO", "WARN", "ERROR"};
-static const enum wb_log_level levels[]      = {WB_DEBUG, WB_INFO, WB_WARN, WB_ERROR};
+static const char *const level_names[] = {"debug", "info", "warn", "error"};
+static const char *const level_marks[] = {"DEBUG", "INFO", "WARN", "ERROR"};
+static const enum wb_log_level levels[] = {WB_DEBUG, WB_INFO, WB_WARN, WB_ERROR};
 
 enum { CUT = 200, SHORT = 4 * CUT /* bytes */, LINE_BYTES = 64 << 20, KEY_LENGTH = 12 };
 
-/* ---- Lines --------------------------------------------------------------------------------------------------------
- */
+/* ---- Lines ----------------------------------------------------------------------------------- */
 
 struct logging {
     struct weft_logging_opts opts;
-    uint8_t                  level;
+    uint8_t level;
 };
 
 static bool enabled(const struct logging *l, enum level level)
@@ -42,11 +41,11 @@ static bool enabled(const struct logging *l, enum level level)
 static void write_long(enum level level, struct upp_str msg, struct upp_str content)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf line = WB_BUF(LINE_BYTES);
-    bool                                  json = wb_log_format_of() == WB_LOG_JSON;
-    char                                  text[WB_TIME_TEXT];
-    struct wb_time                        t = wb_time_from_ms(wb_wall_ms());
-    struct wj_writer                      w;
-    struct upp_str                        now = wb_time_upp(&t, text);
+    bool json = wb_log_format_of() == WB_LOG_JSON;
+    char text[WB_TIME_TEXT];
+    struct wb_time t = wb_time_from_ms(wb_wall_ms());
+    struct wj_writer w;
+    struct upp_str now = wb_time_upp(&t, text);
     wb_buf_addc(&line, '\n');
     wj_writer_init(&w, &line, NULL);
     if (json) {
@@ -71,7 +70,7 @@ static void write_own(const struct logging *l, enum level level, struct upp_str 
                       bool cut)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf line = WB_BUF(LINE_BYTES);
-    struct wj_writer                      w;
+    struct wj_writer w;
     wj_writer_init(&w, &line, NULL);
     wb_buf_addf(&line, "[%s] %.*s", level_marks[level], UPP_FMT(msg));
     if (content) {
@@ -109,7 +108,7 @@ static void write_line(const struct logging *l, enum level level, struct upp_str
 UPP_PRINTF(3, 4) static void log_line(const struct logging *l, enum level level, const char *fmt, ...)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf msg = WB_BUF(LINE_BYTES);
-    va_list                               args;
+    va_list args;
     if (!enabled(l, level))
         return;
     va_start(args, fmt);
@@ -120,8 +119,7 @@ UPP_PRINTF(3, 4) static void log_line(const struct logging *l, enum level level,
         write_line(l, level, wb_str(msg.p, msg.n - 1), NULL, false);
 }
 
-/* ---- Keys ---------------------------------------------------------------------------------------------------------
- */
+/* ---- Keys ------------------------------------------------------------------------------------ */
 
 /* Prefixes of API keys and tokens. */
 static const char *const key_heads[] = {"sk-",  "sk_",   "pk_",   "rk_",   "AIza",        "AKIA",   "ASIA",  "ghp_",
@@ -151,7 +149,7 @@ static bool key_head(struct upp_str word)
 static bool key_named(struct upp_str before)
 {
     static const char *const names[] = {"bearer", "api_key", "apikey", "api-key", "password", "secret", "token"};
-    size_t                   n       = before.n;
+    size_t n = before.n;
     while (n && !in_key(before.p[n - 1]))
         n--;
     if (before.n - n > 4)
@@ -184,7 +182,7 @@ static void add_masked(struct wb_buf *out, struct upp_str text)
 
 static size_t first_characters(struct upp_str s, size_t max)
 {
-    size_t   at = 0;
+    size_t at = 0;
     uint32_t c;
     for (size_t i = 0; i < max && at < s.n; i++) {
         size_t n = wb_wtf8_decode(s, at, &c);
@@ -201,7 +199,7 @@ static void log_content(const struct logging *l, const char *what, struct upp_st
         return;
     add_masked(&masked, text);
     struct upp_str all = wb_buf_str(&masked);
-    size_t         cut = l->opts.include_messages ? all.n : first_characters(all, CUT);
+    size_t cut = l->opts.include_messages ? all.n : first_characters(all, CUT);
     wb_utf8_add_clean(&clean, wb_str_sub(all, 0, cut));
     struct upp_str content = wb_buf_str(&clean);
     if (!masked.failed && !clean.failed)
@@ -216,14 +214,13 @@ static void log_message(const struct logging *l, struct weft_context *c, const c
         log_content(l, what, wm_message_text(&a, m));
 }
 
-/* ---- The run ------------------------------------------------------------------------------------------------------
- */
+/* ---- The run --------------------------------------------------------------------------------- */
 
 /* " in 1.2s"; "" with no_timing. */
 static const char *duration(const struct logging *l, struct weft_context *c, const char *word, char text[40])
 {
     uint64_t ms = l->opts.no_timing ? 0 : wr_run_age_ms(c->run);
-    text[0]     = 0;
+    text[0] = 0;
     if (!l->opts.no_timing)
         (void)snprintf(text, 40, " %s %" PRIu64 ".%" PRIu64 "s", word, ms / 1000, ms % 1000 / 100);
     return text;
@@ -240,9 +237,9 @@ static WEFT_SUSPENDS int before(void *own, struct weft_context *c, struct upp_er
 
 static WEFT_SUSPENDS int after(void *own, struct weft_context *c, struct upp_turn **turn, struct upp_err *err)
 {
-    const struct logging   *l = own;
+    const struct logging *l = own;
     const struct upp_usage *u = &(*turn)->usage;
-    char                    text[40];
+    char text[40];
     (void)err;
     log_message(l, c, "Output", (*turn)->response);
     log_line(l, INFO, "Agent %.*s completed%s (%" PRIu64 " tokens)", UPP_FMT(weft_run_agent_id(c->run)),
@@ -271,7 +268,7 @@ static WEFT_SUSPENDS int on_error(void *own, struct weft_context *c, const struc
                                   struct upp_err *err)
 {
     const struct logging *l = own;
-    char                  text[40], status[24] = "";
+    char text[40], status[24] = "";
     (void)ret;
     (void)err;
     if (why->http)
@@ -283,8 +280,7 @@ static WEFT_SUSPENDS int on_error(void *own, struct weft_context *c, const struc
     return 0;
 }
 
-/* ---- Steps and calls ----------------------------------------------------------------------------------------------
- */
+/* ---- Steps and calls ------------------------------------------------------------------------- */
 
 /* A run of one step without tools has no step lines: those of step 1 are delayed until there is more. */
 enum { STARTED = 1, ENDED = 2, LOGGED = 4 };
@@ -303,10 +299,10 @@ static void flush_first_step(const struct logging *l, struct weft_context *c, ui
 
 static void step(const struct logging *l, struct weft_context *c, const struct wm_event *ev)
 {
-    uint64_t      *word   = wa_context_word(c);
-    uint64_t       tokens = ev->usage.input + ev->usage.output;
-    bool           begins = ev->kind == WM_STEP_START;
-    struct upp_str id     = weft_run_agent_id(c->run);
+    uint64_t *word = wa_context_word(c);
+    uint64_t tokens = ev->usage.input + ev->usage.output;
+    bool begins = ev->kind == WM_STEP_START;
+    struct upp_str id = weft_run_agent_id(c->run);
     if (ev->step == 1 && !(*word & LOGGED)) {
         *word |= begins ? STARTED : ENDED | tokens << 8;
         return;
@@ -324,7 +320,7 @@ static void call(const struct logging *l, struct weft_context *c, const struct w
     static const char *const outcomes[] = {
         "?", "ended", "failed", "has an unknown outcome", "was denied", "was stopped", "has arguments that do not fit"};
     struct upp_str id = weft_run_agent_id(c->run);
-    char           name[WJ_QUOTED], ms[32] = "";
+    char name[WJ_QUOTED], ms[32] = "";
     flush_first_step(l, c, wa_context_word(c));
     wj_quote(ev->name, name, sizeof name);
     if (ev->kind == WM_TOOL_STARTED) {
@@ -347,16 +343,15 @@ static void observe(void *own, struct weft_context *c, const struct wm_event *ev
         call(own, c, ev);
 }
 
-/* ---- Options ------------------------------------------------------------------------------------------------------
- */
+/* ---- Options --------------------------------------------------------------------------------- */
 
 static int make(const void *opts, void **own, struct upp_err *err)
 {
-    struct logging *l    = wb_calloc(1, sizeof *l);
-    void           *copy = NULL;
+    struct logging *l = wb_calloc(1, sizeof *l);
+    void *copy = NULL;
     int r = l ? wa_opts_copy(opts, sizeof l->opts, &copy, err) : upp_fail(err, UPP_ENOMEM, "no memory for logging");
     if (r >= 0) {
-        l->opts  = *(struct weft_logging_opts *)copy;
+        l->opts = *(struct weft_logging_opts *)copy;
         l->level = UINT8_MAX;
         for (uint8_t i = 0; i < WB_LEN(level_names); i++)
             if (wb_str_eq(wb_cstr(l->opts.level ? l->opts.level : "info"), wb_cstr(level_names[i])))
@@ -377,13 +372,13 @@ static void drop(void *own)
     wb_free(own);
 }
 
-const struct weft_middleware_kind wa_logging = {.name     = "logging",
-                                                .make     = make,
-                                                .free     = drop,
-                                                .before   = before,
-                                                .after    = after,
+const struct weft_middleware_kind wa_logging = {.name = "logging",
+                                                .make = make,
+                                                .free = drop,
+                                                .before = before,
+                                                .after = after,
                                                 .on_error = on_error,
-                                                .observe  = observe};
+                                                .observe = observe};
 
 struct weft_middleware weft_logging_with(const struct weft_logging_opts *opts)
 {

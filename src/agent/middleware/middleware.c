@@ -19,28 +19,28 @@
 enum { METADATA_BYTES = 1 << 20 };
 
 struct item {
-    struct weft_middleware             m;
+    struct weft_middleware m;
     const struct weft_middleware_kind *kind; /* NULL: custom */
-    void                              *own;
+    void *own;
 };
 
 struct chain {
-    struct wr_middleware     middleware; /* first */
+    struct wr_middleware middleware; /* first */
     const struct weft_agent *agent;
     void (*trace)(void *arg, const struct wa_trace *t);
-    void                     *trace_arg;
+    void *trace_arg;
     const struct weft_budget *budgets[WA_MIDDLEWARE];
-    size_t                    n;
-    struct item               items[];
+    size_t n;
+    struct item items[];
 };
 
 struct context {
     struct weft_context pub;   /* first */
     const struct chain *chain; /* its chain: the run may be handed over to another agent */
-    struct wb_arena    *memory;
-    unsigned            order;   /* number of calls so far */
-    size_t              current; /* index of the middleware being called */
-    uint64_t            words[]; /* one per middleware */
+    struct wb_arena *memory;
+    unsigned order;   /* number of calls so far */
+    size_t current;   /* index of the middleware being called */
+    uint64_t words[]; /* one per middleware */
 };
 
 static struct context *context_of(struct weft_context *c)
@@ -65,8 +65,8 @@ static int with_member(struct wb_arena *a, struct upp_str map, struct upp_str na
                        struct wb_buf *out, struct upp_err *err)
 {
     struct wj_writer w;
-    yyjson_val      *v;
-    int              r = wj_read(a, map, NULL, &v, err);
+    yyjson_val *v;
+    int r = wj_read(a, map, NULL, &v, err);
     if (r < 0 || !yyjson_is_obj(v))
         return r < 0 ? r : upp_fail(err, UPP_EINVALID, "the metadata is no object");
     wj_writer_init(&w, out, err);
@@ -85,16 +85,16 @@ static int with_member(struct wb_arena *a, struct upp_str map, struct upp_str na
 
 int weft_context_set(struct weft_context *c, const char *name, struct upp_str json, struct upp_err *err)
 {
-    struct wb_arena                      *a     = context_of(c)->memory;
-    WB_CLEANUP(wb_buf_done) struct wb_buf b     = WB_BUF(METADATA_BYTES);
-    yyjson_val                           *value = NULL;
-    int                                   r     = json.n ? wj_read(a, json, NULL, &value, err) : 0;
+    struct wb_arena *a = context_of(c)->memory;
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(METADATA_BYTES);
+    yyjson_val *value = NULL;
+    int r = json.n ? wj_read(a, json, NULL, &value, err) : 0;
     if (r >= 0)
         r = with_member(a, c->metadata.p ? c->metadata : UPP_STR("{}"), wb_cstr(name), value, &b, err);
     if (r < 0)
         return upp_wrap(err, r, "metadata '%s'", name);
     struct upp_str text = wb_arena_dup(a, wb_buf_str(&b));
-    r                   = wb_arena_check(a, err);
+    r = wb_arena_check(a, err);
     if (r >= 0)
         c->metadata = text;
     return r;
@@ -104,12 +104,12 @@ struct upp_str weft_context_get(const struct weft_context *c, const char *name)
 {
     union {
         const struct weft_context *in;
-        struct weft_context       *out;
-    } u                 = {.in = c};
-    struct wb_arena *a  = context_of(u.out)->memory;
-    struct wb_buf    b  = WB_BUF(METADATA_BYTES);
-    struct upp_str   is = {0};
-    yyjson_val      *v;
+        struct weft_context *out;
+    } u = {.in = c};
+    struct wb_arena *a = context_of(u.out)->memory;
+    struct wb_buf b = WB_BUF(METADATA_BYTES);
+    struct upp_str is = {0};
+    yyjson_val *v;
     if (c->metadata.p && wj_read(a, c->metadata, NULL, &v, NULL) >= 0 && (v = yyjson_obj_get(v, name)) &&
         wj_write(v, &b, NULL) >= 0)
         is = wb_arena_dup(a, wb_buf_str(&b));
@@ -121,31 +121,31 @@ struct upp_str weft_context_get(const struct weft_context *c, const char *name)
 
 static struct context *context(struct chain *ch, struct weft_run *run, struct upp_err *err)
 {
-    void          **slot = wr_run_slot(run);
-    struct context *has  = *slot;
+    void **slot = wr_run_slot(run);
+    struct context *has = *slot;
     if (has && has->chain == ch)
         return has;
     struct wb_arena *a = wr_run_memory(run);
-    struct context  *x = wb_arena_zero(a, sizeof *x + ch->n * sizeof *x->words, _Alignof(struct context));
+    struct context *x = wb_arena_zero(a, sizeof *x + ch->n * sizeof *x->words, _Alignof(struct context));
     if (!x)
         return upp_fail(err, UPP_ENOMEM, "no memory for middleware"), NULL;
     struct upp_str metadata = wr_run_request(run);
-    x->memory               = a;
-    x->chain                = ch;
+    x->memory = a;
+    x->chain = ch;
     x->pub = (struct weft_context){.run = run, .agent = ch->agent, .input = wr_run_enriched(run), .metadata = metadata};
     const struct wr_watch *watch = wr_run_watch(run);
-    x->pub.session               = watch ? watch->arg : NULL; /* only sessions watch runs */
+    x->pub.session = watch ? watch->arg : NULL; /* only sessions watch runs */
     if (!metadata.p)
         x->pub.metadata = UPP_STR("{}");
     /* A copy: the run's own list is reallocated as it grows. */
     const struct upp_message *const *path = weft_run_history(run, &x->pub.n_history);
-    const struct upp_message       **list = wb_new_n(a, const struct upp_message *, x->pub.n_history + 1);
+    const struct upp_message **list = wb_new_n(a, const struct upp_message *, x->pub.n_history + 1);
     if (!list)
         return upp_fail(err, UPP_ENOMEM, "no memory for middleware"), NULL;
     for (size_t i = 0; i < x->pub.n_history; i++)
         list[i] = path[i];
     x->pub.history = list;
-    *slot          = x;
+    *slot = x;
     return x;
 }
 
@@ -155,7 +155,7 @@ static int copy_input(struct context *x, const struct upp_message *was, struct u
     if (x->pub.input == was || !x->pub.input)
         return 0;
     struct upp_message *m = wb_new(x->memory, struct upp_message);
-    int                 r = m ? wm_message_copy(x->memory, x->pub.input, m, err) : wb_arena_check(x->memory, err);
+    int r = m ? wm_message_copy(x->memory, x->pub.input, m, err) : wb_arena_check(x->memory, err);
     if (r >= 0)
         x->pub.input = m;
     return r;
@@ -187,7 +187,7 @@ static int copy_history(struct context *x, const struct weft_context *was, struc
         if (holds(was, list[i], &from))
             continue;
         struct upp_message *m = wb_new(x->memory, struct upp_message);
-        int                 r = m ? wm_message_copy(x->memory, list[i], m, err) : wb_arena_check(x->memory, err);
+        int r = m ? wm_message_copy(x->memory, list[i], m, err) : wb_arena_check(x->memory, err);
         if (r < 0)
             return r;
         list[i] = m;
@@ -203,7 +203,7 @@ static int copy_changes(struct context *x, const struct weft_context *was, struc
         r = copy_history(x, was, err);
     if (r >= 0 && x->pub.metadata.p != was->metadata.p) {
         x->pub.metadata = wb_arena_dup(x->memory, x->pub.metadata);
-        r               = wb_arena_check(x->memory, err);
+        r = wb_arena_check(x->memory, err);
     }
     if (r >= 0 && !x->pub.metadata.p)
         x->pub.metadata = UPP_STR("{}");
@@ -225,8 +225,8 @@ static int copy_or_restore(struct context *x, const struct weft_context *was, in
 static void trace_call(const struct chain *ch, struct context *x, const char *which, uint64_t began, int result)
 {
     const struct item *it = &ch->items[x->current];
-    struct wa_trace    t  = {
-            .name = it->m.name, .which = which, .order = ++x->order, .ns = wb_mono_ns() - began, .result = result};
+    struct wa_trace t = {
+        .name = it->m.name, .which = which, .order = ++x->order, .ns = wb_mono_ns() - began, .result = result};
     wb_log(WB_DEBUG, "middleware", WB_LZ("name", t.name), WB_LZ("which", which), WB_LU("order", t.order),
            WB_LU("us", t.ns / 1000), WB_LI("result", result), WB_LS("run", weft_run_id(x->pub.run)));
     if (ch->trace)
@@ -246,9 +246,9 @@ static WEFT_SUSPENDS int one_before(struct chain *ch, struct context *x, struct 
     const struct item *it = &ch->items[x->current];
     if (!(it->kind ? it->kind->before != NULL : it->m.before != NULL))
         return 0;
-    struct weft_context was   = x->pub;
-    uint64_t            began = wb_mono_ns();
-    int                 r = it->kind ? it->kind->before(it->own, &x->pub, err) : it->m.before(it->m.arg, &x->pub, err);
+    struct weft_context was = x->pub;
+    uint64_t began = wb_mono_ns();
+    int r = it->kind ? it->kind->before(it->own, &x->pub, err) : it->m.before(it->m.arg, &x->pub, err);
     trace_call(ch, x, "before", began, r);
     if (r < 0)
         r = wrap_error(it, "before", r, err);
@@ -257,12 +257,12 @@ static WEFT_SUSPENDS int one_before(struct chain *ch, struct context *x, struct 
 
 static WEFT_SUSPENDS int before(void *arg, struct weft_run *run, struct upp_err *err)
 {
-    struct chain   *ch = arg;
-    struct context *x  = context(ch, run, err);
+    struct chain *ch = arg;
+    struct context *x = context(ch, run, err);
     if (!x)
         return -UPP_ENOMEM;
     const struct weft_context was = x->pub;
-    int                       r   = 0;
+    int r = 0;
     for (x->current = 0; r >= 0 && x->current < ch->n; x->current++)
         r = one_before(ch, x, err);
     const struct weft_context *c = &x->pub;
@@ -279,9 +279,9 @@ static WEFT_SUSPENDS int one_after(struct chain *ch, struct context *x, struct u
     const struct item *it = &ch->items[x->current];
     if (!(it->kind ? it->kind->after != NULL : it->m.after != NULL))
         return 0;
-    struct upp_turn    *now   = *turn;
-    struct weft_context was   = x->pub;
-    uint64_t            began = wb_mono_ns();
+    struct upp_turn *now = *turn;
+    struct weft_context was = x->pub;
+    uint64_t began = wb_mono_ns();
     int r = it->kind ? it->kind->after(it->own, &x->pub, &now, err) : it->m.after(it->m.arg, &x->pub, &now, err);
     trace_call(ch, x, "after", began, r);
     if (r >= 0 && !now)
@@ -298,12 +298,12 @@ static WEFT_SUSPENDS int one_after(struct chain *ch, struct context *x, struct u
 
 static WEFT_SUSPENDS int after(void *arg, struct weft_run *run, struct upp_turn **turn, struct upp_err *err)
 {
-    struct chain   *ch = arg;
-    struct context *x  = context(ch, run, err);
-    int             r  = x ? 0 : -UPP_ENOMEM;
+    struct chain *ch = arg;
+    struct context *x = context(ch, run, err);
+    int r = x ? 0 : -UPP_ENOMEM;
     for (size_t i = ch->n; r >= 0 && i-- > 0;) {
         x->current = i;
-        r          = one_after(ch, x, turn, err);
+        r = one_after(ch, x, turn, err);
     }
     return r < 0 ? r : wr_run_set_request(run, x->pub.metadata, err);
 }
@@ -314,12 +314,12 @@ static WEFT_SUSPENDS int one_failed(struct chain *ch, struct context *x, struct 
     const struct item *it = &ch->items[x->current];
     if (!(it->kind ? it->kind->on_error != NULL : it->m.on_error != NULL))
         return 0;
-    struct upp_turn    *turn  = NULL;
-    struct weft_context was   = x->pub;
-    struct upp_err      own   = {0};
-    uint64_t            began = wb_mono_ns();
-    int                 r     = it->kind ? it->kind->on_error(it->own, &x->pub, why, &turn, &own)
-                                         : it->m.on_error(it->m.arg, &x->pub, why, &turn, &own);
+    struct upp_turn *turn = NULL;
+    struct weft_context was = x->pub;
+    struct upp_err own = {0};
+    uint64_t began = wb_mono_ns();
+    int r = it->kind ? it->kind->on_error(it->own, &x->pub, why, &turn, &own)
+                     : it->m.on_error(it->m.arg, &x->pub, why, &turn, &own);
     trace_call(ch, x, "on_error", began, r);
     if (r > 0 && !turn)
         r = upp_fail(&own, UPP_EINVALID, "it gave back no turn");
@@ -329,8 +329,8 @@ static WEFT_SUSPENDS int one_failed(struct chain *ch, struct context *x, struct 
     upp_turn_free(turn);
     r = copied;
     if (r < 0) {
-        r         = wrap_error(it, "on_error", r, &own);
-        *why      = own;
+        r = wrap_error(it, "on_error", r, &own);
+        *why = own;
         why->code = -r;
     }
     return 0;
@@ -340,9 +340,9 @@ static WEFT_SUSPENDS int one_failed(struct chain *ch, struct context *x, struct 
 static WEFT_SUSPENDS int failed(void *arg, struct weft_run *run, const struct upp_err *why, struct upp_turn **ret,
                                 struct upp_err *err)
 {
-    struct chain   *ch  = arg;
-    struct context *x   = context(ch, run, err);
-    struct upp_err  now = *why;
+    struct chain *ch = arg;
+    struct context *x = context(ch, run, err);
+    struct upp_err now = *why;
     if (!x)
         return 0; /* the original error counts */
     for (size_t i = ch->n; i-- > 0;) {
@@ -359,9 +359,9 @@ static WEFT_SUSPENDS int failed(void *arg, struct weft_run *run, const struct up
 
 static WEFT_SUSPENDS int view(void *arg, struct weft_run *run, struct upp_request *request, struct upp_err *err)
 {
-    struct chain   *ch = arg;
-    struct context *x  = context(ch, run, err);
-    int             r  = x ? 0 : -UPP_ENOMEM;
+    struct chain *ch = arg;
+    struct context *x = context(ch, run, err);
+    int r = x ? 0 : -UPP_ENOMEM;
     for (size_t i = 0; r >= 0 && i < ch->n; i++)
         if (ch->items[i].kind && ch->items[i].kind->view) {
             x->current = i;
@@ -374,9 +374,9 @@ static WEFT_SUSPENDS int view(void *arg, struct weft_run *run, struct upp_reques
 /* Innermost first, like `after`. */
 static WEFT_SUSPENDS int screen(void *arg, struct weft_run *run, struct upp_message *message, struct upp_err *err)
 {
-    struct chain   *ch = arg;
-    struct context *x  = context(ch, run, err);
-    int             r  = x ? 0 : -UPP_ENOMEM;
+    struct chain *ch = arg;
+    struct context *x = context(ch, run, err);
+    int r = x ? 0 : -UPP_ENOMEM;
     for (size_t i = ch->n; r >= 0 && i-- > 0;)
         if (ch->items[i].kind && ch->items[i].kind->screen) {
             x->current = i;
@@ -389,13 +389,13 @@ static WEFT_SUSPENDS int screen(void *arg, struct weft_run *run, struct upp_mess
 /* Innermost first, like screen: it is output of the model, and the outermost decides last. */
 static WEFT_SUSPENDS int call(void *arg, struct weft_run *run, struct upp_call *c, struct upp_err *err)
 {
-    struct chain   *ch = arg;
-    struct context *x  = context(ch, run, err);
-    int             r  = x ? 0 : -UPP_ENOMEM;
+    struct chain *ch = arg;
+    struct context *x = context(ch, run, err);
+    int r = x ? 0 : -UPP_ENOMEM;
     for (size_t i = ch->n; r >= 0 && i-- > 0;)
         if (ch->items[i].kind && ch->items[i].kind->call) {
             x->current = i;
-            r          = ch->items[i].kind->call(ch->items[i].own, &x->pub, c, err);
+            r = ch->items[i].kind->call(ch->items[i].own, &x->pub, c, err);
         }
     int set = x ? wr_run_set_request(run, x->pub.metadata, r < 0 ? NULL : err) : 0;
     return r < 0 ? r : set;
@@ -403,8 +403,8 @@ static WEFT_SUSPENDS int call(void *arg, struct weft_run *run, struct upp_call *
 
 static void observe(void *arg, struct weft_run *run, const struct wm_event *ev)
 {
-    struct chain   *ch = arg;
-    struct context *x  = context(ch, run, NULL);
+    struct chain *ch = arg;
+    struct context *x = context(ch, run, NULL);
     for (size_t i = 0; x && i < ch->n; i++)
         if (ch->items[i].kind && ch->items[i].kind->observe) {
             x->current = i;
@@ -429,7 +429,7 @@ int wa_opts_copy(const void *opts, size_t size, void **ret, struct upp_err *err)
 static struct wr_window window_of(const struct chain *ch)
 {
     struct wr_window window = {.tokens = UINT64_MAX};
-    bool             viewed = false;
+    bool viewed = false;
     for (size_t i = 0; i < ch->n; i++) {
         const struct weft_middleware_kind *kind = ch->items[i].kind;
         if (!kind)
@@ -456,7 +456,7 @@ static void warn_order(const struct chain *ch)
 static int make_item(struct chain *ch, const struct weft_middleware *m, struct upp_err *err)
 {
     struct item *it = &ch->items[ch->n];
-    *it             = (struct item){.m = *m, .kind = m->kind};
+    *it = (struct item){.m = *m, .kind = m->kind};
     if (!it->m.name)
         it->m.name = m->kind ? m->kind->name : "middleware";
     int r = m->kind && m->kind->make ? m->kind->make(m->opts, &it->own, err) : 0;
@@ -490,13 +490,13 @@ int wa_middleware_new(const struct weft_middleware *list, size_t n, const struct
     struct chain *ch = wb_calloc(1, sizeof *ch + n * sizeof *ch->items);
     if (!ch)
         return upp_fail(err, UPP_ENOMEM, "no memory for middleware");
-    ch->agent      = agent;
+    ch->agent = agent;
     ch->middleware = (struct wr_middleware){.arg = ch, .before = before, .after = after, .failed = failed};
-    int r          = 0;
+    int r = 0;
     for (size_t i = 0; r >= 0 && i < n; i++)
         r = make_item(ch, &list[i], err);
     ch->middleware.budgets = ch->budgets;
-    ch->middleware.window  = window_of(ch);
+    ch->middleware.window = window_of(ch);
     if (r < 0) {
         wa_middleware_free(&ch->middleware);
         return r;
@@ -510,7 +510,7 @@ static struct chain *chain_of(const struct wr_middleware *middleware)
 {
     union {
         const struct wr_middleware *in;
-        struct wr_middleware       *out;
+        struct wr_middleware *out;
     } u = {.in = middleware};
     return (struct chain *)(void *)u.out;
 }
@@ -525,9 +525,9 @@ void wa_middleware_free(const struct wr_middleware *middleware)
 }
 
 void wa_middleware_trace(const struct wr_middleware *middleware, void (*fn)(void *arg, const struct wa_trace *t),
-                         void                       *arg)
+                         void *arg)
 {
     struct chain *ch = chain_of(middleware);
-    ch->trace        = fn;
-    ch->trace_arg    = arg;
+    ch->trace = fn;
+    ch->trace_arg = arg;
 }

@@ -6,8 +6,7 @@
  *     ...
  *     wa_middleware_free(chain);                     when no run uses the definition any more
  */
-#ifndef WA_MIDDLEWARE_H
-#define WA_MIDDLEWARE_H
+#pragma once
 
 #include <weft/middleware.h>
 
@@ -17,24 +16,22 @@ enum { WA_MIDDLEWARE = 64 /* per agent */ };
 
 /* Copies the list, borrows what it points to. *ret is NULL if the list is empty. -UPP_EINVALID: invalid options; err
  * names the middleware. */
-int  wa_middleware_new(const struct weft_middleware *list, size_t n, const struct weft_agent *agent,
-                       const struct wr_middleware **ret, struct upp_err *err) UPP_MUST_CHECK;
+int wa_middleware_new(const struct weft_middleware *list, size_t n, const struct weft_agent *agent,
+                      const struct wr_middleware **ret, struct upp_err *err) UPP_MUST_CHECK;
 void wa_middleware_free(const struct wr_middleware *middleware); /* accepts NULL */
 
 /* A finished call of one function of one middleware. */
 struct wa_trace {
     const char *name;  /* of the middleware */
     const char *which; /* "before", "after", "on_error" */
-    unsigned    order; /* number of the call in this run, from 1 */
-    uint64_t    ns;    /* duration */
-    int         result;
+    unsigned order;    /* number of the call in this run, from 1 */
+    uint64_t ns;       /* duration */
+    int result;
 };
 
 /* Every call is logged at level debug, and passed to this function. For tests; set it before any run. */
 void wa_middleware_trace(const struct wr_middleware *middleware, void (*fn)(void *arg, const struct wa_trace *t),
-                         void                       *arg);
-
-/* ---- Built-in middleware ---------------------------------------------------------------------------------------- */
+                         void *arg);
 
 /* The functions of a built-in middleware, beyond the public ones too. `own` is what make() made of the options. */
 struct weft_middleware_kind {
@@ -64,5 +61,3 @@ struct wb_arena *wa_context_memory(struct weft_context *c);
 
 /* Copies a struct that begins with its size as the caller knew it; members that the caller did not know are 0. */
 int wa_opts_copy(const void *opts, size_t size, void **ret, struct upp_err *err) UPP_MUST_CHECK;
-
-#endif

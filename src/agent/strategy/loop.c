@@ -15,7 +15,7 @@ static WEFT_SUSPENDS int execute(struct weft_run *run, struct upp_err *err)
     int max = rounds(run);
     for (;;) {
         const struct weft_reply *reply;
-        int                      r = weft_run_ask(run, "act", NULL, &reply, err);
+        int r = weft_run_ask(run, "act", NULL, &reply, err);
         if (r < 0)
             return r;
         if (!reply->n_calls || !run->has_tools || reply->data.n || max == UPP_HAND_BACK)

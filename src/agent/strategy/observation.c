@@ -60,9 +60,9 @@ static int one(struct wb_buf *out, const struct upp_part *p, uint8_t format, str
                struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(RESULT_BYTES);
-    struct wj_writer                          w;
-    yyjson_val                               *v;
-    int                                       r = wj_read(&a, p->text, NULL, &v, err);
+    struct wj_writer w;
+    yyjson_val *v;
+    int r = wj_read(&a, p->text, NULL, &v, err);
     if (r < 0)
         return upp_wrap(err, r, "the result of '%.*s'", UPP_FMT(p->name));
     if (format == WA_JSON) {
@@ -80,7 +80,7 @@ static int one(struct wb_buf *out, const struct upp_part *p, uint8_t format, str
 int wa_observe(struct wb_buf *out, const struct upp_message *results, uint8_t format, struct upp_err *err)
 {
     struct wj_writer list;
-    int              r = 0;
+    int r = 0;
     wj_writer_init(&list, out, err);
     wb_buf_addf(out, format == WA_MARKDOWN ? "## Observations\n\n" : "Observations:\n");
     if (format == WA_JSON)

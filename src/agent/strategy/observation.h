@@ -3,8 +3,7 @@
  * The text depends on the results alone: no ids, no times, not the tool's JSON formatting. Equal results give equal
  * bytes, before and after a restart.
  */
-#ifndef WA_OBSERVATION_H
-#define WA_OBSERVATION_H
+#pragma once
 
 #include <upp/message.h>
 
@@ -18,5 +17,3 @@ int wa_format(const char *name, uint8_t *ret, struct upp_err *err) UPP_MUST_CHEC
 /* Adds the results of a message. A failure of the buffer stays in the buffer. */
 int wa_observe(struct wb_buf *out, const struct upp_message *results, uint8_t format,
                struct upp_err *err) UPP_MUST_CHECK;
-
-#endif

@@ -18,7 +18,7 @@ enum { PLAN_STEPS = 10, REPLANS = 3, PARALLEL = 4, PROMPT_BYTES = 4 << 20 };
 
 static int load_wave(struct weft_run *run, yyjson_val *list, struct wa_own *ret, struct upp_err *err)
 {
-    size_t n  = yyjson_arr_size(list);
+    size_t n = yyjson_arr_size(list);
     ret->wave = n ? wb_new_n(wr_memory(run), struct wa_pair, n) : NULL;
     if (n && !ret->wave)
         return wb_arena_check(wr_memory(run), err);
@@ -34,14 +34,14 @@ static int load_wave(struct weft_run *run, yyjson_val *list, struct wa_own *ret,
 static int load_own(struct weft_run *run, struct wa_own *ret, struct upp_err *err)
 {
     struct upp_str text = run->state.own;
-    yyjson_val    *v, *why, *replans, *code;
-    *ret  = (struct wa_own){0};
+    yyjson_val *v, *why, *replans, *code;
+    *ret = (struct wa_own){0};
     int r = text.n ? wj_read(wr_memory(run), text, NULL, &v, err) : 0;
     if (r < 0 || !text.n)
         return r;
-    why     = yyjson_obj_get(v, "why");
+    why = yyjson_obj_get(v, "why");
     replans = yyjson_obj_get(v, "replans");
-    code    = yyjson_obj_get(v, "code");
+    code = yyjson_obj_get(v, "code");
     if (!replans || !wb_str_u64(wj_text(replans), &ret->replans) || !code || !wb_str_u64(wj_text(code), &ret->code) ||
         !yyjson_is_str(why))
         return upp_fail(err, UPP_ESTORE, "the private state of the run is not that of a plan");
@@ -52,8 +52,8 @@ static int load_own(struct weft_run *run, struct wa_own *ret, struct upp_err *er
 int wa_own_store(struct weft_run *run, const struct wa_own *own, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(64 << 10);
-    struct wj_writer                      w;
-    char                                  id[WB_UUID_TEXT + 1];
+    struct wj_writer w;
+    char id[WB_UUID_TEXT + 1];
     wj_writer_init(&w, &b, err);
     wj_write_open(&w, '{');
     wj_put_u64(&w, "replans", own->replans);
@@ -82,7 +82,7 @@ static int needs_plan(struct weft_run *run, const struct wa_own *own, const stru
 int wa_plan_at(struct weft_run *run, struct upp_str id, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(8 * WA_ID_BYTES);
-    struct wj_writer                      w;
+    struct wj_writer w;
     wj_writer_init(&w, &b, err);
     if (id.n)
         wj_write_str(&w, id);
@@ -94,7 +94,7 @@ int wa_plan_at(struct weft_run *run, struct upp_str id, struct upp_err *err)
 
 static void prompt_tools(struct weft_run *run, struct wb_buf *out)
 {
-    size_t                n;
+    size_t n;
     const struct wr_tool *tools = wr_tools_of(run, &n);
     wb_buf_addf(out, n ? "The tools that steps can use:\n" : "There are no tools.\n");
     for (size_t i = 0; i < n; i++)
@@ -139,9 +139,9 @@ static WEFT_SUSPENDS int ask_plan(struct weft_run *run, const struct wa_planning
     int r = wb_buf_check(&text, err);
     if (r < 0)
         return r;
-    struct upp_part          part   = {.kind = UPP_PART_TEXT, .text = wb_buf_str(&text)};
-    struct upp_message       prompt = {.role = UPP_ROLE_USER, .parts = &part, .n_parts = 1};
-    struct weft_ask_opts     opts   = {.size = sizeof opts, .no_tools = true, .scaffolding = true, .prompt = &prompt};
+    struct upp_part part = {.kind = UPP_PART_TEXT, .text = wb_buf_str(&text)};
+    struct upp_message prompt = {.role = UPP_ROLE_USER, .parts = &part, .n_parts = 1};
+    struct weft_ask_opts opts = {.size = sizeof opts, .no_tools = true, .scaffolding = true, .prompt = &prompt};
     const struct weft_reply *reply;
     if (wr_can_structure(run))
         opts.structure = how->schema;
@@ -149,7 +149,7 @@ static WEFT_SUSPENDS int ask_plan(struct weft_run *run, const struct wa_planning
     if (r < 0)
         return r;
     *structured = reply->data.n;
-    *ret        = *structured ? reply->data : wa_plan_find(wm_message_text(wr_memory(run), reply->message));
+    *ret = *structured ? reply->data : wa_plan_find(wm_message_text(wr_memory(run), reply->message));
     return wb_arena_check(wr_memory(run), err);
 }
 
@@ -169,12 +169,12 @@ static WEFT_SUSPENDS int make_plan(struct weft_run *run, const struct wa_plannin
                                    const struct wa_plan *old, struct upp_err *err)
 {
     struct wa_plan_reading reading = {.done = old, .max = how->max_steps};
-    struct wa_plan         plan;
-    struct upp_str         json;
-    struct upp_err         why = {0};
-    bool                   structured, cut;
+    struct wa_plan plan;
+    struct upp_str json;
+    struct upp_err why = {0};
+    bool structured, cut;
     reading.tools = wr_tools_of(run, &reading.n_tools);
-    int r         = wa_plan_at(run, (struct upp_str){0}, err);
+    int r = wa_plan_at(run, (struct upp_str){0}, err);
     if (r >= 0)
         r = ask_plan(run, how, own, old, &json, &structured, err);
     if (r < 0)
@@ -196,8 +196,7 @@ static WEFT_SUSPENDS int make_plan(struct weft_run *run, const struct wa_plannin
     return r < 0 ? r : weft_run_step_end(run, err);
 }
 
-/* ---- Steps ---------------------------------------------------------------------------------------------------------
- */
+/* ---- Steps ----------------------------------------------------------------------------------- */
 
 static int mark(struct weft_run *run, struct wa_plan *plan, struct wa_step *step, uint8_t status, struct upp_err *err)
 {
@@ -258,7 +257,7 @@ static WEFT_SUSPENDS int do_step(struct weft_run *run, const struct wa_planning 
                                  struct wa_plan *plan, struct wa_step *step, struct upp_err *err)
 {
     struct upp_err why = {0};
-    int            r   = wa_plan_at(run, step->id, err);
+    int r = wa_plan_at(run, step->id, err);
     if (r >= 0)
         r = mark(run, plan, step, WA_IN_PROGRESS, err);
     if (r < 0)
@@ -284,13 +283,13 @@ static WEFT_SUSPENDS int do_step(struct weft_run *run, const struct wa_planning 
 static struct wa_planning options(const struct weft_run *run)
 {
     static const struct weft_strategy_plan_opts none;
-    const struct weft_strategy_plan_opts       *o = run->opts ? run->opts : &none;
-    return (struct wa_planning){.max_steps      = o->max_plan_steps ? o->max_plan_steps : PLAN_STEPS,
-                                .max_replans    = o->max_replans ? o->max_replans : REPLANS,
-                                .max_parallel   = o->max_parallel ? o->max_parallel : PARALLEL,
+    const struct weft_strategy_plan_opts *o = run->opts ? run->opts : &none;
+    return (struct wa_planning){.max_steps = o->max_plan_steps ? o->max_plan_steps : PLAN_STEPS,
+                                .max_replans = o->max_replans ? o->max_replans : REPLANS,
+                                .max_parallel = o->max_parallel ? o->max_parallel : PARALLEL,
                                 .max_iterations = o->max_iterations,
-                                .no_replan      = o->no_replan,
-                                .schema         = o->plan_schema ? wb_cstr(o->plan_schema) : wa_plan_schema};
+                                .no_replan = o->no_replan,
+                                .schema = o->plan_schema ? wb_cstr(o->plan_schema) : wa_plan_schema};
 }
 
 static bool is_ready(const struct wa_plan *plan, const struct wa_step *step)
@@ -306,8 +305,8 @@ static WEFT_SUSPENDS int form_wave(struct weft_run *run, const struct wa_plannin
                                    struct wa_plan *plan, struct upp_err *err)
 {
     size_t max = wr_rounds(run, how->max_iterations) == UPP_HAND_BACK ? 1 : WB_MIN(how->max_parallel, WR_BRANCHES);
-    int    r   = 0;
-    max        = WB_MIN(max, wr_steps_left(run));
+    int r = 0;
+    max = WB_MIN(max, wr_steps_left(run));
     if (max < 2)
         return 0;
     own->wave = wb_new_n(wr_memory(run), struct wa_pair, max);
@@ -316,7 +315,7 @@ static WEFT_SUSPENDS int form_wave(struct weft_run *run, const struct wa_plannin
     for (size_t i = 0; r >= 0 && i < plan->n && own->n_wave < max; i++)
         if (is_ready(plan, &plan->steps[i])) {
             own->wave[own->n_wave].step = plan->steps[i].id;
-            r                           = wr_branch_new_id(run, &own->wave[own->n_wave++].branch, err);
+            r = wr_branch_new_id(run, &own->wave[own->n_wave++].branch, err);
         }
     if (r < 0 || own->n_wave < 2)
         return own->n_wave = 0, r;
@@ -329,9 +328,9 @@ static WEFT_SUSPENDS int form_wave(struct weft_run *run, const struct wa_plannin
 /* One step of the run, or one wave. 0: continue. Positive: the run ends. */
 static WEFT_SUSPENDS int advance(struct weft_run *run, const struct wa_planning *how, struct upp_err *err)
 {
-    struct wa_own  own;
+    struct wa_own own;
     struct wa_plan plan;
-    int            r = load_own(run, &own, err);
+    int r = load_own(run, &own, err);
     if (r >= 0)
         r = wa_plan_load(wr_memory(run), run->state.plan, &plan, err);
     if (r < 0)

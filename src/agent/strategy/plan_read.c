@@ -32,12 +32,12 @@ struct upp_str wa_plan_find(struct upp_str text)
 /* ---- Reading ------------------------------------------------------------------------------------------------- */
 
 struct reading {
-    struct wb_arena              *a;
+    struct wb_arena *a;
     const struct wa_plan_reading *how;
-    struct wa_step               *steps; /* the completed ones, then the new ones in the model's order */
-    yyjson_val                  **deps;  /* `dependsOn` of each new step */
-    size_t                        n, n_done;
-    struct upp_err               *err;
+    struct wa_step *steps; /* the completed ones, then the new ones in the model's order */
+    yyjson_val **deps;     /* `dependsOn` of each new step */
+    size_t n, n_done;
+    struct upp_err *err;
 };
 
 static int invalid(struct reading *r, const char *fmt, ...) UPP_PRINTF(2, 3);
@@ -69,9 +69,9 @@ static bool known_tool(const struct wa_plan_reading *how, struct upp_str name)
 static int read_step(struct reading *r, yyjson_val *v, size_t index)
 {
     struct wa_step step = {.id = wj_text_of(yyjson_obj_get(v, "id"))};
-    yyjson_val    *tool = yyjson_obj_get(v, "tool"), *deps = yyjson_obj_get(v, "dependsOn");
+    yyjson_val *tool = yyjson_obj_get(v, "tool"), *deps = yyjson_obj_get(v, "dependsOn");
     step.description = wj_text_of(yyjson_obj_get(v, "description"));
-    step.tool        = wj_text_of(tool);
+    step.tool = wj_text_of(tool);
     if (!step.id.n || step.id.n > WA_ID_BYTES || memchr(step.id.p, 0, step.id.n))
         return invalid(r, "step %zu has no id, or one that is no short text", index + 1);
     if (!step.description.p)
@@ -87,7 +87,7 @@ static int read_step(struct reading *r, yyjson_val *v, size_t index)
         return 0; /* completed already: not repeated */
     if (same != SIZE_MAX)
         return invalid(r, "two steps have the id '%.*s'", UPP_FMT(step.id));
-    r->deps[r->n]    = yyjson_is_arr(deps) ? deps : NULL;
+    r->deps[r->n] = yyjson_is_arr(deps) ? deps : NULL;
     r->steps[r->n++] = step;
     return 0;
 }
@@ -95,13 +95,13 @@ static int read_step(struct reading *r, yyjson_val *v, size_t index)
 static int read_deps(struct reading *r, size_t i)
 {
     struct wa_step *step = &r->steps[i];
-    size_t          n    = yyjson_arr_size(r->deps[i]);
-    step->after          = n ? wb_new_n(r->a, uint32_t, n) : NULL;
+    size_t n = yyjson_arr_size(r->deps[i]);
+    step->after = n ? wb_new_n(r->a, uint32_t, n) : NULL;
     if (n && !step->after)
         return wb_arena_check(r->a, r->err);
     for (size_t k = 0; k < n; k++) {
         struct upp_str id = wj_text_of(yyjson_arr_get(r->deps[i], k));
-        size_t         on = id.p ? find(r, id) : SIZE_MAX;
+        size_t on = id.p ? find(r, id) : SIZE_MAX;
         if (on == SIZE_MAX)
             return invalid(r, "step '%.*s' depends on '%.*s', which there is not", UPP_FMT(step->id), UPP_FMT(id));
         step->after[step->n_after++] = (uint32_t)on;
@@ -134,8 +134,8 @@ static size_t waits_for(const struct reading *r, const uint32_t *index, size_t i
 /* Reports a cycle: following dependencies long enough from any unsorted step leads into one. */
 static int report_cycle(struct reading *r, const uint32_t *index)
 {
-    struct wj_list list  = {0};
-    size_t         first = 0;
+    struct wj_list list = {0};
+    size_t first = 0;
     while (index[first] != UINT32_MAX)
         first++;
     for (size_t n = 0; n < r->n; n++)
@@ -153,8 +153,8 @@ static int report_cycle(struct reading *r, const uint32_t *index)
 static int sort(struct reading *r, struct wa_plan *ret)
 {
     uint32_t *index = wb_new_n(r->a, uint32_t, r->n + 1);
-    ret->steps      = wb_new_n(r->a, struct wa_step, r->n + 1);
-    ret->n          = 0;
+    ret->steps = wb_new_n(r->a, struct wa_step, r->n + 1);
+    ret->n = 0;
     if (!index || !ret->steps)
         return wb_arena_check(r->a, r->err);
     for (size_t i = 0; i < r->n; i++)
@@ -177,14 +177,14 @@ static int sort(struct reading *r, struct wa_plan *ret)
 static int copy_completed(struct reading *r, size_t n_new)
 {
     const struct wa_plan *done = r->how->done;
-    size_t                n    = (done ? done->n : 0) + n_new + 1;
-    r->steps                   = wb_new_n(r->a, struct wa_step, n);
-    r->deps                    = wb_new_n(r->a, yyjson_val *, n);
+    size_t n = (done ? done->n : 0) + n_new + 1;
+    r->steps = wb_new_n(r->a, struct wa_step, n);
+    r->deps = wb_new_n(r->a, yyjson_val *, n);
     if (!r->steps || !r->deps)
         return wb_arena_check(r->a, r->err);
     for (size_t i = 0; done && i < done->n; i++)
         if (done->steps[i].status == WA_COMPLETED) {
-            r->steps[r->n]           = done->steps[i];
+            r->steps[r->n] = done->steps[i];
             r->steps[r->n++].n_after = 0;
         }
     r->n_done = r->n;
@@ -195,10 +195,10 @@ int wa_plan_read(struct wb_arena *a, struct upp_str json, const struct wa_plan_r
                  bool *cut, struct upp_err *err)
 {
     struct reading r = {.a = a, .how = how, .err = err};
-    yyjson_val    *v = NULL, *list;
-    *ret             = (struct wa_plan){0};
-    *cut             = false;
-    int read_result  = json.n ? wj_read(a, json, NULL, &v, err) : -UPP_EINVALID;
+    yyjson_val *v = NULL, *list;
+    *ret = (struct wa_plan){0};
+    *cut = false;
+    int read_result = json.n ? wj_read(a, json, NULL, &v, err) : -UPP_EINVALID;
     if (read_result == -UPP_ENOMEM)
         return read_result;
     list = read_result < 0 ? NULL : yyjson_obj_get(v, "steps");
@@ -207,8 +207,8 @@ int wa_plan_read(struct wb_arena *a, struct upp_str json, const struct wa_plan_r
     size_t n = yyjson_arr_size(list);
     if (n > WA_PLAN_STEPS)
         return invalid(&r, "it has %zu steps, more than %d", n, WA_PLAN_STEPS);
-    int         x = copy_completed(&r, n);
-    size_t      i, max;
+    int x = copy_completed(&r, n);
+    size_t i, max;
     yyjson_val *item;
     yyjson_arr_foreach(list, i, max, item)
     {
@@ -223,7 +223,7 @@ int wa_plan_read(struct wb_arena *a, struct upp_str json, const struct wa_plan_r
         x = sort(&r, ret);
     if (x >= 0 && ret->n - r.n_done > how->max) {
         ret->n = r.n_done + how->max;
-        *cut   = true;
+        *cut = true;
     }
     return x;
 }
@@ -258,14 +258,14 @@ int wa_plan_write(const struct wa_plan *p, struct wb_buf *out, struct upp_err *e
 
 static int load_step(struct wb_arena *a, struct wa_plan *p, yyjson_val *v, struct upp_err *err)
 {
-    struct wa_step *s      = &p->steps[p->n];
-    yyjson_val     *deps   = yyjson_obj_get(v, "dependsOn");
-    struct upp_str  status = wj_text_of(yyjson_obj_get(v, "status"));
-    size_t          n      = yyjson_arr_size(deps);
-    *s                     = (struct wa_step){.id = wj_text_of(yyjson_obj_get(v, "id"))};
-    s->description         = wj_text_of(yyjson_obj_get(v, "description"));
-    s->tool                = wj_text_of(yyjson_obj_get(v, "tool"));
-    s->after               = n ? wb_new_n(a, uint32_t, n) : NULL;
+    struct wa_step *s = &p->steps[p->n];
+    yyjson_val *deps = yyjson_obj_get(v, "dependsOn");
+    struct upp_str status = wj_text_of(yyjson_obj_get(v, "status"));
+    size_t n = yyjson_arr_size(deps);
+    *s = (struct wa_step){.id = wj_text_of(yyjson_obj_get(v, "id"))};
+    s->description = wj_text_of(yyjson_obj_get(v, "description"));
+    s->tool = wj_text_of(yyjson_obj_get(v, "tool"));
+    s->after = n ? wb_new_n(a, uint32_t, n) : NULL;
     if (n && !s->after)
         return wb_arena_check(a, err);
     for (size_t k = 0; k < n; k++)
@@ -282,8 +282,8 @@ static int load_step(struct wb_arena *a, struct wa_plan *p, yyjson_val *v, struc
 int wa_plan_load(struct wb_arena *a, struct upp_str json, struct wa_plan *ret, struct upp_err *err)
 {
     yyjson_val *v, *item;
-    size_t      i, max;
-    *ret  = (struct wa_plan){0};
+    size_t i, max;
+    *ret = (struct wa_plan){0};
     int r = json.n ? wj_read(a, json, NULL, &v, err) : 0;
     if (r < 0 || !json.n)
         return r;
@@ -305,6 +305,6 @@ enum { PLAN_BYTES = 16 << 20 };
 int wa_plan_store(struct weft_run *run, const struct wa_plan *p, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(PLAN_BYTES);
-    int                                   r = wa_plan_write(p, &b, err);
+    int r = wa_plan_write(p, &b, err);
     return r < 0 ? r : weft_run_set_plan(run, wb_buf_str(&b), err);
 }

@@ -20,8 +20,8 @@ bool wa_step_failed(int r)
 static WEFT_SUSPENDS int ask(struct weft_run *run, const struct wa_step *step, unsigned cycle, bool last,
                              const struct weft_reply **ret, struct upp_err *err)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf text  = WB_BUF(PROMPT_BYTES);
-    const char                           *phase = wa_step_phase(run, step->id, cycle);
+    WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(PROMPT_BYTES);
+    const char *phase = wa_step_phase(run, step->id, cycle);
     wb_buf_addf(&text, "Carry out step '%.*s' of the plan: %.*s\n", UPP_FMT(step->id), UPP_FMT(step->description));
     if (step->tool.n)
         wb_buf_addf(&text, "Use the tool '%.*s'.\n", UPP_FMT(step->tool));
@@ -29,7 +29,7 @@ static WEFT_SUSPENDS int ask(struct weft_run *run, const struct wa_step *step, u
     int r = phase ? wb_buf_check(&text, err) : wb_arena_check(wr_memory(run), err);
     if (r < 0)
         return r;
-    struct upp_part    part   = {.kind = UPP_PART_TEXT, .text = wb_buf_str(&text)};
+    struct upp_part part = {.kind = UPP_PART_TEXT, .text = wb_buf_str(&text)};
     struct upp_message prompt = {.role = UPP_ROLE_USER, .parts = &part, .n_parts = 1};
     return weft_run_ask(
         run, phase, UPP_OPTS(weft_ask_opts, .prompt = cycle == 1 ? &prompt : NULL, .no_structure = !last), ret, err);
@@ -37,7 +37,7 @@ static WEFT_SUSPENDS int ask(struct weft_run *run, const struct wa_step *step, u
 
 static const struct upp_part *result_of(struct weft_run *run, struct upp_str call)
 {
-    size_t                           n;
+    size_t n;
     const struct upp_message *const *messages = weft_run_messages(run, &n);
     while (n--)
         for (const struct upp_part *p = NULL; (p = upp_part_next(messages[n], p, UPP_PARTS_RESULTS));)
@@ -63,7 +63,7 @@ int wa_step_cycles(struct weft_run *run, const struct wa_step *step, uint32_t ma
     int max = wr_rounds(run, max_iterations);
     for (unsigned cycle = 1;; cycle++) {
         const struct weft_reply *reply;
-        int                      r = ask(run, step, cycle, last, &reply, err);
+        int r = ask(run, step, cycle, last, &reply, err);
         if (r < 0)
             return r;
         if (!reply->n_calls || !run->has_tools || reply->data.n)

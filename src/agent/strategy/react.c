@@ -12,19 +12,19 @@
 enum { STEPS = 10, PROMPT_BYTES = 64 << 20 };
 
 static const char reasoning_prompt[] = "Think about what to do next. What is your reasoning?";
-static const char acting_prompt[]    = "Based on your reasoning, take action using available tools, or give the final "
-                                       "answer if nothing is left to do.";
+static const char acting_prompt[] = "Based on your reasoning, take action using available tools, or give the final "
+                                    "answer if nothing is left to do.";
 
 struct react {
-    uint32_t       max_steps;
+    uint32_t max_steps;
     struct upp_str prompt;
-    uint8_t        format;
+    uint8_t format;
 };
 
 static int options(const struct weft_run *run, struct react *ret, struct upp_err *err)
 {
     const struct weft_strategy_react_opts *o = run->opts;
-    ret->max_steps                           = o && o->max_steps ? o->max_steps : STEPS;
+    ret->max_steps = o && o->max_steps ? o->max_steps : STEPS;
     ret->prompt = wb_cstr(o && o->reasoning_prompt ? o->reasoning_prompt : reasoning_prompt);
     return wa_format(o ? o->observation_format : NULL, &ret->format, err);
 }
@@ -32,36 +32,36 @@ static int options(const struct weft_run *run, struct react *ret, struct upp_err
 /* The results of the previous step, if they are the last message. */
 static const struct upp_message *last_results(struct weft_run *run)
 {
-    size_t                           n;
+    size_t n;
     const struct upp_message *const *messages = weft_run_messages(run, &n);
     return run->state.step && n && messages[n - 1]->role == UPP_ROLE_TOOL ? messages[n - 1] : NULL;
 }
 
 static WEFT_SUSPENDS int reason(struct weft_run *run, const struct react *how, struct upp_err *err)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf text    = WB_BUF(PROMPT_BYTES);
-    const struct upp_message             *results = last_results(run);
-    int                                   r       = results ? wa_observe(&text, results, how->format, err) : 0;
+    WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(PROMPT_BYTES);
+    const struct upp_message *results = last_results(run);
+    int r = results ? wa_observe(&text, results, how->format, err) : 0;
     wb_buf_add(&text, how->prompt);
     if (r >= 0)
         r = wb_buf_check(&text, err);
     if (r < 0)
         return r;
-    struct upp_part          part   = {.kind = UPP_PART_TEXT, .text = wb_buf_str(&text)};
-    struct upp_message       prompt = {.role = UPP_ROLE_USER, .parts = &part, .n_parts = 1};
+    struct upp_part part = {.kind = UPP_PART_TEXT, .text = wb_buf_str(&text)};
+    struct upp_message prompt = {.role = UPP_ROLE_USER, .parts = &part, .n_parts = 1};
     const struct weft_reply *reply;
     r = weft_run_ask(run, "reason", UPP_OPTS(weft_ask_opts, .no_tools = true, .scaffolding = true, .prompt = &prompt),
                      &reply, err);
     if (r < 0)
         return r;
-    size_t                n;
+    size_t n;
     const struct upp_str *thoughts = weft_run_reasoning(run, &n);
     return weft_run_reasoned(run, thoughts[n - 1], err);
 }
 
 static WEFT_SUSPENDS int act(struct weft_run *run, const struct weft_reply **ret, struct upp_err *err)
 {
-    struct upp_part    part   = {.kind = UPP_PART_TEXT, .text = wb_cstr(acting_prompt)};
+    struct upp_part part = {.kind = UPP_PART_TEXT, .text = wb_cstr(acting_prompt)};
     struct upp_message prompt = {.role = UPP_ROLE_USER, .parts = &part, .n_parts = 1};
     return weft_run_ask(run, "act", UPP_OPTS(weft_ask_opts, .prompt = &prompt), ret, err);
 }
@@ -69,7 +69,7 @@ static WEFT_SUSPENDS int act(struct weft_run *run, const struct weft_reply **ret
 static WEFT_SUSPENDS int execute(struct weft_run *run, struct upp_err *err)
 {
     struct react how;
-    int          r = options(run, &how, err);
+    int r = options(run, &how, err);
     while (r >= 0 && run->state.step < how.max_steps) {
         const struct weft_reply *reply;
         r = reason(run, &how, err);

@@ -1,4 +1,5 @@
-/* agent/tool/command.c — see command.h. A call has three fibers: one writes the arguments, two read. */
+/* agent/tool/command.c — makes a tool of a program and calls it under weft-reaper. A call has three fibers: one
+ * writes the arguments, two read. */
 #include "agent/tool/command.h"
 
 #include <errno.h>
@@ -20,15 +21,15 @@
 enum { READ_BYTES = 16 * 1024, MAX_LINE = 128 * 1024 /* the kernel's limit for one argument */ };
 
 struct wa_command {
-    char              **words; /* NULL-terminated */
-    size_t              n_words;
+    char **words; /* NULL-terminated */
+    size_t n_words;
     struct wa_variable *env;
-    size_t              n_env;
-    char               *folder, *reaper;
-    uint32_t            seconds;
-    uint64_t            memory;    /* bytes; 0: no limit */
-    uint32_t            processes; /* 0: no limit */
-    size_t              output;
+    size_t n_env;
+    char *folder, *reaper;
+    uint32_t seconds;
+    uint64_t memory;    /* bytes; 0: no limit */
+    uint32_t processes; /* 0: no limit */
+    size_t output;
 };
 
 /* ---- Creating --------------------------------------------------------------------------------------- */
@@ -118,12 +119,12 @@ static int take_env(struct wa_command *c, const struct wa_command_opts *o, struc
     if (!(c->env = wb_calloc(o->n_env + 1, sizeof *c->env)))
         return upp_fail(err, UPP_ENOMEM, "no memory for a command");
     for (; c->n_env < o->n_env; c->n_env++) {
-        const struct wa_variable *v     = &o->env[c->n_env];
-        struct wa_variable       *to    = &c->env[c->n_env];
-        struct upp_str            value = v->secret ? wb_secret_reveal(v->secret) : v->value;
+        const struct wa_variable *v = &o->env[c->n_env];
+        struct wa_variable *to = &c->env[c->n_env];
+        struct upp_str value = v->secret ? wb_secret_reveal(v->secret) : v->value;
         if (!v->name.n || !is_valid_word(v->name) || memchr(v->name.p, '=', v->name.n) || !is_valid_word(value))
             return upp_fail(err, UPP_EINVALID, "variable %zu of the command's environment cannot be set", c->n_env + 1);
-        *to         = (struct wa_variable){.name = {copy(v->name), v->name.n}, .secret = v->secret};
+        *to = (struct wa_variable){.name = {copy(v->name), v->name.n}, .secret = v->secret};
         to->value.n = v->secret ? 0 : value.n;
         if (!v->secret)
             to->value.p = copy(value);
@@ -157,11 +158,11 @@ int wa_command_new(const struct wa_command_opts *o, struct wa_command **ret, str
     if (!c)
         return upp_fail(err, UPP_ENOMEM, "no memory for a command");
     uint32_t memory = o->memory_mb ? o->memory_mb : WA_COMMAND_MEMORY_MB;
-    c->seconds      = o->seconds ? o->seconds : WA_COMMAND_SECONDS;
-    c->memory       = memory == UINT32_MAX ? 0 : (uint64_t)memory << 20;
-    c->processes    = o->processes == UINT32_MAX ? 0 : o->processes ? o->processes : WA_COMMAND_PROCESSES;
-    c->output       = (size_t)(o->output_kb ? o->output_kb : WA_COMMAND_OUTPUT_KB) << 10;
-    int r           = take_words(c, o, err);
+    c->seconds = o->seconds ? o->seconds : WA_COMMAND_SECONDS;
+    c->memory = memory == UINT32_MAX ? 0 : (uint64_t)memory << 20;
+    c->processes = o->processes == UINT32_MAX ? 0 : o->processes ? o->processes : WA_COMMAND_PROCESSES;
+    c->output = (size_t)(o->output_kb ? o->output_kb : WA_COMMAND_OUTPUT_KB) << 10;
+    int r = take_words(c, o, err);
     if (r == 0)
         r = take_env(c, o, err);
     if (r == 0)
@@ -202,10 +203,10 @@ enum { IN, OUT, ERROR, PIPES };
 /* On the caller's stack; its scope joins the fibers that use it. */
 struct call {
     const struct wa_command *command;
-    struct upp_str           arguments;
-    int                      ours[PIPES], theirs[PIPES]; /* ends of the pipes */
-    struct weft_process     *process;
-    struct wa_command_end   *end;
+    struct upp_str arguments;
+    int ours[PIPES], theirs[PIPES]; /* ends of the pipes */
+    struct weft_process *process;
+    struct wa_command_end *end;
 };
 
 static int open_pipes(struct call *c, struct upp_err *err)
@@ -217,7 +218,7 @@ static int open_pipes(struct call *c, struct upp_err *err)
         while (r == -EINTR);
         if (r < 0)
             return wb_fail_sys(err, r, UPP_EBUSY, "no pipe for a command");
-        c->ours[i]   = fds[mine];
+        c->ours[i] = fds[mine];
         c->theirs[i] = fds[!mine];
     }
     return 0;
@@ -238,7 +239,7 @@ static int build_env(const struct wa_command *c, struct upp_str key, struct wb_b
     size_t n = 0;
     for (; n < c->n_env; n++) {
         const struct wa_variable *v = &c->env[n];
-        at[n]                       = block->n;
+        at[n] = block->n;
         wb_buf_add(block, v->name);
         wb_buf_addc(block, '=');
         wb_buf_add(block, v->secret ? wb_secret_reveal(v->secret) : v->value);
@@ -271,10 +272,10 @@ static void wipe(struct wb_buf *b)
 
 static int start(struct call *c, struct upp_str key, struct upp_err *err)
 {
-    const struct wa_command       *command = c->command;
-    size_t                         size    = env_size(command, key);
-    WB_CLEANUP(wipe) struct wb_buf block   = WB_BUF(size); /* reserved in full: growing would leave copies behind */
-    char                           parent[24], memory[24], cpu[24], processes[24], name[] = "weft-reaper";
+    const struct wa_command *command = c->command;
+    size_t size = env_size(command, key);
+    WB_CLEANUP(wipe) struct wb_buf block = WB_BUF(size); /* reserved in full: growing would leave copies behind */
+    char parent[24], memory[24], cpu[24], processes[24], name[] = "weft-reaper";
     char **lists = wb_calloc(command->n_words + WA_REAPER_PROGRAM + 1 + command->n_env + 2, sizeof *lists);
     if (!lists || !wb_buf_reserve(&block, size)) {
         wb_free(lists);
@@ -285,22 +286,22 @@ static int start(struct call *c, struct upp_str key, struct upp_err *err)
     (void)snprintf(memory, sizeof memory, "%llu", (unsigned long long)command->memory);
     (void)snprintf(cpu, sizeof cpu, "%u", command->seconds);
     (void)snprintf(processes, sizeof processes, "%u", command->processes);
-    argv[0]                   = name;
-    argv[WA_REAPER_PARENT]    = parent;
-    argv[WA_REAPER_MEMORY]    = memory;
-    argv[WA_REAPER_CPU]       = cpu;
+    argv[0] = name;
+    argv[WA_REAPER_PARENT] = parent;
+    argv[WA_REAPER_MEMORY] = memory;
+    argv[WA_REAPER_CPU] = cpu;
     argv[WA_REAPER_PROCESSES] = processes;
     memcpy(argv + WA_REAPER_PROGRAM, command->words, command->n_words * sizeof *argv);
 
     int r = build_env(command, key, &block, envp, err);
     if (r == 0)
-        r = weft_process_open(&(struct upp_spawn){.file        = command->reaper,
-                                                  .argv        = argv,
-                                                  .envp        = envp,
-                                                  .dir         = command->folder,
-                                                  .in          = c->theirs[IN],
-                                                  .out         = c->theirs[OUT],
-                                                  .error       = c->theirs[ERROR],
+        r = weft_process_open(&(struct upp_spawn){.file = command->reaper,
+                                                  .argv = argv,
+                                                  .envp = envp,
+                                                  .dir = command->folder,
+                                                  .in = c->theirs[IN],
+                                                  .out = c->theirs[OUT],
+                                                  .error = c->theirs[ERROR],
                                                   .own_session = true},
                               &c->process, err);
     wb_free(lists);
@@ -321,10 +322,10 @@ WEFT_SUSPENDS static int feed(void *arg, struct upp_err *err)
 /* Reads standard error to its end; retains only the last bytes. */
 WEFT_SUSPENDS static int read_error(void *arg, struct upp_err *err)
 {
-    struct call   *c = arg;
+    struct call *c = arg;
     struct wb_buf *b = &c->end->error;
-    char           piece[WA_COMMAND_TAIL / 4];
-    int64_t        n;
+    char piece[WA_COMMAND_TAIL / 4];
+    int64_t n;
     while ((n = weft_read(c->ours[ERROR], piece, sizeof piece, err)) > 0) {
         if (b->n + (size_t)n > WA_COMMAND_TAIL)
             wb_buf_drop(b, b->n + (size_t)n - WA_COMMAND_TAIL);
@@ -346,8 +347,8 @@ WEFT_SUSPENDS static int read_out(struct call *c, struct upp_err *err)
             return (int)n;
         b->n += (size_t)n;
     }
-    char    more;
-    int64_t n   = weft_read(c->ours[OUT], &more, 1, err);
+    char more;
+    int64_t n = weft_read(c->ours[OUT], &more, 1, err);
     c->end->cut = n > 0;
     return n < 0 ? (int)n : 0;
 }
@@ -377,7 +378,7 @@ WEFT_SUSPENDS static int exchange(struct call *c, struct upp_err *err)
 {
     WEFT_DEADLINE((uint64_t)c->command->seconds * 1000);
     UPP_CLEANUP(weft_scope_close) struct weft_scope both = {0};
-    int                                             r    = weft_scope_spawn(&both, "tool input", feed, c, NULL, err);
+    int r = weft_scope_spawn(&both, "tool input", feed, c, NULL, err);
     if (r == 0)
         r = weft_scope_spawn(&both, "tool errors", read_error, c, NULL, err);
     if (r == 0)
@@ -393,8 +394,8 @@ WEFT_SUSPENDS static int exchange(struct call *c, struct upp_err *err)
 /* The time it has: its own limit, or less if an enclosing deadline ends first, such as the tool's timeout_ms. */
 static double seconds_left(const struct wa_command *command)
 {
-    const struct weft_fiber *f   = weft_fiber_self();
-    uint64_t                 now = weft__loop_clock(f->loop), left = f->deadline > now ? f->deadline - now : 0;
+    const struct weft_fiber *f = weft_fiber_self();
+    uint64_t now = weft__loop_clock(f->loop), left = f->deadline > now ? f->deadline - now : 0;
     return f->deadline == WEFT__NEVER ? command->seconds : WB_MIN((double)left / 1e9, (double)command->seconds);
 }
 
@@ -402,8 +403,8 @@ WEFT_SUSPENDS int wa_command_run(const struct wa_command *command, struct upp_st
                                  struct wa_command_end *ret, struct upp_err *err)
 {
     struct wa_command_end end = {.out = WB_BUF(command->output), .error = WB_BUF(WA_COMMAND_TAIL)};
-    struct call           c   = {
-                    .command = command, .arguments = arguments, .ours = {-1, -1, -1}, .theirs = {-1, -1, -1}, .end = &end};
+    struct call c = {
+        .command = command, .arguments = arguments, .ours = {-1, -1, -1}, .theirs = {-1, -1, -1}, .end = &end};
     double seconds = seconds_left(command);
     if (!is_valid_word(key))
         return upp_fail(err, UPP_EINVALID, "the key of a call holds NUL or is too long");

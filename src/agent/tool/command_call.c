@@ -12,8 +12,8 @@
 static int is_json(struct upp_str text, bool *ret, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(16 * text.n + (64u << 10));
-    yyjson_val                               *v;
-    int                                       r = text.n ? wj_read(&a, text, NULL, &v, err) : -UPP_EINVALID;
+    yyjson_val *v;
+    int r = text.n ? wj_read(&a, text, NULL, &v, err) : -UPP_EINVALID;
     if (r == -UPP_ENOMEM)
         return r;
     *ret = r == 0;
@@ -49,9 +49,9 @@ int wa_command_result(const struct wa_command_end *e, struct wb_buf *text, bool 
                       struct upp_err *err)
 {
     struct upp_str out = wb_buf_str(&e->out);
-    int            r   = 0;
-    *json              = false;
-    *failed            = e->cut || e->status != 0;
+    int r = 0;
+    *json = false;
+    *failed = e->cut || e->status != 0;
     if (e->cut) {
         wb_utf8_add_clean(text, wb_str_sub(out, 0, wb_utf8_cut(out, out.n)));
         wb_buf_addf(text, "\n[cut: the program wrote more than %zu KiB and was ended]", e->out.max >> 10);
@@ -78,12 +78,12 @@ int wa_command_result(const struct wa_command_end *e, struct wb_buf *text, bool 
 WEFT_SUSPENDS int wa_command_call(struct upp_call *call, struct upp_value *ret, struct upp_err *err)
 {
     WB_CLEANUP(wa_command_end_done) struct wa_command_end end = {0};
-    int  r = wa_command_run(call->arg, call->arguments, weft_call_key(call), &end, err);
+    int r = wa_command_run(call->arg, call->arguments, weft_call_key(call), &end, err);
     bool json, failed;
     if (r < 0)
         return r;
     WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(3 * end.out.max + 4 * WA_COMMAND_TAIL); /* U+FFFD is 3 bytes */
-    r                                          = wa_command_result(&end, &text, &json, &failed, err);
+    r = wa_command_result(&end, &text, &json, &failed, err);
     if (r == 0)
         r = (json ? upp_value_json : upp_value_text)(ret, wb_buf_str(&text), err);
     if (r == 0 && failed)

@@ -30,26 +30,26 @@
 #include <unistd.h>
 
 enum {
-    DEATH         = SIGUSR1, /* sent by the kernel when the thread that started us is gone */
-    MAX_PROCESSES = 32768,   /* per pass; the next pass sees others */
-    PASS_MS       = 5,       /* at most, between two passes while a process lives */
-    POLL_MS       = 50,      /* at least, between two measurements of the tool ... */
-    POLL_SHARE    = 20,      /* ... and so many times the duration of a measurement */
+    DEATH = SIGUSR1,       /* sent by the kernel when the thread that started us is gone */
+    MAX_PROCESSES = 32768, /* per pass; the next pass sees others */
+    PASS_MS = 5,           /* at most, between two passes while a process lives */
+    POLL_MS = 50,          /* at least, between two measurements of the tool ... */
+    POLL_SHARE = 20,       /* ... and so many times the duration of a measurement */
 };
 
 enum verdict { UNKNOWN, OURS, FOREIGN };
 
 struct process {
-    int                pid, parent;
+    int pid, parent;
     unsigned long long start; /* identifies the process, together with the pid */
-    enum verdict       verdict;
+    enum verdict verdict;
 };
 
 static struct process table[MAX_PROCESSES];
 
 __attribute__((format(printf, 1, 2))) static void report(const char *fmt, ...)
 {
-    char    line[600];
+    char line[600];
     va_list args;
     va_start(args, fmt);
     int n = vsnprintf(line, sizeof line, fmt, args);
@@ -64,14 +64,14 @@ __attribute__((format(printf, 1, 2))) static void report(const char *fmt, ...)
 static bool read_stat(int folder, struct process *ret)
 {
     char text[1024];
-    int  fd = openat(folder, "stat", O_RDONLY | O_CLOEXEC);
+    int fd = openat(folder, "stat", O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return false;
     ssize_t n = read(fd, text, sizeof text - 1);
     (void)close(fd);
     if (n <= 0)
         return false;
-    text[n]       = 0;
+    text[n] = 0;
     const char *p = strrchr(text, ')');
     return p && sscanf(p + 1, " %*c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
                        &ret->parent, &ret->start) == 2;
@@ -87,8 +87,8 @@ static int open_process(int proc, int pid)
 static bool sees_itself(DIR *proc)
 {
     struct process me;
-    int            folder = open_process(dirfd(proc), getpid());
-    bool           ok     = folder >= 0 && read_stat(folder, &me) && me.parent == getppid();
+    int folder = open_process(dirfd(proc), getpid());
+    bool ok = folder >= 0 && read_stat(folder, &me) && me.parent == getppid();
     if (folder >= 0)
         (void)close(folder);
     return ok;
@@ -113,14 +113,14 @@ static size_t list_all(DIR *proc)
     rewinddir(proc);
     for (struct dirent *e; n < MAX_PROCESSES && (e = readdir(proc));) {
         char *end;
-        long  pid = strtol(e->d_name, &end, 10);
+        long pid = strtol(e->d_name, &end, 10);
         if (pid <= 0 || *end)
             continue;
         int folder = open_process(dirfd(proc), (int)pid);
         if (folder < 0)
             continue;
         struct process *p = &table[n];
-        *p                = (struct process){.pid = (int)pid};
+        *p = (struct process){.pid = (int)pid};
         n += read_stat(folder, p);
         (void)close(folder);
     }
@@ -132,7 +132,7 @@ static size_t list_all(DIR *proc)
  * process once. */
 static void judge(size_t n, struct process *p, int self)
 {
-    enum verdict    v  = FOREIGN;
+    enum verdict v = FOREIGN;
     struct process *at = p;
     for (size_t steps = 0; at && steps < n; steps++) { /* pids read at different times may form a cycle */
         if (at->parent == self || at->verdict != UNKNOWN) {
@@ -148,13 +148,13 @@ static void judge(size_t n, struct process *p, int self)
 /* Kills exactly this process, not one that reused its pid: the folder of /proc is a handle of it. */
 static void kill_process(int proc, const struct process *p)
 {
-    struct process now    = {0};
-    int            folder = open_process(proc, p->pid);
+    struct process now = {0};
+    int folder = open_process(proc, p->pid);
     if (folder < 0)
         return;
     if (read_stat(folder, &now) && now.start == p->start) {
         long r = -1;
-        errno  = ENOSYS;
+        errno = ENOSYS;
 #ifdef SYS_pidfd_send_signal
         r = syscall(SYS_pidfd_send_signal, folder, SIGKILL, NULL, 0);
 #endif
@@ -167,9 +167,9 @@ static void kill_process(int proc, const struct process *p)
 /* Lists all processes with their verdicts; returns their number. */
 static size_t judge_all(DIR *proc)
 {
-    int             self = getpid();
-    size_t          n    = list_all(proc);
-    struct process *me   = find(n, self);
+    int self = getpid();
+    size_t n = list_all(proc);
+    struct process *me = find(n, self);
     if (me)
         me->verdict = FOREIGN; /* and so are our ancestors: no walk goes past us */
     for (size_t i = 0; i < n; i++)
@@ -204,7 +204,7 @@ static ssize_t read_of(int proc, int pid, const char *name, char *text, size_t s
 /* Its resident memory in bytes. Shared pages count in each process. */
 static unsigned long long resident(int proc, int pid)
 {
-    char               text[256];
+    char text[256];
     unsigned long long pages;
     return read_of(proc, pid, "statm", text, sizeof text) > 0 && sscanf(text, "%*u %llu", &pages) == 1
                ? pages * (unsigned long long)sysconf(_SC_PAGESIZE)
@@ -214,16 +214,16 @@ static unsigned long long resident(int proc, int pid)
 /* Its proportional share: a page that n processes share counts as 1/n. Slow: the kernel walks all pages. */
 static unsigned long long proportional(int proc, int pid)
 {
-    char               text[2048];
+    char text[2048];
     unsigned long long kb;
-    const char        *line = read_of(proc, pid, "smaps_rollup", text, sizeof text) > 0 ? strstr(text, "\nPss:") : NULL;
+    const char *line = read_of(proc, pid, "smaps_rollup", text, sizeof text) > 0 ? strstr(text, "\nPss:") : NULL;
     return line && sscanf(line, " Pss: %llu", &kb) == 1 ? kb << 10 : resident(proc, pid);
 }
 
 /* True if the tool exceeds a limit; reports that. */
 static bool exceeds_limits(DIR *proc, const struct reaper_limits *l)
 {
-    size_t             n = judge_all(proc), processes = 0;
+    size_t n = judge_all(proc), processes = 0;
     unsigned long long all = 0;
     for (size_t i = 0; i < n; i++)
         if (table[i].verdict == OURS) {
@@ -255,25 +255,25 @@ static long long now_ms(void)
 /* ---- Running -------------------------------------------------------------------------------------------- */
 
 struct reaper {
-    DIR  *proc;
-    int   signals;    /* signalfd */
-    pid_t parent;     /* the process that started us */
-    pid_t program;    /* 0 once it has ended */
-    int   status;     /* its wait status */
-    bool  end, empty; /* kill everything; no child is left */
+    DIR *proc;
+    int signals;     /* signalfd */
+    pid_t parent;    /* the process that started us */
+    pid_t program;   /* 0 once it has ended */
+    int status;      /* its wait status */
+    bool end, empty; /* kill everything; no child is left */
 };
 
 static void reap(struct reaper *r)
 {
     for (;;) {
-        int   status;
+        int status;
         pid_t pid = waitpid(-1, &status, WNOHANG);
         if (pid == 0)
             return;
         if (pid > 0 && pid == r->program) {
-            r->status  = status;
+            r->status = status;
             r->program = 0;
-            r->end     = true;
+            r->end = true;
         }
         if (pid < 0 && errno != EINTR) {
             r->empty = errno == ECHILD;
@@ -316,9 +316,9 @@ static void drop_ptrace(void)
 
 _Noreturn static void exec_program(char **argv, pid_t reaper, const struct reaper_limits *l)
 {
-    sigset_t           none;
+    sigset_t none;
     unsigned long long memory = strtoull(argv[WA_REAPER_MEMORY], NULL, 10);
-    unsigned long long cpu    = strtoull(argv[WA_REAPER_CPU], NULL, 10);
+    unsigned long long cpu = strtoull(argv[WA_REAPER_CPU], NULL, 10);
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* only a help: not inherited by further forks */
     if (getppid() != reaper)
         _exit(WA_REAPER_FAILED);
@@ -361,7 +361,7 @@ static void close_others(void)
         return;
 #endif
     struct rlimit now;
-    int           end = getrlimit(RLIMIT_NOFILE, &now) == 0 && now.rlim_cur < 65536 ? (int)now.rlim_cur : 65536;
+    int end = getrlimit(RLIMIT_NOFILE, &now) == 0 && now.rlim_cur < 65536 ? (int)now.rlim_cur : 65536;
     for (int fd = 3; fd < end; fd++)
         (void)close(fd);
 }
@@ -398,9 +398,9 @@ static void watch_limits(struct reaper *r, const struct reaper_limits *l)
         if (r->end)
             return;
         long long began = now_ms();
-        r->end          = exceeds_limits(r->proc, l);
-        wait            = (now_ms() - began) * POLL_SHARE;
-        wait            = wait < POLL_MS ? POLL_MS : wait;
+        r->end = exceeds_limits(r->proc, l);
+        wait = (now_ms() - began) * POLL_SHARE;
+        wait = wait < POLL_MS ? POLL_MS : wait;
     }
 }
 
@@ -430,8 +430,8 @@ static int show_limits(struct reaper_limits *l)
 int main(int argc, char **argv)
 {
     static struct reaper_limits limits;
-    struct reaper               r;
-    sigset_t                    all;
+    struct reaper r;
+    sigset_t all;
     if (argc == 2 && strcmp(argv[1], "--limits") == 0)
         return show_limits(&limits);
     if (argc <= WA_REAPER_PROGRAM) {
@@ -445,8 +445,8 @@ int main(int argc, char **argv)
         !report_errno("prctl")) /* or a process could become unkillable */
         return WA_REAPER_FAILED;
 
-    pid_t parent     = (pid_t)strtol(argv[WA_REAPER_PARENT], NULL, 10);
-    limits.memory    = strtoull(argv[WA_REAPER_MEMORY], NULL, 10);
+    pid_t parent = (pid_t)strtol(argv[WA_REAPER_PARENT], NULL, 10);
+    limits.memory = strtoull(argv[WA_REAPER_MEMORY], NULL, 10);
     limits.processes = strtoull(argv[WA_REAPER_PROCESSES], NULL, 10);
     close_others();
     reaper_limits_make(&limits);
@@ -454,7 +454,7 @@ int main(int argc, char **argv)
         close_others();
         if (!prepare(&r, parent))
             return WA_REAPER_FAILED;
-        parent    = getpid();
+        parent = getpid();
         r.program = fork();
         if (r.program < 0 && !report_errno("fork"))
             return WA_REAPER_FAILED;

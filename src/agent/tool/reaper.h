@@ -14,8 +14,7 @@
  * - when the reader closes it, or dies in any way, the reaper kills all of them.
  * It then exits as the program did: with its exit code, or by its signal.
  */
-#ifndef WA_REAPER_H
-#define WA_REAPER_H
+#pragma once
 
 enum {
     WA_REAPER_PARENT = 1, /* indices in argv */
@@ -27,9 +26,7 @@ enum {
 
 /* Exit codes of the reaper itself; standard error has a line that begins with WA_REAPER_PREFIX. */
 enum {
-    WA_REAPER_FAILED  = 125, /* the reaper failed, and nothing was started */
+    WA_REAPER_FAILED = 125,  /* the reaper failed, and nothing was started */
     WA_REAPER_NOSTART = 127, /* the program could not be started */
 };
 #define WA_REAPER_PREFIX "weft-reaper: "
-
-#endif

@@ -1,4 +1,4 @@
-/* agent/tool/reaper_limits.c — see reaper_limits.h. Part of weft-reaper. */
+/* agent/tool/reaper_limits.c — control groups and RLIMIT_NPROC for the processes of a tool. Part of weft-reaper. */
 #include "agent/tool/reaper_limits.h"
 
 #include <dirent.h>
@@ -39,8 +39,6 @@ static bool write_number(const char *folder, const char *name, unsigned long lon
     return write_file(folder, name, text);
 }
 
-/* ---- Control groups ---------------------------------------------------------------------------------------------- */
-
 /* Removes groups that killed reapers left behind. The kernel removes no group that has a process. A new group may
  * belong to a reaper whose program is about to enter it, and the pid in its name means nothing to us if it is of
  * another pid namespace: hence the age. */
@@ -49,7 +47,7 @@ static void remove_stale(const char *parent)
     DIR *all = opendir(parent);
     for (struct dirent *e; all && (e = readdir(all));) {
         struct stat st;
-        char       *end;
+        char *end;
         if (strncmp(e->d_name, GROUP_NAME, strlen(GROUP_NAME)) != 0)
             continue;
         long pid = strtol(e->d_name + strlen(GROUP_NAME), &end, 10);
@@ -107,9 +105,9 @@ static bool make_v1(struct reaper_limits *l, const char *path)
 
 static bool make_group(struct reaper_limits *l)
 {
-    char  line[1024];
-    bool  made = false;
-    FILE *f    = fopen("/proc/self/cgroup", "re");
+    char line[1024];
+    bool made = false;
+    FILE *f = fopen("/proc/self/cgroup", "re");
     while (f && !made && fgets(line, sizeof line, f)) {
         line[strcspn(line, "\n")] = 0;
         char *names = strchr(line, ':'), *path = names ? strchr(names + 1, ':') : NULL;
@@ -126,12 +124,10 @@ static bool make_group(struct reaper_limits *l)
     return made;
 }
 
-/* ---- A user namespace -------------------------------------------------------------------------------------------- */
-
 /* Enters a user namespace with the same user and group, where their other processes do not count. */
 static bool enter_namespace(void)
 {
-    char     map[64];
+    char map[64];
     unsigned uid = geteuid(), gid = getegid();
     if (unshare(CLONE_NEWUSER) != 0)
         return false;
@@ -146,7 +142,7 @@ static bool enter_namespace(void)
 /* Tests it in a child process: some systems allow creating a namespace, but nothing in it. */
 static bool has_namespace(void)
 {
-    int   status;
+    int status;
     pid_t pid = fork();
     if (pid == 0)
         _exit(enter_namespace() ? 0 : 1);
@@ -156,11 +152,9 @@ static bool has_namespace(void)
     return pid > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-/* ---- Selecting a method ------------------------------------------------------------------------------------------ */
-
 void reaper_limits_make(struct reaper_limits *l)
 {
-    l->method     = REAPER_POLL;
+    l->method = REAPER_POLL;
     l->memory_too = false;
     if (!l->processes)
         return;

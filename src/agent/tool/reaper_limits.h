@@ -4,8 +4,7 @@
  * controller of version 1. Otherwise, unless we are root, RLIMIT_NPROC in the tool's own user namespace, where the
  * user's processes count separately. Without either, the reaper polls and kills when there are too many.
  */
-#ifndef WA_REAPER_LIMITS_H
-#define WA_REAPER_LIMITS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,8 +14,8 @@ enum reaper_method { REAPER_GROUP = 1, REAPER_USER, REAPER_POLL };
 struct reaper_limits {
     unsigned long long processes, memory; /* 0: no limit */
     enum reaper_method method;
-    bool               memory_too;   /* the group limits the memory too */
-    char               folder[1200]; /* of the group */
+    bool memory_too;   /* the group limits the memory too */
+    char folder[1200]; /* of the group */
 };
 
 /* Selects the method, and creates the group if it is one. */
@@ -28,5 +27,3 @@ bool reaper_limits_enter(const struct reaper_limits *l);
 
 /* "a control group (processes)" ... */
 const char *reaper_limits_name(const struct reaper_limits *l);
-
-#endif

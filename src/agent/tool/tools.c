@@ -11,8 +11,6 @@
 
 enum { ABOUT = 256, AFTER = 4096 };
 
-/* ---- Agents as tools -------------------------------------------------------------------------------------------- */
-
 static const char task_schema[] =
     "{\"type\":\"object\",\"properties\":{\"task\":{\"type\":\"string\",\"description\":\"What the agent shall "
     "do\"}},\"required\":[\"task\"]}";
@@ -23,7 +21,7 @@ static struct upp_str beginning(struct upp_str s, size_t characters)
     size_t at = 0;
     while (characters-- && at < s.n) {
         uint32_t c;
-        size_t   n = wb_wtf8_decode(s, at, &c);
+        size_t n = wb_wtf8_decode(s, at, &c);
         at += n ? n : 1;
     }
     return wb_str(s.p, at);
@@ -42,8 +40,6 @@ static struct upp_str tool_name(struct wb_arena *arena, const struct weft_agent 
 {
     return a->name ? wb_cstr(a->name) : wb_arena_printf(arena, "agent_%.*s", UPP_FMT(wa_agent_id(a)));
 }
-
-/* ---- Tools ---------------------------------------------------------------------------------------------------- */
 
 static int refuse(const struct upp_tool *t, const char *why, struct upp_err *err)
 {
@@ -71,9 +67,9 @@ static int check(const struct upp_tool *from, const struct weft_tool_opts *o, st
 static int make_spec(struct wb_arena *arena, const struct upp_tool *from, const struct weft_agent *agent,
                      struct upp_tool_spec *to, struct upp_err *err)
 {
-    to->name        = from->name ? wb_cstr(from->name) : tool_name(arena, agent);
+    to->name = from->name ? wb_cstr(from->name) : tool_name(arena, agent);
     to->description = from->description ? wb_cstr(from->description) : agent ? about(agent) : UPP_STR("");
-    int r           = 0;
+    int r = 0;
     if (agent && !from->parameters)
         to->parameters = wb_cstr(task_schema);
     else
@@ -91,7 +87,7 @@ static int make_after(struct wb_arena *arena, const char *const *names, struct w
     struct upp_str *list = n ? wb_new_n(arena, struct upp_str, n) : NULL;
     for (size_t i = 0; list && i < n; i++)
         list[i] = wb_cstr(names[i]);
-    to->after   = list;
+    to->after = list;
     to->n_after = list ? n : 0;
     return wb_arena_check(arena, err);
 }
@@ -99,8 +95,8 @@ static int make_after(struct wb_arena *arena, const char *const *names, struct w
 static int make_schema(struct wr_tool *to, struct upp_err *err)
 {
     struct upp_schema *s = NULL;
-    int                r = upp_schema_new(to->spec.parameters, &s, err);
-    to->schema           = s;
+    int r = upp_schema_new(to->spec.parameters, &s, err);
+    to->schema = s;
     return r < 0 ? upp_wrap(err, r, "its parameters") : 0;
 }
 
@@ -113,18 +109,18 @@ int wa_tool_make(struct wb_arena *arena, const struct weft_agent *a, const struc
     int r = check(from, &o, err);
     if (r < 0)
         return r;
-    *subagent      = o.agent;
-    to->base       = *from;
-    to->kind       = kind_of(&o);
-    to->delivery   = o.delivery;
-    to->approval   = o.approval;
+    *subagent = o.agent;
+    to->base = *from;
+    to->kind = kind_of(&o);
+    to->delivery = o.delivery;
+    to->approval = o.approval;
     to->sequential = o.sequential;
-    to->withheld   = o.withheld;
+    to->withheld = o.withheld;
     to->timeout_ms = o.timeout_ms;
     to->max_result = o.max_result;
-    to->rights     = o.rights;
-    to->agent      = o.agent ? wa_agent_name(o.agent) : (struct upp_str){0};
-    r              = make_spec(arena, from, o.agent, &to->spec, err);
+    to->rights = o.rights;
+    to->agent = o.agent ? wa_agent_name(o.agent) : (struct upp_str){0};
+    r = make_spec(arena, from, o.agent, &to->spec, err);
     if (r >= 0)
         r = make_after(arena, o.after, to, err);
     if (r >= 0 && !o.unchecked)
@@ -135,30 +131,27 @@ int wa_tool_make(struct wb_arena *arena, const struct weft_agent *a, const struc
 int wa_handoff_make(struct wb_arena *arena, const struct weft_agent *to_whom, struct wr_tool *to, struct upp_err *err)
 {
     struct upp_str name = wa_agent_name(to_whom);
-    to->kind            = WR_TOOL_HANDOFF;
-    to->agent           = name;
-    to->spec.name       = wb_arena_printf(arena, "handoff_to_%.*s", UPP_FMT(name));
+    to->kind = WR_TOOL_HANDOFF;
+    to->agent = name;
+    to->spec.name = wb_arena_printf(arena, "handoff_to_%.*s", UPP_FMT(name));
     to->spec.description =
         wb_arena_printf(arena, "Hands the conversation over to '%.*s': %.*s", UPP_FMT(name), UPP_FMT(about(to_whom)));
     to->spec.parameters = wr_handoff_parameters;
-    int r               = wb_arena_check(arena, err);
+    int r = wb_arena_check(arena, err);
     return r < 0 ? r : make_schema(to, err);
 }
 
-/* ---- to_tool ------------------------------------------------------------------------------------------------------
- */
-
 /* A tool created from an agent, with all that it points to. */
 struct wa_made {
-    struct wa_made       *next;
+    struct wa_made *next;
     struct weft_tool_opts extra;
-    struct wb_arena       arena; /* owns this struct */
+    struct wb_arena arena; /* owns this struct */
 };
 
 void wa_made_free(struct wa_made *m)
 {
     while (m) {
-        struct wa_made *next  = m->next;
+        struct wa_made *next = m->next;
         struct wb_arena arena = m->arena;
         wb_arena_done(&arena);
         m = next;
@@ -169,8 +162,8 @@ void wa_made_free(struct wa_made *m)
 static WEFT_SUSPENDS int run_agent(struct upp_call *call, struct upp_value *ret, struct upp_err *err)
 {
     UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;
-    struct weft_agent                           *a    = call->arg;
-    struct upp_str                               task;
+    struct weft_agent *a = call->arg;
+    struct upp_str task;
     if (upp_call_arg_str(call, "task", &task, NULL) < 0)
         task = call->arguments;
     int r = weft_agent_run_with(a, UPP_OPTS(upp_input, .text = task, .wait = call->wait), &turn, err);
@@ -180,29 +173,29 @@ static WEFT_SUSPENDS int run_agent(struct upp_call *call, struct upp_value *ret,
 int weft_agent_to_tool(struct weft_agent *a, const struct weft_to_tool *opts, struct upp_tool *ret, struct upp_err *err)
 {
     struct weft_to_tool o;
-    struct wb_arena     arena = WB_ARENA(1u << 20);
+    struct wb_arena arena = WB_ARENA(1u << 20);
     wb_opts(&o, sizeof o, opts);
-    struct wa_made      *m    = wb_new(&arena, struct wa_made);
-    struct upp_tool      tool = {.name = o.name, .description = o.description, .parameters = o.parameters};
+    struct wa_made *m = wb_new(&arena, struct wa_made);
+    struct upp_tool tool = {.name = o.name, .description = o.description, .parameters = o.parameters};
     struct upp_tool_spec spec = {0};
-    int                  r    = m ? make_spec(&arena, &tool, a, &spec, err) : wb_arena_check(&arena, err);
+    int r = m ? make_spec(&arena, &tool, a, &spec, err) : wb_arena_check(&arena, err);
     if (r >= 0) {
-        tool.name        = wb_arena_dup(&arena, spec.name).p;
+        tool.name = wb_arena_dup(&arena, spec.name).p;
         tool.description = wb_arena_dup(&arena, spec.description).p;
-        tool.parameters  = wb_arena_dup(&arena, spec.parameters).p;
-        r                = wb_arena_check(&arena, err);
+        tool.parameters = wb_arena_dup(&arena, spec.parameters).p;
+        r = wb_arena_check(&arena, err);
     }
     if (r < 0) {
         wb_arena_done(&arena);
         return r;
     }
-    m->extra   = (struct weft_tool_opts){.size = sizeof m->extra, .agent = a, .rights = o.rights};
-    m->arena   = arena;
-    m->next    = a->made;
-    a->made    = m;
-    tool.run   = run_agent;
-    tool.arg   = a;
+    m->extra = (struct weft_tool_opts){.size = sizeof m->extra, .agent = a, .rights = o.rights};
+    m->arena = arena;
+    m->next = a->made;
+    a->made = m;
+    tool.run = run_agent;
+    tool.arg = a;
     tool.extra = &m->extra;
-    *ret       = tool;
+    *ret = tool;
     return 0;
 }

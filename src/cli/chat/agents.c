@@ -13,16 +13,13 @@ static int take(struct wb_buf *to, struct upp_str name, struct upp_err *err)
     return wb_buf_check(to, err);
 }
 
-/* ---- Names of models ----------------------------------------------------------------------------------------------
- */
-
 /* /v1/models lists agents too, which can be asked like a model, but are none. A name that is both is a model if an
  * agent uses it. */
 static bool is_model(yyjson_val *agents, struct upp_str id)
 {
     yyjson_val *a;
-    size_t      i, max;
-    bool        agent = false;
+    size_t i, max;
+    bool agent = false;
     yyjson_arr_foreach(agents, i, max, a)
     {
         agent |= wb_str_eq(wj_text_at(a, "id"), id);
@@ -31,8 +28,6 @@ static bool is_model(yyjson_val *agents, struct upp_str id)
     }
     return !agent;
 }
-
-/* ---- Lists ------------------------------------------------------------------------------------------------------- */
 
 struct names {
     const char *what;   /* "agent" */
@@ -43,7 +38,7 @@ struct names {
 WEFT_SUSPENDS static int get_names(struct cli_chat *c, bool models, struct names *ret, struct upp_err *err)
 {
     yyjson_val *v;
-    *ret  = (struct names){.what = models ? "model" : "agent"};
+    *ret = (struct names){.what = models ? "model" : "agent"};
     int r = cli_chat_call(c, "GET", UPP_STR("/v1/assistants?limit=100&order=asc"), NULL, &v, err);
     if (r < 0)
         return r;
@@ -51,8 +46,8 @@ WEFT_SUSPENDS static int get_names(struct cli_chat *c, bool models, struct names
     if (!models)
         return 0;
     ret->agents = ret->list;
-    r           = cli_chat_call(c, "GET", UPP_STR("/v1/models"), NULL, &v, err);
-    ret->list   = r < 0 ? NULL : yyjson_obj_get(v, "data");
+    r = cli_chat_call(c, "GET", UPP_STR("/v1/models"), NULL, &v, err);
+    ret->list = r < 0 ? NULL : yyjson_obj_get(v, "data");
     return r;
 }
 
@@ -68,11 +63,11 @@ static yyjson_val *next_name(const struct names *n, size_t *i)
 
 static int list(struct cli_chat *c, const struct names *n, const struct wb_buf *now, struct upp_err *err)
 {
-    int         r = 0;
+    int r = 0;
     yyjson_val *v;
     for (size_t i = 0; r >= 0 && (v = next_name(n, &i));) {
         struct upp_str id = wj_text_at(v, "id"), about = wj_text_at(v, "description");
-        bool           here = wb_str_eq(id, wb_buf_str(now));
+        bool here = wb_str_eq(id, wb_buf_str(now));
         r = cli_chat_note_as(&c->view, &(struct cli_note){.style = here ? CLI_STYLE_BOLD : 0, .indent = 4}, err,
                              "%s %-12.*s%s%.*s", here ? "*" : " ", UPP_FMT(id), about.n ? "  " : "", UPP_FMT(about));
     }
@@ -91,9 +86,9 @@ static void add_names(struct wb_buf *out, const struct names *n)
 /* Takes a name of the list, or says which is the nearest one. */
 static int choose(const struct names *n, struct upp_str name, struct wb_buf *to, struct upp_err *err)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf all   = WB_BUF(4096);
-    struct wc_guess                       guess = {0};
-    yyjson_val                           *v;
+    WB_CLEANUP(wb_buf_done) struct wb_buf all = WB_BUF(4096);
+    struct wc_guess guess = {0};
+    yyjson_val *v;
     for (size_t i = 0; (v = next_name(n, &i));) {
         if (wb_str_eq(wj_text_at(v, "id"), name))
             return wb_str_eq(name, wb_buf_str(to)) ? 0 : take(to, name, err);
@@ -110,13 +105,11 @@ static int choose(const struct names *n, struct upp_str name, struct wb_buf *to,
                     UPP_FMT(wb_buf_str(&all)));
 }
 
-/* ---- The commands ------------------------------------------------------------------------------------------------ */
-
 /* One that is stored may be beyond the list. */
 WEFT_SUSPENDS static int find_stored(struct cli_chat *c, struct upp_str name, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf path = WB_BUF(4096);
-    yyjson_val                           *v;
+    yyjson_val *v;
     wb_buf_add(&path, UPP_STR("/v1/assistants/"));
     cli_path_add(&path, name);
     int r = wb_buf_check(&path, err);
@@ -126,7 +119,7 @@ WEFT_SUSPENDS static int find_stored(struct cli_chat *c, struct upp_str name, st
 WEFT_SUSPENDS int cli_chat_set_agent(struct cli_chat *c, struct upp_str name, struct upp_err *err)
 {
     struct names n;
-    int          r = name.n ? find_stored(c, name, err) : 0;
+    int r = name.n ? find_stored(c, name, err) : 0;
     if (name.n && r != -UPP_ENOTFOUND)
         return r < 0 || wb_str_eq(name, wb_buf_str(&c->agent)) ? r : take(&c->agent, name, err);
     r = get_names(c, false, &n, err);
@@ -148,15 +141,12 @@ WEFT_SUSPENDS int cli_chat_set_model(struct cli_chat *c, struct upp_str name, st
     return name.n ? choose(&n, name, &c->model, err) : list(c, &n, &c->model, err);
 }
 
-/* ---- Whom the chat begins with ------------------------------------------------------------------------------------
- */
-
 /* The only one that there is, or a question that names them. */
 WEFT_SUSPENDS static int only_agent(struct cli_chat *c, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf all = WB_BUF(4096);
-    struct names                          n;
-    int                                   r = get_names(c, false, &n, err);
+    struct names n;
+    int r = get_names(c, false, &n, err);
     if (r < 0)
         return r;
     if (yyjson_arr_size(n.list) == 1)
@@ -168,8 +158,8 @@ WEFT_SUSPENDS static int only_agent(struct cli_chat *c, struct upp_err *err)
 WEFT_SUSPENDS static int get_list(struct cli_chat *c, struct upp_str rest, yyjson_val **ret, struct upp_err *err)
 {
     struct upp_str path;
-    yyjson_val    *v;
-    int            r = wb_arena_check(&c->arena, err);
+    yyjson_val *v;
+    int r = wb_arena_check(&c->arena, err);
     if (r >= 0)
         r = cli_chat_path(c, rest.p, &path, err);
     if (r >= 0)
@@ -183,8 +173,8 @@ WEFT_SUSPENDS static int get_list(struct cli_chat *c, struct upp_str rest, yyjso
 WEFT_SUSPENDS int cli_chat_thread_agent(struct cli_chat *c, struct wb_buf *ret, struct upp_err *err)
 {
     yyjson_val *list, *run, *e;
-    size_t      i, max;
-    int         r = get_list(c, UPP_STR("/runs?limit=1"), &list, err);
+    size_t i, max;
+    int r = get_list(c, UPP_STR("/runs?limit=1"), &list, err);
     if (r < 0 || !(run = yyjson_arr_get_first(list)))
         return r;
     struct upp_str asked = wj_text_at(run, "assistant_id"), name = asked;
@@ -208,9 +198,9 @@ WEFT_SUSPENDS int cli_chat_thread_agent(struct cli_chat *c, struct wb_buf *ret, 
 
 WEFT_SUSPENDS int cli_chat_find_agent(struct cli_chat *c, struct upp_err *err)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf last   = WB_BUF(4096);
-    const struct wc_config               *config = c->f.door.config;
-    int                                   r      = 0;
+    WB_CLEANUP(wb_buf_done) struct wb_buf last = WB_BUF(4096);
+    const struct wc_config *config = c->f.door.config;
+    int r = 0;
     if (c->thread.n) /* there is one, also if the agent is given */
         r = cli_chat_thread_agent(c, &last, err);
     if (r >= 0 && c->agent.n) /* it was chosen */

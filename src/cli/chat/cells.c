@@ -1,4 +1,4 @@
-/* cli/chat/cells.c — see cells.h. */
+/* cli/chat/cells.c — measures styled text with wcwidth, cuts it into lines, and writes it with escape sequences. */
 #include "cli/chat/cells.h"
 
 #include <wchar.h>
@@ -26,7 +26,7 @@ void cli_cells_add(struct cli_cells *t, struct upp_str text, unsigned style)
         if (c == '\t')
             c = ' ';
         struct cli_glyph cell = {.c = c, .style = (uint8_t)style, .width = c == '\n' ? 0 : width_of(c)};
-        t->failed             = !wb_vec_push(&t->list, cell, CLI_CELLS_MAX);
+        t->failed = !wb_vec_push(&t->list, cell, CLI_CELLS_MAX);
     }
 }
 
@@ -40,9 +40,9 @@ unsigned cli_cells_width(const struct cli_glyph *p, size_t n)
 
 size_t cli_cells_line(const struct cli_cells *t, size_t from, size_t to, unsigned width, bool hard, size_t *next)
 {
-    const struct cli_glyph *p    = t->list.p;
-    unsigned                used = 0;
-    size_t                  i, best = from, best_next = from;
+    const struct cli_glyph *p = t->list.p;
+    unsigned used = 0;
+    size_t i, best = from, best_next = from;
     for (i = from; i < to; i++) {
         if (p[i].c == '\n') {
             *next = i + 1;
@@ -52,7 +52,7 @@ size_t cli_cells_line(const struct cli_cells *t, size_t from, size_t to, unsigne
             break;
         used += p[i].width;
         if (p[i].c == ' ' && !hard && used <= width + 1) {
-            best      = i;
+            best = i;
             best_next = i + 1;
         } else if (p[i].width == 2 && !hard)
             best = best_next = i + 1;
@@ -67,12 +67,10 @@ size_t cli_cells_line(const struct cli_cells *t, size_t from, size_t to, unsigne
     return best;
 }
 
-/* ---- Writing ---------------------------------------------------------------------------------------------------- */
-
 static void put_style(struct wb_buf *out, unsigned style)
 {
     static const struct {
-        unsigned    bit;
+        unsigned bit;
         const char *code;
     } codes[] = {{CLI_STYLE_BOLD, ";1"},      {CLI_STYLE_FAINT, ";2"},  {CLI_STYLE_ITALIC, ";3"},
                  {CLI_STYLE_UNDERLINE, ";4"}, {CLI_STYLE_STRUCK, ";9"}, {CLI_STYLE_CODE, ";33"},
@@ -87,7 +85,7 @@ static void put_style(struct wb_buf *out, unsigned style)
 void cli_cells_put(struct wb_buf *out, const struct cli_glyph *p, size_t n, bool styled)
 {
     unsigned now = 0;
-    char     bytes[4];
+    char bytes[4];
     for (size_t i = 0; i < n; i++) {
         if (styled && p[i].style != now)
             put_style(out, now = p[i].style);

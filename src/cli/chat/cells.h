@@ -2,25 +2,24 @@
  *
  * Widths are those of wcwidth, so they follow LC_CTYPE, which must be a UTF-8 locale for wide characters to be right.
  */
-#ifndef CLI_CHAT_CELLS_H
-#define CLI_CHAT_CELLS_H
+#pragma once
 
 #include "base/buf.h"
 #include "base/vec.h"
 
 enum cli_style {
-    CLI_STYLE_BOLD      = 1 << 0,
-    CLI_STYLE_ITALIC    = 1 << 1,
-    CLI_STYLE_CODE      = 1 << 2,
-    CLI_STYLE_STRUCK    = 1 << 3,
+    CLI_STYLE_BOLD = 1 << 0,
+    CLI_STYLE_ITALIC = 1 << 1,
+    CLI_STYLE_CODE = 1 << 2,
+    CLI_STYLE_STRUCK = 1 << 3,
     CLI_STYLE_UNDERLINE = 1 << 4,
-    CLI_STYLE_HEADING   = 1 << 5,
-    CLI_STYLE_FAINT     = 1 << 6,
+    CLI_STYLE_HEADING = 1 << 5,
+    CLI_STYLE_FAINT = 1 << 6,
 };
 
 struct cli_glyph {
     uint32_t c; /* '\n': a line ends here */
-    uint8_t  style, width;
+    uint8_t style, width;
 };
 
 enum { CLI_CELLS_MAX = 4 << 20 };
@@ -45,5 +44,3 @@ void cli_cells_put(struct wb_buf *out, const struct cli_glyph *p, size_t n, bool
 
 /* The same for a text. */
 void cli_styled_put(struct wb_buf *out, struct upp_str text, unsigned style, bool styled);
-
-#endif

@@ -1,6 +1,5 @@
 /* cli/chat/chat.h — the state of `weft chat`: a thread, an agent, and who serves them. */
-#ifndef CLI_CHAT_H
-#define CLI_CHAT_H
+#pragma once
 
 #include "cli/chat/line_editor.h"
 #include "cli/chat/view.h"
@@ -10,24 +9,24 @@ enum { CLI_CHAT_THREADS = 20 /* that /threads lists */ };
 
 struct cli_chat {
     const struct cli_command *self;
-    struct cli_follow         f;
-    struct cli_chat_view      view;
-    struct cli_line_editor   *lines;
-    struct wb_arena           arena;  /* of the current command */
-    struct wb_buf             thread; /* as in a path; empty: none yet */
-    struct wb_buf             agent, model;
-    struct wb_buf             asked;   /* who was asked the last question, and has handed over; empty: the agent */
-    struct wb_buf             line;    /* the last one that was read */
-    struct wb_buf             text;    /* what the user says */
-    struct wb_buf             answers; /* the body of a request that answers open calls */
-    struct wb_buf             again;   /* what is to be edited; empty: nothing */
-    char                      key[64]; /* of the current run */
-    uint64_t                  in, out; /* tokens of this chat */
-    unsigned                  runs, attempts;
-    bool                      leaves, asked_to_leave, failed;
-    char                      prompt[128];
-    struct wb_uuid            listed[CLI_CHAT_THREADS]; /* the threads that were listed last */
-    size_t                    n_listed;
+    struct cli_follow f;
+    struct cli_chat_view view;
+    struct cli_line_editor *lines;
+    struct wb_arena arena; /* of the current command */
+    struct wb_buf thread;  /* as in a path; empty: none yet */
+    struct wb_buf agent, model;
+    struct wb_buf asked;   /* who was asked the last question, and has handed over; empty: the agent */
+    struct wb_buf line;    /* the last one that was read */
+    struct wb_buf text;    /* what the user says */
+    struct wb_buf answers; /* the body of a request that answers open calls */
+    struct wb_buf again;   /* what is to be edited; empty: nothing */
+    char key[64];          /* of the current run */
+    uint64_t in, out;      /* tokens of this chat */
+    unsigned runs, attempts;
+    bool leaves, asked_to_leave, failed;
+    char prompt[128];
+    struct wb_uuid listed[CLI_CHAT_THREADS]; /* the threads that were listed last */
+    size_t n_listed;
 };
 
 /* A request about anything, with `body` (NULL: none); its answer is in c->arena. If the server is gone, it is looked
@@ -55,5 +54,3 @@ WEFT_SUSPENDS int cli_chat_answer(struct cli_chat *c, struct upp_err *err) UPP_M
 
 /* Asks as long as the run in c->f.shown waits; then says why it did not complete, if it did not. */
 WEFT_SUSPENDS int cli_chat_finish(struct cli_chat *c, struct upp_err *err) UPP_MUST_CHECK;
-
-#endif

@@ -44,16 +44,16 @@ WEFT_SUSPENDS int cli_chat_call(struct cli_chat *c, const char *method, struct u
 WEFT_SUSPENDS static int start(struct cli_follow *f, struct upp_err *err)
 {
     struct cli_chat *c = f->arg;
-    char             id[64];
+    char id[64];
     wb_arena_reset(&f->arena);
     f->last_id[0] = 0;
-    int r         = cli_start_run(f,
-                                  &(struct cli_start){.thread = wb_buf_str(&c->thread),
-                                                      .agent  = wb_buf_str(&c->agent),
-                                                      .model  = wb_buf_str(&c->model),
-                                                      .text   = wb_buf_str(&c->text),
-                                                      .key    = wb_cstr(c->key)},
-                                  err);
+    int r = cli_start_run(f,
+                          &(struct cli_start){.thread = wb_buf_str(&c->thread),
+                                              .agent = wb_buf_str(&c->agent),
+                                              .model = wb_buf_str(&c->model),
+                                              .text = wb_buf_str(&c->text),
+                                              .key = wb_cstr(c->key)},
+                          err);
     if (r < 0 || c->thread.n)
         return r;
     wb_buf_add(&c->thread, wb_cstr(cli_id("thread_", f->thread, id)));
@@ -63,7 +63,7 @@ WEFT_SUSPENDS static int start(struct cli_follow *f, struct upp_err *err)
 static void count(struct cli_chat *c)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
-    yyjson_val                               *usage;
+    yyjson_val *usage;
     if (!c->f.shown.usage.n || wj_read(&a, wb_buf_str(&c->f.shown.usage), NULL, &usage, NULL) < 0)
         return;
     c->runs++;
@@ -74,8 +74,8 @@ static void count(struct cli_chat *c)
 static int explain(struct cli_chat *c, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(4u << 20);
-    yyjson_val                               *v;
-    struct cli_run_view                      *s = &c->f.shown;
+    yyjson_val *v;
+    struct cli_run_view *s = &c->f.shown;
     if (cli_run_view_is(s, "completed") || cli_run_view_is(s, "waiting"))
         return 0;
     if (cli_run_view_is(s, "cancelled"))
@@ -121,7 +121,7 @@ WEFT_SUSPENDS int cli_chat_finish(struct cli_chat *c, struct upp_err *err)
 WEFT_SUSPENDS int cli_chat_say(struct cli_chat *c, struct upp_err *err)
 {
     struct wb_uuid key;
-    int            r = wb_uuid_new(&key, err);
+    int r = wb_uuid_new(&key, err);
     if (r < 0)
         return r;
     (void)wb_uuid_text(key, c->key);
@@ -172,7 +172,7 @@ static int complain(struct cli_chat *c, int r, struct upp_err *err)
 /* The first Ctrl-C at an empty prompt says how to leave. */
 static int interrupted(struct cli_chat *c, struct upp_err *err)
 {
-    c->leaves         = c->asked_to_leave;
+    c->leaves = c->asked_to_leave;
     c->asked_to_leave = true;
     return c->leaves ? 0 : cli_chat_note(&c->view, CLI_STYLE_FAINT, err, "(Ctrl-C again, Ctrl-D or /quit leaves)");
 }
@@ -183,14 +183,14 @@ WEFT_SUSPENDS static int one_line(struct cli_chat *c, struct upp_err *err)
     wb_buf_add(&begun, wb_buf_str(&c->again));
     wb_buf_addc(&begun, '\0');
     (void)snprintf(c->prompt, sizeof c->prompt, "%.*s> ", UPP_FMT(wb_str_sub(wb_buf_str(&c->agent), 0, 60)));
-    int  r      = cli_line_editor_read(c->lines, c->prompt, c->again.n ? begun.p : NULL, true, &line, err);
+    int r = cli_line_editor_read(c->lines, c->prompt, c->again.n ? begun.p : NULL, true, &line, err);
     bool edited = c->again.n > 0;
     wb_buf_clear(&c->again);
     if (r < 0)
         return complain(c, r, err);
     if (r == CLI_LINE_INTERRUPTED)
         return interrupted(c, err);
-    c->asked_to_leave   = false;
+    c->asked_to_leave = false;
     struct upp_str text = wb_str_trim(wb_buf_str(&line));
     c->leaves |= r == CLI_LINE_END;
     if (r == CLI_LINE_END || !text.n)
@@ -210,9 +210,9 @@ WEFT_SUSPENDS static int one_line(struct cli_chat *c, struct upp_err *err)
 
 WEFT_SUSPENDS static int session(struct cli_follow *f, struct upp_err *err)
 {
-    struct cli_chat  *c    = f->arg;
+    struct cli_chat *c = f->arg;
     struct weft_scope keys = {.flags = WEFT_SCOPE_ISOLATED};
-    int               r    = cli_chat_find_agent(c, err);
+    int r = cli_chat_find_agent(c, err);
     if (r >= 0)
         r = cli_line_editor_start(c->lines, &keys, err);
     cli_chat_view_begin(&c->view, true);
@@ -248,25 +248,25 @@ static void chat_done(struct cli_chat *c)
 
 static void chat_init(struct cli_chat *c, const struct cli_command *self)
 {
-    *c = (struct cli_chat){.self    = self,
-                           .arena   = WB_ARENA(512u << 20),
-                           .thread  = WB_BUF(4096),
-                           .agent   = WB_BUF(4096),
-                           .asked   = WB_BUF(4096),
-                           .model   = WB_BUF(4096),
-                           .line    = WB_BUF(CLI_LINE_MAX),
-                           .text    = WB_BUF(CLI_LINE_MAX),
+    *c = (struct cli_chat){.self = self,
+                           .arena = WB_ARENA(512u << 20),
+                           .thread = WB_BUF(4096),
+                           .agent = WB_BUF(4096),
+                           .asked = WB_BUF(4096),
+                           .model = WB_BUF(4096),
+                           .line = WB_BUF(CLI_LINE_MAX),
+                           .text = WB_BUF(CLI_LINE_MAX),
                            .answers = WB_BUF(CLI_MAX_BODY),
-                           .again   = WB_BUF(CLI_LINE_MAX)};
+                           .again = WB_BUF(CLI_LINE_MAX)};
     cli_follow_init(&c->f, CLI_SHOW_NOT, self->name);
     cli_chat_view_init(&c->view);
-    c->view.asked       = &c->agent;
+    c->view.asked = &c->agent;
     c->f.shown.on_event = cli_chat_view_event;
-    c->f.shown.arg      = &c->view;
-    c->f.session        = session;
-    c->f.on_signal      = on_signal;
-    c->f.cancels        = true;
-    c->f.arg            = c;
+    c->f.shown.arg = &c->view;
+    c->f.session = session;
+    c->f.on_signal = on_signal;
+    c->f.cancels = true;
+    c->f.arg = c;
 }
 
 /* http://HOST:PORT without a slash at its end; the key from the environment, if it is not given. */
@@ -291,9 +291,9 @@ static int run(const struct cli_command *self, int argc, char **argv)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf base = WB_BUF(4096);
     WB_CLEANUP(chat_done) struct cli_chat c;
-    const char    *file = NULL, *store = NULL, *thread = NULL, *url = NULL, *key = NULL, *word = NULL;
+    const char *file = NULL, *store = NULL, *thread = NULL, *url = NULL, *key = NULL, *word = NULL;
     struct upp_err err = {0};
-    size_t         n;
+    size_t n;
     chat_init(&c, self);
     const struct cli_option options[] = {
         {"--config", "a file", &file, NULL},  {"--store", "memory: or sqlite:PATH", &store, NULL},
@@ -326,8 +326,8 @@ static const struct cli_about about_chat[] = {
 };
 
 const struct cli_command cli_chat = {
-    .name    = "chat",
-    .usage   = "[AGENT] [--thread T] [--url U [--key K]] [--tenant T] [--user U] [--config FILE] [--store URL]",
+    .name = "chat",
+    .usage = "[AGENT] [--thread T] [--url U [--key K]] [--tenant T] [--user U] [--config FILE] [--store URL]",
     .summary = "a conversation in the terminal",
     .help =
         "Talks to AGENT (default: the one that spoke last in the thread, else `default_agent`), in a new thread or in "
@@ -344,5 +344,5 @@ const struct cli_command cli_chat = {
                 "weft chat weather --thread THREAD\n"
                 "weft chat weather --url https://example.org --key $KEY\n"
                 "echo 'What is new?' | weft chat weather\n",
-    .takes    = CLI_AGENT,
+    .takes = CLI_AGENT,
 };

@@ -36,23 +36,23 @@ WEFT_SUSPENDS static int last_question(struct cli_chat *c, struct upp_str *id, s
                                        struct upp_err *err)
 {
     struct upp_str path;
-    yyjson_val    *v;
-    int            r = cli_chat_path(c, "/messages?limit=1", &path, err);
+    yyjson_val *v;
+    int r = cli_chat_path(c, "/messages?limit=1", &path, err);
     if (r >= 0)
         r = cli_chat_call(c, "GET", path, NULL, &v, err);
-    yyjson_val    *last = r < 0 ? NULL : yyjson_arr_get_first(yyjson_obj_get(v, "data"));
-    struct upp_str run  = wj_text_at(last, "run_id");
+    yyjson_val *last = r < 0 ? NULL : yyjson_arr_get_first(yyjson_obj_get(v, "data"));
+    struct upp_str run = wj_text_at(last, "run_id");
     if (r >= 0 && run.n) {
         path = wb_arena_printf(&c->arena, "/v1/threads/%.*s/messages?limit=1&order=asc&run_id=%.*s",
                                UPP_FMT(wb_buf_str(&c->thread)), UPP_FMT(run));
-        r    = cli_chat_call(c, "GET", path, NULL, &v, err);
+        r = cli_chat_call(c, "GET", path, NULL, &v, err);
         last = r < 0 ? NULL : yyjson_arr_get_first(yyjson_obj_get(v, "data"));
     }
     if (r < 0)
         return r;
     if (!last || !wb_str_eq(wj_text_at(last, "role"), UPP_STR("user")))
         return upp_fail(err, UPP_ENOTFOUND, "the thread ends without a question");
-    *id   = wj_text_at(last, "id");
+    *id = wj_text_at(last, "id");
     *text = wj_text_at(yyjson_obj_get(yyjson_arr_get_first(yyjson_obj_get(last, "content")), "text"), "value");
     return 0;
 }
@@ -60,8 +60,8 @@ WEFT_SUSPENDS static int last_question(struct cli_chat *c, struct upp_str *id, s
 WEFT_SUSPENDS int cli_chat_edit(struct cli_chat *c, struct upp_str text, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf body = WB_BUF(4096), said = WB_BUF(CLI_LINE_MAX);
-    struct upp_str                        id, old, path;
-    yyjson_val                           *v;
+    struct upp_str id, old, path;
+    yyjson_val *v;
     wb_buf_add(&said, text);
     int r = last_question(c, &id, &old, err);
     if (r >= 0 && !text.n)
@@ -114,9 +114,9 @@ WEFT_SUSPENDS static int edit(struct cli_chat *c, struct upp_str rest, struct up
 WEFT_SUSPENDS static int branch(struct cli_chat *c, struct upp_str at, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf body = WB_BUF(4096);
-    struct upp_str                        path;
-    yyjson_val                           *v;
-    int                                   r = cli_chat_body(&body, "at", at, err);
+    struct upp_str path;
+    yyjson_val *v;
+    int r = cli_chat_body(&body, "at", at, err);
     if (r >= 0)
         r = cli_chat_path(c, "/fork", &path, err);
     if (r >= 0)
@@ -143,8 +143,8 @@ static int cost(struct cli_chat *c, struct upp_str rest, struct upp_err *err)
 static int check_dialect(struct upp_str name, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf known = WB_BUF(1024);
-    const struct wd_document_ops         *ops;
-    struct wc_guess                       guess = {0};
+    const struct wd_document_ops *ops;
+    struct wc_guess guess = {0};
     if (wd_document_find(name))
         return 0;
     for (size_t i = 0; (ops = wd_document_at(i)); i++) {
@@ -159,9 +159,9 @@ static int check_dialect(struct upp_str name, struct upp_err *err)
 
 WEFT_SUSPENDS static int export_it(struct cli_chat *c, struct upp_str rest, struct upp_err *err)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf         path = WB_BUF(4096), file = WB_BUF(4096);
+    WB_CLEANUP(wb_buf_done) struct wb_buf path = WB_BUF(4096), file = WB_BUF(4096);
     WB_CLEANUP(cli_answer_done) struct cli_answer a;
-    struct upp_str                                as, base;
+    struct upp_str as, base;
     cli_answer_init(&a);
     if (!wb_str_split(&rest, ' ', &as) || !as.n)
         return upp_fail(err, UPP_EINVALID, "/export wants a dialect, and may have a file: /export uap chat.json");
@@ -201,7 +201,7 @@ WEFT_SUSPENDS static int export_it(struct cli_chat *c, struct upp_str rest, stru
 /* As the last event of a waiting run has it. */
 static void write_pending(struct wj_writer *w, yyjson_val *item)
 {
-    yyjson_val    *function  = yyjson_obj_get(item, "function");
+    yyjson_val *function = yyjson_obj_get(item, "function");
     struct upp_str arguments = wj_text_at(function, "arguments");
     wj_write_open(w, '{');
     wj_put_str(w, "toolCallId", wj_text_at(item, "call_id"));
@@ -214,9 +214,9 @@ static void write_pending(struct wj_writer *w, yyjson_val *item)
 WEFT_SUSPENDS static int approve(struct cli_chat *c, struct upp_str rest, struct upp_err *err)
 {
     struct cli_run_view *s = &c->f.shown;
-    yyjson_val          *v, *item, *first = NULL;
-    size_t               i, max;
-    struct wj_writer     w;
+    yyjson_val *v, *item, *first = NULL;
+    size_t i, max;
+    struct wj_writer w;
     (void)rest;
     int r = cli_chat_call(c, "GET", UPP_STR("/v1/approvals?kind=any&limit=100"), NULL, &v, err);
     if (r < 0)
@@ -293,7 +293,7 @@ static int help(struct cli_chat *c, struct upp_str rest, struct upp_err *err)
 WEFT_SUSPENDS int cli_chat_command(struct cli_chat *c, struct upp_str line, struct upp_err *err)
 {
     struct wc_guess guess = {0};
-    struct upp_str  rest  = line, word;
+    struct upp_str rest = line, word;
     (void)wb_str_split(&rest, ' ', &word);
     rest = wb_str_trim(rest.p ? rest : UPP_STR(""));
     for (size_t i = 0; i < WB_LEN(commands); i++) {

@@ -1,6 +1,5 @@
 /* cli/chat/commands.h — what the commands of the chat share. */
-#ifndef CLI_CHAT_COMMANDS_H
-#define CLI_CHAT_COMMANDS_H
+#pragma once
 
 #include "cli/chat/chat.h"
 
@@ -19,10 +18,8 @@ WEFT_SUSPENDS int cli_chat_set_model(struct cli_chat *c, struct upp_str name, st
 WEFT_SUSPENDS int cli_chat_thread_agent(struct cli_chat *c, struct wb_buf *ret, struct upp_err *err) UPP_MUST_CHECK;
 
 /* /new and /threads. */
-int               cli_chat_new(struct cli_chat *c, struct upp_str rest, struct upp_err *err) UPP_MUST_CHECK;
+int cli_chat_new(struct cli_chat *c, struct upp_str rest, struct upp_err *err) UPP_MUST_CHECK;
 WEFT_SUSPENDS int cli_chat_threads(struct cli_chat *c, struct upp_str rest, struct upp_err *err) UPP_MUST_CHECK;
 
 /* Goes to a thread, and to the agent of its last run. */
 WEFT_SUSPENDS int cli_chat_enter(struct cli_chat *c, struct upp_str thread, struct upp_err *err) UPP_MUST_CHECK;
-
-#endif

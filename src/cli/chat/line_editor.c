@@ -1,4 +1,5 @@
-/* cli/chat/line_editor.c — see line_editor.h. libedit is used here alone. */
+/* cli/chat/line_editor.c — reads lines by libedit on a terminal and byte by byte from a pipe, and keeps the history
+ * file. */
 #include "cli/chat/line_editor.h"
 
 #include <errno.h>
@@ -20,21 +21,21 @@
 enum { KEYS = 4096 /* typed ahead */, HISTORY_BYTES = 4 << 20, KEY_END = -1, KEY_INTERRUPT = -2, KEY_RESIZE = -3 };
 
 struct cli_line_editor {
-    EditLine            *el; /* NULL: no terminal */
-    History             *history;
-    FILE                *tty;
-    int                  fd;
-    bool                 own_fd;
-    struct termios       before;    /* of the terminal */
-    struct weft_channel *keys;      /* of int16_t: a byte, or KEY_* */
-    char                 path[512]; /* of the history; empty: none */
-    char                 prompt[256];
-    mbstate_t            state;
-    struct cli_paste     paste;
-    bool                 marks; /* the terminal can mark what is pasted */
-    bool                 reading, interrupted;
-    struct upp_err       why;
-    int                  failed;
+    EditLine *el; /* NULL: no terminal */
+    History *history;
+    FILE *tty;
+    int fd;
+    bool own_fd;
+    struct termios before;     /* of the terminal */
+    struct weft_channel *keys; /* of int16_t: a byte, or KEY_* */
+    char path[512];            /* of the history; empty: none */
+    char prompt[256];
+    mbstate_t state;
+    struct cli_paste paste;
+    bool marks; /* the terminal can mark what is pasted */
+    bool reading, interrupted;
+    struct upp_err why;
+    int failed;
 };
 
 /* ---- History ---------------------------------------------------------------------------------------------------- */
@@ -43,7 +44,7 @@ struct cli_line_editor {
 static void find_history(struct cli_line_editor *e)
 {
     const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
-    int         n = 0;
+    int n = 0;
     if (state && state[0] == '/')
         n = snprintf(e->path, sizeof e->path, "%s/weft/chat_history", state);
     else if (home && home[0] == '/')
@@ -60,8 +61,8 @@ static void find_history(struct cli_line_editor *e)
 static void load_history(struct cli_line_editor *e)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf file = WB_BUF(HISTORY_BYTES), line = WB_BUF(CLI_LINE_MAX);
-    HistEvent                             ev;
-    struct upp_str                        rest, one;
+    HistEvent ev;
+    struct upp_str rest, one;
     (void)history(e->history, &ev, H_SETSIZE, CLI_HISTORY_MAX);
     (void)history(e->history, &ev, H_SETUNIQUE, 1);
     if (!e->path[0] || wb_file_read(e->path, &file, NULL) < 0)
@@ -79,7 +80,7 @@ static void load_history(struct cli_line_editor *e)
 static void save_history(struct cli_line_editor *e)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf file = WB_BUF(HISTORY_BYTES);
-    HistEvent                             ev;
+    HistEvent ev;
     if (!e->path[0])
         return;
     for (int r = history(e->history, &ev, H_LAST); r == 0; r = history(e->history, &ev, H_PREV))
@@ -91,7 +92,7 @@ static void save_history(struct cli_line_editor *e)
 static void remember(struct cli_line_editor *e, const struct wb_buf *line)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(CLI_LINE_MAX + 1);
-    HistEvent                             ev;
+    HistEvent ev;
     wb_buf_add(&text, wb_buf_str(line));
     for (size_t i = 0; i < text.n; i++)
         if (text.p[i] == '\n' || text.p[i] == 0)
@@ -112,10 +113,10 @@ WEFT_SUSPENDS static int send_keys(struct cli_line_editor *e, const unsigned cha
     int r = 0;
     for (size_t i = 0; r >= 0 && i < n; i++) {
         unsigned char keys[CLI_PASTE_KEYS] = {bytes[i]};
-        size_t        got                  = e->el ? cli_paste_keys(&e->paste, bytes[i], !more && i + 1 == n, keys) : 1;
+        size_t got = e->el ? cli_paste_keys(&e->paste, bytes[i], !more && i + 1 == n, keys) : 1;
         for (size_t k = 0; r >= 0 && k < got; k++) {
             int16_t key = keys[k];
-            r           = weft_channel_send(e->keys, &key, err);
+            r = weft_channel_send(e->keys, &key, err);
         }
     }
     return r;
@@ -128,13 +129,13 @@ WEFT_SUSPENDS static int read_keys(void *arg, struct upp_err *err)
     struct cli_line_editor *e = arg;
     for (;;) {
         unsigned char bytes[256];
-        int64_t       n = weft_read(e->fd, bytes, sizeof bytes, err);
+        int64_t n = weft_read(e->fd, bytes, sizeof bytes, err);
         if (n < 0 && n != -UPP_ECANCELED)
             n = 0; /* the terminal is gone */
         if (n < 0)
             return (int)n;
         int16_t key = KEY_END;
-        int     r = n ? send_keys(e, bytes, (size_t)n, n == sizeof bytes, err) : weft_channel_send(e->keys, &key, err);
+        int r = n ? send_keys(e, bytes, (size_t)n, n == sizeof bytes, err) : weft_channel_send(e->keys, &key, err);
         if (r < 0 || !n)
             return r;
     }
@@ -182,7 +183,7 @@ WEFT_SUSPENDS static int next_character(EditLine *el, wchar_t *ret)
             e->interrupted = true;
         if (key < 0)
             return 0;
-        char   c = (char)key;
+        char c = (char)key;
         size_t n = mbrtowc(ret, &c, 1, &e->state);
         if (n == (size_t)-2)
             continue; /* more bytes belong to it */
@@ -207,11 +208,11 @@ static const char *get_prompt(EditLine *el)
 static int open_editor(struct cli_line_editor *e, struct upp_err *err)
 {
     const char *term = getenv("TERM");
-    e->marks         = term && term[0] && strcmp(term, "dumb") != 0;
-    e->tty           = fdopen(dup(e->fd), "r");
+    e->marks = term && term[0] && strcmp(term, "dumb") != 0;
+    e->tty = fdopen(dup(e->fd), "r");
     if (!e->tty || tcgetattr(e->fd, &e->before) != 0)
         return upp_fail(err, UPP_ENET, "the terminal cannot be read");
-    e->el      = el_init("weft", e->tty, stdout, stderr);
+    e->el = el_init("weft", e->tty, stdout, stderr);
     e->history = history_init();
     if (!e->el || !e->history)
         return upp_fail(err, UPP_ENOMEM, "no memory for the line editor");
@@ -231,7 +232,7 @@ static int open_editor(struct cli_line_editor *e, struct upp_err *err)
 int cli_line_editor_open(struct cli_line_editor **ret, struct upp_err *err)
 {
     struct cli_line_editor *e = wb_alloc(sizeof *e);
-    struct stat             st;
+    struct stat st;
     if (!e)
         return upp_fail(err, UPP_ENOMEM, "no memory for the line editor");
     *e = (struct cli_line_editor){.fd = -1};
@@ -353,15 +354,15 @@ WEFT_SUSPENDS int cli_line_editor_read(struct cli_line_editor *e, const char *pr
 {
     int r;
     wb_buf_clear(ret);
-    e->reading     = true;
+    e->reading = true;
     e->interrupted = false;
     for (;;) {
-        r    = e->el ? read_edited(e, prompt, text, ret) : read_plain(e, ret);
+        r = e->el ? read_edited(e, prompt, text, ret) : read_plain(e, ret);
         text = NULL;
         if (r != CLI_LINE_READ || !ret->n || ret->p[ret->n - 1] != '\\')
             break;
         ret->p[ret->n - 1] = '\n';
-        prompt             = "... ";
+        prompt = "... ";
     }
     e->reading = false;
     if (r < 0 && err)

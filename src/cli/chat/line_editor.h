@@ -3,8 +3,7 @@
  * A fiber of its own reads keys, so that the loop goes on while somebody types. What is typed during an answer is read
  * afterwards.
  */
-#ifndef CLI_CHAT_LINE_EDITOR_H
-#define CLI_CHAT_LINE_EDITOR_H
+#pragma once
 
 #include <weft/fiber.h>
 
@@ -16,7 +15,7 @@ struct cli_line_editor;
 
 /* Before the loop runs: libedit reads the description of the terminal, for which a fiber's stack is too small. Without
  * a terminal it reads plain lines. */
-int  cli_line_editor_open(struct cli_line_editor **ret, struct upp_err *err) UPP_MUST_CHECK;
+int cli_line_editor_open(struct cli_line_editor **ret, struct upp_err *err) UPP_MUST_CHECK;
 void cli_line_editor_close(struct cli_line_editor *e); /* accepts NULL */
 
 /* On the loop, once. */
@@ -40,5 +39,3 @@ enum cli_line { CLI_LINE_END = 0, CLI_LINE_READ = 1, CLI_LINE_INTERRUPTED = 2 };
  * with a backslash goes on in the next one. -UPP_ELIMIT: it is too long. */
 WEFT_SUSPENDS int cli_line_editor_read(struct cli_line_editor *e, const char *prompt, const char *text, bool history,
                                        struct wb_buf *ret, struct upp_err *err) UPP_MUST_CHECK;
-
-#endif

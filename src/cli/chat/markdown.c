@@ -1,4 +1,4 @@
-/* cli/chat/markdown.c — see markdown.h. md4c parses; this lays out what it finds. */
+/* cli/chat/markdown.c — lays out as lines what md4c parses. */
 #include "cli/chat/markdown.h"
 
 #include <md4c.h>
@@ -9,10 +9,10 @@
 #include "cli/chat/table.h"
 
 enum {
-    DEPTH    = 24, /* of lists and quotes; deeper ones are not indented further */
-    SPANS    = 32, /* nested styles; deeper ones change nothing */
-    FEW      = 12, /* columns that text has at least, however deep it is */
-    RULE     = 40, /* columns of a thematic break */
+    DEPTH = 24, /* of lists and quotes; deeper ones are not indented further */
+    SPANS = 32, /* nested styles; deeper ones change nothing */
+    FEW = 12,   /* columns that text has at least, however deep it is */
+    RULE = 40,  /* columns of a thematic break */
     CODE_TAB = 2,
 };
 
@@ -20,26 +20,26 @@ enum box { BOX_LIST, BOX_ITEM, BOX_QUOTE };
 
 struct container {
     enum box box;
-    bool     ordered, tight; /* of a list */
-    unsigned number;         /* of a list's next item */
-    char     marker[16];     /* of an item ... */
-    unsigned width;          /* ... and its columns */
-    bool     begun;          /* its first line is written */
+    bool ordered, tight; /* of a list */
+    unsigned number;     /* of a list's next item */
+    char marker[16];     /* of an item ... */
+    unsigned width;      /* ... and its columns */
+    bool begun;          /* its first line is written */
 };
 
 struct layout {
     const struct cli_markdown_opts *o;
-    struct wb_buf                  *out;
-    struct cli_cells                text; /* of the current block */
-    struct cli_table                table;
-    struct container                in[DEPTH];
-    unsigned                        depth, too_deep;
-    unsigned                        style, styles[SPANS], n_styles;
-    size_t                          link;   /* where the current link's text begins */
-    bool                            gap;    /* an empty line belongs before the next block */
-    bool                            any;    /* there is a line already */
-    size_t                          field;  /* where the current field of a table begins */
-    unsigned                        column; /* fields of the current row so far */
+    struct wb_buf *out;
+    struct cli_cells text; /* of the current block */
+    struct cli_table table;
+    struct container in[DEPTH];
+    unsigned depth, too_deep;
+    unsigned style, styles[SPANS], n_styles;
+    size_t link;     /* where the current link's text begins */
+    bool gap;        /* an empty line belongs before the next block */
+    bool any;        /* there is a line already */
+    size_t field;    /* where the current field of a table begins */
+    unsigned column; /* fields of the current row so far */
 };
 
 /* ---- Lines ------------------------------------------------------------------------------------------------------ */
@@ -115,7 +115,7 @@ static struct container *push(struct layout *m, enum box box)
         return NULL;
     }
     struct container *c = &m->in[m->depth++];
-    *c                  = (struct container){.box = box};
+    *c = (struct container){.box = box};
     return c;
 }
 
@@ -130,21 +130,21 @@ static void pop(struct layout *m)
 static void enter_list(struct layout *m, bool ordered, bool tight, unsigned start)
 {
     flush(m, false); /* the text of a tight item before a list in it */
-    bool              outer = m->depth == 0;
-    struct container *c     = push(m, BOX_LIST);
+    bool outer = m->depth == 0;
+    struct container *c = push(m, BOX_LIST);
     if (!outer && tight)
         m->gap = false;
     if (c)
-        *c = (struct container){.box     = BOX_LIST,
+        *c = (struct container){.box = BOX_LIST,
                                 .ordered = ordered,
-                                .tight   = tight,
-                                .number  = outer && m->o->number ? m->o->number : start};
+                                .tight = tight,
+                                .number = outer && m->o->number ? m->o->number : start};
 }
 
 static void enter_item(struct layout *m, const MD_BLOCK_LI_DETAIL *d)
 {
     struct container *list = m->depth && !m->too_deep ? &m->in[m->depth - 1] : NULL;
-    struct container *c    = push(m, BOX_ITEM);
+    struct container *c = push(m, BOX_ITEM);
     if (list && list->tight && list->begun)
         m->gap = false;
     if (!c || !list)
@@ -155,7 +155,7 @@ static void enter_item(struct layout *m, const MD_BLOCK_LI_DETAIL *d)
         (void)snprintf(c->marker, sizeof c->marker, "%u. ", list->number++);
     else
         (void)snprintf(c->marker, sizeof c->marker, "%s ", m->o->utf8 ? "\xe2\x80\xa2" : "-");
-    c->width    = (unsigned)wb_utf8_count(wb_cstr(c->marker));
+    c->width = (unsigned)wb_utf8_count(wb_cstr(c->marker));
     list->begun = true;
 }
 
@@ -206,7 +206,7 @@ static void flush_table(struct layout *m)
         .out = m->out, .width = left(m), .styled = m->o->styled, .utf8 = m->o->utf8, .prefix = table_prefix, .arg = m};
     separate(m);
     cli_table_put(&m->table, &m->text, &o);
-    m->text.list.n    = 0;
+    m->text.list.n = 0;
     m->table.fields.n = 0;
     m->table.columns = m->table.heads = 0;
     m->any = m->gap = true;
@@ -215,8 +215,8 @@ static void flush_table(struct layout *m)
 /* The columns of the head are those of the table; further ones of a row are left out. */
 static void leave_field(struct layout *m, const MD_BLOCK_TD_DETAIL *d)
 {
-    struct cli_field f = {.from  = m->field,
-                          .to    = m->text.list.n,
+    struct cli_field f = {.from = m->field,
+                          .to = m->text.list.n,
                           .align = d->align == MD_ALIGN_CENTER  ? CLI_CENTRE
                                    : d->align == MD_ALIGN_RIGHT ? CLI_RIGHT
                                                                 : CLI_LEFT};
@@ -279,7 +279,7 @@ static int enter_block(MD_BLOCKTYPE type, void *detail, void *arg)
 static int leave_block(MD_BLOCKTYPE type, void *detail, void *arg)
 {
     struct layout *m = arg;
-    m->n_styles      = 0;
+    m->n_styles = 0;
     switch (type) {
     case MD_BLOCK_QUOTE:
         flush(m, false);
@@ -365,7 +365,7 @@ static bool says_target(const struct layout *m, struct upp_str target)
         target = wb_str_sub(target, 7, SIZE_MAX);
     for (size_t i = m->link; i < m->text.list.n; i++) {
         uint32_t c = 0;
-        size_t   n = wb_utf8_decode(target, at, &c);
+        size_t n = wb_utf8_decode(target, at, &c);
         if (!n || c != m->text.list.p[i].c)
             return false;
         at += n;
@@ -446,14 +446,14 @@ static int check(const struct layout *m, int parsed, struct upp_err *err)
 
 int cli_markdown(struct upp_str text, const struct cli_markdown_opts *opts, struct wb_buf *out, struct upp_err *err)
 {
-    static const MD_PARSER                parser = {.flags       = MD_DIALECT_GITHUB | MD_FLAG_NOHTML,
-                                                    .enter_block = enter_block,
-                                                    .leave_block = leave_block,
-                                                    .enter_span  = enter_span,
-                                                    .leave_span  = leave_span,
-                                                    .text        = add_text};
-    WB_CLEANUP(layout_done) struct layout m      = {.o = opts, .out = out};
-    int                                   r      = md_parse(text.p, (MD_SIZE)text.n, &parser, &m);
+    static const MD_PARSER parser = {.flags = MD_DIALECT_GITHUB | MD_FLAG_NOHTML,
+                                     .enter_block = enter_block,
+                                     .leave_block = leave_block,
+                                     .enter_span = enter_span,
+                                     .leave_span = leave_span,
+                                     .text = add_text};
+    WB_CLEANUP(layout_done) struct layout m = {.o = opts, .out = out};
+    int r = md_parse(text.p, (MD_SIZE)text.n, &parser, &m);
     return check(&m, r, err);
 }
 

@@ -2,15 +2,14 @@
  *
  * A pure function of the text and the options. HTML is text. Links show where they lead; there are no hidden targets.
  */
-#ifndef CLI_CHAT_MARKDOWN_H
-#define CLI_CHAT_MARKDOWN_H
+#pragma once
 
 #include "base/buf.h"
 
 struct cli_markdown_opts {
     unsigned width;  /* columns of a line */
-    bool     styled; /* bold, colours; without, code stands in backticks and headings after '#' */
-    bool     utf8;   /* lines and bullets of Unicode; else of ASCII */
+    bool styled;     /* bold, colours; without, code stands in backticks and headings after '#' */
+    bool utf8;       /* lines and bullets of Unicode; else of ASCII */
     unsigned number; /* of the first item of a numbered list; 0: as the text says */
 };
 
@@ -21,5 +20,3 @@ int cli_markdown(struct upp_str text, const struct cli_markdown_opts *opts, stru
 /* One line of a code block. */
 int cli_markdown_code(struct upp_str line, const struct cli_markdown_opts *opts, struct wb_buf *out,
                       struct upp_err *err) UPP_MUST_CHECK;
-
-#endif

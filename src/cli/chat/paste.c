@@ -1,4 +1,4 @@
-/* cli/chat/paste.c — see paste.h. */
+/* cli/chat/paste.c — quotes the line ends and tabs of pasted text, and removes its other control characters. */
 #include "cli/chat/paste.h"
 
 enum { MARK = 6 };
@@ -10,9 +10,9 @@ static const char *mark(const struct cli_paste *p)
 
 static size_t put(struct cli_paste *p, unsigned char byte, unsigned char *keys)
 {
-    size_t n  = 0;
-    bool   lf = byte == '\n' && p->cr;
-    p->cr     = p->inside && byte == '\r';
+    size_t n = 0;
+    bool lf = byte == '\n' && p->cr;
+    p->cr = p->inside && byte == '\r';
     if (lf || (p->inside && (byte < ' ' || byte == 0x7f) && byte != '\n' && byte != '\r' && byte != '\t'))
         return 0;
     if (p->inside && byte < ' ')
@@ -39,8 +39,8 @@ size_t cli_paste_keys(struct cli_paste *p, unsigned char byte, bool last, unsign
     if (byte != (unsigned char)mark(p)[p->held])
         return n + put(p, byte, keys + n);
     if (++p->held == MARK) {
-        p->held   = 0;
-        p->cr     = false;
+        p->held = 0;
+        p->cr = false;
         p->inside = !p->inside;
     } else if (last && !p->inside)
         n += release(p, keys + n);

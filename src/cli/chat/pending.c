@@ -15,18 +15,18 @@
 enum { ARGUMENTS_MAX = 8 << 20, SHOWN_MAX = 8 * ARGUMENTS_MAX, NOTE_BYTES = 4000 };
 
 enum {
-    ASK_AGAIN   = 100 /* beside enum cli_line */,
-    MEMBERS     = 40 /* of the arguments that are shown */,
+    ASK_AGAIN = 100 /* beside enum cli_line */,
+    MEMBERS = 40 /* of the arguments that are shown */,
     MEMBER_ROWS = 3,
-    NAME_BYTES  = 100 /* of a member or a tool: what follows it is to be seen, too */
+    NAME_BYTES = 100 /* of a member or a tool: what follows it is to be seen, too */
 };
 
 struct call {
     struct upp_str id, tool;
-    yyjson_val    *given;     /* the arguments */
-    struct wb_buf  arguments; /* JSON */
-    bool           approval;
-    bool           shortened; /* not all of the arguments were shown */
+    yyjson_val *given;       /* the arguments */
+    struct wb_buf arguments; /* JSON */
+    bool approval;
+    bool shortened; /* not all of the arguments were shown */
 };
 
 static void call_done(struct call *c)
@@ -47,8 +47,7 @@ WEFT_SUSPENDS static int read_line(struct cli_chat *c, const char *prompt, const
     return r == -UPP_ELIMIT ? upp_fail(err, UPP_ELIMIT, "a line has at most %d bytes", CLI_LINE_MAX) : r;
 }
 
-/* ---- The call -----------------------------------------------------------------------------------------------------
- */
+/* ---- The call -------------------------------------------------------------------------------- */
 
 /* JSON, of a text without its quotes: all of it can be seen. indent as of cli_reveal. */
 static int value_text(yyjson_val *v, unsigned indent, struct wb_buf *out, struct upp_err *err)
@@ -88,10 +87,10 @@ static int show_members(struct cli_chat *c, struct call *call, struct upp_err *e
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(SHOWN_MAX), line = WB_BUF(2u * NOTE_BYTES);
     WB_CLEANUP(wb_buf_done) struct wb_buf title = WB_BUF(SHOWN_MAX);
-    struct cli_note                       as    = {.indent = 6, .rows = MEMBER_ROWS};
-    yyjson_val                           *name, *v;
-    size_t                                i, max;
-    int                                   r = 0;
+    struct cli_note as = {.indent = 6, .rows = MEMBER_ROWS};
+    yyjson_val *name, *v;
+    size_t i, max;
+    int r = 0;
     yyjson_obj_foreach(call->given, i, max, name, v)
     {
         if (r >= 0 && i < MEMBERS)
@@ -115,15 +114,15 @@ static int show_members(struct cli_chat *c, struct call *call, struct upp_err *e
 static int show_call(struct cli_chat *c, struct call *call, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf line = WB_BUF(2u * NOTE_BYTES);
-    const struct cli_note                 bold = {.style = CLI_STYLE_BOLD};
+    const struct cli_note bold = {.style = CLI_STYLE_BOLD};
     WB_CLEANUP(wb_buf_done) struct wb_buf seen = WB_BUF(SHOWN_MAX);
     cli_reveal(&seen, wb_buf_str(&call->arguments), 0);
     if (seen.failed)
         return wb_buf_check(&seen, err);
     struct upp_str json = wb_buf_str(&seen);
-    struct upp_str who  = wb_cstr(call->approval ? "" : " is for you to run");
-    size_t         room = c->view.terminal ? c->view.screen.width : NOTE_BYTES;
-    bool           here = !yyjson_is_obj(call->given) || call->tool.n + json.n + who.n + 3 <= room;
+    struct upp_str who = wb_cstr(call->approval ? "" : " is for you to run");
+    size_t room = c->view.terminal ? c->view.screen.width : NOTE_BYTES;
+    bool here = !yyjson_is_obj(call->given) || call->tool.n + json.n + who.n + 3 <= room;
     wb_buf_add(&line, UPP_STR("? "));
     add_beginning(&line, call->tool, NAME_BYTES, call);
     if (here) {
@@ -139,10 +138,10 @@ static int show_call(struct cli_chat *c, struct call *call, struct upp_err *err)
 static int show_all(struct cli_chat *c, const struct call *call, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(SHOWN_MAX), title = WB_BUF(SHOWN_MAX);
-    FILE                                 *out = c->view.terminal ? stdout : stderr;
-    yyjson_val                           *name, *v;
-    size_t                                i, max;
-    int                                   r = 0;
+    FILE *out = c->view.terminal ? stdout : stderr;
+    yyjson_val *name, *v;
+    size_t i, max;
+    int r = 0;
     if (!yyjson_is_obj(call->given)) {
         cli_reveal(&text, wb_buf_str(&call->arguments), 0);
         cli_print_text(out, wb_buf_str(&text), 0);
@@ -166,15 +165,14 @@ static int show_all(struct cli_chat *c, const struct call *call, struct upp_err 
     return r;
 }
 
-/* ---- The answer ----------------------------------------------------------------------------------------------------
- */
+/* ---- The answer ------------------------------------------------------------------------------ */
 
 /* The reason names the arguments to use, and the model calls again with them: its first call stays in the log. */
 WEFT_SUSPENDS static int other_arguments(struct cli_chat *c, struct call *call, struct wj_writer *w,
                                          struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf reason = WB_BUF(ARGUMENTS_MAX), typed = WB_BUF(ARGUMENTS_MAX);
-    struct wj_syntax                      syntax;
+    struct wj_syntax syntax;
     wb_buf_add(&typed, wb_buf_str(&call->arguments));
     wb_buf_addc(&typed, '\0');
     int r = wb_buf_check(&typed, err);
@@ -237,7 +235,7 @@ WEFT_SUSPENDS static int ask_approval(struct cli_chat *c, struct call *call, str
 WEFT_SUSPENDS static int ask_result(struct cli_chat *c, struct wj_writer *w, struct upp_err *err)
 {
     struct wj_syntax syntax;
-    int              r = read_line(c, "its result: ", NULL, err);
+    int r = read_line(c, "its result: ", NULL, err);
     if (r != CLI_LINE_READ)
         return r;
     struct upp_str text = wb_buf_str(&c->line);
@@ -252,14 +250,14 @@ WEFT_SUSPENDS static int ask_result(struct cli_chat *c, struct wj_writer *w, str
 WEFT_SUSPENDS static int ask_call(struct cli_chat *c, struct wb_arena *arena, yyjson_val *pending, struct upp_err *err)
 {
     WB_CLEANUP(call_done)
-    struct call      call = {.id        = wj_text_at(pending, "toolCallId"),
-                             .tool      = wj_text_at(pending, "toolName"),
-                             .given     = yyjson_obj_get(pending, "arguments"),
-                             .arguments = WB_BUF(ARGUMENTS_MAX),
-                             .approval  = yyjson_is_true(yyjson_obj_get(pending, "approval"))};
+    struct call call = {.id = wj_text_at(pending, "toolCallId"),
+                        .tool = wj_text_at(pending, "toolName"),
+                        .given = yyjson_obj_get(pending, "arguments"),
+                        .arguments = WB_BUF(ARGUMENTS_MAX),
+                        .approval = yyjson_is_true(yyjson_obj_get(pending, "approval"))};
     struct wj_writer w;
-    struct upp_str   exact = wj_text_at(pending, "argumentsJson");
-    int              r     = 0;
+    struct upp_str exact = wj_text_at(pending, "argumentsJson");
+    int r = 0;
     if (exact.p) { /* what the tool receives */
         wb_buf_add(&call.arguments, exact);
         r = wb_buf_check(&call.arguments, err);
@@ -292,12 +290,12 @@ WEFT_SUSPENDS static int ask_call(struct cli_chat *c, struct wb_arena *arena, yy
 WEFT_SUSPENDS static int send_answer(struct cli_follow *f, struct upp_err *err)
 {
     struct cli_chat *c = f->arg;
-    yyjson_val      *run;
-    char             id[64];
+    yyjson_val *run;
+    char id[64];
     wb_arena_reset(&f->arena);
-    struct upp_str     path = wb_arena_printf(&f->arena, "/v1/runs/%s/answers", cli_id("run_", f->shown.run, id));
-    struct cli_request q    = {.method = "POST", .path = path, .body = wb_buf_str(&c->answers)};
-    int                r    = wb_arena_check(&f->arena, err);
+    struct upp_str path = wb_arena_printf(&f->arena, "/v1/runs/%s/answers", cli_id("run_", f->shown.run, id));
+    struct cli_request q = {.method = "POST", .path = path, .body = wb_buf_str(&c->answers)};
+    int r = wb_arena_check(&f->arena, err);
     if (r >= 0)
         r = cli_owner_call(&f->door, &q, &f->arena, &run, err);
     bool again = c->attempts++ > 0;
@@ -309,8 +307,8 @@ WEFT_SUSPENDS static int send_answer(struct cli_follow *f, struct upp_err *err)
 WEFT_SUSPENDS int cli_chat_answer(struct cli_chat *c, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena arena = WB_ARENA(64u << 20);
-    yyjson_val                               *list, *p;
-    size_t                                    i, max;
+    yyjson_val *list, *p;
+    size_t i, max;
     int r = wj_read(&arena, wb_arena_dup(&arena, wb_buf_str(&c->f.shown.pending)), NULL, &list, err);
     if (r < 0)
         return r;
@@ -320,7 +318,7 @@ WEFT_SUSPENDS int cli_chat_answer(struct cli_chat *c, struct upp_err *err)
         if (r <= 0)
             return r < 0 ? r : cli_chat_note(&c->view, CLI_STYLE_FAINT, err, "(it still waits; /approve asks again)");
         c->attempts = 0;
-        c->f.start  = send_answer;
+        c->f.start = send_answer;
         cli_chat_view_begin(&c->view, false);
         r = cli_follow_run(&c->f, err);
         if (r < 0)

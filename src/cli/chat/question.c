@@ -1,4 +1,5 @@
-/* cli/chat/question.c — see question.h. */
+/* cli/chat/question.c — frames what an agent asks: its text, its members and its choices, with the name of the
+ * agent. */
 #include "cli/chat/question.h"
 
 #include "base/arena.h"
@@ -10,8 +11,8 @@
 enum {
     ARENA_MAX = 16 << 20,
     SHOWN_MAX = 12 * CLI_QUESTION_MAX, /* of revealed text: <U+10FFFF> for four bytes at most */
-    LISTED    = 100,                   /* options or fields */
-    ROWS      = 6                      /* of a line */
+    LISTED = 100,                      /* options or fields */
+    ROWS = 6                           /* of a line */
 };
 
 static int put_line(struct cli_chat_view *v, unsigned style, const struct wb_buf *line, struct upp_err *err)
@@ -27,7 +28,7 @@ static int put_member(struct cli_chat_view *v, unsigned style, yyjson_val *objec
                       struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf line = WB_BUF(SHOWN_MAX);
-    struct upp_str                        text = wj_text_at(object, name);
+    struct upp_str text = wj_text_at(object, name);
     if (!text.n)
         return 0;
     cli_reveal(&line, text, 0);
@@ -38,8 +39,8 @@ static int put_member(struct cli_chat_view *v, unsigned style, yyjson_val *objec
 static int put_choice(struct cli_chat_view *v, yyjson_val *choice, const char *title, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf line = WB_BUF(SHOWN_MAX);
-    struct upp_str                        name = wj_text_at(choice, title), id = wj_text_at(choice, "id");
-    struct upp_str                        more = wj_text_at(choice, "description");
+    struct upp_str name = wj_text_at(choice, title), id = wj_text_at(choice, "id");
+    struct upp_str more = wj_text_at(choice, "description");
     wb_buf_add(&line, UPP_STR("- "));
     cli_reveal(&line, name.n ? name : id, 0);
     if (name.n && !wb_str_eq(name, id)) {
@@ -57,8 +58,8 @@ static int put_choice(struct cli_chat_view *v, yyjson_val *choice, const char *t
 static int put_choices(struct cli_chat_view *v, yyjson_val *list, const char *title, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf more = WB_BUF(256);
-    yyjson_val                           *choice;
-    size_t                                i, max;
+    yyjson_val *choice;
+    size_t i, max;
     yyjson_arr_foreach(list, i, max, choice)
     {
         if (i == LISTED) {
@@ -94,7 +95,7 @@ static int put_question(struct cli_chat_view *v, struct upp_str asker, yyjson_va
 int cli_chat_question(struct cli_chat_view *v, struct upp_str asker, struct upp_str text, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena arena = WB_ARENA(ARENA_MAX);
-    yyjson_val                               *message, *body;
+    yyjson_val *message, *body;
     if (text.n > CLI_QUESTION_MAX || wj_read(&arena, text, NULL, &message, NULL) < 0)
         return 0;
     const struct wd_aitp_kind *kind = wd_aitp_kind(message, &body);

@@ -1,7 +1,6 @@
 /* cli/chat/question.h — what an agent asks in a structured message, in a frame that Weft's own questions do not have.
  */
-#ifndef CLI_CHAT_QUESTION_H
-#define CLI_CHAT_QUESTION_H
+#pragma once
 
 #include "cli/chat/view.h"
 
@@ -11,5 +10,3 @@ enum { CLI_QUESTION_MAX = 100000 /* bytes of a structured message, as in the pag
  * it is any other text. */
 int cli_chat_question(struct cli_chat_view *v, struct upp_str asker, struct upp_str text,
                       struct upp_err *err) UPP_MUST_CHECK;
-
-#endif

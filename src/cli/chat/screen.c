@@ -1,4 +1,4 @@
-/* cli/chat/screen.c — see screen.h. */
+/* cli/chat/screen.c — writes final lines once, and redraws the changing rows below them only where they differ. */
 #include "cli/chat/screen.h"
 
 #include "cli/chat/cells.h"
@@ -7,11 +7,11 @@ enum { ROWS_MAX = 16, LOOK_BACK = 16 << 10 /* bytes of a long text that are laid
 
 void cli_screen_init(struct cli_screen *s, unsigned width, unsigned height)
 {
-    *s = (struct cli_screen){.width  = width,
+    *s = (struct cli_screen){.width = width,
                              .height = height,
-                             .out    = WB_BUF(CLI_SCREEN_MAX),
-                             .shown  = WB_BUF(1 << 20),
-                             .next   = WB_BUF(1 << 20)};
+                             .out = WB_BUF(CLI_SCREEN_MAX),
+                             .shown = WB_BUF(1 << 20),
+                             .next = WB_BUF(1 << 20)};
 }
 
 void cli_screen_done(struct cli_screen *s)
@@ -24,9 +24,9 @@ void cli_screen_done(struct cli_screen *s)
 void cli_screen_resize(struct cli_screen *s, unsigned width, unsigned height)
 {
     struct upp_str rest = wb_buf_str(&s->shown), row;
-    bool           same = s->width == width;
-    s->width            = width;
-    s->height           = height;
+    bool same = s->width == width;
+    s->width = width;
+    s->height = height;
     if (same || !s->rows)
         return;
     s->rows = 0;
@@ -49,10 +49,10 @@ struct row {
 static unsigned lay_out(struct cli_screen *s, const struct cli_cells *text)
 {
     struct row rows[ROWS_MAX];
-    unsigned   most = s->height > 2 ? s->height - 1 : 1, n = 0, first;
+    unsigned most = s->height > 2 ? s->height - 1 : 1, n = 0, first;
     most = most > ROWS_MAX ? ROWS_MAX : most;
     for (size_t at = 0; at < text->list.n; n++) {
-        size_t from    = at;
+        size_t from = at;
         rows[n % most] = (struct row){from, cli_cells_line(text, at, text->list.n, s->width, true, &at)};
     }
     first = n > most ? n - most : 0;
@@ -90,7 +90,7 @@ void cli_screen_live(struct cli_screen *s, struct upp_str text)
     }
     cli_cells_add(&cells, text, 0);
     wb_buf_clear(&s->next);
-    unsigned       rows = lay_out(s, &cells);
+    unsigned rows = lay_out(s, &cells);
     struct upp_str next = wb_buf_str(&s->next), shown = wb_buf_str(&s->shown);
     if (cells.failed)
         s->out.failed = -UPP_ENOMEM;
@@ -100,10 +100,10 @@ void cli_screen_live(struct cli_screen *s, struct upp_str text)
         erase(s);
         wb_buf_add(&s->out, next);
     }
-    s->rows           = rows;
+    s->rows = rows;
     struct wb_buf was = s->shown;
-    s->shown          = s->next;
-    s->next           = was;
+    s->shown = s->next;
+    s->next = was;
     cli_cells_done(&cells);
 }
 

@@ -3,19 +3,18 @@
  * Final text is written once and scrolls away. The rows below it are redrawn only where they differ: text that grows at
  * its end is only appended. Output is collected in `out`, so that one write shows a change at once.
  */
-#ifndef CLI_CHAT_SCREEN_H
-#define CLI_CHAT_SCREEN_H
+#pragma once
 
 #include "base/buf.h"
 
 enum { CLI_SCREEN_MAX = 16 << 20 };
 
 struct cli_screen {
-    unsigned      width, height;
+    unsigned width, height;
     struct wb_buf out;   /* to be written to the terminal */
     struct wb_buf shown; /* the changing rows, as they were written */
     struct wb_buf next;
-    unsigned      rows; /* of them */
+    unsigned rows; /* of them */
 };
 void cli_screen_init(struct cli_screen *s, unsigned width, unsigned height);
 void cli_screen_done(struct cli_screen *s);
@@ -31,5 +30,3 @@ struct wb_buf *cli_screen_final(struct cli_screen *s);
 
 /* 0, or why something could not be shown. */
 int cli_screen_check(const struct cli_screen *s, struct upp_err *err) UPP_MUST_CHECK;
-
-#endif

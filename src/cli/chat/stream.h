@@ -4,8 +4,7 @@
  * Until then its text is shown as it is. Where the text was cut into pieces makes no difference to what is shown in the
  * end.
  */
-#ifndef CLI_CHAT_STREAM_H
-#define CLI_CHAT_STREAM_H
+#pragma once
 
 #include "cli/chat/markdown.h"
 #include "cli/chat/screen.h"
@@ -13,17 +12,17 @@
 enum { CLI_BLOCK_MAX = 256 << 10 /* bytes of a block; a longer one is cut */ };
 
 struct cli_stream {
-    struct cli_screen       *screen;
+    struct cli_screen *screen;
     struct cli_markdown_opts opts;
-    struct wb_buf            block; /* whole lines of the current block, then the current line */
-    size_t                   line;  /* where the current line begins */
+    struct wb_buf block; /* whole lines of the current block, then the current line */
+    size_t line;         /* where the current line begins */
     enum { CLI_BLOCK_TEXT, CLI_BLOCK_ITEM, CLI_BLOCK_FENCE } kind;
     unsigned fence; /* length of the open fence, and its character */
-    char     fence_char;
-    bool     blank;      /* the last line was empty */
-    bool     loose;      /* the line before the block was empty */
-    bool     any, items; /* something was rendered; it was an item of a list */
-    unsigned number;     /* of the next item; 0: the list has no numbers */
+    char fence_char;
+    bool blank;      /* the last line was empty */
+    bool loose;      /* the line before the block was empty */
+    bool any, items; /* something was rendered; it was an item of a list */
+    unsigned number; /* of the next item; 0: the list has no numbers */
 };
 void cli_stream_init(struct cli_stream *s, struct cli_screen *screen, const struct cli_markdown_opts *opts);
 void cli_stream_done(struct cli_stream *s);
@@ -35,5 +34,3 @@ int cli_stream_end(struct cli_stream *s, struct upp_err *err) UPP_MUST_CHECK;
 
 /* Forgets what is not rendered yet. */
 void cli_stream_drop(struct cli_stream *s);
-
-#endif

@@ -1,4 +1,4 @@
-/* cli/chat/table.c — see table.h. */
+/* cli/chat/table.c — distributes the terminal's width over a table's columns, and wraps its cells. */
 #include "cli/chat/table.h"
 
 #include "base/defs.h"
@@ -20,9 +20,9 @@ static unsigned natural(const struct cli_cells *text, const struct cli_field *f)
 {
     unsigned most = 0;
     for (size_t at = f->from; at < f->to;) {
-        size_t   from = at, end = cli_cells_line(text, at, f->to, UINT16_MAX, false, &at);
+        size_t from = at, end = cli_cells_line(text, at, f->to, UINT16_MAX, false, &at);
         unsigned width = cli_cells_width(text->list.p + from, end - from);
-        most           = WB_MAX(most, width);
+        most = WB_MAX(most, width);
     }
     return most;
 }
@@ -34,7 +34,7 @@ static void fit(const struct cli_table *t, const struct cli_cells *text, unsigne
         widths[c] = 1;
         for (size_t r = 0; r < rows(t); r++) {
             unsigned w = natural(text, &t->fields.p[r * t->columns + c]);
-            widths[c]  = WB_MAX(widths[c], w);
+            widths[c] = WB_MAX(widths[c], w);
         }
         all += widths[c];
     }
@@ -70,9 +70,9 @@ static void put_piece(const struct cli_table_out *o, const struct cli_glyph *p, 
 static void put_row(const struct cli_table *t, const struct cli_cells *text, const struct cli_table_out *o, size_t row,
                     const unsigned *widths)
 {
-    size_t                  at[CLI_TABLE_COLUMNS];
-    const struct cli_field *f    = &t->fields.p[row * t->columns];
-    bool                    more = true;
+    size_t at[CLI_TABLE_COLUMNS];
+    const struct cli_field *f = &t->fields.p[row * t->columns];
+    bool more = true;
     for (unsigned c = 0; c < t->columns; c++)
         at[c] = f[c].from;
     while (more) {

@@ -1,6 +1,5 @@
 /* cli/chat/table.h — a table of markdown, as lines that fit the terminal. */
-#ifndef CLI_CHAT_TABLE_H
-#define CLI_CHAT_TABLE_H
+#pragma once
 
 #include "cli/chat/cells.h"
 
@@ -10,7 +9,7 @@ enum cli_align { CLI_LEFT, CLI_CENTRE, CLI_RIGHT };
 
 /* A field of the table: cells of a text. */
 struct cli_field {
-    size_t         from, to;
+    size_t from, to;
     enum cli_align align;
 };
 
@@ -18,19 +17,17 @@ struct cli_table {
     WB_VEC(struct cli_field) fields; /* row by row, `columns` each */
     unsigned columns;                /* those beyond CLI_TABLE_COLUMNS are left out */
     unsigned heads;                  /* rows of the head */
-    bool     failed;
+    bool failed;
 };
 void cli_table_done(struct cli_table *t);
 
 struct cli_table_out {
     struct wb_buf *out;
-    unsigned       width;
-    bool           styled, utf8;
+    unsigned width;
+    bool styled, utf8;
     void (*prefix)(void *arg); /* writes what stands before each line */
     void *arg;
 };
 
 /* Columns get narrower, the widest first, until the table fits; their texts are wrapped. */
 void cli_table_put(const struct cli_table *t, const struct cli_cells *text, const struct cli_table_out *o);
-
-#endif

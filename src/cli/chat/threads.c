@@ -21,7 +21,7 @@ static struct upp_str cut(struct upp_str text, size_t max)
 WEFT_SUSPENDS static int one_message(struct cli_chat *c, struct upp_str thread, const char *order, yyjson_val **ret,
                                      struct upp_err *err)
 {
-    yyjson_val    *v;
+    yyjson_val *v;
     struct upp_str path =
         wb_arena_printf(&c->arena, "/v1/threads/%.*s/messages?limit=1&order=%s", UPP_FMT(thread), order);
     int r = wb_arena_check(&c->arena, err);
@@ -31,9 +31,6 @@ WEFT_SUSPENDS static int one_message(struct cli_chat *c, struct upp_str thread, 
         *ret = yyjson_arr_get_first(yyjson_obj_get(v, "data"));
     return r;
 }
-
-/* ---- Going there --------------------------------------------------------------------------------------------------
- */
 
 int cli_chat_new(struct cli_chat *c, struct upp_str rest, struct upp_err *err)
 {
@@ -50,7 +47,7 @@ int cli_chat_new(struct cli_chat *c, struct upp_str rest, struct upp_err *err)
 WEFT_SUSPENDS int cli_chat_enter(struct cli_chat *c, struct upp_str thread, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf path = WB_BUF(4096);
-    yyjson_val                           *v, *last;
+    yyjson_val *v, *last;
     wb_buf_add(&path, UPP_STR("/v1/threads/"));
     cli_path_add(&path, thread);
     int r = wb_buf_check(&path, err);
@@ -72,20 +69,17 @@ WEFT_SUSPENDS int cli_chat_enter(struct cli_chat *c, struct upp_str thread, stru
                   : r;
 }
 
-/* ---- The list -----------------------------------------------------------------------------------------------------
- */
-
 /* A thread on one line: its title, or the first words that were said. Ids are for pipes: a terminal has numbers. */
 WEFT_SUSPENDS static int show_thread(struct cli_chat *c, yyjson_val *t, size_t number, struct upp_err *err)
 {
-    struct upp_str  words = wj_text_at(t, "title"), id = wj_text_at(t, "id");
-    char            time[WB_TIME_TEXT];
-    struct wb_time  at = wb_time_from_ms(cli_number_at(t, "created_at") * 1000);
+    struct upp_str words = wj_text_at(t, "title"), id = wj_text_at(t, "id");
+    char time[WB_TIME_TEXT];
+    struct wb_time at = wb_time_from_ms(cli_number_at(t, "created_at") * 1000);
     struct cli_note as = {.rows = 1};
-    yyjson_val     *first;
-    int             r = 0;
+    yyjson_val *first;
+    int r = 0;
     if (!words.n) {
-        r     = one_message(c, id, "asc", &first, err);
+        r = one_message(c, id, "asc", &first, err);
         words = r < 0 ? words : text_of(first);
     }
     bool here = wb_str_eq(id, wb_buf_str(&c->thread));
@@ -100,16 +94,16 @@ WEFT_SUSPENDS static int show_thread(struct cli_chat *c, yyjson_val *t, size_t n
 WEFT_SUSPENDS int cli_chat_threads(struct cli_chat *c, struct upp_str rest, struct upp_err *err)
 {
     yyjson_val *v, *t;
-    size_t      i, max;
-    uint64_t    n;
-    char        id[64];
+    size_t i, max;
+    uint64_t n;
+    char id[64];
     if (rest.n && (!wb_str_u64(rest, &n) || n < 1 || n > c->n_listed))
         return upp_fail(err, UPP_EINVALID, "/threads lists the conversations; after that, /threads NUMBER goes to one");
     if (rest.n)
         return cli_chat_enter(c, wb_cstr(cli_id("thread_", c->listed[n - 1], id)), err);
     struct upp_str path = wb_arena_printf(&c->arena, "/v1/threads?limit=%d", CLI_CHAT_THREADS);
-    int            r    = cli_chat_call(c, "GET", path, NULL, &v, err);
-    c->n_listed         = 0;
+    int r = cli_chat_call(c, "GET", path, NULL, &v, err);
+    c->n_listed = 0;
     yyjson_arr_foreach(r < 0 ? NULL : yyjson_obj_get(v, "data"), i, max, t)
     {
         if (r < 0 || c->n_listed == CLI_CHAT_THREADS)

@@ -6,7 +6,7 @@
 #include "cli/tree_view.h"
 #include "json/value.h"
 
-/* ---- The tree that the server describes, as it is drawn ---------------------------------------------------------- */
+/* The tree that the server describes, as it is drawn. */
 
 static uint32_t index_of(const struct wa_tree_summary *l, struct upp_str id)
 {
@@ -22,7 +22,7 @@ static uint32_t index_of(const struct wa_tree_summary *l, struct upp_str id)
 static void read_threads(struct wb_arena *a, struct wa_summary_node *n, yyjson_val *list)
 {
     yyjson_val *t;
-    size_t      i, max;
+    size_t i, max;
     n->threads = wb_new_n(a, struct wa_summary_thread, yyjson_arr_size(list) + 1);
     yyjson_arr_foreach(list, i, max, t)
     {
@@ -35,10 +35,10 @@ static void read_threads(struct wb_arena *a, struct wa_summary_node *n, yyjson_v
 static void read_node(struct wb_arena *a, struct wa_tree_summary *l, yyjson_val *v)
 {
     struct wa_summary_node *n = &l->nodes[l->n];
-    *n                        = (struct wa_summary_node){.branch        = (uint32_t)cli_number_at(v, "branch_point"),
-                                                         .messages      = (uint32_t)cli_number_at(v, "messages"),
-                                                         .words         = wj_text_at(v, "text"),
-                                                         .n_checkpoints = yyjson_arr_size(yyjson_obj_get(v, "checkpoints"))};
+    *n = (struct wa_summary_node){.branch = (uint32_t)cli_number_at(v, "branch_point"),
+                                  .messages = (uint32_t)cli_number_at(v, "messages"),
+                                  .words = wj_text_at(v, "text"),
+                                  .n_checkpoints = yyjson_arr_size(yyjson_obj_get(v, "checkpoints"))};
     (void)wb_uuid_parse(wj_text_at(v, "id"), &n->node.id);
     n->node.name = wj_text_at(v, "name");
     if (yyjson_is_true(yyjson_obj_get(v, "imported")))
@@ -64,17 +64,17 @@ WEFT_SUSPENDS static int get_tree(struct cli_chat *c, struct wl_thread *t, struc
                                   struct upp_err *err)
 {
     struct upp_str path;
-    yyjson_val    *v, *node;
-    size_t         i, max;
-    *t    = (struct wl_thread){0};
-    *l    = (struct wa_tree_summary){0};
+    yyjson_val *v, *node;
+    size_t i, max;
+    *t = (struct wl_thread){0};
+    *l = (struct wa_tree_summary){0};
     int r = cli_chat_path(c, "/tree", &path, err);
     if (r >= 0)
         r = cli_chat_call(c, "GET", path, NULL, &v, err);
     if (r < 0)
         return r;
     yyjson_val *list = yyjson_obj_get(v, "nodes");
-    l->nodes         = wb_new_n(&c->arena, struct wa_summary_node, yyjson_arr_size(list) + 1);
+    l->nodes = wb_new_n(&c->arena, struct wa_summary_node, yyjson_arr_size(list) + 1);
     yyjson_arr_foreach(list, i, max, node)
     {
         if (l->nodes)
@@ -82,18 +82,16 @@ WEFT_SUSPENDS static int get_tree(struct cli_chat *c, struct wl_thread *t, struc
     }
     link_children(&c->arena, l);
     (void)wl_id_parse(wj_text_at(v, "thread_id"), UPP_STR("thread_"), &t->id);
-    l->root     = index_of(l, wj_text_at(v, "root_id"));
-    l->current  = index_of(l, wj_text_at(v, "current_id"));
+    l->root = index_of(l, wj_text_at(v, "root_id"));
+    l->current = index_of(l, wj_text_at(v, "current_id"));
     l->messages = (uint32_t)cli_number_at(v, "current_messages");
-    r           = wb_arena_check(&c->arena, err);
+    r = wb_arena_check(&c->arena, err);
     return r < 0 || l->root < l->n ? r : upp_fail(err, UPP_EPROTO, "the server's tree has no root");
 }
 
-/* ---- The commands ----------------------------------------------------------------------------------------------- */
-
 WEFT_SUSPENDS int cli_chat_tree(struct cli_chat *c, struct upp_str rest, struct upp_err *err)
 {
-    struct wl_thread       t;
+    struct wl_thread t;
     struct wa_tree_summary l;
     (void)rest;
     int r = get_tree(c, &t, &l, err);
@@ -107,12 +105,12 @@ WEFT_SUSPENDS int cli_chat_tree(struct cli_chat *c, struct upp_str rest, struct 
 WEFT_SUSPENDS int cli_chat_switch(struct cli_chat *c, struct upp_str to, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf body = WB_BUF(4096);
-    struct wl_thread                      t;
-    struct wa_tree_summary                l;
-    struct upp_str                        path;
-    yyjson_val                           *v;
-    uint64_t                              n;
-    char                                  id[WB_UUID_TEXT + 1];
+    struct wl_thread t;
+    struct wa_tree_summary l;
+    struct upp_str path;
+    yyjson_val *v;
+    uint64_t n;
+    char id[WB_UUID_TEXT + 1];
     if (to.n && !wb_str_u64(to, &n))
         return cli_chat_enter(c, to, err);
     if (!to.n)

@@ -1,4 +1,4 @@
-/* cli/chat/view.c — see view.h. */
+/* cli/chat/view.c — shows a run's events in a chat: text, reasoning, a line for each call, and notes. */
 #include "cli/chat/view.h"
 
 #include <stdarg.h>
@@ -19,26 +19,26 @@
 
 enum {
     REASONING_MAX = 1 << 20,
-    SAID_MAX      = 4 << 20,
+    SAID_MAX = 4 << 20,
     ARGUMENTS_MAX = 1 << 20,
-    NOTE_MAX      = 64 << 10,
-    HEIGHT        = 24,
-    NARROW        = 20,
-    SHOWN_MAX     = 2000, /* bytes of reasoning, or of a tool's error */
-    SHOWN_CALL    = 200
+    NOTE_MAX = 64 << 10,
+    HEIGHT = 24,
+    NARROW = 20,
+    SHOWN_MAX = 2000, /* bytes of reasoning, or of a tool's error */
+    SHOWN_CALL = 200
 };
 
 void cli_chat_view_init(struct cli_chat_view *v)
 {
     const char *term = getenv("TERM");
-    *v               = (struct cli_chat_view){.terminal  = isatty(1) == 1,
-                                              .utf8      = cli_draws_utf8(stdout),
-                                              .said      = WB_BUF(SAID_MAX),
-                                              .reasoning = WB_BUF(REASONING_MAX),
-                                              .agent     = WB_BUF(4096),
-                                              .held      = WB_BUF(CLI_QUESTION_MAX)};
-    v->terminal      = v->terminal && term && term[0] && !wb_str_eq(wb_cstr(term), UPP_STR("dumb"));
-    v->styled        = v->terminal && cli_colours(stdout);
+    *v = (struct cli_chat_view){.terminal = isatty(1) == 1,
+                                .utf8 = cli_draws_utf8(stdout),
+                                .said = WB_BUF(SAID_MAX),
+                                .reasoning = WB_BUF(REASONING_MAX),
+                                .agent = WB_BUF(4096),
+                                .held = WB_BUF(CLI_QUESTION_MAX)};
+    v->terminal = v->terminal && term && term[0] && !wb_str_eq(wb_cstr(term), UPP_STR("dumb"));
+    v->styled = v->terminal && cli_colours(stdout);
     cli_screen_init(&v->screen, 79, HEIGHT);
     cli_stream_init(&v->text, &v->screen, &(struct cli_markdown_opts){0});
 }
@@ -64,9 +64,9 @@ void cli_chat_view_done(struct cli_chat_view *v)
 
 void cli_chat_view_resize(struct cli_chat_view *v)
 {
-    struct winsize size    = {0};
-    unsigned       columns = cli_columns(stdout);
-    unsigned       width   = columns > NARROW ? columns - 1 : NARROW; /* the last column would wrap */
+    struct winsize size = {0};
+    unsigned columns = cli_columns(stdout);
+    unsigned width = columns > NARROW ? columns - 1 : NARROW; /* the last column would wrap */
     cli_screen_resize(&v->screen, width, ioctl(1, TIOCGWINSZ, &size) == 0 && size.ws_row ? size.ws_row : HEIGHT);
     v->text.opts = (struct cli_markdown_opts){.width = width, .styled = v->styled, .utf8 = v->utf8};
 }
@@ -81,7 +81,7 @@ void cli_chat_view_begin(struct cli_chat_view *v, bool fresh)
 int64_t cli_number_at(yyjson_val *object, const char *name)
 {
     yyjson_val *v = yyjson_obj_get(object, name);
-    int64_t     n;
+    int64_t n;
     return v && yyjson_is_raw(v) && wj_num_i64(wj_text(v), &n) ? n : 0;
 }
 
@@ -115,15 +115,15 @@ static size_t note_row(const struct cli_cells *t, size_t from, unsigned width, s
 
 static void wrap_note(struct cli_chat_view *v, const struct cli_note *as, const struct cli_cells *t)
 {
-    struct wb_buf *out    = cli_screen_final(&v->screen);
-    const char    *bar    = v->utf8 ? "\xe2\x94\x82 " : "| ";
-    unsigned       width  = v->screen.width - (as->framed ? 2 : 0);
-    unsigned       rows   = as->rows ? as->rows : CLI_NOTE_ROWS;
-    unsigned       indent = as->indent ? as->indent : 2;
-    indent                = indent > width * 2 / 3 ? 2 : indent;
+    struct wb_buf *out = cli_screen_final(&v->screen);
+    const char *bar = v->utf8 ? "\xe2\x94\x82 " : "| ";
+    unsigned width = v->screen.width - (as->framed ? 2 : 0);
+    unsigned rows = as->rows ? as->rows : CLI_NOTE_ROWS;
+    unsigned indent = as->indent ? as->indent : 2;
+    indent = indent > width * 2 / 3 ? 2 : indent;
     for (size_t at = 0, next, row = 0; at < t->list.n || !row; at = next, row++) {
         unsigned left = row ? indent : 0, last = row + 1 == rows ? 3 : 0;
-        size_t   end = note_row(t, at, width - left - last, &next);
+        size_t end = note_row(t, at, width - left - last, &next);
         if (last && next < t->list.n) /* it fills the row */
             end = cli_cells_line(t, at, t->list.n, width - left - last, true, &next);
         wb_buf_addf(out, "%s%*s", as->framed ? bar : "", (int)left, "");
@@ -138,7 +138,7 @@ static void wrap_note(struct cli_chat_view *v, const struct cli_note *as, const 
 int cli_chat_note_text(struct cli_chat_view *v, const struct cli_note *as, struct upp_str text, struct upp_err *err)
 {
     struct cli_cells cells = {0};
-    v->cut                 = false;
+    v->cut = false;
     if (!v->terminal) {
         end_plain_line(v);
         (void)fflush(stdout);
@@ -163,7 +163,7 @@ static int put_note(struct cli_chat_view *v, const struct cli_note *as, const st
         int r = wb_buf_check(text, err);
         return r < 0 ? r : cli_chat_note_text(v, as, wb_buf_str(text), err);
     }
-    int r  = cli_chat_note_text(v, as, UPP_STR("(too long to be shown)"), err);
+    int r = cli_chat_note_text(v, as, UPP_STR("(too long to be shown)"), err);
     v->cut = true;
     return r;
 }
@@ -171,7 +171,7 @@ static int put_note(struct cli_chat_view *v, const struct cli_note *as, const st
 int cli_chat_note(struct cli_chat_view *v, unsigned style, struct upp_err *err, const char *fmt, ...)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(NOTE_MAX);
-    va_list                               args;
+    va_list args;
     va_start(args, fmt);
     wb_buf_vaddf(&text, fmt, args);
     va_end(args);
@@ -181,7 +181,7 @@ int cli_chat_note(struct cli_chat_view *v, unsigned style, struct upp_err *err, 
 int cli_chat_note_as(struct cli_chat_view *v, const struct cli_note *as, struct upp_err *err, const char *fmt, ...)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(NOTE_MAX);
-    va_list                               args;
+    va_list args;
     va_start(args, fmt);
     wb_buf_vaddf(&text, fmt, args);
     va_end(args);
@@ -192,7 +192,7 @@ int cli_chat_note_as(struct cli_chat_view *v, const struct cli_note *as, struct 
 static int show_live(struct cli_chat_view *v, struct upp_str what, struct upp_str more, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf line = WB_BUF(NOTE_MAX);
-    size_t                                room = v->screen.width > what.n + 8 ? v->screen.width - what.n - 8 : 0;
+    size_t room = v->screen.width > what.n + 8 ? v->screen.width - what.n - 8 : 0;
     if (!v->terminal)
         return 0;
     if (more.n > room) { /* its end is what is new */
@@ -237,7 +237,7 @@ static int release_text(struct cli_chat_view *v, struct upp_err *err)
 static int end_text(struct cli_chat_view *v, struct upp_err *err)
 {
     struct upp_str asker = wb_buf_str(v->agent.n ? &v->agent : v->asked);
-    int            r     = v->held.n ? cli_chat_question(v, asker, wb_buf_str(&v->held), err) : 0;
+    int r = v->held.n ? cli_chat_question(v, asker, wb_buf_str(&v->held), err) : 0;
     if (r > 0)
         wb_buf_clear(&v->held);
     if (r >= 0)
@@ -251,20 +251,20 @@ static int end_part(struct cli_chat_view *v, struct upp_err *err)
 {
     int r = 0;
     if (v->now == CLI_SHOWS_REASONING) {
-        uint64_t       ms      = wb_mono_ms() - v->since_ms;
+        uint64_t ms = wb_mono_ms() - v->since_ms;
         struct upp_str thought = wb_str_trim(wb_buf_str(&v->reasoning));
-        thought                = shortened(thought, SHOWN_MAX);
-        r                      = v->terminal
-                                     ? cli_chat_note_as(v, &(struct cli_note){.style = CLI_STYLE_FAINT, .rows = 1}, err,
-                                                        "%s thought for %llu.%llu s: %.*s", v->utf8 ? "\xe2\x88\xb4" : "-",
-                                                        (unsigned long long)ms / 1000, (unsigned long long)ms % 1000 / 100, UPP_FMT(thought))
-                                     : 0;
+        thought = shortened(thought, SHOWN_MAX);
+        r = v->terminal
+                ? cli_chat_note_as(v, &(struct cli_note){.style = CLI_STYLE_FAINT, .rows = 1}, err,
+                                   "%s thought for %llu.%llu s: %.*s", v->utf8 ? "\xe2\x88\xb4" : "-",
+                                   (unsigned long long)ms / 1000, (unsigned long long)ms % 1000 / 100, UPP_FMT(thought))
+                : 0;
     } else if (v->now == CLI_SHOWS_TEXT && v->terminal) {
         r = end_text(v, err);
     } else
         end_plain_line(v);
     wb_buf_clear(&v->reasoning);
-    v->now     = CLI_SHOWS_NOTHING;
+    v->now = CLI_SHOWS_NOTHING;
     v->repeats = false;
     return r;
 }
@@ -275,7 +275,7 @@ static int show_text(struct cli_chat_view *v, struct upp_str text, struct upp_er
     if (r < 0 || !text.n)
         return r;
     bool first = v->now != CLI_SHOWS_TEXT;
-    v->now     = CLI_SHOWS_TEXT;
+    v->now = CLI_SHOWS_TEXT;
     if (!v->terminal) {
         if (isatty(1) == 1) /* one that cannot move its cursor */
             cli_print_text(stdout, text, 0);
@@ -297,12 +297,12 @@ static int show_text(struct cli_chat_view *v, struct upp_str text, struct upp_er
 static int begin_anew(struct cli_chat_view *v, struct upp_err *err)
 {
     v->repeats = false;
-    v->said.n  = v->again;
+    v->said.n = v->again;
     cli_stream_drop(&v->text);
     wb_buf_clear(&v->held);
     (void)cli_screen_final(&v->screen);
     v->now = CLI_SHOWS_NOTHING;
-    int r  = cli_chat_note(v, CLI_STYLE_FAINT, err, "(the answer broke off, and comes again)");
+    int r = cli_chat_note(v, CLI_STYLE_FAINT, err, "(the answer broke off, and comes again)");
     return r < 0 ? r : show_text(v, wb_buf_str(&v->said), err);
 }
 
@@ -314,7 +314,7 @@ static int add_text(struct cli_chat_view *v, struct upp_str text, struct upp_err
         if (wb_str_starts(text, rest)) {
             v->again += rest.n;
             v->repeats = v->again < v->said.n;
-            text       = wb_str_sub(text, rest.n, SIZE_MAX);
+            text = wb_str_sub(text, rest.n, SIZE_MAX);
         } else
             r = begin_anew(v, err);
     }
@@ -341,7 +341,7 @@ static int add_reasoning(struct cli_chat_view *v, struct upp_str text, struct up
 static void take_back(struct cli_chat_view *v)
 {
     v->repeats = v->said.n > 0;
-    v->again   = 0;
+    v->again = 0;
 }
 
 /* ---- Calls ------------------------------------------------------------------------------------------------------ */
@@ -358,11 +358,11 @@ static struct cli_call *find_call(struct cli_chat_view *v, struct upp_str id)
 static int add_calls(struct cli_chat_view *v, yyjson_val *data, struct upp_err *err)
 {
     yyjson_val *list = yyjson_obj_get(data, "toolCalls"), *c;
-    size_t      i, max;
+    size_t i, max;
     yyjson_arr_foreach(list, i, max, c)
     {
         struct cli_call call = {.arguments = WB_BUF(ARGUMENTS_MAX)};
-        yyjson_val     *args = yyjson_obj_get(c, "arguments");
+        yyjson_val *args = yyjson_obj_get(c, "arguments");
         (void)snprintf(call.id, sizeof call.id, "%.*s", UPP_FMT(wj_text_at(c, "toolCallId")));
         (void)snprintf(call.name, sizeof call.name, "%.*s", UPP_FMT(wj_text_at(c, "toolName")));
         if (args && wj_write(args, &call.arguments, NULL) < 0)
@@ -380,7 +380,7 @@ static int add_calls(struct cli_chat_view *v, yyjson_val *data, struct upp_err *
 static int begin_call(struct cli_chat_view *v, yyjson_val *data, struct upp_err *err)
 {
     struct cli_call *c = find_call(v, wj_text_at(data, "toolCallId"));
-    int              r = end_part(v, err);
+    int r = end_part(v, err);
     if (c)
         c->since_ms = cli_number_at(data, "timestamp");
     return r < 0 ? r : show_live(v, wj_text_at(data, "toolName"), UPP_STR("..."), err);
@@ -401,11 +401,11 @@ static const char *verdict(bool failed, struct upp_str *result)
 static int end_call(struct cli_chat_view *v, yyjson_val *data, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf result = WB_BUF(ARGUMENTS_MAX);
-    struct cli_call                      *c      = find_call(v, wj_text_at(data, "toolCallId"));
-    bool                                  failed = yyjson_is_true(yyjson_obj_get(data, "isError"));
-    yyjson_val                           *value  = yyjson_obj_get(data, "result");
-    int64_t                               ms = c && c->since_ms ? cli_number_at(data, "timestamp") - c->since_ms : 0;
-    int                                   r  = end_part(v, err);
+    struct cli_call *c = find_call(v, wj_text_at(data, "toolCallId"));
+    bool failed = yyjson_is_true(yyjson_obj_get(data, "isError"));
+    yyjson_val *value = yyjson_obj_get(data, "result");
+    int64_t ms = c && c->since_ms ? cli_number_at(data, "timestamp") - c->since_ms : 0;
+    int r = end_part(v, err);
     if (failed && value && yyjson_is_str(value))
         wb_buf_add(&result, wj_text(value));
     else if (failed && value && wj_write(value, &result, NULL) < 0)
@@ -413,8 +413,8 @@ static int end_call(struct cli_chat_view *v, yyjson_val *data, struct upp_err *e
     if (r < 0)
         return r;
     struct upp_str arguments = c ? wb_buf_str(&c->arguments) : UPP_STR(""), why = wb_buf_str(&result);
-    const char    *how      = verdict(failed, &why);
-    char           time[32] = "";
+    const char *how = verdict(failed, &why);
+    char time[32] = "";
     if (c && c->since_ms) /* it has begun */
         (void)snprintf(time, sizeof time, " %lld ms", (long long)ms);
     why = shortened(why, SHOWN_MAX);
@@ -440,8 +440,8 @@ static int hand_over(struct cli_chat_view *v, yyjson_val *data, struct upp_err *
 
 int cli_chat_view_event(void *view, struct upp_str type, yyjson_val *event, yyjson_val *data, struct upp_err *err)
 {
-    struct cli_chat_view *v     = view;
-    bool                  aside = yyjson_obj_get(event, "aside") != NULL; /* scaffolding of a strategy */
+    struct cli_chat_view *v = view;
+    bool aside = yyjson_obj_get(event, "aside") != NULL; /* scaffolding of a strategy */
     if (wb_str_eq(type, UPP_STR("text_delta")) && !aside)
         return add_text(v, wj_text_at(data, "text"), err);
     if (wb_str_eq(type, UPP_STR("reasoning_delta")) || (aside && wb_str_eq(type, UPP_STR("text_delta"))))

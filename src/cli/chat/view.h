@@ -3,8 +3,7 @@
  * On a terminal: markdown rendered as it arrives, reasoning folded to one line, a line for each tool call. Otherwise
  * the answer goes to standard output as it is, and everything else to standard error.
  */
-#ifndef CLI_CHAT_VIEW_H
-#define CLI_CHAT_VIEW_H
+#pragma once
 
 #include <yyjson.h>
 
@@ -18,27 +17,27 @@ enum { CLI_CALLS_MAX = 4096 };
 int64_t cli_number_at(yyjson_val *object, const char *name);
 
 struct cli_call {
-    char          id[128], name[128];
+    char id[128], name[128];
     struct wb_buf arguments;
-    int64_t       since_ms;
+    int64_t since_ms;
 };
 
 struct cli_chat_view {
-    bool              terminal, styled, utf8;
+    bool terminal, styled, utf8;
     struct cli_screen screen;
     struct cli_stream text;
     enum { CLI_SHOWS_NOTHING, CLI_SHOWS_TEXT, CLI_SHOWS_REASONING } now;
-    bool          open;    /* not a terminal: the last line of the answer has no end */
-    struct wb_buf said;    /* the text of this message; what is beyond its maximum is not in it */
-    size_t        again;   /* how much of it has come again ... */
-    bool          repeats; /* ... after an attempt that was void: as long as it is the same, it is not shown again */
+    bool open;          /* not a terminal: the last line of the answer has no end */
+    struct wb_buf said; /* the text of this message; what is beyond its maximum is not in it */
+    size_t again;       /* how much of it has come again ... */
+    bool repeats;       /* ... after an attempt that was void: as long as it is the same, it is not shown again */
     struct wb_buf reasoning;
-    uint64_t      since_ms; /* of the reasoning */
+    uint64_t since_ms; /* of the reasoning */
     WB_VEC(struct cli_call) calls;
-    struct wb_buf        agent; /* that took over the thread; empty: none */
+    struct wb_buf agent;        /* that took over the thread; empty: none */
     const struct wb_buf *asked; /* the agent that the user talks to */
-    struct wb_buf        held;  /* a text that may be a structured message: shown as one when it is complete */
-    bool                 cut;   /* the last note was longer than it may be */
+    struct wb_buf held;         /* a text that may be a structured message: shown as one when it is complete */
+    bool cut;                   /* the last note was longer than it may be */
 };
 void cli_chat_view_init(struct cli_chat_view *v);
 void cli_chat_view_done(struct cli_chat_view *v);
@@ -61,7 +60,7 @@ struct cli_note {
     unsigned style;
     unsigned indent; /* of all rows but the first; 0: 2 */
     unsigned rows;   /* at most; 0: CLI_NOTE_ROWS */
-    bool     framed; /* a bar before each row: what an agent asks */
+    bool framed;     /* a bar before each row: what an agent asks */
 };
 enum { CLI_NOTE_ROWS = 40 };
 
@@ -74,5 +73,3 @@ int cli_chat_note_as(struct cli_chat_view *v, const struct cli_note *as, struct 
     UPP_PRINTF(4, 5) UPP_MUST_CHECK;
 int cli_chat_note(struct cli_chat_view *v, unsigned style, struct upp_err *err, const char *fmt, ...)
     UPP_PRINTF(4, 5) UPP_MUST_CHECK;
-
-#endif

@@ -1,4 +1,4 @@
-/* cli/completion/bash.c — see completion.h. Needs nothing but bash 4. */
+/* cli/completion/bash.c — writes the completion script for bash. It needs nothing but bash 4. */
 #include <stdio.h>
 
 #include "cli/completion/completion.h"

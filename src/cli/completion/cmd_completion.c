@@ -1,4 +1,4 @@
-/* cli/completion/cmd_completion.c — weft completion SHELL: see completion.h. */
+/* cli/completion/cmd_completion.c — weft completion SHELL: writes the script of a shell, and lists agents for it. */
 #include <stdio.h>
 #include <string.h>
 
@@ -31,8 +31,8 @@ void cli_quote(const char *text, const char *special)
 static void print_agents(const char *file)
 {
     WB_CLEANUP(wc_config_freep) struct wc_config *config = NULL;
-    WB_CLEANUP(wc_report_done) struct wc_report   report = {0};
-    struct upp_err                                err    = {0};
+    WB_CLEANUP(wc_report_done) struct wc_report report = {0};
+    struct upp_err err = {0};
     if (cli_config_quietly(file, CLI_NEEDS_TEXT, &report, &config, &err) < 0)
         return;
     for (size_t i = 0; i < config->n_agents; i++) {
@@ -46,10 +46,10 @@ static const char *const shells[] = {"bash", "zsh", "fish", "agents", NULL};
 static int run(const struct cli_command *self, int argc, char **argv)
 {
     static void (*const scripts[])(void) = {cli_complete_bash, cli_complete_zsh, cli_complete_fish};
-    const char             *shell = NULL, *file = NULL;
-    size_t                  n, which;
+    const char *shell = NULL, *file = NULL;
+    size_t n, which;
     const struct cli_option options[] = {{"--config", "a file", &file, NULL}};
-    int                     bad       = cli_parse_some(self, argc, argv, options, WB_LEN(options), &shell, 1, &n);
+    int bad = cli_parse_some(self, argc, argv, options, WB_LEN(options), &shell, 1, &n);
     if (!bad)
         bad = cli_word(self, "a shell", shell, shells, &which);
     if (bad)
@@ -64,8 +64,8 @@ static int run(const struct cli_command *self, int argc, char **argv)
 static const struct cli_about about_completion[] = {CLI_ABOUT_CONFIG};
 
 const struct cli_command cli_completion = {
-    .name    = "completion",
-    .usage   = "bash|zsh|fish | agents [--config FILE]",
+    .name = "completion",
+    .usage = "bash|zsh|fish | agents [--config FILE]",
     .summary = "prints the completions of a shell",
     .help =
         "Prints a script that completes commands, options and their values in bash, zsh or fish. `make install` and\n"
@@ -75,5 +75,5 @@ const struct cli_command cli_completion = {
     .examples = "source <(weft completion bash)\n"
                 "weft completion zsh >~/.zfunc/_weft\n"
                 "weft completion fish >~/.config/fish/completions/weft.fish\n",
-    .words    = shells,
+    .words = shells,
 };

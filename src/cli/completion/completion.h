@@ -1,7 +1,6 @@
 /* cli/completion/completion.h — scripts that complete what is typed, one for each shell, from the tables of the
  * commands (cli.h). They are written to standard output. */
-#ifndef CLI_COMPLETION_H
-#define CLI_COMPLETION_H
+#pragma once
 
 #include "cli/cli.h"
 
@@ -14,5 +13,3 @@ const char *cli_value_word(uint8_t is, const char *const *words, size_t i);
 
 /* Prints a text between single quotes of a shell, with a backslash before each character of `special`. */
 void cli_quote(const char *text, const char *special);
-
-#endif

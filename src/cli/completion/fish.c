@@ -1,4 +1,4 @@
-/* cli/completion/fish.c — see completion.h. */
+/* cli/completion/fish.c — writes the completion script for fish. */
 #include <stdio.h>
 #include <string.h>
 

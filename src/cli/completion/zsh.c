@@ -1,4 +1,4 @@
-/* cli/completion/zsh.c — see completion.h. */
+/* cli/completion/zsh.c — writes the completion script for zsh. */
 #include <stdio.h>
 #include <string.h>
 
@@ -25,7 +25,7 @@ static void print_action(uint8_t is, const char *const *words)
 
 static void print_option(const struct cli_about *o)
 {
-    char   spec[512];
+    char spec[512];
     size_t n = strlen(o->name);
     (void)printf(" \\\n            ");
     (void)snprintf(spec, sizeof spec, "%s", o->help);

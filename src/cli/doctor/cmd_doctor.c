@@ -36,8 +36,8 @@ enum state { GOOD, WARN, BAD };
 static const char *const state_names[] = {[GOOD] = "ok", [WARN] = "warn", [BAD] = "bad"};
 
 struct finding {
-    const char    *name;
-    enum state     state;
+    const char *name;
+    enum state state;
     struct upp_str text; /* UTF-8, one line */
 };
 
@@ -45,8 +45,8 @@ enum { MAX_FINDINGS = 32 };
 
 struct report {
     struct wb_arena arena;
-    struct finding  rows[MAX_FINDINGS];
-    size_t          n;
+    struct finding rows[MAX_FINDINGS];
+    size_t n;
 };
 
 /* A folder's name may contain any bytes: prints UTF-8 without control characters. */
@@ -64,7 +64,7 @@ static struct upp_str printable(struct wb_arena *a, struct upp_str raw)
 UPP_PRINTF(4, 5) static void add(struct report *r, const char *name, enum state state, const char *fmt, ...)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf raw = WB_BUF(32u << 10);
-    va_list                               args;
+    va_list args;
     if (r->n == MAX_FINDINGS)
         return;
     va_start(args, fmt);
@@ -95,7 +95,7 @@ static void check_libraries(struct report *r)
 /* Writes a file as a store would, under a name of its own, and removes it. */
 static void check_folder(struct report *r, const char *folder)
 {
-    char           id[WB_UUID_HEX + 1];
+    char id[WB_UUID_HEX + 1];
     struct wb_uuid unique;
     struct upp_err err = {0};
     if (wb_uuid_new(&unique, &err) < 0) {
@@ -108,8 +108,8 @@ static void check_folder(struct report *r, const char *folder)
         return;
     }
     uint64_t begin = wb_mono_ns();
-    int      w     = wb_file_write(path, UPP_STR("weft\n"), 0600, &err);
-    double   ms    = (double)(wb_mono_ns() - begin) / 1e6;
+    int w = wb_file_write(path, UPP_STR("weft\n"), 0600, &err);
+    double ms = (double)(wb_mono_ns() - begin) / 1e6;
     if (w < 0) {
         add(r, "store", BAD, "cannot write in %s: %s", folder, err.msg);
         return;
@@ -135,9 +135,9 @@ static void check_folder(struct report *r, const char *folder)
 static void check_log(struct report *r, const struct ws_driver *driver, const char *path)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf accepted = WB_BUF(1u << 20);
-    struct ws_losses                      losses   = {.accepted = &accepted};
-    struct ws_owner_info                  owner;
-    struct upp_err                        err = {0};
+    struct ws_losses losses = {.accepted = &accepted};
+    struct ws_owner_info owner;
+    struct upp_err err = {0};
     if (driver->owner(path, &owner, NULL) >= 0) {
         add(r, "log", GOOD, "process %d has %s open, and looked at it when it started", owner.pid, path);
         return;
@@ -158,7 +158,7 @@ static void check_log(struct report *r, const struct ws_driver *driver, const ch
 static void check_pages(struct report *r, const struct ws_driver *driver, const char *path)
 {
     struct ws_pages pages;
-    struct upp_err  err = {0};
+    struct upp_err err = {0};
     if (driver->check_pages(path, &pages, &err) < 0)
         add(r, "pages", BAD, "%s: %s", path, err.msg);
     else if (!pages.summed)
@@ -210,10 +210,10 @@ static void check_store(struct report *r, const char *config, const char *given)
 
 static void check_clock(struct report *r)
 {
-    char           now[WB_TIME_TEXT] = "";
-    int64_t        wall              = wb_wall_ms();
-    struct wb_time t                 = wb_time_from_ms(wall);
-    uint64_t       a = wb_mono_ns(), b = a;
+    char now[WB_TIME_TEXT] = "";
+    int64_t wall = wb_wall_ms();
+    struct wb_time t = wb_time_from_ms(wall);
+    uint64_t a = wb_mono_ns(), b = a;
     for (int i = 0; i < 1000000 && b == a; i++)
         b = wb_mono_ns();
     (void)wb_time_upp(&t, now);
@@ -239,7 +239,7 @@ static void check_descriptors(struct report *r)
 static void check_maps(struct report *r)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(64);
-    uint64_t                              maps;
+    uint64_t maps;
     if (wb_file_read("/proc/sys/vm/max_map_count", &b, NULL) < 0 || !wb_str_u64(wb_str_trim(wb_buf_str(&b)), &maps))
         add(r, "maps", WARN, "vm.max_map_count is unknown: how many fibers fit cannot be said");
     else
@@ -251,14 +251,14 @@ static void check_maps(struct report *r)
 static void check_tools(struct report *r)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf path = WB_BUF(8192), output = WB_BUF(1024);
-    struct upp_err                        err = {0};
-    int                                   fds[2], status = 0;
+    struct upp_err err = {0};
+    int fds[2], status = 0;
     if (wa_reaper_find(&path, &err) < 0) {
         add(r, "tools", WARN, "%s", err.msg);
         return;
     }
     char *argv[] = {path.p, (char[]){"--limits"}, NULL};
-    int   pid    = WB_CALL(pipe)(fds, 0);
+    int pid = WB_CALL(pipe)(fds, 0);
     if (pid >= 0) {
         pid = WB_CALL(spawn)(&(struct upp_spawn){.file = path.p, .argv = argv, .in = -1, .out = fds[1], .error = -1});
         (void)WB_CALL(close)(fds[1]);
@@ -290,7 +290,7 @@ static void report_done(struct report *r)
 static void print_text(const struct report *r)
 {
     static const enum cli_colour colours[] = {[GOOD] = CLI_GREEN, [WARN] = CLI_YELLOW, [BAD] = CLI_RED};
-    bool                         coloured  = cli_colours(stdout);
+    bool coloured = cli_colours(stdout);
     for (size_t i = 0; i < r->n; i++) {
         cli_colour(stdout, coloured, colours[r->rows[i].state]);
         (void)printf("%-4s", state_names[r->rows[i].state]);
@@ -302,8 +302,8 @@ static void print_text(const struct report *r)
 static int print_json(const struct cli_command *self, const struct report *r, enum state worst)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(1u << 20);
-    struct upp_err                        err;
-    struct wj_writer                      w;
+    struct upp_err err;
+    struct wj_writer w;
     wj_writer_init(&w, &b, &err);
     wj_write_open(&w, '{');
     wj_put_str(&w, "version", wb_cstr(upp_version()));
@@ -326,17 +326,17 @@ static int print_json(const struct cli_command *self, const struct report *r, en
 
 static int run(const struct cli_command *self, int argc, char **argv)
 {
-    WB_CLEANUP(report_done) struct report r      = {.arena = WB_ARENA(1u << 20)};
-    const char                           *folder = NULL, *to = NULL, *config = NULL;
-    bool                                  json = false, search = false, ready = false, rewrite = false;
-    const struct cli_option               options[] = {{"--store", "a folder or a store", &folder, NULL},
-                                                       {"--json", NULL, NULL, &json},
-                                                       {"--export", "a folder", &to, NULL},
-                                                       {"--rebuild-search", NULL, NULL, &search},
-                                                       {"--rewrite", NULL, NULL, &rewrite},
-                                                       {"--ready", NULL, NULL, &ready},
-                                                       {"--config", "a file", &config, NULL}};
-    int                                   bad = cli_parse(self, argc, argv, options, WB_LEN(options), NULL, 0, NULL);
+    WB_CLEANUP(report_done) struct report r = {.arena = WB_ARENA(1u << 20)};
+    const char *folder = NULL, *to = NULL, *config = NULL;
+    bool json = false, search = false, ready = false, rewrite = false;
+    const struct cli_option options[] = {{"--store", "a folder or a store", &folder, NULL},
+                                         {"--json", NULL, NULL, &json},
+                                         {"--export", "a folder", &to, NULL},
+                                         {"--rebuild-search", NULL, NULL, &search},
+                                         {"--rewrite", NULL, NULL, &rewrite},
+                                         {"--ready", NULL, NULL, &ready},
+                                         {"--config", "a file", &config, NULL}};
+    int bad = cli_parse(self, argc, argv, options, WB_LEN(options), NULL, 0, NULL);
     if (bad)
         return bad;
     if (ready + search + rewrite + (to != NULL) > 1)
@@ -378,10 +378,10 @@ static const struct cli_about about_doctor[] = {
 };
 
 const struct cli_command cli_doctor = {
-    .name    = "doctor",
-    .usage   = "[--config FILE] [--store FOLDER|URL] [--json] | --export DIR | --rebuild-search |\n"
-               "       --rewrite | --ready\n"
-               "       each also takes [--json] [--config FILE] [--store URL]",
+    .name = "doctor",
+    .usage = "[--config FILE] [--store FOLDER|URL] [--json] | --export DIR | --rebuild-search |\n"
+             "       --rewrite | --ready\n"
+             "       each also takes [--json] [--config FILE] [--store URL]",
     .summary = "checks this machine: libraries, store folder, clock, limits",
     .help =
         "Checks the libraries, the store, the clock and the limits. The store is the configuration's: its folder must\n"

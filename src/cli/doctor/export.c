@@ -1,4 +1,4 @@
-/* cli/doctor/export.c — see doctor.h.
+/* cli/doctor/export.c — weft doctor --export: writes what can be read of a damaged store as documents.
  *
  * Readable data is copied to a new database (stores/salvage.h). There, invalid rows and all rows after them are
  * cut off; then every thread is written as SessionJSON, and report.json lists what is missing.
@@ -26,15 +26,15 @@
 enum { REPORT_MAX = 256 << 20 };
 
 struct exporting {
-    const char             *folder;
+    const char *folder;
     const struct wc_config *config;
-    struct wrt_location     place, made;
-    struct ws_salvage      *from;
-    struct wl_store        *store;
-    struct wb_buf           report;
-    struct wj_writer        w;
-    size_t                  whole, cut, lost;
-    struct cli_progress     progress;
+    struct wrt_location place, made;
+    struct ws_salvage *from;
+    struct wl_store *store;
+    struct wb_buf report;
+    struct wj_writer w;
+    size_t whole, cut, lost;
+    struct cli_progress progress;
 
     const struct cli_command *self;
 };
@@ -45,7 +45,7 @@ struct exporting {
 static int look_at(struct wb_arena *a, const struct wl_row *p, struct upp_err *err)
 {
     struct wm_row row;
-    int           r = wm_row_read(a, p->format, p->body, p->tape, &row, err);
+    int r = wm_row_read(a, p->format, p->body, p->tape, &row, err);
     if (r >= 0 && row.n_entries != p->n_entries)
         r = upp_fail(err, UPP_ESTORE, "it does not hold as many entries as it says");
     return r;
@@ -60,14 +60,14 @@ WEFT_SUSPENDS static int find_bad(struct exporting *x, const struct ws_salvage_i
     for (*pos = 0;;) {
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 30);
         struct wl_range range = {.node = of->node, .from = *pos, .to = UINT64_MAX >> 1, .max_rows = many};
-        struct wl_rows  rows;
-        int             r = x->store->ops->rows(x->store, &of->owner, &range, &a, &rows, why);
+        struct wl_rows rows;
+        int r = x->store->ops->rows(x->store, &of->owner, &range, &a, &rows, why);
         if (r < 0 && many > 1) {
             many = 1;
             continue;
         }
         for (size_t i = 0; r >= 0 && i < rows.n; i++) {
-            r    = look_at(&a, &rows.p[i], why);
+            r = look_at(&a, &rows.p[i], why);
             *pos = r < 0 ? rows.p[i].pos : wl_pos_next(rows.p[i].pos, rows.p[i].n_entries);
         }
         if (r < 0)
@@ -81,10 +81,10 @@ WEFT_SUSPENDS static int cut_bad_rows(struct exporting *x, struct upp_err *err)
 {
     for (;;) {
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
-        struct ws_salvage_item                    item;
-        struct upp_err                            why = {0};
-        uint64_t                                  pos;
-        int                                       r = ws_salvage_nodes(x->from, &a, &item, err);
+        struct ws_salvage_item item;
+        struct upp_err why = {0};
+        uint64_t pos;
+        int r = ws_salvage_nodes(x->from, &a, &item, err);
         if (r <= 0)
             return r;
         r = find_bad(x, &item, &pos, &why);
@@ -114,7 +114,7 @@ WEFT_SUSPENDS static int write_holes(struct exporting *x, const struct ws_salvag
                                      size_t *n, struct upp_err *err)
 {
     struct ws_salvage_item hole;
-    int                    r;
+    int r;
     while ((r = ws_salvage_holes(x->from, thread, a, &hole, err)) > 0) {
         write_loss(x, &hole);
         ++*n;
@@ -137,8 +137,8 @@ WEFT_SUSPENDS static int read_doc(struct exporting *x, const struct wl_owner *o,
 static int write_doc(struct exporting *x, const char *name, const struct wm_session *doc, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(WM_SESSION_BYTES);
-    struct wj_writer                      w;
-    char                                  path[WRT_PATH_MAX + 64];
+    struct wj_writer w;
+    char path[WRT_PATH_MAX + 64];
     wj_writer_init(&w, &out, err);
     wm_session_write(&w, doc);
     int r = wj_writer_check(&w);
@@ -151,13 +151,13 @@ static int write_doc(struct exporting *x, const char *name, const struct wm_sess
 WEFT_SUSPENDS static int export_one(struct exporting *x, const struct ws_salvage_item *item, struct wb_arena *a,
                                     struct upp_err *err)
 {
-    struct wl_thread  t;
+    struct wl_thread t;
     struct wm_session doc;
-    struct upp_err    why = {0}, without = {0};
-    char              id[64], name[80];
-    size_t            holes = 0;
-    int               r     = wl_get_thread(x->store, &item->owner, item->thread, a, &t, &why);
-    int               read  = r < 0 ? r : read_doc(x, &item->owner, &t, a, &doc, &without, &why);
+    struct upp_err why = {0}, without = {0};
+    char id[64], name[80];
+    size_t holes = 0;
+    int r = wl_get_thread(x->store, &item->owner, item->thread, a, &t, &why);
+    int read = r < 0 ? r : read_doc(x, &item->owner, &t, a, &doc, &without, &why);
     if (read == -UPP_ENOMEM)
         return upp_wrap(err, read, "a thread");
     (void)snprintf(name, sizeof name, "%s.json", cli_id("thread_", item->thread, id));
@@ -190,9 +190,9 @@ WEFT_SUSPENDS static int write_lost(struct exporting *x, struct upp_err *err)
 {
     for (;;) {
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
-        struct ws_salvage_item                    item;
-        char                                      id[64];
-        int                                       r = ws_salvage_lost(x->from, &a, &item, err);
+        struct ws_salvage_item item;
+        char id[64];
+        int r = ws_salvage_lost(x->from, &a, &item, err);
         if (r <= 0)
             return r;
         x->lost++;
@@ -217,7 +217,7 @@ WEFT_SUSPENDS static int export_threads(struct exporting *x, struct upp_err *err
     cli_progress_begin(&x->progress, x->self, "threads", 0);
     while (r > 0) {
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 30);
-        struct ws_salvage_item                    item;
+        struct ws_salvage_item item;
         r = ws_salvage_threads(x->from, &a, &item, err);
         if (r <= 0)
             break;
@@ -234,7 +234,7 @@ WEFT_SUSPENDS static int export_threads(struct exporting *x, struct upp_err *err
 static size_t write_tables(struct exporting *x)
 {
     const struct ws_salvage_loss *l;
-    size_t                        n = 0;
+    size_t n = 0;
     wj_put_open(&x->w, "tables", '[');
     for (; (l = ws_salvage_loss(x->from, n)); n++) {
         wj_write_open(&x->w, '{');
@@ -249,9 +249,9 @@ static size_t write_tables(struct exporting *x)
 WEFT_SUSPENDS static int export_all(void *arg, struct upp_err *err)
 {
     struct exporting *x = arg;
-    struct wl_store  *s;
-    char              path[WRT_PATH_MAX + 64];
-    int               r = x->place.driver->salvage(x->place.path, x->folder, &x->from, err);
+    struct wl_store *s;
+    char path[WRT_PATH_MAX + 64];
+    int r = x->place.driver->salvage(x->place.path, x->folder, &x->from, err);
     if (r < 0)
         return r;
     (void)snprintf(x->made.path, sizeof x->made.path, "%s", ws_salvage_path(x->from));
@@ -289,13 +289,13 @@ static int find_store(struct exporting *x, const char *file, const char *store, 
                       struct upp_err *err)
 {
     bool needed = !store || file || getenv("WEFT_CONFIG") || access(cli_config_path(NULL), F_OK) == 0;
-    int  r      = needed ? cli_config_load(file, CLI_NEEDS_STORE, config, err) : 0;
+    int r = needed ? cli_config_load(file, CLI_NEEDS_STORE, config, err) : 0;
     if (r >= 0)
         r = wrt_location_of(*config, store, &x->place, err);
     if (r >= 0 && !x->place.driver->salvage)
         r = upp_fail(err, UPP_EINVALID, "the store is memory:, of which nothing is left");
-    x->config   = *config;
-    x->made     = x->place;
+    x->config = *config;
+    x->made = x->place;
     x->made.key = *config ? NULL : getenv("WEFT_ENCRYPTION_KEY");
     return r;
 }
@@ -303,8 +303,8 @@ static int find_store(struct exporting *x, const char *file, const char *store, 
 int cli_doctor_export(const struct cli_command *self, const char *folder, const char *file, const char *store)
 {
     WB_CLEANUP(wc_config_freep) struct wc_config *config = NULL;
-    struct upp_err                                err    = {0};
-    struct exporting                              x = {.self = self, .folder = folder, .report = WB_BUF(REPORT_MAX)};
+    struct upp_err err = {0};
+    struct exporting x = {.self = self, .folder = folder, .report = WB_BUF(REPORT_MAX)};
     if (strlen(folder) >= WRT_PATH_MAX - 32)
         return cli_misuse(self, "the name of the folder is too long");
     wj_writer_init(&x.w, &x.report, &err);

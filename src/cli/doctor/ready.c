@@ -1,4 +1,4 @@
-/* cli/doctor/ready.c — weft doctor --ready: is the server of the store ready? See doctor.h.
+/* cli/doctor/ready.c — weft doctor --ready: is the server of the store ready?
  *
  * It asks over the Unix socket next to the database, so it works whatever the server listens on, and needs neither a
  * key nor a certificate.
@@ -14,9 +14,9 @@ enum { READY_MS = 5000 };
 
 WEFT_SUSPENDS static int ask_ready(void *arg, struct upp_err *err)
 {
-    static const struct cli_request               q = {.method = "GET", .path = UPP_STR_INIT("/readyz")};
+    static const struct cli_request q = {.method = "GET", .path = UPP_STR_INIT("/readyz")};
     WB_CLEANUP(cli_answer_done) struct cli_answer a;
-    struct cli_owner                             *owner = arg;
+    struct cli_owner *owner = arg;
     cli_answer_init(&a);
     WEFT_DEADLINE(READY_MS);
     int r = cli_owner_find(owner, err);
@@ -33,9 +33,9 @@ WEFT_SUSPENDS static int ask_ready(void *arg, struct upp_err *err)
 int cli_doctor_ready(const struct cli_command *self, const char *file, const char *store)
 {
     WB_CLEANUP(wc_config_freep) struct wc_config *config = NULL;
-    struct wrt_location                           place;
-    struct upp_err                                err = {0};
-    int                                           r   = cli_store_find(file, store, &config, &place, &err);
+    struct wrt_location place;
+    struct upp_err err = {0};
+    int r = cli_store_find(file, store, &config, &place, &err);
     if (r >= 0 && !place.driver->owner)
         r = upp_fail(&err, UPP_EINVALID, "a server with a store in memory has no local socket to ask");
     if (r >= 0)

@@ -1,4 +1,4 @@
-/* cli/doctor/store.c — weft doctor: can the store be read; --rebuild-search and --rewrite. See doctor.h. */
+/* cli/doctor/store.c — weft doctor: can the store be read? Also --rebuild-search and --rewrite. */
 #include "cli/doctor/doctor.h"
 
 #include <stdio.h>
@@ -11,20 +11,18 @@
 #include "cli/setup.h"
 #include "log/search.h"
 
-/* ---- Can it be read ----------------------------------------------------------------------------------------- */
-
 struct looking {
     const struct wc_config *config;
-    struct wrt_location     place;
-    bool                    index_read, rows_read;
-    struct upp_err          index;
-    struct ws_damage        rows;
+    struct wrt_location place;
+    bool index_read, rows_read;
+    struct upp_err index;
+    struct ws_damage rows;
 };
 
 /* Read only, next to its owner if it has one. */
 WEFT_SUSPENDS static int look(void *arg, struct upp_err *err)
 {
-    struct looking  *l = arg;
+    struct looking *l = arg;
     struct wl_store *s;
     int r = l->place.driver->open(UPP_OPTS(ws_open_opts, .path = l->place.path, .read_only = true), &s, err);
     if (r < 0)
@@ -33,7 +31,7 @@ WEFT_SUSPENDS static int look(void *arg, struct upp_err *err)
     if (l->place.driver->check_index && l->place.driver->check_index(s, &l->index) >= 0)
         l->index = (struct upp_err){0};
     l->rows_read = l->place.driver->check_rows && l->place.driver->check_rows(s, &l->rows, NULL) >= 0;
-    r            = wrt_store_dress(l->config, &l->place, s, &s, err);
+    r = wrt_store_dress(l->config, &l->place, s, &s, err);
     if (r >= 0)
         s->ops->close(s);
     return r;
@@ -50,12 +48,12 @@ static void look_at(struct looking *l, struct cli_doctor_store *ret)
     const char *slash = strrchr(l->place.path, '/');
     (void)snprintf(ret->folder, sizeof ret->folder, "%.*s", slash ? (int)(slash - l->place.path) : 1,
                    slash ? l->place.path : ".");
-    int r           = cli_on_loop(look, l, &ret->what);
-    ret->bad        = r < 0 && r != -UPP_ENOTFOUND;
+    int r = cli_on_loop(look, l, &ret->what);
+    ret->bad = r < 0 && r != -UPP_ENOTFOUND;
     ret->index_read = r >= 0 && l->index_read;
-    ret->index      = l->index;
-    ret->rows_read  = l->rows_read;
-    ret->rows       = l->rows;
+    ret->index = l->index;
+    ret->rows_read = l->rows_read;
+    ret->rows = l->rows;
     if (r != -UPP_ENOTFOUND)
         (void)snprintf(ret->path, sizeof ret->path, "%s", l->place.path);
     if (r >= 0) {
@@ -67,12 +65,12 @@ static void look_at(struct looking *l, struct cli_doctor_store *ret)
 void cli_doctor_store(const char *file, const char *given, struct cli_doctor_store *ret)
 {
     WB_CLEANUP(wc_config_freep) struct wc_config *config = NULL;
-    struct looking                                l      = {0};
-    *ret                                                 = (struct cli_doctor_store){0};
+    struct looking l = {0};
+    *ret = (struct cli_doctor_store){0};
     struct upp_str path;
-    bool           url   = given && ws_driver_find(wb_cstr(given), &path);
-    bool           named = file || (getenv("WEFT_CONFIG") && getenv("WEFT_CONFIG")[0]);
-    int            r     = given && !url ? -UPP_ENOTFOUND : cli_config_load(file, CLI_NEEDS_STORE, &config, &ret->what);
+    bool url = given && ws_driver_find(wb_cstr(given), &path);
+    bool named = file || (getenv("WEFT_CONFIG") && getenv("WEFT_CONFIG")[0]);
+    int r = given && !url ? -UPP_ENOTFOUND : cli_config_load(file, CLI_NEEDS_STORE, &config, &ret->what);
     if (r == -UPP_ENOTFOUND && (given || !named) && !url) {
         (void)snprintf(ret->folder, sizeof ret->folder, "%s", given ? given : ".");
         return;
@@ -80,7 +78,7 @@ void cli_doctor_store(const char *file, const char *given, struct cli_doctor_sto
     if (r >= 0 || (url && !named && r == -UPP_ENOTFOUND))
         r = wrt_location_of(config, given, &l.place, &ret->what);
     ret->looked = ret->bad = r < 0;
-    l.config               = config;
+    l.config = config;
     if (r >= 0)
         look_at(&l, ret);
 }
@@ -89,15 +87,15 @@ void cli_doctor_store(const char *file, const char *given, struct cli_doctor_sto
 
 struct rebuilding {
     const struct wc_config *config;
-    struct wrt_location     place;
-    size_t                  rows;
-    struct cli_progress     progress;
+    struct wrt_location place;
+    size_t rows;
+    struct cli_progress progress;
 };
 
 WEFT_SUSPENDS static int learn_all(struct wl_store *s, struct rebuilding *x, struct upp_err *err)
 {
     size_t n = 0;
-    int    r = wl__search_on(s, err);
+    int r = wl__search_on(s, err);
     if (r < 0)
         return r;
     r = wl_index_rows(s, &n, err); /* fails if there is no index, before anything is deleted */
@@ -115,8 +113,8 @@ WEFT_SUSPENDS static int learn_all(struct wl_store *s, struct rebuilding *x, str
 WEFT_SUSPENDS static int rebuild(void *arg, struct upp_err *err)
 {
     struct rebuilding *x = arg;
-    struct wl_store   *s;
-    int                r = wrt_store_open(x->config, &x->place, &s, err);
+    struct wl_store *s;
+    int r = wrt_store_open(x->config, &x->place, &s, err);
     if (r < 0)
         return r;
     r = learn_all(s, x, err);
@@ -127,10 +125,10 @@ WEFT_SUSPENDS static int rebuild(void *arg, struct upp_err *err)
 int cli_doctor_search(const struct cli_command *self, const char *file, const char *store)
 {
     WB_CLEANUP(wc_config_freep) struct wc_config *config = NULL;
-    struct rebuilding                             x      = {0};
-    struct upp_err                                err    = {0};
-    int                                           r      = cli_store_find(file, store, &config, &x.place, &err);
-    x.config                                             = config;
+    struct rebuilding x = {0};
+    struct upp_err err = {0};
+    int r = cli_store_find(file, store, &config, &x.place, &err);
+    x.config = config;
     if (r >= 0) {
         cli_progress_begin(&x.progress, self, "rows", 0);
         r = cli_on_loop(rebuild, &x, &err);
@@ -160,9 +158,9 @@ WEFT_SUSPENDS static int rewrite(void *arg, struct upp_err *err)
 int cli_doctor_rewrite(const struct cli_command *self, const char *file, const char *store)
 {
     WB_CLEANUP(wc_config_freep) struct wc_config *config = NULL;
-    struct rewriting                              x      = {0};
-    struct upp_err                                err    = {0};
-    int                                           r      = cli_store_find(file, store, &config, &x.place, &err);
+    struct rewriting x = {0};
+    struct upp_err err = {0};
+    int r = cli_store_find(file, store, &config, &x.place, &err);
     if (r >= 0)
         r = cli_on_loop(rewrite, &x, &err);
     if (r >= 0)

@@ -16,7 +16,7 @@
 
 struct asked {
     const char *from, *to, *view, *agent, *target, *now, *seed, *out, *config;
-    bool        lines;
+    bool lines;
 };
 
 /* ---- Single documents, and one document per line ------------------------------------------------------------ */
@@ -30,14 +30,14 @@ static int failed(struct cli_conversion *c, const struct cli_document_ref *at, c
 
 static int convert_whole(struct cli_conversion *c, const char *file, struct wb_buf *out, struct upp_err *err)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf        list = WB_BUF(2u * WD_DOC_BYTES);
+    WB_CLEANUP(wb_buf_done) struct wb_buf list = WB_BUF(2u * WD_DOC_BYTES);
     WB_CLEANUP(cli_input_close) struct cli_input in;
-    struct upp_str                               text;
-    int                                          r = cli_input_open(&in, file, WD_DOC_BYTES, err);
+    struct upp_str text;
+    int r = cli_input_open(&in, file, WD_DOC_BYTES, err);
     if (r >= 0)
         r = cli_input_all(&in, &text, err);
     if (r >= 0 && c->log) {
-        r    = cli_log_read(c, text, &list, err);
+        r = cli_log_read(c, text, &list, err);
         text = wb_buf_str(&list);
         wb_buf_done(&in.text); /* it may be long, and is in the list now */
     }
@@ -53,8 +53,8 @@ static int convert_whole(struct cli_conversion *c, const char *file, struct wb_b
 static int convert_one(struct cli_conversion *c, const char *file)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(2u * WD_DOC_BYTES);
-    struct upp_err                        err = {0};
-    struct cli_document_ref               at  = {.file = file};
+    struct upp_err err = {0};
+    struct cli_document_ref at = {.file = file};
     if (c->log)
         return cli_log_convert(c, &at, stdout, &err) < 0 ? failed(c, &at, &err) : CLI_GOOD;
     if (convert_whole(c, file, &out, &err) < 0)
@@ -87,13 +87,13 @@ static int convert_line(struct cli_conversion *c, const struct cli_document_ref 
 
 static int convert_lines(struct cli_conversion *c, const char *file)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf        out = WB_BUF(2u * WD_DOC_BYTES);
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(2u * WD_DOC_BYTES);
     WB_CLEANUP(cli_input_close) struct cli_input in;
-    struct upp_err                               err  = {0};
-    int                                          code = CLI_GOOD, r = cli_input_open(&in, file, WD_DOC_BYTES, &err);
-    struct cli_document_ref                      at = {.file = in.name};
-    in.before                                       = flush_output;
-    c->many                                         = true;
+    struct upp_err err = {0};
+    int code = CLI_GOOD, r = cli_input_open(&in, file, WD_DOC_BYTES, &err);
+    struct cli_document_ref at = {.file = in.name};
+    in.before = flush_output;
+    c->many = true;
     if (r >= 0 && isatty(1) != 1) /* otherwise the documents themselves go by */
         cli_progress_begin(&c->progress, c->self, NULL, in.size);
     while (r >= 0 && !ferror(stdout)) {
@@ -165,9 +165,9 @@ static int convert_file(struct cli_conversion *c, const char *file, const char *
 
 static int convert_files(struct cli_conversion *c, const char **files, size_t n, const char *folder)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf out  = WB_BUF(2u * WD_DOC_BYTES);
-    int                                   code = check_names(c->self, files, n), r;
-    struct upp_err                        err  = {0};
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(2u * WD_DOC_BYTES);
+    int code = check_names(c->self, files, n), r;
+    struct upp_err err = {0};
     if (code)
         return code;
     r = WB_CALL(mkdir)(folder, 0777);
@@ -192,11 +192,11 @@ static int convert_files(struct cli_conversion *c, const char **files, size_t n,
 static int understand(const struct asked *q, struct cli_conversion *c)
 {
     struct upp_err err = {0};
-    uint64_t       target;
-    c->opts.size  = sizeof c->opts;
-    c->opts.view  = wb_cstr(q->view);
+    uint64_t target;
+    c->opts.size = sizeof c->opts;
+    c->opts.view = wb_cstr(q->view);
     c->opts.agent = wb_cstr(q->agent);
-    c->seeded     = q->seed;
+    c->seeded = q->seed;
     if (!q->to)
         return cli_misuse(c->self, "wants --to and a dialect");
     if (q->target) {
@@ -223,8 +223,8 @@ static int understand(const struct asked *q, struct cli_conversion *c)
 static int go(struct cli_conversion *c, const struct asked *q, const char **files, size_t n)
 {
     WB_CLEANUP(wc_config_freep) struct wc_config *config = NULL;
-    struct upp_err                                err    = {0};
-    int                                           bad    = understand(q, c);
+    struct upp_err err = {0};
+    int bad = understand(q, c);
     if (bad)
         return bad;
     if (q->config && cli_config_load(q->config, CLI_NEEDS_TEXT, &config, &err) < 0)
@@ -246,8 +246,8 @@ static int go(struct cli_conversion *c, const struct asked *q, const char **file
 
 static int run(const struct cli_command *self, int argc, char **argv)
 {
-    struct cli_conversion   c         = {.self = self};
-    struct asked            q         = {.from = "auto"};
+    struct cli_conversion c = {.self = self};
+    struct asked q = {.from = "auto"};
     const struct cli_option options[] = {{"--from", "a dialect, or auto", &q.from, NULL},
                                          {"--to", "a dialect", &q.to, NULL},
                                          {"--view", "an agent", &q.view, NULL},
@@ -264,9 +264,9 @@ static int run(const struct cli_command *self, int argc, char **argv)
                                          {"--lines", NULL, NULL, &q.lines},
                                          {"--log", NULL, NULL, &c.log},
                                          {"--out", "a folder", &q.out, NULL}};
-    size_t                  n;
-    const char            **files = (void *)argv; /* the words are moved to its front */
-    int                     code  = cli_parse_some(self, argc, argv, options, WB_LEN(options), files, (size_t)argc, &n);
+    size_t n;
+    const char **files = (void *)argv; /* the words are moved to its front */
+    int code = cli_parse_some(self, argc, argv, options, WB_LEN(options), files, (size_t)argc, &n);
     return code ? code : go(&c, &q, files, n);
 }
 
@@ -296,10 +296,10 @@ static const struct cli_about about_convert[] = {
 };
 
 const struct cli_command cli_convert = {
-    .name    = "convert",
-    .usage   = "--to DIALECT [--from DIALECT|auto] [--view AGENT] [--config FILE] [--agent AGENT]\n"
-               "         [--target N] [--pure] [--no-system] [--now TIME] [--seed N] [--report|--json] [--verify]\n"
-               "         [--lines|--log] [FILE|-] | ... --out DIR FILE...",
+    .name = "convert",
+    .usage = "--to DIALECT [--from DIALECT|auto] [--view AGENT] [--config FILE] [--agent AGENT]\n"
+             "         [--target N] [--pure] [--no-system] [--now TIME] [--seed N] [--report|--json] [--verify]\n"
+             "         [--lines|--log] [FILE|-] | ... --out DIR FILE...",
     .summary = "converts a document to another dialect",
     .help =
         "Reads a conversation from FILE or standard input and writes it in another dialect to standard output.\n"
@@ -320,5 +320,5 @@ const struct cli_command cli_convert = {
                 "weft convert --to pydantic --view planner --config weft.yaml thread.json\n"
                 "weft convert --to thread --lines <log.jsonl >threads.jsonl\n"
                 "weft convert --to thread --out made in/*.json\n",
-    .takes    = CLI_FILE,
+    .takes = CLI_FILE,
 };

@@ -17,32 +17,32 @@
 enum { LOSS = 1 << 20 /* bytes of a line */ };
 
 struct exporting {
-    struct cli_as                 of;
-    const char                   *thread, *as, *to, *view; /* to NULL: standard output */
-    const struct wd_document_ops *dialect;                 /* NULL: uap, or the log */
-    bool                          log, json;
-    struct cli_progress           progress;
-    const struct wr_agent_def   **defs; /* definitions of agents that have an id ... */
-    struct upp_str               *ids;  /* ... and those ids */
-    size_t                        n;
+    struct cli_as of;
+    const char *thread, *as, *to, *view;   /* to NULL: standard output */
+    const struct wd_document_ops *dialect; /* NULL: uap, or the log */
+    bool log, json;
+    struct cli_progress progress;
+    const struct wr_agent_def **defs; /* definitions of agents that have an id ... */
+    struct upp_str *ids;              /* ... and those ids */
+    size_t n;
 };
 
 /* The ids of the configuration's agents: from the file, or as the store has recorded them. */
 WEFT_SUSPENDS static int find_agents(struct cli_reader *rd, struct exporting *x, struct upp_err *err)
 {
     x->defs = wb_new_n(&rd->arena, const struct wr_agent_def *, rd->config->n_agents);
-    x->ids  = wb_new_n(&rd->arena, struct upp_str, rd->config->n_agents);
+    x->ids = wb_new_n(&rd->arena, struct upp_str, rd->config->n_agents);
     for (size_t i = 0; x->defs && x->ids && i < rd->config->n_agents; i++) {
         const struct wr_agent_def *def = &rd->config->agents[i].def;
-        struct upp_str             id  = def->id;
-        struct wb_uuid             u;
-        char                       text[WB_UUID_TEXT + 1];
-        int                        r = id.n ? 0 : wrt_agent_id(rd->store, def->name, false, &u, err);
+        struct upp_str id = def->id;
+        struct wb_uuid u;
+        char text[WB_UUID_TEXT + 1];
+        int r = id.n ? 0 : wrt_agent_id(rd->store, def->name, false, &u, err);
         if (r == -UPP_ENOTFOUND)
             continue; /* it has never run */
         if (r < 0)
             return r;
-        x->defs[x->n]  = def;
+        x->defs[x->n] = def;
         x->ids[x->n++] = id.n ? id : wb_arena_dup(&rd->arena, wb_uuid_text(u, text));
     }
     return wb_arena_check(&rd->arena, err);
@@ -84,9 +84,9 @@ WEFT_SUSPENDS static int write_session(struct cli_reader *rd, const struct wl_th
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena memory = WB_ARENA(1u << 30);
     struct wa_doc_opts opts = {.id_of = agent_id, .title_of = agent_title, .arg = rd->arg, .whole = true};
-    struct wm_session  doc;
-    struct wj_writer   w;
-    int                r = wa_session_doc(rd->store, &rd->owner, t, &opts, &memory, &doc, err);
+    struct wm_session doc;
+    struct wj_writer w;
+    int r = wa_session_doc(rd->store, &rd->owner, t, &opts, &memory, &doc, err);
     if (r < 0)
         return r;
     wj_writer_init(&w, out, err);
@@ -99,8 +99,8 @@ static void know_agent(void *arg, struct wm_doc_agent *agent)
     const struct exporting *x = arg;
     for (size_t i = 0; i < x->n; i++)
         if (wb_str_eq(x->defs[i]->name, agent->name)) {
-            agent->id         = x->ids[i];
-            agent->name       = x->defs[i]->title;
+            agent->id = x->ids[i];
+            agent->name = x->defs[i]->title;
             agent->prompt_now = x->defs[i]->system;
             return;
         }
@@ -109,7 +109,7 @@ static void know_agent(void *arg, struct wm_doc_agent *agent)
 static int write_loss(const struct wd_loss *loss, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(LOSS);
-    struct wj_writer                      w;
+    struct wj_writer w;
     wj_writer_init(&w, &out, err);
     wj_write_open(&w, '{');
     cli_loss_write(&w, loss);
@@ -121,14 +121,14 @@ static int write_loss(const struct wd_loss *loss, struct upp_err *err)
 WEFT_SUSPENDS static int write_history(struct cli_reader *rd, const struct wl_thread *t, struct wb_buf *out,
                                        struct upp_err *err)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena   memory = WB_ARENA(1u << 30);
-    WB_CLEANUP(wm_doc_done) struct wm_doc       doc    = {0};
+    WB_CLEANUP(wb_arena_done) struct wb_arena memory = WB_ARENA(1u << 30);
+    WB_CLEANUP(wm_doc_done) struct wm_doc doc = {0};
     WB_CLEANUP(wd_losses_done) struct wd_losses losses = {.a = &memory};
-    struct exporting                           *x      = rd->arg;
+    struct exporting *x = rd->arg;
     struct wa_thread_doc_opts opts = {.agent = know_agent, .arg = x, .dialect = wb_cstr(x->dialect->name)};
-    struct upp_str            view = x->view ? wb_cstr(x->view) : (struct upp_str){NULL, 0};
-    struct upp_str            seen = x->view ? agent_id(x, view) : view; /* named as in the configuration */
-    int                       r    = wa_thread_doc(rd->store, &rd->owner, t, &opts, &memory, &doc, err);
+    struct upp_str view = x->view ? wb_cstr(x->view) : (struct upp_str){NULL, 0};
+    struct upp_str seen = x->view ? agent_id(x, view) : view; /* named as in the configuration */
+    int r = wa_thread_doc(rd->store, &rd->owner, t, &opts, &memory, &doc, err);
     if (r >= 0)
         r = wd_doc_write(&doc, x->dialect, UPP_OPTS(wd_convert_opts, .view = seen.p ? seen : view), out, &losses, err);
     for (size_t i = 0; r >= 0 && i < losses.list.n; i++)
@@ -144,8 +144,8 @@ WEFT_SUSPENDS static int write_history(struct cli_reader *rd, const struct wl_th
 WEFT_SUSPENDS static int export_it(struct cli_reader *rd, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(WM_SESSION_BYTES);
-    struct exporting                     *x   = rd->arg;
-    struct wl_thread                      t;
+    struct exporting *x = rd->arg;
+    struct wl_thread t;
     cli_read_as(rd, &x->of);
     if (x->of.tenant || x->of.user)
         rd->report = (struct cli_report){
@@ -162,8 +162,8 @@ WEFT_SUSPENDS static int export_it(struct cli_reader *rd, struct upp_err *err)
 
 static int run(const struct cli_command *self, int argc, char **argv)
 {
-    struct exporting        x    = {0};
-    const char             *file = NULL, *store = NULL;
+    struct exporting x = {0};
+    const char *file = NULL, *store = NULL;
     const struct cli_option options[] = {
         {"--config", "a file", &file, NULL}, {"--store", "sqlite:PATH", &store, NULL}, CLI_AS(&x.of),
         {"--as", "a dialect", &x.as, NULL},  {"--view", "an agent", &x.view, NULL},    {"-o", "a file", &x.to, NULL},
@@ -172,7 +172,7 @@ static int run(const struct cli_command *self, int argc, char **argv)
     if (bad)
         return bad;
     bool uap = x.as && strcmp(x.as, "uap") == 0;
-    x.log    = x.as && strcmp(x.as, "log") == 0;
+    x.log = x.as && strcmp(x.as, "log") == 0;
     if (!x.as)
         return cli_misuse(
             self,
@@ -209,7 +209,7 @@ const struct cli_command cli_export = {
             "An entry of --as log has at, id, time, who, kind, origin, audience, run, step, phase, erased, message,\n"
             "event; those that only a run or a model sees are there too.\n"
             "The database can be read while a server uses it.",
-    .run  = run,
+    .run = run,
     CLI_OPTIONS(about_export),
     .examples = "weft export THREAD --as ui\n"
                 "weft export THREAD --as uap -o thread.json\n",

@@ -18,15 +18,15 @@ enum { PIECE = 64 << 10, FILE_MAX = 60 << 20 /* of a dump: a request of this com
 #define BOUNDARY "weft-import-5b1f0c9e7a"
 
 struct importing {
-    const char     *file, *as, *agent, *conflict;
-    bool            json;
-    struct wb_buf   document;
-    struct cli_as   of;
-    bool            is_dump;
+    const char *file, *as, *agent, *conflict;
+    bool json;
+    struct wb_buf document;
+    struct cli_as of;
+    bool is_dump;
     struct cli_dump dump;
 
     const struct cli_command *self;
-    struct cli_progress       progress; /* of a dump */
+    struct cli_progress progress; /* of a dump */
 };
 
 static int read_input(struct wb_buf *to, struct upp_err *err)
@@ -46,7 +46,7 @@ WEFT_SUSPENDS static int import_document(struct cli_change *p, const char *as, s
                                          struct upp_err *err)
 {
     struct importing *x = p->arg;
-    yyjson_val       *v;
+    yyjson_val *v;
     wb_buf_clear(&p->path);
     wb_buf_add(&p->path, UPP_STR("/v1/threads/import?from="));
     cli_path_add(&p->path, wb_cstr(as));
@@ -62,7 +62,7 @@ WEFT_SUSPENDS static int import_document(struct cli_change *p, const char *as, s
     if (r < 0)
         return r;
     struct cli_request q = {.method = "POST", .path = wb_buf_str(&p->path), .body = document};
-    r                    = cli_owner_call(&p->door, &q, &p->arena, &v, err);
+    r = cli_owner_call(&p->door, &q, &p->arena, &v, err);
     cli_progress_hide(&x->progress);
     return r < 0 ? r : cli_print_thread(v, x->json, err);
 }
@@ -85,11 +85,11 @@ static void add_name(struct wb_buf *out, struct upp_str name)
 WEFT_SUSPENDS static int upload(struct cli_change *p, const struct cli_dump_file *f, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf bytes = WB_BUF(FILE_MAX), body = WB_BUF(FILE_MAX + (8 << 10));
-    const char                           *slash = strrchr(f->path, '/');
-    struct upp_str                        name  = f->filename.n ? f->filename : wb_cstr(slash ? slash + 1 : f->path);
+    const char *slash = strrchr(f->path, '/');
+    struct upp_str name = f->filename.n ? f->filename : wb_cstr(slash ? slash + 1 : f->path);
     struct upp_str purpose = f->purpose.n ? f->purpose : f->image ? UPP_STR("vision") : UPP_STR("assistants");
-    yyjson_val    *v;
-    int            r = wb_file_read(f->path, &bytes, err);
+    yyjson_val *v;
+    int r = wb_file_read(f->path, &bytes, err);
     if (r == -UPP_ELIMIT) {
         say(p->arg, "not taken: ", wb_cstr(f->path), "longer than 60 MiB: upload it with POST /v1/files?alias=ID");
         return 0;
@@ -111,9 +111,9 @@ WEFT_SUSPENDS static int upload(struct cli_change *p, const struct cli_dump_file
     if (r < 0)
         return r;
     struct cli_request q = {.method = "POST",
-                            .path   = wb_buf_str(&p->path),
-                            .body   = wb_buf_str(&body),
-                            .type   = "multipart/form-data; boundary=" BOUNDARY};
+                            .path = wb_buf_str(&p->path),
+                            .body = wb_buf_str(&body),
+                            .type = "multipart/form-data; boundary=" BOUNDARY};
     return cli_owner_call(&p->door, &q, &p->arena, &v, err);
 }
 
@@ -128,7 +128,7 @@ WEFT_SUSPENDS static int put_file(struct cli_change *p, const struct cli_dump_fi
     if (r < 0)
         return r;
     struct cli_request q = {.method = "GET", .path = wb_buf_str(&p->path)};
-    r                    = cli_owner_call(&p->door, &q, &p->arena, &v, err);
+    r = cli_owner_call(&p->door, &q, &p->arena, &v, err);
     if (r != -UPP_ENOTFOUND)
         return r < 0 ? r : 0;
     r = upload(p, f, err);
@@ -144,9 +144,9 @@ WEFT_SUSPENDS static int put_file(struct cli_change *p, const struct cli_dump_fi
 WEFT_SUSPENDS static int find_assistant(struct cli_change *p, struct upp_str id, struct upp_err *err)
 {
     struct upp_str after = {NULL, 0};
-    yyjson_val    *v     = NULL, *one;
-    size_t         i, n;
-    int            r = 0;
+    yyjson_val *v = NULL, *one;
+    size_t i, n;
+    int r = 0;
     do {
         wb_buf_clear(&p->path);
         wb_buf_add(&p->path, UPP_STR("/v1/assistants?limit=100&order=asc"));
@@ -155,8 +155,8 @@ WEFT_SUSPENDS static int find_assistant(struct cli_change *p, struct upp_str id,
             cli_path_add(&p->path, after);
         }
         struct cli_request q = {.method = "GET", .path = wb_buf_str(&p->path)};
-        r                    = wb_buf_check(&p->path, err);
-        r                    = r < 0 ? r : cli_owner_call(&p->door, &q, &p->arena, &v, err);
+        r = wb_buf_check(&p->path, err);
+        r = r < 0 ? r : cli_owner_call(&p->door, &q, &p->arena, &v, err);
         if (r < 0)
             return r;
         yyjson_arr_foreach(yyjson_obj_get(v, "data"), i, n, one)
@@ -175,8 +175,8 @@ static int write_assistant(const struct cli_dump_object *x, struct wb_buf *out, 
         "model",          "name",        "description", "instructions",    "tools",
         "tool_resources", "temperature", "top_p",       "response_format", "reasoning_effort"};
     struct wj_writer w;
-    yyjson_val      *key, *value;
-    size_t           i, n;
+    yyjson_val *key, *value;
+    size_t i, n;
     wb_buf_clear(out);
     wj_writer_init(&w, out, err);
     wj_write_open(&w, '{');
@@ -201,15 +201,15 @@ static int write_assistant(const struct cli_dump_object *x, struct wb_buf *out, 
 WEFT_SUSPENDS static int put_assistant(struct cli_change *p, const struct cli_dump_object *o, struct upp_err *err)
 {
     struct importing *x = p->arg;
-    yyjson_val       *v;
-    int               r = find_assistant(p, o->id, err);
+    yyjson_val *v;
+    int r = find_assistant(p, o->id, err);
     if (r != 0)
         return r < 0 ? r : 0;
     r = write_assistant(o, &x->document, err);
     if (r < 0)
         return r;
     struct cli_request q = {.method = "POST", .path = UPP_STR("/v1/assistants"), .body = wb_buf_str(&x->document)};
-    r                    = cli_owner_call(&p->door, &q, &p->arena, &v, err);
+    r = cli_owner_call(&p->door, &q, &p->arena, &v, err);
     if (r == -UPP_EINVALID || r == -UPP_ENOTFOUND || r == -UPP_ENOMODEL || r == -UPP_EREFUSED) {
         say(x, "not taken: assistant ", o->id, err->msg);
         return 0;
@@ -244,8 +244,8 @@ WEFT_SUSPENDS static int import_thread(struct cli_change *p, size_t i, struct up
 WEFT_SUSPENDS static int import_dump(struct cli_change *p, struct upp_err *err)
 {
     struct importing *x = p->arg;
-    struct cli_dump  *d = &x->dump;
-    int               r = 0;
+    struct cli_dump *d = &x->dump;
+    int r = 0;
     for (size_t i = 0; i < d->notes.n; i++)
         say(x, "", d->notes.p[i], "");
     cli_progress_begin(&x->progress, x->self, "objects", count_all(d));
@@ -270,7 +270,7 @@ WEFT_SUSPENDS static int import_dump(struct cli_change *p, struct upp_err *err)
 WEFT_SUSPENDS static int import_it(struct cli_change *p, struct upp_err *err)
 {
     struct importing *x = p->arg;
-    p->door.as          = x->of;
+    p->door.as = x->of;
     if (x->is_dump)
         return import_dump(p, err);
     int r = import_document(p, x->as, wb_buf_str(&x->document), err);
@@ -283,16 +283,16 @@ WEFT_SUSPENDS static int import_it(struct cli_change *p, struct upp_err *err)
 static int read_all(struct importing *x, struct upp_err *err)
 {
     bool folder = strcmp(x->file, "-") != 0 && cli_dump_is_folder(x->file), given = strcmp(x->as, "assistants") == 0;
-    int  r = folder                      ? 0
-             : strcmp(x->file, "-") == 0 ? read_input(&x->document, err)
-                                         : wb_file_read(x->file, &x->document, err);
+    int r = folder                      ? 0
+            : strcmp(x->file, "-") == 0 ? read_input(&x->document, err)
+                                        : wb_file_read(x->file, &x->document, err);
     if (r < 0)
         return r;
     if (folder && !given)
         return upp_fail(err, UPP_EINVALID, "a folder is imported with --from assistants");
     if (!folder && !x->document.n)
         return upp_fail(err, UPP_EINVALID, "the document is empty");
-    x->is_dump          = folder || (given && cli_dump_is_dump(wb_buf_str(&x->document)));
+    x->is_dump = folder || (given && cli_dump_is_dump(wb_buf_str(&x->document)));
     struct upp_str text = folder ? (struct upp_str){NULL, 0} : wb_buf_str(&x->document);
     return x->is_dump ? cli_dump_read(&x->dump, x->file, text, err) : 0;
 }
@@ -301,9 +301,9 @@ static const char *const on_conflict[] = {"copy", NULL};
 
 static int run(const struct cli_command *self, int argc, char **argv)
 {
-    struct importing        x    = {.self = self, .as = "auto", .document = WB_BUF(SV_IMPORT_BODY)};
-    const char             *file = NULL, *store = NULL;
-    struct upp_err          err       = {0};
+    struct importing x = {.self = self, .as = "auto", .document = WB_BUF(SV_IMPORT_BODY)};
+    const char *file = NULL, *store = NULL;
+    struct upp_err err = {0};
     const struct cli_option options[] = {
         {"--config", "a file", &file, NULL},     {"--store", "sqlite:PATH", &store, NULL},
         {"--as", "a dialect", &x.as, NULL},      {"--from", "a dialect", &x.as, NULL},
@@ -316,7 +316,7 @@ static int run(const struct cli_command *self, int argc, char **argv)
         return CLI_USAGE;
     if (x.conflict && cli_word(self, "--on-conflict", x.conflict, on_conflict, &(size_t){0}))
         return CLI_USAGE;
-    int r    = read_all(&x, &err);
+    int r = read_all(&x, &err);
     int code = r < 0 ? cli_fail(self, &err)
                      : cli_change_with(self, cli_dump_has_assistants(&x.dump), file, store, false, import_it, &x);
     cli_dump_done(&x.dump);
@@ -337,9 +337,9 @@ static const struct cli_about about_import[] = {
 };
 
 const struct cli_command cli_import = {
-    .name    = "import",
-    .usage   = "FILE|FOLDER|- [--from D] [--agent NAME] [--on-conflict copy] [--json] [--tenant T] [--user U]\n"
-               "                   [--config FILE] [--store URL]",
+    .name = "import",
+    .usage = "FILE|FOLDER|- [--from D] [--agent NAME] [--on-conflict copy] [--json] [--tenant T] [--user U]\n"
+             "                   [--config FILE] [--store URL]",
     .summary = "imports a document as a thread",
     .help =
         "Reads a document of any dialect (at most 64 MiB), validates all of it, and creates a thread with new ids, "
@@ -358,5 +358,5 @@ const struct cli_command cli_import = {
     .examples = "weft import thread.json\n"
                 "weft import dump/ --from assistants\n"
                 "weft export THREAD --as uap | weft import - --on-conflict copy\n",
-    .takes    = CLI_FILE,
+    .takes = CLI_FILE,
 };

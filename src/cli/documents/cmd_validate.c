@@ -6,18 +6,18 @@
 enum { LINE = 1 << 20 };
 
 struct validation {
-    const struct cli_command     *self;
+    const struct cli_command *self;
     const struct wd_document_ops *as; /* NULL: detected */
-    bool                          strict, json, lines;
-    size_t                        errors, warnings;
-    struct cli_progress           progress;
+    bool strict, json, lines;
+    size_t errors, warnings;
+    struct cli_progress progress;
 };
 
 static int print(struct validation *v, const struct cli_document_ref *at, const struct wd_problem *p,
                  struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(LINE);
-    struct wj_writer                      w;
+    struct wj_writer w;
     cli_progress_hide(&v->progress);
     if (!v->json) {
         cli_problem_print(stdout, at, p);
@@ -35,7 +35,7 @@ static int print(struct validation *v, const struct cli_document_ref *at, const 
 static int print_other(struct validation *v, const struct cli_document_ref *at, const char *rule, struct upp_err *err)
 {
     char sentence[sizeof err->where + sizeof err->msg + 2];
-    int  n = snprintf(sentence, sizeof sentence, "%s%s%s", err->where, err->where[0] ? ": " : "", err->msg);
+    int n = snprintf(sentence, sizeof sentence, "%s%s%s", err->where, err->where[0] ? ": " : "", err->msg);
     struct wd_problem p = {
         .pointer = UPP_STR(""), .rule = rule, .severity = WD_ERROR, .sentence = wb_str(sentence, (size_t)n)};
     v->errors++;
@@ -45,9 +45,9 @@ static int print_other(struct validation *v, const struct cli_document_ref *at, 
 static int validate_text(struct validation *v, const struct cli_document_ref *at, struct upp_str text,
                          struct upp_err *err)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena       memory   = WB_ARENA(WD_DOC_MEMORY);
+    WB_CLEANUP(wb_arena_done) struct wb_arena memory = WB_ARENA(WD_DOC_MEMORY);
     WB_CLEANUP(wd_problems_done) struct wd_problems problems = {0};
-    const struct wd_document_ops                   *whose;
+    const struct wd_document_ops *whose;
     int r = wd_document_validate(v->as, text, &memory, &problems, &whose, err);
     if (r == -UPP_EINVALID || r == -UPP_ELIMIT) /* not JSON, too deep, or of no known dialect */
         return print_other(v, at, "document", err);
@@ -69,7 +69,7 @@ static int validate_lines(struct validation *v, struct cli_input *in, struct cli
     int r = 0;
     while (r >= 0 && !ferror(stdout)) {
         struct upp_str line;
-        r        = cli_input_line(in, &line, err);
+        r = cli_input_line(in, &line, err);
         at->line = in->lines;
         if (r == -UPP_ELIMIT)
             r = print_other(v, at, "document", err);
@@ -93,10 +93,10 @@ static int validate_lines(struct validation *v, struct cli_input *in, struct cli
 static void validate_file(struct validation *v, const char *file)
 {
     WB_CLEANUP(cli_input_close) struct cli_input in;
-    struct upp_str                               text;
-    struct upp_err                               err = {0};
-    struct cli_document_ref                      at  = {.file = file};
-    int                                          r   = cli_input_open(&in, file, WD_DOC_BYTES, &err);
+    struct upp_str text;
+    struct upp_err err = {0};
+    struct cli_document_ref at = {.file = file};
+    int r = cli_input_open(&in, file, WD_DOC_BYTES, &err);
     if (r >= 0 && v->lines)
         r = validate_lines(v, &in, &at, &err);
     else if (r >= 0) {
@@ -115,15 +115,15 @@ static void validate_file(struct validation *v, const char *file)
 
 static int run(const struct cli_command *self, int argc, char **argv)
 {
-    struct validation       v         = {.self = self};
-    const char             *as        = "auto";
+    struct validation v = {.self = self};
+    const char *as = "auto";
     const struct cli_option options[] = {{"--as", "a dialect, or auto", &as, NULL},
                                          {"--strict", NULL, NULL, &v.strict},
                                          {"--json", NULL, NULL, &v.json},
                                          {"--lines", NULL, NULL, &v.lines}};
-    size_t                  n;
-    const char            **files = (void *)argv; /* the words are moved to its front */
-    int                     code  = cli_parse_some(self, argc, argv, options, WB_LEN(options), files, (size_t)argc, &n);
+    size_t n;
+    const char **files = (void *)argv; /* the words are moved to its front */
+    int code = cli_parse_some(self, argc, argv, options, WB_LEN(options), files, (size_t)argc, &n);
     if (!code && !n)
         code = cli_misuse(self, "wants files, or - for standard input");
     if (!code && strcmp(as, "auto") != 0 && !(v.as = cli_dialect(self, "--as", as, "auto")))
@@ -147,8 +147,8 @@ static const struct cli_about about_validate[] = {
 };
 
 const struct cli_command cli_validate = {
-    .name    = "validate",
-    .usage   = "[--as DIALECT|auto] [--strict] [--json] [--lines] FILE|-...",
+    .name = "validate",
+    .usage = "[--as DIALECT|auto] [--strict] [--json] [--lines] FILE|-...",
     .summary = "validates documents",
     .help =
         "Checks documents against the rules of their dialect and prints one line per problem:\n"
@@ -159,5 +159,5 @@ const struct cli_command cli_validate = {
     CLI_OPTIONS(about_validate),
     .examples = "weft validate thread.json\n"
                 "weft validate --as thread --strict --json *.json\n",
-    .takes    = CLI_FILE,
+    .takes = CLI_FILE,
 };

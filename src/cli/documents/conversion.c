@@ -1,4 +1,5 @@
-/* cli/documents/conversion.c — see conversion.h. */
+/* cli/documents/conversion.c — converts a document, verifies the result, and writes its losses and problems on
+ * standard error. */
 #include "cli/documents/conversion.h"
 
 #include <inttypes.h>
@@ -31,10 +32,10 @@ void cli_document_ref_write(struct wj_writer *w, const struct cli_document_ref *
 
 void cli_report(const struct cli_command *self, const struct cli_document_ref *at, const struct upp_err *err)
 {
-    cli_error_print(self, &(struct cli_error){.code    = upp_code_name(err->code),
-                                              .file    = at->file,
-                                              .line    = at->line,
-                                              .where   = err->where,
+    cli_error_print(self, &(struct cli_error){.code = upp_code_name(err->code),
+                                              .file = at->file,
+                                              .line = at->line,
+                                              .where = err->where,
                                               .message = wb_cstr(err->msg)});
 }
 
@@ -85,8 +86,8 @@ const struct wd_document_ops *cli_dialect(const struct cli_command *self, const 
     const struct wd_document_ops *found = wd_document_find(wb_cstr(name)), *ops;
     if (found)
         return found;
-    WB_CLEANUP(wb_buf_done) struct wb_buf list  = WB_BUF(LINE_MAX_BYTES);
-    struct wb_guess                       guess = {0};
+    WB_CLEANUP(wb_buf_done) struct wb_buf list = WB_BUF(LINE_MAX_BYTES);
+    struct wb_guess guess = {0};
     wb_buf_addf(&list, "there is no dialect '%s'; there are:", name);
     for (size_t i = 0; (ops = wd_document_at(i)); i++) {
         wb_buf_addf(&list, "%s %s", i ? "," : "", ops->name);
@@ -118,8 +119,8 @@ static int report(const struct cli_conversion *c, const struct cli_document_ref 
                   const struct wd_losses *losses, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(LINE_MAX_BYTES);
-    struct wj_writer                      w;
-    int                                   r = 0;
+    struct wj_writer w;
+    int r = 0;
     for (size_t i = 0; r >= 0 && i < problems->list.n; i++) {
         begin_line(c, at, &w, &out, err);
         cli_problem_write(&w, &problems->list.p[i]);
@@ -187,7 +188,7 @@ static uint64_t seed_of(struct upp_str text)
     uint64_t h = text.n, word = 0;
     for (size_t i = 0; i < text.n; i += sizeof word) {
         size_t n = WB_MIN(text.n - i, sizeof word);
-        word     = 0;
+        word = 0;
         for (size_t k = 0; k < n; k++) /* independent of the machine's byte order */
             word |= (uint64_t)(uint8_t)text.p[i + k] << 8 * k;
         h = (h ^ word) * 0x9e3779b97f4a7c15;
@@ -199,12 +200,12 @@ static uint64_t seed_of(struct upp_str text)
 /* Writes the document in its own dialect and compares it with the input, token for token. */
 static int verify(struct wd_document *d, const struct wd_convert_opts *opts, struct upp_err *err)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(WD_DOC_MEMORY);
-    WB_CLEANUP(wb_buf_done) struct wb_buf     was = WB_BUF(2u * WD_DOC_BYTES), now = WB_BUF(2u * WD_DOC_BYTES);
-    struct wd_convert_opts                    own = {.size = sizeof own, .now_ms = opts->now_ms, .seed = opts->seed};
-    yyjson_val                               *again;
-    struct upp_err                            why = {0};
-    int                                       r   = wd_document_write(d, d->ops, &own, &now, NULL, err);
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(WD_DOC_MEMORY);
+    WB_CLEANUP(wb_buf_done) struct wb_buf was = WB_BUF(2u * WD_DOC_BYTES), now = WB_BUF(2u * WD_DOC_BYTES);
+    struct wd_convert_opts own = {.size = sizeof own, .now_ms = opts->now_ms, .seed = opts->seed};
+    yyjson_val *again;
+    struct upp_err why = {0};
+    int r = wd_document_write(d, d->ops, &own, &now, NULL, err);
     if (r >= 0)
         r = wj_read(&a, wb_buf_str(&now),
                     UPP_OPTS(wj_read_opts, .max_bytes = 2u * WD_DOC_BYTES, .depth = 2 * WD_DOC_DEPTH), &again, err);
@@ -272,7 +273,7 @@ static int tell_written(const struct cli_conversion *c, const struct cli_documen
                         struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(LINE_MAX_BYTES);
-    struct wj_writer                      w;
+    struct wj_writer w;
     if (c->report) {
         begin_line(c, at, &w, &out, err);
         cli_problem_write(&w, p);
@@ -293,13 +294,13 @@ static int tell_written(const struct cli_conversion *c, const struct cli_documen
 static int check_written(struct cli_conversion *c, const struct cli_document_ref *at, struct upp_str text,
                          struct upp_err *err)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena       memory   = WB_ARENA(WD_DOC_MEMORY);
+    WB_CLEANUP(wb_arena_done) struct wb_arena memory = WB_ARENA(WD_DOC_MEMORY);
     WB_CLEANUP(wd_problems_done) struct wd_problems problems = {0};
-    const struct wd_document_ops                   *ops;
-    size_t                                          shown = 0;
+    const struct wd_document_ops *ops;
+    size_t shown = 0;
     if (text.n > WD_DOC_BYTES) { /* no command would read it */
         struct wd_problem p = {.rule = "document", .severity = WD_ERROR, .sentence = UPP_STR("longer than 256 MiB")};
-        c->wrong            = true;
+        c->wrong = true;
         return tell_written(c, at, &p, err);
     }
     int r = wd_document_validate(c->to, text, &memory, &problems, &ops, err);
@@ -348,21 +349,21 @@ static void lose_residue(const struct cli_conversion *c, const struct wm_doc *d,
 int cli_document_convert(struct cli_conversion *c, const struct cli_document_ref *at, struct wd_document *d,
                          const struct wd_convert_opts *given, struct wb_buf *out, struct upp_err *err)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena   memory = WB_ARENA(WD_DOC_MEMORY);
+    WB_CLEANUP(wb_arena_done) struct wb_arena memory = WB_ARENA(WD_DOC_MEMORY);
     WB_CLEANUP(wd_losses_done) struct wd_losses losses = {.a = &memory};
-    struct wd_convert_opts                      opts   = *given;
-    size_t                                      from   = 0;
-    opts.seed                                          = d->seed;
-    int r                                              = c->verify ? verify(d, &opts, err) : 0;
+    struct wd_convert_opts opts = *given;
+    size_t from = 0;
+    opts.seed = d->seed;
+    int r = c->verify ? verify(d, &opts, err) : 0;
     if (r >= 0) {
         give_prompts(c->config, &d->doc);
         opts.view = find_view(c->config, &d->doc, opts.view);
-        from      = out->n;
-        r         = wd_document_write(d, c->to, &opts, out, &losses, err);
+        from = out->n;
+        r = wd_document_write(d, c->to, &opts, out, &losses, err);
         lose_residue(c, &d->doc, &losses);
     }
     struct upp_str written = wb_str_sub(wb_buf_str(out), from, SIZE_MAX);
-    opts.items             = NULL; /* they are of this output */
+    opts.items = NULL; /* they are of this output */
     if (r >= 0 && is_whole(c, d->bytes))
         r = wd_document_returns(d, c->to, written, &opts, &losses, err);
     if (r >= 0)
@@ -382,6 +383,6 @@ int cli_convert_text(struct cli_conversion *c, const struct cli_document_ref *at
                      struct wb_buf *out, struct upp_err *err)
 {
     WB_CLEANUP(wd_document_done) struct wd_document d = {0};
-    int                                             r = cli_document_read(c, text, &c->opts, &d, err);
+    int r = cli_document_read(c, text, &c->opts, &d, err);
     return r < 0 ? r : cli_document_convert(c, at, &d, &c->opts, out, err);
 }

@@ -1,6 +1,5 @@
 /* cli/documents/conversion.h — converts one document, and reports its losses on standard error. */
-#ifndef CLI_CONVERSION_H
-#define CLI_CONVERSION_H
+#pragma once
 
 #include <stdio.h>
 
@@ -13,23 +12,23 @@
 /* Which document: a file, or a line of it. */
 struct cli_document_ref {
     const char *file;
-    uint64_t    line; /* 0: the whole */
+    uint64_t line; /* 0: the whole */
 };
 
 struct cli_conversion {
-    const struct cli_command     *self;
+    const struct cli_command *self;
     const struct wd_document_ops *from, *to; /* from NULL: detected */
-    const struct wc_config       *config;    /* has the system prompts of agents; NULL: none */
-    struct wd_convert_opts        opts;
-    bool                          seeded; /* opts.seed is set; else the seed is a hash of the document */
-    bool                          verify;
-    bool                          report;                    /* losses as JSON lines, all of them */
-    bool                          many;                      /* messages include the file */
-    bool                          log;                       /* the input is lines that are the items of one list */
-    bool                          pieces;                    /* the document is a part of one */
-    bool                          wrong;                     /* some output is not valid */
-    size_t                        losses_shown, losses_more; /* of the parts so far */
-    struct cli_progress           progress;
+    const struct wc_config *config;          /* has the system prompts of agents; NULL: none */
+    struct wd_convert_opts opts;
+    bool seeded; /* opts.seed is set; else the seed is a hash of the document */
+    bool verify;
+    bool report;                      /* losses as JSON lines, all of them */
+    bool many;                        /* messages include the file */
+    bool log;                         /* the input is lines that are the items of one list */
+    bool pieces;                      /* the document is a part of one */
+    bool wrong;                       /* some output is not valid */
+    size_t losses_shown, losses_more; /* of the parts so far */
+    struct cli_progress progress;
 };
 
 enum {
@@ -73,5 +72,3 @@ int cli_line_out(FILE *out, struct wj_writer *w) UPP_MUST_CHECK;
  * (NULL: none). */
 const struct wd_document_ops *cli_dialect(const struct cli_command *self, const char *option, const char *name,
                                           const char *also);
-
-#endif

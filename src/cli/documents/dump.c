@@ -1,4 +1,5 @@
-/* cli/documents/dump.c — see dump.h. */
+/* cli/documents/dump.c — collects the objects of a dump from its files, groups them by thread, and writes each as a
+ * document. */
 #include "cli/documents/dump.h"
 
 #include <dirent.h>
@@ -13,9 +14,9 @@
 #include "json/write.h"
 
 enum {
-    DEPTH     = 8,       /* folders, and lists in lists */
-    OBJECTS   = 1 << 22, /* and notes, and files of the folder */
-    JSON_MAX  = 256 << 20,
+    DEPTH = 8,         /* folders, and lists in lists */
+    OBJECTS = 1 << 22, /* and notes, and files of the folder */
+    JSON_MAX = 256 << 20,
     ARENA_MAX = 2000 << 20,
 };
 
@@ -53,7 +54,7 @@ static bool is_named(yyjson_val *key, const char *const *names, size_t n)
 static uint64_t number_at(yyjson_val *v, const char *name)
 {
     yyjson_val *x = yyjson_obj_get(v, name);
-    uint64_t    n = 0;
+    uint64_t n = 0;
     return x && (yyjson_is_num(x) || yyjson_is_raw(x)) && wb_str_u64(wj_text(x), &n) ? n : 0;
 }
 
@@ -63,7 +64,7 @@ static int collect(struct cli_dump *d, const char *path, yyjson_val *v, unsigned
 static bool newest_first(yyjson_val *list, bool page)
 {
     yyjson_val *first = yyjson_arr_get_first(list), *last = yyjson_arr_get_last(list);
-    uint64_t    a = number_at(first, "created_at"), b = number_at(last, "created_at");
+    uint64_t a = number_at(first, "created_at"), b = number_at(last, "created_at");
     if (a != b)
         return a > b;
     return page && wb_str_eq(wj_text_at(first, "role"), UPP_STR("assistant")) &&
@@ -73,11 +74,11 @@ static bool newest_first(yyjson_val *list, bool page)
 static int collect_list(struct cli_dump *d, const char *path, yyjson_val *list, bool page, unsigned depth,
                         struct upp_err *err)
 {
-    size_t       n     = yyjson_arr_size(list);
-    bool         back  = newest_first(list, page);
-    int          r     = 0;
+    size_t n = yyjson_arr_size(list);
+    bool back = newest_first(list, page);
+    int r = 0;
     yyjson_val **items = wb_new_n(&d->a, yyjson_val *, n + 1), *v;
-    size_t       i, max;
+    size_t i, max;
     if (!items)
         return no_memory(err);
     yyjson_arr_foreach(list, i, max, v) items[back ? n - 1 - i : i] = v;
@@ -91,8 +92,8 @@ static int collect_members(struct cli_dump *d, const char *path, yyjson_val *v, 
                            struct upp_err *err)
 {
     yyjson_val *key, *value;
-    size_t      i, n;
-    int         r = 0;
+    size_t i, n;
+    int r = 0;
     yyjson_obj_foreach(v, i, n, key, value)
     {
         if (is_named(key, members, WB_LEN(members)) && yyjson_is_ctn(value))
@@ -121,12 +122,12 @@ static int collect(struct cli_dump *d, const char *path, yyjson_val *v, unsigned
     for (size_t i = 0; i < WB_LEN(objects); i++) {
         if (!wb_str_eq(object, wb_cstr(objects[i])))
             continue;
-        struct cli_dump_object x = {.v       = v,
-                                    .kind    = (enum cli_dump_kind)i,
-                                    .id      = wj_text_at(v, "id"),
-                                    .thread  = wj_text_at(v, i == CLI_DUMP_THREAD ? "id" : "thread_id"),
+        struct cli_dump_object x = {.v = v,
+                                    .kind = (enum cli_dump_kind)i,
+                                    .id = wj_text_at(v, "id"),
+                                    .thread = wj_text_at(v, i == CLI_DUMP_THREAD ? "id" : "thread_id"),
                                     .created = number_at(v, "created_at"),
-                                    .order   = d->objects.n};
+                                    .order = d->objects.n};
         if (!wb_vec_push(&d->objects, x, OBJECTS))
             return no_memory(err);
         return i == CLI_DUMP_THREAD || i == CLI_DUMP_RUN ? collect_members(d, path, v, false, depth, err) : 0;
@@ -139,10 +140,10 @@ static int collect(struct cli_dump *d, const char *path, yyjson_val *v, unsigned
 /* JSON, or JSON lines. */
 static int collect_text(struct cli_dump *d, const char *path, struct upp_str text, struct upp_err *err)
 {
-    yyjson_val    *v;
+    yyjson_val *v;
     struct upp_str line, rest = text;
-    size_t         number = 0;
-    int            r      = wj_read(&d->a, text, NULL, &v, err);
+    size_t number = 0;
+    int r = wj_read(&d->a, text, NULL, &v, err);
     if (r >= 0)
         return collect(d, path, v, 0, err);
     if (r != -UPP_EINVALID || memchr(text.p, '\n', text.n) == NULL)
@@ -163,7 +164,7 @@ static int collect_text(struct cli_dump *d, const char *path, struct upp_str tex
 bool cli_dump_is_dump(struct upp_str text)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(ARENA_MAX);
-    yyjson_val                               *v, *list;
+    yyjson_val *v, *list;
     if (wj_read(&a, text, NULL, &v, NULL) < 0)
         return memchr(text.p, '\n', text.n) != NULL;
     struct upp_str object = wj_text_at(v, "object");
@@ -194,7 +195,7 @@ static int take_path(struct cli_dump *d, const char *path, struct upp_err *err)
         !wb_str_ends(name, UPP_STR(".ndjson")))
         return wb_vec_push(&d->paths, path, OBJECTS) ? 0 : no_memory(err);
     WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(JSON_MAX);
-    int                                   r    = wb_file_read(path, &text, err);
+    int r = wb_file_read(path, &text, err);
     if (r < 0)
         return upp_wrap(err, r, "%s", path);
     const char *base = strrchr(path, '/');
@@ -206,16 +207,16 @@ static int take_path(struct cli_dump *d, const char *path, struct upp_err *err)
 static int walk(struct cli_dump *d, const char *folder, unsigned depth, struct upp_err *err)
 {
     WB_VEC(const char *) names = {0};
-    DIR           *all         = opendir(folder);
+    DIR *all = opendir(folder);
     struct dirent *e;
-    int            r = 0;
+    int r = 0;
     if (!all)
         return upp_fail(err, UPP_EINVALID, "cannot read the folder %s", folder);
     while (r >= 0 && (e = readdir(all)) != NULL) {
         if (e->d_name[0] == '.')
             continue;
         struct upp_str path = wb_arena_printf(&d->a, "%s/%s", folder, e->d_name);
-        r                   = path.p && wb_vec_push(&names, path.p, OBJECTS) ? 0 : no_memory(err);
+        r = path.p && wb_vec_push(&names, path.p, OBJECTS) ? 0 : no_memory(err);
     }
     (void)closedir(all);
     if (names.n)
@@ -244,7 +245,7 @@ static int add_thread(struct cli_dump *d, struct upp_str id, struct upp_err *err
 static int find_threads(struct cli_dump *d, struct upp_err *err)
 {
     bool loose = false;
-    int  r     = 0;
+    int r = 0;
     for (size_t i = 0; r >= 0 && i < d->objects.n; i++) {
         const struct cli_dump_object *x = &d->objects.p[i];
         if (is_apart(x->kind))
@@ -294,8 +295,8 @@ static int refer(struct cli_dump *d, struct upp_str id, bool image, struct upp_e
 static int find_files_of(struct cli_dump *d, yyjson_val *message, struct upp_err *err)
 {
     yyjson_val *content = yyjson_obj_get(message, "content"), *attached = yyjson_obj_get(message, "attachments"), *v;
-    size_t      i, n;
-    int         r = 0;
+    size_t i, n;
+    int r = 0;
     yyjson_arr_foreach(content, i, n, v)
     {
         r = refer(d, wj_text_at(yyjson_obj_get(v, "image_file"), "file_id"), true, err);
@@ -314,9 +315,9 @@ static int find_files_of(struct cli_dump *d, yyjson_val *message, struct upp_err
 /* "file-abc", "file-abc.png", or the name that the file object has. */
 static bool is_file(const struct cli_dump_file *f, const char *path)
 {
-    const char    *slash = strrchr(path, '/');
-    struct upp_str base  = wb_cstr(slash ? slash + 1 : path);
-    bool           by_id = wb_str_starts(base, f->id) && (base.n == f->id.n || base.p[f->id.n] == '.');
+    const char *slash = strrchr(path, '/');
+    struct upp_str base = wb_cstr(slash ? slash + 1 : path);
+    bool by_id = wb_str_starts(base, f->id) && (base.n == f->id.n || base.p[f->id.n] == '.');
     return by_id || (f->filename.n && wb_str_eq(base, f->filename));
 }
 
@@ -325,10 +326,10 @@ static int find_files(struct cli_dump *d, struct upp_err *err)
     int r = 0;
     for (size_t i = 0; r >= 0 && i < d->objects.n; i++) {
         const struct cli_dump_object *x = &d->objects.p[i];
-        struct cli_dump_file         *f = x->kind == CLI_DUMP_FILE && x->id.n ? file_of(d, x->id) : NULL;
+        struct cli_dump_file *f = x->kind == CLI_DUMP_FILE && x->id.n ? file_of(d, x->id) : NULL;
         if (f) {
             f->filename = wj_text_at(x->v, "filename");
-            f->purpose  = wj_text_at(x->v, "purpose");
+            f->purpose = wj_text_at(x->v, "purpose");
         } else if (x->kind == CLI_DUMP_MESSAGE)
             r = find_files_of(d, x->v, err);
     }
@@ -360,7 +361,7 @@ static int by_time(const void *a, const void *b)
 
 int cli_dump_read(struct cli_dump *d, const char *path, struct upp_str text, struct upp_err *err)
 {
-    *d    = (struct cli_dump){.a = WB_ARENA(ARENA_MAX)};
+    *d = (struct cli_dump){.a = WB_ARENA(ARENA_MAX)};
     int r = text.n ? collect_text(d, path, text, err) : walk(d, path, 0, err);
     if (r >= 0 && d->objects.n)
         qsort(d->objects.p, d->objects.n, sizeof *d->objects.p, by_time);
@@ -403,11 +404,11 @@ static void put_objects(struct wj_writer *w, const struct cli_dump *d, struct up
 int cli_dump_write(struct cli_dump *d, size_t i, struct wb_buf *out, struct upp_err *err)
 {
     static const char *const lists[] = {"messages", "runs", "steps", "run_steps", "files", "data"};
-    struct upp_str           id      = d->threads.p[i];
-    yyjson_val              *thread  = NULL, *key, *v;
-    struct wj_writer         w;
-    size_t                   k, n;
-    uint64_t                 created = 0;
+    struct upp_str id = d->threads.p[i];
+    yyjson_val *thread = NULL, *key, *v;
+    struct wj_writer w;
+    size_t k, n;
+    uint64_t created = 0;
     for (k = 0; k < d->objects.n; k++) {
         const struct cli_dump_object *x = &d->objects.p[k];
         if (!wb_str_eq(x->thread, id))

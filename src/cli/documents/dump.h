@@ -4,8 +4,7 @@
  * Reads all objects of a file or a folder and puts them together by thread: one document of the dialect `assistants`
  * for each. Whatever is not taken is noted with its place, and nothing is dropped without a note.
  */
-#ifndef CLI_DUMP_H
-#define CLI_DUMP_H
+#pragma once
 
 #include <yyjson.h>
 
@@ -24,18 +23,18 @@ enum cli_dump_kind {
 };
 
 struct cli_dump_object {
-    yyjson_val        *v;
+    yyjson_val *v;
     enum cli_dump_kind kind;
-    struct upp_str     id, thread; /* thread: empty if it does not say */
-    uint64_t           created;    /* seconds */
-    size_t             order;      /* as it was found, oldest first */
+    struct upp_str id, thread; /* thread: empty if it does not say */
+    uint64_t created;          /* seconds */
+    size_t order;              /* as it was found, oldest first */
 };
 
 /* A file that messages refer to, or that a file object describes. */
 struct cli_dump_file {
     struct upp_str id, filename, purpose;
-    const char    *path; /* NULL: it is not in the dump */
-    bool           image;
+    const char *path; /* NULL: it is not in the dump */
+    bool image;
 };
 
 struct cli_dump {
@@ -54,11 +53,9 @@ bool cli_dump_is_folder(const char *path);
 bool cli_dump_is_dump(struct upp_str text);
 
 /* `text`: of the file; empty: the path is a folder. */
-int  cli_dump_read(struct cli_dump *d, const char *path, struct upp_str text, struct upp_err *err) UPP_MUST_CHECK;
+int cli_dump_read(struct cli_dump *d, const char *path, struct upp_str text, struct upp_err *err) UPP_MUST_CHECK;
 void cli_dump_done(struct cli_dump *d);
 bool cli_dump_has_assistants(const struct cli_dump *d);
 
 /* The document of the i-th thread. */
 int cli_dump_write(struct cli_dump *d, size_t i, struct wb_buf *out, struct upp_err *err) UPP_MUST_CHECK;
-
-#endif

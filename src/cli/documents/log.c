@@ -1,4 +1,4 @@
-/* cli/documents/log.c — see log.h. */
+/* cli/documents/log.c — converts a log of documents, in pieces where the result can be joined. */
 #include "cli/documents/log.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@
 enum {
     PIECE = 4 << 20, /* bytes after which a piece may end */
     WAITS = 3,       /* how often a piece with an unanswered call goes on for a quarter more */
-    COPY  = 64 << 10,
+    COPY = 64 << 10,
 };
 
 /* ---- In memory ------------------------------------------------------------------------------------------------ */
@@ -31,7 +31,7 @@ static bool add_line(struct wb_buf *list, struct upp_str line)
 static int join(struct upp_str lines, struct wb_buf *to, struct upp_err *err)
 {
     struct upp_str line;
-    bool           any = false;
+    bool any = false;
     while (wb_str_split(&lines, '\n', &line))
         any |= add_line(to, line);
     wb_buf_addc(to, ']');
@@ -41,7 +41,7 @@ static int join(struct upp_str lines, struct wb_buf *to, struct upp_err *err)
 static int read_ui_stream(const struct cli_conversion *c, struct upp_str lines, struct wb_buf *to, struct upp_err *err)
 {
     size_t skipped;
-    int    r =
+    int r =
         wd_ui_stream_document(lines, c->opts.agent, c->opts.now_ms ? c->opts.now_ms : wb_wall_ms(), to, &skipped, err);
     if (r >= 0 && skipped)
         (void)fprintf(stderr, "weft convert: %zu chunks of unknown types were skipped\n", skipped);
@@ -80,17 +80,17 @@ int cli_log_read(const struct cli_conversion *c, struct upp_str lines, struct wb
 /* ---- Pieces --------------------------------------------------------------------------------------------------- */
 
 struct log {
-    struct cli_conversion   *c;
+    struct cli_conversion *c;
     struct cli_document_ref *at; /* the piece's first line */
-    struct cli_input         in;
-    struct wb_buf            list, out;
-    struct wb_buf            ahead; /* the line that begins the next piece */
-    uint64_t                 ahead_line;
-    struct wb_arena          texts;
-    struct wm_doc            head; /* what a thread has beside its turns: agents, and the first and last time */
-    FILE                    *spool;
-    uint64_t                 seed;
-    bool                     ended, any;
+    struct cli_input in;
+    struct wb_buf list, out;
+    struct wb_buf ahead; /* the line that begins the next piece */
+    uint64_t ahead_line;
+    struct wb_arena texts;
+    struct wm_doc head; /* what a thread has beside its turns: agents, and the first and last time */
+    FILE *spool;
+    uint64_t seed;
+    bool ended, any;
 };
 
 static void log_done(struct log *x)
@@ -119,8 +119,8 @@ static bool can_join(const struct wd_document_ops *to)
 /* Is the line a message of the user? 1: yes. A line that is no document by itself is none. */
 static int is_users(const struct log *x, struct upp_str line, struct upp_err *err)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf           list = WB_BUF(WD_DOC_BYTES + 2);
-    WB_CLEANUP(wd_document_done) struct wd_document d    = {0};
+    WB_CLEANUP(wb_buf_done) struct wb_buf list = WB_BUF(WD_DOC_BYTES + 2);
+    WB_CLEANUP(wd_document_done) struct wd_document d = {0};
     (void)add_line(&list, line);
     wb_buf_addc(&list, ']');
     int r = wb_buf_check(&list, err);
@@ -136,8 +136,8 @@ static int is_users(const struct log *x, struct upp_str line, struct upp_err *er
 static int read_piece(struct log *x, struct upp_err *err)
 {
     struct upp_str line;
-    size_t         enough = x->list.n ? x->list.n + PIECE / 4 : PIECE;
-    int            r      = 1;
+    size_t enough = x->list.n ? x->list.n + PIECE / 4 : PIECE;
+    int r = 1;
     if (!x->list.n)
         x->at->line = x->ahead_line;
     if (x->ahead.n)
@@ -207,7 +207,7 @@ static int add_agents(struct log *x, const struct wm_doc *d, struct upp_err *err
 {
     for (size_t i = 0; i < d->agents.n; i++) {
         struct wm_doc_agent agent = d->agents.p[i];
-        uint32_t            at    = 0;
+        uint32_t at = 0;
         while (at < x->head.agents.n && !wb_str_eq(x->head.agents.p[at].id, agent.id))
             at++;
         if (at < x->head.agents.n) {
@@ -225,7 +225,7 @@ static int add_agents(struct log *x, const struct wm_doc *d, struct upp_err *err
 
 static void set_time(struct log *x, struct wm_doc_entry *to, const struct wm_doc_entry *from)
 {
-    to->e.message.time_ms   = from->e.message.time_ms;
+    to->e.message.time_ms = from->e.message.time_ms;
     to->e.message.time_text = from->e.message.time_text;
     if (to->e.message.time_text.p)
         to->e.message.time_text = wb_arena_dup(&x->texts, to->e.message.time_text);
@@ -265,7 +265,7 @@ static int spool_items(struct log *x, const struct wd_items *items, struct upp_e
 static int copy_spool(struct log *x, FILE *to, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf piece = WB_BUF(COPY);
-    size_t                                n;
+    size_t n;
     if (fflush(x->spool) != 0 || fseek(x->spool, 0, SEEK_SET) != 0)
         return fail_io(err);
     if (!wb_buf_reserve(&piece, COPY))
@@ -277,10 +277,10 @@ static int copy_spool(struct log *x, FILE *to, struct upp_err *err)
 
 static int write_joined(struct log *x, FILE *to, struct upp_err *err)
 {
-    struct wd_items        items = {0, 0};
-    struct wd_convert_opts opts  = x->c->opts;
-    opts.items                   = &items;
-    opts.view                    = (struct upp_str){0};
+    struct wd_items items = {0, 0};
+    struct wd_convert_opts opts = x->c->opts;
+    opts.items = &items;
+    opts.view = (struct upp_str){0};
     wb_buf_clear(&x->out);
     if (x->c->to == &wd_document_thread) {
         int r = wd_doc_write(&x->head, x->c->to, &opts, &x->out, NULL, err);
@@ -305,7 +305,7 @@ static int write_joined(struct log *x, FILE *to, struct upp_err *err)
 static int convert_piece(struct log *x, struct wd_document *d, struct wd_convert_opts *opts, struct upp_err *err)
 {
     struct wd_items items = {0, 0};
-    opts->items           = &items;
+    opts->items = &items;
     wb_buf_clear(&x->out);
     int r = cli_document_convert(x->c, x->at, d, opts, &x->out, err);
     if (r >= 0)
@@ -332,15 +332,15 @@ static struct wd_convert_opts opts_of(const struct log *x)
 static int convert_pieces(struct log *x, FILE *to, struct upp_err *err)
 {
     for (bool first = true;; first = false) {
-        WB_CLEANUP(wd_document_done) struct wd_document d    = {0};
-        struct wd_convert_opts                          opts = opts_of(x);
+        WB_CLEANUP(wd_document_done) struct wd_document d = {0};
+        struct wd_convert_opts opts = opts_of(x);
         wb_buf_clear(&x->list);
         int r = read_closed_piece(x, &opts, &d, err);
         if (r < 0)
             return r;
         if (first && x->ended) { /* it is short: one document, as if it were whole */
             x->at->line = 0;
-            r           = cli_document_convert(x->c, x->at, &d, &opts, &x->out, err);
+            r = cli_document_convert(x->c, x->at, &d, &opts, &x->out, err);
             wb_buf_addc(&x->out, '\n');
             if (r >= 0)
                 r = wb_buf_check(&x->out, err);
@@ -351,7 +351,7 @@ static int convert_pieces(struct log *x, FILE *to, struct upp_err *err)
         if (first) {
             x->c->from = d.ops;
             x->c->many = x->c->pieces = true;
-            x->spool                  = tmpfile();
+            x->spool = tmpfile();
             if (!x->spool)
                 return fail_io(err);
         }
@@ -366,11 +366,11 @@ static int convert_pieces(struct log *x, FILE *to, struct upp_err *err)
 /* A recorded stream is one run, and is read whole; so is a log for a dialect whose documents cannot be joined. */
 static int convert_whole(struct log *x, FILE *to, struct upp_err *err)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf           lines = WB_BUF(WD_DOC_BYTES + 1);
-    WB_CLEANUP(wd_document_done) struct wd_document d     = {0};
-    struct wd_convert_opts                          opts  = opts_of(x);
-    struct upp_str                                  line;
-    int                                             r = 1;
+    WB_CLEANUP(wb_buf_done) struct wb_buf lines = WB_BUF(WD_DOC_BYTES + 1);
+    WB_CLEANUP(wd_document_done) struct wd_document d = {0};
+    struct wd_convert_opts opts = opts_of(x);
+    struct upp_str line;
+    int r = 1;
     wb_buf_add(&lines, wb_buf_str(&x->ahead));
     while (r > 0 && (r = cli_input_line(&x->in, &line, err)) > 0) {
         wb_buf_addc(&lines, '\n');
@@ -395,15 +395,15 @@ static int convert_whole(struct log *x, FILE *to, struct upp_err *err)
 int cli_log_convert(struct cli_conversion *c, struct cli_document_ref *at, FILE *to, struct upp_err *err)
 {
     WB_CLEANUP(log_done)
-    struct log     x = {.c     = c,
-                        .at    = at,
-                        .list  = WB_BUF(2u * WD_DOC_BYTES),
-                        .out   = WB_BUF(2u * WD_DOC_BYTES),
-                        .ahead = WB_BUF(WD_DOC_BYTES),
-                        .texts = WB_ARENA(WD_DOC_MEMORY)};
+    struct log x = {.c = c,
+                    .at = at,
+                    .list = WB_BUF(2u * WD_DOC_BYTES),
+                    .out = WB_BUF(2u * WD_DOC_BYTES),
+                    .ahead = WB_BUF(WD_DOC_BYTES),
+                    .texts = WB_ARENA(WD_DOC_MEMORY)};
     struct upp_str line;
-    int            r = cli_input_open(&x.in, at->file, WD_DOC_BYTES, err);
-    at->file         = x.in.name;
+    int r = cli_input_open(&x.in, at->file, WD_DOC_BYTES, err);
+    at->file = x.in.name;
     while (r >= 0 && !x.ahead.n && (r = cli_input_line(&x.in, &line, err)) > 0)
         if (wb_str_trim(line).n)
             wb_buf_add(&x.ahead, line);
@@ -411,10 +411,10 @@ int cli_log_convert(struct cli_conversion *c, struct cli_document_ref *at, FILE 
         return upp_fail(err, UPP_EINVALID, "there is no line in it");
     if (r < 0)
         return r;
-    x.ahead_line         = x.in.lines;
+    x.ahead_line = x.in.lines;
     struct upp_str first = wb_buf_str(&x.ahead);
     bool whole = !can_join(c->to) || is_event_field(first) || is_aap_stream(c, first) || is_ui_stream(c, first);
-    r          = whole ? convert_whole(&x, to, err) : convert_pieces(&x, to, err);
+    r = whole ? convert_whole(&x, to, err) : convert_pieces(&x, to, err);
     if (r >= 0)
         cli_losses_end(c, at);
     return r;

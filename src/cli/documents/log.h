@@ -3,8 +3,7 @@
  * A long log is converted in pieces. Each begins with a message of the user, is read, converted, checked and released;
  * what is written of it goes to a temporary file until all is converted. So memory does not grow with the log.
  */
-#ifndef CLI_LOG_H
-#define CLI_LOG_H
+#pragma once
 
 #include "cli/documents/conversion.h"
 
@@ -16,5 +15,3 @@ int cli_log_read(const struct cli_conversion *c, struct upp_str lines, struct wb
  * piece begins, if there are several. */
 int cli_log_convert(struct cli_conversion *c, struct cli_document_ref *at, FILE *to,
                     struct upp_err *err) UPP_MUST_CHECK;
-
-#endif

@@ -19,20 +19,18 @@ enum { LINE = 64 << 20 /* bytes: the whole log may be one list */ };
 
 struct asking {
     const struct cli_command *self;
-    struct cli_as             as;
-    const char               *id, *log;
-    bool                      dot, svg, json, ancestors, descendants;
-    bool                      wrong; /* something in the log was no envelope, and was skipped */
-    struct we_lineage        *lineage;
+    struct cli_as as;
+    const char *id, *log;
+    bool dot, svg, json, ancestors, descendants;
+    bool wrong; /* something in the log was no envelope, and was skipped */
+    struct we_lineage *lineage;
 };
-
-/* ---- Reading -------------------------------------------------------------------------------------------------- */
 
 static int add_list(struct asking *q, yyjson_val *list, struct upp_err *err)
 {
     yyjson_val *v;
-    size_t      i, n;
-    int         r = 0;
+    size_t i, n;
+    int r = 0;
     yyjson_arr_foreach(list, i, n, v)
     {
         r = we_lineage_add(q->lineage, v, err);
@@ -46,7 +44,7 @@ static int add_list(struct asking *q, yyjson_val *list, struct upp_err *err)
 static int add_text(struct asking *q, const char *file, uint64_t line, struct upp_str text, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(ROOM);
-    yyjson_val                               *v;
+    yyjson_val *v;
     if (!wb_str_trim(text).n)
         return 0;
     int r = wj_read(&a, text, UPP_OPTS(wj_read_opts, .max_bytes = LINE), &v, err);
@@ -64,8 +62,8 @@ static int add_text(struct asking *q, const char *file, uint64_t line, struct up
 static int read_log(struct asking *q, struct upp_err *err)
 {
     WB_CLEANUP(cli_input_close) struct cli_input in;
-    struct upp_str                               line;
-    int                                          r = cli_input_open(&in, q->log, LINE, err);
+    struct upp_str line;
+    int r = cli_input_open(&in, q->log, LINE, err);
     while (r >= 0 && (r = cli_input_line(&in, &line, err)) > 0)
         r = add_text(q, in.name, in.lines, line, err);
     return r;
@@ -74,8 +72,8 @@ static int read_log(struct asking *q, struct upp_err *err)
 WEFT_SUSPENDS static int read_exchange(struct cli_change *p, struct asking *q, struct upp_err *err)
 {
     WB_CLEANUP(cli_answer_done) struct cli_answer answer;
-    struct upp_str                                rest, line;
-    int                                           r;
+    struct upp_str rest, line;
+    int r;
     cli_answer_init(&answer);
     p->door.as = q->as;
     wb_buf_clear(&p->path);
@@ -95,8 +93,6 @@ WEFT_SUSPENDS static int read_exchange(struct cli_change *p, struct asking *q, s
     return r;
 }
 
-/* ---- Writing -------------------------------------------------------------------------------------------------- */
-
 static int write_view(const struct asking *q, const struct we_lineage_view *v, struct wb_arena *a, struct wb_buf *out,
                       struct upp_err *err)
 {
@@ -113,12 +109,12 @@ static int write_view(const struct asking *q, const struct we_lineage_view *v, s
 
 static int print(struct asking *q, struct upp_err *err)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(ROOM);
-    WB_CLEANUP(wb_buf_done) struct wb_buf     out = WB_BUF(PICTURE);
-    struct we_lineage_view                    view;
-    uint32_t                                  self = WE_NO_NODE;
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(ROOM);
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(PICTURE);
+    struct we_lineage_view view;
+    uint32_t self = WE_NO_NODE;
     unsigned which = (q->ancestors ? WE_ANCESTORS : 0u) | (q->descendants ? WE_DESCENDANTS : 0u);
-    int      r     = we_lineage_end(q->lineage, err);
+    int r = we_lineage_end(q->lineage, err);
     if (r >= 0 && q->id) {
         self = we_lineage_find(q->lineage, wb_cstr(q->id));
         if (self == WE_NO_NODE)
@@ -138,14 +134,14 @@ static int print(struct asking *q, struct upp_err *err)
 WEFT_SUSPENDS static int from_store(struct cli_change *p, struct upp_err *err)
 {
     struct asking *q = p->arg;
-    int            r = read_exchange(p, q, err);
+    int r = read_exchange(p, q, err);
     return r < 0 ? r : print(q, err);
 }
 
 static int from_log(struct asking *q)
 {
     struct upp_err err = {0};
-    int            r   = read_log(q, &err);
+    int r = read_log(q, &err);
     if (r >= 0)
         r = print(q, &err);
     return r < 0 ? cli_fail(q->self, &err) : q->wrong ? CLI_FAILED : CLI_GOOD;
@@ -153,8 +149,8 @@ static int from_log(struct asking *q)
 
 static int run(const struct cli_command *self, int argc, char **argv)
 {
-    struct asking           q    = {.self = self};
-    const char             *file = NULL, *store = NULL;
+    struct asking q = {.self = self};
+    const char *file = NULL, *store = NULL;
     const struct cli_option options[] = {{"--config", "a file", &file, NULL},
                                          {"--store", "sqlite:PATH", &store, NULL},
                                          {"--log", "a file, or -", &q.log, NULL},
@@ -164,9 +160,9 @@ static int run(const struct cli_command *self, int argc, char **argv)
                                          {"--ancestors", NULL, NULL, &q.ancestors},
                                          {"--descendants", NULL, NULL, &q.descendants},
                                          CLI_AS(&q.as)};
-    size_t                  words;
-    struct upp_err          err  = {0};
-    int                     code = cli_parse_some(self, argc, argv, options, WB_LEN(options), &q.id, 1, &words);
+    size_t words;
+    struct upp_err err = {0};
+    int code = cli_parse_some(self, argc, argv, options, WB_LEN(options), &q.id, 1, &words);
     if (code)
         return code;
     if (!words && !q.log)
@@ -195,7 +191,7 @@ static const struct cli_about about_lineage[] = {
 };
 
 const struct cli_command cli_lineage = {
-    .name  = "lineage",
+    .name = "lineage",
     .usage = "ID|--log FILE [ID] [--ancestors] [--descendants] [--dot|--svg|--json] [--tenant T] [--user U] [--config "
              "FILE]\n"
              "                    [--store URL]",

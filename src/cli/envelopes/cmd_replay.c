@@ -25,15 +25,15 @@ enum { LINE_MAX_BYTES = 256 << 20 /* a list of envelopes is one line */, BODY = 
 
 struct replaying {
     const struct cli_command *self;
-    const char               *log, *config, *rules, *store, *live;
-    bool                      json, wrong;
-    struct cli_as             as;
-    const struct wc_config   *c;
-    struct cli_change        *change; /* the store, for a thread and for --live; NULL: neither */
-    struct we_replay_opts     opts;
-    struct we_replay         *replay;
-    uint64_t                  shown; /* number of the exchange that was named last */
-    struct cli_progress       progress;
+    const char *log, *config, *rules, *store, *live;
+    bool json, wrong;
+    struct cli_as as;
+    const struct wc_config *c;
+    struct cli_change *change; /* the store, for a thread and for --live; NULL: neither */
+    struct we_replay_opts opts;
+    struct we_replay *replay;
+    uint64_t shown; /* number of the exchange that was named last */
+    struct cli_progress progress;
 };
 
 /* ---- Differences --------------------------------------------------------------------------------------------- */
@@ -82,14 +82,14 @@ static void print_text(struct replaying *p, const struct we_difference *d)
 static int print_json(const struct we_difference *d, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(BODY);
-    struct wj_writer                      w;
+    struct wj_writer w;
     wj_writer_init(&w, &out, err);
     wj_write_open(&w, '{');
     wj_put_str(&w, "kind", we_difference_name(d->kind));
     wj_put_u64(&w, "exchange", d->exchange);
     wj_put_str(&w, "ingress", d->ingress);
     const struct {
-        const char    *name;
+        const char *name;
         struct upp_str text;
     } rows[] = {
         {"id", d->id},  {"intent", d->intent}, {"task", d->task}, {"recorded", d->recorded}, {"replayed", d->replayed},
@@ -119,7 +119,7 @@ static const char *many(uint64_t n)
 static int print_sum(const struct replaying *p, const struct we_replayed *s, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(BODY);
-    struct wj_writer                      w;
+    struct wj_writer w;
     if (!p->json) {
         (void)printf("%llu envelope%s, %llu exchange%s, %llu request%s: %llu difference%s\n",
                      (unsigned long long)s->envelopes, many(s->envelopes), (unsigned long long)s->exchanges,
@@ -150,7 +150,7 @@ static int print_sum(const struct replaying *p, const struct we_replayed *s, str
 static struct upp_str model_of(void *arg, struct upp_str agent)
 {
     const struct replaying *p = arg;
-    const struct wc_agent  *a = wc_config_agent(p->c, agent);
+    const struct wc_agent *a = wc_config_agent(p->c, agent);
     return a ? wc_agent_model(a) : (struct upp_str){0};
 }
 
@@ -192,8 +192,8 @@ static int write_call(const struct replaying *p, const struct we_envelope *reque
 
 static uint64_t tokens_at(yyjson_val *usage, const char *name)
 {
-    yyjson_val *v   = yyjson_obj_get(usage, name);
-    uint64_t    ret = 0;
+    yyjson_val *v = yyjson_obj_get(usage, name);
+    uint64_t ret = 0;
     return yyjson_is_raw(v) && wj_num_u64(wj_text(v), &ret) ? ret : 0;
 }
 
@@ -201,13 +201,13 @@ static uint64_t tokens_at(yyjson_val *usage, const char *name)
 static WEFT_SUSPENDS int ask_live(void *arg, const struct we_envelope *request, const struct we_envelope *recorded,
                                   struct wb_arena *a, struct upp_str *ret, struct upp_err *err)
 {
-    struct replaying                     *p       = arg;
-    WB_CLEANUP(wb_buf_done) struct wb_buf body    = WB_BUF(BODY);
-    struct upp_str                        model   = model_of(p, p->opts.live);
-    const struct we_adapter              *adapter = we_adapter_for(p->opts.adapters, model);
-    struct we_prompt                      prompt  = {.user = request->task};
-    struct cli_request                    q       = {.method = "POST", .path = UPP_STR("/v1/chat/completions")};
-    yyjson_val                           *v, *usage;
+    struct replaying *p = arg;
+    WB_CLEANUP(wb_buf_done) struct wb_buf body = WB_BUF(BODY);
+    struct upp_str model = model_of(p, p->opts.live);
+    const struct we_adapter *adapter = we_adapter_for(p->opts.adapters, model);
+    struct we_prompt prompt = {.user = request->task};
+    struct cli_request q = {.method = "POST", .path = UPP_STR("/v1/chat/completions")};
+    yyjson_val *v, *usage;
     int r = adapter ? we_prompt(a, adapter, request, p->opts.limits->strict, &prompt, err) : 0;
     if (r >= 0)
         r = write_call(p, request, &prompt, &body, err);
@@ -216,19 +216,19 @@ static WEFT_SUSPENDS int ask_live(void *arg, const struct we_envelope *request, 
         r = cli_owner_call(&p->change->door, &q, a, &v, err);
     if (r < 0)
         return r;
-    usage                   = yyjson_obj_get(v, "usage");
+    usage = yyjson_obj_get(v, "usage");
     struct we_replied reply = {
         .request = request,
-        .text    = wj_text_at(yyjson_obj_get(yyjson_arr_get_first(yyjson_obj_get(v, "choices")), "message"), "content"),
-        .agent_id      = p->opts.live,
-        .agent_name    = p->opts.live,
-        .model         = model,
-        .has_cost      = true,
-        .input_tokens  = tokens_at(usage, "prompt_tokens"),
+        .text = wj_text_at(yyjson_obj_get(yyjson_arr_get_first(yyjson_obj_get(v, "choices")), "message"), "content"),
+        .agent_id = p->opts.live,
+        .agent_name = p->opts.live,
+        .model = model,
+        .has_cost = true,
+        .input_tokens = tokens_at(usage, "prompt_tokens"),
         .output_tokens = tokens_at(usage, "completion_tokens"),
-        .direct        = p->opts.limits->direct_parents,
-        .id            = recorded->id, /* so that what followed in the recording still follows */
-        .now_ms        = wb_wall_ms()};
+        .direct = p->opts.limits->direct_parents,
+        .id = recorded->id, /* so that what followed in the recording still follows */
+        .now_ms = wb_wall_ms()};
     return we_take_reply(a, adapter, &reply, ret, err);
 }
 
@@ -249,16 +249,16 @@ static WEFT_SUSPENDS int add(struct replaying *p, const struct cli_document_ref 
 static WEFT_SUSPENDS int add_list(struct replaying *p, yyjson_val *list, struct upp_err *err)
 {
     struct cli_document_ref at = {.file = p->log};
-    yyjson_val             *v;
-    size_t                  i, n;
-    int                     r = 0;
+    yyjson_val *v;
+    size_t i, n;
+    int r = 0;
     cli_progress_begin(&p->progress, p->self, "envelopes", yyjson_arr_size(list));
     yyjson_arr_foreach(list, i, n, v)
     {
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(BODY);
-        struct upp_str                            text;
+        struct upp_str text;
         at.line = i + 1;
-        r       = wj_value_text(&a, v, &text, err);
+        r = wj_value_text(&a, v, &text, err);
         if (r >= 0)
             r = add(p, &at, text, err);
         if (r < 0)
@@ -273,7 +273,7 @@ static WEFT_SUSPENDS int add_line(struct replaying *p, uint64_t number, struct u
     struct upp_str text = wb_str_trim(line);
     if (number == 1 && wb_str_starts(text, UPP_STR("["))) {
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(4 * (size_t)LINE_MAX_BYTES);
-        yyjson_val                               *list;
+        yyjson_val *list;
         int r = wj_read(&a, text, UPP_OPTS(wj_read_opts, .max_bytes = LINE_MAX_BYTES), &list, err);
         return r < 0 ? r : add_list(p, list, err);
     }
@@ -284,8 +284,8 @@ static WEFT_SUSPENDS int add_line(struct replaying *p, uint64_t number, struct u
 static WEFT_SUSPENDS int replay_file(struct replaying *p, struct upp_err *err)
 {
     WB_CLEANUP(cli_input_close) struct cli_input in;
-    struct upp_str                               line;
-    int                                          r = cli_input_open(&in, p->log, LINE_MAX_BYTES, err);
+    struct upp_str line;
+    int r = cli_input_open(&in, p->log, LINE_MAX_BYTES, err);
     if (r >= 0)
         cli_progress_begin(&p->progress, p->self, NULL, in.size);
     while (r >= 0 && (r = cli_input_line(&in, &line, err)) > 0) {
@@ -300,11 +300,11 @@ static WEFT_SUSPENDS int replay_thread(struct replaying *p, struct upp_err *err)
 {
     yyjson_val *list;
     p->change->door.as = p->as;
-    int r              = cli_thread_path(p->change, p->log, "/export?as=envelope", err);
+    int r = cli_thread_path(p->change, p->log, "/export?as=envelope", err);
     if (r < 0)
         return r;
     struct cli_request q = {.method = "GET", .path = wb_buf_str(&p->change->path)};
-    r                    = cli_owner_call(&p->change->door, &q, &p->change->arena, &list, err);
+    r = cli_owner_call(&p->change->door, &q, &p->change->arena, &list, err);
     return r < 0 ? cli_thread_guess(&p->change->door, p->log, r, err) : add_list(p, list, err);
 }
 
@@ -325,16 +325,16 @@ static int no_agent(const struct replaying *p, struct upp_err *err)
 
 static WEFT_SUSPENDS int replay(void *arg, struct upp_err *err)
 {
-    struct replaying  *p = arg;
+    struct replaying *p = arg;
     struct we_replayed sum;
-    p->opts = (struct we_replay_opts){.routes   = &p->c->envelopes.routes,
+    p->opts = (struct we_replay_opts){.routes = &p->c->envelopes.routes,
                                       .adapters = &p->c->envelopes.adapters,
-                                      .limits   = &p->c->envelopes.limits,
+                                      .limits = &p->c->envelopes.limits,
                                       .model_of = model_of,
-                                      .differs  = differs,
-                                      .live     = p->live ? wb_cstr(p->live) : (struct upp_str){0},
-                                      .ask      = ask_live,
-                                      .arg      = p};
+                                      .differs = differs,
+                                      .live = p->live ? wb_cstr(p->live) : (struct upp_str){0},
+                                      .ask = ask_live,
+                                      .arg = p};
     if (p->live && !wc_config_agent(p->c, p->opts.live))
         return no_agent(p, err);
     int r = we_replay_new(&p->opts, &p->replay, err);
@@ -356,13 +356,13 @@ static WEFT_SUSPENDS int replay(void *arg, struct upp_err *err)
 static WEFT_SUSPENDS int with_store(struct cli_change *change, struct upp_err *err)
 {
     struct replaying *p = change->arg;
-    p->change           = change;
+    p->change = change;
     return replay(p, err);
 }
 
 static int run(const struct cli_command *self, int argc, char **argv)
 {
-    struct replaying        p         = {.self = self};
+    struct replaying p = {.self = self};
     const struct cli_option options[] = {
         {"--config", "a file", &p.config, NULL}, {"--rules", "a file", &p.rules, NULL},
         {"--live", "an agent", &p.live, NULL},   {"--store", "sqlite:PATH", &p.store, NULL},
@@ -411,5 +411,5 @@ const struct cli_command cli_replay = {
     .examples = "weft replay log.jsonl\n"
                 "weft replay --rules new.yaml log.jsonl   # what would the new rules have done?\n"
                 "weft replay THREAD --live planner\n",
-    .takes    = CLI_FILE,
+    .takes = CLI_FILE,
 };

@@ -9,22 +9,22 @@ enum { EXPLANATION = 4 << 20 };
 
 struct routing {
     const struct cli_command *self;
-    const char               *config;
-    bool                      explain, json;
+    const char *config;
+    bool explain, json;
 };
 
 /* The model and the adapter of an agent; NULL: it has none. */
 static const struct we_adapter *adapter_of(const struct wc_config *c, struct upp_str name, struct upp_str *model)
 {
     const struct wc_agent *agent = wc_config_agent(c, name);
-    *model                       = agent ? wc_agent_model(agent) : (struct upp_str){0};
+    *model = agent ? wc_agent_model(agent) : (struct upp_str){0};
     return model->p ? we_adapter_for(&c->envelopes.adapters, *model) : NULL;
 }
 
 static void add_adapter(const struct wc_config *c, const struct we_envelope *e, struct wb_arena *a, struct wb_buf *out)
 {
     struct we_choice choice;
-    struct upp_str   model;
+    struct upp_str model;
     if (we_route(a, &c->envelopes.routes, e, (struct upp_str){0}, &choice, NULL) < 0)
         return;
     const struct we_adapter *adapter = adapter_of(c, choice.agent, &model);
@@ -35,7 +35,7 @@ static void add_adapter(const struct wc_config *c, const struct we_envelope *e, 
 static void put_explanation(struct wj_writer *w, const struct wc_config *c, const struct we_envelope *e)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(EXPLANATION);
-    struct upp_str                        rest, line;
+    struct upp_str rest, line;
     wj_put_open(w, "explanation", '[');
     if (we_explain(&c->envelopes.routes, e, &text, NULL) >= 0) /* it has found the route before */
         for (rest = wb_buf_str(&text); wb_str_split(&rest, '\n', &line) && line.n;)
@@ -47,10 +47,10 @@ static int write_route(const struct routing *o, const struct wc_config *c, const
                        struct wb_arena *a, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(2u * EXPLANATION);
-    struct wj_writer                      w;
-    struct we_choice                      choice;
-    struct upp_str                        model;
-    int                                   r = we_route(a, &c->envelopes.routes, e, (struct upp_str){0}, &choice, err);
+    struct wj_writer w;
+    struct we_choice choice;
+    struct upp_str model;
+    int r = we_route(a, &c->envelopes.routes, e, (struct upp_str){0}, &choice, err);
     if (r < 0)
         return r;
     const struct we_adapter *adapter = adapter_of(c, choice.agent, &model);
@@ -74,8 +74,8 @@ static int print_route(const struct routing *o, const struct wc_config *c, const
                        struct wb_arena *a, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(EXPLANATION);
-    struct we_choice                      choice;
-    int                                   r;
+    struct we_choice choice;
+    int r;
     if (o->json)
         return write_route(o, c, e, a, err);
     if (o->explain) {
@@ -96,11 +96,11 @@ static int print_route(const struct routing *o, const struct wc_config *c, const
 static int read_envelope(const char *file, const struct we_limits *limits, struct wb_arena *a, struct we_envelope *ret,
                          struct upp_err *err)
 {
-    WB_CLEANUP(cli_input_close) struct cli_input    in;
+    WB_CLEANUP(cli_input_close) struct cli_input in;
     WB_CLEANUP(wd_problems_done) struct wd_problems problems = {0};
-    struct cli_document_ref                         at       = {.file = file};
-    struct upp_str                                  text;
-    int                                             r = cli_input_open(&in, file, WE_MAX_BYTES, err);
+    struct cli_document_ref at = {.file = file};
+    struct upp_str text;
+    int r = cli_input_open(&in, file, WE_MAX_BYTES, err);
     if (r >= 0)
         r = cli_input_all(&in, &text, err);
     if (r >= 0)
@@ -113,9 +113,9 @@ static int read_envelope(const char *file, const struct we_limits *limits, struc
 static int route(const struct routing *o, const char *file, struct upp_err *err)
 {
     WB_CLEANUP(wc_config_freep) struct wc_config *c = NULL;
-    WB_CLEANUP(wb_arena_done) struct wb_arena     a = WB_ARENA(WE_MEMORY);
-    struct we_envelope                            e;
-    int                                           r = cli_config_load(o->config, CLI_NEEDS_TEXT, &c, err);
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(WE_MEMORY);
+    struct we_envelope e;
+    int r = cli_config_load(o->config, CLI_NEEDS_TEXT, &c, err);
     if (r >= 0)
         r = read_envelope(file, &c->envelopes.limits, &a, &e, err);
     if (r >= 0 && c->envelopes.limits.doubtful_reflects && we_is_doubted(&e, c->envelopes.limits.doubt))
@@ -125,12 +125,12 @@ static int route(const struct routing *o, const char *file, struct upp_err *err)
 
 static int run(const struct cli_command *self, int argc, char **argv)
 {
-    struct routing          o         = {.self = self};
+    struct routing o = {.self = self};
     const struct cli_option options[] = {{"--config", "a file", &o.config, NULL},
                                          {"--explain", NULL, NULL, &o.explain},
                                          {"--json", NULL, NULL, &o.json}};
-    const char             *file;
-    struct upp_err          err = {0};
+    const char *file;
+    struct upp_err err = {0};
     int code = cli_parse(self, argc, argv, options, WB_LEN(options), &file, 1, "an envelope's file, or -");
     if (code)
         return code;
@@ -148,8 +148,8 @@ static const struct cli_about about_route[] = {
 };
 
 const struct cli_command cli_route = {
-    .name    = "route",
-    .usage   = "[--explain] [--json] [--config FILE] FILE|-",
+    .name = "route",
+    .usage = "[--explain] [--json] [--config FILE] FILE|-",
     .summary = "says which agent an envelope goes to",
     .help =
         "Reads one envelope and prints the agent that the rules in `routes` of the configuration send it to. Nothing\n"
@@ -159,5 +159,5 @@ const struct cli_command cli_route = {
     CLI_OPTIONS(about_route),
     .examples = "weft route envelope.json\n"
                 "weft route --explain envelope.json\n",
-    .takes    = CLI_FILE,
+    .takes = CLI_FILE,
 };

@@ -25,8 +25,8 @@ static const struct cli_template *find(const struct cli_command *self, const cha
 /* The folder's own name, for people. */
 static struct upp_str title_of(const char *folder, char *room)
 {
-    char          *full = realpath(folder, room);
-    struct upp_str s    = wb_cstr(full ? full : folder);
+    char *full = realpath(folder, room);
+    struct upp_str s = wb_cstr(full ? full : folder);
     while (s.n > 1 && s.p[s.n - 1] == '/')
         s.n--;
     size_t from = s.n;
@@ -60,7 +60,7 @@ static void tell(const struct cli_project *p, const char *folder)
 static int tell_json(const struct cli_project *p, const char *folder, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(1u << 20);
-    struct wj_writer                      w;
+    struct wj_writer w;
     wj_writer_init(&w, &out, err);
     wj_write_open(&w, '{');
     wj_put_str(&w, "folder", wb_cstr(folder));
@@ -80,16 +80,16 @@ static int tell_json(const struct cli_project *p, const char *folder, struct upp
 
 static int run(const struct cli_command *self, int argc, char **argv)
 {
-    WB_CLEANUP(cli_project_done) struct cli_project p    = {0};
-    WB_CLEANUP(wb_buf_done) struct wb_buf           room = WB_BUF(8192);
-    const char                                     *name = "assistant", *folder = ".";
-    bool                                            json = false;
-    size_t                                          n;
-    struct upp_err                                  err       = {0};
-    const struct cli_option                         options[] = {{"--template", "the name of a template", &name, NULL},
-                                                                 {"--json", NULL, NULL, &json}};
-    int                        bad = cli_parse_some(self, argc, argv, options, WB_LEN(options), &folder, 1, &n);
-    const struct cli_template *t   = bad ? NULL : find(self, name);
+    WB_CLEANUP(cli_project_done) struct cli_project p = {0};
+    WB_CLEANUP(wb_buf_done) struct wb_buf room = WB_BUF(8192);
+    const char *name = "assistant", *folder = ".";
+    bool json = false;
+    size_t n;
+    struct upp_err err = {0};
+    const struct cli_option options[] = {{"--template", "the name of a template", &name, NULL},
+                                         {"--json", NULL, NULL, &json}};
+    int bad = cli_parse_some(self, argc, argv, options, WB_LEN(options), &folder, 1, &n);
+    const struct cli_template *t = bad ? NULL : find(self, name);
     if (!t)
         return CLI_USAGE;
     if (!wb_buf_reserve(&room, 4096)) /* PATH_MAX */
@@ -113,8 +113,8 @@ static const struct cli_about about_init[] = {
 };
 
 const struct cli_command cli_init = {
-    .name    = "init",
-    .usage   = "[FOLDER] [--template assistant|weather|approval|plan] [--json]",
+    .name = "init",
+    .usage = "[FOLDER] [--template assistant|weather|approval|plan] [--json]",
     .summary = "makes a project of your own",
     .help =
         "Writes a project to FOLDER (default: the current one): weft.yaml with an agent, a tool as a shell script, a\n"
@@ -128,5 +128,5 @@ const struct cli_command cli_init = {
     CLI_OPTIONS(about_init),
     .examples = "weft init my-agent\n"
                 "weft init --template approval    # in the current folder\n",
-    .takes    = CLI_FOLDER,
+    .takes = CLI_FOLDER,
 };

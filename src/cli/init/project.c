@@ -1,4 +1,4 @@
-/* cli/init/project.c — see project.h. */
+/* cli/init/project.c — writes the files of a new project, with the first model whose API key is set. */
 #include "cli/init/project.h"
 
 #include <errno.h>
@@ -54,7 +54,7 @@ static void write_models(struct wb_buf *out, size_t used)
 }
 
 struct word {
-    const char    *name;
+    const char *name;
     struct upp_str is;
 };
 
@@ -96,7 +96,7 @@ static int add_filled(struct cli_project *p, const char *path, struct upp_str te
 static int add_schema(struct cli_project *p, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(FILE_MAX);
-    int                                   r = wc_config_schema(&b, err);
+    int r = wc_config_schema(&b, err);
     wb_buf_addc(&b, '\n');
     if (r >= 0)
         r = wb_buf_check(&b, err);
@@ -108,8 +108,8 @@ static int add_schema(struct cli_project *p, struct upp_err *err)
 int cli_project_make(struct cli_project *p, const struct cli_template *t, struct upp_str title, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf lines = WB_BUF(FILE_MAX);
-    size_t                                used  = find_model();
-    *p                                          = (struct cli_project){.arena = WB_ARENA(1u << 20), .template = t};
+    size_t used = find_model();
+    *p = (struct cli_project){.arena = WB_ARENA(1u << 20), .template = t};
     if (used < WB_LEN(models)) {
         p->variable = models[used].variable;
         p->provider = models[used].provider;
@@ -145,8 +145,6 @@ void cli_project_done(struct cli_project *p)
     wb_arena_done(&p->arena);
 }
 
-/* ---- The folder ------------------------------------------------------------------------------------------------ */
-
 static int path_of(const char *folder, const char *path, struct wb_buf *ret, struct upp_err *err)
 {
     wb_buf_clear(ret);
@@ -166,8 +164,8 @@ static int make_folder(const char *path, struct upp_err *err)
 int cli_project_write(const struct cli_project *p, const char *folder, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf path = WB_BUF(PATH_MOST);
-    struct stat                           is;
-    int                                   r = make_folder(folder, err);
+    struct stat is;
+    int r = make_folder(folder, err);
     for (size_t i = 0; r >= 0 && i < p->n; i++) {
         r = path_of(folder, p->files[i].path, &path, err);
         if (r >= 0 && lstat(path.p, &is) == 0)
@@ -179,7 +177,7 @@ int cli_project_write(const struct cli_project *p, const char *folder, struct up
             r = path_of(folder, p->files[i].path, &path, err);
             if (r >= 0) {
                 path.p[strlen(folder) + 1 + (size_t)(slash - p->files[i].path)] = 0;
-                r                                                               = make_folder(path.p, err);
+                r = make_folder(path.p, err);
             }
         }
         if (r >= 0)

@@ -3,8 +3,7 @@
  *     r = cli_project_make(&p, template, "my-agent", &err);
  *     r = cli_project_write(&p, "my-agent", &err);
  */
-#ifndef CLI_INIT_PROJECT_H
-#define CLI_INIT_PROJECT_H
+#pragma once
 
 #include "base/arena.h"
 #include "cli/init/templates.h"
@@ -17,8 +16,8 @@ struct cli_project {
     const char *variable; /* of the environment, whose key its model uses; NULL: the model is scripted */
     const char *provider; /* of that model */
     struct cli_project_file {
-        const char    *path;
-        unsigned       mode;
+        const char *path;
+        unsigned mode;
         struct upp_str text;
     } files[CLI_PROJECT_FILES];
     size_t n;
@@ -32,5 +31,3 @@ int cli_project_make(struct cli_project *p, const struct cli_template *template,
 int cli_project_write(const struct cli_project *p, const char *folder, struct upp_err *err) UPP_MUST_CHECK;
 
 void cli_project_done(struct cli_project *p);
-
-#endif

@@ -18,23 +18,23 @@ enum { INPUT_MAX = 8 << 20, LIST_MAX = 64 << 20, NAMED_MAX = 1 << 20 };
 enum what { APPROVE, DENY, ANSWER };
 
 struct answering {
-    enum what         what;
-    const char       *typed; /* the run ... */
-    char              run[64];
-    struct upp_str    call;     /* empty: the only one that waits */
-    struct upp_str    output;   /* JSON, of ANSWER */
-    bool              is_error; /* of ANSWER */
-    struct upp_str    reason;   /* of DENY; empty: none */
-    bool              yes;      /* of APPROVE: nobody is asked */
+    enum what what;
+    const char *typed; /* the run ... */
+    char run[64];
+    struct upp_str call;   /* empty: the only one that waits */
+    struct upp_str output; /* JSON, of ANSWER */
+    bool is_error;         /* of ANSWER */
+    struct upp_str reason; /* of DENY; empty: none */
+    bool yes;              /* of APPROVE: nobody is asked */
     struct cli_follow f;
 
     /* What was found: */
-    size_t         all, n;            /* calls that wait; those of the right kind, or the named one */
+    size_t all, n;                    /* calls that wait; those of the right kind, or the named one */
     struct upp_str found, last_event; /* the last of them */
-    struct wb_buf  others;            /* all that wait, for messages */
-    bool           unclear;           /* which call is meant */
-    struct wb_buf  shown;             /* the last of them, for who decides about it */
-    struct wb_buf  named;             /* a call that a person chose or agreed to */
+    struct wb_buf others;             /* all that wait, for messages */
+    bool unclear;                     /* which call is meant */
+    struct wb_buf shown;              /* the last of them, for who decides about it */
+    struct wb_buf named;              /* a call that a person chose or agreed to */
 };
 
 static const char *kind_of(const struct answering *c)
@@ -46,9 +46,9 @@ static const char *kind_of(const struct answering *c)
 
 static int take_item(struct answering *c, yyjson_val *item, struct upp_err *err)
 {
-    struct upp_str call  = wj_text_at(item, "call_id");
-    bool           tool  = wb_str_eq(wj_text_at(item, "kind"), UPP_STR("tool"));
-    bool           named = wb_str_eq(call, c->call);
+    struct upp_str call = wj_text_at(item, "call_id");
+    bool tool = wb_str_eq(wj_text_at(item, "kind"), UPP_STR("tool"));
+    bool named = wb_str_eq(call, c->call);
     c->all++;
     wb_buf_add(&c->others, UPP_STR("  "));
     cli_reveal(&c->others, call, 0);
@@ -58,7 +58,7 @@ static int take_item(struct answering *c, yyjson_val *item, struct upp_err *err)
     if (tool != (c->what == ANSWER) || (c->call.n && !named))
         return wb_buf_check(&c->others, err);
     c->n++;
-    c->found      = call;
+    c->found = call;
     c->last_event = wj_text_at(item, "last_event_id");
     wb_buf_clear(&c->shown);
     wb_buf_add(&c->shown, UPP_STR("the agent "));
@@ -78,14 +78,14 @@ static int take_item(struct answering *c, yyjson_val *item, struct upp_err *err)
 WEFT_SUSPENDS static int find_calls(struct answering *c, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf path = WB_BUF(1u << 20);
-    yyjson_val                           *page, *item;
-    size_t                                i, max;
+    yyjson_val *page, *item;
+    size_t i, max;
     wb_buf_clear(&c->others);
     c->n = c->all = 0;
     wb_buf_addf(&path, "/v1/approvals?kind=any&limit=100&run=%s", c->run);
     for (;;) {
         struct cli_request q = {.method = "GET", .path = wb_buf_str(&path)};
-        int                r = wb_buf_check(&path, err);
+        int r = wb_buf_check(&path, err);
         if (r >= 0)
             r = cli_owner_call(&c->f.door, &q, &c->f.arena, &page, err);
         if (r < 0)
@@ -161,7 +161,7 @@ WEFT_SUSPENDS static int find_call(struct answering *c, struct upp_err *err)
     bool unseen = c->what == APPROVE && !c->yes && !c->call.n;
     if (r >= 0 && unseen && c->n > 1 && cli_can_ask()) {
         unseen = false; /* who names it has read it in the list */
-        r      = ask_which(c, err);
+        r = ask_which(c, err);
     }
     if (r >= 0)
         r = choose(c, err);
@@ -207,9 +207,9 @@ static bool still_waits(yyjson_val *run)
 WEFT_SUSPENDS static int answer(struct cli_follow *f, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf body = WB_BUF(CLI_MAX_BODY);
-    struct answering                     *c    = f->arg;
-    yyjson_val                           *run;
-    int                                   r = find_call(c, err);
+    struct answering *c = f->arg;
+    yyjson_val *run;
+    int r = find_call(c, err);
     if (r >= 0)
         r = write_answer(c, &body, err);
     if (r < 0)
@@ -235,7 +235,7 @@ static void answering_init(struct answering *c, const struct cli_command *self, 
         .what = what, .others = WB_BUF(LIST_MAX), .shown = WB_BUF(LIST_MAX), .named = WB_BUF(NAMED_MAX)};
     cli_follow_init(&c->f, CLI_SHOW_TEXT, self->name);
     c->f.start = answer;
-    c->f.arg   = c;
+    c->f.arg = c;
 }
 
 static void answering_done(struct answering *c)
@@ -262,9 +262,9 @@ static int go(const struct cli_command *self, struct answering *c, const char *r
 static int run_decide(const struct cli_command *self, int argc, char **argv, enum what what)
 {
     WB_CLEANUP(answering_done) struct answering c;
-    const char                                 *file = NULL, *store = NULL, *reason = NULL, *words[2];
-    size_t                                      n;
-    bool                                        json = false;
+    const char *file = NULL, *store = NULL, *reason = NULL, *words[2];
+    size_t n;
+    bool json = false;
     const struct cli_option yes = {"--yes", NULL, NULL, &c.yes}, why = {"--reason", "a text", &reason, NULL};
     const struct cli_option options[] = {{"--config", "a file", &file, NULL},
                                          {"--store", "sqlite:PATH", &store, NULL},
@@ -277,8 +277,8 @@ static int run_decide(const struct cli_command *self, int argc, char **argv, enu
         return bad;
     if (!n)
         return cli_misuse(self, "wants the id of a run");
-    c.call        = n > 1 ? wb_cstr(words[1]) : UPP_STR("");
-    c.reason      = wb_cstr(reason);
+    c.call = n > 1 ? wb_cstr(words[1]) : UPP_STR("");
+    c.reason = wb_cstr(reason);
     c.f.shown.how = json ? CLI_SHOW_OBJECT : CLI_SHOW_TEXT;
     return go(self, &c, words[0], file, store);
 }
@@ -305,27 +305,27 @@ static int quote(struct upp_str text, struct wb_buf *out, struct upp_str *ret, s
 
 static int run_answer(const struct cli_command *self, int argc, char **argv)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf       in = WB_BUF(INPUT_MAX), quoted = WB_BUF(CLI_MAX_BODY);
+    WB_CLEANUP(wb_buf_done) struct wb_buf in = WB_BUF(INPUT_MAX), quoted = WB_BUF(CLI_MAX_BODY);
     WB_CLEANUP(answering_done) struct answering c;
-    struct wj_syntax                            syntax;
-    struct upp_err                              err  = {0};
-    const char                                 *file = NULL, *store = NULL, *json = NULL, *error = NULL, *words[3];
-    size_t                                      n;
-    const struct cli_option                     options[] = {{"--config", "a file", &file, NULL},
-                                                             {"--store", "sqlite:PATH", &store, NULL},
-                                                             {"--json", "a JSON value", &json, NULL},
-                                                             {"--error", "a text", &error, NULL},
-                                                             CLI_AS(&c.f.door.as)};
+    struct wj_syntax syntax;
+    struct upp_err err = {0};
+    const char *file = NULL, *store = NULL, *json = NULL, *error = NULL, *words[3];
+    size_t n;
+    const struct cli_option options[] = {{"--config", "a file", &file, NULL},
+                                         {"--store", "sqlite:PATH", &store, NULL},
+                                         {"--json", "a JSON value", &json, NULL},
+                                         {"--error", "a text", &error, NULL},
+                                         CLI_AS(&c.f.door.as)};
     answering_init(&c, self, ANSWER);
     int bad = cli_parse_some(self, argc, argv, options, WB_LEN(options), words, 3, &n);
     if (bad)
         return bad;
     if (n < 2 || (n == 3) + !!json + !!error != 1)
         return cli_misuse(self, "wants the id of a run, the id of a call, and its result: a text, --json or --error");
-    c.call     = wb_cstr(words[1]);
+    c.call = wb_cstr(words[1]);
     c.is_error = error != NULL;
-    c.output   = wb_cstr(json);
-    int r      = 0;
+    c.output = wb_cstr(json);
+    int r = 0;
     if (json && wj_syntax(c.output, WJ_MAX_DEPTH, &syntax, &err) < 0)
         return cli_misuse(self, "--json is no JSON: %s", err.msg);
     if (!json) {
@@ -346,8 +346,8 @@ static const struct cli_about about_approve[] = {
 };
 
 const struct cli_command cli_approve = {
-    .name    = "approve",
-    .usage   = "RUN [CALL] [--yes] [--json] [--tenant T] [--user U] [--config FILE] [--store URL]",
+    .name = "approve",
+    .usage = "RUN [CALL] [--yes] [--json] [--tenant T] [--user U] [--config FILE] [--store URL]",
     .summary = "lets a waiting call run",
     .help = "Approves a call that waits for an approval. Without CALL it shows the call on the terminal and asks: y\n"
             "approves it, Enter leaves it waiting (exit 1). If several wait, it lists them and asks which. Without a\n"
@@ -356,7 +356,7 @@ const struct cli_command cli_approve = {
             "prints the rest of the answer, and exits like `weft run`. While other calls of the run still wait, it\n"
             "only stores the answer and exits 0.\n"
             "`weft approvals` lists what waits.",
-    .run  = run_approve,
+    .run = run_approve,
     CLI_OPTIONS(about_approve),
     .examples = "weft approve RUN\n"
                 "weft approve RUN CALL --json\n"
@@ -372,8 +372,8 @@ static const struct cli_about about_deny[] = {
 };
 
 const struct cli_command cli_deny = {
-    .name    = "deny",
-    .usage   = "RUN [CALL] [--reason TEXT] [--json] [--tenant T] [--user U] [--config FILE] [--store URL]",
+    .name = "deny",
+    .usage = "RUN [CALL] [--reason TEXT] [--json] [--tenant T] [--user U] [--config FILE] [--store URL]",
     .summary = "denies a waiting call",
     .help = "Denies a call that waits for an approval. CALL may be left out if only one waits; otherwise the command "
             "lists\n"
@@ -384,7 +384,7 @@ const struct cli_command cli_deny = {
             "stores the\n"
             "answer and exits 0.\n"
             "`weft approvals` lists what waits.",
-    .run  = run_deny,
+    .run = run_deny,
     CLI_OPTIONS(about_deny),
     .examples = "weft deny RUN --reason \"too expensive\"\n",
 };
@@ -398,8 +398,8 @@ static const struct cli_about about_answer[] = {
 };
 
 const struct cli_command cli_answer = {
-    .name    = "answer",
-    .usage   = "RUN CALL {TEXT | --json JSON | --error TEXT} [--tenant T] [--user U] [--config FILE] [--store URL]",
+    .name = "answer",
+    .usage = "RUN CALL {TEXT | --json JSON | --error TEXT} [--tenant T] [--user U] [--config FILE] [--store URL]",
     .summary = "gives a waiting call its result",
     .help = "Gives a call of a client's tool its result: TEXT (-: standard input) as a JSON string, or any JSON value\n"
             "with --json.\n"
@@ -409,7 +409,7 @@ const struct cli_command cli_answer = {
             "stores the\n"
             "answer and exits 0.\n"
             "`weft approvals` lists what waits.",
-    .run  = run_answer,
+    .run = run_answer,
     CLI_OPTIONS(about_answer),
     .examples = "weft answer RUN CALL \"18 degrees\"\n"
                 "weft answer RUN CALL --json '{\"celsius\": 18}'\n"

@@ -9,24 +9,22 @@
 enum { INPUT_MAX = 8 << 20 };
 
 struct running {
-    struct upp_str    agent, text, thread_text, title;
-    struct wb_buf     thread_path; /* percent-encoded; empty: a new one */
+    struct upp_str agent, text, thread_text, title;
+    struct wb_buf thread_path; /* percent-encoded; empty: a new one */
     struct cli_follow f;
-    char              key[WB_UUID_TEXT + 1];
+    char key[WB_UUID_TEXT + 1];
 };
-
-/* ---- The run ---------------------------------------------------------------------------------------------------- */
 
 WEFT_SUSPENDS static int start_run(struct cli_follow *f, struct upp_err *err)
 {
     struct running *c = f->arg;
-    int             r = cli_start_run(f,
-                                      &(struct cli_start){.thread = wb_buf_str(&c->thread_path),
-                                                          .title  = c->title,
-                                                          .agent  = c->agent,
-                                                          .text   = c->text,
-                                                          .key    = wb_cstr(c->key)},
-                                      err);
+    int r = cli_start_run(f,
+                          &(struct cli_start){.thread = wb_buf_str(&c->thread_path),
+                                              .title = c->title,
+                                              .agent = c->agent,
+                                              .text = c->text,
+                                              .key = wb_cstr(c->key)},
+                          err);
     return r < 0 && c->thread_text.n ? cli_thread_guess(&f->door, c->thread_text.p, r, err) : r;
 }
 
@@ -36,16 +34,14 @@ static void running_done(struct running *c)
     wb_buf_done(&c->thread_path);
 }
 
-/* ---- The command ------------------------------------------------------------------------------------------------ */
-
 static int run(const struct cli_command *self, int argc, char **argv)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf in = WB_BUF(INPUT_MAX);
     WB_CLEANUP(running_done)
-    struct running          c    = {.thread_path = WB_BUF(4096)};
-    const char             *file = NULL, *store = NULL, *thread = NULL, *title = NULL, *words[2];
-    bool                    events = false, json = false;
-    struct upp_err          err       = {0};
+    struct running c = {.thread_path = WB_BUF(4096)};
+    const char *file = NULL, *store = NULL, *thread = NULL, *title = NULL, *words[2];
+    bool events = false, json = false;
+    struct upp_err err = {0};
     const struct cli_option options[] = {{"--config", "a file", &file, NULL},
                                          {"--store", "memory: or sqlite:PATH", &store, NULL},
                                          {"--thread", "an id", &thread, NULL},
@@ -53,18 +49,18 @@ static int run(const struct cli_command *self, int argc, char **argv)
                                          {"--events", NULL, NULL, &events},
                                          {"--json", NULL, NULL, &json},
                                          CLI_AS(&c.f.door.as)};
-    struct wb_uuid          key;
+    struct wb_uuid key;
     cli_follow_init(&c.f, CLI_SHOW_TEXT, self->name);
-    c.f.start   = start_run;
+    c.f.start = start_run;
     c.f.cancels = true;
-    c.f.arg     = &c;
-    int bad     = cli_parse(self, argc, argv, options, WB_LEN(options), words, 2, "an agent and a text");
+    c.f.arg = &c;
+    int bad = cli_parse(self, argc, argv, options, WB_LEN(options), words, 2, "an agent and a text");
     if (bad)
         return bad;
     c.f.shown.how = events ? json ? CLI_SHOW_EVENTS : CLI_SHOW_LINES : json ? CLI_SHOW_OBJECT : CLI_SHOW_TEXT;
-    c.agent       = wb_cstr(words[0]);
+    c.agent = wb_cstr(words[0]);
     c.thread_text = wb_cstr(thread);
-    c.title       = wb_cstr(title);
+    c.title = wb_cstr(title);
     if (thread && title)
         return cli_misuse(self, "--title is of a new thread, and --thread names one that is there");
     cli_path_add(&c.thread_path, c.thread_text); /* the owner accepts every spelling of an id */
@@ -90,9 +86,9 @@ static const struct cli_about about_run[] = {
 };
 
 const struct cli_command cli_run = {
-    .name    = "run",
-    .usage   = "AGENT TEXT [--thread ID | --title TITLE] [--events] [--json] [--tenant T] [--user U]\n"
-               "                [--config FILE] [--store URL]",
+    .name = "run",
+    .usage = "AGENT TEXT [--thread ID | --title TITLE] [--events] [--json] [--tenant T] [--user U]\n"
+             "                [--config FILE] [--store URL]",
     .summary = "runs an agent once and prints its answer",
     .help =
         "Gives TEXT (-: standard input) to AGENT and prints the answer as it is generated.\n"
@@ -105,5 +101,5 @@ const struct cli_command cli_run = {
     .examples = "weft run weather \"What's the weather like in Oslo?\"\n"
                 "weft run weather - <question.txt --json\n"
                 "weft run weather \"And tomorrow?\" --thread ID\n",
-    .takes    = CLI_AGENT,
+    .takes = CLI_AGENT,
 };

@@ -22,12 +22,12 @@ enum { PAGE = 16 };
 
 struct listing {
     const char *thread, *state;
-    bool        json;
-    uint64_t    limit; /* 0: all */
-    uint64_t    n;
-    bool        more;
+    bool json;
+    uint64_t limit; /* 0: all */
+    uint64_t n;
+    bool more;
 
-    struct cli_as    as;
+    struct cli_as as;
     struct cli_table table;
 };
 
@@ -57,9 +57,6 @@ static struct upp_str why(const struct wm_run *run, struct wb_arena *a)
     return wj_text_at(error, wm_is_incomplete(run->status, run->error) ? "reason" : "message");
 }
 
-/* ---- One run ------------------------------------------------------------------------------------------------------
- */
-
 static void put_time(struct wj_writer *w, const char *key, int64_t ms)
 {
     wj_write_name(w, wb_cstr(key));
@@ -72,9 +69,9 @@ static void put_time(struct wj_writer *w, const char *key, int64_t ms)
 static int write_run(const struct wm_run *run, bool deleted, struct wb_arena *a, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(64u << 20);
-    struct wj_writer                      w;
-    char                                  id[64];
-    struct upp_str                        reason = why(run, a);
+    struct wj_writer w;
+    char id[64];
+    struct upp_str reason = why(run, a);
     wj_writer_init(&w, &out, err);
     wj_write_open(&w, '{');
     wj_put_str(&w, "id", wb_cstr(cli_id("run_", run->id, id)));
@@ -134,7 +131,7 @@ static const struct cli_column columns[] = {
 static enum cli_colour colour_of(const char *state)
 {
     static const struct {
-        const char     *state;
+        const char *state;
         enum cli_colour colour;
     } colours[] = {{"running", CLI_CYAN},      {"waiting", CLI_YELLOW}, {"completed", CLI_GREEN},
                    {"incomplete", CLI_YELLOW}, {"failed", CLI_RED},     {"expired", CLI_RED}};
@@ -146,9 +143,9 @@ static enum cli_colour colour_of(const char *state)
 
 static void print_run(struct cli_table *to, const struct wm_run *run, bool deleted, struct wb_arena *a)
 {
-    char           id[64], thread[64], time[WB_TIME_TEXT], until[WB_TIME_TEXT], took[32], tokens[32];
+    char id[64], thread[64], time[WB_TIME_TEXT], until[WB_TIME_TEXT], took[32], tokens[32];
     struct upp_str reason = why(run, a);
-    bool           waits  = run->status == WM_WAITING && run->expires_ms;
+    bool waits = run->status == WM_WAITING && run->expires_ms;
     if (waits)
         reason = wb_arena_printf(a, "until %s", text_of(run->expires_ms, until));
     if (deleted)
@@ -165,12 +162,9 @@ static void print_run(struct cli_table *to, const struct wm_run *run, bool delet
                           {reason, CLI_PLAIN, 0}});
 }
 
-/* ---- The list -----------------------------------------------------------------------------------------------------
- */
-
 WEFT_SUSPENDS static int list_one(struct cli_reader *rd, const struct wm_run *run, struct upp_err *err)
 {
-    struct listing  *l = rd->arg;
+    struct listing *l = rd->arg;
     struct wl_thread t;
     if (l->state && strcmp(l->state, state_of(run)) != 0)
         return 0;
@@ -179,7 +173,7 @@ WEFT_SUSPENDS static int list_one(struct cli_reader *rd, const struct wm_run *ru
         return 0;
     }
     l->n++;
-    int  r       = wl_get_thread(rd->store, &rd->owner, run->thread, &rd->arena, &t, err);
+    int r = wl_get_thread(rd->store, &rd->owner, run->thread, &rd->arena, &t, err);
     bool deleted = r == -UPP_ENOTFOUND;
     if (r < 0 && !deleted)
         return r;
@@ -191,9 +185,9 @@ WEFT_SUSPENDS static int list_one(struct cli_reader *rd, const struct wm_run *ru
 
 WEFT_SUSPENDS static int list_all(struct cli_reader *rd, struct upp_err *err)
 {
-    struct listing  *l      = rd->arg;
+    struct listing *l = rd->arg;
     struct wl_thread thread = {0};
-    struct wb_uuid   after  = {{0}};
+    struct wb_uuid after = {{0}};
     cli_read_as(rd, &l->as);
     int r = rd->store && l->thread ? cli_thread_find(rd, l->thread, &thread, err) : 0;
     for (size_t n = rd->store ? PAGE : 0; r >= 0 && n == PAGE && !l->more;) {
@@ -203,7 +197,7 @@ WEFT_SUSPENDS static int list_all(struct cli_reader *rd, struct upp_err *err)
                                PAGE, &rd->arena, &runs, &n, err);
         for (size_t i = 0; r >= 0 && i < n && !l->more; i++) {
             after = runs[i].id;
-            r     = list_one(rd, &runs[i], err);
+            r = list_one(rd, &runs[i], err);
         }
     }
     return r;
@@ -217,8 +211,8 @@ static int check_state(const struct cli_command *self, const char *state)
 
 static int run(const struct cli_command *self, int argc, char **argv)
 {
-    struct listing          l    = {0};
-    const char             *file = NULL, *store = NULL, *limit = NULL;
+    struct listing l = {0};
+    const char *file = NULL, *store = NULL, *limit = NULL;
     const struct cli_option options[] = {{"--config", "a file", &file, NULL},
                                          {"--store", "sqlite:PATH", &store, NULL},
                                          {"--thread", "an id", &l.thread, NULL},
@@ -226,7 +220,7 @@ static int run(const struct cli_command *self, int argc, char **argv)
                                          {"--limit", "a number", &limit, NULL},
                                          {"--json", NULL, NULL, &l.json},
                                          CLI_AS(&l.as)};
-    int                     bad       = cli_parse(self, argc, argv, options, WB_LEN(options), NULL, 0, NULL);
+    int bad = cli_parse(self, argc, argv, options, WB_LEN(options), NULL, 0, NULL);
     if (!bad)
         bad = check_state(self, l.state);
     if (!bad)
@@ -254,7 +248,7 @@ static const struct cli_about about_runs[] = {
 };
 
 const struct cli_command cli_runs = {
-    .name  = "runs",
+    .name = "runs",
     .usage = "[--thread ID] [--state STATE] [--limit N] [--json] [--tenant T] [--user U] [--config FILE] [--store URL]",
     .summary = "lists runs",
     .help = "Prints one line per run, the last one first: id, state, agent, thread, when it began, duration, tokens, "
@@ -263,7 +257,7 @@ const struct cli_command cli_runs = {
             "deleted says\n"
             "`thread deleted`. Runs of sub-agents are part of their caller's.\n"
             "The database can be read while a server uses it.",
-    .run  = run,
+    .run = run,
     CLI_OPTIONS(about_runs),
     .examples = "weft runs --state waiting\n"
                 "weft runs --thread THREAD --json\n",

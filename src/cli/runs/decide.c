@@ -1,4 +1,4 @@
-/* cli/runs/decide.c — see decide.h. */
+/* cli/runs/decide.c — shows a waiting call, and asks the person at the terminal about it. */
 #include "cli/runs/decide.h"
 
 #include <fcntl.h>
@@ -28,7 +28,7 @@ bool cli_can_ask(void)
 WEFT_SUSPENDS static int read_line(int fd, struct wb_buf *ret, struct upp_err *err)
 {
     for (;;) {
-        char    bytes[256];
+        char bytes[256];
         int64_t n = weft_read(fd, bytes, sizeof bytes, err);
         if (n == -UPP_ECANCELED)
             return (int)n;

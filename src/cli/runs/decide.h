@@ -1,6 +1,5 @@
 /* cli/runs/decide.h — what somebody who decides about a waiting call is shown and asked. */
-#ifndef CLI_DECIDE_H
-#define CLI_DECIDE_H
+#pragma once
 
 #include <weft/fiber.h>
 #include <yyjson.h>
@@ -18,5 +17,3 @@ bool cli_can_ask(void);
 /* Asks on standard error and reads one line, trimmed. Keys that were pressed before the question are no answer to it:
  * nobody had seen it. The end of the input is an empty line. */
 WEFT_SUSPENDS int cli_ask_person(const char *question, struct wb_buf *ret, struct upp_err *err) UPP_MUST_CHECK;
-
-#endif

@@ -1,4 +1,5 @@
-/* cli/runs/follow.c — see follow.h. */
+/* cli/runs/follow.c — reads a run's stream to the end, through restarts of the store's owner, and cancels it on a
+ * signal. */
 #include "cli/runs/follow.h"
 
 #include <errno.h>
@@ -17,15 +18,13 @@
 
 enum { LOST_MAX = 5 /* consecutive streams that end without an event */ };
 
-/* ---- Signals --------------------------------------------------------------------------------------------- */
-
 WEFT_SUSPENDS static int ask_cancel(struct cli_follow *c, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(16u << 20);
-    yyjson_val                               *ignored;
-    char                                      id[64];
+    yyjson_val *ignored;
+    char id[64];
     struct upp_str path = wb_arena_printf(&a, "/v1/runs/%s/cancel", cli_id("run_", c->shown.run, id));
-    int            r    = wb_arena_check(&a, err);
+    int r = wb_arena_check(&a, err);
     return r < 0 ? r
                  : cli_owner_call(&c->door, &(struct cli_request){.method = "POST", .path = path}, &a, &ignored, err);
 }
@@ -34,16 +33,16 @@ WEFT_SUSPENDS static int ask_cancel(struct cli_follow *c, struct upp_err *err)
  * command. */
 WEFT_SUSPENDS static int watches_signals(void *arg, struct upp_err *err)
 {
-    struct cli_follow          *c = arg;
+    struct cli_follow *c = arg;
     static const struct wb_uuid none;
     for (;;) {
         struct signalfd_siginfo info;
-        int64_t                 n = weft_read(c->signal_fd, &info, sizeof info, err);
+        int64_t n = weft_read(c->signal_fd, &info, sizeof info, err);
         if (n < 0)
             return (int)n;
         if (c->on_signal && c->on_signal(c, (int)info.ssi_signo))
             continue;
-        bool again     = c->interrupted;
+        bool again = c->interrupted;
         c->interrupted = true;
         if (again || !c->cancels || wb_uuid_eq(c->shown.run, none) || ask_cancel(c, err) < 0)
             weft_fiber_cancel(c->fiber);
@@ -63,8 +62,6 @@ static int open_signals(struct cli_follow *c, struct upp_err *err)
     return c->signal_fd < 0 ? upp_fail(err, UPP_ELIMIT, "no descriptor for signals") : 0;
 }
 
-/* ---- The run ---------------------------------------------------------------------------------------------- */
-
 int cli_follow_id(yyjson_val *object, const char *name, const char *prefix, struct wb_uuid *ret, struct upp_err *err)
 {
     yyjson_val *id = yyjson_obj_get(object, name);
@@ -76,10 +73,10 @@ int cli_follow_id(yyjson_val *object, const char *name, const char *prefix, stru
 /* Opens the stream of events, after the last one received. */
 WEFT_SUSPENDS static int begin_stream(struct cli_follow *c, struct cli_answer *a, struct upp_err *err)
 {
-    char               id[64];
+    char id[64];
     struct cli_request q = {.method = "GET", .last_event_id = wb_cstr(c->last_id)};
-    q.path               = wb_arena_printf(&c->arena, "/v1/runs/%s/events?as=weft", cli_id("run_", c->shown.run, id));
-    int r                = wb_arena_check(&c->arena, err);
+    q.path = wb_arena_printf(&c->arena, "/v1/runs/%s/events?as=weft", cli_id("run_", c->shown.run, id));
+    int r = wb_arena_check(&c->arena, err);
     if (r >= 0)
         r = cli_owner_ask(&c->door, &q, a, err);
     if (r >= 0 && a->status / 100 != 2)
@@ -99,14 +96,14 @@ WEFT_SUSPENDS static int follow(struct cli_follow *c, bool *some, struct upp_err
     }
     if (r >= 0) {
         c->started = true;
-        r          = begin_stream(c, &a, err);
+        r = begin_stream(c, &a, err);
     }
     while (r >= 0) {
         r = cli_read_event(&a, err);
         if (r <= 0)
             break;
         *some = true;
-        r     = cli_run_view_event(&c->shown, wb_buf_str(&a.id), wb_buf_str(&a.data), err);
+        r = cli_run_view_event(&c->shown, wb_buf_str(&a.id), wb_buf_str(&a.data), err);
         if (r < 0)
             return r;
         if (a.id.n)
@@ -123,7 +120,7 @@ WEFT_SUSPENDS static int until_over(struct cli_follow *c, struct upp_err *err)
     int r = 0;
     for (unsigned lost = 0; r >= 0;) {
         bool some = false;
-        r         = follow(c, &some, err);
+        r = follow(c, &some, err);
         if (r != 0)
             break;
         lost = some ? 0 : lost + 1;
@@ -146,7 +143,7 @@ WEFT_SUSPENDS static int run_it(struct cli_follow *c, struct upp_err *err)
 {
     int r = cli_owner_open(&c->door, true, err);
     if (r >= 0 && c->session) {
-        r         = c->session(c, err);
+        r = c->session(c, err);
         c->stored = true;
         return r;
     }
@@ -157,18 +154,16 @@ WEFT_SUSPENDS static int run_it(struct cli_follow *c, struct upp_err *err)
 
 WEFT_SUSPENDS static int command(void *arg, struct upp_err *err)
 {
-    struct cli_follow *c       = arg;
-    struct weft_scope  signals = {.flags = WEFT_SCOPE_ISOLATED};
-    c->fiber                   = weft_fiber_self();
-    int r                      = weft_scope_spawn(&signals, "signals", watches_signals, c, NULL, err);
+    struct cli_follow *c = arg;
+    struct weft_scope signals = {.flags = WEFT_SCOPE_ISOLATED};
+    c->fiber = weft_fiber_self();
+    int r = weft_scope_spawn(&signals, "signals", watches_signals, c, NULL, err);
     if (r >= 0)
         r = run_it(c, err);
     cli_owner_close(&c->door);
     weft_scope_close(&signals);
     return r;
 }
-
-/* ---- The command ---------------------------------------------------------------------------------------- */
 
 int cli_follow_text(const char *word, struct wb_buf *in, struct upp_str *ret, struct upp_err *err)
 {
@@ -227,10 +222,10 @@ static int find_door(struct cli_follow *c, const char *file, const char *store, 
                      struct wrt_location *place, struct upp_err *err)
 {
     WB_CLEANUP(wc_report_done) struct wc_report report = {0};
-    int                                         r      = cli_config_quietly(file, CLI_NEEDS_ALL, &report, config, err);
+    int r = cli_config_quietly(file, CLI_NEEDS_ALL, &report, config, err);
     if (r == -UPP_EINVALID || r == -UPP_ENOTFOUND) {
-        WB_CLEANUP(wc_config_freep) struct wc_config *only  = NULL;
-        struct cli_owner                              owner = {.place = place};
+        WB_CLEANUP(wc_config_freep) struct wc_config *only = NULL;
+        struct cli_owner owner = {.place = place};
         c->door.only_others = cli_store_find(file, store, &only, place, NULL) >= 0 && place->driver->owner &&
                               cli_on_loop(has_owner, &owner, NULL) >= 0;
         if (!c->door.only_others)
@@ -246,8 +241,8 @@ int cli_follow(const struct cli_command *self, struct cli_follow *c, const char 
 {
     WB_CLEANUP(wc_config_freep) struct wc_config *config = NULL;
     WB_CLEANUP(wb_secret_freep) struct wb_secret *master = NULL;
-    struct wrt_location                           place;
-    struct upp_err                                err = {0};
+    struct wrt_location place;
+    struct upp_err err = {0};
     int r = c->door.url ? cli_no_config(&config, &err) : find_door(c, file, store, &config, &place, &err);
     if (c->door.url)
         place = (struct wrt_location){0};
@@ -264,8 +259,8 @@ int cli_follow(const struct cli_command *self, struct cli_follow *c, const char 
     (void)cli_log_setup(config, NULL, WB_WARN);
     wb_log_to(cli_run_view_log, &c->shown);
     c->door.config = config;
-    c->door.place  = &place;
-    r              = cli_on_loop(command, c, &err);
+    c->door.place = &place;
+    r = cli_on_loop(command, c, &err);
     if (r < 0 && c->interrupted) {
         (void)fprintf(stderr, "weft %s: interrupted\n", self->name);
         return CLI_INTERRUPTED;

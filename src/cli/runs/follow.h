@@ -3,20 +3,19 @@
  * The run belongs to the owner of the store. If that process exits in the middle, the command finds the next owner, or
  * becomes it, and continues reading where it was.
  */
-#ifndef CLI_FOLLOW_H
-#define CLI_FOLLOW_H
+#pragma once
 
 #include "cli/cli.h"
 #include "cli/run_view.h"
 #include "cli/store_owner.h"
 
 struct cli_follow {
-    struct cli_owner    door;
+    struct cli_owner door;
     struct cli_run_view shown; /* .run is set by start */
-    struct wb_arena     arena;
-    struct wb_uuid      thread;
-    char                last_id[64]; /* of the last event received */
-    bool                cancels;     /* the first signal cancels the run; else it only ends the command */
+    struct wb_arena arena;
+    struct wb_uuid thread;
+    char last_id[64]; /* of the last event received */
+    bool cancels;     /* the first signal cancels the run; else it only ends the command */
 
     /* Starts the run, or lets it continue, and sets shown.run and thread. 1: there is nothing to follow; the command
      * ends well. Repeated if the owner exits before it is successful. */
@@ -30,8 +29,8 @@ struct cli_follow {
 
     /* Its own: */
     struct weft_fiber *fiber;
-    int                signal_fd;
-    bool               started, stored, interrupted; /* stored: start has returned 1 */
+    int signal_fd;
+    bool started, stored, interrupted; /* stored: start has returned 1 */
 };
 void cli_follow_init(struct cli_follow *f, enum cli_show how, const char *name);
 void cli_follow_done(struct cli_follow *f);
@@ -49,5 +48,3 @@ int cli_follow_id(yyjson_val *object, const char *name, const char *prefix, stru
 
 /* A word of the command line; "-": standard input, in `in`. */
 int cli_follow_text(const char *word, struct wb_buf *in, struct upp_str *ret, struct upp_err *err) UPP_MUST_CHECK;
-
-#endif

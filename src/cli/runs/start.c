@@ -1,4 +1,4 @@
-/* cli/runs/start.c — see start.h. */
+/* cli/runs/start.c — writes and sends the request that starts a run. */
 #include "cli/runs/start.h"
 
 #include "json/write.h"
@@ -29,9 +29,9 @@ static int write_request(const struct cli_start *s, struct wb_buf *out, struct u
 WEFT_SUSPENDS int cli_start_run(struct cli_follow *f, const struct cli_start *start, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf body = WB_BUF(CLI_MAX_BODY);
-    yyjson_val                           *v;
-    struct cli_request                    q = {.method = "POST", .key = start->key};
-    int                                   r = write_request(start, &body, err);
+    yyjson_val *v;
+    struct cli_request q = {.method = "POST", .key = start->key};
+    int r = write_request(start, &body, err);
     q.path = start->thread.n ? wb_arena_printf(&f->arena, "/v1/threads/%.*s/runs", UPP_FMT(start->thread))
                              : UPP_STR("/v1/threads/runs");
     q.body = wb_buf_str(&body);

@@ -1,7 +1,6 @@
 /* cli/runs/start.h — starts a run, on a thread of its own or on one that is there, by the routes of the store's owner.
  */
-#ifndef CLI_START_H
-#define CLI_START_H
+#pragma once
 
 #include "cli/runs/follow.h"
 
@@ -17,5 +16,3 @@ struct cli_start {
  * starts one run: it has an idempotency key. */
 WEFT_SUSPENDS int cli_start_run(struct cli_follow *f, const struct cli_start *start,
                                 struct upp_err *err) UPP_MUST_CHECK;
-
-#endif

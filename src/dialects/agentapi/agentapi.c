@@ -37,8 +37,6 @@ static const struct wj_field message_rows[] = {
 };
 WJ_SHAPE_PUBLIC(wd_aap_message, struct wd_aap_message, message_rows);
 
-/* ---- Statuses -------------------------------------------------------------------------------------------- */
-
 #define WORD(text) UPP_STR_INIT(text)
 static const struct upp_str status_words[WD_AAP_STATUSES] = {
     [WD_AAP_UNKNOWN] = WORD("unknown"),     [WD_AAP_CREATED] = WORD("created"),
@@ -66,19 +64,17 @@ const char *wd_aap_status_word(enum wd_aap_status s)
 bool wd_aap_may_follow(enum wd_aap_status from, enum wd_aap_status to)
 {
     static const unsigned next[WD_AAP_STATUSES] = {
-        [WD_AAP_UNKNOWN]     = ~0u,
-        [WD_AAP_CREATED]     = BIT(QUEUED) | BIT(IN_PROGRESS) | BIT(REJECTED) | BIT(CANCELED) | BIT(FAILED),
-        [WD_AAP_QUEUED]      = BIT(IN_PROGRESS) | BIT(REJECTED) | BIT(CANCELED) | BIT(FAILED),
+        [WD_AAP_UNKNOWN] = ~0u,
+        [WD_AAP_CREATED] = BIT(QUEUED) | BIT(IN_PROGRESS) | BIT(REJECTED) | BIT(CANCELED) | BIT(FAILED),
+        [WD_AAP_QUEUED] = BIT(IN_PROGRESS) | BIT(REJECTED) | BIT(CANCELED) | BIT(FAILED),
         [WD_AAP_IN_PROGRESS] = BIT(COMPLETED) | BIT(INCOMPLETE) | BIT(CANCELED) | BIT(FAILED),
     };
     return next[from] >> to & 1;
 }
 
-/* ---- Types ----------------------------------------------------------------------------------------------- */
-
 static const struct {
     struct upp_str type;
-    uint8_t        kind;
+    uint8_t kind;
 } types[] = {
     {WORD("message"), WD_AAP_MESSAGE},
     {WORD("assistant"), WD_AAP_MESSAGE}, /* used by examples in the specification */
@@ -103,9 +99,9 @@ static const struct {
 
 const char *wd_aap_call_type(uint8_t source, bool output)
 {
-    static const char *const names[][2] = {[WM_TOOL_PLUGIN]    = {"plugin_call", "plugin_call_output"},
-                                           [WM_TOOL_CLIENT]    = {"function_call", "function_call_output"},
-                                           [WM_TOOL_MCP]       = {"mcp_call", "mcp_call_output"},
+    static const char *const names[][2] = {[WM_TOOL_PLUGIN] = {"plugin_call", "plugin_call_output"},
+                                           [WM_TOOL_CLIENT] = {"function_call", "function_call_output"},
+                                           [WM_TOOL_MCP] = {"mcp_call", "mcp_call_output"},
                                            [WM_TOOL_COMPONENT] = {"component_call", "component_call_output"}};
     return names[source][output];
 }
@@ -129,10 +125,10 @@ bool wd_aap_knows(struct upp_str type)
 int wd_aap_is_canonical(struct upp_str text, bool *ret, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(WD_DOC_MEMORY);
-    WB_CLEANUP(wb_buf_done) struct wb_buf     b = WB_BUF(WD_DOC_BYTES);
-    yyjson_val                               *v;
-    const struct wj_read_opts                *opts = UPP_OPTS(wj_read_opts, .max_bytes = WD_DOC_BYTES);
-    *ret                                           = text.n && text.p[0] == '{' && wj_is_compact(text, opts);
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(WD_DOC_BYTES);
+    yyjson_val *v;
+    const struct wj_read_opts *opts = UPP_OPTS(wj_read_opts, .max_bytes = WD_DOC_BYTES);
+    *ret = text.n && text.p[0] == '{' && wj_is_compact(text, opts);
     if (*ret)
         return 0;
     int r = wj_read(&a, text, opts, &v, NULL);
@@ -140,12 +136,10 @@ int wd_aap_is_canonical(struct upp_str text, bool *ret, struct upp_err *err)
         return upp_fail(err, UPP_ENOMEM, "no memory for the arguments of a call");
     if (r < 0 || !yyjson_is_obj(v))
         return 0;
-    r    = wj_write(v, &b, err);
+    r = wj_write(v, &b, err);
     *ret = r >= 0 && wb_str_eq(wb_buf_str(&b), text);
     return r;
 }
-
-/* ---- Entries --------------------------------------------------------------------------------------------- */
 
 bool wd_aap_may_join(const struct wd_aap_flow *f, enum wd_aap_kind kind, uint8_t role, uint32_t agent)
 {
@@ -158,15 +152,13 @@ bool wd_aap_joins(const struct wd_aap_flow *f, enum wd_aap_kind kind, uint8_t ro
     return wd_aap_may_join(f, kind, role, agent) && role != UPP_ROLE_USER && kind >= f->kind;
 }
 
-/* ---- Forms ----------------------------------------------------------------------------------------------- */
-
 static const struct {
     const char *slot, *member;
 } forms[] = {
-    [WD_AAP_NONE]     = {NULL, NULL},
-    [WD_AAP_LIST]     = {"list", NULL},
-    [WD_AAP_SESSION]  = {"session", "messages"},
-    [WD_AAP_REQUEST]  = {"request", "input"},
+    [WD_AAP_NONE] = {NULL, NULL},
+    [WD_AAP_LIST] = {"list", NULL},
+    [WD_AAP_SESSION] = {"session", "messages"},
+    [WD_AAP_REQUEST] = {"request", "input"},
     [WD_AAP_RESPONSE] = {"response", "output"},
 };
 
@@ -219,9 +211,9 @@ static int detect_message(yyjson_val *m)
 
 static int detect(yyjson_val *root)
 {
-    yyjson_val      *list;
-    enum wd_aap_form form  = wd_aap_form(root, &list);
-    yyjson_val      *first = yyjson_arr_get_first(list);
+    yyjson_val *list;
+    enum wd_aap_form form = wd_aap_form(root, &list);
+    yyjson_val *first = yyjson_arr_get_first(list);
     if (form == WD_AAP_RESPONSE && is(yyjson_obj_get(root, "object"), "response"))
         return first ? detect_message(first) : 3;
     int sure = detect_message(first);
@@ -230,11 +222,11 @@ static int detect(yyjson_val *root)
     return form == WD_AAP_SESSION && !yyjson_obj_get(root, "user_id") && sure < 3 ? 0 : sure;
 }
 
-const struct wd_document_ops wd_document_agentapi = {.name      = "agentapi",
-                                                     .title     = "messages of the Agent API Protocol",
-                                                     .detect    = detect,
-                                                     .validate  = wd_aap_validate,
-                                                     .half      = WD_WARNING,
+const struct wd_document_ops wd_document_agentapi = {.name = "agentapi",
+                                                     .title = "messages of the Agent API Protocol",
+                                                     .detect = detect,
+                                                     .validate = wd_aap_validate,
+                                                     .half = WD_WARNING,
                                                      .half_rule = "AAP-6",
-                                                     .lift      = wd_aap_lift,
-                                                     .lower     = wd_aap_lower};
+                                                     .lift = wd_aap_lift,
+                                                     .lower = wd_aap_lower};

@@ -7,8 +7,7 @@
  *     "metadata": {"weft": {"agent", "name", "joins", "time", "model", "provider", "response", "stop",
  *                           "metadata", "parts"}}
  */
-#ifndef WD_AGENTAPI_H
-#define WD_AGENTAPI_H
+#pragma once
 
 #include "dialects/core/document.h"
 
@@ -19,19 +18,17 @@ struct wd_aap_content {
     struct upp_str type, status, text, refusal;
     struct upp_str image_url, video_url, format;
     struct upp_str file_url, file_id, filename, file_data;
-    yyjson_val    *data; /* of an audio content: a string */
+    yyjson_val *data; /* of an audio content: a string */
 };
 WJ_SHAPE_EXTERN(wd_aap_content, struct wd_aap_content);
 
 struct wd_aap_message {
     struct wj_node node;
     struct upp_str id, type, status, role;
-    yyjson_val    *usage, *metadata;
+    yyjson_val *usage, *metadata;
     WJ_ARR(struct wd_aap_content) content;
 };
 WJ_SHAPE_EXTERN(wd_aap_message, struct wd_aap_message);
-
-/* ---- Words ----------------------------------------------------------------------------------------------- */
 
 enum wd_aap_status {
     WD_AAP_UNKNOWN, /* also any other status */
@@ -47,8 +44,8 @@ enum wd_aap_status {
 };
 
 enum wd_aap_status wd_aap_status(struct upp_str word);
-const char        *wd_aap_status_word(enum wd_aap_status s);
-bool               wd_aap_may_follow(enum wd_aap_status from, enum wd_aap_status to); /* from UNKNOWN: any may follow */
+const char *wd_aap_status_word(enum wd_aap_status s);
+bool wd_aap_may_follow(enum wd_aap_status from, enum wd_aap_status to); /* from UNKNOWN: any may follow */
 
 /* The message was stopped before its end. */
 static inline bool wd_aap_unfinished(struct upp_str word)
@@ -69,7 +66,7 @@ enum wd_aap_kind {
 };
 
 enum wd_aap_kind wd_aap_kind(struct upp_str type); /* empty: a message */
-bool             wd_aap_knows(struct upp_str type);
+bool wd_aap_knows(struct upp_str type);
 
 /* The type of a call or its output, by the source of the tool (enum wm_tool_source). */
 const char *wd_aap_call_type(uint8_t source, bool output);
@@ -84,17 +81,15 @@ enum wd_aap_form { WD_AAP_NONE, WD_AAP_LIST, WD_AAP_SESSION, WD_AAP_REQUEST, WD_
 
 /* *list: the array of messages. */
 enum wd_aap_form wd_aap_form(yyjson_val *root, yyjson_val **list);
-const char      *wd_aap_slot(enum wd_aap_form form);   /* also the form's name */
-const char      *wd_aap_member(enum wd_aap_form form); /* that holds the list; NULL: the root is the list */
-
-/* ---- Entries --------------------------------------------------------------------------------------------- */
+const char *wd_aap_slot(enum wd_aap_form form);   /* also the form's name */
+const char *wd_aap_member(enum wd_aap_form form); /* that holds the list; NULL: the root is the list */
 
 /* The entry that the last messages belong to. */
 struct wd_aap_flow {
-    uint8_t          role; /* enum upp_role; 0: none */
+    uint8_t role;          /* enum upp_role; 0: none */
     enum wd_aap_kind kind; /* of the last message */
-    uint32_t         agent;
-    bool             ended; /* the last message had a usage or no content: no other can join */
+    uint32_t agent;
+    bool ended; /* the last message had a usage or no content: no other can join */
 };
 
 /* Whether a message may belong to the same entry; whether it does unless metadata.weft.joins says otherwise. */
@@ -104,5 +99,3 @@ bool wd_aap_joins(const struct wd_aap_flow *f, enum wd_aap_kind kind, uint8_t ro
 int wd_aap_validate(struct wd_problems *p, yyjson_val *root, struct upp_err *err);
 int wd_aap_lift(struct wd_lifting *l, yyjson_val *root, struct upp_err *err);
 int wd_aap_lower(struct wd_lowering *l, struct upp_err *err);
-
-#endif

@@ -23,7 +23,7 @@ static void merge(struct wj_writer *w, yyjson_val *was, yyjson_val *more);
 static void merge_numbers(struct wj_writer *w, yyjson_val *was, yyjson_val *more)
 {
     int64_t x, y, sum;
-    double  f, g;
+    double f, g;
     if (wj_num_i64(wj_text(was), &x) && wj_num_i64(wj_text(more), &y) && !__builtin_add_overflow(x, y, &sum))
         wj_write_i64(w, sum);
     else if (wj_num_f64(wj_text(was), &f) && wj_num_f64(wj_text(more), &g) && isfinite(f + g))
@@ -45,7 +45,7 @@ static void merge_texts(struct wj_writer *w, struct upp_str was, struct upp_str 
 static void merge_lists(struct wj_writer *w, yyjson_val *was, yyjson_val *more)
 {
     yyjson_val *v;
-    size_t      i, n;
+    size_t i, n;
     wj_write_open(w, '[');
     yyjson_arr_foreach(was, i, n, v) wj_write_value(w, v);
     yyjson_arr_foreach(more, i, n, v) wj_write_value(w, v);
@@ -55,7 +55,7 @@ static void merge_lists(struct wj_writer *w, yyjson_val *was, yyjson_val *more)
 static void merge_objects(struct wj_writer *w, yyjson_val *was, yyjson_val *more)
 {
     yyjson_val *key, *v, *other;
-    size_t      i, n;
+    size_t i, n;
     wj_write_open(w, '{');
     yyjson_obj_foreach(was, i, n, key, v)
     {
@@ -110,8 +110,8 @@ static bool is_frames(struct upp_str name)
 static int payload_of(yyjson_val *content, struct wb_buf *to, struct upp_err *err)
 {
     struct wj_writer w;
-    yyjson_val      *key, *v;
-    size_t           i, n;
+    yyjson_val *key, *v;
+    size_t i, n;
     wj_writer_init(&w, to, err);
     wj_write_open(&w, '{');
     yyjson_obj_foreach(content, i, n, key, v)
@@ -127,17 +127,17 @@ static int payload_of(yyjson_val *content, struct wb_buf *to, struct upp_err *er
 static void swap(struct wb_buf *a, struct wb_buf *b)
 {
     struct wb_buf c = *a;
-    *a              = *b;
-    *b              = c;
+    *a = *b;
+    *b = c;
 }
 
 static int merge_payload(struct wd_aap_built *c, yyjson_val *content, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena scratch = WB_ARENA(WD_DOC_MEMORY);
-    WB_CLEANUP(wb_buf_done) struct wb_buf     more = WB_BUF(WD_AAP_MERGED), both = WB_BUF(WD_AAP_MERGED);
-    struct wj_writer                          w;
-    yyjson_val                               *was = NULL, *now = NULL;
-    int                                       r = payload_of(content, &more, err);
+    WB_CLEANUP(wb_buf_done) struct wb_buf more = WB_BUF(WD_AAP_MERGED), both = WB_BUF(WD_AAP_MERGED);
+    struct wj_writer w;
+    yyjson_val *was = NULL, *now = NULL;
+    int r = payload_of(content, &more, err);
     if (r >= 0)
         r = wj_read(&scratch, c->content.n ? wb_buf_str(&c->content) : UPP_STR("{}"), NULL, &was, err);
     if (r >= 0)
@@ -161,8 +161,8 @@ static struct upp_str text_of(yyjson_val *content)
 /* Replaces the content, unless it is a text and the frame has none. */
 static int replace(struct wd_aap_built *c, yyjson_val *content, struct upp_err *err)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf now  = WB_BUF(WD_AAP_TEXT);
-    struct upp_str                        text = text_of(content);
+    WB_CLEANUP(wb_buf_done) struct wb_buf now = WB_BUF(WD_AAP_TEXT);
+    struct upp_str text = text_of(content);
     if (c->text && !text.p)
         return 0;
     if (c->text)
@@ -177,9 +177,9 @@ static int replace(struct wd_aap_built *c, yyjson_val *content, struct upp_err *
 
 static int check(const struct wd_aap_building *b, size_t index, yyjson_val *content, struct upp_err *err)
 {
-    const struct wd_aap_built *c    = index < b->contents.n ? &b->contents.p[index] : NULL;
-    struct upp_str             type = wj_text_at(content, "type");
-    char                       quoted[WJ_QUOTED];
+    const struct wd_aap_built *c = index < b->contents.n ? &b->contents.p[index] : NULL;
+    struct upp_str type = wj_text_at(content, "type");
+    char quoted[WJ_QUOTED];
     if (b->status >= WD_AAP_COMPLETED)
         return upp_fail(err, UPP_EINVALID, "a content of message %s, which is over",
                         wj_quote(b->id, quoted, sizeof quoted));
@@ -206,8 +206,8 @@ static int content_at(struct wd_aap_building *b, size_t index, yyjson_val *conte
         return r;
     if (index == b->contents.n) {
         struct wd_aap_built c = {.content = WB_BUF(WD_AAP_TEXT), .status = WD_AAP_IN_PROGRESS};
-        c.type                = wb_arena_dup(b->a, wj_text_at(content, "type"));
-        c.text                = wb_str_eq(c.type, UPP_STR("text")) || wb_str_eq(c.type, UPP_STR("refusal"));
+        c.type = wb_arena_dup(b->a, wj_text_at(content, "type"));
+        c.text = wb_str_eq(c.type, UPP_STR("text")) || wb_str_eq(c.type, UPP_STR("refusal"));
         if (!c.type.p)
             return wb_arena_check(b->a, err);
         if (!wb_vec_push(&b->contents, c, (size_t)WD_AAP_CONTENTS))
@@ -222,7 +222,7 @@ static int content_at(struct wd_aap_building *b, size_t index, yyjson_val *conte
 int wd_aap_add_delta_content(struct wd_aap_building *b, size_t index, yyjson_val *content, struct upp_err *err)
 {
     struct wd_aap_built *c;
-    int                  r = content_at(b, index, content, &c, err);
+    int r = content_at(b, index, content, &c, err);
     if (r < 0)
         return r;
     if (!c->text)
@@ -234,21 +234,21 @@ int wd_aap_add_delta_content(struct wd_aap_building *b, size_t index, yyjson_val
 int wd_aap_replace_content(struct wd_aap_building *b, size_t index, yyjson_val *content, struct upp_err *err)
 {
     struct wd_aap_built *c;
-    int                  r = content_at(b, index, content, &c, err);
+    int r = content_at(b, index, content, &c, err);
     return r < 0 ? r : replace(c, content, err);
 }
 
 int wd_aap_content_completed(struct wd_aap_building *b, size_t index, yyjson_val *content, struct upp_err *err)
 {
     struct wd_aap_built *c;
-    int                  r = content_at(b, index, content, &c, err);
+    int r = content_at(b, index, content, &c, err);
     if (r >= 0 && content)
         r = replace(c, content, err);
     if (r < 0)
         return r;
     enum wd_aap_status now = wd_aap_status(wj_text_at(content, "status"));
-    c->status              = now >= WD_AAP_COMPLETED ? now : WD_AAP_COMPLETED;
-    c->over                = true;
+    c->status = now >= WD_AAP_COMPLETED ? now : WD_AAP_COMPLETED;
+    c->over = true;
     return 0;
 }
 
@@ -260,8 +260,8 @@ int wd_aap_add_content(struct wd_aap_building *b, yyjson_val *content, struct up
 int wd_aap_set_contents(struct wd_aap_building *b, yyjson_val *list, struct upp_err *err)
 {
     yyjson_val *v;
-    size_t      i, n;
-    int         r = 0;
+    size_t i, n;
+    int r = 0;
     for (i = 0; i < b->contents.n; i++)
         wb_buf_done(&b->contents.p[i].content);
     b->contents.n = 0;
@@ -278,7 +278,7 @@ void wd_aap_building_end(struct wd_aap_building *b, enum wd_aap_status now)
     b->status = now;
     for (size_t i = 0; now >= WD_AAP_COMPLETED && i < b->contents.n; i++)
         if (!b->contents.p[i].over) {
-            b->contents.p[i].over   = true;
+            b->contents.p[i].over = true;
             b->contents.p[i].status = now;
         }
 }

@@ -11,31 +11,30 @@
  * Text deltas are appended. In other payloads, texts and lists are appended too, numbers are added, objects are
  * merged, and anything else is replaced; null changes nothing.
  */
-#ifndef WD_AGENTAPI_BUILD_H
-#define WD_AGENTAPI_BUILD_H
+#pragma once
 
 #include "dialects/agentapi/agentapi.h"
 
 enum {
-    WD_AAP_CONTENTS = 1 << 14,   /* per message */
-    WD_AAP_TEXT     = 64 << 20,  /* bytes per text */
-    WD_AAP_MERGED   = 256 << 10, /* bytes of a payload merged from deltas: every delta parses it again */
+    WD_AAP_CONTENTS = 1 << 14, /* per message */
+    WD_AAP_TEXT = 64 << 20,    /* bytes per text */
+    WD_AAP_MERGED = 256 << 10, /* bytes of a payload merged from deltas: every delta parses it again */
 };
 
 struct wd_aap_built {
-    struct upp_str     type;
+    struct upp_str type;
     enum wd_aap_status status;
-    bool               over;
-    bool               text; /* "text", "refusal": `content` is its text; else a JSON object of its members */
-    struct wb_buf      content;
+    bool over;
+    bool text; /* "text", "refusal": `content` is its text; else a JSON object of its members */
+    struct wb_buf content;
 };
 
 struct wd_aap_building {
-    struct wb_arena   *a; /* holds the texts */
-    struct upp_str     id, type, role;
-    struct upp_str     code, message, usage, metadata, error; /* the last three: JSON */
+    struct wb_arena *a; /* holds the texts */
+    struct upp_str id, type, role;
+    struct upp_str code, message, usage, metadata, error; /* the last three: JSON */
     enum wd_aap_status status;
-    struct upp_str     word; /* the status as received */
+    struct upp_str word; /* the status as received */
     WB_VEC(struct wd_aap_built) contents;
     size_t tag; /* the reader's own; 0 in the beginning */
 };
@@ -62,5 +61,3 @@ void wd_aap_building_end(struct wd_aap_building *b, enum wd_aap_status now);
 
 /* Writes the message in wire format. */
 void wd_aap_built_write(struct wj_writer *w, const struct wd_aap_building *b);
-
-#endif

@@ -14,8 +14,8 @@ enum { ROWS = 16 }; /* per table, at most */
 
 struct member {
     struct upp_str name;
-    char           type; /* 's' text, 'b' true or false, 'i' whole number, 'q' that or a text, 'n' number, 'o' object,
-                            'a' list, 't' text or list of texts */
+    char type; /* 's' text, 'b' true or false, 'i' whole number, 'q' that or a text, 'n' number, 'o' object,
+                  'a' list, 't' text or list of texts */
     uint8_t flags;
 };
 
@@ -111,7 +111,7 @@ static bool is_whole(yyjson_val *v)
 static bool texts_only(yyjson_val *v)
 {
     yyjson_val *one;
-    size_t      i, n;
+    size_t i, n;
     if (!yyjson_is_arr(v))
         return is_text(v);
     yyjson_arr_foreach(v, i, n, one) if (!is_text(one)) return false;
@@ -157,9 +157,9 @@ static void check_found(struct wd_problems *p, const char *rule, yyjson_val *of,
                         size_t end, yyjson_val *const *found)
 {
     for (size_t i = from; i < end; i++) {
-        const struct member *row  = &rows[i];
-        yyjson_val          *v    = found[i];
-        bool                 none = !v || yyjson_is_null(v);
+        const struct member *row = &rows[i];
+        yyjson_val *v = found[i];
+        bool none = !v || yyjson_is_null(v);
         if (none && row->flags & MUST)
             wd_problem(p, WD_ERROR, rule, v ? v : of, "member '%s' is missing", row->name.p);
         else if (!none && !has_type(v, row->type))
@@ -170,7 +170,7 @@ static void check_found(struct wd_problems *p, const char *rule, yyjson_val *of,
 static void check_members(struct wd_problems *p, const char *rule, yyjson_val *of, const struct member *rows)
 {
     yyjson_val *found[ROWS];
-    size_t      n = WJ_MEMBERS(of, rows, found);
+    size_t n = WJ_MEMBERS(of, rows, found);
     check_found(p, rule, of, rows, 0, n, found);
 }
 
@@ -178,9 +178,9 @@ static void check_members(struct wd_problems *p, const char *rule, yyjson_val *o
 static void check_object(struct wd_problems *p, const char *rule, yyjson_val *of, struct upp_str object,
                          const struct member *rows, yyjson_val **found)
 {
-    size_t      n  = WJ_MEMBERS(of, rows, found);
+    size_t n = WJ_MEMBERS(of, rows, found);
     yyjson_val *is = found[OBJECT], *status = found[STATUS], *why = found[ERROR];
-    char        quoted[WJ_QUOTED];
+    char quoted[WJ_QUOTED];
     check_found(p, rule, of, rows, 0, BASE, found);
     if (is_text(is) && !wj_named(is, object))
         wd_problem(p, WD_ERROR, rule, is, "'object' is \"%s\" here", object.p);
@@ -198,7 +198,7 @@ static void check_object(struct wd_problems *p, const char *rule, yyjson_val *of
 static bool is_json(struct wd_problems *p, struct upp_str s)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(WD_DOC_MEMORY);
-    yyjson_val                               *v;
+    yyjson_val *v;
     if (wd_is_compact(s))
         return true;
     int r = wj_read(&a, s, UPP_OPTS(wj_read_opts, .max_bytes = WD_DOC_BYTES, .depth = WD_DOC_DEPTH), &v, NULL);
@@ -210,7 +210,7 @@ static bool is_json(struct wd_problems *p, struct upp_str s)
 static void check_payload(struct wd_problems *p, yyjson_val *part, yyjson_val *is, struct upp_str type)
 {
     yyjson_val *v, *arguments;
-    size_t      i = 0;
+    size_t i = 0;
     while (i < WB_LEN(payloads) && !wb_str_eq(type, payloads[i].type))
         i++;
     if (i == WB_LEN(payloads))
@@ -229,8 +229,8 @@ static void check_payload(struct wd_problems *p, yyjson_val *part, yyjson_val *i
 static void check_content(struct wd_problems *p, yyjson_val *part, struct upp_str type)
 {
     yyjson_val *found[ROWS], *kind;
-    char        quoted[WJ_QUOTED];
-    size_t      i = 0;
+    char quoted[WJ_QUOTED];
+    size_t i = 0;
     if (!yyjson_is_obj(part)) {
         wd_problem(p, WD_ERROR, "AAP-5", part, "a content is an object");
         return;
@@ -255,7 +255,7 @@ static void check_role(struct wd_problems *p, yyjson_val *role)
 {
     static const struct upp_str roles[] = {UPP_STR_INIT("assistant"), UPP_STR_INIT("user"), UPP_STR_INIT("system"),
                                            UPP_STR_INIT("tool")};
-    size_t                      i       = 0;
+    size_t i = 0;
     if (!is_text(role))
         return;
     while (i < WB_LEN(roles) && !wj_named(role, roles[i]))
@@ -267,14 +267,14 @@ static void check_role(struct wd_problems *p, yyjson_val *role)
 static void check_message(struct wd_problems *p, yyjson_val *m)
 {
     yyjson_val *found[ROWS], *part;
-    char        quoted[WJ_QUOTED];
-    size_t      i, n;
+    char quoted[WJ_QUOTED];
+    size_t i, n;
     if (!yyjson_is_obj(m)) {
         wd_problem(p, WD_ERROR, "AAP-6", m, "a message is an object");
         return;
     }
     check_object(p, "AAP-6", m, UPP_STR("message"), message, found);
-    yyjson_val    *type = found[MESSAGE_TYPE], *id = found[MESSAGE_ID];
+    yyjson_val *type = found[MESSAGE_TYPE], *id = found[MESSAGE_ID];
     struct upp_str word = is_text(type) ? wj_text(type) : (struct upp_str){0};
     check_role(p, found[MESSAGE_ROLE]);
     if (word.p && !wd_aap_knows(word))
@@ -302,7 +302,7 @@ static void check_tool(struct wd_problems *p, yyjson_val *tool)
     f = yyjson_is_obj(f) ? f : tool;
     check_members(p, "AAP-4", f, function);
     parameters = yyjson_obj_get(f, "parameters");
-    type       = yyjson_obj_get(parameters, "type");
+    type = yyjson_obj_get(parameters, "type");
     if (yyjson_is_obj(parameters) && type && !(is_text(type) && wj_named(type, UPP_STR("object"))))
         wd_problem(p, WD_ERROR, "AAP-4", type, "the type of parameters is \"object\"");
 }
@@ -310,8 +310,8 @@ static void check_tool(struct wd_problems *p, yyjson_val *tool)
 static void check_request(struct wd_problems *p, yyjson_val *root)
 {
     yyjson_val *n = yyjson_obj_get(root, "n"), *list = yyjson_obj_get(root, "tools"), *tool;
-    int64_t     answers;
-    size_t      i, count;
+    int64_t answers;
+    size_t i, count;
     check_members(p, "AAP-7", root, request);
     if (n && yyjson_is_raw(n) && wj_num_i64(wj_text(n), &answers) && (answers < 1 || answers > 5))
         wd_problem(p, WD_ERROR, "AAP-7", n, "'n' is 1 to 5");
@@ -320,8 +320,8 @@ static void check_request(struct wd_problems *p, yyjson_val *root)
 
 int wd_aap_validate(struct wd_problems *p, yyjson_val *root, struct upp_err *err)
 {
-    yyjson_val      *m, *list;
-    size_t           i, n;
+    yyjson_val *m, *list;
+    size_t i, n;
     enum wd_aap_form form = wd_aap_form(root, &list);
     (void)err;
     if (form == WD_AAP_NONE) {

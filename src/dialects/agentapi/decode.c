@@ -57,7 +57,7 @@ static struct wd_aap_building *message_of(struct wd_aap_decoder *d, struct upp_s
 static struct wd_aap_building *message_at(struct wd_aap_decoder *d, struct upp_str id, struct upp_err *err)
 {
     struct wd_aap_building *b = id.p ? message_of(d, id) : d->open ? &d->messages.p[d->open - 1] : NULL;
-    struct wd_aap_building  m = {.a = d->a, .status = WD_AAP_IN_PROGRESS};
+    struct wd_aap_building m = {.a = d->a, .status = WD_AAP_IN_PROGRESS};
     if (b)
         return d->last = (size_t)(b - d->messages.p) + 1, b;
     m.id = id.p ? wb_arena_dup(d->a, id) : (struct upp_str){0};
@@ -81,9 +81,9 @@ static int failed(const struct upp_err *err)
 /* Applies a message frame. A message that has ended stays as it is. */
 static int update(struct wd_aap_decoder *d, struct wd_aap_building *b, yyjson_val *v, struct upp_err *err)
 {
-    yyjson_val        *content = yyjson_obj_get(v, "content");
-    enum wd_aap_status now     = wd_aap_status(wj_text_at(v, "status"));
-    int                r       = 0;
+    yyjson_val *content = yyjson_obj_get(v, "content");
+    enum wd_aap_status now = wd_aap_status(wj_text_at(v, "status"));
+    int r = 0;
     if (b->status >= WD_AAP_COMPLETED)
         return 0;
     set_text(d, v, "type", &b->type);
@@ -113,7 +113,7 @@ static int message_frame(struct wd_aap_decoder *d, yyjson_val *v, struct upp_err
     if (wb_str_eq(type, UPP_STR("heartbeat")))
         return 0;
     struct wd_aap_building *b = message_at(d, id, err);
-    int                     r = b ? update(d, b, v, err) : failed(err);
+    int r = b ? update(d, b, v, err) : failed(err);
     if (r >= 0 && b->status >= WD_AAP_COMPLETED && d->open && b == &d->messages.p[d->open - 1])
         d->open = 0;
     return r;
@@ -121,10 +121,10 @@ static int message_frame(struct wd_aap_decoder *d, yyjson_val *v, struct upp_err
 
 static int content_frame(struct wd_aap_decoder *d, yyjson_val *v, struct upp_err *err)
 {
-    struct upp_str     id    = wj_text_at(v, "msg_id");
-    enum wd_aap_status now   = wd_aap_status(wj_text_at(v, "status"));
-    yyjson_val        *at    = yyjson_obj_get(v, "index");
-    uint64_t           index = 0;
+    struct upp_str id = wj_text_at(v, "msg_id");
+    enum wd_aap_status now = wd_aap_status(wj_text_at(v, "status"));
+    yyjson_val *at = yyjson_obj_get(v, "index");
+    uint64_t index = 0;
     if (!wj_text_at(v, "type").n)
         return upp_fail(err, UPP_EINVALID, "a content has a type");
     struct wd_aap_building *b = message_at(d, id, err);
@@ -148,17 +148,17 @@ static void usage_of(struct wd_aap_decoder *d, yyjson_val *v)
         return;
     uint64_t input = wd_number_at(v, "input_tokens"), output = wd_number_at(v, "output_tokens");
     d->has_usage = true;
-    d->usage     = (struct upp_usage){.input       = input ? input : wd_number_at(v, "prompt_tokens"),
-                                      .output      = output ? output : wd_number_at(v, "completion_tokens"),
-                                      .cache_read  = wd_number_at(v, "cache_read_tokens"),
-                                      .cache_write = wd_number_at(v, "cache_write_tokens")};
+    d->usage = (struct upp_usage){.input = input ? input : wd_number_at(v, "prompt_tokens"),
+                                  .output = output ? output : wd_number_at(v, "completion_tokens"),
+                                  .cache_read = wd_number_at(v, "cache_read_tokens"),
+                                  .cache_write = wd_number_at(v, "cache_write_tokens")};
     d->reasoning = wd_number_at(v, "reasoning_tokens");
 }
 
 static bool is_listed(yyjson_val *output, struct upp_str id)
 {
     yyjson_val *m;
-    size_t      i, n;
+    size_t i, n;
     yyjson_arr_foreach(output, i, n, m) if (id.p && wb_str_eq(wj_text_at(m, "id"), id)) return true;
     return false;
 }
@@ -167,9 +167,9 @@ static bool is_listed(yyjson_val *output, struct upp_str id)
  * messages that were not seen are added. */
 static int apply_output(struct wd_aap_decoder *d, yyjson_val *output, struct upp_err *err)
 {
-    size_t      n_left = 0, i, n;
+    size_t n_left = 0, i, n;
     yyjson_val *m;
-    int         r = 0;
+    int r = 0;
     if (!yyjson_is_arr(output) || !yyjson_arr_size(output))
         return 0;
     for (i = 0; i < d->messages.n; i++) {
@@ -180,7 +180,7 @@ static int apply_output(struct wd_aap_decoder *d, yyjson_val *output, struct upp
             d->messages.p[n_left++] = b;
     }
     d->messages.n = n_left;
-    d->open       = 0;
+    d->open = 0;
     yyjson_arr_foreach(output, i, n, m)
     {
         if (r >= 0 && yyjson_is_obj(m) && wj_text_at(m, "id").p)
@@ -191,9 +191,9 @@ static int apply_output(struct wd_aap_decoder *d, yyjson_val *output, struct upp
 
 static int response_frame(struct wd_aap_decoder *d, yyjson_val *v, struct upp_err *err)
 {
-    enum wd_aap_status now   = wd_aap_status(wj_text_at(v, "status"));
-    yyjson_val        *error = yyjson_obj_get(v, "error");
-    int                r     = now >= WD_AAP_COMPLETED ? apply_output(d, yyjson_obj_get(v, "output"), err) : 0;
+    enum wd_aap_status now = wd_aap_status(wj_text_at(v, "status"));
+    yyjson_val *error = yyjson_obj_get(v, "error");
+    int r = now >= WD_AAP_COMPLETED ? apply_output(d, yyjson_obj_get(v, "output"), err) : 0;
     if (r < 0)
         return r;
     for (size_t i = d->first; now == WD_AAP_COMPLETED && i < d->messages.n; i++)
@@ -206,7 +206,7 @@ static int response_frame(struct wd_aap_decoder *d, yyjson_val *v, struct upp_er
     set_text(d, error, "code", &d->code);
     set_text(d, error, "message", &d->message);
     uint64_t created = wd_number_at(v, "created_at"), completed = wd_number_at(v, "completed_at");
-    d->created_at   = created ? created : d->created_at;
+    d->created_at = created ? created : d->created_at;
     d->completed_at = completed ? completed : d->completed_at;
     usage_of(d, yyjson_obj_get(v, "usage"));
     d->begun = true;
@@ -221,7 +221,7 @@ static int response_frame(struct wd_aap_decoder *d, yyjson_val *v, struct upp_er
 static int check_sequence(struct wd_aap_decoder *d, yyjson_val *v, bool begins, struct upp_err *err)
 {
     yyjson_val *s = yyjson_obj_get(v, "sequence_number");
-    uint64_t    n;
+    uint64_t n;
     if (!s || yyjson_is_null(s))
         return 0;
     if (!(yyjson_is_raw(s) ? wj_num_u64(wj_text(s), &n) : yyjson_is_str(s) && wb_str_u64(wj_text(s), &n)))
@@ -238,15 +238,15 @@ static int refused(struct wd_aap_decoder *d, yyjson_val *v, struct upp_err *err)
 {
     set_text(d, v, "error", &d->message);
     d->status = WD_AAP_FAILED;
-    d->begun  = true;
+    d->begun = true;
     return wb_arena_check(d->a, err);
 }
 
 static int frame(struct wd_aap_decoder *d, yyjson_val *v, struct upp_err *err)
 {
-    struct upp_str object      = wj_text_at(v, "object");
-    bool           is_response = wb_str_eq(object, UPP_STR("response"));
-    bool           begins      = is_response && wd_aap_status(wj_text_at(v, "status")) == WD_AAP_CREATED;
+    struct upp_str object = wj_text_at(v, "object");
+    bool is_response = wb_str_eq(object, UPP_STR("response"));
+    bool begins = is_response && wd_aap_status(wj_text_at(v, "status")) == WD_AAP_CREATED;
     if (!yyjson_is_obj(v))
         return upp_fail(err, UPP_EINVALID, "a frame is an object");
     if (!object.p && wj_text_at(v, "error").p)
@@ -258,8 +258,8 @@ static int frame(struct wd_aap_decoder *d, yyjson_val *v, struct upp_err *err)
         return r;
     if (begins && d->status >= WD_AAP_COMPLETED) {
         d->status = WD_AAP_CREATED;
-        d->first  = d->messages.n;
-        d->open   = 0;
+        d->first = d->messages.n;
+        d->open = 0;
     }
     if (is_response)
         return response_frame(d, v, err);
@@ -273,9 +273,9 @@ static int frame(struct wd_aap_decoder *d, yyjson_val *v, struct upp_err *err)
 
 int wd_aap_decode(struct wd_aap_decoder *d, struct upp_str line, struct upp_err *err)
 {
-    struct upp_err why  = {0};
+    struct upp_err why = {0};
     struct upp_str data = wb_str_trim(line);
-    yyjson_val    *v    = NULL;
+    yyjson_val *v = NULL;
     if (wb_str_starts(data, UPP_STR("data:")))
         data = wb_str_trim(wb_str_sub(data, 5, SIZE_MAX));
     else if (data.n && data.p[0] != '{')
@@ -287,7 +287,7 @@ int wd_aap_decode(struct wd_aap_decoder *d, struct upp_str line, struct upp_err 
         return 0;
     wb_arena_reset(&d->scratch);
     d->last = 0;
-    int r   = wj_read(&d->scratch, data, UPP_OPTS(wj_read_opts, .max_bytes = WD_AAP_LINE), &v, &why);
+    int r = wj_read(&d->scratch, data, UPP_OPTS(wj_read_opts, .max_bytes = WD_AAP_LINE), &v, &why);
     if (r >= 0)
         r = frame(d, v, &why);
     d->frames += r >= 0;
@@ -302,7 +302,7 @@ void wd_aap_decoder_end(struct wd_aap_decoder *d)
 {
     if (d->status >= WD_AAP_COMPLETED)
         return;
-    d->status  = WD_AAP_FAILED;
+    d->status = WD_AAP_FAILED;
     d->message = d->message.p ? d->message : UPP_STR("the stream ended before the response did");
 }
 
@@ -323,7 +323,7 @@ void wd_aap_decoded_write(struct wj_writer *w, struct wd_aap_decoder *d)
 static int list_of(struct wd_aap_decoder *d, yyjson_val **ret, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(WD_DOC_BYTES);
-    struct wj_writer                      w;
+    struct wj_writer w;
     wj_writer_init(&w, &b, err);
     wd_aap_decoded_write(&w, d);
     int r = wj_writer_check(&w);
@@ -336,9 +336,9 @@ static int list_of(struct wd_aap_decoder *d, yyjson_val **ret, struct upp_err *e
 static int turn_add(struct wd_aap_decoder *d, struct wm_doc *doc, struct upp_str agent, int64_t now_ms,
                     struct upp_err *err)
 {
-    size_t              at = doc->turns.n, first = doc->entries.n;
-    struct wd_lifting   l    = {.a = d->a, .doc = doc, .agent = agent, .now_ms = now_ms};
-    int                 r    = list_of(d, &l.root, err);
+    size_t at = doc->turns.n, first = doc->entries.n;
+    struct wd_lifting l = {.a = d->a, .doc = doc, .agent = agent, .now_ms = now_ms};
+    int r = list_of(d, &l.root, err);
     struct wm_doc_turn *turn = r < 0 ? NULL : wm_doc_turn_add(doc, err);
     if (!turn)
         return r < 0 ? r : -err->code;
@@ -350,7 +350,7 @@ static int turn_add(struct wd_aap_decoder *d, struct wm_doc *doc, struct upp_str
         if (turn->agent == WM_NO_AGENT)
             r = wd_agent_of(&l, (struct upp_str){0}, (struct upp_str){0}, &turn->agent, err);
         turn->has_usage = d->has_usage;
-        turn->usage     = d->usage;
+        turn->usage = d->usage;
         turn->reasoning = d->reasoning;
     } else
         doc->turns.n = at;
@@ -380,8 +380,8 @@ static struct upp_str frame_of(struct upp_str line)
 bool wd_aap_is_stream(struct upp_str lines)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(WD_DOC_MEMORY);
-    struct upp_str                            line, first = {0}, object;
-    yyjson_val                               *v;
+    struct upp_str line, first = {0}, object;
+    yyjson_val *v;
     while (!first.n && wb_str_split(&lines, '\n', &line))
         first = frame_of(line);
     if (!first.n || wj_read(&a, first, UPP_OPTS(wj_read_opts, .max_bytes = WD_AAP_LINE), &v, NULL) < 0)
@@ -428,11 +428,11 @@ static void put_response(struct wd_aap_decoder *d, struct wj_writer *w)
 int wd_aap_stream_document(struct upp_str lines, struct wb_buf *out, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(WD_DOC_MEMORY);
-    struct wd_aap_decoder                     d;
-    struct wj_writer                          w;
-    struct upp_str                            line;
-    uint64_t                                  number = 0;
-    int                                       r      = 0;
+    struct wd_aap_decoder d;
+    struct wj_writer w;
+    struct upp_str line;
+    uint64_t number = 0;
+    int r = 0;
     wd_aap_decoder_init(&d, &a);
     while (r >= 0 && wb_str_split(&lines, '\n', &line)) {
         number++;

@@ -11,33 +11,32 @@
  * belong to the open message. A stream that ends before its response has failed: its content is retained, and
  * whatever was open is cut.
  */
-#ifndef WD_AGENTAPI_DECODE_H
-#define WD_AGENTAPI_DECODE_H
+#pragma once
 
 #include "dialects/agentapi/build.h"
 
 enum {
-    WD_AAP_LINE     = 64 << 20, /* bytes per line */
-    WD_AAP_MESSAGES = 1 << 12,  /* per stream */
+    WD_AAP_LINE = 64 << 20,    /* bytes per line */
+    WD_AAP_MESSAGES = 1 << 12, /* per stream */
 };
 
 struct wd_aap_decoder {
     struct wb_arena *a; /* holds all texts */
-    struct wb_arena  scratch;
+    struct wb_arena scratch;
     WB_VEC(struct wd_aap_building) messages;
-    size_t             open;  /* 1 + index of the message begun last; 0: none */
-    size_t             last;  /* 1 + index of the message that the last frame was about; 0: none */
-    size_t             first; /* index of the current response's first message */
-    bool               begun;
-    bool               numbered; /* there was a sequence_number; `sequence` is the last one */
-    uint64_t           sequence;
+    size_t open;  /* 1 + index of the message begun last; 0: none */
+    size_t last;  /* 1 + index of the message that the last frame was about; 0: none */
+    size_t first; /* index of the current response's first message */
+    bool begun;
+    bool numbered; /* there was a sequence_number; `sequence` is the last one */
+    uint64_t sequence;
     enum wd_aap_status status; /* of the response */
-    struct upp_str     id, session, code, message;
-    uint64_t           created_at, completed_at; /* seconds; 0: absent */
-    bool               has_usage;
-    struct upp_usage   usage;
-    uint64_t           reasoning;
-    size_t             frames, skipped;
+    struct upp_str id, session, code, message;
+    uint64_t created_at, completed_at; /* seconds; 0: absent */
+    bool has_usage;
+    struct upp_usage usage;
+    uint64_t reasoning;
+    size_t frames, skipped;
 };
 
 void wd_aap_decoder_init(struct wd_aap_decoder *d, struct wb_arena *a);
@@ -62,5 +61,3 @@ int wd_aap_decode_end(struct wd_aap_decoder *d, struct wm_doc *doc, struct upp_s
 
 /* Writes the messages, as a list. */
 void wd_aap_decoded_write(struct wj_writer *w, struct wd_aap_decoder *d);
-
-#endif

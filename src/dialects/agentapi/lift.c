@@ -13,17 +13,17 @@
 
 struct lifting {
     struct wd_lifting *l;
-    struct upp_err    *err;
-    enum wd_aap_form   form;
+    struct upp_err *err;
+    enum wd_aap_form form;
     /* The open entry. */
-    size_t             entry;
+    size_t entry;
     struct wd_aap_flow flow;
-    struct wd_parts    parts;
+    struct wd_parts parts;
     /* The current message. */
     struct wd_parts got;
-    bool            silent; /* the last part has no status */
-    yyjson_val     *weft;
-    uint32_t        agent;
+    bool silent; /* the last part has no status */
+    yyjson_val *weft;
+    uint32_t agent;
 };
 
 static int failed(const struct lifting *t)
@@ -41,8 +41,8 @@ static int no_memory(const struct lifting *t)
 static struct upp_str mime_of(struct upp_str url)
 {
     static const struct upp_str scheme = UPP_STR_INIT("data:");
-    struct upp_str              rest   = wb_str_sub(url, scheme.n, SIZE_MAX);
-    size_t                      n      = 0;
+    struct upp_str rest = wb_str_sub(url, scheme.n, SIZE_MAX);
+    size_t n = 0;
     while (n < rest.n && rest.p[n] != ';' && rest.p[n] != ',')
         n++;
     return wb_str_starts(url, scheme) && n && n < rest.n ? wb_str(rest.p, n) : (struct upp_str){0};
@@ -62,19 +62,19 @@ static int audio_of(const struct lifting *t, struct upp_str data, struct upp_str
 
 static int media_of(const struct lifting *t, const struct wd_aap_content *c, struct upp_part *to)
 {
-    bool           image = wb_str_eq(c->type, UPP_STR("image")), video = wb_str_eq(c->type, UPP_STR("video"));
+    bool image = wb_str_eq(c->type, UPP_STR("image")), video = wb_str_eq(c->type, UPP_STR("video"));
     struct upp_str url = image ? c->image_url : video ? c->video_url : c->file_url.p ? c->file_url : c->file_data;
-    int            r;
+    int r;
     if (wb_str_eq(c->type, UPP_STR("audio"))) {
         if (!c->data || !yyjson_is_str(c->data))
             return 0;
-        r        = audio_of(t, wj_text(c->data), c->format, to);
+        r = audio_of(t, wj_text(c->data), c->format, to);
         to->kind = UPP_PART_AUDIO;
         return r < 0 ? r : 1;
     }
     if ((!image && !video && !wb_str_eq(c->type, UPP_STR("file"))) || !url.p)
         return 0;
-    r        = wd_url_media(t->l->a, url, mime_of(url), image || video ? (struct upp_str){0} : c->filename, to, t->err);
+    r = wd_url_media(t->l->a, url, mime_of(url), image || video ? (struct upp_str){0} : c->filename, to, t->err);
     to->kind = image ? UPP_PART_IMAGE : video ? UPP_PART_VIDEO : UPP_PART_DOCUMENT;
     return r < 0 ? r : 1;
 }
@@ -99,14 +99,14 @@ static int words_of(const struct lifting *t, const struct wd_aap_content *c, boo
 static int arguments_of(const struct lifting *t, yyjson_val *v, struct upp_part *to)
 {
     bool canonical = true;
-    int  r         = 0;
-    to->text       = UPP_STR("{}");
+    int r = 0;
+    to->text = UPP_STR("{}");
     if (!v || yyjson_is_null(v))
         return 0;
     if (!yyjson_is_str(v))
         return wj_value_text(t->l->a, v, &to->text, t->err);
     to->text = wj_text(v);
-    r        = wd_aap_is_canonical(to->text, &canonical, t->err);
+    r = wd_aap_is_canonical(to->text, &canonical, t->err);
     if (!canonical)
         to->metadata = UPP_STR(WD_AAP_RAW);
     return r;
@@ -116,7 +116,7 @@ static int arguments_of(const struct lifting *t, yyjson_val *v, struct upp_part 
 static int output_of(const struct lifting *t, yyjson_val *v, struct upp_str *ret)
 {
     const struct wj_read_opts *opts = UPP_OPTS(wj_read_opts, .max_bytes = WD_DOC_BYTES);
-    yyjson_val                *read;
+    yyjson_val *read;
     *ret = UPP_STR("null");
     if (!v || !yyjson_is_str(v))
         return wj_value_text(t->l->a, v, ret, t->err);
@@ -136,9 +136,9 @@ static int tool_of(const struct lifting *t, const struct wd_aap_content *c, bool
     if (!wb_str_eq(c->type, UPP_STR("data")) || !yyjson_is_obj(c->data))
         return 0;
     to->kind = result ? UPP_PART_RESULT : UPP_PART_CALL;
-    to->id   = wj_text_at(c->data, "call_id");
+    to->id = wj_text_at(c->data, "call_id");
     to->name = wj_text_at(c->data, "name");
-    int r    = result ? output_of(t, output, &to->text) : arguments_of(t, arguments, to);
+    int r = result ? output_of(t, output, &to->text) : arguments_of(t, arguments, to);
     return r < 0 ? r : 1;
 }
 
@@ -151,8 +151,8 @@ static int metadata_of(const struct lifting *t, struct upp_part *to)
 
 static int lift_content(struct lifting *t, const struct wd_aap_message *m, enum wd_aap_kind kind, size_t i)
 {
-    const struct wd_aap_content *c    = &m->content.p[i];
-    struct upp_part              part = {0};
+    const struct wd_aap_content *c = &m->content.p[i];
+    struct upp_part part = {0};
     if (!c->node.from || !c->type.p)
         return 0;
     int r = kind == WD_AAP_CALL || kind == WD_AAP_OUTPUT ? tool_of(t, c, kind == WD_AAP_OUTPUT, &part)
@@ -164,7 +164,7 @@ static int lift_content(struct lifting *t, const struct wd_aap_message *m, enum 
     else
         part.cut = wd_aap_unfinished(c->status);
     t->silent = !c->status.p;
-    r         = metadata_of(t, &part);
+    r = metadata_of(t, &part);
     return r < 0 ? r : wd_parts_add(&t->got, &part, t->err);
 }
 
@@ -172,7 +172,7 @@ static int lift_content(struct lifting *t, const struct wd_aap_message *m, enum 
 
 static int finish_entry(struct lifting *t)
 {
-    int r   = t->flow.role ? wd_parts_finish(t->l->a, &t->parts, &t->l->doc->entries.p[t->entry].e.message, t->err) : 0;
+    int r = t->flow.role ? wd_parts_finish(t->l->a, &t->parts, &t->l->doc->entries.p[t->entry].e.message, t->err) : 0;
     t->flow = (struct wd_aap_flow){0};
     return r;
 }
@@ -181,7 +181,7 @@ static uint8_t role_of(const struct lifting *t, const struct wd_aap_message *m, 
 {
     static const struct {
         struct upp_str word;
-        uint8_t        role;
+        uint8_t role;
     } roles[] = {
         {UPP_STR_INIT("user"), UPP_ROLE_USER},
         {UPP_STR_INIT("assistant"), UPP_ROLE_ASSISTANT},
@@ -201,7 +201,7 @@ static uint8_t role_of(const struct lifting *t, const struct wd_aap_message *m, 
 static int agent_of(struct lifting *t, bool users)
 {
     yyjson_val *id = yyjson_obj_get(t->weft, "agent");
-    t->agent       = WM_NO_AGENT;
+    t->agent = WM_NO_AGENT;
     if (id ? !yyjson_is_str(id) : users)
         return 0;
     return wd_agent_of(t->l, wj_text_at(t->weft, "agent"), wj_text_at(t->weft, "name"), &t->agent, t->err);
@@ -218,22 +218,22 @@ static void usage_of(yyjson_val *v, struct wm_reply_info *reply)
     if (!yyjson_is_obj(v))
         return;
     reply->has_usage = true;
-    reply->usage     = (struct upp_usage){.input       = number_of(v, "input_tokens", "prompt_tokens"),
-                                          .output      = number_of(v, "output_tokens", "completion_tokens"),
-                                          .cache_read  = number_of(v, "cache_read_tokens", NULL),
-                                          .cache_write = number_of(v, "cache_write_tokens", NULL)};
+    reply->usage = (struct upp_usage){.input = number_of(v, "input_tokens", "prompt_tokens"),
+                                      .output = number_of(v, "output_tokens", "completion_tokens"),
+                                      .cache_read = number_of(v, "cache_read_tokens", NULL),
+                                      .cache_write = number_of(v, "cache_write_tokens", NULL)};
     reply->reasoning = number_of(v, "reasoning_tokens", NULL);
 }
 
 /* Adds an entry, with what the metadata of its first message says about it. */
 static struct wm_doc_entry *begin(struct lifting *t, const struct wd_aap_message *m, uint8_t role)
 {
-    int                  r = finish_entry(t);
+    int r = finish_entry(t);
     struct wm_doc_entry *e = r < 0 ? NULL : wd_entry_add(t->l, role, t->agent, wj_text_at(t->weft, "time"), t->err);
     if (!e)
         return NULL;
     t->entry = t->l->doc->entries.n - 1;
-    e->id    = wj_text_at(t->weft, "id");
+    e->id = wj_text_at(t->weft, "id");
     if (!e->id.p)
         e->id = m->id;
     return e;
@@ -241,16 +241,16 @@ static struct wm_doc_entry *begin(struct lifting *t, const struct wd_aap_message
 
 static int open_entry(struct lifting *t, const struct wd_aap_message *m, uint8_t role)
 {
-    struct wm_doc_entry *e        = begin(t, m, role);
-    yyjson_val          *metadata = yyjson_obj_get(t->weft, "metadata");
-    struct upp_str       stop     = wj_text_at(t->weft, "stop");
+    struct wm_doc_entry *e = begin(t, m, role);
+    yyjson_val *metadata = yyjson_obj_get(t->weft, "metadata");
+    struct upp_str stop = wj_text_at(t->weft, "stop");
     if (!e)
         return failed(t);
     if (role == UPP_ROLE_ASSISTANT)
-        e->said = (struct wm_reply_info){.model    = wj_text_at(t->weft, "model"),
+        e->said = (struct wm_reply_info){.model = wj_text_at(t->weft, "model"),
                                          .provider = wj_text_at(t->weft, "provider"),
                                          .response = wj_text_at(t->weft, "response"),
-                                         .stop     = stop.p ? wd_pai_stop(stop) : 0};
+                                         .stop = stop.p ? wd_pai_stop(stop) : 0};
     t->flow = (struct wd_aap_flow){.role = role, .agent = t->agent};
     return yyjson_is_obj(metadata) ? wj_value_text(t->l->a, metadata, &e->e.message.metadata, t->err) : 0;
 }
@@ -260,9 +260,9 @@ static int open_entry(struct lifting *t, const struct wd_aap_message *m, uint8_t
  * message. */
 static int add_parts(struct lifting *t, const struct wd_aap_message *m, enum wd_aap_kind kind)
 {
-    size_t         at   = t->parts.list.n;
+    size_t at = t->parts.list.n;
     struct upp_str slot = wb_arena_numbered(t->l->a, UPP_STR("p"), at);
-    int            r    = wb_arena_check(t->l->a, t->err);
+    int r = wb_arena_check(t->l->a, t->err);
     if (r >= 0)
         r = wd_anchor(t->l, m->node.from, slot.p, t->entry, 1, t->err);
     for (size_t i = 0; r >= 0 && i < t->got.list.n; i++) {
@@ -270,7 +270,7 @@ static int add_parts(struct lifting *t, const struct wd_aap_message *m, enum wd_
         if (r < 0 || !i || kind == WD_AAP_MESSAGE)
             continue;
         slot = wb_arena_numbered(t->l->a, UPP_STR("c"), at + i);
-        r    = wb_arena_check(t->l->a, t->err);
+        r = wb_arena_check(t->l->a, t->err);
         if (r >= 0)
             r = wd_anchor(t->l, m->node.from, slot.p, t->entry, 1, t->err);
     }
@@ -287,7 +287,7 @@ static int lift_event(struct lifting *t, const struct wd_aap_message *m)
     if (!e)
         return failed(t);
     e->e.kind = WM_ENTRY_EVENT;
-    int r     = wj_value_text(t->l->a, data, &e->e.data, t->err);
+    int r = wj_value_text(t->l->a, data, &e->e.data, t->err);
     return r < 0 ? r : wd_anchor(t->l, m->node.from, "p0", t->entry, 1, t->err);
 }
 
@@ -295,11 +295,11 @@ static int lift_event(struct lifting *t, const struct wd_aap_message *m)
 
 static int lift_parts(struct lifting *t, const struct wd_aap_message *m, enum wd_aap_kind kind, uint8_t role)
 {
-    yyjson_val *flag  = yyjson_obj_get(t->weft, "joins");
-    bool        joins = yyjson_is_true(flag) ? wd_aap_may_join(&t->flow, kind, role, t->agent)
-                                             : !yyjson_is_false(flag) && wd_aap_joins(&t->flow, kind, role, t->agent);
-    bool        empty = !t->got.list.n;
-    int         r     = joins && !empty ? 0 : open_entry(t, m, role);
+    yyjson_val *flag = yyjson_obj_get(t->weft, "joins");
+    bool joins = yyjson_is_true(flag) ? wd_aap_may_join(&t->flow, kind, role, t->agent)
+                                      : !yyjson_is_false(flag) && wd_aap_joins(&t->flow, kind, role, t->agent);
+    bool empty = !t->got.list.n;
+    int r = joins && !empty ? 0 : open_entry(t, m, role);
     if (r >= 0)
         r = add_parts(t, m, kind);
     if (r < 0)
@@ -309,7 +309,7 @@ static int lift_parts(struct lifting *t, const struct wd_aap_message *m, enum wd
         usage_of(m->usage, &e->said);
     for (size_t i = 0; i < t->got.list.n; i++)
         e->e.message.interrupted |= t->got.list.p[i].cut;
-    t->flow.kind  = kind;
+    t->flow.kind = kind;
     t->flow.ended = empty || yyjson_is_obj(m->usage);
     return 0;
 }
@@ -317,10 +317,10 @@ static int lift_parts(struct lifting *t, const struct wd_aap_message *m, enum wd
 static int lift_message(struct lifting *t, const struct wd_aap_message *m)
 {
     enum wd_aap_kind kind = wd_aap_kind(m->type);
-    uint8_t          role = role_of(t, m, kind);
-    int              r    = 0;
-    t->weft               = yyjson_obj_get(m->metadata, "weft");
-    t->got.list.n         = 0;
+    uint8_t role = role_of(t, m, kind);
+    int r = 0;
+    t->weft = yyjson_obj_get(m->metadata, "weft");
+    t->got.list.n = 0;
     if (kind == WD_AAP_OTHER || !m->content.p || (!role && kind != WD_AAP_IS_EVENT))
         return 0;
     for (size_t i = 0; r >= 0 && kind != WD_AAP_IS_EVENT && i < m->content.n; i++)
@@ -339,7 +339,7 @@ static int lift_message(struct lifting *t, const struct wd_aap_message *m)
 
 static int lift_list(struct lifting *t, yyjson_val *list)
 {
-    size_t      i, n;
+    size_t i, n;
     yyjson_val *v;
     yyjson_arr_foreach(list, i, n, v)
     {
@@ -374,8 +374,8 @@ static int lift_root(struct lifting *t, yyjson_val *root)
 int wd_aap_lift(struct wd_lifting *l, yyjson_val *root, struct upp_err *err)
 {
     struct upp_err why = {0};
-    struct lifting t   = {.l = l, .err = &why};
-    int            r   = lift_root(&t, root);
+    struct lifting t = {.l = l, .err = &why};
+    int r = lift_root(&t, root);
     wb_vec_done(&t.parts.list);
     wb_vec_done(&t.got.list);
     if (r < 0 && err)

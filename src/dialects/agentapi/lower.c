@@ -17,19 +17,19 @@
 #include "model/call_source.h"
 
 struct out {
-    struct wd_lowering       *l;
+    struct wd_lowering *l;
     const struct wm_doc_turn *turn;
-    struct wd_aap_flow        flow; /* as a reader will see it */
+    struct wd_aap_flow flow; /* as a reader will see it */
 };
 
 /* Parts of an entry that form one message. */
 struct message {
-    uint32_t         entry, agent;
-    size_t           first, n;
+    uint32_t entry, agent;
+    size_t first, n;
     enum wd_aap_kind kind;
-    uint8_t          role; /* as a reader will see it */
-    bool             last; /* the last message of the entry */
-    struct upp_str   id;
+    uint8_t role; /* as a reader will see it */
+    bool last;    /* the last message of the entry */
+    struct upp_str id;
 };
 
 static const char *slot_of(struct wd_lowering *l, struct upp_str what, size_t i)
@@ -100,8 +100,8 @@ static void put_file(struct wd_lowering *l, uint32_t entry, const struct upp_med
 
 static void put_media(struct wd_lowering *l, uint32_t entry, const struct upp_part *p)
 {
-    const struct upp_media *m    = p->media;
-    bool                    file = p->kind == UPP_PART_DOCUMENT || p->kind == UPP_PART_BINARY;
+    const struct upp_media *m = p->media;
+    bool file = p->kind == UPP_PART_DOCUMENT || p->kind == UPP_PART_BINARY;
     if (p->kind == UPP_PART_IMAGE)
         put_url(l, entry, "image_url", m);
     else if (p->kind == UPP_PART_VIDEO)
@@ -201,8 +201,8 @@ static void put_speaker(struct wd_lowering *l, const struct message *m)
             wj_put_null(&l->w, "agent");
         return;
     }
-    const struct wm_doc_agent *a  = &l->doc->agents.p[m->agent];
-    struct upp_str             id = a->id.p ? a->id : a->name;
+    const struct wm_doc_agent *a = &l->doc->agents.p[m->agent];
+    struct upp_str id = a->id.p ? a->id : a->name;
     wd_member_or_null(l, "agent", id);
     if (a->name.p && !wb_str_eq(a->name, id))
         wd_member(l, "name", a->name);
@@ -236,7 +236,7 @@ static struct upp_str metadata_of(struct wd_lowering *l, const struct upp_part *
 static void put_parts(struct wd_lowering *l, const struct message *m)
 {
     const struct upp_part *p = m->n ? &wd_entry_at(l, m->entry)->e.message.parts[m->first] : NULL;
-    size_t                 n = 0;
+    size_t n = 0;
     for (size_t i = 0; i < m->n; i++)
         n = metadata_of(l, &p[i]).n ? i + 1 : n;
     if (!n)
@@ -258,10 +258,10 @@ static bool is_message_id(struct upp_str id)
 
 static void put_metadata(struct out *o, const struct message *m)
 {
-    struct wd_lowering *l      = o->l;
-    bool                begins = !m->first;
-    bool                joins  = wd_aap_joins(&o->flow, m->kind, m->role, m->agent);
-    bool                may    = wd_aap_may_join(&o->flow, m->kind, m->role, m->agent);
+    struct wd_lowering *l = o->l;
+    bool begins = !m->first;
+    bool joins = wd_aap_joins(&o->flow, m->kind, m->role, m->agent);
+    bool may = wd_aap_may_join(&o->flow, m->kind, m->role, m->agent);
     wj_put_open(&l->w, "metadata", '{');
     wj_put_open(&l->w, "weft", '{');
     put_speaker(l, m);
@@ -311,7 +311,7 @@ static bool is_turns(const struct out *o, const struct message *m)
 static bool put_usage(const struct out *o, const struct message *m)
 {
     const struct wm_reply_info *reply = &wd_entry_at(o->l, m->entry)->said;
-    bool                        has = m->last && reply->has_usage, turns = m->last && !has && is_turns(o, m);
+    bool has = m->last && reply->has_usage, turns = m->last && !has && is_turns(o, m);
     if (has)
         write_usage(o->l, &reply->usage, reply->reasoning);
     else if (turns)
@@ -346,7 +346,7 @@ static const char *role_word(uint8_t role)
 static const char *status_of(const struct wd_lowering *l, const struct message *m)
 {
     const struct upp_message *message = &wd_entry_at(l, m->entry)->e.message;
-    bool                      cut = false, error = false;
+    bool cut = false, error = false;
     for (size_t i = m->first; i < m->first + m->n; i++) {
         cut |= message->parts[i].cut;
         error |= message->parts[i].is_error;
@@ -358,7 +358,7 @@ static const char *status_of(const struct wd_lowering *l, const struct message *
  * from its position. */
 static struct upp_str id_of(struct wd_lowering *l, uint32_t entry, size_t part)
 {
-    char           text[WB_UUID_TEXT + 1];
+    char text[WB_UUID_TEXT + 1];
     struct upp_str own = wd_entry_at(l, entry)->id;
     struct wb_uuid id;
     if (!part && is_message_id(own))
@@ -388,7 +388,7 @@ static void put_event(struct wd_lowering *l, const struct message *m)
 static void put_message(struct out *o, struct message *m)
 {
     struct wd_lowering *l = o->l;
-    m->id                 = id_of(l, m->entry, m->first);
+    m->id = id_of(l, m->entry, m->first);
     wd_open(l, m->entry, slot_of(l, UPP_STR("p"), m->first));
     put_base(l, "message", status_of(l, m));
     wd_member(l, "id", m->id);
@@ -427,7 +427,7 @@ static bool continues(struct wd_lowering *l, uint32_t entry, size_t part)
 static size_t run_of(struct wd_lowering *l, uint32_t entry, size_t first, enum wd_aap_kind kind)
 {
     const struct upp_message *message = &wd_entry_at(l, entry)->e.message;
-    size_t                    n       = 1;
+    size_t n = 1;
     while (first + n < message->n_parts && kind_of(&message->parts[first + n]) == kind &&
            (kind == WD_AAP_MESSAGE || continues(l, entry, first + n)))
         n++;
@@ -444,9 +444,9 @@ static bool has_cut(const struct upp_message *m)
 
 static void put_entry(struct out *o, uint32_t i)
 {
-    const struct wm_doc_entry *e       = wd_entry_at(o->l, i);
-    const struct upp_message  *message = &e->e.message;
-    struct message             m       = {.entry = i, .agent = e->agent, .role = message->role};
+    const struct wm_doc_entry *e = wd_entry_at(o->l, i);
+    const struct upp_message *message = &e->e.message;
+    struct message m = {.entry = i, .agent = e->agent, .role = message->role};
     if (m.agent == WM_NO_AGENT && m.role != UPP_ROLE_USER)
         m.agent = o->turn->agent;
     if (e->e.kind == WM_ENTRY_EVENT) {
@@ -467,12 +467,12 @@ static void put_entry(struct out *o, uint32_t i)
     }
     for (size_t k = 0; k < message->n_parts && !o->l->w.failed; k += m.n) {
         m.first = k;
-        m.kind  = kind_of(&message->parts[k]);
-        m.role  = m.kind == WD_AAP_OUTPUT    ? UPP_ROLE_TOOL
-                  : m.kind == WD_AAP_MESSAGE ? message->role
-                                             : UPP_ROLE_ASSISTANT;
-        m.n     = run_of(o->l, i, k, m.kind);
-        m.last  = k + m.n == message->n_parts;
+        m.kind = kind_of(&message->parts[k]);
+        m.role = m.kind == WD_AAP_OUTPUT    ? UPP_ROLE_TOOL
+                 : m.kind == WD_AAP_MESSAGE ? message->role
+                                            : UPP_ROLE_ASSISTANT;
+        m.n = run_of(o->l, i, k, m.kind);
+        m.last = k + m.n == message->n_parts;
         put_message(o, &m);
     }
 }
@@ -504,7 +504,7 @@ static enum wd_aap_form form_of(struct wd_lowering *l)
 int wd_aap_lower(struct wd_lowering *l, struct upp_err *err)
 {
     enum wd_aap_form form = form_of(l);
-    struct upp_str   id   = l->doc->id;
+    struct upp_str id = l->doc->id;
     if (wb_str_eq(id, UPP_STR("thread"))) /* the name of a thread without an id */
         id = (struct upp_str){0};
     wd_implied(l, WD_IMPLIED_THREAD | WD_IMPLIED_MADE | WD_IMPLIED_AGENTS | WD_IMPLIED_TURNS |

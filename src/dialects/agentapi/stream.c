@@ -73,18 +73,18 @@ static int message_open(struct wd_aap_stream *s, const struct wm_event *ev, stru
     int r = wd_open_begin(&s->open, ev, err);
     if (r < 0)
         return r;
-    s->aside    = aside_of(ev->aside, ev->name);
-    s->next     = 0;
+    s->aside = aside_of(ev->aside, ev->name);
+    s->next = 0;
     s->n_output = s->stage == WD_AAP_STARTED ? s->output.n : 0;
-    s->n_calls  = s->calls.list.n;
+    s->n_calls = s->calls.list.n;
     return 0;
 }
 
 static int part_open(struct wd_aap_stream *s, const struct wm_event *ev, struct wd_out *o, struct upp_err *err)
 {
     struct wd_part *p;
-    bool            media = ev->part_kind >= UPP_PART_IMAGE && ev->part_kind <= UPP_PART_BINARY;
-    int             r     = wd_open_part(&s->open, ev, &p, err);
+    bool media = ev->part_kind >= UPP_PART_IMAGE && ev->part_kind <= UPP_PART_BINARY;
+    int r = wd_open_part(&s->open, ev, &p, err);
     if (r < 0 || media || s->live.open || ev->part != s->next || !is_sent(s, ev->part_kind))
         return r;
     struct wd_aap_about about = about_call(s, o, ev->call, ev->name, ev->text);
@@ -97,7 +97,7 @@ static int part_open(struct wd_aap_stream *s, const struct wm_event *ev, struct 
 static int delta(struct wd_aap_stream *s, const struct wm_event *ev, struct wd_out *o, struct upp_err *err)
 {
     struct wd_part *p;
-    int             r = wd_open_find(&s->open, ev, &p, err);
+    int r = wd_open_find(&s->open, ev, &p, err);
     if (r >= 0 && s->live.open && s->live.part == ev->part)
         wd_aap_live_add(s, o, ev->text);
     return r;
@@ -106,7 +106,7 @@ static int delta(struct wd_aap_stream *s, const struct wm_event *ev, struct wd_o
 static int part_close(struct wd_aap_stream *s, const struct wm_event *ev, struct upp_err *err)
 {
     struct wd_part *p;
-    int             r = wd_open_find(&s->open, ev, &p, err);
+    int r = wd_open_find(&s->open, ev, &p, err);
     if (r < 0)
         return r;
     p->state = WD_CLOSED;
@@ -158,10 +158,10 @@ static void message(struct wd_aap_stream *s, const struct wm_event *ev, struct w
     const struct upp_message *m = &ev->entry->message;
     if (!s->open.open) {
         s->aside = aside_of(ev->entry->audience == WM_AUDIENCE_RUN, ev->entry->phase);
-        s->next  = 0;
+        s->next = 0;
     }
     if (s->live.open) {
-        s->live.cut    = s->live.part >= m->n_parts || m->parts[s->live.part].cut;
+        s->live.cut = s->live.part >= m->n_parts || m->parts[s->live.part].cut;
         s->live.closes = true;
         if (!s->live.cut || s->live.part + 1 < m->n_parts)
             settle(s, o);
@@ -278,7 +278,7 @@ static void run(struct wd_aap_stream *s, const struct wm_event *ev, struct wd_ou
 static void system_event(struct wd_aap_stream *s, const struct wm_event *ev, struct wd_out *o)
 {
     struct wd_frames text = {.text = WB_BUF(WD_FRAMES_TEXT)};
-    struct wd_out    t;
+    struct wd_out t;
     if (!ev->entry)
         return;
     wd_out_init(&t, &text, o->w.err);
@@ -305,9 +305,9 @@ static int read_options(struct wd_aap_stream *s, const struct wd_stream_opts *op
     int r = opts->options.n ? wj_read(&s->memory, opts->options, NULL, &v, err) : 0;
     if (r < 0)
         return r;
-    yyjson_val    *ours    = yyjson_obj_get(v, "agentapi");
+    yyjson_val *ours = yyjson_obj_get(v, "agentapi");
     struct upp_str session = wj_text_at(ours, "session_id");
-    s->id                  = wj_text_at(ours, "id");
+    s->id = wj_text_at(ours, "id");
     if (session.n && !opts->agentapi.session.p)
         s->session = session;
     return wb_arena_check(&s->memory, err);
@@ -316,16 +316,16 @@ static int read_options(struct wd_aap_stream *s, const struct wd_stream_opts *op
 static int aap_begin(void *state, const struct wd_stream_opts *opts, struct upp_err *err)
 {
     struct wd_aap_stream *s = state;
-    *s                      = (struct wd_aap_stream){.scratch = WB_ARENA(SCRATCH_MAX),
-                                                     .memory  = WB_ARENA(SCRATCH_MAX),
-                                                     .output  = WB_BUF(WD_FRAMES_TEXT),
-                                                     .text    = WB_BUF(WD_FRAMES_TEXT),
-                                                     .live    = {.texts = WB_ARENA(SCRATCH_MAX), .content = WB_BUF(WD_FRAMES_TEXT)}};
+    *s = (struct wd_aap_stream){.scratch = WB_ARENA(SCRATCH_MAX),
+                                .memory = WB_ARENA(SCRATCH_MAX),
+                                .output = WB_BUF(WD_FRAMES_TEXT),
+                                .text = WB_BUF(WD_FRAMES_TEXT),
+                                .live = {.texts = WB_ARENA(SCRATCH_MAX), .content = WB_BUF(WD_FRAMES_TEXT)}};
     if (opts) {
-        s->bare    = opts->agentapi.uncreated;
+        s->bare = opts->agentapi.uncreated;
         s->session = opts->agentapi.session;
-        s->mcp     = opts->agentapi.tools;
-        s->n_mcp   = opts->agentapi.n_tools;
+        s->mcp = opts->agentapi.tools;
+        s->n_mcp = opts->agentapi.n_tools;
     }
     wd_open_init(&s->open);
     int r = opts ? read_options(s, opts, err) : 0;
@@ -374,8 +374,8 @@ static int rare_event(struct wd_aap_stream *s, const struct wm_event *ev, struct
 static int aap_event(void *state, const struct wm_event *ev, struct wd_frames *out, struct upp_err *err)
 {
     struct wd_aap_stream *s = state;
-    struct wd_out         o;
-    int                   r = 0;
+    struct wd_out o;
+    int r = 0;
     wd_out_init(&o, out, err);
     if (s->stage == WD_AAP_ENDED && ev->from->depth == 0)
         return upp_fail(err, UPP_EBUG, "event %" PRIu64 " comes after the end of the run", ev->number);
@@ -397,7 +397,7 @@ static int aap_event(void *state, const struct wm_event *ev, struct wd_frames *o
 static int aap_beat(void *state, struct wd_frames *out, struct upp_err *err)
 {
     struct wd_aap_stream *s = state;
-    struct wd_out         o;
+    struct wd_out o;
     if (s->stage != WD_AAP_STARTED)
         return 0;
     wd_out_init(&o, out, err);
@@ -419,12 +419,12 @@ static void aap_done(void *state)
 }
 
 const struct wd_stream_ops wd_stream_agentapi = {
-    .name       = "agentapi",
+    .name = "agentapi",
     .state_size = sizeof(struct wd_aap_stream),
-    .headers    = "",
+    .headers = "",
     .of_the_run = true,
-    .begin      = aap_begin,
-    .event      = aap_event,
-    .beat       = aap_beat,
-    .done       = aap_done,
+    .begin = aap_begin,
+    .event = aap_event,
+    .beat = aap_beat,
+    .done = aap_done,
 };

@@ -1,7 +1,6 @@
 /* dialects/agentapi/stream.h — internals of the agentapi dialect's stream: its state, and the frames of a message.
  */
-#ifndef WD_AGENTAPI_STREAM_H
-#define WD_AGENTAPI_STREAM_H
+#pragma once
 
 #include "dialects/agentapi/agentapi.h"
 #include "dialects/core/calls.h"
@@ -13,39 +12,39 @@ enum { WD_AAP_NEW, WD_AAP_STARTED, WD_AAP_PAUSED, WD_AAP_ENDED }; /* stages of a
 
 /* The message being sent. */
 struct wd_aap_live {
-    bool                  open;
-    bool                  tool;        /* its content is a call, sent as snapshots, not as deltas */
-    uint8_t               kind;        /* enum wd_aap_kind */
-    struct wm_call_source of;          /* of a call, or of the call of an output */
-    bool                  closes, cut; /* its part is closed; the next event tells how it ended: closing frames wait */
-    enum wd_aap_status    status;
-    size_t                part, sent; /* sent: bytes of the arguments in the last snapshot */
-    struct upp_str        id, call, name, agent;
-    struct upp_str        delta_head; /* of a text's frames: what comes between the sequence number and the text */
-    const char           *type;
-    struct wb_arena       texts; /* holds the five texts above */
-    struct wb_buf         content;
+    bool open;
+    bool tool;                /* its content is a call, sent as snapshots, not as deltas */
+    uint8_t kind;             /* enum wd_aap_kind */
+    struct wm_call_source of; /* of a call, or of the call of an output */
+    bool closes, cut;         /* its part is closed; the next event tells how it ended: closing frames wait */
+    enum wd_aap_status status;
+    size_t part, sent; /* sent: bytes of the arguments in the last snapshot */
+    struct upp_str id, call, name, agent;
+    struct upp_str delta_head; /* of a text's frames: what comes between the sequence number and the text */
+    const char *type;
+    struct wb_arena texts; /* holds the five texts above */
+    struct wb_buf content;
 };
 
 struct wd_aap_stream {
-    bool                  bare; /* no message gets the status "created" */
-    const struct wd_tool *mcp;  /* tools of the agent that are of MCP servers */
-    size_t                n_mcp;
-    struct upp_str        session, id; /* id: of the first response, if the request chose one */
-    struct wb_arena       memory;      /* of the run's options */
-    uint8_t               stage, aside;
-    bool                  fresh; /* the response is created, and "in progress" waits for the next event */
-    uint64_t              sequence, responses, messages; /* counts; ids are derived from them */
-    int64_t               created_ms;
-    struct wb_uuid        run;
-    struct wd_open        open;
-    size_t                next;              /* the first part of the open message that was not sent */
-    size_t                n_output, n_calls; /* bytes of `output`, and number of calls, when the open message began */
-    struct wd_aap_live    live;
-    struct wd_calls       calls; /* calls that were sent and have no outcome */
-    struct wb_buf         output;
-    struct wb_arena       scratch;
-    struct wb_buf         text;
+    bool bare;                 /* no message gets the status "created" */
+    const struct wd_tool *mcp; /* tools of the agent that are of MCP servers */
+    size_t n_mcp;
+    struct upp_str session, id; /* id: of the first response, if the request chose one */
+    struct wb_arena memory;     /* of the run's options */
+    uint8_t stage, aside;
+    bool fresh;                             /* the response is created, and "in progress" waits for the next event */
+    uint64_t sequence, responses, messages; /* counts; ids are derived from them */
+    int64_t created_ms;
+    struct wb_uuid run;
+    struct wd_open open;
+    size_t next;              /* the first part of the open message that was not sent */
+    size_t n_output, n_calls; /* bytes of `output`, and number of calls, when the open message began */
+    struct wd_aap_live live;
+    struct wd_calls calls; /* calls that were sent and have no outcome */
+    struct wb_buf output;
+    struct wb_arena scratch;
+    struct wb_buf text;
 };
 
 /* The UUID in the id of the nth response of a run, from 1. Applied to it again, it gives the run. */
@@ -63,7 +62,7 @@ void wd_aap_heartbeat(struct wd_aap_stream *s, struct wd_out *o);
 
 /* What a message is about; all zero: no call. */
 struct wd_aap_about {
-    struct upp_str        call, name;
+    struct upp_str call, name;
     struct wm_call_source of;
 };
 
@@ -86,5 +85,3 @@ void wd_aap_live_close(struct wd_aap_stream *s, struct wd_out *o, enum wd_aap_st
 /* Sends a whole message. */
 void wd_aap_whole(struct wd_aap_stream *s, const struct wm_event *ev, struct wd_out *o, enum wd_aap_kind kind, size_t k,
                   const struct wd_aap_about *about, struct upp_str text, enum wd_aap_status status);
-
-#endif

@@ -147,7 +147,7 @@ static void message_frame(struct wd_aap_stream *s, struct wd_out *o, enum wd_aap
 
 void wd_aap_heartbeat(struct wd_aap_stream *s, struct wd_out *o)
 {
-    char           text[WB_UUID_TEXT + 1], id[WB_UUID_TEXT + 8];
+    char text[WB_UUID_TEXT + 1], id[WB_UUID_TEXT + 8];
     struct wb_uuid u = wb_uuid_v4(~hash_of(s->run), s->sequence);
     (void)snprintf(id, sizeof id, "msg_%.*s", UPP_FMT(wb_uuid_text(u, text)));
     base(s, o, "message", WD_AAP_COMPLETED, false);
@@ -195,32 +195,32 @@ static struct upp_str delta_head_of(struct wd_aap_live *m)
 void wd_aap_live_open(struct wd_aap_stream *s, const struct wm_event *ev, struct wd_out *o, enum wd_aap_kind kind,
                       size_t k, const struct wd_aap_about *about)
 {
-    char                text[WB_UUID_TEXT + 1];
+    char text[WB_UUID_TEXT + 1];
     struct wd_aap_live *m = &s->live;
     wd_aap_to_started(s, ev, o);
     wd_aap_progress(s, ev, o);
     /* With the epoch: output of a dead process that cannot be counted any more gets other ids. */
-    uint64_t       nth  = ((uint64_t)(WB_MAX(ev->from->epoch, 1u) - 1) << 32) + ++s->messages;
+    uint64_t nth = ((uint64_t)(WB_MAX(ev->from->epoch, 1u) - 1) << 32) + ++s->messages;
     struct upp_str id[] = {UPP_STR("msg_"), wb_uuid_text(wb_uuid_v4(hash_of(s->run), nth), text)};
     wb_arena_reset(&m->texts);
     wb_buf_clear(&m->content);
-    m->open       = true;
-    m->closes     = false;
-    m->cut        = false;
-    m->kind       = (uint8_t)kind;
-    m->tool       = kind == WD_AAP_CALL;
-    m->of.source  = about->of.source;
-    m->of.server  = wb_arena_dup(&m->texts, about->of.server);
-    m->type       = type_of(kind, about->of.source);
-    m->status     = WD_AAP_UNKNOWN;
-    m->part       = k;
-    m->sent       = 0;
-    m->id         = wb_arena_join(&m->texts, id, WB_LEN(id));
+    m->open = true;
+    m->closes = false;
+    m->cut = false;
+    m->kind = (uint8_t)kind;
+    m->tool = kind == WD_AAP_CALL;
+    m->of.source = about->of.source;
+    m->of.server = wb_arena_dup(&m->texts, about->of.server);
+    m->type = type_of(kind, about->of.source);
+    m->status = WD_AAP_UNKNOWN;
+    m->part = k;
+    m->sent = 0;
+    m->id = wb_arena_join(&m->texts, id, WB_LEN(id));
     m->delta_head = delta_head_of(m);
-    m->call       = wb_arena_dup(&m->texts, about->call.p ? about->call : UPP_STR(""));
-    m->name       = wb_arena_dup(&m->texts, about->name.p ? about->name : UPP_STR(""));
-    m->agent      = wb_arena_dup(&m->texts, ev->from->agent.p ? ev->from->agent : UPP_STR("agent"));
-    int r         = wb_arena_check(&m->texts, o->w.err);
+    m->call = wb_arena_dup(&m->texts, about->call.p ? about->call : UPP_STR(""));
+    m->name = wb_arena_dup(&m->texts, about->name.p ? about->name : UPP_STR(""));
+    m->agent = wb_arena_dup(&m->texts, ev->from->agent.p ? ev->from->agent : UPP_STR("agent"));
+    int r = wb_arena_check(&m->texts, o->w.err);
     if (r < 0)
         wj_writer_fail(&o->w, r);
     if (!s->bare)
@@ -244,9 +244,9 @@ void wd_aap_live_close(struct wd_aap_stream *s, struct wd_out *o, enum wd_aap_st
         return;
     wd_aap_content_frame(s, o, status, media);
     message_frame(s, o, status, true, media);
-    m->open              = false;
+    m->open = false;
     struct upp_str frame = wb_str_sub(wb_buf_str(o->w.out), o->from, SIZE_MAX);
-    size_t         at    = wb_str_find(frame, UPP_STR(","), 0);
+    size_t at = wb_str_find(frame, UPP_STR(","), 0);
     if (o->w.out->failed || o->w.failed || at >= frame.n)
         return;
     wb_buf_add(&s->output, s->output.n ? UPP_STR(",{\"sequence_number\":null") : UPP_STR("{\"sequence_number\":null"));
@@ -293,7 +293,7 @@ void wd_aap_whole(struct wd_aap_stream *s, const struct wm_event *ev, struct wd_
 static void put_error(struct wd_aap_stream *s, struct wd_out *o, const struct wm_event *ev)
 {
     const char *word = ev->status == WM_EXPIRED ? "the run has expired" : "the run failed";
-    yyjson_val *v    = NULL;
+    yyjson_val *v = NULL;
     wb_arena_reset(&s->scratch);
     int r = ev->text.n ? wj_read(&s->scratch, ev->text, NULL, &v, NULL) : 0;
     if (r == -UPP_ENOMEM)
@@ -370,7 +370,7 @@ void wd_aap_to_started(struct wd_aap_stream *s, const struct wm_event *ev, struc
 {
     if (s->stage == WD_AAP_STARTED || s->stage == WD_AAP_ENDED)
         return;
-    s->stage    = WD_AAP_STARTED;
+    s->stage = WD_AAP_STARTED;
     s->sequence = 0;
     s->responses++;
     s->run = ev->from->depth == 0 ? ev->from->run : ev->from->root;

@@ -26,7 +26,7 @@ struct upp_str wd_aitp_parent(yyjson_val *thread)
 struct upp_str wd_aitp_creator(yyjson_val *thread)
 {
     yyjson_val *m;
-    size_t      i, n;
+    size_t i, n;
     yyjson_arr_foreach(wd_last_at(thread, "messages"), i, n, m)
     {
         struct upp_str actor = wd_aitp_actor(m);
@@ -64,11 +64,11 @@ static int detect(yyjson_val *root)
     return wd_aitp_actors(root) || wd_aitp_actor(first).p || wj_text_at(first, "thread_id").p ? 2 : 0;
 }
 
-const struct wd_document_ops wd_document_aitp = {.name      = "aitp",
-                                                 .title     = "AITP thread",
-                                                 .detect    = detect,
-                                                 .validate  = wd_aitp_validate,
-                                                 .half      = WD_ERROR,
+const struct wd_document_ops wd_document_aitp = {.name = "aitp",
+                                                 .title = "AITP thread",
+                                                 .detect = detect,
+                                                 .validate = wd_aitp_validate,
+                                                 .half = WD_ERROR,
                                                  .half_rule = "AITP-2",
-                                                 .lift      = wd_aitp_lift,
-                                                 .lower     = wd_aitp_lower};
+                                                 .lift = wd_aitp_lift,
+                                                 .lower = wd_aitp_lower};

@@ -9,8 +9,7 @@
  * `message` is the whole message in UPP's JSON, if it is more than texts; `parts` is what UPP's JSON cannot express, by
  * part index. Both are used only while the texts of `content` are those of the message: an edited `content` wins.
  */
-#ifndef WD_AITP_H
-#define WD_AITP_H
+#pragma once
 
 #include "dialects/core/lift.h"
 
@@ -40,7 +39,7 @@ int wd_aitp_validate(struct wd_problems *p, yyjson_val *root, struct upp_err *er
 int wd_aitp_lift(struct wd_lifting *l, yyjson_val *root, struct upp_err *err);
 int wd_aitp_lower(struct wd_lowering *l, struct upp_err *err);
 
-/* ---- parts.c: messages that are more than texts -------------------------------------------------------- */
+/* parts.c: messages that are more than texts. */
 
 /* Must the message be written as a whole? `actor_role`: the role that follows from its actor. */
 bool wd_aitp_needs_whole(const struct upp_message *m, uint8_t actor_role);
@@ -52,5 +51,3 @@ void wd_aitp_put_whole(struct wd_lowering *l, uint32_t entry, const struct upp_m
  * entry m has the role that follows from its actor; a user message stays one. */
 int wd_aitp_read_whole(struct wb_arena *a, yyjson_val *weft, const struct wd_parts *texts, struct upp_message *m,
                        struct upp_err *err) UPP_MUST_CHECK;
-
-#endif

@@ -24,8 +24,8 @@ static bool take_number(struct upp_str *rest, char until, uint64_t *ret)
 bool wd_aitp_schema_parse(struct upp_str url, struct wd_aitp_schema *ret)
 {
     static const struct upp_str before = UPP_STR_INIT("/capabilities/"), last = UPP_STR_INIT("schema.json");
-    size_t                      at   = wb_str_find(url, before, 0);
-    struct upp_str              rest = wb_str_sub(url, at + before.n, SIZE_MAX);
+    size_t at = wb_str_find(url, before, 0);
+    struct upp_str rest = wb_str_sub(url, at + before.n, SIZE_MAX);
     if (at == SIZE_MAX || !wb_str_split(&rest, '/', &ret->name) || !ret->name.n || !rest.n || rest.p[0] != 'v')
         return false;
     rest = wb_str_sub(rest, 1, SIZE_MAX);
@@ -36,11 +36,11 @@ bool wd_aitp_schema_parse(struct upp_str url, struct wd_aitp_schema *ret)
 enum wd_aitp_capability wd_aitp_capability(struct upp_str url)
 {
     static const struct upp_str names[WD_AITP_CAPABILITIES] = {
-        [WD_AITP_PAYMENTS]     = UPP_STR_INIT("aitp-01-payments"),
-        [WD_AITP_DECISIONS]    = UPP_STR_INIT("aitp-02-decisions"),
+        [WD_AITP_PAYMENTS] = UPP_STR_INIT("aitp-01-payments"),
+        [WD_AITP_DECISIONS] = UPP_STR_INIT("aitp-02-decisions"),
         [WD_AITP_DATA_REQUEST] = UPP_STR_INIT("aitp-03-data-request"),
-        [WD_AITP_NEAR_WALLET]  = UPP_STR_INIT("aitp-04-near-wallet"),
-        [WD_AITP_EVM_WALLET]   = UPP_STR_INIT("aitp-05-evm-wallet"),
+        [WD_AITP_NEAR_WALLET] = UPP_STR_INIT("aitp-04-near-wallet"),
+        [WD_AITP_EVM_WALLET] = UPP_STR_INIT("aitp-05-evm-wallet"),
     };
     struct wd_aitp_schema s;
     if (!wd_aitp_schema_parse(url, &s) || s.major >= WD_AITP_MAJORS)
@@ -54,11 +54,11 @@ enum wd_aitp_capability wd_aitp_capability(struct upp_str url)
 static bool has_capability(yyjson_val *actor, const struct wd_aitp_schema *schema)
 {
     yyjson_val *v;
-    size_t      i, n;
+    size_t i, n;
     yyjson_arr_foreach(yyjson_obj_get(actor, "capabilities"), i, n, v)
     {
         struct wd_aitp_schema its;
-        struct upp_str        url = yyjson_is_str(v) ? wj_text(v) : wj_text_at(v, "schema");
+        struct upp_str url = yyjson_is_str(v) ? wj_text(v) : wj_text_at(v, "schema");
         if (url.p && wd_aitp_schema_parse(url, &its) && its.major == schema->major && wb_str_eq(its.name, schema->name))
             return true;
     }
@@ -69,18 +69,18 @@ static bool has_capability(yyjson_val *actor, const struct wd_aitp_schema *schem
 
 struct check {
     struct wd_problems *p;
-    const yyjson_val   *string; /* the string that contains the message; NULL: it is a value of p->root */
-    yyjson_val         *inside;
-    const char         *rule;
-    bool                strict;
+    const yyjson_val *string; /* the string that contains the message; NULL: it is a value of p->root */
+    yyjson_val *inside;
+    const char *rule;
+    bool strict;
 };
 
 void wd_aitp_problem(struct wd_problems *p, enum wd_severity severity, const char *rule, const yyjson_val *string,
                      yyjson_val *inside, const yyjson_val *at, const char *fmt, ...)
 {
-    char              text[256], where[160];
+    char text[256], where[160];
     struct wj_pointer pointer;
-    va_list           args;
+    va_list args;
     if (p->list.n >= WD_MAX_PROBLEMS) { /* it is only counted: its pointer is not needed */
         wd_problem_at(p, severity, rule, "", "");
         return;
@@ -203,21 +203,21 @@ static bool has_type(yyjson_val *v, const struct wd_aitp_member *m)
 static const char *expects(const struct wd_aitp_member *m, struct wj_list *words)
 {
     static const char *const names[] = {
-        [WD_AITP_TEXT]    = "a text",
-        [WD_AITP_AMOUNT]  = "an amount in a text, as \"12.50\"",
-        [WD_AITP_TIME]    = "a date and time with its offset",
-        [WD_AITP_WHOLE]   = "a whole number",
-        [WD_AITP_WEIGHT]  = "a whole number from 1 on",
-        [WD_AITP_NUMBER]  = "a number",
-        [WD_AITP_RATING]  = "a number from 0 to 5",
-        [WD_AITP_BOOL]    = "true or false",
-        [WD_AITP_VALUE]   = "a text or a number",
-        [WD_AITP_ANY]     = "an object",
-        [WD_AITP_OBJECT]  = "an object",
-        [WD_AITP_HEX]     = "0x and hexadecimal digits",
+        [WD_AITP_TEXT] = "a text",
+        [WD_AITP_AMOUNT] = "an amount in a text, as \"12.50\"",
+        [WD_AITP_TIME] = "a date and time with its offset",
+        [WD_AITP_WHOLE] = "a whole number",
+        [WD_AITP_WEIGHT] = "a whole number from 1 on",
+        [WD_AITP_NUMBER] = "a number",
+        [WD_AITP_RATING] = "a number from 0 to 5",
+        [WD_AITP_BOOL] = "true or false",
+        [WD_AITP_VALUE] = "a text or a number",
+        [WD_AITP_ANY] = "an object",
+        [WD_AITP_OBJECT] = "an object",
+        [WD_AITP_HEX] = "0x and hexadecimal digits",
         [WD_AITP_ADDRESS] = "0x and 40 hexadecimal digits",
-        [WD_AITP_HASH]    = "0x and 64 hexadecimal digits",
-        [WD_AITP_NONCE]   = "base64 of 32 bytes",
+        [WD_AITP_HASH] = "0x and 64 hexadecimal digits",
+        [WD_AITP_NONCE] = "base64 of 32 bytes",
     };
     if (m->type != WD_AITP_WORD)
         return names[m->type];
@@ -241,7 +241,7 @@ static void check_value(const struct check *c, yyjson_val *v, const struct wd_ai
 static void check_member(const struct check *c, yyjson_val *v, const struct wd_aitp_member *m)
 {
     yyjson_val *item;
-    size_t      i, n;
+    size_t i, n;
     if (!(m->flags & WD_AITP_LIST)) {
         check_value(c, v, m);
         return;
@@ -270,7 +270,7 @@ static void refuse_other(const struct check *c, const yyjson_val *name)
 static void check_object(const struct check *c, yyjson_val *v, const struct wd_aitp_shape *shape)
 {
     yyjson_val *key, *value;
-    size_t      i, n;
+    size_t i, n;
     for (const struct wd_aitp_member *m = shape->members; m->name; m++) {
         yyjson_val *its = yyjson_obj_get(v, m->name);
         if (!its && m->flags & WD_AITP_MUST)
@@ -300,8 +300,8 @@ static const struct wd_aitp_kind *kind_named(enum wd_aitp_capability capability,
 const struct wd_aitp_kind *wd_aitp_kind(yyjson_val *message, yyjson_val **body)
 {
     enum wd_aitp_capability capability = wd_aitp_capability(wj_text_at(message, "$schema"));
-    yyjson_val             *key, *value;
-    size_t                  i, n;
+    yyjson_val *key, *value;
+    size_t i, n;
     if (!capability)
         return NULL;
     yyjson_obj_foreach(message, i, n, key, value)
@@ -335,8 +335,8 @@ static void check_more(const struct check *c, const struct wd_aitp_kind *kind, y
 static void check_kinds(struct check *c, yyjson_val *message, enum wd_aitp_capability capability)
 {
     yyjson_val *key, *value;
-    size_t      i, n, known = 0, others = 0;
-    bool        closed = capability != WD_AITP_DECISIONS && capability != WD_AITP_DATA_REQUEST;
+    size_t i, n, known = 0, others = 0;
+    bool closed = capability != WD_AITP_DECISIONS && capability != WD_AITP_DATA_REQUEST;
     yyjson_obj_foreach(message, i, n, key, value)
     {
         const struct wd_aitp_kind *kind = kind_named(capability, key);
@@ -362,13 +362,13 @@ static void check_kinds(struct check *c, yyjson_val *message, enum wd_aitp_capab
 static int check_message(struct check *c, yyjson_val *message)
 {
     yyjson_val *schema = yyjson_obj_get(message, "$schema");
-    size_t      before = c->p->errors;
-    c->rule            = "AITP-7";
+    size_t before = c->p->errors;
+    c->rule = "AITP-7";
     if (!yyjson_is_obj(message) || !schema || !yyjson_is_str(schema))
         REPORT(c, WD_ERROR, schema ? schema : message, "a structured message is an object with the text '$schema'");
     else {
         enum wd_aitp_capability capability = wd_aitp_capability(wj_text(schema));
-        c->rule                            = capability == WD_AITP_DECISIONS ? "AITP-8" : "AITP-14";
+        c->rule = capability == WD_AITP_DECISIONS ? "AITP-8" : "AITP-14";
         if (capability)
             check_kinds(c, message, capability);
     }
@@ -390,7 +390,7 @@ int wd_aitp_check_inside(const yyjson_val *string, yyjson_val *inside, bool stri
 int wd_aitp_structured(struct wb_arena *a, yyjson_val *item, yyjson_val **ret, struct upp_err *err)
 {
     struct upp_err why = {0};
-    struct upp_str s   = wb_str_trim(item && yyjson_is_str(item) ? wj_text(item) : UPP_STR(""));
+    struct upp_str s = wb_str_trim(item && yyjson_is_str(item) ? wj_text(item) : UPP_STR(""));
     if (!s.n || s.p[0] != '{' || wb_str_find(s, UPP_STR("\"$schema\""), 0) == SIZE_MAX)
         return 0;
     int r = wj_read(a, s, UPP_OPTS(wj_read_opts, .max_bytes = WD_DOC_BYTES), ret, &why);
@@ -404,7 +404,7 @@ int wd_aitp_structured(struct wb_arena *a, yyjson_val *item, yyjson_val **ret, s
 bool wd_aitp_shares(yyjson_val *actors, const struct wd_aitp_schema *schema)
 {
     yyjson_val *actor;
-    size_t      i, n;
+    size_t i, n;
     yyjson_arr_foreach(actors, i, n, actor)
     {
         if (!has_capability(actor, schema))

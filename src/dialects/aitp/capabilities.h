@@ -5,8 +5,7 @@
  * when it was received. wd_aitp_follow follows a whole thread: which reply belongs to which request, and the state of
  * each. Times are those of the messages, never a clock's.
  */
-#ifndef WD_AITP_CAPABILITIES_H
-#define WD_AITP_CAPABILITIES_H
+#pragma once
 
 #include "dialects/core/document.h"
 
@@ -25,7 +24,7 @@ enum { WD_AITP_MAJORS = 2 }; /* majors 0 and 1 of each are known */
 /* .../capabilities/NAME/vMAJOR.MINOR.PATCH/schema.json */
 struct wd_aitp_schema {
     struct upp_str name;
-    uint64_t       major, minor, patch;
+    uint64_t major, minor, patch;
 };
 
 bool wd_aitp_schema_parse(struct upp_str url, struct wd_aitp_schema *ret); /* false: not such a URL */
@@ -33,8 +32,6 @@ enum wd_aitp_capability wd_aitp_capability(struct upp_str url);
 
 /* Does each of these actors have the capability, with the same name and major? */
 bool wd_aitp_shares(yyjson_val *actors, const struct wd_aitp_schema *schema);
-
-/* ---- Single messages --------------------------------------------------------------------------------------- */
 
 /* What a kind of message does. */
 enum wd_aitp_does {
@@ -48,10 +45,10 @@ enum wd_aitp_does {
 };
 
 struct wd_aitp_kind {
-    uint8_t                     capability, does;
-    const char                 *name;    /* "request_decision" */
-    const char                 *id;      /* the member that holds the id */
-    const char                 *answers; /* the kind that it replies to */
+    uint8_t capability, does;
+    const char *name;    /* "request_decision" */
+    const char *id;      /* the member that holds the id */
+    const char *answers; /* the kind that it replies to */
     const struct wd_aitp_shape *shape;
 };
 
@@ -72,8 +69,6 @@ void wd_aitp_problem(struct wd_problems *p, enum wd_severity severity, const cha
 
 /* Parses the structured message in an item of `content` into `a`. 1: *ret is set. 0: it is ordinary text. */
 int wd_aitp_structured(struct wb_arena *a, yyjson_val *item, yyjson_val **ret, struct upp_err *err) UPP_MUST_CHECK;
-
-/* ---- Whole threads ----------------------------------------------------------------------------------------- */
 
 enum wd_aitp_state {
     WD_AITP_OPEN = 1, /* not answered yet */
@@ -113,24 +108,22 @@ enum { WD_AITP_EXCHANGES = 4096 }; /* followed per thread, at most */
 /* A request, and its state. */
 struct wd_aitp_exchange {
     const struct wd_aitp_kind *kind; /* of the request */
-    struct upp_str             id;
-    uint8_t                    state;
-    uint32_t                   request, reply; /* indexes of messages in the thread; reply: the last one */
-    int64_t                    expires_ms;     /* INT64_MAX: never */
-    yyjson_val                *asked, *paid;   /* items of `content` */
-    struct upp_str             asker;          /* who asks; empty: unknown */
+    struct upp_str id;
+    uint8_t state;
+    uint32_t request, reply;  /* indexes of messages in the thread; reply: the last one */
+    int64_t expires_ms;       /* INT64_MAX: never */
+    yyjson_val *asked, *paid; /* items of `content` */
+    struct upp_str asker;     /* who asks; empty: unknown */
 };
 
 struct wd_aitp_exchanges {
-    struct wb_arena a;    /* WB_ARENA(...); holds the ids */
-    uint32_t        from; /* problems of messages before this one are not reported */
+    struct wb_arena a; /* WB_ARENA(...); holds the ids */
+    uint32_t from;     /* problems of messages before this one are not reported */
     WB_VEC(struct wd_aitp_exchange) list;
     size_t more; /* requests that did not fit into the list */
 };
 
 /* Lists all exchanges of a thread, in order. Problems go to p; accepts NULL. */
-int  wd_aitp_follow(struct wd_aitp_exchanges *x, yyjson_val *thread, struct wd_problems *p,
-                    struct upp_err *err) UPP_MUST_CHECK;
+int wd_aitp_follow(struct wd_aitp_exchanges *x, yyjson_val *thread, struct wd_problems *p,
+                   struct upp_err *err) UPP_MUST_CHECK;
 void wd_aitp_exchanges_done(struct wd_aitp_exchanges *x);
-
-#endif

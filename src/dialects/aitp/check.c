@@ -7,10 +7,10 @@
 
 struct checking {
     struct wd_problems *p;
-    yyjson_val         *actors; /* NULL: none */
-    struct wm_names     ids;    /* of them */
-    struct upp_str      id, creator;
-    struct wb_arena     scratch;                         /* for one structured message */
+    yyjson_val *actors;  /* NULL: none */
+    struct wm_names ids; /* of them */
+    struct upp_str id, creator;
+    struct wb_arena scratch;                             /* for one structured message */
     int8_t shared[WD_AITP_CAPABILITIES][WD_AITP_MAJORS]; /* 0: not checked yet; 1: all actors have it; -1: not all */
 };
 
@@ -19,11 +19,9 @@ static bool is_text(yyjson_val *v)
     return v && yyjson_is_str(v);
 }
 
-/* ---- Actors ------------------------------------------------------------------------------------------------ */
-
 static void check_capability(struct wd_problems *p, yyjson_val *v)
 {
-    yyjson_val           *schema = is_text(v) ? v : yyjson_obj_get(v, "schema");
+    yyjson_val *schema = is_text(v) ? v : yyjson_obj_get(v, "schema");
     struct wd_aitp_schema s;
     if (is_text(v))
         wd_problem(p, WD_WARNING, "AITP-12", v, "a capability is {\"schema\": URL}; a bare address is taken for one");
@@ -37,7 +35,7 @@ static void check_capability(struct wd_problems *p, yyjson_val *v)
 static void check_actor(struct wd_problems *p, yyjson_val *actor)
 {
     yyjson_val *id = yyjson_obj_get(actor, "id"), *capabilities = yyjson_obj_get(actor, "capabilities"), *v;
-    size_t      i, n;
+    size_t i, n;
     if (!yyjson_is_obj(actor) || !is_text(id)) {
         wd_problem(p, WD_ERROR, "AITP-4", id ? id : actor, "an actor is an object with the text 'id'");
         return;
@@ -53,13 +51,13 @@ static void check_actor(struct wd_problems *p, yyjson_val *actor)
 static int check_ids(struct checking *c, yyjson_val *list, struct wm_names *ids, struct upp_err *err)
 {
     yyjson_val *actor;
-    uint32_t    number;
-    size_t      i, n;
+    uint32_t number;
+    size_t i, n;
     yyjson_arr_foreach(list, i, n, actor)
     {
         check_actor(c->p, actor);
         struct upp_str id = wj_text_at(actor, "id");
-        int            r  = id.p ? wm_names_add(ids, id, &number, err) : 1;
+        int r = id.p ? wm_names_add(ids, id, &number, err) : 1;
         if (r < 0)
             return r;
         if (r == 0)
@@ -75,19 +73,17 @@ static int check_actors(struct checking *c, yyjson_val *list, struct upp_err *er
         return 0;
     }
     struct wm_names ids = {0};
-    int             r   = check_ids(c, list, list == c->actors ? &c->ids : &ids, err);
+    int r = check_ids(c, list, list == c->actors ? &c->ids : &ids, err);
     wm_names_done(&ids);
     return r;
 }
 
-/* ---- Structured messages ----------------------------------------------------------------------------------- */
-
 /* Do all actors have the message's capability, if that is known? */
 static void check_shared(struct checking *c, yyjson_val *item, yyjson_val *inside)
 {
-    struct upp_str          url        = wj_text_at(inside, "$schema");
+    struct upp_str url = wj_text_at(inside, "$schema");
     enum wd_aitp_capability capability = url.p ? wd_aitp_capability(url) : WD_AITP_UNKNOWN;
-    struct wd_aitp_schema   s;
+    struct wd_aitp_schema s;
     if (!capability || !c->actors || !wd_aitp_schema_parse(url, &s))
         return;
     int8_t *shared = &c->shared[capability][s.major];
@@ -113,13 +109,11 @@ static int check_item(struct checking *c, yyjson_val *item, struct upp_err *err)
     return 0;
 }
 
-/* ---- Messages ---------------------------------------------------------------------------------------------- */
-
 static int check_content(struct checking *c, yyjson_val *m, struct upp_err *err)
 {
     yyjson_val *content = yyjson_obj_get(m, "content"), *item;
-    size_t      i, n;
-    int         r = 0;
+    size_t i, n;
+    int r = 0;
     if (is_text(content)) {
         wd_problem(c->p, WD_WARNING, "AITP-2", content, "'content' is a list; a bare text is taken for one");
         return check_item(c, content, err);
@@ -137,7 +131,7 @@ static int check_content(struct checking *c, yyjson_val *m, struct upp_err *err)
 static void check_attachments(struct wd_problems *p, yyjson_val *list)
 {
     yyjson_val *v;
-    size_t      i, n;
+    size_t i, n;
     if (!list)
         return;
     if (!yyjson_is_arr(list))
@@ -152,10 +146,10 @@ static void check_attachments(struct wd_problems *p, yyjson_val *list)
 /* The role follows from the actor; without an actor it is required. */
 static void check_role(struct checking *c, yyjson_val *m)
 {
-    yyjson_val    *role  = yyjson_obj_get(m, "role");
+    yyjson_val *role = yyjson_obj_get(m, "role");
     struct upp_str actor = wd_aitp_actor(m);
-    bool           user  = is_text(role) && wj_named(role, UPP_STR("user"));
-    bool           known = user || (is_text(role) && wj_named(role, UPP_STR("assistant")));
+    bool user = is_text(role) && wj_named(role, UPP_STR("user"));
+    bool known = user || (is_text(role) && wj_named(role, UPP_STR("assistant")));
     if (!known)
         wd_problem(c->p, WD_ERROR, "AITP-2", role ? role : m, "'role' is \"user\" or \"assistant\"");
     else if (actor.p && c->creator.p && user != wb_str_eq(actor, c->creator))
@@ -165,8 +159,8 @@ static void check_role(struct checking *c, yyjson_val *m)
 
 static void check_speaker(struct checking *c, yyjson_val *m)
 {
-    yyjson_val    *metadata = yyjson_obj_get(m, "metadata"), *in = yyjson_obj_get(metadata, "actor");
-    yyjson_val    *top   = yyjson_obj_get(m, "actor");
+    yyjson_val *metadata = yyjson_obj_get(m, "metadata"), *in = yyjson_obj_get(metadata, "actor");
+    yyjson_val *top = yyjson_obj_get(m, "actor");
     struct upp_str actor = wd_aitp_actor(m);
     if (metadata && !yyjson_is_obj(metadata))
         wd_problem(c->p, WD_ERROR, "AITP-2", metadata, "'metadata' must be an object");
@@ -199,8 +193,6 @@ static int check_message(struct checking *c, yyjson_val *m, struct upp_err *err)
     return check_content(c, m, err);
 }
 
-/* ---- The thread -------------------------------------------------------------------------------------------- */
-
 static void check_parent(struct checking *c, yyjson_val *parent)
 {
     if (parent && !is_text(parent) && !yyjson_is_null(parent))
@@ -213,7 +205,7 @@ static int check_metadata(struct checking *c, yyjson_val *root, struct upp_err *
 {
     yyjson_val *metadata = yyjson_obj_get(root, "metadata"), *actors = yyjson_obj_get(metadata, "actors");
     yyjson_val *top = yyjson_obj_get(root, "actors"), *parent = yyjson_obj_get(root, "parent_id");
-    int         r = 0;
+    int r = 0;
     if (metadata && !yyjson_is_obj(metadata))
         wd_problem(c->p, WD_ERROR, "AITP-1", metadata, "'metadata' must be an object");
     if (!actors && !top)
@@ -236,7 +228,7 @@ static int check_metadata(struct checking *c, yyjson_val *root, struct upp_err *
 static int check_thread(struct checking *c, yyjson_val *root, struct upp_err *err)
 {
     yyjson_val *id = yyjson_obj_get(root, "id"), *messages = wd_last_at(root, "messages"), *m;
-    size_t      i, n;
+    size_t i, n;
     if (!is_text(id))
         wd_problem(c->p, WD_ERROR, "AITP-1", id ? id : root, "a thread has the text 'id'");
     int r = check_metadata(c, root, err);
@@ -258,10 +250,10 @@ int wd_aitp_validate(struct wd_problems *p, yyjson_val *root, struct upp_err *er
         return 0;
     }
     struct wd_aitp_exchanges x = {.a = WB_ARENA(WD_DOC_MEMORY)};
-    c.id                       = wj_text_at(root, "id");
-    c.actors                   = wd_aitp_actors(root);
-    c.creator                  = wd_aitp_creator(root);
-    int r                      = check_thread(&c, root, err);
+    c.id = wj_text_at(root, "id");
+    c.actors = wd_aitp_actors(root);
+    c.creator = wd_aitp_creator(root);
+    int r = check_thread(&c, root, err);
     if (r >= 0)
         r = wd_aitp_follow(&x, root, p, err);
     wd_aitp_exchanges_done(&x);

@@ -20,18 +20,18 @@ enum { COMPARISONS = 1 << 20 }; /* of ids, per reply */
 
 struct following {
     struct wd_aitp_exchanges *x;
-    struct wd_problems       *p;           /* NULL: problems are not reported */
-    bool                      part;        /* the thread has a parent, which may contain the request */
-    struct wb_arena           now, before; /* for the current message; for the request that it answers */
-    int64_t                   last;        /* the latest time of any message */
-    struct upp_err           *err;
+    struct wd_problems *p;       /* NULL: problems are not reported */
+    bool part;                   /* the thread has a parent, which may contain the request */
+    struct wb_arena now, before; /* for the current message; for the request that it answers */
+    int64_t last;                /* the latest time of any message */
+    struct upp_err *err;
     /* The current message. */
-    yyjson_val                *item, *inside;
+    yyjson_val *item, *inside;
     const struct wd_aitp_kind *kind;
-    uint32_t                   at;
-    struct upp_str             actor; /* its author; empty: unknown */
-    int64_t                    time;
-    unsigned                   left; /* comparisons left */
+    uint32_t at;
+    struct upp_str actor; /* its author; empty: unknown */
+    int64_t time;
+    unsigned left; /* comparisons left */
 };
 
 #define REPORT(t, severity, where, ...)                                                                                \
@@ -76,14 +76,14 @@ static struct wd_aitp_exchange *find(const struct following *t, const char *name
 
 static int add(struct following *t, const struct wd_aitp_kind *kind, struct upp_str id, uint8_t state, int64_t expires)
 {
-    struct wd_aitp_exchange e = {.kind       = kind,
-                                 .id         = wb_arena_dup(&t->x->a, id),
-                                 .state      = state,
-                                 .request    = t->at,
-                                 .reply      = WD_AITP_NO_REPLY,
+    struct wd_aitp_exchange e = {.kind = kind,
+                                 .id = wb_arena_dup(&t->x->a, id),
+                                 .state = state,
+                                 .request = t->at,
+                                 .reply = WD_AITP_NO_REPLY,
                                  .expires_ms = expires,
-                                 .asked      = t->item,
-                                 .asker      = t->actor};
+                                 .asked = t->item,
+                                 .asker = t->actor};
     if (t->x->list.n >= WD_AITP_EXCHANGES) {
         if (!t->x->more++)
             REPORT(t, WD_WARNING, t->inside, "from here on requests are not followed: there are more than %d",
@@ -130,7 +130,7 @@ static int ask(struct following *t, yyjson_val *body)
     if (t->kind->capability != WD_AITP_DECISIONS)
         return r;
     yyjson_val *option;
-    size_t      i, n;
+    size_t i, n;
     yyjson_arr_foreach(yyjson_obj_get(body, "options"), i, n, option)
     {
         yyjson_val *quote = yyjson_obj_get(option, "quote");
@@ -150,7 +150,7 @@ static bool spend(struct following *t)
 static bool offers(struct following *t, yyjson_val *options, struct upp_str id)
 {
     yyjson_val *option, *variant;
-    size_t      i, n, k, m;
+    size_t i, n, k, m;
     yyjson_arr_foreach(options, i, n, option)
     {
         if (!spend(t) || wb_str_eq(wj_text_at(option, "id"), id))
@@ -166,11 +166,11 @@ static bool offers(struct following *t, yyjson_val *options, struct upp_str id)
 
 static void check_decision(struct following *t, yyjson_val *request, yyjson_val *body)
 {
-    yyjson_val    *options = yyjson_obj_get(body, "options"), *one;
-    struct upp_str type    = wj_text_at(request, "type");
-    bool           several = wb_str_eq(type, UPP_STR("checkbox")) || wb_str_eq(type, UPP_STR("products"));
-    size_t         i, n;
-    char           quoted[WJ_QUOTED];
+    yyjson_val *options = yyjson_obj_get(body, "options"), *one;
+    struct upp_str type = wj_text_at(request, "type");
+    bool several = wb_str_eq(type, UPP_STR("checkbox")) || wb_str_eq(type, UPP_STR("products"));
+    size_t i, n;
+    char quoted[WJ_QUOTED];
     if (!several && yyjson_arr_size(options) > 1)
         REPORT(t, WD_ERROR, options, "of such a request exactly one option is chosen");
     yyjson_arr_foreach(options, i, n, one)
@@ -186,7 +186,7 @@ static void check_decision(struct following *t, yyjson_val *request, yyjson_val 
 static yyjson_val *field_of(struct following *t, yyjson_val *fields, struct upp_str id)
 {
     yyjson_val *field;
-    size_t      i, n;
+    size_t i, n;
     yyjson_arr_foreach(fields, i, n, field)
     {
         if (!spend(t))
@@ -207,7 +207,7 @@ static bool is_email(struct upp_str s)
 static bool is_option(struct following *t, yyjson_val *options, struct upp_str value)
 {
     yyjson_val *one;
-    size_t      i, n;
+    size_t i, n;
     if (!yyjson_is_arr(options))
         return true;
     yyjson_arr_foreach(options, i, n, one)
@@ -236,14 +236,14 @@ static void check_data(struct following *t, yyjson_val *request, yyjson_val *bod
 {
     yyjson_val *asked = yyjson_obj_get(yyjson_obj_get(request, "form"), "fields"), *one;
     yyjson_val *given = yyjson_obj_get(body, "fields");
-    char        quoted[WJ_QUOTED];
-    size_t      i, n;
+    char quoted[WJ_QUOTED];
+    size_t i, n;
     if (!yyjson_is_arr(asked))
         return; /* the form is at a URL, which is not fetched */
     yyjson_arr_foreach(given, i, n, one)
     {
-        struct upp_str id    = wj_text_at(one, "id");
-        yyjson_val    *field = id.p ? field_of(t, asked, id) : NULL;
+        struct upp_str id = wj_text_at(one, "id");
+        yyjson_val *field = id.p ? field_of(t, asked, id) : NULL;
         if (field)
             check_field(t, field, one);
         else if (id.p && t->left)
@@ -312,8 +312,8 @@ static int reply(struct following *t, yyjson_val *body)
 
 static void pay(struct following *t, yyjson_val *body)
 {
-    struct upp_str           id = wj_text_at(body, "quote_id");
-    struct wd_aitp_exchange *e  = id.p ? find(t, "quote", id) : NULL;
+    struct upp_str id = wj_text_at(body, "quote_id");
+    struct wd_aitp_exchange *e = id.p ? find(t, "quote", id) : NULL;
     if (!e) {
         if (id.p)
             report_unmatched(t, body);
@@ -325,19 +325,19 @@ static void pay(struct following *t, yyjson_val *body)
         REPORT(t, WD_ERROR, body, "the quote cannot be paid: its state is '%s'", wd_aitp_state_name(e->state));
     else {
         e->reply = t->at;
-        e->paid  = t->item;
+        e->paid = t->item;
     }
 }
 
 static void confirm(struct following *t, yyjson_val *body)
 {
     static const struct {
-        const char       *result;
+        const char *result;
         enum wd_aitp_move how;
     } results[] = {{"pending", WD_AITP_PENDS}, {"success", WD_AITP_SUCCEEDS}, {"failure", WD_AITP_FAILS}};
-    struct upp_str           id = wj_text_at(body, "quote_id"), result = wj_text_at(body, "result");
+    struct upp_str id = wj_text_at(body, "quote_id"), result = wj_text_at(body, "result");
     struct wd_aitp_exchange *e = id.p ? find(t, "quote", id) : NULL;
-    size_t                   i = 0;
+    size_t i = 0;
     if (!e && id.p)
         report_unmatched(t, body);
     while (i < WB_LEN(results) && !wb_str_eq(result, wb_cstr(results[i].result)))
@@ -390,9 +390,9 @@ static int follow_item(struct following *t, yyjson_val *item)
 static int follow_message(struct following *t, yyjson_val *m)
 {
     yyjson_val *content = yyjson_obj_get(m, "content"), *created = yyjson_obj_get(m, "created_at"), *item;
-    size_t      i, n;
-    int64_t     seconds;
-    t->time  = NO_TIME;
+    size_t i, n;
+    int64_t seconds;
+    t->time = NO_TIME;
     t->actor = wd_aitp_actor(m);
     if (created && yyjson_is_raw(created) && wj_num_i64(wj_text(created), &seconds) && seconds > -(1ll << 40) &&
         seconds < 1ll << 40) {
@@ -413,13 +413,13 @@ int wd_aitp_follow(struct wd_aitp_exchanges *x, yyjson_val *thread, struct wd_pr
     struct following t = {
         .x = x, .p = p, .now = WB_ARENA(WD_DOC_MEMORY), .before = WB_ARENA(WD_DOC_MEMORY), .last = NO_TIME, .err = err};
     yyjson_val *m;
-    size_t      i, n;
-    int         r = 0;
-    t.part        = wj_text_at(yyjson_obj_get(thread, "metadata"), "parent_id").p || wj_text_at(thread, "parent_id").p;
+    size_t i, n;
+    int r = 0;
+    t.part = wj_text_at(yyjson_obj_get(thread, "metadata"), "parent_id").p || wj_text_at(thread, "parent_id").p;
     yyjson_arr_foreach(wd_last_at(thread, "messages"), i, n, m)
     {
         t.at = (uint32_t)i;
-        t.p  = i < x->from ? NULL : p;
+        t.p = i < x->from ? NULL : p;
         if (r >= 0)
             r = follow_message(&t, m);
     }

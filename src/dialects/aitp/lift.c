@@ -11,13 +11,13 @@
 
 struct lifting {
     struct wd_lifting *l;
-    struct upp_err    *err;
-    struct upp_str     user;  /* the creator; empty: unknown */
-    struct upp_str     agent; /* the only actor who is not the user, if there is exactly one */
-    struct wd_parts    texts;
-    yyjson_val        *actors; /* the list of those on other services, for whom an agent stands; NULL: none */
-    yyjson_arr_iter    events; /* metadata.weft.events: those that are left, after ... */
-    yyjson_val        *event;  /* ... the next one; NULL: none */
+    struct upp_err *err;
+    struct upp_str user;  /* the creator; empty: unknown */
+    struct upp_str agent; /* the only actor who is not the user, if there is exactly one */
+    struct wd_parts texts;
+    yyjson_val *actors;     /* the list of those on other services, for whom an agent stands; NULL: none */
+    yyjson_arr_iter events; /* metadata.weft.events: those that are left, after ... */
+    yyjson_val *event;      /* ... the next one; NULL: none */
 };
 
 static int failed(const struct lifting *t)
@@ -43,7 +43,7 @@ static int agent_of(struct lifting *t, struct upp_str id, uint32_t *ret)
 static struct upp_str standing_for(const struct lifting *t, struct upp_str actor)
 {
     yyjson_val *v;
-    size_t      i, n;
+    size_t i, n;
     yyjson_arr_foreach(t->actors, i, n, v)
     {
         struct upp_str agent = wj_text_at(yyjson_obj_get(v, "weft"), "agent");
@@ -55,10 +55,10 @@ static struct upp_str standing_for(const struct lifting *t, struct upp_str actor
 
 static int lift_actor(struct lifting *t, yyjson_val *list, yyjson_val *v)
 {
-    struct upp_str id     = wj_text_at(v, "id");
-    yyjson_val    *weft   = yyjson_obj_get(v, "weft");
-    size_t         before = t->l->doc->agents.n;
-    uint32_t       agent;
+    struct upp_str id = wj_text_at(v, "id");
+    yyjson_val *weft = yyjson_obj_get(v, "weft");
+    size_t before = t->l->doc->agents.n;
+    uint32_t agent;
     if (!id.p || (t->user.p && wb_str_eq(id, t->user)))
         return 0;
     if (wj_text_at(weft, "agent").n) {
@@ -68,19 +68,19 @@ static int lift_actor(struct lifting *t, yyjson_val *list, yyjson_val *v)
     int r = agent_of(t, id, &agent);
     if (r < 0 || t->l->doc->agents.n == before)
         return r;
-    struct wm_doc_agent *a    = &t->l->doc->agents.p[agent];
-    struct upp_str       name = wj_text_at(weft, "name");
-    a->name                   = name.p ? name : id;
-    a->model                  = wj_text_at(weft, "model");
-    a->provider               = wj_text_at(weft, "provider");
+    struct wm_doc_agent *a = &t->l->doc->agents.p[agent];
+    struct upp_str name = wj_text_at(weft, "name");
+    a->name = name.p ? name : id;
+    a->model = wj_text_at(weft, "model");
+    a->provider = wj_text_at(weft, "provider");
     return 0;
 }
 
 static int lift_actors(struct lifting *t, yyjson_val *root)
 {
     yyjson_val *list = wd_aitp_actors(root), *v;
-    size_t      i, n;
-    int         r = 0;
+    size_t i, n;
+    int r = 0;
     yyjson_arr_foreach(list, i, n, v)
     {
         r = lift_actor(t, list, v);
@@ -96,8 +96,8 @@ static int lift_actors(struct lifting *t, yyjson_val *root)
 static int attribute(struct lifting *t, yyjson_val *m, uint32_t *agent)
 {
     struct upp_str actor = wd_aitp_actor(m), role = wj_text_at(m, "role");
-    bool           user = actor.p ? t->user.p && wb_str_eq(actor, t->user) : wb_str_eq(role, UPP_STR("user"));
-    *agent              = WM_NO_AGENT;
+    bool user = actor.p ? t->user.p && wb_str_eq(actor, t->user) : wb_str_eq(role, UPP_STR("user"));
+    *agent = WM_NO_AGENT;
     if (user)
         return 1;
     if (!actor.p && !wb_str_eq(role, UPP_STR("assistant")))
@@ -112,9 +112,9 @@ static int attribute(struct lifting *t, yyjson_val *m, uint32_t *agent)
 
 static void time_of(yyjson_val *m, yyjson_val *weft, struct upp_message *to)
 {
-    yyjson_val    *v    = yyjson_obj_get(m, "created_at");
+    yyjson_val *v = yyjson_obj_get(m, "created_at");
     struct upp_str text = wj_text_at(weft, "time");
-    int64_t        seconds;
+    int64_t seconds;
     if (!v || !yyjson_is_raw(v) || !wj_num_i64(wj_text(v), &seconds) || seconds < -(1ll << 40) || seconds > 1ll << 40)
         return;
     to->time_ms = seconds * 1000;
@@ -122,7 +122,7 @@ static void time_of(yyjson_val *m, yyjson_val *weft, struct upp_message *to)
         return;
     wd_entry_time(text, INT64_MIN, to);
     if (to->time_ms < seconds * 1000 || to->time_ms - seconds * 1000 > 999) { /* no time, or `created_at` was edited */
-        to->time_ms   = seconds * 1000;
+        to->time_ms = seconds * 1000;
         to->time_text = (struct upp_str){0};
     }
 }
@@ -136,8 +136,8 @@ static int add_text(struct lifting *t, yyjson_val *item)
 static int gather(struct lifting *t, yyjson_val *content)
 {
     yyjson_val *item;
-    size_t      i, n;
-    int         r = yyjson_is_arr(content) ? 0 : add_text(t, content);
+    size_t i, n;
+    int r = yyjson_is_arr(content) ? 0 : add_text(t, content);
     yyjson_arr_foreach(content, i, n, item)
     {
         if (r >= 0)
@@ -149,24 +149,24 @@ static int gather(struct lifting *t, yyjson_val *content)
 static void lift_reply(yyjson_val *weft, struct wm_reply_info *to)
 {
     yyjson_val *usage = yyjson_obj_get(weft, "usage");
-    to->model         = wj_text_at(weft, "model");
-    to->provider      = wj_text_at(weft, "provider");
-    to->response      = wj_text_at(weft, "response");
-    to->stop          = wm_upp_stop_of(wj_text_at(weft, "stop"));
-    to->has_usage     = yyjson_is_obj(usage);
-    to->usage         = (struct upp_usage){.input       = wd_number_at(usage, "inputTokens"),
-                                           .output      = wd_number_at(usage, "outputTokens"),
-                                           .cache_read  = wd_number_at(usage, "cacheReadTokens"),
-                                           .cache_write = wd_number_at(usage, "cacheWriteTokens")};
-    to->reasoning     = wd_number_at(usage, "reasoningTokens");
+    to->model = wj_text_at(weft, "model");
+    to->provider = wj_text_at(weft, "provider");
+    to->response = wj_text_at(weft, "response");
+    to->stop = wm_upp_stop_of(wj_text_at(weft, "stop"));
+    to->has_usage = yyjson_is_obj(usage);
+    to->usage = (struct upp_usage){.input = wd_number_at(usage, "inputTokens"),
+                                   .output = wd_number_at(usage, "outputTokens"),
+                                   .cache_read = wd_number_at(usage, "cacheReadTokens"),
+                                   .cache_write = wd_number_at(usage, "cacheWriteTokens")};
+    to->reasoning = wd_number_at(usage, "reasoningTokens");
 }
 
 /* The whole message if metadata.weft has it, else its texts. */
 static int lift_parts(struct lifting *t, yyjson_val *m, yyjson_val *weft, struct wm_doc_entry *e)
 {
     struct upp_message *to = &e->e.message;
-    t->texts.list.n        = 0;
-    int r                  = gather(t, yyjson_obj_get(m, "content"));
+    t->texts.list.n = 0;
+    int r = gather(t, yyjson_obj_get(m, "content"));
     if (r >= 0)
         r = wd_aitp_read_whole(t->l->a, weft, &t->texts, to, t->err);
     if (r < 0)
@@ -179,8 +179,8 @@ static int lift_parts(struct lifting *t, yyjson_val *m, yyjson_val *weft, struct
 static bool are_texts(yyjson_val *list)
 {
     yyjson_val *one;
-    size_t      i, n;
-    bool        texts = yyjson_is_arr(list);
+    size_t i, n;
+    bool texts = yyjson_is_arr(list);
     yyjson_arr_foreach(list, i, n, one) texts &= yyjson_is_str(one);
     return texts;
 }
@@ -189,11 +189,11 @@ static bool are_texts(yyjson_val *list)
 static int lift_event(struct lifting *t, yyjson_val *event, struct wm_doc_entry *e)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(WD_DOC_BYTES);
-    struct wj_writer                      w;
-    struct upp_str                        type = wj_text_at(event, "type");
-    yyjson_val                           *data = yyjson_obj_get(event, "data");
+    struct wj_writer w;
+    struct upp_str type = wj_text_at(event, "type");
+    yyjson_val *data = yyjson_obj_get(event, "data");
     yyjson_val *source = yyjson_obj_get(event, "source"), *targets = yyjson_obj_get(event, "targets");
-    e->e.kind         = WM_ENTRY_EVENT;
+    e->e.kind = WM_ENTRY_EVENT;
     e->e.message.role = 0;
     wj_writer_init(&w, &b, t->err);
     wj_write_open(&w, '{');
@@ -214,7 +214,7 @@ static int lift_event(struct lifting *t, yyjson_val *event, struct wm_doc_entry 
 /* Each user message is a turn, so that all dialects keep its time; consecutive messages of one agent are one turn. */
 static int begin(struct lifting *t, uint32_t agent)
 {
-    struct wm_doc      *doc  = t->l->doc;
+    struct wm_doc *doc = t->l->doc;
     struct wm_doc_turn *turn = doc->turns.n ? &doc->turns.p[doc->turns.n - 1] : NULL;
     if (turn && agent != WM_NO_AGENT && agent == turn->agent)
         return 0;
@@ -240,7 +240,7 @@ static void remove_entry(struct lifting *t, size_t turns)
 static int attribute_event(struct lifting *t, yyjson_val *m, uint32_t *agent)
 {
     struct wm_doc *doc = t->l->doc;
-    int            r   = wd_aitp_actor(m).p ? attribute(t, m, agent) : 1;
+    int r = wd_aitp_actor(m).p ? attribute(t, m, agent) : 1;
     if (r <= 0 || *agent != WM_NO_AGENT)
         return r;
     if (doc->turns.n)
@@ -256,17 +256,17 @@ static int lift_message(struct lifting *t, yyjson_val *m)
 {
     yyjson_val *content = yyjson_obj_get(m, "content"), *weft = yyjson_obj_get(yyjson_obj_get(m, "metadata"), "weft");
     yyjson_val *event = yyjson_obj_get(weft, "event");
-    size_t      at = t->l->doc->entries.n, turns = t->l->doc->turns.n;
-    uint32_t    agent       = WM_NO_AGENT;
-    bool        has_content = yyjson_is_arr(content) || (content && yyjson_is_str(content));
-    bool        is_event    = yyjson_is_obj(event) && (!has_content || !yyjson_arr_size(content)); /* added text wins */
-    int         r           = is_event ? attribute_event(t, m, &agent) : has_content ? attribute(t, m, &agent) : 0;
+    size_t at = t->l->doc->entries.n, turns = t->l->doc->turns.n;
+    uint32_t agent = WM_NO_AGENT;
+    bool has_content = yyjson_is_arr(content) || (content && yyjson_is_str(content));
+    bool is_event = yyjson_is_obj(event) && (!has_content || !yyjson_arr_size(content)); /* added text wins */
+    int r = is_event ? attribute_event(t, m, &agent) : has_content ? attribute(t, m, &agent) : 0;
     if (r > 0 && begin(t, agent) < 0)
         return failed(t);
     if (r <= 0)
         return r;
-    uint8_t              role = agent == WM_NO_AGENT ? UPP_ROLE_USER : UPP_ROLE_ASSISTANT;
-    struct wm_doc_entry *e    = wd_entry_add(t->l, role, agent, (struct upp_str){0}, t->err);
+    uint8_t role = agent == WM_NO_AGENT ? UPP_ROLE_USER : UPP_ROLE_ASSISTANT;
+    struct wm_doc_entry *e = wd_entry_add(t->l, role, agent, (struct upp_str){0}, t->err);
     if (!e)
         return failed(t);
     e->id = wj_text_at(m, "id");
@@ -286,8 +286,8 @@ static int lift_message(struct lifting *t, yyjson_val *m)
 static int lift_listed(struct lifting *t, yyjson_val *v)
 {
     yyjson_val *event = yyjson_obj_get(v, "event");
-    size_t      at    = t->l->doc->entries.n;
-    uint32_t    agent = WM_NO_AGENT;
+    size_t at = t->l->doc->entries.n;
+    uint32_t agent = WM_NO_AGENT;
     if (!yyjson_is_obj(event))
         return 0;
     int r = attribute_event(t, v, &agent);
@@ -309,7 +309,7 @@ static int lift_events(struct lifting *t, size_t message)
 {
     int r = 0;
     while (r >= 0 && t->event && wd_number_at(t->event, "before") <= message) {
-        r        = lift_listed(t, t->event);
+        r = lift_listed(t, t->event);
         t->event = yyjson_arr_iter_next(&t->events);
     }
     return r;
@@ -326,9 +326,9 @@ static bool is_ours(yyjson_val *name)
 static int lift_metadata(struct lifting *t, yyjson_val *metadata)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(WD_DOC_BYTES);
-    struct wj_writer                      w;
-    yyjson_val                           *key, *value;
-    size_t                                i, n;
+    struct wj_writer w;
+    yyjson_val *key, *value;
+    size_t i, n;
     wj_writer_init(&w, &b, t->err);
     wj_write_open(&w, '{');
     if (yyjson_is_obj(metadata))
@@ -352,18 +352,18 @@ static int lift_metadata(struct lifting *t, yyjson_val *metadata)
 
 static int lift_thread(struct lifting *t, yyjson_val *root)
 {
-    yyjson_val    *metadata = yyjson_obj_get(root, "metadata"), *messages = wd_last_at(root, "messages"), *m;
-    yyjson_val    *weft = yyjson_obj_get(metadata, "weft");
-    struct wm_doc *doc  = t->l->doc;
-    size_t         i, n;
+    yyjson_val *metadata = yyjson_obj_get(root, "metadata"), *messages = wd_last_at(root, "messages"), *m;
+    yyjson_val *weft = yyjson_obj_get(metadata, "weft");
+    struct wm_doc *doc = t->l->doc;
+    size_t i, n;
     if (!yyjson_is_arr(messages))
         return upp_fail(t->err, UPP_EINVALID, "an AITP thread has a list of messages");
-    doc->id        = wj_text_at(root, "id");
-    doc->title     = wj_text_at(weft, "title");
-    doc->parent    = wd_aitp_parent(root);
+    doc->id = wj_text_at(root, "id");
+    doc->title = wj_text_at(weft, "title");
+    doc->parent = wd_aitp_parent(root);
     doc->parent_at = (uint32_t)WB_MIN(wd_number_at(weft, "parent_at"), UINT32_MAX);
-    t->user        = wd_aitp_creator(root);
-    int r          = lift_metadata(t, metadata);
+    t->user = wd_aitp_creator(root);
+    int r = lift_metadata(t, metadata);
     if (r >= 0)
         r = lift_actors(t, root);
     yyjson_val *events = wd_last_at(wd_last_at(wd_last_at(root, "metadata"), "weft"), "events");
@@ -384,8 +384,8 @@ static int lift_thread(struct lifting *t, yyjson_val *root)
 int wd_aitp_lift(struct wd_lifting *l, yyjson_val *root, struct upp_err *err)
 {
     struct upp_err why = {0};
-    struct lifting t   = {.l = l, .err = &why};
-    int            r   = lift_thread(&t, root);
+    struct lifting t = {.l = l, .err = &why};
+    int r = lift_thread(&t, root);
     wb_vec_done(&t.texts.list);
     if (r < 0 && err)
         *err = why;

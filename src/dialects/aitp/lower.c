@@ -14,9 +14,9 @@
 
 struct lowering {
     struct wd_lowering *l;
-    struct upp_str      user; /* the id of the user's actor */
-    struct upp_str      thread;
-    bool                members; /* the thread has a list of them */
+    struct upp_str user; /* the id of the user's actor */
+    struct upp_str thread;
+    bool members; /* the thread has a list of them */
 };
 
 static bool is_users(const struct wm_doc_entry *e)
@@ -66,7 +66,7 @@ static yyjson_val *metadata_of(struct wd_lowering *l)
 static struct upp_str user_of(struct wd_lowering *l)
 {
     struct upp_str original = wj_text_at(yyjson_obj_get(metadata_of(l), "weft"), "user");
-    struct upp_str id       = original.n ? wb_arena_dup(&l->keep, original) : UPP_STR(WD_AITP_USER);
+    struct upp_str id = original.n ? wb_arena_dup(&l->keep, original) : UPP_STR(WD_AITP_USER);
     for (unsigned i = 2; is_agent(l->doc, id, l->doc->agents.n); i++)
         id = wb_arena_numbered(&l->keep, UPP_STR(WD_AITP_USER "-"), i);
     return id;
@@ -97,11 +97,11 @@ static struct upp_str remote_actor(struct lowering *t, const struct wm_doc_entry
         wb_str_find(m->metadata, UPP_STR("\"" WD_AITP_REMOTE "\""), 0) == SIZE_MAX)
         return (struct upp_str){0};
     wb_arena_reset(&t->l->scratch);
-    yyjson_val    *note = yyjson_obj_get(wd_scratch_read(t->l, m->metadata), WD_AITP_REMOTE);
-    struct upp_str id   = wj_text_at(note, "actor");
+    yyjson_val *note = yyjson_obj_get(wd_scratch_read(t->l, m->metadata), WD_AITP_REMOTE);
+    struct upp_str id = wj_text_at(note, "actor");
     if (!id.n || !t->members)
         return id.n ? wb_arena_dup(&t->l->keep, id) : (struct upp_str){0};
-    id                             = wb_arena_dup(&t->l->keep, id);
+    id = wb_arena_dup(&t->l->keep, id);
     struct wd_aitp_members members = wd_aitp_members_of(metadata_of(t->l));
     return wd_aitp_member(&members, id) ? id : (struct upp_str){0};
 }
@@ -110,10 +110,10 @@ static struct upp_str remote_actor(struct lowering *t, const struct wm_doc_entry
 static void put_remote_actors(struct lowering *t)
 {
     WB_CLEANUP(wm_names_done) struct wm_names seen = {0};
-    const struct wm_doc                      *d    = t->l->doc;
+    const struct wm_doc *d = t->l->doc;
     for (size_t i = 0; i < d->turns.n && !t->members && !t->l->w.failed; i++)
         for (uint32_t k = d->turns.p[i].first; k < d->turns.p[i].first + d->turns.p[i].n; k++) {
-            uint32_t       agent = speaker(&d->entries.p[k], &d->turns.p[i]), number;
+            uint32_t agent = speaker(&d->entries.p[k], &d->turns.p[i]), number;
             struct upp_str id =
                 wm_is_visible(&d->entries.p[k].e) ? remote_actor(t, &d->entries.p[k]) : (struct upp_str){0};
             if (!id.n || agent == WM_NO_AGENT || is_agent(d, id, d->agents.n))
@@ -138,15 +138,15 @@ static void put_remote_actors(struct lowering *t)
 static void put_members(struct lowering *t)
 {
     struct wd_aitp_members m = wd_aitp_members_of(metadata_of(t->l));
-    yyjson_val            *actor;
-    size_t                 i, n;
+    yyjson_val *actor;
+    size_t i, n;
     yyjson_arr_foreach(m.actors, i, n, actor) wd_aitp_put_member(&t->l->w, actor);
 }
 
 static void put_actors(struct lowering *t)
 {
-    const struct wm_doc *d    = t->l->doc;
-    bool                 more = false;
+    const struct wm_doc *d = t->l->doc;
+    bool more = false;
     wj_put_open(&t->l->w, "actors", '[');
     bool members = t->members;
     put_members(t);
@@ -169,8 +169,8 @@ static void put_actors(struct lowering *t)
 /* The time as text if whole seconds are not enough; empty: they are. */
 static struct upp_str precise_time(struct wd_lowering *l, const struct upp_message *m)
 {
-    char           text[WB_TIME_TEXT];
-    struct wb_time t     = wb_time_from_ms(m->time_ms);
+    char text[WB_TIME_TEXT];
+    struct wb_time t = wb_time_from_ms(m->time_ms);
     struct upp_str usual = wb_time_pydantic(&t, text);
     if (m->time_text.p)
         return m->time_ms % 1000 == 0 && wb_str_eq(m->time_text, usual) ? (struct upp_str){0} : m->time_text;
@@ -199,7 +199,7 @@ static void put_mention(struct wd_lowering *l, yyjson_val *v)
 static void put_event(struct wd_lowering *l, struct upp_str json)
 {
     yyjson_val *key, *value, *one, *v;
-    size_t      i, n, k, m;
+    size_t i, n, k, m;
     wb_arena_reset(&l->scratch);
     v = wd_scratch_read(l, json.p ? json : UPP_STR(""));
     wj_put_open(&l->w, "event", '{');
@@ -243,12 +243,12 @@ static void put_reply(struct wd_lowering *l, const struct wm_reply_info *s)
 
 static void put_weft(struct wd_lowering *l, uint32_t i, bool user)
 {
-    const struct wm_doc_entry *e     = &l->doc->entries.p[i];
-    const struct upp_message  *m     = &e->e.message;
-    bool                       event = e->e.kind == WM_ENTRY_EVENT;
-    bool                       whole = !event && wd_aitp_needs_whole(m, user ? UPP_ROLE_USER : UPP_ROLE_ASSISTANT);
-    struct upp_str             time  = precise_time(l, m);
-    bool                       reply = !event && m->role == UPP_ROLE_ASSISTANT && has_reply(&e->said);
+    const struct wm_doc_entry *e = &l->doc->entries.p[i];
+    const struct upp_message *m = &e->e.message;
+    bool event = e->e.kind == WM_ENTRY_EVENT;
+    bool whole = !event && wd_aitp_needs_whole(m, user ? UPP_ROLE_USER : UPP_ROLE_ASSISTANT);
+    struct upp_str time = precise_time(l, m);
+    bool reply = !event && m->role == UPP_ROLE_ASSISTANT && has_reply(&e->said);
     if (!event && !whole && !time.p && !reply)
         return;
     wj_put_open(&l->w, "weft", '{');
@@ -283,10 +283,10 @@ static void lose_owner(struct wd_lowering *l, uint32_t i, uint32_t agent)
 
 static void put_message(struct lowering *t, const struct wm_doc_turn *turn, uint32_t i)
 {
-    struct wd_lowering        *l     = t->l;
-    const struct wm_doc_entry *e     = &l->doc->entries.p[i];
-    uint32_t                   agent = speaker(e, turn);
-    bool                       user  = agent == WM_NO_AGENT;
+    struct wd_lowering *l = t->l;
+    const struct wm_doc_entry *e = &l->doc->entries.p[i];
+    uint32_t agent = speaker(e, turn);
+    bool user = agent == WM_NO_AGENT;
     lose_owner(l, i, agent);
     wd_open(l, i, "message");
     wj_write_open(&l->w, '{');
@@ -314,15 +314,15 @@ static bool is_listed(struct wd_lowering *l, uint32_t i)
         return false;
     wb_arena_reset(&l->scratch);
     struct upp_str type = wj_text_at(wd_scratch_read(l, e->data), "type");
-    bool           ours = wb_str_eq(type, UPP_STR(WD_AITP_JOINED)) || wb_str_eq(type, UPP_STR(WD_AITP_LEFT));
+    bool ours = wb_str_eq(type, UPP_STR(WD_AITP_JOINED)) || wb_str_eq(type, UPP_STR(WD_AITP_LEFT));
     return ours && !wd_slot_like(l, i, "message").p;
 }
 
 static void put_listed(struct lowering *t, const struct wm_doc_turn *turn, uint32_t i, uint64_t before)
 {
-    struct wd_lowering        *l     = t->l;
-    const struct wm_doc_entry *e     = &l->doc->entries.p[i];
-    uint32_t                   agent = speaker(e, turn);
+    struct wd_lowering *l = t->l;
+    const struct wm_doc_entry *e = &l->doc->entries.p[i];
+    uint32_t agent = speaker(e, turn);
     lose_owner(l, i, agent);
     wd_open(l, i, "event");
     wj_write_open(&l->w, '{');
@@ -339,8 +339,8 @@ static void put_listed(struct lowering *t, const struct wm_doc_turn *turn, uint3
 /* Calls one of the two for each visible entry: what is listed, or what is a message. How many there were. */
 static size_t put_entries(struct lowering *t, bool listed, bool dry)
 {
-    struct wd_lowering *l    = t->l;
-    size_t              n[2] = {0, 0};
+    struct wd_lowering *l = t->l;
+    size_t n[2] = {0, 0};
     for (size_t i = 0; i < l->doc->turns.n && !l->w.failed; i++) {
         const struct wm_doc_turn *turn = &l->doc->turns.p[i];
         for (uint32_t k = turn->first; k < turn->first + turn->n && !l->w.failed; k++) {
@@ -367,7 +367,7 @@ static bool is_taken(yyjson_val *name)
 static void put_others(struct wd_lowering *l)
 {
     yyjson_val *v = metadata_of(l), *key, *value;
-    size_t      i, n;
+    size_t i, n;
     if (!yyjson_is_obj(v))
         return;
     yyjson_obj_foreach(v, i, n, key, value)
@@ -385,7 +385,7 @@ static void put_others(struct wd_lowering *l)
 
 static void put_metadata(struct lowering *t)
 {
-    struct wd_lowering  *l = t->l;
+    struct wd_lowering *l = t->l;
     const struct wm_doc *d = l->doc;
     wj_put_open(&l->w, "metadata", '{');
     wd_member_or_null(l, "parent_id", d->parent);
@@ -409,10 +409,10 @@ static void put_metadata(struct lowering *t)
 
 int wd_aitp_lower(struct wd_lowering *l, struct upp_err *err)
 {
-    struct lowering t = {.l       = l,
-                         .user    = user_of(l),
+    struct lowering t = {.l = l,
+                         .user = user_of(l),
                          .members = wd_aitp_members_of(metadata_of(l)).actors != NULL,
-                         .thread  = l->doc->id.p ? l->doc->id : UPP_STR("thread")};
+                         .thread = l->doc->id.p ? l->doc->id : UPP_STR("thread")};
     wd_implied(l, WD_IMPLIED_MADE | WD_IMPLIED_TURNS);
     wd_open(l, WD_THREAD, "thread");
     wj_write_open(&l->w, '{');

@@ -1,4 +1,4 @@
-/* dialects/aitp/members.c — see members.h. */
+/* dialects/aitp/members.c — reads the actors of a thread's metadata, checks them, and intersects their capabilities. */
 #include "dialects/aitp/members.h"
 
 #include "json/value.h"
@@ -8,15 +8,13 @@ static bool is_text(yyjson_val *v)
     return v && yyjson_is_str(v);
 }
 
-/* ---- Who ------------------------------------------------------------------------------------------------------- */
-
 struct wd_aitp_members wd_aitp_members_of(yyjson_val *metadata)
 {
-    yyjson_val            *list = yyjson_obj_get(metadata, "actors");
-    struct wd_aitp_members m    = {0};
+    yyjson_val *list = yyjson_obj_get(metadata, "actors");
+    struct wd_aitp_members m = {0};
     if (!yyjson_is_arr(list))
         return m;
-    m.actors  = list;
+    m.actors = list;
     m.creator = wj_text_at(yyjson_obj_get(metadata, "weft"), "user");
     if (!m.creator.p)
         m.creator = wj_text_at(yyjson_arr_get_first(list), "id");
@@ -26,7 +24,7 @@ struct wd_aitp_members wd_aitp_members_of(yyjson_val *metadata)
 static yyjson_val *actor_with(yyjson_val *actors, const char *member, struct upp_str value)
 {
     yyjson_val *actor;
-    size_t      i, n;
+    size_t i, n;
     yyjson_arr_foreach(actors, i, n, actor)
     {
         struct upp_str its = wj_text_at(actor, member);
@@ -54,8 +52,8 @@ uint8_t wd_aitp_role(const struct wd_aitp_members *m, struct upp_str actor)
 struct upp_str wd_aitp_other(const struct wd_aitp_members *m, struct upp_str agent)
 {
     struct upp_str first = {0};
-    yyjson_val    *actor;
-    size_t         i, n, others = 0;
+    yyjson_val *actor;
+    size_t i, n, others = 0;
     yyjson_arr_foreach(m->actors, i, n, actor)
     {
         struct upp_str id = wj_text_at(actor, "id");
@@ -77,8 +75,6 @@ struct upp_str wd_aitp_mention(struct upp_str text)
     return n > 1 ? wb_str(text.p + 1, n - 1) : (struct upp_str){0};
 }
 
-/* ---- What requests say ------------------------------------------------------------------------------------------ */
-
 static struct upp_str url_of(yyjson_val *capability)
 {
     return is_text(capability) ? wj_text(capability) : wj_text_at(capability, "schema");
@@ -88,7 +84,7 @@ const char *wd_aitp_actor_wrong(yyjson_val *actor, const yyjson_val **at)
 {
     yyjson_val *id = yyjson_obj_get(actor, "id"), *list = yyjson_obj_get(actor, "capabilities"), *v;
     yyjson_val *client = yyjson_obj_get(actor, "client_id");
-    size_t      i, n;
+    size_t i, n;
     *at = id ? id : actor;
     if (!yyjson_is_obj(actor) || !is_text(id) || !wj_text(id).n)
         return "an actor is an object with the text 'id'";
@@ -114,7 +110,7 @@ const char *wd_aitp_actor_wrong(yyjson_val *actor, const yyjson_val **at)
 const char *wd_aitp_actors_wrong(yyjson_val *actors, const yyjson_val **at)
 {
     yyjson_val *actor;
-    size_t      i, n;
+    size_t i, n;
     *at = actors;
     if (!yyjson_is_arr(actors))
         return "'actors' is a list";
@@ -141,7 +137,7 @@ const char *wd_aitp_actors_wrong(yyjson_val *actors, const yyjson_val **at)
 void wd_aitp_put_member(struct wj_writer *w, yyjson_val *actor)
 {
     yyjson_val *key, *value, *v;
-    size_t      i, n, k, m;
+    size_t i, n, k, m;
     wj_write_open(w, '{');
     yyjson_obj_foreach(actor, i, n, key, value)
     {
@@ -168,13 +164,10 @@ void wd_aitp_put_member(struct wj_writer *w, yyjson_val *actor)
     wj_write_close(w, '}');
 }
 
-/* ---- What all can do ----------------------------------------------------------------------------------------------
- */
-
 static bool has_url(yyjson_val *actor, struct upp_str url)
 {
     yyjson_val *v;
-    size_t      i, n;
+    size_t i, n;
     yyjson_arr_foreach(yyjson_obj_get(actor, "capabilities"), i, n, v)
     {
         if (wb_str_eq(url_of(v), url))
@@ -186,7 +179,7 @@ static bool has_url(yyjson_val *actor, struct upp_str url)
 static bool all_have_url(yyjson_val *actors, struct upp_str url)
 {
     yyjson_val *actor;
-    size_t      i, n;
+    size_t i, n;
     yyjson_arr_foreach(actors, i, n, actor)
     {
         if (!has_url(actor, url))
@@ -198,10 +191,10 @@ static bool all_have_url(yyjson_val *actors, struct upp_str url)
 /* Is this the one of its name to be listed: the first of the highest major that all share? */
 static bool is_best(yyjson_val *actors, yyjson_val *list, const yyjson_val *this, const struct wd_aitp_schema *s)
 {
-    yyjson_val           *v;
-    size_t                i, n;
+    yyjson_val *v;
+    size_t i, n;
     struct wd_aitp_schema other;
-    bool                  before = true;
+    bool before = true;
     if (!wd_aitp_shares(actors, s))
         return false;
     yyjson_arr_foreach(list, i, n, v)
@@ -218,13 +211,13 @@ static bool is_best(yyjson_val *actors, yyjson_val *list, const yyjson_val *this
 void wd_aitp_write_shared(struct wj_writer *w, yyjson_val *actors)
 {
     yyjson_val *list = yyjson_obj_get(yyjson_arr_get_first(actors), "capabilities"), *v;
-    size_t      i, n;
+    size_t i, n;
     wj_write_open(w, '[');
     yyjson_arr_foreach(list, i, n, v)
     {
-        struct upp_str        url = url_of(v);
+        struct upp_str url = url_of(v);
         struct wd_aitp_schema s;
-        bool                  named = wd_aitp_schema_parse(url, &s);
+        bool named = wd_aitp_schema_parse(url, &s);
         if (named ? !is_best(actors, list, v, &s) : !all_have_url(actors, url))
             continue;
         wj_write_open(w, '{');

@@ -4,8 +4,7 @@
  * weft.user is the actor who created the thread. A thread without `actors` has no members: it is an ordinary one of the
  * Assistants API. Everything here is a pure function of these values.
  */
-#ifndef WD_AITP_MEMBERS_H
-#define WD_AITP_MEMBERS_H
+#pragma once
 
 #include <upp/message.h>
 
@@ -13,13 +12,13 @@
 #include "json/write.h"
 
 enum {
-    WD_AITP_MEMBERS_MAX      = 64, /* of one thread */
+    WD_AITP_MEMBERS_MAX = 64,      /* of one thread */
     WD_AITP_CAPABILITIES_MAX = 64, /* of one actor */
-    WD_AITP_ID_MAX           = 256 /* bytes of an actor's id */
+    WD_AITP_ID_MAX = 256           /* bytes of an actor's id */
 };
 
 struct wd_aitp_members {
-    yyjson_val    *actors;  /* NULL: the thread has no members */
+    yyjson_val *actors;     /* NULL: the thread has no members */
     struct upp_str creator; /* its id */
 };
 
@@ -53,5 +52,3 @@ void wd_aitp_write_shared(struct wj_writer *w, yyjson_val *actors);
 /* The id after an @ at the beginning of a text; empty: there is none. It ends at a blank, a comma, a colon or the end.
  */
 struct upp_str wd_aitp_mention(struct upp_str text);
-
-#endif

@@ -20,9 +20,9 @@ static const struct upp_str kinds[] = {
     [UPP_PART_RESULT] = UPP_STR_INIT("result"),
 };
 static const struct upp_str roles[] = {
-    [UPP_ROLE_USER]      = UPP_STR_INIT("user"),
+    [UPP_ROLE_USER] = UPP_STR_INIT("user"),
     [UPP_ROLE_ASSISTANT] = UPP_STR_INIT("assistant"),
-    [UPP_ROLE_TOOL]      = UPP_STR_INIT("tool"),
+    [UPP_ROLE_TOOL] = UPP_STR_INIT("tool"),
 };
 
 static uint8_t word_of(const struct upp_str *words, size_t n, struct upp_str word)
@@ -32,8 +32,6 @@ static uint8_t word_of(const struct upp_str *words, size_t n, struct upp_str wor
             return (uint8_t)i;
     return 0;
 }
-
-/* ---- Writing ----------------------------------------------------------------------------------------------- */
 
 bool wd_aitp_needs_whole(const struct upp_message *m, uint8_t actor_role)
 {
@@ -69,7 +67,7 @@ static bool has_whitespace(struct upp_str json)
 static bool fit_medium(struct upp_part *p)
 {
     uint8_t source = p->media ? p->media->source : 0;
-    bool    bytes  = source == UPP_SOURCE_BASE64 || source == UPP_SOURCE_BYTES;
+    bool bytes = source == UPP_SOURCE_BASE64 || source == UPP_SOURCE_BYTES;
     if (source < UPP_SOURCE_BASE64 || source > UPP_SOURCE_TEXT)
         return false;
     if (p->kind == UPP_PART_IMAGE ? source == UPP_SOURCE_TEXT : p->kind != UPP_PART_DOCUMENT && !bytes)
@@ -133,7 +131,7 @@ static void put_infos(struct wd_lowering *l, const struct upp_part *const *from,
             continue;
         if (!open)
             wj_put_open(&l->w, "parts", '{');
-        open                 = true;
+        open = true;
         struct upp_str index = wb_arena_numbered(&l->scratch, UPP_STR(""), i);
         wj_write_name(&l->w, index);
         put_info(l, from[i], &as->parts[i]);
@@ -151,8 +149,8 @@ static void fit(struct wd_lowering *l, uint32_t entry, const struct upp_message 
     to->time_ms = m->time_ms < 0 || m->time_ms > last ? 0 : m->time_ms;
     for (size_t i = 0; i < m->n_parts; i++) {
         struct upp_part p = m->parts[i];
-        p.metadata        = (struct upp_str){0};
-        bool good         = p.kind >= UPP_PART_TEXT && p.kind <= UPP_PART_RESULT;
+        p.metadata = (struct upp_str){0};
+        bool good = p.kind >= UPP_PART_TEXT && p.kind <= UPP_PART_RESULT;
         if (p.kind == UPP_PART_RESULT && to->role != UPP_ROLE_TOOL)
             p.kind = UPP_PART_CALL;
         else if (p.kind > UPP_PART_REASONING && p.kind < UPP_PART_CALL)
@@ -161,18 +159,18 @@ static void fit(struct wd_lowering *l, uint32_t entry, const struct upp_message 
             wd_lose(l, entry, "a part", "it is of no kind that anybody knows");
             continue;
         }
-        from[to->n_parts]        = &m->parts[i];
+        from[to->n_parts] = &m->parts[i];
         to->parts[to->n_parts++] = p;
     }
 }
 
 void wd_aitp_put_whole(struct wd_lowering *l, uint32_t entry, const struct upp_message *m)
 {
-    struct upp_message      as   = {0};
+    struct upp_message as = {0};
     const struct upp_part **from = NULL;
     wb_arena_reset(&l->scratch);
     as.parts = wb_new_n(&l->scratch, struct upp_part, m->n_parts + 1);
-    from     = wb_new_n(&l->scratch, const struct upp_part *, m->n_parts + 1);
+    from = wb_new_n(&l->scratch, const struct upp_part *, m->n_parts + 1);
     if (!as.parts || !from) {
         wj_writer_fail(&l->w, upp_fail(l->w.err, UPP_ENOMEM, "no memory for a message"));
         return;
@@ -186,8 +184,6 @@ void wd_aitp_put_whole(struct wd_lowering *l, uint32_t entry, const struct upp_m
     put_infos(l, from, &as);
 }
 
-/* ---- Reading ----------------------------------------------------------------------------------------------- */
-
 static struct upp_str number_at(yyjson_val *v, const char *name)
 {
     v = yyjson_obj_get(v, name);
@@ -196,13 +192,13 @@ static struct upp_str number_at(yyjson_val *v, const char *name)
 
 static int read_info(struct wb_arena *a, yyjson_val *v, struct upp_part *p, struct upp_err *err)
 {
-    uint8_t        kind = word_of(kinds, WB_LEN(kinds), wj_text_at(v, "kind"));
+    uint8_t kind = word_of(kinds, WB_LEN(kinds), wj_text_at(v, "kind"));
     struct upp_str name = wj_text_at(v, "name"), text = wj_text_at(v, "text"), title = wj_text_at(v, "title");
-    yyjson_val    *metadata = yyjson_obj_get(v, "metadata");
-    bool           tool     = p->kind >= UPP_PART_CALL;
+    yyjson_val *metadata = yyjson_obj_get(v, "metadata");
+    bool tool = p->kind >= UPP_PART_CALL;
     if (kind && tool == (kind >= UPP_PART_CALL) && !p->media == (kind < UPP_PART_IMAGE || tool)) {
         p->is_error = kind == UPP_PART_RESULT && yyjson_is_true(yyjson_obj_get(v, "error"));
-        p->kind     = kind;
+        p->kind = kind;
     }
     if (name.p)
         p->name = name;
@@ -217,19 +213,19 @@ static int read_info(struct wb_arena *a, yyjson_val *v, struct upp_part *p, stru
         struct upp_media *media = wb_new(a, struct upp_media);
         if (!media)
             return wb_arena_check(a, err);
-        *media          = *p->media;
-        media->title    = title.p ? title : media->title;
+        *media = *p->media;
+        media->title = title.p ? title : media->title;
         media->duration = kind ? number_at(v, "duration") : media->duration;
-        media->width    = kind ? number_at(v, "width") : media->width;
-        media->height   = kind ? number_at(v, "height") : media->height;
-        p->media        = media;
+        media->width = kind ? number_at(v, "width") : media->width;
+        media->height = kind ? number_at(v, "height") : media->height;
+        p->media = media;
     }
     return yyjson_is_obj(metadata) ? wj_value_text(a, metadata, &p->metadata, err) : 0;
 }
 
 static bool has_texts(const struct upp_message *m, const struct wd_parts *texts)
 {
-    size_t                 n = 0;
+    size_t n = 0;
     const struct upp_part *p = NULL;
     while ((p = upp_part_next(m, p, 1 << UPP_PART_TEXT)))
         if (n >= texts->list.n || !wb_str_eq(p->text, texts->list.p[n++].text))
@@ -240,9 +236,9 @@ static bool has_texts(const struct upp_message *m, const struct wd_parts *texts)
 static int read_infos(struct wb_arena *a, yyjson_val *weft, struct upp_message *m, struct upp_err *err)
 {
     yyjson_val *infos = yyjson_obj_get(weft, "parts"), *metadata = yyjson_obj_get(weft, "metadata"), *key, *value;
-    size_t      i, n;
-    int         r    = 0;
-    uint8_t     role = word_of(roles, WB_LEN(roles), wj_text_at(weft, "role"));
+    size_t i, n;
+    int r = 0;
+    uint8_t role = word_of(roles, WB_LEN(roles), wj_text_at(weft, "role"));
     if (role)
         m->role = role;
     if (yyjson_is_obj(metadata))
@@ -268,9 +264,9 @@ int wd_aitp_read_whole(struct wb_arena *a, yyjson_val *weft, const struct wd_par
                        struct upp_err *err)
 {
     struct upp_message whole;
-    struct upp_err     why = {0};
-    yyjson_val        *v   = yyjson_obj_get(weft, "message");
-    int                r   = yyjson_is_obj(v) ? wm_message_read(a, v, &whole, &why) : -UPP_EINVALID;
+    struct upp_err why = {0};
+    yyjson_val *v = yyjson_obj_get(weft, "message");
+    int r = yyjson_is_obj(v) ? wm_message_read(a, v, &whole, &why) : -UPP_EINVALID;
     if (r == -UPP_EINVALID || (r >= 0 && !has_texts(&whole, texts)))
         return 0; /* it is not ours, or `content` was edited since */
     if (r < 0) {
@@ -284,11 +280,11 @@ int wd_aitp_read_whole(struct wb_arena *a, yyjson_val *weft, const struct wd_par
     r = read_infos(a, weft, &whole, err);
     if (r < 0 || (m->role == UPP_ROLE_USER && !is_prompt(&whole)))
         return WB_MIN(r, 0);
-    m->role        = whole.role;
-    m->id          = whole.id.n ? whole.id : (struct upp_str){0};
+    m->role = whole.role;
+    m->id = whole.id.n ? whole.id : (struct upp_str){0};
     m->interrupted = whole.interrupted;
-    m->metadata    = whole.metadata;
-    m->parts       = whole.parts;
-    m->n_parts     = whole.n_parts;
+    m->metadata = whole.metadata;
+    m->parts = whole.parts;
+    m->n_parts = whole.n_parts;
     return 1;
 }

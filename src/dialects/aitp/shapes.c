@@ -7,15 +7,13 @@
 
 #define SHAPE(name_, closed_, ...)                                                                                     \
     static const struct wd_aitp_member name_##_members[] = {__VA_ARGS__, {NULL, 0, 0, NULL}};                          \
-    static const struct wd_aitp_shape  name_             = {name_##_members, (closed_)}
+    static const struct wd_aitp_shape name_ = {name_##_members, (closed_)}
 #define CLOSED(name_, ...) SHAPE(name_, true, __VA_ARGS__)
 #define OPEN(name_, ...)   SHAPE(name_, false, __VA_ARGS__)
 
-/* ---- Payments ------------------------------------------------------------------------------------------------ */
-
-static const char *const method_types[]    = {"near_payment_channel", NULL};
+static const char *const method_types[] = {"near_payment_channel", NULL};
 static const char *const affiliate_roles[] = {"personal_assistant", "discovery", "service", "other", NULL};
-static const char *const results[]         = {"success", "failure", "pending", NULL};
+static const char *const results[] = {"success", "failure", "pending", NULL};
 CLOSED(method, {"type", WD_AITP_WORD, WD_AITP_MUST, method_types}, {"token", WD_AITP_TEXT, WD_AITP_MUST, NULL},
        {"recipient", WD_AITP_TEXT, WD_AITP_MUST, NULL});
 CLOSED(payment_option, {"amount", WD_AITP_AMOUNT, 0, NULL}, {"currency", WD_AITP_TEXT, WD_AITP_MUST, NULL},
@@ -57,12 +55,10 @@ CLOSED(top_up_response, {"channel_id", WD_AITP_TEXT, WD_AITP_MUST, NULL},
        {"payer_id", WD_AITP_TEXT, WD_AITP_MUST, NULL}, {"timestamp", WD_AITP_TEXT, WD_AITP_MUST, NULL},
        {"payer_signature", WD_AITP_TEXT, WD_AITP_MUST, NULL}, {"new_balance", WD_AITP_AMOUNT, 0, NULL});
 
-/* ---- Decisions ----------------------------------------------------------------------------------------------- */
-
-static const char *const decision_types[]     = {"products", "checkbox", "radio", "confirmation", NULL};
+static const char *const decision_types[] = {"products", "checkbox", "radio", "confirmation", NULL};
 static const char *const option_quote_types[] = {"Quote", NULL};
-static const char *const plan_types[]         = {"one-time", NULL};
-static const char *const plan_currencies[]    = {"USD", NULL};
+static const char *const plan_types[] = {"one-time", NULL};
+static const char *const plan_currencies[] = {"USD", NULL};
 OPEN(plan, {"plan_id", WD_AITP_TEXT, WD_AITP_MUST, NULL}, {"plan_type", WD_AITP_WORD, WD_AITP_MUST, plan_types},
      {"amount", WD_AITP_NUMBER, WD_AITP_MUST, NULL}, {"currency", WD_AITP_WORD, WD_AITP_MUST, plan_currencies});
 OPEN(option_quote, {"type", WD_AITP_WORD, WD_AITP_MUST, option_quote_types},
@@ -87,8 +83,6 @@ CLOSED(chosen, {"id", WD_AITP_TEXT, WD_AITP_MUST, NULL}, {"name", WD_AITP_TEXT, 
 OPEN(decision, {"options", WD_AITP_OBJECT, WD_AITP_MUST | WD_AITP_LIST | WD_AITP_SOME, &chosen},
      {"request_decision_id", WD_AITP_TEXT, 0, NULL});
 
-/* ---- Data request -------------------------------------------------------------------------------------------- */
-
 static const char *const field_types[] = {"text", "number", "email", "textarea", "select", "combobox", "tel", NULL};
 OPEN(field, {"id", WD_AITP_TEXT, WD_AITP_MUST, NULL}, {"label", WD_AITP_TEXT, 0, NULL},
      {"description", WD_AITP_TEXT, 0, NULL}, {"default_value", WD_AITP_TEXT, 0, NULL},
@@ -103,11 +97,9 @@ OPEN(datum, {"id", WD_AITP_TEXT, WD_AITP_MUST, NULL}, {"label", WD_AITP_TEXT, 0,
 OPEN(data, {"fields", WD_AITP_OBJECT, WD_AITP_MUST | WD_AITP_LIST | WD_AITP_SOME, &datum},
      {"request_data_id", WD_AITP_TEXT, 0, NULL});
 
-/* ---- NEAR wallet --------------------------------------------------------------------------------------------- */
-
 static const char *const near_actions[] = {"CreateAccount", "DeployContract", "FunctionCall",  "Transfer", "Stake",
                                            "AddKey",        "DeleteKey",      "DeleteAccount", NULL};
-static const char *const near_tokens[]  = {"nep141", NULL};
+static const char *const near_tokens[] = {"nep141", NULL};
 CLOSED(request_account, {"request_id", WD_AITP_TEXT, WD_AITP_MUST, NULL}, {"description", WD_AITP_TEXT, 0, NULL});
 CLOSED(account_response, {"request_id", WD_AITP_TEXT, WD_AITP_MUST, NULL},
        {"accounts", WD_AITP_TEXT, WD_AITP_MUST | WD_AITP_LIST, NULL});
@@ -129,9 +121,7 @@ CLOSED(near_signing_response, {"request_id", WD_AITP_TEXT, WD_AITP_MUST, NULL},
 CLOSED(near_token, {"notification_id", WD_AITP_TEXT, WD_AITP_MUST, NULL},
        {"token_type", WD_AITP_WORD, WD_AITP_MUST, near_tokens}, {"token_contract", WD_AITP_TEXT, WD_AITP_MUST, NULL});
 
-/* ---- EVM wallet ---------------------------------------------------------------------------------------------- */
-
-static const char *const evm_tokens[]    = {"erc20", NULL};
+static const char *const evm_tokens[] = {"erc20", NULL};
 static const char *const signing_types[] = {"personal_sign", "typed_data", NULL};
 CLOSED(request_address, {"request_id", WD_AITP_TEXT, WD_AITP_MUST, NULL}, {"description", WD_AITP_TEXT, 0, NULL},
        {"chain_id", WD_AITP_WHOLE, 0, NULL});
@@ -167,8 +157,6 @@ CLOSED(evm_token, {"notification_id", WD_AITP_TEXT, WD_AITP_MUST, NULL},
        {"token_contract", WD_AITP_ADDRESS, WD_AITP_MUST, NULL}, {"name", WD_AITP_TEXT, WD_AITP_MUST, NULL},
        {"symbol", WD_AITP_TEXT, WD_AITP_MUST, NULL}, {"decimals", WD_AITP_WHOLE, WD_AITP_MUST, NULL},
        {"icon_url", WD_AITP_TEXT, 0, NULL});
-
-/* ---- Kinds --------------------------------------------------------------------------------------------------- */
 
 const struct wd_aitp_kind wd_aitp_kinds[] = {
     {WD_AITP_PAYMENTS, WD_AITP_QUOTES, "quote", "quote_id", NULL, &quote},

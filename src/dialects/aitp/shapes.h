@@ -1,6 +1,5 @@
 /* dialects/aitp/shapes.h — tables of the members of AITP's structured messages. */
-#ifndef WD_AITP_SHAPES_H
-#define WD_AITP_SHAPES_H
+#pragma once
 
 #include "dialects/aitp/capabilities.h"
 
@@ -27,15 +26,13 @@ enum { WD_AITP_MUST = 1 << 0, WD_AITP_LIST = 1 << 1, WD_AITP_SOME = 1 << 2 }; /*
 
 struct wd_aitp_member {
     const char *name; /* NULL: end of the table */
-    uint8_t     type, flags;
+    uint8_t type, flags;
     const void *of;
 };
 
 struct wd_aitp_shape {
     const struct wd_aitp_member *members;
-    bool                         closed; /* other members are errors */
+    bool closed; /* other members are errors */
 };
 
 extern const struct wd_aitp_kind wd_aitp_kinds[]; /* ends with a kind without a name */
-
-#endif

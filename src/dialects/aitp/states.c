@@ -3,9 +3,9 @@
 
 /* The state after a move. What is not in the table is not allowed, and changes nothing. */
 static const uint8_t after[WD_AITP_STATES][WD_AITP_MOVES] = {
-    [WD_AITP_OPEN]   = {[WD_AITP_ASKED_AGAIN] = WD_AITP_SUPERSEDED,
-                        [WD_AITP_DECIDES]     = WD_AITP_DECIDED,
-                        [WD_AITP_ANSWERS]     = WD_AITP_ANSWERED},
+    [WD_AITP_OPEN] = {[WD_AITP_ASKED_AGAIN] = WD_AITP_SUPERSEDED,
+                      [WD_AITP_DECIDES] = WD_AITP_DECIDED,
+                      [WD_AITP_ANSWERS] = WD_AITP_ANSWERED},
     [WD_AITP_QUOTED] = {[WD_AITP_IS_PAID] = WD_AITP_PAID, [WD_AITP_EXPIRES] = WD_AITP_EXPIRED},
     [WD_AITP_PAID] =
         {[WD_AITP_PENDS] = WD_AITP_PENDING, [WD_AITP_SUCCEEDS] = WD_AITP_SUCCESS, [WD_AITP_FAILS] = WD_AITP_FAILURE},

@@ -16,8 +16,8 @@ enum { ROWS = 21 }; /* per table, at most */
 
 struct member {
     struct upp_str name;
-    char           type; /* 's' string, 'n' integer, 'o' object, 'l' list, 'b' boolean, 'a' any value */
-    bool           must; /* present and not null */
+    char type; /* 's' string, 'n' integer, 'o' object, 'l' list, 'b' boolean, 'a' any value */
+    bool must; /* present and not null */
 };
 
 /* In the API's order, unless problems are to be reported in another. All but the thread begin with the same two. */
@@ -34,8 +34,8 @@ enum {
     MESSAGE_ROLE = 4,
     MESSAGE_STATUS,
     MESSAGE_DETAILS,
-    MESSAGE_CONTENT  = 9,
-    MESSAGE_RUN      = 11,
+    MESSAGE_CONTENT = 9,
+    MESSAGE_RUN = 11,
     MESSAGE_METADATA = 13,
 };
 static const struct member message[] = {
@@ -43,8 +43,8 @@ static const struct member message[] = {
     {NAME("object"), 'a', false},
     {NAME("created_at"), 'n', true},
     {NAME("thread_id"), 's', false},
-    [MESSAGE_ROLE]    = {NAME("role"), 's', true},
-    [MESSAGE_STATUS]  = {NAME("status"), 's', false},
+    [MESSAGE_ROLE] = {NAME("role"), 's', true},
+    [MESSAGE_STATUS] = {NAME("status"), 's', false},
     [MESSAGE_DETAILS] = {NAME("incomplete_details"), 'o', false},
     {NAME("completed_at"), 'n', false},
     {NAME("incomplete_at"), 'n', false},
@@ -68,9 +68,9 @@ static const struct member run[] = {
     {NAME("cancelled_at"), 'n', false},
     {NAME("failed_at"), 'n', false},
     {NAME("completed_at"), 'n', false},
-    [RUN_ERROR]   = {NAME("last_error"), 'o', false},
+    [RUN_ERROR] = {NAME("last_error"), 'o', false},
     [RUN_DETAILS] = {NAME("incomplete_details"), 'o', false},
-    [RUN_ACTION]  = {NAME("required_action"), 'o', false},
+    [RUN_ACTION] = {NAME("required_action"), 'o', false},
     {NAME("model"), 's', false},
     {NAME("instructions"), 's', false},
     {NAME("tools"), 'l', false},
@@ -85,17 +85,17 @@ static const struct member step[] = {
     {NAME("id"), 's', true},
     {NAME("object"), 'a', false},
     {NAME("created_at"), 'n', true},
-    [STEP_TYPE]   = {NAME("type"), 's', false},
+    [STEP_TYPE] = {NAME("type"), 's', false},
     [STEP_STATUS] = {NAME("status"), 's', false},
-    [STEP_RUN]    = {NAME("run_id"), 's', false},
+    [STEP_RUN] = {NAME("run_id"), 's', false},
     {NAME("assistant_id"), 's', false},
     {NAME("thread_id"), 's', false},
     {NAME("cancelled_at"), 'n', false},
     {NAME("completed_at"), 'n', false},
     {NAME("expired_at"), 'n', false},
     {NAME("failed_at"), 'n', false},
-    [STEP_ERROR]    = {NAME("last_error"), 'o', false},
-    [STEP_DETAILS]  = {NAME("step_details"), 'o', true},
+    [STEP_ERROR] = {NAME("last_error"), 'o', false},
+    [STEP_DETAILS] = {NAME("step_details"), 'o', true},
     [STEP_METADATA] = {NAME("metadata"), 'o', false},
     {NAME("usage"), 'o', false},
     {{0}, 0, false},
@@ -103,14 +103,14 @@ static const struct member step[] = {
 _Static_assert(WB_LEN(run) == ROWS + 1, "the longest table has as many rows as there is room for");
 
 static const struct upp_str message_status[] = {NAME("in_progress"), NAME("incomplete"), NAME("completed"), {0}};
-static const struct upp_str run_status[]     = {
-        NAME("queued"), NAME("in_progress"), NAME("requires_action"), NAME("cancelling"), NAME("cancelled"),
-        NAME("failed"), NAME("completed"),   NAME("incomplete"),      NAME("expired"),    {0}};
+static const struct upp_str run_status[] = {
+    NAME("queued"), NAME("in_progress"), NAME("requires_action"), NAME("cancelling"), NAME("cancelled"),
+    NAME("failed"), NAME("completed"),   NAME("incomplete"),      NAME("expired"),    {0}};
 static const struct upp_str step_status[] = {NAME("in_progress"), NAME("cancelled"), NAME("failed"),
                                              NAME("completed"),   NAME("expired"),   {0}};
 static const struct upp_str why_message[] = {NAME("content_filter"), NAME("max_tokens"), NAME("run_cancelled"),
                                              NAME("run_expired"),    NAME("run_failed"), {0}};
-static const struct upp_str why_run[]     = {NAME("max_completion_tokens"), NAME("max_prompt_tokens"), {0}};
+static const struct upp_str why_run[] = {NAME("max_completion_tokens"), NAME("max_prompt_tokens"), {0}};
 static const struct upp_str codes[] = {NAME("server_error"), NAME("rate_limit_exceeded"), NAME("invalid_prompt"), {0}};
 static const struct upp_str roles[] = {NAME("user"), NAME("assistant"), {0}};
 
@@ -199,7 +199,7 @@ static void check_object(struct wd_problems *p, const char *rule, yyjson_val *v,
 static void check_metadata(struct wd_problems *p, yyjson_val *metadata)
 {
     yyjson_val *key, *v;
-    size_t      i, n;
+    size_t i, n;
     if (!yyjson_is_obj(metadata))
         return;
     if (yyjson_obj_size(metadata) > PAIRS)
@@ -229,7 +229,7 @@ static void need_text(struct wd_problems *p, yyjson_val *part, const char *outer
 static void check_part(struct wd_problems *p, yyjson_val *part)
 {
     yyjson_val *type = yyjson_obj_get(part, "type"), *text = yyjson_obj_get(part, "text");
-    char        quoted[WJ_QUOTED];
+    char quoted[WJ_QUOTED];
     if (!type || !yyjson_is_str(type))
         wd_problem(p, WD_ERROR, "OA-5", part, "a part of a content is an object with a 'type'");
     else if (wj_named(type, UPP_STR("text"))) {
@@ -304,9 +304,9 @@ static yyjson_val *check_step(struct wd_problems *p, yyjson_val *v, yyjson_val *
     size_t i, n = WJ_MEMBERS(v, step, found);
     check_object(p, "OA-7", v, found[OBJECT], UPP_STR("thread.run.step"));
     check_found(p, "OA-7", v, step, found, n);
-    yyjson_val    *details = found[STEP_DETAILS], *calls = yyjson_obj_get(details, "tool_calls"), *call;
-    yyjson_val    *declared = found[STEP_TYPE];
-    struct upp_str type     = wj_text_at(details, "type");
+    yyjson_val *details = found[STEP_DETAILS], *calls = yyjson_obj_get(details, "tool_calls"), *call;
+    yyjson_val *declared = found[STEP_TYPE];
+    struct upp_str type = wj_text_at(details, "type");
     check_word(p, "OA-7", "status", found[STEP_STATUS], step_status);
     check_word(p, "OA-7", "code", yyjson_obj_get(found[STEP_ERROR], "code"), codes);
     if (yyjson_is_obj(details) && declared && yyjson_is_str(declared) && !wb_str_eq(type, wj_text(declared)))
@@ -328,20 +328,20 @@ static yyjson_val *check_step(struct wd_problems *p, yyjson_val *v, yyjson_val *
 
 struct known {
     struct upp_str id;
-    yyjson_val    *of;
+    yyjson_val *of;
 };
 
 struct list {
-    yyjson_val   *list;
+    yyjson_val *list;
     struct known *by_id; /* sorted */
-    size_t        n;
-    yyjson_val  **runs; /* the runs that the items name, by index; NULL: none */
+    size_t n;
+    yyjson_val **runs; /* the runs that the items name, by index; NULL: none */
 };
 
 static int by_id(const void *a, const void *b)
 {
     const struct known *x = a, *y = b;
-    int                 c = wb_str_cmp(x->id, y->id);
+    int c = wb_str_cmp(x->id, y->id);
     return c ? c : (x->of > y->of) - (x->of < y->of);
 }
 
@@ -372,7 +372,7 @@ static int check_list(struct wd_problems *p, yyjson_val *v, const char *what,
                       yyjson_val *(*check)(struct wd_problems *p, yyjson_val *v, yyjson_val **found), struct list *ret,
                       struct upp_err *err)
 {
-    size_t      i, n;
+    size_t i, n;
     yyjson_val *item, *found[ROWS];
     *ret = (struct list){.list = wd_asst_list(v).list};
     if (!v || yyjson_is_null(v))
@@ -382,7 +382,7 @@ static int check_list(struct wd_problems *p, yyjson_val *v, const char *what,
         return 0;
     }
     ret->by_id = wb_new_n(p->a, struct known, yyjson_arr_size(ret->list) + 1);
-    ret->runs  = wb_new_n(p->a, yyjson_val *, yyjson_arr_size(ret->list) + 1);
+    ret->runs = wb_new_n(p->a, yyjson_val *, yyjson_arr_size(ret->list) + 1);
     if (!ret->by_id || !ret->runs)
         return wb_arena_check(p->a, err);
     yyjson_arr_foreach(ret->list, i, n, item)
@@ -405,15 +405,15 @@ static int check_list(struct wd_problems *p, yyjson_val *v, const char *what,
 /* Runs and messages that are referenced must exist, if the document has such a list. */
 static void check_names(struct wd_problems *p, const struct list *of, const struct list *in, bool messages)
 {
-    size_t         i, n;
-    yyjson_val    *v;
+    size_t i, n;
+    yyjson_val *v;
     struct upp_str last = {0}; /* last id found: neighbours mostly belong to one run */
     if (!of->list || !in->list)
         return;
     yyjson_arr_foreach(of->list, i, n, v)
     {
         yyjson_val *made = messages ? yyjson_obj_get(yyjson_obj_get(v, "step_details"), "message_creation") : NULL;
-        yyjson_val *id   = messages ? yyjson_obj_get(made, "message_id") : of->runs[i];
+        yyjson_val *id = messages ? yyjson_obj_get(made, "message_id") : of->runs[i];
         if (!id || !yyjson_is_str(id) || (last.p && wj_named(id, last)))
             continue;
         if (is_known(in, wj_text(id)))
@@ -426,7 +426,7 @@ static void check_names(struct wd_problems *p, const struct list *of, const stru
 int wd_asst_validate(struct wd_problems *p, yyjson_val *root, struct upp_err *err)
 {
     struct list messages, runs, steps;
-    bool        is_thread = wb_str_eq(wj_text_at(root, "object"), UPP_STR("thread"));
+    bool is_thread = wb_str_eq(wj_text_at(root, "object"), UPP_STR("thread"));
     if (!is_thread && !wd_asst_list(root).list) {
         wd_problem(p, WD_ERROR, "OA-1", root, "expected a thread, or a list of its messages");
         return 0;

@@ -6,9 +6,9 @@
 
 const char *const wd_asst_slots[WD_ASST_LISTS][WD_ASST_FORMS] = {
     [WD_ASST_MESSAGES] = {"messages", "messages/back", "messages/page", "messages/page/back"},
-    [WD_ASST_RUNS]     = {"runs", "runs/back", "runs/page", "runs/page/back"},
-    [WD_ASST_STEPS]    = {"steps", "steps/back", "steps/page", "steps/page/back"},
-    [WD_ASST_ROOT]     = {"list", "list/back", "page", "page/back"},
+    [WD_ASST_RUNS] = {"runs", "runs/back", "runs/page", "runs/page/back"},
+    [WD_ASST_STEPS] = {"steps", "steps/back", "steps/page", "steps/page/back"},
+    [WD_ASST_ROOT] = {"list", "list/back", "page", "page/back"},
 };
 
 static bool is_object(yyjson_val *v, const char *name)
@@ -25,7 +25,7 @@ static bool is_page(yyjson_val *v)
 static bool newest_first(yyjson_val *list, bool page)
 {
     yyjson_val *first = yyjson_arr_get_first(list), *last = yyjson_arr_get_last(list);
-    uint64_t    a = wd_number_at(first, "created_at"), b = wd_number_at(last, "created_at");
+    uint64_t a = wd_number_at(first, "created_at"), b = wd_number_at(last, "created_at");
     if (a != b)
         return a > b;
     return page && wb_str_eq(wj_text_at(first, "role"), UPP_STR("assistant")) &&
@@ -57,9 +57,9 @@ static int detect(yyjson_val *root)
 const struct wd_document_ops wd_document_assistants = {.name = "assistants",
                                                        .title =
                                                            "thread of the Assistants API, or a list of its messages",
-                                                       .detect    = detect,
-                                                       .validate  = wd_asst_validate,
-                                                       .half      = WD_WARNING,
+                                                       .detect = detect,
+                                                       .validate = wd_asst_validate,
+                                                       .half = WD_WARNING,
                                                        .half_rule = "OA-1",
-                                                       .lift      = wd_asst_lift,
-                                                       .lower     = wd_asst_lower};
+                                                       .lift = wd_asst_lift,
+                                                       .lower = wd_asst_lower};

@@ -7,8 +7,7 @@
  *     message  "metadata": {"weft": {"agent", "name"}}
  *     step     "metadata": {"weft": {"name", "after", "errors": [CALL...], "json": [CALL...]}}
  */
-#ifndef WD_ASSISTANTS_DOC_H
-#define WD_ASSISTANTS_DOC_H
+#pragma once
 
 #include "dialects/core/document.h"
 
@@ -16,7 +15,7 @@
 struct wd_asst_list {
     yyjson_val *of;   /* the list or the page; NULL: none */
     yyjson_val *list; /* its items */
-    bool        newest_first;
+    bool newest_first;
 };
 
 /* Its items are objects of the API, oldest or newest first. */
@@ -35,5 +34,3 @@ int wd_asst_lift(struct wd_lifting *l, yyjson_val *root, struct upp_err *err);
 /* Like wd_asst_lift, for a thread built from a stream: its lists are in order, whatever their times are. */
 int wd_asst_lift_stream(struct wd_lifting *l, yyjson_val *root, struct upp_err *err) UPP_MUST_CHECK;
 int wd_asst_lower(struct wd_lowering *l, struct upp_err *err);
-
-#endif

@@ -4,8 +4,6 @@
 #include "dialects/core/answers.h"
 #include "dialects/assistants/lower.h"
 
-/* ---- Lists ------------------------------------------------------------------------------------------------------- */
-
 static void put_item(struct wd_asst_out *t, enum wd_asst_which which, size_t i)
 {
     if (which == WD_ASST_RUNS)
@@ -62,7 +60,7 @@ static enum wd_asst_form form_of(struct wd_asst_out *t, enum wd_asst_which which
 static void put_list(struct wd_asst_out *t, enum wd_asst_which which, enum wd_asst_form form)
 {
     enum wd_asst_which items = which == WD_ASST_ROOT ? WD_ASST_MESSAGES : which;
-    bool               back = form == WD_ASST_BACK || form == WD_ASST_PAGE_BACK, known = form != WD_ASST_FORMS;
+    bool back = form == WD_ASST_BACK || form == WD_ASST_PAGE_BACK, known = form != WD_ASST_FORMS;
     if (known)
         wd_open(t->l, 0, wd_asst_slots[which][form]);
     if (form == WD_ASST_PAGE || form == WD_ASST_PAGE_BACK)
@@ -73,13 +71,11 @@ static void put_list(struct wd_asst_out *t, enum wd_asst_which which, enum wd_as
         wd_close(t->l);
 }
 
-/* ---- The thread -------------------------------------------------------------------------------------------------- */
-
 static void put_created(struct wd_asst_out *t)
 {
-    const struct wm_doc *d  = t->l->doc;
-    int64_t              ms = d->entries.n ? d->entries.p[0].e.message.time_ms : t->l->now_ms;
-    struct wb_time       time;
+    const struct wm_doc *d = t->l->doc;
+    int64_t ms = d->entries.n ? d->entries.p[0].e.message.time_ms : t->l->now_ms;
+    struct wb_time time;
     if (d->created.p && wb_time_parse(d->created, &time, NULL) >= 0)
         ms = wb_time_ms(&time);
     wd_asst_seconds(t, "created_at", ms);
@@ -125,9 +121,9 @@ static void lose_results(struct wd_lowering *l)
 
 int wd_asst_lower(struct wd_lowering *l, struct upp_err *err)
 {
-    struct wd_asst_out t    = {.l = l};
-    enum wd_asst_form  form = form_of(&t, WD_ASST_ROOT);
-    t.list                  = form != WD_ASST_FORMS;
+    struct wd_asst_out t = {.l = l};
+    enum wd_asst_form form = form_of(&t, WD_ASST_ROOT);
+    t.list = form != WD_ASST_FORMS;
     wd_asst_cut(&t);
     lose_results(l);
     if (t.list)

@@ -1,4 +1,4 @@
-/* dialects/assistants/objects.c — the objects of the Assistants API: see objects.h. */
+/* dialects/assistants/objects.c — writes runs, messages and steps of the Assistants API, with all keys. */
 #include "dialects/assistants/objects.h"
 
 #include <stdio.h>
@@ -138,8 +138,8 @@ void asst_function_members(struct wj_writer *w, struct upp_str name, struct upp_
 static void put_input(struct wj_writer *w, struct upp_str arguments)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
-    yyjson_val                               *v = NULL;
-    struct upp_str                            text;
+    yyjson_val *v = NULL;
+    struct upp_str text;
     if (!arguments.n || wj_read(&a, arguments, NULL, &v, NULL) < 0)
         v = NULL;
     text = wj_text_at(v, "input");
@@ -262,7 +262,7 @@ static void last_error(struct wj_writer *w, const char *code, struct upp_str mes
 static void run_error(struct wj_writer *w, yyjson_val *error)
 {
     yyjson_val *code = member(error, "code"), *message = member(error, "message");
-    bool        rate = code && yyjson_is_str(code) && wb_str_eq(wj_text(code), UPP_STR("RATE_LIMITED"));
+    bool rate = code && yyjson_is_str(code) && wb_str_eq(wj_text(code), UPP_STR("RATE_LIMITED"));
     if (!error)
         wj_put_null(w, "last_error");
     else
@@ -274,7 +274,7 @@ int asst_run_write(struct wj_writer *w, struct wb_arena *a, const struct wm_run 
                    size_t n, struct upp_err *err)
 {
     yyjson_val *options, *error;
-    int         r = asst_stored(a, run->options, &options, err);
+    int r = asst_stored(a, run->options, &options, err);
     if (r >= 0)
         r = asst_stored(a, run->error, &error, err);
     if (r < 0)
@@ -341,8 +341,8 @@ static yyjson_val *metadata_of(struct wb_arena *a, const struct upp_part *p, con
 static void image_members(struct wj_writer *w, const struct upp_part *p)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
-    struct upp_str                            id;
-    bool                                      file = wm_part_file(p, &id);
+    struct upp_str id;
+    bool file = wm_part_file(p, &id);
     wj_put_str(w, "type", wb_cstr(file ? "image_file" : "image_url"));
     wj_put_open(w, file ? "image_file" : "image_url", '{');
     wj_put_str(w, file ? "file_id" : "url", file ? id : p->media->data);
@@ -381,7 +381,7 @@ const char *asst_why_incomplete(uint8_t status)
 static void attachments(struct wj_writer *w, const struct upp_message *m)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
-    struct upp_str                            id;
+    struct upp_str id;
     wj_put_open(w, "attachments", '[');
     for (const struct upp_part *p = NULL; m && (p = upp_part_next(m, p, 1 << UPP_PART_DOCUMENT));) {
         if (!wm_part_file(p, &id))

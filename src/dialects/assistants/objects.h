@@ -3,8 +3,7 @@
  * All keys are present, null if empty: clients in typed languages are strict about that. Each object has one writer, so
  * a stream and a poll return the same.
  */
-#ifndef WD_ASSISTANTS_H
-#define WD_ASSISTANTS_H
+#pragma once
 
 #include <yyjson.h>
 
@@ -17,16 +16,12 @@
 void asst_id(struct wj_writer *w, const char *prefix, struct wb_uuid id);
 void asst_put_id(struct wj_writer *w, const char *key, const char *prefix, struct wb_uuid id); /* as a member */
 
-/* ---- Runs -------------------------------------------------------------------------------------------------------- */
-
 /* "queued", "in_progress" ...: clients loop forever on an unknown status. `n` calls are pending while the run waits. */
 const char *asst_status(const struct wm_run *run, size_t n);
 
 /* `a` holds what is parsed of the run's stored JSON. */
 int asst_run_write(struct wj_writer *w, struct wb_arena *a, const struct wm_run *run, const struct wm_pending *pending,
                    size_t n, struct upp_err *err) UPP_MUST_CHECK;
-
-/* ---- Messages ---------------------------------------------------------------------------------------------------- */
 
 /* The parts that a message contains: texts, and images with an address. */
 enum { ASST_SHOWN = 1 << UPP_PART_TEXT | 1 << UPP_PART_IMAGE };
@@ -39,38 +34,36 @@ bool asst_is_visible(const struct wm_entry *e);
 const char *asst_why_incomplete(uint8_t status);
 
 struct asst_message {
-    struct wb_uuid            id, thread, run;
-    struct upp_str            assistant;                               /* empty: null */
-    bool                      from_assistant;                          /* role assistant */
-    int64_t                   created_ms, completed_ms, incomplete_ms; /* 0: null */
-    const char               *status;                                  /* "in_progress", "completed", "incomplete" */
-    const char               *reason;                                  /* why it is incomplete; NULL: it is complete */
-    const struct upp_message *content;                                 /* NULL: none yet */
-    yyjson_val               *metadata;                                /* NULL: none */
+    struct wb_uuid id, thread, run;
+    struct upp_str assistant;                        /* empty: null */
+    bool from_assistant;                             /* role assistant */
+    int64_t created_ms, completed_ms, incomplete_ms; /* 0: null */
+    const char *status;                              /* "in_progress", "completed", "incomplete" */
+    const char *reason;                              /* why it is incomplete; NULL: it is complete */
+    const struct upp_message *content;               /* NULL: none yet */
+    yyjson_val *metadata;                            /* NULL: none */
 };
 void asst_message_write(struct wj_writer *w, const struct asst_message *m);
 
 /* Writes the members of one content part, without its index, into the open object. */
 void asst_part_members(struct wj_writer *w, const struct upp_part *p);
 
-/* ---- Steps ------------------------------------------------------------------------------------------------------- */
-
 struct asst_call {
     struct upp_str id, name, arguments;
     struct upp_str output; /* NULL `.p`: none yet */
-    bool           is_error;
-    bool           json;    /* the output is the JSON of a value that is not a string */
-    bool           unknown; /* the output only says that there is none */
+    bool is_error;
+    bool json;    /* the output is the JSON of a value that is not a string */
+    bool unknown; /* the output only says that there is none */
 };
 
 struct asst_step {
-    struct wb_uuid          id, thread, run, message; /* message: zeros in a step of calls */
-    struct upp_str          assistant;
-    const char             *status; /* "in_progress", "completed", "cancelled", "failed", "expired" */
-    const char             *error;  /* of a failed step; NULL: none */
-    int64_t                 created_ms, ended_ms;
+    struct wb_uuid id, thread, run, message; /* message: zeros in a step of calls */
+    struct upp_str assistant;
+    const char *status; /* "in_progress", "completed", "cancelled", "failed", "expired" */
+    const char *error;  /* of a failed step; NULL: none */
+    int64_t created_ms, ended_ms;
     const struct asst_call *calls;
-    size_t                  n_calls;
+    size_t n_calls;
     const struct upp_usage *usage; /* NULL: unknown */
 };
 void asst_step_write(struct wj_writer *w, const struct asst_step *s);
@@ -86,5 +79,3 @@ const char *asst_pending_kind(const struct wm_pending *p);
 
 /* Parses a stored JSON object; *ret NULL: none is stored. */
 int asst_stored(struct wb_arena *a, struct upp_str json, yyjson_val **ret, struct upp_err *err) UPP_MUST_CHECK;
-
-#endif

@@ -1,4 +1,5 @@
-/* dialects/assistants/pieces.c — what becomes a message or a step, and of which run: see lower.h. */
+/* dialects/assistants/pieces.c — cuts entries into the pieces that become messages and steps, and finds the run of
+ * each. */
 #include <endian.h>
 
 #include "base/err.h"
@@ -7,8 +8,6 @@
 #include "model/file_url.h"
 
 enum { PIECES = 1 << 26 }; /* per document */
-
-/* ---- Turns ------------------------------------------------------------------------------------------------------- */
 
 struct upp_str wd_asst_model_of(const struct wd_asst_out *t, const struct wm_doc_turn *turn)
 {
@@ -21,7 +20,7 @@ struct upp_str wd_asst_model_of(const struct wd_asst_out *t, const struct wm_doc
 bool wd_asst_usage_of(const struct wd_asst_out *t, const struct wm_doc_turn *turn, struct upp_usage *ret)
 {
     bool has = turn->has_usage;
-    *ret     = turn->usage;
+    *ret = turn->usage;
     for (uint32_t i = turn->first; !turn->has_usage && i < turn->first + turn->n; i++) {
         const struct wm_reply_info *s = &wd_entry_at(t->l, i)->said;
         has |= s->has_usage;
@@ -34,9 +33,9 @@ bool wd_asst_usage_of(const struct wd_asst_out *t, const struct wm_doc_turn *tur
 struct upp_str wd_asst_derived_id(struct wd_lowering *l, struct upp_str prefix, uint64_t high, uint64_t low)
 {
     struct wb_uuid bits;
-    char           text[WB_UUID_HEX + 1];
+    char text[WB_UUID_HEX + 1];
     high = htobe64(high);
-    low  = htobe64(low);
+    low = htobe64(low);
     memcpy(bits.b, &high, sizeof high);
     memcpy(bits.b + sizeof high, &low, sizeof low);
     return wb_arena_join(&l->keep, (struct upp_str[]){prefix, wb_uuid_hex(bits, text)}, 2);
@@ -54,8 +53,6 @@ struct upp_str wd_asst_run_of(const struct wd_asst_out *t, const struct wm_doc_t
     return wd_asst_derived_id(t->l, UPP_STR("run_"), 0, turn->first + 1);
 }
 
-/* ---- Pieces ------------------------------------------------------------------------------------------------------ */
-
 bool wd_asst_is_content(const struct upp_part *p)
 {
     return p->kind == UPP_PART_TEXT || (p->kind == UPP_PART_IMAGE && p->media && p->media->source != UPP_SOURCE_TEXT);
@@ -63,7 +60,7 @@ bool wd_asst_is_content(const struct upp_part *p)
 
 static void add_piece(struct wd_asst_out *t, struct wd_asst_piece p, struct upp_str *last)
 {
-    struct wd_lowering        *l = t->l;
+    struct wd_lowering *l = t->l;
     const struct wm_doc_entry *e = wd_entry_at(l, p.entry);
     if (e->id.p && !p.more && !p.calls)
         p.id = e->id;
@@ -89,8 +86,8 @@ static void lose_part(struct wd_asst_out *t, uint32_t i, const struct upp_part *
 static void cut_entry(struct wd_asst_out *t, const struct wm_doc_turn *turn, struct upp_str run, uint32_t i,
                       struct upp_str *last)
 {
-    const struct upp_message *m      = &wd_entry_at(t->l, i)->e.message;
-    bool                      had[2] = {false, false};
+    const struct upp_message *m = &wd_entry_at(t->l, i)->e.message;
+    bool had[2] = {false, false};
     for (uint32_t k = 0; k < m->n_parts;) {
         bool calls = m->parts[k].kind == UPP_PART_CALL;
         if (!calls && !wd_asst_is_content(&m->parts[k])) {
@@ -98,7 +95,7 @@ static void cut_entry(struct wd_asst_out *t, const struct wm_doc_turn *turn, str
             continue;
         }
         struct wd_asst_piece p = {.entry = i, .from = k, .calls = calls, .more = had[calls], .turn = turn, .run = run};
-        uint32_t             end = k;
+        uint32_t end = k;
         for (; k < m->n_parts; k++)
             if (calls ? m->parts[k].kind == UPP_PART_CALL : wd_asst_is_content(&m->parts[k]))
                 end = k + 1;
@@ -106,7 +103,7 @@ static void cut_entry(struct wd_asst_out *t, const struct wm_doc_turn *turn, str
                 break;
             else
                 lose_part(t, i, &m->parts[k]);
-        p.n        = end - p.from;
+        p.n = end - p.from;
         had[calls] = true;
         add_piece(t, p, last);
     }
@@ -131,7 +128,7 @@ void wd_asst_cut(struct wd_asst_out *t)
     struct upp_str last = {0};
     for (size_t k = 0; k < t->l->doc->turns.n; k++) {
         const struct wm_doc_turn *turn = &t->l->doc->turns.p[k];
-        struct upp_str            run  = wd_asst_run_of(t, turn);
+        struct upp_str run = wd_asst_run_of(t, turn);
         for (uint32_t i = turn->first; i < turn->first + turn->n && !t->l->w.failed; i++) {
             const struct wm_doc_entry *e = wd_entry_at(t->l, i);
             if (!wm_is_visible(&e->e))

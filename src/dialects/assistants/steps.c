@@ -1,4 +1,4 @@
-/* dialects/assistants/steps.c — see steps.h. */
+/* dialects/assistants/steps.c — encodes a run from its first event on, and returns a page of its steps. */
 #include "dialects/assistants/steps.h"
 
 #include <string.h>
@@ -21,8 +21,6 @@ static bool is_step(const char *event)
     struct upp_str name = wb_cstr(event);
     return wb_str_starts(name, UPP_STR("thread.run.step.")) && !wb_str_eq(name, UPP_STR("thread.run.step.delta"));
 }
-
-/* ---- What is kept ------------------------------------------------------------------------------------------------ */
 
 static int set_json(struct asst_kept_step *k, struct upp_str json, struct upp_err *err)
 {
@@ -66,8 +64,6 @@ static int keep(struct asst_steps *s, struct wb_uuid id, struct upp_str json, st
     return k && wb_uuid_eq(k->id, id) ? set_json(k, json, err) : 0;
 }
 
-/* ---- Events ------------------------------------------------------------------------------------------------------ */
-
 int asst_steps_begin(struct asst_steps *s, const struct asst_steps_page *want, const struct wd_stream_opts *opts,
                      struct upp_err *err)
 {
@@ -91,9 +87,9 @@ int asst_steps_event(struct asst_steps *s, const struct wm_event *ev, struct upp
     wd_frames_clear(&s->frames);
     int r = wd_stream_assistants.event(&s->stream, ev, &s->frames, err);
     for (size_t i = 0; r >= 0 && i < s->frames.list.n; i++) {
-        const struct wd_frame *f    = &s->frames.list.p[i];
-        struct upp_str         json = wb_str_sub(wb_buf_str(&s->frames.text), f->from, f->n);
-        struct wb_uuid         id;
+        const struct wd_frame *f = &s->frames.list.p[i];
+        struct upp_str json = wb_str_sub(wb_buf_str(&s->frames.text), f->from, f->n);
+        struct wb_uuid id;
         if (f->name && is_step(f->name) && read_id(json, &id))
             r = keep(s, id, json, err);
     }
@@ -107,7 +103,7 @@ int asst_steps_end(struct asst_steps *s, struct upp_err *err)
         wd_frames_clear(&s->frames);
         struct wd_out o;
         wd_out_init(&o, &s->frames, err);
-        s->stream.step.calls   = s->stream.calls.p;
+        s->stream.step.calls = s->stream.calls.p;
         s->stream.step.n_calls = s->stream.calls.n;
         asst_step_write(&o.w, &s->stream.step);
         r = wd_out_check(&o);

@@ -4,8 +4,7 @@
  * last object of each step, so a list of steps has the ids and the bytes of the stream. Only a page of them is in
  * memory, however long the run is.
  */
-#ifndef WD_ASSISTANTS_STEPS_H
-#define WD_ASSISTANTS_STEPS_H
+#pragma once
 
 #include "base/vec.h"
 #include "dialects/assistants/stream.h"
@@ -14,29 +13,29 @@
 struct asst_steps_page {
     struct wb_uuid only;          /* this one alone; the rest does not matter then */
     struct wb_uuid after, before; /* exclusive, in the order in which the run made them */
-    bool           newest;        /* the newest `limit` of them, not the oldest */
-    size_t         limit;
+    bool newest;                  /* the newest `limit` of them, not the oldest */
+    size_t limit;
 };
 
 struct asst_kept_step {
     struct wb_uuid id;
-    struct wb_buf  json;
+    struct wb_buf json;
 };
 
 struct asst_steps {
     struct asst_steps_page want;
-    struct asst_stream     stream;
-    struct wd_frames       frames;
-    struct wb_uuid         last; /* the newest step that was seen, wanted or not */
-    bool                   has_after, has_before;
+    struct asst_stream stream;
+    struct wd_frames frames;
+    struct wb_uuid last; /* the newest step that was seen, wanted or not */
+    bool has_after, has_before;
     WB_VEC(struct asst_kept_step)
     list; /* in the order in which they were made; one more than the limit if there are
              more */
 };
 
 /* opts as for wd_stream_assistants; its texts must outlive this. */
-int  asst_steps_begin(struct asst_steps *s, const struct asst_steps_page *want, const struct wd_stream_opts *opts,
-                      struct upp_err *err) UPP_MUST_CHECK;
+int asst_steps_begin(struct asst_steps *s, const struct asst_steps_page *want, const struct wd_stream_opts *opts,
+                     struct upp_err *err) UPP_MUST_CHECK;
 void asst_steps_done(struct asst_steps *s); /* also after a failure */
 
 /* The run's events, in their order. 1: the page is full, and more events change nothing. */
@@ -44,5 +43,3 @@ int asst_steps_event(struct asst_steps *s, const struct wm_event *ev, struct upp
 
 /* There are no more events yet: the open step is kept as it is now. -UPP_EINVALID: a cursor names no step. */
 int asst_steps_end(struct asst_steps *s, struct upp_err *err) UPP_MUST_CHECK;
-
-#endif

@@ -8,11 +8,9 @@
 
 enum {
     SCRATCH_MAX = 512 << 20, /* json/read.h: up to 13 bytes of memory per byte of JSON */
-    STEP_MAX    = 256 << 20, /* texts of the calls of one step */
-    AGENT_MAX   = 1 << 16,   /* a name */
+    STEP_MAX = 256 << 20,    /* texts of the calls of one step */
+    AGENT_MAX = 1 << 16,     /* a name */
 };
-
-/* ---- Frames ------------------------------------------------------------------------------------------------------ */
 
 static void run_frame(struct asst_stream *s, const struct wm_event *ev, struct wd_out *o, const char *event)
 {
@@ -36,13 +34,11 @@ static void run_status_frame(struct asst_stream *s, const struct wm_event *ev, s
                              const char *event)
 {
     const struct wm_event none = {.number = ev->number};
-    uint8_t               is   = s->run.status;
-    s->run.status              = status;
+    uint8_t is = s->run.status;
+    s->run.status = status;
     run_frame(s, &none, o, event);
     s->run.status = is;
 }
-
-/* ---- The run begins ---------------------------------------------------------------------------------------------- */
 
 static void set_text(struct wd_out *o, struct wb_buf *to, struct upp_str text)
 {
@@ -82,8 +78,6 @@ void asst_to_in_progress(struct asst_stream *s, const struct wm_event *ev, struc
     run_status_frame(s, ev, o, WM_RUNNING, "thread.run.in_progress");
 }
 
-/* ---- The run ----------------------------------------------------------------------------------------------------- */
-
 static void run_waits(struct asst_stream *s, const struct wm_event *ev, struct wd_out *o)
 {
     for (size_t i = 0; i < ev->n_pending; i++)
@@ -92,13 +86,13 @@ static void run_waits(struct asst_stream *s, const struct wm_event *ev, struct w
     s->run.expires_ms = ev->ms ? ev->time_ms + (int64_t)ev->ms : 0;
     run_frame(s, ev, o, "thread.run.requires_action");
     done(s, o, ASST_PAUSED);
-    s->queued    = false;
+    s->queued = false;
     s->step_sent = false;
 }
 
 /* How messages, steps and the run end. */
 static const struct ending {
-    uint8_t     status;
+    uint8_t status;
     const char *step, *run, *why;
 } endings[] = {
     {WM_COMPLETED, "cancelled", "thread.run.completed", NULL},
@@ -120,9 +114,9 @@ static void run_ends(struct asst_stream *s, const struct wm_event *ev, struct wd
     if (ev->status == WM_CANCELED && !s->canceling)
         run_status_frame(s, ev, o, WM_CANCELING, "thread.run.cancelling");
     set_text(o, &s->error, ev->text);
-    s->run.error    = wb_buf_str(&s->error);
+    s->run.error = wb_buf_str(&s->error);
     s->run.ended_ms = ev->time_ms;
-    s->run.usage    = ev->usage;
+    s->run.usage = ev->usage;
     run_frame(s, ev, o, wm_is_incomplete(ev->status, ev->text) ? "thread.run.incomplete" : e->run);
     done(s, o, ASST_ENDED);
 }
@@ -167,19 +161,17 @@ static void run(struct asst_stream *s, const struct wm_event *ev, struct wd_out 
         run_ends(s, ev, o);
 }
 
-/* ---- The table --------------------------------------------------------------------------------------------------- */
-
 static int assistants_begin(void *state, const struct wd_stream_opts *opts, struct upp_err *err)
 {
     struct asst_stream *s = state;
     (void)err;
-    *s = (struct asst_stream){.agent   = WB_BUF(AGENT_MAX),
-                              .error   = WB_BUF(WD_FRAMES_TEXT),
+    *s = (struct asst_stream){.agent = WB_BUF(AGENT_MAX),
+                              .error = WB_BUF(WD_FRAMES_TEXT),
                               .scratch = WB_ARENA(SCRATCH_MAX),
                               .of_step = WB_ARENA(STEP_MAX)};
     if (opts) {
-        s->run.thread     = opts->thread;
-        s->run.options    = opts->options;
+        s->run.thread = opts->thread;
+        s->run.options = opts->options;
         s->run.created_ms = opts->created_ms;
     }
     wd_open_init(&s->open);
@@ -225,8 +217,8 @@ static int own_event(struct asst_stream *s, const struct wm_event *ev, struct wd
 static int assistants_event(void *state, const struct wm_event *ev, struct wd_frames *out, struct upp_err *err)
 {
     struct asst_stream *s = state;
-    struct wd_out       o;
-    int                 r = 0;
+    struct wd_out o;
+    int r = 0;
     wd_out_init(&o, out, err);
     if (WB_UNLIKELY(s->stage == ASST_ENDED && ev->from->depth == 0))
         return upp_fail(err, UPP_EBUG, "event %" PRIu64 " comes after the end of the run", ev->number);
@@ -260,12 +252,12 @@ static void assistants_done(void *state)
 }
 
 const struct wd_stream_ops wd_stream_assistants = {
-    .name       = "assistants",
+    .name = "assistants",
     .state_size = sizeof(struct asst_stream),
-    .headers    = "",
+    .headers = "",
     .of_the_run = true,
-    .begin      = assistants_begin,
-    .event      = assistants_event,
-    .paused     = assistants_paused,
-    .done       = assistants_done,
+    .begin = assistants_begin,
+    .event = assistants_event,
+    .paused = assistants_paused,
+    .done = assistants_done,
 };

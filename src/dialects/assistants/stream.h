@@ -4,8 +4,7 @@
  * an event concerns one that is not open (docs/dialects/assistants.md has the rules). The code guarantees them by
  * construction: a message is inside its own step, and only stream_steps.c opens and ends steps.
  */
-#ifndef WD_ASSISTANTS_STREAM_H
-#define WD_ASSISTANTS_STREAM_H
+#pragma once
 
 #include "base/vec.h"
 #include "dialects/assistants/objects.h"
@@ -21,29 +20,29 @@ enum asst_stage {
 };
 
 struct asst_stream {
-    uint8_t            stage;
-    bool               queued;    /* `thread.run.queued` was sent since the last pause */
-    bool               canceling; /* a cancellation was requested */
-    bool               aside;     /* the open message is scaffolding */
-    uint32_t           others;    /* how many steps have calls that no message made */
-    int64_t            now;       /* time of the last record */
-    struct wm_run      run;       /* as far as events tell */
-    struct wb_buf      agent;     /* holds run.agent */
-    struct wb_buf      error;     /* holds run.error */
-    struct wd_open     open;      /* the message being streamed */
-    struct wb_arena    scratch;
-    bool               has_message; /* one is open */
-    uint32_t           n_content;   /* how many of its parts were sent */
-    bool               cut;         /* it was committed incomplete: how its run ends will tell why */
-    struct upp_message content;     /* then what it has; in of_step */
-    struct wb_uuid     message;
-    int64_t            message_ms;
-    bool               has_step;
-    bool               step_sent; /* the step was sent since the last pause */
-    bool               step_over; /* its calls have ended, some without an outcome: the run's next event ends it */
-    struct asst_step   step;
-    struct upp_usage   usage;       /* of the step */
-    struct wb_arena    of_step;     /* holds the step's texts */
+    uint8_t stage;
+    bool queued;         /* `thread.run.queued` was sent since the last pause */
+    bool canceling;      /* a cancellation was requested */
+    bool aside;          /* the open message is scaffolding */
+    uint32_t others;     /* how many steps have calls that no message made */
+    int64_t now;         /* time of the last record */
+    struct wm_run run;   /* as far as events tell */
+    struct wb_buf agent; /* holds run.agent */
+    struct wb_buf error; /* holds run.error */
+    struct wd_open open; /* the message being streamed */
+    struct wb_arena scratch;
+    bool has_message;           /* one is open */
+    uint32_t n_content;         /* how many of its parts were sent */
+    bool cut;                   /* it was committed incomplete: how its run ends will tell why */
+    struct upp_message content; /* then what it has; in of_step */
+    struct wb_uuid message;
+    int64_t message_ms;
+    bool has_step;
+    bool step_sent; /* the step was sent since the last pause */
+    bool step_over; /* its calls have ended, some without an outcome: the run's next event ends it */
+    struct asst_step step;
+    struct upp_usage usage;         /* of the step */
+    struct wb_arena of_step;        /* holds the step's texts */
     WB_VEC(struct asst_call) calls; /* the step's calls */
 };
 
@@ -59,7 +58,7 @@ static inline void asst_frame(struct wd_out *o, const char *event, struct upp_st
 /* Sends the run as in progress: steps and messages come only after that. */
 void asst_to_in_progress(struct asst_stream *s, const struct wm_event *ev, struct wd_out *o);
 
-/* ---- Steps, and the calls in them: stream_steps.c --------------------------------------------------------- */
+/* Steps, and the calls in them: stream_steps.c. */
 
 /* The part number in step ids (model/id.h): a message's step, the step of its calls; from there on, steps of calls
  * that no message made. */
@@ -92,7 +91,7 @@ struct asst_call *asst_need_call(struct asst_stream *s, const struct wm_event *e
 void asst_tool_started(struct asst_stream *s, const struct wm_event *ev, struct wd_out *o);
 void asst_tool_ended(struct asst_stream *s, const struct wm_event *ev, struct wd_out *o);
 
-/* ---- Messages: stream_messages.c ------------------------------------------------------------------------------ */
+/* Messages: stream_messages.c. */
 
 int asst_message_open(struct asst_stream *s, const struct wm_event *ev, struct upp_err *err) UPP_MUST_CHECK;
 int asst_part_open(struct asst_stream *s, const struct wm_event *ev, struct wd_out *o,
@@ -115,7 +114,7 @@ void asst_fill_gaps(struct asst_stream *s, struct wd_out *o, size_t before);
 static inline int asst_delta(struct asst_stream *s, const struct wm_event *ev, struct wd_out *o, struct upp_err *err)
 {
     struct wd_part *p;
-    int             r = wd_open_find(&s->open, ev, &p, err);
+    int r = wd_open_find(&s->open, ev, &p, err);
     if (WB_UNLIKELY(r < 0 || !p->n_head || !ev->text.n))
         return r;
     if (WB_UNLIKELY(!p->said))
@@ -138,5 +137,3 @@ static inline void asst_message_leave(struct asst_stream *s, struct wd_out *o)
     if (WB_UNLIKELY(s->cut))
         asst_message_discard(s, o, "run_failed", "failed", "what was said is not whole");
 }
-
-#endif

@@ -6,23 +6,21 @@
 #include "dialects/assistants/stream.h"
 #include "model/upp_json.h"
 
-/* ---- Messages ---------------------------------------------------------------------------------------------------- */
-
 static void message_frame(struct asst_stream *s, struct wd_out *o, const char *status, const char *reason,
                           const struct upp_message *content, const char *event)
 {
-    bool                completed = wb_str_eq(wb_cstr(status), UPP_STR("completed"));
-    struct asst_message m         = {.id             = s->message,
-                                     .thread         = s->run.thread,
-                                     .run            = s->run.id,
-                                     .assistant      = s->step.assistant,
-                                     .from_assistant = true,
-                                     .created_ms     = s->message_ms,
-                                     .completed_ms   = completed ? s->now : 0,
-                                     .incomplete_ms  = reason ? s->now : 0,
-                                     .status         = status,
-                                     .reason         = reason,
-                                     .content        = content};
+    bool completed = wb_str_eq(wb_cstr(status), UPP_STR("completed"));
+    struct asst_message m = {.id = s->message,
+                             .thread = s->run.thread,
+                             .run = s->run.id,
+                             .assistant = s->step.assistant,
+                             .from_assistant = true,
+                             .created_ms = s->message_ms,
+                             .completed_ms = completed ? s->now : 0,
+                             .incomplete_ms = reason ? s->now : 0,
+                             .status = status,
+                             .reason = reason,
+                             .content = content};
     wd_frame_open(o, UPP_STR(""));
     asst_message_write(&o->w, &m);
     asst_frame(o, event, UPP_STR(""));
@@ -35,9 +33,9 @@ static void message_begin(struct asst_stream *s, const struct wm_event *ev, stru
         return;
     asst_step_begin(s, ev, o, asst_step_id(entry, ASST_PART_MESSAGE), entry);
     s->has_message = true;
-    s->message     = entry;
-    s->message_ms  = s->now;
-    s->n_content   = 0;
+    s->message = entry;
+    s->message_ms = s->now;
+    s->n_content = 0;
     message_frame(s, o, "in_progress", NULL, NULL, "thread.message.created");
     message_frame(s, o, "in_progress", NULL, NULL, "thread.message.in_progress");
 }
@@ -91,7 +89,7 @@ int asst_message_open(struct asst_stream *s, const struct wm_event *ev, struct u
 int asst_part_open(struct asst_stream *s, const struct wm_event *ev, struct wd_out *o, struct upp_err *err)
 {
     struct wd_part *p;
-    int             r = wd_open_part(&s->open, ev, &p, err);
+    int r = wd_open_part(&s->open, ev, &p, err);
     if (r < 0 || s->aside || !asst_part_is_shown(ev->part_kind, ev->media))
         return r;
     p->shown = true;
@@ -111,7 +109,7 @@ int asst_part_open(struct asst_stream *s, const struct wm_event *ev, struct wd_o
 int asst_part_close(struct asst_stream *s, const struct wm_event *ev, struct upp_err *err)
 {
     struct wd_part *p;
-    int             r = wd_open_find(&s->open, ev, &p, err);
+    int r = wd_open_find(&s->open, ev, &p, err);
     if (r == 0)
         p->state = WD_CLOSED;
     return r;
@@ -131,7 +129,7 @@ static void message_calls(struct asst_stream *s, const struct wm_event *ev, stru
 /* A message that was cut short stays open: whether its run was cancelled or failed is the next that the run says. */
 static void hold_message(struct asst_stream *s, struct wd_out *o, const struct upp_message *m)
 {
-    int r  = wm_message_copy(&s->of_step, m, &s->content, o->w.err);
+    int r = wm_message_copy(&s->of_step, m, &s->content, o->w.err);
     s->cut = r >= 0;
     if (r < 0)
         wj_writer_fail(&o->w, r);
@@ -142,8 +140,8 @@ static bool send_message(struct asst_stream *s, const struct wm_event *ev, struc
 {
     const struct upp_message *m = &ev->entry->message;
     for (size_t i = 0; i < m->n_parts; i++) {
-        const struct upp_part *p        = &m->parts[i];
-        const struct wd_part  *streamed = wd_open_at(&s->open, i);
+        const struct upp_part *p = &m->parts[i];
+        const struct wd_part *streamed = wd_open_at(&s->open, i);
         if (!asst_part_is_shown(p->kind, p->media) || (streamed && streamed->shown))
             continue;
         message_begin(s, ev, o, ev->id);

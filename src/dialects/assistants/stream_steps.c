@@ -8,11 +8,9 @@
 #include "json/value.h"
 #include "model/id.h"
 
-/* ---- Steps ------------------------------------------------------------------------------------------------------- */
-
 static void step_frame(struct asst_stream *s, struct wd_out *o, const char *event)
 {
-    s->step.calls   = s->calls.p;
+    s->step.calls = s->calls.p;
     s->step.n_calls = s->calls.n;
     wd_frame_open(o, UPP_STR(""));
     asst_step_write(&o->w, &s->step);
@@ -30,15 +28,15 @@ void asst_step_end(struct asst_stream *s, struct wd_out *o, const char *status, 
     };
     if (!s->has_step)
         return;
-    s->step.status   = status;
-    s->step.error    = why;
+    s->step.status = status;
+    s->step.error = why;
     s->step.ended_ms = s->now;
     for (size_t i = 0; i < WB_LEN(events); i++)
         if (wb_str_eq(wb_cstr(status), wb_cstr(events[i][0])))
             step_frame(s, o, events[i][1]);
-    s->has_step  = false;
+    s->has_step = false;
     s->step_over = false;
-    s->calls.n   = 0;
+    s->calls.n = 0;
     wb_arena_reset(&s->of_step);
 }
 
@@ -58,12 +56,12 @@ void asst_step_begin(struct asst_stream *s, const struct wm_event *ev, struct wd
     asst_to_in_progress(s, ev, o);
     asst_message_leave(s, o);
     asst_step_leave(s, o);
-    s->step = (struct asst_step){.id         = id,
-                                 .thread     = s->run.thread,
-                                 .run        = s->run.id,
-                                 .message    = message,
-                                 .assistant  = wb_arena_dup(&s->of_step, ev->from->agent),
-                                 .status     = "in_progress",
+    s->step = (struct asst_step){.id = id,
+                                 .thread = s->run.thread,
+                                 .run = s->run.id,
+                                 .message = message,
+                                 .assistant = wb_arena_dup(&s->of_step, ev->from->agent),
+                                 .status = "in_progress",
                                  .created_ms = s->now};
     if (wb_arena_check(&s->of_step, o->w.err) < 0)
         wj_writer_fail(&o->w, s->of_step.failed);
@@ -89,8 +87,6 @@ static struct wb_uuid other_step(struct asst_stream *s, const struct wm_event *e
         (struct wm_id){.node = ev->from->node, .index = ev->from->input, .noun = WM_NOUN_STEP, .part = part});
 }
 
-/* ---- Calls ------------------------------------------------------------------------------------------------------- */
-
 struct asst_call *asst_find_call(struct asst_stream *s, struct upp_str id)
 {
     for (size_t i = 0; s->has_step && i < s->calls.n; i++)
@@ -102,10 +98,10 @@ struct asst_call *asst_find_call(struct asst_stream *s, struct upp_str id)
 struct asst_call *asst_add_call(struct asst_stream *s, struct wd_out *o, struct upp_str id, struct upp_str name,
                                 struct upp_str arguments)
 {
-    struct asst_call c = {.id        = wb_arena_dup(&s->of_step, id.p ? id : UPP_STR("")),
-                          .name      = wb_arena_dup(&s->of_step, name.p ? name : UPP_STR("")),
+    struct asst_call c = {.id = wb_arena_dup(&s->of_step, id.p ? id : UPP_STR("")),
+                          .name = wb_arena_dup(&s->of_step, name.p ? name : UPP_STR("")),
                           .arguments = wb_arena_dup(&s->of_step, arguments.n ? arguments : UPP_STR("{}"))};
-    int              r = wb_arena_check(&s->of_step, o->w.err);
+    int r = wb_arena_check(&s->of_step, o->w.err);
     if (r == 0 && s->calls.n >= WD_CALLS_MAX)
         r = upp_fail(o->w.err, UPP_ELIMIT, "a step has at most %d calls", WD_CALLS_MAX);
     else if (r == 0 && !wb_vec_push(&s->calls, c, WD_CALLS_MAX))
@@ -149,15 +145,15 @@ struct asst_call *asst_need_call(struct asst_stream *s, const struct wm_event *e
 static void set_output(struct asst_stream *s, struct wd_out *o, struct asst_call *c, const struct wm_event *ev)
 {
     const struct wj_read_opts opts = {.size = sizeof opts, .max_bytes = WD_FRAMES_TEXT, .depth = WJ_DEPTH_MAX};
-    struct upp_str            text = ev->text.p ? ev->text : UPP_STR("null");
-    struct upp_err            err;
-    yyjson_val               *v;
-    int                       r = wj_read(&s->scratch, text, &opts, &v, &err);
+    struct upp_str text = ev->text.p ? ev->text : UPP_STR("null");
+    struct upp_err err;
+    yyjson_val *v;
+    int r = wj_read(&s->scratch, text, &opts, &v, &err);
     if (r == 0 && yyjson_is_str(v))
         text = wj_text(v);
     else
         c->json = r == 0;
-    c->output   = wb_arena_dup(&s->of_step, text);
+    c->output = wb_arena_dup(&s->of_step, text);
     c->is_error = ev->outcome != WM_DONE;
     wb_arena_reset(&s->scratch);
     if (r == -UPP_ENOMEM && o->w.err)

@@ -1,4 +1,4 @@
-/* dialects/assistants/write.c — messages, steps and runs of a thread of the Assistants API: see lower.h. */
+/* dialects/assistants/write.c — writes the messages, steps and runs of a thread of the Assistants API. */
 #include "dialects/core/answers.h"
 #include "dialects/assistants/lower.h"
 #include "dialects/core/data_url.h"
@@ -55,15 +55,15 @@ static yyjson_val *metadata_of(struct wd_asst_out *t, const struct upp_part *p, 
 static void put_image(struct wd_asst_out *t, uint32_t entry, const struct upp_part *p)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf url = WB_BUF(WD_DOC_BYTES);
-    struct wd_lowering                   *l   = t->l;
-    const struct upp_media               *m   = p->media;
-    struct upp_str                        id;
-    bool                                  file = wm_part_file(p, &id);
+    struct wd_lowering *l = t->l;
+    const struct upp_media *m = p->media;
+    struct upp_str id;
+    bool file = wm_part_file(p, &id);
     wd_member(l, "type", file ? UPP_STR("image_file") : UPP_STR("image_url"));
     wj_put_open(&l->w, file ? "image_file" : "image_url", '{');
     if (m->source != UPP_SOURCE_URL) {
         struct upp_str mime = wb_str_starts(m->mime, UPP_STR("image/")) ? m->mime : UPP_STR("image/png");
-        int            r    = wd_data_url(m, mime, &url, l->w.err);
+        int r = wd_data_url(m, mime, &url, l->w.err);
         if (r < 0)
             wj_writer_fail(&l->w, r);
     } else if (m->mime.p || m->title.p)
@@ -78,9 +78,9 @@ static void put_image(struct wd_asst_out *t, uint32_t entry, const struct upp_pa
 /* Documents that are files of the store. */
 static void put_attachments(struct wd_asst_out *t, const struct wd_asst_piece *p)
 {
-    struct wd_lowering       *l = t->l;
+    struct wd_lowering *l = t->l;
     const struct upp_message *m = &wd_entry_at(l, p->entry)->e.message;
-    struct upp_str            id;
+    struct upp_str id;
     wj_put_open(&l->w, "attachments", '[');
     for (size_t k = 0; k < m->n_parts && !p->more; k++) {
         if (!wm_is_attachment(&m->parts[k]) || !wm_part_file(&m->parts[k], &id))
@@ -95,7 +95,7 @@ static void put_attachments(struct wd_asst_out *t, const struct wd_asst_piece *p
 
 static void put_content(struct wd_asst_out *t, const struct wd_asst_piece *p)
 {
-    struct wd_lowering       *l = t->l;
+    struct wd_lowering *l = t->l;
     const struct upp_message *m = &wd_entry_at(l, p->entry)->e.message;
     wj_put_open(&l->w, "content", '[');
     for (uint32_t k = p->from; k < p->from + p->n && !l->w.failed; k++) {
@@ -120,10 +120,10 @@ static void put_content(struct wd_asst_out *t, const struct wd_asst_piece *p)
 /* The agent, if role and assistant_id do not give it, and names. */
 static void put_who(struct wd_asst_out *t, const struct wd_asst_piece *p, bool user)
 {
-    struct wd_lowering        *l     = t->l;
+    struct wd_lowering *l = t->l;
     const struct wm_doc_agent *agent = agent_of(t, p);
-    struct upp_str             name  = agent ? agent->name : wd_entry_at(l, p->entry)->e.who;
-    bool                       named = name.n && !(agent && wb_str_eq(agent->name, agent->id));
+    struct upp_str name = agent ? agent->name : wd_entry_at(l, p->entry)->e.who;
+    bool named = name.n && !(agent && wb_str_eq(agent->name, agent->id));
     wj_put_open(&l->w, "metadata", '{');
     if (named || (user && agent)) {
         wj_put_open(&l->w, "weft", '{');
@@ -146,9 +146,9 @@ static bool is_cut(const struct upp_message *m, const struct wd_asst_piece *p)
 
 void wd_asst_put_message(struct wd_asst_out *t, const struct wd_asst_piece *p)
 {
-    struct wd_lowering        *l    = t->l;
-    const struct upp_message  *m    = &wd_entry_at(l, p->entry)->e.message;
-    bool                       user = m->role == UPP_ROLE_USER, cut = is_cut(m, p);
+    struct wd_lowering *l = t->l;
+    const struct upp_message *m = &wd_entry_at(l, p->entry)->e.message;
+    bool user = m->role == UPP_ROLE_USER, cut = is_cut(m, p);
     const struct wm_doc_agent *agent = user ? NULL : agent_of(t, p);
     wd_open(l, p->entry, p->more ? "message/more" : "message");
     wj_write_open(&l->w, '{');
@@ -203,16 +203,16 @@ static struct upp_str output_of(struct wd_lowering *l, const struct upp_part *re
     }
     wb_arena_reset(&l->scratch);
     yyjson_val *v = wd_scratch_read(l, text);
-    *json         = v && !yyjson_is_str(v);
+    *json = v && !yyjson_is_str(v);
     return v && yyjson_is_str(v) ? wj_text(v) : text;
 }
 
 static void put_call(struct wd_asst_out *t, const struct wd_asst_piece *p, uint32_t k)
 {
-    struct wd_lowering    *l     = t->l;
-    const struct upp_part *call  = &wd_entry_at(l, p->entry)->e.message.parts[k];
-    yyjson_val            *whole = metadata_of(t, call, "assistants", "call"); /* of one of the API's own tools */
-    bool                   json;
+    struct wd_lowering *l = t->l;
+    const struct upp_part *call = &wd_entry_at(l, p->entry)->e.message.parts[k];
+    yyjson_val *whole = metadata_of(t, call, "assistants", "call"); /* of one of the API's own tools */
+    bool json;
     if (yyjson_is_obj(whole)) {
         wj_write_value(&l->w, whole);
         return;
@@ -231,10 +231,10 @@ static void put_call(struct wd_asst_out *t, const struct wd_asst_piece *p, uint3
 /* Lists the calls whose results are errors, or the JSON of a value that is not a string. */
 static void put_named(struct wd_asst_out *t, const struct wd_asst_piece *p, const char *name, bool errors)
 {
-    struct wd_lowering *l   = t->l;
-    bool                any = false, listed;
+    struct wd_lowering *l = t->l;
+    bool any = false, listed;
     for (uint32_t k = p->from; k < p->from + p->n; k++) {
-        const struct upp_part *call   = &wd_entry_at(l, p->entry)->e.message.parts[k];
+        const struct upp_part *call = &wd_entry_at(l, p->entry)->e.message.parts[k];
         const struct upp_part *result = call->kind == UPP_PART_CALL ? wd_result_of(l->doc, p->entry, call->id) : NULL;
         if (errors)
             listed = result && result->is_error;
@@ -263,11 +263,11 @@ static bool is_open(const struct wd_asst_out *t, const struct wd_asst_piece *p)
 
 void wd_asst_put_step(struct wd_asst_out *t, const struct wd_asst_piece *p)
 {
-    static const char *const   none[] = {"expired_at", "failed_at", "last_error", NULL};
-    struct wd_lowering        *l      = t->l;
-    const struct upp_message  *m      = &wd_entry_at(l, p->entry)->e.message;
-    const struct wm_doc_agent *agent  = agent_of(t, p);
-    bool                       open   = is_open(t, p);
+    static const char *const none[] = {"expired_at", "failed_at", "last_error", NULL};
+    struct wd_lowering *l = t->l;
+    const struct upp_message *m = &wd_entry_at(l, p->entry)->e.message;
+    const struct wm_doc_agent *agent = agent_of(t, p);
+    bool open = is_open(t, p);
     wd_open(l, p->entry, p->more ? "step/more" : "step");
     wj_write_open(&l->w, '{');
     wd_member(l, "id", p->id);
@@ -317,7 +317,7 @@ static bool continues_run(const struct wm_doc_turn *turn, const struct wm_doc_tu
 static bool sum_usage(struct wd_asst_out *t, const struct wm_doc_turn *turn, struct upp_usage *ret)
 {
     const struct wm_doc_turn *end = t->l->doc->turns.p + t->l->doc->turns.n;
-    bool                      has = wd_asst_usage_of(t, turn, ret);
+    bool has = wd_asst_usage_of(t, turn, ret);
     for (const struct wm_doc_turn *next = turn + 1; has && next < end && continues_run(next, next - 1); next++) {
         struct upp_usage more;
         if (wd_asst_usage_of(t, next, &more))
@@ -329,7 +329,7 @@ static bool sum_usage(struct wd_asst_out *t, const struct wm_doc_turn *turn, str
 static void put_usage(struct wd_asst_out *t, const struct wm_doc_turn *turn)
 {
     struct wd_lowering *l = t->l;
-    struct upp_usage    u;
+    struct upp_usage u;
     wd_name(l, "usage");
     if (!sum_usage(t, turn, &u)) {
         wj_write_null(&l->w);
@@ -346,11 +346,11 @@ static void put_usage(struct wd_asst_out *t, const struct wm_doc_turn *turn)
 
 static void put_run(struct wd_asst_out *t, const struct wm_doc_turn *turn, struct upp_str id)
 {
-    static const char *const none[]   = {"expires_at", "cancelled_at", "failed_at", NULL};
-    static const char *const after[]  = {"required_action", "last_error", "incomplete_details", NULL};
+    static const char *const none[] = {"expires_at", "cancelled_at", "failed_at", NULL};
+    static const char *const after[] = {"required_action", "last_error", "incomplete_details", NULL};
     static const char *const limits[] = {"temperature", "top_p", "max_prompt_tokens", "max_completion_tokens", NULL};
-    struct wd_lowering      *l        = t->l;
-    int64_t                  first    = wd_entry_at(l, turn->first)->e.message.time_ms;
+    struct wd_lowering *l = t->l;
+    int64_t first = wd_entry_at(l, turn->first)->e.message.time_ms;
     wd_open(l, turn->first, "run");
     wj_write_open(&l->w, '{');
     wd_member(l, "id", id);
@@ -380,8 +380,8 @@ static void put_run(struct wd_asst_out *t, const struct wm_doc_turn *turn, struc
 void wd_asst_put_run(struct wd_asst_out *t, size_t i)
 {
     const struct wm_doc_turn *turn = &t->l->doc->turns.p[i], *before = i ? turn - 1 : NULL;
-    struct upp_str            id        = wd_asst_run_of(t, turn);
-    bool                      continues = before && continues_run(turn, before);
+    struct upp_str id = wd_asst_run_of(t, turn);
+    bool continues = before && continues_run(turn, before);
     if (id.p && turn->n && continues)
         wd_lose(t->l, turn->first, "the model and the usage of an agent that took over", "a run has one of each");
     if (!id.p || !turn->n || continues)

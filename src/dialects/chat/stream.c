@@ -19,31 +19,31 @@
 #include "json/value.h"
 
 enum {
-    SCRATCH_MAX  = 64 << 20,
-    HEAD_MAX     = 1 << 16,
+    SCRATCH_MAX = 64 << 20,
+    HEAD_MAX = 1 << 16,
     METADATA_MAX = 1 << 20,
-    ID_MAX       = sizeof "chatcmpl-" + WB_UUID_HEX + sizeof "-4294967295",
+    ID_MAX = sizeof "chatcmpl-" + WB_UUID_HEX + sizeof "-4294967295",
 };
 
 struct chat {
-    bool           whole, with_usage, with_metadata;
-    bool           begun;     /* the answer has its first chunk */
-    bool           paused;    /* the client has to act */
-    bool           separated; /* text was sent, and another message begins: an empty line is due */
-    bool           aside;     /* the open message is scaffolding */
-    uint8_t        stop;      /* of the last message */
-    uint32_t       segment;   /* answers so far: each wait for the client ends one */
-    size_t         kept[2];   /* whole: lengths of text and reasoning at the last record */
-    int64_t        created_ms;
+    bool whole, with_usage, with_metadata;
+    bool begun;       /* the answer has its first chunk */
+    bool paused;      /* the client has to act */
+    bool separated;   /* text was sent, and another message begins: an empty line is due */
+    bool aside;       /* the open message is scaffolding */
+    uint8_t stop;     /* of the last message */
+    uint32_t segment; /* answers so far: each wait for the client ends one */
+    size_t kept[2];   /* whole: lengths of text and reasoning at the last record */
+    int64_t created_ms;
     struct wb_uuid run;
 
     struct upp_usage usage; /* of this answer */
-    struct wb_buf    agent;
-    struct wb_buf    metadata;        /* JSON; empty: {} */
-    struct wb_buf    asked;           /* the name that the request asked for; empty: the agent's */
-    struct wb_buf    text, reasoning; /* whole */
-    struct wd_open   open;
-    struct wb_arena  scratch;
+    struct wb_buf agent;
+    struct wb_buf metadata;        /* JSON; empty: {} */
+    struct wb_buf asked;           /* the name that the request asked for; empty: the agent's */
+    struct wb_buf text, reasoning; /* whole */
+    struct wd_open open;
+    struct wb_arena scratch;
 };
 
 /* ---- Frames ------------------------------------------------------------------------------------------------------ */
@@ -161,7 +161,7 @@ static int message_open(struct chat *s, const struct wm_event *ev, struct upp_er
 static int part_open(struct chat *s, const struct wm_event *ev, struct upp_err *err)
 {
     struct wd_part *p;
-    int             r = wd_open_part(&s->open, ev, &p, err);
+    int r = wd_open_part(&s->open, ev, &p, err);
     if (r >= 0)
         p->shown = !s->aside && shown(ev->part_kind);
     return r;
@@ -170,7 +170,7 @@ static int part_open(struct chat *s, const struct wm_event *ev, struct upp_err *
 static int delta(struct chat *s, const struct wm_event *ev, struct wd_out *o, struct upp_err *err)
 {
     struct wd_part *p;
-    int             r = wd_open_find(&s->open, ev, &p, err);
+    int r = wd_open_find(&s->open, ev, &p, err);
     if (r >= 0 && p->shown) {
         p->said = true;
         say(s, ev, o, p->kind, ev->text);
@@ -181,8 +181,8 @@ static int delta(struct chat *s, const struct wm_event *ev, struct wd_out *o, st
 /* The message is complete: its parts that were not streamed follow. */
 static void message(struct chat *s, const struct wm_event *ev, struct wd_out *o)
 {
-    const struct upp_message *m    = ev->entry ? &ev->entry->message : NULL;
-    bool                      said = false;
+    const struct upp_message *m = ev->entry ? &ev->entry->message : NULL;
+    bool said = false;
     if (!m || m->role != UPP_ROLE_ASSISTANT)
         return;
     for (size_t i = 0; ev->entry->audience != WM_AUDIENCE_RUN && i < m->n_parts; i++) {
@@ -194,9 +194,9 @@ static void message(struct chat *s, const struct wm_event *ev, struct wd_out *o)
         said = said || (m->parts[i].kind == UPP_PART_TEXT && m->parts[i].text.n);
     }
     s->separated = s->separated || said;
-    s->stop      = ev->stop;
-    s->kept[0]   = s->text.n;
-    s->kept[1]   = s->reasoning.n;
+    s->stop = ev->stop;
+    s->kept[0] = s->text.n;
+    s->kept[1] = s->reasoning.n;
     wd_open_end(&s->open);
 }
 
@@ -206,7 +206,7 @@ static void discard(struct chat *s)
         s->separated =
             s->separated || (s->open.parts.p[i].said && s->open.parts.p[i].kind == UPP_PART_TEXT && !s->whole);
     if (s->whole) {
-        s->text.n      = s->kept[0];
+        s->text.n = s->kept[0];
         s->reasoning.n = s->kept[1];
     }
     wd_open_end(&s->open);
@@ -326,10 +326,10 @@ static void waits(struct chat *s, const struct wm_event *ev, struct wd_out *o)
 {
     if (asks(ev, false) || s->whole) {
         answer_ends(s, ev, o, asks(ev, false) ? "tool_calls" : "stop");
-        s->paused    = true;
-        s->begun     = false;
+        s->paused = true;
+        s->begun = false;
         s->separated = false;
-        s->usage     = (struct upp_usage){0};
+        s->usage = (struct upp_usage){0};
         s->text.n = s->reasoning.n = 0;
         s->kept[0] = s->kept[1] = 0;
         s->segment++;
@@ -385,9 +385,9 @@ static void run(struct chat *s, const struct wm_event *ev, struct wd_out *o)
 /* The name that the request asked for, if it is not the agent's; and the metadata, if it is shown. */
 static int read_options(struct chat *s, struct upp_str options, struct upp_err *err)
 {
-    yyjson_val *v     = NULL, *metadata;
-    bool        asked = wb_str_find(options, UPP_STR(WD_OPTION_ASKED), 0) < options.n;
-    int         r     = 0;
+    yyjson_val *v = NULL, *metadata;
+    bool asked = wb_str_find(options, UPP_STR(WD_OPTION_ASKED), 0) < options.n;
+    int r = 0;
     if (!asked && !(s->with_metadata && options.n))
         return 0;
     if (wj_read(&s->scratch, options, NULL, &v, NULL) >= 0)
@@ -402,17 +402,17 @@ static int read_options(struct chat *s, struct upp_str options, struct upp_err *
 static int chat_begin(void *state, const struct wd_stream_opts *opts, struct upp_err *err)
 {
     struct chat *s = state;
-    *s             = (struct chat){.agent     = WB_BUF(HEAD_MAX),
-                                   .asked     = WB_BUF(HEAD_MAX),
-                                   .metadata  = WB_BUF(METADATA_MAX),
-                                   .text      = WB_BUF(WD_FRAMES_TEXT / 2),
-                                   .reasoning = WB_BUF(WD_FRAMES_TEXT / 4),
-                                   .scratch   = WB_ARENA(SCRATCH_MAX)};
+    *s = (struct chat){.agent = WB_BUF(HEAD_MAX),
+                       .asked = WB_BUF(HEAD_MAX),
+                       .metadata = WB_BUF(METADATA_MAX),
+                       .text = WB_BUF(WD_FRAMES_TEXT / 2),
+                       .reasoning = WB_BUF(WD_FRAMES_TEXT / 4),
+                       .scratch = WB_ARENA(SCRATCH_MAX)};
     if (opts) {
-        s->whole         = opts->chat.whole;
-        s->with_usage    = opts->chat.usage;
+        s->whole = opts->chat.whole;
+        s->with_usage = opts->chat.usage;
         s->with_metadata = opts->chat.metadata;
-        s->created_ms    = opts->created_ms;
+        s->created_ms = opts->created_ms;
     }
     wd_open_init(&s->open);
     return opts ? read_options(s, opts->options, err) : 0;
@@ -420,9 +420,9 @@ static int chat_begin(void *state, const struct wd_stream_opts *opts, struct upp
 
 static int chat_event(void *state, const struct wm_event *ev, struct wd_frames *out, struct upp_err *err)
 {
-    struct chat  *s = state;
+    struct chat *s = state;
     struct wd_out o;
-    int           r = 0;
+    int r = 0;
     if (ev->kind == WM_MESSAGE)
         wm_usage_add(&s->usage, &ev->usage);
     if (ev->from->depth > 0)
@@ -480,13 +480,13 @@ static int set_usage(struct wd_stream_opts *opts, struct upp_str value, struct u
 static const struct wd_stream_option options[] = {{"usage", set_usage}, {NULL, NULL}};
 
 const struct wd_stream_ops wd_stream_chat = {
-    .name       = "chat",
+    .name = "chat",
     .state_size = sizeof(struct chat),
-    .headers    = "",
+    .headers = "",
     .of_the_run = true,
-    .options    = options,
-    .begin      = chat_begin,
-    .event      = chat_event,
-    .paused     = chat_paused,
-    .done       = chat_done,
+    .options = options,
+    .begin = chat_begin,
+    .event = chat_event,
+    .paused = chat_paused,
+    .done = chat_done,
 };

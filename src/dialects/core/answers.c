@@ -1,4 +1,5 @@
-/* dialects/core/answers.c — see answers.h. */
+/* dialects/core/answers.c — finds the result of a call and the call of a result, and reports results without a call
+ * as lost. */
 #include "dialects/core/answers.h"
 
 static const struct upp_part *part_of(const struct wm_doc_entry *e, uint8_t kind, struct upp_str id)

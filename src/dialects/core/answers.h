@@ -1,6 +1,5 @@
 /* dialects/core/answers.h — finds the result of a call, for dialects that write the two as one object. */
-#ifndef WD_ANSWERS_H
-#define WD_ANSWERS_H
+#pragma once
 
 #include "dialects/core/document.h"
 
@@ -15,5 +14,3 @@ const struct upp_part *wd_call_of(const struct wm_doc *d, uint32_t at, struct up
 /* Reports the entry's results that no call receives: the call is missing, or has a result already. They are not
  * written. */
 void wd_lose_unmatched_results(struct wd_lowering *l, uint32_t entry);
-
-#endif

@@ -27,7 +27,7 @@ struct wd_call *wd_calls_add(struct wd_calls *c, struct upp_str id, struct upp_s
         return NULL;
     }
     char *text = (char *)(call + 1);
-    *call      = (struct wd_call){.id = wb_str(text, id.n), .name = wb_str(text + id.n, name.n)};
+    *call = (struct wd_call){.id = wb_str(text, id.n), .name = wb_str(text + id.n, name.n)};
     if (id.n)
         memcpy(text, id.p, id.n);
     if (name.n)

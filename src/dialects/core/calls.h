@@ -1,16 +1,15 @@
 /* dialects/core/calls.h — the tool calls of a run that have no outcome yet, by id. */
-#ifndef WD_CALLS_H
-#define WD_CALLS_H
+#pragma once
 
 #include "base/str.h"
 #include "base/vec.h"
 
 struct wd_call {
     struct upp_str id, name; /* allocated with the struct */
-    uint8_t        state;    /* used by the encoder; initially 0 */
+    uint8_t state;           /* used by the encoder; initially 0 */
     struct upp_str label;    /* the same; must outlive the call */
-    bool           asked;    /* an approval was requested ... */
-    bool           answered; /* ... and its outcome sent */
+    bool asked;              /* an approval was requested ... */
+    bool answered;           /* ... and its outcome sent */
 };
 
 struct wd_calls {
@@ -26,5 +25,3 @@ struct wd_call *wd_calls_add(struct wd_calls *c, struct upp_str id, struct upp_s
 
 void wd_calls_drop(struct wd_calls *c, struct wd_call *call); /* removes and frees it */
 void wd_calls_done(struct wd_calls *c);
-
-#endif

@@ -1,4 +1,4 @@
-/* dialects/core/configuration.c — see configuration.h. */
+/* dialects/core/configuration.c — collects the system prompts of a document by agent, and marks whose they are. */
 #include "dialects/core/configuration.h"
 
 #include "base/err.h"
@@ -7,10 +7,10 @@
 #include "json/value.h"
 
 struct reading {
-    const struct wm_doc     *doc;
-    struct wb_arena         *a;
+    const struct wm_doc *doc;
+    struct wb_arena *a;
     struct wd_configuration *list; /* by agent */
-    size_t                   n;    /* prompts */
+    size_t n;                      /* prompts */
 };
 
 static int add_prompt(struct reading *g, uint32_t agent, struct upp_str text, struct upp_err *err)
@@ -51,8 +51,8 @@ static int add_pydantic(struct reading *g, uint32_t agent, yyjson_val *object, s
 static int add_ui(struct reading *g, uint32_t agent, yyjson_val *object, struct upp_err *err)
 {
     yyjson_val *part;
-    size_t      i, n;
-    int         r = 0;
+    size_t i, n;
+    int r = 0;
     if (!wb_str_eq(wj_text_at(object, "role"), UPP_STR("system")))
         return 0;
     yyjson_arr_foreach(yyjson_obj_get(object, "parts"), i, n, part)
@@ -68,8 +68,8 @@ static int add_ui(struct reading *g, uint32_t agent, yyjson_val *object, struct 
 static int add_residue(struct reading *g, uint32_t agent, const struct wm_residue *list, struct upp_err *err)
 {
     for (const struct wm_residue *x = list; x; x = x->next) {
-        bool        pydantic = wb_str_eq(x->dialect, UPP_STR("pydantic"));
-        yyjson_val *root     = NULL;
+        bool pydantic = wb_str_eq(x->dialect, UPP_STR("pydantic"));
+        yyjson_val *root = NULL;
         if (!pydantic && !wb_str_eq(x->dialect, UPP_STR("ui")))
             continue;
         int r = wj_read(g->a, x->json, UPP_OPTS(wj_read_opts, .max_bytes = WD_DOC_BYTES, .depth = WD_DOC_DEPTH), &root,
@@ -94,11 +94,11 @@ static uint32_t answering(const struct wm_doc *d, size_t turn, uint32_t last)
 
 static int read_turns(struct reading *g, struct upp_err *err)
 {
-    const struct wm_doc *d    = g->doc;
-    uint32_t             last = WM_NO_AGENT;
+    const struct wm_doc *d = g->doc;
+    uint32_t last = WM_NO_AGENT;
     for (size_t i = 0; i < d->turns.n; i++) {
-        const struct wm_doc_turn *turn  = &d->turns.p[i];
-        uint32_t                  agent = turn->agent;
+        const struct wm_doc_turn *turn = &d->turns.p[i];
+        uint32_t agent = turn->agent;
         if (agent == WM_NO_AGENT && (i == 0 || d->turns.p[i - 1].agent != WM_NO_AGENT))
             last = answering(d, i, last); /* once for consecutive turns of the user */
         else if (agent != WM_NO_AGENT)
@@ -116,8 +116,8 @@ int wd_configurations_read(const struct wm_doc *d, struct wb_arena *a, struct wd
                            struct upp_err *err)
 {
     struct reading g = {.doc = d, .a = a, .list = wb_new_n(a, struct wd_configuration, d->agents.n + 1)};
-    int            r = wb_arena_check(a, err);
-    *ret             = g.list;
+    int r = wb_arena_check(a, err);
+    *ret = g.list;
     for (uint32_t i = 0; r >= 0 && i < d->agents.n; i++)
         r = add_prompt(&g, i, d->agents.p[i].prompt, err);
     if (r >= 0)
@@ -128,8 +128,8 @@ int wd_configurations_read(const struct wm_doc *d, struct wb_arena *a, struct wd
 int wd_configurations_mark(struct wm_doc *d, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 30);
-    struct wd_configuration                  *list;
-    int                                       r = wd_configurations_read(d, &a, &list, err);
+    struct wd_configuration *list;
+    int r = wd_configurations_read(d, &a, &list, err);
     for (size_t i = 0; r >= 0 && i < d->agents.n; i++)
         d->agents.p[i].prompted = list[i].first;
     return r;

@@ -4,14 +4,13 @@
  * with, or of its list; that is where an export finds them in their position, and where they are erased with their
  * message. An agent's configuration is a list of them.
  */
-#ifndef WD_CONFIGURATION_H
-#define WD_CONFIGURATION_H
+#pragma once
 
 #include "model/doc.h"
 
 struct wd_prompt {
     struct wd_prompt *next;
-    struct upp_str    text;
+    struct upp_str text;
 };
 
 /* The prompts of one agent, in their order. */
@@ -29,5 +28,3 @@ int wd_configurations_read(const struct wm_doc *d, struct wb_arena *a, struct wd
 
 /* Sets `prompted` of each agent that has prompts. */
 int wd_configurations_mark(struct wm_doc *d, struct upp_err *err) UPP_MUST_CHECK;
-
-#endif

@@ -1,4 +1,4 @@
-/* dialects/core/convert.c — see convert.h. */
+/* dialects/core/convert.c — reads a document in its dialect, checks it, and writes it in another. */
 #include "dialects/core/convert.h"
 
 #include "base/err.h"
@@ -27,8 +27,6 @@ void wd_document_done(struct wd_document *d)
     *d = (struct wd_document){0};
 }
 
-/* ---- Reading --------------------------------------------------------------------------------------------- */
-
 /* SplitMix64: pseudo-random numbers, the same for the same seed. */
 static uint64_t next_number(uint64_t *state)
 {
@@ -37,9 +35,9 @@ static uint64_t next_number(uint64_t *state)
 
 static struct upp_str make_id(void *arg, struct wb_arena *a, const char *prefix)
 {
-    struct wd_document *d         = arg;
-    uint64_t            halves[2] = {next_number(&d->ids), next_number(&d->ids)};
-    char                hex[32];
+    struct wd_document *d = arg;
+    uint64_t halves[2] = {next_number(&d->ids), next_number(&d->ids)};
+    char hex[32];
     for (size_t i = 0; i < sizeof hex; i++)
         hex[i] = "0123456789abcdef"[halves[i / 16] >> (60 - i % 16 * 4) & 15];
     return wb_arena_join(a, (struct upp_str[]){wb_cstr(prefix), wb_str(hex, sizeof hex)}, 2);
@@ -66,13 +64,13 @@ static int compare(struct wd_document *d, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(WD_DOC_BYTES);
     WB_CLEANUP(wd_lowering_done)
-    struct wd_lowering l = {.doc     = &d->doc,
+    struct wd_lowering l = {.doc = &d->doc,
                             .scratch = WB_ARENA(WD_DOC_MEMORY),
-                            .keep    = WB_ARENA(WD_DOC_MEMORY),
-                            .now_ms  = d->lifting.now_ms,
+                            .keep = WB_ARENA(WD_DOC_MEMORY),
+                            .now_ms = d->lifting.now_ms,
                             .dialect = d->ops->name,
-                            .before  = d->before,
-                            .last    = d->last,
+                            .before = d->before,
+                            .last = d->last,
                             .compare = &d->lifting};
     wj_writer_init(&l.w, &out, err);
     int r = d->ops->lower(&l, err);
@@ -90,29 +88,29 @@ int wd_document_read(struct wd_document *d, const struct wd_document_ops *ops, s
     static const struct wd_convert_opts none = {.size = sizeof none};
     if (!opts)
         opts = &none;
-    *d    = (struct wd_document){.ops    = ops,
-                                 .a      = WB_ARENA(WD_DOC_MEMORY),
-                                 .bytes  = text.n,
-                                 .seed   = opts->seed,
-                                 .ids    = opts->seed,
-                                 .before = opts->before,
-                                 .last   = opts->last};
+    *d = (struct wd_document){.ops = ops,
+                              .a = WB_ARENA(WD_DOC_MEMORY),
+                              .bytes = text.n,
+                              .seed = opts->seed,
+                              .ids = opts->seed,
+                              .before = opts->before,
+                              .last = opts->last};
     int r = read_json(&d->a, text, &d->root, NULL, err);
     if (r >= 0)
         r = find_ops(&d->ops, d->root, err);
     if (r < 0)
         return r;
     d->doc.dialect = wb_cstr(d->ops->name);
-    d->problems    = (struct wd_problems){.a = &d->a, .root = d->root};
-    d->lifting     = (struct wd_lifting){.a        = &d->a,
-                                         .root     = d->root,
-                                         .doc      = &d->doc,
-                                         .problems = &d->problems,
-                                         .agent    = opts->agent,
-                                         .now_ms   = opts->now_ms,
-                                         .id       = make_id,
-                                         .arg      = d};
-    r              = d->ops->lift(&d->lifting, d->root, err);
+    d->problems = (struct wd_problems){.a = &d->a, .root = d->root};
+    d->lifting = (struct wd_lifting){.a = &d->a,
+                                     .root = d->root,
+                                     .doc = &d->doc,
+                                     .problems = &d->problems,
+                                     .agent = opts->agent,
+                                     .now_ms = opts->now_ms,
+                                     .id = make_id,
+                                     .arg = d};
+    r = d->ops->lift(&d->lifting, d->root, err);
     if (r >= 0)
         r = wb_arena_check(&d->a, err);
     if (r >= 0 && d->problems.failed)
@@ -121,8 +119,6 @@ int wd_document_read(struct wd_document *d, const struct wd_document_ops *ops, s
         r = wm_doc_divide(&d->doc, err);
     return r < 0 || opts->forget ? r : compare(d, err);
 }
-
-/* ---- Writing --------------------------------------------------------------------------------------------- */
 
 static void report_residue(const struct wm_residue *list, uint32_t entry, struct upp_str to, struct upp_str reported,
                            struct wd_losses *losses)
@@ -156,20 +152,20 @@ static int write_doc(const struct wm_doc *doc, const struct wd_document_ops *to,
     if (losses && !(to->carries && !opts->pure))
         report_residues(doc, to, reported, losses);
     WB_CLEANUP(wd_lowering_done)
-    struct wd_lowering l    = {.doc       = doc,
-                               .losses    = losses,
-                               .scratch   = WB_ARENA(WD_DOC_MEMORY),
-                               .keep      = WB_ARENA(WD_DOC_MEMORY),
-                               .temp      = WB_BUF(WD_DOC_BYTES),
-                               .now_ms    = opts->now_ms,
-                               .view      = opts->view,
-                               .target    = opts->target,
-                               .pure      = opts->pure,
-                               .no_system = opts->no_system,
-                               .before    = opts->before,
-                               .last      = opts->last,
-                               .dialect   = to->name};
-    size_t             from = out->n;
+    struct wd_lowering l = {.doc = doc,
+                            .losses = losses,
+                            .scratch = WB_ARENA(WD_DOC_MEMORY),
+                            .keep = WB_ARENA(WD_DOC_MEMORY),
+                            .temp = WB_BUF(WD_DOC_BYTES),
+                            .now_ms = opts->now_ms,
+                            .view = opts->view,
+                            .target = opts->target,
+                            .pure = opts->pure,
+                            .no_system = opts->no_system,
+                            .before = opts->before,
+                            .last = opts->last,
+                            .dialect = to->name};
+    size_t from = out->n;
     wj_writer_init(&l.w, out, err);
     int r = to->lower(&l, err);
     if (r >= 0)
@@ -205,9 +201,9 @@ int wd_document_write(struct wd_document *d, const struct wd_document_ops *to, c
 int wd_document_detect_text(struct upp_str text, const struct wd_document_ops **ret, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(WD_DOC_MEMORY);
-    yyjson_val                               *root;
-    int                                       r = read_json(&a, text, &root, NULL, err);
-    *ret                                        = r < 0 ? NULL : wd_document_detect(root);
+    yyjson_val *root;
+    int r = read_json(&a, text, &root, NULL, err);
+    *ret = r < 0 ? NULL : wd_document_detect(root);
     return r < 0 ? r : 0;
 }
 
@@ -223,15 +219,15 @@ int wd_document_validate(const struct wd_document_ops *ops, struct upp_str text,
                          struct wd_problems *problems, const struct wd_document_ops **ret, struct upp_err *err)
 {
     yyjson_val *root;
-    bool        utf8 = false;
-    int         r    = read_json(a, text, &root, &utf8, err);
+    bool utf8 = false;
+    int r = read_json(a, text, &root, &utf8, err);
     if (r >= 0)
         r = find_ops(&ops, root, err);
     if (r < 0)
         return r;
     *problems = (struct wd_problems){.a = a, .root = root, .utf8 = utf8};
-    *ret      = ops;
-    r         = ops->validate(problems, root, err);
+    *ret = ops;
+    r = ops->validate(problems, root, err);
     if (r >= 0 && !utf8 && ops->half_rule)
         check_texts(problems, ops);
     if (r >= 0)

@@ -1,10 +1,8 @@
-/* dialects/core/data_url.c — see data_url.h. */
+/* dialects/core/data_url.c — makes media of URLs and data URLs, and writes data URLs. */
 #include "dialects/core/data_url.h"
 
 #include "base/base64.h"
 #include "base/str.h"
-
-/* ---- Reading --------------------------------------------------------------------------------------------- */
 
 /* Base64 as the model has it: padded, standard alphabet. */
 static bool is_base64(struct upp_str s)
@@ -24,7 +22,7 @@ static bool is_base64(struct upp_str s)
 static struct upp_str data_of(struct upp_str url, struct upp_str mime)
 {
     static const struct upp_str scheme = UPP_STR_INIT("data:"), base64 = UPP_STR_INIT(";base64,");
-    struct upp_str              rest = wb_str_sub(url, scheme.n, SIZE_MAX), none = {0};
+    struct upp_str rest = wb_str_sub(url, scheme.n, SIZE_MAX), none = {0};
     if (!wb_str_starts(url, scheme) || !mime.p || !wb_str_starts(rest, mime))
         return none;
     rest = wb_str_sub(rest, mime.n, SIZE_MAX);
@@ -47,19 +45,17 @@ int wd_url_media(struct wb_arena *a, struct upp_str url, struct upp_str mime, st
                  struct upp_err *err)
 {
     struct upp_media *media = wb_new(a, struct upp_media);
-    struct upp_str    data  = data_of(url, mime);
+    struct upp_str data = data_of(url, mime);
     if (!media)
         return wb_arena_check(a, err);
-    *media    = (struct upp_media){.source = data.p ? UPP_SOURCE_BASE64 : UPP_SOURCE_URL,
-                                   .data   = data.p ? data : url,
-                                   .mime   = mime,
-                                   .title  = name};
-    to->kind  = medium_of(mime);
+    *media = (struct upp_media){.source = data.p ? UPP_SOURCE_BASE64 : UPP_SOURCE_URL,
+                                .data = data.p ? data : url,
+                                .mime = mime,
+                                .title = name};
+    to->kind = medium_of(mime);
     to->media = media;
     return 0;
 }
-
-/* ---- Writing --------------------------------------------------------------------------------------------- */
 
 struct upp_str wd_media_type(const struct upp_media *m)
 {

@@ -1,6 +1,5 @@
 /* dialects/core/data_url.h — media at URLs, and data URLs: "data:MIME;base64,...". */
-#ifndef WD_DATA_URL_H
-#define WD_DATA_URL_H
+#pragma once
 
 #include <upp/message.h>
 
@@ -17,5 +16,3 @@ struct upp_str wd_media_type(const struct upp_media *m);
 
 /* Appends a data URL of a medium that has no URL. */
 int wd_data_url(const struct upp_media *m, struct upp_str mime, struct wb_buf *out, struct upp_err *err) UPP_MUST_CHECK;
-
-#endif

@@ -4,8 +4,7 @@
  * numbers, no store. A client that joins in the middle is served by encoding from the start and dropping frames. One
  * event gives zero or more frames.
  */
-#ifndef WD_DIALECT_H
-#define WD_DIALECT_H
+#pragma once
 
 #include "base/buf.h"
 #include "base/vec.h"
@@ -13,8 +12,8 @@
 
 /* One frame: text between two blank lines of SSE, or one line of JSON lines. */
 struct wd_frame {
-    const char *name;    /* of the SSE event; NULL: none */
-    size_t      from, n; /* its data in wd_frames.text: one line of JSON, or a word like [DONE] */
+    const char *name; /* of the SSE event; NULL: none */
+    size_t from, n;   /* its data in wd_frames.text: one line of JSON, or a word like [DONE] */
 };
 
 struct wd_frames {
@@ -38,10 +37,10 @@ struct wd_tool {
 };
 
 struct wd_agentapi_opts {
-    bool                  uncreated; /* omit the "created" event of messages */
-    struct upp_str        session;   /* its id; NULL: written as null */
-    const struct wd_tool *tools;     /* of MCP servers; must outlive the encoder */
-    size_t                n_tools;
+    bool uncreated;              /* omit the "created" event of messages */
+    struct upp_str session;      /* its id; NULL: written as null */
+    const struct wd_tool *tools; /* of MCP servers; must outlive the encoder */
+    size_t n_tools;
 };
 
 struct wd_chat_opts {
@@ -55,8 +54,8 @@ struct wd_responses_opts {
 };
 
 struct wd_envelope_opts {
-    bool     whole;      /* one frame at the end: the answer, or an error with the name "error" */
-    bool     over;       /* the run has ended: its waits are no answers any more */
+    bool whole;          /* one frame at the end: the answer, or an error with the name "error" */
+    bool over;           /* the run has ended: its waits are no answers any more */
     uint32_t types;      /* of content that the client takes: bits in the order of wd_envelope_contents; 0: all */
     uint64_t max_tokens; /* of an envelope that it takes; 0: no limit */
 };
@@ -67,13 +66,13 @@ struct wd_envelope_opts {
 #define WD_OPTION_BACKGROUND "weft_background"
 
 struct wd_stream_opts {
-    uint32_t                 size;
-    bool                     children; /* include events of child runs, if the dialect can */
-    struct wd_ui_opts        ui;
-    struct wd_agentapi_opts  agentapi;
-    struct wd_chat_opts      chat;
+    uint32_t size;
+    bool children; /* include events of child runs, if the dialect can */
+    struct wd_ui_opts ui;
+    struct wd_agentapi_opts agentapi;
+    struct wd_chat_opts chat;
     struct wd_responses_opts responses;
-    struct wd_envelope_opts  envelope;
+    struct wd_envelope_opts envelope;
 
     /* What people call an agent; NULL, or no text: its name. Must outlive the encoder. */
     struct upp_str (*title_of)(void *arg, struct upp_str agent);
@@ -81,8 +80,8 @@ struct wd_stream_opts {
 
     /* Properties of the run that no event has, for dialects with of_the_run. The texts must outlive the encoder. */
     struct wb_uuid thread;
-    int64_t        created_ms; /* 0: that of the first event */
-    struct upp_str options;    /* JSON: the run's members of the request, and WD_OPTION_...; empty: none */
+    int64_t created_ms;     /* 0: that of the first event */
+    struct upp_str options; /* JSON: the run's members of the request, and WD_OPTION_...; empty: none */
 };
 
 /* An option of a dialect's own that a client may set by name: a query parameter. */
@@ -94,10 +93,10 @@ struct wd_stream_option {
 /* A stream encoder. The state of one instance is `state_size` zeroed bytes. */
 struct wd_stream_ops {
     const char *name; /* "uap" */
-    size_t      state_size;
-    const char *headers;    /* extra HTTP headers, each with CRLF; "": none */
-    bool        of_the_run; /* it needs the run's properties in the options */
-    bool        to_the_end; /* a reader follows the run to its end, over its waits; otherwise it gets one segment */
+    size_t state_size;
+    const char *headers; /* extra HTTP headers, each with CRLF; "": none */
+    bool of_the_run;     /* it needs the run's properties in the options */
+    bool to_the_end;     /* a reader follows the run to its end, over its waits; otherwise it gets one segment */
 
     const struct wd_stream_option *options; /* ends with a NULL name; NULL: none */
     int (*begin)(void *state, const struct wd_stream_opts *opts, struct upp_err *err);
@@ -117,5 +116,3 @@ extern const struct wd_stream_ops wd_stream_uap, wd_stream_weft, wd_stream_ui, w
 
 const struct wd_stream_ops *wd_stream_find(struct upp_str name); /* NULL: none */
 const struct wd_stream_ops *wd_stream_at(size_t i);              /* in a fixed order; NULL: no more */
-
-#endif

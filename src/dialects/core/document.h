@@ -7,8 +7,7 @@
  *
  * Clock and ids come from the caller: the same input gives the same bytes.
  */
-#ifndef WD_DOCUMENT_H
-#define WD_DOCUMENT_H
+#pragma once
 
 #include "json/compact.h"
 #include "json/decode.h"
@@ -17,10 +16,10 @@
 #include "model/doc.h"
 
 enum {
-    WD_DOC_BYTES    = 256 << 20, /* of one document */
-    WD_DOC_DEPTH    = 192,
+    WD_DOC_BYTES = 256 << 20, /* of one document */
+    WD_DOC_DEPTH = 192,
     WD_MAX_PROBLEMS = 1000, /* listed; further ones are only counted */
-    WD_MAX_LOSSES   = 100000,
+    WD_MAX_LOSSES = 100000,
 };
 
 #define WD_DOC_MEMORY ((size_t)8 << 30) /* arena limit: a dense document takes many times its bytes */
@@ -31,18 +30,18 @@ enum wd_severity { WD_ERROR = 1, WD_WARNING };
 
 struct wd_problem {
     struct upp_str pointer; /* JSON pointer */
-    const char    *rule;    /* "TP-41" */
-    uint8_t        severity;
+    const char *rule;       /* "TP-41" */
+    uint8_t severity;
     struct upp_str sentence;
 };
 
 struct wd_problems {
     struct wb_arena *a; /* for the texts */
-    yyjson_val      *root;
-    bool             utf8; /* no text in it has a lone surrogate */
+    yyjson_val *root;
+    bool utf8; /* no text in it has a lone surrogate */
     WB_VEC(struct wd_problem) list;
     size_t errors, warnings; /* all, including those not in the list */
-    int    failed;
+    int failed;
 };
 
 /* `at` is a value of root; its pointer is found from its address. */
@@ -62,7 +61,7 @@ struct wd_losses {
     struct wb_arena *a;
     WB_VEC(struct wd_loss) list;
     size_t more; /* not in the list, which was full */
-    int    failed;
+    int failed;
 };
 
 /* ---- Reading ------------------------------------------------------------------------------------------- */
@@ -71,39 +70,39 @@ struct wd_losses {
 
 /* An object of the document, and the entries it became. */
 struct wd_anchor {
-    yyjson_val    *wire;
-    const char    *slot;
-    uint32_t       entry;   /* its first entry, or WD_THREAD */
-    uint32_t       entries; /* how many */
-    uint32_t       natural; /* how many entries its dialect would write as one object */
-    bool           settled; /* it is known to be what its dialect would write */
-    uint32_t       next;    /* index + 1 of the next anchor of the same entry; 0: none */
-    struct upp_str json;    /* the residue; empty: none */
+    yyjson_val *wire;
+    const char *slot;
+    uint32_t entry;      /* its first entry, or WD_THREAD */
+    uint32_t entries;    /* how many */
+    uint32_t natural;    /* how many entries its dialect would write as one object */
+    bool settled;        /* it is known to be what its dialect would write */
+    uint32_t next;       /* index + 1 of the next anchor of the same entry; 0: none */
+    struct upp_str json; /* the residue; empty: none */
 };
 
 enum {
     WD_ANCHORS = 1 << 25, /* of one document */
-    WD_LOST    = 1 << 20, /* values of one document that are not in the model and are listed */
+    WD_LOST = 1 << 20,    /* values of one document that are not in the model and are listed */
 };
 
 struct wd_lifting {
-    struct wb_arena    *a; /* owns the texts of the document */
-    yyjson_val         *root;
-    struct wm_doc      *doc;
+    struct wb_arena *a; /* owns the texts of the document */
+    yyjson_val *root;
+    struct wm_doc *doc;
     struct wd_problems *problems;
     WB_VEC(struct wd_anchor) anchors;
     uint32_t *first;           /* per entry, index + 1 of its first anchor; last: the thread's. NULL: not built yet */
     uint32_t *index;           /* hash table of all anchors by entry and slot: index + 1. NULL: not built yet */
-    size_t    index_n;         /* a power of 2 */
-    uint8_t  *elsewhere;       /* one bit per value of the document: it has an anchor */
+    size_t index_n;            /* a power of 2 */
+    uint8_t *elsewhere;        /* one bit per value of the document: it has an anchor */
     WB_VEC(yyjson_val *) lost; /* values of the document that are not in the model */
     size_t lost_more;          /* not in the list, which was full */
-    int    failed;
+    int failed;
 
     struct upp_str agent;     /* the agent, if the dialect names none; NULL: "agent" */
-    int64_t        now_ms;    /* for missing times */
+    int64_t now_ms;           /* for missing times */
     struct upp_str last_time; /* cache of the last time and its milliseconds: the next is often the same */
-    int64_t        last_time_ms;
+    int64_t last_time_ms;
     /* Makes an id: the prefix and 32 hex digits. The same document gets the same ids in the same order. */
     struct upp_str (*id)(void *arg, struct wb_arena *a, const char *prefix);
     void *arg;
@@ -126,27 +125,27 @@ static inline void wd_canonical(struct wd_lifting *l, bool canonical)
 
 /* An object that is open. */
 struct wd_opened {
-    size_t      from; /* start of its text */
-    uint32_t    entry;
+    size_t from; /* start of its text */
+    uint32_t entry;
     const char *slot;
-    bool        comma; /* a comma was due before it */
+    bool comma; /* a comma was due before it */
 
     const struct wm_residue *residue; /* restored when it is closed */
-    size_t                   inner;   /* index in `within` of the first object in it */
+    size_t inner;                     /* index in `within` of the first object in it */
 
     struct wd_anchor *anchor; /* the object it is compared with, if any */
-    struct wj_match  *outer;  /* the comparison of the enclosing object */
+    struct wj_match *outer;   /* the comparison of the enclosing object */
 };
 
 /* Cache of the last formatted time: the next is often the same. */
 struct wd_timed {
     struct upp_str spelled; /* NULL: none yet */
     struct upp_str text;    /* as in the model, if that matters; and its milliseconds */
-    int64_t        ms;
+    int64_t ms;
 };
 
 enum {
-    WD_WITHIN  = 8,       /* nesting depth of a dialect's objects */
+    WD_WITHIN = 8,        /* nesting depth of a dialect's objects */
     WD_EXTENTS = 1 << 24, /* recorded extents of objects in objects with residue; further ones are found by scanning */
 };
 
@@ -157,24 +156,24 @@ struct wd_items {
 
 struct wd_lowering {
     const struct wm_doc *doc;
-    struct wj_writer     w;
-    struct wd_losses    *losses;  /* NULL: not wanted */
-    struct wb_arena      scratch; /* reset for each use */
-    struct wb_arena      keep;    /* lives until the document is written */
-    int64_t              now_ms;
-    struct upp_str       view;   /* the agent for whom it is written; NULL: none, everything as it was */
-    unsigned             target; /* version of the dialect, if it has several; 0: its default */
-    bool                 pure, no_system;
-    uint32_t             before; /* entries before this document: made-up ids count on from them */
-    struct upp_str       last;  /* of dialects that chain their items: the id of the one before; then of the last one */
-    struct wd_items      items; /* set by dialects whose document has its list among other members */
-    struct wd_timed      pai_time, upp_time; /* one cache per way of formatting */
+    struct wj_writer w;
+    struct wd_losses *losses; /* NULL: not wanted */
+    struct wb_arena scratch;  /* reset for each use */
+    struct wb_arena keep;     /* lives until the document is written */
+    int64_t now_ms;
+    struct upp_str view; /* the agent for whom it is written; NULL: none, everything as it was */
+    unsigned target;     /* version of the dialect, if it has several; 0: its default */
+    bool pure, no_system;
+    uint32_t before;       /* entries before this document: made-up ids count on from them */
+    struct upp_str last;   /* of dialects that chain their items: the id of the one before; then of the last one */
+    struct wd_items items; /* set by dialects whose document has its list among other members */
+    struct wd_timed pai_time, upp_time; /* one cache per way of formatting */
 
     /* Private to dialects/core/writer.c. */
-    const char        *dialect;
-    struct upp_str     compact;            /* the last text that wd_is_compact_still found compact */
-    struct wd_lifting *compare;            /* not NULL: nothing is output, the residue of this document is computed */
-    struct wj_match   *matches[WD_WITHIN]; /* one per open object, allocated on demand */
+    const char *dialect;
+    struct upp_str compact;              /* the last text that wd_is_compact_still found compact */
+    struct wd_lifting *compare;          /* not NULL: nothing is output, the residue of this document is computed */
+    struct wj_match *matches[WD_WITHIN]; /* one per open object, allocated on demand */
     WB_VEC(struct wd_opened) open;
     WB_VEC(struct wj_extent) within; /* extents of objects in objects with residue */
     struct wb_buf temp;
@@ -211,13 +210,13 @@ void wd_lose(struct wd_lowering *l, uint32_t entry, const char *what, const char
 
 /* Reports what is outside of messages: of these, everything that the document has and the dialect cannot express. */
 enum {
-    WD_IMPLIED_ID          = 1 << 0, /* of the thread */
-    WD_IMPLIED_THREAD      = 1 << 1, /* title, metadata and parent of the thread */
-    WD_IMPLIED_MADE        = 1 << 2, /* times of the thread */
-    WD_IMPLIED_AGENTS      = 1 << 3, /* everything of agents except their names */
-    WD_IMPLIED_TURNS       = 1 << 4, /* members of turns */
-    WD_IMPLIED_IDS         = 1 << 5, /* of entries */
-    WD_IMPLIED_LATER_IDS   = 1 << 6, /* of entries that do not begin a turn */
+    WD_IMPLIED_ID = 1 << 0,        /* of the thread */
+    WD_IMPLIED_THREAD = 1 << 1,    /* title, metadata and parent of the thread */
+    WD_IMPLIED_MADE = 1 << 2,      /* times of the thread */
+    WD_IMPLIED_AGENTS = 1 << 3,    /* everything of agents except their names */
+    WD_IMPLIED_TURNS = 1 << 4,     /* members of turns */
+    WD_IMPLIED_IDS = 1 << 5,       /* of entries */
+    WD_IMPLIED_LATER_IDS = 1 << 6, /* of entries that do not begin a turn */
     WD_IMPLIED_LATER_TIMES = 1 << 7,
 };
 void wd_implied(struct wd_lowering *l, unsigned what);
@@ -303,7 +302,7 @@ struct wd_document_ops {
     /* Severity and rule of a lone surrogate in a text or name: valid JSON, but not every reader accepts it. NULL: no
      * problem. */
     enum wd_severity half;
-    const char      *half_rule;
+    const char *half_rule;
 
     /* Fills the empty l->doc. -UPP_EINVALID: not a document of this dialect at all; of one with mistakes, lifts what it
      * can. */
@@ -322,5 +321,3 @@ extern const struct wd_document_ops wd_document_thread, wd_document_pydantic, wd
 const struct wd_document_ops *wd_document_find(struct upp_str name); /* NULL: none */
 const struct wd_document_ops *wd_document_detect(yyjson_val *root);  /* NULL: unknown */
 const struct wd_document_ops *wd_document_at(size_t i);              /* in a fixed order; NULL: no more */
-
-#endif

@@ -31,7 +31,7 @@ const struct wd_document_ops *wd_document_find(struct upp_str name)
 const struct wd_document_ops *wd_document_detect(yyjson_val *root)
 {
     const struct wd_document_ops *ops, *best = NULL;
-    int                           sure = 0;
+    int sure = 0;
     for (size_t i = 0; (ops = wd_document_at(i)); i++) {
         int n = ops->detect(root);
         if (n > sure) {

@@ -1,4 +1,4 @@
-/* dialects/core/failure.c — see failure.h. */
+/* dialects/core/failure.c — maps a run's error to the status, code and type of OpenAI's APIs. */
 #include "dialects/core/failure.h"
 
 #include <upp/base.h>
@@ -13,8 +13,8 @@
  * model of the configuration, is the server's failure, not the client's. */
 static const struct row {
     enum upp_code code;
-    int           status;
-    const char   *name, *type;
+    int status;
+    const char *name, *type;
 } rows[] = {
     {UPP_ERATE, 429, "rate_limit_exceeded", "rate_limit_error"},
     {UPP_EQUOTA, 429, "insufficient_quota", "rate_limit_error"},
@@ -40,26 +40,26 @@ static const struct row *row_of(struct upp_str code, uint64_t status)
 static uint64_t number_at(yyjson_val *v, const char *name)
 {
     yyjson_val *n = yyjson_obj_get(v, name);
-    uint64_t    number;
+    uint64_t number;
     return n && yyjson_is_raw(n) && wj_num_u64(wj_text(n), &number) ? number : 0;
 }
 
 void wd_failure_read(struct wb_arena *a, uint8_t status, struct upp_str error, struct wd_failure *ret)
 {
-    yyjson_val *v    = NULL;
-    uint64_t    http = 0;
-    *ret             = (struct wd_failure){.status = 500, .type = status == WM_FAILED ? "server_error" : "run_ended"};
+    yyjson_val *v = NULL;
+    uint64_t http = 0;
+    *ret = (struct wd_failure){.status = 500, .type = status == WM_FAILED ? "server_error" : "run_ended"};
     if (error.n && wj_read(a, error, NULL, &v, NULL) >= 0) {
-        ret->message  = wj_text_at(v, "message");
-        ret->code     = wj_text_at(v, "code");
-        http          = number_at(v, "statusCode");
+        ret->message = wj_text_at(v, "message");
+        ret->code = wj_text_at(v, "code");
+        http = number_at(v, "statusCode");
         ret->retry_ms = number_at(v, "retryAfterMs");
     }
     const struct row *row = status == WM_FAILED ? row_of(ret->code, http) : NULL;
     if (row) {
-        ret->code    = wb_cstr(row->name);
-        ret->type    = row->type;
-        ret->status  = row->status;
+        ret->code = wb_cstr(row->name);
+        ret->type = row->type;
+        ret->status = row->status;
         ret->refused = true;
     }
     if (!ret->code.p)

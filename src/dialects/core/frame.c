@@ -31,7 +31,7 @@ int wd_out_check(struct wd_out *o)
 void wd_frame_push(struct wd_out *o)
 {
     struct wd_frames *f = o->to;
-    struct wd_frame   frame;
+    struct wd_frame frame;
     if (f->text.failed)
         return;
     frame = (struct wd_frame){NULL, o->from, f->text.n - o->from};
@@ -42,8 +42,6 @@ void wd_frame_push(struct wd_out *o)
     else
         wj_writer_fail(&o->w, upp_fail(o->w.err, UPP_ENOMEM, "out of memory"));
 }
-
-/* ---- Members --------------------------------------------------------------------------------------------- */
 
 void wd_str(struct wd_out *o, const char *name, struct upp_str value)
 {
@@ -65,8 +63,6 @@ const char *wd_status_word(uint8_t status)
     };
     return status < WB_LEN(words) && words[status] ? words[status] : "unknown";
 }
-
-/* ---- JSON inside ----------------------------------------------------------------------------------------- */
 
 const struct wj_read_opts wd_json_opts = {
     .size = sizeof wd_json_opts, .max_bytes = WD_FRAMES_TEXT, .depth = WJ_DEPTH_MAX};

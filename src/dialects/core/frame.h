@@ -8,8 +8,7 @@
  * Failures are sticky, as in buffers: after the first one nothing more is added, and one check at the end of the event
  * suffices.
  */
-#ifndef WD_FRAME_H
-#define WD_FRAME_H
+#pragma once
 
 #include "base/arena.h"
 #include "dialects/core/dialect.h"
@@ -18,19 +17,19 @@
 
 struct wd_out {
     struct wd_frames *to;
-    struct wj_writer  w;
-    size_t            from;  /* start of the open frame */
-    struct upp_str    aside; /* uap: the phase, if the output is scaffolding; empty: it is not */
+    struct wj_writer w;
+    size_t from;          /* start of the open frame */
+    struct upp_str aside; /* uap: the phase, if the output is scaffolding; empty: it is not */
 
     const struct uap_caller *caller; /* uap: if it is a child's event, the child's caller; NULL: none */
 };
 
 static inline void wd_out_init(struct wd_out *o, struct wd_frames *to, struct upp_err *err)
 {
-    o->to     = to;
-    o->w      = (struct wj_writer){.out = &to->text, .err = err};
-    o->from   = 0;
-    o->aside  = (struct upp_str){0};
+    o->to = to;
+    o->w = (struct wj_writer){.out = &to->text, .err = err};
+    o->from = 0;
+    o->aside = (struct upp_str){0};
     o->caller = NULL;
 }
 
@@ -48,7 +47,7 @@ static inline void wd_add(struct wd_out *o, struct upp_str s)
 /* Begins a frame with `head`. The next name or value gets no comma; call wd_more if `head` ends with a value. */
 static inline void wd_frame_open(struct wd_out *o, struct upp_str head)
 {
-    o->from    = o->w.out->n;
+    o->from = o->w.out->n;
     o->w.comma = false;
     wd_add(o, head);
 }
@@ -72,8 +71,8 @@ static inline void wd_frame_close(struct wd_out *o, struct upp_str tail)
 }
 
 /* Members of the open object. */
-void               wd_str(struct wd_out *o, const char *name, struct upp_str value);
-void               wd_uuid(struct wd_out *o, const char *name, struct wb_uuid value);
+void wd_str(struct wd_out *o, const char *name, struct upp_str value);
+void wd_uuid(struct wd_out *o, const char *name, struct wb_uuid value);
 static inline void wd_end(struct wd_out *o, char bracket)
 {
     wj_write_close(&o->w, bracket);
@@ -92,5 +91,3 @@ static inline bool wd_json(struct wd_out *o, struct wb_arena *scratch, struct up
 
 /* The same; invalid JSON is written as a string, NULL as null. */
 void wd_json_or_str(struct wd_out *o, struct wb_arena *scratch, struct upp_str text);
-
-#endif

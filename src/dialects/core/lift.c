@@ -1,4 +1,4 @@
-/* dialects/core/lift.c — see lift.h. */
+/* dialects/core/lift.c — adds agents, entries and parts to a document that is being read, and reads its numbers. */
 #include "dialects/core/lift.h"
 
 #include "base/err.h"
@@ -6,11 +6,9 @@
 #include "dialects/core/residue.h"
 #include "json/value.h"
 
-/* ---- Entries --------------------------------------------------------------------------------------------- */
-
 int wd_agent_of(struct wd_lifting *l, struct upp_str id, struct upp_str name, uint32_t *ret, struct upp_err *err)
 {
-    id                    = id.p ? id : l->agent.p ? l->agent : UPP_STR("agent");
+    id = id.p ? id : l->agent.p ? l->agent : UPP_STR("agent");
     struct wm_doc_agent a = {.id = id, .name = name.p ? name : id};
     for (size_t i = 0; i < l->doc->agents.n; i++) /* by id only: another agent may have this id as its name */
         if (wb_str_eq(l->doc->agents.p[i].id, id)) {
@@ -31,7 +29,7 @@ void wd_reserve(struct wd_lifting *l, size_t turns, size_t entries, size_t objec
 void wd_entry_time(struct upp_str text, int64_t otherwise, struct upp_message *m)
 {
     struct wb_time t;
-    m->time_ms   = otherwise;
+    m->time_ms = otherwise;
     m->time_text = (struct upp_str){0};
     if (!text.p)
         return;
@@ -45,11 +43,11 @@ static void set_time(struct wd_lifting *l, struct upp_str time, struct upp_messa
 {
     if (time.p && l->last_time.p && wb_str_eq(time, l->last_time)) {
         m->time_text = time;
-        m->time_ms   = l->last_time_ms;
+        m->time_ms = l->last_time_ms;
         return;
     }
     wd_entry_time(time, l->now_ms, m);
-    l->last_time    = time;
+    l->last_time = time;
     l->last_time_ms = m->time_ms;
 }
 
@@ -59,7 +57,7 @@ struct wm_doc_entry *wd_entry_add(struct wd_lifting *l, uint8_t role, uint32_t a
     struct wm_doc_entry *e = wm_doc_entry_add(l->doc, err);
     if (!e)
         return NULL;
-    e->agent          = agent;
+    e->agent = agent;
     e->e.message.role = role;
     if (agent != WM_NO_AGENT)
         e->e.who = l->doc->agents.p[agent].name;
@@ -80,19 +78,17 @@ int wd_parts_add(struct wd_parts *to, const struct upp_part *part, struct upp_er
 int wd_parts_finish(struct wb_arena *a, struct wd_parts *from, struct upp_message *m, struct upp_err *err)
 {
     m->n_parts = from->list.n;
-    m->parts   = from->list.n ? wb_new_n(a, struct upp_part, from->list.n) : NULL;
+    m->parts = from->list.n ? wb_new_n(a, struct upp_part, from->list.n) : NULL;
     if (m->parts)
         memcpy(m->parts, from->list.p, from->list.n * sizeof *m->parts);
     from->list.n = 0;
     return wb_arena_check(a, err);
 }
 
-/* ---- Values ---------------------------------------------------------------------------------------------- */
-
 int wd_string_text(struct wb_arena *a, struct upp_str s, struct upp_str *ret, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(WD_DOC_BYTES);
-    struct wj_writer                      w;
+    struct wj_writer w;
     wj_writer_init(&w, &b, err);
     wj_write_str(&w, s);
     return wj_writer_text(&w, a, ret);

@@ -1,14 +1,11 @@
 /* dialects/core/lift.h — what lifts share: agents, entries and their parts, texts of values. */
-#ifndef WD_LIFT_H
-#define WD_LIFT_H
+#pragma once
 
 #include "dialects/core/data_url.h"
 #include "dialects/core/document.h"
 #include "json/value.h"
 
 enum { WD_PARTS = 1 << 14 }; /* maximum of one message */
-
-/* ---- Entries --------------------------------------------------------------------------------------------- */
 
 /* Finds or adds the agent with this id (NULL: that of the lifting). `name` NULL: its name is its id. */
 int wd_agent_of(struct wd_lifting *l, struct upp_str id, struct upp_str name, uint32_t *ret,
@@ -37,18 +34,14 @@ int wd_parts_add(struct wd_parts *to, const struct upp_part *part, struct upp_er
 int wd_parts_finish(struct wb_arena *a, struct wd_parts *from, struct upp_message *m,
                     struct upp_err *err) UPP_MUST_CHECK;
 
-/* ---- Values ---------------------------------------------------------------------------------------------- */
-
 /* Encodes a string as JSON. */
 int wd_string_text(struct wb_arena *a, struct upp_str s, struct upp_str *ret, struct upp_err *err) UPP_MUST_CHECK;
 
-yyjson_val *wd_last_at(yyjson_val *obj, const char *name);   /* the last duplicate, which may contain anchors */
-uint64_t    wd_number_at(yyjson_val *obj, const char *name); /* a whole number; otherwise 0 */
-uint64_t    wd_number_of(struct upp_str number);
-bool        wd_is_canonical_number(struct upp_str number); /* wd_number_of it is formatted as the same text */
+yyjson_val *wd_last_at(yyjson_val *obj, const char *name); /* the last duplicate, which may contain anchors */
+uint64_t wd_number_at(yyjson_val *obj, const char *name);  /* a whole number; otherwise 0 */
+uint64_t wd_number_of(struct upp_str number);
+bool wd_is_canonical_number(struct upp_str number); /* wd_number_of it is formatted as the same text */
 
 /* Problem callback for decoding: ignores members of the wrong type. They come back as residue, and validation reports
  * them. */
 void wd_ignore_problem(void *ctx, const char *pointer, const char *sentence);
-
-#endif

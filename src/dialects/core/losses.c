@@ -12,7 +12,7 @@
 /* A position in a container. */
 struct level {
     yyjson_val *container, *child; /* child of an object: the name */
-    size_t      index;
+    size_t index;
 };
 
 struct path {
@@ -80,7 +80,7 @@ void wd_lost_report(const struct wd_lifting *l, yyjson_val *const *list, size_t 
     if (n && !path)
         losses->failed = -UPP_ENOMEM;
     for (size_t i = 0; path && i < n; i++) {
-        char              text[512], what[64];
+        char text[512], what[64];
         struct wj_pointer pointer;
         wj_pointer_init(&pointer, text, sizeof text);
         find(path, &pointer, l->root, list[i]);

@@ -25,14 +25,14 @@ enum {
 
 struct round_trip {
     struct wd_document *d;
-    struct wd_anchor  **anchors; /* sorted by object */
-    uint8_t            *touched; /* one bit per entry: something of its object is lost */
-    bool                any;
+    struct wd_anchor **anchors; /* sorted by object */
+    uint8_t *touched;           /* one bit per entry: something of its object is lost */
+    bool any;
     WB_VEC(yyjson_val *) lost; /* in document order */
     size_t more;
-    bool   dry; /* only count */
+    bool dry; /* only count */
     size_t count;
-    int    failed;
+    int failed;
 };
 
 static int by_wire(const void *a, const void *b)
@@ -63,7 +63,7 @@ static void touch(struct round_trip *x, yyjson_val *v)
 static bool is_anchor(const struct round_trip *x, const yyjson_val *v)
 {
     const struct wd_lifting *l = &x->d->lifting;
-    size_t                   i = (size_t)(v - l->root);
+    size_t i = (size_t)(v - l->root);
     return l->elsewhere && (l->elsewhere[i / 8] >> i % 8 & 1);
 }
 
@@ -79,8 +79,6 @@ static void lose(struct round_trip *x, yyjson_val *v)
     else if (!wb_vec_push(&x->lost, v, (size_t)WD_MAX_LOSSES))
         x->failed = -UPP_ENOMEM;
 }
-
-/* ---- Comparing --------------------------------------------------------------------------------------------- */
 
 static bool same_moment(struct upp_str a, struct upp_str b)
 {
@@ -107,11 +105,11 @@ static void compare(struct round_trip *x, yyjson_val *was, yyjson_val *is);
 static size_t differences(struct round_trip *x, yyjson_val *was, yyjson_val *is)
 {
     struct round_trip before = *x;
-    x->dry                   = true;
-    x->count                 = 0;
+    x->dry = true;
+    x->count = 0;
     compare(x, was, is);
     size_t n = x->count;
-    x->dry   = before.dry;
+    x->dry = before.dry;
     x->count = before.count;
     return n;
 }
@@ -129,7 +127,7 @@ static size_t look_ahead(struct round_trip *x, yyjson_val *item, yyjson_val *nex
         size_t n = differences(x, item, next);
         if (n < least) {
             least = n;
-            best  = i;
+            best = i;
         }
     }
     return best;
@@ -155,7 +153,7 @@ static void compare_objects(struct round_trip *x, yyjson_val *was, yyjson_val *i
 /* Lists of equal length are compared item by item; otherwise items may be missing or new. */
 static void compare_lists(struct round_trip *x, yyjson_val *was, yyjson_val *is)
 {
-    size_t      n = unsafe_yyjson_get_len(was), rest = unsafe_yyjson_get_len(is);
+    size_t n = unsafe_yyjson_get_len(was), rest = unsafe_yyjson_get_len(is);
     yyjson_val *item = unsafe_yyjson_get_first(was), *next = unsafe_yyjson_get_first(is);
     if (x->dry && n != rest) { /* no look-ahead within look-ahead: the cost would be exponential */
         lose(x, was);
@@ -193,7 +191,7 @@ static void compare(struct round_trip *x, yyjson_val *was, yyjson_val *is)
 static void compare_roots(struct round_trip *x, yyjson_val *was, yyjson_val *is)
 {
     yyjson_val *key, *value, *first = yyjson_arr_get_first(is);
-    size_t      i, n;
+    size_t i, n;
     if (!yyjson_is_obj(was) || !yyjson_is_arr(is)) {
         compare(x, was, is);
         return;
@@ -212,13 +210,11 @@ static void compare_roots(struct round_trip *x, yyjson_val *was, yyjson_val *is)
     }
 }
 
-/* ---- Reporting ---------------------------------------------------------------------------------------------- */
-
 /* A loss that a dialect reported for an entry or for the thread stays if something of that is really lost. */
 static bool still_applies(const struct round_trip *x, const struct wd_loss *loss)
 {
     static const struct upp_str entries = UPP_STR_INIT("entries/");
-    uint64_t                    i;
+    uint64_t i;
     if (!loss->pointer.n)
         return x->any;
     if (!wb_str_starts(loss->pointer, entries) || !wb_str_u64(wb_str_sub(loss->pointer, entries.n, SIZE_MAX), &i))
@@ -246,8 +242,8 @@ static void round_trip_done(struct round_trip *x)
 static int prepare(struct round_trip *x, struct upp_err *err)
 {
     struct wd_lifting *l = &x->d->lifting;
-    x->anchors           = wb_new_n(&x->d->a, struct wd_anchor *, l->anchors.n + 1);
-    x->touched           = wb_new_n(&x->d->a, uint8_t, x->d->doc.entries.n / 8 + 1);
+    x->anchors = wb_new_n(&x->d->a, struct wd_anchor *, l->anchors.n + 1);
+    x->touched = wb_new_n(&x->d->a, uint8_t, x->d->doc.entries.n / 8 + 1);
     if (!x->anchors || !x->touched)
         return wb_arena_check(&x->d->a, err);
     for (size_t i = 0; i < l->anchors.n; i++)
@@ -263,20 +259,20 @@ static int write_back(struct wd_document *d, const struct wd_document_ops *to, s
 {
     WB_CLEANUP(wd_document_done) struct wd_document there = {0};
     struct wd_convert_opts again = {.size = sizeof again, .now_ms = opts->now_ms, .seed = opts->seed};
-    again.agent                  = opts->agent;
-    int r                        = wd_document_read(&there, to, text, &again, err);
+    again.agent = opts->agent;
+    int r = wd_document_read(&there, to, text, &again, err);
     return r < 0 ? r : wd_document_write(&there, d->ops, &again, out, NULL, err);
 }
 
 int wd_document_returns(struct wd_document *d, const struct wd_document_ops *to, struct upp_str text,
                         const struct wd_convert_opts *opts, struct wd_losses *losses, struct upp_err *err)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena     a    = WB_ARENA(WD_DOC_MEMORY);
-    WB_CLEANUP(wb_buf_done) struct wb_buf         back = WB_BUF(2u * WD_DOC_BYTES);
-    WB_CLEANUP(round_trip_done) struct round_trip x    = {.d = d};
-    struct upp_err                                why  = {0};
-    yyjson_val                                   *is;
-    int                                           r = write_back(d, to, text, opts, &back, &why);
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(WD_DOC_MEMORY);
+    WB_CLEANUP(wb_buf_done) struct wb_buf back = WB_BUF(2u * WD_DOC_BYTES);
+    WB_CLEANUP(round_trip_done) struct round_trip x = {.d = d};
+    struct upp_err why = {0};
+    yyjson_val *is;
+    int r = write_back(d, to, text, opts, &back, &why);
     if (r == -UPP_EINVALID || r == -UPP_ELIMIT) { /* nothing comes back */
         wd_loss_add(losses, UPP_STR(""), UPP_STR("all of it"), wb_cstr(why.msg));
         return 0;

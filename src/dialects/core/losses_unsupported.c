@@ -17,9 +17,9 @@ static void of_thread(struct wd_lowering *l, unsigned what)
 
 static void of_agents(struct wd_lowering *l)
 {
-    const struct wm_doc *d      = l->doc;
-    uint8_t             *speaks = wb_new_n(&l->keep, uint8_t, d->agents.n + 1);
-    bool                 made = false, silent = false;
+    const struct wm_doc *d = l->doc;
+    uint8_t *speaks = wb_new_n(&l->keep, uint8_t, d->agents.n + 1);
+    bool made = false, silent = false;
     for (size_t i = 0; speaks && i < d->entries.n; i++)
         speaks[WB_MIN(d->entries.p[i].agent, (uint32_t)d->agents.n)] = 1;
     for (size_t i = 0; speaks && i < d->agents.n; i++) {
@@ -47,8 +47,8 @@ static void of_entries(struct wd_lowering *l, const struct wm_doc_turn *t, unsig
 {
     const struct wm_doc_entry *first = &l->doc->entries.p[t->first];
     for (uint32_t i = t->first; i < t->first + t->n; i++) {
-        const struct wm_doc_entry *e   = &l->doc->entries.p[i];
-        bool                       ids = what & WD_IMPLIED_IDS || (what & WD_IMPLIED_LATER_IDS && i > t->first);
+        const struct wm_doc_entry *e = &l->doc->entries.p[i];
+        bool ids = what & WD_IMPLIED_IDS || (what & WD_IMPLIED_LATER_IDS && i > t->first);
         if (ids && (e->id.p || e->e.message.id.p))
             wd_lose(l, i, "its id", "it has none of its own");
         if (what & WD_IMPLIED_LATER_TIMES && e->e.message.time_ms != first->e.message.time_ms)

@@ -1,4 +1,5 @@
-/* dialects/core/open_message.c — see open_message.h. */
+/* dialects/core/open_message.c — opens and finds the parts of the streaming message, and the bytes before their
+ * deltas. */
 #include "dialects/core/open_message.h"
 
 #include <inttypes.h>
@@ -20,7 +21,7 @@ void wd_open_done(struct wd_open *m)
 
 void wd_open_end(struct wd_open *m)
 {
-    m->open    = false;
+    m->open = false;
     m->parts.n = 0;
     wb_buf_clear(&m->heads);
 }
@@ -30,7 +31,7 @@ int wd_open_begin(struct wd_open *m, const struct wm_event *ev, struct upp_err *
     if (m->open)
         return upp_fail(err, UPP_EBUG, "event %" PRIu64 " opens a message while one is open", ev->number);
     wd_open_end(m);
-    m->open  = true;
+    m->open = true;
     m->entry = ev->id;
     return 0;
 }
@@ -47,7 +48,7 @@ int wd_open_part(struct wd_open *m, const struct wm_event *ev, struct wd_part **
     struct wd_part *p = &m->parts.p[ev->part];
     if (p->state)
         return upp_fail(err, UPP_EBUG, "event %" PRIu64 " opens part %" PRIu32 " again", ev->number, ev->part);
-    *p   = (struct wd_part){.state = WD_OPEN, .kind = ev->part_kind};
+    *p = (struct wd_part){.state = WD_OPEN, .kind = ev->part_kind};
     *ret = p;
     return 0;
 }
@@ -63,13 +64,13 @@ int wd_open_find(struct wd_open *m, const struct wm_event *ev, struct wd_part **
 
 int wd_open_head(struct wd_open *m, struct wd_part *p, struct wd_out *o, struct upp_err *err)
 {
-    struct wb_buf *b    = o->w.out;
+    struct wb_buf *b = o->w.out;
     struct upp_str head = wb_str(b->p + o->from, b->failed ? 0 : b->n - o->from);
-    size_t         at   = m->heads.n;
+    size_t at = m->heads.n;
     wb_buf_add(&m->heads, head);
     if (!b->failed)
         b->n = o->from;
-    p->head   = (uint32_t)at;
+    p->head = (uint32_t)at;
     p->n_head = (uint32_t)head.n;
     return wb_buf_check(&m->heads, err);
 }

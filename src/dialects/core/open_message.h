@@ -4,8 +4,7 @@
  * Events that break the contract (a delta of a part that is not open) fail with -UPP_EBUG, and the message names the
  * event.
  */
-#ifndef WD_OPEN_H
-#define WD_OPEN_H
+#pragma once
 
 #include "base/buf.h"
 #include "base/vec.h"
@@ -16,15 +15,15 @@ struct wd_out;
 enum wd_part_state { WD_UNSEEN, WD_OPEN, WD_CLOSED };
 
 struct wd_part {
-    uint8_t  state;
-    uint8_t  kind;  /* enum upp_part_kind */
-    bool     shown; /* its start was sent */
-    bool     said;  /* and some text of it */
+    uint8_t state;
+    uint8_t kind; /* enum upp_part_kind */
+    bool shown;   /* its start was sent */
+    bool said;    /* and some text of it */
     uint32_t head, n_head;
 };
 
 struct wd_open {
-    bool           open;
+    bool open;
     struct wb_uuid entry; /* its id */
     WB_VEC(struct wd_part) parts;
     struct wb_buf heads;
@@ -35,7 +34,7 @@ enum { WD_HEADS_MAX = 16 << 20 };
 void wd_open_init(struct wd_open *m);
 void wd_open_done(struct wd_open *m);
 
-int  wd_open_begin(struct wd_open *m, const struct wm_event *ev, struct upp_err *err) UPP_MUST_CHECK;
+int wd_open_begin(struct wd_open *m, const struct wm_event *ev, struct upp_err *err) UPP_MUST_CHECK;
 void wd_open_end(struct wd_open *m); /* drops all parts */
 
 /* PART_OPEN: opens the part. */
@@ -60,5 +59,3 @@ static inline struct wd_part *wd_open_at(struct wd_open *m, size_t index)
 {
     return m->open && index < m->parts.n && m->parts.p[index].state ? &m->parts.p[index] : NULL;
 }
-
-#endif

@@ -13,16 +13,14 @@ void wd_lifting_done(struct wd_lifting *l)
     wb_vec_done(&l->lost);
 }
 
-/* ---- Problems -------------------------------------------------------------------------------------------- */
-
 void wd_problem_at(struct wd_problems *p, enum wd_severity severity, const char *rule, const char *pointer,
                    const char *sentence)
 {
     (severity == WD_ERROR) ? p->errors++ : p->warnings++;
     if (p->list.n >= WD_MAX_PROBLEMS)
         return;
-    struct wd_problem problem = {.pointer  = wb_arena_dup(p->a, wb_cstr(pointer)),
-                                 .rule     = rule,
+    struct wd_problem problem = {.pointer = wb_arena_dup(p->a, wb_cstr(pointer)),
+                                 .rule = rule,
                                  .severity = (uint8_t)severity,
                                  .sentence = wb_arena_dup(p->a, wb_cstr(sentence))};
     if (!wb_vec_push(&p->list, problem, (size_t)WD_MAX_PROBLEMS))
@@ -32,10 +30,10 @@ void wd_problem_at(struct wd_problems *p, enum wd_severity severity, const char 
 void wd_problem(struct wd_problems *p, enum wd_severity severity, const char *rule, const yyjson_val *at,
                 const char *fmt, ...)
 {
-    char              text[512];
+    char text[512];
     struct wj_pointer pointer;
-    struct upp_err    formatted;
-    va_list           args;
+    struct upp_err formatted;
+    va_list args;
     va_start(args, fmt);
     (void)wb_vfail(&formatted, UPP_EINVALID, fmt, args);
     va_end(args);
@@ -45,8 +43,6 @@ void wd_problem(struct wd_problems *p, enum wd_severity severity, const char *ru
     wd_problem_at(p, severity, rule, text, formatted.msg);
 }
 
-/* ---- Anchors --------------------------------------------------------------------------------------------- */
-
 static size_t value_index(const struct wd_lifting *l, const yyjson_val *v)
 {
     return (size_t)(v - l->root);
@@ -55,10 +51,10 @@ static size_t value_index(const struct wd_lifting *l, const yyjson_val *v)
 int wd_anchor(struct wd_lifting *l, yyjson_val *wire, const char *slot, size_t entry, size_t n, struct upp_err *err)
 {
     struct wd_anchor a = {.wire = wire, .slot = slot, .entry = (uint32_t)entry, .entries = (uint32_t)n};
-    a.natural          = a.entries;
+    a.natural = a.entries;
     if (!l->elsewhere) {
         size_t values = unsafe_yyjson_is_ctn(l->root) ? l->root->uni.ofs / sizeof *l->root : 1;
-        l->elsewhere  = wb_new_n(l->a, uint8_t, values / 8 + 1);
+        l->elsewhere = wb_new_n(l->a, uint8_t, values / 8 + 1);
     }
     if (!l->elsewhere || !wb_vec_push(&l->anchors, a, (size_t)WD_ANCHORS)) {
         int r = upp_fail(err, l->anchors.n < WD_ANCHORS ? UPP_ENOMEM : UPP_ELIMIT, "no room for %zu objects",
@@ -81,10 +77,10 @@ static bool make_first(struct wd_lifting *l)
     size_t n = l->doc->entries.n;
     l->first = wb_new_n(l->a, uint32_t, n + 1);
     for (size_t i = l->anchors.n; l->first && i--;) {
-        struct wd_anchor *a  = &l->anchors.p[i];
-        size_t            at = WB_MIN((size_t)a->entry, n);
-        a->next              = l->first[at];
-        l->first[at]         = (uint32_t)i + 1;
+        struct wd_anchor *a = &l->anchors.p[i];
+        size_t at = WB_MIN((size_t)a->entry, n);
+        a->next = l->first[at];
+        l->first[at] = (uint32_t)i + 1;
     }
     return l->first;
 }
@@ -154,8 +150,6 @@ struct wd_anchor *wd_anchor_find(struct wd_lifting *l, uint32_t entry, const cha
     return at ? find_in_index(l, entry, slot) : NULL;
 }
 
-/* ---- Residue ---------------------------------------------------------------------------------------------- */
-
 static void lost(void *arg, yyjson_val *value)
 {
     struct wd_lifting *l = arg;
@@ -167,16 +161,16 @@ static void lost(void *arg, yyjson_val *value)
 
 void wd_anchor_compare(struct wd_lifting *l, struct wd_anchor *anchor, yyjson_val *fresh, struct wj_writer *w)
 {
-    size_t              from = w->out->n; /* the buffer's end is used temporarily */
-    size_t              i    = value_index(l, anchor->wire);
-    struct wd_elsewhere at   = {.root = l->root, .bits = l->elsewhere};
+    size_t from = w->out->n; /* the buffer's end is used temporarily */
+    size_t i = value_index(l, anchor->wire);
+    struct wd_elsewhere at = {.root = l->root, .bits = l->elsewhere};
     l->elsewhere[i / 8] &= (uint8_t) ~(1u << i % 8); /* the object itself is compared */
     int r = wd_residue_make(anchor->wire, fresh, &at, w->out, lost, l, w->err);
     l->elsewhere[i / 8] |= (uint8_t)(1u << i % 8);
     if (r > 0) {
         anchor->json = wb_arena_dup(l->a, wb_str_sub(wb_buf_str(w->out), from, SIZE_MAX));
-        r            = wb_arena_check(l->a, w->err);
-        w->out->n    = from;
+        r = wb_arena_check(l->a, w->err);
+        w->out->n = from;
     }
     if (r < 0)
         wj_writer_fail(w, r);

@@ -64,7 +64,7 @@ yyjson_val *wd_residue_member(yyjson_val *obj, struct upp_str name)
 /* ---- Making ---------------------------------------------------------------------------------------------- */
 
 struct making {
-    struct wj_writer           w;
+    struct wj_writer w;
     const struct wd_elsewhere *elsewhere;
     void (*lost)(void *arg, yyjson_val *value);
     void *arg;
@@ -106,7 +106,7 @@ static void put_differing(struct making *m, yyjson_val *was, yyjson_val *fresh)
 /* A position of the writer, to go back to. */
 struct mark {
     size_t n;
-    bool   comma;
+    bool comma;
 };
 
 static struct mark mark_of(const struct making *m)
@@ -117,7 +117,7 @@ static struct mark mark_of(const struct making *m)
 static void rewind_to(struct making *m, struct mark at)
 {
     m->w.out->n = WB_MIN(m->w.out->n, at.n);
-    m->w.comma  = at.comma;
+    m->w.comma = at.comma;
 }
 
 static bool difference(struct making *m, yyjson_val *was, yyjson_val *fresh);
@@ -153,7 +153,7 @@ static yyjson_val *look_up(struct cursor *r, struct upp_str name)
         r->key = found - 1;
     }
     yyjson_val *value = r->key + 1;
-    r->key            = unsafe_yyjson_get_next(value);
+    r->key = unsafe_yyjson_get_next(value);
     return value;
 }
 
@@ -169,11 +169,11 @@ static bool is_first(yyjson_val *obj, yyjson_val *key)
  * collision are they compared. */
 static bool has_duplicates(yyjson_val *obj)
 {
-    yyjson_val *key  = unsafe_yyjson_get_first(obj);
-    uint64_t    seen = 0;
+    yyjson_val *key = unsafe_yyjson_get_first(obj);
+    uint64_t seen = 0;
     for (size_t n = unsafe_yyjson_get_len(obj); n; n--, key = unsafe_yyjson_get_next(key + 1)) {
-        struct upp_str s   = wj_text(key);
-        uint64_t       bit = s.n ? 1ull << ((s.n * 21 + (uint8_t)s.p[0] + (uint8_t)s.p[s.n - 1] * 5u) & 63) : 1;
+        struct upp_str s = wj_text(key);
+        uint64_t bit = s.n ? 1ull << ((s.n * 21 + (uint8_t)s.p[0] + (uint8_t)s.p[s.n - 1] * 5u) & 63) : 1;
         if ((seen & bit) && !is_first(obj, key))
             return true;
         seen |= bit;
@@ -184,9 +184,9 @@ static bool has_duplicates(yyjson_val *obj)
 /* The members of fresh that `was` lacks, one bit each: there are at most MEMBERS. */
 static uint64_t lacking(yyjson_val *was, yyjson_val *fresh)
 {
-    struct cursor in   = cursor_of(was);
-    uint64_t      bits = 0;
-    yyjson_val   *key  = unsafe_yyjson_get_first(fresh);
+    struct cursor in = cursor_of(was);
+    uint64_t bits = 0;
+    yyjson_val *key = unsafe_yyjson_get_first(fresh);
     for (size_t i = 0; i < unsafe_yyjson_get_len(fresh); i++, key = unsafe_yyjson_get_next(key + 1))
         bits |= (uint64_t)!look_up(&in, wj_text(key)) << i;
     return bits;
@@ -208,19 +208,19 @@ static void put_absent(struct making *m, yyjson_val *fresh, uint64_t bits)
 /* True: something differs, and was written. */
 static bool object_difference(struct making *m, yyjson_val *was, yyjson_val *fresh)
 {
-    struct mark   begin      = mark_of(m);
-    struct cursor in         = cursor_of(fresh);
-    size_t        n          = unsafe_yyjson_get_len(was);
-    uint64_t      lacks      = lacking(was, fresh);
-    bool          duplicates = has_duplicates(was), differs = lacks;
-    yyjson_val   *key = unsafe_yyjson_get_first(was), *next = in.key;
+    struct mark begin = mark_of(m);
+    struct cursor in = cursor_of(fresh);
+    size_t n = unsafe_yyjson_get_len(was);
+    uint64_t lacks = lacking(was, fresh);
+    bool duplicates = has_duplicates(was), differs = lacks;
+    yyjson_val *key = unsafe_yyjson_get_first(was), *next = in.key;
     if (lacks) {
         wj_write_open(&m->w, '[');
         wj_write_str(&m->w, UPP_STR("o"));
     }
     wj_write_open(&m->w, '{');
     for (size_t i = 0; i < n; i++, key = unsafe_yyjson_get_next(key + 1)) {
-        bool        again = duplicates && wd_residue_comes_again(key, n - 1 - i);
+        bool again = duplicates && wd_residue_comes_again(key, n - 1 - i);
         yyjson_val *value = look_up(&in, wj_text(key));
         wj_write_name(&m->w, wj_text(key));
         differs |= again || value != next + 1; /* true if the order is not the dialect's */
@@ -279,16 +279,16 @@ static void put_extra(struct making *m, yyjson_val *fresh)
 /* True: the lists differ, and the node was written. False and *whole: the items cannot be matched one by one. */
 static bool list_difference(struct making *m, yyjson_val *was, yyjson_val *fresh, bool *whole)
 {
-    struct mark begin   = mark_of(m);
-    bool        differs = false;
-    size_t      rest = unsafe_yyjson_get_len(fresh), n = unsafe_yyjson_get_len(was), own = 0;
+    struct mark begin = mark_of(m);
+    bool differs = false;
+    size_t rest = unsafe_yyjson_get_len(fresh), n = unsafe_yyjson_get_len(was), own = 0;
     yyjson_val *next = unsafe_yyjson_get_first(fresh), *item = unsafe_yyjson_get_first(was);
     for (size_t i = 0; i < n; i++, item = unsafe_yyjson_get_next(item))
         own += !is_elsewhere(m, item);
     if (!own && !rest)
         return false; /* all items have their own anchors */
     bool pairs = own == rest;
-    bool all   = own == n; /* otherwise the dialect's items can be anywhere among the anchored ones */
+    bool all = own == n; /* otherwise the dialect's items can be anywhere among the anchored ones */
     wj_write_open(&m->w, '[');
     wj_write_str(&m->w, UPP_STR("a"));
     item = unsafe_yyjson_get_first(was);
@@ -329,8 +329,8 @@ static bool by_members(yyjson_val *was, yyjson_val *fresh)
 /* Writes the node of one value. False: they are equal, and 0 was written. */
 static bool difference(struct making *m, yyjson_val *was, yyjson_val *fresh)
 {
-    uint8_t type  = unsafe_yyjson_get_type(was);
-    bool    whole = false;
+    uint8_t type = unsafe_yyjson_get_type(was);
+    bool whole = false;
     if (!is_elsewhere(m, was) && !same_tokens(was, fresh)) {
         if (type != unsafe_yyjson_get_type(fresh) || !is_container(was) ||
             (type == YYJSON_TYPE_OBJ && !by_members(was, fresh)))
@@ -350,10 +350,10 @@ int wd_residue_make(yyjson_val *was, yyjson_val *fresh, const struct wd_elsewher
                     void (*lost)(void *arg, yyjson_val *value), void *arg, struct upp_err *err)
 {
     struct making m = {.elsewhere = elsewhere, .lost = lost, .arg = arg};
-    size_t        n = out->n;
+    size_t n = out->n;
     wj_writer_init(&m.w, out, err);
     bool differs = difference(&m, was, fresh);
-    int  r       = wj_writer_check(&m.w);
+    int r = wj_writer_check(&m.w);
     if (r < 0)
         return r;
     if (!differs)

@@ -16,8 +16,7 @@
  * A HASH is a number; 0: the dialect wrote nothing. So a known member always comes from the model, residue never undoes
  * an edit, and what nobody edits comes back token for token.
  */
-#ifndef WD_RESIDUE_H
-#define WD_RESIDUE_H
+#pragma once
 
 #include "base/arena.h"
 #include "json/scan.h"
@@ -26,7 +25,7 @@
 /* Values of `was` that have their own anchor, and are not in `fresh`. */
 struct wd_elsewhere {
     const yyjson_val *root;
-    const uint8_t    *bits; /* one bit per value from root on; NULL: none */
+    const uint8_t *bits; /* one bit per value from root on; NULL: none */
 };
 
 /* Appends the residue to out, nothing if there is none. Returns 1 if there is some. `lost` (may be NULL) is called for
@@ -37,15 +36,13 @@ int wd_residue_make(yyjson_val *was, yyjson_val *fresh, const struct wd_elsewher
 /* Applies residue to the one value in `out` from `from` on. `within`: known extents of values in it. *dropped counts
  * residue that an edit has made obsolete. Allocates from scratch, and overwrites temp. */
 struct wd_residue_put {
-    struct upp_str           residue;
+    struct upp_str residue;
     const struct wj_extents *within;
-    struct wb_arena         *scratch;
-    struct wb_buf           *temp;
+    struct wb_arena *scratch;
+    struct wb_buf *temp;
 };
 int wd_residue_put(const struct wd_residue_put *p, struct wb_buf *out, size_t from, size_t *dropped,
                    struct upp_err *err) UPP_MUST_CHECK;
-
-/* ---- For making and applying --------------------------------------------------------------------------------- */
 
 uint64_t wd_residue_hash(yyjson_val *v); /* of its tokens; never 0, and small enough (52 bits) for any JSON reader */
 
@@ -54,5 +51,3 @@ yyjson_val *wd_residue_member(yyjson_val *obj, struct upp_str name);
 
 /* Does a member of that name follow among the next `behind` ones? Then this one does not count. */
 bool wd_residue_comes_again(yyjson_val *key, size_t behind);
-
-#endif

@@ -12,11 +12,11 @@
 #include "json/value.h"
 
 struct applier {
-    struct wj_writer         w; /* to the temporary buffer */
-    struct wb_arena         *a;
+    struct wj_writer w; /* to the temporary buffer */
+    struct wb_arena *a;
     const struct wj_extents *within;
-    size_t                   dropped;
-    size_t                   stays; /* how many bytes of the text are unchanged */
+    size_t dropped;
+    size_t stays; /* how many bytes of the text are unchanged */
 };
 
 static void put(struct applier *a, yyjson_val *node, struct upp_str fresh);
@@ -35,8 +35,6 @@ static void put_text(struct applier *a, struct upp_str json)
     wj_write_raw(&a->w, json.p, json.n);
 }
 
-/* ---- What was written ------------------------------------------------------------------------------------------ */
-
 /* A member or an item. */
 struct element {
     struct upp_str name, value;
@@ -44,13 +42,13 @@ struct element {
 
 struct elements {
     struct element *p;
-    size_t          n, cap;
+    size_t n, cap;
 };
 
 static bool add(struct applier *a, struct elements *to, struct element one)
 {
     if (to->n == to->cap) {
-        size_t          cap  = to->cap ? 2 * to->cap : 16;
+        size_t cap = to->cap ? 2 * to->cap : 16;
         struct element *more = wb_new_n(a->a, struct element, cap);
         if (!more) {
             wj_writer_fail(&a->w, wb_arena_check(a->a, a->w.err));
@@ -58,7 +56,7 @@ static bool add(struct applier *a, struct elements *to, struct element one)
         }
         if (to->n)
             memcpy(more, to->p, to->n * sizeof *more);
-        to->p   = more;
+        to->p = more;
         to->cap = cap;
     }
     to->p[to->n++] = one;
@@ -77,8 +75,8 @@ static struct upp_str name_of(struct applier *a, struct upp_str written)
 static struct elements split(struct applier *a, struct upp_str text, char bracket)
 {
     struct elements all = {0};
-    struct element  one;
-    struct wj_scan  s;
+    struct element one;
+    struct wj_scan s;
     wj_scan_init(&s, text, bracket, a->within);
     while (wj_scan_next(&s, &one.name, &one.value)) {
         one.name = name_of(a, one.name);
@@ -98,8 +96,6 @@ static struct element *member(const struct elements *in, struct upp_str name)
             return &in->p[i];
     return NULL;
 }
-
-/* ---- Nodes ----------------------------------------------------------------------------------------------------- */
 
 /* The tag of a node that is a list: "l", "k", "o", "a" or "d"; 0: none. */
 static char letter(yyjson_val *node)
@@ -154,8 +150,8 @@ static void put_new(struct applier *a, yyjson_val *nodes, yyjson_val *absent, co
 
 static void put_member(struct applier *a, yyjson_val *key, size_t behind, const struct elements *in)
 {
-    const struct element *one   = member(in, wj_text(key));
-    struct upp_str        value = one ? one->value : (struct upp_str){0};
+    const struct element *one = member(in, wj_text(key));
+    struct upp_str value = one ? one->value : (struct upp_str){0};
     if (one && letter(key + 1) == 'l' && wd_residue_comes_again(key, behind))
         value = (struct upp_str){0}; /* a duplicate that does not count */
     if (!stays(a, key + 1, value)) {
@@ -169,13 +165,13 @@ static void put_member(struct applier *a, yyjson_val *key, size_t behind, const 
 /* `top`: the whole text, whose first members may stay in place. */
 static void put_object(struct applier *a, yyjson_val *nodes, yyjson_val *absent, struct upp_str fresh, bool top)
 {
-    struct elements in  = split(a, fresh, '{');
-    yyjson_val     *key = unsafe_yyjson_get_first(nodes);
-    size_t          n = unsafe_yyjson_get_len(nodes), i = 0;
+    struct elements in = split(a, fresh, '{');
+    yyjson_val *key = unsafe_yyjson_get_first(nodes);
+    size_t n = unsafe_yyjson_get_len(nodes), i = 0;
     for (; top && n && i < in.n && unsafe_yyjson_is_raw(key + 1) && member(&in, wj_text(key)) == &in.p[i]; i++, n--)
         key = unsafe_yyjson_get_next(key + 1);
     if (i) {
-        a->stays   = (size_t)(in.p[i - 1].value.p + in.p[i - 1].value.n - fresh.p);
+        a->stays = (size_t)(in.p[i - 1].value.p + in.p[i - 1].value.n - fresh.p);
         a->w.comma = true;
     } else
         wj_write_open(&a->w, '{');
@@ -188,8 +184,8 @@ static void put_object(struct applier *a, yyjson_val *nodes, yyjson_val *absent,
 static void put_list(struct applier *a, yyjson_val *list, struct upp_str fresh)
 {
     struct elements in = split(a, fresh, '[');
-    size_t          n = unsafe_yyjson_get_len(list) - 1, at = 0, expected = 0;
-    yyjson_val     *nodes = unsafe_yyjson_get_next(unsafe_yyjson_get_first(list)), *node = nodes;
+    size_t n = unsafe_yyjson_get_len(list) - 1, at = 0, expected = 0;
+    yyjson_val *nodes = unsafe_yyjson_get_next(unsafe_yyjson_get_first(list)), *node = nodes;
     for (size_t i = 0; i < n; i++, node = unsafe_yyjson_get_next(node))
         expected += letter(node) != 'l';
     bool same = expected == in.n; /* otherwise items cannot be matched to nodes */
@@ -225,14 +221,14 @@ static bool begins(struct upp_str text, char bracket)
 static bool is_object(yyjson_val *node, yyjson_val **nodes, yyjson_val **absent)
 {
     bool lacks = letter(node) == 'o';
-    *nodes     = lacks ? yyjson_arr_get(node, 1) : node;
-    *absent    = lacks ? yyjson_arr_get(node, 2) : NULL;
+    *nodes = lacks ? yyjson_arr_get(node, 1) : node;
+    *absent = lacks ? yyjson_arr_get(node, 2) : NULL;
     return yyjson_is_obj(*nodes) && (!lacks || yyjson_is_obj(*absent));
 }
 
 static void put(struct applier *a, yyjson_val *node, struct upp_str fresh)
 {
-    char        c     = letter(node);
+    char c = letter(node);
     yyjson_val *value = c ? yyjson_arr_get(node, 1) : NULL, *nodes, *absent;
     if (c == 'l' && value && !fresh.p)
         wj_write_value(&a->w, value);
@@ -255,8 +251,8 @@ int wd_residue_put(const struct wd_residue_put *p, struct wb_buf *out, size_t fr
                    struct upp_err *err)
 {
     struct upp_str fresh = wb_str_sub(wb_buf_str(out), from, SIZE_MAX);
-    struct applier a     = {.a = p->scratch, .within = p->within};
-    yyjson_val    *nodes, *absent;
+    struct applier a = {.a = p->scratch, .within = p->within};
+    yyjson_val *nodes, *absent;
     wb_buf_clear(p->temp);
     wj_writer_init(&a.w, p->temp, err);
     yyjson_val *node = read_text(&a, p->residue, 2 * WD_DOC_DEPTH);

@@ -1,4 +1,4 @@
-/* dialects/core/retained.c — see retained.h. */
+/* dialects/core/retained.c — finds system prompts and metadata in the residue of pydantic and ui. */
 #include "dialects/core/retained.h"
 
 #include "json/read.h"
@@ -13,8 +13,8 @@ static bool is_tagged(yyjson_val *node, const char *tag)
 
 yyjson_val *wd_retained(struct wd_lowering *l, const char *dialect, const char *slot, uint32_t entry)
 {
-    const struct wm_residue *r    = entry == WD_THREAD ? l->doc->residue : wd_entry_at(l, entry)->residue;
-    yyjson_val              *root = NULL;
+    const struct wm_residue *r = entry == WD_THREAD ? l->doc->residue : wd_entry_at(l, entry)->residue;
+    yyjson_val *root = NULL;
     while (r && !(wb_str_eq(r->dialect, wb_cstr(dialect)) && wb_str_eq(r->slot, wb_cstr(slot))))
         r = r->next;
     if (!r || l->compare)
@@ -72,8 +72,6 @@ yyjson_val *wd_retained_item(struct wd_retained_items *in)
     return NULL;
 }
 
-/* ---- Metadata --------------------------------------------------------------------------------------------------- */
-
 /* Members of ours: the writer writes them itself, or they duplicate the model. */
 static bool is_ours(yyjson_val *name)
 {
@@ -85,15 +83,15 @@ static bool is_ours(yyjson_val *name)
 static yyjson_val *members_of(yyjson_val *node, bool *nodes)
 {
     yyjson_val *whole = stored_value(node);
-    *nodes            = !whole;
+    *nodes = !whole;
     return whole ? whole : is_tagged(node, "o") ? yyjson_arr_get(node, 1) : node;
 }
 
 static size_t each(struct wd_lowering *l, yyjson_val *node)
 {
-    bool        nodes;
+    bool nodes;
     yyjson_val *list = members_of(node, &nodes), *name, *value;
-    size_t      i, n, found = 0;
+    size_t i, n, found = 0;
     if (!yyjson_is_obj(list))
         return 0;
     yyjson_obj_foreach(list, i, n, name, value)

@@ -3,8 +3,7 @@
  * Both have system prompts and metadata of messages. The model has neither: they are in the residue of the dialect that
  * was read (dialects/core/residue.h). Each of the two writes them for the other with these functions.
  */
-#ifndef WD_RETAINED_H
-#define WD_RETAINED_H
+#pragma once
 
 #include "dialects/core/document.h"
 
@@ -21,14 +20,12 @@ struct upp_str wd_retained_text(yyjson_val *node, const char *const *path);
 /* Iterates over the items of a list that are stored whole, in order. */
 struct wd_retained_items {
     yyjson_val *next;
-    size_t      left;
-    size_t      before; /* how many items that the dialect writes are before the last one returned */
+    size_t left;
+    size_t before; /* how many items that the dialect writes are before the last one returned */
 };
 struct wd_retained_items wd_retained_items(yyjson_val *node);
-yyjson_val              *wd_retained_item(struct wd_retained_items *in); /* NULL: no more */
+yyjson_val *wd_retained_item(struct wd_retained_items *in); /* NULL: no more */
 
 /* Writes the application's own members of "metadata" into the open object. */
 void wd_retained_metadata_put(struct wd_lowering *l, yyjson_val *node);
 bool wd_retained_metadata_is(yyjson_val *node); /* are there any? */
-
-#endif

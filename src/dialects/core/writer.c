@@ -23,8 +23,6 @@ void wd_lowering_done(struct wd_lowering *l)
     wb_arena_done(&l->keep);
 }
 
-/* ---- Objects --------------------------------------------------------------------------------------------- */
-
 static const struct wm_residue *find_residue(const struct wd_lowering *l, const struct wm_residue *r, const char *slot)
 {
     while (r && !(wb_str_eq(r->dialect, wb_cstr(l->dialect)) && wb_str_eq(r->slot, wb_cstr(slot))))
@@ -46,9 +44,9 @@ static inline const struct wm_residue *residue_of(const struct wd_lowering *l, u
 static void begin_match(struct wd_lowering *l, struct wd_opened *o)
 {
     struct wj_match **m = &l->matches[l->open.n];
-    o->outer            = l->w.match;
-    l->w.match          = NULL;
-    o->anchor           = wd_anchor_find(l->compare, o->entry, o->slot);
+    o->outer = l->w.match;
+    l->w.match = NULL;
+    o->anchor = wd_anchor_find(l->compare, o->entry, o->slot);
     if (!o->anchor)
         return;
     if (!*m)
@@ -67,12 +65,12 @@ void wd_open(struct wd_lowering *l, uint32_t entry, const char *slot)
         return;
     }
     struct wd_opened *o = &l->open.p[l->open.n];
-    *o                  = (struct wd_opened){.from = l->w.out->n, .entry = entry, .slot = slot, .comma = l->w.comma};
+    *o = (struct wd_opened){.from = l->w.out->n, .entry = entry, .slot = slot, .comma = l->w.comma};
     if (l->compare)
         begin_match(l, o);
     else {
         o->residue = residue_of(l, entry, slot);
-        o->inner   = l->within.n;
+        o->inner = l->within.n;
     }
     l->open.n++;
 }
@@ -122,25 +120,25 @@ bool wd_is_canonical(struct wd_lowering *l, uint32_t entry, const char *slot)
 /* Computes the residue of a closed object and discards what was written. Most are equal, and nothing was. */
 static void compare(struct wd_lowering *l, const struct wd_opened *o)
 {
-    struct wj_writer *w     = &l->w;
-    yyjson_val       *fresh = wj_match_end(w);
+    struct wj_writer *w = &l->w;
+    yyjson_val *fresh = wj_match_end(w);
     if (fresh && fresh != o->anchor->wire)
         wd_anchor_compare(l->compare, o->anchor, fresh, w);
     if (w->failed || w->out->failed)
         return;
     bool of_member = o->outer ? wj_match_named(o->outer) : o->from && w->out->p[o->from - 1] == ':';
-    w->out->n      = o->from;
-    w->comma       = o->comma;
-    w->match       = o->outer;
+    w->out->n = o->from;
+    w->comma = o->comma;
+    w->match = o->outer;
     step_over(l, o->anchor, of_member);
 }
 
 static void apply_residue(struct wd_lowering *l, const struct wd_opened *o)
 {
-    size_t                n       = l->within.n - o->inner;
-    struct wj_extents     within  = {l->w.out->p, n ? l->within.p + o->inner : NULL, n};
-    struct wd_residue_put p       = {o->residue->json, &within, &l->scratch, &l->temp};
-    size_t                dropped = 0;
+    size_t n = l->within.n - o->inner;
+    struct wj_extents within = {l->w.out->p, n ? l->within.p + o->inner : NULL, n};
+    struct wd_residue_put p = {o->residue->json, &within, &l->scratch, &l->temp};
+    size_t dropped = 0;
     wb_arena_reset(&l->scratch);
     int r = wd_residue_put(&p, l->w.out, o->from + o->comma, &dropped, l->w.err);
     if (r < 0)
@@ -154,7 +152,7 @@ static void apply_residue(struct wd_lowering *l, const struct wd_opened *o)
 static void record_extent(struct wd_lowering *l, const struct wd_opened *o)
 {
     struct wj_extent at = {o->from + o->comma, l->w.out->n};
-    l->within.n         = o->inner;
+    l->within.n = o->inner;
     if (l->open.n && l->open.p[l->open.n - 1].residue)
         (void)wb_vec_push(&l->within, at, (size_t)WD_EXTENTS);
 }
@@ -172,8 +170,6 @@ void wd_close(struct wd_lowering *l)
         apply_residue(l, o);
     record_extent(l, o);
 }
-
-/* ---- Losses ---------------------------------------------------------------------------------------------- */
 
 /* The texts are in the arena. */
 static void add_loss(struct wd_losses *l, struct wd_loss loss)
@@ -202,12 +198,10 @@ void wd_loss_add(struct wd_losses *l, struct upp_str pointer, struct upp_str wha
     add_loss(l, (struct wd_loss){wb_arena_dup(l->a, pointer), wb_arena_dup(l->a, what), wb_arena_dup(l->a, why)});
 }
 
-/* ---- Values ---------------------------------------------------------------------------------------------- */
-
 yyjson_val *wd_scratch_read(struct wd_lowering *l, struct upp_str json)
 {
     yyjson_val *v = NULL;
-    int         r =
+    int r =
         wj_read(&l->scratch, json, UPP_OPTS(wj_read_opts, .max_bytes = WD_DOC_BYTES, .depth = WD_DOC_DEPTH), &v, NULL);
     if (r == -UPP_ENOMEM)
         wj_writer_fail(&l->w, upp_fail(l->w.err, UPP_ENOMEM, "no memory for a value"));

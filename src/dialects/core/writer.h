@@ -1,6 +1,5 @@
 /* dialects/core/writer.h — internal to reading and writing documents; dialects do not use it. */
-#ifndef WD_LOWERING_H
-#define WD_LOWERING_H
+#pragma once
 
 #include "dialects/core/document.h"
 
@@ -24,7 +23,5 @@ void wd_lost_report(const struct wd_lifting *l, yyjson_val *const *list, size_t 
 
 /* "entries/7"; for the thread: an empty string. */
 struct upp_str wd_loss_pointer(struct wd_losses *l, uint32_t entry);
-void           wd_loss_add(struct wd_losses *l, struct upp_str pointer, struct upp_str what, struct upp_str why);
-void           wd_lifting_done(struct wd_lifting *l);
-
-#endif
+void wd_loss_add(struct wd_losses *l, struct upp_str pointer, struct upp_str what, struct upp_str why);
+void wd_lifting_done(struct wd_lifting *l);

@@ -1,4 +1,4 @@
-/* dialects/envelope/chains.c — see chains.h. */
+/* dialects/envelope/chains.c — restores the whole trace.parents of recorded envelopes from the direct ones. */
 #include "dialects/envelope/chains.h"
 
 #include "dialects/envelope/recorded.h"
@@ -8,10 +8,10 @@
 #include "json/write.h"
 
 enum {
-    KEPT_MAX  = 512 << 20,
+    KEPT_MAX = 512 << 20,
     KEPT_LONG = 1 << 20, /* of earlier runs: more is forgotten when the next begins */
-    REQUESTS  = 1 << 25,
-    TEXT_MAX  = 64 << 20,
+    REQUESTS = 1 << 25,
+    TEXT_MAX = 64 << 20,
 };
 
 static void forget(struct wd_chains *c)
@@ -37,15 +37,15 @@ void wd_chains_done(struct wd_chains *c)
 
 int wd_chains_add(struct wd_chains *c, yyjson_val *request, struct upp_err *err)
 {
-    yyjson_val    *parents = yyjson_obj_get(yyjson_obj_get(request, "trace"), "parents");
-    struct upp_str id      = wd_envelope_id(request), text;
-    uint32_t       number;
+    yyjson_val *parents = yyjson_obj_get(yyjson_obj_get(request, "trace"), "parents");
+    struct upp_str id = wd_envelope_id(request), text;
+    uint32_t number;
     if (!id.n || !yyjson_is_arr(parents) || !yyjson_arr_size(parents))
         return 0;
     if (!c->begun)
         c->kept = (struct wb_arena)WB_ARENA(KEPT_MAX);
     c->begun = true;
-    int r    = wj_value_text(&c->kept, parents, &text, err);
+    int r = wj_value_text(&c->kept, parents, &text, err);
     if (r < 0)
         return r;
     number = wm_names_find(&c->requests, id);
@@ -54,7 +54,7 @@ int wd_chains_add(struct wd_chains *c, yyjson_val *request, struct upp_err *err)
         return 0;
     }
     id = wb_arena_dup(&c->kept, id);
-    r  = wb_arena_check(&c->kept, err);
+    r = wb_arena_check(&c->kept, err);
     if (r >= 0 && !wb_vec_room(&c->parents, REQUESTS))
         r = upp_fail(err, UPP_ENOMEM, "no memory for the parents of an envelope");
     if (r >= 0)
@@ -76,14 +76,14 @@ static int find(const struct wd_chains *c, struct wb_arena *a, yyjson_val *direc
                 struct upp_err *err)
 {
     uint32_t number = wm_names_find(&c->requests, wj_text_of(yyjson_arr_get_last(direct)));
-    *ret            = NULL;
+    *ret = NULL;
     return number == UINT32_MAX ? 0 : wj_read(a, c->parents.p[number], NULL, ret, err);
 }
 
 static void put_parents(struct wj_writer *w, yyjson_val *before, uint64_t above, yyjson_val *direct)
 {
     yyjson_val *v;
-    size_t      i, n, all = yyjson_arr_size(before);
+    size_t i, n, all = yyjson_arr_size(before);
     wj_put_open(w, "parents", '[');
     yyjson_arr_foreach(before, i, n, v)
     {
@@ -97,7 +97,7 @@ static void put_parents(struct wj_writer *w, yyjson_val *before, uint64_t above,
 static void put_trace(struct wj_writer *w, yyjson_val *trace, yyjson_val *before, uint64_t above)
 {
     yyjson_val *key, *value;
-    size_t      i, n;
+    size_t i, n;
     wj_put_open(w, "trace", '{');
     yyjson_obj_foreach(trace, i, n, key, value)
     {
@@ -112,12 +112,12 @@ static void put_trace(struct wj_writer *w, yyjson_val *trace, yyjson_val *before
 int wd_chains_restore(const struct wd_chains *c, struct wb_arena *a, yyjson_val *reply, yyjson_val **ret,
                       struct upp_err *err)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf out   = WB_BUF(TEXT_MAX);
-    yyjson_val                           *trace = yyjson_obj_get(reply, "trace"), *before, *key, *value;
-    struct wj_writer                      w;
-    struct upp_str                        text;
-    uint64_t                              above = 0;
-    size_t                                i, n;
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(TEXT_MAX);
+    yyjson_val *trace = yyjson_obj_get(reply, "trace"), *before, *key, *value;
+    struct wj_writer w;
+    struct upp_str text;
+    uint64_t above = 0;
+    size_t i, n;
     *ret = reply;
     if (!is_cut(trace, &above))
         return 0;

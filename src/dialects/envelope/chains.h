@@ -10,8 +10,7 @@
  * parents of requests are never cut: those of ours are direct anyway, and an envelope that came in is stored as it
  * came.
  */
-#ifndef WD_ENVELOPE_CHAINS_H
-#define WD_ENVELOPE_CHAINS_H
+#pragma once
 
 #include "dialects/envelope/envelope.h"
 #include "model/names.h"
@@ -23,7 +22,7 @@ struct wd_chains {
     struct wm_names requests;       /* their ids */
     WB_VEC(struct upp_str) parents; /* of each: the list as JSON */
     struct wb_arena kept;           /* the texts */
-    bool            begun;
+    bool begun;
 };
 
 /* A new run begins: replies follow requests of their own run. */
@@ -42,5 +41,3 @@ int wd_chains_part(struct wd_chains *c, struct wb_arena *a, const struct upp_mes
                    yyjson_val *envelope, yyjson_val **ret, struct upp_err *err) UPP_MUST_CHECK;
 
 void wd_chains_done(struct wd_chains *c);
-
-#endif

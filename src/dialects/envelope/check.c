@@ -14,16 +14,16 @@
 
 /* An envelope of a list, and its id; empty: none. */
 struct named {
-    yyjson_val    *of;
+    yyjson_val *of;
     struct upp_str id;
 };
 
 struct checking {
     struct wd_problems *p;
-    bool                duplicate_key; /* an object has two members of one name */
-    struct upp_str      time;          /* the last valid time: the next one is often the same */
-    int                 failed;
-    struct upp_err     *err;
+    bool duplicate_key;  /* an object has two members of one name */
+    struct upp_str time; /* the last valid time: the next one is often the same */
+    int failed;
+    struct upp_err *err;
 };
 
 /* ---- Members --------------------------------------------------------------------------------------------- */
@@ -45,7 +45,7 @@ static void check_word(struct wd_problems *p, const struct wd_envelope_field *f,
     if (wd_envelope_is_word(f->words, wj_text(v)))
         return;
     struct wj_list list = {0};
-    char           quoted[WJ_QUOTED];
+    char quoted[WJ_QUOTED];
     for (const struct upp_str *w = f->words->list; w->p; w++)
         wj_list_add(&list, ", ", "'", *w);
     wd_problem(p, f->flags & WD_ENV_OPEN ? WD_WARNING : WD_ERROR, rule, v, "'%s' is %s, and not %s%s", f->name.p,
@@ -68,7 +68,7 @@ static void check_text(struct wd_problems *p, const struct wd_envelope_field *f,
 
 static void check_number(struct wd_problems *p, const struct wd_envelope_field *f, yyjson_val *v, const char *rule)
 {
-    bool     number = yyjson_is_raw(v), count = f->type == WD_ENV_COUNT;
+    bool number = yyjson_is_raw(v), count = f->type == WD_ENV_COUNT;
     uint64_t digits;
     if (count && number && wb_str_u64(wj_text(v), &digits))
         return; /* the usual case */
@@ -83,7 +83,7 @@ static void check_number(struct wd_problems *p, const struct wd_envelope_field *
 static void check_list(struct checking *c, const struct wd_envelope_field *f, yyjson_val *v, const char *rule)
 {
     yyjson_val *item;
-    size_t      i, n;
+    size_t i, n;
     if (!yyjson_is_arr(v)) {
         wd_problem(c->p, WD_ERROR, rule, v, "'%s' must be a list", f->name.p);
         check_untyped(c, v);
@@ -141,7 +141,7 @@ static bool is_filled(yyjson_val *v)
 static void check_others(struct checking *c, yyjson_val *v, yyjson_val *const *found, size_t rows)
 {
     yyjson_val *key, *value;
-    size_t      i, n;
+    size_t i, n;
     if (wj_keys_unique(v, 1, NULL) < 0) /* only this object; check_untyped then reports all of it */
         check_untyped(c, v);
     yyjson_obj_foreach(v, i, n, key, value)
@@ -186,8 +186,8 @@ static void check_inside(struct checking *c, const struct wd_envelope_shape *s, 
 static void check_content(struct wd_problems *p, yyjson_val *content)
 {
     struct upp_str type = wj_text_at(content, "type");
-    bool           data = wb_str_eq(type, UPP_STR("json")) || wb_str_eq(type, UPP_STR("tool_result"));
-    const char    *name = data ? "data" : "text";
+    bool data = wb_str_eq(type, UPP_STR("json")) || wb_str_eq(type, UPP_STR("tool_result"));
+    const char *name = data ? "data" : "text";
     if (type.p && !yyjson_obj_get(content, name) && wd_envelope_is_word(&wd_envelope_contents, type))
         wd_problem(p, WD_WARNING, "ENV-1.6", content, "a content of this type has '%s'", name);
 }
@@ -218,8 +218,8 @@ static bool is_good(struct checking *c, const struct wd_envelope *e)
 
 static struct named check_envelope(struct checking *c, yyjson_val *v)
 {
-    struct named       ret = {.of = v};
-    yyjson_val        *found[WD_ENV_FIELDS];
+    struct named ret = {.of = v};
+    yyjson_val *found[WD_ENV_FIELDS];
     struct wd_envelope e;
     if (yyjson_is_obj(v) && wd_envelope_read_canonical(v, &e) && is_good(c, &e)) {
         if (e.data)
@@ -241,7 +241,7 @@ static struct named check_envelope(struct checking *c, yyjson_val *v)
 /* Reports the members of one object whose name occurs a second time. */
 static int check_names(struct wd_problems *p, yyjson_val *object, struct upp_err *err)
 {
-    size_t       n    = unsafe_yyjson_get_len(object);
+    size_t n = unsafe_yyjson_get_len(object);
     yyjson_val **room = n > 1 ? wb_calloc(n, 2 * sizeof *room) : NULL;
     if (n < 2)
         return 0;
@@ -259,7 +259,7 @@ static int check_names(struct wd_problems *p, yyjson_val *object, struct upp_err
 static int check_all_names(struct wd_problems *p, yyjson_val *root, struct upp_err *err)
 {
     size_t values = unsafe_yyjson_is_ctn(root) ? root->uni.ofs / sizeof *root : 1;
-    int    r      = 0;
+    int r = 0;
     for (yyjson_val *v = root; r >= 0 && v < root + values; v++)
         if (yyjson_is_obj(v))
             r = check_names(p, v, err);
@@ -282,7 +282,7 @@ static int check_id(struct wd_problems *p, struct wm_names *ids, yyjson_val **fi
                     struct upp_err *err)
 {
     uint32_t number;
-    int      r = wm_names_add(ids, v->id, &number, err);
+    int r = wm_names_add(ids, v->id, &number, err);
     if (r == 1)
         first[number] = v->of;
     else if (r == 0 && !same(first[number], v->of, err, &r) && r >= 0)
@@ -293,9 +293,9 @@ static int check_id(struct wd_problems *p, struct wm_names *ids, yyjson_val **fi
 
 static int check_ids(struct wd_problems *p, const struct named *list, size_t n, struct upp_err *err)
 {
-    WB_CLEANUP(wm_names_done) struct wm_names ids   = {0};
-    yyjson_val                              **first = wb_calloc(n + 1, sizeof *first); /* by number of the id */
-    int                                       r     = 0;
+    WB_CLEANUP(wm_names_done) struct wm_names ids = {0};
+    yyjson_val **first = wb_calloc(n + 1, sizeof *first); /* by number of the id */
+    int r = 0;
     if (!first)
         return upp_fail(err, UPP_ENOMEM, "no memory for the ids of %zu envelopes", n);
     for (size_t i = 0; r >= 0 && i < n; i++)
@@ -308,12 +308,12 @@ static int check_ids(struct wd_problems *p, const struct named *list, size_t n, 
 static int check_list_of(struct checking *c, yyjson_val *root)
 {
     struct named *list = wb_calloc(yyjson_arr_size(root) + 1, sizeof *list);
-    yyjson_val   *v;
-    size_t        i, n;
+    yyjson_val *v;
+    size_t i, n;
     if (!list)
         return upp_fail(c->err, UPP_ENOMEM, "no memory for %zu envelopes", yyjson_arr_size(root));
     yyjson_arr_foreach(root, i, n, v) list[i] = check_envelope(c, v);
-    int r                                     = check_ids(c->p, list, yyjson_arr_size(root), c->err);
+    int r = check_ids(c->p, list, yyjson_arr_size(root), c->err);
     wb_free(list);
     return r;
 }
@@ -321,7 +321,7 @@ static int check_list_of(struct checking *c, yyjson_val *root)
 int wd_envelope_validate(struct wd_problems *p, yyjson_val *root, struct upp_err *err)
 {
     struct checking c = {.p = p, .err = err};
-    int             r = 0;
+    int r = 0;
     if (yyjson_is_arr(root))
         r = check_list_of(&c, root);
     else

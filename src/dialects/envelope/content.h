@@ -1,12 +1,11 @@
 /* dialects/envelope/content.h — what an envelope contains for a part or an event: intent, task, content. */
-#ifndef WD_ENVELOPE_CONTENT_H
-#define WD_ENVELOPE_CONTENT_H
+#pragma once
 
 #include "dialects/core/document.h"
 
 struct wd_envelope_content {
     struct upp_str intent, type, task, text;
-    yyjson_val    *data;   /* NULL: none, or one of the next two */
+    yyjson_val *data;      /* NULL: none, or one of the next two */
     struct upp_str string; /* data that is a string */
     struct upp_str json;   /* data as compact JSON */
 };
@@ -19,5 +18,3 @@ void wd_envelope_event_content(struct wd_lowering *l, yyjson_val *event, struct 
 
 /* A short text for data: "object: a, b, c", "list of 3", the beginning of a string, or the value itself. */
 struct upp_str wd_envelope_summary(struct wb_arena *a, yyjson_val *v);
-
-#endif

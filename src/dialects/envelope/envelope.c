@@ -5,34 +5,32 @@
 #include "base/iso8601.h"
 #include "json/value.h"
 
-/* ---- The table ------------------------------------------------------------------------------------------- */
-
 #define NAME(text) UPP_STR_INIT(text)
 static const struct upp_str protocols[] = {NAME(WD_ENVELOPE_PROTOCOL), {0}};
-static const struct upp_str roles[]     = {NAME("agent"), NAME("user"), NAME("system"), NAME("tool"), {0}};
-static const struct upp_str intents[]   = {NAME("plan"),
-                                           NAME("decompose"),
-                                           NAME("execute"),
-                                           NAME("route"),
-                                           NAME("retrieve"),
-                                           NAME("analyze"),
-                                           NAME("summarize"),
-                                           NAME("reflect"),
-                                           NAME("finalize"),
-                                           NAME("tool.call"),
-                                           {0}};
-static const struct upp_str contents[]  = {NAME("text"),        NAME("code"),  NAME("json"),
-                                           NAME("tool_result"), NAME("error"), {0}};
+static const struct upp_str roles[] = {NAME("agent"), NAME("user"), NAME("system"), NAME("tool"), {0}};
+static const struct upp_str intents[] = {NAME("plan"),
+                                         NAME("decompose"),
+                                         NAME("execute"),
+                                         NAME("route"),
+                                         NAME("retrieve"),
+                                         NAME("analyze"),
+                                         NAME("summarize"),
+                                         NAME("reflect"),
+                                         NAME("finalize"),
+                                         NAME("tool.call"),
+                                         {0}};
+static const struct upp_str contents[] = {NAME("text"),        NAME("code"),  NAME("json"),
+                                          NAME("tool_result"), NAME("error"), {0}};
 static const struct upp_str resources[] = {NAME("url"), NAME("file"), NAME("db"), NAME("tool"), {0}};
 static const struct upp_str artifacts[] = {NAME("plan"),    NAME("code"), NAME("query"), NAME("patch"), NAME("report"),
                                            NAME("dataset"), {0}};
 
-static const struct wd_envelope_words protocol_words       = {NULL, protocols};
-static const struct wd_envelope_words resource_words       = {NULL, resources};
-static const struct wd_envelope_words artifact_words       = {NULL, artifacts};
-const struct wd_envelope_words        wd_envelope_roles    = {NULL, roles};
-const struct wd_envelope_words        wd_envelope_intents  = {"Intent", intents};
-const struct wd_envelope_words        wd_envelope_contents = {NULL, contents};
+static const struct wd_envelope_words protocol_words = {NULL, protocols};
+static const struct wd_envelope_words resource_words = {NULL, resources};
+static const struct wd_envelope_words artifact_words = {NULL, artifacts};
+const struct wd_envelope_words wd_envelope_roles = {NULL, roles};
+const struct wd_envelope_words wd_envelope_intents = {"Intent", intents};
+const struct wd_envelope_words wd_envelope_contents = {NULL, contents};
 
 enum { MUST = WD_ENV_REQUIRED, FILLED = WD_ENV_FILLED };
 
@@ -67,11 +65,11 @@ static const struct wd_envelope_field cost_fields[] = {
     {NAME("output_tokens"), WD_ENV_COUNT, 0, NULL, NULL, NULL, NULL},
     {.name = {0}},
 };
-static const struct wd_envelope_shape agent_shape    = {"AgentRef", agent_fields};
+static const struct wd_envelope_shape agent_shape = {"AgentRef", agent_fields};
 static const struct wd_envelope_shape resource_shape = {"ResourceRef", resource_fields};
 static const struct wd_envelope_shape artifact_shape = {NULL, artifact_fields};
-static const struct wd_envelope_shape action_shape   = {NULL, action_fields};
-static const struct wd_envelope_shape cost_shape     = {NULL, cost_fields};
+static const struct wd_envelope_shape action_shape = {NULL, action_fields};
+static const struct wd_envelope_shape cost_shape = {NULL, cost_fields};
 
 static const struct wd_envelope_field input_fields[] = {
     {NAME("context"), WD_ENV_TEXT, 0, NULL, NULL, NULL, NULL},
@@ -103,11 +101,11 @@ static const struct wd_envelope_field trace_fields[] = {
     {NAME("cost"), WD_ENV_OBJECT, 0, NULL, NULL, &cost_shape, NULL},
     {.name = {0}},
 };
-static const struct wd_envelope_shape input_shape      = {NULL, input_fields};
-static const struct wd_envelope_shape content_shape    = {NULL, content_fields};
-static const struct wd_envelope_shape output_shape     = {NULL, output_fields};
+static const struct wd_envelope_shape input_shape = {NULL, input_fields};
+static const struct wd_envelope_shape content_shape = {NULL, content_fields};
+static const struct wd_envelope_shape output_shape = {NULL, output_fields};
 static const struct wd_envelope_shape confidence_shape = {NULL, confidence_fields};
-static const struct wd_envelope_shape trace_shape      = {NULL, trace_fields};
+static const struct wd_envelope_shape trace_shape = {NULL, trace_fields};
 
 static const struct wd_envelope_field envelope_fields[] = {
     {NAME("protocol"), WD_ENV_WORD, MUST, "ENV-1.1", &protocol_words, NULL, NULL},
@@ -151,8 +149,6 @@ struct upp_str wd_envelope_slot(struct wb_arena *a, unsigned k)
     return k < WB_LEN(first) ? first[k] : wb_arena_numbered(a, UPP_STR("envelope-"), k);
 }
 
-/* ---- Reading --------------------------------------------------------------------------------------------- */
-
 static const struct wj_field rows[] = {
     F_STR(struct wd_envelope, protocol, "protocol", 0), F_STR(struct wd_envelope, role, "role", 0),
     F_ANY(struct wd_envelope, agent, "agent", 0),       F_STR(struct wd_envelope, timestamp, "timestamp", 0),
@@ -165,18 +161,18 @@ WJ_SHAPE_PUBLIC(wd_envelope, struct wd_envelope, rows);
 
 static int detect(yyjson_val *root)
 {
-    yyjson_val *v        = yyjson_is_arr(root) ? yyjson_arr_get_first(root) : root;
+    yyjson_val *v = yyjson_is_arr(root) ? yyjson_arr_get_first(root) : root;
     yyjson_val *protocol = yyjson_obj_get(v, "protocol");
     if (protocol && yyjson_is_str(protocol) && wj_named(protocol, UPP_STR(WD_ENVELOPE_PROTOCOL)))
         return 3;
     return yyjson_obj_get(v, "intent") && yyjson_obj_get(v, "task") && yyjson_is_obj(yyjson_obj_get(v, "content"));
 }
 
-const struct wd_document_ops wd_document_envelope = {.name      = "envelope",
-                                                     .title     = "envelope multiagent-1.0, or a list of them",
-                                                     .detect    = detect,
-                                                     .validate  = wd_envelope_validate,
-                                                     .half      = WD_WARNING,
+const struct wd_document_ops wd_document_envelope = {.name = "envelope",
+                                                     .title = "envelope multiagent-1.0, or a list of them",
+                                                     .detect = detect,
+                                                     .validate = wd_envelope_validate,
+                                                     .half = WD_WARNING,
                                                      .half_rule = "ENV-1.1",
-                                                     .lift      = wd_envelope_lift,
-                                                     .lower     = wd_envelope_lower};
+                                                     .lift = wd_envelope_lift,
+                                                     .lower = wd_envelope_lower};

@@ -13,8 +13,7 @@
  * What an envelope has about a text (that it is json, code or an error, and additional data) is in the metadata of the
  * part: {"envelope": {"type", "data"}}.
  */
-#ifndef WD_ENVELOPE_H
-#define WD_ENVELOPE_H
+#pragma once
 
 #include "dialects/core/document.h"
 
@@ -26,14 +25,14 @@ enum { WD_ENVELOPE_TASK = 160 /* UTF-16 units of a task, at most, when written *
 struct wd_envelope {
     struct wj_node node;
     struct upp_str protocol, role, timestamp, intent, task;
-    yyjson_val    *agent, *inputs, *content, *outputs, *confidence, *trace, *weft;
+    yyjson_val *agent, *inputs, *content, *outputs, *confidence, *trace, *weft;
 
     /* Members of these objects, if they are strings: not in the table. */
     struct upp_str agent_id, agent_name, model;            /* agent */
     struct upp_str type, text;                             /* content */
     struct upp_str parent, id;                             /* trace; parent: the last */
     struct upp_str of, kind, within, provider, call, name; /* weft; within: its "agent" */
-    yyjson_val    *data, *cost;                            /* content's, trace's */
+    yyjson_val *data, *cost;                               /* content's, trace's */
     bool canonical; /* has only members that lower writes, in its order, without those of media and of user text in an
                      * agent's turn */
 };
@@ -52,7 +51,7 @@ int wd_envelope_validate(struct wd_problems *p, yyjson_val *root, struct upp_err
 int wd_envelope_lift(struct wd_lifting *l, yyjson_val *root, struct upp_err *err);
 int wd_envelope_lower(struct wd_lowering *l, struct upp_err *err);
 
-/* ---- The schema of an envelope: one table, for the validator, the JSON Schema and the TypeScript types ------ */
+/* The schema of an envelope: one table, for the validator, the JSON Schema and the TypeScript types. */
 
 enum wd_envelope_type {
     WD_ENV_TEXT = 1,
@@ -69,13 +68,13 @@ enum wd_envelope_type {
 
 enum {
     WD_ENV_REQUIRED = 1 << 0,
-    WD_ENV_FILLED   = 1 << 1, /* a string that is not empty */
+    WD_ENV_FILLED = 1 << 1,   /* a string that is not empty */
     WD_ENV_NULLABLE = 1 << 2, /* or null */
-    WD_ENV_OPEN     = 1 << 3, /* other words are warnings; in the types it is any string */
+    WD_ENV_OPEN = 1 << 3,     /* other words are warnings; in the types it is any string */
 };
 
 struct wd_envelope_words {
-    const char           *name; /* of the type; NULL: written inline */
+    const char *name;           /* of the type; NULL: written inline */
     const struct upp_str *list; /* ends with {NULL} */
 };
 
@@ -83,16 +82,16 @@ enum { WD_ENV_FIELDS = 16 };                            /* per shape, at most */
 enum { WD_ENV_ROW_CONTENT = 7, WD_ENV_ROW_TRACE = 10 }; /* of an envelope */
 
 struct wd_envelope_field {
-    struct upp_str                  name;
-    uint8_t                         type, flags;
-    const char                     *rule; /* NULL: that of the enclosing object */
+    struct upp_str name;
+    uint8_t type, flags;
+    const char *rule; /* NULL: that of the enclosing object */
     const struct wd_envelope_words *words;
     const struct wd_envelope_shape *of;
-    const char                     *about;
+    const char *about;
 };
 
 struct wd_envelope_shape {
-    const char                     *name;   /* of the type; NULL: written inline */
+    const char *name;                       /* of the type; NULL: written inline */
     const struct wd_envelope_field *fields; /* ends with an empty name */
 };
 
@@ -109,5 +108,3 @@ static inline struct upp_str wd_envelope_filled(struct upp_str text, const char 
 
 /* Is it a time in the format of envelopes? */
 bool wd_envelope_is_time(struct upp_str text);
-
-#endif

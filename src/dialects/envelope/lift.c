@@ -14,19 +14,19 @@
 /* A call that was read. */
 struct called {
     struct upp_str call, name;
-    bool           answered;
+    bool answered;
 };
 
 struct lifting {
     struct wd_lifting *l;
-    struct upp_err    *err;
+    struct upp_err *err;
     /* The open message. */
     struct wd_parts parts;
-    size_t          entry; /* SIZE_MAX: none is open */
-    struct upp_str  id;    /* of its first envelope */
-    uint32_t        agent;
-    uint8_t         role;
-    unsigned        n;           /* how many envelopes it has so far */
+    size_t entry;      /* SIZE_MAX: none is open */
+    struct upp_str id; /* of its first envelope */
+    uint32_t agent;
+    uint8_t role;
+    unsigned n;                  /* how many envelopes it has so far */
     struct wm_names called;      /* the ids of the envelopes with a call ... */
     WB_VEC(struct called) calls; /* ... and their calls, by the same number */
 };
@@ -57,8 +57,8 @@ static int string_or_json(const struct lifting *t, yyjson_val *v, struct upp_str
 static int about_text(const struct lifting *t, struct upp_str type, yyjson_val *data, struct upp_str *ret)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(WD_DOC_BYTES);
-    struct wj_writer                      w;
-    bool                                  typed = type.p && !is_word(type, "text");
+    struct wj_writer w;
+    bool typed = type.p && !is_word(type, "text");
     if (!typed && !data)
         return 0;
     wj_writer_init(&w, &b, t->err);
@@ -83,11 +83,11 @@ static bool is_data(const struct wd_envelope *e)
 
 static int text_of(const struct lifting *t, const struct wd_envelope *e, struct upp_part *to)
 {
-    bool from    = is_data(e);
-    int  r       = 0;
+    bool from = is_data(e);
+    int r = 0;
     bool thought = is_word(e->kind, "reasoning") && !is_word(e->role, "user");
-    to->kind     = thought ? UPP_PART_REASONING : UPP_PART_TEXT;
-    to->text     = e->text;
+    to->kind = thought ? UPP_PART_REASONING : UPP_PART_TEXT;
+    to->text = e->text;
     if (from)
         r = string_or_json(t, e->data, &to->text);
     if (!to->text.p)
@@ -108,8 +108,8 @@ static bool is_call(const struct wd_envelope *e)
 static int call_of(struct lifting *t, const struct wd_envelope *e, struct upp_part *to)
 {
     struct called one = {.call = wj_text_at(e->data, "id"), .name = wj_text_at(e->data, "name")};
-    uint32_t      number;
-    *to   = (struct upp_part){.kind = UPP_PART_CALL, .id = one.call, .name = one.name};
+    uint32_t number;
+    *to = (struct upp_part){.kind = UPP_PART_CALL, .id = one.call, .name = one.name};
     int r = e->id.p ? wm_names_add(&t->called, e->id, &number, t->err) : 0;
     if (r > 0)
         r = wb_vec_add(&t->calls, one, (size_t)WM_NAMES_MAX, "calls in a document", t->err);
@@ -139,12 +139,12 @@ static bool is_result(const struct lifting *t, const struct wd_envelope *e)
 static void name_call(const struct lifting *t, const struct wd_envelope *e, struct upp_part *to)
 {
     struct called *call = e->call.p ? NULL : find_call(t, e);
-    to->id              = e->call;
-    to->name            = e->name;
+    to->id = e->call;
+    to->name = e->name;
     if (!call)
         return;
     call->answered = true;
-    to->id         = call->call;
+    to->id = call->call;
     if (!to->name.p)
         to->name = call->name;
 }
@@ -169,7 +169,7 @@ static int medium_of(const struct lifting *t, const struct wd_envelope *e, struc
 {
     if (!is_word(e->kind, "medium"))
         return 0;
-    yyjson_val    *artifact = yyjson_arr_get_first(yyjson_obj_get(e->outputs, "artifacts"));
+    yyjson_val *artifact = yyjson_arr_get_first(yyjson_obj_get(e->outputs, "artifacts"));
     struct upp_str uri = wj_text_at(artifact, "uri"), mime = wj_text_at(e->weft, "mime");
     if (!uri.p || !mime.p)
         return 0;
@@ -183,7 +183,7 @@ static int medium_of(const struct lifting *t, const struct wd_envelope *e, struc
 static int finish_message(struct lifting *t)
 {
     size_t at = t->entry;
-    t->entry  = SIZE_MAX;
+    t->entry = SIZE_MAX;
     return at == SIZE_MAX ? 0 : wd_parts_finish(t->l->a, &t->parts, &t->l->doc->entries.p[at].e.message, t->err);
 }
 
@@ -191,8 +191,8 @@ static int finish_message(struct lifting *t)
  * whatever models its other envelopes name. */
 static int agent_of(struct lifting *t, const struct wd_envelope *e, uint32_t *ret)
 {
-    struct wm_doc *doc  = t->l->doc;
-    bool           none = is_word(e->model, WD_ENVELOPE_NO_MODEL);
+    struct wm_doc *doc = t->l->doc;
+    bool none = is_word(e->model, WD_ENVELOPE_NO_MODEL);
     if (!e->agent_id.n)
         return wd_agent_of(t->l, (struct upp_str){0}, (struct upp_str){0}, ret, t->err);
     for (size_t i = 0; i < doc->agents.n; i++)
@@ -202,8 +202,8 @@ static int agent_of(struct lifting *t, const struct wd_envelope *e, uint32_t *re
             *ret = (uint32_t)i;
             return 0;
         }
-    const struct wm_doc_agent a = {.id    = e->agent_id,
-                                   .name  = e->agent_name.p ? e->agent_name : e->agent_id,
+    const struct wm_doc_agent a = {.id = e->agent_id,
+                                   .name = e->agent_name.p ? e->agent_name : e->agent_id,
                                    .model = none ? (struct upp_str){0} : e->model};
     return wm_doc_agent_add(doc, &a, ret, t->err);
 }
@@ -212,9 +212,9 @@ static int agent_of(struct lifting *t, const struct wd_envelope *e, uint32_t *re
  * agent. */
 static int turn_of(struct lifting *t, bool user, uint32_t agent)
 {
-    struct wm_doc      *doc  = t->l->doc;
+    struct wm_doc *doc = t->l->doc;
     struct wm_doc_turn *last = doc->turns.n ? &doc->turns.p[doc->turns.n - 1] : NULL;
-    int                 r    = 0;
+    int r = 0;
     if (!user && last && last->agent != WM_NO_AGENT && (agent == WM_NO_AGENT || agent == last->agent))
         return 0;
     if (!user && agent == WM_NO_AGENT)
@@ -252,7 +252,7 @@ static int author_of(struct lifting *t, const struct wd_envelope *e, bool user, 
 static int begin(struct lifting *t, const struct wd_envelope *e, uint8_t role, uint32_t agent)
 {
     struct wm_doc_entry *to;
-    int                  r = turn_of(t, role == UPP_ROLE_USER && agent == WM_NO_AGENT, agent);
+    int r = turn_of(t, role == UPP_ROLE_USER && agent == WM_NO_AGENT, agent);
     if (r < 0)
         return r;
     to = wd_entry_add(t->l, role, agent, e->timestamp, t->err);
@@ -266,17 +266,17 @@ static int begin(struct lifting *t, const struct wd_envelope *e, uint8_t role, u
         cost_of(e->cost, &to->said);
     }
     t->entry = t->l->doc->entries.n - 1;
-    t->id    = to->id;
+    t->id = to->id;
     t->agent = agent;
-    t->role  = role;
-    t->n     = 0;
+    t->role = role;
+    t->n = 0;
     return 0;
 }
 
 static int part_of(struct lifting *t, const struct wd_envelope *e, struct upp_part *to)
 {
     yyjson_val *weft = e->canonical ? NULL : e->weft, *metadata = yyjson_obj_get(weft, "metadata");
-    int         r = 0;
+    int r = 0;
     if (is_call(e))
         r = call_of(t, e, to);
     else if (is_result(t, e))
@@ -301,13 +301,13 @@ static int anchor(struct lifting *t, yyjson_val *v)
 static int lift_message(struct lifting *t, const struct wd_envelope *e)
 {
     struct upp_part part = {0};
-    uint32_t        agent;
-    int             r = part_of(t, e, &part);
+    uint32_t agent;
+    int r = part_of(t, e, &part);
     if (r < 0)
         return r;
     uint8_t role = role_of(e, part.kind);
-    bool    none = is_word(e->kind, "nothing") && role == UPP_ROLE_ASSISTANT;
-    r            = author_of(t, e, role == UPP_ROLE_USER, &agent);
+    bool none = is_word(e->kind, "nothing") && role == UPP_ROLE_ASSISTANT;
+    r = author_of(t, e, role == UPP_ROLE_USER, &agent);
     bool more =
         t->entry != SIZE_MAX && !none && e->of.n && wb_str_eq(e->of, t->id) && role == t->role && agent == t->agent;
     if (r >= 0 && !more)
@@ -325,9 +325,9 @@ static int lift_message(struct lifting *t, const struct wd_envelope *e)
 
 static bool are_texts(yyjson_val *list)
 {
-    bool        good = yyjson_is_arr(list);
+    bool good = yyjson_is_arr(list);
     yyjson_val *one;
-    size_t      i, n;
+    size_t i, n;
     yyjson_arr_foreach(list, i, n, one) good &= yyjson_is_str(one);
     return good;
 }
@@ -336,8 +336,8 @@ static bool are_texts(yyjson_val *list)
  * content. */
 static void put_event(const struct lifting *t, const struct wd_envelope *e, struct wj_writer *w)
 {
-    struct upp_str type   = wj_text_at(e->weft, "event");
-    yyjson_val    *source = yyjson_obj_get(e->weft, "source"), *targets = yyjson_obj_get(e->weft, "targets");
+    struct upp_str type = wj_text_at(e->weft, "event");
+    yyjson_val *source = yyjson_obj_get(e->weft, "source"), *targets = yyjson_obj_get(e->weft, "targets");
     wj_write_open(w, '{');
     wj_write_name(w, UPP_STR("type"));
     if (!type.p)
@@ -364,9 +364,9 @@ static void put_event(const struct lifting *t, const struct wd_envelope *e, stru
 static int lift_event(struct lifting *t, const struct wd_envelope *e)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(WD_DOC_BYTES);
-    struct wj_writer                      w;
-    uint32_t                              agent = WM_NO_AGENT;
-    int                                   r     = finish_message(t);
+    struct wj_writer w;
+    uint32_t agent = WM_NO_AGENT;
+    int r = finish_message(t);
     if (r >= 0 && yyjson_is_obj(e->agent))
         r = agent_of(t, e, &agent);
     if (r >= 0)
@@ -381,10 +381,10 @@ static int lift_event(struct lifting *t, const struct wd_envelope *e)
     r = wj_writer_check(&w);
     if (r < 0)
         return r;
-    to->id     = e->id;
+    to->id = e->id;
     to->e.kind = WM_ENTRY_EVENT;
     to->e.data = wb_arena_dup(t->l->a, wb_buf_str(&b));
-    t->n       = 0;
+    t->n = 0;
     return anchor(t, e->node.from);
 }
 
@@ -410,7 +410,7 @@ static int lift_one(struct lifting *t, yyjson_val *v)
 static int lift_list(struct lifting *t, yyjson_val *root)
 {
     enum { VALUES = 16 }; /* an envelope has at least as many: limits what invalid items make us reserve */
-    size_t      i, n, most = root->uni.ofs / sizeof *root / VALUES;
+    size_t i, n, most = root->uni.ofs / sizeof *root / VALUES;
     yyjson_val *v;
     most = WB_MIN(most, yyjson_arr_size(root));
     wd_reserve(t->l, most / 2, most, most + 1);
@@ -437,10 +437,10 @@ static int lift_alone(struct lifting *t, yyjson_val *root)
 int wd_envelope_lift(struct wd_lifting *l, yyjson_val *root, struct upp_err *err)
 {
     struct upp_err why = {0};
-    struct lifting t   = {.l = l, .err = &why, .entry = SIZE_MAX};
-    int            r   = yyjson_is_arr(root)   ? lift_list(&t, root)
-                         : yyjson_is_obj(root) ? lift_alone(&t, root)
-                                               : upp_fail(&why, UPP_EINVALID, "expected an envelope, or a list of them");
+    struct lifting t = {.l = l, .err = &why, .entry = SIZE_MAX};
+    int r = yyjson_is_arr(root)   ? lift_list(&t, root)
+            : yyjson_is_obj(root) ? lift_alone(&t, root)
+                                  : upp_fail(&why, UPP_EINVALID, "expected an envelope, or a list of them");
     if (r >= 0)
         r = finish_message(&t);
     wb_vec_done(&t.parts.list);

@@ -10,37 +10,35 @@
 #include "dialects/envelope/write.h"
 
 struct ids {
-    struct wm_names own;       /* the entries' ids */
-    uint8_t        *duplicate; /* by entry: an earlier one has the same id */
+    struct wm_names own; /* the entries' ids */
+    uint8_t *duplicate;  /* by entry: an earlier one has the same id */
 };
 
 struct lowering {
     struct wd_envelope_out o; /* the envelope being written */
-    struct upp_err        *err;
-    struct ids             ids;
-    struct wm_names        called;    /* the ids of the calls ... */
+    struct upp_err *err;
+    struct ids ids;
+    struct wm_names called;           /* the ids of the calls ... */
     WB_VEC(struct upp_str) envelopes; /* ... and of the envelopes that have them */
-    struct upp_str   last;            /* the id of the previous envelope */
-    uint32_t         payer;           /* the entry that carries the usage of its turn; UINT32_MAX: none */
-    bool             routed;   /* the thread is an exchange of the router: what is an envelope is written as it is */
-    struct wm_names  recorded; /* the ids of those */
-    struct wd_chains chains;   /* and the parents of the requests among them */
+    struct upp_str last;              /* the id of the previous envelope */
+    uint32_t payer;                   /* the entry that carries the usage of its turn; UINT32_MAX: none */
+    bool routed;              /* the thread is an exchange of the router: what is an envelope is written as it is */
+    struct wm_names recorded; /* the ids of those */
+    struct wd_chains chains;  /* and the parents of the requests among them */
 };
-
-/* ---- Ids ------------------------------------------------------------------------------------------------- */
 
 static int ids_init(struct ids *ids, struct wd_lowering *l, struct upp_err *err)
 {
     const struct wm_doc *d = l->doc;
-    int                  r = 0;
-    ids->duplicate         = wb_new_n(&l->keep, uint8_t, d->entries.n + 1);
+    int r = 0;
+    ids->duplicate = wb_new_n(&l->keep, uint8_t, d->entries.n + 1);
     if (!ids->duplicate)
         return wb_arena_check(&l->keep, err);
     for (size_t i = 0; r >= 0 && i < d->entries.n; i++) {
         uint32_t number;
         if (!d->entries.p[i].id.n)
             continue;
-        r                 = wm_names_add(&ids->own, d->entries.p[i].id, &number, err);
+        r = wm_names_add(&ids->own, d->entries.p[i].id, &number, err);
         ids->duplicate[i] = r == 0;
     }
     return r < 0 ? r : 0;
@@ -71,8 +69,6 @@ static struct upp_str id_of_part(const struct ids *ids, struct wd_lowering *l, s
     return unique_id(ids, l, wb_arena_numbered(&l->keep, head, k));
 }
 
-/* ---- Envelopes ------------------------------------------------------------------------------------------- */
-
 static struct upp_str parent_of(const struct lowering *t, const struct upp_part *p)
 {
     if (!p || p->kind != UPP_PART_RESULT)
@@ -84,20 +80,20 @@ static struct upp_str parent_of(const struct lowering *t, const struct upp_part 
 /* Prepares the next envelope of the entry, for this part. */
 static void step_to(struct lowering *t, const struct upp_part *p)
 {
-    struct wd_envelope_out *o    = &t->o;
-    struct upp_str          slot = wd_envelope_slot(&o->l->keep, o->k);
+    struct wd_envelope_out *o = &t->o;
+    struct upp_str slot = wd_envelope_slot(&o->l->keep, o->k);
     wb_arena_reset(&o->l->scratch);
-    o->part   = p;
-    o->slot   = slot.p ? slot.p : "envelope";
-    o->id     = id_of_part(&t->ids, o->l, o->first, o->k);
+    o->part = p;
+    o->slot = slot.p ? slot.p : "envelope";
+    o->id = id_of_part(&t->ids, o->l, o->first, o->k);
     o->parent = parent_of(t, p);
-    t->last   = o->id;
+    t->last = o->id;
 }
 
 static int remember_call(struct lowering *t)
 {
     uint32_t number;
-    int      r = wm_names_add(&t->called, t->o.part->id, &number, t->err);
+    int r = wm_names_add(&t->called, t->o.part->id, &number, t->err);
     if (r > 0)
         return wb_vec_add(&t->envelopes, t->o.id, (size_t)WM_NAMES_MAX, "calls in a document", t->err);
     if (r == 0) /* a result answers the later one */
@@ -109,14 +105,14 @@ static int remember_call(struct lowering *t)
 static int put_recorded(struct lowering *t, const struct upp_part *p)
 {
     struct wd_lowering *l = t->o.l;
-    uint32_t            number;
+    uint32_t number;
     wb_arena_reset(&l->scratch);
     yyjson_val *v = t->routed && p ? wd_envelope_recorded(&l->scratch, wd_envelope_part_text(p)) : NULL;
-    int         r = wb_arena_check(&l->scratch, t->err);
+    int r = wb_arena_check(&l->scratch, t->err);
     if (r < 0 || !v)
         return r;
     struct upp_str id = wb_arena_dup(&l->keep, wd_envelope_id(v));
-    r                 = wd_chains_part(&t->chains, &l->scratch, &t->o.e->e.message, p, v, &v, t->err);
+    r = wd_chains_part(&t->chains, &l->scratch, &t->o.e->e.message, p, v, &v, t->err);
     if (r >= 0)
         r = id.n ? wm_names_add(&t->recorded, id, &number, t->err) : 1;
     if (r > 0)
@@ -128,7 +124,7 @@ static int put_recorded(struct lowering *t, const struct upp_part *p)
 static int put_part(struct lowering *t, const struct upp_part *p)
 {
     struct wd_envelope_out *o = &t->o;
-    int                     r = put_recorded(t, p);
+    int r = put_recorded(t, p);
     if (r != 0)
         return r < 0 ? r : 0;
     step_to(t, p);
@@ -143,8 +139,6 @@ static void put_event(struct lowering *t)
     wd_envelope_write_event(&t->o);
 }
 
-/* ---- Losses ---------------------------------------------------------------------------------------------- */
-
 static void lose_medium(struct wd_envelope_out *o, const struct upp_part *p)
 {
     const struct upp_media *m = p->media;
@@ -156,7 +150,7 @@ static void lose_medium(struct wd_envelope_out *o, const struct upp_part *p)
 
 static void lose_entry(struct wd_envelope_out *o)
 {
-    const struct upp_message   *m = &o->e->e.message;
+    const struct upp_message *m = &o->e->e.message;
     const struct wm_reply_info *s = &o->e->said;
     for (size_t i = 0; i < m->n_parts; i++)
         if (m->parts[i].media)
@@ -170,8 +164,6 @@ static void lose_entry(struct wd_envelope_out *o)
     if (o->e->e.message.metadata.n)
         wd_lose(o->l, o->i, "what a provider said beside the message", "there is no member for it");
 }
-
-/* ---- Entries --------------------------------------------------------------------------------------------- */
 
 /* The entry that carries the usage of its turn: the agent's last one, if no entry has a usage of its own. */
 static uint32_t payer_of(const struct wm_doc *d, const struct wm_doc_turn *t)
@@ -189,17 +181,17 @@ static uint32_t payer_of(const struct wm_doc *d, const struct wm_doc_turn *t)
 static int put_entry(struct lowering *t, const struct wm_doc_turn *turn, uint32_t i)
 {
     struct wd_envelope_out *o = &t->o;
-    int                     r = 0;
-    o->i                      = i;
-    o->e                      = wd_entry_at(o->l, i);
-    o->k                      = 0;
-    o->agent                  = o->e->agent;
-    o->first                  = id_of(&t->ids, o->l, i);
+    int r = 0;
+    o->i = i;
+    o->e = wd_entry_at(o->l, i);
+    o->k = 0;
+    o->agent = o->e->agent;
+    o->first = id_of(&t->ids, o->l, i);
     if (o->agent == WM_NO_AGENT && (wd_is_event(o->e) || o->e->e.message.role != UPP_ROLE_USER))
         o->agent = turn->agent;
     lose_entry(o);
     o->has_cost = o->e->said.has_usage || i == t->payer;
-    o->cost     = i == t->payer ? turn->usage : o->e->said.usage;
+    o->cost = i == t->payer ? turn->usage : o->e->said.usage;
     if (wd_is_event(o->e))
         put_event(t);
     else if (!o->e->e.message.n_parts)
@@ -211,20 +203,18 @@ static int put_entry(struct lowering *t, const struct wm_doc_turn *turn, uint32_
 
 static int put_turns(struct lowering *t)
 {
-    struct wd_lowering  *l = t->o.l;
+    struct wd_lowering *l = t->o.l;
     const struct wm_doc *d = l->doc;
-    int                  r = 0;
+    int r = 0;
     for (size_t i = 0; r >= 0 && i < d->turns.n && !l->w.failed; i++) {
         const struct wm_doc_turn *turn = &d->turns.p[i];
-        t->payer                       = payer_of(d, turn);
+        t->payer = payer_of(d, turn);
         for (uint32_t k = turn->first; r >= 0 && k < turn->first + turn->n && !l->w.failed; k++)
             if (wm_is_visible(&d->entries.p[k].e))
                 r = put_entry(t, turn, k);
     }
     return r;
 }
-
-/* ---- The document ---------------------------------------------------------------------------------------- */
 
 /* A single envelope that was not in a list when it was read, and is still the only one. */
 static bool is_alone(struct wd_lowering *l)
@@ -246,7 +236,7 @@ static bool is_routed(const struct wm_doc *d)
 int wd_envelope_lower(struct wd_lowering *l, struct upp_err *err)
 {
     struct lowering t = {.o = {.l = l}, .err = err, .routed = is_routed(l->doc), .last = l->last};
-    int             r = ids_init(&t.ids, l, err);
+    int r = ids_init(&t.ids, l, err);
     wd_implied(l, WD_IMPLIED_ID | WD_IMPLIED_THREAD | WD_IMPLIED_MADE | WD_IMPLIED_AGENTS | WD_IMPLIED_TURNS);
     if (r >= 0 && is_alone(l))
         r = put_turns(&t);

@@ -7,8 +7,6 @@
 #include "dialects/core/lift.h"
 #include "json/value.h"
 
-/* ---- Canonical envelopes --------------------------------------------------------------------------------- */
-
 /* The members of an object that were not read yet. */
 struct rest {
     yyjson_val *at, *end;
@@ -28,7 +26,7 @@ INLINE yyjson_val *take(struct rest *r, struct upp_str name)
     if (r->at == r->end || !wj_named(r->at, name))
         return NULL;
     yyjson_val *v = r->at + 1;
-    r->at         = unsafe_yyjson_get_next(v);
+    r->at = unsafe_yyjson_get_next(v);
     return v;
 }
 
@@ -70,7 +68,7 @@ static bool is_cost(yyjson_val *v)
 {
     if (!unsafe_yyjson_is_obj(v))
         return false;
-    struct rest in    = inside(v);
+    struct rest in = inside(v);
     yyjson_val *input = take(&in, UPP_STR("input_tokens")), *output = take(&in, UPP_STR("output_tokens"));
     return input && unsafe_yyjson_is_raw(input) && output && unsafe_yyjson_is_raw(output) && in.at == in.end;
 }
@@ -80,7 +78,7 @@ static bool take_trace(struct rest *r, struct wd_envelope *e)
     e->trace = take(r, UPP_STR("trace"));
     if (!e->trace || !unsafe_yyjson_is_obj(e->trace))
         return false;
-    struct rest in      = inside(e->trace);
+    struct rest in = inside(e->trace);
     yyjson_val *parents = take(&in, UPP_STR("parents"));
     if (parents) {
         if (!unsafe_yyjson_is_arr(parents) || unsafe_yyjson_get_len(parents) != 1 || !unsafe_yyjson_is_str(parents + 1))
@@ -112,8 +110,8 @@ static bool take_weft(struct rest *r, struct wd_envelope *e)
 bool wd_envelope_read_canonical(yyjson_val *v, struct wd_envelope *e)
 {
     struct rest r = inside(v);
-    *e            = (struct wd_envelope){.node = {.from = v}};
-    e->canonical  = take_text(&r, UPP_STR("protocol"), &e->protocol) && take_text(&r, UPP_STR("role"), &e->role) &&
+    *e = (struct wd_envelope){.node = {.from = v}};
+    e->canonical = take_text(&r, UPP_STR("protocol"), &e->protocol) && take_text(&r, UPP_STR("role"), &e->role) &&
                    take_agent(&r, e) && take_text(&r, UPP_STR("timestamp"), &e->timestamp) &&
                    take_text(&r, UPP_STR("intent"), &e->intent) && take_text(&r, UPP_STR("task"), &e->task) &&
                    take_content(&r, e) && take_trace(&r, e) && take_weft(&r, e) && r.at == r.end &&
@@ -121,26 +119,24 @@ bool wd_envelope_read_canonical(yyjson_val *v, struct wd_envelope *e)
     return e->canonical;
 }
 
-/* ---- All others ------------------------------------------------------------------------------------------ */
-
 static void look_inside(struct wd_envelope *e)
 {
     yyjson_val *parent = yyjson_arr_get_last(yyjson_obj_get(e->trace, "parents"));
-    e->agent_id        = wj_text_at(e->agent, "id");
-    e->agent_name      = wj_text_at(e->agent, "name");
-    e->model           = wj_text_at(e->agent, "model");
-    e->type            = wj_text_at(e->content, "type");
-    e->text            = wj_text_at(e->content, "text");
-    e->data            = yyjson_obj_get(e->content, "data");
-    e->parent          = wj_text_of(parent);
-    e->id              = wj_text_at(e->trace, "id");
-    e->cost            = yyjson_obj_get(e->trace, "cost");
-    e->of              = wj_text_at(e->weft, "of");
-    e->kind            = wj_text_at(e->weft, "kind");
-    e->within          = wj_text_at(e->weft, "agent");
-    e->provider        = wj_text_at(e->weft, "provider");
-    e->call            = wj_text_at(e->weft, "call");
-    e->name            = wj_text_at(e->weft, "name");
+    e->agent_id = wj_text_at(e->agent, "id");
+    e->agent_name = wj_text_at(e->agent, "name");
+    e->model = wj_text_at(e->agent, "model");
+    e->type = wj_text_at(e->content, "type");
+    e->text = wj_text_at(e->content, "text");
+    e->data = yyjson_obj_get(e->content, "data");
+    e->parent = wj_text_of(parent);
+    e->id = wj_text_at(e->trace, "id");
+    e->cost = yyjson_obj_get(e->trace, "cost");
+    e->of = wj_text_at(e->weft, "of");
+    e->kind = wj_text_at(e->weft, "kind");
+    e->within = wj_text_at(e->weft, "agent");
+    e->provider = wj_text_at(e->weft, "provider");
+    e->call = wj_text_at(e->weft, "call");
+    e->name = wj_text_at(e->weft, "name");
 }
 
 int wd_envelope_read(struct wb_arena *a, yyjson_val *v, struct wd_envelope *e, struct upp_err *err)

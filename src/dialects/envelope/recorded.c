@@ -1,4 +1,4 @@
-/* dialects/envelope/recorded.c — see recorded.h. */
+/* dialects/envelope/recorded.c — recognises recorded envelopes in the log, and writes them as they are. */
 #include "dialects/envelope/recorded.h"
 
 #include "json/read.h"
@@ -22,10 +22,10 @@ struct upp_str wd_envelope_id(yyjson_val *envelope)
 
 void wd_envelope_put_as_text(struct wj_writer *w, struct wb_arena *scratch, yyjson_val *envelope)
 {
-    yyjson_val     *content = yyjson_obj_get(envelope, "content"), *data = yyjson_obj_get(content, "data"), *key;
-    struct upp_str  text = wj_text_at(content, "text");
-    yyjson_obj_iter it   = yyjson_obj_iter_with(envelope);
-    int             r    = !text.p && data ? wj_value_text(scratch, data, &text, w->err) : 0;
+    yyjson_val *content = yyjson_obj_get(envelope, "content"), *data = yyjson_obj_get(content, "data"), *key;
+    struct upp_str text = wj_text_at(content, "text");
+    yyjson_obj_iter it = yyjson_obj_iter_with(envelope);
+    int r = !text.p && data ? wj_value_text(scratch, data, &text, w->err) : 0;
     if (r < 0)
         wj_writer_fail(w, r);
     wj_write_open(w, '{');

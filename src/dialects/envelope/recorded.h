@@ -1,7 +1,6 @@
 /* dialects/envelope/recorded.h — envelopes that a run of the router has recorded as they are: its input, the arguments
  * and the results of its calls, and its answer (envelope/run/router.h). */
-#ifndef WD_ENVELOPE_RECORDED_H
-#define WD_ENVELOPE_RECORDED_H
+#pragma once
 
 #include "dialects/envelope/envelope.h"
 
@@ -19,5 +18,3 @@ void wd_envelope_put_as_text(struct wj_writer *w, struct wb_arena *scratch, yyjs
 
 /* The text in which a part has an envelope; NULL: it has none. */
 struct upp_str wd_envelope_part_text(const struct upp_part *p);
-
-#endif

@@ -18,15 +18,12 @@ enum { SCRATCH_MAX = 128 << 20, KEPT_MAX = 16 << 20 };
 
 struct stream {
     struct wd_envelope_opts opts;
-    struct wb_arena         scratch; /* of one event */
-    struct wb_buf           answer;  /* the newest text of the router */
-    struct wm_names         sent;    /* ids of the envelopes so far, in `kept` */
-    struct wb_arena         kept;
-    struct wd_chains        chains;
+    struct wb_arena scratch; /* of one event */
+    struct wb_buf answer;    /* the newest text of the router */
+    struct wm_names sent;    /* ids of the envelopes so far, in `kept` */
+    struct wb_arena kept;
+    struct wd_chains chains;
 };
-
-/* ---- One envelope --------------------------------------------------------------------------------------------------
- */
 
 static bool takes_type(const struct wd_envelope_opts *o, struct upp_str type)
 {
@@ -38,8 +35,8 @@ static bool takes_type(const struct wd_envelope_opts *o, struct upp_str type)
 
 static uint64_t output_of(yyjson_val *v)
 {
-    yyjson_val *n   = yyjson_obj_get(yyjson_obj_get(yyjson_obj_get(v, "trace"), "cost"), "output_tokens");
-    uint64_t    ret = 0;
+    yyjson_val *n = yyjson_obj_get(yyjson_obj_get(yyjson_obj_get(v, "trace"), "cost"), "output_tokens");
+    uint64_t ret = 0;
     return n && yyjson_is_raw(n) && wj_num_u64(wj_text(n), &ret) ? ret : 0;
 }
 
@@ -59,7 +56,7 @@ static void put_error(struct wd_out *o, struct upp_str code, struct upp_str mess
 static void put_too_large(struct wd_out *o, yyjson_val *v)
 {
     yyjson_obj_iter it = yyjson_obj_iter_with(v);
-    yyjson_val     *key;
+    yyjson_val *key;
     wj_write_open(&o->w, '{');
     while ((key = yyjson_obj_iter_next(&it)))
         if (wj_named(key, UPP_STR("content"))) {
@@ -93,8 +90,8 @@ static void name_last(struct wd_out *o, const char *name)
 static int is_new(struct stream *s, yyjson_val *v, struct upp_err *err)
 {
     struct upp_str id = wb_arena_dup(&s->kept, wd_envelope_id(v));
-    uint32_t       number;
-    int            r = wb_arena_check(&s->kept, err);
+    uint32_t number;
+    int r = wb_arena_check(&s->kept, err);
     return r < 0 ? r : id.n ? wm_names_add(&s->sent, id, &number, err) : 1;
 }
 
@@ -105,7 +102,7 @@ static int put_recorded(struct stream *s, struct wd_out *o, const struct wm_even
     if (s->opts.whole && !asks) /* only the answer is wanted, and the parents of its request */
         return 0;
     yyjson_val *v = wd_envelope_recorded(&s->scratch, ev->text);
-    int         r = wb_arena_check(&s->scratch, err);
+    int r = wb_arena_check(&s->scratch, err);
     if (r >= 0 && v)
         r = asks ? wd_chains_add(&s->chains, v, err) : wd_chains_restore(&s->chains, &s->scratch, v, &v, err);
     if (r >= 0 && v && !s->opts.whole)
@@ -115,15 +112,12 @@ static int put_recorded(struct stream *s, struct wd_out *o, const struct wm_even
     return r < 0 ? r : 0;
 }
 
-/* ---- The end -------------------------------------------------------------------------------------------------------
- */
-
 /* An error envelope of the router. Its id is the run's: the same whenever the stream is read. */
 static void put_failure(const struct wm_event *ev, struct wd_out *o, struct upp_str code, struct upp_str message,
                         const char *name)
 {
-    char           text[WB_TIME_TEXT], id[WB_UUID_TEXT + 1];
-    struct wb_time t    = wb_time_from_ms(ev->time_ms);
+    char text[WB_TIME_TEXT], id[WB_UUID_TEXT + 1];
+    struct wb_time t = wb_time_from_ms(ev->time_ms);
     struct upp_str time = wb_time_pydantic(&t, text);
     wd_frame_open(o, UPP_STR("{\"protocol\":\"" WD_ENVELOPE_PROTOCOL "\",\"role\":\"system\",\"agent\":{\"id\":"
                              "\"orchestrator\",\"name\":\"Mux\",\"model\":\"n/a\"}"));
@@ -165,11 +159,11 @@ static int put_answer(struct stream *s, const struct wm_event *ev, struct wd_out
 
 static void run_failed(struct stream *s, const struct wm_event *ev, struct wd_out *o)
 {
-    yyjson_val    *v       = NULL;
+    yyjson_val *v = NULL;
     struct upp_str message = {0}, code = {0};
     if (ev->text.n && wj_read(&s->scratch, ev->text, NULL, &v, NULL) >= 0) {
         message = wj_text_at(v, "message");
-        code    = wj_text_at(v, "code");
+        code = wj_text_at(v, "code");
     }
     if (!message.p)
         message = wb_arena_printf(&s->scratch, "the run is %s", wd_status_word(ev->status));
@@ -188,9 +182,6 @@ static int run(struct stream *s, const struct wm_event *ev, struct wd_out *o, st
         run_failed(s, ev, o);
     return 0;
 }
-
-/* ---- Events --------------------------------------------------------------------------------------------------------
- */
 
 static int message(struct stream *s, const struct wm_event *ev, struct upp_err *err)
 {
@@ -218,8 +209,8 @@ static int envelope_begin(void *state, const struct wd_stream_opts *opts, struct
 static int envelope_event(void *state, const struct wm_event *ev, struct wd_frames *out, struct upp_err *err)
 {
     struct stream *s = state;
-    struct wd_out  o;
-    int            r = 0;
+    struct wd_out o;
+    int r = 0;
     if (ev->from->depth > 0)
         return 0;
     wd_out_init(&o, out, err);
@@ -246,10 +237,10 @@ static void envelope_done(void *state)
 }
 
 const struct wd_stream_ops wd_stream_envelope = {
-    .name       = "envelope",
+    .name = "envelope",
     .state_size = sizeof(struct stream),
-    .headers    = "",
-    .begin      = envelope_begin,
-    .event      = envelope_event,
-    .done       = envelope_done,
+    .headers = "",
+    .begin = envelope_begin,
+    .event = envelope_event,
+    .done = envelope_done,
 };

@@ -1,5 +1,4 @@
-/* dialects/envelope/write.c — writes one envelope: its members, and what it has no member for. See write.h.
- */
+/* dialects/envelope/write.c — writes the members of one envelope, and reports what it has no member for as lost. */
 #include "dialects/envelope/write.h"
 
 #include "base/iso8601.h"
@@ -13,7 +12,7 @@
 static struct upp_str time_of(struct wd_envelope_out *o)
 {
     const struct upp_message *m = &o->e->e.message;
-    char                      text[WB_TIME_TEXT];
+    char text[WB_TIME_TEXT];
     if (m->time_text.p && (wb_str_eq(m->time_text, o->time) || wd_envelope_is_time(m->time_text)))
         return o->time = m->time_text;
     struct wb_time t = wb_time_from_ms(m->time_ms);
@@ -62,8 +61,8 @@ static struct upp_str model_of(const struct wd_envelope_out *o, const struct wm_
 /* Writes an agent up to its model. If it is the same as before, copies what was written then. */
 static void put_agent_head(struct wd_envelope_out *o, const struct wm_doc_agent *a)
 {
-    struct wd_lowering *l    = o->l;
-    size_t              from = l->w.out->n;
+    struct wd_lowering *l = o->l;
+    size_t from = l->w.out->n;
     if (o->agent_written == a && !l->w.match) {
         wj_write_head(&l->w, o->agent_json);
         return;
@@ -74,16 +73,16 @@ static void put_agent_head(struct wd_envelope_out *o, const struct wm_doc_agent 
     wd_name(l, "model");
     if (l->w.match || l->w.out->failed)
         return;
-    o->agent_json    = wb_arena_dup(&l->keep, wb_str(l->w.out->p + from, l->w.out->n - from));
+    o->agent_json = wb_arena_dup(&l->keep, wb_str(l->w.out->p + from, l->w.out->n - from));
     o->agent_written = o->agent_json.p ? a : NULL;
 }
 
 /* Protocol, role, agent and time. */
 static void put_head(struct wd_envelope_out *o)
 {
-    struct wd_lowering *l    = o->l;
-    enum role           role = wire_role(o);
-    struct upp_str      time = time_of(o);
+    struct wd_lowering *l = o->l;
+    enum role role = wire_role(o);
+    struct upp_str time = time_of(o);
     if (o->agent == WM_NO_AGENT)
         wj_write_head(&l->w, roles[role].to_time);
     else {
@@ -100,11 +99,11 @@ static void put_head(struct wd_envelope_out *o)
 /* Arguments that are a JSON object are written as one, all others as the string that the model wrote. */
 static void put_call(struct wd_envelope_out *o)
 {
-    struct wd_lowering *l     = o->l;
-    bool                none  = !o->part->text.n && !o->part->cut;
-    struct upp_str      text  = none ? UPP_STR("{}") : o->part->text;
-    bool                as_is = text.n && text.p[0] == '{' && wd_is_compact(text);
-    yyjson_val         *args  = as_is ? NULL : wd_scratch_read(l, text);
+    struct wd_lowering *l = o->l;
+    bool none = !o->part->text.n && !o->part->cut;
+    struct upp_str text = none ? UPP_STR("{}") : o->part->text;
+    bool as_is = text.n && text.p[0] == '{' && wd_is_compact(text);
+    yyjson_val *args = as_is ? NULL : wd_scratch_read(l, text);
     wj_write_open(&l->w, '{');
     wd_member(l, "id", o->part->id.p ? o->part->id : UPP_STR(""));
     wd_member(l, "name", o->part->name.p ? o->part->name : UPP_STR(""));
@@ -121,8 +120,8 @@ static void put_call(struct wd_envelope_out *o)
 static void put_text(struct wd_envelope_out *o, struct upp_str text)
 {
     enum { FEW = 32 }; /* shorter texts are not worth copying */
-    struct wj_writer *w  = &o->l->w;
-    struct wj_extent  at = o->task_at;
+    struct wj_writer *w = &o->l->w;
+    struct wj_extent at = o->task_at;
     if (!text.p)
         return;
     wd_name(o->l, "text");
@@ -134,8 +133,8 @@ static void put_text(struct wd_envelope_out *o, struct upp_str text)
 
 static void put_content(struct wd_envelope_out *o, const struct wd_envelope_content *s)
 {
-    struct wd_lowering *l    = o->l;
-    bool                call = o->part && o->part->kind == UPP_PART_CALL, event = wd_is_event(o->e);
+    struct wd_lowering *l = o->l;
+    bool call = o->part && o->part->kind == UPP_PART_CALL, event = wd_is_event(o->e);
     wj_put_open(&l->w, "content", '{');
     wd_member_word(l, "type", s->type);
     put_text(o, s->text);
@@ -168,7 +167,7 @@ static struct upp_str mime_of(const struct upp_part *p)
 static void put_bytes(struct wd_envelope_out *o, const struct upp_media *m)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf url = WB_BUF(WD_DOC_BYTES);
-    int                                   r   = wd_data_url(m, mime_of(o->part), &url, o->l->w.err);
+    int r = wd_data_url(m, mime_of(o->part), &url, o->l->w.err);
     if (r < 0)
         wj_writer_fail(&o->l->w, r);
     wd_member(o->l, "uri", wb_buf_str(&url));
@@ -176,7 +175,7 @@ static void put_bytes(struct wd_envelope_out *o, const struct upp_media *m)
 
 static void put_artifact(struct wd_envelope_out *o)
 {
-    struct wd_lowering     *l = o->l;
+    struct wd_lowering *l = o->l;
     const struct upp_media *m = o->part->media;
     wj_put_open(&l->w, "outputs", '{');
     wj_put_open(&l->w, "artifacts", '[');
@@ -255,9 +254,9 @@ static struct upp_str kind_of(const struct wd_envelope_out *o)
 /* True if the metadata contains more than this dialect itself put there, or than the envelope shows (raw_args). */
 static bool has_metadata(struct wd_envelope_out *o)
 {
-    const struct upp_part *p   = o->part;
-    yyjson_val            *v   = p->metadata.n ? wd_scratch_read(o->l, p->metadata) : NULL;
-    yyjson_val            *pai = yyjson_obj_get(v, "pydantic_ai");
+    const struct upp_part *p = o->part;
+    yyjson_val *v = p->metadata.n ? wd_scratch_read(o->l, p->metadata) : NULL;
+    yyjson_val *pai = yyjson_obj_get(v, "pydantic_ai");
     if (!yyjson_is_obj(v) || yyjson_obj_size(v) != 1)
         return yyjson_is_obj(v);
     if (p->kind == UPP_PART_CALL && yyjson_obj_size(pai) == 1 && yyjson_is_true(yyjson_obj_get(pai, "raw_args")))
@@ -283,7 +282,7 @@ static void put_weft_part(struct wd_envelope_out *o)
 
 static void put_weft(struct wd_envelope_out *o)
 {
-    const struct wm_doc_entry *e     = o->e;
+    const struct wm_doc_entry *e = o->e;
     const struct wm_doc_agent *agent = o->agent == WM_NO_AGENT ? NULL : &o->l->doc->agents.p[o->agent];
     if (o->l->pure)
         return;
@@ -312,7 +311,7 @@ static void put_weft_event(struct wd_envelope_out *o, yyjson_val *event)
 {
     yyjson_val *type = yyjson_obj_get(event, "type"), *source = yyjson_obj_get(event, "source");
     yyjson_val *targets = yyjson_obj_get(event, "targets"), *one;
-    size_t      i, n;
+    size_t i, n;
     if (o->l->pure)
         return;
     weft_text(o, "event", type && yyjson_is_str(type) ? wj_text(type) : UPP_STR(""));
@@ -334,7 +333,7 @@ static void put_task(struct wd_envelope_out *o, struct upp_str task)
 {
     struct wj_writer *w = &o->l->w;
     wd_name(o->l, "task");
-    o->task         = task;
+    o->task = task;
     o->task_at.from = w->out->n + 1;
     wj_write_str(w, task);
     o->task_at.to = w->out->n - 1;
@@ -343,7 +342,7 @@ static void put_task(struct wd_envelope_out *o, struct upp_str task)
 static void begin(struct wd_envelope_out *o, struct upp_str intent, struct upp_str task)
 {
     struct wd_lowering *l = o->l;
-    o->weft               = false;
+    o->weft = false;
     wd_open(l, o->i, o->slot);
     put_head(o);
     wd_member_word(l, "intent", intent);
@@ -378,8 +377,8 @@ void wd_envelope_write_part(struct wd_envelope_out *o)
 static bool is_own(yyjson_val *event, struct upp_str *intent, yyjson_val **task, yyjson_val **content)
 {
     static const struct upp_str prefix = UPP_STR_INIT("envelope.");
-    yyjson_val                 *type = yyjson_obj_get(event, "type"), *data = yyjson_obj_get(event, "data");
-    *task    = yyjson_obj_get(data, "task");
+    yyjson_val *type = yyjson_obj_get(event, "type"), *data = yyjson_obj_get(event, "data");
+    *task = yyjson_obj_get(data, "task");
     *content = yyjson_obj_get(data, "content");
     if (!yyjson_is_str(type) || !wb_str_starts(wj_text(type), prefix) || !yyjson_is_str(*task) ||
         !yyjson_is_obj(*content))
@@ -390,9 +389,9 @@ static bool is_own(yyjson_val *event, struct upp_str *intent, yyjson_val **task,
 
 void wd_envelope_write_event(struct wd_envelope_out *o)
 {
-    struct wd_envelope_content s     = {0};
-    yyjson_val                *event = wd_scratch_read(o->l, o->e->e.data), *task, *content;
-    struct upp_str             intent;
+    struct wd_envelope_content s = {0};
+    yyjson_val *event = wd_scratch_read(o->l, o->e->e.data), *task, *content;
+    struct upp_str intent;
     if (is_own(event, &intent, &task, &content)) {
         begin(o, intent, wj_text(task));
         wj_put_value(&o->l->w, "content", content);

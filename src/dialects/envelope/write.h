@@ -1,6 +1,5 @@
 /* dialects/envelope/write.h — writes one envelope: of a part, of a message without parts, or of an event. */
-#ifndef WD_ENVELOPE_WRITE_H
-#define WD_ENVELOPE_WRITE_H
+#pragma once
 
 #include "dialects/envelope/envelope.h"
 
@@ -9,27 +8,25 @@ struct wd_envelope_out {
 
     /* What the envelope stands for. */
     const struct wm_doc_entry *e;
-    uint32_t                   i;     /* the entry's index */
-    uint32_t                   agent; /* the author; WM_NO_AGENT: none */
-    const struct upp_part     *part;  /* NULL: an event, or a message without parts */
-    unsigned                   k;     /* its index among the entry's envelopes */
+    uint32_t i;                  /* the entry's index */
+    uint32_t agent;              /* the author; WM_NO_AGENT: none */
+    const struct upp_part *part; /* NULL: an event, or a message without parts */
+    unsigned k;                  /* its index among the entry's envelopes */
 
-    const char      *slot;
-    struct upp_str   first, id; /* first: id of the entry's first envelope */
-    struct upp_str   parent;    /* empty: none */
-    struct upp_usage cost;      /* of the entry */
-    bool             has_cost;
+    const char *slot;
+    struct upp_str first, id; /* first: id of the entry's first envelope */
+    struct upp_str parent;    /* empty: none */
+    struct upp_usage cost;    /* of the entry */
+    bool has_cost;
 
     /* State of write.c. */
-    bool                       weft;          /* the object "weft" is open */
-    struct upp_str             time;          /* the last valid time: the next one is often the same */
-    struct upp_str             agent_json;    /* JSON that was written for the last agent */
+    bool weft;                                /* the object "weft" is open */
+    struct upp_str time;                      /* the last valid time: the next one is often the same */
+    struct upp_str agent_json;                /* JSON that was written for the last agent */
     const struct wm_doc_agent *agent_written; /* which agent that was; NULL: none */
-    struct upp_str             task;          /* of the envelope */
-    struct wj_extent           task_at;       /* its extent in the output, between the quotes */
+    struct upp_str task;                      /* of the envelope */
+    struct wj_extent task_at;                 /* its extent in the output, between the quotes */
 };
 
 void wd_envelope_write_part(struct wd_envelope_out *o);
 void wd_envelope_write_event(struct wd_envelope_out *o);
-
-#endif

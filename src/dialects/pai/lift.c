@@ -9,21 +9,21 @@
 #include <upp/model.h>
 
 static const struct wj_field part_rows[] = {
-    [WD_PAI_TOOL_NAME]        = F_STR(struct wd_pai_part, tool_name, "tool_name", F_NULLABLE),
-    [WD_PAI_ARGS]             = F_ANY(struct wd_pai_part, args, "args", 0),
-    [WD_PAI_CONTENT]          = F_ANY(struct wd_pai_part, content, "content", 0),
-    [WD_PAI_TOOL_CALL_ID]     = F_STR(struct wd_pai_part, tool_call_id, "tool_call_id", F_NULLABLE),
-    [WD_PAI_TOOL_KIND]        = F_STR(struct wd_pai_part, tool_kind, "tool_kind", F_NULLABLE),
-    [WD_PAI_STATUS]           = F_STR(struct wd_pai_part, status, "status", F_NULLABLE),
-    [WD_PAI_METADATA]         = F_ANY(struct wd_pai_part, metadata, "metadata", F_NULLABLE),
-    [WD_PAI_TIMESTAMP]        = F_STR(struct wd_pai_part, timestamp, "timestamp", F_NULLABLE),
-    [WD_PAI_OUTCOME]          = F_STR(struct wd_pai_part, outcome, "outcome", F_NULLABLE),
-    [WD_PAI_ID]               = F_STR(struct wd_pai_part, id, "id", F_NULLABLE),
-    [WD_PAI_THINKING_ID]      = F_STR(struct wd_pai_part, thinking_id, "thinking_id", F_NULLABLE),
-    [WD_PAI_SIGNATURE]        = F_STR(struct wd_pai_part, signature, "signature", F_NULLABLE),
-    [WD_PAI_PROVIDER_NAME]    = F_STR(struct wd_pai_part, provider_name, "provider_name", F_NULLABLE),
+    [WD_PAI_TOOL_NAME] = F_STR(struct wd_pai_part, tool_name, "tool_name", F_NULLABLE),
+    [WD_PAI_ARGS] = F_ANY(struct wd_pai_part, args, "args", 0),
+    [WD_PAI_CONTENT] = F_ANY(struct wd_pai_part, content, "content", 0),
+    [WD_PAI_TOOL_CALL_ID] = F_STR(struct wd_pai_part, tool_call_id, "tool_call_id", F_NULLABLE),
+    [WD_PAI_TOOL_KIND] = F_STR(struct wd_pai_part, tool_kind, "tool_kind", F_NULLABLE),
+    [WD_PAI_STATUS] = F_STR(struct wd_pai_part, status, "status", F_NULLABLE),
+    [WD_PAI_METADATA] = F_ANY(struct wd_pai_part, metadata, "metadata", F_NULLABLE),
+    [WD_PAI_TIMESTAMP] = F_STR(struct wd_pai_part, timestamp, "timestamp", F_NULLABLE),
+    [WD_PAI_OUTCOME] = F_STR(struct wd_pai_part, outcome, "outcome", F_NULLABLE),
+    [WD_PAI_ID] = F_STR(struct wd_pai_part, id, "id", F_NULLABLE),
+    [WD_PAI_THINKING_ID] = F_STR(struct wd_pai_part, thinking_id, "thinking_id", F_NULLABLE),
+    [WD_PAI_SIGNATURE] = F_STR(struct wd_pai_part, signature, "signature", F_NULLABLE),
+    [WD_PAI_PROVIDER_NAME] = F_STR(struct wd_pai_part, provider_name, "provider_name", F_NULLABLE),
     [WD_PAI_PROVIDER_DETAILS] = F_ANY(struct wd_pai_part, provider_details, "provider_details", F_NULLABLE),
-    [WD_PAI_PART_KIND]        = F_STR(struct wd_pai_part, part_kind, "part_kind", F_REQUIRED),
+    [WD_PAI_PART_KIND] = F_STR(struct wd_pai_part, part_kind, "part_kind", F_REQUIRED),
 };
 WJ_SHAPE_PUBLIC(wd_pai_part, struct wd_pai_part, part_rows);
 
@@ -47,7 +47,7 @@ WJ_SHAPE_PUBLIC(wd_pai_item, struct wd_pai_item, item_rows);
 
 static const struct {
     struct upp_str word;
-    uint8_t        kind;
+    uint8_t kind;
 } kinds[] = {
     KIND("text", WD_PAI_TEXT),
     KIND("tool-call", WD_PAI_TOOL_CALL),
@@ -78,7 +78,7 @@ uint8_t wd_pai_stop(struct upp_str reason)
 /* ---- Metadata of a part ---------------------------------------------------------------------------------- */
 
 struct sidecar {
-    struct wb_buf    text;
+    struct wb_buf text;
     struct wj_writer w;
 };
 
@@ -117,7 +117,7 @@ static int sidecar_end(struct sidecar *b, struct wd_lifting *l, struct upp_str *
     if (r < 0 || !b->text.n)
         return r;
     wb_buf_add(&b->text, UPP_STR("}}"));
-    r    = wb_buf_check(&b->text, err);
+    r = wb_buf_check(&b->text, err);
     *ret = wb_arena_dup(l->a, wb_buf_str(&b->text));
     return r < 0 ? r : wb_arena_check(l->a, err);
 }
@@ -145,7 +145,7 @@ static struct upp_str standard_base64(struct wb_arena *a, struct upp_str text)
     if (n % 4 == 1 || (n == text.n && n % 4 == 0 && !memchr(text.p, '-', n) && !memchr(text.p, '_', n)))
         return text;
     size_t padded = (n + 3) / 4 * 4;
-    char  *p      = wb_arena_alloc(a, padded + 1, 1);
+    char *p = wb_arena_alloc(a, padded + 1, 1);
     if (!p)
         return text;
     for (size_t i = 0; i < padded; i++)
@@ -160,7 +160,7 @@ static int own_identifier(const struct wd_lifting *l, const struct upp_media *m,
                           struct upp_err *err)
 {
     struct upp_err why = {0};
-    char           generated[WD_PAI_IDENTIFIER];
+    char generated[WD_PAI_IDENTIFIER];
     if (!given->n || !wb_str_eq(l->doc->dialect, UPP_STR("thread")))
         return 0;
     struct upp_str own = wd_pai_identifier(m, generated, &why);
@@ -175,24 +175,24 @@ static int lift_item(struct wd_lifting *l, yyjson_val *v, const struct wd_pai_pa
                      struct upp_err *err)
 {
     struct wd_pai_item item;
-    struct upp_part    part = {0};
-    struct sidecar     b    = {.text = WB_BUF(WD_DOC_BYTES)};
+    struct upp_part part = {0};
+    struct sidecar b = {.text = WB_BUF(WD_DOC_BYTES)};
     if (!yyjson_is_obj(v) || WJ_DECODE(l->a, wd_pai_item, v, NULL, &item, err) < 0)
         return wb_arena_check(l->a, err);
-    bool              binary = wb_str_eq(item.kind, UPP_STR("binary"));
-    struct upp_media *media  = wb_new(l->a, struct upp_media);
+    bool binary = wb_str_eq(item.kind, UPP_STR("binary"));
+    struct upp_media *media = wb_new(l->a, struct upp_media);
     if (wb_str_eq(item.kind, UPP_STR("uploaded-file"))) /* only its location is known */
         item.url = wj_text_at(v, "file_id");
     else if (!wb_str_ends(item.kind, UPP_STR("-url")))
         item.url = (struct upp_str){0};
     if (!(binary ? item.data.p : item.url.p) || !media)
         return wb_arena_check(l->a, err);
-    *media     = (struct upp_media){.source = binary ? UPP_SOURCE_BASE64 : UPP_SOURCE_URL,
-                                    .data   = binary ? standard_base64(l->a, item.data) : item.url,
-                                    .mime   = item.media_type};
-    part.kind  = wd_pai_medium(item.kind, item.media_type);
+    *media = (struct upp_media){.source = binary ? UPP_SOURCE_BASE64 : UPP_SOURCE_URL,
+                                .data = binary ? standard_base64(l->a, item.data) : item.url,
+                                .mime = item.media_type};
+    part.kind = wd_pai_medium(item.kind, item.media_type);
     part.media = media;
-    int r      = own_identifier(l, media, &item.identifier, err);
+    int r = own_identifier(l, media, &item.identifier, err);
     if (r < 0)
         return r;
     wj_writer_init(&b.w, &b.text, err);
@@ -215,9 +215,9 @@ static int lift_item(struct wd_lifting *l, yyjson_val *v, const struct wd_pai_pa
 static int lift_prompt(struct wd_lifting *l, const struct wd_pai_part *p, struct wd_parts *to, struct upp_err *err)
 {
     struct upp_part text = {.kind = UPP_PART_TEXT};
-    size_t          i, n;
-    yyjson_val     *item;
-    int             r = 0, any = 0;
+    size_t i, n;
+    yyjson_val *item;
+    int r = 0, any = 0;
     if (yyjson_is_str(p->content)) {
         text.text = wj_text(p->content);
         return wd_parts_add(to, &text, err);
@@ -226,7 +226,7 @@ static int lift_prompt(struct wd_lifting *l, const struct wd_pai_part *p, struct
     {
         if (yyjson_is_str(item)) {
             text.text = wj_text(item);
-            r         = wd_parts_add(to, &text, err);
+            r = wd_parts_add(to, &text, err);
         } else
             r = lift_item(l, item, NULL, to, err);
         if (r < 0)
@@ -240,7 +240,7 @@ static int lift_call(struct wd_lifting *l, const struct wd_pai_part *p, struct u
                      struct upp_err *err)
 {
     part->kind = UPP_PART_CALL;
-    part->id   = p->tool_call_id;
+    part->id = p->tool_call_id;
     part->name = p->tool_name;
     part->text = UPP_STR("");
     if (yyjson_is_str(p->args)) {
@@ -254,13 +254,13 @@ static int lift_call(struct wd_lifting *l, const struct wd_pai_part *p, struct u
 static int lift_result(struct wd_lifting *l, const struct wd_pai_part *p, bool retry, struct upp_part *part,
                        struct sidecar *b, struct upp_err *err)
 {
-    bool success   = p->outcome.p ? wb_str_eq(p->outcome, UPP_STR("success"))
-                                  : !p->status.p || wb_str_eq(p->status, UPP_STR("success"));
-    part->kind     = UPP_PART_RESULT;
-    part->id       = p->tool_call_id;
-    part->name     = p->tool_name;
+    bool success = p->outcome.p ? wb_str_eq(p->outcome, UPP_STR("success"))
+                                : !p->status.p || wb_str_eq(p->status, UPP_STR("success"));
+    part->kind = UPP_PART_RESULT;
+    part->id = p->tool_call_id;
+    part->name = p->tool_name;
     part->is_error = retry || !success;
-    part->text     = UPP_STR("null");
+    part->text = UPP_STR("null");
     if (retry)
         sidecar_true(b, "retry");
     else if (p->outcome.p && !success)
@@ -313,7 +313,7 @@ static int lift_to(struct wd_lifting *l, const struct wd_pai_part *p, enum wd_pa
                    struct wd_parts *to, struct upp_err *err)
 {
     struct upp_part part = {0};
-    struct sidecar  b    = {.text = WB_BUF(WD_DOC_BYTES)};
+    struct sidecar b = {.text = WB_BUF(WD_DOC_BYTES)};
     wj_writer_init(&b.w, &b.text, err);
     int r = lift_one(l, p, kind, &part, &b, err);
     if (builtin)
@@ -333,7 +333,7 @@ int wd_pai_lift_builtin(struct wd_lifting *l, const struct wd_pai_part *part, bo
 int wd_pai_sidecar_add(struct wb_arena *a, struct upp_str *metadata, const char *name, struct upp_str json,
                        struct upp_err *err)
 {
-    bool                 first  = !metadata->n;
+    bool first = !metadata->n;
     const struct upp_str list[] = {first ? UPP_STR("{\"pydantic_ai\":{") : wb_str_sub(*metadata, 0, metadata->n - 2),
                                    first ? UPP_STR("\"") : UPP_STR(",\""),
                                    wb_cstr(name),

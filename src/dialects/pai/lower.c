@@ -10,29 +10,29 @@
 
 const char *wd_pai_finish(uint8_t stop)
 {
-    static const char *const words[] = {[UPP_STOP_END]    = "stop",
+    static const char *const words[] = {[UPP_STOP_END] = "stop",
                                         [UPP_STOP_LENGTH] = "length",
-                                        [UPP_STOP_TOOLS]  = "tool_call",
+                                        [UPP_STOP_TOOLS] = "tool_call",
                                         [UPP_STOP_FILTER] = "content_filter",
-                                        [UPP_STOP_ERROR]  = "error"};
+                                        [UPP_STOP_ERROR] = "error"};
     return stop < WB_LEN(words) ? words[stop] : NULL;
 }
 
 struct upp_str wd_pai_time_made(struct wd_lowering *l, const struct upp_message *m)
 {
-    char             text[WB_TIME_TEXT];
+    char text[WB_TIME_TEXT];
     struct wd_timed *last = &l->pai_time;
     if (!last->spelled.p || last->ms != m->time_ms) {
         struct wb_time t = wb_time_from_ms(m->time_ms);
-        last->spelled    = wb_arena_dup(&l->keep, wb_time_pydantic(&t, text));
-        last->ms         = m->time_ms;
+        last->spelled = wb_arena_dup(&l->keep, wb_time_pydantic(&t, text));
+        last->ms = m->time_ms;
     }
     return last->spelled;
 }
 
 struct upp_str wd_pai_time_dumped(struct wd_lowering *l, struct upp_str given, int64_t otherwise)
 {
-    char           text[WB_TIME_TEXT];
+    char text[WB_TIME_TEXT];
     struct wb_time t;
     if (wb_time_is_pydantic(given))
         return given;
@@ -46,14 +46,14 @@ struct upp_str wd_pai_time_dumped(struct wd_lowering *l, struct upp_str given, i
 
 /* metadata.pydantic_ai, or that of another provider; NULL: none. Valid until the next one is read. */
 struct sidecar {
-    yyjson_val    *own;
+    yyjson_val *own;
     struct upp_str provider; /* the provider, if it is not Pydantic AI */
 };
 
 static struct sidecar read_sidecar(struct wd_lowering *l, struct upp_str metadata)
 {
     struct sidecar b = {0};
-    yyjson_val    *v;
+    yyjson_val *v;
     if (!metadata.n)
         return b;
     wb_arena_reset(&l->scratch);
@@ -67,7 +67,7 @@ static struct sidecar read_sidecar(struct wd_lowering *l, struct upp_str metadat
     if (wj_named(key, UPP_STR("weft")))
         return b;
     b.provider = wj_text(key);
-    b.own      = key + 1;
+    b.own = key + 1;
     return b;
 }
 
@@ -208,8 +208,8 @@ static void put_data(struct wd_pai_out *o, struct upp_str data)
 /* ThreadProtocol requires an identifier, and Pydantic AI gives every medium one. */
 static void put_identifier(struct wd_pai_out *o, const struct upp_media *m, const struct sidecar *b)
 {
-    char           generated[WD_PAI_IDENTIFIER];
-    struct upp_err err   = {0};
+    char generated[WD_PAI_IDENTIFIER];
+    struct upp_err err = {0};
     struct upp_str given = text_of(b, "identifier");
     if (!given.n) {
         given = wd_pai_identifier(m, generated, &err);
@@ -239,7 +239,7 @@ static bool is_download(yyjson_val *v)
 
 static void put_media(struct wd_pai_out *o, const struct upp_part *p, const struct sidecar *b)
 {
-    struct wj_writer       *w = &o->l->w;
+    struct wj_writer *w = &o->l->w;
     const struct upp_media *m = p->media;
     wj_write_open(w, '{');
     if (m->source == UPP_SOURCE_URL) {
@@ -334,8 +334,8 @@ static void put_text_sidecar(struct wd_pai_out *o, const struct sidecar *b, bool
 
 static void put_text_part(struct wd_pai_out *o, const struct upp_part *p, const struct sidecar *b)
 {
-    bool           thinking = p->kind == UPP_PART_REASONING;
-    struct upp_str kind     = thinking ? UPP_STR("thinking") : UPP_STR("text");
+    bool thinking = p->kind == UPP_PART_REASONING;
+    struct upp_str kind = thinking ? UPP_STR("thinking") : UPP_STR("text");
     begin(o, kind);
     put_content(o, thinking ? (struct upp_str){0} : o->prefix, p->text);
     if (puts_sidecar(o, b))
@@ -400,7 +400,7 @@ static bool is_outcome(struct upp_str word)
 
 static void put_result(struct wd_pai_out *o, const struct upp_part *p, const struct sidecar *b, bool builtin)
 {
-    struct upp_str kind    = builtin ? UPP_STR("builtin-tool-return") : UPP_STR("tool-return");
+    struct upp_str kind = builtin ? UPP_STR("builtin-tool-return") : UPP_STR("tool-return");
     struct upp_str outcome = text_of(b, "outcome"), status = text_of(b, "status");
     begin(o, kind);
     put_tool_name(o, p->name);
@@ -458,8 +458,8 @@ void wd_pai_put_builtin(struct wd_pai_out *o, const struct upp_part *p)
 
 void wd_pai_put_part(struct wd_pai_out *o, uint32_t entry, const struct upp_part *p)
 {
-    struct sidecar b      = read_sidecar(o->l, p->metadata);
-    bool           result = p->kind == UPP_PART_RESULT;
+    struct sidecar b = read_sidecar(o->l, p->metadata);
+    bool result = p->kind == UPP_PART_RESULT;
     if (result && is_true(&b, "retry") && p->id.p && p->name.p) /* without them it would become user text */
         put_retry(o, p, &b);
     else if (p->kind == UPP_PART_CALL)

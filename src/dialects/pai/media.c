@@ -1,4 +1,4 @@
-/* dialects/pai/media.c — see media.h. */
+/* dialects/pai/media.c — computes Pydantic AI's identifier of a medium, and its media type from the URL. */
 #include "dialects/pai/media.h"
 
 #include <openssl/evp.h>
@@ -11,8 +11,8 @@ enum { MEDIUM = 192 << 20 };
 static struct upp_str six_digits(struct upp_str bytes, char out[WD_PAI_IDENTIFIER], struct upp_err *err)
 {
     static const char hex[] = "0123456789abcdef";
-    unsigned char     hash[EVP_MAX_MD_SIZE];
-    unsigned          n = 0;
+    unsigned char hash[EVP_MAX_MD_SIZE];
+    unsigned n = 0;
     if (EVP_Digest(bytes.n ? bytes.p : "", bytes.n, hash, &n, EVP_sha1(), NULL) != 1 || n < 3) {
         (void)upp_fail(err, UPP_ENOMEM, "no hash of a medium");
         return (struct upp_str){0};
@@ -30,8 +30,6 @@ struct upp_str wd_pai_identifier(const struct upp_media *m, char out[WD_PAI_IDEN
         return six_digits(m->data, out, err);
     return wb_base64_decode(m->data, &bytes, err) < 0 ? (struct upp_str){0} : six_digits(wb_buf_str(&bytes), out, err);
 }
-
-/* ---- Types ---------------------------------------------------------------------------------------------------- */
 
 static const struct {
     const char *ending, *type;
@@ -102,7 +100,7 @@ static struct upp_str data_type(struct upp_str url)
 static bool is_youtube(struct upp_str url)
 {
     static const char *const hosts[] = {"youtu.be", "youtube.com", "www.youtube.com", "m.youtube.com"};
-    size_t                   from    = wb_str_find(url, UPP_STR("://"), 0), end;
+    size_t from = wb_str_find(url, UPP_STR("://"), 0), end;
     if (from >= url.n)
         return false;
     for (from += 3, end = from; end < url.n && !memchr("/?#:", url.p[end], 4); end++)

@@ -1,6 +1,5 @@
 /* dialects/pai/media.h — what Pydantic AI derives for a medium without an identifier or type. */
-#ifndef WD_PAI_MEDIA_H
-#define WD_PAI_MEDIA_H
+#pragma once
 
 #include <upp/message.h>
 
@@ -14,5 +13,3 @@ struct upp_str wd_pai_identifier(const struct upp_media *m, char out[WD_PAI_IDEN
 
 /* The media type of a URL, by its file extension; never empty. `kind`: enum upp_part_kind. */
 struct upp_str wd_pai_media_type(struct upp_str url, uint8_t kind);
-
-#endif

@@ -5,8 +5,7 @@
  * part under "pydantic_ai", as Pydantic AI's own adapter for UI messages writes it. So it passes through every dialect
  * that has provider metadata.
  */
-#ifndef WD_PAI_H
-#define WD_PAI_H
+#pragma once
 
 #include "dialects/core/lift.h"
 
@@ -25,7 +24,7 @@ enum wd_pai_kind {
 struct wd_pai_part {
     struct wj_node node;
     struct upp_str part_kind;
-    yyjson_val    *content, *args, *metadata, *provider_details;
+    yyjson_val *content, *args, *metadata, *provider_details;
     struct upp_str id, thinking_id, signature, provider_name;
     struct upp_str tool_name, tool_call_id, tool_kind, status, outcome, timestamp;
 };
@@ -54,7 +53,7 @@ enum wd_pai_row {
 struct wd_pai_item {
     struct wj_node node;
     struct upp_str kind, url, data, media_type, identifier, content;
-    yyjson_val    *force_download, *vendor_metadata, *metadata;
+    yyjson_val *force_download, *vendor_metadata, *metadata;
 };
 WJ_SHAPE_EXTERN(wd_pai_item, struct wd_pai_item);
 
@@ -66,8 +65,6 @@ static inline bool wd_pai_fits(enum wd_pai_kind kind, bool request)
     bool asks = kind == WD_PAI_USER_PROMPT || kind == WD_PAI_TOOL_RETURN || kind == WD_PAI_RETRY_PROMPT;
     return kind != WD_PAI_OTHER && kind != WD_PAI_SYSTEM_PROMPT && asks == request;
 }
-
-/* ---- Into the model ------------------------------------------------------------------------------------- */
 
 /* Lifts the part; a prompt may give several. 1: something was added. 0: the model cannot hold it. */
 int wd_pai_lift(struct wd_lifting *l, const struct wd_pai_part *part, struct wd_parts *to,
@@ -86,16 +83,14 @@ uint8_t wd_pai_stop(struct upp_str finish_reason); /* enum upp_stop; 0: unknown 
 /* The kind of part that a medium of this kind ("image-url", "binary") and type is in the model. */
 uint8_t wd_pai_medium(struct upp_str kind, struct upp_str mime);
 
-/* ---- Out of the model ----------------------------------------------------------------------------------- */
-
 /* Pydantic AI writes every member, if need be as null, and times of parts; ThreadProtocol only members with a value. */
 enum wd_pai_style { WD_PAI_THREAD = 1, WD_PAI_PYDANTIC };
 
 struct wd_pai_out {
     struct wd_lowering *l;
-    enum wd_pai_style   style;
-    struct upp_str      time;   /* of the message, written in its parts */
-    struct upp_str      prefix; /* before every text: "{agent:NAME}: "; empty: none */
+    enum wd_pai_style style;
+    struct upp_str time;   /* of the message, written in its parts */
+    struct upp_str prefix; /* before every text: "{agent:NAME}: "; empty: none */
 };
 
 /* Write the parts of a request (a user message is one user-prompt; each result and feedback is one part), and one part
@@ -108,7 +103,7 @@ bool wd_pai_is_builtin(struct wd_lowering *l, const struct upp_part *p);
 void wd_pai_put_builtin(struct wd_pai_out *o, const struct upp_part *p);
 
 /* The time of an entry: its text, or formatted by the dialect. */
-struct upp_str               wd_pai_time_made(struct wd_lowering *l, const struct upp_message *m);
+struct upp_str wd_pai_time_made(struct wd_lowering *l, const struct upp_message *m);
 static inline struct upp_str wd_pai_time_text(struct wd_lowering *l, const struct upp_message *m)
 {
     return m->time_text.p ? m->time_text : wd_pai_time_made(l, m);
@@ -126,5 +121,3 @@ yyjson_val *wd_pai_own(struct wd_lowering *l, struct upp_str metadata);
 
 /* metadata.pydantic_ai.NAME; NULL: none. Also resets `scratch`. */
 yyjson_val *wd_pai_own_at(struct wd_lowering *l, struct upp_str metadata, const char *name);
-
-#endif

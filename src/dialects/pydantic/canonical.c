@@ -12,8 +12,6 @@ static bool came_as(const struct wj_node *node, uint64_t rows, uint64_t null, ui
     return (node->order & WJ_TABLE_ORDER) && node->seen == rows && (node->null & ~perhaps) == null;
 }
 
-/* ---- Parts ------------------------------------------------------------------------------------------------- */
-
 enum {
     ENDS = 1 << WD_PAI_ID | 1 << WD_PAI_PROVIDER_NAME | 1 << WD_PAI_PROVIDER_DETAILS, /* null in a canonical part */
 };
@@ -69,8 +67,6 @@ static bool is_canonical_part(const struct wd_pai_part *p, bool request, struct 
     }
 }
 
-/* ---- Messages ---------------------------------------------------------------------------------------------- */
-
 static bool is_canonical_usage(const struct wd_pai_usage *u)
 {
     struct upp_str none = UPP_STR("0");
@@ -87,7 +83,7 @@ static bool is_canonical_usage(const struct wd_pai_usage *u)
 
 enum {
     ALWAYS_NULL = 1 << WD_PAI_CONVERSATION,
-    EVERY       = 1 << WD_PAI_PARTS | 1 << WD_PAI_TIME | 1 << WD_PAI_KIND | 1 << WD_PAI_RUN | ALWAYS_NULL |
+    EVERY = 1 << WD_PAI_PARTS | 1 << WD_PAI_TIME | 1 << WD_PAI_KIND | 1 << WD_PAI_RUN | ALWAYS_NULL |
             1 << WD_PAI_SIDECAR | 1 << WD_PAI_STATE,
     PERHAPS_NULL = 1 << WD_PAI_RUN | 1 << WD_PAI_SIDECAR,
 };
@@ -116,8 +112,8 @@ static bool is_member(yyjson_val *name, const char *is, struct upp_str value)
 /* {"weft":{"agent":ID,"name":NAME}}, without the name if it is the id; null for the user and for the default agent. */
 static bool is_canonical_metadata(yyjson_val *metadata, const struct wm_doc *doc, uint32_t agent)
 {
-    const struct wm_doc_agent *a    = agent == WM_NO_AGENT ? NULL : &doc->agents.p[agent];
-    bool                       same = a && wb_str_eq(a->name, a->id);
+    const struct wm_doc_agent *a = agent == WM_NO_AGENT ? NULL : &doc->agents.p[agent];
+    bool same = a && wb_str_eq(a->name, a->id);
     if (!metadata)
         return !a || (same && wb_str_eq(a->id, UPP_STR("agent")));
     if (!a || !unsafe_yyjson_is_obj(metadata) || unsafe_yyjson_get_len(metadata) != 1 ||
@@ -131,9 +127,9 @@ static bool is_canonical_metadata(yyjson_val *metadata, const struct wm_doc *doc
 
 bool wd_pai_is_canonical_message(const struct wd_pai_message *m, const struct wm_doc *doc)
 {
-    const struct wm_doc_entry *e       = &doc->entries.p[doc->entries.n - 1];
-    bool                       request = e->e.message.role != UPP_ROLE_ASSISTANT;
-    struct upp_str             run     = doc->turns.p[doc->turns.n - 1].run;
+    const struct wm_doc_entry *e = &doc->entries.p[doc->entries.n - 1];
+    bool request = e->e.message.role != UPP_ROLE_ASSISTANT;
+    struct upp_str run = doc->turns.p[doc->turns.n - 1].run;
     if (request ? !is_canonical_request(m) : !is_canonical_response(m, &e->said))
         return false;
     for (size_t i = 0; i < m->parts.n; i++)

@@ -9,12 +9,10 @@
 #include "dialects/pydantic/values.h"
 #include "json/number.h"
 
-/* ---- Messages -------------------------------------------------------------------------------------------------- */
-
 static void parts_of(struct pyd_check *c, yyjson_val *v, const struct pyd_row *row)
 {
     const char *rule = c->rule;
-    size_t      i, n;
+    size_t i, n;
     yyjson_val *part;
     if (!yyjson_is_arr(v))
         pyd_wrong(c, v, row, "a list");
@@ -29,9 +27,9 @@ static void parts_of(struct pyd_check *c, yyjson_val *v, const struct pyd_row *r
 /* Pydantic AI accepts any falsy value as none. */
 static void details(struct pyd_check *c, yyjson_val *v, const struct pyd_row *row)
 {
-    size_t      i, n;
+    size_t i, n;
     yyjson_val *key, *count;
-    bool        nothing = yyjson_is_null(v) || yyjson_is_false(v) ||
+    bool nothing = yyjson_is_null(v) || yyjson_is_false(v) ||
                    (yyjson_is_raw(v) && wj_num_eq(wj_text(v), UPP_STR("0"))) ||
                    ((yyjson_is_arr(v) || yyjson_is_str(v)) && !unsafe_yyjson_get_len(v));
     if (!yyjson_is_obj(v) && !nothing)
@@ -60,9 +58,9 @@ static void usage(struct pyd_check *c, yyjson_val *v, const struct pyd_row *row)
         pyd_wrong(c, v, row, "an object");
 }
 
-static const char *const request_states[]  = {"complete", "interrupted", NULL};
+static const char *const request_states[] = {"complete", "interrupted", NULL};
 static const char *const response_states[] = {"complete", "incomplete", "suspended", "interrupted", NULL};
-static const char *const reasons[]         = {"stop", "length", "content_filter", "tool_call", "error", NULL};
+static const char *const reasons[] = {"stop", "length", "content_filter", "tool_call", "error", NULL};
 
 static const struct pyd_row request_rows[] = {
     PYD_OF("parts", PYD_NEEDED, parts_of),         PYD_OF("timestamp", PYD_OR_NULL, pyd_moment),
@@ -92,11 +90,11 @@ _Static_assert(WB_LEN(response_rows) <= PYD_ROWS, "check_object has room for eve
 
 static void check_message(struct pyd_check *c, yyjson_val *m)
 {
-    static const struct pyd_shape request  = PYD_SHAPE("request", PYD_REQUEST, request_rows),
+    static const struct pyd_shape request = PYD_SHAPE("request", PYD_REQUEST, request_rows),
                                   response = PYD_SHAPE("response", PYD_RESPONSE, response_rows);
-    yyjson_val *kind                       = pyd_last_of(m, UPP_STR("kind"));
-    bool        asks = pyd_is_text(kind, UPP_STR("request")), answers = pyd_is_text(kind, UPP_STR("response"));
-    c->rule  = asks ? "PAI-1.1" : answers ? "PAI-1.2" : "PAI-1.0";
+    yyjson_val *kind = pyd_last_of(m, UPP_STR("kind"));
+    bool asks = pyd_is_text(kind, UPP_STR("request")), answers = pyd_is_text(kind, UPP_STR("response"));
+    c->rule = asks ? "PAI-1.1" : answers ? "PAI-1.2" : "PAI-1.0";
     c->where = asks ? PYD_REQUEST : PYD_RESPONSE;
     if (!yyjson_is_obj(m))
         wd_problem(c->p, WD_ERROR, c->rule, m, "a message is an object");
@@ -109,8 +107,8 @@ static void check_message(struct pyd_check *c, yyjson_val *m)
 int wd_pydantic_validate(struct wd_problems *p, yyjson_val *root, struct upp_err *err)
 {
     struct pyd_check c = {.p = p, .rule = "PAI-1.0"};
-    size_t           i, n;
-    yyjson_val      *m;
+    size_t i, n;
+    yyjson_val *m;
     (void)err;
     if (!yyjson_is_arr(root))
         wd_problem(p, WD_ERROR, "PAI-1.0", root, "messages are a list");

@@ -15,8 +15,8 @@ static void download(struct pyd_check *c, yyjson_val *v, const struct pyd_row *r
 static void bytes(struct pyd_check *c, yyjson_val *v, const struct pyd_row *row)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(WD_DOC_BYTES);
-    struct upp_err                        err;
-    int                                   r = yyjson_is_str(v) ? wb_base64_decode(wj_text(v), &out, &err) : 0;
+    struct upp_err err;
+    int r = yyjson_is_str(v) ? wb_base64_decode(wj_text(v), &out, &err) : 0;
     if (!yyjson_is_str(v))
         pyd_wrong(c, v, row, "base64");
     else if (r == -UPP_EINVALID)
@@ -45,9 +45,9 @@ static const struct pyd_row binary_rows[] = {
     PYD_ONE("kind", 0, pyd_word, binary_kind),
     PYD_OF("identifier", PYD_OR_NULL, pyd_text),
 };
-static const struct pyd_row text_rows[]   = {PYD_OF("content", PYD_NEEDED, pyd_text), PYD_ANY("metadata", 0),
-                                             PYD_ANY("kind", 0)};
-static const struct pyd_row cache_rows[]  = {PYD_ANY("kind", 0), PYD_ONE("ttl", 0, pyd_word, lifetimes)};
+static const struct pyd_row text_rows[] = {PYD_OF("content", PYD_NEEDED, pyd_text), PYD_ANY("metadata", 0),
+                                           PYD_ANY("kind", 0)};
+static const struct pyd_row cache_rows[] = {PYD_ANY("kind", 0), PYD_ONE("ttl", 0, pyd_word, lifetimes)};
 static const struct pyd_row upload_rows[] = {
     PYD_OF("file_id", PYD_NEEDED, pyd_text),
     PYD_ONE("provider_name", PYD_NEEDED, pyd_word, uploaders),
@@ -70,8 +70,8 @@ static const struct pyd_shape items[] = {
 
 static void check_item(struct pyd_check *c, yyjson_val *item)
 {
-    yyjson_val             *kind = pyd_last_of(item, UPP_STR("kind"));
-    const struct pyd_shape *s    = pyd_shape_of(items, WB_LEN(items), kind);
+    yyjson_val *kind = pyd_last_of(item, UPP_STR("kind"));
+    const struct pyd_shape *s = pyd_shape_of(items, WB_LEN(items), kind);
     if (yyjson_is_str(item))
         return;
     if (!yyjson_is_obj(item))
@@ -89,7 +89,7 @@ static void check_item(struct pyd_check *c, yyjson_val *item)
 static void prompt(struct pyd_check *c, yyjson_val *v, const struct pyd_row *row)
 {
     const char *rule = c->rule;
-    size_t      i, n;
+    size_t i, n;
     yyjson_val *item;
     if (!yyjson_is_str(v) && !yyjson_is_arr(v))
         pyd_wrong(c, v, row, "a text or a list");
@@ -103,8 +103,8 @@ static void prompt(struct pyd_check *c, yyjson_val *v, const struct pyd_row *row
 
 static void binary(struct pyd_check *c, yyjson_val *v, const struct pyd_row *row)
 {
-    static const struct pyd_shape s    = PYD_SHAPE("binary", 0, binary_rows);
-    const char                   *rule = c->rule;
+    static const struct pyd_shape s = PYD_SHAPE("binary", 0, binary_rows);
+    const char *rule = c->rule;
     if (!yyjson_is_obj(v)) {
         pyd_wrong(c, v, row, "binary content");
         return;
@@ -118,7 +118,7 @@ static void binary(struct pyd_check *c, yyjson_val *v, const struct pyd_row *row
 
 static void location(struct pyd_check *c, yyjson_val *v, const struct pyd_row *row)
 {
-    size_t      i, n;
+    size_t i, n;
     yyjson_val *item;
     if (!yyjson_is_arr(v))
         pyd_wrong(c, v, row, "a list of texts and whole numbers");
@@ -136,8 +136,8 @@ static void errors(struct pyd_check *c, yyjson_val *v, const struct pyd_row *row
         PYD_ANY("input", PYD_NEEDED),         PYD_OF("ctx", 0, pyd_object),        PYD_OF("url", 0, pyd_text),
     };
     static const struct pyd_shape s = PYD_SHAPE("error", 0, rows);
-    size_t                        i, n;
-    yyjson_val                   *item;
+    size_t i, n;
+    yyjson_val *item;
     if (!yyjson_is_str(v) && !yyjson_is_arr(v))
         pyd_wrong(c, v, row, "a text or a list of errors");
     yyjson_arr_foreach(v, i, n, item)
@@ -177,7 +177,7 @@ static void tool_kind(struct pyd_check *c, yyjson_val *v, const struct pyd_row *
 
 static void speaker(struct pyd_check *c, yyjson_val *v, const struct pyd_row *row)
 {
-    char        found[WJ_QUOTED];
+    char found[WJ_QUOTED];
     const char *who = c->where == PYD_REQUEST ? "user" : "assistant";
     if (!pyd_is_text(v, wb_cstr(who)))
         wd_problem(c->p, WD_ERROR, c->rule, v, "'%s' of a %s is '%s', not %s", row->name.p,
@@ -187,8 +187,8 @@ static void speaker(struct pyd_check *c, yyjson_val *v, const struct pyd_row *ro
 static const struct pyd_row system_rows[] = {PYD_OF("content", PYD_NEEDED, pyd_text),
                                              PYD_OF("timestamp", PYD_GENERATED, pyd_moment),
                                              PYD_OF("dynamic_ref", PYD_OR_NULL, pyd_text), PYD_ANY("part_kind", 0)};
-static const struct pyd_row user_rows[]   = {PYD_OF("content", PYD_NEEDED, prompt),
-                                             PYD_OF("timestamp", PYD_GENERATED, pyd_moment), PYD_ANY("part_kind", 0)};
+static const struct pyd_row user_rows[] = {PYD_OF("content", PYD_NEEDED, prompt),
+                                           PYD_OF("timestamp", PYD_GENERATED, pyd_moment), PYD_ANY("part_kind", 0)};
 static const struct pyd_row return_rows[] = {
     PYD_OF("tool_name", PYD_NEEDED, pyd_text),
     PYD_ANY("content", PYD_NEEDED),
@@ -218,8 +218,8 @@ static const struct pyd_row retry_rows[] = {
     PYD_OF("timestamp", PYD_GENERATED, pyd_moment),
     PYD_ANY("part_kind", 0),
 };
-static const struct pyd_row delta_rows[]  = {PYD_OF("tools_added", 0, pyd_texts), PYD_OF("added", 0, pyd_texts),
-                                             PYD_OF("tool_call_id", PYD_OR_NULL, pyd_text), PYD_ANY("part_kind", 0)};
+static const struct pyd_row delta_rows[] = {PYD_OF("tools_added", 0, pyd_texts), PYD_OF("added", 0, pyd_texts),
+                                            PYD_OF("tool_call_id", PYD_OR_NULL, pyd_text), PYD_ANY("part_kind", 0)};
 static const struct pyd_row speech_rows[] = {
     PYD_OF("speaker", PYD_NEEDED, speaker),
     PYD_OF("transcript", PYD_OR_NULL, pyd_text),
@@ -301,7 +301,7 @@ static void queries(struct pyd_check *c, yyjson_val *v, const struct pyd_row *ro
 
 static void tool_names(struct pyd_check *c, yyjson_val *v, const struct pyd_row *row)
 {
-    size_t      i, n;
+    size_t i, n;
     yyjson_val *item;
     if (!yyjson_is_arr(v))
         pyd_wrong(c, v, row, "a list of tools");
@@ -316,16 +316,16 @@ static void tool_names(struct pyd_check *c, yyjson_val *v, const struct pyd_row 
 
 static void content_of_kind(struct pyd_check *c, yyjson_val *part, bool search)
 {
-    static const struct pyd_row   tool[]  = {PYD_OF("name", PYD_NEEDED, pyd_text)};
-    static const struct pyd_shape tools   = {.rows = tool, .n = 1, .open = true};
-    static const struct pyd_row   found[] = {
-          {.name = UPP_STR_INIT("discovered_tools"), .flags = PYD_NEEDED, .is = tool_names, .of = &tools},
-          PYD_OF("message", 0, pyd_text),
+    static const struct pyd_row tool[] = {PYD_OF("name", PYD_NEEDED, pyd_text)};
+    static const struct pyd_shape tools = {.rows = tool, .n = 1, .open = true};
+    static const struct pyd_row found[] = {
+        {.name = UPP_STR_INIT("discovered_tools"), .flags = PYD_NEEDED, .is = tool_names, .of = &tools},
+        PYD_OF("message", 0, pyd_text),
     };
-    static const struct pyd_row   loaded[] = {PYD_OF("instructions", 0, pyd_text)};
-    static const struct pyd_row   content  = PYD_ANY("content", 0);
+    static const struct pyd_row loaded[] = {PYD_OF("instructions", 0, pyd_text)};
+    static const struct pyd_row content = PYD_ANY("content", 0);
     static const struct pyd_shape a = {.rows = found, .n = 2}, b = {.rows = loaded, .n = 1};
-    yyjson_val                   *v = pyd_last_of(part, UPP_STR("content"));
+    yyjson_val *v = pyd_last_of(part, UPP_STR("content"));
     if (v && !yyjson_is_obj(v))
         pyd_wrong(c, v, &content, "an object where 'tool_kind' is said");
     else if (v)
@@ -335,14 +335,14 @@ static void content_of_kind(struct pyd_check *c, yyjson_val *part, bool search)
 static void check_kind_of_tool(struct pyd_check *c, yyjson_val *part, const char *kind)
 {
     static const struct pyd_row searched = PYD_OF("queries", PYD_NEEDED, pyd_texts),
-                                loaded   = PYD_OF("id", PYD_NEEDED, pyd_text);
-    yyjson_val *kind_value               = pyd_last_of(part, UPP_STR("tool_kind"));
+                                loaded = PYD_OF("id", PYD_NEEDED, pyd_text);
+    yyjson_val *kind_value = pyd_last_of(part, UPP_STR("tool_kind"));
     if (!kind_value)
         return;
     bool builtin = strncmp(kind, "builtin-", 8) == 0, search = pyd_is_text(kind_value, UPP_STR("tool-search"));
     if (!search && (builtin || !pyd_is_text(kind_value, UPP_STR("capability-load"))))
         return;
-    bool        gives = strstr(kind, "return") != NULL;
+    bool gives = strstr(kind, "return") != NULL;
     yyjson_val *ended = pyd_last_of(part, UPP_STR("outcome"));
     if (gives && ended && !pyd_is_text(ended, UPP_STR("success"))) {
         wd_problem(c->p, WD_WARNING, "PAI-1.7", kind_value, "Pydantic AI 2.33 wants what a success gives here too");
@@ -360,8 +360,8 @@ static void check_kind_of_tool(struct pyd_check *c, yyjson_val *part, const char
 
 void pyd_check_part(struct pyd_check *c, yyjson_val *part)
 {
-    yyjson_val             *kind = pyd_last_of(part, UPP_STR("part_kind"));
-    const struct pyd_shape *s    = pyd_shape_of(parts, WB_LEN(parts), kind);
+    yyjson_val *kind = pyd_last_of(part, UPP_STR("part_kind"));
+    const struct pyd_shape *s = pyd_shape_of(parts, WB_LEN(parts), kind);
     if (!yyjson_is_obj(part))
         wd_problem(c->p, WD_ERROR, c->rule, part, "a part is an object");
     else if (!s)

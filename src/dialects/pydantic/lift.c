@@ -10,22 +10,20 @@
 
 struct lifting {
     struct wd_lifting *l;
-    struct wd_parts    parts, results; /* results: of provider-executed calls */
-    struct upp_err    *err;
-    uint32_t           agent; /* author of the message */
-    struct upp_str     time;  /* of the previous message; NULL: none had any */
-    struct upp_str     run;
-    size_t             open;      /* calls without a result */
-    uint8_t            open_turn; /* 0: none, 'u': user, 'a': agent */
-    bool               named;     /* the message says whose it is */
+    struct wd_parts parts, results; /* results: of provider-executed calls */
+    struct upp_err *err;
+    uint32_t agent;      /* author of the message */
+    struct upp_str time; /* of the previous message; NULL: none had any */
+    struct upp_str run;
+    size_t open;       /* calls without a result */
+    uint8_t open_turn; /* 0: none, 'u': user, 'a': agent */
+    bool named;        /* the message says whose it is */
 };
 
 static int failed(const struct lifting *t)
 {
     return t->err->code ? -t->err->code : -UPP_ENOMEM;
 }
-
-/* ---- Turns --------------------------------------------------------------------------------------------------- */
 
 static bool is_answer(const struct wd_pai_part *p)
 {
@@ -82,14 +80,12 @@ static int turn_for(struct lifting *t, const struct wd_pai_message *m, bool user
     struct wm_doc_turn *turn = wm_doc_turn_add(t->l->doc, t->err);
     if (!turn)
         return failed(t);
-    turn->agent  = user ? WM_NO_AGENT : t->agent;
-    turn->run    = m->run_id;
-    turn->id     = id_of(m);
+    turn->agent = user ? WM_NO_AGENT : t->agent;
+    turn->run = m->run_id;
+    turn->id = id_of(m);
     t->open_turn = user ? 'u' : 'a';
     return 0;
 }
-
-/* ---- Messages -------------------------------------------------------------------------------------------------- */
 
 static int finish_message(struct lifting *t, uint8_t role, uint32_t agent)
 {
@@ -105,10 +101,10 @@ static int finish_message(struct lifting *t, uint8_t role, uint32_t agent)
 static int lift_request(struct lifting *t, const struct wd_pai_message *m, uint32_t agent)
 {
     uint8_t role = 0;
-    int     r    = 0;
+    int r = 0;
     for (size_t i = 0; r >= 0 && i < m->parts.n; i++) {
-        const struct wd_pai_part *p    = &m->parts.p[i];
-        enum wd_pai_kind          kind = wd_pai_kind(p->part_kind);
+        const struct wd_pai_part *p = &m->parts.p[i];
+        enum wd_pai_kind kind = wd_pai_kind(p->part_kind);
         if (!wd_pai_fits(kind, true))
             continue;
         bool result =
@@ -155,10 +151,10 @@ static int lift_builtin(struct lifting *t, const struct wd_pai_message *m, const
 /* Approvals are in the message's metadata (see lower.c). */
 static int lift_approval(struct lifting *t, const struct wd_pai_message *m, struct upp_str call)
 {
-    yyjson_val    *all = yyjson_obj_get(yyjson_obj_get(m->metadata, "weft"), "approvals");
-    yyjson_val    *v   = call.p ? yyjson_obj_getn(all, call.p, call.n) : NULL;
+    yyjson_val *all = yyjson_obj_get(yyjson_obj_get(m->metadata, "weft"), "approvals");
+    yyjson_val *v = call.p ? yyjson_obj_getn(all, call.p, call.n) : NULL;
     struct upp_str json;
-    int            r = yyjson_is_obj(v) && t->parts.list.n ? wj_value_text(t->l->a, v, &json, t->err) : 1;
+    int r = yyjson_is_obj(v) && t->parts.list.n ? wj_value_text(t->l->a, v, &json, t->err) : 1;
     if (r)
         return r < 0 ? r : 0;
     return wd_pai_sidecar_add(t->l->a, &t->parts.list.p[t->parts.list.n - 1].metadata, "approval", json, t->err);
@@ -167,10 +163,10 @@ static int lift_approval(struct lifting *t, const struct wd_pai_message *m, stru
 /* So are the sources of tools. What is no source of ours stays in the message as residue. */
 static int lift_source(struct lifting *t, const struct wd_pai_message *m, struct upp_str call)
 {
-    yyjson_val    *all = yyjson_obj_get(yyjson_obj_get(m->metadata, "weft"), "sources");
-    yyjson_val    *v   = call.p ? yyjson_obj_getn(all, call.p, call.n) : NULL;
+    yyjson_val *all = yyjson_obj_get(yyjson_obj_get(m->metadata, "weft"), "sources");
+    yyjson_val *v = call.p ? yyjson_obj_getn(all, call.p, call.n) : NULL;
     struct upp_str source;
-    int            r = wm_call_source_write(t->l->a, wm_call_source_in(v), &source, t->err);
+    int r = wm_call_source_write(t->l->a, wm_call_source_in(v), &source, t->err);
     if (r < 0 || !source.n || !t->parts.list.n)
         return r;
     struct upp_str *to = &t->parts.list.p[t->parts.list.n - 1].metadata;
@@ -179,11 +175,11 @@ static int lift_source(struct lifting *t, const struct wd_pai_message *m, struct
 
 static int lift_response(struct lifting *t, const struct wd_pai_message *m)
 {
-    int r   = 0;
+    int r = 0;
     t->open = 0; /* a new response abandons the open calls */
     for (size_t i = 0; r >= 0 && i < m->parts.n; i++) {
-        const struct wd_pai_part *p    = &m->parts.p[i];
-        enum wd_pai_kind          kind = wd_pai_kind(p->part_kind);
+        const struct wd_pai_part *p = &m->parts.p[i];
+        enum wd_pai_kind kind = wd_pai_kind(p->part_kind);
         if (kind == WD_PAI_OTHER)
             r = lift_builtin(t, m, p);
         else if (wd_pai_fits(kind, false))
@@ -198,17 +194,17 @@ static int lift_response(struct lifting *t, const struct wd_pai_message *m)
     struct wm_doc_entry *e = r < 0 ? NULL : wd_entry_add(t->l, UPP_ROLE_ASSISTANT, t->agent, t->time, t->err);
     if (!e)
         return r < 0 ? r : failed(t);
-    e->said = (struct wm_reply_info){.model    = m->model_name,
+    e->said = (struct wm_reply_info){.model = m->model_name,
                                      .provider = m->provider_name,
                                      .response = m->provider_response_id,
-                                     .stop     = m->finish_reason.p ? wd_pai_stop(m->finish_reason) : 0};
+                                     .stop = m->finish_reason.p ? wd_pai_stop(m->finish_reason) : 0};
     if (m->usage) {
-        e->said.has_usage         = true;
-        e->said.usage.input       = wd_number_of(m->usage->input);
-        e->said.usage.output      = wd_number_of(m->usage->output);
-        e->said.usage.cache_read  = wd_number_of(m->usage->cache_read);
+        e->said.has_usage = true;
+        e->said.usage.input = wd_number_of(m->usage->input);
+        e->said.usage.output = wd_number_of(m->usage->output);
+        e->said.usage.cache_read = wd_number_of(m->usage->cache_read);
         e->said.usage.cache_write = wd_number_of(m->usage->cache_write);
-        e->said.reasoning         = wd_number_at(m->usage->details, "reasoning_tokens");
+        e->said.reasoning = wd_number_at(m->usage->details, "reasoning_tokens");
     }
     r = wd_parts_finish(t->l->a, &t->parts, &e->e.message, t->err);
     if (r < 0 || !t->results.list.n)
@@ -229,14 +225,14 @@ static void find_time(struct lifting *t, const struct wd_pai_message *m)
 
 static int lift_message(struct lifting *t, const struct wd_pai_message *m)
 {
-    size_t  first = t->l->doc->entries.n, turns = t->l->doc->turns.n;
-    bool    user      = is_users(t, m);
+    size_t first = t->l->doc->entries.n, turns = t->l->doc->turns.n;
+    bool user = is_users(t, m);
     uint8_t open_turn = t->open_turn;
     if (!is_request(m) && !wb_str_eq(m->kind, UPP_STR("response")))
         return 0;
     find_time(t, m);
     t->named = named(m).p;
-    int r    = user ? 0 : agent_of(t, m);
+    int r = user ? 0 : agent_of(t, m);
     if (r >= 0)
         r = turn_for(t, m, user);
     if (r >= 0)
@@ -246,7 +242,7 @@ static int lift_message(struct lifting *t, const struct wd_pai_message *m)
     size_t n = t->l->doc->entries.n - first;
     if (!n) { /* nothing of it is in the model: it stays in the list as residue */
         t->l->doc->turns.n = turns;
-        t->open_turn       = open_turn;
+        t->open_turn = open_turn;
         return 0;
     }
     if (m->run_id.p)
@@ -261,12 +257,12 @@ static int lift_message(struct lifting *t, const struct wd_pai_message *m)
 
 int wd_pydantic_lift(struct wd_lifting *l, yyjson_val *root, struct upp_err *err)
 {
-    struct upp_err              why     = {0};
-    struct lifting              t       = {.l = l, .err = &why};
-    struct wj_plans             plans   = {.ordered = true};
+    struct upp_err why = {0};
+    struct lifting t = {.l = l, .err = &why};
+    struct wj_plans plans = {.ordered = true};
     const struct wj_decode_opts lenient = {.size = sizeof lenient, .problem = wd_ignore_problem, .plans = &plans};
-    size_t                      i, n;
-    yyjson_val                 *v;
+    size_t i, n;
+    yyjson_val *v;
     int r = yyjson_is_arr(root) ? 0 : upp_fail(&why, UPP_EINVALID, "expected a list of messages");
     if (r >= 0) {
         wd_reserve(l, 0, yyjson_arr_size(root), yyjson_arr_size(root) + 1);

@@ -12,13 +12,13 @@ enum { LISTED = 120 /* bytes of names in an error */ };
 
 struct lowering {
     struct wd_lowering *l;
-    uint32_t            view; /* the agent for whom it is written; WM_NO_AGENT: none */
+    uint32_t view; /* the agent for whom it is written; WM_NO_AGENT: none */
 
-    const struct wm_doc_turn *turn;   /* the current turn */
-    struct upp_str            system; /* id of the system message whose prompts are in the request; NULL: none */
+    const struct wm_doc_turn *turn; /* the current turn */
+    struct upp_str system;          /* id of the system message whose prompts are in the request; NULL: none */
     /* System messages of a list of UI messages, each message of which became a turn. */
     struct wd_retained_items prompts;
-    yyjson_val              *prompt; /* the next one; NULL: no more */
+    yyjson_val *prompt; /* the next one; NULL: no more */
 };
 
 static struct upp_str time_of(struct wd_lowering *l, uint32_t i)
@@ -49,8 +49,8 @@ static const struct wm_doc_agent *author_of(const struct lowering *t, uint32_t e
 /* An object that is written only if it has members. */
 struct opened {
     struct wd_lowering *l;
-    const char         *name;
-    bool                is;
+    const char *name;
+    bool is;
 };
 
 static void open_for(struct opened *o)
@@ -90,9 +90,9 @@ static yyjson_val *source_of(struct wd_lowering *l, const struct upp_part *p)
 static void put_of_calls(struct opened *own, struct opened *weft, uint32_t entry, const char *name,
                          yyjson_val *(*of)(struct wd_lowering *l, const struct upp_part *p))
 {
-    struct wd_lowering       *l   = own->l;
-    const struct upp_message *m   = &wd_entry_at(l, entry)->e.message;
-    struct opened             all = {.l = l, .name = name};
+    struct wd_lowering *l = own->l;
+    const struct upp_message *m = &wd_entry_at(l, entry)->e.message;
+    struct opened all = {.l = l, .name = name};
     for (size_t i = 0; i < m->n_parts && !l->view.p && !l->pure; i++) {
         yyjson_val *v = of(l, &m->parts[i]);
         if (!v)
@@ -117,10 +117,10 @@ static struct upp_str turn_id(const struct lowering *t, uint32_t entry)
 
 static void put_metadata(struct lowering *t, uint32_t entry)
 {
-    struct wd_lowering        *l        = t->l;
-    const struct wm_doc_agent *a        = author_of(t, entry);
-    yyjson_val                *retained = entry == WD_THREAD ? NULL : wd_retained(l, "ui", "message", entry);
-    struct opened              own = {.l = l, .name = "metadata"}, weft = {.l = l, .name = "weft"};
+    struct wd_lowering *l = t->l;
+    const struct wm_doc_agent *a = author_of(t, entry);
+    yyjson_val *retained = entry == WD_THREAD ? NULL : wd_retained(l, "ui", "message", entry);
+    struct opened own = {.l = l, .name = "metadata"}, weft = {.l = l, .name = "weft"};
     retained = wd_retained_member(retained, "metadata");
     if (wd_retained_metadata_is(retained)) {
         open_for(&own);
@@ -178,11 +178,11 @@ static void put_usage(struct wd_lowering *l, const struct wm_reply_info *s)
 static struct wm_reply_info reply_info(const struct wd_lowering *l, uint32_t i, const struct wm_doc_turn *turn)
 {
     struct wm_reply_info info = wd_entry_at(l, i)->said;
-    uint32_t             n    = 0;
+    uint32_t n = 0;
     for (uint32_t k = turn->first; !info.has_usage && turn->has_usage && n < 2 && k < turn->first + turn->n; k++)
         n += wd_entry_at(l, k)->e.kind == WM_ENTRY_MESSAGE && wd_entry_at(l, k)->e.message.role == UPP_ROLE_ASSISTANT;
     if (n == 1) {
-        info.usage     = turn->usage;
+        info.usage = turn->usage;
         info.reasoning = turn->reasoning;
     }
     return info;
@@ -201,11 +201,11 @@ static void put_answer_part(struct wd_pai_out *o, uint32_t i, const struct upp_p
 
 static void put_response(struct lowering *t, uint32_t i, const struct wm_doc_turn *turn)
 {
-    struct wm_reply_info       info = reply_info(t->l, i, turn);
-    struct wd_lowering        *l    = t->l;
-    const struct wm_doc_entry *e    = wd_entry_at(l, i);
-    struct upp_str             time = time_of(l, i);
-    struct wd_pai_out          o    = {.l = l, .style = WD_PAI_PYDANTIC, .time = time, .prefix = prefix_of(t, e)};
+    struct wm_reply_info info = reply_info(t->l, i, turn);
+    struct wd_lowering *l = t->l;
+    const struct wm_doc_entry *e = wd_entry_at(l, i);
+    struct upp_str time = time_of(l, i);
+    struct wd_pai_out o = {.l = l, .style = WD_PAI_PYDANTIC, .time = time, .prefix = prefix_of(t, e)};
     wj_put_open(&l->w, "parts", '[');
     for (size_t k = 0; k < e->e.message.n_parts; k++)
         if (e->e.message.parts[k].kind != UPP_PART_RESULT)
@@ -254,7 +254,7 @@ static size_t turn_number(const struct lowering *t)
 static void put_prompts(struct lowering *t, struct upp_str time)
 {
     yyjson_val *m, *part;
-    size_t      i, n;
+    size_t i, n;
     while ((m = next_prompt(t, turn_number(t)))) {
         struct upp_str own = wj_text_at(yyjson_obj_get(yyjson_obj_get(m, "metadata"), "pydantic_ai"), "timestamp");
         yyjson_arr_foreach(yyjson_obj_get(m, "parts"), i, n, part)
@@ -292,7 +292,7 @@ static void put_prompts_alone(struct lowering *t)
     const struct wm_doc *d = t->l->doc;
     if (!next_prompt(t, turn_number(t)))
         return;
-    uint32_t       at   = t->turn ? t->turn->first : (uint32_t)d->entries.n - 1;
+    uint32_t at = t->turn ? t->turn->first : (uint32_t)d->entries.n - 1;
     struct upp_str time = d->entries.n ? time_of(t->l, at) : wd_pai_time_dumped(t->l, d->created, t->l->now_ms);
     begin_request(t);
     put_prompts(t, time);
@@ -301,9 +301,9 @@ static void put_prompts_alone(struct lowering *t)
 
 static void put_request(struct lowering *t, uint32_t first, uint32_t n, struct upp_str run)
 {
-    struct wd_lowering *l    = t->l;
-    struct upp_str      time = time_of(l, first);
-    struct wd_pai_out   o    = {.l = l, .style = WD_PAI_PYDANTIC, .time = time};
+    struct wd_lowering *l = t->l;
+    struct upp_str time = time_of(l, first);
+    struct wd_pai_out o = {.l = l, .style = WD_PAI_PYDANTIC, .time = time};
     wj_put_open(&l->w, "parts", '[');
     if (first == t->turn->first)
         put_prompts(t, time);
@@ -326,7 +326,7 @@ static bool is_request(const struct wm_doc_entry *e)
 static bool is_in_answer(struct wd_lowering *l, uint32_t i)
 {
     const struct wm_doc_entry *e = wd_entry_at(l, i);
-    size_t                     n = 0;
+    size_t n = 0;
     if (e->e.kind != WM_ENTRY_MESSAGE || e->e.message.role != UPP_ROLE_TOOL || !e->e.message.n_parts)
         return false;
     while (n < e->e.message.n_parts && wd_pai_is_builtin(l, &e->e.message.parts[n]))
@@ -348,7 +348,7 @@ static uint32_t natural(struct wd_lowering *l, uint32_t i, uint32_t end, bool us
 
 static void put_message(struct lowering *t, uint32_t i, uint32_t n, const struct wm_doc_turn *turn)
 {
-    struct wd_lowering        *l = t->l;
+    struct wd_lowering *l = t->l;
     const struct wm_doc_entry *e = wd_entry_at(l, i);
     if (e->e.kind == WM_ENTRY_EVENT || e->e.kind == WM_ENTRY_TURN || e->e.audience != WM_AUDIENCE_ALL) {
         if (e->e.kind == WM_ENTRY_EVENT)
@@ -394,8 +394,8 @@ static void put_system(struct lowering *t)
     struct wd_lowering *l = t->l;
     if (t->view == WM_NO_AGENT || l->no_system || has_own_prompt(l->doc))
         return;
-    const struct wm_doc_agent *agent  = &l->doc->agents.p[t->view];
-    struct upp_str             prompt = agent->prompt_now.n ? agent->prompt_now : agent->prompt;
+    const struct wm_doc_agent *agent = &l->doc->agents.p[t->view];
+    struct upp_str prompt = agent->prompt_now.n ? agent->prompt_now : agent->prompt;
     if (!prompt.n)
         return;
     struct upp_str time = l->doc->entries.n ? time_of(l, 0) : wd_pai_time_dumped(l, l->doc->created, l->now_ms);
@@ -407,8 +407,8 @@ static void put_system(struct lowering *t)
 /* Says which agents there are, as far as they fit. */
 static int no_agent(const struct wd_lowering *l, struct upp_err *err)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf all   = WB_BUF(4096);
-    struct wb_guess                       guess = {0};
+    WB_CLEANUP(wb_buf_done) struct wb_buf all = WB_BUF(4096);
+    struct wb_guess guess = {0};
     for (size_t i = 0; i < l->doc->agents.n; i++) {
         struct upp_str name = l->doc->agents.p[i].name;
         wb_guess(&guess, l->view, name);
@@ -438,13 +438,13 @@ int wd_pydantic_lower(struct wd_lowering *l, struct upp_err *err)
     t.prompt = wd_retained_item(&t.prompts);
     for (size_t k = 0; k < l->doc->turns.n && !l->w.failed; k++) {
         const struct wm_doc_turn *turn = &l->doc->turns.p[k];
-        uint32_t                  end  = turn->first + turn->n;
-        t.turn                         = turn;
+        uint32_t end = turn->first + turn->n;
+        t.turn = turn;
         if (turn->n && !is_request(wd_entry_at(l, turn->first)))
             put_prompts_alone(&t);
         for (uint32_t i = turn->first; i < end;) {
             uint32_t n = wd_span(l, i, "message", natural(l, i, end, turn->agent == WM_NO_AGENT));
-            n          = WB_MAX(WB_MIN(n, end - i), 1);
+            n = WB_MAX(WB_MIN(n, end - i), 1);
             put_message(&t, i, n, turn);
             i += n;
         }

@@ -4,15 +4,14 @@
  * Read: everything written since 0.0.14. Only `kind`, `parts`, `part_kind`, `content` and `tool_name` have always
  * existed. Written: what the current version dumps, every member in its order.
  */
-#ifndef WD_PYDANTIC_H
-#define WD_PYDANTIC_H
+#pragma once
 
 #include "dialects/pai/pai.h"
 
 struct wd_pai_usage {
     struct wj_node node;
     struct upp_str input, cache_write, cache_read, output, input_audio, cache_audio_read, output_audio; /* numbers */
-    yyjson_val    *details, *cost;
+    yyjson_val *details, *cost;
 };
 WJ_SHAPE_EXTERN(wd_pai_usage, struct wd_pai_usage);
 
@@ -20,8 +19,8 @@ struct wd_pai_message {
     struct wj_node node;
     WJ_ARR(struct wd_pai_part) parts;
     struct wd_pai_usage *usage;
-    yyjson_val          *instructions, *provider_url, *provider_details, *conversation_id, *metadata, *state;
-    struct upp_str       model_name, timestamp, kind, provider_name, provider_response_id, finish_reason, run_id;
+    yyjson_val *instructions, *provider_url, *provider_details, *conversation_id, *metadata, *state;
+    struct upp_str model_name, timestamp, kind, provider_name, provider_response_id, finish_reason, run_id;
 };
 WJ_SHAPE_EXTERN(wd_pai_message, struct wd_pai_message);
 
@@ -65,5 +64,3 @@ bool wd_pai_is_canonical_message(const struct wd_pai_message *m, const struct wm
 int wd_pydantic_validate(struct wd_problems *p, yyjson_val *root, struct upp_err *err);
 int wd_pydantic_lift(struct wd_lifting *l, yyjson_val *root, struct upp_err *err);
 int wd_pydantic_lower(struct wd_lowering *l, struct upp_err *err);
-
-#endif

@@ -1,9 +1,7 @@
-/* dialects/pydantic/shape.c — see shape.h. */
+/* dialects/pydantic/shape.c — checks an object against its table of members, and each member's value by its kind. */
 #include "dialects/pydantic/shape.h"
 
 #include "dialects/pydantic/values.h"
-
-/* ---- Problems ---------------------------------------------------------------------------------------------------- */
 
 void pyd_wrong(struct pyd_check *c, yyjson_val *v, const struct pyd_row *row, const char *what)
 {
@@ -27,8 +25,6 @@ void pyd_newer(struct pyd_check *c, yyjson_val *at, const char *what)
     wd_problem(c->p, WD_WARNING, "PAI-1.7", at, "%s is newer than Pydantic AI 2.33, which refuses it", what);
 }
 
-/* ---- Objects ----------------------------------------------------------------------------------------------------- */
-
 /* The row of that name, or s->n. Searches from row `from` on first: Pydantic AI writes members in the order of the
  * rows. */
 static size_t row_of(const struct pyd_shape *s, yyjson_val *key, size_t from)
@@ -45,7 +41,7 @@ static size_t row_of(const struct pyd_shape *s, yyjson_val *key, size_t from)
 void pyd_check_object(struct pyd_check *c, yyjson_val *object, const struct pyd_shape *s)
 {
     yyjson_val *found[PYD_ROWS] = {0}, *key, *v;
-    size_t      i, n, next = 0;
+    size_t i, n, next = 0;
     yyjson_obj_foreach(object, i, n, key, v)
     {
         /* Mostly it is the next row. */
@@ -58,7 +54,7 @@ void pyd_check_object(struct pyd_check *c, yyjson_val *object, const struct pyd_
         if (found[at])
             wd_problem(c->p, WD_WARNING, "PAI-1.0", v, "'%s' is named twice: the last one counts", s->rows[at].name.p);
         found[at] = v;
-        next      = at + 1;
+        next = at + 1;
     }
     yyjson_val **value = found;
     for (const struct pyd_row *row = s->rows, *end = row + s->n; row < end; row++, value++) {
@@ -72,8 +68,6 @@ void pyd_check_object(struct pyd_check *c, yyjson_val *object, const struct pyd_
                        "member '%s' is missing: Pydantic AI makes up another one each time it loads this", row->name.p);
     }
 }
-
-/* ---- Values -------------------------------------------------------------------------------------------------- */
 
 void pyd_text(struct pyd_check *c, yyjson_val *v, const struct pyd_row *row)
 {
@@ -122,7 +116,7 @@ void pyd_word(struct pyd_check *c, yyjson_val *v, const struct pyd_row *row)
         if (pyd_is_text(v, wb_cstr(*w)))
             return;
     struct wj_list list = {0};
-    char           found[WJ_QUOTED];
+    char found[WJ_QUOTED];
     for (const char *const *w = row->words; *w; w++)
         wj_list_add(&list, ", ", "'", wb_cstr(*w));
     wd_problem(c->p, WD_ERROR, c->rule, v, "'%s' is one of %s, not %s", row->name.p, list.p,
@@ -131,7 +125,7 @@ void pyd_word(struct pyd_check *c, yyjson_val *v, const struct pyd_row *row)
 
 void pyd_texts(struct pyd_check *c, yyjson_val *v, const struct pyd_row *row)
 {
-    size_t      i, n;
+    size_t i, n;
     yyjson_val *item;
     if (!yyjson_is_arr(v))
         pyd_wrong(c, v, row, "a list of texts");

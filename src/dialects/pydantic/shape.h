@@ -1,6 +1,5 @@
 /* dialects/pydantic/shape.h — tables of the members of Pydantic AI's objects, for validation. */
-#ifndef WD_PYDANTIC_SHAPE_H
-#define WD_PYDANTIC_SHAPE_H
+#pragma once
 
 #include "dialects/core/document.h"
 #include "json/value.h"
@@ -10,22 +9,22 @@ enum { PYD_ROWS = 16 };                     /* maximum of a shape */
 
 struct pyd_check {
     struct wd_problems *p;
-    const char         *rule;  /* of the current object */
-    unsigned            where; /* kind of the current message */
-    struct upp_str      time;  /* the last valid one: many are the same */
+    const char *rule;    /* of the current object */
+    unsigned where;      /* kind of the current message */
+    struct upp_str time; /* the last valid one: many are the same */
 };
 
 /* A member; `is` reports what is wrong with its value. */
 struct pyd_row {
     struct upp_str name;
-    unsigned       flags;
+    unsigned flags;
     void (*is)(struct pyd_check *c, yyjson_val *v, const struct pyd_row *row);
-    const char *const      *words;
+    const char *const *words;
     const struct pyd_shape *of; /* shape of its items */
 };
 enum {
-    PYD_NEEDED    = 1 << 0,
-    PYD_OR_NULL   = 1 << 1,
+    PYD_NEEDED = 1 << 0,
+    PYD_OR_NULL = 1 << 1,
     PYD_GENERATED = 1 << 2, /* Pydantic AI generates it if it is missing */
 };
 
@@ -43,11 +42,11 @@ enum {
     }
 
 struct pyd_shape {
-    struct upp_str        name;
-    unsigned              where, later; /* which messages may have it, as of 2.33 and since then */
-    const struct pyd_row *rows;         /* NULL: not checked */
-    size_t                n;
-    bool                  open; /* unknown members are allowed */
+    struct upp_str name;
+    unsigned where, later;      /* which messages may have it, as of 2.33 and since then */
+    const struct pyd_row *rows; /* NULL: not checked */
+    size_t n;
+    bool open; /* unknown members are allowed */
 };
 #define PYD_SHAPE(name_, where_, rows_)                                                                                \
     {                                                                                                                  \
@@ -57,7 +56,7 @@ struct pyd_shape {
 /* The last member of that name, which is the one that counts. */
 static inline yyjson_val *pyd_last_of(yyjson_val *object, struct upp_str name)
 {
-    size_t      i, n;
+    size_t i, n;
     yyjson_val *key, *v, *found = NULL;
     yyjson_obj_foreach(object, i, n, key, v)
     {
@@ -101,5 +100,3 @@ void pyd_texts(struct pyd_check *c, yyjson_val *v, const struct pyd_row *row);
 
 /* Checks a part of a message: check_part.c. */
 void pyd_check_part(struct pyd_check *c, yyjson_val *part);
-
-#endif

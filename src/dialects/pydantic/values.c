@@ -1,4 +1,5 @@
-/* dialects/pydantic/values.c — see values.h. */
+/* dialects/pydantic/values.c — recognises the texts and numbers that Pydantic takes for an integer, a decimal, a
+ * boolean or a time. */
 #include "dialects/pydantic/values.h"
 
 #include <string.h>
@@ -28,7 +29,7 @@ static size_t sign(struct upp_str s)
 
 static bool text_is_int(struct upp_str s)
 {
-    s           = wb_str_trim(s);
+    s = wb_str_trim(s);
     size_t from = sign(s), i = digits(s, from);
     if (i == from)
         return false;
@@ -58,8 +59,8 @@ bool wd_pydantic_decimal(yyjson_val *v)
         return true;
     if (!yyjson_is_str(v))
         return false;
-    struct upp_str s    = wb_str_trim(wj_text(v));
-    size_t         from = sign(s), i = digits(s, from), n = i - from;
+    struct upp_str s = wb_str_trim(wj_text(v));
+    size_t from = sign(s), i = digits(s, from), n = i - from;
     if (i < s.n && s.p[i] == '.') {
         size_t end = digits(s, i + 1);
         n += end - (i + 1);
@@ -67,8 +68,8 @@ bool wd_pydantic_decimal(yyjson_val *v)
     }
     if (n && i < s.n && (s.p[i] == 'e' || s.p[i] == 'E')) {
         size_t exponent = i + 1 + sign(wb_str_sub(s, i + 1, SIZE_MAX));
-        i               = digits(s, exponent);
-        n               = i - exponent;
+        i = digits(s, exponent);
+        n = i - exponent;
     }
     return n && i == s.n;
 }
@@ -76,7 +77,7 @@ bool wd_pydantic_decimal(yyjson_val *v)
 bool wd_pydantic_bool(yyjson_val *v)
 {
     static const char *const words[] = {"0", "off", "f", "false", "n", "no", "1", "on", "t", "true", "y", "yes"};
-    int64_t                  n;
+    int64_t n;
     if (yyjson_is_raw(v))
         return wj_num_i64(wj_text(v), &n) && (n == 0 || n == 1);
     if (!yyjson_is_str(v))
@@ -91,7 +92,7 @@ bool wd_pydantic_bool(yyjson_val *v)
 static bool number_is_time(struct upp_str s)
 {
     static const double first = -62135596800, end = 253402300800, most = 2e10;
-    double              n;
+    double n;
     if (!wj_num_f64(s, &n))
         return false;
     if (n > most || n < -most)
@@ -101,7 +102,7 @@ static bool number_is_time(struct upp_str s)
 
 bool wd_pydantic_time(yyjson_val *v)
 {
-    char           text[80];
+    char text[80];
     struct wb_time t;
     if (yyjson_is_raw(v))
         return number_is_time(wj_text(v));

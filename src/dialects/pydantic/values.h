@@ -3,8 +3,7 @@
  * It reads leniently: "5" and true are integers, 1700000000 is a time. These functions tell what it accepts; the values
  * stay as they are.
  */
-#ifndef WD_PYDANTIC_VALUES_H
-#define WD_PYDANTIC_VALUES_H
+#pragma once
 
 #include <yyjson.h>
 
@@ -14,5 +13,3 @@ bool wd_pydantic_int(yyjson_val *v);
 bool wd_pydantic_decimal(yyjson_val *v); /* finite */
 bool wd_pydantic_bool(yyjson_val *v);
 bool wd_pydantic_time(yyjson_val *v);
-
-#endif

@@ -1,4 +1,4 @@
-/* dialects/responses/response.c — see response.h: items, and the response object. */
+/* dialects/responses/response.c — writes the items of a response, and the response object. */
 #include "dialects/responses/response.h"
 
 #include <inttypes.h>
@@ -187,7 +187,7 @@ static void put_option(struct wj_writer *w, const char *name, yyjson_val *option
 static void put_tools(struct wj_writer *w, yyjson_val *options)
 {
     yyjson_val *tool, *tools = yyjson_obj_get(options, "tools");
-    size_t      i, max;
+    size_t i, max;
     wj_put_open(w, "tools", '[');
     yyjson_arr_foreach(tools, i, max, tool)
     {
@@ -220,7 +220,7 @@ static void put_format(struct wj_writer *w, yyjson_val *options)
 
 static void put_segment_before(const struct resp_stream *s, struct wj_writer *w)
 {
-    char               id[64];
+    char id[64];
     struct resp_stream before = {.run = s->run, .segment = s->segment - 1};
     wj_put_str(w, "previous_response_id", response_id(&before, id));
 }
@@ -248,7 +248,7 @@ static void put_options(struct resp_stream *s, struct wj_writer *w, yyjson_val *
 
 void resp_write(struct resp_stream *s, struct wj_writer *w, const char *status)
 {
-    char        id[64];
+    char id[64];
     yyjson_val *v = NULL;
     if (s->options.n && wj_read(&s->scratch, s->options, NULL, &v, NULL) < 0)
         v = NULL;
@@ -285,14 +285,14 @@ void resp_write(struct resp_stream *s, struct wj_writer *w, const char *status)
 
 int resp_write_unfinished(struct wj_writer *w, const struct wm_run *run, uint32_t segment, struct upp_err *err)
 {
-    struct resp_stream s = {.run        = run->id,
-                            .thread     = run->thread,
-                            .segment    = segment,
-                            .status     = run->status,
+    struct resp_stream s = {.run = run->id,
+                            .thread = run->thread,
+                            .segment = segment,
+                            .status = run->status,
                             .created_ms = run->created_ms,
-                            .options    = run->options,
-                            .agent      = WB_BUF(1 << 16),
-                            .scratch    = WB_ARENA(512u << 20)};
+                            .options = run->options,
+                            .agent = WB_BUF(1 << 16),
+                            .scratch = WB_ARENA(512u << 20)};
     wb_buf_add(&s.agent, run->agent);
     int r = wb_buf_check(&s.agent, err);
     if (r >= 0)

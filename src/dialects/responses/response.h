@@ -5,8 +5,7 @@
  * the log is an item `message`, each reasoning part an item `reasoning`, a call of the client's tools `function_call`,
  * a call that the server runs `mcp_call`, an approval that a person has to give `mcp_approval_request`.
  */
-#ifndef WD_RESPONSES_H
-#define WD_RESPONSES_H
+#pragma once
 
 #include "base/vec.h"
 #include "dialects/core/frame.h"
@@ -20,7 +19,7 @@
 /* A call that the server runs. */
 struct resp_call {
     struct upp_str id, name, arguments;
-    uint32_t       output; /* index of its item */
+    uint32_t output; /* index of its item */
 };
 
 /* A part of the open message. */
@@ -29,29 +28,29 @@ struct resp_part {
 };
 
 struct resp_stream {
-    bool             whole;     /* no events: one frame at the end of each segment */
-    bool             begun;     /* this response has its first event */
-    bool             paused;    /* the client has to act */
-    bool             ended;     /* the run has */
-    bool             aside;     /* the open message is scaffolding */
-    bool             has_item;  /* the open message has its item ... */
-    uint32_t         item;      /* ... with this index, */
-    uint32_t         n_content; /* so many parts */
-    struct wb_uuid   message;   /* and this id */
-    uint32_t         segment;   /* responses before this one */
-    uint32_t         sequence;  /* number of the next event */
-    uint32_t         n_output;  /* items so far */
-    size_t           kept;      /* bytes of `items` at the last record */
-    uint8_t          status;    /* of the run */
-    uint8_t          stop;      /* of its last message */
-    int64_t          created_ms;
-    int64_t          now;
-    struct wb_uuid   run, thread;
+    bool whole;             /* no events: one frame at the end of each segment */
+    bool begun;             /* this response has its first event */
+    bool paused;            /* the client has to act */
+    bool ended;             /* the run has */
+    bool aside;             /* the open message is scaffolding */
+    bool has_item;          /* the open message has its item ... */
+    uint32_t item;          /* ... with this index, */
+    uint32_t n_content;     /* so many parts */
+    struct wb_uuid message; /* and this id */
+    uint32_t segment;       /* responses before this one */
+    uint32_t sequence;      /* number of the next event */
+    uint32_t n_output;      /* items so far */
+    size_t kept;            /* bytes of `items` at the last record */
+    uint8_t status;         /* of the run */
+    uint8_t stop;           /* of its last message */
+    int64_t created_ms;
+    int64_t now;
+    struct wb_uuid run, thread;
     struct upp_usage usage;
-    struct upp_str   options; /* of the run */
-    struct wb_buf    agent, items, error;
-    struct wd_open   open;
-    struct wb_arena  scratch, of_calls;
+    struct upp_str options; /* of the run */
+    struct wb_buf agent, items, error;
+    struct wd_open open;
+    struct wb_arena scratch, of_calls;
     WB_VEC(struct resp_part) parts;
     WB_VEC(struct resp_call) calls;
 };
@@ -79,5 +78,3 @@ void resp_approval_item(struct wj_writer *w, const struct wm_pending *p);
 /* ended NULL: it runs. */
 void resp_tool_item(struct wj_writer *w, const struct resp_call *c, const struct wm_event *ended);
 void resp_text_part(struct wj_writer *w, struct upp_str text);
-
-#endif

@@ -1,4 +1,4 @@
-/* dialects/responses/stream.c — the events `response.*` of OpenAI's Responses API; see response.h.
+/* dialects/responses/stream.c — encodes a run's events as the events `response.*` of OpenAI's Responses API.
  *
  * Items open in the order in which their output begins, and each has an index of its own. What a void takes back ends
  * as an incomplete item that the final response does not contain.
@@ -12,8 +12,8 @@
 
 enum {
     SCRATCH_MAX = 512 << 20,
-    CALLS_MAX   = 256 << 20,
-    AGENT_MAX   = 1 << 16,
+    CALLS_MAX = 256 << 20,
+    AGENT_MAX = 1 << 16,
 };
 
 /* ---- Events ------------------------------------------------------------------------------------------------------ */
@@ -80,7 +80,7 @@ static void item_event(struct resp_stream *s, struct wd_out *o, const char *type
 static void keep(struct resp_stream *s, struct wd_out *o, item_writer *write, const void *item)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf json = WB_BUF(WD_FRAMES_TEXT);
-    struct wj_writer                      w;
+    struct wj_writer w;
     wj_writer_init(&w, &json, o->w.err);
     write(&w, item);
     int r = wj_writer_check(&w);
@@ -93,9 +93,9 @@ static void keep(struct resp_stream *s, struct wd_out *o, item_writer *write, co
 /* ---- Messages ---------------------------------------------------------------------------------------------------- */
 
 struct message {
-    struct wb_uuid            id;
+    struct wb_uuid id;
     const struct upp_message *m;
-    const char               *status;
+    const char *status;
 };
 
 static void write_message(struct wj_writer *w, const void *item)
@@ -174,9 +174,9 @@ static void text_begins(struct resp_stream *s, const struct wm_event *ev, struct
 {
     begin(s, ev, o);
     if (!s->has_item) {
-        s->has_item  = true;
-        s->message   = entry;
-        s->item      = s->n_output++;
+        s->has_item = true;
+        s->message = entry;
+        s->item = s->n_output++;
         s->n_content = 0;
         item_event(s, o, "response.output_item.added", s->item, write_message,
                    &(struct message){entry, NULL, "in_progress"});
@@ -227,7 +227,7 @@ static int message_open(struct resp_stream *s, const struct wm_event *ev, struct
 static int part_open(struct resp_stream *s, const struct wm_event *ev, struct wd_out *o, struct upp_err *err)
 {
     struct wd_part *p;
-    int             r = wd_open_part(&s->open, ev, &p, err);
+    int r = wd_open_part(&s->open, ev, &p, err);
     if (r < 0)
         return r;
     while (s->parts.n <= ev->part)
@@ -244,7 +244,7 @@ static int part_open(struct resp_stream *s, const struct wm_event *ev, struct wd
 static int delta(struct resp_stream *s, const struct wm_event *ev, struct wd_out *o, struct upp_err *err)
 {
     struct wd_part *p;
-    int             r = wd_open_find(&s->open, ev, &p, err);
+    int r = wd_open_find(&s->open, ev, &p, err);
     if (r < 0 || !p->shown)
         return r;
     const struct resp_part *place = &s->parts.p[ev->part];
@@ -259,7 +259,7 @@ static int delta(struct resp_stream *s, const struct wm_event *ev, struct wd_out
 static int part_close(struct resp_stream *s, const struct wm_event *ev, struct upp_err *err)
 {
     struct wd_part *p;
-    int             r = wd_open_find(&s->open, ev, &p, err);
+    int r = wd_open_find(&s->open, ev, &p, err);
     if (r >= 0)
         p->state = WD_CLOSED;
     return r;
@@ -272,10 +272,10 @@ static void message(struct resp_stream *s, const struct wm_event *ev, struct wd_
     if (!m || m->role != UPP_ROLE_ASSISTANT)
         return;
     for (size_t i = 0; ev->entry->audience != WM_AUDIENCE_RUN && i < m->n_parts; i++) {
-        const struct upp_part *p        = &m->parts[i];
-        const struct wd_part  *streamed = wd_open_at(&s->open, i);
-        struct resp_part       place    = streamed && streamed->shown ? s->parts.p[i] : (struct resp_part){0};
-        bool                   late     = !streamed || !streamed->shown;
+        const struct upp_part *p = &m->parts[i];
+        const struct wd_part *streamed = wd_open_at(&s->open, i);
+        struct resp_part place = streamed && streamed->shown ? s->parts.p[i] : (struct resp_part){0};
+        bool late = !streamed || !streamed->shown;
         if (!shown(p->kind) || (late && !p->text.n))
             continue;
         if (p->kind == UPP_PART_TEXT) {
@@ -297,8 +297,8 @@ static void message(struct resp_stream *s, const struct wm_event *ev, struct wd_
         keep(s, o, write_message, &item);
     }
     s->has_item = false;
-    s->stop     = ev->stop;
-    s->kept     = s->items.n;
+    s->stop = ev->stop;
+    s->kept = s->items.n;
     wd_open_end(&s->open);
 }
 
@@ -313,7 +313,7 @@ static void discard(struct resp_stream *s, struct wd_out *o)
         item_event(s, o, "response.output_item.done", s->item, write_message,
                    &(struct message){s->message, NULL, "incomplete"});
     s->has_item = false;
-    s->items.n  = s->kept;
+    s->items.n = s->kept;
     wd_open_end(&s->open);
 }
 
@@ -321,7 +321,7 @@ static void discard(struct resp_stream *s, struct wd_out *o)
 
 struct tool {
     const struct resp_call *call;
-    const struct wm_event  *ended;
+    const struct wm_event *ended;
 };
 
 static void write_tool(struct wj_writer *w, const void *item)
@@ -341,10 +341,10 @@ static void tool_event(struct resp_stream *s, struct wd_out *o, const char *type
 
 static int tool_started(struct resp_stream *s, const struct wm_event *ev, struct wd_out *o, struct upp_err *err)
 {
-    struct resp_call c = {.id        = wb_arena_dup(&s->of_calls, ev->call),
-                          .name      = wb_arena_dup(&s->of_calls, ev->name),
+    struct resp_call c = {.id = wb_arena_dup(&s->of_calls, ev->call),
+                          .name = wb_arena_dup(&s->of_calls, ev->name),
                           .arguments = wb_arena_dup(&s->of_calls, ev->text)};
-    int              r = wb_arena_check(&s->of_calls, err);
+    int r = wb_arena_check(&s->of_calls, err);
     if (r < 0)
         return r;
     begin(s, ev, o);
@@ -367,7 +367,7 @@ static void tool_ended(struct resp_stream *s, const struct wm_event *ev, struct 
         tool_event(s, o, ev->outcome == WM_DONE ? "response.mcp_call.completed" : "response.mcp_call.failed", &c);
         item_event(s, o, "response.output_item.done", c.output, write_tool, &item);
         keep(s, o, write_tool, &item);
-        s->kept       = s->items.n;
+        s->kept = s->items.n;
         s->calls.p[i] = s->calls.p[--s->calls.n];
         return;
     }
@@ -392,8 +392,8 @@ static void write_approval(struct wj_writer *w, const void *item)
 
 static void arguments_events(struct resp_stream *s, struct wd_out *o, const struct wm_pending *p, uint32_t output)
 {
-    static const char *const types[]   = {"response.function_call_arguments.delta",
-                                          "response.function_call_arguments.done"};
+    static const char *const types[] = {"response.function_call_arguments.delta",
+                                        "response.function_call_arguments.done"};
     static const char *const members[] = {"delta", "arguments"};
     for (size_t i = 0; i < 2; i++) {
         if (!event_open(s, o, types[i]))
@@ -409,8 +409,8 @@ static void arguments_events(struct resp_stream *s, struct wd_out *o, const stru
 
 static void pending_item(struct resp_stream *s, struct wd_out *o, const struct wm_pending *p)
 {
-    uint32_t     output = s->n_output++;
-    item_writer *write  = p->approval ? write_approval : write_function;
+    uint32_t output = s->n_output++;
+    item_writer *write = p->approval ? write_approval : write_function;
     item_event(s, o, "response.output_item.added", output, p->approval ? write : write_function_begin, p);
     if (!p->approval)
         arguments_events(s, o, p, output);
@@ -435,11 +435,11 @@ static void waits(struct resp_stream *s, const struct wm_event *ev, struct wd_ou
     for (size_t i = 0; i < ev->n_pending; i++)
         pending_item(s, o, &ev->pending[i]);
     response_ends(s, o, "response.completed", "completed");
-    s->paused   = true;
-    s->begun    = false;
+    s->paused = true;
+    s->begun = false;
     s->sequence = s->n_output = 0;
     s->items.n = s->kept = 0;
-    s->usage             = (struct upp_usage){0};
+    s->usage = (struct upp_usage){0};
     s->segment++;
 }
 
@@ -480,16 +480,16 @@ static int responses_begin(void *state, const struct wd_stream_opts *opts, struc
 {
     struct resp_stream *s = state;
     (void)err;
-    *s = (struct resp_stream){.agent    = WB_BUF(AGENT_MAX),
-                              .items    = WB_BUF(WD_FRAMES_TEXT),
-                              .error    = WB_BUF(WD_FRAMES_TEXT),
-                              .scratch  = WB_ARENA(SCRATCH_MAX),
+    *s = (struct resp_stream){.agent = WB_BUF(AGENT_MAX),
+                              .items = WB_BUF(WD_FRAMES_TEXT),
+                              .error = WB_BUF(WD_FRAMES_TEXT),
+                              .scratch = WB_ARENA(SCRATCH_MAX),
                               .of_calls = WB_ARENA(CALLS_MAX)};
     if (opts) {
-        s->whole      = opts->responses.whole;
-        s->thread     = opts->thread;
+        s->whole = opts->responses.whole;
+        s->thread = opts->thread;
         s->created_ms = opts->created_ms;
-        s->options    = opts->options;
+        s->options = opts->options;
     }
     wd_open_init(&s->open);
     return 0;
@@ -529,7 +529,7 @@ static int own_event(struct resp_stream *s, const struct wm_event *ev, struct wd
 static int responses_event(void *state, const struct wm_event *ev, struct wd_frames *out, struct upp_err *err)
 {
     struct resp_stream *s = state;
-    struct wd_out       o;
+    struct wd_out o;
     if (ev->time_ms)
         s->now = ev->time_ms;
     if (ev->kind == WM_MESSAGE)
@@ -560,12 +560,12 @@ static void responses_done(void *state)
 }
 
 const struct wd_stream_ops wd_stream_responses = {
-    .name       = "responses",
+    .name = "responses",
     .state_size = sizeof(struct resp_stream),
-    .headers    = "",
+    .headers = "",
     .of_the_run = true,
-    .begin      = responses_begin,
-    .event      = responses_event,
-    .paused     = responses_paused,
-    .done       = responses_done,
+    .begin = responses_begin,
+    .event = responses_event,
+    .paused = responses_paused,
+    .done = responses_done,
 };

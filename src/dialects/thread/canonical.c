@@ -6,8 +6,6 @@
 
 #include "json/value.h"
 
-/* ---- Parts ------------------------------------------------------------------------------------------------- */
-
 static bool is_canonical_call(const struct wd_pai_part *p)
 {
     return wj_has_order(&p->node, WJ_ORDER(WD_PAI_PART_KIND, WD_PAI_TOOL_NAME, WD_PAI_TOOL_CALL_ID, WD_PAI_ARGS)) &&
@@ -34,8 +32,6 @@ static bool is_canonical_part(const struct wd_pai_part *p, bool request)
            wj_has_order(&p->node, WJ_ORDER(WD_PAI_PART_KIND, WD_PAI_CONTENT)) && unsafe_yyjson_is_str(p->content);
 }
 
-/* ---- Usage ------------------------------------------------------------------------------------------------- */
-
 /* A number that is omitted if it is 0. */
 static bool is_canonical_count(struct upp_str s)
 {
@@ -51,8 +47,6 @@ static bool is_canonical_usage(const struct wd_tp_usage *u, const struct upp_usa
            wd_number_of(u->total) == is->input + is->output;
 }
 
-/* ---- Messages and turns -------------------------------------------------------------------------------------- */
-
 static bool is_canonical_response(const struct wd_tp_message *m, const struct wm_reply_info *reply)
 {
     return wj_has_table_order(&m->node,
@@ -65,8 +59,8 @@ static bool is_canonical_response(const struct wd_tp_message *m, const struct wm
 
 bool wd_tp_is_canonical_message(const struct wd_tp_message *m, const struct wm_doc *doc)
 {
-    const struct wm_doc_entry *e       = &doc->entries.p[doc->entries.n - 1];
-    bool                       request = e->e.message.role != UPP_ROLE_ASSISTANT;
+    const struct wm_doc_entry *e = &doc->entries.p[doc->entries.n - 1];
+    bool request = e->e.message.role != UPP_ROLE_ASSISTANT;
     if (e->e.kind != WM_ENTRY_MESSAGE)
         return false;
     if (request ? !wj_has_order(&m->node, WJ_ORDER(WD_TP_MESSAGE_TYPE, WD_TP_TIMESTAMP, WD_TP_AGENT_ID, WD_TP_PARTS))

@@ -76,8 +76,8 @@ static bool word(struct wd_problems *p, const char *rule, const struct wj_node *
 static void check_base64(struct wd_problems *p, yyjson_val *v)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf bytes = WB_BUF(WD_DOC_BYTES);
-    struct upp_err                        err;
-    int                                   r = wb_base64_decode(wj_text(v), &bytes, &err);
+    struct upp_err err;
+    int r = wb_base64_decode(wj_text(v), &bytes, &err);
     if (r == -UPP_EINVALID)
         wd_problem(p, WD_ERROR, "TP-7", v, "%s", err.msg);
     else if (r < 0)
@@ -88,9 +88,9 @@ static void check_item(struct wd_problems *p, yyjson_val *v)
 {
     static const struct upp_str known[] = {WORD("image-url"), WORD("audio-url"), WORD("document-url"),
                                            WORD("video-url"), WORD("binary"),    {0}};
-    yyjson_val                 *kind = yyjson_obj_get(v, "kind"), *url = yyjson_obj_get(v, "url");
-    yyjson_val                 *data = yyjson_obj_get(v, "data"), *mime = yyjson_obj_get(v, "media_type");
-    yyjson_val                 *name = yyjson_obj_get(v, "identifier");
+    yyjson_val *kind = yyjson_obj_get(v, "kind"), *url = yyjson_obj_get(v, "url");
+    yyjson_val *data = yyjson_obj_get(v, "data"), *mime = yyjson_obj_get(v, "media_type");
+    yyjson_val *name = yyjson_obj_get(v, "identifier");
     if (!yyjson_is_obj(v) || !kind || !yyjson_is_str(kind)) {
         wd_problem(p, WD_ERROR, "TP-7", v, "content is a text, or an object with a 'kind'");
         return;
@@ -114,7 +114,7 @@ static void check_item(struct wd_problems *p, yyjson_val *v)
 
 static void check_prompt(struct wd_problems *p, const struct wd_pai_part *part)
 {
-    size_t      i, n;
+    size_t i, n;
     yyjson_val *item;
     if (part->content && !yyjson_is_str(part->content) && !yyjson_is_arr(part->content))
         wd_problem(p, WD_ERROR, "TP-7", part->content, "a prompt's content is a text or a list");
@@ -134,8 +134,8 @@ static void check_text(struct wd_problems *p, yyjson_val *content)
 static void check_part(struct wd_problems *p, const struct wd_pai_part *part)
 {
     static const struct upp_str statuses[] = {WORD("success"), WORD("error"), WORD("validation_error"), {0}};
-    const struct wj_node       *in         = &part->node;
-    enum wd_pai_kind            kind       = wd_pai_kind(part->part_kind);
+    const struct wj_node *in = &part->node;
+    enum wd_pai_kind kind = wd_pai_kind(part->part_kind);
     if (kind == WD_PAI_SYSTEM_PROMPT)
         wd_problem(p, WD_ERROR, "TP-9", in->from, "a system prompt is the agent's configuration, and never a part");
     if (kind == WD_PAI_OTHER || kind == WD_PAI_SYSTEM_PROMPT)
@@ -181,10 +181,10 @@ static void check_part(struct wd_problems *p, const struct wd_pai_part *part)
 
 static void check_message(struct wd_problems *p, const struct wd_tp_message *m)
 {
-    static const struct upp_str kinds[]   = {WORD("response"), WORD("request"), WORD("system"), {0}};
+    static const struct upp_str kinds[] = {WORD("response"), WORD("request"), WORD("system"), {0}};
     static const struct upp_str reasons[] = {WORD("stop"),      WORD("length"), WORD("content_filter"),
                                              WORD("tool_call"), WORD("error"),  {0}};
-    const struct wj_node       *in        = &m->node;
+    const struct wj_node *in = &m->node;
     if (!in->from) /* not an object: reported already */
         return;
     bool known = word(p, "TP-4", in, "message_type", m->message_type, kinds);
@@ -206,7 +206,7 @@ static void check_message(struct wd_problems *p, const struct wd_tp_message *m)
 static void check_turn(struct wd_problems *p, const struct wd_tp_turn *t)
 {
     static const struct upp_str kinds[] = {WORD("user"), WORD("agent"), {0}};
-    const struct wj_node       *in      = &t->node;
+    const struct wj_node *in = &t->node;
     (void)word(p, "TP-3", in, "turn_type", t->turn_type, kinds);
     if (wb_str_eq(t->turn_type, UPP_STR("user"))) {
         need(p, t->submitted_at.p, "TP-3", in, "submitted_at");
@@ -230,7 +230,7 @@ static void check_envelope(struct wd_problems *p, const struct wd_tp_thread *d, 
 {
     const struct {
         const char *name;
-        bool        there;
+        bool there;
     } members[] = {{"version", d->version.p},
                    {"thread_id", d->thread_id.p},
                    {"created_at", d->created_at.p},
@@ -253,7 +253,7 @@ static int check_agents(struct wd_problems *p, const struct wd_tp_thread *d, str
 {
     for (size_t i = 0; i < d->agents.n; i++) {
         struct wd_tp_agent a;
-        yyjson_val        *v = d->agents.p[i].value;
+        yyjson_val *v = d->agents.p[i].value;
         if (!yyjson_is_obj(v)) {
             wd_problem(p, WD_ERROR, "TP-2", v, "an agent is an object");
             continue;
@@ -271,7 +271,7 @@ static int check_agents(struct wd_problems *p, const struct wd_tp_thread *d, str
 
 int wd_tp_validate(struct wd_problems *p, yyjson_val *root, struct upp_err *err)
 {
-    struct wj_plans     plans = {0};
+    struct wj_plans plans = {0};
     struct wd_tp_thread d;
     if (!yyjson_is_obj(root)) {
         wd_problem(p, WD_ERROR, "TP-1", root, "a thread is an object");

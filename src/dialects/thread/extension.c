@@ -12,8 +12,8 @@
 struct carried {
     struct wj_node node;
     struct upp_str dialect, slot;
-    uint64_t       entry, entries;
-    yyjson_val    *json;
+    uint64_t entry, entries;
+    yyjson_val *json;
 };
 static const struct wj_field rows[] = {
     F_STR(struct carried, dialect, "dialect", F_REQUIRED),
@@ -33,8 +33,8 @@ static int attach(struct wd_lifting *l, yyjson_val *v, const struct wd_carry *at
     if (at->first != WD_THREAD && c.entry >= at->n)
         return 0;
     struct wm_residue **to = &l->doc->residue, *residue = wb_new(l->a, struct wm_residue);
-    struct upp_str      json = {0};
-    int                 r    = wj_value_text(l->a, c.json, &json, err);
+    struct upp_str json = {0};
+    int r = wj_value_text(l->a, c.json, &json, err);
     if (r < 0 || !residue)
         return r < 0 ? r : wb_arena_check(l->a, err);
     if (at->first != WD_THREAD)
@@ -42,18 +42,18 @@ static int attach(struct wd_lifting *l, yyjson_val *v, const struct wd_carry *at
     while (*to)
         to = &(*to)->next;
     *residue = (struct wm_residue){.dialect = c.dialect,
-                                   .slot    = c.slot,
+                                   .slot = c.slot,
                                    .entries = (uint32_t)WB_MIN(c.entries, (uint64_t)WM_DOC_ENTRIES),
-                                   .json    = json};
-    *to      = residue;
+                                   .json = json};
+    *to = residue;
     return wb_arena_check(l->a, err);
 }
 
 int wd_carried_read(struct wd_lifting *l, yyjson_val *x_weft, struct wd_carry *c, struct upp_err *err)
 {
     yyjson_val *list = yyjson_obj_get(x_weft, "residue"), *one;
-    size_t      i, max;
-    int         r = c->first == WD_THREAD ? 0 : wd_carried_parts_read(l, x_weft, c, err);
+    size_t i, max;
+    int r = c->first == WD_THREAD ? 0 : wd_carried_parts_read(l, x_weft, c, err);
     yyjson_arr_foreach(list, i, max, one)
     {
         if (r >= 0)

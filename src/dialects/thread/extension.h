@@ -1,17 +1,16 @@
 /* dialects/thread/extension.h — what a thread carries in `x_weft` in addition to ThreadProtocol's own members: the
  * residue of other dialects (extension.c), and what the model has beyond those members (extension_needs.c finds it,
  * extension_write.c writes it, extension_read.c reads it). */
-#ifndef WD_CARRIED_H
-#define WD_CARRIED_H
+#pragma once
 
 #include "dialects/thread/thread.h"
 
 /* Entries that are one object of a thread, and what a reader assumes of them if nothing is carried. */
 struct wd_carry {
-    uint32_t       first, n; /* first WD_THREAD: the thread itself, without entries */
-    uint32_t       agent;    /* their author */
-    struct upp_str time;     /* their time */
-    uint8_t        is;       /* enum wd_carry_is */
+    uint32_t first, n;   /* first WD_THREAD: the thread itself, without entries */
+    uint32_t agent;      /* their author */
+    struct upp_str time; /* their time */
+    uint8_t is;          /* enum wd_carry_is */
 };
 enum wd_carry_is { WD_CARRY_REQUEST = 1, WD_CARRY_RESPONSE, WD_CARRY_EVENT }; /* a user turn is a request */
 
@@ -21,14 +20,14 @@ int wd_carried_read(struct wd_lifting *l, yyjson_val *x_weft, struct wd_carry *c
 /* What is to be carried: the members "residue" and "model". */
 enum { WD_CARRIES_RESIDUE = 1 << 0, WD_CARRIES_PARTS = 1 << 1 };
 unsigned wd_carries(struct wd_lowering *l, const struct wd_carry *c);
-void     wd_carried_write(struct wd_lowering *l, const struct wd_carry *c, unsigned what);
+void wd_carried_write(struct wd_lowering *l, const struct wd_carry *c, unsigned what);
 
 bool wd_carries_parts(struct wd_lowering *l, const struct wd_carry *c);
 void wd_carried_parts_write(struct wd_lowering *l, const struct wd_carry *c);
-int  wd_carried_parts_read(struct wd_lifting *l, yyjson_val *x_weft, struct wd_carry *c,
-                           struct upp_err *err) UPP_MUST_CHECK;
+int wd_carried_parts_read(struct wd_lifting *l, yyjson_val *x_weft, struct wd_carry *c,
+                          struct upp_err *err) UPP_MUST_CHECK;
 
-/* ---- What the members of a thread express ---------------------------------------------------------------------- */
+/* What the members of a thread express. */
 
 /* Entries that are not visible (wm_is_visible) are not part of their object, and not counted. */
 
@@ -83,5 +82,3 @@ static const char *const wd_carried_kinds[] = {
     [UPP_PART_BINARY] = "binary",     [UPP_PART_CALL] = "call",           [UPP_PART_RESULT] = "result"};
 static const char *const wd_carried_sources[] = {
     [UPP_SOURCE_BASE64] = "base64", [UPP_SOURCE_BYTES] = "bytes", [UPP_SOURCE_URL] = "url", [UPP_SOURCE_TEXT] = "text"};
-
-#endif

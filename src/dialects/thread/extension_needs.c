@@ -9,21 +9,21 @@
 /* ---- What the members of a part express of its metadata ---------------------------------------------------- */
 
 enum {
-    ANSWER_TEXT  = 1 << 0, /* a text of the assistant */
-    REASONING    = 1 << 1,
-    CALL         = 1 << 2,
-    RESULT       = 1 << 3,
-    FILE_        = 1 << 4,
+    ANSWER_TEXT = 1 << 0, /* a text of the assistant */
+    REASONING = 1 << 1,
+    CALL = 1 << 2,
+    RESULT = 1 << 3,
+    FILE_ = 1 << 4,
     PROMPT_MEDIA = 1 << 5,
-    FEEDBACK     = 1 << 6, /* a text that is a retry-prompt */
-    RETRY        = 1 << 7, /* a result that is a retry-prompt */
+    FEEDBACK = 1 << 6, /* a text that is a retry-prompt */
+    RETRY = 1 << 7,    /* a result that is a retry-prompt */
 };
 
 /* In the order in which lift.c writes them. */
 static const struct {
     const char *name;
-    unsigned    kinds;
-    char        type; /* 's' a string, 't' true, 'a' anything except null; for the others see is_type */
+    unsigned kinds;
+    char type; /* 's' a string, 't' true, 'a' anything except null; for the others see is_type */
 } members[] = {
     {"identifier", FILE_ | PROMPT_MEDIA, 's'},
     {"force_download", FILE_ | PROMPT_MEDIA, 'd'},
@@ -79,8 +79,8 @@ static bool is_type(yyjson_val *v, char type)
 /* Will reading the thread give exactly the same metadata? */
 static bool metadata_returns(struct wd_lowering *l, const struct upp_message *m, const struct upp_part *p)
 {
-    yyjson_val *v  = NULL, *own, *key;
-    size_t      at = 0;
+    yyjson_val *v = NULL, *own, *key;
+    size_t at = 0;
     if (!p->metadata.n)
         return true;
     wb_arena_reset(&l->scratch);
@@ -91,7 +91,7 @@ static bool metadata_returns(struct wd_lowering *l, const struct upp_message *m,
     if (!yyjson_is_obj(own) || unsafe_yyjson_get_len(v) != 1 || !unsafe_yyjson_get_len(own))
         return false;
     unsigned kind = kind_of(m, p, yyjson_is_true(yyjson_obj_get(own, "retry")));
-    key           = unsafe_yyjson_get_first(own);
+    key = unsafe_yyjson_get_first(own);
     for (size_t n = unsafe_yyjson_get_len(own); n; n--, key = unsafe_yyjson_get_next(key + 1)) {
         while (at < WB_LEN(members) && !wb_str_eq(wj_text(key), wb_cstr(members[at].name)))
             at++;
@@ -112,7 +112,7 @@ static bool is_same_value(struct wd_lowering *l, struct upp_str text)
     if (wd_is_compact_still(l, text))
         return text.p[0] != '"' && text.p[0] != 'n';
     WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(WD_DOC_BYTES);
-    yyjson_val                           *v = wd_scratch_read(l, text);
+    yyjson_val *v = wd_scratch_read(l, text);
     if (!v || yyjson_is_str(v) || yyjson_is_null(v))
         return false;
     int r = wj_write(v, &b, l->w.err);
@@ -142,7 +142,7 @@ static bool error_differs(const struct upp_part *p, yyjson_val *own)
     if (!own || p->kind != UPP_PART_RESULT)
         return false;
     yyjson_val *outcome = yyjson_obj_get(own, "outcome"), *status = yyjson_obj_get(own, "status");
-    bool        error = p->is_error;
+    bool error = p->is_error;
     if (yyjson_is_true(yyjson_obj_get(own, "retry")) && p->id.p && p->name.p)
         error = true;
     else if (yyjson_is_str(outcome))
@@ -156,7 +156,7 @@ static bool error_differs(const struct upp_part *p, yyjson_val *own)
 static bool data_differs(const struct upp_media *m)
 {
     struct upp_str text = m->data;
-    size_t         n    = text.n;
+    size_t n = text.n;
     if (m->source == UPP_SOURCE_URL || m->source == UPP_SOURCE_TEXT)
         return false;
     while (n && text.p[n - 1] == '=')
@@ -166,14 +166,14 @@ static bool data_differs(const struct upp_media *m)
 
 static void needs_medium(const struct upp_part *p, struct wd_carried_needs *to)
 {
-    const struct upp_media *m    = p->media;
-    bool                    text = m->source == UPP_SOURCE_TEXT;
-    const char             *kind = m->source == UPP_SOURCE_URL ? wd_pai_url_kind(p->kind) : "binary";
-    to->title                    = m->title.p;
-    to->source                   = text || (m->source != UPP_SOURCE_URL && m->source != UPP_SOURCE_BASE64);
-    to->kind                     = text || wd_pai_medium(wb_cstr(kind), m->mime) != p->kind;
-    to->size                     = m->duration.p || m->width.p || m->height.p;
-    to->data                     = data_differs(m);
+    const struct upp_media *m = p->media;
+    bool text = m->source == UPP_SOURCE_TEXT;
+    const char *kind = m->source == UPP_SOURCE_URL ? wd_pai_url_kind(p->kind) : "binary";
+    to->title = m->title.p;
+    to->source = text || (m->source != UPP_SOURCE_URL && m->source != UPP_SOURCE_BASE64);
+    to->kind = text || wd_pai_medium(wb_cstr(kind), m->mime) != p->kind;
+    to->size = m->duration.p || m->width.p || m->height.p;
+    to->data = data_differs(m);
     if (text)
         to->metadata = p->metadata.n;
 }
@@ -191,21 +191,21 @@ struct wd_carried_needs wd_carried_needs(struct wd_lowering *l, const struct upp
     struct wd_carried_needs n = {.cut = p->cut};
     if (is_new || !wd_carried_part_fits(m, p)) {
         bool media = p->media;
-        return (struct wd_carried_needs){.whole    = true,
-                                         .kind     = true,
+        return (struct wd_carried_needs){.whole = true,
+                                         .kind = true,
                                          .metadata = p->metadata.n,
-                                         .text     = p->text.p,
-                                         .cut      = p->cut,
-                                         .title    = media && p->media->title.p,
-                                         .source   = media,
-                                         .size     = media,
-                                         .data     = media,
-                                         .error    = p->is_error};
+                                         .text = p->text.p,
+                                         .cut = p->cut,
+                                         .title = media && p->media->title.p,
+                                         .source = media,
+                                         .size = media,
+                                         .data = media,
+                                         .error = p->is_error};
     }
     yyjson_val *own = p->kind == UPP_PART_REASONING ? NULL : wd_pai_own(l, p->metadata);
-    n.error         = error_differs(p, own);
-    n.text          = text_differs(l, m, p, own);
-    n.metadata      = n.text ? p->metadata.n : !metadata_returns(l, m, p);
+    n.error = error_differs(p, own);
+    n.text = text_differs(l, m, p, own);
+    n.metadata = n.text ? p->metadata.n : !metadata_returns(l, m, p);
     if (p->media)
         needs_medium(p, &n);
     return n;
@@ -259,8 +259,8 @@ void wd_carried_mention(struct wd_lowering *l, struct wj_writer *w, yyjson_val *
 static bool are_texts(yyjson_val *list)
 {
     yyjson_val *one;
-    size_t      i, n;
-    bool        all = yyjson_is_arr(list);
+    size_t i, n;
+    bool all = yyjson_is_arr(list);
     yyjson_arr_foreach(list, i, n, one)
     {
         all &= yyjson_is_str(one);
@@ -272,7 +272,7 @@ static bool are_texts(yyjson_val *list)
 static void put_as_read(struct wd_lowering *l, struct wj_writer *w, yyjson_val *v)
 {
     yyjson_val *source = yyjson_obj_get(v, "source"), *targets = yyjson_obj_get(v, "targets"), *one;
-    size_t      i, n;
+    size_t i, n;
     wj_write_open(w, '{');
     wj_put_value(w, "type", yyjson_obj_get(v, "type"));
     wj_put_value(w, "data", yyjson_obj_get(v, "data"));
@@ -294,7 +294,7 @@ static void put_as_read(struct wd_lowering *l, struct wj_writer *w, yyjson_val *
 bool wd_carried_event_is_expressed(struct wd_lowering *l, const struct wm_doc_entry *e)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(WD_DOC_BYTES);
-    struct wj_writer                      w;
+    struct wj_writer w;
     wb_arena_reset(&l->scratch);
     yyjson_val *v = wd_scratch_read(l, e->e.data), *type = yyjson_obj_get(v, "type");
     yyjson_val *source = yyjson_obj_get(v, "source"), *targets = yyjson_obj_get(v, "targets");

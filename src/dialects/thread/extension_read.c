@@ -11,8 +11,8 @@
 #include "json/value.h"
 
 struct reply {
-    struct wj_node      node;
-    struct upp_str      model_name, provider_name, provider_response_id, finish_reason;
+    struct wj_node node;
+    struct upp_str model_name, provider_name, provider_response_id, finish_reason;
     struct wd_tp_usage *usage;
 };
 static const struct wj_field reply_rows[] = {
@@ -26,13 +26,13 @@ WJ_SHAPE(reply, struct reply, reply_rows);
 
 struct model_row {
     struct wj_node node;
-    uint64_t       entry;
+    uint64_t entry;
     struct upp_str part; /* a number; NULL: the row is about the entry */
-    bool           is_new, cut, interrupted;
+    bool is_new, cut, interrupted;
     struct upp_str kind, role, id, name, message, text, title, source, mime, data, time;
     struct upp_str ms, duration, width, height; /* numbers */
-    yyjson_val    *metadata, *event, *agent, *who, *error;
-    struct reply  *reply;
+    yyjson_val *metadata, *event, *agent, *who, *error;
+    struct reply *reply;
 };
 static const struct wj_field rows[] = {
     F_U64(struct model_row, entry, "entry", 0),
@@ -66,10 +66,10 @@ WJ_SHAPE(model_row, struct model_row, rows);
 
 struct reader {
     struct wd_lifting *l;
-    struct wd_carry   *c;
-    struct upp_err    *err;
-    uint64_t          *entries, *parts; /* positions of new ones, in the order of the rows; NULL: none */
-    size_t             n_entries, n_parts;
+    struct wd_carry *c;
+    struct upp_err *err;
+    uint64_t *entries, *parts; /* positions of new ones, in the order of the rows; NULL: none */
+    size_t n_entries, n_parts;
 };
 
 /* ---- Inserting new entries and parts ---------------------------------------------------------------------------- */
@@ -88,9 +88,9 @@ static bool is_new(yyjson_val *row, uint64_t *entry, bool *has_part, uint64_t *p
 static int find_entries(struct reader *t, yyjson_val *list)
 {
     yyjson_val *row;
-    size_t      i, max;
-    uint64_t    entry, part;
-    bool        has_part;
+    size_t i, max;
+    uint64_t entry, part;
+    bool has_part;
     yyjson_arr_foreach(list, i, max, row)
     {
         if (!is_new(row, &entry, &has_part, &part) || has_part || entry > t->c->n + t->n_entries ||
@@ -107,8 +107,8 @@ static int find_entries(struct reader *t, yyjson_val *list)
 
 static int add_entries(struct reader *t)
 {
-    struct wd_carry *c   = t->c;
-    struct wm_doc   *doc = t->l->doc;
+    struct wd_carry *c = t->c;
+    struct wm_doc *doc = t->l->doc;
     for (size_t i = 0; i < t->n_entries; i++)
         if (!wd_entry_add(t->l, 0, c->agent, c->time, t->err))
             return t->err->code ? -t->err->code : -UPP_ENOMEM;
@@ -122,7 +122,7 @@ static int add_entries(struct reader *t)
         k--;
         p[to - 1] = (struct wm_doc_entry){
             .agent = c->agent,
-            .e     = {.kind = WM_ENTRY_MESSAGE, .origin = WM_ORIGIN_IMPORT, .audience = WM_AUDIENCE_ALL}};
+            .e = {.kind = WM_ENTRY_MESSAGE, .origin = WM_ORIGIN_IMPORT, .audience = WM_AUDIENCE_ALL}};
         if (c->agent != WM_NO_AGENT)
             p[to - 1].e.who = doc->agents.p[c->agent].name;
         p[to - 1].e.message.role = UPP_ROLE_USER; /* until its row is read, if it can be */
@@ -136,7 +136,7 @@ static int add_entries(struct reader *t)
 static int add_parts(struct reader *t, struct upp_message *m, const uint64_t *at, size_t n)
 {
     struct upp_part *parts = n ? wb_new_n(t->l->a, struct upp_part, m->n_parts + n) : NULL;
-    size_t           from = 0, k = 0;
+    size_t from = 0, k = 0;
     if (!parts)
         return wb_arena_check(t->l->a, t->err);
     for (size_t i = 0; i < m->n_parts + n; i++)
@@ -152,11 +152,11 @@ static int add_parts(struct reader *t, struct upp_message *m, const uint64_t *at
 /* The same for parts, entry by entry. */
 static int find_parts(struct reader *t, yyjson_val *list)
 {
-    yyjson_val         *row;
-    size_t              i, max, begin     = 0;
-    uint64_t            entry, part, last = 0;
-    bool                has_part;
-    int                 r = 0;
+    yyjson_val *row;
+    size_t i, max, begin = 0;
+    uint64_t entry, part, last = 0;
+    bool has_part;
+    int r = 0;
     struct upp_message *m = NULL;
     yyjson_arr_foreach(list, i, max, row)
     {
@@ -167,15 +167,15 @@ static int find_parts(struct reader *t, yyjson_val *list)
         if (!t->parts)
             return wb_arena_check(t->l->a, t->err);
         if (m && entry > last) {
-            r     = add_parts(t, m, t->parts + begin, t->n_parts - begin);
+            r = add_parts(t, m, t->parts + begin, t->n_parts - begin);
             begin = t->n_parts;
         }
         if (r < 0)
             return r;
-        last            = entry;
-        m               = &t->l->doc->entries.p[t->c->first + entry].e.message;
-        size_t so_far   = t->n_parts - begin;
-        bool   in_order = !so_far || part > t->parts[t->n_parts - 1];
+        last = entry;
+        m = &t->l->doc->entries.p[t->c->first + entry].e.message;
+        size_t so_far = t->n_parts - begin;
+        bool in_order = !so_far || part > t->parts[t->n_parts - 1];
         if (in_order && part <= m->n_parts + so_far && part < WD_PARTS && m->n_parts + so_far < WD_PARTS)
             t->parts[t->n_parts++] = part;
     }
@@ -186,9 +186,9 @@ static int find_parts(struct reader *t, yyjson_val *list)
 
 static int read_media(struct reader *t, const struct model_row *b, uint8_t kind, struct upp_part *p)
 {
-    uint8_t           source = wm_upp_word(b->source, wd_carried_sources, WB_LEN(wd_carried_sources));
-    bool              medium = kind >= UPP_PART_IMAGE && kind <= UPP_PART_BINARY;
-    bool              text   = medium && source == UPP_SOURCE_TEXT && p->kind == UPP_PART_TEXT;
+    uint8_t source = wm_upp_word(b->source, wd_carried_sources, WB_LEN(wd_carried_sources));
+    bool medium = kind >= UPP_PART_IMAGE && kind <= UPP_PART_BINARY;
+    bool text = medium && source == UPP_SOURCE_TEXT && p->kind == UPP_PART_TEXT;
     struct upp_media *m;
     if (!p->media && !text && !(b->is_new && b->source.p))
         return 0;
@@ -228,7 +228,7 @@ static int read_part(struct reader *t, const struct model_row *b, struct upp_par
     if (b->is_new)
         *p = (struct upp_part){.kind = kind ? kind : UPP_PART_TEXT, .id = b->id, .name = b->name, .text = b->text};
     else if (b->text.p) {
-        p->text     = b->text;
+        p->text = b->text;
         p->metadata = (struct upp_str){0}; /* raw_args: the arguments did not come as a string */
     }
     p->cut |= b->cut;
@@ -260,30 +260,30 @@ static int read_author(struct reader *t, const struct model_row *b, struct wm_do
 
 static void read_reply(const struct reply *s, struct wm_reply_info *to)
 {
-    *to = (struct wm_reply_info){.model    = s->model_name,
+    *to = (struct wm_reply_info){.model = s->model_name,
                                  .provider = s->provider_name,
                                  .response = s->provider_response_id,
-                                 .stop     = s->finish_reason.p ? wd_pai_stop(s->finish_reason) : 0};
+                                 .stop = s->finish_reason.p ? wd_pai_stop(s->finish_reason) : 0};
     wd_tp_lift_usage(s->usage, &to->has_usage, &to->usage, &to->reasoning);
 }
 
 static int read_entry(struct reader *t, const struct model_row *b, struct wm_doc_entry *e)
 {
-    struct upp_message *m  = &e->e.message;
-    uint64_t            ms = 0;
+    struct upp_message *m = &e->e.message;
+    uint64_t ms = 0;
     if (b->is_new) {
         e->e.kind = yyjson_is_obj(b->event) ? WM_ENTRY_EVENT : WM_ENTRY_MESSAGE;
-        m->role   = e->e.kind == WM_ENTRY_EVENT ? 0 : wm_upp_role_of(b->role);
+        m->role = e->e.kind == WM_ENTRY_EVENT ? 0 : wm_upp_role_of(b->role);
         if (e->e.kind == WM_ENTRY_MESSAGE && !m->role)
             m->role = UPP_ROLE_USER;
     }
-    e->id          = b->id;
-    m->id          = b->message;
+    e->id = b->id;
+    m->id = b->message;
     m->interrupted = b->interrupted;
     if (b->time.p)
         wd_entry_time(b->time, t->l->now_ms, m);
     else if (b->ms.p && wb_str_u64(b->ms, &ms) && ms < (uint64_t)1 << 47) {
-        m->time_ms   = (int64_t)ms;
+        m->time_ms = (int64_t)ms;
         m->time_text = (struct upp_str){0};
     }
     if (b->reply)
@@ -308,10 +308,10 @@ static bool is_next(const struct model_row *b, uint64_t at, const uint64_t *posi
 /* Rows about something that does not exist stay in the document like unknown members. */
 int wd_carried_parts_read(struct wd_lifting *l, yyjson_val *x_weft, struct wd_carry *c, struct upp_err *err)
 {
-    struct reader t    = {.l = l, .c = c, .err = err};
-    yyjson_val   *list = yyjson_obj_get(x_weft, "model"), *one;
-    size_t        i, max, next_entry = 0, next_part = 0;
-    int           r = find_entries(&t, list);
+    struct reader t = {.l = l, .c = c, .err = err};
+    yyjson_val *list = yyjson_obj_get(x_weft, "model"), *one;
+    size_t i, max, next_entry = 0, next_part = 0;
+    int r = find_entries(&t, list);
     if (r >= 0)
         r = add_entries(&t);
     if (r >= 0)
@@ -319,7 +319,7 @@ int wd_carried_parts_read(struct wd_lifting *l, yyjson_val *x_weft, struct wd_ca
     yyjson_arr_foreach(list, i, max, one)
     {
         struct model_row b;
-        uint64_t         part = 0;
+        uint64_t part = 0;
         if (r < 0)
             break;
         if (!yyjson_is_obj(one) || WJ_DECODE(l->a, model_row, one, NULL, &b, NULL) < 0 || b.entry >= c->n)

@@ -13,12 +13,10 @@
 #include "model/upp_weft.h"
 #include "json/value.h"
 
-/* ---- What an entry needs --------------------------------------------------------------------------------------- */
-
 struct entry {
     const struct wm_doc_entry *e;
-    uint32_t                   at; /* index in its object */
-    bool                       is_new, time, agent, who, reply, event;
+    uint32_t at; /* index in its object */
+    bool is_new, time, agent, who, reply, event;
 };
 
 static bool has_reply(const struct wm_reply_info *s)
@@ -39,15 +37,15 @@ static bool is_same(struct upp_str a, struct upp_str b)
 
 static struct entry entry_needs(struct wd_lowering *l, const struct wd_carry *c, uint32_t i, uint32_t at)
 {
-    const struct wm_doc_entry *e    = &l->doc->entries.p[i];
-    struct upp_str             name = name_of(l, e->agent);
-    struct entry               x    = {.e = e, .at = at, .is_new = wd_carried_is_new(l, c, i)};
-    bool                       is   = e->e.kind == WM_ENTRY_EVENT;
-    x.time                          = !is_same(wd_pai_time_text(l, &e->e.message), c->time);
-    x.agent                         = e->agent != c->agent;
-    x.who                           = !!name.p != !!e->e.who.p || !is_same(name, e->e.who);
-    x.reply                         = (x.is_new || c->is != WD_CARRY_RESPONSE) && has_reply(&e->said);
-    x.event                         = is && (x.is_new || !wd_carried_event_is_expressed(l, e));
+    const struct wm_doc_entry *e = &l->doc->entries.p[i];
+    struct upp_str name = name_of(l, e->agent);
+    struct entry x = {.e = e, .at = at, .is_new = wd_carried_is_new(l, c, i)};
+    bool is = e->e.kind == WM_ENTRY_EVENT;
+    x.time = !is_same(wd_pai_time_text(l, &e->e.message), c->time);
+    x.agent = e->agent != c->agent;
+    x.who = !!name.p != !!e->e.who.p || !is_same(name, e->e.who);
+    x.reply = (x.is_new || c->is != WD_CARRY_RESPONSE) && has_reply(&e->said);
+    x.event = is && (x.is_new || !wd_carried_event_is_expressed(l, e));
     return x;
 }
 
@@ -86,8 +84,6 @@ bool wd_carries_parts(struct wd_lowering *l, const struct wd_carry *c)
     }
     return false;
 }
-
-/* ---- Writing ------------------------------------------------------------------------------------------------- */
 
 static void put_time(struct wd_lowering *l, const struct upp_message *m)
 {
@@ -155,7 +151,7 @@ static void put_reply(struct wd_lowering *l, const struct wm_reply_info *s)
 static void put_entry(struct wd_lowering *l, const struct entry *x)
 {
     const struct wm_doc_entry *e = x->e;
-    const struct upp_message  *m = &e->e.message;
+    const struct upp_message *m = &e->e.message;
     wj_write_open(&l->w, '{');
     wd_member_u64(l, "entry", x->at);
     if (x->is_new)

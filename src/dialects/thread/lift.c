@@ -10,8 +10,8 @@
 
 struct lifting {
     struct wd_lifting *l;
-    struct wd_parts    parts;
-    struct upp_err    *err;
+    struct wd_parts parts;
+    struct upp_err *err;
 };
 
 static int no_memory(struct lifting *t)
@@ -35,7 +35,7 @@ static int lift_request(struct lifting *t, const struct wd_pai_part *parts, size
                         struct upp_str time)
 {
     uint8_t role = 0;
-    int     r    = 0;
+    int r = 0;
     for (size_t i = 0; r >= 0 && i < n; i++) {
         enum wd_pai_kind kind = wd_pai_kind(parts[i].part_kind);
         if (!wd_pai_fits(kind, true))
@@ -58,11 +58,11 @@ void wd_tp_lift_usage(const struct wd_tp_usage *u, bool *has, struct upp_usage *
 {
     if (!u)
         return;
-    *has       = true;
-    *to        = (struct upp_usage){.input       = wd_number_of(u->input),
-                                    .output      = wd_number_of(u->output),
-                                    .cache_read  = wd_number_of(u->cache_read),
-                                    .cache_write = wd_number_of(u->cache_write)};
+    *has = true;
+    *to = (struct upp_usage){.input = wd_number_of(u->input),
+                             .output = wd_number_of(u->output),
+                             .cache_read = wd_number_of(u->cache_read),
+                             .cache_write = wd_number_of(u->cache_write)};
     *reasoning = wd_number_of(u->thinking);
 }
 
@@ -75,10 +75,10 @@ static int lift_response(struct lifting *t, const struct wd_tp_message *m, uint3
     struct wm_doc_entry *e = r < 0 ? NULL : wd_entry_add(t->l, UPP_ROLE_ASSISTANT, agent, m->timestamp, t->err);
     if (!e)
         return r < 0 ? r : no_memory(t);
-    e->said = (struct wm_reply_info){.model    = m->model_name,
+    e->said = (struct wm_reply_info){.model = m->model_name,
                                      .provider = m->provider_name,
                                      .response = m->provider_response_id,
-                                     .stop     = m->finish_reason.p ? wd_pai_stop(m->finish_reason) : 0};
+                                     .stop = m->finish_reason.p ? wd_pai_stop(m->finish_reason) : 0};
     wd_tp_lift_usage(m->usage, &e->said.has_usage, &e->said.usage, &e->said.reasoning);
     return wd_parts_finish(t->l->a, &t->parts, &e->e.message, t->err);
 }
@@ -86,8 +86,8 @@ static int lift_response(struct lifting *t, const struct wd_tp_message *m, uint3
 static int lift_event(struct lifting *t, const struct wd_tp_message *m, uint32_t agent)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(WD_DOC_BYTES);
-    struct wj_writer                      w;
-    struct wm_doc_entry                  *e = wd_entry_add(t->l, 0, agent, m->timestamp, t->err);
+    struct wj_writer w;
+    struct wm_doc_entry *e = wd_entry_add(t->l, 0, agent, m->timestamp, t->err);
     if (!e)
         return no_memory(t);
     wj_writer_init(&w, &b, t->err);
@@ -112,7 +112,7 @@ static int lift_event(struct lifting *t, const struct wd_tp_message *m, uint32_t
 static int agent_of(struct lifting *t, struct upp_str id, uint32_t *ret)
 {
     struct upp_str name = id.p ? id : UPP_STR("agent");
-    *ret                = wm_doc_agent_find(t->l->doc, name);
+    *ret = wm_doc_agent_find(t->l->doc, name);
     if (*ret != WM_NO_AGENT)
         return 0;
     return wm_doc_agent_add(t->l->doc, &(struct wm_doc_agent){.id = name, .name = name}, ret, t->err);
@@ -121,8 +121,8 @@ static int agent_of(struct lifting *t, struct upp_str id, uint32_t *ret)
 static int lift_message(struct lifting *t, const struct wd_tp_message *m, uint32_t of)
 {
     uint32_t agent = of;
-    size_t   first = t->l->doc->entries.n;
-    int      r     = m->agent_id.p ? agent_of(t, m->agent_id, &agent) : 0;
+    size_t first = t->l->doc->entries.n;
+    int r = m->agent_id.p ? agent_of(t, m->agent_id, &agent) : 0;
     if (r < 0)
         return r;
     if (wb_str_eq(m->message_type, UPP_STR("response")))
@@ -147,7 +147,7 @@ static int lift_message(struct lifting *t, const struct wd_tp_message *m, uint32
 static void drop_implied_times(const struct wm_doc *doc, struct wm_doc_turn *turn, bool user)
 {
     const struct upp_message *first = &doc->entries.p[turn->first].e.message;
-    const struct upp_message *last  = &doc->entries.p[turn->first + turn->n - 1].e.message;
+    const struct upp_message *last = &doc->entries.p[turn->first + turn->n - 1].e.message;
     if (first->time_text.p && wb_str_eq(turn->started, first->time_text))
         turn->started = (struct upp_str){0};
     if (!user && last->time_text.p && wb_str_eq(turn->ended, last->time_text))
@@ -158,10 +158,10 @@ static void drop_implied_times(const struct wm_doc *doc, struct wm_doc_turn *tur
 static void lift_own(struct lifting *t, const struct wd_tp_turn *turn, bool user, struct wm_doc_turn *to)
 {
     static const struct wj_decode_opts lenient = {.size = sizeof lenient};
-    yyjson_val                        *usage   = yyjson_obj_get(turn->x_weft, "usage");
-    struct wd_tp_usage                 decoded;
-    to->id      = wj_text_at(turn->x_weft, "id");
-    to->run     = wj_text_at(turn->x_weft, "run");
+    yyjson_val *usage = yyjson_obj_get(turn->x_weft, "usage");
+    struct wd_tp_usage decoded;
+    to->id = wj_text_at(turn->x_weft, "id");
+    to->run = wj_text_at(turn->x_weft, "run");
     to->partial = yyjson_is_true(yyjson_obj_get(turn->x_weft, "partial"));
     if (user) {
         to->ended = wj_text_at(turn->x_weft, "ended");
@@ -174,18 +174,18 @@ static void lift_own(struct lifting *t, const struct wd_tp_turn *turn, bool user
 static int lift_prompts(struct lifting *t, const struct wd_tp_turn *turn)
 {
     struct wd_carry c = {.first = (uint32_t)t->l->doc->entries.n, .agent = WM_NO_AGENT, .time = turn->submitted_at};
-    int             r = lift_request(t, turn->parts.p, turn->parts.n, WM_NO_AGENT, turn->submitted_at);
-    c.n               = (uint32_t)(t->l->doc->entries.n - c.first);
+    int r = lift_request(t, turn->parts.p, turn->parts.n, WM_NO_AGENT, turn->submitted_at);
+    c.n = (uint32_t)(t->l->doc->entries.n - c.first);
     return r < 0 ? r : wd_carried_read(t->l, turn->x_weft, &c, t->err);
 }
 
 static int lift_turn(struct lifting *t, const struct wd_tp_turn *turn)
 {
-    struct wm_doc *doc   = t->l->doc;
-    size_t         first = doc->entries.n, at = doc->turns.n;
-    bool           user  = wb_str_eq(turn->turn_type, UPP_STR("user"));
-    uint32_t       agent = WM_NO_AGENT;
-    int            r     = 0;
+    struct wm_doc *doc = t->l->doc;
+    size_t first = doc->entries.n, at = doc->turns.n;
+    bool user = wb_str_eq(turn->turn_type, UPP_STR("user"));
+    uint32_t agent = WM_NO_AGENT;
+    int r = 0;
     if (!user && !wb_str_eq(turn->turn_type, UPP_STR("agent")))
         return 0;
     if (!user)
@@ -193,15 +193,15 @@ static int lift_turn(struct lifting *t, const struct wd_tp_turn *turn)
     struct wm_doc_turn *to = r < 0 ? NULL : wm_doc_turn_add(doc, t->err);
     if (!to)
         return r < 0 ? r : no_memory(t);
-    to->agent   = agent;
+    to->agent = agent;
     to->started = user ? turn->submitted_at : turn->started_at;
-    to->ended   = turn->completed_at;
+    to->ended = turn->completed_at;
     lift_own(t, turn, user, to);
     if (user)
         r = lift_prompts(t, turn);
     for (size_t i = 0; !user && r >= 0 && i < turn->messages.n; i++)
         r = lift_message(t, &turn->messages.p[i], agent);
-    size_t n           = doc->entries.n - first;
+    size_t n = doc->entries.n - first;
     doc->turns.p[at].n = (uint32_t)n;
     if (r < 0)
         return r;
@@ -234,20 +234,20 @@ static int lift_agents(struct lifting *t, const struct wd_tp_thread *d)
     static const struct wj_decode_opts lenient = {.size = sizeof lenient};
     for (size_t i = 0; i < d->agents.n; i++) {
         struct wd_tp_agent a;
-        uint32_t           ignored;
+        uint32_t ignored;
         if (!yyjson_is_obj(d->agents.p[i].value) ||
             WJ_DECODE(t->l->a, wd_tp_agent, d->agents.p[i].value, &lenient, &a, NULL) < 0)
             memset(&a, 0, sizeof a); /* invalid: only its key is used */
         if (!t->l->doc->created.p && wb_str_eq(a.created_at, d->created_at))
             a.created_at = (struct upp_str){0}; /* generated, like the thread's */
         int r = wm_doc_agent_add(t->l->doc,
-                                 &(struct wm_doc_agent){.id       = d->agents.p[i].name,
-                                                        .name     = a.agent_name.p ? a.agent_name : d->agents.p[i].name,
-                                                        .model    = a.model_name,
+                                 &(struct wm_doc_agent){.id = d->agents.p[i].name,
+                                                        .name = a.agent_name.p ? a.agent_name : d->agents.p[i].name,
+                                                        .model = a.model_name,
                                                         .provider = a.provider_name,
-                                                        .config   = a.config_ref,
-                                                        .created  = a.created_at,
-                                                        .prompt   = wj_text_at(a.x_weft, "prompt")},
+                                                        .config = a.config_ref,
+                                                        .created = a.created_at,
+                                                        .prompt = wj_text_at(a.x_weft, "prompt")},
                                  &ignored, t->err);
         if (r < 0)
             return r;
@@ -259,7 +259,7 @@ static int lift_agents(struct lifting *t, const struct wd_tp_thread *d)
 static void drop_generated(struct wm_doc *doc, yyjson_val *x_weft)
 {
     yyjson_val *v, *list = yyjson_obj_get(x_weft, "unsaid");
-    size_t      i, n;
+    size_t i, n;
     yyjson_arr_foreach(list, i, n, v)
     {
         if (!yyjson_is_str(v))
@@ -275,11 +275,11 @@ static void drop_generated(struct wm_doc *doc, yyjson_val *x_weft)
 
 int wd_tp_lift(struct wd_lifting *l, yyjson_val *root, struct upp_err *err)
 {
-    struct upp_err      why = {0};
-    struct lifting      t   = {.l = l, .err = &why};
-    struct wm_doc      *doc = l->doc;
+    struct upp_err why = {0};
+    struct lifting t = {.l = l, .err = &why};
+    struct wm_doc *doc = l->doc;
     struct wd_tp_thread d;
-    struct wj_plans     plans = {.ordered = true};
+    struct wj_plans plans = {.ordered = true};
     int r = WJ_DECODE(l->a, wd_tp_thread, root, UPP_OPTS(wj_decode_opts, .problem = wd_ignore_problem, .plans = &plans),
                       &d, &why);
     if (r >= 0 && (!d.turns.p || wd_tp_version(d.version) < 0))
@@ -289,9 +289,9 @@ int wd_tp_lift(struct wd_lifting *l, yyjson_val *root, struct upp_err *err)
     if (r >= 0) {
         doc->id = d.thread_id, doc->title = d.title, doc->created = d.created_at, doc->updated = d.updated_at;
         drop_generated(doc, d.x_weft);
-        doc->parent    = d.parent_thread_id;
+        doc->parent = d.parent_thread_id;
         doc->parent_at = (uint32_t)wd_number_of(d.branch_point);
-        r              = wj_value_text(l->a, d.metadata, &doc->metadata, &why);
+        r = wj_value_text(l->a, d.metadata, &doc->metadata, &why);
     }
     if (r >= 0) {
         expect(&t, &d);

@@ -42,7 +42,7 @@ void wd_tp_put_usage(struct wd_lowering *l, const char *name, const struct upp_u
 /* What a turn has and ThreadProtocol has no member for. */
 struct own {
     const struct wm_doc_turn *turn;
-    bool                      summed, ended, usage;
+    bool summed, ended, usage;
 };
 
 /* Even a pure document has run and partial. */
@@ -129,7 +129,7 @@ static void put_event(struct wd_lowering *l, const struct wm_doc_entry *e)
     }
     yyjson_val *type = yyjson_obj_get(v, "type"), *data = yyjson_obj_get(v, "data");
     yyjson_val *source = yyjson_obj_get(v, "source"), *targets = yyjson_obj_get(v, "targets"), *one;
-    size_t      k, n;
+    size_t k, n;
     put_value(l, "event_type", type);
     put_value(l, "event_data", data);
     if (source) {
@@ -156,8 +156,8 @@ static const struct upp_message *expressible(struct wd_lowering *l, const struct
     struct upp_part *parts = fits < m->n_parts ? wb_new_n(&l->keep, struct upp_part, fits + 1) : NULL;
     if (!parts)
         return m;
-    *room         = *m;
-    room->parts   = parts;
+    *room = *m;
+    room->parts = parts;
     room->n_parts = 0;
     for (size_t i = 0; i < m->n_parts; i++)
         if (wd_carried_part_fits(m, &m->parts[i]))
@@ -193,11 +193,11 @@ static void put_message(struct wd_lowering *l, uint32_t first, uint32_t n, uint3
 {
     if (wd_is_canonical(l, first, "message"))
         return;
-    const struct wm_doc_entry *e        = wd_entry_at(l, first);
-    bool                       event    = e->e.kind == WM_ENTRY_EVENT;
-    bool                       response = !event && e->e.message.role == UPP_ROLE_ASSISTANT;
-    struct wd_carry            c        = {.first = first, .n = n, .agent = turn_agent, .time = time_at(l, first)};
-    c.is                                = event ? WD_CARRY_EVENT : response ? WD_CARRY_RESPONSE : WD_CARRY_REQUEST;
+    const struct wm_doc_entry *e = wd_entry_at(l, first);
+    bool event = e->e.kind == WM_ENTRY_EVENT;
+    bool response = !event && e->e.message.role == UPP_ROLE_ASSISTANT;
+    struct wd_carry c = {.first = first, .n = n, .agent = turn_agent, .time = time_at(l, first)};
+    c.is = event ? WD_CARRY_EVENT : response ? WD_CARRY_RESPONSE : WD_CARRY_REQUEST;
     if (!event && e->agent != WM_NO_AGENT)
         c.agent = e->agent;
     wd_open(l, first, "message");
@@ -238,12 +238,12 @@ static void sum_usage(const struct wd_lowering *l, const struct wm_doc_turn *t, 
 
 static void put_user_turn(struct wd_lowering *l, const struct wm_doc_turn *t)
 {
-    struct own      own = {.turn = t, .ended = t->ended.p, .usage = t->has_usage};
-    struct wd_carry c   = {.first = t->first,
-                           .n     = t->n,
-                           .agent = WM_NO_AGENT,
-                           .time  = or_else(t->started, time_at(l, t->first)),
-                           .is    = WD_CARRY_REQUEST};
+    struct own own = {.turn = t, .ended = t->ended.p, .usage = t->has_usage};
+    struct wd_carry c = {.first = t->first,
+                         .n = t->n,
+                         .agent = WM_NO_AGENT,
+                         .time = or_else(t->started, time_at(l, t->first)),
+                         .is = WD_CARRY_REQUEST};
     wd_member(l, "turn_type", UPP_STR("user"));
     wd_member(l, "submitted_at", c.time);
     put_parts(l, &c);
@@ -269,8 +269,8 @@ static void put_silent_turn(struct wd_lowering *l, const struct wm_doc_turn *t)
 static void put_agent_turn(struct wd_lowering *l, const struct wm_doc_turn *t)
 {
     struct upp_usage sum;
-    uint64_t         reasoning;
-    bool             has;
+    uint64_t reasoning;
+    bool has;
     wd_member(l, "turn_type", UPP_STR("agent"));
     wd_member_or_null(l, "agent_id", agent_id(l, t->agent));
     wd_member(l, "started_at", or_else(t->started, time_at(l, t->first)));
@@ -340,10 +340,10 @@ static struct upp_str now_text(struct wd_lowering *l)
 
 int wd_tp_lower(struct wd_lowering *l, struct upp_err *err)
 {
-    const struct wm_doc *d       = l->doc;
-    struct upp_str       first   = d->entries.n ? time_at(l, 0) : now_text(l);
-    struct upp_str       last    = d->entries.n ? time_at(l, (uint32_t)d->entries.n - 1) : first;
-    struct upp_str       created = or_else(d->created, first);
+    const struct wm_doc *d = l->doc;
+    struct upp_str first = d->entries.n ? time_at(l, 0) : now_text(l);
+    struct upp_str last = d->entries.n ? time_at(l, (uint32_t)d->entries.n - 1) : first;
+    struct upp_str created = or_else(d->created, first);
     wd_open(l, WD_THREAD, "thread");
     wj_write_open(&l->w, '{');
     wd_member(l, "version", UPP_STR(WD_THREAD_VERSION));

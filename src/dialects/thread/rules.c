@@ -1,4 +1,4 @@
-/* dialects/thread/rules.c — see rules.h. */
+/* dialects/thread/rules.c — checks ids, times, calls and turns of a ThreadProtocol document against each other. */
 #include "dialects/thread/rules.h"
 
 #include "base/err.h"
@@ -10,8 +10,8 @@
 void wd_problem_below(void *arg, const char *pointer, const char *sentence)
 {
     const struct wd_below *below = arg;
-    char                   text[512];
-    struct wj_pointer      at;
+    char text[512];
+    struct wj_pointer at;
     wj_pointer_init(&at, text, sizeof text);
     wj_pointer_find(&at, below->p->root, below->at);
     struct upp_str whole = wb_arena_printf(below->p->a, "%s%s", text, pointer);
@@ -21,21 +21,19 @@ void wd_problem_below(void *arg, const char *pointer, const char *sentence)
 
 struct call {
     struct upp_str tool;
-    bool           open;
+    bool open;
 };
 
 struct rules {
     struct wd_problems *p;
-    struct wm_names     agents, calls;
+    struct wm_names agents, calls;
     WB_VEC(struct call) states; /* by the number of the call's id */
-    bool            fragment;
-    struct wb_time  last;  /* the last one that was checked: many are the same */
-    struct wb_time  ended; /* of the previous turn */
-    bool            has_ended;
+    bool fragment;
+    struct wb_time last;  /* the last one that was checked: many are the same */
+    struct wb_time ended; /* of the previous turn */
+    bool has_ended;
     struct upp_err *err;
 };
-
-/* ---- Times --------------------------------------------------------------------------------------------------- */
 
 static bool check_time(struct rules *r, const struct wj_node *in, const char *member, struct upp_str text,
                        struct wb_time *ret)
@@ -69,12 +67,10 @@ static void no_overlap(struct rules *r, const struct wj_node *in, const char *me
                    "the turn begins before the one before it has ended");
 }
 
-/* ---- Calls and results ----------------------------------------------------------------------------------------- */
-
 static int check_call(struct rules *r, const struct wd_pai_part *part)
 {
     uint32_t i;
-    int      add = wm_names_add(&r->calls, part->tool_call_id, &i, r->err);
+    int add = wm_names_add(&r->calls, part->tool_call_id, &i, r->err);
     if (add < 0)
         return add;
     if (add && !wb_vec_push(&r->states, ((struct call){0}), (size_t)WM_NAMES_MAX))
@@ -91,7 +87,7 @@ static int check_call(struct rules *r, const struct wd_pai_part *part)
 static void check_answer(struct rules *r, const struct wd_pai_part *part)
 {
     static const char id[] = "tool_call_id";
-    uint32_t          i    = wm_names_find(&r->calls, part->tool_call_id);
+    uint32_t i = wm_names_find(&r->calls, part->tool_call_id);
     if (i == UINT32_MAX) {
         wd_problem(r->p, WD_ERROR, "TP-41", yyjson_obj_get(part->node.from, id),
                    "an answer to a call that was not made before");
@@ -122,8 +118,6 @@ static int check_parts(struct rules *r, const struct wd_pai_part *parts, size_t 
     return 0;
 }
 
-/* ---- Agents ---------------------------------------------------------------------------------------------------- */
-
 static bool knows(const struct rules *r, struct upp_str id)
 {
     return !id.p || r->fragment || wm_names_find(&r->agents, id) != UINT32_MAX;
@@ -137,8 +131,8 @@ static void unknown_agent(struct rules *r, yyjson_val *at, struct upp_str id, en
 
 static void check_agents_of(struct rules *r, const struct wd_tp_message *m, struct upp_str turns)
 {
-    yyjson_val *from  = m->node.from;
-    bool        other = m->agent_id.p && turns.p && !wb_str_eq(m->agent_id, turns);
+    yyjson_val *from = m->node.from;
+    bool other = m->agent_id.p && turns.p && !wb_str_eq(m->agent_id, turns);
     if ((other || !turns.p) && !knows(r, m->agent_id))
         unknown_agent(r, yyjson_obj_get(from, "agent_id"), m->agent_id, WD_ERROR);
     if (!knows(r, m->source_agent))
@@ -151,14 +145,12 @@ static void check_agents_of(struct rules *r, const struct wd_tp_message *m, stru
         wd_problem(r->p, WD_WARNING, "TP-42", yyjson_obj_get(from, "agent_id"), "another agent than its turn's");
 }
 
-/* ---- Turns ------------------------------------------------------------------------------------------------------- */
-
 static int check_user_turn(struct rules *r, const struct wd_tp_turn *t)
 {
     struct wb_time at;
     if (check_time(r, &t->node, "submitted_at", t->submitted_at, &at)) {
         no_overlap(r, &t->node, "submitted_at", &at);
-        r->ended     = at;
+        r->ended = at;
         r->has_ended = true;
     }
     return check_parts(r, t->parts.p, t->parts.n);
@@ -167,9 +159,9 @@ static int check_user_turn(struct rules *r, const struct wd_tp_turn *t)
 static int check_agent_turn(struct rules *r, const struct wd_tp_turn *t)
 {
     struct wb_time begin, end, at, before;
-    bool           has_begin = check_time(r, &t->node, "started_at", t->started_at, &begin);
-    bool           has_end = check_time(r, &t->node, "completed_at", t->completed_at, &end), has_before = false;
-    int            x = 0;
+    bool has_begin = check_time(r, &t->node, "started_at", t->started_at, &begin);
+    bool has_end = check_time(r, &t->node, "completed_at", t->completed_at, &end), has_before = false;
+    int x = 0;
     if (!knows(r, t->agent_id))
         unknown_agent(r, yyjson_obj_get(t->node.from, "agent_id"), t->agent_id, WD_ERROR);
     if (has_begin)
@@ -186,13 +178,13 @@ static int check_agent_turn(struct rules *r, const struct wd_tp_turn *t)
             else if ((has_begin && wb_time_cmp(&at, &begin) < 0) || (has_end && wb_time_cmp(&at, &end) > 0))
                 wd_problem(r->p, WD_WARNING, "TP-44", yyjson_obj_get(m->node.from, "timestamp"),
                            "outside the time of its turn");
-            before     = at;
+            before = at;
             has_before = true;
         }
         x = check_parts(r, m->parts.p, m->parts.n);
     }
     if (has_end || has_begin) {
-        r->ended     = has_end ? end : begin;
+        r->ended = has_end ? end : begin;
         r->has_ended = true;
     }
     return x;
@@ -200,10 +192,10 @@ static int check_agent_turn(struct rules *r, const struct wd_tp_turn *t)
 
 int wd_tp_rules(struct wd_problems *p, const struct wd_tp_thread *d, bool fragment, struct upp_err *err)
 {
-    struct rules   r = {.p = p, .fragment = fragment, .err = err};
+    struct rules r = {.p = p, .fragment = fragment, .err = err};
     struct wb_time ignored;
-    uint32_t       number;
-    int            x = 0;
+    uint32_t number;
+    int x = 0;
     for (size_t i = 0; x >= 0 && i < d->agents.n; i++)
         x = wm_names_add(&r.agents, d->agents.p[i].name, &number, err);
     if (x >= 0) {

@@ -1,6 +1,5 @@
 /* dialects/thread/rules.h — the rules of ThreadProtocol about more than one object. */
-#ifndef WD_THREAD_RULES_H
-#define WD_THREAD_RULES_H
+#pragma once
 
 #include "dialects/thread/thread.h"
 
@@ -10,8 +9,6 @@ int wd_tp_rules(struct wd_problems *p, const struct wd_tp_thread *d, bool fragme
 /* Reports problems that a table finds in a value below the root: adds the value's pointer. */
 struct wd_below {
     struct wd_problems *p;
-    yyjson_val         *at;
+    yyjson_val *at;
 };
 void wd_problem_below(void *below, const char *pointer, const char *sentence);
-
-#endif

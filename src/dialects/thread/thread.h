@@ -4,8 +4,7 @@
  * {"run": ID} ...), the prompt of an agent, the residue of other dialects, and what the model has beyond the members of
  * messages and parts (dialects/thread/extension.h). So a document of another dialect comes back whole through a thread.
  */
-#ifndef WD_THREAD_H
-#define WD_THREAD_H
+#pragma once
 
 #include "dialects/pai/pai.h"
 
@@ -22,10 +21,10 @@ struct wd_tp_message {
     struct wj_node node;
     struct upp_str message_type, timestamp, agent_id;
     WJ_ARR(struct wd_pai_part) parts;
-    struct upp_str      model_name, provider_name, provider_response_id, finish_reason;
+    struct upp_str model_name, provider_name, provider_response_id, finish_reason;
     struct wd_tp_usage *usage;
-    struct upp_str      event_type, source_agent;
-    yyjson_val         *event_data;
+    struct upp_str event_type, source_agent;
+    yyjson_val *event_data;
     WJ_ARR(struct upp_str) target_agents;
     yyjson_val *x_weft;
 };
@@ -37,22 +36,22 @@ struct wd_tp_turn {
     WJ_ARR(struct wd_pai_part) parts;
     WJ_ARR(struct wd_tp_message) messages;
     struct wd_tp_usage *total_usage;
-    yyjson_val         *x_weft;
+    yyjson_val *x_weft;
 };
 WJ_SHAPE_EXTERN(wd_tp_turn, struct wd_tp_turn);
 
 struct wd_tp_agent {
     struct wj_node node;
     struct upp_str agent_id, agent_name, model_name, provider_name, created_at, config_ref;
-    yyjson_val    *x_weft;
+    yyjson_val *x_weft;
 };
 WJ_SHAPE_EXTERN(wd_tp_agent, struct wd_tp_agent);
 
 struct wd_tp_thread {
     struct wj_node node;
     struct upp_str version, thread_id, created_at, updated_at, title, parent_thread_id, branch_point;
-    yyjson_val    *metadata, *x_weft;
-    struct wj_map  agents;
+    yyjson_val *metadata, *x_weft;
+    struct wj_map agents;
     WJ_ARR(struct wd_tp_turn) turns;
 };
 WJ_SHAPE_EXTERN(wd_tp_thread, struct wd_tp_thread);
@@ -101,5 +100,3 @@ int wd_tp_lower(struct wd_lowering *l, struct upp_err *err);
 /* Writes usage under this name, and reads it. */
 void wd_tp_put_usage(struct wd_lowering *l, const char *name, const struct upp_usage *u, uint64_t reasoning);
 void wd_tp_lift_usage(const struct wd_tp_usage *u, bool *has, struct upp_usage *to, uint64_t *reasoning);
-
-#endif

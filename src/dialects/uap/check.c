@@ -7,7 +7,7 @@
 
 static yyjson_val *need(struct wd_problems *p, yyjson_val *obj, const char *name, bool list)
 {
-    char        found[WJ_QUOTED];
+    char found[WJ_QUOTED];
     yyjson_val *v = wd_last_at(obj, name);
     if (!v)
         wd_problem(p, WD_ERROR, "UAP-13.1", obj, "expected the member '%s'", name);
@@ -37,8 +37,8 @@ static int check_node(struct wd_problems *p, yyjson_val *v, struct upp_err *err)
 static int check_tree(struct wd_problems *p, yyjson_val *tree, struct upp_err *err)
 {
     yyjson_val *v, *nodes;
-    size_t      i, n;
-    int         r = 0;
+    size_t i, n;
+    int r = 0;
     wd_upp_check_text(p, tree, "rootId", "UAP-13.1");
     wd_upp_check_text(p, tree, "currentId", "UAP-13.1");
     nodes = need(p, tree, "nodes", true);
@@ -57,7 +57,7 @@ _Static_assert((int)WD_DOC_BYTES <= (int)WM_SESSION_BYTES && (int)WD_DOC_DEPTH <
 static int check_whole(struct wd_problems *p, yyjson_val *root, struct upp_err *err)
 {
     struct upp_err why = {0};
-    int            r   = wm_session_check(p->a, root, &why);
+    int r = wm_session_check(p->a, root, &why);
     if (r == -UPP_EINVALID || r == -UPP_ELIMIT) {
         wd_problem_at(p, WD_ERROR, "UAP-13.7", why.where, why.msg);
         return 0;
@@ -69,7 +69,7 @@ static int check_whole(struct wd_problems *p, yyjson_val *root, struct upp_err *
 
 int wd_uap_validate(struct wd_problems *p, yyjson_val *root, struct upp_err *err)
 {
-    char        found[WJ_QUOTED];
+    char found[WJ_QUOTED];
     yyjson_val *version = yyjson_obj_get(root, "version"), *tree;
     if (!yyjson_is_obj(root)) {
         wd_problem(p, WD_ERROR, "UAP-13.1", root, "expected an object, found %s", wj_found(root, found, sizeof found));
@@ -83,7 +83,7 @@ int wd_uap_validate(struct wd_problems *p, yyjson_val *root, struct upp_err *err
     wd_upp_check_time(p, root, "createdAt", "UAP-6.5d");
     wd_upp_check_time(p, root, "updatedAt", "UAP-6.5d");
     (void)need(p, root, "checkpoints", true);
-    tree  = need(p, root, "threadTree", false);
+    tree = need(p, root, "threadTree", false);
     int r = tree ? check_tree(p, tree, err) : 0;
     return r < 0 || p->errors ? r : check_whole(p, root, err);
 }

@@ -18,14 +18,12 @@ static int detect(yyjson_val *root)
     return wb_str_starts(wj_text_at(root, "version"), UPP_STR("1.")) ? 3 : 2;
 }
 
-/* ---- Out of the model ------------------------------------------------------------------------------------ */
-
 struct node {
-    uint32_t       first, end; /* its entries */
+    uint32_t first, end;       /* its entries */
     struct upp_str id, parent; /* parent NULL: none */
     struct upp_str next;       /* its child on the path; NULL: none */
     struct upp_str slot;
-    uint64_t       rank; /* position among the nodes, if they were not in order from the root on */
+    uint64_t rank; /* position among the nodes, if they were not in order from the root on */
 };
 
 static struct upp_str node_id(struct wd_lowering *l, uint32_t first)
@@ -65,8 +63,8 @@ static void put_thread(struct wd_upp_out *t, const struct node *node)
 
 static void put_node(struct wd_upp_out *t, const struct node *node)
 {
-    struct wd_lowering *l     = t->l;
-    uint32_t            entry = node->first < node->end ? node->first : WD_THREAD;
+    struct wd_lowering *l = t->l;
+    uint32_t entry = node->first < node->end ? node->first : WD_THREAD;
     if (entry != WD_THREAD)
         (void)wd_span(l, entry, node->slot.p, node->parent.p ? 0 : (uint32_t)l->doc->entries.n - entry);
     wd_open(l, entry, node->slot.p);
@@ -95,25 +93,25 @@ static int by_rank(const void *a, const void *b)
 static void find_slot(struct wd_lowering *l, struct node *node)
 {
     struct upp_str slot = node->first < node->end ? wd_slot_like(l, node->first, WD_UAP_NODE) : (struct upp_str){0};
-    node->slot          = slot.p ? slot : UPP_STR(WD_UAP_NODE);
-    node->rank          = 0;
+    node->slot = slot.p ? slot : UPP_STR(WD_UAP_NODE);
+    node->rank = 0;
     (void)wb_str_u64(wb_str_sub(node->slot, sizeof WD_UAP_NODE, SIZE_MAX), &node->rank); /* after a dash; absent: 0 */
 }
 
 static void put_nodes(struct wd_upp_out *t, uint32_t first)
 {
-    struct wd_lowering *l    = t->l;
-    uint32_t            n    = (uint32_t)l->doc->entries.n;
-    struct node         node = {.first = first, .next = node_id(l, first)};
+    struct wd_lowering *l = t->l;
+    uint32_t n = (uint32_t)l->doc->entries.n;
+    struct node node = {.first = first, .next = node_id(l, first)};
     WB_VEC(struct node) list = {0};
     do {
-        node.id   = node.next;
-        node.end  = node.first < n ? end_of(l, node.first) : n;
+        node.id = node.next;
+        node.end = node.first < n ? end_of(l, node.first) : n;
         node.next = node.end < n ? node_id(l, node.end) : (struct upp_str){0};
         find_slot(l, &node);
         if (!wb_vec_push(&list, node, (size_t)WM_DOC_ENTRIES + 1))
             wj_writer_fail(&l->w, upp_fail(l->w.err, UPP_ENOMEM, "no memory for a node"));
-        node.first  = node.end;
+        node.first = node.end;
         node.parent = node.id;
     } while (node.next.p && !l->w.failed && !l->w.out->failed);
     if (list.n > 1)
@@ -127,8 +125,8 @@ static void put_nodes(struct wd_upp_out *t, uint32_t first)
 
 static void put_tree(struct wd_upp_out *t)
 {
-    struct wd_lowering *l     = t->l;
-    uint32_t            first = wd_upp_first(l), n = (uint32_t)l->doc->entries.n, last = first;
+    struct wd_lowering *l = t->l;
+    uint32_t first = wd_upp_first(l), n = (uint32_t)l->doc->entries.n, last = first;
     for (uint32_t end = last; end < n; end = end_of(l, last))
         last = end;
     wj_put_open(&l->w, "threadTree", '{');
@@ -142,7 +140,7 @@ static void put_tree(struct wd_upp_out *t)
 static int lower(struct wd_lowering *l, struct upp_err *err)
 {
     const struct wm_doc *d = l->doc;
-    struct wd_upp_out    t = {.l = l, .agent = UPP_STR("agent")};
+    struct wd_upp_out t = {.l = l, .agent = UPP_STR("agent")};
     if (d->agents.n)
         t.agent = d->agents.p[0].id.p ? d->agents.p[0].id : d->agents.p[0].name;
     wd_open(l, WD_THREAD, "session");
@@ -162,11 +160,11 @@ static int lower(struct wd_lowering *l, struct upp_err *err)
     return wb_arena_check(&l->keep, err);
 }
 
-const struct wd_document_ops wd_document_uap = {.name      = "uap",
-                                                .title     = "session of UAP 1.0",
-                                                .detect    = detect,
-                                                .validate  = wd_uap_validate,
-                                                .half      = WD_WARNING,
+const struct wd_document_ops wd_document_uap = {.name = "uap",
+                                                .title = "session of UAP 1.0",
+                                                .detect = detect,
+                                                .validate = wd_uap_validate,
+                                                .half = WD_WARNING,
                                                 .half_rule = "UAP-13.1",
-                                                .lift      = wd_uap_lift,
-                                                .lower     = lower};
+                                                .lift = wd_uap_lift,
+                                                .lower = lower};

@@ -11,11 +11,11 @@
 
 struct path {
     struct wd_upp_in in;
-    struct wm_names  ids;
-    yyjson_val     **nodes; /* by the number of their id */
-    yyjson_val     **list;  /* from the current node to the root */
-    size_t           n;
-    yyjson_val     **ranks; /* `list` in document order, if that is not from the root on; otherwise NULL */
+    struct wm_names ids;
+    yyjson_val **nodes; /* by the number of their id */
+    yyjson_val **list;  /* from the current node to the root */
+    size_t n;
+    yyjson_val **ranks; /* `list` in document order, if that is not from the root on; otherwise NULL */
 };
 
 /* Returns the node with that id, but only once: this ends a cycle. */
@@ -28,19 +28,19 @@ static yyjson_val *take(struct path *t, struct upp_str id)
 static int read_ids(struct path *t, yyjson_val *list)
 {
     struct wb_arena *a = t->in.l->a;
-    size_t           n = yyjson_arr_size(list), i, max;
-    yyjson_val      *v;
-    uint32_t         at;
+    size_t n = yyjson_arr_size(list), i, max;
+    yyjson_val *v;
+    uint32_t at;
     if (n > WM_SESSION_NODES)
         return upp_fail(t->in.err, UPP_ELIMIT, "expected at most %d nodes, found %zu", WM_SESSION_NODES, n);
     t->nodes = wb_new_n(a, yyjson_val *, n + 1);
-    t->list  = wb_new_n(a, yyjson_val *, n + 1);
+    t->list = wb_new_n(a, yyjson_val *, n + 1);
     if (!t->nodes || !t->list)
         return wb_arena_check(a, t->in.err);
     yyjson_arr_foreach(list, i, max, v)
     {
         struct upp_str id = wj_text_at(v, "id");
-        int            r  = id.p ? wm_names_add(&t->ids, id, &at, t->in.err) : 0;
+        int r = id.p ? wm_names_add(&t->ids, id, &at, t->in.err) : 0;
         if (r < 0)
             return r;
         if (r > 0)
@@ -52,7 +52,7 @@ static int read_ids(struct path *t, yyjson_val *list)
 static yyjson_val *first_node(yyjson_val *tree)
 {
     yyjson_val *v;
-    size_t      i, n;
+    size_t i, n;
     yyjson_arr_foreach(wd_last_at(tree, "nodes"), i, n, v)
     {
         if (yyjson_is_obj(v))
@@ -109,16 +109,16 @@ static const char *slot_of(struct path *t, yyjson_val *node)
 static size_t seen(yyjson_val *child)
 {
     yyjson_val *v = yyjson_obj_get(yyjson_obj_get(child, "metadata"), "uap.branchPoint");
-    uint64_t    n = 0;
+    uint64_t n = 0;
     return v && yyjson_is_raw(v) && wb_str_u64(wj_text(v), &n) ? (size_t)n : SIZE_MAX;
 }
 
 static int lift_node(struct path *t, yyjson_val *node, yyjson_val *child)
 {
-    struct wm_doc *doc   = t->in.l->doc;
-    yyjson_val    *list  = wd_last_at(wd_last_at(node, "thread"), "messages"), *v;
-    int            r     = wd_upp_lift_events(&t->in, yyjson_obj_get(node, "metadata"));
-    size_t         first = doc->entries.n, most = child ? seen(child) : SIZE_MAX, i, max;
+    struct wm_doc *doc = t->in.l->doc;
+    yyjson_val *list = wd_last_at(wd_last_at(node, "thread"), "messages"), *v;
+    int r = wd_upp_lift_events(&t->in, yyjson_obj_get(node, "metadata"));
+    size_t first = doc->entries.n, most = child ? seen(child) : SIZE_MAX, i, max;
     wd_upp_lift_reserve(&t->in, WB_MIN(yyjson_arr_size(list), most));
     yyjson_arr_foreach(list, i, max, v)
     {
@@ -137,14 +137,14 @@ static int lift_node(struct path *t, yyjson_val *node, yyjson_val *child)
 static int lift_path(struct path *t, yyjson_val *tree)
 {
     uint32_t agent;
-    int      r      = wd_agent_of(t->in.l, t->in.agent, (struct upp_str){0}, &agent, t->in.err);
-    size_t   before = t->in.l->doc->entries.n;
+    int r = wd_agent_of(t->in.l, t->in.agent, (struct upp_str){0}, &agent, t->in.err);
+    size_t before = t->in.l->doc->entries.n;
     if (r >= 0)
         r = read_ids(t, wd_last_at(tree, "nodes"));
     if (r < 0)
         return r;
     t->in.default_agent = t->in.l->doc->agents.p[0].id;
-    t->in.nameless      = true;
+    t->in.nameless = true;
     find_path(t, tree);
     r = find_ranks(t);
     for (size_t i = t->n; i && r >= 0; i--)
@@ -158,13 +158,13 @@ static int lift_path(struct path *t, yyjson_val *tree)
 static int lift_session(struct path *t, yyjson_val *root)
 {
     struct wm_doc *doc = t->in.l->doc;
-    t->in.agent        = wj_text_at(root, "agentId");
+    t->in.agent = wj_text_at(root, "agentId");
     if (!t->in.agent.n)
         t->in.agent = (struct upp_str){0};
-    doc->id      = wj_text_at(root, "id");
+    doc->id = wj_text_at(root, "id");
     doc->created = wj_text_at(root, "createdAt");
     doc->updated = wj_text_at(root, "updatedAt");
-    int r        = wd_upp_lift_about(&t->in, yyjson_obj_get(root, "metadata"));
+    int r = wd_upp_lift_about(&t->in, yyjson_obj_get(root, "metadata"));
     if (r >= 0)
         r = lift_path(t, wd_last_at(root, "threadTree"));
     return r < 0 ? r : wd_anchor(t->in.l, root, "session", WD_THREAD, 0, t->in.err);
@@ -173,10 +173,10 @@ static int lift_session(struct path *t, yyjson_val *root)
 int wd_uap_lift(struct wd_lifting *l, yyjson_val *root, struct upp_err *err)
 {
     struct upp_err why = {0};
-    struct path    t   = {.in = {.l = l, .err = &why, .scratch = WB_BUF(WD_DOC_BYTES)}};
-    int            r   = first_node(wd_last_at(root, "threadTree"))
-                             ? lift_session(&t, root)
-                             : upp_fail(&why, UPP_EINVALID, "expected a session of UAP: a 'threadTree' with 'nodes'");
+    struct path t = {.in = {.l = l, .err = &why, .scratch = WB_BUF(WD_DOC_BYTES)}};
+    int r = first_node(wd_last_at(root, "threadTree"))
+                ? lift_session(&t, root)
+                : upp_fail(&why, UPP_EINVALID, "expected a session of UAP: a 'threadTree' with 'nodes'");
     wd_upp_in_done(&t.in);
     wm_names_done(&t.ids);
     if (r < 0 && err)

@@ -156,7 +156,7 @@ static void run(struct uap *u, const struct wm_event *ev, struct wd_out *o)
 static void system_event(struct uap *u, const struct uap_run *v, const struct wm_event *ev, struct wd_out *o)
 {
     yyjson_val *event;
-    int         r = ev->entry ? wj_read(&u->scratch, ev->entry->data, NULL, &event, o->w.err) : -UPP_EBUG;
+    int r = ev->entry ? wj_read(&u->scratch, ev->entry->data, NULL, &event, o->w.err) : -UPP_EBUG;
     if (r < 0) {
         wj_writer_fail(&o->w, upp_fail(o->w.err, -r, "event %" PRIu64 " has no system event", ev->number));
         return;
@@ -197,8 +197,8 @@ static int uap_start(void *state, const struct wd_stream_opts *opts, struct upp_
 static int weft_start(void *state, const struct wd_stream_opts *opts, struct upp_err *err)
 {
     struct uap *u = state;
-    int         r = uap_start(state, opts, err);
-    u->own_types  = true;
+    int r = uap_start(state, opts, err);
+    u->own_types = true;
     return r;
 }
 
@@ -272,9 +272,9 @@ static void set_aside(struct uap_run *v, const struct wm_event *ev, struct wd_ou
 
 static int uap_event(void *state, const struct wm_event *ev, struct wd_frames *out, struct upp_err *err)
 {
-    struct uap     *u = state;
+    struct uap *u = state;
     struct uap_run *v = &u->root;
-    struct wd_out   o;
+    struct wd_out o;
     if (ev->from->depth > 0 && !u->children)
         return 0;
     wd_out_init(&o, out, err);
@@ -283,7 +283,7 @@ static int uap_event(void *state, const struct wm_event *ev, struct wd_frames *o
         r = uap_delta(v, ev, &o, err);
     else if (r == 0) {
         struct uap_caller caller = v->caller; /* the event may free v */
-        o.caller                 = &caller;
+        o.caller = &caller;
         set_aside(v, ev, &o);
         r = rare_event(u, v, ev, &o, err);
     }
@@ -302,20 +302,20 @@ static void uap_done(void *state)
 }
 
 const struct wd_stream_ops wd_stream_uap = {
-    .name       = "uap",
+    .name = "uap",
     .state_size = sizeof(struct uap),
-    .headers    = "",
-    .begin      = uap_start,
-    .event      = uap_event,
-    .done       = uap_done,
+    .headers = "",
+    .begin = uap_start,
+    .event = uap_event,
+    .done = uap_done,
 };
 
 const struct wd_stream_ops wd_stream_weft = {
-    .name       = "weft",
+    .name = "weft",
     .state_size = sizeof(struct uap),
-    .headers    = "",
+    .headers = "",
     .to_the_end = true,
-    .begin      = weft_start,
-    .event      = uap_event,
-    .done       = uap_done,
+    .begin = weft_start,
+    .event = uap_event,
+    .done = uap_done,
 };

@@ -4,8 +4,6 @@
 #include "dialects/uap/stream.h"
 #include "model/upp_json.h"
 
-/* ---- Streaming ------------------------------------------------------------------------------------------------ */
-
 static struct upp_str delta_type(uint8_t kind)
 {
     switch (kind) {
@@ -63,7 +61,7 @@ static void whole_media(struct wd_out *o, const struct wm_event *ev, size_t inde
 int uap_part_open(struct uap_run *v, const struct wm_event *ev, struct wd_out *o, struct upp_err *err)
 {
     struct wd_part *p;
-    int             r = wd_open_part(&v->open, ev, &p, err);
+    int r = wd_open_part(&v->open, ev, &p, err);
     if (r < 0)
         return r;
     if (is_media(ev->part_kind) && !ev->media)
@@ -91,7 +89,7 @@ static void put_empty_call(struct uap_run *v, const struct wd_part *p, struct wd
 int uap_part_close(struct uap_run *v, const struct wm_event *ev, struct wd_out *o, struct upp_err *err)
 {
     struct wd_part *p;
-    int             r = wd_open_find(&v->open, ev, &p, err);
+    int r = wd_open_find(&v->open, ev, &p, err);
     if (r < 0)
         return r;
     p->state = WD_CLOSED;
@@ -112,12 +110,10 @@ static void whole_part(struct wd_out *o, const struct wm_event *ev, size_t index
     uap_upp_empty(o, ev, UPP_STR("content_block_stop"), index);
 }
 
-/* ---- Finished messages ----------------------------------------------------------------------------------------- */
-
 static int action(struct uap *u, struct uap_run *v, const struct wm_event *ev, struct wd_out *o, struct upp_err *err)
 {
-    const struct upp_message *m   = &ev->entry->message;
-    bool                      any = false;
+    const struct upp_message *m = &ev->entry->message;
+    bool any = false;
     for (size_t i = 0; i < m->n_parts; i++) {
         const struct upp_part *p = &m->parts[i];
         if (p->kind != UPP_PART_CALL)

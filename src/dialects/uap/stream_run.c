@@ -1,4 +1,4 @@
-/* dialects/uap/stream_run.c — the runs in UAP's stream: see stream.h. */
+/* dialects/uap/stream_run.c — the state of each run in UAP's stream: its calls, and the call that started it. */
 #include <inttypes.h>
 
 #include "base/err.h"
@@ -7,7 +7,7 @@
 
 enum {
     CALLS_MAX = 4096,    /* of one message */
-    RUNS_MAX  = 256,     /* child runs with output at the same time */
+    RUNS_MAX = 256,      /* child runs with output at the same time */
     PHASE_MAX = 1 << 16, /* name of a phase */
 
     CALLERS_MAX = 1 << 16, /* open calls of agents without output, on all levels; each level has up to CALLS_MAX */
@@ -54,7 +54,7 @@ static struct uap_caller take_caller(struct uap *u, struct wb_uuid child)
     for (size_t i = 0; i < u->callers.n; i++)
         if (wb_uuid_eq(u->callers.p[i].child, child)) {
             struct uap_caller found = u->callers.p[i];
-            u->callers.p[i]         = u->callers.p[--u->callers.n];
+            u->callers.p[i] = u->callers.p[--u->callers.n];
             return found;
         }
     return (struct uap_caller){0};
@@ -77,7 +77,7 @@ int uap_run_of_child(struct uap *u, const struct wm_event *ev, struct uap_run **
     }
     uap_run_init(v, ev->from->run);
     v->caller = take_caller(u, v->run);
-    *ret      = v;
+    *ret = v;
     return 0;
 }
 

@@ -7,8 +7,6 @@
 
 enum { NEAR = 16 }; /* parts of a step that are searched for the same call id */
 
-/* ---- Parts ------------------------------------------------------------------------------------------------- */
-
 static bool is_step(const struct wd_ui_part *p)
 {
     return wj_has_order(&p->node, WJ_ORDER(WD_UI_TYPE)) && wb_str_eq(p->type, UPP_STR("step-start"));
@@ -68,8 +66,6 @@ static bool are_canonical_prompts(const struct wd_ui_message *m)
             return false;
     return true;
 }
-
-/* ---- Messages ---------------------------------------------------------------------------------------------- */
 
 /* lower writes neither an agent's default id and name nor an end time equal to the start time. */
 static bool is_canonical_about(const struct wd_ui_about *about, const struct wm_doc_agent *agent)

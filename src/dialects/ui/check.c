@@ -10,48 +10,48 @@ enum { MUST = 1 << 0, SINCE_6 = 1 << 1, SINCE_7 = 1 << 2 };
 
 struct member {
     const char *name;
-    char        type; /* 's' string, 'b' boolean, 'o' object, 'p' object of objects, 'a' any value */
-    uint8_t     flags;
+    char type; /* 's' string, 'b' boolean, 'o' object, 'p' object of objects, 'a' any value */
+    uint8_t flags;
 };
 
 struct kind {
-    const char          *type;
-    const char          *rule;
+    const char *type;
+    const char *rule;
     const struct member *members;
-    uint8_t              flags;
-    bool                 prefix; /* `type` is a prefix */
+    uint8_t flags;
+    bool prefix; /* `type` is a prefix */
 };
 
-static const struct member text[]      = {{"text", 's', MUST}, {"providerMetadata", 'p', 0}, {NULL, 0, 0}};
+static const struct member text[] = {{"text", 's', MUST}, {"providerMetadata", 'p', 0}, {NULL, 0, 0}};
 static const struct member reasoning[] = {
     {"text", 's', MUST}, {"id", 's', SINCE_7}, {"providerMetadata", 'p', 0}, {NULL, 0, 0}};
-static const struct member file[]         = {{"mediaType", 's', MUST},     {"url", 's', MUST},
-                                             {"filename", 's', 0},         {"providerReference", 'o', SINCE_7},
-                                             {"providerMetadata", 'p', 0}, {NULL, 0, 0}};
+static const struct member file[] = {{"mediaType", 's', MUST},     {"url", 's', MUST},
+                                     {"filename", 's', 0},         {"providerReference", 'o', SINCE_7},
+                                     {"providerMetadata", 'p', 0}, {NULL, 0, 0}};
 static const struct member thought_file[] = {
     {"mediaType", 's', MUST}, {"url", 's', MUST}, {"providerMetadata", 'p', 0}, {NULL, 0, 0}};
-static const struct member custom[]     = {{"kind", 's', MUST}, {"providerMetadata", 'p', 0}, {NULL, 0, 0}};
+static const struct member custom[] = {{"kind", 's', MUST}, {"providerMetadata", 'p', 0}, {NULL, 0, 0}};
 static const struct member source_url[] = {
     {"sourceId", 's', MUST}, {"url", 's', MUST}, {"title", 's', 0}, {"providerMetadata", 'p', 0}, {NULL, 0, 0}};
 static const struct member source_document[] = {{"sourceId", 's', MUST},      {"mediaType", 's', MUST},
                                                 {"title", 's', MUST},         {"filename", 's', 0},
                                                 {"providerMetadata", 'p', 0}, {NULL, 0, 0}};
-static const struct member data[]            = {{"id", 's', 0}, {"data", 'a', MUST}, {NULL, 0, 0}};
-static const struct member step_start[]      = {{NULL, 0, 0}};
-static const struct member tool[]            = {{"toolCallId", 's', MUST},
-                                                {"state", 's', MUST},
-                                                {"providerExecuted", 'b', 0},
-                                                {"preliminary", 'b', 0},
-                                                {"title", 's', SINCE_6},
-                                                {"toolMetadata", 'o', SINCE_6},
-                                                {"callProviderMetadata", 'p', 0},
-                                                {"resultProviderMetadata", 'p', SINCE_6},
-                                                {NULL, 0, 0}};
-static const struct member tool_name[]       = {{"toolName", 's', MUST}, {NULL, 0, 0}};
-static const struct member approval[]        = {{"id", 's', MUST},           {"approved", 'b', 0},
-                                                {"reason", 's', 0},          {"isAutomatic", 'b', SINCE_7},
-                                                {"signature", 's', SINCE_7}, {NULL, 0, 0}};
-static const struct member message[]         = {{"id", 's', MUST}, {"role", 's', MUST}, {NULL, 0, 0}};
+static const struct member data[] = {{"id", 's', 0}, {"data", 'a', MUST}, {NULL, 0, 0}};
+static const struct member step_start[] = {{NULL, 0, 0}};
+static const struct member tool[] = {{"toolCallId", 's', MUST},
+                                     {"state", 's', MUST},
+                                     {"providerExecuted", 'b', 0},
+                                     {"preliminary", 'b', 0},
+                                     {"title", 's', SINCE_6},
+                                     {"toolMetadata", 'o', SINCE_6},
+                                     {"callProviderMetadata", 'p', 0},
+                                     {"resultProviderMetadata", 'p', SINCE_6},
+                                     {NULL, 0, 0}};
+static const struct member tool_name[] = {{"toolName", 's', MUST}, {NULL, 0, 0}};
+static const struct member approval[] = {{"id", 's', MUST},           {"approved", 'b', 0},
+                                         {"reason", 's', 0},          {"isAutomatic", 'b', SINCE_7},
+                                         {"signature", 's', SINCE_7}, {NULL, 0, 0}};
+static const struct member message[] = {{"id", 's', MUST}, {"role", 's', MUST}, {NULL, 0, 0}};
 
 static const struct kind kinds[] = {
     {"text", "UI-4.1.2", text, 0, false},
@@ -70,17 +70,15 @@ static const struct kind kinds[] = {
 /* Which members a tool part has in each state. */
 static const struct state {
     const char *word;
-    bool        input, output, error; /* required; for output and error, false means forbidden */
-    char        approval;             /* 'n' none, 'r' requested, 'a' answered, 'y' none or granted, 'd' denied */
-    uint8_t     flags;
+    bool input, output, error; /* required; for output and error, false means forbidden */
+    char approval;             /* 'n' none, 'r' requested, 'a' answered, 'y' none or granted, 'd' denied */
+    uint8_t flags;
 } states[] = {
     {"input-streaming", false, false, false, 'n', 0},         {"input-available", true, false, false, 'n', 0},
     {"approval-requested", true, false, false, 'r', SINCE_6}, {"approval-responded", true, false, false, 'a', SINCE_6},
     {"output-available", true, true, false, 'y', 0},          {"output-error", false, false, true, 'y', 0},
     {"output-denied", true, false, false, 'd', SINCE_6},
 };
-
-/* ---- Members --------------------------------------------------------------------------------------------- */
 
 static bool is_text(yyjson_val *v)
 {
@@ -90,7 +88,7 @@ static bool is_text(yyjson_val *v)
 static bool objects_only(yyjson_val *v)
 {
     yyjson_val *key, *value;
-    size_t      i, n;
+    size_t i, n;
     if (!yyjson_is_obj(v))
         return false;
     yyjson_obj_foreach(v, i, n, key, value) if (!yyjson_is_obj(value)) return false;
@@ -136,8 +134,6 @@ static void check_members(struct wd_problems *p, const char *rule, yyjson_val *o
     }
 }
 
-/* ---- Tools ----------------------------------------------------------------------------------------------- */
-
 static void check_approval(struct wd_problems *p, yyjson_val *part, const struct state *s)
 {
     yyjson_val *v = yyjson_obj_get(part, "approval"), *approved = yyjson_obj_get(v, "approved");
@@ -176,8 +172,8 @@ static void check_presence(struct wd_problems *p, yyjson_val *part, const char *
 static void check_tool(struct wd_problems *p, yyjson_val *part)
 {
     yyjson_val *word = yyjson_obj_get(part, "state"), *error = yyjson_obj_get(part, "errorText");
-    char        quoted[WJ_QUOTED];
-    size_t      i = 0;
+    char quoted[WJ_QUOTED];
+    size_t i = 0;
     if (!is_text(word))
         return; /* reported already */
     while (i < WB_LEN(states) && !wj_named(word, wb_cstr(states[i].word)))
@@ -196,8 +192,6 @@ static void check_tool(struct wd_problems *p, yyjson_val *part)
     check_approval(p, part, &states[i]);
 }
 
-/* ---- Messages -------------------------------------------------------------------------------------------- */
-
 static const struct kind *kind_of(struct upp_str type)
 {
     for (size_t i = 0; i < WB_LEN(kinds); i++) {
@@ -211,7 +205,7 @@ static const struct kind *kind_of(struct upp_str type)
 static void check_part(struct wd_problems *p, yyjson_val *part)
 {
     yyjson_val *type = yyjson_obj_get(part, "type"), *state = yyjson_obj_get(part, "state");
-    char        quoted[WJ_QUOTED];
+    char quoted[WJ_QUOTED];
     if (!is_text(type)) {
         wd_problem(p, WD_ERROR, "UI-4.1.1", type ? type : part, "a part is an object with a 'type' that is a text");
         return;
@@ -236,7 +230,7 @@ static void check_part(struct wd_problems *p, yyjson_val *part)
 static void check_message(struct wd_problems *p, yyjson_val *m)
 {
     yyjson_val *role = yyjson_obj_get(m, "role"), *parts = yyjson_obj_get(m, "parts"), *part;
-    size_t      i, n;
+    size_t i, n;
     if (!yyjson_is_obj(m)) {
         wd_problem(p, WD_ERROR, "UI-4.1.1", m, "a message is an object");
         return;
@@ -256,7 +250,7 @@ static void check_message(struct wd_problems *p, yyjson_val *m)
 int wd_ui_validate(struct wd_problems *p, yyjson_val *root, struct upp_err *err)
 {
     yyjson_val *m;
-    size_t      i, n;
+    size_t i, n;
     (void)err;
     if (!yyjson_is_arr(root) || !yyjson_arr_size(root)) {
         wd_problem(p, WD_ERROR, "UI-4.1.1", root, "it must be a list of at least one message");

@@ -57,9 +57,9 @@ static struct wd_ui_slot *find_block(struct wd_ui_decoder *d, uint8_t kind, stru
 
 static int on_block(struct wd_ui_decoder *d, yyjson_val *chunk, uint8_t kind, struct upp_str verb, struct upp_err *err)
 {
-    struct upp_str     id    = wj_text_at(chunk, "id");
-    bool               start = wb_str_eq(verb, UPP_STR("start"));
-    struct wd_ui_slot *s     = start ? NULL : find_block(d, kind, id);
+    struct upp_str id = wj_text_at(chunk, "id");
+    bool start = wb_str_eq(verb, UPP_STR("start"));
+    struct wd_ui_slot *s = start ? NULL : find_block(d, kind, id);
     if (!s && wb_str_eq(verb, UPP_STR("end")))
         return 0;
     if (!s) {
@@ -67,13 +67,13 @@ static int on_block(struct wd_ui_decoder *d, yyjson_val *chunk, uint8_t kind, st
         if (!s)
             return no_slot(d);
         s->part.kind = kind;
-        s->block     = keep(d, id);
-        s->open      = true;
+        s->block = keep(d, id);
+        s->open = true;
     }
     if (wb_str_eq(verb, UPP_STR("delta")))
         wb_buf_add(&s->text, wj_text_at(chunk, "delta"));
     s->open = s->open && !wb_str_eq(verb, UPP_STR("end"));
-    int r   = keep_metadata(d, chunk, &s->part.metadata, err);
+    int r = keep_metadata(d, chunk, &s->part.metadata, err);
     return r < 0 ? r : wb_buf_check(&s->text, err);
 }
 
@@ -100,7 +100,7 @@ static struct wd_ui_slot *find_call(struct wd_ui_decoder *d, struct upp_str id, 
 
 static struct wd_ui_slot *call_of(struct wd_ui_decoder *d, yyjson_val *chunk, bool anywhere, struct upp_err *err)
 {
-    struct upp_str     id = wj_text_at(chunk, "toolCallId"), name = wj_text_at(chunk, "toolName");
+    struct upp_str id = wj_text_at(chunk, "toolCallId"), name = wj_text_at(chunk, "toolName");
     struct wd_ui_slot *s = find_call(d, id, anywhere);
     if (!s) {
         s = slot_add(d, err);
@@ -138,7 +138,7 @@ static int on_input(struct wd_ui_decoder *d, yyjson_val *chunk, struct upp_err *
     if (!s)
         return no_slot(d);
     s->open = false;
-    int r   = wj_value_text(d->a, yyjson_obj_get(chunk, "input"), &s->part.text, err);
+    int r = wj_value_text(d->a, yyjson_obj_get(chunk, "input"), &s->part.text, err);
     return r < 0 ? r : keep_metadata(d, chunk, &s->part.metadata, err);
 }
 
@@ -149,15 +149,15 @@ static int outcome(struct wd_ui_decoder *d, yyjson_val *chunk, const struct upp_
     struct wd_ui_slot *s = call_of(d, chunk, true, err);
     if (!s)
         return no_slot(d);
-    s->open   = false;
-    s->result = (struct upp_part){.kind     = UPP_PART_RESULT,
-                                  .id       = s->part.id,
-                                  .name     = s->part.name,
+    s->open = false;
+    s->result = (struct upp_part){.kind = UPP_PART_RESULT,
+                                  .id = s->part.id,
+                                  .name = s->part.name,
                                   .is_error = error != NULL,
-                                  .text     = UPP_STR("null"),
+                                  .text = UPP_STR("null"),
                                   .metadata = metadata ? wb_cstr(metadata) : (struct upp_str){0}};
-    int r     = error ? wd_string_text(d->a, *error, &s->result.text, err)
-                      : wj_value_text(d->a, yyjson_obj_get(chunk, "output"), &s->result.text, err);
+    int r = error ? wd_string_text(d->a, *error, &s->result.text, err)
+                  : wj_value_text(d->a, yyjson_obj_get(chunk, "output"), &s->result.text, err);
     return r < 0 || metadata ? r : keep_metadata(d, chunk, &s->result.metadata, err);
 }
 
@@ -180,13 +180,13 @@ static int on_output_denied(struct wd_ui_decoder *d, yyjson_val *chunk, struct u
 /* A call that could not be read, and that it shall be tried again. */
 static int on_input_error(struct wd_ui_decoder *d, yyjson_val *chunk, struct upp_err *err)
 {
-    int            r     = on_input(d, chunk, err);
+    int r = on_input(d, chunk, err);
     struct upp_str error = wj_text_at(chunk, "errorText"), input = wj_text_at(chunk, "input");
     if (r < 0)
         return r;
     struct wd_ui_slot *s = find_call(d, wj_text_at(chunk, "toolCallId"), false);
     if (s && input.p) { /* as it was written */
-        s->part.text     = keep(d, input);
+        s->part.text = keep(d, input);
         s->part.metadata = UPP_STR("{\"pydantic_ai\":{\"raw_args\":true}}");
     }
     return outcome(d, chunk, error.p ? &error : &UPP_STR(""), "{\"pydantic_ai\":{\"retry\":true}}", err);
@@ -206,16 +206,16 @@ static struct wd_ui_slot *find_event(struct wd_ui_decoder *d, struct upp_str id,
 
 static int on_data(struct wd_ui_decoder *d, yyjson_val *chunk, struct upp_str type, struct upp_err *err)
 {
-    struct upp_str     id = wj_text_at(chunk, "id");
-    struct wd_ui_slot *s  = find_event(d, id, type);
+    struct upp_str id = wj_text_at(chunk, "id");
+    struct wd_ui_slot *s = find_event(d, id, type);
     if (yyjson_is_true(yyjson_obj_get(chunk, "transient")))
         return 0;
     if (!s) {
         s = slot_add(d, err);
         if (!s)
             return no_slot(d);
-        s->event     = true;
-        s->part.id   = keep(d, id);
+        s->event = true;
+        s->part.id = keep(d, id);
         s->part.name = keep(d, type);
     }
     s->part.text = UPP_STR("null");
@@ -226,10 +226,10 @@ static int on_data(struct wd_ui_decoder *d, yyjson_val *chunk, struct upp_str ty
 static int on_other(struct wd_ui_decoder *d, yyjson_val *chunk, struct upp_str type, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(WD_UI_CHUNK);
-    struct wj_writer                      w;
-    struct wd_ui_slot                    *s = slot_add(d, err);
-    yyjson_val                           *key, *value;
-    size_t                                i, n;
+    struct wj_writer w;
+    struct wd_ui_slot *s = slot_add(d, err);
+    yyjson_val *key, *value;
+    size_t i, n;
     if (!s)
         return no_slot(d);
     wj_writer_init(&w, &b, err);
@@ -242,10 +242,10 @@ static int on_other(struct wd_ui_decoder *d, yyjson_val *chunk, struct upp_str t
         wj_write_value(&w, value);
     }
     wj_write_close(&w, '}');
-    s->event     = true;
+    s->event = true;
     s->part.name = type;
     s->part.text = wb_arena_dup(d->a, wb_buf_str(&b));
-    int r        = wj_writer_check(&w);
+    int r = wj_writer_check(&w);
     return r < 0 ? r : wb_arena_check(d->a, err);
 }
 
@@ -300,17 +300,17 @@ static void take_usage(struct wd_ui_decoder *d, yyjson_val *v)
     if (!yyjson_is_obj(v))
         return;
     d->usage.has_usage = true;
-    d->usage.usage     = (struct upp_usage){.input       = wd_number_at(v, "inputTokens"),
-                                            .output      = wd_number_at(v, "outputTokens"),
-                                            .cache_read  = wd_number_at(v, "cacheReadTokens"),
-                                            .cache_write = wd_number_at(v, "cacheWriteTokens")};
+    d->usage.usage = (struct upp_usage){.input = wd_number_at(v, "inputTokens"),
+                                        .output = wd_number_at(v, "outputTokens"),
+                                        .cache_read = wd_number_at(v, "cacheReadTokens"),
+                                        .cache_write = wd_number_at(v, "cacheWriteTokens")};
     d->usage.reasoning = wd_number_at(v, "reasoningTokens");
 }
 
 static int take_event(struct wd_ui_decoder *d, struct wd_ui_slot *s, yyjson_val *v, struct upp_err *err)
 {
     yyjson_val *source = yyjson_obj_get(v, "sourceAgent"), *targets = yyjson_obj_get(v, "targetAgents");
-    uint64_t    time = wd_number_at(v, "timestamp");
+    uint64_t time = wd_number_at(v, "timestamp");
     if (time && time < (uint64_t)1 << 47)
         s->time_ms = (int64_t)time;
     int r = source && yyjson_is_str(source) ? wj_value_text(d->a, source, &s->source, err) : 0;
@@ -320,8 +320,8 @@ static int take_event(struct wd_ui_decoder *d, struct wd_ui_slot *s, yyjson_val 
 static int take_metadata(struct wd_ui_decoder *d, yyjson_val *chunk, struct upp_err *err)
 {
     yyjson_val *m = yyjson_obj_get(chunk, "messageMetadata"), *weft = yyjson_obj_get(m, "weft"), *key, *value;
-    size_t      i, n;
-    int         r = 0;
+    size_t i, n;
+    int r = 0;
     take(d, &d->who, weft, "agent");
     take(d, &d->name, weft, "name");
     take(d, &d->model, weft, "model");
@@ -345,7 +345,7 @@ static int take_metadata(struct wd_ui_decoder *d, yyjson_val *chunk, struct upp_
 static int on_start(struct wd_ui_decoder *d, yyjson_val *chunk, struct upp_err *err)
 {
     struct upp_str id = wj_text_at(chunk, "messageId");
-    int            r  = 0;
+    int r = 0;
     if (d->begun && id.p && d->id.p && !wb_str_eq(id, d->id))
         r = wd_ui_decode_end(d, err);
     d->begun = true;
@@ -378,7 +378,7 @@ static int on_finish(struct wd_ui_decoder *d, yyjson_val *chunk, struct upp_err 
 {
     static const struct {
         struct upp_str word;
-        uint8_t        stop;
+        uint8_t stop;
     } reasons[] = {{UPP_STR_INIT("stop"), UPP_STOP_END},
                    {UPP_STR_INIT("length"), UPP_STOP_LENGTH},
                    {UPP_STR_INIT("tool-calls"), UPP_STOP_TOOLS},
@@ -429,7 +429,7 @@ static const struct {
 
 static const struct {
     struct upp_str prefix;
-    uint8_t        kind;
+    uint8_t kind;
 } blocks[] = {
     {UPP_STR_INIT("text-"), UPP_PART_TEXT},
     {UPP_STR_INIT("reasoning-"), UPP_PART_REASONING},
@@ -472,7 +472,7 @@ int wd_ui_decode(struct wd_ui_decoder *d, struct upp_str data, int64_t now_ms, s
         return upp_fail(err, UPP_EINVALID, "a chunk is an object with a type");
     d->chunks++;
     d->begun = true;
-    r        = chunk_of(d, chunk, type, err);
+    r = chunk_of(d, chunk, type, err);
     return r < 0 ? r : wb_arena_check(d->a, err);
 }
 
@@ -495,9 +495,9 @@ int wd_ui_decode_end(struct wd_ui_decoder *d, struct upp_err *err)
     for (size_t i = 0; i < d->slots.n; i++)
         wb_buf_done(&d->slots.p[i].text);
     d->slots.n = 0;
-    d->begun   = false;
-    d->stop    = 0;
-    d->usage   = (struct wm_doc_turn){0};
+    d->begun = false;
+    d->stop = 0;
+    d->usage = (struct wm_doc_turn){0};
     d->id = d->who = d->name = d->model = d->provider = d->time = d->ended = (struct upp_str){0};
     return r;
 }

@@ -9,8 +9,7 @@
  * Deltas of one text become one part; two texts are never one. What comes in an order that the AI SDK refuses is read
  * as far as it can be. Chunks nobody knows are skipped and counted.
  */
-#ifndef WD_UI_DECODE_H
-#define WD_UI_DECODE_H
+#pragma once
 
 #include "base/buf.h"
 #include "dialects/core/document.h"
@@ -24,26 +23,26 @@ enum {
 struct wd_ui_slot {
     struct upp_part part;
     struct upp_part result; /* kind 0: none yet */
-    struct upp_str  block;  /* the id of an open block */
-    struct wb_buf   text;
-    bool            open, event;
+    struct upp_str block;   /* the id of an open block */
+    struct wb_buf text;
+    bool open, event;
     /* Of an event: its id is part.id, its type part.name, its data part.text. */
     struct upp_str source, targets; /* JSON */
-    int64_t        time_ms;
+    int64_t time_ms;
 };
 
 struct wd_ui_decoder {
-    struct wm_doc   *doc;
+    struct wm_doc *doc;
     struct wb_arena *a; /* the doc's texts */
-    struct wb_arena  scratch;
-    struct upp_str   agent; /* where the stream names none */
+    struct wb_arena scratch;
+    struct upp_str agent; /* where the stream names none */
     WB_VEC(struct wd_ui_slot) slots;
-    bool               begun; /* there is a message */
-    struct upp_str     id, who, name, model, provider, time, ended;
-    uint8_t            stop;
+    bool begun; /* there is a message */
+    struct upp_str id, who, name, model, provider, time, ended;
+    uint8_t stop;
     struct wm_doc_turn usage; /* its has_usage, usage and reasoning */
-    int64_t            now_ms;
-    size_t             chunks, skipped;
+    int64_t now_ms;
+    size_t chunks, skipped;
 };
 
 void wd_ui_decoder_init(struct wd_ui_decoder *d, struct wm_doc *doc, struct wb_arena *a, struct upp_str agent);
@@ -62,5 +61,3 @@ bool wd_ui_is_stream(struct upp_str lines);
  * *skipped: the chunks that nobody knows. err names the line that is wrong. */
 int wd_ui_stream_document(struct upp_str lines, struct upp_str agent, int64_t now_ms, struct wb_buf *out,
                           size_t *skipped, struct upp_err *err) UPP_MUST_CHECK;
-
-#endif

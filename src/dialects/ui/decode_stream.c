@@ -19,10 +19,10 @@ static struct upp_str chunk_of(struct upp_str line)
 
 bool wd_ui_is_stream(struct upp_str lines)
 {
-    static const char *const                  firsts[] = {"start", "start-step", "text-start", "reasoning-start"};
-    WB_CLEANUP(wb_arena_done) struct wb_arena a        = WB_ARENA(WD_DOC_MEMORY);
-    struct upp_str                            line, first = {0};
-    yyjson_val                               *v;
+    static const char *const firsts[] = {"start", "start-step", "text-start", "reasoning-start"};
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(WD_DOC_MEMORY);
+    struct upp_str line, first = {0};
+    yyjson_val *v;
     while (!first.n && wb_str_split(&lines, '\n', &line))
         first = chunk_of(line);
     if (!first.n || wj_read(&a, first, UPP_OPTS(wj_read_opts, .max_bytes = WD_UI_CHUNK), &v, NULL) < 0)
@@ -39,7 +39,7 @@ static int decode_lines(struct wd_ui_decoder *d, struct upp_str lines, int64_t n
     struct upp_str line;
     for (uint64_t number = 1; wb_str_split(&lines, '\n', &line); number++) {
         struct upp_str chunk = chunk_of(line);
-        int            r     = chunk.n ? wd_ui_decode(d, chunk, now_ms, err) : 0;
+        int r = chunk.n ? wd_ui_decode(d, chunk, now_ms, err) : 0;
         if (r < 0)
             return upp_wrap(err, r, "line %" PRIu64, number);
     }
@@ -51,16 +51,16 @@ static void order_times(struct wm_doc *doc)
 {
     for (uint32_t i = doc->entries.n; i-- > 1;) {
         struct upp_message *before = &doc->entries.p[i - 1].e.message;
-        before->time_ms            = WB_MIN(before->time_ms, doc->entries.p[i].e.message.time_ms);
+        before->time_ms = WB_MIN(before->time_ms, doc->entries.p[i].e.message.time_ms);
     }
 }
 
 int wd_ui_stream_document(struct upp_str lines, struct upp_str agent, int64_t now_ms, struct wb_buf *out,
                           size_t *skipped, struct upp_err *err)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(WD_DOC_MEMORY);
-    WB_CLEANUP(wm_doc_done) struct wm_doc     doc = {0};
-    struct wd_ui_decoder                      d;
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(WD_DOC_MEMORY);
+    WB_CLEANUP(wm_doc_done) struct wm_doc doc = {0};
+    struct wd_ui_decoder d;
     wd_ui_decoder_init(&d, &doc, &a, agent);
     int r = decode_lines(&d, lines, now_ms, err);
     if (r >= 0 && !doc.entries.n)

@@ -11,8 +11,8 @@
 
 struct turn {
     struct wd_ui_decoder *d;
-    struct upp_err       *err;
-    uint32_t              agent, first;
+    struct upp_err *err;
+    uint32_t agent, first;
 };
 
 static int failed(const struct turn *t)
@@ -22,12 +22,12 @@ static int failed(const struct turn *t)
 
 static struct wm_doc_entry *entry_add(struct turn *t, uint8_t role, int64_t now_ms)
 {
-    struct wm_doc       *doc = t->d->doc;
-    struct wm_doc_entry *e   = wm_doc_entry_add(doc, t->err);
+    struct wm_doc *doc = t->d->doc;
+    struct wm_doc_entry *e = wm_doc_entry_add(doc, t->err);
     if (!e)
         return NULL;
-    e->agent          = t->agent;
-    e->e.who          = doc->agents.p[t->agent].name;
+    e->agent = t->agent;
+    e->e.who = doc->agents.p[t->agent].name;
     e->e.message.role = role;
     wd_entry_time(t->d->time, now_ms, &e->e.message);
     doc->turns.p[doc->turns.n - 1].n++;
@@ -37,8 +37,8 @@ static struct wm_doc_entry *entry_add(struct turn *t, uint8_t role, int64_t now_
 static int event_add(struct turn *t, const struct wd_ui_slot *s)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(2 * (size_t)WD_UI_CHUNK);
-    struct wj_writer                      w;
-    struct wm_doc_entry                  *e = entry_add(t, 0, s->time_ms);
+    struct wj_writer w;
+    struct wm_doc_entry *e = entry_add(t, 0, s->time_ms);
     if (!e)
         return failed(t);
     wj_writer_init(&w, &b, t->err);
@@ -59,10 +59,10 @@ static int event_add(struct turn *t, const struct wd_ui_slot *s)
     int r = wj_writer_check(&w);
     if (r < 0)
         return r;
-    e->e.kind              = WM_ENTRY_EVENT;
-    e->e.data              = wb_arena_dup(t->d->a, wb_buf_str(&b));
-    e->e.message.id        = s->part.id;
-    e->e.message.time_ms   = s->time_ms;
+    e->e.kind = WM_ENTRY_EVENT;
+    e->e.data = wb_arena_dup(t->d->a, wb_buf_str(&b));
+    e->e.message.id = s->part.id;
+    e->e.message.time_ms = s->time_ms;
     e->e.message.time_text = (struct upp_str){0};
     return wb_arena_check(t->d->a, t->err);
 }
@@ -85,8 +85,8 @@ static int message_add(struct turn *t, struct wd_ui_slot *slots, size_t n, bool 
         count += !slots[i].event && (!results || slots[i].result.kind);
     if (!count)
         return 0;
-    struct wm_doc_entry *e     = entry_add(t, results ? UPP_ROLE_TOOL : UPP_ROLE_ASSISTANT, slots[0].time_ms);
-    struct upp_part     *parts = e ? wb_new_n(t->d->a, struct upp_part, count) : NULL;
+    struct wm_doc_entry *e = entry_add(t, results ? UPP_ROLE_TOOL : UPP_ROLE_ASSISTANT, slots[0].time_ms);
+    struct upp_part *parts = e ? wb_new_n(t->d->a, struct upp_part, count) : NULL;
     if (!parts)
         return e ? wb_arena_check(t->d->a, t->err) : failed(t);
     for (size_t i = 0; i < n; i++) {
@@ -96,10 +96,10 @@ static int message_add(struct turn *t, struct wd_ui_slot *slots, size_t n, bool 
             close_slot(t, &slots[i]);
         parts[k++] = results ? slots[i].result : slots[i].part;
     }
-    e->e.message.parts   = parts;
+    e->e.message.parts = parts;
     e->e.message.n_parts = count;
     if (!results) {
-        e->said.model    = t->d->model;
+        e->said.model = t->d->model;
         e->said.provider = t->d->provider;
     }
     return wb_arena_check(t->d->a, t->err);
@@ -108,7 +108,7 @@ static int message_add(struct turn *t, struct wd_ui_slot *slots, size_t n, bool 
 static int step_add(struct turn *t, struct wd_ui_slot *slots, size_t n)
 {
     size_t before = 0;
-    int    r      = 0;
+    int r = 0;
     while (before < n && slots[before].event)
         before++;
     for (size_t i = 0; r >= 0 && i < before; i++)
@@ -128,21 +128,21 @@ static bool is_step(const struct wd_ui_slot *s)
 
 static int begin(struct turn *t)
 {
-    struct wd_ui_decoder *d  = t->d;
-    struct upp_str        id = d->who.p ? d->who : d->agent.p ? d->agent : UPP_STR("agent");
-    struct wm_doc_agent   a  = {.id = id, .name = d->name.p ? d->name : id, .model = d->model, .provider = d->provider};
-    int                   r  = 0;
-    t->agent                 = wm_doc_agent_find(d->doc, id);
+    struct wd_ui_decoder *d = t->d;
+    struct upp_str id = d->who.p ? d->who : d->agent.p ? d->agent : UPP_STR("agent");
+    struct wm_doc_agent a = {.id = id, .name = d->name.p ? d->name : id, .model = d->model, .provider = d->provider};
+    int r = 0;
+    t->agent = wm_doc_agent_find(d->doc, id);
     if (t->agent == WM_NO_AGENT)
         r = wm_doc_agent_add(d->doc, &a, &t->agent, t->err);
     struct wm_doc_turn *turn = r < 0 ? NULL : wm_doc_turn_add(d->doc, t->err);
     if (!turn)
         return r < 0 ? r : failed(t);
-    turn->agent     = t->agent;
-    turn->id        = d->id;
-    turn->ended     = d->ended;
+    turn->agent = t->agent;
+    turn->id = d->id;
+    turn->ended = d->ended;
     turn->has_usage = d->usage.has_usage;
-    turn->usage     = d->usage.usage;
+    turn->usage = d->usage.usage;
     turn->reasoning = d->usage.reasoning;
     return 0;
 }
@@ -166,8 +166,8 @@ static void end(struct turn *t)
 int wd_ui_decode_turn(struct wd_ui_decoder *d, struct upp_err *err)
 {
     struct upp_err why = {0};
-    struct turn    t   = {.d = d, .err = &why, .first = (uint32_t)d->doc->entries.n};
-    int            r   = begin(&t);
+    struct turn t = {.d = d, .err = &why, .first = (uint32_t)d->doc->entries.n};
+    int r = begin(&t);
     for (size_t i = 0; r >= 0 && i < d->slots.n;) {
         size_t n = 0;
         i += is_step(&d->slots.p[i]);

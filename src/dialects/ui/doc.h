@@ -6,8 +6,7 @@
  *     "metadata": {"pydantic_ai": {"timestamp"}, "weft": {"agent", "name", "model", "provider", "ended", "run",
  * "partial"}, "usage": {...}, "weft_events": {ID: {"sourceAgent", "targetAgents", "timestamp"}}}
  */
-#ifndef WD_UI_DOC_H
-#define WD_UI_DOC_H
+#pragma once
 
 #include "dialects/core/document.h"
 
@@ -18,8 +17,8 @@ struct wd_ui_part {
     struct upp_str type, text, state, id;
     struct upp_str media_type, filename, url;
     struct upp_str tool_name, tool_call_id, error_text;
-    yyjson_val    *provider_metadata, *call_metadata, *result_metadata;
-    yyjson_val    *input, *raw_input, *output, *data, *approval, *provider_executed;
+    yyjson_val *provider_metadata, *call_metadata, *result_metadata;
+    yyjson_val *input, *raw_input, *output, *data, *approval, *provider_executed;
 };
 WJ_SHAPE_EXTERN(wd_ui_part, struct wd_ui_part);
 
@@ -48,7 +47,7 @@ enum wd_ui_part_row {
 struct wd_ui_message {
     struct wj_node node;
     struct upp_str id, role;
-    yyjson_val    *metadata;
+    yyjson_val *metadata;
     WJ_ARR(struct wd_ui_part) parts;
 };
 WJ_SHAPE_EXTERN(wd_ui_message, struct wd_ui_message);
@@ -62,13 +61,13 @@ enum wd_ui_message_row {
 
 /* What a message's metadata contains; absent texts have a NULL `.p`. */
 struct wd_ui_about {
-    struct upp_str   time, agent, name, model, provider, ended, run;
-    bool             partial; /* its run has not ended */
-    yyjson_val      *events;  /* metadata.weft_events */
-    bool             has_usage;
+    struct upp_str time, agent, name, model, provider, ended, run;
+    bool partial;       /* its run has not ended */
+    yyjson_val *events; /* metadata.weft_events */
+    bool has_usage;
     struct upp_usage usage;
-    uint64_t         reasoning;
-    bool             canonical; /* exactly what lower would write, judging by the metadata alone */
+    uint64_t reasoning;
+    bool canonical; /* exactly what lower would write, judging by the metadata alone */
 };
 void wd_ui_about(yyjson_val *metadata, struct wd_ui_about *to);
 
@@ -85,5 +84,3 @@ struct upp_str wd_ui_tool(const struct wd_ui_part *p);
 int wd_ui_validate(struct wd_problems *p, yyjson_val *root, struct upp_err *err);
 int wd_ui_lift(struct wd_lifting *l, yyjson_val *root, struct upp_err *err);
 int wd_ui_lower(struct wd_lowering *l, struct upp_err *err);
-
-#endif

@@ -17,11 +17,11 @@
 
 /* The message being written. */
 struct message {
-    struct wd_lowering       *l;
+    struct wd_lowering *l;
     const struct wm_doc_turn *turn;
-    uint32_t                  first, n;
-    struct upp_str            id;
-    bool                      user;
+    uint32_t first, n;
+    struct upp_str id;
+    bool user;
 };
 
 static bool same(struct upp_str a, struct upp_str b)
@@ -59,8 +59,8 @@ static void put_input(struct wd_lowering *l, uint32_t entry, const struct upp_pa
         wj_write_raw(&l->w, p->text.p, p->text.n);
         return;
     }
-    yyjson_val *v    = p->text.n ? read_scratch(l, p->text) : NULL;
-    size_t      from = l->w.out->n;
+    yyjson_val *v = p->text.n ? read_scratch(l, p->text) : NULL;
+    size_t from = l->w.out->n;
     if (v && (!raw || yyjson_is_obj(v))) {
         wj_write_value(&l->w, v);
         if (!l->w.out->failed && !wb_str_eq(wb_str_sub(wb_buf_str(l->w.out), from, SIZE_MAX), p->text))
@@ -74,8 +74,8 @@ static void put_input(struct wd_lowering *l, uint32_t entry, const struct upp_pa
 /* A string as it is, any other value as its JSON. */
 static void put_error(struct wd_lowering *l, uint32_t entry, struct upp_str json)
 {
-    yyjson_val *v    = json.n ? read_scratch(l, json) : NULL;
-    bool        text = v && yyjson_is_str(v);
+    yyjson_val *v = json.n ? read_scratch(l, json) : NULL;
+    bool text = v && yyjson_is_str(v);
     if (v && !text)
         wd_lose(l, entry, "that what a tool failed with is not a text", "an error is one");
     wd_member(l, "errorText", text ? wj_text(v) : json.p ? json : UPP_STR(""));
@@ -102,7 +102,7 @@ static bool is_own_member(yyjson_val *name, bool denied)
 static size_t count_other(yyjson_val *own, bool denied)
 {
     yyjson_val *key, *value;
-    size_t      i, n, left = 0;
+    size_t i, n, left = 0;
     yyjson_obj_foreach(own, i, n, key, value) left += !is_own_member(key, denied);
     return left;
 }
@@ -110,7 +110,7 @@ static size_t count_other(yyjson_val *own, bool denied)
 static void put_other(struct wd_lowering *l, yyjson_val *own, bool denied)
 {
     yyjson_val *key, *value;
-    size_t      i, n;
+    size_t i, n;
     wj_write_open(&l->w, '{');
     yyjson_obj_foreach(own, i, n, key, value)
     {
@@ -124,9 +124,9 @@ static void put_other(struct wd_lowering *l, yyjson_val *own, bool denied)
 /* Provider metadata of a call or its result. */
 static void put_tool_metadata(struct wd_lowering *l, const char *name, struct upp_str metadata, bool denied)
 {
-    yyjson_val *v   = metadata.n ? read_scratch(l, metadata) : NULL, *key, *value;
+    yyjson_val *v = metadata.n ? read_scratch(l, metadata) : NULL, *key, *value;
     yyjson_val *own = yyjson_obj_get(v, "pydantic_ai");
-    size_t      i, n, left = yyjson_is_obj(own) ? count_other(own, denied) : 0;
+    size_t i, n, left = yyjson_is_obj(own) ? count_other(own, denied) : 0;
     if (!yyjson_is_obj(own) || left == unsafe_yyjson_get_len(own)) {
         wd_member_json(l, name, metadata);
         return;
@@ -176,11 +176,11 @@ static const char *open_state(struct wd_lowering *l, const struct upp_part *call
 static void put_tool(struct wd_lowering *l, uint32_t entry, size_t at, const struct upp_part *p)
 {
     const struct upp_part *result = wd_result_of(l->doc, entry, p->id);
-    bool                   denied = result && l->target != 5 && is_denied(l, result);
-    const char            *state  = !result             ? open_state(l, p)
-                                    : !result->is_error ? "output-available"
-                                    : denied            ? "output-denied"
-                                                        : "output-error";
+    bool denied = result && l->target != 5 && is_denied(l, result);
+    const char *state = !result             ? open_state(l, p)
+                        : !result->is_error ? "output-available"
+                        : denied            ? "output-denied"
+                                            : "output-error";
     wj_write_open(&l->w, '{');
     wd_member(l, "type", joined(l, UPP_STR("tool-"), p->name));
     wd_member(l, "toolCallId",
@@ -225,11 +225,11 @@ static struct upp_str guess(struct upp_str url)
 
 static struct upp_str media_type(struct wd_lowering *l, uint32_t entry, const struct upp_part *p)
 {
-    const struct upp_media *m       = p->media;
-    struct upp_str          guessed = m->source == UPP_SOURCE_TEXT  ? UPP_STR("text/plain")
-                                      : m->source == UPP_SOURCE_URL ? guess(m->data)
-                                                                    : (struct upp_str){0};
-    struct upp_str          id;
+    const struct upp_media *m = p->media;
+    struct upp_str guessed = m->source == UPP_SOURCE_TEXT  ? UPP_STR("text/plain")
+                             : m->source == UPP_SOURCE_URL ? guess(m->data)
+                                                           : (struct upp_str){0};
+    struct upp_str id;
     if (m->mime.n || guessed.p)
         return m->mime.n ? m->mime : guessed;
     if (p->kind == UPP_PART_IMAGE && wm_part_file(p, &id))
@@ -240,9 +240,9 @@ static struct upp_str media_type(struct wd_lowering *l, uint32_t entry, const st
 
 static void put_file(struct wd_lowering *l, uint32_t entry, const struct upp_part *p)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf url  = WB_BUF(WD_DOC_BYTES);
-    const struct upp_media               *m    = p->media;
-    struct upp_str                        mime = media_type(l, entry, p), id;
+    WB_CLEANUP(wb_buf_done) struct wb_buf url = WB_BUF(WD_DOC_BYTES);
+    const struct upp_media *m = p->media;
+    struct upp_str mime = media_type(l, entry, p), id;
     wj_write_open(&l->w, '{');
     wd_member(l, "type", UPP_STR("file"));
     wd_member(l, "mediaType", mime);
@@ -308,10 +308,10 @@ static struct upp_str event_id(const struct message *m, uint32_t i)
 
 static void put_event(struct message *m, uint32_t i)
 {
-    struct wd_lowering *l    = m->l;
-    yyjson_val         *v    = read_scratch(l, wd_entry_at(l, i)->e.data);
-    yyjson_val         *type = yyjson_obj_get(v, "type"), *data = yyjson_obj_get(v, "data");
-    struct upp_str      name = type && yyjson_is_str(type) ? wj_text(type) : UPP_STR("");
+    struct wd_lowering *l = m->l;
+    yyjson_val *v = read_scratch(l, wd_entry_at(l, i)->e.data);
+    yyjson_val *type = yyjson_obj_get(v, "type"), *data = yyjson_obj_get(v, "data");
+    struct upp_str name = type && yyjson_is_str(type) ? wj_text(type) : UPP_STR("");
     wj_write_open(&l->w, '{');
     wd_member(l, "type", joined(l, UPP_STR("data-"), name));
     wd_member(l, "id", event_id(m, i));
@@ -355,7 +355,7 @@ struct about {
 static struct about about_model(struct message *m)
 {
     const struct wm_reply_info *reply = NULL;
-    bool                        one = true, more = false, agents = false;
+    bool one = true, more = false, agents = false;
     for (uint32_t i = m->first; i < m->first + m->n; i++) {
         const struct wm_doc_entry *e = wd_entry_at(m->l, i);
         agents |= e->agent != WM_NO_AGENT && e->agent != m->turn->agent;
@@ -387,20 +387,20 @@ static void weft_name(struct wd_lowering *l, bool *open, const char *name, struc
 /* The time, in the member that Pydantic AI uses; then agent, model and end time. */
 static void put_about(struct message *m)
 {
-    struct wd_lowering *l    = m->l;
-    uint32_t            last = m->first + m->n - 1;
-    struct upp_str      time = wd_pai_time_text(l, &wd_entry_at(l, m->first)->e.message);
-    struct upp_str      end  = wd_pai_time_text(l, &wd_entry_at(l, last)->e.message);
-    struct about        is   = {0};
-    bool                open = false;
+    struct wd_lowering *l = m->l;
+    uint32_t last = m->first + m->n - 1;
+    struct upp_str time = wd_pai_time_text(l, &wd_entry_at(l, m->first)->e.message);
+    struct upp_str end = wd_pai_time_text(l, &wd_entry_at(l, last)->e.message);
+    struct about is = {0};
+    bool open = false;
     if (last + 1 == m->turn->first + m->turn->n && m->turn->ended.p)
         end = m->turn->ended;
     wj_put_open(&l->w, "pydantic_ai", '{');
     wd_member(l, "timestamp", time);
     wj_write_close(&l->w, '}');
     if (m->turn->agent != WM_NO_AGENT) {
-        const struct wm_doc_agent *a  = &l->doc->agents.p[m->turn->agent];
-        struct upp_str             id = a->id.p ? a->id : a->name;
+        const struct wm_doc_agent *a = &l->doc->agents.p[m->turn->agent];
+        struct upp_str id = a->id.p ? a->id : a->name;
         if (m->user || !wb_str_eq(id, UPP_STR("agent"))) /* on user text, the agent marks whose turn it is in */
             weft_name(l, &open, "agent", id);
         if (a->name.p && !wb_str_eq(a->name, id))
@@ -425,10 +425,10 @@ static void put_about(struct message *m)
 
 static void put_usage(struct message *m)
 {
-    const struct wm_doc_turn *t         = m->turn;
-    struct upp_usage          sum       = t->usage;
-    uint64_t                  reasoning = t->reasoning;
-    bool                      has       = t->has_usage && m->first + m->n == t->first + t->n;
+    const struct wm_doc_turn *t = m->turn;
+    struct upp_usage sum = t->usage;
+    uint64_t reasoning = t->reasoning;
+    bool has = t->has_usage && m->first + m->n == t->first + t->n;
     for (uint32_t i = m->first; !t->has_usage && i < m->first + m->n; i++) {
         const struct wm_reply_info *s = &wd_entry_at(m->l, i)->said;
         has |= s->has_usage;
@@ -454,15 +454,15 @@ static void put_usage(struct message *m)
 /* Source, targets and time of each event, as in the live stream (stream_chunks.c). */
 static void put_events(struct message *m)
 {
-    struct wd_lowering *l   = m->l;
-    bool                any = false;
+    struct wd_lowering *l = m->l;
+    bool any = false;
     for (uint32_t i = m->first; !m->user && i < m->first + m->n; i++) {
         const struct wm_doc_entry *e = wd_entry_at(l, i);
         if (e->e.kind != WM_ENTRY_EVENT || !wm_is_visible(&e->e))
             continue;
         if (!any)
             wj_put_open(&l->w, "weft_events", '{');
-        any           = true;
+        any = true;
         yyjson_val *v = read_scratch(l, e->e.data), *source = yyjson_obj_get(v, "source");
         yyjson_val *targets = yyjson_obj_get(v, "targets");
         wj_write_name(&l->w, event_id(m, i));
@@ -554,14 +554,14 @@ static uint32_t default_span(const struct wd_lowering *l, const struct wm_doc_tu
 
 static void put_turn(struct wd_ui_prompts *p, const struct wm_doc_turn *turn)
 {
-    struct wd_lowering *l   = p->l;
-    uint32_t            end = turn->first + turn->n;
+    struct wd_lowering *l = p->l;
+    uint32_t end = turn->first + turn->n;
     if (wd_is_canonical(l, turn->first, "message")) /* a message that was read is always a whole turn */
         return;
     for (uint32_t i = turn->first; i < end && !l->w.failed;) {
-        uint32_t       n = wd_span(l, i, "message", default_span(l, turn, i));
+        uint32_t n = wd_span(l, i, "message", default_span(l, turn, i));
         struct message m = {.l = l, .turn = turn, .first = i, .n = WB_MAX(WB_MIN(n, end - i), 1)};
-        m.user           = turn->agent == WM_NO_AGENT || is_users(wd_entry_at(l, i));
+        m.user = turn->agent == WM_NO_AGENT || is_users(wd_entry_at(l, i));
         wd_ui_put_systems(p, i + m.n);
         put_message(&m);
         i += m.n;

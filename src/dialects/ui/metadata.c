@@ -6,8 +6,8 @@
 /* Reads an object's members in the order in which we write them, which is usually the order they are in. */
 struct members {
     yyjson_val *next; /* the key of the first member that was not read */
-    size_t      left; /* how many members there are from there on */
-    bool        canonical;
+    size_t left;      /* how many members there are from there on */
+    bool canonical;
 };
 
 static struct members members_of(yyjson_val *object)
@@ -37,7 +37,7 @@ static inline yyjson_val *member(struct members *o, struct upp_str name)
     if (!wb_str_eq(wj_text(o->next), name))
         return find_member(o, name);
     yyjson_val *value = o->next + 1;
-    o->next           = unsafe_yyjson_get_next(value);
+    o->next = unsafe_yyjson_get_next(value);
     o->left--;
     return value;
 }
@@ -69,27 +69,25 @@ static bool is_canonical(const struct members *o)
     return o->canonical && !o->left;
 }
 
-/* ---- Objects ----------------------------------------------------------------------------------------------- */
-
 static bool read_time(yyjson_val *v, struct wd_ui_about *to)
 {
     struct members o = members_of(v);
-    to->time         = text(&o, UPP_STR("timestamp"));
+    to->time = text(&o, UPP_STR("timestamp"));
     return is_canonical(&o) && to->time.p;
 }
 
 static bool read_who(yyjson_val *v, struct wd_ui_about *to)
 {
-    struct members o    = members_of(v);
-    bool           any  = o.left;
-    to->agent           = text(&o, UPP_STR("agent"));
-    to->name            = text(&o, UPP_STR("name"));
-    to->model           = text(&o, UPP_STR("model"));
-    to->provider        = text(&o, UPP_STR("provider"));
-    to->ended           = text(&o, UPP_STR("ended"));
-    to->run             = text(&o, UPP_STR("run"));
+    struct members o = members_of(v);
+    bool any = o.left;
+    to->agent = text(&o, UPP_STR("agent"));
+    to->name = text(&o, UPP_STR("name"));
+    to->model = text(&o, UPP_STR("model"));
+    to->provider = text(&o, UPP_STR("provider"));
+    to->ended = text(&o, UPP_STR("ended"));
+    to->run = text(&o, UPP_STR("run"));
     yyjson_val *partial = member(&o, UPP_STR("partial"));
-    to->partial         = yyjson_is_true(partial);
+    to->partial = yyjson_is_true(partial);
     return is_canonical(&o) && any && (!partial || to->partial);
 }
 
@@ -97,28 +95,28 @@ static bool read_who(yyjson_val *v, struct wd_ui_about *to)
 static bool read_usage(yyjson_val *v, struct wd_ui_about *to)
 {
     enum { ALWAYS = 5 };
-    struct members o      = members_of(v);
-    size_t         n      = o.left;
-    to->has_usage         = yyjson_is_obj(v);
-    to->usage.input       = number(&o, UPP_STR("inputTokens"));
-    to->usage.output      = number(&o, UPP_STR("outputTokens"));
-    uint64_t total        = number(&o, UPP_STR("totalTokens"));
-    to->usage.cache_read  = number(&o, UPP_STR("cacheReadTokens"));
+    struct members o = members_of(v);
+    size_t n = o.left;
+    to->has_usage = yyjson_is_obj(v);
+    to->usage.input = number(&o, UPP_STR("inputTokens"));
+    to->usage.output = number(&o, UPP_STR("outputTokens"));
+    uint64_t total = number(&o, UPP_STR("totalTokens"));
+    to->usage.cache_read = number(&o, UPP_STR("cacheReadTokens"));
     to->usage.cache_write = number(&o, UPP_STR("cacheWriteTokens"));
     yyjson_val *reasoning = member(&o, UPP_STR("reasoningTokens"));
-    to->reasoning         = number_of(&o, reasoning);
+    to->reasoning = number_of(&o, reasoning);
     return is_canonical(&o) && n == (reasoning ? ALWAYS + 1 : ALWAYS) && (!reasoning || to->reasoning) &&
            total == to->usage.input + to->usage.output;
 }
 
 void wd_ui_about(yyjson_val *metadata, struct wd_ui_about *to)
 {
-    struct members o     = members_of(metadata);
-    yyjson_val    *time  = member(&o, UPP_STR("pydantic_ai"));
-    yyjson_val    *weft  = member(&o, UPP_STR("weft"));
-    yyjson_val    *usage = member(&o, UPP_STR("usage"));
-    *to                  = (struct wd_ui_about){.events = member(&o, UPP_STR("weft_events"))};
-    to->canonical        = is_canonical(&o) && !to->events;
+    struct members o = members_of(metadata);
+    yyjson_val *time = member(&o, UPP_STR("pydantic_ai"));
+    yyjson_val *weft = member(&o, UPP_STR("weft"));
+    yyjson_val *usage = member(&o, UPP_STR("usage"));
+    *to = (struct wd_ui_about){.events = member(&o, UPP_STR("weft_events"))};
+    to->canonical = is_canonical(&o) && !to->events;
     to->canonical &= read_time(time, to);
     if (weft)
         to->canonical &= read_who(weft, to);

@@ -68,9 +68,9 @@ static void to_step(struct ui *u, const struct wm_event *ev, struct wd_out *o)
         return;
     ui_simple(o, UPP_STR("{\"type\":\"start-step\"}"));
     wd_calls_done(&u->over);
-    u->stage    = UI_STEP;
+    u->stage = UI_STEP;
     u->no_reset = false;
-    u->voided   = false;
+    u->voided = false;
 }
 
 static void leave_step(struct ui *u, struct wd_out *o, const char *why)
@@ -258,16 +258,16 @@ static const struct wd_stream_option ui_options[] = {{"target", set_target}, {NU
 
 static int ui_begin(void *state, const struct wd_stream_opts *opts, struct upp_err *err)
 {
-    struct ui *u      = state;
-    unsigned   target = opts && opts->ui.target ? opts->ui.target : 6;
+    struct ui *u = state;
+    unsigned target = opts && opts->ui.target ? opts->ui.target : 6;
     if (target < 5 || target > 7)
         return upp_fail(err, UPP_EINVALID, "ui: the target is 5, 6 or 7, not %u", target);
-    *u = (struct ui){.target   = (uint8_t)target,
+    *u = (struct ui){.target = (uint8_t)target,
                      .children = opts && opts->children,
                      .title_of = opts ? opts->title_of : NULL,
-                     .arg      = opts ? opts->arg : NULL,
-                     .scratch  = WB_ARENA(SCRATCH_MAX),
-                     .text     = WB_BUF(WD_FRAMES_TEXT)};
+                     .arg = opts ? opts->arg : NULL,
+                     .scratch = WB_ARENA(SCRATCH_MAX),
+                     .text = WB_BUF(WD_FRAMES_TEXT)};
     wd_open_init(&u->open);
     return 0;
 }
@@ -316,9 +316,9 @@ static int rare_event(struct ui *u, const struct wm_event *ev, struct wd_out *o,
 
 static int ui_event(void *state, const struct wm_event *ev, struct wd_frames *out, struct upp_err *err)
 {
-    struct ui    *u = state;
+    struct ui *u = state;
     struct wd_out o;
-    int           r = 0;
+    int r = 0;
     wd_out_init(&o, out, err);
     if (WB_UNLIKELY(u->stage == UI_ENDED && ev->from->depth == 0))
         return upp_fail(err, UPP_EBUG, "event %" PRIu64 " comes after the end of the run", ev->number);
@@ -354,12 +354,12 @@ static void ui_done(void *state)
 }
 
 const struct wd_stream_ops wd_stream_ui = {
-    .name       = "ui",
+    .name = "ui",
     .state_size = sizeof(struct ui),
-    .headers    = "x-vercel-ai-ui-message-stream: v1\r\n",
-    .options    = ui_options,
-    .begin      = ui_begin,
-    .event      = ui_event,
-    .paused     = ui_paused,
-    .done       = ui_done,
+    .headers = "x-vercel-ai-ui-message-stream: v1\r\n",
+    .options = ui_options,
+    .begin = ui_begin,
+    .event = ui_event,
+    .paused = ui_paused,
+    .done = ui_done,
 };

@@ -1,6 +1,5 @@
 /* dialects/ui/stream.h — internals of the ui dialect's stream: its state, and which functions write which chunks. */
-#ifndef WD_UI_H
-#define WD_UI_H
+#pragma once
 
 #include "dialects/core/calls.h"
 #include "dialects/core/frame.h"
@@ -21,26 +20,24 @@ enum ui_aside { UI_OUTPUT, UI_REASONING, UI_HIDDEN };
 struct ui {
     uint8_t target; /* 5, 6, 7 */
     uint8_t stage;
-    bool    children;
-    bool    no_reset;     /* the open step has output that a reset must not remove */
-    uint8_t aside;        /* enum ui_aside of the current message */
-    bool    voided;       /* 5, 6: the open step has calls of a voided attempt */
-    bool    pending_sent; /* 5: the metadata names pending approvals */
-    uint8_t stop;         /* enum upp_stop of the last message */
+    bool children;
+    bool no_reset;     /* the open step has output that a reset must not remove */
+    uint8_t aside;     /* enum ui_aside of the current message */
+    bool voided;       /* 5, 6: the open step has calls of a voided attempt */
+    bool pending_sent; /* 5: the metadata names pending approvals */
+    uint8_t stop;      /* enum upp_stop of the last message */
     struct upp_str (*title_of)(void *arg, struct upp_str agent); /* NULL: an agent has no other name */
-    void           *arg;
-    struct wb_uuid  turn; /* the message's id; events of children do not have it */
-    struct wd_open  open;
+    void *arg;
+    struct wb_uuid turn; /* the message's id; events of children do not have it */
+    struct wd_open open;
     struct wd_calls calls;
     struct wd_calls over; /* calls of the open step that have an outcome */
     struct wb_arena scratch;
-    struct wb_buf   text; /* scratch space for one value */
+    struct wb_buf text; /* scratch space for one value */
 };
 
 /* States of a call. A call with an outcome is removed from the table. */
 enum ui_call { UI_CALL_NEW, UI_CALL_STREAMING, UI_CALL_READY, UI_CALL_BAD };
-
-/* ---- Stages (stream.c) ------------------------------------------------------------------------------------- */
 
 void ui_to_started(struct ui *u, const struct wm_event *ev, struct wd_out *o);
 void ui_to_fresh_step(struct ui *u, const struct wm_event *ev, struct wd_out *o); /* a step that may be reset */
@@ -50,19 +47,15 @@ void ui_simple(struct wd_out *o, struct upp_str chunk); /* a whole frame */
 /* Fails with UPP_EBUG: the engine broke the event contract in a way that no stream can express. */
 void ui_bug(struct wd_out *o, const struct wm_event *ev, const char *what, struct upp_str call);
 
-/* ---- Model output (stream_blocks.c) ------------------------------------------------------------------------ */
-
-int  ui_message_open(struct ui *u, const struct wm_event *ev, struct wd_out *o, struct upp_err *err) UPP_MUST_CHECK;
-int  ui_part_open(struct ui *u, const struct wm_event *ev, struct wd_out *o, struct upp_err *err) UPP_MUST_CHECK;
-int  ui_delta(struct ui *u, const struct wm_event *ev, struct wd_out *o, struct upp_err *err) UPP_MUST_CHECK;
-int  ui_part_close(struct ui *u, const struct wm_event *ev, struct wd_out *o, struct upp_err *err) UPP_MUST_CHECK;
+int ui_message_open(struct ui *u, const struct wm_event *ev, struct wd_out *o, struct upp_err *err) UPP_MUST_CHECK;
+int ui_part_open(struct ui *u, const struct wm_event *ev, struct wd_out *o, struct upp_err *err) UPP_MUST_CHECK;
+int ui_delta(struct ui *u, const struct wm_event *ev, struct wd_out *o, struct upp_err *err) UPP_MUST_CHECK;
+int ui_part_close(struct ui *u, const struct wm_event *ev, struct wd_out *o, struct upp_err *err) UPP_MUST_CHECK;
 void ui_message(struct ui *u, const struct wm_event *ev, struct wd_out *o);
 void ui_attempt_void(struct ui *u, const struct wm_event *ev, struct wd_out *o);
 
 /* Ends the message's open blocks, and calls whose input is incomplete. */
 void ui_end_blocks(struct ui *u, struct wd_out *o, const char *why);
-
-/* ---- Calls (stream_calls.c) -------------------------------------------------------------------------------- */
 
 /* The call with this id, or a new one; NULL: the writer has failed. */
 struct wd_call *ui_call_add(struct ui *u, struct wd_out *o, struct upp_str id, struct upp_str name);
@@ -77,7 +70,7 @@ void ui_call_answered(const struct ui *u, struct wd_out *o, struct wd_call *c, b
 void ui_call_outcome(struct ui *u, const struct wm_event *ev, struct wd_out *o);
 void ui_calls_fail(struct ui *u, struct wd_out *o, const char *why);
 
-/* ---- Chunks that are valid at any stage (stream_chunks.c) -------------------------------------------------- */
+/* Chunks that are valid at any stage (stream_chunks.c). */
 
 /* Writes {"type":"TYPE" ; wd_frame_close("}") ends it. */
 void ui_chunk(struct wd_out *o, const char *type);
@@ -97,5 +90,3 @@ void ui_file(struct ui *u, struct wd_out *o, const struct upp_media *media);
 /* data-TYPE with the event's data; its source, targets and time go to the metadata, under the event's id. */
 void ui_system(struct ui *u, struct wd_out *o, const struct wm_event *ev);
 void ui_child(struct wd_out *o, const struct wm_event *ev); /* data-child */
-
-#endif

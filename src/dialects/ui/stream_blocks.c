@@ -5,8 +5,6 @@
 
 #include "model/id.h"
 
-/* ---- Blocks ---------------------------------------------------------------------------------------------- */
-
 /* A block's id is that of its part. */
 static struct upp_str part_id(struct wb_uuid entry, size_t index, char out[64])
 {
@@ -38,7 +36,7 @@ static bool is_block(uint8_t kind)
 static void end_block(struct ui *u, struct wd_out *o, size_t index)
 {
     struct wd_part *p = &u->open.parts.p[index];
-    p->state          = WD_CLOSED;
+    p->state = WD_CLOSED;
     if (is_block(p->kind) && p->shown) {
         block(o, u->open.entry, index, p->kind, "end");
         wd_frame_close(o, UPP_STR("}"));
@@ -55,8 +53,6 @@ void ui_end_blocks(struct ui *u, struct wd_out *o, const char *why)
         if (u->calls.list.p[i]->state == UI_CALL_STREAMING)
             ui_call_bad(u, o, u->calls.list.p[i], UPP_STR(""), why);
 }
-
-/* ---- Model output ---------------------------------------------------------------------------------------- */
 
 static uint8_t aside_of(bool aside, struct upp_str phase)
 {
@@ -89,7 +85,7 @@ int ui_part_open(struct ui *u, const struct wm_event *ev, struct wd_out *o, stru
 {
     struct wd_part *p;
     struct wd_call *c;
-    int             r = wd_open_part(&u->open, ev, &p, err);
+    int r = wd_open_part(&u->open, ev, &p, err);
     if (r < 0 || !is_shown(u, ev->part_kind))
         return r;
     p->kind = shown_as(u, ev->part_kind);
@@ -118,7 +114,7 @@ int ui_part_open(struct ui *u, const struct wm_event *ev, struct wd_out *o, stru
 int ui_delta(struct ui *u, const struct wm_event *ev, struct wd_out *o, struct upp_err *err)
 {
     struct wd_part *p;
-    int             r = wd_open_find(&u->open, ev, &p, err);
+    int r = wd_open_find(&u->open, ev, &p, err);
     if (WB_UNLIKELY(r < 0 || !p->n_head))
         return r;
     wd_frame_open(o, wd_open_head_of(&u->open, p));
@@ -130,7 +126,7 @@ int ui_delta(struct ui *u, const struct wm_event *ev, struct wd_out *o, struct u
 int ui_part_close(struct ui *u, const struct wm_event *ev, struct wd_out *o, struct upp_err *err)
 {
     struct wd_part *p;
-    int             r = wd_open_find(&u->open, ev, &p, err);
+    int r = wd_open_find(&u->open, ev, &p, err);
     if (r == 0)
         end_block(u, o, ev->part);
     return r;
@@ -159,7 +155,7 @@ static void message_calls(struct ui *u, const struct wm_event *ev, struct wd_out
     const struct upp_message *m = &ev->entry->message;
     for (size_t i = 0; i < m->n_parts; i++) {
         const struct upp_part *p = &m->parts[i];
-        struct wd_call        *c = p->kind == UPP_PART_CALL ? ui_call_add(u, o, p->id, p->name) : NULL;
+        struct wd_call *c = p->kind == UPP_PART_CALL ? ui_call_add(u, o, p->id, p->name) : NULL;
         if (c && c->state > UI_CALL_STREAMING)
             ui_bug(o, ev, "made twice", p->id);
         else if (c && p->cut)

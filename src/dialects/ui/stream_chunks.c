@@ -15,8 +15,6 @@ void ui_chunk(struct wd_out *o, const char *type)
     wd_str(o, "type", wb_cstr(type));
 }
 
-/* ---- Values ---------------------------------------------------------------------------------------------- */
-
 /* Our writer escapes no letter of a name, and every quote inside a string: if these bytes do not occur, there is no
  * such member. A false positive is possible and harmless. */
 static bool forbidden(struct upp_str json)
@@ -42,8 +40,8 @@ static struct upp_str move_to_text(struct ui *u, struct wd_out *o, size_t from)
 
 bool ui_value(struct ui *u, struct wd_out *o, const char *name, struct upp_str text)
 {
-    struct wb_buf *b      = o->w.out;
-    size_t         before = b->n;
+    struct wb_buf *b = o->w.out;
+    size_t before = b->n;
     wj_write_name(&o->w, wb_cstr(name));
     size_t from = b->n;
     if (!wd_json(o, &u->scratch, text)) {
@@ -54,7 +52,7 @@ bool ui_value(struct ui *u, struct wd_out *o, const char *name, struct upp_str t
     }
     if (!b->failed && forbidden(wb_str(b->p + from, b->n - from))) {
         struct upp_str json = move_to_text(u, o, from);
-        o->w.comma          = false;
+        o->w.comma = false;
         wj_write_str(&o->w, json);
     }
     return true;
@@ -95,12 +93,10 @@ void ui_error_message(struct ui *u, struct wd_out *o, struct upp_str json, const
     error_text(u, o, json, "message", otherwise);
 }
 
-/* ---- Files ----------------------------------------------------------------------------------------------- */
-
 void ui_file(struct ui *u, struct wd_out *o, const struct upp_media *media)
 {
     struct upp_str mime = wd_media_type(media);
-    struct wb_buf *t    = &u->text;
+    struct wb_buf *t = &u->text;
     wb_buf_clear(t);
     if (media->source != UPP_SOURCE_URL) {
         wb_buf_add(t, UPP_STR("data:"));
@@ -119,14 +115,12 @@ void ui_file(struct ui *u, struct wd_out *o, const struct upp_media *media)
     wd_frame_close(o, UPP_STR("}"));
 }
 
-/* ---- System events --------------------------------------------------------------------------------------- */
-
 /* A member of the event in a form that the client accepts: ui_value takes text. Absent: `otherwise`; NULL: none. */
 static void event_member(struct ui *u, struct wd_out *o, const char *name, yyjson_val *v, const char *otherwise)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf json = WB_BUF(WD_FRAMES_TEXT);
-    int                                   r    = v ? wj_write(v, &json, o->w.err) : 0;
-    struct upp_str                        text = v ? wb_buf_str(&json) : wb_cstr(otherwise);
+    int r = v ? wj_write(v, &json, o->w.err) : 0;
+    struct upp_str text = v ? wb_buf_str(&json) : wb_cstr(otherwise);
     if (r < 0)
         wj_writer_fail(&o->w, r);
     else if (text.p && !ui_value(u, o, name, text))
@@ -136,14 +130,14 @@ static void event_member(struct ui *u, struct wd_out *o, const char *name, yyjso
 void ui_system(struct ui *u, struct wd_out *o, const struct wm_event *ev)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(SYSTEM_MAX);
-    char                                      id[WB_UUID_TEXT + 1];
-    yyjson_val                               *v;
+    char id[WB_UUID_TEXT + 1];
+    yyjson_val *v;
     int r = ev->entry ? wj_read(&a, ev->entry->data, NULL, &v, o->w.err) : -UPP_EBUG;
     if (r < 0) {
         wj_writer_fail(&o->w, upp_fail(o->w.err, -r, "event %" PRIu64 " has no system event", ev->number));
         return;
     }
-    yyjson_val    *type = yyjson_obj_get(v, "type");
+    yyjson_val *type = yyjson_obj_get(v, "type");
     struct upp_str name = type && yyjson_is_str(type) ? wj_text(type) : UPP_STR("");
     wd_frame_open(o, UPP_STR("{"));
     wj_write_name(&o->w, UPP_STR("type"));
@@ -166,8 +160,6 @@ void ui_system(struct ui *u, struct wd_out *o, const struct wm_event *ev)
     wj_put_u64(&o->w, "timestamp", (uint64_t)ev->time_ms);
     wd_frame_close(o, UPP_STR("}}}}"));
 }
-
-/* ---- Child runs ------------------------------------------------------------------------------------------ */
 
 /* The name of a child's event; NULL: it is not sent. */
 static const char *child_event_name(const struct wm_event *ev)

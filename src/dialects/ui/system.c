@@ -1,4 +1,4 @@
-/* dialects/ui/system.c — see system.h. */
+/* dialects/ui/system.c — finds Pydantic AI's system prompts in residue, and writes them as system messages. */
 #include "dialects/ui/system.h"
 
 #include "dialects/pai/pai.h"
@@ -41,8 +41,8 @@ static void end_system(struct wd_lowering *l)
 static void put_whole(struct wd_ui_prompts *p, size_t number)
 {
     yyjson_val *part, *parts = yyjson_obj_get(p->whole, "parts");
-    size_t      i, n;
-    bool        open = false;
+    size_t i, n;
+    bool open = false;
     yyjson_arr_foreach(parts, i, n, part)
     {
         if (!is_prompt(part))
@@ -60,12 +60,12 @@ static void put_whole(struct wd_ui_prompts *p, size_t number)
 /* The prompts of the request that begins with this entry. */
 static void put_within(struct wd_ui_prompts *p, uint32_t entry)
 {
-    static const char *const path[]   = {"metadata", "weft", "system", NULL};
-    struct wd_lowering      *l        = p->l;
-    yyjson_val              *retained = wd_retained(l, "pydantic", "message", entry), *part;
-    struct wd_retained_items parts    = wd_retained_items(wd_retained_member(retained, "parts"));
-    struct upp_str           id       = wd_retained_text(retained, path);
-    bool                     open     = false;
+    static const char *const path[] = {"metadata", "weft", "system", NULL};
+    struct wd_lowering *l = p->l;
+    yyjson_val *retained = wd_retained(l, "pydantic", "message", entry), *part;
+    struct wd_retained_items parts = wd_retained_items(wd_retained_member(retained, "parts"));
+    struct upp_str id = wd_retained_text(retained, path);
+    bool open = false;
     while ((part = wd_retained_item(&parts))) {
         if (!is_prompt(part))
             continue;
@@ -91,7 +91,7 @@ static uint32_t span_of(const struct wd_lowering *l, uint32_t i)
 struct wd_ui_prompts wd_ui_prompts(struct wd_lowering *l)
 {
     struct wd_ui_prompts p = {.l = l, .list = wd_retained_items(wd_retained(l, "pydantic", "list", WD_THREAD))};
-    p.whole                = wd_retained_item(&p.list);
+    p.whole = wd_retained_item(&p.list);
     return p;
 }
 

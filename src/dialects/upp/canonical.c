@@ -15,8 +15,6 @@ static bool is_text_or_none(yyjson_val *v)
     return !v || yyjson_is_str(v);
 }
 
-/* ---- Usage ------------------------------------------------------------------------------------------------- */
-
 static bool is_canonical_number(yyjson_val *v)
 {
     return v && yyjson_is_raw(v) && wd_is_canonical_number(wj_text(v));
@@ -32,8 +30,6 @@ bool wd_upp_is_canonical_usage(yyjson_val *const *found, const uint64_t *counts)
     return reasoned && counts[WM_USAGE_TOTAL] == counts[WM_USAGE_INPUT] + counts[WM_USAGE_OUTPUT];
 }
 
-/* ---- Turns ------------------------------------------------------------------------------------------------- */
-
 bool wd_upp_is_canonical_turn(yyjson_val *const *found)
 {
     bool something = found[WM_TURN_ID] || found[WM_TURN_RUN] || found[WM_TURN_USAGE];
@@ -42,20 +38,18 @@ bool wd_upp_is_canonical_turn(yyjson_val *const *found)
            !found[WM_TURN_NAME];
 }
 
-/* ---- Messages ---------------------------------------------------------------------------------------------- */
-
 /* A message without an agent is canonical if the writer omits the agent too: that is, until a second agent appears. */
 static bool is_canonical_agent(struct wd_upp_in *t, yyjson_val *const *weft, const struct wm_doc_entry *e)
 {
-    const struct wm_doc *doc   = t->l->doc;
-    yyjson_val          *agent = weft[WM_WEFT_AGENT], *name = weft[WM_WEFT_NAME];
+    const struct wm_doc *doc = t->l->doc;
+    yyjson_val *agent = weft[WM_WEFT_AGENT], *name = weft[WM_WEFT_NAME];
     if (e->e.message.role == UPP_ROLE_USER)
         return e->agent == WM_NO_AGENT && !agent && !name;
     if (e->agent == WM_NO_AGENT)
         return false;
-    const struct wm_doc_agent *a             = &doc->agents.p[e->agent];
-    bool                       named         = a->name.p && !wb_str_eq(a->name, a->id);
-    bool                       default_agent = doc->agents.n == 1 && wb_str_eq(a->id, t->default_agent);
+    const struct wm_doc_agent *a = &doc->agents.p[e->agent];
+    bool named = a->name.p && !wb_str_eq(a->name, a->id);
+    bool default_agent = doc->agents.n == 1 && wb_str_eq(a->id, t->default_agent);
     if (named ? !is_text(name) || !wj_named(name, a->name) : name != NULL)
         return false;
     t->agent_omitted |= default_agent && !agent;

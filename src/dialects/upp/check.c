@@ -6,11 +6,9 @@
 #include "json/value.h"
 #include "model/upp_json.h"
 
-/* ---- Members --------------------------------------------------------------------------------------------- */
-
 static yyjson_val *need_text(struct wd_problems *p, yyjson_val *obj, const char *name, const char *rule)
 {
-    char        found[WJ_QUOTED];
+    char found[WJ_QUOTED];
     yyjson_val *v = yyjson_obj_get(obj, name);
     if (!v)
         wd_problem(p, WD_ERROR, rule, obj, "expected the member '%s'", name);
@@ -30,26 +28,24 @@ void wd_upp_check_time(struct wd_problems *p, yyjson_val *obj, const char *name,
 {
     struct upp_err err;
     struct wb_time t;
-    yyjson_val    *v = need_text(p, obj, name, rule);
+    yyjson_val *v = need_text(p, obj, name, rule);
     if (v && wb_time_parse(wj_text(v), &t, &err) < 0)
         wd_problem(p, WD_ERROR, rule, v, "%s", err.msg);
     else if (v && t.naive)
         wd_problem(p, WD_ERROR, rule, v, "expected a time with its zone");
 }
 
-/* ---- Messages -------------------------------------------------------------------------------------------- */
-
 struct checking {
     struct wd_problems *p;
-    struct upp_err     *err;
-    struct wm_names     ids;
+    struct upp_err *err;
+    struct wm_names ids;
     struct wd_upp_calls calls;
 };
 
 /* Reports the reader's error, with the pointer in the document. */
 static void refuse(struct checking *c, yyjson_val *v, const struct upp_err *why)
 {
-    char              text[512], where[1024];
+    char text[512], where[1024];
     struct wj_pointer pointer;
     wj_pointer_init(&pointer, text, sizeof text);
     wj_pointer_find(&pointer, c->p->root, v);
@@ -80,9 +76,9 @@ static bool is_more(yyjson_val *v)
 static int check_message(struct checking *c, struct wb_arena *a, yyjson_val *v)
 {
     struct upp_message m;
-    struct upp_err     why; /* set on failure; clearing it for each message would be measurable */
-    uint32_t           at;
-    int                r = wm_message_check(a, v, &m, &why);
+    struct upp_err why; /* set on failure; clearing it for each message would be measurable */
+    uint32_t at;
+    int r = wm_message_check(a, v, &m, &why);
     if (r == -UPP_EINVALID) {
         refuse(c, v, &why);
         return 0;
@@ -101,9 +97,9 @@ static int check_message(struct checking *c, struct wb_arena *a, yyjson_val *v)
 int wd_upp_check_messages(struct wd_problems *p, yyjson_val *list, struct upp_err *err)
 {
     struct checking c = {.p = p, .err = err};
-    yyjson_val     *v;
-    size_t          i, n;
-    int             r = 0;
+    yyjson_val *v;
+    size_t i, n;
+    int r = 0;
     yyjson_arr_foreach(list, i, n, v)
     {
         if (r >= 0)
@@ -116,7 +112,7 @@ int wd_upp_check_messages(struct wd_problems *p, yyjson_val *list, struct upp_er
 
 int wd_upp_validate(struct wd_problems *p, yyjson_val *root, struct upp_err *err)
 {
-    char        found[WJ_QUOTED];
+    char found[WJ_QUOTED];
     yyjson_val *messages = wd_last_at(root, "messages");
     if (!yyjson_is_obj(root)) {
         wd_problem(p, WD_ERROR, "UPP-5", root, "expected an object, found %s", wj_found(root, found, sizeof found));

@@ -4,8 +4,6 @@
 #include "base/err.h"
 #include "json/value.h"
 
-/* ---- Calls ----------------------------------------------------------------------------------------------- */
-
 int wd_upp_call_note(struct wd_upp_calls *c, const struct upp_part *call, struct upp_err *err)
 {
     struct wd_upp_call one = {call->id, call->name};
@@ -19,7 +17,7 @@ static bool index_calls(struct wd_upp_calls *c)
 {
     for (; c->n_indexed < c->list.n; c->n_indexed++) {
         uint32_t at, index = (uint32_t)c->n_indexed;
-        int      r = wm_names_add(&c->ids, c->list.p[index].id, &at, NULL);
+        int r = wm_names_add(&c->ids, c->list.p[index].id, &at, NULL);
         if (r > 0 && !wb_vec_push(&c->last, index, (size_t)WM_NAMES_MAX)) {
             wm_names_drop_last(&c->ids);
             r = -1;
@@ -43,11 +41,11 @@ static const struct wd_upp_call *last_of(const struct wd_upp_calls *c, size_t fi
 struct upp_str wd_upp_call_tool(struct wd_upp_calls *c, struct upp_str id)
 {
     enum { NEAR = 8 };
-    size_t                    near = c->list.n - WB_MIN(c->list.n, (size_t)NEAR);
+    size_t near = c->list.n - WB_MIN(c->list.n, (size_t)NEAR);
     const struct wd_upp_call *call = id.p ? last_of(c, near, id) : NULL;
     if (!call && id.p && near) {
-        bool     indexed = index_calls(c);
-        uint32_t at      = indexed ? wm_names_find(&c->ids, id) : UINT32_MAX;
+        bool indexed = index_calls(c);
+        uint32_t at = indexed ? wm_names_find(&c->ids, id) : UINT32_MAX;
         if (!indexed)
             call = last_of(c, 0, id); /* slower, but needs no memory */
         else if (at != UINT32_MAX)
@@ -66,13 +64,11 @@ void wd_upp_calls_done(struct wd_upp_calls *c)
 /* The author of messages if neither they nor the document name one. */
 #define WD_UPP_AGENT UPP_STR("agent")
 
-/* ---- Threads --------------------------------------------------------------------------------------------- */
-
 static bool is_message(yyjson_val *v)
 {
     static const struct upp_str types[] = {UPP_STR_INIT("user"), UPP_STR_INIT("assistant"),
                                            UPP_STR_INIT("tool_result")};
-    yyjson_val                 *type    = yyjson_obj_get(v, "type");
+    yyjson_val *type = yyjson_obj_get(v, "type");
     for (size_t i = 0; type && yyjson_is_str(type) && i < WB_LEN(types); i++)
         if (wj_named(type, types[i]))
             return true;
@@ -90,13 +86,13 @@ static int detect(yyjson_val *root)
 
 static int lift_thread(struct wd_upp_in *t, yyjson_val *root)
 {
-    struct wm_doc *doc  = t->l->doc;
-    yyjson_val    *list = wd_last_at(root, "messages"), *v;
-    size_t         i, n;
-    doc->id      = wj_text_at(root, "id");
+    struct wm_doc *doc = t->l->doc;
+    yyjson_val *list = wd_last_at(root, "messages"), *v;
+    size_t i, n;
+    doc->id = wj_text_at(root, "id");
     doc->created = wj_text_at(root, "createdAt");
     doc->updated = wj_text_at(root, "updatedAt");
-    int r        = wd_upp_lift_about(t, yyjson_obj_get(root, "metadata"));
+    int r = wd_upp_lift_about(t, yyjson_obj_get(root, "metadata"));
     wd_upp_lift_reserve(t, yyjson_arr_size(list));
     yyjson_arr_foreach(list, i, n, v)
     {
@@ -111,11 +107,11 @@ static int lift_thread(struct wd_upp_in *t, yyjson_val *root)
 
 static int lift(struct wd_lifting *l, yyjson_val *root, struct upp_err *err)
 {
-    struct upp_err   why = {0};
-    struct wd_upp_in t   = {.l = l, .err = &why, .scratch = WB_BUF(WD_DOC_BYTES), .default_agent = WD_UPP_AGENT};
-    int              r   = yyjson_is_arr(wd_last_at(root, "messages"))
-                               ? lift_thread(&t, root)
-                               : upp_fail(&why, UPP_EINVALID, "expected a thread of UPP: an object with 'messages'");
+    struct upp_err why = {0};
+    struct wd_upp_in t = {.l = l, .err = &why, .scratch = WB_BUF(WD_DOC_BYTES), .default_agent = WD_UPP_AGENT};
+    int r = yyjson_is_arr(wd_last_at(root, "messages"))
+                ? lift_thread(&t, root)
+                : upp_fail(&why, UPP_EINVALID, "expected a thread of UPP: an object with 'messages'");
     wd_upp_in_done(&t);
     if (r < 0 && err)
         *err = why;
@@ -125,7 +121,7 @@ static int lift(struct wd_lifting *l, yyjson_val *root, struct upp_err *err)
 static int lower(struct wd_lowering *l, struct upp_err *err)
 {
     struct wd_upp_out t = {.l = l, .agent = WD_UPP_AGENT};
-    uint32_t          n = (uint32_t)l->doc->entries.n;
+    uint32_t n = (uint32_t)l->doc->entries.n;
     wd_open(l, WD_THREAD, "thread");
     wj_write_open(&l->w, '{');
     wd_member(l, "id", l->doc->id.p ? l->doc->id : UPP_STR("thread"));
@@ -142,11 +138,11 @@ static int lower(struct wd_lowering *l, struct upp_err *err)
     return wb_arena_check(&l->keep, err);
 }
 
-const struct wd_document_ops wd_document_upp = {.name      = "upp",
-                                                .title     = "thread of UPP 1.2",
-                                                .detect    = detect,
-                                                .validate  = wd_upp_validate,
-                                                .half      = WD_WARNING,
+const struct wd_document_ops wd_document_upp = {.name = "upp",
+                                                .title = "thread of UPP 1.2",
+                                                .detect = detect,
+                                                .validate = wd_upp_validate,
+                                                .half = WD_WARNING,
                                                 .half_rule = "UPP-5",
-                                                .lift      = lift,
-                                                .lower     = lower};
+                                                .lift = lift,
+                                                .lower = lower};

@@ -13,8 +13,7 @@
  *
  * metadata.weft of the document has title, parent, agents, and the events before all messages.
  */
-#ifndef WD_UPP_DOC_H
-#define WD_UPP_DOC_H
+#pragma once
 
 #include "dialects/core/lift.h"
 #include "model/names.h"
@@ -32,25 +31,23 @@ struct wd_upp_calls {
 };
 int wd_upp_call_note(struct wd_upp_calls *c, const struct upp_part *call, struct upp_err *err) UPP_MUST_CHECK;
 struct upp_str wd_upp_call_tool(struct wd_upp_calls *c, struct upp_str id);
-void           wd_upp_calls_done(struct wd_upp_calls *c);
-
-/* ---- Into the model -------------------------------------------------------------------------------------- */
+void wd_upp_calls_done(struct wd_upp_calls *c);
 
 struct wd_upp_in {
-    struct wd_lifting  *l;
-    struct upp_err     *err;
-    struct upp_str      agent;    /* author of messages that name none; NULL: the caller's agent */
-    bool                nameless; /* that agent was added by its id alone: its first message may have its name */
+    struct wd_lifting *l;
+    struct upp_err *err;
+    struct upp_str agent; /* author of messages that name none; NULL: the caller's agent */
+    bool nameless;        /* that agent was added by its id alone: its first message may have its name */
     struct wd_upp_calls calls;
-    struct wd_parts     parts; /* of a message that was continued */
-    struct wb_buf       scratch;
-    uint32_t            last;          /* the entry of the last message, if `open` */
-    unsigned            more;          /* how many objects continued it */
-    uint8_t             piece;         /* the type of its last object, if it can be continued; 0: it cannot */
-    bool                open;          /* a message is open: nothing came after it */
-    struct upp_str      default_agent; /* the agent that the writer does not name */
-    bool                canonical;     /* so far the message is what would be written for it */
-    bool                agent_omitted; /* canonical messages named no agent: valid only if there is one */
+    struct wd_parts parts; /* of a message that was continued */
+    struct wb_buf scratch;
+    uint32_t last;                /* the entry of the last message, if `open` */
+    unsigned more;                /* how many objects continued it */
+    uint8_t piece;                /* the type of its last object, if it can be continued; 0: it cannot */
+    bool open;                    /* a message is open: nothing came after it */
+    struct upp_str default_agent; /* the agent that the writer does not name */
+    bool canonical;               /* so far the message is what would be written for it */
+    bool agent_omitted;           /* canonical messages named no agent: valid only if there is one */
 };
 
 /* The message type that such a part requires; 0: any. */
@@ -69,8 +66,8 @@ int wd_upp_lift_events(struct wd_upp_in *t, yyjson_val *metadata) UPP_MUST_CHECK
 void wd_upp_lift_reserve(struct wd_upp_in *t, size_t messages);
 
 /* Lifts one message; an invalid one becomes residue. Call wd_upp_lift_end after the last one. */
-int  wd_upp_lift_message(struct wd_upp_in *t, yyjson_val *v) UPP_MUST_CHECK;
-int  wd_upp_lift_end(struct wd_upp_in *t) UPP_MUST_CHECK;
+int wd_upp_lift_message(struct wd_upp_in *t, yyjson_val *v) UPP_MUST_CHECK;
+int wd_upp_lift_end(struct wd_upp_in *t) UPP_MUST_CHECK;
 void wd_upp_lift_finish(struct wd_upp_in *t); /* call when the whole document is lifted */
 void wd_upp_in_done(struct wd_upp_in *t);
 
@@ -80,13 +77,11 @@ bool wd_upp_is_canonical_turn(yyjson_val *const *found);
 bool wd_upp_is_canonical_usage(yyjson_val *const *found, const uint64_t *counts);
 bool wd_upp_is_canonical_entry(struct wd_upp_in *t, yyjson_val *const *weft, const struct wm_doc_entry *e);
 
-/* ---- Out of the model ------------------------------------------------------------------------------------ */
-
 struct wd_upp_out {
     struct wd_lowering *l;
-    struct upp_str      agent; /* author of messages that name none */
+    struct upp_str agent; /* author of messages that name none */
     struct wd_upp_calls calls;
-    uint32_t            turn; /* where the search for an entry's turn begins */
+    uint32_t turn; /* where the search for an entry's turn begins */
 };
 
 void wd_upp_out_done(struct wd_upp_out *t);
@@ -106,29 +101,27 @@ struct upp_str wd_upp_time(struct wd_lowering *l, struct upp_str text, int64_t m
 /* Writes the member "metadata" with our members at the end of its "weft". Foreign members stay, in "weft" too, except
  * those with names of ours. Nothing is written if it would be empty. */
 struct wd_upp_weft {
-    struct wd_lowering   *l;
-    const struct upp_str *names;  /* of our members */
-    struct upp_str        others; /* foreign metadata, a JSON object; empty: none */
-    unsigned              depth;  /* of `others` */
-    bool                  weft;   /* `others` may have a "weft" */
-    bool                  open;   /* our object is open */
+    struct wd_lowering *l;
+    const struct upp_str *names; /* of our members */
+    struct upp_str others;       /* foreign metadata, a JSON object; empty: none */
+    unsigned depth;              /* of `others` */
+    bool weft;                   /* `others` may have a "weft" */
+    bool open;                   /* our object is open */
 };
 
 /* Sets the foreign metadata, if it is an object of at most that depth. Resets `scratch`, in which it will be parsed. */
 void wd_upp_weft_others(struct wd_upp_weft *o, struct upp_str json, unsigned depth);
 
-unsigned wd_upp_weft_depth(const struct wd_upp_weft *o);        /* of the foreign metadata as it will be written */
-void     wd_upp_weft_open(struct wd_upp_weft *o);               /* before our first member */
-void     wd_upp_weft_close(struct wd_upp_weft *o, bool always); /* always: even if empty */
+unsigned wd_upp_weft_depth(const struct wd_upp_weft *o);    /* of the foreign metadata as it will be written */
+void wd_upp_weft_open(struct wd_upp_weft *o);               /* before our first member */
+void wd_upp_weft_close(struct wd_upp_weft *o, bool always); /* always: even if empty */
 
 /* When the document was created and last changed: its own times, or those of its messages. */
 struct upp_str wd_upp_created(struct wd_lowering *l);
 struct upp_str wd_upp_updated(struct wd_lowering *l);
 
-/* ---- Rules ----------------------------------------------------------------------------------------------- */
-
 /* Checks each message of a list. Warns of duplicate ids and of results without a call. */
-int  wd_upp_check_messages(struct wd_problems *p, yyjson_val *list, struct upp_err *err) UPP_MUST_CHECK;
+int wd_upp_check_messages(struct wd_problems *p, yyjson_val *list, struct upp_err *err) UPP_MUST_CHECK;
 void wd_upp_check_text(struct wd_problems *p, yyjson_val *obj, const char *name, const char *rule);
 void wd_upp_check_time(struct wd_problems *p, yyjson_val *obj, const char *name, const char *rule);
 
@@ -139,5 +132,3 @@ int wd_uap_lift(struct wd_lifting *l, yyjson_val *root, struct upp_err *err);
 /* The slot of a session's node on the path. If the nodes are not in order from the root on, it ends with a dash and the
  * node's rank. */
 #define WD_UAP_NODE "node"
-
-#endif

@@ -114,8 +114,8 @@ static bool has_first_event(const struct wd_upp_out *t, const struct wm_doc_turn
 /* Is entry i the first one of the turn that is written? */
 static bool begins(const struct wd_upp_out *t, const struct wm_doc_turn *turn, uint32_t i)
 {
-    bool     events = has_first_event(t, turn);
-    uint32_t k      = turn->first;
+    bool events = has_first_event(t, turn);
+    uint32_t k = turn->first;
     while (k < i && ((!events && wd_is_event(wd_entry_at(t->l, k))) || !wm_is_visible(&wd_entry_at(t->l, k)->e)))
         k++;
     return k == i && (events || !wd_is_event(wd_entry_at(t->l, i)));
@@ -130,24 +130,24 @@ static bool is_users(const struct wm_doc_entry *e)
 static struct upp_str own_time(struct upp_str time, const struct upp_message *m)
 {
     struct wb_time t;
-    bool           same = time.p && wb_time_parse(time, &t, NULL) >= 0 && wb_time_ms(&t) == m->time_ms;
+    bool same = time.p && wb_time_parse(time, &t, NULL) >= 0 && wb_time_ms(&t) == m->time_ms;
     return same ? (struct upp_str){0} : time;
 }
 
 static void put_turn(struct wd_upp_out *t, struct wd_upp_weft *o, uint32_t i)
 {
-    const struct wm_doc_turn  *turn = turn_at(t, i), *before = turn && t->turn ? turn - 1 : NULL;
-    const struct wm_doc_entry *e     = wd_entry_at(t->l, i);
-    bool                       event = wd_is_event(e);
+    const struct wm_doc_turn *turn = turn_at(t, i), *before = turn && t->turn ? turn - 1 : NULL;
+    const struct wm_doc_entry *e = wd_entry_at(t->l, i);
+    bool event = wd_is_event(e);
     if (!turn || !begins(t, turn, i))
         return;
-    bool           user    = is_users(e);
-    uint32_t       by      = user ? WM_NO_AGENT : e->agent;
-    bool           own     = event || turn->agent != by; /* the turn's agent is not the message's */
-    bool           same    = before && (user ? before->agent == WM_NO_AGENT
-                                             : before->agent != WM_NO_AGENT && (by == WM_NO_AGENT || by == before->agent));
+    bool user = is_users(e);
+    uint32_t by = user ? WM_NO_AGENT : e->agent;
+    bool own = event || turn->agent != by; /* the turn's agent is not the message's */
+    bool same = before && (user ? before->agent == WM_NO_AGENT
+                                : before->agent != WM_NO_AGENT && (by == WM_NO_AGENT || by == before->agent));
     struct upp_str started = own_time(turn->started, &e->e.message);
-    struct upp_str ended   = own_time(turn->ended, &wd_entry_at(t->l, turn->first + turn->n - 1)->e.message);
+    struct upp_str ended = own_time(turn->ended, &wd_entry_at(t->l, turn->first + turn->n - 1)->e.message);
     if (!turn->id.p && !turn->run.p && !started.p && !ended.p && !turn->has_usage && !turn->partial && !same && !own)
         return;
     struct wd_upp_weft in = {.l = o->l, .open = true};
@@ -172,8 +172,8 @@ static void put_turn(struct wd_upp_out *t, struct wd_upp_weft *o, uint32_t i)
 
 static void put_event(struct wd_upp_out *t, struct wd_upp_weft *o, uint32_t i)
 {
-    const struct wm_doc_entry *e  = wd_entry_at(t->l, i);
-    struct wd_upp_weft         in = {.l = o->l, .open = true};
+    const struct wm_doc_entry *e = wd_entry_at(t->l, i);
+    struct wd_upp_weft in = {.l = o->l, .open = true};
     wb_arena_reset(&t->l->scratch);
     wj_write_open(&in.l->w, '{');
     put_text(&in, UPP_STR("id"), e->e.message.id.p ? e->e.message.id : e->id);
@@ -243,9 +243,9 @@ static void convert_media(struct wd_lowering *l, struct upp_part *p)
     if (p->kind == UPP_PART_DOCUMENT && p->media->source == UPP_SOURCE_BYTES) {
         struct upp_media *m = wb_new(&l->keep, struct upp_media);
         if (m) {
-            *m        = *p->media;
+            *m = *p->media;
             m->source = UPP_SOURCE_BASE64;
-            p->media  = m;
+            p->media = m;
         }
     }
     if (p->metadata.p && wj_syntax(p->metadata, WJ_MAX_DEPTH, &seen, NULL) < 0)
@@ -274,8 +274,8 @@ static struct upp_part *written_parts(struct wd_lowering *l, const struct upp_me
 static void put_part(struct wd_upp_out *t, struct wd_upp_weft *o, size_t at, const struct upp_part *p, bool *any,
                      bool deep)
 {
-    bool           media = p->media && is_media(p);
-    bool           kind = media && !has_form(p), metadata = deep && p->metadata.n && !has_metadata(p);
+    bool media = p->media && is_media(p);
+    bool kind = media && !has_form(p), metadata = deep && p->metadata.n && !has_metadata(p);
     struct upp_str none = {0}, title = media && p->kind != UPP_PART_DOCUMENT && !kind ? p->media->title : none;
     bool name = p->kind == UPP_PART_RESULT && p->name.p && !wb_str_eq(p->name, wd_upp_call_tool(&t->calls, p->id));
     struct wd_upp_weft in = {.l = o->l, .open = true};
@@ -303,11 +303,11 @@ static void put_part(struct wd_upp_out *t, struct wd_upp_weft *o, size_t at, con
 
 /* The message that is written: an entry, or the parts of it that fit one type. */
 struct piece {
-    struct wd_upp_out     *t;
-    uint32_t               entry, n; /* number of entries, with the events after it */
-    unsigned               more;     /* 0: the first one */
-    bool                   last;
-    struct upp_message     m;
+    struct wd_upp_out *t;
+    uint32_t entry, n; /* number of entries, with the events after it */
+    unsigned more;     /* 0: the first one */
+    bool last;
+    struct upp_message m;
     const struct upp_part *parts; /* unconverted */
 };
 
@@ -324,9 +324,9 @@ static void put_model(struct wd_upp_weft *o, const struct wm_reply_info *s)
 
 static void put_weft(struct piece *p, struct wd_upp_weft *o, bool deep)
 {
-    struct wd_upp_out         *t   = p->t;
-    const struct wm_doc_entry *e   = wd_entry_at(t->l, p->entry);
-    bool                       any = false;
+    struct wd_upp_out *t = p->t;
+    const struct wm_doc_entry *e = wd_entry_at(t->l, p->entry);
+    bool any = false;
     if (p->more) {
         put_name(o, UPP_STR("more"));
         wj_write_bool(&o->l->w, true);
@@ -371,7 +371,7 @@ static bool is_too_deep(const struct piece *p, const struct wd_upp_weft *o)
 static void put_metadata(struct piece *p, unsigned needs)
 {
     struct wd_lowering *l = p->t->l;
-    struct wd_upp_weft  o = {.l = l, .names = wm_upp_message_names};
+    struct wd_upp_weft o = {.l = l, .names = wm_upp_message_names};
     if (!p->more)
         wd_upp_weft_others(&o, p->m.metadata, WD_DOC_DEPTH);
     bool deep = !is_too_deep(p, &o);
@@ -388,8 +388,8 @@ static void put_metadata(struct piece *p, unsigned needs)
 
 static void put_piece(struct piece *p)
 {
-    struct wd_lowering *l    = p->t->l;
-    const char         *slot = p->more ? wb_arena_numbered(&l->keep, UPP_STR("more-"), p->more).p : "message";
+    struct wd_lowering *l = p->t->l;
+    const char *slot = p->more ? wb_arena_numbered(&l->keep, UPP_STR("more-"), p->more).p : "message";
     failed(l, wb_arena_check(&l->keep, l->w.err));
     if (l->w.failed)
         return;
@@ -411,19 +411,19 @@ static void note_calls(struct wd_upp_out *t, const struct upp_message *m)
 
 static void put_entry(struct wd_upp_out *t, uint32_t i, uint32_t n)
 {
-    struct wd_lowering       *l    = t->l;
-    const struct upp_message *m    = &wd_entry_at(l, i)->e.message;
-    struct upp_part          *all  = written_parts(l, m);
-    uint8_t                   own  = m->role && m->role < WB_LEN(wm_upp_roles) ? m->role : UPP_ROLE_USER;
-    struct piece              p    = {.t = t, .entry = i, .n = n, .m = *m};
-    size_t                    from = 0;
+    struct wd_lowering *l = t->l;
+    const struct upp_message *m = &wd_entry_at(l, i)->e.message;
+    struct upp_part *all = written_parts(l, m);
+    uint8_t own = m->role && m->role < WB_LEN(wm_upp_roles) ? m->role : UPP_ROLE_USER;
+    struct piece p = {.t = t, .entry = i, .n = n, .m = *m};
+    size_t from = 0;
     if (l->w.failed)
         return;
     if (!p.m.id.p)
         p.m.id = wd_entry_at(l, i)->id.p ? wd_entry_at(l, i)->id : wb_arena_numbered(&l->keep, UPP_STR("message-"), i);
     p.m.time_text = wd_upp_time(l, m->time_text, m->time_ms);
     do {
-        size_t  end  = from;
+        size_t end = from;
         uint8_t role = 0;
         for (; end < m->n_parts; end++) {
             uint8_t needs = wd_upp_part_role(&all[end]) ? wd_upp_part_role(&all[end]) : own;
@@ -431,11 +431,11 @@ static void put_entry(struct wd_upp_out *t, uint32_t i, uint32_t n)
                 break;
             role = needs;
         }
-        p.m.role        = role ? role : own;
-        p.m.parts       = m->n_parts ? all + from : NULL;
-        p.parts         = m->parts ? m->parts + from : NULL;
-        p.m.n_parts     = end - from;
-        p.last          = end == m->n_parts;
+        p.m.role = role ? role : own;
+        p.m.parts = m->n_parts ? all + from : NULL;
+        p.parts = m->parts ? m->parts + from : NULL;
+        p.m.n_parts = end - from;
+        p.last = end == m->n_parts;
         p.m.interrupted = m->interrupted && p.last;
         if (l->w.failed)
             return;
@@ -491,8 +491,8 @@ static void put_agents(struct wd_upp_out *t, struct wd_upp_weft *o)
     put_name(o, UPP_STR("agents"));
     wj_write_open(&o->l->w, '[');
     for (size_t i = 0; i < d->agents.n; i++) {
-        const struct wm_doc_agent *a  = &d->agents.p[i];
-        struct wd_upp_weft         in = {.l = o->l, .open = true};
+        const struct wm_doc_agent *a = &d->agents.p[i];
+        struct wd_upp_weft in = {.l = o->l, .open = true};
         wj_write_open(&in.l->w, '{');
         put_text(&in, UPP_STR("id"), agent_id(t->l, (uint32_t)i));
         put_text(&in, UPP_STR("name"), a->name);
@@ -520,7 +520,7 @@ static void put_parent(struct wd_upp_out *t, struct wd_upp_weft *o)
 void wd_upp_put_about(struct wd_upp_out *t, bool always)
 {
     struct wd_lowering *l = t->l;
-    struct wd_upp_weft  o = {.l = l, .names = wm_upp_about_names};
+    struct wd_upp_weft o = {.l = l, .names = wm_upp_about_names};
     wd_upp_weft_others(&o, l->doc->metadata, WD_DOC_DEPTH - 1);
     put_text(&o, UPP_STR("title"), l->doc->title);
     put_parent(t, &o);

@@ -13,9 +13,9 @@
 enum { SCRATCH_MAX = 64 << 20 };
 
 struct upp {
-    void            *uap; /* state of the UAP encoder */
+    void *uap; /* state of the UAP encoder */
     struct wd_frames frames;
-    struct wb_arena  scratch;
+    struct wb_arena scratch;
 };
 
 static void upp_done(void *state)
@@ -44,7 +44,7 @@ static int upp_start(void *state, const struct wd_stream_opts *opts, struct upp_
 /* The error's message, or the run's status. */
 static void error_end(struct upp *u, const struct wm_event *ev, struct wd_out *o)
 {
-    yyjson_val    *v       = NULL;
+    yyjson_val *v = NULL;
     struct upp_str message = {0};
     if (ev->text.n && wj_read(&u->scratch, ev->text, NULL, &v, NULL) >= 0)
         message = wj_text_at(v, "message");
@@ -73,8 +73,8 @@ static void copy(struct upp *u, struct wd_out *o)
 {
     static const struct upp_str head = UPP_STR_INIT("{\"source\":\"upp\",\"upp\":");
     for (size_t i = 0; i < u->frames.list.n; i++) {
-        const struct wd_frame *f    = &u->frames.list.p[i];
-        struct upp_str         text = wb_str(u->frames.text.p + f->from, f->n);
+        const struct wd_frame *f = &u->frames.list.p[i];
+        struct upp_str text = wb_str(u->frames.text.p + f->from, f->n);
         if (!wb_str_starts(text, head))
             continue;
         wd_frame_open(o, wb_str_sub(text, head.n, text.n - head.n - 1));
@@ -84,7 +84,7 @@ static void copy(struct upp *u, struct wd_out *o)
 
 static int upp_event(void *state, const struct wm_event *ev, struct wd_frames *out, struct upp_err *err)
 {
-    struct upp   *u = state;
+    struct upp *u = state;
     struct wd_out o;
     if (ev->from->depth > 0)
         return 0;
@@ -102,10 +102,10 @@ static int upp_event(void *state, const struct wm_event *ev, struct wd_frames *o
 }
 
 const struct wd_stream_ops wd_stream_upp = {
-    .name       = "upp",
+    .name = "upp",
     .state_size = sizeof(struct upp),
-    .headers    = "",
-    .begin      = upp_start,
-    .event      = upp_event,
-    .done       = upp_done,
+    .headers = "",
+    .begin = upp_start,
+    .event = upp_event,
+    .done = upp_done,
 };

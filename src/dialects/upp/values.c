@@ -5,11 +5,9 @@
 #include "json/read.h"
 #include "json/value.h"
 
-/* ---- Times ----------------------------------------------------------------------------------------------- */
-
 static struct upp_str spelled(struct wd_lowering *l, struct upp_str text, int64_t ms)
 {
-    char           upp[WB_TIME_TEXT];
+    char upp[WB_TIME_TEXT];
     struct wb_time t, m;
     struct upp_str s = text.p ? wb_time_upp_of(text, upp) : text;
     if (s.p)
@@ -32,13 +30,13 @@ static bool is_cached(const struct wd_timed *last, struct upp_str text, int64_t 
 
 struct upp_str wd_upp_time(struct wd_lowering *l, struct upp_str text, int64_t ms)
 {
-    int64_t          unused;
+    int64_t unused;
     struct wd_timed *last = &l->upp_time;
     if (is_cached(last, text, ms))
         return last->spelled;
     last->spelled = text.p && wb_time_parse_upp(text, &unused) ? text : spelled(l, text, ms);
-    last->text    = text;
-    last->ms      = ms;
+    last->text = text;
+    last->ms = ms;
     return last->spelled;
 }
 
@@ -63,8 +61,6 @@ struct upp_str wd_upp_updated(struct wd_lowering *l)
     return zoned(l, d->updated, d->entries.n ? d->entries.p[d->entries.n - 1].e.message.time_ms : l->now_ms);
 }
 
-/* ---- Metadata -------------------------------------------------------------------------------------------- */
-
 void wd_upp_weft_others(struct wd_upp_weft *o, struct upp_str json, unsigned depth)
 {
     struct wj_syntax seen;
@@ -72,15 +68,15 @@ void wd_upp_weft_others(struct wd_upp_weft *o, struct upp_str json, unsigned dep
     if (!json.p || wj_syntax(json, depth, &seen, NULL) < 0 || wb_str_trim(json).p[0] != '{')
         return;
     o->others = json;
-    o->depth  = seen.depth;
-    o->weft   = wb_str_find(json, UPP_STR("\"weft\""), 0) != SIZE_MAX;
+    o->depth = seen.depth;
+    o->weft = wb_str_find(json, UPP_STR("\"weft\""), 0) != SIZE_MAX;
 }
 
 /* Foreign metadata: the members of a map except "weft", and the members of "weft" without names of ours. */
 struct others {
     yyjson_val *map, *weft; /* NULL: none */
-    size_t      n, within;  /* number of foreign members of each */
-    unsigned    depth;
+    size_t n, within;       /* number of foreign members of each */
+    unsigned depth;
 };
 
 /* Recurses once per level; values are at most WD_DOC_DEPTH deep. */
@@ -93,7 +89,7 @@ static unsigned depth_of(yyjson_val *v)
     for (yyjson_val *x = v + 1, *end = unsafe_yyjson_get_next(v); x < end; x = unsafe_yyjson_get_next(x)) {
         x += object;
         unsigned depth = depth_of(x);
-        deepest        = WB_MAX(deepest, depth);
+        deepest = WB_MAX(deepest, depth);
     }
     return deepest + 1;
 }
@@ -101,14 +97,14 @@ static unsigned depth_of(yyjson_val *v)
 static void count_other(struct others *x, size_t *n, yyjson_val *value, unsigned outer)
 {
     unsigned depth = outer + depth_of(value);
-    x->depth       = WB_MAX(x->depth, depth);
+    x->depth = WB_MAX(x->depth, depth);
     (*n)++;
 }
 
 static struct others find_others(const struct wd_upp_weft *o)
 {
-    yyjson_val   *key, *value;
-    size_t        i, max;
+    yyjson_val *key, *value;
+    size_t i, max;
     struct others x = {.map = o->others.n ? wd_scratch_read(o->l, o->others) : NULL};
     if (!x.map)
         return x;
@@ -137,7 +133,7 @@ unsigned wd_upp_weft_depth(const struct wd_upp_weft *o)
 static void put_members(struct wd_upp_weft *o, const struct others *x)
 {
     yyjson_val *key, *value;
-    size_t      i, max;
+    size_t i, max;
     wj_put_open(&o->l->w, "metadata", '{');
     if (x->map)
         yyjson_obj_foreach(x->map, i, max, key, value)

@@ -19,15 +19,14 @@
 
 enum { MAX_RISKS = 64, OPTIONS_MAX = 16 << 20 };
 
-/* ---- Parameters ----------------------------------------------------------------------------------------------------
- */
+/* ---- Parameters ------------------------------------------------------------------------------ */
 
 enum kind { NUMBER, INTEGER, WORD, STOPS, FLAG };
 
 /* The parameters that are options of a run, by their names there. */
 static const struct parameter {
     const char *name, *option;
-    enum kind   kind;
+    enum kind kind;
 } parameters[] = {
     {"temperature", "temperature", NUMBER},
     {"top_p", "top_p", NUMBER},
@@ -51,7 +50,7 @@ static const struct parameter *parameter_named(struct upp_str name)
 static bool are_texts(yyjson_val *v)
 {
     yyjson_arr_iter it = yyjson_arr_iter_with(v);
-    yyjson_val     *one;
+    yyjson_val *one;
     while ((one = yyjson_arr_iter_next(&it)))
         if (!yyjson_is_str(one))
             return false;
@@ -60,7 +59,7 @@ static bool are_texts(yyjson_val *v)
 
 static bool fits(const struct parameter *p, yyjson_val *v)
 {
-    double   number;
+    double number;
     uint64_t integer;
     switch (p->kind) {
     case NUMBER:
@@ -82,17 +81,16 @@ static bool is_routing(struct upp_str name)
     return wb_str_eq(name, UPP_STR("target"));
 }
 
-/* ---- Asking --------------------------------------------------------------------------------------------------------
- */
+/* ---- Asking ---------------------------------------------------------------------------------- */
 
 /* The parameters that are options; whether there are others. */
 static bool put_parameters(struct wj_writer *w, const struct we_envelope *e)
 {
-    yyjson_obj_iter it     = yyjson_obj_iter_with(e->parameters);
-    bool            others = false;
-    yyjson_val     *key;
+    yyjson_obj_iter it = yyjson_obj_iter_with(e->parameters);
+    bool others = false;
+    yyjson_val *key;
     while ((key = yyjson_obj_iter_next(&it))) {
-        yyjson_val             *v = yyjson_obj_iter_get_val(key);
+        yyjson_val *v = yyjson_obj_iter_get_val(key);
         const struct parameter *p = parameter_named(wj_text(key));
         if (p && fits(p, v))
             wj_put_value(w, p->option, v);
@@ -104,9 +102,9 @@ static bool put_parameters(struct wj_writer *w, const struct we_envelope *e)
 
 static void put_resources(struct wj_writer *w, const struct we_envelope *e)
 {
-    yyjson_arr_iter it   = yyjson_arr_iter_with(e->resources);
-    bool            only = false, readonly = false;
-    yyjson_val     *one;
+    yyjson_arr_iter it = yyjson_arr_iter_with(e->resources);
+    bool only = false, readonly = false;
+    yyjson_val *one;
     while ((one = yyjson_arr_iter_next(&it))) {
         readonly = readonly || wb_str_eq(wj_text_at(one, "hint"), UPP_STR("readonly"));
         if (!wb_str_eq(wj_text_at(one, "type"), UPP_STR("tool")))
@@ -128,9 +126,9 @@ static int put_others(struct wb_arena *a, const struct we_envelope *e, struct up
                       struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(WE_MAX_PROMPT + OPTIONS_MAX);
-    yyjson_obj_iter                       it  = yyjson_obj_iter_with(e->parameters);
-    yyjson_val                           *key;
-    struct wj_writer                      w;
+    yyjson_obj_iter it = yyjson_obj_iter_with(e->parameters);
+    yyjson_val *key;
+    struct wj_writer w;
     wb_buf_add(&out, prompt);
     wb_buf_add(&out, UPP_STR("\n\nParameters: "));
     wj_writer_init(&w, &out, err);
@@ -148,7 +146,7 @@ static int put_options(struct wb_arena *a, const struct we_envelope *e, const st
                        struct wr_child_ask *ret, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(OPTIONS_MAX);
-    struct wj_writer                      w;
+    struct wj_writer w;
     wj_writer_init(&w, &out, err);
     wj_write_open(&w, '{');
     bool others = put_parameters(&w, e);
@@ -181,10 +179,10 @@ static int no_agent(const struct wr_tool *tool, struct upp_err *err)
 int we_child_ask(const void *arg, const struct wr_tool *tool, struct upp_str arguments, struct wb_arena *a,
                  struct wr_child_ask *ret, struct upp_err *err)
 {
-    const struct we_router    *router = arg;
-    const struct wr_agent_def *def    = we_router_agent(router, tool->agent);
-    struct we_envelope         request;
-    struct we_prompt           prompt;
+    const struct we_router *router = arg;
+    const struct wr_agent_def *def = we_router_agent(router, tool->agent);
+    struct we_envelope request;
+    struct we_prompt prompt;
     if (!def)
         return no_agent(tool, err);
     if (is_peer(def)) {
@@ -192,7 +190,7 @@ int we_child_ask(const void *arg, const struct wr_tool *tool, struct upp_str arg
         return 0;
     }
     bool strict = router->opts.limits->strict;
-    int  r      = we_read_any(a, arguments, NULL, &request, err);
+    int r = we_read_any(a, arguments, NULL, &request, err);
     if (r >= 0)
         r = we_prompt(a, adapter_of(router, tool), &request, strict, &prompt, err);
     if (r < 0)
@@ -201,22 +199,21 @@ int we_child_ask(const void *arg, const struct wr_tool *tool, struct upp_str arg
     return put_options(a, &request, &prompt, strict, ret, err);
 }
 
-/* ---- Answering ------------------------------------------------------------------------------------------------------
- */
+/* ---- Answering ------------------------------------------------------------------------------- */
 
 struct risks {
     struct upp_str list[MAX_RISKS];
-    size_t         n;
+    size_t n;
 };
 
 /* The parameters that the run did not have; of more than there is room for, the last entry is their number. */
 static int find_risks(struct wb_arena *a, const struct we_envelope *e, struct upp_str options, bool strict,
                       struct risks *ret, struct upp_err *err)
 {
-    yyjson_obj_iter it  = yyjson_obj_iter_with(e->parameters);
-    yyjson_val     *had = NULL, *key;
-    size_t          all = 0;
-    int             r   = wr_options_read(a, options, &had, err);
+    yyjson_obj_iter it = yyjson_obj_iter_with(e->parameters);
+    yyjson_val *had = NULL, *key;
+    size_t all = 0;
+    int r = wr_options_read(a, options, &had, err);
     if (r < 0)
         return r;
     while ((key = yyjson_obj_iter_next(&it))) {
@@ -254,46 +251,46 @@ static size_t parents_of(const struct we_envelope *request)
 /* What an agent said until a limit ended it. */
 static int tag_cut(struct wb_arena *a, struct upp_str *reply, struct upp_err *err)
 {
-    struct we_envelope   e;
+    struct we_envelope e;
     const struct upp_str tag = UPP_STR(WE_CUT);
-    int                  r   = we_read_any(a, *reply, NULL, &e, err);
+    int r = we_read_any(a, *reply, NULL, &e, err);
     return r < 0 ? r : we_retrace(a, &e, (struct upp_str){0}, NULL, 0, &tag, 1, reply, err);
 }
 
 static int write_reply(const struct we_router *router, const struct wr_tool *tool, const struct wr_child_end *end,
                        struct wb_arena *a, struct risks *risks, struct upp_str *ret, struct upp_err *err)
 {
-    const struct wr_agent_def *def    = we_router_agent(router, tool->agent);
-    const struct we_limits    *limits = router->opts.limits;
-    struct we_envelope         request;
-    char                       id[WB_UUID_TEXT + 1];
-    struct upp_err             cut = {.code = UPP_ELIMIT, .msg = "a limit ended the agent before it had said anything"};
-    int                        r   = we_read_any(a, end->arguments, NULL, &request, err);
+    const struct wr_agent_def *def = we_router_agent(router, tool->agent);
+    const struct we_limits *limits = router->opts.limits;
+    struct we_envelope request;
+    char id[WB_UUID_TEXT + 1];
+    struct upp_err cut = {.code = UPP_ELIMIT, .msg = "a limit ended the agent before it had said anything"};
+    int r = we_read_any(a, end->arguments, NULL, &request, err);
     if (r >= 0 && def && !is_peer(def))
         r = find_risks(a, &request, end->options, limits->strict, risks, err);
     if (r < 0)
         return r;
     log_risks(tool, &request, risks);
     struct we_replied replied = {
-        .request       = &request,
-        .text          = end->text,
-        .agent_id      = tool->agent,
-        .agent_name    = def && def->title.n ? def->title : tool->agent,
-        .model         = we_router_model(router, tool->agent),
-        .failure       = end->result < 0            ? end->why
-                         : end->cut && !end->text.n ? &cut
-                                                    : NULL,
-        .input_tokens  = end->usage.input,
+        .request = &request,
+        .text = end->text,
+        .agent_id = tool->agent,
+        .agent_name = def && def->title.n ? def->title : tool->agent,
+        .model = we_router_model(router, tool->agent),
+        .failure = end->result < 0            ? end->why
+                   : end->cut && !end->text.n ? &cut
+                                              : NULL,
+        .input_tokens = end->usage.input,
         .output_tokens = end->usage.output,
-        .has_cost      = true,
+        .has_cost = true,
         .default_score = router->opts.score ? router->opts.score(router->opts.arg, tool->agent) : 0,
-        .risks         = risks->list,
-        .n_risks       = risks->n,
-        .foreign       = def && is_peer(def),
-        .direct        = true, /* in the log; what leaves has the whole chain: dialects/envelope/chains.h */
-        .above         = limits->direct_parents ? 0 : parents_of(&request),
-        .id            = wb_uuid_text(end->child, id), /* the reply's id leads to the run that wrote it */
-        .now_ms        = wb_wall_ms(),
+        .risks = risks->list,
+        .n_risks = risks->n,
+        .foreign = def && is_peer(def),
+        .direct = true, /* in the log; what leaves has the whole chain: dialects/envelope/chains.h */
+        .above = limits->direct_parents ? 0 : parents_of(&request),
+        .id = wb_uuid_text(end->child, id), /* the reply's id leads to the run that wrote it */
+        .now_ms = wb_wall_ms(),
     };
     r = we_take_reply(a, adapter_of(router, tool), &replied, ret, err);
     return r < 0 || !end->cut || replied.failure ? r : tag_cut(a, ret, err);
@@ -302,9 +299,9 @@ static int write_reply(const struct we_router *router, const struct wr_tool *too
 int we_child_answer(const void *arg, const struct wr_tool *tool, const struct wr_child_end *end, struct upp_value *ret,
                     struct upp_err *err)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena a     = WB_ARENA(WE_MEMORY);
-    struct risks                             *risks = wb_new(&a, struct risks);
-    struct upp_str                            reply = {0};
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(WE_MEMORY);
+    struct risks *risks = wb_new(&a, struct risks);
+    struct upp_str reply = {0};
     int r = risks ? write_reply(arg, tool, end, &a, risks, &reply, err) : wb_arena_check(&a, err);
     return r < 0 ? r : upp_value_json(ret, reply, err);
 }

@@ -8,8 +8,7 @@
  * The model is a function of the messages: what is to be sent next follows from what was sent and replied
  * (envelope/exchange.h). It does no I/O and uses no tokens.
  */
-#ifndef WE_ROUTER_H
-#define WE_ROUTER_H
+#pragma once
 
 #include "dialects/envelope/recorded.h"
 #include "envelope/exchange.h"
@@ -22,27 +21,27 @@
 enum { WE_MAX_RESULT = 8 << 20 /* bytes of a reply envelope */ };
 
 struct we_router_opts {
-    const struct we_routes    *routes;
-    const struct we_adapters  *adapters;
-    const struct we_limits    *limits;
+    const struct we_routes *routes;
+    const struct we_adapters *adapters;
+    const struct we_limits *limits;
     const struct wr_agent_def *agents; /* all of the configuration */
-    size_t                     n_agents;
-    uint64_t                   announce; /* max_tokens of the handshake */
+    size_t n_agents;
+    uint64_t announce; /* max_tokens of the handshake */
     /* The name of an agent's model, for adapters and reflections. NULL: as the model is called. */
     struct upp_str (*model)(const void *arg, struct upp_str agent);
     /* The default score of an agent; 0: that of all. NULL: none has one. */
     double (*score)(const void *arg, struct upp_str agent);
-    const void        *arg;
+    const void *arg;
     struct weft_budget budget; /* of an exchange: of the router's run and those of the agents. All zero: none */
 };
 
 struct we_router {
-    struct we_router_opts   opts;
-    struct upp_model        model;
-    struct weft_strategy    strategy;
+    struct we_router_opts opts;
+    struct upp_model model;
+    struct weft_strategy strategy;
     struct wr_child_adapter adapter;
-    struct weft_rights      rights;
-    struct wr_agent_def     def; /* the agent; the caller sets its owner */
+    struct weft_rights rights;
+    struct wr_agent_def def; /* the agent; the caller sets its owner */
 };
 
 /* All in the arena; what the options point to must outlive it. Agents without a model of their own cannot be asked. */
@@ -55,12 +54,8 @@ const struct wr_agent_def *we_router_agent(const struct we_router *r, struct upp
 /* The name of its model; NULL text: it cannot be asked. */
 struct upp_str we_router_model(const struct we_router *r, struct upp_str agent);
 
-/* ---- Child runs (envelope/run/child.c) --------------------------------------------------------------------- */
-
 /* The prompt and the options of a child run, for a request; its end as a reply. arg: a struct we_router. */
 int we_child_ask(const void *arg, const struct wr_tool *tool, struct upp_str arguments, struct wb_arena *a,
                  struct wr_child_ask *ret, struct upp_err *err);
 int we_child_answer(const void *arg, const struct wr_tool *tool, const struct wr_child_end *end, struct upp_value *ret,
                     struct upp_err *err);
-
-#endif

@@ -1,4 +1,5 @@
-/* run/ask/attempt.c — see attempt.h. A model's output is streamed at once; the output of a failed attempt is void. */
+/* run/ask/attempt.c — calls a model until an attempt succeeds or may not be repeated. Output is streamed at once;
+ * that of a failed attempt is void. */
 #include "run/ask/attempt.h"
 
 #include <upp/provider.h>
@@ -17,7 +18,7 @@
 enum {
     YIELD_BYTES = 16 << 10, /* yield to readers after this much output without a wait */
     YIELD_PARTS = 64,       /* and after this many deltas */
-    STOP_MS     = 3000,     /* for telling a server that its answer is no longer wanted */
+    STOP_MS = 3000,         /* for telling a server that its answer is no longer wanted */
     CORRECTIONS = 2,        /* of a structured response that does not fit, at most */
 };
 
@@ -33,24 +34,24 @@ static void start_streaming(struct wr_asking *a)
     if (!a->streams)
         return;
     a->open->number = t->next;
-    a->open->epoch  = t->epoch;
-    t->open         = a->open;
+    a->open->epoch = t->epoch;
+    t->open = a->open;
 }
 
 int wr_asking_open(struct wr_asking *a, struct upp_err *err)
 {
     struct wr_run *run = a->run;
-    int            r   = wr_open_new(run->engine, &run->memory, &a->open, err);
+    int r = wr_open_new(run->engine, &run->memory, &a->open, err);
     if (r < 0)
         return r;
     struct wr_open *o = a->open;
-    o->source         = run->source;
-    o->index          = run->end.length + (uint32_t)run->draft.entries.n;
-    o->step           = run->pub.state.step + 1;
-    o->entry.step     = o->step;
-    o->entry.phase    = a->phase;
-    o->entry.who      = run->def->name;
-    o->entry.attempt  = (uint8_t)(run->attempt % WM_ATTEMPTS);
+    o->source = run->source;
+    o->index = run->end.length + (uint32_t)run->draft.entries.n;
+    o->step = run->pub.state.step + 1;
+    o->entry.step = o->step;
+    o->entry.phase = a->phase;
+    o->entry.who = run->def->name;
+    o->entry.attempt = (uint8_t)(run->attempt % WM_ATTEMPTS);
     if (a->opts && a->opts->scaffolding)
         o->entry.audience = WM_AUDIENCE_RUN;
     o->entry.message.time_ms = wr_now(run);
@@ -84,7 +85,7 @@ static int add_source(struct wr_asking *a, struct upp_step_event *ev, struct upp
 {
     static const uint8_t sources[] = {
         [WR_SOURCE_PLUGIN] = WM_TOOL_PLUGIN, [WR_SOURCE_MCP] = WM_TOOL_MCP, [WR_SOURCE_COMPONENT] = WM_TOOL_COMPONENT};
-    const struct wr_tool *t  = wr_tool_find(a->run, ev->name);
+    const struct wr_tool *t = wr_tool_find(a->run, ev->name);
     struct wm_call_source of = {0};
     if (t && t->kind == WR_TOOL_CLIENT)
         of.source = WM_TOOL_CLIENT;
@@ -99,21 +100,21 @@ static int new_call_id(const struct wr_asking *a, uint32_t part, struct wb_uuid 
     const struct wr_open *o = a->open;
     if (!a->run->engine->store || !wr_names_calls(a->run) || part >= WM_PARTS)
         return wb_uuid_new(ret, err);
-    *ret = wm_id_uuid((struct wm_id){.node    = a->run->row.node,
-                                     .index   = o->index,
-                                     .noun    = WM_NOUN_PART,
+    *ret = wm_id_uuid((struct wm_id){.node = a->run->row.node,
+                                     .index = o->index,
+                                     .noun = WM_NOUN_PART,
                                      .attempt = o->entry.attempt,
-                                     .part    = (uint16_t)part});
+                                     .part = (uint16_t)part});
     return 0;
 }
 
 static int part_open(struct wr_asking *a, struct upp_step_event *ev, struct upp_err *err)
 {
     char id[5 + WB_UUID_HEX + 1] = "call_";
-    bool call                    = ev->part_kind == UPP_PART_CALL;
+    bool call = ev->part_kind == UPP_PART_CALL;
     if (call && (!ev->id.n || id_taken(a->run, ev->id) || wr_names_calls(a->run))) {
         struct wb_uuid u;
-        int            r = new_call_id(a, ev->part, &u, err);
+        int r = new_call_id(a, ev->part, &u, err);
         if (r < 0)
             return r;
         wb_uuid_hex(u, id + 5);
@@ -136,14 +137,14 @@ static int part_open(struct wr_asking *a, struct upp_step_event *ev, struct upp_
 
 static int ended(struct wr_asking *a, const struct upp_step_event *ev, struct upp_err *err)
 {
-    struct wb_arena *m              = &a->run->memory;
-    struct upp_str   metadata       = wb_arena_dup(m, ev->metadata);
-    struct upp_str   data           = a->request.structure.n ? wb_arena_dup(m, ev->data) : (struct upp_str){0};
-    a->end                          = *ev;
-    a->end.metadata                 = metadata;
-    a->end.data                     = data;
+    struct wb_arena *m = &a->run->memory;
+    struct upp_str metadata = wb_arena_dup(m, ev->metadata);
+    struct upp_str data = a->request.structure.n ? wb_arena_dup(m, ev->data) : (struct upp_str){0};
+    a->end = *ev;
+    a->end.metadata = metadata;
+    a->end.data = data;
     a->open->entry.message.metadata = metadata;
-    a->open->entry.data             = data;
+    a->open->entry.data = data;
     start_streaming(a);
     return wb_arena_check(m, err);
 }
@@ -171,7 +172,7 @@ static int take(struct wr_asking *a, struct upp_step_event *ev, struct upp_err *
 static WEFT_SUSPENDS void stop_server(const struct wr_asking *a, struct upp_step *step)
 {
     struct upp_err why = {0};
-    char           id[WB_UUID_TEXT + 1];
+    char id[WB_UUID_TEXT + 1];
     if (!step || a->run->engine->closing)
         return;
     WEFT_SHIELD(STOP_MS);
@@ -185,9 +186,9 @@ static WEFT_SUSPENDS void stop_server(const struct wr_asking *a, struct upp_step
 static WEFT_SUSPENDS int attempt(struct wr_asking *a, struct upp_err *err)
 {
     UPP_CLEANUP(upp_step_closep) struct upp_step *step = NULL;
-    const struct weft_fiber                      *self = weft_fiber_self();
-    struct upp_step_event                         ev;
-    struct wr_engine                             *e = a->run->engine;
+    const struct weft_fiber *self = weft_fiber_self();
+    struct upp_step_event ev;
+    struct wr_engine *e = a->run->engine;
     int r = upp__step_open(&e->pools.room, a->run->model, &a->request, &e->wait, &step, err);
     while (r >= 0 && (r = upp_step_next(step, &ev, err)) > 0) {
         r = take(a, &ev, err);
@@ -199,7 +200,7 @@ static WEFT_SUSPENDS int attempt(struct wr_asking *a, struct upp_err *err)
             if (a->since >= YIELD_PARTS || a->bytes >= YIELD_BYTES) {
                 a->since = 0;
                 a->bytes = 0;
-                r        = weft_yield(err);
+                r = weft_yield(err);
             }
         } else if (weft__canceled(self))
             r = upp_fail(err, UPP_ECANCELED, "cancelled");
@@ -217,7 +218,7 @@ static WEFT_SUSPENDS int attempt(struct wr_asking *a, struct upp_err *err)
 static bool try_again(const struct wr_asking *a, int r, const struct upp_err *why, unsigned tried, uint64_t *ms)
 {
     struct upp_retry *retry = a->run->model->retry;
-    struct upp_err    seen  = *why;
+    struct upp_err seen = *why;
     if (a->run->model->once && (a->has_output || (r == -UPP_EPROVIDER && why->http < 500 && why->http != 409)))
         return false; /* 409: it has not begun, another call of the conversation is running */
     seen.code = r == -UPP_EPROTO ? UPP_EPROVIDER : -r;
@@ -228,9 +229,9 @@ static bool try_again(const struct wr_asking *a, int r, const struct upp_err *wh
  * ones, or what dialects count and name would be different: so the row holds the output. */
 static WEFT_SUSPENDS int void_attempt(struct wr_asking *a, struct upp_err *err)
 {
-    struct wr_run  *run   = a->run;
-    struct wr_tree *t     = run->tree;
-    uint32_t        tried = run->attempt + 1;
+    struct wr_run *run = a->run;
+    struct wr_tree *t = run->tree;
+    uint32_t tried = run->attempt + 1;
     (void)wr_now(run);
     run->attempt = tried;
     run->voids++;
@@ -240,10 +241,10 @@ static WEFT_SUSPENDS int void_attempt(struct wr_asking *a, struct upp_err *err)
         wr_asking_drop(run, &a->open);
         return a->streams ? wr_draft_failed(run, err) : 0; /* else nobody has seen it */
     }
-    ev->last        = t->next - 1;
+    ev->last = t->next - 1;
     run->draft.open = a->open;
     run->draft.lost = run->draft.voids = true;
-    a->open                            = NULL;
+    a->open = NULL;
     wb_crashpoint("void.before");
     int r = wr_flush(run, NULL, err);
     wb_crashpoint("void.after");
@@ -261,14 +262,14 @@ static WEFT_SUSPENDS int monitored_attempt(struct wr_asking *a, struct upp_err *
     if (!m)
         return attempt(a, err);
     uint64_t from = weft__loop_clock(a->run->engine->loop);
-    int      r    = attempt(a, err);
-    m->model(m->arg, &(struct wr_model_note){.of       = wr_note_of(a->run),
-                                             .model    = a->run->model->name,
+    int r = attempt(a, err);
+    m->model(m->arg, &(struct wr_model_note){.of = wr_note_of(a->run),
+                                             .model = a->run->model->name,
                                              .provider = wb_cstr(a->run->model->ops->provider),
-                                             .usage    = r < 0 ? NULL : &a->end.usage,
-                                             .why      = r < 0 ? err : NULL,
-                                             .stop     = a->end.stop,
-                                             .ns       = weft__loop_clock(a->run->engine->loop) - from});
+                                             .usage = r < 0 ? NULL : &a->end.usage,
+                                             .why = r < 0 ? err : NULL,
+                                             .stop = a->end.stop,
+                                             .ns = weft__loop_clock(a->run->engine->loop) - from});
     return r;
 }
 
@@ -304,7 +305,7 @@ static WEFT_SUSPENDS int correct(struct wr_asking *a, struct upp_str why, struct
     if (r < 0)
         return r;
     wm_usage_add(&a->spent, &a->end.usage);
-    a->end        = (struct upp_step_event){0};
+    a->end = (struct upp_step_event){0};
     a->has_output = false;
     return void_attempt(a, err);
 }
@@ -312,15 +313,15 @@ static WEFT_SUSPENDS int correct(struct wr_asking *a, struct upp_str why, struct
 int wr_attempts(struct wr_asking *a, struct upp_err *err)
 {
     struct upp_retry *retry = a->run->model->retry;
-    struct upp_err    own, *why = err ? err : &own;
+    struct upp_err own, *why = err ? err : &own;
     for (unsigned n = a->run->voids + 1;; n++) {
         uint64_t wait_ms = upp_retry_before(retry);
-        int      r       = a->open ? 0 : wr_asking_open(a, err);
+        int r = a->open ? 0 : wr_asking_open(a, err);
         if (r >= 0 && wait_ms)
             r = weft_sleep_ms(wait_ms, err);
         if (r < 0)
             return r;
-        a->request.attempt  = n;
+        a->request.attempt = n;
         why->retry_after_ms = 0; /* a failure sets it */
         wb_crashpoint("ask.open");
         r = monitored_attempt(a, why);
@@ -341,7 +342,7 @@ int wr_attempts(struct wr_asking *a, struct upp_err *err)
         if (!try_again(a, r, why, n, &wait_ms))
             return r;
         if (a->has_output) {
-            r             = void_attempt(a, err);
+            r = void_attempt(a, err);
             a->has_output = false;
         } else
             r = 0;

@@ -71,9 +71,9 @@ static int into_draft(struct wr_asking *a, struct wr_journal_reply **ret, struct
 int wr_message_add(struct wr_run *run, const struct upp_message *m, const char *phase, const struct upp_usage *used,
                    struct upp_str data, struct upp_err *err)
 {
-    struct wr_asking         a         = {.run = run, .phase = wb_cstr(phase), .end = {.stop = UPP_STOP_END}};
+    struct wr_asking a = {.run = run, .phase = wb_cstr(phase), .end = {.stop = UPP_STOP_END}};
     struct wr_journal_reply *journaled = NULL;
-    int                      r         = flush_before(run, err);
+    int r = flush_before(run, err);
     if (r >= 0)
         r = wr_asking_open(&a, err);
     if (r < 0) {
@@ -81,12 +81,12 @@ int wr_message_add(struct wr_run *run, const struct upp_message *m, const char *
         return r;
     }
     if (used) { /* a model wrote it on a branch */
-        a.end.usage       = *used;
+        a.end.usage = *used;
         a.request.attempt = 1;
     }
-    a.end.data = a.open->entry.data   = wb_arena_dup(&run->memory, data);
-    a.open->entry.message.id          = wb_arena_dup(&run->memory, m->id);
-    a.open->entry.message.metadata    = wb_arena_dup(&run->memory, m->metadata);
+    a.end.data = a.open->entry.data = wb_arena_dup(&run->memory, data);
+    a.open->entry.message.id = wb_arena_dup(&run->memory, m->id);
+    a.open->entry.message.metadata = wb_arena_dup(&run->memory, m->metadata);
     a.open->entry.message.interrupted = m->interrupted;
     for (uint32_t i = 0; r >= 0 && i < m->n_parts; i++)
         r = replay_part(a.open, i, &m->parts[i], err);
@@ -110,10 +110,10 @@ static int into_draft(struct wr_asking *a, struct wr_journal_reply **ret, struct
     struct wr_run *run = a->run;
     (void)wr_now(run);
     struct wr_journal_reply *journaled = wb_new(&run->memory, struct wr_journal_reply);
-    struct upp_message      *m         = wb_new(&run->memory, struct upp_message);
-    struct wm_entry         *entry     = journaled && m ? wr_draft_entry(run, err) : NULL;
-    struct wm_event         *ev        = entry ? wr_draft_record(run, WM_MESSAGE, err) : NULL;
-    int                      r         = ev ? wr_open_take(a->open, entry, err) : wr_draft_failed(run, err);
+    struct upp_message *m = wb_new(&run->memory, struct upp_message);
+    struct wm_entry *entry = journaled && m ? wr_draft_entry(run, err) : NULL;
+    struct wm_event *ev = entry ? wr_draft_record(run, WM_MESSAGE, err) : NULL;
+    int r = ev ? wr_open_take(a->open, entry, err) : wr_draft_failed(run, err);
     if (r < 0) {
         run->draft.entries.n -= entry != NULL;
         run->draft.records.n -= ev != NULL;
@@ -128,15 +128,15 @@ static int into_draft(struct wr_asking *a, struct wr_journal_reply **ret, struct
         ev->name = run->model->name;
         ev->call = wb_cstr(run->model->ops->provider);
     }
-    ev->usage       = a->end.usage;
-    ev->stop        = a->end.stop;
-    ev->part        = (uint32_t)(run->draft.entries.n - 1);
+    ev->usage = a->end.usage;
+    ev->stop = a->end.stop;
+    ev->part = (uint32_t)(run->draft.entries.n - 1);
     run->draft.open = a->open;
-    a->open         = NULL;
+    a->open = NULL;
     run->step.open = run->step.dirty = true;
-    run->voids                       = 0;
-    *journaled                       = (struct wr_journal_reply){
-                              .phase = a->phase, .reply = {.message = m, .usage = a->end.usage, .stop = a->end.stop, .data = a->end.data}};
+    run->voids = 0;
+    *journaled = (struct wr_journal_reply){
+        .phase = a->phase, .reply = {.message = m, .usage = a->end.usage, .stop = a->end.stop, .data = a->end.data}};
     for (const struct upp_part *p = NULL; (p = upp_part_next(m, p, UPP_PARTS_CALLS));)
         journaled->reply.n_calls += !p->cut;
     *ret = journaled;
@@ -158,8 +158,8 @@ static int reread_data(struct wr_asking *a, const struct upp_message *message, s
     if (!a->end.data.n)
         return 0;
     struct upp_str text = wm_message_text(&a->run->memory, message);
-    bool           json = text.p && wj_read(&a->run->memory, text, NULL, &v, NULL) >= 0;
-    a->end.data         = json ? text : (struct upp_str){0};
+    bool json = text.p && wj_read(&a->run->memory, text, NULL, &v, NULL) >= 0;
+    a->end.data = json ? text : (struct upp_str){0};
     return wb_arena_check(&a->run->memory, err);
 }
 
@@ -167,7 +167,7 @@ static int reread_data(struct wr_asking *a, const struct upp_message *message, s
 static int rebuild_message(struct wr_asking *a, const struct upp_message *message, struct upp_err *err)
 {
     struct upp_message old = a->open->entry.message;
-    int                r   = reread_data(a, message, err);
+    int r = reread_data(a, message, err);
     wr_asking_drop(a->run, &a->open);
     if (r >= 0)
         r = wr_asking_open(a, err);
@@ -175,9 +175,9 @@ static int rebuild_message(struct wr_asking *a, const struct upp_message *messag
         r = replay_part(a->open, i, &message->parts[i], err);
     if (r < 0)
         return r;
-    a->open->entry.message.id       = old.id;
+    a->open->entry.message.id = old.id;
     a->open->entry.message.metadata = old.metadata;
-    a->open->entry.data             = a->end.data;
+    a->open->entry.data = a->end.data;
     return 0;
 }
 
@@ -185,19 +185,19 @@ static int rebuild_message(struct wr_asking *a, const struct upp_message *messag
 static int only_source(struct wb_arena *a, struct upp_str *metadata, struct upp_err *err)
 {
     struct wm_call_source source;
-    int                   r = wm_call_source_read(a, *metadata, &source, err);
+    int r = wm_call_source_read(a, *metadata, &source, err);
     return r < 0 ? r : wm_call_source_write(a, source, metadata, err);
 }
 
 /* Middleware sees the message before anybody else does. */
 static WEFT_SUSPENDS int screen(struct wr_asking *a, struct upp_err *err)
 {
-    struct wr_run              *run = a->run;
-    const struct wr_middleware *m   = run->def->middleware;
-    struct upp_message          message;
-    bool                        changed = false;
-    int                         r       = wm_message_copy(&run->memory, &a->open->entry.message, &message, err);
-    struct upp_str             *were    = r >= 0 ? wb_new_n(&run->memory, struct upp_str, message.n_parts + 1) : NULL;
+    struct wr_run *run = a->run;
+    const struct wr_middleware *m = run->def->middleware;
+    struct upp_message message;
+    bool changed = false;
+    int r = wm_message_copy(&run->memory, &a->open->entry.message, &message, err);
+    struct upp_str *were = r >= 0 ? wb_new_n(&run->memory, struct upp_str, message.n_parts + 1) : NULL;
     if (!were)
         return r < 0 ? r : wb_arena_check(&run->memory, err);
     for (size_t i = 0; i < message.n_parts; i++)
@@ -205,7 +205,7 @@ static WEFT_SUSPENDS int screen(struct wr_asking *a, struct upp_err *err)
     r = m->screen(m->arg, &run->pub, &message, err);
     for (size_t i = 0; r >= 0 && i < message.n_parts; i++)
         if (!wb_str_eq(were[i], message.parts[i].text)) {
-            r       = only_source(&run->memory, &message.parts[i].metadata, err);
+            r = only_source(&run->memory, &message.parts[i].metadata, err);
             changed = true;
         }
     return r >= 0 && changed ? rebuild_message(a, &message, err) : r;
@@ -217,7 +217,7 @@ static WEFT_SUSPENDS int screen(struct wr_asking *a, struct upp_err *err)
 static void log_loss(void *arg, const struct upp_loss *loss)
 {
     const struct wr_asking *a = arg;
-    char                    id[WB_UUID_TEXT + 1];
+    char id[WB_UUID_TEXT + 1];
     if (a->run->pub.state.step == 0 && a->request.attempt == 1)
         wb_log(WB_WARN, "something said earlier does not go to this model",
                WB_LS("run", wb_uuid_text(a->run->row.id, id)), WB_LU("message", loss->message),
@@ -226,12 +226,12 @@ static void log_loss(void *arg, const struct upp_loss *loss)
 
 int weft_run_offered(struct weft_run *pub, const struct upp_tool_spec **ret, size_t *n, struct upp_err *err)
 {
-    struct wr_run             *run   = wr_of(pub);
+    struct wr_run *run = wr_of(pub);
     const struct wr_agent_def *agent = run->def;
-    struct upp_tool_spec      *specs = wb_new_n(&run->memory, struct upp_tool_spec, agent->n_tools + 1);
-    bool                       bound = wr_has_rights(run);
-    *n                               = 0;
-    *ret                             = specs;
+    struct upp_tool_spec *specs = wb_new_n(&run->memory, struct upp_tool_spec, agent->n_tools + 1);
+    bool bound = wr_has_rights(run);
+    *n = 0;
+    *ret = specs;
     if (!specs)
         return wb_arena_check(&run->memory, err);
     for (size_t i = 0; i < agent->n_tools; i++)
@@ -245,9 +245,9 @@ int weft_run_offered(struct weft_run *pub, const struct upp_tool_spec **ret, siz
 static struct upp_str session_of(struct wr_run *run)
 {
     static const struct wb_uuid none = {0};
-    struct wb_uuid              from = wb_uuid_eq(run->row.thread, none) ? run->row.id : run->row.thread, session;
-    char                        id[WB_UUID_TEXT + 1];
-    uint64_t                    which = wb_str_hash(run->def->name) ^ run->row.node * UINT64_C(0x9e3779b97f4a7c15);
+    struct wb_uuid from = wb_uuid_eq(run->row.thread, none) ? run->row.id : run->row.thread, session;
+    char id[WB_UUID_TEXT + 1];
+    uint64_t which = wb_str_hash(run->def->name) ^ run->row.node * UINT64_C(0x9e3779b97f4a7c15);
     if (!run->model->once)
         return (struct upp_str){0};
     session = wb_uuid_from(from, which);
@@ -267,17 +267,17 @@ static struct upp_str caller_of(const struct wr_run *run)
 
 static int make_request(struct wr_asking *a, struct upp_err *err)
 {
-    struct wr_run *run     = a->run;
-    a->request.system      = run->system;
-    a->request.params      = run->params;
-    a->request.on_loss     = log_loss;
+    struct wr_run *run = a->run;
+    a->request.system = run->system;
+    a->request.params = run->params;
+    a->request.on_loss = log_loss;
     a->request.on_loss_arg = a;
     a->request.traceparent = wr_traceparent(run);
-    a->request.structure   = wr_asking_structure(a);
-    a->request.session     = session_of(run);
-    a->request.caller      = caller_of(run);
-    a->request.messages    = run->path.p;
-    a->request.n_messages  = run->path.n;
+    a->request.structure = wr_asking_structure(a);
+    a->request.session = session_of(run);
+    a->request.caller = caller_of(run);
+    a->request.messages = run->path.p;
+    a->request.n_messages = run->path.n;
     return a->opts && a->opts->no_tools ? 0 : weft_run_offered(&run->pub, &a->request.tools, &a->request.n_tools, err);
 }
 
@@ -294,14 +294,14 @@ int wr_prompt(struct wr_run *run, const struct upp_message *prompt, struct upp_s
     if (!e)
         return wr_draft_failed(run, err);
     e->audience = WM_AUDIENCE_RUN;
-    e->phase    = phase;
-    e->who      = run->def->name;
-    r           = wm_message_copy(&run->memory, prompt, &e->message, err);
+    e->phase = phase;
+    e->who = run->def->name;
+    r = wm_message_copy(&run->memory, prompt, &e->message, err);
     if (r < 0) {
         run->draft.entries.n--;
         return r;
     }
-    e->message.time_ms    = wr_now(run);
+    e->message.time_ms = wr_now(run);
     struct upp_message *m = wb_new(&run->memory, struct upp_message);
     if (!m)
         return wb_arena_check(&run->memory, err);
@@ -313,11 +313,11 @@ int wr_prompt(struct wr_run *run, const struct upp_message *prompt, struct upp_s
 static WEFT_SUSPENDS int view(struct wr_asking *a, struct upp_err *err)
 {
     const struct wr_middleware *m = a->run->def->middleware;
-    int                         r = m && m->view ? m->view(m->arg, &a->run->pub, &a->request, err) : 0;
+    int r = m && m->view ? m->view(m->arg, &a->run->pub, &a->request, err) : 0;
     if (r < 0 || !a->run->settings)
         return r;
     bool plain = !a->opts || !(a->opts->no_structure || a->opts->scaffolding || a->opts->structure.n);
-    r          = wr_settings_request(a->run, plain, &a->request, &a->capped, err);
+    r = wr_settings_request(a->run, plain, &a->request, &a->capped, err);
     if (r > 0)
         r = wr_limit_reached(a->run, "max_prompt_tokens", err);
     return r > 0 ? upp_fail(err, UPP_ELIMIT, "the budget is used up: %s", a->run->budget.over) : r;
@@ -339,7 +339,7 @@ static WEFT_SUSPENDS int step_start(struct wr_run *run, struct upp_err *err)
 static WEFT_SUSPENDS int ask(struct wr_asking *a, struct upp_err *err)
 {
     struct wr_run *run = a->run;
-    int            r   = wr_budget(run, true, err);
+    int r = wr_budget(run, true, err);
     /* A child's message is delivered when it is complete, and so is one that middleware screens or that must fit. */
     a->streams = !run->row.depth && !screened(run) && !wr_asking_checked(a);
     if (r > 0)
@@ -392,8 +392,8 @@ static WEFT_SUSPENDS int ask(struct wr_asking *a, struct upp_err *err)
 int weft_run_ask(struct weft_run *pub, const char *phase, const struct weft_ask_opts *opts,
                  const struct weft_reply **ret, struct upp_err *err)
 {
-    struct wr_run   *run = wr_of(pub);
-    struct wr_asking a   = {.run = run, .opts = opts, .phase = wb_cstr(phase), .files = WB_ARENA(4 * (size_t)WR_FILES)};
+    struct wr_run *run = wr_of(pub);
+    struct wr_asking a = {.run = run, .opts = opts, .phase = wb_cstr(phase), .files = WB_ARENA(4 * (size_t)WR_FILES)};
     for (size_t i = 0; i < run->journal.replies.n; i++)
         if (wb_str_eq(run->journal.replies.p[i]->phase, a.phase)) {
             *ret = &run->journal.replies.p[i]->reply;
@@ -402,7 +402,7 @@ int weft_run_ask(struct weft_run *pub, const char *phase, const struct weft_ask_
     if (!run->model)
         return upp_fail(err, UPP_EINVALID, "agent %.*s has no model", UPP_FMT(run->def->name));
     a.phase = wb_arena_dup(&run->memory, a.phase); /* the journal outlives the caller's text */
-    int r   = wb_arena_check(&run->memory, err);
+    int r = wb_arena_check(&run->memory, err);
     if (r >= 0)
         r = ask(&a, err);
     if (r < 0)

@@ -15,13 +15,13 @@ static struct wr_open *take_open(struct wr_engine *e)
         return wb_calloc(1, sizeof *o);
     e->pools.opens = o->next_free;
     e->pools.n_opens--;
-    struct wr_text  *texts = o->texts;
+    struct wr_text *texts = o->texts;
     struct upp_part *parts = o->entry.message.parts;
-    struct wb_buf    tape  = o->tape.out;
-    size_t           room  = o->room;
-    *o                     = (struct wr_open){.texts = texts, .room = room};
+    struct wb_buf tape = o->tape.out;
+    size_t room = o->room;
+    *o = (struct wr_open){.texts = texts, .room = room};
     o->entry.message.parts = parts;
-    o->tape.out            = tape;
+    o->tape.out = tape;
     wb_buf_clear(&o->tape.out);
     return o;
 }
@@ -31,13 +31,13 @@ int wr_open_new(struct wr_engine *e, struct wb_arena *a, struct wr_open **ret, s
     struct wr_open *o = take_open(e);
     if (!o)
         return upp_fail(err, UPP_ENOMEM, "no memory for a message");
-    o->tape.out.max       = e->opts.max_message;
-    o->memory             = a;
-    o->entry.kind         = WM_ENTRY_MESSAGE;
-    o->entry.origin       = WM_ORIGIN_RUN;
-    o->entry.audience     = WM_AUDIENCE_ALL;
+    o->tape.out.max = e->opts.max_message;
+    o->memory = a;
+    o->entry.kind = WM_ENTRY_MESSAGE;
+    o->entry.origin = WM_ORIGIN_RUN;
+    o->entry.audience = WM_AUDIENCE_ALL;
     o->entry.message.role = UPP_ROLE_ASSISTANT;
-    *ret                  = o;
+    *ret = o;
     return 0;
 }
 
@@ -72,7 +72,7 @@ void wr_open_free(struct wr_engine *e, struct wr_open *o)
         wr_open_done(o);
         return;
     }
-    o->next_free   = e->pools.opens;
+    o->next_free = e->pools.opens;
     e->pools.opens = o;
     e->pools.n_opens++;
 }
@@ -81,16 +81,16 @@ static bool grow_parts(struct wr_open *o)
 {
     if (o->n < o->room)
         return true;
-    size_t           n     = o->room ? o->room * 2 : 4;
+    size_t n = o->room ? o->room * 2 : 4;
     struct upp_part *parts = wb_realloc(o->entry.message.parts, n * sizeof *parts);
     if (!parts)
         return false;
     o->entry.message.parts = parts;
-    struct wr_text *texts  = wb_realloc(o->texts, n * sizeof *texts);
+    struct wr_text *texts = wb_realloc(o->texts, n * sizeof *texts);
     if (!texts)
         return false;
     o->texts = texts;
-    o->room  = n;
+    o->room = n;
     return true;
 }
 
@@ -100,13 +100,13 @@ static const struct upp_media *copy_media(struct wb_arena *a, const struct upp_m
     struct upp_media *to = wb_new(a, struct upp_media);
     if (!to)
         return NULL;
-    *to          = *m;
-    to->data     = wb_arena_dup(a, m->data);
-    to->mime     = wb_arena_dup(a, m->mime);
-    to->title    = wb_arena_dup(a, m->title);
+    *to = *m;
+    to->data = wb_arena_dup(a, m->data);
+    to->mime = wb_arena_dup(a, m->mime);
+    to->title = wb_arena_dup(a, m->title);
     to->duration = wb_arena_dup(a, m->duration);
-    to->width    = wb_arena_dup(a, m->width);
-    to->height   = wb_arena_dup(a, m->height);
+    to->width = wb_arena_dup(a, m->width);
+    to->height = wb_arena_dup(a, m->height);
     return a->failed ? NULL : to;
 }
 
@@ -117,11 +117,11 @@ int wr_open_part(struct wr_open *o, const struct upp_step_event *ev, struct upp_
     if (!grow_parts(o))
         return upp_fail(err, UPP_ENOMEM, "no memory for a part");
     struct upp_part *p = &o->entry.message.parts[o->n];
-    *p                 = (struct upp_part){.kind = ev->part_kind, .text = UPP_STR("")};
+    *p = (struct upp_part){.kind = ev->part_kind, .text = UPP_STR("")};
     if (ev->media)
         p->media = copy_media(o->memory, ev->media);
     if (ev->part_kind == UPP_PART_CALL) {
-        p->id   = wb_arena_dup(o->memory, ev->id.p ? ev->id : UPP_STR(""));
+        p->id = wb_arena_dup(o->memory, ev->id.p ? ev->id : UPP_STR(""));
         p->name = wb_arena_dup(o->memory, ev->name.p ? ev->name : UPP_STR(""));
         if (ev->metadata.n)
             p->metadata = wb_arena_dup(o->memory, ev->metadata);
@@ -129,7 +129,7 @@ int wr_open_part(struct wr_open *o, const struct upp_step_event *ev, struct upp_
     int r = wb_arena_check(o->memory, err);
     if (r < 0)
         return r;
-    o->texts[o->n++]         = (struct wr_text){0};
+    o->texts[o->n++] = (struct wr_text){0};
     o->entry.message.n_parts = o->n;
     wm_tape_mark(&o->tape, WM_MARK_PART, ev->part);
     return wb_buf_check(&o->tape.out, err);
@@ -140,20 +140,20 @@ enum { SMALL = 128 };
 
 static int grow_text(struct wr_open *o, uint32_t part, size_t need, struct upp_err *err)
 {
-    struct upp_part *p     = &o->entry.message.parts[part];
-    struct wr_text  *t     = &o->texts[part];
-    bool             large = need >= SMALL; /* the NUL at the end counts too */
-    size_t           cap   = large ? need + need / 2 : SMALL;
-    char            *now   = t->block ? wb_block_resize(writable(p->text), cap)
-                             : large  ? wb_block_alloc(cap)
-                                      : wb_arena_alloc(o->memory, cap, 1);
+    struct upp_part *p = &o->entry.message.parts[part];
+    struct wr_text *t = &o->texts[part];
+    bool large = need >= SMALL; /* the NUL at the end counts too */
+    size_t cap = large ? need + need / 2 : SMALL;
+    char *now = t->block ? wb_block_resize(writable(p->text), cap)
+                : large  ? wb_block_alloc(cap)
+                         : wb_arena_alloc(o->memory, cap, 1);
     if (!now)
         return upp_fail(err, UPP_ENOMEM, "no memory for a message");
     if (large && !t->block && p->text.n)
         memcpy(now, p->text.p, p->text.n);
     p->text.p = now;
-    t->cap    = cap;
-    t->block  = large;
+    t->cap = cap;
+    t->block = large;
     return 0;
 }
 
@@ -195,13 +195,13 @@ static int add_high(struct wr_open *o, uint32_t part, struct upp_err *err)
 /* Joins the held high surrogate and this low one: one character of four bytes. */
 static int add_pair(struct wr_open *o, uint32_t part, struct upp_str low, struct upp_err *err)
 {
-    struct wr_text *t       = &o->texts[part];
-    uint32_t        h       = ((uint32_t)(unsigned char)t->high[1] & 0x0f) << 6 | ((unsigned char)t->high[2] & 0x3f);
-    uint32_t        l       = ((uint32_t)(unsigned char)low.p[1] & 0x0f) << 6 | ((unsigned char)low.p[2] & 0x3f);
-    uint32_t        c       = 0x10000 + (h << 10) + l;
-    char            utf8[4] = {(char)(0xf0 | c >> 18), (char)(0x80 | (c >> 12 & 0x3f)), (char)(0x80 | (c >> 6 & 0x3f)),
-                               (char)(0x80 | (c & 0x3f))};
-    t->has_high             = false;
+    struct wr_text *t = &o->texts[part];
+    uint32_t h = ((uint32_t)(unsigned char)t->high[1] & 0x0f) << 6 | ((unsigned char)t->high[2] & 0x3f);
+    uint32_t l = ((uint32_t)(unsigned char)low.p[1] & 0x0f) << 6 | ((unsigned char)low.p[2] & 0x3f);
+    uint32_t c = 0x10000 + (h << 10) + l;
+    char utf8[4] = {(char)(0xf0 | c >> 18), (char)(0x80 | (c >> 12 & 0x3f)), (char)(0x80 | (c >> 6 & 0x3f)),
+                    (char)(0x80 | (c & 0x3f))};
+    t->has_high = false;
     return add_text(o, part, wb_str(utf8, sizeof utf8), err);
 }
 
@@ -210,11 +210,11 @@ static int add_pair(struct wr_open *o, uint32_t part, struct upp_str low, struct
 int wr_open_delta(struct wr_open *o, uint32_t part, struct upp_str text, struct upp_err *err)
 {
     struct wr_text *t = &o->texts[part];
-    int             r = 0;
+    int r = 0;
     if (WB_UNLIKELY(t->has_high && text.n)) {
         bool pair = is_surrogate(text, 0, true);
-        r         = pair ? add_pair(o, part, text, err) : add_high(o, part, err);
-        text      = wb_str_sub(text, pair ? 3 : 0, SIZE_MAX);
+        r = pair ? add_pair(o, part, text, err) : add_high(o, part, err);
+        text = wb_str_sub(text, pair ? 3 : 0, SIZE_MAX);
     }
     if (r >= 0 && text.n >= 3 && WB_UNLIKELY(is_surrogate(text, text.n - 3, false))) {
         text.n -= 3;
@@ -226,8 +226,8 @@ int wr_open_delta(struct wr_open *o, uint32_t part, struct upp_str text, struct 
 
 int wr_open_close(struct wr_open *o, uint32_t part, struct upp_str metadata, struct upp_err *err)
 {
-    struct upp_part *p      = &o->entry.message.parts[part];
-    struct upp_str   joined = metadata;
+    struct upp_part *p = &o->entry.message.parts[part];
+    struct upp_str joined = metadata;
     int r = p->kind == UPP_PART_CALL ? wm_call_source_join(o->memory, metadata, p->metadata, &joined, err) : 0;
     if (r >= 0 && joined.n && joined.p != p->metadata.p)
         p->metadata = wb_arena_dup(o->memory, joined);
@@ -247,7 +247,7 @@ int wr_open_cut(struct wr_open *o, struct upp_err *err)
     o->entry.message.interrupted = true;
     for (uint32_t i = 0; i < o->n; i++) {
         struct upp_part *p = &o->entry.message.parts[i];
-        p->cut             = p->kind == UPP_PART_CALL || !o->texts[i].closed;
+        p->cut = p->kind == UPP_PART_CALL || !o->texts[i].closed;
         if (o->texts[i].closed)
             continue;
         int r = add_high(o, i, err);
@@ -262,7 +262,7 @@ int wr_open_cut(struct wr_open *o, struct upp_err *err)
 /* The arena adopts the separate blocks too; only the tape remains in the open message. */
 int wr_open_take(struct wr_open *o, struct wm_entry *ret, struct upp_err *err)
 {
-    struct wb_arena *a     = o->memory;
+    struct wb_arena *a = o->memory;
     struct upp_part *parts = wb_arena_alloc(a, (o->n ? o->n : 1) * sizeof *parts, _Alignof(struct upp_part));
     if (parts && o->n)
         memcpy(parts, o->entry.message.parts, o->n * sizeof *parts);
@@ -277,7 +277,7 @@ int wr_open_take(struct wr_open *o, struct wm_entry *ret, struct upp_err *err)
     int r = wb_arena_check(a, err);
     if (r < 0)
         return r;
-    *ret               = o->entry;
+    *ret = o->entry;
     ret->message.parts = parts;
     return 0;
 }

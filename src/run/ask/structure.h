@@ -1,6 +1,5 @@
 /* run/ask/structure.h — structured responses: do they fit their schema, and what does the model hear if not? */
-#ifndef WR_STRUCTURE_H
-#define WR_STRUCTURE_H
+#pragma once
 
 #include <upp/model.h>
 
@@ -13,5 +12,3 @@ int wr_structure_fits(struct wb_arena *a, struct upp_str schema, struct upp_str 
 /* Adds the response, and what is wrong with it, to the messages of the request. They live in the arena. */
 int wr_structure_correct(struct wb_arena *a, const struct upp_message *response, struct upp_str why,
                          struct upp_request *request, struct upp_err *err) UPP_MUST_CHECK;
-
-#endif

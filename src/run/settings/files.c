@@ -1,4 +1,4 @@
-/* run/settings/files.c — see files.h. */
+/* run/settings/files.c — reads the uploaded files that a request refers to, and puts their content into its parts. */
 #include "run/settings/files.h"
 
 #include "base/base64.h"
@@ -14,16 +14,16 @@
 
 struct fetching {
     struct wl_store *s; /* NULL: none */
-    struct wl_owner  owner;
+    struct wl_owner owner;
     struct wb_arena *a;
-    size_t           left; /* bytes that this request may still have */
+    size_t left; /* bytes that this request may still have */
 };
 
 const char *wr_image_type(struct upp_str head)
 {
     static const struct {
         const char *type, *bytes;
-        size_t      n, at;
+        size_t n, at;
     } rows[] = {
         {"image/png", "\x89PNG\r\n\x1a\n", 8, 0},
         {"image/jpeg", "\xff\xd8\xff", 3, 0},
@@ -49,8 +49,8 @@ static int note(struct fetching *f, struct upp_part *p, struct upp_str name, con
 static bool for_tools(struct fetching *f, const struct upp_part *p, struct upp_str *names)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(4096);
-    yyjson_val                           *root, *tool;
-    size_t                                i, n;
+    yyjson_val *root, *tool;
+    size_t i, n;
     if (p->kind != UPP_PART_DOCUMENT || !p->metadata.n || wj_read(f->a, p->metadata, NULL, &root, NULL) < 0)
         return false;
     yyjson_val *tools = yyjson_obj_get(yyjson_obj_get(root, "assistants"), "tools");
@@ -63,16 +63,16 @@ static int put_bytes(struct fetching *f, struct upp_part *p, uint8_t kind, const
                      struct upp_str bytes, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf base64 = WB_BUF(2 * (size_t)WR_FILE_DOCUMENT);
-    struct upp_media                     *m      = wb_new(f->a, struct upp_media);
-    struct upp_str                        own    = p->metadata;
+    struct upp_media *m = wb_new(f->a, struct upp_media);
+    struct upp_str own = p->metadata;
     wb_base64_add(&base64, bytes, WB_BASE64);
     int r = wb_buf_check(&base64, err);
     if (r < 0 || !m)
         return r < 0 ? r : wb_arena_check(f->a, err);
     *m = (struct upp_media){.source = UPP_SOURCE_BASE64,
-                            .data   = wb_arena_dup(f->a, wb_buf_str(&base64)),
-                            .mime   = wb_cstr(type),
-                            .title  = file->filename};
+                            .data = wb_arena_dup(f->a, wb_buf_str(&base64)),
+                            .mime = wb_cstr(type),
+                            .title = file->filename};
     *p = (struct upp_part){.kind = kind, .media = m, .metadata = kind == UPP_PART_IMAGE ? own : (struct upp_str){0}};
     return wb_arena_check(f->a, err);
 }
@@ -106,10 +106,10 @@ static int put_content(struct fetching *f, struct upp_part *p, const struct wl_f
 static WEFT_SUSPENDS int fetch_part(struct fetching *f, struct upp_part *p, struct upp_str id, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf bytes = WB_BUF(WR_FILE_DOCUMENT);
-    const struct wl_owner                *o     = &f->owner;
-    struct wl_file                        file;
-    struct upp_str                        names;
-    int                                   r = f->s ? wl_file_find(f->s, o, id, f->a, &file, err) : -UPP_ENOTFOUND;
+    const struct wl_owner *o = &f->owner;
+    struct wl_file file;
+    struct upp_str names;
+    int r = f->s ? wl_file_find(f->s, o, id, f->a, &file, err) : -UPP_ENOTFOUND;
     if (r == -UPP_ENOTFOUND)
         return note(f, p, id, "it was deleted", err);
     if (r < 0)
@@ -131,14 +131,14 @@ static WEFT_SUSPENDS int fetch_part(struct fetching *f, struct upp_part *p, stru
 static WEFT_SUSPENDS int fetch_message(struct fetching *f, const struct upp_message *m, const struct upp_message **ret,
                                        struct upp_err *err)
 {
-    struct upp_message *copy  = wb_new(f->a, struct upp_message);
-    struct upp_part    *parts = wb_new_n(f->a, struct upp_part, m->n_parts);
-    struct upp_str      id;
-    int                 r = 0;
+    struct upp_message *copy = wb_new(f->a, struct upp_message);
+    struct upp_part *parts = wb_new_n(f->a, struct upp_part, m->n_parts);
+    struct upp_str id;
+    int r = 0;
     if (!copy || !parts)
         return wb_arena_check(f->a, err);
     memcpy(parts, m->parts, m->n_parts * sizeof *parts);
-    *copy       = *m;
+    *copy = *m;
     copy->parts = parts;
     for (size_t i = 0; r >= 0 && i < m->n_parts; i++)
         if (wm_part_file(&parts[i], &id))
@@ -162,9 +162,9 @@ static WEFT_SUSPENDS int begin(struct wr_run *run, struct fetching *f, struct up
 WEFT_SUSPENDS int wr_files_fetch(struct wr_run *run, struct upp_request *request, struct wb_arena *a,
                                  struct upp_err *err)
 {
-    struct fetching            f    = {run->engine->store, run->tree->owner, a, WR_FILES};
+    struct fetching f = {run->engine->store, run->tree->owner, a, WR_FILES};
     const struct upp_message **list = NULL;
-    int                        r    = 0;
+    int r = 0;
     if (!run->has_files) /* looking at every message of a long history at every call would cost more than the call */
         return 0;
     for (size_t i = request->n_messages; r >= 0 && i-- > 0;) { /* the newest ones first: they need the room */

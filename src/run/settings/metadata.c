@@ -12,7 +12,7 @@
 #include "run/start.h"
 
 enum {
-    OPTIONS_MAX  = 64 << 20,
+    OPTIONS_MAX = 64 << 20,
     REPLACED_MAX = 32 << 20, /* of options that a working run keeps after such changes: others may point there */
 };
 
@@ -22,11 +22,11 @@ static int with_member(struct wb_arena *a, struct upp_str object, const char *na
                        struct upp_str *ret, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena parsed = WB_ARENA(512u << 20);
-    WB_CLEANUP(wb_buf_done) struct wb_buf     out    = WB_BUF(OPTIONS_MAX);
-    yyjson_val                               *v      = NULL, *key, *member;
-    size_t                                    i, n;
-    struct wj_writer                          w;
-    int                                       r = object.n ? wj_read(&parsed, object, NULL, &v, err) : 0;
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(OPTIONS_MAX);
+    yyjson_val *v = NULL, *key, *member;
+    size_t i, n;
+    struct wj_writer w;
+    int r = object.n ? wj_read(&parsed, object, NULL, &v, err) : 0;
     if (r < 0)
         return upp_wrap(err, r, "stored options");
     wj_writer_init(&w, &out, err);
@@ -40,7 +40,7 @@ static int with_member(struct wb_arena *a, struct upp_str object, const char *na
     }
     wj_put_raw(&w, name, json.p, json.n);
     wj_write_close(&w, '}');
-    r    = wj_writer_check(&w);
+    r = wj_writer_check(&w);
     *ret = wb_arena_dup(a, wb_buf_str(&out));
     return r < 0 ? r : wb_arena_check(a, err);
 }
@@ -49,7 +49,7 @@ static int with_metadata(struct wb_arena *a, const struct wm_run *row, struct up
                          struct upp_err *err)
 {
     struct upp_str options;
-    int            r = wr_queued_options(a, row, &options, err);
+    int r = wr_queued_options(a, row, &options, err);
     if (r >= 0)
         r = with_member(a, options, "metadata", metadata, ret, err);
     if (r >= 0 && !row->started_ms) /* it has not started: they are a member of what is stored */
@@ -62,10 +62,10 @@ static WEFT_SUSPENDS int commit(struct wr_engine *e, const struct wl_owner *o, c
                                 struct upp_str metadata, struct wb_arena *a, struct upp_str *options,
                                 struct upp_err *err)
 {
-    struct wm_run    row    = *from;
+    struct wm_run row = *from;
     struct wl_change change = {.kind = WL_SET_RUN, .run = &row};
-    struct wl_commit c      = {.owner = *o, .changes = &change, .n = 1, .flags = WL_SYNCED};
-    int              r      = with_metadata(a, from, metadata, &row.options, err);
+    struct wl_commit c = {.owner = *o, .changes = &change, .n = 1, .flags = WL_SYNCED};
+    int r = with_metadata(a, from, metadata, &row.options, err);
     wb_crashpoint("metadata.before");
     if (r >= 0)
         r = e->store->ops->commit(e->store, &c, err);
@@ -77,7 +77,7 @@ static WEFT_SUSPENDS int commit(struct wr_engine *e, const struct wl_owner *o, c
 static WEFT_SUSPENDS int set_working(struct wr_tree *t, struct upp_str metadata, struct upp_err *err)
 {
     struct upp_str options;
-    int            r = -UPP_EBUSY; /* it is about to end or to wait: the caller tries again */
+    int r = -UPP_EBUSY; /* it is about to end or to wait: the caller tries again */
     wr_commit_lock_take(t);
     struct wr_run *run = t->run;
     if (run && !run->changing && t->fiber && run->replaced > REPLACED_MAX)
@@ -85,7 +85,7 @@ static WEFT_SUSPENDS int set_working(struct wr_tree *t, struct upp_str metadata,
                      "the metadata of a run that works was changed too often: it can be when it has ended");
     else if (run && !run->changing && t->fiber) {
         size_t before = run->memory.used;
-        r             = commit(t->engine, &t->owner, &run->row, metadata, &run->memory, &options, err);
+        r = commit(t->engine, &t->owner, &run->row, metadata, &run->memory, &options, err);
         run->replaced += run->memory.used - before;
         if (r >= 0) {
             run->row.version++;
@@ -101,13 +101,13 @@ static WEFT_SUSPENDS int set_waiting(struct wr_tree *t, const struct wm_run *row
                                      struct wb_arena *a, struct upp_err *err)
 {
     struct wr_run *run;
-    struct wm_run  now;
+    struct wm_run now;
     struct upp_str options;
-    int            r = wr_tree_own(t, row, &run, err);
+    int r = wr_tree_own(t, row, &run, err);
     if (r < 0)
         return r;
     run->changing = true;
-    r             = wl_get_run(t->engine->store, &t->owner, row->id, a, &now, err);
+    r = wl_get_run(t->engine->store, &t->owner, row->id, a, &now, err);
     if (r >= 0 && now.version != row->version)
         r = upp_fail(err, UPP_EBUSY, "somebody else was first");
     if (r >= 0)
@@ -120,9 +120,9 @@ static WEFT_SUSPENDS int try_set(struct wr_engine *e, const struct wl_owner *o, 
                                  struct upp_str metadata, struct wb_arena *a, struct upp_err *err)
 {
     WB_CLEANUP(wr_tree_unrefp) struct wr_tree *t = NULL;
-    struct wm_run                              row;
-    struct upp_str                             options;
-    int                                        r = wl_get_run(e->store, o, id, a, &row, err);
+    struct wm_run row;
+    struct upp_str options;
+    int r = wl_get_run(e->store, o, id, a, &row, err);
     if (r >= 0 && row.depth)
         return upp_fail(err, UPP_EINVALID, "the run of a sub-agent has the metadata of its root");
     if (r < 0)
@@ -152,7 +152,7 @@ int wr_set_metadata(struct wr_engine *e, const struct wl_owner *o, struct wb_uui
         return upp_fail(err, UPP_ENOTFOUND, "there is no store");
     for (unsigned tries = 0;; tries++) {
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(256u << 20);
-        int                                       r = try_set(e, o, id, metadata, &a, err);
+        int r = try_set(e, o, id, metadata, &a, err);
         if (r != -UPP_EBUSY || tries >= 4 * WR_RETRIES)
             return r;
     }

@@ -1,4 +1,4 @@
-/* run/settings/settings.c — see settings.h. */
+/* run/settings/settings.c — reads the options of a run, checks them, and applies them to the requests of its model. */
 #include "run/settings/settings.h"
 
 #include <stdio.h>
@@ -19,11 +19,11 @@
 
 struct making {
     const struct wr_engine *engine;
-    struct upp_str          agent;
-    yyjson_val             *options;
-    struct wb_arena        *arena;
-    struct wr_settings     *to;
-    struct upp_err         *err;
+    struct upp_str agent;
+    yyjson_val *options;
+    struct wb_arena *arena;
+    struct wr_settings *to;
+    struct upp_err *err;
 };
 
 static int wrong(const struct making *x, const yyjson_val *at, const char *why)
@@ -42,7 +42,7 @@ static yyjson_val *member(yyjson_val *object, const char *name)
 
 uint64_t wr_option_number(yyjson_val *object, const char *name)
 {
-    uint64_t    n = 0;
+    uint64_t n = 0;
     yyjson_val *v = member(object, name);
     return v && yyjson_is_raw(v) && wj_num_u64(wj_text(v), &n) ? n : 0;
 }
@@ -62,23 +62,23 @@ int wr_options_read(struct wb_arena *a, struct upp_str json, yyjson_val **ret, s
 
 static int choose_model(const struct making *x)
 {
-    const struct wr_engine_opts *o    = &x->engine->opts;
-    struct upp_str               name = wj_text_at(x->options, "model");
+    const struct wr_engine_opts *o = &x->engine->opts;
+    struct upp_str name = wj_text_at(x->options, "model");
     if (!name.n)
         return x->to->def.base
                    ? upp_fail(x->err, UPP_ENOTFOUND, "no agent '%.*s': a stored one names its model", UPP_FMT(x->agent))
                    : 0;
     x->to->params = (struct upp_str){0};
-    x->to->model  = o->model ? o->model(o->arg, name, &x->to->params) : NULL;
+    x->to->model = o->model ? o->model(o->arg, name, &x->to->params) : NULL;
     return x->to->model ? 0 : upp_fail(x->err, UPP_ENOMODEL, "model '%.*s' is not defined any more", UPP_FMT(name));
 }
 
 /* As in OpenAI's API, `instructions` replace the agent's prompt, and `additional_instructions` are appended. */
 static void set_prompt(const struct making *x)
 {
-    struct wr_settings *s    = x->to;
-    struct upp_str      own  = wj_text_at(x->options, "instructions");
-    struct upp_str      more = wj_text_at(x->options, "additional_instructions");
+    struct wr_settings *s = x->to;
+    struct upp_str own = wj_text_at(x->options, "instructions");
+    struct upp_str more = wj_text_at(x->options, "additional_instructions");
     if (own.n)
         s->system = own;
     if (more.n)
@@ -89,11 +89,11 @@ static void set_prompt(const struct making *x)
 static void set_name(const struct making *x)
 {
     struct wr_agent_def *def = &x->to->def;
-    struct wb_uuid       id;
-    char                 text[WB_UUID_TEXT + 1];
+    struct wb_uuid id;
+    char text[WB_UUID_TEXT + 1];
     if (!def->base)
         return;
-    def->name  = wb_arena_dup(x->arena, x->agent); /* the caller's may be that of a request */
+    def->name = wb_arena_dup(x->arena, x->agent); /* the caller's may be that of a request */
     def->title = wj_text_at(x->options, "weft_title");
     if (wl_id_parse(x->agent, UPP_STR("asst_"), &id))
         def->id = wb_arena_dup(x->arena, wb_uuid_text(id, text));
@@ -114,8 +114,8 @@ bool wr_is_function_name(struct upp_str s)
 static int compile_schema(const struct making *x, yyjson_val *v, struct upp_str *text, struct upp_schema **ret)
 {
     struct upp_err why = {0};
-    char           at[sizeof why.where];
-    int            r = wj_value_text(x->arena, v, text, x->err);
+    char at[sizeof why.where];
+    int r = wj_value_text(x->arena, v, text, x->err);
     if (r < 0)
         return r;
     r = upp_schema_new(*text, ret, &why);
@@ -138,7 +138,7 @@ static int read_parameters(const struct making *x, yyjson_val *v, struct wr_tool
         return 0;
     if (!yyjson_is_obj(v))
         return wrong(x, v, "the parameters of a function are a JSON Schema");
-    int r     = compile_schema(x, v, &t->spec.parameters, &schema);
+    int r = compile_schema(x, v, &t->spec.parameters, &schema);
     t->schema = schema;
     return r;
 }
@@ -163,8 +163,8 @@ static const struct wr_tool *tool_named(const struct wr_tool *list, size_t n, st
 /* An agent's own tool of the client may be described by the request: it keeps its other properties. */
 static int read_tool(const struct making *x, yyjson_val *v, const struct wr_agent_def *agent)
 {
-    struct wr_settings *s        = x->to;
-    yyjson_val         *function = member(v, "function"), *name = member(function, "name");
+    struct wr_settings *s = x->to;
+    yyjson_val *function = member(v, "function"), *name = member(function, "name");
     if (!name || !yyjson_is_str(name) || !wr_is_function_name(wj_text(name)))
         return wrong(x, name ? name : v, "the name of a function has 1 to 64 letters, digits, _ and -");
     const struct wr_tool *had = tool_named(agent->tools, agent->n_tools, wj_text(name));
@@ -174,8 +174,8 @@ static int read_tool(const struct making *x, yyjson_val *v, const struct wr_agen
         return wrong(x, name, "there are two tools of this name");
     struct wr_tool *t = &s->tools[s->def.n_tools++];
     s->n_own++;
-    *t        = had ? *had : (struct wr_tool){.kind = WR_TOOL_CLIENT};
-    t->spec   = (struct upp_tool_spec){.name = wj_text(name), .description = wj_text_at(function, "description")};
+    *t = had ? *had : (struct wr_tool){.kind = WR_TOOL_CLIENT};
+    t->spec = (struct upp_tool_spec){.name = wj_text(name), .description = wj_text_at(function, "description")};
     t->schema = NULL;
     set_strict(x, function, t);
     return read_parameters(x, member(function, "parameters"), t);
@@ -190,7 +190,7 @@ static bool is_function(yyjson_val *v)
 static bool describes(yyjson_val *list, struct upp_str name)
 {
     yyjson_arr_iter it = yyjson_arr_iter_with(list);
-    yyjson_val     *v;
+    yyjson_val *v;
     while ((v = yyjson_arr_iter_next(&it)))
         if (is_function(v) && wb_str_eq(wj_text_at(member(v, "function"), "name"), name))
             return true;
@@ -199,9 +199,9 @@ static bool describes(yyjson_val *list, struct upp_str name)
 
 static int read_tools(const struct making *x, const struct wr_agent_def *agent)
 {
-    struct wr_settings *s    = x->to;
-    yyjson_val         *list = member(x->options, "tools"), *v;
-    size_t              n    = list ? yyjson_arr_size(list) : 0;
+    struct wr_settings *s = x->to;
+    yyjson_val *list = member(x->options, "tools"), *v;
+    size_t n = list ? yyjson_arr_size(list) : 0;
     if (!n)
         return 0;
     if (n > WR_CLIENT_TOOLS)
@@ -209,13 +209,13 @@ static int read_tools(const struct making *x, const struct wr_agent_def *agent)
     s->tools = wb_new_n(x->arena, struct wr_tool, agent->n_tools + n);
     if (!s->tools)
         return wb_arena_check(x->arena, x->err);
-    s->def.tools   = s->tools;
+    s->def.tools = s->tools;
     s->def.n_tools = 0;
     for (size_t i = 0; i < agent->n_tools; i++)
         if (agent->tools[i].kind != WR_TOOL_CLIENT || !describes(list, agent->tools[i].spec.name))
             s->tools[s->def.n_tools++] = agent->tools[i];
     yyjson_arr_iter it = yyjson_arr_iter_with(list);
-    int             r  = 0;
+    int r = 0;
     while (r >= 0 && (v = yyjson_arr_iter_next(&it)))
         r = is_function(v) ? read_tool(x, v, agent) : 0;
     if (r >= 0 && s->n_own && s->model && s->model->can && !(s->model->can & UPP_CAN_TOOLS))
@@ -227,11 +227,11 @@ static int read_tools(const struct making *x, const struct wr_agent_def *agent)
 
 static int read_function_choice(const struct making *x, yyjson_val *v)
 {
-    struct wr_settings *s    = x->to;
-    yyjson_val         *name = member(member(v, "function"), "name");
-    s->common.choice         = UPP__CHOICE_FUNCTION;
-    s->common.function       = wj_text_of(name);
-    struct wb_guess guess    = {0};
+    struct wr_settings *s = x->to;
+    yyjson_val *name = member(member(v, "function"), "name");
+    s->common.choice = UPP__CHOICE_FUNCTION;
+    s->common.function = wj_text_of(name);
+    struct wb_guess guess = {0};
     for (size_t i = 0; i < s->def.n_tools; i++) {
         if (s->common.function.n && wb_str_eq(s->def.tools[i].spec.name, s->common.function))
             return 0;
@@ -247,7 +247,7 @@ static int read_tool_choice(const struct making *x)
     static const char *const words[] = {
         [UPP__CHOICE_NONE] = "none", [UPP__CHOICE_AUTO] = "auto", [UPP__CHOICE_REQUIRED] = "required"};
     struct wr_settings *s = x->to;
-    yyjson_val         *v = member(x->options, "tool_choice");
+    yyjson_val *v = member(x->options, "tool_choice");
     if (!v)
         return 0;
     if (yyjson_is_obj(v))
@@ -277,14 +277,14 @@ static int read_schema(const struct making *x, yyjson_val *format)
 /* "auto" leaves the agent's own; "text" is none. */
 static int read_format(const struct making *x)
 {
-    yyjson_val    *v    = member(x->options, "response_format");
+    yyjson_val *v = member(x->options, "response_format");
     struct upp_str type = wj_text_at(v, "type");
     if (!v || !yyjson_is_obj(v))
         return 0;
     if (wb_str_eq(type, UPP_STR("json_schema")))
         return read_schema(x, v);
     x->to->def.structure = (struct upp_str){0};
-    x->to->common.json   = wb_str_eq(type, UPP_STR("json_object"));
+    x->to->common.json = wb_str_eq(type, UPP_STR("json_object"));
     return 0;
 }
 
@@ -293,8 +293,8 @@ static int read_format(const struct making *x)
 static void read_limits(const struct making *x)
 {
     yyjson_val *truncation = member(x->options, "truncation_strategy");
-    x->to->max_prompt      = wr_option_number(x->options, "max_prompt_tokens");
-    x->to->max_completion  = wr_option_number(x->options, "max_completion_tokens");
+    x->to->max_prompt = wr_option_number(x->options, "max_prompt_tokens");
+    x->to->max_completion = wr_option_number(x->options, "max_completion_tokens");
     if (wb_str_eq(wj_text_at(truncation, "type"), UPP_STR("last_messages")))
         x->to->last_messages = wr_option_number(truncation, "last_messages");
 }
@@ -303,12 +303,12 @@ static void read_limits(const struct making *x)
 static int check_model(const struct making *x)
 {
     struct upp__settings all = x->to->common;
-    struct upp_str       params;
+    struct upp_str params;
     if (!x->to->model)
         return 0;
-    all.has_tools  = x->to->def.n_tools > 0;
+    all.has_tools = x->to->def.n_tools > 0;
     all.max_tokens = x->to->max_completion;
-    int r          = upp__settings_write(x->to->model, x->to->params, &all, x->arena, &params, x->err);
+    int r = upp__settings_write(x->to->model, x->to->params, &all, x->arena, &params, x->err);
     return r < 0 ? r : 0;
 }
 
@@ -348,7 +348,7 @@ void wr_settings_done(struct wr_settings *s)
     for (size_t i = 0; s && i < s->n_own; i++) {
         union {
             const struct upp_schema *in;
-            struct upp_schema       *out;
+            struct upp_schema *out;
         } schema = {.in = s->tools[s->def.n_tools - 1 - i].schema};
         upp_schema_free(schema.out);
     }
@@ -360,10 +360,10 @@ static yyjson_val *member_at(yyjson_val *options, const struct upp_err *why)
     struct upp_str at = wb_cstr(why->where);
     if (!options || at.n < 2 || at.p[0] != '/')
         return NULL;
-    at                  = wb_str_sub(at, 1, SIZE_MAX);
-    size_t          end = wb_str_find(at, UPP_STR("/"), 0);
-    yyjson_obj_iter it  = yyjson_obj_iter_with(options);
-    yyjson_val     *key;
+    at = wb_str_sub(at, 1, SIZE_MAX);
+    size_t end = wb_str_find(at, UPP_STR("/"), 0);
+    yyjson_obj_iter it = yyjson_obj_iter_with(options);
+    yyjson_val *key;
     while ((key = yyjson_obj_iter_next(&it)))
         if (wj_named(key, wb_str_sub(at, 0, end)))
             return key;
@@ -374,9 +374,9 @@ static int without_member(yyjson_val *options, const yyjson_val *gone, struct wb
                           struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(64u << 20);
-    yyjson_obj_iter                       it  = yyjson_obj_iter_with(options);
-    yyjson_val                           *key;
-    struct wj_writer                      w;
+    yyjson_obj_iter it = yyjson_obj_iter_with(options);
+    yyjson_val *key;
+    struct wj_writer w;
     wj_writer_init(&w, &out, err);
     wj_write_open(&w, '{');
     while ((key = yyjson_obj_iter_next(&it)))
@@ -390,12 +390,12 @@ int wr_settings_trim(const struct wr_engine *e, struct upp_str agent, struct upp
                      struct upp_str *ret, struct upp_err *err)
 {
     const struct wr_agent_def *def = wr_agent(e, agent);
-    *ret                           = options;
+    *ret = options;
     for (;;) { /* one member less each time */
         WB_CLEANUP(wb_arena_done) struct wb_arena scratch = WB_ARENA(64u << 20);
-        struct wr_settings                       *s       = NULL;
-        struct upp_err                            why     = {0};
-        yyjson_val                               *v;
+        struct wr_settings *s = NULL;
+        struct upp_err why = {0};
+        yyjson_val *v;
         if (!def || !ret->n)
             return 0;
         int r = wr_options_read(&scratch, *ret, &v, err);
@@ -416,10 +416,10 @@ int wr_settings_trim(const struct wr_engine *e, struct upp_str agent, struct upp
 
 int wr_check_options(const struct wr_engine *e, struct upp_str agent, struct upp_str options, struct upp_err *err)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(64u << 20);
-    const struct wr_agent_def                *def = wr_agent(e, agent);
-    struct wr_settings                       *s   = NULL;
-    yyjson_val                               *v;
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
+    const struct wr_agent_def *def = wr_agent(e, agent);
+    struct wr_settings *s = NULL;
+    yyjson_val *v;
     if (!def || (!options.n && !def->base))
         return 0; /* wr_start reports the first */
     int r = wr_options_read(&a, options, &v, err);
@@ -477,19 +477,19 @@ int wr_settings_request(struct wr_run *run, bool plain, struct upp_request *q, b
     if (!s)
         return 0;
     const struct wr_run *own = owner(run);
-    uint64_t             had = used_input(own), room = s->max_prompt > had ? s->max_prompt - had : 0;
+    uint64_t had = used_input(own), room = s->max_prompt > had ? s->max_prompt - had : 0;
     struct upp__settings common = s->common;
     wr_window_last(run, q, s->last_messages);
     if (s->max_prompt && !wr_window_fit(run, q, room))
         return 1;
     common.has_tools = q->n_tools > 0;
-    common.json      = common.json && plain;
+    common.json = common.json && plain;
     if (common.choice >= UPP__CHOICE_REQUIRED && has_called(run, common.function))
         common.choice = UPP__CHOICE_UNSET;
     if (s->max_completion)
         common.max_tokens = s->max_completion > used_output(own) ? s->max_completion - used_output(own) : 1;
     *capped = s->max_completion > 0;
-    int r   = upp__settings_write(run->model, run->params, &common, &run->memory, &q->params, err);
+    int r = upp__settings_write(run->model, run->params, &common, &run->memory, &q->params, err);
     if (r > 0)
         q->n_tools = 0;
     return r < 0 ? r : 0;

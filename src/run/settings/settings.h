@@ -5,8 +5,7 @@
  * their tool gives them some; sub-agents without a model of their own have that of the run. The server decides who may
  * set them. Everything here is derived from the run's row, so a recovered run has the same.
  */
-#ifndef WR_SETTINGS_H
-#define WR_SETTINGS_H
+#pragma once
 
 #include <yyjson.h>
 
@@ -23,24 +22,24 @@ enum { WR_CLIENT_TOOLS = 128 }; /* of a request */
 #define WR_READONLY   "weft_readonly"   /* true: only tools that are declared pure */
 
 struct wr_settings {
-    struct wr_agent_def     def;    /* the agent with them */
-    const struct upp_model *model;  /* NULL: none */
-    struct upp_str          params; /* of the model, without them */
-    struct upp_str          system;
-    struct upp__settings    common;         /* what models are told */
-    uint64_t                max_prompt;     /* tokens of the requests of all model calls, estimated; 0: no limit */
-    uint64_t                max_completion; /* tokens of all responses; 0: no limit */
-    uint64_t                last_messages;  /* of the thread, the newest one included; 0: all */
-    struct wr_tool         *tools;          /* a copy of the agent's, and the client's */
-    size_t                  n_own;          /* how many of those at the end are the client's: they own their schemas */
+    struct wr_agent_def def;       /* the agent with them */
+    const struct upp_model *model; /* NULL: none */
+    struct upp_str params;         /* of the model, without them */
+    struct upp_str system;
+    struct upp__settings common; /* what models are told */
+    uint64_t max_prompt;         /* tokens of the requests of all model calls, estimated; 0: no limit */
+    uint64_t max_completion;     /* tokens of all responses; 0: no limit */
+    uint64_t last_messages;      /* of the thread, the newest one included; 0: all */
+    struct wr_tool *tools;       /* a copy of the agent's, and the client's */
+    size_t n_own;                /* how many of those at the end are the client's: they own their schemas */
 };
 
 /* The settings of a run of `agent`, whose definition is `def`, in the arena. -UPP_EINVALID: one of them cannot be
  * honoured; err.where points to it. -UPP_ENOMODEL: its model is not defined. -UPP_ENOTFOUND: the agent is a base for
  * stored ones, and this is none: it has no model. */
-int  wr_settings_make(const struct wr_engine *e, const struct wr_agent_def *def, struct upp_str agent,
-                      yyjson_val *options, struct wb_arena *a, struct wr_settings **ret,
-                      struct upp_err *err) UPP_MUST_CHECK;
+int wr_settings_make(const struct wr_engine *e, const struct wr_agent_def *def, struct upp_str agent,
+                     yyjson_val *options, struct wb_arena *a, struct wr_settings **ret,
+                     struct upp_err *err) UPP_MUST_CHECK;
 void wr_settings_done(struct wr_settings *s); /* frees the schemas; accepts NULL */
 
 /* The options without those that a run of `agent` cannot honour; in the arena. *ret may be what came in. */
@@ -74,5 +73,3 @@ bool wr_settings_no_calls(const struct wr_run *run);
 
 /* The limit that the run has reached: a reason for its being incomplete; NULL: none. */
 const char *wr_settings_limit(const struct wr_run *run);
-
-#endif

@@ -1,11 +1,9 @@
-/* run/settings/window.c — see window.h. */
+/* run/settings/window.c — estimates tokens, and finds the message at which a request begins. */
 #include "run/settings/window.h"
 
 #include "run/run.h"
 
 enum { MESSAGE_TOKENS = 4, MEDIA_TOKENS = 1000 };
-
-/* ---- Estimating -------------------------------------------------------------------------------------------------- */
 
 uint64_t wr_message_tokens(const struct upp_message *m)
 {
@@ -27,13 +25,11 @@ uint64_t wr_frame_tokens(const struct upp_request *q)
     return (bytes + 3) / 4;
 }
 
-/* ---- Shortening -------------------------------------------------------------------------------------------------- */
-
 /* The index of the newest input, or of the text retrieved for it: that stays, with all that follows. A run without an
  * input of its own answers the last user message of the thread. */
 static size_t input_of(const struct wr_run *run, const struct upp_request *q)
 {
-    bool                      own   = run->pub.input || run->middleware.input;
+    bool own = run->pub.input || run->middleware.input;
     const struct upp_message *first = own && run->n_history < run->path.n ? run->path.p[run->n_history] : NULL;
     for (size_t i = 0; first && i < q->n_messages; i++)
         if (q->messages[i] == first)
@@ -81,7 +77,7 @@ void wr_window_last(const struct wr_run *run, struct upp_request *q, uint64_t la
 
 bool wr_window_fit(const struct wr_run *run, struct upp_request *q, uint64_t room)
 {
-    size_t   input = input_of(run, q), at = 0;
+    size_t input = input_of(run, q), at = 0;
     uint64_t all = wr_frame_tokens(q);
     for (size_t i = 0; i < q->n_messages; i++)
         all += wr_message_tokens(q->messages[i]);

@@ -3,8 +3,7 @@
  * Tokens are estimated: a quarter of the bytes, 4 more per message, 1000 per media part (docs/middleware.md). A list
  * begins with a user message, so no result is without its call; the newest input and what follows it always stay.
  */
-#ifndef WR_WINDOW_H
-#define WR_WINDOW_H
+#pragma once
 
 #include <upp/model.h>
 
@@ -22,5 +21,3 @@ void wr_window_last(const struct wr_run *run, struct upp_request *q, uint64_t la
 
 /* Omits messages from the front until the request fits. False: even the input alone does not. */
 bool wr_window_fit(const struct wr_run *run, struct upp_request *q, uint64_t room);
-
-#endif

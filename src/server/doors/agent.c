@@ -1,4 +1,4 @@
-/* server/doors/agent.c — see agent.h. */
+/* server/doors/agent.c — finds the agent that a request names, and the agents that a client may see. */
 #include "server/doors/agent.h"
 
 #include "json/pointer.h"
@@ -17,10 +17,10 @@ struct upp_str sv_agent_named(const struct sv_exchange *x, struct upp_str name)
 
 struct upp_str sv_model_named(const struct sv_exchange *x, struct upp_str name)
 {
-    const struct wr_engine    *e     = x->core->engine;
-    struct upp_str             agent = sv_agent_named(x, name);
-    const struct wr_agent_def *def   = wb_str_eq(agent, name) ? NULL : wr_agent(e, agent);
-    struct upp_str             model = def ? wr_model_of(e, def) : (struct upp_str){NULL, 0};
+    const struct wr_engine *e = x->core->engine;
+    struct upp_str agent = sv_agent_named(x, name);
+    const struct wr_agent_def *def = wb_str_eq(agent, name) ? NULL : wr_agent(e, agent);
+    struct upp_str model = def ? wr_model_of(e, def) : (struct upp_str){NULL, 0};
     return model.n ? model : name;
 }
 
@@ -33,8 +33,8 @@ int sv_agent_read(const struct sv_exchange *x, const struct sv_body *b, const ch
                   struct upp_err *err)
 {
     struct upp_str named = {NULL, 0};
-    char           shown[WJ_QUOTED];
-    int            r = sv_body_str(b, b->root, wb_cstr(member), &named, err);
+    char shown[WJ_QUOTED];
+    int r = sv_body_str(b, b->root, wb_cstr(member), &named, err);
     if (r < 0)
         return r;
     named = sv_agent_named(x, named);
@@ -50,9 +50,9 @@ int sv_agent_unknown(const struct sv_exchange *x, const struct sv_body *b, const
                      int code, struct upp_err *err)
 {
     struct wb_guess guess = {0};
-    yyjson_val     *at    = sv_member(b->root, wb_cstr(member));
-    char            shown[WJ_QUOTED];
-    int             r;
+    yyjson_val *at = sv_member(b->root, wb_cstr(member));
+    char shown[WJ_QUOTED];
+    int r;
     wr_guess_agent(x->core->engine, name, &guess);
     if (code == UPP_ENOMODEL)
         wr_guess_model(x->core->engine, name, &guess);
@@ -84,7 +84,7 @@ static const struct wr_agent_def *find_agent(const struct wr_engine *e, struct u
     if (def || !given.n || !wr_has_model(e, given))
         return def;
     *model = true;
-    *who   = (struct upp_str){NULL, 0};
+    *who = (struct upp_str){NULL, 0};
     return wr_agent(e, *who);
 }
 
@@ -92,18 +92,18 @@ int sv_agent_as_model(const struct sv_exchange *x, const struct sv_body *b, stru
                       const struct wr_agent_def **agent, struct upp_str *name, bool *model, struct upp_err *err)
 {
     struct upp_str given = {NULL, 0};
-    int            r     = sv_body_str(b, b->root, UPP_STR("model"), &given, err);
+    int r = sv_body_str(b, b->root, UPP_STR("model"), &given, err);
     if (r < 0)
         return r;
-    given                          = sv_agent_named(x, given);
-    *model                         = x->agent.n && given.n && !wb_str_eq(given, x->agent);
-    struct upp_str             who = x->agent.n ? x->agent : given.n ? given : other;
+    given = sv_agent_named(x, given);
+    *model = x->agent.n && given.n && !wb_str_eq(given, x->agent);
+    struct upp_str who = x->agent.n ? x->agent : given.n ? given : other;
     const struct wr_agent_def *def = find_agent(x->core->engine, given, &who, model);
     if (*model && !wr_has_model(x->core->engine, given))
         return sv_model_unknown(x, b, sv_member(b->root, UPP_STR("model")), given, err);
     if (!def)
         return sv_agent_unknown(x, b, "model", who, UPP_ENOMODEL, err);
     *agent = def;
-    *name  = def->base ? who : def->name; /* a stored assistant */
+    *name = def->base ? who : def->name; /* a stored assistant */
     return 0;
 }

@@ -1,6 +1,5 @@
 /* server/doors/agent.h — which agent a request is for. */
-#ifndef SV_AGENT_H
-#define SV_AGENT_H
+#pragma once
 
 #include "run/engine.h"
 #include "server/http/body.h"
@@ -36,5 +35,3 @@ int sv_model_unknown(const struct sv_exchange *x, const struct sv_body *b, yyjso
 int sv_agent_as_model(const struct sv_exchange *x, const struct sv_body *b, struct upp_str other,
                       const struct wr_agent_def **agent, struct upp_str *name, bool *model,
                       struct upp_err *err) UPP_MUST_CHECK;
-
-#endif

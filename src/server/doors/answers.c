@@ -36,23 +36,23 @@ static int check_open(const struct sv_answers *a, const struct wa_open *open, st
 static int make_results(struct sv_exchange *x, const struct sv_answers *a, const struct wa_open *open,
                         struct upp_message **ret, struct upp_err *err)
 {
-    struct upp_message *m     = wb_new(&x->arena, struct upp_message);
-    struct upp_part    *parts = wb_new_n(&x->arena, struct upp_part, a->n);
+    struct upp_message *m = wb_new(&x->arena, struct upp_message);
+    struct upp_part *parts = wb_new_n(&x->arena, struct upp_part, a->n);
     if (!m || !parts)
         return wb_arena_check(&x->arena, err);
     *m = (struct upp_message){.role = UPP_ROLE_TOOL, .parts = parts};
     for (const struct upp_part *p = NULL; (p = wa_open_next(open, p));) {
         const struct wr_answer *answer = answer_for(a, p->id);
-        bool                    denied = !answer->result.p;
-        struct upp_str          text   = answer->result;
-        int                     r      = denied ? wr_denial(&x->arena, answer->reason, &text, err) : 0;
+        bool denied = !answer->result.p;
+        struct upp_str text = answer->result;
+        int r = denied ? wr_denial(&x->arena, answer->reason, &text, err) : 0;
         if (r < 0)
             return r;
-        parts[m->n_parts++] = (struct upp_part){.kind     = UPP_PART_RESULT,
+        parts[m->n_parts++] = (struct upp_part){.kind = UPP_PART_RESULT,
                                                 .is_error = denied || answer->is_error,
-                                                .id       = p->id,
-                                                .name     = p->name,
-                                                .text     = text};
+                                                .id = p->id,
+                                                .name = p->name,
+                                                .text = text};
     }
     *ret = m;
     return 0;
@@ -63,10 +63,10 @@ WEFT_SUSPENDS static int author_of(struct sv_exchange *x, struct wb_uuid run, st
                                    struct upp_err *err)
 {
     struct wl_store *s = x->server->opts.store;
-    struct wm_run    row;
+    struct wm_run row;
     struct wl_thread t;
     ret->api_key = sv_auth_key(x);
-    int r        = wl_get_run(s, &x->owner, run, &x->arena, &row, err);
+    int r = wl_get_run(s, &x->owner, run, &x->arena, &row, err);
     if (r >= 0 && !wb_uuid_eq(row.root, run))
         r = wl_get_run(s, &x->owner, row.root, &x->arena, &row, err);
     if (r >= 0)
@@ -85,8 +85,8 @@ int sv_answer_calls_as(struct sv_exchange *x, struct wb_uuid run, const struct s
     struct wr_author by = {.alias = alias, .options = a->options};
     if (a->request && a->request->key.n) {
         by.route = a->request->route;
-        by.key   = a->request->key;
-        by.body  = a->request->body;
+        by.key = a->request->key;
+        by.body = a->request->body;
     }
     int r = author_of(x, run, &by, err);
     if (r >= 0)
@@ -100,7 +100,7 @@ int sv_answer_calls_as(struct sv_exchange *x, struct wb_uuid run, const struct s
 int sv_cancel(struct sv_exchange *x, struct wb_uuid run, struct upp_err *err)
 {
     struct wr_author by;
-    int              r = author_of(x, run, &by, err);
+    int r = author_of(x, run, &by, err);
     if (r >= 0)
         r = wr_cancel(x->core->engine, &x->owner, run, err);
     x->done = r >= 0;
@@ -121,10 +121,10 @@ static int keep_metadata(struct sv_exchange *x, const struct wm_run *row, struct
                          struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(SV_MAX_BODY);
-    struct upp_str                        had;
-    yyjson_val                           *v = NULL;
-    struct wj_writer                      w;
-    int                                   r = wr_options_read(&x->arena, row->options, &v, err);
+    struct upp_str had;
+    yyjson_val *v = NULL;
+    struct wj_writer w;
+    int r = wr_options_read(&x->arena, row->options, &v, err);
     if (r < 0)
         return r;
     wj_writer_init(&w, &out, err);
@@ -140,8 +140,8 @@ static int next_options(struct sv_exchange *x, struct sv_start *s, const struct 
                         struct upp_str *ret, struct upp_err *err)
 {
     const struct upp_str agent = s->run.agent, started = s->run.options;
-    bool                 other = names_other(x, agent, row->agent), some;
-    int                  r     = sv_has_options(x, own, &some, err);
+    bool other = names_other(x, agent, row->agent), some;
+    int r = sv_has_options(x, own, &some, err);
     if (r >= 0 && other && s->system.n)
         r = upp_fail(err, UPP_EINVALID, "the system text is for '%.*s', and the run that waits is of '%.*s'",
                      UPP_FMT(agent), UPP_FMT(row->agent));
@@ -150,10 +150,10 @@ static int next_options(struct sv_exchange *x, struct sv_start *s, const struct 
     if (r < 0 || (!some && !s->system.n))
         return r;
     s->run.agent = row->agent;
-    r            = keep_metadata(x, row, own, &s->run.options, err);
+    r = keep_metadata(x, row, own, &s->run.options, err);
     if (r >= 0)
         r = sv_next_options(x, row, s, ret, err);
-    s->run.agent   = agent;
+    s->run.agent = agent;
     s->run.options = started;
     return r;
 }
@@ -163,9 +163,9 @@ WEFT_SUSPENDS static int resume(struct sv_exchange *x, struct sv_start *s, struc
                                 struct upp_err *err)
 {
     struct sv_answers with = s->answers;
-    struct wm_run     row;
+    struct wm_run row;
     with.request = &s->run;
-    int r        = wl_get_run(x->server->opts.store, &x->owner, run, &x->arena, &row, err);
+    int r = wl_get_run(x->server->opts.store, &x->owner, run, &x->arena, &row, err);
     if (r >= 0 && row.status == WM_WAITING)
         r = next_options(x, s, &row, own, &with.options, err);
     if (r >= 0)
@@ -176,11 +176,11 @@ WEFT_SUSPENDS static int resume(struct sv_exchange *x, struct sv_start *s, struc
 int sv_put_answers(struct sv_exchange *x, struct sv_start *s, struct upp_str own, struct wb_uuid *run,
                    struct upp_err *err)
 {
-    struct wl_store    *store = x->server->opts.store;
-    struct wl_node      head;
-    struct wa_open      open;
+    struct wl_store *store = x->server->opts.store;
+    struct wl_node head;
+    struct wa_open open;
     struct upp_message *results = NULL;
-    int                 r       = wl_get_node(store, &x->owner, s->thread.head, &head, err);
+    int r = wl_get_node(store, &x->owner, s->thread.head, &head, err);
     if (r >= 0)
         r = wl_thread_busy(store, &s->thread, &head, run, err);
     if (r >= 0 && !wb_uuid_eq(*run, (struct wb_uuid){{0}}))
@@ -195,9 +195,9 @@ int sv_put_answers(struct sv_exchange *x, struct sv_start *s, struct upp_str own
         r = make_results(x, &s->answers, &open, &results, err);
     if (r < 0)
         return r;
-    s->run.input   = results;
-    s->run.who     = s->run.agent;
-    s->run.head    = s->thread.head;
+    s->run.input = results;
+    s->run.who = s->run.agent;
+    s->run.head = s->thread.head;
     s->run.on_busy = WR_REJECT;
     return 0;
 }

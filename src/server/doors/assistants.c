@@ -1,4 +1,4 @@
-/* server/doors/assistants.c — see assistants.h. */
+/* server/doors/assistants.c — stores, finds and writes assistants, and starts runs with their settings. */
 #include "server/doors/assistants.h"
 
 #include <stdio.h>
@@ -37,14 +37,14 @@ static int no_assistant(struct upp_str id, struct upp_err *err)
 static int read_record(struct upp_str text, struct wb_arena *a, struct sv_assistant *ret, struct upp_err *err)
 {
     uint64_t ms = 0;
-    int      r  = wj_read(a, text, NULL, &ret->record, err);
+    int r = wj_read(a, text, NULL, &ret->record, err);
     if (r < 0)
         return r == -UPP_ENOMEM ? r : upp_fail(err, UPP_ESTORE, "the record of an assistant is no JSON");
     yyjson_val *created = yyjson_obj_get(ret->record, "created_ms");
     if (!yyjson_is_raw(created) || !wb_str_u64(wj_text(created), &ms))
         return upp_fail(err, UPP_ESTORE, "the record of an assistant has no time");
     ret->created_ms = (int64_t)ms;
-    ret->user       = wj_text_at(ret->record, "user");
+    ret->user = wj_text_at(ret->record, "user");
     return 0;
 }
 
@@ -58,14 +58,14 @@ int sv_assistant_read(struct sv_exchange *x, struct upp_str record, struct sv_as
 static bool find_agent(const struct sv_exchange *x, struct upp_str id, struct wb_arena *a, struct sv_assistant *ret)
 {
     const struct wr_agent_def *def = NULL, *at;
-    struct wb_uuid             wanted, own;
-    bool                       by_id = wl_id_parse(id, UPP_STR("asst_"), &wanted);
+    struct wb_uuid wanted, own;
+    bool by_id = wl_id_parse(id, UPP_STR("asst_"), &wanted);
     for (size_t i = 0; !def && (at = wr_agent_at(x->core->engine, i)); i++)
         if (wb_str_eq(at->name, id) || (by_id && wb_uuid_parse(at->id, &own) && wb_uuid_eq(own, wanted)))
             def = at;
     if (def) {
         struct upp_str name = wb_arena_dup(a, def->name);
-        *ret                = (struct sv_assistant){.id = name, .agent = name};
+        *ret = (struct sv_assistant){.id = name, .agent = name};
     }
     return def;
 }
@@ -74,9 +74,9 @@ WEFT_SUSPENDS int sv_assistant_find(struct sv_exchange *x, struct upp_str id, st
                                     struct sv_assistant *ret, struct upp_err *err)
 {
     struct wl_owner o = owner_of(x);
-    struct wb_uuid  u;
-    char            hex[WB_UUID_HEX + 1];
-    struct upp_str  text;
+    struct wb_uuid u;
+    char hex[WB_UUID_HEX + 1];
+    struct upp_str text;
     if (find_agent(x, id, a, ret))
         return wb_arena_check(a, err);
     if (!wl_id_parse(id, UPP_STR("asst_"), &u))
@@ -85,7 +85,7 @@ WEFT_SUSPENDS int sv_assistant_find(struct sv_exchange *x, struct upp_str id, st
     if (r < 0)
         return r == -UPP_ENOTFOUND ? no_assistant(id, err) : r;
     *ret = (struct sv_assistant){.id = wb_arena_printf(a, "asst_%s", hex)};
-    r    = read_record(text, a, ret, err);
+    r = read_record(text, a, ret, err);
     return r < 0 ? r : wb_arena_check(a, err);
 }
 
@@ -93,23 +93,23 @@ WEFT_SUSPENDS int sv_assistant_find(struct sv_exchange *x, struct upp_str id, st
 
 struct ids {
     struct upp_str *p;
-    size_t          n;
+    size_t n;
 };
 
 /* One more than a tenant may have: those who count see that there are too many. */
 WEFT_SUSPENDS static int stored_ids(struct sv_exchange *x, struct ids *ret, struct upp_err *err)
 {
-    struct wl_owner  o     = owner_of(x);
-    struct upp_str   after = {NULL, 0};
+    struct wl_owner o = owner_of(x);
+    struct upp_str after = {NULL, 0};
     struct wl_value *page;
-    size_t           got = PAGE;
+    size_t got = PAGE;
     while (got == PAGE && ret->n < SV_ASSISTANTS_MAX + 1) {
         int r = wl_list_values(x->server->opts.store, &o, UPP_STR(SV_ASSISTANT_IDS), after, PAGE, &x->arena, &page,
                                &got, err);
         if (r < 0)
             return r;
         for (size_t i = 0; i < got && ret->n < SV_ASSISTANTS_MAX + 1; i++) {
-            after            = page[i].name;
+            after = page[i].name;
             ret->p[ret->n++] = wb_arena_printf(&x->arena, "asst_%.*s", UPP_FMT(after));
         }
     }
@@ -119,8 +119,8 @@ WEFT_SUSPENDS static int stored_ids(struct sv_exchange *x, struct ids *ret, stru
 WEFT_SUSPENDS int sv_assistant_ids(struct sv_exchange *x, struct upp_str **ret, size_t *n, struct upp_err *err)
 {
     const struct wr_agent_def *def;
-    struct ids                 all = {0};
-    size_t                     agents;
+    struct ids all = {0};
+    size_t agents;
     for (agents = 0; wr_agent_at(x->core->engine, agents);)
         agents++;
     all.p = wb_new_n(&x->arena, struct upp_str, agents + SV_ASSISTANTS_MAX + 1);
@@ -129,9 +129,9 @@ WEFT_SUSPENDS int sv_assistant_ids(struct sv_exchange *x, struct upp_str **ret, 
     while (all.n < agents && (def = wr_agent_at(x->core->engine, all.n)))
         all.p[all.n++] = wb_arena_dup(&x->arena, def->name);
     struct ids stored = {.p = all.p + all.n};
-    int        r      = stored_ids(x, &stored, err);
-    *ret              = all.p;
-    *n                = all.n + stored.n;
+    int r = stored_ids(x, &stored, err);
+    *ret = all.p;
+    *n = all.n + stored.n;
     return r;
 }
 
@@ -139,12 +139,12 @@ WEFT_SUSPENDS int sv_assistant_ids(struct sv_exchange *x, struct upp_str **ret, 
 
 WEFT_SUSPENDS static int put(struct sv_exchange *x, struct upp_str name, struct upp_str record, struct upp_err *err)
 {
-    const struct wl_value  values[] = {{UPP_STR(SV_ASSISTANTS), name, record},
-                                       {UPP_STR(SV_ASSISTANT_IDS), name, UPP_STR("{}")}};
-    const struct wl_change list[]   = {{.kind = WL_PUT_VALUE, .value = &values[0]},
-                                       {.kind = WL_PUT_VALUE, .value = &values[1]}};
-    struct wl_store       *s        = x->server->opts.store;
-    struct wl_commit       c        = {.owner = owner_of(x), .changes = list, .n = WB_LEN(list), .flags = WL_SYNCED};
+    const struct wl_value values[] = {{UPP_STR(SV_ASSISTANTS), name, record},
+                                      {UPP_STR(SV_ASSISTANT_IDS), name, UPP_STR("{}")}};
+    const struct wl_change list[] = {{.kind = WL_PUT_VALUE, .value = &values[0]},
+                                     {.kind = WL_PUT_VALUE, .value = &values[1]}};
+    struct wl_store *s = x->server->opts.store;
+    struct wl_commit c = {.owner = owner_of(x), .changes = list, .n = WB_LEN(list), .flags = WL_SYNCED};
     if (record.n > SV_ASSISTANT_BYTES)
         return upp_fail(err, UPP_EINVALID, "an assistant has at most %d bytes of settings", SV_ASSISTANT_BYTES);
     return s->ops->commit(s, &c, err);
@@ -152,12 +152,12 @@ WEFT_SUSPENDS static int put(struct sv_exchange *x, struct upp_str name, struct 
 
 WEFT_SUSPENDS static int drop(struct sv_exchange *x, struct upp_str name, struct upp_err *err)
 {
-    const struct wl_value  values[] = {{.space = UPP_STR(SV_ASSISTANTS), .name = name},
-                                       {.space = UPP_STR(SV_ASSISTANT_IDS), .name = name}};
-    const struct wl_change list[]   = {{.kind = WL_DROP_VALUE, .value = &values[0]},
-                                       {.kind = WL_DROP_VALUE, .value = &values[1]}};
-    struct wl_store       *s        = x->server->opts.store;
-    struct wl_commit       c        = {.owner = owner_of(x), .changes = list, .n = WB_LEN(list), .flags = WL_SYNCED};
+    const struct wl_value values[] = {{.space = UPP_STR(SV_ASSISTANTS), .name = name},
+                                      {.space = UPP_STR(SV_ASSISTANT_IDS), .name = name}};
+    const struct wl_change list[] = {{.kind = WL_DROP_VALUE, .value = &values[0]},
+                                     {.kind = WL_DROP_VALUE, .value = &values[1]}};
+    struct wl_store *s = x->server->opts.store;
+    struct wl_commit c = {.owner = owner_of(x), .changes = list, .n = WB_LEN(list), .flags = WL_SYNCED};
     return s->ops->commit(s, &c, err);
 }
 
@@ -165,8 +165,8 @@ WEFT_SUSPENDS static int drop(struct sv_exchange *x, struct upp_str name, struct
 static int new_id(const struct ids *stored, struct wb_uuid *ret, struct upp_err *err)
 {
     struct wb_uuid newest = {{0}};
-    uint64_t       time = (uint64_t)wb_wall_ms() << 16, last = 0;
-    int            r = wb_uuid_new(ret, err);
+    uint64_t time = (uint64_t)wb_wall_ms() << 16, last = 0;
+    int r = wb_uuid_new(ret, err);
     if (r >= 0 && stored->n && wl_id_parse(stored->p[stored->n - 1], UPP_STR("asst_"), &newest))
         for (size_t i = 0; i < 8; i++)
             last = last << 8 | newest.b[i];
@@ -185,11 +185,11 @@ static int too_many(struct upp_err *err)
 WEFT_SUSPENDS int sv_assistant_add(struct sv_exchange *x, struct upp_str record, struct sv_assistant *ret,
                                    struct upp_err *err)
 {
-    struct ids     stored = {.p = wb_new_n(&x->arena, struct upp_str, SV_ASSISTANTS_MAX + 1)};
+    struct ids stored = {.p = wb_new_n(&x->arena, struct upp_str, SV_ASSISTANTS_MAX + 1)};
     struct wb_uuid u;
     struct upp_err why = {0};
-    char           hex[WB_UUID_HEX + 1];
-    int            r = stored.p ? stored_ids(x, &stored, err) : wb_arena_check(&x->arena, err);
+    char hex[WB_UUID_HEX + 1];
+    int r = stored.p ? stored_ids(x, &stored, err) : wb_arena_check(&x->arena, err);
     if (r >= 0 && stored.n >= SV_ASSISTANTS_MAX)
         return too_many(err);
     if (r >= 0)
@@ -197,8 +197,8 @@ WEFT_SUSPENDS int sv_assistant_add(struct sv_exchange *x, struct upp_str record,
     if (r < 0)
         return r;
     struct upp_str name = wb_uuid_hex(u, hex);
-    *ret                = (struct sv_assistant){.id = wb_arena_printf(&x->arena, "asst_%s", hex)};
-    r                   = sv_assistant_read(x, record, ret, err);
+    *ret = (struct sv_assistant){.id = wb_arena_printf(&x->arena, "asst_%s", hex)};
+    r = sv_assistant_read(x, record, ret, err);
     if (r >= 0)
         r = put(x, name, record, err);
     if (r < 0)
@@ -235,7 +235,7 @@ static const char *const options[] = {"model", "instructions",    "tools",      
 static int options_of(const struct sv_assistant *s, struct wb_arena *a, struct upp_str *ret, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(2 * SV_ASSISTANT_BYTES);
-    struct wj_writer                      w;
+    struct wj_writer w;
     wj_writer_init(&w, &out, err);
     wj_write_open(&w, '{');
     for (size_t i = 0; i < WB_LEN(options); i++)
@@ -254,7 +254,7 @@ WEFT_SUSPENDS int sv_assistant_start(struct sv_exchange *x, struct wr_start *run
     if (r < 0)
         return r;
     struct upp_str own = {NULL, 0};
-    run->agent         = s.id;
+    run->agent = s.id;
     if (!s.record)
         return 0;
     r = options_of(&s, &x->arena, &own, err);
@@ -295,9 +295,9 @@ static void put_tools(struct wj_writer *w, const struct wr_agent_def *def)
 
 static void put_agent(struct wj_writer *w, const struct sv_exchange *x, const struct sv_assistant *s)
 {
-    const struct wr_agent_def *def   = wr_agent(x->core->engine, s->agent);
-    struct upp_str             none  = {NULL, 0};
-    struct upp_str             model = def ? wr_model_of(x->core->engine, def) : none;
+    const struct wr_agent_def *def = wr_agent(x->core->engine, s->agent);
+    struct upp_str none = {NULL, 0};
+    struct upp_str model = def ? wr_model_of(x->core->engine, def) : none;
     wj_put_str(w, "name", def && def->title.n ? def->title : s->agent);
     wj_put_str(w, "description", def && def->card && def->card->description.n ? def->card->description : none);
     wj_put_str_or_empty(w, "model", model);

@@ -3,8 +3,7 @@
  * A stored one is a value of its tenant: settings that become the options of every run it is asked for. A run keeps
  * those it was started with, so that changing or deleting an assistant disturbs no run.
  */
-#ifndef SV_ASSISTANTS_H
-#define SV_ASSISTANTS_H
+#pragma once
 
 #include <yyjson.h>
 
@@ -18,11 +17,11 @@
 enum { SV_ASSISTANTS_MAX = 1000 /* stored ones of a tenant */, SV_ASSISTANT_BYTES = 2 << 20 /* of a record */ };
 
 struct sv_assistant {
-    struct upp_str id;         /* "asst_" + 32 hex digits; of an agent its name */
-    int64_t        created_ms; /* of an agent 0 */
-    yyjson_val    *record;     /* its settings as the client gave them; NULL: it is an agent */
-    struct upp_str agent;      /* the agent's name; empty: it is stored */
-    struct upp_str user;       /* who made it, and may change it; empty: a client without a user, or nobody knows */
+    struct upp_str id;    /* "asst_" + 32 hex digits; of an agent its name */
+    int64_t created_ms;   /* of an agent 0 */
+    yyjson_val *record;   /* its settings as the client gave them; NULL: it is an agent */
+    struct upp_str agent; /* the agent's name; empty: it is stored */
+    struct upp_str user;  /* who made it, and may change it; empty: a client without a user, or nobody knows */
 };
 
 /* By id: a stored one, or an agent by its name or its own id (asst_ and hex digits). All of it is in the arena.
@@ -55,5 +54,3 @@ WEFT_SUSPENDS int sv_assistant_start(struct sv_exchange *x, struct wr_start *run
 
 /* The object of the API. */
 void sv_assistant_write(struct wj_writer *w, const struct sv_exchange *x, const struct sv_assistant *s);
-
-#endif

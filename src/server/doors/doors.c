@@ -1,4 +1,4 @@
-/* server/doors/doors.c — see doors.h. */
+/* server/doors/doors.c — the table of all doors. */
 #include "server/doors/doors.h"
 
 #include "server/doors/aitp/routes.h"

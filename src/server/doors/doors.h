@@ -1,10 +1,7 @@
 /* server/doors/doors.h — all doors of the server. */
-#ifndef SV_DOORS_H
-#define SV_DOORS_H
+#pragma once
 
 #include "server/http/door.h"
 
 /* For sv_server_opts.doors. */
 extern const struct sv_door *const sv_doors[];
-
-#endif

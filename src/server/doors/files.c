@@ -1,4 +1,4 @@
-/* server/doors/files.c — see files.h. */
+/* server/doors/files.c — receives uploads, sends downloads, and writes the file object. */
 #include "server/doors/files.h"
 
 #include <stdio.h>
@@ -16,11 +16,11 @@
 #include "stores/blobs/blobs.h"
 
 enum {
-    FIELD        = 128, /* bytes of a part that is not a file */
-    ALIAS        = 200,
-    TYPE         = 100,  /* of a media type */
+    FIELD = 128, /* bytes of a part that is not a file */
+    ALIAS = 200,
+    TYPE = 100,          /* of a media type */
     EXPIRES_FROM = 3600, /* seconds; OpenAI's limits */
-    EXPIRES_TO   = 2592000,
+    EXPIRES_TO = 2592000,
 };
 
 /* ---- Checks ------------------------------------------------------------------------------------------------------ */
@@ -31,7 +31,7 @@ static const char *const purposes[] = {"assistants", "assistants_output", "batch
 int sv_file_check_purpose(struct upp_str purpose, struct upp_err *err)
 {
     struct wj_list known = {.n = 0};
-    char           shown[WJ_QUOTED];
+    char shown[WJ_QUOTED];
     for (const char *const *p = purposes; *p; p++) {
         if (wb_str_eq(purpose, wb_cstr(*p)))
             return 0;
@@ -71,9 +71,9 @@ int sv_file_check_name(struct upp_str given, struct upp_str *ret, struct upp_err
 static struct upp_str clean_type(struct upp_str given)
 {
     static const char other[] = "!#$&-^_.+/";
-    struct upp_str    type    = wb_str_trim(wb_str_sub(given, 0, wb_str_find(given, UPP_STR(";"), 0)));
-    size_t            slashes = 0;
-    bool              good    = type.n >= 3 && type.n <= TYPE && type.p[0] != '/' && type.p[type.n - 1] != '/';
+    struct upp_str type = wb_str_trim(wb_str_sub(given, 0, wb_str_find(given, UPP_STR(";"), 0)));
+    size_t slashes = 0;
+    bool good = type.n >= 3 && type.n <= TYPE && type.p[0] != '/' && type.p[type.n - 1] != '/';
     for (size_t i = 0; good && i < type.n; i++) {
         char c = type.p[i], low = (char)(c | 0x20);
         good = (c >= '0' && c <= '9') || (low >= 'a' && low <= 'z') || (c && strchr(other, c));
@@ -88,15 +88,15 @@ enum field { FILE_PART, PURPOSE, ANCHOR, SECONDS, OTHER, FIELDS };
 static const char *const field_names[] = {"file", "purpose", "expires_after[anchor]", "expires_after[seconds]"};
 
 struct upload {
-    struct sv_exchange    *x;
+    struct sv_exchange *x;
     struct ws_file_writer *writer;
-    struct wl_file         file;
-    struct sv_multipart    parts;
-    enum field             field; /* of the part that is being read */
-    bool                   seen[FIELDS];
-    struct wb_buf          texts[FIELDS]; /* of the fields that are not files */
-    struct upp_str         alias;         /* empty: none */
-    struct sv_keyed        keyed;
+    struct wl_file file;
+    struct sv_multipart parts;
+    enum field field; /* of the part that is being read */
+    bool seen[FIELDS];
+    struct wb_buf texts[FIELDS]; /* of the fields that are not files */
+    struct upp_str alias;        /* empty: none */
+    struct sv_keyed keyed;
 };
 
 static WEFT_SUSPENDS void upload_done(struct upload *u)
@@ -118,7 +118,7 @@ static enum field field_of(struct upp_str name)
 static WEFT_SUSPENDS int begin_file(struct upload *u, struct upp_err *err)
 {
     struct sv_exchange *x = u->x;
-    struct upp_str      name;
+    struct upp_str name;
     if (!u->parts.filename.p) {
         int r = upp_fail(err, UPP_EINVALID, "the part 'file' has no filename: send it as a file");
         wb_err_where(err, UPP_STR("file"));
@@ -128,8 +128,8 @@ static WEFT_SUSPENDS int begin_file(struct upload *u, struct upp_err *err)
     if (r < 0)
         return r;
     u->file.filename = wb_arena_dup(&x->arena, name);
-    u->file.type     = wb_arena_dup(&x->arena, clean_type(u->parts.type));
-    r                = wb_arena_check(&x->arena, err);
+    u->file.type = wb_arena_dup(&x->arena, clean_type(u->parts.type));
+    r = wb_arena_check(&x->arena, err);
     return r < 0 ? r : ws_file_open(x->server->opts.store, &x->owner, SV_FILE_MAX, &u->writer, err);
 }
 
@@ -157,7 +157,7 @@ static WEFT_SUSPENDS int add_data(struct upload *u, struct upp_str data, struct 
         return 0;
     if (u->field == FILE_PART) {
         const struct sv_key *key = u->x->conn->auth.key;
-        int                  r   = key ? sv_key_may_store(key, err) : 0; /* counts what this upload has stored */
+        int r = key ? sv_key_may_store(key, err) : 0; /* counts what this upload has stored */
         return r < 0 ? r : ws_file_write(u->writer, data, err);
     }
     wb_buf_add(&u->texts[u->field], data);
@@ -169,7 +169,7 @@ static WEFT_SUSPENDS int add_data(struct upload *u, struct upp_str data, struct 
 static WEFT_SUSPENDS int take_bytes(struct upload *u, struct upp_str bytes, struct upp_err *err)
 {
     struct upp_str data;
-    int            r;
+    int r;
     while ((r = sv_multipart_next(&u->parts, &bytes, &data, err)) > 0) {
         int bad = r == SV_MULTI_PART ? begin_part(u, err) : r == SV_MULTI_DATA ? add_data(u, data, err) : 0;
         if (bad < 0)
@@ -181,7 +181,7 @@ static WEFT_SUSPENDS int take_bytes(struct upload *u, struct upp_str bytes, stru
 static int read_expiry(struct upload *u, struct upp_err *err)
 {
     struct upp_str anchor = wb_str_trim(wb_buf_str(&u->texts[ANCHOR])), text = wb_buf_str(&u->texts[SECONDS]);
-    uint64_t       seconds;
+    uint64_t seconds;
     if (!u->seen[ANCHOR] && !u->seen[SECONDS])
         return 0;
     if (!wb_str_eq(anchor, UPP_STR("created_at")))
@@ -208,8 +208,8 @@ static struct upp_str text_of(struct upload *u)
 static WEFT_SUSPENDS int finish(struct upload *u, struct upp_err *err)
 {
     struct sv_exchange *x = u->x;
-    struct wl_file     *f = &u->file;
-    struct wl_value     record;
+    struct wl_file *f = &u->file;
+    struct wl_value record;
     if (!u->seen[FILE_PART]) {
         int bad = upp_fail(err, UPP_EINVALID, "the part 'file' is missing");
         wb_err_where(err, UPP_STR("file"));
@@ -218,20 +218,20 @@ static WEFT_SUSPENDS int finish(struct upload *u, struct upp_err *err)
     int r = sv_file_check_purpose(wb_str_trim(wb_buf_str(&u->texts[PURPOSE])), err);
     if (r < 0)
         return r;
-    f->purpose    = wb_arena_dup(&x->arena, wb_str_trim(wb_buf_str(&u->texts[PURPOSE])));
-    f->user       = x->owner.user;
-    f->alias      = u->alias;
+    f->purpose = wb_arena_dup(&x->arena, wb_str_trim(wb_buf_str(&u->texts[PURPOSE])));
+    f->user = x->owner.user;
+    f->alias = u->alias;
     f->created_ms = wb_wall_ms();
-    r             = read_expiry(u, err);
+    r = read_expiry(u, err);
     if (r >= 0)
         r = wl_file_id_new(x->server->opts.store, &x->owner, f->created_ms, &f->id, err);
     if (r >= 0)
         r = ws_file_key(u->writer, &f->blob, &f->bytes, err);
     if (r >= 0)
         r = wl_file_value(f, &x->arena, &record, err);
-    struct wl_alias  alias = {.kind = WL_ALIAS_FILE, .text = u->alias, .object = f->id};
+    struct wl_alias alias = {.kind = WL_ALIAS_FILE, .text = u->alias, .object = f->id};
     struct wl_change put[] = {{.kind = WL_PUT_VALUE, .value = &record}, {.kind = 0}, {.kind = 0}};
-    size_t           n     = 1;
+    size_t n = 1;
     if (alias.text.n)
         put[n++] = (struct wl_change){.kind = WL_ADD_ALIAS, .alias = &alias};
     struct upp_str text = text_of(u);
@@ -241,7 +241,7 @@ static WEFT_SUSPENDS int finish(struct upload *u, struct upp_err *err)
         r = sv_keyed_file(&u->keyed, text, err);
     if (r == 0 && u->keyed.key.key.n) {
         u->keyed.key.object = f->id;
-        put[n++]            = (struct wl_change){.kind = WL_ADD_KEY, .key = &u->keyed.key};
+        put[n++] = (struct wl_change){.kind = WL_ADD_KEY, .key = &u->keyed.key};
     }
     if (r == 0)
         r = ws_file_end(u->writer, f->id, put, n, &f->blob, &f->bytes, err);
@@ -257,7 +257,7 @@ static WEFT_SUSPENDS int finish(struct upload *u, struct upp_err *err)
 static int read_alias(struct upload *u, struct upp_err *err)
 {
     struct wb_uuid id;
-    int            r = sv_query(u->x, UPP_STR("alias"), &u->alias, err);
+    int r = sv_query(u->x, UPP_STR("alias"), &u->alias, err);
     if (r > 0 && (!wb_str_starts(u->alias, UPP_STR(WL_FILE_PREFIX)) || u->alias.n > ALIAS ||
                   !wb_utf8_valid(u->alias, NULL) || wl_id_parse(u->alias, UPP_STR(WL_FILE_PREFIX), &id)))
         return upp_fail(err, UPP_EINVALID, "alias is an id of another system: 'file-' and what is no id of ours");
@@ -267,9 +267,9 @@ static int read_alias(struct upload *u, struct upp_err *err)
 WEFT_SUSPENDS int sv_file_receive(struct sv_exchange *x, struct wl_file *ret, struct upp_err *err)
 {
     WB_CLEANUP(upload_done) struct upload u = {.x = x};
-    size_t                                n;
-    char                                  id[WL_FILE_ID + 1];
-    struct upp_str                        bytes, type = sv_http_header(x->request, UPP_STR("content-type"), &n);
+    size_t n;
+    char id[WL_FILE_ID + 1];
+    struct upp_str bytes, type = sv_http_header(x->request, UPP_STR("content-type"), &n);
     for (size_t i = 0; i < FIELDS; i++)
         u.texts[i] = (struct wb_buf)WB_BUF(FIELD);
     if (n != 1)
@@ -298,8 +298,8 @@ WEFT_SUSPENDS int sv_file_receive(struct sv_exchange *x, struct wl_file *ret, st
 /* attachment; filename="ascii"; filename*=UTF-8''percent (RFC 6266) */
 static void put_disposition(struct sv_reply *reply, struct upp_str name)
 {
-    static const char                     plain[] = "!#$&+-.^_`|~";
-    WB_CLEANUP(wb_buf_done) struct wb_buf out     = WB_BUF(5 * SV_FILE_NAME + 64);
+    static const char plain[] = "!#$&+-.^_`|~";
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(5 * SV_FILE_NAME + 64);
     wb_buf_add(&out, UPP_STR("attachment; filename=\""));
     for (size_t i = 0; i < name.n; i++) {
         char c = name.p[i];
@@ -321,14 +321,14 @@ static void put_disposition(struct sv_reply *reply, struct upp_str name)
 WEFT_SUSPENDS int sv_file_send(struct sv_exchange *x, const struct wl_file *f, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(4 * WL_PIECE);
-    struct wl_store                          *s = x->server->opts.store;
-    struct wl_piece                           p;
-    uint64_t                                  sent = 0;
-    int                                       r    = wl_get_piece(s, &x->owner, &f->blob, 0, &a, &p, err);
+    struct wl_store *s = x->server->opts.store;
+    struct wl_piece p;
+    uint64_t sent = 0;
+    int r = wl_get_piece(s, &x->owner, &f->blob, 0, &a, &p, err);
     if (r < 0)
         return r == -UPP_ENOTFOUND ? upp_fail(err, UPP_ESTORE, "the bytes of a file are not there") : r;
     x->reply.status = 200;
-    x->reply.type   = f->type.p; /* texts of an arena end with a NUL */
+    x->reply.type = f->type.p; /* texts of an arena end with a NUL */
     put_disposition(&x->reply, f->filename);
     sv_reply_header(&x->reply, "Content-Security-Policy", UPP_STR("sandbox; default-src 'none'"));
     r = sv_conn_begin(x, f->bytes, err);

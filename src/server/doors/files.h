@@ -4,8 +4,7 @@
  * and its record come into existence in one commit, so that an upload that does not end leaves nothing but pieces that
  * the sweep removes.
  */
-#ifndef SV_FILES_H
-#define SV_FILES_H
+#pragma once
 
 #include "json/write.h"
 #include "log/file.h"
@@ -33,5 +32,3 @@ int sv_file_check_purpose(struct upp_str purpose, struct upp_err *err) UPP_MUST_
 /* A file's name: without folders. -UPP_EINVALID: nothing is left, or it is not UTF-8, too long, or has control
  * characters. */
 int sv_file_check_name(struct upp_str given, struct upp_str *ret, struct upp_err *err) UPP_MUST_CHECK;
-
-#endif

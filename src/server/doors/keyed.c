@@ -1,4 +1,4 @@
-/* server/doors/keyed.c — see keyed.h. */
+/* server/doors/keyed.c — looks an Idempotency-Key up, and adds it to the commit of what the request makes. */
 #include "server/doors/keyed.h"
 
 #include <openssl/evp.h>
@@ -10,8 +10,6 @@
 #include "server/doors/start.h"
 #include "server/front.h"
 #include "server/http/server.h"
-
-/* ---- The store --------------------------------------------------------------------------------------------------- */
 
 /* Does the change make what the key is for? */
 static bool makes(const struct sv_keyed *k, const struct wl_change *c, struct wb_uuid *ret)
@@ -28,8 +26,8 @@ static bool makes(const struct sv_keyed *k, const struct wl_change *c, struct wb
 
 static WEFT_SUSPENDS int commit(struct wl_store *s, struct wl_commit *c, struct upp_err *err)
 {
-    struct sv_keyed *k     = WB_OUTER(s, struct sv_keyed, store);
-    bool             found = false;
+    struct sv_keyed *k = WB_OUTER(s, struct sv_keyed, store);
+    bool found = false;
     for (size_t i = 0; i < c->n && k->key.key.n && !k->made && !found; i++)
         found = makes(k, &c->changes[i], &k->key.object);
     if (!found)
@@ -40,34 +38,32 @@ static WEFT_SUSPENDS int commit(struct wl_store *s, struct wl_commit *c, struct 
     struct wl_commit with = *c;
     memcpy(list, c->changes, c->n * sizeof *list);
     list[with.n++] = (struct wl_change){.kind = WL_ADD_KEY, .key = &k->key};
-    with.changes   = list;
-    int r          = s->inner->ops->commit(s->inner, &with, err);
-    c->conflict    = with.conflict;
+    with.changes = list;
+    int r = s->inner->ops->commit(s->inner, &with, err);
+    c->conflict = with.conflict;
     wb_free(list);
-    k->made    = r >= 0;
+    k->made = r >= 0;
     bool taken = r == -UPP_EBUSY && with.conflict == c->n;
     return taken ? upp_fail(err, UPP_EREFUSED, "another request with this Idempotency-Key was first") : r;
 }
 
 static const struct wl_store_ops ops = {
-    .size    = sizeof ops,
-    .name    = "keyed",
-    .commit  = commit,
-    .rows    = sv_front_rows,
-    .get     = sv_front_get,
-    .list    = sv_front_list,
-    .follow  = sv_front_follow,
-    .search  = sv_front_search,
+    .size = sizeof ops,
+    .name = "keyed",
+    .commit = commit,
+    .rows = sv_front_rows,
+    .get = sv_front_get,
+    .list = sv_front_list,
+    .follow = sv_front_follow,
+    .search = sv_front_search,
     .at_once = sv_front_at_once, /* no close: the request ends, not the store */
 };
 
-/* ---- Requests ---------------------------------------------------------------------------------------------------- */
-
 static int digest(struct upp_str query, struct upp_str body, unsigned char ret[32], struct upp_err *err)
 {
-    unsigned    n   = 32;
+    unsigned n = 32;
     EVP_MD_CTX *ctx = EVP_MD_CTX_new();
-    bool        ok  = ctx && EVP_DigestInit_ex(ctx, EVP_sha256(), NULL) == 1 &&
+    bool ok = ctx && EVP_DigestInit_ex(ctx, EVP_sha256(), NULL) == 1 &&
               EVP_DigestUpdate(ctx, query.n ? query.p : "", query.n) == 1 && EVP_DigestUpdate(ctx, "\n", 1) == 1 &&
               EVP_DigestUpdate(ctx, body.n ? body.p : "", body.n) == 1 && EVP_DigestFinal_ex(ctx, ret, &n) == 1;
     EVP_MD_CTX_free(ctx);
@@ -78,7 +74,7 @@ static int digest(struct upp_str query, struct upp_str body, unsigned char ret[3
 WEFT_SUSPENDS static int find(struct sv_keyed *k, struct upp_err *err)
 {
     struct wl_key had;
-    int           r = wl_get_key(k->x->server->opts.store, &k->x->owner, k->key.route, k->key.key, &had, err);
+    int r = wl_get_key(k->x->server->opts.store, &k->x->owner, k->key.route, k->key.key, &had, err);
     if (r < 0)
         return r == -UPP_ENOTFOUND ? 0 : r;
     if (memcmp(had.body, k->key.body, sizeof had.body) != 0)
@@ -89,13 +85,13 @@ WEFT_SUSPENDS static int find(struct sv_keyed *k, struct upp_err *err)
 
 int sv_keyed_begin(struct sv_exchange *x, enum sv_makes what, struct sv_keyed *k, struct upp_err *err)
 {
-    *k    = (struct sv_keyed){.store = {.ops = &ops, .inner = x->server->opts.store}, .x = x, .makes = (uint8_t)what};
+    *k = (struct sv_keyed){.store = {.ops = &ops, .inner = x->server->opts.store}, .x = x, .makes = (uint8_t)what};
     int r = sv_key_header(x, &k->key.key, err);
     if (r <= 0)
         return r;
-    k->key.route      = sv_key_route(x, wb_arena_printf(&x->arena, "POST %.*s", UPP_FMT(x->request->path)).p);
+    k->key.route = sv_key_route(x, wb_arena_printf(&x->arena, "POST %.*s", UPP_FMT(x->request->path)).p);
     k->key.created_ms = wb_wall_ms();
-    r                 = wb_arena_check(&x->arena, err);
+    r = wb_arena_check(&x->arena, err);
     if (r < 0 || what == SV_MAKES_FILE)
         return r;
     r = digest(x->request->query, wb_buf_str(&x->request->body), k->key.body, err);

@@ -3,8 +3,7 @@
  * The key is recorded in the commit of what it makes, so that neither a crash nor another request comes between them.
  * It is added by a store in front of the server's (server/front.h). Runs have theirs in wr_start.
  */
-#ifndef SV_KEYED_H
-#define SV_KEYED_H
+#pragma once
 
 #include "log/store.h"
 #include "server/http/route.h"
@@ -12,12 +11,12 @@
 enum sv_makes { SV_MAKES_THREAD = 1, SV_MAKES_ENTRIES, SV_MAKES_FILE };
 
 struct sv_keyed {
-    struct wl_store     store; /* to write with: in front of the server's */
+    struct wl_store store; /* to write with: in front of the server's */
     struct sv_exchange *x;
-    struct wl_key       key; /* key.key empty: the request has none */
-    uint8_t             makes;
-    bool                made;   /* the key was recorded */
-    struct wb_uuid      object; /* what the key has made: a thread, the first of the entries, a file */
+    struct wl_key key; /* key.key empty: the request has none */
+    uint8_t makes;
+    bool made;             /* the key was recorded */
+    struct wb_uuid object; /* what the key has made: a thread, the first of the entries, a file */
 };
 
 /* Reads the request's Idempotency-Key. 1: it was used before, with the same body: k->object. 0: k->store is to be
@@ -35,5 +34,3 @@ WEFT_SUSPENDS int sv_keyed_thread(struct sv_keyed *k, int r, struct wl_thread *t
 /* For a file, whose commit the caller makes: what stands for the body is known now. 1: the key was used before:
  * k->object. 0: to be added to the commit with k->key.object set, if the request has a key. */
 WEFT_SUSPENDS int sv_keyed_file(struct sv_keyed *k, struct upp_str body, struct upp_err *err) UPP_MUST_CHECK;
-
-#endif

@@ -1,4 +1,4 @@
-/* server/doors/metadata.c — see metadata.h. */
+/* server/doors/metadata.c — reads metadata and tool_resources, and checks their limits. */
 #include "server/doors/metadata.h"
 
 #include "server/doors/options.h"
@@ -6,9 +6,9 @@
 int sv_metadata_read(const struct sv_body *b, yyjson_val *object, struct wb_arena *a, struct upp_str *ret,
                      struct upp_err *err)
 {
-    yyjson_val    *given = NULL;
+    yyjson_val *given = NULL;
     struct upp_str text;
-    int            r = sv_body_object(b, object, UPP_STR("metadata"), &given, err);
+    int r = sv_body_object(b, object, UPP_STR("metadata"), &given, err);
     if (r <= 0)
         return r;
     r = sv_metadata_check(b, given, err);
@@ -23,10 +23,10 @@ int sv_metadata_read(const struct sv_body *b, yyjson_val *object, struct wb_aren
 int sv_resources_read(const struct sv_body *b, yyjson_val *object, struct wb_arena *a, struct upp_str *ret,
                       struct upp_err *err)
 {
-    yyjson_val    *given = NULL, *key, *v;
-    size_t         i, max;
+    yyjson_val *given = NULL, *key, *v;
+    size_t i, max;
     struct upp_str text;
-    int            r = sv_body_object(b, object, UPP_STR("tool_resources"), &given, err);
+    int r = sv_body_object(b, object, UPP_STR("tool_resources"), &given, err);
     if (r <= 0)
         return r;
     yyjson_obj_foreach(given, i, max, key, v)

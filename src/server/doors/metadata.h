@@ -1,6 +1,5 @@
 /* server/doors/metadata.h — the metadata and the tool_resources of a request, within OpenAI's limits. */
-#ifndef SV_METADATA_H
-#define SV_METADATA_H
+#pragma once
 
 #include "server/http/body.h"
 
@@ -14,5 +13,3 @@ int sv_metadata_read(const struct sv_body *b, yyjson_val *object, struct wb_aren
 enum { SV_RESOURCES_MAX = 64 << 10 };
 int sv_resources_read(const struct sv_body *b, yyjson_val *object, struct wb_arena *a, struct upp_str *ret,
                       struct upp_err *err) UPP_MUST_CHECK;
-
-#endif

@@ -1,4 +1,4 @@
-/* server/doors/options.c — see options.h. */
+/* server/doors/options.c — checks the options of a request by one table, merges them, and writes them for the run. */
 #include "server/doors/options.h"
 
 #include <stdio.h>
@@ -21,11 +21,11 @@
 enum { PAIRS = 16, KEY_CHARS = 64, VALUE_CHARS = 512, STOPS = 4 };
 
 struct reading {
-    struct sv_exchange   *x;
+    struct sv_exchange *x;
     const struct sv_body *body;
-    yyjson_val           *from;
-    struct upp_str        agent;
-    struct upp_err       *err;
+    yyjson_val *from;
+    struct upp_str agent;
+    struct upp_err *err;
 };
 
 struct option;
@@ -33,8 +33,8 @@ typedef int check_fn(const struct reading *in, const struct option *o, yyjson_va
 
 struct option {
     const char *name;
-    check_fn   *check;
-    double      min, max;
+    check_fn *check;
+    double min, max;
     const char *words; /* of a text: those that are allowed; NULL: any */
 };
 
@@ -48,7 +48,7 @@ static int wrong(const struct reading *in, const yyjson_val *v, const char *want
 
 static int is_number(const struct reading *in, const struct option *o, yyjson_val *v)
 {
-    char   want[64];
+    char want[64];
     double n = 0;
     if (yyjson_is_raw(v) && wj_num_f64(wj_text(v), &n) && n >= o->min && n <= o->max)
         return 0;
@@ -89,14 +89,14 @@ static int object_at(const struct reading *in, yyjson_val *object, const char *n
 static int bool_at(const struct reading *in, yyjson_val *object, const char *name)
 {
     bool b;
-    int  r = sv_body_bool(in->body, object, wb_cstr(name), &b, in->err);
+    int r = sv_body_bool(in->body, object, wb_cstr(name), &b, in->err);
     return r < 0 ? r : 0;
 }
 
 static int str_at(const struct reading *in, yyjson_val *object, const char *name)
 {
     struct upp_str s;
-    int            r = sv_body_str(in->body, object, wb_cstr(name), &s, in->err);
+    int r = sv_body_str(in->body, object, wb_cstr(name), &s, in->err);
     return r < 0 ? r : 0;
 }
 
@@ -132,7 +132,7 @@ int sv_options_may_prompt(struct sv_exchange *x, const struct sv_body *b, const 
 
 static int is_prompt(const struct reading *in, const struct option *o, yyjson_val *v)
 {
-    char                       what[64];
+    char what[64];
     const struct wr_agent_def *def = wr_agent(in->x->core->engine, in->agent);
     (void)snprintf(what, sizeof what, "'%s'", o->name);
     if (yyjson_is_str(v) && def && def->gateway) /* it has no prompt to protect */
@@ -152,7 +152,7 @@ static size_t characters(struct upp_str s)
 
 int sv_metadata_check(const struct sv_body *b, yyjson_val *v, struct upp_err *err)
 {
-    size_t      i, max;
+    size_t i, max;
     yyjson_val *key, *value;
     if (!v)
         return 0;
@@ -193,7 +193,7 @@ static int name_at(const struct reading *in, yyjson_val *object)
 static int is_tool(const struct reading *in, yyjson_val *v)
 {
     yyjson_val *function, *parameters;
-    int         r = yyjson_is_obj(v) ? 0 : wrong(in, v, "an object", v);
+    int r = yyjson_is_obj(v) ? 0 : wrong(in, v, "an object", v);
     if (r < 0)
         return r;
     if (!wb_str_eq(wj_text_at(v, "type"), UPP_STR("function")))
@@ -213,8 +213,8 @@ static int is_tool(const struct reading *in, yyjson_val *v)
 static int is_tools(const struct reading *in, const struct option *o, yyjson_val *v)
 {
     yyjson_arr_iter it = yyjson_arr_iter_with(v);
-    yyjson_val     *tool;
-    int             r = 0;
+    yyjson_val *tool;
+    int r = 0;
     (void)o;
     if (!yyjson_is_arr(v) || yyjson_arr_size(v) > WR_CLIENT_TOOLS)
         return wrong(in, v, "an array of at most 128 tools", v);
@@ -239,7 +239,7 @@ static int is_choice(const struct reading *in, const struct option *o, yyjson_va
 static int is_schema(const struct reading *in, yyjson_val *format)
 {
     yyjson_val *description, *schema = NULL;
-    int         r = object_at(in, format, "json_schema", &description);
+    int r = object_at(in, format, "json_schema", &description);
     if (r >= 0 && description)
         r = name_at(in, description);
     if (r >= 0)
@@ -254,14 +254,14 @@ static int is_format(const struct reading *in, const struct option *o, yyjson_va
     if (!yyjson_is_obj(v))
         return yyjson_is_str(v) && wb_str_eq(wj_text(v), UPP_STR("auto")) ? 0 : wrong(in, v, "auto or an object", v);
     yyjson_val *type = sv_member(v, UPP_STR("type"));
-    int         r    = is_word(in, o, type ? type : v);
+    int r = is_word(in, o, type ? type : v);
     return r < 0 || !wb_str_eq(wj_text(type), UPP_STR("json_schema")) ? r : is_schema(in, v);
 }
 
 static int is_stop(const struct reading *in, const struct option *o, yyjson_val *v)
 {
     yyjson_arr_iter it = yyjson_arr_iter_with(v);
-    yyjson_val     *one;
+    yyjson_val *one;
     (void)o;
     if (yyjson_is_str(v) && wj_text(v).n)
         return 0;
@@ -279,7 +279,7 @@ static int is_truncation(const struct reading *in, const struct option *o, yyjso
     if (!yyjson_is_obj(v))
         return wrong(in, v, "an object", v);
     yyjson_val *type = sv_member(v, UPP_STR("type")), *last = sv_member(v, UPP_STR("last_messages"));
-    int         r = is_word(in, o, type ? type : v);
+    int r = is_word(in, o, type ? type : v);
     if (r < 0)
         return r;
     if (!wb_str_eq(wj_text(type), UPP_STR("last_messages")))
@@ -330,14 +330,14 @@ int sv_options_read(struct sv_exchange *x, const struct sv_body *b, yyjson_val *
                     const struct sv_alias *aliases, struct upp_str *ret, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(SV_MAX_BODY + 4096);
-    struct reading                        in  = {.x = x, .body = b, .from = from, .agent = agent, .err = err};
-    bool                                  any = false;
-    struct wj_writer                      w;
+    struct reading in = {.x = x, .body = b, .from = from, .agent = agent, .err = err};
+    bool any = false;
+    struct wj_writer w;
     wj_writer_init(&w, &out, err);
     wj_write_open(&w, '{');
     for (size_t i = 0; i < WB_LEN(options); i++) {
         yyjson_val *v = find(from, options[i].name, aliases);
-        int         r = v ? options[i].check(&in, &options[i], v) : 0;
+        int r = v ? options[i].check(&in, &options[i], v) : 0;
         if (r < 0)
             return r;
         if (!v)
@@ -358,7 +358,7 @@ int sv_options_read(struct sv_exchange *x, const struct sv_body *b, yyjson_val *
 static void put_members(struct wj_writer *w, yyjson_val *object, yyjson_val *but)
 {
     yyjson_obj_iter it = yyjson_obj_iter_with(object);
-    yyjson_val     *key;
+    yyjson_val *key;
     while ((key = yyjson_obj_iter_next(&it)))
         if (!sv_member(but, wj_text(key)))
             wj_put_member(w, key);
@@ -367,10 +367,10 @@ static void put_members(struct wj_writer *w, yyjson_val *object, yyjson_val *but
 int sv_options_merge(struct wb_arena *a, struct upp_str under, struct upp_str over, struct upp_str *ret,
                      struct upp_err *err)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf out   = WB_BUF(2u * SV_MAX_BODY + 4096);
-    yyjson_val                           *first = NULL, *second = NULL;
-    struct wj_writer                      w;
-    int                                   r = wr_options_read(a, under, &first, err);
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(2u * SV_MAX_BODY + 4096);
+    yyjson_val *first = NULL, *second = NULL;
+    struct wj_writer w;
+    int r = wr_options_read(a, under, &first, err);
     if (r >= 0)
         r = wr_options_read(a, over, &second, err);
     if (r < 0)
@@ -386,7 +386,7 @@ int sv_options_merge(struct wb_arena *a, struct upp_str under, struct upp_str ov
 int sv_options_stored(const struct sv_body *b, bool *unstored, struct upp_err *err)
 {
     bool store = true;
-    int  r     = sv_body_bool(b, b->root, UPP_STR("store"), &store, err);
-    *unstored  = !store;
+    int r = sv_body_bool(b, b->root, UPP_STR("store"), &store, err);
+    *unstored = !store;
     return r < 0 ? r : 0;
 }

@@ -4,8 +4,7 @@
  * here by one table, stored with the run, honoured by the engine (run/settings/settings.h), shown by the run object. A
  * member that is not honoured is not stored, so that no client takes it for effective.
  */
-#ifndef SV_OPTIONS_H
-#define SV_OPTIONS_H
+#pragma once
 
 #include "server/http/body.h"
 
@@ -42,5 +41,3 @@ int sv_metadata_check(const struct sv_body *b, yyjson_val *v, struct upp_err *er
 
 /* `store` of the doors that have it. *unstored: it is false. */
 int sv_options_stored(const struct sv_body *b, bool *unstored, struct upp_err *err) UPP_MUST_CHECK;
-
-#endif

@@ -1,4 +1,4 @@
-/* server/doors/run_stream.c — see run_stream.h: a cursor of the engine, an encoder, and frames. */
+/* server/doors/run_stream.c — streams a run: a cursor of the engine, an encoder, and frames. */
 #include "server/doors/run_stream.h"
 
 #include "base/defs.h"
@@ -12,25 +12,25 @@
 #include "server/http/stream.h"
 
 struct feed {
-    struct wr_reader           *reader;
+    struct wr_reader *reader;
     const struct wd_stream_ops *ops;
-    void                       *state;
-    bool                        begun, to_wait;
-    bool                        segment, over; /* ends at its first wait; which was there */
-    bool                        empty;         /* the client has received nothing, and there was nothing so far */
-    struct sv_exchange         *x;
-    struct wb_uuid              run;
-    struct wb_uuid              unstored; /* thread that is erased at the end; all zero: none */
-    uint64_t                    drop;     /* frames that the client has */
-    struct sv_preamble          preamble; /* until it is sent */
-    struct wd_frames            frames;
+    void *state;
+    bool begun, to_wait;
+    bool segment, over; /* ends at its first wait; which was there */
+    bool empty;         /* the client has received nothing, and there was nothing so far */
+    struct sv_exchange *x;
+    struct wb_uuid run;
+    struct wb_uuid unstored;     /* thread that is erased at the end; all zero: none */
+    uint64_t drop;               /* frames that the client has */
+    struct sv_preamble preamble; /* until it is sent */
+    struct wd_frames frames;
 };
 
 static int unknown(struct upp_str as, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf names = WB_BUF(1024);
-    const struct wd_stream_ops           *ops;
-    struct wb_guess                       guess = {0};
+    const struct wd_stream_ops *ops;
+    struct wb_guess guess = {0};
     for (size_t i = 0; (ops = wd_stream_at(i)); i++) {
         wb_buf_addf(&names, "%s%s", i ? ", " : "", ops->name);
         wb_guess(&guess, as, wb_cstr(ops->name));
@@ -42,8 +42,8 @@ static int unknown(struct upp_str as, struct upp_err *err)
 static int read_options(struct sv_exchange *x, struct sv_run_stream *ret, struct upp_err *err)
 {
     const struct wd_stream_option *o = ret->ops->options;
-    struct upp_str                 text;
-    int                            r = sv_query(x, UPP_STR("children"), &text, err);
+    struct upp_str text;
+    int r = sv_query(x, UPP_STR("children"), &text, err);
     if (r > 0)
         ret->opts.children = wb_str_eq(text, UPP_STR("true")) || wb_str_eq(text, UPP_STR("1"));
     for (; r >= 0 && o && o->name; o++) {
@@ -57,9 +57,9 @@ static int read_options(struct sv_exchange *x, struct sv_run_stream *ret, struct
 int sv_run_stream_read(struct sv_exchange *x, const char *as, struct sv_run_stream *ret, struct upp_err *err)
 {
     const struct sv_door *door = x->conn->match.door;
-    struct upp_str        name = wb_cstr(as ? as : door->stream);
-    *ret                       = (struct sv_run_stream){.opts.size = sizeof ret->opts};
-    int r                      = sv_query(x, UPP_STR("as"), &name, err);
+    struct upp_str name = wb_cstr(as ? as : door->stream);
+    *ret = (struct sv_run_stream){.opts.size = sizeof ret->opts};
+    int r = sv_query(x, UPP_STR("as"), &name, err);
     if (r < 0)
         return r;
     ret->ops = wd_stream_find(name);
@@ -68,10 +68,10 @@ int sv_run_stream_read(struct sv_exchange *x, const char *as, struct sv_run_stre
 
 int sv_run_stream_from(struct sv_exchange *x, struct sv_run_stream *ret, struct upp_err *err)
 {
-    size_t           n;
+    size_t n;
     struct sv_sse_id id;
-    uint64_t         first;
-    struct upp_str   text = sv_http_header(x->request, UPP_STR("last-event-id"), &n);
+    uint64_t first;
+    struct upp_str text = sv_http_header(x->request, UPP_STR("last-event-id"), &n);
     if (n && text.n) {
         if (n > 1 || !sv_sse_id_parse(text, &id))
             return upp_fail(err, UPP_EINVALID, "a Last-Event-ID is EPOCH-NUMBER.PART or EPOCH-NUMBER");
@@ -90,7 +90,7 @@ int sv_run_stream_from(struct sv_exchange *x, struct sv_run_stream *ret, struct 
 static void put_frame(struct sv_stream *st, const struct wd_frames *frames, size_t i, const struct sv_sse_id *id)
 {
     const struct wd_frame *frame = &frames->list.p[i];
-    struct upp_str         data  = wb_str_sub(wb_buf_str(&frames->text), frame->from, frame->n);
+    struct upp_str data = wb_str_sub(wb_buf_str(&frames->text), frame->from, frame->n);
     if (!st->lines) {
         sv_sse_frame(&st->out, frame->name, data, st->apart ? NULL : id);
         sv_stream_cut(st);
@@ -138,8 +138,8 @@ WEFT_SUSPENDS static int end(struct feed *f, struct sv_stream *st, struct upp_er
     if (r < 0 || !wm_status_ended(look.run.status))
         return r < 0 ? r : SV_PULL_END;
     const struct wm_source from = {.run = f->run, .root = f->run, .agent = look.run.agent, .epoch = look.run.epoch};
-    const struct wm_event  last = {
-         .kind = WM_RUN, .number = 1, .status = look.run.status, .time_ms = look.run.ended_ms, .from = &from};
+    const struct wm_event last = {
+        .kind = WM_RUN, .number = 1, .status = look.run.status, .time_ms = look.run.ended_ms, .from = &from};
     r = encode(f, st, &last, 0, err);
     return r < 0 ? r : SV_PULL_END;
 }
@@ -174,7 +174,7 @@ static bool ends_the_run(const struct wm_event *ev)
 /* One event: its frames, each with its id. Frames that the client has already only feed the encoder. */
 WEFT_SUSPENDS static int pull(void *arg, struct sv_stream *st, struct upp_err *err)
 {
-    struct feed    *f = arg;
+    struct feed *f = arg;
     struct wm_event ev;
     if (f->preamble.name) {
         sv_sse_frame(&st->out, f->preamble.name, f->preamble.data, NULL);
@@ -189,7 +189,7 @@ WEFT_SUSPENDS static int pull(void *arg, struct sv_stream *st, struct upp_err *e
         erase_unstored(f);
     if (r <= 0)
         return r < 0 ? r : end(f, st, err);
-    r       = encode(f, st, &ev, wr_reader_received(f->reader, &ev), err);
+    r = encode(f, st, &ev, wr_reader_received(f->reader, &ev), err);
     f->over = r >= 0 && ends_segment(f, &ev);
     if (r >= 0 && ends_the_run(&ev)) /* not one pull later: long frames may have been sent by then */
         erase_unstored(f);
@@ -214,26 +214,26 @@ static struct upp_str agent_title(void *arg, struct upp_str agent)
 WEFT_SUSPENDS static int feed_begin(struct sv_exchange *x, struct wb_uuid run, struct sv_run_stream *s, struct feed *f,
                                     struct upp_err *err)
 {
-    *f     = (struct feed){.ops      = s->ops,
-                           .to_wait  = s->to_wait,
-                           .segment  = s->segment,
-                           .preamble = s->preamble,
-                           .empty    = !s->from.number,
-                           .x        = x,
-                           .run      = run,
-                           .drop     = s->drop};
+    *f = (struct feed){.ops = s->ops,
+                       .to_wait = s->to_wait,
+                       .segment = s->segment,
+                       .preamble = s->preamble,
+                       .empty = !s->from.number,
+                       .x = x,
+                       .run = run,
+                       .drop = s->drop};
     x->run = run;
     wd_frames_init(&f->frames);
     s->opts.title_of = agent_title;
-    s->opts.arg      = x->core->engine;
-    int r            = f->ops->of_the_run ? sv_run_stream_look(x, run, s, err) : 0;
+    s->opts.arg = x->core->engine;
+    int r = f->ops->of_the_run ? sv_run_stream_look(x, run, s, err) : 0;
     if (r < 0)
         return r;
     if (s->unstored)
         f->unstored = s->opts.thread;
     f->state = wb_calloc(1, WB_MAX(f->ops->state_size, 1));
-    r        = f->state ? wr_reader_open(x->core->engine, &x->owner, run, &s->from, &f->reader, err)
-                        : upp_fail(err, UPP_ENOMEM, "no memory for a stream");
+    r = f->state ? wr_reader_open(x->core->engine, &x->owner, run, &s->from, &f->reader, err)
+                 : upp_fail(err, UPP_ENOMEM, "no memory for a stream");
     if (r >= 0)
         r = f->ops->begin(f->state, &s->opts, err);
     f->begun = r >= 0;
@@ -243,17 +243,17 @@ WEFT_SUSPENDS static int feed_begin(struct sv_exchange *x, struct wb_uuid run, s
 /* Tools of MCP servers that the agent has. */
 static int mcp_tools(struct sv_exchange *x, struct upp_str agent, struct wd_agentapi_opts *ret, struct upp_err *err)
 {
-    const struct wr_agent_def *def  = wr_agent(x->core->engine, agent);
-    struct wd_tool            *list = def && def->n_tools ? wb_new_n(&x->arena, struct wd_tool, def->n_tools) : NULL;
-    ret->n_tools                    = 0;
+    const struct wr_agent_def *def = wr_agent(x->core->engine, agent);
+    struct wd_tool *list = def && def->n_tools ? wb_new_n(&x->arena, struct wd_tool, def->n_tools) : NULL;
+    ret->n_tools = 0;
     for (size_t i = 0; list && i < def->n_tools; i++) {
         const struct wr_tool *t = &def->tools[i];
         if (t->kind == WR_TOOL_CLIENT || t->source != WR_SOURCE_MCP)
             continue;
-        list[ret->n_tools++] = (struct wd_tool){.name        = wb_arena_dup(&x->arena, t->spec.name),
-                                                .server      = wb_arena_dup(&x->arena, t->server),
+        list[ret->n_tools++] = (struct wd_tool){.name = wb_arena_dup(&x->arena, t->spec.name),
+                                                .server = wb_arena_dup(&x->arena, t->server),
                                                 .description = wb_arena_dup(&x->arena, t->spec.description),
-                                                .parameters  = wb_arena_dup(&x->arena, t->spec.parameters)};
+                                                .parameters = wb_arena_dup(&x->arena, t->spec.parameters)};
     }
     ret->tools = list;
     return wb_arena_check(&x->arena, err);
@@ -262,12 +262,12 @@ static int mcp_tools(struct sv_exchange *x, struct upp_str agent, struct wd_agen
 int sv_run_stream_look(struct sv_exchange *x, struct wb_uuid run, struct sv_run_stream *s, struct upp_err *err)
 {
     struct wr_run_info look;
-    int                r = sv_look_at_run(x, run, &look, err);
+    int r = sv_look_at_run(x, run, &look, err);
     if (r < 0)
         return r;
-    s->opts.thread     = look.run.thread;
+    s->opts.thread = look.run.thread;
     s->opts.created_ms = look.run.created_ms;
-    s->opts.options    = look.run.options;
+    s->opts.options = look.run.options;
     return mcp_tools(x, look.run.agent, &s->opts.agentapi, err);
 }
 
@@ -286,15 +286,15 @@ static int give_frames(struct feed *f, const struct wm_event *ev, sv_frame_fn *f
 int sv_run_encode(struct sv_exchange *x, struct wb_uuid run, struct sv_run_stream *s, bool whole, sv_frame_fn *frame,
                   void *arg, struct upp_err *err)
 {
-    struct feed     f;
+    struct feed f;
     struct wm_event ev;
-    int             r = feed_begin(x, run, s, &f, err);
+    int r = feed_begin(x, run, s, &f, err);
     while (r == 0 && !f.over) {
         r = whole ? wr_reader_next(f.reader, ends_at_wait(&f), &ev, err)
                   : wr_reader_try(f.reader, ends_at_wait(&f), &ev, NULL, NULL, err);
         if (r <= 0)
             break;
-        r      = give_frames(&f, &ev, frame, arg, err);
+        r = give_frames(&f, &ev, frame, arg, err);
         f.over = ends_segment(&f, &ev);
     }
     feed_done(&f);
@@ -305,9 +305,9 @@ int sv_run_encode(struct sv_exchange *x, struct wb_uuid run, struct sv_run_strea
 
 struct one {
     struct sv_exchange *x;
-    uint32_t            skip;
-    bool                found;
-    bool                stored; /* it is looked at: that the run has failed is no failure of the request */
+    uint32_t skip;
+    bool found;
+    bool stored; /* it is looked at: that the run has failed is no failure of the request */
 };
 
 /* A run that failed as the answer to the request that started it. 0: the frame says it. */
@@ -334,7 +334,7 @@ static int take_one(void *arg, const struct wm_event *ev, const char *name, stru
     if (o->skip--)
         return 0;
     o->found = true;
-    int r    = answer_failure(o, ev, name != NULL, err);
+    int r = answer_failure(o, ev, name != NULL, err);
     if (r != 0)
         return r;
     o->x->reply.status = 200;
@@ -346,11 +346,11 @@ static int take_one(void *arg, const struct wm_event *ev, const char *name, stru
 int sv_run_answer(struct sv_exchange *x, struct wb_uuid run, struct sv_run_stream *s, struct upp_err *err)
 {
     struct one one;
-    unsigned   tries = 0;
-    int        r;
+    unsigned tries = 0;
+    int r;
     do {
         one = (struct one){.x = x, .skip = s->skip, .stored = s->now};
-        r   = sv_run_encode(x, run, s, !s->now, take_one, &one, err);
+        r = sv_run_encode(x, run, s, !s->now, take_one, &one, err);
     } while (sv_try_again(x, r, err, &tries));
     if (r < 0 || one.found || s->now)
         return r < 0 ? r : one.found;
@@ -359,13 +359,13 @@ int sv_run_answer(struct sv_exchange *x, struct wb_uuid run, struct sv_run_strea
 
 WEFT_SUSPENDS int sv_run_stream(struct sv_exchange *x, struct wb_uuid run, struct sv_run_stream *s, struct upp_err *err)
 {
-    struct feed           f;
-    struct sv_stream_opts opts  = {.headers = s->ops->headers,
-                                   .lines   = s->lines,
-                                   .apart   = s->plain,
-                                   .beat    = s->ops->beat && x->settings->heartbeats ? beat : NULL};
-    unsigned              tries = 0;
-    int                   r;
+    struct feed f;
+    struct sv_stream_opts opts = {.headers = s->ops->headers,
+                                  .lines = s->lines,
+                                  .apart = s->plain,
+                                  .beat = s->ops->beat && x->settings->heartbeats ? beat : NULL};
+    unsigned tries = 0;
+    int r;
     do {
         r = feed_begin(x, run, s, &f, err);
         if (r >= 0)

@@ -2,8 +2,7 @@
  *
  * Every frame has an id. A reader that returns with the last id it received gets exactly the rest.
  */
-#ifndef SV_RUN_STREAM_H
-#define SV_RUN_STREAM_H
+#pragma once
 
 #include "dialects/core/dialect.h"
 #include "run/engine.h"
@@ -11,23 +10,23 @@
 
 /* A frame before those of the events, without an id: a reader that returns does not get it again. */
 struct sv_preamble {
-    const char    *name; /* NULL: none */
+    const char *name; /* NULL: none */
     struct upp_str data;
 };
 
 struct sv_run_stream {
-    uint64_t                    drop; /* so many of its frames are not sent: the client has them */
+    uint64_t drop; /* so many of its frames are not sent: the client has them */
     const struct wd_stream_ops *ops;
-    struct wd_stream_opts       opts;    /* of this request; a door may set those of its dialect */
-    struct wr_from              from;    /* after this event; all zero: from the start */
-    bool                        to_wait; /* ends when the run waits for an answer from outside */
-    bool                        segment; /* with to_wait: also if it goes on by now */
-    struct sv_preamble          preamble;
-    bool                        unstored; /* its thread is erased before the end of the stream is sent */
-    bool                        lines;    /* JSON lines instead of server-sent events */
-    bool                        plain;    /* frames without ids, each in a chunk of HTTP of its own */
-    uint32_t                    skip;     /* of sv_run_answer: frames before the one */
-    bool                        now;      /* of sv_run_answer: does not wait for it */
+    struct wd_stream_opts opts; /* of this request; a door may set those of its dialect */
+    struct wr_from from;        /* after this event; all zero: from the start */
+    bool to_wait;               /* ends when the run waits for an answer from outside */
+    bool segment;               /* with to_wait: also if it goes on by now */
+    struct sv_preamble preamble;
+    bool unstored; /* its thread is erased before the end of the stream is sent */
+    bool lines;    /* JSON lines instead of server-sent events */
+    bool plain;    /* frames without ids, each in a chunk of HTTP of its own */
+    uint32_t skip; /* of sv_run_answer: frames before the one */
+    bool now;      /* of sv_run_answer: does not wait for it */
 };
 
 /* What a request asks for: `?as=` chooses the dialect (otherwise `as`; NULL: the door's), `?children=` and the
@@ -45,8 +44,8 @@ WEFT_SUSPENDS int sv_run_stream_look(struct sv_exchange *x, struct wb_uuid run, 
 
 /* Encodes a run up to now or, with `whole`, to its end or wait, and calls `frame` for each frame after s->from, until
  * it returns 1. name NULL: it has none. */
-typedef int       sv_frame_fn(void *arg, const struct wm_event *ev, const char *name, struct upp_str frame,
-                              struct upp_err *err);
+typedef int sv_frame_fn(void *arg, const struct wm_event *ev, const char *name, struct upp_str frame,
+                        struct upp_err *err);
 WEFT_SUSPENDS int sv_run_encode(struct sv_exchange *x, struct wb_uuid run, struct sv_run_stream *s, bool whole,
                                 sv_frame_fn *frame, void *arg, struct upp_err *err) UPP_MUST_CHECK;
 
@@ -59,5 +58,3 @@ WEFT_SUSPENDS int sv_run_stream(struct sv_exchange *x, struct wb_uuid run, struc
  * (`now`) or the dialect says it in the answer. 1; 0, only with `now`: it is not there yet, and nothing was done. */
 WEFT_SUSPENDS int sv_run_answer(struct sv_exchange *x, struct wb_uuid run, struct sv_run_stream *s,
                                 struct upp_err *err) UPP_MUST_CHECK;
-
-#endif

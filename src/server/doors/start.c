@@ -1,4 +1,4 @@
-/* server/doors/start.c — see start.h. */
+/* server/doors/start.c — starts a run on a thread, new or existing, on the loop where it is at home. */
 #include "server/doors/start.h"
 
 #include <openssl/evp.h>
@@ -21,8 +21,8 @@ enum { KEY_MAX = 255 };
 WEFT_SUSPENDS int sv_busy_error(struct sv_exchange *x, const struct wl_thread *t, bool for_run, struct upp_err *err)
 {
     struct wl_store *s = x->server->opts.store;
-    struct wl_node   node;
-    char             thread[WB_UUID_HEX + 1], run[WB_UUID_HEX + 1];
+    struct wl_node node;
+    char thread[WB_UUID_HEX + 1], run[WB_UUID_HEX + 1];
     if (wl_get_node(s, &x->owner, t->head, &node, NULL) < 0)
         return -UPP_EBUSY; /* err has the message already */
     (void)wb_uuid_hex(t->id, thread);
@@ -43,7 +43,7 @@ struct upp_str sv_key_route(struct sv_exchange *x, const char *route)
 int sv_key_header(struct sv_exchange *x, struct upp_str *ret, struct upp_err *err)
 {
     size_t n;
-    *ret     = sv_http_header(x->request, UPP_STR("idempotency-key"), &n);
+    *ret = sv_http_header(x->request, UPP_STR("idempotency-key"), &n);
     x->keyed = true;
     if (n > 1 || (n && (!ret->n || ret->n > KEY_MAX)))
         return upp_fail(err, UPP_EINVALID, "an Idempotency-Key has 1 to %d bytes, and there is one of them", KEY_MAX);
@@ -53,28 +53,28 @@ int sv_key_header(struct sv_exchange *x, struct upp_str *ret, struct upp_err *er
 int sv_start_key(struct sv_exchange *x, struct upp_str route, struct wr_start *start, unsigned char hash[32],
                  struct upp_err *err)
 {
-    unsigned       len  = 32;
+    unsigned len = 32;
     struct upp_str body = wb_buf_str(&x->request->body);
-    int            r    = sv_key_header(x, &start->key, err);
+    int r = sv_key_header(x, &start->key, err);
     if (r <= 0)
         return r < 0 ? r : wb_arena_check(&x->arena, err);
     if (EVP_Digest(body.p, body.n, hash, &len, EVP_sha256(), NULL) != 1)
         return upp_fail(err, UPP_ENOMEM, "no memory for a digest");
     start->route = route;
-    start->body  = hash;
+    start->body = hash;
     return wb_arena_check(&x->arena, err);
 }
 
 WEFT_SUSPENDS bool sv_key_is_used(struct sv_exchange *x, const struct wr_start *start)
 {
     struct wl_store *s = x->server->opts.store;
-    struct wl_key    used;
+    struct wl_key used;
     return start->key.n && wl_get_key(s, &x->owner, start->route, start->key, &used, NULL) >= 0;
 }
 
 int sv_start_new_thread(struct sv_start *s, const struct wl_thread_opts *opts, struct upp_err *err)
 {
-    s->new_thread  = true;
+    s->new_thread = true;
     s->thread_opts = opts ? *opts : (struct wl_thread_opts){.size = sizeof s->thread_opts};
     return wb_uuid_eq(s->thread_opts.id, (struct wb_uuid){{0}}) ? wb_uuid_new(&s->thread_opts.id, err) : 0;
 }
@@ -88,16 +88,16 @@ int sv_start_at_home(struct sv_exchange *x, const struct sv_start *s, sv_handler
 int sv_run_at_home(struct sv_exchange *x, struct wb_uuid run, sv_handler *handler, struct upp_err *err)
 {
     uint32_t home;
-    int      r = wr_home_of_run(x->server->opts.store, &x->owner, run, x->server->n_cores, &home, err);
-    x->run     = run;
+    int r = wr_home_of_run(x->server->opts.store, &x->owner, run, x->server->n_cores, &home, err);
+    x->run = run;
     return r < 0 ? r : sv_core_run(&x->server->cores[home], x, handler, err);
 }
 
 /* Calls before the position whose results come after it, and not with the request, get results first: unknown ones. */
 WEFT_SUSPENDS static int close_calls(struct sv_exchange *x, struct sv_start *s, struct upp_err *err)
 {
-    struct wa_open    open;
-    struct wa_mended  mended;
+    struct wa_open open;
+    struct wa_mended mended;
     struct sv_entries all;
     int r = wa_open_at(x->server->opts.store, &x->owner, s->run.node, s->run.length, &x->arena, &open, err);
     if (r < 0 || !open.of)
@@ -111,10 +111,10 @@ WEFT_SUSPENDS static int close_calls(struct sv_exchange *x, struct sv_start *s, 
     if (!all.p)
         return wb_arena_check(&x->arena, err);
     for (size_t i = 0; i < mended.n; i++)
-        all.p[all.n++] = (struct wm_entry){.kind     = WM_ENTRY_MESSAGE,
-                                           .origin   = WM_ORIGIN_IMPORT,
+        all.p[all.n++] = (struct wm_entry){.kind = WM_ENTRY_MESSAGE,
+                                           .origin = WM_ORIGIN_IMPORT,
                                            .audience = WM_AUDIENCE_ALL,
-                                           .message  = mended.list[i]};
+                                           .message = mended.list[i]};
     for (size_t i = 0; i < s->messages.n; i++)
         all.p[all.n++] = s->messages.p[i];
     s->messages = all;
@@ -125,11 +125,11 @@ WEFT_SUSPENDS static int close_calls(struct sv_exchange *x, struct sv_start *s, 
  * together with it. */
 static void put_messages(const struct sv_entries *e, struct wr_start *start)
 {
-    start->before   = e->p;
+    start->before = e->p;
     start->n_before = e->n;
     if (e->n && e->p[e->n - 1].message.role == UPP_ROLE_USER) {
         start->input = &e->p[--start->n_before].message;
-        start->who   = e->p[start->n_before].who;
+        start->who = e->p[start->n_before].who;
     }
 }
 
@@ -137,7 +137,7 @@ static void put_messages(const struct sv_entries *e, struct wr_start *start)
 static void add_option(struct sv_exchange *x, struct upp_str *options, struct upp_str member)
 {
     struct upp_str before = *options;
-    bool           some   = before.n > 2; /* more than {} */
+    bool some = before.n > 2; /* more than {} */
     *options = wb_arena_printf(&x->arena, "%.*s%s%.*s}", some ? (int)before.n - 1 : 0, some ? before.p : "",
                                some ? "," : "{", UPP_FMT(member));
 }
@@ -147,7 +147,7 @@ static int add_text(struct sv_exchange *x, struct upp_str *options, const char *
                     struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf json = WB_BUF(SV_MAX_BODY * 6);
-    struct wj_writer                      w;
+    struct wj_writer w;
     wj_writer_init(&w, &json, err);
     wj_write_str(&w, text);
     int r = wj_writer_check(&w);
@@ -160,9 +160,9 @@ static int add_text(struct sv_exchange *x, struct upp_str *options, const char *
 static int add_system(struct sv_exchange *x, struct sv_start *s, struct upp_err *err)
 {
     struct upp_str more = {NULL, 0}, own;
-    yyjson_val    *v    = NULL;
-    int            r    = s->run.options.n ? wj_read(&x->arena, s->run.options, NULL, &v, err) : 0;
-    own                 = wj_text_at(v, "additional_instructions");
+    yyjson_val *v = NULL;
+    int r = s->run.options.n ? wj_read(&x->arena, s->run.options, NULL, &v, err) : 0;
+    own = wj_text_at(v, "additional_instructions");
     if (own.n)
         own = wb_arena_printf(&x->arena, "%.*s\n\n%.*s", UPP_FMT(own), UPP_FMT(s->system));
     if (r >= 0)
@@ -178,7 +178,7 @@ static int add_system(struct sv_exchange *x, struct sv_start *s, struct upp_err 
 static int add_options(struct sv_exchange *x, struct sv_start *s, struct upp_err *err)
 {
     struct wl_thread made = {.metadata = s->thread_opts.metadata};
-    int              r    = s->system.n ? add_system(x, s, err) : 0;
+    int r = s->system.n ? add_system(x, s, err) : 0;
     if (r >= 0 && s->asked.n && !wb_str_eq(s->asked, s->run.agent))
         r = add_text(x, &s->run.options, SV_ASKED, s->asked, err);
     if (r < 0)
@@ -217,8 +217,8 @@ static bool stays(struct upp_str name)
 int sv_has_options(struct sv_exchange *x, struct upp_str own, bool *ret, struct upp_err *err)
 {
     yyjson_val *v = NULL;
-    int         r = wr_options_read(&x->arena, own, &v, err);
-    *ret          = false;
+    int r = wr_options_read(&x->arena, own, &v, err);
+    *ret = false;
 
     yyjson_obj_iter it = yyjson_obj_iter_with(v);
     for (yyjson_val *key; r >= 0 && !*ret && (key = yyjson_obj_iter_next(&it));)
@@ -236,7 +236,7 @@ static bool stays_if_not_set(struct upp_str name)
 static void put_options(struct wj_writer *w, yyjson_val *of_run, yyjson_val *of_request)
 {
     yyjson_obj_iter it = yyjson_obj_iter_with(of_run);
-    yyjson_val     *key;
+    yyjson_val *key;
     while ((key = yyjson_obj_iter_next(&it)))
         if (stays(wj_text(key)) || (stays_if_not_set(wj_text(key)) && !sv_member(of_request, wj_text(key))))
             wj_put_member(w, key);
@@ -250,10 +250,10 @@ int sv_next_options(struct sv_exchange *x, const struct wm_run *run, struct sv_s
                     struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(2u * SV_MAX_BODY + 4096);
-    struct upp_str                        own = s->run.options; /* a start adds to them itself */
-    yyjson_val                           *had = NULL, *now = NULL;
-    struct wj_writer                      w;
-    int                                   r = s->system.n ? add_system(x, s, err) : 0;
+    struct upp_str own = s->run.options; /* a start adds to them itself */
+    yyjson_val *had = NULL, *now = NULL;
+    struct wj_writer w;
+    int r = s->system.n ? add_system(x, s, err) : 0;
     if (r >= 0 && s->asked.n)
         r = add_text(x, &s->run.options, SV_ASKED, s->asked, err);
     if (r >= 0 && s->stored)
@@ -286,7 +286,7 @@ WEFT_SUSPENDS static int start_indexed(struct sv_exchange *x, struct sv_start *s
                                        struct upp_err *err)
 {
     struct upp_err why = {0};
-    int            r   = wr_start(x->core->engine, &s->run, ret, &why);
+    int r = wr_start(x->core->engine, &s->run, ret, &why);
     if (r == -UPP_EREFUSED && s->indexed && wb_str_eq(wb_cstr(why.cause), UPP_STR(WR_ALIAS_TAKEN))) {
         s->run.alias = (struct upp_str){NULL, 0};
         return wr_start(x->core->engine, &s->run, ret, err);
@@ -300,11 +300,11 @@ WEFT_SUSPENDS static int start_run(struct sv_exchange *x, struct sv_start *s, st
                                    struct upp_err *err)
 {
     struct wr_started started = {0};
-    int               r       = 0;
+    int r = 0;
     if (s->answers.n && s->messages.n)
         return upp_fail(err, UPP_EINVALID, "a run begins with answers to open calls or with messages, not both");
     s->run.api_key = sv_auth_key(x);
-    r              = sv_may_write(x, &s->thread, err);
+    r = sv_may_write(x, &s->thread, err);
     if (r >= 0)
         r = sv_members_attribute(x, &s->thread, &s->messages, err);
     if (r < 0)
@@ -318,7 +318,7 @@ WEFT_SUSPENDS static int start_run(struct sv_exchange *x, struct sv_start *s, st
         r = close_calls(x, s, err);
     put_messages(&s->messages, &s->run);
     if (r >= 0 && s->answers.n && !sv_key_is_used(x, &s->run)) {
-        r      = sv_put_answers(x, s, own, run, err);
+        r = sv_put_answers(x, s, own, run, err);
         x->run = *run;
         if (r > 0) /* the run waited and resumes */
             return 0;
@@ -326,15 +326,15 @@ WEFT_SUSPENDS static int start_run(struct sv_exchange *x, struct sv_start *s, st
     if (r < 0)
         return r;
     s->run.thread = s->thread.id;
-    s->run.made   = s->new_thread ? &s->thread_opts : NULL;
-    r             = start_indexed(x, s, &started, err);
+    s->run.made = s->new_thread ? &s->thread_opts : NULL;
+    r = start_indexed(x, s, &started, err);
     if (r == -UPP_EBUSY && !s->new_thread)
         return sv_busy_error(x, &s->thread, !s->run.n_before, err);
-    *run                = started.run;
-    s->joined           = r >= 0 && started.joined;
-    x->run              = started.run;
-    x->started          = r >= 0 && !started.joined;
-    x->done             = x->started;
+    *run = started.run;
+    s->joined = r >= 0 && started.joined;
+    x->run = started.run;
+    x->started = r >= 0 && !started.joined;
+    x->done = x->started;
     struct wm_run *made = x->started ? wb_new(&x->arena, struct wm_run) : NULL;
     if (made)
         *made = started.row;
@@ -351,7 +351,7 @@ bool sv_try_again(struct sv_exchange *x, int r, const struct upp_err *err, unsig
 int sv_look_at_run(struct sv_exchange *x, struct wb_uuid run, struct wr_run_info *ret, struct upp_err *err)
 {
     unsigned tries = 0;
-    int      r;
+    int r;
     do {
         r = wr_get(x->core->engine, &x->owner, run, &x->arena, ret, err);
         if (r < 0 && wl_may_pass(err) && x->made && wb_uuid_eq(x->made->id, run)) {
@@ -365,7 +365,7 @@ int sv_look_at_run(struct sv_exchange *x, struct wb_uuid run, struct wr_run_info
 WEFT_SUSPENDS int sv_start_run(struct sv_exchange *x, struct sv_start *s, struct wb_uuid *run, struct upp_err *err)
 {
     struct upp_str own = s->run.options;
-    int            r   = add_options(x, s, err);
+    int r = add_options(x, s, err);
     for (size_t i = 0; r >= 0 && sv_start_steps[i]; i++)
         r = sv_start_steps[i](x, s, err);
     return r < 0 ? r : start_run(x, s, own, run, err);

@@ -3,8 +3,7 @@
  * A door reads its request into a struct sv_start; sv_start_run does the rest. The response is the door's: a stream
  * (server/doors/run_stream.h) or an object.
  */
-#ifndef SV_START_H
-#define SV_START_H
+#pragma once
 
 #include <yyjson.h>
 
@@ -15,8 +14,8 @@
 
 struct sv_answers {
     struct wr_answer *p;
-    size_t            n;
-    struct upp_str    options; /* of the run from then on; empty: those that it has */
+    size_t n;
+    struct upp_str options; /* of the run from then on; empty: those that it has */
 
     const struct wr_start *request; /* its Idempotency-Key is stored with them; NULL: none */
 };
@@ -39,23 +38,23 @@ enum { SV_ANSWERS_MAX = 128 };
 #define SV_SYSTEM_OPTION "weft_client_system"
 
 struct sv_start {
-    struct wl_thread      thread;
-    bool                  new_thread;  /* it is made in the commit of the run, as thread_opts say */
-    bool                  made_thread; /* a request to run made it, not one for a thread (SV_MADE_THREAD) */
+    struct wl_thread thread;
+    bool new_thread;  /* it is made in the commit of the run, as thread_opts say */
+    bool made_thread; /* a request to run made it, not one for a thread (SV_MADE_THREAD) */
     struct wl_thread_opts thread_opts;
-    struct wr_start       run;          /* owner, agent, options, on_busy, key, node; the rest is filled here */
-    struct sv_entries     messages;     /* appended; the last one is the run's input if it is a user's */
-    struct sv_answers     answers;      /* to open calls of the thread: instead of messages */
-    bool                  calls_by_id;  /* clients find the run by the ids of its calls (WR_CALL_IDS) ... */
-    const char           *conversation; /* ... in this conversation (SV_CONVERSATION); NULL: not told */
-    struct upp_str        asked;        /* SV_ASKED; empty: the agent's name */
-    const char           *agent_member; /* the request's, which names the agent; NULL: it has none */
-    struct upp_str        system;       /* of the client, for an agent that is a gateway; empty: none */
-    bool                  background;   /* SV_BACKGROUND */
-    bool                  stored;       /* SV_STORED */
-    bool                  unstored;     /* the thread is erased with the end of the run (run/unstored.h) */
-    bool                  indexed;      /* by a step: run.alias may be another run's, which keeps it */
-    bool                  joined;       /* filled here: a request with the same key had started the run */
+    struct wr_start run;        /* owner, agent, options, on_busy, key, node; the rest is filled here */
+    struct sv_entries messages; /* appended; the last one is the run's input if it is a user's */
+    struct sv_answers answers;  /* to open calls of the thread: instead of messages */
+    bool calls_by_id;           /* clients find the run by the ids of its calls (WR_CALL_IDS) ... */
+    const char *conversation;   /* ... in this conversation (SV_CONVERSATION); NULL: not told */
+    struct upp_str asked;       /* SV_ASKED; empty: the agent's name */
+    const char *agent_member;   /* the request's, which names the agent; NULL: it has none */
+    struct upp_str system;      /* of the client, for an agent that is a gateway; empty: none */
+    bool background;            /* SV_BACKGROUND */
+    bool stored;                /* SV_STORED */
+    bool unstored;              /* the thread is erased with the end of the run (run/unstored.h) */
+    bool indexed;               /* by a step: run.alias may be another run's, which keeps it */
+    bool joined;                /* filled here: a request with the same key had started the run */
 };
 
 /* A new thread for the run, with these options (NULL: none). Its id is made here: the door goes on where it is at home.
@@ -79,7 +78,7 @@ WEFT_SUSPENDS int sv_start_run(struct sv_exchange *x, struct sv_start *s, struct
 
 /* What a door adds to the starts of all: an alias, options. The steps of all doors, before anything is checked; NULL
  * ends them (server/doors/doors.c). */
-typedef int                 sv_start_step(struct sv_exchange *x, struct sv_start *s, struct upp_err *err);
+typedef int sv_start_step(struct sv_exchange *x, struct sv_start *s, struct upp_err *err);
 extern sv_start_step *const sv_start_steps[];
 
 /* After a failure to read what the response needs. True: what the request asks for is committed (x->done), so that it
@@ -133,5 +132,3 @@ int sv_has_options(struct sv_exchange *x, struct upp_str own, bool *ret, struct 
 
 /* Cancels a run (wr_cancel), if the client may. */
 WEFT_SUSPENDS int sv_cancel(struct sv_exchange *x, struct wb_uuid run, struct upp_err *err) UPP_MUST_CHECK;
-
-#endif

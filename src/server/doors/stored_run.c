@@ -1,4 +1,4 @@
-/* server/doors/stored_run.c — see stored_run.h. */
+/* server/doors/stored_run.c — finds the run and the segment of an object by its id, and deletes their messages. */
 #include "server/doors/stored_run.h"
 
 #include "base/defs.h"
@@ -10,17 +10,15 @@
 
 enum { BATCH = 64 };
 
-/* ---- Finding ----------------------------------------------------------------------------------------------------- */
-
 bool sv_stored_id(struct upp_str id, const char *prefix, char separator, struct wb_uuid *run, uint32_t *segment)
 {
-    const char     mark[] = {separator, 0};
-    struct upp_str head   = wb_cstr(prefix);
-    uint64_t       n      = 1;
+    const char mark[] = {separator, 0};
+    struct upp_str head = wb_cstr(prefix);
+    uint64_t n = 1;
     if (!wb_str_starts(id, head))
         return false;
     struct upp_str rest = wb_str_sub(id, head.n, SIZE_MAX);
-    size_t         at   = wb_str_find(rest, wb_cstr(mark), 0);
+    size_t at = wb_str_find(rest, wb_cstr(mark), 0);
     if (at < rest.n && (!wb_str_u64(wb_str_sub(rest, at + 1, SIZE_MAX), &n) || n < 2 || n > UINT32_MAX))
         return false;
     *segment = (uint32_t)(n - 1);
@@ -29,7 +27,7 @@ bool sv_stored_id(struct upp_str id, const char *prefix, char separator, struct 
 
 int sv_stored_find(struct sv_exchange *x, struct wb_uuid id, struct wm_run *ret, struct upp_err *err)
 {
-    struct wl_store  *s = x->server->opts.store;
+    struct wl_store *s = x->server->opts.store;
     struct wl_thread *t = wb_new(&x->arena, struct wl_thread);
     if (!t)
         return wb_arena_check(&x->arena, err);
@@ -43,14 +41,12 @@ int sv_stored_find(struct sv_exchange *x, struct wb_uuid id, struct wm_run *ret,
     return r;
 }
 
-/* ---- What it answers --------------------------------------------------------------------------------------------- */
-
 /* The thread to the end of the run's node, wherever its head is now. */
 static struct wl_thread thread_of(const struct sv_exchange *x, const struct wm_run *run)
 {
     struct wl_thread of = *x->thread;
-    of.head             = run->node;
-    of.at               = 0;
+    of.head = run->node;
+    of.at = 0;
     return of;
 }
 
@@ -59,12 +55,12 @@ WEFT_SUSPENDS static int find_output(struct sv_exchange *x, const struct sv_stor
                                      struct upp_err *err)
 {
     static const struct wr_from start;
-    struct wr_reader           *reader  = NULL;
-    uint32_t                    segment = 0;
-    struct wm_event             ev;
-    bool                        found = false;
-    int                         r     = wr_reader_open(x->core->engine, &x->owner, it->run.id, &start, &reader, err);
-    *ret                              = (struct wm_id){.node = it->run.node, .index = UINT32_MAX};
+    struct wr_reader *reader = NULL;
+    uint32_t segment = 0;
+    struct wm_event ev;
+    bool found = false;
+    int r = wr_reader_open(x->core->engine, &x->owner, it->run.id, &start, &reader, err);
+    *ret = (struct wm_id){.node = it->run.node, .index = UINT32_MAX};
     while (r >= 0 && !found && (r = wr_reader_try(reader, true, &ev, NULL, NULL, err)) > 0) {
         bool own = ev.from->depth == 0;
         segment += own && ev.kind == WM_RUN && ev.status == WM_WAITING;
@@ -78,8 +74,8 @@ WEFT_SUSPENDS static int find_output(struct sv_exchange *x, const struct sv_stor
 int sv_stored_context(struct sv_exchange *x, const struct sv_stored *it, struct wl_path *ret, struct upp_err *err)
 {
     const struct wl_thread of = thread_of(x, &it->run);
-    struct wm_id           at;
-    int                    r = find_output(x, it, &at, err);
+    struct wm_id at;
+    int r = find_output(x, it, &at, err);
     if (r < 0)
         return r;
     return at.index == UINT32_MAX
@@ -87,21 +83,19 @@ int sv_stored_context(struct sv_exchange *x, const struct sv_stored *it, struct 
                : wl_path_open(x->server->opts.store, &x->owner, at.node, at.index, &x->arena, ret, err);
 }
 
-/* ---- Deleting ---------------------------------------------------------------------------------------------------- */
-
 /* Erases the run's messages, its question included. One that was deleted before is no failure. */
 WEFT_SUSPENDS static int erase_messages(struct sv_exchange *x, const struct wm_run *run, struct upp_err *err)
 {
-    struct wl_store *s  = x->server->opts.store;
+    struct wl_store *s = x->server->opts.store;
     struct wl_thread of = thread_of(x, run);
-    struct wl_path   path;
-    struct wl_line  *lines;
-    size_t           n;
-    int              r  = wl_thread_path(s, &x->owner, &of, &x->arena, &path, err);
-    uint32_t         at = r >= 0 && path.n ? path.spans[path.n - 1].before + run->input : 0;
+    struct wl_path path;
+    struct wl_line *lines;
+    size_t n;
+    int r = wl_thread_path(s, &x->owner, &of, &x->arena, &path, err);
+    uint32_t at = r >= 0 && path.n ? path.spans[path.n - 1].before + run->input : 0;
     for (uint32_t end; r >= 0 && at < path.length; at = end) {
         end = WB_MIN(path.length, at + BATCH);
-        r   = wl_path_tail(s, &x->owner, &path, end, end - at, &x->arena, &lines, &n, err);
+        r = wl_path_tail(s, &x->owner, &path, end, end - at, &x->arena, &lines, &n, err);
         for (size_t i = 0; r >= 0 && i < n; i++) {
             if (lines[i].entry.kind == WM_ENTRY_MESSAGE && wb_uuid_eq(lines[i].run, run->id))
                 r = wl_message_delete(s, &x->owner, &of, lines[i].id, UPP_STR("deleted"), err);
@@ -115,11 +109,11 @@ WEFT_SUSPENDS static int erase_messages(struct sv_exchange *x, const struct wm_r
 WEFT_SUSPENDS static int is_thread_used(struct sv_exchange *x, const struct wm_run *run, struct upp_err *err)
 {
     struct wl_store *s = x->server->opts.store;
-    struct wl_path   path;
-    struct wl_line  *lines;
-    struct wm_run   *runs;
-    size_t           n;
-    int              r = wl_list_runs(s, &x->owner, run->thread, false, 2, &x->arena, &runs, &n, err);
+    struct wl_path path;
+    struct wl_line *lines;
+    struct wm_run *runs;
+    size_t n;
+    int r = wl_list_runs(s, &x->owner, run->thread, false, 2, &x->arena, &runs, &n, err);
     if (r < 0 || n > 1)
         return r < 0 ? r : 1;
     r = wl_thread_path(s, &x->owner, x->thread, &x->arena, &path, err);
@@ -145,10 +139,10 @@ WEFT_SUSPENDS static int drop_thread(struct sv_exchange *x, const struct wm_run 
 /* The messages first: a request that broke off is sent again. */
 int sv_stored_delete(struct sv_exchange *x, const struct sv_stored *it, const char *what, struct upp_err *err)
 {
-    struct wl_store       *s    = x->server->opts.store;
+    struct wl_store *s = x->server->opts.store;
     const struct wl_change drop = {.kind = WL_DROP_RUN, .run = &it->run};
-    struct wl_commit       c    = {.owner = x->owner, .changes = &drop, .n = 1};
-    int                    r    = sv_may_write(x, x->thread, err);
+    struct wl_commit c = {.owner = x->owner, .changes = &drop, .n = 1};
+    int r = sv_may_write(x, x->thread, err);
     if (r >= 0 && it->segment)
         r = upp_fail(err, UPP_EINVALID, "'%.*s' continues an earlier one: delete that", UPP_FMT(x->params[0]));
     if (r >= 0 && !wm_status_ended(it->run.status))

@@ -3,8 +3,7 @@
  * Such an object is a view of its run, and of one segment of it: each wait for the client ends one. It has no record of
  * its own, so that it belongs to whom the thread belongs to, and goes with it.
  */
-#ifndef SV_STORED_RUN_H
-#define SV_STORED_RUN_H
+#pragma once
 
 #include "log/log.h"
 #include "model/run.h"
@@ -12,7 +11,7 @@
 
 struct sv_stored {
     struct wm_run run;
-    uint32_t      segment; /* 0: the first */
+    uint32_t segment; /* 0: the first */
 };
 
 /* An id: the prefix and a run; for its second segment, `separator` and 2 after it. */
@@ -31,5 +30,3 @@ WEFT_SUSPENDS int sv_stored_context(struct sv_exchange *x, const struct sv_store
  * repeated after a failure. -UPP_EBUSY: the run has not ended. */
 WEFT_SUSPENDS int sv_stored_delete(struct sv_exchange *x, const struct sv_stored *it, const char *what,
                                    struct upp_err *err) UPP_MUST_CHECK;
-
-#endif

@@ -1,4 +1,4 @@
-/* server/doors/system_text.c — see system_text.h. */
+/* server/doors/system_text.c — takes, marks or refuses system messages of clients. */
 #include "server/doors/system_text.h"
 
 #include <stdio.h>
@@ -35,10 +35,10 @@ bool sv_system_role(struct upp_str role)
 
 static int refuse(const struct sv_body *b, yyjson_val *at, const struct wr_agent_def *agent, struct upp_err *err)
 {
-    yyjson_val    *role = sv_member(at, UPP_STR("role"));
-    char           shown[WJ_QUOTED];
-    struct upp_str who   = agent ? agent->name : UPP_STR("the agent that this is for");
-    bool           alone = agent && agent->gateway && is_exact(wj_text_of(role));
+    yyjson_val *role = sv_member(at, UPP_STR("role"));
+    char shown[WJ_QUOTED];
+    struct upp_str who = agent ? agent->name : UPP_STR("the agent that this is for");
+    bool alone = agent && agent->gateway && is_exact(wj_text_of(role));
     (void)wj_quote(wj_text_of(role), shown, sizeof shown);
     int r = alone
                 ? upp_fail(err, UPP_EREFUSED,
@@ -63,7 +63,7 @@ static int mark(struct wb_arena *a, struct upp_message *m, struct upp_err *err)
     parts[0] = (struct upp_part){.kind = UPP_PART_TEXT, .text = UPP_STR(SV_SYSTEM_MARK)};
     if (m->n_parts)
         memcpy(parts + 1, m->parts, m->n_parts * sizeof *parts);
-    m->role  = UPP_ROLE_USER;
+    m->role = UPP_ROLE_USER;
     m->parts = parts;
     m->n_parts++;
     return 1;

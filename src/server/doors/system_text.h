@@ -3,8 +3,7 @@
  * An agent that is a gateway takes them as its system text, which belongs to the run that the request starts. With
  * allow_client_system they are a user's words, with a mark before them. Every other agent refuses them by name.
  */
-#ifndef SV_SYSTEM_TEXT_H
-#define SV_SYSTEM_TEXT_H
+#pragma once
 
 #include <upp/message.h>
 
@@ -18,7 +17,7 @@
 /* The system messages of a request to a gateway, joined with empty lines. */
 struct sv_system {
     struct wb_buf text;
-    yyjson_val   *first; /* NULL: there was none */
+    yyjson_val *first; /* NULL: there was none */
 };
 #define SV_SYSTEM ((struct sv_system){.text = WB_BUF(SV_MAX_BODY * 2)})
 void sv_system_done(struct sv_system *s);
@@ -35,5 +34,3 @@ bool sv_system_role(struct upp_str role);
  * the request starts no run. */
 int sv_system_take(const struct sv_body *b, yyjson_val *at, const struct wr_agent_def *agent, struct wb_arena *a,
                    struct upp_message *m, struct sv_system *to, struct upp_err *err) UPP_MUST_CHECK;
-
-#endif

@@ -1,4 +1,4 @@
-/* server/http/accept.c — see accept.h. */
+/* server/http/accept.c — parses the header Accept, and compares the weights of two media types. */
 #include "server/http/accept.h"
 
 #include "base/defs.h"
@@ -54,7 +54,7 @@ static unsigned weight_of(struct upp_str parameters)
 static struct preference preference_of(struct upp_str accept, struct upp_str type)
 {
     struct preference best = {NONE, 0};
-    struct upp_str    range, name;
+    struct upp_str range, name;
     while (wb_str_split(&accept, ',', &range)) {
         if (!wb_str_split(&range, ';', &name))
             continue;

@@ -4,8 +4,7 @@
  * the handler returned. Requests that are refused before a handler is called (401, 403, 429) have no row: they are in
  * the access log.
  */
-#ifndef SV_ADMIN_H
-#define SV_ADMIN_H
+#pragma once
 
 #include "server/http/route.h"
 
@@ -24,5 +23,3 @@ void sv_admin_actor(const struct sv_exchange *x, struct wl_admin *row);
 
 /* Ends the row, if there is one. */
 WEFT_SUSPENDS void sv_admin_end(struct sv_exchange *x, int r, const struct upp_err *err);
-
-#endif

@@ -1,4 +1,4 @@
-/* server/http/auth.c — see auth.h. */
+/* server/http/auth.c — finds the key, the tenant and the user of a request, and checks scopes and limits. */
 #include "server/http/auth.h"
 
 #include <stdio.h>
@@ -10,14 +10,11 @@
 #include "server/http/error.h"
 #include "server/http/server.h"
 
-/* ---- The key ------------------------------------------------------------------------------------------------------
- */
-
 /* What the request gives as its key; empty: none. A header that is there twice gives none. */
 static struct upp_str given_key(const struct sv_http *h)
 {
     struct upp_str scheme = UPP_STR("Bearer ");
-    size_t         n;
+    size_t n;
     struct upp_str text = sv_http_header(h, UPP_STR("authorization"), &n);
     if (n == 1 && text.n > scheme.n && wb_str_eq_nocase(wb_str_sub(text, 0, scheme.n), scheme))
         return wb_str_trim(wb_str_sub(text, scheme.n, SIZE_MAX));
@@ -28,7 +25,7 @@ static struct upp_str given_key(const struct sv_http *h)
 static int deny(struct sv_conn *c, int status, const char *code, const char *why)
 {
     c->auth.code = code;
-    c->http.why  = why;
+    c->http.why = why;
     return status;
 }
 
@@ -42,7 +39,7 @@ static int deny_key(struct sv_conn *c)
 /* Without a valid key. Not of one that was revoked meanwhile: its client was known. */
 static int deny_stranger(struct sv_conn *c)
 {
-    uint64_t wait    = sv_strangers_count(&c->server->strangers, wb_cstr(c->client), wb_mono_ms());
+    uint64_t wait = sv_strangers_count(&c->server->strangers, wb_cstr(c->client), wb_mono_ms());
     c->auth.stranger = true;
     if (!wait)
         return deny_key(c);
@@ -53,22 +50,19 @@ static int deny_stranger(struct sv_conn *c)
 static int find_key(struct sv_conn *c)
 {
     struct sv_keys *keys = c->server->opts.keys;
-    struct sv_key  *k    = keys ? sv_keys_find(keys, given_key(&c->http)) : NULL;
+    struct sv_key *k = keys ? sv_keys_find(keys, given_key(&c->http)) : NULL;
     if (!k)
         return deny_stranger(c);
     k->refs++;
-    c->auth.key    = k;
+    c->auth.key = k;
     c->auth.scopes = sv_scopes_all(k->scopes);
-    c->owner       = (struct wl_owner){.tenant = k->tenant, .user = k->user};
+    c->owner = (struct wl_owner){.tenant = k->tenant, .user = k->user};
     return 0;
 }
 
-/* ---- Tenant and user ----------------------------------------------------------------------------------------------
- */
-
 static int find_tenant(struct sv_conn *c)
 {
-    size_t         n;
+    size_t n;
     struct upp_str name = sv_http_header(&c->http, UPP_STR("weft-tenant"), &n);
     if (!n)
         return 0;
@@ -82,7 +76,7 @@ static int find_tenant(struct sv_conn *c)
 
 static int find_user(struct sv_conn *c)
 {
-    size_t         n;
+    size_t n;
     struct upp_str name = sv_http_header(&c->http, UPP_STR("weft-user"), &n);
     if (!n)
         return 0;
@@ -93,9 +87,6 @@ static int find_user(struct sv_conn *c)
     c->owner.user = name;
     return 0;
 }
-
-/* ---- Scopes and limits --------------------------------------------------------------------------------------------
- */
 
 static unsigned flags_of(const struct sv_conn *c)
 {
@@ -133,7 +124,7 @@ static int check_limits(struct sv_conn *c)
     struct upp_err err = {0};
     if (!c->auth.key)
         return 0;
-    int r          = sv_key_count(c->server->opts.keys, c->auth.key, &err);
+    int r = sv_key_count(c->server->opts.keys, c->auth.key, &err);
     c->auth.bucket = c->auth.key->bucket;
     if (r < 0)
         return deny_limit(c, "rate_limit_exceeded", &err);
@@ -151,7 +142,7 @@ static bool needs_key(struct sv_conn *c)
 
 int sv_auth_check(struct sv_conn *c)
 {
-    bool keyed     = needs_key(c);
+    bool keyed = needs_key(c);
     c->auth.scopes = c->local ? SV_SCOPE_ALL : SV_SCOPE_ALL & ~SV_SCOPE_ADMIN;
     if (!keyed)
         c->owner = (struct wl_owner){.tenant = UPP_STR("local")};
@@ -181,9 +172,6 @@ void sv_auth_done(struct sv_auth *a)
         a->key->refs--;
     *a = (struct sv_auth){0};
 }
-
-/* ---- Responses ----------------------------------------------------------------------------------------------------
- */
 
 void sv_auth_deny(struct sv_exchange *x, int status)
 {
@@ -217,14 +205,11 @@ void sv_auth_headers(struct sv_exchange *x)
                   sv_bucket_reset_ms(&x->conn->auth.bucket, per_minute, now));
     }
     if (k && k->limits.tokens) {
-        int64_t  now  = wb_wall_ms();
+        int64_t now = wb_wall_ms();
         uint64_t used = sv_key_tokens(k, now), limit = k->limits.tokens;
         put_limit(x, "tokens", limit, limit > used ? limit - used : 0, SV_DAY_MS - (uint64_t)(now % SV_DAY_MS));
     }
 }
-
-/* ---- For handlers -------------------------------------------------------------------------------------------------
- */
 
 int sv_auth_need(const struct sv_exchange *x, uint8_t scope, struct upp_err *err)
 {

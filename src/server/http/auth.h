@@ -8,26 +8,25 @@
  *
  * The header weft-user names the user within the tenant; it needs the scope act-as.
  */
-#ifndef SV_AUTH_H
-#define SV_AUTH_H
+#pragma once
 
 #include "server/http/route.h"
 #include "server/keys/table.h"
 
 /* Of one request; in the connection, between its head and the end of its response. */
 struct sv_auth {
-    struct sv_key   *key;      /* NULL: none */
-    struct sv_bucket bucket;   /* the key's, after this request was counted: its response may be made on another loop */
-    uint8_t          scopes;   /* enum sv_scope */
-    bool             stranger; /* refused for want of a valid key: the log has sums of these (strangers.h) */
-    int              denied;   /* status of the response that takes the place of the handler's; 0: none */
-    const char      *code;     /* of a refusal; NULL: it was not refused here */
-    uint64_t         retry_ms; /* likewise */
-    char             why[128]; /* likewise: its sentence, if it has a number in it */
+    struct sv_key *key;      /* NULL: none */
+    struct sv_bucket bucket; /* the key's, after this request was counted: its response may be made on another loop */
+    uint8_t scopes;          /* enum sv_scope */
+    bool stranger;           /* refused for want of a valid key: the log has sums of these (strangers.h) */
+    int denied;              /* status of the response that takes the place of the handler's; 0: none */
+    const char *code;        /* of a refusal; NULL: it was not refused here */
+    uint64_t retry_ms;       /* likewise */
+    char why[128];           /* likewise: its sentence, if it has a number in it */
 };
 
 /* Sets the connection's owner and auth from the head of its request: 0, or a status (and http.why). */
-int  sv_auth_check(struct sv_conn *c) UPP_MUST_CHECK;
+int sv_auth_check(struct sv_conn *c) UPP_MUST_CHECK;
 void sv_auth_done(struct sv_auth *a);
 
 /* Responds with the refusal of sv_auth_check. */
@@ -56,5 +55,3 @@ struct upp_str sv_auth_key_name(const struct sv_exchange *x);
 
 /* Fails if a run that this request starts would be refused: before anything is stored for it. */
 int sv_auth_may_start(const struct sv_exchange *x, struct upp_err *err) UPP_MUST_CHECK;
-
-#endif

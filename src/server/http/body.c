@@ -1,4 +1,4 @@
-/* server/http/body.c — see body.h. */
+/* server/http/body.c — reads the JSON body of a request, and reports a member that is wrong or unknown. */
 #include "server/http/body.h"
 
 #include <stdarg.h>
@@ -8,8 +8,6 @@
 #include "json/read.h"
 #include "json/value.h"
 #include "json/write.h"
-
-/* ---- Members that nobody reads ----------------------------------------------------------------------------------- */
 
 enum { IGNORED_MAX = 16, IGNORED_NAME = 64 };
 
@@ -34,8 +32,8 @@ static struct upp_str shown(struct upp_str name)
 static void report_ignored(struct sv_exchange *x, const char *const *known, yyjson_val *root)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(IGNORED_MAX * (IGNORED_NAME + 2) + 8);
-    size_t                                i, max, n = 0;
-    yyjson_val                           *name, *v;
+    size_t i, max, n = 0;
+    yyjson_val *name, *v;
     yyjson_obj_foreach(root, i, max, name, v)
     {
         if (knows(known, wj_text(name)) || n > IGNORED_MAX)
@@ -47,12 +45,10 @@ static void report_ignored(struct sv_exchange *x, const char *const *known, yyjs
         sv_reply_header(&x->reply, "weft-ignored", wb_buf_str(&out));
 }
 
-/* ---- Reading ----------------------------------------------------------------------------------------------------- */
-
 int sv_body_read(struct sv_exchange *x, const char *const *known, struct sv_body *ret, struct upp_err *err)
 {
     struct upp_str text = wb_buf_str(&x->request->body);
-    yyjson_val    *v;
+    yyjson_val *v;
     *ret = (struct sv_body){NULL};
     if (!wb_str_trim(text).n)
         return 0;

@@ -3,8 +3,7 @@
  * A member that is null counts as absent. Members that the route does not know are accepted, because clients send more
  * than we have, and named in the header `weft-ignored` of the response.
  */
-#ifndef SV_BODY_H
-#define SV_BODY_H
+#pragma once
 
 #include <yyjson.h>
 
@@ -38,5 +37,3 @@ int sv_body_array(const struct sv_body *b, yyjson_val *object, struct upp_str na
 
 /* A value as text, in the arena. NULL: empty. */
 int sv_body_text(struct wb_arena *a, yyjson_val *v, struct upp_str *ret, struct upp_err *err) UPP_MUST_CHECK;
-
-#endif

@@ -1,4 +1,4 @@
-/* server/http/conn.c — see conn.h. */
+/* server/http/conn.c — reads requests from a connection, calls their handlers, and sends the responses. */
 #include "server/http/conn.h"
 
 #include <errno.h>
@@ -17,13 +17,13 @@
 #include "server/http/server.h"
 
 enum {
-    ONE_SEND  = 64 << 10,  /* a response up to this is one write, head and body */
-    HALVED    = 1 << 20,   /* a longer one is sent in pieces */
+    ONE_SEND = 64 << 10,   /* a response up to this is one write, head and body */
+    HALVED = 1 << 20,      /* a longer one is sent in pieces */
     ARENA_MAX = 256 << 20, /* per request: 13 times the longest body (json/read.h), and as much again */
-    SLOW      = 1 << 20,   /* a response up to this may be read at 4 KB/s, a longer one at 64 KB/s */
-    LINGER    = 64 << 20,
-    REFUSE_MS = 1000,      /* for a connection over the limit */
-    PIECES    = 512 << 10, /* held by a request that reads its body in pieces: what its handler has of it */
+    SLOW = 1 << 20,        /* a response up to this may be read at 4 KB/s, a longer one at 64 KB/s */
+    LINGER = 64 << 20,
+    REFUSE_MS = 1000,   /* for a connection over the limit */
+    PIECES = 512 << 10, /* held by a request that reads its body in pieces: what its handler has of it */
 };
 
 static int on_head(struct sv_http *h);
@@ -42,10 +42,10 @@ int sv_conn_new(struct sv_server *s, int fd, bool local, bool tls, bool refuse, 
     if (!local && sv_net_peer(fd, &c->peer))
         (void)wb_ip_text(&c->peer, c->client);
     c->server = s;
-    c->fd     = fd;
-    c->local  = local;
+    c->fd = fd;
+    c->local = local;
     c->refuse = refuse;
-    c->rest   = (struct wb_buf)WB_BUF(SV_READ);
+    c->rest = (struct wb_buf)WB_BUF(SV_READ);
     sv_http_init(&c->http, on_head);
     wb_list_push(&s->conns, &c->link);
     *(refuse ? &s->n_refusers : &s->n_conns) += 1;
@@ -83,7 +83,7 @@ WEFT_SUSPENDS static int wait_fd(int fd, unsigned want, uint64_t ms, struct upp_
 static int64_t conn_send(struct sv_conn *c, struct upp_str bytes, unsigned *want)
 {
     int64_t n = c->tls ? sv_tls_send(c->tls, bytes.p, bytes.n) : WB_CALL(send)(c->fd, bytes.p, bytes.n);
-    *want     = c->tls ? c->tls->want : WEFT_WRITABLE;
+    *want = c->tls ? c->tls->want : WEFT_WRITABLE;
     return n;
 }
 
@@ -101,7 +101,7 @@ WEFT_SUSPENDS int sv_conn_send(struct sv_conn *c, struct upp_str bytes, struct u
     int r = weft_fiber_canceled() ? upp_fail(err, UPP_ECANCELED, "the connection is being closed") : 0;
     while (r >= 0 && bytes.n) {
         unsigned want;
-        int64_t  n = conn_send(c, bytes, &want);
+        int64_t n = conn_send(c, bytes, &want);
         if (n > 0) {
             bytes = wb_str(bytes.p + n, bytes.n - (size_t)n);
             c->sent += (uint64_t)n;
@@ -132,7 +132,7 @@ WEFT_SUSPENDS static int64_t get(struct sv_conn *c, uint64_t ms, bool wait)
         if (r < 0)
             return r;
         int64_t n = conn_recv(c, &want);
-        wait      = n == -EAGAIN || n == -EWOULDBLOCK;
+        wait = n == -EAGAIN || n == -EWOULDBLOCK;
         if (n >= 0)
             return n;
         if (!wait && n != -EINTR)
@@ -178,9 +178,9 @@ const struct sv_settings *sv_conn_settings(struct sv_conn *c)
 
 static int check_origin(struct sv_conn *c, struct sv_http *h)
 {
-    size_t                    n;
-    struct upp_str            origin   = sv_http_header(h, UPP_STR("origin"), &n);
-    struct sv_sender          sender   = {c->peer, h->host, c->tls != NULL};
+    size_t n;
+    struct upp_str origin = sv_http_header(h, UPP_STR("origin"), &n);
+    struct sv_sender sender = {c->peer, h->host, c->tls != NULL};
     const struct sv_settings *settings = sv_conn_settings(c);
     if (!c->local && c->client[0]) {
         sv_forwarded_read(&settings->proxies, h, &sender);
@@ -203,7 +203,7 @@ static int check_origin(struct sv_conn *c, struct sv_http *h)
 /* Names the path, so that a wrong base URL is seen at once; not one that is long or is no plain text. */
 static const char *no_route(struct sv_conn *c, const struct sv_http *h)
 {
-    char   allow[64];
+    char allow[64];
     size_t i = 0;
     while (i < h->path.n && h->path.p[i] > ' ' && h->path.p[i] < 0x7f)
         i++;
@@ -221,7 +221,7 @@ static const char *no_route(struct sv_conn *c, const struct sv_http *h)
 static bool check_site(struct sv_conn *c, const struct sv_http *h)
 {
     struct upp_str site = sv_http_header(h, UPP_STR("sec-fetch-site"), NULL);
-    size_t         origins;
+    size_t origins;
     (void)sv_http_header(h, UPP_STR("origin"), &origins);
     if (origins || !wb_str_eq(site, UPP_STR("cross-site")) || sv_origin_any(&sv_conn_settings(c)->allowed))
         return true;
@@ -234,8 +234,8 @@ static bool check_site(struct sv_conn *c, const struct sv_http *h)
  * gets an ordinary response if there is no body to discard. */
 static int on_head(struct sv_http *h)
 {
-    struct sv_conn *c      = WB_OUTER(h, struct sv_conn, http);
-    int             status = check_origin(c, h);
+    struct sv_conn *c = WB_OUTER(h, struct sv_conn, http);
+    int status = check_origin(c, h);
     sv_auth_done(&c->auth);
     if (status)
         return status;
@@ -252,7 +252,7 @@ static int on_head(struct sv_http *h)
         return h->has_body ? c->match.status : 0;
     }
     h->max_body = c->match.route->max_body ? c->match.route->max_body : SV_MAX_BODY;
-    status      = sv_auth_check(c);
+    status = sv_auth_check(c);
     if (status && !h->has_body) { /* an ordinary response: the connection can be used again */
         c->auth.denied = status;
         return 0;
@@ -265,8 +265,8 @@ enum got { GOT_NOTHING, GOT_REQUEST, GOT_REFUSED };
 /* How long to wait for the next byte. 0: the time is up. */
 static uint64_t patience(const struct sv_conn *c)
 {
-    const struct sv_server_opts *o     = &c->server->opts;
-    uint64_t                     spent = wb_mono_ms() - c->since_ms;
+    const struct sv_server_opts *o = &c->server->opts;
+    uint64_t spent = wb_mono_ms() - c->since_ms;
     if (!c->http.fed)
         return o->idle_ms;
     if (!c->http.head_done)
@@ -278,14 +278,14 @@ static uint64_t patience(const struct sv_conn *c)
 static enum got refuse(struct sv_conn *c, int status, const char *why)
 {
     c->http.status = status;
-    c->http.why    = why;
+    c->http.why = why;
     return GOT_REFUSED;
 }
 
 /* Passes received bytes to the parser; keeps those that it did not consume. */
 static enum sv_http_state feed(struct sv_conn *c, size_t n)
 {
-    size_t             used;
+    size_t used;
     enum sv_http_state state;
     (void)sv_conn_settings(c);
     if (n) {
@@ -312,7 +312,7 @@ WEFT_SUSPENDS static enum got receive_some(struct sv_conn *c, uint64_t ms, bool 
 {
     size_t came = 0;
     if (!c->rest.n) {
-        bool new  = !c->http.fed;
+        bool new = !c->http.fed;
         int64_t n = ms ? get(c, ms, *wait) : -UPP_ETIMEOUT;
         if (n <= 0 && !c->http.fed)
             return GOT_NOTHING;
@@ -346,23 +346,23 @@ WEFT_SUSPENDS static enum got receive_some(struct sv_conn *c, uint64_t ms, bool 
 /* Reads one request. The first wait of a connection is as short as that for the rest of a head. */
 WEFT_SUSPENDS static enum got receive(struct sv_conn *c, bool first)
 {
-    bool wait   = !first;
+    bool wait = !first;
     c->began_ns = wb_mono_ns();
-    c->sent     = 0;
-    c->owner    = (struct wl_owner){.tenant = UPP_STR("-")};
+    c->sent = 0;
+    c->owner = (struct wl_owner){.tenant = UPP_STR("-")};
     sv_http_reset(&c->http);
-    c->match    = (struct sv_match){.status = 404};
-    c->allow    = (struct upp_str){NULL, 0}; /* it was in that request */
-    c->asks     = false;
-    c->lent     = false;
+    c->match = (struct sv_match){.status = 404};
+    c->allow = (struct upp_str){NULL, 0}; /* it was in that request */
+    c->asks = false;
+    c->lent = false;
     c->since_ms = c->began_ns / 1000000;
     sv_settings_unref(c->settings);
     c->settings = NULL;
     for (;;) {
         enum sv_http_state state;
-        bool               had_head = c->http.head_done;
-        uint64_t           ms       = first && !c->http.fed ? c->server->opts.header_ms : patience(c);
-        enum got           got      = receive_some(c, ms, &wait, &state);
+        bool had_head = c->http.head_done;
+        uint64_t ms = first && !c->http.fed ? c->server->opts.header_ms : patience(c);
+        enum got got = receive_some(c, ms, &wait, &state);
         if (got != GOT_REQUEST || state == SV_HTTP_DONE)
             return got;
         if (!c->http.head_done || had_head)
@@ -377,21 +377,21 @@ WEFT_SUSPENDS static enum got receive(struct sv_conn *c, bool first)
 
 WEFT_SUSPENDS int sv_conn_body(struct sv_exchange *x, struct upp_str *ret, struct upp_err *err)
 {
-    struct sv_conn *c    = x->conn;
-    struct sv_http *h    = &c->http;
-    bool            wait = false;
+    struct sv_conn *c = x->conn;
+    struct sv_http *h = &c->http;
+    bool wait = false;
     if (c->lent)
         sv_http_take(h);
     c->lent = false;
     if (h->expects) {
         h->expects = false;
-        int r      = sv_conn_send(c, UPP_STR("HTTP/1.1 100 Continue\r\n\r\n"), err);
+        int r = sv_conn_send(c, UPP_STR("HTTP/1.1 100 Continue\r\n\r\n"), err);
         if (r < 0)
             return r;
     }
     while (!h->body.n && !h->done) {
         enum sv_http_state state;
-        enum got           got = receive_some(c, patience(c), &wait, &state);
+        enum got got = receive_some(c, patience(c), &wait, &state);
         if (got == GOT_NOTHING) {
             c->broken = true;
             return upp_fail(err, UPP_ENET, "the connection ended in the middle of a request");
@@ -400,7 +400,7 @@ WEFT_SUSPENDS int sv_conn_body(struct sv_exchange *x, struct upp_str *ret, struc
             return upp_fail(err, UPP_EINVALID, "%s", h->why);
     }
     c->lent = h->body.n > 0;
-    *ret    = wb_buf_str(&h->body);
+    *ret = wb_buf_str(&h->body);
     return c->lent;
 }
 
@@ -411,7 +411,7 @@ static void shrink(struct wb_buf *body)
 {
     char *p = body->cap - body->n > ONE_SEND ? wb_realloc(body->p, body->n + 1) : NULL;
     if (p) {
-        body->p   = p;
+        body->p = p;
         body->cap = body->n;
     }
 }
@@ -459,28 +459,28 @@ int sv_conn_headers(struct sv_exchange *x, struct upp_err *err)
 static int write_head(struct sv_exchange *x, struct wb_buf *out, int64_t length, bool keep_alive, struct upp_err *err)
 {
     bool none = x->reply.status == 204 || x->reply.status == 304; /* they have neither type nor length */
-    int  r    = sv_conn_headers(x, err);
+    int r = sv_conn_headers(x, err);
     if (r < 0)
         return r;
     sv_head_write(out,
-                  &(struct sv_head){.status     = x->reply.status,
-                                    .type       = none            ? NULL
-                                                  : x->reply.type ? x->reply.type
-                                                                  : "application/json",
-                                    .length     = none ? SV_LENGTH_CLOSE : length,
+                  &(struct sv_head){.status = x->reply.status,
+                                    .type = none            ? NULL
+                                            : x->reply.type ? x->reply.type
+                                                            : "application/json",
+                                    .length = none ? SV_LENGTH_CLOSE : length,
                                     .keep_alive = keep_alive,
-                                    .minor      = x->request->minor,
+                                    .minor = x->request->minor,
                                     .request_id = wb_cstr(x->request_id),
-                                    .headers    = wb_buf_str(&x->reply.headers)},
+                                    .headers = wb_buf_str(&x->reply.headers)},
                   &x->core->date);
     return wb_buf_check(out, err);
 }
 
 WEFT_SUSPENDS static int send_reply(struct sv_exchange *x, bool keep_alive, struct upp_err *err)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf out  = WB_BUF(SV_REPLY_HEADERS + 4096 + ONE_SEND);
-    struct upp_str                        body = wb_buf_str(&x->reply.body);
-    int                                   r    = write_head(x, &out, (int64_t)body.n, keep_alive, err);
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(SV_REPLY_HEADERS + 4096 + ONE_SEND);
+    struct upp_str body = wb_buf_str(&x->reply.body);
+    int r = write_head(x, &out, (int64_t)body.n, keep_alive, err);
     if (r < 0)
         return r;
     if (x->request->method == SV_HEAD)
@@ -496,8 +496,8 @@ WEFT_SUSPENDS static int send_reply(struct sv_exchange *x, bool keep_alive, stru
 
 WEFT_SUSPENDS int sv_conn_begin(struct sv_exchange *x, uint64_t length, struct upp_err *err)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf out  = WB_BUF(SV_REPLY_HEADERS + 4096);
-    bool                                  keep = x->request->keep_alive && !x->server->stopping;
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(SV_REPLY_HEADERS + 4096);
+    bool keep = x->request->keep_alive && !x->server->stopping;
     sv_auth_headers(x);
     int r = wb_buf_check(&x->reply.headers, err);
     if (r >= 0)
@@ -530,7 +530,7 @@ static int find_agent(struct sv_exchange *x, struct upp_err *err)
     int r = sv_decode(&x->arena, given, false, &x->agent, err);
     if (r >= 0 && x->core->engine && !wr_agent(x->core->engine, x->agent)) {
         struct upp_str agent = sv_name_find(&x->settings->names, x->agent);
-        x->agent             = agent.n ? agent : x->agent;
+        x->agent = agent.n ? agent : x->agent;
     }
     if (r >= 0 && (!x->core->engine || !wr_agent(x->core->engine, x->agent)))
         r = x->core->engine ? wr_no_agent(x->core->engine, x->agent, err)
@@ -541,9 +541,9 @@ static int find_agent(struct sv_exchange *x, struct upp_err *err)
 /* Calls the handler, where it belongs. */
 WEFT_SUSPENDS static int handle(struct sv_exchange *x, struct upp_err *err)
 {
-    const struct sv_match *m    = &x->conn->match;
-    uint32_t               home = 0;
-    int                    r    = x->server->n_cores > 1 && m->door->home ? m->door->home(x, &home, err) : 0;
+    const struct sv_match *m = &x->conn->match;
+    uint32_t home = 0;
+    int r = x->server->n_cores > 1 && m->door->home ? m->door->home(x, &home, err) : 0;
     if (r < 0 || sv_auth_refuses(x)) /* between the head and this there may be minutes */
         return r < 0 ? r : 0;
     r = sv_admin_others(x, err);
@@ -557,7 +557,7 @@ WEFT_SUSPENDS static int handle(struct sv_exchange *x, struct upp_err *err)
 static void answer_refused(struct sv_exchange *x, int status, const char *why)
 {
     const struct sv_match *m = &x->conn->match;
-    char                   allow[64];
+    char allow[64];
     sv_error_refuse(x, m->door, status, why);
     if (status == 405)
         sv_reply_header(&x->reply, "Allow", sv_route_allow(m->allow, allow));
@@ -584,7 +584,7 @@ WEFT_SUSPENDS static int answer(struct sv_exchange *x, struct upp_err *err)
         return 0;
     }
     bool large = m->route->flags & SV_ROUTE_LARGE;
-    int  r     = decode_params(x, err);
+    int r = decode_params(x, err);
     if (r >= 0)
         r = find_agent(x, err);
     if (r >= 0 && m->door->check)
@@ -612,8 +612,8 @@ WEFT_SUSPENDS static int answer(struct sv_exchange *x, struct upp_err *err)
 static void set_request_id(struct sv_exchange *x)
 {
     struct wb_uuid id;
-    char           hex[WB_UUID_HEX + 1];
-    size_t         n = 0;
+    char hex[WB_UUID_HEX + 1];
+    size_t n = 0;
     struct upp_str given =
         x->request->head_done ? sv_http_header(x->request, UPP_STR("x-request-id"), &n) : UPP_STR("");
     bool good = n == 1 && given.n && given.n <= SV_REQUEST_ID;
@@ -641,7 +641,7 @@ static void say(const struct sv_exchange *x, int r, const struct upp_err *err)
 
 static void set_trace(struct sv_exchange *x)
 {
-    size_t         n;
+    size_t n;
     struct upp_str given = sv_http_header(x->request, UPP_STR("traceparent"), &n);
     if (n == 1)
         (void)sv_trace_take(&x->trace, given);
@@ -664,16 +664,16 @@ static void hold_answer(struct sv_exchange *x)
 /* Responds to the request, or with the refusal. True: the connection can be used again. */
 WEFT_SUSPENDS static bool respond(struct sv_conn *c, bool refused)
 {
-    struct sv_exchange x     = {.server   = c->server,
-                                .core     = &c->server->cores[0],
-                                .conn     = c,
-                                .settings = sv_conn_settings(c),
-                                .request  = &c->http,
-                                .owner    = c->owner,
-                                .scopes   = c->auth.scopes,
-                                .arena    = WB_ARENA(ARENA_MAX)};
-    struct upp_err     err   = {0};
-    bool               again = false;
+    struct sv_exchange x = {.server = c->server,
+                            .core = &c->server->cores[0],
+                            .conn = c,
+                            .settings = sv_conn_settings(c),
+                            .request = &c->http,
+                            .owner = c->owner,
+                            .scopes = c->auth.scopes,
+                            .arena = WB_ARENA(ARENA_MAX)};
+    struct upp_err err = {0};
+    bool again = false;
     sv_reply_init(&x.reply);
     set_request_id(&x);
     if (c->http.head_done)
@@ -700,7 +700,7 @@ WEFT_SUSPENDS static bool respond(struct sv_conn *c, bool refused)
         again = !c->broken && c->http.keep_alive;
     else {
         bool keep = !refused && c->http.keep_alive && !c->server->stopping;
-        again     = send_reply(&x, keep, NULL) >= 0 && keep;
+        again = send_reply(&x, keep, NULL) >= 0 && keep;
     }
     if (c->server->opts.monitor)
         c->server->opts.monitor->answered(c->server->opts.monitor->arg, &x);

@@ -3,8 +3,7 @@
  * Requests that arrive before the response to the previous one wait in the socket, or in `rest`. A client that closes,
  * or stops sending, cancels nothing: its request is completed as usual.
  */
-#ifndef SV_CONN_H
-#define SV_CONN_H
+#pragma once
 
 #include "base/ip.h"
 #include "base/list.h"
@@ -12,38 +11,38 @@
 #include "server/http/tls.h"
 
 struct sv_conn {
-    struct wb_link         link; /* in server->conns */
-    struct sv_server      *server;
-    struct sv_settings    *settings; /* of the request; NULL: none has begun */
-    int                    fd;
-    struct sv_tls_session *tls;    /* NULL: plain */
-    bool                   local;  /* over the Unix socket */
-    bool                   refuse; /* over the limit: gets an error, and is closed */
-    bool                   busy;   /* counted in server->busy: a request is being read or answered */
-    bool                   broken; /* sending is impossible, or not allowed any more */
-    struct wb_ip           peer;   /* the other end; all zero: a Unix socket, or not known */
-    char client[WB_IP_TEXT];       /* address of the request's client, for logs and limits: that of the peer, or
-                                    * what a trusted proxy says; empty: not known */
-    struct upp_str  allow;         /* a page of another origin may read the response: see sv_origin_check */
-    bool            asks;          /* the request is a preflight (server/http/cors.h) */
-    struct sv_http  http;
+    struct wb_link link; /* in server->conns */
+    struct sv_server *server;
+    struct sv_settings *settings; /* of the request; NULL: none has begun */
+    int fd;
+    struct sv_tls_session *tls; /* NULL: plain */
+    bool local;                 /* over the Unix socket */
+    bool refuse;                /* over the limit: gets an error, and is closed */
+    bool busy;                  /* counted in server->busy: a request is being read or answered */
+    bool broken;                /* sending is impossible, or not allowed any more */
+    struct wb_ip peer;          /* the other end; all zero: a Unix socket, or not known */
+    char client[WB_IP_TEXT];    /* address of the request's client, for logs and limits: that of the peer, or
+                                 * what a trusted proxy says; empty: not known */
+    struct upp_str allow;       /* a page of another origin may read the response: see sv_origin_check */
+    bool asks;                  /* the request is a preflight (server/http/cors.h) */
+    struct sv_http http;
     struct sv_match match;
-    char            has[96];  /* why the request has no route */
-    struct wl_owner owner;    /* of the request */
-    struct sv_auth  auth;     /* likewise */
-    struct wb_buf   rest;     /* bytes received after the request */
-    size_t          held;     /* of the server's budget: the body of the request or response */
-    uint64_t        began_ns; /* when the first byte of the request came */
-    uint64_t        since_ms; /* when its head began, then when its body did */
-    bool            lent;     /* the body's bytes were returned by sv_conn_body */
-    uint64_t        sent;     /* bytes of the response */
+    char has[96];          /* why the request has no route */
+    struct wl_owner owner; /* of the request */
+    struct sv_auth auth;   /* likewise */
+    struct wb_buf rest;    /* bytes received after the request */
+    size_t held;           /* of the server's budget: the body of the request or response */
+    uint64_t began_ns;     /* when the first byte of the request came */
+    uint64_t since_ms;     /* when its head began, then when its body did */
+    bool lent;             /* the body's bytes were returned by sv_conn_body */
+    uint64_t sent;         /* bytes of the response */
 };
 
 enum { SV_READ = 64 << 10 /* bytes read at once */ };
 
 /* tls: the connection speaks TLS, not plain HTTP. */
-int  sv_conn_new(struct sv_server *s, int fd, bool local, bool tls, bool refuse, struct sv_conn **ret,
-                 struct upp_err *err) UPP_MUST_CHECK;
+int sv_conn_new(struct sv_server *s, int fd, bool local, bool tls, bool refuse, struct sv_conn **ret,
+                struct upp_err *err) UPP_MUST_CHECK;
 void sv_conn_free(struct sv_conn *c); /* closes it too */
 
 /* The settings that the request has. On the server's loop; elsewhere they are in the exchange. */
@@ -69,5 +68,3 @@ WEFT_SUSPENDS int sv_conn_send(struct sv_conn *c, struct upp_str bytes, struct u
 
 /* Who sent the request, for logs: an address, "unix", or "-". */
 const char *sv_conn_client(const struct sv_conn *c);
-
-#endif

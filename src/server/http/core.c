@@ -1,4 +1,5 @@
-/* server/http/core.c — see core.h. */
+/* server/http/core.c — calls the handler of a request on the loop where its thread is at home, and wakes the streams
+ * there. */
 #include "server/http/core.h"
 
 #include "base/hooks.h"
@@ -8,24 +9,24 @@
 /* A request on its way to another loop: on the heap, because the other side may still use it when the caller has
  * stopped waiting. */
 struct visit {
-    struct sv_core     *core;
+    struct sv_core *core;
     struct sv_exchange *x;
-    sv_handler         *handler;
-    struct weft_cond    dropped;
-    bool                gone; /* the other side has ended, or never began */
+    sv_handler *handler;
+    struct weft_cond dropped;
+    bool gone; /* the other side has ended, or never began */
 };
 
 WEFT_SUSPENDS static int visits(void *arg, struct upp_err *err)
 {
     struct visit *v = arg;
-    v->x->core      = v->core;
+    v->x->core = v->core;
     return v->handler(v->x, err);
 }
 
 static void drop_visit(void *arg)
 {
     struct visit *v = arg;
-    v->gone         = true;
+    v->gone = true;
     weft_cond_broadcast(&v->dropped);
 }
 
@@ -35,12 +36,12 @@ WEFT_SUSPENDS int sv_core_run(struct sv_core *core, struct sv_exchange *x, sv_ha
         x->core = core;
         return handler(x, err);
     }
-    struct sv_core *own    = x->core;
-    struct visit   *v      = wb_calloc(1, sizeof *v);
-    int             result = 0;
+    struct sv_core *own = x->core;
+    struct visit *v = wb_calloc(1, sizeof *v);
+    int result = 0;
     if (!v)
         return upp_fail(err, UPP_ENOMEM, "no memory for a request");
-    *v    = (struct visit){.core = core, .x = x, .handler = handler};
+    *v = (struct visit){.core = core, .x = x, .handler = handler};
     int r = weft_loop_call(core->loop, "request", visits, v, drop_visit, &result, err);
     while (r < 0 && !v->gone) { /* it was cancelled, and so is the other side, which still has the exchange */
         WEFT_SHIELD(WEFT_SHIELD_MAX_MS);

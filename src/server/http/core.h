@@ -4,8 +4,7 @@
  * loop where that is at home (run/engine.h), which also sends its stream: nothing that the engine has in memory is
  * touched by another thread, and the connection belongs to one loop at a time.
  */
-#ifndef SV_CORE_H
-#define SV_CORE_H
+#pragma once
 
 #include <stdatomic.h>
 
@@ -38,5 +37,3 @@ void sv_core_wake(struct sv_core *core);
 
 /* Waits until all that sv_core_wake has sent is done: before the core is freed. */
 WEFT_SUSPENDS void sv_core_settle(struct sv_core *core);
-
-#endif

@@ -1,4 +1,4 @@
-/* server/http/cors.c — see cors.h. */
+/* server/http/cors.c — answers preflight requests, and writes the headers of CORS. */
 #include "server/http/cors.h"
 
 enum { ASKED_MAX = 2 << 10 /* names of headers that a preflight may list */ };
@@ -31,8 +31,8 @@ static bool is_list(struct upp_str s)
 
 void sv_cors_answer(struct sv_reply *reply, const struct sv_http *h, uint8_t methods)
 {
-    char           text[64];
-    size_t         n;
+    char text[64];
+    size_t n;
     struct upp_str asked = sv_http_header(h, UPP_STR("access-control-request-headers"), &n);
     if (!methods)
         methods = SV_GET | SV_HEAD | SV_POST | SV_PUT | SV_PATCH | SV_DELETE;

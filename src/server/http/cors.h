@@ -7,8 +7,7 @@
  * Credentials of the browser (cookies of a proxy in front of us) are allowed for origins that the configuration names,
  * never with "*".
  */
-#ifndef SV_CORS_H
-#define SV_CORS_H
+#pragma once
 
 #include "server/http/route.h"
 
@@ -20,5 +19,3 @@ void sv_cors_answer(struct sv_reply *reply, const struct sv_http *h, uint8_t met
 
 /* The headers of any response. allow: as sv_origin_check gave it; empty: only Vary. */
 void sv_cors_write(struct wb_buf *out, struct upp_str allow);
-
-#endif

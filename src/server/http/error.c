@@ -1,4 +1,4 @@
-/* server/http/error.c — see error.h. */
+/* server/http/error.c — maps an error to a status, and writes the body of its response. */
 #include "server/http/error.h"
 
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include "log/store.h"
 
 static const struct {
-    int         code, status;
+    int code, status;
     const char *name; /* "code" of the error object */
 } rows[] = {
     {UPP_EAUTH, 401, "invalid_api_key"},
@@ -109,7 +109,7 @@ static void begin(struct sv_reply *reply, int status)
     wb_buf_clear(&reply->headers);
     wb_buf_done(&reply->body); /* an unfinished body may be long */
     reply->status = status;
-    reply->type   = NULL;
+    reply->type = NULL;
 }
 
 static void retry_after(struct sv_reply *reply, int status, uint64_t ms)
@@ -123,9 +123,9 @@ static void retry_after(struct sv_reply *reply, int status, uint64_t ms)
 
 void sv_error_reply(struct sv_exchange *x, const struct sv_door *door, const struct upp_err *err)
 {
-    int            status = sv_error_status(door, err);
-    struct upp_str where  = err->where[0] ? wb_cstr(err->where) : (struct upp_str){NULL, 0};
-    bool           inside = status == 500, ours = inside || status == 507; /* where: a file of the server */
+    int status = sv_error_status(door, err);
+    struct upp_str where = err->where[0] ? wb_cstr(err->where) : (struct upp_str){NULL, 0};
+    bool inside = status == 500, ours = inside || status == 507; /* where: a file of the server */
     begin(&x->reply, status);
     retry_after(&x->reply, status, err->retry_after_ms);
     put(x, door, status, wb_cstr(inside ? upp_code_text(err->code) : err->msg),
@@ -136,7 +136,7 @@ void sv_error_reply(struct sv_exchange *x, const struct sv_door *door, const str
 static const char *refusal_name(int status)
 {
     static const struct {
-        int         status;
+        int status;
         const char *name;
     } names[] = {
         {401, "invalid_api_key"},    {403, "origin_not_allowed"}, {404, "not_found"},

@@ -1,7 +1,6 @@
 /* server/http/error.h — an error as a response: its status, and a body in the form of the door, by default OpenAI's
  * error object {"error":{"message","type","param","code"}}. */
-#ifndef SV_ERROR_H
-#define SV_ERROR_H
+#pragma once
 
 #include "server/http/door.h"
 
@@ -27,5 +26,3 @@ void sv_error_refuse(struct sv_exchange *x, const struct sv_door *door, int stat
 /* The same with a code of its own, and Retry-After (0: none). */
 void sv_error_refuse_as(struct sv_exchange *x, const struct sv_door *door, int status, const char *why,
                         const char *code, uint64_t retry_ms);
-
-#endif

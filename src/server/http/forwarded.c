@@ -1,4 +1,4 @@
-/* server/http/forwarded.c — see forwarded.h. */
+/* server/http/forwarded.c — reads the X-Forwarded headers of trusted proxies. */
 #include "server/http/forwarded.h"
 
 static bool is_trusted(const struct sv_proxies *trusted, const struct wb_ip *ip)
@@ -70,7 +70,7 @@ void sv_forwarded_read(const struct sv_proxies *trusted, const struct sv_http *h
             break;
     }
     struct upp_str proto = last_value(h, UPP_STR("x-forwarded-proto")),
-                   host  = last_value(h, UPP_STR("x-forwarded-host"));
+                   host = last_value(h, UPP_STR("x-forwarded-host"));
     if (proto.n)
         ret->secure = wb_str_eq_nocase(proto, UPP_STR("https"));
     if (host.n)

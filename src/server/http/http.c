@@ -1,11 +1,11 @@
-/* server/http/http.c — see http.h. */
+/* server/http/http.c — the callbacks of llhttp, and the checks that it leaves open. */
 #include "server/http/http.h"
 
 #include "base/defs.h"
 
 enum {
     KEEP_BODY = 64 << 10, /* a larger buffer is freed after its request */
-    PIECE     = 8 << 10,
+    PIECE = 8 << 10,
 };
 
 static struct sv_http *of(llhttp_t *p)
@@ -17,7 +17,7 @@ static int refuse(struct sv_http *h, int status, const char *why)
 {
     if (!h->status) {
         h->status = status;
-        h->why    = why;
+        h->why = why;
     }
     return HPE_USER;
 }
@@ -71,9 +71,9 @@ static int on_header_value(llhttp_t *p, const char *at, size_t n)
 
 static int on_header_value_complete(llhttp_t *p)
 {
-    struct sv_http  *h    = of(p);
+    struct sv_http *h = of(p);
     struct sv_header open = h->open;
-    h->open               = (struct sv_header){0};
+    h->open = (struct sv_header){0};
     h->counted += 4;
     if (h->head_done)
         return 0;
@@ -96,14 +96,14 @@ size_t sv_http_headers(const struct sv_http *h)
 void sv_http_header_at(const struct sv_http *h, size_t i, struct upp_str *name, struct upp_str *value)
 {
     const struct sv_header *at = &h->headers.p[i];
-    *name                      = wb_str(h->head.p + at->name, at->n_name);
-    *value                     = wb_str(h->head.p + at->value, at->n_value);
+    *name = wb_str(h->head.p + at->name, at->n_name);
+    *value = wb_str(h->head.p + at->value, at->n_value);
 }
 
 struct upp_str sv_http_header(const struct sv_http *h, struct upp_str name, size_t *count)
 {
     struct upp_str found = {NULL, 0}, n, v;
-    size_t         times = 0;
+    size_t times = 0;
     for (size_t i = 0; i < h->headers.n; i++) {
         sv_http_header_at(h, i, &n, &v);
         if (wb_str_eq_nocase(n, name) && times++ == 0)
@@ -151,15 +151,15 @@ const char *sv_method_name(uint8_t method)
 static int split_target(struct sv_http *h)
 {
     static const struct upp_str schemes[] = {UPP_STR_INIT("http://"), UPP_STR_INIT("https://")};
-    struct upp_str              t         = wb_str(h->head.p, h->n_target);
+    struct upp_str t = wb_str(h->head.p, h->n_target);
     for (size_t i = 0; i < WB_LEN(schemes); i++)
         if (t.n >= schemes[i].n && wb_str_eq_nocase(wb_str_sub(t, 0, schemes[i].n), schemes[i])) {
-            t        = wb_str_sub(t, schemes[i].n, SIZE_MAX);
+            t = wb_str_sub(t, schemes[i].n, SIZE_MAX);
             size_t n = 0;
             while (n < t.n && t.p[n] != '/' && t.p[n] != '?')
                 n++;
             h->host = wb_str(t.p, n);
-            t       = wb_str_sub(t, n, SIZE_MAX);
+            t = wb_str_sub(t, n, SIZE_MAX);
             if (!h->host.n)
                 return refuse(h, 400, "the target has no host");
             if (!t.n)
@@ -168,7 +168,7 @@ static int split_target(struct sv_http *h)
     if ((!t.n || t.p[0] != '/') && !(h->method == SV_OPTIONS && wb_str_eq(t, UPP_STR("*"))))
         return refuse(h, 400, "the target does not begin with a slash");
     size_t q = wb_str_find(t, UPP_STR("?"), 0);
-    h->path  = wb_str_sub(t, 0, q);
+    h->path = wb_str_sub(t, 0, q);
     h->query = q == SIZE_MAX ? (struct upp_str){NULL, 0} : wb_str_sub(t, q + 1, SIZE_MAX);
     if (memchr(t.p, '#', t.n))
         return refuse(h, 400, "the target holds a fragment");
@@ -178,7 +178,7 @@ static int split_target(struct sv_http *h)
 /* Rejects duplicates of headers that would be ambiguous. */
 static int check_headers(struct sv_http *h)
 {
-    size_t         n;
+    size_t n;
     struct upp_str host = sv_http_header(h, UPP_STR("host"), &n);
     if (n > 1 || (n == 0 && h->minor >= 1))
         return refuse(h, 400, n ? "more than one Host header" : "no Host header");
@@ -205,9 +205,9 @@ static int check_headers(struct sv_http *h)
 static int on_headers_complete(llhttp_t *p)
 {
     struct sv_http *h = of(p);
-    h->method         = method_of(p->method);
-    h->minor          = p->http_minor;
-    p->upgrade        = 0; /* upgrades are not supported */
+    h->method = method_of(p->method);
+    h->minor = p->http_minor;
+    p->upgrade = 0; /* upgrades are not supported */
     if (p->http_major != 1 || p->http_minor > 1)
         return refuse(h, 505, "HTTP/1.1 and HTTP/1.0 are spoken here");
     if (p->method == HTTP_CONNECT)
@@ -220,7 +220,7 @@ static int on_headers_complete(llhttp_t *p)
         return refuse(h, status, h->why ? h->why : "refused");
     if (!(p->flags & F_CHUNKED) && p->content_length > h->max_body)
         return refuse(h, 413, "the body is longer than this route takes");
-    h->body.max  = h->max_body;
+    h->body.max = h->max_body;
     h->head_done = true;
     return 0;
 }
@@ -230,7 +230,7 @@ static int on_headers_complete(llhttp_t *p)
 static int on_body(llhttp_t *p, const char *at, size_t n)
 {
     struct sv_http *h = of(p);
-    h->expects        = false;
+    h->expects = false;
     if (n > h->max_body - h->taken - h->body.n)
         return refuse(h, 413, "the body is longer than this route takes");
     wb_buf_add(&h->body, wb_str(at, n));
@@ -241,7 +241,7 @@ static int on_body(llhttp_t *p, const char *at, size_t n)
 static int on_chunk_header(llhttp_t *p)
 {
     struct sv_http *h = of(p);
-    h->extension      = 0;
+    h->extension = 0;
     return p->content_length > h->max_body - h->taken - h->body.n
                ? refuse(h, 413, "the body is longer than this route takes")
                : 0;
@@ -258,32 +258,32 @@ static int on_chunk_extension(llhttp_t *p, const char *at, size_t n)
 static int on_message_complete(llhttp_t *p)
 {
     struct sv_http *h = of(p);
-    h->done           = true;
-    h->expects        = false;
-    h->keep_alive     = llhttp_should_keep_alive(p) != 0;
+    h->done = true;
+    h->expects = false;
+    h->keep_alive = llhttp_should_keep_alive(p) != 0;
     return HPE_PAUSED;
 }
 
 static const llhttp_settings_t settings = {
-    .on_url                   = on_url,
-    .on_header_field          = on_header_field,
-    .on_header_value          = on_header_value,
+    .on_url = on_url,
+    .on_header_field = on_header_field,
+    .on_header_value = on_header_value,
     .on_header_value_complete = on_header_value_complete,
-    .on_headers_complete      = on_headers_complete,
-    .on_body                  = on_body,
-    .on_chunk_header          = on_chunk_header,
-    .on_chunk_extension_name  = on_chunk_extension,
+    .on_headers_complete = on_headers_complete,
+    .on_body = on_body,
+    .on_chunk_header = on_chunk_header,
+    .on_chunk_extension_name = on_chunk_extension,
     .on_chunk_extension_value = on_chunk_extension,
-    .on_message_complete      = on_message_complete,
+    .on_message_complete = on_message_complete,
 };
 
 /* ---- Feeding ----------------------------------------------------------------------------------------------------- */
 
 void sv_http_init(struct sv_http *h, int (*on_head)(struct sv_http *h))
 {
-    *h        = (struct sv_http){.on_head = on_head};
-    h->head   = (struct wb_buf)WB_BUF(SV_MAX_URL + SV_MAX_HEAD);
-    h->body   = (struct wb_buf)WB_BUF(SV_MAX_BODY);
+    *h = (struct sv_http){.on_head = on_head};
+    h->head = (struct wb_buf)WB_BUF(SV_MAX_URL + SV_MAX_HEAD);
+    h->body = (struct wb_buf)WB_BUF(SV_MAX_BODY);
     h->parser = (llhttp_t){0};
     sv_http_reset(h);
 }
@@ -306,16 +306,16 @@ void sv_http_reset(struct sv_http *h)
     sv_http_drop(h);
     wb_buf_clear(&h->head);
     h->headers.n = 0;
-    h->open      = (struct sv_header){0};
-    h->method    = 0;
-    h->minor     = 1;
+    h->open = (struct sv_header){0};
+    h->method = 0;
+    h->minor = 1;
     h->head_done = h->done = h->keep_alive = h->has_body = h->expects = false;
     h->n_target = h->counted = h->fed = h->fed_body = h->extension = h->taken = 0;
-    h->blanks                                                                 = 0;
-    h->line_last                                                              = 0;
-    h->max_body                                                               = SV_MAX_BODY;
-    h->status                                                                 = 0;
-    h->why                                                                    = NULL;
+    h->blanks = 0;
+    h->line_last = 0;
+    h->max_body = SV_MAX_BODY;
+    h->status = 0;
+    h->why = NULL;
     h->path = h->query = h->host = (struct upp_str){NULL, 0};
     llhttp_init(&h->parser, HTTP_REQUEST, &settings); /* again for each message: nothing of the last one remains */
 }
@@ -360,10 +360,10 @@ static int check_line(struct sv_http *h, struct upp_str bytes)
 
 static enum sv_http_state feed(struct sv_http *h, struct upp_str bytes, size_t *used)
 {
-    bool           in_body = h->head_done;
-    llhttp_errno_t r       = llhttp_execute(&h->parser, bytes.p, bytes.n);
-    size_t         read    = r == HPE_OK ? bytes.n : (size_t)(llhttp_get_error_pos(&h->parser) - bytes.p);
-    *used                  = bytes.n;
+    bool in_body = h->head_done;
+    llhttp_errno_t r = llhttp_execute(&h->parser, bytes.p, bytes.n);
+    size_t read = r == HPE_OK ? bytes.n : (size_t)(llhttp_get_error_pos(&h->parser) - bytes.p);
+    *used = bytes.n;
     if (check_line(h, wb_str_sub(bytes, 0, read)))
         return SV_HTTP_REFUSED;
     if (r == HPE_PAUSED && h->done) {
@@ -371,9 +371,9 @@ static enum sv_http_state feed(struct sv_http *h, struct upp_str bytes, size_t *
         return check_noise(h, read, in_body) ? SV_HTTP_REFUSED : SV_HTTP_DONE;
     }
     if (r != HPE_OK) {
-        const char *why   = llhttp_get_error_reason(&h->parser);
-        bool        ours  = h->parser.http_major == 1 && h->parser.http_minor <= 1; /* then what follows it is wrong */
-        bool        other = r == HPE_INVALID_VERSION && !ours;
+        const char *why = llhttp_get_error_reason(&h->parser);
+        bool ours = h->parser.http_major == 1 && h->parser.http_minor <= 1; /* then what follows it is wrong */
+        bool other = r == HPE_INVALID_VERSION && !ours;
         (void)refuse(h, other ? 505 : 400, why && *why ? why : "this is no HTTP request");
     } else if (check_noise(h, bytes.n, in_body) == 0)
         return SV_HTTP_MORE;
@@ -384,7 +384,7 @@ static enum sv_http_state feed(struct sv_http *h, struct upp_str bytes, size_t *
 enum sv_http_state sv_http_feed(struct sv_http *h, struct upp_str bytes, size_t *used)
 {
     enum sv_http_state state = h->status ? SV_HTTP_REFUSED : h->done ? SV_HTTP_DONE : SV_HTTP_MORE;
-    size_t             part;
+    size_t part;
     *used = 0;
     while (state == SV_HTTP_MORE && *used < bytes.n) {
         state = feed(h, wb_str_sub(bytes, *used, PIECE), &part);

@@ -1,4 +1,4 @@
-/* server/http/multipart.c — see multipart.h. */
+/* server/http/multipart.c — the states of a multipart parser: preamble, delimiter, headers, content. */
 #include "server/http/multipart.h"
 
 #include "base/err.h"
@@ -57,8 +57,8 @@ static bool take_quoted(struct upp_str *rest, struct wb_buf *out)
 /* The next "; name=value" of a header. The value is added to the buffer. 1; 0: there is none; <0: it is broken. */
 static int next_parameter(struct upp_str *rest, struct upp_str *name, struct wb_buf *value)
 {
-    bool   begun = false;
-    size_t at    = 0;
+    bool begun = false;
+    size_t at = 0;
     for (*rest = wb_str_trim(*rest); rest->n && rest->p[0] == ';'; begun = true) /* some write lone semicolons */
         *rest = wb_str_trim(wb_str_sub(*rest, 1, SIZE_MAX));
     if (!rest->n || !begun)
@@ -82,9 +82,9 @@ static int next_parameter(struct upp_str *rest, struct upp_str *name, struct wb_
 /* The part of a header before its parameters, which stay in *rest. */
 static struct upp_str take_word(struct upp_str *rest)
 {
-    size_t         at   = wb_str_find(*rest, UPP_STR(";"), 0);
+    size_t at = wb_str_find(*rest, UPP_STR(";"), 0);
     struct upp_str word = wb_str_trim(wb_str_sub(*rest, 0, at));
-    *rest               = wb_str_sub(*rest, at, SIZE_MAX);
+    *rest = wb_str_sub(*rest, at, SIZE_MAX);
     return word;
 }
 
@@ -104,12 +104,12 @@ static bool good_boundary(struct upp_str s)
 int sv_multipart_init(struct sv_multipart *m, struct upp_str type, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf value = WB_BUF(SV_MULTI_HEAD);
-    struct upp_str                        name, word = take_word(&type);
-    int                                   r     = 0;
-    bool                                  found = false;
-    *m                                          = (struct sv_multipart){.matched = 2}; /* as if behind a line end */
-    m->head                                     = (struct wb_buf)WB_BUF(SV_MULTI_HEAD);
-    m->texts                                    = (struct wb_buf)WB_BUF(2 * SV_MULTI_HEAD);
+    struct upp_str name, word = take_word(&type);
+    int r = 0;
+    bool found = false;
+    *m = (struct sv_multipart){.matched = 2}; /* as if behind a line end */
+    m->head = (struct wb_buf)WB_BUF(SV_MULTI_HEAD);
+    m->texts = (struct wb_buf)WB_BUF(2 * SV_MULTI_HEAD);
     if (!wb_str_eq_nocase(word, UPP_STR("multipart/form-data")))
         return upp_fail(err, UPP_EINVALID, "the body is not multipart/form-data but '%.*s'", UPP_FMT(word));
     while (!found && (r = next_parameter(&type, &name, &value)) > 0) {
@@ -139,21 +139,21 @@ void sv_multipart_done(struct sv_multipart *m)
 /* Texts of the part are stored one after the other; their offsets become pointers when all are there. */
 struct span {
     size_t at, n;
-    bool   found;
+    bool found;
 };
 
 static int read_disposition(struct sv_multipart *m, struct upp_str value, struct span *name, struct span *filename,
                             struct upp_err *err)
 {
     struct upp_str key;
-    int            r;
+    int r;
     if (!wb_str_eq_nocase(take_word(&value), UPP_STR("form-data")))
         return broken(m, err, "its Content-Disposition is not form-data");
     for (;;) {
         size_t at = m->texts.n;
         if ((r = next_parameter(&value, &key, &m->texts)) <= 0)
             return r < 0 ? broken(m, err, "its Content-Disposition has a parameter without a value") : 0;
-        struct span  s  = {at, m->texts.n - at, true};
+        struct span s = {at, m->texts.n - at, true};
         struct span *to = wb_str_eq_nocase(key, UPP_STR("name"))       ? name
                           : wb_str_eq_nocase(key, UPP_STR("filename")) ? filename
                                                                        : NULL;
@@ -172,19 +172,19 @@ static struct upp_str text_of(const struct sv_multipart *m, struct span s)
 static int read_head(struct sv_multipart *m, struct upp_err *err)
 {
     struct upp_str rest = wb_buf_str(&m->head), line;
-    struct span    name = {0}, filename = {0}, type = {0};
+    struct span name = {0}, filename = {0}, type = {0};
     wb_buf_clear(&m->texts);
     while (rest.n) {
         size_t end = wb_str_find(rest, UPP_STR("\r\n"), 0);
-        line       = wb_str_sub(rest, 0, end);
-        rest       = wb_str_sub(rest, end == SIZE_MAX ? SIZE_MAX : end + 2, SIZE_MAX);
+        line = wb_str_sub(rest, 0, end);
+        rest = wb_str_sub(rest, end == SIZE_MAX ? SIZE_MAX : end + 2, SIZE_MAX);
         if (!line.n)
             continue;
         size_t colon = wb_str_find(line, UPP_STR(":"), 0);
         if (colon == SIZE_MAX || !colon || is_blank(line.p[0]))
             return broken(m, err, "a header without a name");
         struct upp_str key = wb_str_sub(line, 0, colon), value = wb_str_trim(wb_str_sub(line, colon + 1, SIZE_MAX));
-        int            r = 0;
+        int r = 0;
         if (wb_str_eq_nocase(key, UPP_STR("content-disposition")))
             r = name.found ? broken(m, err, "it has two Content-Dispositions")
                            : read_disposition(m, value, &name, &filename, err);
@@ -201,9 +201,9 @@ static int read_head(struct sv_multipart *m, struct upp_err *err)
     int r = wb_buf_check(&m->texts, err);
     if (r < 0)
         return r;
-    m->name     = text_of(m, name);
+    m->name = text_of(m, name);
     m->filename = text_of(m, filename);
-    m->type     = text_of(m, type);
+    m->type = text_of(m, type);
     return m->name.n ? SV_MULTI_PART : broken(m, err, "it has no name");
 }
 
@@ -218,8 +218,8 @@ static int find_delimiter(struct sv_multipart *m, struct upp_str *input, struct 
         return -1;
     if (!m->matched) {
         const char *cr = memchr(input->p, '\r', input->n);
-        size_t      n  = cr ? (size_t)(cr - input->p) : input->n;
-        *data          = wb_str(input->p, n);
+        size_t n = cr ? (size_t)(cr - input->p) : input->n;
+        *data = wb_str(input->p, n);
         if (n) {
             consume(m, input, n);
             return 0;
@@ -238,14 +238,14 @@ static int find_delimiter(struct sv_multipart *m, struct upp_str *input, struct 
     if (!input->n)
         return -1;
     m->matched = 0;
-    *data      = wb_str(m->delimiter, matched);
+    *data = wb_str(m->delimiter, matched);
     return 0;
 }
 
 static int in_preamble(struct sv_multipart *m, struct upp_str *input, struct upp_err *err)
 {
     struct upp_str skipped;
-    int            found = 0;
+    int found = 0;
     while (found == 0) {
         found = find_delimiter(m, input, &skipped);
         if (m->at > SV_MULTI_PREAMBLE && found <= 0)

@@ -11,15 +11,14 @@
  *  2. Every SV_MULTI_PART is followed by one SV_MULTI_PART_END before the next part or SV_MULTI_END, unless it fails.
  *  3. After a failure every further call fails.
  */
-#ifndef SV_MULTIPART_H
-#define SV_MULTIPART_H
+#pragma once
 
 #include "base/buf.h"
 
 enum {
-    SV_MULTI_BOUNDARY = 70,      /* RFC 2046 5.1.1 */
-    SV_MULTI_HEAD     = 8 << 10, /* bytes of the headers of one part */
-    SV_MULTI_PARTS    = 64,
+    SV_MULTI_BOUNDARY = 70,  /* RFC 2046 5.1.1 */
+    SV_MULTI_HEAD = 8 << 10, /* bytes of the headers of one part */
+    SV_MULTI_PARTS = 64,
     SV_MULTI_PREAMBLE = 4 << 10, /* bytes before the first part */
 };
 
@@ -32,11 +31,11 @@ enum sv_multi_event {
 };
 
 struct sv_multipart {
-    char     delimiter[4 + SV_MULTI_BOUNDARY]; /* CR LF - - boundary */
-    size_t   n_delimiter;
-    size_t   matched; /* bytes of the delimiter that the input so far ends with */
-    uint8_t  state, last;
-    bool     failed;
+    char delimiter[4 + SV_MULTI_BOUNDARY]; /* CR LF - - boundary */
+    size_t n_delimiter;
+    size_t matched; /* bytes of the delimiter that the input so far ends with */
+    uint8_t state, last;
+    bool failed;
     unsigned parts; /* so far */
     uint64_t at;    /* bytes read */
 
@@ -46,7 +45,7 @@ struct sv_multipart {
 };
 
 /* From the Content-Type of the request. -UPP_EINVALID: it is another one, or has no usable boundary. */
-int  sv_multipart_init(struct sv_multipart *m, struct upp_str content_type, struct upp_err *err) UPP_MUST_CHECK;
+int sv_multipart_init(struct sv_multipart *m, struct upp_str content_type, struct upp_err *err) UPP_MUST_CHECK;
 void sv_multipart_done(struct sv_multipart *m); /* accepts one that is all zero */
 
 /* The next event (enum sv_multi_event); consumes input. -UPP_EINVALID: the body is broken; the error names the byte. */
@@ -55,5 +54,3 @@ int sv_multipart_next(struct sv_multipart *m, struct upp_str *input, struct upp_
 
 /* The body has ended. -UPP_EINVALID: before its last boundary. */
 int sv_multipart_check_end(const struct sv_multipart *m, struct upp_err *err) UPP_MUST_CHECK;
-
-#endif

@@ -1,4 +1,4 @@
-/* server/http/net.c — see net.h. */
+/* server/http/net.c — parses addresses to listen on, opens TCP and Unix sockets, and sets options of accepted ones. */
 #include "server/http/net.h"
 
 #include <arpa/inet.h>
@@ -16,19 +16,17 @@
 enum { BACKLOG = 1024, STREAM_BUFFER = 64 << 10, STALL_MS = 2000 };
 
 union address {
-    struct sockaddr     any;
-    struct sockaddr_in  in;
+    struct sockaddr any;
+    struct sockaddr_in in;
     struct sockaddr_in6 in6;
-    struct sockaddr_un  un;
+    struct sockaddr_un un;
 };
-
-/* ---- Addresses --------------------------------------------------------------------------------------------------- */
 
 static int parse_tcp(struct upp_str where, union address *a, unsigned *len, struct upp_err *err)
 {
-    char     host[64];
+    char host[64];
     uint64_t port;
-    size_t   colon = where.n;
+    size_t colon = where.n;
     while (colon > 0 && where.p[colon - 1] != ':')
         colon--;
     struct upp_str name = wb_str_sub(where, 0, colon ? colon - 1 : 0);
@@ -43,14 +41,14 @@ static int parse_tcp(struct upp_str where, union address *a, unsigned *len, stru
         return upp_fail(err, UPP_EINVALID, "'%.*s' is no IP address", UPP_FMT(name));
     memcpy(host, name.p, name.n);
     host[name.n] = 0;
-    *a           = (union address){0};
+    *a = (union address){0};
     if (six ? inet_pton(AF_INET6, host, &a->in6.sin6_addr) == 1 : inet_pton(AF_INET, host, &a->in.sin_addr) == 1) {
         if (six) {
             a->in6.sin6_family = AF_INET6;
-            a->in6.sin6_port   = htons((uint16_t)port);
+            a->in6.sin6_port = htons((uint16_t)port);
         } else {
             a->in.sin_family = AF_INET;
-            a->in.sin_port   = htons((uint16_t)port);
+            a->in.sin_port = htons((uint16_t)port);
         }
         *len = six ? sizeof a->in6 : sizeof a->in;
         return 0;
@@ -86,14 +84,14 @@ static void describe(const union address *a, struct sv_listener *l)
     case AF_INET6: {
         static const struct in6_addr none, one = IN6ADDR_LOOPBACK_INIT;
         l->loopback = memcmp(&a->in6.sin6_addr, &one, sizeof one) == 0;
-        l->any      = memcmp(&a->in6.sin6_addr, &none, sizeof none) == 0;
+        l->any = memcmp(&a->in6.sin6_addr, &none, sizeof none) == 0;
         (void)inet_ntop(AF_INET6, &a->in6.sin6_addr, l->host, sizeof l->host);
         (void)snprintf(l->url, sizeof l->url, "http://[%s]:%u", l->host, ntohs(a->in6.sin6_port));
         return;
     }
     default:
         l->loopback = ntohl(a->in.sin_addr.s_addr) >> 24 == 127;
-        l->any      = a->in.sin_addr.s_addr == htonl(INADDR_ANY);
+        l->any = a->in.sin_addr.s_addr == htonl(INADDR_ANY);
         (void)inet_ntop(AF_INET, &a->in.sin_addr, l->host, sizeof l->host);
         (void)snprintf(l->url, sizeof l->url, "http://%s:%u", l->host, ntohs(a->in.sin_port));
     }
@@ -102,16 +100,14 @@ static void describe(const union address *a, struct sv_listener *l)
 int sv_listen_parse(struct upp_str where, struct sv_listener *ret, struct upp_err *err)
 {
     union address a;
-    unsigned      len;
-    int           r = parse(where, &a, &len, err);
+    unsigned len;
+    int r = parse(where, &a, &len, err);
     if (r < 0)
         return r;
     *ret = (struct sv_listener){.fd = -1};
     describe(&a, ret);
     return 0;
 }
-
-/* ---- Listening --------------------------------------------------------------------------------------------------- */
 
 /* Is it a socket file that no process listens on, left by one that died? */
 static bool left_over(const union address *a, unsigned len)
@@ -144,10 +140,10 @@ static int bind_tcp(int fd, const union address *a, unsigned len)
 
 int sv_listen(struct upp_str where, struct sv_listener *ret, struct upp_err *err)
 {
-    union address      a, bound;
-    unsigned           len;
+    union address a, bound;
+    unsigned len;
     struct sv_listener l = {.fd = -1};
-    int                r = parse(where, &a, &len, err);
+    int r = parse(where, &a, &len, err);
     if (r < 0)
         return r;
     l.fd = WB_CALL(socket)(a.any.sa_family, SOCK_STREAM, 0);
@@ -161,7 +157,7 @@ int sv_listen(struct upp_str where, struct sv_listener *ret, struct upp_err *err
         return wb_fail_sys(err, r, r == -EADDRINUSE ? UPP_EBUSY : UPP_ENET, "cannot listen on %.*s", UPP_FMT(where));
     }
     socklen_t n = sizeof bound;
-    bound       = a;
+    bound = a;
     if (a.any.sa_family != AF_UNIX && getsockname(l.fd, &bound.any, &n) == 0) /* the actual port */
         a = bound;
     describe(&a, &l);
@@ -179,8 +175,6 @@ void sv_listener_close(struct sv_listener *l)
     l->fd = -1;
 }
 
-/* ---- Connections ------------------------------------------------------------------------------------------------- */
-
 void sv_net_tune(int fd)
 {
     int one = 1;
@@ -196,8 +190,8 @@ void sv_net_tune_stream(int fd)
 bool sv_net_peer(int fd, struct wb_ip *ret)
 {
     union address a;
-    socklen_t     n = sizeof a;
-    char          text[WB_IP_TEXT];
+    socklen_t n = sizeof a;
+    char text[WB_IP_TEXT];
     if (getpeername(fd, &a.any, &n) != 0 || (a.any.sa_family != AF_INET && a.any.sa_family != AF_INET6))
         return false;
     const void *ip = a.any.sa_family == AF_INET ? (const void *)&a.in.sin_addr : (const void *)&a.in6.sin6_addr;

@@ -2,15 +2,14 @@
  *
  * Ordinary descriptors: fibers wait for them, on libuv and on the simulated loop.
  */
-#ifndef SV_NET_H
-#define SV_NET_H
+#pragma once
 
 #include <weft/fiber.h>
 
 #include "base/ip.h"
 
 struct sv_listener {
-    int  fd;
+    int fd;
     bool local;     /* a Unix socket */
     bool loopback;  /* not reachable from other machines */
     bool any;       /* 0.0.0.0 or [::] */
@@ -41,5 +40,3 @@ bool sv_net_peer(int fd, struct wb_ip *ret);
  * bytes. Otherwise a close with unread bytes would reset the connection, and the client would lose the end of our
  * response. */
 WEFT_SUSPENDS void sv_net_linger(int fd, uint64_t ms, size_t max);
-
-#endif

@@ -1,4 +1,4 @@
-/* server/http/origin.c — see origin.h. */
+/* server/http/origin.c — checks the headers Host and Origin against the names of this server. */
 #include "server/http/origin.h"
 
 #include "base/defs.h"
@@ -7,8 +7,8 @@
 static bool split_host(struct upp_str host, struct upp_str *name, struct upp_str *port)
 {
     uint64_t number;
-    size_t   end;
-    bool     six = host.n && host.p[0] == '[';
+    size_t end;
+    bool six = host.n && host.p[0] == '[';
     if (six) {
         end = wb_str_find(host, UPP_STR("]"), 0);
         if (end == SIZE_MAX)
@@ -16,9 +16,9 @@ static bool split_host(struct upp_str host, struct upp_str *name, struct upp_str
         *name = wb_str(host.p + 1, end - 1);
         end++;
     } else {
-        end   = wb_str_find(host, UPP_STR(":"), 0);
+        end = wb_str_find(host, UPP_STR(":"), 0);
         *name = wb_str_sub(host, 0, end);
-        end   = name->n;
+        end = name->n;
     }
     *port = (struct upp_str){NULL, 0};
     if (!name->n)
@@ -45,7 +45,7 @@ static bool same_ip(const struct wb_ip *ip, const char *host)
 int sv_host_check(const struct sv_allowed *allowed, struct upp_str host)
 {
     struct upp_str name, port;
-    struct wb_ip   ip;
+    struct wb_ip ip;
     if (!split_host(host, &name, &port))
         return 400;
     bool is_ip = wb_ip_parse(name, &ip);

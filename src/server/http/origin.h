@@ -3,17 +3,16 @@
  * A name that an attacker's DNS resolves to us (rebinding) has an unknown Host: 421. A page of another site has a
  * foreign Origin: 403. An IP address as Host cannot be rebound, but only our own address is accepted.
  */
-#ifndef SV_ORIGIN_H
-#define SV_ORIGIN_H
+#pragma once
 
 #include "base/str.h"
 #include "server/http/net.h"
 
 struct sv_allowed {
-    const char *const        *hosts;   /* additional names, without port; NULL-terminated; NULL: none */
-    const char *const        *origins; /* "https://app.example.org", or "*": pages that may call us; likewise */
+    const char *const *hosts;   /* additional names, without port; NULL-terminated; NULL: none */
+    const char *const *origins; /* "https://app.example.org", or "*": pages that may call us; likewise */
     const struct sv_listener *listeners;
-    size_t                    n_listeners;
+    size_t n_listeners;
 };
 
 /* 0, or 400 (not a host) or 421. */
@@ -27,5 +26,3 @@ int sv_origin_check(const struct sv_allowed *allowed, struct upp_str origin, str
 
 /* May pages of any origin call us? */
 bool sv_origin_any(const struct sv_allowed *allowed);
-
-#endif

@@ -1,4 +1,4 @@
-/* server/http/reply.c — see reply.h. */
+/* server/http/reply.c — builds and writes the head of a response. */
 #include "server/http/reply.h"
 
 #include <stdio.h>
@@ -11,9 +11,9 @@
 static struct upp_str date_now(struct sv_date *d)
 {
     static const char days[] = "SunMonTueWedThuFriSat", months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
-    int64_t           now = wb_wall_ms() / 1000;
+    int64_t now = wb_wall_ms() / 1000;
     if (now != d->second || !d->text[0]) {
-        time_t    t = (time_t)now;
+        time_t t = (time_t)now;
         struct tm tm;
         if (!gmtime_r(&t, &tm))
             return (struct upp_str){NULL, 0};
@@ -27,9 +27,9 @@ static struct upp_str date_now(struct sv_date *d)
 
 void sv_reply_init(struct sv_reply *r)
 {
-    *r         = (struct sv_reply){0};
+    *r = (struct sv_reply){0};
     r->headers = (struct wb_buf)WB_BUF(SV_REPLY_HEADERS);
-    r->body    = (struct wb_buf)WB_BUF(SV_REPLY_BODY);
+    r->body = (struct wb_buf)WB_BUF(SV_REPLY_BODY);
 }
 
 void sv_reply_done(struct sv_reply *r)
@@ -70,7 +70,7 @@ void sv_reply_header(struct sv_reply *r, const char *name, struct upp_str value)
 }
 
 static const struct {
-    int         status;
+    int status;
     const char *text;
 } statuses[] = {
     {200, "OK"},

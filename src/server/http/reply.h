@@ -1,22 +1,21 @@
 /* server/http/reply.h — the status line and the headers of a response. */
-#ifndef SV_REPLY_H
-#define SV_REPLY_H
+#pragma once
 
 #include "base/buf.h"
 
 /* The Date header, formatted once a second. All zero: none yet. */
 struct sv_date {
     int64_t second;
-    char    text[48]; /* "Sun, 06 Nov 1994 08:49:37 GMT" */
+    char text[48]; /* "Sun, 06 Nov 1994 08:49:37 GMT" */
 };
 
 /* The response of a handler. */
 struct sv_reply {
-    int           status;  /* 0: not set */
-    const char   *type;    /* NULL: application/json */
+    int status;            /* 0: not set */
+    const char *type;      /* NULL: application/json */
     struct wb_buf headers; /* additional headers: sv_reply_header */
     struct wb_buf body;
-    bool          sent; /* partly sent: nothing may be added */
+    bool sent; /* partly sent: nothing may be added */
 };
 
 enum { SV_REPLY_HEADERS = 8 << 10, SV_REPLY_BODY = 64 << 20 };
@@ -31,16 +30,14 @@ void sv_reply_header(struct sv_reply *r, const char *name, struct upp_str value)
 enum { SV_LENGTH_CHUNKED = -1, SV_LENGTH_CLOSE = -2 /* no header: until the connection closes, or 204 */ };
 
 struct sv_head {
-    int            status;
-    const char    *type;   /* NULL: none */
-    int64_t        length; /* or SV_LENGTH_* */
-    bool           keep_alive;
-    uint8_t        minor;      /* of the request: HTTP/1.x */
+    int status;
+    const char *type; /* NULL: none */
+    int64_t length;   /* or SV_LENGTH_* */
+    bool keep_alive;
+    uint8_t minor;             /* of the request: HTTP/1.x */
     struct upp_str request_id; /* empty: none */
     struct upp_str headers;    /* each with CRLF */
 };
 
 /* From the status line to the empty line. */
 void sv_head_write(struct wb_buf *out, const struct sv_head *head, struct sv_date *date);
-
-#endif

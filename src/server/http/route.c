@@ -1,4 +1,4 @@
-/* server/http/route.c — see route.h. */
+/* server/http/route.c — matches paths to routes, and decodes segments and queries. */
 #include "server/http/route.h"
 
 #include "base/err.h"
@@ -12,7 +12,7 @@ static struct upp_str segment(struct upp_str *rest)
     while (n < rest->n && rest->p[n] != '/')
         n++;
     struct upp_str s = wb_str(rest->p + 1, n - 1);
-    *rest            = wb_str(rest->p + n, rest->n - n);
+    *rest = wb_str(rest->p + n, rest->n - n);
     return s;
 }
 
@@ -33,12 +33,12 @@ static bool matches(struct upp_str pattern, struct upp_str path, struct upp_str 
 
 const struct sv_door *sv_door_of(const struct sv_door *const *doors, struct upp_str path)
 {
-    const struct sv_door *best   = NULL;
-    size_t                length = 0;
+    const struct sv_door *best = NULL;
+    size_t length = 0;
     for (; *doors; doors++) {
         struct upp_str prefix = wb_cstr((*doors)->prefix);
         if (prefix.n > length && wb_str_starts(path, prefix)) {
-            best   = *doors;
+            best = *doors;
             length = prefix.n;
         }
     }
@@ -62,14 +62,14 @@ static bool take_agent(struct upp_str *path, struct upp_str *agent)
 void sv_route_find(const struct sv_door *const *doors, uint8_t method, struct upp_str path, struct sv_match *ret)
 {
     struct upp_str agent = {NULL, 0};
-    bool           below = take_agent(&path, &agent);
-    *ret                 = (struct sv_match){.status = 404, .door = sv_door_of(doors, path)};
+    bool below = take_agent(&path, &agent);
+    *ret = (struct sv_match){.status = 404, .door = sv_door_of(doors, path)};
     if (!path.n || path.p[0] != '/')
         return;
     for (; *doors; doors++)
         for (size_t i = 0; i < (*doors)->n_routes && (!below || (*doors)->agents); i++) {
-            const struct sv_route *r                 = &(*doors)->routes[i];
-            struct upp_str         params[SV_PARAMS] = {{NULL, 0}};
+            const struct sv_route *r = &(*doors)->routes[i];
+            struct upp_str params[SV_PARAMS] = {{NULL, 0}};
             if (!matches(wb_cstr(r->pattern), path, params))
                 continue;
             uint8_t methods = r->methods | (r->methods & SV_GET ? SV_HEAD : 0);
@@ -80,7 +80,7 @@ void sv_route_find(const struct sv_door *const *doors, uint8_t method, struct up
                 return;
             }
             ret->status = 405;
-            ret->door   = *doors;
+            ret->door = *doors;
             ret->allow |= methods;
         }
 }
@@ -159,8 +159,8 @@ static struct upp_str shown_name(struct upp_str name)
 
 void sv_query_report(struct sv_exchange *x)
 {
-    struct upp_str                        rest = x->request->query, pair, key;
-    WB_CLEANUP(wb_buf_done) struct wb_buf out  = WB_BUF(2048);
+    struct upp_str rest = x->request->query, pair, key;
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(2048);
     if (!rest.p || x->n_queried == SV_QUERIED)
         return;
     while (wb_str_split(&rest, '&', &pair)) {
@@ -176,14 +176,14 @@ void sv_query_report(struct sv_exchange *x)
 int sv_query(struct sv_exchange *x, struct upp_str name, struct upp_str *ret, struct upp_err *err)
 {
     struct upp_str rest = x->request->query, pair, key, value = {NULL, 0};
-    int            r, found = 0;
+    int r, found = 0;
     if (!rest.p)
         return 0;
     if (!is_queried(x, name) && x->n_queried < SV_QUERIED)
         x->queried[x->n_queried++] = name;
     while (wb_str_split(&rest, '&', &pair)) {
         size_t at = wb_str_find(pair, UPP_STR("="), 0);
-        r         = sv_decode(&x->arena, wb_str_sub(pair, 0, at), true, &key, err);
+        r = sv_decode(&x->arena, wb_str_sub(pair, 0, at), true, &key, err);
         if (r < 0)
             return r;
         if (!wb_str_eq(key, name))
@@ -203,9 +203,9 @@ int sv_query(struct sv_exchange *x, struct upp_str name, struct upp_str *ret, st
 static int read_pair(struct sv_exchange *x, struct upp_str text, struct upp_str name, struct sv_pair *ret,
                      struct upp_err *err)
 {
-    size_t         at = wb_str_find(text, UPP_STR("="), 0);
+    size_t at = wb_str_find(text, UPP_STR("="), 0);
     struct upp_str key;
-    int            r = sv_decode(&x->arena, wb_str_sub(text, 0, at), true, &key, err);
+    int r = sv_decode(&x->arena, wb_str_sub(text, 0, at), true, &key, err);
     if (r < 0)
         return r;
     if (!wb_str_starts(key, name) || key.n == name.n || key.p[key.n - 1] != ']')
@@ -219,7 +219,7 @@ int sv_query_object(struct sv_exchange *x, const char *name, struct sv_pair *ret
 {
     struct upp_str rest = x->request->query, text;
     struct sv_pair pair;
-    size_t         n = 0;
+    size_t n = 0;
     if (x->n_queried < SV_QUERIED)
         x->queried[x->n_queried++] = wb_cstr(name);
     while (rest.p && wb_str_split(&rest, '&', &text)) {

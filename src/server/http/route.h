@@ -3,8 +3,7 @@
  * Routes are rows of a const table: methods, a pattern whose {parts} stand for one segment each, a handler. An unknown
  * path is 404; a path that exists only for other methods is 405 with Allow.
  */
-#ifndef SV_ROUTE_H
-#define SV_ROUTE_H
+#pragma once
 
 #include <weft/fiber.h>
 
@@ -25,24 +24,24 @@ enum { SV_PARAMS = 4, SV_REQUEST_ID = 128 /* bytes of a client's x-request-id, a
 enum { SV_QUERIED = 24 };
 
 struct sv_exchange {
-    struct sv_server         *server;
-    struct sv_core           *core; /* where it is handled (server/http/core.h): its loop and its engine */
-    struct sv_conn           *conn;
+    struct sv_server *server;
+    struct sv_core *core; /* where it is handled (server/http/core.h): its loop and its engine */
+    struct sv_conn *conn;
     const struct sv_settings *settings; /* what a reload may replace, as it was when the request began */
-    const struct sv_http     *request;
-    struct upp_str            params[SV_PARAMS]; /* values of the {parts}, decoded */
-    struct upp_str            agent;             /* that the path /agents/{agent}/... names: it exists; empty: none */
-    struct wl_owner           owner;
-    struct wl_thread         *thread; /* that the path names, if the door's `home` has read it; NULL: not yet */
-    struct upp_str            queried[SV_QUERIED]; /* names of the query parameters that were looked for */
-    size_t                    n_queried;
-    void           *found;  /* what else the door's `home` has found out, of a type of the door's; NULL: nothing */
-    uint8_t         scopes; /* enum sv_scope: what the client may do */
-    struct wb_arena arena;  /* for this request */
+    const struct sv_http *request;
+    struct upp_str params[SV_PARAMS]; /* values of the {parts}, decoded */
+    struct upp_str agent;             /* that the path /agents/{agent}/... names: it exists; empty: none */
+    struct wl_owner owner;
+    struct wl_thread *thread;           /* that the path names, if the door's `home` has read it; NULL: not yet */
+    struct upp_str queried[SV_QUERIED]; /* names of the query parameters that were looked for */
+    size_t n_queried;
+    void *found;           /* what else the door's `home` has found out, of a type of the door's; NULL: nothing */
+    uint8_t scopes;        /* enum sv_scope: what the client may do */
+    struct wb_arena arena; /* for this request */
     struct sv_reply reply;
-    void           *work; /* of a handler, for the handler on another core that it hands over to */
-    char            request_id[SV_REQUEST_ID + 1]; /* the client's, or our own */
-    struct sv_trace trace;                         /* of its traceparent; empty: none */
+    void *work;                         /* of a handler, for the handler on another core that it hands over to */
+    char request_id[SV_REQUEST_ID + 1]; /* the client's, or our own */
+    struct sv_trace trace;              /* of its traceparent; empty: none */
 
     struct wl_admin *admin; /* its row of the audit (server/http/admin.h); NULL: none */
 
@@ -50,10 +49,10 @@ struct sv_exchange {
 
     /* Set by handlers, for the monitor: the run that the request started, joined or reads. */
     struct wb_uuid run;
-    bool           started; /* it is the request that started it */
+    bool started; /* it is the request that started it */
 
     /* What the request asks for is committed: what is read for the response after that must not refuse it. */
-    bool                 done;
+    bool done;
     const struct wm_run *made; /* the run that it started, as committed; NULL: none */
 };
 
@@ -63,35 +62,35 @@ typedef int sv_handler(struct sv_exchange *x, struct upp_err *err);
 
 enum {
     SV_ROUTE_ALWAYS = 1 << 0, /* also while the server stops */
-    SV_ROUTE_OPEN   = 1 << 1, /* needs no key */
-    SV_ROUTE_LARGE  = 1 << 2, /* reads much data: few of them at a time */
+    SV_ROUTE_OPEN = 1 << 1,   /* needs no key */
+    SV_ROUTE_LARGE = 1 << 2,  /* reads much data: few of them at a time */
     /* The scope that an API key needs: read for GET, run for other methods, unless one of these says another. */
-    SV_ROUTE_READ     = 1 << 3,
-    SV_ROUTE_ADMIN    = 1 << 4,
+    SV_ROUTE_READ = 1 << 3,
+    SV_ROUTE_ADMIN = 1 << 4,
     SV_ROUTE_OPERATOR = 1 << 6, /* admin, if there are keys: it tells about all tenants */
-    SV_ROUTE_SMALL    = 1 << 5, /* stores next to nothing: also of a tenant that has used up its bytes */
-    SV_ROUTE_PIECES   = 1 << 7, /* the handler is called after the head, and reads the body itself (sv_conn_body). It is
+    SV_ROUTE_SMALL = 1 << 5,    /* stores next to nothing: also of a tenant that has used up its bytes */
+    SV_ROUTE_PIECES = 1 << 7,   /* the handler is called after the head, and reads the body itself (sv_conn_body). It is
                                  * handled on the server's own loop */
 };
 
 struct sv_route {
-    uint8_t     methods; /* of enum sv_method; GET answers HEAD as well */
+    uint8_t methods;     /* of enum sv_method; GET answers HEAD as well */
     const char *pattern; /* "/v1/threads/{t}/runs" */
     sv_handler *handler;
-    size_t      max_body; /* 0: SV_MAX_BODY, if the method has a body */
-    unsigned    flags;
+    size_t max_body; /* 0: SV_MAX_BODY, if the method has a body */
+    unsigned flags;
 };
 
 struct sv_door; /* server/http/door.h */
 struct wj_writer;
 
 struct sv_match {
-    const struct sv_route *route;             /* NULL: see status */
-    const struct sv_door  *door;              /* of the route or of the path; NULL: none */
-    struct upp_str         params[SV_PARAMS]; /* not decoded */
-    struct upp_str         agent;             /* of /agents/{agent}/...: not decoded; empty: none */
-    int                    status;            /* 404, 405 */
-    uint8_t                allow;             /* 405: the allowed methods */
+    const struct sv_route *route;     /* NULL: see status */
+    const struct sv_door *door;       /* of the route or of the path; NULL: none */
+    struct upp_str params[SV_PARAMS]; /* not decoded */
+    struct upp_str agent;             /* of /agents/{agent}/...: not decoded; empty: none */
+    int status;                       /* 404, 405 */
+    uint8_t allow;                    /* 405: the allowed methods */
 };
 
 /* "GET, HEAD, POST" */
@@ -116,5 +115,3 @@ int sv_finish(struct sv_exchange *x, struct wj_writer *w) UPP_MUST_CHECK;
 
 /* Names the query parameters that nobody has looked for in the header weft-ignored. Before the head is written. */
 void sv_query_report(struct sv_exchange *x);
-
-#endif

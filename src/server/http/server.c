@@ -1,4 +1,4 @@
-/* server/http/server.c — see server.h. */
+/* server/http/server.c — opens listeners and loops, accepts connections, reports readiness, and stops. */
 #include "server/http/server.h"
 
 #include <pthread.h>
@@ -20,20 +20,20 @@
 #include "server/http/tls.h"
 
 enum {
-    FULL_WAIT_MS = 100,  /* pause when there is no descriptor or memory for another connection */
-    BROKEN       = 10,   /* consecutive failures of a listening socket */
-    STORE_MS     = 250,  /* how often the store is checked */
-    RETRY_MS     = 1000, /* how often one that refuses commits is tried */
-    LAST_MS      = 1000, /* for responses in progress when the store has failed */
-    LOG_MS       = 1000, /* between two log lines that no connection can be accepted */
-    LARGE        = 4,    /* large responses in progress at the same time */
-    WAITING      = 1024, /* requests that wait for one */
-    TURN_MS      = 20000,
-    SMALL        = 8 << 10, /* bytes that the budget always has for one connection */
-    DAY_MS       = 86400000,
-    IDLE_MS      = 1000,  /* how often it looks whether the server is idle */
-    IDLE_MOST    = 10,    /* requests in that time of an idle server: probes */
-    TRIM_MS      = 60000, /* between two times that memory is given back */
+    FULL_WAIT_MS = 100, /* pause when there is no descriptor or memory for another connection */
+    BROKEN = 10,        /* consecutive failures of a listening socket */
+    STORE_MS = 250,     /* how often the store is checked */
+    RETRY_MS = 1000,    /* how often one that refuses commits is tried */
+    LAST_MS = 1000,     /* for responses in progress when the store has failed */
+    LOG_MS = 1000,      /* between two log lines that no connection can be accepted */
+    LARGE = 4,          /* large responses in progress at the same time */
+    WAITING = 1024,     /* requests that wait for one */
+    TURN_MS = 20000,
+    SMALL = 8 << 10, /* bytes that the budget always has for one connection */
+    DAY_MS = 86400000,
+    IDLE_MS = 1000,  /* how often it looks whether the server is idle */
+    IDLE_MOST = 10,  /* requests in that time of an idle server: probes */
+    TRIM_MS = 60000, /* between two times that memory is given back */
 };
 
 /* ---- Health checks ----------------------------------------------------------------------------------------------- */
@@ -57,11 +57,11 @@ const char *sv_server_status(const struct sv_server *s)
 static void add_warnings(struct wb_buf *out, const struct wl_store *store, const struct wl_sweep_state *sweep)
 {
     static const char *const states[] = {[WL_INDEX_DAMAGED] = "damaged", [WL_INDEX_REFILLED] = "rebuilding"};
-    const char              *index    = store ? states[wl_store_index_state(store)] : NULL;
+    const char *index = store ? states[wl_store_index_state(store)] : NULL;
     if (index)
         wb_buf_addf(out, ",\"search\":\"%s\"", index);
     uint64_t damaged = sweep ? atomic_load(&sweep->damaged) : 0;
-    bool     failing = sweep && atomic_load(&sweep->failing);
+    bool failing = sweep && atomic_load(&sweep->failing);
     if (damaged || failing)
         wb_buf_addf(out, ",\"sweep\":{\"damaged\":%llu,\"failing\":%s}", (unsigned long long)damaged,
                     failing ? "true" : "false");
@@ -76,7 +76,7 @@ static int respond_ready(struct sv_exchange *x, struct upp_err *err)
         {"store_failing", "commits fail, and are tried again: nothing new is stored until one succeeds"},
         {"store_failed", "a sync failed, or a file of the store is gone: nothing is written any more"}};
     const char *status = sv_server_status(x->server);
-    bool        ok     = strcmp(status, "ok") == 0;
+    bool ok = strcmp(status, "ok") == 0;
     (void)err;
     x->reply.status = ok ? 200 : 503;
     wb_buf_addf(&x->reply.body, "{\"status\":\"%s\"", status);
@@ -110,13 +110,13 @@ static void fill_opts(struct sv_server_opts *to, const struct sv_server_opts *gi
     wb_opts(to, sizeof *to, given);
     to->max_conns = (uint32_t)either(to->max_conns, 12000);
     to->header_ms = either(to->header_ms, 10000);
-    to->body_ms   = either(to->body_ms, 30000);
-    to->idle_ms   = either(to->idle_ms, 75000);
-    to->send_ms   = either(to->send_ms, 30000);
-    to->ping_ms   = either(to->ping_ms, 15000);
-    to->drain_ms  = either(to->drain_ms, 8000);
+    to->body_ms = either(to->body_ms, 30000);
+    to->idle_ms = either(to->idle_ms, 75000);
+    to->send_ms = either(to->send_ms, 30000);
+    to->ping_ms = either(to->ping_ms, 15000);
+    to->drain_ms = either(to->drain_ms, 8000);
     to->linger_ms = either(to->linger_ms, 10000);
-    to->max_held  = either(to->max_held, 128u << 20);
+    to->max_held = either(to->max_held, 128u << 20);
 }
 
 static void warn(const struct sv_server *s, const struct sv_listener *l)
@@ -139,7 +139,7 @@ static void warn(const struct sv_server *s, const struct sv_listener *l)
 static int add_listener(struct sv_server *s, const char *where, struct upp_err *err)
 {
     struct sv_listener *l = &s->listeners[s->n_listeners], look;
-    int                 r = sv_listen_parse(wb_cstr(where), &look, err);
+    int r = sv_listen_parse(wb_cstr(where), &look, err);
     if (r < 0)
         return r;
     if (!look.loopback && !sv_keys_usable(s->opts.keys))
@@ -159,7 +159,7 @@ static int add_listener(struct sv_server *s, const char *where, struct upp_err *
     l->tls = s->tls && !l->local;
     if (l->tls) {
         memmove(l->url + 5, l->url + 4, sizeof l->url - 5); /* https: there is room, addresses are short */
-        l->url[4]                 = 's';
+        l->url[4] = 's';
         l->url[sizeof l->url - 1] = 0;
     }
     warn(s, l);
@@ -186,11 +186,11 @@ static int make_cores(struct sv_server *s, struct upp_err *err)
     s->cores = wb_calloc(1 + o->n_places, sizeof *s->cores);
     if (!s->cores)
         return upp_fail(err, UPP_ENOMEM, "no memory for a server");
-    s->n_cores         = 1 + (uint32_t)o->n_places;
-    s->cores[0].loop   = s->loop;
+    s->n_cores = 1 + (uint32_t)o->n_places;
+    s->cores[0].loop = s->loop;
     s->cores[0].engine = o->engine;
     for (size_t i = 0; i < o->n_places; i++) {
-        s->cores[i + 1].loop   = o->places[i].loop;
+        s->cores[i + 1].loop = o->places[i].loop;
         s->cores[i + 1].engine = o->places[i].engine;
     }
     for (uint32_t i = 0; i < s->n_cores; i++)
@@ -204,13 +204,13 @@ int sv_server_open(struct weft_loop *loop, const struct sv_server_opts *opts, st
     UPP_CLEANUP(sv_server_closep) struct sv_server *s = wb_calloc(1, sizeof *s);
     if (!s)
         return upp_fail(err, UPP_ENOMEM, "no memory for a server");
-    s->loop      = loop;
+    s->loop = loop;
     s->signal_fd = -1;
     fill_opts(&s->opts, opts);
     wb_list_init(&s->conns);
     s->fibers.flags = WEFT_SCOPE_ISOLATED;
-    size_t n        = 0;
-    s->doors[n++]   = &own_door;
+    size_t n = 0;
+    s->doors[n++] = &own_door;
     if (s->opts.ops)
         s->doors[n++] = s->opts.ops;
     for (size_t i = 0; s->opts.doors && s->opts.doors[i]; i++) {
@@ -282,8 +282,8 @@ bool sv_server_hold(struct sv_server *s, size_t *mine, size_t now)
     size_t others = s->held - *mine;
     if (now > *mine && now > SMALL && (now > s->opts.max_held || others > s->opts.max_held - now))
         return false;
-    *mine        = now;
-    s->held      = others + now;
+    *mine = now;
+    s->held = others + now;
     s->most_held = WB_MAX(s->most_held, s->held);
     return true;
 }
@@ -346,8 +346,8 @@ void sv_server_stop(struct sv_server *s)
 /* Starts a fiber for an accepted descriptor, or closes it. */
 static int start_conn(struct sv_server *s, int fd, bool local, bool tls, struct upp_err *err)
 {
-    bool            full = s->n_conns >= s->opts.max_conns;
-    struct sv_conn *c    = NULL;
+    bool full = s->n_conns >= s->opts.max_conns;
+    struct sv_conn *c = NULL;
     s->count.accepted++;
     s->count.refused += full;
     if (full && s->n_refusers >= SV_REFUSERS) {
@@ -382,20 +382,20 @@ static void log_full(struct sv_acceptor *a, const struct upp_err *err)
     }
     wb_log(WB_WARN, "cannot take a connection", WB_LERR(err), WB_LU("not_told", a->unlogged));
     a->logged_ms = now;
-    a->unlogged  = 0;
+    a->unlogged = 0;
 }
 
 WEFT_SUSPENDS static int accepts(void *arg, struct upp_err *err)
 {
     struct sv_acceptor *a = arg;
-    struct sv_server   *s = a->server;
+    struct sv_server *s = a->server;
     struct sv_listener *l = a->listener;
     for (unsigned failures = 0;;) {
         int fd = weft_accept(l->fd, err);
-        int r  = fd < 0 ? fd : start_conn(s, fd, l->local, l->tls, err);
+        int r = fd < 0 ? fd : start_conn(s, fd, l->local, l->tls, err);
         if (r >= 0) {
             failures = 0;
-            r        = weft_yield(err); /* existing connections before new ones */
+            r = weft_yield(err); /* existing connections before new ones */
             if (r < 0)
                 return r;
             continue;
@@ -419,7 +419,7 @@ WEFT_SUSPENDS static int watches_signals(void *arg, struct upp_err *err)
     struct sv_server *s = arg;
     for (;;) {
         struct signalfd_siginfo info;
-        int64_t                 n = weft_read(s->signal_fd, &info, sizeof info, err);
+        int64_t n = weft_read(s->signal_fd, &info, sizeof info, err);
         if (n < 0)
             return (int)n;
         wb_log(WB_INFO, "signal", WB_LU("number", info.ssi_signo));
@@ -438,7 +438,7 @@ WEFT_SUSPENDS static int watches_signals(void *arg, struct upp_err *err)
 WEFT_SUSPENDS static void reload(struct sv_server *s)
 {
     struct upp_err err = {0};
-    int            r   = s->tls ? sv_tls_reload(s->tls, &err) : 0;
+    int r = s->tls ? sv_tls_reload(s->tls, &err) : 0;
     if (r == -UPP_ECANCELED)
         return;
     if (r < 0)
@@ -468,12 +468,12 @@ WEFT_SUSPENDS static int reloads(void *arg, struct upp_err *err)
  * process, which reads what is on the disk. */
 WEFT_SUSPENDS static int watches_store(void *arg, struct upp_err *err)
 {
-    struct sv_server *s     = arg;
-    struct wl_store  *store = s->opts.store;
-    struct wl_commit  none  = {.owner.tenant = UPP_STR("-"), .flags = WL_SYNCED};
+    struct sv_server *s = arg;
+    struct wl_store *store = s->opts.store;
+    struct wl_commit none = {.owner.tenant = UPP_STR("-"), .flags = WL_SYNCED};
     while (wl_store_state(store) != WL_FAILED) {
         bool works = wl_store_state(store) == WL_WORKS;
-        int  r     = weft_sleep_ms(works ? STORE_MS : RETRY_MS, err);
+        int r = weft_sleep_ms(works ? STORE_MS : RETRY_MS, err);
         if (r < 0)
             return r;
         if (!works) /* a balancer may wait for that, and nobody writes */
@@ -513,17 +513,17 @@ static bool is_at_work(const struct sv_server *s)
  * memory, so this is done when nobody waits for an answer. */
 WEFT_SUSPENDS static int gives_memory_back(void *arg, struct upp_err *err)
 {
-    const struct sv_server *s    = arg;
-    uint64_t                last = wb_mono_ms(), requests = 0;
-    bool                    worked = false;
+    const struct sv_server *s = arg;
+    uint64_t last = wb_mono_ms(), requests = 0;
+    bool worked = false;
     for (;;) {
         int r = weft_sleep_ms(IDLE_MS, err);
         if (r < 0)
             return r;
         uint64_t new = s->count.requests - requests;
-        bool busy    = is_at_work(s) || new > IDLE_MOST;
-        worked       = worked || busy || new;
-        requests     = s->count.requests;
+        bool busy = is_at_work(s) || new > IDLE_MOST;
+        worked = worked || busy || new;
+        requests = s->count.requests;
         if (busy || !worked || wb_mono_ms() - last < TRIM_MS)
             continue;
         r = weft_work(s->opts.trim, NULL, NULL, NULL, err);
@@ -531,7 +531,7 @@ WEFT_SUSPENDS static int gives_memory_back(void *arg, struct upp_err *err)
             return r;
         if (r < 0) /* no worker now: tries again */
             continue;
-        last   = wb_mono_ms();
+        last = wb_mono_ms();
         worked = false;
     }
 }
@@ -552,7 +552,7 @@ WEFT_SUSPENDS static int tells_strangers(void *arg, struct upp_err *err)
 WEFT_SUSPENDS static int drain(struct sv_server *s, struct upp_err *err)
 {
     uint64_t since = wb_mono_ms();
-    int      r     = 0;
+    int r = 0;
     while (r >= 0 && s->busy) {
         uint64_t spent = wb_mono_ms() - since;
         if (spent >= s->opts.drain_ms)
@@ -568,7 +568,7 @@ WEFT_SUSPENDS int sv_server_run(struct sv_server *s, struct upp_err *err)
     int r = 0;
     for (size_t i = 0; r >= 0 && i < s->n_listeners; i++) {
         s->acceptors[i] = (struct sv_acceptor){.server = s, .listener = &s->listeners[i]};
-        r               = weft_scope_spawn(&s->fibers, "accept", accepts, &s->acceptors[i], NULL, err);
+        r = weft_scope_spawn(&s->fibers, "accept", accepts, &s->acceptors[i], NULL, err);
     }
     if (r >= 0 && s->signal_fd >= 0)
         r = weft_scope_spawn(&s->fibers, "signals", watches_signals, s, NULL, err);

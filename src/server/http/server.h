@@ -11,8 +11,7 @@
  * Stopping: /readyz returns 503 at once, requests in progress are completed, new ones get 503, streams end in a way
  * that makes clients reconnect with Last-Event-ID; after drain_ms the rest is cut.
  */
-#ifndef SV_SERVER_H
-#define SV_SERVER_H
+#pragma once
 
 #include "base/list.h"
 #include "server/http/core.h"
@@ -33,18 +32,18 @@ struct sv_monitor {
 };
 
 struct sv_server_opts {
-    uint32_t           size;
-    const char        *listen;       /* "127.0.0.1:8787" (NULL: no TCP), see sv_listen */
-    const char        *listen_local; /* "unix:PATH"; NULL: none */
-    const char *const *hosts;        /* additional host names we accept; NULL-terminated */
-    const char *const *origins;      /* other sites whose pages may call us, or "*"; likewise */
-    const char        *certificate;  /* with `key`: PEM files. TCP connections speak TLS; NULL: plain HTTP */
-    const char        *key;
-    struct sv_proxies  proxies; /* whose X-Forwarded headers are believed; copied, as hosts and origins */
+    uint32_t size;
+    const char *listen;         /* "127.0.0.1:8787" (NULL: no TCP), see sv_listen */
+    const char *listen_local;   /* "unix:PATH"; NULL: none */
+    const char *const *hosts;   /* additional host names we accept; NULL-terminated */
+    const char *const *origins; /* other sites whose pages may call us, or "*"; likewise */
+    const char *certificate;    /* with `key`: PEM files. TCP connections speak TLS; NULL: plain HTTP */
+    const char *key;
+    struct sv_proxies proxies; /* whose X-Forwarded headers are believed; copied, as hosts and origins */
 
-    const struct sv_door *const *doors;   /* besides /livez and /readyz; at most SV_DOORS, then NULL; NULL: none */
-    const struct sv_door        *ops;     /* routes of operators (server/ops); NULL: none */
-    const struct sv_monitor     *monitor; /* NULL: none */
+    const struct sv_door *const *doors; /* besides /livez and /readyz; at most SV_DOORS, then NULL; NULL: none */
+    const struct sv_door *ops;          /* routes of operators (server/ops); NULL: none */
+    const struct sv_monitor *monitor;   /* NULL: none */
 
     /* For the handlers. */
     struct wr_engine *engine; /* of the server's own loop */
@@ -57,21 +56,21 @@ struct sv_server_opts {
     } * places;
     size_t n_places;
 
-    struct wl_store             *store;
+    struct wl_store *store;
     const struct wl_sweep_state *sweep; /* of the store's sweeper; NULL: it has none */
-    void                        *app;
-    uint8_t                      on_busy;         /* enum wr_busy, for runs that do not set it; 0: WR_REJECT */
-    uint32_t                     ai_sdk;          /* major version of the clients of /api/chat; 0: the default */
-    bool                         no_instructions; /* requests may not set a run's system prompt */
-    struct sv_names              names;           /* other names of agents, for clients */
-    bool heartbeats; /* silent streams get messages of their dialect instead of comments, if it has any */
+    void *app;
+    uint8_t on_busy;       /* enum wr_busy, for runs that do not set it; 0: WR_REJECT */
+    uint32_t ai_sdk;       /* major version of the clients of /api/chat; 0: the default */
+    bool no_instructions;  /* requests may not set a run's system prompt */
+    struct sv_names names; /* other names of agents, for clients */
+    bool heartbeats;       /* silent streams get messages of their dialect instead of comments, if it has any */
 
     /* The API keys (server/http/auth.h). NULL, or none in it: every client is the tenant `local`, and the server
      * listens only on loopback addresses and Unix sockets. */
     struct sv_keys *keys;
 
     uint32_t max_conns; /* 0: 12000; more get 503 */
-    size_t   max_held;  /* 0: 128 MiB. Bodies of requests and of responses not sent yet, of all connections */
+    size_t max_held;    /* 0: 128 MiB. Bodies of requests and of responses not sent yet, of all connections */
     uint64_t header_ms; /* 0: 10000, from the first byte of a request to the end of its head */
     uint64_t body_ms;   /* 0: 30000 without a byte of the body; ten times that for all of it */
     uint64_t idle_ms;   /* 0: 75000 between requests */
@@ -79,8 +78,8 @@ struct sv_server_opts {
     uint64_t ping_ms;   /* 0: 15000 without an event on a stream */
     uint64_t drain_ms;  /* 0: 8000 */
     uint64_t linger_ms; /* 0: 10000 */
-    bool     takes;     /* connections come from sv_server_take: no address needed */
-    bool     signals;   /* SIGTERM and SIGINT stop it (a second one at once), SIGHUP reloads. Blocks them on this
+    bool takes;         /* connections come from sv_server_take: no address needed */
+    bool signals;       /* SIGTERM and SIGINT stop it (a second one at once), SIGHUP reloads. Blocks them on this
                          * thread: open the server before other threads are started */
 
     /* SIGHUP: after the certificate was read again. May suspend; a failure is logged. NULL: nothing more to do. */
@@ -98,43 +97,43 @@ struct sv_counts {
 };
 
 struct sv_acceptor {
-    struct sv_server   *server;
+    struct sv_server *server;
     struct sv_listener *listener;
     uint64_t logged_ms, unlogged; /* when it last logged that it cannot accept, and how many it did not log */
 };
 
 struct sv_server {
-    struct weft_loop     *loop;
+    struct weft_loop *loop;
     struct sv_server_opts opts;
-    struct sv_listener    listeners[SV_LISTENERS];
-    size_t                n_listeners;
-    struct sv_acceptor    acceptors[SV_LISTENERS];
-    struct sv_settings   *settings;            /* of requests that begin now */
+    struct sv_listener listeners[SV_LISTENERS];
+    size_t n_listeners;
+    struct sv_acceptor acceptors[SV_LISTENERS];
+    struct sv_settings *settings;              /* of requests that begin now */
     const struct sv_door *doors[SV_DOORS + 3]; /* its own first, then the operators'; ends with NULL */
-    struct sv_tls        *tls;                 /* NULL: plain */
-    struct weft_scope     fibers;
-    struct weft_cond      changed; /* busy or stopping has changed */
-    struct weft_cond      hangup;  /* reload has */
-    struct wb_link        conns;
-    struct sv_core       *cores; /* the first one is of its own loop */
-    uint32_t              n_cores;
-    size_t                n_conns, n_refusers, busy;
-    size_t                held, most_held; /* bytes that connections hold, and their maximum so far */
-    size_t                large, waiting;  /* large responses in progress, and requests waiting for one */
-    struct weft_cond      turn;            /* one of them has finished */
-    _Atomic bool          stopping;
-    bool                  reload; /* there was a SIGHUP */
-    struct upp_err        failed; /* why it stopped by itself; code 0: it did not */
-    int                   signal_fd;
-    struct sv_strangers   strangers;
-    struct sv_counts      count;
-    struct sv_date        date;
-    char                 *scratch; /* SV_READ bytes: what was just read, between two waits */
+    struct sv_tls *tls;                        /* NULL: plain */
+    struct weft_scope fibers;
+    struct weft_cond changed; /* busy or stopping has changed */
+    struct weft_cond hangup;  /* reload has */
+    struct wb_link conns;
+    struct sv_core *cores; /* the first one is of its own loop */
+    uint32_t n_cores;
+    size_t n_conns, n_refusers, busy;
+    size_t held, most_held; /* bytes that connections hold, and their maximum so far */
+    size_t large, waiting;  /* large responses in progress, and requests waiting for one */
+    struct weft_cond turn;  /* one of them has finished */
+    _Atomic bool stopping;
+    bool reload;           /* there was a SIGHUP */
+    struct upp_err failed; /* why it stopped by itself; code 0: it did not */
+    int signal_fd;
+    struct sv_strangers strangers;
+    struct sv_counts count;
+    struct sv_date date;
+    char *scratch; /* SV_READ bytes: what was just read, between two waits */
 };
 
 /* Listens, but accepts nothing yet. -UPP_EREFUSED: an address that others can reach, and no usable keys. */
-int  sv_server_open(struct weft_loop *loop, const struct sv_server_opts *opts, struct sv_server **ret,
-                    struct upp_err *err) UPP_MUST_CHECK;
+int sv_server_open(struct weft_loop *loop, const struct sv_server_opts *opts, struct sv_server **ret,
+                   struct upp_err *err) UPP_MUST_CHECK;
 void sv_server_close(struct sv_server *s); /* not while it runs; accepts NULL */
 void sv_server_closep(struct sv_server **s);
 
@@ -171,6 +170,4 @@ bool sv_server_hold(struct sv_server *s, size_t *mine, size_t now);
 
 /* A handler of SV_ROUTE_LARGE waits for its turn, and ends it. -UPP_ELIMIT: too many wait, or it took too long. */
 WEFT_SUSPENDS int sv_server_turn(struct sv_server *s, struct upp_err *err) UPP_MUST_CHECK;
-void              sv_server_turn_end(struct sv_server *s);
-
-#endif
+void sv_server_turn_end(struct sv_server *s);

@@ -49,7 +49,7 @@ static bool fits(struct upp_str pattern, struct upp_str name)
             i++;
         } else if (star != SIZE_MAX) {
             at = star + 1;
-            i  = ++back;
+            i = ++back;
         } else
             return false;
     }
@@ -76,17 +76,17 @@ int sv_settings_new(const struct sv_server_opts *from, const struct sv_listener 
     struct sv_settings *s = wb_calloc(1, sizeof *s);
     if (!s)
         return upp_fail(err, UPP_ENOMEM, "no memory for the settings of requests");
-    s->arena   = (struct wb_arena)WB_ARENA(LISTS);
+    s->arena = (struct wb_arena)WB_ARENA(LISTS);
     s->allowed = (struct sv_allowed){copy_list(&s->arena, from->hosts), copy_list(&s->arena, from->origins), listeners,
                                      n_listeners};
     s->proxies = copy_proxies(&s->arena, from->proxies);
-    s->names   = copy_names(&s->arena, from->names);
+    s->names = copy_names(&s->arena, from->names);
     s->on_busy = from->on_busy;
-    s->ai_sdk  = from->ai_sdk;
+    s->ai_sdk = from->ai_sdk;
     s->no_instructions = from->no_instructions;
-    s->heartbeats      = from->heartbeats;
-    s->refs            = 1;
-    int r              = wb_arena_check(&s->arena, err);
+    s->heartbeats = from->heartbeats;
+    s->refs = 1;
+    int r = wb_arena_check(&s->arena, err);
     if (r < 0) {
         sv_settings_unref(s);
         return r;

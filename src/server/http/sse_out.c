@@ -1,4 +1,4 @@
-/* server/http/sse_out.c — see sse_out.h. */
+/* server/http/sse_out.c — writes frames and their ids, and parses the id that a reader returns with. */
 #include "server/http/sse_out.h"
 
 enum { NAME_MAX_BYTES = 64 };
@@ -104,7 +104,7 @@ static bool read_number(struct upp_str s, uint64_t *ret)
 bool sv_sse_id_parse(struct upp_str text, struct sv_sse_id *ret)
 {
     uint64_t epoch, number, part = 0;
-    size_t   dash = wb_str_find(text, UPP_STR("-"), 0), dot = wb_str_find(text, UPP_STR("."), 0);
+    size_t dash = wb_str_find(text, UPP_STR("-"), 0), dot = wb_str_find(text, UPP_STR("."), 0);
     if (dash == SIZE_MAX || dot < dash || !read_number(wb_str_sub(text, 0, dash), &epoch) || epoch > UINT32_MAX ||
         !read_number(wb_str_sub(text, dash + 1, dot == SIZE_MAX ? SIZE_MAX : dot - dash - 1), &number))
         return false;

@@ -4,8 +4,7 @@
  * are words, ids are three numbers, data is one line. A line end in it becomes a space (JSON has them only between
  * tokens), and U+2028 and U+2029 become their JSON escapes.
  */
-#ifndef SV_SSE_OUT_H
-#define SV_SSE_OUT_H
+#pragma once
 
 #include "base/buf.h"
 
@@ -28,5 +27,3 @@ void sv_sse_revoked(struct wb_buf *out);
 
 /* "EPOCH-NUMBER.PART" or "EPOCH-NUMBER", as in Last-Event-ID. */
 bool sv_sse_id_parse(struct upp_str text, struct sv_sse_id *ret);
-
-#endif

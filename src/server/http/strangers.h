@@ -11,26 +11,25 @@
  *
  * Belongs to one loop.
  */
-#ifndef SV_STRANGERS_H
-#define SV_STRANGERS_H
+#pragma once
 
 #include "base/ip.h"
 #include "server/keys/limits.h"
 
 enum {
-    SV_STRANGER_REQUESTS = 60,   /* a minute from one address, at once or evenly */
-    SV_STRANGERS_MAX     = 1000, /* addresses at a time; all others together are one more */
-    SV_STRANGERS_MS      = 60000 /* between two lines about one address */
+    SV_STRANGER_REQUESTS = 60, /* a minute from one address, at once or evenly */
+    SV_STRANGERS_MAX = 1000,   /* addresses at a time; all others together are one more */
+    SV_STRANGERS_MS = 60000    /* between two lines about one address */
 };
 
 struct sv_strangers {
     struct sv_stranger {
-        struct wb_ip     ip;
-        bool             used;
+        struct wb_ip ip;
+        bool used;
         struct sv_bucket bucket;
-        uint64_t         requests, limited; /* that the log has not told */
-        uint64_t         told_ms;           /* 0: never */
-    } rows[SV_STRANGERS_MAX + 1];           /* the last one: of all addresses that have found no row */
+        uint64_t requests, limited; /* that the log has not told */
+        uint64_t told_ms;           /* 0: never */
+    } rows[SV_STRANGERS_MAX + 1];   /* the last one: of all addresses that have found no row */
 };
 
 /* Counts a request from this address, as text; empty or "-": not known. 0, or the milliseconds after which one more is
@@ -39,5 +38,3 @@ uint64_t sv_strangers_count(struct sv_strangers *t, struct upp_str client, uint6
 
 /* Logs the sums that are due; UINT64_MAX: all of them. */
 void sv_strangers_tell(struct sv_strangers *t, uint64_t now_ms);
-
-#endif

@@ -1,4 +1,4 @@
-/* server/http/stream.c — see stream.h. */
+/* server/http/stream.c — pulls frames from a source, sends them, and waits for more. */
 #include "server/http/stream.h"
 
 #include "base/defs.h"
@@ -9,14 +9,14 @@
 
 enum {
     CHUNK_ROOM = 10, /* eight hex digits and a line end, before each chunk */
-    KEEP       = 64 << 10,
+    KEEP = 64 << 10,
 };
 static const struct upp_str room = UPP_STR_INIT("0123456789"); /* CHUNK_ROOM bytes to be overwritten */
 
 void sv_stream_wake(void *stream)
 {
     struct sv_stream *st = stream;
-    st->woken            = true;
+    st->woken = true;
     weft_cond_signal(&st->cond);
 }
 
@@ -27,7 +27,7 @@ static void begin(struct sv_stream *st)
         wb_buf_done(&st->out);
     wb_buf_clear(&st->out);
     st->before = 0;
-    st->cut    = false;
+    st->cut = false;
     if (st->chunked)
         wb_buf_add(&st->out, room);
 }
@@ -37,7 +37,7 @@ void sv_stream_cut(struct sv_stream *st)
     static const char digits[] = "0123456789abcdef";
     if (!st->apart || !st->chunked || st->out.failed)
         return;
-    char  *p = st->out.p + st->before;
+    char *p = st->out.p + st->before;
     size_t n = st->out.n - st->before - CHUNK_ROOM;
     if (!n)
         return;
@@ -46,7 +46,7 @@ void sv_stream_cut(struct sv_stream *st)
     memcpy(p + CHUNK_ROOM - 2, "\r\n", 2);
     wb_buf_add(&st->out, UPP_STR("\r\n"));
     st->before = st->out.n;
-    st->cut    = true;
+    st->cut = true;
     wb_buf_add(&st->out, room);
 }
 
@@ -59,7 +59,7 @@ WEFT_SUSPENDS static int flush(struct sv_stream *st, bool last, struct upp_err *
     size_t from = 0;
     if (st->chunked) {
         size_t n = st->out.n - st->before - CHUNK_ROOM;
-        char  *p = st->out.p + st->before + CHUNK_ROOM;
+        char *p = st->out.p + st->before + CHUNK_ROOM;
         if (n) {
             *--p = '\n';
             *--p = '\r';
@@ -75,9 +75,9 @@ WEFT_SUSPENDS static int flush(struct sv_stream *st, bool last, struct upp_err *
         r = wb_buf_check(&st->out, err);
     }
     if (r >= 0 && st->out.n > from) {
-        st->x->reply.sent   = true;
+        st->x->reply.sent = true;
         st->x->reply.status = 200;
-        r                   = sv_conn_send(st->x->conn, wb_str(st->out.p + from, st->out.n - from), err);
+        r = sv_conn_send(st->x->conn, wb_str(st->out.p + from, st->out.n - from), err);
     }
     begin(st);
     return r;
@@ -106,8 +106,8 @@ WEFT_SUSPENDS static int pump(struct sv_stream *st, const struct sv_stream_opts 
 {
     for (;;) {
         st->woken = false;
-        int got   = source(arg, st, err);
-        int r     = got;
+        int got = source(arg, st, err);
+        int r = got;
 
         if (got < 0 && (st->cut || st->out.n > st->before + (st->chunked ? CHUNK_ROOM : 0)))
             (void)!flush(st, false, NULL); /* what there was before the failure */
@@ -139,8 +139,8 @@ static struct sv_stream *make(struct sv_exchange *x, struct upp_err *err)
         (void)upp_fail(err, UPP_ENOMEM, "no memory for a stream");
         return NULL;
     }
-    st->x       = x;
-    st->out     = (struct wb_buf)WB_BUF(SV_STREAM_MAX);
+    st->x = x;
+    st->out = (struct wb_buf)WB_BUF(SV_STREAM_MAX);
     st->chunked = x->request->minor >= 1;
     return st;
 }
@@ -155,13 +155,13 @@ static int write_head(struct sv_stream *st, const char *headers, bool keep_alive
     if (r < 0)
         return r;
     sv_head_write(&st->out,
-                  &(struct sv_head){.status     = 200,
-                                    .type       = st->lines ? "application/x-ndjson" : "text/event-stream",
-                                    .length     = st->chunked ? SV_LENGTH_CHUNKED : SV_LENGTH_CLOSE,
+                  &(struct sv_head){.status = 200,
+                                    .type = st->lines ? "application/x-ndjson" : "text/event-stream",
+                                    .length = st->chunked ? SV_LENGTH_CHUNKED : SV_LENGTH_CLOSE,
                                     .keep_alive = keep_alive,
-                                    .minor      = x->request->minor,
+                                    .minor = x->request->minor,
                                     .request_id = wb_cstr(x->request_id),
-                                    .headers    = wb_buf_str(&x->reply.headers)},
+                                    .headers = wb_buf_str(&x->reply.headers)},
                   &x->core->date);
     st->before = st->out.n;
     if (st->chunked)
@@ -175,17 +175,17 @@ WEFT_SUSPENDS int sv_stream_run(struct sv_exchange *x, const struct sv_stream_op
     struct sv_stream *st = make(x, err);
     if (!st)
         return -UPP_ENOMEM;
-    st->lines         = opts->lines;
-    st->apart         = opts->apart;
-    bool   keep_alive = st->chunked && x->request->keep_alive && !x->server->stopping;
-    size_t headers    = x->reply.headers.n;
-    int    r          = write_head(st, opts->headers, keep_alive, err);
+    st->lines = opts->lines;
+    st->apart = opts->apart;
+    bool keep_alive = st->chunked && x->request->keep_alive && !x->server->stopping;
+    size_t headers = x->reply.headers.n;
+    int r = write_head(st, opts->headers, keep_alive, err);
     if (r >= 0) {
         sv_net_tune_stream(x->conn->fd);
         if (x->request->method == SV_HEAD) {
-            x->reply.sent   = true;
+            x->reply.sent = true;
             x->reply.status = 200;
-            r               = sv_conn_send(x->conn, wb_str(st->out.p, st->before), err);
+            r = sv_conn_send(x->conn, wb_str(st->out.p, st->before), err);
         } else {
             wb_list_push(&x->core->streams, &st->link);
             atomic_fetch_add_explicit(&x->core->n_streams, 1, memory_order_relaxed);

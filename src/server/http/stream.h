@@ -3,8 +3,7 @@
  * A stream pulls what its source has, sends all of it in one write, and waits to be woken. Its fiber's stack holds
  * nothing but this loop, so that it can become an ordinary object later.
  */
-#ifndef SV_STREAM_H
-#define SV_STREAM_H
+#pragma once
 
 #include "base/list.h"
 #include "server/http/route.h"
@@ -18,14 +17,14 @@ enum sv_pull {
 
 struct sv_stream {
     struct sv_exchange *x;
-    struct wb_link      link; /* in the streams of its core */
-    struct wb_buf       out;  /* frames: sv_sse_frame(&stream->out, ...) */
-    struct weft_cond    cond;
-    bool                woken, chunked;
-    bool                lines;  /* JSON lines instead of server-sent events */
-    bool                apart;  /* each frame is a chunk of its own */
-    bool                cut;    /* `before` has frames */
-    size_t              before; /* bytes of the response's head and of whole chunks, before the chunk being made */
+    struct wb_link link; /* in the streams of its core */
+    struct wb_buf out;   /* frames: sv_sse_frame(&stream->out, ...) */
+    struct weft_cond cond;
+    bool woken, chunked;
+    bool lines;    /* JSON lines instead of server-sent events */
+    bool apart;    /* each frame is a chunk of its own */
+    bool cut;      /* `before` has frames */
+    size_t before; /* bytes of the response's head and of whole chunks, before the chunk being made */
 };
 
 enum { SV_STREAM_FLUSH = 32 << 10, SV_STREAM_MAX = 48 << 20 };
@@ -35,8 +34,8 @@ typedef int sv_source(void *arg, struct sv_stream *st, struct upp_err *err);
 
 struct sv_stream_opts {
     const char *headers; /* additional headers, each with CRLF; NULL: none */
-    bool        lines;   /* application/x-ndjson, without comments */
-    bool        apart;   /* each frame is a chunk of HTTP, for clients that take a chunk for one */
+    bool lines;          /* application/x-ndjson, without comments */
+    bool apart;          /* each frame is a chunk of HTTP, for clients that take a chunk for one */
 
     /* Adds a frame after a long silence; 0: it has none to add, and a comment is sent. NULL: likewise. */
     int (*beat)(void *arg, struct sv_stream *st, struct upp_err *err);
@@ -52,5 +51,3 @@ void sv_stream_cut(struct sv_stream *st);
 
 /* There is something to pull: call it on the loop, at any time while the stream runs. */
 void sv_stream_wake(void *stream);
-
-#endif

@@ -1,4 +1,4 @@
-/* server/http/tls.c — see tls.h. */
+/* server/http/tls.c — loads certificates, and shakes hands, receives and sends through OpenSSL. */
 #include "server/http/tls.h"
 
 #include <errno.h>
@@ -64,11 +64,11 @@ static int no_passphrase(char *to, int n, int writing, void *asked)
 
 static int read_key(SSL_CTX *ctx, const char *path, struct upp_err *err)
 {
-    WB_CLEANUP(wipe) struct wb_buf       text  = WB_BUF(FILE_MAX);
-    WB_CLEANUP(BIO_vfreep) BIO          *in    = NULL;
-    WB_CLEANUP(EVP_PKEY_freep) EVP_PKEY *key   = NULL;
-    bool                                 asked = false;
-    int                                  r     = open_pem(path, &text, &in, err);
+    WB_CLEANUP(wipe) struct wb_buf text = WB_BUF(FILE_MAX);
+    WB_CLEANUP(BIO_vfreep) BIO *in = NULL;
+    WB_CLEANUP(EVP_PKEY_freep) EVP_PKEY *key = NULL;
+    bool asked = false;
+    int r = open_pem(path, &text, &in, err);
     if (r < 0)
         return r;
     key = PEM_read_bio_PrivateKey(in, NULL, no_passphrase, &asked);
@@ -126,10 +126,10 @@ static size_t count(struct upp_str text, struct upp_str what)
 static int read_chain(SSL_CTX *ctx, const char *path, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(FILE_MAX);
-    WB_CLEANUP(BIO_vfreep) BIO           *in   = NULL;
-    WB_CLEANUP(X509_freep) X509          *x    = NULL;
-    size_t                                n    = 1;
-    int                                   r    = open_pem(path, &text, &in, err);
+    WB_CLEANUP(BIO_vfreep) BIO *in = NULL;
+    WB_CLEANUP(X509_freep) X509 *x = NULL;
+    size_t n = 1;
+    int r = open_pem(path, &text, &in, err);
     if (r < 0)
         return r;
     x = PEM_read_bio_X509(in, NULL, NULL, NULL);
@@ -155,7 +155,7 @@ static int choose_http(SSL *ssl, const unsigned char **out, unsigned char *n_out
                        void *arg)
 {
     static const unsigned char ours[] = "\x08http/1.1";
-    unsigned char             *found;
+    unsigned char *found;
     (void)ssl, (void)arg;
     if (SSL_select_next_proto(&found, n_out, ours, sizeof ours - 1, in, n) != OPENSSL_NPN_NEGOTIATED)
         return SSL_TLSEXT_ERR_ALERT_FATAL;
@@ -191,7 +191,7 @@ static int read_files(const char *certificate, const char *key, SSL_CTX **ret, s
 
 struct reading {
     const char *certificate, *key;
-    SSL_CTX    *ctx;
+    SSL_CTX *ctx;
 };
 
 static int read_job(void *arg, struct upp_err *err)
@@ -209,18 +209,18 @@ static void drop_reading(void *arg)
 
 WEFT_SUSPENDS int sv_tls_reload(struct sv_tls *t, struct upp_err *err)
 {
-    int             result = 0;
-    struct reading *x      = wb_calloc(1, sizeof *x);
+    int result = 0;
+    struct reading *x = wb_calloc(1, sizeof *x);
     if (!x)
         return upp_fail(err, UPP_ENOMEM, "no memory to read a certificate");
-    *x    = (struct reading){.certificate = t->certificate, .key = t->key};
+    *x = (struct reading){.certificate = t->certificate, .key = t->key};
     int r = weft_work(read_job, x, drop_reading, &result, err);
     if (r < 0)
         return r; /* it is the job's now */
     if (result >= 0) {
         SSL_CTX *old = t->ctx;
-        t->ctx       = x->ctx;
-        x->ctx       = old; /* sessions hold it as long as they last */
+        t->ctx = x->ctx;
+        x->ctx = old; /* sessions hold it as long as they last */
     }
     drop_reading(x);
     return result;
@@ -277,8 +277,8 @@ int sv_tls_open(const char *certificate, const char *key, struct sv_tls **ret, s
     if (!t)
         return upp_fail(err, UPP_ENOMEM, "no memory for TLS");
     t->certificate = certificate;
-    t->key         = key;
-    t->method      = bio_method();
+    t->key = key;
+    t->method = bio_method();
     int r = t->method ? read_files(certificate, key, &t->ctx, err) : upp_fail(err, UPP_ENOMEM, "no memory for TLS");
     if (r < 0) {
         sv_tls_close(t);
@@ -302,11 +302,11 @@ void sv_tls_close(struct sv_tls *t)
 int sv_tls_session_new(struct sv_tls *t, int fd, struct sv_tls_session **ret, struct upp_err *err)
 {
     struct sv_tls_session *s = wb_calloc(1, sizeof *s);
-    BIO                   *b = NULL;
+    BIO *b = NULL;
     if (s) {
-        s->fd  = fd;
+        s->fd = fd;
         s->ssl = SSL_new(t->ctx);
-        b      = s->ssl ? BIO_new(t->method) : NULL;
+        b = s->ssl ? BIO_new(t->method) : NULL;
     }
     if (!b) {
         sv_tls_session_free(s);
@@ -343,7 +343,7 @@ static int meaning(struct sv_tls_session *s, int r)
         return 0;
     default:
         s->plain = ERR_GET_REASON(ERR_peek_error()) == SSL_R_HTTP_REQUEST;
-        s->why   = ERR_reason_error_string(ERR_peek_error());
+        s->why = ERR_reason_error_string(ERR_peek_error());
         if (!s->failed)
             s->failed = s->ended && !ERR_peek_error() ? -ECONNRESET : -EPROTO;
         ERR_clear_error();
@@ -366,7 +366,7 @@ int sv_tls_handshake(struct sv_tls_session *s)
 int64_t sv_tls_recv(struct sv_tls_session *s, void *p, size_t n)
 {
     size_t got = 0;
-    int    r   = s->failed;
+    int r = s->failed;
     while (r == 0 && got < n) {
         int part;
         ERR_clear_error();

@@ -1,4 +1,4 @@
-/* server/http/trace.c — see trace.h. */
+/* server/http/trace.c — parses `traceparent`, and makes the id of our span. */
 #include "server/http/trace.h"
 
 #include <stdio.h>
@@ -27,7 +27,7 @@ static bool is_valid(struct upp_str h)
     if (h.n < LENGTH || h.p[2] != '-' || h.p[SPAN - 1] != '-' || h.p[FLAGS - 1] != '-')
         return false;
     struct upp_str version = wb_str_sub(h, 0, 2), flags = wb_str_sub(h, FLAGS, 2);
-    bool           first = wb_str_eq(version, UPP_STR("00")), none = wb_str_eq(flags, UPP_STR("00"));
+    bool first = wb_str_eq(version, UPP_STR("00")), none = wb_str_eq(flags, UPP_STR("00"));
     if (first ? h.n != LENGTH : !is_id(version) || wb_str_eq(version, UPP_STR("ff")))
         return false;
     if (h.n > LENGTH && h.p[LENGTH] != '-')
@@ -48,7 +48,7 @@ bool sv_trace_take(struct sv_trace *ret, struct upp_str header)
     for (size_t i = 0; i < sizeof span; i++)
         n += snprintf(ret->parent + n, sizeof ret->parent - (size_t)n, "%02x", span[i]);
     static const char digits[] = "0123456789abcdef";
-    bool              sampled  = (strchr(digits, header.p[FLAGS + 1]) - digits) & 1; /* the only flag that is defined */
+    bool sampled = (strchr(digits, header.p[FLAGS + 1]) - digits) & 1; /* the only flag that is defined */
     (void)snprintf(ret->parent + n, sizeof ret->parent - (size_t)n, "-0%d", sampled);
     return true;
 }

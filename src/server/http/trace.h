@@ -3,8 +3,7 @@
  *
  * We are one span of that trace: the id of our span replaces the caller's in what we send on.
  */
-#ifndef SV_TRACE_H
-#define SV_TRACE_H
+#pragma once
 
 #include "base/str.h"
 
@@ -17,5 +16,3 @@ struct sv_trace {
 /* Takes a valid header and makes a span of our own. False: it is not valid, or there is no randomness; *ret is then
  * empty. */
 bool sv_trace_take(struct sv_trace *ret, struct upp_str header);
-
-#endif

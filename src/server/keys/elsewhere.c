@@ -1,4 +1,4 @@
-/* server/keys/elsewhere.c — see elsewhere.h. */
+/* server/keys/elsewhere.c — passes starts and ends of runs on to the loop that counts them. */
 #include "server/keys/elsewhere.h"
 
 #include <stdio.h>
@@ -9,10 +9,10 @@
 
 struct message {
     const struct wr_quota *here;
-    char                   id[SV_KEY_ID + 1];
-    char                   tenant[SV_TENANT_NAME + 1]; /* of an end */
-    bool                   used;                       /* there is a usage */
-    struct upp_usage       usage;
+    char id[SV_KEY_ID + 1];
+    char tenant[SV_TENANT_NAME + 1]; /* of an end */
+    bool used;                       /* there is a usage */
+    struct upp_usage usage;
 };
 
 static struct message *message(const struct sv_elsewhere *e, struct upp_str id)
@@ -34,9 +34,9 @@ WEFT_SUSPENDS static int admit_here(void *arg, struct upp_err *err)
 
 WEFT_SUSPENDS static int admit(void *arg, struct upp_str id, struct upp_err *err)
 {
-    const struct sv_elsewhere *e      = arg;
-    struct message            *m      = message(e, id);
-    int                        result = 0;
+    const struct sv_elsewhere *e = arg;
+    struct message *m = message(e, id);
+    int result = 0;
     if (!m)
         return upp_fail(err, UPP_ENOMEM, "no memory for a start");
     WEFT_SHIELD(WEFT_SHIELD_MAX_MS); /* a start that was counted must know it */
@@ -56,13 +56,13 @@ static void leave_here(void *arg)
 
 static void leave(void *arg, struct upp_str tenant, struct upp_str id, const struct upp_usage *usage)
 {
-    const struct sv_elsewhere *e   = arg;
-    struct message            *m   = message(e, id);
-    struct upp_err             err = {.code = UPP_ENOMEM, .msg = "no memory"};
+    const struct sv_elsewhere *e = arg;
+    struct message *m = message(e, id);
+    struct upp_err err = {.code = UPP_ENOMEM, .msg = "no memory"};
     if (m)
         (void)snprintf(m->tenant, sizeof m->tenant, "%.*s", UPP_FMT(tenant));
     if (m && usage) {
-        m->used  = true;
+        m->used = true;
         m->usage = *usage;
     }
     if (m && weft_loop_post(e->loop, leave_here, m, &err) >= 0)

@@ -2,17 +2,14 @@
  *
  * They must have been closed before the quota is.
  */
-#ifndef SV_ELSEWHERE_H
-#define SV_ELSEWHERE_H
+#pragma once
 
 #include "run/engine.h"
 
 struct sv_elsewhere {
-    struct wr_quota        quota; /* for the others */
+    struct wr_quota quota; /* for the others */
     const struct wr_quota *here;
-    struct weft_loop      *loop; /* of `here` */
+    struct weft_loop *loop; /* of `here` */
 };
 
 void sv_elsewhere_init(struct sv_elsewhere *e, const struct wr_quota *here, struct weft_loop *loop);
-
-#endif

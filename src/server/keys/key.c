@@ -1,4 +1,4 @@
-/* server/keys/key.c — see key.h. */
+/* server/keys/key.c — makes, writes, reads and verifies API keys. */
 #include "server/keys/key.h"
 
 #include <openssl/crypto.h>
@@ -15,8 +15,7 @@
 #include "json/write.h"
 #include "runtime/runtime.h"
 
-/* ---- Scopes -------------------------------------------------------------------------------------------------------
- */
+/* ---- Scopes ---------------------------------------------------------------------------------- */
 
 static const char *const scope_names[] = {"read", "run", "admin", "act-as", "instructions"};
 
@@ -31,10 +30,10 @@ const char *sv_scope_name(uint8_t scope)
 int sv_scopes_parse(struct upp_str text, uint8_t *ret, struct upp_err *err)
 {
     struct upp_str rest = text, part;
-    uint8_t        all  = 0;
+    uint8_t all = 0;
     while (wb_str_split(&rest, ',', &part)) {
         struct wb_guess guess = {0};
-        uint8_t         one   = 0;
+        uint8_t one = 0;
         for (size_t i = 0; i < WB_LEN(scope_names); i++) {
             wb_guess(&guess, part, wb_cstr(scope_names[i]));
             if (wb_str_eq(part, wb_cstr(scope_names[i])))
@@ -59,8 +58,7 @@ void sv_scopes_write(uint8_t scopes, struct wb_buf *out)
         }
 }
 
-/* ---- Names --------------------------------------------------------------------------------------------------------
- */
+/* ---- Names ----------------------------------------------------------------------------------- */
 
 static bool all_of(struct upp_str s, bool (*fits)(unsigned char c))
 {
@@ -118,8 +116,7 @@ int sv_user_check(struct upp_str name, struct upp_err *err)
     return 0;
 }
 
-/* ---- Secrets ------------------------------------------------------------------------------------------------------
- */
+/* ---- Secrets --------------------------------------------------------------------------------- */
 
 int sv_key_new(struct sv_key **ret, struct upp_err *err)
 {
@@ -127,7 +124,7 @@ int sv_key_new(struct sv_key **ret, struct upp_err *err)
     if (!k)
         return upp_fail(err, UPP_ENOMEM, "no memory for a key");
     k->arena = (struct wb_arena)WB_ARENA(64 << 10);
-    *ret     = k;
+    *ret = k;
     return 0;
 }
 
@@ -180,8 +177,8 @@ static bool hash(struct upp_str secret, unsigned char ret[32])
 int sv_key_generate(struct sv_key *k, char text[SV_KEY_TEXT + 1], struct upp_err *err)
 {
     unsigned char bytes[(SV_KEY_ID + SV_KEY_SECRET) / 2];
-    char          secret[SV_KEY_SECRET + 1];
-    int           r = wb_random(bytes, sizeof bytes, err);
+    char secret[SV_KEY_SECRET + 1];
+    int r = wb_random(bytes, sizeof bytes, err);
     if (r >= 0) {
         put_hex(k->id, bytes, SV_KEY_ID / 2);
         put_hex(secret, bytes + SV_KEY_ID / 2, SV_KEY_SECRET / 2);
@@ -198,7 +195,7 @@ bool sv_key_split(struct upp_str text, struct upp_str *id, struct upp_str *secre
 {
     if (text.n != SV_KEY_TEXT || !wb_str_starts(text, UPP_STR("weft_")) || text.p[5 + SV_KEY_ID] != '_')
         return false;
-    *id     = wb_str_sub(text, 5, SV_KEY_ID);
+    *id = wb_str_sub(text, 5, SV_KEY_ID);
     *secret = wb_str_sub(text, 5 + SV_KEY_ID + 1, SV_KEY_SECRET);
     return true;
 }
@@ -206,21 +203,20 @@ bool sv_key_split(struct upp_str text, struct upp_str *id, struct upp_str *secre
 bool sv_key_is(const struct sv_key *k, struct upp_str secret)
 {
     static const unsigned char none[32];
-    unsigned char              given[32];
+    unsigned char given[32];
     if (!hash(secret, given))
         return false;
     bool same = CRYPTO_memcmp(given, k ? k->hash : none, sizeof given) == 0; /* also without a key: as long */
     return same && k;
 }
 
-/* ---- Records ------------------------------------------------------------------------------------------------------
- */
+/* ---- Records --------------------------------------------------------------------------------- */
 
 int sv_key_write(const struct sv_key *k, struct wb_buf *out, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf scopes = WB_BUF(256), limits = WB_BUF(256);
-    struct wj_writer                      w;
-    char                                  hex[65];
+    struct wj_writer w;
+    char hex[65];
     put_hex(hex, k->hash, sizeof k->hash);
     sv_scopes_write(k->scopes, &scopes);
     sv_limits_write(&k->limits, &limits);
@@ -255,10 +251,10 @@ static int bad_record(struct upp_err *err)
 
 int sv_key_read(struct upp_str json, struct sv_key **ret, struct upp_err *err)
 {
-    WB_CLEANUP(sv_key_freep) struct sv_key   *k = NULL;
+    WB_CLEANUP(sv_key_freep) struct sv_key *k = NULL;
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 20);
-    yyjson_val                               *v;
-    int                                       r = sv_key_new(&k, err);
+    yyjson_val *v;
+    int r = sv_key_new(&k, err);
     if (r >= 0)
         r = wj_read(&a, json, NULL, &v, err);
     if (r < 0)
@@ -269,9 +265,9 @@ int sv_key_read(struct upp_str json, struct sv_key **ret, struct upp_err *err)
         return bad_record(err);
     (void)get_i64(v, "revoked_ms", &k->revoked_ms); /* optional */
     memcpy(k->id, id.p, SV_KEY_ID);
-    k->name   = wb_arena_dup(&k->arena, wj_text_at(v, "name"));
+    k->name = wb_arena_dup(&k->arena, wj_text_at(v, "name"));
     k->tenant = wb_arena_dup(&k->arena, wj_text_at(v, "tenant"));
-    k->user   = wb_arena_dup(&k->arena, wj_text_at(v, "user"));
+    k->user = wb_arena_dup(&k->arena, wj_text_at(v, "user"));
     if (!k->tenant.n || sv_scopes_parse(wj_text_at(v, "scopes"), &k->scopes, err) < 0 ||
         sv_limits_parse(wj_text_at(v, "limits"), &k->limits, err) < 0)
         return bad_record(err);
@@ -296,18 +292,18 @@ int sv_key_use_write(const struct sv_key *k, struct wb_buf *out, struct upp_err 
 int sv_key_use_read(struct sv_key *k, struct upp_str json, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 20);
-    yyjson_val                               *v;
-    int64_t                                   day, used_ms;
-    uint64_t                                  tokens;
-    int                                       r = wj_read(&a, json, NULL, &v, err);
+    yyjson_val *v;
+    int64_t day, used_ms;
+    uint64_t tokens;
+    int r = wj_read(&a, json, NULL, &v, err);
     if (r < 0)
         return r;
     yyjson_val *n = yyjson_obj_get(v, "tokens");
     if (!yyjson_is_obj(v) || !get_i64(v, "day", &day) || !n || !yyjson_is_raw(n) || !wb_str_u64(wj_text(n), &tokens) ||
         !get_i64(v, "used_ms", &used_ms))
         return bad_record(err);
-    k->day     = day;
+    k->day = day;
     k->used_ms = used_ms;
-    k->tokens  = WB_MIN(tokens, SV_LIMIT_MAX);
+    k->tokens = WB_MIN(tokens, SV_LIMIT_MAX);
     return 0;
 }

@@ -1,4 +1,4 @@
-/* server/keys/limits.c — see limits.h. */
+/* server/keys/limits.c — parses and writes limits, and takes tokens from a bucket. */
 #include "server/keys/limits.h"
 
 #include <stddef.h>
@@ -7,12 +7,10 @@
 #include "base/defs.h"
 #include "base/str.h"
 
-/* ---- Text ---------------------------------------------------------------------------------------------------------*/
-
 static const struct row {
     struct upp_str name, per;
-    size_t         at;
-    uint64_t       max;
+    size_t at;
+    uint64_t max;
 } rows[] = {
     {UPP_STR_INIT("requests"), UPP_STR_INIT("/m"), offsetof(struct sv_limits, requests), SV_REQUESTS_MAX},
     {UPP_STR_INIT("runs"), UPP_STR_INIT(""), offsetof(struct sv_limits, runs), SV_LIMIT_MAX},
@@ -22,7 +20,7 @@ static const struct row {
 
 static const struct {
     struct upp_str name;
-    uint64_t       bytes;
+    uint64_t bytes;
 } units[] = {
     {UPP_STR_INIT("KiB"), UINT64_C(1) << 10},
     {UPP_STR_INIT("MiB"), UINT64_C(1) << 20},
@@ -78,11 +76,11 @@ static bool amount(const struct row *r, struct upp_str text, uint64_t *ret)
 
 int sv_limits_parse(struct upp_str text, struct sv_limits *ret, struct upp_err *err)
 {
-    struct sv_limits l    = {0};
-    struct upp_str   rest = text, part;
+    struct sv_limits l = {0};
+    struct upp_str rest = text, part;
     while (text.n && wb_str_split(&rest, ',', &part)) {
-        size_t            equals = wb_str_find(part, UPP_STR("="), 0);
-        const struct row *r      = equals == SIZE_MAX ? NULL : find(wb_str_sub(part, 0, equals));
+        size_t equals = wb_str_find(part, UPP_STR("="), 0);
+        const struct row *r = equals == SIZE_MAX ? NULL : find(wb_str_sub(part, 0, equals));
         if (!r)
             return upp_fail(err, UPP_EINVALID,
                             "'%.*s' is not a limit: requests=N/m, runs=N, tokens=N/d, bytes=N (" UNITS ")",
@@ -101,7 +99,7 @@ int sv_limits_parse(struct upp_str text, struct sv_limits *ret, struct upp_err *
 void sv_limits_write(const struct sv_limits *l, struct wb_buf *out)
 {
     struct sv_limits copy = *l;
-    bool             any  = false;
+    bool any = false;
     for (size_t i = 0; i < WB_LEN(rows); i++) {
         uint64_t n = *field(&copy, &rows[i]);
         if (!n)
@@ -122,9 +120,6 @@ struct sv_limits sv_limits_both(const struct sv_limits *a, const struct sv_limit
     }
     return ret;
 }
-
-/* ---- Requests -----------------------------------------------------------------------------------------------------
- */
 
 enum { ONE = 60000 }; /* of a bucket: what a request costs. A millisecond gives back as much as `per_minute` */
 
@@ -152,9 +147,6 @@ uint64_t sv_bucket_reset_ms(const struct sv_bucket *b, uint64_t per_minute, uint
 {
     return (used_at(b, per_minute, now_ms) + per_minute - 1) / per_minute;
 }
-
-/* ---- Times --------------------------------------------------------------------------------------------------------
- */
 
 struct upp_str sv_duration(uint64_t ms, char out[SV_DURATION])
 {

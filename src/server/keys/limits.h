@@ -2,8 +2,7 @@
  *
  *     requests=600/m,runs=8,tokens=1000000/d,bytes=10GiB
  */
-#ifndef SV_LIMITS_H
-#define SV_LIMITS_H
+#pragma once
 
 #include "base/buf.h"
 
@@ -49,5 +48,3 @@ enum { SV_DAY_MS = 86400000 };
 /* "350ms", "7s", "6m0s", "5h3m0s": as OpenAI's rate limit headers have it. */
 enum { SV_DURATION = 32 };
 struct upp_str sv_duration(uint64_t ms, char out[SV_DURATION]);
-
-#endif

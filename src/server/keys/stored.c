@@ -1,4 +1,4 @@
-/* server/keys/stored.c — see stored.h. */
+/* server/keys/stored.c — counts the bytes of tenants with every commit, and reads them again in the background. */
 #include "server/keys/stored.h"
 
 #include <stdlib.h>
@@ -38,14 +38,11 @@ static void unlock(struct sv_stored *s)
 static struct sv_tenant_stored *find(struct sv_stored *s, struct upp_str name)
 {
     lock(s);
-    size_t                   i = place(s, name);
+    size_t i = place(s, name);
     struct sv_tenant_stored *t = i < s->list.n && wb_str_eq(s->list.p[i]->name, name) ? s->list.p[i] : NULL;
     unlock(s);
     return t;
 }
-
-/* ---- Commits ------------------------------------------------------------------------------------------------------
- */
 
 /* What the change adds; *stale: it also takes something away. */
 static size_t added(const struct wl_change *x, bool *stale)
@@ -99,10 +96,10 @@ static void read_again(struct sv_tenant_stored *t)
 
 static void committed(void *arg, const struct wl_commit *c)
 {
-    struct sv_stored        *s     = arg;
-    struct sv_tenant_stored *t     = find(s, c->owner.tenant);
-    bool                     stale = false;
-    uint64_t                 more  = 0;
+    struct sv_stored *s = arg;
+    struct sv_tenant_stored *t = find(s, c->owner.tenant);
+    bool stale = false;
+    uint64_t more = 0;
     for (size_t i = 0; t && i < c->n; i++)
         more += added(&c->changes[i], &stale);
     if (more)
@@ -119,9 +116,6 @@ bool sv_stored_reached(struct sv_tenant_stored *t, uint64_t limit)
     return true;
 }
 
-/* ---- Reading ------------------------------------------------------------------------------------------------------
- */
-
 static bool read_next(const struct sv_stored *s, struct sv_tenant_stored **ret)
 {
     for (size_t i = 0; i < s->list.n; i++)
@@ -135,10 +129,10 @@ static bool read_next(const struct sv_stored *s, struct sv_tenant_stored **ret)
 /* What is committed during the reading may be counted twice, until it is read again. */
 WEFT_SUSPENDS static void read_one(struct sv_stored *s, struct sv_tenant_stored *t)
 {
-    struct wl_owner o     = {.tenant = t->name};
-    struct upp_err  err   = {0};
-    uint64_t        begun = t->bytes, bytes;
-    t->stale              = false;
+    struct wl_owner o = {.tenant = t->name};
+    struct upp_err err = {0};
+    uint64_t begun = t->bytes, bytes;
+    t->stale = false;
     if (wl_get_bytes(s->store, &o, &bytes, &err) >= 0)
         atomic_fetch_add(&t->bytes, bytes - begun); /* and what came meanwhile */
     else
@@ -150,8 +144,8 @@ WEFT_SUSPENDS static int reads(void *arg, struct upp_err *err)
     struct sv_stored *s = arg;
     for (;;) {
         struct sv_tenant_stored *t;
-        int                      r   = 0;
-        bool                     any = false;
+        int r = 0;
+        bool any = false;
         for (; r >= 0 && read_next(s, &t); any = true) {
             read_one(s, t);
             r = weft_yield(err);
@@ -162,9 +156,6 @@ WEFT_SUSPENDS static int reads(void *arg, struct upp_err *err)
             return r;
     }
 }
-
-/* ---- Opening ------------------------------------------------------------------------------------------------------
- */
 
 int sv_stored_of(struct sv_stored *s, struct upp_str tenant, size_t max, struct sv_tenant_stored **ret,
                  struct upp_err *err)
@@ -178,8 +169,8 @@ int sv_stored_of(struct sv_stored *s, struct upp_str tenant, size_t max, struct 
         if (!t)
             return upp_fail(err, UPP_ENOMEM, "no memory for the count of a tenant");
         memcpy(t + 1, tenant.p, tenant.n);
-        t->name  = wb_str((const char *)(t + 1), tenant.n);
-        t->of    = s;
+        t->name = wb_str((const char *)(t + 1), tenant.n);
+        t->of = s;
         t->stale = true;
         lock(s);
         size_t at = place(s, tenant);
@@ -197,9 +188,9 @@ int sv_stored_open(struct sv_stored *s, struct wl_store *store, struct upp_err *
 {
     if (pthread_mutex_init(&s->lock, NULL))
         return upp_fail(err, UPP_ENOMEM, "no memory for a lock");
-    s->loop      = weft_loop_current();
-    s->store     = store;
-    s->watch     = (struct wl_watch){.arg = s, .committed = committed};
+    s->loop = weft_loop_current();
+    s->store = store;
+    s->watch = (struct wl_watch){.arg = s, .committed = committed};
     store->watch = &s->watch;
     return weft_scope_spawn(&s->scope, "stored bytes", reads, s, NULL, err);
 }

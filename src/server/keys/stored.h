@@ -5,8 +5,7 @@
  * has reached a limit; at most once in SV_STORED_MS. So no request waits for it, and the cost of a request does not
  * grow with what is stored.
  */
-#ifndef SV_STORED_H
-#define SV_STORED_H
+#pragma once
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -21,23 +20,23 @@ struct sv_stored;
 /* One tenant's count. Lives as long as the table. */
 struct sv_tenant_stored {
     struct sv_stored *of;
-    struct upp_str    name;
-    _Atomic uint64_t  bytes;
-    _Atomic bool      stale; /* to be read again */
+    struct upp_str name;
+    _Atomic uint64_t bytes;
+    _Atomic bool stale; /* to be read again */
 };
 
 struct sv_stored {
-    struct wl_store  *store;
-    struct wl_watch   watch;
+    struct wl_store *store;
+    struct wl_watch watch;
     struct weft_loop *loop;                 /* of the fiber */
-    pthread_mutex_t   lock;                 /* of the list: commits come from every loop */
+    pthread_mutex_t lock;                   /* of the list: commits come from every loop */
     WB_VEC(struct sv_tenant_stored *) list; /* ordered by name */
     struct weft_scope scope;                /* the fiber that reads counts */
-    struct weft_cond  wanted;
+    struct weft_cond wanted;
 };
 
 /* Watches the store (stores/blobs; another is only counted when it is read). Belongs to the fiber that opens it. */
-int                sv_stored_open(struct sv_stored *s, struct wl_store *store, struct upp_err *err) UPP_MUST_CHECK;
+int sv_stored_open(struct sv_stored *s, struct wl_store *store, struct upp_err *err) UPP_MUST_CHECK;
 WEFT_SUSPENDS void sv_stored_close(struct sv_stored *s); /* accepts a zeroed struct */
 
 /* The count of a tenant, which exists from now on. At most `max` tenants. */
@@ -46,5 +45,3 @@ int sv_stored_of(struct sv_stored *s, struct upp_str tenant, size_t max, struct 
 
 /* Has it stored so many bytes? */
 bool sv_stored_reached(struct sv_tenant_stored *t, uint64_t limit);
-
-#endif

@@ -1,5 +1,5 @@
-/* server/keys/table.c — see table.h. Records are values of the tenant WRT_TENANT: one space for the keys, one for what
- * they have used. */
+/* server/keys/table.c — the table of keys: finds them, admits runs within their limits, and stores changes. Records
+ * are values of the tenant WRT_TENANT: one space for the keys, one for what they have used. */
 #include "server/keys/table.h"
 
 #include "base/clock.h"
@@ -16,35 +16,34 @@
 #define USE_SPACE  "api-key-use"
 
 enum {
-    PAGE        = 256,
-    SAVE_MS     = 1000,  /* between two commits of what was used */
-    USED_MS     = 60000, /* the time of the last request is stored to a minute */
-    RUNS_MS     = 1000,  /* Retry-After while other runs work */
-    RECORD_MAX  = 16 << 10,
+    PAGE = 256,
+    SAVE_MS = 1000,  /* between two commits of what was used */
+    USED_MS = 60000, /* the time of the last request is stored to a minute */
+    RUNS_MS = 1000,  /* Retry-After while other runs work */
+    RECORD_MAX = 16 << 10,
     FLUSH_BATCH = WL_CHANGES / (1 + SV_USAGE_VALUES),
 };
 
 struct sv_keys {
-    struct wl_store  *store;
+    struct wl_store *store;
     struct wr_engine *engine;     /* NULL: none */
     WB_VEC(struct sv_key *) list; /* ordered by id */
-    size_t                  usable;
-    bool                    required;
-    struct wr_quota         quota;
-    struct sv_elsewhere     elsewhere;
-    struct weft_scope       saver; /* the fiber that stores what was used */
-    struct weft_cond        used;
-    bool                    unsaved;
-    bool                    failing; /* it was not stored the last time, and the log says so */
-    struct sv_stored        stored;
+    size_t usable;
+    bool required;
+    struct wr_quota quota;
+    struct sv_elsewhere elsewhere;
+    struct weft_scope saver; /* the fiber that stores what was used */
+    struct weft_cond used;
+    bool unsaved;
+    bool failing; /* it was not stored the last time, and the log says so */
+    struct sv_stored stored;
     struct sv_tenant_usages tenants; /* without keys */
-    uint16_t                series;  /* keys and tenants that were used */
+    uint16_t series;                 /* keys and tenants that were used */
 };
 
 static const struct wl_owner ours = {.tenant = UPP_STR_INIT(WRT_TENANT)};
 
-/* ---- The list -----------------------------------------------------------------------------------------------------
- */
+/* ---- The list -------------------------------------------------------------------------------- */
 
 /* The index of the first key whose id is not before `id`. */
 static size_t place(const struct sv_keys *t, struct upp_str id)
@@ -75,11 +74,11 @@ static int insert(struct sv_keys *t, struct sv_key *k, struct upp_err *err)
 {
     size_t i = place(t, wb_cstr(k->id));
     if (!k->usage.now.tenant.n) {
-        k->usage.now.tenant   = k->tenant;
-        k->usage.now.user     = k->user;
-        k->usage.now.key      = wb_cstr(k->id);
+        k->usage.now.tenant = k->tenant;
+        k->usage.now.user = k->user;
+        k->usage.now.key = wb_cstr(k->id);
         k->usage.now.key_name = k->name;
-        k->usage.since        = k->usage.now;
+        k->usage.since = k->usage.now;
     }
     if (!wb_vec_room(&t->list, SV_KEYS_MAX))
         return t->list.n < SV_KEYS_MAX ? upp_fail(err, UPP_ENOMEM, "no memory for a key")
@@ -121,8 +120,7 @@ const struct sv_key *sv_keys_next(const struct sv_keys *t, const struct sv_key *
     return i < t->list.n ? t->list.p[i] : NULL;
 }
 
-/* ---- Requests -----------------------------------------------------------------------------------------------------
- */
+/* ---- Requests -------------------------------------------------------------------------------- */
 
 struct sv_key *sv_keys_find(struct sv_keys *t, struct upp_str text)
 {
@@ -181,8 +179,7 @@ int sv_key_count(struct sv_keys *t, struct sv_key *k, struct upp_err *err)
     return 0;
 }
 
-/* ---- Runs and tokens ----------------------------------------------------------------------------------------------
- */
+/* ---- Runs and tokens ------------------------------------------------------------------------- */
 
 uint64_t sv_key_tokens(const struct sv_key *k, int64_t wall_ms)
 {
@@ -199,7 +196,7 @@ int sv_key_may_store(const struct sv_key *k, struct upp_err *err)
 int sv_key_may_start(struct sv_key *k, struct upp_err *err)
 {
     int64_t wall = wb_wall_ms();
-    int     r    = sv_key_may_store(k, err);
+    int r = sv_key_may_store(k, err);
     if (r < 0)
         return r;
     if (k->limits.runs && k->runs >= k->limits.runs)
@@ -213,7 +210,7 @@ int sv_key_may_start(struct sv_key *k, struct upp_err *err)
 static int admit(void *arg, struct upp_str id, struct upp_err *err)
 {
     struct sv_key *k = by_id(arg, id);
-    int            r = k ? sv_key_may_start(k, err) : 0;
+    int r = k ? sv_key_may_start(k, err) : 0;
     if (k && r >= 0)
         k->runs++;
     return r;
@@ -238,9 +235,9 @@ static void leave_tenant(struct sv_keys *t, struct upp_str tenant, const struct 
 
 static void leave(void *arg, struct upp_str tenant, struct upp_str id, const struct upp_usage *usage)
 {
-    struct sv_keys *t    = arg;
-    struct sv_key  *k    = by_id(t, id);
-    int64_t         wall = wb_wall_ms();
+    struct sv_keys *t = arg;
+    struct sv_key *k = by_id(t, id);
+    int64_t wall = wb_wall_ms();
     if (!id.n && usage)
         leave_tenant(t, tenant, usage);
     if (!k)
@@ -249,8 +246,8 @@ static void leave(void *arg, struct upp_str tenant, struct upp_str id, const str
     if (!usage)
         return;
     follow_clock(k, wall);
-    k->tokens  = sum(sv_key_tokens(k, wall), sum(usage->input, usage->output));
-    k->day     = WB_MAX(k->day, wall / SV_DAY_MS);
+    k->tokens = sum(sv_key_tokens(k, wall), sum(usage->input, usage->output));
+    k->day = WB_MAX(k->day, wall / SV_DAY_MS);
     k->unsaved = true;
     sv_usage_run(&k->usage, wall, usage);
     mark_unsaved(t, &k->usage);
@@ -276,45 +273,44 @@ void sv_keys_each_usage(const struct sv_keys *t, void (*fn)(void *arg, const str
             fn(arg, &t->tenants.list.p[i]->usage);
 }
 
-/* ---- Storing ------------------------------------------------------------------------------------------------------
- */
+/* ---- Storing --------------------------------------------------------------------------------- */
 
 WEFT_SUSPENDS static int store_record(struct sv_keys *t, const struct sv_key *k, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf json = WB_BUF(RECORD_MAX);
-    int                                   r    = sv_key_write(k, &json, err);
+    int r = sv_key_write(k, &json, err);
     if (r < 0)
         return r;
-    struct wl_value  v      = {.space = UPP_STR(KEYS_SPACE), .name = wb_cstr(k->id), .bytes = wb_buf_str(&json)};
+    struct wl_value v = {.space = UPP_STR(KEYS_SPACE), .name = wb_cstr(k->id), .bytes = wb_buf_str(&json)};
     struct wl_change change = {.kind = WL_PUT_VALUE, .value = &v};
-    struct wl_commit c      = {.owner = ours, .changes = &change, .n = 1, .flags = WL_SYNCED};
+    struct wl_commit c = {.owner = ours, .changes = &change, .n = 1, .flags = WL_SYNCED};
     return t->store->ops->commit(t->store, &c, err);
 }
 
 WEFT_SUSPENDS static int drop_record(struct sv_keys *t, const char *id, struct upp_err *err)
 {
-    struct wl_value  key       = {.space = UPP_STR(KEYS_SPACE), .name = wb_cstr(id)};
-    struct wl_value  use       = {.space = UPP_STR(USE_SPACE), .name = wb_cstr(id)};
+    struct wl_value key = {.space = UPP_STR(KEYS_SPACE), .name = wb_cstr(id)};
+    struct wl_value use = {.space = UPP_STR(USE_SPACE), .name = wb_cstr(id)};
     struct wl_change changes[] = {{.kind = WL_DROP_VALUE, .value = &key}, {.kind = WL_DROP_VALUE, .value = &use}};
-    struct wl_commit c         = {.owner = ours, .changes = changes, .n = WB_LEN(changes), .flags = WL_SYNCED};
+    struct wl_commit c = {.owner = ours, .changes = changes, .n = WB_LEN(changes), .flags = WL_SYNCED};
     return t->store->ops->commit(t->store, &c, err);
 }
 
 /* Up to FLUSH_BATCH keys and tenants whose use is to be stored. Keys are not forgotten meanwhile: a record of their use
  * that is stored after they were dropped would stay. */
 struct batch {
-    struct sv_key   *keys[FLUSH_BATCH];
+    struct sv_key *keys[FLUSH_BATCH];
     struct sv_usage *usages[FLUSH_BATCH]; /* of keys, then of tenants */
-    struct wl_value  values[WL_CHANGES];
+    struct wl_value values[WL_CHANGES];
     struct wl_change changes[WL_CHANGES];
-    size_t           n_keys, n_usages, n_values;
+    size_t n_keys, n_usages, n_values;
 };
 
 static int add_usage(struct batch *b, struct sv_usage *u, struct wb_arena *a, struct upp_err *err)
 {
     size_t n;
     b->usages[b->n_usages++] = u;
-    int r                    = sv_usage_values(u, a, &b->values[b->n_values], &n, err);
+    int r = sv_usage_values(u, a, &b->values[b->n_values], &n, err);
     b->n_values += n;
     return r;
 }
@@ -322,14 +318,14 @@ static int add_usage(struct batch *b, struct sv_usage *u, struct wb_arena *a, st
 static int add_key(struct batch *b, struct sv_key *k, struct wb_arena *a, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf json = WB_BUF(RECORD_MAX);
-    int                                   r    = sv_key_use_write(k, &json, err);
-    b->keys[b->n_keys++]                       = k;
-    k->unsaved                                 = false; /* what is used from now on is not in it */
+    int r = sv_key_use_write(k, &json, err);
+    b->keys[b->n_keys++] = k;
+    k->unsaved = false; /* what is used from now on is not in it */
     k->refs++;
     if (r < 0)
         return r;
     b->values[b->n_values++] = (struct wl_value){.space = UPP_STR(USE_SPACE),
-                                                 .name  = wb_arena_dup(a, wb_cstr(k->id)),
+                                                 .name = wb_arena_dup(a, wb_cstr(k->id)),
                                                  .bytes = wb_arena_dup(a, wb_buf_str(&json))};
     return add_usage(b, &k->usage, a, err);
 }
@@ -352,14 +348,14 @@ static int fill_batch(struct sv_keys *t, struct wb_arena *a, struct batch *b, st
 WEFT_SUSPENDS static int save_some(struct sv_keys *t, bool *more, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(4 << 20);
-    struct batch                             *b = wb_new(&a, struct batch);
+    struct batch *b = wb_new(&a, struct batch);
     if (!b)
         return wb_arena_check(&a, err);
     int r = fill_batch(t, &a, b, err);
     *more = b->n_usages == FLUSH_BATCH;
     if (r >= 0 && b->n_values) {
         struct wl_commit c = {.owner = ours, .changes = b->changes, .n = b->n_values};
-        r                  = t->store->ops->commit(t->store, &c, err);
+        r = t->store->ops->commit(t->store, &c, err);
     }
     for (size_t i = 0; i < b->n_keys; i++) {
         b->keys[i]->refs--;
@@ -374,10 +370,10 @@ WEFT_SUSPENDS static int save_some(struct sv_keys *t, bool *more, struct upp_err
  */
 WEFT_SUSPENDS static void save(struct sv_keys *t)
 {
-    struct upp_err err  = {0};
-    bool           more = true;
-    int            r    = 0;
-    t->unsaved          = false;
+    struct upp_err err = {0};
+    bool more = true;
+    int r = 0;
+    t->unsaved = false;
     while (r >= 0 && more)
         r = save_some(t, &more, &err);
     t->unsaved |= r < 0;
@@ -405,8 +401,7 @@ WEFT_SUSPENDS static int saves(void *arg, struct upp_err *err)
     }
 }
 
-/* ---- Changes ------------------------------------------------------------------------------------------------------
- */
+/* ---- Changes --------------------------------------------------------------------------------- */
 
 static size_t keys_of(const struct sv_keys *t, struct upp_str tenant)
 {
@@ -420,7 +415,7 @@ static size_t keys_of(const struct sv_keys *t, struct upp_str tenant)
  * 1: one was forgotten. 0: there is room. */
 WEFT_SUSPENDS static int make_room(struct sv_keys *t, struct upp_str tenant, struct upp_err *err)
 {
-    bool           full  = keys_of(t, tenant) >= SV_TENANT_KEYS_MAX;
+    bool full = keys_of(t, tenant) >= SV_TENANT_KEYS_MAX;
     struct sv_key *first = NULL;
     if (!full && t->list.n < SV_KEYS_MAX)
         return 0;
@@ -462,7 +457,7 @@ int sv_keys_add(struct sv_keys *t, const struct sv_key_spec *spec, char text[SV_
                 const struct sv_key **ret, struct upp_err *err)
 {
     WB_CLEANUP(sv_key_freep) struct sv_key *k = NULL;
-    int                                     r;
+    int r;
     do { /* again after each key that was forgotten: others may have added some meanwhile */
         r = check_spec(t, spec, err);
         if (r >= 0)
@@ -474,14 +469,14 @@ int sv_keys_add(struct sv_keys *t, const struct sv_key_spec *spec, char text[SV_
         r = sv_key_generate(k, text, err);
     if (r < 0)
         return r;
-    k->name       = wb_arena_dup(&k->arena, spec->name);
-    k->tenant     = wb_arena_dup(&k->arena, spec->tenant);
-    k->user       = wb_arena_dup(&k->arena, spec->user);
-    k->scopes     = spec->scopes;
-    k->limits     = spec->limits;
+    k->name = wb_arena_dup(&k->arena, spec->name);
+    k->tenant = wb_arena_dup(&k->arena, spec->tenant);
+    k->user = wb_arena_dup(&k->arena, spec->user);
+    k->scopes = spec->scopes;
+    k->limits = spec->limits;
     k->created_ms = wb_wall_ms();
-    k->pending    = true; /* its name is taken from now on */
-    r             = wb_arena_check(&k->arena, err);
+    k->pending = true; /* its name is taken from now on */
+    r = wb_arena_check(&k->arena, err);
     if (r >= 0)
         r = count_stored(t, k, err);
     if (r >= 0)
@@ -493,7 +488,7 @@ int sv_keys_add(struct sv_keys *t, const struct sv_key_spec *spec, char text[SV_
         take_out(t, k);
         return r;
     }
-    k->pending  = false;
+    k->pending = false;
     t->required = true;
     t->usable++;
     *ret = WB_TAKE(k);
@@ -538,11 +533,11 @@ int sv_keys_revoke(struct sv_keys *t, const struct sv_key_owner *of, struct upp_
                    const struct sv_key **ret, struct upp_err *err)
 {
     struct sv_key *k = NULL;
-    int            r = find_named(t, of, id_or_name, &k, err);
+    int r = find_named(t, of, id_or_name, &k, err);
     if (r < 0)
         return r;
     struct sv_key revoked = *k;
-    revoked.revoked_ms    = wb_wall_ms();
+    revoked.revoked_ms = wb_wall_ms();
     k->refs++; /* it is not forgotten meanwhile */
     r = store_record(t, &revoked, err);
     k->refs--;
@@ -555,8 +550,7 @@ int sv_keys_revoke(struct sv_keys *t, const struct sv_key_owner *of, struct upp_
     return 0;
 }
 
-/* ---- Opening ------------------------------------------------------------------------------------------------------
- */
+/* ---- Opening --------------------------------------------------------------------------------- */
 
 /* A count that cannot be read is no reason not to start. */
 static int load_use(struct sv_key *k, struct upp_str json, struct upp_err *err)
@@ -571,12 +565,12 @@ static int load_use(struct sv_key *k, struct upp_str json, struct upp_err *err)
 WEFT_SUSPENDS static int load_page(struct sv_keys *t, struct upp_str space, struct wb_arena *a, struct upp_str *after,
                                    size_t *n, struct upp_err *err)
 {
-    bool             keys = wb_str_eq(space, UPP_STR(KEYS_SPACE));
+    bool keys = wb_str_eq(space, UPP_STR(KEYS_SPACE));
     struct wl_value *v;
-    int              r = wl_list_values(t->store, &ours, space, *after, PAGE, a, &v, n, err);
+    int r = wl_list_values(t->store, &ours, space, *after, PAGE, a, &v, n, err);
     for (size_t i = 0; r >= 0 && i < *n; i++) {
         struct sv_key *k = keys ? NULL : by_id(t, v[i].name);
-        *after           = v[i].name;
+        *after = v[i].name;
         if (!keys) {
             r = k ? load_use(k, v[i].bytes, err) : 0;
             continue;
@@ -595,9 +589,9 @@ WEFT_SUSPENDS static int load_page(struct sv_keys *t, struct upp_str space, stru
 
 WEFT_SUSPENDS static int load(struct sv_keys *t, struct upp_str space, struct upp_err *err)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena a     = WB_ARENA(256u << 20);
-    struct upp_str                            after = {0};
-    int                                       r     = 0;
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(256u << 20);
+    struct upp_str after = {0};
+    int r = 0;
     for (size_t n = PAGE; r >= 0 && n == PAGE;)
         r = load_page(t, space, &a, &after, &n, err);
     return r;
@@ -606,16 +600,16 @@ WEFT_SUSPENDS static int load(struct sv_keys *t, struct upp_str space, struct up
 /* What was counted today, or on a later day if the clock was put back. Of keys that were forgotten nothing goes on. */
 WEFT_SUSPENDS static int load_usage(struct sv_keys *t, struct upp_err *err)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena a     = WB_ARENA(256u << 20);
-    struct upp_str                            after = {NULL, 0};
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(256u << 20);
+    struct upp_str after = {NULL, 0};
     do {
         struct wl_usage *list;
-        size_t           n;
+        size_t n;
         int r = wl_usage_list(t->store, wb_wall_ms() / SV_DAY_MS, after, WL_USAGE_PAGE, &a, &list, &n, &after, err);
         if (r < 0)
             return r;
         for (size_t i = 0; i < n; i++) {
-            struct sv_key   *k = by_id(t, list[i].key);
+            struct sv_key *k = by_id(t, list[i].key);
             struct sv_usage *u = k ? &k->usage : list[i].key.n ? NULL : sv_tenant_usage(&t->tenants, list[i].tenant);
             if (u)
                 sv_usage_take(u, &list[i]);
@@ -628,11 +622,11 @@ WEFT_SUSPENDS static int load_usage(struct sv_keys *t, struct upp_err *err)
 WEFT_SUSPENDS static int load_runs(struct sv_keys *t, struct upp_err *err)
 {
     struct wb_uuid after = {{0}};
-    int            r     = 0;
+    int r = 0;
     for (size_t n = t->list.n ? 1 : 0; r >= 0 && n;) {
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
-        struct wm_run                            *runs;
-        struct wl_owner                          *owners;
+        struct wm_run *runs;
+        struct wl_owner *owners;
         r = wl_live_page(t->store, after, &a, &runs, &owners, &n, err);
         for (size_t i = 0; r >= 0 && i < n; i++) {
             struct sv_key *k = runs[i].depth ? NULL : by_id(t, wr_run_key(&runs[i]));

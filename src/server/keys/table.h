@@ -10,23 +10,22 @@
  * How much a key has used is stored within a second or so, not with each request: after a crash a little may be
  * forgotten.
  */
-#ifndef SV_KEYS_H
-#define SV_KEYS_H
+#pragma once
 
 #include "run/engine.h"
 #include "server/keys/key.h"
 
 /* Records of keys; one that was revoked makes room for a new one. */
 enum {
-    SV_KEYS_MAX        = 10000, /* of a store */
-    SV_TENANT_KEYS_MAX = 1000,  /* of a tenant */
+    SV_KEYS_MAX = 10000,       /* of a store */
+    SV_TENANT_KEYS_MAX = 1000, /* of a tenant */
 };
 
 struct sv_keys;
 
 /* Limits the runs of the engine (NULL: of none) until it is closed: runs at once, tokens a day, stored bytes. */
-WEFT_SUSPENDS int  sv_keys_open(struct wl_store *store, struct wr_engine *engine, struct sv_keys **ret,
-                                struct upp_err *err) UPP_MUST_CHECK;
+WEFT_SUSPENDS int sv_keys_open(struct wl_store *store, struct wr_engine *engine, struct sv_keys **ret,
+                               struct upp_err *err) UPP_MUST_CHECK;
 WEFT_SUSPENDS void sv_keys_close(struct sv_keys *t); /* stores what they have used; accepts NULL */
 WEFT_SUSPENDS void sv_keys_closep(struct sv_keys **t);
 
@@ -70,8 +69,8 @@ void sv_keys_each_usage(const struct sv_keys *t, void (*fn)(void *arg, const str
 /* ---- Changes ---- */
 
 struct sv_key_spec {
-    struct upp_str   name, tenant, user; /* user: empty: none */
-    uint8_t          scopes;
+    struct upp_str name, tenant, user; /* user: empty: none */
+    uint8_t scopes;
     struct sv_limits limits;
 };
 
@@ -96,5 +95,3 @@ WEFT_SUSPENDS int sv_keys_revoke(struct sv_keys *t, const struct sv_key_owner *o
 /* The keys ordered by id, also revoked ones; NULL: no more. A key that is being added is left out. Only the id of
  * `after` is looked at: it may be gone. */
 const struct sv_key *sv_keys_next(const struct sv_keys *t, const struct sv_key *after);
-
-#endif

@@ -1,13 +1,10 @@
-/* server/keys/usage.c — what keys and tenants use on a day; see usage.h. */
+/* server/keys/usage.c — counts requests, runs and tokens of a day by key and by tenant. */
 #include "server/keys/usage.h"
 
 #include "base/defs.h"
 #include "base/hooks.h"
 #include "log/change.h"
 #include "server/keys/limits.h"
-
-/* ---- Counting -----------------------------------------------------------------------------------------------------
- */
 
 /* Not more than SV_LIMIT_MAX: providers are not trusted with what they report. */
 static void add(uint64_t *n, uint64_t more)
@@ -26,7 +23,7 @@ static void follow_clock(struct sv_usage *u, int64_t wall_ms)
 {
     int64_t today = wall_ms / WL_DAY_MS;
     if (u->now.day > today + 1) { /* the clock was wrong: the row of that day is emptied */
-        u->past    = empty(&u->now, u->now.day);
+        u->past = empty(&u->now, u->now.day);
         u->now.day = today;
     } else if (u->now.day < today) {
         if (u->now.day) /* saved or not: a commit with it may be under way, and fail */
@@ -61,9 +58,6 @@ void sv_usage_run(struct sv_usage *u, int64_t wall_ms, const struct upp_usage *u
     u->unsaved = true;
 }
 
-/* ---- Storing ------------------------------------------------------------------------------------------------------
- */
-
 int sv_usage_values(struct sv_usage *u, struct wb_arena *a, struct wl_value ret[SV_USAGE_VALUES], size_t *n,
                     struct upp_err *err)
 {
@@ -71,7 +65,7 @@ int sv_usage_values(struct sv_usage *u, struct wb_arena *a, struct wl_value ret[
     if (!u->unsaved)
         return 0;
     u->saving = u->past.day;
-    int r     = u->past.day ? wl_usage_value(a, &u->past, &ret[(*n)++], err) : 0;
+    int r = u->past.day ? wl_usage_value(a, &u->past, &ret[(*n)++], err) : 0;
     if (r >= 0)
         r = wl_usage_value(a, &u->now, &ret[(*n)++], err);
     u->unsaved = false; /* what is used from now on is not in it */
@@ -89,18 +83,15 @@ void sv_usage_take(struct sv_usage *u, const struct wl_usage *stored)
 {
     if (stored->day < u->now.day)
         return;
-    u->now             = empty(&u->now, stored->day);
-    u->now.requests    = stored->requests;
-    u->now.runs        = stored->runs;
-    u->now.input       = stored->input;
-    u->now.output      = stored->output;
-    u->now.cache_read  = stored->cache_read;
+    u->now = empty(&u->now, stored->day);
+    u->now.requests = stored->requests;
+    u->now.runs = stored->runs;
+    u->now.input = stored->input;
+    u->now.output = stored->output;
+    u->now.cache_read = stored->cache_read;
     u->now.cache_write = stored->cache_write;
-    u->now.reasoning   = stored->reasoning;
+    u->now.reasoning = stored->reasoning;
 }
-
-/* ---- Tenants without a key ----------------------------------------------------------------------------------------
- */
 
 static size_t place(const struct sv_tenant_usages *t, struct upp_str tenant)
 {

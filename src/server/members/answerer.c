@@ -9,25 +9,25 @@
 enum { BACK = 256 /* entries in which the last speaker is looked for */ };
 
 struct choosing {
-    struct sv_exchange    *x;
+    struct sv_exchange *x;
     struct wd_aitp_members members;
-    yyjson_val            *left; /* actors that were removed; NULL: none */
-    struct wl_line        *lines;
-    size_t                 n;
+    yyjson_val *left; /* actors that were removed; NULL: none */
+    struct wl_line *lines;
+    size_t n;
 };
 
 WEFT_SUSPENDS static int begin(struct sv_exchange *x, const struct wl_thread *t, struct choosing *ret,
                                struct upp_err *err)
 {
-    yyjson_val    *root = NULL;
+    yyjson_val *root = NULL;
     struct wl_path path;
-    *ret  = (struct choosing){.x = x};
+    *ret = (struct choosing){.x = x};
     int r = sv_has_members(t) ? wj_read(&x->arena, t->metadata, NULL, &root, err) : 0;
     if (r < 0)
         return r;
     ret->members = wd_aitp_members_of(root);
-    ret->left    = yyjson_obj_get(yyjson_obj_get(root, "weft"), "left");
-    r            = wl_thread_path(x->server->opts.store, &x->owner, t, &x->arena, &path, err);
+    ret->left = yyjson_obj_get(yyjson_obj_get(root, "weft"), "left");
+    r = wl_thread_path(x->server->opts.store, &x->owner, t, &x->arena, &path, err);
     return r < 0 ? r
                  : wl_path_tail(x->server->opts.store, &x->owner, &path, path.length, BACK, &x->arena, &ret->lines,
                                 &ret->n, err);
@@ -58,9 +58,9 @@ static bool may_be(const struct choosing *c, struct upp_str id)
 static int addressee(const struct choosing *c, const struct upp_message *m, struct upp_str *ret, struct upp_err *err)
 {
     const struct upp_part *p = upp_part_next(m, NULL, 1 << UPP_PART_TEXT);
-    yyjson_val            *metadata;
-    int                    r  = asst_stored(&c->x->arena, m->metadata, &metadata, err);
-    struct upp_str         to = wj_text_at(sv_member(metadata, UPP_STR("assistants")), "to");
+    yyjson_val *metadata;
+    int r = asst_stored(&c->x->arena, m->metadata, &metadata, err);
+    struct upp_str to = wj_text_at(sv_member(metadata, UPP_STR("assistants")), "to");
     if (r >= 0 && !may_be(c, to) && p)
         to = wd_aitp_mention(p->text);
     *ret = r >= 0 && may_be(c, to) ? to : (struct upp_str){NULL, 0};
@@ -71,7 +71,7 @@ static int addressee(const struct choosing *c, const struct upp_message *m, stru
 static struct upp_str usual(const struct choosing *c)
 {
     yyjson_val *actor;
-    size_t      i, n;
+    size_t i, n;
     for (i = c->n; i--;) {
         const struct wm_entry *e = &c->lines[i].entry;
         if (asst_is_visible(&c->lines[i].entry) && e->message.role == UPP_ROLE_ASSISTANT && may_be(c, e->who))
@@ -91,13 +91,13 @@ WEFT_SUSPENDS int sv_members_answerer(struct sv_exchange *x, const struct wl_thr
                                       struct upp_str *ret, struct upp_err *err)
 {
     struct choosing c;
-    int             r = begin(x, t, &c, err);
+    int r = begin(x, t, &c, err);
     if (r < 0)
         return r;
-    const struct wl_line     *line = last_line(&c);
+    const struct wl_line *line = last_line(&c);
     const struct upp_message *last = added->n ? &added->p[added->n - 1].message : line ? &line->entry.message : NULL;
-    *ret                           = (struct upp_str){NULL, 0};
-    r                              = last ? addressee(&c, last, ret, err) : 0;
+    *ret = (struct upp_str){NULL, 0};
+    r = last ? addressee(&c, last, ret, err) : 0;
     if (r >= 0 && !ret->n)
         *ret = usual(&c);
     if (r >= 0 && !ret->n)

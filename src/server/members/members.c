@@ -42,9 +42,9 @@ int sv_members_refuse(struct upp_err *err, const char *fmt, ...)
 
 int sv_members_client(const struct sv_exchange *x, yyjson_val *metadata, struct upp_str *ret, struct upp_err *err)
 {
-    struct upp_str key   = sv_auth_key(x);
-    yyjson_val    *actor = wd_aitp_member_of_key(yyjson_obj_get(metadata, "actors"), key);
-    *ret                 = wj_text_at(actor, "id");
+    struct upp_str key = sv_auth_key(x);
+    yyjson_val *actor = wd_aitp_member_of_key(yyjson_obj_get(metadata, "actors"), key);
+    *ret = wj_text_at(actor, "id");
     if (!actor && wd_aitp_member_of_key(yyjson_obj_get(yyjson_obj_get(metadata, "weft"), "left"), key))
         return sv_members_refuse(err, "the actor of this API key has left the thread");
     return 0;
@@ -53,7 +53,7 @@ int sv_members_client(const struct sv_exchange *x, yyjson_val *metadata, struct 
 static int actor_of(struct sv_exchange *x, const struct wl_thread *t, struct upp_str *ret, struct upp_err *err)
 {
     yyjson_val *root = NULL;
-    *ret             = (struct upp_str){NULL, 0};
+    *ret = (struct upp_str){NULL, 0};
     if (!sv_has_members(t))
         return 0;
     int r = wj_read(&x->arena, t->metadata, NULL, &root, err);
@@ -76,11 +76,11 @@ int sv_members_author(struct sv_exchange *x, const struct wl_thread *t, struct u
 
 int sv_members_attribute(struct sv_exchange *x, const struct wl_thread *t, struct sv_entries *e, struct upp_err *err)
 {
-    yyjson_val    *root = NULL;
+    yyjson_val *root = NULL;
     struct upp_str client;
     if (!sv_has_members(t))
         return 0;
-    int                    r       = wj_read(&x->arena, t->metadata, NULL, &root, err);
+    int r = wj_read(&x->arena, t->metadata, NULL, &root, err);
     struct wd_aitp_members members = wd_aitp_members_of(root);
     if (r >= 0)
         r = sv_members_client(x, root, &client, err);
@@ -88,7 +88,7 @@ int sv_members_attribute(struct sv_exchange *x, const struct wl_thread *t, struc
         struct wm_entry *at = &e->p[i];
         if (at->who.n || at->message.role != UPP_ROLE_USER)
             continue;
-        at->who          = client.n ? client : members.creator;
+        at->who = client.n ? client : members.creator;
         at->message.role = wd_aitp_role(&members, at->who);
         if (!wd_aitp_member(&members, at->who))
             r = sv_members_refuse(err, "'%.*s', who made the thread, is no member any more", UPP_FMT(at->who));

@@ -4,8 +4,7 @@
  * A thread with members has `actors` as the first member of its metadata (dialects/aitp/members.h). Messages to it get
  * an author and a role; structured ones are checked against the requests of the thread. Other threads are not touched.
  */
-#ifndef SV_MEMBERS_H
-#define SV_MEMBERS_H
+#pragma once
 
 #include "dialects/aitp/members.h"
 #include "log/log.h"
@@ -16,8 +15,8 @@ enum { SV_AGENT_MESSAGES = 16 }; /* between agents in one run, unless its agent 
 /* Messages of a request, as entries for a thread. */
 struct sv_entries {
     struct wm_entry *p;
-    size_t           n;
-    yyjson_val     **from; /* the message of the request that each was read from; NULL: not told */
+    size_t n;
+    yyjson_val **from; /* the message of the request that each was read from; NULL: not told */
 };
 
 /* Has the thread members? From its metadata, without parsing it. */
@@ -52,10 +51,10 @@ int sv_members_name_author(struct wb_arena *a, const struct wl_thread *t, struct
 /* A thread is moved, or forked from `from`: with this store, in front of `behind`, its members become those of its new
  * position in the same commit. m->metadata: what the thread has then; NULL: as before. */
 struct sv_members_move {
-    struct wl_store         store;
-    struct sv_exchange     *x;
+    struct wl_store store;
+    struct sv_exchange *x;
     const struct wl_thread *from;
-    struct upp_str          metadata;
+    struct upp_str metadata;
 };
 struct wl_store *sv_members_move_begin(struct sv_exchange *x, struct wl_store *behind, const struct wl_thread *from,
                                        struct sv_members_move *m);
@@ -95,5 +94,3 @@ WEFT_SUSPENDS int sv_members_answerer(struct sv_exchange *x, const struct wl_thr
 WEFT_SUSPENDS int sv_members_may_answer(struct sv_exchange *x, const struct wl_thread *t,
                                         const struct sv_entries *added, struct upp_str agent,
                                         struct upp_err *err) UPP_MUST_CHECK;
-
-#endif

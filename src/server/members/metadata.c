@@ -37,13 +37,10 @@ void sv_members_put_metadata(struct wj_writer *w, const struct wl_thread *t)
     wj_write_close(w, '}');
 }
 
-/* ---- Of requests ----------------------------------------------------------------------------------------------------
- */
-
 struct request {
-    struct sv_exchange   *x;
+    struct sv_exchange *x;
     const struct sv_body *b;
-    yyjson_val           *metadata, *actors, *parent; /* as given; NULL: not */
+    yyjson_val *metadata, *actors, *parent; /* as given; NULL: not */
 };
 
 static int read_request(struct request *q, struct upp_err *err)
@@ -59,9 +56,9 @@ static int read_request(struct request *q, struct upp_err *err)
         q->parent = sv_member(q->b->root, UPP_STR("parent_id"));
     if (q->parent && !yyjson_is_str(q->parent))
         return sv_body_wrong(q->b, q->parent, err, "'parent_id' is the id of a thread, or null");
-    yyjson_val       *top = sv_member(q->b->root, UPP_STR("actors"));
+    yyjson_val *top = sv_member(q->b->root, UPP_STR("actors"));
     const yyjson_val *at;
-    const char       *why = q->actors ? wd_aitp_actors_wrong(q->actors, &at) : NULL;
+    const char *why = q->actors ? wd_aitp_actors_wrong(q->actors, &at) : NULL;
     if (!why && top && top != q->actors)
         why = wd_aitp_actors_wrong(top, &at);
     if (!why && !yyjson_arr_size(q->actors)) /* nobody: an ordinary thread */
@@ -72,10 +69,10 @@ static int read_request(struct request *q, struct upp_err *err)
 /* Whoever made the thread: the actor of the client's key, else of the first message of a user, else the first one. */
 static struct upp_str creator_of(const struct request *q)
 {
-    yyjson_val    *bound = wd_aitp_member_of_key(q->actors, sv_auth_key(q->x)), *m;
-    yyjson_val    *list  = sv_member(q->b->root, UPP_STR("messages"));
+    yyjson_val *bound = wd_aitp_member_of_key(q->actors, sv_auth_key(q->x)), *m;
+    yyjson_val *list = sv_member(q->b->root, UPP_STR("messages"));
     struct upp_str first = wj_text_at(yyjson_arr_get_first(q->actors), "id");
-    size_t         i, n;
+    size_t i, n;
     if (bound)
         return wj_text_at(bound, "id");
     const struct wd_aitp_members all = {.actors = q->actors};
@@ -93,7 +90,7 @@ static struct upp_str creator_of(const struct request *q)
 static void put_actors(struct wj_writer *w, yyjson_val *actors)
 {
     yyjson_val *actor;
-    size_t      i, n;
+    size_t i, n;
     wj_put_open(w, "actors", '[');
     yyjson_arr_foreach(actors, i, n, actor) wd_aitp_put_member(w, actor);
     wj_write_close(w, ']');
@@ -103,7 +100,7 @@ static void put_actors(struct wj_writer *w, yyjson_val *actors)
 static void put_others(struct wj_writer *w, yyjson_val *metadata, bool members)
 {
     yyjson_val *key, *value;
-    size_t      i, n;
+    size_t i, n;
     if (metadata)
         yyjson_obj_foreach(metadata, i, n, key, value)
         {
@@ -116,7 +113,7 @@ static void put_others(struct wj_writer *w, yyjson_val *metadata, bool members)
 static int write_new(const struct request *q, struct upp_str *ret, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(METADATA_MAX);
-    struct wj_writer                      w;
+    struct wj_writer w;
     wj_writer_init(&w, &out, err);
     wj_write_open(&w, '{');
     if (q->actors)
@@ -148,9 +145,9 @@ WEFT_SUSPENDS static int find_parent(const struct request *q, struct wb_uuid *re
 static int write_changed(const struct request *q, const struct wl_thread *t, struct upp_str *ret, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(2 * METADATA_MAX), given = WB_BUF(METADATA_MAX);
-    yyjson_val                           *old = NULL;
-    struct wj_writer                      w;
-    int                                   r = t->metadata.n ? wj_read(&q->x->arena, t->metadata, NULL, &old, err) : 0;
+    yyjson_val *old = NULL;
+    struct wj_writer w;
+    int r = t->metadata.n ? wj_read(&q->x->arena, t->metadata, NULL, &old, err) : 0;
     if (r < 0)
         return r;
     bool members = sv_has_members(t);
@@ -160,7 +157,7 @@ static int write_changed(const struct request *q, const struct wl_thread *t, str
         wj_write_open(&w, '{');
         put_actors(&w, q->actors);
         wj_write_close(&w, '}');
-        r   = wj_writer_check(&w);
+        r = wj_writer_check(&w);
         now = wb_buf_str(&given);
         if (r >= 0 && !(members && wb_str_starts(t->metadata, wb_str_sub(now, 0, now.n - 1))))
             r = sv_body_wrong(q->b, q->actors, err,
@@ -184,7 +181,7 @@ WEFT_SUSPENDS int sv_members_metadata(struct sv_exchange *x, const struct sv_bod
 {
     struct request q = {.x = x, .b = b};
     struct wb_uuid u = {{0}};
-    int            r = read_request(&q, err);
+    int r = read_request(&q, err);
     if (r >= 0)
         r = find_parent(&q, &u, err);
     if (r < 0)
@@ -193,7 +190,7 @@ WEFT_SUSPENDS int sv_members_metadata(struct sv_exchange *x, const struct sv_bod
         return sv_body_wrong(b, q.parent, err, "the parent of a thread does not change");
     if (!t) {
         *parent = u;
-        *ret    = (struct upp_str){NULL, 0};
+        *ret = (struct upp_str){NULL, 0};
         return q.metadata || q.actors ? write_new(&q, ret, err) : 0;
     }
     return write_changed(&q, t, ret, err);

@@ -16,9 +16,9 @@ enum { METADATA_MAX = 1 << 20, BATCH = 128, LIST_MAX = 4 * WD_AITP_MEMBERS_MAX }
 
 struct list {
     struct sv_exchange *x;
-    yyjson_val        **actors;
-    size_t              n;
-    struct upp_err     *err;
+    yyjson_val **actors;
+    size_t n;
+    struct upp_err *err;
 };
 
 static void drop(struct list *l, struct upp_str id)
@@ -49,9 +49,9 @@ static int apply(struct list *l, const struct wm_entry *e, bool forwards)
     int r = wj_read(&l->x->arena, e->data, NULL, &v, l->err);
     if (r < 0)
         return r;
-    struct upp_str type   = wj_text_at(v, "type");
-    yyjson_val    *actor  = yyjson_obj_get(yyjson_obj_get(v, "data"), "actor");
-    bool           joined = wb_str_eq(type, UPP_STR(WD_AITP_JOINED));
+    struct upp_str type = wj_text_at(v, "type");
+    yyjson_val *actor = yyjson_obj_get(yyjson_obj_get(v, "data"), "actor");
+    bool joined = wb_str_eq(type, UPP_STR(WD_AITP_JOINED));
     if (!joined && !wb_str_eq(type, UPP_STR(WD_AITP_LEFT)))
         return 0;
     drop(l, wj_text_at(actor, "id"));
@@ -63,13 +63,13 @@ static int apply(struct list *l, const struct wm_entry *e, bool forwards)
 WEFT_SUSPENDS static int walk(struct list *l, const struct wl_path *p, bool forwards)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(256u << 20);
-    struct wl_store                          *s = l->x->server->opts.store;
-    int                                       r = 0;
+    struct wl_store *s = l->x->server->opts.store;
+    int r = 0;
     for (uint32_t done = 0; r >= 0 && done < p->length;) {
-        uint32_t        some = WB_MIN(p->length - done, (uint32_t)BATCH);
-        uint32_t        to   = forwards ? done + some : p->length - done;
+        uint32_t some = WB_MIN(p->length - done, (uint32_t)BATCH);
+        uint32_t to = forwards ? done + some : p->length - done;
         struct wl_line *lines;
-        size_t          n;
+        size_t n;
         wb_arena_reset(&a);
         done += some;
         r = wl_path_tail(s, &l->x->owner, p, to, some, &a, &lines, &n, l->err);
@@ -81,11 +81,11 @@ WEFT_SUSPENDS static int walk(struct list *l, const struct wl_path *p, bool forw
 
 static int write_metadata(const struct list *l, yyjson_val *old, struct upp_str *ret)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf out  = WB_BUF(METADATA_MAX);
-    yyjson_val                           *list = yyjson_obj_get(old, "actors"), *weft = yyjson_obj_get(old, "weft");
-    yyjson_val                           *key, *value;
-    struct wj_writer                      w;
-    size_t                                i, n;
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(METADATA_MAX);
+    yyjson_val *list = yyjson_obj_get(old, "actors"), *weft = yyjson_obj_get(old, "weft");
+    yyjson_val *key, *value;
+    struct wj_writer w;
+    size_t i, n;
     wj_writer_init(&w, &out, l->err);
     wj_write_open(&w, '{');
     wj_put_open(&w, "actors", '[');
@@ -122,7 +122,7 @@ static int write_metadata(const struct list *l, yyjson_val *old, struct upp_str 
 WEFT_SUSPENDS static int undo(struct list *l, struct upp_str metadata, const struct wl_path *path, yyjson_val **old)
 {
     yyjson_val *actor;
-    size_t      i, n;
+    size_t i, n;
     l->actors = wb_new_n(&l->x->arena, yyjson_val *, LIST_MAX);
     if (!l->actors)
         return wb_arena_check(&l->x->arena, l->err);
@@ -139,11 +139,11 @@ WEFT_SUSPENDS static int undo(struct list *l, struct upp_str metadata, const str
 WEFT_SUSPENDS int sv_members_made_with(struct sv_exchange *x, const struct wl_thread *t, const struct wl_path *path,
                                        yyjson_val ***ret, size_t *n, struct upp_err *err)
 {
-    struct list l   = {.x = x, .err = err};
+    struct list l = {.x = x, .err = err};
     yyjson_val *now = NULL;
-    int         r   = sv_has_members(t) ? undo(&l, t->metadata, path, &now) : 0;
-    *ret            = l.actors;
-    *n              = l.n;
+    int r = sv_has_members(t) ? undo(&l, t->metadata, path, &now) : 0;
+    *ret = l.actors;
+    *n = l.n;
     return r;
 }
 
@@ -164,7 +164,7 @@ WEFT_SUSPENDS static int path_from(const struct sv_members_move *m, const struct
                                    struct upp_err *err)
 {
     struct sv_exchange *x = m->x;
-    struct wl_thread    now;
+    struct wl_thread now;
     if (row->kind == WL_ADD_THREAD)
         return wl_thread_path(m->store.inner, &x->owner, m->from, &x->arena, ret, err);
     int r = wl_get_thread(m->store.inner, &x->owner, row->thread->id, &x->arena, &now, err);
@@ -175,11 +175,11 @@ WEFT_SUSPENDS static int path_from(const struct sv_members_move *m, const struct
 WEFT_SUSPENDS static int metadata_there(const struct sv_members_move *m, const struct wl_commit *c,
                                         const struct wl_change *row, struct upp_str *ret, struct upp_err *err)
 {
-    const struct wl_thread *t   = row->thread;
-    yyjson_val             *old = NULL;
-    struct list             l   = {.x = m->x, .err = err};
-    struct wl_path          from, to;
-    int                     r = path_from(m, row, &from, err);
+    const struct wl_thread *t = row->thread;
+    yyjson_val *old = NULL;
+    struct list l = {.x = m->x, .err = err};
+    struct wl_path from, to;
+    int r = path_from(m, row, &from, err);
     if (r >= 0)
         r = path_to(m, c, t, &to, err);
     if (r >= 0)
@@ -201,20 +201,20 @@ static const struct wl_change *moved_row(const struct wl_commit *c)
 
 static WEFT_SUSPENDS int commit(struct wl_store *s, struct wl_commit *c, struct upp_err *err)
 {
-    struct sv_members_move *m   = WB_OUTER(s, struct sv_members_move, store);
+    struct sv_members_move *m = WB_OUTER(s, struct sv_members_move, store);
     const struct wl_change *row = moved_row(c);
     if (!row)
         return s->inner->ops->commit(s->inner, c, err);
-    struct wl_thread  t    = *row->thread;
-    struct wl_commit  with = *c;
+    struct wl_thread t = *row->thread;
+    struct wl_commit with = *c;
     struct wl_change *list = wb_calloc(c->n, sizeof *list);
     int r = list ? metadata_there(m, c, row, &t.metadata, err) : upp_fail(err, UPP_ENOMEM, "no memory for a commit");
     if (r >= 0) {
         memcpy(list, c->changes, c->n * sizeof *list);
         list[row - c->changes].thread = &t;
-        with.changes                  = list;
-        r                             = s->inner->ops->commit(s->inner, &with, err);
-        c->conflict                   = with.conflict;
+        with.changes = list;
+        r = s->inner->ops->commit(s->inner, &with, err);
+        c->conflict = with.conflict;
     }
     wb_free(list);
     if (r >= 0)
@@ -223,14 +223,14 @@ static WEFT_SUSPENDS int commit(struct wl_store *s, struct wl_commit *c, struct 
 }
 
 static const struct wl_store_ops ops = {
-    .size    = sizeof ops,
-    .name    = "moving",
-    .commit  = commit,
-    .rows    = sv_front_rows,
-    .get     = sv_front_get,
-    .list    = sv_front_list,
-    .follow  = sv_front_follow,
-    .search  = sv_front_search,
+    .size = sizeof ops,
+    .name = "moving",
+    .commit = commit,
+    .rows = sv_front_rows,
+    .get = sv_front_get,
+    .list = sv_front_list,
+    .follow = sv_front_follow,
+    .search = sv_front_search,
     .at_once = sv_front_at_once,
 };
 

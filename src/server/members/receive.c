@@ -24,27 +24,27 @@ enum { METADATA_MAX = 1 << 20, PROBLEM_MAX = 16 };
 
 /* What is added to the metadata of one message. */
 struct remark {
-    yyjson_val    *given, *metadata; /* the message, and its metadata; NULL: none */
+    yyjson_val *given, *metadata; /* the message, and its metadata; NULL: none */
     struct upp_str actor;
-    struct upp_str role;     /* that the request had, and was not believed; empty: none */
-    bool           supplied; /* an assistant's message that the client supplied without an actor */
+    struct upp_str role; /* that the request had, and was not believed; empty: none */
+    bool supplied;       /* an assistant's message that the client supplied without an actor */
 };
 
 struct receiving {
-    struct sv_exchange      *x;
-    const struct sv_body    *b;
-    const struct wl_thread  *t;
-    bool                     fresh;
-    struct wd_aitp_members   members;
-    struct upp_str           client; /* the actor that the client is; empty: the owner */
-    struct remark           *remarks;
-    struct sv_entries       *e;
-    struct sv_transcript     transcript;
-    size_t                   old; /* messages in it that were in the log before */
-    yyjson_val              *thread;
-    struct wd_problems       problems;
+    struct sv_exchange *x;
+    const struct sv_body *b;
+    const struct wl_thread *t;
+    bool fresh;
+    struct wd_aitp_members members;
+    struct upp_str client; /* the actor that the client is; empty: the owner */
+    struct remark *remarks;
+    struct sv_entries *e;
+    struct sv_transcript transcript;
+    size_t old; /* messages in it that were in the log before */
+    yyjson_val *thread;
+    struct wd_problems problems;
     struct wd_aitp_exchanges exchanges;
-    struct upp_err          *err;
+    struct upp_err *err;
 };
 
 static void receiving_done(struct receiving *q)
@@ -58,12 +58,12 @@ static void receiving_done(struct receiving *q)
 
 static int refuse_actor(const struct receiving *q, yyjson_val *given, struct upp_str actor)
 {
-    char        shown[WJ_QUOTED];
+    char shown[WJ_QUOTED];
     yyjson_val *in = sv_member(sv_member(given, UPP_STR("metadata")), UPP_STR("actor"));
-    int         r  = q->client.p && !wb_str_eq(q->client, actor)
-                         ? sv_members_refuse(q->err, "this API key is that of the actor '%.*s', who cannot speak for %s",
-                                             UPP_FMT(q->client), wj_quote(actor, shown, sizeof shown))
-                         : sv_members_refuse(q->err, "%s is no member of this thread", wj_quote(actor, shown, sizeof shown));
+    int r = q->client.p && !wb_str_eq(q->client, actor)
+                ? sv_members_refuse(q->err, "this API key is that of the actor '%.*s', who cannot speak for %s",
+                                    UPP_FMT(q->client), wj_quote(actor, shown, sizeof shown))
+                : sv_members_refuse(q->err, "%s is no member of this thread", wj_quote(actor, shown, sizeof shown));
     wj_pointer_err(q->err, q->b->root, in ? in : sv_member(given, UPP_STR("actor")));
     return r;
 }
@@ -71,11 +71,11 @@ static int refuse_actor(const struct receiving *q, yyjson_val *given, struct upp
 /* The author of a message that names none. */
 static void attribute(struct receiving *q, struct wm_entry *e, struct remark *m)
 {
-    const struct wr_agent_def *def   = wr_agent(q->x->core->engine, q->x->agent);
-    struct upp_str             agent = def ? def->name : (struct upp_str){NULL, 0};
-    bool                       user  = e->message.role == UPP_ROLE_USER;
-    m->supplied                      = !user;
-    m->actor                         = user ? q->members.creator : wd_aitp_other(&q->members, agent);
+    const struct wr_agent_def *def = wr_agent(q->x->core->engine, q->x->agent);
+    struct upp_str agent = def ? def->name : (struct upp_str){NULL, 0};
+    bool user = e->message.role == UPP_ROLE_USER;
+    m->supplied = !user;
+    m->actor = user ? q->members.creator : wd_aitp_other(&q->members, agent);
     if (!m->actor.p) /* nobody else is a member yet */
         m->actor = agent;
 }
@@ -105,7 +105,7 @@ static int name_author(struct receiving *q, struct wm_entry *e, struct remark *m
 static size_t message_of(const struct wd_problem *p)
 {
     struct upp_str rest = wb_str_sub(p->pointer, sizeof "/messages/" - 1, SIZE_MAX), number;
-    uint64_t       n;
+    uint64_t n;
     return wb_str_split(&rest, '/', &number) && wb_str_u64(number, &n) ? (size_t)n : SIZE_MAX;
 }
 
@@ -113,9 +113,9 @@ static size_t message_of(const struct wd_problem *p)
 static int is_shared(struct receiving *q, yyjson_val *message, struct wj_writer *plain, bool *ret)
 {
     yyjson_val *item, *inside;
-    size_t      i, n;
-    int         r = 0;
-    *ret          = true;
+    size_t i, n;
+    int r = 0;
+    *ret = true;
     yyjson_arr_foreach(yyjson_obj_get(message, "content"), i, n, item)
     {
         struct wd_aitp_schema s;
@@ -132,8 +132,8 @@ static int is_shared(struct receiving *q, yyjson_val *message, struct wj_writer 
 static int check_shapes(struct receiving *q)
 {
     yyjson_val *messages = yyjson_obj_get(q->thread, "messages"), *m, *item, *inside;
-    size_t      i, n, k, l;
-    int         r = 0;
+    size_t i, n, k, l;
+    int r = 0;
     yyjson_arr_foreach(messages, i, n, m)
     {
         if (i < q->old)
@@ -152,9 +152,9 @@ static int refuse_problems(struct receiving *q)
 {
     yyjson_val *messages = yyjson_obj_get(q->thread, "messages");
     for (size_t i = 0; i < q->problems.list.n; i++) {
-        const struct wd_problem *p  = &q->problems.list.p[i];
-        size_t                   at = message_of(p);
-        bool                     shared;
+        const struct wd_problem *p = &q->problems.list.p[i];
+        size_t at = message_of(p);
+        bool shared;
         if (p->severity != WD_ERROR)
             continue;
         int r = is_shared(q, yyjson_arr_get(messages, at), NULL, &shared);
@@ -168,14 +168,14 @@ static int refuse_problems(struct receiving *q)
 
 WEFT_SUSPENDS static int follow(struct receiving *q)
 {
-    struct wl_store *s   = q->x->server->opts.store;
-    bool             any = false;
+    struct wl_store *s = q->x->server->opts.store;
+    bool any = false;
     for (size_t i = 0; i < q->e->n; i++)
         any |= sv_transcript_wants(&q->e->p[i].message);
     if (!any)
         return 0;
     sv_transcript_begin(&q->transcript, q->t, q->err);
-    int r  = q->fresh ? 0 : sv_transcript_read(&q->transcript, s, &q->x->owner, q->t, q->err);
+    int r = q->fresh ? 0 : sv_transcript_read(&q->transcript, s, &q->x->owner, q->t, q->err);
     q->old = q->transcript.ids.n;
     for (size_t i = 0; r >= 0 && i < q->e->n; i++)
         if (sv_transcript_wants(&q->e->p[i].message))
@@ -184,10 +184,10 @@ WEFT_SUSPENDS static int follow(struct receiving *q)
         r = sv_transcript_end(&q->transcript, &q->x->arena, &q->thread, q->err);
     if (r < 0)
         return r;
-    q->problems.a     = &q->x->arena;
-    q->problems.root  = q->thread;
+    q->problems.a = &q->x->arena;
+    q->problems.root = q->thread;
     q->exchanges.from = (uint32_t)q->old;
-    r                 = check_shapes(q);
+    r = check_shapes(q);
     if (r >= 0)
         r = wd_aitp_follow(&q->exchanges, q->thread, &q->problems, q->err);
     if (r >= 0 && q->problems.failed)
@@ -222,9 +222,9 @@ static void put_problems(struct receiving *q, struct wj_writer *w, size_t messag
 static int put_remarks(struct receiving *q, struct wj_writer *w, const struct remark *m, size_t at)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(METADATA_MAX);
-    struct wj_writer                      in;
-    bool                                  shared = true;
-    int                                   r      = 0;
+    struct wj_writer in;
+    bool shared = true;
+    int r = 0;
     wj_writer_init(&in, &out, q->err);
     wj_write_open(&in, '{');
     wj_put_text(&in, "role", m->role);
@@ -232,7 +232,7 @@ static int put_remarks(struct receiving *q, struct wj_writer *w, const struct re
         wj_put_str(&in, "supplied_by", UPP_STR("client"));
     if (at != SIZE_MAX) {
         yyjson_val *message = yyjson_arr_get(yyjson_obj_get(q->thread, "messages"), at);
-        r                   = is_shared(q, message, NULL, &shared);
+        r = is_shared(q, message, NULL, &shared);
         if (r >= 0 && !shared) {
             wj_put_open(&in, "plain", '[');
             r = is_shared(q, message, &in, &shared);
@@ -251,10 +251,10 @@ static int put_remarks(struct receiving *q, struct wj_writer *w, const struct re
 static int write_metadata(struct receiving *q, size_t i, size_t at)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(2 * METADATA_MAX);
-    const struct remark                  *m   = &q->remarks[i];
-    struct wj_writer                      w;
-    yyjson_val                           *key, *value;
-    size_t                                k, n;
+    const struct remark *m = &q->remarks[i];
+    struct wj_writer w;
+    yyjson_val *key, *value;
+    size_t k, n;
     wj_writer_init(&w, &out, q->err);
     wj_write_open(&w, '{');
     wj_put_open(&w, OURS, '{');
@@ -280,7 +280,7 @@ WEFT_SUSPENDS int sv_members_receive(struct sv_exchange *x, const struct sv_body
     yyjson_val *root = NULL;
     if (!sv_has_members(t))
         return 0;
-    int r     = wj_read(&x->arena, t->metadata, NULL, &root, err);
+    int r = wj_read(&x->arena, t->metadata, NULL, &root, err);
     q.members = wd_aitp_members_of(root);
     if (r >= 0)
         r = sv_members_client(x, root, &q.client, err);
@@ -289,15 +289,15 @@ WEFT_SUSPENDS int sv_members_receive(struct sv_exchange *x, const struct sv_body
         r = wb_arena_check(&x->arena, err);
     for (size_t i = 0; r >= 0 && i < e->n; i++) {
         yyjson_val *v = e->from[i];
-        q.remarks[i]  = (struct remark){.given = v, .metadata = sv_member(v, UPP_STR("metadata"))};
-        r             = name_author(&q, &e->p[i], &q.remarks[i]);
+        q.remarks[i] = (struct remark){.given = v, .metadata = sv_member(v, UPP_STR("metadata"))};
+        r = name_author(&q, &e->p[i], &q.remarks[i]);
     }
     if (r >= 0)
         r = follow(&q);
     size_t at = q.old;
     for (size_t i = 0; r >= 0 && i < e->n; i++) {
         bool in = q.thread && sv_transcript_wants(&e->p[i].message);
-        r       = write_metadata(&q, i, in ? at : SIZE_MAX);
+        r = write_metadata(&q, i, in ? at : SIZE_MAX);
         at += in;
     }
     return r;
@@ -307,7 +307,7 @@ WEFT_SUSPENDS int sv_members_receive(struct sv_exchange *x, const struct sv_body
 static int remote_actor(struct wb_arena *a, const struct upp_message *m, struct upp_str *ret, struct upp_err *err)
 {
     yyjson_val *v = NULL;
-    *ret          = (struct upp_str){0};
+    *ret = (struct upp_str){0};
     if (m->role != UPP_ROLE_ASSISTANT || wb_str_find(m->metadata, UPP_STR("\"" WD_AITP_REMOTE "\""), 0) == SIZE_MAX)
         return 0;
     int r = wj_read(a, m->metadata, NULL, &v, err);
@@ -318,12 +318,12 @@ static int remote_actor(struct wb_arena *a, const struct upp_message *m, struct 
 
 int sv_members_name_author(struct wb_arena *a, const struct wl_thread *t, struct wl_line *line, struct upp_err *err)
 {
-    struct upp_message    *m       = &line->entry.message;
+    struct upp_message *m = &line->entry.message;
     struct wd_aitp_members members = {0};
-    yyjson_val            *old, *mine, *key, *value;
-    struct upp_str         there;
-    size_t                 i, n;
-    int                    r = remote_actor(a, m, &there, err);
+    yyjson_val *old, *mine, *key, *value;
+    struct upp_str there;
+    size_t i, n;
+    int r = remote_actor(a, m, &there, err);
     if (r < 0 || (!there.n && !(sv_has_members(t) && line->entry.who.n)))
         return r;
     r = sv_members_read(a, t->metadata, &members, err);
@@ -334,9 +334,9 @@ int sv_members_name_author(struct wb_arena *a, const struct wl_thread *t, struct
     mine = sv_member(old, UPP_STR(OURS));
     if (sv_member(mine, UPP_STR("actor")))
         return 0;
-    bool                                  known = there.n && (!members.actors || wd_aitp_member(&members, there));
-    WB_CLEANUP(wb_buf_done) struct wb_buf out   = WB_BUF(2 * METADATA_MAX);
-    struct wj_writer                      w;
+    bool known = there.n && (!members.actors || wd_aitp_member(&members, there));
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(2 * METADATA_MAX);
+    struct wj_writer w;
     wj_writer_init(&w, &out, err);
     wj_write_open(&w, '{');
     wj_put_open(&w, OURS, '{');

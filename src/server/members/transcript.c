@@ -1,4 +1,4 @@
-/* server/members/transcript.c — see transcript.h. */
+/* server/members/transcript.c — collects the structured messages of a thread as they are read from the log. */
 #include "server/members/transcript.h"
 
 #include "base/defs.h"
@@ -56,12 +56,12 @@ WEFT_SUSPENDS int sv_transcript_read(struct sv_transcript *s, struct wl_store *s
                                      const struct wl_thread *t, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena paths = WB_ARENA(64u << 20), a = WB_ARENA(BATCH_BYTES);
-    struct wl_path                            path;
-    int                                       r = wl_thread_path(store, o, t, &paths, &path, err);
+    struct wl_path path;
+    int r = wl_thread_path(store, o, t, &paths, &path, err);
     for (uint32_t at = 0; r >= 0 && at < path.length;) {
         struct wl_line *lines;
-        size_t          n;
-        uint32_t        some = WB_MIN(path.length - at, (uint32_t)BATCH);
+        size_t n;
+        uint32_t some = WB_MIN(path.length - at, (uint32_t)BATCH);
         wb_arena_reset(&a);
         at += some;
         r = wl_path_tail(store, o, &path, at, some, &a, &lines, &n, err);

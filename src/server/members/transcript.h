@@ -1,6 +1,5 @@
 /* server/members/transcript.h — the structured messages of a thread in the log, as dialects/aitp follows them. */
-#ifndef SV_TRANSCRIPT_H
-#define SV_TRANSCRIPT_H
+#pragma once
 
 #include "base/buf.h"
 #include "base/vec.h"
@@ -10,7 +9,7 @@
 
 /* An AITP thread that has only the messages with something structured in them. */
 struct sv_transcript {
-    struct wb_buf    json;
+    struct wb_buf json;
     struct wj_writer w;
     WB_VEC(struct wb_uuid) ids; /* of its messages, in order; all zero: not in the log yet */
 };
@@ -32,5 +31,3 @@ WEFT_SUSPENDS int sv_transcript_read(struct sv_transcript *s, struct wl_store *s
 /* Ends it: *ret is the thread, in the arena. */
 int sv_transcript_end(struct sv_transcript *s, struct wb_arena *a, yyjson_val **ret,
                       struct upp_err *err) UPP_MUST_CHECK;
-
-#endif

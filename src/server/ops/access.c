@@ -18,17 +18,17 @@ static bool is_zero(struct wb_uuid id)
 
 static void log_request(const struct sv_exchange *x, uint64_t ns)
 {
-    const struct sv_route *route                = x->conn->match.route;
-    char                   run[WB_UUID_HEX + 5] = "run_";
-    struct wb_log_field    fields[13]           = {
-                     WB_LZ("method", sv_method_name(x->request->method)),
-                     WB_LZ("route", route ? route->pattern : "-"),
-                     WB_LI("status", x->reply.status),
-                     WB_LU("bytes", x->conn->sent),
-                     WB_LMS("ms", ns / 1000),
-                     WB_LZ("id", x->request_id),
-                     WB_LS("tenant", x->owner.tenant),
-                     WB_LZ("client", sv_conn_client(x->conn)),
+    const struct sv_route *route = x->conn->match.route;
+    char run[WB_UUID_HEX + 5] = "run_";
+    struct wb_log_field fields[13] = {
+        WB_LZ("method", sv_method_name(x->request->method)),
+        WB_LZ("route", route ? route->pattern : "-"),
+        WB_LI("status", x->reply.status),
+        WB_LU("bytes", x->conn->sent),
+        WB_LMS("ms", ns / 1000),
+        WB_LZ("id", x->request_id),
+        WB_LS("tenant", x->owner.tenant),
+        WB_LZ("client", sv_conn_client(x->conn)),
     };
     size_t n = 8;
     if (x->owner.user.n)
@@ -47,13 +47,13 @@ static void log_request(const struct sv_exchange *x, uint64_t ns)
 
 void sv_ops_answered(void *arg, const struct sv_exchange *x)
 {
-    struct sv_ops         *ops   = arg;
+    struct sv_ops *ops = arg;
     const struct sv_route *route = x->conn->match.route;
-    uint64_t               now = wb_mono_ns(), ns = now > x->conn->began_ns ? now - x->conn->began_ns : 0;
-    unsigned               code     = (unsigned)x->reply.status % 1000;
-    char                   text[3]  = {(char)('0' + code / 100), (char)('0' + code / 10 % 10), (char)('0' + code % 10)};
-    struct upp_str         pattern  = route ? wb_cstr(route->pattern) : UPP_STR("other");
-    struct upp_str         labels[] = {wb_cstr(sv_method_name(x->request->method)), pattern, wb_str(text, 3)};
+    uint64_t now = wb_mono_ns(), ns = now > x->conn->began_ns ? now - x->conn->began_ns : 0;
+    unsigned code = (unsigned)x->reply.status % 1000;
+    char text[3] = {(char)('0' + code / 100), (char)('0' + code / 10 % 10), (char)('0' + code % 10)};
+    struct upp_str pattern = route ? wb_cstr(route->pattern) : UPP_STR("other");
+    struct upp_str labels[] = {wb_cstr(sv_method_name(x->request->method)), pattern, wb_str(text, 3)};
     sv_metrics_add(ops->metrics, SV_HTTP_REQUESTS, labels, 1);
     sv_metrics_observe(ops->metrics, SV_HTTP_DURATION, &pattern, ns);
     sv_metrics_add(ops->metrics, SV_HTTP_BYTES, NULL, x->conn->sent);

@@ -22,11 +22,11 @@ static void put_store(struct wj_writer *w, const struct wl_store *store)
 /* The status is that of /readyz, by the same rules. */
 int sv_get_health(struct sv_exchange *x, struct upp_err *err)
 {
-    const struct sv_ops *ops    = sv_ops_of(x);
-    const char          *status = sv_server_status(x->server);
-    int64_t              up     = (wb_wall_ms() - ops->started_ms) / 1000;
-    struct wj_writer     w;
-    uint64_t             runs = 0;
+    const struct sv_ops *ops = sv_ops_of(x);
+    const char *status = sv_server_status(x->server);
+    int64_t up = (wb_wall_ms() - ops->started_ms) / 1000;
+    struct wj_writer w;
+    uint64_t runs = 0;
     wj_writer_init(&w, &x->reply.body, err);
     wj_write_open(&w, '{');
     wj_put_str(&w, "status", wb_cstr(status));

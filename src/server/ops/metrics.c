@@ -1,4 +1,4 @@
-/* server/ops/metrics.c — see metrics.h. */
+/* server/ops/metrics.c — the registry of a loop's series, and the text that Prometheus reads. */
 #include "server/ops/metrics.h"
 
 #include <inttypes.h>
@@ -14,8 +14,8 @@ enum kind { COUNTER, GAUGE, HISTOGRAM };
 
 static const struct family {
     const char *name;
-    enum kind   kind;
-    bool        nanoseconds; /* written as seconds; so are histograms */
+    enum kind kind;
+    bool nanoseconds; /* written as seconds; so are histograms */
     const char *labels[SV_LABELS];
     const char *help;
 } families[SV_METRICS_N] = {
@@ -33,10 +33,10 @@ static const struct family {
     [SV_HTTP_BYTES] =
         {"weft_http_response_bytes_total", COUNTER, false, {NULL}, "Bytes of HTTP responses, heads included."},
     [SV_HTTP_CONNECTIONS] = {"weft_http_connections", GAUGE, false, {NULL}, "Open connections."},
-    [SV_HTTP_STREAMS]     = {"weft_http_streams", GAUGE, false, {NULL}, "Open event streams."},
+    [SV_HTTP_STREAMS] = {"weft_http_streams", GAUGE, false, {NULL}, "Open event streams."},
     [SV_HTTP_HELD] =
         {"weft_http_held_bytes", GAUGE, false, {NULL}, "Bodies of requests and of responses that are not sent yet."},
-    [SV_RUNS]     = {"weft_runs", GAUGE, false, {"state"}, "Runs that have not ended, child runs included."},
+    [SV_RUNS] = {"weft_runs", GAUGE, false, {"state"}, "Runs that have not ended, child runs included."},
     [SV_RUNS_CUT] = {"weft_runs_cut", GAUGE, false, {NULL}, "1: there may be more runs than weft_runs counts."},
     [SV_RUNS_TOTAL] =
         {"weft_runs_total", COUNTER, false, {"agent", "outcome"}, "Runs that have ended, child runs included."},
@@ -52,25 +52,25 @@ static const struct family {
                            true,
                            {"model"},
                            "Duration of requests to models, to the end of the answer."},
-    [SV_MODEL_TOKENS]   = {"weft_model_tokens_total",
-                           COUNTER,
-                           false,
-                           {"model", "kind"},
-                           "Tokens as reported by models; reasoning is part of output."},
+    [SV_MODEL_TOKENS] = {"weft_model_tokens_total",
+                         COUNTER,
+                         false,
+                         {"model", "kind"},
+                         "Tokens as reported by models; reasoning is part of output."},
     [SV_TOOL_CALLS] =
         {"weft_tool_calls_total", COUNTER, false, {"tool", "outcome"}, "Calls of tools that the server ran."},
-    [SV_TOOL_DURATION]      = {"weft_tool_duration_seconds",
-                               HISTOGRAM,
-                               true,
-                               {"tool"},
-                               "Duration of the calls of tools that the server ran."},
-    [SV_MODELS_DOWN]        = {"weft_models_down",
-                               GAUGE,
-                               false,
-                               {NULL},
-                               "Models that cannot be reached, for which queued runs wait; on each loop."},
-    [SV_STORE_STATE]        = {"weft_store_state", GAUGE, false, {"state"}, "1 for the state that the store is in."},
-    [SV_STORE_COMMITS]      = {"weft_store_commits_total", COUNTER, false, {NULL}, "Commits of the store."},
+    [SV_TOOL_DURATION] = {"weft_tool_duration_seconds",
+                          HISTOGRAM,
+                          true,
+                          {"tool"},
+                          "Duration of the calls of tools that the server ran."},
+    [SV_MODELS_DOWN] = {"weft_models_down",
+                        GAUGE,
+                        false,
+                        {NULL},
+                        "Models that cannot be reached, for which queued runs wait; on each loop."},
+    [SV_STORE_STATE] = {"weft_store_state", GAUGE, false, {"state"}, "1 for the state that the store is in."},
+    [SV_STORE_COMMITS] = {"weft_store_commits_total", COUNTER, false, {NULL}, "Commits of the store."},
     [SV_STORE_TRANSACTIONS] = {"weft_store_transactions_total",
                                COUNTER,
                                false,
@@ -84,57 +84,57 @@ static const struct family {
                                   true,
                                   {NULL},
                                   "Duration of the commits of runs, with their sync."},
-    [SV_SWEEP_DAMAGED]         = {"weft_sweep_damaged_runs_total",
-                                  COUNTER,
-                                  false,
-                                  {NULL},
-                                  "Runs that the sweep passed over, because they cannot be read."},
+    [SV_SWEEP_DAMAGED] = {"weft_sweep_damaged_runs_total",
+                          COUNTER,
+                          false,
+                          {NULL},
+                          "Runs that the sweep passed over, because they cannot be read."},
     [SV_SWEEP_FAILING] = {"weft_sweep_failing", GAUGE, false, {NULL}, "1: the last sweep failed, and is tried again."},
     [SV_KEY_REQUESTS] =
         {"weft_key_requests_total", COUNTER, false, {"tenant", "key"}, "Requests with an API key that were let in."},
-    [SV_KEY_RUNS]    = {"weft_key_runs_total", COUNTER, false, {"tenant", "key"}, "Runs of clients that have ended."},
-    [SV_KEY_TOKENS]  = {"weft_key_tokens_total",
-                        COUNTER,
-                        false,
-                        {"tenant", "key", "kind"},
-                        "Tokens of runs that have ended; cache_read and cache_write are part of input."},
+    [SV_KEY_RUNS] = {"weft_key_runs_total", COUNTER, false, {"tenant", "key"}, "Runs of clients that have ended."},
+    [SV_KEY_TOKENS] = {"weft_key_tokens_total",
+                       COUNTER,
+                       false,
+                       {"tenant", "key", "kind"},
+                       "Tokens of runs that have ended; cache_read and cache_write are part of input."},
     [SV_TLS_EXPIRES] = {"weft_tls_certificate_expires_seconds",
                         GAUGE,
                         false,
                         {NULL},
                         "When the certificate that new connections get expires, since 1970."},
-    [SV_LOG_LOST]    = {"weft_log_lines_lost_total",
-                        COUNTER,
-                        false,
-                        {NULL},
-                        "Log lines that could not be written, or were dropped because the ring was full."},
+    [SV_LOG_LOST] = {"weft_log_lines_lost_total",
+                     COUNTER,
+                     false,
+                     {NULL},
+                     "Log lines that could not be written, or were dropped because the ring was full."},
     [SV_TELEMETRY_SENT] = {"weft_telemetry_sent_total", COUNTER, false, {NULL}, "Spans that the collector has taken."},
     [SV_TELEMETRY_DROPPED] = {"weft_telemetry_dropped_total",
                               COUNTER,
                               false,
                               {NULL},
                               "Spans that were not sent: the queue was full, or the collector could not take them."},
-    [SV_DROPPED]           = {"weft_metrics_dropped_total",
-                              COUNTER,
-                              false,
-                              {NULL},
-                              "Events that are not in these metrics, for lack of memory."},
-    [SV_BUILD_INFO]        = {"weft_build_info",
-                              GAUGE,
-                              false,
-                              {"version", "commit"},
-                              "1, with the version of the program; commit is - if it was not built from a Git repository."},
-    [SV_PROCESS_CPU]       = {"process_cpu_seconds_total", COUNTER, true, {NULL}, "User and system CPU time."},
-    [SV_PROCESS_MEMORY]    = {"process_resident_memory_bytes", GAUGE, false, {NULL}, "Resident memory."},
-    [SV_PROCESS_VIRTUAL]   = {"process_virtual_memory_bytes", GAUGE, false, {NULL}, "Virtual memory."},
-    [SV_PROCESS_FDS]       = {"process_open_fds", GAUGE, false, {NULL}, "Open file descriptors."},
-    [SV_PROCESS_MAX_FDS]   = {"process_max_fds", GAUGE, false, {NULL}, "The limit of open file descriptors."},
+    [SV_DROPPED] = {"weft_metrics_dropped_total",
+                    COUNTER,
+                    false,
+                    {NULL},
+                    "Events that are not in these metrics, for lack of memory."},
+    [SV_BUILD_INFO] = {"weft_build_info",
+                       GAUGE,
+                       false,
+                       {"version", "commit"},
+                       "1, with the version of the program; commit is - if it was not built from a Git repository."},
+    [SV_PROCESS_CPU] = {"process_cpu_seconds_total", COUNTER, true, {NULL}, "User and system CPU time."},
+    [SV_PROCESS_MEMORY] = {"process_resident_memory_bytes", GAUGE, false, {NULL}, "Resident memory."},
+    [SV_PROCESS_VIRTUAL] = {"process_virtual_memory_bytes", GAUGE, false, {NULL}, "Virtual memory."},
+    [SV_PROCESS_FDS] = {"process_open_fds", GAUGE, false, {NULL}, "Open file descriptors."},
+    [SV_PROCESS_MAX_FDS] = {"process_max_fds", GAUGE, false, {NULL}, "The limit of open file descriptors."},
     [SV_PROCESS_START] = {"process_start_time_seconds", GAUGE, true, {NULL}, "When the process started, since 1970."},
 };
 
 /* Upper limits: of a request that reads a little to a run that thinks for minutes. */
 static const struct {
-    uint64_t    ns;
+    uint64_t ns;
     const char *text;
 } buckets[SV_BUCKETS] = {
     {500000, "0.0005"},  {1000000, "0.001"},    {2500000, "0.0025"}, {5000000, "0.005"},  {10000000, "0.01"},
@@ -212,8 +212,8 @@ static struct sv_series *new_series(uint64_t hash, enum sv_metric which, const s
     struct sv_series *s = wb_calloc(1, sizeof *s + numbers * sizeof s->buckets[0] + texts);
     if (!s)
         return NULL;
-    char *to  = (char *)(s + 1) + numbers * sizeof s->buckets[0]; /* behind the buckets */
-    s->hash   = hash;
+    char *to = (char *)(s + 1) + numbers * sizeof s->buckets[0]; /* behind the buckets */
+    s->hash = hash;
     s->metric = (uint8_t)which;
     for (unsigned i = 0; i < n; i++) {
         if (labels[i].n)
@@ -237,19 +237,19 @@ static _Atomic(struct sv_series *) *find_slot(struct sv_metrics *m, uint64_t has
 
 static struct sv_series *series_of(struct sv_metrics *m, enum sv_metric which, const struct upp_str *labels)
 {
-    static const struct upp_str  others[SV_LABELS] = {UPP_STR_INIT("other"), UPP_STR_INIT("other"),
-                                                      UPP_STR_INIT("other")};
-    unsigned                     n                 = labels_of(which);
-    uint64_t                     hash              = hash_of(which, labels, n);
-    _Atomic(struct sv_series *) *slot              = find_slot(m, hash, which, labels, n);
-    struct sv_series            *s                 = atomic_load_explicit(slot, memory_order_relaxed);
+    static const struct upp_str others[SV_LABELS] = {UPP_STR_INIT("other"), UPP_STR_INIT("other"),
+                                                     UPP_STR_INIT("other")};
+    unsigned n = labels_of(which);
+    uint64_t hash = hash_of(which, labels, n);
+    _Atomic(struct sv_series *) *slot = find_slot(m, hash, which, labels, n);
+    struct sv_series *s = atomic_load_explicit(slot, memory_order_relaxed);
     if (s)
         return s;
     if (n && m->each[which] >= SV_SERIES_EACH - 1) { /* the last one is for all others */
         labels = others;
-        hash   = hash_of(which, labels, n);
-        slot   = find_slot(m, hash, which, labels, n);
-        s      = atomic_load_explicit(slot, memory_order_relaxed);
+        hash = hash_of(which, labels, n);
+        slot = find_slot(m, hash, which, labels, n);
+        s = atomic_load_explicit(slot, memory_order_relaxed);
     }
     if (!s && m->n < SV_SERIES)
         s = new_series(hash, which, labels, n);
@@ -298,7 +298,7 @@ void sv_metrics_merge(struct sv_metrics *into, const struct sv_metrics *from)
     add(&into->dropped, get(&from->dropped));
     for (size_t i = 0; i < WB_LEN(from->slots); i++) {
         const struct sv_series *s = atomic_load_explicit(&from->slots[i], memory_order_acquire);
-        struct sv_series       *t = s ? series_of(into, s->metric, s->labels) : NULL;
+        struct sv_series *t = s ? series_of(into, s->metric, s->labels) : NULL;
         if (!t)
             continue;
         add(&t->value, get(&s->value));
@@ -326,7 +326,7 @@ static void write_value(struct wb_buf *out, struct upp_str s)
 static void write_name(struct wb_buf *out, const struct sv_series *s, const char *suffix, const char *le)
 {
     const struct family *f = &families[s->metric];
-    unsigned             n = labels_of(s->metric);
+    unsigned n = labels_of(s->metric);
     wb_buf_add(out, wb_cstr(f->name));
     wb_buf_add(out, wb_cstr(suffix));
     if (n || le)
@@ -372,7 +372,7 @@ static void write_histogram(struct wb_buf *out, const struct sv_series *s)
 static int compare(const void *a, const void *b)
 {
     const struct sv_series *x = *(struct sv_series *const *)a, *y = *(struct sv_series *const *)b;
-    int                     r = (x->metric > y->metric) - (x->metric < y->metric);
+    int r = (x->metric > y->metric) - (x->metric < y->metric);
     for (unsigned i = 0; !r && i < SV_LABELS; i++)
         r = wb_str_cmp(x->labels[i], y->labels[i]);
     return r;
@@ -381,7 +381,7 @@ static int compare(const void *a, const void *b)
 void sv_metrics_write(const struct sv_metrics *m, struct wb_buf *out)
 {
     struct sv_series **list = wb_calloc(SV_SERIES + 1, sizeof *list);
-    size_t             n    = 0;
+    size_t n = 0;
     if (!list) {
         out->failed = out->failed ? out->failed : -UPP_ENOMEM;
         return;

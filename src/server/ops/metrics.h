@@ -12,8 +12,7 @@
  *     is bounded, whatever the labels are.
  *  2. Nothing here fails its caller: without memory an event is not counted, which weft_metrics_dropped_total counts.
  */
-#ifndef SV_METRICS_H
-#define SV_METRICS_H
+#pragma once
 
 #include <stdatomic.h>
 
@@ -64,16 +63,16 @@ enum sv_metric {
 };
 
 enum {
-    SV_LABELS      = 3,    /* of a series, at most */
-    SV_BUCKETS     = 17,   /* of a histogram, without the infinite one */
-    SV_SERIES_EACH = 512,  /* of a family, at most */
-    SV_SERIES      = 2048, /* of a registry, at most */
+    SV_LABELS = 3,        /* of a series, at most */
+    SV_BUCKETS = 17,      /* of a histogram, without the infinite one */
+    SV_SERIES_EACH = 512, /* of a family, at most */
+    SV_SERIES = 2048,     /* of a registry, at most */
 };
 
 struct sv_series {
-    uint64_t         hash;
-    uint8_t          metric; /* enum sv_metric */
-    struct upp_str   labels[SV_LABELS];
+    uint64_t hash;
+    uint8_t metric; /* enum sv_metric */
+    struct upp_str labels[SV_LABELS];
     _Atomic uint64_t value;     /* of a histogram: how many were observed */
     _Atomic uint64_t sum;       /* of a histogram: nanoseconds */
     _Atomic uint64_t buckets[]; /* of a histogram: SV_BUCKETS numbers, each without those below it */
@@ -81,13 +80,13 @@ struct sv_series {
 
 struct sv_metrics {
     _Atomic(struct sv_series *) slots[2 * SV_SERIES];
-    uint32_t                    n, each[SV_METRICS_N];
-    _Atomic uint64_t            dropped;
+    uint32_t n, each[SV_METRICS_N];
+    _Atomic uint64_t dropped;
 };
 
 struct sv_metrics *sv_metrics_new(void); /* NULL: no memory */
-void               sv_metrics_free(struct sv_metrics *m);
-void               sv_metrics_freep(struct sv_metrics **m);
+void sv_metrics_free(struct sv_metrics *m);
+void sv_metrics_freep(struct sv_metrics **m);
 
 /* As many labels as the family has; NULL: it has none. */
 void sv_metrics_add(struct sv_metrics *m, enum sv_metric which, const struct upp_str *labels, uint64_t n);
@@ -99,5 +98,3 @@ void sv_metrics_merge(struct sv_metrics *into, const struct sv_metrics *from);
 
 /* The text format 0.0.4: every family with HELP and TYPE, its series sorted by their labels. */
 void sv_metrics_write(const struct sv_metrics *m, struct wb_buf *out);
-
-#endif

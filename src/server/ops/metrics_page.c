@@ -16,12 +16,10 @@
 
 enum { LIVE_MAX = 10000 /* runs that one page counts */ };
 
-/* ---- The process ------------------------------------------------------------------------------------------------- */
-
 static uint64_t count_files(void)
 {
-    uint64_t n   = 0;
-    DIR     *all = opendir("/proc/self/fd");
+    uint64_t n = 0;
+    DIR *all = opendir("/proc/self/fd");
     if (!all)
         return 0;
     while (readdir(all))
@@ -41,7 +39,7 @@ static void set_process(struct sv_metrics *m, int64_t started_ms)
     unsigned long long virtual, resident;
     struct rusage used;
     struct rlimit files;
-    uint64_t      page = (uint64_t)sysconf(_SC_PAGESIZE);
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
     if (wb_file_read("/proc/self/statm", &text, NULL) >= 0) {
         wb_buf_addc(&text, 0);
         if (!text.failed && sscanf(text.p, "%llu %llu", &virtual, &resident) == 2) {
@@ -56,8 +54,6 @@ static void set_process(struct sv_metrics *m, int64_t started_ms)
     sv_metrics_set(m, SV_PROCESS_FDS, NULL, count_files());
     sv_metrics_set(m, SV_PROCESS_START, NULL, (uint64_t)started_ms * 1000000);
 }
-
-/* ---- Server and store -------------------------------------------------------------------------------------------- */
 
 static void set_server(struct sv_metrics *m, const struct sv_server *s)
 {
@@ -81,12 +77,12 @@ static void set_server(struct sv_metrics *m, const struct sv_server *s)
 static void add_usage(void *arg, const struct sv_usage *u)
 {
     static const struct upp_str other = UPP_STR_INIT("other"), none = UPP_STR_INIT("-");
-    struct sv_metrics          *m                 = arg;
-    bool                        own               = u->series <= SV_USAGE_SERIES;
-    struct upp_str              labels[SV_LABELS] = {own ? u->since.tenant : other, other, {NULL, 0}};
+    struct sv_metrics *m = arg;
+    bool own = u->series <= SV_USAGE_SERIES;
+    struct upp_str labels[SV_LABELS] = {own ? u->since.tenant : other, other, {NULL, 0}};
     const struct {
         struct upp_str kind;
-        uint64_t       n;
+        uint64_t n;
     } tokens[] = {{UPP_STR("input"), u->since.input},
                   {UPP_STR("output"), u->since.output},
                   {UPP_STR("cache_read"), u->since.cache_read},
@@ -103,11 +99,11 @@ static void add_usage(void *arg, const struct sv_usage *u)
 
 static void set_store(struct sv_metrics *m, const struct wl_store *store)
 {
-    static const struct upp_str states[] = {[WL_WORKS]   = UPP_STR_INIT("ok"),
-                                            [WL_FULL]    = UPP_STR_INIT("disk_full"),
+    static const struct upp_str states[] = {[WL_WORKS] = UPP_STR_INIT("ok"),
+                                            [WL_FULL] = UPP_STR_INIT("disk_full"),
                                             [WL_FAILING] = UPP_STR_INIT("failing"),
-                                            [WL_FAILED]  = UPP_STR_INIT("failed")};
-    enum wl_state               state    = wl_store_state(store);
+                                            [WL_FAILED] = UPP_STR_INIT("failed")};
+    enum wl_state state = wl_store_state(store);
     for (size_t i = 0; i < WB_LEN(states); i++)
         sv_metrics_set(m, SV_STORE_STATE, &states[i], i == state);
     while (store->inner) /* what is in front counts the same commits again */
@@ -133,7 +129,7 @@ static void set_sweep(struct sv_metrics *m, const struct wl_sweep_state *sweep)
 WEFT_SUSPENDS static int set_runs(struct sv_metrics *m, struct wl_store *store, struct upp_err *err)
 {
     static const uint8_t live[] = {WM_QUEUED, WM_RUNNING, WM_WAITING, WM_CANCELING};
-    struct wb_uuid       after  = {{0}};
+    struct wb_uuid after = {{0}};
     for (size_t i = 0; i < WB_LEN(live); i++) {
         struct upp_str name = wr_status_name(live[i]);
         sv_metrics_set(m, SV_RUNS, &name, 0);
@@ -145,9 +141,9 @@ WEFT_SUSPENDS static int set_runs(struct sv_metrics *m, struct wl_store *store, 
             return 0;
         }
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
-        struct wm_run                            *runs;
-        struct wl_owner                          *owners;
-        int                                       r = wl_live_page(store, after, &a, &runs, &owners, &n, err);
+        struct wm_run *runs;
+        struct wl_owner *owners;
+        int r = wl_live_page(store, after, &a, &runs, &owners, &n, err);
         if (r < 0)
             return r;
         for (size_t i = 0; i < n; i++) {
@@ -169,7 +165,7 @@ static void set_telemetry(struct sv_metrics *m, const struct sv_telemetry *t)
 
 WEFT_SUSPENDS int sv_get_metrics(struct sv_exchange *x, struct upp_err *err)
 {
-    const struct sv_ops                            *ops = sv_ops_of(x);
+    const struct sv_ops *ops = sv_ops_of(x);
     WB_CLEANUP(sv_metrics_freep) struct sv_metrics *all = sv_metrics_new();
     if (!all)
         return upp_fail(err, UPP_ENOMEM, "no memory for metrics");
@@ -191,7 +187,7 @@ WEFT_SUSPENDS int sv_get_metrics(struct sv_exchange *x, struct upp_err *err)
     set_process(all, ops->started_ms);
     sv_metrics_set(all, SV_DROPPED, NULL, atomic_load_explicit(&all->dropped, memory_order_relaxed));
     sv_metrics_write(all, &x->reply.body);
-    x->reply.type   = "text/plain; version=0.0.4; charset=utf-8";
+    x->reply.type = "text/plain; version=0.0.4; charset=utf-8";
     x->reply.status = 200;
     return 0;
 }

@@ -1,4 +1,4 @@
-/* server/ops/notify.c — see notify.h. */
+/* server/ops/notify.c — sends the states of sd_notify, and follows those of the server. */
 #include "server/ops/notify.h"
 
 #include <stddef.h>
@@ -19,8 +19,6 @@ enum {
     PING_MS = 10,   /* the least time between two messages of the watchdog */
 };
 
-/* ---- Setup ------------------------------------------------------------------------------------------------------- */
-
 static bool parse_address(struct upp_str where, struct sv_notify *n)
 {
     n->address = (struct sockaddr_un){.sun_family = AF_UNIX};
@@ -29,7 +27,7 @@ static bool parse_address(struct upp_str where, struct sv_notify *n)
     memcpy(n->address.sun_path, where.p, where.n);
     if (where.p[0] == '@') { /* abstract: the name has no file and no end but the length */
         n->address.sun_path[0] = 0;
-        n->length              = (unsigned)(offsetof(struct sockaddr_un, sun_path) + where.n);
+        n->length = (unsigned)(offsetof(struct sockaddr_un, sun_path) + where.n);
     } else {
         n->length = sizeof n->address;
     }
@@ -53,8 +51,6 @@ void sv_notify_init(struct sv_notify *n, const char *address, const char *watchd
         return;
     n->ping_ms = WB_MAX(usec / 2000, (uint64_t)PING_MS);
 }
-
-/* ---- Messages ---------------------------------------------------------------------------------------------------- */
 
 /* Opens a socket for each message, as a service manager that was started again has bound another one. */
 WEFT_SUSPENDS static int send_message(const struct sv_notify *n, struct upp_str text, struct upp_err *err)
@@ -98,8 +94,6 @@ WEFT_SUSPENDS void sv_notify_stopping(struct sv_notify *n)
     notify(n, "STOPPING=1\nSTATUS=completing requests");
 }
 
-/* ---- The fiber --------------------------------------------------------------------------------------------------- */
-
 /* Waits until the server changes or the next message of the watchdog is due. */
 WEFT_SUSPENDS static int wait_change(struct sv_notify *n, uint64_t due_ms, struct upp_err *err)
 {
@@ -114,9 +108,9 @@ WEFT_SUSPENDS static int wait_change(struct sv_notify *n, uint64_t due_ms, struc
 
 WEFT_SUSPENDS int sv_notify_follow(void *arg, struct upp_err *err)
 {
-    struct sv_notify *n        = arg;
-    uint64_t          due_ms   = wb_mono_ms() + n->ping_ms;
-    bool              reported = false;
+    struct sv_notify *n = arg;
+    uint64_t due_ms = wb_mono_ms() + n->ping_ms;
+    bool reported = false;
     for (;;) {
         if (n->server->stopping && !reported) {
             sv_notify_stopping(n);

@@ -9,8 +9,7 @@
  *     sv_notify_ready(&n, "listening on http://127.0.0.1:8787");
  *     r = weft_scope_spawn(&scope, "notify", sv_notify_follow, &n, NULL, &err);
  */
-#ifndef SV_NOTIFY_H
-#define SV_NOTIFY_H
+#pragma once
 
 #include <sys/un.h>
 #include <weft/fiber.h>
@@ -18,11 +17,11 @@
 struct sv_server;
 
 struct sv_notify {
-    struct sv_server  *server;
+    struct sv_server *server;
     struct sockaddr_un address;
-    unsigned           length;  /* of the address; 0: there is no service manager */
-    uint64_t           ping_ms; /* between two WATCHDOG=1; 0: no watchdog */
-    bool               failed;  /* the last message was not delivered */
+    unsigned length;  /* of the address; 0: there is no service manager */
+    uint64_t ping_ms; /* between two WATCHDOG=1; 0: no watchdog */
+    bool failed;      /* the last message was not delivered */
 };
 
 /* Any of the three may be NULL. An address that is neither a path nor abstract ("@name") is logged and ignored; so is a
@@ -37,5 +36,3 @@ WEFT_SUSPENDS void sv_notify_stopping(struct sv_notify *n);
 /* A fiber: reports when n->server begins to stop, and sends the watchdog's messages from its loop: a loop that is stuck
  * sends none. Until it is cancelled. */
 WEFT_SUSPENDS int sv_notify_follow(void *n, struct upp_err *err);
-
-#endif

@@ -1,4 +1,4 @@
-/* server/ops/openapi.c — see openapi.h.
+/* server/ops/openapi.c — writes the OpenAPI document from the route tables and openapi.json.
  *
  * What follows from a route table is not written by hand: paths, their parameters, security, and the errors that every
  * route of a kind has.
@@ -22,9 +22,9 @@ static const uint8_t methods[] = {SV_GET, SV_POST, SV_PUT, SV_PATCH, SV_DELETE};
 
 struct writing {
     const struct sv_door *const *doors;
-    bool                         keys;
-    yyjson_val                  *operations;
-    struct wj_writer             w;
+    bool keys;
+    yyjson_val *operations;
+    struct wj_writer w;
 };
 
 static int load(struct wb_arena *a, yyjson_val **ret, struct upp_err *err)
@@ -40,8 +40,6 @@ static yyjson_val *description_of(yyjson_val *operations, uint8_t method, const 
     (void)snprintf(key, sizeof key, "%s %s", sv_method_name(method), pattern);
     return yyjson_obj_get(operations, key);
 }
-
-/* ---- One operation ----------------------------------------------------------------------------------------------- */
 
 /* The next {name} of a pattern. */
 static bool next_parameter(struct upp_str *rest, struct upp_str *name)
@@ -66,8 +64,8 @@ static void write_ref(struct wj_writer *w, const char *kind, struct upp_str name
 static void put_parameters(struct wj_writer *w, const char *pattern, yyjson_val *given)
 {
     struct upp_str rest = wb_cstr(pattern), name;
-    yyjson_val    *one;
-    size_t         i, n;
+    yyjson_val *one;
+    size_t i, n;
     wj_put_open(w, "parameters", '[');
     while (next_parameter(&rest, &name))
         write_ref(w, "parameters", name);
@@ -85,9 +83,9 @@ static void put_response(struct wj_writer *w, yyjson_val *given, const char *sta
 
 static void put_responses(struct writing *g, const struct sv_route *route, bool open, yyjson_val *op)
 {
-    struct wj_writer *w     = &g->w;
-    yyjson_val       *given = yyjson_obj_get(op, "responses"), *key, *value;
-    size_t            i, n;
+    struct wj_writer *w = &g->w;
+    yyjson_val *given = yyjson_obj_get(op, "responses"), *key, *value;
+    size_t i, n;
     wj_put_open(w, "responses", '{');
     yyjson_obj_foreach(given, i, n, key, value) wj_put_member(w, key);
     if (g->keys && !open)
@@ -105,12 +103,12 @@ static void put_operation(struct writing *g, const struct sv_door *door, const s
                           yyjson_val *op)
 {
     static const char *const schemes[] = {"key", "x-api-key"}; /* either will do */
-    static const char *const made[]    = {"parameters", "responses", "security"};
-    struct wj_writer        *w         = &g->w;
-    bool                     open      = (route->flags | door->flags) & SV_ROUTE_OPEN;
-    yyjson_val              *key, *value;
-    size_t                   i, n;
-    char                     name[16];
+    static const char *const made[] = {"parameters", "responses", "security"};
+    struct wj_writer *w = &g->w;
+    bool open = (route->flags | door->flags) & SV_ROUTE_OPEN;
+    yyjson_val *key, *value;
+    size_t i, n;
+    char name[16];
     (void)snprintf(name, sizeof name, "%s", sv_method_name(method));
     for (char *p = name; *p; p++)
         *p = (char)(*p | 0x20); /* methods are ASCII letters */
@@ -135,8 +133,6 @@ static void put_operation(struct writing *g, const struct sv_door *door, const s
     wj_write_close(w, ']');
     wj_write_close(w, '}');
 }
-
-/* ---- All of them ------------------------------------------------------------------------------------------------- */
 
 static bool is_first(const struct sv_door *const *doors, const struct sv_route *route)
 {
@@ -185,7 +181,7 @@ static int put_paths(struct writing *g, struct upp_err *err)
 static void put_info(struct wj_writer *w, yyjson_val *info)
 {
     yyjson_val *key, *value;
-    size_t      i, n;
+    size_t i, n;
     wj_put_open(w, "info", '{');
     yyjson_obj_foreach(info, i, n, key, value) wj_put_member(w, key);
     wj_put_str(w, "version", UPP_STR(UPP_VERSION));
@@ -195,10 +191,10 @@ static void put_info(struct wj_writer *w, yyjson_val *info)
 int sv_openapi_write(const struct sv_door *const *doors, bool keys, struct wb_buf *out, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(DOCUMENT_MAX);
-    struct writing                            g = {.doors = doors, .keys = keys};
-    yyjson_val                               *root, *key, *value;
-    size_t                                    i, n;
-    int                                       r = load(&a, &root, err);
+    struct writing g = {.doors = doors, .keys = keys};
+    yyjson_val *root, *key, *value;
+    size_t i, n;
+    int r = load(&a, &root, err);
     if (r < 0)
         return r;
     g.operations = yyjson_obj_get(root, "operations");
@@ -236,9 +232,9 @@ static bool has_route(const struct sv_door *const *doors, struct upp_str key)
 int sv_openapi_check(const struct sv_door *const *doors, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(DOCUMENT_MAX);
-    yyjson_val                               *root, *key, *value;
-    size_t                                    i, n;
-    int                                       r = load(&a, &root, err);
+    yyjson_val *root, *key, *value;
+    size_t i, n;
+    int r = load(&a, &root, err);
     if (r < 0)
         return r;
     yyjson_obj_foreach(yyjson_obj_get(root, "operations"), i, n, key, value)
@@ -249,8 +245,6 @@ int sv_openapi_check(const struct sv_door *const *doors, struct upp_err *err)
     }
     return 0;
 }
-
-/* ---- Handlers ---------------------------------------------------------------------------------------------------- */
 
 int sv_get_openapi(struct sv_exchange *x, struct upp_err *err)
 {

@@ -3,8 +3,7 @@
  * The route tables say which routes there are; openapi.json, which is inside the program, says what each of them means.
  * A unit test (openapi_describes_every_route) fails if a route has no description, or a description no route.
  */
-#ifndef SV_OPENAPI_H
-#define SV_OPENAPI_H
+#pragma once
 
 #include "server/http/door.h"
 
@@ -15,5 +14,3 @@ int sv_openapi_write(const struct sv_door *const *doors, bool keys, struct wb_bu
 
 /* -UPP_EBUG: a description has no route; the message names it. */
 int sv_openapi_check(const struct sv_door *const *doors, struct upp_err *err) UPP_MUST_CHECK;
-
-#endif

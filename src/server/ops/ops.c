@@ -1,4 +1,4 @@
-/* server/ops/ops.c — see ops.h. */
+/* server/ops/ops.c — opens the logs, the metrics and the telemetry of a server, and connects them to it. */
 #include "server/ops/ops.h"
 
 #include "base/clock.h"
@@ -35,11 +35,11 @@ int sv_ops_open(const struct sv_ops_opts *opts, struct sv_ops **ret, struct upp_
         return upp_fail(err, UPP_ENOMEM, "no memory for metrics");
     wb_opts(&ops->opts, sizeof ops->opts, opts);
     ops->started_ms = wb_wall_ms();
-    ops->http       = (struct sv_monitor){ops, sv_ops_answered};
+    ops->http = (struct sv_monitor){ops, sv_ops_answered};
     memcpy(ops->rows, rows, sizeof rows);
     sv_ops_reconfigure(ops, ops->opts.no_access_log, ops->opts.open_metrics);
     ops->door = (struct sv_door){.name = "ops", .prefix = "", .routes = ops->rows, .n_routes = WB_LEN(rows)};
-    *ret      = WB_TAKE(ops);
+    *ret = WB_TAKE(ops);
     return 0;
 }
 

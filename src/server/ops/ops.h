@@ -8,8 +8,7 @@
  *
  * It watches one server on its loop, and engines on any loop: each has a registry of its own.
  */
-#ifndef SV_OPS_H
-#define SV_OPS_H
+#pragma once
 
 #include "run/engine.h"
 #include "server/http/door.h"
@@ -18,10 +17,10 @@
 #include "server/ops/telemetry.h"
 
 struct sv_ops_opts {
-    uint32_t         size;
+    uint32_t size;
     struct wl_store *store; /* NULL: none */
-    bool             no_access_log;
-    bool             open_metrics; /* /metrics needs no key */
+    bool no_access_log;
+    bool open_metrics; /* /metrics needs no key */
 
     struct sv_telemetry *telemetry; /* gets the spans; NULL: none */
 };
@@ -30,14 +29,14 @@ enum { SV_OPS_ROUTES = 9 };
 
 struct sv_ops {
     struct sv_ops_opts opts;
-    struct sv_monitor  http; /* for sv_server_opts */
-    struct sv_route    rows[SV_OPS_ROUTES];
-    struct sv_door     door;    /* for sv_server_opts */
+    struct sv_monitor http; /* for sv_server_opts */
+    struct sv_route rows[SV_OPS_ROUTES];
+    struct sv_door door;        /* for sv_server_opts */
     struct sv_metrics *metrics; /* of the server */
 
     struct sv_ops_engine {
-        struct wr_engine  *engine;
-        struct wr_monitor  monitor;
+        struct wr_engine *engine;
+        struct wr_monitor monitor;
         struct sv_metrics *metrics;
 
         struct sv_telemetry *telemetry; /* that of the options */
@@ -61,13 +60,11 @@ void sv_ops_answered(void *ops, const struct sv_exchange *x); /* access.c */
 struct sv_ops *sv_ops_of(const struct sv_exchange *x);
 
 /* Handlers. */
-int               sv_get_health(struct sv_exchange *x, struct upp_err *err);
-int               sv_get_version(struct sv_exchange *x, struct upp_err *err);
+int sv_get_health(struct sv_exchange *x, struct upp_err *err);
+int sv_get_version(struct sv_exchange *x, struct upp_err *err);
 WEFT_SUSPENDS int sv_get_metrics(struct sv_exchange *x, struct upp_err *err);
-int               sv_get_openapi(struct sv_exchange *x, struct upp_err *err);
-int               sv_get_docs(struct sv_exchange *x, struct upp_err *err);
-int               sv_get_docs_file(struct sv_exchange *x, struct upp_err *err);
-int               sv_get_page(struct sv_exchange *x, struct upp_err *err);
-int               sv_get_page_file(struct sv_exchange *x, struct upp_err *err);
-
-#endif
+int sv_get_openapi(struct sv_exchange *x, struct upp_err *err);
+int sv_get_docs(struct sv_exchange *x, struct upp_err *err);
+int sv_get_docs_file(struct sv_exchange *x, struct upp_err *err);
+int sv_get_page(struct sv_exchange *x, struct upp_err *err);
+int sv_get_page_file(struct sv_exchange *x, struct upp_err *err);

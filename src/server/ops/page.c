@@ -31,11 +31,11 @@ static void put_headers(struct sv_exchange *x, struct upp_str policy)
 /* A document, in which each nonce="" gets this response's. Nobody may keep it: the next one has another nonce. */
 static int respond_document(struct sv_exchange *x, struct upp_str text, struct upp_err *err)
 {
-    static const char                     empty[] = "nonce=\"";
-    unsigned char                         bytes[NONCE];
-    char                                  nonce[2 * NONCE + 1];
+    static const char empty[] = "nonce=\"";
+    unsigned char bytes[NONCE];
+    char nonce[2 * NONCE + 1];
     WB_CLEANUP(wb_buf_done) struct wb_buf policy = WB_BUF(1 << 10);
-    int                                   r      = wb_random(bytes, sizeof bytes, err);
+    int r = wb_random(bytes, sizeof bytes, err);
     if (r < 0)
         return r;
     for (size_t i = 0; i < sizeof bytes; i++)
@@ -51,7 +51,7 @@ static int respond_document(struct sv_exchange *x, struct upp_str text, struct u
     put_headers(x, wb_buf_str(&policy));
     sv_reply_header(&x->reply, "Cache-Control", UPP_STR("no-store"));
     x->reply.status = 200;
-    x->reply.type   = "text/html; charset=utf-8";
+    x->reply.type = "text/html; charset=utf-8";
     for (size_t at; (at = wb_str_find(text, UPP_STR("nonce=\"\""), 0)) != SIZE_MAX;) {
         wb_buf_add(&x->reply.body, wb_str_sub(text, 0, at + sizeof empty - 1));
         wb_buf_add(&x->reply.body, wb_cstr(nonce));
@@ -65,20 +65,20 @@ static int respond_document(struct sv_exchange *x, struct upp_str text, struct u
 static bool takes_gzip(const struct sv_exchange *x)
 {
     struct upp_str list = sv_http_header(x->request, UPP_STR("accept-encoding"), NULL);
-    size_t         at   = wb_str_find(list, UPP_STR("gzip"), 0);
+    size_t at = wb_str_find(list, UPP_STR("gzip"), 0);
     return at != SIZE_MAX && wb_str_find(list, UPP_STR("gzip;"), 0) == SIZE_MAX;
 }
 
 static void respond_file(struct sv_exchange *x, const struct sv_page_file *f)
 {
-    bool same  = wb_str_eq(sv_http_header(x->request, UPP_STR("if-none-match"), NULL), wb_cstr(f->etag));
+    bool same = wb_str_eq(sv_http_header(x->request, UPP_STR("if-none-match"), NULL), wb_cstr(f->etag));
     bool small = takes_gzip(x);
     put_headers(x, UPP_STR("default-src 'none'; sandbox; " OTHERS));
     sv_reply_header(&x->reply, "Cache-Control", UPP_STR("no-cache"));
     sv_reply_header(&x->reply, "ETag", wb_cstr(f->etag));
     sv_reply_header(&x->reply, "Vary", UPP_STR("Accept-Encoding"));
     x->reply.status = same ? 304 : 200;
-    x->reply.type   = f->type;
+    x->reply.type = f->type;
     if (same)
         return;
     if (small)
@@ -115,7 +115,7 @@ static int write_service(struct sv_exchange *x, struct upp_err *err)
                                            {"task", "/process/task"},
                                            {"task_status", "/process/task/{task_id}"},
                                            {"responses", "/compatible-mode/v1/responses"}};
-    struct wj_writer         w;
+    struct wj_writer w;
     wj_writer_init(&w, &x->reply.body, err);
     wj_write_open(&w, '{');
     wj_put_str(&w, "service", UPP_STR("Weft"));

@@ -3,11 +3,9 @@
 #include "base/log.h"
 #include "server/ops/ops.h"
 
-/* ---- Its log ----------------------------------------------------------------------------------------------------- */
-
 struct line {
     struct wb_log_field fields[16];
-    size_t              n;
+    size_t n;
 };
 
 static void put(struct line *l, struct wb_log_field f)
@@ -19,14 +17,14 @@ static void put(struct line *l, struct wb_log_field f)
 
 static void log_run(const struct wr_run_note *note)
 {
-    static const char *const messages[]              = {[WR_RUN_QUEUED]  = "run queued",
-                                                        [WR_RUN_STARTED] = "run started",
-                                                        [WR_RUN_RESUMED] = "run resumed",
-                                                        [WR_RUN_WAITS]   = "run waits",
-                                                        [WR_RUN_ENDED]   = "run ended"};
-    const struct wm_run     *row                     = note->row;
-    char                     ids[3][WB_UUID_HEX + 8] = {"run_", "thread_", "run_"};
-    struct line              l                       = {.n = 0};
+    static const char *const messages[] = {[WR_RUN_QUEUED] = "run queued",
+                                           [WR_RUN_STARTED] = "run started",
+                                           [WR_RUN_RESUMED] = "run resumed",
+                                           [WR_RUN_WAITS] = "run waits",
+                                           [WR_RUN_ENDED] = "run ended"};
+    const struct wm_run *row = note->row;
+    char ids[3][WB_UUID_HEX + 8] = {"run_", "thread_", "run_"};
+    struct line l = {.n = 0};
     (void)wb_uuid_hex(row->id, ids[0] + 4);
     (void)wb_uuid_hex(row->thread, ids[1] + 7);
     (void)wb_uuid_hex(row->parent, ids[2] + 4);
@@ -64,11 +62,11 @@ static struct upp_str agent_label(const struct sv_ops_engine *w, struct upp_str 
 
 static void note_run(void *arg, const struct wr_run_note *note)
 {
-    const struct sv_ops_engine *w   = arg;
-    const struct wm_run        *row = note->row;
+    const struct sv_ops_engine *w = arg;
+    const struct wm_run *row = note->row;
     if (note->moment == WR_RUN_ENDED) {
         const struct upp_str labels[] = {agent_label(w, row->agent), wr_status_name(row->status)};
-        int64_t              ms       = row->started_ms ? row->ended_ms - row->started_ms : 0;
+        int64_t ms = row->started_ms ? row->ended_ms - row->started_ms : 0;
         sv_metrics_add(w->metrics, SV_RUNS_TOTAL, labels, 1);
         sv_metrics_observe(w->metrics, SV_RUN_DURATION, labels, ms > 0 ? (uint64_t)ms * 1000000 : 0);
     }
@@ -78,12 +76,10 @@ static void note_run(void *arg, const struct wr_run_note *note)
         log_run(note);
 }
 
-/* ---- Models, tools, the store ------------------------------------------------------------------------------------ */
-
 static void note_model(void *arg, const struct wr_model_note *note)
 {
-    const struct sv_ops_engine *w        = arg;
-    struct upp_str              labels[] = {note->model, note->usage ? UPP_STR("ok") : UPP_STR("error")};
+    const struct sv_ops_engine *w = arg;
+    struct upp_str labels[] = {note->model, note->usage ? UPP_STR("ok") : UPP_STR("error")};
     sv_metrics_add(w->metrics, SV_MODEL_REQUESTS, labels, 1);
     sv_metrics_observe(w->metrics, SV_MODEL_DURATION, labels, note->ns);
     if (w->telemetry)
@@ -92,7 +88,7 @@ static void note_model(void *arg, const struct wr_model_note *note)
         return;
     const struct {
         struct upp_str kind;
-        uint64_t       n;
+        uint64_t n;
     } tokens[] = {{UPP_STR("input"), note->usage->input},
                   {UPP_STR("output"), note->usage->output},
                   {UPP_STR("cache_read"), note->usage->cache_read},
@@ -112,9 +108,9 @@ static void note_tool(void *arg, const struct wr_tool_note *note)
         [WM_UNKNOWN] = UPP_STR_INIT("unknown"), [WM_DENIED] = UPP_STR_INIT("denied"),
         [WM_STOPPED] = UPP_STR_INIT("stopped"), [WM_INVALID] = UPP_STR_INIT("invalid"),
     };
-    const struct sv_ops_engine *w        = arg;
-    bool                        known    = note->outcome < WB_LEN(outcomes) && outcomes[note->outcome].p;
-    struct upp_str              labels[] = {note->tool, known ? outcomes[note->outcome] : UPP_STR("other")};
+    const struct sv_ops_engine *w = arg;
+    bool known = note->outcome < WB_LEN(outcomes) && outcomes[note->outcome].p;
+    struct upp_str labels[] = {note->tool, known ? outcomes[note->outcome] : UPP_STR("other")};
     sv_metrics_add(w->metrics, SV_TOOL_CALLS, labels, 1);
     sv_metrics_observe(w->metrics, SV_TOOL_DURATION, labels, note->ns);
     if (w->telemetry)
@@ -135,7 +131,7 @@ int sv_ops_watch(struct sv_ops *ops, struct wr_engine *engine, struct upp_err *e
     w->metrics = sv_metrics_new();
     if (!w->metrics)
         return upp_fail(err, UPP_ENOMEM, "no memory for metrics");
-    w->engine    = engine;
+    w->engine = engine;
     w->telemetry = ops->opts.telemetry;
     w->monitor =
         (struct wr_monitor){.arg = w, .run = note_run, .model = note_model, .tool = note_tool, .commit = note_commit};

@@ -1,4 +1,4 @@
-/* server/ops/telemetry.c — see telemetry.h: the queue, and what is sent when. */
+/* server/ops/telemetry.c — queues spans, and sends them to the collector in batches. */
 #include "server/ops/telemetry.h"
 
 #include <pthread.h>
@@ -19,35 +19,35 @@
 #include "server/ops/telemetry_span.h"
 
 enum {
-    ANSWER_MAX    = 64 << 10,
+    ANSWER_MAX = 64 << 10,
     MOST_PAUSE_MS = 30000,
-    HEADERS       = 17,
-    URL_MAX       = 2048 + 16,
-    LOOK_MS       = 10000,
-    RETRY_MS      = 200
+    HEADERS = 17,
+    URL_MAX = 2048 + 16,
+    LOOK_MS = 10000,
+    RETRY_MS = 200
 };
 
 /* A span as JSON. */
 struct text {
-    char  *p;
+    char *p;
     size_t n;
 };
 
 struct sv_telemetry {
-    struct sv_telemetry_opts  opts;
+    struct sv_telemetry_opts opts;
     struct sv_telemetry_runs *runs;
-    struct weft_loop         *loop;
-    struct weft_cond          changed;
-    _Atomic bool              woken; /* a message to the loop is on its way */
-    struct upp_http          *http;
-    struct upp_wait           wait;
-    struct wb_buf             url;
+    struct weft_loop *loop;
+    struct weft_cond changed;
+    _Atomic bool woken; /* a message to the loop is on its way */
+    struct upp_http *http;
+    struct upp_wait wait;
+    struct wb_buf url;
 
-    pthread_mutex_t            lock;  /* protects what follows: every loop adds */
-    struct text               *queue; /* a ring; what is in it changes only on our loop */
-    size_t                     first, n;
+    pthread_mutex_t lock; /* protects what follows: every loop adds */
+    struct text *queue;   /* a ring; what is in it changes only on our loop */
+    size_t first, n;
     struct sv_telemetry_counts count;
-    uint64_t                   quiet_until_ms, unlogged; /* dropped since the last log line */
+    uint64_t quiet_until_ms, unlogged; /* dropped since the last log line */
 };
 
 static void lock(const struct sv_telemetry *t)
@@ -69,7 +69,7 @@ struct sv_telemetry_counts sv_telemetry_counts(const struct sv_telemetry *t)
 {
     lock(t);
     struct sv_telemetry_counts c = t->count;
-    c.queued                     = t->n;
+    c.queued = t->n;
     unlock(t);
     return c;
 }
@@ -88,8 +88,8 @@ static void drop(struct sv_telemetry *t, uint64_t n, const char *reason, const s
     t->count.dropped += n;
     t->unlogged += n;
     if (n && now >= t->quiet_until_ms) {
-        all               = t->unlogged;
-        t->unlogged       = 0;
+        all = t->unlogged;
+        t->unlogged = 0;
         t->quiet_until_ms = now + t->opts.silence_ms;
     }
     unlock(t);
@@ -119,7 +119,7 @@ static size_t put(struct sv_telemetry *t, struct text span)
     lock(t);
     if (t->n < t->opts.max_queue) {
         t->queue[(t->first + t->n++) % t->opts.max_queue] = span;
-        n                                                 = t->n;
+        n = t->n;
     }
     unlock(t);
     return n;
@@ -127,10 +127,10 @@ static size_t put(struct sv_telemetry *t, struct text span)
 
 void sv_telemetry_add(struct sv_telemetry *t, const struct sv_span *span)
 {
-    static const struct upp_err           none = {0};
+    static const struct upp_err none = {0};
     WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(SV_SPAN_MAX);
-    struct upp_err                        err  = {0};
-    char                                 *copy = NULL;
+    struct upp_err err = {0};
+    char *copy = NULL;
     if (queued(t) == t->opts.max_queue) {
         drop(t, 1, "the queue is full", &none);
         return;
@@ -181,18 +181,18 @@ static int write_batch(const struct sv_telemetry *t, size_t n, struct wb_buf *ou
 /* A collector may take a part: {"partialSuccess":{"rejectedSpans":"2"}}. What it says besides is of no use to us. */
 static WEFT_SUSPENDS uint64_t count_rejected(struct upp_http_call *call)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf     body = WB_BUF(ANSWER_MAX);
-    WB_CLEANUP(wb_arena_done) struct wb_arena a    = WB_ARENA(1 << 20);
-    struct upp_str                            piece;
-    yyjson_val                               *v;
-    uint64_t                                  n = 0;
-    int                                       r;
+    WB_CLEANUP(wb_buf_done) struct wb_buf body = WB_BUF(ANSWER_MAX);
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 20);
+    struct upp_str piece;
+    yyjson_val *v;
+    uint64_t n = 0;
+    int r;
     while ((r = upp_http_call_read(call, &piece, NULL)) > 0)
         wb_buf_add(&body, piece);
     if (r < 0 || body.failed || !body.n || wj_read(&a, wb_buf_str(&body), NULL, &v, NULL) < 0)
         return 0;
     yyjson_val *rejected = yyjson_obj_get(yyjson_obj_get(v, "partialSuccess"), "rejectedSpans");
-    bool        has      = yyjson_is_raw(rejected) || yyjson_is_str(rejected); /* a number, or in a string */
+    bool has = yyjson_is_raw(rejected) || yyjson_is_str(rejected); /* a number, or in a string */
     return has && wj_num_u64(wj_text(rejected), &n) ? n : 0;
 }
 
@@ -205,22 +205,22 @@ static bool is_passing(int status)
 /* 0: taken, less *rejected. -UPP_EREFUSED: it will never be. Else: later; err may say when. */
 static WEFT_SUSPENDS int post(struct sv_telemetry *t, struct upp_str body, uint64_t *rejected, struct upp_err *err)
 {
-    const struct wc_telemetry *c                = t->opts.config;
-    struct upp_header          headers[HEADERS] = {{UPP_STR("content-type"), UPP_STR("application/json")}};
-    struct upp_http_call      *call             = NULL;
-    struct upp_http_head       head;
-    uint64_t                   seconds;
-    size_t                     n = WB_MIN(c->n_headers, (size_t)HEADERS - 1);
+    const struct wc_telemetry *c = t->opts.config;
+    struct upp_header headers[HEADERS] = {{UPP_STR("content-type"), UPP_STR("application/json")}};
+    struct upp_http_call *call = NULL;
+    struct upp_http_head head;
+    uint64_t seconds;
+    size_t n = WB_MIN(c->n_headers, (size_t)HEADERS - 1);
     for (size_t i = 0; i < n; i++)
         headers[1 + i] = c->headers[i];
-    const struct upp_http_request q = {.url       = wb_buf_str(&t->url),
-                                       .headers   = headers,
+    const struct upp_http_request q = {.url = wb_buf_str(&t->url),
+                                       .headers = headers,
                                        .n_headers = 1 + n,
-                                       .body      = body,
-                                       .head_ms   = t->opts.answer_ms,
-                                       .total_ms  = t->opts.answer_ms,
+                                       .body = body,
+                                       .head_ms = t->opts.answer_ms,
+                                       .total_ms = t->opts.answer_ms,
                                        .max_bytes = ANSWER_MAX};
-    int                           r = upp_http_send(t->http, &q, &t->wait, &call, err);
+    int r = upp_http_send(t->http, &q, &t->wait, &call, err);
     if (r >= 0)
         r = upp_http_call_head(call, &head, err);
     if (r >= 0 && head.status / 100 == 2) {
@@ -241,9 +241,9 @@ static WEFT_SUSPENDS int post(struct sv_telemetry *t, struct upp_str body, uint6
 /* Sends the first n spans, once. They leave the queue if the collector has taken them, or never will. */
 static WEFT_SUSPENDS int send_once(struct sv_telemetry *t, size_t n, struct upp_err *err)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf body     = WB_BUF((size_t)SV_SPAN_MAX * (t->opts.max_batch + 1));
-    uint64_t                              rejected = 0;
-    int                                   r        = write_batch(t, n, &body, err);
+    WB_CLEANUP(wb_buf_done) struct wb_buf body = WB_BUF((size_t)SV_SPAN_MAX * (t->opts.max_batch + 1));
+    uint64_t rejected = 0;
+    int r = write_batch(t, n, &body, err);
     if (r >= 0)
         r = post(t, wb_buf_str(&body), &rejected, err);
     if (r == -UPP_ECANCELED)
@@ -265,7 +265,7 @@ static WEFT_SUSPENDS int send_batch(struct sv_telemetry *t, struct upp_err *err)
     size_t n = WB_MIN(queued(t), (size_t)t->opts.max_batch);
     for (unsigned tries = 1;; tries++) {
         struct upp_err why = {0};
-        int            r   = send_once(t, n, &why);
+        int r = send_once(t, n, &why);
         if (r >= 0 || r == -UPP_EREFUSED)
             return 0;
         if (r == -UPP_ECANCELED)
@@ -276,7 +276,7 @@ static WEFT_SUSPENDS int send_batch(struct sv_telemetry *t, struct upp_err *err)
             return 0;
         }
         uint64_t pause = why.retry_after_ms ? why.retry_after_ms : t->opts.first_ms << (tries - 1);
-        r              = weft_sleep_ms(WB_MIN(pause, (uint64_t)MOST_PAUSE_MS), err);
+        r = weft_sleep_ms(WB_MIN(pause, (uint64_t)MOST_PAUSE_MS), err);
         if (r < 0)
             return r;
     }
@@ -308,7 +308,7 @@ static WEFT_SUSPENDS int wait_for_batch(struct sv_telemetry *t, struct upp_err *
 WEFT_SUSPENDS int sv_telemetry_main(void *arg, struct upp_err *err)
 {
     struct sv_telemetry *t = arg;
-    int                  r = 0;
+    int r = 0;
     while (r >= 0) {
         r = wait_for_batch(t, err);
         if (r >= 0)
@@ -320,8 +320,8 @@ WEFT_SUSPENDS int sv_telemetry_main(void *arg, struct upp_err *err)
 static WEFT_SUSPENDS void flush(struct sv_telemetry *t, struct upp_err *why)
 {
     uint64_t until = wb_mono_ms() + t->opts.flush_ms;
-    size_t   n;
-    int      r = 0;
+    size_t n;
+    int r = 0;
     WEFT_DEADLINE(t->opts.flush_ms);
     while ((n = queued(t)) && r != -UPP_ECANCELED && wb_mono_ms() < until) {
         r = send_once(t, WB_MIN(n, (size_t)t->opts.max_batch), why);
@@ -333,7 +333,7 @@ static WEFT_SUSPENDS void flush(struct sv_telemetry *t, struct upp_err *why)
 WEFT_SUSPENDS void sv_telemetry_flush(struct sv_telemetry *t)
 {
     struct upp_err why = {0};
-    size_t         n;
+    size_t n;
     if (!t)
         return;
     while (t->woken) /* its message refers to t */
@@ -352,14 +352,14 @@ WEFT_SUSPENDS void sv_telemetry_flush(struct sv_telemetry *t)
 
 static void set_defaults(struct sv_telemetry_opts *o)
 {
-    o->max_queue  = o->max_queue ? o->max_queue : 2048;
-    o->max_batch  = o->max_batch ? o->max_batch : 512;
-    o->max_batch  = WB_MIN(o->max_batch, o->max_queue);
-    o->delay_ms   = o->delay_ms ? o->delay_ms : 2000;
-    o->answer_ms  = o->answer_ms ? o->answer_ms : 10000;
-    o->first_ms   = o->first_ms ? o->first_ms : 1000;
-    o->max_tries  = o->max_tries ? o->max_tries : 4;
-    o->flush_ms   = o->flush_ms ? o->flush_ms : 2000;
+    o->max_queue = o->max_queue ? o->max_queue : 2048;
+    o->max_batch = o->max_batch ? o->max_batch : 512;
+    o->max_batch = WB_MIN(o->max_batch, o->max_queue);
+    o->delay_ms = o->delay_ms ? o->delay_ms : 2000;
+    o->answer_ms = o->answer_ms ? o->answer_ms : 10000;
+    o->first_ms = o->first_ms ? o->first_ms : 1000;
+    o->max_tries = o->max_tries ? o->max_tries : 4;
+    o->flush_ms = o->flush_ms ? o->flush_ms : 2000;
     o->silence_ms = o->silence_ms ? o->silence_ms : 60000;
 }
 
@@ -371,9 +371,9 @@ int sv_telemetry_open(const struct sv_telemetry_opts *opts, struct sv_telemetry 
     wb_opts(&t->opts, sizeof t->opts, opts);
     set_defaults(&t->opts);
     (void)pthread_mutex_init(&t->lock, NULL);
-    t->loop  = weft_loop_current();
-    t->url   = (struct wb_buf)WB_BUF(URL_MAX);
-    t->runs  = sv_telemetry_runs_new();
+    t->loop = weft_loop_current();
+    t->url = (struct wb_buf)WB_BUF(URL_MAX);
+    t->runs = sv_telemetry_runs_new();
     t->queue = wb_calloc(t->opts.max_queue, sizeof *t->queue);
     wb_buf_addf(&t->url, "%.*s/v1/traces", UPP_FMT(t->opts.config->otlp));
     if (!t->runs || !t->queue || t->url.failed)
@@ -382,7 +382,7 @@ int sv_telemetry_open(const struct sv_telemetry_opts *opts, struct sv_telemetry 
     if (r < 0)
         return r;
     t->wait = wr_wait_table(t->http);
-    *ret    = WB_TAKE(t);
+    *ret = WB_TAKE(t);
     return 0;
 }
 

@@ -18,8 +18,7 @@
  *     it, or when it is given up.
  *  3. Nothing that somebody or a model wrote is in a span (telemetry_span.h).
  */
-#ifndef SV_TELEMETRY_H
-#define SV_TELEMETRY_H
+#pragma once
 
 #include "run/engine.h"
 #include "runtime/config.h"
@@ -28,25 +27,25 @@
 struct sv_telemetry;
 
 struct sv_telemetry_opts {
-    uint32_t                   size;
-    const struct wc_telemetry *config;     /* the caller's */
-    uint32_t                   max_queue;  /* spans; 0: 2048 */
-    uint32_t                   max_batch;  /* spans of one request; 0: 512 */
-    uint64_t                   delay_ms;   /* until a batch that is not full is sent; 0: 2000 */
-    uint64_t                   answer_ms;  /* 0: 10000 */
-    uint64_t                   first_ms;   /* pause after the first failure of a batch, then twice that; 0: 1000 */
-    unsigned                   max_tries;  /* of a batch; 0: 4 */
-    uint64_t                   flush_ms;   /* of sv_telemetry_flush; 0: 2000 */
-    uint64_t                   silence_ms; /* between two log lines about dropped spans; 0: 60000 */
+    uint32_t size;
+    const struct wc_telemetry *config; /* the caller's */
+    uint32_t max_queue;                /* spans; 0: 2048 */
+    uint32_t max_batch;                /* spans of one request; 0: 512 */
+    uint64_t delay_ms;                 /* until a batch that is not full is sent; 0: 2000 */
+    uint64_t answer_ms;                /* 0: 10000 */
+    uint64_t first_ms;                 /* pause after the first failure of a batch, then twice that; 0: 1000 */
+    unsigned max_tries;                /* of a batch; 0: 4 */
+    uint64_t flush_ms;                 /* of sv_telemetry_flush; 0: 2000 */
+    uint64_t silence_ms;               /* between two log lines about dropped spans; 0: 60000 */
 };
 
 struct sv_telemetry_counts {
     uint64_t sent, dropped;
-    size_t   queued;
+    size_t queued;
 };
 
-int  sv_telemetry_open(const struct sv_telemetry_opts *opts, struct sv_telemetry **ret,
-                       struct upp_err *err) UPP_MUST_CHECK;
+int sv_telemetry_open(const struct sv_telemetry_opts *opts, struct sv_telemetry **ret,
+                      struct upp_err *err) UPP_MUST_CHECK;
 void sv_telemetry_close(struct sv_telemetry *t); /* accepts NULL; its fiber has ended */
 void sv_telemetry_closep(struct sv_telemetry **t);
 
@@ -71,9 +70,7 @@ void sv_telemetry_request(struct sv_telemetry *t, const struct sv_exchange *x);
 struct sv_span;
 struct sv_telemetry_runs; /* telemetry_notes.c: what is known of recent runs */
 
-struct sv_telemetry_runs *sv_telemetry_runs_new(void);                            /* NULL: no memory */
-void                      sv_telemetry_runs_free(struct sv_telemetry_runs *runs); /* accepts NULL */
+struct sv_telemetry_runs *sv_telemetry_runs_new(void);       /* NULL: no memory */
+void sv_telemetry_runs_free(struct sv_telemetry_runs *runs); /* accepts NULL */
 struct sv_telemetry_runs *sv_telemetry_runs_of(const struct sv_telemetry *t);
-void                      sv_telemetry_add(struct sv_telemetry *t, const struct sv_span *span);
-
-#endif
+void sv_telemetry_add(struct sv_telemetry *t, const struct sv_span *span);

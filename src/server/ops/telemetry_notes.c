@@ -1,4 +1,4 @@
-/* server/ops/telemetry_notes.c — from what happens to spans. See telemetry.h.
+/* server/ops/telemetry_notes.c — makes spans of requests, runs, model calls and tool calls.
  *
  *     POST /v1/threads/{t}/runs          SERVER: the request that started the run
  *       invoke_agent AGENT               the run
@@ -26,20 +26,20 @@ enum { BUCKETS = 512, WAYS = 8, AGENT_MAX = 64 /* bytes of an agent's name in we
  * of a request that reads an older one is without conversation and agent. */
 struct known {
     struct wb_uuid run, thread;
-    char           trace[33];
-    bool           unsampled;
-    uint8_t        n_agent;
-    char           agent[AGENT_MAX];
+    char trace[33];
+    bool unsampled;
+    uint8_t n_agent;
+    char agent[AGENT_MAX];
 };
 
 struct bucket {
     struct known runs[WAYS];
-    uint8_t      next; /* is replaced */
+    uint8_t next; /* is replaced */
 };
 
 struct sv_telemetry_runs {
     pthread_mutex_t lock; /* runs work on every loop */
-    struct bucket   buckets[BUCKETS];
+    struct bucket buckets[BUCKETS];
 };
 
 struct sv_telemetry_runs *sv_telemetry_runs_new(void)
@@ -127,7 +127,7 @@ static uint64_t now_ns(void)
 /* It ends now. */
 static void set_times(struct sv_span *s, uint64_t ns)
 {
-    s->end_ns   = now_ns();
+    s->end_ns = now_ns();
     s->start_ns = s->end_ns > ns ? s->end_ns - ns : 0;
 }
 
@@ -167,21 +167,21 @@ static void begin_inside(struct sv_span *s, const struct wr_note_of *of, struct 
 
 static void remember(struct sv_telemetry *t, const struct wr_run_note *note)
 {
-    struct sv_telemetry_runs *runs  = sv_telemetry_runs_of(t);
-    const struct wm_run      *row   = note->row;
-    struct upp_str            agent = wb_str_sub(row->agent, 0, AGENT_MAX);
-    struct sv_span            s     = {.trace = ""};
+    struct sv_telemetry_runs *runs = sv_telemetry_runs_of(t);
+    const struct wm_run *row = note->row;
+    struct upp_str agent = wb_str_sub(row->agent, 0, AGENT_MAX);
+    struct sv_span s = {.trace = ""};
     set_trace(&s, row->root, note->traceparent);
-    struct known k = {.run       = row->id,
-                      .thread    = row->thread,
+    struct known k = {.run = row->id,
+                      .thread = row->thread,
                       .unsampled = is_unsampled(note->traceparent),
-                      .n_agent   = (uint8_t)agent.n};
+                      .n_agent = (uint8_t)agent.n};
     memcpy(k.trace, s.trace, sizeof k.trace);
     if (agent.n)
         memcpy(k.agent, agent.p, agent.n);
     (void)pthread_mutex_lock(&runs->lock);
-    struct bucket *b                          = bucket_of(runs, row->id);
-    struct known  *old                        = find_in(b, row->id);
+    struct bucket *b = bucket_of(runs, row->id);
+    struct known *old = find_in(b, row->id);
     *(old ? old : &b->runs[b->next++ % WAYS]) = k;
     (void)pthread_mutex_unlock(&runs->lock);
 }
@@ -189,16 +189,16 @@ static void remember(struct sv_telemetry *t, const struct wr_run_note *note)
 void sv_telemetry_run(struct sv_telemetry *t, const struct wr_run_note *note)
 {
     const struct wm_run *row = note->row;
-    struct ids           ids;
+    struct ids ids;
     remember(t, note);
     if (note->moment != WR_RUN_ENDED || is_unsampled(note->traceparent))
         return;
-    struct sv_span s       = {.kind      = SV_SPAN_INTERNAL,
-                              .operation = UPP_STR("invoke_agent"),
-                              .subject   = row->agent,
-                              .id        = sv_span_of_run(row->id),
-                              .parent    = parent_of(note)};
-    int64_t        from_ms = row->started_ms ? row->started_ms : row->created_ms;
+    struct sv_span s = {.kind = SV_SPAN_INTERNAL,
+                        .operation = UPP_STR("invoke_agent"),
+                        .subject = row->agent,
+                        .id = sv_span_of_run(row->id),
+                        .parent = parent_of(note)};
+    int64_t from_ms = row->started_ms ? row->started_ms : row->created_ms;
     set_times(&s, 0);
     if (from_ms > 0 && (uint64_t)from_ms * 1000000 < s.end_ns) /* waits and restarts included */
         s.start_ns = (uint64_t)from_ms * 1000000;
@@ -231,7 +231,7 @@ void sv_telemetry_model(struct sv_telemetry *t, const struct wr_model_note *note
         [UPP_STOP_TOOLS] = UPP_STR_INIT("tool_call"), [UPP_STOP_FILTER] = UPP_STR_INIT("content_filter"),
         [UPP_STOP_ERROR] = UPP_STR_INIT("error"),
     };
-    struct ids     ids;
+    struct ids ids;
     struct sv_span s = {
         .kind = SV_SPAN_CLIENT, .operation = UPP_STR("chat"), .subject = note->model, .id = sv_span_random()};
     if (is_unsampled(note->of.traceparent))
@@ -257,11 +257,11 @@ void sv_telemetry_tool(struct sv_telemetry *t, const struct wr_tool_note *note)
         [WM_DENIED] = UPP_STR_INIT("denied"),    [WM_STOPPED] = UPP_STR_INIT("stopped"),
         [WM_INVALID] = UPP_STR_INIT("invalid"),
     };
-    struct ids     ids;
-    struct sv_span s = {.kind      = SV_SPAN_INTERNAL,
+    struct ids ids;
+    struct sv_span s = {.kind = SV_SPAN_INTERNAL,
                         .operation = UPP_STR("execute_tool"),
-                        .subject   = note->tool,
-                        .id        = sv_span_of_call(note->of.row->id, note->call)};
+                        .subject = note->tool,
+                        .id = sv_span_of_call(note->of.row->id, note->call)};
     if (is_unsampled(note->of.traceparent))
         return;
     set_times(&s, note->ns);
@@ -285,7 +285,7 @@ static bool place(const struct sv_exchange *x, const struct known *k, struct sv_
     struct upp_str ours = wb_cstr(x->trace.parent);
     if (x->trace.id[0]) {
         memcpy(s->trace, x->trace.id, 32);
-        s->id     = sv_span_parse(wb_str_sub(ours, SPAN_AT, 16));
+        s->id = sv_span_parse(wb_str_sub(ours, SPAN_AT, 16));
         s->parent = sv_span_parse(wb_cstr(x->trace.caller));
         if (k && !x->started) {
             memcpy(s->link, k->trace, sizeof s->link);
@@ -297,7 +297,7 @@ static bool place(const struct sv_exchange *x, const struct known *k, struct sv_
         memcpy(s->trace, k->trace, sizeof s->trace);
     else
         (void)wb_uuid_hex(x->run, s->trace);
-    s->id     = x->started ? sv_span_of_request(x->run) : sv_span_random();
+    s->id = x->started ? sv_span_of_request(x->run) : sv_span_random();
     s->parent = x->started ? 0 : sv_span_of_run(x->run);
     return !k || !k->unsampled;
 }
@@ -305,13 +305,13 @@ static bool place(const struct sv_exchange *x, const struct known *k, struct sv_
 void sv_telemetry_request(struct sv_telemetry *t, const struct sv_exchange *x)
 {
     const struct sv_route *route = x->conn->match.route;
-    struct known           found;
-    const struct known    *k    = find(t, x->run, &found) ? &found : NULL;
-    const char            *type = sv_method_name(x->request->method);
-    struct sv_span         s    = {.kind = SV_SPAN_SERVER, .operation = wb_cstr(type)};
-    struct ids             ids;
-    char                   status[12];
-    bool                   polls = !x->started && x->request->method == SV_GET && !x->reply.sent;
+    struct known found;
+    const struct known *k = find(t, x->run, &found) ? &found : NULL;
+    const char *type = sv_method_name(x->request->method);
+    struct sv_span s = {.kind = SV_SPAN_SERVER, .operation = wb_cstr(type)};
+    struct ids ids;
+    char status[12];
+    bool polls = !x->started && x->request->method == SV_GET && !x->reply.sent;
     if (wb_uuid_eq(x->run, (struct wb_uuid){{0}}) || !route || polls || !place(x, k, &s))
         return;
     uint64_t now = wb_mono_ns();
@@ -325,7 +325,7 @@ void sv_telemetry_request(struct sv_telemetry *t, const struct sv_exchange *x)
         sv_span_text(&s, "gen_ai.agent.name", wb_str(k->agent, k->n_agent));
     }
     if (x->reply.status >= 500) {
-        int n    = snprintf(status, sizeof status, "%d", x->reply.status);
+        int n = snprintf(status, sizeof status, "%d", x->reply.status);
         s.failed = true;
         sv_span_text(&s, "error.type", wb_str(status, (size_t)n));
     }

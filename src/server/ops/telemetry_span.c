@@ -1,4 +1,4 @@
-/* server/ops/telemetry_span.c — see telemetry_span.h. */
+/* server/ops/telemetry_span.c — writes a span as OTLP's JSON, and derives the ids of spans. */
 #include "server/ops/telemetry_span.h"
 
 #include <inttypes.h>
@@ -7,8 +7,6 @@
 #include "base/random.h"
 #include "base/utf8.h"
 #include "json/write.h"
-
-/* ---- Attributes -------------------------------------------------------------------------------------------------- */
 
 static void add(struct sv_span *s, struct sv_attribute a)
 {
@@ -33,8 +31,6 @@ void sv_span_list(struct sv_span *s, const char *key, struct upp_str only)
         add(s, (struct sv_attribute){.key = key, .text = only, .list = true});
 }
 
-/* ---- JSON -------------------------------------------------------------------------------------------------------- */
-
 static struct upp_str shorten(struct upp_str s)
 {
     return wb_str_sub(s, 0, wb_utf8_cut(s, SV_SPAN_TEXT));
@@ -51,7 +47,7 @@ static void put_string_value(struct wj_writer *w, struct upp_str s)
 static void put_number(struct wj_writer *w, const char *name, uint64_t n)
 {
     char text[24];
-    int  len = snprintf(text, sizeof text, "%" PRIu64, n);
+    int len = snprintf(text, sizeof text, "%" PRIu64, n);
     wj_put_str(w, name, wb_str(text, (size_t)len));
 }
 
@@ -85,7 +81,7 @@ static void put_attribute(struct wj_writer *w, const struct sv_attribute *a)
 
 static void put_name(struct wj_writer *w, const struct sv_span *s)
 {
-    char           text[2 * SV_SPAN_TEXT + 2];
+    char text[2 * SV_SPAN_TEXT + 2];
     struct upp_str operation = shorten(s->operation), subject = shorten(s->subject);
     int n = snprintf(text, sizeof text, "%.*s%s%.*s", UPP_FMT(operation), subject.n ? " " : "", UPP_FMT(subject));
     wj_put_str(w, "name", wb_str(text, (size_t)n));
@@ -139,14 +135,12 @@ void sv_span_end_batch(struct wb_buf *out)
     wb_buf_add(out, UPP_STR("]}]}]}"));
 }
 
-/* ---- Ids --------------------------------------------------------------------------------------------------------- */
-
 enum { OF_RUN = 1, OF_REQUEST, OF_CALL };
 
 static uint64_t derive(uint64_t what, struct wb_uuid run, struct upp_str text)
 {
     uint64_t bytes = wb_str_hash(wb_str((const char *)run.b, sizeof run.b));
-    uint64_t id    = wb_mix(bytes + wb_mix(wb_str_hash(text) + what));
+    uint64_t id = wb_mix(bytes + wb_mix(wb_str_hash(text) + what));
     return id ? id : 1;
 }
 

@@ -6,8 +6,7 @@
  *
  * A span holds names, ids, numbers and times, and never what somebody or a model wrote.
  */
-#ifndef SV_TELEMETRY_SPAN_H
-#define SV_TELEMETRY_SPAN_H
+#pragma once
 
 #include "base/buf.h"
 #include "base/uuid.h"
@@ -16,28 +15,28 @@ enum sv_span_kind { SV_SPAN_INTERNAL = 1, SV_SPAN_SERVER, SV_SPAN_CLIENT };
 
 enum {
     SV_SPAN_ATTRIBUTES = 16,
-    SV_SPAN_TEXT       = 256,      /* bytes of one text; more are cut */
-    SV_SPAN_MAX        = 16 << 10, /* bytes of a span in JSON */
+    SV_SPAN_TEXT = 256,     /* bytes of one text; more are cut */
+    SV_SPAN_MAX = 16 << 10, /* bytes of a span in JSON */
 };
 
 struct sv_attribute {
-    const char    *key;
+    const char *key;
     struct upp_str text; /* NULL: a number */
-    uint64_t       number;
-    bool           list; /* a list of this one text */
+    uint64_t number;
+    bool list; /* a list of this one text */
 };
 
 struct sv_span {
-    char                trace[33]; /* 32 hex digits */
-    uint64_t            id, parent /* 0: none */;
-    char                link[33]; /* trace of another span; empty: none */
-    uint64_t            linked;
-    uint8_t             kind;               /* enum sv_span_kind */
-    struct upp_str      operation, subject; /* its name is both */
-    uint64_t            start_ns, end_ns;   /* since 1970 */
-    bool                failed;
+    char trace[33]; /* 32 hex digits */
+    uint64_t id, parent /* 0: none */;
+    char link[33]; /* trace of another span; empty: none */
+    uint64_t linked;
+    uint8_t kind;                      /* enum sv_span_kind */
+    struct upp_str operation, subject; /* its name is both */
+    uint64_t start_ns, end_ns;         /* since 1970 */
+    bool failed;
     struct sv_attribute attributes[SV_SPAN_ATTRIBUTES];
-    size_t              n;
+    size_t n;
 };
 
 /* A text that is NULL or empty is left out. */
@@ -58,5 +57,3 @@ uint64_t sv_span_of_request(struct wb_uuid run); /* that started it, without a t
 uint64_t sv_span_of_call(struct wb_uuid run, struct upp_str call);
 uint64_t sv_span_random(void);                 /* 0: there is no randomness */
 uint64_t sv_span_parse(struct upp_str digits); /* 16 hex digits; 0: not */
-
-#endif

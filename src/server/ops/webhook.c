@@ -1,4 +1,5 @@
-/* server/ops/webhook.c — see webhook.h: the queue, and when what is sent. */
+/* server/ops/webhook.c — the queue of messages to webhooks: what is due, when it is sent again, and when it is given
+ * up. */
 #include "server/ops/webhook.h"
 
 #include "base/clock.h"
@@ -13,36 +14,36 @@
 #include "stores/outbox/outbox.h"
 
 enum {
-    PAGE         = 256,
-    TENANTS      = 64,
-    SCAN_ARENA   = 4 << 20,
-    REMOVALS     = 100, /* how often it is tried to remove a message that is over */
-    RESCAN       = 60,  /* times first_ms: until the store is read again after a failure */
-    UNREAD_PAUSE = 4,   /* failed reads of a message after which the pause does not grow any more: 8 times first_ms */
-    DOWN         = 5,   /* failures of a hook without a success between them: then it is down */
-    PROBE_PART   = 10,  /* of most_ms: the longest pause between two attempts at a hook that is down */
+    PAGE = 256,
+    TENANTS = 64,
+    SCAN_ARENA = 4 << 20,
+    REMOVALS = 100,   /* how often it is tried to remove a message that is over */
+    RESCAN = 60,      /* times first_ms: until the store is read again after a failure */
+    UNREAD_PAUSE = 4, /* failed reads of a message after which the pause does not grow any more: 8 times first_ms */
+    DOWN = 5,         /* failures of a hook without a success between them: then it is down */
+    PROBE_PART = 10,  /* of most_ms: the longest pause between two attempts at a hook that is down */
 };
 
 static const char *const names[WS_DUE_KINDS] = {[WS_DUE_END] = "on_end", [WS_DUE_WAIT] = "on_wait"};
 
 struct message {
-    struct wb_link      link;
+    struct wb_link link;
     struct sv_webhooks *hooks;
-    struct lane        *lane;
-    struct ws_due       due; /* its tenant is ours */
-    uint64_t            at_ms;
-    unsigned            attempts;
-    unsigned            unread; /* times in a row that the store did not say what to send: no attempts */
-    bool                sending;
-    bool                over; /* delivered or given up, and still in the store */
+    struct lane *lane;
+    struct ws_due due; /* its tenant is ours */
+    uint64_t at_ms;
+    unsigned attempts;
+    unsigned unread; /* times in a row that the store did not say what to send: no attempts */
+    bool sending;
+    bool over; /* delivered or given up, and still in the store */
 };
 
 /* The messages for one hook: each has its own room, so that a hook that does not answer delays no other's. */
 struct lane {
     struct wb_link queue;
-    size_t         n;
-    unsigned       sending;
-    _Atomic bool   behind; /* the store has messages that are not in the queue */
+    size_t n;
+    unsigned sending;
+    _Atomic bool behind; /* the store has messages that are not in the queue */
 
     /* A hook that is down gets one attempt at a time, whatever the number of messages. */
     unsigned failures; /* since the last success */
@@ -50,14 +51,14 @@ struct lane {
 };
 
 struct sv_webhooks {
-    struct sv_webhook_opts   opts;
+    struct sv_webhook_opts opts;
     struct sv_webhook_sender sender;
-    struct lane              lanes[WS_DUE_KINDS];
-    struct weft_loop        *loop;
-    bool                     scan_failed;
-    uint64_t                 rescan_ms; /* not before */
-    struct weft_cond         changed;
-    struct weft_scope        fibers;
+    struct lane lanes[WS_DUE_KINDS];
+    struct weft_loop *loop;
+    bool scan_failed;
+    uint64_t rescan_ms; /* not before */
+    struct weft_cond changed;
+    struct weft_scope fibers;
     struct sv_webhook_counts count;
 };
 
@@ -94,11 +95,11 @@ static bool enqueue(struct sv_webhooks *h, const struct ws_due *d)
     }
     char *tenant = (char *)(m + 1);
     memcpy(tenant, d->tenant.p, d->tenant.n);
-    m->hooks      = h;
-    m->lane       = lane;
-    m->due        = *d;
+    m->hooks = h;
+    m->lane = lane;
+    m->due = *d;
     m->due.tenant = wb_str(tenant, d->tenant.n);
-    m->at_ms      = wb_mono_ms();
+    m->at_ms = wb_mono_ms();
     wb_list_push(&lane->queue, &m->link);
     lane->n++;
     return true;
@@ -107,7 +108,7 @@ static bool enqueue(struct sv_webhooks *h, const struct ws_due *d)
 /* A commit of another loop has recorded one. */
 struct letter {
     struct sv_webhooks *hooks;
-    struct ws_due       due; /* its tenant is behind it */
+    struct ws_due due; /* its tenant is behind it */
 };
 
 static void take_letter(void *arg)
@@ -123,8 +124,8 @@ static void send_letter(struct sv_webhooks *h, const struct ws_due *d)
     struct letter *l = wb_calloc(1, sizeof *l + d->tenant.n);
     if (l) {
         memcpy(l + 1, d->tenant.p, d->tenant.n);
-        l->hooks      = h;
-        l->due        = *d;
+        l->hooks = h;
+        l->due = *d;
         l->due.tenant = wb_str((const char *)(l + 1), d->tenant.n);
     }
     if (l && weft_loop_post(h->loop, take_letter, l, NULL) >= 0)
@@ -161,9 +162,9 @@ static uint64_t pause_of(const struct sv_webhooks *h, unsigned attempts)
 
 static void log_failure(const struct message *m, bool gives_up, const struct upp_err *err)
 {
-    char           buf[SV_WEBHOOK_ID];
-    struct upp_str id   = sv_webhook_id(&m->due, buf);
-    const char    *hook = names[m->due.kind];
+    char buf[SV_WEBHOOK_ID];
+    struct upp_str id = sv_webhook_id(&m->due, buf);
+    const char *hook = names[m->due.kind];
     if (gives_up)
         wb_log(WB_ERROR, "a webhook was given up", WB_LZ("hook", hook), WB_LS("id", id), WB_LU("attempts", m->attempts),
                WB_LERR(err));
@@ -201,7 +202,7 @@ static bool is_too_old(const struct message *m)
 
 static void wait_for_next(struct message *m)
 {
-    m->at_ms   = wb_mono_ms() + pause_of(m->hooks, m->unread ? WB_MIN(m->unread, UNREAD_PAUSE) : m->attempts);
+    m->at_ms = wb_mono_ms() + pause_of(m->hooks, m->unread ? WB_MIN(m->unread, UNREAD_PAUSE) : m->attempts);
     m->sending = false;
 }
 
@@ -209,7 +210,7 @@ static void wait_for_next(struct message *m)
 static WEFT_SUSPENDS void finish(struct message *m)
 {
     struct upp_err err = {0};
-    char           buf[SV_WEBHOOK_ID];
+    char buf[SV_WEBHOOK_ID];
     WEFT_SHIELD(0); /* a stop waits for it */
     int r = ws_outbox_remove(m->hooks->opts.runtime->outbox, &m->due, &err);
     if (r >= 0 || (m->over && m->attempts >= REMOVALS)) {
@@ -220,19 +221,19 @@ static WEFT_SUSPENDS void finish(struct message *m)
         wb_log(WB_WARN, "a message for a webhook is over and stays in the store for now",
                WB_LZ("hook", names[m->due.kind]), WB_LS("id", sv_webhook_id(&m->due, buf)), WB_LERR(&err));
     m->attempts = m->over ? m->attempts + 1 : 1;
-    m->over     = true;
+    m->over = true;
     wait_for_next(m);
 }
 
 static WEFT_SUSPENDS void deliver(struct message *m)
 {
-    struct sv_webhooks *h    = m->hooks;
-    struct lane        *lane = m->lane;
-    struct upp_err      why  = {0};
-    bool                late = is_down(lane) && is_too_old(m); /* it need not fail once more for that */
-    int  r      = late ? upp_fail(&why, UPP_ENET, "the hook is down") : sv_webhook_send(&h->sender, &m->due, &why);
+    struct sv_webhooks *h = m->hooks;
+    struct lane *lane = m->lane;
+    struct upp_err why = {0};
+    bool late = is_down(lane) && is_too_old(m); /* it need not fail once more for that */
+    int r = late ? upp_fail(&why, UPP_ENET, "the hook is down") : sv_webhook_send(&h->sender, &m->due, &why);
     bool unread = r == -UPP_ESTORE; /* says nothing of the hook, which need not wait longer for that */
-    m->unread   = unread ? m->unread + 1 : 0;
+    m->unread = unread ? m->unread + 1 : 0;
     if (!late && !unread)
         m->attempts++;
     if (r > 0)
@@ -256,9 +257,9 @@ static WEFT_SUSPENDS void deliver(struct message *m)
 
 static WEFT_SUSPENDS int send_main(void *arg, struct upp_err *err)
 {
-    struct message     *m    = arg;
-    struct sv_webhooks *h    = m->hooks;
-    struct lane        *lane = m->lane;
+    struct message *m = arg;
+    struct sv_webhooks *h = m->hooks;
+    struct lane *lane = m->lane;
     if (m->over)
         finish(m);
     else
@@ -273,8 +274,8 @@ static uint64_t start_lane(struct sv_webhooks *h, struct lane *lane, uint64_t no
 {
     uint64_t next = UINT64_MAX;
     wb_list_each (l, &lane->queue) {
-        struct message *m     = wb_item(l, struct message, link);
-        bool            waits = is_down(lane) && !m->over && !is_too_old(m);
+        struct message *m = wb_item(l, struct message, link);
+        bool waits = is_down(lane) && !m->over && !is_too_old(m);
         if (lane->sending >= h->opts.max_sending)
             break; /* each that ends signals */
         if (m->sending || (waits && lane->sending))
@@ -306,13 +307,13 @@ static uint64_t start_due(struct sv_webhooks *h, struct upp_err *err)
 /* What is read: the kinds (1 << kind) that are behind and have room, until they are full. */
 static WEFT_SUSPENDS int scan_tenant(struct sv_webhooks *h, struct upp_str tenant, unsigned *kinds, struct upp_err *err)
 {
-    char           name[WS_DUE_NAME];
+    char name[WS_DUE_NAME];
     struct upp_str after = {0};
     while (*kinds) {
         UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(SCAN_ARENA);
-        struct ws_due                             *list;
-        struct upp_str                             last;
-        size_t                                     n;
+        struct ws_due *list;
+        struct upp_str last;
+        size_t n;
         int r = ws_outbox_list(h->opts.runtime->outbox, tenant, after, PAGE, &a, &list, &n, &last, err);
         if (r < 0 || !last.n || last.n > sizeof name)
             return r;
@@ -330,13 +331,13 @@ static WEFT_SUSPENDS int scan_tenant(struct sv_webhooks *h, struct upp_str tenan
  * others' messages: its key may have been erased. */
 static WEFT_SUSPENDS int scan(struct sv_webhooks *h, unsigned kinds, struct upp_err *err)
 {
-    char           name[WS_NAME_MAX];
-    struct upp_str after  = {0};
-    size_t         n      = TENANTS;
-    int            failed = 0;
+    char name[WS_NAME_MAX];
+    struct upp_str after = {0};
+    size_t n = TENANTS;
+    int failed = 0;
     while (n == TENANTS && kinds) {
         UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(SCAN_ARENA);
-        struct upp_str                            *list;
+        struct upp_str *list;
         int r = wl_list_tenants(h->opts.runtime->outbox, after, TENANTS, &a, &list, &n, err);
         if (r < 0)
             return r;
@@ -375,9 +376,9 @@ static void set_behind(struct sv_webhooks *h, unsigned kinds, bool behind)
  * message says so without waking us. */
 static WEFT_SUSPENDS uint64_t catch_up(struct sv_webhooks *h)
 {
-    struct upp_err err   = {0};
-    uint64_t       now   = wb_mono_ms();
-    unsigned       kinds = wanted(h);
+    struct upp_err err = {0};
+    uint64_t now = wb_mono_ms();
+    unsigned kinds = wanted(h);
     if (!kinds)
         return now + RESCAN * h->opts.first_ms;
     if (now < h->rescan_ms)
@@ -389,8 +390,8 @@ static WEFT_SUSPENDS uint64_t catch_up(struct sv_webhooks *h)
     if (r < 0)
         set_behind(h, kinds, true);
     h->scan_failed = r < 0;
-    now            = wb_mono_ms();
-    h->rescan_ms   = r < 0 ? now + RESCAN * h->opts.first_ms : wanted(h) ? now + h->opts.first_ms : 0;
+    now = wb_mono_ms();
+    h->rescan_ms = r < 0 ? now + RESCAN * h->opts.first_ms : wanted(h) ? now + h->opts.first_ms : 0;
     return h->rescan_ms ? h->rescan_ms : now + RESCAN * h->opts.first_ms;
 }
 
@@ -407,12 +408,12 @@ WEFT_SUSPENDS static int wait_until(struct sv_webhooks *h, uint64_t at_ms, struc
 WEFT_SUSPENDS int sv_webhooks_main(void *arg, struct upp_err *err)
 {
     struct sv_webhooks *h = arg;
-    int                 r = 0;
+    int r = 0;
     while (r >= 0) {
-        struct upp_err why  = {0};
-        uint64_t       next = catch_up(h);
-        next                = WB_MIN(next, start_due(h, &why));
-        r                   = wait_until(h, next, err);
+        struct upp_err why = {0};
+        uint64_t next = catch_up(h);
+        next = WB_MIN(next, start_due(h, &why));
+        r = wait_until(h, next, err);
     }
     weft_scope_close(&h->fibers);
     return r == -UPP_ECANCELED ? 0 : r;
@@ -430,16 +431,16 @@ int sv_webhooks_open(const struct sv_webhook_opts *opts, struct sv_webhooks **re
         wb_list_init(&h->lanes[i].queue);
         h->lanes[i].behind = true; /* what earlier processes have left */
     }
-    h->loop             = weft_loop_current();
-    h->opts.first_ms    = h->opts.first_ms ? h->opts.first_ms : 1000;
-    h->opts.most_ms     = h->opts.most_ms ? h->opts.most_ms : 600000;
-    h->opts.give_up_ms  = h->opts.give_up_ms ? h->opts.give_up_ms : 86400000;
-    h->opts.answer_ms   = h->opts.answer_ms ? h->opts.answer_ms : 30000;
-    h->opts.max_body    = h->opts.max_body ? h->opts.max_body : 16 << 20;
-    h->opts.max_queue   = h->opts.max_queue ? h->opts.max_queue : 4096;
+    h->loop = weft_loop_current();
+    h->opts.first_ms = h->opts.first_ms ? h->opts.first_ms : 1000;
+    h->opts.most_ms = h->opts.most_ms ? h->opts.most_ms : 600000;
+    h->opts.give_up_ms = h->opts.give_up_ms ? h->opts.give_up_ms : 86400000;
+    h->opts.answer_ms = h->opts.answer_ms ? h->opts.answer_ms : 30000;
+    h->opts.max_body = h->opts.max_body ? h->opts.max_body : 16 << 20;
+    h->opts.max_queue = h->opts.max_queue ? h->opts.max_queue : 4096;
     h->opts.max_sending = h->opts.max_sending ? h->opts.max_sending : 8;
-    h->fibers.flags     = WEFT_SCOPE_ISOLATED;
-    int r               = sv_webhook_sender_init(&h->sender, &h->opts, err);
+    h->fibers.flags = WEFT_SCOPE_ISOLATED;
+    int r = sv_webhook_sender_init(&h->sender, &h->opts, err);
     if (r < 0)
         return r;
     ws_outbox_listen(h->opts.runtime->outbox, recorded, h);

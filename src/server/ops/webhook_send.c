@@ -1,4 +1,4 @@
-/* server/ops/webhook_send.c — see webhook_send.h. */
+/* server/ops/webhook_send.c — writes, signs and posts one message to a webhook. */
 #include "server/ops/webhook_send.h"
 
 #include <openssl/hmac.h>
@@ -17,8 +17,6 @@ enum { ARENA_MAX = 64 << 20, ANSWER_MAX = 64 << 10 };
 static const struct upp_str types[WS_DUE_KINDS] = {
     [WS_DUE_END] = UPP_STR_INIT("run.end"), [WS_DUE_WAIT] = UPP_STR_INIT("run.wait")};
 
-/* ---- The sender -------------------------------------------------------------------------------------------------- */
-
 static int put_hook(struct sv_webhook_sender *s, unsigned kind, const struct wc_webhook *hook, struct upp_err *err)
 {
     s->urls[kind] = hook->url;
@@ -28,8 +26,8 @@ static int put_hook(struct sv_webhook_sender *s, unsigned kind, const struct wc_
 int sv_webhook_sender_init(struct sv_webhook_sender *s, const struct sv_webhook_opts *opts, struct upp_err *err)
 {
     const struct wrt_runtime *rt = opts->runtime;
-    *s                           = (struct sv_webhook_sender){
-                                  .engine = rt->engine, .write_run = opts->write_run, .answer_ms = opts->answer_ms, .max_body = opts->max_body};
+    *s = (struct sv_webhook_sender){
+        .engine = rt->engine, .write_run = opts->write_run, .answer_ms = opts->answer_ms, .max_body = opts->max_body};
     int r = put_hook(s, WS_DUE_END, &rt->config->on_end, err);
     if (r >= 0)
         r = put_hook(s, WS_DUE_WAIT, &rt->config->on_wait, err);
@@ -47,14 +45,12 @@ void sv_webhook_sender_done(struct sv_webhook_sender *s)
     s->http = NULL;
 }
 
-/* ---- The message ------------------------------------------------------------------------------------------------- */
-
 int sv_webhook_sign(struct upp_str key, struct upp_str id, int64_t timestamp, struct upp_str body, struct wb_buf *ret,
                     struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(body.n + 256);
-    unsigned char                         sum[EVP_MAX_MD_SIZE];
-    unsigned                              n = 0;
+    unsigned char sum[EVP_MAX_MD_SIZE];
+    unsigned n = 0;
     wb_buf_addf(&text, "%.*s.%lld.", UPP_FMT(id), (long long)timestamp);
     wb_buf_add(&text, body);
     int r = wb_buf_check(&text, err);
@@ -70,7 +66,7 @@ int sv_webhook_sign(struct upp_str key, struct upp_str id, int64_t timestamp, st
 struct upp_str sv_webhook_id(const struct ws_due *d, char buf[SV_WEBHOOK_ID])
 {
     char name[WS_DUE_NAME];
-    int  n = snprintf(buf, SV_WEBHOOK_ID, "msg_%.*s", UPP_FMT(ws_due_name(d, name)));
+    int n = snprintf(buf, SV_WEBHOOK_ID, "msg_%.*s", UPP_FMT(ws_due_name(d, name)));
     return wb_str(buf, (size_t)n);
 }
 
@@ -110,8 +106,8 @@ static int write_message(const struct sv_webhook_sender *s, const struct ws_due 
                          bool whole, struct wb_arena *a, struct wb_buf *out, struct upp_err *err)
 {
     struct wj_writer w;
-    char             id[SV_WEBHOOK_ID];
-    int              r = 0;
+    char id[SV_WEBHOOK_ID];
+    int r = 0;
     wb_buf_clear(out);
     wj_writer_init(&w, out, err);
     wj_write_open(&w, '{');
@@ -137,11 +133,11 @@ static int write_message(const struct sv_webhook_sender *s, const struct ws_due 
 static WEFT_SUSPENDS int write_body(const struct sv_webhook_sender *s, const struct ws_due *d, struct wb_buf *out,
                                     struct upp_err *err)
 {
-    UPP_CLEANUP(wb_arena_done) struct wb_arena a     = WB_ARENA(ARENA_MAX);
-    struct wl_owner                            owner = {.tenant = d->tenant};
-    struct wr_run_info                         look;
-    struct wl_thread                           thread;
-    int                                        r = wr_get(s->engine, &owner, d->run, &a, &look, err);
+    UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(ARENA_MAX);
+    struct wl_owner owner = {.tenant = d->tenant};
+    struct wr_run_info look;
+    struct wl_thread thread;
+    int r = wr_get(s->engine, &owner, d->run, &a, &look, err);
     if (r >= 0) /* the runs of a deleted thread stay until they are swept, and nobody may see them */
         r = wl_get_thread(wr_engine_store(s->engine), &owner, look.run.thread, &a, &thread, err);
     if (r < 0)
@@ -150,37 +146,35 @@ static WEFT_SUSPENDS int write_body(const struct sv_webhook_sender *s, const str
     return r == -UPP_ELIMIT ? write_message(s, d, &look, false, &a, out, err) : r;
 }
 
-/* ---- The request ------------------------------------------------------------------------------------------------- */
-
 static WEFT_SUSPENDS int post(struct sv_webhook_sender *s, unsigned kind, struct upp_str id, struct upp_str body,
                               struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf signature = WB_BUF(256);
-    struct upp_http_call                 *call      = NULL;
-    struct upp_http_head                  head;
-    char                                  timestamp[24];
-    int64_t                               now = wb_wall_ms() / 1000;
+    struct upp_http_call *call = NULL;
+    struct upp_http_head head;
+    char timestamp[24];
+    int64_t now = wb_wall_ms() / 1000;
     int r = sv_webhook_sign(wb_secret_reveal(s->keys[kind]), id, now, body, &signature, err);
     if (r < 0)
         return r;
     (void)snprintf(timestamp, sizeof timestamp, "%lld", (long long)now);
-    const struct upp_header       headers[] = {{UPP_STR("content-type"), UPP_STR("application/json")},
-                                               {UPP_STR("user-agent"), UPP_STR("weft/" UPP_VERSION)},
-                                               {UPP_STR("webhook-id"), id},
-                                               {UPP_STR("webhook-timestamp"), wb_cstr(timestamp)},
-                                               {UPP_STR("webhook-signature"), wb_buf_str(&signature)}};
-    const struct upp_http_request q         = {.url       = s->urls[kind],
-                                               .headers   = headers,
-                                               .n_headers = WB_LEN(headers),
-                                               .body      = body,
-                                               .head_ms   = s->answer_ms,
-                                               .total_ms  = s->answer_ms,
-                                               .max_bytes = ANSWER_MAX};
-    r                                       = upp_http_send(s->http, &q, &s->wait, &call, err);
+    const struct upp_header headers[] = {{UPP_STR("content-type"), UPP_STR("application/json")},
+                                         {UPP_STR("user-agent"), UPP_STR("weft/" UPP_VERSION)},
+                                         {UPP_STR("webhook-id"), id},
+                                         {UPP_STR("webhook-timestamp"), wb_cstr(timestamp)},
+                                         {UPP_STR("webhook-signature"), wb_buf_str(&signature)}};
+    const struct upp_http_request q = {.url = s->urls[kind],
+                                       .headers = headers,
+                                       .n_headers = WB_LEN(headers),
+                                       .body = body,
+                                       .head_ms = s->answer_ms,
+                                       .total_ms = s->answer_ms,
+                                       .max_bytes = ANSWER_MAX};
+    r = upp_http_send(s->http, &q, &s->wait, &call, err);
     if (r >= 0)
         r = upp_http_call_head(call, &head, err);
     if (r >= 0 && head.status / 100 != 2) {
-        r         = upp_fail(err, UPP_EPROVIDER, "the webhook answered %d", head.status);
+        r = upp_fail(err, UPP_EPROVIDER, "the webhook answered %d", head.status);
         err->http = head.status;
     }
     if (r >= 0)
@@ -194,7 +188,7 @@ static WEFT_SUSPENDS int post(struct sv_webhook_sender *s, unsigned kind, struct
 WEFT_SUSPENDS int sv_webhook_send(struct sv_webhook_sender *s, const struct ws_due *d, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf body = WB_BUF(s->max_body);
-    char                                  id[SV_WEBHOOK_ID];
+    char id[SV_WEBHOOK_ID];
     if (!s->urls[d->kind].p)
         return 0;
     int r = ws_outbox_has(wr_engine_store(s->engine), d, err);

@@ -1,6 +1,5 @@
 /* server/ops/webhook_send.h — one attempt to deliver a message to a webhook: its body, its signature, the request. */
-#ifndef SV_WEBHOOK_SEND_H
-#define SV_WEBHOOK_SEND_H
+#pragma once
 
 #include <upp/http.h>
 
@@ -11,18 +10,18 @@
 
 struct sv_webhook_sender {
     struct wr_engine *engine;
-    sv_write_run_fn  *write_run;
-    struct upp_http  *http;
-    struct upp_wait   wait;
-    uint64_t          answer_ms;
-    size_t            max_body;
-    struct upp_str    urls[WS_DUE_KINDS]; /* of the configuration; empty: no such hook any more */
+    sv_write_run_fn *write_run;
+    struct upp_http *http;
+    struct upp_wait wait;
+    uint64_t answer_ms;
+    size_t max_body;
+    struct upp_str urls[WS_DUE_KINDS]; /* of the configuration; empty: no such hook any more */
     struct wb_secret *keys[WS_DUE_KINDS];
 };
 
 /* The sender may not move afterwards. */
-int  sv_webhook_sender_init(struct sv_webhook_sender *s, const struct sv_webhook_opts *opts,
-                            struct upp_err *err) UPP_MUST_CHECK;
+int sv_webhook_sender_init(struct sv_webhook_sender *s, const struct sv_webhook_opts *opts,
+                           struct upp_err *err) UPP_MUST_CHECK;
 void sv_webhook_sender_done(struct sv_webhook_sender *s); /* accepts one that is zeroed or failed */
 
 /* As the receiver sees it: "msg_RUN-VERSION". */
@@ -34,5 +33,3 @@ struct upp_str sv_webhook_id(const struct ws_due *d, char buf[SV_WEBHOOK_ID]);
  * its long parts, and stays so. Otherwise: try again later. */
 WEFT_SUSPENDS int sv_webhook_send(struct sv_webhook_sender *s, const struct ws_due *d,
                                   struct upp_err *err) UPP_MUST_CHECK;
-
-#endif

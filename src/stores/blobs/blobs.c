@@ -1,4 +1,5 @@
-/* stores/blobs/blobs.c — see blobs.h.
+/* stores/blobs/blobs.c — cuts long values out of commits, stores them as blobs, and puts them back into rows that
+ * are read.
  *
  * The pieces of new values are written first, in commits of their own that wait for no sync: commits become durable in
  * order, so no piece is missing if the row is there. The row's commit names the blobs it needs with WL_ADD_REF. If the
@@ -13,10 +14,10 @@
 #include "stores/check.h"
 
 enum {
-    TRIES       = 8,       /* of a commit, against concurrent sweeps */
-    BATCH       = 16,      /* pieces per commit */
-    ON_WORKER   = 1 << 20, /* bytes per commit above which cutting and hashing would block the loop too long */
-    LOOK_BACK   = 64,      /* earlier values of a row that are compared to find a repeated one */
+    TRIES = 8,           /* of a commit, against concurrent sweeps */
+    BATCH = 16,          /* pieces per commit */
+    ON_WORKER = 1 << 20, /* bytes per commit above which cutting and hashing would block the loop too long */
+    LOOK_BACK = 64,      /* earlier values of a row that are compared to find a repeated one */
     PIECE_ARENA = 4 << 20,
     SWEEP_BATCH = 256,
 };
@@ -26,12 +27,12 @@ enum {
 /* A commit with its rows cut: the changes, each row followed by its references. */
 struct cutting {
     const struct wl_commit *from;
-    struct wb_arena         a;
-    struct wl_change       *changes;
-    size_t                 *origin; /* of each change: its index in `from`; or ... */
-    struct ws_cut         **cut;    /* ... the value that it refers to */
-    size_t                  n;
-    size_t                  room; /* left for references */
+    struct wb_arena a;
+    struct wl_change *changes;
+    size_t *origin;      /* of each change: its index in `from`; or ... */
+    struct ws_cut **cut; /* ... the value that it refers to */
+    size_t n;
+    size_t room; /* left for references */
 };
 
 static bool is_row(const struct wl_change *c)
@@ -52,10 +53,10 @@ static int add_refs(struct cutting *x, struct ws_cut_row *row, struct upp_err *e
         struct wl_ref *ref = wb_new(&x->a, struct wl_ref);
         if (!ref)
             return wb_arena_check(&x->a, err);
-        *ref             = (struct wl_ref){.blob = row->p[i].key, .node = row->row.node, .pos = row->row.pos};
+        *ref = (struct wl_ref){.blob = row->p[i].key, .node = row->row.node, .pos = row->row.pos};
         x->changes[x->n] = (struct wl_change){.kind = WL_ADD_REF, .ref = ref};
-        x->origin[x->n]  = x->n ? x->origin[x->n - 1] : 0;
-        x->cut[x->n]     = &row->p[i];
+        x->origin[x->n] = x->n ? x->origin[x->n - 1] : 0;
+        x->cut[x->n] = &row->p[i];
         x->n++;
     }
     x->room -= row->keys;
@@ -65,8 +66,8 @@ static int add_refs(struct cutting *x, struct ws_cut_row *row, struct upp_err *e
 static int cut_change(struct cutting *x, size_t i, struct upp_err *err)
 {
     const struct wl_change *c = &x->from->changes[i];
-    x->origin[x->n]           = i;
-    x->changes[x->n++]        = *c;
+    x->origin[x->n] = i;
+    x->changes[x->n++] = *c;
     if (!is_row(c) || !is_long(c->row))
         return 0;
     struct ws_cut_row *row = wb_new(&x->a, struct ws_cut_row);
@@ -83,11 +84,11 @@ static int cut_change(struct cutting *x, size_t i, struct upp_err *err)
 static int cut_all(void *arg, struct upp_err *err)
 {
     struct cutting *x = arg;
-    int             r = 0;
-    x->changes        = wb_new_n(&x->a, struct wl_change, WL_CHANGES);
-    x->origin         = wb_new_n(&x->a, size_t, WL_CHANGES);
-    x->cut            = wb_new_n(&x->a, struct ws_cut *, WL_CHANGES);
-    x->room           = WL_CHANGES - x->from->n;
+    int r = 0;
+    x->changes = wb_new_n(&x->a, struct wl_change, WL_CHANGES);
+    x->origin = wb_new_n(&x->a, size_t, WL_CHANGES);
+    x->cut = wb_new_n(&x->a, struct ws_cut *, WL_CHANGES);
+    x->room = WL_CHANGES - x->from->n;
     if (!x->changes || !x->origin || !x->cut)
         return wb_arena_check(&x->a, err);
     for (size_t i = 0; r >= 0 && i < x->from->n; i++)
@@ -101,7 +102,7 @@ static WEFT_SUSPENDS int cut_somewhere(struct cutting *x, size_t bytes, struct u
         return cut_all(x, err);
     WEFT__SHIELD_FOREVER; /* the worker uses memory of the commit */
     int ret = 0;
-    int r   = weft_work(cut_all, x, NULL, &ret, err);
+    int r = weft_work(cut_all, x, NULL, &ret, err);
     return r < 0 ? r : ret;
 }
 
@@ -122,17 +123,17 @@ static WEFT_SUSPENDS int exists(struct wl_store *inner, const struct wl_owner *o
                                 struct upp_err *err)
 {
     UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(PIECE_ARENA);
-    struct wl_piece                            last;
+    struct wl_piece last;
     int r = wl_get_piece(inner, o, &c->key, pieces_of(c->bytes.n) - 1, &a, &last, err);
     return r == -UPP_ENOTFOUND ? 0 : r < 0 ? r : 1;
 }
 
 struct pieces {
-    struct wl_store       *inner;
+    struct wl_store *inner;
     const struct wl_owner *o;
-    struct wl_piece        piece[BATCH];
-    struct wl_change       change[BATCH];
-    size_t                 n;
+    struct wl_piece piece[BATCH];
+    struct wl_change change[BATCH];
+    size_t n;
 };
 
 static WEFT_SUSPENDS int flush(struct pieces *p, struct upp_err *err)
@@ -140,7 +141,7 @@ static WEFT_SUSPENDS int flush(struct pieces *p, struct upp_err *err)
     struct wl_commit c = {.owner = *p->o, .changes = p->change, .n = p->n};
     if (!p->n)
         return 0;
-    p->n  = 0;
+    p->n = 0;
     int r = p->inner->ops->commit(p->inner, &c, err);
     return r == -UPP_EBUSY ? 0 : r; /* the sweep removed a part: adding the reference will fail and report it */
 }
@@ -151,7 +152,7 @@ static WEFT_SUSPENDS int put_value(struct pieces *p, const struct ws_cut *c, str
     if (r != 0)
         return r < 0 ? r : 0;
     for (uint32_t i = 0, n = pieces_of(c->bytes.n); r >= 0 && i < n; i++) {
-        p->piece[p->n]  = piece_of(c, i);
+        p->piece[p->n] = piece_of(c, i);
         p->change[p->n] = (struct wl_change){.kind = WL_ADD_PIECE, .piece = &p->piece[p->n]};
         if (++p->n == BATCH)
             r = flush(p, err);
@@ -163,7 +164,7 @@ static WEFT_SUSPENDS int put_value(struct pieces *p, const struct ws_cut *c, str
 static WEFT_SUSPENDS int put_values(struct wl_store *inner, const struct cutting *x, struct upp_err *err)
 {
     struct pieces p = {.inner = inner, .o = &x->from->owner};
-    int           r = 0;
+    int r = 0;
     for (size_t i = 0; r >= 0 && i < x->n; i++)
         if (x->cut[i])
             r = put_value(&p, x->cut[i], err);
@@ -173,12 +174,12 @@ static WEFT_SUSPENDS int put_values(struct wl_store *inner, const struct cutting
 static WEFT_SUSPENDS int commit_cut(struct wl_store *inner, struct wl_commit *c, size_t bytes, struct upp_err *err)
 {
     struct cutting x = {.from = c, .a = WB_ARENA(2 * bytes + (1u << 20))};
-    int            r = cut_somewhere(&x, bytes, err);
+    int r = cut_somewhere(&x, bytes, err);
     if (r >= 0)
         r = put_values(inner, &x, err);
     for (int tries = 0; r >= 0; tries++) {
         struct wl_commit cut = {.owner = c->owner, .changes = x.changes, .n = x.n, .flags = c->flags};
-        r                    = inner->ops->commit(inner, &cut, err);
+        r = inner->ops->commit(inner, &cut, err);
         if (r != -UPP_EBUSY || cut.conflict >= x.n)
             break;
         c->conflict = x.origin[cut.conflict];
@@ -194,8 +195,8 @@ static WEFT_SUSPENDS int commit_cut(struct wl_store *inner, struct wl_commit *c,
 static WEFT_SUSPENDS int commit(struct wl_store *s, struct wl_commit *c, struct upp_err *err)
 {
     size_t bytes = 0;
-    int    r     = 0;
-    bool   any   = false;
+    int r = 0;
+    bool any = false;
     for (size_t i = 0; i < c->n; i++) {
         if (!is_row(&c->changes[i]))
             continue;
@@ -219,10 +220,10 @@ static WEFT_SUSPENDS int commit(struct wl_store *s, struct wl_commit *c, struct 
 /* ---- Reading ------------------------------------------------------------------------------------------- */
 
 struct filling {
-    struct wl_store       *inner;
+    struct wl_store *inner;
     const struct wl_owner *o;
-    struct wb_arena       *a;
-    struct wb_arena        piece;
+    struct wb_arena *a;
+    struct wb_arena piece;
 };
 
 static int bad_blob(struct upp_err *err, const struct wl_row *row, const char *why)
@@ -237,7 +238,7 @@ static WEFT_SUSPENDS int read_blob(struct filling *f, const struct wl_row *row, 
     size_t done = 0;
     for (uint32_t i = 0, n = pieces_of(c->bytes.n); i < n; i++) {
         struct wl_piece p;
-        int             r = wl_get_piece(f->inner, f->o, &c->key, i, &f->piece, &p, err);
+        int r = wl_get_piece(f->inner, f->o, &c->key, i, &f->piece, &p, err);
         if (r < 0)
             return r == -UPP_ENOTFOUND ? bad_blob(err, row, "is not there") : r;
         if (p.bytes.n > c->bytes.n - done || p.last != (i + 1 == n))
@@ -262,7 +263,7 @@ static const struct ws_cut *same_before(const struct ws_cut_row *x, size_t i)
 static WEFT_SUSPENDS int fill_value(struct filling *f, struct ws_cut_row *x, size_t i, char *to, struct upp_err *err)
 {
     const struct ws_cut *before = same_before(x, i);
-    x->p[i].bytes.p             = to;
+    x->p[i].bytes.p = to;
     if (!before)
         return read_blob(f, &x->row, &x->p[i], to, err);
     memcpy(to, before->bytes.p, before->bytes.n);
@@ -277,9 +278,9 @@ static WEFT_SUSPENDS int fill(struct filling *f, struct wl_row *row, struct upp_
     int r = ws_cut_read(row, f->a, &x, err);
     if (r < 0)
         return r;
-    const bool   tape = x.flags & WS_CUT_TAPE;
+    const bool tape = x.flags & WS_CUT_TAPE;
     const size_t in = x.n - tape, of_tape = tape ? x.p[in].bytes.n : 0;
-    char        *body = wb_arena_alloc(f->a, (size_t)x.whole + of_tape + 2, 1), *to = body;
+    char *body = wb_arena_alloc(f->a, (size_t)x.whole + of_tape + 2, 1), *to = body;
     if (!body)
         return wb_arena_check(f->a, err);
     size_t done = 0; /* bytes of the rest that are copied */
@@ -310,13 +311,13 @@ static WEFT_SUSPENDS int fill(struct filling *f, struct wl_row *row, struct upp_
 static WEFT_SUSPENDS int rows(struct wl_store *s, const struct wl_owner *o, const struct wl_range *range,
                               struct wb_arena *a, struct wl_rows *ret, struct upp_err *err)
 {
-    struct filling f   = {.inner = s->inner, .o = o, .a = a, .piece = WB_ARENA(PIECE_ARENA)};
-    size_t         max = ws_range(range).max_bytes, bytes = 0;
-    int            r = s->inner->ops->rows(s->inner, o, range, a, ret, err);
+    struct filling f = {.inner = s->inner, .o = o, .a = a, .piece = WB_ARENA(PIECE_ARENA)};
+    size_t max = ws_range(range).max_bytes, bytes = 0;
+    int r = s->inner->ops->rows(s->inner, o, range, a, ret, err);
     for (size_t i = 0; r >= 0 && i < ret->n; i++) {
         bytes += ws_cut_size(&ret->p[i]);
         if (bytes > max && i) {
-            ret->n    = i;
+            ret->n = i;
             ret->more = true;
             break;
         }
@@ -329,19 +330,19 @@ static WEFT_SUSPENDS int rows(struct wl_store *s, const struct wl_owner *o, cons
 static WEFT_SUSPENDS int follow(struct wl_store *s, uint64_t after, size_t max_rows, size_t max_bytes,
                                 struct wb_arena *a, struct wl_followed **ret, size_t *n, struct upp_err *err)
 {
-    struct filling f   = {.inner = s->inner, .a = a, .piece = WB_ARENA(PIECE_ARENA)};
-    size_t         max = ws_range(&(struct wl_range){.max_bytes = max_bytes}).max_bytes, bytes = 0;
-    int            r = s->inner->ops->follow(s->inner, after, max_rows, max_bytes, a, ret, n, err);
+    struct filling f = {.inner = s->inner, .a = a, .piece = WB_ARENA(PIECE_ARENA)};
+    size_t max = ws_range(&(struct wl_range){.max_bytes = max_bytes}).max_bytes, bytes = 0;
+    int r = s->inner->ops->follow(s->inner, after, max_rows, max_bytes, a, ret, n, err);
     for (size_t i = 0; r >= 0 && i < *n; i++) {
-        struct wl_followed *x     = &(*ret)[i];
-        struct wl_owner     owner = {.tenant = x->tenant};
+        struct wl_followed *x = &(*ret)[i];
+        struct wl_owner owner = {.tenant = x->tenant};
         bytes += ws_cut_size(&x->row);
         if (bytes > max && i) {
             *n = i;
             break;
         }
         f.o = &owner;
-        r   = fill(&f, &x->row, err);
+        r = fill(&f, &x->row, err);
     }
     wb_arena_done(&f.piece);
     return r;
@@ -379,14 +380,14 @@ static const struct wl_store_ops ops;
 
 struct together {
     wl_reading_fn *fn;
-    void          *arg;
+    void *arg;
 };
 
 /* Reads need only the inner store. */
 static int in_front(struct wl_store *inner, void *arg, struct upp_err *err)
 {
     const struct together *t = arg;
-    struct wl_store        s = {.ops = &ops, .inner = inner};
+    struct wl_store s = {.ops = &ops, .inner = inner};
     return t->fn(&s, t->arg, err);
 }
 
@@ -397,16 +398,16 @@ static WEFT_SUSPENDS int at_once(struct wl_store *s, wl_reading_fn *fn, void *ar
 }
 
 static const struct wl_store_ops ops = {
-    .size    = sizeof ops,
-    .name    = "blobs",
-    .commit  = commit,
-    .rows    = rows,
-    .get     = get,
-    .list    = list,
-    .follow  = follow,
-    .search  = search,
+    .size = sizeof ops,
+    .name = "blobs",
+    .commit = commit,
+    .rows = rows,
+    .get = get,
+    .list = list,
+    .follow = follow,
+    .search = search,
     .at_once = at_once,
-    .close   = close_it,
+    .close = close_it,
 };
 
 WEFT_SUSPENDS int ws_blobs_open(struct wl_store *inner, struct wl_store **ret, struct upp_err *err)
@@ -416,9 +417,9 @@ WEFT_SUSPENDS int ws_blobs_open(struct wl_store *inner, struct wl_store **ret, s
         inner->ops->close(inner);
         return upp_fail(err, UPP_ENOMEM, "no memory for a store");
     }
-    s->ops   = &ops;
+    s->ops = &ops;
     s->inner = inner;
-    *ret     = s;
+    *ret = s;
     return 0;
 }
 
@@ -429,7 +430,7 @@ static WEFT_SUSPENDS int drop(struct wl_store *s, const struct wl_owner *o, cons
 {
     struct wl_change x = {.kind = WL_DROP_BLOB, .blob = k};
     struct wl_commit c = {.owner = *o, .changes = &x, .n = 1};
-    int              r = s->ops->commit(s, &c, err);
+    int r = s->ops->commit(s, &c, err);
     *n += r >= 0;
     return r == -UPP_EBUSY || r == -UPP_ENOTFOUND ? 0 : r; /* it is referenced again, or gone */
 }
@@ -437,11 +438,11 @@ static WEFT_SUSPENDS int drop(struct wl_store *s, const struct wl_owner *o, cons
 static WEFT_SUSPENDS int sweep_tenant(struct wl_store *s, struct upp_str tenant, int64_t before_ms, size_t *ret,
                                       struct upp_err *err)
 {
-    UPP_CLEANUP(wb_arena_done) struct wb_arena a     = WB_ARENA(1 << 20);
-    struct wl_owner                            owner = {.tenant = tenant};
+    UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 20);
+    struct wl_owner owner = {.tenant = tenant};
     for (;;) {
         struct wl_blob_key *p;
-        size_t              n, before = *ret;
+        size_t n, before = *ret;
         wb_arena_reset(&a);
         int r = wl_list_unreferenced_blobs(s, &owner, false, before_ms, SWEEP_BATCH, &a, &p, &n, err);
         for (size_t i = 0; r >= 0 && i < n; i++)
@@ -454,11 +455,11 @@ static WEFT_SUSPENDS int sweep_tenant(struct wl_store *s, struct upp_str tenant,
 WEFT_SUSPENDS int ws_blobs_sweep(struct wl_store *s, int64_t now_ms, size_t *ret, struct upp_err *err)
 {
     UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 20);
-    char                                       name[WS_NAME_MAX];
-    struct upp_str                             after = {0}, *p;
-    size_t                                     n     = 1;
-    int                                        r     = 0;
-    *ret                                             = 0;
+    char name[WS_NAME_MAX];
+    struct upp_str after = {0}, *p;
+    size_t n = 1;
+    int r = 0;
+    *ret = 0;
     while (r >= 0 && n) {
         wb_arena_reset(&a);
         r = wl_list_tenants(s, after, 64, &a, &p, &n, err);

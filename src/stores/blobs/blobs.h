@@ -6,8 +6,7 @@
  *
  * Files are blobs too: written and read piece by piece, never whole in memory.
  */
-#ifndef WS_BLOBS_H
-#define WS_BLOBS_H
+#pragma once
 
 #include "log/store.h"
 
@@ -18,13 +17,11 @@ enum { WS_BLOB_MIN = 16 << 10 };
 /* Takes ownership of the inner store, also on failure. Counts commits, rows and bytes as the caller passed them. */
 WEFT_SUSPENDS int ws_blobs_open(struct wl_store *inner, struct wl_store **ret, struct upp_err *err) UPP_MUST_CHECK;
 
-/* ---- Files --------------------------------------------------------------------------------------------- */
-
 /* Works on any store, at most `max` bytes (0: WS_FILE_MAX). Read the file with WL_GET_PIECE. A writer that failed can
  * only be closed; the store and the owner's texts must outlive it. */
 struct ws_file_writer;
-int               ws_file_open(struct wl_store *s, const struct wl_owner *o, uint64_t max, struct ws_file_writer **ret,
-                               struct upp_err *err) UPP_MUST_CHECK;
+int ws_file_open(struct wl_store *s, const struct wl_owner *o, uint64_t max, struct ws_file_writer **ret,
+                 struct upp_err *err) UPP_MUST_CHECK;
 WEFT_SUSPENDS int ws_file_write(struct ws_file_writer *f, struct upp_str bytes, struct upp_err *err) UPP_MUST_CHECK;
 /* All was written: the key and the size that the file will have, for a record of it. */
 int ws_file_key(struct ws_file_writer *f, struct wl_blob_key *key, uint64_t *size, struct upp_err *err) UPP_MUST_CHECK;
@@ -38,5 +35,3 @@ WEFT_SUSPENDS void ws_file_close(struct ws_file_writer *f);
 
 /* Removes blobs without references for an hour. *ret: how many. */
 WEFT_SUSPENDS int ws_blobs_sweep(struct wl_store *s, int64_t now_ms, size_t *ret, struct upp_err *err) UPP_MUST_CHECK;
-
-#endif

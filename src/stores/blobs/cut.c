@@ -1,4 +1,4 @@
-/* stores/blobs/cut.c — see cut.h. */
+/* stores/blobs/cut.c — finds the long values of a body, and writes and reads the list of what was cut out. */
 #include "stores/blobs/cut.h"
 
 #include <openssl/evp.h>
@@ -15,8 +15,6 @@ int ws_sha256(struct upp_str bytes, struct wl_blob_key *ret, struct upp_err *err
         return upp_fail(err, UPP_ENOMEM, "no memory for a digest");
     return 0;
 }
-
-/* ---- Finding ------------------------------------------------------------------------------------------- */
 
 /* The quote that ends the string starting at p; NULL: none. */
 static const char *string_end(const char *p, const char *end)
@@ -42,7 +40,7 @@ static bool next_long(struct upp_str body, size_t min, size_t *at, struct upp_st
         if (!quote)
             return false;
         *ret = wb_str(p + 1, (size_t)(quote - p - 1));
-        p    = quote + 1;
+        p = quote + 1;
         if (ret->n >= min) {
             *at = (size_t)(p - body.p);
             return true;
@@ -53,11 +51,11 @@ static bool next_long(struct upp_str body, size_t min, size_t *at, struct upp_st
 
 struct cutting {
     struct ws_cut_row *row;
-    size_t             max_keys;
-    const char        *body;
-    size_t            *keys; /* indexes of the cuts with a new key */
-    struct wb_arena   *a;
-    size_t             cap;
+    size_t max_keys;
+    const char *body;
+    size_t *keys; /* indexes of the cuts with a new key */
+    struct wb_arena *a;
+    size_t cap;
 };
 
 /* Grows in the arena: copies the array. */
@@ -66,22 +64,22 @@ static bool room(struct cutting *c)
     struct ws_cut_row *x = c->row;
     if (x->n < c->cap)
         return true;
-    size_t         cap = c->cap ? c->cap * 2 : 8;
-    struct ws_cut *p   = wb_new_n(c->a, struct ws_cut, cap);
+    size_t cap = c->cap ? c->cap * 2 : 8;
+    struct ws_cut *p = wb_new_n(c->a, struct ws_cut, cap);
     if (!p)
         return false;
     if (x->n)
         memcpy(p, x->p, x->n * sizeof *p);
-    x->p   = p;
+    x->p = p;
     c->cap = cap;
     return true;
 }
 
 static int add_cut(struct cutting *c, struct upp_str bytes, bool tape, struct upp_err *err)
 {
-    struct ws_cut_row *x   = c->row;
-    struct ws_cut      cut = {.at = tape ? 0 : (uint32_t)(bytes.p - c->body), .bytes = bytes};
-    int                r   = ws_sha256(bytes, &cut.key, err);
+    struct ws_cut_row *x = c->row;
+    struct ws_cut cut = {.at = tape ? 0 : (uint32_t)(bytes.p - c->body), .bytes = bytes};
+    int r = ws_sha256(bytes, &cut.key, err);
     if (r < 0)
         return r;
     for (size_t i = 0; i < x->keys && !cut.repeated; i++)
@@ -96,8 +94,6 @@ static int add_cut(struct cutting *c, struct upp_str bytes, bool tape, struct up
     x->flags |= tape ? WS_CUT_TAPE : 0;
     return 1;
 }
-
-/* ---- Writing ------------------------------------------------------------------------------------------- */
 
 static char *put_32(char *to, uint32_t n)
 {
@@ -124,13 +120,13 @@ static size_t rest_of(const struct ws_cut_row *x)
 static int write_list(struct ws_cut_row *x, struct wb_arena *a, struct upp_err *err)
 {
     struct upp_str body = x->row.body;
-    size_t         in = x->n - !!(x->flags & WS_CUT_TAPE), total = HEAD + ITEM * x->n + rest_of(x), done = 0;
-    char          *start = wb_arena_alloc(a, total, 1), *to = start;
+    size_t in = x->n - !!(x->flags & WS_CUT_TAPE), total = HEAD + ITEM * x->n + rest_of(x), done = 0;
+    char *start = wb_arena_alloc(a, total, 1), *to = start;
     if (!start)
         return wb_arena_check(a, err);
     *to++ = VERSION;
     *to++ = (char)x->flags;
-    to    = put_32(put_32(to, (uint32_t)x->n), x->whole);
+    to = put_32(put_32(to, (uint32_t)x->n), x->whole);
     for (size_t i = 0; i < x->n; i++) {
         to = put_32(put_32(to, x->p[i].at), (uint32_t)x->p[i].bytes.n);
         memcpy(to, x->p[i].key.b, sizeof x->p[i].key.b);
@@ -152,11 +148,11 @@ static int write_list(struct ws_cut_row *x, struct wb_arena *a, struct upp_err *
 int ws_cut(const struct wl_row *row, size_t min, size_t max_keys, struct wb_arena *a, struct ws_cut_row *ret,
            struct upp_err *err)
 {
-    *ret             = (struct ws_cut_row){.row = *row, .whole = (uint32_t)row->body.n};
+    *ret = (struct ws_cut_row){.row = *row, .whole = (uint32_t)row->body.n};
     struct cutting c = {.row = ret, .max_keys = max_keys, .body = row->body.p, .a = a};
     struct upp_str bytes;
-    size_t         at = 0;
-    int            r  = 0;
+    size_t at = 0;
+    int r = 0;
     if (!max_keys)
         return 0;
     c.keys = wb_new_n(a, size_t, max_keys);
@@ -175,8 +171,6 @@ int ws_cut(const struct wl_row *row, size_t min, size_t max_keys, struct wb_aren
     ret->flags |= row->body.p ? 0 : WS_CUT_NO_BODY;
     return write_list(ret, a, err);
 }
-
-/* ---- Reading ------------------------------------------------------------------------------------------- */
 
 static int broken(struct upp_err *err, const struct wl_row *row, const char *why)
 {
@@ -210,11 +204,11 @@ size_t ws_cut_size(const struct wl_row *row)
 int ws_cut_read(const struct wl_row *row, struct wb_arena *a, struct ws_cut_row *ret, struct upp_err *err)
 {
     struct upp_str body = row->body;
-    *ret                = (struct ws_cut_row){.row = *row};
+    *ret = (struct ws_cut_row){.row = *row};
     if (body.n < HEAD || body.p[0] != VERSION)
         return broken(err, row, "has no list");
     ret->flags = (unsigned char)body.p[1];
-    ret->n     = get_32(body.p + 2);
+    ret->n = get_32(body.p + 2);
     ret->whole = get_32(body.p + 6);
     if (!ret->n || ret->n > (body.n - HEAD) / ITEM || ret->whole > WS_ROW_MAX)
         return broken(err, row, "its list is longer than the row");

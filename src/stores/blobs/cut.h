@@ -12,8 +12,7 @@
  *
  * Numbers are little-endian. A cut value is the content of a JSON string, as spelled there, or a whole tape.
  */
-#ifndef WS_BLOB_CUT_H
-#define WS_BLOB_CUT_H
+#pragma once
 
 #include "log/store.h"
 
@@ -22,19 +21,19 @@ enum { WS_CUT_TAPE = 1, WS_CUT_NO_BODY = 2 };
 enum { WS_CUT_REST = 4 << 20 };
 
 struct ws_cut {
-    uint32_t           at;       /* position in the whole body */
-    bool               repeated; /* an earlier value of the row is the same */
-    struct upp_str     bytes;    /* when cutting: from the given row; when reading: only its length */
+    uint32_t at;          /* position in the whole body */
+    bool repeated;        /* an earlier value of the row is the same */
+    struct upp_str bytes; /* when cutting: from the given row; when reading: only its length */
     struct wl_blob_key key;
 };
 
 struct ws_cut_row {
-    struct wl_row  row; /* as it is stored */
-    unsigned       flags;
-    struct ws_cut *p;       /* ordered by position */
-    size_t         n, keys; /* values, and distinct ones */
-    uint32_t       whole;   /* bytes of the whole body */
-    struct upp_str rest;    /* the body without the values */
+    struct wl_row row; /* as it is stored */
+    unsigned flags;
+    struct ws_cut *p;    /* ordered by position */
+    size_t n, keys;      /* values, and distinct ones */
+    uint32_t whole;      /* bytes of the whole body */
+    struct upp_str rest; /* the body without the values */
 };
 
 /* Cuts out every value of `min` bytes or more, with at most max_keys distinct ones; further values stay. n is 0 if
@@ -50,5 +49,3 @@ int ws_cut_read(const struct wl_row *row, struct wb_arena *a, struct ws_cut_row 
 size_t ws_cut_size(const struct wl_row *row);
 
 int ws_sha256(struct upp_str bytes, struct wl_blob_key *ret, struct upp_err *err) UPP_MUST_CHECK;
-
-#endif

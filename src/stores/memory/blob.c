@@ -4,8 +4,6 @@
 
 #include "stores/memory/store.h"
 
-/* ---- Values ---------------------------------------------------------------------------------------- */
-
 static struct ws_mem_value *value_is(const struct ws_mem_tenant *t, size_t at, const struct wl_value *v)
 {
     struct ws_mem_value *x = at < t->values.n ? t->values.p[at] : NULL;
@@ -15,14 +13,14 @@ static struct ws_mem_value *value_is(const struct ws_mem_tenant *t, size_t at, c
 int ws_mem_put_value(struct ws_mem_applying *a, const struct wl_change *c, struct ws_mem_done *d, struct upp_err *err)
 {
     struct ws_mem_tenant *t = a->tenant;
-    struct ws_mem_value  *x = NULL;
+    struct ws_mem_value *x = NULL;
     if (!wb_vec_room(&t->values, WS_MEM_MANY))
         return ws_mem_no_memory(err);
     int r = ws_mem_copy(a->m, &ws_values, c->value, sizeof *x, &x, err);
     if (r < 0)
         return r;
     size_t at = ws_mem_value_at(t, x->v.space, x->v.name);
-    d->now    = x;
+    d->now = x;
     d->before = value_is(t, at, &x->v);
     if (d->before)
         t->values.p[at] = x;
@@ -56,8 +54,6 @@ void ws_mem_undo_value(struct ws_mem_applying *a, struct ws_mem_done *d)
     ws_mem_free(a->m, now);
 }
 
-/* ---- Blobs ----------------------------------------------------------------------------------------- */
-
 static void free_blob(struct ws_memory *m, struct ws_mem_blob *b)
 {
     for (size_t i = 0; i < b->pieces.n; i++)
@@ -75,7 +71,7 @@ void ws_mem_free_dropped_blob(struct ws_mem_applying *a, struct ws_mem_done *d)
 /* Restarts its retention: whoever adds a piece or a name will need it for a while. */
 static void touch(struct ws_mem_applying *a, struct ws_mem_blob *b, struct ws_mem_done *d)
 {
-    d->blob  = b;
+    d->blob = b;
     d->loose = b->loose;
     b->loose = a->now_ms;
 }
@@ -92,16 +88,16 @@ static int need_blob(struct ws_mem_applying *a, const struct wl_blob_key *key, s
     if (r < 0)
         return r;
     b->tenant = a->tenant;
-    b->v      = *key;
-    *ret      = b;
+    b->v = *key;
+    *ret = b;
     return 0;
 }
 
 int ws_mem_add_piece(struct ws_mem_applying *a, const struct wl_change *c, struct ws_mem_done *d, struct upp_err *err)
 {
     const struct wl_piece *p = c->piece;
-    struct ws_mem_blob    *b = ws_mem_blob(a->m, a->tenant, &p->key), *was = b;
-    struct ws_mem_piece   *x = NULL;
+    struct ws_mem_blob *b = ws_mem_blob(a->m, a->tenant, &p->key), *was = b;
+    struct ws_mem_piece *x = NULL;
     if (b && p->number < b->pieces.n) {
         touch(a, b, d);
         return 0;
@@ -120,7 +116,7 @@ int ws_mem_add_piece(struct ws_mem_applying *a, const struct wl_change *c, struc
     }
     touch(a, b, d);
     b->pieces.p[b->pieces.n++] = x;
-    b->whole                   = p->last;
+    b->whole = p->last;
     if (!was)
         ws_mem_enter(a->m, WS_MEM_BLOBS, b);
     d->now = x;
@@ -130,7 +126,7 @@ int ws_mem_add_piece(struct ws_mem_applying *a, const struct wl_change *c, struc
 void ws_mem_undo_piece(struct ws_mem_applying *a, struct ws_mem_done *d)
 {
     struct ws_mem_blob *b = d->blob;
-    b->loose              = d->loose;
+    b->loose = d->loose;
     if (!d->now)
         return; /* it existed before */
     b->pieces.n--;
@@ -169,7 +165,7 @@ static void name_it(struct ws_mem_applying *a, struct ws_mem_blob *b, const stru
 int ws_mem_name_blob(struct ws_mem_applying *a, const struct wl_change *c, struct ws_mem_done *d, struct upp_err *err)
 {
     struct ws_mem_blob *from = ws_mem_blob(a->m, a->tenant, c->name.from),
-                       *to   = ws_mem_blob(a->m, a->tenant, c->name.to);
+                       *to = ws_mem_blob(a->m, a->tenant, c->name.to);
     if (!from)
         return ws_no_blob(err, UPP_ENOTFOUND);
     if (!from->whole || from->refs)
@@ -185,8 +181,8 @@ int ws_mem_name_blob(struct ws_mem_applying *a, const struct wl_change *c, struc
     if (to) /* an unfinished one: its writer can use ours */
         ws_mem_leave(a->m, WS_MEM_BLOBS, to);
     d->before = to;
-    d->now    = from;
-    d->key    = from->v;
+    d->now = from;
+    d->key = from->v;
     touch(a, from, d);
     name_it(a, from, c->name.to);
     return 0;
@@ -201,8 +197,6 @@ void ws_mem_undo_name(struct ws_mem_applying *a, struct ws_mem_done *d)
     if (d->blob)
         d->blob->loose = d->loose;
 }
-
-/* ---- References ------------------------------------------------------------------------------------ */
 
 static struct ws_mem_ref as_ref(const struct wl_ref *x, struct ws_mem_blob *b)
 {
@@ -228,11 +222,11 @@ static void unlink_ref(struct ws_mem_applying *a, size_t at)
 int ws_mem_add_ref(struct ws_mem_applying *a, const struct wl_change *c, struct ws_mem_done *d, struct upp_err *err)
 {
     struct ws_mem_blob *b = ws_mem_blob(a->m, a->tenant, &c->ref->blob);
-    struct ws_mem_ref  *x = NULL;
+    struct ws_mem_ref *x = NULL;
     if (!b || !b->whole)
         return ws_no_blob(err, UPP_EBUSY);
     struct ws_mem_ref key = as_ref(c->ref, b);
-    size_t            at  = ws_mem_ref_at(a->tenant, &key);
+    size_t at = ws_mem_ref_at(a->tenant, &key);
     if (at < a->tenant->refs.n && ws_mem_ref_cmp(a->tenant->refs.p[at], &key) == 0)
         return 0;
     if (!wb_vec_room(&a->tenant->refs, WS_MEM_MANY))
@@ -241,8 +235,8 @@ int ws_mem_add_ref(struct ws_mem_applying *a, const struct wl_change *c, struct 
     if (r < 0)
         return r;
     key.head = x->head;
-    *x       = key;
-    d->now   = x;
+    *x = key;
+    d->now = x;
     d->loose = b->loose;
     link_ref(a, x);
     return 0;
@@ -261,9 +255,9 @@ void ws_mem_undo_ref(struct ws_mem_applying *a, struct ws_mem_done *d)
 
 int ws_mem_drop_ref(struct ws_mem_applying *a, const struct wl_change *c, struct ws_mem_done *d, struct upp_err *err)
 {
-    struct ws_mem_blob *b   = ws_mem_blob(a->m, a->tenant, &c->ref->blob);
-    struct ws_mem_ref   key = as_ref(c->ref, b);
-    size_t              at  = b ? ws_mem_ref_at(a->tenant, &key) : 0;
+    struct ws_mem_blob *b = ws_mem_blob(a->m, a->tenant, &c->ref->blob);
+    struct ws_mem_ref key = as_ref(c->ref, b);
+    size_t at = b ? ws_mem_ref_at(a->tenant, &key) : 0;
     (void)err;
     if (b && at < a->tenant->refs.n && ws_mem_ref_cmp(a->tenant->refs.p[at], &key) == 0) {
         d->refs = a->tenant->refs.p[at];
@@ -274,14 +268,14 @@ int ws_mem_drop_ref(struct ws_mem_applying *a, const struct wl_change *c, struct
 
 struct ws_mem_ref *ws_mem_refs_take(struct ws_mem_applying *a, uint64_t node, uint64_t from, uint64_t to)
 {
-    struct ws_mem_tenant *t     = a->tenant;
-    struct ws_mem_ref    *chain = NULL;
-    size_t                at    = ws_mem_ref_at(t, &(struct ws_mem_ref){.node = node, .pos = from});
+    struct ws_mem_tenant *t = a->tenant;
+    struct ws_mem_ref *chain = NULL;
+    size_t at = ws_mem_ref_at(t, &(struct ws_mem_ref){.node = node, .pos = from});
     while (at < t->refs.n && t->refs.p[at]->node == node && t->refs.p[at]->pos <= to) {
         struct ws_mem_ref *x = t->refs.p[at];
         unlink_ref(a, at);
         x->next = chain;
-        chain   = x;
+        chain = x;
     }
     return chain;
 }

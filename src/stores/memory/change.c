@@ -56,7 +56,7 @@ int ws_mem_copy(struct ws_memory *m, const struct ws_kind *k, const void *thing,
                 struct upp_err *err)
 {
     struct ws_mem_head *p = NULL;
-    int                 r = ws_mem_alloc(m, size + ws_texts_bytes(k, thing), &p, err);
+    int r = ws_mem_alloc(m, size + ws_texts_bytes(k, thing), &p, err);
     if (r < 0)
         return r;
     memcpy(p + 1, thing, k->size);
@@ -112,7 +112,7 @@ static int need_family(struct ws_mem_applying *a, uint32_t family, struct upp_er
         if (r < 0)
             return r;
         f->tenant = a->tenant;
-        f->v      = family;
+        f->v = family;
         ws_mem_enter(a->m, WS_MEM_FAMILIES, f);
     }
     if (!wb_vec_room(&f->nodes, WS_MEM_MANY) || !wb_vec_room(&f->threads, WS_MEM_MANY))
@@ -132,12 +132,12 @@ static int need_families(struct ws_mem_applying *a, uint32_t own, struct wb_uuid
 static int add_row(struct ws_mem_applying *a, const struct wl_change *c, struct ws_mem_done *d, struct upp_err *err)
 {
     const struct wl_row *row = c->row;
-    struct ws_mem_node  *n   = ws_mem_node(a->m, a->tenant, row->node);
-    struct ws_mem_row   *x   = NULL;
+    struct ws_mem_node *n = ws_mem_node(a->m, a->tenant, row->node);
+    struct ws_mem_row *x = NULL;
     if (!n)
         return ws_no_node(err, row->node);
     const struct wl_row *last = n->rows.n ? &n->rows.p[n->rows.n - 1]->v : NULL;
-    uint64_t             end  = last ? wl_pos_next(last->pos, last->n_entries) : 0;
+    uint64_t end = last ? wl_pos_next(last->pos, last->n_entries) : 0;
     if (row->pos != end)
         return ws_row_misplaced(err, row, end);
     if (!wb_vec_room(&n->rows, WS_MEM_MANY) || !wb_vec_room(&a->m->log, WS_MEM_MANY))
@@ -145,10 +145,10 @@ static int add_row(struct ws_mem_applying *a, const struct wl_change *c, struct 
     int r = ws_mem_copy(a->m, &ws_rows, row, sizeof *x, &x, err);
     if (r < 0)
         return r;
-    x->number                  = ++a->m->last_row;
+    x->number = ++a->m->last_row;
     a->m->log.p[a->m->log.n++] = (struct ws_mem_position){x->number, row->node, row->pos, a->tenant};
-    n->rows.p[n->rows.n++]     = x;
-    d->now                     = n;
+    n->rows.p[n->rows.n++] = x;
+    d->now = n;
     return 0;
 }
 
@@ -162,7 +162,7 @@ static void undo_row(struct ws_mem_applying *a, struct ws_mem_done *d)
 static int add_node(struct ws_mem_applying *a, const struct wl_change *c, struct ws_mem_done *d, struct upp_err *err)
 {
     const struct wl_node *node = c->node;
-    struct ws_mem_node   *n    = ws_mem_node(a->m, a->tenant, node->key);
+    struct ws_mem_node *n = ws_mem_node(a->m, a->tenant, node->key);
     if (n)
         return ws_taken(err, "the key of a node");
     if (!ws_mem_room(a->m, WS_MEM_NODES))
@@ -173,8 +173,8 @@ static int add_node(struct ws_mem_applying *a, const struct wl_change *c, struct
     if (r < 0)
         return r;
     n->tenant = a->tenant;
-    n->v      = *node;
-    r         = ws_mem_texts(a, node, node->origin, &n->texts, err);
+    n->v = *node;
+    r = ws_mem_texts(a, node, node->origin, &n->texts, err);
     n->v.name = n->v.metadata = n->v.origin = (struct upp_str){NULL, 0};
     if (r < 0) {
         ws_mem_free_node(a->m, n);
@@ -198,8 +198,8 @@ static int hold_node(struct ws_mem_applying *a, const struct wl_change *c, struc
         return ws_no_node(err, c->hold.node);
     if (!wb_uuid_eq(n->v.holder, c->hold.from))
         return upp_fail(err, UPP_EBUSY, "node %016llx is held by another run", (unsigned long long)c->hold.node);
-    d->now      = n;
-    d->holder   = n->v.holder;
+    d->now = n;
+    d->holder = n->v.holder;
     n->v.holder = c->hold.to;
     return 0;
 }
@@ -216,13 +216,13 @@ static int copy_thread(struct ws_mem_applying *a, const struct wl_thread *thread
                        struct ws_mem_thread **ret, struct upp_err *err)
 {
     struct wl_thread v = *thread;
-    v.owner            = (struct wl_owner){{NULL, 0}, {NULL, 0}}; /* borrowed from o */
-    int r              = ws_mem_copy(a->m, &ws_threads, &v, sizeof **ret, ret, err);
+    v.owner = (struct wl_owner){{NULL, 0}, {NULL, 0}}; /* borrowed from o */
+    int r = ws_mem_copy(a->m, &ws_threads, &v, sizeof **ret, ret, err);
     if (r < 0)
         return r;
     (*ret)->v.owner = (struct wl_owner){o->tenant->v, o->v};
-    (*ret)->owner   = o;
-    (*ret)->tenant  = a->tenant;
+    (*ret)->owner = o;
+    (*ret)->tenant = a->tenant;
     return 0;
 }
 
@@ -246,7 +246,7 @@ static int add_thread(struct ws_mem_applying *a, const struct wl_change *c, stru
 
 static int set_thread(struct ws_mem_applying *a, const struct wl_change *c, struct ws_mem_done *d, struct upp_err *err)
 {
-    struct wl_thread      v   = *c->thread;
+    struct wl_thread v = *c->thread;
     struct ws_mem_thread *old = ws_mem_thread(a->m, a->tenant, v.id), *t = NULL;
     if (!old)
         return ws_no_thing(err, "thread", v.id);
@@ -260,7 +260,7 @@ static int set_thread(struct ws_mem_applying *a, const struct wl_change *c, stru
     ws_mem_unlist_thread(a->m, old);
     ws_mem_replace(a->m, WS_MEM_THREADS, old, t);
     ws_mem_list_thread(a->m, t);
-    d->now    = t;
+    d->now = t;
     d->before = old;
     return 0;
 }
@@ -291,7 +291,7 @@ static int touch_thread(struct ws_mem_applying *a, const struct wl_change *c, st
     (void)err;
     if (!t || t->v.updated_ms >= c->thread->updated_ms)
         return 0;
-    d->now     = t;
+    d->now = t;
     d->updated = t->v.updated_ms;
     move_thread(a, t, c->thread->updated_ms);
     return 0;
@@ -327,15 +327,15 @@ static int need_runs(struct ws_mem_applying *a, struct wb_uuid thread, struct ws
     if (r < 0)
         return r;
     (*ret)->tenant = a->tenant;
-    (*ret)->v      = thread;
+    (*ret)->v = thread;
     ws_mem_enter(a->m, WS_MEM_RUNS_OF, *ret);
     return 0;
 }
 
 static int add_run(struct ws_mem_applying *a, const struct wl_change *c, struct ws_mem_done *d, struct upp_err *err)
 {
-    struct ws_memory   *m  = a->m;
-    struct ws_mem_run  *x  = ws_mem_run(m, a->tenant, c->run->id);
+    struct ws_memory *m = a->m;
+    struct ws_mem_run *x = ws_mem_run(m, a->tenant, c->run->id);
     struct ws_mem_runs *of = NULL;
     if (x)
         return ws_taken(err, "the id of a run");
@@ -348,11 +348,11 @@ static int add_run(struct ws_mem_applying *a, const struct wl_change *c, struct 
     r = ws_mem_copy(m, &ws_runs, c->run, sizeof *x, &x, err);
     if (r < 0)
         return r;
-    x->tenant                              = a->tenant;
-    x->owner                               = a->owner;
-    x->of                                  = of;
-    x->number                              = ++m->last_number;
-    of->runs.p[of->runs.n++]               = x;
+    x->tenant = a->tenant;
+    x->owner = a->owner;
+    x->of = of;
+    x->number = ++m->last_number;
+    of->runs.p[of->runs.n++] = x;
     a->tenant->runs.p[a->tenant->runs.n++] = x;
     ws_mem_enter(m, WS_MEM_RUNS, x);
     list_run(m, x);
@@ -363,10 +363,10 @@ static int add_run(struct ws_mem_applying *a, const struct wl_change *c, struct 
 /* Replaces another version of the run in the lists ordered by number. */
 static void put_run(struct ws_memory *m, struct ws_mem_run *old, struct ws_mem_run *x)
 {
-    struct ws_mem_runs   *of                                     = x->of;
-    struct ws_mem_tenant *t                                      = x->tenant;
+    struct ws_mem_runs *of = x->of;
+    struct ws_mem_tenant *t = x->tenant;
     of->runs.p[ws_mem_run_at(of->runs.p, of->runs.n, x->number)] = x;
-    t->runs.p[ws_mem_run_at(t->runs.p, t->runs.n, x->number)]    = x;
+    t->runs.p[ws_mem_run_at(t->runs.p, t->runs.n, x->number)] = x;
     unlist_run(m, old);
     ws_mem_replace(m, WS_MEM_RUNS, old, x);
     list_run(m, x);
@@ -374,8 +374,8 @@ static void put_run(struct ws_memory *m, struct ws_mem_run *old, struct ws_mem_r
 
 static int set_run(struct ws_mem_applying *a, const struct wl_change *c, struct ws_mem_done *d, struct upp_err *err)
 {
-    struct ws_memory  *m   = a->m;
-    struct wm_run      v   = *c->run;
+    struct ws_memory *m = a->m;
+    struct wm_run v = *c->run;
     struct ws_mem_run *old = ws_mem_run(m, a->tenant, v.id), *x = NULL;
     if (!old)
         return ws_no_thing(err, "run", v.id);
@@ -389,11 +389,11 @@ static int set_run(struct ws_mem_applying *a, const struct wl_change *c, struct 
     if (r < 0)
         return r;
     x->tenant = a->tenant;
-    x->of     = old->of;
-    x->owner  = old->owner;
+    x->of = old->of;
+    x->owner = old->owner;
     x->number = old->number;
     put_run(m, old, x);
-    d->now    = x;
+    d->now = x;
     d->before = old;
     return 0;
 }
@@ -452,7 +452,7 @@ static int add_key(struct ws_mem_applying *a, const struct wl_change *c, struct 
         ws_mem_replace(a->m, WS_MEM_KEYS, old, x);
     else
         ws_mem_enter(a->m, WS_MEM_KEYS, x);
-    d->now    = x;
+    d->now = x;
     d->before = old;
     return 0;
 }
@@ -471,7 +471,7 @@ static void sweep_keys(struct ws_memory *m, int64_t now_ms)
 {
     const struct ws_table *t = &m->tables[WS_MEM_KEYS];
     for (int i = 0; i < SWEEP && t->cap; i++) {
-        m->swept             = (m->swept + 1) & (t->cap - 1);
+        m->swept = (m->swept + 1) & (t->cap - 1);
         struct ws_mem_key *k = (struct ws_mem_key *)(void *)t->slot[m->swept];
         if (k && ws_key_expired(k->v.created_ms, now_ms)) {
             ws_mem_leave(m, WS_MEM_KEYS, k);
@@ -491,34 +491,34 @@ static int refuse_words(struct ws_mem_applying *a, const struct wl_change *c, st
 
 /* For every kind, dropped aliases and references are restored by undo or freed at the end. */
 static const struct {
-    ws_mem_do  *apply;
+    ws_mem_do *apply;
     ws_mem_end *undo;   /* NULL: nothing else to undo */
     ws_mem_end *finish; /* after success; NULL: `before` is freed */
 } changes[] = {
-    [WL_ADD_ROW]      = {add_row, undo_row, NULL},
-    [WL_ADD_NODE]     = {add_node, undo_node, NULL},
-    [WL_ADD_THREAD]   = {add_thread, undo_thread, NULL},
-    [WL_SET_THREAD]   = {set_thread, undo_thread, NULL},
-    [WL_HOLD_NODE]    = {hold_node, undo_hold, NULL},
-    [WL_ADD_RUN]      = {add_run, undo_run, NULL},
-    [WL_SET_RUN]      = {set_run, undo_run, NULL},
-    [WL_ADD_ALIAS]    = {add_alias, undo_alias, NULL},
-    [WL_ADD_KEY]      = {add_key, undo_key, NULL},
+    [WL_ADD_ROW] = {add_row, undo_row, NULL},
+    [WL_ADD_NODE] = {add_node, undo_node, NULL},
+    [WL_ADD_THREAD] = {add_thread, undo_thread, NULL},
+    [WL_SET_THREAD] = {set_thread, undo_thread, NULL},
+    [WL_HOLD_NODE] = {hold_node, undo_hold, NULL},
+    [WL_ADD_RUN] = {add_run, undo_run, NULL},
+    [WL_SET_RUN] = {set_run, undo_run, NULL},
+    [WL_ADD_ALIAS] = {add_alias, undo_alias, NULL},
+    [WL_ADD_KEY] = {add_key, undo_key, NULL},
     [WL_TOUCH_THREAD] = {touch_thread, undo_touch, NULL},
-    [WL_SET_NODE]     = {ws_mem_set_node, ws_mem_unset_node, NULL},
-    [WL_SET_ROW]      = {ws_mem_set_row, ws_mem_unset_row, NULL},
-    [WL_DROP_THREAD]  = {ws_mem_drop_thread, ws_mem_undrop_thread, NULL},
-    [WL_DROP_NODE]    = {ws_mem_drop_node, ws_mem_undrop_node, ws_mem_free_dropped_node},
-    [WL_DROP_RUN]     = {ws_mem_drop_run, ws_mem_undrop_run, NULL},
-    [WL_DROP_ALIAS]   = {ws_mem_drop_alias, NULL, NULL},
-    [WL_PUT_VALUE]    = {ws_mem_put_value, ws_mem_undo_value, NULL},
-    [WL_DROP_VALUE]   = {ws_mem_drop_value, ws_mem_undo_value, NULL},
-    [WL_ADD_PIECE]    = {ws_mem_add_piece, ws_mem_undo_piece, NULL},
-    [WL_NAME_BLOB]    = {ws_mem_name_blob, ws_mem_undo_name, ws_mem_free_dropped_blob},
-    [WL_ADD_REF]      = {ws_mem_add_ref, ws_mem_undo_ref, NULL},
-    [WL_DROP_REF]     = {ws_mem_drop_ref, NULL, NULL},
-    [WL_DROP_BLOB]    = {ws_mem_drop_blob, ws_mem_undrop_blob, ws_mem_free_dropped_blob},
-    [WL_INDEX_ADD]    = {refuse_words, NULL, NULL},
+    [WL_SET_NODE] = {ws_mem_set_node, ws_mem_unset_node, NULL},
+    [WL_SET_ROW] = {ws_mem_set_row, ws_mem_unset_row, NULL},
+    [WL_DROP_THREAD] = {ws_mem_drop_thread, ws_mem_undrop_thread, NULL},
+    [WL_DROP_NODE] = {ws_mem_drop_node, ws_mem_undrop_node, ws_mem_free_dropped_node},
+    [WL_DROP_RUN] = {ws_mem_drop_run, ws_mem_undrop_run, NULL},
+    [WL_DROP_ALIAS] = {ws_mem_drop_alias, NULL, NULL},
+    [WL_PUT_VALUE] = {ws_mem_put_value, ws_mem_undo_value, NULL},
+    [WL_DROP_VALUE] = {ws_mem_drop_value, ws_mem_undo_value, NULL},
+    [WL_ADD_PIECE] = {ws_mem_add_piece, ws_mem_undo_piece, NULL},
+    [WL_NAME_BLOB] = {ws_mem_name_blob, ws_mem_undo_name, ws_mem_free_dropped_blob},
+    [WL_ADD_REF] = {ws_mem_add_ref, ws_mem_undo_ref, NULL},
+    [WL_DROP_REF] = {ws_mem_drop_ref, NULL, NULL},
+    [WL_DROP_BLOB] = {ws_mem_drop_blob, ws_mem_undrop_blob, ws_mem_free_dropped_blob},
+    [WL_INDEX_ADD] = {refuse_words, NULL, NULL},
 };
 
 static void undo_one(struct ws_mem_applying *a, struct ws_mem_done *d)
@@ -526,7 +526,7 @@ static void undo_one(struct ws_mem_applying *a, struct ws_mem_done *d)
     if (changes[d->kind].undo)
         changes[d->kind].undo(a, d);
     for (struct ws_mem_alias *x = d->aliases, *next; x; x = next) {
-        next    = x->next;
+        next = x->next;
         x->next = NULL;
         ws_mem_link_alias(a->m, x);
     }
@@ -596,10 +596,10 @@ static int apply(struct ws_memory *m, struct wl_commit *c, struct upp_err *err)
         return ws_mem_no_memory(err);
     for (; r >= 0 && a.n < c->n; a.n += r >= 0) {
         const struct wl_change *x = &c->changes[a.n];
-        a.done[a.n].kind          = x->kind;
-        r                         = x->kind < WB_LEN(changes) && changes[x->kind].apply
-                                        ? changes[x->kind].apply(&a, x, &a.done[a.n], err)
-                                        : upp_fail(err, UPP_EINVALID, "no kind of change: %d", (int)x->kind);
+        a.done[a.n].kind = x->kind;
+        r = x->kind < WB_LEN(changes) && changes[x->kind].apply
+                ? changes[x->kind].apply(&a, x, &a.done[a.n], err)
+                : upp_fail(err, UPP_EINVALID, "no kind of change: %d", (int)x->kind);
     }
     if (r == -UPP_EBUSY)
         c->conflict = a.n;
@@ -615,8 +615,8 @@ static int apply(struct ws_memory *m, struct wl_commit *c, struct upp_err *err)
 int ws_mem_apply(struct ws_memory *m, struct wl_commit *c, struct upp_err *err)
 {
     struct upp_err why = {0};
-    m->limit           = ws_allowed_when_full(c) ? m->max : m->max - m->max / RESERVE;
-    int r              = apply(m, c, &why);
+    m->limit = ws_allowed_when_full(c) ? m->max : m->max - m->max / RESERVE;
+    int r = apply(m, c, &why);
     show_state(m, c, r, &why);
     if (r < 0 && err)
         *err = why;

@@ -1,13 +1,11 @@
 /* stores/memory/drop.c — changes in place and deletions. Nothing is freed before the commit succeeds. */
 #include "stores/memory/store.h"
 
-/* ---- Nodes and rows -------------------------------------------------------------------------------- */
-
 int ws_mem_texts(struct ws_mem_applying *a, const struct wl_node *n, struct upp_str origin, struct ws_mem_texts **ret,
                  struct upp_err *err)
 {
     struct wl_node v = {.name = n->name, .metadata = n->metadata, .origin = origin};
-    *ret             = NULL;
+    *ret = NULL;
     return v.name.p || v.metadata.p || v.origin.p ? ws_mem_copy(a->m, &ws_nodes, &v, sizeof **ret, ret, err) : 0;
 }
 
@@ -22,16 +20,16 @@ void ws_mem_free_node(struct ws_memory *m, struct ws_mem_node *n)
 
 int ws_mem_set_node(struct ws_mem_applying *a, const struct wl_change *c, struct ws_mem_done *d, struct upp_err *err)
 {
-    struct ws_mem_node  *n = ws_mem_node(a->m, a->tenant, c->node->key);
+    struct ws_mem_node *n = ws_mem_node(a->m, a->tenant, c->node->key);
     struct ws_mem_texts *t;
     if (!n)
         return ws_no_node(err, c->node->key);
     int r = ws_mem_texts(a, c->node, n->texts ? n->texts->v.origin : (struct upp_str){NULL, 0}, &t, err);
     if (r < 0)
         return r;
-    d->now    = n;
+    d->now = n;
     d->before = n->texts;
-    n->texts  = t;
+    n->texts = t;
     return 0;
 }
 
@@ -45,32 +43,32 @@ void ws_mem_unset_node(struct ws_mem_applying *a, struct ws_mem_done *d)
 int ws_mem_set_row(struct ws_mem_applying *a, const struct wl_change *c, struct ws_mem_done *d, struct upp_err *err)
 {
     const struct wl_row *row = c->row;
-    struct ws_mem_node  *n   = ws_mem_node(a->m, a->tenant, row->node);
-    size_t               at  = n ? ws_mem_row_at(n, row->pos) : 0;
-    struct ws_mem_row   *x   = NULL;
+    struct ws_mem_node *n = ws_mem_node(a->m, a->tenant, row->node);
+    size_t at = n ? ws_mem_row_at(n, row->pos) : 0;
+    struct ws_mem_row *x = NULL;
     if (!n || at == n->rows.n || n->rows.p[at]->v.pos != row->pos)
         return ws_no_row(err, row);
     struct ws_mem_row *old = n->rows.p[at];
-    struct wl_row      v   = old->v;
-    v.format               = row->format;
-    v.body                 = row->body;
-    v.tape                 = row->tape;
-    int r                  = ws_mem_copy(a->m, &ws_rows, &v, sizeof *x, &x, err);
+    struct wl_row v = old->v;
+    v.format = row->format;
+    v.body = row->body;
+    v.tape = row->tape;
+    int r = ws_mem_copy(a->m, &ws_rows, &v, sizeof *x, &x, err);
     if (r < 0)
         return r;
-    x->number     = old->number;
+    x->number = old->number;
     n->rows.p[at] = x;
-    d->now        = n;
-    d->before     = old;
-    d->refs       = ws_mem_refs_take(a, row->node, row->pos, row->pos);
+    d->now = n;
+    d->before = old;
+    d->refs = ws_mem_refs_take(a, row->node, row->pos, row->pos);
     return 0;
 }
 
 void ws_mem_unset_row(struct ws_mem_applying *a, struct ws_mem_done *d)
 {
-    struct ws_mem_node *n   = d->now;
-    struct ws_mem_row  *old = d->before;
-    size_t              at  = ws_mem_row_at(n, old->v.pos);
+    struct ws_mem_node *n = d->now;
+    struct ws_mem_row *old = d->before;
+    size_t at = ws_mem_row_at(n, old->v.pos);
     ws_mem_free(a->m, n->rows.p[at]);
     n->rows.p[at] = old;
 }
@@ -86,8 +84,8 @@ static bool has_children(struct ws_mem_applying *a, const struct ws_mem_node *n)
 
 int ws_mem_drop_node(struct ws_mem_applying *a, const struct wl_change *c, struct ws_mem_done *d, struct upp_err *err)
 {
-    const uint64_t      key = c->node->key;
-    struct ws_mem_node *n   = ws_mem_node(a->m, a->tenant, key);
+    const uint64_t key = c->node->key;
+    struct ws_mem_node *n = ws_mem_node(a->m, a->tenant, key);
     if (!n)
         return ws_no_node(err, key);
     if (!ws_none(n->v.holder))
@@ -96,7 +94,7 @@ int ws_mem_drop_node(struct ws_mem_applying *a, const struct wl_change *c, struc
         return ws_node_stays(err, key, "another node stands on it");
     ws_mem_unlist_node(a->m, n);
     d->before = n;
-    d->refs   = ws_mem_refs_take(a, key, 0, UINT64_MAX);
+    d->refs = ws_mem_refs_take(a, key, 0, UINT64_MAX);
     return 0;
 }
 
@@ -111,14 +109,12 @@ void ws_mem_free_dropped_node(struct ws_mem_applying *a, struct ws_mem_done *d)
     ws_mem_free_node(a->m, d->before);
 }
 
-/* ---- Threads, runs, aliases ------------------------------------------------------------------------ */
-
 /* Undo links them again, or they are freed at the end. */
 static void drop_aliases_of(struct ws_mem_applying *a, struct wb_uuid object, struct ws_mem_done *d)
 {
     for (struct ws_mem_alias *x; (x = ws_mem_alias_of(a->tenant, object));) {
         ws_mem_unlink_alias(a->m, x);
-        x->next    = d->aliases;
+        x->next = d->aliases;
         d->aliases = x;
     }
 }
@@ -126,7 +122,7 @@ static void drop_aliases_of(struct ws_mem_applying *a, struct wb_uuid object, st
 int ws_mem_drop_thread(struct ws_mem_applying *a, const struct wl_change *c, struct ws_mem_done *d, struct upp_err *err)
 {
     const struct wl_thread *thread = c->thread;
-    struct ws_mem_thread   *t      = ws_mem_thread(a->m, a->tenant, thread->id);
+    struct ws_mem_thread *t = ws_mem_thread(a->m, a->tenant, thread->id);
     if (!t)
         return ws_no_thing(err, "thread", thread->id);
     if (t->v.version != thread->version)

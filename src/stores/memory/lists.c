@@ -4,8 +4,6 @@
 
 #include "stores/memory/store.h"
 
-/* ---- Tables ---------------------------------------------------------------------------------------- */
-
 /* How the entries of a table are found: by their tenant or owner, and one or two key parts. */
 struct by {
     size_t of; /* offset of the tenant or owner; 0: the store itself */
@@ -17,25 +15,25 @@ struct by {
 #define OF(type, of_)       .of = offsetof(struct type, of_)
 #define AT(type, v_, size_) .at = {offsetof(struct type, v_)}, .bytes = {(size_)}, .parts = 1
 static const struct by by[] = {
-    [WS_MEM_TENANTS]  = {AT(ws_mem_tenant, v, 0)},
-    [WS_MEM_OWNERS]   = {OF(ws_mem_owner, tenant), AT(ws_mem_owner, v, 0)},
-    [WS_MEM_NODES]    = {OF(ws_mem_node, tenant), AT(ws_mem_node, v.key, sizeof(uint64_t))},
-    [WS_MEM_THREADS]  = {OF(ws_mem_thread, tenant), AT(ws_mem_thread, v.id, sizeof(struct wb_uuid))},
-    [WS_MEM_RUNS]     = {OF(ws_mem_run, tenant), AT(ws_mem_run, v.id, sizeof(struct wb_uuid))},
-    [WS_MEM_RUNS_OF]  = {OF(ws_mem_runs, tenant), AT(ws_mem_runs, v, sizeof(struct wb_uuid))},
+    [WS_MEM_TENANTS] = {AT(ws_mem_tenant, v, 0)},
+    [WS_MEM_OWNERS] = {OF(ws_mem_owner, tenant), AT(ws_mem_owner, v, 0)},
+    [WS_MEM_NODES] = {OF(ws_mem_node, tenant), AT(ws_mem_node, v.key, sizeof(uint64_t))},
+    [WS_MEM_THREADS] = {OF(ws_mem_thread, tenant), AT(ws_mem_thread, v.id, sizeof(struct wb_uuid))},
+    [WS_MEM_RUNS] = {OF(ws_mem_run, tenant), AT(ws_mem_run, v.id, sizeof(struct wb_uuid))},
+    [WS_MEM_RUNS_OF] = {OF(ws_mem_runs, tenant), AT(ws_mem_runs, v, sizeof(struct wb_uuid))},
     [WS_MEM_FAMILIES] = {OF(ws_mem_family, tenant), AT(ws_mem_family, v, sizeof(uint32_t))},
-    [WS_MEM_BLOBS]    = {OF(ws_mem_blob, tenant), AT(ws_mem_blob, v, sizeof(struct wl_blob_key))},
-    [WS_MEM_ALIASES]  = {OF(ws_mem_alias, owner),
-                         .at    = {offsetof(struct ws_mem_alias, v.kind), offsetof(struct ws_mem_alias, v.text)},
-                         .bytes = {1}, .parts = 2},
-    [WS_MEM_KEYS]     = {OF(ws_mem_key, tenant),
-                         .at = {offsetof(struct ws_mem_key, v.route), offsetof(struct ws_mem_key, v.key)}, .parts = 2},
+    [WS_MEM_BLOBS] = {OF(ws_mem_blob, tenant), AT(ws_mem_blob, v, sizeof(struct wl_blob_key))},
+    [WS_MEM_ALIASES] = {OF(ws_mem_alias, owner),
+                        .at = {offsetof(struct ws_mem_alias, v.kind), offsetof(struct ws_mem_alias, v.text)},
+                        .bytes = {1}, .parts = 2},
+    [WS_MEM_KEYS] = {OF(ws_mem_key, tenant),
+                     .at = {offsetof(struct ws_mem_key, v.route), offsetof(struct ws_mem_key, v.key)}, .parts = 2},
 };
 
 struct wanted {
     const struct by *by;
-    const void      *of;
-    struct upp_str   part[2];
+    const void *of;
+    struct upp_str part[2];
 };
 
 static struct wanted key_of(const struct ws_memory *m, const struct by *b, const char *x)
@@ -57,8 +55,8 @@ static uint64_t hash(const struct ws_memory *m, const struct wanted *w)
 
 static bool same(const void *e, const void *key)
 {
-    const struct wanted *w  = key;
-    struct wanted        is = key_of(w->of, w->by, e); /* an entry that belongs to the store belongs to this one */
+    const struct wanted *w = key;
+    struct wanted is = key_of(w->of, w->by, e); /* an entry that belongs to the store belongs to this one */
     return is.of == w->of && wb_str_eq(is.part[0], w->part[0]) && wb_str_eq(is.part[1], w->part[1]);
 }
 
@@ -71,9 +69,9 @@ void *ws_mem_find(const struct ws_memory *m, enum ws_mem_table t, const void *of
 
 void ws_mem_enter(struct ws_memory *m, enum ws_mem_table t, void *x)
 {
-    struct wanted    w = key_of(m, &by[t], x);
+    struct wanted w = key_of(m, &by[t], x);
     struct ws_entry *e = x;
-    e->hash            = hash(m, &w);
+    e->hash = hash(m, &w);
     ws_table_add(&m->tables[t], e);
 }
 
@@ -85,11 +83,9 @@ void ws_mem_leave(struct ws_memory *m, enum ws_mem_table t, const void *x)
 void ws_mem_replace(struct ws_memory *m, enum ws_mem_table t, const void *old, void *x)
 {
     struct ws_entry *e = x;
-    e->hash            = ((const struct ws_entry *)old)->hash;
+    e->hash = ((const struct ws_entry *)old)->hash;
     ws_table_replace(&m->tables[t], old, e);
 }
-
-/* ---- Arrays ---------------------------------------------------------------------------------------- */
 
 void ws_mem_insert(void *array, size_t *n, size_t at, void *x)
 {
@@ -200,20 +196,18 @@ static size_t alias_at(const struct ws_mem_tenant *t, struct wb_uuid object)
     FIRST_NOT(t->aliases.n, wb_uuid_cmp(t->aliases.p[mid]->v.object, object) < 0);
 }
 
-/* ---- Families -------------------------------------------------------------------------------------- */
-
 /* The families of an object: that of its own id, and that of its tree if it differs. They were created with the
  * object. */
 struct families {
     struct ws_mem_family *f[2];
-    size_t                n;
+    size_t n;
 };
 
 static struct families families_of(struct ws_memory *m, struct ws_mem_tenant *t, uint32_t own, struct wb_uuid tree)
 {
     struct families families = {.n = 1 + (own != wl_family(tree))};
-    families.f[0]            = ws_mem_family(m, t, own);
-    families.f[1]            = ws_mem_family(m, t, wl_family(tree));
+    families.f[0] = ws_mem_family(m, t, own);
+    families.f[1] = ws_mem_family(m, t, wl_family(tree));
     return families;
 }
 
@@ -235,8 +229,8 @@ void ws_mem_unlist_node(struct ws_memory *m, struct ws_mem_node *n)
 
 void ws_mem_list_thread(struct ws_memory *m, struct ws_mem_thread *t)
 {
-    struct ws_mem_owner *o        = t->owner;
-    struct families      families = families_of(m, t->tenant, wl_family(t->v.id), t->v.tree);
+    struct ws_mem_owner *o = t->owner;
+    struct families families = families_of(m, t->tenant, wl_family(t->v.id), t->v.tree);
     WS_MEM_INSERT(&o->threads, ws_mem_thread_at(o, t->v.updated_ms, t->v.id), t);
     for (size_t i = 0; i < families.n; i++)
         WS_MEM_INSERT(&families.f[i]->threads, ws_mem_family_thread_at(families.f[i], t->v.id), t);
@@ -244,14 +238,12 @@ void ws_mem_list_thread(struct ws_memory *m, struct ws_mem_thread *t)
 
 void ws_mem_unlist_thread(struct ws_memory *m, struct ws_mem_thread *t)
 {
-    struct ws_mem_owner *o        = t->owner;
-    struct families      families = families_of(m, t->tenant, wl_family(t->v.id), t->v.tree);
+    struct ws_mem_owner *o = t->owner;
+    struct families families = families_of(m, t->tenant, wl_family(t->v.id), t->v.tree);
     WS_MEM_REMOVE(&o->threads, ws_mem_thread_at(o, t->v.updated_ms, t->v.id));
     for (size_t i = 0; i < families.n; i++)
         WS_MEM_REMOVE(&families.f[i]->threads, ws_mem_family_thread_at(families.f[i], t->v.id));
 }
-
-/* ---- Aliases --------------------------------------------------------------------------------------- */
 
 void ws_mem_link_alias(struct ws_memory *m, struct ws_mem_alias *x)
 {
@@ -262,8 +254,8 @@ void ws_mem_link_alias(struct ws_memory *m, struct ws_mem_alias *x)
 
 void ws_mem_unlink_alias(struct ws_memory *m, struct ws_mem_alias *x)
 {
-    struct ws_mem_tenant *t  = x->owner->tenant;
-    size_t                at = alias_at(t, x->v.object);
+    struct ws_mem_tenant *t = x->owner->tenant;
+    size_t at = alias_at(t, x->v.object);
     while (t->aliases.p[at] != x)
         at++;
     WS_MEM_REMOVE(&t->aliases, at);

@@ -16,9 +16,9 @@ static void copy_out(enum wl_what what, const void *x, struct wb_arena *a, void 
     const struct ws_mem_texts *texts = what == WL_LIST_FAMILY_NODES ? ((const struct ws_mem_node *)x)->texts : NULL;
     if (texts) {
         struct wl_node *n = to;
-        n->name           = texts->v.name;
-        n->metadata       = texts->v.metadata;
-        n->origin         = texts->v.origin;
+        n->name = texts->v.name;
+        n->metadata = texts->v.metadata;
+        n->origin = texts->v.origin;
     }
     if (a)
         ws_texts_dup(k, to, a);
@@ -32,7 +32,7 @@ static size_t fitting(const struct ws_mem_node *n, size_t from, size_t to, const
     size_t count = 0, bytes = 0;
     for (; count < to - from && count < r->max_rows; count++) {
         const struct wl_row *row = &n->rows.p[r->backwards ? to - 1 - count : from + count]->v;
-        size_t               is  = row->body.n + row->tape.n;
+        size_t is = row->body.n + row->tape.n;
         if (count && is > r->max_bytes - WB_MIN(bytes, r->max_bytes))
             break;
         bytes += is;
@@ -43,17 +43,17 @@ static size_t fitting(const struct ws_mem_node *n, size_t from, size_t to, const
 int ws_mem_rows(struct wl_store *s, const struct wl_owner *o, const struct wl_range *range, struct wb_arena *a,
                 struct wl_rows *ret, struct upp_err *err)
 {
-    struct ws_memory   *m = ws_mem(s);
-    struct wl_range     r = ws_range(range);
-    struct wl_rows      x = {0};
+    struct ws_memory *m = ws_mem(s);
+    struct wl_range r = ws_range(range);
+    struct wl_rows x = {0};
     struct ws_mem_node *n;
     ws_mem_lock(m);
     n = ws_mem_node(m, ws_mem_tenant(m, o->tenant), r.node);
     if (n && r.from < r.to) {
         size_t from = ws_mem_row_at(n, r.from), to = ws_mem_row_at(n, r.to);
-        x.n    = fitting(n, from, to, &r);
+        x.n = fitting(n, from, to, &r);
         x.more = x.n < to - from;
-        x.p    = wb_new_n(a, struct wl_row, x.n);
+        x.p = wb_new_n(a, struct wl_row, x.n);
         for (size_t i = 0; x.p && i < x.n; i++) {
             x.p[i] = n->rows.p[r.backwards ? to - 1 - i : from + i]->v;
             ws_texts_dup(&ws_rows, &x.p[i], a);
@@ -69,7 +69,7 @@ int ws_mem_rows(struct wl_store *s, const struct wl_owner *o, const struct wl_ra
 static const struct ws_mem_row *row_at(const struct ws_memory *m, const struct ws_mem_position *p)
 {
     const struct ws_mem_node *n = ws_mem_node(m, p->tenant, p->node);
-    size_t                    i = n ? ws_mem_row_at(n, p->pos) : 0;
+    size_t i = n ? ws_mem_row_at(n, p->pos) : 0;
     return n && i < n->rows.n && n->rows.p[i]->number == p->number ? n->rows.p[i] : NULL;
 }
 
@@ -83,16 +83,16 @@ static void compact(struct ws_memory *m)
         if (row_at(m, &m->log.p[i]))
             m->log.p[kept++] = m->log.p[i];
     m->log.n = kept;
-    m->gone  = 0;
+    m->gone = 0;
 }
 
 int ws_mem_follow(struct wl_store *s, uint64_t after, size_t max_rows, size_t max_bytes, struct wb_arena *a,
                   struct wl_followed **ret, size_t *n, struct upp_err *err)
 {
-    struct ws_memory   *m     = ws_mem(s);
-    struct wl_range     limit = ws_range(&(struct wl_range){.max_rows = max_rows, .max_bytes = max_bytes});
-    struct wl_followed *p     = wb_new_n(a, struct wl_followed, limit.max_rows);
-    size_t              count = 0, bytes = 0;
+    struct ws_memory *m = ws_mem(s);
+    struct wl_range limit = ws_range(&(struct wl_range){.max_rows = max_rows, .max_bytes = max_bytes});
+    struct wl_followed *p = wb_new_n(a, struct wl_followed, limit.max_rows);
+    size_t count = 0, bytes = 0;
     ws_mem_lock(m);
     compact(m);
     for (size_t i = ws_mem_position_after(m, after); p && i < m->log.n && count < limit.max_rows; i++) {
@@ -102,7 +102,7 @@ int ws_mem_follow(struct wl_store *s, uint64_t after, size_t max_rows, size_t ma
         bytes += row->v.body.n + row->v.tape.n;
         if (count && bytes > limit.max_bytes)
             break;
-        p[count]        = (struct wl_followed){.number = row->number, .row = row->v};
+        p[count] = (struct wl_followed){.number = row->number, .row = row->v};
         p[count].tenant = wb_arena_dup(a, m->log.p[i].tenant->v);
         ws_texts_dup(&ws_rows, &p[count++].row, a);
     }
@@ -110,7 +110,7 @@ int ws_mem_follow(struct wl_store *s, uint64_t after, size_t max_rows, size_t ma
     int r = wb_arena_check(a, err);
     if (r >= 0) {
         *ret = p;
-        *n   = count;
+        *n = count;
     }
     return r;
 }
@@ -119,16 +119,16 @@ int ws_mem_follow(struct wl_store *s, uint64_t after, size_t max_rows, size_t ma
 
 static const struct ws_mem_value *find_value(const struct ws_mem_tenant *t, const struct wl_ask *k)
 {
-    size_t                     at = t ? ws_mem_value_at(t, k->space, k->name) : 0;
-    const struct ws_mem_value *x  = t && at < t->values.n ? t->values.p[at] : NULL;
+    size_t at = t ? ws_mem_value_at(t, k->space, k->name) : 0;
+    const struct ws_mem_value *x = t && at < t->values.n ? t->values.p[at] : NULL;
     return x && wb_str_eq(x->v.space, k->space) && wb_str_eq(x->v.name, k->name) ? x : NULL;
 }
 
 static const void *find(const struct ws_memory *m, const struct wl_ask *k)
 {
     const struct ws_mem_tenant *t = ws_mem_tenant(m, k->owner->tenant);
-    const struct ws_mem_key    *key;
-    const struct ws_mem_blob   *b;
+    const struct ws_mem_key *key;
+    const struct ws_mem_blob *b;
     switch ((int)k->what) {
     case WL_GET_NODE:
         return ws_mem_node(m, t, k->number);
@@ -157,10 +157,10 @@ static const void *find(const struct ws_memory *m, const struct wl_ask *k)
 
 static struct wl_size bytes_of(const struct ws_memory *m, const struct ws_mem_tenant *t)
 {
-    struct wl_size              ret = {0};
-    const struct ws_mem_node   *n;
+    struct wl_size ret = {0};
+    const struct ws_mem_node *n;
     const struct ws_mem_thread *thread;
-    const struct ws_mem_blob   *b;
+    const struct ws_mem_blob *b;
     if (!t)
         return ret;
     EACH(m, WS_MEM_NODES, n)
@@ -182,9 +182,9 @@ static struct wl_size bytes_of(const struct ws_memory *m, const struct ws_mem_te
 int ws_mem_get(struct wl_store *s, const struct wl_ask *k, struct wb_arena *a, void *ret, struct upp_err *err)
 {
     struct ws_memory *m = ws_mem(s);
-    union ws_object   x;
+    union ws_object x;
     ws_mem_lock(m);
-    bool        all   = k->what == WL_GET_INDEX_PROGRESS || k->what == WL_GET_BYTES;
+    bool all = k->what == WL_GET_INDEX_PROGRESS || k->what == WL_GET_BYTES;
     const void *found = all ? m : find(m, k);
     if (k->what == WL_GET_BYTES)
         x.size = bytes_of(m, ws_mem_tenant(m, k->owner->tenant));
@@ -197,7 +197,7 @@ int ws_mem_get(struct wl_store *s, const struct wl_ask *k, struct wb_arena *a, v
         return ws_not_found(err, k);
     if (k->what == WL_GET_KEY) { /* the caller's own texts */
         x.key.route = k->space;
-        x.key.key   = k->name;
+        x.key.key = k->name;
     }
     int r = a ? wb_arena_check(a, err) : 0;
     if (r >= 0)
@@ -209,10 +209,10 @@ int ws_mem_get(struct wl_store *s, const struct wl_ask *k, struct wb_arena *a, v
 
 /* A sorted array of objects, and the part of it to list. */
 struct things {
-    const void *p;       /* array of pointers */
-    size_t      from, n; /* from the first to one past the last */
-    bool        backwards;
-    uint64_t    upto; /* as of a struct wl_list */
+    const void *p;  /* array of pointers */
+    size_t from, n; /* from the first to one past the last */
+    bool backwards;
+    uint64_t upto; /* as of a struct wl_list */
 };
 #define THINGS(v, from_) ((struct things){(v)->p, (from_), (v)->n, false, 0})
 
@@ -223,7 +223,7 @@ static int own_threads(const struct ws_memory *m, const struct ws_mem_tenant *t,
                        struct things *ret, struct upp_err *err)
 {
     const struct ws_mem_owner *owner = ws_mem_owner(m, t, k->owner->user);
-    size_t                     end   = owner ? owner->threads.n : 0;
+    size_t end = owner ? owner->threads.n : 0;
     if (!ws_none(k->id)) {
         const struct ws_mem_thread *after = owner ? ws_mem_thread(m, t, k->id) : NULL;
         if (!after || after->owner != owner)
@@ -258,9 +258,9 @@ static int by_loose(const void *a, const void *b)
 static struct things loose_blobs(const struct ws_memory *m, const struct ws_mem_tenant *t, bool complete,
                                  int64_t before_ms, struct wb_arena *a)
 {
-    const struct ws_table     *blobs = &m->tables[WS_MEM_BLOBS];
-    const struct ws_mem_blob **all   = wb_new_n(a, const struct ws_mem_blob *, blobs->n);
-    size_t                     n     = 0;
+    const struct ws_table *blobs = &m->tables[WS_MEM_BLOBS];
+    const struct ws_mem_blob **all = wb_new_n(a, const struct ws_mem_blob *, blobs->n);
+    size_t n = 0;
     for (size_t i = 0; all && i < blobs->cap; i++) {
         const struct ws_mem_blob *b = (const struct ws_mem_blob *)(void *)blobs->slot[i];
         if (b && b->tenant == t && !b->refs && b->loose < before_ms && (b->whole || !complete))
@@ -282,7 +282,7 @@ static struct things waiting_runs(const struct ws_memory *m, const struct ws_mem
                                   struct wb_arena *a)
 {
     const struct ws_mem_run **all = wb_new_n(a, const struct ws_mem_run *, m->live.n);
-    size_t                    n   = 0;
+    size_t n = 0;
     for (size_t i = 0; all && i < m->live.n; i++) {
         const struct ws_mem_run *x = m->live.p[i];
         if (x->owner == o && x->v.status == WM_WAITING && !x->v.depth && x->number > after)
@@ -297,8 +297,8 @@ static struct things waiting_runs(const struct ws_memory *m, const struct ws_mem
 static int runs_of(const struct ws_memory *m, const struct ws_mem_tenant *t, const struct wl_ask *k, struct wb_arena *a,
                    struct things *ret, struct upp_err *err)
 {
-    const struct ws_mem_run  *after = ws_none(k->after) ? NULL : ws_mem_run(m, t, k->after);
-    const struct ws_mem_runs *of    = ws_mem_runs(m, t, k->id);
+    const struct ws_mem_run *after = ws_none(k->after) ? NULL : ws_mem_run(m, t, k->after);
+    const struct ws_mem_runs *of = ws_mem_runs(m, t, k->id);
     if (!after && !ws_none(k->after))
         return ws_no_thing(err, "run", k->after);
     if (k->what == WL_LIST_WAITING) {
@@ -320,7 +320,7 @@ static int runs_of(const struct ws_memory *m, const struct ws_mem_tenant *t, con
 static const struct ws_mem_run *younger_run(const struct ws_memory *m, const struct wl_ask *k)
 {
     const struct ws_mem_run *ret = NULL;
-    const int64_t            now = wb_wall_ms();
+    const int64_t now = wb_wall_ms();
     for (size_t t = 0; t < m->by_name.n; t++) {
         const struct ws_mem_tenant *of = m->by_name.p[t];
         for (size_t i = ws_mem_run_at(of->runs.p, of->runs.n, k->number + 1); i < of->runs.n; i++) {
@@ -340,7 +340,7 @@ static struct things old_runs(const struct ws_memory *m, const struct ws_mem_ten
     if (k->number == UINT64_MAX)
         return (struct things){0};
     const struct ws_mem_run *younger = younger_run(m, k);
-    size_t                   n       = younger ? ws_mem_run_at(t->runs.p, t->runs.n, younger->number) : t->runs.n;
+    size_t n = younger ? ws_mem_run_at(t->runs.p, t->runs.n, younger->number) : t->runs.n;
     return (struct things){t->runs.p, ws_mem_run_at(t->runs.p, t->runs.n, k->number + 1), n, false,
                            younger ? younger->number - 1 : 0};
 }
@@ -350,8 +350,8 @@ static int things_of(const struct ws_memory *m, const struct wl_ask *k, struct w
 {
     const struct ws_mem_tenant *t = k->owner ? ws_mem_tenant(m, k->owner->tenant) : NULL;
     const struct ws_mem_family *f;
-    const struct ws_mem_runs   *of;
-    size_t                      from;
+    const struct ws_mem_runs *of;
+    size_t from;
     *ret = (struct things){0};
     if (k->what == WL_LIST_TENANTS) {
         from = ws_mem_name_at(m, k->name);
@@ -388,7 +388,7 @@ static int things_of(const struct ws_memory *m, const struct wl_ask *k, struct w
 /* 1: include it; 0: skip it; -1: stop, nothing after it matches either. */
 static int wanted(const struct wl_ask *k, const void *x, size_t n, size_t *bytes)
 {
-    const struct ws_mem_run   *run   = x;
+    const struct ws_mem_run *run = x;
     const struct ws_mem_value *value = x;
     switch ((int)k->what) {
     case WL_LIST_RUNS_LIVE:
@@ -411,9 +411,9 @@ static int wanted(const struct wl_ask *k, const void *x, size_t n, size_t *bytes
 static void copy_list(const struct wl_ask *k, const struct things *t, struct wb_arena *a, struct wl_list *l)
 {
     const size_t size = ws_kind_of(k->what)->size;
-    size_t       all = t->n - WB_MIN(t->from, t->n), max = WB_MIN(WB_MIN(k->max, (size_t)WS_LIST_MAX), all), bytes = 0;
-    int          is = 1;
-    *l              = (struct wl_list){.p = wb_arena_alloc(a, max * size, _Alignof(max_align_t)), .upto = t->upto};
+    size_t all = t->n - WB_MIN(t->from, t->n), max = WB_MIN(WB_MIN(k->max, (size_t)WS_LIST_MAX), all), bytes = 0;
+    int is = 1;
+    *l = (struct wl_list){.p = wb_arena_alloc(a, max * size, _Alignof(max_align_t)), .upto = t->upto};
     if (k->what == WL_LIST_LIVE)
         l->owners = wb_new_n(a, struct wl_owner, max);
     if (k->what == WL_LIST_OLD_RUNS)
@@ -437,8 +437,8 @@ int ws_mem_list(struct wl_store *s, const struct wl_ask *k, struct wb_arena *a, 
                 struct upp_err *err)
 {
     struct ws_memory *m = ws_mem(s);
-    struct things     t;
-    struct wl_list    l = {0};
+    struct things t;
+    struct wl_list l = {0};
     ws_mem_lock(m);
     int r = things_of(m, k, a, &t, err);
     if (r >= 0)

@@ -22,12 +22,10 @@ void ws_mem_unlock(struct ws_memory *m)
         abort();
 }
 
-/* ---- Commit, open, close --------------------------------------------------------------------------- */
-
 static int mem_commit(struct wl_store *s, struct wl_commit *c, struct upp_err *err)
 {
     struct ws_memory *m = ws_mem(s);
-    int               r = ws_check_commit(c, err);
+    int r = ws_check_commit(c, err);
     if (r < 0)
         return r;
     ws_mem_lock(m);
@@ -49,10 +47,10 @@ static void free_all(struct ws_memory *m, void *array, size_t n)
 /* Frees what is in no table, and the arrays. */
 static void free_parts(struct ws_memory *m, enum ws_mem_table table, void *x)
 {
-    struct ws_mem_node   *node   = x;
+    struct ws_mem_node *node = x;
     struct ws_mem_tenant *tenant = x;
     struct ws_mem_family *family = x;
-    struct ws_mem_blob   *blob   = x;
+    struct ws_mem_blob *blob = x;
     switch ((int)table) {
     case WS_MEM_NODES:
         free_all(m, node->rows.p, node->rows.n);
@@ -110,18 +108,18 @@ static void mem_close(struct wl_store *s)
 int ws_memory_open(struct wl_store **ret, struct upp_err *err)
 {
     static const struct wl_store_ops ops = {
-        .size   = sizeof ops,
-        .name   = "memory",
+        .size = sizeof ops,
+        .name = "memory",
         .commit = mem_commit,
-        .rows   = ws_mem_rows,
-        .get    = ws_mem_get,
-        .list   = ws_mem_list,
+        .rows = ws_mem_rows,
+        .get = ws_mem_get,
+        .list = ws_mem_list,
         .follow = ws_mem_follow,
         .search = ws_no_search,
-        .close  = mem_close,
+        .close = mem_close,
     };
     uint64_t seed;
-    int      r = wb_random(&seed, sizeof seed, err);
+    int r = wb_random(&seed, sizeof seed, err);
     if (r < 0)
         return r;
     struct ws_memory *m = wb_calloc(1, sizeof *m);
@@ -130,9 +128,9 @@ int ws_memory_open(struct wl_store **ret, struct upp_err *err)
     if (pthread_mutex_init(&m->lock, NULL))
         abort(); /* it does not allocate on the systems we know */
     m->store.ops = &ops;
-    m->seed      = seed;
-    m->max       = (size_t)FIRST_LIMIT_GB << 30;
-    *ret         = &m->store;
+    m->seed = seed;
+    m->max = (size_t)FIRST_LIMIT_GB << 30;
+    *ret = &m->store;
     return 0;
 }
 

@@ -5,8 +5,7 @@
  * delivery delivers each at least once, whatever is killed in between. Runs of sub-agents are part of their root's run
  * and make none.
  */
-#ifndef WS_OUTBOX_H
-#define WS_OUTBOX_H
+#pragma once
 
 #include "log/store.h"
 
@@ -15,9 +14,9 @@ enum ws_due_kind { WS_DUE_END = 0, WS_DUE_WAIT, WS_DUE_KINDS };
 struct ws_due {
     struct upp_str tenant;
     struct wb_uuid run;
-    uint32_t       version; /* of the run's row: a run may wait several times */
-    uint8_t        kind;    /* enum ws_due_kind */
-    int64_t        created_ms;
+    uint32_t version; /* of the run's row: a run may wait several times */
+    uint8_t kind;     /* enum ws_due_kind */
+    int64_t created_ms;
 };
 
 /* Takes ownership of the inner store, also on failure. kinds: 1 << enum ws_due_kind, of what is recorded. */
@@ -42,5 +41,3 @@ WEFT_SUSPENDS int ws_outbox_has(struct wl_store *s, const struct ws_due *d, stru
 
 /* It was delivered, or given up. Not synced: it may be delivered once more. */
 WEFT_SUSPENDS int ws_outbox_remove(struct wl_store *s, const struct ws_due *d, struct upp_err *err) UPP_MUST_CHECK;
-
-#endif

@@ -26,12 +26,12 @@ void ws_sealed_unlock(struct ws_sealed *s)
 enum { ERASED = 0, ALIVE = 1, RECORD_HEAD = 1 + sizeof(struct ws_master_id) };
 
 struct ws_keyed {
-    struct ws_entry   entry;
-    struct upp_str    name;
+    struct ws_entry entry;
+    struct upp_str name;
     struct wb_secret *keys; /* struct ws_seal_keys; NULL: the key was erased */
-    struct ws_seal   *idle;
-    unsigned          n_idle, out;
-    bool              gone; /* removed from the table: freed with its last seal */
+    struct ws_seal *idle;
+    unsigned n_idle, out;
+    bool gone; /* removed from the table: freed with its last seal */
 };
 
 static struct ws_seal_context tenant_context(struct upp_str tenant, const struct ws_master_id *id)
@@ -44,16 +44,16 @@ static struct ws_seal_context tenant_context(struct upp_str tenant, const struct
 static int wrap(const struct ws_mastering *m, struct upp_str tenant, const unsigned char *key, struct wb_arena *a,
                 struct wl_value *ret, struct upp_err *err)
 {
-    char                   head[RECORD_HEAD] = {ALIVE};
-    struct ws_seal_context at                = tenant_context(tenant, &m->id);
-    struct upp_str         part              = wb_str((const char *)key, WS_SEAL_KEY);
-    struct ws_seal        *seal;
-    int                    r = ws_master_seal(ws_master_at(m), &seal, err);
+    char head[RECORD_HEAD] = {ALIVE};
+    struct ws_seal_context at = tenant_context(tenant, &m->id);
+    struct upp_str part = wb_str((const char *)key, WS_SEAL_KEY);
+    struct ws_seal *seal;
+    int r = ws_master_seal(ws_master_at(m), &seal, err);
     if (r < 0)
         return r;
     memcpy(head + 1, m->id.b, sizeof m->id.b);
     *ret = (struct wl_value){.space = UPP_STR(WS_SEALED_TENANTS), .name = tenant};
-    r    = ws_seal_put(seal, &at, wb_str(head, sizeof head), &part, 1, a, &ret->bytes, err);
+    r = ws_seal_put(seal, &at, wb_str(head, sizeof head), &part, 1, a, &ret->bytes, err);
     (void)ws_seal_free(seal);
     return r;
 }
@@ -67,8 +67,8 @@ static int erased(struct upp_str tenant, struct upp_err *err)
 static bool copy_master(struct ws_sealed *s, struct ws_master_id id, struct ws_master *ret)
 {
     ws_sealed_lock(s);
-    const struct ws_mastering *m  = s->other.secret && ws_master_same(s->other.id, id) ? &s->other : &s->now;
-    bool                       is = ws_master_same(m->id, id);
+    const struct ws_mastering *m = s->other.secret && ws_master_same(s->other.id, id) ? &s->other : &s->now;
+    bool is = ws_master_same(m->id, id);
     if (is)
         *ret = *ws_master_at(m);
     ws_sealed_unlock(s);
@@ -80,9 +80,9 @@ static int unwrap(struct ws_sealed *s, struct upp_str tenant, struct upp_str rec
                   struct upp_err *err)
 {
     struct ws_master_id id;
-    struct ws_master    master;
-    struct upp_str      key;
-    struct ws_seal     *seal;
+    struct ws_master master;
+    struct upp_str key;
+    struct ws_seal *seal;
     if (record.n == 1 && record.p[0] == ERASED)
         return erased(tenant, err);
     if (record.n < RECORD_HEAD || record.p[0] != ALIVE)
@@ -91,12 +91,12 @@ static int unwrap(struct ws_sealed *s, struct upp_str tenant, struct upp_str rec
     if (!copy_master(s, id, &master))
         return upp_fail(err, UPP_EREFUSED, "the key of tenant '%.*s' is kept with another master key", UPP_FMT(tenant));
     struct ws_seal_context at = tenant_context(tenant, &id);
-    int                    r  = ws_master_seal(&master, &seal, err);
+    int r = ws_master_seal(&master, &seal, err);
     ws_master_wipe(&master);
     if (r < 0)
         return r;
     struct upp_str text = wb_str_sub(record, RECORD_HEAD, SIZE_MAX);
-    r                   = ws_seal_get(seal, &at, text, &key, 1, err);
+    r = ws_seal_get(seal, &at, text, &key, 1, err);
     (void)ws_seal_free(seal);
     if (r >= 0 && key.n != WS_SEAL_KEY)
         r = upp_fail(err, UPP_ESTORE, "it has %zu bytes", key.n);
@@ -155,8 +155,8 @@ static int add_keyed(struct ws_sealed *s, struct upp_str tenant, const unsigned 
                      struct upp_err *err)
 {
     struct ws_seal_keys keys;
-    struct ws_keyed    *k = wb_calloc(1, sizeof *k + tenant.n);
-    int                 r = k ? 0 : upp_fail(err, UPP_ENOMEM, "no memory for a tenant's key");
+    struct ws_keyed *k = wb_calloc(1, sizeof *k + tenant.n);
+    int r = k ? 0 : upp_fail(err, UPP_ENOMEM, "no memory for a tenant's key");
     if (r >= 0 && key) {
         r = ws_seal_derive(key, tenant, &keys, err);
         if (r >= 0)
@@ -167,7 +167,7 @@ static int add_keyed(struct ws_sealed *s, struct upp_str tenant, const unsigned 
         wb_free(k);
         return r;
     }
-    k->name       = wb_str(memcpy(k + 1, tenant.p, tenant.n), tenant.n);
+    k->name = wb_str(memcpy(k + 1, tenant.p, tenant.n), tenant.n);
     k->entry.hash = ws_hash(s->seed, tenant.p, tenant.n);
     ws_sealed_lock(s);
     if (s->keyed.n >= WS_KEYED_MAX)
@@ -189,7 +189,7 @@ static int take_cached(struct ws_sealed *s, struct upp_str tenant, struct ws_sea
     struct ws_seal_keys keys;
     ws_sealed_lock(s);
     struct ws_keyed *k = find_keyed(s, tenant);
-    struct ws_seal  *x = k ? k->idle : NULL;
+    struct ws_seal *x = k ? k->idle : NULL;
     if (x) {
         k->idle = x->next;
         k->n_idle--;
@@ -246,8 +246,8 @@ void ws_keys_release(struct ws_sealed *s, struct ws_seal *x)
 static WEFT_SUSPENDS int load(struct ws_sealed *s, struct upp_str tenant, struct upp_err *err)
 {
     UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 20);
-    struct upp_str                             record;
-    unsigned char                              key[WS_SEAL_KEY];
+    struct upp_str record;
+    unsigned char key[WS_SEAL_KEY];
     ws_sealed_lock(s);
     uint64_t forgotten = s->forgotten;
     ws_sealed_unlock(s);
@@ -257,7 +257,7 @@ static WEFT_SUSPENDS int load(struct ws_sealed *s, struct upp_str tenant, struct
     if (r < 0)
         return r;
     bool dead = record.n == 1 && record.p[0] == ERASED;
-    r         = dead ? 0 : unwrap(s, tenant, record, key, err);
+    r = dead ? 0 : unwrap(s, tenant, record, key, err);
     if (r >= 0)
         r = add_keyed(s, tenant, dead ? NULL : key, forgotten, err);
     explicit_bzero(key, sizeof key);
@@ -267,7 +267,7 @@ static WEFT_SUSPENDS int load(struct ws_sealed *s, struct upp_str tenant, struct
 WEFT_SUSPENDS int ws_keys_erased(struct ws_sealed *s, struct upp_str tenant, struct upp_err *err)
 {
     UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 20);
-    struct upp_str                             record;
+    struct upp_str record;
     int r = wl_get_value(s->inner, &ws_keys_owner, UPP_STR(WS_SEALED_TENANTS), tenant, &a, &record, err);
     return r == -UPP_ENOTFOUND ? 0 : r < 0 ? r : record.n == 1 && record.p[0] == ERASED;
 }
@@ -292,10 +292,10 @@ static void end_making(struct ws_sealed *s)
 static WEFT_SUSPENDS int make_key(struct ws_sealed *s, struct upp_str tenant, struct upp_err *err)
 {
     UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 20);
-    unsigned char                              key[WS_SEAL_KEY];
-    struct wl_value                            v;
-    struct wl_alias                            once = {.kind = WL_ALIAS_FILE, .text = tenant};
-    int                                        r    = begin_making(s, err);
+    unsigned char key[WS_SEAL_KEY];
+    struct wl_value v;
+    struct wl_alias once = {.kind = WL_ALIAS_FILE, .text = tenant};
+    int r = begin_making(s, err);
     if (r < 0)
         return r;
     r = wb_random(key, sizeof key, err);
@@ -347,7 +347,7 @@ void ws_keys_close(struct ws_sealed *s)
 static int begin_change(struct ws_sealed *s, struct upp_err *err)
 {
     ws_sealed_lock(s);
-    bool may    = !s->changing && !s->making;
+    bool may = !s->changing && !s->making;
     s->changing = s->changing || may;
     ws_sealed_unlock(s);
     return may ? 0 : upp_fail(err, UPP_EBUSY, "the keys of the store are being changed or made right now");
@@ -362,9 +362,9 @@ static void end_change(struct ws_sealed *s)
 
 static WEFT_SUSPENDS int forget(struct ws_sealed *s, struct upp_str tenant, struct upp_err *err)
 {
-    struct wl_value v    = {.space = UPP_STR(WS_SEALED_TENANTS), .name = tenant, .bytes = {"", 1}};
+    struct wl_value v = {.space = UPP_STR(WS_SEALED_TENANTS), .name = tenant, .bytes = {"", 1}};
     struct wl_alias once = {.kind = WL_ALIAS_FILE, .text = tenant};
-    int             r    = wb_uuid_new(&once.object, err);
+    int r = wb_uuid_new(&once.object, err);
     if (r >= 0)
         r = ws_keys_commit(s,
                            (struct wl_change[]){ws_keys_put(&v),
@@ -400,11 +400,11 @@ static WEFT_SUSPENDS int begin_rotation(struct ws_sealed *s, const struct ws_mas
                                         struct upp_err *err)
 {
     UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 20);
-    char                                       name[2][17];
-    struct wl_value                            v[2];
-    struct ws_mastering                        next = {0};
-    const struct ws_master                    *from = ws_master_at(&s->now);
-    int                                        r    = ws_master_store(to, id, &next, err);
+    char name[2][17];
+    struct wl_value v[2];
+    struct ws_mastering next = {0};
+    const struct ws_master *from = ws_master_at(&s->now);
+    int r = ws_master_store(to, id, &next, err);
     if (r >= 0)
         r = ws_master_record(from, to, true, &a, name[0], &v[0], err);
     if (r >= 0)
@@ -416,7 +416,7 @@ static WEFT_SUSPENDS int begin_rotation(struct ws_sealed *s, const struct ws_mas
         return r;
     }
     ws_sealed_lock(s);
-    s->other   = next;
+    s->other = next;
     s->leaving = true;
     ws_sealed_unlock(s);
     return 0;
@@ -426,10 +426,10 @@ static WEFT_SUSPENDS int begin_rotation(struct ws_sealed *s, const struct ws_mas
 static WEFT_SUSPENDS int rewrap(struct ws_sealed *s, const struct ws_mastering *to, struct wl_value *v, size_t n,
                                 struct wb_arena *a, struct upp_err *err)
 {
-    struct wl_change *c     = wb_new_n(a, struct wl_change, n);
-    struct wl_value  *fresh = wb_new_n(a, struct wl_value, n);
-    size_t            count = 0;
-    int               r     = wb_arena_check(a, err);
+    struct wl_change *c = wb_new_n(a, struct wl_change, n);
+    struct wl_value *fresh = wb_new_n(a, struct wl_value, n);
+    size_t count = 0;
+    int r = wb_arena_check(a, err);
     for (size_t i = 0; r >= 0 && i < n; i++) {
         unsigned char key[WS_SEAL_KEY];
         if (v[i].bytes.n < RECORD_HEAD || memcmp(v[i].bytes.p + 1, to->id.b, sizeof to->id.b) == 0)
@@ -449,17 +449,17 @@ static WEFT_SUSPENDS int rewrap_all(struct ws_sealed *s, const struct ws_masteri
 {
     enum { PAGE = 256 };
     UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(4 << 20);
-    char                                       last[WS_NAME_MAX];
-    struct upp_str                             after = {NULL, 0};
-    size_t                                     n     = PAGE;
-    int                                        r     = 0;
+    char last[WS_NAME_MAX];
+    struct upp_str after = {NULL, 0};
+    size_t n = PAGE;
+    int r = 0;
     while (r >= 0 && n == PAGE) {
         struct wl_value *v;
         wb_arena_reset(&a);
         r = wl_list_values(s->inner, &ws_keys_owner, UPP_STR(WS_SEALED_TENANTS), after, PAGE, &a, &v, &n, err);
         if (r >= 0 && n) {
             after = wb_str(memcpy(last, v[n - 1].name.p, v[n - 1].name.n), v[n - 1].name.n);
-            r     = rewrap(s, to, v, n, &a, err);
+            r = rewrap(s, to, v, n, &a, err);
         }
         if (r >= 0 && told)
             told->done(told->arg, n);
@@ -471,12 +471,12 @@ static WEFT_SUSPENDS int rewrap_all(struct ws_sealed *s, const struct ws_masteri
  * store. */
 static WEFT_SUSPENDS int end_rotation(struct ws_sealed *s, struct upp_err *err)
 {
-    UPP_CLEANUP(wb_arena_done) struct wb_arena a    = WB_ARENA(1 << 20);
-    const struct ws_mastering                 *to   = s->leaving ? &s->other : &s->now;
-    const struct ws_mastering                 *from = s->leaving ? &s->now : &s->other;
-    char                                       name[2][17];
+    UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 20);
+    const struct ws_mastering *to = s->leaving ? &s->other : &s->now;
+    const struct ws_mastering *from = s->leaving ? &s->now : &s->other;
+    char name[2][17];
     struct wl_value v, old = {.space = UPP_STR(WS_SEALED_MASTERS), .name = ws_master_text(&from->id, name[0])};
-    int             r = ws_master_record(ws_master_at(to), NULL, false, &a, name[1], &v, err);
+    int r = ws_master_record(ws_master_at(to), NULL, false, &a, name[1], &v, err);
     if (r >= 0)
         r = ws_keys_commit(s, (struct wl_change[]){ws_keys_put(&v), {.kind = WL_DROP_VALUE, .value = &old}}, 2, err);
     if (r < 0)
@@ -487,7 +487,7 @@ static WEFT_SUSPENDS int end_rotation(struct ws_sealed *s, struct upp_err *err)
         s->now = s->other;
     } else
         ws_master_drop(&s->other);
-    s->other   = (struct ws_mastering){0};
+    s->other = (struct ws_mastering){0};
     s->leaving = false;
     ws_sealed_unlock(s);
     return 0;
@@ -496,9 +496,9 @@ static WEFT_SUSPENDS int end_rotation(struct ws_sealed *s, struct upp_err *err)
 static WEFT_SUSPENDS int rotate(struct ws_sealed *s, const struct ws_master *to, const struct ws_rotating *told,
                                 struct upp_err *err)
 {
-    struct ws_seal     *seal;
+    struct ws_seal *seal;
     struct ws_master_id id;
-    int                 r = ws_master_seal(to, &seal, err);
+    int r = ws_master_seal(to, &seal, err);
     if (r < 0)
         return r;
     r = ws_master_name(seal, &id, err);
@@ -522,7 +522,7 @@ WEFT_SUSPENDS int ws_sealed_rotate(struct wl_store *store, const struct ws_maste
                                    struct upp_err *err)
 {
     struct ws_sealed *s = ws_sealed(store);
-    int               r = begin_change(s, err);
+    int r = begin_change(s, err);
     if (r < 0)
         return r;
     r = rotate(s, to, told, err);

@@ -4,8 +4,6 @@
 
 const struct wl_owner ws_keys_owner = {.tenant = {WS_SEALED_TENANT, sizeof WS_SEALED_TENANT - 1}};
 
-/* ---- The master key as text ------------------------------------------------------------------------ */
-
 void ws_master_wipe(struct ws_master *m)
 {
     explicit_bzero(m, sizeof *m);
@@ -24,7 +22,7 @@ static bool from_hex(struct upp_str text, struct ws_master *ret)
     bool ok = text.n == 2 * WS_MASTER;
     for (size_t i = 0; ok && i < WS_MASTER; i++) {
         int high = digit(text.p[2 * i]), low = digit(text.p[2 * i + 1]);
-        ok          = high >= 0 && low >= 0;
+        ok = high >= 0 && low >= 0;
         ret->key[i] = (unsigned char)((unsigned)high << 4 | (unsigned)low);
     }
     return ok;
@@ -35,9 +33,9 @@ int ws_master_parse(struct upp_str text, struct ws_master *ret, struct upp_err *
     text = wb_str_trim(text);
     if (from_hex(text, ret))
         return 0;
-    struct wb_buf b  = WB_BUF(WS_MASTER + 1);
-    bool          ok = wb_buf_reserve(&b, WS_MASTER + 1); /* in one allocation: growing would leave a copy behind */
-    int           r  = ok ? wb_base64_decode(text, &b, NULL) : upp_fail(err, UPP_ENOMEM, "no memory for a key");
+    struct wb_buf b = WB_BUF(WS_MASTER + 1);
+    bool ok = wb_buf_reserve(&b, WS_MASTER + 1); /* in one allocation: growing would leave a copy behind */
+    int r = ok ? wb_base64_decode(text, &b, NULL) : upp_fail(err, UPP_ENOMEM, "no memory for a key");
     if (ok && (r < 0 || b.n != WS_MASTER))
         r = upp_fail(err, UPP_EINVALID,
                      "a master key is 64 hex digits, or 32 bytes in base64 (`weft encryption new-key` makes one)");
@@ -49,12 +47,10 @@ int ws_master_parse(struct upp_str text, struct ws_master *ret, struct upp_err *
     return r;
 }
 
-/* ---- The master key in use -------------------------------------------------------------------------- */
-
 int ws_master_seal(const struct ws_master *m, struct ws_seal **ret, struct upp_err *err)
 {
     struct ws_seal_keys keys;
-    int                 r = ws_seal_derive(m->key, UPP_STR("master"), &keys, err);
+    int r = ws_seal_derive(m->key, UPP_STR("master"), &keys, err);
     if (r >= 0)
         r = ws_seal_new(&keys, ret, err);
     explicit_bzero(&keys, sizeof keys);
@@ -64,7 +60,7 @@ int ws_master_seal(const struct ws_master *m, struct ws_seal **ret, struct upp_e
 int ws_master_name(struct ws_seal *seal, struct ws_master_id *ret, struct upp_err *err)
 {
     unsigned char sum[32];
-    int           r = ws_seal_name(seal, WS_NAME_MASTER, NULL, 0, sum, err);
+    int r = ws_seal_name(seal, WS_NAME_MASTER, NULL, 0, sum, err);
     memcpy(ret->b, sum, sizeof ret->b);
     return r;
 }
@@ -72,7 +68,7 @@ int ws_master_name(struct ws_seal *seal, struct ws_master_id *ret, struct upp_er
 struct upp_str ws_master_text(const struct ws_master_id *id, char text[17])
 {
     for (size_t i = 0; i < sizeof id->b; i++) {
-        text[2 * i]     = "0123456789abcdef"[id->b[i] >> 4];
+        text[2 * i] = "0123456789abcdef"[id->b[i] >> 4];
         text[2 * i + 1] = "0123456789abcdef"[id->b[i] & 15];
     }
     text[16] = 0;
@@ -111,8 +107,6 @@ struct wl_change ws_keys_put(const struct wl_value *v)
     return (struct wl_change){.kind = WL_PUT_VALUE, .value = v};
 }
 
-/* ---- Records of master keys ------------------------------------------------------------------------ */
-
 static struct ws_seal_context master_context(const struct ws_master_id *id)
 {
     struct ws_seal_context at = {.kind = WS_AT_MASTER, .n = sizeof id->b};
@@ -123,18 +117,18 @@ static struct ws_seal_context master_context(const struct ws_master_id *id)
 int ws_master_record(const struct ws_master *key, const struct ws_master *other, bool leaving, struct wb_arena *a,
                      char name[17], struct wl_value *ret, struct upp_err *err)
 {
-    struct ws_seal     *seal;
+    struct ws_seal *seal;
     struct ws_master_id id;
-    int                 r = ws_master_seal(key, &seal, err);
+    int r = ws_master_seal(key, &seal, err);
     if (r < 0)
         return r;
     r = ws_master_name(seal, &id, err);
     if (r >= 0) {
-        struct ws_seal_context at      = master_context(&id);
-        struct upp_str         parts[] = {leaving ? UPP_STR("leaving") : UPP_STR("here"),
+        struct ws_seal_context at = master_context(&id);
+        struct upp_str parts[] = {leaving ? UPP_STR("leaving") : UPP_STR("here"),
                                   other ? wb_str((const char *)other->key, WS_MASTER) : (struct upp_str){NULL, 0}};
         *ret = (struct wl_value){.space = UPP_STR(WS_SEALED_MASTERS), .name = ws_master_text(&id, name)};
-        r    = ws_seal_put(seal, &at, UPP_STR(""), parts, 2, a, &ret->bytes, err);
+        r = ws_seal_put(seal, &at, UPP_STR(""), parts, 2, a, &ret->bytes, err);
     }
     (void)ws_seal_free(seal);
     return r;
@@ -144,15 +138,15 @@ int ws_master_record(const struct ws_master *key, const struct ws_master *other,
 static int read_master(struct ws_sealed *s, struct ws_seal *seal, struct upp_str record, struct upp_err *err)
 {
     struct ws_seal_context at = master_context(&s->now.id);
-    struct upp_str         parts[2];
-    int                    r = ws_seal_get(seal, &at, record, parts, 2, err);
+    struct upp_str parts[2];
+    int r = ws_seal_get(seal, &at, record, parts, 2, err);
     if (r < 0)
         return upp_wrap(err, r, "the record of the master key");
     s->leaving = wb_str_eq(parts[0], UPP_STR("leaving"));
     if (parts[1].n != WS_MASTER)
         return 0;
-    struct ws_seal     *second;
-    struct ws_master    other;
+    struct ws_seal *second;
+    struct ws_master other;
     struct ws_master_id id;
     memcpy(other.key, parts[1].p, WS_MASTER);
     r = ws_master_seal(&other, &second, err);
@@ -170,10 +164,10 @@ static WEFT_SUSPENDS int first_master(struct ws_sealed *s, const struct ws_maste
                                       struct upp_err *err)
 {
     struct upp_str *tenants;
-    size_t          n;
-    char            name[17];
+    size_t n;
+    char name[17];
     struct wl_value v;
-    int             r = wl_list_tenants(s->inner, (struct upp_str){NULL, 0}, 1, a, &tenants, &n, err);
+    int r = wl_list_tenants(s->inner, (struct upp_str){NULL, 0}, 1, a, &tenants, &n, err);
     if (r >= 0 && n)
         return upp_fail(err, UPP_EREFUSED,
                         "the store holds things that are not encrypted: export them without the key, and import them "
@@ -186,11 +180,11 @@ static WEFT_SUSPENDS int first_master(struct ws_sealed *s, const struct ws_maste
 WEFT_SUSPENDS int ws_keys_open(struct ws_sealed *s, const struct ws_master *key, struct upp_err *err)
 {
     UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 20);
-    struct ws_seal                            *seal;
-    struct wl_value                           *v;
-    size_t                                     n, i = 0;
-    char                                       name[17];
-    int                                        r = ws_master_seal(key, &seal, err);
+    struct ws_seal *seal;
+    struct wl_value *v;
+    size_t n, i = 0;
+    char name[17];
+    int r = ws_master_seal(key, &seal, err);
     if (r < 0)
         return r;
     r = ws_master_name(seal, &s->now.id, err);
@@ -214,9 +208,9 @@ WEFT_SUSPENDS int ws_keys_open(struct ws_sealed *s, const struct ws_master *key,
 WEFT_SUSPENDS int ws_sealed_check_plain(struct wl_store *s, struct upp_err *err)
 {
     UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 20);
-    struct wl_value                           *v;
-    size_t                                     n;
-    int                                        r =
+    struct wl_value *v;
+    size_t n;
+    int r =
         wl_list_values(s, &ws_keys_owner, UPP_STR(WS_SEALED_MASTERS), (struct upp_str){NULL, 0}, 1, &a, &v, &n, err);
     if (r >= 0 && n)
         r = upp_fail(err, UPP_EREFUSED,

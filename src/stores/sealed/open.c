@@ -55,7 +55,7 @@ static int open_thing(struct ws_seal *x, const struct ws_kind *k, void *thing, s
     int r = 0;
     for (unsigned group = 1; r >= 0 && group <= k->groups; group++) {
         struct ws_sealed_texts t = ws_sealed_texts(k, thing, group);
-        r                        = open_texts(x, &t, err);
+        r = open_texts(x, &t, err);
     }
     return r < 0 ? not_opened(err, r, k, thing) : 0;
 }
@@ -83,9 +83,9 @@ enum { ROW_MORE = WS_SEAL_MORE + 2 * (4 + 1) };
 WEFT_SUSPENDS int ws_open_rows(struct wl_store *s, const struct wl_owner *o, const struct wl_range *range,
                                struct wb_arena *a, struct wl_rows *ret, struct upp_err *err)
 {
-    struct wl_range g     = ws_range(range);
-    size_t          limit = g.max_bytes, bytes = 0, n = 0;
-    struct wl_rows  rows;
+    struct wl_range g = ws_range(range);
+    size_t limit = g.max_bytes, bytes = 0, n = 0;
+    struct wl_rows rows;
     g.max_bytes += g.max_rows * ROW_MORE;
     int r = INNER(s)->ops->rows(INNER(s), o, &g, a, &rows, err);
     if (r >= 0)
@@ -108,7 +108,7 @@ static WEFT_SUSPENDS int open_followed(struct wl_store *s, struct wl_followed *p
     size_t kept = 0;
     for (size_t i = 0; i < *n; i++) {
         struct wl_followed x = p[i];
-        int                r = open_all(s, x.tenant, &ws_rows, &x.row, 1, err);
+        int r = open_all(s, x.tenant, &ws_rows, &x.row, 1, err);
         if (r < 0 && r != -UPP_EREFUSED)
             return r;
         if (r >= 0)
@@ -122,15 +122,15 @@ WEFT_SUSPENDS int ws_open_follow(struct wl_store *s, uint64_t after, size_t max_
                                  struct wb_arena *a, struct wl_followed **ret, size_t *n, struct upp_err *err)
 {
     struct wl_followed *p;
-    size_t              came = 1;
-    *n                       = 0;
+    size_t came = 1;
+    *n = 0;
     while (came && !*n) { /* an empty page means the end of the log: skip pages of which all rows are left out */
         int r = INNER(s)->ops->follow(INNER(s), after, max_rows, max_bytes, a, &p, &came, err);
         if (r < 0)
             return r;
         after = came ? p[came - 1].number : after;
-        *n    = came;
-        r     = open_followed(s, p, n, err);
+        *n = came;
+        r = open_followed(s, p, n, err);
         if (r < 0)
             return r;
         *ret = p;
@@ -144,14 +144,14 @@ WEFT_SUSPENDS int ws_open_follow(struct wl_store *s, uint64_t after, size_t max_
 static WEFT_SUSPENDS int open_live(struct wl_store *s, struct wl_list *l, struct upp_err *err)
 {
     struct wm_run *runs = l->p;
-    size_t         kept = 0;
+    size_t kept = 0;
     for (size_t i = 0; i < l->n; i++) {
         int r = open_all(s, l->owners[i].tenant, &ws_runs, &runs[i], 1, err);
         if (r < 0 && r != -UPP_EREFUSED)
             return r;
         if (r < 0)
             continue;
-        runs[kept]        = runs[i];
+        runs[kept] = runs[i];
         l->owners[kept++] = l->owners[i];
     }
     l->n = kept;
@@ -162,19 +162,19 @@ static WEFT_SUSPENDS int open_live(struct wl_store *s, struct wl_list *l, struct
 static WEFT_SUSPENDS int list_live(struct wl_store *s, struct wl_ask k, struct wb_arena *a, struct wl_list *ret,
                                    struct upp_err *err)
 {
-    const size_t   max  = WB_MIN(k.max, (size_t)WS_LIST_MAX);
+    const size_t max = WB_MIN(k.max, (size_t)WS_LIST_MAX);
     struct wm_run *runs = wb_new_n(a, struct wm_run, max);
-    *ret                = (struct wl_list){.p = runs, .owners = wb_new_n(a, struct wl_owner, max)};
-    int r               = wb_arena_check(a, err);
+    *ret = (struct wl_list){.p = runs, .owners = wb_new_n(a, struct wl_owner, max)};
+    int r = wb_arena_check(a, err);
     while (r >= 0 && ret->n < max) {
         struct wl_list l;
         k.max = max - ret->n;
-        r     = INNER(s)->ops->list(INNER(s), &k, a, &l, err);
+        r = INNER(s)->ops->list(INNER(s), &k, a, &l, err);
         if (r < 0 || !l.n)
             break;
-        k.id        = ((struct wm_run *)l.p)[l.n - 1].id;
+        k.id = ((struct wm_run *)l.p)[l.n - 1].id;
         bool at_end = l.n < k.max;
-        r           = open_live(s, &l, err);
+        r = open_live(s, &l, err);
         if (r < 0)
             break;
         memcpy(runs + ret->n, l.p, l.n * sizeof *runs);
@@ -198,17 +198,17 @@ static WEFT_SUSPENDS int is_tenant(struct wl_store *s, struct upp_str name, stru
 static WEFT_SUSPENDS int list_tenants(struct wl_store *s, struct wl_ask k, struct wb_arena *a, struct wl_list *ret,
                                       struct upp_err *err)
 {
-    const size_t    max  = WB_MIN(k.max, (size_t)WS_LIST_MAX);
-    struct upp_str *all  = wb_new_n(a, struct upp_str, max);
-    size_t          came = max;
-    int             r    = wb_arena_check(a, err);
-    *ret                 = (struct wl_list){.p = all};
+    const size_t max = WB_MIN(k.max, (size_t)WS_LIST_MAX);
+    struct upp_str *all = wb_new_n(a, struct upp_str, max);
+    size_t came = max;
+    int r = wb_arena_check(a, err);
+    *ret = (struct wl_list){.p = all};
     while (r >= 0 && ret->n < max && came) {
         struct upp_str *p;
         r = wl_list_tenants(INNER(s), k.name, max - ret->n, a, &p, &came, err);
         for (size_t i = 0; r >= 0 && i < came; i++) {
             k.name = p[i];
-            r      = is_tenant(s, p[i], err);
+            r = is_tenant(s, p[i], err);
             if (r == 1)
                 all[ret->n++] = p[i];
         }
@@ -225,10 +225,10 @@ static int no_alias(struct upp_err *err, struct upp_str text)
 
 static WEFT_SUSPENDS int get_alias(struct wl_store *s, struct wl_ask k, struct wl_alias *ret, struct upp_err *err)
 {
-    unsigned char   sum[32];
-    struct upp_str  text = k.name;
+    unsigned char sum[32];
+    struct upp_str text = k.name;
     struct ws_seal *x;
-    int             r = ws_keys_take(ws_sealed(s), k.owner->tenant, false, &x, err);
+    int r = ws_keys_take(ws_sealed(s), k.owner->tenant, false, &x, err);
     if (r >= 0 && !x)
         return no_alias(err, text);
     if (r >= 0)
@@ -243,10 +243,10 @@ static WEFT_SUSPENDS int get_alias(struct wl_store *s, struct wl_ask k, struct w
 static WEFT_SUSPENDS int get_key(struct wl_store *s, const struct wl_ask *ask, struct wl_key *ret, struct upp_err *err)
 {
     const struct wl_owner *o = ask->owner;
-    struct wl_key          k = {.route = ask->space, .key = ask->name}, found;
-    struct ws_hidden_key   h;
-    struct ws_seal        *x;
-    int                    r = ws_keys_take(ws_sealed(s), o->tenant, false, &x, err);
+    struct wl_key k = {.route = ask->space, .key = ask->name}, found;
+    struct ws_hidden_key h;
+    struct ws_seal *x;
+    int r = ws_keys_take(ws_sealed(s), o->tenant, false, &x, err);
     if (r >= 0 && !x)
         return ws_not_found(err, ask);
     if (r >= 0)
@@ -258,9 +258,9 @@ static WEFT_SUSPENDS int get_key(struct wl_store *s, const struct wl_ask *ask, s
         r = ws_keys_take(ws_sealed(s), o->tenant, false, &x, err);
     if (r < 0)
         return r;
-    k.object     = found.object;
+    k.object = found.object;
     k.created_ms = found.created_ms;
-    r            = x ? ws_hide_key(x, &k, &h, err) : no_key(err);
+    r = x ? ws_hide_key(x, &k, &h, err) : no_key(err);
     ws_keys_release(ws_sealed(s), x);
     for (size_t i = 0; r >= 0 && i < sizeof k.body; i++)
         k.body[i] = found.body[i] ^ h.mask[i];
@@ -275,9 +275,9 @@ static WEFT_SUSPENDS int get_key(struct wl_store *s, const struct wl_ask *ask, s
 static WEFT_SUSPENDS int is_named(struct wl_store *s, const struct wl_owner *o, const struct wl_blob_key *to,
                                   const struct wl_blob_key *from, struct wb_arena *a, struct upp_err *err)
 {
-    char           name[WS_NAMES_NAME];
+    char name[WS_NAMES_NAME];
     struct upp_str bytes;
-    int            r = wl_get_value(s, o, UPP_STR(WS_SEALED_BLOBS), ws_names_name(to, from, name), a, &bytes, err);
+    int r = wl_get_value(s, o, UPP_STR(WS_SEALED_BLOBS), ws_names_name(to, from, name), a, &bytes, err);
     return r == -UPP_ENOTFOUND ? upp_fail(err, UPP_ESTORE, "it is another blob's") : r;
 }
 
@@ -285,7 +285,7 @@ static WEFT_SUSPENDS int open_piece(struct wl_store *s, const struct wl_owner *o
                                     struct wb_arena *a, struct wl_piece *p, struct upp_err *err)
 {
     struct wl_blob_key from;
-    struct ws_seal    *x;
+    struct ws_seal *x;
     if (p->bytes.n < sizeof from.b)
         return upp_fail(err, UPP_ESTORE, "it is too short");
     memcpy(from.b, p->bytes.p, sizeof from.b);
@@ -304,9 +304,9 @@ static WEFT_SUSPENDS int get_piece(struct wl_store *s, const struct wl_ask *k, s
                                    struct upp_err *err)
 {
     struct wl_blob_key stored;
-    struct wl_piece    p;
-    struct ws_seal    *x;
-    int                r = ws_keys_take(ws_sealed(s), k->owner->tenant, false, &x, err);
+    struct wl_piece p;
+    struct ws_seal *x;
+    int r = ws_keys_take(ws_sealed(s), k->owner->tenant, false, &x, err);
     if (r >= 0 && !x)
         return ws_not_found(err, k);
     if (r >= 0)
@@ -320,7 +320,7 @@ static WEFT_SUSPENDS int get_piece(struct wl_store *s, const struct wl_ask *k, s
     if (r < 0)
         return upp_wrap(err, r, "piece %u of a blob cannot be opened", (unsigned)k->number);
     p.key = *k->blob;
-    *ret  = p;
+    *ret = p;
     return 0;
 }
 
@@ -335,7 +335,7 @@ static WEFT_SUSPENDS int open_blobs(struct wl_store *s, struct upp_str tenant, s
         r = no_key(err);
     for (size_t i = 0; r >= 0 && i < n; i++) {
         struct wl_blob_key stored = p[i];
-        r                         = ws_seal_unblob(x, &stored, &p[i], err);
+        r = ws_seal_unblob(x, &stored, &p[i], err);
     }
     ws_keys_release(ws_sealed(s), x);
     return r;
@@ -348,8 +348,8 @@ WEFT_SUSPENDS int ws_open_get(struct wl_store *s, const struct wl_ask *k, struct
 {
     union {
         struct wl_thread thread;
-        struct wm_run    run;
-        struct wl_value  value;
+        struct wm_run run;
+        struct wl_value value;
     } x;
     switch ((int)k->what) {
     case WL_GET_NODE: /* without texts */
@@ -366,10 +366,10 @@ WEFT_SUSPENDS int ws_open_get(struct wl_store *s, const struct wl_ask *k, struct
         break;
     }
     const struct ws_kind *kind = ws_kind_of(k->what);
-    int                   r    = INNER(s)->ops->get(INNER(s), k, a, &x, err);
+    int r = INNER(s)->ops->get(INNER(s), k, a, &x, err);
     if (r >= 0 && kind == &ws_values) {
         x.value.space = k->space;
-        x.value.name  = k->name;
+        x.value.name = k->name;
     }
     if (r >= 0)
         r = open_all(s, k->owner->tenant, kind, &x, 1, err);

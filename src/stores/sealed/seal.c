@@ -1,4 +1,4 @@
-/* stores/sealed/seal.c — see seal.h. */
+/* stores/sealed/seal.c — derives a tenant's keys, and encrypts and decrypts texts and names with them. */
 #include "stores/sealed/seal.h"
 
 #include <openssl/core_names.h>
@@ -14,13 +14,11 @@ static int failed(struct upp_err *err, const char *what)
     return upp_fail(err, UPP_ENOMEM, "the cryptography library cannot %s", what);
 }
 
-/* ---- Keys ------------------------------------------------------------------------------------------ */
-
 static int derive(const unsigned char *key, const char *label, struct upp_str whose, unsigned char *ret,
                   struct upp_err *err)
 {
     unsigned char text[32 + 1024];
-    size_t        n = strlen(label) + 1, made;
+    size_t n = strlen(label) + 1, made;
     if (whose.n > sizeof text - 32)
         return upp_fail(err, UPP_ELIMIT, "a tenant's name of %zu bytes", whose.n);
     memcpy(text, label, n);
@@ -40,13 +38,13 @@ int ws_seal_derive(const unsigned char key[WS_SEAL_KEY], struct upp_str whose, s
 
 static bool make(struct ws_seal *s, const struct ws_seal_keys *keys)
 {
-    char       digest[] = "SHA256";
+    char digest[] = "SHA256";
     OSSL_PARAM params[] = {OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, digest, 0),
                            OSSL_PARAM_construct_end()};
-    EVP_MAC   *hmac     = EVP_MAC_fetch(NULL, "HMAC", NULL);
-    s->in               = EVP_CIPHER_CTX_new();
-    s->out              = EVP_CIPHER_CTX_new();
-    s->mac              = hmac ? EVP_MAC_CTX_new(hmac) : NULL;
+    EVP_MAC *hmac = EVP_MAC_fetch(NULL, "HMAC", NULL);
+    s->in = EVP_CIPHER_CTX_new();
+    s->out = EVP_CIPHER_CTX_new();
+    s->mac = hmac ? EVP_MAC_CTX_new(hmac) : NULL;
     EVP_MAC_free(hmac);
     return s->in && s->out && s->mac && EVP_EncryptInit_ex(s->in, EVP_aes_256_gcm(), NULL, keys->texts, NULL) &&
            EVP_DecryptInit_ex(s->out, EVP_aes_256_gcm(), NULL, keys->texts, NULL) &&
@@ -77,8 +75,6 @@ struct ws_seal *ws_seal_free(struct ws_seal *s)
     return NULL;
 }
 
-/* ---- Texts ----------------------------------------------------------------------------------------- */
-
 static void put_u32(unsigned char *p, size_t n)
 {
     for (int i = 0; i < LENGTH; i++)
@@ -94,7 +90,7 @@ static size_t get_u32(const unsigned char *p)
 static bool put_context(EVP_CIPHER_CTX *c, const struct ws_seal_context *at, size_t parts)
 {
     unsigned char b[12 + sizeof at->bytes] = {VERSION, at->kind, (unsigned char)parts, (unsigned char)at->n};
-    int           n;
+    int n;
     put_u32(b + 4, at->space.n);
     put_u32(b + 8, at->name.n);
     memcpy(b + 12, at->bytes, at->n);
@@ -135,15 +131,15 @@ static bool unpack(const unsigned char *p, size_t size, struct upp_str *parts, s
 int ws_seal_put(struct ws_seal *s, const struct ws_seal_context *at, struct upp_str head, const struct upp_str *parts,
                 size_t n, struct wb_arena *a, struct upp_str *ret, struct upp_err *err)
 {
-    size_t         size = pack(parts, n, NULL);
-    int            wrote, more;
+    size_t size = pack(parts, n, NULL);
+    int wrote, more;
     unsigned char *all = wb_arena_alloc(a, head.n + size + WS_SEAL_MORE, 1);
     if (!all)
         return wb_arena_check(a, err);
     unsigned char *p = all + head.n, *text = p + 1 + WS_SEAL_NONCE;
     if (head.n)
         memcpy(all, head.p, head.n);
-    p[0]  = VERSION;
+    p[0] = VERSION;
     int r = wb_random(p + 1, WS_SEAL_NONCE, err);
     if (r < 0)
         return r;
@@ -166,7 +162,7 @@ int ws_seal_get(struct ws_seal *s, const struct ws_seal_context *at, struct upp_
     if (text.n < WS_SEAL_MORE + LENGTH * n || text.n > INT32_MAX || text.p[0] != VERSION)
         return upp_fail(err, UPP_ESTORE, "this is no sealed text");
     unsigned char *p = (unsigned char *)(uintptr_t)text.p, *in = p + 1 + WS_SEAL_NONCE; /* writable: see seal.h */
-    size_t         size = text.n - WS_SEAL_MORE;
+    size_t size = text.n - WS_SEAL_MORE;
     if (!EVP_DecryptInit_ex(s->out, NULL, NULL, NULL, p + 1) || !put_context(s->out, at, n) ||
         !EVP_DecryptUpdate(s->out, in, &wrote, in, (int)size) ||
         !EVP_CIPHER_CTX_ctrl(s->out, EVP_CTRL_AEAD_SET_TAG, WS_SEAL_TAG, in + size))
@@ -178,13 +174,11 @@ int ws_seal_get(struct ws_seal *s, const struct ws_seal_context *at, struct upp_
     return 0;
 }
 
-/* ---- Names ----------------------------------------------------------------------------------------- */
-
 int ws_seal_name(struct ws_seal *s, unsigned char which, const struct upp_str *parts, size_t n, unsigned char ret[32],
                  struct upp_err *err)
 {
     unsigned char head[1 + LENGTH * WS_SEAL_PARTS] = {which};
-    size_t        made;
+    size_t made;
     for (size_t i = 0; i < n; i++)
         put_u32(head + 1 + LENGTH * i, parts[i].n);
     bool ok = EVP_MAC_init(s->mac, NULL, 0, NULL) && EVP_MAC_update(s->mac, head, 1 + LENGTH * n);
@@ -198,9 +192,9 @@ enum { ROUNDS = 4, HALF = 16, BLOB_ROUND = 200 /* name kinds of the rounds: this
 /* One Feistel round: changes the half `to` by a keyed hash of the other half. */
 static int feistel_round(struct ws_seal *s, int round, unsigned char *to, const unsigned char *by, struct upp_err *err)
 {
-    unsigned char  sum[32];
+    unsigned char sum[32];
     struct upp_str half = wb_str((const char *)by, HALF);
-    int            r    = ws_seal_name(s, (unsigned char)(BLOB_ROUND + round), &half, 1, sum, err);
+    int r = ws_seal_name(s, (unsigned char)(BLOB_ROUND + round), &half, 1, sum, err);
     for (int i = 0; r >= 0 && i < HALF; i++)
         to[i] ^= sum[i];
     return r;
@@ -209,7 +203,7 @@ static int feistel_round(struct ws_seal *s, int round, unsigned char *to, const 
 int ws_seal_blob(struct ws_seal *s, const struct wl_blob_key *key, struct wl_blob_key *ret, struct upp_err *err)
 {
     int r = 0;
-    *ret  = *key;
+    *ret = *key;
     for (int i = 0; r >= 0 && i < ROUNDS; i++)
         r = feistel_round(s, i, ret->b + (i % 2 ? HALF : 0), ret->b + (i % 2 ? 0 : HALF), err);
     return r;
@@ -218,7 +212,7 @@ int ws_seal_blob(struct ws_seal *s, const struct wl_blob_key *key, struct wl_blo
 int ws_seal_unblob(struct ws_seal *s, const struct wl_blob_key *key, struct wl_blob_key *ret, struct upp_err *err)
 {
     int r = 0;
-    *ret  = *key;
+    *ret = *key;
     for (int i = ROUNDS; r >= 0 && i-- > 0;)
         r = feistel_round(s, i, ret->b + (i % 2 ? HALF : 0), ret->b + (i % 2 ? 0 : HALF), err);
     return r;

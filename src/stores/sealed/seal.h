@@ -7,25 +7,24 @@
  * The two keys in use are derived from the tenant's key, the one for texts also from its name. A seal is for one thread
  * at a time.
  */
-#ifndef WS_SEAL_H
-#define WS_SEAL_H
+#pragma once
 
 #include "base/arena.h"
 #include "log/store.h"
 
 enum {
-    WS_SEAL_KEY   = 32,
+    WS_SEAL_KEY = 32,
     WS_SEAL_NONCE = 12,
-    WS_SEAL_TAG   = 16,
-    WS_SEAL_MORE  = 1 + WS_SEAL_NONCE + WS_SEAL_TAG,
+    WS_SEAL_TAG = 16,
+    WS_SEAL_MORE = 1 + WS_SEAL_NONCE + WS_SEAL_TAG,
     WS_SEAL_PARTS = 4,
 };
 
 /* The location of a text. Locations that differ in anything have different bytes. */
 struct ws_seal_context {
-    unsigned char  kind;
-    unsigned char  bytes[48];
-    size_t         n;
+    unsigned char kind;
+    unsigned char bytes[48];
+    size_t n;
     struct upp_str space, name; /* for values and tenants */
 };
 
@@ -39,12 +38,12 @@ int ws_seal_derive(const unsigned char key[WS_SEAL_KEY], struct upp_str whose, s
 struct ws_keyed;
 
 struct ws_seal {
-    struct ws_seal  *next;
-    struct ws_keyed *of;       /* for the cache that owns it */
-    void            *in, *out; /* EVP_CIPHER_CTX */
-    void            *mac;      /* EVP_MAC_CTX */
+    struct ws_seal *next;
+    struct ws_keyed *of; /* for the cache that owns it */
+    void *in, *out;      /* EVP_CIPHER_CTX */
+    void *mac;           /* EVP_MAC_CTX */
 };
-int             ws_seal_new(const struct ws_seal_keys *keys, struct ws_seal **ret, struct upp_err *err) UPP_MUST_CHECK;
+int ws_seal_new(const struct ws_seal_keys *keys, struct ws_seal **ret, struct upp_err *err) UPP_MUST_CHECK;
 struct ws_seal *ws_seal_free(struct ws_seal *s); /* accepts NULL; returns NULL */
 
 /* A part may be NULL, and is NULL again when opened. `head` (often empty) is written before the sealed text. */
@@ -66,5 +65,3 @@ int ws_seal_blob(struct ws_seal *s, const struct wl_blob_key *key, struct wl_blo
                  struct upp_err *err) UPP_MUST_CHECK;
 int ws_seal_unblob(struct ws_seal *s, const struct wl_blob_key *key, struct wl_blob_key *ret,
                    struct upp_err *err) UPP_MUST_CHECK;
-
-#endif

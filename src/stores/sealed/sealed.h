@@ -12,8 +12,7 @@
  *
  * A value sealed with the master key identifies it: a wrong key is -UPP_EREFUSED before anything is read.
  */
-#ifndef WS_SEALED_H
-#define WS_SEALED_H
+#pragma once
 
 #include "log/store.h"
 
@@ -25,7 +24,7 @@ struct ws_master {
 
 /* A master key as text: 64 hex digits, or base64 of 32 bytes, with blanks around it. -UPP_EINVALID; the message does
  * not quote the text. */
-int  ws_master_parse(struct upp_str text, struct ws_master *ret, struct upp_err *err) UPP_MUST_CHECK;
+int ws_master_parse(struct upp_str text, struct ws_master *ret, struct upp_err *err) UPP_MUST_CHECK;
 void ws_master_wipe(struct ws_master *m);
 
 /* Takes ownership of the inner store, also on failure. An empty store becomes a sealed one. -UPP_EREFUSED: another key,
@@ -54,5 +53,3 @@ WEFT_SUSPENDS int ws_sealed_forget(struct wl_store *s, struct upp_str tenant, st
 
 /* The sealed store among a store and those behind it; NULL: none. */
 struct wl_store *ws_sealed_find(struct wl_store *s);
-
-#endif

@@ -1,4 +1,4 @@
-/* stores/sqlite/backup.c — see backup.h. */
+/* stores/sqlite/backup.c — copies a database by VACUUM INTO, verifies the copy, and renames it. */
 #include "stores/backup.h"
 
 #include <dirent.h>
@@ -24,11 +24,11 @@ enum { PATHS = 1200, STEPS = 20000 /* of SQLite's machine between two looks at t
 struct copying {
     struct ws_backup *b;
     struct ws_sqlite *from;
-    sqlite3          *db; /* the copy */
-    char              partial[PATHS];
-    uint64_t          bytes, rows; /* of the source, about; rows of the copy that have checksums */
-    uint64_t          checked;
-    bool              vacuums;
+    sqlite3 *db; /* the copy */
+    char partial[PATHS];
+    uint64_t bytes, rows; /* of the source, about; rows of the copy that have checksums */
+    uint64_t checked;
+    bool vacuums;
 };
 
 static int refuse(struct upp_err *err, enum upp_code code, const char *path, const char *why)
@@ -51,7 +51,7 @@ void ws_backup_init(struct ws_backup *b)
 {
     b->running = NULL;
     b->stopped = false;
-    b->counts  = (struct ws_backup_counts){0};
+    b->counts = (struct ws_backup_counts){0};
     if (pthread_mutex_init(&b->lock, NULL))
         abort(); /* does not allocate on the systems we know */
 }
@@ -102,7 +102,7 @@ void ws_backup_stop(struct ws_backup *b)
 static int on_steps(void *arg)
 {
     struct copying *c = arg;
-    struct stat     st;
+    struct stat st;
     if (is_stopped(c->b))
         return 1;
     if (c->vacuums && c->b->progress && stat(c->partial, &st) == 0)
@@ -136,7 +136,7 @@ static int failed(struct copying *c, sqlite3 *db, int rc, const char *what, stru
 static int number(struct copying *c, sqlite3 *db, const char *sql, uint64_t *ret, struct upp_err *err)
 {
     sqlite3_stmt *st = NULL;
-    int           rc = sqlite3_prepare_v2(db, sql, -1, &st, NULL);
+    int rc = sqlite3_prepare_v2(db, sql, -1, &st, NULL);
     if (rc == SQLITE_OK)
         rc = sqlite3_step(st);
     *ret = rc == SQLITE_ROW ? (uint64_t)sqlite3_column_int64(st, 0) : 0;
@@ -165,9 +165,9 @@ static void drop_partial(const char *partial)
 /* Of a backup to the same name that was killed: its process is gone, or has our own number now. */
 static void drop_remains(const char *path)
 {
-    char        folder[PATHS], name[PATHS + 16];
+    char folder[PATHS], name[PATHS + 16];
     const char *slash = strrchr(path, '/');
-    const char *base  = slash ? slash + 1 : path;
+    const char *base = slash ? slash + 1 : path;
     (void)snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - path) + 1 : 2, slash ? path : "./");
     DIR *d = opendir(folder);
     for (struct dirent *e; d && (e = readdir(d));) {
@@ -175,7 +175,7 @@ static void drop_remains(const char *path)
         if (strncmp(e->d_name, base, n) != 0 || strncmp(e->d_name + n, PARTIAL, sizeof PARTIAL - 1) != 0)
             continue;
         char *end;
-        long  pid = strtol(e->d_name + n + sizeof PARTIAL - 1, &end, 10);
+        long pid = strtol(e->d_name + n + sizeof PARTIAL - 1, &end, 10);
         if ((*end && strcmp(end, "-journal") != 0) || pid <= 0)
             continue;
         bool over = pid == (long)getpid() || (kill((pid_t)pid, 0) != 0 && errno == ESRCH);
@@ -195,7 +195,7 @@ static int make_partial(struct copying *c, struct upp_err *err)
     drop_remains(c->b->to);
     int fd = WB_CALL(open)(c->partial, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd < 0) {
-        int r         = fail_sys(err, fd, c->partial, "cannot make the file");
+        int r = fail_sys(err, fd, c->partial, "cannot make the file");
         c->partial[0] = 0;
         return r;
     }
@@ -221,13 +221,12 @@ static int check_target(const struct ws_backup *b, struct upp_err *err)
     return b->replace || b->restore ? 0 : refuse(err, UPP_EREFUSED, b->to, "exists already; --force replaces it");
 }
 
-/* ---- Copying ------------------------------------------------------------------------------------------------------
- */
+/* ---- Copying --------------------------------------------------------------------------------- */
 
 static int measure(struct copying *c, struct upp_err *err)
 {
     uint64_t pages, unused;
-    int      r = number(c, c->from->writer.db, "PRAGMA page_count", &pages, err);
+    int r = number(c, c->from->writer.db, "PRAGMA page_count", &pages, err);
     if (r >= 0)
         r = number(c, c->from->writer.db, "PRAGMA freelist_count", &unused, err);
     if (r >= 0)
@@ -237,9 +236,9 @@ static int measure(struct copying *c, struct upp_err *err)
 
 static int vacuum_into(struct copying *c, struct upp_err *err)
 {
-    sqlite3      *db = c->from->writer.db;
+    sqlite3 *db = c->from->writer.db;
     sqlite3_stmt *st = NULL;
-    int           r  = measure(c, err);
+    int r = measure(c, err);
     if (r >= 0)
         r = ws_conn_reserve(c->from, &c->from->writer,
                             err); /* the pages of the copy have checksums, whatever these have */
@@ -263,7 +262,7 @@ static int vacuum_into(struct copying *c, struct upp_err *err)
 static int open_copy(struct copying *c, struct upp_err *err)
 {
     int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE | SQLITE_OPEN_PRIVATECACHE;
-    int rc    = sqlite3_open_v2(c->partial, &c->db, flags, c->from->vfs.name);
+    int rc = sqlite3_open_v2(c->partial, &c->db, flags, c->from->vfs.name);
     if (rc == SQLITE_OK)
         rc = ws_sum_functions(c->db);
     if (rc != SQLITE_OK)
@@ -286,17 +285,16 @@ static void close_copy(struct copying *c)
 /* An id of its own: a WAL that is left next to it is never taken for the copy's. */
 static int give_id(struct copying *c, struct upp_err *err)
 {
-    char     sql[128];
+    char sql[128];
     uint32_t id;
-    int64_t  n = WB_CALL(random)(&id, sizeof id);
+    int64_t n = WB_CALL(random)(&id, sizeof id);
     if (n != sizeof id)
         return wb_fail_sys(err, n < 0 ? (int)n : -EIO, UPP_ESTORE, "no randomness for the id of a database");
     (void)snprintf(sql, sizeof sql, "PRAGMA user_version = %u;" WS_LOSS_UNMARK, (id & INT32_MAX) | 1);
     return execute(c, sql, err);
 }
 
-/* ---- Verifying ----------------------------------------------------------------------------------------------------
- */
+/* ---- Verifying ------------------------------------------------------------------------------- */
 
 static int damaged(struct copying *c, const char *why, struct upp_err *err)
 {
@@ -308,7 +306,7 @@ static int damaged(struct copying *c, const char *why, struct upp_err *err)
 static int check_pages(struct copying *c, struct upp_err *err)
 {
     char why[200];
-    int  rc = ws_integrity_check(c->db, why, sizeof why);
+    int rc = ws_integrity_check(c->db, why, sizeof why);
     if (rc != SQLITE_OK)
         return failed(c, c->db, rc, "the copy cannot be read", err);
     return why[0] && !is_stopped(c->b) ? damaged(c, why, err) : 0;
@@ -317,7 +315,7 @@ static int check_pages(struct copying *c, struct upp_err *err)
 /* Tables of the first versions have no checksums. 1: it has. */
 static int is_summed(struct copying *c, const char *table, struct upp_err *err)
 {
-    char     sql[128];
+    char sql[128];
     uint64_t n;
     (void)sqlite3_snprintf(sizeof sql, sql, "SELECT count(*) FROM pragma_table_info('%q') WHERE name = 'sum'", table);
     int r = number(c, c->db, sql, &n, err);
@@ -327,9 +325,9 @@ static int is_summed(struct copying *c, const char *table, struct upp_err *err)
 static int count_rows(struct copying *c, struct upp_err *err)
 {
     for (const struct ws_summed *t = ws_summed; t->table; t++) {
-        char     sql[128];
+        char sql[128];
         uint64_t n;
-        int      r = is_summed(c, t->table, err);
+        int r = is_summed(c, t->table, err);
         (void)sqlite3_snprintf(sizeof sql, sql, "SELECT count(*) FROM %s", t->table);
         if (r > 0)
             r = number(c, c->db, sql, &n, err);
@@ -344,15 +342,15 @@ static int count_rows(struct copying *c, struct upp_err *err)
 
 static int check_rows(struct copying *c, const struct ws_summed *t, struct upp_err *err)
 {
-    char          sql[1024];
+    char sql[1024];
     sqlite3_stmt *st = NULL;
-    int           r  = is_summed(c, t->table, err);
+    int r = is_summed(c, t->table, err);
     if (r <= 0)
         return r;
     (void)sqlite3_snprintf(sizeof sql, sql, "SELECT weft_damage(sum, '%s', %s) FROM %s", t->table, t->columns,
                            t->table);
     int rc = sqlite3_prepare_v2(c->db, sql, -1, &st, NULL);
-    r      = 0;
+    r = 0;
     while (rc == SQLITE_OK && r >= 0 && (rc = sqlite3_step(st)) == SQLITE_ROW) {
         const char *why = (const char *)sqlite3_column_text(st, 0);
         if (why)
@@ -368,7 +366,7 @@ static int check_rows(struct copying *c, const struct ws_summed *t, struct upp_e
 
 struct blobs {
     sqlite3_stmt *list, *pieces;
-    EVP_MD_CTX   *hash;
+    EVP_MD_CTX *hash;
 };
 
 static void blobs_done(struct blobs *x)
@@ -380,11 +378,11 @@ static void blobs_done(struct blobs *x)
 
 static int check_blob(struct copying *c, struct blobs *x, struct upp_err *err)
 {
-    int64_t       blob = sqlite3_column_int64(x->list, 0), want = sqlite3_column_int64(x->list, 2), is = 0;
-    const void   *key = sqlite3_column_blob(x->list, 1);
+    int64_t blob = sqlite3_column_int64(x->list, 0), want = sqlite3_column_int64(x->list, 2), is = 0;
+    const void *key = sqlite3_column_blob(x->list, 1);
     unsigned char sum[EVP_MAX_MD_SIZE];
-    unsigned      n = 0;
-    int           rc;
+    unsigned n = 0;
+    int rc;
     if (EVP_DigestInit_ex(x->hash, EVP_sha256(), NULL) != 1)
         return upp_fail(err, UPP_ENOMEM, "no memory for a digest");
     (void)sqlite3_bind_int64(x->pieces, 1, blob << WS_PIECE_BITS);
@@ -406,12 +404,12 @@ static int check_blob(struct copying *c, struct blobs *x, struct upp_err *err)
 
 static int check_blobs(struct copying *c, struct upp_err *err)
 {
-    static const char list[]              = "SELECT number, key, pieces FROM blobs WHERE whole",
-                      pieces[]            = "SELECT bytes FROM pieces WHERE id >= ?1 AND id < ?2 ORDER BY id",
-                      lost[]              = "SELECT count(*) FROM refs r WHERE NOT EXISTS"
-                                            "(SELECT 1 FROM blobs b WHERE b.number = r.blob AND b.whole)";
+    static const char list[] = "SELECT number, key, pieces FROM blobs WHERE whole",
+                      pieces[] = "SELECT bytes FROM pieces WHERE id >= ?1 AND id < ?2 ORDER BY id",
+                      lost[] = "SELECT count(*) FROM refs r WHERE NOT EXISTS"
+                               "(SELECT 1 FROM blobs b WHERE b.number = r.blob AND b.whole)";
     WB_CLEANUP(blobs_done) struct blobs x = {.hash = EVP_MD_CTX_new()};
-    uint64_t                            n;
+    uint64_t n;
     if (!x.hash)
         return upp_fail(err, UPP_ENOMEM, "no memory for a digest");
     int rc = sqlite3_prepare_v2(c->db, list, -1, &x.list, NULL);
@@ -433,7 +431,7 @@ static int check_blobs(struct copying *c, struct upp_err *err)
 static int count_things(struct copying *c, struct upp_err *err)
 {
     struct ws_backup_counts *n = &c->b->counts;
-    uint64_t                 tables, sealed = 0;
+    uint64_t tables, sealed = 0;
     int r = number(c, c->db, "SELECT count(*) FROM sqlite_schema WHERE name = 'blobs'", &tables, err);
     if (r >= 0)
         r = number(c, c->db, "SELECT count(*) FROM log", &n->rows, err);
@@ -462,8 +460,7 @@ static int verify(struct copying *c, struct upp_err *err)
     return r >= 0 && is_stopped(c->b) ? failed(c, c->db, SQLITE_INTERRUPT, "the copy", err) : r;
 }
 
-/* ---- A store that is restored ---------------------------------------------------------------------------------------
- */
+/* ---- A store that is restored ---------------------------------------------------------------- */
 
 static int has_data(const char *path, struct upp_err *err)
 {
@@ -477,10 +474,10 @@ static int check_empty(const char *path, struct upp_err *err)
     static const char ask[] =
         "SELECT EXISTS(SELECT 1 FROM log) OR EXISTS(SELECT 1 FROM threads) OR"
         " EXISTS(SELECT 1 FROM runs) OR EXISTS(SELECT 1 FROM vals) OR EXISTS(SELECT 1 FROM blobs)";
-    sqlite3      *db = NULL;
+    sqlite3 *db = NULL;
     sqlite3_stmt *st = NULL;
-    int           n  = 0;
-    int           rc = sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, "unix");
+    int n = 0;
+    int rc = sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, "unix");
     if (rc == SQLITE_OK)
         rc = sqlite3_prepare_v2(db, "SELECT count(*) FROM sqlite_schema", -1, &st, NULL);
     if (rc == SQLITE_OK && (rc = sqlite3_step(st)) == SQLITE_ROW)
@@ -490,7 +487,7 @@ static int check_empty(const char *path, struct upp_err *err)
     if (rc == SQLITE_ROW && n) {
         rc = sqlite3_prepare_v2(db, ask, -1, &st, NULL);
         rc = rc == SQLITE_OK ? sqlite3_step(st) : rc;
-        n  = rc == SQLITE_ROW ? sqlite3_column_int(st, 0) : 1;
+        n = rc == SQLITE_ROW ? sqlite3_column_int(st, 0) : 1;
         (void)sqlite3_finalize(st);
     }
     (void)sqlite3_close_v2(db);
@@ -502,7 +499,7 @@ static int check_empty(const char *path, struct upp_err *err)
 
 static uint64_t size_of(const char *path, const char *suffix)
 {
-    char        name[PATHS + 16];
+    char name[PATHS + 16];
     struct stat st;
     (void)snprintf(name, sizeof name, "%s%s", path, suffix);
     return stat(name, &st) == 0 ? (uint64_t)st.st_size : 0;
@@ -528,8 +525,8 @@ static int check_unused(const char *path, int lock_fd, struct upp_err *err)
 static int forget_old(const char *path, int lock_fd, struct upp_err *err)
 {
     static const char zeros[WS_LOCK_PAGE_SIZE];
-    char              name[PATHS + 16];
-    struct stat       st;
+    char name[PATHS + 16];
+    struct stat st;
     if (fstat(lock_fd, &st) == 0 && st.st_size > WS_LOCK_PAGE) {
         int64_t n = WB_CALL(pwrite)(lock_fd, zeros, sizeof zeros, WS_LOCK_PAGE);
         if (n != sizeof zeros)
@@ -544,8 +541,7 @@ static int forget_old(const char *path, int lock_fd, struct upp_err *err)
     return 0;
 }
 
-/* ---- All of it
- * -------------------------------------------------------------------------------------------------------- */
+/* ---- All of it ------------------------------------------------------------------------------- */
 
 static int make_copy(struct copying *c, struct upp_err *err)
 {
@@ -576,7 +572,7 @@ static int put_in_place(struct copying *c, const struct ws_lock *l, struct upp_e
 static int copy(struct copying *c, struct upp_err *err)
 {
     struct ws_lock l = {.fd = -1};
-    int            r = check_target(c->b, err);
+    int r = check_target(c->b, err);
     if (r >= 0 && c->b->restore)
         r = ws_lock_take(c->b->to, &l, err);
     if (r >= 0 && c->b->restore)
@@ -594,17 +590,17 @@ static int copy(struct copying *c, struct upp_err *err)
 WEFT_SUSPENDS static int work(void *arg, struct upp_err *err)
 {
     struct ws_backup *b = arg;
-    struct wl_store  *s = NULL;
-    struct copying   *c = wb_calloc(1, sizeof *c);
+    struct wl_store *s = NULL;
+    struct copying *c = wb_calloc(1, sizeof *c);
     if (!c)
         return upp_fail(err, UPP_ENOMEM, "no memory for a backup");
     int r = access(b->from, F_OK) == 0 ? 0 : fail_sys(err, -errno, b->from, "cannot open it");
     if (r >= 0)
         r = ws_sqlite_open(UPP_OPTS(ws_sqlite_opts, .path = b->from, .read_only = true, .older = true), &s, err);
     if (r >= 0) {
-        c->b    = b;
+        c->b = b;
         c->from = ws_sqlite(s);
-        r       = copy(c, err);
+        r = copy(c, err);
         ws_sqlite_close(s);
     }
     wb_free(c);

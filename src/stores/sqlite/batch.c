@@ -45,7 +45,7 @@ int ws_checkpoint(struct ws_sqlite *s, struct ws_conn *c, int mode)
     if (!ws_vfs_watch(&s->vfs, true))
         return SQLITE_IOERR_FSYNC;
     uint32_t tag = ws_promise_checkpoint_begin(&s->promise);
-    int      rc  = sqlite3_wal_checkpoint_v2(c->db, "main", mode, NULL, &frames);
+    int rc = sqlite3_wal_checkpoint_v2(c->db, "main", mode, NULL, &frames);
     if (rc == SQLITE_OK || rc == SQLITE_BUSY || rc == SQLITE_LOCKED)
         ws_promise_checkpoint_end(&s->promise, tag, rc == SQLITE_OK ? frames : -1);
     else
@@ -81,9 +81,9 @@ static bool own_fault(const struct ws_item *x)
 /* One commit within its own savepoint. */
 static int apply_saved(struct ws_sqlite *s, struct ws_item *x, struct upp_err *err)
 {
-    size_t  done;
+    size_t done;
     int64_t row = s->row;
-    int     r   = statement(s, WS_SAVE, err);
+    int r = statement(s, WS_SAVE, err);
     if (r < 0)
         return r;
     x->result = ws_change_apply(s, x->c, &done, &x->err);
@@ -95,7 +95,7 @@ static int apply_saved(struct ws_sqlite *s, struct ws_item *x, struct upp_err *e
     if (x->result < 0) {
         ws_change_forget(s, x->c);
         s->row = row;
-        r      = statement(s, WS_SAVE_UNDO, err);
+        r = statement(s, WS_SAVE_UNDO, err);
     }
     return r < 0 ? r : statement(s, WS_SAVE_END, err);
 }
@@ -107,7 +107,7 @@ static int apply_all(struct ws_sqlite *s, struct wb_link *batch, bool saved, str
 {
     wb_list_each (l, batch) {
         struct ws_item *x = wb_item(l, struct ws_item, link);
-        size_t          done;
+        size_t done;
         if (saved) {
             int r = apply_saved(s, x, err);
             if (r < 0)
@@ -149,7 +149,7 @@ static bool wants_sync(struct wb_link *batch)
 int ws_batch_sync(struct ws_sqlite *s, struct upp_err *err)
 {
     sqlite3_file *wal = NULL;
-    int           rc;
+    int rc;
     if (!s->unsynced)
         return 0;
     rc = sqlite3_file_control(s->writer.db, "main", SQLITE_FCNTL_JOURNAL_POINTER, &wal);
@@ -171,9 +171,9 @@ static int commit(struct ws_sqlite *s, struct upp_err *err)
 
 static int try_batch(struct ws_sqlite *s, struct wb_link *batch, bool saved, struct upp_err *err)
 {
-    bool    sync = wants_sync(batch);
-    int64_t row  = s->row;
-    int     r    = set_synchronous(s, sync, err);
+    bool sync = wants_sync(batch);
+    int64_t row = s->row;
+    int r = set_synchronous(s, sync, err);
     if (r >= 0)
         r = statement(s, WS_BEGIN, err);
     if (r >= 0 && s->failing)
@@ -269,7 +269,7 @@ static void split_refused(struct ws_sqlite *s, struct wb_link *batch, struct wb_
 static int try_without_index(struct ws_sqlite *s, struct wb_link *batch, bool saved, struct upp_err *err)
 {
     bool known = wl_store_index_state(&s->store) == WL_INDEX_DAMAGED;
-    int  r     = try_batch(s, batch, saved, err);
+    int r = try_batch(s, batch, saved, err);
     if (r >= 0 || known || strcmp(err->cause, WL_INDEX_IS_DAMAGED) != 0 ||
         ws_is_index_work(wb_item(batch->next, struct ws_item, link)->c))
         return r;
@@ -297,7 +297,7 @@ static bool empty_wal(struct ws_sqlite *s)
         return false;
     ws_promise_checkpointed(&s->promise);
     s->wal_pages = s->wal_requested = 0;
-    s->emptied                      = true;
+    s->emptied = true;
     return true;
 }
 
@@ -340,12 +340,12 @@ static int write_each(struct ws_sqlite *s, struct wb_link *batch, struct wb_link
     struct wb_link done;
     wb_list_init(&done);
     while (!wb_list_empty(batch)) {
-        struct wb_link  one, *l = wb_list_pop(batch);
+        struct wb_link one, *l = wb_list_pop(batch);
         struct ws_item *x = wb_item(l, struct ws_item, link);
         wb_list_init(&one);
         wb_list_push(&one, l);
         x->err = (struct upp_err){0};
-        int r  = write_what_fits(s, &one, refused, &x->err);
+        int r = write_what_fits(s, &one, refused, &x->err);
         if (wb_list_empty(&one)) /* refused */
             continue;
         if (r < 0)
@@ -362,7 +362,7 @@ void ws_batch_write(struct ws_sqlite *s, struct wb_link *batch, struct upp_err *
 {
     struct wb_link refused;
     wb_list_init(&refused);
-    s->now_ms   = wb_wall_ms();
+    s->now_ms = wb_wall_ms();
     s->appended = false;
     ws_promise_watch(&s->promise, s->now_ms);
     int r = ws_poisoned(s, err);
@@ -376,7 +376,7 @@ void ws_batch_write(struct ws_sqlite *s, struct wb_link *batch, struct upp_err *
         struct ws_item *x = wb_item(l, struct ws_item, link);
         if (r < 0) {
             x->result = r;
-            x->err    = *err;
+            x->err = *err;
         } else if (x->result >= 0) {
             ws_count_commit(&s->store, x->c, x->bytes);
         }

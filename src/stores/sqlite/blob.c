@@ -2,8 +2,6 @@
 #include "base/defs.h"
 #include "stores/sqlite/store.h"
 
-/* ---- Values ---------------------------------------------------------------------------------------- */
-
 int ws_put_value(struct ws_sqlite *s, int64_t tenant, const struct wl_change *c, struct upp_err *err)
 {
     return ws_do_with(s, WS_PUT_VALUE, tenant, NULL, &ws_values, ws_values.n, c->value, err);
@@ -14,12 +12,10 @@ int ws_drop_value(struct ws_sqlite *s, int64_t tenant, const struct wl_change *c
     return ws_do_with(s, WS_DROP_VALUE, tenant, NULL, &ws_values, 2, c->value, err);
 }
 
-/* ---- Blobs ----------------------------------------------------------------------------------------- */
-
 struct blob {
-    int64_t  number; /* 0: none */
+    int64_t number; /* 0: none */
     uint32_t pieces;
-    bool     whole;
+    bool whole;
     uint64_t refs;
 };
 
@@ -27,12 +23,12 @@ static int find_blob(struct ws_sqlite *s, int64_t tenant, const struct wl_blob_k
                      struct upp_err *err)
 {
     int r = WS_DO(s, WS_BLOB_IS, err, WS_N(tenant), WS_K(k));
-    *ret  = (struct blob){0};
+    *ret = (struct blob){0};
     if (r != 1)
         return r;
     sqlite3_stmt *st = ws_row_of(s, WS_BLOB_IS);
-    *ret             = (struct blob){sqlite3_column_int64(st, 0), (uint32_t)sqlite3_column_int64(st, 1),
-                                     sqlite3_column_int64(st, 2) != 0, (uint64_t)sqlite3_column_int64(st, 3)};
+    *ret = (struct blob){sqlite3_column_int64(st, 0), (uint32_t)sqlite3_column_int64(st, 1),
+                         sqlite3_column_int64(st, 2) != 0, (uint64_t)sqlite3_column_int64(st, 3)};
     (void)sqlite3_reset(st);
     return 0;
 }
@@ -45,8 +41,8 @@ static int touch_blob(struct ws_sqlite *s, int64_t number, struct upp_err *err)
 int ws_add_piece(struct ws_sqlite *s, int64_t tenant, const struct wl_change *c, struct upp_err *err)
 {
     const struct wl_piece *p = c->piece;
-    struct blob            b;
-    int                    r = find_blob(s, tenant, &p->key, &b, err);
+    struct blob b;
+    int r = find_blob(s, tenant, &p->key, &b, err);
     if (r < 0)
         return r;
     if (p->number < b.pieces) /* it exists; whoever adds it will need it for a while */
@@ -54,7 +50,7 @@ int ws_add_piece(struct ws_sqlite *s, int64_t tenant, const struct wl_change *c,
     if (p->number > b.pieces || b.whole)
         return ws_piece_misplaced(err, p, b.pieces, b.whole);
     if (!b.number) {
-        r        = WS_DO(s, WS_ADD_BLOB, err, WS_N(tenant), WS_K(&p->key), WS_N(s->now_ms));
+        r = WS_DO(s, WS_ADD_BLOB, err, WS_N(tenant), WS_K(&p->key), WS_N(s->now_ms));
         b.number = sqlite3_last_insert_rowid(s->writer.db);
     }
     if (r >= 0)
@@ -65,14 +61,14 @@ int ws_add_piece(struct ws_sqlite *s, int64_t tenant, const struct wl_change *c,
 static int remove_blob(struct ws_sqlite *s, const struct blob *b, struct upp_err *err)
 {
     uint64_t first = (uint64_t)b->number << WS_PIECE_BITS;
-    int      r     = WS_DO(s, WS_DROP_PIECES, err, WS_N(first), WS_N(first + WS_PIECES_MAX));
+    int r = WS_DO(s, WS_DROP_PIECES, err, WS_N(first), WS_N(first + WS_PIECES_MAX));
     return r < 0 ? r : WS_DO(s, WS_DROP_BLOB, err, WS_N(b->number));
 }
 
 int ws_drop_blob(struct ws_sqlite *s, int64_t tenant, const struct wl_change *c, struct upp_err *err)
 {
     struct blob b;
-    int         r = find_blob(s, tenant, c->blob, &b, err);
+    int r = find_blob(s, tenant, c->blob, &b, err);
     if (r < 0)
         return r;
     if (!b.number)
@@ -83,7 +79,7 @@ int ws_drop_blob(struct ws_sqlite *s, int64_t tenant, const struct wl_change *c,
 int ws_name_blob(struct ws_sqlite *s, int64_t tenant, const struct wl_change *c, struct upp_err *err)
 {
     struct blob from, to;
-    int         r = find_blob(s, tenant, c->name.from, &from, err);
+    int r = find_blob(s, tenant, c->name.from, &from, err);
     if (r >= 0)
         r = find_blob(s, tenant, c->name.to, &to, err);
     if (r < 0)
@@ -102,8 +98,6 @@ int ws_name_blob(struct ws_sqlite *s, int64_t tenant, const struct wl_change *c,
     return r < 0 ? r : WS_DO(s, WS_NAME_BLOB, err, WS_N(from.number), WS_K(c->name.to), WS_N(s->now_ms));
 }
 
-/* ---- References ------------------------------------------------------------------------------------ */
-
 static int change_ref(struct ws_sqlite *s, enum ws_statement i, int64_t tenant, const struct wl_ref *x, int64_t blob,
                       int by, struct upp_err *err)
 {
@@ -115,7 +109,7 @@ static int change_ref(struct ws_sqlite *s, enum ws_statement i, int64_t tenant, 
 int ws_add_ref(struct ws_sqlite *s, int64_t tenant, const struct wl_change *c, struct upp_err *err)
 {
     struct blob b;
-    int         r = find_blob(s, tenant, &c->ref->blob, &b, err);
+    int r = find_blob(s, tenant, &c->ref->blob, &b, err);
     if (r < 0)
         return r;
     return b.whole ? change_ref(s, WS_ADD_REF, tenant, c->ref, b.number, 1, err) : ws_no_blob(err, UPP_EBUSY);
@@ -124,6 +118,6 @@ int ws_add_ref(struct ws_sqlite *s, int64_t tenant, const struct wl_change *c, s
 int ws_drop_ref(struct ws_sqlite *s, int64_t tenant, const struct wl_change *c, struct upp_err *err)
 {
     struct blob b;
-    int         r = find_blob(s, tenant, &c->ref->blob, &b, err);
+    int r = find_blob(s, tenant, &c->ref->blob, &b, err);
     return r < 0 || !b.number ? r : change_ref(s, WS_DROP_REF, tenant, c->ref, b.number, -1, err);
 }

@@ -55,7 +55,7 @@ static void bind_columns(sqlite3_stmt *st, int i, const struct ws_kind *k, size_
 int ws_do(struct ws_sqlite *s, enum ws_statement i, const struct ws_arg *args, size_t n, struct upp_err *err)
 {
     sqlite3_stmt *st;
-    int           r = ws_conn_need(s, &s->writer, i, &st, err);
+    int r = ws_conn_need(s, &s->writer, i, &st, err);
     if (r < 0)
         return r;
     for (size_t k = 0; k < n; k++)
@@ -67,7 +67,7 @@ int ws_do_number(struct ws_sqlite *s, enum ws_statement i, const struct ws_arg *
                  struct upp_err *err)
 {
     int r = ws_do(s, i, args, n, err);
-    *ret  = r == 1 ? sqlite3_column_int64(ws_row_of(s, i), 0) : 0;
+    *ret = r == 1 ? sqlite3_column_int64(ws_row_of(s, i), 0) : 0;
     if (r == 1)
         (void)sqlite3_reset(ws_row_of(s, i));
     return r;
@@ -77,7 +77,7 @@ int ws_do_with(struct ws_sqlite *s, enum ws_statement i, int64_t tenant, const s
                const struct ws_kind *k, size_t n, const void *thing, struct upp_err *err)
 {
     sqlite3_stmt *st;
-    int           r = ws_conn_need(s, &s->writer, i, &st, err);
+    int r = ws_conn_need(s, &s->writer, i, &st, err);
     if (r < 0)
         return r;
     ws_bind_u64(st, 1, (uint64_t)tenant);
@@ -125,12 +125,12 @@ static int find_end(struct ws_sqlite *s, int64_t tenant, uint64_t node, uint64_t
         return r;
     if (r == 1) {
         sqlite3_stmt *st = ws_row_of(s, WS_NODE_END);
-        *ret             = wl_pos_next((uint64_t)sqlite3_column_int64(st, 2), (uint32_t)sqlite3_column_int64(st, 3));
-        r                = ws_row_whole(s, st, "log", WS_LOG_COLUMNS, err);
+        *ret = wl_pos_next((uint64_t)sqlite3_column_int64(st, 2), (uint32_t)sqlite3_column_int64(st, 3));
+        r = ws_row_whole(s, st, "log", WS_LOG_COLUMNS, err);
         (void)sqlite3_reset(st);
         return r;
     }
-    r    = ws_change_is_node(s, tenant, node, err);
+    r = ws_change_is_node(s, tenant, node, err);
     *ret = 0;
     return r < 0 ? r : r == 1 ? 0 : ws_no_node(err, node);
 }
@@ -158,11 +158,11 @@ static int need_tenant(struct ws_sqlite *s, struct upp_str name, int64_t *ret, s
     if (r == 1 && name.n <= sizeof t->bytes) {
         memcpy(t->bytes, name.p, name.n);
         t->name = wb_str(t->bytes, name.n);
-        t->id   = *ret;
+        t->id = *ret;
     }
     if (r != 0)
         return r;
-    r    = WS_DO(s, WS_ADD_TENANT, err, WS_A(name));
+    r = WS_DO(s, WS_ADD_TENANT, err, WS_A(name));
     *ret = sqlite3_last_insert_rowid(s->writer.db);
     return r;
 }
@@ -172,8 +172,8 @@ static int need_tenant(struct ws_sqlite *s, struct upp_str name, int64_t *ret, s
 static int add_row(struct ws_sqlite *s, int64_t tenant, const struct wl_change *c, struct upp_err *err)
 {
     const struct wl_row *row = c->row;
-    uint64_t             end;
-    int                  r = find_end(s, tenant, row->node, &end, err);
+    uint64_t end;
+    int r = find_end(s, tenant, row->node, &end, err);
     if (r < 0)
         return r;
     if (row->pos != end)
@@ -215,7 +215,7 @@ int ws_change_why_not(struct ws_sqlite *s, enum ws_statement i, int64_t tenant, 
                       const struct wb_uuid *id, uint32_t given, struct upp_err *err)
 {
     int64_t stored;
-    int     r = ws_do_number(s, i, (const struct ws_arg[]){WS_N(tenant), WS_I(id)}, 2, &stored, err);
+    int r = ws_do_number(s, i, (const struct ws_arg[]){WS_N(tenant), WS_I(id)}, 2, &stored, err);
     if (r < 0)
         return r;
     return r == 1 ? ws_version_differs(err, what, *id, (uint32_t)stored, given) : ws_no_thing(err, what, *id);
@@ -224,8 +224,8 @@ int ws_change_why_not(struct ws_sqlite *s, enum ws_statement i, int64_t tenant, 
 static int add_thread(struct ws_sqlite *s, int64_t tenant, const struct wl_change *c, struct upp_err *err)
 {
     struct wl_thread own = *c->thread;
-    own.owner.user       = s->user;
-    int r                = ws_do_with(s, WS_ADD_THREAD, tenant, NULL, &ws_threads, ws_threads.n, &own, err);
+    own.owner.user = s->user;
+    int r = ws_do_with(s, WS_ADD_THREAD, tenant, NULL, &ws_threads, ws_threads.n, &own, err);
     if (r == WS_CONSTRAINT)
         return ws_taken(err, "the id of a thread");
     return r < 0 ? r : ws_add_stray_thread(s, tenant, c->thread, err);
@@ -234,7 +234,7 @@ static int add_thread(struct ws_sqlite *s, int64_t tenant, const struct wl_chang
 static int set_thread(struct ws_sqlite *s, int64_t tenant, const struct wl_change *c, struct upp_err *err)
 {
     const struct wl_thread *t = c->thread;
-    int                     r = ws_do_with(s, WS_SET_THREAD, tenant, NULL, &ws_threads, ws_threads.n, t, err);
+    int r = ws_do_with(s, WS_SET_THREAD, tenant, NULL, &ws_threads, ws_threads.n, t, err);
     return r < 0 || ws_changed(s) ? r
                                   : ws_change_why_not(s, WS_THREAD_VERSION, tenant, "thread", &t->id, t->version, err);
 }
@@ -253,7 +253,7 @@ static int add_run(struct ws_sqlite *s, int64_t tenant, const struct wl_change *
 static int set_run(struct ws_sqlite *s, int64_t tenant, const struct wl_change *c, struct upp_err *err)
 {
     const struct wm_run *x = c->run;
-    int                  r = ws_do_with(s, WS_SET_RUN, tenant, &s->user, &ws_runs, ws_runs.n, x, err);
+    int r = ws_do_with(s, WS_SET_RUN, tenant, &s->user, &ws_runs, ws_runs.n, x, err);
     return r < 0 || ws_changed(s) ? r : ws_change_why_not(s, WS_RUN_VERSION, tenant, "run", &x->id, x->version, err);
 }
 
@@ -262,7 +262,7 @@ static int add_alias(struct ws_sqlite *s, int64_t tenant, const struct wl_change
     int r = ws_do_with(s, WS_ADD_ALIAS, tenant, &s->user, &ws_aliases, ws_aliases.n, c->alias, err);
     if (r != WS_CONSTRAINT)
         return r;
-    r         = ws_do_with(s, WS_ALIAS_OBJECT, tenant, &s->user, &ws_aliases, 2, c->alias, err);
+    r = ws_do_with(s, WS_ALIAS_OBJECT, tenant, &s->user, &ws_aliases, 2, c->alias, err);
     bool same = r == 1 && wb_uuid_eq(ws_column_id(ws_row_of(s, WS_ALIAS_OBJECT), 0), c->alias->object);
     (void)sqlite3_reset(ws_row_of(s, WS_ALIAS_OBJECT));
     return r < 0 ? r : same ? 0 : ws_taken(err, "the alias");
@@ -271,7 +271,7 @@ static int add_alias(struct ws_sqlite *s, int64_t tenant, const struct wl_change
 static int add_key(struct ws_sqlite *s, int64_t tenant, const struct wl_change *c, struct upp_err *err)
 {
     int64_t expired = s->now_ms - WS_KEY_MS;
-    int     r       = WS_DO(s, WS_DROP_KEY, err, WS_N(tenant), WS_A(c->key->route), WS_A(c->key->key), WS_N(expired));
+    int r = WS_DO(s, WS_DROP_KEY, err, WS_N(tenant), WS_A(c->key->route), WS_A(c->key->key), WS_N(expired));
     if (r >= 0)
         r = ws_do_with(s, WS_ADD_KEY, tenant, NULL, &ws_keys, ws_keys.n, c->key, err);
     if (r == WS_CONSTRAINT)
@@ -282,30 +282,30 @@ static int add_key(struct ws_sqlite *s, int64_t tenant, const struct wl_change *
 /* ---- A commit -------------------------------------------------------------------------------------- */
 
 static ws_change_fn *const changes[] = {
-    [WL_ADD_ROW]       = add_row,
-    [WL_ADD_NODE]      = add_node,
-    [WL_ADD_THREAD]    = add_thread,
-    [WL_SET_THREAD]    = set_thread,
-    [WL_HOLD_NODE]     = hold_node,
-    [WL_ADD_RUN]       = add_run,
-    [WL_SET_RUN]       = set_run,
-    [WL_ADD_ALIAS]     = add_alias,
-    [WL_ADD_KEY]       = add_key,
-    [WL_TOUCH_THREAD]  = touch_thread,
-    [WL_SET_NODE]      = ws_set_node,
-    [WL_SET_ROW]       = ws_set_row,
-    [WL_DROP_THREAD]   = ws_drop_thread,
-    [WL_DROP_NODE]     = ws_drop_node,
-    [WL_DROP_RUN]      = ws_drop_run,
-    [WL_DROP_ALIAS]    = ws_drop_alias,
-    [WL_PUT_VALUE]     = ws_put_value,
-    [WL_DROP_VALUE]    = ws_drop_value,
-    [WL_ADD_PIECE]     = ws_add_piece,
-    [WL_NAME_BLOB]     = ws_name_blob,
-    [WL_ADD_REF]       = ws_add_ref,
-    [WL_DROP_REF]      = ws_drop_ref,
-    [WL_DROP_BLOB]     = ws_drop_blob,
-    [WL_INDEX_ADD]     = ws_learn,
+    [WL_ADD_ROW] = add_row,
+    [WL_ADD_NODE] = add_node,
+    [WL_ADD_THREAD] = add_thread,
+    [WL_SET_THREAD] = set_thread,
+    [WL_HOLD_NODE] = hold_node,
+    [WL_ADD_RUN] = add_run,
+    [WL_SET_RUN] = set_run,
+    [WL_ADD_ALIAS] = add_alias,
+    [WL_ADD_KEY] = add_key,
+    [WL_TOUCH_THREAD] = touch_thread,
+    [WL_SET_NODE] = ws_set_node,
+    [WL_SET_ROW] = ws_set_row,
+    [WL_DROP_THREAD] = ws_drop_thread,
+    [WL_DROP_NODE] = ws_drop_node,
+    [WL_DROP_RUN] = ws_drop_run,
+    [WL_DROP_ALIAS] = ws_drop_alias,
+    [WL_PUT_VALUE] = ws_put_value,
+    [WL_DROP_VALUE] = ws_drop_value,
+    [WL_ADD_PIECE] = ws_add_piece,
+    [WL_NAME_BLOB] = ws_name_blob,
+    [WL_ADD_REF] = ws_add_ref,
+    [WL_DROP_REF] = ws_drop_ref,
+    [WL_DROP_BLOB] = ws_drop_blob,
+    [WL_INDEX_ADD] = ws_learn,
     [WL_INDEX_COMPACT] = ws_tidy,
 };
 
@@ -318,9 +318,9 @@ static int apply_one(struct ws_sqlite *s, int64_t tenant, const struct wl_change
 int ws_change_apply(struct ws_sqlite *s, struct wl_commit *c, size_t *done, struct upp_err *err)
 {
     int64_t tenant = 0;
-    int     r      = c->n && !ws_is_index_work(c) ? need_tenant(s, c->owner.tenant, &tenant, err) : 0;
-    s->user        = c->owner.user;
-    *done          = 0;
+    int r = c->n && !ws_is_index_work(c) ? need_tenant(s, c->owner.tenant, &tenant, err) : 0;
+    s->user = c->owner.user;
+    *done = 0;
     for (; r >= 0 && *done < c->n; *done += r >= 0)
         r = apply_one(s, tenant, &c->changes[*done], err);
     if (r == -UPP_EBUSY)

@@ -71,7 +71,7 @@ int ws_row_whole(struct ws_sqlite *s, sqlite3_stmt *st, const char *table, int n
 static int damaged(struct ws_sqlite *s, sqlite3 *db, const char *what, struct upp_err *err)
 {
     int64_t page = 0;
-    int     r;
+    int r;
     if (!db || sqlite3_file_control(db, "main", WS_VFS_DAMAGED, &page) != SQLITE_OK || !page)
         r = upp_fail(err, UPP_ESTORE, "is damaged (%s): %s", what, WS_DOCTOR);
     else
@@ -142,11 +142,11 @@ int ws_conn_exec(struct ws_sqlite *s, struct ws_conn *c, const char *sql, struct
 int ws_conn_number(struct ws_sqlite *s, struct ws_conn *c, const char *sql, int64_t *ret, struct upp_err *err)
 {
     sqlite3_stmt *st = NULL;
-    int           rc = sqlite3_prepare_v2(c->db, sql, -1, &st, NULL);
-    *ret             = 0;
+    int rc = sqlite3_prepare_v2(c->db, sql, -1, &st, NULL);
+    *ret = 0;
     if (rc == SQLITE_OK && (rc = sqlite3_step(st)) == SQLITE_ROW) {
         *ret = sqlite3_column_int64(st, 0);
-        rc   = SQLITE_OK;
+        rc = SQLITE_OK;
     }
     int end = sqlite3_finalize(st);
     if (rc == SQLITE_DONE || rc == SQLITE_OK)
@@ -174,7 +174,7 @@ void ws_resetp(sqlite3_stmt **st)
 struct wb_uuid ws_column_id(sqlite3_stmt *st, int i)
 {
     struct wb_uuid u = {{0}};
-    const void    *p = sqlite3_column_blob(st, i);
+    const void *p = sqlite3_column_blob(st, i);
     if (p && sqlite3_column_bytes(st, i) == (int)sizeof u.b)
         memcpy(u.b, p, sizeof u.b);
     return u;
@@ -203,7 +203,7 @@ int ws_conn_open(struct ws_sqlite *s, enum ws_conn_kind kind, struct ws_conn *c,
         return r;
     }
     uint32_t cache = s->opts.cache_kib ? s->opts.cache_kib : WS_CACHE_KIB;
-    char     sql[512];
+    char sql[512];
     (void)sqlite3_snprintf(sizeof sql, sql,
                            "PRAGMA cache_size = -%u; PRAGMA secure_delete = ON; PRAGMA temp_store = MEMORY;"
                            "PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA wal_autocheckpoint = 0;"
@@ -219,7 +219,7 @@ int ws_conn_open(struct ws_sqlite *s, enum ws_conn_kind kind, struct ws_conn *c,
 int ws_conn_reserve(struct ws_sqlite *s, struct ws_conn *c, struct upp_err *err)
 {
     int bytes = WS_PAGE_TAIL;
-    int rc    = sqlite3_file_control(c->db, "main", SQLITE_FCNTL_RESERVE_BYTES, &bytes);
+    int rc = sqlite3_file_control(c->db, "main", SQLITE_FCNTL_RESERVE_BYTES, &bytes);
     if (rc != SQLITE_OK)
         return ws_sqlite_fail(s, c->db, rc, "it does not reserve bytes", err);
     s->vfs.sums = true;
@@ -230,7 +230,7 @@ int ws_conn_need(struct ws_sqlite *s, struct ws_conn *c, enum ws_statement i, sq
 {
     int rc = c->st[i] ? SQLITE_OK
                       : sqlite3_prepare_v3(c->db, ws_statements[i], -1, SQLITE_PREPARE_PERSISTENT, &c->st[i], NULL);
-    *ret   = c->st[i];
+    *ret = c->st[i];
     return rc == SQLITE_OK ? 0 : ws_sqlite_fail(s, c->db, rc, "the tables are not as they should be", err);
 }
 

@@ -14,22 +14,22 @@ WEFT_SUSPENDS static int open_sqlite(const struct ws_open_opts *o, struct wl_sto
 
 static int check_rows(struct wl_store *store, struct ws_damage *ret, struct upp_err *err)
 {
-    struct ws_sqlite *s  = ws_sqlite(store);
-    int               rc = ws_sum_check(s->writer.db, ret);
+    struct ws_sqlite *s = ws_sqlite(store);
+    int rc = ws_sum_check(s->writer.db, ret);
     return rc == SQLITE_OK ? 0 : ws_sqlite_fail(s, s->writer.db, rc, "checking its rows", err);
 }
 
 const struct ws_driver ws_sqlite_driver = {
-    .scheme      = "sqlite:",
-    .durable     = true,
-    .open        = open_sqlite,
-    .socket      = ws_sqlite_socket,
-    .owner       = ws_lock_read,
-    .losses      = ws_sqlite_losses,
+    .scheme = "sqlite:",
+    .durable = true,
+    .open = open_sqlite,
+    .socket = ws_sqlite_socket,
+    .owner = ws_lock_read,
+    .losses = ws_sqlite_losses,
     .check_pages = ws_sqlite_check_pages,
-    .check_rows  = check_rows,
+    .check_rows = check_rows,
     .check_index = ws_sqlite_check_index,
-    .rewrite     = ws_sqlite_rewrite,
-    .backup      = ws_sqlite_backup,
-    .salvage     = ws_sqlite_salvage,
+    .rewrite = ws_sqlite_rewrite,
+    .backup = ws_sqlite_backup,
+    .salvage = ws_sqlite_salvage,
 };

@@ -6,8 +6,6 @@
 #include "stores/sqlite/store.h"
 #include "stores/sqlite/sum.h"
 
-/* ---- Families and branches ------------------------------------------------------------------------- */
-
 static struct upp_str family_of(const struct wb_uuid *tree)
 {
     return wb_str((const char *)tree->b, 4);
@@ -62,8 +60,6 @@ int ws_set_node(struct ws_sqlite *s, int64_t tenant, const struct wl_change *c, 
     return set_texts(s, tenant, c->node, (struct upp_str){NULL, 0}, err);
 }
 
-/* ---- Rows ------------------------------------------------------------------------------------------ */
-
 /* Drops the references of rows from..to (inclusive) of a node. */
 static int forget_refs(struct ws_sqlite *s, int64_t tenant, uint64_t node, uint64_t from, uint64_t to,
                        struct upp_err *err)
@@ -75,12 +71,12 @@ static int forget_refs(struct ws_sqlite *s, int64_t tenant, uint64_t node, uint6
 int ws_set_row(struct ws_sqlite *s, int64_t tenant, const struct wl_change *c, struct upp_err *err)
 {
     const struct wl_row *row = c->row;
-    int                  r   = WS_DO(s, WS_ROW_IS, err, WS_N(tenant), WS_N(row->node), WS_N(row->pos));
+    int r = WS_DO(s, WS_ROW_IS, err, WS_N(tenant), WS_N(row->node), WS_N(row->pos));
     if (r != 1)
         return r < 0 ? r : ws_no_row(err, row);
-    sqlite3_stmt *st      = ws_row_of(s, WS_ROW_IS);
-    uint64_t      entries = (uint64_t)sqlite3_column_int64(st, 3);
-    r                     = ws_row_whole(s, st, "log", WS_LOG_COLUMNS, err);
+    sqlite3_stmt *st = ws_row_of(s, WS_ROW_IS);
+    uint64_t entries = (uint64_t)sqlite3_column_int64(st, 3);
+    r = ws_row_whole(s, st, "log", WS_LOG_COLUMNS, err);
     (void)sqlite3_reset(st);
     if (r < 0)
         return r;
@@ -93,12 +89,10 @@ int ws_set_row(struct ws_sqlite *s, int64_t tenant, const struct wl_change *c, s
     return r < 0 || !entries ? r : ws_forget_words(s, tenant, row->node, first, first + entries, err);
 }
 
-/* ---- Threads, runs, aliases ------------------------------------------------------------------------ */
-
 int ws_drop_thread(struct ws_sqlite *s, int64_t tenant, const struct wl_change *c, struct upp_err *err)
 {
     const struct wl_thread *t = c->thread;
-    int                     r = WS_DO(s, WS_DROP_THREAD, err, WS_N(tenant), WS_I(&t->id), WS_N(t->version));
+    int r = WS_DO(s, WS_DROP_THREAD, err, WS_N(tenant), WS_I(&t->id), WS_N(t->version));
     if (r >= 0 && !ws_changed(s))
         return ws_change_why_not(s, WS_THREAD_VERSION, tenant, "thread", &t->id, t->version, err);
     if (r >= 0)
@@ -122,24 +116,22 @@ int ws_drop_alias(struct ws_sqlite *s, int64_t tenant, const struct wl_change *c
     return ws_do_with(s, WS_DROP_ALIAS, tenant, &s->user, &ws_aliases, 2, c->alias, err);
 }
 
-/* ---- Nodes ----------------------------------------------------------------------------------------- */
-
 /* Does another node have it as parent? Such a node is of the same tree, so among those of the tree's family. */
 static int has_children(struct ws_sqlite *s, int64_t tenant, uint64_t key, const struct wb_uuid *tree,
                         struct upp_err *err)
 {
-    const uint64_t low     = (uint64_t)wl_family(*tree) << 32;
-    struct ws_arg  own[]   = {WS_N(tenant), WS_N(key), WS_N(low), WS_N(low | UINT32_MAX)};
-    struct ws_arg  stray[] = {WS_N(tenant), WS_N(key), WS_A(family_of(tree))};
-    int64_t        one;
-    int            r = ws_do_number(s, WS_NODE_UNDER, own, WB_LEN(own), &one, err);
+    const uint64_t low = (uint64_t)wl_family(*tree) << 32;
+    struct ws_arg own[] = {WS_N(tenant), WS_N(key), WS_N(low), WS_N(low | UINT32_MAX)};
+    struct ws_arg stray[] = {WS_N(tenant), WS_N(key), WS_A(family_of(tree))};
+    int64_t one;
+    int r = ws_do_number(s, WS_NODE_UNDER, own, WB_LEN(own), &one, err);
     return r != 0 ? r : ws_do_number(s, WS_STRAY_UNDER, stray, WB_LEN(stray), &one, err);
 }
 
 static int drop_rows(struct ws_sqlite *s, int64_t tenant, uint64_t key, struct upp_err *err)
 {
     int64_t before, after = 0;
-    int     r = ws_do_number(s, WS_LOG_NEWEST, NULL, 0, &before, err);
+    int r = ws_do_number(s, WS_LOG_NEWEST, NULL, 0, &before, err);
     if (r >= 0)
         r = WS_DO(s, WS_DROP_ROWS, err, WS_N(tenant), WS_N(key));
     if (r >= 0)
@@ -153,7 +145,7 @@ static int may_drop(struct ws_sqlite *s, int64_t tenant, uint64_t key, struct up
     if (r != 1)
         return r < 0 ? r : ws_no_node(err, key);
     struct wb_uuid tree = ws_column_id(ws_row_of(s, WS_NODE_HELD), 0);
-    bool           held = sqlite3_column_type(ws_row_of(s, WS_NODE_HELD), 1) != SQLITE_NULL;
+    bool held = sqlite3_column_type(ws_row_of(s, WS_NODE_HELD), 1) != SQLITE_NULL;
     (void)sqlite3_reset(ws_row_of(s, WS_NODE_HELD));
     if (held)
         return ws_node_stays(err, key, "a run holds it");
@@ -164,7 +156,7 @@ static int may_drop(struct ws_sqlite *s, int64_t tenant, uint64_t key, struct up
 int ws_drop_node(struct ws_sqlite *s, int64_t tenant, const struct wl_change *c, struct upp_err *err)
 {
     const uint64_t key = c->node->key;
-    int            r   = may_drop(s, tenant, key, err);
+    int r = may_drop(s, tenant, key, err);
     if (r < 0)
         return r;
     ws_change_forget_end(s, tenant, key);

@@ -1,10 +1,10 @@
-/* stores/sqlite/gap.c — see gap.h. */
+/* stores/sqlite/gap.c — finds the unallocated space of a page. */
 #include "stores/sqlite/gap.h"
 
 enum {
     DB_HEADER = 100, /* before the first page's own */
-    LEAF      = 8,   /* bytes of a page's header; of an interior page four more */
-    RESERVED  = 20,  /* where the first page says how many bytes are reserved */
+    LEAF = 8,        /* bytes of a page's header; of an interior page four more */
+    RESERVED = 20,   /* where the first page says how many bytes are reserved */
 };
 
 static size_t number_at(const unsigned char *p)
@@ -30,16 +30,16 @@ size_t ws_page_reserved(const unsigned char *first)
 bool ws_page_gap(const unsigned char *page, uint64_t number, size_t reserved, size_t *from, size_t *n)
 {
     /* With auto_vacuum page 2, and every so many after it, maps pages to their parents. */
-    const size_t         usable = WS_PAGE - reserved, map_every = usable / 5 + 1;
-    const size_t         at   = number == 1 ? DB_HEADER : 0;
+    const size_t usable = WS_PAGE - reserved, map_every = usable / 5 + 1;
+    const size_t at = number == 1 ? DB_HEADER : 0;
     const unsigned char *head = page + at;
-    const bool           leaf = head[0] == 10 || head[0] == 13, interior = head[0] == 2 || head[0] == 5;
+    const bool leaf = head[0] == 10 || head[0] == 13, interior = head[0] == 2 || head[0] == 5;
     if ((!leaf && !interior) || number % map_every == 2)
         return false;
     size_t cells = number_at(head + 3), first = number_at(head + 5), end = at + LEAF + (interior ? 4 : 0) + 2 * cells;
     if (end > first || first > usable)
         return false;
     *from = end;
-    *n    = first - end;
+    *n = first - end;
     return true;
 }

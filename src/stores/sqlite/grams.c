@@ -1,4 +1,4 @@
-/* stores/sqlite/grams.c — see grams.h. */
+/* stores/sqlite/grams.c — hashes the trigrams or the words of a text, and writes them as the words of FTS5. */
 #include "stores/sqlite/grams.h"
 
 #include <string.h>
@@ -27,7 +27,7 @@ static uint32_t number_of(const char *p, size_t n)
 /* The three characters (or the word) at *at: true, with their number; *at advances to the next. */
 static bool take(struct upp_str s, bool words, size_t *at, uint32_t *ret)
 {
-    size_t         end = *at;
+    size_t end = *at;
     struct upp_str word;
     if (words) {
         if (!wb_word_next(s, at, &word))
@@ -41,7 +41,7 @@ static bool take(struct upp_str s, bool words, size_t *at, uint32_t *ret)
         end = next_char(s, end);
     }
     *ret = number_of(s.p + *at, end - *at);
-    *at  = next_char(s, *at);
+    *at = next_char(s, *at);
     return true;
 }
 
@@ -57,7 +57,7 @@ static void put_distance(struct wb_buf *out, uint32_t d)
 void ws_grams_of(struct upp_str text, bool words, struct wb_buf *out)
 {
     uint64_t *set = wb_calloc(NUMBERS / 64, sizeof *set);
-    uint32_t  x, before = 0;
+    uint32_t x, before = 0;
     if (!set) {
         out->failed = -UPP_ENOMEM;
         return;
@@ -83,7 +83,7 @@ static void put_word(struct wb_buf *out, uint32_t x)
 
 size_t ws_grams_words(struct upp_str text, bool words, size_t most, struct wb_buf *out)
 {
-    size_t   n = 0;
+    size_t n = 0;
     uint32_t x;
     for (size_t at = 0; n < most && take(text, words, &at, &x); n++)
         put_word(out, x);
@@ -93,10 +93,10 @@ size_t ws_grams_words(struct upp_str text, bool words, size_t most, struct wb_bu
 static void words_of_set(sqlite3_context *c, int n, sqlite3_value **v)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(WORDS_MAX + 1);
-    const unsigned char                  *p   = sqlite3_value_blob(v[0]);
-    const int                             all = sqlite3_value_bytes(v[0]);
-    uint32_t                              x = 0, d = 0;
-    int                                   shift = 0;
+    const unsigned char *p = sqlite3_value_blob(v[0]);
+    const int all = sqlite3_value_bytes(v[0]);
+    uint32_t x = 0, d = 0;
+    int shift = 0;
     (void)n;
     for (int i = 0; p && i < all && shift < 28; i++) {
         d |= (uint32_t)(p[i] & 0x7f) << shift;
@@ -107,7 +107,7 @@ static void words_of_set(sqlite3_context *c, int n, sqlite3_value **v)
         if (!x || x > NUMBERS)
             break;
         put_word(&out, x - 1);
-        d     = 0;
+        d = 0;
         shift = 0;
     }
     if (wb_buf_check(&out, NULL) < 0)

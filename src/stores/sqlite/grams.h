@@ -4,8 +4,7 @@
  * its entry, one or two bytes each, because FTS5 must be told what to delete; the text itself is not stored. In the
  * index a number is a word of four characters.
  */
-#ifndef WS_SQLITE_GRAMS_H
-#define WS_SQLITE_GRAMS_H
+#pragma once
 
 #include <sqlite3.h>
 
@@ -22,5 +21,3 @@ size_t ws_grams_words(struct upp_str text, bool words, size_t most, struct wb_bu
 
 /* Registers weft_grams(set): the index words of a set. Returns an SQLite result code. */
 int ws_grams_functions(sqlite3 *db);
-
-#endif

@@ -19,10 +19,8 @@ struct wb_library weft__sqlite_library(void)
     return wb_library("sqlite", SQLITE_VERSION, sqlite3_libversion());
 }
 
-/* ---- Memory ------------------------------------------------------------------------------------ */
-
 union header {
-    size_t      n;
+    size_t n;
     max_align_t align;
 };
 
@@ -71,7 +69,7 @@ static void mem_end(void *unused)
     (void)unused;
 }
 
-/* ---- Files: SQLite expects -1 and errno ------------------------------------------------------------- */
+/* Files: SQLite expects -1 and errno. */
 
 static int to_errno(int r)
 {
@@ -99,7 +97,7 @@ static int file_open(const char *path, int flags, int mode)
 
 int weft__sqlite_opened(void)
 {
-    int fd      = last_opened;
+    int fd = last_opened;
     last_opened = -1;
     return fd;
 }
@@ -140,7 +138,7 @@ static int file_unlink(const char *path)
 }
 
 static const struct {
-    const char         *name;
+    const char *name;
     sqlite3_syscall_ptr call;
 } calls[] = {
     {"open", (sqlite3_syscall_ptr)file_open},          {"close", (sqlite3_syscall_ptr)file_close},

@@ -1,6 +1,6 @@
-/* stores/sqlite/lock.c — see lock.h. flock belongs to the open file description: it ends with the process, and two
- * stores of one process exclude each other as well. The file itself stays: deleting it would race with the next
- * owner. */
+/* stores/sqlite/lock.c — takes, reads and releases FILE.lock. flock belongs to the open file description: it ends
+ * with the process, and two stores of one process exclude each other as well. The file itself stays: deleting it
+ * would race with the next owner. */
 #include "stores/sqlite/lock.h"
 
 #include <errno.h>
@@ -37,7 +37,7 @@ static int lock_name(const char *path, struct wb_buf *ret, struct upp_err *err)
 static int open_lock(const char *path, int flags, struct upp_err *err, int *ret)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf name = WB_BUF(1 << 16);
-    int                                   r    = lock_name(path, &name, err);
+    int r = lock_name(path, &name, err);
     if (r < 0)
         return r;
     int fd = -EINTR;
@@ -70,15 +70,15 @@ static int read_info(int fd, struct ws_owner_info *ret)
     int64_t n = wb_fd_read(fd, text, MAX_TEXT);
     if (n < 0)
         return (int)n;
-    text[n]   = 0;
-    *ret      = (struct ws_owner_info){0};
+    text[n] = 0;
+    *ret = (struct ws_owner_info){0};
     char *end = strchr(text, '\n');
     if (!end || sscanf(text, "%d", &ret->pid) != 1) {
         ret->pid = 0;
         return 0;
     }
     char *socket = end + 1;
-    end          = strchr(socket, '\n');
+    end = strchr(socket, '\n');
     if (end && (size_t)(end - socket) < sizeof ret->socket)
         memcpy(ret->socket, socket, (size_t)(end - socket));
     return 0;
@@ -96,9 +96,9 @@ static int write_info(int fd, const struct ws_owner_info *info)
 
 int ws_lock_take(const char *path, struct ws_lock *ret, struct upp_err *err)
 {
-    struct ws_owner_info        mine = {.pid = (int)getpid()}, other = {0};
+    struct ws_owner_info mine = {.pid = (int)getpid()}, other = {0};
     WB_CLEANUP(wb_fd_close) int fd = -1;
-    int                         r  = ws_lock_socket(path, mine.socket, err);
+    int r = ws_lock_socket(path, mine.socket, err);
     if (r >= 0)
         r = open_lock(path, O_RDWR | O_CREAT, err, &fd);
     if (r < 0)
@@ -119,7 +119,7 @@ int ws_lock_take(const char *path, struct ws_lock *ret, struct upp_err *err)
     if (r < 0)
         return fail(err, r, path, "take");
     *ret = (struct ws_lock){fd, mine};
-    fd   = -1;
+    fd = -1;
     return 0;
 }
 
@@ -132,9 +132,9 @@ void ws_lock_release(struct ws_lock *l)
 
 int ws_lock_read(const char *path, struct ws_owner_info *ret, struct upp_err *err)
 {
-    struct ws_owner_info        info;
+    struct ws_owner_info info;
     WB_CLEANUP(wb_fd_close) int fd = -1;
-    int                         r  = open_lock(path, O_RDWR, err, &fd);
+    int r = open_lock(path, O_RDWR, err, &fd);
     if (r < 0)
         return r;
     r = try_lock(fd, LOCK_EX);
@@ -154,7 +154,7 @@ int ws_lock_read(const char *path, struct ws_owner_info *ret, struct upp_err *er
 int ws_lock_open_unowned(const char *path, int *ret, struct upp_err *err)
 {
     WB_CLEANUP(wb_fd_close) int fd = -1;
-    int                         r  = open_lock(path, O_RDONLY, err, &fd);
+    int r = open_lock(path, O_RDONLY, err, &fd);
     if (r < 0)
         return r == -UPP_ENOTFOUND ? 1 : r;
     r = try_lock(fd, LOCK_SH);
@@ -164,7 +164,7 @@ int ws_lock_open_unowned(const char *path, int *ret, struct upp_err *err)
         return 0;
     (void)flock(fd, LOCK_UN); /* readers must not make anybody wait */
     *ret = fd;
-    fd   = -1;
+    fd = -1;
     return 1;
 }
 
@@ -180,7 +180,7 @@ int ws_lock_socket(const char *path, char ret[108], struct upp_err *err)
 {
     enum { ROOM = sizeof((struct ws_owner_info){0}).socket };
     const char *slash = strrchr(path, '/');
-    size_t      n     = strlen(path);
+    size_t n = strlen(path);
     if (n + sizeof ".sock" <= ROOM) {
         (void)snprintf(ret, ROOM, "%s.sock", path);
         return 0;

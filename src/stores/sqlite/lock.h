@@ -3,8 +3,7 @@
  * FILE.lock is locked as long as the owner lives (SIGKILL releases it too) and names the owner: its process id, and the
  * Unix socket on which it accepts commands. There is no force option.
  */
-#ifndef WS_LOCK_H
-#define WS_LOCK_H
+#pragma once
 
 #include "stores/driver.h"
 
@@ -13,13 +12,13 @@
 enum { WS_LOCK_PAGE = 64 << 10, WS_LOCK_PAGE_SIZE = 4096 };
 
 struct ws_lock {
-    int                  fd; /* -1: not held */
+    int fd; /* -1: not held */
     struct ws_owner_info mine;
 };
 
 /* Takes the lock of the database at path. -UPP_EBUSY: another process holds it; the message names it. Blocks
  * (files). */
-int  ws_lock_take(const char *path, struct ws_lock *ret, struct upp_err *err) UPP_MUST_CHECK;
+int ws_lock_take(const char *path, struct ws_lock *ret, struct upp_err *err) UPP_MUST_CHECK;
 void ws_lock_release(struct ws_lock *l);
 
 /* The owner of the database at path. -UPP_ENOTFOUND: there is no lock file, or nobody holds it. */
@@ -32,5 +31,3 @@ int ws_lock_open_unowned(const char *path, int *ret, struct upp_err *err) UPP_MU
 /* PATH.sock; if that is too long for a socket, a short name in the same folder. -UPP_EINVALID: that is too long,
  * too. */
 int ws_lock_socket(const char *path, char ret[108], struct upp_err *err) UPP_MUST_CHECK;
-
-#endif

@@ -27,8 +27,8 @@ enum { PATHS = 1100, COPY = 64 << 10 };
 static int refuse(const char *path, const struct ws_promise_look *x, struct upp_err *err)
 {
     char name[PATHS];
-    int  r = upp_fail(err, UPP_ESTORE, "%s: %s; `weft serve --accept-loss` starts without what is missing", x->why,
-                      WS_DOCTOR);
+    int r = upp_fail(err, UPP_ESTORE, "%s: %s; `weft serve --accept-loss` starts without what is missing", x->why,
+                     WS_DOCTOR);
     (void)snprintf(name, sizeof name, "%s%s", path, x->database ? "" : "-wal");
     wb_err_where(err, wb_cstr(name));
     return r;
@@ -38,14 +38,14 @@ static int refuse(const char *path, const struct ws_promise_look *x, struct upp_
 
 static int copy(const char *from, const char *to)
 {
-    WB_CLEANUP(wb_fd_close) int in  = WB_CALL(open)(from, O_RDONLY | O_CLOEXEC, 0);
+    WB_CLEANUP(wb_fd_close) int in = WB_CALL(open)(from, O_RDONLY | O_CLOEXEC, 0);
     WB_CLEANUP(wb_fd_close) int out = in < 0 ? -1 : WB_CALL(open)(to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    char                       *p   = wb_alloc(COPY);
-    int64_t                     n   = in < 0 ? in : out < 0 ? out : p ? 1 : -ENOMEM;
+    char *p = wb_alloc(COPY);
+    int64_t n = in < 0 ? in : out < 0 ? out : p ? 1 : -ENOMEM;
     for (int64_t at = 0; n > 0; at += n) {
-        n     = ws_pread(in, p, COPY, at);
+        n = ws_pread(in, p, COPY, at);
         int r = n > 0 ? wb_fd_write(out, wb_str(p, (size_t)n)) : 0;
-        n     = r < 0 ? r : n;
+        n = r < 0 ? r : n;
     }
     wb_free(p);
     return n < 0 ? (int)n : WB_CALL(sync)(out);
@@ -54,7 +54,7 @@ static int copy(const char *from, const char *to)
 /* As FILE-wal.damaged-2026-11-17T04:20:00.000Z. If SQLite shall replay it, this is a copy. */
 static int put_aside(struct ws_sqlite *s, struct ws_promise_look *x, struct upp_err *err)
 {
-    char           from[PATHS], to[PATHS], partial[PATHS], time[WB_TIME_TEXT];
+    char from[PATHS], to[PATHS], partial[PATHS], time[WB_TIME_TEXT];
     struct wb_time now = wb_time_from_ms(wb_wall_ms());
     if (!x->wal.exists)
         return 0;
@@ -97,7 +97,7 @@ static void put_back(struct ws_sqlite *s, const struct ws_promise_look *x)
 static int refuse_reader(struct ws_sqlite *s, struct ws_promise_look *x, struct upp_err *err)
 {
     WB_CLEANUP(wb_fd_close) int fd = -1;
-    int                         r  = ws_lock_open_unowned(s->path, &fd, err);
+    int r = ws_lock_open_unowned(s->path, &fd, err);
     if (r > 0)
         return refuse(s->path, x, err);
     *x = (struct ws_promise_look){0};
@@ -107,7 +107,7 @@ static int refuse_reader(struct ws_sqlite *s, struct ws_promise_look *x, struct 
 int ws_loss_check_files(struct ws_sqlite *s, struct upp_err *err)
 {
     WB_CLEANUP(wb_fd_close) int fd = -1;
-    struct ws_promise_look     *x = s->look = wb_calloc(1, sizeof *x);
+    struct ws_promise_look *x = s->look = wb_calloc(1, sizeof *x);
     if (!x)
         return upp_fail(err, UPP_ENOMEM, "no memory for a store");
     int r = s->opts.read_only ? ws_lock_open_unowned(s->path, &fd, err) : 1;
@@ -122,7 +122,7 @@ int ws_loss_check_files(struct ws_sqlite *s, struct upp_err *err)
         return refuse(s->path, x, err);
     if (x->bad) {
         x->aside = x->aside || !x->wal.frames;
-        r        = put_aside(s, x, err);
+        r = put_aside(s, x, err);
         if (r >= 0 && x->aside)
             x->wal = (struct ws_wal_state){0};
     }
@@ -139,7 +139,7 @@ int ws_loss_check_files(struct ws_sqlite *s, struct upp_err *err)
 static int check_all(struct ws_sqlite *s, struct upp_err *err)
 {
     char why[200];
-    int  rc = ws_integrity_check(s->writer.db, why, sizeof why);
+    int rc = ws_integrity_check(s->writer.db, why, sizeof why);
     if (rc != SQLITE_OK)
         return ws_sqlite_fail(s, s->writer.db, rc, "it cannot be read", err);
     if (!why[0])
@@ -156,7 +156,7 @@ bool ws_loss_is_marked(sqlite3 *db)
     static const char ask[] =
         "SELECT 1 FROM meta, pragma_schema_version v WHERE name = 'in_use' AND value = v.schema_version";
     sqlite3_stmt *st = NULL;
-    bool          is = sqlite3_prepare_v2(db, ask, -1, &st, NULL) == SQLITE_OK && sqlite3_step(st) == SQLITE_ROW;
+    bool is = sqlite3_prepare_v2(db, ask, -1, &st, NULL) == SQLITE_OK && sqlite3_step(st) == SQLITE_ROW;
     (void)sqlite3_finalize(st);
     return is;
 }
@@ -186,9 +186,9 @@ void ws_loss_unmark(struct ws_sqlite *s)
 
 int ws_loss_check_tables(struct ws_sqlite *s, struct upp_err *err)
 {
-    struct ws_promise_look *x    = s->look;
-    int64_t                 last = 0;
-    int                     r    = 0;
+    struct ws_promise_look *x = s->look;
+    int64_t last = 0;
+    int r = 0;
     if (x->known && x->row)
         r = ws_conn_number(s, &s->writer, "SELECT max(id) FROM log", &last, err);
     if (r >= 0 && x->known && last < x->row) {
@@ -219,7 +219,7 @@ void ws_loss_done(struct ws_sqlite *s, bool undo)
 
 static int put_id(struct ws_sqlite *s, uint32_t *id, struct upp_err *err)
 {
-    char    sql[64];
+    char sql[64];
     int64_t n = WB_CALL(random)(id, sizeof *id);
     if (n != sizeof *id)
         return wb_fail_sys(err, n < 0 ? (int)n : -EIO, UPP_ESTORE, "no randomness for the id of a database");
@@ -230,9 +230,9 @@ static int put_id(struct ws_sqlite *s, uint32_t *id, struct upp_err *err)
 
 static int put_record(struct ws_sqlite *s, const struct ws_promise_look *x, struct upp_err *err)
 {
-    char           name[sizeof RECORD + WB_TIME_TEXT], time[WB_TIME_TEXT];
+    char name[sizeof RECORD + WB_TIME_TEXT], time[WB_TIME_TEXT];
     struct wb_time now = wb_time_from_ms(wb_wall_ms());
-    sqlite3_stmt  *st  = NULL;
+    sqlite3_stmt *st = NULL;
     (void)wb_time_upp(&now, time);
     (void)snprintf(name, sizeof name, RECORD "%s", time);
     int rc = sqlite3_prepare_v2(
@@ -254,10 +254,10 @@ static int put_record(struct ws_sqlite *s, const struct ws_promise_look *x, stru
 
 int ws_loss_record(struct ws_sqlite *s, struct upp_err *err)
 {
-    int64_t     is = 0;
+    int64_t is = 0;
     struct stat st;
-    int         r  = ws_conn_number(s, &s->writer, "PRAGMA user_version", &is, err);
-    uint32_t    id = (uint32_t)is;
+    int r = ws_conn_number(s, &s->writer, "PRAGMA user_version", &is, err);
+    uint32_t id = (uint32_t)is;
     if (r >= 0 && !id)
         r = put_id(s, &id, err);
     if (r >= 0 && s->look->bad)
@@ -272,10 +272,10 @@ int ws_loss_record(struct ws_sqlite *s, struct upp_err *err)
 static int read_records(sqlite3 *db, struct wb_buf *ret)
 {
     sqlite3_stmt *st = NULL;
-    int           rc = sqlite3_prepare_v2(db,
-                                          "SELECT substr(name, 6) || ': ' || value FROM meta WHERE name LIKE '" RECORD "%'"
-                                                    " ORDER BY name",
-                                          -1, &st, NULL);
+    int rc = sqlite3_prepare_v2(db,
+                                "SELECT substr(name, 6) || ': ' || value FROM meta WHERE name LIKE '" RECORD "%'"
+                                " ORDER BY name",
+                                -1, &st, NULL);
     while (rc == SQLITE_OK && (rc = sqlite3_step(st)) == SQLITE_ROW) {
         wb_buf_addf(ret, "%s\n", (const char *)sqlite3_column_text(st, 0));
         rc = SQLITE_OK;
@@ -288,7 +288,7 @@ static int read_records(sqlite3 *db, struct wb_buf *ret)
 static int ask_database(const char *path, const struct ws_promise_look *x, struct ws_losses *ret, struct upp_err *err)
 {
     sqlite3 *db = NULL;
-    int      r = 0, rc = sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, NULL);
+    int r = 0, rc = sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, NULL);
     if (rc == SQLITE_OK && ws_promise_is_new_here(x) && ws_loss_is_marked(db))
         (void)snprintf(ret->missing, sizeof ret->missing, "%s-wal %s", path, WS_LOSS_COPIED);
     if (rc == SQLITE_OK)
@@ -304,9 +304,9 @@ static int ask_database(const char *path, const struct ws_promise_look *x, struc
 int ws_sqlite_losses(const char *path, struct ws_losses *ret, struct upp_err *err)
 {
     WB_CLEANUP(wb_fd_close) int fd = -1;
-    struct ws_promise_look     *x  = wb_calloc(1, sizeof *x);
-    int                         r  = x ? ws_lock_open_unowned(path, &fd, err) : upp_fail(err, UPP_ENOMEM, "no memory");
-    ret->missing[0]                = 0;
+    struct ws_promise_look *x = wb_calloc(1, sizeof *x);
+    int r = x ? ws_lock_open_unowned(path, &fd, err) : upp_fail(err, UPP_ENOMEM, "no memory");
+    ret->missing[0] = 0;
     if (r >= 0)
         r = ws_promise_look(path, fd, x, err);
     if (r >= 0 && x->bad)

@@ -1,4 +1,4 @@
-/* stores/sqlite/page.c — checksums of pages. See page.h. */
+/* stores/sqlite/page.c — computes, stamps and verifies the checksums of pages. */
 #include "stores/sqlite/page.h"
 
 #include <endian.h>
@@ -69,7 +69,7 @@ static void add_plain(struct streams *s, const unsigned char *p, size_t groups)
     ADD_GROUPS(s, p, groups, crc_plain)
 }
 
-#if defined                                   __x86_64__
+#if defined __x86_64__
 __attribute__((target("sse4.2"))) static void add_fast(struct streams *to, const unsigned char *p, size_t groups)
 {
     struct streams s = *to;
@@ -130,8 +130,8 @@ static void blank_counters(unsigned char head[GROUP])
 
 uint64_t ws_page_sum(const unsigned char page[WS_PAGE], bool plain)
 {
-    struct streams s     = {0x9e3779b9, 0x85ebca6b, 0xc2b2ae35};
-    bool           first = memcmp(page, magic, sizeof magic) == 0;
+    struct streams s = {0x9e3779b9, 0x85ebca6b, 0xc2b2ae35};
+    bool first = memcmp(page, magic, sizeof magic) == 0;
     if (first) {
         unsigned char head[GROUP];
         memcpy(head, page, sizeof head);
@@ -141,8 +141,8 @@ uint64_t ws_page_sum(const unsigned char page[WS_PAGE], bool plain)
     add(&s, page + (first ? GROUP : 0), (size_t)GROUPS - first, plain);
     /* Of a page of the WAL, whose number is not known, only the upper half of the difference is judged. */
     uint64_t h = (s.a | s.b << 32) ^ s.c * 0x9e3779b97f4a7c15u;
-    h          = (h ^ h >> 32) * 0xd6e8feb86659fd93u;
-    h          = (h ^ h >> 32) * 0xd6e8feb86659fd93u;
+    h = (h ^ h >> 32) * 0xd6e8feb86659fd93u;
+    h = (h ^ h >> 32) * 0xd6e8feb86659fd93u;
     return h ^ h >> 32;
 }
 
@@ -212,7 +212,7 @@ bool ws_page_reserves(const unsigned char first[WS_PAGE_HEAD])
 bool ws_page_has_sums(const unsigned char first[WS_PAGE])
 {
     static const unsigned char none[WS_PAGE_TAIL];
-    const unsigned char       *tail = first + WS_PAGE_BODY;
+    const unsigned char *tail = first + WS_PAGE_BODY;
     if (memcmp(tail, none, sizeof none) == 0)
         return false;
     return is_balanced(tail) || word_at(tail) == ws_page_sum(first, false) + 1 || ws_page_reserves(first);
@@ -223,12 +223,12 @@ bool ws_page_has_sums(const unsigned char first[WS_PAGE])
 enum { AT_ONCE = 256 };
 
 struct checking {
-    const char         *path;
-    int                 fd;
-    uint64_t            in_file; /* pages */
+    const char *path;
+    int fd;
+    uint64_t in_file; /* pages */
     struct ws_wal_state wal;
-    unsigned char      *pages;         /* AT_ONCE of the file */
-    unsigned char   *in_wal, *is_hurt; /* a bit for each page: the WAL has it; SQLite reads it there, and it is bad */
+    unsigned char *pages;            /* AT_ONCE of the file */
+    unsigned char *in_wal, *is_hurt; /* a bit for each page: the WAL has it; SQLite reads it there, and it is bad */
     struct ws_pages *ret;
 };
 
@@ -248,7 +248,7 @@ static bool has_bit(const unsigned char *bits, uint64_t i)
 static void set_bit(unsigned char *bits, uint64_t i, bool on)
 {
     unsigned char bit = (unsigned char)(1 << i % 8);
-    bits[i / 8]       = (unsigned char)(on ? bits[i / 8] | bit : bits[i / 8] & ~bit);
+    bits[i / 8] = (unsigned char)(on ? bits[i / 8] | bit : bits[i / 8] & ~bit);
 }
 
 static int check_failed(const struct checking *x, int r, struct upp_err *err)
@@ -262,7 +262,7 @@ static int check_failed(const struct checking *x, int r, struct upp_err *err)
 static int note_frames(struct checking *x, const char *wal, struct upp_err *err)
 {
     WB_CLEANUP(wb_fd_close) int fd = WB_CALL(open)(wal, O_RDONLY | O_CLOEXEC, 0);
-    unsigned char               head[WS_FRAME_HEAD];
+    unsigned char head[WS_FRAME_HEAD];
     if (fd == -ENOENT)
         return 0;
     if (fd < 0)
@@ -297,8 +297,8 @@ static int note_wal(struct checking *x, struct upp_err *err)
         r = ws_wal_scan(name.p, 0, (struct ws_sum){0}, &x->wal, err);
     if (r < 0)
         return r;
-    x->ret->n  = WB_MAX(x->in_file, (uint64_t)x->wal.pages);
-    x->in_wal  = wb_calloc(x->ret->n / 8 + 1, 1);
+    x->ret->n = WB_MAX(x->in_file, (uint64_t)x->wal.pages);
+    x->in_wal = wb_calloc(x->ret->n / 8 + 1, 1);
     x->is_hurt = wb_calloc(x->ret->n / 8 + 1, 1);
     if (!x->in_wal || !x->is_hurt)
         return upp_fail(err, UPP_ENOMEM, "no memory for pages");
@@ -338,7 +338,7 @@ static int check_pages(struct checking *x, struct upp_err *err)
     if (x->fd < 0 || fstat(x->fd, &st) != 0)
         return check_failed(x, x->fd < 0 ? x->fd : -errno, err);
     x->in_file = x->ret->n = (uint64_t)st.st_size / WS_PAGE;
-    x->pages               = wb_alloc((size_t)AT_ONCE * WS_PAGE);
+    x->pages = wb_alloc((size_t)AT_ONCE * WS_PAGE);
     if (!x->pages)
         return upp_fail(err, UPP_ENOMEM, "no memory for pages");
     for (uint64_t i = 0; i < x->in_file; i += AT_ONCE) {
@@ -367,8 +367,8 @@ static int check_pages(struct checking *x, struct upp_err *err)
 int ws_sqlite_check_pages(const char *path, struct ws_pages *ret, struct upp_err *err)
 {
     WB_CLEANUP(checking_done) struct checking x = {.path = path, .fd = -1, .ret = ret};
-    *ret                                        = (struct ws_pages){0};
-    int r                                       = check_pages(&x, err);
+    *ret = (struct ws_pages){0};
+    int r = check_pages(&x, err);
     if (r >= 0 && ret->wrong)
         ret->index = ws_tables_are_whole(path);
     return r;

@@ -8,8 +8,7 @@
  * SQLite never sees them: pages are given to it with zeros there (vfs.c). Another program that writes a page leaves the
  * sum of what the page was before.
  */
-#ifndef WS_PAGE_H
-#define WS_PAGE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -40,5 +39,3 @@ bool ws_page_has_sums(const unsigned char first[WS_PAGE]);
 
 /* The sum of a page's body, with the processor's instruction for CRC-32C if it has one; `plain`: without. */
 uint64_t ws_page_sum(const unsigned char page[WS_PAGE], bool plain);
-
-#endif

@@ -1,4 +1,4 @@
-/* stores/sqlite/promise.c — see promise.h. */
+/* stores/sqlite/promise.c — writes the record of the WAL, and compares it with the files when the store is opened. */
 #include "stores/sqlite/promise.h"
 
 #include <errno.h>
@@ -63,11 +63,11 @@ static void read_boot(char ret[40])
 
 /* The database without its WAL. */
 struct file {
-    bool     there; /* exists and is not empty */
+    bool there; /* exists and is not empty */
     uint64_t inode;
     uint32_t id;
-    int      fd;
-    void    *page; /* buffer for one */
+    int fd;
+    void *page; /* buffer for one */
 };
 
 static void file_done(struct file *f)
@@ -79,9 +79,9 @@ static void file_done(struct file *f)
 static int file_open(const char *path, struct file *f, struct upp_err *err)
 {
     unsigned char head[ID_AT + 4] = {0};
-    struct stat   st;
-    int           r = 0;
-    f->page         = wb_alloc(WS_WAL_PAGE);
+    struct stat st;
+    int r = 0;
+    f->page = wb_alloc(WS_WAL_PAGE);
     if (!f->page)
         return upp_fail(err, UPP_ENOMEM, "no memory for a page");
     f->fd = -EINTR;
@@ -120,8 +120,8 @@ static bool has(const struct file *f, const struct ws_proof *p, bool big)
  * match too. Pages that we checkpoint do not match if they have bytes of moved rows in the WAL (gap.h). */
 static bool proven(const struct file *f, const struct ws_promise_look *x)
 {
-    const struct ws_record *r   = &x->record;
-    bool                    big = x->wal.head.big;
+    const struct ws_record *r = &x->record;
+    bool big = x->wal.head.big;
     if (x->checkpointed >= r->frames && !x->checkpointing)
         return true;
     for (uint32_t i = 0; i < r->n_proofs; i++)
@@ -134,24 +134,24 @@ static bool proven(const struct file *f, const struct ws_promise_look *x)
 static int read_records(int lock, struct ws_promise_look *x, struct ws_record *before, struct upp_err *err)
 {
     struct ws_promise_page page = {0};
-    int64_t                n    = lock < 0 ? 0 : ws_pread(lock, &page, sizeof page, WS_LOCK_PAGE);
+    int64_t n = lock < 0 ? 0 : ws_pread(lock, &page, sizeof page, WS_LOCK_PAGE);
     if (n < 0)
         return wb_fail_sys(err, (int)n, UPP_ESTORE, "cannot read the lock of the database");
     const struct ws_record *a = &page.slots[0].r, *b = &page.slots[1].r;
-    bool                    is_a = is_record(a), is_b = is_record(b);
+    bool is_a = is_record(a), is_b = is_record(b);
     if (is_b && (!is_a || b->number > a->number)) {
         const struct ws_record *t = a;
-        bool                    u = is_a;
+        bool u = is_a;
         a = b, is_a = true;
         b = t, is_b = u;
     }
     x->known = is_a;
     if (is_a)
         x->record = *a;
-    *before               = is_a && is_b ? *b : (struct ws_record){0};
+    *before = is_a && is_b ? *b : (struct ws_record){0};
     uint64_t checkpointed = page.checkpointed;
-    x->checkpointing      = page.checkpointing || page.failed;
-    x->checkpointed       = is_a && (uint32_t)(checkpointed >> 32) == tag_of(a->salt) ? (uint32_t)checkpointed : 0;
+    x->checkpointing = page.checkpointing || page.failed;
+    x->checkpointed = is_a && (uint32_t)(checkpointed >> 32) == tag_of(a->salt) ? (uint32_t)checkpointed : 0;
     return 0;
 }
 
@@ -167,7 +167,7 @@ UPP_PRINTF(2, 3) static void is_bad(struct ws_promise_look *x, const char *fmt, 
 /* Checks the WAL that the record describes. */
 static void check_wal(struct ws_promise_look *x, const struct file *f)
 {
-    const struct ws_record    *r = &x->record;
+    const struct ws_record *r = &x->record;
     const struct ws_wal_state *w = &x->wal;
     if (w->frames >= x->needed && (x->needed < r->frames || !r->frames || w->holds))
         return;
@@ -190,7 +190,7 @@ static void check_wal(struct ws_promise_look *x, const struct file *f)
 /* Compares a record with the database it belongs to. */
 static void compare(struct ws_promise_look *x, const struct file *f, const struct ws_record *before)
 {
-    const struct ws_record    *r = &x->record;
+    const struct ws_record *r = &x->record;
     const struct ws_wal_state *w = &x->wal;
     if (w->head.whole && w->head.salt == r->salt) {
         x->needed = x->same_boot ? r->frames : r->synced;
@@ -219,10 +219,10 @@ static void compare(struct ws_promise_look *x, const struct file *f, const struc
 
 int ws_promise_look(const char *path, int lock, struct ws_promise_look *x, struct upp_err *err)
 {
-    WB_CLEANUP(file_done) struct file f      = {.fd = -1};
-    struct ws_record                  before = {0};
-    struct stat                       st;
-    char                              name[PATHS], boot[40];
+    WB_CLEANUP(file_done) struct file f = {.fd = -1};
+    struct ws_record before = {0};
+    struct stat st;
+    char name[PATHS], boot[40];
     *x = (struct ws_promise_look){0};
     if ((size_t)snprintf(name, sizeof name, "%s-wal", path) >= sizeof name)
         return upp_fail(err, UPP_EINVALID, "the path is too long");
@@ -234,10 +234,10 @@ int ws_promise_look(const char *path, int lock, struct ws_promise_look *x, struc
     if (r < 0)
         return r;
     read_boot(boot);
-    x->looked     = true;
-    x->same_boot  = x->known && boot[0] && memcmp(boot, x->record.boot, sizeof boot) == 0;
+    x->looked = true;
+    x->same_boot = x->known && boot[0] && memcmp(boot, x->record.boot, sizeof boot) == 0;
     bool in_place = x->known && fstat(lock, &st) == 0 && (uint64_t)st.st_ino == x->record.lock_inode;
-    bool used     = x->known && x->record.inode && !x->record.clean;
+    bool used = x->known && x->record.inode && !x->record.clean;
     if (!f.there) {
         x->known = false;
         x->aside = x->database = (used && in_place) || x->wal.frames;
@@ -281,7 +281,7 @@ static void put(struct ws_promise *p)
 static int make_room(int fd)
 {
     static const char zeros[WS_LOCK_PAGE_SIZE];
-    struct stat       st;
+    struct stat st;
     if (fstat(fd, &st) != 0)
         return -errno;
     if (st.st_size >= WS_LOCK_PAGE + WS_LOCK_PAGE_SIZE)
@@ -296,8 +296,8 @@ static int make_room(int fd)
 void ws_promise_open(struct ws_promise *p, const char *path, int lock, const struct ws_promise_look *from)
 {
     struct stat st;
-    int         r = make_room(lock);
-    *p            = (struct ws_promise){.fd = lock};
+    int r = make_room(lock);
+    *p = (struct ws_promise){.fd = lock};
     if (r >= 0 && fstat(lock, &st) != 0)
         r = -errno;
     void *map =
@@ -309,12 +309,12 @@ void ws_promise_open(struct ws_promise *p, const char *path, int lock, const str
                WB_LZ("path", path), WB_LZ("why", strerror(-r)));
         return;
     }
-    p->map       = map;
+    p->map = map;
     p->was_clean = from->record.clean;
-    p->now       = from->known ? from->record : (struct ws_record){0};
+    p->now = from->known ? from->record : (struct ws_record){0};
     if (!from->known || p->now.salt != from->wal.head.salt || p->now.frames != from->wal.frames) {
         p->now.n_proofs = 0;
-        p->now.top      = (struct ws_proof){0};
+        p->now.top = (struct ws_proof){0};
     }
     memcpy(p->now.magic, magic, sizeof magic);
     read_boot(p->now.boot);
@@ -322,21 +322,21 @@ void ws_promise_open(struct ws_promise *p, const char *path, int lock, const str
     for (int i = 0; i < 2; i++)
         if (is_record(&p->map->slots[i].r))
             p->now.number = WB_MAX(p->now.number, p->map->slots[i].r.number);
-    p->now.clean        = 0;
-    p->now.lock_inode   = (uint64_t)st.st_ino;
-    p->now.salt         = from->wal.head.whole ? from->wal.head.salt : 0;
-    p->now.head         = from->wal.head.sum;
-    p->now.frames       = from->wal.frames;
-    p->now.synced       = 0;
+    p->now.clean = 0;
+    p->now.lock_inode = (uint64_t)st.st_ino;
+    p->now.salt = from->wal.head.whole ? from->wal.head.salt : 0;
+    p->now.head = from->wal.head.sum;
+    p->now.frames = from->wal.frames;
+    p->now.synced = 0;
     p->now.transactions = from->wal.transactions;
-    p->now.sum          = from->wal.sum;
+    p->now.sum = from->wal.sum;
     if (from->bad) /* the loss was accepted */
         p->now.row = p->now.synced_row = 0;
     atomic_store(&p->tag, tag_of(p->now.salt));
     atomic_store(&p->map->failed, from->checkpointing); /* whoever was at it is gone */
     atomic_store(&p->map->checkpointing, 0);
-    p->next     = p->now;
-    p->last     = p->now.frames;
+    p->next = p->now;
+    p->last = p->now.frames;
     p->last_sum = p->now.sum;
     put(p);
     put(p); /* both slots */
@@ -366,15 +366,15 @@ void ws_promise_close(struct ws_promise *p, bool clean)
 /* A WAL without frames: nothing is required of it. */
 static void begin(struct ws_promise *p, uint64_t salt, struct ws_sum head)
 {
-    p->now.salt   = salt;
-    p->now.head   = head;
+    p->now.salt = salt;
+    p->now.head = head;
     p->now.frames = p->now.synced = p->now.transactions = 0;
-    p->now.sum                                          = head;
-    p->now.n_proofs                                     = 0;
-    p->now.top                                          = (struct ws_proof){0};
+    p->now.sum = head;
+    p->now.n_proofs = 0;
+    p->now.top = (struct ws_proof){0};
     atomic_store(&p->tag, tag_of(salt));
-    p->next     = p->now;
-    p->last     = 0;
+    p->next = p->now;
+    p->last = 0;
     p->last_sum = head;
     put(p);
 }
@@ -393,7 +393,7 @@ static void add_proof(struct ws_record *x, uint32_t number, const struct ws_proo
         i++;
     if (i == WS_PROOFS)
         i = number % WS_PROOFS;
-    x->n_proofs  = WB_MAX(x->n_proofs, i + 1);
+    x->n_proofs = WB_MAX(x->n_proofs, i + 1);
     x->proofs[i] = *proof;
 }
 
@@ -404,8 +404,8 @@ static void note_frame(struct ws_promise *p, uint32_t number, const struct ws_fr
         begin(p, f->salt, (struct ws_sum){0});
         p->last = UINT32_MAX;
     }
-    bool          first  = number == p->now.frames + 1; /* of a transaction */
-    bool          known  = first || (number > 1 && number == p->last + 1);
+    bool first = number == p->now.frames + 1; /* of a transaction */
+    bool known = first || (number > 1 && number == p->last + 1);
     struct ws_sum before = first ? p->now.sum : p->last_sum;
     if (first || !known)
         x->n_proofs = 0;
@@ -416,9 +416,9 @@ static void note_frame(struct ws_promise *p, uint32_t number, const struct ws_fr
         add_proof(x, number, &proof);
     if (known && f->page >= x->top.page)
         x->top = proof;
-    x->frames   = number;
-    x->sum      = f->sum;
-    p->last     = number;
+    x->frames = number;
+    x->sum = f->sum;
+    p->last = number;
     p->last_sum = f->sum;
 }
 
@@ -441,20 +441,20 @@ void ws_promise_acknowledge(struct ws_promise *p, int64_t row, bool synced)
     if (!p->map)
         return;
     struct ws_record *x = &p->next;
-    x->transactions     = p->now.transactions + 1;
-    x->row              = WB_MAX(x->row, row);
-    x->synced           = synced ? x->frames : p->now.synced;
-    x->synced_row       = synced ? x->row : p->now.synced_row;
-    x->number           = p->now.number;
-    p->now              = *x;
+    x->transactions = p->now.transactions + 1;
+    x->row = WB_MAX(x->row, row);
+    x->synced = synced ? x->frames : p->now.synced;
+    x->synced_row = synced ? x->row : p->now.synced_row;
+    x->number = p->now.number;
+    p->now = *x;
     put(p);
 }
 
 void ws_promise_synced(struct ws_promise *p)
 {
-    p->now.synced     = p->now.frames;
+    p->now.synced = p->now.frames;
     p->now.synced_row = p->now.row;
-    p->next           = p->now;
+    p->next = p->now;
     put(p);
 }
 

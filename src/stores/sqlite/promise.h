@@ -9,8 +9,7 @@
  * other intact. A frame is recorded after it was written and before the commit is acknowledged. A restart, truncation
  * or deletion of the WAL is recorded before it happens: SQLite does these only when the database has all of it.
  */
-#ifndef WS_PROMISE_H
-#define WS_PROMISE_H
+#pragma once
 
 #include <stdatomic.h>
 
@@ -18,7 +17,7 @@
 
 /* A page as the last transaction wrote it: shows whether the database has it without the WAL. */
 struct ws_proof {
-    uint32_t      page, size;
+    uint32_t page, size;
     struct ws_sum before, sum;
 };
 
@@ -26,52 +25,52 @@ enum { WS_PROOFS = 8 };
 
 /* A slot. */
 struct ws_record {
-    char            magic[8];
-    uint64_t        number; /* the slot with the higher number counts */
-    char            boot[40];
-    uint64_t        lock_inode, inode; /* inodes of FILE.lock and FILE */
-    uint32_t        id;                /* of the database: its user_version; 0: unknown */
-    uint32_t        clean;             /* it was closed, and there is no WAL */
-    uint64_t        salt;
-    struct ws_sum   head;                         /* the checksum of the WAL's header */
-    uint32_t        frames, synced, transactions; /* frames and transactions acknowledged; frames synced */
-    struct ws_sum   sum;                          /* checksum of the last frame */
-    int64_t         row, synced_row;              /* the newest row of the table `log` */
+    char magic[8];
+    uint64_t number; /* the slot with the higher number counts */
+    char boot[40];
+    uint64_t lock_inode, inode; /* inodes of FILE.lock and FILE */
+    uint32_t id;                /* of the database: its user_version; 0: unknown */
+    uint32_t clean;             /* it was closed, and there is no WAL */
+    uint64_t salt;
+    struct ws_sum head;                    /* the checksum of the WAL's header */
+    uint32_t frames, synced, transactions; /* frames and transactions acknowledged; frames synced */
+    struct ws_sum sum;                     /* checksum of the last frame */
+    int64_t row, synced_row;               /* the newest row of the table `log` */
     struct ws_proof proofs[WS_PROOFS];
-    uint32_t        n_proofs;
+    uint32_t n_proofs;
     struct ws_proof top; /* the highest page of this WAL: the last one that a checkpoint writes */
-    uint64_t        check;
+    uint64_t check;
 };
 
 /* What FILE.lock holds after the owner's text. */
 struct ws_promise_page {
     union {
         struct ws_record r;
-        char             room[1024];
+        char room[1024];
     } slots[2];
     _Atomic uint32_t checkpointing; /* checkpoints in progress: the database mixes pages of several transactions */
     _Atomic uint32_t failed;        /* or some that ended like that, since a checkpoint of the whole WAL */
     _Atomic uint64_t checkpointed;  /* checkpointed up to this frame; upper 32 bits: of which WAL */
 };
 
-/* ---- Checking, before SQLite opens the file ------------------------------------------------------------------ */
+/* Checking, before SQLite opens the file. */
 
 struct ws_promise_look {
-    bool                looked;
-    bool                known; /* there is a record, and it is of this database */
-    bool                same_boot;
-    struct ws_record    record;
+    bool looked;
+    bool known; /* there is a record, and it is of this database */
+    bool same_boot;
+    struct ws_record record;
     struct ws_wal_state wal;
-    uint32_t            needed; /* frames that this WAL must hold because the database does not have them */
-    uint32_t            checkpointed;
-    bool                checkpointing;
+    uint32_t needed; /* frames that this WAL must hold because the database does not have them */
+    uint32_t checkpointed;
+    bool checkpointing;
 
-    bool    bad;      /* something is missing or damaged: */
-    bool    aside;    /* nothing of the WAL may be replayed */
-    bool    database; /* it is the database that is missing */
-    int64_t row;      /* the database must have this row; 0: unknown */
-    char    why[320];
-    char    aside_suffix[40]; /* suffix of the name under which the WAL was set aside */
+    bool bad;      /* something is missing or damaged: */
+    bool aside;    /* nothing of the WAL may be replayed */
+    bool database; /* it is the database that is missing */
+    int64_t row;   /* the database must have this row; 0: unknown */
+    char why[320];
+    char aside_suffix[40]; /* suffix of the name under which the WAL was set aside */
 };
 
 /* Is it the first time that the database is opened where it is, without a WAL? (A start that was refused leaves a
@@ -84,19 +83,17 @@ static inline bool ws_promise_is_new_here(const struct ws_promise_look *x)
 /* lock: the descriptor of FILE.lock, or -1: then there is no record. Blocks. */
 int ws_promise_look(const char *path, int lock, struct ws_promise_look *ret, struct upp_err *err) UPP_MUST_CHECK;
 
-/* ---- Writing ------------------------------------------------------------------------------------------------- */
-
 struct ws_promise {
     struct ws_promise_page *map; /* NULL: there is no record */
-    int                     fd;
-    struct ws_record        now;  /* as last written to a slot */
-    struct ws_record        next; /* of what is being written: takes effect once the transaction is acknowledged */
-    uint32_t                last; /* the last frame written, and its checksum */
-    struct ws_sum           last_sum;
-    _Atomic uint32_t        tag;       /* identifies the present WAL: derived from its salt */
-    bool                    was_clean; /* when the store was opened */
-    int64_t                 watched_ms;
-    bool                    lost; /* the page is only in memory: somebody has truncated the file */
+    int fd;
+    struct ws_record now;  /* as last written to a slot */
+    struct ws_record next; /* of what is being written: takes effect once the transaction is acknowledged */
+    uint32_t last;         /* the last frame written, and its checksum */
+    struct ws_sum last_sum;
+    _Atomic uint32_t tag; /* identifies the present WAL: derived from its salt */
+    bool was_clean;       /* when the store was opened */
+    int64_t watched_ms;
+    bool lost; /* the page is only in memory: somebody has truncated the file */
 };
 
 /* Continues from what was found. If there is no room for the page, goes on without a record and logs a warning. */
@@ -115,12 +112,10 @@ void ws_promise_synced(struct ws_promise *p);
 /* Begin and end of a checkpoint, of several possible at a time; frames: checkpointed up to that one (-1: none, or
  * unknown). From any thread. */
 uint32_t ws_promise_checkpoint_begin(struct ws_promise *p);
-void     ws_promise_checkpoint_end(struct ws_promise *p, uint32_t tag, int frames);
-void     ws_promise_checkpoint_failed(struct ws_promise *p); /* instead of the end */
-void     ws_promise_checkpointed(struct ws_promise *p);      /* the WAL was emptied: those that failed do not count */
+void ws_promise_checkpoint_end(struct ws_promise *p, uint32_t tag, int frames);
+void ws_promise_checkpoint_failed(struct ws_promise *p); /* instead of the end */
+void ws_promise_checkpointed(struct ws_promise *p);      /* the WAL was emptied: those that failed do not count */
 
 /* A mapped page of a truncated lock file cannot be written to: then goes on without a record. Checks at most once a
  * second. */
 void ws_promise_watch(struct ws_promise *p, int64_t now_ms);
-
-#endif

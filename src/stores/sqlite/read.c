@@ -24,7 +24,7 @@ static int borrow(struct ws_sqlite *s, struct ws_conn **ret, struct upp_err *err
         return 0;
     }
     struct ws_conn *c = wb_calloc(1, sizeof *c);
-    int             r = c ? ws_conn_open(s, WS_READER, c, err) : upp_fail(err, UPP_ENOMEM, "no memory for a reader");
+    int r = c ? ws_conn_open(s, WS_READER, c, err) : upp_fail(err, UPP_ENOMEM, "no memory for a reader");
     if (r >= 0)
         r = ws_conn_prepare(s, WS_READER, c, err);
     if (r >= 0) {
@@ -61,8 +61,8 @@ void ws_readers_close(struct ws_sqlite *s)
 static int read_job(void *arg, struct upp_err *err)
 {
     struct ws_reading *x = arg;
-    struct ws_conn    *c;
-    int                r = borrow(x->s, &c, err);
+    struct ws_conn *c;
+    int r = borrow(x->s, &c, err);
     if (r < 0)
         return r;
     r = x->fn(x, c, err);
@@ -94,9 +94,9 @@ WEFT_SUSPENDS int ws_ask(struct ws_reading *x, struct upp_err *err)
 
 /* A store that reads on the current worker, with the connection it has. */
 struct view {
-    struct wl_store   store; /* must be first */
+    struct wl_store store; /* must be first */
     struct ws_sqlite *s;
-    struct ws_conn   *c;
+    struct ws_conn *c;
 };
 static const struct wl_store_ops view_ops;
 
@@ -108,25 +108,25 @@ WEFT_SUSPENDS static int execute_read(struct wl_store *s, struct ws_reading *x, 
         return ws_ask(x, err);
     }
     const struct view *v = (const struct view *)(const void *)s;
-    x->s                 = v->s;
+    x->s = v->s;
     return x->fn(x, v->c, err);
 }
 
 struct together {
     wl_reading_fn *fn;
-    void          *arg;
+    void *arg;
 };
 
 static int read_together(struct ws_reading *x, struct ws_conn *c, struct upp_err *err)
 {
     const struct together *t = x->ret;
-    struct view            v = {.store.ops = &view_ops, .s = x->s, .c = c};
+    struct view v = {.store.ops = &view_ops, .s = x->s, .c = c};
     return t->fn(&v.store, t->arg, err);
 }
 
 WEFT_SUSPENDS static int sq_at_once(struct wl_store *s, wl_reading_fn *fn, void *arg, struct upp_err *err)
 {
-    struct together   t = {fn, arg};
+    struct together t = {fn, arg};
     struct ws_reading x = {.s = ws_sqlite(s), .fn = read_together, .ret = &t};
     return ws_ask(&x, err);
 }
@@ -183,7 +183,7 @@ void ws_read_columns(sqlite3_stmt *st, int i, const struct ws_column *c, size_t 
 static struct wl_row *room_for_row(struct wb_arena *a, struct wl_rows *rows, size_t *cap)
 {
     if (rows->n == *cap) {
-        *cap             = *cap ? *cap * 2 : 16;
+        *cap = *cap ? *cap * 2 : 16;
         struct wl_row *p = wb_new_n(a, struct wl_row, *cap);
         if (!p)
             return NULL;
@@ -196,11 +196,11 @@ static struct wl_row *room_for_row(struct wb_arena *a, struct wl_rows *rows, siz
 
 static int read_rows(struct ws_reading *x, struct ws_conn *c, struct upp_err *err)
 {
-    const struct wl_range              *g    = &x->range;
-    WB_CLEANUP(ws_resetp) sqlite3_stmt *st   = c->st[g->backwards ? WS_ROWS_BACK : WS_ROWS];
-    struct wl_rows                      rows = {0};
-    size_t                              cap = 0, bytes = 0;
-    int                                 r;
+    const struct wl_range *g = &x->range;
+    WB_CLEANUP(ws_resetp) sqlite3_stmt *st = c->st[g->backwards ? WS_ROWS_BACK : WS_ROWS];
+    struct wl_rows rows = {0};
+    size_t cap = 0, bytes = 0;
+    int r;
     ws_bind_name(st, 1, x->o->tenant);
     ws_bind_u64(st, 2, g->node);
     ws_bind_u64(st, 3, g->from);
@@ -239,37 +239,37 @@ WEFT_SUSPENDS static int sq_rows(struct wl_store *s, const struct wl_owner *o, c
  * of its kind the result has. */
 struct how {
     enum ws_statement statement;
-    const char       *binds;
-    uint8_t           first, n; /* 0: all from `first` on */
+    const char *binds;
+    uint8_t first, n; /* 0: all from `first` on */
 };
 
 static const struct how hows[WL_WHATS] = {
-    [WL_GET_NODE]                = {WS_NODE, "tn", 1, WS_NODE_COLUMNS - 1},
-    [WL_GET_THREAD]              = {WS_THREAD, "ti", 0, 0},
-    [WL_GET_RUN]                 = {WS_RUN, "ti", 0, 0},
-    [WL_GET_ALIAS]               = {WS_ALIAS, "tuna", 2, 1},
-    [WL_GET_KEY]                 = {WS_KEY, "tsax", 2, 3},
-    [WL_GET_VALUE]               = {WS_VALUE, "tsa", 2, 1},
-    [WL_GET_PIECE]               = {WS_PIECE, "tbn", 0, 0},
-    [WL_GET_BYTES]               = {WS_TENANT_BYTES, "t", 0, 0},
-    [WL_LIST_THREADS]            = {WS_THREADS, "tuTiM", 0, 0},
-    [WL_LIST_RUNS]               = {WS_RUNS, "tinM", 0, 0},
-    [WL_LIST_RUNS_UP]            = {WS_RUNS_UP, "tinM", 0, 0},
-    [WL_LIST_OWN_RUNS]           = {WS_OWN_RUNS, "tunM", 0, 0},
-    [WL_LIST_OWN_RUNS_UP]        = {WS_OWN_RUNS_UP, "tunM", 0, 0},
-    [WL_LIST_WAITING]            = {WS_WAITING, "tunM", 0, 0},
-    [WL_LIST_RUNS_LIVE]          = {WS_RUNS_LIVE, "tiM", 0, 0},
-    [WL_LIST_LIVE]               = {WS_LIVE, "iM", 0, 0},
-    [WL_LIST_OLD_RUNS]           = {WS_OLD_RUNS, "tnhM", 0, 0},
-    [WL_LIST_VALUES]             = {WS_VALUES, "tsaM", 1, 2},
-    [WL_LIST_TENANTS]            = {WS_TENANTS_BY_NAME, "aM", 0, 0},
+    [WL_GET_NODE] = {WS_NODE, "tn", 1, WS_NODE_COLUMNS - 1},
+    [WL_GET_THREAD] = {WS_THREAD, "ti", 0, 0},
+    [WL_GET_RUN] = {WS_RUN, "ti", 0, 0},
+    [WL_GET_ALIAS] = {WS_ALIAS, "tuna", 2, 1},
+    [WL_GET_KEY] = {WS_KEY, "tsax", 2, 3},
+    [WL_GET_VALUE] = {WS_VALUE, "tsa", 2, 1},
+    [WL_GET_PIECE] = {WS_PIECE, "tbn", 0, 0},
+    [WL_GET_BYTES] = {WS_TENANT_BYTES, "t", 0, 0},
+    [WL_LIST_THREADS] = {WS_THREADS, "tuTiM", 0, 0},
+    [WL_LIST_RUNS] = {WS_RUNS, "tinM", 0, 0},
+    [WL_LIST_RUNS_UP] = {WS_RUNS_UP, "tinM", 0, 0},
+    [WL_LIST_OWN_RUNS] = {WS_OWN_RUNS, "tunM", 0, 0},
+    [WL_LIST_OWN_RUNS_UP] = {WS_OWN_RUNS_UP, "tunM", 0, 0},
+    [WL_LIST_WAITING] = {WS_WAITING, "tunM", 0, 0},
+    [WL_LIST_RUNS_LIVE] = {WS_RUNS_LIVE, "tiM", 0, 0},
+    [WL_LIST_LIVE] = {WS_LIVE, "iM", 0, 0},
+    [WL_LIST_OLD_RUNS] = {WS_OLD_RUNS, "tnhM", 0, 0},
+    [WL_LIST_VALUES] = {WS_VALUES, "tsaM", 1, 2},
+    [WL_LIST_TENANTS] = {WS_TENANTS_BY_NAME, "aM", 0, 0},
     [WL_LIST_UNREFERENCED_BLOBS] = {WS_LOOSE, "tTnM", 0, 0},
 };
 
 /* A family ordered by id: strays before its own ids, its own, strays after them. */
-static const struct how own_nodes     = {WS_OWN_NODES, "tlhM", 0, 0};
-static const struct how stray_nodes   = {WS_STRAY_NODES, "tpqMf", 0, 0};
-static const struct how own_threads   = {WS_OWN_THREADS, "tiLHM", 0, 0};
+static const struct how own_nodes = {WS_OWN_NODES, "tlhM", 0, 0};
+static const struct how stray_nodes = {WS_STRAY_NODES, "tpqMf", 0, 0};
+static const struct how own_threads = {WS_OWN_THREADS, "tiLHM", 0, 0};
 static const struct how stray_threads = {WS_STRAY_THREADS, "tiLHMf", 0, 0};
 
 static void family_bytes(uint64_t family, unsigned char out[4])
@@ -331,16 +331,16 @@ static void bind(sqlite3_stmt *st, const struct ws_reading *x, const char *binds
 
 static int read_piece(struct ws_reading *x, sqlite3_stmt *st, struct wl_piece *p, struct upp_err *err)
 {
-    *p = (struct wl_piece){.key    = *x->ask.blob,
+    *p = (struct wl_piece){.key = *x->ask.blob,
                            .number = (uint32_t)x->ask.number,
-                           .last   = x->ask.number + 1 == ws_column_u64(st, 3),
-                           .bytes  = ws_column_str(x->a, st, 1)};
+                           .last = x->ask.number + 1 == ws_column_u64(st, 3),
+                           .bytes = ws_column_str(x->a, st, 1)};
     return ws_row_whole(x->s, st, "pieces", WS_PIECES_COLUMNS, err);
 }
 
 static int read_thing(struct ws_reading *x, sqlite3_stmt *st, const struct how *how, void *thing, struct upp_err *err)
 {
-    const struct wl_ask  *k    = &x->ask;
+    const struct wl_ask *k = &x->ask;
     const struct ws_kind *kind = ws_kind_of(k->what);
     if (k->what == WL_GET_PIECE)
         return read_piece(x, st, thing, err);
@@ -352,17 +352,17 @@ static int read_thing(struct ws_reading *x, sqlite3_stmt *st, const struct how *
         ((struct wl_node *)thing)->key = k->number;
     else if (k->what == WL_GET_KEY) {
         ((struct wl_key *)thing)->route = k->space;
-        ((struct wl_key *)thing)->key   = k->name;
+        ((struct wl_key *)thing)->key = k->name;
     }
     return 0;
 }
 
 static int read_one(struct ws_reading *x, struct ws_conn *c, struct upp_err *err)
 {
-    const struct how                   *how = &hows[x->ask.what];
-    WB_CLEANUP(ws_resetp) sqlite3_stmt *st  = NULL;
-    union ws_object                     thing;
-    int                                 r = ws_conn_need(x->s, c, how->statement, &st, err);
+    const struct how *how = &hows[x->ask.what];
+    WB_CLEANUP(ws_resetp) sqlite3_stmt *st = NULL;
+    union ws_object thing;
+    int r = ws_conn_need(x->s, c, how->statement, &st, err);
     if (r < 0)
         return r;
     bind(st, x, how->binds);
@@ -390,13 +390,13 @@ WEFT_SUSPENDS static int sq_get(struct wl_store *s, const struct wl_ask *ask, st
 /* Adds the rows of one statement to the list. */
 static int read_some(struct ws_reading *x, struct ws_conn *c, const struct how *how, struct upp_err *err)
 {
-    WB_CLEANUP(ws_resetp) sqlite3_stmt *st    = NULL;
-    struct wl_list                     *l     = &x->list;
-    const struct ws_kind               *kind  = ws_kind_of(x->ask.what);
-    const int                           more  = (int)kind->n + 1; /* after the column that verifies the checksum */
-    size_t                              bytes = 0;
-    struct upp_str                      space = wb_arena_dup(x->a, x->ask.space);
-    int                                 r     = ws_conn_need(x->s, c, how->statement, &st, err);
+    WB_CLEANUP(ws_resetp) sqlite3_stmt *st = NULL;
+    struct wl_list *l = &x->list;
+    const struct ws_kind *kind = ws_kind_of(x->ask.what);
+    const int more = (int)kind->n + 1; /* after the column that verifies the checksum */
+    size_t bytes = 0;
+    struct upp_str space = wb_arena_dup(x->a, x->ask.space);
+    int r = ws_conn_need(x->s, c, how->statement, &st, err);
     if (r < 0)
         return r;
     bind(st, x, how->binds);
@@ -422,25 +422,25 @@ static int read_some(struct ws_reading *x, struct ws_conn *c, const struct how *
 static int read_family_nodes(struct ws_reading *x, struct ws_conn *c, struct upp_err *err)
 {
     const struct wb_uuid after = x->ask.id;
-    const uint64_t       low = x->ask.number << 32, high = low | UINT32_MAX;
-    const uint64_t       from = ws_none(after) ? 0 : wm_key(after) + 1; /* 0: overflow, past the last key */
-    int                  r    = 0;
+    const uint64_t low = x->ask.number << 32, high = low | UINT32_MAX;
+    const uint64_t from = ws_none(after) ? 0 : wm_key(after) + 1; /* 0: overflow, past the last key */
+    int r = 0;
     if (!from && !ws_none(after))
         return 0;
     if (from < low) {
-        x->low  = from;
+        x->low = from;
         x->high = low - 1;
-        r       = read_some(x, c, &stray_nodes, err);
+        r = read_some(x, c, &stray_nodes, err);
     }
     if (r >= 0 && from <= high) {
-        x->low  = WB_MAX(from, low);
+        x->low = WB_MAX(from, low);
         x->high = high;
-        r       = read_some(x, c, &own_nodes, err);
+        r = read_some(x, c, &own_nodes, err);
     }
     if (r >= 0 && high != UINT64_MAX) {
-        x->low  = WB_MAX(from, high + 1);
+        x->low = WB_MAX(from, high + 1);
         x->high = UINT64_MAX;
-        r       = read_some(x, c, &stray_nodes, err);
+        r = read_some(x, c, &stray_nodes, err);
     }
     return r;
 }
@@ -451,10 +451,10 @@ static int read_family_threads(struct ws_reading *x, struct ws_conn *c, struct u
     memset(&high, 0xff, sizeof high);
     memcpy(low.b, x->family, sizeof x->family);
     memcpy(high.b, x->family, sizeof x->family);
-    x->last  = low;
-    int r    = read_some(x, c, &stray_threads, err);
+    x->last = low;
+    int r = read_some(x, c, &stray_threads, err);
     x->first = low;
-    x->last  = high;
+    x->last = high;
     if (r >= 0)
         r = read_some(x, c, &own_threads, err);
     x->first = high;
@@ -466,8 +466,8 @@ static int read_family_threads(struct ws_reading *x, struct ws_conn *c, struct u
 static int pass_damaged(struct ws_reading *x, struct ws_conn *c, struct upp_err *err)
 {
     WB_CLEANUP(ws_resetp) sqlite3_stmt *st = NULL;
-    struct wl_list                     *l  = &x->list;
-    int                                 r  = ws_conn_need(x->s, c, WS_NEXT_RUN, &st, err);
+    struct wl_list *l = &x->list;
+    int r = ws_conn_need(x->s, c, WS_NEXT_RUN, &st, err);
     if (r < 0)
         return r;
     if (l->n)
@@ -485,19 +485,19 @@ static int pass_damaged(struct ws_reading *x, struct ws_conn *c, struct upp_err 
 static int read_old_runs(struct ws_reading *x, struct ws_conn *c, struct upp_err *err)
 {
     WB_CLEANUP(ws_resetp) sqlite3_stmt *st = NULL;
-    int                                 r  = ws_conn_need(x->s, c, WS_YOUNGER_RUN, &st, err);
+    int r = ws_conn_need(x->s, c, WS_YOUNGER_RUN, &st, err);
     if (r < 0)
         return r;
     bind(st, x, "nTw");
     r = ws_step(x->s, st, err);
     if (r < 0)
         return r;
-    x->high      = r == 1 ? ws_column_u64(st, 0) - 1 : INT64_MAX;
+    x->high = r == 1 ? ws_column_u64(st, 0) - 1 : INT64_MAX;
     x->list.upto = r == 1 ? x->high : 0;
     for (;;) {
         struct upp_err why = {0};
-        r                  = read_some(x, c, &hows[WL_LIST_OLD_RUNS], &why);
-        bool passes        = r == -UPP_ESTORE && strcmp(why.cause, WS_DAMAGED) == 0 && x->list.damaged < x->max;
+        r = read_some(x, c, &hows[WL_LIST_OLD_RUNS], &why);
+        bool passes = r == -UPP_ESTORE && strcmp(why.cause, WS_DAMAGED) == 0 && x->list.damaged < x->max;
         if (r < 0 && !passes && err)
             *err = why;
         if (!passes)
@@ -512,7 +512,7 @@ static int read_old_runs(struct ws_reading *x, struct ws_conn *c, struct upp_err
 static int find_updated(struct ws_reading *x, struct ws_conn *c, struct upp_err *err)
 {
     WB_CLEANUP(ws_resetp) sqlite3_stmt *st = c->st[WS_THREAD_UPDATED];
-    x->ask.before_ms                       = INT64_MAX;
+    x->ask.before_ms = INT64_MAX;
     if (ws_none(x->ask.id))
         return 0;
     bind(st, x, "tiu");
@@ -526,9 +526,9 @@ static int find_updated(struct ws_reading *x, struct ws_conn *c, struct upp_err 
 /* The number of the run after which a list of runs continues. */
 static int find_number(struct ws_reading *x, struct ws_conn *c, struct upp_err *err)
 {
-    WB_CLEANUP(ws_resetp) sqlite3_stmt *st   = NULL;
-    bool                                down = x->ask.what == WL_LIST_RUNS || x->ask.what == WL_LIST_OWN_RUNS;
-    x->ask.number                            = down ? INT64_MAX : 0;
+    WB_CLEANUP(ws_resetp) sqlite3_stmt *st = NULL;
+    bool down = x->ask.what == WL_LIST_RUNS || x->ask.what == WL_LIST_OWN_RUNS;
+    x->ask.number = down ? INT64_MAX : 0;
     if (ws_none(x->ask.after))
         return 0;
     int r = ws_conn_need(x->s, c, WS_RUN_NUMBER, &st, err);
@@ -562,7 +562,7 @@ static int find_start(struct ws_reading *x, struct ws_conn *c, struct upp_err *e
 static int read_list(struct ws_reading *x, struct ws_conn *c, struct upp_err *err)
 {
     const enum wl_what what = x->ask.what;
-    int                r    = find_start(x, c, err);
+    int r = find_start(x, c, err);
     if (r < 0)
         return r;
     family_bytes(x->ask.number, x->family);
@@ -584,7 +584,7 @@ WEFT_SUSPENDS static int sq_list(struct wl_store *s, const struct wl_ask *ask, s
                                  struct upp_err *err)
 {
     struct ws_reading x = {.fn = read_list, .ask = *ask, .a = a, .max = WB_MIN(ask->max, (size_t)WS_LIST_MAX)};
-    int               r = execute_read(s, &x, err);
+    int r = execute_read(s, &x, err);
     if (r >= 0)
         *ret = x.list;
     return r;
@@ -594,20 +594,20 @@ static const struct wl_store_ops view_ops = {
     .size = sizeof view_ops,
     .name = "sqlite",
     .rows = sq_rows,
-    .get  = sq_get,
+    .get = sq_get,
     .list = sq_list,
 };
 
 const struct wl_store_ops ws_sqlite_ops = {
-    .size    = sizeof ws_sqlite_ops,
-    .name    = "sqlite",
-    .commit  = ws_writer_commit,
-    .rows    = sq_rows,
-    .get     = sq_get,
-    .list    = sq_list,
-    .follow  = ws_look_follow,
-    .search  = ws_look_search,
+    .size = sizeof ws_sqlite_ops,
+    .name = "sqlite",
+    .commit = ws_writer_commit,
+    .rows = sq_rows,
+    .get = sq_get,
+    .list = sq_list,
+    .follow = ws_look_follow,
+    .search = ws_look_search,
     .at_once = sq_at_once,
-    .close   = ws_sqlite_close,
-    .files   = ws_sqlite_files,
+    .close = ws_sqlite_close,
+    .files = ws_sqlite_files,
 };

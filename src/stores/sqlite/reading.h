@@ -1,6 +1,5 @@
 /* stores/sqlite/reading.h — reads of the SQLite store: requested by a fiber, executed by a worker. */
-#ifndef WS_SQLITE_READING_H
-#define WS_SQLITE_READING_H
+#pragma once
 
 #include "stores/sqlite/store.h"
 
@@ -8,18 +7,18 @@
 struct ws_reading {
     struct ws_sqlite *s;
     int (*fn)(struct ws_reading *x, struct ws_conn *c, struct upp_err *err);
-    struct wl_ask          ask;
+    struct wl_ask ask;
     const struct wl_owner *o;
-    struct wb_arena       *a;
-    void                  *ret;
-    struct wl_list         list; /* the result so far */
-    unsigned char          family[4];
-    uint64_t               low, high;   /* keys of nodes, inclusive */
-    struct wb_uuid         first, last; /* ids of threads, inclusive */
-    uint64_t               key;
-    struct wl_range        range;
+    struct wb_arena *a;
+    void *ret;
+    struct wl_list list; /* the result so far */
+    unsigned char family[4];
+    uint64_t low, high;         /* keys of nodes, inclusive */
+    struct wb_uuid first, last; /* ids of threads, inclusive */
+    uint64_t key;
+    struct wl_range range;
     const struct wl_query *query;
-    size_t                 max, n;
+    size_t max, n;
 };
 
 WEFT_SUSPENDS int ws_ask(struct ws_reading *x, struct upp_err *err) UPP_MUST_CHECK;
@@ -41,9 +40,7 @@ WEFT_SUSPENDS int ws_look_follow(struct wl_store *s, uint64_t after, size_t max_
                                  struct wb_arena *a, struct wl_followed **ret, size_t *n,
                                  struct upp_err *err) UPP_MUST_CHECK;
 /* WL_GET_INDEX_PROGRESS. */
-int               ws_read_learned(struct ws_reading *x, struct ws_conn *c, struct upp_err *err) UPP_MUST_CHECK;
+int ws_read_learned(struct ws_reading *x, struct ws_conn *c, struct upp_err *err) UPP_MUST_CHECK;
 WEFT_SUSPENDS int ws_look_search(struct wl_store *s, const struct wl_owner *o, const struct wl_query *q,
                                  struct wb_arena *a, struct wl_hit **ret, size_t *n,
                                  struct upp_err *err) UPP_MUST_CHECK;
-
-#endif

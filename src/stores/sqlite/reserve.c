@@ -40,9 +40,9 @@ static bool open_file(struct ws_sqlite *s)
 {
     enum { FLAGS = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_MAIN_JOURNAL };
     sqlite3_vfs *base = s->vfs.base; /* below our VFS: it is never synced */
-    size_t       n    = strlen(s->path) + sizeof NAME + 1;
-    s->reserve.path   = wb_calloc(1, n);
-    s->reserve.file   = wb_calloc(1, (size_t)base->szOsFile);
+    size_t n = strlen(s->path) + sizeof NAME + 1;
+    s->reserve.path = wb_calloc(1, n);
+    s->reserve.file = wb_calloc(1, (size_t)base->szOsFile);
     if (!s->reserve.path || !s->reserve.file)
         return false;
     (void)snprintf(s->reserve.path, n, "%s" NAME_OF_OLD, s->path);
@@ -55,9 +55,9 @@ static bool open_file(struct ws_sqlite *s)
 /* Writes from `from` to `to`; false: there is no room. */
 static bool grow(struct ws_sqlite *s, sqlite3_int64 from, sqlite3_int64 to)
 {
-    char    *p  = wb_alloc(PIECE);
-    uint64_t x  = 0x9e3779b97f4a7c15u;
-    bool     ok = p != NULL;
+    char *p = wb_alloc(PIECE);
+    uint64_t x = 0x9e3779b97f4a7c15u;
+    bool ok = p != NULL;
     for (size_t i = 0; ok && i + 8 <= PIECE; i += 8) {
         x ^= x << 13, x ^= x >> 7, x ^= x << 17;
         memcpy(p + i, &x, 8);
@@ -82,7 +82,7 @@ bool ws_reserve_fill(struct ws_sqlite *s)
     if (is == want && !s->disk_full)
         return true;
     bool room = grow(s, is < want ? is - is % PIECE : want, s->disk_full ? 2 * want : want);
-    bool cut  = of(s)->xTruncate(s->reserve.file, room ? want : 0) == SQLITE_OK;
+    bool cut = of(s)->xTruncate(s->reserve.file, room ? want : 0) == SQLITE_OK;
     return room && cut;
 }
 

@@ -22,9 +22,9 @@
 enum { PATHS = 1100 };
 
 struct rewriting {
-    const char          *path;
-    char                 to[PATHS]; /* the new file, until it replaces the old one */
-    struct ws_sqlite    *s;         /* only what a connection needs */
+    const char *path;
+    char to[PATHS];      /* the new file, until it replaces the old one */
+    struct ws_sqlite *s; /* only what a connection needs */
     struct ws_rewritten *ret;
 };
 
@@ -42,8 +42,6 @@ static int not_whole(struct rewriting *x, const char *why, struct upp_err *err)
     return r;
 }
 
-/* ---- The old one ------------------------------------------------------------------------------------------- */
-
 /* Replays the WAL and migrates the tables. */
 WEFT_SUSPENDS static int settle_old(struct rewriting *x, struct upp_err *err)
 {
@@ -59,7 +57,7 @@ WEFT_SUSPENDS static int settle_old(struct rewriting *x, struct upp_err *err)
 static int check_old(struct rewriting *x, struct upp_err *err)
 {
     char why[200];
-    int  rc = ws_integrity_check(x->s->writer.db, why, sizeof why);
+    int rc = ws_integrity_check(x->s->writer.db, why, sizeof why);
     if (rc != SQLITE_OK)
         return ws_sqlite_fail(x->s, x->s->writer.db, rc, "it cannot be read", err);
     if (why[0])
@@ -70,8 +68,6 @@ static int check_old(struct rewriting *x, struct upp_err *err)
         return ws_sqlite_fail(x->s, x->s->writer.db, rc, "it cannot be read", err);
     return damage.n ? not_whole(x, damage.first, err) : 0;
 }
-
-/* ---- The new one ------------------------------------------------------------------------------------------- */
 
 /* SQLite would create the file readable for all. */
 static int make_new(struct rewriting *x, struct upp_err *err)
@@ -91,7 +87,7 @@ static int make_new(struct rewriting *x, struct upp_err *err)
 static int check_new(struct rewriting *x, struct upp_err *err)
 {
     struct ws_pages pages;
-    int             r = ws_sqlite_check_pages(x->to, &pages, err);
+    int r = ws_sqlite_check_pages(x->to, &pages, err);
     if (r >= 0 && (!pages.summed || pages.wrong)) {
         r = upp_fail(err, UPP_ESTORE, "was not written as it should be");
         wb_err_where(err, wb_cstr(x->to));
@@ -121,8 +117,8 @@ static int replace_old(struct rewriting *x, struct upp_err *err)
         return r;
     }
     x->ret->before = size_of(x->path);
-    x->ret->after  = size_of(x->to);
-    int r          = sync_path(x->to, O_RDWR);
+    x->ret->after = size_of(x->to);
+    int r = sync_path(x->to, O_RDWR);
     if (r >= 0)
         r = WB_CALL(rename)(x->to, x->path);
     if (r < 0)
@@ -133,16 +129,14 @@ static int replace_old(struct rewriting *x, struct upp_err *err)
     return r < 0 && r != -EINVAL ? rewrite_failed(name, r, "a sync failed", err) : 0;
 }
 
-/* ---- All of it --------------------------------------------------------------------------------------------- */
-
 static int rewrite_locked(struct rewriting *x, struct upp_err *err)
 {
     struct ws_sqlite *s = x->s;
-    int               r = ws_vfs_init(&s->vfs, NULL, err);
+    int r = ws_vfs_init(&s->vfs, NULL, err);
     if (r < 0)
         return r;
     s->vfs.unchecked = true;
-    r                = ws_conn_open(s, WS_WRITER, &s->writer, err);
+    r = ws_conn_open(s, WS_WRITER, &s->writer, err);
     if (r >= 0)
         r = check_old(x, err);
     if (r >= 0)
@@ -163,7 +157,7 @@ static int rewrite_locked(struct rewriting *x, struct upp_err *err)
 WEFT_SUSPENDS static int rewrite_here(void *arg, struct upp_err *err)
 {
     struct rewriting *x = arg;
-    struct ws_pages   pages;
+    struct ws_pages pages;
     if ((size_t)snprintf(x->to, sizeof x->to, "%s.rewrite", x->path) >= sizeof x->to)
         return upp_fail(err, UPP_EINVALID, "the path is too long");
     int r = ws_sqlite_check_pages(x->path, &pages, err);
@@ -173,12 +167,12 @@ WEFT_SUSPENDS static int rewrite_here(void *arg, struct upp_err *err)
         return r;
     x->ret->wrong = pages.wrong;
     x->ret->first = pages.first;
-    x->s          = wb_calloc(1, sizeof *x->s);
+    x->s = wb_calloc(1, sizeof *x->s);
     if (!x->s)
         return upp_fail(err, UPP_ENOMEM, "no memory for a store");
-    x->s->path         = (char *)(uintptr_t)x->path;
+    x->s->path = (char *)(uintptr_t)x->path;
     x->s->lock_file.fd = -1;
-    r                  = ws_lock_take(x->path, &x->s->lock_file, err);
+    r = ws_lock_take(x->path, &x->s->lock_file, err);
     if (r >= 0)
         r = rewrite_locked(x, err);
     ws_lock_release(&x->s->lock_file);
@@ -188,9 +182,9 @@ WEFT_SUSPENDS static int rewrite_here(void *arg, struct upp_err *err)
 
 WEFT_SUSPENDS int ws_sqlite_rewrite(const char *path, struct ws_rewritten *ret, struct upp_err *err)
 {
-    struct rewriting x      = {.path = path, .ret = ret};
-    int              result = 0;
-    *ret                    = (struct ws_rewritten){0};
+    struct rewriting x = {.path = path, .ret = ret};
+    int result = 0;
+    *ret = (struct ws_rewritten){0};
     if (!weft_fiber_self()) /* SQLite needs a larger stack than a fiber has */
         return rewrite_here(&x, err);
     WEFT__SHIELD_FOREVER;

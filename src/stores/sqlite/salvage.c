@@ -1,4 +1,4 @@
-/* stores/sqlite/salvage.c — see salvage.h. */
+/* stores/sqlite/salvage.c — copies a damaged database, reads its tables around the damage, and repairs what is left. */
 #include "stores/salvage.h"
 
 #include <errno.h>
@@ -21,15 +21,15 @@ enum { BLOCK = 4096, CHUNK = 256 * BLOCK, PROBES = 256, LOSSES = 256, PATHS = 11
 enum list { NODES, THREADS, LOST, HOLES, LISTS };
 
 struct ws_salvage {
-    char          copy[PATHS], made[PATHS];
+    char copy[PATHS], made[PATHS];
     struct ws_vfs files; /* of the new database, whose pages have checksums; of the old one rows alone are judged */
-    sqlite3      *in, *out;
+    sqlite3 *in, *out;
     sqlite3_stmt *lists[LISTS];
     struct ws_salvage_loss losses[LOSSES];
-    size_t                 n_losses;
-    unsigned               probes;
-    int64_t                row;    /* the log had this row; 0: unknown */
-    bool                   summed; /* its rows have checksums */
+    size_t n_losses;
+    unsigned probes;
+    int64_t row; /* the log had this row; 0: unknown */
+    bool summed; /* its rows have checksums */
 };
 
 static int failed(struct ws_salvage *s, struct upp_err *err)
@@ -46,7 +46,7 @@ static void add_loss(struct ws_salvage *s, const char *table, const char *why, b
     if (s->n_losses == LOSSES)
         return;
     struct ws_salvage_loss *l = &s->losses[s->n_losses++];
-    l->table                  = table;
+    l->table = table;
     (void)snprintf(l->why, sizeof l->why, "%s", s->n_losses == LOSSES ? "and more, which are not listed" : why);
 }
 
@@ -57,13 +57,13 @@ static void lose(struct ws_salvage *s, const char *table, const char *why)
 
 /* The arguments of a call, for a worker: SQLite needs a larger stack than a fiber has. */
 struct call {
-    struct ws_salvage            *s;
-    const char                   *path, *folder;
-    enum list                     list;
+    struct ws_salvage *s;
+    const char *path, *folder;
+    enum list list;
     const struct ws_salvage_item *of;
-    struct wb_arena              *a;
-    struct ws_salvage_item       *ret;
-    struct ws_salvage           **made;
+    struct wb_arena *a;
+    struct ws_salvage_item *ret;
+    struct ws_salvage **made;
 };
 
 WEFT_SUSPENDS static int on_worker(weft_fn *fn, struct call *c, struct upp_err *err)
@@ -113,18 +113,18 @@ static int copy_fd(struct ws_salvage *s, int from, int to, char *p, struct upp_e
 
 static int copy_file(struct ws_salvage *s, const char *from, const char *to, struct upp_err *err)
 {
-    WB_CLEANUP(wb_fd_close) int in  = WB_CALL(open)(from, O_RDONLY | O_CLOEXEC, 0);
+    WB_CLEANUP(wb_fd_close) int in = WB_CALL(open)(from, O_RDONLY | O_CLOEXEC, 0);
     WB_CLEANUP(wb_fd_close) int out = -1;
     if (in < 0) {
         int r = wb_fail_sys(err, in, in == -ENOENT ? UPP_ENOTFOUND : UPP_ESTORE, "cannot open");
         wb_err_where(err, wb_cstr(from));
         return r;
     }
-    out     = WB_CALL(open)(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    out = WB_CALL(open)(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     char *p = out < 0 ? NULL : wb_alloc(CHUNK);
-    int   r = out < 0 ? wb_fail_sys(err, out, UPP_ESTORE, "cannot make the copy")
-              : !p    ? upp_fail(err, UPP_ENOMEM, "no memory for a copy")
-                      : copy_fd(s, in, out, p, err);
+    int r = out < 0 ? wb_fail_sys(err, out, UPP_ESTORE, "cannot make the copy")
+            : !p    ? upp_fail(err, UPP_ENOMEM, "no memory for a copy")
+                    : copy_fd(s, in, out, p, err);
     if (r < 0)
         wb_err_where(err, wb_cstr(to));
     wb_free(p);
@@ -134,7 +134,7 @@ static int copy_file(struct ws_salvage *s, const char *from, const char *to, str
 /* A WAL that does not hold what it must is not left to SQLite, which would stop at the first bad frame. */
 static int apply_wal(struct ws_salvage *s, const char *from, const struct ws_promise_look *x, struct upp_err *err)
 {
-    struct ws_wal_hint    hint = {.frames = x->needed, .checkpointed = x->checkpointed};
+    struct ws_wal_hint hint = {.frames = x->needed, .checkpointed = x->checkpointed};
     struct ws_wal_applied done;
     if (x->known && (x->record.salt == x->wal.head.salt || !x->wal.head.whole)) {
         hint.salt = x->record.salt;
@@ -151,8 +151,8 @@ static int apply_wal(struct ws_salvage *s, const char *from, const struct ws_pro
 
 static bool was_copied_in_use(const char *copy)
 {
-    sqlite3 *db     = NULL;
-    bool     marked = sqlite3_open_v2(copy, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) == SQLITE_OK &&
+    sqlite3 *db = NULL;
+    bool marked = sqlite3_open_v2(copy, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) == SQLITE_OK &&
                   ws_loss_is_marked(db);
     (void)sqlite3_close_v2(db);
     return marked;
@@ -174,7 +174,7 @@ static void note_lost_wal(struct ws_salvage *s, const struct ws_promise_look *x)
 /* The WAL: if all its frames are good, SQLite reads it itself. */
 static int copy_wal(struct ws_salvage *s, const char *path, int lock, struct upp_err *err)
 {
-    char                    from[PATHS], to[PATHS + 8];
+    char from[PATHS], to[PATHS + 8];
     struct ws_promise_look *x = wb_calloc(1, sizeof *x);
     int r = x ? ws_promise_look(path, lock, x, err) : upp_fail(err, UPP_ENOMEM, "no memory for the write-ahead log");
     (void)snprintf(from, sizeof from, "%s-wal", path);
@@ -195,10 +195,10 @@ static int copy_wal(struct ws_salvage *s, const char *path, int lock, struct upp
 static int copy_both(struct ws_salvage *s, const char *path, struct upp_err *err)
 {
     WB_CLEANUP(wb_fd_close) int lock = -1;
-    struct ws_owner_info        who;
+    struct ws_owner_info who;
     if (ws_lock_read(path, &who, NULL) >= 0)
         return upp_fail(err, UPP_EBUSY, "process %d has %s open: stop it first", who.pid, path);
-    int         r = copy_file(s, path, s->copy, err);
+    int r = copy_file(s, path, s->copy, err);
     struct stat size;
     if (r >= 0 && stat(s->copy, &size) == 0 && size.st_size < BLOCK) /* SQLite takes an empty file for a new database */
         lose(s, "file", "it is shorter than a page");
@@ -227,7 +227,7 @@ WEFT_SUSPENDS static int make_new(struct ws_salvage *s, struct upp_err *err)
         return r;
     ws_sqlite_close(store);
     int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
-    r         = ws_vfs_init(&s->files, NULL, err);
+    r = ws_vfs_init(&s->files, NULL, err);
     if (r < 0)
         return r;
     if (sqlite3_open_v2(s->made, &s->out, flags, s->files.name) != SQLITE_OK || ws_sum_functions(s->out) != SQLITE_OK ||
@@ -275,20 +275,20 @@ static bool has_sums(int fd, unsigned char *page)
 static bool borrow_first_page(struct ws_salvage *s)
 {
     enum { RESERVED_AT = 20, SIZE_AT = 28, FREE_AT = 32, FREE_COUNT_AT = 36 };
-    static const char           magic[] = "SQLite format 3";
-    unsigned char              *page    = wb_alloc(BLOCK);
-    WB_CLEANUP(wb_fd_close) int from    = WB_CALL(open)(s->made, O_RDONLY | O_CLOEXEC, 0);
-    WB_CLEANUP(wb_fd_close) int to      = WB_CALL(open)(s->copy, O_RDWR | O_CLOEXEC, 0);
-    off_t                       size    = to < 0 ? 0 : lseek(to, 0, SEEK_END);
-    bool                        sums    = page && to >= 0 && has_sums(to, page);
-    bool                        ok      = page && from >= 0 && size >= 2 * BLOCK && size / BLOCK <= UINT32_MAX &&
+    static const char magic[] = "SQLite format 3";
+    unsigned char *page = wb_alloc(BLOCK);
+    WB_CLEANUP(wb_fd_close) int from = WB_CALL(open)(s->made, O_RDONLY | O_CLOEXEC, 0);
+    WB_CLEANUP(wb_fd_close) int to = WB_CALL(open)(s->copy, O_RDWR | O_CLOEXEC, 0);
+    off_t size = to < 0 ? 0 : lseek(to, 0, SEEK_END);
+    bool sums = page && to >= 0 && has_sums(to, page);
+    bool ok = page && from >= 0 && size >= 2 * BLOCK && size / BLOCK <= UINT32_MAX &&
               WB_CALL(pread)(from, page, BLOCK, 0) == BLOCK && memcmp(page, magic, sizeof magic) == 0;
     if (ok) {
         put_u32(page + SIZE_AT, (uint32_t)(size / BLOCK));
         put_u32(page + FREE_AT, 0);
         put_u32(page + FREE_COUNT_AT, 0);
         page[RESERVED_AT] = sums ? page[RESERVED_AT] : 0;
-        ok                = WB_CALL(pwrite)(to, page, BLOCK, 0) == BLOCK;
+        ok = WB_CALL(pwrite)(to, page, BLOCK, 0) == BLOCK;
     }
     wb_free(page);
     return ok;
@@ -307,8 +307,8 @@ static void open_damaged(struct ws_salvage *s)
 
 struct table {
     const char *name, *key;
-    bool        numbered; /* its key is a single integer */
-    const char *index;    /* read this index of it, into a table of ours; NULL: read the table itself */
+    bool numbered;     /* its key is a single integer */
+    const char *index; /* read this index of it, into a table of ours; NULL: read the table itself */
     const char *into, *columns;
     const char *only; /* condition for the rows to take; NULL: all */
 };
@@ -363,8 +363,8 @@ static int columns_of(struct ws_salvage *s, const struct table *t, struct wb_buf
 /* Does any table have checksums? Then a table without them has lost them. */
 static bool is_summed(struct ws_salvage *s)
 {
-    sqlite3_stmt *st  = NULL;
-    bool          any = false;
+    sqlite3_stmt *st = NULL;
+    bool any = false;
     (void)sqlite3_prepare_v2(s->in, "SELECT 1 FROM pragma_table_info(?) WHERE name = 'sum'", -1, &st, NULL);
     for (const struct ws_summed *t = ws_summed; st && !any && t->table; t++) {
         (void)sqlite3_bind_text(st, 1, t->table, -1, SQLITE_STATIC);
@@ -389,17 +389,17 @@ static void add_check(struct ws_salvage *s, const struct table *t, struct wb_buf
 
 struct scan {
     const struct table *t;
-    struct upp_str      columns;
-    sqlite3_stmt       *put;
-    int64_t             first, last; /* the keys seen so far; of numbered tables */
-    bool                met;         /* any key */
-    const char         *why;         /* why it did not reach the end */
+    struct upp_str columns;
+    sqlite3_stmt *put;
+    int64_t first, last; /* the keys seen so far; of numbered tables */
+    bool met;            /* any key */
+    const char *why;     /* why it did not reach the end */
 };
 
 static int prepare_put(struct ws_salvage *s, struct scan *x, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf sql = WB_BUF(8192);
-    size_t                                n   = 1;
+    size_t n = 1;
     for (size_t i = 0; i < x->columns.n; i++)
         n += x->columns.p[i] == ',';
     wb_buf_addf(&sql, "INSERT OR IGNORE INTO %s(%.*s) SELECT ?1", x->t->into ? x->t->into : x->t->name,
@@ -416,7 +416,7 @@ static int prepare_put(struct ws_salvage *s, struct scan *x, struct upp_err *err
 /* Inserts the row just read into the new database; a row with a wrong checksum is lost. */
 static int put_row(struct ws_salvage *s, const struct scan *x, sqlite3_stmt *st)
 {
-    const int   n   = sqlite3_column_count(st) - 1;
+    const int n = sqlite3_column_count(st) - 1;
     const char *why = (const char *)sqlite3_column_text(st, n);
     if (why) {
         add_loss(s, x->t->name, why, false);
@@ -434,7 +434,7 @@ static int put_row(struct ws_salvage *s, const struct scan *x, sqlite3_stmt *st)
 static int take_rows(struct ws_salvage *s, struct scan *x, int64_t from, int64_t to, bool down, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf sql = WB_BUF(8192), key = WB_BUF(256);
-    sqlite3_stmt                         *st = NULL;
+    sqlite3_stmt *st = NULL;
     for (const char *p = x->t->key; *p; p++) { /* every column of the key in that direction */
         if (*p == ',' && down)
             wb_buf_add(&key, UPP_STR(" DESC"));
@@ -458,9 +458,9 @@ static int take_rows(struct ws_salvage *s, struct scan *x, int64_t from, int64_t
             break;
         }
         int64_t k = sqlite3_column_int64(st, 0);
-        x->first  = x->met ? WB_MIN(x->first, k) : k;
-        x->last   = x->met ? WB_MAX(x->last, k) : k;
-        x->met    = true;
+        x->first = x->met ? WB_MIN(x->first, k) : k;
+        x->last = x->met ? WB_MAX(x->last, k) : k;
+        x->met = true;
     }
     x->why = rc == SQLITE_DONE ? NULL : r < 0 ? "" : sqlite3_errmsg(s->in);
     if (x->why && r >= 0)
@@ -475,10 +475,10 @@ static int take_around(struct ws_salvage *s, struct scan *x, int64_t from, int64
     if (from > to || s->probes >= PROBES)
         return 0;
     s->probes++;
-    int64_t     mid = from + (to - from) / 2;
+    int64_t mid = from + (to - from) / 2;
     struct scan up = *x, down = *x;
     up.met = down.met = false;
-    int r             = take_rows(s, &up, mid, to, false, err);
+    int r = take_rows(s, &up, mid, to, false, err);
     if (r >= 0)
         r = take_rows(s, &down, from, mid - 1, true, err);
     if (r >= 0 && up.why && (up.met || to > mid))
@@ -491,8 +491,8 @@ static int take_around(struct ws_salvage *s, struct scan *x, int64_t from, int64
 static int take_table(struct ws_salvage *s, const struct table *t, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf list = WB_BUF(4096);
-    struct scan                           x    = {.t = t}, down;
-    int                                   r    = columns_of(s, t, &list, err);
+    struct scan x = {.t = t}, down;
+    int r = columns_of(s, t, &list, err);
     if (r < 0)
         return r;
     if (!list.n) {
@@ -500,14 +500,14 @@ static int take_table(struct ws_salvage *s, const struct table *t, struct upp_er
         return 0;
     }
     x.columns = wb_buf_str(&list);
-    r         = prepare_put(s, &x, err);
+    r = prepare_put(s, &x, err);
     if (r >= 0)
         r = take_rows(s, &x, INT64_MIN, INT64_MAX, false, err);
-    down     = x;
+    down = x;
     down.met = false;
     if (r >= 0 && x.why) {
         int64_t above = x.met ? x.last + 1 : INT64_MIN;
-        r             = take_rows(s, &down, above, INT64_MAX, true, err);
+        r = take_rows(s, &down, above, INT64_MAX, true, err);
         if (r >= 0 && t->numbered && down.why && down.met)
             r = take_around(s, &x, x.met ? above : 1, down.first - 1, err);
     }
@@ -549,14 +549,14 @@ static const struct {
 static int take_singles(struct ws_salvage *s, size_t i, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf list = WB_BUF(4096), sql = WB_BUF(8192);
-    const struct table                    t       = {.name = singles[i].table};
-    struct scan                           x       = {.t = &t};
-    sqlite3_stmt                         *missing = NULL, *get = NULL;
-    int                                   r = columns_of(s, &t, &list, err);
+    const struct table t = {.name = singles[i].table};
+    struct scan x = {.t = &t};
+    sqlite3_stmt *missing = NULL, *get = NULL;
+    int r = columns_of(s, &t, &list, err);
     if (r < 0 || !list.n)
         return r;
     static const struct upp_str number = UPP_STR_INIT("number, "); /* of a run: may be taken; any will do */
-    x.columns                          = wb_buf_str(&list);
+    x.columns = wb_buf_str(&list);
     if (wb_str_starts(x.columns, number))
         x.columns = wb_str_sub(x.columns, number.n, SIZE_MAX);
     wb_buf_addf(&sql, "SELECT %.*s", UPP_FMT(x.columns));
@@ -595,7 +595,7 @@ static bool is_hurt(const struct ws_salvage *s, const char *table)
 static int ask_row(struct ws_salvage *s, struct upp_err *err)
 {
     sqlite3_stmt *st = NULL;
-    int           rc = sqlite3_prepare_v2(s->out, "SELECT ifnull(max(id), 0) FROM log", -1, &st, NULL);
+    int rc = sqlite3_prepare_v2(s->out, "SELECT ifnull(max(id), 0) FROM log", -1, &st, NULL);
     if (rc == SQLITE_OK)
         rc = sqlite3_step(st);
     int64_t last = rc == SQLITE_ROW ? sqlite3_column_int64(st, 0) : 0;
@@ -612,7 +612,7 @@ static int ask_row(struct ws_salvage *s, struct upp_err *err)
 static void check_file(struct ws_salvage *s)
 {
     char first[160], why[200];
-    int  rc = ws_integrity_check(s->in, first, sizeof first);
+    int rc = ws_integrity_check(s->in, first, sizeof first);
     (void)snprintf(why, sizeof why, "integrity_check: %s", rc == SQLITE_OK ? first : sqlite3_errmsg(s->in));
     if (rc != SQLITE_OK || first[0])
         lose(s, "file", why);
@@ -621,7 +621,7 @@ static void check_file(struct ws_salvage *s)
 static int salvage(struct ws_salvage *s, struct upp_err *err)
 {
     s->summed = is_summed(s);
-    int r     = sqlite3_exec(s->out, "BEGIN", NULL, NULL, NULL) == SQLITE_OK ? 0 : failed(s, err);
+    int r = sqlite3_exec(s->out, "BEGIN", NULL, NULL, NULL) == SQLITE_OK ? 0 : failed(s, err);
     for (size_t i = 0; r >= 0 && i < WB_LEN(tables); i++)
         r = take_table(s, &tables[i], err);
     for (size_t i = 0; r >= 0 && s->n_losses && i < WB_LEN(singles); i++)
@@ -643,7 +643,7 @@ static int salvage(struct ws_salvage *s, struct upp_err *err)
 static void remove_one(const char *path)
 {
     static const char *const with[] = {"", "-wal", "-shm", "-journal", ".lock", ".sock"};
-    char                     name[PATHS + 16];
+    char name[PATHS + 16];
     for (size_t i = 0; i < WB_LEN(with) && path[0]; i++) {
         (void)snprintf(name, sizeof name, "%s%s", path, with[i]);
         (void)WB_CALL(unlink)(name);
@@ -671,7 +671,7 @@ void ws_salvage_closep(struct ws_salvage **s)
 
 WEFT_SUSPENDS static int open_here(void *arg, struct upp_err *err)
 {
-    struct call                                     *c = arg;
+    struct call *c = arg;
     WB_CLEANUP(ws_salvage_closep) struct ws_salvage *s = wb_calloc(1, sizeof *s);
     if (!s)
         return upp_fail(err, UPP_ENOMEM, "no memory");
@@ -749,10 +749,10 @@ static struct upp_str column(struct wb_arena *a, sqlite3_stmt *st, int i)
 
 static int next(void *arg, struct upp_err *err)
 {
-    const struct call            *c  = arg;
-    struct ws_salvage            *s  = c->s;
+    const struct call *c = arg;
+    struct ws_salvage *s = c->s;
     const struct ws_salvage_item *of = c->of;
-    struct wb_arena              *a  = c->a;
+    struct wb_arena *a = c->a;
     if (!s->lists[c->list] && sqlite3_prepare_v2(s->out, questions[c->list], -1, &s->lists[c->list], NULL) != SQLITE_OK)
         return failed(s, err);
     sqlite3_stmt *st = s->lists[c->list];
@@ -762,12 +762,12 @@ static int next(void *arg, struct upp_err *err)
     }
     int rc = sqlite3_step(st);
     if (rc == SQLITE_ROW) {
-        *c->ret     = (struct ws_salvage_item){.owner  = {column(a, st, 0), column(a, st, 1)},
-                                               .thread = ws_column_id(st, 2),
-                                               .node   = (uint64_t)sqlite3_column_int64(st, 3),
-                                               .pos    = (uint64_t)sqlite3_column_int64(st, 4)};
+        *c->ret = (struct ws_salvage_item){.owner = {column(a, st, 0), column(a, st, 1)},
+                                           .thread = ws_column_id(st, 2),
+                                           .node = (uint64_t)sqlite3_column_int64(st, 3),
+                                           .pos = (uint64_t)sqlite3_column_int64(st, 4)};
         c->ret->why = column(a, st, 5);
-        int r       = wb_arena_check(a, err);
+        int r = wb_arena_check(a, err);
         return r < 0 ? r : 1;
     }
     (void)sqlite3_reset(st);
@@ -801,11 +801,11 @@ static int cut_here(void *arg, struct upp_err *err)
         "INSERT OR REPLACE INTO temp.holes SELECT id, ?2, ?3, ?4 FROM tenants WHERE name = ?1",
         "DELETE FROM log WHERE tenant = (SELECT id FROM tenants WHERE name = ?1) AND node = ?2 AND pos >= ?3",
     };
-    const struct call            *c = arg;
+    const struct call *c = arg;
     const struct ws_salvage_item *x = c->of;
     for (size_t i = 0; i < WB_LEN(sql); i++) {
         sqlite3_stmt *st = NULL;
-        int           rc = sqlite3_prepare_v2(c->s->out, sql[i], -1, &st, NULL);
+        int rc = sqlite3_prepare_v2(c->s->out, sql[i], -1, &st, NULL);
         if (rc == SQLITE_OK) {
             ws_bind_name(st, 1, x->owner.tenant);
             ws_bind_u64(st, 2, x->node);

@@ -23,11 +23,11 @@
 #include "stores/sqlite/sum.h"
 
 enum {
-    GRAMS     = 64, /* of all words of a query; more would hardly narrow the match */
-    SQL_MAX   = 64 << 10,
+    GRAMS = 64, /* of all words of a query; more would hardly narrow the match */
+    SQL_MAX = 64 << 10,
     GRAMS_MAX = 256 << 10, /* bytes of a text's set: three per number at most */
-    MERGE     = 64,        /* pages of a step */
-    LEVELS    = 1000,      /* of the index, after which it is built anew; FTS5 refuses one with more than 2,000 */
+    MERGE = 64,            /* pages of a step */
+    LEVELS = 1000,         /* of the index, after which it is built anew; FTS5 refuses one with more than 2,000 */
 };
 
 #define FORGET_ALL  "DELETE FROM words; INSERT INTO words_text(words_text) VALUES('delete-all');"
@@ -84,12 +84,12 @@ static int has_sound_trees(struct ws_sqlite *s, struct upp_err *err)
     static const char ask[] =
         "SELECT count(*) FROM sqlite_schema t, pragma_quick_check(t.name) c WHERE t.type = 'table' AND t.rootpage"
         " AND (t.name = 'words' OR t.name GLOB 'words_text_*') AND c.quick_check <> 'ok'";
-    struct ws_conn c   = {.db = NULL};
-    int64_t        bad = 0;
-    int            r   = ws_conn_open(s, WS_READER, &c, err);
+    struct ws_conn c = {.db = NULL};
+    int64_t bad = 0;
+    int r = ws_conn_open(s, WS_READER, &c, err);
     if (r < 0)
         return r;
-    r            = ws_conn_number(s, &c, ask, &bad, err);
+    r = ws_conn_number(s, &c, ask, &bad, err);
     bool corrupt = r < 0 && (sqlite3_errcode(c.db) & 0xff) == SQLITE_CORRUPT;
     ws_conn_close(&c);
     if (corrupt)
@@ -102,9 +102,9 @@ int ws_others_are_whole(struct ws_sqlite *s, struct upp_err *err)
     static const char ask[] =
         "SELECT count(*) FROM sqlite_schema t, pragma_quick_check(t.name) c WHERE t.type = 'table' AND t.rootpage"
         " AND NOT (t.name = 'words' OR t.name GLOB 'words_text_*') AND c.quick_check <> 'ok'";
-    struct ws_conn c   = {.db = NULL};
-    int64_t        bad = 1;
-    int            r   = ws_conn_open(s, WS_READER, &c, err);
+    struct ws_conn c = {.db = NULL};
+    int64_t bad = 1;
+    int r = ws_conn_open(s, WS_READER, &c, err);
     if (r >= 0)
         r = ws_conn_number(s, &c, ask, &bad, err);
     ws_conn_close(&c);
@@ -118,9 +118,9 @@ bool ws_tables_are_whole(const char *path)
         wb_free(s);
         return false;
     }
-    s->path           = (char *)(uintptr_t)path;
+    s->path = (char *)(uintptr_t)path;
     s->opts.read_only = true;
-    int r             = ws_others_are_whole(s, NULL);
+    int r = ws_others_are_whole(s, NULL);
     ws_vfs_done(&s->vfs);
     wb_free(s);
     return r > 0;
@@ -129,8 +129,8 @@ bool ws_tables_are_whole(const char *path)
 /* Of a search, which also reads tables that are not the index's. */
 static int of_search(struct ws_sqlite *s, sqlite3 *db, int r, struct upp_err *err)
 {
-    const char *text  = sqlite3_errmsg(db);
-    bool        other = strstr(text, "no such table") && !strstr(text, "words");
+    const char *text = sqlite3_errmsg(db);
+    bool other = strstr(text, "no such table") && !strstr(text, "words");
     if (r < 0 && sqlite3_extended_errcode(db) == SQLITE_CORRUPT)
         other = has_sound_trees(s, NULL) != 0;
     return other ? r : of_index(s, db, r, err);
@@ -139,8 +139,8 @@ static int of_search(struct ws_sqlite *s, sqlite3 *db, int r, struct upp_err *er
 int ws_sqlite_check_index(struct wl_store *store, struct upp_err *err)
 {
     static const char terms[] = "CREATE VIRTUAL TABLE temp.index_terms USING fts5vocab('main', 'words_text', 'row')";
-    struct ws_sqlite *s       = ws_sqlite(store);
-    int64_t           n;
+    struct ws_sqlite *s = ws_sqlite(store);
+    int64_t n;
     if (store->index == WL_INDEX_OFF)
         return 0;
     if (is_damaged(s))
@@ -192,13 +192,13 @@ static void note_first(const char *message, bool replaced, char *why, size_t siz
 int ws_integrity_check(sqlite3 *db, char *why, size_t size)
 {
     sqlite3_stmt *st = NULL;
-    why[0]           = 0;
+    why[0] = 0;
     bool replaced =
         sqlite3_prepare_v2(db, "SELECT 1 FROM meta WHERE name = '" IS_REPLACED "'", -1, &st, NULL) == SQLITE_OK &&
         sqlite3_step(st) == SQLITE_ROW;
     (void)sqlite3_finalize(st);
     const char *ask = replaced ? "PRAGMA integrity_check(1000000)" : "PRAGMA integrity_check(1)";
-    int         rc  = sqlite3_prepare_v2(db, ask, -1, &st, NULL);
+    int rc = sqlite3_prepare_v2(db, ask, -1, &st, NULL);
     while (rc == SQLITE_OK && (rc = sqlite3_step(st)) == SQLITE_ROW) {
         const char *message = (const char *)sqlite3_column_text(st, 0);
         note_first(message ? message : "no memory for a message", replaced, why, size);
@@ -212,7 +212,7 @@ int ws_integrity_check(sqlite3 *db, char *why, size_t size)
 static int drop_index(struct ws_sqlite *s, struct upp_err *err)
 {
     struct upp_err why = {0};
-    int            r   = has_sound_trees(s, err);
+    int r = has_sound_trees(s, err);
     if (r < 0)
         return r;
     if (r)
@@ -249,7 +249,7 @@ static int change_index(struct ws_sqlite *s, int64_t to, struct upp_err *err)
     char sql[512];
     (void)snprintf(sql, sizeof sql, PUT_META("search", "%d") "COMMIT", (int)to, (int)to);
     struct upp_err why = {0};
-    int            r   = ws_conn_exec(s, &s->writer, "BEGIN IMMEDIATE", &why);
+    int r = ws_conn_exec(s, &s->writer, "BEGIN IMMEDIATE", &why);
     if (r >= 0)
         r = drop_index(s, &why);
     if (r >= 0)
@@ -274,8 +274,8 @@ static int change_index(struct ws_sqlite *s, int64_t to, struct upp_err *err)
 int ws_index_open(struct ws_sqlite *s, struct upp_err *err)
 {
     static const char ask[] = "SELECT max(value) FROM meta WHERE name = 'search' AND " WS_WHOLE("meta", WS_OF_META);
-    int64_t           is = 0, rows = 0, damaged = 0;
-    int               r = ws_conn_number(s, &s->writer, ask, &is, err);
+    int64_t is = 0, rows = 0, damaged = 0;
+    int r = ws_conn_number(s, &s->writer, ask, &is, err);
     if (r >= 0)
         r = ws_conn_number(s, &s->writer, "SELECT 1 FROM meta WHERE name = '" IS_DAMAGED "'", &damaged, err);
     if (r < 0)
@@ -340,7 +340,7 @@ static int insert_words(struct ws_sqlite *s, int64_t tenant, const struct wl_ind
                         struct upp_err *err)
 {
     sqlite3_stmt *st;
-    int           r = ws_conn_need(s, &s->writer, WS_ADD_WORDS, &st, err);
+    int r = ws_conn_need(s, &s->writer, WS_ADD_WORDS, &st, err);
     if (r < 0)
         return r;
     bind_text(st, 5, w->who);
@@ -354,8 +354,8 @@ static int insert_words(struct ws_sqlite *s, int64_t tenant, const struct wl_ind
 
 static int add_words(struct ws_sqlite *s, const struct wl_index_entry *w, struct upp_err *err)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf grams  = WB_BUF(GRAMS_MAX);
-    int64_t                               tenant = 0; /* 0: the store does not have this tenant */
+    WB_CLEANUP(wb_buf_done) struct wb_buf grams = WB_BUF(GRAMS_MAX);
+    int64_t tenant = 0; /* 0: the store does not have this tenant */
     int r = ws_do_number(s, WS_TENANT, (const struct ws_arg[]){WS_A(w->tenant)}, 1, &tenant, err);
     ws_grams_of(w->text, s->store.index == WL_INDEX_WORDS, &grams);
     if (r >= 0)
@@ -369,9 +369,9 @@ static int add_words(struct ws_sqlite *s, const struct wl_index_entry *w, struct
 
 int ws_learn(struct ws_sqlite *s, int64_t tenant, const struct wl_change *c, struct upp_err *err)
 {
-    const struct wl_index_update *l  = c->learned;
-    int64_t                       at = 0;
-    int                           r  = 0;
+    const struct wl_index_update *l = c->learned;
+    int64_t at = 0;
+    int r = 0;
     (void)tenant;
     if (l->anew)
         return drop_index(s, err);
@@ -394,13 +394,13 @@ int ws_learn(struct ws_sqlite *s, int64_t tenant, const struct wl_change *c, str
 static int read_levels(struct ws_sqlite *s, unsigned *ret, struct upp_err *err)
 {
     static const unsigned char second[] = {0xff, 0, 0, 1};
-    sqlite3_stmt              *st       = NULL;
-    *ret                                = 0;
+    sqlite3_stmt *st = NULL;
+    *ret = 0;
     int rc = sqlite3_prepare_v2(s->writer.db, "SELECT block FROM words_text_data WHERE id = 10", -1, &st, NULL);
     if (rc == SQLITE_OK)
         rc = sqlite3_step(st);
     const unsigned char *p = rc == SQLITE_ROW ? sqlite3_column_blob(st, 0) : NULL;
-    int                  n = p ? sqlite3_column_bytes(st, 0) : 0, i = 4;
+    int n = p ? sqlite3_column_bytes(st, 0) : 0, i = 4;
     if (n >= 8 && memcmp(p + 4, second, 4) == 0)
         i = 8;
     for (; i < n && *ret <= LEVELS; i++) {
@@ -415,7 +415,7 @@ static int read_levels(struct ws_sqlite *s, unsigned *ret, struct upp_err *err)
 /* 1: it did something. */
 static int merge(struct ws_sqlite *s, int pages, struct upp_err *err)
 {
-    char          sql[96];
+    char sql[96];
     sqlite3_int64 before = sqlite3_total_changes64(s->writer.db);
     (void)snprintf(sql, sizeof sql, "INSERT INTO words_text(words_text, rank) VALUES('merge', %d)", pages);
     int r = ws_conn_exec(s, &s->writer, sql, err);
@@ -430,7 +430,7 @@ static int merge(struct ws_sqlite *s, int pages, struct upp_err *err)
 static int tidy_step(struct ws_sqlite *s, struct upp_err *err)
 {
     unsigned levels = 0;
-    int      r      = 0;
+    int r = 0;
     if (s->tidy && !s->merging)
         return 0;
     if (!s->merging)
@@ -446,7 +446,7 @@ static int tidy_step(struct ws_sqlite *s, struct upp_err *err)
     }
     if (!s->merging)
         s->tidy = true;
-    r          = merge(s, s->merging ? MERGE : -MERGE, err);
+    r = merge(s, s->merging ? MERGE : -MERGE, err);
     s->merging = r > 0;
     return r;
 }
@@ -467,11 +467,11 @@ int ws_tidy(struct ws_sqlite *s, int64_t tenant, const struct wl_change *c, stru
 
 static int follow(struct ws_reading *x, struct ws_conn *c, struct upp_err *err)
 {
-    sqlite3_stmt       *st;
-    size_t              bytes   = 0;
-    uint64_t            changes = atomic_load(&x->s->changes); /* before anything is read */
-    struct wl_followed *p       = wb_new_n(x->a, struct wl_followed, x->range.max_rows);
-    int                 r       = ws_conn_need(x->s, c, WS_FOLLOW, &st, err);
+    sqlite3_stmt *st;
+    size_t bytes = 0;
+    uint64_t changes = atomic_load(&x->s->changes); /* before anything is read */
+    struct wl_followed *p = wb_new_n(x->a, struct wl_followed, x->range.max_rows);
+    int r = ws_conn_need(x->s, c, WS_FOLLOW, &st, err);
     if (r < 0)
         return r;
     ws_bind_u64(st, 1, WB_MIN(x->key, (uint64_t)INT64_MAX));
@@ -481,8 +481,8 @@ static int follow(struct ws_reading *x, struct ws_conn *c, struct upp_err *err)
         if (x->n && bytes > x->range.max_bytes)
             break;
         p[x->n].changes = changes;
-        p[x->n].number  = ws_column_u64(st, 0);
-        p[x->n].tenant  = ws_column_str(x->a, st, 1);
+        p[x->n].number = ws_column_u64(st, 0);
+        p[x->n].tenant = ws_column_str(x->a, st, 1);
         ws_read_columns(st, 2, ws_rows.columns, ws_rows.n, x->a, &p[x->n++].row);
     }
     (void)sqlite3_reset(st);
@@ -496,13 +496,13 @@ static int follow(struct ws_reading *x, struct ws_conn *c, struct upp_err *err)
 WEFT_SUSPENDS int ws_look_follow(struct wl_store *s, uint64_t after, size_t max_rows, size_t max_bytes,
                                  struct wb_arena *a, struct wl_followed **ret, size_t *n, struct upp_err *err)
 {
-    struct ws_reading x = {.s     = ws_sqlite(s),
-                           .fn    = follow,
-                           .a     = a,
-                           .ret   = ret,
-                           .key   = after,
+    struct ws_reading x = {.s = ws_sqlite(s),
+                           .fn = follow,
+                           .a = a,
+                           .ret = ret,
+                           .key = after,
                            .range = ws_range(&(struct wl_range){.max_rows = max_rows, .max_bytes = max_bytes})};
-    int               r = ws_ask(&x, err);
+    int r = ws_ask(&x, err);
     if (r >= 0)
         *n = x.n;
     return r;
@@ -511,7 +511,7 @@ WEFT_SUSPENDS int ws_look_follow(struct wl_store *s, uint64_t after, size_t max_
 static int one_number(struct ws_reading *x, struct ws_conn *c, enum ws_statement i, uint64_t *ret, struct upp_err *err)
 {
     sqlite3_stmt *st;
-    int           r = ws_conn_need(x->s, c, i, &st, err);
+    int r = ws_conn_need(x->s, c, i, &st, err);
     if (r >= 0)
         r = ws_step(x->s, st, err);
     if (r < 0)
@@ -524,7 +524,7 @@ static int one_number(struct ws_reading *x, struct ws_conn *c, enum ws_statement
 int ws_read_learned(struct ws_reading *x, struct ws_conn *c, struct upp_err *err)
 {
     struct wl_progress p = {0};
-    int                r = one_number(x, c, WS_LEARNED, &p.upto, err);
+    int r = one_number(x, c, WS_LEARNED, &p.upto, err);
     if (r >= 0)
         r = one_number(x, c, WS_LOG_END, &p.end, err);
     p.end = WB_MAX(p.upto, p.end); /* the newest rows may have been dropped */
@@ -537,7 +537,7 @@ int ws_read_learned(struct ws_reading *x, struct ws_conn *c, struct upp_err *err
 
 struct words {
     struct upp_str p[WL_QUERY_WORDS];
-    size_t         n;
+    size_t n;
 };
 
 static int split(struct upp_str text, struct words *ret, struct upp_err *err)
@@ -590,8 +590,8 @@ static void sql_of(const struct wl_query *q, bool match, struct wb_buf *out)
 static void bind_query(sqlite3_stmt *st, const struct ws_reading *x, struct upp_str match,
                        const unsigned char family[4])
 {
-    const struct wl_query *q   = x->query;
-    uint64_t               low = (uint64_t)q->family << 32;
+    const struct wl_query *q = x->query;
+    uint64_t low = (uint64_t)q->family << 32;
     ws_bind_name(st, AT_TENANT, x->o->tenant);
     ws_bind_u64(st, AT_BEFORE, q->after ? q->after : INT64_MAX);
     ws_bind_u64(st, AT_MAX, x->max);
@@ -613,11 +613,11 @@ static void finalizep(sqlite3_stmt **st)
 static int search(struct ws_reading *x, struct ws_conn *c, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf sql = WB_BUF(SQL_MAX), match = WB_BUF(SQL_MAX);
-    WB_CLEANUP(finalizep) sqlite3_stmt   *st = NULL;
-    const struct wl_query                *q  = x->query;
-    struct words                          w  = {.n = 0};
-    unsigned char family[4]                  = {(unsigned char)(q->family >> 24), (unsigned char)(q->family >> 16),
-                                                (unsigned char)(q->family >> 8), (unsigned char)q->family};
+    WB_CLEANUP(finalizep) sqlite3_stmt *st = NULL;
+    const struct wl_query *q = x->query;
+    struct words w = {.n = 0};
+    unsigned char family[4] = {(unsigned char)(q->family >> 24), (unsigned char)(q->family >> 16),
+                               (unsigned char)(q->family >> 8), (unsigned char)q->family};
     if (is_damaged(x->s))
         return upp_fail(err, UPP_EREFUSED, "the search index is damaged");
     int r = split(q->words, &w, err);
@@ -653,14 +653,14 @@ static int search(struct ws_reading *x, struct ws_conn *c, struct upp_err *err)
 WEFT_SUSPENDS int ws_look_search(struct wl_store *s, const struct wl_owner *o, const struct wl_query *q,
                                  struct wb_arena *a, struct wl_hit **ret, size_t *n, struct upp_err *err)
 {
-    struct ws_reading x = {.s     = ws_sqlite(s),
-                           .fn    = search,
-                           .o     = o,
-                           .a     = a,
-                           .ret   = ret,
+    struct ws_reading x = {.s = ws_sqlite(s),
+                           .fn = search,
+                           .o = o,
+                           .a = a,
+                           .ret = ret,
                            .query = q,
-                           .max   = WB_MIN(q->max, (size_t)WS_LIST_MAX)};
-    int               r = ws_ask(&x, err);
+                           .max = WB_MIN(q->max, (size_t)WS_LIST_MAX)};
+    int r = ws_ask(&x, err);
     if (r >= 0)
         *n = x.n;
     return r;

@@ -37,7 +37,7 @@ void ws_sqlite_unref(struct ws_sqlite *s)
     wb_free(s);
 }
 
-/* ---- On a worker, or on a thread that may block ---------------------------------------------------- */
+/* On a worker, or on a thread that may block. */
 
 /* SQLite would create the file readable for all. */
 static int touch(struct ws_sqlite *s, struct upp_err *err)
@@ -60,7 +60,7 @@ static int checkpoint_damage(struct ws_sqlite *s)
 {
     wb_log(WB_WARN, "damaged pages of the search index are left as they are", WB_LZ("path", s->path));
     s->vfs.passes_damage = true;
-    int rc               = ws_checkpoint(s, &s->writer, SQLITE_CHECKPOINT_TRUNCATE);
+    int rc = ws_checkpoint(s, &s->writer, SQLITE_CHECKPOINT_TRUNCATE);
     s->vfs.passes_damage = false;
     return rc;
 }
@@ -82,10 +82,10 @@ static int checkpoint_wal(struct ws_sqlite *s, struct upp_err *err)
 
 static int open_files(void *arg, struct upp_err *err)
 {
-    struct ws_sqlite *s     = arg;
-    int               r     = ws_vfs_init(&s->vfs, s->opts.vfs, err);
-    bool              locks = !s->opts.vfs && !s->opts.read_only;
-    s->vfs.unchecked        = s->opts.unchecked;
+    struct ws_sqlite *s = arg;
+    int r = ws_vfs_init(&s->vfs, s->opts.vfs, err);
+    bool locks = !s->opts.vfs && !s->opts.read_only;
+    s->vfs.unchecked = s->opts.unchecked;
     if (r >= 0 && locks)
         r = ws_lock_take(s->path, &s->lock_file, err);
     if (r >= 0 && !s->opts.vfs)
@@ -113,8 +113,8 @@ static int open_files(void *arg, struct upp_err *err)
         r = checkpoint_wal(s, err);
     if (r >= 0 && !s->opts.read_only) {
         int64_t strays = 0;
-        r              = ws_conn_number(s, &s->writer, "SELECT EXISTS(SELECT 1 FROM stray_threads)", &strays, err);
-        s->strays      = strays != 0;
+        r = ws_conn_number(s, &s->writer, "SELECT EXISTS(SELECT 1 FROM stray_threads)", &strays, err);
+        s->strays = strays != 0;
     }
     if (r >= 0 && !s->opts.read_only) {
         int64_t latest = 0; /* damage of it is found where threads are read: others can be */
@@ -137,8 +137,8 @@ static int open_files(void *arg, struct upp_err *err)
  * it is. */
 static int close_files(void *arg, struct upp_err *err)
 {
-    struct ws_sqlite *s     = arg;
-    bool              whole = s->open && !s->broken && !atomic_load(&s->vfs.sync_failed);
+    struct ws_sqlite *s = arg;
+    bool whole = s->open && !s->broken && !atomic_load(&s->vfs.sync_failed);
     (void)err;
     if (s->writer.db) {
         whole = whole && ws_vfs_watch(&s->vfs, true);
@@ -186,7 +186,7 @@ WEFT_SUSPENDS void ws_sqlite_close(struct wl_store *store)
 static uint64_t file_bytes(const char *path, const char *suffix)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf name = WB_BUF(64 << 10);
-    struct stat                           st;
+    struct stat st;
     wb_buf_addf(&name, "%s%s", path, suffix);
     wb_buf_addc(&name, 0);
     return !name.failed && stat(name.p, &st) == 0 && st.st_size > 0 ? (uint64_t)st.st_size : 0;
@@ -205,7 +205,7 @@ WEFT_SUSPENDS int ws_sqlite_open(const struct ws_sqlite_opts *opts, struct wl_st
     if (!o.path || !*o.path)
         return upp_fail(err, UPP_EINVALID, "a database needs a path");
     struct ws_sqlite *s = wb_calloc(1, sizeof *s);
-    char             *p = wb_alloc(strlen(o.path) + 1);
+    char *p = wb_alloc(strlen(o.path) + 1);
     if (!s || !p) {
         wb_free(s);
         wb_free(p);
@@ -213,12 +213,12 @@ WEFT_SUSPENDS int ws_sqlite_open(const struct ws_sqlite_opts *opts, struct wl_st
     }
     if (pthread_mutex_init(&s->lock, NULL) || pthread_cond_init(&s->idle, NULL))
         abort(); /* neither allocates on the systems we know */
-    s->path         = memcpy(p, o.path, strlen(o.path) + 1);
-    s->opts         = o;
-    s->opts.path    = s->path;
-    s->store.ops    = &ws_sqlite_ops;
-    s->refs         = 1;
-    s->full         = true;
+    s->path = memcpy(p, o.path, strlen(o.path) + 1);
+    s->opts = o;
+    s->opts.path = s->path;
+    s->store.ops = &ws_sqlite_ops;
+    s->refs = 1;
+    s->full = true;
     s->lock_file.fd = -1;
     wb_list_init(&s->queue);
     wb_list_init(&s->readers);

@@ -1,6 +1,5 @@
 /* stores/sqlite/sqlite.h — a store in one file, owned by one process (docs/storage.md). */
-#ifndef WS_SQLITE_H
-#define WS_SQLITE_H
+#pragma once
 
 #include "stores/backup.h"
 #include "stores/driver.h"
@@ -8,19 +7,19 @@
 #include "stores/sqlite/lock.h"
 
 struct ws_sqlite_opts {
-    uint32_t    size;
+    uint32_t size;
     const char *path;
-    const char *vfs;         /* name of the SQLite VFS for the files, without a lock file: tests. NULL: the system's */
-    bool        read_only;   /* takes no lock, and refuses commits; another process may own the database */
-    bool        older;       /* read_only: also with the tables of an older version, which only copies can use */
-    uint32_t    group_ms;    /* how long a commit waits for others to share its sync; 0: not at all */
-    uint32_t    flush_ms;    /* 0: 1000: a commit without WL_SYNCED is on disk at the latest after this time */
-    uint32_t    reserve_kib; /* 0: 1024: disk space reserved for ending runs on a full disk; UINT32_MAX: none */
-    bool        accept_loss; /* opens it without what is missing after an unclean stop, and records the loss */
-    uint32_t    wal_pages;   /* 0: 4096: the WAL is checkpointed from this length on */
-    uint32_t    cache_kib;   /* 0: 16 MiB: the writer's page cache; a connection that reads has an eighth of it */
-    uint8_t     index;       /* enum wl_index: if the store has another kind, the index is dropped and rebuilt */
-    bool        unchecked;   /* checksums of pages are not checked: for saving a damaged one, and for rewriting */
+    const char *vfs;      /* name of the SQLite VFS for the files, without a lock file: tests. NULL: the system's */
+    bool read_only;       /* takes no lock, and refuses commits; another process may own the database */
+    bool older;           /* read_only: also with the tables of an older version, which only copies can use */
+    uint32_t group_ms;    /* how long a commit waits for others to share its sync; 0: not at all */
+    uint32_t flush_ms;    /* 0: 1000: a commit without WL_SYNCED is on disk at the latest after this time */
+    uint32_t reserve_kib; /* 0: 1024: disk space reserved for ending runs on a full disk; UINT32_MAX: none */
+    bool accept_loss;     /* opens it without what is missing after an unclean stop, and records the loss */
+    uint32_t wal_pages;   /* 0: 4096: the WAL is checkpointed from this length on */
+    uint32_t cache_kib;   /* 0: 16 MiB: the writer's page cache; a connection that reads has an eighth of it */
+    uint8_t index;        /* enum wl_index: if the store has another kind, the index is dropped and rebuilt */
+    bool unchecked;       /* checksums of pages are not checked: for saving a damaged one, and for rewriting */
 };
 
 /* Opens the file, or creates it. On a fiber it waits for a worker; elsewhere it blocks. -UPP_EBUSY: another process
@@ -55,5 +54,3 @@ WEFT_SUSPENDS int ws_sqlite_salvage(const char *path, const char *folder, struct
 
 /* The socket on which the owner listens for commands; empty: none (read-only, or files of a test). */
 const char *ws_sqlite_socket(const struct wl_store *s);
-
-#endif

@@ -18,8 +18,7 @@
  *   loss.c        checks of the WAL after an unclean stop, and starting with a loss
  *   reserve.c     reserved disk space for a full disk
  */
-#ifndef WS_SQLITE_STORE_H
-#define WS_SQLITE_STORE_H
+#pragma once
 
 #include <pthread.h>
 #include <sqlite3.h>
@@ -43,8 +42,8 @@ enum ws_statement {
 
 struct ws_conn {
     struct wb_link link; /* in the pool of readers */
-    sqlite3       *db;
-    sqlite3_stmt  *st[WS_STATEMENTS]; /* only those of its kind */
+    sqlite3 *db;
+    sqlite3_stmt *st[WS_STATEMENTS]; /* only those of its kind */
 };
 
 struct ws_sqlite;
@@ -70,7 +69,7 @@ int ws_conn_number(struct ws_sqlite *s, struct ws_conn *c, const char *sql, int6
 /* 1: a row. 0: done. WS_CONSTRAINT: a uniqueness constraint failed. <0: failed. Resets the statement unless it returns
  * a row. */
 enum { WS_CONSTRAINT = 2 };
-int  ws_step(struct ws_sqlite *s, sqlite3_stmt *st, struct upp_err *err) UPP_MUST_CHECK;
+int ws_step(struct ws_sqlite *s, sqlite3_stmt *st, struct upp_err *err) UPP_MUST_CHECK;
 void ws_resetp(sqlite3_stmt **st);
 
 #define WS_DOCTOR "`weft doctor --export DIR` saves what can be read"
@@ -114,8 +113,8 @@ static inline void ws_bind_id_or_null(sqlite3_stmt *st, int i, const struct wb_u
 
 /* One parameter: WS_N a number, WS_A a name, WS_S a text or NULL, WS_I an id, WS_O an id or NULL, WS_K a blob's key. */
 struct ws_arg {
-    bool           is_number;
-    uint64_t       n;
+    bool is_number;
+    uint64_t n;
     struct upp_str s; /* NULL: SQL NULL */
 };
 #define WS_N(x) ((struct ws_arg){.is_number = true, .n = (uint64_t)(x)})
@@ -141,94 +140,94 @@ struct wb_uuid ws_column_id(sqlite3_stmt *st, int i); /* NULL: all zero */
 /* ---- The store ------------------------------------------------------------------------------------- */
 
 enum {
-    WS_READERS       = 8,    /* connections that read at the same time */
-    WS_ENDS          = 8192, /* node ends that the writer caches */
-    WS_TENANTS       = 256,  /* tenant numbers that the writer caches */
-    WS_QUEUE_MAX     = 16384,
+    WS_READERS = 8,   /* connections that read at the same time */
+    WS_ENDS = 8192,   /* node ends that the writer caches */
+    WS_TENANTS = 256, /* tenant numbers that the writer caches */
+    WS_QUEUE_MAX = 16384,
     WS_BATCH_COMMITS = 1024,
-    WS_BATCH_BYTES   = 8 << 20,
+    WS_BATCH_BYTES = 8 << 20,
     WS_BATCHES_A_JOB = 16, /* then another job continues, so that other work gets the worker */
-    WS_FLUSH_MS      = 1000,
-    WS_WAL_PAGES     = 4096,
-    WS_CACHE_KIB     = 16 << 10,
-    WS_BUSY_MS       = 10000,
-    WS_RESERVE_KIB   = 1024,
+    WS_FLUSH_MS = 1000,
+    WS_WAL_PAGES = 4096,
+    WS_CACHE_KIB = 16 << 10,
+    WS_BUSY_MS = 10000,
+    WS_RESERVE_KIB = 1024,
 };
 
 /* The end of a node's log, cached. */
 struct ws_end {
     uint64_t node, next;
-    int64_t  tenant; /* 0: an empty slot */
+    int64_t tenant; /* 0: an empty slot */
 };
 
 struct ws_tenant {
-    struct upp_str name;      /* in `bytes` */
-    int64_t        id;        /* 0: an empty slot */
-    char           bytes[64]; /* longer names are looked up each time */
+    struct upp_str name; /* in `bytes` */
+    int64_t id;          /* 0: an empty slot */
+    char bytes[64];      /* longer names are looked up each time */
 };
 
 struct ws_waiter;
 
 struct ws_sqlite {
-    struct wl_store         store;
-    _Atomic unsigned        refs;  /* of the owner, of background fibers and of jobs */
-    _Atomic unsigned        reads; /* in progress, or waiting for a worker */
-    struct ws_sqlite_opts   opts;
-    char                   *path;
-    struct ws_vfs           vfs;
-    struct ws_lock          lock_file;
-    struct ws_promise       promise; /* updated by the current writer */
-    struct ws_promise_look *look;    /* what was found; while the store is being opened */
-    bool                    open;    /* opening succeeded */
+    struct wl_store store;
+    _Atomic unsigned refs;  /* of the owner, of background fibers and of jobs */
+    _Atomic unsigned reads; /* in progress, or waiting for a worker */
+    struct ws_sqlite_opts opts;
+    char *path;
+    struct ws_vfs vfs;
+    struct ws_lock lock_file;
+    struct ws_promise promise;    /* updated by the current writer */
+    struct ws_promise_look *look; /* what was found; while the store is being opened */
+    bool open;                    /* opening succeeded */
 
-    pthread_mutex_t   lock; /* protects everything up to the line below */
-    pthread_cond_t    idle; /* a reader was returned; the writer, or a checkpoint, has ended */
-    struct wb_link    queue;
-    size_t            queued;
-    bool              writing; /* a leader has been chosen: it, or its job, will take the queue */
-    bool              closing;
-    bool              checkpoint_asked, checkpointing;
-    bool              wal_rest;    /* a checkpoint has ended: the writer checkpoints what was appended meanwhile */
-    bool              flush_asked; /* a fiber will flush */
-    struct wb_link    readers;
-    unsigned          n_readers;
+    pthread_mutex_t lock; /* protects everything up to the line below */
+    pthread_cond_t idle;  /* a reader was returned; the writer, or a checkpoint, has ended */
+    struct wb_link queue;
+    size_t queued;
+    bool writing; /* a leader has been chosen: it, or its job, will take the queue */
+    bool closing;
+    bool checkpoint_asked, checkpointing;
+    bool wal_rest;    /* a checkpoint has ended: the writer checkpoints what was appended meanwhile */
+    bool flush_asked; /* a fiber will flush */
+    struct wb_link readers;
+    unsigned n_readers;
     struct ws_waiter *closer;
     /* ---- */
 
     /* Used only by the current writer (one at a time). */
     struct ws_conn writer;
-    bool           unsynced;       /* the WAL has transactions that were not synced */
-    bool           full;           /* synchronous is FULL now, otherwise NORMAL */
-    bool           appended;       /* the last commit wrote to the WAL */
-    bool           strays;         /* there are threads whose ids are not of their family */
-    int64_t        row;            /* the newest row of the table `log` that it added */
-    _Atomic bool   broken;         /* a transaction could not be rolled back */
-    bool           disk_full;      /* only commits that end or cancel runs, or delete, are accepted */
-    bool           steady;         /* no checkpoint since the last transaction: the next one only appends to the WAL */
-    uint64_t       here_again;     /* when a loop may write again itself (monotonic ns), after the disk made it wait */
-    _Atomic bool   no_room;        /* a checkpoint has found the disk full: the WAL must not grow */
-    bool           failing;        /* commits fail for another reason that may pass */
-    bool           on_loop;        /* the writer is a loop, not a worker: it must not wait */
-    uint64_t       logged_full_ms; /* when it was last logged; ms */
-    uint64_t       logged_failing_ms;
-    uint64_t       empty_at_ms; /* when a full disk may make it try again to empty the WAL */
-    bool           emptied;     /* it did: the next transaction begins the WAL anew, which syncs */
+    bool unsynced;           /* the WAL has transactions that were not synced */
+    bool full;               /* synchronous is FULL now, otherwise NORMAL */
+    bool appended;           /* the last commit wrote to the WAL */
+    bool strays;             /* there are threads whose ids are not of their family */
+    int64_t row;             /* the newest row of the table `log` that it added */
+    _Atomic bool broken;     /* a transaction could not be rolled back */
+    bool disk_full;          /* only commits that end or cancel runs, or delete, are accepted */
+    bool steady;             /* no checkpoint since the last transaction: the next one only appends to the WAL */
+    uint64_t here_again;     /* when a loop may write again itself (monotonic ns), after the disk made it wait */
+    _Atomic bool no_room;    /* a checkpoint has found the disk full: the WAL must not grow */
+    bool failing;            /* commits fail for another reason that may pass */
+    bool on_loop;            /* the writer is a loop, not a worker: it must not wait */
+    uint64_t logged_full_ms; /* when it was last logged; ms */
+    uint64_t logged_failing_ms;
+    uint64_t empty_at_ms; /* when a full disk may make it try again to empty the WAL */
+    bool emptied;         /* it did: the next transaction begins the WAL anew, which syncs */
     struct {
-        char         *path;
+        char *path;
         sqlite3_file *file; /* NULL: not opened */
     } reserve;
-    int              wal_pages;  /* frames in the WAL after the last commit */
-    int              room_pages; /* how many pages the disk has room for, when the WAL had room_seen frames */
-    int              room_seen;
-    int              wal_requested; /* wal_pages when a checkpoint was last requested; 0: the WAL was restarted */
-    int64_t          now_ms;        /* time of this transaction */
-    struct upp_str   user;          /* user of the current commit */
-    bool             rows_changed;  /* this transaction has set or dropped a row */
-    bool             tidy;          /* nothing was deleted from the search index since its last merge began */
-    bool             merging;       /* a merge of the search index has begun and is not complete */
-    bool             dropped;       /* this transaction has dropped the search index */
-    _Atomic uint64_t changes;       /* such changes: counted before they are written, and again when readable */
-    struct ws_end    ends[WS_ENDS];
+    int wal_pages;  /* frames in the WAL after the last commit */
+    int room_pages; /* how many pages the disk has room for, when the WAL had room_seen frames */
+    int room_seen;
+    int wal_requested;        /* wal_pages when a checkpoint was last requested; 0: the WAL was restarted */
+    int64_t now_ms;           /* time of this transaction */
+    struct upp_str user;      /* user of the current commit */
+    bool rows_changed;        /* this transaction has set or dropped a row */
+    bool tidy;                /* nothing was deleted from the search index since its last merge began */
+    bool merging;             /* a merge of the search index has begun and is not complete */
+    bool dropped;             /* this transaction has dropped the search index */
+    _Atomic uint64_t changes; /* such changes: counted before they are written, and again when readable */
+    struct ws_end ends[WS_ENDS];
     struct ws_tenant tenants[WS_TENANTS];
 
     struct ws_conn checkpointer; /* used by one checkpoint at a time; opened on first use */
@@ -251,7 +250,8 @@ enum { WS_SCHEMA = 4 }; /* the version that we know and write */
 int ws_schema_open(struct ws_sqlite *s, struct ws_conn *c, struct upp_err *err) UPP_MUST_CHECK;
 
 /* The files of sql/, embedded by scripts/embed: each ends with a NUL. */
-extern const struct upp_str ws_tables_1_sql, ws_tables_2_sql, ws_tables_3_sql, ws_tables_4_sql, ws_index_sql, ws_strays_sql;
+extern const struct upp_str ws_tables_1_sql, ws_tables_2_sql, ws_tables_3_sql, ws_tables_4_sql, ws_index_sql,
+    ws_strays_sql;
 extern const struct upp_str ws_repair_sql, ws_believe_index_sql;
 
 /* Writes a page of the file, with what it holds. */
@@ -280,11 +280,11 @@ WEFT_SUSPENDS void ws_writer_stop(struct ws_sqlite *s);
 
 /* A commit of a batch. */
 struct ws_item {
-    struct wb_link    link;
+    struct wb_link link;
     struct wl_commit *c;
-    size_t            bytes;
-    int               result;
-    struct upp_err    err;
+    size_t bytes;
+    int result;
+    struct upp_err err;
 };
 
 /* Writes a list of ws_item in one transaction; each gets its result. Only for the current writer, like all of these. */
@@ -303,7 +303,7 @@ int ws_poisoned(struct ws_sqlite *s, struct upp_err *err);
 /* ---- change.c ---- */
 
 /* Applies the changes in order; *done: how many were applied. */
-int  ws_change_apply(struct ws_sqlite *s, struct wl_commit *c, size_t *done, struct upp_err *err) UPP_MUST_CHECK;
+int ws_change_apply(struct ws_sqlite *s, struct wl_commit *c, size_t *done, struct upp_err *err) UPP_MUST_CHECK;
 void ws_change_forget(struct ws_sqlite *s, const struct wl_commit *c); /* after its rollback: fixes the caches */
 void ws_change_forget_all(struct ws_sqlite *s);
 
@@ -321,14 +321,14 @@ static inline sqlite3_stmt *ws_row_of(struct ws_sqlite *s, enum ws_statement i)
 int ws_do_number(struct ws_sqlite *s, enum ws_statement i, const struct ws_arg *args, size_t n, int64_t *ret,
                  struct upp_err *err) UPP_MUST_CHECK;
 /* The same for a table whose columns begin with the tenant and, unless `user` is NULL, the user. */
-int                ws_do_with(struct ws_sqlite *s, enum ws_statement i, int64_t tenant, const struct upp_str *user,
-                              const struct ws_kind *k, size_t n, const void *thing, struct upp_err *err) UPP_MUST_CHECK;
+int ws_do_with(struct ws_sqlite *s, enum ws_statement i, int64_t tenant, const struct upp_str *user,
+               const struct ws_kind *k, size_t n, const void *thing, struct upp_err *err) UPP_MUST_CHECK;
 static inline bool ws_changed(struct ws_sqlite *s)
 {
     return sqlite3_changes(s->writer.db) > 0;
 }
-int  ws_change_is_node(struct ws_sqlite *s, int64_t tenant, uint64_t key,
-                       struct upp_err *err) UPP_MUST_CHECK; /* 1: yes */
+int ws_change_is_node(struct ws_sqlite *s, int64_t tenant, uint64_t key,
+                      struct upp_err *err) UPP_MUST_CHECK; /* 1: yes */
 void ws_change_forget_end(struct ws_sqlite *s, int64_t tenant, uint64_t node);
 /* The error of a change with version `given` that changed no row. */
 int ws_change_why_not(struct ws_sqlite *s, enum ws_statement i, int64_t tenant, const char *what,
@@ -361,7 +361,7 @@ int ws_loss_check_tables(struct ws_sqlite *s, struct upp_err *err) UPP_MUST_CHEC
 
 /* Marks the database as in use (1: it wrote something), and as closed. A copy of a database in use has the mark, and
  * not what is only in its WAL. */
-int  ws_loss_mark(struct ws_sqlite *s) UPP_MUST_CHECK;
+int ws_loss_mark(struct ws_sqlite *s) UPP_MUST_CHECK;
 void ws_loss_unmark(struct ws_sqlite *s);
 bool ws_loss_is_marked(sqlite3 *db);
 #define WS_LOSS_UNMARK "DELETE FROM meta WHERE name = 'in_use'"
@@ -383,7 +383,7 @@ void ws_reserve_close(struct ws_sqlite *s);   /* leaves the file as it is */
 /* ---- search.c ---- */
 
 /* Reads the kind of index; if another is configured, drops the index: 1. */
-int  ws_index_open(struct ws_sqlite *s, struct upp_err *err) UPP_MUST_CHECK;
+int ws_index_open(struct ws_sqlite *s, struct upp_err *err) UPP_MUST_CHECK;
 void ws_rows_changed(struct ws_sqlite *s);     /* a row was set or dropped */
 void ws_rows_changed_end(struct ws_sqlite *s); /* the transaction has ended */
 
@@ -404,18 +404,16 @@ int ws_others_are_whole(struct ws_sqlite *s, struct upp_err *err) UPP_MUST_CHECK
 bool ws_tables_are_whole(const char *path);
 /* What SQLite's integrity_check finds first, other than the pages that a damaged index has left unused; "": nothing.
  * Returns SQLite's result. */
-int  ws_integrity_check(sqlite3 *db, char *why, size_t size);
+int ws_integrity_check(sqlite3 *db, char *why, size_t size);
 void ws_index_done(struct ws_sqlite *s);   /* a transaction is committed */
 void ws_index_undone(struct ws_sqlite *s); /* a transaction is rolled back */
 
 /* ---- read.c ---- */
 
 extern const struct wl_store_ops ws_sqlite_ops;
-void                             ws_readers_close(struct ws_sqlite *s);
+void ws_readers_close(struct ws_sqlite *s);
 
 /* ---- sqlite.c ---- */
 
 WEFT_SUSPENDS void ws_sqlite_close(struct wl_store *store);
-struct wl_files    ws_sqlite_files(const struct wl_store *store);
-
-#endif
+struct wl_files ws_sqlite_files(const struct wl_store *store);

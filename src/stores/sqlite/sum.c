@@ -1,4 +1,4 @@
-/* stores/sqlite/sum.c — see sum.h. */
+/* stores/sqlite/sum.c — computes the checksum of a row, and the SQL functions that verify it. */
 #include "stores/sqlite/sum.h"
 
 #include <ctype.h>
@@ -82,7 +82,7 @@ static inline uint64_t of_type(uint64_t h, int type)
 static uint64_t stir_value(uint64_t h, sqlite3_value *v)
 {
     int type = sqlite3_value_type(v);
-    h        = of_type(h, type);
+    h = of_type(h, type);
     if (type == SQLITE_INTEGER)
         return stir(h, (uint64_t)sqlite3_value_int64(v));
     if (type == SQLITE_NULL)
@@ -116,7 +116,7 @@ static const struct {
     const char *table;
     struct {
         const char *label;
-        uint8_t     column, how;
+        uint8_t column, how;
     } parts[3];
 } names[] = {
     {"meta", {{"name", 0, TEXT}}},
@@ -137,8 +137,8 @@ static int put_bytes(char *out, size_t room, enum how how, sqlite3_value *v)
 {
     enum { PRINTED = 40 };
     const unsigned char *p = sqlite3_value_blob(v);
-    size_t               n = WB_MIN((size_t)sqlite3_value_bytes(v), (size_t)PRINTED), k = 0;
-    bool                 text = how == TEXT;
+    size_t n = WB_MIN((size_t)sqlite3_value_bytes(v), (size_t)PRINTED), k = 0;
+    bool text = how == TEXT;
     for (size_t i = 0; text && p && i < n; i++)
         text = isascii(p[i]) && isprint(p[i]);
     if (!p || text)
@@ -208,15 +208,15 @@ static inline uint64_t stir_str(uint64_t h, const char *p, size_t n)
 int64_t ws_sum_of_row(int64_t tenant, const struct wl_row *row)
 {
     static const struct wb_uuid none;
-    const bool                  run = !wb_uuid_eq(row->run, none);
-    uint64_t                    h   = begin("log");
-    h                               = stir_number(h, (uint64_t)tenant);
-    h                               = stir_number(h, row->node);
-    h                               = stir_number(h, row->pos);
-    h                               = stir_number(h, row->n_entries);
-    h                               = stir_str(h, run ? (const char *)row->run.b : NULL, sizeof row->run.b);
-    h                               = stir_number(h, row->format);
-    h                               = stir_str(h, row->body.p, row->body.n);
+    const bool run = !wb_uuid_eq(row->run, none);
+    uint64_t h = begin("log");
+    h = stir_number(h, (uint64_t)tenant);
+    h = stir_number(h, row->node);
+    h = stir_number(h, row->pos);
+    h = stir_number(h, row->n_entries);
+    h = stir_str(h, run ? (const char *)row->run.b : NULL, sizeof row->run.b);
+    h = stir_number(h, row->format);
+    h = stir_str(h, row->body.p, row->body.n);
     return finish(stir_str(h, row->tape.p, row->tape.n));
 }
 
@@ -265,7 +265,7 @@ static void name_damage(sqlite3_context *c, int n, sqlite3_value **v)
 int ws_sum_functions(sqlite3 *db)
 {
     const int flags = SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_DIRECTONLY;
-    int       rc    = sqlite3_create_function_v2(db, "weft_sum", -1, flags, NULL, make_sum, NULL, NULL, NULL);
+    int rc = sqlite3_create_function_v2(db, "weft_sum", -1, flags, NULL, make_sum, NULL, NULL, NULL);
     if (rc == SQLITE_OK)
         rc = sqlite3_create_function_v2(db, "weft_whole", -1, flags, NULL, check_whole, NULL, NULL, NULL);
     if (rc == SQLITE_OK)
@@ -288,9 +288,9 @@ int ws_sum_all(sqlite3 *db)
 int ws_sum_check(sqlite3 *db, struct ws_damage *ret)
 {
     int rc = SQLITE_OK;
-    *ret   = (struct ws_damage){0};
+    *ret = (struct ws_damage){0};
     for (const struct ws_summed *t = ws_summed; rc == SQLITE_OK && t->table; t++) {
-        char          sql[1024];
+        char sql[1024];
         sqlite3_stmt *st = NULL;
         (void)sqlite3_snprintf(sizeof sql, sql,
                                "SELECT count(why), min(why) FROM (SELECT weft_damage(sum, '%s', %s) AS why FROM %s)",

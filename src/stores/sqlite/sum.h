@@ -12,8 +12,7 @@
  *
  * It detects damage, not malice: whoever can write the file can compute it (docs/storage.md, Encryption).
  */
-#ifndef WS_SQLITE_SUM_H
-#define WS_SQLITE_SUM_H
+#pragma once
 
 #include <sqlite3.h>
 #include "log/store.h"
@@ -64,5 +63,3 @@ enum { WS_SUM_NAME = 256 };
 /* Verifies the checksum after n columns of a row, without reading them again. false: the row is damaged, and `name`
  * identifies it. */
 bool ws_sum_holds(sqlite3_stmt *st, const char *table, int n, char name[WS_SUM_NAME]) UPP_MUST_CHECK;
-
-#endif

@@ -9,9 +9,9 @@
 #include "stores/sqlite/sum.h"
 
 enum {
-    MIN_READER = 3,          /* programs that know this version can read what we write (docs/storage.md) */
-    SUMMED     = 3,          /* the first version whose rows have checksums */
-    APP_ID     = 0x57656674, /* "Weft" */
+    MIN_READER = 3,      /* programs that know this version can read what we write (docs/storage.md) */
+    SUMMED = 3,          /* the first version whose rows have checksums */
+    APP_ID = 0x57656674, /* "Weft" */
 };
 
 _Static_assert(WL_INDEX_WORDS == 2, "what tables_3.sql says of a new file");
@@ -77,7 +77,7 @@ static int refused(struct ws_sqlite *s, struct upp_err *err, const char *why)
 static int look(struct ws_sqlite *s, struct ws_conn *c, int64_t *ret, struct upp_err *err)
 {
     int64_t app, tables, reader;
-    int     r = ws_conn_number(s, c, "PRAGMA application_id", &app, err);
+    int r = ws_conn_number(s, c, "PRAGMA application_id", &app, err);
     if (r >= 0)
         r = ws_conn_number(s, c, "SELECT count(*) FROM sqlite_schema", &tables, err);
     if (r < 0)
@@ -107,7 +107,7 @@ static int look(struct ws_sqlite *s, struct ws_conn *c, int64_t *ret, struct upp
 int ws_schema_open(struct ws_sqlite *s, struct ws_conn *c, struct upp_err *err)
 {
     int64_t version;
-    int     r = look(s, c, &version, err);
+    int r = look(s, c, &version, err);
     if (r < 0)
         return r;
     if (s->opts.read_only && version == 0)

@@ -1,4 +1,4 @@
-/* stores/sqlite/vfs.c — see vfs.h. */
+/* stores/sqlite/vfs.c — the VFS of a store: syncs, checksums of pages, zeros in their gaps. */
 #include "stores/sqlite/vfs.h"
 
 #include <errno.h>
@@ -21,18 +21,18 @@ enum { TRIES = 100 };
 enum sums { SUMS_UNKNOWN, SUMS_NONE, SUMS_ALL };
 
 struct file {
-    sqlite3_file   base; /* our methods; must be first */
+    sqlite3_file base; /* our methods; must be first */
     struct ws_vfs *v;
-    const char    *path;     /* SQLite keeps it as long as the file is open; NULL: a temporary file */
-    int            fd;       /* as the open hook returned it; -1: unknown */
-    bool           wal, new; /* new: its directory entry may not be on disk yet */
-    bool           database;
-    struct file   *of;       /* the database that the pages of this file are of; NULL: it has no pages */
-    enum sums      sums;     /* of the pages of a database */
-    uint32_t       damaged;  /* a page of it that was read and is not whole; 0: none */
-    uint32_t       frame;    /* of a WAL: the page that its last header announced, */
-    sqlite3_int64  frame_at; /* and where it begins */
-    sqlite3_file  *below;
+    const char *path; /* SQLite keeps it as long as the file is open; NULL: a temporary file */
+    int fd;           /* as the open hook returned it; -1: unknown */
+    bool wal, new;    /* new: its directory entry may not be on disk yet */
+    bool database;
+    struct file *of;        /* the database that the pages of this file are of; NULL: it has no pages */
+    enum sums sums;         /* of the pages of a database */
+    uint32_t damaged;       /* a page of it that was read and is not whole; 0: none */
+    uint32_t frame;         /* of a WAL: the page that its last header announced, */
+    sqlite3_int64 frame_at; /* and where it begins */
+    sqlite3_file *below;
 };
 
 static struct file *file(sqlite3_file *f)
@@ -93,11 +93,11 @@ static int sync_fd(int fd)
 /* Some network file systems sync directory entries at once and refuse fsync on them. */
 static int sync_folder(const char *path)
 {
-    char        name[1024]; /* SQLite itself accepts paths of up to 512 bytes */
+    char name[1024]; /* SQLite itself accepts paths of up to 512 bytes */
     const char *slash = strrchr(path, '/');
-    int         n     = !slash          ? snprintf(name, sizeof name, ".")
-                        : slash == path ? snprintf(name, sizeof name, "/")
-                                        : snprintf(name, sizeof name, "%.*s", (int)(slash - path), path);
+    int n = !slash          ? snprintf(name, sizeof name, ".")
+            : slash == path ? snprintf(name, sizeof name, "/")
+                            : snprintf(name, sizeof name, "%.*s", (int)(slash - path), path);
     if (n < 0 || (size_t)n >= sizeof name)
         return -ENAMETOOLONG;
     WB_CLEANUP(wb_fd_close) int fd = -EINTR;
@@ -111,8 +111,8 @@ static int sync_folder(const char *path)
 
 static int f_sync(sqlite3_file *s, int flags)
 {
-    struct file *f  = file(s);
-    int          rc = SQLITE_OK;
+    struct file *f = file(s);
+    int rc = SQLITE_OK;
     if (!ws_vfs_watch(f->v, false))
         rc = SQLITE_IOERR_FSYNC;
     else if (f->fd < 0)
@@ -149,7 +149,7 @@ static struct ws_promise *promise(sqlite3_file *f)
 static bool zeroes_gaps(sqlite3_file *f, const void *p, sqlite3_int64 at)
 {
     unsigned char first[WS_PAGE_HEAD];
-    _Atomic int  *gaps = &file(f)->v->gaps;
+    _Atomic int *gaps = &file(f)->v->gaps;
     if (atomic_load(gaps) == WS_GAPS_LEFT)
         return false;
     if (at == 0) /* it comes first in every checkpoint that makes the database larger */
@@ -169,14 +169,14 @@ static bool zeroes_gaps(sqlite3_file *f, const void *p, sqlite3_int64 at)
 static int has_sums(sqlite3_file *s, bool *ret)
 {
     struct file *db = file(s)->of;
-    *ret            = db && db->sums == SUMS_ALL;
+    *ret = db && db->sums == SUMS_ALL;
     if (!db || db->sums != SUMS_UNKNOWN)
         return SQLITE_OK;
     unsigned char *first = sqlite3_malloc(WS_PAGE);
     if (!first)
         return SQLITE_IOERR_NOMEM;
     static const unsigned char nothing[WS_PAGE_HEAD];
-    int                        rc = db->below->pMethods->xRead(db->below, first, WS_PAGE, 0);
+    int rc = db->below->pMethods->xRead(db->below, first, WS_PAGE, 0);
     bool none = rc == SQLITE_IOERR_SHORT_READ || (rc == SQLITE_OK && memcmp(first, nothing, sizeof nothing) == 0);
     if (rc == SQLITE_OK && !none)
         db->sums = ws_page_has_sums(first) ? SUMS_ALL : SUMS_NONE;
@@ -212,9 +212,9 @@ static uint32_t frame_page(sqlite3_file *f, sqlite3_int64 at)
 /* A page as SQLite wants it: checked, and with zeros in the reserved bytes. */
 static int take_page(sqlite3_file *f, unsigned char *page, int n, sqlite3_int64 at)
 {
-    bool     sums;
+    bool sums;
     uint32_t number = file(f)->wal ? 0 : (uint32_t)(at / WS_PAGE + 1);
-    int      rc     = has_sums(f, &sums);
+    int rc = has_sums(f, &sums);
     if (rc != SQLITE_OK || !sums)
         return rc;
     if (n != WS_PAGE) { /* the first page told SQLite another size */
@@ -254,7 +254,7 @@ static int read_part(sqlite3_file *f, void *p, int n, sqlite3_int64 at)
 static int f_Read(sqlite3_file *f, void *p, int n, sqlite3_int64 at)
 {
     bool sums = false;
-    int  rc   = SQLITE_OK;
+    int rc = SQLITE_OK;
     if (file(f)->database && n < WS_PAGE && at >= WS_PAGE && at % WS_PAGE == 0)
         rc = has_sums(f, &sums);
     if (rc == SQLITE_OK && sums)
@@ -278,8 +278,8 @@ static int write_page(sqlite3_file *f, const void *p, sqlite3_int64 at, bool *do
     bool sums, gap = zeroes_gaps(f, p, at) &&
                      ws_page_gap(p, (uint64_t)at / WS_PAGE + 1, (size_t)atomic_load(&file(f)->v->reserved), &from, &n);
     int rc = has_sums(f, &sums);
-    sums   = sums && (at != 0 || ws_page_reserves(p));
-    *done  = rc == SQLITE_OK && (gap || sums);
+    sums = sums && (at != 0 || ws_page_reserves(p));
+    *done = rc == SQLITE_OK && (gap || sums);
     if (!*done)
         return rc;
     unsigned char *page = sqlite3_malloc(WS_PAGE);
@@ -290,7 +290,7 @@ static int write_page(sqlite3_file *f, const void *p, sqlite3_int64 at, bool *do
     if (sums)
         ws_page_stamp(page, (uint32_t)(at / WS_PAGE + 1));
     errno = 0;
-    rc    = full_or(below(f)->pMethods->xWrite(below(f), page, WS_PAGE, at));
+    rc = full_or(below(f)->pMethods->xWrite(below(f), page, WS_PAGE, at));
     sqlite3_free(page);
     return rc;
 }
@@ -306,10 +306,10 @@ static int write_below(sqlite3_file *f, const void *p, int n, sqlite3_int64 at)
  * them: the tail is made with the first, whose buffer is the whole page, and taken away after the last. */
 static int write_frame(sqlite3_file *f, const void *p, int n, sqlite3_int64 at)
 {
-    int            k    = in_frame(at);
+    int k = in_frame(at);
     unsigned char *page = (unsigned char *)(uintptr_t)p - k;
-    bool           sums;
-    int            rc = has_sums(f, &sums);
+    bool sums;
+    int rc = has_sums(f, &sums);
     if (rc != SQLITE_OK)
         return rc;
     if (sums && k == 0)
@@ -328,7 +328,7 @@ static int f_Write(sqlite3_file *f, const void *p, int n, sqlite3_int64 at)
     if (file(f)->wal && file(f)->of && in_frame(at) >= 0 && in_frame(at) + n <= WS_PAGE)
         return write_frame(f, p, n, at);
     if (file(f)->wal && n == WS_FRAME_HEAD) {
-        file(f)->frame    = u32_at(p);
+        file(f)->frame = u32_at(p);
         file(f)->frame_at = at + WS_FRAME_HEAD;
     }
     int rc = file(f)->database && n == WS_PAGE && at % WS_PAGE == 0 ? write_page(f, p, at, &done) : SQLITE_OK;
@@ -369,7 +369,7 @@ static int f_FileControl(sqlite3_file *f, int op, void *arg)
 {
     struct statvfs fs;
     if (op == WS_VFS_DAMAGED && file(f)->database) {
-        *(int64_t *)arg  = file(f)->damaged;
+        *(int64_t *)arg = file(f)->damaged;
         file(f)->damaged = 0;
         return SQLITE_OK;
     }
@@ -412,7 +412,7 @@ static struct ws_vfs *ours(sqlite3_vfs *vfs)
 static int v_open(sqlite3_vfs *vfs, const char *path, sqlite3_file *s, int flags, int *out)
 {
     struct ws_vfs *v = ours(vfs);
-    struct file   *f = file(s);
+    struct file *f = file(s);
     memset(f, 0, sizeof *f);
     f->below = (sqlite3_file *)(void *)(f + 1);
     memset(f->below, 0, (size_t)v->base->szOsFile);
@@ -421,12 +421,12 @@ static int v_open(sqlite3_vfs *vfs, const char *path, sqlite3_file *s, int flags
     int fd = weft__sqlite_opened();
     if (!f->below->pMethods)
         return rc;
-    f->v        = v;
-    f->path     = path;
-    f->fd       = v->hooks ? fd : -1;
-    f->wal      = flags & SQLITE_OPEN_WAL;
+    f->v = v;
+    f->path = path;
+    f->fd = v->hooks ? fd : -1;
+    f->wal = flags & SQLITE_OPEN_WAL;
     f->database = flags & SQLITE_OPEN_MAIN_DB;
-    f->new      = flags &SQLITE_OPEN_CREATE;
+    f->new = flags &SQLITE_OPEN_CREATE;
     if (flags & (SQLITE_OPEN_WAL | SQLITE_OPEN_MAIN_DB))
         watch(f->wal ? &v->wal_file : &v->database, f);
     if (f->database)
@@ -487,22 +487,22 @@ int ws_vfs_init(struct ws_vfs *v, const char *base, struct upp_err *err)
     if (!below_us)
         return upp_fail(err, UPP_ENOTFOUND, "SQLite has no files called '%s'", base ? base : "unix");
     (void)snprintf(v->name, sizeof v->name, "weft-%llx", (unsigned long long)(uintptr_t)v);
-    v->base  = below_us;
+    v->base = below_us;
     v->hooks = !base;
-    v->vfs   = (sqlite3_vfs){.iVersion          = below_us->iVersion >= 2 ? 2 : 1,
-                             .szOsFile          = (int)sizeof(struct file) + below_us->szOsFile,
-                             .mxPathname        = below_us->mxPathname,
-                             .zName             = v->name,
-                             .pAppData          = v,
-                             .xOpen             = v_open,
-                             .xDelete           = v_delete,
-                             .xAccess           = v_access,
-                             .xFullPathname     = v_full_path,
-                             .xRandomness       = v_random,
-                             .xSleep            = v_sleep,
-                             .xCurrentTime      = v_time,
-                             .xGetLastError     = v_last_error,
-                             .xCurrentTimeInt64 = v_time64};
+    v->vfs = (sqlite3_vfs){.iVersion = below_us->iVersion >= 2 ? 2 : 1,
+                           .szOsFile = (int)sizeof(struct file) + below_us->szOsFile,
+                           .mxPathname = below_us->mxPathname,
+                           .zName = v->name,
+                           .pAppData = v,
+                           .xOpen = v_open,
+                           .xDelete = v_delete,
+                           .xAccess = v_access,
+                           .xFullPathname = v_full_path,
+                           .xRandomness = v_random,
+                           .xSleep = v_sleep,
+                           .xCurrentTime = v_time,
+                           .xGetLastError = v_last_error,
+                           .xCurrentTimeInt64 = v_time64};
     if (sqlite3_vfs_register(&v->vfs, 0) != SQLITE_OK)
         return upp_fail(err, UPP_ENOMEM, "SQLite does not take our files");
     return 0;

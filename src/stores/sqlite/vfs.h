@@ -9,8 +9,7 @@
  * wrong one is SQLITE_CORRUPT, and WS_VFS_DAMAGED tells which page. Databases whose pages have none are left as they
  * are. There is no memory-mapped reading, which would bypass this.
  */
-#ifndef WS_SQLITE_VFS_H
-#define WS_SQLITE_VFS_H
+#pragma once
 
 #include <sqlite3.h>
 #include <stdatomic.h>
@@ -22,8 +21,8 @@
 /* A file that must stay in place as long as it is open. */
 struct ws_watched {
     const char *path; /* NULL: not open */
-    dev_t       device;
-    ino_t       inode;
+    dev_t device;
+    ino_t inode;
 };
 
 enum ws_gone { WS_GONE_NONE, WS_GONE_DATABASE, WS_GONE_WAL };
@@ -31,23 +30,23 @@ enum ws_gone { WS_GONE_NONE, WS_GONE_DATABASE, WS_GONE_WAL };
 enum ws_gaps { WS_GAPS_UNKNOWN, WS_GAPS_ZEROED, WS_GAPS_LEFT };
 
 struct ws_vfs {
-    sqlite3_vfs      vfs; /* registered under `name` */
-    sqlite3_vfs     *base;
-    char             name[32];
-    bool             hooks;     /* the files are the system's: sync through the hook table if the descriptor is known */
+    sqlite3_vfs vfs; /* registered under `name` */
+    sqlite3_vfs *base;
+    char name[32];
+    bool hooks;                 /* the files are the system's: sync through the hook table if the descriptor is known */
     _Atomic uint64_t wal_syncs; /* successful ones */
-    _Atomic bool     sync_failed; /* any sync, ever */
+    _Atomic bool sync_failed;   /* any sync, ever */
 
-    _Atomic bool sums;      /* a database that is empty gets sums: it reserves bytes for them */
-    bool         unchecked; /* pages are not checked when they are read */
-    bool passes_damage;     /* during a checkpoint: damaged pages of the WAL get into the database, and stay damaged */
+    _Atomic bool sums;  /* a database that is empty gets sums: it reserves bytes for them */
+    bool unchecked;     /* pages are not checked when they are read */
+    bool passes_damage; /* during a checkpoint: damaged pages of the WAL get into the database, and stay damaged */
 
-    _Atomic int        gaps;     /* enum ws_gaps */
-    _Atomic int        reserved; /* bytes at the end of pages; known once gaps is */
-    struct ws_promise *promise;  /* notified of writes to the WAL; NULL: none */
-    struct ws_watched  database, wal_file;
-    _Atomic uint64_t   watched_ms; /* when they were last checked */
-    _Atomic int        gone;       /* enum ws_gone: the file was deleted or replaced; treated like a failed sync */
+    _Atomic int gaps;           /* enum ws_gaps */
+    _Atomic int reserved;       /* bytes at the end of pages; known once gaps is */
+    struct ws_promise *promise; /* notified of writes to the WAL; NULL: none */
+    struct ws_watched database, wal_file;
+    _Atomic uint64_t watched_ms; /* when they were last checked */
+    _Atomic int gone;            /* enum ws_gone: the file was deleted or replaced; treated like a failed sync */
 };
 
 /* File controls (int64_t *) of a database: how many bytes its disk has room for; which of its pages was found damaged
@@ -55,10 +54,8 @@ struct ws_vfs {
 enum { WS_VFS_ROOM = 0x57454654, WS_VFS_DAMAGED };
 
 /* base: the name of the VFS below; NULL: the system's. The struct must not move until ws_vfs_done. */
-int  ws_vfs_init(struct ws_vfs *v, const char *base, struct upp_err *err) UPP_MUST_CHECK;
+int ws_vfs_init(struct ws_vfs *v, const char *base, struct upp_err *err) UPP_MUST_CHECK;
 void ws_vfs_done(struct ws_vfs *v);
 
 /* Are the database and its WAL still the files that were opened? Checks at most once a second, unless `now`. */
 bool ws_vfs_watch(struct ws_vfs *v, bool now);
-
-#endif

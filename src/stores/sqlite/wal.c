@@ -1,4 +1,4 @@
-/* stores/sqlite/wal.c — see wal.h. */
+/* stores/sqlite/wal.c — scans a WAL to its last valid transaction, and applies its frames to a database. */
 #include "stores/sqlite/wal.h"
 
 #include <errno.h>
@@ -62,7 +62,7 @@ struct ws_frame ws_frame_head(const unsigned char p[WS_FRAME_HEAD])
     return (struct ws_frame){.page = get_u32(p),
                              .size = get_u32(p + 4),
                              .salt = (uint64_t)get_u32(p + 8) << 32 | get_u32(p + 12),
-                             .sum  = get_sum(p + 16)};
+                             .sum = get_sum(p + 16)};
 }
 
 struct ws_sum ws_frame_sum(struct ws_sum before, const struct ws_frame *f, const unsigned char page[WS_WAL_PAGE],
@@ -70,7 +70,7 @@ struct ws_sum ws_frame_sum(struct ws_sum before, const struct ws_frame *f, const
 {
     unsigned char head[8];
     for (int i = 0; i < 4; i++) {
-        head[i]     = (unsigned char)(f->page >> (24 - 8 * i));
+        head[i] = (unsigned char)(f->page >> (24 - 8 * i));
         head[4 + i] = (unsigned char)(f->size >> (24 - 8 * i));
     }
     return add_sum(add_sum(before, head, sizeof head, big), page, WS_WAL_PAGE, big);
@@ -106,11 +106,11 @@ int64_t ws_pread(int fd, void *p, size_t n, int64_t at)
 /* ---- Reading ------------------------------------------------------------------------------------------------- */
 
 struct reader {
-    const char        *path;
-    int                fd;
-    uint64_t           there;
+    const char *path;
+    int fd;
+    uint64_t there;
     struct ws_wal_head head;
-    unsigned char     *bytes; /* one frame */
+    unsigned char *bytes; /* one frame */
 };
 
 static void reader_done(struct reader *r)
@@ -130,7 +130,7 @@ static int failed(const struct reader *x, int r, struct upp_err *err)
 static int reader_open(struct reader *x, const char *path, struct upp_err *err)
 {
     struct stat st;
-    x->path  = path;
+    x->path = path;
     x->bytes = wb_alloc(WS_FRAME);
     if (!x->bytes)
         return upp_fail(err, UPP_ENOMEM, "no memory for the write-ahead log");
@@ -148,7 +148,7 @@ static int reader_open(struct reader *x, const char *path, struct upp_err *err)
         return failed(x, (int)n, err);
     if (n < WS_WAL_HEAD)
         memset(x->bytes + n, 0, (size_t)(WS_WAL_HEAD - n));
-    x->head  = ws_wal_head(x->bytes);
+    x->head = ws_wal_head(x->bytes);
     x->there = st.st_size <= WS_WAL_HEAD ? 0 : (uint64_t)(st.st_size - WS_WAL_HEAD) / WS_FRAME;
     x->there = WB_MIN(x->there, (uint64_t)UINT32_MAX - 1);
     return 1;
@@ -172,17 +172,17 @@ static struct ws_sum sum_of(const struct reader *x, struct ws_sum before, const 
 int ws_wal_scan(const char *path, uint32_t frame, struct ws_sum sum, struct ws_wal_state *ret, struct upp_err *err)
 {
     WB_CLEANUP(reader_done) struct reader x = {.fd = -1};
-    struct ws_frame                       f;
-    bool                                  met = false;
-    *ret                                      = (struct ws_wal_state){0};
-    int r                                     = reader_open(&x, path, err);
+    struct ws_frame f;
+    bool met = false;
+    *ret = (struct ws_wal_state){0};
+    int r = reader_open(&x, path, err);
     if (r <= 0)
         return r;
-    ret->exists         = true;
-    ret->there          = x.there;
-    ret->head           = x.head;
-    ret->sum            = x.head.sum;
-    struct ws_sum  at   = x.head.sum;
+    ret->exists = true;
+    ret->there = x.there;
+    ret->head = x.head;
+    ret->sum = x.head.sum;
+    struct ws_sum at = x.head.sum;
     const uint32_t last = x.head.whole ? (uint32_t)x.there : 0;
     for (uint32_t i = 1; i <= last; i++) {
         r = read_frame(&x, i, &f, err);
@@ -197,9 +197,9 @@ int ws_wal_scan(const char *path, uint32_t frame, struct ws_sum sum, struct ws_w
         if (!f.size)
             continue;
         ret->frames = i;
-        ret->pages  = f.size;
+        ret->pages = f.size;
         ret->transactions++;
-        ret->sum   = at;
+        ret->sum = at;
         ret->holds = met;
     }
     return 0;
@@ -207,9 +207,9 @@ int ws_wal_scan(const char *path, uint32_t frame, struct ws_sum sum, struct ws_w
 
 int ws_wal_each(const char *path, const struct ws_wal_state *found, ws_wal_page_fn *fn, void *arg, struct upp_err *err)
 {
-    WB_CLEANUP(reader_done) struct reader x  = {.fd = -1};
-    struct ws_sum                         at = found->head.sum;
-    int                                   r  = reader_open(&x, path, err);
+    WB_CLEANUP(reader_done) struct reader x = {.fd = -1};
+    struct ws_sum at = found->head.sum;
+    int r = reader_open(&x, path, err);
     if (r <= 0)
         return r;
     for (uint32_t i = 1; i <= found->frames; i++) {
@@ -237,16 +237,16 @@ enum {
 
 struct seen {
     uint32_t page, size;
-    uint8_t  is;
+    uint8_t is;
 };
 
 struct applying {
-    struct reader  from;
-    int            to;
-    struct seen   *frames; /* [number]; [0] is unused */
-    uint32_t       n;      /* frames in the file */
-    uint32_t       end;    /* the last one to apply */
-    unsigned char *page;   /* buffer for a page of the database */
+    struct reader from;
+    int to;
+    struct seen *frames; /* [number]; [0] is unused */
+    uint32_t n;          /* frames in the file */
+    uint32_t end;        /* the last one to apply */
+    unsigned char *page; /* buffer for a page of the database */
 };
 
 static void applying_done(struct applying *x)
@@ -272,17 +272,17 @@ static int look_at_all(struct applying *x, uint64_t salt, struct ws_sum head, st
     struct ws_sum stored = head, is = head;
     for (uint32_t i = 1; i <= x->n; i++) {
         struct ws_frame f;
-        int             r = read_frame(&x->from, i, &f, err);
+        int r = read_frame(&x->from, i, &f, err);
         if (r < 0)
             return r;
         struct ws_sum a = sum_of(&x->from, stored, &f), b = sum_of(&x->from, is, &f);
-        bool          good = f.page && (ws_sum_is(a, f.sum) || ws_sum_is(b, f.sum));
+        bool good = f.page && (ws_sum_is(a, f.sum) || ws_sum_is(b, f.sum));
         if (good && !ws_sum_is(a, f.sum))
             x->frames[i - 1].is |= GOOD;
         uint8_t flags = good ? GOOD : has_page(x, stored, &f) ? HELD : 0;
-        x->frames[i]  = (struct seen){f.page, f.size, (uint8_t)(flags | (f.salt == salt ? OURS : 0))};
-        stored        = f.sum;
-        is            = good ? f.sum : a;
+        x->frames[i] = (struct seen){f.page, f.size, (uint8_t)(flags | (f.salt == salt ? OURS : 0))};
+        stored = f.sum;
+        is = good ? f.sum : a;
     }
     return 0;
 }
@@ -307,7 +307,7 @@ static uint32_t find_end(const struct applying *x, uint32_t promised)
 static int write_page(struct applying *x, uint32_t frame, struct upp_err *err)
 {
     struct ws_frame f;
-    int             r = read_frame(&x->from, frame, &f, err);
+    int r = read_frame(&x->from, frame, &f, err);
     if (r < 0)
         return r;
     int64_t n = WB_CALL(pwrite)(x->to, x->from.bytes + WS_FRAME_HEAD, WS_WAL_PAGE, (int64_t)(f.page - 1) * WS_WAL_PAGE);
@@ -320,10 +320,10 @@ static int write_pages(struct applying *x, const struct ws_wal_hint *hint, uint3
                        struct upp_err *err)
 {
     unsigned char *met = wb_calloc(top / 8 + 1, 1);
-    int            r   = met ? 0 : upp_fail(err, UPP_ENOMEM, "no memory for the write-ahead log");
+    int r = met ? 0 : upp_fail(err, UPP_ENOMEM, "no memory for the write-ahead log");
     for (uint32_t i = x->end; r >= 0 && i > hint->checkpointed; i--) {
-        const struct seen *s    = &x->frames[i];
-        bool               good = s->is & GOOD, later = s->page <= top && met[s->page / 8] & 1 << s->page % 8;
+        const struct seen *s = &x->frames[i];
+        bool good = s->is & GOOD, later = s->page <= top && met[s->page / 8] & 1 << s->page % 8;
         ret->bad += !good;
         ret->lost += !(s->is & (GOOD | HELD)) && !later;
         if (!(s->is & (GOOD | HELD)) || later)
@@ -342,7 +342,7 @@ static int write_all(struct applying *x, const struct ws_wal_hint *hint, struct 
     uint32_t top = 0, size = 0;
     for (uint32_t i = 1; i <= x->end; i++)
         if (x->frames[i].is & (GOOD | HELD)) {
-            top  = WB_MAX(top, x->frames[i].page);
+            top = WB_MAX(top, x->frames[i].page);
             size = x->frames[i].size ? x->frames[i].size : size;
         }
     int r = write_pages(x, hint, top, ret, err);
@@ -356,22 +356,22 @@ int ws_wal_apply(const char *path, const char *db, const struct ws_wal_hint *hin
                  struct upp_err *err)
 {
     WB_CLEANUP(applying_done) struct applying x = {.from.fd = -1, .to = -1};
-    *ret                                        = (struct ws_wal_applied){.frames = hint->frames};
-    int r                                       = reader_open(&x.from, path, err);
+    *ret = (struct ws_wal_applied){.frames = hint->frames};
+    int r = reader_open(&x.from, path, err);
     if (r < 0)
         return r;
     if (r == 0)
         x.from.there = 0;
-    x.n      = (uint32_t)x.from.there;
-    x.to     = WB_CALL(open)(db, O_RDWR | O_CLOEXEC, 0);
+    x.n = (uint32_t)x.from.there;
+    x.to = WB_CALL(open)(db, O_RDWR | O_CLOEXEC, 0);
     x.frames = wb_calloc((size_t)x.n + 1, sizeof *x.frames);
-    x.page   = wb_alloc(WS_WAL_PAGE);
+    x.page = wb_alloc(WS_WAL_PAGE);
     if (x.to < 0)
         return wb_fail_sys(err, x.to, UPP_ESTORE, "cannot open the copy");
     if (!x.frames || !x.page)
         return upp_fail(err, UPP_ENOMEM, "no memory for the write-ahead log");
     const struct ws_wal_head *h = &x.from.head;
-    r     = look_at_all(&x, hint->salt ? hint->salt : h->salt, hint->salt ? hint->head : h->sum, err);
+    r = look_at_all(&x, hint->salt ? hint->salt : h->salt, hint->salt ? hint->head : h->sum, err);
     x.end = r < 0 ? 0 : find_end(&x, hint->frames);
     if (r >= 0)
         r = write_all(&x, hint, ret, err);

@@ -5,8 +5,7 @@
  * ws_wal_apply also reads what is after a bad frame, because a frame stores its own checksum, from which the next one
  * continues.
  */
-#ifndef WS_WAL_H
-#define WS_WAL_H
+#pragma once
 
 #include <upp/base.h>
 
@@ -22,21 +21,21 @@ static inline bool ws_sum_is(struct ws_sum x, struct ws_sum y)
 }
 
 struct ws_wal_head {
-    bool          whole; /* its checksum fits, and the page size is ours */
-    bool          big;   /* the checksums are over big-endian words */
-    uint64_t      salt;  /* changes each time the WAL restarts */
+    bool whole;    /* its checksum fits, and the page size is ours */
+    bool big;      /* the checksums are over big-endian words */
+    uint64_t salt; /* changes each time the WAL restarts */
     struct ws_sum sum;
 };
 
 struct ws_frame {
-    uint32_t      page;
-    uint32_t      size; /* of the database in pages, if the frame ends a transaction; otherwise 0 */
-    uint64_t      salt;
+    uint32_t page;
+    uint32_t size; /* of the database in pages, if the frame ends a transaction; otherwise 0 */
+    uint64_t salt;
     struct ws_sum sum;
 };
 
 struct ws_wal_head ws_wal_head(const unsigned char p[WS_WAL_HEAD]);
-struct ws_frame    ws_frame_head(const unsigned char p[WS_FRAME_HEAD]);
+struct ws_frame ws_frame_head(const unsigned char p[WS_FRAME_HEAD]);
 
 /* The checksum of a frame with this page, after a frame with the checksum `before`. */
 struct ws_sum ws_frame_sum(struct ws_sum before, const struct ws_frame *f, const unsigned char page[WS_WAL_PAGE],
@@ -46,13 +45,13 @@ struct ws_sum ws_frame_sum(struct ws_sum before, const struct ws_frame *f, const
 uint32_t ws_frame_number(int64_t at);
 
 struct ws_wal_state {
-    bool               exists;
-    uint64_t           there; /* frames that fit into the file, good or bad */
+    bool exists;
+    uint64_t there; /* frames that fit into the file, good or bad */
     struct ws_wal_head head;
-    uint32_t           frames, transactions; /* what SQLite replays */
-    uint32_t           pages;                /* of the database after that */
-    struct ws_sum      sum;                  /* of the last of those frames, or of the header */
-    bool               holds;                /* the requested frame is among them, with that checksum */
+    uint32_t frames, transactions; /* what SQLite replays */
+    uint32_t pages;                /* of the database after that */
+    struct ws_sum sum;             /* of the last of those frames, or of the header */
+    bool holds;                    /* the requested frame is among them, with that checksum */
 };
 
 /* Blocks, like all functions here. A missing file is no error. */
@@ -62,15 +61,15 @@ int ws_wal_scan(const char *path, uint32_t frame, struct ws_sum sum, struct ws_w
 /* Calls fn with each page that SQLite replays, in order, as ws_wal_scan found them. Ends early where the WAL has
  * changed since. */
 typedef void ws_wal_page_fn(void *arg, uint32_t number, const unsigned char page[WS_WAL_PAGE]);
-int          ws_wal_each(const char *path, const struct ws_wal_state *found, ws_wal_page_fn *fn, void *arg,
-                         struct upp_err *err) UPP_MUST_CHECK;
+int ws_wal_each(const char *path, const struct ws_wal_state *found, ws_wal_page_fn *fn, void *arg,
+                struct upp_err *err) UPP_MUST_CHECK;
 
 /* What is known about a WAL from its record. */
 struct ws_wal_hint {
-    uint64_t      salt;         /* 0: use the one in its header */
-    struct ws_sum head;         /* the header's checksum */
-    uint32_t      frames;       /* how many it must hold; 0: unknown, up to the last complete transaction */
-    uint32_t      checkpointed; /* the database has the frames up to this one */
+    uint64_t salt;         /* 0: use the one in its header */
+    struct ws_sum head;    /* the header's checksum */
+    uint32_t frames;       /* how many it must hold; 0: unknown, up to the last complete transaction */
+    uint32_t checkpointed; /* the database has the frames up to this one */
 };
 
 struct ws_wal_applied {
@@ -85,5 +84,3 @@ int ws_wal_apply(const char *path, const char *db, const struct ws_wal_hint *hin
 
 /* Reads until n bytes or the end of the file: returns how many, or a negative errno. */
 int64_t ws_pread(int fd, void *p, size_t n, int64_t at);
-
-#endif

@@ -26,14 +26,14 @@
 #include <sys/resource.h>
 
 struct ws_waiter {
-    struct ws_item     item; /* in the queue, then in a batch */
-    struct weft__msg   msg;
-    struct ws_sqlite  *store;
+    struct ws_item item; /* in the queue, then in a batch */
+    struct weft__msg msg;
+    struct ws_sqlite *store;
     struct weft_fiber *fiber;
-    struct weft_loop  *loop;
-    bool               woken;      /* the message has arrived: read only by its own loop */
-    bool               done;       /* the message means done; otherwise: lead */
-    bool               checkpoint; /* the WAL has become long: request a checkpoint */
+    struct weft_loop *loop;
+    bool woken;      /* the message has arrived: read only by its own loop */
+    bool done;       /* the message means done; otherwise: lead */
+    bool checkpoint; /* the WAL has become long: request a checkpoint */
 };
 
 /* ---- Waiting and waking ---------------------------------------------------------------------------- */
@@ -71,15 +71,15 @@ static void wake(struct ws_waiter *w)
 static int wal_limit(struct ws_sqlite *s)
 {
     enum { MOST = 64 };
-    int limit   = s->opts.wal_pages && s->opts.wal_pages <= INT_MAX / 2 ? (int)s->opts.wal_pages : WS_WAL_PAGES;
+    int limit = s->opts.wal_pages && s->opts.wal_pages <= INT_MAX / 2 ? (int)s->opts.wal_pages : WS_WAL_PAGES;
     int reserve = (int)WB_MIN((s->opts.reserve_kib ? s->opts.reserve_kib : WS_RESERVE_KIB) / 4, (uint32_t)INT_MAX);
-    int few     = WB_MAX(WB_MIN(reserve / 4, MOST), 1);
+    int few = WB_MAX(WB_MIN(reserve / 4, MOST), 1);
     if (!s->room_pages || s->wal_pages < s->room_seen || s->wal_pages - s->room_seen >= few) {
         int64_t pages = INT_MAX, bytes;
         if (sqlite3_file_control(s->writer.db, "main", WS_VFS_ROOM, &bytes) == SQLITE_OK)
             pages = WB_MIN(bytes / WS_WAL_PAGE, (int64_t)INT_MAX);
         s->room_pages = WB_MAX((int)pages, 1);
-        s->room_seen  = s->wal_pages;
+        s->room_seen = s->wal_pages;
     }
     return WB_MIN(limit, WB_MAX(s->room_pages / 2, few));
 }
@@ -100,7 +100,7 @@ static void wake_all(struct ws_sqlite *s, struct wb_link *batch)
     bool checkpoint = wal_is_long(s);
     while (!wb_list_empty(batch)) {
         struct weft_loop *loop = wb_item(batch->next, struct ws_waiter, item.link)->loop;
-        struct wb_link    msgs;
+        struct wb_link msgs;
         wb_list_init(&msgs);
         wb_list_each (l, batch) {
             struct ws_waiter *w = wb_item(l, struct ws_waiter, item.link);
@@ -108,8 +108,8 @@ static void wake_all(struct ws_sqlite *s, struct wb_link *batch)
                 continue;
             wb_unlink(l);
             w->checkpoint = checkpoint;
-            w->done       = true;
-            checkpoint    = false; /* one is enough */
+            w->done = true;
+            checkpoint = false; /* one is enough */
             wb_list_push(&msgs, &w->msg.link);
         }
         weft__loop_send_all(loop, &msgs);
@@ -123,7 +123,7 @@ static void wake_all(struct ws_sqlite *s, struct wb_link *batch)
 static void take_batch(struct ws_sqlite *s, struct wb_link *batch)
 {
     size_t n = 0, bytes = 0;
-    bool   index = false;
+    bool index = false;
     wb_list_init(batch);
     while (!wb_list_empty(&s->queue) && n < WS_BATCH_COMMITS && (!n || bytes < WS_BATCH_BYTES)) {
         struct ws_waiter *w = wb_item(s->queue.next, struct ws_waiter, item.link);
@@ -164,10 +164,10 @@ static void pass_lead(struct ws_sqlite *s)
 static void checkpoint_rest(struct ws_sqlite *s)
 {
     ws_sqlite_lock(s);
-    bool go     = s->wal_rest;
+    bool go = s->wal_rest;
     s->wal_rest = false;
     ws_sqlite_unlock(s);
-    s->steady  = !go && !s->emptied;
+    s->steady = !go && !s->emptied;
     s->emptied = false;
     if (go)
         (void)ws_checkpoint(s, &s->writer, SQLITE_CHECKPOINT_PASSIVE);
@@ -214,9 +214,9 @@ static int start_job(struct ws_sqlite *s, struct weft_loop *l, weft_fn *fn, stru
 
 enum {
     HERE_CHANGES = 8,
-    HERE_BYTES   = 16 << 10,
-    SLOW_NS      = 1000000, /* a write that slept and took longer has met a slow disk: */
-    SLOW_SHARE   = 100,     /* the loop spends at most 1/SLOW_SHARE of its time on such */
+    HERE_BYTES = 16 << 10,
+    SLOW_NS = 1000000, /* a write that slept and took longer has met a slow disk: */
+    SLOW_SHARE = 100,  /* the loop spends at most 1/SLOW_SHARE of its time on such */
 };
 
 /* Each of these changes one or two rows found by key. */
@@ -286,8 +286,8 @@ static bool write_here(struct ws_sqlite *s, struct ws_waiter *w)
     struct upp_err err = {0};
     if (!take_alone(s, &batch))
         return false;
-    long     slept = sleeps();
-    uint64_t from  = wb_mono_ns();
+    long slept = sleeps();
+    uint64_t from = wb_mono_ns();
     weft__loop_works_for(w->loop, w->fiber);
     (void)sqlite3_busy_timeout(s->writer.db, 0);
     s->on_loop = true;
@@ -296,9 +296,9 @@ static bool write_here(struct ws_sqlite *s, struct ws_waiter *w)
     (void)sqlite3_busy_timeout(s->writer.db, WS_BUSY_MS);
     weft__loop_rests(w->loop);
     uint64_t took = wb_mono_ns() - from;
-    bool     slow = took > SLOW_NS && sleeps() != slept;
+    bool slow = took > SLOW_NS && sleeps() != slept;
     s->here_again = slow ? from + took + took * SLOW_SHARE : 0;
-    bool waits    = w->item.result < 0 &&
+    bool waits = w->item.result < 0 &&
                  (strcmp(w->item.err.cause, WL_LOCKED) == 0 || strcmp(w->item.err.cause, WL_DISK_FULL) == 0);
     wb_unlink(&w->item.link);
     if (waits) {
@@ -318,9 +318,9 @@ static bool write_here(struct ws_sqlite *s, struct ws_waiter *w)
 static int checkpoint_job(void *arg, struct upp_err *err)
 {
     struct ws_sqlite *s = arg;
-    int               r = 0;
+    int r = 0;
     ws_sqlite_lock(s);
-    bool go          = !s->closing;
+    bool go = !s->closing;
     s->checkpointing = go;
     ws_sqlite_unlock(s);
     if (!go)
@@ -329,7 +329,7 @@ static int checkpoint_job(void *arg, struct upp_err *err)
         r = ws_conn_open(s, WS_CHECKPOINTER, &s->checkpointer, err);
     bool moved = r >= 0 && ws_checkpoint(s, &s->checkpointer, SQLITE_CHECKPOINT_PASSIVE) == SQLITE_OK;
     ws_sqlite_lock(s); /* a failed one is retried when the WAL is longer still; a failed sync is remembered */
-    s->wal_rest      = moved;
+    s->wal_rest = moved;
     s->checkpointing = s->checkpoint_asked = false;
     (void)ws_poisoned(s, NULL); /* so that the state shows it now */
     signal_idle(s);
@@ -362,7 +362,7 @@ WEFT_SUSPENDS static int flush(struct ws_sqlite *s, struct upp_err *err)
 WEFT_SUSPENDS static int flusher(void *arg, struct upp_err *err)
 {
     struct ws_sqlite *s = arg;
-    int               r = weft_sleep_ms(s->opts.flush_ms ? s->opts.flush_ms : WS_FLUSH_MS, err);
+    int r = weft_sleep_ms(s->opts.flush_ms ? s->opts.flush_ms : WS_FLUSH_MS, err);
     (void)r; /* cancelled: flushes at once */
     ws_sqlite_lock(s);
     s->flush_asked = false;
@@ -412,7 +412,7 @@ static int enter(struct ws_sqlite *s, struct ws_waiter *w, bool *lead, struct up
     else {
         wb_list_push(&s->queue, &w->item.link);
         s->queued++;
-        *lead      = !s->writing;
+        *lead = !s->writing;
         s->writing = true;
     }
     ws_sqlite_unlock(s);
@@ -425,7 +425,7 @@ static void take_lead(struct weft__msg *m)
 {
     struct ws_waiter *w = WB_OUTER(m, struct ws_waiter, msg);
     struct ws_sqlite *s = w->store;
-    m->take             = take_wake;
+    m->take = take_wake;
     if (may_write_here(s, w) && write_here(s, w))
         return;
     struct upp_err err;
@@ -435,7 +435,7 @@ static void take_lead(struct weft__msg *m)
         return;      /* w belongs to the job now */
     w->loop->owed--; /* without a job the commit fails, and the next in the queue may try */
     w->item.result = r;
-    w->item.err    = err;
+    w->item.err = err;
     ws_sqlite_lock(s);
     wb_unlink(&w->item.link);
     s->queued--;
@@ -455,15 +455,15 @@ WEFT_SUSPENDS static void lead(struct ws_sqlite *s, struct ws_waiter *w)
 WEFT_SUSPENDS int ws_writer_commit(struct wl_store *store, struct wl_commit *c, struct upp_err *err)
 {
     struct ws_sqlite *s = ws_sqlite(store);
-    int               r = ws_check_commit(c, err);
+    int r = ws_check_commit(c, err);
     if (r >= 0 && s->opts.read_only)
         r = upp_fail(err, UPP_EREFUSED, "the store is open for reading only");
     if (r < 0)
         return r;
     WEFT__SHIELD_FOREVER;
-    struct ws_waiter w    = waiter(s, c);
-    bool             mine = false;
-    w.item.bytes          = ws_commit_bytes(c);
+    struct ws_waiter w = waiter(s, c);
+    bool mine = false;
+    w.item.bytes = ws_commit_bytes(c);
     (void)atomic_fetch_add(&s->refs, 1); /* until we return: a close may come between our wake and our return */
     r = enter(s, &w, &mine, err);
     if (r >= 0 && mine)

@@ -1,6 +1,5 @@
 /* upp/client/call.h — internals of calls: of a tool (its result value, its arguments) and of a model (its memory). */
-#ifndef UPP_CALL_H
-#define UPP_CALL_H
+#pragma once
 
 #include <upp/model.h>
 #include <upp/thread.h>
@@ -17,8 +16,8 @@ enum { UPP__RESULT_BYTES = 16 << 20 };
 /* Values are written into `spare`, then the two are swapped: the input may point into `json`. */
 struct upp_value {
     struct wb_buf json, spare;
-    size_t        max; /* a longer text is truncated, with a mark; 0: UPP__RESULT_BYTES, and a longer one is refused */
-    bool          set, is_error;
+    size_t max; /* a longer text is truncated, with a mark; 0: UPP__RESULT_BYTES, and a longer one is refused */
+    bool set, is_error;
 };
 #define UPP__VALUE                                                                                                     \
     {                                                                                                                  \
@@ -29,13 +28,13 @@ struct upp_value {
 struct upp__call {
     struct upp_call pub;
     struct wb_arena scratch;
-    yyjson_val     *args;
-    struct upp_str  read; /* the text that args was read from */
+    yyjson_val *args;
+    struct upp_str read; /* the text that args was read from */
 };
 
 /* The memory of a step, reused by callers that take many in sequence. */
 struct upp__room {
-    void  *p;
+    void *p;
     size_t size;
 };
 enum { UPP__ROOM_BYTES = 64 << 10 }; /* a larger one is freed */
@@ -43,8 +42,8 @@ enum { UPP__ROOM_BYTES = 64 << 10 }; /* a larger one is freed */
 WB_EXPORT_BEGIN
 
 /* upp_step_open in this room, if it is free and large enough. The room outlives the step. */
-int  upp__step_open(struct upp__room *room, const struct upp_model *m, const struct upp_request *req,
-                    const struct upp_wait *wait, struct upp_step **ret, struct upp_err *err) UPP_MUST_CHECK;
+int upp__step_open(struct upp__room *room, const struct upp_model *m, const struct upp_request *req,
+                   const struct upp_wait *wait, struct upp_step **ret, struct upp_err *err) UPP_MUST_CHECK;
 void upp__room_done(struct upp__room *room);
 
 /* After a failure, before the step is closed: what was held back of parts that are open, because it might have been the
@@ -78,9 +77,7 @@ int upp__turn_take(struct wb_arena *memory, struct upp_message *list, const stru
                    struct upp_err *err) UPP_MUST_CHECK;
 
 /* Locks a thread for one answer at a time. -UPP_EBUSY: it is being answered. Callable from any OS thread. */
-int  upp__thread_take(struct upp_thread *t, struct upp_err *err) UPP_MUST_CHECK;
+int upp__thread_take(struct upp_thread *t, struct upp_err *err) UPP_MUST_CHECK;
 void upp__thread_leave(struct upp_thread *t);
 
 WB_EXPORT_END
-
-#endif

@@ -10,8 +10,8 @@
 
 /* The descriptor is never read: once fired it stays readable for everyone who polls it. */
 struct upp_cancel {
-    int             fd;
-    atomic_bool     fired;
+    int fd;
+    atomic_bool fired;
     struct upp_wait wait;
 };
 
@@ -79,8 +79,8 @@ void upp_cancel_freep(struct upp_cancel **c)
 /* Async-signal-safe: a lock-free store, and write; restores errno for the interrupted code. */
 void upp_cancel_fire(struct upp_cancel *c)
 {
-    static const uint64_t one   = 1;
-    int                   saved = errno;
+    static const uint64_t one = 1;
+    int saved = errno;
     if (!atomic_exchange(&c->fired, true))
         (void)!write(c->fd, &one, sizeof one); /* an empty counter has room */
     errno = saved;

@@ -1,4 +1,4 @@
-/* upp/client/cover.c — see cover.h. */
+/* upp/client/cover.c — holds back the end of a text while it may begin a secret, and masks the events of a model. */
 #include "upp/client/cover.h"
 
 #include "base/hooks.h"
@@ -9,16 +9,16 @@
 enum { METADATA_ROOM = 512 << 20 };
 
 struct upp__cover {
-    struct wb_masks       *masks;
-    bool                   structure; /* texts are JSON */
-    struct wb_mask_stream *parts;     /* of each opened part */
-    uint8_t               *kinds;
-    uint32_t               n, room;
-    uint32_t               last[UPP_PART_REASONING + 1]; /* the state at the end of the last text, and reasoning */
-    struct wb_buf          text, data, metadata, rest;   /* of the event that was given */
-    struct wb_buf          id, name;
-    struct upp_step_event  close; /* comes after what was held back of its part */
-    bool                   has_close;
+    struct wb_masks *masks;
+    bool structure;               /* texts are JSON */
+    struct wb_mask_stream *parts; /* of each opened part */
+    uint8_t *kinds;
+    uint32_t n, room;
+    uint32_t last[UPP_PART_REASONING + 1];    /* the state at the end of the last text, and reasoning */
+    struct wb_buf text, data, metadata, rest; /* of the event that was given */
+    struct wb_buf id, name;
+    struct upp_step_event close; /* comes after what was held back of its part */
+    bool has_close;
 };
 
 void upp__cover_free(struct upp__cover *v)
@@ -42,8 +42,8 @@ void upp__cover_free(struct upp__cover *v)
 int upp__cover_new(bool structure, struct upp__cover **ret, struct upp_err *err)
 {
     struct wb_masks *masks;
-    int              r = wb_masks_take(&masks, err);
-    *ret               = NULL;
+    int r = wb_masks_take(&masks, err);
+    *ret = NULL;
     if (r < 0 || WB_LIKELY(!masks))
         return r;
     struct upp__cover *v = wb_calloc(1, sizeof *v);
@@ -51,7 +51,7 @@ int upp__cover_new(bool structure, struct upp__cover **ret, struct upp_err *err)
         wb_masks_give(masks);
         return upp_fail(err, UPP_ENOMEM, "no memory to mask secrets");
     }
-    v->masks     = masks;
+    v->masks = masks;
     v->structure = structure;
     v->text.max = v->data.max = v->metadata.max = v->rest.max = v->id.max = v->name.max =
         SIZE_MAX / 2; /* what they mask has limits */
@@ -80,12 +80,12 @@ static int cover_text(const struct upp__cover *v, struct upp_str *text, bool jso
 static int cover_metadata(struct upp__cover *v, struct upp_str *metadata, bool is_masked, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena scratch = WB_ARENA(METADATA_ROOM);
-    struct upp_str                            was     = *metadata;
-    int                                       r       = cover_text(v, metadata, true, &v->metadata, err);
+    struct upp_str was = *metadata;
+    int r = cover_text(v, metadata, true, &v->metadata, err);
     if (r < 0 || !metadata->n || (!is_masked && metadata->p == was.p))
         return r;
     wb_buf_clear(&v->rest);
-    r         = upp__signatures_drop(&scratch, is_masked ? (struct upp_str){0} : was, *metadata, &v->rest, err);
+    r = upp__signatures_drop(&scratch, is_masked ? (struct upp_str){0} : was, *metadata, &v->rest, err);
     *metadata = r < 0 ? (struct upp_str){0} : wb_buf_str(&v->rest);
     return r == -UPP_EINVALID ? 0 : r; /* rather none than half */
 }
@@ -94,16 +94,16 @@ static bool cover_grow(struct upp__cover *v)
 {
     if (v->n < v->room)
         return true;
-    uint32_t               room  = v->room ? 2 * v->room : 8;
+    uint32_t room = v->room ? 2 * v->room : 8;
     struct wb_mask_stream *parts = wb_realloc(v->parts, room * sizeof *parts);
     if (!parts)
         return false;
-    v->parts       = parts;
+    v->parts = parts;
     uint8_t *kinds = wb_realloc(v->kinds, room);
     if (!kinds)
         return false;
     v->kinds = kinds;
-    v->room  = room;
+    v->room = room;
     return true;
 }
 
@@ -117,8 +117,8 @@ static int cover_open(struct upp__cover *v, struct upp_step_event *ev, struct up
 {
     if (!cover_grow(v))
         return no_memory(err);
-    bool json        = ev->part_kind == UPP_PART_CALL || (ev->part_kind == UPP_PART_TEXT && v->structure);
-    v->kinds[v->n]   = ev->part_kind;
+    bool json = ev->part_kind == UPP_PART_CALL || (ev->part_kind == UPP_PART_TEXT && v->structure);
+    v->kinds[v->n] = ev->part_kind;
     v->parts[v->n++] = (struct wb_mask_stream){
         .masks = v->masks, .json = json, .at = is_text(ev->part_kind) && !json ? v->last[ev->part_kind] : 0};
     int r = cover_text(v, &ev->id, false, &v->id, err);
@@ -139,9 +139,9 @@ static int cover_close(struct upp__cover *v, struct upp_step_event *ev, struct u
     int r = cover_metadata(v, &ev->metadata, part->masked, err);
     if (r < 0 || !v->text.n)
         return r;
-    v->close     = *ev;
+    v->close = *ev;
     v->has_close = true;
-    *ev          = (struct upp_step_event){.kind = UPP_STEP_DELTA, .part = ev->part, .text = wb_buf_str(&v->text)};
+    *ev = (struct upp_step_event){.kind = UPP_STEP_DELTA, .part = ev->part, .text = wb_buf_str(&v->text)};
     return 0;
 }
 
@@ -184,7 +184,7 @@ bool upp__cover_take_close(struct upp__cover *v, struct upp_step_event *ret)
 {
     if (!v->has_close)
         return false;
-    *ret         = v->close;
+    *ret = v->close;
     v->has_close = false;
     return true;
 }

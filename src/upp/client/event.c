@@ -7,19 +7,19 @@
 enum { EVENT_BYTES = 256 << 20 };
 
 static const char *const names[] = {
-    [UPP_MESSAGE_START]        = "message_start",
-    [UPP_MESSAGE_STOP]         = "message_stop",
-    [UPP_CONTENT_BLOCK_START]  = "content_block_start",
-    [UPP_CONTENT_BLOCK_STOP]   = "content_block_stop",
-    [UPP_TEXT_DELTA]           = "text_delta",
-    [UPP_REASONING_DELTA]      = "reasoning_delta",
-    [UPP_IMAGE_DELTA]          = "image_delta",
-    [UPP_AUDIO_DELTA]          = "audio_delta",
-    [UPP_VIDEO_DELTA]          = "video_delta",
-    [UPP_OBJECT_DELTA]         = "object_delta",
-    [UPP_TOOL_CALL_DELTA]      = "tool_call_delta",
+    [UPP_MESSAGE_START] = "message_start",
+    [UPP_MESSAGE_STOP] = "message_stop",
+    [UPP_CONTENT_BLOCK_START] = "content_block_start",
+    [UPP_CONTENT_BLOCK_STOP] = "content_block_stop",
+    [UPP_TEXT_DELTA] = "text_delta",
+    [UPP_REASONING_DELTA] = "reasoning_delta",
+    [UPP_IMAGE_DELTA] = "image_delta",
+    [UPP_AUDIO_DELTA] = "audio_delta",
+    [UPP_VIDEO_DELTA] = "video_delta",
+    [UPP_OBJECT_DELTA] = "object_delta",
+    [UPP_TOOL_CALL_DELTA] = "tool_call_delta",
     [UPP_TOOL_EXECUTION_START] = "tool_execution_start",
-    [UPP_TOOL_EXECUTION_END]   = "tool_execution_end",
+    [UPP_TOOL_EXECUTION_END] = "tool_execution_end",
 };
 
 const char *upp_event_name(uint8_t type)
@@ -83,7 +83,7 @@ void upp__event_write(struct wj_writer *w, const struct upp_event *ev)
 int upp_event_to_json(const struct upp_event *ev, struct upp_str *ret, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(EVENT_BYTES);
-    struct wj_writer                      w;
+    struct wj_writer w;
     wj_writer_init(&w, &b, err);
     upp__event_write(&w, ev);
     int r = wj_writer_check(&w);

@@ -45,21 +45,21 @@ static int waited(struct upp__guard *g, int r, struct upp_err *err)
 static int sleep_guarded(void *arg, uint64_t ms, struct upp_err *err)
 {
     struct upp__guard *g = arg;
-    int                r = upp__guard_check(g, err);
+    int r = upp__guard_check(g, err);
     return r < 0 ? r : waited(g, upp_wait_ms(g->inner, within(g, ms), err), err);
 }
 
 static int readable_guarded(void *arg, int fd, uint64_t ms, struct upp_err *err)
 {
     struct upp__guard *g = arg;
-    int                r = upp__guard_check(g, err);
+    int r = upp__guard_check(g, err);
     return r < 0 ? r : waited(g, upp_wait_readable(g->inner, fd, within(g, ms), err), err);
 }
 
 static int park_guarded(void *arg, struct upp_place *p, uint64_t ms, struct upp_err *err)
 {
     struct upp__guard *g = arg;
-    int                r = upp__guard_check(g, err);
+    int r = upp__guard_check(g, err);
     return r < 0 ? r : waited(g, g->inner->park(g->inner->arg, p, within(g, ms), err), err);
 }
 
@@ -90,12 +90,12 @@ static void team_close(void *arg, struct upp_team *t)
 
 void upp__guard_init(struct upp__guard *g, const struct upp_wait *inner, uint64_t turn_ms)
 {
-    g->inner    = inner;
-    g->ours     = false;
-    g->turn_ms  = turn_ms;
+    g->inner = inner;
+    g->ours = false;
+    g->turn_ms = turn_ms;
     g->until_ms = turn_ms ? wb_mono_ms() + WB_MIN(turn_ms, (uint64_t)INT64_MAX / 2) : UPP_FOREVER;
-    g->table    = (struct upp_wait){
-           .size = sizeof g->table, .arg = g, .sleep_ms = sleep_guarded, .readable = readable_guarded, .stopped = check};
+    g->table = (struct upp_wait){
+        .size = sizeof g->table, .arg = g, .sleep_ms = sleep_guarded, .readable = readable_guarded, .stopped = check};
     atomic_init(&g->aborted, false);
     if (!inner)
         return;
@@ -105,8 +105,8 @@ void upp__guard_init(struct upp__guard *g, const struct upp_wait *inner, uint64_
         g->table.wake = wake_inner;
     }
     if (inner->team_open) {
-        g->table.team_open  = team_open;
-        g->table.team_next  = team_next;
+        g->table.team_open = team_open;
+        g->table.team_next = team_next;
         g->table.team_close = team_close;
     }
 }

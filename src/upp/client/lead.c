@@ -38,9 +38,9 @@ static uint64_t until(uint64_t at, uint64_t now)
 static int lead(struct upp__waiters *c, struct upp__waiter *me, int fd, uint64_t at, struct upp_err *err)
 {
     uint64_t due = c->due(c->arg);
-    c->leader    = me;
-    int r        = upp_wait_readable(me->wait, fd, until(due < at ? due : at, wb_mono_ms()), err);
-    c->leader    = NULL;
+    c->leader = me;
+    int r = upp_wait_readable(me->wait, fd, until(due < at ? due : at, wb_mono_ms()), err);
+    c->leader = NULL;
     return r < 0 ? r : c->drive(c->arg, err);
 }
 

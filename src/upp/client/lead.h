@@ -8,8 +8,7 @@
  *  1. While anybody is parked, somebody leads or has been woken to lead.
  *  2. drive is never called recursively.
  */
-#ifndef UPP_LEAD_H
-#define UPP_LEAD_H
+#pragma once
 
 #include <upp/wait.h>
 
@@ -17,16 +16,16 @@
 
 struct upp__waiter {
     const struct upp_wait *wait; /* NULL: block the thread */
-    struct upp_place       place;
-    struct wb_link         link; /* in the list of parked waiters */
-    bool                   news; /* what it waits for may have happened */
+    struct upp_place place;
+    struct wb_link link; /* in the list of parked waiters */
+    bool news;           /* what it waits for may have happened */
 };
 
 struct upp__waiters {
     struct upp__waiter *leader;    /* waits for the descriptor */
     struct upp__waiter *successor; /* woken to lead, but has not run yet */
-    struct wb_link      parked;
-    void               *arg;
+    struct wb_link parked;
+    void *arg;
 
     /* The time (wb_mono_ms) at which the leader has to drive even if the descriptor is not readable; UPP_FOREVER:
      * never. */
@@ -42,5 +41,3 @@ int upp__waiters_wait(struct upp__waiters *c, struct upp__waiter *me, int fd, ui
 
 /* Marks a waiter as having news, and wakes it. */
 void upp__waiters_notify(struct upp__waiter *w);
-
-#endif

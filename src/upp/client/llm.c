@@ -6,8 +6,6 @@
 
 enum { LLM_BYTES = 64 << 20, TOOLS = 4096 };
 
-/* ---- Capabilities of the model ------------------------------------------------------------------------------ */
-
 int upp__llm_refuse(const struct upp_llm *llm, struct upp_err *err, const char *fmt, ...)
 {
     va_list args;
@@ -47,12 +45,12 @@ int upp__llm_may(const struct upp_llm *llm, bool stream, struct upp_err *err)
 int upp__llm_may_send(const struct upp_llm *llm, const struct upp_message *m, struct upp_err *err)
 {
     static const struct {
-        uint32_t    can;
+        uint32_t can;
         const char *what;
-    } media[]          = {[UPP_PART_IMAGE]    = {UPP_CAN_IMAGES, "image input"},
-                          [UPP_PART_DOCUMENT] = {UPP_CAN_DOCUMENTS, "document input"},
-                          [UPP_PART_AUDIO]    = {UPP_CAN_AUDIO, "audio input"},
-                          [UPP_PART_VIDEO]    = {UPP_CAN_VIDEO, "video input"}};
+    } media[] = {[UPP_PART_IMAGE] = {UPP_CAN_IMAGES, "image input"},
+                 [UPP_PART_DOCUMENT] = {UPP_CAN_DOCUMENTS, "document input"},
+                 [UPP_PART_AUDIO] = {UPP_CAN_AUDIO, "audio input"},
+                 [UPP_PART_VIDEO] = {UPP_CAN_VIDEO, "video input"}};
     const uint32_t all = UPP_CAN_IMAGES | UPP_CAN_DOCUMENTS | UPP_CAN_AUDIO | UPP_CAN_VIDEO;
     if (m->role != UPP_ROLE_USER || !llm->model->can || (llm->model->can & all) == all)
         return 0;
@@ -64,14 +62,12 @@ int upp__llm_may_send(const struct upp_llm *llm, const struct upp_message *m, st
     return 0;
 }
 
-/* ---- Creation -------------------------------------------------------------------------------------------------- */
-
 /* Copies the JSON of an object; NULL: empty. */
 static int copy_object(struct upp_llm *llm, const char *what, const char *json, struct upp_str *ret,
                        struct upp_err *err)
 {
     struct wj_syntax seen;
-    struct upp_str   text = wb_str_trim(wb_cstr(json));
+    struct upp_str text = wb_str_trim(wb_cstr(json));
     if (!json)
         return 0;
     int r = wj_syntax(text, WJ_MAX_DEPTH, &seen, err);
@@ -90,7 +86,7 @@ static const char *copy_text(struct upp_llm *llm, const char *text)
 
 static int copy_tool(struct upp_llm *llm, const struct upp_tool *from, struct upp_err *err)
 {
-    struct upp_tool      *to   = &llm->tools[llm->n_tools];
+    struct upp_tool *to = &llm->tools[llm->n_tools];
     struct upp_tool_spec *spec = &llm->specs[llm->n_tools];
     if (!from->name || !from->name[0])
         return upp__llm_refuse(llm, err, "tool %zu has no name", llm->n_tools);
@@ -104,12 +100,12 @@ static int copy_tool(struct upp_llm *llm, const struct upp_tool *from, struct up
         r = copy_object(llm, "metadata", from->metadata, &spec->metadata, err);
     if (r < 0)
         return upp_wrap(err, r, "tool '%s'", from->name);
-    *to               = *from;
-    to->name          = copy_text(llm, from->name);
-    to->description   = from->description ? copy_text(llm, from->description) : NULL;
-    to->parameters    = spec->parameters.p;
-    to->metadata      = spec->metadata.p;
-    spec->name        = wb_cstr(to->name);
+    *to = *from;
+    to->name = copy_text(llm, from->name);
+    to->description = from->description ? copy_text(llm, from->description) : NULL;
+    to->parameters = spec->parameters.p;
+    to->metadata = spec->metadata.p;
+    spec->name = wb_cstr(to->name);
     spec->description = to->description ? wb_cstr(to->description) : UPP_STR("");
     llm->n_tools++;
     return wb_arena_check(&llm->arena, err);
@@ -120,10 +116,10 @@ static int copy_opts(struct upp_llm *llm, const struct upp_llm_opts *o, struct u
     if (o->n_tools > TOOLS)
         return upp_fail(err, UPP_ELIMIT, "more than %d tools", TOOLS);
     llm->strategy = o->strategy;
-    llm->system   = wb_arena_dup(&llm->arena, wb_cstr(o->system));
-    llm->tools    = wb_new_n(&llm->arena, struct upp_tool, o->n_tools ? o->n_tools : 1);
-    llm->specs    = wb_new_n(&llm->arena, struct upp_tool_spec, o->n_tools ? o->n_tools : 1);
-    int r         = wb_arena_check(&llm->arena, err);
+    llm->system = wb_arena_dup(&llm->arena, wb_cstr(o->system));
+    llm->tools = wb_new_n(&llm->arena, struct upp_tool, o->n_tools ? o->n_tools : 1);
+    llm->specs = wb_new_n(&llm->arena, struct upp_tool_spec, o->n_tools ? o->n_tools : 1);
+    int r = wb_arena_check(&llm->arena, err);
     if (r >= 0)
         r = copy_object(llm, "params", o->params, &llm->params, err);
     if (r >= 0)
@@ -136,7 +132,7 @@ static int copy_opts(struct upp_llm *llm, const struct upp_llm_opts *o, struct u
 int upp_llm_new(const struct upp_llm_opts *given, struct upp_llm **ret, struct upp_err *err)
 {
     struct upp_llm_opts opts;
-    struct wb_arena     a = WB_ARENA(LLM_BYTES);
+    struct wb_arena a = WB_ARENA(LLM_BYTES);
     wb_opts(&opts, sizeof opts, given);
     if (!opts.use && !opts.model.provider)
         return upp_fail(err, UPP_EINVALID, "an llm needs a model");
@@ -146,7 +142,7 @@ int upp_llm_new(const struct upp_llm_opts *given, struct upp_llm **ret, struct u
     llm->arena = a;
     llm->model = opts.use;
     llm->owned = !opts.use;
-    int r      = opts.use ? 0 : upp_model_new(opts.model, &llm->model, err);
+    int r = opts.use ? 0 : upp_model_new(opts.model, &llm->model, err);
     if (r >= 0)
         r = copy_opts(llm, &opts, err);
     if (r < 0) {

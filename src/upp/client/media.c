@@ -13,13 +13,11 @@ enum { FILE_BYTES = 64 << 20, TEXT_BYTES = FILE_BYTES / 3 * 4 + 8 };
 /* The medium is in its own arena. */
 struct owned {
     struct upp_media pub;
-    struct wb_arena  arena;
+    struct wb_arena arena;
 };
 
-/* ---- Kinds and file extensions -------------------------------------------------------------------------------- */
-
 static const struct {
-    uint8_t     kind;
+    uint8_t kind;
     const char *ending, *mime;
 } endings[] = {
     {UPP_PART_IMAGE, "jpg", "image/jpeg"},      {UPP_PART_IMAGE, "jpeg", "image/jpeg"},
@@ -53,32 +51,30 @@ const char *upp_mime_of_path(uint8_t kind, const char *path)
 
 static const char *kind_name(uint8_t kind)
 {
-    static const char *const names[] = {[UPP_PART_IMAGE]    = "image",
+    static const char *const names[] = {[UPP_PART_IMAGE] = "image",
                                         [UPP_PART_DOCUMENT] = "document",
-                                        [UPP_PART_AUDIO]    = "audio",
-                                        [UPP_PART_VIDEO]    = "video"};
+                                        [UPP_PART_AUDIO] = "audio",
+                                        [UPP_PART_VIDEO] = "video"};
     return kind < WB_LEN(names) ? names[kind] : NULL;
 }
-
-/* ---- Creation ---------------------------------------------------------------------------------------------------- */
 
 static int make(uint8_t source, struct upp_str data, const char *mime, const char *title, struct upp_media **ret,
                 struct upp_err *err)
 {
     struct wb_arena a = WB_ARENA(4u * TEXT_BYTES);
-    struct owned   *m = wb_new(&a, struct owned);
+    struct owned *m = wb_new(&a, struct owned);
     if (m)
         m->pub = (struct upp_media){.source = source,
-                                    .data   = wb_arena_dup(&a, data),
-                                    .mime   = wb_arena_dup(&a, wb_cstr(mime)),
-                                    .title  = wb_arena_dup(&a, wb_cstr(title))};
+                                    .data = wb_arena_dup(&a, data),
+                                    .mime = wb_arena_dup(&a, wb_cstr(mime)),
+                                    .title = wb_arena_dup(&a, wb_cstr(title))};
     int r = wb_arena_check(&a, err);
     if (r < 0) {
         wb_arena_done(&a);
         return r;
     }
     m->arena = a;
-    *ret     = &m->pub;
+    *ret = &m->pub;
     return 0;
 }
 
@@ -95,7 +91,7 @@ int upp_media_from_bytes(uint8_t kind, const void *p, size_t n, const char *mime
                          struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(TEXT_BYTES);
-    int                                   r = check(kind, mime, err);
+    int r = check(kind, mime, err);
     if (r < 0)
         return r;
     if (n == 0)
@@ -109,9 +105,9 @@ int upp_media_from_bytes(uint8_t kind, const void *p, size_t n, const char *mime
 
 int upp_media_from_path(uint8_t kind, const char *path, struct upp_media **ret, struct upp_err *err)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf b    = WB_BUF(FILE_BYTES);
-    const char                           *mime = upp_mime_of_path(kind, path);
-    int                                   r    = check(kind, mime, err);
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(FILE_BYTES);
+    const char *mime = upp_mime_of_path(kind, path);
+    int r = check(kind, mime, err);
     if (r >= 0)
         r = wb_file_read(path, &b, err);
     if (r >= 0)
@@ -126,7 +122,7 @@ int upp_media_from_base64(uint8_t kind, struct upp_str base64, const char *mime,
                           struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(FILE_BYTES);
-    int                                   r = check(kind, mime, err);
+    int r = check(kind, mime, err);
     if (r >= 0)
         r = wb_base64_decode(base64, &b, err);
     return r < 0 ? r : upp_media_from_bytes(kind, b.p, b.n, mime, ret, err);
@@ -146,7 +142,7 @@ int upp_media_from_url(uint8_t kind, struct upp_str url, const char *mime, struc
     }
     if (!mime) { /* by the extension of its path; else unknown, and the vendor detects it */
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(2u * FILE_BYTES);
-        size_t                                    end;
+        size_t end;
         for (end = 0; end < url.n && url.p[end] != '?' && url.p[end] != '#'; end++)
             ;
         struct upp_str path = wb_arena_dup(&a, wb_str_sub(url, 0, end));
@@ -177,8 +173,6 @@ struct upp_part upp_media_part(uint8_t kind, const struct upp_media *m)
     return (struct upp_part){.kind = kind, .media = m};
 }
 
-/* ---- Writing ---------------------------------------------------------------------------------------------------- */
-
 static int no_bytes(struct upp_err *err)
 {
     return upp_fail(err, UPP_EINVALID, "only the address of this medium is known, not its bytes");
@@ -198,7 +192,7 @@ static int add_base64(const struct upp_media *m, struct wb_buf *b, struct upp_er
 int upp_media_base64(const struct upp_media *m, struct upp_str *ret, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(TEXT_BYTES + 1);
-    int                                   r = add_base64(m, &b, err);
+    int r = add_base64(m, &b, err);
     return r < 0 ? r : upp__text_take(&b, ret, err);
 }
 
@@ -213,7 +207,7 @@ int upp_media_data_url(const struct upp_media *m, struct upp_str *ret, struct up
 int upp_media_bytes(const struct upp_media *m, struct upp_str *ret, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(FILE_BYTES + 1);
-    int                                   r = 0;
+    int r = 0;
     if (m->source == UPP_SOURCE_URL)
         return no_bytes(err);
     if (m->source == UPP_SOURCE_TEXT)

@@ -14,12 +14,12 @@
 enum { DEPTH = 16, SCHEMA_BYTES = 1 << 20, MEMBERS = 1024 };
 
 struct reader {
-    struct upp_str   text;
-    size_t           at;
-    unsigned         depth;
+    struct upp_str text;
+    size_t at;
+    unsigned depth;
     struct wj_writer w;
-    struct upp_err  *err;
-    int              failed;
+    struct upp_err *err;
+    int failed;
 };
 
 static void refuse(struct reader *r, const char *expected)
@@ -112,9 +112,9 @@ static void names_done(struct names *n)
 
 static void object(struct reader *r)
 {
-    WB_CLEANUP(names_done) struct names   seen  = {0};
+    WB_CLEANUP(names_done) struct names seen = {0};
     WB_CLEANUP(wb_buf_done) struct wb_buf names = WB_BUF(SCHEMA_BYTES); /* the required ones */
-    struct wj_writer                      required;
+    struct wj_writer required;
     wj_writer_init(&required, &names, r->err);
     wj_write_open(&r->w, '{');
     wj_put_str(&r->w, "type", UPP_STR("object"));
@@ -149,9 +149,9 @@ static void named_type(struct reader *r)
 {
     static const struct upp_str types[] = {UPP_STR_INIT("string"), UPP_STR_INIT("integer"), UPP_STR_INIT("number"),
                                            UPP_STR_INIT("boolean"), UPP_STR_INIT("object")};
-    struct upp_str              name    = word(r, "a type");
-    bool                        any     = wb_str_eq(name, UPP_STR("any"));
-    size_t                      i       = 0;
+    struct upp_str name = word(r, "a type");
+    bool any = wb_str_eq(name, UPP_STR("any"));
+    size_t i = 0;
     while (i < WB_LEN(types) && !wb_str_eq(types[i], name))
         i++;
     if (i == WB_LEN(types) && !any) {
@@ -168,8 +168,8 @@ static void named_type(struct reader *r)
 static size_t arrays_after(struct reader *r)
 {
     struct wb_buf nowhere = WB_BUF(SCHEMA_BYTES);
-    struct reader ahead   = {.text = r->text, .at = r->at, .depth = r->depth};
-    size_t        n       = 0;
+    struct reader ahead = {.text = r->text, .at = r->at, .depth = r->depth};
+    size_t n = 0;
     wj_writer_init(&ahead.w, &nowhere, NULL);
     char first = peek(&ahead);
     if (first == '{') { /* skips to its end by counting brackets */
@@ -222,7 +222,7 @@ static void type(struct reader *r)
 static int schema(struct wb_arena *a, struct upp_str json, struct upp_str *ret, struct upp_err *err)
 {
     struct wj_syntax seen;
-    int              r = wj_syntax(json, WJ_MAX_DEPTH, &seen, err);
+    int r = wj_syntax(json, WJ_MAX_DEPTH, &seen, err);
     if (r < 0)
         return upp_wrap(err, r, "parameters");
     *ret = wb_arena_dup(a, json);
@@ -232,7 +232,7 @@ static int schema(struct wb_arena *a, struct upp_str json, struct upp_str *ret, 
 int upp__parameters(struct wb_arena *a, struct upp_str text, struct upp_str *ret, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(SCHEMA_BYTES);
-    struct reader                         r   = {.text = text.p ? text : UPP_STR("{}"), .err = err};
+    struct reader r = {.text = text.p ? text : UPP_STR("{}"), .err = err};
     if (take(&r, '{') && peek(&r) == '"')
         return schema(a, wb_str_trim(text), ret, err);
     r.at = 0;

@@ -18,8 +18,8 @@ struct upp_retry {
     struct upp_retry_opts o; /* defaults filled in */
 
     pthread_mutex_t lock; /* of the bucket */
-    double          tokens;
-    uint64_t        filled_ns; /* when the tokens were last counted */
+    double tokens;
+    uint64_t filled_ns; /* when the tokens were last counted */
 };
 
 /* Upper limit of every delay: 24.8 days. */
@@ -31,12 +31,12 @@ static const struct {
     uint32_t codes;
     uint64_t base_delay_ms;
 } strategies[] = {
-    [UPP_RETRY_NONE]         = {0, 0},
-    [UPP_RETRY_EXPONENTIAL]  = {BIT(UPP_ERATE) | BIT(UPP_ENET) | BIT(UPP_ETIMEOUT) | BIT(UPP_EPROVIDER), 1000},
-    [UPP_RETRY_LINEAR]       = {BIT(UPP_ERATE) | BIT(UPP_ENET) | BIT(UPP_ETIMEOUT) | BIT(UPP_EPROVIDER), 1000},
+    [UPP_RETRY_NONE] = {0, 0},
+    [UPP_RETRY_EXPONENTIAL] = {BIT(UPP_ERATE) | BIT(UPP_ENET) | BIT(UPP_ETIMEOUT) | BIT(UPP_EPROVIDER), 1000},
+    [UPP_RETRY_LINEAR] = {BIT(UPP_ERATE) | BIT(UPP_ENET) | BIT(UPP_ETIMEOUT) | BIT(UPP_EPROVIDER), 1000},
     [UPP_RETRY_TOKEN_BUCKET] = {BIT(UPP_ERATE), 0},
-    [UPP_RETRY_RETRY_AFTER]  = {BIT(UPP_ERATE), 5000},
-    [UPP_RETRY_CUSTOM]       = {UINT32_MAX, 0},
+    [UPP_RETRY_RETRY_AFTER] = {BIT(UPP_ERATE), 5000},
+    [UPP_RETRY_CUSTOM] = {UINT32_MAX, 0},
 };
 
 static void fill_in(struct upp_retry_opts *o)
@@ -70,7 +70,7 @@ int upp_retry_new(const struct upp_retry_opts *opts, struct upp_retry **ret, str
         return upp_fail(err, UPP_ENOMEM, "out of memory");
     r->o = *opts;
     fill_in(&r->o);
-    r->tokens    = r->o.max_tokens;
+    r->tokens = r->o.max_tokens;
     r->filled_ns = wb_mono_ns();
     if (pthread_mutex_init(&r->lock, NULL)) {
         wb_free(r);
@@ -97,8 +97,6 @@ static uint64_t up(double ms)
     return whole + ((double)whole < ms);
 }
 
-/* ---- The bucket ------------------------------------------------------------------------------------------------- */
-
 /* Takes a token, even one that is not there yet: later callers then wait longer. */
 static uint64_t take_token(struct upp_retry *r)
 {
@@ -106,7 +104,7 @@ static uint64_t take_token(struct upp_retry *r)
     (void)pthread_mutex_lock(&r->lock);
     uint64_t now = wb_mono_ns();
     if (now > r->filled_ns) {
-        r->tokens    = WB_MIN(r->o.max_tokens, r->tokens + (double)(now - r->filled_ns) / 1e9 * per_second);
+        r->tokens = WB_MIN(r->o.max_tokens, r->tokens + (double)(now - r->filled_ns) / 1e9 * per_second);
         r->filled_ns = now;
     }
     double had = r->tokens;
@@ -118,12 +116,10 @@ static uint64_t take_token(struct upp_retry *r)
 static void fill_up(struct upp_retry *r)
 {
     (void)pthread_mutex_lock(&r->lock);
-    r->tokens    = r->o.max_tokens;
+    r->tokens = r->o.max_tokens;
     r->filled_ns = wb_mono_ns();
     (void)pthread_mutex_unlock(&r->lock);
 }
-
-/* ---- Delays ----------------------------------------------------------------------------------------------------- */
 
 /* From 0.5 to just below 1.5. Without random numbers: 1. Simultaneous retries are better than none. */
 static double jitter(void)
@@ -161,8 +157,6 @@ static uint64_t delay(const struct upp_retry_opts *o, uint64_t server_ms, unsign
     }
 }
 
-/* ---- Public functions -------------------------------------------------------------------------------------------- */
-
 uint64_t upp_retry_before(struct upp_retry *r)
 {
     if (r && r->o.kind == UPP_RETRY_TOKEN_BUCKET)
@@ -180,7 +174,7 @@ int upp_retry_failed(struct upp_retry *r, const struct upp_err *why, unsigned at
         attempt > r->o.max_attempts)
         return 0;
     uint64_t most = WB_MIN(r->o.retry_after_max_ms, (uint64_t)LONGEST_MS);
-    *ms           = delay(&r->o, WB_MIN(why->retry_after_ms, most), attempt ? attempt : 1);
+    *ms = delay(&r->o, WB_MIN(why->retry_after_ms, most), attempt ? attempt : 1);
     return 1;
 }
 

@@ -44,15 +44,15 @@ static int end_call(struct upp_stream *s, struct upp__job *j, struct upp_str res
         r = wb_masks_value(arena_of(s), &logged, err);
     if (r < 0)
         return r;
-    j->ended               = true;
-    j->result              = result;
-    j->is_error            = is_error;
-    struct upp_execution e = {.id          = j->part->id,
-                              .name        = j->part->name,
-                              .arguments   = j->call.pub.arguments,
-                              .result      = logged,
-                              .is_error    = is_error,
-                              .approved    = j->approved,
+    j->ended = true;
+    j->result = result;
+    j->is_error = is_error;
+    struct upp_execution e = {.id = j->part->id,
+                              .name = j->part->name,
+                              .arguments = j->call.pub.arguments,
+                              .result = logged,
+                              .is_error = is_error,
+                              .approved = j->approved,
                               .duration_ms = j->ms};
     return upp__making_execution(&s->making, &e, err);
 }
@@ -68,7 +68,7 @@ static int end_text(struct upp_stream *s, struct upp__job *j, struct upp_str tex
 static int end_failed(struct upp_stream *s, struct upp__job *j, const struct upp_err *why, struct upp_err *err)
 {
     const struct upp_tool_strategy *h = &s->llm->strategy;
-    int                             r = upp__stream_check(s, err);
+    int r = upp__stream_check(s, err);
     if (r >= 0 && h->on_error)
         r = h->on_error(h->arg, &j->call.pub, why, err);
     return r < 0 ? r : end_text(s, j, wb_cstr(why->msg[0] ? why->msg : upp_code_text(why->code)), err);
@@ -83,10 +83,10 @@ static int skipped(struct upp_stream *s, struct upp__job *j, const char *text, s
 
 static void start_event(struct upp_stream *s, const struct upp__job *j, struct upp_event *ret)
 {
-    *ret = (struct upp_event){.type    = UPP_TOOL_EXECUTION_START,
-                              .index   = (uint32_t)(j - s->round.jobs),
-                              .id      = j->part->id,
-                              .name    = j->part->name,
+    *ret = (struct upp_event){.type = UPP_TOOL_EXECUTION_START,
+                              .index = (uint32_t)(j - s->round.jobs),
+                              .id = j->part->id,
+                              .name = j->part->name,
                               .time_ms = upp__making_now(&s->making)};
 }
 
@@ -95,8 +95,8 @@ static int end_event(struct upp_stream *s, const struct upp__job *j, struct upp_
     if (s->quiet)
         return NEXT;
     start_event(s, j, ret);
-    ret->type     = UPP_TOOL_EXECUTION_END;
-    ret->result   = j->result;
+    ret->type = UPP_TOOL_EXECUTION_END;
+    ret->result = j->result;
     ret->is_error = j->is_error;
     return 1;
 }
@@ -146,7 +146,7 @@ static int take_arguments(struct upp_stream *s, struct upp__job *j, struct upp_s
     if (c->arguments.p == before.p && c->arguments.n == before.n)
         return 1;
     c->arguments = wb_arena_dup(arena_of(s), c->arguments);
-    int r        = wb_arena_check(arena_of(s), err);
+    int r = wb_arena_check(arena_of(s), err);
     if (r >= 0)
         r = take(s, j, before, err);
     return r < 0 ? r : !j->ended;
@@ -155,10 +155,10 @@ static int take_arguments(struct upp_stream *s, struct upp__job *j, struct upp_s
 /* 1: continue. 0: the call has ended. */
 static int before(struct upp_stream *s, struct upp__job *j, struct upp_err *why, struct upp_err *err)
 {
-    const struct upp_tool_strategy *h    = &s->llm->strategy;
-    struct upp_call                *c    = &j->call.pub;
-    struct upp_str                  args = c->arguments;
-    int                             r    = h->on_call ? h->on_call(h->arg, c, why) : 0;
+    const struct upp_tool_strategy *h = &s->llm->strategy;
+    struct upp_call *c = &j->call.pub;
+    struct upp_str args = c->arguments;
+    int r = h->on_call ? h->on_call(h->arg, c, why) : 0;
     if (r >= 0)
         r = h->on_before ? h->on_before(h->arg, c, why) : 1;
     if (r < 0) {
@@ -175,15 +175,15 @@ static int before(struct upp_stream *s, struct upp__job *j, struct upp_err *why,
 static int approve(struct upp_stream *s, struct upp__job *j, struct upp_err *why, struct upp_err *err)
 {
     struct upp_call *c = &j->call.pub;
-    int              r = c->tool->approval ? c->tool->approval(c, why) : 1;
+    int r = c->tool->approval ? c->tool->approval(c, why) : 1;
     if (r < 0)
         return end_failed(s, j, why, err);
     if (r > 0) {
         j->approved = UPP_APPROVED_YES;
-        j->ready    = true;
+        j->ready = true;
         return 0;
     }
-    j->approved           = UPP_APPROVED_NO;
+    j->approved = UPP_APPROVED_NO;
     struct upp_str result = json_text(s, UPP_STR("Tool execution denied by approval handler"), err);
     struct upp_str logged = json_text(s, UPP_STR("Tool execution denied"), err);
     return end_call(s, j, result, logged, true, err);
@@ -194,11 +194,11 @@ static int prepare(struct upp_stream *s, struct upp__job *j, struct upp_err *err
     const struct upp_tool_strategy *h = &s->llm->strategy;
     if (!h->on_call && !h->on_before && !j->call.pub.tool->approval) {
         j->approved = UPP_APPROVED_YES;
-        j->ready    = true;
+        j->ready = true;
         return 0;
     }
     struct upp_err why = {0};
-    int            r   = before(s, j, &why, err);
+    int r = before(s, j, &why, err);
     if (r > 0 && !j->ended)
         r = approve(s, j, &why, err);
     return r < 0 ? r : upp__stream_check(s, err);
@@ -209,16 +209,16 @@ static int prepare(struct upp_stream *s, struct upp__job *j, struct upp_err *err
 static void run(struct upp__job *j)
 {
     uint64_t from = wb_mono_ns();
-    j->r          = j->call.pub.tool->run(&j->call.pub, j->value, j->why);
-    j->ms         = (wb_mono_ns() - from) / 1000000;
+    j->r = j->call.pub.tool->run(&j->call.pub, j->value, j->why);
+    j->ms = (wb_mono_ns() - from) / 1000000;
 }
 
 /* Runs one tool of the team; those that have not started when the turn is cancelled never do. */
 static void run_in_team(void *ctx, size_t i)
 {
     struct upp_stream *s = ctx;
-    struct upp__job   *j = &s->round.jobs[s->round.team_jobs[i]];
-    j->r                 = upp__stream_check(s, j->why);
+    struct upp__job *j = &s->round.jobs[s->round.team_jobs[i]];
+    j->r = upp__stream_check(s, j->why);
     if (j->r >= 0)
         run(j);
 }
@@ -227,7 +227,7 @@ static void run_in_team(void *ctx, size_t i)
 static int finish(struct upp_stream *s, struct upp__job *j, struct upp_err *err)
 {
     const struct upp_tool_strategy *h = &s->llm->strategy;
-    int                             r = upp__stream_check(s, err);
+    int r = upp__stream_check(s, err);
     if (r < 0)
         return r;
     if (j->r >= 0 && h->on_after)
@@ -241,18 +241,18 @@ static int finish(struct upp_stream *s, struct upp__job *j, struct upp_err *err)
 static int run_here(struct upp_stream *s, struct upp__job *j, struct upp_err *err)
 {
     struct upp_err why;
-    int            r = upp__stream_check(s, err); /* the consumer may have taken its time since the last event */
+    int r = upp__stream_check(s, err); /* the consumer may have taken its time since the last event */
     if (r < 0)
         return r;
-    why.code     = 0;
-    why.msg[0]   = 0;
+    why.code = 0;
+    why.msg[0] = 0;
     s->value.set = s->value.is_error = false;
-    j->value                         = &s->value;
-    j->why                           = &why;
+    j->value = &s->value;
+    j->why = &why;
     run(j);
-    r        = finish(s, j, err);
+    r = finish(s, j, err);
     j->value = NULL;
-    j->why   = NULL;
+    j->why = NULL;
     return r;
 }
 
@@ -263,8 +263,8 @@ static int alloc_results(struct upp_stream *s, struct upp_err *err)
     struct upp__round *round = &s->round;
     for (size_t i = 0; i < round->n_team; i++) {
         struct upp__job *j = &round->jobs[round->team_jobs[i]];
-        j->why             = wb_new(arena_of(s), struct upp_err);
-        j->value           = wb_new(arena_of(s), struct upp_value);
+        j->why = wb_new(arena_of(s), struct upp_err);
+        j->value = wb_new(arena_of(s), struct upp_value);
         if (!j->why || !j->value)
             return wb_arena_check(arena_of(s), err);
         *j->value = (struct upp_value)UPP__VALUE;
@@ -275,9 +275,9 @@ static int alloc_results(struct upp_stream *s, struct upp_err *err)
 /* Starts the blocking tools in parallel. A single one needs no thread, unless the caller's table has its own team. */
 static int open_team(struct upp_stream *s, struct upp_err *err)
 {
-    struct upp__round     *round = &s->round;
-    const struct upp_wait *w     = s->wait && s->wait->team_open ? s->wait : NULL;
-    size_t                 ready = 0, blocking = 0;
+    struct upp__round *round = &s->round;
+    const struct upp_wait *w = s->wait && s->wait->team_open ? s->wait : NULL;
+    size_t ready = 0, blocking = 0;
     for (size_t i = 0; i < round->n; i++) {
         ready += round->jobs[i].ready;
         blocking += round->jobs[i].ready && round->jobs[i].call.pub.tool->blocking;
@@ -321,7 +321,7 @@ static void close_team(struct upp_stream *s)
 static int collect(struct upp_stream *s, struct upp_event *ret, struct upp_err *err)
 {
     struct upp__round *round = &s->round;
-    size_t             i;
+    size_t i;
     if (!round->team) {
         round->phase = DONE;
         return NEXT;
@@ -335,7 +335,7 @@ static int collect(struct upp_stream *s, struct upp_event *ret, struct upp_err *
         return NEXT;
     }
     struct upp__job *j = &round->jobs[round->team_jobs[i]];
-    r                  = finish(s, j, err);
+    r = finish(s, j, err);
     return r < 0 ? r : end_event(s, j, ret);
 }
 
@@ -344,7 +344,7 @@ static int collect(struct upp_stream *s, struct upp_event *ret, struct upp_err *
 int upp__round_begin(struct upp_stream *s, struct upp_err *err)
 {
     const struct upp_message *answer = s->making.path[s->making.n_path - 1];
-    size_t                    n      = 0;
+    size_t n = 0;
     for (const struct upp_part *p = NULL; (p = upp_part_next(answer, p, UPP_PARTS_CALLS));)
         n++;
     if (n > UPP__CALLS)
@@ -353,16 +353,16 @@ int upp__round_begin(struct upp_stream *s, struct upp_err *err)
     if (!s->round.jobs)
         return wb_arena_check(arena_of(s), err);
     for (const struct upp_part *p = NULL; (p = upp_part_next(answer, p, UPP_PARTS_CALLS));) {
-        struct upp__job       *j    = &s->round.jobs[s->round.n++];
+        struct upp__job *j = &s->round.jobs[s->round.n++];
         const struct upp_tool *tool = find_tool(s->llm, p->name);
-        j->part                     = p;
-        j->call                     = (struct upp__call){.pub     = {.tool      = tool,
-                                                                     .id        = p->id,
-                                                                     .name      = p->name,
-                                                                     .arguments = wb_str_trim(p->text).n ? p->text : UPP_STR("{}"),
-                                                                     .arg       = tool ? tool->arg : NULL,
-                                                                     .wait      = s->wait},
-                                                         .scratch = WB_ARENA((size_t)64 << 20)};
+        j->part = p;
+        j->call = (struct upp__call){.pub = {.tool = tool,
+                                             .id = p->id,
+                                             .name = p->name,
+                                             .arguments = wb_str_trim(p->text).n ? p->text : UPP_STR("{}"),
+                                             .arg = tool ? tool->arg : NULL,
+                                             .wait = s->wait},
+                                     .scratch = WB_ARENA((size_t)64 << 20)};
     }
     return upp__stream_check(s, err);
 }
@@ -370,17 +370,17 @@ int upp__round_begin(struct upp_stream *s, struct upp_err *err)
 /* Adds the message of results, in the order of the calls. */
 static int add_results(struct upp_stream *s, struct upp_err *err)
 {
-    struct upp__round  *round = &s->round;
-    struct upp_message *m     = wb_new(arena_of(s), struct upp_message);
-    struct upp_part    *parts = wb_new_n(arena_of(s), struct upp_part, round->n);
+    struct upp__round *round = &s->round;
+    struct upp_message *m = wb_new(arena_of(s), struct upp_message);
+    struct upp_part *parts = wb_new_n(arena_of(s), struct upp_part, round->n);
     if (!m || !parts)
         return wb_arena_check(arena_of(s), err);
     for (size_t i = 0; i < round->n; i++)
-        parts[i] = (struct upp_part){.kind     = UPP_PART_RESULT,
+        parts[i] = (struct upp_part){.kind = UPP_PART_RESULT,
                                      .is_error = round->jobs[i].is_error,
-                                     .id       = round->jobs[i].part->id,
-                                     .name     = round->jobs[i].part->name,
-                                     .text     = round->jobs[i].result};
+                                     .id = round->jobs[i].part->id,
+                                     .name = round->jobs[i].part->name,
+                                     .text = round->jobs[i].result};
     *m = (struct upp_message){.role = UPP_ROLE_TOOL, .parts = parts, .n_parts = round->n};
     upp__round_close(s);
     return upp__making_add(&s->making, m, err);
@@ -390,8 +390,8 @@ static int add_results(struct upp_stream *s, struct upp_err *err)
 static int one_call(struct upp_stream *s, struct upp__job *j, struct upp_event *ret, struct upp_err *err)
 {
     struct upp__round *round = &s->round;
-    bool               ended = j->ended;
-    int                r     = 0;
+    bool ended = j->ended;
+    int r = 0;
     if (round->phase == ANNOUNCE) {
         r = refuse(s, j, err);
         if (r < 0 || s->quiet)
@@ -413,7 +413,7 @@ static int one_call(struct upp_stream *s, struct upp__job *j, struct upp_event *
 int upp__round_next(struct upp_stream *s, struct upp_event *ret, struct upp_err *err)
 {
     struct upp__round *round = &s->round;
-    int                r     = NEXT;
+    int r = NEXT;
     while (r == NEXT && round->phase != DONE) {
         if (round->phase == COLLECT) {
             r = collect(s, ret, err);

@@ -1,4 +1,4 @@
-/* upp/client/signature.c — see signature.h. Recurses once per level of the metadata. */
+/* upp/client/signature.c — removes signatures from metadata. Recurses once per level of the metadata. */
 #include "upp/client/signature.h"
 
 #include "json/compare.h"
@@ -17,7 +17,7 @@ static bool is_signature(yyjson_val *name)
 static void put(struct wj_writer *w, yyjson_val *was, yyjson_val *is)
 {
     yyjson_val *name, *item;
-    size_t      i, n;
+    size_t i, n;
     if (!yyjson_is_ctn(is) || (was && wj_equal(was, is, NULL) > 0)) {
         wj_write_value(w, is);
         return;
@@ -53,9 +53,9 @@ static int read_metadata(struct wb_arena *a, struct upp_str text, yyjson_val **r
 int upp__signatures_drop(struct wb_arena *scratch, struct upp_str was, struct upp_str is, struct wb_buf *out,
                          struct upp_err *err)
 {
-    yyjson_val      *before = NULL, *after;
+    yyjson_val *before = NULL, *after;
     struct wj_writer w;
-    int              r = was.n ? read_metadata(scratch, was, &before, err) : 0;
+    int r = was.n ? read_metadata(scratch, was, &before, err) : 0;
     if (r >= 0)
         r = read_metadata(scratch, is, &after, err);
     if (r < 0)

@@ -1,6 +1,5 @@
 /* upp/client/signature.h — a vendor's signatures of what its model said, in metadata that was masked. */
-#ifndef UPP_CLIENT_SIGNATURE_H
-#define UPP_CLIENT_SIGNATURE_H
+#pragma once
 
 #include "base/arena.h"
 #include "base/buf.h"
@@ -10,5 +9,3 @@
  * which something was masked; with an empty `was`, of all. -UPP_EINVALID: not JSON. */
 int upp__signatures_drop(struct wb_arena *scratch, struct upp_str was, struct upp_str is, struct wb_buf *out,
                          struct upp_err *err) UPP_MUST_CHECK;
-
-#endif

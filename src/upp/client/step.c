@@ -14,15 +14,15 @@
 #include "upp/client/cover.h"
 
 struct call {
-    struct upp_step    step;
+    struct upp_step step;
     struct upp__cover *cover; /* NULL: there are no secrets */
-    struct upp__room  *room;  /* its memory returns there; NULL: none */
-    size_t             size;
-    bool               begun;  /* an event was delivered: OPEN comes too late */
-    uint32_t           opened; /* parts so far */
-    uint32_t           unclosed;
-    uint64_t           open[WM_PARTS / 64]; /* bit by part; a word is cleared when its first part is opened */
-    max_align_t        own[];               /* the provider's */
+    struct upp__room *room;   /* its memory returns there; NULL: none */
+    size_t size;
+    bool begun;      /* an event was delivered: OPEN comes too late */
+    uint32_t opened; /* parts so far */
+    uint32_t unclosed;
+    uint64_t open[WM_PARTS / 64]; /* bit by part; a word is cleared when its first part is opened */
+    max_align_t own[];            /* the provider's */
 };
 
 static struct call *call_of(struct upp_step *s)
@@ -46,8 +46,8 @@ static int failed(const struct upp_model *m, int r, struct upp_err *err)
 /* ---- Capabilities of a model --------------------------------------------------------------------------- */
 
 static const struct ability {
-    uint8_t     kind; /* of a part */
-    uint32_t    can;
+    uint8_t kind; /* of a part */
+    uint32_t can;
     const char *what;
 } abilities[] = {
     {UPP_PART_IMAGE, UPP_CAN_IMAGES, "image input"},
@@ -102,7 +102,7 @@ static struct call *call_new(struct upp__room *room, size_t own)
     const size_t size = sizeof(struct call) + own;
     struct call *c;
     if (room && room->p && room->size >= size) {
-        c       = WB_TAKE(room->p);
+        c = WB_TAKE(room->p);
         c->size = room->size;
     } else if ((c = wb_alloc(size)))
         c->size = size;
@@ -117,7 +117,7 @@ static void call_free(struct call *c)
         return;
     }
     room->size = c->size;
-    room->p    = c;
+    room->p = c;
 }
 
 void upp__room_done(struct upp__room *room)
@@ -131,15 +131,15 @@ int upp__step_open(struct upp__room *room, const struct upp_model *m, const stru
                    const struct upp_wait *wait, struct upp_step **ret, struct upp_err *err)
 {
     const size_t own = m->ops->step_size;
-    int          r   = check_request(m, req, err);
+    int r = check_request(m, req, err);
     if (r < 0)
         return failed(m, r, err);
     struct call *c = call_new(room, own);
     if (!c)
         return upp_fail(err, UPP_ENOMEM, "no memory for a call of model '%.*s'", UPP_FMT(m->name));
-    c->room   = room;
-    c->step   = (struct upp_step){.model = m, .request = req, .wait = wait};
-    c->begun  = false;
+    c->room = room;
+    c->step = (struct upp_step){.model = m, .request = req, .wait = wait};
+    c->begun = false;
     c->opened = c->unclosed = 0; /* the bits are cleared when they are needed */
     memset(c->own, 0, own);
     r = upp__cover_new(req->structure.p != NULL, &c->cover, err);
@@ -165,7 +165,7 @@ int upp_step_open(const struct upp_model *m, const struct upp_request *req, cons
 int upp__step_stop(struct upp_step *s, struct upp_err *err)
 {
     const struct upp_model_ops *ops = s->model->ops;
-    bool                        can = ops->size >= offsetof(struct upp_model_ops, stop) + sizeof ops->stop && ops->stop;
+    bool can = ops->size >= offsetof(struct upp_model_ops, stop) + sizeof ops->stop && ops->stop;
     return can ? ops->stop(s, err) : 0;
 }
 
@@ -232,7 +232,7 @@ static const char *check_end(struct call *c, const struct upp_step_event *ev)
 static const char *check(struct call *c, const struct upp_step_event *ev)
 {
     bool first = !c->begun;
-    c->begun   = true;
+    c->begun = true;
     switch (ev->kind) {
     case UPP_STEP_DELTA:
         return WB_LIKELY(is_open(c, ev->part)) ? NULL : "gave text for a part that is not open";
@@ -254,7 +254,7 @@ static int next(struct upp_step *s, struct upp_step_event *ret, struct upp_err *
     struct call *c = call_of(s);
     if (s->ended)
         return 0;
-    *ret  = (struct upp_step_event){0};
+    *ret = (struct upp_step_event){0};
     int r = s->model->ops->next(s, ret, err);
     if (WB_LIKELY(r > 0)) {
         const char *wrong = check(c, ret);

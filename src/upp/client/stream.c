@@ -32,8 +32,8 @@ static void give_part_open(struct upp_stream *s, const struct upp_step_event *ev
 {
     static const uint8_t media[] = {
         [UPP_PART_IMAGE] = UPP_IMAGE_DELTA, [UPP_PART_AUDIO] = UPP_AUDIO_DELTA, [UPP_PART_VIDEO] = UPP_VIDEO_DELTA};
-    const struct upp_media *m    = ev->media;
-    uint8_t                 type = ev->part_kind < WB_LEN(media) ? media[ev->part_kind] : 0;
+    const struct upp_media *m = ev->media;
+    uint8_t type = ev->part_kind < WB_LEN(media) ? media[ev->part_kind] : 0;
     give_start(s);
     give(s, (struct upp_event){.type = UPP_CONTENT_BLOCK_START, .index = ev->part});
     if (m && type && (m->source == UPP_SOURCE_BASE64 || m->source == UPP_SOURCE_BYTES))
@@ -44,8 +44,8 @@ static void give_part_open(struct upp_stream *s, const struct upp_step_event *ev
 static struct upp_event delta_event(const struct upp_stream *s, const struct upp_step_event *ev)
 {
     const struct upp_part *p = &s->making.open->parts[ev->part];
-    struct upp_event       e = {
-              .type = UPP_TOOL_CALL_DELTA, .index = ev->part, .text = ev->text, .id = p->id, .name = p->name};
+    struct upp_event e = {
+        .type = UPP_TOOL_CALL_DELTA, .index = ev->part, .text = ev->text, .id = p->id, .name = p->name};
     if (p->kind == UPP_PART_TEXT)
         e.type = s->llm->structure.p ? UPP_OBJECT_DELTA : UPP_TEXT_DELTA;
     else if (p->kind == UPP_PART_REASONING)
@@ -85,13 +85,13 @@ static int convert_event(struct upp_stream *s, const struct upp_step_event *ev, 
 static int open_step(struct upp_stream *s, struct upp_err *err)
 {
     struct upp_retry *retry = s->llm->model->retry;
-    uint64_t          ms    = retry ? upp_retry_before(retry) : 0;
-    int               r     = upp__making_open(&s->making, err);
+    uint64_t ms = retry ? upp_retry_before(retry) : 0;
+    int r = upp__making_open(&s->making, err);
     if (r >= 0 && ms)
         r = upp_wait_ms(s->wait, ms, err);
     if (r < 0)
         return r;
-    s->request.messages   = s->making.path;
+    s->request.messages = s->making.path;
     s->request.n_messages = s->making.n_path;
     return upp_step_open(s->llm->model, &s->request, s->wait, &s->step, err);
 }
@@ -109,8 +109,8 @@ static void close_step(struct upp_stream *s)
 static int try_again(struct upp_stream *s, int r, struct upp_err *err)
 {
     struct upp_retry *retry = s->llm->model->retry;
-    uint64_t          ms    = 0;
-    bool              begun = s->making.open && s->making.open->n_parts;
+    uint64_t ms = 0;
+    bool begun = s->making.open && s->making.open->n_parts;
     close_step(s);
     if (!retry || begun || s->making.turn->arena.failed || r == -UPP_ECANCELED)
         return r;
@@ -118,7 +118,7 @@ static int try_again(struct upp_stream *s, int r, struct upp_err *err)
         return r;
     s->request.attempt++;
     s->phase = ASK;
-    *err     = (struct upp_err){0}; /* later failures need not set it */
+    *err = (struct upp_err){0}; /* later failures need not set it */
     return upp_wait_ms(s->wait, ms, err);
 }
 
@@ -139,7 +139,7 @@ static int ask(struct upp_stream *s, struct upp_err *err)
 static int too_many_rounds(struct upp_stream *s, int max, struct upp_err *err)
 {
     const struct upp_tool_strategy *h = &s->llm->strategy;
-    int                             r = h->on_max_iterations ? h->on_max_iterations(h->arg, max, err) : 0;
+    int r = h->on_max_iterations ? h->on_max_iterations(h->arg, max, err) : 0;
     return r < 0 ? r : upp__llm_refuse(s->llm, err, "Tool execution exceeded maximum iterations (%d)", max);
 }
 
@@ -157,19 +157,19 @@ static int begin_round(struct upp_stream *s, struct upp_err *err)
 static void answered(struct upp_stream *s, const struct upp_step_event *end)
 {
     const struct upp_message *answer = s->making.path[s->making.n_path - 1];
-    bool                      data   = end->data.p && s->llm->structure.p;
+    bool data = end->data.p && s->llm->structure.p;
     close_step(s);
     if (s->llm->model->retry)
         upp_retry_succeeded(s->llm->model->retry);
     s->request.attempt = 1;
-    bool runs          = !data && s->llm->strategy.max_iterations >= 0 && s->llm->n_tools;
-    s->phase           = runs && upp_part_next(answer, NULL, UPP_PARTS_CALLS) ? BEGIN_ROUND : OVER;
+    bool runs = !data && s->llm->strategy.max_iterations >= 0 && s->llm->n_tools;
+    s->phase = runs && upp_part_next(answer, NULL, UPP_PARTS_CALLS) ? BEGIN_ROUND : OVER;
 }
 
 static int read_answer(struct upp_stream *s, struct upp_event *ret, struct upp_err *err)
 {
     struct upp_step_event ev;
-    int                   r = upp_step_next(s->step, &ev, err);
+    int r = upp_step_next(s->step, &ev, err);
     if (WB_UNLIKELY(r <= 0))
         return try_again(s, r ? r : upp_fail(err, UPP_EBUG, "a step ended twice"), err);
     r = upp__making_take(&s->making, &ev, err);
@@ -188,7 +188,7 @@ static int read_answer(struct upp_stream *s, struct upp_event *ret, struct upp_e
 /* The turn failed: ends everything in progress. */
 static int stop(struct upp_stream *s, int r)
 {
-    s->phase  = OVER;
+    s->phase = OVER;
     s->failed = r;
     s->at = s->n_queue = 0;
     if (s->why.code == 0)
@@ -238,9 +238,9 @@ static int advance(struct upp_stream *s, struct upp_event *ret)
 static int choose_wait(struct upp_stream *s, const struct upp_wait *given, struct upp_err *err)
 {
     uint64_t turn_ms = s->llm->model->turn_ms;
-    s->wait          = NULL;
-    s->cancel        = NULL;
-    s->guarded       = !s->quiet || turn_ms;
+    s->wait = NULL;
+    s->cancel = NULL;
+    s->guarded = !s->quiet || turn_ms;
     if (given) {
         wb_opts(&s->given, sizeof s->given, given);
         s->wait = &s->given;
@@ -251,7 +251,7 @@ static int choose_wait(struct upp_stream *s, const struct upp_wait *given, struc
     int r = s->quiet || given ? 0 : upp_cancel_new(&s->cancel, err);
     upp__guard_init(&s->guard, s->cancel ? upp_cancel_wait(s->cancel) : s->wait, turn_ms);
     s->guard.ours = s->cancel;
-    s->wait       = &s->guard.table;
+    s->wait = &s->guard.table;
     return r;
 }
 
@@ -260,31 +260,31 @@ static int begin(struct upp_stream *s, struct upp_llm *llm, const struct upp_inp
 {
     struct upp_input in;
     wb_opts(&in, sizeof in, given);
-    s->llm   = llm;
+    s->llm = llm;
     s->quiet = quiet;
     s->at = s->n_queue = 0;
-    s->phase           = ASK;
-    s->rounds          = 0;
-    s->started         = false;
-    s->step            = NULL;
-    s->done            = NULL;
-    s->failed          = 0;
-    s->why.code        = 0;
-    s->why.msg[0]      = 0;
+    s->phase = ASK;
+    s->rounds = 0;
+    s->started = false;
+    s->step = NULL;
+    s->done = NULL;
+    s->failed = 0;
+    s->why.code = 0;
+    s->why.msg[0] = 0;
     s->why.provider[0] = 0;
-    s->making.turn     = NULL;
-    s->round           = (struct upp__round){0};
-    s->value           = (struct upp_value)UPP__VALUE;
-    s->request         = (struct upp_request){.system      = llm->system,
-                                              .params      = llm->params,
-                                              .tools       = llm->specs,
-                                              .n_tools     = llm->n_tools,
-                                              .structure   = llm->structure,
-                                              .attempt     = 1,
-                                              .whole       = quiet,
-                                              .on_loss     = upp__making_loss,
-                                              .on_loss_arg = &s->making};
-    int r              = choose_wait(s, in.wait, err);
+    s->making.turn = NULL;
+    s->round = (struct upp__round){0};
+    s->value = (struct upp_value)UPP__VALUE;
+    s->request = (struct upp_request){.system = llm->system,
+                                      .params = llm->params,
+                                      .tools = llm->specs,
+                                      .n_tools = llm->n_tools,
+                                      .structure = llm->structure,
+                                      .attempt = 1,
+                                      .whole = quiet,
+                                      .on_loss = upp__making_loss,
+                                      .on_loss_arg = &s->making};
+    int r = choose_wait(s, in.wait, err);
     return r < 0 ? r : upp__making_begin(&s->making, llm, &in, err);
 }
 
@@ -302,8 +302,8 @@ static void end(struct upp_stream *s)
 int upp_generate(struct upp_llm *llm, const struct upp_input *in, struct upp_turn **ret, struct upp_err *err)
 {
     struct upp_stream s;
-    int               r = begin(&s, llm, in, true, err);
-    *ret                = NULL;
+    int r = begin(&s, llm, in, true, err);
+    *ret = NULL;
     if (r >= 0) {
         while (s.phase != OVER && (r = advance(&s, NULL)) >= 0)
             ;
@@ -344,7 +344,7 @@ int upp_stream_next(struct upp_stream *s, struct upp_event *ret, struct upp_err 
     for (;;) {
         if (WB_UNLIKELY(atomic_load_explicit(&s->guard.aborted, memory_order_relaxed)) && !s->done && !s->failed) {
             int r = upp__guard_check(&s->guard, &s->why);
-            r     = stop(s, r);
+            r = stop(s, r);
             if (err)
                 *err = s->why;
             return r;
@@ -370,7 +370,7 @@ int upp_stream_next(struct upp_stream *s, struct upp_event *ret, struct upp_err 
 int upp_stream_turn(struct upp_stream *s, const struct upp_turn **ret, struct upp_err *err)
 {
     struct upp_event ev;
-    int              r;
+    int r;
     while ((r = upp_stream_next(s, &ev, err)) > 0)
         ;
     *ret = s->done;

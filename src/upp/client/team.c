@@ -11,13 +11,13 @@
 
 struct upp_team {
     void (*work)(void *ctx, size_t i);
-    void           *ctx;
-    size_t          n, threads;
-    size_t          next, ended, reported; /* started, done, and reported; under the lock */
+    void *ctx;
+    size_t n, threads;
+    size_t next, ended, reported; /* started, done, and reported; under the lock */
     pthread_mutex_t lock;
-    pthread_cond_t  more; /* another one has ended */
-    pthread_t      *ids;
-    size_t          order[]; /* in which they ended */
+    pthread_cond_t more; /* another one has ended */
+    pthread_t *ids;
+    size_t order[]; /* in which they ended */
 };
 
 /* Does one item; false: none left. The lock is held before and after. */
@@ -58,18 +58,18 @@ static void start_threads(struct upp_team *t, size_t threads)
 int upp__team_open(size_t n, size_t threads, void (*work)(void *ctx, size_t i), void *ctx, struct upp_team **ret,
                    struct upp_err *err)
 {
-    threads            = WB_MIN(threads, n);
+    threads = WB_MIN(threads, n);
     struct upp_team *t = wb_calloc(1, sizeof *t + n * sizeof t->order[0]);
-    pthread_t       *p = threads ? wb_calloc(threads, sizeof *p) : NULL;
+    pthread_t *p = threads ? wb_calloc(threads, sizeof *p) : NULL;
     if (!t || (threads && !p)) {
         wb_free(t);
         wb_free(p);
         return upp_fail(err, UPP_ENOMEM, "no memory to run %zu tools at once", n);
     }
     t->work = work;
-    t->ctx  = ctx;
-    t->n    = n;
-    t->ids  = p;
+    t->ctx = ctx;
+    t->n = n;
+    t->ids = p;
     (void)pthread_mutex_init(&t->lock, NULL);
     (void)pthread_cond_init(&t->more, NULL);
     start_threads(t, threads);
@@ -87,7 +87,7 @@ int upp__team_next(struct upp_team *t, size_t *ret)
         while (t->reported == t->ended)
             (void)pthread_cond_wait(&t->more, &t->lock);
         *ret = t->order[t->reported++];
-        r    = 1;
+        r = 1;
     }
     (void)pthread_mutex_unlock(&t->lock);
     return r;

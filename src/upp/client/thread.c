@@ -19,13 +19,13 @@ enum { THREAD_BYTES = 1 << 30, THREAD_MESSAGES = 1 << 24, JSON_BYTES = 64 << 20 
 struct upp_thread {
     struct wb_arena own;      /* its id and the text of its times */
     struct wb_arena contents; /* of the messages */
-    struct upp_str  id;
-    int64_t         created_ms, updated_ms;
-    struct upp_str  created, updated; /* as read; empty: only the ms are known */
-    int64_t         last_ms;          /* of a message; never decreases */
+    struct upp_str id;
+    int64_t created_ms, updated_ms;
+    struct upp_str created, updated; /* as read; empty: only the ms are known */
+    int64_t last_ms;                 /* of a message; never decreases */
     WB_VEC(struct upp_message) messages;
     atomic_bool taken; /* somebody is answering it */
-    bool        lent;  /* the list is borrowed, and copied before it changes */
+    bool lent;         /* the list is borrowed, and copied before it changes */
 };
 
 int upp__thread_take(struct upp_thread *t, struct upp_err *err)
@@ -43,22 +43,22 @@ static int make(struct upp_thread **ret, struct upp_err *err)
     struct upp_thread *t = wb_calloc(1, sizeof *t);
     if (!t)
         return upp_fail(err, UPP_ENOMEM, "no memory for a thread");
-    t->own      = (struct wb_arena)WB_ARENA(1u << 20);
+    t->own = (struct wb_arena)WB_ARENA(1u << 20);
     t->contents = (struct wb_arena)WB_ARENA(THREAD_BYTES);
-    *ret        = t;
+    *ret = t;
     return 0;
 }
 
 int upp_thread_new(struct upp_thread **ret, struct upp_err *err)
 {
     UPP_CLEANUP(upp_thread_freep) struct upp_thread *t = NULL;
-    int                                              r = make(&t, err);
+    int r = make(&t, err);
     if (r >= 0)
         r = upp__new_id(&t->own, &t->id, err);
     if (r < 0)
         return r;
     t->created_ms = t->updated_ms = wb_wall_ms();
-    *ret                          = WB_TAKE(t);
+    *ret = WB_TAKE(t);
     return 0;
 }
 
@@ -82,33 +82,33 @@ void upp_thread_freep(struct upp_thread **t)
 
 static void touch(struct upp_thread *t)
 {
-    int64_t now   = wb_wall_ms();
+    int64_t now = wb_wall_ms();
     t->updated_ms = WB_MAX(t->updated_ms, now);
-    t->updated    = (struct upp_str){0};
+    t->updated = (struct upp_str){0};
 }
 
 /* Copies a borrowed list. What the messages point to stays borrowed. */
 static int take_list(struct upp_thread *t, struct upp_err *err)
 {
-    size_t              cap  = t->messages.n + WB_MAX(t->messages.n / 2, (size_t)8);
+    size_t cap = t->messages.n + WB_MAX(t->messages.n / 2, (size_t)8);
     struct upp_message *list = wb_calloc(cap, sizeof *list);
     if (!list)
         return upp_fail(err, UPP_ENOMEM, "no memory for %zu messages", cap);
     if (t->messages.n)
         memcpy(list, t->messages.p, t->messages.n * sizeof *list);
-    t->messages.p   = list;
+    t->messages.p = list;
     t->messages.cap = cap;
-    t->lent         = false;
+    t->lent = false;
     return 0;
 }
 
 /* All of them, or none. They may be the thread's own, which move if the list has to grow. */
 int upp_thread_push(struct upp_thread *t, const struct upp_message *list, size_t n, struct upp_err *err)
 {
-    size_t    before = t->messages.n;
+    size_t before = t->messages.n;
     uintptr_t begins = (uintptr_t)t->messages.p, at = (uintptr_t)list;
-    bool      own  = before && at >= begins && at < begins + before * sizeof *list;
-    size_t    from = own ? (size_t)(list - t->messages.p) : 0;
+    bool own = before && at >= begins && at < begins + before * sizeof *list;
+    size_t from = own ? (size_t)(list - t->messages.p) : 0;
     if (t->lent && n) {
         int r = take_list(t, err);
         if (r < 0)
@@ -136,7 +136,7 @@ int upp_thread_append(struct upp_thread *t, const struct upp_turn *turn, struct 
 
 static int push_text(struct upp_thread *t, uint8_t role, struct upp_str text, struct upp_err *err)
 {
-    struct upp_part    p = {.kind = UPP_PART_TEXT, .text = text.p ? text : UPP_STR("")};
+    struct upp_part p = {.kind = UPP_PART_TEXT, .text = text.p ? text : UPP_STR("")};
     struct upp_message m = {.role = role, .parts = &p, .n_parts = 1};
     return upp_thread_push(t, &m, 1, err);
 }
@@ -155,7 +155,7 @@ void upp_thread_clear(struct upp_thread *t)
 {
     if (t->lent)
         t->messages.p = NULL;
-    t->lent       = false;
+    t->lent = false;
     t->messages.n = 0;
     wb_arena_reset(&t->contents);
     touch(t);
@@ -195,7 +195,7 @@ const struct upp_message *upp_thread_filter(const struct upp_thread *t, const st
 static int copy_of(const struct upp_thread *t, size_t from, size_t to, struct upp_thread **ret, struct upp_err *err)
 {
     UPP_CLEANUP(upp_thread_freep) struct upp_thread *copy = NULL;
-    int                                              r    = upp_thread_new(&copy, err);
+    int r = upp_thread_new(&copy, err);
     if (r >= 0 && from < to)
         r = upp_thread_push(copy, t->messages.p + from, to - from, err);
     if (r < 0)
@@ -241,26 +241,26 @@ static int parse_time(struct upp_str text, struct upp_str *spelled, int64_t *ms,
     if (r < 0)
         return r;
     *spelled = text;
-    *ms      = wb_time_ms(&time);
+    *ms = wb_time_ms(&time);
     return 0;
 }
 
 int upp__thread_lend(const struct wm_thread_json *from, struct upp_thread **ret, struct upp_err *err)
 {
     UPP_CLEANUP(upp_thread_freep) struct upp_thread *t = NULL;
-    int                                              r = make(&t, err);
+    int r = make(&t, err);
     if (r < 0)
         return r;
     t->created_ms = t->updated_ms = wb_wall_ms();
-    r                             = parse_time(from->created, &t->created, &t->created_ms, err);
+    r = parse_time(from->created, &t->created, &t->created_ms, err);
     if (r >= 0)
         r = parse_time(from->updated, &t->updated, &t->updated_ms, err);
     if (r < 0)
         return r;
-    t->id         = from->id;
+    t->id = from->id;
     t->messages.p = from->messages;
     t->messages.n = from->n;
-    t->lent       = true;
+    t->lent = true;
     for (size_t i = 0; i < from->n; i++)
         t->last_ms = WB_MAX(t->last_ms, from->messages[i].time_ms);
     *ret = WB_TAKE(t);
@@ -269,11 +269,11 @@ int upp__thread_lend(const struct wm_thread_json *from, struct upp_thread **ret,
 
 void upp__thread_view(const struct upp_thread *t, struct upp__times *room, struct wm_thread_json *ret)
 {
-    *ret = (struct wm_thread_json){.id       = t->id,
-                                   .created  = time_of(t->created, t->created_ms, room->created),
-                                   .updated  = time_of(t->updated, t->updated_ms, room->updated),
+    *ret = (struct wm_thread_json){.id = t->id,
+                                   .created = time_of(t->created, t->created_ms, room->created),
+                                   .updated = time_of(t->updated, t->updated_ms, room->updated),
                                    .messages = t->messages.p,
-                                   .n        = t->messages.n};
+                                   .n = t->messages.n};
 }
 
 /* ---- JSON ------------------------------------------------------------------------------------------------------- */
@@ -281,9 +281,9 @@ void upp__thread_view(const struct upp_thread *t, struct upp__times *room, struc
 int upp_thread_to_json(const struct upp_thread *t, struct upp_str *ret, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(8u * JSON_BYTES);
-    struct upp__times                     times;
-    struct wj_writer                      w;
-    struct wm_thread_json                 json;
+    struct upp__times times;
+    struct wj_writer w;
+    struct wm_thread_json json;
     upp__thread_view(t, &times, &json);
     wj_writer_init(&w, &b, err);
     wm_thread_write(&w, &json);
@@ -294,7 +294,7 @@ int upp_thread_to_json(const struct upp_thread *t, struct upp_str *ret, struct u
 static int read_time(yyjson_val *root, struct upp_thread *t, const char *name, struct upp_str *text, int64_t *ms,
                      struct upp_err *err)
 {
-    yyjson_val    *v = yyjson_obj_get(root, name);
+    yyjson_val *v = yyjson_obj_get(root, name);
     struct wb_time time;
     if (!v || !yyjson_is_str(v))
         return upp_fail(err, UPP_EINVALID, "a thread needs '%s', a time", name);
@@ -302,7 +302,7 @@ static int read_time(yyjson_val *root, struct upp_thread *t, const char *name, s
     if (r < 0)
         return upp_wrap(err, r, "%s", name);
     *text = wb_arena_dup(&t->own, wj_text(v));
-    *ms   = wb_time_ms(&time);
+    *ms = wb_time_ms(&time);
     return wb_arena_check(&t->own, err);
 }
 
@@ -314,16 +314,16 @@ static int read_messages(yyjson_val *root, struct wb_arena *scratch, struct upp_
     yyjson_val *item = unsafe_yyjson_get_first(list);
     for (size_t i = unsafe_yyjson_get_len(list); i; i--, item = unsafe_yyjson_get_next(item)) {
         struct upp_message m;
-        int64_t            updated = t->updated_ms;
-        int                r       = wm_message_read_untimed(scratch, item, wb_wall_ms(), &m, err);
-        struct upp_str     text    = t->updated;
+        int64_t updated = t->updated_ms;
+        int r = wm_message_read_untimed(scratch, item, wb_wall_ms(), &m, err);
+        struct upp_str text = t->updated;
         if (r < 0) {
             wj_pointer_err(err, root, item);
             return r;
         }
-        r             = upp_thread_push(t, &m, 1, err);
+        r = upp_thread_push(t, &m, 1, err);
         t->updated_ms = updated; /* reading is not a change */
-        t->updated    = text;
+        t->updated = text;
         if (r < 0)
             return r;
     }
@@ -333,8 +333,8 @@ static int read_messages(yyjson_val *root, struct wb_arena *scratch, struct upp_
 int upp_thread_from_json(struct upp_str json, struct upp_thread **ret, struct upp_err *err)
 {
     UPP_CLEANUP(upp_thread_freep) struct upp_thread *t = NULL;
-    WB_CLEANUP(wb_arena_done) struct wb_arena        a = WB_ARENA((size_t)16 * JSON_BYTES);
-    yyjson_val                                      *v, *id;
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA((size_t)16 * JSON_BYTES);
+    yyjson_val *v, *id;
     int r = wj_read(&a, json, UPP_OPTS(wj_read_opts, .max_bytes = JSON_BYTES), &v, err);
     if (r >= 0)
         r = make(&t, err);
@@ -344,7 +344,7 @@ int upp_thread_from_json(struct upp_str json, struct upp_thread **ret, struct up
     if (!id || !yyjson_is_str(id))
         return upp_fail(err, UPP_EINVALID, "a thread needs 'id', a string");
     t->id = wb_arena_dup(&t->own, wj_text(id));
-    r     = wb_arena_check(&t->own, err);
+    r = wb_arena_check(&t->own, err);
     if (r >= 0)
         r = read_time(v, t, "createdAt", &t->created, &t->created_ms, err);
     if (r >= 0)

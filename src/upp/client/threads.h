@@ -1,6 +1,5 @@
 /* upp/client/threads.h — internals of threads, for their owners: trees and sessions. */
-#ifndef UPP_THREADS_H
-#define UPP_THREADS_H
+#pragma once
 
 #include <upp/thread.h>
 
@@ -21,5 +20,3 @@ int upp__thread_lend(const struct wm_thread_json *from, struct upp_thread **ret,
 void upp__thread_view(const struct upp_thread *t, struct upp__times *room, struct wm_thread_json *ret);
 
 WB_EXPORT_END
-
-#endif

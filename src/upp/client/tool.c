@@ -10,8 +10,6 @@
 #include "json/write.h"
 #include "upp/client/talk.h"
 
-/* ---- Values ------------------------------------------------------------------------------------------------ */
-
 void upp__value_done(struct upp_value *v)
 {
     wb_buf_done(&v->json);
@@ -24,9 +22,9 @@ static int set_value(struct upp_value *v, int r)
     if (r < 0)
         return r;
     struct wb_buf old = v->json;
-    v->json           = v->spare;
-    v->spare          = old;
-    v->set            = true;
+    v->json = v->spare;
+    v->spare = old;
+    v->set = true;
     return 0;
 }
 
@@ -51,8 +49,8 @@ static int write_text(struct upp_value *v, struct upp_str text, struct upp_err *
 
 static int write_cut(struct upp_value *v, struct upp_str text, struct upp_err *err)
 {
-    static const struct upp_str           mark = UPP_STR_INIT(" [cut: the result was longer]");
-    WB_CLEANUP(wb_buf_done) struct wb_buf b    = WB_BUF(v->max + mark.n);
+    static const struct upp_str mark = UPP_STR_INIT(" [cut: the result was longer]");
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(v->max + mark.n);
     wb_buf_add(&b, wb_str(text.p, wb_utf8_cut(text, v->max)));
     wb_buf_add(&b, mark);
     int r = wb_buf_check(&b, err);
@@ -82,7 +80,7 @@ int upp_value_json(struct upp_value *v, struct upp_str json, struct upp_err *err
 int upp_value_printf(struct upp_value *v, struct upp_err *err, const char *fmt, ...)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(UPP__RESULT_BYTES);
-    va_list                               args;
+    va_list args;
     va_start(args, fmt);
     wb_buf_vaddf(&b, fmt, args);
     va_end(args);
@@ -100,12 +98,10 @@ struct upp_str upp_value_get(const struct upp_value *v)
     return v->set ? wb_buf_str(&v->json) : UPP_STR("null");
 }
 
-/* ---- Arguments --------------------------------------------------------------------------------------------- */
-
 bool upp__arguments_ok(struct upp_str text)
 {
     struct wj_syntax found;
-    struct upp_str   bare = wb_str_trim(text);
+    struct upp_str bare = wb_str_trim(text);
     return !bare.n || (bare.p[0] == '{' && wj_syntax(text, WJ_MAX_DEPTH, &found, NULL) >= 0);
 }
 
@@ -117,7 +113,7 @@ int upp__call_read(struct upp__call *c, struct upp_err *err)
     /* Keeps what was parsed before: callers may use its texts until the call ends, and the arguments may be one of
      * them. */
     c->args = NULL;
-    int r   = wj_read(&c->scratch, text, NULL, &c->args, err);
+    int r = wj_read(&c->scratch, text, NULL, &c->args, err);
     if (r >= 0 && !yyjson_is_obj(c->args))
         r = upp_fail(err, UPP_EINVALID, "the arguments are not a JSON object");
     if (r < 0)
@@ -140,15 +136,15 @@ static int write_canonical(struct upp__call *c, struct wb_arena *a, struct upp_e
 int upp__call_take(struct upp__call *c, struct wb_arena *a, struct upp_err *err)
 {
     static const struct wj_read_opts once = {.size = sizeof once, .flags = WJ_UNIQUE};
-    struct upp_err                   why;
-    struct upp_str                   text = c->pub.arguments;
+    struct upp_err why;
+    struct upp_str text = c->pub.arguments;
     wb_err_init(&why);
     if (!wb_str_trim(text).n)
         text = c->pub.arguments = UPP_STR("{}");
     if (c->args && c->read.p == text.p && c->read.n == text.n)
         return 0;
     c->args = NULL;
-    int r   = wj_read(&c->scratch, text, &once, &c->args, &why);
+    int r = wj_read(&c->scratch, text, &once, &c->args, &why);
     if (r == -UPP_ENOMEM)
         return upp_fail(err, UPP_ENOMEM, "no memory for the arguments of a call");
     if (r >= 0 && yyjson_is_obj(c->args)) {
@@ -167,11 +163,11 @@ int upp__call_take(struct upp__call *c, struct wb_arena *a, struct upp_err *err)
 static int find(struct upp_call *pub, const char *name, yyjson_val **ret, struct upp_err *err)
 {
     struct upp__call *c = WB_OUTER(pub, struct upp__call, pub);
-    int               r = upp__call_read(c, err);
+    int r = upp__call_read(c, err);
     if (r < 0)
         return r;
     yyjson_val *key = unsafe_yyjson_get_first(c->args);
-    *ret            = NULL;
+    *ret = NULL;
     for (size_t n = unsafe_yyjson_get_len(c->args); n; n--, key = unsafe_yyjson_get_next(key + 1))
         if (wj_named(key, wb_cstr(name)))
             *ret = key + 1; /* the last of a name counts, in arguments that the program made */
@@ -190,7 +186,7 @@ static int wrong(const char *name, const char *expected, yyjson_val *v, struct u
 int upp_call_arg_str(struct upp_call *c, const char *name, struct upp_str *ret, struct upp_err *err)
 {
     yyjson_val *v;
-    int         r = find(c, name, &v, err);
+    int r = find(c, name, &v, err);
     if (r < 0)
         return r;
     if (!v || !yyjson_is_str(v))
@@ -202,7 +198,7 @@ int upp_call_arg_str(struct upp_call *c, const char *name, struct upp_str *ret, 
 int upp_call_arg_i64(struct upp_call *c, const char *name, int64_t *ret, struct upp_err *err)
 {
     yyjson_val *v;
-    int         r = find(c, name, &v, err);
+    int r = find(c, name, &v, err);
     if (r < 0)
         return r;
     return v && yyjson_is_raw(v) && wj_num_i64(wj_text(v), ret) ? 0 : wrong(name, "a whole number", v, err);
@@ -211,7 +207,7 @@ int upp_call_arg_i64(struct upp_call *c, const char *name, int64_t *ret, struct 
 int upp_call_arg_f64(struct upp_call *c, const char *name, double *ret, struct upp_err *err)
 {
     yyjson_val *v;
-    int         r = find(c, name, &v, err);
+    int r = find(c, name, &v, err);
     if (r < 0)
         return r;
     return v && yyjson_is_raw(v) && wj_num_f64(wj_text(v), ret) ? 0 : wrong(name, "a number", v, err);
@@ -220,7 +216,7 @@ int upp_call_arg_f64(struct upp_call *c, const char *name, double *ret, struct u
 int upp_call_arg_bool(struct upp_call *c, const char *name, bool *ret, struct upp_err *err)
 {
     yyjson_val *v;
-    int         r = find(c, name, &v, err);
+    int r = find(c, name, &v, err);
     if (r < 0)
         return r;
     if (!v || !yyjson_is_bool(v))
@@ -232,8 +228,8 @@ int upp_call_arg_bool(struct upp_call *c, const char *name, bool *ret, struct up
 int upp_call_arg(struct upp_call *c, const char *name, struct upp_str *ret, struct upp_err *err)
 {
     struct upp__call *call = WB_OUTER(c, struct upp__call, pub);
-    yyjson_val       *v;
-    int               r = find(c, name, &v, err);
+    yyjson_val *v;
+    int r = find(c, name, &v, err);
     if (r < 0 || !v)
         return r;
     r = wj_value_text(&call->scratch, v, ret, err);

@@ -14,8 +14,8 @@
 void *upp__grow(struct wb_arena *a, void *list, size_t n, size_t *cap, size_t item)
 {
     size_t more = *cap ? 2 * *cap : 4;
-    void  *to   = more > SIZE_MAX / 2 / item ? wb_arena_more(a, SIZE_MAX, 1)
-                                             : wb_arena_alloc(a, more * item, _Alignof(max_align_t));
+    void *to = more > SIZE_MAX / 2 / item ? wb_arena_more(a, SIZE_MAX, 1)
+                                          : wb_arena_alloc(a, more * item, _Alignof(max_align_t));
     if (!to)
         return NULL;
     if (n)
@@ -34,8 +34,8 @@ static struct wb_arena *arena_of(struct upp__making *m)
 int upp__new_id(struct wb_arena *a, struct upp_str *ret, struct upp_err *err)
 {
     struct wb_uuid u;
-    char          *p = wb_arena_alloc(a, WB_UUID_TEXT + 1, 1);
-    int            r = p ? wb_uuid_new(&u, err) : wb_arena_check(a, err);
+    char *p = wb_arena_alloc(a, WB_UUID_TEXT + 1, 1);
+    int r = p ? wb_uuid_new(&u, err) : wb_arena_check(a, err);
     if (r >= 0)
         *ret = wb_uuid_text(u, p);
     return r;
@@ -44,7 +44,7 @@ int upp__new_id(struct wb_arena *a, struct upp_str *ret, struct upp_err *err)
 int64_t upp__making_now(struct upp__making *m)
 {
     int64_t now = wb_wall_ms();
-    m->now_ms   = WB_MAX(m->now_ms, now);
+    m->now_ms = WB_MAX(m->now_ms, now);
     return m->now_ms;
 }
 
@@ -55,7 +55,7 @@ int upp__message_stamp(struct wb_arena *a, struct upp_message *m, int64_t *now_m
         return r;
     if (!m->time_ms && !m->time_text.p) {
         int64_t now = wb_wall_ms();
-        m->time_ms  = WB_MAX(*now_ms, now);
+        m->time_ms = WB_MAX(*now_ms, now);
     }
     *now_ms = WB_MAX(*now_ms, m->time_ms);
     return 0;
@@ -109,7 +109,7 @@ static int add_input(struct upp__making *m, const struct upp_llm *llm, const str
                      struct upp_err *err)
 {
     struct upp_message *to = wb_new(arena_of(m), struct upp_message);
-    int                 r  = to ? upp__llm_may_send(llm, from, err) : wb_arena_check(arena_of(m), err);
+    int r = to ? upp__llm_may_send(llm, from, err) : wb_arena_check(arena_of(m), err);
     if (r >= 0)
         r = wm_message_copy(arena_of(m), from, to, err);
     return r < 0 ? r : upp__making_add(m, to, err);
@@ -123,7 +123,7 @@ static int add_inputs(struct upp__making *m, const struct upp_llm *llm, const st
     if (r >= 0 && in->n_parts) {
         union { /* a message has mutable parts; these are only copied */
             const struct upp_part *from;
-            struct upp_part       *to;
+            struct upp_part *to;
         } parts = {.from = in->parts};
         r = add_input(m, llm, &(struct upp_message){.role = UPP_ROLE_USER, .parts = parts.to, .n_parts = in->n_parts},
                       err);
@@ -139,19 +139,19 @@ static int add_inputs(struct upp__making *m, const struct upp_llm *llm, const st
 
 int upp__making_begin(struct upp__making *m, const struct upp_llm *llm, const struct upp_input *in, struct upp_err *err)
 {
-    struct wb_arena           a    = WB_ARENA(UPP__TURN_BYTES);
-    struct upp__turn         *t    = wb_new(&a, struct upp__turn);
-    size_t                    n    = in->n_history;
+    struct wb_arena a = WB_ARENA(UPP__TURN_BYTES);
+    struct upp__turn *t = wb_new(&a, struct upp__turn);
+    size_t n = in->n_history;
     const struct upp_message *list = in->history;
     if (in->thread)
         list = upp_thread_messages(in->thread, &n);
     *m = (struct upp__making){.turn = t};
     if (!t)
         return wb_arena_check(&a, err);
-    t->arena    = a;
+    t->arena = a;
     m->cap_path = n + in->n_messages + 6;
-    m->path     = wb_arena_alloc(arena_of(m), m->cap_path * sizeof m->path[0], _Alignof(max_align_t));
-    int r       = m->path ? add_history(m, llm, list, n, err) : wb_arena_check(arena_of(m), err);
+    m->path = wb_arena_alloc(arena_of(m), m->cap_path * sizeof m->path[0], _Alignof(max_align_t));
+    int r = m->path ? add_history(m, llm, list, n, err) : wb_arena_check(arena_of(m), err);
     return r < 0 ? r : add_inputs(m, llm, in, err);
 }
 
@@ -163,10 +163,10 @@ int upp__making_open(struct upp__making *m, struct upp_err *err)
         m->open = wb_arena_alloc(arena_of(m), sizeof *m->open, _Alignof(struct upp_message));
     if (!m->open)
         return wb_arena_check(arena_of(m), err);
-    *m->open     = (struct upp_message){.role = UPP_ROLE_ASSISTANT, .time_ms = upp__making_now(m)};
+    *m->open = (struct upp_message){.role = UPP_ROLE_ASSISTANT, .time_ms = upp__making_now(m)};
     m->cap_parts = 0;
-    m->growing   = NULL;
-    m->loss      = 0;
+    m->growing = NULL;
+    m->loss = 0;
     return 0;
 }
 
@@ -174,16 +174,16 @@ int upp__making_open(struct upp__making *m, struct upp_err *err)
 static size_t id_bit(struct upp_str id)
 {
     uint64_t end = 0;
-    size_t   n   = WB_MIN(id.n, sizeof end);
+    size_t n = WB_MIN(id.n, sizeof end);
     memcpy(&end, id.p + id.n - n, n);
     return (end * UINT64_C(0x9e3779b97f4a7c15)) >> 54;
 }
 
 static bool call_id_taken(struct upp__making *m, struct upp_str id)
 {
-    size_t    bit  = id_bit(id);
+    size_t bit = id_bit(id);
     uint64_t *word = &m->call_ids[bit / 64], mask = (uint64_t)1 << bit % 64;
-    bool      seen = *word & mask;
+    bool seen = *word & mask;
     *word |= mask;
     if (!seen)
         return false;
@@ -200,9 +200,9 @@ static bool call_id_taken(struct upp__making *m, struct upp_str id)
 static int make_call_id(struct upp__making *m, struct upp_str *ret, struct upp_err *err)
 {
     static const struct upp_str head = UPP_STR_INIT("call_");
-    struct wb_uuid              u;
-    char                       *p = wb_arena_alloc(arena_of(m), head.n + WB_UUID_HEX + 1, 1);
-    int                         r = p ? wb_uuid_new(&u, err) : wb_arena_check(arena_of(m), err);
+    struct wb_uuid u;
+    char *p = wb_arena_alloc(arena_of(m), head.n + WB_UUID_HEX + 1, 1);
+    int r = p ? wb_uuid_new(&u, err) : wb_arena_check(arena_of(m), err);
     if (r < 0)
         return r;
     memcpy(p, head.p, head.n);
@@ -213,26 +213,26 @@ static int make_call_id(struct upp__making *m, struct upp_str *ret, struct upp_e
 
 static int part_open(struct upp__making *m, const struct upp_step_event *ev, struct upp_err *err)
 {
-    struct wb_arena *a   = arena_of(m);
-    size_t           cap = m->cap_parts, n = m->open->n_parts;
+    struct wb_arena *a = arena_of(m);
+    size_t cap = m->cap_parts, n = m->open->n_parts;
     if (!upp__room(a, m->open->parts, n, m->cap_parts) || !upp__room(a, m->growing, n, cap))
         return wb_arena_check(a, err);
     struct upp_part *p = &m->open->parts[n];
-    m->growing[n]      = (struct upp__growing){0};
-    *p                 = (struct upp_part){.kind = ev->part_kind};
+    m->growing[n] = (struct upp__growing){0};
+    *p = (struct upp_part){.kind = ev->part_kind};
     if (p->kind == UPP_PART_CALL) {
         p->name = wb_arena_dup(a, ev->name);
-        p->id   = wb_arena_dup(a, ev->id);
-        int r   = ev->id.n && !call_id_taken(m, ev->id) ? 0 : make_call_id(m, &p->id, err);
+        p->id = wb_arena_dup(a, ev->id);
+        int r = ev->id.n && !call_id_taken(m, ev->id) ? 0 : make_call_id(m, &p->id, err);
         if (r < 0)
             return r;
     }
     if (p->kind <= UPP_PART_REASONING || p->kind == UPP_PART_CALL)
         p->text = UPP_STR("");
     if (ev->media) {
-        struct upp_part    with = {.kind = ev->part_kind, .media = ev->media};
-        struct upp_message one  = {.parts = &with, .n_parts = 1}, copy;
-        int                r    = wm_message_copy(a, &one, &copy, err);
+        struct upp_part with = {.kind = ev->part_kind, .media = ev->media};
+        struct upp_message one = {.parts = &with, .n_parts = 1}, copy;
+        int r = wm_message_copy(a, &one, &copy, err);
         if (r < 0)
             return r;
         p->media = copy.parts[0].media;
@@ -246,8 +246,8 @@ static char *text_room(struct wb_arena *a, struct upp_part *p, size_t *cap, size
 {
     union {
         const char *from;
-        char       *to;
-    } text      = {.from = p->text.p};
+        char *to;
+    } text = {.from = p->text.p};
     size_t need = p->text.n + more + 1;
     if (need <= *cap)
         return text.to;
@@ -258,7 +258,7 @@ static char *text_room(struct wb_arena *a, struct upp_part *p, size_t *cap, size
         return text.to;
     }
     size_t size = *cap ? WB_MAX(2 * *cap, need) : need;
-    char  *to   = wb_arena_alloc(a, size, 1);
+    char *to = wb_arena_alloc(a, size, 1);
     if (!to)
         return NULL;
     if (p->text.n)
@@ -269,12 +269,12 @@ static char *text_room(struct wb_arena *a, struct upp_part *p, size_t *cap, size
 
 static int delta(struct upp__making *m, const struct upp_step_event *ev, struct upp_err *err)
 {
-    struct upp_part     *p  = &m->open->parts[ev->part];
-    struct upp__growing *g  = &m->growing[ev->part];
-    char                *to = text_room(arena_of(m), p, &g->cap, ev->text.n);
+    struct upp_part *p = &m->open->parts[ev->part];
+    struct upp__growing *g = &m->growing[ev->part];
+    char *to = text_room(arena_of(m), p, &g->cap, ev->text.n);
     if (WB_UNLIKELY(!to))
         return wb_arena_check(arena_of(m), err);
-    char           pair[4]; /* a vendor may split a UTF-16 surrogate pair between two deltas */
+    char pair[4]; /* a vendor may split a UTF-16 surrogate pair between two deltas */
     struct upp_str had = wb_str(to, p->text.n), more = ev->text;
     if (WB_UNLIKELY(more.n >= 3 && (unsigned char)more.p[0] == 0xed) && wb_wtf8_join(had, more, pair)) {
         memcpy(to + had.n - 3, pair, sizeof pair);
@@ -283,14 +283,14 @@ static int delta(struct upp__making *m, const struct upp_step_event *ev, struct 
     }
     memcpy(to + had.n, more.p, more.n);
     to[had.n + more.n] = 0;
-    p->text            = wb_str(to, had.n + more.n);
-    g->has_delta       = true;
+    p->text = wb_str(to, had.n + more.n);
+    g->has_delta = true;
     return 0;
 }
 
 static int end(struct upp__making *m, const struct upp_step_event *ev, struct upp_err *err)
 {
-    struct wb_arena *a   = arena_of(m);
+    struct wb_arena *a = arena_of(m);
     struct upp_turn *pub = &m->turn->pub;
     if (!upp__room(a, m->cycles, pub->n_cycles, m->cap_cycles))
         return wb_arena_check(a, err);
@@ -300,7 +300,7 @@ static int end(struct upp__making *m, const struct upp_step_event *ev, struct up
     if (ev->data.p)
         pub->data = wb_arena_dup(a, ev->data);
     struct upp_message *answer = m->open;
-    int                 r      = wb_arena_check(a, err);
+    int r = wb_arena_check(a, err);
     if (r >= 0)
         r = upp__making_add(m, answer, err);
     if (r >= 0)
@@ -320,7 +320,7 @@ int upp__making_take(struct upp__making *m, const struct upp_step_event *ev, str
         return part_open(m, ev, err);
     case UPP_STEP_PART_CLOSE:
         m->open->parts[ev->part].metadata = wb_arena_dup(arena_of(m), ev->metadata);
-        m->growing[ev->part].closed       = true;
+        m->growing[ev->part].closed = true;
         return wb_arena_check(arena_of(m), err);
     default:
         return end(m, ev, err);
@@ -360,9 +360,9 @@ static bool same_loss(const struct upp_loss *a, const struct upp_loss *b)
 /* Each cycle reports the same losses in the same order, then new ones: so looks first where the next is expected. */
 void upp__making_loss(void *making, const struct upp_loss *loss)
 {
-    struct upp__making *m   = making;
-    struct upp_turn    *pub = &m->turn->pub;
-    struct wb_arena    *a   = arena_of(m);
+    struct upp__making *m = making;
+    struct upp_turn *pub = &m->turn->pub;
+    struct wb_arena *a = arena_of(m);
     if (a->failed)
         return;
     if (m->loss < pub->n_losses && same_loss(&m->losses[m->loss], loss)) {
@@ -380,10 +380,10 @@ void upp__making_loss(void *making, const struct upp_loss *loss)
     if (!upp__room(a, m->losses, pub->n_losses, m->cap_losses))
         return; /* the arena has failed, which its next user reports */
     m->losses[pub->n_losses++] = (struct upp_loss){.message = loss->message,
-                                                   .part    = loss->part,
-                                                   .what    = wb_arena_dup(a, wb_cstr(loss->what)).p,
-                                                   .why     = wb_arena_dup(a, wb_cstr(loss->why)).p};
-    m->loss                    = pub->n_losses;
+                                                   .part = loss->part,
+                                                   .what = wb_arena_dup(a, wb_cstr(loss->what)).p,
+                                                   .why = wb_arena_dup(a, wb_cstr(loss->why)).p};
+    m->loss = pub->n_losses;
 }
 
 /* ---- The end ---------------------------------------------------------------------------------------------------- */
@@ -410,7 +410,7 @@ struct upp_turn *upp__making_end(struct upp__making *m, bool failed)
     struct upp__turn *t = m->turn;
     if (!t)
         return NULL;
-    size_t              n    = m->n_path - m->n_history;
+    size_t n = m->n_path - m->n_history;
     struct upp_message *list = n ? wb_arena_alloc(&t->arena, n * sizeof *list, _Alignof(struct upp_message)) : NULL;
     if (t->arena.failed || (failed && !t->pub.n_cycles && (!n || !m->path[m->n_path - 1]->interrupted))) {
         upp__making_done(m);
@@ -421,9 +421,9 @@ struct upp_turn *upp__making_end(struct upp__making *m, bool failed)
         if (list[i].role == UPP_ROLE_ASSISTANT)
             t->pub.response = &list[i];
     }
-    t->pub.messages   = list;
+    t->pub.messages = list;
     t->pub.n_messages = n;
-    t->pub.cycles     = m->cycles;
+    t->pub.cycles = m->cycles;
     t->pub.executions = m->executions;
     set_losses(&t->pub, m->losses, !failed);
     t->text = upp__text_of(&t->arena, t->pub.response);

@@ -11,8 +11,6 @@
 
 enum { JSON_BYTES = 64 << 20, ITEMS = 1 << 20 };
 
-/* ---- Text output ----------------------------------------------------------------------------------------------- */
-
 int upp__text_take(struct wb_buf *b, struct upp_str *ret, struct upp_err *err)
 {
     wb_buf_addc(b, 0);
@@ -20,7 +18,7 @@ int upp__text_take(struct wb_buf *b, struct upp_str *ret, struct upp_err *err)
     if (r < 0)
         return r;
     *ret = wb_str(b->p, b->n - 1);
-    *b   = (struct wb_buf){.max = b->max};
+    *b = (struct wb_buf){.max = b->max};
     return 0;
 }
 
@@ -28,12 +26,10 @@ void upp_text_free(struct upp_str text)
 {
     union {
         const char *from;
-        char       *to;
+        char *to;
     } p = {.from = text.p};
     wb_free(p.to);
 }
-
-/* ---- Writing ------------------------------------------------------------------------------------------------- */
 
 static void put_usage(struct wj_writer *w, const struct upp_turn *t)
 {
@@ -51,8 +47,8 @@ static void put_usage(struct wj_writer *w, const struct upp_turn *t)
 static void put_json(struct wj_writer *w, struct upp_str name, struct upp_str json, struct upp_str fallback)
 {
     struct wj_syntax seen;
-    bool             ok = json.p && wj_syntax(json, WJ_MAX_DEPTH, &seen, NULL) >= 0;
-    struct upp_str   s  = ok ? wb_str_trim(json) : fallback;
+    bool ok = json.p && wj_syntax(json, WJ_MAX_DEPTH, &seen, NULL) >= 0;
+    struct upp_str s = ok ? wb_str_trim(json) : fallback;
     wj_write_name(w, name);
     wj_write_raw(w, s.p, s.n);
 }
@@ -74,7 +70,7 @@ static void put_execution(struct wj_writer *w, const struct upp_execution *e)
 int upp_turn_to_json(const struct upp_turn *t, struct upp_str *ret, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(8u * JSON_BYTES);
-    struct wj_writer                      w;
+    struct wj_writer w;
     wj_writer_init(&w, &b, err);
     wj_write_open(&w, '{');
     wj_put_open(&w, "messages", '[');
@@ -93,8 +89,6 @@ int upp_turn_to_json(const struct upp_turn *t, struct upp_str *ret, struct upp_e
     int r = wj_writer_check(&w);
     return r < 0 ? r : upp__text_take(&b, ret, err);
 }
-
-/* ---- Reading ------------------------------------------------------------------------------------------------- */
 
 struct get {
     struct upp__turn *turn;
@@ -119,8 +113,8 @@ static size_t items(struct get *g, yyjson_val *object, const char *name, yyjson_
 static uint64_t number(struct get *g, yyjson_val *object, const char *name)
 {
     yyjson_val *v = yyjson_obj_get(object, name);
-    uint64_t    n = 0;
-    double      f;
+    uint64_t n = 0;
+    double f;
     if (!v || (yyjson_is_raw(v) && wj_num_u64(wj_text(v), &n)))
         return n;
     if (yyjson_is_raw(v) && wj_num_f64(wj_text(v), &f) && f >= 0 && f < 9e15)
@@ -131,9 +125,9 @@ static uint64_t number(struct get *g, yyjson_val *object, const char *name)
 
 static struct upp_usage usage(struct get *g, yyjson_val *v)
 {
-    return (struct upp_usage){.input       = number(g, v, "inputTokens"),
-                              .output      = number(g, v, "outputTokens"),
-                              .cache_read  = number(g, v, "cacheReadTokens"),
+    return (struct upp_usage){.input = number(g, v, "inputTokens"),
+                              .output = number(g, v, "outputTokens"),
+                              .cache_read = number(g, v, "cacheReadTokens"),
                               .cache_write = number(g, v, "cacheWriteTokens")};
 }
 
@@ -151,37 +145,37 @@ static struct upp_str string(struct get *g, yyjson_val *object, const char *name
 
 static void get_executions(struct get *g)
 {
-    yyjson_val           *item = NULL;
-    size_t                n    = items(g, g->in.root, "toolExecutions", &item);
+    yyjson_val *item = NULL;
+    size_t n = items(g, g->in.root, "toolExecutions", &item);
     struct upp_execution *list = n ? wb_new_n(&g->turn->arena, struct upp_execution, n) : NULL;
     for (size_t i = 0; list && i < n && !g->in.failed; i++, item = unsafe_yyjson_get_next(item)) {
         yyjson_val *approved = yyjson_obj_get(item, "approved");
-        list[i]              = (struct upp_execution){
-                         .name        = string(g, item, "toolName"),
-                         .id          = string(g, item, "toolCallId"),
-                         .arguments   = wm_getting_json(&g->in, yyjson_obj_get(item, "arguments")),
-                         .result      = wm_getting_json(&g->in, yyjson_obj_get(item, "result")),
-                         .is_error    = yyjson_is_true(yyjson_obj_get(item, "isError")),
-                         .duration_ms = number(g, item, "duration"),
+        list[i] = (struct upp_execution){
+            .name = string(g, item, "toolName"),
+            .id = string(g, item, "toolCallId"),
+            .arguments = wm_getting_json(&g->in, yyjson_obj_get(item, "arguments")),
+            .result = wm_getting_json(&g->in, yyjson_obj_get(item, "result")),
+            .is_error = yyjson_is_true(yyjson_obj_get(item, "isError")),
+            .duration_ms = number(g, item, "duration"),
         };
         if (approved && yyjson_is_bool(approved))
             list[i].approved = yyjson_is_true(approved) ? UPP_APPROVED_YES : UPP_APPROVED_NO;
     }
-    g->turn->pub.executions   = list;
+    g->turn->pub.executions = list;
     g->turn->pub.n_executions = list ? n : 0;
 }
 
 /* Ignores `response`: it is the last message of the assistant. */
 static void get_messages(struct get *g)
 {
-    struct wb_arena    *a    = &g->turn->arena;
-    yyjson_val         *item = NULL;
-    size_t              n    = items(g, g->in.root, "messages", &item);
+    struct wb_arena *a = &g->turn->arena;
+    yyjson_val *item = NULL;
+    size_t n = items(g, g->in.root, "messages", &item);
     struct upp_message *list = n ? wb_new_n(a, struct upp_message, n) : NULL;
-    int64_t             now  = wb_wall_ms();
+    int64_t now = wb_wall_ms();
     for (size_t i = 0; list && i < n && !g->in.failed; i++, item = unsafe_yyjson_get_next(item)) {
         struct upp_message m;
-        int                r = wm_message_read_untimed(a, item, now, &m, g->in.err);
+        int r = wm_message_read_untimed(a, item, now, &m, g->in.err);
         if (r >= 0) /* its texts may be in the parsed value, which is freed */
             r = wm_message_copy(a, &m, &list[i], g->in.err);
         else
@@ -190,7 +184,7 @@ static void get_messages(struct get *g)
         if (r >= 0 && list[i].role == UPP_ROLE_ASSISTANT)
             g->turn->pub.response = &list[i];
     }
-    g->turn->pub.messages   = list;
+    g->turn->pub.messages = list;
     g->turn->pub.n_messages = list ? n : 0;
     if (!g->in.failed && !g->turn->pub.response && !a->failed)
         g->in.failed = upp_fail(g->in.err, UPP_EINVALID, "a turn needs a message of the assistant");
@@ -198,19 +192,19 @@ static void get_messages(struct get *g)
 
 static void get_usage(struct get *g)
 {
-    yyjson_val       *v = yyjson_obj_get(g->in.root, "usage"), *item = NULL;
-    size_t            n    = items(g, v, "cycles", &item);
+    yyjson_val *v = yyjson_obj_get(g->in.root, "usage"), *item = NULL;
+    size_t n = items(g, v, "cycles", &item);
     struct upp_usage *list = n ? wb_new_n(&g->turn->arena, struct upp_usage, n) : NULL;
-    g->turn->pub.usage     = usage(g, v);
+    g->turn->pub.usage = usage(g, v);
     for (size_t i = 0; list && i < n && !g->in.failed; i++, item = unsafe_yyjson_get_next(item))
         list[i] = usage(g, item);
     if (!n && !g->in.failed) { /* older ones have only their number; each had output */
-        n    = (size_t)WB_MIN(number(g, g->in.root, "cycles"), (uint64_t)g->turn->pub.n_messages);
+        n = (size_t)WB_MIN(number(g, g->in.root, "cycles"), (uint64_t)g->turn->pub.n_messages);
         list = n ? wb_new_n(&g->turn->arena, struct upp_usage, n) : NULL;
         if (list && n == 1)
             list[0] = g->turn->pub.usage;
     }
-    g->turn->pub.cycles   = list;
+    g->turn->pub.cycles = list;
     g->turn->pub.n_cycles = list ? n : 0;
 }
 
@@ -238,14 +232,14 @@ static int read_turn(struct get *g, struct upp_str text)
 
 int upp_turn_from_json(struct upp_str text, struct upp_turn **ret, struct upp_err *err)
 {
-    struct wb_arena   a = WB_ARENA(UPP__TURN_BYTES);
+    struct wb_arena a = WB_ARENA(UPP__TURN_BYTES);
     struct upp__turn *t = wb_new(&a, struct upp__turn);
     if (!t)
         return wb_arena_check(&a, err);
-    t->arena                                      = a;
+    t->arena = a;
     WB_CLEANUP(wb_buf_done) struct wb_buf scratch = WB_BUF(8u * JSON_BYTES);
-    struct get                            g = {.turn = t, .in = {.a = &t->arena, .scratch = &scratch, .err = err}};
-    int                                   r = read_turn(&g, text);
+    struct get g = {.turn = t, .in = {.a = &t->arena, .scratch = &scratch, .err = err}};
+    int r = read_turn(&g, text);
     if (r < 0) {
         upp_turn_free(&t->pub);
         return r;

@@ -16,7 +16,7 @@ enum { MAX_SECONDS = INT32_MAX };
 static int thread_sleep(uint64_t ms, struct upp_err *err)
 {
     struct timespec left = {.tv_sec = (time_t)(ms / 1000), .tv_nsec = (long)(ms % 1000) * 1000000};
-    int             r;
+    int r;
     while ((r = clock_nanosleep(CLOCK_MONOTONIC, 0, &left, &left)) == EINTR)
         ;
     return r ? wb_fail_sys(err, -r, UPP_EBUG, "sleeping") : 0;
@@ -33,12 +33,12 @@ int upp_wait_ms(const struct upp_wait *w, uint64_t ms, struct upp_err *err)
 
 int upp__poll(int fd, int stop, uint64_t ms)
 {
-    struct pollfd fds[2]  = {{.fd = fd, .events = POLLIN}, {.fd = stop, .events = POLLIN}};
-    bool          forever = ms / 1000 > MAX_SECONDS;
-    uint64_t      from = wb_mono_ms(), gone = 0;
+    struct pollfd fds[2] = {{.fd = fd, .events = POLLIN}, {.fd = stop, .events = POLLIN}};
+    bool forever = ms / 1000 > MAX_SECONDS;
+    uint64_t from = wb_mono_ms(), gone = 0;
     for (;;) {
         uint64_t left = forever ? INT_MAX : WB_MIN(ms - gone, (uint64_t)INT_MAX);
-        int      r    = poll(fds, 2, (int)left);
+        int r = poll(fds, 2, (int)left);
         if (r > 0) /* also for an error on the descriptor: the following call reports it */
             return fds[1].revents ? 2 : 1;
         if (r < 0 && errno != EINTR)

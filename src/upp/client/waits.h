@@ -1,6 +1,5 @@
 /* upp/client/waits.h — shared by waiting code: tables of older versions, and blocking the thread. */
-#ifndef UPP_WAITS_H
-#define UPP_WAITS_H
+#pragma once
 
 #include <upp/wait.h>
 
@@ -10,5 +9,3 @@
 /* Blocks the calling thread until fd is readable: 1; or `stop` is: 2; or `ms` have passed: 0. Either may be -1. Handled
  * signals do not shorten the wait. < 0: a negative errno. */
 int upp__poll(int fd, int stop, uint64_t ms);
-
-#endif

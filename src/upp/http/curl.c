@@ -14,11 +14,9 @@
 
 enum { EVENTS = 64 }; /* that are taken from the kernel at once */
 
-/* ---- What libcurl calls ------------------------------------------------------------------------------------------ */
-
 static int on_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *mine)
 {
-    struct upp_http   *h  = arg;
+    struct upp_http *h = arg;
     struct epoll_event ev = {.data.fd = fd};
     (void)easy, (void)mine;
     if (what == CURL_POLL_REMOVE) {
@@ -26,7 +24,7 @@ static int on_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *mi
         return 0;
     }
     ev.events = (what & CURL_POLL_IN ? (uint32_t)EPOLLIN : 0) | (what & CURL_POLL_OUT ? (uint32_t)EPOLLOUT : 0);
-    int r     = epoll_ctl(h->epoll, EPOLL_CTL_MOD, fd, &ev);
+    int r = epoll_ctl(h->epoll, EPOLL_CTL_MOD, fd, &ev);
     if (r < 0 && errno == ENOENT)
         r = epoll_ctl(h->epoll, EPOLL_CTL_ADD, fd, &ev);
     if (r < 0)
@@ -50,8 +48,6 @@ static int on_timer(CURLM *multi, long ms, void *arg)
         poke(h); /* it looks at the time again */
     return 0;
 }
-
-/* ---- Driving ---------------------------------------------------------------------------------------------------- */
 
 static void fail_all(struct upp_http *h, int r, const char *why)
 {
@@ -77,13 +73,13 @@ static void judge_multi(struct upp_http *h, CURLMcode r)
 /* Outside of libcurl: who has ended, who holds too much, who is to be woken. */
 void upp__curl_dispatch(struct upp_http *h)
 {
-    int      left;
+    int left;
     CURLMsg *m;
     while ((m = curl_multi_info_read(h->multi, &left))) {
         struct upp_http_call *c = NULL;
         if (m->msg != CURLMSG_DONE || curl_easy_getinfo(m->easy_handle, CURLINFO_PRIVATE, &c) != CURLE_OK)
             continue;
-        c->done   = true;
+        c->done = true;
         c->result = m->data.result;
         upp__curl_note(c);
     }
@@ -113,15 +109,15 @@ void upp__curl_timers(struct upp_http *h)
 
 static int drive(void *arg, struct upp_err *err)
 {
-    struct upp_http   *h = arg;
+    struct upp_http *h = arg;
     struct epoll_event events[EVENTS];
-    int                n = epoll_wait(h->epoll, events, EVENTS, 0);
+    int n = epoll_wait(h->epoll, events, EVENTS, 0);
     if (n < 0 && errno != EINTR)
         return wb_fail_sys(err, -errno, UPP_EBUG, "epoll_wait");
     for (int i = 0; i < n && !h->spent; i++) {
         uint32_t e = events[i].events;
         uint64_t count;
-        int      running;
+        int running;
         if (events[i].data.fd == h->poke) {
             (void)!read(h->poke, &count, sizeof count);
             continue;
@@ -138,16 +134,13 @@ static int drive(void *arg, struct upp_err *err)
 static uint64_t due(void *arg)
 {
     struct upp_http *h = arg;
-    return h->planned  = h->timer_at;
+    return h->planned = h->timer_at;
 }
-
-/* ---- Connections --------------------------------------------------------------------------------------------------
- */
 
 static char *copy(const char *s)
 {
     size_t n = strlen(s) + 1;
-    char  *p = wb_alloc(n);
+    char *p = wb_alloc(n);
     return p ? memcpy(p, s, n) : NULL;
 }
 
@@ -161,20 +154,20 @@ static char *copy_or_null(const char *s, bool *bad)
 int upp_http_new(const struct upp_http_opts *given, struct upp_http **ret, struct upp_err *err)
 {
     struct upp_http_opts opts;
-    bool                 bad = false;
-    struct upp_http     *h   = wb_calloc(1, sizeof *h);
+    bool bad = false;
+    struct upp_http *h = wb_calloc(1, sizeof *h);
     if (!h)
         return upp_fail(err, UPP_ENOMEM, "no memory for connections");
     wb_opts(&opts, sizeof opts, given);
-    const char *ca     = opts.ca_file ? opts.ca_file : getenv("SSL_CERT_FILE");
-    h->ca_file         = copy_or_null(ca && ca[0] ? ca : NULL, &bad);
-    h->proxy           = copy_or_null(opts.proxy, &bad);
+    const char *ca = opts.ca_file ? opts.ca_file : getenv("SSL_CERT_FILE");
+    h->ca_file = copy_or_null(ca && ca[0] ? ca : NULL, &bad);
+    h->proxy = copy_or_null(opts.proxy, &bad);
     h->max_connections = opts.max_connections ? (long)opts.max_connections : 1024;
     h->epoll = h->poke = -1;
-    h->timer_at        = UPP_FOREVER;
-    h->crowd.arg       = h;
-    h->crowd.due       = due;
-    h->crowd.drive     = drive;
+    h->timer_at = UPP_FOREVER;
+    h->crowd.arg = h;
+    h->crowd.due = due;
+    h->crowd.drive = drive;
     upp__crowd_init(&h->crowd);
     wb_list_init(&h->calls);
     wb_list_init(&h->news);
@@ -198,8 +191,8 @@ static void close_multi(struct upp_http *h)
         (void)close(h->poke);
     h->multi = NULL;
     h->epoll = h->poke = -1;
-    h->timer_at        = UPP_FOREVER;
-    h->spent           = false;
+    h->timer_at = UPP_FOREVER;
+    h->spent = false;
 }
 
 void upp_http_free(struct upp_http *h)
@@ -215,9 +208,9 @@ void upp_http_free(struct upp_http *h)
 static int open_descriptors(struct upp_http *h, struct upp_err *err)
 {
     struct epoll_event ev = {.events = EPOLLIN};
-    h->epoll              = epoll_create1(EPOLL_CLOEXEC);
-    h->poke               = h->epoll < 0 ? -1 : eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    ev.data.fd            = h->poke;
+    h->epoll = epoll_create1(EPOLL_CLOEXEC);
+    h->poke = h->epoll < 0 ? -1 : eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    ev.data.fd = h->poke;
     if (h->poke < 0 || epoll_ctl(h->epoll, EPOLL_CTL_ADD, h->poke, &ev) < 0)
         return wb_fail_sys(err, -errno, UPP_ELIMIT, "no descriptor for connections");
     return 0;
@@ -239,8 +232,8 @@ int upp__curl_ready(struct upp_http *h, struct upp_err *err)
         return r;
     }
     CURLcode started = curl_global_init(CURL_GLOBAL_DEFAULT);
-    h->multi         = started == CURLE_OK ? curl_multi_init() : NULL;
-    CURLM *m         = h->multi;
+    h->multi = started == CURLE_OK ? curl_multi_init() : NULL;
+    CURLM *m = h->multi;
     if (!m && started == CURLE_OK)
         curl_global_cleanup();
     if (!m || curl_multi_setopt(m, CURLMOPT_SOCKETFUNCTION, on_socket) != CURLM_OK ||

@@ -1,6 +1,5 @@
 /* upp/http/curl.h — the one door to libcurl. */
-#ifndef UPP_HTTP_CURL_H
-#define UPP_HTTP_CURL_H
+#pragma once
 
 #include <upp/base.h>
 
@@ -16,5 +15,3 @@ struct wb_library upp__curl_library(void);
 int upp__curl_use_hooks(struct upp_err *err) UPP_MUST_CHECK;
 
 WB_EXPORT_END
-
-#endif

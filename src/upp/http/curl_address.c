@@ -31,7 +31,7 @@ static CURLUcode origin_of(CURLU *u, struct upp__origin *ret)
 
 int upp__address(const char *base, const char *url, CURLU **ret, struct upp__origin *o, struct upp_err *err)
 {
-    CURLU    *u = curl_url();
+    CURLU *u = curl_url();
     CURLUcode r = u ? CURLUE_OK : CURLUE_OUT_OF_MEMORY;
     if (r == CURLUE_OK && base)
         r = curl_url_set(u, CURLUPART_URL, base, 0);

@@ -7,13 +7,11 @@
 #include "upp/http/curl_call.h"
 
 enum {
-    KEEP_BYTES  = 16 << 10, /* of an empty buffer; a larger one is given back */
-    RATIO       = 100,      /* of a compressed body, at most, */
-    RATIO_AFTER = 1 << 20,  /* beyond so many bytes */
-    DRAIN_MS    = 50,
+    KEEP_BYTES = 16 << 10, /* of an empty buffer; a larger one is given back */
+    RATIO = 100,           /* of a compressed body, at most, */
+    RATIO_AFTER = 1 << 20, /* beyond so many bytes */
+    DRAIN_MS = 50,
 };
-
-/* ---- What libcurl calls ------------------------------------------------------------------------------------------ */
 
 /* The first failure counts. libcurl ends the call when a callback takes fewer bytes than it was given. */
 static size_t refuse(struct upp_http_call *c, int r)
@@ -40,7 +38,7 @@ static int judge(struct upp_http_call *c, struct upp_err *err)
 size_t upp__curl_on_header(char *p, size_t size, size_t count, void *arg)
 {
     struct upp_http_call *c = arg;
-    int                   r = c->failed ? c->failed : upp__head_line(&c->head, wb_str(p, size * count), &c->err);
+    int r = c->failed ? c->failed : upp__head_line(&c->head, wb_str(p, size * count), &c->err);
     if (r > 0) {
         upp__curl_note(c);
         r = judge(c, &c->err);
@@ -59,7 +57,7 @@ static bool is_bomb(const struct upp_http_call *c, uint64_t bytes)
 size_t upp__curl_on_body(char *p, size_t size, size_t count, void *arg)
 {
     struct upp_http_call *c = arg;
-    size_t                n = size * count;
+    size_t n = size * count;
     if (c->failed)
         return 0;
     if (c->moved)
@@ -84,8 +82,6 @@ size_t upp__curl_on_body(char *p, size_t size, size_t count, void *arg)
     upp__curl_note(c);
     return n;
 }
-
-/* ---- How it fails ------------------------------------------------------------------------------------------------ */
 
 static enum upp_code code_of(CURLcode r)
 {
@@ -131,7 +127,7 @@ static int fail_result(struct upp_http_call *c, struct upp_err *err)
 static int wait_more(struct upp_http_call *c, uint64_t at, const char *what, uint64_t ms, struct upp_err *err)
 {
     uint64_t until = WB_MIN(at, c->total_at);
-    int      r     = upp__waiters_wait(&c->http->crowd, &c->waiter, c->http->epoll, until, err);
+    int r = upp__waiters_wait(&c->http->crowd, &c->waiter, c->http->epoll, until, err);
     if (r != 0)
         return r < 0 ? r : 0;
     return c->total_at < at ? fail_time(c, "the whole call to", c->req.total_ms, err) : fail_time(c, what, ms, err);
@@ -147,9 +143,6 @@ static int look(struct upp_http_call *c, struct upp_err *err)
         return fail_time(c, "the whole call to", c->req.total_ms, err);
     return 0;
 }
-
-/* ---- Reading ------------------------------------------------------------------------------------------------------
- */
 
 int upp_http_call_head(struct upp_http_call *c, struct upp_http_head *ret, struct upp_err *err)
 {
@@ -188,15 +181,15 @@ static void empty(struct wb_buf *b)
 static void lend(struct upp_http_call *c, struct upp_str *ret)
 {
     struct wb_buf full = c->in;
-    c->in              = c->lent;
-    c->lent            = full;
-    *ret               = wb_buf_str(&c->lent);
+    c->in = c->lent;
+    c->lent = full;
+    *ret = wb_buf_str(&c->lent);
     if (!c->paused || c->http->spent)
         return;
-    c->paused      = false;
+    c->paused = false;
     CURLcode moved = curl_easy_pause(c->easy, CURLPAUSE_CONT); /* may call upp__curl_on_body */
     if (moved != CURLE_OK && !c->failed) {
-        c->done   = true;
+        c->done = true;
         c->result = moved;
     }
     upp__curl_dispatch(c->http);
@@ -205,7 +198,7 @@ static void lend(struct upp_http_call *c, struct upp_str *ret)
 int upp_http_call_read(struct upp_http_call *c, struct upp_str *ret, struct upp_err *err)
 {
     struct upp_http_head head;
-    int                  r = upp_http_call_head(c, &head, err);
+    int r = upp_http_call_head(c, &head, err);
     if (r < 0)
         return r;
     empty(&c->lent);
@@ -227,9 +220,9 @@ int upp_http_call_read(struct upp_http_call *c, struct upp_str *ret, struct upp_
 void upp_http_call_drain(struct upp_http_call *c)
 {
     struct upp_str rest;
-    uint64_t       until = wb_mono_ms() + DRAIN_MS;
-    c->total_at          = WB_MIN(c->total_at, until);
-    c->req.idle_ms       = DRAIN_MS;
+    uint64_t until = wb_mono_ms() + DRAIN_MS;
+    c->total_at = WB_MIN(c->total_at, until);
+    c->req.idle_ms = DRAIN_MS;
     while (upp_http_call_read(c, &rest, NULL) > 0 && wb_mono_ms() < until)
         ; /* a failure is of no interest either: the answer was whole before it */
 }

@@ -8,8 +8,8 @@ enum { HOPS = 5 };
 
 static int refuse_move(struct upp_http_call *c, const char *why, const struct upp__origin *to, struct upp_err *err)
 {
-    int status  = c->head.status;
-    c->failed   = upp_fail(&c->err, UPP_EPROVIDER, "%s answers %d and points to %s:%s: %s", c->host, status,
+    int status = c->head.status;
+    c->failed = upp_fail(&c->err, UPP_EPROVIDER, "%s answers %d and points to %s:%s: %s", c->host, status,
                          to->host ? to->host : "nowhere", to->port ? to->port : "0", why);
     c->err.http = status;
     return upp__curl_fail_again(c, err);
@@ -32,17 +32,17 @@ static int go(struct upp_http_call *c, CURLU *to, bool same, const struct upp__o
     upp__head_init(&c->head);
     wb_buf_clear(&c->in);
     c->moved = c->done = c->coded = c->paused = false;
-    c->got                                    = 0;
-    c->text[0]                                = 0;
+    c->got = 0;
+    c->text[0] = 0;
     return upp__curl_begin(c, err);
 }
 
 int upp__curl_follow(struct upp_http_call *c, struct upp_err *err)
 {
-    const char        *from = NULL;
-    CURLU             *was = NULL, *to = NULL;
+    const char *from = NULL;
+    CURLU *was = NULL, *to = NULL;
     struct upp__origin old = {0}, new = {0};
-    int                r = upp_fail(err, UPP_ENOMEM, "no memory for an address");
+    int r = upp_fail(err, UPP_ENOMEM, "no memory for an address");
     if (curl_easy_getinfo(c->easy, CURLINFO_EFFECTIVE_URL, &from) == CURLE_OK && from)
         r = upp__address(NULL, from, &was, &old, err);
     if (r >= 0)

@@ -49,7 +49,7 @@ static void block_free(void *p)
 static void *block_resize(void *p, size_t n)
 {
     const struct block *old = p ? WB_OUTER(p, struct block, bytes) : NULL;
-    void *new               = block_new(n);
+    void *new = block_new(n);
     if (!new || !old)
         return new;
     memcpy(new, old->bytes, WB_MIN(n, old->n));
@@ -60,7 +60,7 @@ static void *block_resize(void *p, size_t n)
 static char *block_copy(const char *s)
 {
     size_t n = strlen(s) + 1;
-    char  *p = block_new(n);
+    char *p = block_new(n);
     return p ? memcpy(p, s, n) : NULL;
 }
 

@@ -56,8 +56,8 @@ static size_t longest_line(const struct upp_http_request *req)
 static int make_headers(struct upp_http_call *c, bool same_origin, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf line = WB_BUF(1u << 20);
-    struct curl_slist                    *list = NULL;
-    bool                                  ok   = wb_buf_reserve(&line, longest_line(&c->req));
+    struct curl_slist *list = NULL;
+    bool ok = wb_buf_reserve(&line, longest_line(&c->req));
     for (size_t i = 0; ok && i < c->req.n_headers; i++) {
         const struct upp_header *h = &c->req.headers[i];
         if (!same_origin && !upp__http_travels(h->name))
@@ -99,7 +99,7 @@ static curl_socket_t on_open(void *arg, curlsocktype why, struct curl_sockaddr *
 
 static const struct {
     CURLoption what;
-    long       value;
+    long value;
 } numbers[] = {
     {CURLOPT_NOSIGNAL, 1},
     {CURLOPT_NOPROGRESS, 1},
@@ -129,7 +129,7 @@ static const struct {
 static CURLcode set_fixed(struct upp_http_call *c)
 {
     const struct upp_http *h = c->http;
-    CURLcode               r = CURLE_OK;
+    CURLcode r = CURLE_OK;
     for (size_t i = 0; i < WB_LEN(numbers); i++)
         SET(numbers[i].what, numbers[i].value);
     SET(CURLOPT_PROTOCOLS_STR, "http,https");
@@ -176,7 +176,7 @@ static CURLcode set_address(struct upp_http_call *c, const char *url)
 static CURLcode set_request(struct upp_http_call *c, const char *method)
 {
     const struct upp_http_request *q = &c->req;
-    CURLcode                       r = CURLE_OK;
+    CURLcode r = CURLE_OK;
     SET(CURLOPT_CONNECTTIMEOUT_MS, (long)WB_MIN(q->head_ms, (uint64_t)INT32_MAX));
     if (q->body.p || strcmp(method, "POST") == 0) {
         SET(CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)q->body.n);
@@ -194,8 +194,8 @@ static CURLcode set_request(struct upp_http_call *c, const char *method)
 
 static int name_host(struct upp_http_call *c, const struct upp__origin *o, struct upp_err *err)
 {
-    size_t n    = strlen(o->host) + strlen(o->port) + 2;
-    char  *text = wb_alloc(n);
+    size_t n = strlen(o->host) + strlen(o->port) + 2;
+    char *text = wb_alloc(n);
     if (!text)
         return upp_fail(err, UPP_ENOMEM, "no memory for an address");
     (void)snprintf(text, n, "%s:%s", o->host, o->port);
@@ -235,9 +235,9 @@ int upp__curl_begin(struct upp_http_call *c, struct upp_err *err)
 
 static int prepare(struct upp_http_call *c, const char *url, const char *method, struct upp_err *err)
 {
-    CURLU             *u = NULL;
+    CURLU *u = NULL;
     struct upp__origin o = {0};
-    c->easy              = curl_easy_init();
+    c->easy = curl_easy_init();
     if (!c->easy)
         return upp_fail(err, UPP_ENOMEM, "no memory for a call");
     int r = upp__address(NULL, url, &u, &o, err);
@@ -266,9 +266,9 @@ static char *terminated(struct upp_str s)
 static struct upp_http_request with_defaults(const struct upp_http_request *req)
 {
     struct upp_http_request q = *req;
-    q.head_ms                 = q.head_ms ? q.head_ms : 120000;
-    q.idle_ms                 = q.idle_ms ? q.idle_ms : 60000;
-    q.max_bytes               = q.max_bytes ? q.max_bytes : (size_t)64 << 20;
+    q.head_ms = q.head_ms ? q.head_ms : 120000;
+    q.idle_ms = q.idle_ms ? q.idle_ms : 60000;
+    q.max_bytes = q.max_bytes ? q.max_bytes : (size_t)64 << 20;
     if (!q.method.n)
         q.method = q.body.p ? UPP_STR("POST") : UPP_STR("GET");
     return q;
@@ -287,12 +287,12 @@ int upp_http_send(struct upp_http *h, const struct upp_http_request *req, const 
     struct upp_http_call *c = wb_calloc(1, sizeof *c);
     if (!c)
         return upp_fail(err, UPP_ENOMEM, "no memory for a call");
-    c->http        = h;
+    c->http = h;
     c->waiter.wait = wait;
-    c->req         = with_defaults(req);
-    c->get         = wb_str_eq(c->req.method, UPP_STR("GET")) && !c->req.body.p;
-    c->began       = wb_mono_ms();
-    c->total_at    = c->req.total_ms ? upp__curl_after(c->began, c->req.total_ms) : UPP_FOREVER;
+    c->req = with_defaults(req);
+    c->get = wb_str_eq(c->req.method, UPP_STR("GET")) && !c->req.body.p;
+    c->began = wb_mono_ms();
+    c->total_at = c->req.total_ms ? upp__curl_after(c->began, c->req.total_ms) : UPP_FOREVER;
     c->in.max = c->lent.max = c->req.max_bytes;
     upp__head_init(&c->head);
     wb_list_push(&h->calls, &c->link);

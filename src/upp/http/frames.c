@@ -30,8 +30,6 @@ int ww_frames_feed(struct ww_frames *f, struct upp_str bytes, struct upp_err *er
     return wb_buf_check(&f->bytes, err);
 }
 
-/* ---- Lines ------------------------------------------------------------------------------------------------- */
-
 /* The first c in [from, end), or end. */
 static size_t find(const struct ww_frames *f, char c, size_t from, size_t end)
 {
@@ -72,7 +70,7 @@ static int take_line(struct ww_frames *f, bool last, struct upp_str *ret, struct
         bool lf = f->bytes.p[f->line] == '\n';
         f->event += lf && f->event == f->line; /* between two events it belongs to none */
         f->line += lf;
-        f->cr   = false;
+        f->cr = false;
         f->seen = f->seen < f->line ? f->line : f->seen;
     }
     size_t end = f->seen < f->bytes.n ? find_end(f) : SIZE_MAX;
@@ -95,12 +93,10 @@ static int take_line(struct ww_frames *f, bool last, struct upp_str *ret, struct
 
 static void begin_event(struct ww_frames *f)
 {
-    f->event    = f->line;
-    f->n_data   = 0;
+    f->event = f->line;
+    f->n_data = 0;
     f->has_name = false;
 }
-
-/* ---- Server-sent events --------------------------------------------------------------------------------------- */
 
 static struct upp_str value_of(struct upp_str line, size_t colon)
 {
@@ -115,7 +111,7 @@ static void take_data(struct ww_frames *f, struct upp_str value)
 {
     if (f->n_data++ == 0) { /* nearly always the only one: it stays where it is */
         f->data_at = (size_t)(value.p - f->bytes.p);
-        f->data_n  = value.n;
+        f->data_n = value.n;
         return;
     }
     if (f->n_data == 2) {
@@ -138,23 +134,23 @@ static void take_field(struct ww_frames *f, struct upp_str line)
         take_data(f, value_of(line, 4));
         return;
     }
-    const char    *p     = memchr(line.p, ':', line.n);
-    size_t         colon = p ? (size_t)(p - line.p) : SIZE_MAX;
-    struct upp_str name  = wb_str(line.p, p ? colon : line.n);
+    const char *p = memchr(line.p, ':', line.n);
+    size_t colon = p ? (size_t)(p - line.p) : SIZE_MAX;
+    struct upp_str name = wb_str(line.p, p ? colon : line.n);
     if (wb_str_eq(name, UPP_STR("data")))
         take_data(f, value_of(line, colon));
     else if (wb_str_eq(name, UPP_STR("event"))) {
         struct upp_str value = value_of(line, colon);
-        f->name_at           = (size_t)(value.p - f->bytes.p);
-        f->name_n            = value.n;
-        f->has_name          = true;
+        f->name_at = (size_t)(value.p - f->bytes.p);
+        f->name_n = value.n;
+        f->has_name = true;
     }
 }
 
 static int give_event(struct ww_frames *f, struct ww_frame *ret, struct upp_err *err)
 {
     size_t length = f->line - f->event;
-    *ret          = (struct ww_frame){.data = UPP_STR("")};
+    *ret = (struct ww_frame){.data = UPP_STR("")};
     if (f->has_name)
         ret->name = wb_str(f->bytes.p + f->name_at, f->name_n);
     if (f->n_data == 1)
@@ -172,7 +168,7 @@ static int give_event(struct ww_frames *f, struct ww_frame *ret, struct upp_err 
 static int next_sse(struct ww_frames *f, bool last, struct ww_frame *ret, struct upp_err *err)
 {
     struct upp_str line;
-    int            r;
+    int r;
     while ((r = take_line(f, last, &line, err)) > 0) {
         if (line.n)
             take_field(f, line);
@@ -188,13 +184,10 @@ static int next_sse(struct ww_frames *f, bool last, struct ww_frame *ret, struct
     return f->bytes.n - f->event > f->max ? too_long(f, err) : 0;
 }
 
-/* ---- Lines of JSON ------------------------------------------------------------------------------------------------
- */
-
 static int next_line(struct ww_frames *f, bool last, struct ww_frame *ret, struct upp_err *err)
 {
     struct upp_str line;
-    int            r;
+    int r;
     while ((r = take_line(f, last, &line, err)) > 0) {
         begin_event(f);
         if (line.n) {

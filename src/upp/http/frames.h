@@ -3,8 +3,7 @@
  * The same events come out however the bytes are cut. Lines end in LF, CR or CRLF; a byte order mark at the beginning,
  * comments and fields other than `event`, `data` (and `id`, `retry`) are passed over; data lines are joined by LF.
  */
-#ifndef WW_FRAMES_H
-#define WW_FRAMES_H
+#pragma once
 
 #include "base/buf.h"
 #include "base/export.h"
@@ -17,18 +16,18 @@ struct ww_frame {
 };
 
 struct ww_frames {
-    uint8_t       kind;    /* enum ww_framing */
-    size_t        max;     /* bytes of one event */
-    struct wb_buf bytes;   /* what came; events point into it */
-    size_t        event;   /* where the event being read begins: what is before it was given out */
-    size_t        line;    /* where the line being read begins */
-    size_t        seen;    /* no line ends between there and here */
-    size_t        next_cr; /* no CR stands between seen and there */
-    struct wb_buf lines;   /* the data of an event that has several lines of it */
-    size_t        data_at, data_n, name_at, name_n; /* in bytes */
-    unsigned      n_data;                           /* lines of data so far */
-    bool          has_name, begun;
-    bool          cr; /* the last line ended in CR: an LF that follows belongs to it */
+    uint8_t kind;                            /* enum ww_framing */
+    size_t max;                              /* bytes of one event */
+    struct wb_buf bytes;                     /* what came; events point into it */
+    size_t event;                            /* where the event being read begins: what is before it was given out */
+    size_t line;                             /* where the line being read begins */
+    size_t seen;                             /* no line ends between there and here */
+    size_t next_cr;                          /* no CR stands between seen and there */
+    struct wb_buf lines;                     /* the data of an event that has several lines of it */
+    size_t data_at, data_n, name_at, name_n; /* in bytes */
+    unsigned n_data;                         /* lines of data so far */
+    bool has_name, begun;
+    bool cr; /* the last line ended in CR: an LF that follows belongs to it */
 };
 
 /* More bytes at once than this are given in pieces. */
@@ -49,5 +48,3 @@ int ww_frames_next(struct ww_frames *f, struct ww_frame *ret, struct upp_err *er
 int ww_frames_end(struct ww_frames *f, struct ww_frame *ret, struct upp_err *err) UPP_MUST_CHECK;
 
 WB_EXPORT_END
-
-#endif

@@ -12,8 +12,6 @@ struct upp_str upp_http_header(const struct upp_http_head *h, struct upp_str nam
     return (struct upp_str){0};
 }
 
-/* ---- Heads -------------------------------------------------------------------------------------------------- */
-
 void upp__head_init(struct upp__head *h)
 {
     *h = (struct upp__head){.text = WB_BUF(UPP__HEAD_BYTES)};
@@ -33,12 +31,12 @@ struct upp_str upp__head_get(const struct upp__head *h, struct upp_str name)
 /* "HTTP/1.1 200 OK", "HTTP/2 200": begins a head, also after another one. */
 static int take_status(struct upp__head *h, struct upp_str line, struct upp_err *err)
 {
-    size_t   at     = wb_str_find(line, UPP_STR(" "), 0);
+    size_t at = wb_str_find(line, UPP_STR(" "), 0);
     uint64_t status = 0;
     if (at == SIZE_MAX || !wb_str_u64(wb_str_sub(line, at + 1, 3), &status) || status < 100)
         return upp_fail(err, UPP_EPROTO, "the answer has no status");
     wb_buf_clear(&h->text);
-    h->n      = 0;
+    h->n = 0;
     h->status = (int)status;
     return 0;
 }
@@ -91,7 +89,7 @@ static int finish(struct upp__head *h, struct upp_err *err)
             break; /* cannot be: each was written with its two ends */
     wb_free(h->headers);
     h->headers = table;
-    h->whole   = true;
+    h->whole = true;
     return 1;
 }
 
@@ -99,8 +97,8 @@ int upp__head_line(struct upp__head *h, struct upp_str line, struct upp_err *err
 {
     if (h->whole)
         return 0;
-    bool           folded = line.n && (line.p[0] == ' ' || line.p[0] == '\t');
-    struct upp_str bare   = wb_str_trim(line);
+    bool folded = line.n && (line.p[0] == ' ' || line.p[0] == '\t');
+    struct upp_str bare = wb_str_trim(line);
     if (!bare.n && !folded)
         return finish(h, err);
     int r = folded                                  ? take_fold(h, bare, err)
@@ -113,13 +111,11 @@ int upp__head_line(struct upp__head *h, struct upp_str line, struct upp_err *err
     return wb_buf_check(&h->text, err);
 }
 
-/* ---- Requests ------------------------------------------------------------------------------------------------- */
-
 /* RFC 9110, 5.6.2. */
 static bool is_token(struct upp_str s)
 {
     for (size_t i = 0; i < s.n; i++) {
-        char c     = s.p[i];
+        char c = s.p[i];
         bool alnum = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
         if (!alnum && (c == 0 || !strchr("!#$%&'*+-.^_`|~", c)))
             return false;

@@ -1,6 +1,5 @@
 /* upp/http/rules.h — what outgoing HTTP needs and libcurl does not decide: heads of answers, what may be sent where. */
-#ifndef UPP_HTTP_RULES_H
-#define UPP_HTTP_RULES_H
+#pragma once
 
 #include <upp/http.h>
 
@@ -8,10 +7,10 @@
 
 /* The head of an answer as its lines come. Those of an interim answer (1xx) are forgotten when the next one begins. */
 struct upp__head {
-    int                status;
-    bool               whole;
-    size_t             n;
-    struct wb_buf      text; /* name NUL value NUL ... */
+    int status;
+    bool whole;
+    size_t n;
+    struct wb_buf text; /* name NUL value NUL ... */
     struct upp_header *headers;
 };
 enum { UPP__HEAD_LINES = 256, UPP__HEAD_BYTES = 64 << 10 };
@@ -39,5 +38,3 @@ int upp__http_coding(struct upp_str content_encoding, struct upp_err *err) UPP_M
 
 /* A library's message made safe to show: cut at a '?', where a URL has its query, and ASCII only. */
 void upp__http_cause(struct upp_err *err, const char *text);
-
-#endif

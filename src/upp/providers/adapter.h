@@ -3,8 +3,7 @@
  * upp/providers/provider.c does the rest for all adapters: keys, transport, framing, limits, HTTP errors, structured
  * output, and the invariants of upp/model.h. To add one: docs/adding-a-provider.md.
  */
-#ifndef UPP_ADAPTER_H
-#define UPP_ADAPTER_H
+#pragma once
 
 #include <upp/provider.h>
 
@@ -18,25 +17,25 @@
 
 /* Differences of servers that implement another vendor's API; bits of upp__vendor.habits. */
 enum upp__habit {
-    UPP__DEVELOPER_ROLE    = 1 << 1, /* the system text has the role "developer" */
-    UPP__NO_STREAM_USAGE   = 1 << 2, /* stream_options is refused */
-    UPP__REASONING_APART   = 1 << 3, /* completion_tokens excludes the reasoning tokens: xAI */
-    UPP__REASONING_BACK    = 1 << 4, /* reasoning_content is sent back with calls: Moonshot, DeepSeek */
+    UPP__DEVELOPER_ROLE = 1 << 1,    /* the system text has the role "developer" */
+    UPP__NO_STREAM_USAGE = 1 << 2,   /* stream_options is refused */
+    UPP__REASONING_APART = 1 << 3,   /* completion_tokens excludes the reasoning tokens: xAI */
+    UPP__REASONING_BACK = 1 << 4,    /* reasoning_content is sent back with calls: Moonshot, DeepSeek */
     UPP__REASONING_DETAILS = 1 << 5, /* reasoning_details are sent back unchanged: OpenRouter */
-    UPP__KEY_OPTIONAL      = 1 << 6,
+    UPP__KEY_OPTIONAL = 1 << 6,
 };
 
 /* A model as its adapter sees it. Constant once made. */
 struct upp__vendor {
     const struct upp__adapter *adapter;
-    const char                *provider; /* "groq": the namespace of its metadata */
-    struct upp_str             model;
-    struct upp_str             base_url;    /* as given, or the provider's own */
-    struct upp_str             api_version; /* empty: the adapter's default */
-    struct upp_str             auth;
-    unsigned                   habits;
-    uint64_t                   timeout_ms; /* until an answer begins */
-    struct upp_str             own;        /* a setting of this adapter alone (upp__model_set_own); empty: none */
+    const char *provider; /* "groq": the namespace of its metadata */
+    struct upp_str model;
+    struct upp_str base_url;    /* as given, or the provider's own */
+    struct upp_str api_version; /* empty: the adapter's default */
+    struct upp_str auth;
+    unsigned habits;
+    uint64_t timeout_ms; /* until an answer begins */
+    struct upp_str own;  /* a setting of this adapter alone (upp__model_set_own); empty: none */
 };
 
 /* Bytes of JSON that is read at once, at most: an answer, or stored metadata. Their own limits are lower. */
@@ -44,13 +43,13 @@ enum { UPP__JSON = 256 << 20 };
 
 /* A request being made. */
 struct upp__outgoing {
-    struct wb_arena   *arena;       /* of url and headers */
-    struct upp_str     method, url; /* method: empty: POST */
-    struct upp_header *headers;     /* room for UPP__HEADERS; the key's is among them */
-    size_t             n_headers;
-    char              *bearer; /* "Bearer KEY", if sent that way: wiped before the arena is freed */
-    size_t             n_bearer;
-    struct wb_buf      body;
+    struct wb_arena *arena;     /* of url and headers */
+    struct upp_str method, url; /* method: empty: POST */
+    struct upp_header *headers; /* room for UPP__HEADERS; the key's is among them */
+    size_t n_headers;
+    char *bearer; /* "Bearer KEY", if sent that way: wiped before the arena is freed */
+    size_t n_bearer;
+    struct wb_buf body;
 };
 enum { UPP__HEADERS = 64 };
 
@@ -58,27 +57,27 @@ enum { UPP__HEADERS = 64 };
 struct upp__reader {
     const struct upp__vendor *vendor;
     const struct upp_request *request;
-    struct wb_arena           keep;      /* until the step is closed */
-    struct wb_arena           scratch;   /* until the events of one wire event are consumed */
+    struct wb_arena keep;                /* until the step is closed */
+    struct wb_arena scratch;             /* until the events of one wire event are consumed */
     WB_VEC(struct upp_step_event) queue; /* reported; those before `at` are consumed */
-    size_t        at;
-    uint32_t      parts;        /* number of parts opened */
-    bool          calls;        /* one of them is a call */
-    bool          begun, ended; /* OPEN, END was reported: what follows END on the wire is ignored */
-    uint8_t       text_kind;    /* of the part that upp__say_text has open; 0: none */
-    uint32_t      text_part;
-    uint32_t      answer_part;
+    size_t at;
+    uint32_t parts;    /* number of parts opened */
+    bool calls;        /* one of them is a call */
+    bool begun, ended; /* OPEN, END was reported: what follows END on the wire is ignored */
+    uint8_t text_kind; /* of the part that upp__say_text has open; 0: none */
+    uint32_t text_part;
+    uint32_t answer_part;
     struct wb_buf answer;  /* the text of the newest text part, if structured output was requested */
     struct wb_buf own_ids; /* JSON: ids that we gave to calls without one, without brackets */
-    int           failed;
-    void         *own; /* of the adapter */
+    int failed;
+    void *own; /* of the adapter */
 };
 
 struct upp__adapter {
     const char *name; /* "anthropic" */
-    uint32_t    can;  /* UPP_CAN_* */
-    uint8_t     framing;
-    size_t      own_size; /* of a reader, cleared */
+    uint32_t can;     /* UPP_CAN_* */
+    uint8_t framing;
+    size_t own_size; /* of a reader, cleared */
 
     /* Fills url, headers and body. `key` may be empty; -UPP_EINVALID names what cannot be expressed. Parts of the
      * history that cannot be expressed go to upp__loss instead. */
@@ -117,19 +116,18 @@ struct upp__adapter {
 WB_EXPORT_BEGIN
 
 /* The stream is over: calls `eof`, or checks for END. Frees a reader. */
-int  upp__eof(struct upp__reader *r, struct upp_err *err) UPP_MUST_CHECK;
+int upp__eof(struct upp__reader *r, struct upp_err *err) UPP_MUST_CHECK;
 void upp__reader_done(struct upp__reader *r);
 
-/* ---- For adapters: reporting output
- * ---------------------------------------------------------------------------------- */
+/* For adapters: reporting output. */
 /* Texts are borrowed: they must live in r->scratch, in r->keep or in the frame. Failures are sticky in r->failed: an
  * adapter reports everything and returns upp__check(r, err) once. */
 
-void     upp__say_open(struct upp__reader *r, struct upp_str id); /* once, first; a second one is ignored */
+void upp__say_open(struct upp__reader *r, struct upp_str id); /* once, first; a second one is ignored */
 uint32_t upp__say_part(struct upp__reader *r, uint8_t kind, struct upp_str id, struct upp_str name); /* its index */
 uint32_t upp__say_media(struct upp__reader *r, uint8_t kind, const struct upp_media *media); /* opened and closed */
-void     upp__say_delta(struct upp__reader *r, uint32_t part, struct upp_str text); /* an empty text is ignored */
-void     upp__say_close(struct upp__reader *r, uint32_t part);
+void upp__say_delta(struct upp__reader *r, uint32_t part, struct upp_str text); /* an empty text is ignored */
+void upp__say_close(struct upp__reader *r, uint32_t part);
 
 /* Text or reasoning of a wire without parts: continues the open part, or opens one if the kind changes. Any other part,
  * END and upp__end_text close it. */
@@ -150,24 +148,24 @@ static inline bool upp__is_cut(uint8_t stop)
 /* The end. `metadata` is the object for metadata.PROVIDER, as JSON text; empty: none. If parts of kind CALL were
  * opened, the stop is TOOLS, unless LENGTH or FILTER is given. */
 void upp__say_end(struct upp__reader *r, uint8_t stop, const struct upp_usage *usage, struct upp_str metadata);
-int  upp__check(struct upp__reader *r, struct upp_err *err) UPP_MUST_CHECK;
+int upp__check(struct upp__reader *r, struct upp_err *err) UPP_MUST_CHECK;
 
 /* Writes that metadata. Members without a value are omitted. */
 struct upp__metadata {
-    struct wb_buf    b;
+    struct wb_buf b;
     struct wj_writer w;
 };
-void           upp__metadata_begin(struct upp__metadata *m);
-void           upp__metadata_str(struct upp__metadata *m, const char *name, struct upp_str text);
-void           upp__metadata_json(struct upp__metadata *m, const char *name, struct upp_str json);
-void           upp__metadata_value(struct upp__metadata *m, const char *name, yyjson_val *v);
-void           upp__metadata_list(struct upp__metadata *m, const char *name, const struct wb_buf *items);
+void upp__metadata_begin(struct upp__metadata *m);
+void upp__metadata_str(struct upp__metadata *m, const char *name, struct upp_str text);
+void upp__metadata_json(struct upp__metadata *m, const char *name, struct upp_str json);
+void upp__metadata_value(struct upp__metadata *m, const char *name, yyjson_val *v);
+void upp__metadata_list(struct upp__metadata *m, const char *name, const struct wb_buf *items);
 struct upp_str upp__metadata_end(struct upp__metadata *m, struct upp__reader *r); /* in r->keep */
 
 /* Maps a vendor's stop reason; `otherwise` if the table, which ends with NULL, does not have it. */
 struct upp__stop {
     const char *word;
-    uint8_t     stop;
+    uint8_t stop;
 };
 uint8_t upp__stop_of(const struct upp__stop *table, struct upp_str word, uint8_t otherwise);
 
@@ -181,12 +179,11 @@ static inline void upp__note(struct upp__reader *r, int failed)
 /* Reads JSON into r->scratch. -UPP_EPROTO, with the position, if it is not JSON. */
 int upp__parse(struct upp__reader *r, struct upp_str text, yyjson_val **ret, struct upp_err *err) UPP_MUST_CHECK;
 
-/* ---- For adapters: reading JSON of vendors
- * ------------------------------------------------------------------------ */
+/* For adapters: reading JSON of vendors. */
 /* All accept NULL and values of other types: the result is empty, NULL, 0, false. The last member of a name counts. */
 
 yyjson_val *upp__member(yyjson_val *object, struct upp_str name);
-uint64_t    upp__u64(yyjson_val *v); /* 12 and 12.0 are 12; negative and non-numbers are 0 */
+uint64_t upp__u64(yyjson_val *v); /* 12 and 12.0 are 12; negative and non-numbers are 0 */
 
 static inline uint64_t upp__sum(uint64_t a, uint64_t b) /* of counts of vendors: saturates */
 {
@@ -206,7 +203,7 @@ WB_EXPORT_END
 /* Several members in one pass, for deltas: ret[i] is that of names[i]. */
 static inline void upp__pick(yyjson_val *object, const struct upp_str *names, size_t n, yyjson_val **ret)
 {
-    yyjson_val     *key;
+    yyjson_val *key;
     yyjson_obj_iter it = yyjson_obj_iter_with(object);
     for (size_t i = 0; i < n; i++)
         ret[i] = NULL;
@@ -244,8 +241,7 @@ static inline bool upp__get_true(yyjson_val *object, const char *name)
     return yyjson_is_true(upp__get(object, name));
 }
 
-/* ---- For adapters: writing
- * ------------------------------------------------------------------------------------------------ */
+/* For adapters: writing. */
 
 WB_EXPORT_BEGIN
 
@@ -280,9 +276,4 @@ void upp__loss(const struct upp_request *req, size_t message, size_t part, const
 
 WB_EXPORT_END
 
-/* ---- The adapters
- * ---------------------------------------------------------------------------------------------------------- */
-
 extern const struct upp__adapter upp__anthropic, upp__openai_chat, upp__openai_responses, upp__google, upp__ollama;
-
-#endif

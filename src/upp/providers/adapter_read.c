@@ -31,7 +31,7 @@ static struct upp_step_event *say(struct upp__reader *r, uint8_t kind)
 void upp__say_open(struct upp__reader *r, struct upp_str id)
 {
     struct upp_step_event *ev = r->begun || r->parts ? NULL : say(r, UPP_STEP_OPEN);
-    r->begun                  = true;
+    r->begun = true;
     if (ev)
         ev->text = id;
 }
@@ -40,13 +40,13 @@ uint32_t upp__say_part(struct upp__reader *r, uint8_t kind, struct upp_str id, s
 {
     upp__end_text(r);
     struct upp_step_event *ev = say(r, UPP_STEP_PART_OPEN);
-    uint32_t               at = r->parts++;
+    uint32_t at = r->parts++;
     if (!ev)
         return at;
-    ev->part      = at;
+    ev->part = at;
     ev->part_kind = kind;
-    ev->id        = id;
-    ev->name      = name;
+    ev->id = id;
+    ev->name = name;
     r->calls |= kind == UPP_PART_CALL;
     if (kind == UPP_PART_TEXT && r->request->structure.p) {
         r->answer_part = at;
@@ -112,7 +112,7 @@ void upp__say_cut(struct upp__reader *r, uint32_t part, struct upp_str arguments
 static struct upp_str answer_data(struct upp__reader *r)
 {
     struct upp_str text = wb_str_trim(wb_buf_str(&r->answer));
-    yyjson_val    *v;
+    yyjson_val *v;
     if (!r->request->structure.p || r->calls || !text.n || r->answer.failed)
         return (struct upp_str){0};
     return wj_read(&r->scratch, text, NULL, &v, NULL) < 0 ? (struct upp_str){0} : wb_arena_dup(&r->keep, text);
@@ -126,7 +126,7 @@ static struct upp_str said_metadata(struct upp__reader *r, struct upp_str metada
     size_t from = b.n;
     if (wb_mask_add(&b, metadata, true) && !b.failed) {
         struct upp_str masked = wb_arena_dup(&r->scratch, wb_str_sub(wb_buf_str(&b), from, SIZE_MAX));
-        b.n                   = from;
+        b.n = from;
         if (upp__signatures_drop(&r->scratch, metadata, masked, &b, NULL) < 0)
             return (struct upp_str){0}; /* rather none than half */
     }
@@ -141,9 +141,9 @@ void upp__say_end(struct upp__reader *r, uint8_t stop, const struct upp_usage *u
     struct upp_step_event *ev = say(r, UPP_STEP_END);
     if (!ev)
         return;
-    ev->stop  = r->calls && (stop == UPP_STOP_END || stop == UPP_STOP_TOOLS) ? UPP_STOP_TOOLS : stop;
+    ev->stop = r->calls && (stop == UPP_STOP_END || stop == UPP_STOP_TOOLS) ? UPP_STOP_TOOLS : stop;
     ev->usage = *usage;
-    ev->data  = answer_data(r);
+    ev->data = answer_data(r);
     if (metadata.p)
         ev->metadata = said_metadata(r, metadata);
     r->ended = true;
@@ -232,7 +232,7 @@ void upp__metadata_list(struct upp__metadata *m, const char *name, const struct 
 struct upp_str upp__metadata_end(struct upp__metadata *m, struct upp__reader *r)
 {
     wj_write_close(&m->w, '}');
-    int            e   = wj_writer_check(&m->w);
+    int e = wj_writer_check(&m->w);
     struct upp_str ret = e < 0 ? (struct upp_str){0} : wb_arena_dup(&r->keep, wb_buf_str(&m->b));
     upp__note(r, e);
     wb_buf_done(&m->b);
@@ -252,14 +252,14 @@ static int not_json(struct upp_err *err)
 int upp__parse(struct upp__reader *r, struct upp_str text, yyjson_val **ret, struct upp_err *err)
 {
     static const struct wj_read_opts opts = {.size = sizeof opts, .max_bytes = UPP__JSON};
-    int                              e    = wj_read(&r->scratch, text, &opts, ret, err);
+    int e = wj_read(&r->scratch, text, &opts, ret, err);
     return WB_UNLIKELY(e == -UPP_EINVALID) ? not_json(err) : e;
 }
 
 yyjson_val *upp__member(yyjson_val *object, struct upp_str name)
 {
-    yyjson_val     *found = NULL, *key;
-    yyjson_obj_iter it    = yyjson_obj_iter_with(object);
+    yyjson_val *found = NULL, *key;
+    yyjson_obj_iter it = yyjson_obj_iter_with(object);
     while ((key = yyjson_obj_iter_next(&it)))
         if (wj_named(key, name))
             found = yyjson_obj_iter_get_val(key);
@@ -277,7 +277,7 @@ void upp__provider_error_read(const struct upp__adapter *adapter, struct wb_aren
                               struct upp__provider_error *t)
 {
     struct upp_str text = wb_str_trim(body);
-    yyjson_val    *v    = NULL;
+    yyjson_val *v = NULL;
     if (wj_read(a, body, NULL, &v, NULL) < 0) {
         if (text.n && text.n <= 200 && text.p[0] != '<' &&
             wb_utf8_valid(text, NULL)) /* pages of proxies say nothing to anybody */

@@ -3,8 +3,6 @@
 #include "base/str.h"
 #include "upp/providers/adapter.h"
 
-/* ---- Address and headers --------------------------------------------------------------------------------------- */
-
 /* How many bytes at the beginning of `path`, whole segments, `base` ends in already. */
 static size_t overlap(struct upp_str base, struct upp_str path)
 {
@@ -16,9 +14,9 @@ static size_t overlap(struct upp_str base, struct upp_str path)
 
 struct upp_str upp__endpoint(struct wb_arena *a, struct upp_str base_url, struct upp_str path)
 {
-    size_t         mark  = wb_str_find(base_url, UPP_STR("?"), 0);
+    size_t mark = wb_str_find(base_url, UPP_STR("?"), 0);
     struct upp_str query = mark == SIZE_MAX ? UPP_STR("") : wb_str_sub(base_url, mark, SIZE_MAX);
-    struct upp_str base  = wb_str_sub(base_url, 0, mark);
+    struct upp_str base = wb_str_sub(base_url, 0, mark);
     while (base.n && base.p[base.n - 1] == '/')
         base.n--;
     struct upp_str rest = wb_str_sub(path, overlap(base, path), SIZE_MAX);
@@ -36,13 +34,13 @@ void upp__header(struct upp__outgoing *out, const char *name, struct upp_str val
 static void put_bearer(struct upp__outgoing *out, struct upp_str key)
 {
     static const struct upp_str word = UPP_STR_INIT("Bearer ");
-    size_t                      n    = word.n + key.n;
-    char                       *p    = wb_arena_alloc(out->arena, n, 1);
+    size_t n = word.n + key.n;
+    char *p = wb_arena_alloc(out->arena, n, 1);
     if (!p)
         return;
     memcpy(p, word.p, word.n);
     memcpy(p + word.n, key.p, key.n);
-    out->bearer   = p;
+    out->bearer = p;
     out->n_bearer = n;
     upp__header(out, "authorization", wb_str(p, n));
 }
@@ -65,9 +63,6 @@ int upp__put_key(struct upp__outgoing *out, const struct upp__vendor *v, struct 
     return 0;
 }
 
-/* ---- Pieces of a body ---------------------------------------------------------------------------------------------
- */
-
 void upp__write_text(struct wj_writer *w, struct upp_str s)
 {
     wj_write_str(w, s.p ? s : UPP_STR(""));
@@ -76,8 +71,8 @@ void upp__write_text(struct wj_writer *w, struct upp_str s)
 static yyjson_val *read_json(struct wj_writer *w, struct wb_arena *a, struct upp_str json, const char *what)
 {
     struct upp_err why = {0};
-    yyjson_val    *v   = NULL;
-    int            r   = wj_read(a, json, NULL, &v, &why);
+    yyjson_val *v = NULL;
+    int r = wj_read(a, json, NULL, &v, &why);
     if (r < 0) {
         upp_fail(w->err, (enum upp_code) - r, "%s: %s", what, why.msg);
         wj_writer_fail(w, r);
@@ -98,8 +93,8 @@ void upp__write_json(struct wj_writer *w, struct wb_arena *a, struct upp_str jso
 static yyjson_val *look(struct wb_arena *a, struct upp_str text)
 {
     static const struct wj_read_opts opts = {.size = sizeof opts, .max_bytes = UPP__JSON};
-    yyjson_val                      *v    = NULL;
-    int                              r    = wj_read(a, text, &opts, &v, NULL);
+    yyjson_val *v = NULL;
+    int r = wj_read(a, text, &opts, &v, NULL);
     if (r == -UPP_ENOMEM && !a->failed)
         a->failed = r;
     return r < 0 ? NULL : v;
@@ -127,9 +122,6 @@ struct upp_str upp__result_text(struct wb_arena *a, struct upp_str result)
         return wj_text(v);
     return result.p ? result : UPP_STR("");
 }
-
-/* ---- The past -------------------------------------------------------------------------------------------------------
- */
 
 static struct upp_str name_of_call(const struct upp_message *m, struct upp_str id)
 {

@@ -24,11 +24,11 @@ static bool is_blank(struct upp_str s)
  * results still match; a hash keeps different ids apart. */
 static struct upp_str fit_id(struct upp__body *b, struct upp_str id)
 {
-    bool     fits = id.n > 0;
+    bool fits = id.n > 0;
     uint32_t hash = 2166136261u; /* FNV-1a */
     for (size_t i = 0; i < id.n; i++) {
         char c = id.p[i];
-        hash   = (hash ^ (unsigned char)c) * 16777619u;
+        hash = (hash ^ (unsigned char)c) * 16777619u;
         fits &= (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
     }
     return fits ? id : wb_arena_printf(b->arena, "call_%08x_%zu", hash, id.n);
@@ -77,7 +77,7 @@ static void begin(struct upp__body *b, const char *role)
 static void put_media(struct upp__body *b, uint8_t kind, const struct upp_media *m)
 {
     struct upp_err why = {0};
-    int            r   = upp__anthropic_write_media(&b->w, kind, m, &why);
+    int r = upp__anthropic_write_media(&b->w, kind, m, &why);
     if (r == -UPP_EINVALID)
         upp__refuse(b, why.msg);
     else if (r < 0)
@@ -88,13 +88,13 @@ static void put_media(struct upp__body *b, uint8_t kind, const struct upp_media 
 
 static void put_shown(struct upp__body *b, yyjson_val *blocks)
 {
-    size_t      i, n;
+    size_t i, n;
     yyjson_val *item;
     wj_put_open(&b->w, "content", '[');
     yyjson_arr_foreach(blocks, i, n, item)
     {
         struct upp__block s;
-        const char       *why = NULL;
+        const char *why = NULL;
         if (upp__block_read(item, &s) && s.media.source == UPP_SOURCE_TEXT)
             s.kind = UPP_PART_DOCUMENT; /* here a text that is a document can be said as one */
         if (s.kind != UPP_PART_TEXT)
@@ -115,8 +115,8 @@ static void put_shown(struct upp__body *b, yyjson_val *blocks)
 
 static void put_result(struct upp__body *b, const struct upp_part *p, yyjson_val *mark)
 {
-    yyjson_val    *value = upp__look(b, p->text);
-    struct upp_str text  = upp__is_blocks(value) ? (struct upp_str){0} : upp__result_text(b->arena, p->text);
+    yyjson_val *value = upp__look(b, p->text);
+    struct upp_str text = upp__is_blocks(value) ? (struct upp_str){0} : upp__result_text(b->arena, p->text);
     begin(b, user);
     upp__put_typed(b, "tool_result");
     upp__put(b, "tool_use_id", fit_id(b, p->id));
@@ -140,16 +140,16 @@ static bool is_said(const struct upp_part *p, unsigned kinds)
 /* The parts of these kinds of a user's message or of results. */
 static void put_user(struct upp__body *b, size_t at, unsigned kinds)
 {
-    const struct upp_message *m    = b->req->messages[at];
-    size_t                    last = m->n_parts;
+    const struct upp_message *m = b->req->messages[at];
+    size_t last = m->n_parts;
     while (last > 0 && !is_said(&m->parts[last - 1], kinds))
         last--;
     yyjson_val *mark = last ? upp__get(upp__look_own(b, m->metadata), "cache_control") : NULL;
-    b->message       = at;
+    b->message = at;
     for (size_t i = 0; i < last; i++) {
-        const struct upp_part *p   = &m->parts[i];
-        const char            *why = NULL;
-        b->part                    = i;
+        const struct upp_part *p = &m->parts[i];
+        const char *why = NULL;
+        b->part = i;
         if (!is_said(p, kinds))
             continue;
         if (p->kind == UPP_PART_RESULT) {
@@ -184,8 +184,8 @@ static const struct upp_part *next_text(const struct upp_message *m, const struc
 static bool is_raw_of(struct upp__body *b, yyjson_val *raw, const struct upp_message *m)
 {
     const struct upp_part *text = next_text(m, NULL), *call = upp_part_next(m, NULL, UPP_PARTS_CALLS);
-    size_t                 i, n;
-    yyjson_val            *block;
+    size_t i, n;
+    yyjson_val *block;
     if (!yyjson_arr_size(raw))
         return false;
     yyjson_arr_foreach(raw, i, n, block)
@@ -207,7 +207,7 @@ static bool is_raw_of(struct upp__body *b, yyjson_val *raw, const struct upp_mes
 
 static void put_raw(struct upp__body *b, yyjson_val *raw)
 {
-    size_t      i, n;
+    size_t i, n;
     yyjson_val *block;
     yyjson_arr_foreach(raw, i, n, block)
     {
@@ -243,9 +243,9 @@ static void put_call(struct upp__body *b, const struct upp_part *p)
 
 static void put_assistant(struct upp__body *b, size_t at)
 {
-    const struct upp_message *m   = b->req->messages[at];
-    yyjson_val               *raw = upp__get(upp__look_own(b, m->metadata), "raw");
-    b->message                    = at;
+    const struct upp_message *m = b->req->messages[at];
+    yyjson_val *raw = upp__get(upp__look_own(b, m->metadata), "raw");
+    b->message = at;
     if (is_raw_of(b, raw, m)) {
         put_raw(b, raw);
         return;
@@ -255,7 +255,7 @@ static void put_assistant(struct upp__body *b, size_t at)
         last--;
     for (size_t i = 0; i < m->n_parts; i++) {
         const struct upp_part *p = &m->parts[i];
-        b->part                  = i;
+        b->part = i;
         if (p->kind != UPP_PART_TEXT && p->kind != UPP_PART_CALL) {
             upp__lose(b, upp__kind_name(p->kind),
                       p->kind == UPP_PART_REASONING ? "it does not have Anthropic's signature"
@@ -364,7 +364,7 @@ static void put_body(struct upp__body *b)
 static int put_headers(const struct upp__vendor *v, struct upp_str key, struct upp__outgoing *out, struct upp_err *err)
 {
     struct upp_str version = v->api_version.n ? v->api_version : UPP_STR("2023-06-01");
-    bool           bearer  = wb_str_cmp(version, UPP_STR("2026-10-21")) >= 0;
+    bool bearer = wb_str_cmp(version, UPP_STR("2026-10-21")) >= 0;
     upp__header(out, "content-type", UPP_STR("application/json"));
     upp__header(out, "anthropic-version", version);
     return upp__put_key(out, v, key, bearer ? "bearer" : "x-api-key", bearer ? "x-api-key" : "bearer", err);
@@ -374,7 +374,7 @@ static int write_request(const struct upp__vendor *v, const struct upp_request *
                          struct upp__outgoing *out, struct upp_err *err)
 {
     struct upp__body b;
-    int              r = upp__body_init(&b, v, req, out, "messages", err);
+    int r = upp__body_init(&b, v, req, out, "messages", err);
     if (r == 0)
         r = put_headers(v, key, out, err);
     if (r < 0)
@@ -388,14 +388,14 @@ static int write_request(const struct upp__vendor *v, const struct upp_request *
 }
 
 const struct upp__adapter upp__anthropic = {
-    .name     = "anthropic",
-    .can      = UPP_CAN_STREAM | UPP_CAN_TOOLS | UPP_CAN_STRUCTURE | UPP_CAN_IMAGES | UPP_CAN_DOCUMENTS,
-    .framing  = WW_SSE,
+    .name = "anthropic",
+    .can = UPP_CAN_STREAM | UPP_CAN_TOOLS | UPP_CAN_STRUCTURE | UPP_CAN_IMAGES | UPP_CAN_DOCUMENTS,
+    .framing = WW_SSE,
     .own_size = sizeof(struct upp__anthropic_own),
-    .write    = write_request,
-    .event    = upp__anthropic_event,
-    .whole    = upp__anthropic_whole,
-    .last     = "message_stop",
-    .done     = upp__anthropic_done,
-    .error    = upp__anthropic_error,
+    .write = write_request,
+    .event = upp__anthropic_event,
+    .whole = upp__anthropic_whole,
+    .last = "message_stop",
+    .done = upp__anthropic_done,
+    .error = upp__anthropic_error,
 };

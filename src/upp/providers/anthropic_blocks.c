@@ -18,10 +18,10 @@ enum how { APPEND, ASSIGN, JSON, PUSH };
 /* A delta's member `from` becomes the block's member `to`. Where the block is a part of kind `says` it is said, too. */
 static const struct delta {
     struct upp_str type;
-    const char    *from;
+    const char *from;
     struct upp_str to;
-    uint8_t        how;
-    uint8_t        says;
+    uint8_t how;
+    uint8_t says;
 } deltas[] = {
     {UPP_STR_INIT("text_delta"), "text", UPP_STR_INIT("text"), APPEND, UPP_PART_TEXT},
     {UPP_STR_INIT("input_json_delta"), "partial_json", UPP_STR_INIT("input"), JSON, UPP_PART_CALL},
@@ -34,18 +34,18 @@ enum { MEMBERS = WB_LEN(deltas), INPUT = 1 };
 
 struct member {
     struct upp_str start; /* its value in content_block_start, as JSON, in keep; empty: none */
-    struct wb_buf  bytes; /* a text, JSON, or items of an array with commas between them */
-    bool           added; /* deltas came: `bytes` counts, not `start` */
+    struct wb_buf bytes;  /* a text, JSON, or items of an array with commas between them */
+    bool added;           /* deltas came: `bytes` counts, not `start` */
 };
 
 struct upp__anthropic_block {
-    uint64_t       index; /* on the wire */
-    uint32_t       part;
-    uint8_t        says; /* enum upp_part_kind; 0: no part */
-    bool           open;
-    bool           plain; /* a text or a call and nothing more: it can be written again from its part */
-    bool           exact; /* `head` is all of it */
-    struct upp_str head;  /* the members that are not in `members`, as JSON that lacks its last bracket; in keep */
+    uint64_t index; /* on the wire */
+    uint32_t part;
+    uint8_t says; /* enum upp_part_kind; 0: no part */
+    bool open;
+    bool plain;          /* a text or a call and nothing more: it can be written again from its part */
+    bool exact;          /* `head` is all of it */
+    struct upp_str head; /* the members that are not in `members`, as JSON that lacks its last bracket; in keep */
     struct member *members[MEMBERS]; /* in keep; NULL: none */
 };
 
@@ -84,7 +84,7 @@ static int add(struct upp__reader *r, struct upp__anthropic_block *b, const stru
                struct upp_err *err)
 {
     struct upp_str text = upp__str(value);
-    struct member *m    = text.p || d->how == PUSH ? member_of(r, b, (size_t)(d - deltas)) : NULL;
+    struct member *m = text.p || d->how == PUSH ? member_of(r, b, (size_t)(d - deltas)) : NULL;
     if (!m) /* nothing, or no memory for it */
         return upp__check(r, err);
     if (!m->added)
@@ -107,7 +107,7 @@ static int add(struct upp__reader *r, struct upp__anthropic_block *b, const stru
 
 static const struct {
     struct upp_str type;
-    uint8_t        says;
+    uint8_t says;
 } kinds[] = {
     {UPP_STR_INIT("text"), UPP_PART_TEXT},
     {UPP_STR_INIT("thinking"), UPP_PART_REASONING},
@@ -138,7 +138,7 @@ static bool is_plain_member(uint8_t says, yyjson_val *name, yyjson_val *value)
 static bool is_plain(uint8_t says, yyjson_val *block)
 {
     yyjson_obj_iter it = yyjson_obj_iter_with(block);
-    yyjson_val     *name;
+    yyjson_val *name;
     if (says != UPP_PART_TEXT && says != UPP_PART_CALL)
         return false;
     while ((name = yyjson_obj_iter_next(&it)))
@@ -151,14 +151,14 @@ static bool is_plain(uint8_t says, yyjson_val *block)
 static void take_apart(struct upp__reader *r, struct upp__anthropic_block *b, yyjson_val *block)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf head = WB_BUF(UPP__ANTHROPIC_BYTES);
-    struct wj_writer                      w;
-    yyjson_obj_iter                       it = yyjson_obj_iter_with(block);
-    yyjson_val                           *name;
+    struct wj_writer w;
+    yyjson_obj_iter it = yyjson_obj_iter_with(block);
+    yyjson_val *name;
     wj_writer_init(&w, &head, NULL);
     wj_write_open(&w, '{');
     while ((name = yyjson_obj_iter_next(&it))) {
         yyjson_val *value = yyjson_obj_iter_get_val(name);
-        size_t      i     = 0;
+        size_t i = 0;
         while (i < MEMBERS && !wj_named(name, deltas[i].to))
             i++;
         struct member *m = i < MEMBERS ? member_of(r, b, i) : NULL;
@@ -178,8 +178,8 @@ static void take_apart(struct upp__reader *r, struct upp__anthropic_block *b, yy
 static void say_start(struct upp__reader *r, struct upp__anthropic_block *b, yyjson_val *block)
 {
     for (size_t i = 0; i < MEMBERS; i++) {
-        const struct delta *d    = &deltas[i];
-        struct upp_str      said = upp__get_str(block, d->to.p);
+        const struct delta *d = &deltas[i];
+        struct upp_str said = upp__get_str(block, d->to.p);
         if (d->how != APPEND || !said.n || !b->members[i])
             continue;
         begin_adding(b->members[i], d, said);
@@ -201,10 +201,10 @@ static void say_held(struct upp__reader *r, bool cut)
     struct upp__anthropic_own *own = own_of(r);
     if (!own->held)
         return;
-    struct upp__anthropic_block *b     = &own->blocks.p[own->held - 1];
-    struct member               *input = b->members[INPUT];
-    struct upp_str               args  = input ? input->start : (struct upp_str){0};
-    own->held                          = 0;
+    struct upp__anthropic_block *b = &own->blocks.p[own->held - 1];
+    struct member *input = b->members[INPUT];
+    struct upp_str args = input ? input->start : (struct upp_str){0};
+    own->held = 0;
     if (!wb_str_starts(args, UPP_STR("{")))
         args = UPP_STR("{}");
     if (cut)
@@ -217,8 +217,8 @@ static void say_held(struct upp__reader *r, bool cut)
 int upp__anthropic_block_start(struct upp__reader *r, uint64_t index, yyjson_val *block, bool exact,
                                struct upp_err *err)
 {
-    struct upp__anthropic_own  *own = own_of(r);
-    struct upp__anthropic_block b   = {.index = index, .open = true, .exact = exact, .says = kind_of(block)};
+    struct upp__anthropic_own *own = own_of(r);
+    struct upp__anthropic_block b = {.index = index, .open = true, .exact = exact, .says = kind_of(block)};
     if (find_block(own, index))
         return upp_fail(err, UPP_EPROTO, "block %llu begins twice", (unsigned long long)index);
     if (!yyjson_is_obj(block))
@@ -230,8 +230,8 @@ int upp__anthropic_block_start(struct upp__reader *r, uint64_t index, yyjson_val
     say_held(r, false);
     take_apart(r, &b, block);
     if (b.says) {
-        bool           call = b.says == UPP_PART_CALL;
-        struct upp_str id   = call ? upp__get_str(block, "id") : (struct upp_str){0};
+        bool call = b.says == UPP_PART_CALL;
+        struct upp_str id = call ? upp__get_str(block, "id") : (struct upp_str){0};
         if (call && !id.n) /* of a server that speaks this API, and not all of it */
             id = upp__call_id_sent(r, own->blocks.n);
         b.part = upp__say_part(r, b.says, id, call ? upp__get_str(block, "name") : (struct upp_str){0});
@@ -245,9 +245,9 @@ int upp__anthropic_block_start(struct upp__reader *r, uint64_t index, yyjson_val
  * before another block begins or the message ends. */
 static void end_block(struct upp__reader *r, struct upp__anthropic_block *b)
 {
-    struct upp__anthropic_own *own   = own_of(r);
-    struct member             *input = b->members[INPUT];
-    b->open                          = false;
+    struct upp__anthropic_own *own = own_of(r);
+    struct member *input = b->members[INPUT];
+    b->open = false;
     if (b->says == UPP_PART_CALL && !(input && input->bytes.n)) {
         say_held(r, false);
         own->held = 1 + (size_t)(b - own->blocks.p);
@@ -257,8 +257,8 @@ static void end_block(struct upp__reader *r, struct upp__anthropic_block *b)
 
 int upp__anthropic_block_delta(struct upp__reader *r, uint64_t index, yyjson_val *delta, struct upp_err *err)
 {
-    struct upp__anthropic_block *b    = find_block(own_of(r), index);
-    struct upp_str               type = upp__get_str(delta, "type");
+    struct upp__anthropic_block *b = find_block(own_of(r), index);
+    struct upp_str type = upp__get_str(delta, "type");
     if (!b)
         return upp_fail(err, UPP_EPROTO, "a delta for block %llu, which is not open", (unsigned long long)index);
     for (size_t i = 0; i < MEMBERS; i++)
@@ -315,8 +315,8 @@ static void write_block(struct upp__reader *r, struct wj_writer *w, const struct
 
 void upp__anthropic_blocks_write(struct upp__reader *r, struct wj_writer *w)
 {
-    struct upp__anthropic_own *own   = own_of(r);
-    bool                       plain = true;
+    struct upp__anthropic_own *own = own_of(r);
+    bool plain = true;
     for (size_t i = 0; i < own->blocks.n; i++)
         plain &= own->blocks.p[i].plain;
     if (plain)

@@ -6,8 +6,6 @@
 
 enum { MAX_TEXT = 64 << 20 }; /* of a document that came as bytes */
 
-/* ---- What the API takes ----------------------------------------------------------------------------------------- */
-
 /* A data URL as the bytes that it is: the API's addresses are of the web alone. */
 static struct upp_media unwrap(const struct upp_media *m)
 {
@@ -23,7 +21,7 @@ static struct upp_str image_type(const struct upp_media *m)
 {
     static const struct {
         const char *mime, *base64;
-        size_t      at;
+        size_t at;
     } rows[] = {{"image/png", "iVBORw0KGg", 0},
                 {"image/jpeg", "/9j/", 0},
                 {"image/gif", "R0lGOD", 0},
@@ -64,8 +62,6 @@ const char *upp__anthropic_refuses(uint8_t kind, const struct upp_media *media)
     }
 }
 
-/* ---- As the API has it ------------------------------------------------------------------------------------------ */
-
 static void put(struct wj_writer *w, const char *name, struct upp_str value)
 {
     wj_write_name(w, wb_cstr(name));
@@ -87,8 +83,8 @@ static void put_source(struct wj_writer *w, const char *type, struct upp_str mim
 static int put_decoded(struct wj_writer *w, struct upp_str base64, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf bytes = WB_BUF(MAX_TEXT);
-    WB_CLEANUP(wb_buf_done) struct wb_buf text  = WB_BUF(3u * MAX_TEXT);
-    int                                   r     = wb_base64_decode(base64, &bytes, err);
+    WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(3u * MAX_TEXT);
+    int r = wb_base64_decode(base64, &bytes, err);
     if (r < 0)
         return r;
     wb_utf8_add_clean(&text, wb_buf_str(&bytes));
@@ -99,8 +95,8 @@ static int put_decoded(struct wj_writer *w, struct upp_str base64, struct upp_er
 int upp__anthropic_write_media(struct wj_writer *w, uint8_t kind, const struct upp_media *media, struct upp_err *err)
 {
     const struct upp_media unwrapped = unwrap(media), *m = &unwrapped;
-    bool                   document = kind == UPP_PART_DOCUMENT;
-    int                    r        = 0;
+    bool document = kind == UPP_PART_DOCUMENT;
+    int r = 0;
     if (m->source == UPP_SOURCE_URL)
         put_source(w, "url", (struct upp_str){0}, "url", m->data);
     else if (!document)

@@ -18,12 +18,10 @@ static struct upp__anthropic_own *own_of(struct upp__reader *r)
     return r->own;
 }
 
-/* ---- The end ---------------------------------------------------------------------------------------------------- */
-
 static struct upp_str make_metadata(struct upp__reader *r)
 {
     struct upp__anthropic_own *own = own_of(r);
-    struct upp__metadata       m;
+    struct upp__metadata m;
     upp__metadata_begin(&m);
     upp__metadata_str(&m, "model", own->model);
     upp__metadata_str(&m, "stopReason", own->stop_reason);
@@ -49,9 +47,9 @@ static const struct upp__stop stops[] = {
 /* Nothing at all was said. */
 static int filtered(struct upp__reader *r, struct upp_err *err)
 {
-    struct upp_str             json = own_of(r)->stop_details;
-    yyjson_val                *why  = NULL;
-    struct upp__provider_error t    = {.type = own_of(r)->stop_reason, .code = UPP_STR("content_filter")};
+    struct upp_str json = own_of(r)->stop_details;
+    yyjson_val *why = NULL;
+    struct upp__provider_error t = {.type = own_of(r)->stop_reason, .code = UPP_STR("content_filter")};
     if (json.p && wj_read(&r->scratch, json, NULL, &why, NULL) == 0)
         t.message = upp__get_str(why, "explanation");
     if (!t.message.n)
@@ -61,13 +59,13 @@ static int filtered(struct upp__reader *r, struct upp_err *err)
 
 static int say_end(struct upp__reader *r, struct upp_err *err)
 {
-    struct upp__anthropic_own *own   = own_of(r);
-    yyjson_val                *out   = upp__get(own->usage, "output_tokens_details");
-    struct upp_usage           usage = {.output      = upp__get_u64(own->usage, "output_tokens"),
-                                        .cache_read  = upp__get_u64(own->usage, "cache_read_input_tokens"),
-                                        .cache_write = upp__get_u64(own->usage, "cache_creation_input_tokens"),
-                                        .reasoning   = upp__get_u64(out, "thinking_tokens")};
-    usage.input  = upp__sum(upp__get_u64(own->usage, "input_tokens"), upp__sum(usage.cache_read, usage.cache_write));
+    struct upp__anthropic_own *own = own_of(r);
+    yyjson_val *out = upp__get(own->usage, "output_tokens_details");
+    struct upp_usage usage = {.output = upp__get_u64(own->usage, "output_tokens"),
+                              .cache_read = upp__get_u64(own->usage, "cache_read_input_tokens"),
+                              .cache_write = upp__get_u64(own->usage, "cache_creation_input_tokens"),
+                              .reasoning = upp__get_u64(out, "thinking_tokens")};
+    usage.input = upp__sum(upp__get_u64(own->usage, "input_tokens"), upp__sum(usage.cache_read, usage.cache_write));
     uint8_t stop = upp__stop_of(stops, own->stop_reason, UPP_STOP_END);
     if (stop == UPP_STOP_FILTER && !r->parts)
         return filtered(r, err);
@@ -76,15 +74,13 @@ static int say_end(struct upp__reader *r, struct upp_err *err)
     return upp__check(r, err);
 }
 
-/* ---- Messages --------------------------------------------------------------------------------------------------- */
-
 /* Counts replace those of before, one by one; null says nothing. */
 static int take_usage(struct upp__reader *r, yyjson_val *now, struct upp_err *err)
 {
     struct upp__anthropic_own *own = own_of(r);
-    struct wj_writer           w;
-    yyjson_val                *name;
-    yyjson_obj_iter            it = yyjson_obj_iter_with(own->usage);
+    struct wj_writer w;
+    yyjson_val *name;
+    yyjson_obj_iter it = yyjson_obj_iter_with(own->usage);
     if (!yyjson_is_obj(now))
         return 0;
     if (yyjson_obj_size(now) + yyjson_obj_size(own->usage) > MAX_COUNTS) /* each is looked for among the others */
@@ -110,10 +106,10 @@ static int take_usage(struct upp__reader *r, yyjson_val *now, struct upp_err *er
 /* How it ended: members of message_delta.delta, or of a whole message. */
 static void take_stop(struct upp__reader *r, yyjson_val *from)
 {
-    struct upp__anthropic_own *own    = own_of(r);
-    struct upp_str             reason = upp__get_str(from, "stop_reason");
+    struct upp__anthropic_own *own = own_of(r);
+    struct upp_str reason = upp__get_str(from, "stop_reason");
     struct {
-        const char     *name;
+        const char *name;
         struct upp_str *ret;
     } rows[] = {
         {"stop_sequence", &own->stop_sequence}, {"stop_details", &own->stop_details}, {"container", &own->container}};
@@ -139,14 +135,12 @@ static int begin_message(struct upp__reader *r, yyjson_val *message, struct upp_
     return take_usage(r, upp__get(message, "usage"), err);
 }
 
-/* ---- Errors ----------------------------------------------------------------------------------------------------- */
-
 /* {"type":"error","error":{"type","message","details":{"error_code"}},"request_id"}, or what others make of it. */
 void upp__anthropic_error(yyjson_val *v, struct upp__provider_error *t)
 {
     yyjson_val *error = upp__get(v, "error");
-    t->type           = upp__get_str(error, "type");
-    t->code           = upp__get_str(upp__get(error, "details"), "error_code");
+    t->type = upp__get_str(error, "type");
+    t->code = upp__get_str(upp__get(error, "details"), "error_code");
     if (upp__get_str(error, "message").n)
         t->message = upp__get_str(error, "message");
     else if (yyjson_is_str(error))
@@ -155,13 +149,11 @@ void upp__anthropic_error(yyjson_val *v, struct upp__provider_error *t)
         t->request_id = upp__get_str(v, "request_id");
 }
 
-/* ---- Events ----------------------------------------------------------------------------------------------------- */
-
 static int on_block_delta(struct upp__reader *r, yyjson_val *v, struct upp_err *err)
 {
     enum { INDEX, DELTA, COUNT };
     static const struct upp_str names[COUNT] = {UPP_STR_INIT("index"), UPP_STR_INIT("delta")};
-    yyjson_val                 *m[COUNT];
+    yyjson_val *m[COUNT];
     upp__pick(v, names, COUNT, m);
     return upp__anthropic_block_delta(r, upp__u64(m[INDEX]), m[DELTA], err);
 }
@@ -230,8 +222,8 @@ int upp__anthropic_event(struct upp__reader *r, const struct ww_frame *f, struct
 int upp__anthropic_whole(struct upp__reader *r, struct upp_str body, struct upp_err *err)
 {
     yyjson_val *v, *content, *block;
-    size_t      i, n;
-    int         e = upp__parse(r, body, &v, err);
+    size_t i, n;
+    int e = upp__parse(r, body, &v, err);
     if (e < 0)
         return e;
     content = upp__get(v, "content");

@@ -1,4 +1,5 @@
-/* upp/providers/body.c — see body.h. */
+/* upp/providers/body.c — writes the parts of a request that all vendors share, and reports what a vendor does not
+ * take. */
 #include "upp/providers/body.h"
 
 #include <stdio.h>
@@ -8,8 +9,7 @@
 #include "base/str.h"
 #include "json/compare.h"
 
-/* ---- A body --------------------------------------------------------------------------------------------------------
- */
+/* ---- A body ---------------------------------------------------------------------------------- */
 
 /* params are sent unchanged, except for what is merged with ours. */
 static int check_params(const struct upp__body *b, const char *messages)
@@ -74,8 +74,8 @@ void upp__put_some(struct upp__body *b, yyjson_val *object, const char *const *n
 
 void upp__put_tools(struct upp__body *b, void (*put)(struct upp__body *b, const struct upp_tool_spec *t))
 {
-    yyjson_val     *native = upp__get(b->params, "tools"), *tool;
-    yyjson_arr_iter it     = yyjson_arr_iter_with(native);
+    yyjson_val *native = upp__get(b->params, "tools"), *tool;
+    yyjson_arr_iter it = yyjson_arr_iter_with(native);
     if (!b->req->n_tools && !native)
         return;
     wj_put_open(&b->w, "tools", '[');
@@ -98,7 +98,7 @@ void upp__put_tool(struct upp__body *b, const struct upp_tool_spec *t, const cha
 void upp__put_rest(struct upp__body *b, yyjson_val *object, const char *const *taken)
 {
     yyjson_obj_iter it = yyjson_obj_iter_with(object);
-    yyjson_val     *name;
+    yyjson_val *name;
     while ((name = yyjson_obj_iter_next(&it)))
         if (!stands_in(taken, name))
             wj_put_member(&b->w, name);
@@ -107,8 +107,8 @@ void upp__put_rest(struct upp__body *b, yyjson_val *object, const char *const *t
 yyjson_val *upp__look(struct upp__body *b, struct upp_str json)
 {
     const struct wj_read_opts opts = {.size = sizeof opts, .max_bytes = UPP__JSON};
-    yyjson_val               *v    = NULL;
-    int                       r    = json.n ? wj_read(b->arena, json, &opts, &v, NULL) : 0;
+    yyjson_val *v = NULL;
+    int r = json.n ? wj_read(b->arena, json, &opts, &v, NULL) : 0;
     if (r == -UPP_ENOMEM) /* else the request would be sent without it */
         wj_writer_fail(&b->w, upp_fail(b->err, UPP_ENOMEM, "no memory for a request"));
     return r < 0 ? NULL : v;
@@ -176,8 +176,8 @@ static bool data_url(struct upp_str url, struct upp_str *mime, struct upp_str *b
     if (!wb_str_ends(head, UPP_STR(";base64")))
         return false;
     size_t end = wb_str_find(head, UPP_STR(";"), 0);
-    *mime      = wb_str_sub(head, 0, end);
-    *base64    = wb_str_sub(url, comma + 1, SIZE_MAX);
+    *mime = wb_str_sub(head, 0, end);
+    *base64 = wb_str_sub(url, comma + 1, SIZE_MAX);
     return true;
 }
 
@@ -187,7 +187,7 @@ bool upp__media_bytes(const struct upp_media *m, struct upp_str *mime, struct up
     if (data_url(m->data, &type, base64))
         *mime = m->mime.n ? m->mime : type;
     else if (m->source == UPP_SOURCE_BASE64 || m->source == UPP_SOURCE_BYTES) {
-        *mime   = m->mime;
+        *mime = m->mime;
         *base64 = m->data;
     } else
         return false;
@@ -196,12 +196,11 @@ bool upp__media_bytes(const struct upp_media *m, struct upp_str *mime, struct up
     return mime->n > 0;
 }
 
-/* ---- Blocks inside of results --------------------------------------------------------------------------------------
- */
+/* ---- Blocks inside of results ---------------------------------------------------------------- */
 
 static const struct {
     const char *type;
-    uint8_t     kind;
+    uint8_t kind;
 } block_kinds[] = {
     {"text", UPP_PART_TEXT},   {"image", UPP_PART_IMAGE}, {"document", UPP_PART_DOCUMENT},
     {"audio", UPP_PART_AUDIO}, {"video", UPP_PART_VIDEO},
@@ -209,7 +208,7 @@ static const struct {
 
 static const struct {
     const char *type, *member;
-    uint8_t     source;
+    uint8_t source;
 } block_sources[] = {
     {"base64", "data", UPP_SOURCE_BASE64},
     {"bytes", "data", UPP_SOURCE_BYTES},
@@ -219,29 +218,29 @@ static const struct {
 
 static void read_source(yyjson_val *v, struct upp_media *ret)
 {
-    yyjson_val    *source = upp__get(v, "source");
-    struct upp_str type   = upp__get_str(source, "type");
+    yyjson_val *source = upp__get(v, "source");
+    struct upp_str type = upp__get_str(source, "type");
     if (!source) { /* audio and video; images of MCP */
         ret->source = UPP_SOURCE_BASE64;
-        ret->data   = upp__get_str(v, "data");
+        ret->data = upp__get_str(v, "data");
     }
     for (size_t i = 0; i < WB_LEN(block_sources); i++)
         if (type.n && wb_str_eq(type, wb_cstr(block_sources[i].type))) {
             ret->source = block_sources[i].source;
-            ret->data   = upp__get_str(source, block_sources[i].member);
+            ret->data = upp__get_str(source, block_sources[i].member);
         }
 }
 
 bool upp__block_read(yyjson_val *v, struct upp__block *ret)
 {
     struct upp_str type = upp__get_str(v, "type");
-    *ret                = (struct upp__block){.text = upp__get_str(v, "text")};
+    *ret = (struct upp__block){.text = upp__get_str(v, "text")};
     for (size_t i = 0; i < WB_LEN(block_kinds); i++)
         if (type.n && wb_str_eq(type, wb_cstr(block_kinds[i].type)))
             ret->kind = block_kinds[i].kind;
     if (!ret->kind || ret->kind == UPP_PART_TEXT)
         return ret->kind && ret->text.p;
-    ret->media.mime  = upp__get_str(v, "mimeType");
+    ret->media.mime = upp__get_str(v, "mimeType");
     ret->media.title = upp__get_str(v, "title");
     read_source(v, &ret->media);
     if (ret->kind == UPP_PART_DOCUMENT && ret->media.source == UPP_SOURCE_TEXT) {
@@ -253,8 +252,8 @@ bool upp__block_read(yyjson_val *v, struct upp__block *ret)
 
 bool upp__is_blocks(yyjson_val *v)
 {
-    yyjson_arr_iter   it = yyjson_arr_iter_with(v);
-    yyjson_val       *item;
+    yyjson_arr_iter it = yyjson_arr_iter_with(v);
+    yyjson_val *item;
     struct upp__block block;
     while ((item = yyjson_arr_iter_next(&it)))
         if (!upp__block_read(item, &block))
@@ -272,9 +271,9 @@ struct upp_str upp__blocks_text(struct upp__body *b, yyjson_val *blocks,
                                 const char *(*refused)(const struct upp__block *block))
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf all = WB_BUF(UPP__JSON);
-    yyjson_arr_iter                       it  = yyjson_arr_iter_with(blocks);
-    yyjson_val                           *item;
-    struct upp__block                     block;
+    yyjson_arr_iter it = yyjson_arr_iter_with(blocks);
+    yyjson_val *item;
+    struct upp__block block;
     while ((item = yyjson_arr_iter_next(&it))) {
         if (!upp__block_read(item, &block))
             continue;
@@ -290,13 +289,12 @@ struct upp_str upp__blocks_text(struct upp__body *b, yyjson_val *blocks,
     return wb_arena_dup(b->arena, wb_buf_str(&all));
 }
 
-/* ---- Values as text ------------------------------------------------------------------------------------------------
- */
+/* ---- Values as text -------------------------------------------------------------------------- */
 
 struct upp_str upp__json_text(struct wb_arena *a, yyjson_val *v)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(UPP__JSON);
-    int                                   r = v ? wj_write(v, &b, NULL) : 0;
+    int r = v ? wj_write(v, &b, NULL) : 0;
     if (r < 0 && !a->failed)
         a->failed = r;
     return !v || r < 0 ? (struct upp_str){0} : wb_arena_dup(a, wb_buf_str(&b));
@@ -340,7 +338,7 @@ static bool same_arguments(struct upp__body *b, struct upp_str said, yyjson_val 
         if (same_text(b, said, wj_text(kept)))
             return true;
         struct upp_str text = wb_str_trim(wj_text(kept));
-        kept                = upp__look(b, text.n ? text : UPP_STR("{}"));
+        kept = upp__look(b, text.n ? text : UPP_STR("{}"));
         if (!kept)
             return false; /* not JSON: only the text can be compared */
     }

@@ -1,20 +1,19 @@
 /* upp/providers/body.h — shared by the request writers of all adapters: the body, and content blocks in results.
  *
  * Failures are sticky: adapters write freely and call upp__body_check once. */
-#ifndef UPP_PROVIDERS_BODY_H
-#define UPP_PROVIDERS_BODY_H
+#pragma once
 
 #include "upp/providers/adapter.h"
 
 struct upp__body {
     const struct upp__vendor *vendor;
     const struct upp_request *req;
-    struct wb_arena          *arena;
-    struct upp_err           *err;
-    yyjson_val               *params; /* NULL: none */
-    struct wj_writer          w;
-    size_t                    message, part; /* being written, for errors and losses */
-    const char               *role; /* of the open message on the wire, for adapters that join messages; NULL: none */
+    struct wb_arena *arena;
+    struct upp_err *err;
+    yyjson_val *params; /* NULL: none */
+    struct wj_writer w;
+    size_t message, part; /* being written, for errors and losses */
+    const char *role;     /* of the open message on the wire, for adapters that join messages; NULL: none */
 };
 
 WB_EXPORT_BEGIN
@@ -66,13 +65,10 @@ const char *upp__kind_name(uint8_t kind);
  * URL. False: it is an address, or the type is unknown. */
 bool upp__media_bytes(const struct upp_media *m, struct upp_str *mime, struct upp_str *base64);
 
-/* ---- Blocks inside of results --------------------------------------------------------------------------------------
- */
-
 /* A content block in UPP's JSON (or MCP's: `data` and `mimeType`). A text document becomes a text. */
 struct upp__block {
-    uint8_t          kind;
-    struct upp_str   text;
+    uint8_t kind;
+    struct upp_str text;
     struct upp_media media;
 };
 
@@ -87,9 +83,6 @@ struct upp_str upp__blocks_text(struct upp__body *b, yyjson_val *blocks,
 /* "[image left out: why]" for a block of the result at b->part; reported as a loss. */
 struct upp_str upp__left_out(struct upp__body *b, uint8_t kind, const char *why);
 
-/* ---- Values as text ------------------------------------------------------------------------------------------------
- */
-
 /* Token for token, in the arena; empty for NULL, and on failure, which also fails the arena. */
 struct upp_str upp__json_text(struct wb_arena *a, yyjson_val *v);
 
@@ -99,5 +92,3 @@ struct upp_str upp__json_text(struct wb_arena *a, yyjson_val *v);
 bool upp__is_kept_call(struct upp__body *b, const struct upp_part *call, struct upp_str name, yyjson_val *arguments);
 
 WB_EXPORT_END
-
-#endif

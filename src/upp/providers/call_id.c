@@ -10,8 +10,8 @@ int upp__call_id_new(struct upp__reader *r, struct upp_str *ret, struct upp_err 
 {
     struct wb_buf *list = &r->own_ids;
     struct wb_uuid u;
-    char           hex[WB_UUID_HEX + 1];
-    int            e = wb_uuid_new(&u, err);
+    char hex[WB_UUID_HEX + 1];
+    int e = wb_uuid_new(&u, err);
     if (e < 0)
         return e;
     (void)wb_uuid_hex(u, hex);
@@ -33,7 +33,7 @@ bool upp__call_id_is_ours(struct upp_str id)
 bool upp__call_id_listed(yyjson_val *list, struct upp_str id)
 {
     yyjson_arr_iter it = yyjson_arr_iter_with(list);
-    yyjson_val     *item;
+    yyjson_val *item;
     while ((item = yyjson_arr_iter_next(&it)))
         if (yyjson_is_str(item) && wb_str_eq(wj_text(item), id))
             return true;

@@ -3,8 +3,7 @@
  * Where the vendor's API needs no ids, ours are never sent: metadata.PROVIDER.minted lists them, so that the next
  * request can leave them out. Where the API requires ids, the vendor receives ours.
  */
-#ifndef UPP_PROVIDERS_CALL_ID_H
-#define UPP_PROVIDERS_CALL_ID_H
+#pragma once
 
 #include "upp/providers/adapter.h"
 
@@ -20,5 +19,3 @@ bool upp__call_id_is_ours(struct upp_str id);
 
 /* Does `list`, the array `minted` of a message, contain this id? */
 bool upp__call_id_listed(yyjson_val *list, struct upp_str id);
-
-#endif

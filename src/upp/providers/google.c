@@ -13,16 +13,13 @@
 #include "base/str.h"
 #include "upp/providers/body.h"
 
-/* ---- The rest
- * --------------------------------------------------------------------------------------------------------- */
-
 /* The schema of a tool without parameters is refused by some models: it is left out. */
 static bool has_parameters(yyjson_val *schema)
 {
     static const char *const empty[] = {"type",    "properties", "required",    "additionalProperties",
                                         "$schema", "title",      "description", NULL};
-    yyjson_obj_iter          it      = yyjson_obj_iter_with(schema);
-    yyjson_val              *name;
+    yyjson_obj_iter it = yyjson_obj_iter_with(schema);
+    yyjson_val *name;
     while ((name = yyjson_obj_iter_next(&it))) {
         bool known = false;
         for (const char *const *e = empty; *e; e++)
@@ -37,7 +34,7 @@ static bool has_parameters(yyjson_val *schema)
 static void put_tool(struct upp__body *b, const struct upp_tool_spec *t)
 {
     static const char *const made[] = {"name", "description", "parametersJsonSchema", NULL};
-    yyjson_val              *own = upp__look_own(b, t->metadata), *schema = upp__look(b, t->parameters);
+    yyjson_val *own = upp__look_own(b, t->metadata), *schema = upp__look(b, t->parameters);
     if (t->parameters.n && !yyjson_is_obj(schema))
         wj_writer_fail(&b->w, upp_fail(b->err, UPP_EINVALID, "the parameters of tool '%.*s' are no JSON Schema",
                                        UPP_FMT(t->name)));
@@ -53,8 +50,8 @@ static void put_tool(struct upp__body *b, const struct upp_tool_spec *t)
 
 static void put_tools(struct upp__body *b)
 {
-    yyjson_val     *native = upp__get(b->params, "tools"), *item;
-    yyjson_arr_iter it     = yyjson_arr_iter_with(native);
+    yyjson_val *native = upp__get(b->params, "tools"), *item;
+    yyjson_arr_iter it = yyjson_arr_iter_with(native);
     if (!b->req->n_tools && !native)
         return;
     wj_put_open(&b->w, "tools", '[');
@@ -114,8 +111,8 @@ static void put_body(struct upp__body *b)
 static struct upp_str escaped(struct wb_arena *a, struct upp_str name)
 {
     static const char hex[] = "0123456789ABCDEF";
-    char             *to    = name.n > SIZE_MAX / 3 ? NULL : wb_arena_alloc(a, 3 * name.n + 1, 1);
-    size_t            n     = 0;
+    char *to = name.n > SIZE_MAX / 3 ? NULL : wb_arena_alloc(a, 3 * name.n + 1, 1);
+    size_t n = 0;
     for (size_t i = 0; to && i < name.n; i++) {
         unsigned char c = (unsigned char)name.p[i];
         if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || (c && strchr("-._~/", c)))
@@ -133,8 +130,8 @@ static struct upp_str escaped(struct wb_arena *a, struct upp_str name)
  * path before "models"). */
 static struct upp_str make_url(const struct upp__vendor *v, struct wb_arena *a, bool whole)
 {
-    struct upp_str base  = v->base_url;
-    size_t         mark  = wb_str_find(base, UPP_STR("?"), 0);
+    struct upp_str base = v->base_url;
+    size_t mark = wb_str_find(base, UPP_STR("?"), 0);
     struct upp_str query = mark == SIZE_MAX ? UPP_STR("") : wb_str_sub(base, mark, SIZE_MAX);
     struct upp_str root = wb_str_sub(base, 0, mark), method = UPP_STR(":generateContent"), path;
     while (root.n && root.p[root.n - 1] == '/')
@@ -145,7 +142,7 @@ static struct upp_str make_url(const struct upp__vendor *v, struct wb_arena *a, 
         root.n -= sizeof ":streamGenerateContent" - 1;
     else {
         struct upp_str version = v->api_version.n ? v->api_version : UPP_STR("v1beta"), name = escaped(a, v->model);
-        bool           full = wb_str_find(name, UPP_STR("/"), 0) != SIZE_MAX;
+        bool full = wb_str_find(name, UPP_STR("/"), 0) != SIZE_MAX;
         path = wb_arena_printf(a, "/%.*s/%s%.*s", UPP_FMT(version), full ? "" : "models/", UPP_FMT(name));
         root = upp__endpoint(a, root, path);
     }
@@ -163,7 +160,7 @@ static int write_request(const struct upp__vendor *v, const struct upp_request *
                          struct upp__outgoing *out, struct upp_err *err)
 {
     struct upp__body b;
-    int              r = upp__body_init(&b, v, req, out, "contents", err);
+    int r = upp__body_init(&b, v, req, out, "contents", err);
     upp__header(out, "content-type", UPP_STR("application/json"));
     if (r == 0)
         r = upp__put_key(out, v, key, "x-goog-api-key", "bearer", err);
@@ -178,14 +175,14 @@ static int write_request(const struct upp__vendor *v, const struct upp_request *
 }
 
 const struct upp__adapter upp__google = {
-    .name     = "google",
-    .can      = UPP_CAN_ALL,
-    .framing  = WW_SSE,
+    .name = "google",
+    .can = UPP_CAN_ALL,
+    .framing = WW_SSE,
     .own_size = sizeof(struct upp__google_own),
-    .write    = write_request,
-    .event    = upp__google_event,
-    .whole    = upp__google_whole,
-    .eof      = upp__google_eof,
-    .done     = upp__google_done,
-    .error    = upp__google_error,
+    .write = write_request,
+    .event = upp__google_event,
+    .whole = upp__google_whole,
+    .eof = upp__google_eof,
+    .done = upp__google_done,
+    .error = upp__google_error,
 };

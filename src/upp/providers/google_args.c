@@ -9,43 +9,40 @@ enum kind { NOTHING, STRING, NUMBER, TRUE, FALSE, OBJECT, ARRAY }; /* NOTHING is
 
 struct piece {
     struct upp_str text;
-    struct piece  *next;
+    struct piece *next;
 };
 
 struct node {
-    enum kind      kind;
-    struct upp_str name;         /* in an object */
-    struct upp_str number;       /* NUMBER */
-    struct piece  *head, *tail;  /* STRING */
-    struct node   *first, *last; /* OBJECT, ARRAY */
-    size_t         n;            /* children */
-    struct node   *next;
+    enum kind kind;
+    struct upp_str name;       /* in an object */
+    struct upp_str number;     /* NUMBER */
+    struct piece *head, *tail; /* STRING */
+    struct node *first, *last; /* OBJECT, ARRAY */
+    size_t n;                  /* children */
+    struct node *next;
 };
 
 struct upp__google_args {
     struct wb_arena *arena;
-    size_t           nodes, looks;
-    struct node      root;
+    size_t nodes, looks;
+    struct node root;
 };
 
 struct upp__google_args *upp__google_args_new(struct wb_arena *a)
 {
     struct upp__google_args *args = wb_new(a, struct upp__google_args);
     if (args) {
-        args->arena     = a;
+        args->arena = a;
         args->root.kind = OBJECT;
     }
     return args;
 }
 
-/* ---- Paths
- * ------------------------------------------------------------------------------------------------------------ */
-
 /* One step of a path: a name, or an index. */
 struct step {
-    bool           indexed;
+    bool indexed;
     struct upp_str name;
-    uint64_t       index;
+    uint64_t index;
 };
 
 static bool take_bare(struct upp_str *path, struct step *ret)
@@ -53,7 +50,7 @@ static bool take_bare(struct upp_str *path, struct step *ret)
     size_t end = 0;
     while (end < path->n && path->p[end] != '.' && path->p[end] != '[')
         end++;
-    *ret  = (struct step){.name = wb_str_sub(*path, 0, end)};
+    *ret = (struct step){.name = wb_str_sub(*path, 0, end)};
     *path = wb_str_sub(*path, end, SIZE_MAX);
     return end > 0;
 }
@@ -61,8 +58,8 @@ static bool take_bare(struct upp_str *path, struct step *ret)
 /* ['it\'s'] or ["a"]; what was before the bracket is gone. */
 static bool take_quoted(struct wb_arena *a, struct upp_str *path, struct step *ret)
 {
-    char   quote = path->p[0];
-    char  *to    = wb_arena_alloc(a, path->n, 1);
+    char quote = path->p[0];
+    char *to = wb_arena_alloc(a, path->n, 1);
     size_t n = 0, at = 1;
     for (; to && at < path->n && path->p[at] != quote; at++) {
         if (path->p[at] == '\\' && at + 1 < path->n)
@@ -81,9 +78,9 @@ static bool take_index(struct upp_str *path, struct step *ret)
     size_t end = wb_str_find(*path, UPP_STR("]"), 0);
     if (end == SIZE_MAX)
         return false;
-    *ret                = (struct step){.indexed = true};
+    *ret = (struct step){.indexed = true};
     struct upp_str text = wb_str_sub(*path, 0, end);
-    *path               = wb_str_sub(*path, end + 1, SIZE_MAX);
+    *path = wb_str_sub(*path, end + 1, SIZE_MAX);
     return wb_str_u64(text, &ret->index);
 }
 
@@ -91,7 +88,7 @@ static bool take_index(struct upp_str *path, struct step *ret)
 static bool take_step(struct wb_arena *a, struct upp_str *path, struct step *ret)
 {
     char first = path->p[0];
-    *path      = wb_str_sub(*path, 1, SIZE_MAX);
+    *path = wb_str_sub(*path, 1, SIZE_MAX);
     if (first == '.')
         return take_bare(path, ret);
     if (first != '[' || !path->n)
@@ -99,18 +96,15 @@ static bool take_step(struct wb_arena *a, struct upp_str *path, struct step *ret
     return path->p[0] == '\'' || path->p[0] == '"' ? take_quoted(a, path, ret) : take_index(path, ret);
 }
 
-/* ---- Places
- * ----------------------------------------------------------------------------------------------------------- */
-
 static struct node *add_child(struct upp__google_args *args, struct node *of, struct upp_str name)
 {
     struct node *child = args->nodes < UPP__GOOGLE_NODES ? wb_new(args->arena, struct node) : NULL;
     if (!child)
         return NULL;
     args->nodes++;
-    child->name                                = wb_arena_dup(args->arena, name);
+    child->name = wb_arena_dup(args->arena, name);
     *(of->last ? &of->last->next : &of->first) = child;
-    of->last                                   = child;
+    of->last = child;
     of->n++;
     return child;
 }
@@ -151,9 +145,9 @@ static int no_path(struct upp_str path, struct upp_err *err)
 
 static int find_place(struct upp__google_args *args, struct upp_str path, struct node **ret, struct upp_err *err)
 {
-    struct upp_str rest  = wb_str_sub(path, 1, SIZE_MAX);
-    struct node   *at    = &args->root;
-    unsigned       depth = 0;
+    struct upp_str rest = wb_str_sub(path, 1, SIZE_MAX);
+    struct node *at = &args->root;
+    unsigned depth = 0;
     if (!wb_str_starts(path, UPP_STR("$")) || !rest.n)
         return no_path(path, err);
     while (rest.n) {
@@ -168,7 +162,7 @@ static int find_place(struct upp__google_args *args, struct upp_str path, struct
         if (++depth >= WJ_MAX_DEPTH)
             return upp_fail(err, UPP_ELIMIT, "arguments of a call are nested more than %d deep", WJ_MAX_DEPTH);
         at->kind = wanted;
-        at       = step.indexed ? indexed_child(args, at, step.index) : named_child(args, at, step.name);
+        at = step.indexed ? indexed_child(args, at, step.index) : named_child(args, at, step.name);
         if (!at) {
             int r = wb_arena_check(args->arena, err);
             return r < 0 ? r
@@ -180,17 +174,14 @@ static int find_place(struct upp__google_args *args, struct upp_str path, struct
     return 0;
 }
 
-/* ---- Values
- * ----------------------------------------------------------------------------------------------------------- */
-
 static void add_text(struct upp__google_args *args, struct node *at, struct upp_str text)
 {
     struct piece *p = wb_new(args->arena, struct piece);
     if (!p)
         return;
-    p->text                                   = wb_arena_dup(args->arena, text);
+    p->text = wb_arena_dup(args->arena, text);
     *(at->tail ? &at->tail->next : &at->head) = p;
-    at->tail                                  = p;
+    at->tail = p;
 }
 
 int upp__google_args_add(struct upp__google_args *args, yyjson_val *piece, struct upp_err *err)
@@ -209,7 +200,7 @@ int upp__google_args_add(struct upp__google_args *args, yyjson_val *piece, struc
         at->kind = STRING;
         add_text(args, at, wj_text(text));
     } else if (yyjson_is_raw(number)) {
-        at->kind   = NUMBER;
+        at->kind = NUMBER;
         at->number = wb_arena_dup(args->arena, wj_text(number));
     } else if (yyjson_is_bool(flag))
         at->kind = yyjson_is_true(flag) ? TRUE : FALSE;
@@ -217,9 +208,6 @@ int upp__google_args_add(struct upp__google_args *args, yyjson_val *piece, struc
         at->kind = NOTHING;
     return wb_arena_check(args->arena, err);
 }
-
-/* ---- The whole
- * -------------------------------------------------------------------------------------------------------- */
 
 static void write_string(const struct node *n, struct wj_writer *w)
 {

@@ -4,8 +4,7 @@
  *
  * Strings of one place are joined; other values replace what was there. All lives in the arena.
  */
-#ifndef UPP_PROVIDERS_GOOGLE_ARGS_H
-#define UPP_PROVIDERS_GOOGLE_ARGS_H
+#pragma once
 
 #include "upp/providers/adapter.h"
 
@@ -23,5 +22,3 @@ int upp__google_args_add(struct upp__google_args *args, yyjson_val *piece, struc
 
 /* The object as a value being written. */
 void upp__google_args_write(const struct upp__google_args *args, struct wj_writer *w);
-
-#endif

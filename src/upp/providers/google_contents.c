@@ -14,17 +14,16 @@
 /* The newest message of the model: results are results of its calls. */
 struct said {
     const struct upp_message *message;
-    yyjson_val               *raw;     /* what went out; NULL: it was made of the message's parts */
-    yyjson_val               *own_ids; /* metadata.google.minted */
+    yyjson_val *raw;     /* what went out; NULL: it was made of the message's parts */
+    yyjson_val *own_ids; /* metadata.google.minted */
 };
 
 struct contents {
     struct upp__body *b;
-    struct said       said;
+    struct said said;
 };
 
-/* ---- Parts ----------------------------------------------------------------------------------------------------------
- */
+/* ---- Parts ----------------------------------------------------------------------------------- */
 
 /* What we write ourselves; all else that metadata.google says of a part goes onto it: videoMetadata, mediaResolution.
  */
@@ -72,7 +71,7 @@ static const char *media_refused(const struct upp_media *m)
 static void put_media_part(struct upp__body *b, const struct upp_part *p)
 {
     const struct upp_media *m = p->media;
-    struct upp_str          mime, data;
+    struct upp_str mime, data;
     wj_write_open(&b->w, '{');
     if (m->source == UPP_SOURCE_TEXT)
         upp__put(b, "text", m->data);
@@ -104,8 +103,7 @@ static void end_content(struct upp__body *b)
     wj_write_close(&b->w, '}');
 }
 
-/* ---- The user
- * --------------------------------------------------------------------------------------------------------- */
+/* ---- The user -------------------------------------------------------------------------------- */
 
 static void put_user(struct upp__body *b, const struct upp_message *m)
 {
@@ -128,18 +126,17 @@ static void put_user(struct upp__body *b, const struct upp_message *m)
     end_content(b);
 }
 
-/* ---- The model
- * -------------------------------------------------------------------------------------------------------- */
+/* ---- The model ------------------------------------------------------------------------------- */
 
 /* "gemini-3-pro-preview", "models/gemini-3.1-flash": models that want signatures. */
 static bool wants_signatures(struct upp_str model)
 {
-    size_t   at = wb_str_find(model, UPP_STR("gemini-"), 0);
-    uint64_t n  = 0;
+    size_t at = wb_str_find(model, UPP_STR("gemini-"), 0);
+    uint64_t n = 0;
     if (at == SIZE_MAX)
         return false;
     struct upp_str rest = wb_str_sub(model, at + 7, SIZE_MAX);
-    size_t         end  = 0;
+    size_t end = 0;
     while (end < rest.n && rest.p[end] >= '0' && rest.p[end] <= '9')
         end++;
     return wb_str_u64(wb_str_sub(rest, 0, end), &n) && n >= 3;
@@ -157,9 +154,9 @@ static yyjson_val *next_call(yyjson_arr_iter *it)
 /* Are the calls in raw those of the message? One that has no id there, or one that was taken, has one of ours here. */
 static bool same_calls(struct upp__body *b, const struct said *s, yyjson_val *raw)
 {
-    yyjson_arr_iter        it = yyjson_arr_iter_with(raw);
-    const struct upp_part *p  = NULL;
-    yyjson_val            *call;
+    yyjson_arr_iter it = yyjson_arr_iter_with(raw);
+    const struct upp_part *p = NULL;
+    yyjson_val *call;
     while ((call = next_call(&it))) {
         p = upp_part_next(s->message, p, UPP_PARTS_CALLS);
         if (!p || !upp__is_kept_call(b, p, upp__get_str(call, "name"), upp__get(call, "args")))
@@ -184,7 +181,7 @@ static bool takes_text(const struct upp_message *m, const struct upp_part **p, s
         size_t n = WB_MIN(text.n, rest->n);
         if (memcmp(text.p, rest->p, n) != 0)
             return false;
-        text  = wb_str_sub(text, n, SIZE_MAX);
+        text = wb_str_sub(text, n, SIZE_MAX);
         *rest = wb_str_sub(*rest, n, SIZE_MAX);
     }
     return true;
@@ -194,11 +191,11 @@ static bool takes_text(const struct upp_message *m, const struct upp_part **p, s
  * matter; but somebody may have taken something out, or a medium. */
 static bool same_texts(const struct upp_message *m, yyjson_val *raw)
 {
-    const unsigned         media = (1u << UPP_PART_CALL) - (1u << UPP_PART_IMAGE);
+    const unsigned media = (1u << UPP_PART_CALL) - (1u << UPP_PART_IMAGE);
     const struct upp_part *p = NULL, *medium = NULL;
-    struct upp_str         rest = {0};
-    yyjson_arr_iter        it   = yyjson_arr_iter_with(raw);
-    yyjson_val            *part;
+    struct upp_str rest = {0};
+    yyjson_arr_iter it = yyjson_arr_iter_with(raw);
+    yyjson_val *part;
     while ((part = yyjson_arr_iter_next(&it))) {
         if (upp__get_true(part, "thought"))
             continue;
@@ -215,9 +212,9 @@ static bool same_texts(const struct upp_message *m, yyjson_val *raw)
 /* What it said, as it said it. */
 static void put_raw(struct upp__body *b, yyjson_val *raw)
 {
-    yyjson_arr_iter it     = yyjson_arr_iter_with(raw);
-    bool            wanted = wants_signatures(b->vendor->model);
-    yyjson_val     *part;
+    yyjson_arr_iter it = yyjson_arr_iter_with(raw);
+    bool wanted = wants_signatures(b->vendor->model);
+    yyjson_val *part;
     while ((part = yyjson_arr_iter_next(&it))) {
         bool call = upp__get(part, "functionCall");
         if (call && wanted && !upp__get(part, "thoughtSignature")) { /* an older model said it */
@@ -284,22 +281,21 @@ static void put_model(struct contents *o, const struct upp_message *m)
     end_content(o->b);
 }
 
-/* ---- Results
- * ---------------------------------------------------------------------------------------------------------- */
+/* ---- Results --------------------------------------------------------------------------------- */
 
 /* A result among the messages in a row that hold them. */
 struct result {
-    size_t                 message, index;
+    size_t message, index;
     const struct upp_part *part;
-    bool                   written;
+    bool written;
 };
 
 /* The id under which Google knows a call; empty: none. */
 static struct upp_str id_at_google(const struct said *s, struct upp_str id)
 {
-    yyjson_arr_iter        it = yyjson_arr_iter_with(s->raw);
-    const struct upp_part *p  = NULL;
-    yyjson_val            *call;
+    yyjson_arr_iter it = yyjson_arr_iter_with(s->raw);
+    const struct upp_part *p = NULL;
+    yyjson_val *call;
     while ((call = next_call(&it)) && (p = upp_part_next(s->message, p, UPP_PARTS_CALLS)))
         if (wb_str_eq(p->id, id))
             return upp__get_str(call, "id");
@@ -315,11 +311,11 @@ static const char *result_refused(const struct upp__block *block)
 
 static void put_response_media(struct upp__body *b, yyjson_val *blocks)
 {
-    yyjson_arr_iter   it = yyjson_arr_iter_with(blocks);
-    yyjson_val       *item;
+    yyjson_arr_iter it = yyjson_arr_iter_with(blocks);
+    yyjson_val *item;
     struct upp__block block;
-    struct upp_str    mime, data;
-    bool              any = false;
+    struct upp_str mime, data;
+    bool any = false;
     while ((item = yyjson_arr_iter_next(&it))) {
         if (!upp__block_read(item, &block) || block.kind == UPP_PART_TEXT)
             continue;
@@ -338,8 +334,8 @@ static void put_response_media(struct upp__body *b, yyjson_val *blocks)
 
 static void put_response(struct upp__body *b, const struct upp_part *p)
 {
-    yyjson_val *value  = upp__look(b, p->text);
-    bool        blocks = upp__is_blocks(value), object = yyjson_is_obj(value) && !p->is_error;
+    yyjson_val *value = upp__look(b, p->text);
+    bool blocks = upp__is_blocks(value), object = yyjson_is_obj(value) && !p->is_error;
     wj_write_name(&b->w, UPP_STR("response"));
     if (object)
         wj_write_value(&b->w, value);
@@ -358,11 +354,11 @@ static void put_response(struct upp__body *b, const struct upp_part *p)
 
 static void put_result(struct contents *o, struct result *r)
 {
-    struct upp__body *b  = o->b;
-    struct upp_str    id = id_at_google(&o->said, r->part->id);
-    b->message           = r->message;
-    b->part              = r->index;
-    r->written           = true;
+    struct upp__body *b = o->b;
+    struct upp_str id = id_at_google(&o->said, r->part->id);
+    b->message = r->message;
+    b->part = r->index;
+    r->written = true;
     wj_write_open(&b->w, '{');
     wj_put_open(&b->w, "functionResponse", '{');
     if (id.n)
@@ -389,7 +385,7 @@ static struct result *find_result(struct result *list, size_t n, size_t at, stru
 static void put_results(struct contents *o, size_t from, size_t to)
 {
     const struct upp_message *const *messages = o->b->req->messages;
-    size_t                           n = 0, at = 0;
+    size_t n = 0, at = 0;
     for (size_t i = from; i < to; i++)
         n += messages[i]->n_parts;
     struct result *list = wb_new_n(o->b->arena, struct result, n ? n : 1), *r;
@@ -416,13 +412,13 @@ static void put_results(struct contents *o, size_t from, size_t to)
 
 void upp__google_contents(struct upp__body *body)
 {
-    struct contents           all = {.b = body}, *o = &all;
+    struct contents all = {.b = body}, *o = &all;
     const struct upp_request *req = body->req;
     wj_put_open(&o->b->w, "contents", '[');
     for (size_t i = 0, to; i < req->n_messages; i = to) {
         const struct upp_message *m = req->messages[i];
-        to                          = i + 1;
-        o->b->message               = i;
+        to = i + 1;
+        o->b->message = i;
         if (m->role == UPP_ROLE_USER)
             put_user(o->b, m);
         else if (m->role == UPP_ROLE_ASSISTANT)

@@ -18,8 +18,7 @@ static void limit(struct wb_buf *b)
         b->max = UPP__GOOGLE_MAX_RAW;
 }
 
-/* ---- The vendor's own parts
- * ------------------------------------------------------------------------------------------- */
+/* ---- The vendor's own parts ------------------------------------------------------------------ */
 
 /* A writer that goes on in raw. */
 static struct wj_writer raw_writer(struct upp__google_own *g)
@@ -66,8 +65,7 @@ static void raw_part(struct upp__reader *r, struct upp__google_own *g, yyjson_va
     upp__note(r, wj_writer_check(&w));
 }
 
-/* ---- Parts
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- Parts ----------------------------------------------------------------------------------- */
 
 static int say_call(struct upp__reader *r, struct upp_str id, struct upp_str name, struct upp_str args,
                     struct upp_err *err)
@@ -85,7 +83,7 @@ static uint8_t media_kind(struct upp_str mime)
 {
     static const struct {
         const char *begin;
-        uint8_t     kind;
+        uint8_t kind;
     } rows[] = {{"image/", UPP_PART_IMAGE},
                 {"audio/", UPP_PART_AUDIO},
                 {"video/", UPP_PART_VIDEO},
@@ -102,21 +100,20 @@ static void say_media(struct upp__reader *r, yyjson_val *data)
     if (!m)
         return;
     m->source = UPP_SOURCE_BASE64;
-    m->data   = upp__get_str(data, "data");
-    m->mime   = upp__get_str(data, "mimeType");
+    m->data = upp__get_str(data, "data");
+    m->mime = upp__get_str(data, "mimeType");
     if (m->data.n)
         (void)upp__say_media(r, media_kind(m->mime), m);
 }
 
-/* ---- Calls in pieces (Vertex)
- * ----------------------------------------------------------------------------------------- */
+/* ---- Calls in pieces (Vertex) ---------------------------------------------------------------- */
 
 /* The call is complete: now it is said. */
 static int end_pieces(struct upp__reader *r, struct upp__google_own *g, struct upp_err *err)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf b    = WB_BUF(UPP__GOOGLE_MAX_RAW);
-    struct upp__google_args              *args = g->args;
-    struct wj_writer                      w;
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(UPP__GOOGLE_MAX_RAW);
+    struct upp__google_args *args = g->args;
+    struct wj_writer w;
     if (!args)
         return 0;
     g->args = NULL;
@@ -148,9 +145,9 @@ static int begin_pieces(struct upp__reader *r, struct upp__google_own *g, yyjson
     int e = end_pieces(r, g, err);
     if (e < 0)
         return e;
-    g->args           = upp__google_args_new(&r->keep);
-    g->call_id        = wb_arena_dup(&r->keep, upp__get_str(call, "id"));
-    g->call_name      = wb_arena_dup(&r->keep, upp__get_str(call, "name"));
+    g->args = upp__google_args_new(&r->keep);
+    g->call_id = wb_arena_dup(&r->keep, upp__get_str(call, "id"));
+    g->call_name = wb_arena_dup(&r->keep, upp__get_str(call, "name"));
     g->call_signature = (struct upp_str){0};
     return wb_arena_check(&r->keep, err);
 }
@@ -158,9 +155,9 @@ static int begin_pieces(struct upp__reader *r, struct upp__google_own *g, yyjson
 static int call_piece(struct upp__reader *r, struct upp__google_own *g, yyjson_val *part, yyjson_val *call,
                       struct upp_err *err)
 {
-    yyjson_val     *pieces = upp__get(call, "partialArgs"), *item;
-    yyjson_arr_iter it     = yyjson_arr_iter_with(pieces);
-    int             e      = upp__get_str(call, "name").n ? begin_pieces(r, g, call, err) : 0;
+    yyjson_val *pieces = upp__get(call, "partialArgs"), *item;
+    yyjson_arr_iter it = yyjson_arr_iter_with(pieces);
+    int e = upp__get_str(call, "name").n ? begin_pieces(r, g, call, err) : 0;
     if (e < 0 || !g->args)
         return e; /* a piece of nothing is passed over */
     if (!g->call_signature.n)
@@ -171,8 +168,7 @@ static int call_piece(struct upp__reader *r, struct upp__google_own *g, yyjson_v
     return upp__get_true(call, "willContinue") ? 0 : end_pieces(r, g, err);
 }
 
-/* ---- What a part is
- * --------------------------------------------------------------------------------------------------- */
+/* ---- What a part is -------------------------------------------------------------------------- */
 
 /* Nothing in the object but these members? */
 static bool is_plain(yyjson_val *object, const char *const *members)
@@ -187,7 +183,7 @@ static int read_call(struct upp__reader *r, struct upp__google_own *g, yyjson_va
                      struct upp_err *err)
 {
     static const char *const part_members[] = {"functionCall", NULL}, *const members[] = {"id", "name", "args", NULL};
-    yyjson_val    *args = upp__get(call, "args");
+    yyjson_val *args = upp__get(call, "args");
     struct upp_str text = UPP_STR("{}");
     if (upp__get(call, "partialArgs") || upp__get_true(call, "willContinue") || !upp__get_str(call, "name").n)
         return call_piece(r, g, part, call, err);
@@ -204,8 +200,8 @@ static int read_call(struct upp__reader *r, struct upp__google_own *g, yyjson_va
 static int read_part(struct upp__reader *r, struct upp__google_own *g, yyjson_val *part, struct upp_err *err)
 {
     static const char *const data_members[] = {"inlineData", NULL};
-    yyjson_val              *text           = upp__get(part, "text"), *call, *data;
-    bool                     thought        = yyjson_obj_size(part) > 1 && upp__get_true(part, "thought");
+    yyjson_val *text = upp__get(part, "text"), *call, *data;
+    bool thought = yyjson_obj_size(part) > 1 && upp__get_true(part, "thought");
     if (!yyjson_obj_size(part) || (yyjson_is_null(text) && yyjson_obj_size(part) == 1))
         return 0; /* nothing; Google itself would not take it back */
     if (yyjson_is_str(text)) {
@@ -228,8 +224,7 @@ static int read_part(struct upp__reader *r, struct upp__google_own *g, yyjson_va
     return 0;
 }
 
-/* ---- Answers
- * ---------------------------------------------------------------------------------------------------------- */
+/* ---- Answers --------------------------------------------------------------------------------- */
 
 static const char *const extra_names[UPP__GOOGLE_EXTRAS] = {
     [UPP__GOOGLE_MESSAGE] = "finishMessage",       [UPP__GOOGLE_TOKEN] = "continuationToken",
@@ -252,15 +247,15 @@ static int read_candidate(struct upp__reader *r, struct upp__google_own *g, yyjs
     enum { CONTENT, INDEX, FINISH, COUNT };
     static const struct upp_str names[COUNT] = {UPP_STR_INIT("content"), UPP_STR_INIT("index"),
                                                 UPP_STR_INIT("finishReason")};
-    yyjson_val                 *m[COUNT];
-    int                         e = 0;
+    yyjson_val *m[COUNT];
+    int e = 0;
     upp__pick(candidate, names, COUNT, m);
     if (upp__u64(m[INDEX]) != 0)
         return 0; /* one answer was asked for; others are passed over */
-    g->answered          = true;
-    yyjson_arr_iter it   = yyjson_arr_iter_with(upp__get(m[CONTENT], "parts"));
-    struct upp_str  word = upp__str(m[FINISH]);
-    yyjson_val     *part;
+    g->answered = true;
+    yyjson_arr_iter it = yyjson_arr_iter_with(upp__get(m[CONTENT], "parts"));
+    struct upp_str word = upp__str(m[FINISH]);
+    yyjson_val *part;
     while (e >= 0 && (part = yyjson_arr_iter_next(&it)))
         e = read_part(r, g, part, err);
     if (yyjson_obj_size(candidate) > 2)
@@ -273,9 +268,9 @@ static int read_candidate(struct upp__reader *r, struct upp__google_own *g, yyjs
 /* An error inside of an answer, or of another status. */
 void upp__google_error(yyjson_val *v, struct upp__provider_error *t)
 {
-    yyjson_val     *error = upp__get(v, "error");
-    yyjson_arr_iter it    = yyjson_arr_iter_with(upp__get(error, "details"));
-    yyjson_val     *detail, *violation;
+    yyjson_val *error = upp__get(v, "error");
+    yyjson_arr_iter it = yyjson_arr_iter_with(upp__get(error, "details"));
+    yyjson_val *detail, *violation;
     t->type = upp__get_str(error, "status");
     if (upp__get_str(error, "message").n)
         t->message = upp__get_str(error, "message");
@@ -328,9 +323,9 @@ static int read_answer(struct upp__reader *r, yyjson_val *v, struct upp_str kept
     static const struct upp_str names[COUNT] = {UPP_STR_INIT("candidates"),     UPP_STR_INIT("usageMetadata"),
                                                 UPP_STR_INIT("modelVersion"),   UPP_STR_INIT("responseId"),
                                                 UPP_STR_INIT("promptFeedback"), UPP_STR_INIT("error")};
-    yyjson_val                 *m[COUNT];
-    struct upp__google_own     *g = r->own;
-    int                         e = 0;
+    yyjson_val *m[COUNT];
+    struct upp__google_own *g = r->own;
+    int e = 0;
     upp__pick(v, names, COUNT, m);
     if (m[ERROR])
         return upp__fail_inside(r, v, err);
@@ -343,7 +338,7 @@ static int read_answer(struct upp__reader *r, yyjson_val *v, struct upp_str kept
     if (!yyjson_arr_size(m[CANDIDATES]) && upp__get_str(m[FEEDBACK], "blockReason").n)
         return blocked(m[FEEDBACK], err);
     yyjson_arr_iter it = yyjson_arr_iter_with(m[CANDIDATES]);
-    yyjson_val     *candidate;
+    yyjson_val *candidate;
     while (e >= 0 && (candidate = yyjson_arr_iter_next(&it)))
         e = read_candidate(r, g, candidate, err);
     return e < 0 ? e : upp__check(r, err);
@@ -353,8 +348,8 @@ static int read_answer(struct upp__reader *r, yyjson_val *v, struct upp_str kept
 
 static const struct finish {
     const char *word;
-    uint8_t     stop;
-    uint8_t     code; /* it is no answer */
+    uint8_t stop;
+    uint8_t code; /* it is no answer */
 } finishes[] = {
     {"STOP", UPP_STOP_END, 0},
     {"MAX_TOKENS", UPP_STOP_LENGTH, 0},
@@ -387,17 +382,17 @@ static struct finish find_finish(struct upp_str word)
 static struct upp_usage count(yyjson_val *u)
 {
     return (struct upp_usage){
-        .input      = upp__sum(upp__get_u64(u, "promptTokenCount"), upp__get_u64(u, "toolUsePromptTokenCount")),
-        .output     = upp__sum(upp__get_u64(u, "candidatesTokenCount"), upp__get_u64(u, "thoughtsTokenCount")),
+        .input = upp__sum(upp__get_u64(u, "promptTokenCount"), upp__get_u64(u, "toolUsePromptTokenCount")),
+        .output = upp__sum(upp__get_u64(u, "candidatesTokenCount"), upp__get_u64(u, "thoughtsTokenCount")),
         .cache_read = upp__get_u64(u, "cachedContentTokenCount"),
-        .reasoning  = upp__get_u64(u, "thoughtsTokenCount"),
+        .reasoning = upp__get_u64(u, "thoughtsTokenCount"),
     };
 }
 
 static struct upp_str make_metadata(struct upp__reader *r, struct upp__google_own *g, yyjson_val *usage)
 {
     static const struct wb_buf none = {0};
-    struct upp__metadata       m;
+    struct upp__metadata m;
     upp__metadata_begin(&m);
     upp__metadata_str(&m, "model", g->model);
     upp__metadata_str(&m, "stopReason", g->finish);
@@ -411,10 +406,10 @@ static struct upp_str make_metadata(struct upp__reader *r, struct upp__google_ow
 
 static int finish(struct upp__reader *r, struct upp_err *err)
 {
-    struct upp__google_own *g     = r->own;
-    struct finish           how   = find_finish(g->finish);
-    yyjson_val             *usage = NULL;
-    int                     e     = 0;
+    struct upp__google_own *g = r->own;
+    struct finish how = find_finish(g->finish);
+    yyjson_val *usage = NULL;
+    int e = 0;
     if (how.code)
         return upp_fail(err, (enum upp_code)how.code, "Google ended with %.*s%s%.*s", UPP_FMT(g->finish),
                         g->extras[UPP__GOOGLE_MESSAGE].n ? ": " : "", UPP_FMT(g->extras[UPP__GOOGLE_MESSAGE]));
@@ -427,14 +422,13 @@ static int finish(struct upp__reader *r, struct upp_err *err)
     if (how.stop == UPP_STOP_FILTER && !r->parts)
         return upp_fail(err, UPP_EFILTERED, "Google held the answer back: %.*s", UPP_FMT(g->finish));
     raw_text_ends(r, g);
-    usage                  = upp__get(usage, "usageMetadata");
+    usage = upp__get(usage, "usageMetadata");
     struct upp_usage total = count(usage);
     upp__say_end(r, how.stop, &total, make_metadata(r, g, usage));
     return upp__check(r, err);
 }
 
-/* ---- For the adapter
- * -------------------------------------------------------------------------------------------------- */
+/* ---- For the adapter ------------------------------------------------------------------------- */
 
 int upp__google_event(struct upp__reader *r, const struct ww_frame *f, struct upp_err *err)
 {
@@ -449,8 +443,8 @@ int upp__google_event(struct upp__reader *r, const struct ww_frame *f, struct up
 int upp__google_whole(struct upp__reader *r, struct upp_str body, struct upp_err *err)
 {
     struct upp__google_own *g = r->own;
-    yyjson_val             *v, *item;
-    int                     e = upp__parse(r, body, &v, err);
+    yyjson_val *v, *item;
+    int e = upp__parse(r, body, &v, err);
     if (e < 0)
         return e;
     if (yyjson_is_arr(v)) {

@@ -10,23 +10,23 @@
 #include "base/random.h"
 
 enum {
-    KEYS_MAX    = 1024,
+    KEYS_MAX = 1024,
     DYNAMIC_MAX = 16 * 1024, /* what a function may give: tokens of OAuth have some KiB */
 };
 
 struct one {
     struct wb_secret *secret;
-    double            upto; /* WEIGHTED: the weights of all until here */
+    double upto; /* WEIGHTED: the weights of all until here */
 };
 
 struct upp__keys {
-    const char   *env;
-    bool          optional;
-    uint8_t       kind; /* 0: the environment */
+    const char *env;
+    bool optional;
+    uint8_t kind;       /* 0: the environment */
     atomic_size_t next; /* ROUND_ROBIN */
     int (*get)(void *arg, const struct upp_wait *wait, char *into, size_t size, struct upp_err *err);
-    void      *arg;
-    size_t     n;
+    void *arg;
+    size_t n;
     struct one list[];
 };
 
@@ -83,24 +83,24 @@ int upp__keys_new(const char *api_key, const struct upp_keys *keys, const char *
                   struct upp__keys **ret, struct upp_err *err)
 {
     static const struct upp_keys none;
-    struct upp_key               only = {.text = wb_cstr(api_key ? api_key : "")};
-    const struct upp_keys        one  = {.kind = UPP_KEYS_ROUND_ROBIN, .list = &only, .n = 1};
-    const struct upp_keys       *how  = api_key ? &one : keys ? keys : &none;
-    const bool                   list = how->kind && how->kind != UPP_KEYS_DYNAMIC;
+    struct upp_key only = {.text = wb_cstr(api_key ? api_key : "")};
+    const struct upp_keys one = {.kind = UPP_KEYS_ROUND_ROBIN, .list = &only, .n = 1};
+    const struct upp_keys *how = api_key ? &one : keys ? keys : &none;
+    const bool list = how->kind && how->kind != UPP_KEYS_DYNAMIC;
     if (how->kind == UPP_KEYS_DYNAMIC && !how->get)
         return upp_fail(err, UPP_EINVALID, "keys: no function that says the key");
     int r = list ? check_list(how, err) : 0;
     if (r < 0)
         return r;
-    size_t                                        n = list ? how->n : 0;
+    size_t n = list ? how->n : 0;
     WB_CLEANUP(upp__keys_freep) struct upp__keys *k = wb_calloc(1, sizeof *k + n * sizeof k->list[0]);
     if (!k)
         return upp_fail(err, UPP_ENOMEM, "out of memory");
-    k->env      = env;
+    k->env = env;
     k->optional = optional;
-    k->kind     = how->kind;
-    k->get      = how->get;
-    k->arg      = how->arg;
+    k->kind = how->kind;
+    k->get = how->get;
+    k->arg = how->arg;
     for (size_t i = 0; i < n; i++) {
         r = add(k, how->list[i].text, how->list[i].weight, err);
         if (r < 0)
@@ -110,17 +110,14 @@ int upp__keys_new(const char *api_key, const struct upp_keys *keys, const char *
     return 0;
 }
 
-/* ---- Taking one ----------------------------------------------------------------------------------------------------
- */
-
 static int weighted(const struct upp__keys *k, size_t *ret, struct upp_err *err)
 {
     uint64_t v;
-    int      r = wb_random(&v, sizeof v, err);
+    int r = wb_random(&v, sizeof v, err);
     if (r < 0)
         return r;
     double at = (double)(v >> 11) * 0x1p-53 * k->list[k->n - 1].upto;
-    size_t i  = 0;
+    size_t i = 0;
     while (i + 1 < k->n && k->list[i].upto < at)
         i++;
     *ret = i;
@@ -130,9 +127,9 @@ static int weighted(const struct upp__keys *k, size_t *ret, struct upp_err *err)
 static int dynamic(const struct upp__keys *k, const struct upp_wait *wait, struct upp__key *ret, struct upp_err *err)
 {
     WB_CLEANUP(wb_secret_freep) struct wb_secret *s = NULL;
-    char                                         *into;
-    struct upp_err                                why = {0};
-    int                                           r   = wb_secret_room(DYNAMIC_MAX, &s, &into, err);
+    char *into;
+    struct upp_err why = {0};
+    int r = wb_secret_room(DYNAMIC_MAX, &s, &into, err);
     if (r < 0)
         return r;
     r = k->get(k->arg, wait, into, DYNAMIC_MAX, &why);
@@ -149,14 +146,14 @@ static int dynamic(const struct upp__keys *k, const struct upp_wait *wait, struc
     if (r < 0)
         return r;
     *ret = (struct upp__key){.text = wb_secret_reveal(s), .own = s};
-    s    = NULL;
+    s = NULL;
     return 0;
 }
 
 static int from_environment(const struct upp__keys *k, struct upp__key *ret, struct upp_err *err)
 {
     struct wb_secret *s = NULL;
-    int               r = k->env ? wb_secret_env(k->env, &s, err) : -UPP_ENOTFOUND;
+    int r = k->env ? wb_secret_env(k->env, &s, err) : -UPP_ENOTFOUND;
     if (r == 0) {
         r = check(wb_secret_reveal(s), err);
         if (r < 0) {
@@ -183,7 +180,7 @@ static int from_environment(const struct upp__keys *k, struct upp__key *ret, str
 int upp__keys_take(struct upp__keys *k, const struct upp_wait *wait, struct upp__key *ret, struct upp_err *err)
 {
     size_t i;
-    int    r;
+    int r;
     switch (k->kind) {
     case UPP_KEYS_ROUND_ROBIN:
         i = atomic_fetch_add_explicit(&k->next, 1, memory_order_relaxed) % k->n;
@@ -204,6 +201,6 @@ int upp__keys_take(struct upp__keys *k, const struct upp_wait *wait, struct upp_
 
 void upp__key_done(struct upp__key *key)
 {
-    key->own  = wb_secret_free(key->own);
+    key->own = wb_secret_free(key->own);
     key->text = (struct upp_str){0};
 }

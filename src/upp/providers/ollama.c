@@ -18,12 +18,11 @@ enum { MAX_TEXT = 256 << 20 }; /* of one message */
 
 struct body {
     struct upp__body b;
-    yyjson_val      *own_ids; /* metadata.ollama.minted of the newest message of the model */
-    struct wb_buf    text;    /* of the message being written */
+    yyjson_val *own_ids; /* metadata.ollama.minted of the newest message of the model */
+    struct wb_buf text;  /* of the message being written */
 };
 
-/* ---- Text and images
- * -------------------------------------------------------------------------------------------------- */
+/* ---- Text and images ------------------------------------------------------------------------- */
 
 static void add_text(struct body *o, struct upp_str text)
 {
@@ -86,8 +85,8 @@ static void put_images(struct body *o, const struct upp_message *m)
 {
     bool any = false;
     for (o->b.part = 0; o->b.part < m->n_parts; o->b.part++) {
-        const struct upp_part *p      = &m->parts[o->b.part];
-        struct upp_str         base64 = {0};
+        const struct upp_part *p = &m->parts[o->b.part];
+        struct upp_str base64 = {0};
         if (p->kind < UPP_PART_IMAGE || p->kind > UPP_PART_BINARY || is_text_document(p))
             continue;
         const char *why = image_of(p->kind, p->media, &base64);
@@ -99,8 +98,7 @@ static void put_images(struct body *o, const struct upp_message *m)
         wj_write_close(&o->b.w, ']');
 }
 
-/* ---- Messages
- * --------------------------------------------------------------------------------------------------------- */
+/* ---- Messages -------------------------------------------------------------------------------- */
 
 static void put_system(struct body *o)
 {
@@ -135,7 +133,7 @@ static struct upp_str without_thoughts(struct upp_str text)
 static void put_calls(struct body *o, const struct upp_message *m)
 {
     struct upp__body *b = &o->b;
-    size_t            n = 0;
+    size_t n = 0;
     for (b->part = 0; b->part < m->n_parts; b->part++) {
         const struct upp_part *p = &m->parts[b->part];
         if (p->kind != UPP_PART_CALL)
@@ -164,7 +162,7 @@ static void put_calls(struct body *o, const struct upp_message *m)
 static void put_assistant(struct body *o, const struct upp_message *m)
 {
     yyjson_val *own = upp__look_own(&o->b, m->metadata);
-    o->own_ids      = upp__get(own, "minted");
+    o->own_ids = upp__get(own, "minted");
     begin_message(o, "assistant");
     for (size_t i = 0; i < m->n_parts; i++)
         if (m->parts[i].kind == UPP_PART_TEXT)
@@ -189,11 +187,11 @@ static void put_assistant(struct body *o, const struct upp_message *m)
 /* Images of a result go into `images`, as everywhere in this API. */
 static void put_result_images(struct body *o, yyjson_val *blocks)
 {
-    yyjson_arr_iter   it = yyjson_arr_iter_with(blocks);
-    yyjson_val       *item;
+    yyjson_arr_iter it = yyjson_arr_iter_with(blocks);
+    yyjson_val *item;
     struct upp__block block;
-    struct upp_str    base64 = {0};
-    bool              any    = false;
+    struct upp_str base64 = {0};
+    bool any = false;
     while ((item = yyjson_arr_iter_next(&it))) {
         if (!upp__block_read(item, &block) || block.kind == UPP_PART_TEXT)
             continue;
@@ -211,8 +209,8 @@ static void put_results(struct body *o, const struct upp_message *m)
         const struct upp_part *p = &m->parts[b->part];
         if (p->kind != UPP_PART_RESULT)
             continue;
-        yyjson_val *value  = upp__look(b, p->text);
-        bool        blocks = upp__is_blocks(value);
+        yyjson_val *value = upp__look(b, p->text);
+        bool blocks = upp__is_blocks(value);
         begin_message(o, "tool");
         upp__put(b, "content",
                  blocks ? upp__blocks_text(b, value, result_refused) : upp__result_text(b->arena, p->text));
@@ -243,8 +241,7 @@ static void put_messages(struct body *o)
     wj_write_close(&b->w, ']');
 }
 
-/* ---- The rest
- * --------------------------------------------------------------------------------------------------------- */
+/* ---- The rest -------------------------------------------------------------------------------- */
 
 static void put_tool(struct upp__body *b, const struct upp_tool_spec *t)
 {
@@ -261,7 +258,7 @@ static void put_tool(struct upp__body *b, const struct upp_tool_spec *t)
 static void put_body(struct body *o)
 {
     static const char *const made[] = {"stream", "tools", NULL};
-    struct upp__body        *b      = &o->b;
+    struct upp__body *b = &o->b;
     wj_write_open(&b->w, '{');
     if (!upp__get(b->params, "model"))
         upp__put(b, "model", b->vendor->model);
@@ -280,7 +277,7 @@ static int write_request(const struct upp__vendor *v, const struct upp_request *
                          struct upp__outgoing *out, struct upp_err *err)
 {
     struct body o = {0};
-    int         r = upp__body_init(&o.b, v, req, out, "messages", err);
+    int r = upp__body_init(&o.b, v, req, out, "messages", err);
     upp__header(out, "content-type", UPP_STR("application/json"));
     if (r == 0)
         r = upp__put_key(out, v, key.n ? key : (struct upp_str){0}, "bearer", NULL, err);
@@ -311,8 +308,8 @@ static struct upp_str arguments_of(struct upp__reader *r, yyjson_val *arguments)
 
 static int say_call(struct upp__reader *r, yyjson_val *call, struct upp_err *err)
 {
-    yyjson_val    *function = upp__get(call, "function");
-    struct upp_str id       = upp__get_str(call, "id");
+    yyjson_val *function = upp__get(call, "function");
+    struct upp_str id = upp__get_str(call, "id");
     if (!function)
         return 0;
     int e = id.n ? 0 : upp__call_id_new(r, &id, err);
@@ -324,8 +321,7 @@ static int say_call(struct upp__reader *r, yyjson_val *call, struct upp_err *err
     return 0;
 }
 
-/* ---- The end
- * ---------------------------------------------------------------------------------------------------------- */
+/* ---- The end --------------------------------------------------------------------------------- */
 
 static const char *const counts[] = {"total_duration",       "load_duration", "prompt_eval_count",
                                      "prompt_eval_duration", "eval_count",    "eval_duration"};
@@ -333,7 +329,7 @@ static const char *const counts[] = {"total_duration",       "load_duration", "p
 static struct upp_str make_metadata(struct upp__reader *r, const struct own *o, yyjson_val *v)
 {
     struct upp__metadata m;
-    struct upp_str       stop = upp__get_str(v, "done_reason");
+    struct upp_str stop = upp__get_str(v, "done_reason");
     upp__metadata_begin(&m);
     upp__metadata_str(&m, "model", o->model);
     upp__metadata_str(&m, "stopReason", stop.n ? stop : (struct upp_str){0});
@@ -358,8 +354,7 @@ static void finish(struct upp__reader *r, struct own *o, yyjson_val *v)
     upp__say_end(r, stop_of(upp__get_str(v, "done_reason")), &usage, make_metadata(r, o, v));
 }
 
-/* ---- For the adapter
- * -------------------------------------------------------------------------------------------------- */
+/* ---- For the adapter ------------------------------------------------------------------------- */
 
 /* An error is a string; proxies also send objects. */
 static void read_error(yyjson_val *v, struct upp__provider_error *t)
@@ -380,8 +375,8 @@ static int read_message(struct upp__reader *r, yyjson_val *message, struct upp_e
     enum { CONTENT, THINKING, CALLS, COUNT };
     static const struct upp_str names[COUNT] = {UPP_STR_INIT("content"), UPP_STR_INIT("thinking"),
                                                 UPP_STR_INIT("tool_calls")};
-    yyjson_val                 *m[COUNT], *call;
-    int                         e = 0;
+    yyjson_val *m[COUNT], *call;
+    int e = 0;
     upp__pick(message, names, COUNT, m);
     upp__say_text(r, UPP_PART_REASONING, upp__str(m[THINKING]));
     upp__say_text(r, UPP_PART_TEXT, upp__str(m[CONTENT]));
@@ -396,8 +391,8 @@ static int read_object(struct upp__reader *r, yyjson_val *v, struct upp_err *err
     enum { MESSAGE, DONE, MODEL, ERROR, COUNT };
     static const struct upp_str names[COUNT] = {UPP_STR_INIT("message"), UPP_STR_INIT("done"), UPP_STR_INIT("model"),
                                                 UPP_STR_INIT("error")};
-    struct own                 *o            = r->own;
-    yyjson_val                 *m[COUNT];
+    struct own *o = r->own;
+    yyjson_val *m[COUNT];
     upp__pick(v, names, COUNT, m);
     if (m[ERROR])
         return upp__fail_inside(r, v, err);
@@ -424,7 +419,7 @@ static int read_event(struct upp__reader *r, const struct ww_frame *f, struct up
 static int read_whole(struct upp__reader *r, struct upp_str body, struct upp_err *err)
 {
     yyjson_val *v;
-    int         e = upp__parse(r, body, &v, err);
+    int e = upp__parse(r, body, &v, err);
     if (e < 0)
         return e;
     if (!upp__get(v, "message") && !upp__get(v, "error"))
@@ -437,13 +432,13 @@ static int read_whole(struct upp__reader *r, struct upp_str body, struct upp_err
 }
 
 const struct upp__adapter upp__ollama = {
-    .name     = "ollama",
-    .can      = UPP_CAN_STREAM | UPP_CAN_TOOLS | UPP_CAN_STRUCTURE | UPP_CAN_IMAGES | UPP_CAN_DOCUMENTS, /* as text */
-    .framing  = WW_LINES,
+    .name = "ollama",
+    .can = UPP_CAN_STREAM | UPP_CAN_TOOLS | UPP_CAN_STRUCTURE | UPP_CAN_IMAGES | UPP_CAN_DOCUMENTS, /* as text */
+    .framing = WW_LINES,
     .own_size = sizeof(struct own),
-    .write    = write_request,
-    .event    = read_event,
-    .whole    = read_whole,
-    .last     = "a line that is done",
-    .error    = read_error,
+    .write = write_request,
+    .event = read_event,
+    .whole = read_whole,
+    .last = "a line that is done",
+    .error = read_error,
 };

@@ -3,14 +3,12 @@
 
 #include "base/utf8.h"
 
-/* ---- The body --------------------------------------------------------------------------------------------------- */
-
 /* Nothing but a host: "https://api.openai.com". */
 static bool is_host(struct upp_str url)
 {
-    size_t         at   = wb_str_find(url, UPP_STR("://"), 0);
+    size_t at = wb_str_find(url, UPP_STR("://"), 0);
     struct upp_str rest = wb_str_sub(url, at == SIZE_MAX ? 0 : at + 3, SIZE_MAX);
-    rest.n              = WB_MIN(rest.n, wb_str_find(rest, UPP_STR("?"), 0));
+    rest.n = WB_MIN(rest.n, wb_str_find(rest, UPP_STR("?"), 0));
     while (rest.n && rest.p[rest.n - 1] == '/')
         rest.n--;
     return wb_str_find(rest, UPP_STR("/"), 0) == SIZE_MAX;
@@ -20,7 +18,7 @@ int upp__openai_begin(struct upp__body *b, struct upp__outgoing *out, struct upp
                       struct upp_str key)
 {
     const struct upp__vendor *v = b->vendor;
-    int                       r = upp__body_init(b, v, b->req, out, messages, b->err);
+    int r = upp__body_init(b, v, b->req, out, messages, b->err);
     if (r == 0)
         r = upp__put_key(out, v, key, "bearer", "api-key", b->err); /* the second is Azure's */
     if (r < 0)
@@ -35,12 +33,10 @@ int upp__openai_begin(struct upp__body *b, struct upp__outgoing *out, struct upp
     return 0;
 }
 
-/* ---- Parts ------------------------------------------------------------------------------------------------------ */
-
 void upp__openai_marks(struct upp__body *b, const struct upp_part *p, bool last)
 {
-    static const char *const  names[] = {"prompt_cache_breakpoint", "cache_control", NULL}; /* OpenAI's, OpenRouter's */
-    const struct upp_message *m       = b->req->messages[b->message];
+    static const char *const names[] = {"prompt_cache_breakpoint", "cache_control", NULL}; /* OpenAI's, OpenRouter's */
+    const struct upp_message *m = b->req->messages[b->message];
     upp__put_some(b, upp__look_own(b, p->metadata), names);
     if (last)
         upp__put_some(b, upp__look_own(b, m->metadata), names);
@@ -82,15 +78,13 @@ struct upp_str upp__openai_file_name(const struct upp_media *m)
     return m->title.n ? m->title : UPP_STR("document.pdf");
 }
 
-/* ---- Schemas and tools ------------------------------------------------------------------------------------------ */
-
 static bool names_all(yyjson_val *required, yyjson_val *properties)
 {
-    yyjson_val     *name, *item;
+    yyjson_val *name, *item;
     yyjson_obj_iter it = yyjson_obj_iter_with(properties);
     while ((name = yyjson_obj_iter_next(&it))) {
-        yyjson_arr_iter list  = yyjson_arr_iter_with(required);
-        bool            found = false;
+        yyjson_arr_iter list = yyjson_arr_iter_with(required);
+        bool found = false;
         while (!found && (item = yyjson_arr_iter_next(&list)))
             found = yyjson_is_str(item) && wb_str_eq(wj_text(item), wj_text(name));
         if (!found)
@@ -117,9 +111,9 @@ static bool is_strict(yyjson_val *schema)
 
 void upp__openai_schema(struct upp__body *b)
 {
-    yyjson_val    *schema = NULL;
-    struct upp_err why    = {0};
-    int            r      = wj_read(b->arena, b->req->structure, NULL, &schema, &why);
+    yyjson_val *schema = NULL;
+    struct upp_err why = {0};
+    int r = wj_read(b->arena, b->req->structure, NULL, &schema, &why);
     if (r < 0 || !yyjson_is_obj(schema)) {
         wj_writer_fail(&b->w, upp_fail(b->err, r < 0 ? (enum upp_code) - r : UPP_EINVALID, "structure: %s",
                                        r < 0 ? why.msg : "a JSON Schema is an object"));
@@ -135,12 +129,10 @@ void upp__openai_schema(struct upp__body *b)
     wj_put_bool(&b->w, "strict", strict);
 }
 
-/* ---- Calls and results ------------------------------------------------------------------------------------------ */
-
 struct upp_str upp__openai_arguments(struct upp__body *b, struct upp_str arguments)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(UPP__JSON);
-    struct wj_writer                      w;
+    struct wj_writer w;
     if (yyjson_is_obj(upp__look(b, arguments)))
         return arguments;
     wj_writer_init(&w, &out, b->err);
@@ -156,17 +148,17 @@ struct upp_str upp__openai_arguments(struct upp__body *b, struct upp_str argumen
 static void span_of(const struct upp_message *m, size_t result, size_t *from, size_t *to)
 {
     const struct upp_part *first = upp_part_next(m, NULL, UPP_PARTS_RESULTS);
-    const struct upp_part *next  = upp_part_next(m, &m->parts[result], UPP_PARTS_RESULTS);
-    *from                        = first == &m->parts[result] ? 0 : result;
-    *to                          = next ? (size_t)(next - m->parts) : m->n_parts;
+    const struct upp_part *next = upp_part_next(m, &m->parts[result], UPP_PARTS_RESULTS);
+    *from = first == &m->parts[result] ? 0 : result;
+    *to = next ? (size_t)(next - m->parts) : m->n_parts;
 }
 
 /* The blocks of a result, if it is an array of them and of nothing else; else its text. */
 static void show_result(struct upp__body *b, struct upp_str result, yyjson_val *blocks, struct upp__openai_shown *ret)
 {
-    yyjson_arr_iter   it = yyjson_arr_iter_with(blocks);
+    yyjson_arr_iter it = yyjson_arr_iter_with(blocks);
     struct upp__block block;
-    yyjson_val       *item;
+    yyjson_val *item;
     if (!blocks)
         ret->parts[ret->n++] = (struct upp_part){.kind = UPP_PART_TEXT, .text = upp__result_text(b->arena, result)};
     while ((item = yyjson_arr_iter_next(&it)) && upp__block_read(item, &block)) {
@@ -181,10 +173,10 @@ static void show_result(struct upp__body *b, struct upp_str result, yyjson_val *
 
 struct upp__openai_shown upp__openai_shown(struct upp__body *b, const struct upp_message *m)
 {
-    struct upp__openai_shown ret    = {0};
-    struct upp_str           result = m->parts[b->part].text;
-    yyjson_val              *blocks = wb_str_starts(wb_str_trim(result), UPP_STR("[")) ? upp__look(b, result) : NULL;
-    size_t                   from, to;
+    struct upp__openai_shown ret = {0};
+    struct upp_str result = m->parts[b->part].text;
+    yyjson_val *blocks = wb_str_starts(wb_str_trim(result), UPP_STR("[")) ? upp__look(b, result) : NULL;
+    size_t from, to;
     if (!upp__is_blocks(blocks))
         blocks = NULL;
     span_of(m, b->part, &from, &to);
@@ -203,9 +195,9 @@ struct upp__openai_shown upp__openai_shown(struct upp__body *b, const struct upp
 struct upp_str upp__openai_join(struct upp__body *body, const struct upp_part *parts, size_t n, uint8_t kind,
                                 struct upp_str between)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf b    = WB_BUF(UPP__JSON);
-    const struct upp_part                *only = NULL;
-    size_t                                said = 0;
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(UPP__JSON);
+    const struct upp_part *only = NULL;
+    size_t said = 0;
     for (size_t i = 0; i < n; i++)
         if (parts[i].kind == kind && parts[i].text.n && said++ == 0)
             only = &parts[i];
@@ -222,8 +214,6 @@ struct upp_str upp__openai_join(struct upp__body *body, const struct upp_part *p
         wj_writer_fail(&body->w, r);
     return wb_arena_dup(body->arena, wb_buf_str(&b));
 }
-
-/* ---- The past --------------------------------------------------------------------------------------------------- */
 
 bool upp__openai_is_own(struct upp__body *b, const struct upp_message *m)
 {

@@ -1,10 +1,7 @@
 /* upp/providers/openai.h — shared by OpenAI's two APIs, and by the servers that implement one of them. */
-#ifndef UPP_OPENAI_H
-#define UPP_OPENAI_H
+#pragma once
 
 #include "upp/providers/body.h"
-
-/* ---- Requests --------------------------------------------------------------------------------------------------- */
 
 /* Sets URL and headers, reads params, opens the body's object and writes its model. `tail`: "/chat/completions". A
  * base_url that is only a host stands for its /v1. `messages` as for upp__body_init. */
@@ -39,8 +36,8 @@ struct upp_str upp__openai_arguments(struct upp__body *b, struct upp_str argumen
  * media next to it in its message. In the arena of the request. */
 struct upp__openai_shown {
     struct upp_part *parts; /* TEXT, IMAGE, DOCUMENT ... */
-    size_t           n;
-    bool             media; /* some are not text */
+    size_t n;
+    bool media; /* some are not text */
 };
 struct upp__openai_shown upp__openai_shown(struct upp__body *b, const struct upp_message *m);
 
@@ -53,8 +50,6 @@ bool upp__openai_is_own(struct upp__body *b, const struct upp_message *m);
 
 /* Reports reasoning and media of an assistant's message that are not sent back as losses. */
 void upp__openai_lose(struct upp__body *b, const struct upp_message *m, bool reasoning);
-
-/* ---- Answers ---------------------------------------------------------------------------------------------------- */
 
 /* The value of an index; 0 for anything else. */
 static inline uint64_t upp__openai_index(yyjson_val *v)
@@ -74,5 +69,3 @@ void upp__openai_error_body(yyjson_val *v, struct upp__provider_error *t);
 int upp__openai_fail(const struct upp__provider_error *t, struct upp_err *err);
 
 enum { UPP__OPENAI_BLOCKS = 4096 }; /* of an answer: calls, items, texts */
-
-#endif

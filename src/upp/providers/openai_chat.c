@@ -20,7 +20,7 @@ static void put_text(struct upp__body *b, struct upp_str text)
 static void put_image(struct upp__body *b, const struct upp_part *p)
 {
     static const char *const names[] = {"detail", NULL};
-    const struct upp_media  *m       = p->media;
+    const struct upp_media *m = p->media;
     upp__put_typed(b, "image_url");
     wj_put_open(&b->w, "image_url", '{');
     upp__put(b, "url", upp__openai_url(b, m));
@@ -69,7 +69,7 @@ static void put_audio(struct upp__body *b, const struct upp_part *p)
 static const char *refused(const struct upp_part *p)
 {
     const struct upp_media *m = p->media;
-    struct upp_str          mime, data;
+    struct upp_str mime, data;
     if (p->kind == UPP_PART_TEXT)
         return NULL;
     if (p->kind == UPP_PART_IMAGE && m)
@@ -142,9 +142,9 @@ static bool has_calls(struct upp__body *b, const struct upp_message *m)
 /* Are these the calls that `raw` was stored with? If not, the message was edited and `raw` is void. */
 static bool has_kept_calls(const struct upp_message *m, yyjson_val *ids)
 {
-    yyjson_arr_iter        it = yyjson_arr_iter_with(ids);
-    const struct upp_part *p  = NULL;
-    yyjson_val            *id;
+    yyjson_arr_iter it = yyjson_arr_iter_with(ids);
+    const struct upp_part *p = NULL;
+    yyjson_val *id;
     while ((p = upp_part_next(m, p, UPP_PARTS_CALLS)))
         if (!(id = yyjson_arr_iter_next(&it)) || !yyjson_is_str(id) || !wb_str_eq(wj_text(id), p->id))
             return false;
@@ -157,7 +157,7 @@ static bool put_reasoning(struct upp__body *b, const struct upp_message *m, bool
     if (!own)
         return false;
     if (b->vendor->habits & UPP__REASONING_DETAILS) {
-        yyjson_val *raw     = upp__get(upp__look_own(b, m->metadata), "raw");
+        yyjson_val *raw = upp__get(upp__look_own(b, m->metadata), "raw");
         yyjson_val *details = upp__get(raw, "reasoning_details");
         if (!details || !has_kept_calls(m, upp__get(raw, "calls")))
             return false;
@@ -174,7 +174,7 @@ static bool put_reasoning(struct upp__body *b, const struct upp_message *m, bool
 static void put_assistant(struct upp__body *b, const struct upp_message *m)
 {
     /* A text that calls had split becomes one text again; texts of other vendors were separate blocks. */
-    bool           own = upp__openai_is_own(b, m), calls = has_calls(b, m);
+    bool own = upp__openai_is_own(b, m), calls = has_calls(b, m);
     struct upp_str text = upp__openai_join(b, m->parts, m->n_parts, UPP_PART_TEXT, own ? UPP_STR("") : UPP_STR("\n\n"));
     put_role(b, "assistant");
     wj_write_name(&b->w, UPP_STR("content"));
@@ -193,8 +193,8 @@ static void put_assistant(struct upp__body *b, const struct upp_message *m)
 
 static void put_result(struct upp__body *b, const struct upp_message *m)
 {
-    struct upp__openai_shown s    = upp__openai_shown(b, m);
-    struct upp_str           text = upp__openai_join(b, s.parts, s.n, UPP_PART_TEXT, UPP_STR("\n\n"));
+    struct upp__openai_shown s = upp__openai_shown(b, m);
+    struct upp_str text = upp__openai_join(b, s.parts, s.n, UPP_PART_TEXT, UPP_STR("\n\n"));
     put_role(b, "tool");
     upp__put(b, "tool_call_id", m->parts[b->part].id);
     upp__put(b, "content", text.n || !s.media ? text : UPP_STR("The result follows in the next user message."));
@@ -215,7 +215,7 @@ static void put_media(struct upp__body *b, const struct upp_message *m)
     put_text(b, wb_arena_printf(b->arena, "Result of the call %.*s:", UPP_FMT(m->parts[b->part].id)));
     wj_write_close(&b->w, '}');
     for (size_t i = 0; i < s.n; i++) {
-        const char     *why = refused(&s.parts[i]);
+        const char *why = refused(&s.parts[i]);
         struct upp_part out = {.kind = UPP_PART_TEXT};
         if (why)
             out.text = upp__left_out(b, s.parts[i].kind, why);
@@ -260,8 +260,8 @@ static void put_messages(struct upp__body *b)
     }
     for (size_t i = 0, next; i < req->n_messages; i = next) {
         const struct upp_message *m = req->messages[i];
-        next                        = i + 1;
-        b->message                  = i;
+        next = i + 1;
+        b->message = i;
         if (m->role == UPP_ROLE_USER)
             upp__openai_user(b, m, put_content);
         else if (m->role == UPP_ROLE_ASSISTANT)
@@ -317,8 +317,8 @@ static int chat_write(const struct upp__vendor *v, const struct upp_request *req
                       struct upp__outgoing *out, struct upp_err *err)
 {
     static const char *const made[] = {"tools", "stream", NULL};
-    struct upp__body         b      = {.vendor = v, .req = req, .err = err};
-    int                      r      = upp__openai_begin(&b, out, UPP_STR("/chat/completions"), "messages", key);
+    struct upp__body b = {.vendor = v, .req = req, .err = err};
+    int r = upp__openai_begin(&b, out, UPP_STR("/chat/completions"), "messages", key);
     if (r < 0)
         return r;
     put_messages(&b);
@@ -331,14 +331,14 @@ static int chat_write(const struct upp__vendor *v, const struct upp_request *req
 }
 
 const struct upp__adapter upp__openai_chat = {
-    .name     = "openai_chat",
-    .can      = UPP_CAN_STREAM | UPP_CAN_TOOLS | UPP_CAN_STRUCTURE | UPP_CAN_IMAGES | UPP_CAN_DOCUMENTS | UPP_CAN_AUDIO,
-    .framing  = WW_SSE,
+    .name = "openai_chat",
+    .can = UPP_CAN_STREAM | UPP_CAN_TOOLS | UPP_CAN_STRUCTURE | UPP_CAN_IMAGES | UPP_CAN_DOCUMENTS | UPP_CAN_AUDIO,
+    .framing = WW_SSE,
     .own_size = sizeof(struct upp__chat),
-    .write    = chat_write,
-    .event    = upp__chat_event,
-    .whole    = upp__chat_whole,
-    .eof      = upp__chat_eof,
-    .done     = upp__chat_done,
-    .error    = upp__openai_error_body,
+    .write = chat_write,
+    .event = upp__chat_event,
+    .whole = upp__chat_whole,
+    .eof = upp__chat_eof,
+    .done = upp__chat_done,
+    .error = upp__openai_error_body,
 };

@@ -14,7 +14,7 @@
 /* A text, or (Mistral, vLLM) parts of which some are. */
 static void read_content(struct upp__reader *r, yyjson_val *v)
 {
-    yyjson_val     *part;
+    yyjson_val *part;
     yyjson_arr_iter it = yyjson_arr_iter_with(v);
     if (yyjson_is_str(v))
         upp__say_text(r, UPP_PART_TEXT, wj_text(v));
@@ -27,7 +27,7 @@ static void read_content(struct upp__reader *r, yyjson_val *v)
 static void read_reasoning(struct upp__reader *r, struct upp__chat *c, yyjson_val *delta, yyjson_val *details)
 {
     struct upp_str text = upp__get_str(delta, "reasoning_content");
-    yyjson_val    *v;
+    yyjson_val *v;
     if (!text.n)
         text = upp__get_str(delta, "reasoning");
     upp__say_text(r, UPP_PART_REASONING, text);
@@ -44,9 +44,9 @@ static void read_reasoning(struct upp__reader *r, struct upp__chat *c, yyjson_va
 
 static int add_annotations(struct upp__chat *c, yyjson_val *list, struct upp_err *err)
 {
-    yyjson_arr_iter  it = yyjson_arr_iter_with(list);
+    yyjson_arr_iter it = yyjson_arr_iter_with(list);
     struct wj_writer w;
-    yyjson_val      *v;
+    yyjson_val *v;
     c->annotations.max = UPP__JSON;
     wj_writer_init(&w, &c->annotations, err);
     w.comma = c->annotations.n > 0;
@@ -58,24 +58,24 @@ static int add_annotations(struct upp__chat *c, yyjson_val *list, struct upp_err
 /* {"id", "transcript", "data", "expires_at"}, in pieces or whole. Each piece of the data is base64 by itself. */
 static int add_audio(struct upp__reader *r, struct upp__chat *c, yyjson_val *audio, struct upp_err *err)
 {
-    struct upp_str id      = upp__get_str(audio, "id");
-    yyjson_val    *expires = upp__get(audio, "expires_at");
+    struct upp_str id = upp__get_str(audio, "id");
+    yyjson_val *expires = upp__get(audio, "expires_at");
     if (id.n)
         c->audio_id = wb_arena_dup(&r->keep, id);
     if (yyjson_is_raw(expires))
         c->audio_expires = wb_arena_dup(&r->keep, wj_text(expires));
     upp__say_text(r, UPP_PART_TEXT, upp__get_str(audio, "transcript"));
     c->audio.max = UPP__JSON;
-    int e        = wb_base64_decode(upp__get_str(audio, "data"), &c->audio, err);
+    int e = wb_base64_decode(upp__get_str(audio, "data"), &c->audio, err);
     return e == -UPP_EINVALID ? upp_fail(err, UPP_EPROTO, "the audio of the answer is no base64") : e;
 }
 
 /* The whole of the speech, in the format that the request asked for. */
 static void say_audio(struct upp__reader *r, struct upp__chat *c)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf text   = WB_BUF(2 * (size_t)UPP__JSON);
-    struct upp_media                     *m      = c->audio.n ? wb_new(&r->scratch, struct upp_media) : NULL;
-    yyjson_val                           *params = NULL;
+    WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(2 * (size_t)UPP__JSON);
+    struct upp_media *m = c->audio.n ? wb_new(&r->scratch, struct upp_media) : NULL;
+    yyjson_val *params = NULL;
     if (!m)
         return;
     if (r->request->params.n && wj_read(&r->scratch, r->request->params, NULL, &params, NULL) < 0)
@@ -84,8 +84,8 @@ static void say_audio(struct upp__reader *r, struct upp__chat *c)
     wb_base64_add(&text, wb_buf_str(&c->audio), WB_BASE64);
     upp__note(r, text.failed);
     m->source = UPP_SOURCE_BASE64;
-    m->data   = wb_arena_dup(&r->scratch, wb_buf_str(&text));
-    m->mime   = wb_arena_printf(&r->scratch, "audio/%.*s", UPP_FMT(format.n ? format : UPP_STR("wav")));
+    m->data = wb_arena_dup(&r->scratch, wb_buf_str(&text));
+    m->mime = wb_arena_printf(&r->scratch, "audio/%.*s", UPP_FMT(format.n ? format : UPP_STR("wav")));
     upp__say_media(r, UPP_PART_AUDIO, m);
 }
 
@@ -166,10 +166,10 @@ static void add_arguments(struct upp__reader *r, struct upp__chat_call *call, yy
 
 static void read_call(struct upp__reader *r, struct upp__chat *c, yyjson_val *v, size_t at, bool whole)
 {
-    yyjson_val            *function = upp__get(v, "function"), *index = upp__get(v, "index");
-    struct upp_str         id = upp__get_str(v, "id"), name = upp__get_str(function, "name");
-    uint64_t               number = yyjson_is_raw(index) ? upp__get_u64(v, "index") : c->calls.n;
-    struct upp__chat_call *call   = whole ? NULL : find_call(c, yyjson_is_raw(index) ? index : NULL, id, name, number);
+    yyjson_val *function = upp__get(v, "function"), *index = upp__get(v, "index");
+    struct upp_str id = upp__get_str(v, "id"), name = upp__get_str(function, "name");
+    uint64_t number = yyjson_is_raw(index) ? upp__get_u64(v, "index") : c->calls.n;
+    struct upp__chat_call *call = whole ? NULL : find_call(c, yyjson_is_raw(index) ? index : NULL, id, name, number);
     if (!call)
         call = new_call(r, c, whole ? at : number, id);
     if (!call)
@@ -183,8 +183,8 @@ static void read_call(struct upp__reader *r, struct upp__chat *c, yyjson_val *v,
 
 static void read_calls(struct upp__reader *r, struct upp__chat *c, yyjson_val *list, bool whole)
 {
-    yyjson_val     *v;
-    size_t          at = 0;
+    yyjson_val *v;
+    size_t at = 0;
     yyjson_arr_iter it = yyjson_arr_iter_with(list);
     while ((v = yyjson_arr_iter_next(&it)) && !r->failed)
         read_call(r, c, v, at++, whole);
@@ -263,11 +263,11 @@ static void read_usage(struct upp__reader *r, struct upp__chat *c, yyjson_val *u
     if (!yyjson_is_obj(u))
         return;
     yyjson_val *in = upp__get(u, "prompt_tokens_details"), *out = upp__get(u, "completion_tokens_details");
-    c->usage = (struct upp_usage){.input       = upp__get_u64(u, "prompt_tokens"),
-                                  .output      = upp__get_u64(u, "completion_tokens"),
-                                  .cache_read  = upp__get_u64(in, "cached_tokens"),
+    c->usage = (struct upp_usage){.input = upp__get_u64(u, "prompt_tokens"),
+                                  .output = upp__get_u64(u, "completion_tokens"),
+                                  .cache_read = upp__get_u64(in, "cached_tokens"),
                                   .cache_write = upp__get_u64(in, "cache_write_tokens"),
-                                  .reasoning   = upp__get_u64(out, "reasoning_tokens")};
+                                  .reasoning = upp__get_u64(out, "reasoning_tokens")};
     if (!c->usage.cache_read)
         c->usage.cache_read = upp__get_u64(u, "prompt_cache_hit_tokens"); /* DeepSeek */
     if (r->vendor->habits & UPP__REASONING_APART)
@@ -279,9 +279,9 @@ static void read_usage(struct upp__reader *r, struct upp__chat *c, yyjson_val *u
 static int read_said(struct upp__reader *r, struct upp__chat *c, yyjson_val *said, bool whole, struct upp_err *err)
 {
     yyjson_val *key, *content = NULL, *refusal = NULL, *calls = NULL, *details = NULL, *sources = NULL, *audio = NULL;
-    int         e       = 0;
-    bool        reasons = false;
-    yyjson_obj_iter it  = yyjson_obj_iter_with(said);
+    int e = 0;
+    bool reasons = false;
+    yyjson_obj_iter it = yyjson_obj_iter_with(said);
     while ((key = yyjson_obj_iter_next(&it))) {
         yyjson_val *v = yyjson_obj_iter_get_val(key);
         if (wj_named(key, UPP_STR("content")))
@@ -322,8 +322,8 @@ static int read_choice(struct upp__reader *r, struct upp__chat *c, yyjson_val *c
     static const struct upp_str names[COUNT] = {UPP_STR_INIT("index"),         UPP_STR_INIT("delta"),
                                                 UPP_STR_INIT("finish_reason"), UPP_STR_INIT("message"),
                                                 UPP_STR_INIT("error"),         UPP_STR_INIT("usage")};
-    yyjson_val                 *m[COUNT];
-    struct upp__provider_error  t = {0};
+    yyjson_val *m[COUNT];
+    struct upp__provider_error t = {0};
     upp__pick(choice, names, COUNT, m);
     struct upp_str finish = upp__str(m[FINISH]);
     if (upp__openai_index(m[INDEX]))
@@ -332,7 +332,7 @@ static int read_choice(struct upp__reader *r, struct upp__chat *c, yyjson_val *c
     if (m[ERROR] && upp__openai_error(choice, &t)) /* OpenRouter */
         return upp__openai_fail(&t, err);
     bool whole = !yyjson_is_obj(m[DELTA]);
-    int  e     = read_said(r, c, whole ? m[MESSAGE] : m[DELTA], whole, err);
+    int e = read_said(r, c, whole ? m[MESSAGE] : m[DELTA], whole, err);
     if (e < 0)
         return e;
     if (m[USAGE])
@@ -348,9 +348,9 @@ static int read_chunk(struct upp__reader *r, struct upp__chat *c, yyjson_val *v,
     static const struct upp_str names[COUNT] = {UPP_STR_INIT("id"),      UPP_STR_INIT("object"), UPP_STR_INIT("model"),
                                                 UPP_STR_INIT("choices"), UPP_STR_INIT("usage"),  UPP_STR_INIT("x_groq"),
                                                 UPP_STR_INIT("error")};
-    struct upp__provider_error  t            = {0};
-    yyjson_val                 *m[COUNT], *choice;
-    int                         e = 0;
+    struct upp__provider_error t = {0};
+    yyjson_val *m[COUNT], *choice;
+    int e = 0;
     upp__pick(v, names, COUNT, m);
     if ((m[ERROR] || wb_str_eq(upp__str(m[OBJECT]), UPP_STR("error"))) && upp__openai_error(v, &t))
         return upp__openai_fail(&t, err);
@@ -373,7 +373,7 @@ static int read_chunk(struct upp__reader *r, struct upp__chat *c, yyjson_val *v,
 int upp__chat_event(struct upp__reader *r, const struct ww_frame *f, struct upp_err *err)
 {
     struct upp__chat *c = r->own;
-    yyjson_val       *v;
+    yyjson_val *v;
     if (r->ended || !f->data.n)
         return 0;
     if (f->data.p[0] == '[' && wb_str_starts(f->data, UPP_STR("[DONE]"))) {
@@ -390,8 +390,8 @@ int upp__chat_event(struct upp__reader *r, const struct ww_frame *f, struct upp_
 int upp__chat_whole(struct upp__reader *r, struct upp_str body, struct upp_err *err)
 {
     struct upp__chat *c = r->own;
-    yyjson_val       *v;
-    int               e = upp__parse(r, body, &v, err);
+    yyjson_val *v;
+    int e = upp__parse(r, body, &v, err);
     if (e == 0)
         e = read_chunk(r, c, v, err);
     if (e < 0)

@@ -2,8 +2,6 @@
 #include "base/str.h"
 #include "upp/providers/openai.h"
 
-/* ---- Errors ----------------------------------------------------------------------------------------------------- */
-
 /* A code may be a text or a number; null is none. */
 static struct upp_str get_word(yyjson_val *object, const char *name)
 {

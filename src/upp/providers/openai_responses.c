@@ -20,7 +20,7 @@ static void put_text(struct upp__body *b, struct upp_str text)
 static void put_image(struct upp__body *b, const struct upp_part *p)
 {
     static const char *const names[] = {"detail", NULL};
-    yyjson_val              *own     = upp__look_own(b, p->metadata);
+    yyjson_val *own = upp__look_own(b, p->metadata);
     upp__put_typed(b, "input_image");
     upp__put(b, "image_url", upp__openai_url(b, p->media));
     upp__put_some(b, own, names);
@@ -31,7 +31,7 @@ static void put_image(struct upp__body *b, const struct upp_part *p)
 static void put_document(struct upp__body *b, const struct upp_part *p)
 {
     const struct upp_media *m = p->media;
-    struct upp_str          mime, data;
+    struct upp_str mime, data;
     if (m->source == UPP_SOURCE_TEXT) {
         put_text(b, m->data);
         return;
@@ -76,7 +76,7 @@ static void put_content(struct upp__body *b, const struct upp_part *p, bool last
 
 static void put_shown(struct upp__body *b, const struct upp_part *p)
 {
-    const char     *why = refused(p);
+    const char *why = refused(p);
     struct upp_part out = {.kind = UPP_PART_TEXT};
     if (why)
         out.text = upp__left_out(b, p->kind, why);
@@ -117,7 +117,7 @@ static const struct upp_part *next_said(const struct upp_message *m, const struc
 /* Walks over the texts of an item of type message; false where they are not those of the message. */
 static bool same_texts(const struct upp_message *m, yyjson_val *item, const struct upp_part **at)
 {
-    yyjson_val     *c;
+    yyjson_val *c;
     yyjson_arr_iter it = yyjson_arr_iter_with(upp__get(item, "content"));
     while ((c = yyjson_arr_iter_next(&it))) {
         struct upp_str text = upp__get_str(c, "text");
@@ -137,8 +137,8 @@ static bool same_texts(const struct upp_message *m, yyjson_val *item, const stru
 static bool is_models(yyjson_val *item)
 {
     struct upp_str type = upp__get_str(item, "type");
-    size_t         i, n;
-    yyjson_val    *key, *v;
+    size_t i, n;
+    yyjson_val *key, *v;
     yyjson_obj_foreach(item, i, n, key, v)
     {
         bool assistant = yyjson_is_str(v) && wb_str_eq(wj_text(v), UPP_STR("assistant"));
@@ -154,9 +154,9 @@ static bool is_models(yyjson_val *item)
 static bool is_whole(struct upp__body *b, const struct upp_message *m, yyjson_val *raw)
 {
     const struct upp_part *text = NULL, *call = NULL;
-    yyjson_val            *item;
-    bool                   stored = upp__get_true(b->params, "store"), led = true;
-    yyjson_arr_iter        it = yyjson_arr_iter_with(raw);
+    yyjson_val *item;
+    bool stored = upp__get_true(b->params, "store"), led = true;
+    yyjson_arr_iter it = yyjson_arr_iter_with(raw);
     if (!yyjson_is_arr(raw))
         return false;
     while ((item = yyjson_arr_iter_next(&it))) {
@@ -190,8 +190,8 @@ static void put_call(struct upp__body *b, const struct upp_part *p)
 
 static void put_assistant(struct upp__body *b, const struct upp_message *m)
 {
-    yyjson_val     *raw = upp__get(upp__look_own(b, m->metadata), "raw"), *item;
-    yyjson_arr_iter it  = yyjson_arr_iter_with(raw);
+    yyjson_val *raw = upp__get(upp__look_own(b, m->metadata), "raw"), *item;
+    yyjson_arr_iter it = yyjson_arr_iter_with(raw);
     if (is_whole(b, m, raw)) {
         while ((item = yyjson_arr_iter_next(&it)))
             wj_write_value(&b->w, item);
@@ -299,8 +299,8 @@ static int responses_write(const struct upp__vendor *v, const struct upp_request
                            struct upp__outgoing *out, struct upp_err *err)
 {
     static const char *const made[] = {"tools", "text", "stream", NULL};
-    struct upp__body         b      = {.vendor = v, .req = req, .err = err};
-    int                      r      = upp__openai_begin(&b, out, UPP_STR("/responses"), "input", key);
+    struct upp__body b = {.vendor = v, .req = req, .err = err};
+    int r = upp__openai_begin(&b, out, UPP_STR("/responses"), "input", key);
     if (r < 0)
         return r;
     if (req->system.p && !upp__get(b.params, "instructions"))
@@ -317,14 +317,14 @@ static int responses_write(const struct upp__vendor *v, const struct upp_request
 }
 
 const struct upp__adapter upp__openai_responses = {
-    .name     = "openai_responses",
-    .can      = UPP_CAN_STREAM | UPP_CAN_TOOLS | UPP_CAN_STRUCTURE | UPP_CAN_IMAGES | UPP_CAN_DOCUMENTS,
-    .framing  = WW_SSE,
+    .name = "openai_responses",
+    .can = UPP_CAN_STREAM | UPP_CAN_TOOLS | UPP_CAN_STRUCTURE | UPP_CAN_IMAGES | UPP_CAN_DOCUMENTS,
+    .framing = WW_SSE,
     .own_size = sizeof(struct upp__responses),
-    .write    = responses_write,
-    .event    = upp__responses_event,
-    .whole    = upp__responses_whole,
-    .last     = "response.completed",
-    .done     = upp__responses_done,
-    .error    = upp__openai_error_body,
+    .write = responses_write,
+    .event = upp__responses_event,
+    .whole = upp__responses_whole,
+    .last = "response.completed",
+    .done = upp__responses_done,
+    .error = upp__openai_error_body,
 };

@@ -28,7 +28,7 @@ static struct upp__piece *new_piece(struct upp__reader *r, struct upp__responses
         upp__note(r, s->pieces.n >= UPP__OPENAI_BLOCKS ? -UPP_ELIMIT : -UPP_ENOMEM);
         return NULL;
     }
-    p.part                     = upp__say_part(r, kind, id, name);
+    p.part = upp__say_part(r, kind, id, name);
     s->pieces.p[s->pieces.n++] = p;
     return &s->pieces.p[s->pieces.n - 1];
 }
@@ -68,7 +68,7 @@ static void say_rest(struct upp__reader *r, struct upp__responses *s, struct upp
 
 static void end_message(struct upp__reader *r, struct upp__responses *s, uint64_t output, yyjson_val *item)
 {
-    yyjson_val     *c, *phase = upp__get(item, "phase");
+    yyjson_val *c, *phase = upp__get(item, "phase");
     yyjson_arr_iter it = yyjson_arr_iter_with(upp__get(item, "content"));
     s->special |= yyjson_is_str(phase);
     for (uint64_t i = 0; (c = yyjson_arr_iter_next(&it)); i++) {
@@ -82,7 +82,7 @@ static void end_message(struct upp__reader *r, struct upp__responses *s, uint64_
 
 static void end_texts(struct upp__reader *r, struct upp__responses *s, uint64_t output, uint8_t what, yyjson_val *list)
 {
-    yyjson_val     *c;
+    yyjson_val *c;
     yyjson_arr_iter it = yyjson_arr_iter_with(list);
     for (uint64_t i = 0; (c = yyjson_arr_iter_next(&it)); i++)
         say_rest(r, s, (struct upp__piece){.output = output, .sub = i, .what = what}, UPP_PART_REASONING,
@@ -98,8 +98,8 @@ static void end_reasoning(struct upp__reader *r, struct upp__responses *s, uint6
 
 static struct upp__piece *begin_call(struct upp__reader *r, struct upp__responses *s, uint64_t output, yyjson_val *item)
 {
-    struct upp__piece *p  = find_piece(s, output, UPP__OF_CALL, 0);
-    struct upp_str     id = upp__get_str(item, "call_id");
+    struct upp__piece *p = find_piece(s, output, UPP__OF_CALL, 0);
+    struct upp_str id = upp__get_str(item, "call_id");
     if (p)
         return p;
     if (!id.n)
@@ -116,9 +116,9 @@ static bool is_member(yyjson_val *object, const char *name)
 
 static void end_call(struct upp__reader *r, struct upp__responses *s, uint64_t output, yyjson_val *item)
 {
-    struct upp__piece *p         = begin_call(r, s, output, item);
-    struct upp_str     arguments = upp__get_str(item, "arguments"), status = upp__get_str(item, "status");
-    bool               half = wb_str_eq(status, UPP_STR("incomplete")) || wb_str_eq(status, UPP_STR("in_progress"));
+    struct upp__piece *p = begin_call(r, s, output, item);
+    struct upp_str arguments = upp__get_str(item, "arguments"), status = upp__get_str(item, "status");
+    bool half = wb_str_eq(status, UPP_STR("incomplete")) || wb_str_eq(status, UPP_STR("in_progress"));
     if (!p || p->closed)
         return;
     s->half |= half;
@@ -133,15 +133,15 @@ static void end_call(struct upp__reader *r, struct upp__responses *s, uint64_t o
 /* An image that the model made: whole, when its item is. */
 static void end_image(struct upp__reader *r, struct upp__responses *s, uint64_t output, yyjson_val *item)
 {
-    struct upp_str    data = upp__get_str(item, "result"), format = upp__get_str(item, "output_format");
+    struct upp_str data = upp__get_str(item, "result"), format = upp__get_str(item, "output_format");
     struct upp_media *m = data.n ? wb_new(&r->scratch, struct upp_media) : NULL;
     (void)output;
     s->special = true;
     if (!m)
         return;
     m->source = UPP_SOURCE_BASE64;
-    m->data   = data;
-    m->mime   = wb_arena_printf(&r->scratch, "image/%.*s", UPP_FMT(format.n ? format : UPP_STR("png")));
+    m->data = data;
+    m->mime = wb_arena_printf(&r->scratch, "image/%.*s", UPP_FMT(format.n ? format : UPP_STR("png")));
     upp__say_media(r, UPP_PART_IMAGE, m);
 }
 
@@ -166,9 +166,9 @@ static size_t item_place(const struct upp__responses *s, uint64_t output)
 
 static void end_item(struct upp__reader *r, struct upp__responses *s, uint64_t output, yyjson_val *item)
 {
-    size_t                  at   = item_place(s, output);
-    struct upp_str          type = upp__get_str(item, "type");
-    const struct item_type *t    = NULL;
+    size_t at = item_place(s, output);
+    struct upp_str type = upp__get_str(item, "type");
+    const struct item_type *t = NULL;
     if (!yyjson_is_obj(item) || (at < s->items.n && s->items.p[at].output == output))
         return;
     for (size_t i = 0; i < WB_LEN(item_types); i++)
@@ -191,11 +191,11 @@ static void end_item(struct upp__reader *r, struct upp__responses *s, uint64_t o
 static struct upp_usage read_usage(yyjson_val *u)
 {
     yyjson_val *in = upp__get(u, "input_tokens_details"), *out = upp__get(u, "output_tokens_details");
-    return (struct upp_usage){.input       = upp__get_u64(u, "input_tokens"),
-                              .output      = upp__get_u64(u, "output_tokens"),
-                              .cache_read  = upp__get_u64(in, "cached_tokens"),
+    return (struct upp_usage){.input = upp__get_u64(u, "input_tokens"),
+                              .output = upp__get_u64(u, "output_tokens"),
+                              .cache_read = upp__get_u64(in, "cached_tokens"),
                               .cache_write = upp__get_u64(in, "cache_write_tokens"),
-                              .reasoning   = upp__get_u64(out, "reasoning_tokens")};
+                              .reasoning = upp__get_u64(out, "reasoning_tokens")};
 }
 
 static void put_raw(struct wj_writer *w, const struct upp__responses *s)
@@ -246,10 +246,10 @@ static uint8_t stop_of(const struct upp__responses *s, yyjson_val *response, str
 static int end_response(struct upp__reader *r, struct upp__responses *s, yyjson_val *response, struct upp_err *err)
 {
     struct upp__metadata m;
-    yyjson_val          *item, *error = upp__get(response, "error"), *u = upp__get(response, "usage");
-    struct upp_usage     usage = read_usage(u);
-    struct upp_str       word, status = upp__get_str(response, "status");
-    yyjson_arr_iter      it = yyjson_arr_iter_with(upp__get(response, "output"));
+    yyjson_val *item, *error = upp__get(response, "error"), *u = upp__get(response, "usage");
+    struct upp_usage usage = read_usage(u);
+    struct upp_str word, status = upp__get_str(response, "status");
+    yyjson_arr_iter it = yyjson_arr_iter_with(upp__get(response, "output"));
     if (wb_str_eq(status, UPP_STR("failed")) || wb_str_eq(status, UPP_STR("cancelled")) || yyjson_is_obj(error))
         return fail_response(response, status, err);
     begin_response(r, s, response);
@@ -262,8 +262,8 @@ static int end_response(struct upp__reader *r, struct upp__responses *s, yyjson_
         return upp__openai_fail(
             &(struct upp__provider_error){.code = word, .message = UPP_STR("the answer was filtered")}, err);
     for (size_t i = 0; i < s->pieces.n; i++) { /* an item that was begun and never done */
-        struct upp__piece *p    = &s->pieces.p[i];
-        bool               half = !p->closed && p->what == UPP__OF_CALL;
+        struct upp__piece *p = &s->pieces.p[i];
+        bool half = !p->closed && p->what == UPP__OF_CALL;
         s->half |= half;
         if (half && !p->spoke)
             upp__say_cut(r, p->part, (struct upp_str){0});
@@ -283,13 +283,13 @@ static int end_response(struct upp__reader *r, struct upp__responses *s, yyjson_
 
 struct event_type;
 struct at {
-    struct upp__reader      *r;
-    struct upp__responses   *s;
-    yyjson_val              *event;
+    struct upp__reader *r;
+    struct upp__responses *s;
+    yyjson_val *event;
     const struct event_type *type;
-    uint64_t                 output, content, summary; /* indexes */
-    struct upp_str           delta;
-    struct upp_err          *err;
+    uint64_t output, content, summary; /* indexes */
+    struct upp_str delta;
+    struct upp_err *err;
 };
 struct event_type {
     struct upp_str type;
@@ -300,8 +300,8 @@ struct event_type {
 static struct upp__piece piece_at(const struct at *at)
 {
     return (struct upp__piece){.output = at->output,
-                               .sub    = at->type->what == UPP__OF_SUMMARY ? at->summary : at->content,
-                               .what   = at->type->what};
+                               .sub = at->type->what == UPP__OF_SUMMARY ? at->summary : at->content,
+                               .what = at->type->what};
 }
 
 static int on_text_delta(struct at *at)
@@ -408,25 +408,25 @@ static struct upp_str pick(struct at *at)
     static const struct upp_str names[COUNT] = {UPP_STR_INIT("type"), UPP_STR_INIT("output_index"),
                                                 UPP_STR_INIT("content_index"), UPP_STR_INIT("delta"),
                                                 UPP_STR_INIT("summary_index")};
-    yyjson_val                 *m[COUNT];
+    yyjson_val *m[COUNT];
     upp__pick(at->event, names, COUNT, m);
-    at->output  = upp__openai_index(m[OUTPUT]);
+    at->output = upp__openai_index(m[OUTPUT]);
     at->content = upp__openai_index(m[CONTENT]);
     at->summary = upp__openai_index(m[SUMMARY]);
-    at->delta   = upp__str(m[DELTA]);
+    at->delta = upp__str(m[DELTA]);
     return upp__str(m[TYPE]);
 }
 
 int upp__responses_event(struct upp__reader *r, const struct ww_frame *f, struct upp_err *err)
 {
-    struct at      at = {.r = r, .s = r->own, .err = err};
+    struct at at = {.r = r, .s = r->own, .err = err};
     struct upp_str type;
     if (r->ended || !f->data.n || wb_str_starts(f->data, UPP_STR("[DONE]"))) /* proxies add that */
         return 0;
     int e = upp__parse(r, f->data, &at.event, err);
     if (e < 0)
         return e;
-    type    = pick(&at);
+    type = pick(&at);
     at.type = find_type(type.p ? type : f->name);
     if (!at.type && !type.p && upp__get(at.event, "error")) /* what a proxy says in its own words */
         return on_error(&at);
@@ -437,8 +437,8 @@ int upp__responses_event(struct upp__reader *r, const struct ww_frame *f, struct
 int upp__responses_whole(struct upp__reader *r, struct upp_str body, struct upp_err *err)
 {
     struct upp__provider_error t = {0};
-    yyjson_val                *v;
-    int                        e = upp__parse(r, body, &v, err);
+    yyjson_val *v;
+    int e = upp__parse(r, body, &v, err);
     if (e < 0)
         return e;
     if (upp__openai_error(v, &t))

@@ -19,12 +19,12 @@
 #include "upp/client/waits.h"
 
 enum {
-    MAX_BODY   = 256 << 20, /* of a request */
-    MAX_ERROR  = 256 << 10, /* of the body of an error; the rest of it is not read */
+    MAX_BODY = 256 << 20,  /* of a request */
+    MAX_ERROR = 256 << 10, /* of the body of an error; the rest of it is not read */
     MAX_ANSWER = 64 << 20,
-    MAX_EVENT  = 16 << 20,
-    MAX_IDLE   = 16, /* idle connections, in an ordinary program */
-    STOP_MS    = 2000,
+    MAX_EVENT = 16 << 20,
+    MAX_IDLE = 16, /* idle connections, in an ordinary program */
+    STOP_MS = 2000,
 };
 
 /* An upper limit for sizes: multiples of it do not overflow. */
@@ -32,42 +32,42 @@ enum {
 
 /* Connections of this model, where the caller's table has none: one user at a time. */
 struct pool {
-    pthread_mutex_t  lock;
+    pthread_mutex_t lock;
     struct upp_http *idle[MAX_IDLE];
-    size_t           n;
+    size_t n;
 };
 
 struct state {
-    struct upp_model_ops        ops; /* a copy: the name of the provider and the size of a step are this model's */
-    struct upp__vendor          vendor;
-    struct wb_arena             arena; /* the texts of all of this */
-    struct upp__keys           *keys;
-    struct upp_header          *headers;
-    size_t                      n_headers;
-    uint64_t                    timeout_ms, idle_ms, retry_after_max_ms;
-    size_t                      max_event, max_answer;
+    struct upp_model_ops ops; /* a copy: the name of the provider and the size of a step are this model's */
+    struct upp__vendor vendor;
+    struct wb_arena arena; /* the texts of all of this */
+    struct upp__keys *keys;
+    struct upp_header *headers;
+    size_t n_headers;
+    uint64_t timeout_ms, idle_ms, retry_after_max_ms;
+    size_t max_event, max_answer;
     const struct upp_transport *transport; /* NULL: libcurl */
-    struct upp_http_opts        http;
-    struct pool                 pool;
+    struct upp_http_opts http;
+    struct pool pool;
 };
 
 /* A step under way. */
 struct call {
-    struct upp__key             key;
-    struct wb_arena             arena; /* of the request */
-    struct upp__outgoing        out;
-    struct upp_header           headers[UPP__HEADERS];
+    struct upp__key key;
+    struct wb_arena arena; /* of the request */
+    struct upp__outgoing out;
+    struct upp_header headers[UPP__HEADERS];
     const struct upp_transport *via;
-    struct upp_http            *http; /* taken from the pool */
-    struct upp_http_call       *http_call;
-    struct ww_frames            frames;
-    struct upp_str              piece;  /* of the body, not yet split */
-    bool                        headed; /* the head of the answer was read */
-    bool                        whole, over;
-    bool                        refused; /* the adapter knows what to do without this answer */
-    bool                        cut;     /* the body is over: the last event may be incomplete */
-    struct upp__reader          reader;
-    max_align_t                 own[]; /* the adapter's */
+    struct upp_http *http; /* taken from the pool */
+    struct upp_http_call *http_call;
+    struct ww_frames frames;
+    struct upp_str piece; /* of the body, not yet split */
+    bool headed;          /* the head of the answer was read */
+    bool whole, over;
+    bool refused; /* the adapter knows what to do without this answer */
+    bool cut;     /* the body is over: the last event may be incomplete */
+    struct upp__reader reader;
+    max_align_t own[]; /* the adapter's */
 };
 
 static struct state *state_of(const struct upp_step *s)
@@ -102,10 +102,10 @@ static int curl_send(void *arg, const struct upp_http_request *req, const struct
     return upp_http_send(arg, req, wait, ret, err);
 }
 
-static const struct upp_transport by_curl = {.size  = sizeof by_curl,
-                                             .send  = curl_send,
-                                             .head  = upp_http_call_head,
-                                             .read  = upp_http_call_read,
+static const struct upp_transport by_curl = {.size = sizeof by_curl,
+                                             .send = curl_send,
+                                             .head = upp_http_call_head,
+                                             .read = upp_http_call_read,
                                              .close = upp_http_call_close,
                                              .drain = upp_http_call_drain};
 
@@ -117,8 +117,8 @@ static int send(struct upp_step *s, struct call *c, const struct upp_http_reques
         return c->via->send(c->via->arg, req, s->wait, &c->http_call, err);
     }
     struct upp_http *http = UPP__CAN(s->wait, http) ? s->wait->http : NULL;
-    int              r    = http || c->http ? 0 : pool_take(st, &c->http, err);
-    c->via                = &by_curl;
+    int r = http || c->http ? 0 : pool_take(st, &c->http, err);
+    c->via = &by_curl;
     return r < 0 ? r : by_curl.send(http ? http : c->http, req, s->wait, &c->http_call, err);
 }
 
@@ -129,7 +129,7 @@ static void set_headers(const struct state *st, struct upp__outgoing *out)
 {
     for (size_t i = 0; i < st->n_headers; i++) {
         const struct upp_header *mine = &st->headers[i];
-        size_t                   kept = 0;
+        size_t kept = 0;
         for (size_t k = 0; k < out->n_headers; k++)
             if (!wb_str_eq_nocase(out->headers[k].name, mine->name))
                 out->headers[kept++] = out->headers[k];
@@ -196,28 +196,27 @@ static int finish_request(struct upp_step *s, struct call *c, struct upp_err *er
 static int write_request(struct upp_step *s, struct call *c, struct upp_err *err)
 {
     struct state *st = state_of(s);
-    c->arena         = (struct wb_arena)WB_ARENA(2 * (size_t)MAX_BODY);
-    c->out           = (struct upp__outgoing){.arena = &c->arena, .headers = c->headers, .body = WB_BUF(MAX_BODY)};
-    int r            = st->vendor.adapter->write(&st->vendor, s->request, c->key.text, &c->out, err);
+    c->arena = (struct wb_arena)WB_ARENA(2 * (size_t)MAX_BODY);
+    c->out = (struct upp__outgoing){.arena = &c->arena, .headers = c->headers, .body = WB_BUF(MAX_BODY)};
+    int r = st->vendor.adapter->write(&st->vendor, s->request, c->key.text, &c->out, err);
     return r < 0 ? r : finish_request(s, c, err);
 }
 
 static int send_request(struct upp_step *s, struct call *c, struct upp_err *err)
 {
-    struct state           *st  = state_of(s);
-    struct upp_http_request req = {.method    = c->out.method,
-                                   .url       = c->out.url,
-                                   .headers   = c->out.headers,
+    struct state *st = state_of(s);
+    struct upp_http_request req = {.method = c->out.method,
+                                   .url = c->out.url,
+                                   .headers = c->out.headers,
                                    .n_headers = c->out.n_headers,
-                                   .body      = wb_buf_str(&c->out.body),
-                                   .head_ms   = st->timeout_ms,
-                                   .idle_ms   = st->idle_ms,
+                                   .body = wb_buf_str(&c->out.body),
+                                   .head_ms = st->timeout_ms,
+                                   .idle_ms = st->idle_ms,
                                    .max_bytes = st->max_answer};
     return send(s, c, &req, err);
 }
 
-/* ---- The answer ----------------------------------------------------------------------------------------------------
- */
+/* ---- The answer ------------------------------------------------------------------------------ */
 
 /* Reads more: 1, it is in c->piece; 0: the body is over. */
 static int read_more(struct call *c, struct upp_err *err)
@@ -247,14 +246,14 @@ static int read_all(struct call *c, size_t max, bool cut, struct wb_buf *ret, st
 
 static int fail_status(struct upp_step *s, struct call *c, const struct upp_http_head *h, struct upp_err *err)
 {
-    struct state                             *st    = state_of(s);
-    WB_CLEANUP(wb_arena_done) struct wb_arena a     = WB_ARENA(16 * (size_t)MAX_ERROR);
-    WB_CLEANUP(wb_buf_done) struct wb_buf     body  = {0};
-    struct upp__provider_error                t     = {.status   = h->status,
-                                                       .retry_ms = upp__retry_after(h, wb_wall_ms(), st->retry_after_max_ms)};
-    static const struct upp_str               ids[] = {UPP_STR_INIT("request-id"), UPP_STR_INIT("x-request-id"),
-                                                       UPP_STR_INIT("x-generation-id")};
-    int                                       r     = read_all(c, MAX_ERROR, true, &body, err);
+    struct state *st = state_of(s);
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(16 * (size_t)MAX_ERROR);
+    WB_CLEANUP(wb_buf_done) struct wb_buf body = {0};
+    struct upp__provider_error t = {.status = h->status,
+                                    .retry_ms = upp__retry_after(h, wb_wall_ms(), st->retry_after_max_ms)};
+    static const struct upp_str ids[] = {UPP_STR_INIT("request-id"), UPP_STR_INIT("x-request-id"),
+                                         UPP_STR_INIT("x-generation-id")};
+    int r = read_all(c, MAX_ERROR, true, &body, err);
     if (r == -UPP_ECANCELED || r == -UPP_ENOMEM)
         return r; /* else the status is enough */
     for (size_t i = 0; i < WB_LEN(ids) && !t.request_id.n; i++)
@@ -282,14 +281,14 @@ static bool is_type(struct upp_str content_type, const char *type)
 static int take_head(struct upp_step *s, struct call *c, struct upp_err *err)
 {
     struct upp_http_head h = {0};
-    c->headed              = true;
-    int r                  = c->via->head(c->http_call, &h, err);
+    c->headed = true;
+    int r = c->via->head(c->http_call, &h, err);
     if (r < 0)
         return r;
     c->refused = false;
     if (h.status < 200 || h.status > 299) {
         const struct upp__adapter *adapter = state_of(s)->vendor.adapter;
-        c->refused                         = adapter->refused && adapter->refused(&c->reader, h.status);
+        c->refused = adapter->refused && adapter->refused(&c->reader, h.status);
         return c->refused ? 0 : fail_status(s, c, &h, err);
     }
     struct upp_str type = upp_http_header(&h, UPP_STR("content-type"));
@@ -301,25 +300,25 @@ static int take_head(struct upp_step *s, struct call *c, struct upp_err *err)
 
 static int read_whole(struct upp_step *s, struct call *c, struct upp_err *err)
 {
-    struct state                         *st   = state_of(s);
+    struct state *st = state_of(s);
     WB_CLEANUP(wb_buf_done) struct wb_buf body = {0};
     /* What is reported points into it. Of several answers only the last one is reported from. */
     struct wb_arena *a = st->vendor.adapter->more ? &c->reader.scratch : &c->reader.keep;
-    int              r = read_all(c, st->max_answer, false, &body, err);
+    int r = read_all(c, st->max_answer, false, &body, err);
     if (r < 0)
         return r;
     if (!body.n)
         return upp_fail(err, UPP_EPROTO, "the answer is empty");
     struct upp_str text = wb_arena_dup(a, wb_buf_str(&body));
-    r                   = wb_arena_check(a, err);
+    r = wb_arena_check(a, err);
     return r == 0 ? st->vendor.adapter->whole(&c->reader, text, err) : r;
 }
 
 /* The adapter needs another answer: sends its next request. */
 static int ask_more(struct upp_step *s, struct call *c, struct upp_err *err)
 {
-    struct state *st      = state_of(s);
-    uint64_t      wait_ms = 0;
+    struct state *st = state_of(s);
+    uint64_t wait_ms = 0;
     c->via->close(c->http_call);
     c->http_call = NULL;
     c->over = c->headed = false;
@@ -327,7 +326,7 @@ static int ask_more(struct upp_step *s, struct call *c, struct upp_err *err)
     wb_buf_done(&c->out.body);
     wb_arena_reset(&c->arena);
     c->out = (struct upp__outgoing){.arena = &c->arena, .headers = c->headers, .body = WB_BUF(MAX_BODY)};
-    int r  = st->vendor.adapter->more(&c->reader, c->key.text, &c->out, &wait_ms, err);
+    int r = st->vendor.adapter->more(&c->reader, c->key.text, &c->out, &wait_ms, err);
     if (r == 0)
         r = finish_request(s, c, err);
     if (r == 0 && wait_ms)
@@ -338,13 +337,13 @@ static int ask_more(struct upp_step *s, struct call *c, struct upp_err *err)
 static int next_whole(struct upp_step *s, struct call *c, struct upp_err *err)
 {
     const struct upp__adapter *adapter = state_of(s)->vendor.adapter;
-    int                        r       = c->refused ? 0 : read_whole(s, c, err);
+    int r = c->refused ? 0 : read_whole(s, c, err);
     if (r == 0 && !c->reader.ended)
         r = adapter->more ? ask_more(s, c, err) : upp_fail(err, UPP_EPROTO, "the answer makes no sense");
     if (r < 0 && adapter->more && c->reader.begun && (r == -UPP_ENET || r == -UPP_ETIMEOUT) && err) {
         err->code = UPP_EPROVIDER; /* a repeated call would say everything twice */
         err->http = 0;
-        r         = -UPP_EPROVIDER;
+        r = -UPP_EPROVIDER;
     }
     return r;
 }
@@ -362,8 +361,8 @@ static int next_frame(struct call *c, struct ww_frame *f, struct upp_err *err)
                 return r < 0 ? r : (c->cut = true, ww_frames_end(&c->frames, f, err));
         }
         struct upp_str now = wb_str_sub(c->piece, 0, WW_PIECE);
-        c->piece           = wb_str_sub(c->piece, now.n, SIZE_MAX);
-        r                  = ww_frames_feed(&c->frames, now, err);
+        c->piece = wb_str_sub(c->piece, now.n, SIZE_MAX);
+        r = ww_frames_feed(&c->frames, now, err);
         if (r < 0)
             return r;
     }
@@ -373,7 +372,7 @@ static int next_frame(struct call *c, struct ww_frame *f, struct upp_err *err)
 static int end_of_stream(struct call *c, int r, struct upp_err *err)
 {
     struct upp_err own = {0};
-    int            e   = upp__eof(&c->reader, &own);
+    int e = upp__eof(&c->reader, &own);
     if (e == 0 && c->reader.ended)
         return 0;
     if (r < 0)
@@ -388,7 +387,7 @@ static int end_of_stream(struct call *c, int r, struct upp_err *err)
 static int next_streamed(struct upp_step *s, struct call *c, struct upp_err *err)
 {
     struct ww_frame f;
-    int             r = next_frame(c, &f, err);
+    int r = next_frame(c, &f, err);
     if (r == 0 || r == -UPP_ENET)
         return end_of_stream(c, r, err);
     if (r > 0)
@@ -409,7 +408,7 @@ static void finish(struct call *c)
 
 static int vendor_next(struct upp_step *s, struct upp_step_event *ret, struct upp_err *err)
 {
-    struct call        *c = upp_step_state(s);
+    struct call *c = upp_step_state(s);
     struct upp__reader *r = &c->reader;
     while (r->at == r->queue.n) {
         r->at = r->queue.n = 0;
@@ -429,19 +428,18 @@ static int vendor_next(struct upp_step *s, struct upp_step_event *ret, struct up
     return 1;
 }
 
-/* ---- Steps
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- Steps ----------------------------------------------------------------------------------- */
 
 static int begin(struct upp_step *s, struct upp_err *err)
 {
-    struct state *st  = state_of(s);
-    struct call  *c   = upp_step_state(s);
-    c->reader.vendor  = &st->vendor;
+    struct state *st = state_of(s);
+    struct call *c = upp_step_state(s);
+    c->reader.vendor = &st->vendor;
     c->reader.request = s->request;
-    c->reader.own     = c->own;
-    c->reader.keep    = (struct wb_arena)WB_ARENA(st->max_answer * 4);
+    c->reader.own = c->own;
+    c->reader.keep = (struct wb_arena)WB_ARENA(st->max_answer * 4);
     c->reader.scratch = (struct wb_arena)WB_ARENA(st->max_answer * 16);
-    c->reader.answer  = (struct wb_buf)WB_BUF(st->max_answer);
+    c->reader.answer = (struct wb_buf)WB_BUF(st->max_answer);
     ww_frames_init(&c->frames, st->vendor.adapter->framing, st->max_event);
     int r = upp__keys_take(st->keys, s->wait, &c->key, err);
     if (r == 0)
@@ -457,7 +455,7 @@ static int begin(struct upp_step *s, struct upp_err *err)
 static int vendor_open(struct upp_step *s, struct upp_err *err)
 {
     struct call *c = upp_step_state(s);
-    int          r = begin(s, err);
+    int r = begin(s, err);
     if (r < 0) {
         upp__mask(err, c->key.text);
         wb_mask_err(err);
@@ -468,17 +466,17 @@ static int vendor_open(struct upp_step *s, struct upp_err *err)
 /* The answer to it is not read: only whether it was taken. */
 static int send_stop(struct upp_step *s, struct call *c, struct upp__outgoing *out, struct upp_err *err)
 {
-    struct upp_http_head    head = {0};
-    struct upp_http_request req  = {.method    = UPP_STR("POST"),
-                                    .url       = out->url,
-                                    .headers   = out->headers,
-                                    .n_headers = out->n_headers,
-                                    .body      = wb_buf_str(&out->body),
-                                    .head_ms   = STOP_MS,
-                                    .idle_ms   = STOP_MS,
-                                    .total_ms  = STOP_MS,
-                                    .max_bytes = MAX_ERROR};
-    int                     r    = wb_buf_check(&out->body, err);
+    struct upp_http_head head = {0};
+    struct upp_http_request req = {.method = UPP_STR("POST"),
+                                   .url = out->url,
+                                   .headers = out->headers,
+                                   .n_headers = out->n_headers,
+                                   .body = wb_buf_str(&out->body),
+                                   .head_ms = STOP_MS,
+                                   .idle_ms = STOP_MS,
+                                   .total_ms = STOP_MS,
+                                   .max_bytes = MAX_ERROR};
+    int r = wb_buf_check(&out->body, err);
     if (r == 0)
         r = wb_arena_check(&c->arena, err);
     if (r == 0)
@@ -492,8 +490,8 @@ static int send_stop(struct upp_step *s, struct call *c, struct upp__outgoing *o
 
 static int vendor_stop(struct upp_step *s, struct upp_err *err)
 {
-    struct state        *st  = state_of(s);
-    struct call         *c   = upp_step_state(s);
+    struct state *st = state_of(s);
+    struct call *c = upp_step_state(s);
     struct upp__outgoing out = {.arena = &c->arena, .headers = c->headers, .body = WB_BUF(MAX_ERROR)};
     if (c->http_call)
         c->via->close(c->http_call);
@@ -517,7 +515,7 @@ static int vendor_stop(struct upp_step *s, struct upp_err *err)
 static void vendor_close(struct upp_step *s)
 {
     struct state *st = state_of(s);
-    struct call  *c  = upp_step_state(s);
+    struct call *c = upp_step_state(s);
     if (c->http_call)
         c->via->close(c->http_call);
     if (c->http)
@@ -530,8 +528,7 @@ static void vendor_close(struct upp_step *s)
     upp__key_done(&c->key);
 }
 
-/* ---- Models
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- Models ---------------------------------------------------------------------------------- */
 
 static void vendor_free(void *state)
 {
@@ -582,28 +579,28 @@ static void fill(struct state *st, const struct upp_model_ref *ref, const struct
 {
     static const struct upp_model_ops ops = {
         .size = sizeof ops, .open = vendor_open, .next = vendor_next, .close = vendor_close, .free = vendor_free};
-    st->vendor             = (struct upp__vendor){.adapter     = p->adapter,
-                                                  .provider    = p->name,
-                                                  .model       = str_of(st, ref->name),
-                                                  .base_url    = str_of(st, o->base_url ? o->base_url : p->base_url),
-                                                  .api_version = str_of(st, o->api_version),
-                                                  .auth        = str_of(st, o->auth),
-                                                  .habits      = p->habits | (o->no_stream_usage ? UPP__NO_STREAM_USAGE : 0)};
-    st->ops                = ops;
-    st->ops.provider       = p->name;
-    st->ops.stop           = p->adapter->stop ? vendor_stop : NULL;
-    st->ops.step_size      = sizeof(struct call) + p->adapter->own_size;
-    st->timeout_ms         = o->timeout_ms ? o->timeout_ms : 120000;
-    st->vendor.timeout_ms  = st->timeout_ms;
-    st->idle_ms            = o->idle_ms ? o->idle_ms : 60000;
+    st->vendor = (struct upp__vendor){.adapter = p->adapter,
+                                      .provider = p->name,
+                                      .model = str_of(st, ref->name),
+                                      .base_url = str_of(st, o->base_url ? o->base_url : p->base_url),
+                                      .api_version = str_of(st, o->api_version),
+                                      .auth = str_of(st, o->auth),
+                                      .habits = p->habits | (o->no_stream_usage ? UPP__NO_STREAM_USAGE : 0)};
+    st->ops = ops;
+    st->ops.provider = p->name;
+    st->ops.stop = p->adapter->stop ? vendor_stop : NULL;
+    st->ops.step_size = sizeof(struct call) + p->adapter->own_size;
+    st->timeout_ms = o->timeout_ms ? o->timeout_ms : 120000;
+    st->vendor.timeout_ms = st->timeout_ms;
+    st->idle_ms = o->idle_ms ? o->idle_ms : 60000;
     st->retry_after_max_ms = o->retry.retry_after_max_ms ? o->retry.retry_after_max_ms : 3600000;
-    st->max_event          = o->max_event ? WB_MIN(o->max_event, ANY_SIZE) : MAX_EVENT;
-    st->max_answer         = o->max_answer ? WB_MIN(o->max_answer, ANY_SIZE) : MAX_ANSWER;
-    st->transport          = o->transport;
-    st->http               = o->http;
-    st->http.size          = sizeof st->http; /* how much of it there is, the outer size has said */
-    st->http.ca_file       = text_of(st, o->http.ca_file);
-    st->http.proxy         = text_of(st, o->http.proxy);
+    st->max_event = o->max_event ? WB_MIN(o->max_event, ANY_SIZE) : MAX_EVENT;
+    st->max_answer = o->max_answer ? WB_MIN(o->max_answer, ANY_SIZE) : MAX_ANSWER;
+    st->transport = o->transport;
+    st->http = o->http;
+    st->http.size = sizeof st->http; /* how much of it there is, the outer size has said */
+    st->http.ca_file = text_of(st, o->http.ca_file);
+    st->http.proxy = text_of(st, o->http.proxy);
     copy_headers(st, o);
 }
 
@@ -620,13 +617,13 @@ struct upp_str upp__base_url_of(const struct upp_model *m)
 int upp__model_set_own(struct upp_model *m, struct upp_str own, struct upp_err *err)
 {
     struct state *st = m->state;
-    st->vendor.own   = wb_arena_dup(&st->arena, own);
+    st->vendor.own = wb_arena_dup(&st->arena, own);
     return wb_arena_check(&st->arena, err);
 }
 
 int upp_model_new(struct upp_model_ref ref, struct upp_model **ret, struct upp_err *err)
 {
-    struct upp_provider_opts    o;
+    struct upp_provider_opts o;
     const struct upp__provider *p;
     wb_opts(&o, sizeof o, ref.opts);
     if (!strcmp(ref.provider, "scripted"))
@@ -642,8 +639,8 @@ int upp__model_new(const struct upp__provider *p, struct upp_model_ref ref, stru
     int r = check_opts(&ref, &o, p, err);
     if (r < 0)
         return r;
-    struct upp_model *m  = wb_calloc(1, sizeof *m);
-    struct state     *st = wb_calloc(1, sizeof *st);
+    struct upp_model *m = wb_calloc(1, sizeof *m);
+    struct state *st = wb_calloc(1, sizeof *st);
     if (!m || !st) {
         wb_free(m);
         wb_free(st);
@@ -652,12 +649,12 @@ int upp__model_new(const struct upp__provider *p, struct upp_model_ref ref, stru
     st->arena = (struct wb_arena)WB_ARENA(1 << 20);
     pthread_mutex_init(&st->pool.lock, NULL); /* with no attributes it cannot fail on this system */
     fill(st, &ref, &o, p);
-    *m = (struct upp_model){.ops     = &st->ops,
-                            .name    = st->vendor.model,
-                            .state   = st,
-                            .can     = p->adapter->can & ~p->cannot,
+    *m = (struct upp_model){.ops = &st->ops,
+                            .name = st->vendor.model,
+                            .state = st,
+                            .can = p->adapter->can & ~p->cannot,
                             .turn_ms = o.turn_ms};
-    r  = wb_arena_check(&st->arena, err);
+    r = wb_arena_check(&st->arena, err);
     if (r == 0)
         r = upp__keys_new(o.api_key, &o.keys, p->env, !p->env || p->habits & UPP__KEY_OPTIONAL, &st->keys, err);
     if (r == 0 && o.retry.kind)

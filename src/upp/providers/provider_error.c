@@ -19,17 +19,17 @@
 
 enum {
     /* Which rows of the table a pass may take. */
-    WORD   = 1, /* type, code or reason is exactly this */
+    WORD = 1,   /* type, code or reason is exactly this */
     WITHIN = 2, /* the reason holds this */
     PHRASE = 3, /* the message holds this, whatever the case of its letters */
     STATUS = 4,
-    WEAK   = 5, /* as WORD, in a stream that says no status */
+    WEAK = 5, /* as WORD, in a stream that says no status */
 };
 
 struct row {
-    uint8_t     kind;
-    uint8_t     code;
-    uint16_t    from, to; /* STATUS */
+    uint8_t kind;
+    uint8_t code;
+    uint16_t from, to; /* STATUS */
     const char *text;
 };
 
@@ -145,14 +145,11 @@ static enum upp_code code_of(const struct upp__provider_error *t)
     return UPP_EPROVIDER;
 }
 
-/* ---- Keys are not shown --------------------------------------------------------------------------------------------
- */
-
 enum {
-    NO_SECRET = 4,    /* a key shorter than this can be guessed: "x", for servers that only want some */
-    FRAGMENT  = 8,    /* as many bytes of a key, from anywhere in it, are masked like the whole */
-    SOUGHT    = 1024, /* how far into a key a fragment may begin */
-    SHOWN     = 512,  /* of a message; more than any error holds */
+    NO_SECRET = 4, /* a key shorter than this can be guessed: "x", for servers that only want some */
+    FRAGMENT = 8,  /* as many bytes of a key, from anywhere in it, are masked like the whole */
+    SOUGHT = 1024, /* how far into a key a fragment may begin */
+    SHOWN = 512,   /* of a message; more than any error holds */
 };
 
 /* How many bytes at the beginning of s are of the key; 0 where they are too few to mind. */
@@ -171,9 +168,9 @@ static size_t of_key(struct upp_str s, struct upp_str key)
 /* s without the key. What is cut off is cut off after masking, so that no half of a key stays at the end. */
 static struct upp_str masked(struct upp_str s, struct upp_str key, char out[SHOWN])
 {
-    char   first[2 * SHOWN];
+    char first[2 * SHOWN];
     size_t n = 0;
-    s        = wb_mask(s, first, sizeof first);
+    s = wb_mask(s, first, sizeof first);
     for (size_t i = 0; i < s.n && n + 3 < SHOWN;) {
         size_t hidden = key.n < NO_SECRET ? 0 : of_key(wb_str_sub(s, i, s.n), key);
         if (hidden) {
@@ -190,10 +187,10 @@ void upp__mask(struct upp_err *err, struct upp_str key)
 {
     if (!err)
         return;
-    char               *texts[] = {err->msg, err->cause, err->where};
+    char *texts[] = {err->msg, err->cause, err->where};
     static const size_t sizes[] = {sizeof err->msg, sizeof err->cause, sizeof err->where};
     for (size_t i = 0; i < WB_LEN(texts); i++) {
-        char           out[SHOWN];
+        char out[SHOWN];
         struct upp_str s = masked(wb_cstr(texts[i]), key, out);
         if (wb_str_eq(s, wb_cstr(texts[i])))
             continue;
@@ -201,16 +198,13 @@ void upp__mask(struct upp_err *err, struct upp_str key)
     }
 }
 
-/* ---- The error -----------------------------------------------------------------------------------------------------
- */
-
 /* "invalid_request_error, invalid_api_key": what the vendor calls it, each word once. */
 static void put_cause(const struct upp__provider_error *t, struct upp_str key, struct upp_err *err)
 {
     const struct upp_str words[] = {t->type, t->code, t->reason};
-    struct upp_err       e; /* makes any bytes fit to be shown */
-    char                 out[SHOWN];
-    size_t               n = 0;
+    struct upp_err e; /* makes any bytes fit to be shown */
+    char out[SHOWN];
+    size_t n = 0;
     for (size_t i = 0; i < WB_LEN(words); i++) {
         bool again = !words[i].n;
         for (size_t k = 0; k < i; k++)
@@ -219,7 +213,7 @@ static void put_cause(const struct upp__provider_error *t, struct upp_str key, s
             continue;
         (void)upp_fail(&e, UPP_EPROVIDER, "%.*s", UPP_FMT(masked(words[i], key, out)));
         int r = snprintf(err->cause + n, sizeof err->cause - n, "%s%.60s", n ? ", " : "", e.msg);
-        n     = WB_MIN(n + (r > 0 ? (size_t)r : 0), sizeof err->cause - 1);
+        n = WB_MIN(n + (r > 0 ? (size_t)r : 0), sizeof err->cause - 1);
     }
 }
 
@@ -228,7 +222,7 @@ int upp__provider_fail(const struct upp__provider_error *t, struct upp_str key, 
     enum upp_code code = code_of(t);
     if (!err)
         return -(int)code;
-    char           out[SHOWN];
+    char out[SHOWN];
     struct upp_str message = wb_str_trim(t->message);
     if (message.n)
         (void)upp_fail(err, code, "%.*s", UPP_FMT(masked(message, key, out)));
@@ -238,7 +232,7 @@ int upp__provider_fail(const struct upp__provider_error *t, struct upp_str key, 
         (void)upp_fail(err, code, "%s", upp_code_text((int)code));
     put_cause(t, key, err);
     wb_err_where(err, masked(t->request_id, key, out));
-    err->http           = t->status;
+    err->http = t->status;
     err->retry_after_ms = t->retry_ms;
     return -(int)code;
 }

@@ -1,17 +1,16 @@
 /* upp/providers/provider_error.h — provider errors in one struct, and the one table that maps them to error codes. */
-#ifndef UPP_PROVIDER_ERROR_H
-#define UPP_PROVIDER_ERROR_H
+#pragma once
 
 #include <upp/http.h>
 
 /* Every text may be empty; texts are borrowed. */
 struct upp__provider_error {
-    int            status;     /* HTTP status; 0: inside a stream */
+    int status;                /* HTTP status; 0: inside a stream */
     struct upp_str type, code; /* "rate_limit_error", "context_length_exceeded"; as the vendor spells them */
     struct upp_str reason;     /* a second code where the vendor has one: Google's status is `type`, its reason this */
     struct upp_str message;
     struct upp_str request_id;
-    uint64_t       retry_ms; /* 0: unknown; UINT64_MAX: do not retry */
+    uint64_t retry_ms; /* 0: unknown; UINT64_MAX: do not retry */
 };
 
 /* Fills err (http, retry_after_ms, where = the request id, cause = the vendor's type and code, msg) and returns the
@@ -28,5 +27,3 @@ uint64_t upp__retry_after(const struct upp_http_head *h, int64_t now_ms, uint64_
 
 /* A duration as Go and Google write it: "34.4s", "6m0s", "20ms". False: it is not one. */
 bool upp__duration_ms(struct upp_str s, uint64_t *ret);
-
-#endif

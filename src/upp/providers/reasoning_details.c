@@ -32,7 +32,7 @@ static bool goes_on(const struct upp__detail *last, yyjson_val *v)
 static void add_member(struct upp__reader *r, struct upp__detail *d, yyjson_val *key, bool text)
 {
     yyjson_val *v = yyjson_obj_iter_get_val(key);
-    size_t      i = 0;
+    size_t i = 0;
     while (i < d->members.n && !wb_str_eq(d->members.p[i].name, wj_text(key)))
         i++;
     if (i == d->members.n) {
@@ -55,16 +55,16 @@ static void add_member(struct upp__reader *r, struct upp__detail *d, yyjson_val 
 
 static void add_detail(struct upp__reader *r, struct upp__details *all, yyjson_val *v)
 {
-    struct upp_str  type = upp__get_str(v, "type");
-    const char     *name = text_member(type);
-    yyjson_val     *key;
+    struct upp_str type = upp__get_str(v, "type");
+    const char *name = text_member(type);
+    yyjson_val *key;
     yyjson_obj_iter it = yyjson_obj_iter_with(v);
     if (!yyjson_is_obj(v))
         return;
     if (!all->list.n || !goes_on(&all->list.p[all->list.n - 1], v)) {
-        struct upp__detail d = {.type  = wb_arena_dup(&r->keep, type),
+        struct upp__detail d = {.type = wb_arena_dup(&r->keep, type),
                                 .index = wb_arena_dup(&r->keep, get_index(v)),
-                                .text  = WB_BUF(MAX_TEXT)};
+                                .text = WB_BUF(MAX_TEXT)};
         if (!wb_vec_push(&all->list, d, UPP__DETAILS)) {
             upp__note(r, all->list.n >= UPP__DETAILS ? -UPP_ELIMIT : -UPP_ENOMEM);
             return;
@@ -76,7 +76,7 @@ static void add_detail(struct upp__reader *r, struct upp__details *all, yyjson_v
 
 void upp__details_add(struct upp__reader *r, struct upp__details *d, yyjson_val *list)
 {
-    yyjson_val     *v;
+    yyjson_val *v;
     yyjson_arr_iter it = yyjson_arr_iter_with(list);
     while ((v = yyjson_arr_iter_next(&it)) && !r->failed)
         add_detail(r, d, v);

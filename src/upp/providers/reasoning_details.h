@@ -1,8 +1,7 @@
 /* upp/providers/reasoning_details.h — OpenRouter's reasoning_details: fragments of a stream back into the details that
  * were cut. They go back as they came, in their order, with the signatures in them.
  */
-#ifndef UPP_REASONING_DETAILS_H
-#define UPP_REASONING_DETAILS_H
+#pragma once
 
 #include "upp/providers/adapter.h"
 
@@ -14,7 +13,7 @@ struct upp__detail_member {
 
 struct upp__detail {
     struct upp_str type, index; /* index: as text; empty: none */
-    struct wb_buf  text;        /* of reasoning.text and reasoning.summary, joined */
+    struct wb_buf text;         /* of reasoning.text and reasoning.summary, joined */
     WB_VEC(struct upp__detail_member) members;
 };
 
@@ -29,5 +28,3 @@ void upp__details_add(struct upp__reader *r, struct upp__details *d, yyjson_val 
 void upp__details_write(struct wj_writer *w, const struct upp__details *d);
 
 void upp__details_done(struct upp__details *d);
-
-#endif

@@ -6,9 +6,6 @@
 #include "base/str.h"
 #include "upp/providers/provider_error.h"
 
-/* ---- Decimal numbers -----------------------------------------------------------------------------------------------
- */
-
 enum { BILLION = 1000000000 };
 
 struct decimal {
@@ -25,7 +22,7 @@ static bool digit_at(struct upp_str s, size_t i)
 static bool take_decimal(struct upp_str *s, struct decimal *ret)
 {
     struct decimal d = {0};
-    size_t         i = 0;
+    size_t i = 0;
     for (; digit_at(*s, i); i++)
         if (__builtin_mul_overflow(d.whole, (uint64_t)10, &d.whole) ||
             __builtin_add_overflow(d.whole, (uint64_t)(s->p[i] - '0'), &d.whole))
@@ -39,7 +36,7 @@ static bool take_decimal(struct upp_str *s, struct decimal *ret)
     }
     if (!any)
         return false;
-    *s   = wb_str_sub(*s, i, s->n);
+    *s = wb_str_sub(*s, i, s->n);
     *ret = d;
     return true;
 }
@@ -51,12 +48,9 @@ static bool in_ms(struct decimal d, uint64_t unit, uint64_t *ret)
     return !__builtin_mul_overflow(d.whole, unit, &ms) && !__builtin_add_overflow(ms, part, ret);
 }
 
-/* ---- Durations -----------------------------------------------------------------------------------------------------
- */
-
 static const struct {
     struct upp_str name;
-    uint64_t       ms, per_ms; /* one of them is 1 */
+    uint64_t ms, per_ms; /* one of them is 1 */
 } units[] = {
     {UPP_STR_INIT("ms"), 1, 1},           {UPP_STR_INIT("us"), 1, 1000},
     {UPP_STR_INIT("\xc2\xb5s"), 1, 1000}, /* the micro sign, and the Greek
@@ -96,9 +90,6 @@ bool upp__duration_ms(struct upp_str s, uint64_t *ret)
     return true;
 }
 
-/* ---- Dates of HTTP -------------------------------------------------------------------------------------------------
- */
-
 static int month_of(struct upp_str word)
 {
     static const char names[] = "janfebmaraprmayjunjulaugsepoctnovdec";
@@ -112,8 +103,8 @@ static int month_of(struct upp_str word)
 static uint64_t whole_year(uint64_t year, int64_t now_ms)
 {
     struct wb_time now = wb_time_from_ms(now_ms);
-    char           text[WB_TIME_TEXT];
-    uint64_t       this_year;
+    char text[WB_TIME_TEXT];
+    uint64_t this_year;
     if (!wb_str_u64(wb_str_sub(wb_time_upp(&now, text), 0, 4), &this_year))
         return year;
     year += this_year - this_year % 100;
@@ -144,21 +135,21 @@ static size_t words_of(struct upp_str s, struct upp_str *words, size_t max)
 static bool date_ms(struct upp_str s, int64_t now_ms, int64_t *ret)
 {
     struct upp_str w[6], time;
-    uint64_t       day, year;
-    size_t         n       = words_of(s, w, WB_LEN(w));
-    bool           asctime = n == 5 && month_of(w[1]);
+    uint64_t day, year;
+    size_t n = words_of(s, w, WB_LEN(w));
+    bool asctime = n == 5 && month_of(w[1]);
     if (!asctime && (n != 6 || !(wb_str_eq(w[5], UPP_STR("GMT")) || wb_str_eq(w[5], UPP_STR("UTC")))))
         return false;
     int month = month_of(w[asctime ? 1 : 2]);
-    time      = w[asctime ? 3 : 4];
+    time = w[asctime ? 3 : 4];
     if (!month || !wb_str_u64(w[asctime ? 2 : 1], &day) || day > 31 || !wb_str_u64(w[asctime ? 4 : 3], &year) ||
         year > 9999 || time.n != 8)
         return false;
     if (w[asctime ? 4 : 3].n == 2)
         year = whole_year(year, now_ms);
-    char           iso[40];
+    char iso[40];
     struct wb_time t;
-    bool           leap = wb_str_ends(time, UPP_STR(":60")); /* allowed there; here there are none */
+    bool leap = wb_str_ends(time, UPP_STR(":60")); /* allowed there; here there are none */
     (void)snprintf(iso, sizeof iso, "%04u-%02d-%02uT%.*s%sZ", (unsigned)year, month, (unsigned)day, leap ? 6 : 8,
                    time.p, leap ? "59" : "");
     if (wb_time_parse(wb_cstr(iso), &t, NULL) < 0)
@@ -166,9 +157,6 @@ static bool date_ms(struct upp_str s, int64_t now_ms, int64_t *ret)
     *ret = wb_time_ms(&t);
     return true;
 }
-
-/* ---- Headers -------------------------------------------------------------------------------------------------------
- */
 
 /* Here and not by upp_http_header: a transport that a program brings may leave names as they came. */
 static struct upp_str header(const struct upp_http_head *h, struct upp_str name)
@@ -191,8 +179,8 @@ static bool after_ms(struct upp_str s, int64_t now_ms, uint64_t *ret)
     struct upp_str rest = s;
     struct decimal d;
     struct wb_time t;
-    int64_t        then;
-    bool           number = take_decimal(&rest, &d) && in_ms(d, 1000, ret);
+    int64_t then;
+    bool number = take_decimal(&rest, &d) && in_ms(d, 1000, ret);
     if (number && !rest.n)
         return true;
     if (date_ms(s, now_ms, &then)) {
@@ -218,11 +206,11 @@ uint64_t upp__retry_after(const struct upp_http_head *h, int64_t now_ms, uint64_
         return UINT64_MAX;
     struct upp_str s = header(h, UPP_STR("retry-after-ms"));
     struct decimal d;
-    uint64_t       ms   = 0, other;
-    bool           said = take_decimal(&s, &d) && !s.n && in_ms(d, 1, &ms) && ms <= too_long;
+    uint64_t ms = 0, other;
+    bool said = take_decimal(&s, &d) && !s.n && in_ms(d, 1, &ms) && ms <= too_long;
     if ((!said || !ms) && after_ms(header(h, UPP_STR("retry-after")), now_ms, &other) && other <= too_long) {
         said = true;
-        ms   = other;
+        ms = other;
     }
     /* At once is one ms: 0 stands for nothing said, and then a strategy may wait long. */
     return said ? WB_MIN(WB_MAX(ms, (uint64_t)1), max_ms) : 0;

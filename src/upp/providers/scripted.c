@@ -25,8 +25,8 @@ enum { ARENA_MAX = 128 << 20, METADATA_MAX = 1 << 20 };
 
 /* Indices of replies. */
 struct used {
-    size_t   words, count;
-    size_t   last; /* one past the highest; 0: none */
+    size_t words, count;
+    size_t last; /* one past the highest; 0: none */
     uint64_t bits[];
 };
 
@@ -82,11 +82,11 @@ static int named(const struct upp__script *s, const struct upp_message *m, uint6
     if (wb_str_find(m->metadata, UPP_STR("scripted"), 0) == SIZE_MAX)
         return 0;
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(16u * METADATA_MAX);
-    yyjson_val                               *v;
+    yyjson_val *v;
     int r = wj_read(&a, m->metadata, UPP_OPTS(wj_read_opts, .max_bytes = METADATA_MAX), &v, err);
     if (r < 0)
         return r == -UPP_ENOMEM ? r : 0;
-    yyjson_val    *state = member(v, "scripted"), *script = member(state, "script");
+    yyjson_val *state = member(v, "scripted"), *script = member(state, "script");
     struct upp_str own = wb_str_sub(s->tail, UPP__SCRIPT_MEMBER.n, UPP__SCRIPT_HASH);
     if (script && !(yyjson_is_str(script) && wb_str_eq(wj_text(script), own)))
         return 0;
@@ -99,9 +99,9 @@ static int named(const struct upp__script *s, const struct upp_message *m, uint6
 static int find_used(const struct upp__script *s, const struct upp_request *req, struct used *u, struct upp_err *err)
 {
     for (size_t i = 0; i < req->n_messages; i++) {
-        bool     forward = s->at_end == UPP__RESTART;
+        bool forward = s->at_end == UPP__RESTART;
         uint64_t index;
-        int      r = named(s, req->messages[forward ? i : req->n_messages - 1 - i], &index, err);
+        int r = named(s, req->messages[forward ? i : req->n_messages - 1 - i], &index, err);
         if (r < 0)
             return r;
         if (r == 0 || index >= s->n)
@@ -131,8 +131,8 @@ static bool contains(const struct upp_message *m, struct upp_str what)
 static struct upp_str called(const struct upp_request *req, struct upp_str id)
 {
     for (size_t i = req->n_messages; i-- > 0;) {
-        const struct upp_message *m     = req->messages[i];
-        bool                      calls = false;
+        const struct upp_message *m = req->messages[i];
+        bool calls = false;
         for (size_t k = 0; k < m->n_parts; k++) {
             const struct upp_part *p = &m->parts[k];
             if (p->kind != UPP_PART_CALL)
@@ -211,12 +211,12 @@ static const struct upp__reply *last_holding(const struct upp__script *s, const 
 static int choose(const struct upp__script *s, const struct upp_request *req, const struct upp__reply **ret,
                   struct upp_err *err)
 {
-    size_t       words = (s->n + 63) / 64;
-    struct used *u     = wb_calloc(1, sizeof *u + words * sizeof u->bits[0]);
+    size_t words = (s->n + 63) / 64;
+    struct used *u = wb_calloc(1, sizeof *u + words * sizeof u->bits[0]);
     if (!u)
         return upp_fail(err, UPP_ENOMEM, "no memory to choose a reply");
     u->words = words;
-    int r    = find_used(s, req, u, err);
+    int r = find_used(s, req, u, err);
     if (r < 0)
         goto out;
     *ret = first_unused(s, req, u);
@@ -238,15 +238,15 @@ out:
 
 struct answer {
     const struct upp__reply *reply;
-    size_t                   part;
-    size_t                   at;     /* in the part's text */
-    uint64_t                 deltas; /* given so far */
-    bool                     opened; /* the part is */
-    bool                     begun;  /* the vendor's id was told */
-    struct wb_buf            said;   /* echo: the user's text, and a reply made of it */
-    struct upp__reply        echo;
-    struct upp__script_part  echo_part;
-    struct wb_arena          filled; /* a reply with words of the question in it */
+    size_t part;
+    size_t at;          /* in the part's text */
+    uint64_t deltas;    /* given so far */
+    bool opened;        /* the part is */
+    bool begun;         /* the vendor's id was told */
+    struct wb_buf said; /* echo: the user's text, and a reply made of it */
+    struct upp__reply echo;
+    struct upp__script_part echo_part;
+    struct wb_arena filled; /* a reply with words of the question in it */
 };
 
 static int fail(struct answer *a, struct upp_err *err)
@@ -255,7 +255,7 @@ static int fail(struct answer *a, struct upp_err *err)
     int r = e->message.p ? upp_fail(err, (enum upp_code)e->code, "%.*s", UPP_FMT(e->message))
                          : upp_fail(err, (enum upp_code)e->code, "%s, as the script says", upp_code_text(e->code));
     if (err) {
-        err->http           = e->status;
+        err->http = e->status;
         err->retry_after_ms = e->retry_after_ms;
     }
     return r;
@@ -264,7 +264,7 @@ static int fail(struct answer *a, struct upp_err *err)
 /* The newest user text, as one reply. */
 static int make_echo(struct upp_step *s, const struct upp__script *script, struct answer *a, struct upp_err *err)
 {
-    const struct upp_request *req    = s->request;
+    const struct upp_request *req = s->request;
     const struct upp_message *newest = NULL;
     for (size_t i = req->n_messages; i-- > 0 && !newest;)
         if (req->messages[i]->role == UPP_ROLE_USER)
@@ -278,19 +278,19 @@ static int make_echo(struct upp_step *s, const struct upp__script *script, struc
         wb_buf_add(&a->said, newest->parts[i].text);
     }
     a->echo_part = (struct upp__script_part){.kind = UPP_PART_TEXT, .text = wb_buf_str(&a->said)};
-    a->echo      = (struct upp__reply){.parts       = &a->echo_part,
-                                       .n_parts     = 1,
-                                       .delta_bytes = script->delta_bytes,
-                                       .delay_ms    = script->delay_ms,
-                                       .stop        = UPP_STOP_END};
-    a->reply     = &a->echo;
+    a->echo = (struct upp__reply){.parts = &a->echo_part,
+                                  .n_parts = 1,
+                                  .delta_bytes = script->delta_bytes,
+                                  .delay_ms = script->delay_ms,
+                                  .stop = UPP_STOP_END};
+    a->reply = &a->echo;
     return wb_buf_check(&a->said, err);
 }
 
 static int scripted_open(struct upp_step *s, struct upp_err *err)
 {
     const struct upp__script *script = s->model->state;
-    struct answer            *a      = upp_step_state(s);
+    struct answer *a = upp_step_state(s);
     if (script->echo)
         return make_echo(s, script, a, err);
     int r = choose(script, s->request, &a->reply, err);
@@ -341,19 +341,19 @@ static bool breaks(const struct answer *a)
 
 static void give_part_open(const struct upp__script_part *p, struct upp_step_event *ret)
 {
-    ret->kind      = UPP_STEP_PART_OPEN;
+    ret->kind = UPP_STEP_PART_OPEN;
     ret->part_kind = p->kind;
-    ret->id        = p->id;
-    ret->name      = p->name;
-    ret->media     = p->media.source ? &p->media : NULL;
+    ret->id = p->id;
+    ret->name = p->name;
+    ret->media = p->media.source ? &p->media : NULL;
 }
 
 static void give_end(const struct upp__reply *reply, struct upp_step_event *ret)
 {
-    ret->kind     = UPP_STEP_END;
-    ret->stop     = reply->stop;
-    ret->usage    = reply->usage;
-    ret->data     = reply->data;
+    ret->kind = UPP_STEP_END;
+    ret->stop = reply->stop;
+    ret->usage = reply->usage;
+    ret->data = reply->data;
     ret->metadata = reply->metadata;
 }
 
@@ -365,7 +365,7 @@ static int fail_late(struct upp_step *s, struct answer *a, struct upp_err *err)
 
 static int scripted_next(struct upp_step *s, struct upp_step_event *ret, struct upp_err *err)
 {
-    struct answer           *a     = upp_step_state(s);
+    struct answer *a = upp_step_state(s);
     const struct upp__reply *reply = a->reply;
     if (WB_UNLIKELY(reply->error.code && !reply->error.breaks))
         return fail_late(s, a, err);
@@ -376,12 +376,12 @@ static int scripted_next(struct upp_step *s, struct upp_step_event *ret, struct 
         return 1;
     }
     const struct upp__script_part *p = &reply->parts[a->part];
-    ret->part                        = (uint32_t)a->part;
+    ret->part = (uint32_t)a->part;
     if (WB_UNLIKELY(reply->id.n && !a->begun)) {
         ret->kind = UPP_STEP_OPEN;
         ret->text = reply->id;
         ret->part = 0;
-        a->begun  = true;
+        a->begun = true;
         return 1;
     }
     if (!a->opened) {
@@ -393,7 +393,7 @@ static int scripted_next(struct upp_step *s, struct upp_step_event *ret, struct 
         return breaks(a) ? fail_late(s, a, err) : give_delta(s, a, wb_str_sub(p->text, a->at, SIZE_MAX), ret, err);
     ret->kind = UPP_STEP_PART_CLOSE;
     a->opened = false;
-    a->at     = 0;
+    a->at = 0;
     a->part++;
     return 1;
 }
@@ -415,20 +415,20 @@ static void scripted_free(void *state)
 }
 
 static const struct upp_model_ops scripted_ops = {
-    .size      = sizeof scripted_ops,
-    .provider  = "scripted",
+    .size = sizeof scripted_ops,
+    .provider = "scripted",
     .step_size = sizeof(struct answer),
-    .open      = scripted_open,
-    .next      = scripted_next,
-    .close     = scripted_close,
-    .free      = scripted_free,
+    .open = scripted_open,
+    .next = scripted_next,
+    .close = scripted_close,
+    .free = scripted_free,
 };
 
 int upp_scripted_new(struct upp_str script, struct upp_model **ret, struct upp_err *err)
 {
     struct upp__script *s = wb_calloc(1, sizeof *s);
-    struct upp_model   *m = wb_calloc(1, sizeof *m);
-    int                 r = 0;
+    struct upp_model *m = wb_calloc(1, sizeof *m);
+    int r = 0;
     if (!s || !m) {
         wb_free(s);
         wb_free(m);
@@ -443,6 +443,6 @@ int upp_scripted_new(struct upp_str script, struct upp_model **ret, struct upp_e
         return upp_wrap(err, r, "script");
     }
     m->name = s->name.p ? s->name : s->echo ? UPP_STR("echo") : UPP_STR("scripted");
-    *ret    = m;
+    *ret = m;
     return 0;
 }

@@ -91,9 +91,9 @@ static struct upp_str number_in(struct upp_str text)
     for (size_t at = 0; at < text.n; at++) {
         if (!is_digit(text, at))
             continue;
-        bool   euro  = at >= 3 && memcmp(text.p + at - 3, "\xe2\x82\xac", 3) == 0;
-        bool   minus = at && text.p[at - 1] == '-' && (at == 1 || text.p[at - 2] == ' ');
-        size_t to    = at + digits(text, at);
+        bool euro = at >= 3 && memcmp(text.p + at - 3, "\xe2\x82\xac", 3) == 0;
+        bool minus = at && text.p[at - 1] == '-' && (at == 1 || text.p[at - 2] == ' ');
+        size_t to = at + digits(text, at);
         while (to < text.n && (text.p[to] == ',' || text.p[to] == '.') && is_digit(text, to + 1))
             to += 1 + digits(text, to + 1);
         bool ends = !is_letter(text, to) || wb_str_starts(wb_str_sub(text, to, SIZE_MAX), UPP_STR("\xe2\x82\xac"));
@@ -114,7 +114,7 @@ static struct upp_str words_after(const struct upp__script_fill *f, struct upp_s
     size_t at = find(text, after, 0), n = 0;
     if (at == SIZE_MAX)
         return (struct upp_str){0};
-    size_t         from = at + after.n;
+    size_t from = at + after.n;
     struct upp_str rest = wb_str_sub(text, from, SIZE_MAX);
     if (f->number)
         return number_in(rest);
@@ -132,7 +132,7 @@ static struct upp_str words_after(const struct upp__script_fill *f, struct upp_s
 static struct upp_str words_of(const struct upp_message *m, const struct upp__script_fill *f)
 {
     struct upp_str found = {0};
-    uint8_t        kind  = f->result ? UPP_PART_RESULT : UPP_PART_TEXT;
+    uint8_t kind = f->result ? UPP_PART_RESULT : UPP_PART_TEXT;
     for (size_t i = 0; i < m->n_parts && !found.n; i++) {
         if (m->parts[i].kind != kind)
             continue;
@@ -195,10 +195,10 @@ static void add_value(struct wb_buf *out, const struct upp__script_fill *f, stru
                       struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf quoted = WB_BUF(16u * WORD_BYTES + UPP__SCRIPT_BYTES);
-    WB_CLEANUP(wb_buf_done) struct wb_buf plain  = WB_BUF(WORD_BYTES + UPP__SCRIPT_BYTES);
-    struct wj_writer                      w;
-    char                                  number[WORD_BYTES];
-    size_t                                n = f->number ? to_number(value, number) : 0;
+    WB_CLEANUP(wb_buf_done) struct wb_buf plain = WB_BUF(WORD_BYTES + UPP__SCRIPT_BYTES);
+    struct wj_writer w;
+    char number[WORD_BYTES];
+    size_t n = f->number ? to_number(value, number) : 0;
     if (n) /* not a default that is none */
         wb_buf_add(&plain, wb_str(number, n));
     else if (f->capital)
@@ -235,7 +235,7 @@ static int fill_text(const struct upp__reply *reply, const struct upp_request *r
             wb_buf_addc(&out, p->text.p[at]);
         at += f ? f->mark.n : 1;
     }
-    int r   = wb_buf_check(&out, err);
+    int r = wb_buf_check(&out, err);
     p->text = wb_arena_dup(a, wb_buf_str(&out));
     return r < 0 ? r : wb_arena_check(a, err);
 }
@@ -245,8 +245,8 @@ static int fill_text(const struct upp__reply *reply, const struct upp_request *r
 /* "user: Hello", "assistant: calls get_weather {}" ... */
 static void put_message(struct wj_writer *w, const struct upp_message *m, struct upp_err *err)
 {
-    static const char *const              roles[] = {"", "user", "assistant", "tool"};
-    WB_CLEANUP(wb_buf_done) struct wb_buf b       = WB_BUF(64u << 20);
+    static const char *const roles[] = {"", "user", "assistant", "tool"};
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(64u << 20);
     wb_buf_addf(&b, "%s:", m->role < WB_LEN(roles) ? roles[m->role] : "");
     for (size_t i = 0; i < m->n_parts; i++) {
         const struct upp_part *p = &m->parts[i];
@@ -275,7 +275,7 @@ static void put_json(struct wj_writer *w, const char *name, struct upp_str json)
 static int show_request(const struct upp_request *req, struct wb_arena *a, struct upp_str *ret, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(64u << 20);
-    struct wj_writer                      w;
+    struct wj_writer w;
     wj_writer_init(&w, &out, err);
     wj_write_open(&w, '{');
     wj_put_str(&w, "system", req->system);
@@ -296,11 +296,11 @@ static int show_request(const struct upp_request *req, struct wb_arena *a, struc
 int upp__script_fill(const struct upp__reply *reply, const struct upp_request *req, struct wb_arena *a,
                      const struct upp__reply **ret, struct upp_err *err)
 {
-    struct upp__reply       *copy  = wb_new(a, struct upp__reply);
+    struct upp__reply *copy = wb_new(a, struct upp__reply);
     struct upp__script_part *parts = wb_new_n(a, struct upp__script_part, reply->n_parts + 1);
     if (!copy || !parts)
         return wb_arena_check(a, err);
-    *copy       = *reply;
+    *copy = *reply;
     copy->parts = parts;
     for (size_t i = 0; i < reply->n_parts; i++) {
         parts[i] = reply->parts[i];

@@ -16,8 +16,8 @@
 struct j_call {
     struct wj_node node;
     struct upp_str id, name;
-    struct upp_str text;      /* arguments as a text, exactly */
-    yyjson_val    *arguments; /* arguments as an object */
+    struct upp_str text;   /* arguments as a text, exactly */
+    yyjson_val *arguments; /* arguments as an object */
 };
 static const struct wj_field call_rows[] = {
     F_STR(struct j_call, id, "id", 0),
@@ -31,9 +31,9 @@ WJ_ENUM(media_kinds, enum upp_part_kind, WJ_WORD("image", UPP_PART_IMAGE), WJ_WO
         WJ_WORD("audio", UPP_PART_AUDIO), WJ_WORD("video", UPP_PART_VIDEO), WJ_WORD("binary", UPP_PART_BINARY));
 
 struct j_media {
-    struct wj_node     node;
+    struct wj_node node;
     enum upp_part_kind kind;
-    struct upp_str     mime, title, data, url, text;
+    struct upp_str mime, title, data, url, text;
 };
 static const struct wj_field media_rows[] = {
     F_ENUM(struct j_media, kind, "kind", F_REQUIRED, media_kinds),
@@ -46,11 +46,11 @@ static const struct wj_field media_rows[] = {
 WJ_SHAPE(scripted_media, struct j_media, media_rows);
 
 struct j_part {
-    struct wj_node  node;
-    struct upp_str  text, reasoning;
-    struct j_call  *call;
+    struct wj_node node;
+    struct upp_str text, reasoning;
+    struct j_call *call;
     struct j_media *media;
-    bool            request;
+    bool request;
 };
 static const struct wj_field part_rows[] = {
     F_STR(struct j_part, text, "text", 0),
@@ -107,8 +107,8 @@ WJ_ENUM(codes, enum upp_code, WJ_WORD("AUTHENTICATION_FAILED", UPP_EAUTH), WJ_WO
 
 struct j_error {
     struct wj_node node;
-    enum upp_code  code;
-    uint64_t       status, retry_after_ms, after;
+    enum upp_code code;
+    uint64_t status, retry_after_ms, after;
     struct upp_str message;
 };
 static const struct wj_field error_rows[] = {
@@ -122,7 +122,7 @@ WJ_SHAPE(scripted_error, struct j_error, error_rows);
 
 struct j_usage {
     struct wj_node node;
-    uint64_t       input, output, cache_read, cache_write, reasoning;
+    uint64_t input, output, cache_read, cache_write, reasoning;
 };
 static const struct wj_field usage_rows[] = {
     F_U64(struct j_usage, input, "input_tokens", 0),
@@ -143,11 +143,11 @@ struct j_reply {
     WJ_ARR(struct j_fill) fill;
     WJ_ARR(struct j_part) parts;
     struct j_usage *usage;
-    uint64_t        delta_bytes, delay_ms;
+    uint64_t delta_bytes, delay_ms;
     struct j_error *error;
-    yyjson_val     *data;
-    enum upp_stop   stop;
-    struct upp_str  id;
+    yyjson_val *data;
+    enum upp_stop stop;
+    struct upp_str id;
 };
 static const struct wj_field reply_rows[] = {
     F_OBJ(struct j_reply, when, "when", 0, scripted_when),    F_LIST(struct j_reply, fill, "fill", 0, scripted_fill),
@@ -162,10 +162,10 @@ WJ_ENUM(ends, enum upp__at_end, WJ_WORD("repeat_last", UPP__REPEAT_LAST), WJ_WOR
         WJ_WORD("fail", UPP__FAIL));
 
 struct j_script {
-    struct wj_node   node;
-    struct upp_str   name;
-    bool             echo, again;
-    uint64_t         delta_bytes, delay_ms;
+    struct wj_node node;
+    struct upp_str name;
+    bool echo, again;
+    uint64_t delta_bytes, delay_ms;
     enum upp__at_end at_end;
     WJ_ARR(struct j_reply) replies;
 };
@@ -183,10 +183,10 @@ WJ_SHAPE(scripted_script, struct j_script, script_rows);
 /* ---- What tables cannot say --------------------------------------------------------------------------------- */
 
 struct reading {
-    struct wb_arena    *arena; /* of the script */
-    yyjson_val         *root;
+    struct wb_arena *arena; /* of the script */
+    yyjson_val *root;
     struct upp__script *script;
-    struct upp_err     *err;
+    struct upp_err *err;
 };
 
 static int refuse(const struct reading *in, const yyjson_val *where, const char *sentence)
@@ -205,7 +205,7 @@ static int as_text(const struct reading *in, yyjson_val *v, struct upp_str *ret)
 static int read_call(const struct reading *in, const struct j_call *j, struct upp__script_part *ret)
 {
     ret->kind = UPP_PART_CALL;
-    ret->id   = j->id;
+    ret->id = j->id;
     ret->name = j->name;
     ret->text = j->text.p ? j->text : UPP_STR("{}");
     if (!j->arguments)
@@ -219,15 +219,15 @@ static int read_media(const struct reading *in, const struct j_media *j, struct 
 {
     if (!!j->data.p + !!j->url.p + !!j->text.p != 1)
         return refuse(in, j->node.from, "expected one of data, url and text");
-    ret->kind  = (uint8_t)j->kind;
+    ret->kind = (uint8_t)j->kind;
     ret->media = (struct upp_media){.source = j->data.p  ? UPP_SOURCE_BASE64
                                               : j->url.p ? UPP_SOURCE_URL
                                                          : UPP_SOURCE_TEXT,
-                                    .data   = j->data.p  ? j->data
-                                              : j->url.p ? j->url
-                                                         : j->text,
-                                    .mime   = j->mime,
-                                    .title  = j->title};
+                                    .data = j->data.p  ? j->data
+                                            : j->url.p ? j->url
+                                                       : j->text,
+                                    .mime = j->mime,
+                                    .title = j->title};
     return 0;
 }
 
@@ -273,12 +273,12 @@ static int read_parts(const struct reading *in, const struct j_reply *j, struct 
 static int read_error(const struct reading *in, const struct j_reply *j, struct upp__reply *ret)
 {
     const struct j_error *e = j->error;
-    ret->error              = (struct upp__script_error){.code           = e->code,
-                                                         .status         = (int)e->status,
-                                                         .retry_after_ms = e->retry_after_ms,
-                                                         .message        = e->message,
-                                                         .breaks         = WJ_IS_SET(e, after),
-                                                         .after          = e->after};
+    ret->error = (struct upp__script_error){.code = e->code,
+                                            .status = (int)e->status,
+                                            .retry_after_ms = e->retry_after_ms,
+                                            .message = e->message,
+                                            .breaks = WJ_IS_SET(e, after),
+                                            .after = e->after};
     if (e->status > 599)
         return refuse(in, e->node.from, "expected a status of at most 599");
     if (j->data || WJ_IS_SET(j, stop) || j->usage)
@@ -308,13 +308,13 @@ static int read_fill(const struct reading *in, const struct j_fill *j, struct up
 {
     if (!j->name.n || (j->after.p && !j->after.n) || (!j->number && !j->after.p && !j->afters.n))
         return refuse(in, j->node.from, "expected a name and an 'after' that are not empty");
-    *f    = (struct upp__script_fill){.mark      = wb_arena_printf(in->arena, "${%.*s}", UPP_FMT(j->name)),
-                                      .otherwise = j->otherwise.p ? j->otherwise : UPP_STR(""),
-                                      .needed    = !WJ_IS_SET(j, otherwise),
-                                      .earlier   = j->earlier,
-                                      .number    = j->number,
-                                      .result    = j->result,
-                                      .capital   = j->capital};
+    *f = (struct upp__script_fill){.mark = wb_arena_printf(in->arena, "${%.*s}", UPP_FMT(j->name)),
+                                   .otherwise = j->otherwise.p ? j->otherwise : UPP_STR(""),
+                                   .needed = !WJ_IS_SET(j, otherwise),
+                                   .earlier = j->earlier,
+                                   .number = j->number,
+                                   .result = j->result,
+                                   .capital = j->capital};
     int r = read_words(in, j->node.from, j->after, j->afters.p, j->afters.n, &f->after);
     if (r >= 0)
         r = read_words(in, j->node.from, j->until, j->untils.p, j->untils.n, &f->until);
@@ -340,24 +340,24 @@ static int read_fills(const struct reading *in, const struct j_reply *j, struct 
 
 static int read_reply(const struct reading *in, const struct j_reply *j, size_t index, struct upp__reply *ret)
 {
-    int r            = 0;
+    int r = 0;
     ret->delta_bytes = WJ_IS_SET(j, delta_bytes) ? j->delta_bytes : in->script->delta_bytes;
-    ret->delay_ms    = WJ_IS_SET(j, delay_ms) ? j->delay_ms : in->script->delay_ms;
-    ret->stop        = UPP_STOP_END;
-    ret->id          = j->id;
-    ret->metadata    = wb_arena_printf(in->arena, "{\"scripted\":{\"reply\":%zu%.*s", index, UPP_FMT(in->script->tail));
+    ret->delay_ms = WJ_IS_SET(j, delay_ms) ? j->delay_ms : in->script->delay_ms;
+    ret->stop = UPP_STOP_END;
+    ret->id = j->id;
+    ret->metadata = wb_arena_printf(in->arena, "{\"scripted\":{\"reply\":%zu%.*s", index, UPP_FMT(in->script->tail));
     if (j->when) {
-        ret->contains    = j->when->contains;
+        ret->contains = j->when->contains;
         ret->tool_result = j->when->tool_result;
-        ret->tool        = j->when->tool;
+        ret->tool = j->when->tool;
         r = read_words(in, j->when->node.from, j->when->word, j->when->words.p, j->when->words.n, &ret->words);
     }
     if (j->usage)
-        ret->usage = (struct upp_usage){.input       = j->usage->input,
-                                        .output      = j->usage->output,
-                                        .cache_read  = j->usage->cache_read,
+        ret->usage = (struct upp_usage){.input = j->usage->input,
+                                        .output = j->usage->output,
+                                        .cache_read = j->usage->cache_read,
                                         .cache_write = j->usage->cache_write,
-                                        .reasoning   = j->usage->reasoning};
+                                        .reasoning = j->usage->reasoning};
     if (r >= 0 && !j->parts.p && !j->error && !j->data)
         r = refuse(in, j->node.from, "expected parts, data or error");
     if (r >= 0 && ret->delay_ms > UPP__SCRIPT_DELAY)
@@ -399,9 +399,9 @@ static int read_replies(const struct reading *in, const struct j_script *j)
 int upp__script_read(struct upp__script *s, struct upp_str text, struct upp_err *err)
 {
     struct j_script j;
-    yyjson_val     *v;
-    int             r = wj_read(&s->arena, text,
-                                UPP_OPTS(wj_read_opts, .flags = WJ_UNIQUE | WJ_SKIP_BOM, .max_bytes = UPP__SCRIPT_BYTES), &v, err);
+    yyjson_val *v;
+    int r = wj_read(&s->arena, text,
+                    UPP_OPTS(wj_read_opts, .flags = WJ_UNIQUE | WJ_SKIP_BOM, .max_bytes = UPP__SCRIPT_BYTES), &v, err);
     if (r < 0)
         return r;
     /* A member nobody knows is a spelling mistake: a script is written by hand. */
@@ -409,13 +409,13 @@ int upp__script_read(struct upp__script *s, struct upp_str text, struct upp_err 
     if (r < 0)
         return r;
     struct reading in = {.arena = &s->arena, .root = v, .script = s, .err = err};
-    s->name           = j.name;
-    s->tail  = wb_arena_printf(&s->arena, "%.*s%016" PRIx64 "\"}}", UPP_FMT(UPP__SCRIPT_MEMBER), wb_str_hash(text));
-    s->echo  = j.echo;
+    s->name = j.name;
+    s->tail = wb_arena_printf(&s->arena, "%.*s%016" PRIx64 "\"}}", UPP_FMT(UPP__SCRIPT_MEMBER), wb_str_hash(text));
+    s->echo = j.echo;
     s->again = j.again;
     s->delta_bytes = j.delta_bytes;
-    s->delay_ms    = j.delay_ms;
-    s->at_end      = WJ_IS_SET(&j, at_end) ? (uint8_t)j.at_end : UPP__REPEAT_LAST;
+    s->delay_ms = j.delay_ms;
+    s->at_end = WJ_IS_SET(&j, at_end) ? (uint8_t)j.at_end : UPP__REPEAT_LAST;
     if (s->delay_ms > UPP__SCRIPT_DELAY)
         return refuse(&in, v, "expected a delay_ms of at most 3600000");
     return read_replies(&in, &j);

@@ -1,4 +1,4 @@
-/* upp/providers/settings.c — see settings.h. */
+/* upp/providers/settings.c — translates settings into each vendor's params by one table, and checks their values. */
 #include "upp/providers/settings.h"
 
 #include <inttypes.h>
@@ -16,13 +16,13 @@ enum setting { TEMPERATURE, TOP_P, STOP, SEED, FREQUENCY, PRESENCE, EFFORT, PARA
 
 static const char *const names[N_VALUES] = {
     [TEMPERATURE] = "temperature",
-    [TOP_P]       = "top_p",
-    [STOP]        = "stop",
-    [SEED]        = "seed",
-    [FREQUENCY]   = "frequency_penalty",
-    [PRESENCE]    = "presence_penalty",
-    [EFFORT]      = "reasoning_effort",
-    [PARALLEL]    = "parallel_tool_calls",
+    [TOP_P] = "top_p",
+    [STOP] = "stop",
+    [SEED] = "seed",
+    [FREQUENCY] = "frequency_penalty",
+    [PRESENCE] = "presence_penalty",
+    [EFFORT] = "reasoning_effort",
+    [PARALLEL] = "parallel_tool_calls",
 };
 
 /* How a vendor is told which tool to call: the value at `path`, by enum upp__tool_choice. */
@@ -59,15 +59,15 @@ static const struct choice_words google_choice = {
 
 /* The words of an API, as paths in its params; NULL: it has none. */
 struct words {
-    const char                *adapter;  /* NULL: any other model, scripted ones among them */
-    const char                *provider; /* NULL: all that use the adapter */
-    const char                *path[N_VALUES];
-    const char                *max_tokens;
-    const char                *json_path, *json; /* how it is told to answer with a JSON object */
+    const char *adapter;  /* NULL: any other model, scripted ones among them */
+    const char *provider; /* NULL: all that use the adapter */
+    const char *path[N_VALUES];
+    const char *max_tokens;
+    const char *json_path, *json; /* how it is told to answer with a JSON object */
     const struct choice_words *choice;
-    const char                *efforts; /* the values of reasoning_effort; NULL: any */
-    uint8_t                    max_temperature;
-    bool                       stop_list; /* `stop` is always an array */
+    const char *efforts; /* the values of reasoning_effort; NULL: any */
+    uint8_t max_temperature;
+    bool stop_list; /* `stop` is always an array */
 };
 
 #define CHAT_PATHS                                                                                                     \
@@ -89,56 +89,56 @@ static const struct words table[] = {
     CHAT("openai_chat", "cerebras", "max_completion_tokens"),
     CHAT("openai_chat", "xai", "max_completion_tokens"),
     CHAT("openai_chat", NULL, "max_tokens"),
-    {.adapter         = "openai_responses",
-     .path            = {[TEMPERATURE] = "temperature",
-                         [TOP_P]       = "top_p",
-                         [EFFORT]      = "reasoning/effort",
-                         [PARALLEL]    = "parallel_tool_calls"},
-     .max_tokens      = "max_output_tokens",
-     .json_path       = "text/format",
-     .json            = "{\"type\":\"json_object\"}",
-     .choice          = &responses_choice,
+    {.adapter = "openai_responses",
+     .path = {[TEMPERATURE] = "temperature",
+              [TOP_P] = "top_p",
+              [EFFORT] = "reasoning/effort",
+              [PARALLEL] = "parallel_tool_calls"},
+     .max_tokens = "max_output_tokens",
+     .json_path = "text/format",
+     .json = "{\"type\":\"json_object\"}",
+     .choice = &responses_choice,
      .max_temperature = 2},
-    {.adapter         = "anthropic",
-     .path            = {[TEMPERATURE] = "temperature",
-                         [TOP_P]       = "top_p",
-                         [STOP]        = "stop_sequences",
-                         [EFFORT]      = "output_config/effort",
-                         [PARALLEL]    = "tool_choice"}, /* a member of it: see put_choice */
-     .max_tokens      = "max_tokens",
-     .choice          = &anthropic_choice,
-     .efforts         = "low medium high max",
+    {.adapter = "anthropic",
+     .path = {[TEMPERATURE] = "temperature",
+              [TOP_P] = "top_p",
+              [STOP] = "stop_sequences",
+              [EFFORT] = "output_config/effort",
+              [PARALLEL] = "tool_choice"}, /* a member of it: see put_choice */
+     .max_tokens = "max_tokens",
+     .choice = &anthropic_choice,
+     .efforts = "low medium high max",
      .max_temperature = 1,
-     .stop_list       = true},
-    {.adapter         = "google",
-     .path            = {[TEMPERATURE] = "generationConfig/temperature",
-                         [TOP_P]       = "generationConfig/topP",
-                         [STOP]        = "generationConfig/stopSequences",
-                         [SEED]        = "generationConfig/seed",
-                         [FREQUENCY]   = "generationConfig/frequencyPenalty",
-                         [PRESENCE]    = "generationConfig/presencePenalty",
-                         [EFFORT]      = "generationConfig/thinkingConfig/thinkingLevel"},
-     .max_tokens      = "generationConfig/maxOutputTokens",
-     .json_path       = "generationConfig/responseMimeType",
-     .json            = "\"application/json\"",
-     .choice          = &google_choice,
-     .efforts         = "minimal low medium high",
+     .stop_list = true},
+    {.adapter = "google",
+     .path = {[TEMPERATURE] = "generationConfig/temperature",
+              [TOP_P] = "generationConfig/topP",
+              [STOP] = "generationConfig/stopSequences",
+              [SEED] = "generationConfig/seed",
+              [FREQUENCY] = "generationConfig/frequencyPenalty",
+              [PRESENCE] = "generationConfig/presencePenalty",
+              [EFFORT] = "generationConfig/thinkingConfig/thinkingLevel"},
+     .max_tokens = "generationConfig/maxOutputTokens",
+     .json_path = "generationConfig/responseMimeType",
+     .json = "\"application/json\"",
+     .choice = &google_choice,
+     .efforts = "minimal low medium high",
      .max_temperature = 2,
-     .stop_list       = true},
-    {.adapter         = "ollama",
-     .path            = {[TEMPERATURE] = "options/temperature",
-                         [TOP_P]       = "options/top_p",
-                         [STOP]        = "options/stop",
-                         [SEED]        = "options/seed",
-                         [FREQUENCY]   = "options/frequency_penalty",
-                         [PRESENCE]    = "options/presence_penalty",
-                         [EFFORT]      = "think"},
-     .max_tokens      = "options/num_predict",
-     .json_path       = "format",
-     .json            = "\"json\"",
-     .efforts         = "low medium high",
+     .stop_list = true},
+    {.adapter = "ollama",
+     .path = {[TEMPERATURE] = "options/temperature",
+              [TOP_P] = "options/top_p",
+              [STOP] = "options/stop",
+              [SEED] = "options/seed",
+              [FREQUENCY] = "options/frequency_penalty",
+              [PRESENCE] = "options/presence_penalty",
+              [EFFORT] = "think"},
+     .max_tokens = "options/num_predict",
+     .json_path = "format",
+     .json = "\"json\"",
+     .efforts = "low medium high",
      .max_temperature = 2,
-     .stop_list       = true},
+     .stop_list = true},
     CHAT(NULL, NULL, "max_completion_tokens"),
 };
 
@@ -163,15 +163,15 @@ struct change {
 enum { CHANGES = N_VALUES + 4 };
 
 struct writing {
-    const struct upp_model     *model;
-    const struct words         *words;
+    const struct upp_model *model;
+    const struct words *words;
     const struct upp__settings *settings;
-    yyjson_val                 *params; /* NULL: none */
-    struct wb_arena            *arena;
-    struct change               list[CHANGES];
-    size_t                      n;
-    bool                        without_tools;
-    struct upp_err             *err;
+    yyjson_val *params; /* NULL: none */
+    struct wb_arena *arena;
+    struct change list[CHANGES];
+    size_t n;
+    bool without_tools;
+    struct upp_err *err;
 };
 
 static int refuse(const struct writing *x, const char *member, const char *why)
@@ -207,7 +207,7 @@ static void put_changed_member(struct wj_writer *w, struct upp_str name, yyjson_
                                size_t from, size_t n)
 {
     struct change inside[CHANGES];
-    size_t        k = 0;
+    size_t k = 0;
     wj_write_name(w, name);
     for (size_t i = from; i < n; i++) {
         if (!wb_str_eq(first_name(list[i].path), name))
@@ -234,7 +234,7 @@ static bool is_changed(struct upp_str name, const struct change *list, size_t n)
 static void put_changed(struct wj_writer *w, yyjson_val *object, const struct change *list, size_t n)
 {
     yyjson_obj_iter it = yyjson_obj_iter_with(object);
-    yyjson_val     *key;
+    yyjson_val *key;
     wj_write_open(w, '{');
     while ((key = yyjson_obj_iter_next(&it)))
         if (is_changed(wj_text(key), list, n))
@@ -262,7 +262,7 @@ bool upp__word_among(const char *list, struct upp_str word)
 
 static int check_temperature(struct writing *x, yyjson_val *v)
 {
-    char   why[48];
+    char why[48];
     double t = 0;
     if (yyjson_is_raw(v) && wj_num_f64(wj_text(v), &t) && t <= x->words->max_temperature)
         return 0;
@@ -304,7 +304,7 @@ static int put_values(struct writing *x)
     int r = 0;
     for (size_t i = 0; r >= 0 && i < N_VALUES; i++) {
         yyjson_val *v = upp__get(x->settings->values, names[i]);
-        r             = v && !yyjson_is_null(v) ? put_value(x, i, v) : 0;
+        r = v && !yyjson_is_null(v) ? put_value(x, i, v) : 0;
     }
     return r;
 }
@@ -313,8 +313,8 @@ static int put_values(struct writing *x)
 static int put_max_tokens(struct writing *x)
 {
     const char *path = x->words->max_tokens;
-    yyjson_val *own  = x->params;
-    uint64_t    had = 0, max = x->settings->max_tokens;
+    yyjson_val *own = x->params;
+    uint64_t had = 0, max = x->settings->max_tokens;
     if (!max)
         return 0;
     if (x->words->choice == &chat_choice && upp__get(own, "max_tokens"))
@@ -337,11 +337,11 @@ static int choice_json(struct writing *x, const struct choice_words *words, uint
         return 0;
     }
     WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(1 << 16);
-    struct wj_writer                      w;
+    struct wj_writer w;
     wj_writer_init(&w, &b, x->err);
     wj_write_str(&w, x->settings->function);
     int r = wj_writer_text(&w, x->arena, &name);
-    *ret  = wb_arena_printf(x->arena, "%s%.*s%s", words->before, UPP_FMT(name), words->after);
+    *ret = wb_arena_printf(x->arena, "%s%.*s%s", words->before, UPP_FMT(name), words->after);
     return r < 0 ? r : wb_arena_check(x->arena, x->err);
 }
 
@@ -353,10 +353,10 @@ static void add_one_at_a_time(struct writing *x, struct upp_str *json)
 
 static int put_choice(struct writing *x)
 {
-    const struct choice_words *words    = x->words->choice;
-    uint8_t                    choice   = x->settings->choice;
-    struct upp_str             json     = {0};
-    yyjson_val                *parallel = upp__get(x->settings->values, names[PARALLEL]);
+    const struct choice_words *words = x->words->choice;
+    uint8_t choice = x->settings->choice;
+    struct upp_str json = {0};
+    yyjson_val *parallel = upp__get(x->settings->values, names[PARALLEL]);
     bool one = words == &anthropic_choice && parallel && yyjson_is_false(parallel) && choice != UPP__CHOICE_NONE;
     if (!x->settings->has_tools)
         return 0;
@@ -389,7 +389,7 @@ int upp__settings_write(const struct upp_model *m, struct upp_str params, const 
                         struct wb_arena *a, struct upp_str *ret, struct upp_err *err)
 {
     struct writing x = {.model = m, .words = words_of(m), .settings = s, .arena = a, .err = err};
-    int            r = params.n ? wj_read(a, params, NULL, &x.params, err) : 0;
+    int r = params.n ? wj_read(a, params, NULL, &x.params, err) : 0;
     if (r < 0)
         return upp_wrap(err, r, "params");
     r = put_values(&x);
@@ -404,7 +404,7 @@ int upp__settings_write(const struct upp_model *m, struct upp_str params, const 
     *ret = params;
     if (x.n) {
         WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(64u << 20);
-        struct wj_writer                      w;
+        struct wj_writer w;
         wj_writer_init(&w, &out, err);
         put_changed(&w, yyjson_is_obj(x.params) ? x.params : NULL, x.list, x.n);
         r = wj_writer_text(&w, a, ret);

@@ -3,8 +3,7 @@
  * Params are a vendor's own and are sent unchanged. These are what a request may set whatever the model is: OpenAI's
  * names, translated by one table into params. What a vendor has no word for is refused, never dropped.
  */
-#ifndef UPP_SETTINGS_H
-#define UPP_SETTINGS_H
+#pragma once
 
 #include <upp/model.h>
 #include <yyjson.h>
@@ -22,12 +21,12 @@ enum upp__tool_choice {
 struct upp__settings {
     /* Of these members that are not null: temperature, top_p, stop (string or array), seed, frequency_penalty,
      * presence_penalty, reasoning_effort, parallel_tool_calls. Others are not looked at. */
-    yyjson_val    *values;
-    uint8_t        choice;     /* enum upp__tool_choice */
-    struct upp_str function;   /* of UPP__CHOICE_FUNCTION */
-    uint64_t       max_tokens; /* of the response; 0: no limit. A lower one of the params stays */
-    bool           json;       /* the response is some JSON object */
-    bool           has_tools;  /* the request has tools: otherwise choice and parallel_tool_calls are not sent */
+    yyjson_val *values;
+    uint8_t choice;          /* enum upp__tool_choice */
+    struct upp_str function; /* of UPP__CHOICE_FUNCTION */
+    uint64_t max_tokens;     /* of the response; 0: no limit. A lower one of the params stays */
+    bool json;               /* the response is some JSON object */
+    bool has_tools;          /* the request has tools: otherwise choice and parallel_tool_calls are not sent */
 };
 
 WB_EXPORT_BEGIN
@@ -41,5 +40,3 @@ int upp__settings_write(const struct upp_model *m, struct upp_str params, const 
 bool upp__word_among(const char *list, struct upp_str word);
 
 WB_EXPORT_END
-
-#endif

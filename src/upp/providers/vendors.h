@@ -1,16 +1,15 @@
 /* upp/providers/vendors.h — the table of providers. */
-#ifndef UPP_VENDORS_H
-#define UPP_VENDORS_H
+#pragma once
 
 #include "upp/providers/adapter.h"
 
 struct upp__provider {
-    const char                *name; /* "groq" */
-    const char                *api;  /* NULL: the only one */
+    const char *name; /* "groq" */
+    const char *api;  /* NULL: the only one */
     const struct upp__adapter *adapter;
-    const char                *base_url, *env; /* NULL: must be given; needs no key */
-    unsigned                   habits;
-    uint32_t                   cannot; /* of what its adapter can */
+    const char *base_url, *env; /* NULL: must be given; needs no key */
+    unsigned habits;
+    uint32_t cannot; /* of what its adapter can */
 };
 
 WB_EXPORT_BEGIN
@@ -33,5 +32,3 @@ WB_EXPORT_END
 
 /* The adapter of a vendor's model; NULL: a scripted one, or one of the program's own. */
 const struct upp__adapter *upp__adapter_of(const struct upp_model *m);
-
-#endif

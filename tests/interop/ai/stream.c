@@ -12,10 +12,10 @@
 
 static int stream(unsigned target, const char *script)
 {
-    struct events    e;
+    struct events e;
     struct wd_frames f;
-    struct upp_err   err   = {0};
-    void            *state = calloc(1, wd_stream_ui.state_size);
+    struct upp_err err = {0};
+    void *state = calloc(1, wd_stream_ui.state_size);
     events_init(&e);
     wd_frames_init(&f);
     int r = state ? events_play(&e, wb_cstr(script), &err) : -UPP_ENOMEM;

@@ -20,16 +20,16 @@ enum { MAX_HEADERS = 8 };
 
 struct job {
     struct upp_provider_opts opts;
-    struct upp_model_ref     ref;
-    struct upp_header        headers[MAX_HEADERS];
-    const char              *ask, *system, *params, *structure;
-    bool                     stream, tools, image;
+    struct upp_model_ref ref;
+    struct upp_header headers[MAX_HEADERS];
+    const char *ask, *system, *params, *structure;
+    bool stream, tools, image;
 };
 
 static int get_weather(struct upp_call *call, struct upp_value *ret, struct upp_err *err)
 {
     struct upp_str city;
-    int            r = upp_call_arg_str(call, "city", &city, err);
+    int r = upp_call_arg_str(call, "city", &city, err);
     return r < 0 ? r : upp_value_printf(ret, err, "18 degrees in %.*s", UPP_FMT(city));
 }
 
@@ -51,7 +51,7 @@ static void print(const char *word, struct upp_str text)
 
 static int print_error(const struct upp_err *why)
 {
-    struct wb_buf    b = WB_BUF(64 * 1024);
+    struct wb_buf b = WB_BUF(64 * 1024);
     struct wj_writer w;
     wj_writer_init(&w, &b, NULL);
     wm_err_write(&w, why);
@@ -65,7 +65,7 @@ static int print_error(const struct upp_err *why)
 static int print_turn(const struct upp_turn *turn, struct upp_err *err)
 {
     struct upp_str json;
-    int            r = upp_turn_to_json(turn, &json, err);
+    int r = upp_turn_to_json(turn, &json, err);
     if (r < 0)
         return r;
     print("turn", json);
@@ -76,9 +76,9 @@ static int print_turn(const struct upp_turn *turn, struct upp_err *err)
 static int by_stream(struct upp_llm *llm, const struct upp_input *in, struct upp_err *err)
 {
     UPP_CLEANUP(upp_stream_closep) struct upp_stream *s = NULL;
-    const struct upp_turn                            *turn;
-    struct upp_event                                  ev;
-    int                                               r = upp_stream_open(llm, in, &s, err);
+    const struct upp_turn *turn;
+    struct upp_event ev;
+    int r = upp_stream_open(llm, in, &s, err);
     while (r >= 0 && (r = upp_stream_next(s, &ev, err)) > 0) {
         struct upp_str json;
         r = upp_event_to_json(&ev, &json, err);
@@ -95,7 +95,7 @@ static int by_stream(struct upp_llm *llm, const struct upp_input *in, struct upp
 static int whole(struct upp_llm *llm, const struct upp_input *in, struct upp_err *err)
 {
     UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;
-    int                                          r    = upp_generate(llm, in, &turn, err);
+    int r = upp_generate(llm, in, &turn, err);
     return r < 0 ? r : print_turn(turn, err);
 }
 
@@ -103,29 +103,26 @@ static int ask(struct job *j, struct upp_err *err)
 {
     static const struct upp_media dot = {
         .source = UPP_SOURCE_BASE64,
-        .mime   = UPP_STR_INIT("image/png"),
-        .data   = UPP_STR_INIT(
-              "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="),
+        .mime = UPP_STR_INIT("image/png"),
+        .data = UPP_STR_INIT(
+            "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="),
     };
-    const struct upp_part                      parts[] = {{.kind = UPP_PART_TEXT, .text = wb_cstr(j->ask)},
-                                                          {.kind = UPP_PART_IMAGE, .media = &dot}};
-    const struct upp_input                     in   = {.size = sizeof in, .parts = parts, .n_parts = j->image ? 2 : 1};
-    struct upp_llm_opts                        opts = {.size      = sizeof opts,
-                                                       .model     = j->ref,
-                                                       .system    = j->system,
-                                                       .params    = j->params,
-                                                       .structure = j->structure,
-                                                       .tools     = tools,
-                                                       .n_tools   = j->tools ? 2 : 0};
-    UPP_CLEANUP(upp_llm_freep) struct upp_llm *llm  = NULL;
-    int                                        r    = upp_llm_new(&opts, &llm, err);
+    const struct upp_part parts[] = {{.kind = UPP_PART_TEXT, .text = wb_cstr(j->ask)},
+                                     {.kind = UPP_PART_IMAGE, .media = &dot}};
+    const struct upp_input in = {.size = sizeof in, .parts = parts, .n_parts = j->image ? 2 : 1};
+    struct upp_llm_opts opts = {.size = sizeof opts,
+                                .model = j->ref,
+                                .system = j->system,
+                                .params = j->params,
+                                .structure = j->structure,
+                                .tools = tools,
+                                .n_tools = j->tools ? 2 : 0};
+    UPP_CLEANUP(upp_llm_freep) struct upp_llm *llm = NULL;
+    int r = upp_llm_new(&opts, &llm, err);
     if (r < 0)
         return r;
     return j->stream ? by_stream(llm, &in, err) : whole(llm, &in, err);
 }
-
-/* ---- Words of the command line ------------------------------------------------------------------------------------
- */
 
 static bool take(const char *word, const char *name, const char **ret)
 {
@@ -166,9 +163,9 @@ static bool read_word(struct job *j, const char *word)
 
 int main(int argc, char **argv)
 {
-    struct job     j   = {.opts = {.size = sizeof j.opts}, .ask = "Hello"};
+    struct job j = {.opts = {.size = sizeof j.opts}, .ask = "Hello"};
     struct upp_err err = {0};
-    bool           ok  = argc > 3;
+    bool ok = argc > 3;
     for (int i = 4; ok && i < argc; i++)
         ok = read_word(&j, argv[i]);
     if (!ok) {
@@ -176,8 +173,8 @@ int main(int argc, char **argv)
         return 2;
     }
     j.opts.base_url = argv[3];
-    j.opts.headers  = j.headers;
-    j.ref           = (struct upp_model_ref){.provider = argv[1], .name = argv[2], .opts = &j.opts};
-    int r           = ask(&j, &err);
+    j.opts.headers = j.headers;
+    j.ref = (struct upp_model_ref){.provider = argv[1], .name = argv[2], .opts = &j.opts};
+    int r = ask(&j, &err);
     return r < 0 ? print_error(&err) : 0;
 }

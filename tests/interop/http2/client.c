@@ -17,11 +17,11 @@
 
 static void make_certs(const char *folder)
 {
-    char               path[512];
-    struct cert        ca    = cert_new(&(struct cert_opts){.ca = true, .name = "a test's CA"});
-    struct cert        leaf  = cert_new(&(struct cert_opts){.issuer = &ca});
+    char path[512];
+    struct cert ca = cert_new(&(struct cert_opts){.ca = true, .name = "a test's CA"});
+    struct cert leaf = cert_new(&(struct cert_opts){.issuer = &ca});
     const struct cert *all[] = {&ca, &leaf};
-    const char        *as[]  = {"ca.pem", "cert.pem"};
+    const char *as[] = {"ca.pem", "cert.pem"};
     for (int i = 0; i < 2; i++) {
         (void)snprintf(path, sizeof path, "%s/%s", folder, as[i]);
         cert_write(all[i], path);
@@ -36,9 +36,9 @@ static void make_certs(const char *folder)
 
 static struct upp_llm *open_llm(const char *folder, const char *port, const char *path)
 {
-    static char     url[256], ca[512];
+    static char url[256], ca[512];
     struct upp_llm *llm = NULL;
-    struct upp_err  err = {0};
+    struct upp_err err = {0};
     (void)snprintf(url, sizeof url, "https://localhost:%s%s", port, path);
     (void)snprintf(ca, sizeof ca, "%s/ca.pem", folder);
     int r = upp_llm_new(
@@ -54,10 +54,10 @@ static struct upp_llm *open_llm(const char *folder, const char *port, const char
 /* The text of one streamed answer, on a line. */
 static int ask(struct upp_llm *llm, const struct upp_wait *wait, struct wb_buf *out)
 {
-    struct upp_stream *s   = NULL;
-    struct upp_err     err = {0};
-    struct upp_event   ev;
-    int                r = upp_stream_open(llm, UPP_OPTS(upp_input, .text = UPP_STR("count"), .wait = wait), &s, &err);
+    struct upp_stream *s = NULL;
+    struct upp_err err = {0};
+    struct upp_event ev;
+    int r = upp_stream_open(llm, UPP_OPTS(upp_input, .text = UPP_STR("count"), .wait = wait), &s, &err);
     while (r >= 0 && (r = upp_stream_next(s, &ev, &err)) > 0)
         if (ev.type == UPP_TEXT_DELTA)
             wb_buf_add(out, ev.text);
@@ -71,12 +71,12 @@ static int ask(struct upp_llm *llm, const struct upp_wait *wait, struct wb_buf *
 struct crowd {
     struct upp_llm *llm;
     struct upp_wait wait;
-    unsigned        n, whole;
+    unsigned n, whole;
 };
 
 static WEFT_SUSPENDS int one(void *arg, struct upp_err *err)
 {
-    struct crowd *c   = arg;
+    struct crowd *c = arg;
     struct wb_buf out = WB_BUF(4096);
     (void)err;
     c->whole += ask(c->llm, &c->wait, &out) >= 0 && out.n == strlen("1 2 3 4 end\n");
@@ -86,9 +86,9 @@ static WEFT_SUSPENDS int one(void *arg, struct upp_err *err)
 
 static WEFT_SUSPENDS int crowd(void *arg, struct upp_err *err)
 {
-    struct crowd                                   *c   = arg;
+    struct crowd *c = arg;
     UPP_CLEANUP(weft_scope_close) struct weft_scope all = {0};
-    int                                             r   = 0;
+    int r = 0;
     for (unsigned i = 0; i < c->n && r >= 0; i++)
         r = weft_scope_spawn(&all, "one", one, c, NULL, err);
     return r < 0 ? r : weft_scope_join(&all, err);
@@ -96,13 +96,13 @@ static WEFT_SUSPENDS int crowd(void *arg, struct upp_err *err)
 
 static int many(struct upp_llm *llm, const char *folder, unsigned n)
 {
-    static char       ca[512];
-    struct upp_http  *http = NULL;
+    static char ca[512];
+    struct upp_http *http = NULL;
     struct weft_loop *loop = NULL;
-    struct upp_err    err  = {0};
-    struct crowd      c    = {.llm = llm, .n = n, .wait = wr_wait_table(NULL)};
+    struct upp_err err = {0};
+    struct crowd c = {.llm = llm, .n = n, .wait = wr_wait_table(NULL)};
     (void)snprintf(ca, sizeof ca, "%s/ca.pem", folder);
-    int r       = upp_http_new(UPP_OPTS(upp_http_opts, .ca_file = ca), &http, &err);
+    int r = upp_http_new(UPP_OPTS(upp_http_opts, .ca_file = ca), &http, &err);
     c.wait.http = http;
     if (r >= 0)
         r = weft_loop_open(NULL, &loop, &err);
@@ -122,7 +122,7 @@ int main(int argc, char **argv)
     if (argc < 5)
         return 2;
     struct upp_llm *llm = open_llm(argv[2], argv[3], argc == 6 ? argv[4] : "");
-    int             bad = 0;
+    int bad = 0;
     if (argc == 5)
         bad = many(llm, argv[2], (unsigned)atoi(argv[4]));
     else

@@ -17,10 +17,10 @@ static const struct wd_document_ops *take_ops(struct upp_str *line)
 
 static void convert(const struct wd_document_ops *from, const struct wd_document_ops *to, struct upp_str json)
 {
-    WB_CLEANUP(wd_document_done) struct wd_document d   = {0};
-    WB_CLEANUP(wb_buf_done) struct wb_buf           out = WB_BUF(WD_DOC_BYTES);
-    struct upp_err                                  err = {0};
-    int                                             r   = wd_document_read(&d, from, json, NULL, &err);
+    WB_CLEANUP(wd_document_done) struct wd_document d = {0};
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(WD_DOC_BYTES);
+    struct upp_err err = {0};
+    int r = wd_document_read(&d, from, json, NULL, &err);
     if (r >= 0)
         r = wd_document_write(&d, to, NULL, &out, NULL, &err);
     if (r < 0)
@@ -31,9 +31,9 @@ static void convert(const struct wd_document_ops *from, const struct wd_document
 
 static void validate(const struct wd_document_ops *ops, struct upp_str json)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena       a   = WB_ARENA(WD_DOC_BYTES);
-    WB_CLEANUP(wd_problems_done) struct wd_problems p   = {0};
-    struct upp_err                                  err = {0};
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(WD_DOC_BYTES);
+    WB_CLEANUP(wd_problems_done) struct wd_problems p = {0};
+    struct upp_err err = {0};
     if (wd_document_validate(ops, json, &a, &p, &ops, &err) < 0) {
         printf("1\t! %s: %s\n", err.where, err.msg);
         return;
@@ -46,14 +46,14 @@ static void validate(const struct wd_document_ops *ops, struct upp_str json)
 
 int main(void)
 {
-    char   *line = NULL;
-    size_t  size = 0;
+    char *line = NULL;
+    size_t size = 0;
     ssize_t n;
     while ((n = getline(&line, &size, stdin)) > 0) {
-        struct upp_str                rest = wb_str(line, (size_t)n - (line[n - 1] == '\n'));
+        struct upp_str rest = wb_str(line, (size_t)n - (line[n - 1] == '\n'));
         const struct wd_document_ops *from = take_ops(&rest);
-        bool                          look = wb_str_starts(rest, UPP_STR("?\t"));
-        const struct wd_document_ops *to   = take_ops(&rest);
+        bool look = wb_str_starts(rest, UPP_STR("?\t"));
+        const struct wd_document_ops *to = take_ops(&rest);
         if (!from || (!to && !look)) {
             free(line);
             return fputs("convert: no such dialect\n", stderr), 2;

@@ -30,19 +30,19 @@ static void tell(const char *file, yyjson_val *group, yyjson_val *test, bool ok,
 static void run_case(const char *file, yyjson_val *group, yyjson_val *test, const struct upp_schema *s)
 {
     static struct upp_schema_report report;
-    struct upp_err                  err   = {0};
-    bool                            valid = yyjson_get_bool(yyjson_obj_get(test, "valid"));
-    int                             r     = wj_schema_check(s, yyjson_obj_get(test, "data"), NULL, &report, &err);
+    struct upp_err err = {0};
+    bool valid = yyjson_get_bool(yyjson_obj_get(test, "valid"));
+    int r = wj_schema_check(s, yyjson_obj_get(test, "data"), NULL, &report, &err);
     tell(file, group, test, r >= 0 && (r == 0) == valid, r < 0 ? err.msg : r == 0 ? "it fits" : report.text);
 }
 
 static void run_group(const char *file, yyjson_val *group)
 {
-    WB_CLEANUP(upp_schema_freep) struct upp_schema *s   = NULL;
-    struct upp_err                                  err = {0};
-    int                                             r   = wj_schema_new(yyjson_obj_get(group, "schema"), &s, &err);
-    size_t                                          i, n;
-    yyjson_val                                     *test;
+    WB_CLEANUP(upp_schema_freep) struct upp_schema *s = NULL;
+    struct upp_err err = {0};
+    int r = wj_schema_new(yyjson_obj_get(group, "schema"), &s, &err);
+    size_t i, n;
+    yyjson_val *test;
     yyjson_arr_foreach(yyjson_obj_get(group, "tests"), i, n, test)
     {
         if (r < 0)
@@ -54,11 +54,11 @@ static void run_group(const char *file, yyjson_val *group)
 
 static int run_file(const char *file, struct upp_err *err)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf     text = WB_BUF(4u << 20);
-    WB_CLEANUP(wb_arena_done) struct wb_arena a    = WB_ARENA(64u << 20);
-    yyjson_val                               *groups, *group;
-    size_t                                    i, n;
-    int                                       r = wb_file_read(file, &text, err);
+    WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(4u << 20);
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
+    yyjson_val *groups, *group;
+    size_t i, n;
+    int r = wb_file_read(file, &text, err);
     if (r == 0)
         r = wj_read(&a, wb_buf_str(&text), NULL, &groups, err);
     if (r < 0)

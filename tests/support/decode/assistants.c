@@ -51,9 +51,9 @@ static struct upp_str newest(const struct wd_asst_decoder *d)
 static int object_of(struct wd_asst_decoder *d, char kind, yyjson_val *v, struct wd_asst_object **ret,
                      struct upp_err *err)
 {
-    struct upp_str        id = wj_text_at(v, "id");
-    struct wd_asst_object o  = {.kind = kind, .after = kind == 's' ? newest(d) : (struct upp_str){0}};
-    *ret                     = NULL;
+    struct upp_str id = wj_text_at(v, "id");
+    struct wd_asst_object o = {.kind = kind, .after = kind == 's' ? newest(d) : (struct upp_str){0}};
+    *ret = NULL;
     if (!id.p)
         return 0;
     for (size_t i = d->objects.n; i-- > 0 && !*ret;)
@@ -77,8 +77,8 @@ static int piece_of(struct wd_asst_object *o, yyjson_val *item, size_t otherwise
                     struct upp_err *err)
 {
     yyjson_val *index = yyjson_obj_get(item, "index");
-    uint64_t    at    = otherwise;
-    *ret              = NULL;
+    uint64_t at = otherwise;
+    *ret = NULL;
     if (!yyjson_is_obj(item) || (index && !(yyjson_is_raw(index) && wb_str_u64(wj_text(index), &at))))
         return 0;
     if (at >= WD_ASST_PIECES)
@@ -88,7 +88,7 @@ static int piece_of(struct wd_asst_object *o, yyjson_val *item, size_t otherwise
         if (!wb_vec_push(&o->pieces, p, (size_t)WD_ASST_PIECES))
             return upp_fail(err, UPP_ENOMEM, "out of memory");
     }
-    *ret          = &o->pieces.p[at];
+    *ret = &o->pieces.p[at];
     (*ret)->there = true;
     return 0;
 }
@@ -105,8 +105,8 @@ static int keep(struct wd_asst_decoder *d, struct upp_str text, struct upp_str *
 static int part_delta(struct wd_asst_object *o, yyjson_val *item, size_t i, struct upp_err *err)
 {
     struct wd_asst_piece *p;
-    int                   r    = piece_of(o, item, i, &p, err);
-    struct upp_str        type = wj_text_at(item, "type");
+    int r = piece_of(o, item, i, &p, err);
+    struct upp_str type = wj_text_at(item, "type");
     if (r < 0 || !p)
         return r;
     if (wb_str_eq(type, UPP_STR("image_url"))) {
@@ -122,8 +122,8 @@ static int call_delta(struct wd_asst_decoder *d, struct wd_asst_object *o, yyjso
                       struct upp_err *err)
 {
     struct wd_asst_piece *p;
-    yyjson_val           *function = yyjson_obj_get(item, "function");
-    int                   r        = piece_of(o, item, i, &p, err);
+    yyjson_val *function = yyjson_obj_get(item, "function");
+    int r = piece_of(o, item, i, &p, err);
     if (r < 0 || !p)
         return r;
     wb_buf_add(&p->text, wj_text_at(function, "arguments"));
@@ -138,9 +138,9 @@ static int call_delta(struct wd_asst_decoder *d, struct wd_asst_object *o, yyjso
 static int delta_of(struct wd_asst_decoder *d, struct wd_asst_object *o, yyjson_val *v, struct upp_err *err)
 {
     yyjson_val *delta = yyjson_obj_get(v, "delta"), *item;
-    yyjson_val *list  = o->kind == 'm' ? yyjson_obj_get(delta, "content")
-                                       : yyjson_obj_get(yyjson_obj_get(delta, "step_details"), "tool_calls");
-    size_t      i, n;
+    yyjson_val *list = o->kind == 'm' ? yyjson_obj_get(delta, "content")
+                                      : yyjson_obj_get(yyjson_obj_get(delta, "step_details"), "tool_calls");
+    size_t i, n;
     if (!yyjson_is_arr(list))
         return 0;
     yyjson_arr_foreach(list, i, n, item)
@@ -158,7 +158,7 @@ static int delta_of(struct wd_asst_decoder *d, struct wd_asst_object *o, yyjson_
 static int whole_of(struct wd_asst_decoder *d, struct wd_asst_object *o, yyjson_val *v, struct upp_err *err)
 {
     struct upp_str text = {0};
-    int            r    = wj_value_text(&d->scratch, v, &text, err);
+    int r = wj_value_text(&d->scratch, v, &text, err);
     return r < 0 ? r : wj_read(d->a, text, UPP_OPTS(wj_read_opts, .max_bytes = WD_ASST_EVENT), &o->last, err);
 }
 
@@ -174,7 +174,7 @@ static bool is_end(struct upp_str word)
 static int object_event(struct wd_asst_decoder *d, char kind, struct upp_str word, yyjson_val *v, struct upp_err *err)
 {
     struct wd_asst_object *o;
-    int                    r = object_of(d, kind, v, &o, err);
+    int r = object_of(d, kind, v, &o, err);
     if (r < 0 || !o) {
         d->skipped += r == 0;
         return r;
@@ -193,7 +193,7 @@ static int event_of(struct wd_asst_decoder *d, struct upp_str name, yyjson_val *
 {
     static const struct {
         struct upp_str prefix;
-        char           kind;
+        char kind;
     } kinds[] = {{UPP_STR_INIT("thread.run.step."), 's'},
                  {UPP_STR_INIT("thread.run."), 'r'},
                  {UPP_STR_INIT("thread.message."), 'm'}};
@@ -221,7 +221,7 @@ int wd_asst_decode(struct wd_asst_decoder *d, struct upp_str name, struct upp_st
         return r;
     if (!name.n) {
         name = wj_text_at(v, "event");
-        v    = yyjson_obj_get(v, "data");
+        v = yyjson_obj_get(v, "data");
     }
     if (!yyjson_is_obj(v))
         return upp_fail(err, UPP_EINVALID, "the data of an event are an object");
@@ -242,7 +242,7 @@ static void put_str(struct wj_writer *w, const char *name, struct upp_str text)
 static void put_members(struct wj_writer *w, const struct wd_asst_object *o, const char *but, const char *and_but)
 {
     yyjson_val *key, *v;
-    size_t      i, n;
+    size_t i, n;
     put_str(w, "id", o->id);
     if (!o->last)
         return;
@@ -375,7 +375,7 @@ static struct upp_str new_id(void *arg, struct wb_arena *a, const char *prefix)
 
 static int read_all(struct wd_asst_decoder *d, struct wb_buf *text, struct upp_err *err)
 {
-    struct wj_writer  w;
+    struct wj_writer w;
     struct wd_lifting l = {.a = d->a, .doc = d->doc, .agent = d->agent, .now_ms = d->now_ms, .id = new_id, .arg = d};
     wj_writer_init(&w, text, err);
     wj_write_open(&w, '{');
@@ -397,7 +397,7 @@ static int read_all(struct wd_asst_decoder *d, struct wb_buf *text, struct upp_e
 int wd_asst_decode_end(struct wd_asst_decoder *d, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(WD_DOC_BYTES);
-    int                                   r    = d->objects.n ? read_all(d, &text, err) : 0;
+    int r = d->objects.n ? read_all(d, &text, err) : 0;
     forget(d);
     return r;
 }

@@ -24,11 +24,11 @@ static int too_many(size_t n, const char *what, struct upp_err *err)
 /* Whose turn it is; a new one where another agent speaks, or in another run. */
 static int turn_of(struct wd_uap_decoder *d, uint32_t *agent, struct upp_err *err)
 {
-    struct upp_str      id   = d->who.p ? d->who : d->agent.p ? d->agent : UPP_STR("agent");
-    struct wm_doc_agent a    = {.id = id, .name = id};
+    struct upp_str id = d->who.p ? d->who : d->agent.p ? d->agent : UPP_STR("agent");
+    struct wm_doc_agent a = {.id = id, .name = id};
     struct wm_doc_turn *turn = d->doc->turns.n > d->turns ? &d->doc->turns.p[d->doc->turns.n - 1] : NULL;
-    int                 r    = 0;
-    *agent                   = wm_doc_agent_find(d->doc, id);
+    int r = 0;
+    *agent = wm_doc_agent_find(d->doc, id);
     if (*agent == WM_NO_AGENT)
         r = wm_doc_agent_add(d->doc, &a, agent, err);
     if (r < 0)
@@ -39,14 +39,14 @@ static int turn_of(struct wd_uap_decoder *d, uint32_t *agent, struct upp_err *er
     if (!turn)
         return d->doc->turns.n < WM_DOC_ENTRIES ? -UPP_ENOMEM : -UPP_ELIMIT;
     turn->agent = *agent;
-    turn->run   = d->run;
+    turn->run = d->run;
     return 0;
 }
 
 static int entry_add(struct wd_uap_decoder *d, uint8_t role, struct wm_doc_entry **ret, struct upp_err *err)
 {
     uint32_t agent;
-    int      r = turn_of(d, &agent, err);
+    int r = turn_of(d, &agent, err);
     if (r < 0)
         return r;
     if (!wb_vec_push(&d->numbers, d->number, (size_t)WM_DOC_ENTRIES))
@@ -56,9 +56,9 @@ static int entry_add(struct wd_uap_decoder *d, uint8_t role, struct wm_doc_entry
         d->numbers.n--;
         return d->doc->entries.n < WM_DOC_ENTRIES ? -UPP_ENOMEM : -UPP_ELIMIT;
     }
-    e->agent             = agent;
-    e->e.who             = d->doc->agents.p[agent].name;
-    e->e.message.role    = role;
+    e->agent = agent;
+    e->e.who = d->doc->agents.p[agent].name;
+    e->e.message.role = role;
     e->e.message.time_ms = d->now_ms;
     d->doc->turns.p[d->doc->turns.n - 1].n++;
     *ret = e;
@@ -108,7 +108,7 @@ static int block_of(struct wd_uap_decoder *d, uint64_t index, uint8_t kind, stru
 static int on_delta(struct wd_uap_decoder *d, uint64_t index, uint8_t kind, yyjson_val *delta, struct upp_err *err)
 {
     struct wd_uap_block *b;
-    int                  r = block_of(d, index, kind, &b, err);
+    int r = block_of(d, index, kind, &b, err);
     if (r < 0)
         return r;
     d->speaking = true;
@@ -128,7 +128,7 @@ static int part_of(struct wd_uap_decoder *d, struct wd_uap_block *b, bool stoppe
                    struct upp_err *err)
 {
     struct upp_str text = wb_arena_dup(d->a, b->text.n ? wb_buf_str(&b->text) : UPP_STR(""));
-    *to                 = (struct upp_part){.kind = b->kind, .cut = !stopped && b->open};
+    *to = (struct upp_part){.kind = b->kind, .cut = !stopped && b->open};
     if (b->kind >= UPP_PART_IMAGE && b->kind <= UPP_PART_VIDEO) {
         struct upp_media *m = wb_new(d->a, struct upp_media);
         if (m)
@@ -139,9 +139,9 @@ static int part_of(struct wd_uap_decoder *d, struct wd_uap_block *b, bool stoppe
     to->text = text;
     if (b->kind != UPP_PART_CALL)
         return wb_arena_check(d->a, err);
-    to->id   = b->id;
+    to->id = b->id;
     to->name = b->name;
-    int r    = wb_arena_check(d->a, err);
+    int r = wb_arena_check(d->a, err);
     return r < 0 ? r : wd_upp_call_note(&d->calls, to, err);
 }
 
@@ -149,8 +149,8 @@ static int part_of(struct wd_uap_decoder *d, struct wd_uap_block *b, bool stoppe
 static int message_end(struct wd_uap_decoder *d, bool stopped, struct upp_err *err)
 {
     struct wm_doc_entry *e;
-    size_t               n      = 0;
-    bool                 called = false;
+    size_t n = 0;
+    bool called = false;
     for (size_t i = 0; i < d->blocks.n; i++)
         n += d->blocks.p[i].kind != 0;
     if (!d->speaking || (!n && !stopped)) {
@@ -158,7 +158,7 @@ static int message_end(struct wd_uap_decoder *d, bool stopped, struct upp_err *e
         return 0;
     }
     struct upp_part *parts = n ? wb_new_n(d->a, struct upp_part, n) : NULL;
-    int              r     = wb_arena_check(d->a, err);
+    int r = wb_arena_check(d->a, err);
     for (size_t i = 0, k = 0; r >= 0 && i < d->blocks.n; i++)
         if (d->blocks.p[i].kind) {
             r = part_of(d, &d->blocks.p[i], stopped, &parts[k], err);
@@ -170,11 +170,11 @@ static int message_end(struct wd_uap_decoder *d, bool stopped, struct upp_err *e
         r = entry_add(d, UPP_ROLE_ASSISTANT, &e, err);
     if (r < 0)
         return r;
-    e->e.message.parts       = parts;
-    e->e.message.n_parts     = n;
+    e->e.message.parts = parts;
+    e->e.message.n_parts = n;
     e->e.message.interrupted = !stopped;
-    d->last                  = (uint32_t)(d->doc->entries.n - 1);
-    d->asked                 = called;
+    d->last = (uint32_t)(d->doc->entries.n - 1);
+    d->asked = called;
     blocks_clear(d);
     return 0;
 }
@@ -184,11 +184,11 @@ static int message_end(struct wd_uap_decoder *d, bool stopped, struct upp_err *e
 static int result_of(struct wd_uap_decoder *d, yyjson_val *v, struct upp_part *to, struct upp_err *err)
 {
     struct upp_str id = wj_text_at(v, "toolCallId"), name = wj_text_at(v, "toolName");
-    *to   = (struct upp_part){.kind     = UPP_PART_RESULT,
-                              .id       = keep(d, id.p ? id : UPP_STR("")),
-                              .name     = name.p ? keep(d, name) : wd_upp_call_tool(&d->calls, id),
-                              .text     = UPP_STR("null"),
-                              .is_error = yyjson_is_true(yyjson_obj_get(v, "isError"))};
+    *to = (struct upp_part){.kind = UPP_PART_RESULT,
+                            .id = keep(d, id.p ? id : UPP_STR("")),
+                            .name = name.p ? keep(d, name) : wd_upp_call_tool(&d->calls, id),
+                            .text = UPP_STR("null"),
+                            .is_error = yyjson_is_true(yyjson_obj_get(v, "isError"))};
     int r = wb_arena_check(d->a, err);
     return r < 0 ? r : wj_value_text(d->a, yyjson_obj_get(v, "result"), &to->text, err);
 }
@@ -205,10 +205,10 @@ static void was_run(struct wd_uap_decoder *d, struct upp_str id)
 static int results_add(struct wd_uap_decoder *d, struct upp_part *parts, size_t n, struct upp_err *err)
 {
     struct wm_doc_entry *e;
-    int                  r = n ? entry_add(d, UPP_ROLE_TOOL, &e, err) : 0;
+    int r = n ? entry_add(d, UPP_ROLE_TOOL, &e, err) : 0;
     if (r < 0 || !n)
         return r;
-    e->e.message.parts   = parts;
+    e->e.message.parts = parts;
     e->e.message.n_parts = n;
     return 0;
 }
@@ -216,9 +216,9 @@ static int results_add(struct wd_uap_decoder *d, struct upp_part *parts, size_t 
 /* Results that nothing has gathered. */
 static int results_flush(struct wd_uap_decoder *d, struct upp_err *err)
 {
-    size_t           n     = d->results.n;
+    size_t n = d->results.n;
     struct upp_part *parts = n ? wb_new_n(d->a, struct upp_part, n) : NULL;
-    int              r     = wb_arena_check(d->a, err);
+    int r = wb_arena_check(d->a, err);
     for (size_t i = 0; r >= 0 && i < n; i++)
         parts[i] = d->results.p[i].part;
     if (r >= 0)
@@ -231,7 +231,7 @@ static int results_flush(struct wd_uap_decoder *d, struct upp_err *err)
 static int on_tool_end(struct wd_uap_decoder *d, yyjson_val *delta, struct upp_err *err)
 {
     struct wd_uap_result result = {.number = d->number};
-    int                  r      = result_of(d, delta, &result.part, err);
+    int r = result_of(d, delta, &result.part, err);
     if (r < 0)
         return r;
     was_run(d, result.part.id);
@@ -242,11 +242,11 @@ static int on_tool_end(struct wd_uap_decoder *d, yyjson_val *delta, struct upp_e
 static int on_observation(struct wd_uap_decoder *d, yyjson_val *data, struct upp_err *err)
 {
     yyjson_val *list = yyjson_obj_get(data, "results"), *v;
-    size_t      n    = yyjson_arr_size(list), i, max;
+    size_t n = yyjson_arr_size(list), i, max;
     if (n > WD_UAP_BLOCKS)
         return too_many(n, "results", err);
     struct upp_part *parts = n ? wb_new_n(d->a, struct upp_part, n) : NULL;
-    int              r     = wb_arena_check(d->a, err);
+    int r = wb_arena_check(d->a, err);
     yyjson_arr_foreach(list, i, max, v)
     {
         if (r >= 0)
@@ -264,7 +264,7 @@ static int on_observation(struct wd_uap_decoder *d, yyjson_val *data, struct upp
 static int on_action(struct wd_uap_decoder *d, yyjson_val *data, struct upp_err *err)
 {
     yyjson_val *v;
-    size_t      i, max;
+    size_t i, max;
     (void)err;
     yyjson_arr_foreach(yyjson_obj_get(data, "toolCalls"), i, max, v)
     {
@@ -288,8 +288,8 @@ static int event_add(struct wd_uap_decoder *d, struct upp_str type, yyjson_val *
                      yyjson_val *targets, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(2 * (size_t)WD_UAP_EVENT);
-    struct wj_writer                      w;
-    struct wm_doc_entry                  *e;
+    struct wj_writer w;
+    struct wm_doc_entry *e;
     wj_writer_init(&w, &b, err);
     wj_write_open(&w, '{');
     wj_write_name(&w, UPP_STR("type"));
@@ -298,7 +298,7 @@ static int event_add(struct wd_uap_decoder *d, struct upp_str type, yyjson_val *
     put(&w, "source", source);
     put(&w, "targets", targets);
     wj_write_close(&w, '}');
-    int            r    = wj_writer_check(&w);
+    int r = wj_writer_check(&w);
     struct upp_str text = r < 0 ? (struct upp_str){0} : wb_arena_dup(d->a, wb_buf_str(&b));
     if (r >= 0)
         r = wb_arena_check(d->a, err);
@@ -351,10 +351,10 @@ static void usage_of(struct wd_uap_decoder *d, yyjson_val *v)
     if (!turn || !yyjson_is_obj(v))
         return;
     turn->has_usage = true;
-    turn->usage     = (struct upp_usage){.input       = wd_number_at(v, "inputTokens"),
-                                         .output      = wd_number_at(v, "outputTokens"),
-                                         .cache_read  = wd_number_at(v, "cacheReadTokens"),
-                                         .cache_write = wd_number_at(v, "cacheWriteTokens")};
+    turn->usage = (struct upp_usage){.input = wd_number_at(v, "inputTokens"),
+                                     .output = wd_number_at(v, "outputTokens"),
+                                     .cache_read = wd_number_at(v, "cacheReadTokens"),
+                                     .cache_write = wd_number_at(v, "cacheWriteTokens")};
 }
 
 static int on_run(struct wd_uap_decoder *d, yyjson_val *data, struct upp_err *err)
@@ -408,7 +408,7 @@ static const struct {
 static int uap_event(struct wd_uap_decoder *d, yyjson_val *uap, struct upp_err *err)
 {
     struct upp_str type = wj_text_at(uap, "type"), who = wj_text_at(uap, "agentId");
-    yyjson_val    *data = yyjson_obj_get(uap, "data");
+    yyjson_val *data = yyjson_obj_get(uap, "data");
     if (!type.p)
         return upp_fail(err, UPP_EINVALID, "an event of UAP has a type");
     if (wd_number_at(data, "depth"))
@@ -425,7 +425,7 @@ static int uap_event(struct wd_uap_decoder *d, yyjson_val *uap, struct upp_err *
 static int block_event(struct wd_uap_decoder *d, uint64_t index, bool start, struct upp_err *err)
 {
     struct wd_uap_block *b;
-    int                  r = block_of(d, index, 0, &b, err);
+    int r = block_of(d, index, 0, &b, err);
     if (r < 0)
         return r;
     d->speaking = true;
@@ -438,15 +438,15 @@ static int upp_event(struct wd_uap_decoder *d, yyjson_val *upp, struct upp_err *
 {
     static const struct {
         const char *type;
-        uint8_t     kind;
+        uint8_t kind;
     } deltas[] = {
         {"text_delta", UPP_PART_TEXT},      {"reasoning_delta", UPP_PART_REASONING}, {"object_delta", UPP_PART_TEXT},
         {"tool_call_delta", UPP_PART_CALL}, {"image_delta", UPP_PART_IMAGE},         {"audio_delta", UPP_PART_AUDIO},
         {"video_delta", UPP_PART_VIDEO},
     };
-    struct upp_str type  = wj_text_at(upp, "type");
-    uint64_t       index = wd_number_at(upp, "index");
-    yyjson_val    *delta = yyjson_obj_get(upp, "delta");
+    struct upp_str type = wj_text_at(upp, "type");
+    uint64_t index = wd_number_at(upp, "index");
+    yyjson_val *delta = yyjson_obj_get(upp, "delta");
     if (!type.p)
         return upp_fail(err, UPP_EINVALID, "an event of UPP has a type");
     for (size_t i = 0; i < WB_LEN(deltas); i++)
@@ -496,12 +496,12 @@ int wd_uap_decode_end(struct wd_uap_decoder *d, struct upp_err *err)
 
 void wd_uap_decoder_init(struct wd_uap_decoder *d, struct wm_doc *doc, struct wb_arena *a, struct upp_str agent)
 {
-    *d = (struct wd_uap_decoder){.doc     = doc,
-                                 .a       = a,
+    *d = (struct wd_uap_decoder){.doc = doc,
+                                 .a = a,
                                  .scratch = WB_ARENA(SCRATCH),
-                                 .agent   = agent,
-                                 .first   = doc->entries.n,
-                                 .turns   = doc->turns.n};
+                                 .agent = agent,
+                                 .first = doc->entries.n,
+                                 .turns = doc->turns.n};
 }
 
 void wd_uap_decoder_done(struct wd_uap_decoder *d)

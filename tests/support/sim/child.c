@@ -10,22 +10,22 @@ enum { KILL_NS = 3000000 };
 
 struct program {
     struct wb_link link;
-    uint64_t       ms;
-    int            status;
-    char           file[];
+    uint64_t ms;
+    int status;
+    char file[];
 };
 
 struct child {
-    struct wb_link     link;
-    struct weft__sim  *world;
+    struct wb_link link;
+    struct weft__sim *world;
     struct weft__timer end;
-    int                pid, status, fd; /* fd: who is told; -1: nobody */
-    bool               ended;
+    int pid, status, fd; /* fd: who is told; -1: nobody */
+    bool ended;
 };
 
 int weft__sim_program(struct weft__sim *w, const char *file, uint64_t ms, int status, struct upp_err *err)
 {
-    size_t          n = strlen(file) + 1;
+    size_t n = strlen(file) + 1;
     struct program *p = wb_alloc(sizeof *p + n);
     if (!p)
         return upp_fail(err, UPP_ENOMEM, "no memory for a program");
@@ -38,7 +38,7 @@ int weft__sim_program(struct weft__sim *w, const char *file, uint64_t ms, int st
 static void ends(struct weft__timer *t)
 {
     struct child *c = WB_OUTER(t, struct child, end);
-    c->ended        = true;
+    c->ended = true;
     weft__sim_note(c->world, "exit", (uint64_t)c->pid, (uint64_t)c->status);
     if (c->fd >= 0)
         weft__sim_signal(c->world, c->fd);

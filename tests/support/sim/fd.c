@@ -14,29 +14,29 @@
 #include "support/sim/world.h"
 
 enum {
-    WIRE_MAX    = 64 * 1024,
-    DELAY_NS    = 2000000,
-    BACKLOG     = 128,
+    WIRE_MAX = 64 * 1024,
+    DELAY_NS = 2000000,
+    BACKLOG = 128,
     ADDRESS_MAX = 128,
-    MAX_FDS     = 65536,
+    MAX_FDS = 65536,
 };
 
 enum what { SOCKET, CONNECTING, STREAM, LISTENER, SIGNAL };
 
 struct weft__sim_fd {
-    struct weft__sim    *world;
-    int                  fd;
-    enum what            what;
-    struct weft_fiber   *reader, *writer;
-    struct weft__timer   event;             /* a delivery, or a look at who is ready */
-    struct weft__sim_fd *peer;              /* of a stream; NULL: it is closed */
-    struct wb_buf        in;                /* sent to us */
-    size_t               visible;           /* of it, from the front */
-    bool                 fin, ended, reset; /* the peer closed; that has arrived; the connection is cut */
-    struct weft__sim_fd *waiting[BACKLOG];  /* of a listener */
-    size_t               n_waiting;
-    unsigned char        address[ADDRESS_MAX];
-    size_t               n_address;
+    struct weft__sim *world;
+    int fd;
+    enum what what;
+    struct weft_fiber *reader, *writer;
+    struct weft__timer event;              /* a delivery, or a look at who is ready */
+    struct weft__sim_fd *peer;             /* of a stream; NULL: it is closed */
+    struct wb_buf in;                      /* sent to us */
+    size_t visible;                        /* of it, from the front */
+    bool fin, ended, reset;                /* the peer closed; that has arrived; the connection is cut */
+    struct weft__sim_fd *waiting[BACKLOG]; /* of a listener */
+    size_t n_waiting;
+    unsigned char address[ADDRESS_MAX];
+    size_t n_address;
 };
 
 bool weft__sim_fd_is(const struct weft__sim *w, int fd)
@@ -84,7 +84,7 @@ static void wake_if(struct weft__sim_fd *f, struct weft_fiber *who, unsigned got
 
 static void poke(struct weft__sim_fd *f)
 {
-    unsigned           got    = ready(f);
+    unsigned got = ready(f);
     struct weft_fiber *reader = f->reader, *writer = f->writer;
     wake_if(f, reader, got);
     if (writer != reader)
@@ -94,7 +94,7 @@ static void poke(struct weft__sim_fd *f)
 static void event(struct weft__timer *t)
 {
     struct weft__sim_fd *f = WB_OUTER(t, struct weft__sim_fd, event);
-    struct weft__sim    *w = f->world;
+    struct weft__sim *w = f->world;
     if (f->what == STREAM && f->visible < f->in.n) {
         f->visible += 1 + weft__sim_below(w, f->in.n - f->visible);
         weft__sim_note(w, "delivery", (uint64_t)(f->fd - WEFT__SIM_FD), f->visible);
@@ -110,7 +110,7 @@ static void event(struct weft__timer *t)
 
 int weft__sim_fd_watch(struct weft_loop *l, struct weft_fiber *f, struct upp_err *err)
 {
-    struct weft__sim    *w = weft__sim_now();
+    struct weft__sim *w = weft__sim_now();
     struct weft__sim_fd *s = find(w, f->fd);
     (void)l;
     if (!s)
@@ -146,11 +146,11 @@ static int make(struct weft__sim *w, enum what what, struct weft__sim_fd **ret)
     if (i == MAX_FDS)
         return -EMFILE;
     if (i == w->cap_fds) {
-        size_t                cap  = i ? i * 2 : 16;
+        size_t cap = i ? i * 2 : 16;
         struct weft__sim_fd **more = wb_realloc(w->fds, cap * sizeof *more);
         if (!more)
             return -ENOMEM;
-        w->fds     = more;
+        w->fds = more;
         w->cap_fds = cap;
     }
     struct weft__sim_fd *f = wb_calloc(1, sizeof *f);
@@ -160,12 +160,12 @@ static int make(struct weft__sim *w, enum what what, struct weft__sim_fd **ret)
         wb_free(f);
         return -ENOMEM;
     }
-    f->world      = w;
-    f->fd         = WEFT__SIM_FD + (int)i;
-    f->what       = what;
-    f->in         = (struct wb_buf)WB_BUF(WIRE_MAX);
+    f->world = w;
+    f->fd = WEFT__SIM_FD + (int)i;
+    f->what = what;
+    f->in = (struct wb_buf)WB_BUF(WIRE_MAX);
     f->event.fire = event;
-    w->fds[i]     = f;
+    w->fds[i] = f;
     if (i == w->n_fds)
         w->n_fds++;
     *ret = f;
@@ -192,7 +192,7 @@ int weft__sim_close_fd(struct weft__sim *w, int fd)
         return -EBADF;
     if (f->peer) {
         f->peer->peer = NULL;
-        f->peer->fin  = true;
+        f->peer->fin = true;
         weft__sim_soon(w, &f->peer->event, DELAY_NS);
         poke(f->peer);
     }

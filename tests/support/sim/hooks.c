@@ -107,24 +107,24 @@ int weft__sim_hooks_install(struct weft__sim *w, struct upp_err *err)
 {
     if (in_force)
         return upp_fail(err, UPP_EBUSY, "another simulated world is open");
-    w->before              = *wb_hooks();
+    w->before = *wb_hooks();
     struct upp_hooks table = w->before;
-    table.mono_ns          = mono_ns;
-    table.wall_ns          = wall_ns;
-    table.random           = random_bytes;
-    table.close            = sim_close;
-    table.read             = sim_read;
-    table.write            = sim_write;
-    table.socket           = sim_socket;
-    table.connect          = sim_connect;
-    table.bind             = sim_bind;
-    table.listen           = sim_listen;
-    table.accept           = sim_accept;
-    table.recv             = sim_recv;
-    table.send             = sim_send;
-    table.spawn            = sim_spawn;
-    table.pipe             = sim_pipe;
-    int r                  = upp_global_init(&table, err);
+    table.mono_ns = mono_ns;
+    table.wall_ns = wall_ns;
+    table.random = random_bytes;
+    table.close = sim_close;
+    table.read = sim_read;
+    table.write = sim_write;
+    table.socket = sim_socket;
+    table.connect = sim_connect;
+    table.bind = sim_bind;
+    table.listen = sim_listen;
+    table.accept = sim_accept;
+    table.recv = sim_recv;
+    table.send = sim_send;
+    table.spawn = sim_spawn;
+    table.pipe = sim_pipe;
+    int r = upp_global_init(&table, err);
     if (r >= 0) {
         in_force = w;
         wb_random_forget(); /* what is left of the real batch is not the seed's */

@@ -16,19 +16,19 @@
 #include "fiber/worker.h"
 
 enum {
-    START_NS  = 1000000000,
-    STEP_NS   = 20000,    /* a step takes less than this */
-    QUEUE_NS  = 3000000,  /* a job waits for a worker less than this */
-    JOB_NS    = 20000000, /* and runs less than this */
-    LOOK      = 64,       /* how far into a ready list the draw looks */
-    MAX_JOBS  = 1024,
+    START_NS = 1000000000,
+    STEP_NS = 20000,    /* a step takes less than this */
+    QUEUE_NS = 3000000, /* a job waits for a worker less than this */
+    JOB_NS = 20000000,  /* and runs less than this */
+    LOOK = 64,          /* how far into a ready list the draw looks */
+    MAX_JOBS = 1024,
     MAX_LOOPS = 1024,
 };
 
 struct sim_kind {
-    struct weft_loop  loop;
+    struct weft_loop loop;
     struct weft__sim *world;
-    uint32_t          index;
+    uint32_t index;
 };
 
 static struct sim_kind *kind(struct weft_loop *l)
@@ -108,7 +108,7 @@ static int sim_job_submit(struct weft_loop *l, struct weft__job *j, struct upp_e
     if (r < 0)
         return r;
     w->n_jobs++;
-    j->state      = WEFT__JOB_QUEUED;
+    j->state = WEFT__JOB_QUEUED;
     j->timer.fire = job_event;
     weft__sim_soon(w, &j->timer, QUEUE_NS);
     return 0;
@@ -116,7 +116,7 @@ static int sim_job_submit(struct weft_loop *l, struct weft__job *j, struct upp_e
 
 static enum weft__job_state sim_job_withdraw(struct weft_loop *l, struct weft__job *j)
 {
-    struct weft__sim    *w     = kind(l)->world;
+    struct weft__sim *w = kind(l)->world;
     enum weft__job_state state = j->state;
     if (state == WEFT__JOB_QUEUED) {
         weft__timer_remove(&w->events, &j->timer);
@@ -146,8 +146,8 @@ static size_t choices(struct weft__sim *w)
 {
     size_t n = due(&w->events, w->now);
     for (uint32_t i = 0; i < w->n; i++) {
-        struct weft_loop *l     = w->loops[i];
-        size_t            ready = 0;
+        struct weft_loop *l = w->loops[i];
+        size_t ready = 0;
         for (struct wb_link *p = l->ready.next; p != &l->ready && ready < LOOK; p = p->next)
             ready++;
         n += ready + has_messages(l) + due(&l->timers, w->now) + atomic_load(&l->cancel);
@@ -171,8 +171,8 @@ static void choose(struct weft__sim *w, size_t k)
         return;
     }
     for (uint32_t i = 0; i < w->n; i++) {
-        struct weft_loop *l    = w->loops[i];
-        size_t            seen = 0;
+        struct weft_loop *l = w->loops[i];
+        size_t seen = 0;
         for (struct wb_link *p = l->ready.next; p != &l->ready && seen < LOOK; p = p->next, seen++)
             if (k-- == 0) {
                 (void)weft__loop_enter(l);
@@ -214,8 +214,8 @@ static bool step(struct weft__sim *w)
 /* Nobody can go on. Says who waits for what, and cancels them all. */
 static int deadlock(struct weft__sim *w, struct upp_err *err)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf b    = WB_BUF(64 * 1024);
-    size_t                                hope = 0;
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(64 * 1024);
+    size_t hope = 0;
     for (uint32_t i = 0; i < w->n; i++) {
         struct weft_loop *before = weft__loop_enter(w->loops[i]);
         wb_list_each (link, &w->loops[i]->fibers) {
@@ -256,18 +256,18 @@ static void sim_close_loop(struct weft_loop *l)
 }
 
 static const struct weft__loop_ops ops = {
-    .name         = "sim",
-    .turn         = sim_turn,
-    .wake         = sim_wake_loop,
-    .fd_watch     = weft__sim_fd_watch,
-    .fd_forget    = weft__sim_fd_forget,
-    .job_submit   = sim_job_submit,
+    .name = "sim",
+    .turn = sim_turn,
+    .wake = sim_wake_loop,
+    .fd_watch = weft__sim_fd_watch,
+    .fd_forget = weft__sim_fd_forget,
+    .job_submit = sim_job_submit,
     .job_withdraw = sim_job_withdraw,
-    .child_open   = weft__sim_child_open,
+    .child_open = weft__sim_child_open,
     .child_status = weft__sim_child_status,
-    .child_kill   = weft__sim_child_kill,
-    .child_reap   = weft__sim_child_reap,
-    .close        = sim_close_loop,
+    .child_kill = weft__sim_child_kill,
+    .child_reap = weft__sim_child_reap,
+    .close = sim_close_loop,
 };
 
 /* ---- Opening and closing ---------------------------------------------------------------------------------- */
@@ -315,8 +315,8 @@ void weft__sim_closep(struct weft__sim **w)
 static int open_loops(struct weft__sim *w, uint32_t n, const struct weft_loop_opts *opts, struct upp_err *err)
 {
     struct weft_loop_opts each = *opts; /* a member of our own options: its size need not be set */
-    each.size                  = sizeof each;
-    w->loops                   = wb_calloc(n, sizeof w->loops[0]);
+    each.size = sizeof each;
+    w->loops = wb_calloc(n, sizeof w->loops[0]);
     if (!w->loops)
         return upp_fail(err, UPP_ENOMEM, "no memory for %u loops", n);
     for (; w->n < n; w->n++) {
@@ -328,9 +328,9 @@ static int open_loops(struct weft__sim *w, uint32_t n, const struct weft_loop_op
             wb_free(k);
             return r;
         }
-        k->world       = w;
-        k->index       = w->n;
-        k->loop.now    = w->now;
+        k->world = w;
+        k->index = w->n;
+        k->loop.now = w->now;
         w->loops[w->n] = &k->loop;
     }
     return 0;
@@ -344,11 +344,11 @@ int weft__sim_open(const struct weft__sim_opts *opts, struct weft__sim **ret, st
     struct weft__sim *w = wb_calloc(1, sizeof *w);
     if (!w)
         return upp_fail(err, UPP_ENOMEM, "no memory for a world");
-    w->random   = opts->seed;
-    w->trace    = wb_mix(opts->seed);
-    w->now      = START_NS;
+    w->random = opts->seed;
+    w->trace = wb_mix(opts->seed);
+    w->now = START_NS;
     w->max_jobs = opts->max_jobs ? opts->max_jobs : MAX_JOBS;
-    w->tell     = opts->trace;
+    w->tell = opts->trace;
     w->tell_arg = opts->arg;
     wb_list_init(&w->children);
     wb_list_init(&w->programs);

@@ -7,24 +7,23 @@
  * For tests. While a world is open its hook table is in force (over the one before), so the whole process sees its
  * clock, its random numbers, its sockets and its programs; so there is one world at a time.
  */
-#ifndef WEFT_SIM_H
-#define WEFT_SIM_H
+#pragma once
 
 #include <weft/fiber.h>
 
 struct weft__sim;
 
 struct weft__sim_opts {
-    uint32_t              size;
-    uint64_t              seed;
-    uint32_t              loops;                /* 0: 1 */
-    uint32_t              max_jobs;             /* 0: 1024 */
+    uint32_t size;
+    uint64_t seed;
+    uint32_t loops;                             /* 0: 1 */
+    uint32_t max_jobs;                          /* 0: 1024 */
     struct weft_loop_opts loop;                 /* for each; .workers is not used */
     void (*trace)(void *arg, const char *line); /* a line for each thing that happens; NULL: none */
     void *arg;
 };
 
-int  weft__sim_open(const struct weft__sim_opts *opts, struct weft__sim **ret, struct upp_err *err) UPP_MUST_CHECK;
+int weft__sim_open(const struct weft__sim_opts *opts, struct weft__sim **ret, struct upp_err *err) UPP_MUST_CHECK;
 void weft__sim_close(struct weft__sim *w); /* closes its loops, lets jobs end, puts the hook table back */
 void weft__sim_closep(struct weft__sim **w);
 
@@ -51,5 +50,3 @@ int weft__sim_program(struct weft__sim *w, const char *file, uint64_t ms, int st
 /* What is open: descriptors and processes that were not closed or reaped. */
 size_t weft__sim_open_fds(const struct weft__sim *w);
 size_t weft__sim_children(const struct weft__sim *w);
-
-#endif

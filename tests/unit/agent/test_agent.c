@@ -15,8 +15,8 @@ static bool says(const struct upp_err *err, const char *what)
 
 static WEFT_SUSPENDS int a_model_is_enough(struct agents *p, struct upp_err *err)
 {
-    struct weft_agent                           *a;
-    struct wb_uuid                               id;
+    struct weft_agent *a;
+    struct wb_uuid id;
     UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;
     TRY(weft_agent_new(p->rt, UPP_OPTS(weft_agent_opts, .use = p->model), &a, err));
     FAIL_UNLESS(wb_uuid_parse(weft_agent_id(a), &id) && wb_uuid_version(id) == 4);
@@ -34,9 +34,9 @@ TEST(agent_with_a_model_alone_runs)
 
 static WEFT_SUSPENDS int names_and_ids(struct agents *p, struct upp_err *err)
 {
-    static const char  given[] = "5f0c8c1e-6a4e-4f0e-9d0c-0b8f6f6a1c11";
+    static const char given[] = "5f0c8c1e-6a4e-4f0e-9d0c-0b8f6f6a1c11";
     struct weft_agent *a, *b = NULL;
-    struct upp_err     why = {0};
+    struct upp_err why = {0};
     TRY(weft_agent_new(p->rt, UPP_OPTS(weft_agent_opts, .use = p->model, .id = given, .name = "one"), &a, err));
     FAIL_UNLESS(wb_str_eq(weft_agent_id(a), wb_cstr(given)));
     int r = weft_agent_new(p->rt, UPP_OPTS(weft_agent_opts, .use = p->model, .id = given), &b, &why);
@@ -66,7 +66,7 @@ TEST(agent_names_and_ids_are_taken_once)
 static int shorter_opts(struct agents *p, struct upp_err *err)
 {
     struct weft_agent_opts o = {.size = offsetof(struct weft_agent_opts, id), .use = p->model, .id = "not looked at"};
-    struct weft_agent     *a;
+    struct weft_agent *a;
     return weft_agent_new(p->rt, &o, &a, err);
 }
 
@@ -85,7 +85,7 @@ TEST(agent_is_small)
 static int twice(struct upp_call *call, struct upp_value *ret, struct upp_err *err)
 {
     int64_t n = 0;
-    int     r = upp_call_arg_i64(call, "n", &n, err);
+    int r = upp_call_arg_i64(call, "n", &n, err);
     return r < 0 ? r : upp_value_printf(ret, err, "%lld", (long long)(2 * n));
 }
 
@@ -93,16 +93,16 @@ static int twice(struct upp_call *call, struct upp_value *ret, struct upp_err *e
  * static. */
 static int make_in_a_block(struct agents *p, struct weft_agent **ret, struct upp_err *err)
 {
-    static const struct upp_tool                 tools[] = {UPP_TOOL(twice, "doubles", "{n: integer}")};
-    static const struct weft_strategy_react_opts four    = {.size = sizeof four, .max_steps = 4};
+    static const struct upp_tool tools[] = {UPP_TOOL(twice, "doubles", "{n: integer}")};
+    static const struct weft_strategy_react_opts four = {.size = sizeof four, .max_steps = 4};
     for (size_t i = 0; i < 1; i++) {
         char id[] = "5f0c8c1e-6a4e-4f0e-9d0c-0b8f6f6a1c11",
              script[] =
                  SCRIPT(REPLY(TEXT("hm")), REPLY(CALL("1", "twice", "\"n\":21")), REPLY(TEXT("hm")), REPLY(TEXT("42")));
-        struct weft_agent_opts o = {.size      = sizeof o,
-                                    .model     = {.provider = "scripted", .name = script},
-                                    .id        = id,
-                                    .tools     = {tools, 1},
+        struct weft_agent_opts o = {.size = sizeof o,
+                                    .model = {.provider = "scripted", .name = script},
+                                    .id = id,
+                                    .tools = {tools, 1},
                                     .execution = weft_react_with(&four)};
         TRY(weft_agent_new(p->rt, &o, ret, err));
         memset(id, 'x', sizeof id - 1);
@@ -115,7 +115,7 @@ static int make_in_a_block(struct agents *p, struct weft_agent **ret, struct upp
 static WEFT_SUSPENDS int outlives_its_options(struct agents *p, struct upp_err *err)
 {
     UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;
-    struct weft_agent                           *a;
+    struct weft_agent *a;
     TRY(make_in_a_block(p, &a, err));
     TRY(weft_agent_run(a, UPP_STR("21"), &turn, err));
     FAIL_UNLESS(turn->n_executions == 1 && strcmp(upp_turn_text(turn), "42") == 0);
@@ -134,7 +134,7 @@ TEST(agent_outlives_its_options)
 static int trapped(struct agents *p, struct upp_err *err)
 {
     UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;
-    struct weft_agent                           *a    = NULL;
+    struct weft_agent *a = NULL;
     for (size_t i = 0; i < 1; i++) {
         TRY(weft_agent_new(
             p->rt, UPP_OPTS(weft_agent_opts, .use = p->model, .tools = WEFT_TOOLS(UPP_TOOL(twice, "doubles", "{}"))),
@@ -152,7 +152,7 @@ static void run_trapped(void)
 TEST_WITH(agent_literals_die_with_their_block, .no_torture = "it is about a report of the sanitizer")
 {
     char text[8192];
-    int  status = test_in_child(run_trapped, text, sizeof text);
+    int status = test_in_child(run_trapped, text, sizeof text);
     test_note("%s", text);
     CHECK(status != 0 && strstr(text, "stack-use-after-scope"));
 }
@@ -162,11 +162,11 @@ TEST_WITH(agent_literals_die_with_their_block, .no_torture = "it is about a repo
 
 static WEFT_SUSPENDS int derives(struct agents *p, struct upp_err *err)
 {
-    static const struct weft_hooks               hooks;
-    static const struct upp_tool_strategy        calls;
-    static const struct weft_rights              rights;
-    const struct weft_strategy                   thrice = weft_loop(.max_iterations = 3); /* TRY is a block */
-    struct weft_agent                           *a, *b, *c;
+    static const struct weft_hooks hooks;
+    static const struct upp_tool_strategy calls;
+    static const struct weft_rights rights;
+    const struct weft_strategy thrice = weft_loop(.max_iterations = 3); /* TRY is a block */
+    struct weft_agent *a, *b, *c;
     UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;
     TRY(weft_agent_new(p->rt,
                        UPP_OPTS(weft_agent_opts, .model = {.provider = "scripted", .name = "{\"echo\":true}"},
@@ -194,14 +194,13 @@ TEST(agent_derives_all_options)
     AGENTS(NULL, derives);
 }
 
-/* ---- What cannot be run -------------------------------------------------------------------------------------------
- */
+/* ---- What cannot be run ---------------------------------------------------------------------- */
 
 static WEFT_SUSPENDS int refused(struct agents *p, const struct weft_agent_opts *opts, const char *why,
                                  struct upp_err *err)
 {
-    struct weft_agent                           *a;
-    struct upp_err                               seen = {0};
+    struct weft_agent *a;
+    struct upp_err seen = {0};
     UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;
     TRY(weft_agent_new(p->rt, opts, &a, err));
     int r = weft_agent_run(a, UPP_STR("go"), &turn, &seen);
@@ -223,7 +222,7 @@ static WEFT_SUSPENDS int bad_agents(struct agents *p, struct upp_err *err)
 {
     const struct upp_tool twice[] = {UPP_TOOL(nothing, "a", "{}"), UPP_TOOL(nothing, "b", "{}")};
     const struct upp_tool empty[] = {{.name = "idle"}}, schema[] = {UPP_TOOL(nothing, "a", "{\"type\":7}")};
-    struct weft_agent    *sub;
+    struct weft_agent *sub;
     TRY(refused(p, UPP_OPTS(weft_agent_opts, .name = "lonely"), "lonely", err));
     TRY(refused(p, UPP_OPTS(weft_agent_opts, .use = p->model, .tools = {twice, 2}), "two tools called 'nothing'", err));
     TRY(refused(p, UPP_OPTS(weft_agent_opts, .use = p->model, .tools = {empty, 1}), "'idle' has nothing to run", err));
@@ -244,14 +243,13 @@ TEST(agent_that_is_wrong_is_refused_when_it_runs)
     AGENTS(SCRIPT(REPLY(TEXT("never"))), bad_agents);
 }
 
-/* ---- Agents as tools ------------------------------------------------------------------------------------------------
- */
+/* ---- Agents as tools ------------------------------------------------------------------------- */
 
 static int looks_like_a_tool(struct agents *p, struct upp_err *err)
 {
-    char                       system[1024];
-    struct weft_agent         *plain, *named, *top;
-    struct upp_tool            tool = {0};
+    char system[1024];
+    struct weft_agent *plain, *named, *top;
+    struct upp_tool tool = {0};
     const struct wr_agent_def *def;
     memset(system, 0, sizeof system);
     for (size_t i = 0; i < 300; i++)
@@ -285,23 +283,23 @@ TEST(agent_looks_like_a_tool)
 /* Who may call weft_run_history gets all of it; middleware is looked at by itself (middleware_window). */
 static int may_ask_for_history(struct agents *p, struct upp_err *err)
 {
-    static const struct weft_hooks        hooks  = {0};
-    static const struct weft_rights       rights = {0};
+    static const struct weft_hooks hooks = {0};
+    static const struct weft_rights rights = {0};
     static const struct upp_tool_strategy strategy;
-    const struct upp_tool                 tool[] = {UPP_TOOL(nothing, "a", "{}")};
-    struct weft_strategy                  own    = weft_strategy_loop;
-    own.stream                                   = weft_strategy_loop.execute;
-    const struct weft_agent_opts opts[]          = {
-                 {.size = sizeof *opts, .use = p->model},
-                 {.size = sizeof *opts, .use = p->model, .execution = weft_strategy_plan},
-                 {.size = sizeof *opts, .use = p->model, .hooks = &hooks},
-                 {.size = sizeof *opts, .use = p->model, .rights = &rights},
-                 {.size = sizeof *opts, .use = p->model, .tool_strategy = &strategy},
-                 {.size = sizeof *opts, .use = p->model, .tools = {tool, 1}},
-                 {.size = sizeof *opts, .use = p->model, .execution = own},
+    const struct upp_tool tool[] = {UPP_TOOL(nothing, "a", "{}")};
+    struct weft_strategy own = weft_strategy_loop;
+    own.stream = weft_strategy_loop.execute;
+    const struct weft_agent_opts opts[] = {
+        {.size = sizeof *opts, .use = p->model},
+        {.size = sizeof *opts, .use = p->model, .execution = weft_strategy_plan},
+        {.size = sizeof *opts, .use = p->model, .hooks = &hooks},
+        {.size = sizeof *opts, .use = p->model, .rights = &rights},
+        {.size = sizeof *opts, .use = p->model, .tool_strategy = &strategy},
+        {.size = sizeof *opts, .use = p->model, .tools = {tool, 1}},
+        {.size = sizeof *opts, .use = p->model, .execution = own},
     };
     for (size_t i = 0; i < WB_LEN(opts); i++) {
-        struct weft_agent         *a;
+        struct weft_agent *a;
         const struct wr_agent_def *def;
         TRY(weft_agent_new(p->rt, &opts[i], &a, err));
         TRY(wa_agent_def(a, &def, err));
@@ -319,10 +317,10 @@ TEST(agent_whose_functions_get_runs_reads_histories)
 static WEFT_SUSPENDS int asks_an_agent(struct agents *p, struct upp_err *err)
 {
     UPP_CLEANUP(upp_model_freep) struct upp_model *echo = NULL;
-    UPP_CLEANUP(upp_turn_freep) struct upp_turn   *turn = NULL, *plain = NULL;
-    UPP_CLEANUP(upp_llm_freep) struct upp_llm     *llm = NULL;
-    struct weft_agent                             *helper, *top;
-    struct upp_tool                                tool = {0};
+    UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL, *plain = NULL;
+    UPP_CLEANUP(upp_llm_freep) struct upp_llm *llm = NULL;
+    struct weft_agent *helper, *top;
+    struct upp_tool tool = {0};
     TRY(upp_scripted_new((struct upp_str){0}, &echo, err));
     TRY(weft_agent_new(p->rt, UPP_OPTS(weft_agent_opts, .use = echo, .name = "helper"), &helper, err));
     TRY(weft_agent_to_tool(helper, UPP_OPTS(weft_to_tool, .parameters = "{task?: string, n?: integer}"), &tool, err));
@@ -353,9 +351,9 @@ TEST(agent_as_a_tool_answers)
 /* An agent may stand below itself: the depth ends it, and the model is told. */
 static WEFT_SUSPENDS int asks_itself(struct agents *p, struct upp_err *err)
 {
-    struct weft_tool_opts                        extra = {.size = sizeof extra};
-    struct upp_tool                              self  = {.extra = &extra};
-    struct weft_agent                           *a;
+    struct weft_tool_opts extra = {.size = sizeof extra};
+    struct upp_tool self = {.extra = &extra};
+    struct weft_agent *a;
     UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;
     TRY(weft_agent_new(p->rt, UPP_OPTS(weft_agent_opts, .use = p->model, .name = "self", .tools = {&self, 1}), &a,
                        err));

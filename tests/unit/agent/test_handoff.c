@@ -18,7 +18,7 @@ static bool says(const struct upp_message *m, uint8_t role, const char *text)
 static WEFT_SUSPENDS int by_tool(struct agents *p, struct upp_err *err)
 {
     UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;
-    struct weft_agent                           *main, *helper;
+    struct weft_agent *main, *helper;
     TRY(weft_agent_new(p->rt, UPP_OPTS(weft_agent_opts, .model = scripted(HELPER), .name = "helper"), &helper, err));
     const struct weft_handoff to = {.to = helper, .prompt = "Go on."};
     TRY(weft_agent_new(p->rt, UPP_OPTS(weft_agent_opts, .use = p->model, .handoff = &to, .n_handoff = 1), &main, err));
@@ -39,7 +39,7 @@ TEST(agent_hands_over_by_tool)
 static WEFT_SUSPENDS int refused(struct agents *p, struct upp_err *err)
 {
     UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;
-    struct weft_agent                           *main, *helper;
+    struct weft_agent *main, *helper;
     TRY(weft_agent_new(p->rt, UPP_OPTS(weft_agent_opts, .model = scripted(HELPER), .name = "helper"), &helper, err));
     const struct weft_handoff to = {.to = helper};
     TRY(weft_agent_new(p->rt, UPP_OPTS(weft_agent_opts, .use = p->model, .handoff = &to, .n_handoff = 1), &main, err));
@@ -57,7 +57,7 @@ TEST(agent_handoff_checks_its_arguments)
 static WEFT_SUSPENDS int by_mention(struct agents *p, struct upp_err *err)
 {
     UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;
-    struct weft_agent                           *main, *helper;
+    struct weft_agent *main, *helper;
     TRY(weft_agent_new(p->rt, UPP_OPTS(weft_agent_opts, .model = scripted(HELPER), .name = "Helper"), &helper, err));
     const struct weft_handoff to = {.to = helper, .prompt = "Go on.", .on_mention = true};
     TRY(weft_agent_new(p->rt, UPP_OPTS(weft_agent_opts, .use = p->model, .handoff = &to, .n_handoff = 1), &main, err));
@@ -72,20 +72,18 @@ TEST(agent_hands_over_by_mention)
     AGENTS(SCRIPT(REPLY(TEXT("Helper, you go on."))), by_mention);
 }
 
-/* ---- A judge ---------------------------------------------------------------------------------------------------- */
-
 static WEFT_SUSPENDS int judged(struct agents *p, struct upp_err *err)
 {
     UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL, *none = NULL;
-    struct weft_agent                           *a, *judge;
-    struct upp_err                               why = {0};
-    static const char                            verdicts[] =
+    struct weft_agent *a, *judge;
+    struct upp_err why = {0};
+    static const char verdicts[] =
         "{\"replies\":[{\"when\":{\"contains\":\"bad\"},\"parts\":[{\"text\":\"Yes, it is.\"}]},"
         "{\"parts\":[{\"text\":\"No.\"}]}],\"at_end\":\"repeat_last\"}";
     TRY(weft_agent_new(p->rt, UPP_OPTS(weft_agent_opts, .model = scripted(verdicts)), &judge, err));
-    const struct weft_guard_rule      rule = {.name = "judge", .action = WEFT_REJECT, .agent = judge};
+    const struct weft_guard_rule rule = {.name = "judge", .action = WEFT_REJECT, .agent = judge};
     const struct weft_guardrails_opts opts = {.size = sizeof opts, .input = &rule, .n_input = 1};
-    const struct weft_middleware      list = weft_guardrails_with(&opts);
+    const struct weft_middleware list = weft_guardrails_with(&opts);
     TRY(weft_agent_new(p->rt, UPP_OPTS(weft_agent_opts, .use = p->model, .middleware = &list, .n_middleware = 1), &a,
                        err));
     TRY(weft_agent_run(a, UPP_STR("something good"), &turn, err));

@@ -13,8 +13,8 @@ static size_t length(const struct upp_thread *t)
 static WEFT_SUSPENDS int asks(struct agents *p, struct upp_err *err)
 {
     UPP_CLEANUP(upp_thread_freep) struct upp_thread *thread = NULL;
-    UPP_CLEANUP(upp_turn_freep) struct upp_turn     *one = NULL, *two = NULL, *three = NULL;
-    struct weft_agent                               *a;
+    UPP_CLEANUP(upp_turn_freep) struct upp_turn *one = NULL, *two = NULL, *three = NULL;
+    struct weft_agent *a;
     TRY(weft_agent_new(p->rt, UPP_OPTS(weft_agent_opts, .use = p->model), &a, err));
     TRY(weft_ask(a, UPP_STR("first"), &thread, &one, err));
     FAIL_UNLESS(thread && length(thread) == 2 && strcmp(upp_turn_text(one), "one") == 0);
@@ -23,11 +23,11 @@ static WEFT_SUSPENDS int asks(struct agents *p, struct upp_err *err)
     FAIL_UNLESS(thread == same && length(thread) == 4 && strcmp(upp_turn_text(two), "two") == 0);
     /* What fails is not appended. */
     struct upp_err why = {0};
-    int            r   = weft_ask(a, UPP_STR("third"), &thread, &three, &why);
+    int r = weft_ask(a, UPP_STR("third"), &thread, &three, &why);
     FAIL_UNLESS(r < 0 && length(thread) == 4);
     struct upp_thread *fresh = NULL;
-    struct upp_turn   *none  = NULL;
-    r                        = weft_ask(a, (struct upp_str){0}, &fresh, &none, &why);
+    struct upp_turn *none = NULL;
+    r = weft_ask(a, (struct upp_str){0}, &fresh, &none, &why);
     FAIL_UNLESS(r < 0 && !fresh && !none);
     return 0;
 }
@@ -41,7 +41,7 @@ TEST(ask_goes_on_with_a_thread)
 static WEFT_SUSPENDS int queries(struct agents *p, struct upp_err *err)
 {
     UPP_CLEANUP(weft_query_freep) struct weft_query_result *one = NULL, *two = NULL, *three = NULL;
-    struct weft_agent                                      *a;
+    struct weft_agent *a;
     TRY(weft_agent_new(p->rt, UPP_OPTS(weft_agent_opts, .use = p->model), &a, err));
     TRY(weft_query(a, UPP_STR("first"), &one, err));
     FAIL_UNLESS(one->agent == a && length(one->thread) == 2 && strcmp(upp_turn_text(one->turn), "one") == 0);
@@ -70,14 +70,14 @@ TEST(query_has_a_thread_of_its_own)
 
 struct second {
     struct weft_query_result *query;
-    int                       result;
+    int result;
 };
 
 static WEFT_SUSPENDS int go_on(void *arg, struct upp_err *err)
 {
-    struct second            *s   = arg;
+    struct second *s = arg;
     struct weft_query_result *ret = NULL;
-    s->result                     = weft_query_continue(s->query, UPP_STR("again"), &ret, err);
+    s->result = weft_query_continue(s->query, UPP_STR("again"), &ret, err);
     weft_query_free(ret);
     return 0;
 }
@@ -86,8 +86,8 @@ static WEFT_SUSPENDS int go_on(void *arg, struct upp_err *err)
 static WEFT_SUSPENDS int two_at_once(struct agents *p, struct upp_err *err)
 {
     UPP_CLEANUP(weft_query_freep) struct weft_query_result *q = NULL;
-    struct second                                           one, two;
-    struct weft_agent                                      *a;
+    struct second one, two;
+    struct weft_agent *a;
     if (!p->loop)
         return 0;
     TRY(weft_agent_new(p->rt, UPP_OPTS(weft_agent_opts, .use = p->model), &a, err));
@@ -108,15 +108,15 @@ static WEFT_SUSPENDS int two_at_once(struct agents *p, struct upp_err *err)
 struct asking {
     struct weft_agent *agent;
     struct upp_thread *thread;
-    int                result;
-    struct upp_err     why;
+    int result;
+    struct upp_err why;
 };
 
 static WEFT_SUSPENDS int asks_on(void *arg, struct upp_err *err)
 {
-    struct asking                               *s    = arg;
+    struct asking *s = arg;
     UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;
-    struct upp_thread                           *t    = s->thread;
+    struct upp_thread *t = s->thread;
     (void)err;
     s->result = weft_ask(s->agent, UPP_STR("again"), &t, &turn, &s->why);
     return 0;
@@ -126,9 +126,9 @@ static WEFT_SUSPENDS int asks_on(void *arg, struct upp_err *err)
 static WEFT_SUSPENDS int asked_twice(struct agents *p, struct upp_err *err)
 {
     UPP_CLEANUP(upp_thread_freep) struct upp_thread *thread = NULL;
-    UPP_CLEANUP(upp_turn_freep) struct upp_turn     *turn   = NULL;
-    struct weft_agent                               *a, *b;
-    struct asking                                    one, two;
+    UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;
+    struct weft_agent *a, *b;
+    struct asking one, two;
     if (!p->loop)
         return 0;
     TRY(weft_agent_new(p->rt, UPP_OPTS(weft_agent_opts, .use = p->model), &a, err));

@@ -30,7 +30,7 @@ static const char *const scripts[] = {
 
 static int by_libupp(struct agents *p, const char *structure, struct wb_buf *out, struct upp_err *err)
 {
-    UPP_CLEANUP(upp_llm_freep) struct upp_llm   *llm  = NULL;
+    UPP_CLEANUP(upp_llm_freep) struct upp_llm *llm = NULL;
     UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;
     TRY(upp_llm_new(
         UPP_OPTS(upp_llm_opts, .use = p->model, .tools = agents_tools, .n_tools = AGENTS_TOOLS, .structure = structure),
@@ -43,9 +43,9 @@ static int by_libupp(struct agents *p, const char *structure, struct wb_buf *out
 
 static WEFT_SUSPENDS int same_turn(struct agents *p, const char *structure, struct upp_err *err)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf        ours = WB_BUF(1u << 20), theirs = WB_BUF(1u << 20);
+    WB_CLEANUP(wb_buf_done) struct wb_buf ours = WB_BUF(1u << 20), theirs = WB_BUF(1u << 20);
     UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;
-    struct weft_agent                           *a;
+    struct weft_agent *a;
     TRY(weft_agent_new(p->rt, UPP_OPTS(weft_agent_opts, .use = p->model, .tools = AGENTS_ALL, .structure = structure),
                        &a, err));
     TRY(weft_agent_run(a, UPP_STR("go"), &turn, err));
@@ -117,8 +117,8 @@ TEST(agent_structure_that_does_not_fit_is_asked_for_again)
 static WEFT_SUSPENDS int never_fits(struct agents *p, struct upp_err *err)
 {
     UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;
-    struct upp_err                               why  = {0};
-    int                                          r    = counts(p, true, &turn, &why);
+    struct upp_err why = {0};
+    int r = counts(p, true, &turn, &why);
     if (r != -UPP_EPROTO)
         return r < 0 ? (*err = why, r) : -UPP_EBUG;
     test_note("%s", why.msg);
@@ -149,8 +149,8 @@ TEST(agent_structure_is_checked_only_where_that_is_asked_for)
 static WEFT_SUSPENDS int no_schema(struct agents *p, struct upp_err *err)
 {
     UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;
-    struct upp_err                               why  = {0};
-    struct weft_agent                           *a;
+    struct upp_err why = {0};
+    struct weft_agent *a;
     TRY(weft_agent_new(
         p->rt,
         UPP_OPTS(weft_agent_opts, .use = p->model, .structure = "{\"type\":\"number!\"}", .check_structure = true), &a,
@@ -172,10 +172,10 @@ TEST(agent_structure_that_is_checked_must_be_a_schema)
 
 static WEFT_SUSPENDS int asks_with_history(struct agents *p, struct upp_err *err)
 {
-    struct weft_agent                               *a;
-    UPP_CLEANUP(upp_turn_freep) struct upp_turn     *one = NULL, *two = NULL, *three = NULL, *four = NULL;
+    struct weft_agent *a;
+    UPP_CLEANUP(upp_turn_freep) struct upp_turn *one = NULL, *two = NULL, *three = NULL, *four = NULL;
     UPP_CLEANUP(upp_thread_freep) struct upp_thread *thread = NULL;
-    struct upp_str                                   before = {0}, after = {0};
+    struct upp_str before = {0}, after = {0};
     TRY(make(p, AGENTS_ALL, &a, err));
     TRY(weft_agent_run(a, UPP_STR("My name is Alice"), &one, err));
     TRY(weft_agent_run_with(
@@ -195,8 +195,8 @@ static WEFT_SUSPENDS int asks_with_history(struct agents *p, struct upp_err *err
     TRY(r);
     FAIL_UNLESS(same);
     /* Several new messages: the last one is the input. */
-    struct upp_part    said[]  = {{.kind = UPP_PART_TEXT, .text = UPP_STR("first")},
-                                  {.kind = UPP_PART_TEXT, .text = UPP_STR("second")}};
+    struct upp_part said[] = {{.kind = UPP_PART_TEXT, .text = UPP_STR("first")},
+                              {.kind = UPP_PART_TEXT, .text = UPP_STR("second")}};
     struct upp_message given[] = {{.role = UPP_ROLE_USER, .parts = &said[0], .n_parts = 1},
                                   {.role = UPP_ROLE_ASSISTANT, .parts = &said[0], .n_parts = 1},
                                   {.role = UPP_ROLE_USER, .parts = &said[1], .n_parts = 1}};
@@ -217,7 +217,7 @@ TEST(agent_run_takes_history_and_input)
  * counts. */
 static WEFT_SUSPENDS int answers_what_is_there(struct agents *p, struct upp_err *err)
 {
-    struct weft_agent                           *a;
+    struct weft_agent *a;
     UPP_CLEANUP(upp_turn_freep) struct upp_turn *one = NULL, *two = NULL;
     TRY(make(p, AGENTS_ALL, &a, err));
     TRY(weft_agent_run(a, UPP_STR("go"), &one, err));
@@ -234,16 +234,15 @@ TEST(agent_run_sends_the_whole_conversation)
     AGENTS(SCRIPT(REPLY(CALL("1", "note", "")), REPLY(TEXT("one")), REPLY(TEXT("two"))), answers_what_is_there);
 }
 
-/* ---- Ends ----------------------------------------------------------------------------------------------------------
- */
+/* ---- Ends ------------------------------------------------------------------------------------ */
 
 /* A client's tool: without a store nobody can answer, so the caller gets what there is. */
 static WEFT_SUSPENDS int comes_to_wait(struct agents *p, struct upp_err *err)
 {
-    static const struct weft_tool_opts           client = {.size = sizeof client, .client = true};
-    const struct upp_tool                        pick   = {.name = "pick", .extra = &client};
-    struct weft_agent                           *a;
-    struct upp_err                               why  = {0};
+    static const struct weft_tool_opts client = {.size = sizeof client, .client = true};
+    const struct upp_tool pick = {.name = "pick", .extra = &client};
+    struct weft_agent *a;
+    struct upp_err why = {0};
     UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;
     TRY(make(p, (struct weft_tools){&pick, 1}, &a, err));
     int r = weft_agent_run(a, UPP_STR("go"), &turn, &why);
@@ -261,8 +260,8 @@ TEST(agent_run_that_waits_gives_the_open_calls)
 
 static WEFT_SUSPENDS int fails_in_the_middle(struct agents *p, struct upp_err *err)
 {
-    struct weft_agent                           *a;
-    struct upp_err                               why  = {0};
+    struct weft_agent *a;
+    struct upp_err why = {0};
     UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;
     TRY(make(p, AGENTS_ALL, &a, err));
     int r = weft_agent_run(a, UPP_STR("go"), &turn, &why);
@@ -281,10 +280,10 @@ TEST(agent_run_that_fails_gives_the_turn_so_far)
 /* Cancelled by the caller's table, before and while it works. */
 static WEFT_SUSPENDS int canceled_by_table(struct agents *p, struct upp_err *err)
 {
-    UPP_CLEANUP(upp_cancel_freep) struct upp_cancel *c    = NULL;
-    UPP_CLEANUP(upp_turn_freep) struct upp_turn     *turn = NULL;
-    struct weft_agent                               *a;
-    struct upp_err                                   why = {0};
+    UPP_CLEANUP(upp_cancel_freep) struct upp_cancel *c = NULL;
+    UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;
+    struct weft_agent *a;
+    struct upp_err why = {0};
     TRY(upp_cancel_new(&c, err));
     TRY(make(p, AGENTS_ALL, &a, err));
     upp_cancel_fire(c);
@@ -310,11 +309,11 @@ static void *fire_soon(void *c)
 
 static WEFT_SUSPENDS int canceled_from_a_thread(struct agents *p, struct upp_err *err)
 {
-    UPP_CLEANUP(upp_cancel_freep) struct upp_cancel *c    = NULL;
-    UPP_CLEANUP(upp_turn_freep) struct upp_turn     *turn = NULL;
-    struct weft_agent                               *a;
-    struct upp_err                                   why = {0};
-    pthread_t                                        thread;
+    UPP_CLEANUP(upp_cancel_freep) struct upp_cancel *c = NULL;
+    UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;
+    struct weft_agent *a;
+    struct upp_err why = {0};
+    pthread_t thread;
     if (p->loop) /* a simulated world has one thread */
         return 0;
     TRY(upp_cancel_new(&c, err));
@@ -337,8 +336,8 @@ TEST(agent_run_is_canceled_from_another_thread)
 
 struct caller {
     struct weft_agent *agent;
-    struct upp_turn   *turn;
-    int                result;
+    struct upp_turn *turn;
+    int result;
 };
 
 static WEFT_SUSPENDS int call(void *arg, struct upp_err *err)
@@ -349,9 +348,9 @@ static WEFT_SUSPENDS int call(void *arg, struct upp_err *err)
 
 static WEFT_SUSPENDS int canceled_fiber(struct agents *p, struct upp_err *err)
 {
-    struct caller                                     c     = {0};
-    UPP_CLEANUP(weft_scope_close) struct weft_scope   scope = {0};
-    UPP_CLEANUP(weft_fiber_unrefp) struct weft_fiber *f     = NULL;
+    struct caller c = {0};
+    UPP_CLEANUP(weft_scope_close) struct weft_scope scope = {0};
+    UPP_CLEANUP(weft_fiber_unrefp) struct weft_fiber *f = NULL;
     if (!p->loop)
         return 0;
     TRY(make(p, AGENTS_ALL, &c.agent, err));
@@ -376,7 +375,7 @@ TEST(agent_run_ends_with_the_fiber_that_called)
 /* Cancelled at every suspension of whoever takes part: the call comes back, and nothing works any more. */
 struct sweep {
     struct weft_fiber *caller;
-    unsigned           seen, at;
+    unsigned seen, at;
 };
 
 static void at_suspension(void *arg, struct weft_fiber *f)
@@ -389,9 +388,9 @@ static void at_suspension(void *arg, struct weft_fiber *f)
 
 static WEFT_SUSPENDS int cancel_at(struct weft_agent *a, struct sweep *s, struct upp_err *err)
 {
-    struct caller                                     c     = {.agent = a, .result = -UPP_ECANCELED};
-    UPP_CLEANUP(weft_scope_close) struct weft_scope   scope = {.flags = WEFT_SCOPE_ISOLATED};
-    UPP_CLEANUP(weft_fiber_unrefp) struct weft_fiber *f     = NULL;
+    struct caller c = {.agent = a, .result = -UPP_ECANCELED};
+    UPP_CLEANUP(weft_scope_close) struct weft_scope scope = {.flags = WEFT_SCOPE_ISOLATED};
+    UPP_CLEANUP(weft_fiber_unrefp) struct weft_fiber *f = NULL;
     TRY(weft_scope_spawn(&scope, "caller", call, &c, &f, err));
     s->caller = f;
     (void)(weft_fiber_join(f, NULL) < 0);
@@ -427,13 +426,12 @@ TEST(agent_run_is_canceled_at_every_suspension)
            canceled_everywhere);
 }
 
-/* ---- Where it may be called
- * ------------------------------------------------------------------------------------------ */
+/* ---- Where it may be called ------------------------------------------------------------------ */
 
 static WEFT_SUSPENDS int from_elsewhere(void *arg, struct upp_err *err)
 {
     struct upp_turn *turn = NULL;
-    struct upp_err   why  = {0};
+    struct upp_err why = {0};
     (void)err;
     int r = weft_agent_run(arg, UPP_STR("go"), &turn, &why);
     FAIL_UNLESS(r == -UPP_EINVALID && says(&why, "another loop") && !turn);
@@ -457,15 +455,15 @@ TEST(agent_run_on_another_loop_is_refused)
 static void *from_thread(void *a)
 {
     struct upp_turn *turn = NULL;
-    struct upp_err   why  = {0};
-    int              r    = weft_agent_run(a, UPP_STR("go"), &turn, &why);
+    struct upp_err why = {0};
+    int r = weft_agent_run(a, UPP_STR("go"), &turn, &why);
     return r == -UPP_EINVALID && says(&why, "another thread") ? a : NULL;
 }
 
 static int try_from_thread(struct upp_call *call, struct upp_value *ret, struct upp_err *err)
 {
     pthread_t thread;
-    void     *refused = NULL;
+    void *refused = NULL;
     if (pthread_create(&thread, NULL, from_thread, call->arg))
         return upp_fail(err, UPP_ELIMIT, "no thread");
     (void)pthread_join(thread, &refused);
@@ -474,9 +472,9 @@ static int try_from_thread(struct upp_call *call, struct upp_value *ret, struct 
 
 static WEFT_SUSPENDS int on_another_thread(struct agents *p, struct upp_err *err)
 {
-    struct upp_tool                              tool = UPP_TOOL(try_from_thread, "", "{}");
+    struct upp_tool tool = UPP_TOOL(try_from_thread, "", "{}");
     UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;
-    struct weft_agent                           *a;
+    struct weft_agent *a;
     if (p->loop)
         return 0;
     TRY(make(p, (struct weft_tools){&tool, 1}, &a, err));
@@ -502,12 +500,12 @@ static WEFT_SUSPENDS int ask_helper(struct upp_call *call, struct upp_value *ret
 static WEFT_SUSPENDS int inside_of_a_tool(struct agents *p, struct upp_err *err)
 {
     UPP_CLEANUP(upp_model_freep) struct upp_model *echo = llm_script(NULL);
-    UPP_CLEANUP(upp_turn_freep) struct upp_turn   *turn = NULL;
-    struct upp_tool                                tool = UPP_TOOL(ask_helper, "", "{}");
-    struct weft_agent                             *a, *helper = NULL;
+    UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;
+    struct upp_tool tool = UPP_TOOL(ask_helper, "", "{}");
+    struct weft_agent *a, *helper = NULL;
     if (!echo)
         return -UPP_ENOMEM;
-    int r    = weft_agent_new(p->rt, UPP_OPTS(weft_agent_opts, .use = echo), &helper, err);
+    int r = weft_agent_new(p->rt, UPP_OPTS(weft_agent_opts, .use = echo), &helper, err);
     tool.arg = helper;
     if (r >= 0)
         r = make(p, (struct weft_tools){&tool, 1}, &a, err);

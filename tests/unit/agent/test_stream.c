@@ -54,7 +54,7 @@ static WEFT_SUSPENDS int open_stream(struct agents *p, const struct weft_stream_
 static WEFT_SUSPENDS int read_all(struct weft_stream *s, struct wb_buf *out, struct upp_err *err)
 {
     struct weft_event ev;
-    int               r;
+    int r;
     while ((r = weft_stream_next(s, &ev, err)) > 0)
         event_text(out, &ev);
     return r < 0 ? r : wb_buf_check(out, err);
@@ -68,9 +68,9 @@ static WEFT_SUSPENDS int read_all(struct weft_stream *s, struct wb_buf *out, str
 
 static WEFT_SUSPENDS int tells_both(struct agents *p, struct upp_err *err)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf               out  = WB_BUF(1u << 20);
-    UPP_CLEANUP(weft_stream_closep) struct weft_stream *s    = NULL;
-    const struct upp_turn                              *turn = NULL, *again = NULL;
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(1u << 20);
+    UPP_CLEANUP(weft_stream_closep) struct weft_stream *s = NULL;
+    const struct upp_turn *turn = NULL, *again = NULL;
     TRY(open_stream(p, NULL, &s, err));
     FAIL_UNLESS(p->trace.n == 0); /* nothing starts before the first pull */
     TRY(read_all(s, &out, err));
@@ -123,10 +123,10 @@ TEST(agent_stream_tells_both_layers_in_order)
 /* The events of libupp's own stream for the same script. */
 static int upp_events(struct agents *p, const char *structure, struct wb_buf *out, struct upp_err *err)
 {
-    UPP_CLEANUP(upp_llm_freep) struct upp_llm        *llm = NULL;
-    UPP_CLEANUP(upp_stream_closep) struct upp_stream *s   = NULL;
-    struct upp_event                                  ev;
-    int                                               r;
+    UPP_CLEANUP(upp_llm_freep) struct upp_llm *llm = NULL;
+    UPP_CLEANUP(upp_stream_closep) struct upp_stream *s = NULL;
+    struct upp_event ev;
+    int r;
     TRY(upp_llm_new(
         UPP_OPTS(upp_llm_opts, .use = p->model, .tools = agents_tools, .n_tools = AGENTS_TOOLS, .structure = structure),
         &llm, err));
@@ -140,9 +140,9 @@ static WEFT_SUSPENDS int passes_on(struct agents *p, struct upp_err *err)
 {
     static const char *const structures[] = {NULL, "{\"type\":\"object\"}"};
     for (size_t i = 0; i < WB_LEN(structures); i++) {
-        WB_CLEANUP(wb_buf_done) struct wb_buf               ours = WB_BUF(1u << 20), theirs = WB_BUF(1u << 20);
+        WB_CLEANUP(wb_buf_done) struct wb_buf ours = WB_BUF(1u << 20), theirs = WB_BUF(1u << 20);
         UPP_CLEANUP(weft_stream_closep) struct weft_stream *s = NULL;
-        struct weft_agent                                  *a;
+        struct weft_agent *a;
         TRY(weft_agent_new(p->rt,
                            UPP_OPTS(weft_agent_opts, .use = p->model, .tools = AGENTS_ALL, .structure = structures[i]),
                            &a, err));
@@ -166,8 +166,8 @@ TEST(agent_stream_passes_provider_events_on_unchanged)
 
 static WEFT_SUSPENDS int one_source(struct agents *p, struct upp_err *err)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf               out = WB_BUF(1u << 20);
-    UPP_CLEANUP(weft_stream_closep) struct weft_stream *s   = NULL;
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(1u << 20);
+    UPP_CLEANUP(weft_stream_closep) struct weft_stream *s = NULL;
     TRY(open_stream(p, UPP_OPTS(weft_stream_opts, .only = WEFT_SOURCE_UAP), &s, err));
     TRY(read_all(s, &out, err));
     FAIL_UNLESS(test_expect_str(wb_buf_str(&out),
@@ -184,8 +184,7 @@ TEST(agent_stream_of_one_source)
     AGENTS(ROUND, one_source);
 }
 
-/* ---- Equal to a run ------------------------------------------------------------------------------------------------
- */
+/* ---- Equal to a run -------------------------------------------------------------------------- */
 
 static int step_start(void *arg, struct weft_run *run, uint32_t step, struct upp_err *err)
 {
@@ -225,17 +224,17 @@ static int complete(void *arg, struct weft_run *run, const struct upp_turn *turn
 
 static WEFT_SUSPENDS int same_as_run(struct agents *p, struct upp_err *err)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf               one = WB_BUF(1u << 20), two = WB_BUF(1u << 20);
-    struct weft_hooks                                   hooks  = {.arg           = &one,
-                                                                  .on_step_start = step_start,
-                                                                  .on_act        = act,
-                                                                  .on_observe    = observe,
-                                                                  .on_step_end   = step_end,
-                                                                  .on_complete   = complete};
-    UPP_CLEANUP(upp_turn_freep) struct upp_turn        *turn   = NULL;
-    UPP_CLEANUP(weft_stream_closep) struct weft_stream *s      = NULL;
-    const struct upp_turn                              *stream = NULL;
-    struct weft_agent                                  *a;
+    WB_CLEANUP(wb_buf_done) struct wb_buf one = WB_BUF(1u << 20), two = WB_BUF(1u << 20);
+    struct weft_hooks hooks = {.arg = &one,
+                               .on_step_start = step_start,
+                               .on_act = act,
+                               .on_observe = observe,
+                               .on_step_end = step_end,
+                               .on_complete = complete};
+    UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;
+    UPP_CLEANUP(weft_stream_closep) struct weft_stream *s = NULL;
+    const struct upp_turn *stream = NULL;
+    struct weft_agent *a;
     TRY(weft_agent_new(p->rt, UPP_OPTS(weft_agent_opts, .use = p->model, .tools = AGENTS_ALL, .hooks = &hooks), &a,
                        err));
     TRY(weft_agent_run(a, UPP_STR("go"), &turn, err));
@@ -254,28 +253,27 @@ TEST(agent_stream_and_run_are_equal)
     AGENTS(ROUND, same_as_run);
 }
 
-/* ---- JSON ----------------------------------------------------------------------------------------------------------
- */
+/* ---- JSON ------------------------------------------------------------------------------------ */
 
 /* What the dialect writes of the same events, but for the states of runs, which programs learn otherwise. */
 struct both {
-    struct agents       *p;
-    bool                 plan;
-    struct wb_buf        ours, theirs;
-    char                 state[4096] __attribute__((aligned(16)));
-    struct wd_frames     frames;
+    struct agents *p;
+    bool plan;
+    struct wb_buf ours, theirs;
+    char state[4096] __attribute__((aligned(16)));
+    struct wd_frames frames;
     struct wa_translator telling;
 };
 
 static int both_tell(struct both *b, const struct wm_event *ev, struct upp_err *err)
 {
     const struct upp_str aside = UPP_STR("\"aside\":\"plan\",");
-    struct weft_event    e;
+    struct weft_event e;
     wd_frames_clear(&b->frames);
     TRY(wd_stream_weft.event(b->state, ev, &b->frames, err));
     for (size_t i = 0; i < b->frames.list.n; i++) {
         struct upp_str line = wb_str(b->frames.text.p + b->frames.list.p[i].from, b->frames.list.p[i].n);
-        size_t         at   = wb_str_find(line, aside, 0); /* a program is not told what is scaffolding */
+        size_t at = wb_str_find(line, aside, 0); /* a program is not told what is scaffolding */
         if (wb_str_find(line, UPP_STR("\"type\":\"run\""), 0) != SIZE_MAX)
             continue;
         wb_buf_add(&b->theirs, wb_str_sub(line, 0, at));
@@ -299,8 +297,8 @@ static WEFT_SUSPENDS int tells_of_acts(void *arg, struct weft_run *run, uint32_t
                                        struct upp_err *err)
 {
     static const struct upp_str to[] = {UPP_STR_INIT("helper"), UPP_STR_INIT("\"")};
-    struct weft_system_event    ev   = {
-             .type = UPP_STR("x.y"), .data = UPP_STR("{\"n\": [1.50, null]}"), .targets = to, .n_targets = 2};
+    struct weft_system_event ev = {
+        .type = UPP_STR("x.y"), .data = UPP_STR("{\"n\": [1.50, null]}"), .targets = to, .n_targets = 2};
     (void)arg, (void)step, (void)calls;
     TRY(weft_run_event(run, &ev, err));
     return weft_run_event(run, &(struct weft_system_event){.type = UPP_STR("z")}, err);
@@ -308,23 +306,23 @@ static WEFT_SUSPENDS int tells_of_acts(void *arg, struct weft_run *run, uint32_t
 
 static WEFT_SUSPENDS int read_both(void *arg, struct upp_err *err)
 {
-    struct both                                    *b    = arg;
-    UPP_CLEANUP(upp_model_freep) struct upp_model  *echo = llm_script(NULL);
-    UPP_CLEANUP(wr_reader_closep) struct wr_reader *rd   = NULL;
-    struct weft_agent                              *a, *helper = NULL;
-    struct wa_run_input                             asked = {0};
-    struct wr_started                               started;
-    struct wm_event                                 ev;
-    struct upp_turn                                *turn = NULL;
+    struct both *b = arg;
+    UPP_CLEANUP(upp_model_freep) struct upp_model *echo = llm_script(NULL);
+    UPP_CLEANUP(wr_reader_closep) struct wr_reader *rd = NULL;
+    struct weft_agent *a, *helper = NULL;
+    struct wa_run_input asked = {0};
+    struct wr_started started;
+    struct wm_event ev;
+    struct upp_turn *turn = NULL;
     if (!echo)
         return -UPP_ENOMEM;
     TRY(weft_agent_new(b->p->rt, UPP_OPTS(weft_agent_opts, .use = echo, .name = "helper"), &helper, err));
-    const struct upp_tool          tools[] = {agents_tools[0], agents_tools[2], WEFT_TOOL_AGENT(helper)};
-    static const struct weft_hooks hooks   = {.on_act = tells_of_acts};
-    int                            r       = weft_agent_new(b->p->rt,
-                                                            UPP_OPTS(weft_agent_opts, .use = b->p->model, .tools = {tools, 3}, .hooks = &hooks,
-                                                                     .execution = b->plan ? weft_strategy_plan : weft_strategy_loop),
-                                                            &a, err);
+    const struct upp_tool tools[] = {agents_tools[0], agents_tools[2], WEFT_TOOL_AGENT(helper)};
+    static const struct weft_hooks hooks = {.on_act = tells_of_acts};
+    int r = weft_agent_new(b->p->rt,
+                           UPP_OPTS(weft_agent_opts, .use = b->p->model, .tools = {tools, 3}, .hooks = &hooks,
+                                    .execution = b->plan ? weft_strategy_plan : weft_strategy_loop),
+                           &a, err);
     if (r >= 0)
         r = wa_run_input_take(&asked, UPP_OPTS(upp_input, .text = UPP_STR("go")), err);
     if (r >= 0)
@@ -334,7 +332,7 @@ static WEFT_SUSPENDS int read_both(void *arg, struct upp_err *err)
         while (r >= 0 && (r = wr_reader_next(rd, true, &ev, err)) > 0)
             r = both_tell(b, &ev, err);
         int ended = wa_join(a->home->engine, &started, NULL, &turn, r < 0 ? NULL : err);
-        r         = r < 0 ? r : ended;
+        r = r < 0 ? r : ended;
         wr_tree_release(started.tree);
         upp_turn_free(turn);
     }
@@ -429,15 +427,14 @@ TEST(agent_event_json_is_that_of_the_dialect)
            same_json);
 }
 
-/* ---- Agents below --------------------------------------------------------------------------------------------------
- */
+/* ---- Agents below ---------------------------------------------------------------------------- */
 
 static WEFT_SUSPENDS int tells_children(struct agents *p, struct upp_err *err)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf          out  = WB_BUF(1u << 20);
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(1u << 20);
     UPP_CLEANUP(upp_model_freep) struct upp_model *echo = llm_script(NULL);
-    struct weft_agent                             *a, *helper = NULL;
-    struct weft_stream                            *s = NULL;
+    struct weft_agent *a, *helper = NULL;
+    struct weft_stream *s = NULL;
     if (!echo)
         return -UPP_ENOMEM;
     TRY(weft_agent_new(p->rt, UPP_OPTS(weft_agent_opts, .use = echo, .name = "helper"), &helper, err));
@@ -466,15 +463,14 @@ TEST(agent_stream_tells_of_children_where_asked)
     AGENTS(SCRIPT(REPLY(CALL("1", "helper", "\"task\":\"say\"")), REPLY(TEXT("done"))), tells_children);
 }
 
-/* ---- Ends
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- Ends ------------------------------------------------------------------------------------ */
 
 static WEFT_SUSPENDS int aborted_before(struct agents *p, struct upp_err *err)
 {
-    UPP_CLEANUP(weft_stream_closep) struct weft_stream *s    = NULL;
-    const struct upp_turn                              *turn = NULL;
-    struct weft_event                                   ev;
-    struct upp_err                                      why = {0};
+    UPP_CLEANUP(weft_stream_closep) struct weft_stream *s = NULL;
+    const struct upp_turn *turn = NULL;
+    struct weft_event ev;
+    struct upp_err why = {0};
     TRY(open_stream(p, NULL, &s, err));
     weft_stream_abort(s);
     FAIL_UNLESS(weft_stream_next(s, &ev, &why) == -UPP_ECANCELED && why.code == UPP_ECANCELED);
@@ -495,9 +491,9 @@ static bool is_partial(const struct upp_turn *t)
 
 static WEFT_SUSPENDS int aborted_while(struct agents *p, struct upp_err *err)
 {
-    UPP_CLEANUP(weft_stream_closep) struct weft_stream *s    = NULL;
-    const struct upp_turn                              *turn = NULL;
-    struct weft_event                                   ev   = {0};
+    UPP_CLEANUP(weft_stream_closep) struct weft_stream *s = NULL;
+    const struct upp_turn *turn = NULL;
+    struct weft_event ev = {0};
     TRY(open_stream(p, NULL, &s, err));
     while (ev.upp.type != UPP_TEXT_DELTA)
         TRY(weft_stream_next(s, &ev, err));
@@ -528,9 +524,9 @@ static void *abort_soon(void *s)
 
 static WEFT_SUSPENDS int aborted_from_a_thread(struct agents *p, struct upp_err *err)
 {
-    UPP_CLEANUP(weft_stream_closep) struct weft_stream *s    = NULL;
-    const struct upp_turn                              *turn = NULL;
-    pthread_t                                           thread;
+    UPP_CLEANUP(weft_stream_closep) struct weft_stream *s = NULL;
+    const struct upp_turn *turn = NULL;
+    pthread_t thread;
     if (p->loop) /* a simulated world has one thread */
         return 0;
     TRY(open_stream(p, NULL, &s, err));
@@ -552,7 +548,7 @@ TEST(agent_stream_aborted_from_another_thread)
 static WEFT_SUSPENDS int closed_while(struct agents *p, struct upp_err *err)
 {
     struct weft_stream *s;
-    struct weft_event   ev = {0};
+    struct weft_event ev = {0};
     TRY(open_stream(p, NULL, &s, err));
     int r = 1;
     while (r > 0 && ev.type != WEFT_ACTION)
@@ -570,9 +566,9 @@ TEST(agent_stream_closed_in_the_middle)
 
 static WEFT_SUSPENDS int fails_at_last(struct agents *p, struct upp_err *err)
 {
-    UPP_CLEANUP(weft_stream_closep) struct weft_stream *s    = NULL;
-    const struct upp_turn                              *turn = NULL;
-    struct upp_err                                      why  = {0};
+    UPP_CLEANUP(weft_stream_closep) struct weft_stream *s = NULL;
+    const struct upp_turn *turn = NULL;
+    struct upp_err why = {0};
     TRY(open_stream(p, NULL, &s, err));
     int r = weft_stream_turn(s, &turn, &why);
     if (r != -UPP_ERATE)
@@ -587,8 +583,7 @@ TEST(agent_stream_that_fails_says_why)
            fails_at_last);
 }
 
-/* ---- What the context holds, and who listens ------------------------------------------------------------------------
- */
+/* ---- What the context holds, and who listens ------------------------------------------------- */
 
 static unsigned executed, streamed;
 
@@ -596,8 +591,8 @@ static unsigned executed, streamed;
 static WEFT_SUSPENDS int look(struct weft_run *run, struct upp_err *err)
 {
     const struct upp_tool_spec *tools;
-    const struct weft_reply    *reply;
-    size_t                      n, history;
+    const struct weft_reply *reply;
+    size_t n, history;
     TRY(weft_run_offered(run, &tools, &n, err));
     (void)weft_run_history(run, &history);
     FAIL_UNLESS(run->model && wb_str_eq(run->model->name, UPP_STR("scripted")));
@@ -622,10 +617,10 @@ static const struct weft_strategy looking = {.name = "looking", .execute = look_
 
 static WEFT_SUSPENDS int both_ways(struct agents *p, struct upp_err *err)
 {
-    UPP_CLEANUP(weft_stream_closep) struct weft_stream *s    = NULL;
-    UPP_CLEANUP(upp_turn_freep) struct upp_turn        *turn = NULL;
-    const struct upp_turn                              *same;
-    struct weft_agent                                  *a;
+    UPP_CLEANUP(weft_stream_closep) struct weft_stream *s = NULL;
+    UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;
+    const struct upp_turn *same;
+    struct weft_agent *a;
     executed = streamed = 0;
     TRY(weft_agent_new(p->rt, UPP_OPTS(weft_agent_opts, .use = p->model, .tools = AGENTS_ALL, .execution = looking), &a,
                        err));

@@ -16,10 +16,10 @@ static const struct {
 
 /* An agent whose vendor keeps what it is sent. */
 struct bed {
-    struct vendor      vendor;
-    struct upp_model  *model;
+    struct vendor vendor;
+    struct upp_model *model;
     struct weft_agent *agent;
-    struct wb_buf      now, peace; /* of the first run, which nobody attacks */
+    struct wb_buf now, peace; /* of the first run, which nobody attacks */
 };
 
 static int bed_open(struct bed *b, struct agents *p, size_t i, const char *answer, struct weft_tools tools,
@@ -54,9 +54,6 @@ static int is_own(struct bed *b, const char *what, struct upp_err *err)
     FAIL_UNLESS(wb_str_eq(told, wb_buf_str(&b->peace)));
     return 0;
 }
-
-/* ---- Threads from elsewhere ---------------------------------------------------------------------------------------
- */
 
 #define TIMED "\"timestamp\":\"2026-02-03T04:05:06.007Z\""
 #define THREAD(messages)                                                                                               \
@@ -105,8 +102,8 @@ static const char *const taken[] = {
 static WEFT_SUSPENDS int asks_on(struct bed *b, const char *json, struct upp_err *err)
 {
     UPP_CLEANUP(upp_thread_freep) struct upp_thread *thread = NULL;
-    UPP_CLEANUP(upp_turn_freep) struct upp_turn     *turn   = NULL;
-    unsigned                                         before = b->vendor.asked;
+    UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;
+    unsigned before = b->vendor.asked;
     TRY(upp_thread_from_json(wb_cstr(json), &thread, err));
     int r = weft_agent_run_with(b->agent, UPP_OPTS(upp_input, .thread = thread, .text = UPP_STR("hm?")), &turn, err);
     if (b->vendor.asked == before)
@@ -119,7 +116,7 @@ static WEFT_SUSPENDS int asks_on_threads(struct agents *p, struct upp_err *err)
 {
     for (size_t i = 0; i < WB_LEN(models); i++) {
         struct bed b;
-        int        r = bed_open(&b, p, i, NULL, (struct weft_tools){0}, err);
+        int r = bed_open(&b, p, i, NULL, (struct weft_tools){0}, err);
         for (size_t k = 0; r >= 0 && k < WB_LEN(taken); k++)
             r = asks_on(&b, taken[k], err);
         if (r >= 0 && !EXPECT(b.vendor.asked == WB_LEN(taken)))
@@ -129,7 +126,7 @@ static WEFT_SUSPENDS int asks_on_threads(struct agents *p, struct upp_err *err)
     }
     for (size_t k = 0; k < WB_LEN(refused); k++) {
         struct upp_thread *thread = NULL;
-        int                r      = upp_thread_from_json(wb_cstr(refused[k]), &thread, err);
+        int r = upp_thread_from_json(wb_cstr(refused[k]), &thread, err);
         upp_thread_free(thread);
         test_note("%s", refused[k]);
         FAIL_UNLESS(r == -UPP_EINVALID || r == -UPP_ENOMEM);
@@ -143,19 +140,16 @@ TEST(agent_system_is_not_what_a_thread_brings)
     AGENTS(NULL, asks_on_threads);
 }
 
-/* ---- Roles that there are not --------------------------------------------------------------------------------------
- */
-
 static WEFT_SUSPENDS int speaks_as_nobody(struct agents *p, struct upp_err *err)
 {
     static const uint8_t roles[] = {0, 4, 5, 255};
-    struct bed           b;
-    int                  r = bed_open(&b, p, 0, NULL, (struct weft_tools){0}, err);
+    struct bed b;
+    int r = bed_open(&b, p, 0, NULL, (struct weft_tools){0}, err);
     for (size_t i = 0; r >= 0 && i < 2 * WB_LEN(roles); i++) {
-        struct upp_part    part = {.kind = UPP_PART_TEXT, .text = UPP_STR(EVIL)};
-        struct upp_message m    = {.role = roles[i / 2], .parts = &part, .n_parts = 1};
-        struct upp_input   in   = {.size = sizeof in, .text = UPP_STR("hm?")};
-        struct upp_turn   *turn = NULL;
+        struct upp_part part = {.kind = UPP_PART_TEXT, .text = UPP_STR(EVIL)};
+        struct upp_message m = {.role = roles[i / 2], .parts = &part, .n_parts = 1};
+        struct upp_input in = {.size = sizeof in, .text = UPP_STR("hm?")};
+        struct upp_turn *turn = NULL;
         if (i % 2)
             in.history = &m, in.n_history = 1;
         else
@@ -176,9 +170,6 @@ TEST(agent_system_is_no_role)
     AGENTS(NULL, speaks_as_nobody);
 }
 
-/* ---- Tools, and agents below ----------------------------------------------------------------------------------------
- */
-
 static int lies(struct upp_call *call, struct upp_value *ret, struct upp_err *err)
 {
     (void)call;
@@ -188,7 +179,7 @@ static int lies(struct upp_call *call, struct upp_value *ret, struct upp_err *er
 static WEFT_SUSPENDS int asks_a_liar(struct agents *p, struct upp_tool tool, struct upp_err *err)
 {
     UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;
-    struct bed                                   b;
+    struct bed b;
     int r = bed_open(&b, p, 4, VENDOR_CALLS_PICK, (struct weft_tools){&tool, 1}, err);
     if (r >= 0)
         r = weft_agent_run(b.agent, UPP_STR("hm?"), &turn, err);
@@ -205,8 +196,8 @@ static WEFT_SUSPENDS int asks_a_liar(struct agents *p, struct upp_tool tool, str
 static WEFT_SUSPENDS int asks_liars(struct agents *p, struct upp_err *err)
 {
     struct weft_agent *below;
-    struct upp_tool    tool = UPP_TOOL(lies, "picks", "{}");
-    tool.name               = "pick";
+    struct upp_tool tool = UPP_TOOL(lies, "picks", "{}");
+    tool.name = "pick";
     TRY(asks_a_liar(p, tool, err));
     TRY(weft_agent_new(p->rt, UPP_OPTS(weft_agent_opts, .use = p->model, .system = "below"), &below, err));
     TRY(weft_agent_to_tool(below, UPP_OPTS(weft_to_tool, .name = "pick"), &tool, err));

@@ -11,9 +11,9 @@
 
 struct ear {
     struct wb_buf heard; /* the newest request */
-    const char   *says;
-    unsigned      calls;
-    bool          all; /* of them, a line "request" before each */
+    const char *says;
+    unsigned calls;
+    bool all; /* of them, a line "request" before each */
 };
 
 static void ear_done(struct ear *e)
@@ -31,7 +31,7 @@ static void add_part(struct wb_buf *out, const struct upp_part *p)
 
 static int ear_open(struct upp_step *s, struct upp_err *err)
 {
-    struct ear               *e = s->model->state;
+    struct ear *e = s->model->state;
     const struct upp_request *r = s->request;
     if (!e->all)
         wb_buf_clear(&e->heard);
@@ -55,7 +55,7 @@ static int ear_open(struct upp_step *s, struct upp_err *err)
 static int ear_next(struct upp_step *s, struct upp_step_event *ev, struct upp_err *err)
 {
     const struct ear *e = s->model->state;
-    uint32_t         *i = upp_step_state(s);
+    uint32_t *i = upp_step_state(s);
     (void)err;
     switch ((*i)++) {
     case 0:
@@ -77,15 +77,15 @@ static const struct upp_model_ops listens = {
     .size = sizeof listens, .provider = "ear", .step_size = sizeof(uint32_t), .open = ear_open, .next = ear_next};
 
 #define EAR(e_, words)                                                                                                 \
-    WB_CLEANUP(ear_done) struct ear e_         = {.heard = WB_BUF(1u << 20), .says = (words)};                         \
-    const struct upp_model          e_##_model = {.ops = &listens, .name = UPP_STR("m"), .state = &e_}
+    WB_CLEANUP(ear_done) struct ear e_ = {.heard = WB_BUF(1u << 20), .says = (words)};                                 \
+    const struct upp_model e_##_model = {.ops = &listens, .name = UPP_STR("m"), .state = &e_}
 
 /* ---- What was given stays as it was ------------------------------------------------------------------------------ */
 
 static WEFT_SUSPENDS int stream_all(struct weft_agent *a, const struct upp_input *in, struct upp_err *err)
 {
     UPP_CLEANUP(weft_stream_closep) struct weft_stream *s = NULL;
-    const struct upp_turn                              *turn;
+    const struct upp_turn *turn;
     TRY(weft_agent_stream(a, in, NULL, &s, err));
     TRY(weft_stream_turn(s, &turn, err));
     FAIL_UNLESS(turn->n_messages == 2);
@@ -98,7 +98,7 @@ static WEFT_SUSPENDS int use_all_ways(struct weft_agent *a, const struct upp_mes
 {
     const struct upp_input ways[] = {{.size = sizeof ways[0], .history = list, .n_history = n, .text = UPP_STR("And?")},
                                      {.size = sizeof ways[0], .thread = t, .text = UPP_STR("And?")}};
-    struct upp_input       was[2];
+    struct upp_input was[2];
     memcpy(was, ways, sizeof was);
     for (size_t i = 0; i < 2; i++) {
         UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;
@@ -112,12 +112,12 @@ static WEFT_SUSPENDS int use_all_ways(struct weft_agent *a, const struct upp_mes
 
 static WEFT_SUSPENDS int changes_nothing(struct agents *p, struct upp_err *err)
 {
-    UPP_CLEANUP(upp_turn_freep) struct upp_turn     *one    = NULL;
+    UPP_CLEANUP(upp_turn_freep) struct upp_turn *one = NULL;
     UPP_CLEANUP(upp_thread_freep) struct upp_thread *thread = NULL;
     struct weft_agent_opts opts = {.size = sizeof opts, .use = p->model, .tools = AGENTS_ALL, .system = "Be kind."};
     struct weft_agent_opts opts_were;
-    struct upp_str         before = {0}, after = {0}, list_before = {0}, list_after = {0};
-    struct weft_agent     *a;
+    struct upp_str before = {0}, after = {0}, list_before = {0}, list_after = {0};
+    struct weft_agent *a;
     memcpy(&opts_were, &opts, sizeof opts);
     TRY(weft_agent_new(p->rt, &opts, &a, err));
     TRY(weft_agent_run(a, UPP_STR("My name is Alice"), &one, err));
@@ -154,12 +154,12 @@ TEST(uap_run_and_stream_change_nothing_that_was_given)
 
 static WEFT_SUSPENDS int derives(struct agents *p, struct upp_err *err)
 {
-    static const struct weft_middleware   middleware = {.name = "m"};
-    static const struct weft_hooks        hooks      = {.arg = NULL};
-    static const struct upp_tool_strategy calls      = {.max_iterations = 3};
-    static const struct weft_rights       rights     = {.max_depth = 2};
-    static struct weft_handoff            handoff    = {.prompt = "go on"};
-    struct weft_agent                    *a, *b, *to;
+    static const struct weft_middleware middleware = {.name = "m"};
+    static const struct weft_hooks hooks = {.arg = NULL};
+    static const struct upp_tool_strategy calls = {.max_iterations = 3};
+    static const struct weft_rights rights = {.max_depth = 2};
+    static struct weft_handoff handoff = {.prompt = "go on"};
+    struct weft_agent *a, *b, *to;
     TRY(weft_agent_new(p->rt, UPP_OPTS(weft_agent_opts, .use = p->model, .name = "to"), &to, err));
     handoff.to = to;
     TRY(weft_agent_new(p->rt,
@@ -192,7 +192,7 @@ TEST(uap_derived_agent_has_every_option)
 static bool is_uuid4(struct upp_str text)
 {
     struct wb_uuid id;
-    char           again[WB_UUID_TEXT + 1];
+    char again[WB_UUID_TEXT + 1];
     test_note("'%.*s'", UPP_FMT(text));
     return wb_uuid_parse(text, &id) && wb_uuid_version(id) == 4 && (id.b[8] & 0xc0) == 0x80 &&
            wb_str_eq(wb_uuid_text(id, again), text);
@@ -208,13 +208,13 @@ static WEFT_SUSPENDS int note_run(void *arg, struct weft_run *run, uint32_t step
 static WEFT_SUSPENDS int has_ids(struct agents *p, struct upp_err *err)
 {
     UPP_CLEANUP(weft_session_closep) struct weft_session *s = NULL, *other = NULL;
-    UPP_CLEANUP(upp_turn_freep) struct upp_turn          *turn = NULL;
-    struct weft_checkpoint                                cp;
-    char                                                  run[64] = "";
-    const struct weft_hooks                               hooks   = {.arg = run, .on_step_start = note_run};
-    struct weft_agent                                    *a;
-    struct weft_tree                                     *t;
-    struct upp_err                                        why = {0};
+    UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;
+    struct weft_checkpoint cp;
+    char run[64] = "";
+    const struct weft_hooks hooks = {.arg = run, .on_step_start = note_run};
+    struct weft_agent *a;
+    struct weft_tree *t;
+    struct upp_err why = {0};
     TRY(weft_agent_new(p->rt, UPP_OPTS(weft_agent_opts, .use = p->model, .hooks = &hooks), &a, err));
     TRY(weft_session_new(a, NULL, &s, err));
     FAIL_UNLESS(wb_str_eq(weft_session_metadata(s), UPP_STR("{}")) && weft_session_agent(s) == a);
@@ -248,18 +248,18 @@ TEST(uap_ids_are_uuids_of_version_4)
 struct seen {
     const struct weft_agent *agent;
     const struct weft_hooks *hooks;
-    bool                     all;
-    char                     order[64];
+    bool all;
+    char order[64];
 };
 
 static WEFT_SUSPENDS int looks_round(struct weft_run *run, struct upp_err *err)
 {
     struct seen *seen;
-    size_t       history, messages, thoughts;
+    size_t history, messages, thoughts;
     memcpy(&seen, &run->opts, sizeof seen);
     (void)weft_run_reasoning(run, &thoughts);
     const struct upp_message *const *said = weft_run_messages(run, &messages);
-    const struct upp_message *const *had  = weft_run_history(run, &history);
+    const struct upp_message *const *had = weft_run_history(run, &history);
     seen->all = run->agent == seen->agent && run->hooks == seen->hooks && run->has_tools && !run->parent &&
                 run->input && wb_str_eq(run->input->parts[0].text, UPP_STR("now")) && history == 1 &&
                 wb_str_eq(had[0]->parts[0].text, UPP_STR("before")) && messages == 1 &&
@@ -299,24 +299,24 @@ static WEFT_SUSPENDS int mark_error(void *arg, struct weft_context *c, const str
 
 static WEFT_SUSPENDS int with_context(struct agents *p, struct upp_err *err)
 {
-    static const struct weft_hooks hooks      = {.arg = NULL};
-    struct seen                    seen       = {.hooks = &hooks};
-    const struct weft_middleware   middleware = {
-          .name = "m", .arg = &seen, .before = mark_before, .after = mark_after, .on_error = mark_error};
-    const struct weft_strategy                   looks    = {.name = "looks", .execute = looks_round, .opts = &seen};
-    struct upp_part                              part     = {.kind = UPP_PART_TEXT, .text = UPP_STR("before")};
-    const struct upp_message                     past     = {.role = UPP_ROLE_USER, .parts = &part, .n_parts = 1};
-    UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn     = NULL;
+    static const struct weft_hooks hooks = {.arg = NULL};
+    struct seen seen = {.hooks = &hooks};
+    const struct weft_middleware middleware = {
+        .name = "m", .arg = &seen, .before = mark_before, .after = mark_after, .on_error = mark_error};
+    const struct weft_strategy looks = {.name = "looks", .execute = looks_round, .opts = &seen};
+    struct upp_part part = {.kind = UPP_PART_TEXT, .text = UPP_STR("before")};
+    const struct upp_message past = {.role = UPP_ROLE_USER, .parts = &part, .n_parts = 1};
+    UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;
     UPP_CLEANUP(weft_stream_closep) struct weft_stream *s = NULL;
-    const struct upp_turn                              *streamed;
-    struct weft_agent                                  *a;
+    const struct upp_turn *streamed;
+    struct weft_agent *a;
     const struct upp_input in = {.size = sizeof in, .history = &past, .n_history = 1, .text = UPP_STR("now")};
     TRY(weft_agent_new(p->rt,
                        UPP_OPTS(weft_agent_opts, .use = p->model, .tools = AGENTS_ALL, .execution = looks,
                                 .hooks = &hooks, .middleware = &middleware, .n_middleware = 1),
                        &a, err));
     seen.agent = a;
-    int r      = weft_agent_run_with(a, &in, &turn, err);
+    int r = weft_agent_run_with(a, &in, &turn, err);
     if (r >= 0 && !(seen.all && strcmp(seen.order, "before execute after ") == 0))
         r = upp_fail(err, UPP_EBUG, "run: %s", seen.order);
     seen.order[0] = 0;
@@ -346,17 +346,17 @@ TEST(uap_strategy_and_middleware_see_their_context_in_run_and_stream)
 
 static WEFT_SUSPENDS int fails_in_a_stream(struct agents *p, struct upp_err *err)
 {
-    struct seen                  seen       = {0};
+    struct seen seen = {0};
     const struct weft_middleware middleware = {
         .name = "m", .arg = &seen, .before = mark_before, .after = mark_after, .on_error = mark_error};
     UPP_CLEANUP(weft_stream_closep) struct weft_stream *s = NULL;
-    struct weft_agent                                  *a;
-    const struct upp_turn                              *turn;
-    struct upp_err                                      why = {0};
+    struct weft_agent *a;
+    const struct upp_turn *turn;
+    struct upp_err why = {0};
     TRY(weft_agent_new(p->rt, UPP_OPTS(weft_agent_opts, .use = p->model, .middleware = &middleware, .n_middleware = 1),
                        &a, err));
     seen.agent = a;
-    int r      = weft_agent_stream(a, UPP_OPTS(upp_input, .text = UPP_STR("go")), NULL, &s, err);
+    int r = weft_agent_stream(a, UPP_OPTS(upp_input, .text = UPP_STR("go")), NULL, &s, err);
     if (r >= 0)
         r = weft_stream_turn(s, &turn, &why);
     weft_stream_close(WB_TAKE(s));
@@ -378,12 +378,12 @@ TEST(uap_middleware_hears_of_a_stream_that_fails)
 static WEFT_SUSPENDS int checkpoints_of(struct agents *p, const char *script, struct weft_strategy how, size_t steps,
                                         struct upp_err *err)
 {
-    struct upp_model    *model = NULL;
-    struct weft_agent   *a     = NULL;
-    struct weft_session *s     = NULL;
-    struct upp_turn     *turn  = NULL;
-    size_t               n     = 0;
-    int                  r     = upp_scripted_new(wb_cstr(script), &model, err);
+    struct upp_model *model = NULL;
+    struct weft_agent *a = NULL;
+    struct weft_session *s = NULL;
+    struct upp_turn *turn = NULL;
+    size_t n = 0;
+    int r = upp_scripted_new(wb_cstr(script), &model, err);
     if (r >= 0)
         r = weft_agent_new(p->rt, UPP_OPTS(weft_agent_opts, .use = model, .tools = AGENTS_ALL, .execution = how), &a,
                            err);
@@ -434,8 +434,8 @@ TEST(uap_every_strategy_makes_checkpoints)
 
 struct counting {
     unsigned steps, completes, errors;
-    size_t   messages; /* it is enough with more */
-    bool     heals, cut;
+    size_t messages; /* it is enough with more */
+    bool heals, cut;
 };
 
 static WEFT_SUSPENDS int count_step(void *arg, struct weft_run *run, uint32_t step, struct upp_err *err)
@@ -460,9 +460,9 @@ static WEFT_SUSPENDS int count_complete(void *arg, struct weft_run *run, const s
 static WEFT_SUSPENDS int count_error(void *arg, struct weft_run *run, const struct upp_err *why, struct upp_turn **ret,
                                      struct upp_err *err)
 {
-    struct counting   *c    = arg;
-    struct upp_part    part = {.kind = UPP_PART_TEXT, .text = UPP_STR("never mind")};
-    struct upp_message m    = {.role = UPP_ROLE_ASSISTANT, .parts = &part, .n_parts = 1};
+    struct counting *c = arg;
+    struct upp_part part = {.kind = UPP_PART_TEXT, .text = UPP_STR("never mind")};
+    struct upp_message m = {.role = UPP_ROLE_ASSISTANT, .parts = &part, .n_parts = 1};
     (void)run, (void)why;
     c->errors++;
     if (!c->heals)
@@ -474,23 +474,23 @@ static WEFT_SUSPENDS int count_error(void *arg, struct weft_run *run, const stru
 static WEFT_SUSPENDS bool enough_messages(void *arg, struct weft_run *run)
 {
     const struct counting *c = arg;
-    size_t                 n;
+    size_t n;
     (void)weft_run_messages(run, &n);
     return c->messages && n > c->messages;
 }
 
 static WEFT_SUSPENDS int counted(struct agents *p, struct counting *c, struct weft_strategy how, struct upp_err *err)
 {
-    const struct weft_hooks                      hooks = {.arg           = c,
-                                                          .on_step_start = count_step,
-                                                          .on_complete   = count_complete,
-                                                          .on_error      = count_error,
-                                                          .stop          = enough_messages};
-    UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn  = NULL;
-    struct weft_agent                           *a     = NULL;
-    int                                          r     = weft_agent_new(
-                                                     p->rt, UPP_OPTS(weft_agent_opts, .use = p->model, .tools = AGENTS_ALL, .execution = how, .hooks = &hooks), &a,
-                                                     err);
+    const struct weft_hooks hooks = {.arg = c,
+                                     .on_step_start = count_step,
+                                     .on_complete = count_complete,
+                                     .on_error = count_error,
+                                     .stop = enough_messages};
+    UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;
+    struct weft_agent *a = NULL;
+    int r = weft_agent_new(
+        p->rt, UPP_OPTS(weft_agent_opts, .use = p->model, .tools = AGENTS_ALL, .execution = how, .hooks = &hooks), &a,
+        err);
     if (r >= 0)
         r = weft_agent_run(a, UPP_STR("go"), &turn, err);
     weft_agent_free(a);
@@ -559,7 +559,7 @@ TEST_WITH(uap_plan_has_ten_steps, .no_torture = "many calls of one kind; plan_* 
 /* Without a new plan the error of a step ends the run, unless the hook has a turn; and then the run is complete. */
 static WEFT_SUSPENDS int recovers(struct agents *p, struct upp_err *err)
 {
-    struct counting            c = {.heals = true}, d = {0};
+    struct counting c = {.heals = true}, d = {0};
     const struct weft_strategy once = weft_plan(.no_replan = true);
     TRY(counted(p, &c, once, err));
     FAIL_UNLESS(c.errors == 1 && c.completes == 1);
@@ -576,11 +576,11 @@ TEST(uap_plan_recovers_by_its_hook)
 
 static WEFT_SUSPENDS int aborts(struct agents *p, struct upp_err *err)
 {
-    struct counting                                     c     = {0};
-    const struct weft_hooks                             hooks = {.arg = &c, .on_complete = count_complete};
-    UPP_CLEANUP(weft_stream_closep) struct weft_stream *s     = NULL;
-    struct weft_event                                   ev    = {0};
-    struct weft_agent                                  *a     = NULL;
+    struct counting c = {0};
+    const struct weft_hooks hooks = {.arg = &c, .on_complete = count_complete};
+    UPP_CLEANUP(weft_stream_closep) struct weft_stream *s = NULL;
+    struct weft_event ev = {0};
+    struct weft_agent *a = NULL;
     int r = weft_agent_new(p->rt, UPP_OPTS(weft_agent_opts, .use = p->model, .hooks = &hooks), &a, err);
     if (r >= 0)
         r = weft_agent_stream(a, UPP_OPTS(upp_input, .text = UPP_STR("go")), NULL, &s, err);
@@ -612,9 +612,9 @@ static WEFT_SUSPENDS int own_schema(struct agents *p, struct upp_err *err)
     static const char schema[] = "{\"type\":\"object\",\"x-mine\":[1.50,\"as it is\"]}";
     EAR(ear, "no plan");
     UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;
-    const struct weft_strategy                   mine = weft_plan(.plan_schema = schema, .no_replan = true);
-    struct weft_agent                           *a    = NULL;
-    struct upp_err                               why  = {0};
+    const struct weft_strategy mine = weft_plan(.plan_schema = schema, .no_replan = true);
+    struct weft_agent *a = NULL;
+    struct upp_err why = {0};
     int r = weft_agent_new(p->rt, UPP_OPTS(weft_agent_opts, .use = &ear_model, .execution = mine), &a, err);
     if (r >= 0)
         r = weft_agent_run(a, UPP_STR("go"), &turn, &why);
@@ -639,8 +639,8 @@ static WEFT_SUSPENDS int wave_is_blind(struct agents *p, struct upp_err *err)
 {
     EAR(ear, "{\"steps\":[" STEP("a", "") "," STEP("b", "") "," STEP("c", "\"a\",\"b\"") "]}");
     UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;
-    struct weft_agent                           *a    = NULL;
-    ear.all                                           = true;
+    struct weft_agent *a = NULL;
+    ear.all = true;
     int r =
         weft_agent_new(p->rt, UPP_OPTS(weft_agent_opts, .use = &ear_model, .execution = weft_strategy_plan), &a, err);
     if (r >= 0)
@@ -648,14 +648,14 @@ static WEFT_SUSPENDS int wave_is_blind(struct agents *p, struct upp_err *err)
     weft_agent_free(a);
     TRY(r);
     const struct upp_str all = wb_buf_str(&ear.heard);
-    unsigned             saw = 0;
-    size_t               end;
+    unsigned saw = 0;
+    size_t end;
     for (size_t at = 0; at < all.n; at = end) {
-        end                   = WB_MIN(wb_str_find(all, UPP_STR("request\n"), at + 1), all.n);
-        struct upp_str one    = wb_str_sub(all, at, end - at);
-        bool           sees_a = wb_str_find(one, UPP_STR("Carry out step 'a'"), 0) != SIZE_MAX,
-             sees_b           = wb_str_find(one, UPP_STR("Carry out step 'b'"), 0) != SIZE_MAX,
-             sees_c           = wb_str_find(one, UPP_STR("Carry out step 'c'"), 0) != SIZE_MAX;
+        end = WB_MIN(wb_str_find(all, UPP_STR("request\n"), at + 1), all.n);
+        struct upp_str one = wb_str_sub(all, at, end - at);
+        bool sees_a = wb_str_find(one, UPP_STR("Carry out step 'a'"), 0) != SIZE_MAX,
+             sees_b = wb_str_find(one, UPP_STR("Carry out step 'b'"), 0) != SIZE_MAX,
+             sees_c = wb_str_find(one, UPP_STR("Carry out step 'c'"), 0) != SIZE_MAX;
         saw += sees_c ? sees_a && sees_b : sees_a != sees_b;
     }
     test_note("%.*s", UPP_FMT(all));
@@ -673,9 +673,9 @@ TEST(uap_plan_steps_of_one_wave_do_not_see_each_other)
 static WEFT_SUSPENDS int send_the_same(struct ear *ear, struct weft_session *s, struct weft_session *copy,
                                        const char *text, size_t messages, struct upp_err *err)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf        first = WB_BUF(1u << 20);
+    WB_CLEANUP(wb_buf_done) struct wb_buf first = WB_BUF(1u << 20);
     UPP_CLEANUP(upp_turn_freep) struct upp_turn *one = NULL, *two = NULL;
-    size_t                                       n = 0;
+    size_t n = 0;
     TRY(weft_session_run(s, wb_cstr(text), &one, err));
     wb_buf_add(&first, wb_buf_str(&ear->heard));
     TRY(wb_buf_check(&first, err));
@@ -692,23 +692,23 @@ static WEFT_SUSPENDS int speaks_as_before(struct ear *ear, const struct upp_mode
                                           struct upp_err *err)
 {
     UPP_CLEANUP(weft_session_closep) struct weft_session *s = NULL, *copy = NULL;
-    UPP_CLEANUP(upp_turn_freep) struct upp_turn          *turn    = NULL;
-    struct upp_part                                       parts[] = {
-                                              {.kind = UPP_PART_TEXT, .text = UPP_STR("what is 1 + 2?")},
-                                              {.kind = UPP_PART_CALL,
-                                               .id   = UPP_STR("c1"),
-                                               .name = UPP_STR("add"),
-                                               .text = UPP_STR("{ \"a\" : 1.0, \"b\":\"\\u0041\" }")},
-                                              {.kind = UPP_PART_RESULT, .id = UPP_STR("c1"), .name = UPP_STR("add"), .text = UPP_STR("3")},
-                                              {.kind = UPP_PART_TEXT, .text = UPP_STR("so?")}};
+    UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;
+    struct upp_part parts[] = {
+        {.kind = UPP_PART_TEXT, .text = UPP_STR("what is 1 + 2?")},
+        {.kind = UPP_PART_CALL,
+         .id = UPP_STR("c1"),
+         .name = UPP_STR("add"),
+         .text = UPP_STR("{ \"a\" : 1.0, \"b\":\"\\u0041\" }")},
+        {.kind = UPP_PART_RESULT, .id = UPP_STR("c1"), .name = UPP_STR("add"), .text = UPP_STR("3")},
+        {.kind = UPP_PART_TEXT, .text = UPP_STR("so?")}};
     const struct upp_message said[] = {
         {.role = UPP_ROLE_USER, .parts = &parts[0], .n_parts = 1},
         {.role = UPP_ROLE_ASSISTANT, .parts = &parts[1], .n_parts = 1, .metadata = UPP_STR("{\"ear\":{\"n\":1.50}}")},
         {.role = UPP_ROLE_TOOL, .parts = &parts[2], .n_parts = 1},
         {.role = UPP_ROLE_USER, .parts = &parts[3], .n_parts = 1}};
     struct weft_checkpoint cp;
-    struct weft_agent     *a;
-    struct upp_str         json;
+    struct weft_agent *a;
+    struct upp_str json;
     TRY(weft_agent_new(p->rt,
                        UPP_OPTS(weft_agent_opts, .use = model, .tools = AGENTS_ALL, .system = "Be kind.",
                                 .params = "{\"temperature\":0.5}"),
@@ -744,9 +744,9 @@ TEST(uap_session_from_json_sends_the_same_requests)
 static WEFT_SUSPENDS int goes_on_as(struct agents *p, const struct ear *ear, const struct upp_model *model,
                                     const char *name, struct upp_str id, struct upp_str json, struct upp_err *err)
 {
-    UPP_CLEANUP(weft_session_closep) struct weft_session *s    = NULL;
-    UPP_CLEANUP(upp_turn_freep) struct upp_turn          *turn = NULL;
-    struct weft_agent                                    *a;
+    UPP_CLEANUP(weft_session_closep) struct weft_session *s = NULL;
+    UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;
+    struct weft_agent *a;
     TRY(weft_agent_new(p->rt, UPP_OPTS(weft_agent_opts, .use = model, .name = name), &a, err));
     if (json.n)
         TRY(weft_session_from_json(a, json, NULL, &s, err));
@@ -764,11 +764,11 @@ static WEFT_SUSPENDS int goes_on_as(struct agents *p, const struct ear *ear, con
 
 static WEFT_SUSPENDS int has_one_past(struct agents *p, struct upp_err *err)
 {
-    UPP_CLEANUP(weft_session_closep) struct weft_session *s    = NULL;
-    UPP_CLEANUP(upp_turn_freep) struct upp_turn          *turn = NULL;
-    struct weft_agent                                    *a;
-    struct upp_str                                        json;
-    char                                                  id[64];
+    UPP_CLEANUP(weft_session_closep) struct weft_session *s = NULL;
+    UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;
+    struct weft_agent *a;
+    struct upp_str json;
+    char id[64];
     EAR(ear, "it is 3");
     TRY(weft_agent_new(p->rt, UPP_OPTS(weft_agent_opts, .use = &ear_model), &a, err));
     TRY(weft_session_new(a, NULL, &s, err));
@@ -793,15 +793,15 @@ static WEFT_SUSPENDS int has_one_past(struct agents *p, struct upp_err *err)
 /* The same program in its next life: an agent object with the same definition and without an id, and the document. */
 static WEFT_SUSPENDS int sends_the_same_anew(struct agents *p, struct upp_err *err)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf                 first = WB_BUF(1u << 20);
-    UPP_CLEANUP(weft_session_closep) struct weft_session *s     = NULL;
-    UPP_CLEANUP(upp_turn_freep) struct upp_turn          *made = NULL, *one = NULL, *two = NULL;
-    struct weft_agent                                    *a;
-    struct upp_str                                        json;
+    WB_CLEANUP(wb_buf_done) struct wb_buf first = WB_BUF(1u << 20);
+    UPP_CLEANUP(weft_session_closep) struct weft_session *s = NULL;
+    UPP_CLEANUP(upp_turn_freep) struct upp_turn *made = NULL, *one = NULL, *two = NULL;
+    struct weft_agent *a;
+    struct upp_str json;
     EAR(ear, "it is 3");
-    const struct weft_agent_opts is = {.size   = sizeof is,
-                                       .use    = &ear_model,
-                                       .tools  = AGENTS_ALL,
+    const struct weft_agent_opts is = {.size = sizeof is,
+                                       .use = &ear_model,
+                                       .tools = AGENTS_ALL,
                                        .system = "Be kind.",
                                        .params = "{\"temperature\":0.5}"};
     TRY(weft_agent_new(p->rt, &is, &a, err));
@@ -842,7 +842,7 @@ TEST(uap_session_of_a_new_agent_object_has_its_past)
 
 struct asked {
     struct upp_thread *thread;
-    size_t             had;
+    size_t had;
 };
 
 static WEFT_SUSPENDS int look_at_thread(void *arg, struct weft_context *c, struct upp_turn **turn, struct upp_err *err)
@@ -855,12 +855,12 @@ static WEFT_SUSPENDS int look_at_thread(void *arg, struct weft_context *c, struc
 
 static WEFT_SUSPENDS int appends_at_last(struct agents *p, struct upp_err *err)
 {
-    UPP_CLEANUP(upp_thread_freep) struct upp_thread *t          = NULL;
-    UPP_CLEANUP(upp_turn_freep) struct upp_turn     *turn       = NULL;
-    struct asked                                     x          = {0};
-    const struct weft_middleware                     middleware = {.name = "m", .arg = &x, .after = look_at_thread};
-    struct weft_agent                               *a;
-    size_t                                           n;
+    UPP_CLEANUP(upp_thread_freep) struct upp_thread *t = NULL;
+    UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;
+    struct asked x = {0};
+    const struct weft_middleware middleware = {.name = "m", .arg = &x, .after = look_at_thread};
+    struct weft_agent *a;
+    size_t n;
     TRY(upp_thread_new(&t, err));
     TRY(upp_thread_user(t, UPP_STR("earlier"), err));
     x.thread = t;
@@ -889,12 +889,12 @@ static int takes_all(struct upp_call *call, struct upp_value *ret, struct upp_er
 
 static WEFT_SUSPENDS int calls_both(struct agents *p, struct upp_err *err)
 {
-    static const struct weft_tool_opts off     = {.size = sizeof off, .unchecked = true};
-    static const struct upp_tool       tools[] = {
-              {.name = "checked", .parameters = "{n: integer}", .run = takes_all},
-              {.name = "unchecked", .parameters = "{n: integer}", .run = takes_all, .extra = &off}};
+    static const struct weft_tool_opts off = {.size = sizeof off, .unchecked = true};
+    static const struct upp_tool tools[] = {
+        {.name = "checked", .parameters = "{n: integer}", .run = takes_all},
+        {.name = "unchecked", .parameters = "{n: integer}", .run = takes_all, .extra = &off}};
     UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;
-    struct weft_agent                           *a;
+    struct weft_agent *a;
     TRY(weft_agent_new(p->rt, UPP_OPTS(weft_agent_opts, .use = p->model, .tools = {tools, 2}), &a, err));
     TRY(weft_agent_run(a, UPP_STR("go"), &turn, err));
     FAIL_UNLESS(turn->n_messages == 4 && turn->messages[2].n_parts == 2);

@@ -20,8 +20,8 @@ TEST(arena_gives_aligned_cleared_memory)
 TEST(arena_fails_sticky_at_its_maximum)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 10);
-    struct upp_err                            err;
-    char                                     *first = wb_arena_alloc(&a, 10, 1);
+    struct upp_err err;
+    char *first = wb_arena_alloc(&a, 10, 1);
     CHECK(first);
     first[0] = 'x';
     CHECK(!wb_arena_alloc(&a, 64u << 10, 1));
@@ -44,7 +44,7 @@ TEST(arena_refuses_sizes_that_overflow)
 TEST(arena_copies_text_with_nul_after_it)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
-    struct upp_str                            s = wb_arena_dup(&a, wb_str("a\0b", 3));
+    struct upp_str s = wb_arena_dup(&a, wb_str("a\0b", 3));
     CHECK_STR(s, wb_str("a\0b", 3));
     CHECK(s.p[3] == 0);
     CHECK(!wb_arena_dup(&a, (struct upp_str){0}).p);
@@ -54,9 +54,9 @@ TEST(arena_copies_text_with_nul_after_it)
 
 TEST(arena_joins_texts_and_numbers)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena a       = WB_ARENA(1u << 20);
-    const struct upp_str                      texts[] = {wb_str("a\0b", 3), {0}, UPP_STR(""), UPP_STR("c")};
-    struct upp_str                            s       = wb_arena_join(&a, texts, 4);
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
+    const struct upp_str texts[] = {wb_str("a\0b", 3), {0}, UPP_STR(""), UPP_STR("c")};
+    struct upp_str s = wb_arena_join(&a, texts, 4);
     CHECK_STR(s, wb_str("a\0bc", 4));
     CHECK(s.p[4] == 0);
     CHECK_STR(wb_arena_join(&a, NULL, 0), UPP_STR(""));
@@ -72,8 +72,8 @@ TEST(arena_joins_texts_and_numbers)
 TEST(arena_prints_texts_of_any_length)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
-    struct upp_str                            all[100];
-    char                                      text[600];
+    struct upp_str all[100];
+    char text[600];
     memset(text, 'x', sizeof text);
     for (size_t i = 0; i < WB_LEN(all); i++)
         all[i] = wb_arena_printf(&a, "%.*s", (int)(6 * i), text);
@@ -98,8 +98,8 @@ TEST(arena_serves_large_requests_and_resets)
 
 TEST(arena_takes_over_blocks)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena a    = WB_ARENA(64u << 10);
-    char                                     *kept = wb_arena_alloc(&a, 10, 1);
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 10);
+    char *kept = wb_arena_alloc(&a, 10, 1);
     CHECK(kept);
     memset(kept, 'k', 10);
     for (int round = 0; round < 3; round++) {
@@ -133,7 +133,7 @@ TEST(arena_takes_over_blocks)
 TEST(arena_takes_over_a_block_before_anything_else)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 10);
-    char                                     *p = wb_block_alloc(100);
+    char *p = wb_block_alloc(100);
     CHECK(p);
     memset(p, 'p', 100);
     wb_arena_adopt(&a, p);

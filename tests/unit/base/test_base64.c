@@ -7,7 +7,7 @@ TEST(base64_writes_both_alphabets_padded)
 {
     static const struct {
         struct upp_str bytes;
-        const char    *std, *url;
+        const char *std, *url;
     } cases[] = {
         {UPP_STR_INIT(""), "", ""},
         {UPP_STR_INIT("f"), "Zg==", "Zg=="},
@@ -39,8 +39,8 @@ TEST(base64_writes_both_alphabets_padded)
 
 TEST(base64_reads_what_it_wrote)
 {
-    static const char                     pad[] = "==";
-    unsigned char                         bytes[67];
+    static const char pad[] = "==";
+    unsigned char bytes[67];
     WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(4096), back = WB_BUF(4096);
     for (unsigned seed = 0; seed < 64; seed++)
         for (size_t n = 0; n <= sizeof bytes; n++) {
@@ -70,7 +70,7 @@ TEST(base64_refuses_and_says_where)
 {
     static const struct {
         struct upp_str text;
-        const char    *msg;
+        const char *msg;
     } cases[] = {
         {UPP_STR_INIT("A"), "one digit too many or too few at offset 0"},
         {UPP_STR_INIT("AAAAA"), "one digit too many or too few at offset 4"},
@@ -96,8 +96,8 @@ TEST(base64_refuses_and_says_where)
     };
     for (size_t i = 0; i < WB_LEN(cases); i++) {
         WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(64);
-        struct upp_err                        err;
-        char                                  want[128] = "not base64: ";
+        struct upp_err err;
+        char want[128] = "not base64: ";
         test_note("case %zu", i);
         wb_buf_add(&b, UPP_STR("kept"));
         CHECK(wb_buf_check(&b, NULL) == 0);
@@ -113,7 +113,7 @@ TEST(base64_refuses_and_says_where)
 TEST(base64_keeps_to_the_maximum)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(7);
-    struct upp_err                        err;
+    struct upp_err err;
     wb_base64_add(&b, UPP_STR("1234"), WB_BASE64);
     ALWAYS(b.failed && b.n == 0);
     wb_buf_clear(&b);

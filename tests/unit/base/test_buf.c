@@ -25,7 +25,7 @@ TEST(buf_grows_and_formats)
 TEST(buf_stops_at_its_maximum_and_stays_failed)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(10);
-    struct upp_err                        err;
+    struct upp_err err;
     wb_buf_add(&b, UPP_STR("0123456789"));
     CHECK(wb_buf_check(&b, NULL) == 0);
     wb_buf_addc(&b, 'x');

@@ -18,17 +18,17 @@ TEST_WITH(clock_reads_the_hooks, .no_torture = "it replaces the table that injec
 {
     static const struct {
         int64_t ns, ms;
-    } cases[]               = {{0, 0},   {999999, 0},    {1000000, 1},  {1789000000123456789, 1789000000123},
-                               {-1, -1}, {-1000000, -1}, {-1000001, -2}};
+    } cases[] = {{0, 0},   {999999, 0},    {1000000, 1},  {1789000000123456789, 1789000000123},
+                 {-1, -1}, {-1000000, -1}, {-1000001, -2}};
     struct upp_hooks before = *wb_hooks(), mine = before;
-    int64_t          got[sizeof cases / sizeof cases[0]];
+    int64_t got[sizeof cases / sizeof cases[0]];
     mine.wall_ns = wall;
     mine.mono_ns = mono;
-    int      r   = upp_global_init(&mine, NULL);
+    int r = upp_global_init(&mine, NULL);
     uint64_t ns = wb_mono_ns(), ms = wb_mono_ms();
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         fake_wall = cases[i].ns;
-        got[i]    = wb_wall_ms();
+        got[i] = wb_wall_ms();
     }
     CHECK(upp_global_init(&before, NULL) == 0 && r == 0);
     CHECK(ns == 1999999 && ms == 1);

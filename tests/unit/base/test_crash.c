@@ -61,7 +61,7 @@ TEST_WITH(crash_points_kill_at_the_nth_hit, .no_torture = "children inherit the 
 {
     static const struct {
         void (*fn)(void);
-        bool        killed;
+        bool killed;
         const char *text;
     } cases[] = {
         {third_b, true, "abcbaa"}, {fifth_of_any, true, "abcb"},         {never, false, "abcbaabc"},
@@ -69,7 +69,7 @@ TEST_WITH(crash_points_kill_at_the_nth_hit, .no_torture = "children inherit the 
     };
     for (size_t i = 0; i < WB_LEN(cases); i++) {
         char text[200];
-        int  status = test_in_child(cases[i].fn, text, sizeof text);
+        int status = test_in_child(cases[i].fn, text, sizeof text);
         test_note("case %zu", i);
         CHECK_STR(wb_cstr(text), wb_cstr(cases[i].text));
         if (cases[i].killed)
@@ -86,7 +86,7 @@ TEST(crash_points_are_named_with_a_number)
                                       "a:1x",  ":1",
                                       "a:b:1", "a:99999999999999999999",
                                       ":",     "0123456789012345678901234567890123456789012345678901234567890123:1"};
-    struct upp_err           err;
+    struct upp_err err;
     for (size_t i = 0; i < WB_LEN(bad); i++) {
         test_note("case %zu", i);
         CHECK_INT(wb_crash_arm(bad[i], &err), -UPP_EINVALID);

@@ -23,9 +23,9 @@ TEST(err_fail_fills_everything_and_returns_the_code)
 TEST(err_wrap_puts_context_before)
 {
     struct upp_err err = {0};
-    int            r   = upp_fail(&err, UPP_ENOTFOUND, "no such file");
-    r                  = upp_wrap(&err, r, "message %d", 3);
-    r                  = upp_wrap(&err, r, "thread '%s'", "t1");
+    int r = upp_fail(&err, UPP_ENOTFOUND, "no such file");
+    r = upp_wrap(&err, r, "message %d", 3);
+    r = upp_wrap(&err, r, "thread '%s'", "t1");
     CHECK_INT(r, -UPP_ENOTFOUND);
     CHECK_STR(wb_cstr(err.msg), UPP_STR("thread 't1': message 3: no such file"));
     err = (struct upp_err){0};
@@ -37,7 +37,7 @@ TEST(err_wrap_puts_context_before)
 TEST(err_messages_are_one_line_and_cut_at_a_character)
 {
     struct upp_err err;
-    char           text[600];
+    char text[600];
     for (size_t lead = 0; lead < 4; lead++) { /* every alignment of a 3-byte character at the cut */
         memset(text, 'x', lead);
         for (size_t i = lead; i + 3 < sizeof text; i += 3)
@@ -71,8 +71,8 @@ TEST(err_wrap_marks_context_that_was_cut)
         struct upp_err err;
         memset(text, 'x', n);
         text[n] = 0;
-        int r   = upp_fail(&err, UPP_EPROTO, "the cause");
-        r       = upp_wrap(&err, r, "%s", text);
+        int r = upp_fail(&err, UPP_EPROTO, "the cause");
+        r = upp_wrap(&err, r, "%s", text);
         CHECK_INT(r, -UPP_EPROTO);
         CHECK(wb_str_ends(wb_cstr(err.msg), n <= 128 ? UPP_STR("xx: the cause") : UPP_STR("xx...: the cause")));
         CHECK_INT(strlen(err.msg), WB_MIN(n, (size_t)128) + sizeof ": the cause" - 1);
@@ -96,12 +96,12 @@ TEST(err_messages_are_utf8_whatever_was_put_in)
         wb_err_where(&err, wb_cstr(cases[i].in));
         CHECK_STR(wb_cstr(err.where), wb_cstr(cases[i].out));
     }
-    char     text[400];
+    char text[400];
     unsigned x = 1;
     for (int k = 0; k < 2000; k++) { /* bytes at random, most of them pieces of longer characters */
         size_t n = (size_t)k % sizeof text;
         for (size_t i = 0; i < n; i++) {
-            x       = x * 1103515245u + 12345u;
+            x = x * 1103515245u + 12345u;
             text[i] = "\xed\xa0\x80\xbd\xf0\x9f\x98\x80\xc3\xa9\xe2\xff\x01 ab"[x >> 16 & 15];
         }
         text[n] = 0;
@@ -128,7 +128,7 @@ TEST(err_codes_have_names)
 TEST(err_where_keeps_the_end)
 {
     struct upp_err err = {0};
-    char           path[400];
+    char path[400];
     wb_err_where(&err, UPP_STR("/a/b"));
     CHECK_STR(wb_cstr(err.where), UPP_STR("/a/b"));
     wb_err_where(&err, UPP_STR("/a\n\0b"));
@@ -151,8 +151,8 @@ TEST(err_where_keeps_the_end)
 TEST(err_says_what_the_system_said)
 {
     static const struct {
-        int         number;
-        int         code;
+        int number;
+        int code;
         const char *msg, *cause;
     } cases[] = {
         {ENOENT, UPP_ENOTFOUND, "cannot open x: no such file or directory", "ENOENT"},

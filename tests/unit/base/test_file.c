@@ -16,7 +16,7 @@
 static const char *in_folder(const char *name)
 {
     static char path[2][512];
-    static int  turn;
+    static int turn;
     turn ^= 1;
     (void)snprintf(path[turn], sizeof path[turn], "%s/%s", test_folder(), name);
     return path[turn];
@@ -26,8 +26,8 @@ static const char *in_folder(const char *name)
 static struct upp_str content(const char *path)
 {
     static char bytes[256 * 1024];
-    FILE       *f = fopen(path, "rb");
-    size_t      n = f ? fread(bytes, 1, sizeof bytes, f) : 0;
+    FILE *f = fopen(path, "rb");
+    size_t n = f ? fread(bytes, 1, sizeof bytes, f) : 0;
     if (f)
         (void)fclose(f);
     return wb_str(bytes, n);
@@ -36,7 +36,7 @@ static struct upp_str content(const char *path)
 static size_t files_in(const char *folder)
 {
     size_t n = 0;
-    DIR   *d = opendir(folder);
+    DIR *d = opendir(folder);
     if (!d)
         return 0;
     for (struct dirent *e; (e = readdir(d));)
@@ -47,19 +47,19 @@ static size_t files_in(const char *folder)
 
 static void old_or_new(int (*write)(const char *path, struct upp_str bytes, unsigned mode, struct upp_err *err))
 {
-    static char    large[200000];
-    const char    *path = in_folder("f");
+    static char large[200000];
+    const char *path = in_folder("f");
     struct upp_err err;
     memset(large, 'n', sizeof large);
     struct upp_str fresh = wb_str(large, sizeof large), old = UPP_STR("old");
     wb_random_forget(); /* so that randomness is asked for, and may fail */
 
-    int            r  = write(path, old, 0600, &err);
+    int r = write(path, old, 0600, &err);
     struct upp_str is = content(path);
     ALWAYS(is.n == 0 || wb_str_eq(is, old));
     ALWAYS(r < 0 || is.n == old.n);
     CHECK(r == 0);
-    r  = write(path, fresh, 0600, &err);
+    r = write(path, fresh, 0600, &err);
     is = content(path);
     ALWAYS(wb_str_eq(is, fresh) || wb_str_eq(is, old));
     ALWAYS(r < 0 || is.n == fresh.n);
@@ -108,10 +108,10 @@ TEST(file_has_the_mode_asked_for)
 TEST(file_writes_where_it_stands)
 {
     /* No slash in the path: the folder to sync is the current one. */
-    char           was[512];
+    char was[512];
     struct upp_err err;
     CHECK(getcwd(was, sizeof was) && chdir(test_folder()) == 0);
-    int r    = wb_file_write("here", UPP_STR("x"), 0600, &err);
+    int r = wb_file_write("here", UPP_STR("x"), 0600, &err);
     int back = chdir(was);
     CHECK(back == 0 && r == 0);
     CHECK_STR(content(in_folder("here")), UPP_STR("x"));
@@ -119,7 +119,7 @@ TEST(file_writes_where_it_stands)
 
 TEST(file_is_read_whole_up_to_the_maximum)
 {
-    static char    large[200000];
+    static char large[200000];
     struct upp_err err;
     for (size_t i = 0; i < sizeof large; i++)
         large[i] = (char)(i * 2654435761u >> 16);
@@ -141,7 +141,7 @@ TEST(file_is_read_whole_up_to_the_maximum)
             if (sizes[i] == 0)
                 continue;
             WB_CLEANUP(wb_buf_done) struct wb_buf small = WB_BUF(sizes[i] - 1);
-            r                                           = wb_file_read(in_folder("f"), &small, &err);
+            r = wb_file_read(in_folder("f"), &small, &err);
             CHECK_INT(r, -UPP_ELIMIT);
             CHECK_STR(wb_cstr(err.where), wb_cstr(in_folder("f")));
             CHECK(small.n == 0 && !small.failed);
@@ -151,7 +151,7 @@ TEST(file_is_read_whole_up_to_the_maximum)
 TEST(file_read_says_what_and_where)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(100);
-    struct upp_err                        err;
+    struct upp_err err;
     CHECK_INT(wb_file_read(in_folder("none"), &b, &err), -UPP_ENOTFOUND);
     CHECK_STR(wb_cstr(err.msg), UPP_STR("cannot open: no such file or directory"));
     CHECK_STR(wb_cstr(err.where), wb_cstr(in_folder("none")));
@@ -164,8 +164,8 @@ TEST(file_read_says_what_and_where)
 
 TEST(file_descriptors_move_all_bytes)
 {
-    char                        text[8] = "";
-    WB_CLEANUP(wb_fd_close) int fd      = WB_CALL(open)(in_folder("f"), O_RDWR | O_CREAT, 0600);
+    char text[8] = "";
+    WB_CLEANUP(wb_fd_close) int fd = WB_CALL(open)(in_folder("f"), O_RDWR | O_CREAT, 0600);
     CHECK(fd >= 0);
     CHECK(wb_fd_write(fd, UPP_STR("hello")) == 0 && wb_fd_write(fd, (struct upp_str){0}) == 0);
     CHECK(lseek(fd, 0, SEEK_SET) == 0);
@@ -206,14 +206,14 @@ static int interrupted_close(int fd)
 TEST_WITH(file_is_written_though_close_is_interrupted, .no_torture = "it replaces the table that injects the faults")
 {
     struct upp_hooks before = *wb_hooks(), mine = before;
-    struct upp_err   err;
-    char             path[512];
+    struct upp_err err;
+    char path[512];
     (void)snprintf(path, sizeof path, "%s/file", test_folder());
     close_below = before.close;
-    mine.close  = interrupted_close;
-    int set     = upp_global_init(&mine, &err);
-    int r       = wb_file_write(path, UPP_STR("x"), 0600, &err);
-    int back    = upp_global_init(&before, &err);
+    mine.close = interrupted_close;
+    int set = upp_global_init(&mine, &err);
+    int r = wb_file_write(path, UPP_STR("x"), 0600, &err);
+    int back = upp_global_init(&before, &err);
     CHECK(set == 0 && back == 0);
     CHECK_INT(r, 0);
 }

@@ -33,11 +33,11 @@ TEST_WITH(hooks_are_replaced_and_filled_up, .no_torture = "it replaces the table
 {
     struct upp_hooks before = *wb_hooks();
     struct upp_hooks mine = {.size = sizeof mine, .alloc = counting_alloc, .resize = no_resize, .release = no_release};
-    struct upp_err   err;
-    int              r    = upp_global_init(&mine, &err);
-    void            *p    = wb_alloc(0);
-    bool             full = wb_hooks()->pread && wb_hooks()->spawn && wb_hooks()->mono_ns;
-    int              back = upp_global_init(&before, &err);
+    struct upp_err err;
+    int r = upp_global_init(&mine, &err);
+    void *p = wb_alloc(0);
+    bool full = wb_hooks()->pread && wb_hooks()->spawn && wb_hooks()->mono_ns;
+    int back = upp_global_init(&before, &err);
     CHECK(r == 0 && back == 0 && !p && full);
     CHECK_INT(counted, 1);
 
@@ -75,8 +75,8 @@ TEST(hooks_files_return_negative_errno)
     int fd = WB_CALL(open)(name, O_RDWR | O_CREAT, 0600);
     CHECK(fd >= 0);
     bool wrote = WB_CALL(pwrite)(fd, "hello", 5, 0) == 5 && WB_CALL(sync)(fd) == 0;
-    bool cut   = WB_CALL(truncate)(fd, 4) == 0;
-    bool read  = WB_CALL(pread)(fd, text, 8, 0) == 4;
+    bool cut = WB_CALL(truncate)(fd, 4) == 0;
+    bool read = WB_CALL(pread)(fd, text, 8, 0) == 4;
     (void)WB_CALL(close)(fd);
     CHECK(wrote && cut && read && memcmp(text, "hell", 4) == 0);
 }
@@ -84,7 +84,7 @@ TEST(hooks_files_return_negative_errno)
 TEST(hooks_pipe_has_one_end_that_does_not_block)
 {
     for (int ours = 0; ours < 2; ours++) {
-        int  fds[2];
+        int fds[2];
         char c = 'x', got = 0;
         CHECK_INT(WB_CALL(pipe)(fds, ours), 0);
         bool right = fds[0] > 2 && fds[1] > 2;
@@ -99,14 +99,14 @@ TEST(hooks_pipe_has_one_end_that_does_not_block)
 
 TEST(hooks_spawn_runs_a_program)
 {
-    char *const      argv[] = {(char[]){"sh"}, (char[]){"-c"}, (char[]){"test -z \"$HOME\" && exit 7"}, NULL};
-    struct upp_spawn what   = {.file = "sh", .argv = argv, .in = -1, .out = -1, .error = -1, .own_session = true};
-    int              status = 0, pid = WB_CALL(spawn)(&what);
+    char *const argv[] = {(char[]){"sh"}, (char[]){"-c"}, (char[]){"test -z \"$HOME\" && exit 7"}, NULL};
+    struct upp_spawn what = {.file = "sh", .argv = argv, .in = -1, .out = -1, .error = -1, .own_session = true};
+    int status = 0, pid = WB_CALL(spawn)(&what);
     CHECK(pid > 0);
     CHECK(waitpid(pid, &status, 0) == pid);
     CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 7);
     what.file = "/nonexistent/program";
-    pid       = WB_CALL(spawn)(&what);
+    pid = WB_CALL(spawn)(&what);
     if (pid > 0) /* valgrind runs vfork as fork: the child cannot say why, and leaves with 127 */
         CHECK(test_on_valgrind() && waitpid(pid, &status, 0) == pid && WEXITSTATUS(status) == 127);
 }

@@ -31,7 +31,7 @@ TEST(ip_addresses)
     };
     for (size_t i = 0; i < WB_LEN(cases); i++) {
         struct wb_ip ip;
-        char         text[WB_IP_TEXT];
+        char text[WB_IP_TEXT];
         test_note("'%s'", cases[i].in);
         CHECK_INT(wb_ip_parse(wb_cstr(cases[i].in), &ip), cases[i].out != NULL);
         if (cases[i].out)
@@ -45,7 +45,7 @@ TEST(ip_loopback)
 {
     static const struct {
         const char *in;
-        bool        is;
+        bool is;
     } cases[] = {{"127.0.0.1", true},  {"127.255.1.2", true}, {"::1", true},       {"::ffff:127.0.0.1", true},
                  {"128.0.0.1", false}, {"::2", false},        {"10.0.0.1", false}, {"::127.0.0.1", false}};
     for (size_t i = 0; i < WB_LEN(cases); i++) {
@@ -80,8 +80,8 @@ TEST(ip_networks)
     };
     for (size_t i = 0; i < WB_LEN(cases); i++) {
         struct wb_network net;
-        struct wb_ip      ip;
-        struct upp_err    err = {0};
+        struct wb_ip ip;
+        struct upp_err err = {0};
         test_note("%s", cases[i].net);
         CHECK_INT(wb_network_parse(wb_cstr(cases[i].net), &net, &err), 0);
         CHECK(wb_ip_parse(wb_cstr(cases[i].in), &ip) && wb_network_has(&net, &ip));
@@ -108,7 +108,7 @@ TEST(ip_networks_that_are_none)
     };
     for (size_t i = 0; i < WB_LEN(cases); i++) {
         struct wb_network net;
-        struct upp_err    err = {0};
+        struct upp_err err = {0};
         CHECK_INT(wb_network_parse(wb_cstr(cases[i].net), &net, &err), -UPP_EINVALID);
         CHECK_STR(wb_cstr(err.msg), wb_cstr(cases[i].why));
     }

@@ -10,10 +10,10 @@ TEST(iso8601_reads)
 {
     static const struct {
         const char *text;
-        int64_t     seconds;
-        uint32_t    nanos;
-        int         offset;
-        bool        naive, date_only;
+        int64_t seconds;
+        uint32_t nanos;
+        int offset;
+        bool naive, date_only;
         const char *upp, *pydantic;
     } cases[] = {
         {"1970-01-01T00:00:00Z", 0, 0, 0, false, false, "1970-01-01T00:00:00.000Z", "1970-01-01T00:00:00Z"},
@@ -54,7 +54,7 @@ TEST(iso8601_reads)
     for (size_t i = 0; i < WB_LEN(cases); i++) {
         struct wb_time t;
         struct upp_err err;
-        char           out[WB_TIME_TEXT];
+        char out[WB_TIME_TEXT];
         test_note("%s", cases[i].text);
         CHECK(wb_time_parse(wb_cstr(cases[i].text), &t, &err) == 0);
         CHECK_STR(t.text, wb_cstr(cases[i].text));
@@ -71,7 +71,7 @@ TEST(iso8601_refuses_and_says_where)
 {
     static const struct {
         struct upp_str text;
-        const char    *what;
+        const char *what;
     } cases[] = {
         {UPP_STR_INIT(""), "expected a digit of the year at offset 0"},
         {UPP_STR_INIT("now"), "expected a digit of the year at offset 0"},
@@ -134,7 +134,7 @@ TEST(iso8601_refuses_and_says_where)
     for (size_t i = 0; i < WB_LEN(cases); i++) {
         struct wb_time t = {.seconds = 7};
         struct upp_err err;
-        char           want[160];
+        char want[160];
         (void)snprintf(want, sizeof want, "not a time: %s", cases[i].what);
         test_note("%.*s", UPP_FMT(cases[i].text));
         CHECK_INT(wb_time_parse(cases[i].text, &t, &err), -UPP_EINVALID);
@@ -149,7 +149,7 @@ TEST(iso8601_every_prefix_is_read_or_refused)
     static const char whole[] = "2026-02-03T04:05:06.123456789012+05:30";
     for (size_t n = 0; n < sizeof whole; n++) {
         struct wb_time t;
-        bool           good = n == 10 || n == 16 || n == 19 || (n > 20 && n <= 32) || n == sizeof whole - 1;
+        bool good = n == 10 || n == 16 || n == 19 || (n > 20 && n <= 32) || n == sizeof whole - 1;
         test_note("%.*s", (int)n, whole);
         CHECK((wb_time_parse(wb_str(whole, n), &t, NULL) == 0) == good);
     }
@@ -199,9 +199,9 @@ static uint64_t next(uint64_t *seed)
 static bool agrees(int64_t ms, int offset)
 {
     struct wb_time t = wb_time_from_ms(ms), back;
-    char           out[WB_TIME_TEXT], want[64];
-    struct tm      tm;
-    time_t         seconds = (time_t)t.seconds;
+    char out[WB_TIME_TEXT], want[64];
+    struct tm tm;
+    time_t seconds = (time_t)t.seconds;
     if (!gmtime_r(&seconds, &tm))
         return false;
     (void)snprintf(want, sizeof want, "%04d-%02d-%02dT%02d:%02d:%02d.%03dZ", tm.tm_year + 1900, tm.tm_mon + 1,
@@ -211,17 +211,17 @@ static bool agrees(int64_t ms, int offset)
         wb_time_ms(&back) != ms || back.seconds != timegm(&tm))
         return false;
     t.offset = (int16_t)offset;
-    s        = wb_time_pydantic(&t, out);
+    s = wb_time_pydantic(&t, out);
     return !s.p || (wb_time_parse(s, &back, NULL) == 0 && wb_time_cmp(&t, &back) == 0 && back.offset == offset);
 }
 
 TEST_WITH(iso8601_agrees_with_the_c_library, .no_torture = "it calls no hook")
 {
     const int64_t first = -62135596800000, last = 253402300799999;
-    uint64_t      seed = 1;
+    uint64_t seed = 1;
     for (int i = 0; i < 100000; i++) {
-        int64_t ms     = first + (int64_t)(next(&seed) % (uint64_t)(last - first + 1));
-        int     offset = (int)(next(&seed) % 2879) - 1439;
+        int64_t ms = first + (int64_t)(next(&seed) % (uint64_t)(last - first + 1));
+        int offset = (int)(next(&seed) % 2879) - 1439;
         if (!agrees(ms, offset)) {
             test_note("%lld ms, offset %d", (long long)ms, offset);
             CHECK(agrees(ms, offset));
@@ -233,7 +233,7 @@ TEST_WITH(iso8601_agrees_with_the_c_library, .no_torture = "it calls no hook")
             CHECK(agrees(day * 86400000, 0));
         }
     }
-    char           out[WB_TIME_TEXT];
+    char out[WB_TIME_TEXT];
     struct wb_time t = wb_time_from_ms(first - 1);
     CHECK(!wb_time_upp(&t, out).p && !wb_time_pydantic(&t, out).p);
     t = wb_time_from_ms(last + 1);
@@ -251,13 +251,13 @@ TEST(iso8601_knows_what_pydantic_spells)
 {
     static const char *const texts[] = {"2026-02-03T04:05:06Z", "2024-02-29T23:59:59.000001Z", "0001-01-01T00:00:00Z",
                                         "9999-12-31T23:59:59.999999Z"};
-    char                     out[WB_TIME_TEXT], text[WB_TIME_TEXT];
+    char out[WB_TIME_TEXT], text[WB_TIME_TEXT];
     for (size_t i = 0; i < WB_LEN(texts); i++)
         for (size_t at = 0; texts[i][at]; at++)
             for (const char *c = "0123456789-T:.Zz /\x80"; *c; c++) { /* one byte of it is another */
                 struct wb_time t;
                 (void)snprintf(text, sizeof text, "%s", texts[i]);
-                text[at]  = *c;
+                text[at] = *c;
                 bool want = wb_time_parse(wb_cstr(text), &t, NULL) == 0 && !t.naive && !t.date_only &&
                             wb_str_eq(wb_time_pydantic(&t, out), wb_cstr(text));
                 test_note("%s", text);
@@ -270,12 +270,12 @@ TEST(iso8601_reads_its_own_spelling_fast)
 {
     static const char *const texts[] = {"2026-02-03T04:05:06.007Z", "0001-01-01T00:00:00.000Z",
                                         "9999-12-31T23:59:59.999Z", "2024-02-29T00:00:00.000Z"};
-    char                     out[WB_TIME_TEXT], text[WB_TIME_TEXT];
+    char out[WB_TIME_TEXT], text[WB_TIME_TEXT];
     for (size_t i = 0; i < WB_LEN(texts); i++)
         for (size_t at = 0; texts[i][at]; at++)
             for (const char *c = "0123456789-T:.Zz /\x80"; *c; c++) { /* one byte of it is another */
                 struct wb_time t;
-                int64_t        ms = -7;
+                int64_t ms = -7;
                 (void)snprintf(text, sizeof text, "%s", texts[i]);
                 text[at] = *c;
                 bool want =
@@ -293,14 +293,14 @@ TEST(iso8601_reads_its_own_spelling_fast)
 TEST(iso8601_spells_whole_seconds_fast)
 {
     static const char good[] = "2024-02-29T23:59:59Z";
-    char              text[sizeof good], slow[WB_TIME_TEXT], fast[WB_TIME_TEXT];
+    char text[sizeof good], slow[WB_TIME_TEXT], fast[WB_TIME_TEXT];
     for (size_t i = 0; i + 1 < sizeof good; i++)
         for (const char *c = "0123456789TtZz-:. +"; *c; c++) {
             struct wb_time t;
             memcpy(text, good, sizeof good);
-            text[i]            = *c;
+            text[i] = *c;
             struct upp_str was = wb_cstr(text), is = wb_time_upp_of(was, fast);
-            bool           one = wb_time_parse(was, &t, NULL) == 0;
+            bool one = wb_time_parse(was, &t, NULL) == 0;
             test_note("%s", text);
             if (is.p)
                 CHECK(one && wb_str_eq(is, wb_time_upp(&t, slow)));

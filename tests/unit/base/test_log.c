@@ -25,8 +25,8 @@ static int64_t stopped_clock(void)
 /* Lines are kept, a line feed after each; time stands still. Everything else of the hooks stays. */
 struct rig {
     struct upp_hooks before;
-    char             seen[16384];
-    size_t           n, lines;
+    char seen[16384];
+    size_t n, lines;
 };
 
 static void keep_line(void *arg, enum wb_log_level level, struct upp_str line)
@@ -44,10 +44,10 @@ static void keep_line(void *arg, enum wb_log_level level, struct upp_str line)
 static struct rig *rig_up(enum wb_log_level level, enum wb_log_format format)
 {
     static struct rig one;
-    struct upp_hooks  mine;
+    struct upp_hooks mine;
     one.before = mine = *wb_hooks();
     one.n = one.lines = 0;
-    mine.wall_ns      = stopped_clock;
+    mine.wall_ns = stopped_clock;
     if (upp_global_init(&mine, NULL) < 0)
         return NULL;
     wb_log_setup(level, format, -1);
@@ -112,9 +112,9 @@ static bool is_json_line(struct upp_str s)
             if (!read_string(s, &at))
                 return false;
         } else {
-            size_t         from = at;
-            char          *end;
-            char           text[64] = "";
+            size_t from = at;
+            char *end;
+            char text[64] = "";
             struct upp_str word;
             while (at < s.n && s.p[at] != ',' && s.p[at] != '}')
                 at++;
@@ -144,7 +144,7 @@ TEST(log_writes_text)
     CHECK_STR(seen(rig), UPP_STR(TIME_TEXT "level=info msg=\"started\"\n"));
     struct upp_err err;
     (void)upp_fail(&err, UPP_ERATE, "slow down");
-    err.http           = 429;
+    err.http = 429;
     err.retry_after_ms = 1500;
     wb_log(WB_WARN, "asked", WB_LS("run", UPP_STR("2c1e")), WB_LI("step", -3), WB_LD("ms", 1.5), WB_LB("last", true),
            WB_LU("big", UINT64_MAX), WB_LI("small", INT64_MIN), WB_LZ("none", NULL), WB_LS("empty", UPP_STR("")),
@@ -191,7 +191,7 @@ TEST(log_values_cannot_forge)
 {
     static const struct {
         struct upp_str value;
-        const char    *text, *json;
+        const char *text, *json;
     } cases[] = {
         {UPP_STR_INIT("a b"), "\"a b\"", "a b"},
         {UPP_STR_INIT("x=1"), "\"x=1\"", "x=1"},
@@ -243,7 +243,7 @@ TEST(log_never_shows_a_secret)
  * bytes; with fields after it that then may not fit. */
 TEST_WITH(log_cuts_long_values_and_says_so, .no_torture = "it calls no hook that fails")
 {
-    static char                 text[4096];
+    static char text[4096];
     static const struct upp_str units[] = {UPP_STR_INIT("x"), UPP_STR_INIT("\x01"), UPP_STR_INIT("\xe2\x82\xac")};
     for (int json = 0; json < 2; json++)
         for (size_t u = 0; u < WB_LEN(units); u++) {
@@ -256,9 +256,9 @@ TEST_WITH(log_cuts_long_values_and_says_so, .no_torture = "it calls no hook that
                 test_note("json %d, unit %zu, %zu bytes", json, u, n);
                 wb_log(WB_INFO, "m", WB_LS("a", value), WB_LS("b", value), WB_LI("c", 123456789));
                 CHECK_INT(rig->lines, 1);
-                struct upp_str line   = seen(rig);
-                bool           marked = wb_str_ends(line, json ? UPP_STR(",\"cut\":true}\n") : UPP_STR(" cut=true\n"));
-                bool           whole =
+                struct upp_str line = seen(rig);
+                bool marked = wb_str_ends(line, json ? UPP_STR(",\"cut\":true}\n") : UPP_STR(" cut=true\n"));
+                bool whole =
                     wb_str_find(line, json ? UPP_STR("\"c\":123456789") : UPP_STR(" c=123456789"), 0) != SIZE_MAX;
                 CHECK(line.n <= 2048 && wb_utf8_valid(line, NULL));
                 CHECK(!json || is_json_line(line));
@@ -306,8 +306,8 @@ TEST(log_context_is_on_every_line_of_its_scope)
 
         /* Another fiber, and back. */
         struct wb_log_field fields[] = {WB_LS("run", UPP_STR("r2")), {.kind = WB_LOG_END}};
-        struct wb_log_ctx   other    = {.fields = fields};
-        struct wb_log_ctx  *mine     = wb_log_ctx_swap(&other);
+        struct wb_log_ctx other = {.fields = fields};
+        struct wb_log_ctx *mine = wb_log_ctx_swap(&other);
         wb_log(WB_INFO, "other");
         bool same = wb_log_ctx_swap(mine) == &other;
         CHECK(same);
@@ -348,7 +348,7 @@ static void chatty(void *arg, enum wb_log_level level, struct upp_str line)
 
 TEST(log_sink_cannot_recurse)
 {
-    unsigned calls  = 0;
+    unsigned calls = 0;
     uint64_t before = wb_log_lost();
     RIG(WB_INFO, WB_LOG_TEXT);
     CHECK(rig);
@@ -375,7 +375,7 @@ TEST(log_writes_whole_lines_to_a_descriptor)
     char path[512];
     (void)snprintf(path, sizeof path, "%s/log", test_folder());
     WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(4096);
-    WB_CLEANUP(wb_fd_close) int           fd   = WB_CALL(open)(path, O_WRONLY | O_CREAT | O_APPEND, 0600);
+    WB_CLEANUP(wb_fd_close) int fd = WB_CALL(open)(path, O_WRONLY | O_CREAT | O_APPEND, 0600);
     CHECK(fd >= 0);
     {
         RIG(WB_INFO, WB_LOG_TEXT);
@@ -396,9 +396,9 @@ TEST(log_writes_whole_lines_to_a_descriptor)
               UPP_STR(TIME_TEXT "level=info msg=\"one\"\n" TIME_TEXT "level=info msg=\"two\"\ntime=3\n"));
 }
 
-static int     answer;
-static char    written[4096];
-static size_t  written_n;
+static int answer;
+static char written[4096];
+static size_t written_n;
 static int64_t odd_write(int fd, const void *p, size_t n)
 {
     static const int64_t answers[] = {-EINTR, 10, -EIO, -ENOSPC, 1 << 20, 1 << 20};
@@ -415,12 +415,12 @@ static int64_t odd_write(int fd, const void *p, size_t n)
 TEST_WITH(log_failed_writes_are_counted_and_not_fatal, .no_torture = "it replaces the hook that fails")
 {
     uint64_t before = wb_log_lost();
-    answer          = 0;
-    written_n       = 0;
+    answer = 0;
+    written_n = 0;
     RIG(WB_INFO, WB_LOG_TEXT);
     CHECK(rig);
     struct upp_hooks odd = *wb_hooks();
-    odd.write            = odd_write;
+    odd.write = odd_write;
     CHECK(upp_global_init(&odd, NULL) == 0);
     wb_log_to(NULL, NULL);
     wb_log(WB_INFO, "torn");  /* interrupted, ten bytes, then an error */
@@ -458,7 +458,7 @@ TEST_WITH(log_lines_of_threads_do_not_mix, .no_torture = "what a thread logs whe
     char path[512], a[] = "a", b[] = "b";
     (void)snprintf(path, sizeof path, "%s/log", test_folder());
     WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(1 << 20);
-    WB_CLEANUP(wb_fd_close) int           fd   = WB_CALL(open)(path, O_WRONLY | O_CREAT | O_APPEND, 0600);
+    WB_CLEANUP(wb_fd_close) int fd = WB_CALL(open)(path, O_WRONLY | O_CREAT | O_APPEND, 0600);
     CHECK(fd >= 0);
     RIG(WB_INFO, WB_LOG_JSON);
     CHECK(rig);
@@ -470,7 +470,7 @@ TEST_WITH(log_lines_of_threads_do_not_mix, .no_torture = "what a thread logs whe
     CHECK(pthread_join(t, NULL) == 0);
     CHECK(wb_file_read(path, &text, NULL) == 0);
     struct upp_str rest = wb_buf_str(&text), line;
-    size_t         n    = 0;
+    size_t n = 0;
     while (wb_str_split(&rest, '\n', &line) && line.n) {
         n++;
         CHECK(is_json_line(wb_str(line.p, line.n + 1)));

@@ -47,8 +47,8 @@ TEST(mask_finds_every_form)
     };
     for (size_t i = 0; i < WB_LEN(cases); i++) {
         WB_CLEANUP(wb_unhidep) struct wb_hidden *h = NULL;
-        char                                     out[256];
-        struct upp_err                           err;
+        char out[256];
+        struct upp_err err;
         test_note("case %zu: %s", i, cases[i].text);
         CHECK_INT(wb_hide(wb_cstr(cases[i].secret), &h, &err), 0);
         CHECK_STR(masked(cases[i].text, out, sizeof out), wb_cstr(cases[i].want));
@@ -60,15 +60,15 @@ TEST(mask_finds_every_form)
 /* Whatever stands before it in base64, nothing of it can be read back. */
 TEST(mask_base64_at_every_place)
 {
-    static const char                        secret[] = "0123456789-abcdefghij";
-    WB_CLEANUP(wb_unhidep) struct wb_hidden *h        = NULL;
-    struct upp_err                           err;
+    static const char secret[] = "0123456789-abcdefghij";
+    WB_CLEANUP(wb_unhidep) struct wb_hidden *h = NULL;
+    struct upp_err err;
     CHECK_INT(wb_hide(wb_cstr(secret), &h, &err), 0);
     for (size_t before = 0; before < 12; before++) {
         static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-        char              plain[64], text[128] = "", out[128];
-        int               n  = snprintf(plain, sizeof plain, "%.*s%s:end", (int)before, "user:pass:word", secret);
-        size_t            to = 0;
+        char plain[64], text[128] = "", out[128];
+        int n = snprintf(plain, sizeof plain, "%.*s%s:end", (int)before, "user:pass:word", secret);
+        size_t to = 0;
         for (int bit = 0; bit + 6 <= n * 8; bit += 6) {
             unsigned v = (unsigned char)plain[bit / 8] << 8 | (unsigned char)plain[bit / 8 + 1];
             text[to++] = letters[v >> (10 - bit % 8) & 63];
@@ -82,8 +82,8 @@ TEST(mask_base64_at_every_place)
 TEST(mask_leaves_json_what_it_is)
 {
     WB_CLEANUP(wb_unhidep) struct wb_hidden *number = NULL, *quote = NULL;
-    WB_CLEANUP(wb_buf_done) struct wb_buf    b = WB_BUF(1024);
-    struct upp_err                           err;
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(1024);
+    struct upp_err err;
     CHECK_INT(wb_hide(UPP_STR("12345678"), &number, &err), 0);
     CHECK_INT(wb_hide(UPP_STR("ab\"cd\\ef\"gh\\ij-klmnop"), &quote, &err), 0);
     CHECK(wb_mask_add(&b, UPP_STR("{\"n\":12345678,\"s\":\"x 12345678\",\"q\":\"ab\\\"cd\\\\ef\\\"gh\\\\ij-klmnop\"}"),
@@ -105,10 +105,10 @@ static void keep_line(void *arg, enum wb_log_level level, struct upp_str line)
 
 TEST(mask_keeps_the_log_and_errors_clean)
 {
-    WB_CLEANUP(wb_unhidep) struct wb_hidden *h   = NULL;
-    WB_CLEANUP(wb_buf_done) struct wb_buf    out = WB_BUF(64 << 10);
-    struct upp_err                           err;
-    char                                     longest[3000];
+    WB_CLEANUP(wb_unhidep) struct wb_hidden *h = NULL;
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(64 << 10);
+    struct upp_err err;
+    char longest[3000];
     CHECK_INT(wb_hide(UPP_STR("sk-log-0123456789abcdef"), &h, &err), 0);
     (void)upp_fail(&err, UPP_EAUTH, "wrong: sk-log-0123456789abcdef");
     wb_err_where(&err, UPP_STR("at sk-log-0123456789abcdef"));
@@ -135,10 +135,10 @@ TEST(mask_takes_anything)
 {
     enum { MANY = 32 };
     struct wb_hidden *all[MANY] = {NULL};
-    static char       text[8192]; /* frames are small */
-    char              out[64];
-    struct upp_err    err;
-    int               r = 0;
+    static char text[8192]; /* frames are small */
+    char out[64];
+    struct upp_err err;
+    int r = 0;
     for (size_t i = 0; i < MANY && r == 0; i++) {
         for (size_t k = 0; k < sizeof text; k++)
             text[k] = (char)(k * 31 + i * 7 + k / 256);

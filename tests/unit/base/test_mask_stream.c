@@ -13,7 +13,7 @@ static void give(struct wb_masks **m)
 #define KEY2 "sk-proj-0123456789abcdef-and-longer"
 
 static const struct {
-    bool        json;
+    bool json;
     const char *text, *want;
 } cases[] = {
     {false, "nothing in it", "nothing in it"},
@@ -64,8 +64,8 @@ static void unhide_all(struct secrets *s)
 /* In pieces of `size` bytes after a first one of `first`. */
 static bool in_pieces(const struct wb_masks *m, size_t i, size_t first, size_t size, struct wb_buf *out)
 {
-    struct wb_mask_stream s    = {.masks = m, .json = cases[i].json};
-    struct upp_str        text = wb_cstr(cases[i].text);
+    struct wb_mask_stream s = {.masks = m, .json = cases[i].json};
+    struct upp_str text = wb_cstr(cases[i].text);
     wb_buf_clear(out);
     for (size_t at = 0; at < text.n;) {
         size_t n = at == 0 && first ? first : size;
@@ -84,8 +84,8 @@ static bool in_pieces(const struct wb_masks *m, size_t i, size_t first, size_t s
 TEST_WITH(mask_stream_finds_secrets_wherever_they_are_cut,
           .no_torture = "thousands of runs; the next ones are tortured")
 {
-    WB_CLEANUP(unhide_all) struct secrets h   = {0};
-    WB_CLEANUP(give) struct wb_masks     *m   = NULL;
+    WB_CLEANUP(unhide_all) struct secrets h = {0};
+    WB_CLEANUP(give) struct wb_masks *m = NULL;
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(4096);
     CHECK(hide_all(&h));
     CHECK_INT(wb_masks_take(&m, NULL), 0);
@@ -101,8 +101,8 @@ TEST_WITH(mask_stream_finds_secrets_wherever_they_are_cut,
 /* A delta waits only for what may be the beginning of a secret. */
 TEST(mask_stream_holds_back_no_more_than_it_must)
 {
-    WB_CLEANUP(unhide_all) struct secrets h   = {0};
-    WB_CLEANUP(give) struct wb_masks     *m   = NULL;
+    WB_CLEANUP(unhide_all) struct secrets h = {0};
+    WB_CLEANUP(give) struct wb_masks *m = NULL;
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(4096);
     CHECK(hide_all(&h));
     CHECK_INT(wb_masks_take(&m, NULL), 0);
@@ -126,8 +126,8 @@ TEST(mask_stream_holds_back_no_more_than_it_must)
 /* Half of it in one text and the rest in the next, which readers show together. */
 TEST(mask_stream_goes_on_in_the_next_text)
 {
-    WB_CLEANUP(unhide_all) struct secrets h   = {0};
-    WB_CLEANUP(give) struct wb_masks     *m   = NULL;
+    WB_CLEANUP(unhide_all) struct secrets h = {0};
+    WB_CLEANUP(give) struct wb_masks *m = NULL;
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(4096);
     CHECK(hide_all(&h));
     CHECK_INT(wb_masks_take(&m, NULL), 0);
@@ -146,10 +146,10 @@ TEST(mask_stream_goes_on_in_the_next_text)
 /* Who took the masks keeps them; who takes them later has others. */
 TEST(mask_stream_has_the_secrets_of_its_beginning)
 {
-    WB_CLEANUP(unhide_all) struct secrets h    = {0};
-    WB_CLEANUP(give) struct wb_masks     *m    = NULL;
-    struct wb_masks                      *none = NULL;
-    WB_CLEANUP(wb_buf_done) struct wb_buf out  = WB_BUF(4096);
+    WB_CLEANUP(unhide_all) struct secrets h = {0};
+    WB_CLEANUP(give) struct wb_masks *m = NULL;
+    struct wb_masks *none = NULL;
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(4096);
     CHECK(hide_all(&h));
     CHECK_INT(wb_masks_take(&m, NULL), 0);
     unhide_all(&h);

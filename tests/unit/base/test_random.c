@@ -23,7 +23,7 @@ static bool overlap(const uint64_t *a, const uint64_t *b, size_t n)
 TEST(random_fills_every_size)
 {
     static unsigned char p[6000], seen[6000];
-    struct upp_err       err;
+    struct upp_err err;
     memset(seen, 0, sizeof seen);
     wb_random_forget();
     static const size_t sizes[] = {0, 1, 15, 16, 511, 512, 513, 4096, sizeof p - 2};
@@ -41,7 +41,7 @@ TEST(random_fills_every_size)
 
 TEST(random_asks_the_system_once_a_batch)
 {
-    uint64_t       v;
+    uint64_t v;
     struct upp_err err;
     wb_random_forget();
     unsigned long before = fault_calls(FAULT_RANDOM);
@@ -52,11 +52,11 @@ TEST(random_asks_the_system_once_a_batch)
     CHECK_INT(fault_calls(FAULT_RANDOM) - before, 2);
 }
 
-static int     turn;
+static int turn;
 static int64_t bad_random(void *p, size_t n)
 {
     static const int64_t answers[] = {-EINTR, 1, -EINTR, 7, 0};
-    int64_t              r         = answers[turn++ % 5];
+    int64_t r = answers[turn++ % 5];
     if (r > 0)
         memset(p, turn, (size_t)r < n ? (size_t)r : n);
     return r;
@@ -71,16 +71,16 @@ static int64_t too_much(void *p, size_t n)
 TEST_WITH(random_takes_no_nonsense_from_a_hook, .no_torture = "it replaces the table that injects the faults")
 {
     struct upp_hooks before = *wb_hooks(), mine = before;
-    struct upp_err   err;
-    uint64_t         v = 0;
-    mine.random        = bad_random;
-    int set            = upp_global_init(&mine, &err);
+    struct upp_err err;
+    uint64_t v = 0;
+    mine.random = bad_random;
+    int set = upp_global_init(&mine, &err);
     wb_random_forget();
-    int r       = wb_random(&v, sizeof v, &err); /* 1 and 7 bytes, then none: the batch is not full */
+    int r = wb_random(&v, sizeof v, &err); /* 1 and 7 bytes, then none: the batch is not full */
     mine.random = too_much;
-    int again   = upp_global_init(&mine, &err);
-    int s       = wb_random(&v, sizeof v, &err);
-    int back    = upp_global_init(&before, &err);
+    int again = upp_global_init(&mine, &err);
+    int s = wb_random(&v, sizeof v, &err);
+    int back = upp_global_init(&before, &err);
     CHECK(set == 0 && again == 0 && back == 0);
     CHECK_INT(r, -UPP_EREFUSED);
     CHECK_INT(s, -UPP_EREFUSED);
@@ -89,9 +89,9 @@ TEST_WITH(random_takes_no_nonsense_from_a_hook, .no_torture = "it replaces the t
 
 TEST(random_child_does_not_repeat_its_parent)
 {
-    uint64_t       mine[64], its[64];
+    uint64_t mine[64], its[64];
     struct upp_err err;
-    int            fds[2], status = -1;
+    int fds[2], status = -1;
     CHECK(wb_random(mine, 8, &err) == 0); /* a batch is in stock */
     CHECK(pipe(fds) == 0);
     pid_t pid = fork();
@@ -123,7 +123,7 @@ static void *draw(void *to)
 
 TEST(random_threads_have_their_own)
 {
-    uint64_t  a[64] = {0}, b[64] = {0};
+    uint64_t a[64] = {0}, b[64] = {0};
     pthread_t t;
     CHECK(pthread_create(&t, NULL, draw, a) == 0);
     (void)draw(b);

@@ -9,7 +9,7 @@
 TEST(secret_is_revealed_and_compared)
 {
     WB_CLEANUP(wb_secret_freep) struct wb_secret *s = NULL, *none = NULL;
-    struct upp_err                                err;
+    struct upp_err err;
     CHECK(wb_secret_new(UPP_STR("sk-abc\0def"), &s, &err) == 0);
     CHECK_STR(wb_secret_reveal(s), UPP_STR("sk-abc\0def"));
     CHECK(wb_secret_reveal(s).p[10] == 0);
@@ -33,11 +33,11 @@ TEST(secret_is_revealed_and_compared)
 /* The flags of the mapping that p lies in, as the kernel tells them; "" where it does not. */
 static void flags_of(const void *p, char *ret, size_t size)
 {
-    char          text[512];
-    bool          inside = false;
+    char text[512];
+    bool inside = false;
     unsigned long from, to;
-    FILE         *f = fopen("/proc/self/smaps", "r");
-    ret[0]          = 0;
+    FILE *f = fopen("/proc/self/smaps", "r");
+    ret[0] = 0;
     while (f && fgets(text, sizeof text, f)) {
         if (sscanf(text, "%lx-%lx ", &from, &to) == 2)
             inside = (unsigned long)p >= from && (unsigned long)p < to;
@@ -51,14 +51,14 @@ static void flags_of(const void *p, char *ret, size_t size)
 TEST(secret_has_pages_of_its_own)
 {
     WB_CLEANUP(wb_secret_freep) struct wb_secret *s = NULL;
-    char                                          flags[512];
+    char flags[512];
     CHECK(wb_secret_new(UPP_STR("sk-abc"), &s, NULL) == 0);
     flags_of(s, flags, sizeof flags);
     CHECK(!flags[0] || strstr(flags, " dd")); /* not dumped */
     bool told = flags[0];
     CHECK(((uintptr_t)s & 4095) == 0);
     const void *page = s;
-    s                = wb_secret_free(s);
+    s = wb_secret_free(s);
     flags_of(page, flags, sizeof flags);
     CHECK(!s && (!told || !flags[0] || !strstr(flags, " dd"))); /* gone, or something else by now */
 }
@@ -66,7 +66,7 @@ TEST(secret_has_pages_of_its_own)
 TEST(secret_from_the_environment)
 {
     WB_CLEANUP(wb_secret_freep) struct wb_secret *s = NULL, *kept = NULL;
-    struct upp_err                                err;
+    struct upp_err err;
     CHECK(setenv("WEFT_TEST_SECRET", "sk-env\n", 1) == 0);
     int r = wb_secret_env("WEFT_TEST_SECRET", &s, &err);
     CHECK(r == 0);
@@ -102,7 +102,7 @@ TEST(secret_from_a_file)
     };
     for (size_t i = 0; i < WB_LEN(cases); i++) {
         WB_CLEANUP(wb_secret_freep) struct wb_secret *s = NULL;
-        struct upp_err                                err;
+        struct upp_err err;
         test_note("case %zu", i);
         int r = wb_secret_file(put_file(cases[i].file.p, cases[i].file.n), &s, &err);
         ALWAYS(r == 0 || !s);
@@ -113,10 +113,10 @@ TEST(secret_from_a_file)
 
 TEST(secret_from_a_file_that_others_can_read_is_refused)
 {
-    static const mode_t                           modes[] = {0644, 0640, 0604, 0602, 0666};
-    WB_CLEANUP(wb_secret_freep) struct wb_secret *s       = NULL;
-    struct upp_err                                err;
-    const char                                   *path = put_file("sk-file", 7);
+    static const mode_t modes[] = {0644, 0640, 0604, 0602, 0666};
+    WB_CLEANUP(wb_secret_freep) struct wb_secret *s = NULL;
+    struct upp_err err;
+    const char *path = put_file("sk-file", 7);
     for (size_t i = 0; i < WB_LEN(modes); i++) {
         CHECK(chmod(path, modes[i]) == 0);
         CHECK_INT(wb_secret_file(path, &s, &err), -UPP_EREFUSED);
@@ -129,13 +129,13 @@ TEST(secret_from_a_file_that_others_can_read_is_refused)
 
 TEST(secret_from_a_file_has_limits)
 {
-    static char    large[WB_SECRET_MAX + 8];
+    static char large[WB_SECRET_MAX + 8];
     struct upp_err err;
     memset(large, 'k', sizeof large);
     static const struct {
-        size_t      n;
+        size_t n;
         const char *end;
-        int         r;
+        int r;
     } cases[] = {{0, "", -UPP_EINVALID},
                  {0, "\n", -UPP_EINVALID},
                  {WB_SECRET_MAX, "", 0},
@@ -162,7 +162,7 @@ TEST(secret_from_a_file_has_limits)
 TEST(secret_that_others_write)
 {
     WB_CLEANUP(wb_secret_freep) struct wb_secret *s = NULL, *none = NULL;
-    char                                         *into;
+    char *into;
     CHECK(wb_secret_room(16, &s, &into, NULL) == 0);
     CHECK_STR(wb_secret_reveal(s), UPP_STR(""));
     memset(into, 'k', 16);

@@ -46,7 +46,7 @@ TEST(str_splits_at_separators)
 TEST(str_reads_numbers)
 {
     uint64_t u;
-    int64_t  i;
+    int64_t i;
     CHECK(wb_str_u64(UPP_STR("18446744073709551615"), &u) && u == UINT64_MAX);
     CHECK(wb_str_i64(UPP_STR("-9223372036854775808"), &i) && i == INT64_MIN);
     CHECK(wb_str_i64(UPP_STR("9223372036854775807"), &i) && i == INT64_MAX);

@@ -13,7 +13,7 @@ static bool reference(const unsigned char *p, size_t n, bool halves)
     bool high = false;
     while (n) {
         unsigned len = p[0] < 0x80 ? 1 : p[0] >= 0xc0 && p[0] < 0xe0 ? 2 : p[0] >= 0xe0 && p[0] < 0xf0 ? 3 : 4;
-        char     again[4];
+        char again[4];
         uint32_t c = len == 1 ? p[0] : p[0] & (0xffu >> (len + 1));
         if (len > n || (len == 4 && (p[0] < 0xf0 || p[0] > 0xf7)))
             return false;
@@ -31,9 +31,9 @@ static bool reference(const unsigned char *p, size_t n, bool halves)
 /* Judged as the reference does. The note is made only for a failure: there are millions of cases. */
 static bool agrees(const unsigned char *p, size_t n)
 {
-    struct upp_str s  = wb_str((const char *)p, n);
-    bool           ok = wb_utf8_valid(s, NULL) == reference(p, n, false);
-    ok                = ok && wb_wtf8_valid(s, NULL) == reference(p, n, true);
+    struct upp_str s = wb_str((const char *)p, n);
+    bool ok = wb_utf8_valid(s, NULL) == reference(p, n, false);
+    ok = ok && wb_wtf8_valid(s, NULL) == reference(p, n, true);
     if (!ok)
         test_note("%zu bytes of %02x %02x %02x %02x", n, p[0], p[1], p[2], p[3]);
     return ok;
@@ -41,11 +41,11 @@ static bool agrees(const unsigned char *p, size_t n)
 
 static bool round_trips(uint32_t c)
 {
-    char           out[4];
-    uint32_t       strict = 0, wide = 0;
-    size_t         n    = wb_utf8_encode(c, out);
-    struct upp_str s    = wb_str(out, n);
-    bool           half = c >= 0xd800 && c < 0xe000;
+    char out[4];
+    uint32_t strict = 0, wide = 0;
+    size_t n = wb_utf8_encode(c, out);
+    struct upp_str s = wb_str(out, n);
+    bool half = c >= 0xd800 && c < 0xe000;
     if (!EXPECT(n == (c < 0x80      ? 1u
                       : c < 0x800   ? 2u
                       : c < 0x10000 ? 3u
@@ -74,7 +74,7 @@ TEST_WITH(utf8_every_character_round_trips, .no_torture = "it calls no hook")
 
 TEST_WITH(utf8_every_short_sequence_is_judged_right, .no_torture = "it calls no hook")
 {
-    unsigned char  p[4]   = {0};
+    unsigned char p[4] = {0};
     const unsigned stride = test_times("WEFT_SEQUENCES", 8) == 8 ? 1 : 7;
     for (unsigned v = 0; v < 1u << 24; v += stride) {
         p[0] = (unsigned char)(v >> 16), p[1] = (unsigned char)(v >> 8), p[2] = (unsigned char)v;
@@ -152,7 +152,7 @@ static size_t cut_slowly(struct upp_str s, size_t max)
 TEST(utf16_cuts_long_texts_at_every_length)
 {
     static const char *const words[] = {"plain ", "\xc3\xa4", "\xe2\x82\xac", PAIR, "x", HIGH};
-    char                     text[200];
+    char text[200];
     for (size_t k = 0; k < WB_LEN(words); k++) {
         size_t n = 0;
         for (size_t i = k; n < 120; i = i * 5 + k + 1) {
@@ -171,15 +171,15 @@ TEST(utf8_pieces_of_a_stream_join)
 {
     /* Every way to cut a text of units in three: what is joined is the text. */
     static const char *const units[] = {"a", HIGH, LOW, HIGH, "\xc3\xa4", HIGH, LOW, LOW};
-    struct upp_str           want    = UPP_STR("a" PAIR HIGH "\xc3\xa4" PAIR LOW);
-    size_t                   n       = WB_LEN(units);
+    struct upp_str want = UPP_STR("a" PAIR HIGH "\xc3\xa4" PAIR LOW);
+    size_t n = WB_LEN(units);
     for (size_t i = 0; i <= n; i++)
         for (size_t k = i; k <= n; k++) {
             WB_CLEANUP(wb_buf_done) struct wb_buf whole = WB_BUF(64);
             for (size_t piece = 0; piece < 3; piece++) {
                 WB_CLEANUP(wb_buf_done) struct wb_buf part = WB_BUF(64);
-                size_t                                from = piece == 0 ? 0 : piece == 1 ? i : k;
-                size_t                                to   = piece == 0 ? i : piece == 1 ? k : n;
+                size_t from = piece == 0 ? 0 : piece == 1 ? i : k;
+                size_t to = piece == 0 ? i : piece == 1 ? k : n;
                 for (size_t u = from; u < to; u++)
                     wb_wtf8_add(&part, wb_cstr(units[u]));
                 CHECK(wb_buf_check(&part, NULL) == 0);

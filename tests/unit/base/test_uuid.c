@@ -15,8 +15,8 @@ static int by_value(const void *a, const void *b)
 TEST(uuid_random_ones_are_version_4_and_distinct)
 {
     static struct wb_uuid u[5000];
-    unsigned char         any[16] = {0}, all[16];
-    struct upp_err        err;
+    unsigned char any[16] = {0}, all[16];
+    struct upp_err err;
     memset(all, 0xff, sizeof all);
     wb_random_forget();
     for (size_t i = 0; i < WB_LEN(u); i++) {
@@ -40,7 +40,7 @@ TEST(uuid_random_ones_are_version_4_and_distinct)
 TEST(uuid_from_a_random_one_is_version_4_and_another_for_each_number)
 {
     static struct wb_uuid u[5000];
-    struct wb_uuid        random;
+    struct wb_uuid random;
     CHECK(wb_uuid_new(&random, NULL) == 0);
     for (size_t i = 0; i < WB_LEN(u); i++) {
         u[i] = wb_uuid_from(random, i);
@@ -66,7 +66,7 @@ TEST(uuid_is_written_and_read_in_both_forms)
     struct wb_uuid u = {
         {0x01, 0x23, 0x45, 0x67, 0x89, 0xab, 0xcd, 0xef, 0xfe, 0xdc, 0xba, 0x98, 0x76, 0x54, 0x32, 0x10}};
     struct wb_uuid back;
-    char           out[WB_UUID_TEXT + 1];
+    char out[WB_UUID_TEXT + 1];
     CHECK_STR(wb_uuid_text(u, out), UPP_STR("01234567-89ab-cdef-fedc-ba9876543210"));
     CHECK_STR(wb_uuid_hex(u, out), UPP_STR("0123456789abcdeffedcba9876543210"));
     static const char *const good[] = {"01234567-89ab-cdef-fedc-ba9876543210", "01234567-89AB-CDEF-FEDC-BA9876543210",
@@ -104,21 +104,21 @@ TEST(uuid_reads_nothing_else)
     }
     for (int c = 0; c < 256; c++) { /* one place, every byte */
         char text[] = "0123456789abcdeffedcba9876543210";
-        text[9]     = (char)c;
+        text[9] = (char)c;
         CHECK(wb_uuid_parse(wb_cstr(text), &u) == (c && isxdigit(c)));
     }
 }
 
 TEST(uuid_carries_122_bits)
 {
-    char     out[WB_UUID_TEXT + 1];
+    char out[WB_UUID_TEXT + 1];
     uint64_t high = 0, low = 0;
     CHECK_STR(wb_uuid_text(wb_uuid_v8(0, 0), out), UPP_STR("00000000-0000-8000-8000-000000000000"));
     CHECK_STR(wb_uuid_text(wb_uuid_v8(UINT64_MAX, UINT64_MAX), out), UPP_STR("ffffffff-ffff-8fff-bfff-ffffffffffff"));
     CHECK_STR(wb_uuid_text(wb_uuid_v8(0x123456789abcdef, 0x123456789abcdef0), out),
               UPP_STR("12345678-9abc-8def-9234-56789abcdef0"));
     for (unsigned bit = 0; bit < 122; bit++) {
-        uint64_t       h = bit < 62 ? 0 : (uint64_t)1 << (bit - 62), l = bit < 62 ? (uint64_t)1 << bit : 0;
+        uint64_t h = bit < 62 ? 0 : (uint64_t)1 << (bit - 62), l = bit < 62 ? (uint64_t)1 << bit : 0;
         struct wb_uuid u = wb_uuid_v8(h, l);
         CHECK_INT(wb_uuid_version(u), 8);
         CHECK(wb_uuid_v8_bits(u, &high, &low) && high == h && low == l);

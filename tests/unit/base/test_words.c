@@ -30,8 +30,8 @@ TEST(words_of_a_text)
          "a|b|"},
     };
     for (size_t i = 0; i < WB_LEN(cases); i++) {
-        char           got[128] = "";
-        size_t         at = 0, n = 0;
+        char got[128] = "";
+        size_t at = 0, n = 0;
         struct upp_str text = wb_cstr(cases[i].text), word;
         while (wb_word_next(text, &at, &word)) {
             memcpy(got + n, word.p, word.n);
@@ -51,18 +51,18 @@ TEST(words_end_where_they_end)
                                "c\xe6\x9d\xb1"
                                "d";
     static const bool ends[] = {true, false, true, true, true, false, false, true, false, false, true, true};
-    struct upp_str    s      = wb_cstr(text);
+    struct upp_str s = wb_cstr(text);
     for (size_t i = 0; i <= s.n; i++)
         if (i == s.n || ((unsigned char)text[i] & 0xc0) != 0x80)
             CHECK_INT(wb_word_ends(s, i), ends[i]);
     for (uint32_t c = 0; c <= WB_CHAR_MAX; c++) {
-        char           p[6] = "a", got[4];
-        size_t         n = wb_utf8_encode(c, got), at = 0;
+        char p[6] = "a", got[4];
+        size_t n = wb_utf8_encode(c, got), at = 0;
         struct upp_str word;
         memcpy(p + 1, got, n);
-        p[n + 1]           = 'b';
+        p[n + 1] = 'b';
         struct upp_str all = wb_str(p, n + 2);
-        bool           one = wb_word_next(all, &at, &word) && word.n == all.n;
+        bool one = wb_word_next(all, &at, &word) && word.n == all.n;
         if (one == wb_word_ends(all, 1) || one == wb_word_ends(all, n + 1))
             CHECK_INT(c, -1);
     }

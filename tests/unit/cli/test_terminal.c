@@ -33,7 +33,7 @@ static const struct {
 TEST(terminal_shows_no_control_characters)
 {
     for (size_t i = 0; i < WB_LEN(hostile); i++) {
-        char  *text = NULL, *line = NULL;
+        char *text = NULL, *line = NULL;
         size_t n, m;
         test_note("case %zu", i);
         FILE *out = open_memstream(&text, &n), *other = open_memstream(&line, &m);
@@ -56,7 +56,7 @@ TEST(terminal_reveals_what_somebody_decides_about)
 {
     static const struct {
         const char *text;
-        unsigned    indent;
+        unsigned indent;
         const char *want;
     } cases[] = {
         {"{\"a\":\"plain \xc3\xa9\xe6\xbc\xa2\"}", 0, "{\"a\":\"plain \xc3\xa9\xe6\xbc\xa2\"}"},

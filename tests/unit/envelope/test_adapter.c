@@ -25,13 +25,13 @@ static const struct we_adapter *named(const struct wc_config *c, const char *nam
 static int fixture(struct wb_arena *a, const char *what, yyjson_val **ret)
 {
     WB_CLEANUP(freep) char *text = NULL;
-    yyjson_val             *root;
-    size_t                  n;
+    yyjson_val *root;
+    size_t n;
     text = test_read("fixtures/envelope/adapters.json", &n);
     if (!EXPECT(text != NULL))
         return -1;
     int r = wj_read(a, wb_str(text, n), NULL, &root, NULL);
-    *ret  = r >= 0 ? yyjson_obj_get(root, what) : NULL;
+    *ret = r >= 0 ? yyjson_obj_get(root, what) : NULL;
     return r;
 }
 
@@ -39,7 +39,7 @@ static bool prompt_is(struct wb_arena *a, const struct we_adapter *adapter, cons
                       yyjson_val *system, yyjson_val *user)
 {
     struct we_prompt p;
-    int              r = we_prompt(a, adapter, e, strict, &p, NULL);
+    int r = we_prompt(a, adapter, e, strict, &p, NULL);
     return EXPECT(r >= 0) && test_expect_str(p.user, wj_text(user), __FILE__, __LINE__, "user") &&
            test_expect_str(p.system, system ? wj_text(system) : UPP_STR(""), __FILE__, __LINE__, "system");
 }
@@ -49,15 +49,15 @@ TEST_WITH(adapter_prompts_are_the_specifications, .no_torture = "300 envelopes: 
           .seconds = 120)
 {
     WB_CLEANUP(wc_config_freep) struct wc_config *c = NULL;
-    WB_CLEANUP(wb_arena_done) struct wb_arena     a = WB_ARENA(ENVELOPES_ROOM), scratch = WB_ARENA(ENVELOPES_ROOM);
-    yyjson_val                                   *pairs, *one;
-    size_t                                        i, n;
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(ENVELOPES_ROOM), scratch = WB_ARENA(ENVELOPES_ROOM);
+    yyjson_val *pairs, *one;
+    size_t i, n;
     CHECK(envelopes_config(ONE_AGENT, &c, NULL) >= 0 && fixture(&a, "pairs", &pairs) >= 0);
     CHECK(yyjson_arr_size(pairs) >= 300);
     yyjson_arr_foreach(pairs, i, n, one)
     {
         struct we_envelope e;
-        yyjson_val        *gpt5 = yyjson_obj_get(one, "gpt5");
+        yyjson_val *gpt5 = yyjson_obj_get(one, "gpt5");
         wb_arena_reset(&scratch);
         test_note("pair %zu", i);
         CHECK(we_read(&scratch, wj_text_at(one, "envelope"), NULL, &e, NULL) >= 0);
@@ -71,8 +71,8 @@ TEST_WITH(adapter_prompts_are_the_specifications, .no_torture = "300 envelopes: 
 static bool same_in_js(struct wb_arena *a, struct upp_str ours, yyjson_val *theirs)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(1u << 20);
-    yyjson_val                           *v;
-    int                                   r = wj_read(a, ours, NULL, &v, NULL);
+    yyjson_val *v;
+    int r = wj_read(a, ours, NULL, &v, NULL);
     if (r >= 0)
         r = we_stringify(v, 0, &b, NULL);
     return EXPECT(r >= 0) && test_expect_str(wb_buf_str(&b), wj_text(theirs), __FILE__, __LINE__, "envelope");
@@ -81,19 +81,19 @@ static bool same_in_js(struct wb_arena *a, struct upp_str ours, yyjson_val *thei
 /* covers: ENV-3/1 */
 TEST_WITH(adapter_envelopes_are_the_specifications, .no_torture = "60 inputs: adapter_prompts_one has one")
 {
-    static const char *const                      names[] = {"claude", "gpt5", "gemini"};
-    WB_CLEANUP(wc_config_freep) struct wc_config *c       = NULL;
-    WB_CLEANUP(wb_arena_done) struct wb_arena     a = WB_ARENA(ENVELOPES_ROOM), scratch = WB_ARENA(ENVELOPES_ROOM);
-    yyjson_val                                   *inputs, *one;
-    size_t                                        i, n;
+    static const char *const names[] = {"claude", "gpt5", "gemini"};
+    WB_CLEANUP(wc_config_freep) struct wc_config *c = NULL;
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(ENVELOPES_ROOM), scratch = WB_ARENA(ENVELOPES_ROOM);
+    yyjson_val *inputs, *one;
+    size_t i, n;
     CHECK(envelopes_config(ONE_AGENT, &c, NULL) >= 0 && fixture(&a, "inputs", &inputs) >= 0);
     CHECK(yyjson_arr_size(inputs) >= 60);
     yyjson_arr_foreach(inputs, i, n, one)
     {
-        struct we_raw  raw  = {.user   = wj_text_at(one, "user"),
-                               .system = wj_text_at(one, "system"),
-                               .now_ms = 1767323045678,
-                               .strict = true};
+        struct we_raw raw = {.user = wj_text_at(one, "user"),
+                             .system = wj_text_at(one, "system"),
+                             .now_ms = 1767323045678,
+                             .strict = true};
         struct upp_str data = wj_text_at(one, "data"), text;
         wb_arena_reset(&scratch);
         test_note("input %zu", i);
@@ -108,9 +108,9 @@ TEST_WITH(adapter_envelopes_are_the_specifications, .no_torture = "60 inputs: ad
 TEST(adapter_numbers_are_javascripts)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(ENVELOPES_ROOM);
-    yyjson_val                               *numbers, *one;
-    size_t                                    i, n;
-    char                                      out[WE_JS_NUMBER];
+    yyjson_val *numbers, *one;
+    size_t i, n;
+    char out[WE_JS_NUMBER];
     CHECK(fixture(&a, "numbers", &numbers) >= 0);
     yyjson_arr_foreach(numbers, i, n, one)
     {
@@ -127,9 +127,9 @@ TEST(adapter_prompts_one)
     static const char resources[] = ",\"inputs\":{\"context\":\"C\",\"resources\":[{\"type\":\"db\",\"id\":"
                                     "\"customers\",\"hint\":\"readonly\"},{\"type\":\"url\",\"id\":\"u\"}]}";
     WB_CLEANUP(wc_config_freep) struct wc_config *c = NULL;
-    WB_CLEANUP(wb_arena_done) struct wb_arena     a = WB_ARENA(ENVELOPES_ROOM);
-    struct we_envelope                            e;
-    struct we_prompt                              p;
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(ENVELOPES_ROOM);
+    struct we_envelope e;
+    struct we_prompt p;
     CHECK(envelopes_config(ONE_AGENT, &c, NULL) >= 0);
     CHECK(envelopes_read(&a, envelopes_text(&a, "user", "plan", resources), &e) >= 0);
     CHECK(we_prompt(&a, named(c, "gpt5"), &e, false, &p, NULL) >= 0);
@@ -166,9 +166,9 @@ TEST(adapter_prompts_one)
 TEST(adapter_to_envelope_adds_score_and_summary)
 {
     WB_CLEANUP(wc_config_freep) struct wc_config *c = NULL;
-    WB_CLEANUP(wb_arena_done) struct wb_arena     a = WB_ARENA(ENVELOPES_ROOM);
-    struct we_envelope                            e;
-    struct upp_str                                text;
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(ENVELOPES_ROOM);
+    struct we_envelope e;
+    struct upp_str text;
     struct we_raw raw = {.user = UPP_STR(""), .model = UPP_STR("llama-4"), .trace = {.id = UPP_STR("x")}};
     CHECK(envelopes_config(ONE_AGENT, &c, NULL) >= 0);
     CHECK(we_to_envelope(&a, named(c, "gemini"), &raw, &text, NULL) >= 0 && we_read(&a, text, NULL, &e, NULL) >= 0);
@@ -216,7 +216,7 @@ TEST(adapter_templates_have_mistakes)
     };
     for (size_t i = 0; i < WB_LEN(table); i++) {
         struct upp_err err = {0};
-        int            r   = we_template_check(wb_cstr(table[i][0]), &err);
+        int r = we_template_check(wb_cstr(table[i][0]), &err);
         CHECK_INT(r, table[i][1] ? -UPP_EINVALID : 0);
         CHECK_STR(wb_cstr(err.msg), wb_cstr(table[i][1] ? table[i][1] : ""));
     }
@@ -230,8 +230,8 @@ TEST(adapter_templates_have_mistakes)
 TEST(adapter_stringify_indents)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
-    WB_CLEANUP(wb_buf_done) struct wb_buf     b = WB_BUF(1u << 20);
-    yyjson_val                               *v;
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(1u << 20);
+    yyjson_val *v;
     CHECK(wj_read(&a, UPP_STR("{\"b\":[1,{}],\"2\":{\"x\":null},\"1\":[]}"), NULL, &v, NULL) >= 0);
     CHECK(we_stringify(v, 2, &b, NULL) >= 0);
     CHECK_STR(wb_buf_str(&b),

@@ -15,8 +15,8 @@ TEST(envelope_is_read)
                                "\"trace\":{\"parents\":[\"p1\",\"p2\"],\"id\":\"me\","
                                "\"tags\":[\"t1\"],\"cost\":{\"input_tokens\":3,\"output_tokens\":4}},\"other\":1";
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(ENVELOPES_ROOM);
-    struct we_envelope                        e;
-    const char                               *text = envelopes_text(&a, "agent", "tool.call", more);
+    struct we_envelope e;
+    const char *text = envelopes_text(&a, "agent", "tool.call", more);
     CHECK(envelopes_read(&a, text, &e) >= 0);
     CHECK_STR(e.json, wb_cstr(text));
     CHECK(e.json.p != text); /* a copy */
@@ -38,12 +38,12 @@ TEST(envelope_is_read)
 
 TEST(envelope_problems_are_listed)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena       a = WB_ARENA(ENVELOPES_ROOM);
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(ENVELOPES_ROOM);
     WB_CLEANUP(wd_problems_done) struct wd_problems p = {0};
-    struct we_envelope                              e, before = {.intent = 77};
-    struct upp_err                                  err = {0};
-    struct upp_str                                  text;
-    static const char                               bad[] =
+    struct we_envelope e, before = {.intent = 77};
+    struct upp_err err = {0};
+    struct upp_str text;
+    static const char bad[] =
         "{\"protocol\":\"x\",\"role\":\"user\",\"timestamp\":\"2026-01-02T03:04:05Z\",\"intent\":\"plan\","
         "\"task\":\"\",\"content\":{\"type\":\"text\"}}";
     e = before;
@@ -65,8 +65,8 @@ TEST(envelope_problems_are_listed)
 TEST(envelope_size_and_depth_are_limited)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(256u << 20);
-    WB_CLEANUP(wb_buf_done) struct wb_buf     b = WB_BUF(16u << 20);
-    struct we_envelope                        e;
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(16u << 20);
+    struct we_envelope e;
     for (unsigned i = 0; i < WE_MAX_DEPTH; i++)
         wb_buf_addc(&b, '[');
     for (unsigned i = 0; i < WE_MAX_DEPTH; i++)
@@ -88,9 +88,9 @@ TEST(envelope_size_and_depth_are_limited)
 TEST(envelope_chain_is_full_or_direct)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(ENVELOPES_ROOM);
-    struct we_envelope                        e;
-    const struct upp_str                     *parents;
-    size_t                                    n;
+    struct we_envelope e;
+    const struct upp_str *parents;
+    size_t n;
     CHECK(envelopes_read(&a, envelopes_text(&a, "user", "plan", ",\"trace\":{\"parents\":[\"a\",\"b\"],\"id\":\"c\"}"),
                          &e) >= 0);
     CHECK(we_chain(&a, &e, false, &parents, &n, NULL) >= 0);
@@ -108,10 +108,10 @@ TEST(envelope_chain_is_full_or_direct)
 TEST(envelope_chain_is_limited)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(ENVELOPES_ROOM);
-    WB_CLEANUP(wb_buf_done) struct wb_buf     b = WB_BUF(1u << 20);
-    struct we_envelope                        e;
-    const struct upp_str                     *parents;
-    size_t                                    n;
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(1u << 20);
+    struct we_envelope e;
+    const struct upp_str *parents;
+    size_t n;
     wb_buf_add(&b, UPP_STR(",\"trace\":{\"id\":\"me\",\"parents\":[\"0\""));
     for (unsigned i = 1; i < 2000; i++)
         wb_buf_addf(&b, ",\"%u\"", i);
@@ -139,10 +139,10 @@ TEST(envelope_is_retraced)
          ",\"trace\":{\"parents\":[\"p\"],\"tags\":[\"a\",\"x\"],\"id\":\"new\"}}"},
     };
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(ENVELOPES_ROOM);
-    const struct upp_str                      p = UPP_STR_INIT("p"), x = UPP_STR_INIT("x");
+    const struct upp_str p = UPP_STR_INIT("p"), x = UPP_STR_INIT("x");
     for (size_t i = 0; i < WB_LEN(table); i++) {
         struct we_envelope e;
-        struct upp_str     text;
+        struct upp_str text;
         CHECK(envelopes_read(&a, envelopes_text(&a, "user", "plan", table[i].from), &e) >= 0);
         CHECK(we_retrace(&a, &e, UPP_STR("new"), &p, 1, &x, 1, &text, NULL) >= 0);
         test_note("%s", text.p);
@@ -154,10 +154,10 @@ TEST(envelope_is_retraced)
 TEST(envelope_handshakes)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(ENVELOPES_ROOM);
-    struct we_envelope                        h, e;
-    struct we_peer                            peer;
-    struct upp_str                            text;
-    const char                               *why = NULL;
+    struct we_envelope h, e;
+    struct we_peer peer;
+    struct upp_str text;
+    const char *why = NULL;
     CHECK(we_write_handshake(&a, &(struct we_announcement){.max_tokens = 16000}, &text, NULL) >= 0);
     CHECK(we_read(&a, text, NULL, &h, NULL) >= 0);
     CHECK(we_is_handshake(&h) && we_peer_read(&h, &peer) && peer.max_tokens == 16000 && peer.types == 31);

@@ -21,15 +21,15 @@ struct step { /* a reply: whose, and its members */
 };
 
 struct play {
-    struct wb_arena        a;
-    struct wc_config      *c;
+    struct wb_arena a;
+    struct wc_config *c;
     struct envelopes_world world;
-    struct we_limits       limits;
-    struct we_envelope     ingress, answer;
-    struct upp_str         text;             /* of the answer */
-    struct wb_buf          told;             /* "agent intent task<parents\n" */
-    struct upp_str        *sent, *got, *who; /* the log */
-    size_t                 n;
+    struct we_limits limits;
+    struct we_envelope ingress, answer;
+    struct upp_str text;              /* of the answer */
+    struct wb_buf told;               /* "agent intent task<parents\n" */
+    struct upp_str *sent, *got, *who; /* the log */
+    size_t n;
 };
 
 static void done(struct play *p)
@@ -41,7 +41,7 @@ static void done(struct play *p)
 
 static int open(struct play *p, const char *yaml, const char *role, const char *intent, const char *more)
 {
-    *p    = (struct play){.a = WB_ARENA(ENVELOPES_ROOM), .told = WB_BUF(1u << 20)};
+    *p = (struct play){.a = WB_ARENA(ENVELOPES_ROOM), .told = WB_BUF(1u << 20)};
     int r = envelopes_config(yaml, &p->c, NULL);
     if (r < 0)
         return r;
@@ -59,16 +59,16 @@ static int open(struct play *p, const char *yaml, const char *role, const char *
 static int write_reply(struct play *p, const struct we_exchange *x, const struct we_ask *ask, const char *more,
                        struct upp_str *ret)
 {
-    struct upp_err    failure = {.code = UPP_ENET, .msg = "down"};
-    struct we_replied r       = {.request       = we_exchange_request(x, ask->id),
-                                 .direct        = p->limits.direct_parents,
-                                 .agent_id      = ask->agent,
-                                 .agent_name    = ask->agent,
-                                 .has_cost      = true,
-                                 .input_tokens  = 10,
-                                 .output_tokens = 5};
-    int               code    = p->world.host.new_id(&p->world, &p->a, &r.id, NULL);
-    r.model                   = p->world.host.model_of(&p->world, ask->agent);
+    struct upp_err failure = {.code = UPP_ENET, .msg = "down"};
+    struct we_replied r = {.request = we_exchange_request(x, ask->id),
+                           .direct = p->limits.direct_parents,
+                           .agent_id = ask->agent,
+                           .agent_name = ask->agent,
+                           .has_cost = true,
+                           .input_tokens = 10,
+                           .output_tokens = 5};
+    int code = p->world.host.new_id(&p->world, &p->a, &r.id, NULL);
+    r.model = p->world.host.model_of(&p->world, ask->agent);
     if (strcmp(more, FAILS) == 0)
         r.failure = &failure;
     else
@@ -81,9 +81,9 @@ static int write_reply(struct play *p, const struct we_exchange *x, const struct
 static int tell(struct play *p, const struct we_ask *ask)
 {
     struct we_envelope e;
-    yyjson_val        *v;
-    size_t             i, n;
-    int                r = we_read(&p->a, ask->envelope, NULL, &e, NULL);
+    yyjson_val *v;
+    size_t i, n;
+    int r = we_read(&p->a, ask->envelope, NULL, &e, NULL);
     if (r < 0)
         return r;
     wb_buf_addf(&p->told, "%.*s %.*s", UPP_FMT(ask->agent), UPP_FMT(e.intent_name));
@@ -106,16 +106,16 @@ static const char *take(const struct step *steps, bool *used, struct upp_str age
 static int run(struct play *p, struct we_exchange *x, const struct step *steps)
 {
     struct we_ask asks[STEPS];
-    bool          used[STEPS] = {false};
-    size_t        n;
-    int           r = we_exchange_next(x, asks, STEPS, &n, NULL);
+    bool used[STEPS] = {false};
+    size_t n;
+    int r = we_exchange_next(x, asks, STEPS, &n, NULL);
     for (; r >= 0 && n; r = r < 0 ? r : we_exchange_next(x, asks, STEPS, &n, NULL))
         for (size_t i = 0; r >= 0 && i < n; i++) {
             if (!EXPECT(p->n < STEPS))
                 return -1;
             p->sent[p->n] = asks[i].envelope;
-            p->who[p->n]  = asks[i].agent;
-            r             = tell(p, &asks[i]);
+            p->who[p->n] = asks[i].agent;
+            r = tell(p, &asks[i]);
             if (r >= 0)
                 r = write_reply(p, x, &asks[i], take(steps, used, asks[i].agent), &p->got[p->n]);
             if (r >= 0)
@@ -129,11 +129,11 @@ static int run(struct play *p, struct we_exchange *x, const struct step *steps)
 static bool replays(struct play *p)
 {
     struct we_exchange *x;
-    struct we_ask       asks[STEPS];
-    struct upp_str      text;
-    size_t              n;
-    unsigned            ids = p->world.ids;
-    int                 r   = we_exchange_new(&p->a, &p->world.host, &p->limits, &p->ingress, &x, NULL);
+    struct we_ask asks[STEPS];
+    struct upp_str text;
+    size_t n;
+    unsigned ids = p->world.ids;
+    int r = we_exchange_new(&p->a, &p->world.host, &p->limits, &p->ingress, &x, NULL);
     for (size_t i = 0; r >= 0 && i < p->n; i++) {
         struct we_envelope e;
         r = we_exchange_sent(x, p->who[i], p->sent[i], NULL);
@@ -160,7 +160,7 @@ static bool replays(struct play *p)
 static bool plays(struct play *p, const struct step *steps, const char *told)
 {
     struct we_exchange *x;
-    int                 r = we_exchange_new(&p->a, &p->world.host, &p->limits, &p->ingress, &x, NULL);
+    int r = we_exchange_new(&p->a, &p->world.host, &p->limits, &p->ingress, &x, NULL);
     if (r >= 0)
         r = run(p, x, steps);
     if (r >= 0)
@@ -222,7 +222,7 @@ TEST(exchange_reflects_elsewhere_if_the_reflector_wrote_it)
 /* It says that another model wrote it: the log and the choice of who reflects do not believe it. */
 TEST(exchange_does_not_believe_who_wrote_it)
 {
-    static const char claim[]      = ",\"agent\":{\"id\":\"writer\",\"name\":\"w\",\"model\":\"other\"}" SCORE("0.1");
+    static const char claim[] = ",\"agent\":{\"id\":\"writer\",\"name\":\"w\",\"model\":\"other\"}" SCORE("0.1");
     WB_CLEANUP(done) struct play p = {0};
     CHECK(open(&p, AGENTS, "user", "plan", ",\"trace\":{\"id\":\"q\"}") >= 0);
     CHECK(plays(&p, (struct step[]){{"planner", claim}, {"writer", SCORE("0.05")}, {"planner", SCORE("0.01")}, {0}},
@@ -310,8 +310,8 @@ TEST(exchange_falls_back)
 TEST(exchange_without_a_route_is_an_error)
 {
     WB_CLEANUP(done) struct play p = {0};
-    struct upp_str               code;
-    bool                         again;
+    struct upp_str code;
+    bool again;
     CHECK(open(&p, AGENTS "routes: [{intent: plan, to: planner}]\n", "user", "analyze", ",\"trace\":{\"id\":\"q\"}") >=
           0);
     CHECK(plays(&p, (struct step[]){{0}}, ""));
@@ -346,11 +346,11 @@ TEST(exchange_does_not_execute_a_result)
 /* covers: ENV-7/1 */
 TEST(exchange_picks_actions_up)
 {
-    static const struct step     steps[] = {{"planner", SCORE("0.9") PLAN},
-                                            {"writer", SCORE("0.9") ACTIONS(ACT("execute", "three"))},
-                                            {"runner", SCORE("0.9")},
-                                            {"runner", SCORE("0.9")},
-                                            {0}};
+    static const struct step steps[] = {{"planner", SCORE("0.9") PLAN},
+                                        {"writer", SCORE("0.9") ACTIONS(ACT("execute", "three"))},
+                                        {"runner", SCORE("0.9")},
+                                        {"runner", SCORE("0.9")},
+                                        {0}};
     WB_CLEANUP(done) struct play p = {0}, off = {0};
     CHECK(open(&off, AGENTS, "user", "plan", ",\"trace\":{\"id\":\"q\"}") >= 0);
     CHECK(plays(&off, steps, "planner plan\n"));
@@ -383,7 +383,7 @@ TEST(exchange_marks_a_context_that_is_cut)
         {"planner", SCORE("0.9") ACTIONS(ACT("retrieve", "two"))}, {"runner", SCORE("0.9")}, {0}};
     const struct upp_str mark = UPP_STR("[cut: the context was longer]");
     for (int over = 0; over < 2; over++) {
-        WB_CLEANUP(done) struct play          p    = {0};
+        WB_CLEANUP(done) struct play p = {0};
         WB_CLEANUP(wb_buf_done) struct wb_buf more = WB_BUF(1u << 20);
         wb_buf_addf(&more, ",\"trace\":{\"id\":\"q\"},\"inputs\":{\"context\":\"");
         for (int i = 0; i < WE_MAX_CONTEXT + over; i++)
@@ -404,7 +404,7 @@ TEST(exchange_limits_actions)
 {
     static const struct {
         const char *limits, *told;
-        bool        stopped;
+        bool stopped;
     } table[] = {
         {"depth: 1", "planner plan\nplanner plan <id-1\nplanner plan <id-1\n", true},
         {"count: 1", "planner plan\nplanner plan <id-1\n", true},
@@ -419,7 +419,7 @@ TEST(exchange_limits_actions)
                                         {0}};
     for (size_t i = 0; i < WB_LEN(table); i++) {
         WB_CLEANUP(done) struct play p = {0};
-        char                         yaml[1024];
+        char yaml[1024];
         (void)snprintf(yaml, sizeof yaml, AGENTS "envelopes: {actions: {enabled: true, %s}}\n", table[i].limits);
         test_note("%s", table[i].limits);
         CHECK(open(&p, yaml, "user", "plan", ",\"trace\":{\"id\":\"q\"}") >= 0);
@@ -446,10 +446,10 @@ TEST(exchange_answers_with_what_finalizes)
 TEST(exchange_takes_a_foreign_log)
 {
     WB_CLEANUP(done) struct play p = {0};
-    struct we_exchange          *x;
-    struct we_ask                asks[2];
-    struct upp_str               text;
-    size_t                       n;
+    struct we_exchange *x;
+    struct we_ask asks[2];
+    struct upp_str text;
+    size_t n;
     CHECK(open(&p, AGENTS, "user", "analyze", ",\"trace\":{\"id\":\"q\"}") >= 0);
     CHECK(plays(&p,
                 (struct step[]){{"writer", SCORE("0.4")}, {"planner", SCORE("0.45")}, {"writer", SCORE("0.6")}, {0}},
@@ -475,11 +475,11 @@ TEST(exchange_takes_a_foreign_log)
 TEST(exchange_takes_garbage_as_a_failure)
 {
     WB_CLEANUP(done) struct play p = {0};
-    struct we_exchange          *x;
-    struct we_ask                ask;
-    struct upp_str               text;
-    struct we_envelope           e;
-    size_t                       n;
+    struct we_exchange *x;
+    struct we_ask ask;
+    struct upp_str text;
+    struct we_envelope e;
+    size_t n;
     CHECK(open(&p, AGENTS, "user", "analyze", ",\"trace\":{\"id\":\"q\"}") >= 0);
     CHECK(we_exchange_new(&p.a, &p.world.host, &p.limits, &p.ingress, &x, NULL) >= 0);
     CHECK(we_exchange_answer(x, &text, NULL) >= 0 && we_read(&p.a, text, NULL, &e, NULL) >= 0);

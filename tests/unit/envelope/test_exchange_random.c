@@ -13,17 +13,17 @@ struct entry {
 };
 
 struct scene {
-    struct wb_arena        a;
-    struct wc_config      *c;
+    struct wb_arena a;
+    struct wc_config *c;
     struct envelopes_world world;
-    struct we_limits       limits;
-    struct we_envelope     ingress;
-    struct entry          *log;
-    size_t                 n;
-    size_t                *order; /* of replies: indices of the log */
-    size_t                 replies;
-    unsigned              *ids, *known; /* before each reply: ids made, requests sent */
-    struct upp_str         answer;
+    struct we_limits limits;
+    struct we_envelope ingress;
+    struct entry *log;
+    size_t n;
+    size_t *order; /* of replies: indices of the log */
+    size_t replies;
+    unsigned *ids, *known; /* before each reply: ids made, requests sent */
+    struct upp_str answer;
 };
 
 static void done(struct scene *s)
@@ -49,7 +49,7 @@ static int open(struct scene *s, uint64_t seed)
         "summarize], to: d, fallback: c}]\n",
         "routes: [{intent: [plan, reflect], to: a}, {intent: execute, to: a}]\n",
     };
-    char     yaml[1024];
+    char yaml[1024];
     uint64_t r = seed;
     (void)snprintf(yaml, sizeof yaml,
                    "models: {gpt-5: {provider: scripted, echo: true}, claude: {provider: scripted, echo: true}, "
@@ -59,15 +59,15 @@ static int open(struct scene *s, uint64_t seed)
                    "envelopes: {reflections: %u, actions: {enabled: %s, depth: %u, count: %u, fan_out: %u}}\n",
                    routes[chance(&r) % 4], (unsigned)(chance(&r) % 4), chance(&r) % 4 ? "true" : "false",
                    (unsigned)(1 + chance(&r) % 6), (unsigned)(1 + chance(&r) % 60), (unsigned)(1 + chance(&r) % 4));
-    *s       = (struct scene){.a = WB_ARENA((size_t)256 << 20)};
+    *s = (struct scene){.a = WB_ARENA((size_t)256 << 20)};
     int code = envelopes_config(yaml, &s->c, NULL);
     if (code < 0)
         return code;
     s->limits = s->c->envelopes.limits;
     envelopes_world(&s->world, s->c);
-    s->log   = wb_new_n(&s->a, struct entry, MOST);
+    s->log = wb_new_n(&s->a, struct entry, MOST);
     s->order = wb_new_n(&s->a, size_t, MOST);
-    s->ids   = wb_new_n(&s->a, unsigned, MOST);
+    s->ids = wb_new_n(&s->a, unsigned, MOST);
     s->known = wb_new_n(&s->a, unsigned, MOST);
     return s->log && s->order && s->ids && s->known
                ? envelopes_read(
@@ -83,21 +83,21 @@ static int answer(struct scene *s, const struct we_exchange *x, struct entry *e)
     static const char *const parts[] = {"", ",\"confidence\":{\"score\":0.1}", ",\"confidence\":{\"score\":0.45}",
                                         ",\"confidence\":{\"score\":0.9}",
                                         ",\"role\":\"tool\",\"confidence\":{\"score\":0.2}"};
-    static const char *const acts[]  = {
-         "", "{\"intent\":\"plan\",\"task\":\"t1\"}",
-         "{\"intent\":\"execute\",\"task\":\"t2\"},{\"intent\":\"execute\",\"task\":\"t2\"}",
-         ("{\"intent\":\"finalize\",\"task\":\"f\"},{\"intent\":\"summarize\",\"task\":\"s\"},{\"intent\":\"plan\","
-          "\"task\":\"p\"}")};
-    uint64_t          r       = wb_str_hash(e->id) ^ wb_str_hash(e->agent);
-    struct upp_err    failure = {.code = UPP_ENET, .msg = "down"};
-    unsigned          kind    = (unsigned)(chance(&r) % 10);
-    struct we_replied to      = {.request       = we_exchange_request(x, e->id),
-                                 .agent_id      = e->agent,
-                                 .agent_name    = e->agent,
-                                 .has_cost      = true,
-                                 .output_tokens = 1};
-    to.model                  = s->world.host.model_of(&s->world, e->agent);
-    to.id                     = wb_arena_printf(&s->a, "re-%.*s", UPP_FMT(e->id));
+    static const char *const acts[] = {
+        "", "{\"intent\":\"plan\",\"task\":\"t1\"}",
+        "{\"intent\":\"execute\",\"task\":\"t2\"},{\"intent\":\"execute\",\"task\":\"t2\"}",
+        ("{\"intent\":\"finalize\",\"task\":\"f\"},{\"intent\":\"summarize\",\"task\":\"s\"},{\"intent\":\"plan\","
+         "\"task\":\"p\"}")};
+    uint64_t r = wb_str_hash(e->id) ^ wb_str_hash(e->agent);
+    struct upp_err failure = {.code = UPP_ENET, .msg = "down"};
+    unsigned kind = (unsigned)(chance(&r) % 10);
+    struct we_replied to = {.request = we_exchange_request(x, e->id),
+                            .agent_id = e->agent,
+                            .agent_name = e->agent,
+                            .has_cost = true,
+                            .output_tokens = 1};
+    to.model = s->world.host.model_of(&s->world, e->agent);
+    to.id = wb_arena_printf(&s->a, "re-%.*s", UPP_FMT(e->id));
     if (kind == 0)
         to.failure = &failure;
     else
@@ -116,14 +116,14 @@ static int answer(struct scene *s, const struct we_exchange *x, struct entry *e)
 static int live(struct scene *s, struct we_exchange *x)
 {
     struct we_ask asks[3]; /* fewer than a wave may have */
-    size_t        n, from = s->replies;
-    int           r = 0;
+    size_t n, from = s->replies;
+    int r = 0;
     for (;;) {
         for (; r >= 0 && from < s->n; from++) {
-            struct entry *e        = &s->log[s->order[from]];
-            s->ids[s->replies]     = s->world.ids;
+            struct entry *e = &s->log[s->order[from]];
+            s->ids[s->replies] = s->world.ids;
             s->known[s->replies++] = (unsigned)s->n;
-            r                      = answer(s, x, e);
+            r = answer(s, x, e);
             if (r >= 0)
                 r = we_exchange_reply(x, e->id, e->got, NULL);
         }
@@ -145,11 +145,11 @@ static int live(struct scene *s, struct we_exchange *x)
 /* From the first `cut` replies of a log: the rest is the same. */
 static bool resumes(const struct scene *whole, size_t cut)
 {
-    struct scene        s = *whole;
+    struct scene s = *whole;
     struct we_exchange *x;
-    s.n         = cut < whole->replies ? whole->known[cut] : whole->n;
-    s.replies   = cut;
-    int    r    = we_exchange_new(&s.a, &s.world.host, &s.limits, &s.ingress, &x, NULL);
+    s.n = cut < whole->replies ? whole->known[cut] : whole->n;
+    s.replies = cut;
+    int r = we_exchange_new(&s.a, &s.world.host, &s.limits, &s.ingress, &x, NULL);
     size_t sent = 0;
     for (size_t i = 0; r >= 0 && i <= cut; i++) {
         for (size_t upto = i < cut ? whole->known[i] : s.n; r >= 0 && sent < upto; sent++) {
@@ -160,7 +160,7 @@ static bool resumes(const struct scene *whole, size_t cut)
         if (r >= 0 && i < cut)
             r = we_exchange_reply(x, s.log[i].id, s.log[i].got, NULL);
     }
-    s.world.ids      = cut < whole->replies ? whole->ids[cut] : whole->world.ids;
+    s.world.ids = cut < whole->replies ? whole->ids[cut] : whole->world.ids;
     s.world.host.arg = &s.world;
     if (r >= 0)
         r = live(&s, x);
@@ -195,9 +195,9 @@ TEST_WITH(exchange_is_sound_whatever_happens, .no_torture = "many exchanges: tho
     uint64_t seeds = test_times("WEFT_EXCHANGES", 400), first = test_number("WEFT_SEED", 1), longest = 0;
     for (uint64_t seed = first; seed < first + seeds; seed++) {
         WB_CLEANUP(done) struct scene s;
-        struct we_exchange           *x;
-        struct we_envelope            e;
-        int                           r = open(&s, seed);
+        struct we_exchange *x;
+        struct we_envelope e;
+        int r = open(&s, seed);
         test_note("seed %llu", (unsigned long long)seed);
         CHECK(r >= 0);
         CHECK(we_exchange_new(&s.a, &s.world.host, &s.limits, &s.ingress, &x, NULL) >= 0);

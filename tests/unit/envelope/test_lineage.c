@@ -14,20 +14,20 @@ enum { ROOM = 64 << 20 };
 static int add(struct we_lineage *l, const char *id, const char *parents, unsigned input, unsigned output)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(ROOM);
-    struct upp_str                            text =
+    struct upp_str text =
         wb_arena_printf(&a,
                         "{\"role\":\"agent\",\"intent\":\"plan\",\"task\":\"Do %s\",\"agent\":{\"id\":"
                         "\"a.%s\"},\"confidence\":{\"score\":0.75},\"trace\":{\"id\":\"%s\",\"parents\":[%s],"
                         "\"cost\":{\"input_tokens\":%u,\"output_tokens\":%u}}}",
                         id, id, id, parents, input, output);
     yyjson_val *v;
-    int         r = wj_read(&a, text, NULL, &v, NULL);
+    int r = wj_read(&a, text, NULL, &v, NULL);
     return r < 0 ? r : we_lineage_add(l, v, NULL);
 }
 
 struct row {
     const char *id, *parents;
-    unsigned    input, output;
+    unsigned input, output;
 };
 
 static int build(struct we_lineage **l, const struct row *rows, size_t n)
@@ -42,8 +42,8 @@ static int build(struct we_lineage **l, const struct row *rows, size_t n)
 static bool has_parents(const struct we_lineage *l, const char *id, const char *want)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf got = WB_BUF(4096);
-    size_t                                n;
-    const uint32_t                       *list = we_lineage_parents(l, we_lineage_find(l, wb_cstr(id)), &n);
+    size_t n;
+    const uint32_t *list = we_lineage_parents(l, we_lineage_find(l, wb_cstr(id)), &n);
     for (size_t i = 0; i < n; i++)
         wb_buf_addf(&got, "%s%.*s", i ? " " : "", UPP_FMT(we_lineage_node(l, list[i])->id));
     test_note("parents of %s", id);
@@ -53,9 +53,9 @@ static bool has_parents(const struct we_lineage *l, const char *id, const char *
 /* The ids of a view, in the order of arrival. */
 static bool sees(const struct we_lineage *l, const char *id, unsigned which, const char *want)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(ROOM);
-    WB_CLEANUP(wb_buf_done) struct wb_buf     got = WB_BUF(1 << 20);
-    struct we_lineage_view                    v;
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(ROOM);
+    WB_CLEANUP(wb_buf_done) struct wb_buf got = WB_BUF(1 << 20);
+    struct we_lineage_view v;
     if (we_lineage_view(l, id ? we_lineage_find(l, wb_cstr(id)) : WE_NO_NODE, which, &a, &v, NULL) < 0)
         return EXPECT(false);
     for (size_t i = 0; i < v.n; i++)
@@ -120,14 +120,14 @@ TEST(lineage_takes_any_order)
 
 TEST(lineage_records_what_is_wrong_with_a_log)
 {
-    static const struct row                         rows[] = {{"a", "\"c\",\"a\"", 1, 0},
-                                                              {"b", "\"a\",\"a\"", 2, 0},
-                                                              {"c", "\"b\",\"gone\"", 4, 0},
-                                                              {"a", "\"x\"", 100, 0},
-                                                              {"", "", 9, 9}};
-    WB_CLEANUP(we_lineage_freep) struct we_lineage *l      = NULL;
-    size_t                                          n;
-    uint64_t                                        all;
+    static const struct row rows[] = {{"a", "\"c\",\"a\"", 1, 0},
+                                      {"b", "\"a\",\"a\"", 2, 0},
+                                      {"c", "\"b\",\"gone\"", 4, 0},
+                                      {"a", "\"x\"", 100, 0},
+                                      {"", "", 9, 9}};
+    WB_CLEANUP(we_lineage_freep) struct we_lineage *l = NULL;
+    size_t n;
+    uint64_t all;
     CHECK(build(&l, rows, WB_LEN(rows)) >= 0);
     const struct we_circle *circles = we_lineage_circles(l, &n, &all);
     CHECK_INT(n, 2);
@@ -145,15 +145,15 @@ TEST_WITH(lineage_of_random_graphs, .no_torture = "thousands of graphs; the othe
 {
     enum { N = 24 };
     for (unsigned seed = 1; seed <= 2000; seed++) {
-        WB_CLEANUP(we_lineage_freep) struct we_lineage *l           = NULL;
-        bool                                            named[N][N] = {{0}}, above[N][N] = {{0}};
-        unsigned                                        at = seed;
+        WB_CLEANUP(we_lineage_freep) struct we_lineage *l = NULL;
+        bool named[N][N] = {{0}}, above[N][N] = {{0}};
+        unsigned at = seed;
         CHECK(we_lineage_new(&l, NULL) >= 0);
         for (unsigned i = 0; i < N; i++) {
-            char   id[16], parents[N * 8 + 1] = "";
+            char id[16], parents[N * 8 + 1] = "";
             size_t n = 0;
             for (unsigned k = 0; k < i; k++) {
-                at          = at * 1664525 + 1013904223;
+                at = at * 1664525 + 1013904223;
                 named[i][k] = at >> 24 < 50 || (at >> 16 & 1 && i && above[i - 1][k]);
                 if (named[i][k])
                     n += (size_t)snprintf(parents + n, sizeof parents - n, "%s\"n%u\"", n ? "," : "", k);
@@ -166,8 +166,8 @@ TEST_WITH(lineage_of_random_graphs, .no_torture = "thousands of graphs; the othe
         }
         CHECK(we_lineage_end(l, NULL) >= 0);
         for (unsigned i = 0; i < N; i++) {
-            char     id[16];
-            size_t   got, want = 0;
+            char id[16];
+            size_t got, want = 0;
             uint64_t follow = 1;
             (void)snprintf(id, sizeof id, "n%u", i);
             uint32_t node = we_lineage_find(l, wb_cstr(id));
@@ -189,9 +189,9 @@ TEST_WITH(lineage_of_random_graphs, .no_torture = "thousands of graphs; the othe
 TEST_WITH(lineage_is_bounded, .no_torture = "too many calls")
 {
     WB_CLEANUP(we_lineage_freep) struct we_lineage *l = NULL, *wide = NULL;
-    WB_CLEANUP(wb_buf_done) struct wb_buf           parents = WB_BUF(8 << 20);
-    char                                            id[32];
-    int                                             r = 0;
+    WB_CLEANUP(wb_buf_done) struct wb_buf parents = WB_BUF(8 << 20);
+    char id[32];
+    int r = 0;
     CHECK(we_lineage_new(&l, NULL) >= 0);
     for (unsigned i = 0; r >= 0 && i <= WE_LINEAGE_NODES; i++) {
         (void)snprintf(id, sizeof id, "n%u", i);
@@ -216,9 +216,9 @@ TEST_WITH(lineage_is_bounded, .no_torture = "too many calls")
 TEST_WITH(lineage_of_a_long_chain, .no_torture = "too many calls")
 {
     enum { LENGTH = 3000, NAMED = 1024 /* parents on the wire, at most */ };
-    WB_CLEANUP(we_lineage_freep) struct we_lineage *l       = NULL;
-    WB_CLEANUP(wb_buf_done) struct wb_buf           parents = WB_BUF(1 << 20);
-    char                                            id[32];
+    WB_CLEANUP(we_lineage_freep) struct we_lineage *l = NULL;
+    WB_CLEANUP(wb_buf_done) struct wb_buf parents = WB_BUF(1 << 20);
+    char id[32];
     CHECK(we_lineage_new(&l, NULL) >= 0);
     for (unsigned i = 0; i < LENGTH; i++) {
         wb_buf_clear(&parents);
@@ -263,7 +263,7 @@ static int write_svg(const struct we_lineage_view *v, struct wb_arena *a, struct
 static int written(const struct we_lineage *l, const char *id, writer *write, struct wb_buf *out)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(ROOM);
-    struct we_lineage_view                    v;
+    struct we_lineage_view v;
     int r = we_lineage_view(l, id ? we_lineage_find(l, wb_cstr(id)) : WE_NO_NODE, WE_ANCESTORS | WE_DESCENDANTS, &a, &v,
                             NULL);
     return r < 0 ? r : write(&v, &a, out);
@@ -278,8 +278,8 @@ static bool has(const struct wb_buf *out, const char *what)
 /* covers: ENV-10/1 */
 TEST(lineage_as_json)
 {
-    WB_CLEANUP(we_lineage_freep) struct we_lineage *l   = NULL;
-    WB_CLEANUP(wb_buf_done) struct wb_buf           out = WB_BUF(1 << 20);
+    WB_CLEANUP(we_lineage_freep) struct we_lineage *l = NULL;
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(1 << 20);
     CHECK(build(&l, diamond, 3) >= 0);
     CHECK(written(l, "b", write_json, &out) >= 0);
     CHECK(has(&out, "{\"id\":\"b\",\"nodes\":[{\"id\":\"a\",\"parents\":[],\"role\":\"agent\",\"agent\":\"a.a\","
@@ -293,8 +293,8 @@ TEST(lineage_as_json)
 /* covers: ENV-10/2 */
 TEST(lineage_as_lines)
 {
-    WB_CLEANUP(we_lineage_freep) struct we_lineage *l   = NULL;
-    WB_CLEANUP(wb_buf_done) struct wb_buf           out = WB_BUF(1 << 20);
+    WB_CLEANUP(we_lineage_freep) struct we_lineage *l = NULL;
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(1 << 20);
     CHECK(build(&l, diamond, WB_LEN(diamond)) >= 0);
     CHECK(written(l, "d", write_text, &out) >= 0);
     CHECK_STR(wb_buf_str(&out),
@@ -316,10 +316,10 @@ static int write_narrow(const struct we_lineage_view *v, struct wb_arena *a, str
 
 TEST(lineage_as_lines_of_a_terminal)
 {
-    static const struct row                         rows[] = {{"a", "", 0, 0},
-                                                              {"a task that is far too long for the line that it is in", "\"a\"", 1, 1}};
-    WB_CLEANUP(we_lineage_freep) struct we_lineage *l      = NULL;
-    WB_CLEANUP(wb_buf_done) struct wb_buf           out    = WB_BUF(1 << 20);
+    static const struct row rows[] = {{"a", "", 0, 0},
+                                      {"a task that is far too long for the line that it is in", "\"a\"", 1, 1}};
+    WB_CLEANUP(we_lineage_freep) struct we_lineage *l = NULL;
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(1 << 20);
     CHECK(build(&l, rows, 2) >= 0);
     CHECK(written(l, NULL, write_narrow, &out) >= 0);
     CHECK(has(&out, "a  a.a, plan: Do a (score 0.75, 1+1 tokens with what follows)\n"));
@@ -331,8 +331,8 @@ TEST(lineage_as_lines_of_a_terminal)
 /* covers: ENV-10/2 */
 TEST(lineage_as_pictures)
 {
-    WB_CLEANUP(we_lineage_freep) struct we_lineage *l   = NULL;
-    WB_CLEANUP(wb_buf_done) struct wb_buf           out = WB_BUF(1 << 20);
+    WB_CLEANUP(we_lineage_freep) struct we_lineage *l = NULL;
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(1 << 20);
     CHECK(build(&l, diamond, WB_LEN(diamond)) >= 0);
     CHECK(written(l, NULL, write_dot, &out) >= 0);
     CHECK(wb_str_starts(wb_buf_str(&out), UPP_STR("digraph lineage {\n")));
@@ -354,7 +354,7 @@ TEST(lineage_labels_are_cut)
 {
     static const char *const table[] = {"", "abcd efg", "abcd efgh", "abcd e...", "abcdefgh...", "abcdefgh i"};
     static const char *const texts[] = {" \n ", "abcd  efg", "abcd efgh", "abcd efgh i", "abcdefgh i j", "abcdefgh i"};
-    static const size_t      max[]   = {4, 9, 9, 9, 11, 10};
+    static const size_t max[] = {4, 9, 9, 9, 11, 10};
     for (size_t i = 0; i < WB_LEN(table); i++) {
         WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(256);
         we_label_add(&out, wb_cstr(texts[i]), max[i], WE_LABEL_TEXT);
@@ -367,10 +367,10 @@ TEST(lineage_escapes_texts)
     static const char hostile[] =
         "{\"role\":\"user\",\"intent\":\"plan\",\"task\":\"<script>\\\"a\\\" & 'b' \\\\ \\u001b[31m\\n\\u202e\\ud800 "
         "\\u0085 end\",\"trace\":{\"id\":\"<i>\\\"\",\"parents\":[\"\\u0000gone\"]}}";
-    WB_CLEANUP(we_lineage_freep) struct we_lineage *l   = NULL;
-    WB_CLEANUP(wb_arena_done) struct wb_arena       a   = WB_ARENA(ROOM);
-    WB_CLEANUP(wb_buf_done) struct wb_buf           out = WB_BUF(1 << 20);
-    yyjson_val                                     *v;
+    WB_CLEANUP(we_lineage_freep) struct we_lineage *l = NULL;
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(ROOM);
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(1 << 20);
+    yyjson_val *v;
     CHECK(we_lineage_new(&l, NULL) >= 0);
     CHECK(wj_read(&a, wb_cstr(hostile), NULL, &v, NULL) >= 0);
     CHECK_INT(we_lineage_add(l, v, NULL), 1);
@@ -389,9 +389,9 @@ TEST(lineage_escapes_texts)
 
 TEST_WITH(lineage_pictures_are_bounded, .no_torture = "too many calls")
 {
-    WB_CLEANUP(we_lineage_freep) struct we_lineage *l   = NULL;
-    WB_CLEANUP(wb_buf_done) struct wb_buf           out = WB_BUF(64 << 20);
-    char                                            id[32], parent[32] = "";
+    WB_CLEANUP(we_lineage_freep) struct we_lineage *l = NULL;
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(64 << 20);
+    char id[32], parent[32] = "";
     CHECK(we_lineage_new(&l, NULL) >= 0);
     for (unsigned i = 0; i < WE_LINEAGE_DRAWN + 5; i++) { /* one long chain */
         (void)snprintf(id, sizeof id, "n%u", i);

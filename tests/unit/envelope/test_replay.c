@@ -24,9 +24,9 @@
 #define NEXT(i, t)                      ",\"outputs\":{\"next_actions\":[{\"intent\":\"" i "\",\"task\":\"" t "\"}]}"
 
 struct replayed {
-    struct wb_buf      told; /* "kind id recorded>replayed\n" */
+    struct wb_buf told; /* "kind id recorded>replayed\n" */
     struct we_replayed sum;
-    int                bad; /* envelopes that were refused */
+    int bad; /* envelopes that were refused */
 };
 
 static void done(struct replayed *p)
@@ -36,8 +36,8 @@ static void done(struct replayed *p)
 
 static int tell(void *arg, const struct we_difference *d, struct upp_err *err)
 {
-    struct replayed *p    = arg;
-    bool             text = d->kind == WE_DIFFERENT_PROMPT;
+    struct replayed *p = arg;
+    bool text = d->kind == WE_DIFFERENT_PROMPT;
     wb_buf_addf(&p->told, "%.*s %.*s %.*s>%.*s\n", UPP_FMT(we_difference_name(d->kind)),
                 UPP_FMT(d->id.n ? d->id : d->intent), UPP_FMT(text ? UPP_STR("") : d->recorded),
                 UPP_FMT(text ? UPP_STR("") : d->replayed));
@@ -56,36 +56,36 @@ static struct upp_str model_of(void *arg, struct upp_str agent)
 static int ask_writer(void *arg, const struct we_envelope *request, const struct we_envelope *recorded,
                       struct wb_arena *a, struct upp_str *ret, struct upp_err *err)
 {
-    struct we_replied r = {.request    = request,
-                           .text       = UPP_STR("anew"),
-                           .agent_id   = UPP_STR("writer"),
+    struct we_replied r = {.request = request,
+                           .text = UPP_STR("anew"),
+                           .agent_id = UPP_STR("writer"),
                            .agent_name = UPP_STR("writer"),
-                           .model      = UPP_STR("claude-x"),
-                           .id         = recorded->id};
+                           .model = UPP_STR("claude-x"),
+                           .id = recorded->id};
     (void)arg;
     return we_take_reply(a, NULL, &r, ret, err);
 }
 
 static int replay_with(struct replayed *p, const char *yaml, struct upp_str live, const char *const *log, size_t n)
 {
-    WB_CLEANUP(wc_config_freep) struct wc_config *c      = NULL;
+    WB_CLEANUP(wc_config_freep) struct wc_config *c = NULL;
     WB_CLEANUP(we_replay_freep) struct we_replay *replay = NULL;
-    int                                           r      = envelopes_config(yaml, &c, NULL);
-    p->told                                              = (struct wb_buf)WB_BUF(1u << 20);
+    int r = envelopes_config(yaml, &c, NULL);
+    p->told = (struct wb_buf)WB_BUF(1u << 20);
     if (r < 0)
         return r;
-    struct we_replay_opts opts = {.routes   = &c->envelopes.routes,
+    struct we_replay_opts opts = {.routes = &c->envelopes.routes,
                                   .adapters = &c->envelopes.adapters,
-                                  .limits   = &c->envelopes.limits,
+                                  .limits = &c->envelopes.limits,
                                   .model_of = model_of,
-                                  .differs  = tell,
-                                  .live     = live,
-                                  .ask      = ask_writer,
-                                  .arg      = p};
-    r                          = we_replay_new(&opts, &replay, NULL);
+                                  .differs = tell,
+                                  .live = live,
+                                  .ask = ask_writer,
+                                  .arg = p};
+    r = we_replay_new(&opts, &replay, NULL);
     for (size_t i = 0; r >= 0 && i < n; i++) {
         struct upp_err err = {0};
-        r                  = we_replay_add(replay, wb_cstr(log[i]), &err);
+        r = we_replay_add(replay, wb_cstr(log[i]), &err);
         if (r == -UPP_EINVALID) {
             p->bad++;
             r = 0;
@@ -177,7 +177,7 @@ TEST(replay_runs_an_agent_anew)
 /* Models that write envelopes make up names: who is asked anew is the agent that the rules choose. */
 TEST(replay_runs_an_agent_anew_whatever_it_calls_itself)
 {
-    static const char *const log[]     = {USER("analyze", "q"), SAYS(AGENT("own.name", "m"), "analyze", "a", "q", "")};
+    static const char *const log[] = {USER("analyze", "q"), SAYS(AGENT("own.name", "m"), "analyze", "a", "q", "")};
     WB_CLEANUP(done) struct replayed p = {0};
     CHECK(replay_with(&p, AGENTS, UPP_STR("writer"), log, WB_LEN(log)) >= 0);
     CHECK(wb_str_find(wb_buf_str(&p.told), UPP_STR("reply q Do it>anew\n"), 0) != SIZE_MAX);
@@ -202,9 +202,9 @@ TEST(replay_keeps_a_limited_number_open)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(8u << 20);
     enum { N = WE_REPLAY_OPEN + 1 };
-    const char    *log[N + 2];
+    const char *log[N + 2];
     struct upp_str begin = UPP_STR(USER("plan", "%")), end = UPP_STR(SAYS(PLANNER, "plan", "a", "%", ""));
-    size_t         at = wb_str_find(begin, UPP_STR("%"), 0), to = wb_str_find(end, UPP_STR("%"), 0);
+    size_t at = wb_str_find(begin, UPP_STR("%"), 0), to = wb_str_find(end, UPP_STR("%"), 0);
     for (int i = 0; i < N; i++)
         log[i] = wb_arena_printf(&a, "%.*s%d%.*s", (int)at, begin.p, i, UPP_FMT(wb_str_sub(begin, at + 1, SIZE_MAX))).p;
     for (int i = 0; i < 2; i++)

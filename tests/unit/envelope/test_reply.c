@@ -8,10 +8,10 @@
 #define TRACE     ",\"trace\":{\"parents\":[\"r0\"],\"id\":\"req\",\"tags\":[\"keep\"]}"
 
 struct bed {
-    struct wb_arena    a;
-    struct wc_config  *c;
+    struct wb_arena a;
+    struct wc_config *c;
     struct we_envelope request, reply;
-    struct we_replied  from;
+    struct we_replied from;
 };
 
 static void done(struct bed *b)
@@ -22,16 +22,16 @@ static void done(struct bed *b)
 
 static int open(struct bed *b)
 {
-    *b    = (struct bed){.a = WB_ARENA(ENVELOPES_ROOM)};
+    *b = (struct bed){.a = WB_ARENA(ENVELOPES_ROOM)};
     int r = envelopes_config(ONE_AGENT, &b->c, NULL);
     if (r >= 0)
         r = envelopes_read(&b->a, envelopes_text(&b->a, "user", "plan", TRACE), &b->request);
-    b->from = (struct we_replied){.request    = &b->request,
-                                  .agent_id   = UPP_STR("planner"),
+    b->from = (struct we_replied){.request = &b->request,
+                                  .agent_id = UPP_STR("planner"),
                                   .agent_name = UPP_STR("Planner"),
-                                  .model      = UPP_STR("gpt-5"),
-                                  .id         = UPP_STR("new"),
-                                  .now_ms     = 1767323045678};
+                                  .model = UPP_STR("gpt-5"),
+                                  .id = UPP_STR("new"),
+                                  .now_ms = 1767323045678};
     return r;
 }
 
@@ -106,13 +106,13 @@ TEST(reply_envelope_of_a_peer_names_its_agent)
 TEST(reply_envelope_is_completed)
 {
     static const struct upp_str risk[] = {UPP_STR_INIT("top_k was not honoured")};
-    WB_CLEANUP(done) struct bed b      = {0};
+    WB_CLEANUP(done) struct bed b = {0};
     CHECK(open(&b) >= 0);
-    b.from.risks         = risk;
-    b.from.n_risks       = 1;
+    b.from.risks = risk;
+    b.from.n_risks = 1;
     b.from.default_score = 0.6;
-    b.from.has_cost      = true;
-    b.from.input_tokens  = 11;
+    b.from.has_cost = true;
+    b.from.input_tokens = 11;
     CHECK(reply(&b, "claude", "{\"intent\":\"plan\",\"content\":{\"type\":\"text\",\"text\":\"yes\"}}") >= 0);
     CHECK_STR(b.reply.timestamp, UPP_STR("2026-01-02T03:04:05.678Z"));
     CHECK_STR(b.reply.task, UPP_STR("Do it"));
@@ -173,10 +173,10 @@ TEST(reply_with_mistakes_is_wrapped_and_says_so)
 /* covers: ENV-14/2 */
 TEST(reply_of_a_failure_is_an_error)
 {
-    WB_CLEANUP(done) struct bed b   = {0};
-    struct upp_err              why = {0};
-    struct upp_str              code;
-    bool                        again;
+    WB_CLEANUP(done) struct bed b = {0};
+    struct upp_err why = {0};
+    struct upp_str code;
+    bool again;
     CHECK(open(&b) >= 0);
     (void)upp_fail(&why, UPP_ERATE, "too many");
     b.from.failure = &why;
@@ -191,7 +191,7 @@ TEST(reply_of_a_failure_is_an_error)
 
 TEST_WITH(reply_is_limited, .no_torture = "4 MiB")
 {
-    WB_CLEANUP(done) struct bed           b    = {0};
+    WB_CLEANUP(done) struct bed b = {0};
     WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(16u << 20);
     CHECK(open(&b) >= 0);
     CHECK(wb_buf_reserve(&text, WE_MAX_BYTES + 1));

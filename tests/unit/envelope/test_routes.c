@@ -12,9 +12,9 @@
 static bool goes(const struct wc_config *c, const char *role, const char *intent, const char *more, const char *agent)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(ENVELOPES_ROOM);
-    struct we_envelope                        e;
-    struct we_choice                          choice = {0};
-    struct upp_err                            err    = {0};
+    struct we_envelope e;
+    struct we_choice choice = {0};
+    struct upp_err err = {0};
     if (envelopes_read(&a, envelopes_text(&a, role, intent, more), &e) < 0)
         return EXPECT(false);
     int r = we_route(&a, &c->envelopes.routes, &e, (struct upp_str){0}, &choice, &err);
@@ -91,9 +91,9 @@ TEST_WITH(routes_choose_by_weight, .no_torture = "many envelopes")
 {
     static const char yaml[] = AGENTS "routes: [{intent: plan, to: [{agent: writer, weight: 3}, runner]}]\n";
     WB_CLEANUP(wc_config_freep) struct wc_config *c = NULL;
-    WB_CLEANUP(wb_arena_done) struct wb_arena     a = WB_ARENA(ENVELOPES_ROOM);
-    struct we_envelope                            e;
-    unsigned                                      writer = 0;
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(ENVELOPES_ROOM);
+    struct we_envelope e;
+    unsigned writer = 0;
     CHECK(envelopes_config(yaml, &c, NULL) >= 0);
     CHECK(envelopes_read(&a, envelopes_text(&a, "user", "plan", ""), &e) >= 0);
     for (unsigned i = 0; i < 4000; i++) {
@@ -110,17 +110,17 @@ TEST_WITH(routes_choose_by_weight, .no_torture = "many envelopes")
 
 TEST(routes_explain_themselves)
 {
-    static const char                             yaml[] = AGENTS "routes:\n"
-                                                                  "- {intent: [plan, execute], when: {role: tool, tags: [a, b], confidence: "
-                                                                  "{below: 0.5}}, to: [{agent: writer, weight: 2}, spare]}\n"
-                                                                  "- {intent: analyze, to: writer}\n"
-                                                                  "- {intent: plan, to: planner, fallback: [spare, runner]}\n"
-                                                                  "- {intent: plan, when: {cost: {above: 5}}, to: runner}\n";
-    WB_CLEANUP(wc_config_freep) struct wc_config *c      = NULL;
-    WB_CLEANUP(wb_arena_done) struct wb_arena     a      = WB_ARENA(ENVELOPES_ROOM);
-    WB_CLEANUP(wb_buf_done) struct wb_buf         b      = WB_BUF(1u << 16);
-    struct we_envelope                            e;
-    struct upp_err                                err = {0};
+    static const char yaml[] = AGENTS "routes:\n"
+                                      "- {intent: [plan, execute], when: {role: tool, tags: [a, b], confidence: "
+                                      "{below: 0.5}}, to: [{agent: writer, weight: 2}, spare]}\n"
+                                      "- {intent: analyze, to: writer}\n"
+                                      "- {intent: plan, to: planner, fallback: [spare, runner]}\n"
+                                      "- {intent: plan, when: {cost: {above: 5}}, to: runner}\n";
+    WB_CLEANUP(wc_config_freep) struct wc_config *c = NULL;
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(ENVELOPES_ROOM);
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(1u << 16);
+    struct we_envelope e;
+    struct upp_err err = {0};
     CHECK(envelopes_config(yaml, &c, NULL) >= 0);
     CHECK(envelopes_read(&a, envelopes_text(&a, "user", "plan", ""), &e) >= 0);
     CHECK_INT(we_explain(&c->envelopes.routes, &e, &b, &err), 0);

@@ -14,15 +14,15 @@
 #include "support/fibers.h"
 
 struct ends {
-    int    fd[2];
+    int fd[2];
     size_t n;
 };
 
 static int sends(void *arg, struct upp_err *err)
 {
-    struct ends *e         = arg;
-    char         part[999] = {0};
-    int          r         = 0;
+    struct ends *e = arg;
+    char part[999] = {0};
+    int r = 0;
     for (size_t left = e->n; r == 0 && left;) {
         size_t n = left < sizeof part ? left : sizeof part;
         for (size_t i = 0; i < n; i++)
@@ -36,7 +36,7 @@ static int sends(void *arg, struct upp_err *err)
 
 static int64_t receives_all(int fd, struct upp_err *err)
 {
-    char    part[700];
+    char part[700];
     int64_t total = 0, r;
     while ((r = weft_recv(fd, part, sizeof part, err)) > 0)
         for (int64_t i = 0; i < r; i++, total++)
@@ -48,7 +48,7 @@ static int64_t receives_all(int fd, struct upp_err *err)
 static int talks(void *arg, struct upp_err *err)
 {
     UPP_CLEANUP(weft_scope_close) struct weft_scope s = {0};
-    struct ends                                    *e = arg;
+    struct ends *e = arg;
     TRY(weft_scope_spawn(&s, "sender", sends, e, NULL, err));
     int64_t got = receives_all(e->fd[1], err);
     if (got < 0)
@@ -59,7 +59,7 @@ static int talks(void *arg, struct upp_err *err)
 
 TEST(await_sockets_carry_everything)
 {
-    struct ends    e = {.fd = {-1, -1}, .n = 300000};
+    struct ends e = {.fd = {-1, -1}, .n = 300000};
     struct upp_err err;
     CHECK(test_socketpair(e.fd) == 0);
     int r = test_on_loop(talks, &e, &err);
@@ -77,9 +77,9 @@ static int reads(void *arg, struct upp_err *err)
 
 static int both(void *arg, struct upp_err *err)
 {
-    UPP_CLEANUP(weft_scope_close) struct weft_scope   s = {.flags = WEFT_SCOPE_ISOLATED};
+    UPP_CLEANUP(weft_scope_close) struct weft_scope s = {.flags = WEFT_SCOPE_ISOLATED};
     UPP_CLEANUP(weft_fiber_unrefp) struct weft_fiber *f = NULL;
-    struct ends                                      *e = arg;
+    struct ends *e = arg;
     TRY(weft_scope_spawn(&s, "reader", reads, &e->fd[1], &f, err));
     TRY(weft_yield(err));
     FAIL_UNLESS(f->state == WEFT__WAITING || weft_fiber_ended(f));
@@ -103,7 +103,7 @@ static int both(void *arg, struct upp_err *err)
 
 TEST(await_one_reader_and_one_writer)
 {
-    struct ends    e = {.fd = {-1, -1}};
+    struct ends e = {.fd = {-1, -1}};
     struct upp_err err;
     CHECK(test_socketpair(e.fd) == 0);
     int r = test_on_loop(both, &e, &err);
@@ -115,7 +115,7 @@ TEST(await_one_reader_and_one_writer)
 static int cut_short(void *arg, struct upp_err *err)
 {
     struct ends *e = arg;
-    char         c;
+    char c;
     {
         WEFT_DEADLINE(3);
         int64_t r = weft_recv(e->fd[0], &c, 1, err);
@@ -136,7 +136,7 @@ static int cut_short(void *arg, struct upp_err *err)
 
 TEST(await_waits_can_be_cut_short)
 {
-    struct ends    e = {.fd = {-1, -1}};
+    struct ends e = {.fd = {-1, -1}};
     struct upp_err err;
     CHECK(test_socketpair(e.fd) == 0);
     int r = test_on_loop(cut_short, &e, &err);
@@ -148,13 +148,13 @@ TEST(await_waits_can_be_cut_short)
 /* ---- Connect and accept ---- */
 
 struct server {
-    int                listener;
+    int listener;
     struct sockaddr_in at;
 };
 
 static int serves(void *arg, struct upp_err *err)
 {
-    struct server               *s  = arg;
+    struct server *s = arg;
     UPP_CLEANUP(test_closep) int fd = weft_accept(s->listener, err);
     TRY(fd);
     return weft_send(fd, "hi", 2, err);
@@ -162,8 +162,8 @@ static int serves(void *arg, struct upp_err *err)
 
 static int asks(void *arg, struct upp_err *err)
 {
-    struct server               *sv = arg;
-    char                         text[4];
+    struct server *sv = arg;
+    char text[4];
     UPP_CLEANUP(test_closep) int fd = WB_CALL(socket)(AF_INET, SOCK_STREAM, 0);
     if (fd < 0)
         return -UPP_ENET;
@@ -185,7 +185,7 @@ static int connects(void *arg, struct upp_err *err)
 
 static int refused(void *arg, struct upp_err *err)
 {
-    struct server               *sv = arg;
+    struct server *sv = arg;
     UPP_CLEANUP(test_closep) int fd = WB_CALL(socket)(AF_INET, SOCK_STREAM, 0);
     if (fd < 0)
         return -UPP_ENET;
@@ -196,9 +196,9 @@ static int refused(void *arg, struct upp_err *err)
 
 TEST(await_connect_and_accept)
 {
-    struct server                s   = {.at = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}}};
-    socklen_t                    len = sizeof s.at;
-    struct upp_err               err;
+    struct server s = {.at = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}}};
+    socklen_t len = sizeof s.at;
+    struct upp_err err;
     UPP_CLEANUP(test_closep) int listener = WB_CALL(socket)(AF_INET, SOCK_STREAM, 0);
     CHECK(listener >= 0);
     CHECK(WB_CALL(bind)(listener, (struct sockaddr *)&s.at, sizeof s.at) == 0);
@@ -215,9 +215,9 @@ TEST(await_connect_and_accept)
 
 static int writes_pipe(void *arg, struct upp_err *err)
 {
-    struct ends *e          = arg;
-    char         part[2500] = {7};
-    int          r          = 0;
+    struct ends *e = arg;
+    char part[2500] = {7};
+    int r = 0;
     for (int i = 0; r == 0 && i < 80; i++) /* more than a pipe holds */
         r = weft_write(e->fd[1], part, sizeof part, err);
     test_closep(&e->fd[1]);
@@ -227,9 +227,9 @@ static int writes_pipe(void *arg, struct upp_err *err)
 static int pipes(void *arg, struct upp_err *err)
 {
     UPP_CLEANUP(weft_scope_close) struct weft_scope s = {0};
-    struct ends                                    *e = arg;
-    char                                            part[3000];
-    int64_t                                         r, total = 0;
+    struct ends *e = arg;
+    char part[3000];
+    int64_t r, total = 0;
     TRY(weft_scope_spawn(&s, "writer", writes_pipe, e, NULL, err));
     while ((r = weft_read(e->fd[0], part, sizeof part, err)) > 0)
         total += r;
@@ -241,7 +241,7 @@ static int pipes(void *arg, struct upp_err *err)
 
 TEST(await_pipes_carry_everything)
 {
-    struct ends    e = {.fd = {-1, -1}};
+    struct ends e = {.fd = {-1, -1}};
     struct upp_err err;
     CHECK(pipe2(e.fd, O_NONBLOCK | O_CLOEXEC) == 0);
     int r = test_on_loop(pipes, &e, &err);
@@ -262,7 +262,7 @@ static int bad_fds(void *arg, struct upp_err *err)
 TEST(await_refuses_what_cannot_be_waited_for)
 {
     struct upp_err err;
-    FILE          *f = tmpfile();
+    FILE *f = tmpfile();
     CHECK(f);
     int fd = fileno(f), r = test_on_loop(bad_fds, &fd, &err);
     (void)fclose(f);
@@ -280,8 +280,8 @@ static int writes_to_nobody(void *arg, struct upp_err *err)
 
 static void write_to_nobody(void)
 {
-    int            fds[2];
-    sigset_t       pending;
+    int fds[2];
+    sigset_t pending;
     struct upp_err err;
     (void)signal(SIGPIPE, SIG_DFL);
     if (pipe2(fds, O_NONBLOCK | O_CLOEXEC) != 0 || close(fds[0]) != 0)
@@ -305,7 +305,7 @@ static void write_to_nobody(void)
 TEST_WITH(await_write_raises_no_signal, .no_torture = "it runs in a forked child")
 {
     char text[2048];
-    int  status = test_in_child(write_to_nobody, text, sizeof text);
+    int status = test_in_child(write_to_nobody, text, sizeof text);
     test_note("%s", text);
     CHECK_INT(status, 0);
 }
@@ -346,7 +346,7 @@ static int odd_answers(void *arg, struct upp_err *err)
 static int connects_to_a_full_house(void *arg, struct upp_err *err)
 {
     const struct sockaddr_un *at = arg;
-    int                       n  = 0, fds[16], r;
+    int n = 0, fds[16], r;
     for (; n < 16 && (fds[n] = WB_CALL(socket)(AF_UNIX, SOCK_STREAM, 0)) >= 0; n++)
         if (connect_below(fds[n], (const struct sockaddr *)at, sizeof *at) != 0)
             break;
@@ -363,20 +363,20 @@ static int connects_to_a_full_house(void *arg, struct upp_err *err)
 
 TEST_WITH(await_odd_answers, .no_torture = "it replaces the table that injects the faults")
 {
-    struct upp_hooks   before = *wb_hooks(), mine = before;
+    struct upp_hooks before = *wb_hooks(), mine = before;
     struct sockaddr_un at = {.sun_family = AF_UNIX};
-    struct upp_err     err;
+    struct upp_err err;
     connect_below = before.connect;
-    mine.connect  = counted_connect;
-    mine.accept   = no_descriptors;
-    mine.write    = writes_nothing;
+    mine.connect = counted_connect;
+    mine.accept = no_descriptors;
+    mine.write = writes_nothing;
     (void)snprintf(at.sun_path + 1, sizeof at.sun_path - 1, "weft-test-%d", (int)getpid());
     int listener = WB_CALL(socket)(AF_UNIX, SOCK_STREAM, 0);
-    int r        = listener < 0 ? listener : WB_CALL(bind)(listener, (struct sockaddr *)&at, sizeof at);
+    int r = listener < 0 ? listener : WB_CALL(bind)(listener, (struct sockaddr *)&at, sizeof at);
     if (r == 0)
         r = WB_CALL(listen)(listener, 0);
-    int set  = upp_global_init(&mine, &err);
-    int odd  = test_on_loop(odd_answers, NULL, &err);
+    int set = upp_global_init(&mine, &err);
+    int odd = test_on_loop(odd_answers, NULL, &err);
     int full = test_on_loop(connects_to_a_full_house, &at, &err);
     int back = upp_global_init(&before, &err);
     test_closep(&listener);

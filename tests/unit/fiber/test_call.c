@@ -6,13 +6,13 @@
 
 struct shared {
     struct weft_group *g;
-    _Atomic int        ran, dropped, canceled;
+    _Atomic int ran, dropped, canceled;
 };
 
 struct box {
-    struct shared    *s;
+    struct shared *s;
     struct weft_loop *on;
-    int               n;
+    int n;
 };
 
 static struct box *box(struct shared *s, int n)
@@ -33,7 +33,7 @@ static void drop(void *arg)
 static int there(void *arg, struct upp_err *err)
 {
     struct box *b = arg;
-    b->on         = weft_loop_current();
+    b->on = weft_loop_current();
     TRY(weft_yield(err));
     atomic_fetch_add(&b->s->ran, 1);
     if (b->n < 0)
@@ -53,10 +53,10 @@ static int sleeps_there(void *arg, struct upp_err *err)
 /* From a fiber of loop 0 to loop 1. */
 static int calls(void *arg, struct upp_err *err)
 {
-    struct shared    *s  = arg;
+    struct shared *s = arg;
     struct weft_loop *to = weft_group_loop(s->g, 1);
-    int               ret;
-    struct box       *b = box(s, 1);
+    int ret;
+    struct box *b = box(s, 1);
     if (!b)
         return -UPP_ENOMEM;
     TRY(weft_loop_call(to, "there", there, b, drop, &ret, err));
@@ -82,14 +82,14 @@ static int calls(void *arg, struct upp_err *err)
 /* Everything from a thread that has no loop: the call blocks. */
 TEST(call_between_loops)
 {
-    struct shared  s = {.g = NULL};
+    struct shared s = {.g = NULL};
     struct upp_err err;
-    int            ret = -1, r;
+    int ret = -1, r;
     {
         UPP_CLEANUP(weft_group_closep) struct weft_group *g = NULL;
         CHECK(weft_group_open(UPP_OPTS(weft_group_opts, .loops = 2), &g, &err) == 0);
         s.g = g;
-        r   = weft_loop_call(weft_group_loop(g, 0), "calls", calls, &s, NULL, &ret, &err);
+        r = weft_loop_call(weft_group_loop(g, 0), "calls", calls, &s, NULL, &ret, &err);
     }
     CHECK_INT(r, 0);
     CHECK_INT(ret, 0);
@@ -100,8 +100,8 @@ TEST(call_between_loops)
 static int to_itself(void *arg, struct upp_err *err)
 {
     struct shared *s = arg;
-    struct box    *b = box(s, 5);
-    int            ret;
+    struct box *b = box(s, 5);
+    int ret;
     if (!b)
         return -UPP_ENOMEM;
     TRY(weft_loop_call(weft_loop_current(), "there", there, b, drop, &ret, err));
@@ -117,7 +117,7 @@ static int to_itself(void *arg, struct upp_err *err)
 
 TEST(call_to_its_own_loop)
 {
-    struct shared  s = {.g = NULL};
+    struct shared s = {.g = NULL};
     struct upp_err err;
     CHECK_INT(test_on_loop(to_itself, &s, &err), 0);
     CHECK(s.ran == 1 && s.dropped == 1);
@@ -126,7 +126,7 @@ TEST(call_to_its_own_loop)
 static int full_inbox(void *arg, struct upp_err *err)
 {
     struct shared *s = arg;
-    struct box    *b = box(s, 5);
+    struct box *b = box(s, 5);
     if (!b)
         return -UPP_ENOMEM;
     return weft_loop_call(weft_loop_current(), "there", there, b, drop, NULL, err);
@@ -139,9 +139,9 @@ static void nothing(void *arg)
 
 TEST(call_to_a_full_inbox)
 {
-    struct shared                                   s = {.g = NULL}; /* outlives the loop */
+    struct shared s = {.g = NULL}; /* outlives the loop */
     UPP_CLEANUP(weft_loop_closep) struct weft_loop *l = NULL;
-    struct upp_err                                  err;
+    struct upp_err err;
     CHECK(weft_loop_open(UPP_OPTS(weft_loop_opts, .max_inbox = 1), &l, &err) == 0);
     CHECK(weft_loop_post(l, nothing, NULL, &err) == 0);
     struct box *b = box(&s, 1);
@@ -154,7 +154,7 @@ TEST(call_to_a_full_inbox)
 static int full_loop(void *arg, struct upp_err *err)
 {
     struct shared *s = arg;
-    struct box    *b = box(s, 5);
+    struct box *b = box(s, 5);
     if (!b)
         return -UPP_ENOMEM;
     return weft_loop_call(weft_loop_current(), "there", there, b, drop, NULL, err);
@@ -162,9 +162,9 @@ static int full_loop(void *arg, struct upp_err *err)
 
 TEST(call_to_a_loop_without_room_for_a_fiber)
 {
-    struct shared                                   s = {.g = NULL}; /* outlives the loop */
+    struct shared s = {.g = NULL}; /* outlives the loop */
     UPP_CLEANUP(weft_loop_closep) struct weft_loop *l = NULL;
-    struct upp_err                                  err;
+    struct upp_err err;
     CHECK(weft_loop_open(UPP_OPTS(weft_loop_opts, .max_fibers = 1), &l, &err) == 0);
     CHECK_INT(weft_loop_run(l, "full", full_loop, &s, &err), -UPP_ELIMIT);
     CHECK(s.dropped == 1 && s.ran == 0);

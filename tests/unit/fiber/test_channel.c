@@ -7,8 +7,8 @@
 TEST(channel_try_forms)
 {
     UPP_CLEANUP(weft_channel_freep) struct weft_channel *c = NULL;
-    struct upp_err                                       err;
-    int                                                  v = 0;
+    struct upp_err err;
+    int v = 0;
     CHECK_INT(weft_channel_new(0, 4, &c, &err), -UPP_EINVALID);
     CHECK_INT(weft_channel_new(4, 0, &c, &err), -UPP_EINVALID);
     CHECK_INT(weft_channel_new(1 << 20, 65, &c, &err), -UPP_ELIMIT);
@@ -31,7 +31,7 @@ TEST(channel_try_forms)
 
 struct flow {
     struct weft_channel *c;
-    int                  n, sum, max;
+    int n, sum, max;
 };
 
 static int producer(void *arg, struct upp_err *err)
@@ -45,7 +45,7 @@ static int producer(void *arg, struct upp_err *err)
 static int consumer(void *arg, struct upp_err *err)
 {
     struct flow *f = arg;
-    int          v, r;
+    int v, r;
     while ((r = weft_channel_recv(f->c, &v, err)) == 1) {
         f->sum += v;
         if ((int)weft_channel_count(f->c) > f->max)
@@ -57,7 +57,7 @@ static int consumer(void *arg, struct upp_err *err)
 static int flows(void *arg, struct upp_err *err)
 {
     UPP_CLEANUP(weft_scope_close) struct weft_scope makers = {0}, takers = {0};
-    struct flow                                    *f = arg;
+    struct flow *f = arg;
     for (int i = 0; i < 2; i++)
         TRY(weft_scope_spawn(&takers, "consumer", consumer, f, NULL, err));
     for (int i = 0; i < 3; i++)
@@ -70,7 +70,7 @@ static int flows(void *arg, struct upp_err *err)
 TEST(channel_carries_everything_once)
 {
     UPP_CLEANUP(weft_channel_freep) struct weft_channel *c = NULL;
-    struct upp_err                                       err;
+    struct upp_err err;
     CHECK(weft_channel_new(4, sizeof(int), &c, &err) == 0);
     struct flow f = {.c = c, .n = 100};
     CHECK_INT(test_on_loop(flows, &f, &err), 0);
@@ -80,9 +80,9 @@ TEST(channel_carries_everything_once)
 
 static int cancelled_sender(void *arg, struct upp_err *err)
 {
-    UPP_CLEANUP(weft_scope_close) struct weft_scope   s    = {0};
-    UPP_CLEANUP(weft_fiber_unrefp) struct weft_fiber *f    = NULL;
-    struct flow                                      *flow = arg;
+    UPP_CLEANUP(weft_scope_close) struct weft_scope s = {0};
+    UPP_CLEANUP(weft_fiber_unrefp) struct weft_fiber *f = NULL;
+    struct flow *flow = arg;
     TRY(weft_scope_spawn(&s, "producer", producer, flow, &f, err));
     TRY(weft_yield(err));
     weft_fiber_cancel(f);
@@ -99,7 +99,7 @@ static int cancelled_sender(void *arg, struct upp_err *err)
 TEST(channel_waits_can_be_cut_short)
 {
     UPP_CLEANUP(weft_channel_freep) struct weft_channel *c = NULL;
-    struct upp_err                                       err;
+    struct upp_err err;
     CHECK(weft_channel_new(2, sizeof(int), &c, &err) == 0);
     struct flow f = {.c = c, .n = 100};
     CHECK_INT(test_on_loop(cancelled_sender, &f, &err), 0);
@@ -108,7 +108,7 @@ TEST(channel_waits_can_be_cut_short)
 static int frees_it(void *arg, struct upp_err *err)
 {
     UPP_CLEANUP(weft_scope_close) struct weft_scope s = {0};
-    struct flow                                     f = {.n = 1};
+    struct flow f = {.n = 1};
     (void)arg;
     TRY(weft_channel_new(1, sizeof(int), &f.c, err));
     TRY(weft_scope_spawn(&s, "consumer", consumer, &f, NULL, err));
@@ -125,7 +125,7 @@ static void run_frees_it(void)
 TEST_WITH(channel_freed_under_a_waiter_aborts, .no_torture = "it aborts in a forked child")
 {
     char text[2048];
-    int  status = test_in_child(run_frees_it, text, sizeof text);
+    int status = test_in_child(run_frees_it, text, sizeof text);
     CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
     CHECK(strstr(text, "a channel is freed while fiber 'consumer' waits on it"));
 }
@@ -140,7 +140,7 @@ static int waits_on(void *arg, struct upp_err *err)
 static int frees_too_soon(void *arg, struct upp_err *err)
 {
     UPP_CLEANUP(weft_scope_close) struct weft_scope s = {0};
-    struct weft_channel                            *c = NULL;
+    struct weft_channel *c = NULL;
     (void)arg;
     TRY(weft_channel_new(1, sizeof(int), &c, err));
     TRY(weft_scope_spawn(&s, "waiter", waits_on, c, NULL, err));
@@ -158,7 +158,7 @@ static void free_too_soon(void)
 TEST_WITH(channel_freed_before_the_woken_have_left_aborts, .no_torture = "it aborts in a forked child")
 {
     char text[2048];
-    int  status = test_in_child(free_too_soon, text, sizeof text);
+    int status = test_in_child(free_too_soon, text, sizeof text);
     test_note("%s", text);
     CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
     CHECK(strncmp(text, "weft: a channel is freed while", 30) == 0);

@@ -27,7 +27,7 @@ static int fails(void *arg, struct upp_err *err)
 TEST(fiber_run_gives_the_result)
 {
     struct upp_err err;
-    int            n = 42;
+    int n = 42;
     CHECK_INT(test_on_loop(answer, &n, &err), 42);
     CHECK_INT(test_on_loop(fails, NULL, &err), -UPP_ESTORE);
     CHECK(strcmp(err.msg, "the disk is full") == 0);
@@ -48,14 +48,14 @@ TEST(fiber_failure_without_a_sentence_gets_one)
 }
 
 struct order {
-    char   text[64];
+    char text[64];
     size_t n;
 };
 
 struct one {
     struct order *order;
-    char          letter;
-    int           yields;
+    char letter;
+    int yields;
 };
 
 static int writes(void *arg, struct upp_err *err)
@@ -71,7 +71,7 @@ static int writes(void *arg, struct upp_err *err)
 static int take_turns(void *arg, struct upp_err *err)
 {
     UPP_CLEANUP(weft_scope_close) struct weft_scope s = {0};
-    struct one                                     *o = arg;
+    struct one *o = arg;
     for (int i = 0; i < 3; i++)
         TRY(weft_scope_spawn(&s, "writer", writes, &o[i], NULL, err));
     return weft_scope_join(&s, err);
@@ -79,8 +79,8 @@ static int take_turns(void *arg, struct upp_err *err)
 
 TEST(fiber_yield_takes_turns)
 {
-    struct order   order = {.n = 0};
-    struct one     o[3]  = {{&order, 'a', 2}, {&order, 'b', 1}, {&order, 'c', 2}};
+    struct order order = {.n = 0};
+    struct one o[3] = {{&order, 'a', 2}, {&order, 'b', 1}, {&order, 'c', 2}};
     struct upp_err err;
     CHECK_INT(test_on_loop(take_turns, o, &err), 0);
     CHECK_STR(((struct upp_str){order.text, order.n}), UPP_STR("abcabcac"));
@@ -108,14 +108,14 @@ TEST(fiber_knows_itself)
 static int sleeps(void *arg, struct upp_err *err)
 {
     int *waited = arg;
-    int  r      = weft_sleep_ms(100000, err);
-    *waited     = r;
+    int r = weft_sleep_ms(100000, err);
+    *waited = r;
     return r;
 }
 
 static int cancel_it(void *arg, struct upp_err *err)
 {
-    UPP_CLEANUP(weft_scope_close) struct weft_scope   s = {.flags = WEFT_SCOPE_ISOLATED};
+    UPP_CLEANUP(weft_scope_close) struct weft_scope s = {.flags = WEFT_SCOPE_ISOLATED};
     UPP_CLEANUP(weft_fiber_unrefp) struct weft_fiber *f = NULL;
     TRY(weft_scope_spawn(&s, "sleeper", sleeps, arg, &f, err));
     TRY(weft_yield(err));
@@ -131,7 +131,7 @@ static int cancel_it(void *arg, struct upp_err *err)
 
 TEST(fiber_cancel_ends_a_wait)
 {
-    int            waited = 1;
+    int waited = 1;
     struct upp_err err;
     CHECK_INT(test_on_loop(cancel_it, &waited, &err), 0);
     CHECK_INT(waited, -UPP_ECANCELED);
@@ -146,7 +146,7 @@ static int never_runs(void *arg, struct upp_err *err)
 
 static int cancel_before(void *arg, struct upp_err *err)
 {
-    UPP_CLEANUP(weft_scope_close) struct weft_scope   s = {0};
+    UPP_CLEANUP(weft_scope_close) struct weft_scope s = {0};
     UPP_CLEANUP(weft_fiber_unrefp) struct weft_fiber *f = NULL;
     TRY(weft_scope_spawn(&s, "unborn", never_runs, arg, &f, err));
     weft_fiber_cancel(f);
@@ -158,7 +158,7 @@ static int cancel_before(void *arg, struct upp_err *err)
 
 TEST(fiber_cancelled_before_it_ran_never_runs)
 {
-    int            ran = 0;
+    int ran = 0;
     struct upp_err err;
     CHECK_INT(test_on_loop(cancel_before, &ran, &err), 0);
     CHECK_INT(ran, 0);
@@ -167,8 +167,8 @@ TEST(fiber_cancelled_before_it_ran_never_runs)
 static int cancel_is_sticky(void *arg, struct upp_err *err)
 {
     (void)arg;
-    struct weft_fiber *f       = weft_fiber_self();
-    uint64_t           resumes = atomic_load(&f->loop->resumes);
+    struct weft_fiber *f = weft_fiber_self();
+    uint64_t resumes = atomic_load(&f->loop->resumes);
     FAIL_UNLESS(!weft_fiber_canceled());
     weft_fiber_cancel(f);
     FAIL_UNLESS(weft_fiber_canceled());
@@ -190,7 +190,7 @@ TEST(fiber_cancel_is_sticky)
 
 static int join_many(void *arg, struct upp_err *err)
 {
-    UPP_CLEANUP(weft_scope_close) struct weft_scope   s    = {.flags = WEFT_SCOPE_ISOLATED};
+    UPP_CLEANUP(weft_scope_close) struct weft_scope s = {.flags = WEFT_SCOPE_ISOLATED};
     UPP_CLEANUP(weft_fiber_unrefp) struct weft_fiber *good = NULL, *bad = NULL;
     TRY(weft_scope_spawn(&s, "good", answer, arg, &good, err));
     FAIL_UNLESS(weft_fiber_join(good, err) == 42 || test_failed());
@@ -204,7 +204,7 @@ static int join_many(void *arg, struct upp_err *err)
 TEST(fiber_join_gives_result_and_error)
 {
     struct upp_err err;
-    int            n = 42;
+    int n = 42;
     CHECK_INT(test_on_loop(join_many, &n, &err), 0);
 }
 
@@ -213,7 +213,7 @@ TEST(fiber_join_gives_result_and_error)
 static int fill(void *arg, struct upp_err *err)
 {
     UPP_CLEANUP(weft_scope_close) struct weft_scope s = {0};
-    int                                             n = 1, r;
+    int n = 1, r;
     (void)arg;
     while ((r = weft_scope_spawn(&s, "sleeper", sleeps, &(int){0}, NULL, err)) == 0)
         n++;
@@ -223,7 +223,7 @@ static int fill(void *arg, struct upp_err *err)
 TEST(fiber_limit_is_said)
 {
     UPP_CLEANUP(weft_loop_closep) struct weft_loop *l = NULL;
-    struct upp_err                                  err;
+    struct upp_err err;
     CHECK(weft_loop_open(UPP_OPTS(weft_loop_opts, .max_fibers = 10), &l, &err) == 0);
     CHECK_INT(weft_loop_run(l, "fill", fill, NULL, &err), 10);
     CHECK_INT(weft_loop_run(l, "again", fill, NULL, &err), 10); /* all were given back */
@@ -234,7 +234,7 @@ TEST(fiber_limit_is_said)
 static int out_of_maps(void *arg, struct upp_err *err)
 {
     UPP_CLEANUP(weft_scope_close) struct weft_scope s = {0};
-    int                                             r;
+    int r;
     (void)arg;
     struct rlimit limit = {400 << 20, 400 << 20};
     (void)setrlimit(RLIMIT_AS, &limit);
@@ -246,7 +246,7 @@ static int out_of_maps(void *arg, struct upp_err *err)
 static void run_out_of_maps(void)
 {
     struct upp_err err;
-    int            r = test_on_loop(out_of_maps, NULL, &err);
+    int r = test_on_loop(out_of_maps, NULL, &err);
     (void)fprintf(stderr, "%d %s\n", r, err.msg);
 }
 
@@ -263,7 +263,7 @@ TEST_WITH(fiber_no_memory_for_a_stack, .no_torture = "it lives in a forked child
 
 struct crowd {
     struct weft_cond gate;
-    int              inside, passed;
+    int inside, passed;
 };
 
 static int through(void *arg, struct upp_err *err)
@@ -278,7 +278,7 @@ static int through(void *arg, struct upp_err *err)
 static int crowd(void *arg, struct upp_err *err)
 {
     UPP_CLEANUP(weft_scope_close) struct weft_scope s = {0};
-    struct crowd                                   *c = arg;
+    struct crowd *c = arg;
     for (int i = 0; i < 10000; i++)
         TRY(weft_scope_spawn(&s, "one of many", through, c, NULL, err));
     TRY(weft_yield(err));
@@ -289,7 +289,7 @@ static int crowd(void *arg, struct upp_err *err)
 
 TEST_WITH(fiber_ten_thousand, .no_torture = "30,000 allocations, each like the others", .seconds = 120)
 {
-    struct crowd   c = {.inside = 0};
+    struct crowd c = {.inside = 0};
     struct upp_err err;
     CHECK_INT(test_on_loop(crowd, &c, &err), 0);
     CHECK_INT(c.passed, 10000);
@@ -310,7 +310,7 @@ static int keeps_log(void *arg, struct upp_err *err)
 static int logs(void *arg, struct upp_err *err)
 {
     UPP_CLEANUP(weft_scope_close) struct weft_scope s = {0};
-    struct wb_log_ctx                              *c = arg;
+    struct wb_log_ctx *c = arg;
     FAIL_UNLESS(wb_log_ctx_swap(c) == NULL);
     for (int i = 1; i < 4; i++)
         TRY(weft_scope_spawn(&s, "logs", keeps_log, c + i, NULL, err));
@@ -321,11 +321,11 @@ static int logs(void *arg, struct upp_err *err)
 
 TEST(fiber_log_context_is_its_own)
 {
-    struct upp_err     err;
-    struct wb_log_ctx  contexts[4] = {{NULL, NULL}}, mine = {NULL, NULL};
+    struct upp_err err;
+    struct wb_log_ctx contexts[4] = {{NULL, NULL}}, mine = {NULL, NULL};
     struct wb_log_ctx *before = wb_log_ctx_swap(&mine);
-    int                r      = test_on_loop(logs, contexts, &err);
-    struct wb_log_ctx *after  = wb_log_ctx_swap(before);
+    int r = test_on_loop(logs, contexts, &err);
+    struct wb_log_ctx *after = wb_log_ctx_swap(before);
     CHECK(r == 0 && after == &mine);
 }
 
@@ -369,7 +369,7 @@ static void run_misuse(void)
 TEST_WITH(fiber_misuse_aborts_with_its_name, .no_torture = "it aborts in a forked child")
 {
     static const struct {
-        weft_fn    *fn;
+        weft_fn *fn;
         const char *text;
     } cases[] = {
         {waits_pinned, "weft: fiber 'test' is pinned and would wait for time to pass\n"},
@@ -379,7 +379,7 @@ TEST_WITH(fiber_misuse_aborts_with_its_name, .no_torture = "it aborts in a forke
     };
     char text[2048];
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        misuse     = cases[i].fn;
+        misuse = cases[i].fn;
         int status = test_in_child(run_misuse, text, sizeof text);
         test_note("%s", text);
         CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);

@@ -8,12 +8,12 @@ enum { LOOPS = 2, ROUNDS = 50, PLAYERS = 8 };
 
 struct game {
     struct weft_group *g;
-    _Atomic int        hits, worked;
+    _Atomic int hits, worked;
 };
 
 struct ball {
     struct game *game;
-    int          n;
+    int n;
 };
 
 static int adds(void *arg, struct upp_err *err)
@@ -36,7 +36,7 @@ static int hit(void *arg, struct upp_err *err)
 static int plays(void *arg, struct upp_err *err)
 {
     struct game *game = arg;
-    int          me   = weft_loop_current() == weft_group_loop(game->g, 1);
+    int me = weft_loop_current() == weft_group_loop(game->g, 1);
     for (int i = 0; i < ROUNDS; i++) {
         struct ball *b = wb_alloc(sizeof *b);
         if (!b)
@@ -69,10 +69,10 @@ static int start_team(void *arg, struct upp_err *err)
 
 TEST_WITH(group_two_loops_play, .no_torture = "threads that race: group_opens_and_closes is tortured")
 {
-    UPP_CLEANUP(weft_group_closep) struct weft_group *g    = NULL;
-    struct game                                       game = {.g = NULL};
-    struct upp_err                                    err;
-    int                                               ret = -1;
+    UPP_CLEANUP(weft_group_closep) struct weft_group *g = NULL;
+    struct game game = {.g = NULL};
+    struct upp_err err;
+    int ret = -1;
     CHECK(weft_group_open(UPP_OPTS(weft_group_opts, .loops = LOOPS), &g, &err) == 0);
     CHECK(weft_group_count(g) == LOOPS && !weft_group_loop(g, LOOPS));
     game.g = g;
@@ -102,10 +102,10 @@ static int start_for_ever(void *arg, struct upp_err *err)
 TEST_WITH(group_closes_in_the_middle, .no_torture = "threads that race: group_opens_and_closes is tortured")
 {
     for (int i = 0; i < 20; i++) {
-        UPP_CLEANUP(weft_group_closep) struct weft_group *g    = NULL;
-        struct game                                       game = {.g = NULL};
-        struct upp_err                                    err;
-        int                                               ret = -1;
+        UPP_CLEANUP(weft_group_closep) struct weft_group *g = NULL;
+        struct game game = {.g = NULL};
+        struct upp_err err;
+        int ret = -1;
         CHECK(weft_group_open(UPP_OPTS(weft_group_opts, .loops = LOOPS), &g, &err) == 0);
         game.g = g;
         for (uint32_t k = 0; k < LOOPS; k++)
@@ -119,8 +119,8 @@ TEST_WITH(group_closes_in_the_middle, .no_torture = "threads that race: group_op
 TEST(group_opens_and_closes)
 {
     UPP_CLEANUP(weft_group_closep) struct weft_group *g = NULL;
-    struct upp_err                                    err;
-    struct ball                                       b = {&(struct game){.g = NULL}, 0};
+    struct upp_err err;
+    struct ball b = {&(struct game){.g = NULL}, 0};
     CHECK(weft_group_open(UPP_OPTS(weft_group_opts, .loops = 3), &g, &err) == 0);
     int ret = -1, r = weft_loop_call(weft_group_loop(g, 2), "hit", hit, &b, NULL, &ret, &err);
     CHECK(r == 0 && ret == 0 && b.n == 1);
@@ -142,15 +142,15 @@ static int nothing(void *arg, struct upp_err *err)
 
 struct late {
     struct weft_group *g;
-    _Atomic int        spawned, posts;
+    _Atomic int spawned, posts;
 };
 
 /* Cancelled, it spawns one that nobody has cancelled. */
 static int spawns_late(void *arg, struct upp_err *err)
 {
     struct late *late = arg;
-    int          r    = weft_sleep_ms(3600000, err);
-    late->spawned     = weft_loop_spawn(weft_loop_current(), "late", sleeps, NULL, err);
+    int r = weft_sleep_ms(3600000, err);
+    late->spawned = weft_loop_spawn(weft_loop_current(), "late", sleeps, NULL, err);
     return r;
 }
 
@@ -161,12 +161,12 @@ static int start_late(void *arg, struct upp_err *err)
 
 TEST(group_close_refuses_new_fibers)
 {
-    UPP_CLEANUP(weft_group_closep) struct weft_group *g    = NULL;
-    struct late                                       late = {.spawned = 1};
-    struct upp_err                                    err;
-    int                                               ret = -1;
+    UPP_CLEANUP(weft_group_closep) struct weft_group *g = NULL;
+    struct late late = {.spawned = 1};
+    struct upp_err err;
+    int ret = -1;
     CHECK(weft_group_open(UPP_OPTS(weft_group_opts, .loops = 1), &g, &err) == 0);
-    int r       = weft_loop_call(weft_group_loop(g, 0), "start", start_late, &late, NULL, &ret, &err);
+    int r = weft_loop_call(weft_group_loop(g, 0), "start", start_late, &late, NULL, &ret, &err);
     int has_run = weft_loop_call(weft_group_loop(g, 0), "nothing", nothing, NULL, NULL, NULL, &err);
     weft_group_close(g); /* here and not by the cleanup: late must live */
     g = NULL;
@@ -179,7 +179,7 @@ enum { POSTS = 1000 };
 static void posts_back(void *arg)
 {
     struct late *late = arg;
-    uint32_t     to   = weft_loop_current() == weft_group_loop(late->g, 0);
+    uint32_t to = weft_loop_current() == weft_group_loop(late->g, 0);
     if (atomic_fetch_add(&late->posts, 1) < POSTS)
         if (weft_loop_post(weft_group_loop(late->g, to), posts_back, late, NULL) < 0)
             late->posts = POSTS; /* torture */
@@ -189,7 +189,7 @@ static void posts_back(void *arg)
 static int has_last_words(void *arg, struct upp_err *err)
 {
     struct late *late = arg;
-    int          r    = weft_sleep_ms(3600000, err);
+    int r = weft_sleep_ms(3600000, err);
     WEFT_SHIELD(0);
     TRY(weft_sleep_ms(20, err));
     TRY(weft_loop_post(weft_group_loop(late->g, 1), posts_back, late, err));
@@ -204,13 +204,13 @@ static int start_last_words(void *arg, struct upp_err *err)
 TEST_WITH(group_close_runs_posts_before_it_frees_any_loop, .no_torture = "a thousand messages between threads")
 {
     for (int i = 0; i < 5; i++) {
-        UPP_CLEANUP(weft_group_closep) struct weft_group *g    = NULL;
-        struct late                                       late = {.g = NULL};
-        struct upp_err                                    err;
-        int                                               ret = -1;
+        UPP_CLEANUP(weft_group_closep) struct weft_group *g = NULL;
+        struct late late = {.g = NULL};
+        struct upp_err err;
+        int ret = -1;
         CHECK(weft_group_open(UPP_OPTS(weft_group_opts, .loops = 2), &g, &err) == 0);
-        late.g      = g;
-        int r       = weft_loop_call(weft_group_loop(g, 0), "start", start_last_words, &late, NULL, &ret, &err);
+        late.g = g;
+        int r = weft_loop_call(weft_group_loop(g, 0), "start", start_last_words, &late, NULL, &ret, &err);
         int has_run = weft_loop_call(weft_group_loop(g, 0), "nothing", nothing, NULL, NULL, NULL, &err);
         weft_group_close(g);
         g = NULL;

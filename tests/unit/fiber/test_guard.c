@@ -14,7 +14,7 @@ static uint64_t ms_since(uint64_t start)
 static int deadline(void *arg, struct upp_err *err)
 {
     (void)arg;
-    uint64_t         start = WB_CALL(mono_ns)();
+    uint64_t start = WB_CALL(mono_ns)();
     struct weft_cond never = {0};
     {
         WEFT_DEADLINE(5);
@@ -83,7 +83,7 @@ static int times_out(void *arg, struct upp_err *err)
 
 static int late_cancel(void *arg, struct upp_err *err)
 {
-    UPP_CLEANUP(weft_scope_close) struct weft_scope   s = {.flags = WEFT_SCOPE_ISOLATED};
+    UPP_CLEANUP(weft_scope_close) struct weft_scope s = {.flags = WEFT_SCOPE_ISOLATED};
     UPP_CLEANUP(weft_fiber_unrefp) struct weft_fiber *f = NULL;
     (void)arg;
     TRY(weft_scope_spawn(&s, "times out", times_out, NULL, &f, err));
@@ -162,7 +162,7 @@ static int cancelled_inside(void *arg, struct upp_err *err)
 
 static int cancel_the_shielded(void *arg, struct upp_err *err)
 {
-    UPP_CLEANUP(weft_scope_close) struct weft_scope   s = {0};
+    UPP_CLEANUP(weft_scope_close) struct weft_scope s = {0};
     UPP_CLEANUP(weft_fiber_unrefp) struct weft_fiber *f = NULL;
     TRY(weft_scope_spawn(&s, "shielded", cancelled_inside, arg, &f, err));
     TRY(weft_yield(err));
@@ -175,7 +175,7 @@ static int cancel_the_shielded(void *arg, struct upp_err *err)
 TEST(guard_shield_delays_a_cancel)
 {
     struct upp_err err;
-    int            step = 0;
+    int step = 0;
     CHECK_INT(test_on_loop(cancel_the_shielded, &step, &err), 0);
     CHECK_INT(step, 2);
 }
@@ -194,7 +194,7 @@ static int out_of_order(void *arg, struct upp_err *err)
 {
     (void)arg, (void)err;
     struct weft_deadline a = weft_deadline_begin(1);
-    struct weft_shield   b = weft_shield_begin(1);
+    struct weft_shield b = weft_shield_begin(1);
     weft_deadline_end(&a);
     weft_shield_end(&b);
     return 0;
@@ -208,7 +208,7 @@ static void run_out_of_order(void)
 TEST_WITH(guard_out_of_order_aborts, .no_torture = "it aborts in a forked child")
 {
     char text[2048];
-    int  status = test_in_child(run_out_of_order, text, sizeof text);
+    int status = test_in_child(run_out_of_order, text, sizeof text);
     CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
     CHECK(strstr(text, "fiber 'test' ends a deadline out of order"));
 }

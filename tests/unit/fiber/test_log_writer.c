@@ -41,8 +41,8 @@ static bool pipe_log_up(struct pipe_log *p)
 static size_t fill(int fd)
 {
     static const char zeros[4096];
-    size_t            n     = 0;
-    int               flags = fcntl(fd, F_GETFL);
+    size_t n = 0;
+    int flags = fcntl(fd, F_GETFL);
     (void)fcntl(fd, F_SETFL, flags | O_NONBLOCK);
     for (ssize_t got; (got = write(fd, zeros, sizeof zeros)) > 0;)
         n += (size_t)got;
@@ -82,8 +82,8 @@ TEST_WITH(log_writer_drops_and_counts_what_nobody_reads,
           .no_torture = "it counts lines, and a failed write is one less")
 {
     UPP_CLEANUP(pipe_log_down) struct pipe_log p;
-    char                                       line[512];
-    uint64_t                                   before = wb_log_lost();
+    char line[512];
+    uint64_t before = wb_log_lost();
     CHECK(pipe_log_up(&p));
     size_t filled = fill(p.ends[1]);
     CHECK(weft__log_writer_start(RING, NULL) == 0);
@@ -109,7 +109,7 @@ TEST_WITH(log_writer_drops_and_counts_what_nobody_reads,
 TEST_WITH(log_writer_that_cannot_write_rests, .no_torture = "it counts lines, and a failed write is one less")
 {
     UPP_CLEANUP(pipe_log_down) struct pipe_log p;
-    uint64_t                                   before = wb_log_lost();
+    uint64_t before = wb_log_lost();
     CHECK(pipe_log_up(&p));
     CHECK(weft__log_writer_start(RING, NULL) == 0);
     (void)close(p.ends[0]);
@@ -123,9 +123,9 @@ TEST_WITH(log_writer_that_cannot_write_rests, .no_torture = "it counts lines, an
 
 TEST_WITH(log_writer_keeps_lines_whole_and_in_order, .no_torture = "it repeats a line until it is written")
 {
-    static const char                          dots[] = "............................................................";
+    static const char dots[] = "............................................................";
     UPP_CLEANUP(pipe_log_down) struct pipe_log p;
-    char                                       line[512];
+    char line[512];
     CHECK(pipe_log_up(&p));
     CHECK(weft__log_writer_start(RING, NULL) == 0);
     for (unsigned i = 0; i < LINES;) {
@@ -170,7 +170,7 @@ static void stops_in_vain(void)
 TEST_WITH(log_writer_gives_up_when_nobody_reads, .no_torture = "in a forked child")
 {
     char text[2048];
-    int  status = test_in_child(stops_in_vain, text, sizeof text);
+    int status = test_in_child(stops_in_vain, text, sizeof text);
     test_note("%s", text);
     CHECK_INT(status, 0);
     CHECK(strstr(text, "msg=\"after it\"") && !strstr(text, "msg=\"line\""));
@@ -189,7 +189,7 @@ static void logs_and_aborts(void)
 TEST_WITH(log_writer_writes_the_rest_before_a_crash, .no_torture = "in a forked child")
 {
     static char text[8192];
-    int         status = test_in_child(logs_and_aborts, text, sizeof text);
+    int status = test_in_child(logs_and_aborts, text, sizeof text);
     test_note("%s", text);
     CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
     CHECK(strstr(text, "i=0\n") && strstr(text, "i=49\n"));
@@ -204,7 +204,7 @@ static void logs_in_child(void)
 TEST_WITH(log_writer_is_not_inherited, .no_torture = "in a forked child")
 {
     UPP_CLEANUP(pipe_log_down) struct pipe_log p;
-    char                                       text[1024];
+    char text[1024];
     CHECK(pipe_log_up(&p));
     CHECK(weft__log_writer_start(0, NULL) == 0);
     int status = test_in_child(logs_in_child, text, sizeof text);

@@ -18,9 +18,9 @@ static int counts(void *arg, struct upp_err *err)
 
 TEST(loop_poll_is_one_turn)
 {
-    int                                             n = 0; /* outlives the loop, which closes at the end */
+    int n = 0; /* outlives the loop, which closes at the end */
     UPP_CLEANUP(weft_loop_closep) struct weft_loop *l = NULL;
-    struct upp_err                                  err;
+    struct upp_err err;
     CHECK(weft_loop_open(NULL, &l, &err) == 0);
     CHECK_INT(weft_loop_poll(l, &err), 0);
     CHECK(weft_loop_spawn(l, "counter", counts, &n, &err) == 0);
@@ -44,7 +44,7 @@ static void cancel_loop(void *arg)
 TEST(loop_cancel_reaches_its_fibers)
 {
     UPP_CLEANUP(weft_loop_closep) struct weft_loop *l = NULL;
-    struct upp_err                                  err;
+    struct upp_err err;
     CHECK(weft_loop_open(NULL, &l, &err) == 0);
     CHECK(weft_loop_spawn(l, "own", sleeps, NULL, &err) == 0);
     CHECK(weft_loop_post(l, cancel_loop, l, &err) == 0);
@@ -65,7 +65,7 @@ static int nests(void *arg, struct upp_err *err)
 TEST(loop_does_not_nest)
 {
     UPP_CLEANUP(weft_loop_closep) struct weft_loop *l = NULL;
-    struct upp_err                                  err;
+    struct upp_err err;
     CHECK(weft_loop_open(NULL, &l, &err) == 0);
     CHECK_INT(weft_loop_run(l, "outer", nests, l, &err), 0);
 }
@@ -73,8 +73,8 @@ TEST(loop_does_not_nest)
 /* Timers are not early, and a fiber that is always ready does not keep them from firing. */
 static int busy_and_timed(void *arg, struct upp_err *err)
 {
-    UPP_CLEANUP(weft_scope_close) struct weft_scope s     = {0};
-    uint64_t                                        start = WB_CALL(mono_ns)();
+    UPP_CLEANUP(weft_scope_close) struct weft_scope s = {0};
+    uint64_t start = WB_CALL(mono_ns)();
     TRY(weft_scope_spawn(&s, "counter", counts, arg, NULL, err));
     TRY(weft_sleep_ms(3, err));
     FAIL_UNLESS(WB_CALL(mono_ns)() - start >= 3000000);
@@ -84,7 +84,7 @@ static int busy_and_timed(void *arg, struct upp_err *err)
 TEST(loop_turns_are_fair)
 {
     struct upp_err err;
-    int            n = 0;
+    int n = 0;
     CHECK_INT(test_on_loop(busy_and_timed, &n, &err), 0);
     CHECK(n > 10);
 }
@@ -92,7 +92,7 @@ TEST(loop_turns_are_fair)
 /* ---- Posts ---- */
 
 struct order {
-    int    seen[8];
+    int seen[8];
     size_t n;
 };
 
@@ -110,9 +110,9 @@ static void note2(void *arg)
 
 TEST(loop_posts_run_in_order_within_limits)
 {
-    struct order                                    o = {.n = 0}; /* outlives the loop, which runs what was posted */
+    struct order o = {.n = 0}; /* outlives the loop, which runs what was posted */
     UPP_CLEANUP(weft_loop_closep) struct weft_loop *l = NULL;
-    struct upp_err                                  err;
+    struct upp_err err;
     CHECK(weft_loop_open(UPP_OPTS(weft_loop_opts, .max_inbox = 2), &l, &err) == 0);
     for (int i = 0; i < 2; i++) {
         CHECK(weft_loop_post(l, note1, &o, &err) == 0 && weft_loop_post(l, note2, &o, &err) == 0);
@@ -126,8 +126,8 @@ TEST(loop_posts_run_in_order_within_limits)
 TEST(loop_close_runs_what_was_posted)
 {
     struct weft_loop *l = NULL;
-    struct upp_err    err;
-    struct order      o = {.n = 0};
+    struct upp_err err;
+    struct order o = {.n = 0};
     CHECK(weft_loop_open(NULL, &l, &err) == 0);
     int r = weft_loop_post(l, note1, &o, &err);
     weft_loop_close(l);
@@ -136,22 +136,22 @@ TEST(loop_close_runs_what_was_posted)
 
 struct knock {
     struct weft_loop *loop;
-    struct weft_cond  door;
-    bool              open;
-    int               posted;
+    struct weft_cond door;
+    bool open;
+    int posted;
 };
 
 static void opens(void *arg)
 {
     struct knock *k = arg;
-    k->open         = true;
+    k->open = true;
     weft_cond_signal(&k->door);
 }
 
 static void *knocks(void *arg)
 {
     struct knock *k = arg;
-    k->posted       = weft_loop_post(k->loop, opens, k, NULL);
+    k->posted = weft_loop_post(k->loop, opens, k, NULL);
     if (k->posted < 0)
         weft_loop_cancel(k->loop); /* out of memory in torture: it must not wait for ever */
     return NULL;
@@ -160,7 +160,7 @@ static void *knocks(void *arg)
 static int waits_for_knock(void *arg, struct upp_err *err)
 {
     struct knock *k = arg;
-    k->loop         = weft_loop_current();
+    k->loop = weft_loop_current();
     pthread_t t;
     FAIL_UNLESS(weft__thread_start(&t, knocks, k) == 0);
     int r = 0;
@@ -172,7 +172,7 @@ static int waits_for_knock(void *arg, struct upp_err *err)
 
 TEST(loop_post_from_another_thread_wakes_it)
 {
-    struct knock   k = {.open = false};
+    struct knock k = {.open = false};
     struct upp_err err;
     CHECK_INT(test_on_loop(waits_for_knock, &k, &err), 0);
 }
@@ -183,12 +183,12 @@ TEST(loop_options_may_be_older_or_newer)
 {
     struct {
         struct weft_loop_opts known;
-        int                   unknown;
-    } newer                     = {.known = {.size = sizeof newer, .max_inbox = 3, .stack_size = 32768}, .unknown = 1};
+        int unknown;
+    } newer = {.known = {.size = sizeof newer, .max_inbox = 3, .stack_size = 32768}, .unknown = 1};
     struct weft_loop_opts older = {
         .size = offsetof(struct weft_loop_opts, stack_size), .max_inbox = 4, .stack_size = 1};
     UPP_CLEANUP(weft_loop_closep) struct weft_loop *a = NULL, *b = NULL;
-    struct upp_err                                  err;
+    struct upp_err err;
     CHECK(weft_loop_open(&newer.known, &a, &err) == 0 && weft_loop_open(&older, &b, &err) == 0);
     CHECK(a->max_posted == 3 && a->stacks.size == 32768);
     CHECK(b->max_posted == 4 && b->stacks.size >= 65536);
@@ -203,7 +203,7 @@ TEST(loop_uv_says_its_version)
 }
 
 struct listener {
-    int  fd[2];
+    int fd[2];
     bool heard;
 };
 
@@ -231,9 +231,9 @@ static int at_once(void *arg, struct upp_err *err)
 /* The kernel is not asked each time, and is asked all the same. */
 TEST(loop_that_never_waits_hears_the_outside)
 {
-    WB_CLEANUP(listener_done) struct listener       in = {.fd = {-1, -1}}; /* outlives the loop */
-    UPP_CLEANUP(weft_loop_closep) struct weft_loop *l  = NULL;
-    struct upp_err                                  err;
+    WB_CLEANUP(listener_done) struct listener in = {.fd = {-1, -1}}; /* outlives the loop */
+    UPP_CLEANUP(weft_loop_closep) struct weft_loop *l = NULL;
+    struct upp_err err;
     CHECK(pipe(in.fd) == 0 && write(in.fd[1], "x", 1) == 1);
     CHECK(weft_loop_open(NULL, &l, &err) == 0);
     CHECK(weft_loop_spawn(l, "listener", listens, &in, &err) == 0);
@@ -245,7 +245,7 @@ TEST(loop_that_never_waits_hears_the_outside)
 TEST(loop_refuses_stacks_beyond_reason)
 {
     struct weft_loop *l = NULL;
-    struct upp_err    err;
+    struct upp_err err;
     ALWAYS(weft_loop_open(UPP_OPTS(weft_loop_opts, .stack_size = SIZE_MAX - 100), &l, &err) < 0 && !l);
     int r = weft_loop_open(UPP_OPTS(weft_loop_opts, .stack_size = (64u << 20) + 1), &l, &err);
     CHECK_INT(r, -UPP_EINVALID);
@@ -254,15 +254,15 @@ TEST(loop_refuses_stacks_beyond_reason)
 /* ---- Messages to ourselves, for later -------------------------------------------------------------------- */
 
 struct later {
-    struct weft__msg   msg;
+    struct weft__msg msg;
     struct weft_fiber *fiber;
-    int                others, when; /* how often the other had run, then */
+    int others, when; /* how often the other had run, then */
 };
 
 static void take_later(struct weft__msg *m)
 {
     struct later *x = WB_OUTER(m, struct later, msg);
-    x->when         = x->others;
+    x->when = x->others;
     weft__wake(x->fiber, 0);
 }
 

@@ -30,7 +30,7 @@ static void overflow(void)
 TEST_WITH(overflow_is_named, .no_torture = "it dies in a forked child")
 {
     char text[2048];
-    int  status = test_in_child(overflow, text, sizeof text);
+    int status = test_in_child(overflow, text, sizeof text);
     test_note("%s", text);
     if (WEFT__ANNOTATED) { /* the sanitizer's own report comes first; it is enough that it dies */
         CHECK(status != 0);

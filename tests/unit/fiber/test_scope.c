@@ -47,7 +47,7 @@ static int first_failure(void *arg, struct upp_err *err)
 
 TEST(scope_first_failure_cancels_the_others)
 {
-    struct state   s = {0};
+    struct state s = {0};
     struct upp_err err;
     CHECK_INT(test_on_loop(first_failure, &s, &err), 0);
     CHECK(s.ran == 3 && s.canceled == 3);
@@ -66,7 +66,7 @@ static int spawn_after_failure(void *arg, struct upp_err *err)
 
 TEST(scope_child_spawned_after_a_failure_never_runs)
 {
-    struct state   s = {0};
+    struct state s = {0};
     struct upp_err err;
     CHECK_INT(test_on_loop(spawn_after_failure, &s, &err), 0);
     CHECK_INT(s.ran, 0);
@@ -97,7 +97,7 @@ static int leaves(void *arg, struct upp_err *err)
 
 TEST(scope_return_cancels_and_joins)
 {
-    struct state   s = {0};
+    struct state s = {0};
     struct upp_err err;
     CHECK_INT(test_on_loop(leaves, &s, &err), 0);
     CHECK(s.ran == 3 && s.canceled == 3);
@@ -107,7 +107,7 @@ TEST(scope_return_cancels_and_joins)
 static int slow_to_go(void *arg, struct upp_err *err)
 {
     struct state *s = arg;
-    int           r = weft_sleep_ms(100000, err);
+    int r = weft_sleep_ms(100000, err);
     WEFT_SHIELD(0);
     TRY(weft_yield(NULL));
     TRY(weft_sleep_ms(2, NULL));
@@ -124,9 +124,9 @@ static int owner(void *arg, struct upp_err *err)
 
 static int cancels_owner(void *arg, struct upp_err *err)
 {
-    UPP_CLEANUP(weft_scope_close) struct weft_scope   s  = {0};
-    UPP_CLEANUP(weft_fiber_unrefp) struct weft_fiber *f  = NULL;
-    struct state                                     *st = arg;
+    UPP_CLEANUP(weft_scope_close) struct weft_scope s = {0};
+    UPP_CLEANUP(weft_fiber_unrefp) struct weft_fiber *f = NULL;
+    struct state *st = arg;
     TRY(weft_scope_spawn(&s, "owner", owner, arg, &f, err));
     TRY(weft_yield(err));
     TRY(weft_yield(err));
@@ -138,7 +138,7 @@ static int cancels_owner(void *arg, struct upp_err *err)
 
 TEST(scope_close_waits_for_children_that_unwind_slowly)
 {
-    struct state   s = {0};
+    struct state s = {0};
     struct upp_err err;
     CHECK_INT(test_on_loop(cancels_owner, &s, &err), 0);
 }

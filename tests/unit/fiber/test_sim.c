@@ -29,7 +29,7 @@ static int sleeps_a_year(void *arg, struct upp_err *err)
 {
     (void)arg;
     uint64_t mono = WB_CALL(mono_ns)();
-    int64_t  wall = WB_CALL(wall_ns)();
+    int64_t wall = WB_CALL(wall_ns)();
     uint64_t year = UINT64_C(365) * 24 * 3600 * 1000;
     TRY(weft_sleep_ms(year, err));
     uint64_t passed = WB_CALL(mono_ns)() - mono;
@@ -41,7 +41,7 @@ static int sleeps_a_year(void *arg, struct upp_err *err)
 TEST(sim_time_is_virtual)
 {
     struct upp_err err;
-    uint64_t       before = WB_CALL(mono_ns)();
+    uint64_t before = WB_CALL(mono_ns)();
     CHECK_INT(on_sim(1, sleeps_a_year, NULL, NULL, &err), 0);
     CHECK(WB_CALL(mono_ns)() - before < UINT64_C(10000000000)); /* the table is back */
 }
@@ -49,9 +49,9 @@ TEST(sim_time_is_virtual)
 static int looks_at_the_wall(void *arg, struct upp_err *err)
 {
     (void)arg;
-    struct weft_loop *l    = weft_loop_current();
-    int64_t           wall = weft__loop_wall_ms(l);
-    uint64_t          now  = l->now;
+    struct weft_loop *l = weft_loop_current();
+    int64_t wall = weft__loop_wall_ms(l);
+    uint64_t now = l->now;
     FAIL_UNLESS(wall == wb_wall_ms());
     l->now = now + 999999;
     l->wall_ms -= 7; /* would a look put it right? */
@@ -72,13 +72,13 @@ TEST(sim_a_look_at_the_wall_clock_is_good_for_a_millisecond)
 /* ---- Order ---- */
 
 struct letters {
-    char   text[64];
+    char text[64];
     size_t n;
 };
 
 struct letter {
     struct letters *all;
-    char            c;
+    char c;
 };
 
 static int writes(void *arg, struct upp_err *err)
@@ -94,7 +94,7 @@ static int writes(void *arg, struct upp_err *err)
 static int shuffles(void *arg, struct upp_err *err)
 {
     UPP_CLEANUP(weft_scope_close) struct weft_scope s = {0};
-    struct letter                                   l[8];
+    struct letter l[8];
     for (int i = 0; i < 8; i++) {
         l[i] = (struct letter){arg, (char)('a' + i)};
         TRY(weft_scope_spawn(&s, "writer", writes, &l[i], NULL, err));
@@ -106,12 +106,12 @@ TEST(sim_seed_decides_the_order)
 {
     enum { SEEDS = 20 };
     struct letters first[SEEDS];
-    uint64_t       trace[SEEDS];
+    uint64_t trace[SEEDS];
     struct upp_err err;
     for (int i = 0; i < SEEDS; i++) {
-        struct letters again       = {.n = 0};
-        uint64_t       trace_again = 0;
-        first[i].n                 = 0;
+        struct letters again = {.n = 0};
+        uint64_t trace_again = 0;
+        first[i].n = 0;
         test_note("seed %d", i);
         CHECK_INT(on_sim((uint64_t)i, shuffles, &first[i], &trace[i], &err), 0);
         CHECK_INT(on_sim((uint64_t)i, shuffles, &again, &trace_again, &err), 0);
@@ -132,7 +132,7 @@ static int waits_for_ever(void *arg, struct upp_err *err)
 static int deadlocks(void *arg, struct upp_err *err)
 {
     UPP_CLEANUP(weft_scope_close) struct weft_scope s = {0};
-    struct weft_cond                                c = {0};
+    struct weft_cond c = {0};
     (void)arg;
     TRY(weft_scope_spawn(&s, "child", waits_for_ever, &c, NULL, err));
     return weft_scope_join(&s, err);
@@ -161,7 +161,7 @@ static void run_hopeless(void)
 TEST_WITH(sim_deadlock_that_nothing_ends_aborts, .no_torture = "it aborts in a forked child")
 {
     char text[2048];
-    int  status = test_in_child(run_hopeless, text, sizeof text);
+    int status = test_in_child(run_hopeless, text, sizeof text);
     CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
     CHECK(strstr(text, "deadlock that no cancel ends: test waits for a condition"));
 }
@@ -170,14 +170,14 @@ TEST_WITH(sim_deadlock_that_nothing_ends_aborts, .no_torture = "it aborts in a f
 
 struct net {
     struct weft__sim *w;
-    int               fd[2];
-    size_t            n;
+    int fd[2];
+    size_t n;
 };
 
 static int sends(void *arg, struct upp_err *err)
 {
     struct net *n = arg;
-    char        part[1000];
+    char part[1000];
     for (size_t i = 0; i < sizeof part; i++)
         part[i] = (char)i;
     for (size_t left = n->n; left; left -= WB_MIN(left, sizeof part))
@@ -189,9 +189,9 @@ static int sends(void *arg, struct upp_err *err)
 static int receives(void *arg, struct upp_err *err)
 {
     struct net *n = arg;
-    char        part[777];
-    size_t      total = 0;
-    int64_t     r;
+    char part[777];
+    size_t total = 0;
+    int64_t r;
     while ((r = weft_recv(n->fd[1], part, sizeof part, err)) > 0)
         for (int64_t i = 0; i < r; i++, total++)
             FAIL_UNLESS(part[i] == (char)(total % 1000));
@@ -204,7 +204,7 @@ static int receives(void *arg, struct upp_err *err)
 static int talks(void *arg, struct upp_err *err)
 {
     UPP_CLEANUP(weft_scope_close) struct weft_scope s = {0};
-    struct net                                     *n = arg;
+    struct net *n = arg;
     TRY(weft__sim_pair(n->w, n->fd, err));
     TRY(weft_scope_spawn(&s, "receiver", receives, n, NULL, err));
     TRY(weft_scope_spawn(&s, "sender", sends, n, NULL, err));
@@ -217,7 +217,7 @@ TEST(sim_sockets_delay_and_cut_but_lose_nothing)
 {
     for (uint64_t seed = 0; seed < 5; seed++) {
         UPP_CLEANUP(weft__sim_closep) struct weft__sim *w = NULL;
-        struct upp_err                                  err;
+        struct upp_err err;
         CHECK(weft__sim_open(UPP_OPTS(weft__sim_opts, .seed = seed), &w, &err) == 0);
         struct net n = {.w = w, .n = 20000};
         CHECK_INT(weft_loop_run(weft__sim_loop(w, 0), "test", talks, &n, &err), 0);
@@ -233,8 +233,8 @@ static int serves(void *arg, struct upp_err *err)
 
 static int asks(void *arg, struct upp_err *err)
 {
-    struct sockaddr_in           at = {.sin_family = AF_INET, .sin_port = 80};
-    char                         c[5];
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = 80};
+    char c[5];
     UPP_CLEANUP(test_closep) int fd = WB_CALL(socket)(AF_INET, SOCK_STREAM, 0);
     (void)arg;
     if (fd < 0)
@@ -248,9 +248,9 @@ static int asks(void *arg, struct upp_err *err)
 
 static int listens(void *arg, struct upp_err *err)
 {
-    UPP_CLEANUP(weft_scope_close) struct weft_scope s  = {0};
-    struct sockaddr_in                              at = {.sin_family = AF_INET, .sin_port = 80};
-    int                                             r  = asks(arg, err); /* nobody listens */
+    UPP_CLEANUP(weft_scope_close) struct weft_scope s = {0};
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = 80};
+    int r = asks(arg, err); /* nobody listens */
     if (r != -UPP_ENET)
         return r;
     UPP_CLEANUP(test_closep) int fd = WB_CALL(socket)(AF_INET, SOCK_STREAM, 0);
@@ -275,7 +275,7 @@ TEST(sim_connects_and_accepts)
 static int is_cut(void *arg, struct upp_err *err)
 {
     struct net *n = arg;
-    char        c;
+    char c;
     TRY(weft__sim_pair(n->w, n->fd, err));
     weft__sim_cut(n->w, n->fd[0]);
     FAIL_UNLESS(weft_recv(n->fd[1], &c, 1, err) == -UPP_ENET && weft_send(n->fd[0], "x", 1, err) == -UPP_ENET);
@@ -292,7 +292,7 @@ static int is_cut(void *arg, struct upp_err *err)
 TEST(sim_connections_can_be_cut)
 {
     UPP_CLEANUP(weft__sim_closep) struct weft__sim *w = NULL;
-    struct upp_err                                  err;
+    struct upp_err err;
     CHECK(weft__sim_open(UPP_OPTS(weft__sim_opts, .seed = 1), &w, &err) == 0);
     struct net n = {.w = w};
     CHECK_INT(weft_loop_run(weft__sim_loop(w, 0), "test", is_cut, &n, &err), 0);
@@ -300,11 +300,11 @@ TEST(sim_connections_can_be_cut)
 
 static int runs_program(void *arg, struct upp_err *err)
 {
-    struct net                                           *n      = arg;
-    struct upp_spawn                                      what   = {.file = "tool"};
-    int                                                   status = 0;
-    uint64_t                                              start  = WB_CALL(mono_ns)();
-    UPP_CLEANUP(weft_process_closep) struct weft_process *p      = NULL;
+    struct net *n = arg;
+    struct upp_spawn what = {.file = "tool"};
+    int status = 0;
+    uint64_t start = WB_CALL(mono_ns)();
+    UPP_CLEANUP(weft_process_closep) struct weft_process *p = NULL;
     TRY(weft_process_open(&what, &p, err));
     TRY(weft_process_wait(p, &status, err));
     FAIL_UNLESS(WIFEXITED(status) && WEXITSTATUS(status) == 3);
@@ -312,9 +312,9 @@ static int runs_program(void *arg, struct upp_err *err)
     UPP_CLEANUP(weft_process_closep) struct weft_process *q = NULL;
     TRY(weft_process_open(&what, &q, err));
     FAIL_UNLESS(weft__sim_children(n->w) == 2);
-    what.file              = "unknown";
+    what.file = "unknown";
     struct weft_process *u = NULL;
-    int                  r = weft_process_open(&what, &u, err);
+    int r = weft_process_open(&what, &u, err);
     FAIL_UNLESS(!u && (r == -UPP_ENOTFOUND || r == -UPP_ENOMEM));
     return 0;
 } /* q is killed */
@@ -322,7 +322,7 @@ static int runs_program(void *arg, struct upp_err *err)
 TEST(sim_programs_end_when_they_should)
 {
     UPP_CLEANUP(weft__sim_closep) struct weft__sim *w = NULL;
-    struct upp_err                                  err;
+    struct upp_err err;
     CHECK(weft__sim_open(UPP_OPTS(weft__sim_opts, .seed = 1), &w, &err) == 0);
     CHECK(weft__sim_program(w, "tool", 5000, 3 << 8, &err) == 0);
     struct net n = {.w = w};
@@ -338,16 +338,16 @@ static void kills_nothing(struct weft_loop *l, const struct weft__child *c)
 
 static int immortal(void *arg, struct upp_err *err)
 {
-    struct weft_loop            *l      = weft_loop_current();
+    struct weft_loop *l = weft_loop_current();
     const struct weft__loop_ops *before = l->ops;
-    struct weft__loop_ops        weak   = *before;
-    struct upp_spawn             what   = {.file = "tool"};
-    struct weft_process         *p      = NULL;
-    uint64_t                     start  = WB_CALL(mono_ns)();
+    struct weft__loop_ops weak = *before;
+    struct upp_spawn what = {.file = "tool"};
+    struct weft_process *p = NULL;
+    uint64_t start = WB_CALL(mono_ns)();
     (void)arg;
     TRY(weft_process_open(&what, &p, err));
     weak.child_kill = kills_nothing;
-    l->ops          = &weak;
+    l->ops = &weak;
     weft_process_close(p);
     l->ops = before;
     FAIL_UNLESS(WB_CALL(mono_ns)() - start >= UINT64_C(10000000000));
@@ -357,7 +357,7 @@ static int immortal(void *arg, struct upp_err *err)
 TEST(sim_process_that_does_not_end_is_left_to_a_worker)
 {
     UPP_CLEANUP(weft__sim_closep) struct weft__sim *w = NULL;
-    struct upp_err                                  err;
+    struct upp_err err;
     CHECK(weft__sim_open(UPP_OPTS(weft__sim_opts, .seed = 1), &w, &err) == 0);
     CHECK(weft__sim_program(w, "tool", 1000000, 0, &err) == 0);
     CHECK_INT(weft_loop_run(weft__sim_loop(w, 0), "test", immortal, NULL, &err), 0);
@@ -366,10 +366,10 @@ TEST(sim_process_that_does_not_end_is_left_to_a_worker)
 
 TEST(sim_one_world_at_a_time)
 {
-    UPP_CLEANUP(weft__sim_closep) struct weft__sim *w   = NULL;
-    struct weft__sim                               *two = NULL;
-    struct upp_err                                  err;
-    unsigned char                                   a[8], b[8];
+    UPP_CLEANUP(weft__sim_closep) struct weft__sim *w = NULL;
+    struct weft__sim *two = NULL;
+    struct upp_err err;
+    unsigned char a[8], b[8];
     CHECK(weft__sim_open(UPP_OPTS(weft__sim_opts, .seed = 1), &w, &err) == 0);
     int r = weft__sim_open(UPP_OPTS(weft__sim_opts, .seed = 2), &two, &err);
     ALWAYS(!two);
@@ -383,7 +383,7 @@ TEST(sim_one_world_at_a_time)
 static int spawns_two(void *arg, struct upp_err *err)
 {
     UPP_CLEANUP(weft_scope_close) struct weft_scope s = {0};
-    struct weft_cond                                c = {0};
+    struct weft_cond c = {0};
     (void)arg;
     TRY(weft_scope_spawn(&s, "one", waits_for_ever, &c, NULL, err));
     return weft_scope_spawn(&s, "two", waits_for_ever, &c, NULL, err);
@@ -428,16 +428,16 @@ TEST(sim_limits)
 enum { ITEMS = 12 };
 
 struct everything {
-    struct weft__sim    *w;
-    struct weft_loop    *other;
+    struct weft__sim *w;
+    struct weft_loop *other;
     struct weft_channel *c;
-    struct weft_cond     cond;
-    int                  sent, received, worked, dropped, called, timeouts, cancels, cleaned, begun;
+    struct weft_cond cond;
+    int sent, received, worked, dropped, called, timeouts, cancels, cleaned, begun;
 };
 
 struct item {
     struct everything *e;
-    int                n;
+    int n;
 };
 
 static struct item *item(struct everything *e, int n)
@@ -477,7 +477,7 @@ static int produces(void *arg, struct upp_err *err)
     struct everything *e = arg;
     for (int n = 1; n <= ITEMS; n++) {
         struct item *i = item(e, n);
-        int          ret;
+        int ret;
         if (!i)
             return -UPP_ENOMEM;
         WEFT_DEADLINE(10);
@@ -504,7 +504,7 @@ static int produces(void *arg, struct upp_err *err)
 static int consumes(void *arg, struct upp_err *err)
 {
     struct everything *e = arg;
-    int                n, r;
+    int n, r;
     while ((r = weft_channel_recv(e->c, &n, err)) == 1) {
         e->received++;
         weft_cond_broadcast(&e->cond);
@@ -539,8 +539,8 @@ static int everything(void *arg, struct upp_err *err)
 {
     UPP_CLEANUP(weft_scope_close) struct weft_scope makers = {.flags = WEFT_SCOPE_ISOLATED}, takers = {0};
     UPP_CLEANUP(weft_scope_close) struct weft_scope others = {.flags = WEFT_SCOPE_ISOLATED};
-    struct everything                              *e      = arg;
-    UPP_CLEANUP(unref_three) struct three           hands  = {{NULL}};
+    struct everything *e = arg;
+    UPP_CLEANUP(unref_three) struct three hands = {{NULL}};
     for (int i = 0; i < 2; i++)
         TRY(weft_scope_spawn(&takers, "consumer", consumes, e, NULL, err));
     for (int i = 0; i < 4; i++)
@@ -564,11 +564,11 @@ static int everything(void *arg, struct upp_err *err)
 static int one_seed(uint64_t seed, struct everything *e, uint64_t *trace, struct upp_err *err)
 {
     UPP_CLEANUP(weft_channel_freep) struct weft_channel *c = NULL;
-    UPP_CLEANUP(weft__sim_closep) struct weft__sim      *w = NULL;
+    UPP_CLEANUP(weft__sim_closep) struct weft__sim *w = NULL;
     TRY(weft_channel_new(3, sizeof(int), &c, err));
     TRY(weft__sim_open(UPP_OPTS(weft__sim_opts, .seed = seed, .loops = 2), &w, err));
-    *e     = (struct everything){.w = w, .other = weft__sim_loop(w, 1), .c = c};
-    int r  = weft_loop_run(weft__sim_loop(w, 0), "everything", everything, e, err);
+    *e = (struct everything){.w = w, .other = weft__sim_loop(w, 1), .c = c};
+    int r = weft_loop_run(weft__sim_loop(w, 0), "everything", everything, e, err);
     *trace = weft__sim_trace(w);
     return r;
 }
@@ -577,12 +577,12 @@ static int one_seed(uint64_t seed, struct everything *e, uint64_t *trace, struct
 TEST_WITH(sim_thousand_seeds, .no_torture = "a thousand runs; sim_one_seed_of_everything is tortured", .seconds = 1800)
 {
     struct everything all = {.w = NULL};
-    struct upp_err    err;
-    uint64_t          last  = 0;
-    uint64_t          seeds = test_number("WEFT_SEEDS", 1000);
+    struct upp_err err;
+    uint64_t last = 0;
+    uint64_t seeds = test_number("WEFT_SEEDS", 1000);
     for (uint64_t seed = 1; seed <= seeds; seed++) {
         struct everything e, again;
-        uint64_t          trace = 0, trace_again = 0;
+        uint64_t trace = 0, trace_again = 0;
         test_note("seed %llu", (unsigned long long)seed);
         CHECK_INT(one_seed(seed, &e, &trace, &err), 0);
         CHECK(e.sent + e.timeouts <= 3 * ITEMS && e.sent + e.timeouts >= 2 * ITEMS);
@@ -605,15 +605,15 @@ TEST_WITH(sim_thousand_seeds, .no_torture = "a thousand runs; sim_one_seed_of_ev
 TEST(sim_one_seed_of_everything)
 {
     struct everything e;
-    struct upp_err    err;
-    uint64_t          trace;
+    struct upp_err err;
+    uint64_t trace;
     CHECK_INT(one_seed(4, &e, &trace, &err), 0);
 }
 
 /* ---- The trace in words ---- */
 
 struct words {
-    char   text[4096];
+    char text[4096];
     size_t n;
 };
 
@@ -632,9 +632,9 @@ static int naps(void *arg, struct upp_err *err)
 
 TEST(sim_trace_can_be_read)
 {
-    static struct words                             words;
+    static struct words words;
     UPP_CLEANUP(weft__sim_closep) struct weft__sim *w = NULL;
-    struct upp_err                                  err;
+    struct upp_err err;
     words.n = 0;
     CHECK(weft__sim_open(UPP_OPTS(weft__sim_opts, .seed = 1, .trace = tell, .arg = &words), &w, &err) == 0);
     CHECK_INT(weft_loop_run(weft__sim_loop(w, 0), "sleeper", naps, NULL, &err), 0);
@@ -649,7 +649,7 @@ TEST(sim_trace_can_be_read)
 TEST(sim_random_is_the_seeds)
 {
     struct upp_err err;
-    uint64_t       n[2] = {0, 1}, outside;
+    uint64_t n[2] = {0, 1}, outside;
     CHECK(wb_random(&outside, sizeof outside, &err) == 0); /* leaves a batch behind */
     for (int i = 0; i < 2; i++) {
         UPP_CLEANUP(weft__sim_closep) struct weft__sim *w = NULL;
@@ -670,8 +670,8 @@ TEST(sim_random_is_the_seeds)
 TEST(sim_listener_closes_its_whole_backlog)
 {
     UPP_CLEANUP(weft__sim_closep) struct weft__sim *w = NULL;
-    struct upp_err                                  err;
-    struct sockaddr_in                              at = {.sin_family = AF_INET, .sin_port = 7};
+    struct upp_err err;
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = 7};
     CHECK(weft__sim_open(UPP_OPTS(weft__sim_opts, .seed = 1), &w, &err) == 0);
     int listener = WB_CALL(socket)(AF_INET, SOCK_STREAM, 0), clients[3];
     CHECK(listener >= 0 && WB_CALL(bind)(listener, (struct sockaddr *)&at, sizeof at) == 0);

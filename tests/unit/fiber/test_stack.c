@@ -9,7 +9,7 @@
 static size_t resident(const struct weft__stack *s, size_t page)
 {
     unsigned char v[1024];
-    size_t        n = 0, pages = (s->size + page - 1) / page;
+    size_t n = 0, pages = (s->size + page - 1) / page;
     if (pages > sizeof v || mincore(s->low, s->size, v) != 0)
         return 0;
     for (size_t i = 0; i < pages; i++)
@@ -21,7 +21,7 @@ static size_t resident(const struct weft__stack *s, size_t page)
 struct taken {
     struct weft__stacks pool;
     struct weft__stack *s[WEFT__STACKS_WARM + 1];
-    int                 n;
+    int n;
 };
 
 static void give_back(struct taken *t)
@@ -84,7 +84,7 @@ TEST(stack_guard_is_below)
     weft__stacks_init(&p, 0);
     struct weft__stack *s = weft__stack_take(&p, NULL);
     CHECK(s);
-    bool at   = weft__stack_guards(s, s->low - 1) && weft__stack_guards(s, s->low - s->guard);
+    bool at = weft__stack_guards(s, s->low - 1) && weft__stack_guards(s, s->low - s->guard);
     bool over = weft__stack_guards(s, s->low) || weft__stack_guards(s, s->low - s->guard - 1);
     weft__stack_release(&p, s);
     weft__stacks_done(&p);
@@ -95,7 +95,7 @@ TEST(stack_is_unmapped_beyond_what_is_kept)
 {
     enum { N = WEFT__STACKS_WARM + WEFT__STACKS_KEEP + 5 };
     static struct weft__stack *s[N];
-    struct weft__stacks        p;
+    struct weft__stacks p;
     weft__stacks_init(&p, 0);
     int n = 0;
     while (n < N && (s[n] = weft__stack_take(&p, NULL)))

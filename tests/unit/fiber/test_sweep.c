@@ -12,17 +12,17 @@
 #include "support/fibers.h"
 
 struct program {
-    int                  fd[2];
+    int fd[2];
     struct weft_channel *channel;
-    struct weft_cond     ready;
-    bool                 is_ready;
-    int                  begun, cleaned; /* sections that must be finished once begun */
-    _Atomic int          made, gone;     /* arguments of jobs and calls */
+    struct weft_cond ready;
+    bool is_ready;
+    int begun, cleaned;     /* sections that must be finished once begun */
+    _Atomic int made, gone; /* arguments of jobs and calls */
 };
 
 struct thing {
     struct program *p;
-    int             n;
+    int n;
 };
 
 static struct thing *thing(struct program *p)
@@ -64,7 +64,7 @@ static void finishes(struct program **p)
 
 static int producer(void *arg, struct upp_err *err)
 {
-    struct program                       *p    = arg;
+    struct program *p = arg;
     UPP_CLEANUP(finishes) struct program *ends = p;
     p->begun++;
     for (int i = 0; i < 4; i++) {
@@ -78,7 +78,7 @@ static int producer(void *arg, struct upp_err *err)
 static int consumer(void *arg, struct upp_err *err)
 {
     struct program *p = arg;
-    int             i, r, n = 0;
+    int i, r, n = 0;
     while ((r = weft_channel_recv(p->channel, &i, err)) == 1)
         FAIL_UNLESS(i == n++);
     TRY(r);
@@ -90,7 +90,7 @@ static int consumer(void *arg, struct upp_err *err)
 static int uses_worker(struct program *p, struct upp_err *err)
 {
     struct thing *t = thing(p);
-    int           ret;
+    int ret;
     if (!t)
         return -UPP_ENOMEM;
     TRY(weft_work(adds, t, drop, &ret, err));
@@ -107,10 +107,10 @@ static int uses_worker(struct program *p, struct upp_err *err)
 
 static int uses_process(struct upp_err *err)
 {
-    char *const                                           argv[] = {(char[]){"true"}, NULL};
-    struct upp_spawn                                      what   = {.file = "true", .argv = argv, .own_session = true};
-    UPP_CLEANUP(weft_process_closep) struct weft_process *p      = NULL;
-    int                                                   status;
+    char *const argv[] = {(char[]){"true"}, NULL};
+    struct upp_spawn what = {.file = "true", .argv = argv, .own_session = true};
+    UPP_CLEANUP(weft_process_closep) struct weft_process *p = NULL;
+    int status;
     what.in = what.out = what.error = -1;
     TRY(weft_process_open(&what, &p, err));
     TRY(weft_process_wait(p, &status, err));
@@ -121,7 +121,7 @@ static int uses_process(struct upp_err *err)
 static int reader(void *arg, struct upp_err *err)
 {
     struct program *p = arg;
-    char            text[4];
+    char text[4];
     while (!p->is_ready)
         TRY(weft_cond_wait(&p->ready, err));
     for (size_t n = 0; n < sizeof text;) {
@@ -136,7 +136,7 @@ static int reader(void *arg, struct upp_err *err)
 
 static int program(void *arg, struct upp_err *err)
 {
-    struct program                                 *p = arg;
+    struct program *p = arg;
     UPP_CLEANUP(weft_scope_close) struct weft_scope s = {0};
     WEFT_DEADLINE(60000);
     TRY(weft_scope_spawn(&s, "producer", producer, p, NULL, err));
@@ -147,7 +147,7 @@ static int program(void *arg, struct upp_err *err)
     {
         WEFT_DEADLINE(1);
         struct weft_cond never = {0};
-        int              r     = weft_cond_wait(&never, err);
+        int r = weft_cond_wait(&never, err);
         FAIL_UNLESS(r == -UPP_ETIMEOUT || r == -UPP_ECANCELED);
     }
     return weft_scope_join(&s, err);
@@ -157,7 +157,7 @@ static int program(void *arg, struct upp_err *err)
 
 struct plan {
     unsigned at, seen;
-    bool     self; /* cancel whoever suspends, not the root */
+    bool self; /* cancel whoever suspends, not the root */
 };
 
 static void on_suspend(void *arg, struct weft_fiber *f)
@@ -185,7 +185,7 @@ static int once(struct weft_loop *l, struct program *p, struct plan *plan, struc
 static int on_sim(uint64_t seed, struct plan *plan, struct upp_err *err)
 {
     struct program p = {.fd = {-1, -1}};
-    int            r;
+    int r;
     {
         UPP_CLEANUP(weft__sim_closep) struct weft__sim *w = NULL;
         TRY(weft__sim_open(UPP_OPTS(weft__sim_opts, .seed = seed), &w, err));
@@ -203,7 +203,7 @@ static int on_sim(uint64_t seed, struct plan *plan, struct upp_err *err)
 static int on_uv(struct plan *plan, struct upp_err *err)
 {
     struct program p = {.fd = {-1, -1}};
-    int            r;
+    int r;
     {
         UPP_CLEANUP(weft_loop_closep) struct weft_loop *l = NULL;
         TRY(weft_loop_open(NULL, &l, err));
@@ -221,7 +221,7 @@ TEST_WITH(sweep_on_the_simulated_loop, .no_torture = "a sweep of its own; the pr
           .seconds = 120)
 {
     struct upp_err err;
-    unsigned       points = 0;
+    unsigned points = 0;
     for (uint64_t seed = 1; seed <= 40; seed++)
         for (struct plan plan = {.at = 1, .self = seed % 2};; plan.at++) {
             plan.seen = 0;
@@ -240,7 +240,7 @@ TEST_WITH(sweep_on_the_simulated_loop, .no_torture = "a sweep of its own; the pr
 TEST_WITH(sweep_on_libuv, .no_torture = "a sweep of its own; the program is tortured below", .seconds = 120)
 {
     struct upp_err err;
-    unsigned       points = 0;
+    unsigned points = 0;
     CHECK_INT(on_uv(&(struct plan){.at = 0}, &err), 0); /* what libuv opens once for the process */
     size_t before = test_descriptors();
     for (struct plan plan = {.at = 1};; plan.at++) {
@@ -261,16 +261,16 @@ TEST_WITH(sweep_on_libuv, .no_torture = "a sweep of its own; the program is tort
 
 TEST(sweep_program_on_the_simulated_loop)
 {
-    struct plan    none = {.at = 0};
+    struct plan none = {.at = 0};
     struct upp_err err;
     CHECK_INT(on_sim(5, &none, &err), 0);
 }
 
 TEST(sweep_program_on_libuv)
 {
-    struct plan    none = {.at = 0};
+    struct plan none = {.at = 0};
     struct upp_err err;
-    int            r = on_uv(&none, &err);
+    int r = on_uv(&none, &err);
     ALWAYS(waitpid(-1, NULL, WNOHANG) == -1 && errno == ECHILD);
     CHECK_INT(r, 0);
 }

@@ -8,18 +8,18 @@
 
 static struct {
     struct weft__context home, other;
-    int                  steps, got;
-    double               sum;
-    uintptr_t            frame;
+    int steps, got;
+    double sum;
+    uintptr_t frame;
 } S;
 
 /* Floating-point and integer values that live across the switch, in callee-saved registers where there are any. */
 static void entry(void)
 {
     weft__context_arrived(&S.home);
-    S.frame  = (uintptr_t)__builtin_frame_address(0);
+    S.frame = (uintptr_t)__builtin_frame_address(0);
     double d = 1.5;
-    long   a = 1, b = 2, c = 3, e = 4, f = 5, g = 6;
+    long a = 1, b = 2, c = 3, e = 4, f = 5, g = 6;
     for (int i = 0; i < 3; i++) {
         S.steps++;
         S.got = weft__context_switch(&S.other, &S.home, 10 + i);
@@ -33,16 +33,16 @@ static void entry(void)
 TEST(switch_goes_there_and_back)
 {
     struct weft__stacks pool;
-    struct upp_err      err;
+    struct upp_err err;
     memset(&S, 0, sizeof S);
     weft__stacks_init(&pool, 0);
     struct weft__stack *stack = weft__stack_take(&pool, &err);
     CHECK(stack);
     weft__context_make(&S.other, stack->low, stack->size, entry);
     int first = weft__context_switch(&S.home, &S.other, 1);
-    int got1  = S.got;
+    int got1 = S.got;
     int again = weft__context_switch(&S.home, &S.other, 2);
-    int got2  = S.got;
+    int got2 = S.got;
     (void)weft__context_switch(&S.home, &S.other, 3);
     (void)weft__context_switch(&S.home, &S.other, 4);
     weft__context_done(&S.other);

@@ -5,8 +5,8 @@
 
 static struct {
     struct weft__timers heap;
-    uint64_t            fired[2000];
-    size_t              n;
+    uint64_t fired[2000];
+    size_t n;
 } T;
 
 static void fire(struct weft__timer *t)
@@ -28,15 +28,15 @@ static void finish(struct weft__timers **h)
 TEST(timer_heap_sorts_whatever_is_added_and_removed)
 {
     enum { N = 500 };
-    static struct weft__timer               t[N];
+    static struct weft__timer t[N];
     WB_CLEANUP(finish) struct weft__timers *h = &T.heap;
-    T.n                                       = 0;
-    uint32_t x                                = 12345;
-    size_t   live                             = 0;
+    T.n = 0;
+    uint32_t x = 12345;
+    size_t live = 0;
     for (size_t i = 0; i < N; i++) {
         CHECK(weft__timers_reserve(h, NULL) == 0);
         t[i] = (struct weft__timer){.fire = fire};
-        x    = x * 1664525 + 1013904223;
+        x = x * 1664525 + 1013904223;
         weft__timer_add(h, &t[i], x >> 16);
         live++;
         if (i % 3 == 2) {
@@ -57,9 +57,9 @@ TEST(timer_heap_sorts_whatever_is_added_and_removed)
 
 TEST(timer_of_the_same_moment_fires_in_order)
 {
-    struct weft__timer                      t[3] = {{.fire = fire}, {.fire = fire}, {.fire = fire}};
-    WB_CLEANUP(finish) struct weft__timers *h    = &T.heap;
-    T.n                                          = 0;
+    struct weft__timer t[3] = {{.fire = fire}, {.fire = fire}, {.fire = fire}};
+    WB_CLEANUP(finish) struct weft__timers *h = &T.heap;
+    T.n = 0;
     for (int i = 0; i < 3; i++)
         CHECK(weft__timers_reserve(h, NULL) == 0);
     for (int i = 2; i >= 0; i--)
@@ -71,9 +71,9 @@ TEST(timer_of_the_same_moment_fires_in_order)
 
 TEST(timer_added_while_firing_waits)
 {
-    struct weft__timer                      t = {.fire = add_again};
+    struct weft__timer t = {.fire = add_again};
     WB_CLEANUP(finish) struct weft__timers *h = &T.heap;
-    T.n                                       = 0;
+    T.n = 0;
     CHECK(weft__timers_reserve(h, NULL) == 0);
     weft__timer_add(h, &t, 5);
     CHECK_INT(weft__timers_fire(h, 5), 1);

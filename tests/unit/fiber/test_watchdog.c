@@ -9,10 +9,10 @@
 #include "support/fibers.h"
 
 struct seen {
-    _Atomic int      n;
+    _Atomic int n;
     _Atomic uint64_t ms, id;
-    char             name[32];
-    int              before; /* reports before the long stretch: of a machine that gave us no time */
+    char name[32];
+    int before; /* reports before the long stretch: of a machine that gave us no time */
 };
 
 static void report(void *arg, const char *fiber, uint64_t id, uint64_t held_ms)
@@ -55,10 +55,10 @@ static int holds(void *arg, struct upp_err *err)
 
 TEST_WITH(watchdog_names_who_holds_the_loop, .no_torture = "it measures time; nothing in it can fail but its start")
 {
-    UPP_CLEANUP(weft_loop_closep) struct weft_loop        *l    = NULL;
-    UPP_CLEANUP(weft_watchdog_stopp) struct weft_watchdog *w    = NULL;
-    struct seen                                            seen = {.n = 0};
-    struct upp_err                                         err;
+    UPP_CLEANUP(weft_loop_closep) struct weft_loop *l = NULL;
+    UPP_CLEANUP(weft_watchdog_stopp) struct weft_watchdog *w = NULL;
+    struct seen seen = {.n = 0};
+    struct upp_err err;
     CHECK(weft_loop_open(NULL, &l, &err) == 0);
     CHECK(weft_watchdog_start(&l, 1, UPP_OPTS(weft_watchdog_opts, .over_ms = 40, .report = report, .arg = &seen), &w,
                               &err) == 0);
@@ -71,9 +71,9 @@ TEST_WITH(watchdog_names_who_holds_the_loop, .no_torture = "it measures time; no
 
 TEST(watchdog_starts_and_stops)
 {
-    UPP_CLEANUP(weft_loop_closep) struct weft_loop        *l = NULL;
+    UPP_CLEANUP(weft_loop_closep) struct weft_loop *l = NULL;
     UPP_CLEANUP(weft_watchdog_stopp) struct weft_watchdog *w = NULL;
-    struct upp_err                                         err;
+    struct upp_err err;
     CHECK(weft_loop_open(NULL, &l, &err) == 0);
     CHECK(weft_watchdog_start(&l, 1, NULL, &w, &err) == 0);
 }
@@ -90,9 +90,9 @@ static int holds_long(void *arg, struct upp_err *err)
 
 static void with_the_default(void)
 {
-    char                  text[1024];
-    int                   log[2];
-    struct weft_loop     *l = NULL;
+    char text[1024];
+    int log[2];
+    struct weft_loop *l = NULL;
     struct weft_watchdog *w = NULL;
     if (pipe(log) < 0)
         return;
@@ -110,7 +110,7 @@ static void with_the_default(void)
 TEST_WITH(watchdog_says_it_in_the_log, .no_torture = "it measures time, in a forked child")
 {
     char text[2048];
-    int  status = test_in_child(with_the_default, text, sizeof text);
+    int status = test_in_child(with_the_default, text, sizeof text);
     test_note("%s", text);
     const char *said = strstr(text, "level=warn msg=\"fiber has held the loop\" fiber=hog id=1 ms=");
     CHECK(status == 0 && said && atoi(strstr(said, "ms=") + 3) >= 100);

@@ -14,7 +14,7 @@ struct shared {
 
 struct task {
     struct shared *s;
-    int            n;
+    int n;
 };
 
 static void nap_ms(long ms)
@@ -67,8 +67,8 @@ static int stuck(void *arg, struct upp_err *err)
 static int works(void *arg, struct upp_err *err)
 {
     struct shared *s = arg;
-    struct task   *t = task(s, 21);
-    int            ret;
+    struct task *t = task(s, 21);
+    int ret;
     if (!t)
         return -UPP_ENOMEM;
     TRY(weft_work(doubles, t, drop, &ret, err));
@@ -82,7 +82,7 @@ static int works(void *arg, struct upp_err *err)
 
 TEST(worker_runs_a_job)
 {
-    struct shared  s = {0};
+    struct shared s = {0};
     struct upp_err err;
     CHECK_INT(test_on_loop(works, &s, &err), 0);
     CHECK(s.ran == 1 && s.dropped == 0);
@@ -92,7 +92,7 @@ TEST(worker_runs_a_job)
 static int gives_up(void *arg, struct upp_err *err)
 {
     struct shared *s = arg;
-    struct task   *t = task(s, 1);
+    struct task *t = task(s, 1);
     if (!t)
         return -UPP_ENOMEM;
     {
@@ -117,7 +117,7 @@ TEST(worker_stuck_job_is_detached)
     struct shared s = {0};
     {
         UPP_CLEANUP(weft_loop_closep) struct weft_loop *l = NULL;
-        struct upp_err                                  err;
+        struct upp_err err;
         CHECK(weft_loop_open(NULL, &l, &err) == 0);
         int r = weft_loop_run(l, "gives up", gives_up, &s, &err);
         atomic_store(&s.go, 1);
@@ -140,8 +140,8 @@ TEST_WITH(worker_stuck_job_is_left_behind, .no_torture = "the rest of the pool i
 {
     static struct shared s; /* the thread may look at it after the test */
     struct weft_workers *w = NULL;
-    struct weft_loop    *l = NULL;
-    struct upp_err       err;
+    struct weft_loop *l = NULL;
+    struct upp_err err;
     struct fault_account before = fault_account();
     atomic_store(&s.go, 0);
     s.ran = s.dropped = 0;
@@ -172,9 +172,9 @@ static int waits(void *arg, struct upp_err *err)
 
 static int overfull(void *arg, struct upp_err *err)
 {
-    UPP_CLEANUP(weft_scope_close) struct weft_scope   s  = {.flags = WEFT_SCOPE_ISOLATED};
-    UPP_CLEANUP(weft_fiber_unrefp) struct weft_fiber *f  = NULL;
-    struct shared                                    *sh = arg;
+    UPP_CLEANUP(weft_scope_close) struct weft_scope s = {.flags = WEFT_SCOPE_ISOLATED};
+    UPP_CLEANUP(weft_fiber_unrefp) struct weft_fiber *f = NULL;
+    struct shared *sh = arg;
     TRY(weft_scope_spawn(&s, "first", waits, sh, NULL, err));
     while (!sh->ran && s.state->live) /* it has begun: the queue is empty */
         TRY(weft_sleep_ms(1, err));
@@ -198,10 +198,10 @@ static int overfull(void *arg, struct upp_err *err)
 
 TEST(worker_queue_has_a_limit)
 {
-    struct shared                                         s = {0}; /* outlives the workers */
+    struct shared s = {0}; /* outlives the workers */
     UPP_CLEANUP(weft_workers_closep) struct weft_workers *w = NULL;
-    UPP_CLEANUP(weft_loop_closep) struct weft_loop       *l = NULL;
-    struct upp_err                                        err;
+    UPP_CLEANUP(weft_loop_closep) struct weft_loop *l = NULL;
+    struct upp_err err;
     CHECK(weft_workers_open(UPP_OPTS(weft_workers_opts, .max_threads = 1, .max_jobs = 2), &w, &err) == 0);
     CHECK(weft_loop_open(UPP_OPTS(weft_loop_opts, .workers = w), &l, &err) == 0);
     int r = weft_loop_run(l, "overfull", overfull, &s, &err);
@@ -224,8 +224,8 @@ static int waits_long(void *arg, struct upp_err *err)
 
 static int others_go_on(void *arg, struct upp_err *err)
 {
-    struct shared                                  *sh = arg;
-    UPP_CLEANUP(weft_scope_close) struct weft_scope s  = {.flags = WEFT_SCOPE_ISOLATED};
+    struct shared *sh = arg;
+    UPP_CLEANUP(weft_scope_close) struct weft_scope s = {.flags = WEFT_SCOPE_ISOLATED};
     for (int i = 0; i < 5; i++)
         TRY(weft_scope_spawn(&s, "long", waits_long, sh, NULL, err));
     while (sh->ran < 3 && s.state->live == 5)
@@ -243,10 +243,10 @@ static int others_go_on(void *arg, struct upp_err *err)
 
 static void with_longs(uint32_t threads, uint32_t longs)
 {
-    struct shared                                         s = {0}; /* outlives the workers */
+    struct shared s = {0}; /* outlives the workers */
     UPP_CLEANUP(weft_workers_closep) struct weft_workers *w = NULL;
-    UPP_CLEANUP(weft_loop_closep) struct weft_loop       *l = NULL;
-    struct upp_err                                        err;
+    UPP_CLEANUP(weft_loop_closep) struct weft_loop *l = NULL;
+    struct upp_err err;
     CHECK(weft_workers_open(UPP_OPTS(weft_workers_opts, .max_threads = threads, .max_long = longs), &w, &err) == 0);
     CHECK(weft_loop_open(UPP_OPTS(weft_loop_opts, .workers = w), &l, &err) == 0);
     int r = weft_loop_run(l, "long", others_go_on, &s, &err);
@@ -264,8 +264,8 @@ TEST_WITH(worker_long_jobs_leave_a_thread_to_others, .no_torture = "a thread tha
 /* A long job that had to wait begins when another one ends, though the thread of that has something else to do. */
 static int one_after_another(void *arg, struct upp_err *err)
 {
-    struct shared                                  *sh = arg;
-    UPP_CLEANUP(weft_scope_close) struct weft_scope s  = {0};
+    struct shared *sh = arg;
+    UPP_CLEANUP(weft_scope_close) struct weft_scope s = {0};
     atomic_store(&sh->go, 1);
     for (int i = 0; i < 50; i++) {
         TRY(weft_scope_spawn(&s, "long", waits_long, sh, NULL, err));
@@ -276,10 +276,10 @@ static int one_after_another(void *arg, struct upp_err *err)
 
 TEST(worker_long_jobs_all_come_to_an_end)
 {
-    struct shared                                         s = {0};
+    struct shared s = {0};
     UPP_CLEANUP(weft_workers_closep) struct weft_workers *w = NULL;
-    UPP_CLEANUP(weft_loop_closep) struct weft_loop       *l = NULL;
-    struct upp_err                                        err;
+    UPP_CLEANUP(weft_loop_closep) struct weft_loop *l = NULL;
+    struct upp_err err;
     CHECK(weft_workers_open(UPP_OPTS(weft_workers_opts, .max_threads = 3, .max_long = 1), &w, &err) == 0);
     CHECK(weft_loop_open(UPP_OPTS(weft_loop_opts, .workers = w), &l, &err) == 0);
     CHECK_INT(weft_loop_run(l, "many", one_after_another, &s, &err), 0);
@@ -298,7 +298,7 @@ static int many(void *arg, struct upp_err *err)
 
 TEST(worker_many_jobs)
 {
-    struct shared  s = {0};
+    struct shared s = {0};
     struct upp_err err;
     CHECK_INT(test_on_loop(many, &s, &err), 0);
     CHECK_INT(s.ran, 20);
@@ -317,7 +317,7 @@ static int alone(void *arg, struct upp_err *err)
 
 TEST(worker_alone_is_run_and_dropped)
 {
-    struct shared  s = {0};
+    struct shared s = {0};
     struct upp_err err;
     CHECK_INT(test_on_loop(alone, &s, &err), 0);
     CHECK(s.ran == 1 && s.dropped == 1);

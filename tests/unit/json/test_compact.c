@@ -11,8 +11,8 @@
 static bool slowly(struct upp_str text, const struct wj_read_opts *opts)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 20);
-    WB_CLEANUP(wb_buf_done) struct wb_buf     b = WB_BUF(1 << 20);
-    yyjson_val                               *v;
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(1 << 20);
+    yyjson_val *v;
     return wj_read(&a, text, opts, &v, NULL) >= 0 && wj_write(v, &b, NULL) >= 0 && wb_str_eq(wb_buf_str(&b), text);
 }
 
@@ -76,7 +76,7 @@ TEST_WITH(json_compact_knows_every_change, .no_torture = "thousands of texts, ea
 {
     static const char bytes[] = "\"\\{}[]:,u0n1.e -\n\x7f\xc3\xed\xa4";
     for (size_t i = 0; i < WB_LEN(texts); i++) {
-        char   text[200];
+        char text[200];
         size_t n = strlen(texts[i]);
         for (size_t at = 0; at < n; at++) {
             for (size_t k = 0; k < sizeof bytes; k++) {
@@ -97,7 +97,7 @@ TEST(json_compact_keeps_limits)
     char text[2 * 400];
     for (size_t deep = 1; deep <= 400; deep++) {
         for (size_t i = 0; i < deep; i++) {
-            text[i]        = '[';
+            text[i] = '[';
             text[deep + i] = ']';
         }
         struct upp_str s = wb_str(text, 2 * deep);
@@ -124,9 +124,9 @@ TEST(json_compact_shows_what_stands_in_it)
         {"{\"\xed\x95\x9c\":\"\xed\x95\x9c\",\"b\":0}", "\xed\x95\x9c|b|"},
     };
     for (size_t i = 0; i < WB_LEN(cases); i++) {
-        WB_CLEANUP(wb_buf_done) struct wb_buf b  = WB_BUF(1 << 10);
-        struct wj_compact_iter                in = wj_compact_iter(wb_cstr(cases[i].text));
-        struct upp_str                        s;
+        WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(1 << 10);
+        struct wj_compact_iter in = wj_compact_iter(wb_cstr(cases[i].text));
+        struct upp_str s;
         CHECK(wj_is_compact(wb_cstr(cases[i].text), NULL));
         while (wj_compact_next(&in, &s)) {
             wb_buf_add(&b, s);

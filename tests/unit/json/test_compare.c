@@ -38,9 +38,9 @@ TEST(json_compare_by_meaning)
         {"{\"z\":[1],\"y\":[2]}", "{\"y\":[2],\"z\":[3]}", "/z/0", "the number 1 against the number 3"},
     };
     for (size_t i = 0; i < WB_LEN(cases); i++) {
-        WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(1u << 20);
-        struct upp_err                            err = {0};
-        yyjson_val                               *x, *y;
+        WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
+        struct upp_err err = {0};
+        yyjson_val *x, *y;
         test_note("case %zu", i);
         CHECK(wj_read(&a, wb_cstr(cases[i].a), NULL, &x, &err) == 0);
         CHECK(wj_read(&a, wb_cstr(cases[i].b), NULL, &y, &err) == 0);
@@ -62,9 +62,9 @@ TEST(json_compare_by_meaning)
 TEST_WITH(json_compare_hostile_values, .no_torture = "nothing but time")
 {
     enum { N = 200000 };
-    WB_CLEANUP(wb_buf_done) struct wb_buf     up = WB_BUF(16u << 20), down = WB_BUF(16u << 20);
+    WB_CLEANUP(wb_buf_done) struct wb_buf up = WB_BUF(16u << 20), down = WB_BUF(16u << 20);
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(256u << 20);
-    yyjson_val                               *x, *y;
+    yyjson_val *x, *y;
     for (int i = 0; i < N; i++) {
         wb_buf_addf(&up, "%c\"key%d\":%d", i ? ',' : '{', i / 2, i % 2);
         int k = N - 1 - i;

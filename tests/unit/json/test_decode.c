@@ -15,7 +15,7 @@ static int decode(struct wb_arena *a, const char *text, const struct wj_decode_o
                   struct upp_err *err)
 {
     yyjson_val *v;
-    int         r = wj_read(a, wb_cstr(text), NULL, &v, err);
+    int r = wj_read(a, wb_cstr(text), NULL, &v, err);
     return r < 0 ? r : WJ_DECODE(a, chat, v, opts, ret, err);
 }
 
@@ -31,10 +31,10 @@ static struct wj_plans *plans_of(enum way way, struct wj_plans *plans)
 
 static void fill_every_kind_of_slot(enum way way)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(1u << 20);
-    struct upp_err                            err = {0};
-    struct wj_plans                           plans;
-    struct chat                               c;
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
+    struct upp_err err = {0};
+    struct wj_plans plans;
+    struct chat c;
     CHECK(
         decode(
             &a,
@@ -121,12 +121,12 @@ TEST(decode_says_what_it_expected_where)
          "expected a string, found the number 7"},
     };
     for (size_t i = 0; i < WAYS * WB_LEN(cases); i++) {
-        WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(1u << 20);
-        struct upp_err                            err = {0};
-        enum way                                  way = (enum way)(i / WB_LEN(cases));
-        struct wj_plans                           plans;
-        struct chat                               c;
-        const size_t                              k = i % WB_LEN(cases);
+        WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
+        struct upp_err err = {0};
+        enum way way = (enum way)(i / WB_LEN(cases));
+        struct wj_plans plans;
+        struct chat c;
+        const size_t k = i % WB_LEN(cases);
         test_note("case %zu, way %d", k, (int)way);
         CHECK_INT(decode(&a, cases[k].text, UPP_OPTS(wj_decode_opts, .plans = plans_of(way, &plans)), &c, &err),
                   -UPP_EINVALID);
@@ -139,7 +139,7 @@ TEST(decode_last_duplicate_and_first_name_win)
 {
     static const struct {
         const char *usage;
-        uint64_t    input;
+        uint64_t input;
     } cases[] = {
         {"{\"input_tokens\":1,\"input_tokens\":2}", 2},
         {"{\"input_tokens\":2.0,\"x\":0,\"input_tokens\":1}", 1},
@@ -151,9 +151,9 @@ TEST(decode_last_duplicate_and_first_name_win)
     };
     for (size_t i = 0; i < WB_LEN(cases); i++) {
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
-        yyjson_val                               *v;
-        struct wj_plans                           plans;
-        struct usage                              u;
+        yyjson_val *v;
+        struct wj_plans plans;
+        struct usage u;
         test_note("case %zu", i);
         CHECK(wj_read(&a, wb_cstr(cases[i].usage), NULL, &v, NULL) == 0);
         for (enum way way = WAYS; way-- > BY_ROWS;) {
@@ -169,8 +169,8 @@ TEST(decode_duplicate_of_another_type_clears_the_slot)
 {
     for (enum way way = BY_ROWS; way < WAYS; way++) {
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
-        struct wj_plans                           plans;
-        struct chat                               c;
+        struct wj_plans plans;
+        struct chat c;
         CHECK(decode(&a,
                      "{\"id\":\"c\",\"title\":\"t\",\"title\":null,\"messages\":["
                      "{\"id\":\"1\",\"role\":\"user\",\"content\":\"a\",\"content\":[]},"
@@ -213,9 +213,9 @@ TEST(decode_tells_in_what_order_members_came)
 {
     static const struct {
         const char *text;
-        size_t      n; /* rows of which the order is known, and they */
-        uint8_t     rows[WJ_ORDER_ROWS];
-        bool        rising;
+        size_t n; /* rows of which the order is known, and they */
+        uint8_t rows[WJ_ORDER_ROWS];
+        bool rising;
     } cases[] = {
         {"{}", 0, {0}, true},
         {"{'a':'','c':''}", 2, {0, 3}, true},
@@ -235,10 +235,10 @@ TEST(decode_tells_in_what_order_members_came)
     };
     for (size_t i = 0; i < WB_LEN(cases); i++) {
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
-        struct wj_plans                           plans;
-        struct letters                            l;
-        yyjson_val                               *v;
-        char                                      text[256];
+        struct wj_plans plans;
+        struct letters l;
+        yyjson_val *v;
+        char text[256];
         (void)snprintf(text, sizeof text, "%s", cases[i].text);
         for (char *c = text; *c; c++)
             *c = *c == '\'' ? '"' : *c;
@@ -273,12 +273,12 @@ TEST(decode_collects_problems)
         "/tags/2: expected a string, found null\n"
         "/version: expected an integer of 64 bits that is not negative, found the number -1\n"
         ": member 'id' is missing\n";
-    WB_CLEANUP(wb_arena_done) struct wb_arena a    = WB_ARENA(1u << 20);
-    WB_CLEANUP(wb_buf_done) struct wb_buf     b    = WB_BUF(1u << 20);
-    struct upp_err                            err  = {0};
-    struct wj_decode_opts                     opts = {.size = sizeof opts, .problem = note_problem, .ctx = &b};
-    struct wj_plans                           plans;
-    struct chat                               c;
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(1u << 20);
+    struct upp_err err = {0};
+    struct wj_decode_opts opts = {.size = sizeof opts, .problem = note_problem, .ctx = &b};
+    struct wj_plans plans;
+    struct chat c;
     for (enum way way = WAYS; way-- > BY_ROWS;) {
         wb_buf_clear(&b);
         opts.plans = plans_of(way, &plans);
@@ -310,11 +310,11 @@ TEST(decode_tells_each_problem_once)
          "/messages/0/usage/request_tokens: expected an integer of 64 bits that is not negative, found a string\n"},
     };
     for (size_t i = 0; i < WB_LEN(cases); i++) {
-        WB_CLEANUP(wb_arena_done) struct wb_arena a    = WB_ARENA(1u << 20);
-        WB_CLEANUP(wb_buf_done) struct wb_buf     b    = WB_BUF(1u << 20);
-        struct wj_decode_opts                     opts = {.size = sizeof opts, .problem = note_problem, .ctx = &b};
-        struct wj_plans                           plans;
-        struct chat                               c;
+        WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
+        WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(1u << 20);
+        struct wj_decode_opts opts = {.size = sizeof opts, .problem = note_problem, .ctx = &b};
+        struct wj_plans plans;
+        struct chat c;
         test_note("case %zu", i);
         for (enum way way = WAYS; way-- > BY_ROWS;) {
             wb_buf_clear(&b);
@@ -340,11 +340,11 @@ TEST_WITH(decode_many_members_in_linear_time, .no_torture = "nothing but time", 
         {"duplicates of all names in turn", ",\"id\":\"", "\",\"title\":null,\"version\":1.0,\"tags\":[],\"state\":0"},
     };
     for (size_t k = 0; k < WB_LEN(kinds); k++) {
-        WB_CLEANUP(wb_buf_done) struct wb_buf     b = WB_BUF(256u << 20);
+        WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(256u << 20);
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA((size_t)2 << 30);
-        struct wj_plans                           plans;
-        struct chat                               c;
-        yyjson_val                               *v;
+        struct wj_plans plans;
+        struct chat c;
+        yyjson_val *v;
         wb_buf_add(&b, UPP_STR("{\"id\":\"c\",\"messages\":[]"));
         for (int i = 0; i < (k == 3 ? N / 5 : N); i++) {
             wb_buf_add(&b, wb_cstr(kinds[k].head));
@@ -367,7 +367,7 @@ TEST_WITH(decode_many_duplicates_in_linear_time, .no_torture = "nothing but time
 #define ALIAS "\"request_tokens\":1"
 #define NEW   "\"id\":\"m\",\"role\":\"user\""
     static const struct {
-        const char            *name, *first, *even, *odd, *last;
+        const char *name, *first, *even, *odd, *last;
         const struct wj_shape *shape;
     } cases[] = {
         {"the name, then the alias", NAME, ALIAS, ALIAS, ALIAS, &usage.of},
@@ -383,12 +383,12 @@ TEST_WITH(decode_many_duplicates_in_linear_time, .no_torture = "nothing but time
          "\"vendor_id\":null", "\"content\":null", &message.of},
     };
     for (size_t k = 0; k < WB_LEN(cases); k++) {
-        WB_CLEANUP(wb_buf_done) struct wb_buf     b = WB_BUF(256u << 20);
+        WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(256u << 20);
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA((size_t)2 << 30);
-        struct wj_plans                           plans;
+        struct wj_plans plans;
         union {
             struct wj_node node;
-            struct usage   usage;
+            struct usage usage;
             struct message message;
         } to;
         yyjson_val *v;
@@ -416,12 +416,12 @@ TEST_WITH(decode_many_problems_in_linear_time, .no_torture = "nothing but time",
     enum { N = 1000000 };
     static const char *const bad[] = {",\"title\":0", ",\"x\":0"};
     for (size_t k = 0; k < WB_LEN(bad); k++) {
-        WB_CLEANUP(wb_buf_done) struct wb_buf     b    = WB_BUF(256u << 20);
-        WB_CLEANUP(wb_arena_done) struct wb_arena a    = WB_ARENA((size_t)2 << 30);
-        unsigned                                  told = 0;
-        struct wj_decode_opts                     opts = {.size = sizeof opts, .problem = ignore_problem, .ctx = &told};
-        struct chat                               c;
-        yyjson_val                               *v;
+        WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(256u << 20);
+        WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA((size_t)2 << 30);
+        unsigned told = 0;
+        struct wj_decode_opts opts = {.size = sizeof opts, .problem = ignore_problem, .ctx = &told};
+        struct chat c;
+        yyjson_val *v;
         wb_buf_add(&b, UPP_STR("{\"id\":\"c\",\"messages\":[]"));
         for (int i = 0; i < N; i++)
             wb_buf_add(&b, wb_cstr(bad[k]));
@@ -438,8 +438,8 @@ TEST_WITH(decode_many_problems_in_linear_time, .no_torture = "nothing but time",
 static int decode_deep(void *arg, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(16u << 20);
-    WB_CLEANUP(wb_buf_done) struct wb_buf     b = WB_BUF(1u << 20);
-    int                                       r = 0;
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(1u << 20);
+    int r = 0;
     (void)arg;
     for (int levels = 1; r == 0 && levels <= 63; levels++) { /* of two each, and two around them */
         struct chat c;
@@ -461,7 +461,7 @@ static int decode_deep(void *arg, struct upp_err *err)
 TEST(decode_depth_fits_a_fibers_stack)
 {
     UPP_CLEANUP(weft_loop_closep) struct weft_loop *l = NULL;
-    struct upp_err                                  err;
+    struct upp_err err;
 #if defined(__SANITIZE_ADDRESS__) || !defined(NDEBUG)
     size_t stack = 256u << 10; /* frames are larger there, and so are the stacks of fibers */
 #else
@@ -473,10 +473,10 @@ TEST(decode_depth_fits_a_fibers_stack)
 
 TEST(decode_refuses_what_is_nested_too_deep)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena a    = WB_ARENA(1u << 20);
-    struct upp_err                            err  = {0};
-    struct wj_decode_opts                     opts = {.size = sizeof opts, .depth = 5};
-    struct chat                               c;
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
+    struct upp_err err = {0};
+    struct wj_decode_opts opts = {.size = sizeof opts, .depth = 5};
+    struct chat c;
     CHECK_INT(decode(&a, MSG(",\"replies\":[{\"id\":\"2\",\"role\":\"user\"}]"), &opts, &c, &err), 0);
     CHECK_INT(
         decode(&a,
@@ -494,10 +494,10 @@ TEST(decode_stays_inside_the_arena)
     for (int i = 0; i < 2000; i++)
         wb_buf_add(&b, UPP_STR(",{\"id\":\"\",\"role\":\"\"}"));
     wb_buf_add(&b, UPP_STR("]}"));
-    WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(300u << 10);
-    struct upp_err                            err = {0};
-    yyjson_val                               *v;
-    struct chat                               c;
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(300u << 10);
+    struct upp_err err = {0};
+    yyjson_val *v;
+    struct chat c;
     CHECK(wj_read(&a, wb_buf_str(&b), NULL, &v, &err) == 0);
     CHECK_INT(WJ_DECODE(&a, chat, v, NULL, &c, &err), -UPP_ELIMIT);
 }
@@ -506,8 +506,8 @@ TEST(decode_stays_inside_the_arena)
 
 struct mixed {
     struct wj_node node;
-    enum role      role;
-    yyjson_val    *rest;
+    enum role role;
+    yyjson_val *rest;
     struct upp_str label;
 };
 static const struct wj_field mixed_rows[] = {
@@ -521,7 +521,7 @@ TEST(decode_forms_of_one_member)
 {
     static const struct {
         const char *text, *where, *msg; /* where NULL: is read */
-        bool        label, rest;
+        bool label, rest;
     } cases[] = {
         {"{\"role\":\"bard\"}", "/role", "expected one of 'user', 'assistant', 'tool', found 'bard'", false, false},
         {"{\"either\":\"a string\"}", NULL, NULL, true, false},
@@ -532,14 +532,14 @@ TEST(decode_forms_of_one_member)
         {"{\"role\":\"user\",\"rule\":1,\"either\":1}", "/rule", "expected no such member", false, false},
     };
     for (size_t i = 0; i < WAYS * WB_LEN(cases); i++) {
-        WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(1u << 20);
-        struct upp_err                            err = {0};
-        const size_t                              k   = i % WB_LEN(cases);
-        struct wj_plans                           plans;
-        struct mixed                              m;
-        yyjson_val                               *v;
-        struct wj_decode_opts                     opts = {
-                                .size = sizeof opts, .closed = true, .plans = plans_of((enum way)(i / WB_LEN(cases)), &plans)};
+        WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
+        struct upp_err err = {0};
+        const size_t k = i % WB_LEN(cases);
+        struct wj_plans plans;
+        struct mixed m;
+        yyjson_val *v;
+        struct wj_decode_opts opts = {
+            .size = sizeof opts, .closed = true, .plans = plans_of((enum way)(i / WB_LEN(cases)), &plans)};
         test_note("case %zu", i);
         CHECK(wj_read(&a, wb_cstr(cases[k].text), NULL, &v, &err) == 0);
         CHECK_INT(WJ_DECODE(&a, mixed, v, &opts, &m, &err), cases[k].where ? -UPP_EINVALID : 0);
@@ -554,9 +554,9 @@ TEST(decode_forms_of_one_member)
 TEST(decode_tells_of_every_unknown_member)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
-    WB_CLEANUP(wb_buf_done) struct wb_buf     b = WB_BUF(1u << 20);
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(1u << 20);
     struct wj_decode_opts opts = {.size = sizeof opts, .problem = note_problem, .ctx = &b, .closed = true};
-    struct chat           c;
+    struct chat c;
     CHECK_INT(
         decode(&a, "{\"x\":1,\"messages\":[{\"id\":\"1\",\"role\":\"user\",\"y\":2}],\"id\":\"c\"}", &opts, &c, NULL),
         2);
@@ -570,7 +570,7 @@ TEST(decode_tells_of_every_unknown_member)
 enum colour { COLOUR_NONE, COLOUR_ONE };
 struct painted {
     struct wj_node node;
-    enum colour    colour;
+    enum colour colour;
 };
 #define W16(c) c c c c c c c c c c c c c c c c
 WJ_ENUM(colours, enum colour, WJ_WORD(W16("red"), COLOUR_ONE), WJ_WORD(W16("\xe2\x82\xac"), COLOUR_ONE),
@@ -592,10 +592,10 @@ TEST(decode_says_which_text_it_found)
          "expected one of 'user', 'assistant', 'tool', found 'x" W16("\xf0\x9f\x98\x80") "...'"},
     };
     for (size_t i = 0; i < WB_LEN(cases); i++) {
-        WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(1u << 20);
-        struct upp_err                            err = {0};
-        struct mixed                              m;
-        yyjson_val                               *v;
+        WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
+        struct upp_err err = {0};
+        struct mixed m;
+        yyjson_val *v;
         test_note("case %zu", i);
         CHECK(wj_read(&a, wb_cstr(cases[i].text), NULL, &v, NULL) == 0);
         CHECK_INT(WJ_DECODE(&a, mixed, v, NULL, &m, &err), -UPP_EINVALID);
@@ -606,7 +606,7 @@ TEST(decode_says_which_text_it_found)
 static void need_utf8(void *ctx, const char *pointer, const char *sentence)
 {
     bool *ok = ctx;
-    *ok      = *ok && wb_utf8_valid(wb_cstr(pointer), NULL) && wb_utf8_valid(wb_cstr(sentence), NULL);
+    *ok = *ok && wb_utf8_valid(wb_cstr(pointer), NULL) && wb_utf8_valid(wb_cstr(sentence), NULL);
 }
 
 /* Whatever text a document holds and however long it is, a sentence is UTF-8, and ends or says that it was cut. */
@@ -615,7 +615,7 @@ TEST_WITH(decode_sentences_are_utf8_and_say_when_they_are_cut, .no_torture = "no
     static const char *const bits[] = {"a",        "\\ud83d",          "\\ude00", "\\u0000",
                                        "\xc3\xa9", "\xf0\x9f\x98\x80", "\\n",     "'"};
     static const struct {
-        const char            *before, *after;
+        const char *before, *after;
         const struct wj_shape *shape;
     } places[] = {
         {"{\"role\":\"", "\"}", &mixed.of},
@@ -623,17 +623,17 @@ TEST_WITH(decode_sentences_are_utf8_and_say_when_they_are_cut, .no_torture = "no
     };
     unsigned x = 1;
     for (size_t k = 0; k < 2000; k++) {
-        WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(1u << 20);
-        WB_CLEANUP(wb_buf_done) struct wb_buf     b   = WB_BUF(1u << 20);
-        struct upp_err                            err = {0};
-        bool                                      ok  = true;
+        WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
+        WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(1u << 20);
+        struct upp_err err = {0};
+        bool ok = true;
         union {
             struct wj_node node;
-            struct mixed   mixed;
+            struct mixed mixed;
             struct painted painted;
         } to;
         yyjson_val *v;
-        size_t      p = k % WB_LEN(places);
+        size_t p = k % WB_LEN(places);
         wb_buf_add(&b, wb_cstr(places[p].before));
         for (size_t i = 0; i < k / 20; i++) {
             x = x * 1103515245u + 12345u;
@@ -653,10 +653,10 @@ TEST_WITH(decode_sentences_are_utf8_and_say_when_they_are_cut, .no_torture = "no
 
 TEST(decode_says_that_a_list_of_words_was_cut)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(1u << 20);
-    struct upp_err                            err = {0};
-    struct painted                            p;
-    yyjson_val                               *v;
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
+    struct upp_err err = {0};
+    struct painted p;
+    yyjson_val *v;
     CHECK(wj_read(&a, UPP_STR("{\"colour\":\"pink\"}"), NULL, &v, NULL) == 0);
     CHECK_INT(WJ_DECODE(&a, painted, v, NULL, &p, &err), -UPP_EINVALID);
     CHECK_STR(wb_cstr(err.msg),

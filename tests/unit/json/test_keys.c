@@ -13,8 +13,8 @@ TEST_WITH(json_keys_unique_among_hostile_names, .no_torture = "nothing but time"
 {
     static const struct {
         const char *name;
-        int         n, objects;
-        bool        falling, prefix;
+        int n, objects;
+        bool falling, prefix;
     } cases[] = {
         {"falling", 500000, 1, true, false},
         {"rising", 500000, 1, false, false},
@@ -25,9 +25,9 @@ TEST_WITH(json_keys_unique_among_hostile_names, .no_torture = "nothing but time"
     static char same[3000];
     memset(same, 'x', sizeof same - 1);
     for (size_t k = 0; k < WB_LEN(cases); k++) {
-        WB_CLEANUP(wb_buf_done) struct wb_buf     b = WB_BUF(64u << 20);
+        WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(64u << 20);
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA((size_t)1 << 30);
-        yyjson_val                               *v;
+        yyjson_val *v;
         test_note("%s", cases[k].name);
         wb_buf_addc(&b, '[');
         for (int o = 0; o < cases[k].objects; o++) {
@@ -47,10 +47,10 @@ TEST_WITH(json_keys_unique_among_hostile_names, .no_torture = "nothing but time"
 TEST(json_keys_are_sorted_stably)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(1u << 20);
-    unsigned                              x = 7;
+    unsigned x = 7;
     for (size_t n = 0; n < 130; n += 1 + n / 8) {
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
-        yyjson_val                               *v;
+        yyjson_val *v;
         wb_buf_clear(&b);
         wb_buf_addc(&b, '{');
         for (size_t i = 0; i < n; i++) {

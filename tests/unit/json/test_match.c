@@ -12,11 +12,11 @@
 
 /* A value that was read, and a writer that compares. */
 struct bed {
-    struct wb_arena  a;
-    struct wb_buf    out;
-    struct wj_match  m;
+    struct wb_arena a;
+    struct wb_buf out;
+    struct wj_match m;
     struct wj_writer w;
-    yyjson_val      *v;
+    yyjson_val *v;
 };
 
 static void bed_done(struct bed *b)
@@ -63,7 +63,7 @@ static void holds(const char *was, const char *said)
 {
     BED(b);
     WB_CLEANUP(wb_buf_done) struct wb_buf plain = WB_BUF(1 << 16);
-    yyjson_val                           *y     = NULL;
+    yyjson_val *y = NULL;
     if (!bed_read(&b, wb_cstr(was)) || !EXPECT(wj_read(&b.a, wb_cstr(said), NULL, &y, NULL) == 0))
         return;
     EXPECT(wj_write(y, &plain, NULL) == 0);
@@ -119,8 +119,8 @@ TEST(json_match_tells_every_difference)
 TEST(json_match_gives_what_was_written)
 {
     BED(b);
-    struct wj_writer *w      = &b.w;
-    char              text[] = "e";
+    struct wj_writer *w = &b.w;
+    char text[] = "e";
     CHECK(bed_read(&b, UPP_STR("{\"a\":[1,{\"b\":2}],\"c\":{\"d\":\"e\"},\"g\":[\"h\"]}")));
     wj_writer_init(w, &b.out, NULL);
     wj_write_open(w, '[');
@@ -194,8 +194,8 @@ TEST(json_match_takes_no_other_bytes)
 TEST(json_match_leaves_out_what_stands_elsewhere)
 {
     BED(b);
-    uint8_t           bits[8] = {0};
-    struct wj_writer *w       = &b.w;
+    uint8_t bits[8] = {0};
+    struct wj_writer *w = &b.w;
     CHECK(bed_read(&b, UPP_STR("{\"l\":[{\"x\":1},5,{\"x\":2}],\"m\":{\"y\":3},\"n\":4}")));
     yyjson_val *l = yyjson_obj_get(b.v, "l"), *inner = yyjson_obj_get(b.v, "m");
     yyjson_val *away[] = {yyjson_arr_get(l, 0), yyjson_arr_get(l, 2), inner};
@@ -251,8 +251,8 @@ TEST(json_match_has_a_depth)
     static char text[2 * (WJ_MATCH_DEPTH + 1)];
     for (size_t depth = WJ_MATCH_DEPTH; depth <= WJ_MATCH_DEPTH + 1; depth++) {
         BED(b);
-        struct upp_err err  = {0};
-        bool           fits = depth == WJ_MATCH_DEPTH;
+        struct upp_err err = {0};
+        bool fits = depth == WJ_MATCH_DEPTH;
         memset(text, '[', depth);
         memset(text + depth, ']', depth);
         CHECK(bed_begin(&b, wb_str(text, 2 * depth), &err));
@@ -267,16 +267,16 @@ TEST(json_match_has_a_depth)
 TEST_WITH(json_match_has_a_limit_of_values, .no_torture = "memory that is not ours")
 {
     BED(b);
-    struct upp_err err   = {0};
-    size_t         bytes = WJ_MATCH_VALUES * sizeof *b.m.values.p;
-    yyjson_val    *vast  = test_vast(bytes);
+    struct upp_err err = {0};
+    size_t bytes = WJ_MATCH_VALUES * sizeof *b.m.values.p;
+    yyjson_val *vast = test_vast(bytes);
     CHECK(bed_begin(&b, UPP_STR("[1]"), &err));
     wj_write_open(&b.w, '{'); /* not what was read: values are made from here on */
     CHECK(vast && b.m.differs && b.m.values.n == 1);
     wb_vec_done(&b.m.values);
-    b.m.values.p   = vast;
+    b.m.values.p = vast;
     b.m.values.cap = WJ_MATCH_VALUES;
-    b.m.values.n   = WJ_MATCH_VALUES - 2;
+    b.m.values.n = WJ_MATCH_VALUES - 2;
     wj_write_name(&b.w, UPP_STR("a"));
     wj_write_bool(&b.w, true);
     EXPECT(wj_writer_check(&b.w) == 0 && b.m.values.n == WJ_MATCH_VALUES);
@@ -328,8 +328,8 @@ TEST(json_match_looks_for_a_name_among_some)
     for (int found = 0; found < 2; found++) {
         BED(b);
         WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(1 << 16), said = WB_BUF(1 << 16);
-        char                                  name[8];
-        int                                   at = found ? WJ_MATCH_NAMES - 1 : WJ_MATCH_NAMES;
+        char name[8];
+        int at = found ? WJ_MATCH_NAMES - 1 : WJ_MATCH_NAMES;
         for (int i = 0; i <= WJ_MATCH_NAMES; i++)
             wb_buf_addf(&text, "%c\"%d\":%d", i ? ',' : '{', i, i);
         wb_buf_addc(&text, '}');

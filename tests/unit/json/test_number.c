@@ -12,7 +12,7 @@ TEST(json_number_equality_is_by_exact_value)
 {
     static const struct {
         const char *a, *b;
-        bool        same;
+        bool same;
     } cases[] = {
         {"1", "1", true},
         {"1", "1.0", true},
@@ -60,9 +60,9 @@ TEST(json_number_integers)
 {
     static const struct {
         const char *text;
-        bool        i_ok, u_ok;
-        int64_t     i;
-        uint64_t    u;
+        bool i_ok, u_ok;
+        int64_t i;
+        uint64_t u;
     } cases[] = {
         {"0", true, true, 0, 0},
         {"-0", true, true, 0, 0},
@@ -93,7 +93,7 @@ TEST(json_number_integers)
         {"0e999999999999999999999999", true, true, 0, 0},
     };
     for (size_t i = 0; i < WB_LEN(cases); i++) {
-        int64_t  s = 0;
+        int64_t s = 0;
         uint64_t u = 0;
         test_note("%s", cases[i].text);
         CHECK(wj_num_i64(wb_cstr(cases[i].text), &s) == cases[i].i_ok);
@@ -107,7 +107,7 @@ TEST(json_number_doubles)
 {
     static const struct {
         const char *text;
-        double      v;
+        double v;
     } cases[] = {
         {"0", 0},
         {"-0", -0.0},
@@ -140,16 +140,16 @@ TEST_WITH(json_number_long_texts_round_right, .no_torture = "it allocates nothin
     static const char half[] = "9007199254740993"; /* 2^53 + 1: between 2^53 and 2^53 + 2 */
     for (size_t zeros = 0; zeros < 2000; zeros += 111) {
         size_t n = sizeof half + zeros;
-        char  *s = malloc(n + 1);
+        char *s = malloc(n + 1);
         double v = 0;
         if (!s)
             abort();
         memcpy(s, half, sizeof half - 1);
         s[sizeof half - 1] = '.';
         memset(s + sizeof half, '0', zeros);
-        s[n]      = '1';
-        bool up   = wj_num_f64(wb_str(s, n + 1), &v) && v == 9007199254740994.0;
-        s[n]      = '0';
+        s[n] = '1';
+        bool up = wj_num_f64(wb_str(s, n + 1), &v) && v == 9007199254740994.0;
+        s[n] = '0';
         bool even = wj_num_f64(wb_str(s, n + 1), &v) && v == 9007199254740992.0;
         free(s);
         test_note("%zu zeros", zeros);
@@ -161,7 +161,7 @@ TEST(json_number_format_reads_back)
 {
     static const double values[] = {0.0,    -0.0,    1.0,      0.1,   1e21,  1e-7, 1.0 / 3,       DBL_MAX,
                                     5e-324, DBL_MIN, -123.456, 1e300, 255.0, 1e15, 123456789.125, 2.5e-10};
-    char                text[WJ_NUM_MAX];
+    char text[WJ_NUM_MAX];
     for (size_t i = 0; i < WB_LEN(values); i++) {
         double v;
         size_t n = wj_num_format(values[i], text);
@@ -175,11 +175,11 @@ TEST(json_number_format_reads_back)
 TEST_WITH(json_number_does_not_know_the_locale, .no_torture = "setlocale is not ours")
 {
     double v = 0;
-    char   text[WJ_NUM_MAX];
-    bool   comma = setlocale(LC_NUMERIC, "de_DE.UTF-8") || setlocale(LC_NUMERIC, "de_DE");
-    bool   read  = wj_num_f64(UPP_STR("1.5"), &v) && v == 1.5;
-    size_t n     = wj_num_format(1.5, text);
-    bool   wrote = n == 3 && memcmp(text, "1.5", 3) == 0;
+    char text[WJ_NUM_MAX];
+    bool comma = setlocale(LC_NUMERIC, "de_DE.UTF-8") || setlocale(LC_NUMERIC, "de_DE");
+    bool read = wj_num_f64(UPP_STR("1.5"), &v) && v == 1.5;
+    size_t n = wj_num_format(1.5, text);
+    bool wrote = n == 3 && memcmp(text, "1.5", 3) == 0;
     (void)setlocale(LC_NUMERIC, "C");
     CHECK(read && wrote);
     (void)comma; /* without that locale on the machine it holds trivially */
@@ -211,7 +211,7 @@ TEST(json_number_order_is_by_exact_value)
                                          "1e400",
                                          "1e99999999999999999999",
                                          "10e99999999999999999999"};
-    static const char *const same[]   = {"1", "1.0", "10e-1", "0.1e+1", "0.001E3"};
+    static const char *const same[] = {"1", "1.0", "10e-1", "0.1e+1", "0.001E3"};
     for (size_t i = 0; i < WB_LEN(rising); i++)
         for (size_t k = 0; k < WB_LEN(rising); k++) {
             test_note("%s and %s", rising[i], rising[k]);
@@ -226,7 +226,7 @@ TEST(json_number_whole_and_multiple)
 {
     static const struct {
         const char *a;
-        bool        whole;
+        bool whole;
     } whole[] = {{"0", true},
                  {"-0.0", true},
                  {"1.0", true},
@@ -241,7 +241,7 @@ TEST(json_number_whole_and_multiple)
                  {"1e-99999999999999999999", false}};
     static const struct {
         const char *a, *b;
-        bool        multiple;
+        bool multiple;
     } cases[] = {{"0", "3", true},
                  {"9", "3", true},
                  {"-9", "3", true},

@@ -8,12 +8,12 @@
 TEST(json_pointer_finds_every_value)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
-    yyjson_val                               *v;
+    yyjson_val *v;
     static const char *const want[] = {"",     "/a",    "/a",    "/b",        "/b",        "/b/0", "/b/1", "/b/1/0",
                                        "/b/2", "/b/2/", "/b/2/", "/b/2/~1~0", "/b/2/~1~0", "/c",   "/c"};
     CHECK(wj_read(&a, UPP_STR("{\"a\":1,\"b\":[2,[3],{\"\":4,\"/~\":[]}],\"c\":{}}"), NULL, &v, NULL) == 0);
     for (size_t i = 0; i < WB_LEN(want); i++) {
-        char              text[64];
+        char text[64];
         struct wj_pointer t;
         wj_pointer_init(&t, text, sizeof text);
         wj_pointer_find(&t, v, v + i);
@@ -25,7 +25,7 @@ TEST(json_pointer_finds_every_value)
 
 TEST(json_pointer_loses_its_front_when_too_long)
 {
-    char              text[32];
+    char text[32];
     struct wj_pointer t;
     for (size_t n = 0; n < 100; n++) {
         wj_pointer_init(&t, text, sizeof text);
@@ -43,9 +43,9 @@ TEST(json_pointer_loses_its_front_when_too_long)
 
 TEST(json_pointer_shows_names_of_any_bytes)
 {
-    char              text[64];
+    char text[64];
     struct wj_pointer t;
-    char              name[300];
+    char name[300];
     wj_pointer_init(&t, text, sizeof text);
     wj_pointer_name(&t, UPP_STR("a\0b\n\x7f\xed\xa0\x80z~/"));
     CHECK_STR(wj_pointer_str(&t), UPP_STR("/a b  \xef\xbf\xbdz~0~1"));

@@ -17,7 +17,7 @@
 static const struct {
     const char *class;
     struct upp_str text;
-    const char    *out, *msg, *where;
+    const char *out, *msg, *where;
 } cases[] = {
 #define YES(class_, text_)                                                                                             \
     {                                                                                                                  \
@@ -230,11 +230,11 @@ static const struct {
 TEST(json_read_classes_of_texts)
 {
     for (size_t i = 0; i < WB_LEN(cases); i++) {
-        WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(1u << 20);
-        WB_CLEANUP(wb_buf_done) struct wb_buf     b   = WB_BUF(1u << 20);
-        struct upp_err                            err = {0};
-        struct wj_syntax                          seen;
-        yyjson_val                               *v = NULL;
+        WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
+        WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(1u << 20);
+        struct upp_err err = {0};
+        struct wj_syntax seen;
+        yyjson_val *v = NULL;
 
         test_note("case %zu, %s", i, cases[i].class);
         int r = wj_read(&a, cases[i].text, NULL, &v, &err);
@@ -260,7 +260,7 @@ TEST(json_read_every_prefix_of_a_text_is_refused)
     for (size_t n = 0; n < sizeof whole - 1; n++) {
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
         /* On the heap and of the exact size, for ASan to see a read behind it. */
-        char       *cut = malloc(n ? n : 1);
+        char *cut = malloc(n ? n : 1);
         yyjson_val *v;
         if (cut)
             memcpy(cut, whole, n);
@@ -274,7 +274,7 @@ TEST(json_read_every_prefix_of_a_text_is_refused)
 TEST(json_read_keeps_what_the_header_promises_of_values)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
-    yyjson_val                               *v;
+    yyjson_val *v;
     CHECK(wj_read(&a, UPP_STR("{\"n\":12.50,\"s\":\"a\\u0000\\ud800\",\"n\":[]}"), NULL, &v, NULL) == 0);
     CHECK(yyjson_is_obj(v) && yyjson_obj_size(v) == 3);
     yyjson_val *n = yyjson_obj_get(v, "n"), *s = yyjson_obj_get(v, "s");
@@ -286,9 +286,9 @@ TEST(json_read_keeps_what_the_header_promises_of_values)
 
 TEST(json_read_no_text_and_limits)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(1u << 20);
-    yyjson_val                               *v   = NULL;
-    struct upp_err                            err = {0};
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
+    yyjson_val *v = NULL;
+    struct upp_err err = {0};
     CHECK_INT(wj_read(&a, (struct upp_str){0}, NULL, &v, &err), -UPP_EINVALID);
     CHECK_INT(wj_read(&a, UPP_STR("[1,2]"), UPP_OPTS(wj_read_opts, .max_bytes = 4), &v, &err), -UPP_ELIMIT);
     CHECK_STR(wb_cstr(err.msg), UPP_STR("expected at most 4 bytes of JSON, found 5"));
@@ -312,10 +312,10 @@ TEST(json_read_no_text_and_limits)
 
 TEST(json_read_stays_inside_the_arena)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(64u << 10);
-    WB_CLEANUP(wb_buf_done) struct wb_buf     b   = WB_BUF(1u << 20);
-    yyjson_val                               *v   = NULL;
-    struct upp_err                            err = {0};
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 10);
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(1u << 20);
+    yyjson_val *v = NULL;
+    struct upp_err err = {0};
     wb_buf_addc(&b, '[');
     for (int i = 0; i < 20000; i++)
         wb_buf_add(&b, UPP_STR("0,"));
@@ -331,9 +331,9 @@ TEST(json_read_stays_inside_the_arena)
 TEST(json_read_documents_that_grow)
 {
     enum { TEXTS = 14 };
-    WB_CLEANUP(wb_arena_done) struct wb_arena a    = WB_ARENA(1 << 20);
-    WB_CLEANUP(wb_buf_done) struct wb_buf     text = WB_BUF(1 << 16);
-    yyjson_val                               *v[TEXTS];
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 20);
+    WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(1 << 16);
+    yyjson_val *v[TEXTS];
     for (size_t i = 0; i < TEXTS; i++) {
         wb_buf_clear(&text);
         wb_buf_addc(&text, '[');
@@ -345,7 +345,7 @@ TEST(json_read_documents_that_grow)
     }
     for (size_t i = 0; i < TEXTS; i++) {
         ALWAYS(yyjson_arr_size(v[i]) == (size_t)1 << i);
-        yyjson_val     *item;
+        yyjson_val *item;
         yyjson_arr_iter it = yyjson_arr_iter_with(v[i]);
         while ((item = yyjson_arr_iter_next(&it)))
             ALWAYS(yyjson_is_raw(item) && wb_str_eq(wj_text(item), UPP_STR("7")));
@@ -356,10 +356,10 @@ TEST(json_read_documents_that_grow)
 TEST(json_read_depth)
 {
     static const struct {
-        size_t      levels;
-        unsigned    limit;
+        size_t levels;
+        unsigned limit;
         const char *open, *close;
-        int         r;
+        int r;
     } depths[] = {
         {127, 0, "[", "]", 0},
         {128, 0, "[", "]", 0},
@@ -379,8 +379,8 @@ TEST(json_read_depth)
     };
     for (size_t i = 0; i < WB_LEN(depths); i++) {
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(32u << 20);
-        WB_CLEANUP(wb_buf_done) struct wb_buf     b = WB_BUF(4u << 20), out = WB_BUF(4u << 20);
-        yyjson_val                               *v;
+        WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(4u << 20), out = WB_BUF(4u << 20);
+        yyjson_val *v;
         test_note("case %zu", i);
         for (size_t k = 0; k < depths[i].levels; k++)
             wb_buf_add(&b, wb_cstr(depths[i].open));
@@ -443,11 +443,11 @@ static double cpu_s(void)
 static bool cost_of(struct upp_str text, int want, double *factor, double *seconds)
 {
     struct wb_arena a = WB_ARENA(SIZE_MAX);
-    yyjson_val     *v;
-    high = live  = 0;
+    yyjson_val *v;
+    high = live = 0;
     double began = cpu_s();
-    int    r     = wj_read(&a, text, UPP_OPTS(wj_read_opts, .max_bytes = SIZE_MAX / 64), &v, NULL);
-    *seconds     = cpu_s() - began;
+    int r = wj_read(&a, text, UPP_OPTS(wj_read_opts, .max_bytes = SIZE_MAX / 64), &v, NULL);
+    *seconds = cpu_s() - began;
     wb_arena_done(&a);
     *factor = ((double)high - 8192) / (double)text.n;
     return r == want && live == 0;
@@ -456,7 +456,7 @@ static bool cost_of(struct upp_str text, int want, double *factor, double *secon
 static struct upp_str hostile(const char *head, const char *body, const char *tail, size_t n)
 {
     size_t k = strlen(body), count = n / k, at = strlen(head);
-    char  *p = malloc(at + count * k + strlen(tail) + 1);
+    char *p = malloc(at + count * k + strlen(tail) + 1);
     if (!p)
         abort();
     memcpy(p, head, at);
@@ -471,7 +471,7 @@ TEST_WITH(json_read_hostile_texts_cost_linear_time_and_memory,
 {
     static const struct {
         const char *name, *head, *body, *tail;
-        int         r;
+        int r;
     } texts[] = {
         {"open arrays", "", "[", "", -UPP_ELIMIT},
         {"open objects", "", "{\"\":", "", -UPP_ELIMIT},
@@ -494,15 +494,15 @@ TEST_WITH(json_read_hostile_texts_cost_linear_time_and_memory,
         {"bad at the very end", "[0", ",0", "}", -UPP_EINVALID},
     };
     struct upp_hooks before = *wb_hooks();
-    struct upp_hooks mine   = before;
-    mine.alloc              = peak_alloc;
-    mine.resize             = peak_resize;
-    mine.release            = peak_release;
+    struct upp_hooks mine = before;
+    mine.alloc = peak_alloc;
+    mine.resize = peak_resize;
+    mine.release = peak_release;
     for (size_t i = 0; i < WB_LEN(texts); i++) {
-        double         factor = 0, small = 0, large = 0;
+        double factor = 0, small = 0, large = 0;
         struct upp_str one = hostile(texts[i].head, texts[i].body, texts[i].tail, 1u << 18);
         struct upp_str ten = hostile(texts[i].head, texts[i].body, texts[i].tail, 10u << 18);
-        bool           ok  = upp_global_init(&mine, NULL) == 0 && cost_of(one, texts[i].r, &factor, &small) &&
+        bool ok = upp_global_init(&mine, NULL) == 0 && cost_of(one, texts[i].r, &factor, &small) &&
                   cost_of(ten, texts[i].r, &factor, &large);
         int back = upp_global_init(&before, NULL);
         free((void *)(uintptr_t)one.p);
@@ -533,9 +533,9 @@ TEST(json_read_unique_names)
          "/m03"},
     };
     for (size_t i = 0; i < WB_LEN(texts); i++) {
-        WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(1u << 20);
-        struct upp_err                            err = {0};
-        yyjson_val                               *v;
+        WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
+        struct upp_err err = {0};
+        yyjson_val *v;
         test_note("case %zu", i);
         int r = wj_read(&a, wb_cstr(texts[i].text), UPP_OPTS(wj_read_opts, .flags = WJ_UNIQUE), &v, &err);
         CHECK_INT(r, texts[i].where ? -UPP_EINVALID : 0);
@@ -549,10 +549,10 @@ TEST(json_read_unique_names)
 /* As many bytes as there may be where nobody says otherwise, and one more, which is not looked at. */
 TEST_WITH(json_read_has_a_limit_of_bytes, .no_torture = "16 MiB a run")
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena a    = WB_ARENA(14 * (size_t)WJ_MAX_BYTES);
-    WB_CLEANUP(wb_buf_done) struct wb_buf     text = WB_BUF(WJ_MAX_BYTES);
-    struct upp_err                            err  = {0};
-    yyjson_val                               *v    = NULL;
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(14 * (size_t)WJ_MAX_BYTES);
+    WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(WJ_MAX_BYTES);
+    struct upp_err err = {0};
+    yyjson_val *v = NULL;
     CHECK(wb_buf_reserve(&text, WJ_MAX_BYTES));
     memset(text.p, '0', WJ_MAX_BYTES);
     text.n = WJ_MAX_BYTES;

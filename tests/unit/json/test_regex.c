@@ -10,11 +10,11 @@ enum { PLENTY = 100000000 };
 /* 1: a match, 0: none, < 0: the pattern was refused, see err. */
 static int find(struct upp_str pattern, struct upp_str text, struct upp_err *err)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena             a      = WB_ARENA(4u << 20);
-    WB_CLEANUP(wj_regex_room_done) struct wj_regex_memory room   = {0};
-    struct wj_regex                                       x      = {0};
-    uint64_t                                              budget = PLENTY;
-    int                                                   r      = wj_regex_new(&a, pattern, &x, err);
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(4u << 20);
+    WB_CLEANUP(wj_regex_room_done) struct wj_regex_memory room = {0};
+    struct wj_regex x = {0};
+    uint64_t budget = PLENTY;
+    int r = wj_regex_new(&a, pattern, &x, err);
     if (r == 0)
         r = wj_regex_room_init(&room, x.n, err);
     return r < 0 ? r : wj_regex_find(&x, text, &room, &budget);
@@ -106,7 +106,7 @@ TEST(json_regex_says_what_it_refuses_and_where)
 {
     static const struct {
         struct upp_str pattern;
-        const char    *msg;
+        const char *msg;
     } rows[] = {
         {UPP_STR_INIT("a(?=b)"), "character 5: lookaround is not supported"},
         {UPP_STR_INIT("(?!b)"), "character 4: lookaround is not supported"},
@@ -208,11 +208,11 @@ TEST_WITH(json_regex_counts_its_rounds_past_16_bits, .no_torture = "nothing but 
 
 TEST(json_regex_stops_when_the_budget_is_spent)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena             a    = WB_ARENA(1u << 20);
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
     WB_CLEANUP(wj_regex_room_done) struct wj_regex_memory room = {0};
-    struct wj_regex                                       x;
-    struct upp_str                                        text   = UPP_STR("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa");
-    uint64_t                                              budget = 1000;
+    struct wj_regex x;
+    struct upp_str text = UPP_STR("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa");
+    uint64_t budget = 1000;
     CHECK(wj_regex_new(&a, UPP_STR("(a|b|c)+d"), &x, NULL) == 0 && wj_regex_room_init(&room, x.n, NULL) == 0);
     CHECK_INT(wj_regex_find(&x, text, &room, &budget), 0);
     CHECK(budget > 0 && budget < 900);
@@ -223,11 +223,11 @@ TEST(json_regex_stops_when_the_budget_is_spent)
 
 static bool found_at(const char *pattern, const char *text, size_t from, size_t want_start, size_t want_end)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena             a    = WB_ARENA(1u << 20);
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
     WB_CLEANUP(wj_regex_room_done) struct wj_regex_memory room = {0};
-    struct wj_regex                                       x;
-    uint64_t                                              budget = PLENTY;
-    size_t                                                start = 0, end = 0;
+    struct wj_regex x;
+    uint64_t budget = PLENTY;
+    size_t start = 0, end = 0;
     if (!EXPECT(wj_regex_new(&a, wb_cstr(pattern), &x, NULL) == 0 && wj_regex_room_init(&room, x.n, NULL) == 0))
         return false;
     test_note("/%s/ in '%s' from %zu", pattern, text, from);
@@ -251,11 +251,11 @@ TEST(json_regex_says_where_a_match_is)
 
 TEST(json_regex_where_stops_when_the_budget_is_spent)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena             a    = WB_ARENA(1u << 20);
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
     WB_CLEANUP(wj_regex_room_done) struct wj_regex_memory room = {0};
-    struct wj_regex                                       x;
-    uint64_t                                              budget = 200;
-    size_t                                                start, end;
+    struct wj_regex x;
+    uint64_t budget = 200;
+    size_t start, end;
     CHECK(wj_regex_new(&a, UPP_STR("(a|b)+c"), &x, NULL) == 0 && wj_regex_room_init(&room, x.n, NULL) == 0);
     CHECK_INT(wj_regex_where(&x, UPP_STR("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"), 0, &room, &budget, &start, &end),
               -UPP_ELIMIT);

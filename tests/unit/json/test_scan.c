@@ -10,8 +10,8 @@
 static void finds(struct upp_str text, char bracket, const struct wj_extents *known, const char *expected)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf found = WB_BUF(1 << 16);
-    struct wj_scan                        s;
-    struct upp_str                        name, value;
+    struct wj_scan s;
+    struct upp_str name, value;
     wj_scan_init(&s, text, bracket, known);
     while (wj_scan_next(&s, &name, &value))
         wb_buf_addf(&found, "%.*s=%.*s;", UPP_FMT(name), UPP_FMT(value));
@@ -25,7 +25,7 @@ TEST(json_scan_finds_members_and_items)
 {
     static const struct {
         const char *text;
-        char        bracket;
+        char bracket;
         const char *found;
     } cases[] = {
         {"{}", '{', ""},
@@ -63,10 +63,10 @@ TEST(json_scan_finds_members_and_items)
 /* What is known is stepped over, and not looked at. */
 TEST(json_scan_steps_over_what_is_known)
 {
-    static const char      text[] = "before{\"a\":[{???},{\"b\":1},{[[[}],\"c\":{???},\"d\":2}";
-    const struct wj_extent at[]   = {{12, 17}, {26, 31}, {37, 42}, {60, 70}};
-    struct wj_extents      known  = {text, at, WB_LEN(at)};
-    struct upp_str         object = wb_str(text + 6, sizeof text - 7);
+    static const char text[] = "before{\"a\":[{???},{\"b\":1},{[[[}],\"c\":{???},\"d\":2}";
+    const struct wj_extent at[] = {{12, 17}, {26, 31}, {37, 42}, {60, 70}};
+    struct wj_extents known = {text, at, WB_LEN(at)};
+    struct upp_str object = wb_str(text + 6, sizeof text - 7);
     finds(object, '{', &known, "a=[{???},{\"b\":1},{[[[}];c={???};d=2;");
     finds(object, '{', NULL, "!");
 }

@@ -11,9 +11,9 @@
 /* The report on a value, "" when it fits; or what failed. */
 static const char *report_of(const char *schema, const char *json, struct upp_schema_report *ret)
 {
-    WB_CLEANUP(upp_schema_freep) struct upp_schema *s   = NULL;
-    struct upp_err                                  err = {0};
-    int                                             r   = upp_schema_new(wb_cstr(schema), &s, &err);
+    WB_CLEANUP(upp_schema_freep) struct upp_schema *s = NULL;
+    struct upp_err err = {0};
+    int r = upp_schema_new(wb_cstr(schema), &s, &err);
     if (r == 0)
         r = upp_schema_check(s, wb_cstr(json), NULL, ret, &err);
     if (r < 0)
@@ -309,8 +309,8 @@ TEST(schema_says_what_is_wrong_with_itself)
          "schema: a schema that refers to itself for the same value, without end"},
     };
     for (size_t i = 0; i < WB_LEN(rows); i++) {
-        struct upp_schema *s   = NULL;
-        struct upp_err     err = {0};
+        struct upp_schema *s = NULL;
+        struct upp_err err = {0};
         test_note("%s", rows[i].schema);
         int r = upp_schema_new(wb_cstr(rows[i].schema), &s, &err);
         ALWAYS(r < 0 && !s);
@@ -323,8 +323,8 @@ TEST(schema_says_what_is_wrong_with_itself)
 /* ---- Reports ------------------------------------------------------------------------------------------ */
 
 struct seen {
-    char     p[2000];
-    size_t   n;
+    char p[2000];
+    size_t n;
     unsigned calls;
 };
 
@@ -338,9 +338,9 @@ static void note(void *arg, const char *pointer, const char *reason)
 /* covers: UPP-17/2 */
 TEST(schema_reports_each_violation_of_arguments)
 {
-    WB_CLEANUP(upp_schema_freep) struct upp_schema *s    = NULL;
-    struct seen                                     seen = {.n = 0};
-    static struct upp_schema_report                 report;
+    WB_CLEANUP(upp_schema_freep) struct upp_schema *s = NULL;
+    struct seen seen = {.n = 0};
+    static struct upp_schema_report report;
     CHECK(
         upp_schema_new(UPP_STR("{\"type\":\"object\",\"properties\":{\"city\":{\"type\":\"string\"},\"days\":{\"type\":"
                                "\"integer\",\"minimum\":1},\"unit\":{\"enum\":[\"C\",\"F\"]}},\"required\":[\"city\"],"
@@ -363,10 +363,10 @@ TEST(schema_reports_each_violation_of_arguments)
 
 TEST(schema_report_has_an_end)
 {
-    WB_CLEANUP(upp_schema_freep) struct upp_schema *s    = NULL;
-    WB_CLEANUP(wb_buf_done) struct wb_buf           json = WB_BUF(1u << 20);
-    struct seen                                     seen = {.n = 0};
-    static struct upp_schema_report                 report;
+    WB_CLEANUP(upp_schema_freep) struct upp_schema *s = NULL;
+    WB_CLEANUP(wb_buf_done) struct wb_buf json = WB_BUF(1u << 20);
+    struct seen seen = {.n = 0};
+    static struct upp_schema_report report;
     CHECK(upp_schema_new(UPP_STR("{\"items\":{\"type\":\"null\"}}"), &s, NULL) == 0);
     for (int i = 0; i < 40; i++)
         wb_buf_addf(&json, "%c%d", i ? ',' : '[', i);
@@ -382,9 +382,9 @@ TEST(schema_report_has_an_end)
 /* Long pointers and long reasons: the text is full before there are UPP_SCHEMA_SHOWN, and is still text. */
 TEST(schema_report_is_cut_at_whole_lines)
 {
-    WB_CLEANUP(upp_schema_freep) struct upp_schema *s    = NULL;
-    WB_CLEANUP(wb_buf_done) struct wb_buf           json = WB_BUF(1u << 20), schema = WB_BUF(1u << 20);
-    struct upp_schema_report                        report;
+    WB_CLEANUP(upp_schema_freep) struct upp_schema *s = NULL;
+    WB_CLEANUP(wb_buf_done) struct wb_buf json = WB_BUF(1u << 20), schema = WB_BUF(1u << 20);
+    struct upp_schema_report report;
     wb_buf_add(&schema, UPP_STR("{\"additionalProperties\":{\"enum\":["));
     for (int i = 0; i < 60; i++)
         wb_buf_addf(&schema, "%s\"\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac %d\"", i ? "," : "", i);
@@ -415,10 +415,10 @@ TEST(schema_report_is_cut_at_whole_lines)
 
 TEST(schema_checks_values_that_are_read)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena       a = WB_ARENA(1u << 20);
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
     WB_CLEANUP(upp_schema_freep) struct upp_schema *s = NULL;
-    struct upp_schema_report                        report;
-    yyjson_val                                     *v;
+    struct upp_schema_report report;
+    yyjson_val *v;
     CHECK(wj_read(&a, UPP_STR("{\"a\":{\"b\":[1,{\"const\":2}]}}"), NULL, &v, NULL) == 0);
     yyjson_val *inner = yyjson_obj_get(yyjson_obj_get(v, "a"), "b");
     CHECK(wj_schema_new(yyjson_arr_get(inner, 1), &s, NULL) == 0);
@@ -428,8 +428,8 @@ TEST(schema_checks_values_that_are_read)
 
 TEST(schema_check_refuses_what_is_not_json)
 {
-    WB_CLEANUP(upp_schema_freep) struct upp_schema *s   = NULL;
-    struct upp_err                                  err = {0};
+    WB_CLEANUP(upp_schema_freep) struct upp_schema *s = NULL;
+    struct upp_err err = {0};
     CHECK(upp_schema_new(UPP_STR("true"), &s, NULL) == 0);
     CHECK_INT(upp_schema_check(s, UPP_STR("{\"a\":}"), NULL, NULL, &err), -UPP_EINVALID);
     CHECK_STR(wb_cstr(err.where), UPP_STR("line 1, column 6 (byte 5)"));
@@ -440,8 +440,8 @@ TEST(schema_check_refuses_what_is_not_json)
 /* Which of the two counts, two readers may see differently. */
 TEST(schema_is_not_fit_by_members_that_are_there_twice)
 {
-    WB_CLEANUP(upp_schema_freep) struct upp_schema *s   = NULL;
-    struct upp_err                                  err = {0};
+    WB_CLEANUP(upp_schema_freep) struct upp_schema *s = NULL;
+    struct upp_err err = {0};
     CHECK(upp_schema_new(UPP_STR("true"), &s, NULL) == 0);
     CHECK_INT(upp_schema_check(s, UPP_STR("{\"a\":{\"b\":1,\"\\u0062\":2}}"), NULL, NULL, &err), -UPP_EINVALID);
     CHECK_STR(wb_cstr(err.where), UPP_STR("/a/b"));
@@ -450,7 +450,7 @@ TEST(schema_is_not_fit_by_members_that_are_there_twice)
 static void *check_many(void *arg)
 {
     const struct upp_schema *s = arg;
-    size_t                   n = 0;
+    size_t n = 0;
     for (int i = 0; i < 200; i++) {
         struct upp_schema_report report;
         n += upp_schema_check(s, UPP_STR("{\"a\":[\"xx1\",\"y\"]}"), NULL, &report, NULL) == 1 &&
@@ -462,8 +462,8 @@ static void *check_many(void *arg)
 TEST_WITH(schema_is_used_by_several_threads, .no_torture = "faults are for one thread at a time")
 {
     WB_CLEANUP(upp_schema_freep) struct upp_schema *s = NULL;
-    pthread_t                                       threads[4];
-    void                                           *ok[WB_LEN(threads)] = {0};
+    pthread_t threads[4];
+    void *ok[WB_LEN(threads)] = {0};
     CHECK(upp_schema_new(UPP_STR("{\"properties\":{\"a\":{\"items\":{\"pattern\":\"^(x|y)+\\\\d$\"}}}}"), &s, NULL) ==
           0);
     for (size_t i = 0; i < WB_LEN(threads); i++)

@@ -28,7 +28,7 @@ static void add_many(struct wb_buf *b, const char *head, const char *piece, size
 static int make_many(const char *head, const char *piece, size_t n, const char *tail, struct upp_err *err)
 {
     WB_CLEANUP(upp_schema_freep) struct upp_schema *s = NULL;
-    WB_CLEANUP(wb_buf_done) struct wb_buf           b = WB_BUF(4u << 20);
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(4u << 20);
     add_many(&b, head, piece, n, tail);
     return b.failed ? b.failed : upp_schema_new(wb_buf_str(&b), &s, err);
 }
@@ -56,9 +56,9 @@ TEST_WITH(schema_has_a_largest_size, .no_torture = "large, and the parts are tor
 
 TEST_WITH(schema_references_have_a_budget, .no_torture = "large, and the parts are tortured elsewhere")
 {
-    WB_CLEANUP(upp_schema_freep) struct upp_schema *s   = NULL;
-    WB_CLEANUP(wb_buf_done) struct wb_buf           b   = WB_BUF(4u << 20);
-    struct upp_err                                  err = {0};
+    WB_CLEANUP(upp_schema_freep) struct upp_schema *s = NULL;
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(4u << 20);
+    struct upp_err err = {0};
     add_many(&b, "{\"$defs\":{", "\"%\":0", 40000, ",\"z\":true},");
     add_many(&b, "\"anyOf\":[", "{\"$ref\":\"#/$defs/z\"}", 1000, "]}");
     CHECK_INT(wb_buf_check(&b, NULL), 0);
@@ -78,7 +78,7 @@ static int check_nested(const struct upp_schema *s, size_t n, struct upp_err *er
 TEST(schema_check_has_a_depth)
 {
     WB_CLEANUP(upp_schema_freep) struct upp_schema *plain = NULL, *twice = NULL;
-    struct upp_err                                  err = {0};
+    struct upp_err err = {0};
     CHECK(upp_schema_new(UPP_STR("{\"items\":{\"items\":{\"$ref\":\"#/items\"},\"type\":\"array\"}}"), &plain, &err) ==
           0);
     CHECK(upp_schema_new(UPP_STR("{\"allOf\":[{\"items\":{\"$ref\":\"#\"}}]}"), &twice, &err) == 0);
@@ -95,8 +95,8 @@ TEST(schema_check_has_a_depth)
 static int check_deep(void *arg, struct upp_err *err)
 {
     WB_CLEANUP(upp_schema_freep) struct upp_schema *s = NULL;
-    WB_CLEANUP(wb_buf_done) struct wb_buf           b = WB_BUF(1u << 20);
-    int                                             r;
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(1u << 20);
+    int r;
     (void)arg;
     r = upp_schema_new(
         UPP_STR("{\"anyOf\":[{\"type\":\"object\",\"patternProperties\":{\"a\":{\"$ref\":\"#\"}}},{\"type\":"
@@ -119,7 +119,7 @@ static int check_deep(void *arg, struct upp_err *err)
 TEST(schema_depth_fits_a_fibers_stack)
 {
     UPP_CLEANUP(weft_loop_closep) struct weft_loop *l = NULL;
-    struct upp_err                                  err;
+    struct upp_err err;
 #if defined(__SANITIZE_ADDRESS__) || !defined(NDEBUG)
     size_t stack = 256u << 10; /* frames are larger there, and so are the stacks of fibers */
 #else
@@ -134,9 +134,9 @@ TEST(schema_depth_fits_a_fibers_stack)
 TEST_WITH(schema_check_has_a_budget, .no_torture = "nothing but work")
 {
     for (size_t i = 0; i < 2; i++) {
-        WB_CLEANUP(upp_schema_freep) struct upp_schema *s   = NULL;
-        WB_CLEANUP(wb_buf_done) struct wb_buf           b   = WB_BUF(1u << 20);
-        struct upp_err                                  err = {0};
+        WB_CLEANUP(upp_schema_freep) struct upp_schema *s = NULL;
+        WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(1u << 20);
+        struct upp_err err = {0};
         wb_buf_add(&b, i ? UPP_STR("{\"not\":{\"$ref\":\"#/$defs/0\"},\"$defs\":{")
                          : UPP_STR("{\"$ref\":\"#/$defs/0\",\"$defs\":{"));
         for (int k = 0; k < 30; k++)
@@ -154,7 +154,7 @@ static int check_large(const char *head, const char *inside, size_t in, const ch
                        struct upp_err *err)
 {
     WB_CLEANUP(upp_schema_freep) struct upp_schema *s = NULL;
-    WB_CLEANUP(wb_buf_done) struct wb_buf           b = WB_BUF(1u << 20), schema = WB_BUF(1u << 20);
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(1u << 20), schema = WB_BUF(1u << 20);
     add_many(&schema, head, inside, in, tail);
     add_many(&b, "[", piece, n, "]");
     int r = b.failed ? b.failed : upp_schema_new(wb_buf_str(&schema), &s, err);
@@ -165,10 +165,10 @@ TEST_WITH(schema_check_pays_for_everything, .no_torture = "nothing but work")
 {
     static const struct {
         const char *head, *inside;
-        size_t      in;
+        size_t in;
         const char *tail, *piece;
-        size_t      n;
-        int         r;
+        size_t n;
+        int r;
     } rows[] = {
         {"{\"uniqueItems\":true", "", 0, "}", "%", 1000, 0},
         {"{\"uniqueItems\":true", "", 0, "}", "%", 5000, -UPP_ELIMIT},

@@ -44,17 +44,17 @@ TEST(shape_marks_belong_to_the_member)
 struct odd {
     struct wj_node node;
     struct upp_str s;
-    uint64_t       i;
+    uint64_t i;
 };
 #define S(nm, fl) F_STR(struct odd, s, nm, fl)
 static const struct wj_field alias_or[] = {S("a", 0), S("b", F_ALIAS | F_OR), S("b", 0)}, alone_or[] = {S("a", F_OR)},
                              or_other[] = {S("a", F_OR), S("b", 0)}, alias[] = {S("a", F_ALIAS)},
                              twice[] = {S("a", 0), S("b", 0), S("a", 0)}, items[] = {S("a", F_BAD_ITEMS)},
                              foreign[] = {F_STR(struct message, vendor_id, "a", 0)},
-                             good[]    = {S("a", F_OR), F_U64(struct odd, i, "a", 0), S("b", F_ALIAS)};
+                             good[] = {S("a", F_OR), F_U64(struct odd, i, "a", 0), S("b", F_ALIAS)};
 static const struct {
     struct wj_shape shape;
-    const char     *wrong;
+    const char *wrong;
 } wrong_cases[] = {
     {{"s", good, WB_LEN(good), sizeof(struct odd)}, NULL},
     {{"s", good, 0, sizeof(struct odd)}, "a shape has 1 to 64 rows"},
@@ -105,9 +105,9 @@ TEST(shape_of_64_rows)
     CHECK_INT(wide.of.n, 64);
     for (int step = 1; step < 64; step += 2) { /* each odd step goes through all 64 */
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
-        WB_CLEANUP(wb_buf_done) struct wb_buf     b = WB_BUF(1u << 20);
-        struct wide                               w;
-        yyjson_val                               *v;
+        WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(1u << 20);
+        struct wide w;
+        yyjson_val *v;
         for (int i = 0; i < 64; i++) {
             int row = i * step % 64;
             wb_buf_addf(&b, "%c\"m%d%d\":", i ? ',' : '{', row / 8, row % 8);

@@ -20,7 +20,7 @@ TEST(json_surrogate_escapes_become_three_bytes)
         {"[\"\\ud800\",\"\\udc00\"]", "[\"\xed\xa0\x80\",\"\xed\xb0\x80\"]"},
     };
     for (size_t i = 0; i < WB_LEN(cases); i++) {
-        char   out[64];
+        char out[64];
         size_t n = wj_surrogates_in(wb_cstr(cases[i].in), out);
         test_note("case %zu", i);
         CHECK_STR(wb_str(out, n), wb_cstr(cases[i].out));

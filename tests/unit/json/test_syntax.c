@@ -12,7 +12,7 @@
 TEST(json_syntax_counts_what_it_saw)
 {
     static const struct {
-        const char      *text;
+        const char *text;
         struct wj_syntax want;
     } cases[] = {
         {"0", {1, 0, 0}},
@@ -34,10 +34,10 @@ TEST(json_syntax_counts_what_it_saw)
 
 TEST(json_syntax_places_count_characters)
 {
-    struct upp_err err  = {0};
+    struct upp_err err = {0};
     struct upp_str text = UPP_STR("a\n\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80z\r\nq");
     static const struct {
-        size_t      at;
+        size_t at;
         const char *where;
     } cases[] = {
         {0, "line 1, column 1 (byte 0)"},   {1, "line 1, column 2 (byte 1)"},   {2, "line 2, column 1 (byte 2)"},
@@ -54,10 +54,10 @@ TEST(json_syntax_places_count_characters)
 /* A string of one byte sequence between others, at the end of its memory. */
 static void check_utf8(struct upp_str filler, size_t before, struct upp_str in, size_t after)
 {
-    struct upp_err   err = {0};
+    struct upp_err err = {0};
     struct wj_syntax seen;
-    size_t           n = 1, bad = 0;
-    char            *text = malloc(2 + in.n + (before + after) * filler.n), where[64];
+    size_t n = 1, bad = 0;
+    char *text = malloc(2 + in.n + (before + after) * filler.n), where[64];
     if (!text)
         abort();
     text[0] = '"';
@@ -67,7 +67,7 @@ static void check_utf8(struct upp_str filler, size_t before, struct upp_str in, 
         n += piece.n;
     }
     bool valid = wb_utf8_valid(wb_str(text, n), &bad);
-    text[n++]  = '"';
+    text[n++] = '"';
     test_note("0x%02x of %zu after %zu, before %zu", (unsigned char)in.p[0], in.n, before, after);
     CHECK_INT(wj_syntax(wb_str(text, n), 1, &seen, &err), valid ? 0 : -UPP_EINVALID);
     if (!valid) {
@@ -80,10 +80,10 @@ static void check_utf8(struct upp_str filler, size_t before, struct upp_str in, 
 TEST_WITH(json_syntax_knows_utf8_at_every_place, .no_torture = "nothing but many strings")
 {
     static const unsigned char third[] = {0x7f, 0x80, 0x8f, 0x90, 0xa0, 0xbf, 0xc0};
-    static const char *const   in[]    = {
-             "a",    "\xc3\xa9", "\xe2\x82\xac", "\xed\x9f\xbf", "\xf0\x9f\x98\x80", "\xf4\x8f\xbf\xbf",
-             "\x80", "\xc3",     "\xe2\x82",     "\xed\xa0\x80", "\xf0\x9f\x98",     "\xf4\x90\x80\x80",
-             "\xff"};
+    static const char *const in[] = {
+        "a",    "\xc3\xa9", "\xe2\x82\xac", "\xed\x9f\xbf", "\xf0\x9f\x98\x80", "\xf4\x8f\xbf\xbf",
+        "\x80", "\xc3",     "\xe2\x82",     "\xed\xa0\x80", "\xf0\x9f\x98",     "\xf4\x90\x80\x80",
+        "\xff"};
     static const char *const filler[] = {"a", "\xc3\xa9", "\xe3\x81\x82", "\xf0\x9f\x98\x80"};
     for (size_t i = 0; i < WB_LEN(in); i++)
         for (size_t f = 0; f < WB_LEN(filler); f++)

@@ -10,7 +10,7 @@ TEST(json_value_quoted_for_messages)
 {
     static const struct {
         struct upp_str text;
-        const char    *quoted; /* in 16 bytes */
+        const char *quoted; /* in 16 bytes */
     } cases[] = {
         {UPP_STR_INIT(""), "''"},
         {UPP_STR_INIT("u\0ser"), "'u\\u0000ser'"},
@@ -35,7 +35,7 @@ TEST(json_value_alternatives_that_do_not_fit)
 {
     for (size_t n = 1; n < 200; n++) {
         struct wj_list list = {0};
-        char           word[200];
+        char word[200];
         memset(word, 'w', n);
         for (int i = 0; i < 60; i++)
             wj_list_add(&list, ", ", "'", wb_str(word, n));
@@ -62,8 +62,8 @@ TEST(json_value_in_words)
     };
     for (size_t i = 0; i < WB_LEN(cases); i++) {
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
-        yyjson_val                               *v;
-        char                                      buf[64];
+        yyjson_val *v;
+        char buf[64];
         CHECK(wj_read(&a, wb_cstr(cases[i].text), NULL, &v, NULL) == 0);
         CHECK_STR(wb_cstr(wj_found(v, buf, sizeof buf)), wb_cstr(cases[i].words));
     }
@@ -72,7 +72,7 @@ TEST(json_value_in_words)
 TEST(json_value_members_of_a_table)
 {
     static const struct {
-        int            before;
+        int before;
         struct upp_str name;
     } rows[] = {{0, UPP_STR_INIT("a")}, {0, UPP_STR_INIT("bb")}, {0, UPP_STR_INIT("")}, {0, {0}}};
     static const struct {
@@ -100,7 +100,7 @@ TEST(json_value_members_in_order)
     static const struct upp_str names[] = {UPP_STR_INIT("a"), UPP_STR_INIT("bb"), UPP_STR_INIT(""), {0}};
     static const struct {
         const char *text, *found; /* a digit a name, or '-' */
-        bool        in_order;
+        bool in_order;
     } cases[] = {
         {"{}", "---", true},
         {"[]", "---", false},
@@ -127,12 +127,12 @@ TEST(json_value_reading_tells_of_lone_surrogates)
 {
     static const struct {
         const char *text;
-        bool        utf8;
+        bool utf8;
     } cases[] = {{"\"a\"", true}, {"[\"\\ud83d\\ude00\"]", true}, {"[\"\\ud83d\"]", false}, {"{\"\\ude00\":1}", false}};
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
     for (size_t i = 0; i < WB_LEN(cases); i++) {
         yyjson_val *v;
-        bool        utf8 = !cases[i].utf8;
+        bool utf8 = !cases[i].utf8;
         CHECK_INT(wj_read(&a, wb_cstr(cases[i].text), UPP_OPTS(wj_read_opts, .utf8 = &utf8), &v, NULL), 0);
         CHECK(utf8 == cases[i].utf8);
     }

@@ -13,8 +13,8 @@
 TEST(json_write_puts_commas_and_escapes)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(1u << 20);
-    struct upp_err                        err;
-    struct wj_writer                      w;
+    struct upp_err err;
+    struct wj_writer w;
     wj_writer_init(&w, &b, &err);
     wj_write_open(&w, '{');
     wj_write_name(&w, UPP_STR("a\"b"));
@@ -61,8 +61,8 @@ TEST(json_write_puts_a_head_at_once)
     for (size_t i = 0; i < WB_LEN(cases); i++)
         for (int by_parts = 0; by_parts < 2; by_parts++) {
             WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(1u << 20);
-            struct upp_err                        err;
-            struct wj_writer                      w;
+            struct upp_err err;
+            struct wj_writer w;
             wj_writer_init(&w, &b, &err);
             wj_write_open(&w, '[');
             for (int n = 0; n < 2; n++) {
@@ -85,8 +85,8 @@ TEST(json_write_goes_on_with_what_was_begun)
                                                     "\xed\xa0\xbd, \xed\x9f\xbf and more\\ than a block of it");
     for (size_t done = 0; done <= text.n; done++) {
         WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(1u << 20), whole = WB_BUF(1u << 20);
-        struct upp_err                        err;
-        struct wj_writer                      w, all;
+        struct upp_err err;
+        struct wj_writer w, all;
         if (done < text.n && ((unsigned char)text.p[done] & 0xc0) == 0x80)
             continue; /* within a character */
         wj_writer_init(&w, &b, &err);
@@ -131,9 +131,9 @@ TEST_WITH(json_write_sees_every_byte_at_every_place, .no_torture = "nothing but 
         for (size_t n = 0; n < 40; n++)
             for (size_t at = 0; at <= n; at++) {
                 WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(1u << 10), want = WB_BUF(1u << 10);
-                size_t                                len = n + special[k].in.n;
-                char                                 *s   = malloc(len);
-                struct wj_writer                      w;
+                size_t len = n + special[k].in.n;
+                char *s = malloc(len);
+                struct wj_writer w;
                 if (!s)
                     abort();
                 memset(s, 'a', len);
@@ -150,14 +150,13 @@ TEST_WITH(json_write_sees_every_byte_at_every_place, .no_torture = "nothing but 
             }
 }
 
-/* ---- Beside a writer that takes one byte at a time ----------------------------------------------------------------
- */
+/* ---- Beside a writer that takes one byte at a time ------------------------------------------- */
 
 /* Length and code of the character of WTF-8 at p. 0: it is none. */
 static size_t one_char(const unsigned char *p, size_t n, uint32_t *code)
 {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-    size_t                len     = p[0] < 0x80 ? 1 : p[0] < 0xc0 ? 0 : p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : 4;
+    size_t len = p[0] < 0x80 ? 1 : p[0] < 0xc0 ? 0 : p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : 4;
     if (len == 0 || len > n || p[0] >= 0xf8)
         return 0;
     *code = len == 1 ? p[0] : p[0] & (0x7fu >> len);
@@ -172,15 +171,15 @@ static size_t one_char(const unsigned char *p, size_t n, uint32_t *code)
 /* The string as JSON. Returns the byte at which it is none, or -1. */
 static int plainly(struct upp_str s, struct wb_buf *out)
 {
-    bool     high = false;
-    uint32_t c    = 0;
+    bool high = false;
+    uint32_t c = 0;
     wb_buf_addc(out, '"');
     for (size_t i = 0, n; i < s.n; i += n) {
-        n        = one_char((const unsigned char *)s.p + i, s.n - i, &c);
+        n = one_char((const unsigned char *)s.p + i, s.n - i, &c);
         bool low = n && c >= 0xdc00 && c < 0xe000;
         if (n == 0 || (high && low))
             return (unsigned char)s.p[i];
-        high              = c >= 0xd800 && c < 0xdc00;
+        high = c >= 0xd800 && c < 0xdc00;
         const char *brief = c && c < 0x80 ? strchr("\bb\tt\nn\ff\rr\"\"\\\\", (int)c) : NULL;
         if (brief && (c < 0x20 || c == '"' || c == '\\'))
             wb_buf_addf(out, "\\%c", brief[1]);
@@ -196,9 +195,9 @@ static int plainly(struct upp_str s, struct wb_buf *out)
 /* The text, as a name and as a value, at the end of its memory; the buffers are used again. */
 static void check_plainly(struct upp_str text, struct wb_buf *b, struct wb_buf *want)
 {
-    struct upp_err   err = {0};
+    struct upp_err err = {0};
     struct wj_writer w;
-    char            *s = malloc(text.n + !text.n);
+    char *s = malloc(text.n + !text.n);
     if (!s)
         abort();
     memcpy(s, text.p, text.n);
@@ -231,7 +230,7 @@ static void check_plainly(struct upp_str text, struct wb_buf *b, struct wb_buf *
 static void check_between(struct upp_str filler, size_t before, struct upp_str in, size_t after, struct wb_buf *b,
                           struct wb_buf *want)
 {
-    char   text[512];
+    char text[512];
     size_t n = 0;
     for (size_t i = 0; i <= before + after; i++) {
         struct upp_str piece = i == before ? in : filler;
@@ -257,47 +256,47 @@ TEST_WITH(json_write_takes_each_byte_as_one_at_a_time_does, .no_torture = "nothi
 TEST_WITH(json_write_takes_each_sequence_as_one_at_a_time_does, .no_torture = "nothing but many strings")
 {
     static const char *const filler[] = {"a", "\"", "\xc3\xa9", "\xe3\x81\x82", "\xf0\x9f\x98\x80"};
-    static const char *const in[]     = {
-            "\xc3\xa9",
-            "\xdf\xbf",
-            "\xc2\x80",
-            "\xe0\xa0\x80",
-            "\xe0\xb8\x81",
-            "\xed\x9f\xbf",
-            "\xee\x80\x80",
-            "\xef\xbf\xbf",
-            "\xf0\x90\x80\x80",
-            "\xf3\xbf\xbf\xbf",
-            "\xf4\x80\x80\x80",
-            "\xf4\x8f\xbf\xbf",
-            "\xed\xa0\x80",
-            "\xed\xbf\xbf",
-            "\xed\xbf\xbf\xed\xa0\x80",
-            "\xed\xa0\x80\x01",
-            "\xed\xa0\x80\xed\xa0\x80", /* from here on none is text */
-            "\xc0\x80",
-            "\xc1\xbf",
-            "\xc3",
-            "\xc3\xc3\xa9",
-            "\xc3\xa9\x80",
-            "\xe0\x9f\xbf",
-            "\xe2\x82",
-            "\xe2",
-            "\xe2\x82\xac\x80",
-            "\xe2\x82\xc3\xa9",
-            "\xf0\x8f\xbf\xbf",
-            "\xf0\x9f\x98",
-            "\xf0\x9f",
-            "\xf0",
-            "\xf0\x9f\x98\x80\x80",
-            "\xf4\x90\x80\x80",
-            "\xf5\x80\x80\x80",
-            "\xf8\x88\x80\x80",
-            "\xff",
-            "\x80",
-            "\xed\xa0",
-            "\xed\xa0\xbd\xed\xb8\x80",
-            "\xed\xa0\xbd\xed\xb8",
+    static const char *const in[] = {
+        "\xc3\xa9",
+        "\xdf\xbf",
+        "\xc2\x80",
+        "\xe0\xa0\x80",
+        "\xe0\xb8\x81",
+        "\xed\x9f\xbf",
+        "\xee\x80\x80",
+        "\xef\xbf\xbf",
+        "\xf0\x90\x80\x80",
+        "\xf3\xbf\xbf\xbf",
+        "\xf4\x80\x80\x80",
+        "\xf4\x8f\xbf\xbf",
+        "\xed\xa0\x80",
+        "\xed\xbf\xbf",
+        "\xed\xbf\xbf\xed\xa0\x80",
+        "\xed\xa0\x80\x01",
+        "\xed\xa0\x80\xed\xa0\x80", /* from here on none is text */
+        "\xc0\x80",
+        "\xc1\xbf",
+        "\xc3",
+        "\xc3\xc3\xa9",
+        "\xc3\xa9\x80",
+        "\xe0\x9f\xbf",
+        "\xe2\x82",
+        "\xe2",
+        "\xe2\x82\xac\x80",
+        "\xe2\x82\xc3\xa9",
+        "\xf0\x8f\xbf\xbf",
+        "\xf0\x9f\x98",
+        "\xf0\x9f",
+        "\xf0",
+        "\xf0\x9f\x98\x80\x80",
+        "\xf4\x90\x80\x80",
+        "\xf5\x80\x80\x80",
+        "\xf8\x88\x80\x80",
+        "\xff",
+        "\x80",
+        "\xed\xa0",
+        "\xed\xa0\xbd\xed\xb8\x80",
+        "\xed\xa0\xbd\xed\xb8",
     };
     WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(1u << 12), want = WB_BUF(1u << 12);
     for (size_t f = 0; f < WB_LEN(filler); f++)
@@ -310,7 +309,7 @@ TEST_WITH(json_write_takes_each_sequence_as_one_at_a_time_does, .no_torture = "n
 /* What a block takes for whole characters: all there is of two bytes, and of more than those at the bounds. */
 TEST_WITH(json_write_knows_all_that_is_text, .no_torture = "nothing but many strings")
 {
-    static const unsigned char            third[] = {0x00, 0x7f, 0x80, 0x8f, 0x90, 0xa0, 0xbf, 0xc0, 0xed, 0xff};
+    static const unsigned char third[] = {0x00, 0x7f, 0x80, 0x8f, 0x90, 0xa0, 0xbf, 0xc0, 0xed, 0xff};
     WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(1u << 12), want = WB_BUF(1u << 12);
     for (int one = 0x80; one < 256; one++)
         for (int two = 0; two < 256; two++)
@@ -324,7 +323,7 @@ TEST(json_write_never_writes_what_is_not_text)
 {
     static const struct {
         struct upp_str text;
-        const char    *msg;
+        const char *msg;
     } bad[] = {
         {UPP_STR_INIT("\xff"), "expected UTF-8 in a string, found the byte 0xff"},
         {UPP_STR_INIT("caf\xe9"), "expected UTF-8 in a string, found the byte 0xe9"},
@@ -335,9 +334,9 @@ TEST(json_write_never_writes_what_is_not_text)
         {UPP_STR_INIT("\xed\xa0\xbd\xed\xb8\x80"), "expected UTF-8 in a string, found the byte 0xed"}, /* a pair */
     };
     for (size_t i = 0; i < WB_LEN(bad); i++) {
-        WB_CLEANUP(wb_buf_done) struct wb_buf b   = WB_BUF(1u << 20);
-        struct upp_err                        err = {0};
-        struct wj_writer                      w;
+        WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(1u << 20);
+        struct upp_err err = {0};
+        struct wj_writer w;
         test_note("case %zu", i);
         wj_writer_init(&w, &b, &err);
         wj_write_open(&w, '[');
@@ -352,9 +351,9 @@ TEST(json_write_never_writes_what_is_not_text)
 static void check_number(uint64_t v)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(1u << 10);
-    struct wj_writer                      w;
-    char                                  want[128];
-    int64_t                               less = -(int64_t)(v >> 1);
+    struct wj_writer w;
+    char want[128];
+    int64_t less = -(int64_t)(v >> 1);
     (void)snprintf(want, sizeof want, "[%" PRIu64 ",%" PRIu64 ",%" PRIi64 ",%" PRIi64 "]", v, v, (int64_t)v, less);
     wj_writer_init(&w, &b, NULL);
     wj_write_open(&w, '[');
@@ -384,7 +383,7 @@ TEST(json_write_puts_a_number_only_where_there_is_room)
 {
     for (size_t max = 1; max <= 6; max++) {
         WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(max);
-        struct wj_writer                      w;
+        struct wj_writer w;
         wj_writer_init(&w, &b, NULL);
         wj_write_u64(&w, 123);
         CHECK_INT(wj_writer_check(&w), max >= 4 ? 0 : -UPP_ELIMIT);
@@ -396,11 +395,11 @@ TEST(json_write_refuses_numbers_that_are_none)
 {
     static const char *const bad[] = {"",    "-",   "01", "1.", ".5",  "1e",  "+1",
                                       "0x1", "NaN", "1 ", " 1", "1e+", "--1", "1,2"};
-    const double             odd[] = {(double)INFINITY, -(double)INFINITY, (double)NAN};
+    const double odd[] = {(double)INFINITY, -(double)INFINITY, (double)NAN};
     for (size_t i = 0; i < WB_LEN(bad) + WB_LEN(odd); i++) {
         WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(1u << 10);
-        struct upp_err                        err;
-        struct wj_writer                      w;
+        struct upp_err err;
+        struct wj_writer w;
         wj_writer_init(&w, &b, &err);
         if (i < WB_LEN(bad))
             wj_write_num(&w, wb_cstr(bad[i]));
@@ -414,10 +413,10 @@ TEST(json_write_refuses_numbers_that_are_none)
 
 TEST(json_write_says_where_a_value_is_bad)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(1u << 20);
-    WB_CLEANUP(wb_buf_done) struct wb_buf     b   = WB_BUF(1u << 20);
-    struct upp_err                            err = {0};
-    yyjson_val                               *v;
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(1u << 20);
+    struct upp_err err = {0};
+    yyjson_val *v;
     CHECK(wj_read(&a, UPP_STR("{\"a\":[1,{\"b\":\"text\"}]}"), NULL, &v, &err) == 0);
     /* Nobody should do this: it stands for a bug of ours. */
     yyjson_val *text = v + 6;
@@ -429,14 +428,14 @@ TEST(json_write_says_where_a_value_is_bad)
 TEST(json_write_stops_at_the_buffers_maximum)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
-    yyjson_val                               *v;
+    yyjson_val *v;
     CHECK(wj_read(&a, UPP_STR("[\"0123456789\",\"\\n\\n\\n\\n\\n\\n\\n\\n\\n\\n\",{\"name\":[1,2,3]}]"), NULL, &v,
                   NULL) == 0);
     bool fits = false;
     for (size_t max = 1; max < 128 && !fits; max++) {
         WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(max);
-        struct upp_err                        err;
-        int                                   r = wj_write(v, &b, &err);
+        struct upp_err err;
+        int r = wj_write(v, &b, &err);
         test_note("maximum %zu", max);
         CHECK(r == 0 || r == -UPP_ELIMIT);
         CHECK(b.n <= max);

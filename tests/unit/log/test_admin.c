@@ -11,21 +11,21 @@ static const struct wl_owner own = {.tenant = UPP_STR_INIT(WL_OWN_TENANT)};
 
 static struct wl_admin row_of(const char *action)
 {
-    return (struct wl_admin){.actor    = WL_ADMIN_KEY,
-                             .uid      = -1,
-                             .key      = UPP_STR("0123456789abcdef"),
+    return (struct wl_admin){.actor = WL_ADMIN_KEY,
+                             .uid = -1,
+                             .key = UPP_STR("0123456789abcdef"),
                              .key_name = UPP_STR("ci"),
-                             .tenant   = UPP_STR("acme"),
-                             .action   = wb_cstr(action),
-                             .target   = UPP_STR("key 'x'")};
+                             .tenant = UPP_STR("acme"),
+                             .action = wb_cstr(action),
+                             .target = UPP_STR("key 'x'")};
 }
 
 static WEFT_SUSPENDS int two_steps(struct test_store *st, struct upp_err *err)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(16u << 20);
-    struct wl_admin                           row = row_of("key.create"), *list;
-    struct upp_err                            why = {.code = UPP_EBUSY, .msg = "the name is taken"};
-    size_t                                    n;
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(16u << 20);
+    struct wl_admin row = row_of("key.create"), *list;
+    struct upp_err why = {.code = UPP_EBUSY, .msg = "the name is taken"};
+    size_t n;
     TRY(wl_admin_begin(st->s, &row, err));
     TRY(wl_admin_list(st->s, (struct upp_str){0}, 10, &a, &list, &n, err));
     FAIL_UNLESS(n == 1 && list[0].outcome == WL_ADMIN_STARTED && wb_str_eq(list[0].action, UPP_STR("key.create")));
@@ -51,15 +51,15 @@ TEST(log_admin_rows_have_two_steps)
 static WEFT_SUSPENDS int ordered(struct test_store *st, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(16u << 20);
-    struct wl_admin                          *list;
-    size_t                                    n;
+    struct wl_admin *list;
+    size_t n;
     for (unsigned i = 0; i < 3; i++) {
         struct wl_admin row = row_of(i == 0 ? "a" : i == 1 ? "b" : "c");
         if (i == 1) { /* as if the clock had been an hour ahead */
             char name[WL_ADMIN_ID + 1];
             wl_admin_before(wb_wall_ms() + 3600000, name);
             struct wl_value v = {.space = UPP_STR("admin"),
-                                 .name  = wb_cstr(name),
+                                 .name = wb_cstr(name),
                                  .bytes = UPP_STR("{\"time_ms\":5,\"actor\":\"signal\",\"outcome\":\"done\",\"uid\":-1,"
                                                   "\"action\":\"ahead\"}")};
             TRY(COMMIT(st->s, own, NULL, err, PUT_VALUE(&v)));
@@ -82,9 +82,9 @@ TEST(log_admin_rows_stay_in_order)
 static WEFT_SUSPENDS int bounded(struct test_store *st, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(16u << 20);
-    static char                               text[2 * WL_ADMIN_TEXT];
-    struct wl_admin                           row = row_of("thread.erase"), *list;
-    size_t                                    n;
+    static char text[2 * WL_ADMIN_TEXT];
+    struct wl_admin row = row_of("thread.erase"), *list;
+    size_t n;
     text[0] = 'x'; /* so that the limit is in the middle of a character */
     for (size_t i = 1; i + 2 < sizeof text; i += 2)
         memcpy(text + i, "\xc3\xa4", 2);
@@ -109,9 +109,9 @@ TEST(log_admin_rows_are_bounded)
 static WEFT_SUSPENDS int swept(struct test_store *st, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
-    struct wl_admin                          *list;
-    int64_t                                   now = wb_wall_ms();
-    size_t                                    n;
+    struct wl_admin *list;
+    int64_t now = wb_wall_ms();
+    size_t n;
     for (int64_t i = 0; i < 300; i++) { /* two pages, a day apart */
         char name[WL_ADMIN_ID + 1];
         wl_admin_before(now - i * DAY, name);

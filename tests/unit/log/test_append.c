@@ -6,10 +6,10 @@
 
 /* A store that goes in between: another writer is first, `first` times, before each commit that adds a row. */
 struct rival {
-    struct wl_store  store; /* what the code under test sees */
+    struct wl_store store; /* what the code under test sees */
     struct wl_store *real;
-    unsigned         first, commits;
-    bool             moves; /* the thread, in the place of a row */
+    unsigned first, commits;
+    bool moves; /* the thread, in the place of a row */
 };
 
 static struct rival *rival(struct wl_store *s)
@@ -20,25 +20,25 @@ static struct rival *rival(struct wl_store *s)
 static int other_row(struct rival *v, const struct wl_row *row, struct upp_err *err)
 {
     struct upp_part part;
-    struct wm_entry e   = tree_says(UPP_ROLE_USER, &part, UPP_STR("me first"));
-    uint64_t        pos = row->pos;
+    struct wm_entry e = tree_says(UPP_ROLE_USER, &part, UPP_STR("me first"));
+    uint64_t pos = row->pos;
     return tree_row(v->real, &tree_owner, row->node, &pos, (struct wb_uuid){0},
                     &(struct wm_row){.time_ms = 5, .entries = &e, .n_entries = 1}, err);
 }
 
 static int other_change(struct rival *v, const struct wl_thread *t, struct upp_err *err)
 {
-    struct wl_thread       x   = *t;
+    struct wl_thread x = *t;
     const struct wl_change set = {.kind = WL_SET_THREAD, .thread = &x};
-    struct wl_commit       c   = {.owner = tree_owner, .changes = &set, .n = 1};
-    x.title                    = UPP_STR("changed");
+    struct wl_commit c = {.owner = tree_owner, .changes = &set, .n = 1};
+    x.title = UPP_STR("changed");
     return v->real->ops->commit(v->real, &c, err);
 }
 
 static int rival_commit(struct wl_store *s, struct wl_commit *c, struct upp_err *err)
 {
     struct rival *v = rival(s);
-    int           r = 0;
+    int r = 0;
     v->commits++;
     if (v->first > 0) {
         v->first--;
@@ -68,19 +68,19 @@ static const struct wl_store_ops rival_ops = {
 
 TEST(log_append_gives_indices_and_times)
 {
-    WB_CLEANUP(tree_closep) struct wl_store  *s = NULL;
+    WB_CLEANUP(tree_closep) struct wl_store *s = NULL;
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
-    struct wl_thread                          t, now;
-    struct wl_end                             end;
-    struct wl_path                            path;
-    struct wl_line                           *lines;
-    size_t                                    n;
-    uint32_t                                  index;
-    struct upp_part                           parts[2];
-    struct upp_err                            err    = {0};
-    const int64_t                             future = wb_wall_ms() + 100000;
-    struct wm_entry                           e[2]   = {tree_says(UPP_ROLE_USER, &parts[0], UPP_STR("one")),
-                                                        tree_says(UPP_ROLE_ASSISTANT, &parts[1], UPP_STR("two"))};
+    struct wl_thread t, now;
+    struct wl_end end;
+    struct wl_path path;
+    struct wl_line *lines;
+    size_t n;
+    uint32_t index;
+    struct upp_part parts[2];
+    struct upp_err err = {0};
+    const int64_t future = wb_wall_ms() + 100000;
+    struct wm_entry e[2] = {tree_says(UPP_ROLE_USER, &parts[0], UPP_STR("one")),
+                            tree_says(UPP_ROLE_ASSISTANT, &parts[1], UPP_STR("two"))};
     CHECK(ws_memory_open(&s, &err) == 0);
     CHECK(wl_thread_new(s, &tree_owner, NULL, &a, &t, &err) == 0);
     CHECK(wl_node_end(s, &tree_owner, t.head, &end, &err) == 0);
@@ -98,8 +98,8 @@ TEST(log_append_gives_indices_and_times)
     CHECK_INT(e[0].message.time_ms, future);
 
     /* An imported time is never corrected; the next one is not before the row it stands in. */
-    e[0].origin            = WM_ORIGIN_IMPORT;
-    e[0].message.time_ms   = 77;
+    e[0].origin = WM_ORIGIN_IMPORT;
+    e[0].message.time_ms = 77;
     e[0].message.time_text = UPP_STR("1970-01-01T00:00:00.077000Z");
     CHECK(wl_append(s, &tree_owner, &t, e, 1, &index, &err) == 0 && index == 5);
     CHECK_INT(e[0].message.time_ms, 77);
@@ -117,20 +117,20 @@ TEST(log_append_gives_indices_and_times)
 
 TEST(log_append_tries_again_when_somebody_was_first)
 {
-    WB_CLEANUP(tree_closep) struct wl_store  *s = NULL;
+    WB_CLEANUP(tree_closep) struct wl_store *s = NULL;
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
-    struct wl_thread                          t;
-    struct wl_end                             end;
-    uint32_t                                  index;
-    struct upp_part                           part;
-    struct upp_err                            err = {0};
-    struct wm_entry                           e   = tree_says(UPP_ROLE_USER, &part, UPP_STR("one"));
+    struct wl_thread t;
+    struct wl_end end;
+    uint32_t index;
+    struct upp_part part;
+    struct upp_err err = {0};
+    struct wm_entry e = tree_says(UPP_ROLE_USER, &part, UPP_STR("one"));
     CHECK(ws_memory_open(&s, &err) == 0);
     CHECK(wl_thread_new(s, &tree_owner, NULL, &a, &t, &err) == 0);
     struct rival v = {.store = {.ops = &rival_ops}, .real = s, .first = 15};
     CHECK(wl_append(&v.store, &tree_owner, &t, &e, 1, &index, &err) == 0);
     CHECK(index == 15 && v.commits == 16);
-    v.first   = 16;
+    v.first = 16;
     v.commits = 0;
     CHECK_INT(wl_append(&v.store, &tree_owner, &t, &e, 1, &index, &err), -UPP_EBUSY);
     CHECK_STR(wb_cstr(err.msg), UPP_STR("somebody else was first, 16 times"));
@@ -143,17 +143,17 @@ TEST(log_append_tries_again_when_somebody_was_first)
 /* A thread is there with all its first entries, or not at all. */
 TEST(log_thread_and_its_first_entries_are_one_commit)
 {
-    WB_CLEANUP(tree_closep) struct wl_store  *s = NULL;
+    WB_CLEANUP(tree_closep) struct wl_store *s = NULL;
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
-    struct wl_thread                          t;
-    struct wl_path                            path;
-    struct wl_line                           *lines;
-    size_t                                    n;
-    uint32_t                                  index;
-    struct upp_part                           parts[2];
-    struct upp_err                            err  = {0};
-    struct wm_entry                           e[2] = {tree_says(UPP_ROLE_USER, &parts[0], UPP_STR("one")),
-                                                      tree_says(UPP_ROLE_USER, &parts[1], UPP_STR("two"))};
+    struct wl_thread t;
+    struct wl_path path;
+    struct wl_line *lines;
+    size_t n;
+    uint32_t index;
+    struct upp_part parts[2];
+    struct upp_err err = {0};
+    struct wm_entry e[2] = {tree_says(UPP_ROLE_USER, &parts[0], UPP_STR("one")),
+                            tree_says(UPP_ROLE_USER, &parts[1], UPP_STR("two"))};
     struct wl_thread_opts opts = {.size = sizeof opts, .title = UPP_STR("T"), .alias = UPP_STR("mine")};
     CHECK(ws_memory_open(&s, &err) == 0);
     struct rival v = {.store = {.ops = &rival_ops}, .real = s};
@@ -174,25 +174,25 @@ TEST(log_thread_and_its_first_entries_are_one_commit)
 
 TEST(log_append_leaves_a_held_node_alone)
 {
-    WB_CLEANUP(tree_closep) struct wl_store  *s = NULL;
+    WB_CLEANUP(tree_closep) struct wl_store *s = NULL;
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
-    struct wl_thread                          t;
-    struct wl_end                             end;
-    uint32_t                                  index;
-    struct upp_part                           part;
-    struct upp_err                            err = {0};
-    struct wm_entry                           e   = tree_says(UPP_ROLE_USER, &part, UPP_STR("one"));
-    struct wb_uuid                            run = {{1, 2, 3}};
+    struct wl_thread t;
+    struct wl_end end;
+    uint32_t index;
+    struct upp_part part;
+    struct upp_err err = {0};
+    struct wm_entry e = tree_says(UPP_ROLE_USER, &part, UPP_STR("one"));
+    struct wb_uuid run = {{1, 2, 3}};
     CHECK(ws_memory_open(&s, &err) == 0);
     CHECK(wl_thread_new(s, &tree_owner, NULL, &a, &t, &err) == 0);
     struct wl_change hold = {.kind = WL_HOLD_NODE, .hold = {.node = t.head, .to = run}};
-    struct wl_commit c    = {.owner = tree_owner, .changes = &hold, .n = 1};
+    struct wl_commit c = {.owner = tree_owner, .changes = &hold, .n = 1};
     CHECK(s->ops->commit(s, &c, &err) == 0);
     CHECK_INT(wl_append(s, &tree_owner, &t, &e, 1, &index, &err), -UPP_EBUSY);
     CHECK_STR(wb_cstr(err.msg), UPP_STR("a run is under way on this thread"));
     CHECK(wl_node_end(s, &tree_owner, t.head, &end, &err) == 0 && end.length == 0);
     hold.hold.from = run;
-    hold.hold.to   = (struct wb_uuid){0};
+    hold.hold.to = (struct wb_uuid){0};
     CHECK(s->ops->commit(s, &c, &err) == 0);
     CHECK(wl_append(s, &tree_owner, &t, &e, 1, &index, &err) == 0 && index == 0);
     /* Another tenant finds nothing, and a message without sense is refused with its place. */
@@ -207,16 +207,16 @@ TEST(log_append_leaves_a_held_node_alone)
  */
 TEST(log_append_leaves_a_head_that_was_restored)
 {
-    WB_CLEANUP(tree_closep) struct wl_store  *s = NULL;
+    WB_CLEANUP(tree_closep) struct wl_store *s = NULL;
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
-    struct wl_thread                          t, now;
-    struct wl_node                            node;
-    struct wl_end                             end;
-    struct wl_path                            path;
-    struct upp_err                            err = {0};
-    struct upp_part                           part;
-    struct wm_entry                           e[3];
-    uint32_t                                  index;
+    struct wl_thread t, now;
+    struct wl_node node;
+    struct wl_end end;
+    struct wl_path path;
+    struct upp_err err = {0};
+    struct upp_part part;
+    struct wm_entry e[3];
+    uint32_t index;
     for (size_t i = 0; i < 3; i++)
         e[i] = tree_says(UPP_ROLE_USER, &part, UPP_STR("said"));
     CHECK(ws_memory_open(&s, &err) == 0);
@@ -224,10 +224,10 @@ TEST(log_append_leaves_a_head_that_was_restored)
         CHECK(wl_thread_new(s, &tree_owner, NULL, &a, &t, &err) == 0);
         CHECK(wl_append(s, &tree_owner, &t, e, 3, &index, &err) == 0);
         CHECK(wl_get_thread(s, &tree_owner, t.id, &a, &now, &err) == 0);
-        const uint64_t head  = now.head;
-        now.at               = keep + 1;
+        const uint64_t head = now.head;
+        now.at = keep + 1;
         struct wl_change set = {.kind = WL_SET_THREAD, .thread = &now};
-        struct wl_commit c   = {.owner = tree_owner, .changes = &set, .n = 1};
+        struct wl_commit c = {.owner = tree_owner, .changes = &set, .n = 1};
         CHECK(s->ops->commit(s, &c, &err) == 0);
         CHECK(wl_thread_path(s, &tree_owner, &now, &a, &path, &err) == 0);
         CHECK_INT(path.length, keep < 3 ? keep : 3);

@@ -9,9 +9,9 @@
 static WEFT_SUSPENDS int each(struct test_store *st, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(16u << 20);
-    struct talk                               k;
-    struct wl_store                          *s = st->s;
-    struct wl_line                            line;
+    struct talk k;
+    struct wl_store *s = st->s;
+    struct wl_line line;
     TRY(make_talk(s, &a, &k, err));
     SAYS(s, &k.t, Q ASIDE ASKS SHOWS ANSWER);
 
@@ -47,7 +47,7 @@ TEST_WITH(log_delete_message_hides_and_erases, .no_torture = IN_MEMORY)
 static WEFT_SUSPENDS int calls(struct test_store *st, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(16u << 20);
-    struct talk                               k;
+    struct talk k;
     TRY(make_talk(st->s, &a, &k, err));
     TRY(wl_message_delete(st->s, O, &k.t, k.id[2], UPP_STR(""), err));
     SAYS(st->s, &k.t, Q ASIDE " x<{}><{}> m<\"erased\"><\"erased\">" ANSWER " e");
@@ -67,11 +67,11 @@ TEST_WITH(log_delete_message_with_calls_keeps_their_pairs, .no_torture = IN_MEMO
 static WEFT_SUSPENDS int refused(struct test_store *st, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(16u << 20);
-    struct talk                               k;
-    struct wl_store                          *s = st->s;
-    struct wl_thread                          fork;
-    struct wb_uuid                            none = {{0}}, run = test_uuid(5);
-    struct wl_owner                           eve = {UPP_STR("evil"), UPP_STR("")};
+    struct talk k;
+    struct wl_store *s = st->s;
+    struct wl_thread fork;
+    struct wb_uuid none = {{0}}, run = test_uuid(5);
+    struct wl_owner eve = {UPP_STR("evil"), UPP_STR("")};
     TRY(make_talk(s, &a, &k, err));
     TRY(COMMIT(s, *O, NULL, err, HOLD(k.t.head, none, run)));
     FAIL_UNLESS(wl_message_delete(s, O, &k.t, k.id[0], UPP_STR(""), err) == -UPP_EBUSY);
@@ -111,15 +111,15 @@ static WEFT_SUSPENDS int many(struct test_store *st, struct upp_err *err)
 {
     enum { MANY = WL_CHANGES };
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(16u << 20);
-    struct wl_thread                          t;
-    uint64_t                                  pos = 0;
-    struct upp_part                           part;
-    struct upp_str                            call  = UPP_STR("c1");
-    struct wb_uuid                            run   = test_uuid(3);
-    struct wm_entry                           asks  = tree_says(UPP_ROLE_ASSISTANT, &part, UPP_STR("asks"));
-    struct wm_event                           ended = tree_ended(call, UPP_STR("\"result\""));
-    struct wm_row                             row   = {.time_ms = 1, .entries = &asks, .n_entries = 1};
-    part                                            = (struct upp_part){.kind = UPP_PART_CALL, .id = call};
+    struct wl_thread t;
+    uint64_t pos = 0;
+    struct upp_part part;
+    struct upp_str call = UPP_STR("c1");
+    struct wb_uuid run = test_uuid(3);
+    struct wm_entry asks = tree_says(UPP_ROLE_ASSISTANT, &part, UPP_STR("asks"));
+    struct wm_event ended = tree_ended(call, UPP_STR("\"result\""));
+    struct wm_row row = {.time_ms = 1, .entries = &asks, .n_entries = 1};
+    part = (struct upp_part){.kind = UPP_PART_CALL, .id = call};
     TRY(wl_thread_new(st->s, O, NULL, &a, &t, err));
     TRY(tree_row(st->s, O, t.head, &pos, run, &row, err));
     row = (struct wm_row){.time_ms = 1, .records = &ended, .n_records = 1};
@@ -141,37 +141,37 @@ TEST_WITH(log_delete_message_changes_so_many_rows, .no_torture = "thousands of c
 
 /* Another message of the same row is deleted first, before the commit: both stay deleted. */
 struct rival {
-    struct wl_store_ops        ops; /* first */
+    struct wl_store_ops ops; /* first */
     const struct wl_store_ops *real;
-    struct wl_thread           t;
-    struct wb_uuid             other;
+    struct wl_thread t;
+    struct wb_uuid other;
 };
 
 static WEFT_SUSPENDS int rival_commit(struct wl_store *s, struct wl_commit *c, struct upp_err *err)
 {
     const struct rival *v = (const struct rival *)(const void *)s->ops;
-    s->ops                = v->real;
-    int r                 = wl_message_delete(s, O, &v->t, v->other, UPP_STR(""), err);
+    s->ops = v->real;
+    int r = wl_message_delete(s, O, &v->t, v->other, UPP_STR(""), err);
     return r < 0 ? r : v->real->commit(s, c, err);
 }
 
 static WEFT_SUSPENDS int race(struct test_store *st, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(16u << 20);
-    struct wl_store                          *s = st->s;
-    struct rival                              v = {.real = s->ops, .ops = *s->ops};
-    struct upp_part                           p[2];
-    uint32_t                                  index;
-    struct wm_entry                           e[] = {tree_says(UPP_ROLE_USER, &p[0], UPP_STR("one")),
-                                                     tree_says(UPP_ROLE_USER, &p[1], UPP_STR("two"))};
+    struct wl_store *s = st->s;
+    struct rival v = {.real = s->ops, .ops = *s->ops};
+    struct upp_part p[2];
+    uint32_t index;
+    struct wm_entry e[] = {tree_says(UPP_ROLE_USER, &p[0], UPP_STR("one")),
+                           tree_says(UPP_ROLE_USER, &p[1], UPP_STR("two"))};
     TRY(wl_thread_new(s, O, NULL, &a, &v.t, err));
     TRY(wl_append(s, O, &v.t, e, 2, &index, err));
     struct wb_uuid mine = wm_id_uuid((struct wm_id){.node = v.t.head, .index = 1, .noun = WM_NOUN_ENTRY});
-    v.other             = wm_id_uuid((struct wm_id){.node = v.t.head, .noun = WM_NOUN_ENTRY});
-    v.ops.commit        = rival_commit;
-    s->ops              = &v.ops;
-    int r               = wl_message_delete(s, O, &v.t, mine, UPP_STR(""), err);
-    s->ops              = v.real;
+    v.other = wm_id_uuid((struct wm_id){.node = v.t.head, .noun = WM_NOUN_ENTRY});
+    v.ops.commit = rival_commit;
+    s->ops = &v.ops;
+    int r = wl_message_delete(s, O, &v.t, mine, UPP_STR(""), err);
+    s->ops = v.real;
     TRY(r);
     SAYS(s, &v.t, "- - e e");
     return 0;
@@ -188,15 +188,15 @@ TEST_WITH(log_delete_message_looks_again_when_somebody_was_first, .no_torture = 
 static WEFT_SUSPENDS int imported(struct test_store *st, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(16u << 20);
-    struct wl_thread                          t, fork;
-    struct upp_part                           p[3];
-    char                                      id[WB_UUID_TEXT + 1];
-    uint32_t                                  index;
-    struct wm_entry                           e[] = {tree_says(UPP_ROLE_USER, &p[0], UPP_STR("one")),
-                                                     tree_says(UPP_ROLE_ASSISTANT, &p[1], UPP_STR("")),
-                                                     tree_says(UPP_ROLE_TOOL, &p[2], UPP_STR(""))};
-    p[1]                                          = (struct upp_part){
-                                                 .kind = UPP_PART_CALL, .id = UPP_STR("c"), .name = UPP_STR("t"), .text = UPP_STR("{\"a\":1}")};
+    struct wl_thread t, fork;
+    struct upp_part p[3];
+    char id[WB_UUID_TEXT + 1];
+    uint32_t index;
+    struct wm_entry e[] = {tree_says(UPP_ROLE_USER, &p[0], UPP_STR("one")),
+                           tree_says(UPP_ROLE_ASSISTANT, &p[1], UPP_STR("")),
+                           tree_says(UPP_ROLE_TOOL, &p[2], UPP_STR(""))};
+    p[1] = (struct upp_part){
+        .kind = UPP_PART_CALL, .id = UPP_STR("c"), .name = UPP_STR("t"), .text = UPP_STR("{\"a\":1}")};
     p[2] = (struct upp_part){.kind = UPP_PART_RESULT, .id = UPP_STR("c"), .text = UPP_STR("\"found\"")};
     for (size_t i = 0; i < 3; i++)
         e[i].origin = WM_ORIGIN_IMPORT;
@@ -224,26 +224,26 @@ TEST_WITH(log_delete_message_that_was_imported, .no_torture = IN_MEMORY)
  * a summary of the question, one with a history that was rewritten; a fork behind the question with a summary, and one
  * before it that has nothing of it. */
 struct made {
-    struct talk      k;
+    struct talk k;
     struct wl_thread behind, beside;
-    struct wm_run    run;
-    uint64_t         work[2];
+    struct wm_run run;
+    uint64_t work[2];
 };
 
 /* A branch with a prompt of the run that did the work there, which names another one if it is told to. */
 static WEFT_SUSPENDS int add_work(struct wl_store *s, uint64_t under, uint32_t length, unsigned run, unsigned next,
                                   uint64_t *ret, struct upp_err *err)
 {
-    struct wl_node  node, branch;
+    struct wl_node node, branch;
     struct upp_part part;
-    uint64_t        pos     = 0;
-    struct wm_entry e       = tree_says(UPP_ROLE_USER, &part, UPP_STR("work secret"));
+    uint64_t pos = 0;
+    struct wm_entry e = tree_says(UPP_ROLE_USER, &part, UPP_STR("work secret"));
     struct wm_event started = {
         .kind = WM_TOOL_STARTED, .call = UPP_STR("b"), .child = test_uuid(next), .child_node = 7};
     struct wm_row row = {
         .time_ms = 10, .step = 1, .entries = &e, .n_entries = 1, .records = &started, .n_records = next ? 1 : 0};
     e.audience = WM_AUDIENCE_RUN;
-    e.step     = 1;
+    e.step = 1;
     TRY(wl_get_node(s, O, under, &node, err));
     TRY(wl_branch_make(&node, length, &branch, err));
     TRY(COMMIT(s, *O, NULL, err, ADD_NODE(&branch)));
@@ -254,7 +254,7 @@ static WEFT_SUSPENDS int add_work(struct wl_store *s, uint64_t under, uint32_t l
 static WEFT_SUSPENDS int append(struct wl_store *s, struct wl_thread *t, struct upp_str text, struct upp_err *err)
 {
     struct upp_part part;
-    uint32_t        index;
+    uint32_t index;
     struct wm_entry e = tree_says(UPP_ROLE_USER, &part, text);
     return wl_append(s, O, t, &e, 1, &index, err);
 }
@@ -262,15 +262,15 @@ static WEFT_SUSPENDS int append(struct wl_store *s, struct wl_thread *t, struct 
 static struct wm_entry for_models(struct upp_part *part, const char *text, uint8_t audience, const char *phase)
 {
     struct wm_entry e = tree_says(UPP_ROLE_USER, part, wb_cstr(text));
-    e.audience        = audience;
-    e.phase           = wb_cstr(phase);
+    e.audience = audience;
+    e.phase = wb_cstr(phase);
     return e;
 }
 
 static WEFT_SUSPENDS int make_derived(struct wl_store *s, struct wb_arena *a, void *world, struct upp_err *err)
 {
-    struct made    *m = world;
-    struct wl_end   end;
+    struct made *m = world;
+    struct wl_end end;
     struct upp_part p[4];
     struct wm_entry e[] = {for_models(&p[0], "prompt secret", WM_AUDIENCE_RUN, "step:1"),
                            for_models(&p[1], "summary secret", WM_AUDIENCE_MODEL, "summary"),
@@ -280,18 +280,18 @@ static WEFT_SUSPENDS int make_derived(struct wl_store *s, struct wb_arena *a, vo
     TRY(wl_node_end(s, O, m->k.t.head, &end, err));
     e[0].step = 1;
     e[1].data = UPP_STR("{\"through\":2,\"covers\":2}");
-    m->run    = m->k.run;
+    m->run = m->k.run;
     m->run.id = m->run.root = test_uuid(78);
-    struct wm_event work    = {.kind = WM_TOOL_STARTED, .call = UPP_STR("b"), .child = test_uuid(80), .child_node = 7};
-    struct wm_row   rows[]  = {{.time_ms   = 10,
-                                .records   = &work,
-                                .n_records = 1,
-                                .step      = 1,
-                                .entries   = e,
-                                .n_entries = 1,
-                                .state = UPP_STR("{\"step\":1,\"plan\":{\"goal\":\"plan secret\"},\"usage\":[1,2]}")},
-                               {.time_ms = 11, .entries = e + 1, .n_entries = 2},
-                               {.time_ms = 12, .entries = e + 3, .n_entries = 1}};
+    struct wm_event work = {.kind = WM_TOOL_STARTED, .call = UPP_STR("b"), .child = test_uuid(80), .child_node = 7};
+    struct wm_row rows[] = {{.time_ms = 10,
+                             .records = &work,
+                             .n_records = 1,
+                             .step = 1,
+                             .entries = e,
+                             .n_entries = 1,
+                             .state = UPP_STR("{\"step\":1,\"plan\":{\"goal\":\"plan secret\"},\"usage\":[1,2]}")},
+                            {.time_ms = 11, .entries = e + 1, .n_entries = 2},
+                            {.time_ms = 12, .entries = e + 3, .n_entries = 1}};
     TRY(COMMIT(s, *O, NULL, err, ADD_RUN(&m->run)));
     for (size_t i = 0; i < WB_LEN(rows); i++)
         TRY(tree_row(s, O, m->k.t.head, &end.pos, i ? m->run.id : m->k.run.id, &rows[i], err));
@@ -319,10 +319,10 @@ static WEFT_SUSPENDS int delete_question(struct wl_store *s, void *world, struct
 /* Nothing of it is left where the message is gone. */
 static WEFT_SUSPENDS int derived_first(struct wl_store *s, void *world, struct upp_err *err)
 {
-    static const char *const                  all[] = {"prompt", "summary secret", "rewritten", "plan secret"};
-    WB_CLEANUP(wb_arena_done) struct wb_arena a     = WB_ARENA(1u << 20);
-    struct made                              *m     = world;
-    struct wl_line                            line;
+    static const char *const all[] = {"prompt", "summary secret", "rewritten", "plan secret"};
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
+    struct made *m = world;
+    struct wl_line line;
     TRY(wl_entry_find(s, O, m->k.id[0], &a, &line, err));
     for (size_t i = 0; wm_is_erased(&line.entry) && i < WB_LEN(all); i++)
         TRY(nowhere(s, m->k.t.head, all[i], err));
@@ -333,13 +333,13 @@ static WEFT_SUSPENDS int derived_first(struct wl_store *s, void *world, struct u
 
 static WEFT_SUSPENDS int derived_gone(struct wl_store *s, void *world, struct upp_err *err)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena a     = WB_ARENA(1u << 20);
-    struct made                              *m     = world;
-    struct wl_range                           range = {.node = m->k.t.head, .to = UINT64_MAX >> 1};
-    struct wl_rows                            rows;
-    struct wl_value                          *notes;
-    struct wl_line                            line;
-    size_t                                    n;
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
+    struct made *m = world;
+    struct wl_range range = {.node = m->k.t.head, .to = UINT64_MAX >> 1};
+    struct wl_rows rows;
+    struct wl_value *notes;
+    struct wl_line line;
+    size_t n;
     TRY(wl_entry_find(s, O, m->k.id[0], &a, &line, err));
     FAIL_UNLESS(wm_is_erased(&line.entry));
     TRY(derived_first(s, world, err));
@@ -357,10 +357,10 @@ static WEFT_SUSPENDS int derived_gone(struct wl_store *s, void *world, struct up
 
 static WEFT_SUSPENDS int derived(struct test_store *st, struct upp_err *err)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena a    = WB_ARENA(16u << 20);
-    struct wl_store                          *s    = st->s;
-    struct wb_uuid                            none = {{0}}, run = test_uuid(5);
-    struct made                               m;
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(16u << 20);
+    struct wl_store *s = st->s;
+    struct wb_uuid none = {{0}}, run = test_uuid(5);
+    struct made m;
     TRY(make_derived(s, &a, &m, err));
     TRY(wl_message_delete(s, O, &m.k.t, m.k.id[4], UPP_STR(""), err)); /* the summary does not stand for the answer */
     SAYS(s, &m.k.t, Q ASIDE ASKS SHOWS " - - m<summary secret> m<kept> - e e");
@@ -382,8 +382,8 @@ TEST_WITH(log_delete_message_takes_what_was_made_of_it, .no_torture = IN_MEMORY)
 TEST_WITH(log_delete_message_with_what_was_made_of_it_dies_anywhere, .no_torture = "it dies by itself")
 {
     static struct made m;
-    struct upp_err     err = {0};
-    struct dying       d   = {make_derived, delete_question, derived_first, derived_gone, &m, 0};
+    struct upp_err err = {0};
+    struct dying d = {make_derived, delete_question, derived_first, derived_gone, &m, 0};
     CHECK_INT(die_everywhere(&d, &err), 0);
     CHECK(d.deaths >= 6);
 }

@@ -11,15 +11,15 @@ static const struct wb_uuid nobody;
  * its own, and one below that. In the talk and in the sub thread somebody began to put two branches, one upon the
  * other, and died. */
 struct world {
-    struct talk      k;
+    struct talk k;
     struct wl_thread fork, sub, subsub;
-    uint64_t         half[4];
+    uint64_t half[4];
 };
 
 static WEFT_SUSPENDS int append(struct wl_store *s, struct wl_thread *t, struct upp_str text, struct upp_err *err)
 {
     struct upp_part part;
-    uint32_t        index;
+    uint32_t index;
     struct wm_entry e = tree_says(UPP_ROLE_USER, &part, text);
     return wl_append(s, O, t, &e, 1, &index, err);
 }
@@ -27,12 +27,12 @@ static WEFT_SUSPENDS int append(struct wl_store *s, struct wl_thread *t, struct 
 static WEFT_SUSPENDS int put_half(struct wl_store *s, const struct wl_thread *t, struct wb_arena *a, uint64_t keys[2],
                                   struct upp_err *err)
 {
-    struct wl_node  node, branch[2];
+    struct wl_node node, branch[2];
     struct upp_part part;
-    struct wm_entry e   = tree_says(UPP_ROLE_USER, &part, UPP_STR("half secret"));
-    struct wm_row   row = {.time_ms = 9, .entries = &e, .n_entries = 1};
-    uint64_t        pos = 0;
-    char            id[WB_UUID_TEXT + 1];
+    struct wm_entry e = tree_says(UPP_ROLE_USER, &part, UPP_STR("half secret"));
+    struct wm_row row = {.time_ms = 9, .entries = &e, .n_entries = 1};
+    uint64_t pos = 0;
+    char id[WB_UUID_TEXT + 1];
     struct wl_value v = {.space = UPP_STR(WL_STAGED), .name = wb_uuid_text(t->id, id)};
     TRY(wl_get_node(s, O, t->head, &node, err));
     TRY(wl_branch_make(&node, 1, &branch[0], err));
@@ -48,7 +48,7 @@ static WEFT_SUSPENDS int put_half(struct wl_store *s, const struct wl_thread *t,
 static WEFT_SUSPENDS int make(struct wl_store *s, struct wb_arena *a, void *world, struct upp_err *err)
 {
     struct world *w = world;
-    char          id[WB_UUID_TEXT + 1];
+    char id[WB_UUID_TEXT + 1];
     TRY(make_talk(s, a, &w->k, err));
     TRY(wl_fork(s, &w->k.t, w->k.t.head, 1, a, &w->fork, err));
     TRY(append(s, &w->fork, UPP_STR("fork secret"), err));
@@ -65,10 +65,10 @@ static WEFT_SUSPENDS int make(struct wl_store *s, struct wb_arena *a, void *worl
 static WEFT_SUSPENDS int is_there(struct wl_store *s, const struct wl_thread *t, bool there, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
-    struct wl_thread                          got;
-    struct upp_str                            bytes;
-    char                                      id[WB_UUID_TEXT + 1];
-    int                                       r = wl_get_thread(s, O, t->id, &a, &got, err);
+    struct wl_thread got;
+    struct upp_str bytes;
+    char id[WB_UUID_TEXT + 1];
+    int r = wl_get_thread(s, O, t->id, &a, &got, err);
     if (r < 0 && r != -UPP_ENOTFOUND)
         return r;
     FAIL_UNLESS((r >= 0) == there);
@@ -85,9 +85,9 @@ static WEFT_SUSPENDS int is_there(struct wl_store *s, const struct wl_thread *t,
 static WEFT_SUSPENDS int no_half(struct wl_store *s, const struct world *w, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
-    struct wl_value                          *values;
-    struct wl_node                            node;
-    size_t                                    n;
+    struct wl_value *values;
+    struct wl_node node;
+    size_t n;
     TRY(wl_list_values(s, O, UPP_STR(WL_STAGED), (struct upp_str){0}, 10, &a, &values, &n, err));
     FAIL_UNLESS(n == 0);
     for (size_t i = 0; i < WB_LEN(w->half); i++) {
@@ -102,9 +102,9 @@ static WEFT_SUSPENDS int no_half(struct wl_store *s, const struct world *w, stru
 /* What is not whole is never seen as if it were. */
 static WEFT_SUSPENDS int half_is_known(struct wl_store *s, const struct world *w, struct upp_err *err)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena a    = WB_ARENA(1u << 20);
-    struct wl_staged                          half = {0};
-    struct wl_node                            node;
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
+    struct wl_staged half = {0};
+    struct wl_node node;
     TRY(wl_staged_read(s, O, wl_family(w->k.t.tree), &a, &half, err));
     for (size_t i = 0; i < WB_LEN(w->half); i++) {
         int r = wl_get_node(s, O, w->half[i], &node, err);
@@ -137,9 +137,9 @@ static WEFT_SUSPENDS int only_fork(struct wl_store *s, void *world, struct upp_e
 static WEFT_SUSPENDS int all_or_none(struct wl_store *s, void *world, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
-    struct world                             *w = world;
-    struct wl_thread                          t;
-    int                                       r = wl_get_thread(s, O, w->k.t.id, &a, &t, err);
+    struct world *w = world;
+    struct wl_thread t;
+    int r = wl_get_thread(s, O, w->k.t.id, &a, &t, err);
     if (r == -UPP_ENOTFOUND)
         return only_fork(s, world, err);
     TRY(r);
@@ -151,10 +151,10 @@ static WEFT_SUSPENDS int all_or_none(struct wl_store *s, void *world, struct upp
 static WEFT_SUSPENDS int deletes(struct test_store *st, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(16u << 20);
-    struct wl_store                          *s = st->s;
-    struct world                              w;
-    struct wm_run                             run = {.id = test_uuid(9), .root = test_uuid(9), .version = 1};
-    struct wl_thread                          stale;
+    struct wl_store *s = st->s;
+    struct world w;
+    struct wm_run run = {.id = test_uuid(9), .root = test_uuid(9), .version = 1};
+    struct wl_thread stale;
     TRY(make(s, &a, &w, err));
 
     /* Not while a run is under way: of it, or below it. */
@@ -192,8 +192,8 @@ TEST(log_delete_thread_in_memory)
 TEST_WITH(log_delete_thread_dies_anywhere, .no_torture = "it dies by itself")
 {
     static struct world w;
-    struct upp_err      err = {0};
-    struct dying        d   = {make, delete_it, all_or_none, only_fork, &w, 0};
+    struct upp_err err = {0};
+    struct dying d = {make, delete_it, all_or_none, only_fork, &w, 0};
     CHECK_INT(die_everywhere(&d, &err), 0);
     CHECK(d.deaths >= 2);
 }
@@ -203,9 +203,9 @@ TEST_WITH(log_delete_thread_dies_anywhere, .no_torture = "it dies by itself")
 static WEFT_SUSPENDS int erase_it(struct wl_store *s, void *world, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
-    struct world                             *w = world;
-    struct wb_uuid                           *lost;
-    size_t                                    n;
+    struct world *w = world;
+    struct wb_uuid *lost;
+    size_t n;
     TRY(wl_tree_erase(s, O, &w->k.t, &a, &lost, &n, err));
     FAIL_UNLESS(n == 1 && wb_uuid_eq(lost[0], w->fork.id));
     return 0;
@@ -215,7 +215,7 @@ static WEFT_SUSPENDS int erase_it(struct wl_store *s, void *world, struct upp_er
 static WEFT_SUSPENDS int readable(struct wl_store *s, void *world, struct upp_err *err)
 {
     struct world *w = world;
-    static char   said[4096];
+    static char said[4096];
     TRY(say(s, &w->fork, said, sizeof said, err));
     return half_is_known(s, w, err);
 }
@@ -223,8 +223,8 @@ static WEFT_SUSPENDS int readable(struct wl_store *s, void *world, struct upp_er
 static WEFT_SUSPENDS int nothing_left(struct wl_store *s, void *world, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
-    struct world                             *w = world;
-    struct wm_run                             run;
+    struct world *w = world;
+    struct wm_run run;
     TRY(is_there(s, &w->k.t, false, err));
     TRY(is_there(s, &w->sub, false, err));
     TRY(is_there(s, &w->fork, true, err));
@@ -240,10 +240,10 @@ static WEFT_SUSPENDS int nothing_left(struct wl_store *s, void *world, struct up
 static WEFT_SUSPENDS int erases(struct test_store *st, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(16u << 20);
-    struct wl_store                          *s = st->s;
-    struct world                              w;
-    struct wb_uuid                           *lost;
-    size_t                                    n;
+    struct wl_store *s = st->s;
+    struct world w;
+    struct wb_uuid *lost;
+    size_t n;
     TRY(make(s, &a, &w, err));
     TRY(COMMIT(s, *O, NULL, err, HOLD(w.fork.head, nobody, test_uuid(9)))); /* another thread's */
     FAIL_UNLESS(wl_tree_erase(s, O, &w.k.t, &a, &lost, &n, err) == -UPP_EBUSY);
@@ -271,12 +271,12 @@ TEST(log_erase_tree_in_memory)
 static WEFT_SUSPENDS int erases_all_runs(struct test_store *st, struct upp_err *err)
 {
     enum { MANY = WS_LIST_MAX + 300 };
-    WB_CLEANUP(wb_arena_done) struct wb_arena a     = WB_ARENA(16u << 20);
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(16u << 20);
     WB_CLEANUP(wl_pages_done) struct wl_pages pages = WL_PAGES(st->s, .what = WL_LIST_RUNS, .owner = O);
-    struct talk                               k;
-    struct wb_uuid                           *lost;
-    size_t                                    n, seen = 0;
-    int                                       r;
+    struct talk k;
+    struct wb_uuid *lost;
+    size_t n, seen = 0;
+    int r;
     TRY(make_talk(st->s, &a, &k, err));
     TRY(add_runs(st->s, k.t.id, k.t.head, MANY, err));
     TRY(wl_tree_erase(st->s, O, &k.t, &a, &lost, &n, err));
@@ -314,9 +314,9 @@ static WEFT_SUSPENDS int make_crowd(struct wl_store *s, struct wb_arena *a, stru
         size_t n = 0;
         for (; n < EACH && at < crowd(); n++, at++) {
             struct wb_uuid id = test_family_uuid(wl_family(k->t.tree), at);
-            id.b[9]           = (unsigned char)(at >> 16);
-            subs[n]           = (struct wl_thread){
-                          .id = id, .tree = k->t.tree, .parent = k->t.id, .head = k->t.head, .kind = WL_SUB, .version = 1};
+            id.b[9] = (unsigned char)(at >> 16);
+            subs[n] = (struct wl_thread){
+                .id = id, .tree = k->t.tree, .parent = k->t.id, .head = k->t.head, .kind = WL_SUB, .version = 1};
             changes[n] = (struct wl_change)ADD_THREAD(&subs[n]);
         }
         TRY(test_commit(s, *O, changes, n, NULL, err));
@@ -327,8 +327,8 @@ static WEFT_SUSPENDS int make_crowd(struct wl_store *s, struct wb_arena *a, stru
 static WEFT_SUSPENDS int family_is_gone(struct wl_store *s, const struct talk *k, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
-    struct wl_thread                         *list;
-    size_t                                    n;
+    struct wl_thread *list;
+    size_t n;
     TRY(wl_list_family_threads(s, O, wl_family(k->t.tree), nobody, 1, &a, &list, &n, err));
     FAIL_UNLESS(n == 0);
     return 0;
@@ -337,7 +337,7 @@ static WEFT_SUSPENDS int family_is_gone(struct wl_store *s, const struct talk *k
 static WEFT_SUSPENDS int deletes_crowd(struct test_store *st, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(16u << 20);
-    struct talk                               k;
+    struct talk k;
     TRY(make_crowd(st->s, &a, &k, err));
     TRY(wl_thread_delete(st->s, O, &k.t, err));
     return family_is_gone(st->s, &k, err);
@@ -346,19 +346,19 @@ static WEFT_SUSPENDS int deletes_crowd(struct test_store *st, struct upp_err *er
 TEST_WITH(log_delete_thread_with_any_number_below_it, .no_torture = "thousands of commits", .seconds = 300)
 {
     struct upp_err err = {0};
-    int            r   = in_memory(deletes_crowd, &err);
+    int r = in_memory(deletes_crowd, &err);
     test_note("%s", err.msg);
     CHECK_INT(r, 0);
 }
 
 static WEFT_SUSPENDS int erases_crowd(struct test_store *st, struct upp_err *err)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena a     = WB_ARENA(64u << 20);
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
     WB_CLEANUP(wl_pages_done) struct wl_pages pages = WL_PAGES(st->s, .what = WL_LIST_RUNS, .owner = O);
-    struct talk                               k;
-    struct wb_uuid                           *lost;
-    size_t                                    n, seen = 0;
-    int                                       r;
+    struct talk k;
+    struct wb_uuid *lost;
+    size_t n, seen = 0;
+    int r;
     TRY(make_crowd(st->s, &a, &k, err));
     TRY(add_runs(st->s, k.t.id, k.t.head, crowd(), err));
     TRY(wl_tree_erase(st->s, O, &k.t, &a, &lost, &n, err));
@@ -375,7 +375,7 @@ static WEFT_SUSPENDS int erases_crowd(struct test_store *st, struct upp_err *err
 TEST_WITH(log_erase_tree_with_any_number_of_threads_and_runs, .no_torture = "thousands of commits", .seconds = 300)
 {
     struct upp_err err = {0};
-    int            r   = in_memory(erases_crowd, &err);
+    int r = in_memory(erases_crowd, &err);
     test_note("%s", err.msg);
     CHECK_INT(r, 0);
 }
@@ -396,7 +396,7 @@ WEFT_SUSPENDS static int pages_are_halved(void *arg, struct upp_err *err)
     static const struct wl_store_ops ops = {.list = list_none};
     (void)arg, (void)err;
     for (uint8_t busy = 0; busy < 2; busy++) {
-        struct wl_store                           s = {.ops = &ops, .index = busy};
+        struct wl_store s = {.ops = &ops, .index = busy};
         WB_CLEANUP(wl_pages_done) struct wl_pages p = WL_PAGES(&s, .what = WL_LIST_RUNS, .max = 256);
         FAIL_UNLESS(wl_pages_next(&p, NULL) == -UPP_ELIMIT);
         FAIL_UNLESS(s.count.rows == (busy ? 1 : 9));
@@ -413,8 +413,8 @@ TEST(log_pages_are_halved_only_if_they_are_large)
 TEST_WITH(log_erase_tree_dies_anywhere, .no_torture = "it dies by itself")
 {
     static struct world w;
-    struct upp_err      err = {0};
-    struct dying        d   = {make, erase_it, readable, nothing_left, &w, 0};
+    struct upp_err err = {0};
+    struct dying d = {make, erase_it, readable, nothing_left, &w, 0};
     CHECK_INT(die_everywhere(&d, &err), 0);
     CHECK(d.deaths >= 10);
 }

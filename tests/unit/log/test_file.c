@@ -18,8 +18,8 @@ static WEFT_SUSPENDS int put(struct wl_store *s, struct wl_owner o, struct wl_fi
                              struct upp_err *err)
 {
     UPP_CLEANUP(close_file) struct ws_file_writer *writer = NULL;
-    UPP_CLEANUP(wb_arena_done) struct wb_arena     a      = WB_ARENA(1 << 20);
-    struct wl_value                                record;
+    UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 20);
+    struct wl_value record;
     f->user = o.user;
     f->type = UPP_STR("text/plain");
     TRY(wl_file_id_new(s, &o, f->created_ms, &f->id, err));
@@ -27,7 +27,7 @@ static WEFT_SUSPENDS int put(struct wl_store *s, struct wl_owner o, struct wl_fi
     TRY(ws_file_write(writer, text, err));
     TRY(ws_file_key(writer, &f->blob, &f->bytes, err));
     TRY(wl_file_value(f, &a, &record, err));
-    struct wl_alias  alias  = {.kind = WL_ALIAS_FILE, .text = f->alias, .object = f->id};
+    struct wl_alias alias = {.kind = WL_ALIAS_FILE, .text = f->alias, .object = f->id};
     struct wl_change more[] = {{.kind = WL_PUT_VALUE, .value = &record}, {.kind = WL_ADD_ALIAS, .alias = &alias}};
     return ws_file_end(writer, f->id, more, f->alias.n ? 2 : 1, &f->blob, &f->bytes, err);
 }
@@ -41,12 +41,12 @@ static WEFT_SUSPENDS int find(struct wl_store *s, struct wl_owner o, const struc
 
 static WEFT_SUSPENDS int life(struct test_store *t, struct upp_err *err)
 {
-    UPP_CLEANUP(wb_arena_done) struct wb_arena a    = WB_ARENA(1 << 20);
-    UPP_CLEANUP(wb_buf_done) struct wb_buf     text = WB_BUF(100);
-    struct wl_file                             one  = {
-                                     .filename = UPP_STR("a \"b\".txt"), .purpose = UPP_STR("vision"), .created_ms = 1700000000123};
+    UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 20);
+    UPP_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(100);
+    struct wl_file one = {
+        .filename = UPP_STR("a \"b\".txt"), .purpose = UPP_STR("vision"), .created_ms = 1700000000123};
     struct wl_file two = one, got;
-    size_t         n;
+    size_t n;
     two.alias = UPP_STR("file-Old");
     TRY(put(S, ALICE, &one, UPP_STR("hello"), err));
     TRY(put(S, ALICE, &two, UPP_STR("hello"), err));
@@ -83,13 +83,13 @@ enum { FILES = 70 }; /* more than a page of the store */
 
 static WEFT_SUSPENDS int lists(struct test_store *t, struct upp_err *err)
 {
-    UPP_CLEANUP(wb_arena_done) struct wb_arena a     = WB_ARENA(4 << 20);
-    struct wl_file                            *files = wb_new_n(&a, struct wl_file, FILES), *got;
-    size_t                                     n;
+    UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(4 << 20);
+    struct wl_file *files = wb_new_n(&a, struct wl_file, FILES), *got;
+    size_t n;
     TRY(wb_arena_check(&a, err));
     for (size_t i = 0; i < FILES; i++) {
-        files[i] = (struct wl_file){.filename   = UPP_STR("x"),
-                                    .purpose    = i % 2 ? UPP_STR("odd") : UPP_STR("even"),
+        files[i] = (struct wl_file){.filename = UPP_STR("x"),
+                                    .purpose = i % 2 ? UPP_STR("odd") : UPP_STR("even"),
                                     .created_ms = 1700000000000 + (int64_t)i};
         TRY(put(S, ALICE, &files[i], UPP_STR("x"), err));
     }
@@ -100,7 +100,7 @@ static WEFT_SUSPENDS int lists(struct test_store *t, struct upp_err *err)
     TRY(wl_file_list(S, &ALICE, &q, &a, &got, &n, err));
     FAIL_UNLESS(n == 3 && wb_uuid_eq(got[0].id, files[9].id) && wb_uuid_eq(got[2].id, files[7].id));
     q.ascending = true;
-    q.purpose   = UPP_STR("odd");
+    q.purpose = UPP_STR("odd");
     TRY(wl_file_list(S, &ALICE, &q, &a, &got, &n, err));
     FAIL_UNLESS(n == 3 && wb_uuid_eq(got[0].id, files[11].id) && wb_uuid_eq(got[2].id, files[15].id));
     TRY(wl_file_list(S, &BOB, &q, &a, &got, &n, err));
@@ -115,13 +115,13 @@ TEST(file_lists_are_in_order)
 
 static WEFT_SUSPENDS int expiry(struct test_store *t, struct upp_err *err)
 {
-    UPP_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(1 << 20);
-    int64_t                                    now = wb_wall_ms();
-    struct wl_file       old   = {.filename = UPP_STR("x"), .created_ms = now, .expires_ms = now - 1};
-    struct wl_file       young = {.filename = UPP_STR("y"), .created_ms = now, .expires_ms = now + 60000};
-    struct wl_file       got, *list;
+    UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 20);
+    int64_t now = wb_wall_ms();
+    struct wl_file old = {.filename = UPP_STR("x"), .created_ms = now, .expires_ms = now - 1};
+    struct wl_file young = {.filename = UPP_STR("y"), .created_ms = now, .expires_ms = now + 60000};
+    struct wl_file got, *list;
     struct wl_file_query q = {.max = 9};
-    size_t               n;
+    size_t n;
     TRY(put(S, ALICE, &old, UPP_STR("x"), err));
     TRY(put(S, ALICE, &young, UPP_STR("y"), err));
     FAIL_UNLESS(find(S, ALICE, &old, &a, &got, NULL) == -UPP_ENOTFOUND);

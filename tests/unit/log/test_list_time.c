@@ -14,8 +14,8 @@ enum { HOUR = 3600000, NAMES = 8 };
 /* A wall clock that the test sets, and a monotonic one that goes on with it. */
 static struct {
     struct upp_hooks before;
-    int64_t          wall_ms, off_ms;
-    uint64_t         passed_ms;
+    int64_t wall_ms, off_ms;
+    uint64_t passed_ms;
 } fake;
 
 static int64_t wall_ns(void)
@@ -42,12 +42,12 @@ static void clocks_back(int *unused)
 
 static bool fake_clocks(void)
 {
-    fake.before            = *wb_hooks();
-    fake.wall_ms           = 1700000000000;
-    fake.passed_ms         = 0;
+    fake.before = *wb_hooks();
+    fake.wall_ms = 1700000000000;
+    fake.passed_ms = 0;
     struct upp_hooks table = fake.before;
-    table.wall_ns          = wall_ns;
-    table.mono_ns          = mono_ns;
+    table.wall_ns = wall_ns;
+    table.mono_ns = mono_ns;
     return upp_global_init(&table, NULL) == 0;
 }
 
@@ -59,10 +59,10 @@ static void pass(int64_t ms)
 
 struct made {
     struct wl_store *s;
-    struct wb_arena  a;
+    struct wb_arena a;
     struct wl_thread threads[NAMES];
-    struct wl_file   files[NAMES];
-    size_t           n_files;
+    struct wl_file files[NAMES];
+    size_t n_files;
 };
 
 static WEFT_SUSPENDS int make(struct made *m, char name, struct upp_err *err)
@@ -75,7 +75,7 @@ static WEFT_SUSPENDS int append(struct made *m, char name, struct upp_err *err)
 {
     struct upp_part part;
     struct wm_entry entry = tree_says(UPP_ROLE_USER, &part, UPP_STR("Hello"));
-    uint32_t        index;
+    uint32_t index;
     pass(10);
     return wl_append(m->s, &ALICE, &m->threads[name - 'A'], &entry, 1, &index, err);
 }
@@ -85,10 +85,10 @@ static WEFT_SUSPENDS int add_file(struct made *m, struct upp_err *err)
     struct wl_file *f = &m->files[m->n_files++];
     struct wl_value record;
     pass(10);
-    *f = (struct wl_file){.filename   = UPP_STR("x"),
-                          .purpose    = UPP_STR("vision"),
-                          .type       = UPP_STR("text/plain"),
-                          .user       = UPP_STR("alice"),
+    *f = (struct wl_file){.filename = UPP_STR("x"),
+                          .purpose = UPP_STR("vision"),
+                          .type = UPP_STR("text/plain"),
+                          .user = UPP_STR("alice"),
                           .created_ms = wb_wall_ms()};
     TRY(wl_file_id_new(m->s, &ALICE, f->created_ms, &f->id, err));
     TRY(wl_file_value(f, &m->a, &record, err));
@@ -99,9 +99,9 @@ static WEFT_SUSPENDS int add_file(struct made *m, struct upp_err *err)
 static WEFT_SUSPENDS int listed(struct made *m, const char *want, struct upp_err *err)
 {
     struct wl_thread *threads;
-    struct wl_file   *files;
-    size_t            n;
-    char              is[NAMES + 1] = "";
+    struct wl_file *files;
+    size_t n;
+    char is[NAMES + 1] = "";
     TRY(wl_list_threads(m->s, &ALICE, (struct wb_uuid){{0}}, NAMES, &m->a, &threads, &n, err));
     for (size_t i = 0; i < n; i++)
         for (size_t k = 0; k < NAMES; k++)
@@ -144,8 +144,8 @@ static void made_done(struct made *m)
 
 static WEFT_SUSPENDS int set_back_in(struct test_store *t, struct upp_err *err)
 {
-    static const int64_t               steps[] = {HOUR, 300}; /* by a person, by a time server */
-    UPP_CLEANUP(made_done) struct made m       = {.s = t->s, .a = WB_ARENA(4 << 20)};
+    static const int64_t steps[] = {HOUR, 300}; /* by a person, by a time server */
+    UPP_CLEANUP(made_done) struct made m = {.s = t->s, .a = WB_ARENA(4 << 20)};
     TRY(set_back(&m, steps[t->arg != NULL], err));
     pass(3 * HOUR); /* the clock has caught up: times are its times again */
     TRY(make(&m, 'F', err));
@@ -161,12 +161,10 @@ TEST(list_time_when_the_clock_is_set_back)
     CHECK(test_each_store(set_back_in, &undo));
 }
 
-/* ---- Over a restart ---------------------------------------------------------------------------------------------- */
-
 static WEFT_SUSPENDS int set_back_while_closed(void *arg, struct upp_err *err)
 {
-    struct made                 *m = arg;
-    char                         path[600];
+    struct made *m = arg;
+    char path[600];
     const struct ws_sqlite_opts *opts = UPP_OPTS(ws_sqlite_opts, .path = path);
     (void)snprintf(path, sizeof path, "%s/clock.db", test_folder());
     TRY(ws_sqlite_open(opts, &m->s, err));
@@ -187,8 +185,8 @@ static WEFT_SUSPENDS int set_back_while_closed(void *arg, struct upp_err *err)
 TEST(list_time_when_the_clock_is_set_back_while_closed)
 {
     UPP_CLEANUP(clocks_back) int undo = 0;
-    struct made                  m    = {.a = WB_ARENA(4 << 20)};
-    struct upp_err               err  = {0};
+    struct made m = {.a = WB_ARENA(4 << 20)};
+    struct upp_err err = {0};
     CHECK(fake_clocks());
     int r = test_on_loop(set_back_while_closed, &m, &err);
     tree_closep(&m.s);
@@ -196,8 +194,6 @@ TEST(list_time_when_the_clock_is_set_back_while_closed)
     CHECK_INT(r, 0);
     (void)undo;
 }
-
-/* ---- Runs -------------------------------------------------------------------------------------------------------- */
 
 static WEFT_SUSPENDS int finish(struct place *p, struct wr_started *s, struct upp_err *err)
 {
@@ -209,9 +205,9 @@ static WEFT_SUSPENDS int finish(struct place *p, struct wr_started *s, struct up
 static WEFT_SUSPENDS int runs_in(struct place *p, struct upp_err *err)
 {
     UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(4 << 20);
-    struct wr_started                          first, second, third, again;
-    struct wl_thread                          *threads;
-    size_t                                     n;
+    struct wr_started first, second, third, again;
+    struct wl_thread *threads;
+    size_t n;
     TRY(place_start(p, &first, err));
     TRY(finish(p, &first, err));
     TRY(place_start(p, &second, err));
@@ -233,10 +229,10 @@ static WEFT_SUSPENDS int runs_in(struct place *p, struct upp_err *err)
 static WEFT_SUSPENDS int runs(struct place *p, struct upp_err *err)
 {
     UPP_CLEANUP(clocks_back) int undo = 0;
-    fake.before                       = *wb_hooks();
-    fake.off_ms                       = 0;
-    struct upp_hooks table            = fake.before;
-    table.wall_ns                     = off_wall_ns;
+    fake.before = *wb_hooks();
+    fake.off_ms = 0;
+    struct upp_hooks table = fake.before;
+    table.wall_ns = off_wall_ns;
     TRY(upp_global_init(&table, err));
     (void)undo;
     return runs_in(p, err);

@@ -6,10 +6,10 @@
 /* A thread whose node is written row by row. */
 struct talk {
     struct wl_store *s;
-    struct wb_arena  a;
+    struct wb_arena a;
     struct wl_thread t;
-    uint64_t         pos;
-    struct upp_err   err;
+    uint64_t pos;
+    struct upp_err err;
 };
 
 static void talk_done(struct talk *k)
@@ -20,7 +20,7 @@ static void talk_done(struct talk *k)
 
 static int talk_open(struct talk *k)
 {
-    *k    = (struct talk){.a = WB_ARENA(16u << 20)};
+    *k = (struct talk){.a = WB_ARENA(16u << 20)};
     int r = ws_memory_open(&k->s, &k->err);
     return r < 0 ? r : wl_thread_new(k->s, &tree_owner, NULL, &k->a, &k->t, &k->err);
 }
@@ -33,7 +33,7 @@ static int add(struct talk *k, struct wb_uuid run, struct wm_row row)
 /* n messages in one row, called m0, m1 ... by their index. */
 static int add_messages(struct talk *k, size_t n)
 {
-    char            texts[8][16];
+    char texts[8][16];
     struct upp_part parts[8];
     struct wm_entry e[8];
     for (size_t i = 0; i < n; i++) {
@@ -46,8 +46,8 @@ static int add_messages(struct talk *k, size_t n)
 static int tail(struct talk *k, uint32_t end, uint32_t max, struct wl_line **ret, size_t *n)
 {
     struct wl_path path;
-    struct wl_end  at;
-    int            r = wl_node_end(k->s, &tree_owner, k->t.head, &at, &k->err);
+    struct wl_end at;
+    int r = wl_node_end(k->s, &tree_owner, k->t.head, &at, &k->err);
     if (r >= 0)
         r = wl_path_open(k->s, &tree_owner, k->t.head, at.length, &k->a, &path, &k->err);
     return r < 0 ? r : wl_path_tail(k->s, &tree_owner, &path, end, max, &k->a, ret, n, &k->err);
@@ -69,8 +69,8 @@ TEST_WITH(log_path_gives_every_tail, .no_torture = "1,500 tails: the next test t
     for (uint32_t end = 0; end <= 38; end++)
         for (uint32_t max = 0; max <= 38; max++) {
             struct wl_line *lines;
-            size_t          n;
-            uint32_t        stop = end < 36 ? end : 36, count = max < stop ? max : stop;
+            size_t n;
+            uint32_t stop = end < 36 ? end : 36, count = max < stop ? max : stop;
             test_note("end %u, max %u", end, max);
             CHECK(tail(&k, end, max, &lines, &n) == 0);
             CHECK_INT(n, count);
@@ -88,17 +88,17 @@ TEST_WITH(log_path_gives_every_tail, .no_torture = "1,500 tails: the next test t
 TEST(log_path_joins_results_that_stand_before)
 {
     WB_CLEANUP(talk_done) struct talk k;
-    struct upp_str                    refs[] = {UPP_STR("c2"), UPP_STR("c1"), UPP_STR("c3"), UPP_STR("c0")};
-    static struct wm_event            one[2], again[2], rest[2]; /* too large for a frame */
-    struct wm_entry                   shows = tree_shows(refs, WB_LEN(refs));
-    struct wl_line                   *lines, found;
-    size_t                            n;
-    one[0]          = tree_ended(UPP_STR("c0"), UPP_STR("0"));
-    one[1]          = tree_ended(UPP_STR("c1"), UPP_STR("\"one\""));
-    again[0]        = tree_ended(UPP_STR("c1"), UPP_STR("\"late\""));
-    again[1]        = tree_ended(UPP_STR("c9"), UPP_STR("9"));
-    rest[0]         = tree_ended(UPP_STR("c2"), UPP_STR("[2]"));
-    rest[1]         = tree_ended(UPP_STR("c3"), UPP_STR("null"));
+    struct upp_str refs[] = {UPP_STR("c2"), UPP_STR("c1"), UPP_STR("c3"), UPP_STR("c0")};
+    static struct wm_event one[2], again[2], rest[2]; /* too large for a frame */
+    struct wm_entry shows = tree_shows(refs, WB_LEN(refs));
+    struct wl_line *lines, found;
+    size_t n;
+    one[0] = tree_ended(UPP_STR("c0"), UPP_STR("0"));
+    one[1] = tree_ended(UPP_STR("c1"), UPP_STR("\"one\""));
+    again[0] = tree_ended(UPP_STR("c1"), UPP_STR("\"late\""));
+    again[1] = tree_ended(UPP_STR("c9"), UPP_STR("9"));
+    rest[0] = tree_ended(UPP_STR("c2"), UPP_STR("[2]"));
+    rest[1] = tree_ended(UPP_STR("c3"), UPP_STR("null"));
     rest[1].outcome = WM_ERROR;
     CHECK(talk_open(&k) == 0 && add_messages(&k, 2) == 0);
     CHECK(add(&k, run_1, (struct wm_row){.time_ms = 1, .records = one, .n_records = 2}) == 0);
@@ -128,14 +128,14 @@ TEST(log_path_joins_results_that_stand_before)
 
 TEST(log_path_says_when_a_result_is_missing)
 {
-    struct wm_event one[]    = {tree_ended(UPP_STR("c1"), UPP_STR("1"))};
-    struct upp_str  refs[]   = {UPP_STR("c1")};
-    struct wm_entry shows    = tree_shows(refs, 1);
-    const char     *sentence = "entry 0: a result that it shows is not in the rows of its run";
+    struct wm_event one[] = {tree_ended(UPP_STR("c1"), UPP_STR("1"))};
+    struct upp_str refs[] = {UPP_STR("c1")};
+    struct wm_entry shows = tree_shows(refs, 1);
+    const char *sentence = "entry 0: a result that it shows is not in the rows of its run";
     for (int i = 0; i < 3; i++) { /* of another run; of none at all; and it is there */
         WB_CLEANUP(talk_done) struct talk k;
-        struct wl_line                   *lines;
-        size_t                            n;
+        struct wl_line *lines;
+        size_t n;
         CHECK(talk_open(&k) == 0);
         if (i != 1)
             CHECK(add(&k, i == 0 ? run_2 : run_1, (struct wm_row){.time_ms = 1, .records = one, .n_records = 1}) == 0);
@@ -149,15 +149,15 @@ TEST_WITH(log_path_many_results_are_joined_in_linear_time, .no_torture = "16384 
 {
     enum { N = 16384 };
     WB_CLEANUP(talk_done) struct talk k;
-    struct wl_line                   *lines;
-    size_t                            n;
+    struct wl_line *lines;
+    size_t n;
     CHECK(talk_open(&k) == 0);
-    struct upp_str  *refs  = wb_new_n(&k.a, struct upp_str, N);
+    struct upp_str *refs = wb_new_n(&k.a, struct upp_str, N);
     struct wm_event *ended = wb_new_n(&k.a, struct wm_event, N);
     CHECK(refs && ended);
     for (size_t i = 0; i < N; i++) {
-        refs[i]               = wb_arena_printf(&k.a, "call_%zu", i * 7919 % N);
-        ended[N - 1 - i]      = tree_ended(refs[i], refs[i]);
+        refs[i] = wb_arena_printf(&k.a, "call_%zu", i * 7919 % N);
+        ended[N - 1 - i] = tree_ended(refs[i], refs[i]);
         ended[N - 1 - i].text = UPP_STR("1");
     }
     struct wm_entry shows = tree_shows(refs, N);
@@ -171,12 +171,12 @@ TEST_WITH(log_path_many_results_are_joined_in_linear_time, .no_torture = "16384 
 TEST(log_entry_is_found_by_its_id_and_attempt)
 {
     WB_CLEANUP(talk_done) struct talk k;
-    const struct wl_owner             foreign = {UPP_STR("other"), {0}};
-    struct wl_line                   *lines, found;
-    size_t                            n;
-    struct upp_part                   part;
-    struct wm_entry                   e = tree_says(UPP_ROLE_ASSISTANT, &part, UPP_STR("third try"));
-    e.attempt                           = 2;
+    const struct wl_owner foreign = {UPP_STR("other"), {0}};
+    struct wl_line *lines, found;
+    size_t n;
+    struct upp_part part;
+    struct wm_entry e = tree_says(UPP_ROLE_ASSISTANT, &part, UPP_STR("third try"));
+    e.attempt = 2;
     CHECK(talk_open(&k) == 0 && add_messages(&k, 3) == 0);
     CHECK(add(&k, run_1, (struct wm_row){.time_ms = 1}) == 0);
     CHECK(add(&k, run_1, (struct wm_row){.time_ms = 1, .entries = &e, .n_entries = 1}) == 0);
@@ -201,7 +201,7 @@ TEST(log_entry_is_found_by_its_id_and_attempt)
         {.index = 0, .noun = WM_NOUN_ENTRY, .part = 1},
     };
     for (size_t i = 0; i < WB_LEN(none); i++) {
-        id      = none[i];
+        id = none[i];
         id.node = k.t.head;
         test_note("none %zu", i);
         CHECK_INT(wl_entry_find(k.s, &tree_owner, wm_id_uuid(id), &k.a, &found, &k.err), -UPP_ENOTFOUND);
@@ -231,13 +231,13 @@ static int ring_get(struct wl_store *s, const struct wl_ask *ask, struct wb_aren
 
 TEST(log_path_is_neither_endless_nor_too_long)
 {
-    static const struct wl_store_ops          ops = {.size = sizeof ops, .get = ring_get};
-    struct wl_store                           s   = {.ops = &ops};
-    WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(8u << 20);
-    struct wl_path                            path;
-    struct upp_err                            err = {0};
-    ring_n                                        = WL_PATH_READ;
-    ring_last                                     = 0;
+    static const struct wl_store_ops ops = {.size = sizeof ops, .get = ring_get};
+    struct wl_store s = {.ops = &ops};
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(8u << 20);
+    struct wl_path path;
+    struct upp_err err = {0};
+    ring_n = WL_PATH_READ;
+    ring_last = 0;
     CHECK_INT(wl_path_open(&s, &tree_owner, 1, 7, &a, &path, &err), 0);
     CHECK(path.n == WL_PATH_READ && path.length == WL_PATH_READ - 1 + 7);
     CHECK(path.spans[0].before == 0 && path.spans[path.n - 1].before == WL_PATH_READ - 1);
@@ -248,18 +248,18 @@ TEST(log_path_is_neither_endless_nor_too_long)
         size_t n, last;
     } cycles[] = {{1, 1}, {2, 1}, {2, 2}, {5, 3}, {1000, 1}, {1000, 1000}, {1500, 700}};
     for (size_t i = 0; i < WB_LEN(cycles); i++) {
-        ring_n    = cycles[i].n;
+        ring_n = cycles[i].n;
         ring_last = cycles[i].last;
         test_note("cycle %zu", i);
         CHECK_INT(wl_path_open(&s, &tree_owner, 1, 7, &a, &path, &err), -UPP_ESTORE);
         CHECK(wb_str_ends(wb_cstr(err.msg), UPP_STR("is its own ancestor")));
     }
-    ring_n    = 3;
+    ring_n = 3;
     ring_last = 9;
     CHECK_INT(wl_path_open(&s, &tree_owner, 1, 7, &a, &path, &err), -UPP_ESTORE);
     CHECK_STR(wb_cstr(err.msg), UPP_STR("node 0000000000000003 has no parent 0000000000000009"));
     CHECK_INT(wl_path_open(&s, &tree_owner, 77, 7, &a, &path, &err), -UPP_ENOTFOUND);
-    ring_n    = 2;
+    ring_n = 2;
     ring_last = 0;
     CHECK_INT(wl_path_open(&s, &tree_owner, 1, UINT32_MAX, &a, &path, &err), -UPP_ELIMIT);
 }
@@ -271,11 +271,11 @@ TEST_WITH(log_path_has_no_branch_too_many, .no_torture = "thousands of nodes: lo
     struct wm_entry e = tree_says(UPP_ROLE_USER, &part, UPP_STR("from the middle"));
     for (int more = 0; more < 3; more++) {
         WB_CLEANUP(talk_done) struct talk k;
-        struct wl_thread                  f;
-        struct wl_path                    path;
-        struct wl_line                   *lines;
-        size_t                            n;
-        uint32_t                          index;
+        struct wl_thread f;
+        struct wl_path path;
+        struct wl_line *lines;
+        size_t n;
+        uint32_t index;
         test_note("%d more", more);
         CHECK(talk_open(&k) == 0 && add_messages(&k, 2) == 0);
         CHECK(tree_deepen(k.s, &tree_owner, &k.t, 2, WL_PATH_NODES - 3 + more, &k.err) == 0);
@@ -295,7 +295,7 @@ TEST_WITH(log_path_has_no_branch_too_many, .no_torture = "thousands of nodes: lo
         CHECK(wl_append(k.s, &tree_owner, &k.t, &e, 1, &index, &k.err) == 0); /* the thread itself goes on */
     }
     WB_CLEANUP(talk_done) struct talk k;
-    struct wl_path                    path;
+    struct wl_path path;
     CHECK(talk_open(&k) == 0 && add_messages(&k, 1) == 0);
     CHECK(tree_deepen(k.s, &tree_owner, &k.t, 1, WL_PATH_NODES + 100, &k.err) == 0);
     CHECK(wl_thread_path(k.s, &tree_owner, &k.t, &k.a, &path, &k.err) == 0 && path.n == WL_PATH_NODES + 101);
@@ -304,9 +304,9 @@ TEST_WITH(log_path_has_no_branch_too_many, .no_torture = "thousands of nodes: lo
 TEST(log_path_says_when_the_node_is_shorter)
 {
     WB_CLEANUP(talk_done) struct talk k;
-    struct wl_path                    path;
-    struct wl_line                   *lines;
-    size_t                            n;
+    struct wl_path path;
+    struct wl_line *lines;
+    size_t n;
     CHECK(talk_open(&k) == 0 && add_messages(&k, 2) == 0);
     for (uint32_t more = 3; more < 5; more++) {
         CHECK(wl_path_open(k.s, &tree_owner, k.t.head, more, &k.a, &path, &k.err) == 0);
@@ -322,13 +322,13 @@ TEST(log_path_says_when_the_node_is_shorter)
 TEST(log_fork_shares_and_does_not_grow_chains)
 {
     WB_CLEANUP(talk_done) struct talk k;
-    struct wl_thread                  f, g, h;
-    struct wl_node                    n;
-    struct wl_path                    path;
-    struct wl_end                     end;
-    struct upp_part                   part;
-    struct wm_entry                   e = tree_says(UPP_ROLE_USER, &part, UPP_STR("of the fork"));
-    uint32_t                          index;
+    struct wl_thread f, g, h;
+    struct wl_node n;
+    struct wl_path path;
+    struct wl_end end;
+    struct upp_part part;
+    struct wm_entry e = tree_says(UPP_ROLE_USER, &part, UPP_STR("of the fork"));
+    uint32_t index;
     CHECK(talk_open(&k) == 0 && add_messages(&k, 3) == 0);
     CHECK(wl_fork(k.s, &k.t, k.t.head, 2, &k.a, &f, &k.err) == 0);
     CHECK(wb_uuid_eq(f.tree, k.t.tree) && !wb_uuid_eq(f.id, k.t.id) && f.head == k.t.head && f.at == 3);
@@ -358,6 +358,6 @@ TEST(log_fork_shares_and_does_not_grow_chains)
     CHECK(wl_thread_new(k.s, &tree_owner, NULL, &k.a, &g, &k.err) == 0);
     CHECK_INT(wl_fork(k.s, &g, k.t.head, 2, &k.a, &h, &k.err), -UPP_EINVALID); /* of another tree */
     struct wl_thread foreign = k.t;
-    foreign.owner.tenant     = UPP_STR("other");
+    foreign.owner.tenant = UPP_STR("other");
     CHECK_INT(wl_fork(k.s, &foreign, k.t.head, 2, &k.a, &h, &k.err), -UPP_ENOTFOUND);
 }

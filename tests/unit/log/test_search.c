@@ -18,8 +18,8 @@
 
 struct said {
     const char *who, *text, *tool; /* tool: a call of it */
-    int64_t     time_ms;
-    uint8_t     audience; /* 0: all */
+    int64_t time_ms;
+    uint8_t audience; /* 0: all */
 };
 
 /* A row with these entries at the end of a node. */
@@ -27,9 +27,9 @@ static WEFT_SUSPENDS int say_to(struct wl_store *s, struct wl_owner o, uint64_t 
                                 const struct said *said, size_t n, struct upp_err *err)
 {
     UPP_CLEANUP(wb_buf_done) struct wb_buf body = WB_BUF(1 << 20);
-    static struct wm_entry                 entries[64]; /* too large for a stack; not kept over a wait */
-    static struct upp_part                 parts[64][2];
-    struct wl_end                          end;
+    static struct wm_entry entries[64]; /* too large for a stack; not kept over a wait */
+    static struct upp_part parts[64][2];
+    struct wl_end end;
     FAIL_UNLESS(n <= 64);
     TRY(wl_node_end(s, &o, node, &end, err));
     memset(entries, 0, sizeof entries);
@@ -39,22 +39,22 @@ static WEFT_SUSPENDS int say_to(struct wl_store *s, struct wl_owner o, uint64_t 
         if (said[i].tool)
             parts[i][1] = (struct upp_part){
                 .kind = UPP_PART_CALL, .id = UPP_STR("call_1"), .name = wb_cstr(said[i].tool), .text = UPP_STR("{}")};
-        entries[i] = (struct wm_entry){.kind     = WM_ENTRY_MESSAGE,
-                                       .origin   = WM_ORIGIN_IMPORT,
+        entries[i] = (struct wm_entry){.kind = WM_ENTRY_MESSAGE,
+                                       .origin = WM_ORIGIN_IMPORT,
                                        .audience = said[i].audience ? said[i].audience : WM_AUDIENCE_ALL,
-                                       .who      = wb_cstr(said[i].who),
-                                       .message  = {.role    = said[i].tool ? UPP_ROLE_ASSISTANT : UPP_ROLE_USER,
-                                                    .time_ms = said[i].time_ms ? said[i].time_ms : 1,
-                                                    .parts   = parts[i],
-                                                    .n_parts = said[i].tool ? 2 : 1}};
+                                       .who = wb_cstr(said[i].who),
+                                       .message = {.role = said[i].tool ? UPP_ROLE_ASSISTANT : UPP_ROLE_USER,
+                                                   .time_ms = said[i].time_ms ? said[i].time_ms : 1,
+                                                   .parts = parts[i],
+                                                   .n_parts = said[i].tool ? 2 : 1}};
     }
     TRY(wm_row_write(&(struct wm_row){.time_ms = 1, .entries = entries, .n_entries = n}, &body, err));
-    struct wl_row row = {.node      = node,
-                         .pos       = end.pos,
+    struct wl_row row = {.node = node,
+                         .pos = end.pos,
                          .n_entries = (uint32_t)n,
-                         .format    = WM_FORMAT,
-                         .run       = run,
-                         .body      = wb_buf_str(&body)};
+                         .format = WM_FORMAT,
+                         .run = run,
+                         .body = wb_buf_str(&body)};
     return COMMIT(s, o, NULL, err, ADD_ROW(&row));
 }
 
@@ -67,7 +67,7 @@ static WEFT_SUSPENDS int say(struct wl_store *s, struct wl_owner o, uint64_t nod
 static WEFT_SUSPENDS int learn_all(struct wl_store *s, struct upp_err *err)
 {
     size_t n = 1;
-    int    r = 0;
+    int r = 0;
     while (r >= 0 && n)
         r = wl_index_rows(s, &n, err);
     return r == -UPP_EREFUSED ? 0 : r; /* that one is read */
@@ -78,10 +78,10 @@ static WEFT_SUSPENDS int count(struct wl_store *s, struct wl_owner o, struct wl_
                                struct upp_err *err)
 {
     UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(4 << 20);
-    struct wl_results                          x;
+    struct wl_results x;
     q.max = WL_SEARCH_MAX;
     int r = wl_search(s, &o, &q, &a, &x, err);
-    *ret  = r < 0 ? 999 : x.n;
+    *ret = r < 0 ? 999 : x.n;
     return r;
 }
 
@@ -99,8 +99,8 @@ static WEFT_SUSPENDS int count(struct wl_store *s, struct wl_owner o, struct wl_
 static WEFT_SUSPENDS int finds(struct test_store *t, struct upp_err *err)
 {
     UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(4 << 20);
-    struct wl_thread                           x, y, z, bob;
-    struct wl_results                          r;
+    struct wl_thread x, y, z, bob;
+    struct wl_results r;
     TRY(wl_thread_new(S, &ALICE, NULL, &a, &x, err));
     TRY(wl_thread_new(S, &ALICE, NULL, &a, &y, err));
     TRY(wl_thread_new(S, &EVE, NULL, &a, &z, err));
@@ -161,7 +161,7 @@ static WEFT_SUSPENDS int finds(struct test_store *t, struct upp_err *err)
     TRY(wl_search(S, &ALICE, &(struct wl_search){WORDS("LAZY dog")}, &a, &r, err));
     FAIL_UNLESS(r.n == 1 && r.next == 0 && !r.cut && r.upto == r.end && r.end >= 4);
     const struct wl_found *f = &r.p[0];
-    struct wl_line         line;
+    struct wl_line line;
     FAIL_UNLESS(wb_str_eq(f->who, UPP_STR("alice")) && f->time_ms == 1000 && f->role == UPP_ROLE_USER);
     FAIL_UNLESS(wb_str_eq(wb_str(f->snippet.p + f->match, f->match_n), UPP_STR("lazy")));
     FAIL_UNLESS(f->n_in == 1 && wb_uuid_eq(f->in[0].thread, x.id) && !f->in[0].abandoned);
@@ -189,21 +189,21 @@ TEST(search_finds_by_words_agent_tool_time_and_thread)
 static WEFT_SUSPENDS int branches(struct test_store *t, struct upp_err *err)
 {
     UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(4 << 20);
-    struct wl_thread                           x, y;
-    struct wl_results                          r;
-    struct wb_uuid                             id = test_uuid(5);
+    struct wl_thread x, y;
+    struct wl_results r;
+    struct wb_uuid id = test_uuid(5);
     TRY(wl_thread_new(S, &ALICE, NULL, &a, &x, err));
     struct wm_run run = {.id = id, .root = id, .thread = x.id, .node = x.head, .version = 1, .status = WM_COMPLETED};
     TRY(COMMIT(S, ALICE, NULL, err, ADD_RUN(&run)));
     TRY(say(S, ALICE, x.head, "alice", "apple shared", err));
     TRY(say_to(S, ALICE, x.head, id, &(struct said){.who = "coder", .text = "apple left behind"}, 1, err));
     TRY(wl_fork(S, &x, x.head, 1, &a, &y, err));
-    struct upp_part part  = {.kind = UPP_PART_TEXT, .text = UPP_STR("apple of the fork")};
-    struct wm_entry entry = {.kind     = WM_ENTRY_MESSAGE,
-                             .origin   = WM_ORIGIN_CLIENT,
+    struct upp_part part = {.kind = UPP_PART_TEXT, .text = UPP_STR("apple of the fork")};
+    struct wm_entry entry = {.kind = WM_ENTRY_MESSAGE,
+                             .origin = WM_ORIGIN_CLIENT,
                              .audience = WM_AUDIENCE_ALL,
-                             .message  = {.role = UPP_ROLE_USER, .parts = &part, .n_parts = 1}};
-    uint32_t        index;
+                             .message = {.role = UPP_ROLE_USER, .parts = &part, .n_parts = 1}};
+    uint32_t index;
     TRY(wl_append(S, &ALICE, &y, &entry, 1, &index, err));
     x.at = 2; /* one entry counts: the rest was left behind */
     TRY(COMMIT(S, ALICE, NULL, err, SET_THREAD(&x)));
@@ -237,10 +237,10 @@ TEST(search_knows_branches_and_what_was_deleted)
 static WEFT_SUSPENDS int erase(struct wl_store *s, uint64_t node, struct upp_err *err)
 {
     UPP_CLEANUP(wb_buf_done) struct wb_buf body = WB_BUF(1 << 20);
-    struct wm_entry                        e    = {.kind     = WM_ENTRY_MESSAGE,
-                                                   .origin   = WM_ORIGIN_CLIENT,
-                                                   .audience = WM_AUDIENCE_ALL,
-                                                   .message  = {.role = UPP_ROLE_USER, .time_ms = 1}};
+    struct wm_entry e = {.kind = WM_ENTRY_MESSAGE,
+                         .origin = WM_ORIGIN_CLIENT,
+                         .audience = WM_AUDIENCE_ALL,
+                         .message = {.role = UPP_ROLE_USER, .time_ms = 1}};
     TRY(wm_row_write(&(struct wm_row){.time_ms = 1, .entries = &e, .n_entries = 1}, &body, err));
     struct wl_row row = {.node = node, .n_entries = 1, .format = WM_FORMAT, .body = wb_buf_str(&body)};
     return COMMIT(s, ALICE, NULL, err, SET_ROW(&row));
@@ -248,8 +248,8 @@ static WEFT_SUSPENDS int erase(struct wl_store *s, uint64_t node, struct upp_err
 
 static struct {
     const struct wl_store_ops *ops;
-    uint64_t                   node;
-    bool                       done, refuse_commit;
+    uint64_t node;
+    bool done, refuse_commit;
 } between;
 
 static WEFT_SUSPENDS int follow_and_erase(struct wl_store *s, uint64_t after, size_t max_rows, size_t max_bytes,
@@ -281,7 +281,7 @@ static WEFT_SUSPENDS int learns_behind(struct wl_store *s, const struct wl_owner
 static WEFT_SUSPENDS int erased(struct test_store *t, struct upp_err *err)
 {
     UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(4 << 20);
-    struct wl_thread                           x, y;
+    struct wl_thread x, y;
     TRY(wl_thread_new(S, &ALICE, NULL, &a, &x, err));
     TRY(wl_thread_new(S, &ALICE, NULL, &a, &y, err));
     TRY(say(S, ALICE, x.head, "alice", "a secret that goes", err));
@@ -293,17 +293,17 @@ static WEFT_SUSPENDS int erased(struct test_store *t, struct upp_err *err)
     /* While it is being learned: read before, learned behind. */
     TRY(say(S, ALICE, y.head, "alice", "a second secret", err));
     struct wl_store_ops ops = *O;
-    between.ops             = O;
-    between.node            = y.head;
-    between.done            = false;
-    ops.follow              = follow_and_erase;
-    S->ops                  = &ops;
-    int r                   = learn_all(S, err);
-    S->ops                  = between.ops;
+    between.ops = O;
+    between.node = y.head;
+    between.done = false;
+    ops.follow = follow_and_erase;
+    S->ops = &ops;
+    int r = learn_all(S, err);
+    S->ops = between.ops;
     TRY(r);
     FINDS(ALICE, 0, WORDS("second"));
     struct wl_hit *hits;
-    size_t         n = 0;
+    size_t n = 0;
     r = O->search(S, &ALICE, &(struct wl_query){.words = UPP_STR("second"), .max = 9}, &a, &hits, &n, err);
     FAIL_UNLESS(r == -UPP_EREFUSED || (r == 0 && n == 0)); /* the store itself does not know it */
     return 0;
@@ -318,27 +318,27 @@ TEST(search_does_not_find_what_was_erased)
 /* A row of several of which one is deleted: the process dies before the others are learned again. */
 static WEFT_SUSPENDS int relearns(struct test_store *t, struct upp_err *err)
 {
-    UPP_CLEANUP(wb_arena_done) struct wb_arena a       = WB_ARENA(4 << 20);
-    const bool                                 words   = !strstr(t->kind, "memory") && !strstr(t->kind, "sealed");
-    const struct said                          three[] = {
-                                 {"alice", "first plum", NULL, 1, 0}, {"alice", "second plum", NULL, 2, 0}, {"alice", "third plum", NULL, 3, 0}};
+    UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(4 << 20);
+    const bool words = !strstr(t->kind, "memory") && !strstr(t->kind, "sealed");
+    const struct said three[] = {
+        {"alice", "first plum", NULL, 1, 0}, {"alice", "second plum", NULL, 2, 0}, {"alice", "third plum", NULL, 3, 0}};
     struct wl_thread x;
     struct wl_value *notes;
-    size_t           n;
+    size_t n;
     TRY(wl_thread_new(S, &ALICE, NULL, &a, &x, err));
     TRY(say_to(S, ALICE, x.head, (struct wb_uuid){{0}}, three, 3, err));
     TRY(learn_all(S, err));
     FINDS(ALICE, 3, WORDS("plum"));
     for (int i = 0; i < 2; i++) { /* once the next start does it, once the sweep */
         struct wl_store_ops ops = *O;
-        struct wl_swept     swept;
-        between.ops           = O;
+        struct wl_swept swept;
+        between.ops = O;
         between.refuse_commit = true;
-        ops.commit            = no_learning;
-        S->ops                = &ops;
-        struct wm_id id       = {.node = x.head, .index = i, .noun = WM_NOUN_ENTRY};
-        int          r        = wl_message_delete(S, &ALICE, &x, wm_id_uuid(id), (struct upp_str){0}, err);
-        S->ops                = between.ops;
+        ops.commit = no_learning;
+        S->ops = &ops;
+        struct wm_id id = {.node = x.head, .index = i, .noun = WM_NOUN_ENTRY};
+        int r = wl_message_delete(S, &ALICE, &x, wm_id_uuid(id), (struct upp_str){0}, err);
+        S->ops = between.ops;
         TRY(r);
         if (words)
             FINDS(ALICE, 0, WORDS("plum"));
@@ -365,9 +365,9 @@ TEST(search_learns_again_what_stands_beside_what_was_erased)
 static WEFT_SUSPENDS int learning(struct test_store *t, struct upp_err *err)
 {
     UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(4 << 20);
-    struct wl_thread                           x;
-    struct wl_results                          r;
-    size_t                                     n;
+    struct wl_thread x;
+    struct wl_results r;
+    size_t n;
     if (strstr(t->kind, "memory") || strstr(t->kind, "sealed"))
         return 0; /* they keep no words: what is looked for is read from the log */
     TRY(wl_thread_new(S, &ALICE, NULL, &a, &x, err));
@@ -378,22 +378,22 @@ static WEFT_SUSPENDS int learning(struct test_store *t, struct upp_err *err)
 
     /* The commit is lost: nothing of it is there, and the next one begins where it began. */
     struct wl_store_ops ops = *O;
-    between.ops             = O;
-    between.refuse_commit   = true;
-    ops.commit              = no_learning;
-    S->ops                  = &ops;
-    int lost                = wl_index_rows(S, &n, err);
-    S->ops                  = between.ops;
+    between.ops = O;
+    between.refuse_commit = true;
+    ops.commit = no_learning;
+    S->ops = &ops;
+    int lost = wl_index_rows(S, &n, err);
+    S->ops = between.ops;
     FAIL_UNLESS(lost == -UPP_ESTORE);
     TRY(wl_search(S, &ALICE, &(struct wl_search){WORDS("plum")}, &a, &r, err));
     FAIL_UNLESS(r.n == 0 && r.upto == 0);
 
     /* What an answer says to know was known before it was looked for. */
-    ops        = *O;
+    ops = *O;
     ops.search = learns_behind;
-    S->ops     = &ops;
+    S->ops = &ops;
     int behind = wl_search(S, &ALICE, &(struct wl_search){WORDS("plum")}, &a, &r, err);
-    S->ops     = between.ops;
+    S->ops = between.ops;
     TRY(behind);
     FAIL_UNLESS(r.n == 0 && r.upto == 0 && r.end == 300);
     TRY(wl_search(S, &ALICE, &(struct wl_search){WORDS("plum")}, &a, &r, err));
@@ -405,7 +405,7 @@ static WEFT_SUSPENDS int learning(struct test_store *t, struct upp_err *err)
     TRY(learn_all(S, err));
     TRY(learn_all(S, err)); /* twice is once */
     uint64_t after = 0;
-    size_t   all   = 0;
+    size_t all = 0;
     do {
         TRY(wl_search(S, &ALICE, &(struct wl_search){WORDS("odd plum"), .max = 64, .after = after}, &a, &r, err));
         all += r.n;
@@ -437,8 +437,8 @@ static uint64_t spin(uint64_t *x)
 /* The text of the i-th message. */
 static void text_of(unsigned i, char *p, size_t size)
 {
-    uint64_t x  = i + 77;
-    size_t   at = 0;
+    uint64_t x = i + 77;
+    size_t at = 0;
     for (uint64_t n = 2 + spin(&x) % 6; n; n--)
         at += (size_t)snprintf(p + at, size - at, "%s%s", at ? " " : "", vocabulary[spin(&x) % WB_LEN(vocabulary)]);
 }
@@ -460,12 +460,12 @@ static bool oracle(unsigned i, const char *words)
 static WEFT_SUSPENDS int ask_all(struct wl_store *s, const char *words, size_t want, struct upp_err *err)
 {
     uint64_t after = 0;
-    int64_t  last  = INT64_MAX;
-    size_t   n     = 0;
+    int64_t last = INT64_MAX;
+    size_t n = 0;
     do {
         UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(16 << 20);
-        struct wl_results                          r;
-        struct wl_search                           q = {.words = wb_cstr(words), .max = WL_SEARCH_MAX, .after = after};
+        struct wl_results r;
+        struct wl_search q = {.words = wb_cstr(words), .max = WL_SEARCH_MAX, .after = after};
         TRY(wl_search(s, &ALICE, &q, &a, &r, err));
         for (size_t i = 0; i < r.n; i++, n++) { /* the time is the message's number */
             FAIL_UNLESS(r.p[i].time_ms < last && oracle((unsigned)r.p[i].time_ms - 1, words));
@@ -481,9 +481,9 @@ static WEFT_SUSPENDS int ask_all(struct wl_store *s, const char *words, size_t w
 static WEFT_SUSPENDS int fill(struct test_store *t, struct upp_err *err)
 {
     UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(4 << 20);
-    static struct wl_thread                    x[THREADS]; /* too large for a stack */
-    static char                                texts[EACH][512];
-    static struct said                         said[EACH];
+    static struct wl_thread x[THREADS]; /* too large for a stack */
+    static char texts[EACH][512];
+    static struct said said[EACH];
     for (unsigned i = 0; i < THREADS; i++)
         TRY(wl_thread_new(S, &ALICE, NULL, &a, &x[i], err));
     for (unsigned i = 0; i < THREADS * ROWS; i++) {
@@ -511,26 +511,26 @@ static WEFT_SUSPENDS int corpus(struct test_store *t, struct upp_err *err)
     if (strncmp(t->kind, "blobs", 5) == 0)
         return 0; /* as those below them */
     TRY(fill(t, err));
-    struct wl_store_ops ops   = *O;
-    const uint64_t      asked = test_times("WEFT_QUERIES", WB_LEN(queries));
-    ops.search                = refuse;
+    struct wl_store_ops ops = *O;
+    const uint64_t asked = test_times("WEFT_QUERIES", WB_LEN(queries));
+    ops.search = refuse;
     for (size_t i = 0; i < asked && i < WB_LEN(queries); i++) {
         size_t want = 0;
         for (unsigned k = 0; k < ALL; k++)
             want += oracle(k, queries[i]);
         TRY(ask_all(S, queries[i], want, err));
         const struct wl_store_ops *real = S->ops;
-        S->ops                          = &ops; /* and by reading */
-        int r                           = want <= 300 ? ask_all(S, queries[i], want, err) : 0;
-        S->ops                          = real;
+        S->ops = &ops; /* and by reading */
+        int r = want <= 300 ? ask_all(S, queries[i], want, err) : 0;
+        S->ops = real;
         TRY(r);
     }
     /* Under a limit of rows the newest are read, and it says so. */
     UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(16 << 20);
-    struct wl_results                          r;
-    const struct wl_store_ops                 *real = S->ops;
-    S->ops                                          = &ops;
-    int b  = wl_search(S, &ALICE, &(struct wl_search){WORDS("apfel"), .max_rows = 1}, &a, &r, err);
+    struct wl_results r;
+    const struct wl_store_ops *real = S->ops;
+    S->ops = &ops;
+    int b = wl_search(S, &ALICE, &(struct wl_search){WORDS("apfel"), .max_rows = 1}, &a, &r, err);
     S->ops = real;
     TRY(b);
     FAIL_UNLESS(r.scanned && r.cut && r.n && r.p[r.n - 1].time_ms > ALL - EACH);
@@ -551,11 +551,11 @@ static WEFT_SUSPENDS int large_rows(struct test_store *t, struct upp_err *err)
     enum { BIG = 20, IN_ONE = 8, LIMIT = 12 << 10, HITS = 3 };
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(4 << 20);
     struct wl_search q = {.size = sizeof q, .words = UPP_STR("needle"), .max = WL_SEARCH_MAX, .max_bytes = LIMIT};
-    static char      text[600];
-    struct said      said[IN_ONE];
+    static char text[600];
+    struct said said[IN_ONE];
     struct wl_thread x;
-    uint64_t         before = UINT64_MAX;
-    size_t           n = 0, pages = 0;
+    uint64_t before = UINT64_MAX;
+    size_t n = 0, pages = 0;
     TRY(wl_thread_new(S, &ALICE, NULL, &a, &x, err));
     (void)snprintf(text, sizeof text, "needle %590d", 1);
     for (size_t i = 0; i < IN_ONE; i++)
@@ -590,12 +590,12 @@ static WEFT_SUSPENDS int branch_off(struct wl_store *s, const struct wl_thread *
                                     unsigned i, struct wb_uuid *ret, struct upp_err *err)
 {
     struct wl_thread fork = *t;
-    struct wl_node   node;
-    char             text[64];
+    struct wl_node node;
+    char text[64];
     TRY(wl_branch_make(root, 1, &node, err));
     TRY(wl_id_new(wl_family(t->tree), &fork.id, err));
     fork.head = node.key;
-    *ret      = fork.id;
+    *ret = fork.id;
     TRY(COMMIT(s, t->owner, NULL, err, ADD_NODE(&node), ADD_THREAD(&fork)));
     (void)snprintf(text, sizeof text, "needle %u", i);
     return say(s, t->owner, node.key, "user", text, err);
@@ -606,12 +606,12 @@ static WEFT_SUSPENDS int many_threads(struct test_store *t, struct upp_err *err)
 {
     enum { MANY = 1300 };
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64 << 20);
-    static struct wb_uuid                     ids[MANY];
-    struct wl_search                          q = {.size = sizeof q, .words = UPP_STR("needle"), .max = WL_SEARCH_MAX};
-    struct wl_thread                          root;
-    struct wl_node                            node;
-    struct wl_results                         x;
-    size_t                                    n = 0;
+    static struct wb_uuid ids[MANY];
+    struct wl_search q = {.size = sizeof q, .words = UPP_STR("needle"), .max = WL_SEARCH_MAX};
+    struct wl_thread root;
+    struct wl_node node;
+    struct wl_results x;
+    size_t n = 0;
     TRY(wl_thread_new(S, &ALICE, NULL, &a, &root, err));
     TRY(say(S, ALICE, root.head, "user", "shared haystack", err));
     TRY(wl_get_node(S, &ALICE, root.head, &node, err));
@@ -633,7 +633,7 @@ static WEFT_SUSPENDS int many_threads(struct test_store *t, struct upp_err *err)
     FAIL_UNLESS(x.n == 1 && x.p[0].n_in == WL_SEARCH_IN && x.p[0].more);
     for (size_t i = 0; i < MANY; i += MANY / 7) { /* asked inside a thread: its own, and what it shares */
         q.thread = ids[i];
-        q.words  = UPP_STR("needle");
+        q.words = UPP_STR("needle");
         TRY(wl_search(S, &ALICE, &q, &a, &x, err));
         FAIL_UNLESS(x.n == 1 && x.p[0].n_in == 1 && wb_uuid_eq(x.p[0].in[0].thread, ids[i]));
         q.words = UPP_STR("haystack");
@@ -651,8 +651,8 @@ static void closep(struct wl_store **s)
 
 TEST_WITH(search_finds_in_every_thread_of_a_tree, .no_torture = "thousands of commits", .seconds = 300)
 {
-    WB_CLEANUP(closep) struct wl_store *s   = NULL;
-    struct upp_err                      err = {0};
+    WB_CLEANUP(closep) struct wl_store *s = NULL;
+    struct upp_err err = {0};
     CHECK_INT(ws_memory_open(&s, &err), 0);
     CHECK_INT(many_threads(&(struct test_store){.s = s}, &err), 0);
 }
@@ -672,7 +672,7 @@ TEST(search_folds_case)
         {"\xc3", "\xc3"},
     };
     for (size_t i = 0; i < WB_LEN(cases); i++) {
-        char   p[64];
+        char p[64];
         size_t n = strlen(cases[i].in);
         memcpy(p, cases[i].in, n);
         wl__fold(p, n);
@@ -687,9 +687,9 @@ TEST(search_folds_case)
 static int blocks_with(const char *path, const char *letters, int *ret)
 {
     UPP_CLEANUP(wb_buf_done) struct wb_buf word = WB_BUF(64);
-    sqlite3                               *db   = NULL;
-    sqlite3_stmt                          *st   = NULL;
-    *ret                                        = -1;
+    sqlite3 *db = NULL;
+    sqlite3_stmt *st = NULL;
+    *ret = -1;
     FAIL_UNLESS(ws_grams_words(wb_cstr(letters), false, 9, &word) == 1 && word.n == WS_GRAM_WORD + 1);
     if (sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL) == SQLITE_OK &&
         sqlite3_prepare_v2(db, "SELECT count(*) FROM words_text_data WHERE instr(block, CAST(?1 AS BLOB)) > 0", -1, &st,
@@ -706,14 +706,14 @@ static int blocks_with(const char *path, const char *letters, int *ret)
 static WEFT_SUSPENDS int tidies(struct test_store *t, struct upp_err *err)
 {
     UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(4 << 20);
-    struct wl_thread                           x;
-    struct wl_line                            *lines;
-    struct wl_path                             path;
-    struct upp_str                            *tenants;
-    size_t                                     n;
-    int                                        blocks;
-    bool                                       more  = true;
-    const bool                                 words = !strstr(t->kind, "memory") && !strstr(t->kind, "sealed");
+    struct wl_thread x;
+    struct wl_line *lines;
+    struct wl_path path;
+    struct upp_str *tenants;
+    size_t n;
+    int blocks;
+    bool more = true;
+    const bool words = !strstr(t->kind, "memory") && !strstr(t->kind, "sealed");
     TRY(wl_thread_new(S, &ALICE, NULL, &a, &x, err));
     for (int i = 0; i < 40; i++) { /* each learned in a piece of its own */
         TRY(say(S, ALICE, x.head, "alice", i == 7 ? "☃☄★" : "plums and more plums", err));

@@ -9,7 +9,7 @@
 static WEFT_SUSPENDS int sweep_at(struct wl_store *s, int64_t now_ms, struct wl_swept *sum, struct upp_err *err)
 {
     struct wl_swept n = {.more = true};
-    *sum              = (struct wl_swept){0};
+    *sum = (struct wl_swept){0};
     for (unsigned i = 0; n.more && i < 100; i++) {
         TRY(wl_sweep(s, O, now_ms, NULL, &n, err));
         sum->threads += n.threads;
@@ -26,7 +26,7 @@ static WEFT_SUSPENDS int sweep_at(struct wl_store *s, int64_t now_ms, struct wl_
 static WEFT_SUSPENDS int has_node(struct wl_store *s, uint64_t key, bool there, struct upp_err *err)
 {
     struct wl_node node;
-    int            r = wl_get_node(s, O, key, &node, err);
+    int r = wl_get_node(s, O, key, &node, err);
     if (r < 0 && r != -UPP_ENOTFOUND)
         return r;
     FAIL_UNLESS((r >= 0) == there);
@@ -36,8 +36,8 @@ static WEFT_SUSPENDS int has_node(struct wl_store *s, uint64_t key, bool there, 
 static WEFT_SUSPENDS int has_run(struct wl_store *s, struct wb_uuid id, bool there, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
-    struct wm_run                             run;
-    int                                       r = wl_get_run(s, O, id, &a, &run, err);
+    struct wm_run run;
+    int r = wl_get_run(s, O, id, &a, &run, err);
     if (r < 0 && r != -UPP_ENOTFOUND)
         return r;
     FAIL_UNLESS((r >= 0) == there);
@@ -51,19 +51,19 @@ static WEFT_SUSPENDS int has_run(struct wl_store *s, struct wb_uuid id, bool the
  *   +- nobody's  a branch that no run and no thread leads to
  *   +- fork.head, behind the first entry */
 struct world {
-    struct talk      k;
+    struct talk k;
     struct wl_thread fork, sub;
-    struct wl_node   side, nobodys;
-    struct wm_run    second;
-    int64_t          now;
+    struct wl_node side, nobodys;
+    struct wm_run second;
+    int64_t now;
 };
 
 static WEFT_SUSPENDS int make(struct wl_store *s, struct wb_arena *a, void *world, struct upp_err *err)
 {
-    struct world   *w = world;
-    struct wl_node  root;
+    struct world *w = world;
+    struct wl_node root;
     struct upp_part part;
-    uint32_t        index;
+    uint32_t index;
     struct wm_entry e = tree_says(UPP_ROLE_USER, &part, UPP_STR("fork"));
     TRY(make_talk(s, a, &w->k, err));
     TRY(wl_fork(s, &w->k.t, w->k.t.head, 1, a, &w->fork, err));
@@ -72,15 +72,15 @@ static WEFT_SUSPENDS int make(struct wl_store *s, struct wb_arena *a, void *worl
     TRY(wl_get_node(s, O, w->k.t.head, &root, err));
     TRY(wl_branch_make(&root, 2, &w->side, err));
     TRY(wl_branch_make(&root, 3, &w->nobodys, err));
-    w->second = (struct wm_run){.id         = test_uuid(78),
-                                .root       = test_uuid(78),
-                                .thread     = w->k.t.id,
-                                .node       = w->side.key,
-                                .version    = 1,
-                                .status     = WM_COMPLETED,
+    w->second = (struct wm_run){.id = test_uuid(78),
+                                .root = test_uuid(78),
+                                .thread = w->k.t.id,
+                                .node = w->side.key,
+                                .version = 1,
+                                .status = WM_COMPLETED,
                                 .started_ms = 5,
-                                .ended_ms   = 9};
-    w->now    = wb_wall_ms();
+                                .ended_ms = 9};
+    w->now = wb_wall_ms();
     return COMMIT(s, *O, NULL, err, ADD_NODE(&w->side), ADD_NODE(&w->nobodys), ADD_RUN(&w->second));
 }
 
@@ -88,9 +88,9 @@ static WEFT_SUSPENDS int make(struct wl_store *s, struct wb_arena *a, void *worl
 static WEFT_SUSPENDS int after_days(struct test_store *st, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(16u << 20);
-    struct wl_store                          *s = st->s;
-    struct world                              w;
-    struct wl_swept                           n;
+    struct wl_store *s = st->s;
+    struct world w;
+    struct wl_swept n;
     TRY(make(s, &a, &w, err));
     TRY(sweep_at(s, w.now + 20 * DAY, &n, err));
     FAIL_UNLESS(!n.nodes && !n.threads && !n.runs); /* nothing was deleted */
@@ -127,15 +127,15 @@ TEST_WITH(log_sweep_takes_what_nobody_leads_to, .no_torture = "many stores; tort
 static WEFT_SUSPENDS int in_turn(struct test_store *st, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(16u << 20);
-    struct wl_store                          *s = st->s;
-    struct world                              w;
-    struct wl_swept                           n;
-    char                                      id[WB_UUID_TEXT + 1], tree[WB_UUID_TEXT + 1], text[200];
+    struct wl_store *s = st->s;
+    struct world w;
+    struct wl_swept n;
+    char id[WB_UUID_TEXT + 1], tree[WB_UUID_TEXT + 1], text[200];
     TRY(make(s, &a, &w, err));
     TRY(wl_thread_delete(s, O, &w.fork, err));
-    int             size = snprintf(text, sizeof text, "{\"tree\":\"%s\",\"head\":%llu,\"time\":%lld,\"user\":\"\"}",
-                                    wb_uuid_text(w.fork.tree, tree).p, (unsigned long long)w.fork.head,
-                                    (long long)(w.now + 3 * DAY)); /* as if it had been deleted three days later */
+    int size = snprintf(text, sizeof text, "{\"tree\":\"%s\",\"head\":%llu,\"time\":%lld,\"user\":\"\"}",
+                        wb_uuid_text(w.fork.tree, tree).p, (unsigned long long)w.fork.head,
+                        (long long)(w.now + 3 * DAY)); /* as if it had been deleted three days later */
     struct wl_value note = {
         .space = UPP_STR(WL_DELETED), .name = wb_uuid_text(w.fork.id, id), .bytes = wb_str(text, (size_t)size)};
     TRY(COMMIT(s, *O, NULL, err, PUT_VALUE(&note)));
@@ -163,9 +163,9 @@ TEST_WITH(log_sweep_waits_for_each_thread, .no_torture = "many stores; tortured 
 static WEFT_SUSPENDS int many_runs(struct test_store *st, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(16u << 20);
-    struct wl_store                          *s = st->s;
-    struct world                              w;
-    struct wl_swept                           n;
+    struct wl_store *s = st->s;
+    struct world w;
+    struct wl_swept n;
     TRY(make(s, &a, &w, err));
     TRY(add_runs(s, w.k.t.id, w.k.t.head, WS_LIST_MAX + 10, err));
     TRY(wl_thread_delete(s, O, &w.k.t, err));
@@ -184,7 +184,7 @@ TEST_WITH(log_sweep_follows_the_oldest_run, .no_torture = "10,000 runs")
 
 static WEFT_SUSPENDS int sweep_world(struct wl_store *s, void *world, struct upp_err *err)
 {
-    struct world   *w = world;
+    struct world *w = world;
     struct wl_swept n;
     return sweep_at(s, w->now + 40 * DAY, &n, err);
 }
@@ -206,9 +206,9 @@ static WEFT_SUSPENDS int fork_stands(struct wl_store *s, void *world, struct upp
 static WEFT_SUSPENDS int is_swept(struct wl_store *s, void *world, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
-    struct world                             *w = world;
-    struct wl_value                          *notes;
-    size_t                                    n;
+    struct world *w = world;
+    struct wl_value *notes;
+    size_t n;
     TRY(fork_stands(s, world, err));
     TRY(has_node(s, w->side.key, false, err));
     TRY(has_node(s, w->sub.head, false, err));
@@ -223,8 +223,8 @@ static WEFT_SUSPENDS int is_swept(struct wl_store *s, void *world, struct upp_er
 TEST_WITH(log_sweep_dies_anywhere, .no_torture = "it dies by itself")
 {
     static struct world w;
-    struct upp_err      err = {0};
-    struct dying        d   = {make_deleted, sweep_world, fork_stands, is_swept, &w, 0};
+    struct upp_err err = {0};
+    struct dying d = {make_deleted, sweep_world, fork_stands, is_swept, &w, 0};
     CHECK_INT(die_everywhere(&d, &err), 0);
     CHECK(d.deaths >= 10);
 }
@@ -234,17 +234,17 @@ TEST_WITH(log_sweep_dies_anywhere, .no_torture = "it dies by itself")
 static WEFT_SUSPENDS int journals(struct test_store *st, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(16u << 20);
-    struct wl_store                          *s = st->s;
-    struct talk                               k;
-    struct wl_swept                           n;
-    struct wm_run                             run, live = {0};
+    struct wl_store *s = st->s;
+    struct talk k;
+    struct wl_swept n;
+    struct wm_run run, live = {0};
     TRY(make_talk(s, &a, &k, err));
-    live = (struct wm_run){.id      = test_uuid(99),
-                           .root    = test_uuid(99),
-                           .thread  = k.t.id,
-                           .node    = k.t.head,
+    live = (struct wm_run){.id = test_uuid(99),
+                           .root = test_uuid(99),
+                           .thread = k.t.id,
+                           .node = k.t.head,
                            .version = 1,
-                           .status  = WM_WAITING};
+                           .status = WM_WAITING};
     TRY(COMMIT(s, *O, NULL, err, ADD_RUN(&live)));
     TRY(sweep_at(s, 9 + 30 * DAY - 1, &n, err));
     FAIL_UNLESS(!n.rows);
@@ -261,7 +261,7 @@ static WEFT_SUSPENDS int journals(struct test_store *st, struct upp_err *err)
     /* The one that waited ends, and its time comes. */
     TRY(wl_get_run(s, O, live.id, &a, &live, err));
     FAIL_UNLESS(!live.swept);
-    live.status   = WM_EXPIRED;
+    live.status = WM_EXPIRED;
     live.ended_ms = 50 * DAY;
     TRY(COMMIT(s, *O, NULL, err, SET_RUN(&live)));
     TRY(sweep_at(s, 80 * DAY - 1, &n, err));
@@ -286,8 +286,8 @@ TEST_WITH(log_sweep_takes_journals_and_leaves_messages, .no_torture = "many stor
 static WEFT_SUSPENDS int finds(struct wl_store *s, struct upp_str word, size_t expected, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(16u << 20);
-    struct wl_results                         found;
-    size_t                                    rows = 1;
+    struct wl_results found;
+    size_t rows = 1;
     for (int r = 0; r >= 0 && rows;) {
         r = wl_index_rows(s, &rows, err);
         if (r < 0 && r != -UPP_EREFUSED)
@@ -303,14 +303,14 @@ static WEFT_SUSPENDS int finds(struct wl_store *s, struct upp_str word, size_t e
 static WEFT_SUSPENDS int searched(struct test_store *st, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(16u << 20);
-    struct wl_store                          *s = st->s;
-    struct talk                               k;
-    struct wl_thread                          t;
-    struct wl_swept                           n;
-    struct upp_part                           p[2];
-    uint32_t                                  index;
-    struct wm_entry                           e[] = {tree_says(UPP_ROLE_USER, &p[0], UPP_STR("okapi one")),
-                                                     tree_says(UPP_ROLE_USER, &p[1], UPP_STR("okapi two"))};
+    struct wl_store *s = st->s;
+    struct talk k;
+    struct wl_thread t;
+    struct wl_swept n;
+    struct upp_part p[2];
+    uint32_t index;
+    struct wm_entry e[] = {tree_says(UPP_ROLE_USER, &p[0], UPP_STR("okapi one")),
+                           tree_says(UPP_ROLE_USER, &p[1], UPP_STR("okapi two"))};
     TRY(make_talk(s, &a, &k, err));
     TRY(wl_thread_new(s, O, NULL, &a, &t, err));
     TRY(wl_append(s, O, &t, e, 2, &index, err));
@@ -337,9 +337,9 @@ static WEFT_SUSPENDS int pieces(struct test_store *st, struct upp_err *err)
 {
     enum { MANY = 2 * WL_SWEEP_BATCH + 5 };
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(16u << 20);
-    struct wl_store                          *s = st->s;
-    struct wl_swept                           n;
-    struct wm_run                             run;
+    struct wl_store *s = st->s;
+    struct wl_swept n;
+    struct wm_run run;
     for (unsigned i = 0; i < MANY; i++) {
         run = (struct wm_run){
             .id = test_uuid(1000 + i), .root = test_uuid(1000 + i), .version = 1, .status = WM_FAILED, .ended_ms = 5};
@@ -367,10 +367,10 @@ static WEFT_SUSPENDS int many_wait(struct test_store *st, struct upp_err *err)
 {
     enum { MANY = 300 };
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(16u << 20);
-    struct wl_store                          *s = st->s;
-    struct wl_value                          *later;
-    struct wl_swept                           n;
-    size_t                                    left;
+    struct wl_store *s = st->s;
+    struct wl_value *later;
+    struct wl_swept n;
+    size_t left;
     for (unsigned i = 0; i < MANY; i++) {
         struct wm_run run = {
             .id = test_uuid(1000 + i), .root = test_uuid(1000 + i), .version = 1, .status = WM_WAITING};
@@ -383,7 +383,7 @@ static WEFT_SUSPENDS int many_wait(struct test_store *st, struct upp_err *err)
         struct wm_run run;
         wb_arena_reset(&a);
         TRY(wl_get_run(s, O, test_uuid(1000 + i), &a, &run, err));
-        run.status   = WM_EXPIRED;
+        run.status = WM_EXPIRED;
         run.ended_ms = 41 * DAY;
         TRY(COMMIT(s, *O, NULL, err, SET_RUN(&run)));
     }
@@ -411,10 +411,10 @@ static void damage_index(struct wl_store *s)
 static WEFT_SUSPENDS int swept_without_index(struct test_store *st, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(16u << 20);
-    struct wl_store                          *s = st->s;
-    struct talk                               k;
-    struct wl_swept                           n;
-    struct wm_run                             run;
+    struct wl_store *s = st->s;
+    struct talk k;
+    struct wl_swept n;
+    struct wm_run run;
     TRY(make_talk(s, &a, &k, err));
     TRY(finds(s, UPP_STR("thinking"), 1, err));
     damage_index(s);
@@ -434,10 +434,10 @@ TEST_WITH(log_sweep_needs_no_index, .no_torture = "many stores; the others are t
 static WEFT_SUSPENDS int broken(struct test_store *st, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(16u << 20);
-    struct wl_store                          *s = st->s;
-    struct talk                               k;
-    struct wm_run                             run;
-    struct wl_swept                           n;
+    struct wl_store *s = st->s;
+    struct talk k;
+    struct wm_run run;
+    struct wl_swept n;
     TRY(make_talk(s, &a, &k, err));
     struct wl_row bad = {.node = k.t.head, .pos = 0, .n_entries = 1, .format = WM_FORMAT, .body = UPP_STR("{\"?\":1}")};
     run = (struct wm_run){.id = test_uuid(78), .root = test_uuid(78), .version = 1, .status = WM_FAILED, .ended_ms = 5};
@@ -456,8 +456,7 @@ TEST_WITH(log_sweep_passes_over_a_broken_row, .no_torture = "many stores; tortur
     CHECK(test_each_store(broken, NULL));
 }
 
-/* ---- The audit of deleted threads ---------------------------------------------------------------------------------
- */
+/* ---- The audit of deleted threads ------------------------------------------------------------ */
 
 enum { NOTES = 600, KEPT = 3 };
 
@@ -465,19 +464,19 @@ enum { NOTES = 600, KEPT = 3 };
 static WEFT_SUSPENDS int count_notes(struct wl_store *s, size_t *ret, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(16u << 20);
-    struct wl_value                          *list;
+    struct wl_value *list;
     return wl_list_values(s, O, UPP_STR(WL_AUDIT), (struct upp_str){0}, 1000, &a, &list, ret, err);
 }
 
 static WEFT_SUSPENDS int audit_goes(struct test_store *st, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(16u << 20);
-    struct wl_store                          *s = st->s;
-    struct wl_swept                           n;
-    size_t                                    left;
+    struct wl_store *s = st->s;
+    struct wl_swept n;
+    size_t left;
     for (unsigned i = 0; i < NOTES; i++) {
         struct wl_thread t = {.id = test_uuid(i + 1), .tree = test_uuid(i + 1)};
-        struct wl_value  note;
+        struct wl_value note;
         TRY(wl_deleted_note(O, &t, i % (NOTES / KEPT) ? DAY : 300 * DAY, &a, &note, err));
         note.space = UPP_STR(WL_AUDIT);
         TRY(COMMIT(s, *O, NULL, err, PUT_VALUE(&note)));
@@ -500,19 +499,18 @@ TEST_WITH(log_sweep_forgets_who_deleted_a_thread, .no_torture = "hundreds of com
     CHECK(test_each_store(audit_goes, NULL));
 }
 
-/* ---- Blobs ---------------------------------------------------------------------------------------------------------
- */
+/* ---- Blobs ----------------------------------------------------------------------------------- */
 
 /* Sweeps what was erased so long after now, and is there a piece of this blob? */
 static WEFT_SUSPENDS int erased_is_left(struct wl_store *s, int64_t later_ms, const struct wl_blob_key *key,
                                         bool *is_left, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
-    struct wl_piece                           piece;
-    bool                                      more;
+    struct wl_piece piece;
+    bool more;
     TRY(wl_sweep_erased(s, O, wb_wall_ms() + later_ms, &more, err));
     FAIL_UNLESS(!more);
-    int r    = wl_get_piece(s, O, key, 0, &a, &piece, err);
+    int r = wl_get_piece(s, O, key, 0, &a, &piece, err);
     *is_left = r >= 0;
     return r == -UPP_ENOTFOUND ? 0 : r;
 }
@@ -521,14 +519,14 @@ static WEFT_SUSPENDS int erased_is_left(struct wl_store *s, int64_t later_ms, co
 static WEFT_SUSPENDS int erased_in_batches(struct test_store *st, struct upp_err *err)
 {
     enum { ERASED = WL_SWEEP_BATCH + 1 };
-    static struct wl_piece  pieces[ERASED];
+    static struct wl_piece pieces[ERASED];
     static struct wl_change changes[2 * ERASED]; /* not kept over another wait */
-    static struct wl_ref    refs[ERASED];
-    bool                    more;
+    static struct wl_ref refs[ERASED];
+    bool more;
     for (uint8_t i = 0; i < ERASED; i++) {
-        pieces[i]           = (struct wl_piece){.key = {{9, i}}, .last = true, .bytes = UPP_STR("large")};
-        refs[i]             = (struct wl_ref){.blob = pieces[i].key};
-        changes[i]          = (struct wl_change)ADD_PIECE(&pieces[i]);
+        pieces[i] = (struct wl_piece){.key = {{9, i}}, .last = true, .bytes = UPP_STR("large")};
+        refs[i] = (struct wl_ref){.blob = pieces[i].key};
+        changes[i] = (struct wl_change)ADD_PIECE(&pieces[i]);
         changes[ERASED + i] = (struct wl_change)ADD_REF(&refs[i]);
     }
     TRY(test_commit(st->s, *O, changes, 2 * ERASED, NULL, err));
@@ -546,14 +544,14 @@ static WEFT_SUSPENDS int erased_in_batches(struct test_store *st, struct upp_err
 static WEFT_SUSPENDS int erased_blobs(struct test_store *st, struct upp_err *err)
 {
     static const struct wb_uuid first = {{1}}, second = {{2}};
-    static const char           bytes[WL_PIECE];
-    struct wl_store            *s     = st->s;
-    struct wl_piece             whole = {.key = {{7}}, .last = true, .bytes = UPP_STR("large")};
-    struct wl_piece             part  = {.key = {{8}}, .bytes = wb_str(bytes, sizeof bytes)};
-    struct wl_ref               refs[2];
-    struct wl_swept             swept;
-    int64_t                     now = wb_wall_ms();
-    bool                        is_left;
+    static const char bytes[WL_PIECE];
+    struct wl_store *s = st->s;
+    struct wl_piece whole = {.key = {{7}}, .last = true, .bytes = UPP_STR("large")};
+    struct wl_piece part = {.key = {{8}}, .bytes = wb_str(bytes, sizeof bytes)};
+    struct wl_ref refs[2];
+    struct wl_swept swept;
+    int64_t now = wb_wall_ms();
+    bool is_left;
     for (int i = 0; i < 2; i++)
         refs[i] = (struct wl_ref){.id = i ? second : first, .blob = whole.key};
     TRY(COMMIT(s, *O, NULL, err, ADD_PIECE(&whole), ADD_PIECE(&part), ADD_REF(&refs[0]), ADD_REF(&refs[1])));
@@ -572,10 +570,10 @@ static WEFT_SUSPENDS int erased_blobs(struct test_store *st, struct upp_err *err
 
 static WEFT_SUSPENDS int blobs(struct test_store *st, struct upp_err *err)
 {
-    struct wl_store *s     = st->s;
-    struct wl_piece  piece = {.key = {{7}}, .last = true, .bytes = UPP_STR("large")};
-    struct wl_swept  n;
-    int64_t          now = wb_wall_ms();
+    struct wl_store *s = st->s;
+    struct wl_piece piece = {.key = {{7}}, .last = true, .bytes = UPP_STR("large")};
+    struct wl_swept n;
+    int64_t now = wb_wall_ms();
     TRY(COMMIT(s, *O, NULL, err, ADD_PIECE(&piece)));
     TRY(sweep_at(s, now + 3500000, &n, err));
     FAIL_UNLESS(n.blobs == 0);

@@ -6,15 +6,15 @@
 #include "support/tree.h"
 
 static const struct wl_owner other_tenant = {UPP_STR_INIT("other"), UPP_STR_INIT("")},
-                             alice        = {UPP_STR_INIT("acme"), UPP_STR_INIT("alice")};
+                             alice = {UPP_STR_INIT("acme"), UPP_STR_INIT("alice")};
 
 TEST(log_thread_is_found_by_every_spelling)
 {
-    WB_CLEANUP(tree_closep) struct wl_store  *s = NULL;
+    WB_CLEANUP(tree_closep) struct wl_store *s = NULL;
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
-    struct wl_thread                          t, found;
-    struct upp_err                            err = {0};
-    char                                      text[WB_UUID_TEXT + 1], hex[WB_UUID_HEX + 1], prefixed[48], upper[48];
+    struct wl_thread t, found;
+    struct upp_err err = {0};
+    char text[WB_UUID_TEXT + 1], hex[WB_UUID_HEX + 1], prefixed[48], upper[48];
     CHECK(ws_memory_open(&s, &err) == 0);
     CHECK(wl_thread_new(s, &tree_owner,
                         UPP_OPTS(wl_thread_opts, .title = UPP_STR("A talk"), .metadata = UPP_STR("{\"a\":1}"),
@@ -44,11 +44,11 @@ TEST(log_thread_is_found_by_every_spelling)
 
 TEST(log_thread_alias_is_of_one_user_and_taken_once)
 {
-    WB_CLEANUP(tree_closep) struct wl_store  *s = NULL;
+    WB_CLEANUP(tree_closep) struct wl_store *s = NULL;
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
-    struct wl_thread                          t, u, found;
-    struct upp_err                            err   = {0};
-    const struct wl_thread_opts              *named = UPP_OPTS(wl_thread_opts, .alias = UPP_STR("chat"));
+    struct wl_thread t, u, found;
+    struct upp_err err = {0};
+    const struct wl_thread_opts *named = UPP_OPTS(wl_thread_opts, .alias = UPP_STR("chat"));
     CHECK(ws_memory_open(&s, &err) == 0);
     CHECK(wl_thread_new(s, &tree_owner, named, &a, &t, &err) == 0);
     CHECK(wl_thread_new(s, &alice, named, &a, &u, &err) == 0); /* her own */
@@ -66,11 +66,11 @@ TEST(log_thread_alias_is_of_one_user_and_taken_once)
 /* An alias may look like an id of ours: our own forms come first. */
 TEST(log_thread_own_ids_come_before_aliases)
 {
-    WB_CLEANUP(tree_closep) struct wl_store  *s = NULL;
+    WB_CLEANUP(tree_closep) struct wl_store *s = NULL;
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
-    struct wl_thread                          t, u, found;
-    struct upp_err                            err = {0};
-    char                                      text[WB_UUID_TEXT + 1];
+    struct wl_thread t, u, found;
+    struct upp_err err = {0};
+    char text[WB_UUID_TEXT + 1];
     CHECK(ws_memory_open(&s, &err) == 0);
     CHECK(wl_thread_new(s, &tree_owner, NULL, &a, &t, &err) == 0);
     CHECK(wl_thread_new(s, &tree_owner, UPP_OPTS(wl_thread_opts, .alias = wb_uuid_text(t.id, text)), &a, &u, &err) ==
@@ -93,17 +93,15 @@ TEST(log_id_takes_uuids_with_and_without_prefix)
     CHECK(!wl_id_parse(UPP_STR(""), UPP_STR("msg_"), &v) && !wl_id_parse((struct upp_str){0}, UPP_STR("msg_"), &v));
 }
 
-/* ---- Families ---------------------------------------------------------------------------------------- */
-
 /* Everything of a conversation begins alike: threads, trees, nodes, forks, and what is below a sub thread. */
 TEST(log_ids_of_a_conversation_begin_alike)
 {
-    WB_CLEANUP(tree_closep) struct wl_store  *s = NULL;
+    WB_CLEANUP(tree_closep) struct wl_store *s = NULL;
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
-    struct wl_thread                          t, sub, fork, other, *threads;
-    struct wl_node                           *nodes;
-    struct upp_err                            err = {0};
-    size_t                                    n;
+    struct wl_thread t, sub, fork, other, *threads;
+    struct wl_node *nodes;
+    struct upp_err err = {0};
+    size_t n;
     CHECK(ws_memory_open(&s, &err) == 0);
     CHECK(wl_thread_new(s, &tree_owner, NULL, &a, &t, &err) == 0);
     CHECK(wl_thread_new(s, &tree_owner, NULL, &a, &other, &err) == 0);
@@ -123,9 +121,9 @@ TEST(log_ids_of_a_conversation_begin_alike)
 
 /* A store in which the first so many nodes are taken. */
 struct crowded {
-    struct wl_store  store;
+    struct wl_store store;
     struct wl_store *real;
-    unsigned         taken, nodes, asked; /* commits that fail; keys that are found */
+    unsigned taken, nodes, asked; /* commits that fail; keys that are found */
 };
 
 static int crowded_commit(struct wl_store *s, struct wl_commit *c, struct upp_err *err)
@@ -150,17 +148,17 @@ static int crowded_get(struct wl_store *s, const struct wl_ask *ask, struct wb_a
 
 TEST(log_ids_that_are_taken_are_minted_again)
 {
-    WB_CLEANUP(tree_closep) struct wl_store  *s   = NULL;
-    WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(1u << 20);
-    static const struct wl_store_ops          ops = {.size = sizeof ops, .commit = crowded_commit, .get = crowded_get};
-    struct wl_thread                          t, u;
-    struct wb_uuid                            id;
-    struct upp_err                            err = {0};
+    WB_CLEANUP(tree_closep) struct wl_store *s = NULL;
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
+    static const struct wl_store_ops ops = {.size = sizeof ops, .commit = crowded_commit, .get = crowded_get};
+    struct wl_thread t, u;
+    struct wb_uuid id;
+    struct upp_err err = {0};
     CHECK(ws_memory_open(&s, &err) == 0);
     CHECK(wl_thread_new(s, &tree_owner, NULL, &a, &t, &err) == 0);
     for (unsigned taken = 0; taken <= WL_ID_TRIES; taken++) {
-        int            want = taken < WL_ID_TRIES ? 0 : -UPP_EBUSY;
-        struct crowded x    = {.store.ops = &ops, .real = s, .taken = taken};
+        int want = taken < WL_ID_TRIES ? 0 : -UPP_EBUSY;
+        struct crowded x = {.store.ops = &ops, .real = s, .taken = taken};
         CHECK_INT(wl_thread_new(&x.store, &tree_owner, NULL, &a, &u, &err), want);
         x.asked = 0;
         CHECK_INT(wl_fork(&x.store, &t, t.head, 0, &a, &u, &err), want);
@@ -170,12 +168,12 @@ TEST(log_ids_that_are_taken_are_minted_again)
     }
 }
 
-/* ---- To its last entries at once ------------------------------------------------------------------------------- */
+/* To its last entries at once. */
 
 static WEFT_SUSPENDS int say_more(struct wl_store *s, struct wl_thread *t, struct upp_str text, struct upp_err *err)
 {
     struct upp_part part;
-    uint32_t        index;
+    uint32_t index;
     struct wm_entry e = tree_says(UPP_ROLE_USER, &part, text);
     return wl_append(s, &tree_owner, t, &e, 1, &index, err);
 }
@@ -183,15 +181,15 @@ static WEFT_SUSPENDS int say_more(struct wl_store *s, struct wl_thread *t, struc
 /* As the three reads give it, whatever stands before the store and however many nodes the path has. */
 static WEFT_SUSPENDS int tails(struct test_store *st, struct upp_err *err)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena a     = WB_ARENA(16u << 20);
-    WB_CLEANUP(wb_buf_done) struct wb_buf     large = WB_BUF(1u << 20);
-    struct wl_store                          *s     = st->s;
-    struct wl_thread                          t, fork;
-    struct wl_path                            path;
-    struct wl_line                           *lines;
-    struct wl_tail                            tail;
-    size_t                                    n;
-    char                                      id[WB_UUID_TEXT + 1];
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(16u << 20);
+    WB_CLEANUP(wb_buf_done) struct wb_buf large = WB_BUF(1u << 20);
+    struct wl_store *s = st->s;
+    struct wl_thread t, fork;
+    struct wl_path path;
+    struct wl_line *lines;
+    struct wl_tail tail;
+    size_t n;
+    char id[WB_UUID_TEXT + 1];
     for (int i = 0; i < 40000; i++)
         wb_buf_addc(&large, (char)('a' + i % 26));
     TRY(wb_buf_check(&large, err));

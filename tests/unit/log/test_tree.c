@@ -11,28 +11,28 @@ enum { NODES = 64, THREADS = 24, ENTRIES = 48, TEXT = 24 };
 /* What a node holds, as the test knows it: a text for each entry, with that of its results. */
 struct plain_node {
     uint64_t key;
-    int      parent; /* -1: a root */
+    int parent; /* -1: a root */
     uint32_t parent_length;
     uint32_t n;
-    char     texts[ENTRIES][TEXT];
-    bool     tool[ENTRIES];
+    char texts[ENTRIES][TEXT];
+    bool tool[ENTRIES];
     uint64_t pos; /* of the next row */
 };
 
 #define ALL UINT32_MAX
 
 struct world {
-    struct wl_store  *s;
-    struct wb_arena   keep; /* threads */
-    struct wb_arena   a;    /* one look */
+    struct wl_store *s;
+    struct wb_arena keep; /* threads */
+    struct wb_arena a;    /* one look */
     struct plain_node nodes[NODES];
-    int               n_nodes;
-    struct wl_thread  threads[THREADS];
-    int               heads[THREADS], n_threads;
-    uint32_t          lengths[THREADS]; /* of the head, where the thread ends in the middle of it; ALL: it does not */
-    uint64_t          seed;
-    unsigned          serial;
-    struct upp_err    err;
+    int n_nodes;
+    struct wl_thread threads[THREADS];
+    int heads[THREADS], n_threads;
+    uint32_t lengths[THREADS]; /* of the head, where the thread ends in the middle of it; ALL: it does not */
+    uint64_t seed;
+    unsigned serial;
+    struct upp_err err;
 };
 
 static void world_done(struct world *w)
@@ -53,7 +53,7 @@ static unsigned dice(struct world *w, unsigned sides) /* 0 .. sides - 1 */
 /* ---- The plain model ------------------------------------------------------------------------------------------- */
 
 struct place {
-    int      node;
+    int node;
     uint32_t index;
 };
 
@@ -61,7 +61,7 @@ struct place {
 static size_t plain_path(const struct world *w, int node, uint32_t length, struct place *to, size_t max)
 {
     const struct plain_node *p = &w->nodes[node];
-    size_t                   n = p->parent < 0 ? 0 : plain_path(w, p->parent, p->parent_length, to, max);
+    size_t n = p->parent < 0 ? 0 : plain_path(w, p->parent, p->parent_length, to, max);
     for (uint32_t i = 0; i < length && n < max; i++)
         to[n++] = (struct place){node, i};
     return n;
@@ -70,7 +70,7 @@ static size_t plain_path(const struct world *w, int node, uint32_t length, struc
 static struct plain_node *new_node(struct world *w, uint64_t key, int parent, uint32_t parent_length)
 {
     struct plain_node *p = &w->nodes[w->n_nodes++];
-    *p                   = (struct plain_node){.key = key, .parent = parent, .parent_length = parent_length};
+    *p = (struct plain_node){.key = key, .parent = parent, .parent_length = parent_length};
     return p;
 }
 
@@ -89,7 +89,7 @@ static void plain_leave(struct world *w, int thread, uint64_t key)
 {
     int to = w->n_nodes;
     (void)new_node(w, key, w->heads[thread], w->lengths[thread]);
-    w->heads[thread]   = to;
+    w->heads[thread] = to;
     w->lengths[thread] = ALL;
 }
 
@@ -109,8 +109,8 @@ static int client_says(struct world *w, int thread)
 {
     struct upp_part parts[3];
     struct wm_entry e[3];
-    char            texts[3][TEXT];
-    uint32_t        index, n = 1 + dice(w, 3);
+    char texts[3][TEXT];
+    uint32_t index, n = 1 + dice(w, 3);
     for (uint32_t i = 0; i < n; i++) {
         (void)snprintf(texts[i], TEXT, "u%u", w->serial++);
         e[i] = tree_says(UPP_ROLE_USER, &parts[i], wb_cstr(texts[i]));
@@ -129,17 +129,17 @@ static int client_says(struct world *w, int thread)
 /* An assistant message; then results, each in a row of its own but perhaps the last; then the message of them. */
 static int run_says(struct world *w, int thread)
 {
-    struct plain_node *p    = &w->nodes[w->heads[thread]];
-    struct wb_uuid     run  = {{9}};
-    char              *said = p->texts[p->n], calls[3][TEXT], result[TEXT + 2];
-    struct upp_part    part;
-    struct upp_str     refs[3];
-    struct wm_event    ended;
-    size_t             n = 1 + dice(w, 3);
+    struct plain_node *p = &w->nodes[w->heads[thread]];
+    struct wb_uuid run = {{9}};
+    char *said = p->texts[p->n], calls[3][TEXT], result[TEXT + 2];
+    struct upp_part part;
+    struct upp_str refs[3];
+    struct wm_event ended;
+    size_t n = 1 + dice(w, 3);
     memcpy(run.b + 1, &w->serial, sizeof w->serial);
     (void)snprintf(said, TEXT, "a%u", w->serial++);
     struct wm_entry e = tree_says(UPP_ROLE_ASSISTANT, &part, wb_cstr(said));
-    e.attempt         = (uint8_t)dice(w, WM_ATTEMPTS);
+    e.attempt = (uint8_t)dice(w, WM_ATTEMPTS);
     TRY(tree_row(w->s, &tree_owner, p->key, &p->pos, run, &(struct wm_row){.time_ms = 1, .entries = &e, .n_entries = 1},
                  &w->err));
     (void)snprintf(p->texts[p->n + 1], TEXT, "r%u", w->serial);
@@ -147,7 +147,7 @@ static int run_says(struct world *w, int thread)
     for (size_t i = 0; i < n; i++) {
         (void)snprintf(calls[i], TEXT, "call%u", w->serial++);
         refs[i] = wb_cstr(calls[i]);
-        ended   = tree_ended(refs[i], wb_cstr(result));
+        ended = tree_ended(refs[i], wb_cstr(result));
         if (i + 1 < n || dice(w, 2)) {
             TRY(tree_row(w->s, &tree_owner, p->key, &p->pos, run,
                          &(struct wm_row){.time_ms = 1, .records = &ended, .n_records = 1}, &w->err));
@@ -166,9 +166,9 @@ static int run_says(struct world *w, int thread)
 
 static int fork_it(struct world *w, int thread)
 {
-    uint32_t          length;
-    int               node = some_place(w, thread, &length);
-    struct wl_thread *t    = &w->threads[w->n_threads];
+    uint32_t length;
+    int node = some_place(w, thread, &length);
+    struct wl_thread *t = &w->threads[w->n_threads];
     TRY(wl_fork(w->s, &w->threads[thread], w->nodes[node].key, length, &w->keep, t, &w->err));
     w->lengths[w->n_threads] = length;
     w->heads[w->n_threads++] = node;
@@ -179,13 +179,13 @@ static int move(struct world *w, int thread, const struct wl_node *branch, int t
 {
     struct wl_thread t;
     TRY(wl_get_thread(w->s, &tree_owner, w->threads[thread].id, &w->a, &t, &w->err));
-    t.head                        = w->nodes[to].key;
-    t.at                          = 0;
-    const struct wl_change c[]    = {{.kind = WL_SET_THREAD, .thread = &t}, {.kind = WL_ADD_NODE, .node = branch}};
-    struct wl_commit       commit = {.owner = tree_owner, .changes = c, .n = branch ? 2 : 1};
+    t.head = w->nodes[to].key;
+    t.at = 0;
+    const struct wl_change c[] = {{.kind = WL_SET_THREAD, .thread = &t}, {.kind = WL_ADD_NODE, .node = branch}};
+    struct wl_commit commit = {.owner = tree_owner, .changes = c, .n = branch ? 2 : 1};
     TRY(w->s->ops->commit(w->s, &commit, &w->err));
-    w->heads[thread]        = to;
-    w->lengths[thread]      = ALL;
+    w->heads[thread] = to;
+    w->lengths[thread] = ALL;
     w->threads[thread].head = t.head;
     return 0;
 }
@@ -204,7 +204,7 @@ static int branch_at(struct world *w, int thread, int node, uint32_t length)
 static int branch_it(struct world *w, int thread)
 {
     uint32_t length;
-    int      node = some_place(w, thread, &length);
+    int node = some_place(w, thread, &length);
     return branch_at(w, thread, node, length);
 }
 
@@ -221,9 +221,9 @@ static int checkout(struct world *w, int thread)
 
 static int step(struct world *w)
 {
-    unsigned what   = dice(w, 20);
-    int      thread = w->n_threads ? (int)dice(w, (unsigned)w->n_threads) : 0;
-    bool     room   = w->n_nodes < NODES && w->n_threads < THREADS;
+    unsigned what = dice(w, 20);
+    int thread = w->n_threads ? (int)dice(w, (unsigned)w->n_threads) : 0;
+    bool room = w->n_nodes < NODES && w->n_threads < THREADS;
     if (w->n_threads == 0 || (what == 0 && room))
         return thread_new(w);
     if (what <= 3 && room)
@@ -245,7 +245,7 @@ static int step(struct world *w)
 
 static int same_line(struct world *w, const struct wl_line *line, struct place want)
 {
-    const struct plain_node  *p = &w->nodes[want.node];
+    const struct plain_node *p = &w->nodes[want.node];
     const struct upp_message *m = &line->entry.message;
     FAIL_UNLESS(line->node == p->key && line->index == want.index && m->n_parts > 0);
     for (size_t i = 0; i < m->n_parts; i++) {
@@ -261,7 +261,7 @@ static int same_line(struct world *w, const struct wl_line *line, struct place w
 static int same_tail(struct world *w, const struct wl_path *path, const struct place *want, uint32_t end, uint32_t max)
 {
     struct wl_line *lines;
-    size_t          n, stop = end < path->length ? end : path->length, count = max < stop ? max : stop;
+    size_t n, stop = end < path->length ? end : path->length, count = max < stop ? max : stop;
     test_note("tail of %u before %u, of %u", max, end, path->length);
     TRY(wl_path_tail(w->s, &tree_owner, path, end, max, &w->a, &lines, &n, &w->err));
     FAIL_UNLESS(n == count);
@@ -273,7 +273,7 @@ static int same_tail(struct world *w, const struct wl_path *path, const struct p
 static int same_ids(struct world *w, const struct wl_path *path, const struct place *want)
 {
     struct wl_line *lines, found;
-    size_t          n;
+    size_t n;
     TRY(wl_path_tail(w->s, &tree_owner, path, path->length, path->length, &w->a, &lines, &n, &w->err));
     for (size_t i = 0; i < n; i++) {
         TRY(wl_entry_find(w->s, &tree_owner, lines[i].id, &w->a, &found, &w->err));
@@ -290,11 +290,11 @@ static int same_history(struct world *w, int thread)
 {
     enum { MAX = NODES * ENTRIES };
     static struct place want[MAX];
-    int                 head = w->heads[thread];
-    struct wl_thread    t;
-    struct wl_end       end;
-    struct wl_path      path;
-    char                text[WB_UUID_TEXT + 1];
+    int head = w->heads[thread];
+    struct wl_thread t;
+    struct wl_end end;
+    struct wl_path path;
+    char text[WB_UUID_TEXT + 1];
     TRY(wl_thread_find(w->s, &tree_owner, wb_uuid_text(w->threads[thread].id, text), &w->a, &t, &w->err));
     FAIL_UNLESS(t.head == w->nodes[head].key);
     TRY(wl_node_end(w->s, &tree_owner, t.head, &end, &w->err));
@@ -354,7 +354,7 @@ TEST(log_small_tree_is_what_a_plain_model_says)
 
 static int on_sqlite(void *arg, struct upp_err *err)
 {
-    char           path[512];
+    char path[512];
     const uint64_t seeds = test_number("WEFT_SEEDS", 6);
     (void)arg, (void)err;
     for (uint64_t seed = 0; seed < seeds; seed++) {

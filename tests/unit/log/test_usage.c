@@ -9,7 +9,7 @@ static const struct wl_owner own = {.tenant = UPP_STR_INIT(WL_OWN_TENANT)};
 static WEFT_SUSPENDS int put(struct wl_store *s, const struct wl_usage *u, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
-    struct wl_value                           v;
+    struct wl_value v;
     TRY(wl_usage_value(&a, u, &v, err));
     TRY(COMMIT(s, own, NULL, err, PUT_VALUE(&v)));
     return 0;
@@ -18,18 +18,18 @@ static WEFT_SUSPENDS int put(struct wl_store *s, const struct wl_usage *u, struc
 static WEFT_SUSPENDS int days(struct test_store *st, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
-    struct wl_usage                          *list, one;
-    struct upp_str                            last;
-    size_t                                    n;
+    struct wl_usage *list, one;
+    struct upp_str last;
+    size_t n;
     for (int64_t day = 20000; day < 20010; day++) {
         TRY(put(st->s, &(struct wl_usage){.day = day, .tenant = UPP_STR("acme"), .runs = 1, .input = 5}, err));
         TRY(put(st->s,
-                &(struct wl_usage){.day        = day,
-                                   .tenant     = UPP_STR("acme"),
-                                   .user       = UPP_STR("ann"),
-                                   .key        = UPP_STR("0123456789abcdef"),
-                                   .key_name   = UPP_STR("ci"),
-                                   .requests   = 2,
+                &(struct wl_usage){.day = day,
+                                   .tenant = UPP_STR("acme"),
+                                   .user = UPP_STR("ann"),
+                                   .key = UPP_STR("0123456789abcdef"),
+                                   .key_name = UPP_STR("ci"),
+                                   .requests = 2,
                                    .cache_read = 3},
                 err));
     }

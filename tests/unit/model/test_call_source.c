@@ -4,7 +4,7 @@
 
 static const struct {
     struct wm_call_source source;
-    const char           *metadata;
+    const char *metadata;
 } written[] = {
     {{WM_TOOL_CLIENT, {0}}, "{\"weft\":{\"source\":\"client\"}}"},
     {{WM_TOOL_MCP, {0}}, "{\"weft\":{\"source\":\"mcp\"}}"},
@@ -15,9 +15,9 @@ static const struct {
 TEST(model_call_source_is_written_and_read)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
-    struct wm_call_source                     read;
-    struct upp_str                            text;
-    struct upp_err                            err;
+    struct wm_call_source read;
+    struct upp_str text;
+    struct upp_err err;
     for (size_t i = 0; i < WB_LEN(written); i++) {
         CHECK_INT(wm_call_source_write(&a, written[i].source, &text, &err), 0);
         CHECK_STR(text, wb_cstr(written[i].metadata));
@@ -43,8 +43,8 @@ TEST(model_call_source_of_nothing_known_is_a_plugin)
         "[\"weft\"]",
     };
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
-    struct wm_call_source                     read;
-    struct upp_err                            err;
+    struct wm_call_source read;
+    struct upp_err err;
     for (size_t i = 0; i < WB_LEN(others); i++) {
         CHECK_INT(wm_call_source_read(&a, wb_cstr(others[i]), &read, &err), 0);
         CHECK_INT(read.source, WM_TOOL_PLUGIN);
@@ -81,7 +81,7 @@ TEST(model_call_source_joins_the_metadata_of_a_provider)
         {"{\"\\u0077eft\":{\"source\":\"client\"},\"x\":2}", "", "{\"x\":2}"},
     };
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
-    struct upp_err                            err;
+    struct upp_err err;
     for (size_t i = 0; i < WB_LEN(cases); i++) {
         struct upp_str text = {0};
         CHECK_INT(wm_call_source_join(&a, wb_cstr(cases[i][0]), wb_cstr(cases[i][1]), &text, &err), 0);

@@ -11,8 +11,8 @@ static int erased(struct wb_arena *a, struct upp_str body, struct upp_str tape, 
                   struct upp_str *ret, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(1u << 20);
-    struct wm_row                         row;
-    int                                   r = wm_row_read(a, WM_FORMAT, body, tape, &row, err), n;
+    struct wm_row row;
+    int r = wm_row_read(a, WM_FORMAT, body, tape, &row, err), n;
     if (r < 0)
         return r;
     n = r = wm_row_erase(a, &row, what, err);
@@ -21,7 +21,7 @@ static int erased(struct wb_arena *a, struct upp_str body, struct upp_str tape, 
     if (r < 0)
         return r;
     *ret = wb_arena_dup(a, wb_buf_str(&out));
-    r    = wm_row_read(a, WM_FORMAT, *ret, row.tape, &row, err); /* and it can be read */
+    r = wm_row_read(a, WM_FORMAT, *ret, row.tape, &row, err); /* and it can be read */
     return r < 0 ? r : wb_arena_check(a, err) < 0 ? -UPP_ENOMEM : n;
 }
 
@@ -39,12 +39,12 @@ static int erased(struct wb_arena *a, struct upp_str body, struct upp_str tape, 
 
 TEST(model_erase_keeps_calls_and_their_results)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena a       = WB_ARENA(1u << 20);
-    struct upp_str                            out     = {0};
-    struct upp_err                            err     = {0};
-    const struct upp_str                      calls[] = {UPP_STR("c1")};
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
+    struct upp_str out = {0};
+    struct upp_err err = {0};
+    const struct upp_str calls[] = {UPP_STR("c1")};
     struct wm_erasing what = {.mark = mark, .entry = 0, .calls = calls, .n_calls = 1, .arguments = true};
-    int               n    = erased(&a, UPP_STR(SAID), UPP_STR(""), &what, &out, &err);
+    int n = erased(&a, UPP_STR(SAID), UPP_STR(""), &what, &out, &err);
     test_note("%s", err.msg);
     CHECK_INT(n, 4);
     CHECK_STR(out,
@@ -60,7 +60,7 @@ TEST(model_erase_keeps_calls_and_their_results)
                       "\"x\":{\"step\":1}}"));
 
     /* Of the results alone: what was asked stays. A second time there is nothing to do. */
-    what.entry     = SIZE_MAX;
+    what.entry = SIZE_MAX;
     what.arguments = false;
     CHECK_INT(erased(&a, UPP_STR(SAID), UPP_STR(""), &what, &out, &err), 1);
     CHECK(wb_str_find(out, UPP_STR("\"j\":\"erased\""), 0) != SIZE_MAX);
@@ -70,10 +70,10 @@ TEST(model_erase_keeps_calls_and_their_results)
 
 TEST(model_erase_of_all_leaves_no_text)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena a    = WB_ARENA(1u << 20);
-    struct upp_str                            out  = {0};
-    struct upp_err                            err  = {0};
-    struct wm_erasing                         what = {.mark = mark, .all = true, .entry = SIZE_MAX};
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
+    struct upp_str out = {0};
+    struct upp_err err = {0};
+    struct wm_erasing what = {.mark = mark, .all = true, .entry = SIZE_MAX};
     CHECK(erased(&a, UPP_STR(SAID), UPP_STR(""), &what, &out, &err) > 0);
     CHECK(wb_str_find(out, UPP_STR("secret"), 0) == SIZE_MAX && wb_str_find(out, UPP_STR("stays"), 0) == SIZE_MAX);
     CHECK(wb_str_find(out, UPP_STR("step"), 0) == SIZE_MAX && wb_str_find(out, UPP_STR("9}"), 0) == SIZE_MAX);
@@ -92,10 +92,10 @@ TEST(model_erase_of_all_leaves_no_text)
 
 TEST(model_erase_of_results_that_stand_in_a_message)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena a       = WB_ARENA(1u << 20);
-    struct upp_str                            out     = {0};
-    struct upp_err                            err     = {0};
-    const struct upp_str                      calls[] = {UPP_STR("c2")};
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
+    struct upp_str out = {0};
+    struct upp_err err = {0};
+    const struct upp_str calls[] = {UPP_STR("c2")};
     struct wm_erasing what = {.mark = mark, .entry = SIZE_MAX, .calls = calls, .n_calls = 1, .arguments = true};
     CHECK_INT(erased(&a,
                      UPP_STR("{\"e\":[{\"o\":3,\"r\":3,\"p\":[{\"k\":9,\"i\":\"c1\",\"j\":1},"
@@ -118,13 +118,13 @@ TEST(model_erase_of_results_that_stand_in_a_message)
 
 TEST(model_erase_takes_the_tape_and_keeps_the_numbers)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(1u << 20);
-    WB_CLEANUP(wm_tape_done) struct wm_tape   t   = {.out = WB_BUF(100)};
-    struct upp_err                            err = {0};
-    struct wm_row                             row;
-    uint64_t                                  events;
-    struct wm_erasing                         what = {.mark = mark, .entry = 1};
-    const struct upp_str                      body =
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
+    WB_CLEANUP(wm_tape_done) struct wm_tape t = {.out = WB_BUF(100)};
+    struct upp_err err = {0};
+    struct wm_row row;
+    uint64_t events;
+    struct wm_erasing what = {.mark = mark, .entry = 1};
+    const struct upp_str body =
         UPP_STR("{\"v\":7,\"e\":[{\"r\":2,\"p\":[{\"x\":\"abc\"}]},{\"r\":1}],\"r\":[{\"k\":2}]}");
     wm_tape_mark(&t, WM_MARK_STEP, 0);
     wm_tape_mark(&t, WM_MARK_OPEN, 0);
@@ -138,7 +138,7 @@ TEST(model_erase_takes_the_tape_and_keeps_the_numbers)
     CHECK(wm_is_hidden(&row.entries[0]) && row.entries[0].message.role == UPP_ROLE_ASSISTANT);
 }
 
-/* ---- What was made of a message elsewhere ------------------------------------------------------------------------ */
+/* What was made of a message elsewhere. */
 
 #define MADE                                                                                                           \
     "{\"t\":5000,\"e\":["                                                                                              \
@@ -161,8 +161,8 @@ TEST(model_erase_takes_what_was_made_of_a_message)
 {
     static const struct {
         struct wm_erasing what;
-        int               n;
-        const char       *stays[5], *goes[4];
+        int n;
+        const char *stays[5], *goes[4];
     } cases[] = {
         {{.summed = true, .place = 4}, 2, {"sum of 4", "rewritten", "prompt", "plan"}, {"sum of 5", "sum of all"}},
         {{.summed = true, .place = 3}, 3, {"rewritten", "secret"}, {"sum of"}},
@@ -171,13 +171,13 @@ TEST(model_erase_takes_what_was_made_of_a_message)
         {{.plans = true}, 4, {"sum of 4", "{\"step\":1,\"usage\":[1,2]}"}, {"secret", "request", "metadata"}},
     };
     for (size_t i = 0; i < WB_LEN(cases); i++) {
-        WB_CLEANUP(wb_arena_done) struct wb_arena a    = WB_ARENA(1u << 20);
-        struct upp_str                            out  = {0};
-        struct upp_err                            err  = {0};
-        struct wm_erasing                         what = cases[i].what;
-        what.mark                                      = mark;
-        what.entry                                     = SIZE_MAX;
-        int n                                          = erased(&a, UPP_STR(MADE), UPP_STR(""), &what, &out, &err);
+        WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
+        struct upp_str out = {0};
+        struct upp_err err = {0};
+        struct wm_erasing what = cases[i].what;
+        what.mark = mark;
+        what.entry = SIZE_MAX;
+        int n = erased(&a, UPP_STR(MADE), UPP_STR(""), &what, &out, &err);
         test_note("case %zu: %s", i, err.msg);
         CHECK_INT(n, cases[i].n);
         for (size_t k = 0; k < WB_LEN(cases[i].stays) && cases[i].stays[k]; k++)
@@ -192,12 +192,12 @@ TEST(erase_a_sweep_keeps_approvals)
 {
     static const struct wm_pending asks = {.call = UPP_STR_INIT("a"), .name = UPP_STR_INIT("pay"), .approval = true};
     static const struct wm_pending runs = {.call = UPP_STR_INIT("b"), .name = UPP_STR_INIT("ask")};
-    struct wm_event                ev[] = {{.kind = WM_RUN, .status = WM_WAITING, .pending = &asks, .n_pending = 1},
-                                           {.kind = WM_RUN, .status = WM_RUNNING, .name = UPP_STR("ann")},
-                                           {.kind = WM_RUN, .status = WM_WAITING, .pending = &runs, .n_pending = 1},
-                                           {.kind = WM_RUN, .status = WM_RUNNING},
-                                           {.kind = WM_RUN, .status = WM_COMPLETED}};
-    struct wm_row                  row  = {.records = ev, .n_records = sizeof ev / sizeof *ev};
+    struct wm_event ev[] = {{.kind = WM_RUN, .status = WM_WAITING, .pending = &asks, .n_pending = 1},
+                            {.kind = WM_RUN, .status = WM_RUNNING, .name = UPP_STR("ann")},
+                            {.kind = WM_RUN, .status = WM_WAITING, .pending = &runs, .n_pending = 1},
+                            {.kind = WM_RUN, .status = WM_RUNNING},
+                            {.kind = WM_RUN, .status = WM_COMPLETED}};
+    struct wm_row row = {.records = ev, .n_records = sizeof ev / sizeof *ev};
     CHECK_INT(wm_row_sweep(&row), 2);
     CHECK_INT(row.n_records, 3);
     CHECK(ev[0].n_pending == 1 && ev[0].pending->approval && wb_str_eq(ev[1].name, UPP_STR("ann")));

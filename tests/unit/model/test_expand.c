@@ -7,9 +7,9 @@ static const struct wm_source source = {.node = 0x0123456789abcdef, .epoch = 1};
 static struct wm_event keep(struct wb_arena *a, const struct wm_event *ev)
 {
     struct wm_event to = *ev;
-    to.text            = wb_arena_dup(a, ev->text);
-    to.call            = wb_arena_dup(a, ev->call);
-    to.name            = wb_arena_dup(a, ev->name);
+    to.text = wb_arena_dup(a, ev->text);
+    to.call = wb_arena_dup(a, ev->call);
+    to.name = wb_arena_dup(a, ev->name);
     return to;
 }
 
@@ -17,10 +17,10 @@ enum { EVENTS = 600, PARTS = 6 };
 
 struct grown {
     struct wb_arena *a;
-    struct wm_tape   tape;
-    struct wm_entry  entry;
+    struct wm_tape tape;
+    struct wm_entry entry;
     struct wm_event *seen;
-    size_t           n;
+    size_t n;
     struct wm_expand x;
 };
 
@@ -28,8 +28,8 @@ struct grown {
 static bool drain(struct grown *w)
 {
     struct wm_event ev;
-    struct upp_err  err = {0};
-    int             r;
+    struct upp_err err = {0};
+    int r;
     while ((r = wm_expand_next(&w->x, &ev, &err)) > 0) {
         if (!EXPECT(w->n < EVENTS))
             return false;
@@ -42,8 +42,8 @@ static bool drain(struct grown *w)
 /* Adds a delta; the parts and the text move, as they do when buffers grow. */
 static bool say(struct grown *w, uint32_t part, struct upp_str delta)
 {
-    struct upp_message *m     = &w->entry.message;
-    struct upp_part    *parts = wb_new_n(w->a, struct upp_part, m->n_parts);
+    struct upp_message *m = &w->entry.message;
+    struct upp_part *parts = wb_new_n(w->a, struct upp_part, m->n_parts);
     if (!EXPECT(parts))
         return false;
     memcpy(parts, m->parts, m->n_parts * sizeof *parts);
@@ -56,8 +56,8 @@ static bool say(struct grown *w, uint32_t part, struct upp_str delta)
 
 static bool open_part(struct grown *w, struct rows *g)
 {
-    struct upp_message *m     = &w->entry.message;
-    struct upp_part    *parts = wb_new_n(w->a, struct upp_part, m->n_parts + 1);
+    struct upp_message *m = &w->entry.message;
+    struct upp_part *parts = wb_new_n(w->a, struct upp_part, m->n_parts + 1);
     if (!EXPECT(parts))
         return false;
     if (m->n_parts) {
@@ -65,11 +65,11 @@ static bool open_part(struct grown *w, struct rows *g)
         memset(m->parts, 0x5a, m->n_parts * sizeof *parts);
     }
     static const uint8_t kinds[] = {UPP_PART_TEXT, UPP_PART_REASONING, UPP_PART_CALL};
-    struct upp_part     *p       = &parts[m->n_parts];
-    p->kind                      = kinds[rows_draw(g, 3)];
-    p->text                      = UPP_STR("");
+    struct upp_part *p = &parts[m->n_parts];
+    p->kind = kinds[rows_draw(g, 3)];
+    p->text = UPP_STR("");
     if (p->kind == UPP_PART_CALL) {
-        p->id   = UPP_STR("call_1");
+        p->id = UPP_STR("call_1");
         p->name = UPP_STR("calc");
     }
     m->parts = parts;
@@ -118,9 +118,9 @@ static void tape_done(struct grown *w)
 /* Who has heard so many of them hears the next one, and all records. */
 static bool rest_is_the_same(struct grown *w, const struct wm_row *row, size_t heard)
 {
-    struct wm_expand x   = {.from = &source, .row = row, .index = 7, .memory = w->a};
-    struct upp_err   err = {0};
-    struct wm_event  ev;
+    struct wm_expand x = {.from = &source, .row = row, .index = 7, .memory = w->a};
+    struct upp_err err = {0};
+    struct wm_event ev;
     if (!EXPECT(wm_expand_pass(&x, row->event + heard, &err) == 0))
         return false;
     for (size_t i = heard; i < w->n + row->n_records; i++)
@@ -134,12 +134,12 @@ static bool rest_is_the_same(struct grown *w, const struct wm_row *row, size_t h
  */
 static bool live_is_stored(uint64_t seed)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(64u << 20);
-    WB_CLEANUP(wb_buf_done) struct wb_buf     b   = WB_BUF(1u << 20);
-    WB_CLEANUP(tape_done) struct grown        w   = {.a = &a};
-    struct rows                               g   = {&a, seed};
-    struct upp_err                            err = {0};
-    struct wm_event                           ev;
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(1u << 20);
+    WB_CLEANUP(tape_done) struct grown w = {.a = &a};
+    struct rows g = {&a, seed};
+    struct upp_err err = {0};
+    struct wm_event ev;
     test_note("seed %llu", (unsigned long long)seed);
     wm_tape_init(&w.tape, 1u << 16);
     w.seen = wb_new_n(&a, struct wm_event, EVENTS);
@@ -147,8 +147,8 @@ static bool live_is_stored(uint64_t seed)
         return false;
     w.entry = (struct wm_entry){.kind = WM_ENTRY_MESSAGE, .origin = 1, .audience = 1, .attempt = 5, .step = 3};
     w.entry.message.role = UPP_ROLE_ASSISTANT;
-    w.x                  = (struct wm_expand){
-                         .from = &source, .tape = &w.tape, .open = &w.entry, .index = 8, .step = 3, .number = 40, .memory = &a};
+    w.x = (struct wm_expand){
+        .from = &source, .tape = &w.tape, .open = &w.entry, .index = 8, .step = 3, .number = 40, .memory = &a};
     if (!stream(&w, &g))
         return false;
 
@@ -158,20 +158,20 @@ static bool live_is_stored(uint64_t seed)
         {.kind = WM_ENTRY_MESSAGE, .origin = 1, .audience = 1, .message = {.role = UPP_ROLE_TOOL}}};
     struct wm_event records[] = {{.kind = WM_MESSAGE, .step = 3, .entry = &entries[1]},
                                  {.kind = WM_STEP_END, .step = 3}};
-    struct wm_row   row       = {.event     = 40,
-                                 .step      = 3,
-                                 .entries   = entries,
-                                 .n_entries = 3,
-                                 .records   = records,
-                                 .n_records = 2,
-                                 .tape      = wm_tape_end(&w.tape)};
-    struct wm_row   back;
+    struct wm_row row = {.event = 40,
+                         .step = 3,
+                         .entries = entries,
+                         .n_entries = 3,
+                         .records = records,
+                         .n_records = 2,
+                         .tape = wm_tape_end(&w.tape)};
+    struct wm_row back;
     if (!EXPECT(wm_row_write(&row, &b, &err) == 0) ||
         !EXPECT(wm_row_read(&a, WM_FORMAT, wb_buf_str(&b), row.tape, &back, &err) == 0))
         return false;
 
     struct wm_expand x = {.from = &source, .row = &back, .index = 7, .memory = &a};
-    uint64_t         events;
+    uint64_t events;
     if (!EXPECT(wm_row_events(&back, &events, &err) == 0) || !EXPECT(events == w.n + 2) ||
         !EXPECT(w.tape.events == w.n))
         return false;
@@ -212,15 +212,15 @@ TEST(model_expand_works_or_says_why)
 
 TEST(model_expand_carries_the_step_from_row_to_row)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena a    = WB_ARENA(1u << 20);
-    struct upp_part                           part = {.kind = UPP_PART_TEXT, .text = UPP_STR("x")};
-    struct wm_entry                           e[]  = {
-                                   {.kind = WM_ENTRY_MESSAGE, .attempt = 1, .message = {.role = UPP_ROLE_ASSISTANT, .parts = &part, .n_parts = 1}},
-                                   {.kind = WM_ENTRY_MESSAGE, .attempt = 2, .message = {.role = UPP_ROLE_TOOL}}};
-    struct wm_event  end = {.kind = WM_STEP_END}, ev;
-    struct wm_row    one = {.event = 1, .entries = &e[0], .n_entries = 1, .tape = UPP_STR("\x00")};
-    struct wm_row    two = {.event = 2, .entries = &e[1], .n_entries = 1, .records = &end, .n_records = 1};
-    struct wm_expand x   = {.from = &source, .row = &one, .index = 4, .memory = &a};
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
+    struct upp_part part = {.kind = UPP_PART_TEXT, .text = UPP_STR("x")};
+    struct wm_entry e[] = {
+        {.kind = WM_ENTRY_MESSAGE, .attempt = 1, .message = {.role = UPP_ROLE_ASSISTANT, .parts = &part, .n_parts = 1}},
+        {.kind = WM_ENTRY_MESSAGE, .attempt = 2, .message = {.role = UPP_ROLE_TOOL}}};
+    struct wm_event end = {.kind = WM_STEP_END}, ev;
+    struct wm_row one = {.event = 1, .entries = &e[0], .n_entries = 1, .tape = UPP_STR("\x00")};
+    struct wm_row two = {.event = 2, .entries = &e[1], .n_entries = 1, .records = &end, .n_records = 1};
+    struct wm_expand x = {.from = &source, .row = &one, .index = 4, .memory = &a};
     CHECK(wm_expand_next(&x, &ev, NULL) == 1);
     struct wb_uuid step = ev.id;
     CHECK(ev.kind == WM_STEP_START && wm_expand_next(&x, &ev, NULL) == 0);
@@ -236,8 +236,8 @@ TEST(model_expand_refuses_a_tape_that_does_not_fit)
 {
     static const struct {
         struct upp_str tape;
-        int            good;
-        const char    *msg;
+        int good;
+        const char *msg;
     } bad[] = {
         {UPP_STR_INIT("\x02\x02"), 1, "the tape does not fit its message: part 0 is opened twice"},
         {UPP_STR_INIT("\x03\x01\x00"), 0, "the tape does not fit its message: part 0 is not open"},
@@ -253,14 +253,14 @@ TEST(model_expand_refuses_a_tape_that_does_not_fit)
     };
     struct upp_part parts[] = {{.kind = UPP_PART_TEXT, .text = UPP_STR("abc")},
                                {.kind = UPP_PART_RESULT, .text = UPP_STR("12")}};
-    struct wm_entry e       = {.kind    = WM_ENTRY_MESSAGE,
-                               .message = {.role = UPP_ROLE_ASSISTANT, .parts = parts, .n_parts = 2}};
+    struct wm_entry e = {.kind = WM_ENTRY_MESSAGE,
+                         .message = {.role = UPP_ROLE_ASSISTANT, .parts = parts, .n_parts = 2}};
     for (size_t i = 0; i < WB_LEN(bad); i++) {
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
-        struct wm_row    row                        = {.event = 1, .entries = &e, .n_entries = 1, .tape = bad[i].tape};
-        struct wm_expand x                          = {.from = &source, .row = &row, .memory = &a};
-        struct wm_event  ev;
-        struct upp_err   err = {0};
+        struct wm_row row = {.event = 1, .entries = &e, .n_entries = 1, .tape = bad[i].tape};
+        struct wm_expand x = {.from = &source, .row = &row, .memory = &a};
+        struct wm_event ev;
+        struct upp_err err = {0};
         test_note("case %zu", i);
         for (int k = 0; k < bad[i].good; k++)
             CHECK(wm_expand_next(&x, &ev, &err) == 1);
@@ -271,11 +271,11 @@ TEST(model_expand_refuses_a_tape_that_does_not_fit)
         CHECK_STR(wb_cstr(err.msg), wb_cstr(bad[i].msg));
     }
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
-    struct wm_event                           ev;
-    uint64_t                                  events;
+    struct wm_event ev;
+    uint64_t events;
     for (size_t i = 0; i < 2; i++) {
-        struct wm_row    row = {.tape = i ? UPP_STR("\x00\x01") : UPP_STR("\x01")};
-        struct wm_expand x   = {.from = &source, .row = &row, .memory = &a};
+        struct wm_row row = {.tape = i ? UPP_STR("\x00\x01") : UPP_STR("\x01")};
+        struct wm_expand x = {.from = &source, .row = &row, .memory = &a};
         CHECK_INT(wm_expand_next(&x, &ev, NULL), i ? 1 : -UPP_ESTORE);
         CHECK(!i || wm_expand_next(&x, &ev, NULL) == -UPP_ESTORE);
         CHECK_INT(wm_row_events(&row, &events, NULL), -UPP_ESTORE);
@@ -285,18 +285,18 @@ TEST(model_expand_refuses_a_tape_that_does_not_fit)
 /* Nothing was said in it: the prompt that nobody answered says which step of a plan it was. */
 TEST(model_expand_a_step_without_a_message)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(1u << 20);
-    struct wm_entry                           e   = {.kind     = WM_ENTRY_MESSAGE,
-                                                     .audience = WM_AUDIENCE_RUN,
-                                                     .phase    = UPP_STR("step:two"),
-                                                     .message  = {.role = UPP_ROLE_USER}};
-    struct wm_event                           end = {.kind = WM_STEP_END, .step = 3};
-    struct wm_row   row = {.step = 3, .event = 7, .tape = UPP_STR("\x00"), .records = &end, .n_records = 1};
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
+    struct wm_entry e = {.kind = WM_ENTRY_MESSAGE,
+                         .audience = WM_AUDIENCE_RUN,
+                         .phase = UPP_STR("step:two"),
+                         .message = {.role = UPP_ROLE_USER}};
+    struct wm_event end = {.kind = WM_STEP_END, .step = 3};
+    struct wm_row row = {.step = 3, .event = 7, .tape = UPP_STR("\x00"), .records = &end, .n_records = 1};
     struct wm_event ev;
-    uint64_t        events;
+    uint64_t events;
     for (size_t i = 0; i < 2; i++) {
-        row.entries        = i ? &e : NULL;
-        row.n_entries      = i;
+        row.entries = i ? &e : NULL;
+        row.n_entries = i;
         struct wm_expand x = {.from = &source, .row = &row, .index = 5, .memory = &a};
         CHECK_INT(wm_row_events(&row, &events, NULL), 0);
         CHECK_INT(events, 2);

@@ -12,9 +12,9 @@ TEST(model_id_survives_its_uuid)
         {.node = (uint64_t)1 << 63, .index = 7, .noun = WM_NOUN_TURN},
     };
     for (size_t i = 0; i < sizeof ids / sizeof ids[0]; i++) {
-        struct wm_id       back;
+        struct wm_id back;
         struct wm_position place;
-        struct wb_uuid     u = wm_id_uuid(ids[i]);
+        struct wb_uuid u = wm_id_uuid(ids[i]);
         CHECK_INT(wb_uuid_version(u), 4);
         CHECK(!wm_position_parse(u, &place));
         CHECK(wm_id_parse(u, &back));
@@ -26,7 +26,7 @@ TEST(model_id_survives_its_uuid)
 /* The text of an id is kept by clients: it never changes. */
 TEST(model_id_is_always_written_so)
 {
-    char         text[WB_UUID_TEXT + 1];
+    char text[WB_UUID_TEXT + 1];
     struct wm_id id = {
         .node = 0x0123456789abcdef, .index = 0x89abcdef, .noun = WM_NOUN_PART, .attempt = 42, .part = 0x2a55};
     CHECK_STR(wb_uuid_text(wm_id_uuid(id), text), UPP_STR("01234567-89ab-4cde-be26-af37bd5552ae"));
@@ -38,7 +38,7 @@ TEST(model_id_is_always_written_so)
 TEST(model_id_of_version_8_leads_to_the_same)
 {
     struct wb_uuid u;
-    struct wm_id   id;
+    struct wm_id id;
     CHECK(wb_uuid_parse(UPP_STR("01234567-89ab-8cde-be26-af37bc2aaa55"), &u) && wm_id_parse(u, &id));
     CHECK(id.node == 0x0123456789abcdef && id.index == 0x89abcdef && id.noun == WM_NOUN_PART && id.attempt == 42 &&
           id.part == 0x2a55);
@@ -47,7 +47,7 @@ TEST(model_id_of_version_8_leads_to_the_same)
 
 TEST(model_id_of_others_is_not_ours)
 {
-    struct wm_id   id;
+    struct wm_id id;
     struct wb_uuid u;
     CHECK(wb_uuid_parse(UPP_STR("01234567-89ab-1cde-be26-af37bc2aaa55"), &u));
     CHECK(!wm_id_parse(u, &id)); /* version 1 */
@@ -69,9 +69,9 @@ TEST(model_id_is_no_place)
     for (uint32_t i = 0; i < 20000; i++) {
         struct wm_id id = {
             .node = UINT64_C(0x0123456789abcdef) * (i + 1), .index = i, .noun = 1 + i % 4, .part = i % WM_PARTS};
-        struct wm_position at  = {.node = id.node, .length = i, .step = (uint16_t)i};
-        struct wb_uuid     one = wm_id_uuid(id), two = wm_position_uuid(at);
-        struct wm_id       back;
+        struct wm_position at = {.node = id.node, .length = i, .step = (uint16_t)i};
+        struct wb_uuid one = wm_id_uuid(id), two = wm_position_uuid(at);
+        struct wm_id back;
         struct wm_position place;
         CHECK(wm_id_parse(one, &back) && back.node == id.node && back.index == i && back.part == id.part);
         CHECK(wm_position_parse(two, &place) && place.node == id.node && place.length == i);

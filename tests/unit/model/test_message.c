@@ -5,9 +5,9 @@
 
 TEST(model_part_next_gives_the_views_of_a_message)
 {
-    struct upp_part    parts[] = {{.kind = UPP_PART_REASONING}, {.kind = UPP_PART_CALL}, {.kind = UPP_PART_BINARY},
-                                  {.kind = UPP_PART_RESULT},    {.kind = UPP_PART_CALL}, {.kind = 200}};
-    struct upp_message m       = {.parts = parts, .n_parts = WB_LEN(parts)};
+    struct upp_part parts[] = {{.kind = UPP_PART_REASONING}, {.kind = UPP_PART_CALL}, {.kind = UPP_PART_BINARY},
+                               {.kind = UPP_PART_RESULT},    {.kind = UPP_PART_CALL}, {.kind = 200}};
+    struct upp_message m = {.parts = parts, .n_parts = WB_LEN(parts)};
     CHECK(upp_part_next(&m, NULL, UPP_PARTS_CALLS) == &parts[1]);
     CHECK(upp_part_next(&m, &parts[1], UPP_PARTS_CALLS) == &parts[4]);
     CHECK(upp_part_next(&m, &parts[4], UPP_PARTS_CALLS) == NULL);
@@ -22,16 +22,16 @@ TEST(model_part_next_gives_the_views_of_a_message)
 
 TEST(model_message_text_is_what_upp_says)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena a       = WB_ARENA(1u << 20);
-    struct upp_part                           parts[] = {{.kind = UPP_PART_TEXT, .text = UPP_STR("one")},
-                                                         {.kind = UPP_PART_REASONING, .text = UPP_STR("hidden")},
-                                                         {.kind = UPP_PART_CALL, .text = UPP_STR("{}")},
-                                                         {.kind = UPP_PART_TEXT},
-                                                         {.kind = UPP_PART_TEXT, .text = UPP_STR("t\0wo")}};
-    struct upp_part    results[]                      = {{.kind = UPP_PART_RESULT, .text = UPP_STR("\"a\\n\\ud83d\"")},
-                                                         {.kind = UPP_PART_RESULT, .text = UPP_STR("{\"x\":1}")},
-                                                         {.kind = UPP_PART_RESULT, .text = UPP_STR("\"bro")},
-                                                         {.kind = UPP_PART_RESULT, .text = UPP_STR("null")}};
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
+    struct upp_part parts[] = {{.kind = UPP_PART_TEXT, .text = UPP_STR("one")},
+                               {.kind = UPP_PART_REASONING, .text = UPP_STR("hidden")},
+                               {.kind = UPP_PART_CALL, .text = UPP_STR("{}")},
+                               {.kind = UPP_PART_TEXT},
+                               {.kind = UPP_PART_TEXT, .text = UPP_STR("t\0wo")}};
+    struct upp_part results[] = {{.kind = UPP_PART_RESULT, .text = UPP_STR("\"a\\n\\ud83d\"")},
+                                 {.kind = UPP_PART_RESULT, .text = UPP_STR("{\"x\":1}")},
+                                 {.kind = UPP_PART_RESULT, .text = UPP_STR("\"bro")},
+                                 {.kind = UPP_PART_RESULT, .text = UPP_STR("null")}};
     struct upp_message m = {.role = UPP_ROLE_ASSISTANT, .parts = parts, .n_parts = WB_LEN(parts)};
     CHECK_STR(wm_message_text(&a, &m), UPP_STR("one\n\n\n\nt\0wo"));
     m = (struct upp_message){.role = UPP_ROLE_TOOL, .parts = results, .n_parts = WB_LEN(results)};
@@ -47,11 +47,11 @@ TEST(model_message_copy_shares_nothing)
     WB_CLEANUP(wb_arena_done) struct wb_arena to = WB_ARENA(1u << 20);
     for (uint64_t seed = 0; seed < 8; seed++) {
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20), twin = WB_ARENA(1u << 20);
-        struct rows                               g = {&a, seed}, h = {&twin, seed};
-        struct wm_row                             row = {0};
-        struct wm_entry                           e, f;
-        struct upp_message                        copy;
-        struct upp_err                            err = {0};
+        struct rows g = {&a, seed}, h = {&twin, seed};
+        struct wm_row row = {0};
+        struct wm_entry e, f;
+        struct upp_message copy;
+        struct upp_err err = {0};
         rows_entry(&g, &row, &e);
         rows_entry(&h, &row, &f);
         CHECK(wb_arena_check(&a, &err) == 0 && wb_arena_check(&twin, &err) == 0);

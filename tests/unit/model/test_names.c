@@ -13,10 +13,10 @@ static struct upp_str nth(char room[24], unsigned i)
 TEST(names_have_numbers)
 {
     enum { N = 300 };
-    struct upp_err  err = {0};
-    static char     text[N][24]; /* they are borrowed */
-    char            other[24];
-    uint32_t        at                                        = 0;
+    struct upp_err err = {0};
+    static char text[N][24]; /* they are borrowed */
+    char other[24];
+    uint32_t at = 0;
     struct wm_names t __attribute__((cleanup(wm_names_done))) = {0};
     CHECK_INT(wm_names_find(&t, UPP_STR("a")), UINT32_MAX);
     for (unsigned i = 0; i < N; i++) {

@@ -12,10 +12,10 @@
 static bool round_trip(uint64_t seed)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(16u << 20);
-    WB_CLEANUP(wb_buf_done) struct wb_buf     b = WB_BUF(16u << 20), again = WB_BUF(16u << 20);
-    struct rows                               g   = {&a, seed};
-    struct upp_err                            err = {0};
-    struct wm_row                             row, back;
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(16u << 20), again = WB_BUF(16u << 20);
+    struct rows g = {&a, seed};
+    struct upp_err err = {0};
+    struct wm_row row, back;
     rows_make(&g, &row);
     row.tape = UPP_STR("");
     if (!EXPECT(wb_arena_check(&a, &err) == 0))
@@ -50,8 +50,8 @@ TEST(model_row_comes_back_or_says_why)
 
 static bool writes(const struct wm_row *row, struct upp_str want)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf b   = WB_BUF(1u << 20);
-    struct upp_err                        err = {0};
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(1u << 20);
+    struct upp_err err = {0};
     return EXPECT(wm_row_write(row, &b, &err) == 0) &&
            test_expect_str(wb_buf_str(&b), want, __FILE__, __LINE__, "format 1");
 }
@@ -59,80 +59,80 @@ static bool writes(const struct wm_row *row, struct upp_str want)
 /* Stored rows stay readable for ever: these bytes never change. */
 TEST(model_row_format_1_is_fixed)
 {
-    struct upp_media media   = {UPP_SOURCE_BASE64, UPP_STR("AQL/"), UPP_STR("image/png"), UPP_STR("t"),
-                                UPP_STR("0.5"),    UPP_STR("2"),    UPP_STR("1")};
-    struct upp_part  parts[] = {
-         {.kind = UPP_PART_TEXT, .text = UPP_STR("h\xc3\xa9\0\xed\xa0\xbd")},
-         {.kind = UPP_PART_REASONING, .text = UPP_STR(""), .metadata = UPP_STR("{\"p\":{\"s\":1.0}}")},
-         {.kind = UPP_PART_CALL,
-          .id   = UPP_STR("c1"),
-          .name = UPP_STR("calc"),
-          .text = UPP_STR("{ \"e\": 1 }"),
-          .cut  = true},
-         {.kind = UPP_PART_RESULT, .id = UPP_STR("c0"), .text = UPP_STR("[null]"), .is_error = true},
-         {.kind = UPP_PART_IMAGE, .media = &media},
+    struct upp_media media = {UPP_SOURCE_BASE64, UPP_STR("AQL/"), UPP_STR("image/png"), UPP_STR("t"),
+                              UPP_STR("0.5"),    UPP_STR("2"),    UPP_STR("1")};
+    struct upp_part parts[] = {
+        {.kind = UPP_PART_TEXT, .text = UPP_STR("h\xc3\xa9\0\xed\xa0\xbd")},
+        {.kind = UPP_PART_REASONING, .text = UPP_STR(""), .metadata = UPP_STR("{\"p\":{\"s\":1.0}}")},
+        {.kind = UPP_PART_CALL,
+         .id = UPP_STR("c1"),
+         .name = UPP_STR("calc"),
+         .text = UPP_STR("{ \"e\": 1 }"),
+         .cut = true},
+        {.kind = UPP_PART_RESULT, .id = UPP_STR("c0"), .text = UPP_STR("[null]"), .is_error = true},
+        {.kind = UPP_PART_IMAGE, .media = &media},
     };
-    struct upp_str  refs[]    = {UPP_STR("c1"), UPP_STR("")};
+    struct upp_str refs[] = {UPP_STR("c1"), UPP_STR("")};
     struct wm_entry entries[] = {
-        {.kind     = WM_ENTRY_MESSAGE,
-         .origin   = WM_ORIGIN_RUN,
+        {.kind = WM_ENTRY_MESSAGE,
+         .origin = WM_ORIGIN_RUN,
          .audience = WM_AUDIENCE_ALL,
-         .step     = 2,
-         .message  = {.role = UPP_ROLE_ASSISTANT, .time_ms = 1000, .parts = parts, .n_parts = 5}},
-        {.kind     = WM_ENTRY_MESSAGE,
-         .origin   = WM_ORIGIN_RUN,
+         .step = 2,
+         .message = {.role = UPP_ROLE_ASSISTANT, .time_ms = 1000, .parts = parts, .n_parts = 5}},
+        {.kind = WM_ENTRY_MESSAGE,
+         .origin = WM_ORIGIN_RUN,
          .audience = WM_AUDIENCE_RUN,
-         .attempt  = 3,
-         .phase    = UPP_STR("act"),
-         .message  = {.role        = UPP_ROLE_TOOL,
-                      .interrupted = true,
-                      .id          = UPP_STR("m"),
-                      .time_ms     = 990,
-                      .time_text   = UPP_STR("t"),
-                      .metadata    = UPP_STR("{}")},
-         .refs     = refs,
-         .n_refs   = 2},
-        {.kind     = WM_ENTRY_EVENT,
-         .origin   = WM_ORIGIN_IMPORT,
+         .attempt = 3,
+         .phase = UPP_STR("act"),
+         .message = {.role = UPP_ROLE_TOOL,
+                     .interrupted = true,
+                     .id = UPP_STR("m"),
+                     .time_ms = 990,
+                     .time_text = UPP_STR("t"),
+                     .metadata = UPP_STR("{}")},
+         .refs = refs,
+         .n_refs = 2},
+        {.kind = WM_ENTRY_EVENT,
+         .origin = WM_ORIGIN_IMPORT,
          .audience = WM_AUDIENCE_MODEL,
-         .step     = 2,
-         .who      = UPP_STR("me"),
-         .data     = UPP_STR("{\"x\":[]}"),
-         .message  = {.time_ms = 1000}},
+         .step = 2,
+         .who = UPP_STR("me"),
+         .data = UPP_STR("{\"x\":[]}"),
+         .message = {.time_ms = 1000}},
     };
     struct wm_pending pending[] = {{UPP_STR("c1"), UPP_STR("ask"), UPP_STR("{}"), {{1, 2}}, true, 995}};
-    struct wm_event   records[] = {
-          {.kind    = WM_MESSAGE,
-           .step    = 2,
-           .time_ms = 1000,
-           .entry   = &entries[1],
-           .stop    = UPP_STOP_TOOLS,
-           .usage   = {1, 2, 3, 4, 5}},
-          {.kind       = WM_TOOL_STARTED,
-           .step       = 2,
-           .time_ms    = 1001,
-           .call       = UPP_STR("c1"),
-           .name       = UPP_STR("calc"),
-           .text       = UPP_STR("{ \"e\": 1 }"),
-           .child      = {{0xab}},
-           .child_node = UINT64_MAX},
-          {.kind    = WM_TOOL_ENDED,
-           .step    = 2,
-           .time_ms = 1000,
-           .call    = UPP_STR("c1"),
-           .text    = UPP_STR("4"),
-           .outcome = WM_DONE,
-           .ms      = 7},
-          {.kind = WM_STEP_END, .step = 2, .time_ms = 1000},
-          {.kind = WM_CHECKPOINT, .step = 3, .time_ms = 1000, .id = {{0xff}}},
-          {.kind      = WM_RUN,
-           .step      = 2,
-           .time_ms   = 1000,
-           .status    = WM_WAITING,
-           .text      = UPP_STR("{\"name\":\"UPPError\"}"),
-           .pending   = pending,
-           .n_pending = 1},
-          {.kind = WM_VOID, .step = 2, .time_ms = 1000, .last = 17},
+    struct wm_event records[] = {
+        {.kind = WM_MESSAGE,
+         .step = 2,
+         .time_ms = 1000,
+         .entry = &entries[1],
+         .stop = UPP_STOP_TOOLS,
+         .usage = {1, 2, 3, 4, 5}},
+        {.kind = WM_TOOL_STARTED,
+         .step = 2,
+         .time_ms = 1001,
+         .call = UPP_STR("c1"),
+         .name = UPP_STR("calc"),
+         .text = UPP_STR("{ \"e\": 1 }"),
+         .child = {{0xab}},
+         .child_node = UINT64_MAX},
+        {.kind = WM_TOOL_ENDED,
+         .step = 2,
+         .time_ms = 1000,
+         .call = UPP_STR("c1"),
+         .text = UPP_STR("4"),
+         .outcome = WM_DONE,
+         .ms = 7},
+        {.kind = WM_STEP_END, .step = 2, .time_ms = 1000},
+        {.kind = WM_CHECKPOINT, .step = 3, .time_ms = 1000, .id = {{0xff}}},
+        {.kind = WM_RUN,
+         .step = 2,
+         .time_ms = 1000,
+         .status = WM_WAITING,
+         .text = UPP_STR("{\"name\":\"UPPError\"}"),
+         .pending = pending,
+         .n_pending = 1},
+        {.kind = WM_VOID, .step = 2, .time_ms = 1000, .last = 17},
     };
     struct wm_row row = {.event = 18, .epoch = 1, .step = 2, .time_ms = 1000, .state = UPP_STR("{\"s\":1}")};
     CHECK(writes(&(struct wm_row){0}, UPP_STR("{}")));
@@ -148,7 +148,7 @@ TEST(model_row_format_1_is_fixed)
                 "{\"a\":2,\"n\":3,\"s\":0,\"h\":\"act\",\"r\":3,\"i\":\"m\",\"t\":-10,\"z\":\"t\",\"b\":1,\"d\":{},"
                 "\"f\":[\"c1\",\"\"]},"
                 "{\"k\":2,\"o\":3,\"a\":3,\"w\":\"me\",\"j\":{\"x\":[]}}]}")));
-    row.records   = records;
+    row.records = records;
     row.n_records = WB_LEN(records);
     row.n_entries = 2;
     entries[0] =
@@ -172,27 +172,27 @@ TEST(model_row_format_1_is_fixed)
 TEST(model_row_costs_little_more_than_its_text)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(1u << 20);
-    char                                  text[400];
+    char text[400];
     memset(text, 'x', sizeof text);
     for (size_t i = 0; i < sizeof text; i += 40)
         text[i] = i % 80 ? '"' : '\n';
-    struct upp_part part      = {.kind = UPP_PART_TEXT, .text = {text, sizeof text}};
-    struct wm_entry entry     = {.kind     = WM_ENTRY_MESSAGE,
-                                 .origin   = WM_ORIGIN_RUN,
-                                 .audience = WM_AUDIENCE_ALL,
-                                 .step     = 7,
-                                 .message  = {.role    = UPP_ROLE_ASSISTANT,
-                                              .id      = UPP_STR("msg_01AbCdEfGhIjKlMnOpQrStUv"),
-                                              .time_ms = 1770091506007,
-                                              .parts   = &part,
-                                              .n_parts = 1}};
+    struct upp_part part = {.kind = UPP_PART_TEXT, .text = {text, sizeof text}};
+    struct wm_entry entry = {.kind = WM_ENTRY_MESSAGE,
+                             .origin = WM_ORIGIN_RUN,
+                             .audience = WM_AUDIENCE_ALL,
+                             .step = 7,
+                             .message = {.role = UPP_ROLE_ASSISTANT,
+                                         .id = UPP_STR("msg_01AbCdEfGhIjKlMnOpQrStUv"),
+                                         .time_ms = 1770091506007,
+                                         .parts = &part,
+                                         .n_parts = 1}};
     struct wm_event records[] = {
-        {.kind    = WM_MESSAGE,
-         .step    = 7,
+        {.kind = WM_MESSAGE,
+         .step = 7,
          .time_ms = 1770091506007,
-         .entry   = &entry,
-         .stop    = UPP_STOP_END,
-         .usage   = {.input = 900, .output = 100}},
+         .entry = &entry,
+         .stop = UPP_STOP_END,
+         .usage = {.input = 900, .output = 100}},
         {.kind = WM_STEP_END, .step = 7, .time_ms = 1770091506007},
     };
     struct wm_row row = {
@@ -200,7 +200,7 @@ TEST(model_row_costs_little_more_than_its_text)
     CHECK(wm_row_write(&row, &b, NULL) == 0);
     CHECK(b.n <= sizeof text * 115 / 100 + 120);
     wb_buf_clear(&b);
-    row.records   = records;
+    row.records = records;
     row.n_records = 2;
     CHECK(wm_row_write(&row, &b, NULL) == 0);
     CHECK(b.n <= sizeof text * 115 / 100 + 180);
@@ -210,24 +210,24 @@ TEST(model_row_costs_little_more_than_its_text)
 
 TEST(model_row_that_cannot_be_read_is_not_written)
 {
-    struct upp_part  part  = {.kind = UPP_PART_TEXT, .text = UPP_STR("x")};
-    struct upp_part  two[] = {part, part};
+    struct upp_part part = {.kind = UPP_PART_TEXT, .text = UPP_STR("x")};
+    struct upp_part two[] = {part, part};
     struct upp_media media = {0};
-    struct wm_entry  entry = {
-         .kind = WM_ENTRY_MESSAGE, .origin = 1, .audience = 1, .message = {.role = 1, .parts = two, .n_parts = 2}};
-    struct wm_event       record = {.kind = WM_RUN};
-    struct wm_row         whole  = {.entries = &entry, .n_entries = 1, .records = &record, .n_records = 1};
-    const struct wm_entry good   = entry;
-    const struct wm_event plain  = record;
+    struct wm_entry entry = {
+        .kind = WM_ENTRY_MESSAGE, .origin = 1, .audience = 1, .message = {.role = 1, .parts = two, .n_parts = 2}};
+    struct wm_event record = {.kind = WM_RUN};
+    struct wm_row whole = {.entries = &entry, .n_entries = 1, .records = &record, .n_records = 1};
+    const struct wm_entry good = entry;
+    const struct wm_event plain = record;
     for (int i = 0;; i++) {
-        WB_CLEANUP(wb_buf_done) struct wb_buf b     = WB_BUF(1u << 20);
-        struct upp_err                        err   = {0};
-        struct wm_row                         row   = whole;
-        const char                           *where = "";
-        entry                                       = good;
-        record                                      = plain;
-        two[1]                                      = part;
-        media                                       = (struct upp_media){0};
+        WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(1u << 20);
+        struct upp_err err = {0};
+        struct wm_row row = whole;
+        const char *where = "";
+        entry = good;
+        record = plain;
+        two[1] = part;
+        media = (struct upp_media){0};
         test_note("case %d", i);
         switch (i) {
         case 0:
@@ -323,18 +323,18 @@ TEST(model_row_that_cannot_be_read_is_not_written)
 
 TEST(model_row_keeps_what_was_taken_back)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf     b      = WB_BUF(1u << 20);
-    WB_CLEANUP(wb_arena_done) struct wb_arena a      = WB_ARENA(1u << 20);
-    struct upp_part                           part   = {.kind = UPP_PART_TEXT, .text = UPP_STR("well")};
-    struct wm_entry                           entry  = {.kind     = WM_ENTRY_MESSAGE,
-                                                        .origin   = 1,
-                                                        .audience = 1,
-                                                        .attempt  = 3,
-                                                        .message  = {.role = 2, .parts = &part, .n_parts = 1}};
-    struct wm_event                           record = {.kind = WM_VOID, .last = 4};
-    struct wm_row  row  = {.event = 5, .epoch = 2, .records = &record, .n_records = 1, .lost = &entry}, back;
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(1u << 20);
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
+    struct upp_part part = {.kind = UPP_PART_TEXT, .text = UPP_STR("well")};
+    struct wm_entry entry = {.kind = WM_ENTRY_MESSAGE,
+                             .origin = 1,
+                             .audience = 1,
+                             .attempt = 3,
+                             .message = {.role = 2, .parts = &part, .n_parts = 1}};
+    struct wm_event record = {.kind = WM_VOID, .last = 4};
+    struct wm_row row = {.event = 5, .epoch = 2, .records = &record, .n_records = 1, .lost = &entry}, back;
     struct upp_str tape = UPP_STR("\1\2\3\4\0"); /* message, part, one delta of four bytes */
-    uint64_t       n;
+    uint64_t n;
     tape.n = 5;
     CHECK_INT(wm_row_write(&row, &b, NULL), 0);
     CHECK_INT(wm_row_read(&a, WM_FORMAT, wb_buf_str(&b), tape, &back, NULL), 0);
@@ -354,20 +354,20 @@ TEST(model_row_keeps_what_was_taken_back)
 
 TEST(model_row_has_limits)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf     b = WB_BUF(1u << 20), deep = WB_BUF(1u << 12);
-    WB_CLEANUP(wb_arena_done) struct wb_arena a     = WB_ARENA(1u << 20);
-    struct upp_part                           part  = {.kind = UPP_PART_TEXT};
-    struct wm_entry                           entry = {.kind     = WM_ENTRY_MESSAGE,
-                                                       .origin   = 1,
-                                                       .audience = 1,
-                                                       .message = {.role = 1, .parts = &part, .n_parts = WM_PARTS + 1}};
-    struct wm_row                             row   = {.entries = &entry, .n_entries = 1}, back;
-    struct upp_err                            err   = {0};
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(1u << 20), deep = WB_BUF(1u << 12);
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
+    struct upp_part part = {.kind = UPP_PART_TEXT};
+    struct wm_entry entry = {.kind = WM_ENTRY_MESSAGE,
+                             .origin = 1,
+                             .audience = 1,
+                             .message = {.role = 1, .parts = &part, .n_parts = WM_PARTS + 1}};
+    struct wm_row row = {.entries = &entry, .n_entries = 1}, back;
+    struct upp_err err = {0};
     CHECK_INT(wm_row_write(&row, &b, &err), -UPP_ELIMIT);
     CHECK_STR(wb_cstr(err.where), UPP_STR("/e/0/p"));
 
     entry.message.n_parts = 0;
-    entry.n_refs          = WM_PARTS + 1;
+    entry.n_refs = WM_PARTS + 1;
     wb_buf_clear(&b);
     CHECK_INT(wm_row_write(&row, &b, &err), -UPP_ELIMIT);
     CHECK_STR(wb_cstr(err.where), UPP_STR("/e/0/f"));
@@ -378,8 +378,8 @@ TEST(model_row_has_limits)
         wb_buf_addc(&deep, '[');
     for (int i = 0; i < WJ_MAX_DEPTH; i++)
         wb_buf_addc(&deep, ']');
-    part.kind             = UPP_PART_RESULT;
-    part.text             = wb_buf_str(&deep);
+    part.kind = UPP_PART_RESULT;
+    part.text = wb_buf_str(&deep);
     entry.message.n_parts = 1;
     wb_buf_clear(&b);
     CHECK(wm_row_write(&row, &b, &err) == 0);
@@ -401,19 +401,19 @@ TEST(model_row_has_limits)
 
 TEST_WITH(model_row_is_at_most_64_mib, .no_torture = "128 MiB a run, and two allocations")
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf     text = WB_BUF(WM_ROW_MAX), b = WB_BUF(2u * WM_ROW_MAX);
-    WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(1u << 20);
-    struct upp_err                            err = {0};
-    struct wm_row                             row;
+    WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(WM_ROW_MAX), b = WB_BUF(2u * WM_ROW_MAX);
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
+    struct upp_err err = {0};
+    struct wm_row row;
     CHECK(wb_buf_reserve(&text, WM_ROW_MAX));
     memset(text.p, 'x', WM_ROW_MAX);
-    text.n                = WM_ROW_MAX;
-    struct upp_part part  = {.kind = UPP_PART_TEXT, .text = wb_buf_str(&text)};
-    struct wm_entry entry = {.kind     = WM_ENTRY_MESSAGE,
-                             .origin   = WM_ORIGIN_RUN,
+    text.n = WM_ROW_MAX;
+    struct upp_part part = {.kind = UPP_PART_TEXT, .text = wb_buf_str(&text)};
+    struct wm_entry entry = {.kind = WM_ENTRY_MESSAGE,
+                             .origin = WM_ORIGIN_RUN,
                              .audience = WM_AUDIENCE_ALL,
-                             .message  = {.role = UPP_ROLE_USER, .parts = &part, .n_parts = 1}};
-    row                   = (struct wm_row){.entries = &entry, .n_entries = 1};
+                             .message = {.role = UPP_ROLE_USER, .parts = &part, .n_parts = 1}};
+    row = (struct wm_row){.entries = &entry, .n_entries = 1};
     CHECK_INT(wm_row_write(&row, &b, &err), -UPP_ELIMIT);
     CHECK(b.n > WM_ROW_MAX);
     CHECK_INT(wm_row_read(&a, WM_FORMAT, wb_buf_str(&b), UPP_STR(""), &row, &err), -UPP_ELIMIT);
@@ -485,9 +485,9 @@ TEST(model_row_of_other_bytes_is_refused)
         {"{\"r\":[{\"k\":7,\"d\":6}]}", "/r/0/d", NULL},
     };
     for (size_t i = 0; i < WB_LEN(bad); i++) {
-        WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(1u << 20);
-        struct upp_err                            err = {0};
-        struct wm_row                             row = {.event = 99};
+        WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
+        struct upp_err err = {0};
+        struct wm_row row = {.event = 99};
         test_note("case %zu: %s", i, bad[i].body);
         CHECK_INT(wm_row_read(&a, WM_FORMAT, wb_cstr(bad[i].body), UPP_STR(""), &row, &err), -UPP_ESTORE);
         CHECK(err.code == UPP_ESTORE && row.event == 99);
@@ -500,10 +500,10 @@ TEST(model_row_of_other_bytes_is_refused)
 
 TEST(model_row_of_another_format_or_tape_is_refused)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(1u << 20);
-    struct upp_err                            err = {0};
-    struct wm_row                             row;
-    struct upp_str                            body = UPP_STR("{\"e\":[{\"r\":2,\"p\":[{\"x\":\"abc\"}]}]}");
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
+    struct upp_err err = {0};
+    struct wm_row row;
+    struct upp_str body = UPP_STR("{\"e\":[{\"r\":2,\"p\":[{\"x\":\"abc\"}]}]}");
     CHECK_INT(wm_row_read(&a, 2, body, UPP_STR(""), &row, &err), -UPP_ESTORE);
     CHECK_STR(wb_cstr(err.msg), UPP_STR("a row of format 2, which this version does not know"));
     CHECK_INT(wm_row_read_entries(&a, 0, body, &row, &err), -UPP_ESTORE);
@@ -517,10 +517,10 @@ TEST(model_row_of_another_format_or_tape_is_refused)
 
 TEST(model_row_gives_its_entries_alone)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(1u << 20);
-    struct upp_err                            err = {0};
-    struct wm_row                             row;
-    struct upp_str                            body =
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
+    struct upp_err err = {0};
+    struct wm_row row;
+    struct upp_str body =
         UPP_STR("{\"v\":3,\"e\":[{\"r\":3,\"f\":[\"a\",\"b\"]}],\"r\":[{\"k\":4,\"c\":\"a\",\"o\":1,\"j\":1},"
                 "{\"k\":5},{\"k\":4,\"c\":\"b\",\"o\":2,\"j\":\"no\"}],\"x\":{}}");
     CHECK(wm_row_read_entries(&a, WM_FORMAT, body, &row, &err) == 0);
@@ -533,14 +533,14 @@ TEST(model_row_gives_its_entries_alone)
 
 TEST(model_entry_joins_results_in_the_order_of_its_refs)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena a      = WB_ARENA(1u << 20);
-    struct upp_err                            err    = {0};
-    struct upp_str                            refs[] = {UPP_STR("c"), UPP_STR("a"), UPP_STR("b")};
-    struct wm_event                           ev[]   = {
-                                    {.kind = WM_TOOL_ENDED, .call = UPP_STR("a"), .name = UPP_STR("A"), .text = UPP_STR("1"), .outcome = WM_DONE},
-                                    {.kind = WM_TOOL_STARTED, .call = UPP_STR("b"), .text = UPP_STR("{}")},
-                                    {.kind = WM_TOOL_ENDED, .call = UPP_STR("c"), .text = UPP_STR("2"), .outcome = WM_ERROR},
-                                    {.kind = WM_TOOL_ENDED, .call = UPP_STR("c"), .text = UPP_STR("3"), .outcome = WM_UNKNOWN},
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
+    struct upp_err err = {0};
+    struct upp_str refs[] = {UPP_STR("c"), UPP_STR("a"), UPP_STR("b")};
+    struct wm_event ev[] = {
+        {.kind = WM_TOOL_ENDED, .call = UPP_STR("a"), .name = UPP_STR("A"), .text = UPP_STR("1"), .outcome = WM_DONE},
+        {.kind = WM_TOOL_STARTED, .call = UPP_STR("b"), .text = UPP_STR("{}")},
+        {.kind = WM_TOOL_ENDED, .call = UPP_STR("c"), .text = UPP_STR("2"), .outcome = WM_ERROR},
+        {.kind = WM_TOOL_ENDED, .call = UPP_STR("c"), .text = UPP_STR("3"), .outcome = WM_UNKNOWN},
     };
     const struct wm_event *ended[] = {&ev[0], &ev[1], &ev[2], &ev[3]};
     struct wm_entry e = {.kind = WM_ENTRY_MESSAGE, .message = {.role = UPP_ROLE_TOOL}, .refs = refs, .n_refs = 3};

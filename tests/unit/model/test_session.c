@@ -20,9 +20,9 @@ static int write_session(const struct wm_session *s, struct wb_buf *b, struct up
 static struct upp_str compact(struct wb_arena *a, const char *path)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(1u << 20);
-    size_t                                n;
-    yyjson_val                           *v;
-    char                                 *text = test_read(path, &n);
+    size_t n;
+    yyjson_val *v;
+    char *text = test_read(path, &n);
     if (!EXPECT(text))
         return (struct upp_str){0};
     int r = wj_read(a, wb_str(text, n), NULL, &v, NULL);
@@ -38,11 +38,11 @@ TEST(session_json_is_read_and_written_back)
 {
     static const char *const files[] = {"golden/session/seed.json", "golden/session/all.json"};
     for (size_t i = 0; i < WB_LEN(files); i++) {
-        WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(8u << 20);
-        WB_CLEANUP(wb_buf_done) struct wb_buf     b   = WB_BUF(1u << 20);
-        struct upp_err                            err = {0};
-        struct wm_session                         s;
-        struct upp_str                            text = compact(&a, files[i]);
+        WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(8u << 20);
+        WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(1u << 20);
+        struct upp_err err = {0};
+        struct wm_session s;
+        struct upp_str text = compact(&a, files[i]);
         test_note("%s: %s %s", files[i], err.where, err.msg);
         CHECK(text.p);
         CHECK_INT(wm_session_read(&a, text, &s, &err), 0);
@@ -54,9 +54,9 @@ TEST(session_json_is_read_and_written_back)
 /* covers: UAP-6.5b/1, UAP-13.1/1, UAP-13.6a/2/4 */
 TEST(session_json_is_read_into_its_parts)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(8u << 20);
-    struct upp_err                            err = {0};
-    struct wm_session                         s;
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(8u << 20);
+    struct upp_err err = {0};
+    struct wm_session s;
     CHECK_INT(wm_session_read(&a, compact(&a, "golden/session/all.json"), &s, &err), 0);
     CHECK_STR(s.id, UPP_STR("5f1c2d3e-0000-4000-8000-000000000001"));
     CHECK_STR(s.metadata, UPP_STR("{\"who\":\"\xf0\x9f\x98\x80\",\"n\":1.50e+3}"));
@@ -119,11 +119,11 @@ TEST(session_json_may_leave_things_out)
          "\"metadata\":{\"a\":1,\"a\":2}},\"subAgentStates\":{},\"metadata\":{}}],\"metadata\":{}}"},
     };
     for (size_t i = 0; i < WB_LEN(rows); i++) {
-        WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(8u << 20);
-        WB_CLEANUP(wb_buf_done) struct wb_buf     b   = WB_BUF(1u << 20);
-        struct upp_err                            err = {0};
-        struct wm_session                         s;
-        int                                       r = wm_session_read(&a, wb_cstr(rows[i].text), &s, &err);
+        WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(8u << 20);
+        WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(1u << 20);
+        struct upp_err err = {0};
+        struct wm_session s;
+        int r = wm_session_read(&a, wb_cstr(rows[i].text), &s, &err);
         test_note("row %zu: %s %s", i, err.where, err.msg);
         CHECK_INT(r, 0);
         CHECK_STR(s.tree.nodes[0].thread.updated, s.updated); /* the session's */
@@ -134,11 +134,11 @@ TEST(session_json_may_leave_things_out)
 
 TEST(session_tree_alone_is_read_and_written)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(8u << 20);
-    WB_CLEANUP(wb_buf_done) struct wb_buf     b   = WB_BUF(1u << 20);
-    struct upp_err                            err = {0};
-    struct wj_writer                          w;
-    struct wm_tree_doc                        t;
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(8u << 20);
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(1u << 20);
+    struct upp_err err = {0};
+    struct wj_writer w;
+    struct wm_tree_doc t;
     CHECK_INT(wm_tree_read(&a, UPP_STR("{\"rootId\":\"n\",\"currentId\":\"n\",\"nodes\":[" NODE "]}"), &t, &err), 0);
     CHECK(t.nodes[0].untimed && !t.nodes[0].thread.created.p);
     wj_writer_init(&w, &b, &err);
@@ -347,7 +347,7 @@ static const struct broken broken[] = {
 static struct upp_str replaced(struct wb_arena *a, struct upp_str text, const struct broken *b)
 {
     size_t at = wb_str_find(text, wb_cstr(b->find), 0), n = strlen(b->find), with = strlen(b->with);
-    char  *p = at == SIZE_MAX ? NULL : wb_arena_alloc(a, text.n + with, 1);
+    char *p = at == SIZE_MAX ? NULL : wb_arena_alloc(a, text.n + with, 1);
     if (!p)
         return (struct upp_str){0};
     memcpy(p, text.p, at);
@@ -369,13 +369,13 @@ TEST(session_json_that_is_broken_is_refused)
 {
     _Static_assert(WB_LEN(broken) >= 80, "the table is long");
     WB_CLEANUP(wb_arena_done) struct wb_arena good = WB_ARENA(8u << 20);
-    struct upp_str                            text = compact(&good, "golden/session/all.json");
+    struct upp_str text = compact(&good, "golden/session/all.json");
     CHECK(text.p);
     for (size_t i = 0; i < WB_LEN(broken); i++) {
-        WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(8u << 20);
-        struct upp_err                            err = {0};
-        struct wm_session                         s   = {.n_checkpoints = 4711};
-        struct upp_str this                           = replaced(&a, text, &broken[i]);
+        WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(8u << 20);
+        struct upp_err err = {0};
+        struct wm_session s = {.n_checkpoints = 4711};
+        struct upp_str this = replaced(&a, text, &broken[i]);
         test_note("row %zu: %s -> %s", i, broken[i].find, broken[i].with);
         CHECK(this.p);
         int r = wm_session_read(&a, this, &s, &err);
@@ -394,17 +394,17 @@ TEST(session_json_that_is_broken_is_refused)
 TEST_WITH(session_json_that_is_cut_is_refused, .no_torture = "thousands of documents; the others have every fault")
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena good = WB_ARENA(8u << 20);
-    struct upp_str                            text = compact(&good, "golden/session/all.json");
+    struct upp_str text = compact(&good, "golden/session/all.json");
     CHECK(text.p);
     for (size_t n = 0; n < text.n; n += 7) {
-        WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(8u << 20);
-        struct upp_err                            err = {0};
-        struct wm_session                         s;
+        WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(8u << 20);
+        struct upp_err err = {0};
+        struct wm_session s;
         test_note("the first %zu bytes", n);
         CHECK_INT(wm_session_read(&a, wb_str_sub(text, 0, n), &s, &err), -UPP_EINVALID);
         CHECK(err.where[0] && err.msg[0]);
     }
-    struct upp_err    err = {0};
+    struct upp_err err = {0};
     struct wm_session s;
     CHECK_INT(wm_session_read(&good, wb_arena_printf(&good, "%.*s,", UPP_FMT(text)), &s, &err), -UPP_EINVALID);
     CHECK_INT(wm_session_read(&good, wb_arena_printf(&good, "%.*s{}", UPP_FMT(text)), &s, &err), -UPP_EINVALID);
@@ -435,9 +435,9 @@ static void add_path(struct wb_buf *b, unsigned n, bool round)
 TEST_WITH(session_tree_has_a_depth, .no_torture = "thousands of nodes; the others have every fault")
 {
     static const struct {
-        unsigned    n;
-        bool        round;
-        int         r;
+        unsigned n;
+        bool round;
+        int r;
         const char *msg;
     } rows[] = {
         {WM_SESSION_DEPTH, false, 0, ""},
@@ -446,10 +446,10 @@ TEST_WITH(session_tree_has_a_depth, .no_torture = "thousands of nodes; the other
         {5000, true, -UPP_EINVALID, "its parents go round and never come to the root"},
     };
     for (size_t i = 0; i < WB_LEN(rows); i++) {
-        WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(64u << 20);
-        WB_CLEANUP(wb_buf_done) struct wb_buf     b   = WB_BUF(16u << 20);
-        struct upp_err                            err = {0};
-        struct wm_tree_doc                        t;
+        WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
+        WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(16u << 20);
+        struct upp_err err = {0};
+        struct wm_tree_doc t;
         add_path(&b, rows[i].n, rows[i].round);
         test_note("row %zu", i);
         CHECK_INT(wm_tree_read(&a, wb_buf_str(&b), &t, &err), rows[i].r);
@@ -462,11 +462,11 @@ TEST_WITH(session_tree_has_a_depth, .no_torture = "thousands of nodes; the other
 TEST_WITH(session_tree_has_a_number_of_nodes, .no_torture = "65,536 nodes; the others have every fault")
 {
     for (unsigned over = 0; over < 2; over++) {
-        WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(256u << 20);
-        WB_CLEANUP(wb_buf_done) struct wb_buf     b   = WB_BUF(64u << 20);
-        struct upp_err                            err = {0};
-        struct wm_tree_doc                        t;
-        unsigned                                  n = WM_SESSION_NODES + over;
+        WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(256u << 20);
+        WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(64u << 20);
+        struct upp_err err = {0};
+        struct wm_tree_doc t;
+        unsigned n = WM_SESSION_NODES + over;
         wb_buf_addf(&b,
                     "{\"rootId\":\"0\",\"currentId\":\"%u\",\"nodes\":[{\"id\":\"0\"," THREAD ",\"children\":[\"1\"",
                     n - 1);
@@ -498,10 +498,10 @@ TEST_WITH(session_plan_may_be_long, .no_torture = "thousands of steps; the other
 {
     const unsigned steps = 20000;
     for (unsigned ring = 0; ring < 2; ring++) {
-        WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(64u << 20);
-        WB_CLEANUP(wb_buf_done) struct wb_buf     b   = WB_BUF(16u << 20);
-        struct upp_err                            err = {0};
-        struct wm_session                         s;
+        WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
+        WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(16u << 20);
+        struct upp_err err = {0};
+        struct wm_session s;
         wb_buf_addf(&b, HEAD TREE
                     ",\"checkpoints\":[{\"id\":\"c\",\"sessionId\":\"s\",\"timestamp\":\"2026-02-03T04:05:06Z\","
                     "\"step\":0,\"threadId\":\"n\",\"state\":{\"step\":0,\"messages\":[],\"metadata\":{},\"plan\":[");
@@ -521,9 +521,9 @@ TEST(session_json_nests_eight_sessions)
 {
     for (unsigned over = 0; over < 2; over++) {
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(8u << 20);
-        WB_CLEANUP(wb_buf_done) struct wb_buf     b = WB_BUF(1u << 20), back = WB_BUF(1u << 20);
-        struct upp_err                            err = {0};
-        struct wm_session                         s, outer = {0};
+        WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(1u << 20), back = WB_BUF(1u << 20);
+        struct upp_err err = {0};
+        struct wm_session s, outer = {0};
         add_nested(&b, WM_SESSION_NESTED + over);
         CHECK_INT(wm_session_read(&a, wb_buf_str(&b), &s, &err), over ? -UPP_ELIMIT : 0);
         if (over) {
@@ -533,10 +533,10 @@ TEST(session_json_nests_eight_sessions)
         CHECK_INT(write_session(&s, &back, &err), 0);
         /* One more around it is not written either. */
         struct wm_sub_session sub = {UPP_STR("call"), &s};
-        struct wm_checkpoint  c   = s.checkpoints[0];
-        outer                     = s;
-        c.subs                    = &sub;
-        outer.checkpoints         = &c;
+        struct wm_checkpoint c = s.checkpoints[0];
+        outer = s;
+        c.subs = &sub;
+        outer.checkpoints = &c;
         CHECK_INT(write_session(&outer, &back, &err), -UPP_ELIMIT);
     }
 }
@@ -544,9 +544,9 @@ TEST(session_json_nests_eight_sessions)
 TEST(session_json_has_a_depth_and_a_length)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(8u << 20), small = WB_ARENA(6000);
-    WB_CLEANUP(wb_buf_done) struct wb_buf     b   = WB_BUF(1u << 20);
-    struct upp_err                            err = {0};
-    struct wm_session                         s;
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(1u << 20);
+    struct upp_err err = {0};
+    struct wm_session s;
     wb_buf_addf(&b, HEAD TREE ",\"checkpoints\":[],\"metadata\":{\"a\":");
     for (unsigned i = 0; i < WM_SESSION_JSON - 1; i++)
         wb_buf_addc(&b, '[');
@@ -562,17 +562,17 @@ TEST(session_json_has_a_depth_and_a_length)
 /* What is no JSON inside of the struct does not get out. */
 TEST(session_write_looks_at_what_it_writes)
 {
-    static const char *const                  bad[] = {"", "{", "[]", "7", "{} {}", "{\"a\":}", "\xff"};
-    WB_CLEANUP(wb_arena_done) struct wb_arena a     = WB_ARENA(8u << 20);
-    WB_CLEANUP(wb_buf_done) struct wb_buf     b     = WB_BUF(1u << 20);
-    struct upp_err                            err   = {0};
-    struct wm_session                         s;
+    static const char *const bad[] = {"", "{", "[]", "7", "{} {}", "{\"a\":}", "\xff"};
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(8u << 20);
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(1u << 20);
+    struct upp_err err = {0};
+    struct wm_session s;
     CHECK_INT(wm_session_read(&a, UPP_STR(HEAD TREE ",\"checkpoints\":[]}"), &s, &err), 0);
     for (size_t i = 0; i < WB_LEN(bad); i++) {
         test_note("row %zu", i);
         s.metadata = wb_cstr(bad[i]);
         CHECK_INT(write_session(&s, &b, &err), -UPP_EINVALID);
-        s.metadata               = UPP_STR("{}");
+        s.metadata = UPP_STR("{}");
         s.tree.nodes[0].metadata = wb_cstr(bad[i]);
         CHECK_INT(write_session(&s, &b, &err), -UPP_EINVALID);
         s.tree.nodes[0].metadata = UPP_STR(" { \"a\" : 1 } ");

@@ -6,8 +6,8 @@
 
 struct seen {
     enum wm_mark mark;
-    uint32_t     part;
-    uint64_t     bytes;
+    uint32_t part;
+    uint64_t bytes;
 };
 
 static uint32_t draw(uint64_t *seed, uint32_t n)
@@ -49,11 +49,11 @@ TEST_WITH(model_tape_is_read_while_it_grows, .no_torture = "many seeds; the next
 {
     for (uint64_t s = 0; s < 200; s++) {
         WB_CLEANUP(wm_tape_done) struct wm_tape t;
-        struct wm_tape_at                       eager = {0}, lazy = {0}, end = {0};
-        static struct seen                      all[400];
-        struct seen                             now;
-        size_t                                  n = 0, n_lazy = 0;
-        uint64_t                                seed = s;
+        struct wm_tape_at eager = {0}, lazy = {0}, end = {0};
+        static struct seen all[400];
+        struct seen now;
+        size_t n = 0, n_lazy = 0;
+        uint64_t seed = s;
         test_note("seed %llu", (unsigned long long)s);
         wm_tape_init(&t, 1u << 16);
         for (int i = 0; i < 400; i++) {
@@ -95,10 +95,10 @@ TEST_WITH(model_tape_is_read_while_it_grows, .no_torture = "many seeds; the next
 TEST(model_tape_that_failed_says_so)
 {
     WB_CLEANUP(wm_tape_done) struct wm_tape t;
-    struct wm_tape_at                       at = {0};
-    enum wm_mark                            mark;
-    uint32_t                                part;
-    uint64_t                                bytes;
+    struct wm_tape_at at = {0};
+    enum wm_mark mark;
+    uint32_t part;
+    uint64_t bytes;
     wm_tape_init(&t, 4);
     wm_tape_mark(&t, WM_MARK_OPEN, 0);
     wm_tape_mark(&t, WM_MARK_PART, 0);
@@ -121,8 +121,8 @@ TEST(model_tape_of_other_bytes_is_refused)
 {
     static const struct {
         struct upp_str tape;
-        int            good; /* marks before it breaks */
-        const char    *msg;
+        int good; /* marks before it breaks */
+        const char *msg;
     } bad[] = {
         {UPP_STR_INIT("\x01\x80"), 1, "the tape is broken at byte 1: expected a mark"},
         {UPP_STR_INIT("\x82\x00"), 0, "the tape is broken at byte 0: expected a mark"},
@@ -143,11 +143,11 @@ TEST(model_tape_of_other_bytes_is_refused)
          "the tape is broken at byte 1: expected deltas that a text can have"},
     };
     for (size_t i = 0; i < WB_LEN(bad); i++) {
-        struct wm_tape_at at  = {0};
-        struct upp_err    err = {0};
-        enum wm_mark      mark;
-        uint32_t          part;
-        uint64_t          bytes, events, text;
+        struct wm_tape_at at = {0};
+        struct upp_err err = {0};
+        enum wm_mark mark;
+        uint32_t part;
+        uint64_t bytes, events, text;
         test_note("case %zu", i);
         for (int k = 0; k < bad[i].good; k++)
             CHECK(wm_tape_next(bad[i].tape, &at, &mark, &part, &bytes, &err) == 1);
@@ -159,9 +159,9 @@ TEST(model_tape_of_other_bytes_is_refused)
 
     /* A cursor that had five deltas of a run, and a tape on which it has three. */
     struct wm_tape_at at = {.taken = 5};
-    enum wm_mark      mark;
-    uint32_t          part;
-    uint64_t          bytes, events, text;
+    enum wm_mark mark;
+    uint32_t part;
+    uint64_t bytes, events, text;
     CHECK_INT(wm_tape_next(UPP_STR("\x03\x01\x02"), &at, &mark, &part, &bytes, NULL), -UPP_ESTORE);
     CHECK_INT(wm_tape_next(UPP_STR("\x01"), &at, &mark, &part, &bytes, NULL), -UPP_ESTORE);
 

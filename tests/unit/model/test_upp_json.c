@@ -18,7 +18,7 @@ static int write_message(const struct upp_message *m, struct wb_buf *b, struct u
 static int read_message(struct wb_arena *a, struct upp_str text, struct upp_message *m, struct upp_err *err)
 {
     yyjson_val *v;
-    int         r = wj_read(a, text, NULL, &v, err);
+    int r = wj_read(a, text, NULL, &v, err);
     return r < 0 ? r : wm_message_read(a, v, m, err);
 }
 
@@ -70,9 +70,9 @@ TEST(model_upp_messages_keep_their_bytes)
     };
     WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(1u << 20);
     for (size_t i = 0; i < WB_LEN(texts); i++) {
-        WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(4u << 20);
-        struct upp_err                            err = {0};
-        struct upp_message                        m;
+        WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(4u << 20);
+        struct upp_err err = {0};
+        struct upp_message m;
         test_note("case %zu", i);
         CHECK_INT(read_message(&a, wb_cstr(texts[i]), &m, &err), 0);
         CHECK(write_message(&m, &b, &err) == 0);
@@ -82,9 +82,9 @@ TEST(model_upp_messages_keep_their_bytes)
 
 TEST(model_upp_message_is_read_into_its_parts)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(4u << 20);
-    struct upp_err                            err = {0};
-    struct upp_message                        m;
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(4u << 20);
+    struct upp_err err = {0};
+    struct upp_message m;
     CHECK(read_message(
               &a,
               UPP_STR(
@@ -130,9 +130,9 @@ TEST(model_upp_bytes_come_in_three_forms)
         {"[[1]]", "/content/0/data/0"}, {"{\"1\":1}", "/content/0/data/1"}, {"{\"0\":\"x\"}", "/content/0/data/0"},
         {"null", "/content/0/data"},    {"7", "/content/0/data"},           {"{\"0\":1,\"0\":1}", "/content/0/data/0"},
     };
-    WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(4u << 20);
-    struct upp_err                            err = {0};
-    struct upp_message                        m;
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(4u << 20);
+    struct upp_err err = {0};
+    struct upp_message m;
     for (size_t i = 0; i < WB_LEN(good); i++) {
         struct upp_str text = wb_arena_printf(&a,
                                               "{\"id\":\"m\",\"type\":\"user\",\"content\":[{\"type\":\"audio\","
@@ -204,9 +204,9 @@ TEST(model_upp_message_that_is_none_is_refused)
          "/results/0/isError", "expected true or false, found the number 1"},
     };
     for (size_t i = 0; i < WB_LEN(bad); i++) {
-        WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(4u << 20);
-        struct upp_err                            err = {0};
-        struct upp_message                        m   = {.role = 77};
+        WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(4u << 20);
+        struct upp_err err = {0};
+        struct upp_message m = {.role = 77};
         test_note("case %zu: %s", i, bad[i].text);
         CHECK_INT(read_message(&a, wb_cstr(bad[i].text), &m, &err), -UPP_EINVALID);
         CHECK_INT(m.role, 77);
@@ -218,10 +218,10 @@ TEST(model_upp_message_that_is_none_is_refused)
 
 TEST(model_upp_message_has_a_limit_of_parts)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(64u << 20);
-    WB_CLEANUP(wb_buf_done) struct wb_buf     b   = WB_BUF(4u << 20);
-    struct upp_err                            err = {0};
-    struct upp_message                        m;
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(4u << 20);
+    struct upp_err err = {0};
+    struct upp_message m;
     wb_buf_add(&b, UPP_STR("{\"id\":\"\",\"type\":\"user\"," T ",\"content\":[0"));
     for (int i = 0; i < WM_PARTS; i++)
         wb_buf_add(&b, UPP_STR(",0"));
@@ -233,13 +233,13 @@ TEST(model_upp_message_has_a_limit_of_parts)
 TEST(model_upp_writes_nothing_that_upp_has_not)
 {
     struct upp_media media = {.source = UPP_SOURCE_URL, .data = UPP_STR("x")};
-    struct upp_part  part  = {.kind = UPP_PART_TEXT};
+    struct upp_part part = {.kind = UPP_PART_TEXT};
     for (int i = 0;; i++) {
-        WB_CLEANUP(wb_buf_done) struct wb_buf b   = WB_BUF(1u << 20);
-        struct upp_err                        err = {0};
-        struct upp_message                    m   = {.role = UPP_ROLE_USER, .parts = &part, .n_parts = 1};
-        part                                      = (struct upp_part){.kind = UPP_PART_TEXT};
-        media.source                              = UPP_SOURCE_URL;
+        WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(1u << 20);
+        struct upp_err err = {0};
+        struct upp_message m = {.role = UPP_ROLE_USER, .parts = &part, .n_parts = 1};
+        part = (struct upp_part){.kind = UPP_PART_TEXT};
+        media.source = UPP_SOURCE_URL;
         test_note("case %d", i);
         switch (i) {
         case 0:
@@ -321,12 +321,12 @@ TEST(model_upp_thread_keeps_its_bytes)
         {"{\"id\":\"x\",\"messages\":[],\"createdAt\":\"2026-02-03\"}", ""},
         {"{\"id\":\"x\",\"messages\":[],\"createdAt\":\"soon\",\"updatedAt\":\"2026-02-03\"}", "/createdAt"},
     };
-    WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(4u << 20);
-    WB_CLEANUP(wb_buf_done) struct wb_buf     b   = WB_BUF(1u << 20);
-    struct upp_err                            err = {0};
-    struct wm_thread_json                     t;
-    struct wj_writer                          w;
-    yyjson_val                               *v;
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(4u << 20);
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(1u << 20);
+    struct upp_err err = {0};
+    struct wm_thread_json t;
+    struct wj_writer w;
+    yyjson_val *v;
     CHECK(wj_read(&a, wb_cstr(text), NULL, &v, &err) == 0);
     CHECK(wm_thread_read(&a, v, &t, &err) == 0);
     CHECK_INT(t.n, 1);
@@ -346,8 +346,8 @@ TEST(model_upp_thread_keeps_its_bytes)
 TEST(model_upp_usage_and_errors)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(1u << 20);
-    struct upp_err                        e = {.code = UPP_ERATE, .http = 429};
-    struct wj_writer                      w;
+    struct upp_err e = {.code = UPP_ERATE, .http = 429};
+    struct wj_writer w;
     wj_writer_init(&w, &b, NULL);
     wm_usage_write(&w, &(struct upp_usage){.input = 5, .output = 2, .cache_read = 1});
     wm_err_write(&w, &(struct upp_err){.code = UPP_ELIMIT});

@@ -11,17 +11,17 @@
 /* ---- A transport of memory: one answer after the other ------------------------------------------------------- */
 
 struct answer {
-    int         status;
+    int status;
     const char *body;
 };
 
 struct scene {
     const struct answer *answers;
-    size_t               n, at, cut; /* cut: where a body is split; 0: nowhere */
-    struct upp_str       rest;
-    bool                 split;
-    struct wb_buf        sent; /* "METHOD url body\n" */
-    unsigned             open;
+    size_t n, at, cut; /* cut: where a body is split; 0: nowhere */
+    struct upp_str rest;
+    bool split;
+    struct wb_buf sent; /* "METHOD url body\n" */
+    unsigned open;
 };
 
 static int scene_send(void *arg, const struct upp_http_request *req, const struct upp_wait *wait,
@@ -30,7 +30,7 @@ static int scene_send(void *arg, const struct upp_http_request *req, const struc
     struct scene *s = arg;
     (void)wait;
     wb_buf_addf(&s->sent, "%.*s %.*s %.*s\n", UPP_FMT(req->method), UPP_FMT(req->url), UPP_FMT(req->body));
-    s->rest  = s->at < s->n ? wb_cstr(s->answers[s->at].body) : (struct upp_str){0};
+    s->rest = s->at < s->n ? wb_cstr(s->answers[s->at].body) : (struct upp_str){0};
     s->split = false;
     s->open++;
     s->at++;
@@ -49,10 +49,10 @@ static int scene_head(struct upp_http_call *c, struct upp_http_head *ret, struct
 static int scene_read(struct upp_http_call *c, struct upp_str *ret, struct upp_err *err)
 {
     struct scene *s = (struct scene *)(void *)c;
-    size_t        n = s->cut && !s->split ? WB_MIN(s->cut, s->rest.n) : s->rest.n;
+    size_t n = s->cut && !s->split ? WB_MIN(s->cut, s->rest.n) : s->rest.n;
     (void)err;
-    *ret     = wb_str_sub(s->rest, 0, n);
-    s->rest  = wb_str_sub(s->rest, n, SIZE_MAX);
+    *ret = wb_str_sub(s->rest, 0, n);
+    s->rest = wb_str_sub(s->rest, n, SIZE_MAX);
     s->split = true;
     return ret->n > 0;
 }
@@ -73,16 +73,16 @@ static int play(struct scene *s, const char *protocol, const struct upp_request 
 {
     const struct upp_transport via = {
         .size = sizeof via, .arg = s, .send = scene_send, .head = scene_head, .read = scene_read, .close = scene_close};
-    struct upp_part           part   = {.kind = UPP_PART_TEXT, .text = UPP_STR("hi")};
-    const struct upp_message  m      = {.role = UPP_ROLE_USER, .parts = &part, .n_parts = 1};
+    struct upp_part part = {.kind = UPP_PART_TEXT, .text = UPP_STR("hi")};
+    const struct upp_message m = {.role = UPP_ROLE_USER, .parts = &part, .n_parts = 1};
     const struct upp_message *list[] = {&m};
-    struct upp_request        plain  = {.messages = list, .n_messages = 1, .session = UPP_STR("S")};
-    struct upp_provider_opts  o      = {
-              .size = sizeof o, .base_url = "http://far/process", .transport = &via, .timeout_ms = 1000};
+    struct upp_request plain = {.messages = list, .n_messages = 1, .session = UPP_STR("S")};
+    struct upp_provider_opts o = {
+        .size = sizeof o, .base_url = "http://far/process", .transport = &via, .timeout_ms = 1000};
     UPP_CLEANUP(upp_model_freep) struct upp_model *model = NULL;
-    UPP_CLEANUP(upp_step_closep) struct upp_step  *step  = NULL;
-    struct upp_step_event                          ev;
-    unsigned                                       n = 0;
+    UPP_CLEANUP(upp_step_closep) struct upp_step *step = NULL;
+    struct upp_step_event ev;
+    unsigned n = 0;
     if (!s->sent.max)
         s->sent = (struct wb_buf)WB_BUF(1 << 20);
     int r = rm_model_new(protocol, "far", &o, (struct upp_str){0}, &model, err);
@@ -121,9 +121,9 @@ TEST(remote_agentapi_cut_anywhere)
 {
     static const struct answer one = {200, ANSWER};
     for (size_t cut = 0; cut < sizeof ANSWER; cut++) {
-        WB_CLEANUP(scene_done) struct scene   s    = {.answers = &one, .n = 1, .cut = cut};
+        WB_CLEANUP(scene_done) struct scene s = {.answers = &one, .n = 1, .cut = cut};
         WB_CLEANUP(wb_buf_done) struct wb_buf said = WB_BUF(1 << 16);
-        struct upp_err                        err  = {0};
+        struct upp_err err = {0};
         test_note("cut %zu", cut);
         CHECK_INT(play(&s, "agentapi", NULL, 0, &said, &err), 0);
         CHECK_STR(wb_str_sub(wb_buf_str(&said), 0, 17), UPP_STR("|1: Hello|end 1 {"));
@@ -136,8 +136,8 @@ TEST(remote_agentapi_failures)
 {
     static const struct {
         struct answer answer;
-        int           r;
-        const char   *why;
+        int r;
+        const char *why;
     } cases[] = {
         {{200, BEGIN C("2", "a")}, -UPP_ENET, "the stream ended before its response was over"},
         {{200, BEGIN C("3", "a")}, -UPP_EPROTO, "the remote server's stream is wrong: frame 3 comes after frame 1"},
@@ -158,9 +158,9 @@ TEST(remote_agentapi_failures)
          "the remote agent withdrew a message that it had sent"},
     };
     for (size_t i = 0; i < WB_LEN(cases); i++) {
-        WB_CLEANUP(scene_done) struct scene   s    = {.answers = &cases[i].answer, .n = 1};
+        WB_CLEANUP(scene_done) struct scene s = {.answers = &cases[i].answer, .n = 1};
         WB_CLEANUP(wb_buf_done) struct wb_buf said = WB_BUF(1 << 16);
-        struct upp_err                        err  = {0};
+        struct upp_err err = {0};
         test_note("case %zu", i);
         CHECK_INT(play(&s, "agentapi", NULL, 0, &said, &err), cases[i].r);
         if (cases[i].why)
@@ -170,10 +170,10 @@ TEST(remote_agentapi_failures)
 
 TEST(remote_agentapi_is_stopped)
 {
-    static const struct answer            two[] = {{200, ANSWER}, {200, "{}"}};
-    WB_CLEANUP(scene_done) struct scene   s     = {.answers = two, .n = 2};
-    WB_CLEANUP(wb_buf_done) struct wb_buf said  = WB_BUF(1 << 16);
-    struct upp_err                        err   = {0};
+    static const struct answer two[] = {{200, ANSWER}, {200, "{}"}};
+    WB_CLEANUP(scene_done) struct scene s = {.answers = two, .n = 2};
+    WB_CLEANUP(wb_buf_done) struct wb_buf said = WB_BUF(1 << 16);
+    struct upp_err err = {0};
     CHECK_INT(play(&s, "agentapi", NULL, 3, &said, &err), 0);
     struct upp_str sent = wb_buf_str(&s.sent), first;
     CHECK(wb_str_split(&sent, '\n', &first));
@@ -185,11 +185,11 @@ TEST(remote_agentapi_out_of_memory)
 {
     static const struct answer one = {200, ANSWER};
     for (unsigned long n = 1;; n++) {
-        WB_CLEANUP(scene_done) struct scene   s    = {.answers = &one, .n = 1};
+        WB_CLEANUP(scene_done) struct scene s = {.answers = &one, .n = 1};
         WB_CLEANUP(wb_buf_done) struct wb_buf said = WB_BUF(1 << 16);
-        struct upp_err                        err  = {0};
+        struct upp_err err = {0};
         fault_at(FAULT_MEMORY, n, 12, false);
-        int           r     = play(&s, "agentapi", NULL, 0, &said, &err);
+        int r = play(&s, "agentapi", NULL, 0, &said, &err);
         unsigned long fired = fault_fired();
         fault_off();
         test_note("allocation %lu", n);
@@ -215,9 +215,9 @@ static const struct answer t01[] = {
 /* covers: AITP-28/4 */
 TEST(remote_aitp_without_runs)
 {
-    WB_CLEANUP(scene_done) struct scene   s    = {.answers = t01, .n = WB_LEN(t01)};
+    WB_CLEANUP(scene_done) struct scene s = {.answers = t01, .n = WB_LEN(t01)};
     WB_CLEANUP(wb_buf_done) struct wb_buf said = WB_BUF(1 << 16);
-    struct upp_err                        err  = {0};
+    struct upp_err err = {0};
     CHECK_INT(play(&s, "aitp", NULL, 0, &said, &err), 0);
     CHECK_STR(wb_str_sub(wb_buf_str(&said), 0, 10), UPP_STR("|1: hello|"));
     CHECK(wb_str_find(wb_buf_str(&said), UPP_STR("\"thread\":\"t1\",\"replies\":1,\"actor\":\"far.away\""), 0) !=
@@ -230,11 +230,11 @@ TEST(remote_aitp_without_runs)
 TEST(remote_aitp_out_of_memory)
 {
     for (unsigned long n = 1;; n++) {
-        WB_CLEANUP(scene_done) struct scene   s    = {.answers = t01, .n = WB_LEN(t01)};
+        WB_CLEANUP(scene_done) struct scene s = {.answers = t01, .n = WB_LEN(t01)};
         WB_CLEANUP(wb_buf_done) struct wb_buf said = WB_BUF(1 << 16);
-        struct upp_err                        err  = {0};
+        struct upp_err err = {0};
         fault_at(FAULT_MEMORY, n, 12, false);
-        int           r     = play(&s, "aitp", NULL, 0, &said, &err);
+        int r = play(&s, "aitp", NULL, 0, &said, &err);
         unsigned long fired = fault_fired();
         fault_off();
         test_note("allocation %lu", n);
@@ -248,7 +248,7 @@ TEST(remote_aitp_failures)
 {
     static const struct {
         struct answer answers[5];
-        int           r;
+        int r;
     } cases[] = {
         {{{200, "{\"id\":\"../x\"}"}}, -UPP_EPROTO},
         {{{200, "{}"}}, -UPP_EPROTO},
@@ -259,9 +259,9 @@ TEST(remote_aitp_failures)
         {{{200, "{\"id\":\"t\"}"}, {200, "{}"}, {404, "{}"}, {200, "{}"}}, -UPP_EPROTO},
     };
     for (size_t i = 0; i < WB_LEN(cases); i++) {
-        WB_CLEANUP(scene_done) struct scene   s    = {.answers = cases[i].answers, .n = 5};
+        WB_CLEANUP(scene_done) struct scene s = {.answers = cases[i].answers, .n = 5};
         WB_CLEANUP(wb_buf_done) struct wb_buf said = WB_BUF(1 << 16);
-        struct upp_err                        err  = {0};
+        struct upp_err err = {0};
         test_note("case %zu", i);
         CHECK_INT(play(&s, "aitp", NULL, 0, &said, &err), cases[i].r);
         CHECK(!s.open);
@@ -272,20 +272,20 @@ TEST(remote_aitp_failures)
 
 TEST(remote_session)
 {
-    struct upp_part                           parts[4] = {{.kind = UPP_PART_TEXT, .text = UPP_STR("one")},
-                                                          {.kind = UPP_PART_TEXT, .text = UPP_STR("first")},
-                                                          {.kind = UPP_PART_TEXT, .text = UPP_STR("two")},
-                                                          {.kind = UPP_PART_TEXT, .text = UPP_STR("half")}};
-    struct upp_message                        m[4]     = {{.role = UPP_ROLE_USER, .parts = &parts[0], .n_parts = 1},
-                                                          {.role = UPP_ROLE_ASSISTANT, .parts = &parts[1], .n_parts = 1},
-                                                          {.role = UPP_ROLE_USER, .parts = &parts[2], .n_parts = 1},
-                                                          {.role = UPP_ROLE_ASSISTANT, .parts = &parts[3], .n_parts = 1}};
-    const struct upp_message                 *list[]   = {&m[0], &m[1], &m[2], &m[3]};
-    struct upp_request                        req      = {.messages = list, .n_messages = 1, .session = UPP_STR("S")};
-    WB_CLEANUP(wb_arena_done) struct wb_arena a        = WB_ARENA(1 << 20);
-    struct rm_session                         s;
-    struct upp_err                            err = {0};
-    char                                      seen[RM_SEEN + 1];
+    struct upp_part parts[4] = {{.kind = UPP_PART_TEXT, .text = UPP_STR("one")},
+                                {.kind = UPP_PART_TEXT, .text = UPP_STR("first")},
+                                {.kind = UPP_PART_TEXT, .text = UPP_STR("two")},
+                                {.kind = UPP_PART_TEXT, .text = UPP_STR("half")}};
+    struct upp_message m[4] = {{.role = UPP_ROLE_USER, .parts = &parts[0], .n_parts = 1},
+                               {.role = UPP_ROLE_ASSISTANT, .parts = &parts[1], .n_parts = 1},
+                               {.role = UPP_ROLE_USER, .parts = &parts[2], .n_parts = 1},
+                               {.role = UPP_ROLE_ASSISTANT, .parts = &parts[3], .n_parts = 1}};
+    const struct upp_message *list[] = {&m[0], &m[1], &m[2], &m[3]};
+    struct upp_request req = {.messages = list, .n_messages = 1, .session = UPP_STR("S")};
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 20);
+    struct rm_session s;
+    struct upp_err err = {0};
+    char seen[RM_SEEN + 1];
     CHECK_INT(rm_session_find(&a, "agentapi", &req, &s, &err), 0);
     CHECK(!s.note && s.from == 0 && wb_str_eq(s.id, UPP_STR("S")));
     m[1].metadata =
@@ -298,9 +298,9 @@ TEST(remote_session)
     req.session = UPP_STR("T"); /* another branch */
     CHECK_INT(rm_session_find(&a, "agentapi", &req, &s, &err), 0);
     CHECK(!s.note && s.from == 0);
-    req.session      = UPP_STR("S");
+    req.session = UPP_STR("S");
     m[3].interrupted = true;
-    req.n_messages   = 4;
+    req.n_messages = 4;
     CHECK_INT(rm_session_find(&a, "agentapi", &req, &s, &err), 0);
     CHECK(!s.note && s.from == 0);
     m[3].interrupted = false; /* of another agent */
@@ -311,8 +311,7 @@ TEST(remote_session)
     CHECK(!s.note && s.from == 0);
 }
 
-/* ---- Envelopes ----------------------------------------------------------------------------------------------------
- */
+/* ---- Envelopes ------------------------------------------------------------------------------- */
 
 #define HEAD(role, intent)                                                                                             \
     "{\"protocol\":\"multiagent-1.0\",\"role\":\"" role                                                                \
@@ -325,10 +324,10 @@ TEST(remote_session)
 /* The call with one message of this text. */
 static int send(struct scene *s, const char *text, struct wb_buf *said, struct upp_err *err)
 {
-    struct upp_part           part   = {.kind = UPP_PART_TEXT, .text = wb_cstr(text)};
-    const struct upp_message  m      = {.role = UPP_ROLE_USER, .parts = &part, .n_parts = 1, .time_ms = 1000};
+    struct upp_part part = {.kind = UPP_PART_TEXT, .text = wb_cstr(text)};
+    const struct upp_message m = {.role = UPP_ROLE_USER, .parts = &part, .n_parts = 1, .time_ms = 1000};
     const struct upp_message *list[] = {&m};
-    struct upp_request        req    = {.messages = list, .n_messages = 1, .session = UPP_STR("S")};
+    struct upp_request req = {.messages = list, .n_messages = 1, .session = UPP_STR("S")};
     return play(s, "envelopes", &req, 0, said, err);
 }
 
@@ -338,10 +337,10 @@ static int send(struct scene *s, const char *text, struct wb_buf *said, struct u
 TEST(remote_envelopes_keeps_to_the_handshake)
 {
     static const struct {
-        const char   *text;
+        const char *text;
         struct answer answers[2];
-        int           r;
-        const char   *sent, *said;
+        int r;
+        const char *sent, *said;
     } cases[] = {
         /* as it is; without a handshake; content as its text; more tokens than it takes; text of a user */
         {JSON_DATA "}",
@@ -384,10 +383,10 @@ TEST(remote_envelopes_keeps_to_the_handshake)
          ""},
     };
     for (size_t i = 0; i < WB_LEN(cases); i++) {
-        WB_CLEANUP(scene_done) struct scene   s    = {.answers = cases[i].answers, .n = 2};
+        WB_CLEANUP(scene_done) struct scene s = {.answers = cases[i].answers, .n = 2};
         WB_CLEANUP(wb_buf_done) struct wb_buf said = WB_BUF(1 << 16);
-        struct upp_err                        err  = {0};
-        int                                   r    = send(&s, cases[i].text, &said, &err);
+        struct upp_err err = {0};
+        int r = send(&s, cases[i].text, &said, &err);
         test_note("case %zu: %d %s, sent %.*s, said %.*s", i, r, err.msg, UPP_FMT(wb_buf_str(&s.sent)),
                   UPP_FMT(wb_buf_str(&said)));
         CHECK_INT(r, cases[i].r);
@@ -402,11 +401,11 @@ TEST(remote_envelopes_out_of_memory)
     static const struct answer two[] = {{200, ANNOUNCES("\"text\"")},
                                         {200, REPLIES("{\"type\":\"text\",\"text\":\"x\"}")}};
     for (unsigned long n = 1;; n++) {
-        WB_CLEANUP(scene_done) struct scene   s    = {.answers = two, .n = 2};
+        WB_CLEANUP(scene_done) struct scene s = {.answers = two, .n = 2};
         WB_CLEANUP(wb_buf_done) struct wb_buf said = WB_BUF(1 << 16);
-        struct upp_err                        err  = {0};
+        struct upp_err err = {0};
         fault_at(FAULT_MEMORY, n, 12, false);
-        int           r     = send(&s, n % 2 ? JSON_DATA "}" : "hello", &said, &err);
+        int r = send(&s, n % 2 ? JSON_DATA "}" : "hello", &said, &err);
         unsigned long fired = fault_fired();
         fault_off();
         test_note("allocation %lu", n);

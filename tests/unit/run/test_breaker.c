@@ -19,7 +19,7 @@ enum { MANY = 20 };
 static WEFT_SUSPENDS int runs(struct place *p, const char *text, unsigned n, struct upp_err *err)
 {
     struct wr_started s;
-    uint8_t           status;
+    uint8_t status;
     for (unsigned i = 0; i < n; i++) {
         TRY(rig_start(&p->rig, "main", text, NULL, &s, err));
         TRY(place_await(p, s.run, &status, err));
@@ -31,20 +31,20 @@ static WEFT_SUSPENDS int runs(struct place *p, const char *text, unsigned n, str
 static WEFT_SUSPENDS int queue_runs_behind(struct place *p, const char *text, struct wr_started *queued, unsigned n,
                                            uint64_t held_ms, struct upp_err *err)
 {
-    struct upp_part          part  = {.kind = UPP_PART_TEXT, .text = wb_cstr(text)};
-    struct upp_message       input = {.role = UPP_ROLE_USER, .parts = &part, .n_parts = 1};
-    struct upp_err           why   = {.http = 503};
+    struct upp_part part = {.kind = UPP_PART_TEXT, .text = wb_cstr(text)};
+    struct upp_message input = {.role = UPP_ROLE_USER, .parts = &part, .n_parts = 1};
+    struct upp_err why = {.http = 503};
     static struct wr_started holder[MANY];
-    uint8_t                  status;
+    uint8_t status;
     for (unsigned i = 0; i < n; i++) {
         TRY(rig_start(&p->rig, "main", "wait", NULL, &holder[i], err));
         TRY(place_await(p, holder[i].run, &status, err));
         FAIL_UNLESS(status == WM_WAITING);
         TRY(wr_start(p->rig.engine,
-                     &(struct wr_start){.owner   = rig_owner,
-                                        .thread  = holder[i].thread,
-                                        .agent   = UPP_STR("main"),
-                                        .input   = &input,
+                     &(struct wr_start){.owner = rig_owner,
+                                        .thread = holder[i].thread,
+                                        .agent = UPP_STR("main"),
+                                        .input = &input,
                                         .on_busy = WR_ENQUEUE},
                      &queued[i], err));
         FAIL_UNLESS(queued[i].queued);
@@ -74,7 +74,7 @@ static WEFT_SUSPENDS int status_of(struct place *p, struct wb_uuid run, uint8_t 
 static WEFT_SUSPENDS int waits_and_tries(struct place *p, struct upp_err *err)
 {
     struct wr_started queued;
-    uint8_t           status;
+    uint8_t status;
     TRY(queue_runs(p, "again", &queued, 1, err));
     FAIL_UNLESS(wr_engine_models_down(p->rig.engine) == 1);
     TRY(weft_sleep_ms(500, err));
@@ -93,8 +93,8 @@ TEST(breaker_holds_a_queued_run_until_its_model_answers)
 static WEFT_SUSPENDS int many_wait(struct place *p, struct upp_err *err)
 {
     static struct wr_started queued[MANY];
-    uint8_t                  status;
-    unsigned                 n = 0;
+    uint8_t status;
+    unsigned n = 0;
     TRY(queue_runs(p, "down", queued, MANY, err));
     TRY(weft_sleep_ms(600000, err)); /* ten minutes: some have tried */
     for (int i = 0; i < MANY; i++) {
@@ -118,7 +118,7 @@ TEST(breaker_lets_one_queued_run_try_at_a_time)
 static WEFT_SUSPENDS int waits_long_enough(struct place *p, struct upp_err *err)
 {
     struct wr_started queued[3];
-    uint8_t           status;
+    uint8_t status;
     TRY(queue_runs(p, "down", queued, 3, err));
     for (int i = 0; i < 3; i++) {
         WEFT_DEADLINE(2u * 60 * 60 * 1000);
@@ -137,8 +137,8 @@ TEST(breaker_holds_no_run_for_ever)
 static WEFT_SUSPENDS int waits_from_its_turn(struct place *p, struct upp_err *err)
 {
     static struct wr_started queued[MANY];
-    uint8_t                  status;
-    unsigned                 waiting = 0;
+    uint8_t status;
+    unsigned waiting = 0;
     TRY(queue_runs_behind(p, "down", queued, MANY, 3u * 60 * 60 * 1000, err));
     TRY(weft_sleep_ms(2u * 60 * 1000, err));
     for (int i = 0; i < MANY; i++) {
@@ -157,8 +157,8 @@ TEST(breaker_counts_the_wait_from_the_turn_of_a_run)
 static WEFT_SUSPENDS int hangs(struct place *p, struct upp_err *err)
 {
     static struct wr_started queued[MANY];
-    uint8_t                  status;
-    unsigned                 started = 0;
+    uint8_t status;
+    unsigned started = 0;
     TRY(queue_runs(p, "hang", queued, MANY, err));
     TRY(weft_sleep_ms(60000, err));
     for (int i = 0; i < MANY; i++) {
@@ -176,14 +176,12 @@ TEST(breaker_tries_rarely_while_a_trial_hangs)
     PLAYS(.script = SCRIPTED, .act = hangs);
 }
 
-/* ---- What counts ------------------------------------------------------------------------------------------------- */
-
 static WEFT_SUSPENDS int what_counts(struct place *p, struct upp_err *err)
 {
-    static const int  others[] = {UPP_EAUTH, UPP_EINVALID, UPP_ECANCELED, UPP_ESTORE, UPP_EQUOTA};
-    struct wr_engine *e        = p->rig.engine;
-    struct upp_model  m        = *p->rig.models[0];
-    struct upp_err    bad = {.http = 400}, none = {0};
+    static const int others[] = {UPP_EAUTH, UPP_EINVALID, UPP_ECANCELED, UPP_ESTORE, UPP_EQUOTA};
+    struct wr_engine *e = p->rig.engine;
+    struct upp_model m = *p->rig.models[0];
+    struct upp_err bad = {.http = 400}, none = {0};
     for (int i = 0; i < 3 * WR_BREAKER_FAILURES; i++) {
         wr_breaker_note(e, &m, -others[(size_t)i % WB_LEN(others)], &none);
         wr_breaker_note(e, &m, -UPP_EPROVIDER, &bad);
@@ -207,16 +205,16 @@ TEST(breaker_counts_failures_of_the_provider)
 static WEFT_SUSPENDS int two_hosts(struct place *p, struct upp_err *err)
 {
     static const char *const urls[] = {"http://127.0.0.1:1/v1", "http://127.0.0.1:2/v1"};
-    struct wr_engine        *e      = p->rig.engine;
-    struct upp_err           none   = {0};
-    struct upp_model        *m[2]   = {0};
-    int                      r      = 0;
+    struct wr_engine *e = p->rig.engine;
+    struct upp_err none = {0};
+    struct upp_model *m[2] = {0};
+    int r = 0;
     for (size_t i = 0; r >= 0 && i < WB_LEN(m); i++)
         r = upp_model_new((struct upp_model_ref){"vllm", "m", UPP_OPTS(upp_provider_opts, .base_url = urls[i])}, &m[i],
                           err);
     for (int i = 0; r >= 0 && i < WR_BREAKER_FAILURES; i++)
         wr_breaker_note(e, m[0], -UPP_ENET, &none);
-    bool first  = r >= 0 && wr_breaker_lets(e, m[0], wb_wall_ms());
+    bool first = r >= 0 && wr_breaker_lets(e, m[0], wb_wall_ms());
     bool second = r >= 0 && wr_breaker_lets(e, m[1], wb_wall_ms());
     upp_model_freep(&m[0]);
     upp_model_freep(&m[1]);
@@ -232,10 +230,10 @@ TEST(breaker_knows_the_address_of_a_model)
 
 static WEFT_SUSPENDS int many_models(struct place *p, struct upp_err *err)
 {
-    struct wr_engine *e    = p->rig.engine;
-    struct upp_model  m    = *p->rig.models[0];
-    struct upp_err    none = {0};
-    char              name[200];
+    struct wr_engine *e = p->rig.engine;
+    struct upp_model m = *p->rig.models[0];
+    struct upp_err none = {0};
+    char name[200];
     for (int i = 0; i < 200; i++) {
         snprintf(name, sizeof name, "model-%d", i);
         m.name = wb_cstr(name);

@@ -13,21 +13,20 @@
 
 enum { CLIENTS = 8, EACH = 2 };
 
-/* ---- A place for it -----------------------------------------------------------------------------------------------
- */
+/* ---- A place for it -------------------------------------------------------------------------- */
 
 struct place {
-    uint64_t    seed;
+    uint64_t seed;
     const char *script; /* of "main" */
-    uint64_t    wait_ms;
+    uint64_t wait_ms;
     int (*act)(struct place *p, struct upp_err *err);
     struct weft__sim *sim;
-    struct wl_store  *inner;
-    struct frail      frail;
-    struct rig        rig;
-    struct checker    check;
-    struct wb_uuid    thread;
-    size_t            acked, refused, joined;
+    struct wl_store *inner;
+    struct frail frail;
+    struct rig rig;
+    struct checker check;
+    struct wb_uuid thread;
+    size_t acked, refused, joined;
 };
 
 #define SLOW_TEXT                                                                                                      \
@@ -93,10 +92,10 @@ static bool plays(struct place *p)
 static WEFT_SUSPENDS int start(struct place *p, const char *text, uint8_t mode, struct wr_started *ret,
                                struct upp_err *err)
 {
-    struct upp_part    part  = {.kind = UPP_PART_TEXT, .text = wb_cstr(text)};
+    struct upp_part part = {.kind = UPP_PART_TEXT, .text = wb_cstr(text)};
     struct upp_message input = {.role = UPP_ROLE_USER, .parts = &part, .n_parts = 1};
-    struct wr_start    what  = {
-            .owner = rig_owner, .agent = UPP_STR("main"), .input = &input, .thread = p->thread, .on_busy = mode};
+    struct wr_start what = {
+        .owner = rig_owner, .agent = UPP_STR("main"), .input = &input, .thread = p->thread, .on_busy = mode};
     TRY(wr_start(p->rig.engine, &what, ret, err));
     p->thread = ret->thread;
     p->acked++;
@@ -118,14 +117,13 @@ static size_t times(const struct wb_buf *b, const char *text)
     return n;
 }
 
-/* ---- One at a time
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- One at a time --------------------------------------------------------------------------- */
 
 static WEFT_SUSPENDS int rejects(struct place *p, struct upp_err *err)
 {
     struct wr_started one, two;
-    struct upp_err    why = {0};
-    char              id[WB_UUID_HEX + 1];
+    struct upp_err why = {0};
+    char id[WB_UUID_HEX + 1];
     TRY(start(p, "first", WR_REJECT, &one, err));
     FAIL_UNLESS(start(p, "second", 0, &two, &why) == -UPP_EBUSY);
     wb_uuid_hex(one.run, id);
@@ -143,11 +141,11 @@ TEST(busy_rejects)
 /* Who answers what a thread ended with, and was not alone, has answered nothing. */
 static WEFT_SUSPENDS int gone_on(struct place *p, struct upp_err *err)
 {
-    struct wr_started  one, two;
-    struct wl_thread   t;
-    struct wl_end      end;
-    struct upp_err     why   = {0};
-    struct upp_part    part  = {.kind = UPP_PART_TEXT, .text = UPP_STR("instead")};
+    struct wr_started one, two;
+    struct wl_thread t;
+    struct wl_end end;
+    struct upp_err why = {0};
+    struct upp_part part = {.kind = UPP_PART_TEXT, .text = UPP_STR("instead")};
     struct upp_message input = {.role = UPP_ROLE_USER, .parts = &part, .n_parts = 1};
     TRY(start(p, "first", WR_REJECT, &one, err));
     TRY(settle(p, err));
@@ -155,11 +153,11 @@ static WEFT_SUSPENDS int gone_on(struct place *p, struct upp_err *err)
     TRY(wl_get_thread(p->inner, &rig_owner, p->thread, &a, &t, err));
     TRY(wl_node_end(p->inner, &rig_owner, t.head, &end, err));
     struct wr_start what = {.owner = rig_owner, .agent = UPP_STR("main"), .input = &input, .thread = p->thread};
-    what.head            = t.head;
-    what.at              = end.length - 1;
+    what.head = t.head;
+    what.at = end.length - 1;
     FAIL_UNLESS(wr_start(p->rig.engine, &what, &two, &why) == -UPP_EREFUSED && strstr(why.msg, "gone on"));
     what.head = t.head + 1;
-    what.at   = end.length;
+    what.at = end.length;
     FAIL_UNLESS(wr_start(p->rig.engine, &what, &two, &why) == -UPP_EREFUSED);
     what.head = t.head;
     TRY(wr_start(p->rig.engine, &what, &two, err)); /* in the place of the answer */
@@ -181,9 +179,9 @@ TEST(busy_takes_the_place_of_the_last_entry)
 static WEFT_SUSPENDS int enqueues(struct place *p, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(1u << 20);
-    struct wr_started                     one;
-    struct upp_err                        why = {0};
-    char                                  text[32];
+    struct wr_started one;
+    struct upp_err why = {0};
+    char text[32];
     TRY(start(p, "input 00", WR_REJECT, &one, err));
     for (int i = 1; i <= 16; i++) {
         snprintf(text, sizeof text, "input %02d", i);
@@ -214,8 +212,8 @@ TEST_WITH(busy_enqueues_in_order, .no_torture = "seventeen runs; busy_rejects is
 static WEFT_SUSPENDS int interrupts(struct place *p, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(1u << 20);
-    struct wr_started                     one, two;
-    uint8_t                               status;
+    struct wr_started one, two;
+    uint8_t status;
     TRY(start(p, "first", WR_REJECT, &one, err));
     TRY(weft_sleep_ms(25, err));
     TRY(start(p, "second", WR_INTERRUPT, &two, err));
@@ -240,7 +238,7 @@ TEST(busy_interrupts)
 static WEFT_SUSPENDS int interrupts_before_the_queue(struct place *p, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(1u << 20);
-    struct wr_started                     one;
+    struct wr_started one;
     TRY(start(p, "first", WR_REJECT, &one, err));
     TRY(start(p, "queued", WR_ENQUEUE, &one, err));
     TRY(start(p, "urgent", WR_INTERRUPT, &one, err));
@@ -261,7 +259,7 @@ TEST_WITH(busy_interrupt_goes_before_the_queue, .no_torture = "busy_interrupts i
 static WEFT_SUSPENDS int rolls_back(struct place *p, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(1u << 20), old = WB_BUF(1u << 20);
-    struct wr_started                     one, two;
+    struct wr_started one, two;
     TRY(start(p, "before", WR_REJECT, &one, err));
     TRY(settle(p, err));
     TRY(start(p, "first", WR_REJECT, &one, err));
@@ -284,11 +282,11 @@ TEST(busy_rolls_back)
 /* A fork of a thread on which a run is under way is free, and becomes busy by its own runs alone. */
 static WEFT_SUSPENDS int forks(struct place *p, struct upp_err *err)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf     out = WB_BUF(1u << 20);
-    WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(1u << 20);
-    struct wr_started                         one, two;
-    struct wl_thread                          t, fork;
-    struct upp_err                            why = {0};
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(1u << 20);
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
+    struct wr_started one, two;
+    struct wl_thread t, fork;
+    struct upp_err why = {0};
     TRY(start(p, "shared", WR_REJECT, &one, err));
     TRY(settle(p, err));
     TRY(start(p, "first", WR_REJECT, &one, err));
@@ -321,10 +319,10 @@ static WEFT_SUSPENDS int put_back(struct place *p, uint32_t keep, struct upp_err
     for (unsigned tries = 0;; tries++) { /* a run changes it, too */
         struct wl_thread t;
         TRY(wl_get_thread(p->inner, &rig_owner, p->thread, &a, &t, err));
-        t.at                 = keep + 1;
+        t.at = keep + 1;
         struct wl_change set = {.kind = WL_SET_THREAD, .thread = &t};
-        struct wl_commit c   = {.owner = rig_owner, .changes = &set, .n = 1, .flags = WL_SYNCED};
-        int              r   = p->inner->ops->commit(p->inner, &c, err);
+        struct wl_commit c = {.owner = rig_owner, .changes = &set, .n = 1, .flags = WL_SYNCED};
+        int r = p->inner->ops->commit(p->inner, &c, err);
         if (r != -UPP_EBUSY || tries == 8)
             return r;
     }
@@ -333,10 +331,10 @@ static WEFT_SUSPENDS int put_back(struct place *p, uint32_t keep, struct upp_err
 /* However the next run comes, it begins where the thread was put back to, and the thread is then at its end. */
 static WEFT_SUSPENDS int restores(struct place *p, struct upp_err *err)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf     out = WB_BUF(1u << 20);
-    WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(1u << 20);
-    struct wr_started                         one;
-    struct wl_thread                          t;
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(1u << 20);
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
+    struct wr_started one;
+    struct wl_thread t;
     TRY(start(p, "kept", WR_REJECT, &one, err));
     TRY(settle(p, err));
     TRY(start(p, "left", WR_REJECT, &one, err));
@@ -376,31 +374,30 @@ TEST_WITH(busy_begins_where_the_thread_was_put_back, .no_torture = "eight runs; 
         PLAYS(.seed = seed, .act = restores);
 }
 
-/* ---- Races
- * -------------------------------------------------------------------------------------------------------------- */
+/* ---- Races ----------------------------------------------------------------------------------- */
 
 struct one_of {
     struct place *p;
-    unsigned      k;
-    uint8_t       mode;
-    uint64_t      begun[EACH], over[EACH];
-    bool          ok[EACH], queued[EACH];
+    unsigned k;
+    uint8_t mode;
+    uint64_t begun[EACH], over[EACH];
+    bool ok[EACH], queued[EACH];
 };
 
 static WEFT_SUSPENDS int racer(void *arg, struct upp_err *err)
 {
     struct one_of *me = arg;
-    char           text[32];
+    char text[32];
     for (unsigned i = 0; i < EACH; i++) {
         struct wr_started s;
-        struct upp_err    why  = {0};
-        uint8_t           mode = me->mode ? me->mode : (uint8_t)(1 + weft__sim_below(me->p->sim, 4));
+        struct upp_err why = {0};
+        uint8_t mode = me->mode ? me->mode : (uint8_t)(1 + weft__sim_below(me->p->sim, 4));
         TRY(weft_sleep_ms(weft__sim_below(me->p->sim, 30), err));
         snprintf(text, sizeof text, "input %u.%u;", me->k, i);
-        me->begun[i]  = wb_mono_ms();
-        int r         = start(me->p, text, mode, &s, &why);
-        me->over[i]   = wb_mono_ms();
-        me->ok[i]     = r >= 0;
+        me->begun[i] = wb_mono_ms();
+        int r = start(me->p, text, mode, &s, &why);
+        me->over[i] = wb_mono_ms();
+        me->ok[i] = r >= 0;
         me->queued[i] = r >= 0 && s.queued;
         if ((r == -UPP_EBUSY && mode == WR_REJECT) || ((r == -UPP_EBUSY || r == -UPP_ELIMIT) && mode == WR_ENQUEUE))
             me->p->refused++;
@@ -427,7 +424,7 @@ static int in_order(const struct one_of *all, const struct wb_buf *out, bool all
     for (unsigned a = 0; a < CLIENTS * EACH; a++)
         for (unsigned b = 0; b < CLIENTS * EACH; b++) {
             const struct one_of *x = &all[a / EACH], *y = &all[b / EACH];
-            size_t               at = place_of(out, x->k, a % EACH), bt = place_of(out, y->k, b % EACH);
+            size_t at = place_of(out, x->k, a % EACH), bt = place_of(out, y->k, b % EACH);
             FAIL_UNLESS(!all_there || (at != SIZE_MAX) == x->ok[a % EACH]);
             FAIL_UNLESS(x->ok[a % EACH] || at == SIZE_MAX);
             if (at != SIZE_MAX && bt != SIZE_MAX && x->over[a % EACH] < y->begun[b % EACH] &&
@@ -439,10 +436,10 @@ static int in_order(const struct one_of *all, const struct wb_buf *out, bool all
 
 static WEFT_SUSPENDS int race(struct place *p, uint8_t mode, struct upp_err *err)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf           out = WB_BUF(1u << 20);
-    struct one_of                                   them[CLIENTS]; /* outlives the scope */
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(1u << 20);
+    struct one_of them[CLIENTS]; /* outlives the scope */
     UPP_CLEANUP(weft_scope_close) struct weft_scope all = {0};
-    struct wr_started                               s;
+    struct wr_started s;
     TRY(start(p, "the first", WR_REJECT, &s, err));
     for (unsigned i = 0; i < CLIENTS; i++) {
         them[i] = (struct one_of){.p = p, .k = i, .mode = mode};
@@ -513,23 +510,22 @@ TEST_WITH(busy_races_of_all_modes, .no_torture = raced)
         PLAYS(.seed = seed, .act = race_mixed, .script = seed % 2 ? SLOW_TOOLS : SLOW_TEXT);
 }
 
-/* ---- Keys
- * ------------------------------------------------------------------------------------------------------------------ */
+/* ---- Keys ------------------------------------------------------------------------------------ */
 
 static WEFT_SUSPENDS int start_key(struct place *p, const char *body, struct wb_uuid thread, uint8_t mode,
                                    struct wr_started *ret, struct upp_err *err)
 {
-    unsigned char      hash[32] = {0};
-    struct upp_part    part     = {.kind = UPP_PART_TEXT, .text = wb_cstr(body)};
-    struct upp_message input    = {.role = UPP_ROLE_USER, .parts = &part, .n_parts = 1};
-    struct wr_start    what     = {.owner   = rig_owner,
-                                   .agent   = UPP_STR("main"),
-                                   .input   = &input,
-                                   .thread  = thread,
-                                   .route   = UPP_STR("POST /runs"),
-                                   .key     = UPP_STR("once"),
-                                   .body    = hash,
-                                   .on_busy = mode};
+    unsigned char hash[32] = {0};
+    struct upp_part part = {.kind = UPP_PART_TEXT, .text = wb_cstr(body)};
+    struct upp_message input = {.role = UPP_ROLE_USER, .parts = &part, .n_parts = 1};
+    struct wr_start what = {.owner = rig_owner,
+                            .agent = UPP_STR("main"),
+                            .input = &input,
+                            .thread = thread,
+                            .route = UPP_STR("POST /runs"),
+                            .key = UPP_STR("once"),
+                            .body = hash,
+                            .on_busy = mode};
     memcpy(hash, body, strnlen(body, sizeof hash));
     int r = wr_start(p->rig.engine, &what, ret, err);
     if (r < 0)
@@ -544,8 +540,8 @@ static WEFT_SUSPENDS int start_key(struct place *p, const char *body, struct wb_
 static WEFT_SUSPENDS int key_has_the_time_of_its_run(struct place *p, const struct wr_started *one, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
-    struct wm_run                             row;
-    struct wl_key                             key;
+    struct wm_run row;
+    struct wl_key key;
     TRY(wl_get_run(p->inner, &rig_owner, one->run, &a, &row, err));
     TRY(wl_get_key(p->inner, &rig_owner, UPP_STR("POST /runs"), UPP_STR("once"), &key, err));
     FAIL_UNLESS(key.created_ms == row.created_ms);
@@ -574,7 +570,7 @@ TEST(busy_keys_join)
 
 static WEFT_SUSPENDS int key_racer(void *arg, struct upp_err *err)
 {
-    struct one_of    *me = arg;
+    struct one_of *me = arg;
     struct wr_started s;
     TRY(weft_sleep_ms(weft__sim_below(me->p->sim, 6), err));
     return start_key(me->p, "body", me->p->thread, me->mode, &s, err);
@@ -582,10 +578,10 @@ static WEFT_SUSPENDS int key_racer(void *arg, struct upp_err *err)
 
 static WEFT_SUSPENDS int race_keys(struct place *p, struct upp_err *err)
 {
-    struct one_of                                   them[CLIENTS]; /* outlives the scope */
+    struct one_of them[CLIENTS]; /* outlives the scope */
     UPP_CLEANUP(weft_scope_close) struct weft_scope all = {0};
-    struct wr_started                               s;
-    uint8_t                                         mode = (uint8_t)(1 + p->seed % 4);
+    struct wr_started s;
+    uint8_t mode = (uint8_t)(1 + p->seed % 4);
     if (p->seed % 3) /* on a thread that exists, else on a new one */
         TRY(start(p, "before", WR_REJECT, &s, err));
     if (p->seed % 3 == 1) /* and is idle, else busy */
@@ -612,10 +608,10 @@ TEST_WITH(busy_thousand_races_for_a_key, .no_torture = raced, .seconds = 120)
 static WEFT_SUSPENDS int key_survives(struct place *p, struct upp_err *err)
 {
     struct wr_started one, two;
-    size_t            n;
+    size_t n;
     p->frail.dies_in = 1 + weft__sim_below(p->sim, 3);
     p->frail.applies = weft__sim_below(p->sim, 2);
-    int r            = start_key(p, "body", (struct wb_uuid){{0}}, WR_REJECT, &one, NULL);
+    int r = start_key(p, "body", (struct wb_uuid){{0}}, WR_REJECT, &one, NULL);
     for (int i = 0; r >= 0 && !p->frail.dead && i < 100; i++)
         TRY(weft_sleep_ms(10, err));
     rig_close(&p->rig);
@@ -634,15 +630,14 @@ TEST_WITH(busy_keys_survive_a_crash, .no_torture = raced)
         PLAYS(.seed = seed, .act = key_survives);
 }
 
-/* ---- Nobody answers
- * ---------------------------------------------------------------------------------------------------------- */
+/* ---- Nobody answers -------------------------------------------------------------------------- */
 
 static WEFT_SUSPENDS int expires(struct place *p, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(1u << 20);
-    struct wr_started                     one, two;
-    uint8_t                               status;
-    size_t                                n;
+    struct wr_started one, two;
+    uint8_t status;
+    size_t n;
     TRY(start(p, "first", WR_REJECT, &one, err));
     TRY(start(p, "second", WR_ENQUEUE, &two, err));
     TRY(wr_wait(p->rig.engine, &rig_owner, one.run, &status, err));

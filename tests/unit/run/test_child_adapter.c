@@ -9,8 +9,7 @@
 #include "json/write.h"
 #include "support/family.h"
 
-/* ---- An adapter: {"q","options"} asks, {"asked","set","said"} is the result ----------------------------------------
- */
+/* An adapter: {"q","options"} asks, {"asked","set","said"} is the result. */
 
 static int ask(const void *arg, const struct wr_tool *tool, struct upp_str arguments, struct wb_arena *a,
                struct wr_child_ask *ret, struct upp_err *err)
@@ -18,7 +17,7 @@ static int ask(const void *arg, const struct wr_tool *tool, struct upp_str argum
     yyjson_val *v;
     (void)tool;
     TRY(wj_read(a, arguments, NULL, &v, err));
-    ret->input          = wb_arena_printf(a, "%s%.*s", (const char *)arg, UPP_FMT(wj_text_at(v, "q")));
+    ret->input = wb_arena_printf(a, "%s%.*s", (const char *)arg, UPP_FMT(wj_text_at(v, "q")));
     yyjson_val *options = yyjson_obj_get(v, "options");
     return options ? wj_value_text(a, options, &ret->options, err) : wb_arena_check(a, err);
 }
@@ -38,8 +37,8 @@ static int answer(const void *arg, const struct wr_tool *tool, const struct wr_c
 }
 
 static const struct wr_child_adapter adapter = {"asked: ", ask, answer};
-static const struct wr_tool          asks[]  = {ASKS_WITH("ask", "helper", .adapter = &adapter)};
-static const struct wr_tool          none[]  = {ASKS("never", "nobody")};
+static const struct wr_tool asks[] = {ASKS_WITH("ask", "helper", .adapter = &adapter)};
+static const struct wr_tool none[] = {ASKS("never", "nobody")};
 
 #define GO(args) SAYS(SAY(1, 1, SAY_CALL("c1", "ask", args)), SAY(1, 1, SAY_TEXT("done")))
 
@@ -63,12 +62,9 @@ static bool result_is(const struct family *f, bool error, const char *json)
 static int play(struct family *f)
 {
     struct upp_err err = {0};
-    int            r   = family_play(f, &err);
+    int r = family_play(f, &err);
     return r < 0 ? r : f->result;
 }
-
-/* ---- Both ways -----------------------------------------------------------------------------------------------------
- */
 
 TEST(child_adapter_asks_with_options_and_answers_with_json)
 {
@@ -112,9 +108,6 @@ TEST(child_adapter_answers_for_a_failure_too)
         f, true, "{\"asked\":{\"q\":\"why\"},\"set\":null,\"said\":\"I will not\",\"tokens\":[0,0],\"failed\":true}"));
 }
 
-/* ---- What options forbid -------------------------------------------------------------------------------------------
- */
-
 static char ran[256];
 
 static WEFT_SUSPENDS int run(struct upp_call *call, struct upp_value *ret, struct upp_err *err)
@@ -123,8 +116,8 @@ static WEFT_SUSPENDS int run(struct upp_call *call, struct upp_value *ret, struc
     return upp_value_text(ret, UPP_STR("ran"), err);
 }
 
-static const struct wr_tool has_two[]   = {{.spec = SPEC_OF("look"), .delivery = WEFT_PURE, .base = {.run = run}},
-                                           {.spec = SPEC_OF("write"), .base = {.run = run}}};
+static const struct wr_tool has_two[] = {{.spec = SPEC_OF("look"), .delivery = WEFT_PURE, .base = {.run = run}},
+                                         {.spec = SPEC_OF("write"), .base = {.run = run}}};
 static const struct wr_tool asks_leaf[] = {ASKS("ask_leaf", "leaf"),
                                            {.spec = SPEC_OF("look"), .delivery = WEFT_PURE, .base = {.run = run}}};
 #define BOTH SAYS(SAY(1, 1, SAY_CALL("a", "look", "{}"), SAY_CALL("b", "write", "{}")), SAY(1, 1, SAY_TEXT("ok")))
@@ -132,7 +125,7 @@ static const struct wr_tool asks_leaf[] = {ASKS("ask_leaf", "leaf"),
 static WEFT_SUSPENDS int events(struct family *f, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(1u << 20);
-    ran[0]                                  = 0;
+    ran[0] = 0;
     TRY(family_turn(f, err));
     TRY(rig_read(&f->rig, f->started.run, &b, err));
     wb_buf_add(&f->asked, wb_buf_str(&b));
@@ -170,17 +163,14 @@ TEST(child_options_refuse_tools_that_are_not_pure)
     CHECK(strstr(ran, "write") == NULL);
 }
 
-/* ---- After a restart ------------------------------------------------------------------------------------------------
- */
-
 static const struct wr_tool picks[] = {{.spec = SPEC_OF("pick"), .kind = WR_TOOL_CLIENT, .delivery = WEFT_PURE},
                                        {.spec = SPEC_OF("write"), .base = {.run = run}}};
 
 static WEFT_SUSPENDS int restarts(struct family *f, struct upp_err *err)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf b      = WB_BUF(1u << 20);
-    struct wr_answer                      picked = {.call = UPP_STR("p"), .result = UPP_STR("\"red\"")};
-    uint8_t                               status;
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(1u << 20);
+    struct wr_answer picked = {.call = UPP_STR("p"), .result = UPP_STR("\"red\"")};
+    uint8_t status;
     ran[0] = 0;
     TRY(family_start(f, err));
     wr_tree_release(f->started.tree);

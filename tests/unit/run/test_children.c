@@ -34,7 +34,7 @@ static bool result_is(const struct family *f, size_t i, bool error, const char *
 }
 
 static const struct wr_tool asks_helper[] = {ASKS("ask", "helper")};
-static const struct wr_tool none[]        = {ASKS("never", "nobody")};
+static const struct wr_tool none[] = {ASKS("never", "nobody")};
 
 /* ---- Input and result ------------------------------------------------------------------------------------------ */
 
@@ -89,8 +89,8 @@ TEST(children_result_is_the_turns_text)
 /* covers: UAP-8.3/2 */
 TEST(children_without_a_model_have_their_parents)
 {
-    static const struct wr_tool       of_main[] = {ASKS("ask_mid", "mid")};
-    static const struct wr_tool       of_mid[]  = {ASKS("ask_leaf", "leaf")};
+    static const struct wr_tool of_main[] = {ASKS("ask_mid", "mid")};
+    static const struct wr_tool of_mid[] = {ASKS("ask_leaf", "leaf")};
     static const struct family_member members[] = {
         {"main",
          SAYS(WHEN("go", SAY_CALL("c1", "ask_mid", "{\"task\":\"mid-task\"}")),
@@ -113,7 +113,7 @@ TEST(children_without_a_model_have_their_parents)
 /* covers: UAP-8.3/1 */
 TEST(children_with_a_model_keep_it)
 {
-    static const struct wr_tool       of_main[] = {ASKS("ask_own", "own")}, of_own[] = {ASKS("ask_low", "low")};
+    static const struct wr_tool of_main[] = {ASKS("ask_own", "own")}, of_own[] = {ASKS("ask_low", "low")};
     static const struct family_member members[] = {
         {"main",
          SAYS(WHEN("go", SAY_CALL("c2", "ask_own", "{\"task\":\"own-task\"}")), AFTER("ask_own", SAY_TEXT("main"))),
@@ -131,12 +131,11 @@ TEST(children_with_a_model_keep_it)
     CHECK(says(&f->asked, "own params= asked=low-task tools=never\n"));
 }
 
-/* ---- Usage and the tree of calls ----------------------------------------------------------------------------------
- */
+/* ---- Usage and the tree of calls ------------------------------------------------------------- */
 
-static const struct wr_tool asks_two[]  = {ASKS("ask_helper", "helper"), ASKS("ask_picker", "picker")};
+static const struct wr_tool asks_two[] = {ASKS("ask_helper", "helper"), ASKS("ask_picker", "picker")};
 static const struct wr_tool asks_leaf[] = {ASKS("ask_leaf", "leaf")};
-static const struct wr_tool picks[]     = {{.spec = SPEC_OF("pick"), .kind = WR_TOOL_CLIENT}};
+static const struct wr_tool picks[] = {{.spec = SPEC_OF("pick"), .kind = WR_TOOL_CLIENT}};
 
 static const struct family_member tree_members[] = {
     {"main",
@@ -151,7 +150,7 @@ static const struct family_member tree_members[] = {
 
 static uint64_t tokens(yyjson_val *v, const char *usage, const char *name)
 {
-    uint64_t    n = 0;
+    uint64_t n = 0;
     yyjson_val *t = yyjson_obj_get(yyjson_obj_get(v, usage), name);
     return t && wb_str_u64(wj_text(t), &n) ? n : UINT64_MAX;
 }
@@ -183,18 +182,18 @@ static bool walk(yyjson_val *v, yyjson_val *parent, struct wb_buf *out, uint64_t
     }
     wb_buf_addc(out, ']');
     yyjson_val *started = yyjson_obj_get(v, "started");
-    uint64_t    when    = 0;
-    *input              = tokens(v, "totalUsage", "inputTokens");
+    uint64_t when = 0;
+    *input = tokens(v, "totalUsage", "inputTokens");
     return *input == sum && text_in(v, "turnId").n == WB_UUID_TEXT && started && wb_str_u64(wj_text(started), &when) &&
            when > 0;
 }
 
 static WEFT_SUSPENDS int check_trace(struct family *f, const char *want, struct upp_err *err)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf     json = WB_BUF(1u << 20), line = WB_BUF(1u << 16);
+    WB_CLEANUP(wb_buf_done) struct wb_buf json = WB_BUF(1u << 20), line = WB_BUF(1u << 16);
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 22);
-    yyjson_val                               *v;
-    uint64_t                                  input;
+    yyjson_val *v;
+    uint64_t input;
     TRY(wr_trace(f->rig.engine, &rig_owner, f->started.run, &json, err));
     TRY(wj_read(&a, wb_buf_str(&json), NULL, &v, err));
     FAIL_UNLESS(walk(v, NULL, &line, &input));
@@ -218,8 +217,8 @@ static const char all_of_it[] =
 static WEFT_SUSPENDS int use_it(struct family *f, bool restart, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 22);
-    uint8_t                                   status;
-    struct wm_run                             row;
+    uint8_t status;
+    struct wm_run row;
     TRY(family_start(f, err));
     wr_tree_release(f->started.tree);
     TRY(family_wait(f, &status, err));
@@ -307,7 +306,7 @@ TEST(children_cycles_are_in_the_turn_without_a_store)
 static WEFT_SUSPENDS int trace_nothing(struct family *f, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf json = WB_BUF(1u << 20);
-    struct wb_uuid                        id   = {{1}};
+    struct wb_uuid id = {{1}};
     TRY(family_turn(f, err));
     FAIL_UNLESS(wr_trace(f->rig.engine, &rig_owner, id, &json, err) == -UPP_ENOTFOUND);
     struct wl_owner other = {.tenant = UPP_STR("other"), .user = UPP_STR("")};
@@ -325,12 +324,11 @@ TEST_WITH(children_trace_of_what_is_not_there, .no_torture = "it fails as it sho
     CHECK_INT(family_play(f, &err), 0);
 }
 
-/* ---- Ids ----------------------------------------------------------------------------------------------------------
- */
+/* ---- Ids ------------------------------------------------------------------------------------- */
 
 struct seen {
-    char     run[WB_UUID_TEXT + 1], parent[WB_UUID_TEXT + 1], tool[WB_UUID_TEXT + 1];
-    char     agent_id[WB_UUID_TEXT + 1], parent_agent_id[WB_UUID_TEXT + 1];
+    char run[WB_UUID_TEXT + 1], parent[WB_UUID_TEXT + 1], tool[WB_UUID_TEXT + 1];
+    char agent_id[WB_UUID_TEXT + 1], parent_agent_id[WB_UUID_TEXT + 1];
     unsigned depth, hooks, agents, lines;
 };
 
@@ -365,10 +363,10 @@ static WEFT_SUSPENDS int look_at_call(struct upp_call *call, struct upp_value *r
 static WEFT_SUSPENDS int look_at_events(struct family *f, struct upp_err *err)
 {
     WB_CLEANUP(wr_reader_closep) struct wr_reader *rd = NULL;
-    struct wm_event                                ev;
-    char                                           id[WB_UUID_TEXT + 1];
-    unsigned                                       of_child = 0, of_root = 0;
-    int                                            r;
+    struct wm_event ev;
+    char id[WB_UUID_TEXT + 1];
+    unsigned of_child = 0, of_root = 0;
+    int r;
     TRY(family_turn(f, err));
     copy(id, wb_uuid_text(f->started.run, (char[WB_UUID_TEXT + 1]){0}));
     FAIL_UNLESS(strcmp(seen.parent, id) == 0 && strcmp(seen.tool, seen.run) == 0 && strcmp(seen.run, id) != 0);
@@ -402,7 +400,7 @@ static void look_at_line(void *arg, enum wb_log_level level, struct upp_str line
 /* covers: UAP-8.4/3 */
 TEST(children_are_named_in_the_log)
 {
-    static const struct weft_hooks    hooks     = {.arg = &seen, .on_step_start = look_at_run};
+    static const struct weft_hooks hooks = {.arg = &seen, .on_step_start = look_at_run};
     static const struct family_member members[] = {
         {"main", SAYS(SAY(1, 1, SAY_CALL("c1", "ask", "{\"task\":\"a\"}")), SAY(1, 1, SAY_TEXT("done"))),
          FAMILY_TOOLS(asks_helper)},
@@ -423,8 +421,8 @@ TEST(children_are_named_in_the_log)
 /* covers: UAP-8.4/1/2 */
 TEST(children_know_who_they_and_their_parents_are)
 {
-    static const struct weft_hooks    hooks     = {.arg = &seen, .on_step_start = look_at_run};
-    static const struct wr_tool       look[]    = {{.spec = SPEC_OF("look"), .base = {.run = look_at_call}}};
+    static const struct weft_hooks hooks = {.arg = &seen, .on_step_start = look_at_run};
+    static const struct wr_tool look[] = {{.spec = SPEC_OF("look"), .base = {.run = look_at_call}}};
     static const struct family_member members[] = {
         {"main", SAYS(SAY(1, 1, SAY_CALL("c1", "ask", "{\"task\":\"a\"}")), SAY(1, 1, SAY_TEXT("done"))),
          FAMILY_TOOLS(asks_helper)},
@@ -436,8 +434,7 @@ TEST(children_know_who_they_and_their_parents_are)
     CHECK_INT(family_play(f, &err), 0);
 }
 
-/* ---- At the same time ----------------------------------------------------------------------------------------------
- */
+/* ---- At the same time ------------------------------------------------------------------------ */
 
 static WEFT_SUSPENDS int measure(struct family *f, struct upp_err *err)
 {
@@ -452,7 +449,7 @@ static WEFT_SUSPENDS int measure(struct family *f, struct upp_err *err)
 /* covers: UAP-8.5 */
 TEST(children_asked_together_work_at_the_same_time)
 {
-    static const char                 slowly[]  = "{\"replies\":[{\"parts\":[{\"text\":\"x\"}],\"delay_ms\":200}]}";
+    static const char slowly[] = "{\"replies\":[{\"parts\":[{\"text\":\"x\"}],\"delay_ms\":200}]}";
     static const struct family_member members[] = {
         {"main",
          SAYS(SAY(1, 1, SAY_CALL("c1", "ask_helper", "{}"), SAY_CALL("c2", "ask_picker", "{}")),
@@ -466,15 +463,14 @@ TEST(children_asked_together_work_at_the_same_time)
     CHECK(f->turn && f->turn->n_executions == 2);
 }
 
-/* ---- Waiting -------------------------------------------------------------------------------------------------------
- */
+/* ---- Waiting --------------------------------------------------------------------------------- */
 
 static const struct wr_tool waits[] = {{.spec = SPEC_OF("pick"), .kind = WR_TOOL_CLIENT}, ASKS("ask_leaf", "leaf")};
 
 static WEFT_SUSPENDS int answer_all(struct family *f, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf p = WB_BUF(1u << 16);
-    uint8_t                               status;
+    uint8_t status;
     TRY(family_start(f, err));
     wr_tree_release(f->started.tree);
     TRY(family_wait(f, &status, err));
@@ -536,8 +532,7 @@ TEST(children_that_wait_are_cancelled_with_their_parent)
     CHECK_INT(family_play(f, &err), 0);
 }
 
-/* ---- Depth ---------------------------------------------------------------------------------------------------------
- */
+/* ---- Depth ----------------------------------------------------------------------------------- */
 
 static WEFT_SUSPENDS int go_deep(struct family *f, struct upp_err *err)
 {
@@ -548,7 +543,7 @@ static WEFT_SUSPENDS int go_deep(struct family *f, struct upp_err *err)
     return 0;
 }
 
-static const struct wr_tool       asks_itself[] = {ASKS("again", "main")};
+static const struct wr_tool asks_itself[] = {ASKS("again", "main")};
 static const struct family_member without_end[] = {
     {"main",
      SAYS(SAY(1, 1, SAY_CALL("c", "again", "{\"task\":\"go\"}")),
@@ -573,13 +568,12 @@ TEST(children_are_as_deep_as_the_engine_says)
     CHECK(result_is(f, 0, false, "\"I was told: too deep\""));
 }
 
-/* ---- Time ----------------------------------------------------------------------------------------------------------
- */
+/* ---- Time ------------------------------------------------------------------------------------ */
 
 /* A child that takes too long ends, and its parent is told. */
 TEST(children_have_the_time_of_their_tool)
 {
-    static const struct wr_tool       hurried[] = {ASKS_WITH("ask", "helper", .timeout_ms = 100)};
+    static const struct wr_tool hurried[] = {ASKS_WITH("ask", "helper", .timeout_ms = 100)};
     static const struct family_member members[] = {
         {"main", SAYS(SAY(1, 1, SAY_CALL("c1", "ask", "{}")), SAY(1, 1, SAY_TEXT("done"))), FAMILY_TOOLS(hurried)},
         {"helper", "{\"replies\":[{\"parts\":[{\"text\":\"x\"}],\"delay_ms\":5000}]}", FAMILY_TOOLS(none)}};

@@ -13,8 +13,7 @@
 #include "run/tree.h"
 #include "support/family.h"
 
-/* ---- Three tools: one that sleeps, one that runs a program, one on a worker
- * ------------------------------------------ */
+/* Three tools: one that sleeps, one that runs a program, one on a worker. */
 
 static int in_tools; /* that have begun and not returned */
 
@@ -29,10 +28,10 @@ static WEFT_SUSPENDS int naps(struct upp_call *call, struct upp_value *ret, stru
 
 static WEFT_SUSPENDS int run_program(struct upp_err *err)
 {
-    char *const                                           argv[] = {(char[]){"true"}, NULL};
-    struct upp_spawn                                      what   = {.file = "true", .argv = argv, .own_session = true};
-    UPP_CLEANUP(weft_process_closep) struct weft_process *p      = NULL;
-    int                                                   status;
+    char *const argv[] = {(char[]){"true"}, NULL};
+    struct upp_spawn what = {.file = "true", .argv = argv, .own_session = true};
+    UPP_CLEANUP(weft_process_closep) struct weft_process *p = NULL;
+    int status;
     what.in = what.out = what.error = -1;
     TRY(weft_process_open(&what, &p, err));
     return weft_process_wait(p, &status, err);
@@ -75,30 +74,27 @@ static const struct family_member members[] = {
           SAY(300, 400, SAY_TEXT("b"))),
      FAMILY_TOOLS(tools)}};
 
-/* ---- Cancelling at a moment ----------------------------------------------------------------------------------------
- */
-
 /* Who takes part, and what all of it uses when nobody cancels it. */
 struct play {
     const struct family_member *members;
-    size_t                      n;
-    struct upp_usage            used;
+    size_t n;
+    struct upp_usage used;
 };
 static const struct play asking = {members, WB_LEN(members), {.input = 444, .output = 666}};
 
 struct plan {
     const struct play *play;
-    unsigned           at, seen;
-    bool               fiber; /* the run's fiber is cancelled, without a request in the log */
-    struct family     *f;
-    bool               now, over, canceled;
-    struct weft_cond   moment;
+    unsigned at, seen;
+    bool fiber; /* the run's fiber is cancelled, without a request in the log */
+    struct family *f;
+    bool now, over, canceled;
+    struct weft_cond moment;
 };
 
 static void on_suspend(void *arg, struct weft_fiber *fiber)
 {
-    struct plan    *plan = arg;
-    struct wr_tree *t    = plan->f->started.tree;
+    struct plan *plan = arg;
+    struct wr_tree *t = plan->f->started.tree;
     (void)fiber;
     if (++plan->seen != plan->at)
         return;
@@ -122,8 +118,8 @@ static WEFT_SUSPENDS int canceller(void *arg, struct upp_err *err)
 static WEFT_SUSPENDS int no_child_lives(struct family *f, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 24);
-    WB_CLEANUP(wb_buf_done) struct wb_buf     b = WB_BUF(1u << 20);
-    struct wm_run                             row;
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(1u << 20);
+    struct wm_run row;
     TRY(wl_get_run(f->store, &rig_owner, f->started.run, &a, &row, err));
     FAIL_UNLESS(row.status == WM_COMPLETED || row.status == WM_CANCELED);
     const struct upp_usage *used = &((struct plan *)f->arg)->play->used;
@@ -146,8 +142,8 @@ static bool lives(const char *name)
 
 static WEFT_SUSPENDS int cancel_it(struct family *f, struct upp_err *err)
 {
-    struct plan                                    *plan = f->arg;
-    UPP_CLEANUP(weft_scope_close) struct weft_scope s    = {0};
+    struct plan *plan = f->arg;
+    UPP_CLEANUP(weft_scope_close) struct weft_scope s = {0};
     TRY(weft_scope_spawn(&s, "canceller", canceller, plan, NULL, err));
     TRY(family_turn(f, err));
     weft__loop_on_suspend(weft_loop_current(), NULL, NULL);
@@ -168,21 +164,21 @@ static WEFT_SUSPENDS int cancel_it(struct family *f, struct upp_err *err)
 static int once(struct plan *plan, uint64_t seed, bool real, bool no_store, struct upp_err *err)
 {
     static struct family f;
-    f          = (struct family){.members    = plan->play->members,
-                                 .n          = plan->play->n,
-                                 .act        = cancel_it,
-                                 .arg        = plan,
-                                 .on_suspend = on_suspend,
-                                 .seed       = seed,
-                                 .commit_ms  = 1,
-                                 .real       = real,
-                                 .no_store   = no_store};
-    plan->f    = &f;
+    f = (struct family){.members = plan->play->members,
+                        .n = plan->play->n,
+                        .act = cancel_it,
+                        .arg = plan,
+                        .on_suspend = on_suspend,
+                        .seed = seed,
+                        .commit_ms = 1,
+                        .real = real,
+                        .no_store = no_store};
+    plan->f = &f;
     plan->seen = 0;
     plan->now = plan->over = false;
-    plan->moment           = (struct weft_cond){0};
-    in_tools               = 0;
-    int r                  = family_play(&f, err);
+    plan->moment = (struct weft_cond){0};
+    in_tools = 0;
+    int r = family_play(&f, err);
     if (r >= 0 && f.turn && f.result == 0 && f.turn->usage.input != plan->play->used.input)
         r = upp_fail(err, UPP_EBUG, "the turn used %llu tokens", (unsigned long long)f.turn->usage.input);
     plan->canceled = f.result == -UPP_ECANCELED;
@@ -192,8 +188,8 @@ static int once(struct plan *plan, uint64_t seed, bool real, bool no_store, stru
 
 static unsigned sweep(const struct play *play, uint64_t seed, bool fiber, bool no_store)
 {
-    struct upp_err err    = {0};
-    unsigned       points = 0, cut_short = 0;
+    struct upp_err err = {0};
+    unsigned points = 0, cut_short = 0;
     for (struct plan plan = {.play = play, .at = 1, .fiber = fiber};; plan.at++) {
         int r = once(&plan, seed, false, no_store, &err);
         if (r < 0 || test_failed()) {
@@ -258,13 +254,13 @@ TEST_WITH(children_sweep_of_a_wave, .no_torture = "a sweep of its own; waves are
 /* For real, at a sample of moments. */
 TEST_WITH(children_sweep_on_libuv, .no_torture = "a sweep of its own; the program is tortured below", .seconds = 120)
 {
-    struct upp_err err   = {0};
-    struct plan    never = {.play = &asking, .at = 0};
+    struct upp_err err = {0};
+    struct plan never = {.play = &asking, .at = 0};
     CHECK_INT(once(&never, 0, true, false, &err), 0); /* what libuv opens once for the process */
     size_t before = test_descriptors();
     for (struct plan plan = {.play = &asking, .at = 1}; plan.at < never.seen + 7; plan.at += 7) {
         plan.fiber = plan.at % 2;
-        int r      = once(&plan, 0, true, false, &err);
+        int r = once(&plan, 0, true, false, &err);
         if (r < 0)
             test_note("cancelled at suspension %u: %s", plan.at, err.msg);
         CHECK_INT(r, 0);
@@ -276,7 +272,7 @@ TEST_WITH(children_sweep_on_libuv, .no_torture = "a sweep of its own; the progra
 
 TEST(children_sweep_program)
 {
-    struct upp_err err   = {0};
-    struct plan    never = {.play = &asking, .at = 0};
+    struct upp_err err = {0};
+    struct plan never = {.play = &asking, .at = 0};
     CHECK_INT(once(&never, 5, false, false, &err), 0);
 }

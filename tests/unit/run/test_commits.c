@@ -12,14 +12,12 @@
 #define CALL(id, name) "{\"tool_call\":{\"id\":\"" id "\",\"name\":\"" name "\"}}"
 #define CALLS(...)     "{\"parts\":[" __VA_ARGS__ "]}"
 
-/* ---- One run on SQLite ------------------------------------------------------------------------------------------ */
-
 struct counted {
-    const char              *script;
-    uint8_t                  durability;
+    const char *script;
+    uint8_t durability;
     const struct weft_hooks *hooks;
-    uint64_t                 commits, syncs; /* of the whole run */
-    uint8_t                  status;
+    uint64_t commits, syncs; /* of the whole run */
+    uint8_t status;
 };
 
 static void store_closep(struct wl_store **s)
@@ -31,8 +29,8 @@ static void store_closep(struct wl_store **s)
 static WEFT_SUSPENDS int work(struct counted *c, struct rig *rig, struct upp_err *err)
 {
     struct wr_started s;
-    struct wb_arena   a = WB_ARENA(1u << 20);
-    struct wl_thread  other;
+    struct wb_arena a = WB_ARENA(1u << 20);
+    struct wl_thread other;
     int r = wl_thread_new(rig->store, &rig_owner, NULL, &a, &other, err); /* a new file has syncs of its own */
     wb_arena_done(&a);
     TRY(r);
@@ -40,21 +38,21 @@ static WEFT_SUSPENDS int work(struct counted *c, struct rig *rig, struct upp_err
     TRY(rig_start(rig, "main", "hello", NULL, &s, err));
     TRY(wr_wait(rig->engine, &rig_owner, s.run, &c->status, err));
     c->commits = rig->store->count.commits - commits;
-    c->syncs   = rig->store->count.syncs - syncs;
+    c->syncs = rig->store->count.syncs - syncs;
     return rig_well_formed(rig->store, &rig_owner, s.thread, err);
 }
 
 static WEFT_SUSPENDS int on_sqlite(void *arg, struct upp_err *err)
 {
-    struct counted                           *c     = arg;
+    struct counted *c = arg;
     WB_CLEANUP(store_closep) struct wl_store *store = NULL;
-    struct rig                                rig   = {0};
-    char                                      path[512];
+    struct rig rig = {0};
+    char path[512];
     (void)snprintf(path, sizeof path, "%s/weft.db", test_folder());
     /* Nothing but commits syncs: no moving of the log into the database, no flush of its own. */
     TRY(ws_sqlite_open(UPP_OPTS(ws_sqlite_opts, .path = path, .flush_ms = 600000), &store, err));
     rig.store = store;
-    int r     = rig_agent(&rig, "main", c->script, err);
+    int r = rig_agent(&rig, "main", c->script, err);
     if (r >= 0) {
         rig.agents[0].hooks = c->hooks;
         r = rig_open(&rig, weft_loop_current(), UPP_OPTS(wr_engine_opts, .durability = c->durability), err);
@@ -68,14 +66,11 @@ static WEFT_SUSPENDS int on_sqlite(void *arg, struct upp_err *err)
 static int count(struct counted *c)
 {
     struct upp_err err = {0};
-    int            r   = test_on_loop(on_sqlite, c, &err);
+    int r = test_on_loop(on_sqlite, c, &err);
     if (r < 0)
         test_note("%s", err.msg);
     return r;
 }
-
-/* ---- Commit points ------------------------------------------------------------------------------------------------
- */
 
 TEST_WITH(run_commits_of_an_answer, .no_torture = "the store's tests are tortured")
 {
@@ -94,15 +89,12 @@ TEST_WITH(run_commits_of_a_round, .no_torture = "the store's tests are tortured"
     CHECK_INT(c.syncs, 5);
 }
 
-/* ---- Durability
- * ------------------------------------------------------------------------------------------------------ */
-
 TEST_WITH(run_durability_decides_what_is_synced, .no_torture = "the store's tests are tortured")
 {
     static const struct {
-        uint8_t     durability;
+        uint8_t durability;
         const char *tool;
-        uint64_t    syncs;
+        uint64_t syncs;
     } cases[] = {
         {WM_SYNC, "add", 4},   /* C1, C2, C4 with the one C3, the end */
         {WM_GROUP, "add", 4},  /* the same promise */
@@ -122,9 +114,6 @@ TEST_WITH(run_durability_decides_what_is_synced, .no_torture = "the store's test
         CHECK_INT(c.syncs, cases[i].syncs);
     }
 }
-
-/* ---- Hooks
- * -------------------------------------------------------------------------------------------------------------- */
 
 struct heard {
     char text[256];
@@ -194,23 +183,23 @@ static bool stops(void *arg, struct weft_run *run)
 
 static struct counted with_hooks(struct heard *h, struct weft_hooks *hooks)
 {
-    *hooks = (struct weft_hooks){.arg           = h,
+    *hooks = (struct weft_hooks){.arg = h,
                                  .on_step_start = started,
-                                 .on_act        = acts,
-                                 .on_observe    = observes,
-                                 .on_step_end   = step_ended,
-                                 .on_complete   = completed,
-                                 .on_error      = errors,
-                                 .stop          = stops};
+                                 .on_act = acts,
+                                 .on_observe = observes,
+                                 .on_step_end = step_ended,
+                                 .on_complete = completed,
+                                 .on_error = errors,
+                                 .stop = stops};
     return (struct counted){.script = SCRIPT(CALLS(CALL("a", "add")) "," CALLS(CALL("b", "add")) "," TEXT),
-                            .hooks  = hooks};
+                            .hooks = hooks};
 }
 
 TEST_WITH(run_hooks_come_in_order, .no_torture = "the store's tests are tortured")
 {
-    struct heard      h = {0};
+    struct heard h = {0};
     struct weft_hooks hooks;
-    struct counted    c = with_hooks(&h, &hooks);
+    struct counted c = with_hooks(&h, &hooks);
     CHECK(count(&c) == 0);
     CHECK_STR(wb_cstr(h.text), UPP_STR("start1 act1 observe1 end1 stop1 start2 act2 observe2 end2 stop2 start3 end3 "
                                        "stop3 complete3 "));
@@ -218,9 +207,9 @@ TEST_WITH(run_hooks_come_in_order, .no_torture = "the store's tests are tortured
 
 TEST_WITH(run_hook_says_that_it_is_enough, .no_torture = "the store's tests are tortured")
 {
-    struct heard      h = {.enough = true};
+    struct heard h = {.enough = true};
     struct weft_hooks hooks;
-    struct counted    c = with_hooks(&h, &hooks);
+    struct counted c = with_hooks(&h, &hooks);
     CHECK(count(&c) == 0);
     CHECK_INT(c.status, WM_COMPLETED);
     CHECK_STR(wb_cstr(h.text), UPP_STR("start1 act1 observe1 end1 stop1 complete1 "));
@@ -228,9 +217,9 @@ TEST_WITH(run_hook_says_that_it_is_enough, .no_torture = "the store's tests are 
 
 TEST_WITH(run_hook_that_fails_fails_the_run, .no_torture = "the store's tests are tortured")
 {
-    struct heard      h = {.refuses = true};
+    struct heard h = {.refuses = true};
     struct weft_hooks hooks;
-    struct counted    c = with_hooks(&h, &hooks);
+    struct counted c = with_hooks(&h, &hooks);
     CHECK(count(&c) == 0);
     CHECK_INT(c.status, WM_FAILED);
     CHECK_STR(wb_cstr(h.text), UPP_STR("start1 act1 error0 "));

@@ -12,29 +12,29 @@
 #include "support/rig.h"
 
 struct stage {
-    const char                 *script, *helper, *picker;
+    const char *script, *helper, *picker;
     const struct weft_strategy *strategy; /* of the main agent; NULL: the loop */
     const struct weft_strategy *helps;    /* of the helper */
     int (*act)(struct stage *st, struct upp_err *err);
     struct weft__sim *sim;
-    struct wl_store  *inner;
-    struct frail      frail;
-    struct rig        rig;
-    struct checker    check;
-    uint64_t          deaths[2]; /* at which commit of the first and second life it dies; 0: not */
-    bool              applies;
-    uint64_t          commits; /* of the first life */
-    unsigned          died;
+    struct wl_store *inner;
+    struct frail frail;
+    struct rig rig;
+    struct checker check;
+    uint64_t deaths[2]; /* at which commit of the first and second life it dies; 0: not */
+    bool applies;
+    uint64_t commits; /* of the first life */
+    unsigned died;
 
-    bool                        sums;       /* what its steps used is what it used */
-    const char                 *log;        /* what the log must say in the end, whenever it died; NULL: anything */
+    bool sums;                              /* what its steps used is what it used */
+    const char *log;                        /* what the log must say in the end, whenever it died; NULL: anything */
     const struct wr_middleware *middleware; /* of the agent that is started; NULL: none */
-    const struct wr_tool       *tools;      /* of that agent; NULL: those of the rig */
+    const struct wr_tool *tools;            /* of that agent; NULL: those of the rig */
 
-    const char     *text;     /* that is asked; NULL: "hello" */
-    bool            routed;   /* the agent that is started is the router of envelopes, between the two others */
-    size_t          routed_n; /* envelopes that its exchange must have in the end */
-    struct wb_arena arena;    /* of the router */
+    const char *text;      /* that is asked; NULL: "hello" */
+    bool routed;           /* the agent that is started is the router of envelopes, between the two others */
+    size_t routed_n;       /* envelopes that its exchange must have in the end */
+    struct wb_arena arena; /* of the router */
 };
 
 #define CALL(id, name)                                                                                                 \
@@ -52,28 +52,28 @@ static struct upp_str own_model(const void *arg, struct upp_str agent)
 
 static int make_router(struct stage *st, struct upp_err *err)
 {
-    static struct we_target     targets[] = {{UPP_STR_INIT("helper"), 1}, {UPP_STR_INIT("picker"), 1}};
-    static const struct we_rule rules[]   = {
-          {.intents = 1u << WE_PLAN, .targets = &targets[0], .n_targets = 1},
-          {.intents = (1u << WE_REFLECT) | (1u << WE_EXECUTE), .targets = &targets[1], .n_targets = 1}};
-    static const struct we_routes   routes   = {rules, WB_LEN(rules), NULL, 0};
-    static const struct we_adapter  generic  = {.name = UPP_STR_INIT("generic"), .user = UPP_STR_INIT("{{task}}")};
+    static struct we_target targets[] = {{UPP_STR_INIT("helper"), 1}, {UPP_STR_INIT("picker"), 1}};
+    static const struct we_rule rules[] = {
+        {.intents = 1u << WE_PLAN, .targets = &targets[0], .n_targets = 1},
+        {.intents = (1u << WE_REFLECT) | (1u << WE_EXECUTE), .targets = &targets[1], .n_targets = 1}};
+    static const struct we_routes routes = {rules, WB_LEN(rules), NULL, 0};
+    static const struct we_adapter generic = {.name = UPP_STR_INIT("generic"), .user = UPP_STR_INIT("{{task}}")};
     static const struct we_adapters adapters = {&generic, 1};
-    static const struct we_limits   limits   = {
-            .doubt = 0.5, .reflections = 1, .actions = {.on = true, .depth = 1, .count = 8, .fan_out = 8}};
+    static const struct we_limits limits = {
+        .doubt = 0.5, .reflections = 1, .actions = {.on = true, .depth = 1, .count = 8, .fan_out = 8}};
     struct we_router *router;
     wb_arena_done(&st->arena);
     st->arena = (struct wb_arena)WB_ARENA(1u << 22);
     TRY(we_router_make(&st->arena,
-                       &(struct we_router_opts){.routes   = &routes,
+                       &(struct we_router_opts){.routes = &routes,
                                                 .adapters = &adapters,
-                                                .limits   = &limits,
-                                                .agents   = st->rig.agents + 1,
+                                                .limits = &limits,
+                                                .agents = st->rig.agents + 1,
                                                 .n_agents = 2,
-                                                .model    = own_model},
+                                                .model = own_model},
                        &router, err));
-    router->def.name  = st->rig.agents[0].name; /* the name that is started, and the rig's own id */
-    router->def.id    = st->rig.agents[0].id;
+    router->def.name = st->rig.agents[0].name; /* the name that is started, and the rig's own id */
+    router->def.id = st->rig.agents[0].id;
     router->def.owner = st->rig.agents[0].owner;
     st->rig.agents[0] = router->def;
     return 0;
@@ -136,8 +136,8 @@ static bool plays(struct stage *st)
 static WEFT_SUSPENDS int answer_all(struct stage *st, struct wb_uuid run, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 22);
-    struct wr_answer                          answers[16];
-    struct wr_run_info                        look;
+    struct wr_answer answers[16];
+    struct wr_run_info look;
     TRY(wr_get(st->rig.engine, &rig_owner, run, &a, &look, err));
     for (size_t i = 0; i < look.n_pending && i < WB_LEN(answers); i++)
         answers[i] = look.pending[i].approval
@@ -173,21 +173,20 @@ static WEFT_SUSPENDS int start(struct stage *st, const char *text, struct wr_sta
 
 static WEFT_SUSPENDS int read_all(struct stage *st, struct wb_uuid run, struct upp_err *err)
 {
-    WB_CLEANUP(wr_reader_closep) struct wr_reader *rd   = NULL;
-    struct checker_view                            view = {0};
-    struct wm_event                                ev;
-    int                                            r;
+    WB_CLEANUP(wr_reader_closep) struct wr_reader *rd = NULL;
+    struct checker_view view = {0};
+    struct wm_event ev;
+    int r;
     TRY(wr_reader_open(st->rig.engine, &rig_owner, run, NULL, &rd, err));
     while ((r = wr_reader_next(rd, false, &ev, err)) > 0 && !st->frail.dead)
         TRY(checker_saw(&st->check, &view, &ev, err));
     return r;
 }
 
-/* ---- Every commit -------------------------------------------------------------------------------------------------
- */
+/* ---- Every commit ---------------------------------------------------------------------------- */
 
 struct following {
-    struct stage  *st;
+    struct stage *st;
     struct wb_uuid run;
 };
 
@@ -201,9 +200,9 @@ static WEFT_SUSPENDS int follow(void *arg, struct upp_err *err)
 static WEFT_SUSPENDS int first_run(struct stage *st, struct wb_uuid *ret, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 22);
-    struct wl_thread                         *threads;
-    struct wm_run                            *runs;
-    size_t                                    n;
+    struct wl_thread *threads;
+    struct wm_run *runs;
+    size_t n;
     TRY(wl_list_threads(st->inner, &rig_owner, (struct wb_uuid){{0}}, 10, &a, &threads, &n, err));
     for (size_t i = 0; i < n; i++)
         if (threads[i].kind == WL_MAIN) {
@@ -217,10 +216,10 @@ static WEFT_SUSPENDS int first_run(struct stage *st, struct wb_uuid *ret, struct
 /* One life: until it dies, or the run has ended. */
 static WEFT_SUSPENDS int live(struct stage *st, struct upp_err *err)
 {
-    struct following                                f       = {st, {{0}}}; /* outlives the scope */
+    struct following f = {st, {{0}}}; /* outlives the scope */
     UPP_CLEANUP(weft_scope_close) struct weft_scope readers = {.flags = WEFT_SCOPE_ISOLATED};
-    struct wr_started                               s;
-    size_t                                          n;
+    struct wr_started s;
+    size_t n;
     TRY(wr_recover(st->rig.engine, &n, err));
     int r = first_run(st, &f.run, err);
     if (r == 0) {
@@ -236,11 +235,11 @@ static WEFT_SUSPENDS int live(struct stage *st, struct upp_err *err)
 
 static WEFT_SUSPENDS int sums_up(struct stage *st, struct upp_err *err)
 {
-    WB_CLEANUP(wr_reader_closep) struct wr_reader *rd    = NULL;
-    struct upp_usage                               steps = {0}, all = {0};
-    struct wb_uuid                                 run;
-    struct wm_event                                ev;
-    int                                            r;
+    WB_CLEANUP(wr_reader_closep) struct wr_reader *rd = NULL;
+    struct upp_usage steps = {0}, all = {0};
+    struct wb_uuid run;
+    struct wm_event ev;
+    int r;
     TRY(first_run(st, &run, err));
     TRY(wr_reader_open(st->rig.engine, &rig_owner, run, NULL, &rd, err));
     while ((r = wr_reader_next(rd, false, &ev, err)) > 0) {
@@ -259,10 +258,10 @@ static WEFT_SUSPENDS int sums_up(struct stage *st, struct upp_err *err)
 /* Once: it stands in one place, and what it says is said nowhere else. */
 static WEFT_SUSPENDS int log_says(struct stage *st, struct upp_err *err)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(1u << 22);
-    WB_CLEANUP(wb_buf_done) struct wb_buf     log = WB_BUF(1u << 20);
-    struct wb_uuid                            run;
-    struct wr_run_info                        look;
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 22);
+    WB_CLEANUP(wb_buf_done) struct wb_buf log = WB_BUF(1u << 20);
+    struct wb_uuid run;
+    struct wr_run_info look;
     TRY(first_run(st, &run, err));
     TRY(wr_get(st->rig.engine, &rig_owner, run, &a, &look, err));
     TRY(rig_history(&st->rig, look.run.thread, &log, err));
@@ -277,13 +276,13 @@ static WEFT_SUSPENDS int log_says(struct stage *st, struct upp_err *err)
 static WEFT_SUSPENDS int is_exchange(struct stage *st, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 22);
-    struct upp_str                            seen[16];
-    struct wb_uuid                            run;
-    struct wr_run_info                        look;
-    struct wl_thread                          t;
-    struct wl_path                            path;
-    struct wl_line                           *lines;
-    size_t                                    n, found = 0, results = 0;
+    struct upp_str seen[16];
+    struct wb_uuid run;
+    struct wr_run_info look;
+    struct wl_thread t;
+    struct wl_path path;
+    struct wl_line *lines;
+    size_t n, found = 0, results = 0;
     TRY(first_run(st, &run, err));
     TRY(wr_get(st->rig.engine, &rig_owner, run, &a, &look, err));
     TRY(wl_get_thread(st->inner, &rig_owner, look.run.thread, &a, &t, err));
@@ -291,9 +290,9 @@ static WEFT_SUSPENDS int is_exchange(struct stage *st, struct upp_err *err)
     TRY(wl_path_tail(st->inner, &rig_owner, &path, path.length, path.length, &a, &lines, &n, err));
     for (size_t i = 0; i < n; i++)
         for (size_t k = 0; k < lines[i].entry.message.n_parts; k++) {
-            const struct upp_part *p  = &lines[i].entry.message.parts[k];
-            struct upp_str         id = wd_envelope_id(wd_envelope_recorded(&a, wd_envelope_part_text(p)));
-            size_t                 at = 0;
+            const struct upp_part *p = &lines[i].entry.message.parts[k];
+            struct upp_str id = wd_envelope_id(wd_envelope_recorded(&a, wd_envelope_part_text(p)));
+            size_t at = 0;
             FAIL_UNLESS(id.n > 0);
             results += p->kind == UPP_PART_RESULT;
             while (at < found && !wb_str_eq(seen[at], id))
@@ -311,7 +310,7 @@ static WEFT_SUSPENDS int lives(struct stage *st, struct upp_err *err)
 {
     for (unsigned life = 0; life < 4; life++) {
         struct upp_err why = {0};
-        int            r   = live(st, &why);
+        int r = live(st, &why);
         if (life == 0)
             st->commits = st->frail.commits;
         if (!st->frail.dead) {
@@ -342,7 +341,7 @@ static const struct stage everything = {
             "m4", "danger")) "," REPLY(CALL("m5", "pick") "," CALL("m6", "fails")) "," REPLY(TEXT("So it is."))),
     .helper = SCRIPT(REPLY(CALL("h1", "note") "," CALL("h2", "ask_picker")) "," REPLY(TEXT("Helped."))),
     .picker = SCRIPT(REPLY(CALL("p1", "pick")) "," REPLY(TEXT("Picked."))),
-    .act    = lives,
+    .act = lives,
 };
 
 /* Dies at each commit of a play once before and once after it is written. How often it died; 0: something was wrong. */
@@ -351,8 +350,8 @@ __attribute__((noinline)) static uint64_t sweep(const struct stage *what)
     uint64_t deaths = 0;
     for (uint64_t n = 1;; n++) {
         struct stage st = *what;
-        st.applies      = n % 2;
-        st.deaths[0]    = (n + 1) / 2;
+        st.applies = n % 2;
+        st.deaths[0] = (n + 1) / 2;
         if (!plays(&st))
             return 0;
         deaths += st.died;
@@ -372,7 +371,7 @@ static int ask_adapted(const void *arg, const struct wr_tool *tool, struct upp_s
                        struct wr_child_ask *ret, struct upp_err *err)
 {
     (void)arg;
-    ret->input   = wb_arena_printf(a, "%.*s %.*s", UPP_FMT(tool->agent), UPP_FMT(arguments));
+    ret->input = wb_arena_printf(a, "%.*s %.*s", UPP_FMT(tool->agent), UPP_FMT(arguments));
     ret->options = UPP_STR("{\"temperature\":0.5,\"weft_readonly\":true,\"seed\":[]}");
     return wb_arena_check(a, err);
 }
@@ -389,13 +388,13 @@ static int answer_adapted(const void *arg, const struct wr_tool *tool, const str
 TEST_WITH(crash_at_every_commit_of_adapted_children, .no_torture = swept, .seconds = 300)
 {
     static const struct wr_child_adapter adapter = {NULL, ask_adapted, answer_adapted};
-    static struct wr_tool                tools[24];
-    static struct stage                  st;
+    static struct wr_tool tools[24];
+    static struct stage st;
     for (size_t i = 0; i < rig_n_tools && i < WB_LEN(tools); i++) {
-        tools[i]         = rig_tools[i];
+        tools[i] = rig_tools[i];
         tools[i].adapter = rig_tools[i].kind == WR_TOOL_AGENT ? &adapter : NULL;
     }
-    st       = everything;
+    st = everything;
     st.tools = tools;
     CHECK(sweep(&st) >= 30);
 }
@@ -409,18 +408,18 @@ TEST_WITH(crash_at_every_commit_of_adapted_children, .no_torture = swept, .secon
 
 /* A request, a doubted reply, a reflection with two actions, whose agents run at the same time. */
 static const struct stage exchange = {
-    .script   = SCRIPT(REPLY(TEXT("unused"))),
-    .helper   = SCRIPT(REPLY(TEXT(ENVELOPE("agent", "plan", SCORE("0.2"))))),
-    .picker   = SCRIPT(REPLY(TEXT(ENVELOPE(
-          "agent", "reflect",
-          SCORE("0.9") ",\\\"outputs\\\":{\\\"next_actions\\\":[{\\\"intent\\\":\\\"plan\\\",\\\"task\\\":\\\"a\\\"}"
-                         ",{\\\"intent\\\":\\\"plan\\\",\\\"task\\\":\\\"b\\\"}]}")))),
-    .text     = "{\"protocol\":\"multiagent-1.0\",\"role\":\"user\",\"timestamp\":\"2025-10-10T12:40:00Z\",\"intent\":"
-                "\"plan\","
-                "\"task\":\"t\",\"content\":{\"type\":\"text\",\"text\":\"x\"},\"trace\":{\"id\":\"first\"}}",
-    .routed   = true,
+    .script = SCRIPT(REPLY(TEXT("unused"))),
+    .helper = SCRIPT(REPLY(TEXT(ENVELOPE("agent", "plan", SCORE("0.2"))))),
+    .picker = SCRIPT(REPLY(TEXT(ENVELOPE(
+        "agent", "reflect",
+        SCORE("0.9") ",\\\"outputs\\\":{\\\"next_actions\\\":[{\\\"intent\\\":\\\"plan\\\",\\\"task\\\":\\\"a\\\"}"
+                     ",{\\\"intent\\\":\\\"plan\\\",\\\"task\\\":\\\"b\\\"}]}")))),
+    .text = "{\"protocol\":\"multiagent-1.0\",\"role\":\"user\",\"timestamp\":\"2025-10-10T12:40:00Z\",\"intent\":"
+            "\"plan\","
+            "\"task\":\"t\",\"content\":{\"type\":\"text\",\"text\":\"x\"},\"trace\":{\"id\":\"first\"}}",
+    .routed = true,
     .routed_n = 12,
-    .act      = lives,
+    .act = lives,
 };
 
 /* covers: ENV-9/1 */
@@ -441,15 +440,15 @@ TEST(run_exchange_of_envelopes)
 TEST_WITH(crash_at_every_commit_of_react, .no_torture = swept, .seconds = 300)
 {
     static const struct stage react = {
-        .script   = SCRIPT(BREAKS("As I was thinking", "2") "," REPLY(TEXT("First a note.")) "," REPLY(
-              CALL("m1", "note") "," CALL("m2", "ask_helper") "," CALL(
-                  "m3",
-                  "danger")) "," REPLY(TEXT("Now the client.") "," CALL("m4",
-                                                                        "note")) "," REPLY(CALL("m5",
-                                                                                                "pick")) "," REPLY(TEXT("Enough.")) "," REPLY(TEXT("So it is."))),
-        .helper   = SCRIPT(REPLY(CALL("h1", "again")) "," REPLY(TEXT("Helped."))),
+        .script = SCRIPT(BREAKS("As I was thinking", "2") "," REPLY(TEXT("First a note.")) "," REPLY(
+            CALL("m1", "note") "," CALL("m2", "ask_helper") "," CALL(
+                "m3",
+                "danger")) "," REPLY(TEXT("Now the client.") "," CALL("m4",
+                                                                      "note")) "," REPLY(CALL("m5",
+                                                                                              "pick")) "," REPLY(TEXT("Enough.")) "," REPLY(TEXT("So it is."))),
+        .helper = SCRIPT(REPLY(CALL("h1", "again")) "," REPLY(TEXT("Helped."))),
         .strategy = &weft_strategy_react,
-        .act      = lives,
+        .act = lives,
     };
     CHECK(sweep(&react) >= 24);
 }
@@ -462,23 +461,23 @@ TEST_WITH(crash_at_every_commit_of_react, .no_torture = swept, .seconds = 300)
 /* covers: UAP-5.4c/2 */
 TEST_WITH(crash_at_every_commit_of_a_plan, .no_torture = swept, .seconds = 300)
 {
-    static const struct weft_strategy_plan_opts one    = {.size = sizeof one, .max_parallel = 1};
-    const struct weft_strategy                  plan   = weft_plan_with(&one);
-    const struct stage                          planed = {
-                                 .script = SCRIPT(PLAN(STEP("a", "") "," STEP("b", "\"a\"")) "," REPLY(CALL("m1", "note") "," CALL(
-                                     "m2",
-                                     "ask_"
-                                                              "helpe"
-                                                              "r")) "," REPLY(CALL("m3",
-                                                          "pick")) "," REPLY(TEXT("a is done.")) "," REPLY(CALL("m4",
-                                                                                                                "fails")) "," PLAN(STEP("c",
-                                                                                                                                        "\"a\"")) "," REPLY(CALL("m5",
-                                                                                                                                                                 "dan"
-                                                                                                                                                                                          "ge"
-                                                                                                                                                                                          "r")) "," REPLY(TEXT("c is done."))),
-                                 .helper   = SCRIPT(REPLY(CALL("h1", "again")) "," REPLY(TEXT("Helped."))),
-                                 .strategy = &plan,
-                                 .act      = lives,
+    static const struct weft_strategy_plan_opts one = {.size = sizeof one, .max_parallel = 1};
+    const struct weft_strategy plan = weft_plan_with(&one);
+    const struct stage planed = {
+        .script = SCRIPT(PLAN(STEP("a", "") "," STEP("b", "\"a\"")) "," REPLY(CALL("m1", "note") "," CALL(
+            "m2",
+            "ask_"
+            "helpe"
+            "r")) "," REPLY(CALL("m3",
+                                 "pick")) "," REPLY(TEXT("a is done.")) "," REPLY(CALL("m4",
+                                                                                       "fails")) "," PLAN(STEP("c",
+                                                                                                               "\"a\"")) "," REPLY(CALL("m5",
+                                                                                                                                        "dan"
+                                                                                                                                        "ge"
+                                                                                                                                        "r")) "," REPLY(TEXT("c is done."))),
+        .helper = SCRIPT(REPLY(CALL("h1", "again")) "," REPLY(TEXT("Helped."))),
+        .strategy = &plan,
+        .act = lives,
     };
     CHECK(sweep(&planed) >= 24);
 }
@@ -491,7 +490,7 @@ static const struct stage in_order = {
                 "m8", "alone")) "," REPLY(TEXT("So it is."))),
     .helper = SCRIPT(REPLY(CALL("h1", "maybe") "," CALL("h2", "then") "," CALL("h3", "note")) "," REPLY(TEXT("Yes."))),
     .picker = SCRIPT(REPLY(TEXT("Picked."))),
-    .act    = lives,
+    .act = lives,
 };
 
 /* covers: UAP-2.6/2 */
@@ -499,8 +498,8 @@ TEST_WITH(crash_at_every_commit_between_groups, .no_torture = swept, .seconds = 
 {
     uint64_t n = 1, deaths = 0;
     for (struct stage st = in_order;; n++) {
-        st           = in_order;
-        st.applies   = n % 2;
+        st = in_order;
+        st.applies = n % 2;
         st.deaths[0] = (n + 1) / 2;
         CHECK(plays(&st));
         deaths += st.died;
@@ -517,9 +516,9 @@ TEST_WITH(crash_again_between_groups, .no_torture = swept, .seconds = 300)
     for (uint64_t first = 2; first < 24; first += 2)
         for (uint64_t second = 1; second < 12; second += 2) {
             struct stage st = in_order;
-            st.applies      = (first / 2 + second / 2) % 2;
-            st.deaths[0]    = first;
-            st.deaths[1]    = second;
+            st.applies = (first / 2 + second / 2) % 2;
+            st.deaths[0] = first;
+            st.deaths[1] = second;
             CHECK(plays(&st));
             twice += st.died == 2;
         }
@@ -533,9 +532,9 @@ TEST_WITH(crash_again_while_it_recovers, .no_torture = swept, .seconds = 300)
     for (uint64_t first = 1; first < 24; first++)
         for (uint64_t second = 1; second < 12; second++) {
             struct stage st = everything;
-            st.applies      = (first + second) % 2;
-            st.deaths[0]    = first;
-            st.deaths[1]    = second;
+            st.applies = (first + second) % 2;
+            st.deaths[0] = first;
+            st.deaths[1] = second;
             CHECK(plays(&st));
             twice += st.died == 2;
         }
@@ -546,13 +545,13 @@ TEST_WITH(crash_again_while_it_recovers, .no_torture = swept, .seconds = 300)
 /* Changes all that can be changed. */
 static WEFT_SUSPENDS int meddle(void *arg, struct weft_context *c, struct upp_err *err)
 {
-    static struct upp_part           part = {.kind = UPP_PART_TEXT, .text = UPP_STR_INIT("once upon a time")};
-    static struct upp_message        m    = {.role = UPP_ROLE_USER, .parts = &part, .n_parts = 1};
+    static struct upp_part part = {.kind = UPP_PART_TEXT, .text = UPP_STR_INIT("once upon a time")};
+    static struct upp_message m = {.role = UPP_ROLE_USER, .parts = &part, .n_parts = 1};
     static const struct upp_message *list = &m;
     (void)arg;
-    c->history   = &list;
+    c->history = &list;
     c->n_history = 1;
-    c->input     = &m;
+    c->input = &m;
     return weft_context_set(c, "meddled", UPP_STR("true"), err);
 }
 
@@ -572,15 +571,15 @@ TEST_WITH(crash_at_every_commit_with_middleware, .no_torture = swept, .seconds =
 {
     const struct weft_guard_rule rules[] = {{.name = "all", .pattern = ".", .action = WEFT_FLAG},
                                             {.pattern = "So", .action = WEFT_REWRITE, .instead = "Thus"}};
-    const struct weft_middleware list[]  = {weft_guardrails(.output = rules, .n_output = 2),
-                                            weft_memory(.max_tokens = 1000000),
-                                            {.name = "meddle", .before = meddle, .after = meddled}};
-    const struct wr_middleware  *middleware;
+    const struct weft_middleware list[] = {weft_guardrails(.output = rules, .n_output = 2),
+                                           weft_memory(.max_tokens = 1000000),
+                                           {.name = "meddle", .before = meddle, .after = meddled}};
+    const struct wr_middleware *middleware;
     CHECK_INT(wa_middleware_new(list, WB_LEN(list), NULL, &middleware, NULL), 0);
     meddled_and_whole = true;
     static struct stage st; /* frames are small */
-    st              = everything;
-    st.middleware   = middleware;
+    st = everything;
+    st.middleware = middleware;
     uint64_t deaths = sweep(&st);
     wa_middleware_free(middleware);
     CHECK(deaths >= 30);
@@ -593,7 +592,7 @@ TEST_WITH(crash_while_handing_over, .no_torture = swept, .seconds = 300)
     static const struct stage handing = {
         .script = SCRIPT(REPLY(TEXT("Wait.") "," CALL("m1", "note") "," CALL("m2", "pass_on"))),
         .helper = SCRIPT(REPLY(CALL("h1", "note")) "," REPLY(CALL("h2", "pass_on")) "," REPLY(TEXT("Helped."))),
-        .act    = lives,
+        .act = lives,
     };
     CHECK(sweep(&handing) >= 14);
 }
@@ -633,10 +632,10 @@ static const struct stage waves = {
                                                                                                                                                                                                                                                                                      "a is done too.")) "," AFTER("danger",
                                                                                                                                                                                                                                                                                                                   TEXT(
                                                                                                                                                                                                                                                                                                                       "b too.")) "]}",
-    .helper   = SCRIPT(REPLY(CALL("h1", "again")) "," REPLY(TEXT("Helped."))),
+    .helper = SCRIPT(REPLY(CALL("h1", "again")) "," REPLY(TEXT("Helped."))),
     .strategy = &weft_strategy_plan,
-    .act      = lives,
-    .sums     = true,
+    .act = lives,
+    .sums = true,
 };
 
 /* covers: UAP-5.4b/4, UAP-5.4c/2 */
@@ -655,7 +654,7 @@ TEST_WITH(crash_at_every_commit_of_waves, .no_torture = swept, .seconds = 300)
 #define PASSED "pass_on={\"a\":1,\"task\":\"go\"}\ntool: pass_on=\"helper goes on from here\"\n"
 
 #define SAID(flag)                                                                                                     \
-    "]}\n" flag                                CARRY("a") TOLD("a")                                                    \
+    "]}\n" flag CARRY("a") TOLD("a")                                                                                   \
         TOLD("more") "assistant: told.\n" flag CARRY("b") "assistant: " PASSED "assistant: passed.\n" flag CARRY("c")  \
             TOLD("c")                                                                                                  \
                 TOLD("more") "assistant: told.\n" flag "event "                                                        \
@@ -678,11 +677,11 @@ static const struct stage telling_waves = {
                                                                                "told.")) "," AFTER("pass_on",
                                                                                                    TEXT(
                                                                                                        "passed.")) "]}",
-    .helper   = SCRIPT(REPLY(TEXT("Helped."))),
+    .helper = SCRIPT(REPLY(TEXT("Helped."))),
     .strategy = &weft_strategy_plan,
-    .act      = lives,
-    .sums     = true,
-    .log      = SAID(""),
+    .act = lives,
+    .sums = true,
+    .log = SAID(""),
 };
 
 /* covers: UAP-5.4b/4, TP-60/3, TP-62/3 */
@@ -712,9 +711,9 @@ TEST_WITH(crash_at_every_commit_of_waves_below, .no_torture = swept, .seconds = 
                                                                                                                              TEXT(
                                                                                                                                  "picked.")) "]}",
         .helps = &weft_strategy_plan,
-        .act   = lives,
-        .sums  = true,
-        .log   = "tool: ask_helper=\"d is done.\" again=\"noted\"\nassistant: So it is.\n",
+        .act = lives,
+        .sums = true,
+        .log = "tool: ask_helper=\"d is done.\" again=\"noted\"\nassistant: So it is.\n",
     };
     CHECK(sweep(&below) >= 40);
 }
@@ -726,12 +725,12 @@ TEST_WITH(crash_at_every_commit_of_waves_below, .no_torture = swept, .seconds = 
 TEST_WITH(crash_at_every_commit_of_waves_with_guardrails, .no_torture = swept, .seconds = 300)
 {
     const struct weft_guard_rule rules[] = {{.name = "all", .pattern = ".", .action = WEFT_FLAG}};
-    const struct weft_middleware list[]  = {weft_guardrails(.output = rules, .n_output = 1)};
-    const struct wr_middleware  *middleware;
+    const struct weft_middleware list[] = {weft_guardrails(.output = rules, .n_output = 1)};
+    const struct wr_middleware *middleware;
     CHECK_INT(wa_middleware_new(list, WB_LEN(list), NULL, &middleware, NULL), 0);
     struct stage st = telling_waves;
-    st.middleware   = middleware;
-    st.log          = SAID(FLAGGED);
+    st.middleware = middleware;
+    st.log = SAID(FLAGGED);
     uint64_t deaths = sweep(&st);
     wa_middleware_free(middleware);
     CHECK(deaths >= 40);
@@ -745,9 +744,9 @@ TEST_WITH(crash_again_while_waves_recover, .no_torture = swept, .seconds = 300)
         for (uint64_t first = 3; first < 30; first += 2)
             for (uint64_t second = 1; second < 12; second += 2) {
                 struct stage st = *all[i];
-                st.applies      = (first + second / 2) % 2;
-                st.deaths[0]    = first;
-                st.deaths[1]    = second;
+                st.applies = (first + second / 2) % 2;
+                st.deaths[0] = first;
+                st.deaths[1] = second;
                 CHECK(plays(&st));
                 twice += st.died == 2;
             }
@@ -755,17 +754,16 @@ TEST_WITH(crash_again_while_waves_recover, .no_torture = swept, .seconds = 300)
     }
 }
 
-/* ---- Found before
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- Found before ---------------------------------------------------------------------------- */
 
 /* A reader of a queued run gets its events when it starts, and an end where it is cancelled before. */
 static WEFT_SUSPENDS int reads_the_queue(struct stage *st, struct upp_err *err)
 {
-    struct following                                f[2]    = {{st, {{0}}}, {st, {{0}}}}; /* outlives the scope */
+    struct following f[2] = {{st, {{0}}}, {st, {{0}}}}; /* outlives the scope */
     UPP_CLEANUP(weft_scope_close) struct weft_scope readers = {0};
-    struct upp_part                                 part    = {.kind = UPP_PART_TEXT, .text = UPP_STR("more")};
-    struct upp_message                              input   = {.role = UPP_ROLE_USER, .parts = &part, .n_parts = 1};
-    struct wr_started                               s;
+    struct upp_part part = {.kind = UPP_PART_TEXT, .text = UPP_STR("more")};
+    struct upp_message input = {.role = UPP_ROLE_USER, .parts = &part, .n_parts = 1};
+    struct wr_started s;
     TRY(start(st, "hello", &s, err));
     for (int i = 0; i < 2; i++) {
         struct wr_start what = {
@@ -793,11 +791,11 @@ TEST(crash_reader_of_a_queued_run)
 static WEFT_SUSPENDS int waits_for_a_child(struct stage *st, struct upp_err *err)
 {
     struct wr_started s;
-    uint8_t           status;
-    struct wb_uuid    child = {{0}};
+    uint8_t status;
+    struct wb_uuid child = {{0}};
     TRY(start(st, "hello", &s, err));
     WB_CLEANUP(wr_reader_closep) struct wr_reader *rd = NULL;
-    struct wm_event                                ev;
+    struct wm_event ev;
     TRY(wr_reader_open(st->rig.engine, &rig_owner, s.run, NULL, &rd, err));
     while (wr_reader_next(rd, false, &ev, err) > 0)
         if (ev.from->depth == 1) {
@@ -818,12 +816,12 @@ TEST(crash_waiting_for_a_child)
 /* A reader that falls behind what is kept in memory goes on in the store, also inside a child. */
 static WEFT_SUSPENDS int falls_behind(struct stage *st, struct upp_err *err)
 {
-    WB_CLEANUP(wr_reader_closep) struct wr_reader *rd   = NULL;
-    struct checker_view                            view = {0};
-    struct wr_started                              s;
-    struct wm_event                                ev;
-    int                                            r;
-    uint8_t                                        status;
+    WB_CLEANUP(wr_reader_closep) struct wr_reader *rd = NULL;
+    struct checker_view view = {0};
+    struct wr_started s;
+    struct wm_event ev;
+    int r;
+    uint8_t status;
     TRY(start(st, "hello", &s, err));
     TRY(wr_reader_open(st->rig.engine, &rig_owner, s.run, NULL, &rd, err));
     do {
@@ -858,15 +856,15 @@ TEST_WITH(crash_reader_falls_behind_a_child, .no_torture = "many steps; readers 
 static WEFT_SUSPENDS int half_canceled(struct stage *st, struct upp_err *err)
 {
     struct wr_started s;
-    uint8_t           status;
-    size_t            n;
+    uint8_t status;
+    size_t n;
     TRY(start(st, "hello", &s, err));
     TRY(wr_wait(st->rig.engine, &rig_owner, s.run, &status, err));
     FAIL_UNLESS(status == WM_WAITING);
     st->frail.dies_in = st->deaths[1];
     st->frail.applies = true;
-    int  r            = wr_cancel(st->rig.engine, &rig_owner, s.run, NULL);
-    bool dead         = st->frail.dead;
+    int r = wr_cancel(st->rig.engine, &rig_owner, s.run, NULL);
+    bool dead = st->frail.dead;
     FAIL_UNLESS(dead == (r < 0));
     rig_close(&st->rig);
     TRY(checker_check(&st->check, st->inner, false, err));

@@ -10,8 +10,8 @@ static struct wb_uuid message_id(uint64_t node, uint32_t index)
 /* Runs once, deletes the messages with these indices, runs again; what the model was told is in b->text. */
 struct deletes {
     struct bed b; /* first */
-    uint32_t   indices[4];
-    size_t     n;
+    uint32_t indices[4];
+    size_t n;
 };
 
 /* What must hold of any store holds of this one; and the checker knows what was deleted. */
@@ -21,7 +21,7 @@ static WEFT_SUSPENDS int check_store(struct bed *b, const struct deletes *d, uin
     struct checker c;
     checker_init(&c, rig_owner);
     struct checker_start s = {.run = run, .thread = b->thread, .input = UPP_STR("first question"), .durable = true};
-    int                  r = checker_acked_start(&c, &s);
+    int r = checker_acked_start(&c, &s);
     if (r >= 0)
         r = checker_excuse(&c, b->thread);
     for (size_t i = 0; r >= 0 && i < d->n; i++)
@@ -39,11 +39,11 @@ static WEFT_SUSPENDS int check_store(struct bed *b, const struct deletes *d, uin
 
 static WEFT_SUSPENDS int delete_and_go_on(struct bed *b, struct upp_err *err)
 {
-    struct deletes                           *d = (struct deletes *)(void *)b;
-    struct wl_store                          *s = b->place.rig.store;
+    struct deletes *d = (struct deletes *)(void *)b;
+    struct wl_store *s = b->place.rig.store;
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 22);
-    struct wl_thread                          t;
-    struct wm_run                             run;
+    struct wl_thread t;
+    struct wm_run run;
     TRY(bed_run(b, "first question", false, err));
     TRY(wl_get_thread(s, &rig_owner, b->thread, &a, &t, err));
     struct wb_uuid before = b->run;
@@ -55,7 +55,7 @@ static WEFT_SUSPENDS int delete_and_go_on(struct bed *b, struct upp_err *err)
     bed_say(b, "events %s\n", run.swept ? "swept" : "there");
     TRY(check_store(b, d, t.head, before, err));
     struct wr_reader *rd = NULL;
-    int               r  = wr_reader_open(b->place.rig.engine, &rig_owner, before, NULL, &rd, err);
+    int r = wr_reader_open(b->place.rig.engine, &rig_owner, before, NULL, &rd, err);
     wr_reader_close(rd);
     if (r < 0 && r != -UPP_ENOTFOUND)
         return r;
@@ -72,13 +72,13 @@ static WEFT_SUSPENDS int delete_and_go_on(struct bed *b, struct upp_err *err)
 
 #define DELETES(...)                                                                                                   \
     static struct deletes d;                                                                                           \
-    d                                    = (struct deletes){.b = {.act = delete_and_go_on, .place.script = TOOLS}};    \
-    static struct bed           *spied   = &d.b;                                                                       \
-    const struct weft_middleware list[]  = {BED_SPY(&spied)};                                                          \
-    const uint32_t               which[] = {__VA_ARGS__};                                                              \
-    d.b.list                             = list;                                                                       \
-    d.b.n                                = 1;                                                                          \
-    d.n                                  = WB_LEN(which);                                                              \
+    d = (struct deletes){.b = {.act = delete_and_go_on, .place.script = TOOLS}};                                       \
+    static struct bed *spied = &d.b;                                                                                   \
+    const struct weft_middleware list[] = {BED_SPY(&spied)};                                                           \
+    const uint32_t which[] = {__VA_ARGS__};                                                                            \
+    d.b.list = list;                                                                                                   \
+    d.b.n = 1;                                                                                                         \
+    d.n = WB_LEN(which);                                                                                               \
     memcpy(d.indices, which, sizeof which);                                                                            \
     BED_PLAYS(&d.b)
 
@@ -128,15 +128,13 @@ TEST(run_after_everything_was_deleted)
                                          "events swept\n"));
 }
 
-/* ---- Threads on which something runs --------------------------------------------------------------------------- */
-
 static WEFT_SUSPENDS int delete_busy(struct place *p, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 22);
-    struct wl_store                          *s = p->rig.store;
-    struct wr_started                         first, second, third;
-    struct wl_thread                          t;
-    struct wm_run                             run;
+    struct wl_store *s = p->rig.store;
+    struct wr_started first, second, third;
+    struct wl_thread t;
+    struct wm_run run;
     TRY(place_start(p, &first, err));
     TRY(place_start_on(p, first.thread, WR_ENQUEUE, &second, err));
     TRY(place_start_on(p, first.thread, WR_ENQUEUE, &third, err));
@@ -163,12 +161,12 @@ TEST(run_thread_is_deleted_while_it_works)
 static WEFT_SUSPENDS int erase_waiting(struct place *p, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 22);
-    struct wl_store                          *s = p->rig.store;
-    struct wr_started                         run;
-    struct wr_erase                           erase = {.memory = &a};
-    struct wl_thread                          t, *left;
-    size_t                                    n;
-    uint8_t                                   status;
+    struct wl_store *s = p->rig.store;
+    struct wr_started run;
+    struct wr_erase erase = {.memory = &a};
+    struct wl_thread t, *left;
+    size_t n;
+    uint8_t status;
     TRY(place_start(p, &run, err));
     TRY(place_await(p, run.run, &status, err));
     FAIL_UNLESS(status == WM_WAITING);
@@ -180,7 +178,7 @@ static WEFT_SUSPENDS int erase_waiting(struct place *p, struct upp_err *err)
     TRY(wl_list_family_threads(s, &rig_owner, wl_family(t.tree), (struct wb_uuid){{0}}, 10, &a, &left, &n, err));
     FAIL_UNLESS(n == 0);
     struct wl_range range = {.node = t.head, .to = UINT64_MAX >> 1};
-    struct wl_rows  rows;
+    struct wl_rows rows;
     TRY(s->ops->rows(s, &rig_owner, &range, &a, &rows, err));
     for (size_t i = 0; i < rows.n; i++)
         FAIL_UNLESS(wb_str_find(rows.p[i].body, UPP_STR("Ask."), 0) == SIZE_MAX);

@@ -61,15 +61,15 @@ static bool every_third(const struct wl_commit *c)
 static WEFT_SUSPENDS int queued_run_starts(struct place *p, struct upp_err *err)
 {
     WB_CLEANUP(wr_reader_closep) struct wr_reader *rd = NULL;
-    struct wr_started                              s, queued;
-    struct wm_event                                ev;
-    struct wm_run                                  row;
-    uint64_t                                       last = 0;
-    int                                            r;
+    struct wr_started s, queued;
+    struct wm_event ev;
+    struct wm_run row;
+    uint64_t last = 0;
+    int r;
     TRY(place_start(p, &s, err));
     TRY(place_start_on(p, s.thread, WR_ENQUEUE, &queued, err));
     TRY(wr_reader_open(p->rig.engine, &rig_owner, queued.run, NULL, &rd, err));
-    p->lazy.which  = starts_a_queued_run;
+    p->lazy.which = starts_a_queued_run;
     p->lazy.refuse = 3;
     while ((r = place_next(p, rd, false, &last, &ev, err)) > 0)
         ;
@@ -90,7 +90,7 @@ static WEFT_SUSPENDS int refused_starts(struct place *p, struct upp_err *err)
     struct wr_started s;
     for (int i = 0; i < 8; i++) {
         p->lazy.refuse = 1;
-        int r          = place_start(p, &s, err);
+        int r = place_start(p, &s, err);
         FAIL_UNLESS(r == -UPP_ESTORE);
     }
     TRY(weft_sleep_ms(10, err));
@@ -103,21 +103,20 @@ TEST(failed_starts_are_not_remembered)
     PLAYS(.act = refused_starts);
 }
 
-/* ---- Ending a failed run from outside -----------------------------------------------------------------------------
- */
+/* ---- Ending a failed run from outside -------------------------------------------------------- */
 
 /* Reads until the run has failed; *from is the last event. */
 static WEFT_SUSPENDS int read_until_it_fails(struct place *p, struct wb_uuid run, struct wr_from *from,
                                              struct upp_err *err)
 {
     WB_CLEANUP(wr_reader_closep) struct wr_reader *rd = NULL;
-    struct wm_event                                ev;
-    uint64_t                                       last = 0;
-    int                                            r;
+    struct wm_event ev;
+    uint64_t last = 0;
+    int r;
     *from = (struct wr_from){0};
     TRY(wr_reader_open(p->rig.engine, &rig_owner, run, NULL, &rd, err));
     while ((r = place_next(p, rd, false, &last, &ev, err)) > 0) {
-        *from        = (struct wr_from){.epoch = ev.from->epoch, .number = ev.number};
+        *from = (struct wr_from){.epoch = ev.from->epoch, .number = ev.number};
         p->lazy.full = ev.kind == WM_DELTA;
     }
     FAIL_UNLESS(r == -UPP_ESTORE && from->number > 5);
@@ -130,10 +129,10 @@ static WEFT_SUSPENDS int read_the_rest(struct place *p, struct wb_uuid run, cons
                                        struct upp_err *err)
 {
     WB_CLEANUP(wr_reader_closep) struct wr_reader *rd = NULL;
-    struct wm_event                                ev;
-    uint64_t                                       last  = 0;
-    unsigned                                       voids = 0, ends = 0;
-    int                                            r;
+    struct wm_event ev;
+    uint64_t last = 0;
+    unsigned voids = 0, ends = 0;
+    int r;
     TRY(wr_reader_open(p->rig.engine, &rig_owner, run, from, &rd, err));
     while ((r = place_next(p, rd, false, &last, &ev, err)) > 0) {
         if (wr_reader_received(rd, &ev))
@@ -159,9 +158,9 @@ static WEFT_SUSPENDS int fail_a_run(struct place *p, struct wr_started *s, struc
 static WEFT_SUSPENDS int cancel_it(struct place *p, struct upp_err *err)
 {
     struct wr_started s;
-    struct wr_from    from;
-    struct wm_run     row;
-    uint8_t           status;
+    struct wr_from from;
+    struct wm_run row;
+    uint8_t status;
     TRY(fail_a_run(p, &s, &from, err));
     p->lazy.refuse = 1;
     FAIL_UNLESS(wr_cancel(p->rig.engine, &rig_owner, s.run, err) == -UPP_ESTORE);
@@ -178,8 +177,8 @@ static WEFT_SUSPENDS int cancel_it(struct place *p, struct upp_err *err)
 static WEFT_SUSPENDS int interrupt_it(struct place *p, struct upp_err *err)
 {
     struct wr_started s, next;
-    struct wr_from    from;
-    uint8_t           status;
+    struct wr_from from;
+    uint8_t status;
     TRY(fail_a_run(p, &s, &from, err));
     TRY(place_start_on(p, s.thread, WR_INTERRUPT, &next, err));
     TRY(read_the_rest(p, s.run, &from, WM_CANCELED, err));
@@ -191,8 +190,8 @@ static WEFT_SUSPENDS int interrupt_it(struct place *p, struct upp_err *err)
 static WEFT_SUSPENDS int roll_it_back(struct place *p, struct upp_err *err)
 {
     struct wr_started s, next;
-    struct wr_from    from;
-    uint8_t           status;
+    struct wr_from from;
+    uint8_t status;
     TRY(fail_a_run(p, &s, &from, err));
     TRY(place_start_on(p, s.thread, WR_ROLLBACK, &next, err));
     TRY(read_the_rest(p, s.run, &from, WM_CANCELED, err));
@@ -204,9 +203,9 @@ static WEFT_SUSPENDS int roll_it_back(struct place *p, struct upp_err *err)
 static WEFT_SUSPENDS int delete_its_thread(struct place *p, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
-    struct wr_started                         s;
-    struct wr_from                            from;
-    struct wl_thread                          t;
+    struct wr_started s;
+    struct wr_from from;
+    struct wl_thread t;
     TRY(fail_a_run(p, &s, &from, err));
     TRY(wl_get_thread(p->inner, &rig_owner, s.thread, &a, &t, err));
     p->lazy.no_ends = true;
@@ -222,8 +221,8 @@ static WEFT_SUSPENDS int delete_its_thread(struct place *p, struct upp_err *err)
 static WEFT_SUSPENDS int end_on_a_full_disk(struct place *p, struct upp_err *err)
 {
     struct wr_started s;
-    struct wr_from    from;
-    struct wm_run     row;
+    struct wr_from from;
+    struct wm_run row;
     TRY(fail_a_run(p, &s, &from, err));
     p->lazy.no_ends = true;
     TRY(wr_cancel(p->rig.engine, &rig_owner, s.run, err));
@@ -231,8 +230,8 @@ static WEFT_SUSPENDS int end_on_a_full_disk(struct place *p, struct upp_err *err
     TRY(place_stored(p, s.run, &row, err));
     FAIL_UNLESS(row.cancel && row.status == WM_RUNNING);
     p->lazy.no_ends = false;
-    p->lazy.which   = is_too_much;
-    p->lazy.refuse  = 1000;
+    p->lazy.which = is_too_much;
+    p->lazy.refuse = 1000;
     TRY(weft_sleep_ms(60000, err));
     TRY(place_stored(p, s.run, &row, err));
     FAIL_UNLESS(row.status == WM_CANCELED && p->rig.engine->failed_runs.n == 0);
@@ -243,8 +242,8 @@ static WEFT_SUSPENDS int end_on_a_full_disk(struct place *p, struct upp_err *err
 static WEFT_SUSPENDS int cancel_without_room(struct place *p, struct upp_err *err)
 {
     struct wr_started s, other;
-    struct wr_from    from;
-    uint8_t           status;
+    struct wr_from from;
+    uint8_t status;
     TRY(fail_a_run(p, &s, &from, err));
     TRY(place_start(p, &other, err));
     TRY(wr_cancel(p->rig.engine, &rig_owner, s.run, err));
@@ -289,9 +288,9 @@ TEST(failed_run_is_cancelled_when_there_is_no_room)
 static WEFT_SUSPENDS int recover_at_the_fourth_try(struct place *p, struct upp_err *err)
 {
     WB_CLEANUP(wr_reader_closep) struct wr_reader *rd = NULL;
-    struct wr_started                              s;
-    struct wr_from                                 from;
-    uint8_t                                        status;
+    struct wr_started s;
+    struct wr_from from;
+    uint8_t status;
     TRY(fail_a_run(p, &s, &from, err));
     TRY(wr_reader_open(p->rig.engine, &rig_owner, s.run, &from, &rd, err));
     p->lazy.refuse = 3;
@@ -308,16 +307,16 @@ TEST(failed_recoveries_begin_no_epoch)
 
 /* A call on another fiber. */
 struct change {
-    struct place           *p;
-    struct wb_uuid          run;
-    bool                    cancel;
+    struct place *p;
+    struct wb_uuid run;
+    bool cancel;
     const struct wr_answer *answer; /* NULL: it changes the metadata, or cancels */
-    int                     r;
+    int r;
 };
 
 static WEFT_SUSPENDS int change_main(void *arg, struct upp_err *err)
 {
-    struct change    *c = arg;
+    struct change *c = arg;
     struct wr_engine *e = c->p->rig.engine;
     if (c->answer)
         c->r = wr_answer(e, &rig_owner, c->run, c->answer, 1, err);
@@ -341,14 +340,14 @@ static WEFT_SUSPENDS int answer_with_keys(struct place *p, struct wb_uuid run, c
                                           struct upp_err *err)
 {
     const unsigned char body[32] = {1};
-    struct wl_store    *s        = p->rig.engine->store;
-    const struct wl_key used     = {
-            .route = UPP_STR("r"), .key = UPP_STR("used"), .object = {{7}}, .created_ms = wb_wall_ms()};
+    struct wl_store *s = p->rig.engine->store;
+    const struct wl_key used = {
+        .route = UPP_STR("r"), .key = UPP_STR("used"), .object = {{7}}, .created_ms = wb_wall_ms()};
     const struct wl_change changes[] = {{.kind = WL_ADD_KEY, .key = &used}};
-    struct wl_commit       commit    = {.owner = rig_owner, .changes = changes, .n = 1};
-    struct wr_author       by        = {.route = used.route, .key = used.key, .body = body};
-    struct wl_key          stored;
-    uint8_t                status;
+    struct wl_commit commit = {.owner = rig_owner, .changes = changes, .n = 1};
+    struct wr_author by = {.route = used.route, .key = used.key, .body = body};
+    struct wl_key stored;
+    uint8_t status;
     TRY(s->ops->commit(s, &commit, err));
     FAIL_UNLESS(wr_answer_by(p->rig.engine, &rig_owner, run, answer, 1, &by, err) == -UPP_EBUSY);
     TRY(place_await(p, run, &status, err));
@@ -363,13 +362,13 @@ static WEFT_SUSPENDS int answer_with_keys(struct place *p, struct wb_uuid run, c
 
 static WEFT_SUSPENDS int refuse_an_answer(struct place *p, struct upp_err *err)
 {
-    WB_CLEANUP(wr_reader_closep) struct wr_reader *rd     = NULL;
-    const struct wr_answer                         answer = {.call = UPP_STR("c1"), .result = UPP_STR("1")};
-    struct wr_started                              s;
-    struct wm_event                                ev;
-    struct tally                                   tally;
-    uint8_t                                        status;
-    int                                            r;
+    WB_CLEANUP(wr_reader_closep) struct wr_reader *rd = NULL;
+    const struct wr_answer answer = {.call = UPP_STR("c1"), .result = UPP_STR("1")};
+    struct wr_started s;
+    struct wm_event ev;
+    struct tally tally;
+    uint8_t status;
+    int r;
     TRY(place_start(p, &s, err));
     TRY(place_await(p, s.run, &status, err));
     FAIL_UNLESS(status == WM_WAITING);
@@ -403,18 +402,18 @@ TEST(failed_answer_leaves_a_run_that_waits)
 /* The answer cannot be written while a cancel waits for the commit lock: what is cancelled is the run that waits. */
 static WEFT_SUSPENDS int cancel_in_a_refused_answer(struct place *p, struct upp_err *err)
 {
-    const struct wr_answer                          answer = {.call = UPP_STR("c1"), .result = UPP_STR("1")};
-    struct wr_started                               s;
-    struct change                                   c; /* outlives the scope */
+    const struct wr_answer answer = {.call = UPP_STR("c1"), .result = UPP_STR("1")};
+    struct wr_started s;
+    struct change c; /* outlives the scope */
     UPP_CLEANUP(weft_scope_close) struct weft_scope all = {0};
-    struct wm_run                                   row;
-    uint8_t                                         status;
+    struct wm_run row;
+    uint8_t status;
     TRY(place_start(p, &s, err));
     TRY(place_await(p, s.run, &status, err));
     FAIL_UNLESS(status == WM_WAITING);
     p->lazy.before_commit_ms = 50;
-    p->lazy.refuse           = 1;
-    c                        = (struct change){.p = p, .run = s.run, .answer = &answer};
+    p->lazy.refuse = 1;
+    c = (struct change){.p = p, .run = s.run, .answer = &answer};
     TRY(weft_scope_spawn(&all, "change", change_main, &c, NULL, err));
     TRY(weft_sleep_ms(20, err));
     TRY(wr_cancel(p->rig.engine, &rig_owner, s.run, err));
@@ -443,9 +442,9 @@ TEST(failed_answer_leaves_a_run_that_can_be_cancelled)
 static WEFT_SUSPENDS int wait_after_all(struct place *p, struct upp_err *err)
 {
     struct wr_started s;
-    struct tally      tally;
-    uint8_t           status;
-    p->lazy.which  = is_a_row_only;
+    struct tally tally;
+    uint8_t status;
+    p->lazy.which = is_a_row_only;
     p->lazy.refuse = 1;
     TRY(place_start(p, &s, err));
     TRY(weft_sleep_ms(10000, err));
@@ -466,12 +465,12 @@ TEST(failed_run_that_waits_has_not_failed)
 static WEFT_SUSPENDS int end_half_of_a_tree(struct place *p, struct upp_err *err)
 {
     struct wr_started s;
-    struct wm_run     row;
-    uint8_t           status;
+    struct wm_run row;
+    uint8_t status;
     TRY(place_start(p, &s, err));
     TRY(place_await(p, s.run, &status, err));
     FAIL_UNLESS(status == WM_WAITING);
-    p->lazy.which  = ends_a_root;
+    p->lazy.which = ends_a_root;
     p->lazy.refuse = 1;
     FAIL_UNLESS(wr_cancel(p->rig.engine, &rig_owner, s.run, err) == -UPP_ESTORE);
     TRY(weft_sleep_ms(10000, err));
@@ -486,17 +485,16 @@ TEST(failed_end_of_a_waiting_tree_is_tried_again)
           .wait_ms = 600000, .act = end_half_of_a_tree);
 }
 
-/* ---- The list of failed runs --------------------------------------------------------------------------------------
- */
+/* ---- The list of failed runs ----------------------------------------------------------------- */
 
 /* Only every third commit fails, again and again: each execution comes closer to the end. */
 static WEFT_SUSPENDS int go_on_a_little(struct place *p, struct upp_err *err)
 {
     struct wr_started s;
-    struct wm_run     row;
-    struct tally      tally;
-    n_commits      = 0;
-    p->lazy.which  = every_third;
+    struct wm_run row;
+    struct tally tally;
+    n_commits = 0;
+    p->lazy.which = every_third;
     p->lazy.refuse = 1000;
     TRY(place_start(p, &s, err));
     TRY(weft_sleep_ms(600000, err));
@@ -514,15 +512,15 @@ TEST(failed_run_that_goes_on_is_not_given_up)
 {
     PLAYS(.script = SCRIPT(ROUND("c1") ROUND("c2") ROUND("c3") ROUND("c4") ROUND("c5") ROUND("c6") ROUND("c7")
                                ROUND("c8") REPLY(TEXT("done"))),
-          .act    = go_on_a_little);
+          .act = go_on_a_little);
 }
 
 /* The end was written, although the store said otherwise. */
 static WEFT_SUSPENDS int end_without_a_word(struct place *p, struct upp_err *err)
 {
     struct wr_started s;
-    struct wm_run     row;
-    p->lazy.which  = ends_a_root;
+    struct wm_run row;
+    p->lazy.which = ends_a_root;
     p->lazy.refuse = 1;
     p->lazy.untrue = true;
     TRY(place_start(p, &s, err));
@@ -539,14 +537,13 @@ TEST(failed_run_leaves_the_list_when_it_has_ended_after_all)
     PLAYS(.act = end_without_a_word);
 }
 
-/* ---- Commits of others, from the row of a run that fails meanwhile --------------------------------------------------
- */
+/* ---- Commits of others, from the row of a run that fails meanwhile --------------------------- */
 
 #define OPTIONS(word) "{\"metadata\":{\"of\":\"" word " " word " " word " " word "\"}}"
 
 static WEFT_SUSPENDS int start_with(struct place *p, const char *options, struct wr_started *ret, struct upp_err *err)
 {
-    struct upp_part    part  = {.kind = UPP_PART_TEXT, .text = UPP_STR("go")};
+    struct upp_part part = {.kind = UPP_PART_TEXT, .text = UPP_STR("go")};
     struct upp_message input = {.role = UPP_ROLE_USER, .parts = &part, .n_parts = 1};
     struct wr_start what = {.owner = rig_owner, .agent = UPP_STR("main"), .input = &input, .options = wb_cstr(options)};
     return wr_start(p->rig.engine, &what, ret, err);
@@ -556,18 +553,18 @@ static WEFT_SUSPENDS int start_with(struct place *p, const char *options, struct
  * with its second tool, and a new one gets what it leaves, while the other one's commit is under way. */
 static WEFT_SUSPENDS int change_while_it_fails(struct place *p, bool cancel, struct upp_err *err)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena       a = WB_ARENA(1u << 20);
-    struct wr_started                               s, other;
-    struct change                                   c; /* outlives the scope */
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
+    struct wr_started s, other;
+    struct change c; /* outlives the scope */
     UPP_CLEANUP(weft_scope_close) struct weft_scope all = {0};
-    struct wm_run                                   row;
-    uint8_t                                         status;
-    p->rig.slow_ms           = 500;
+    struct wm_run row;
+    uint8_t status;
+    p->rig.slow_ms = 500;
     p->lazy.before_commit_ms = 50;
     TRY(start_with(p, OPTIONS("one"), &s, err));
     TRY(weft_sleep_ms(75, err));
     p->lazy.refuse = 1;
-    c              = (struct change){.p = p, .run = s.run, .cancel = cancel};
+    c = (struct change){.p = p, .run = s.run, .cancel = cancel};
     TRY(weft_scope_spawn(&all, "change", change_main, &c, NULL, err));
     TRY(weft_sleep_ms(30, err));
     FAIL_UNLESS(p->lazy.refused == 1);
@@ -611,16 +608,16 @@ TEST(failed_run_stays_while_its_metadata_is_written)
 /* The commit of a cancel fails while another cancel waits for the commit lock. */
 static WEFT_SUSPENDS int cancel_twice(struct place *p, struct upp_err *err)
 {
-    uint8_t                                         status;
-    struct wr_started                               s;
-    struct wr_from                                  from;
-    struct change                                   c; /* outlives the scope */
+    uint8_t status;
+    struct wr_started s;
+    struct wr_from from;
+    struct change c; /* outlives the scope */
     UPP_CLEANUP(weft_scope_close) struct weft_scope all = {0};
-    struct wm_run                                   row;
+    struct wm_run row;
     TRY(fail_a_run(p, &s, &from, err));
     p->lazy.before_commit_ms = 50;
-    p->lazy.refuse           = 1;
-    c                        = (struct change){.p = p, .run = s.run, .cancel = true};
+    p->lazy.refuse = 1;
+    c = (struct change){.p = p, .run = s.run, .cancel = true};
     TRY(weft_scope_spawn(&all, "change", change_main, &c, NULL, err));
     TRY(weft_sleep_ms(20, err));
     TRY(wr_cancel(p->rig.engine, &rig_owner, s.run, err));
@@ -649,8 +646,8 @@ TEST(failed_cancel_is_not_acknowledged_by_another_one)
 static WEFT_SUSPENDS int set_when_it_is_due(struct place *p, struct upp_err *err)
 {
     struct wr_started s;
-    struct wr_from    from;
-    uint8_t           status;
+    struct wr_from from;
+    uint8_t status;
     TRY(fail_a_run(p, &s, &from, err));
     TRY(weft_sleep_ms((uint64_t)(p->rig.engine->failed_runs.p[0].at_ms - wb_wall_ms() - 10), err));
     p->lazy.before_commit_ms = 100;
@@ -671,17 +668,17 @@ TEST(failed_run_is_recovered_after_its_metadata_is_written)
  * attempt. */
 static WEFT_SUSPENDS int set_until_it_is_due(struct place *p, struct upp_err *err)
 {
-    struct wr_started                               s;
-    struct change                                   c; /* outlives the scope */
+    struct wr_started s;
+    struct change c; /* outlives the scope */
     UPP_CLEANUP(weft_scope_close) struct weft_scope all = {0};
-    uint8_t                                         status;
-    p->rig.slow_ms           = 500;
+    uint8_t status;
+    p->rig.slow_ms = 500;
     p->lazy.before_commit_ms = 50;
     TRY(start_with(p, OPTIONS("one"), &s, err));
     TRY(weft_sleep_ms(75, err));
-    p->lazy.refuse           = 1;
+    p->lazy.refuse = 1;
     p->lazy.before_commit_ms = 5000; /* not of the commit that is under way */
-    c                        = (struct change){.p = p, .run = s.run};
+    c = (struct change){.p = p, .run = s.run};
     TRY(weft_scope_spawn(&all, "change", change_main, &c, NULL, err));
     TRY(weft_sleep_ms(30, err));
     FAIL_UNLESS(p->lazy.refused == 1);
@@ -703,10 +700,10 @@ TEST(failed_run_that_is_due_while_its_metadata_is_written_is_recovered)
 static WEFT_SUSPENDS int read_the_list_again(struct place *p, struct upp_err *err)
 {
     struct wr_started s;
-    struct wr_from    from;
-    struct wm_run     row;
+    struct wr_from from;
+    struct wm_run row;
     TRY(fail_a_run(p, &s, &from, err));
-    p->lazy.refused     = 0;
+    p->lazy.refused = 0;
     p->lazy.bad_read_in = 1;
     TRY(weft_sleep_ms(20000, err));
     TRY(place_stored(p, s.run, &row, err));
@@ -724,10 +721,10 @@ static WEFT_SUSPENDS int ask_whose_it_is(struct place *p, struct upp_err *err)
 {
     struct wr_engine *e = p->rig.engine;
     struct wr_started s;
-    struct wr_from    from;
+    struct wr_from from;
     TRY(fail_a_run(p, &s, &from, err));
     wr_engine_set_home(e, 2, wr_home(s.thread, 2));
-    p->lazy.refused     = 0;
+    p->lazy.refused = 0;
     p->lazy.bad_read_in = 2; /* after the list */
     TRY(weft_sleep_ms((uint64_t)(e->failed_runs.p[0].at_ms - wb_wall_ms() + 10), err));
     FAIL_UNLESS(p->lazy.refused == 1 && e->failed_runs.n == 1);
@@ -742,17 +739,17 @@ TEST(failed_run_stays_in_the_list_when_nobody_knows_whose_it_is)
 /* Somebody has tried to recover it before its starter asks for the result. */
 static WEFT_SUSPENDS int join_after_a_try(struct place *p, struct upp_err *err)
 {
-    struct upp_part    part  = {.kind = UPP_PART_TEXT, .text = UPP_STR("hello")};
+    struct upp_part part = {.kind = UPP_PART_TEXT, .text = UPP_STR("hello")};
     struct upp_message input = {.role = UPP_ROLE_USER, .parts = &part, .n_parts = 1};
-    struct wr_start    what  = {.owner = rig_owner, .agent = UPP_STR("main"), .input = &input, .wants_turn = true};
-    struct wr_started  s;
-    struct wr_from     from;
-    struct upp_turn   *turn = NULL;
+    struct wr_start what = {.owner = rig_owner, .agent = UPP_STR("main"), .input = &input, .wants_turn = true};
+    struct wr_started s;
+    struct wr_from from;
+    struct upp_turn *turn = NULL;
     TRY(wr_start(p->rig.engine, &what, &s, err));
-    int r               = read_until_it_fails(p, s.run, &from, err);
+    int r = read_until_it_fails(p, s.run, &from, err);
     p->lazy.bad_read_in = 3; /* after the run's row, twice */
-    int canceled        = r < 0 ? r : wr_cancel(p->rig.engine, &rig_owner, s.run, err);
-    int joined          = r < 0 ? r : wr_join(s.tree, &turn, err);
+    int canceled = r < 0 ? r : wr_cancel(p->rig.engine, &rig_owner, s.run, err);
+    int joined = r < 0 ? r : wr_join(s.tree, &turn, err);
     upp_turn_free(turn);
     wr_tree_release(s.tree);
     TRY(r);
@@ -765,8 +762,7 @@ TEST(failed_run_is_joined_after_its_recovery_failed)
     PLAYS(.script = SLOWLY, .act = join_after_a_try);
 }
 
-/* ---- A history that stays unreadable ------------------------------------------------------------------------------
- */
+/* ---- A history that stays unreadable --------------------------------------------------------- */
 
 /* The first run of a thread is its history, and the second one cannot read it. */
 static WEFT_SUSPENDS int start_unreadable(struct place *p, struct wr_started *s, struct upp_err *err)
@@ -786,7 +782,7 @@ static WEFT_SUSPENDS int start_unreadable(struct place *p, struct wr_started *s,
 static WEFT_SUSPENDS int fail_unread(struct place *p, struct upp_err *err)
 {
     struct wr_started s;
-    struct wm_run     row;
+    struct wm_run row;
     TRY(start_unreadable(p, &s, err));
     TRY(weft_sleep_ms(60000, err)); /* it may be readable again */
     TRY(place_stored(p, s.run, &row, err));
@@ -802,9 +798,9 @@ static WEFT_SUSPENDS int fail_unread(struct place *p, struct upp_err *err)
 static WEFT_SUSPENDS int cancel_unread(struct place *p, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
-    struct wr_started                         s;
-    struct wm_run                             row;
-    struct wl_thread                          t;
+    struct wr_started s;
+    struct wm_run row;
+    struct wl_thread t;
     TRY(start_unreadable(p, &s, err));
     TRY(wr_stop(p->rig.engine, &rig_owner, s.run, err));
     TRY(place_stored(p, s.run, &row, err));

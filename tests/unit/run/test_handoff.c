@@ -16,14 +16,14 @@
     "{\"tool_call\":{\"id\":\"" id "\",\"name\":\"" name "\",\"arguments\":" arguments "}}"
 
 struct scene {
-    const char              *script, *helper;
+    const char *script, *helper;
     const struct wr_handoff *handoffs;
-    size_t                   n_handoffs;
-    struct weft_hooks        hooks, helper_hooks;
-    bool                     no_store;
-    const char              *history, *events; /* what is expected; NULL: not looked at */
-    int                      status;
-    unsigned                 handed; /* so many are expected; 0: not counted */
+    size_t n_handoffs;
+    struct weft_hooks hooks, helper_hooks;
+    bool no_store;
+    const char *history, *events; /* what is expected; NULL: not looked at */
+    int status;
+    unsigned handed; /* so many are expected; 0: not counted */
 };
 
 static void store_closep(struct wl_store **s)
@@ -36,8 +36,8 @@ static void store_closep(struct wl_store **s)
 static WEFT_SUSPENDS int read_events(struct rig *rig, struct wb_uuid run, struct wb_buf *out, struct upp_err *err)
 {
     WB_CLEANUP(wr_reader_closep) struct wr_reader *rd = NULL;
-    struct wm_event                                ev;
-    int                                            r = wr_reader_open(rig->engine, &rig_owner, run, NULL, &rd, err);
+    struct wm_event ev;
+    int r = wr_reader_open(rig->engine, &rig_owner, run, NULL, &rd, err);
     while (r >= 0 && (r = wr_reader_next(rd, true, &ev, err)) > 0)
         if (ev.kind == WM_SYSTEM)
             wb_buf_addf(out, "%.*s: %.*s\n", UPP_FMT(ev.from->agent), UPP_FMT(ev.entry->data));
@@ -67,9 +67,9 @@ static unsigned count(struct upp_str in, struct upp_str what)
 static WEFT_SUSPENDS int play(struct scene *sc, struct rig *rig, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done)
-    struct wb_buf     history = WB_BUF(1u << 20), events = WB_BUF(1u << 20), again = WB_BUF(1u << 20);
+    struct wb_buf history = WB_BUF(1u << 20), events = WB_BUF(1u << 20), again = WB_BUF(1u << 20);
     struct wr_started s;
-    uint8_t           status;
+    uint8_t status;
     TRY(rig_start(rig, "main", "hello", NULL, &s, err));
     TRY(read_events(rig, s.run, &events, err));
     FAIL_UNLESS(!sc->handed || count(wb_buf_str(&events), UPP_STR("agent.handoff")) == sc->handed);
@@ -91,21 +91,21 @@ static WEFT_SUSPENDS int play(struct scene *sc, struct rig *rig, struct upp_err 
 
 static WEFT_SUSPENDS int on_stage(void *arg, struct upp_err *err)
 {
-    struct scene                             *sc    = arg;
+    struct scene *sc = arg;
     WB_CLEANUP(store_closep) struct wl_store *store = NULL;
-    struct rig                                rig   = {0};
+    struct rig rig = {0};
     if (!sc->no_store)
         TRY(ws_memory_open(&store, err));
     rig.store = store;
-    int r     = rig_agent(&rig, "main", sc->script, err);
+    int r = rig_agent(&rig, "main", sc->script, err);
     if (r >= 0)
         r = rig_agent(&rig, "helper", sc->helper, err);
     if (r >= 0) {
-        rig.agents[0].handoffs   = sc->handoffs;
+        rig.agents[0].handoffs = sc->handoffs;
         rig.agents[0].n_handoffs = sc->n_handoffs;
-        rig.agents[0].hooks      = &sc->hooks;
-        rig.agents[1].hooks      = &sc->helper_hooks;
-        r                        = rig_open(&rig, weft_loop_current(), NULL, err);
+        rig.agents[0].hooks = &sc->hooks;
+        rig.agents[1].hooks = &sc->helper_hooks;
+        r = rig_open(&rig, weft_loop_current(), NULL, err);
     }
     if (r >= 0)
         r = play(sc, &rig, err);
@@ -118,7 +118,7 @@ static WEFT_SUSPENDS int on_stage(void *arg, struct upp_err *err)
 static bool plays(struct scene *sc)
 {
     struct upp_err err = {0};
-    int            r   = test_on_loop(on_stage, sc, &err);
+    int r = test_on_loop(on_stage, sc, &err);
     test_note("%s", err.msg);
     return EXPECT(r == 0);
 }
@@ -129,8 +129,8 @@ static bool plays(struct scene *sc)
 /* What the helper is told: the first agent's words under its name, the tools' results as they are. */
 static int sees_names(void *arg, struct weft_run *pub, uint32_t step, struct upp_err *err)
 {
-    struct wr_run *run  = wr_of(pub);
-    bool           seen = false;
+    struct wr_run *run = wr_of(pub);
+    bool seen = false;
     (void)arg, (void)step;
     for (size_t i = 0; i < run->path.n; i++)
         for (const struct upp_part *p = NULL; (p = upp_part_next(run->path.p[i], p, 1u << UPP_PART_TEXT));)
@@ -142,9 +142,9 @@ static int sees_names(void *arg, struct weft_run *pub, uint32_t step, struct upp
     return seen ? 0 : upp_fail(err, UPP_EBUG, "the helper does not see who spoke");
 }
 
-static const struct wr_handoff to_helper = {.agent      = UPP_STR_INIT("helper"),
-                                            .title      = UPP_STR_INIT("Helper"),
-                                            .prompt     = UPP_STR_INIT("What would you do?"),
+static const struct wr_handoff to_helper = {.agent = UPP_STR_INIT("helper"),
+                                            .title = UPP_STR_INIT("Helper"),
+                                            .prompt = UPP_STR_INIT("What would you do?"),
                                             .on_mention = true};
 
 #define HANDED(reason)                                                                                                 \
@@ -183,7 +183,7 @@ TEST(handoff_by_tool)
 {
     PLAYS(.script = SCRIPT(
               REPLY(CALL("a", "add") "," CALL_WITH("c", "pass_on", "{\"reason\":\"better\",\"message\":\"Please!\"}"))),
-          .helper  = SCRIPT(REPLY(TEXT("I will."))),
+          .helper = SCRIPT(REPLY(TEXT("I will."))),
           .history = "user: hello\nassistant: add={} pass_on={\"reason\":\"better\",\"message\":\"Please!\"}\n"
                      "tool: add=0 pass_on=\"helper goes on from here\"\nevent " HANDED("better") //
           "\nturn of helper\nuser: Please!\nassistant: I will.\n");
@@ -231,7 +231,7 @@ TEST(handoff_has_a_limit)
 
 static int tells(void *arg, struct weft_run *run, uint32_t step, struct upp_err *err)
 {
-    struct upp_str           to = UPP_STR("helper");
+    struct upp_str to = UPP_STR("helper");
     struct weft_system_event ev = {
         .type = UPP_STR("state.update"), .data = UPP_STR("{\"n\":1}"), .targets = &to, .n_targets = 1};
     (void)arg, (void)step;
@@ -278,12 +278,12 @@ TEST(system_event_must_be_one)
 /* What says that a row is full: how much that is, and not that there is no memory. */
 static int tells_too_much(void *arg, struct weft_run *run, uint32_t step, struct upp_err *err)
 {
-    static char              large[1 << 20];
-    struct weft_system_event ev  = {.type = UPP_STR("x")};
-    struct upp_err           why = {0};
-    int                      r   = 0;
-    bool                     big = arg != NULL;
-    unsigned                 n;
+    static char large[1 << 20];
+    struct weft_system_event ev = {.type = UPP_STR("x")};
+    struct upp_err why = {0};
+    int r = 0;
+    bool big = arg != NULL;
+    unsigned n;
     memset(large, ' ', sizeof large);
     memcpy(large, "{\"a\":\"", 6);
     memcpy(large + sizeof large - 102, "\"}", 2);
@@ -352,8 +352,8 @@ static WEFT_SUSPENDS int has_line(struct rig *rig, struct wb_uuid thread, const 
 static WEFT_SUSPENDS int run_on(struct rig *rig, struct wb_uuid *thread, struct upp_err *err)
 {
     struct wr_started s;
-    uint8_t           status;
-    bool              fresh = wb_uuid_eq(*thread, (struct wb_uuid){{0}});
+    uint8_t status;
+    bool fresh = wb_uuid_eq(*thread, (struct wb_uuid){{0}});
     TRY(rig_start(rig, "main", "hello", fresh ? NULL : thread, &s, err));
     TRY(wr_wait(rig->engine, &rig_owner, s.run, &status, err));
     *thread = s.thread;
@@ -372,7 +372,7 @@ static int revokes_always(void *arg, struct weft_run *run, uint32_t step, const 
 static WEFT_SUSPENDS int on_a_branch(struct rig *rig, struct wb_uuid *thread, struct wb_uuid *fork, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
-    struct wl_thread                          from, made;
+    struct wl_thread from, made;
     TRY(wl_get_thread(rig->store, &rig_owner, *thread, &a, &from, err));
     TRY(wl_fork(rig->store, &from, from.head, 1, &a, &made, err)); /* before anything was revoked */
     *fork = made.id;
@@ -385,17 +385,17 @@ static WEFT_SUSPENDS int revoked_for_good(void *arg, struct upp_err *err)
 {
     static const char script[] =
         SCRIPT(REPLY(CALL("", "add")) "," REPLY(TEXT("so")) "," REPLY(CALL("", "add")) "," REPLY(TEXT("well")));
-    WB_CLEANUP(store_closep) struct wl_store *store  = NULL;
-    const struct weft_hooks                   hooks  = {.on_act = revokes_always};
-    struct rig                                rig    = {0};
-    struct wb_uuid                            thread = {{0}}, fork;
+    WB_CLEANUP(store_closep) struct wl_store *store = NULL;
+    const struct weft_hooks hooks = {.on_act = revokes_always};
+    struct rig rig = {0};
+    struct wb_uuid thread = {{0}}, fork;
     (void)arg;
     TRY(ws_memory_open(&store, err));
     rig.store = store;
-    int r     = rig_agent(&rig, "main", script, err);
+    int r = rig_agent(&rig, "main", script, err);
     if (r >= 0) {
         rig.agents[0].hooks = &hooks;
-        r                   = rig_open(&rig, weft_loop_current(), NULL, err);
+        r = rig_open(&rig, weft_loop_current(), NULL, err);
     }
     if (r >= 0)
         r = run_on(&rig, &thread, err);
@@ -424,7 +424,7 @@ static WEFT_SUSPENDS int revoked_for_good(void *arg, struct upp_err *err)
 TEST(grants_outlive_a_restart_and_follow_the_branch)
 {
     struct upp_err err = {0};
-    int            r   = test_on_loop(revoked_for_good, NULL, &err);
+    int r = test_on_loop(revoked_for_good, NULL, &err);
     test_note("%s", err.msg);
     CHECK_INT(r, 0);
 }

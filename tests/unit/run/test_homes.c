@@ -15,18 +15,18 @@ enum { LOOPS = 2, RUNS = 40, PATIENCE_MS = 60000 };
 struct core {
     struct weft_loop *loop;
     struct wr_engine *engine;
-    uint32_t          home;
-    struct rig       *rig; /* agents and store of all cores */
-    const char       *agent;
+    uint32_t home;
+    struct rig *rig; /* agents and store of all cores */
+    const char *agent;
     struct wr_started started[RUNS];
-    size_t            recovered;
+    size_t recovered;
 };
 
 struct scene_of_cores {
     struct weft_group *group;
-    struct rig         rig;
-    struct core        cores[LOOPS];
-    bool               sqlite;
+    struct rig rig;
+    struct core cores[LOOPS];
+    bool sqlite;
 };
 
 static const struct wr_agent_def *find_agent(void *arg, struct upp_str name)
@@ -37,8 +37,6 @@ static const struct wr_agent_def *find_agent(void *arg, struct upp_str name)
             return &rig->agents[i];
     return NULL;
 }
-
-/* ---- On a core's own loop ---------------------------------------------------------------------------------------- */
 
 static WEFT_SUSPENDS int opens(void *arg, struct upp_err *err)
 {
@@ -59,8 +57,8 @@ static WEFT_SUSPENDS int closes(void *arg, struct upp_err *err)
 
 static WEFT_SUSPENDS int starts(void *arg, struct upp_err *err)
 {
-    struct core *c    = arg;
-    struct rig   mine = {.engine = c->engine};
+    struct core *c = arg;
+    struct rig mine = {.engine = c->engine};
     for (size_t i = 0; i < RUNS; i++) {
         TRY(rig_start(&mine, c->agent, "go", NULL, &c->started[i], err));
         FAIL_UNLESS(wr_home(c->started[i].thread, LOOPS) == c->home);
@@ -76,8 +74,8 @@ static WEFT_SUSPENDS int recovers(void *arg, struct upp_err *err)
 
 static WEFT_SUSPENDS int finishes(void *arg, struct upp_err *err)
 {
-    struct core *c     = arg;
-    uint64_t     since = wb_mono_ms();
+    struct core *c = arg;
+    uint64_t since = wb_mono_ms();
     while (wr_engine_counts(c->engine).working) {
         FAIL_UNLESS(wb_mono_ms() - since < PATIENCE_MS);
         TRY(weft_sleep_ms(1, err));
@@ -91,8 +89,8 @@ static WEFT_SUSPENDS int checks(void *arg, struct upp_err *err)
     struct core *c = arg;
     for (size_t i = 0; i < RUNS; i++) {
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(16u << 20);
-        struct wr_run_info                        look;
-        uint32_t                                  home;
+        struct wr_run_info look;
+        uint32_t home;
         TRY(wr_get(c->engine, &rig_owner, c->started[i].run, &a, &look, err));
         FAIL_UNLESS(look.run.status == WM_COMPLETED);
         TRY(rig_well_formed(c->rig->store, &rig_owner, c->started[i].thread, err));
@@ -104,26 +102,24 @@ static WEFT_SUSPENDS int checks(void *arg, struct upp_err *err)
 
 static WEFT_SUSPENDS int is_refused(void *arg, struct upp_err *err)
 {
-    struct core      *c     = arg;
-    struct rig        wrong = {.engine = c->engine};
+    struct core *c = arg;
+    struct rig wrong = {.engine = c->engine};
     struct wr_started run;
-    struct upp_err    why = {0};
+    struct upp_err why = {0};
     (void)err;
     FAIL_UNLESS(rig_start(&wrong, c->agent, "go", &c[c->home ? -1 : 1].started[0].thread, &run, &why) == -UPP_EBUG);
     return 0;
 }
 
-/* ---- All cores at once ------------------------------------------------------------------------------------------- */
-
 struct errand {
     struct core *core;
-    weft_fn     *fn;
+    weft_fn *fn;
 };
 
 static WEFT_SUSPENDS int do_errand(void *arg, struct upp_err *err)
 {
-    struct errand *e      = arg;
-    int            result = 0;
+    struct errand *e = arg;
+    int result = 0;
     TRY(weft_loop_call(e->core->loop, "errand", e->fn, e->core, NULL, &result, err));
     return result;
 }
@@ -131,11 +127,11 @@ static WEFT_SUSPENDS int do_errand(void *arg, struct upp_err *err)
 static WEFT_SUSPENDS int all_do(struct scene_of_cores *s, weft_fn *fn, struct upp_err *err)
 {
     UPP_CLEANUP(weft_scope_close) struct weft_scope scope = {0};
-    struct errand                                   errands[LOOPS];
-    int                                             r = 0;
+    struct errand errands[LOOPS];
+    int r = 0;
     for (size_t i = 0; i < LOOPS && r >= 0; i++) {
         errands[i] = (struct errand){&s->cores[i], fn};
-        r          = weft_scope_spawn(&scope, "errand", do_errand, &errands[i], NULL, err);
+        r = weft_scope_spawn(&scope, "errand", do_errand, &errands[i], NULL, err);
     }
     return r < 0 ? r : weft_scope_join(&scope, err);
 }
@@ -162,7 +158,7 @@ static WEFT_SUSPENDS int works_and_recovers(struct scene_of_cores *s, struct upp
 static WEFT_SUSPENDS int with_a_store(void *arg, struct upp_err *err)
 {
     struct scene_of_cores *s = arg;
-    char                   path[600];
+    char path[600];
     (void)snprintf(path, sizeof path, "%s/weft.db", test_folder());
     TRY(s->sqlite ? ws_sqlite_open(UPP_OPTS(ws_sqlite_opts, .path = path), &s->rig.store, err)
                   : ws_memory_open(&s->rig.store, err));
@@ -184,9 +180,9 @@ static WEFT_SUSPENDS int with_a_store(void *arg, struct upp_err *err)
 static int play(bool sqlite)
 {
     static struct scene_of_cores s; /* too large for a stack */
-    s                  = (struct scene_of_cores){.sqlite = sqlite};
+    s = (struct scene_of_cores){.sqlite = sqlite};
     struct upp_err err = {0};
-    int            r   = weft_group_open(UPP_OPTS(weft_group_opts, .loops = LOOPS), &s.group, &err);
+    int r = weft_group_open(UPP_OPTS(weft_group_opts, .loops = LOOPS), &s.group, &err);
     if (r >= 0)
         r = test_on_loop(with_a_store, &s, &err);
     weft_group_close(s.group);

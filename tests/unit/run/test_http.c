@@ -23,7 +23,7 @@ static const struct faults_step broken[] = {
     {.act = FAULTS_RESET},
 };
 static const struct faults_step busy[] = {
-    {.act   = FAULTS_SEND,
+    {.act = FAULTS_SEND,
      .bytes = UPP_STR_INIT(
          "HTTP/1.1 503 Busy\r\nContent-Type: application/json\r\nContent-Length: 16\r\n\r\n{\"error\":\"busy\"}")},
 };
@@ -40,8 +40,8 @@ static const struct faults_step hangs[] = {
 
 struct scene {
     struct faults *server;
-    bool           cancel;
-    struct wb_buf  events;
+    bool cancel;
+    struct wb_buf events;
 };
 
 static void store_closep(struct wl_store **s)
@@ -56,10 +56,10 @@ static int on_server(struct rig *rig, const struct scene *s, struct upp_err *err
     if (r < 0)
         return r;
     upp_model_free(WB_TAKE(rig->models[0]));
-    r                      = upp_model_new(upp_ollama("m", .base_url = faults_url(s->server, ""),
-                                                      .retry = {.kind = UPP_RETRY_EXPONENTIAL, .base_delay_ms = 1, .max_attempts = 3}),
-                                           &rig->models[0], err);
-    rig->agents[0].model   = rig->models[0];
+    r = upp_model_new(upp_ollama("m", .base_url = faults_url(s->server, ""),
+                                 .retry = {.kind = UPP_RETRY_EXPONENTIAL, .base_delay_ms = 1, .max_attempts = 3}),
+                      &rig->models[0], err);
+    rig->agents[0].model = rig->models[0];
     rig->agents[0].n_tools = 0;
     return r;
 }
@@ -67,7 +67,7 @@ static int on_server(struct rig *rig, const struct scene *s, struct upp_err *err
 static WEFT_SUSPENDS int play(struct rig *rig, struct scene *s, struct upp_err *err)
 {
     struct wr_started run;
-    int               r = rig_start(rig, "main", "hello", NULL, &run, err);
+    int r = rig_start(rig, "main", "hello", NULL, &run, err);
     if (r >= 0 && s->cancel) {
         while (r >= 0 && !faults_requests(s->server))
             r = weft_sleep_ms(1, err);
@@ -79,11 +79,11 @@ static WEFT_SUSPENDS int play(struct rig *rig, struct scene *s, struct upp_err *
 
 static WEFT_SUSPENDS int in_loop(void *arg, struct upp_err *err)
 {
-    struct scene                             *s     = arg;
+    struct scene *s = arg;
     WB_CLEANUP(store_closep) struct wl_store *store = NULL;
-    struct rig                                rig   = {0};
-    int                                       r     = ws_memory_open(&store, err);
-    rig.store                                       = store;
+    struct rig rig = {0};
+    int r = ws_memory_open(&store, err);
+    rig.store = store;
     if (r >= 0)
         r = on_server(&rig, s, err);
     if (r >= 0)
@@ -106,11 +106,11 @@ TEST_WITH(run_over_http_voids_what_broke, .no_torture = "run_voids_* and outgoin
     replies[0].times = replies[1].times = 1;
     __attribute__((cleanup(faults_stopp))) struct faults *server =
         faults_start(&(struct faults_opts){.replies = replies, .n_replies = 3});
-    struct scene   s   = {.server = server, .events = WB_BUF(1 << 20)};
+    struct scene s = {.server = server, .events = WB_BUF(1 << 20)};
     struct upp_err err = {0};
-    int            r   = test_on_loop(in_loop, &s, &err);
+    int r = test_on_loop(in_loop, &s, &err);
     test_note("%s: %.*s", err.msg, UPP_FMT(wb_buf_str(&s.events)));
-    bool     ok    = r >= 0 && told(&s, "void") && told(&s, "all of it");
+    bool ok = r >= 0 && told(&s, "void") && told(&s, "all of it");
     unsigned asked = faults_requests(server);
     wb_buf_done(&s.events);
     CHECK(ok);
@@ -120,22 +120,20 @@ TEST_WITH(run_over_http_voids_what_broke, .no_torture = "run_voids_* and outgoin
 TEST_WITH(run_over_http_is_cancelled_in_mid_answer, .no_torture = "run_cancel* and outgoing_* are tortured")
 {
     FAULTS_SERVER(server, FAULTS_REPLY(hangs));
-    struct scene   s   = {.server = server, .cancel = true, .events = WB_BUF(1 << 20)};
+    struct scene s = {.server = server, .cancel = true, .events = WB_BUF(1 << 20)};
     struct upp_err err = {0};
-    int            r   = test_on_loop(in_loop, &s, &err);
+    int r = test_on_loop(in_loop, &s, &err);
     test_note("%s: %.*s", err.msg, UPP_FMT(wb_buf_str(&s.events)));
-    bool     ok    = r >= 0;
+    bool ok = r >= 0;
     unsigned asked = faults_requests(server);
     wb_buf_done(&s.events);
     CHECK(ok);
     CHECK_INT(asked, 1);
 }
 
-/* ---- A switch of vendor ------------------------------------------------------------------------------------ */
-
 struct heard {
     struct faults *server;
-    struct wb_buf  lines;
+    struct wb_buf lines;
 };
 
 static void hear(void *arg, enum wb_log_level level, struct upp_str line)
@@ -146,19 +144,19 @@ static void hear(void *arg, enum wb_log_level level, struct upp_str line)
 
 static WEFT_SUSPENDS int with_a_past(void *arg, struct upp_err *err)
 {
-    struct heard             *h       = arg;
-    struct upp_part           said[]  = {{.kind = UPP_PART_REASONING, .text = UPP_STR("another vendor's thoughts")},
-                                         {.kind = UPP_PART_TEXT, .text = UPP_STR("yes")}};
-    struct upp_part           ask     = {.kind = UPP_PART_TEXT, .text = UPP_STR("and now?")};
-    const struct upp_message  earlier = {.role = UPP_ROLE_ASSISTANT, .parts = said, .n_parts = 2};
-    const struct upp_message *past[]  = {&earlier};
-    const struct upp_message  input   = {.role = UPP_ROLE_USER, .parts = &ask, .n_parts = 1};
-    struct wr_start           what    = {
-                     .owner = rig_owner, .agent = UPP_STR("main"), .input = &input, .history = past, .n_history = 1};
+    struct heard *h = arg;
+    struct upp_part said[] = {{.kind = UPP_PART_REASONING, .text = UPP_STR("another vendor's thoughts")},
+                              {.kind = UPP_PART_TEXT, .text = UPP_STR("yes")}};
+    struct upp_part ask = {.kind = UPP_PART_TEXT, .text = UPP_STR("and now?")};
+    const struct upp_message earlier = {.role = UPP_ROLE_ASSISTANT, .parts = said, .n_parts = 2};
+    const struct upp_message *past[] = {&earlier};
+    const struct upp_message input = {.role = UPP_ROLE_USER, .parts = &ask, .n_parts = 1};
+    struct wr_start what = {
+        .owner = rig_owner, .agent = UPP_STR("main"), .input = &input, .history = past, .n_history = 1};
     struct wr_started started;
-    struct rig        rig = {0};
-    uint8_t           status;
-    int               r = rig_agent(&rig, "main", NULL, err);
+    struct rig rig = {0};
+    uint8_t status;
+    int r = rig_agent(&rig, "main", NULL, err);
     if (r >= 0) {
         upp_model_free(WB_TAKE(rig.models[0]));
         r = upp_model_new(upp_anthropic("m", .base_url = faults_url(h->server, ""), .api_key = "k"), &rig.models[0],
@@ -179,7 +177,7 @@ static WEFT_SUSPENDS int with_a_past(void *arg, struct upp_err *err)
 TEST_WITH(run_over_http_tells_what_another_vendor_said, .no_torture = "it is about a line in the log")
 {
     FAULTS_SERVER(server, FAULTS_REPLY(busy));
-    struct heard   h   = {.server = server, .lines = WB_BUF(1 << 20)};
+    struct heard h = {.server = server, .lines = WB_BUF(1 << 20)};
     struct upp_err err = {0};
     wb_log_setup(WB_WARN, WB_LOG_TEXT, -1);
     wb_log_to(hear, &h);

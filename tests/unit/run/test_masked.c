@@ -39,8 +39,8 @@ static WEFT_SUSPENDS int tells(struct round *round, struct upp_err *err)
 
 TEST(masked_in_what_models_and_tools_say)
 {
-    struct upp_err                           err   = {0};
-    WB_CLEANUP(wb_buf_done) struct wb_buf    story = WB_BUF(1u << 20), got = WB_BUF(4096);
+    struct upp_err err = {0};
+    WB_CLEANUP(wb_buf_done) struct wb_buf story = WB_BUF(1u << 20), got = WB_BUF(4096);
     WB_CLEANUP(wb_unhidep) struct wb_hidden *h = NULL;
     const struct wr_tool tools[] = {{.spec = ROUND_SPEC("f"), .base = {.name = "f", .run = says, .arg = &got}}};
     UPP_CLEANUP(round_done)
@@ -59,11 +59,11 @@ TEST(masked_in_what_models_and_tools_say)
 /* A reader that is there while the model speaks: the text of its deltas, part by part. */
 static WEFT_SUSPENDS int listen_live(struct round *round, struct upp_err *err)
 {
-    WB_CLEANUP(wr_reader_closep) struct wr_reader *rd  = NULL;
-    struct wb_buf                                 *out = round->arg;
-    struct wr_started                              s;
-    struct wm_event                                ev;
-    int                                            r;
+    WB_CLEANUP(wr_reader_closep) struct wr_reader *rd = NULL;
+    struct wb_buf *out = round->arg;
+    struct wr_started s;
+    struct wm_event ev;
+    int r;
     TRY(rig_start(&round->rig, "main", "hello", NULL, &s, err));
     TRY(wr_reader_open(round->rig.engine, &rig_owner, s.run, NULL, &rd, err));
     while ((r = wr_reader_next(rd, true, &ev, err)) > 0) {
@@ -77,8 +77,8 @@ static WEFT_SUSPENDS int listen_live(struct round *round, struct upp_err *err)
 
 TEST(masked_in_deltas_as_they_leave)
 {
-    struct upp_err                           err  = {0};
-    WB_CLEANUP(wb_buf_done) struct wb_buf    live = WB_BUF(4096), got = WB_BUF(4096);
+    struct upp_err err = {0};
+    WB_CLEANUP(wb_buf_done) struct wb_buf live = WB_BUF(4096), got = WB_BUF(4096);
     WB_CLEANUP(wb_unhidep) struct wb_hidden *h = NULL;
     const struct wr_tool tools[] = {{.spec = ROUND_SPEC("f"), .base = {.name = "f", .run = says, .arg = &got}}};
     UPP_CLEANUP(round_done)
@@ -91,11 +91,11 @@ TEST(masked_in_deltas_as_they_leave)
 TEST(masked_in_libupps_own_loop)
 {
     UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;
-    WB_CLEANUP(wb_unhidep) struct wb_hidden     *h    = NULL;
-    struct upp_err                               err  = {0};
-    struct scene                                 sc   = {.on_before = 1, .approval = 1};
+    WB_CLEANUP(wb_unhidep) struct wb_hidden *h = NULL;
+    struct upp_err err = {0};
+    struct scene sc = {.on_before = 1, .approval = 1};
     CHECK_INT(wb_hide(UPP_STR(KEY), &h, &err), 0);
-    int                                   r   = scene_ask(&sc, NULL, TALKS, &turn, &err);
+    int r = scene_ask(&sc, NULL, TALKS, &turn, &err);
     WB_CLEANUP(wb_buf_done) struct wb_buf log = sc.log;
     CHECK_INT(r, 0);
     CHECK_STR(turn->messages[1].parts[1].text, UPP_STR("It is ***, or sk-pro"));
@@ -107,15 +107,15 @@ TEST(masked_in_libupps_own_loop)
 /* What might have become one, and did not because the answer broke off, is in the message. */
 TEST(masked_text_is_not_lost_where_it_breaks_off)
 {
-    struct upp_err                           err   = {0};
-    WB_CLEANUP(wb_buf_done) struct wb_buf    story = WB_BUF(1u << 20);
-    WB_CLEANUP(wb_unhidep) struct wb_hidden *h     = NULL;
+    struct upp_err err = {0};
+    WB_CLEANUP(wb_buf_done) struct wb_buf story = WB_BUF(1u << 20);
+    WB_CLEANUP(wb_unhidep) struct wb_hidden *h = NULL;
     UPP_CLEANUP(round_done)
     struct round run = {
         .script = "{\"delta_bytes\":3,\"replies\":[{\"parts\":[{\"text\":\"It is sk-pro\"}],\"error\":{\"code\":"
                   "\"INVALID_REQUEST\",\"after\":4}}]}",
-        .act    = tells,
-        .arg    = &story};
+        .act = tells,
+        .arg = &story};
     CHECK_INT(wb_hide(UPP_STR(KEY), &h, &err), 0);
     int r = round_play(&run, &err);
     test_note("%d %d %.*s", r, run.result, UPP_FMT(wb_buf_str(&story)));

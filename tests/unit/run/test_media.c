@@ -10,8 +10,8 @@
 #include "support/vendor.h"
 
 static const struct row {
-    uint8_t     kind;
-    uint32_t    can;
+    uint8_t kind;
+    uint32_t can;
     const char *what;
 } rows[] = {
     {UPP_PART_IMAGE, UPP_CAN_IMAGES, "model 'm' does not support image input"},
@@ -25,7 +25,7 @@ static const struct upp_media picture = {
 
 /* A user who shows something. */
 struct shown {
-    struct upp_part    parts[2];
+    struct upp_part parts[2];
     struct upp_message message;
 };
 
@@ -33,21 +33,18 @@ static void show(struct shown *s, uint8_t kind)
 {
     s->parts[0] = (struct upp_part){.kind = UPP_PART_TEXT, .text = UPP_STR("What is this?")};
     s->parts[1] = (struct upp_part){.kind = kind, .media = &picture};
-    s->message  = (struct upp_message){.role = UPP_ROLE_USER, .parts = s->parts, .n_parts = 2};
+    s->message = (struct upp_message){.role = UPP_ROLE_USER, .parts = s->parts, .n_parts = 2};
 }
-
-/* ---- The engine ----------------------------------------------------------------------------------------------------
- */
 
 static WEFT_SUSPENDS int refuses(struct rig *rig, const struct vendor *v, const struct row *row, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf all = WB_BUF(1u << 20);
-    struct shown                          s;
-    struct wr_start                       what = {.owner = rig_owner, .agent = UPP_STR("main"), .input = &s.message};
-    struct wr_started                     run;
-    struct wr_run_info                    look;
+    struct shown s;
+    struct wr_start what = {.owner = rig_owner, .agent = UPP_STR("main"), .input = &s.message};
+    struct wr_started run;
+    struct wr_run_info look;
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
-    uint8_t                                   status;
+    uint8_t status;
     show(&s, row->kind);
     rig->models[0]->can = UPP_CAN_ALL & ~row->can;
     TRY(wr_start(rig->engine, &what, &run, err));
@@ -78,10 +75,10 @@ static void store_closep(struct wl_store **s)
 
 static WEFT_SUSPENDS int in_loop(void *arg, struct upp_err *err)
 {
-    const struct row                         *row   = arg;
+    const struct row *row = arg;
     WB_CLEANUP(store_closep) struct wl_store *store = NULL;
-    struct rig                                rig   = {0};
-    struct vendor                             v;
+    struct rig rig = {0};
+    struct vendor v;
     vendor_init(&v, NULL);
     int r = ws_memory_open(&store, err);
     if (r >= 0)
@@ -89,8 +86,8 @@ static WEFT_SUSPENDS int in_loop(void *arg, struct upp_err *err)
     rig.store = store;
     if (r >= 0) {
         upp_model_free(WB_TAKE(rig.models[0]));
-        r                     = vendor_model(&v, "ollama", NULL, &rig.models[0], err);
-        rig.agents[0].model   = rig.models[0];
+        r = vendor_model(&v, "ollama", NULL, &rig.models[0], err);
+        rig.agents[0].model = rig.models[0];
         rig.agents[0].n_tools = 0;
     }
     if (r >= 0)
@@ -105,34 +102,31 @@ static WEFT_SUSPENDS int in_loop(void *arg, struct upp_err *err)
 TEST(run_media_that_a_model_does_not_take_are_refused)
 {
     for (size_t i = 0; i < WB_LEN(rows); i++) {
-        struct row     row = rows[i];
+        struct row row = rows[i];
         struct upp_err err = {0};
-        int            r   = test_on_loop(in_loop, &row, &err);
+        int r = test_on_loop(in_loop, &row, &err);
         test_note("%s: %s", row.what, err.msg);
         CHECK_INT(r, 0);
     }
 }
 
-/* ---- In C -----------------------------------------------------------------------------------------------------------
- */
-
 static WEFT_SUSPENDS int all_ways(struct agents *p, struct vendor *v, struct upp_model *m, const struct row *row,
                                   struct upp_err *err)
 {
-    UPP_CLEANUP(upp_turn_freep) struct upp_turn        *one = NULL, *two = NULL, *three = NULL;
-    UPP_CLEANUP(upp_llm_freep) struct upp_llm          *llm    = NULL;
+    UPP_CLEANUP(upp_turn_freep) struct upp_turn *one = NULL, *two = NULL, *three = NULL;
+    UPP_CLEANUP(upp_llm_freep) struct upp_llm *llm = NULL;
     UPP_CLEANUP(weft_stream_closep) struct weft_stream *stream = NULL;
-    const struct upp_turn                              *said;
-    struct shown                                        s;
-    struct weft_agent                                  *a;
+    const struct upp_turn *said;
+    struct shown s;
+    struct weft_agent *a;
     show(&s, row->kind);
-    m->can                 = UPP_CAN_ALL & ~row->can;
+    m->can = UPP_CAN_ALL & ~row->can;
     struct upp_err seen[3] = {0};
     TRY(weft_agent_new(p->rt, UPP_OPTS(weft_agent_opts, .use = m), &a, err));
     TRY(upp_llm_new(UPP_OPTS(upp_llm_opts, .use = m), &llm, err));
     const struct upp_input in = {.size = sizeof in, .parts = s.parts, .n_parts = 2};
     int r[] = {weft_agent_run_with(a, &in, &one, &seen[0]), upp_generate(llm, &in, &two, &seen[1]), 0};
-    r[2]    = weft_agent_stream(a, &in, NULL, &stream, &seen[2]);
+    r[2] = weft_agent_stream(a, &in, NULL, &stream, &seen[2]);
     if (r[2] >= 0)
         r[2] = weft_stream_turn(stream, &said, &seen[2]);
     for (size_t i = 0; i < WB_LEN(r); i++) {
@@ -153,7 +147,7 @@ static WEFT_SUSPENDS int by_agents(struct agents *p, struct upp_err *err)
 {
     for (size_t i = 0; i < WB_LEN(rows); i++) {
         struct upp_model *m = NULL;
-        struct vendor     v;
+        struct vendor v;
         vendor_init(&v, NULL);
         int r = vendor_model(&v, "ollama", NULL, &m, err);
         if (r >= 0)

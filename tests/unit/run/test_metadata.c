@@ -13,21 +13,21 @@
 
 struct scene {
     struct wl_store *store;
-    struct rig       rig;
-    struct wb_uuid   thread;
+    struct rig rig;
+    struct wb_uuid thread;
 };
 
 static WEFT_SUSPENDS int start(struct scene *s, struct wr_started *ret, struct upp_err *err)
 {
-    struct upp_part    part  = {.kind = UPP_PART_TEXT, .text = UPP_STR("go")};
+    struct upp_part part = {.kind = UPP_PART_TEXT, .text = UPP_STR("go")};
     struct upp_message input = {.role = UPP_ROLE_USER, .parts = &part, .n_parts = 1};
-    struct wr_start    what  = {.owner   = rig_owner,
-                                .agent   = UPP_STR("main"),
-                                .input   = &input,
-                                .thread  = s->thread,
-                                .on_busy = WR_ENQUEUE,
-                                .api_key = UPP_STR("17"),
-                                .options = UPP_STR("{\"metadata\":{\"a\":1},\"instructions\":\"Be kind.\"}")};
+    struct wr_start what = {.owner = rig_owner,
+                            .agent = UPP_STR("main"),
+                            .input = &input,
+                            .thread = s->thread,
+                            .on_busy = WR_ENQUEUE,
+                            .api_key = UPP_STR("17"),
+                            .options = UPP_STR("{\"metadata\":{\"a\":1},\"instructions\":\"Be kind.\"}")};
     TRY(wr_start(s->rig.engine, &what, ret, err));
     s->thread = ret->thread;
     return 0;
@@ -38,8 +38,8 @@ static WEFT_SUSPENDS int check(struct scene *s, struct wb_uuid run, uint8_t stat
                                struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 22);
-    struct wr_run_info                        look;
-    struct wm_run                             row;
+    struct wr_run_info look;
+    struct wm_run row;
     TRY(wr_get(s->rig.engine, &rig_owner, run, &a, &look, err));
     TRY(wl_get_run(s->store, &rig_owner, run, &a, &row, err));
     FAIL_UNLESS(!status || look.run.status == status);
@@ -59,7 +59,7 @@ static WEFT_SUSPENDS int set(struct scene *s, struct wb_uuid run, const char *me
 static WEFT_SUSPENDS int act(struct scene *s, struct upp_err *err)
 {
     struct wr_started one, two;
-    uint8_t           status;
+    uint8_t status;
     TRY(start(s, &one, err));
     TRY(start(s, &two, err));
     FAIL_UNLESS(two.queued);
@@ -91,7 +91,7 @@ static WEFT_SUSPENDS int scene_main(void *arg, struct upp_err *err)
     WEFT_DEADLINE(600000);
     TRY(ws_memory_open(&s->store, err));
     s->rig = (struct rig){.store = s->store};
-    int r  = rig_agent(&s->rig, "main", SLOW, err);
+    int r = rig_agent(&s->rig, "main", SLOW, err);
     if (r >= 0)
         r = rig_open(&s->rig, weft_loop_current(), UPP_OPTS(wr_engine_opts, .tool_wait_ms = 600000), err);
     if (r >= 0)
@@ -103,10 +103,10 @@ static WEFT_SUSPENDS int scene_main(void *arg, struct upp_err *err)
 
 TEST(run_metadata_is_replaced_in_every_state)
 {
-    struct scene      s   = {0};
-    struct upp_err    err = {0};
+    struct scene s = {0};
+    struct upp_err err = {0};
     struct weft__sim *sim = NULL;
-    int               r   = weft__sim_open(UPP_OPTS(weft__sim_opts, .seed = 4), &sim, &err);
+    int r = weft__sim_open(UPP_OPTS(weft__sim_opts, .seed = 4), &sim, &err);
     if (r >= 0)
         r = weft_loop_run(weft__sim_loop(sim, 0), "metadata", scene_main, &s, &err);
     weft__sim_close(sim);

@@ -18,7 +18,7 @@ static WEFT_SUSPENDS int cancel_at_any_time(struct place *p, struct upp_err *err
     p->lazy.before_commit_ms = p->lazy.after_commit_ms = 10;
     for (unsigned ms = 0; ms < 120; ms += 5) {
         struct wr_started s;
-        uint8_t           status;
+        uint8_t status;
         TRY(place_start(p, &s, err));
         TRY(weft_sleep_ms(ms, err));
         int r = wr_cancel(p->rig.engine, &rig_owner, s.run, NULL);
@@ -40,7 +40,7 @@ TEST_WITH(race_cancel_against_the_end, .no_torture = "many runs; run_cancelled_w
 static WEFT_SUSPENDS int cancel_at_once(struct place *p, struct upp_err *err)
 {
     struct wr_started s;
-    uint8_t           status;
+    uint8_t status;
     TRY(place_start(p, &s, err));
     uint64_t begun = wb_mono_ms();
     TRY(wr_cancel(p->rig.engine, &rig_owner, s.run, err));
@@ -57,11 +57,11 @@ TEST(race_cancel_does_not_wait_for_the_message)
 static WEFT_SUSPENDS int cancel_alone(struct place *p, struct upp_err *err)
 {
     WB_CLEANUP(wr_reader_closep) struct wr_reader *rd = NULL;
-    struct wr_started                              s;
-    struct wm_event                                ev;
-    uint64_t                                       last   = 0;
-    uint8_t                                        status = 0;
-    int                                            r;
+    struct wr_started s;
+    struct wm_event ev;
+    uint64_t last = 0;
+    uint8_t status = 0;
+    int r;
     TRY(place_start(p, &s, err));
     TRY(wr_reader_open(p->rig.engine, &rig_owner, s.run, NULL, &rd, err));
     TRY(wr_cancel(p->rig.engine, &rig_owner, s.run, err)); /* its fiber has not begun */
@@ -83,12 +83,12 @@ TEST(race_cancel_before_a_run_without_a_store_has_begun)
 static WEFT_SUSPENDS int sleepy_reader(struct place *p, struct upp_err *err)
 {
     WB_CLEANUP(wr_reader_closep) struct wr_reader *rd = NULL;
-    struct wr_started                              s;
-    struct wm_event                                ev;
-    uint64_t                                       last  = 0;
-    bool                                           slept = false;
-    unsigned                                       tools = 0;
-    int                                            r;
+    struct wr_started s;
+    struct wm_event ev;
+    uint64_t last = 0;
+    bool slept = false;
+    unsigned tools = 0;
+    int r;
     TRY(place_start(p, &s, err));
     TRY(wr_reader_open(p->rig.engine, &rig_owner, s.run, NULL, &rd, err));
     while ((r = place_next(p, rd, true, &last, &ev, err)) > 0) {
@@ -114,20 +114,20 @@ TEST(race_reader_far_behind_a_child_misses_nothing)
 }
 
 struct reading {
-    struct place  *p;
+    struct place *p;
     struct wb_uuid run;
-    bool           slow_start, ended;
-    unsigned       results; /* that it was told of */
+    bool slow_start, ended;
+    unsigned results; /* that it was told of */
 };
 
 /* Reads on while the run waits, until it ends. */
 static WEFT_SUSPENDS int reader_main(void *arg, struct upp_err *err)
 {
-    struct reading                                *me = arg;
+    struct reading *me = arg;
     WB_CLEANUP(wr_reader_closep) struct wr_reader *rd = NULL;
-    struct wm_event                                ev;
-    uint64_t                                       last = 0;
-    int                                            r;
+    struct wm_event ev;
+    uint64_t last = 0;
+    int r;
     if (me->slow_start)
         me->p->lazy.rows_once_ms = 500;
     TRY(wr_reader_open(me->p->rig.engine, &rig_owner, me->run, NULL, &rd, err));
@@ -142,10 +142,10 @@ static WEFT_SUSPENDS int reader_main(void *arg, struct upp_err *err)
 
 static WEFT_SUSPENDS int wake_while_reading(struct place *p, struct upp_err *err)
 {
-    struct reading                                  me  = {.p = p}; /* outlives the scope, which waits for its reader */
+    struct reading me = {.p = p}; /* outlives the scope, which waits for its reader */
     UPP_CLEANUP(weft_scope_close) struct weft_scope all = {0};
-    struct wr_started                               s;
-    uint8_t                                         status;
+    struct wr_started s;
+    uint8_t status;
     TRY(place_start(p, &s, err));
     TRY(place_await(p, s.run, &status, err));
     me.run = s.run;
@@ -165,13 +165,13 @@ TEST(race_reader_hears_what_happens_while_it_reads)
 /* A reader brings the tree of a waiting run back while the run goes on: what it read first is old then. */
 static WEFT_SUSPENDS int answer_while_opening(struct place *p, struct upp_err *err)
 {
-    static const struct wr_answer                   one = {.call = UPP_STR_INIT("c1"), .result = UPP_STR_INIT("1")};
-    static const struct wr_answer                   two = {.call = UPP_STR_INIT("c2"), .result = UPP_STR_INIT("2")};
-    struct reading                                  me  = {.p = p, .slow_start = true}; /* outlives the scope */
+    static const struct wr_answer one = {.call = UPP_STR_INIT("c1"), .result = UPP_STR_INIT("1")};
+    static const struct wr_answer two = {.call = UPP_STR_INIT("c2"), .result = UPP_STR_INIT("2")};
+    struct reading me = {.p = p, .slow_start = true}; /* outlives the scope */
     UPP_CLEANUP(weft_scope_close) struct weft_scope all = {0};
-    struct wr_started                               s;
-    uint8_t                                         status;
-    struct tally                                    tally;
+    struct wr_started s;
+    uint8_t status;
+    struct tally tally;
     TRY(place_start(p, &s, err));
     TRY(place_await(p, s.run, &status, err));
     me.run = s.run;
@@ -191,14 +191,14 @@ static WEFT_SUSPENDS int answer_while_opening(struct place *p, struct upp_err *e
 TEST(race_reader_opens_while_a_run_goes_on)
 {
     PLAYS(.script = SCRIPT(REPLY(CALL("c1", "pick")) "," REPLY(CALL("c2", "pick")) "," REPLY(TEXT("ok"))),
-          .act    = answer_while_opening);
+          .act = answer_while_opening);
 }
 
 /* The memory of a tree is limited: what a reader needs of it is made once. */
 static WEFT_SUSPENDS int reconnects(struct place *p, struct upp_err *err)
 {
     struct wr_started s;
-    uint8_t           status;
+    uint8_t status;
     TRY(place_start(p, &s, err));
     TRY(weft_sleep_ms(10, err));
     for (unsigned i = 0; i < 2000; i++) {
@@ -217,9 +217,9 @@ TEST_WITH(race_reconnects_cost_a_run_nothing,
     char name[1001];
     memset(name, 'n', sizeof name - 1);
     name[sizeof name - 1] = 0;
-    PLAYS(.name   = name,
+    PLAYS(.name = name,
           .script = SCRIPT(REPLY(CALL("m1", "slow")) "," REPLY(CALL("m2", "ask_helper")) "," REPLY(TEXT("ok"))),
-          .act    = reconnects);
+          .act = reconnects);
 }
 
 static WEFT_SUSPENDS int late_reader_alone(struct place *p, struct upp_err *err)
@@ -244,9 +244,9 @@ TEST(race_reader_that_comes_too_late_without_a_store_is_told)
 static WEFT_SUSPENDS int answer_one_sibling(struct place *p, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
-    struct wr_started                         s;
-    struct wr_run_info                        look;
-    uint8_t                                   status;
+    struct wr_started s;
+    struct wr_run_info look;
+    uint8_t status;
     TRY(place_start(p, &s, err));
     for (size_t open = 2; open; open--) {
         TRY(place_await(p, s.run, &status, err));
@@ -269,12 +269,12 @@ TEST(race_siblings_with_the_same_ids_are_answered_one_by_one)
 static WEFT_SUSPENDS int wait_for_a_child(struct place *p, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
-    struct wr_started                         s;
-    struct wm_run                            *runs;
-    struct wl_owner                          *owners;
-    size_t                                    n;
-    struct wb_uuid                            child = {{0}};
-    uint8_t                                   status;
+    struct wr_started s;
+    struct wm_run *runs;
+    struct wl_owner *owners;
+    size_t n;
+    struct wb_uuid child = {{0}};
+    uint8_t status;
     TRY(place_start(p, &s, err));
     TRY(weft_sleep_ms(50, err));
     TRY(wl_list_live(p->inner, (struct wb_uuid){{0}}, 10, &a, &runs, &owners, &n, err));
@@ -296,8 +296,8 @@ TEST(race_wait_for_a_child_ends)
 
 static WEFT_SUSPENDS int asks_with_a_prompt(struct weft_run *run, struct upp_err *err)
 {
-    struct upp_part          part   = {.kind = UPP_PART_TEXT, .text = UPP_STR("think")};
-    struct upp_message       prompt = {.role = UPP_ROLE_USER, .parts = &part, .n_parts = 1};
+    struct upp_part part = {.kind = UPP_PART_TEXT, .text = UPP_STR("think")};
+    struct upp_message prompt = {.role = UPP_ROLE_USER, .parts = &part, .n_parts = 1};
     const struct weft_reply *reply;
     return weft_run_ask(run, "reason", UPP_OPTS(weft_ask_opts, .prompt = &prompt), &reply, err);
 }
@@ -306,12 +306,12 @@ static const struct weft_strategy prompting = {.name = "prompting", .execute = a
 static WEFT_SUSPENDS int say_it_twice(struct place *p, struct upp_err *err)
 {
     WB_CLEANUP(wr_reader_closep) struct wr_reader *rd = NULL;
-    struct wr_started                              s;
-    struct wm_event                                ev;
-    struct wb_uuid                                 ids[2] = {{{0}}};
-    size_t                                         n      = 0;
-    uint64_t                                       last   = 0;
-    int                                            r;
+    struct wr_started s;
+    struct wm_event ev;
+    struct wb_uuid ids[2] = {{{0}}};
+    size_t n = 0;
+    uint64_t last = 0;
+    int r;
     TRY(place_start(p, &s, err));
     TRY(wr_reader_open(p->rig.engine, &rig_owner, s.run, NULL, &rd, err));
     while ((r = wr_reader_next(rd, true, &ev, err)) > 0) {
@@ -329,10 +329,10 @@ static WEFT_SUSPENDS int say_it_twice(struct place *p, struct upp_err *err)
 TEST(race_message_after_a_void_one_has_its_own_id)
 {
     PLAYS(.strategy = &prompting,
-          .script   = SCRIPT("{\"parts\":[" TEXT("As I was") "],\"delta_bytes\":3,\"delay_ms\":10,"
-                                                               "\"error\":{\"code\":\"NETWORK_ERROR\",\"after\":2}}," REPLY(
-                                                                 TEXT("Once more."))),
-          .act      = say_it_twice);
+          .script = SCRIPT("{\"parts\":[" TEXT("As I was") "],\"delta_bytes\":3,\"delay_ms\":10,"
+                                                           "\"error\":{\"code\":\"NETWORK_ERROR\",\"after\":2}}," REPLY(
+                                                               TEXT("Once more."))),
+          .act = say_it_twice);
 }
 
 /* ---- Readers of a real store ------------------------------------------------------------------------------------- */
@@ -341,10 +341,10 @@ enum { CROWD = 1500 };
 
 static WEFT_SUSPENDS int crowd_reader(void *arg, struct upp_err *err)
 {
-    struct reading                                *me = arg;
+    struct reading *me = arg;
     WB_CLEANUP(wr_reader_closep) struct wr_reader *rd = NULL;
-    struct wm_event                                ev;
-    int                                            r;
+    struct wm_event ev;
+    int r;
     TRY(wr_reader_open(me->p->rig.engine, &rig_owner, me->run, NULL, &rd, err));
     while ((r = wr_reader_next(rd, true, &ev, err)) > 0)
         ;
@@ -353,10 +353,10 @@ static WEFT_SUSPENDS int crowd_reader(void *arg, struct upp_err *err)
 
 static WEFT_SUSPENDS int crowd(struct place *p, struct upp_err *err)
 {
-    struct reading                                  me  = {.p = p}; /* outlives the scope */
+    struct reading me = {.p = p}; /* outlives the scope */
     UPP_CLEANUP(weft_scope_close) struct weft_scope all = {0};
-    struct wr_started                               old, now;
-    uint8_t                                         status;
+    struct wr_started old, now;
+    uint8_t status;
     TRY(place_start(p, &old, err));
     TRY(place_await(p, old.run, &status, err));
     me.run = old.run;
@@ -372,7 +372,7 @@ static WEFT_SUSPENDS int crowd(struct place *p, struct upp_err *err)
 static WEFT_SUSPENDS int crowd_main(void *arg, struct upp_err *err)
 {
     struct place *p = arg;
-    char          path[512];
+    char path[512];
     snprintf(path, sizeof path, "%s/crowd.db", test_folder());
     TRY(ws_sqlite_open(UPP_OPTS(ws_sqlite_opts, .path = path), &p->inner, err));
     lazy_open(&p->lazy, p->inner);
@@ -387,15 +387,14 @@ static WEFT_SUSPENDS int crowd_main(void *arg, struct upp_err *err)
 TEST_WITH(race_crowd_of_readers_lets_a_run_work, .no_torture = "1,500 readers; the store's own tests are tortured")
 {
     struct upp_err err = {0};
-    struct place   p   = {.script = SCRIPT(REPLY(CALL("c1", "note")) "," REPLY(CALL("c2", "note")) "," REPLY(
-                              CALL("c3", "note")) "," REPLY(TEXT("ok")))};
-    int            r   = test_on_loop(crowd_main, &p, &err);
+    struct place p = {.script = SCRIPT(REPLY(CALL("c1", "note")) "," REPLY(CALL("c2", "note")) "," REPLY(
+                          CALL("c3", "note")) "," REPLY(TEXT("ok")))};
+    int r = test_on_loop(crowd_main, &p, &err);
     test_note("%s", err.msg);
     CHECK_INT(r, 0);
 }
 
-/* ---- Closing -------------------------------------------------------------------------------------------------------
- */
+/* ---- Closing --------------------------------------------------------------------------------- */
 
 /* A root that is cancelled while its children work; the process ends, and so does the next one, at some moment of the
  * end. Whenever that is: nobody is left who works below a run that has ended. */
@@ -404,11 +403,11 @@ static WEFT_SUSPENDS int close_while_it_ends(struct place *p, struct upp_err *er
     p->lazy.before_commit_ms = 10;
     for (unsigned ms = 0; ms < 150; ms += 3) {
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
-        struct wr_started                         s;
-        struct wm_run                            *runs;
-        struct wl_owner                          *owners;
-        uint8_t                                   status;
-        size_t                                    n;
+        struct wr_started s;
+        struct wm_run *runs;
+        struct wl_owner *owners;
+        uint8_t status;
+        size_t n;
         TRY(place_start(p, &s, err));
         TRY(weft_sleep_ms(300, err));
         TRY(wr_cancel(p->rig.engine, &rig_owner, s.run, err));

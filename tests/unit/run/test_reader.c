@@ -24,15 +24,15 @@ static const char *many_calls(struct wb_buf *b, const char *tool)
 
 struct counts {
     uint64_t last; /* number */
-    int      begun, ended, results;
-    uint8_t  status;
+    int begun, ended, results;
+    uint8_t status;
 };
 
 /* Reads on until `calls` of the sub-agent's calls have ended, or to the end. */
 static WEFT_SUSPENDS int read_on(struct wr_reader *rd, int calls, struct counts *n, struct upp_err *err)
 {
     struct wm_event ev;
-    int             r = 1;
+    int r = 1;
     while (n->ended < calls && (r = wr_reader_next(rd, true, &ev, err)) > 0) {
         FAIL_UNLESS(ev.number == n->last + 1);
         n->last = ev.number;
@@ -54,14 +54,14 @@ static WEFT_SUSPENDS int read_from_store(struct family *f, struct counts *n, str
     return 0;
 }
 
-static const struct wr_tool asks_mid[]  = {ASKS("ask_mid", "mid")};
+static const struct wr_tool asks_mid[] = {ASKS("ask_mid", "mid")};
 static const struct wr_tool asks_leaf[] = {ASKS("ask_leaf", "leaf")};
 static const struct wr_tool asks_none[] = {ASKS("never", "nobody")};
-static struct family_member members[]   = {
-      {"main", SAYS(SAY(1, 1, SAY_CALL("m1", "ask_mid", "{\"task\":\"a\"}")), SAY(1, 1, SAY_TEXT("ok"))),
-       FAMILY_TOOLS(asks_mid)},
-      {"mid", NULL, FAMILY_TOOLS(asks_leaf)},
-      {"leaf", NULL, FAMILY_TOOLS(asks_none)},
+static struct family_member members[] = {
+    {"main", SAYS(SAY(1, 1, SAY_CALL("m1", "ask_mid", "{\"task\":\"a\"}")), SAY(1, 1, SAY_TEXT("ok"))),
+     FAMILY_TOOLS(asks_mid)},
+    {"mid", NULL, FAMILY_TOOLS(asks_leaf)},
+    {"leaf", NULL, FAMILY_TOOLS(asks_none)},
 };
 
 /* One reader follows until most sub-agents have come and gone, falls behind, and goes on with what the store has;
@@ -69,7 +69,7 @@ static struct family_member members[]   = {
 static WEFT_SUSPENDS int read_children(struct family *f, struct upp_err *err)
 {
     WB_CLEANUP(wr_reader_closep) struct wr_reader *rd = NULL;
-    struct counts                                  n = {0}, again = {0};
+    struct counts n = {0}, again = {0};
     WEFT_DEADLINE(600000);
     TRY(family_start(f, err));
     TRY(wr_reader_open(f->rig.engine, &rig_owner, f->started.run, NULL, &rd, err));
@@ -90,7 +90,7 @@ static WEFT_SUSPENDS int read_children(struct family *f, struct upp_err *err)
 TEST_WITH(reader_passes_any_number_of_sub_agents, .no_torture = "1,152 runs; readers are tortured in other tests")
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf script = WB_BUF(4u << 20);
-    struct upp_err                        err;
+    struct upp_err err;
     members[1].script = many_calls(&script, "ask_leaf");
     CHECK(members[1].script);
     FAMILY_WITH(members, .act = read_children, .unchecked = true);
@@ -121,14 +121,12 @@ static WEFT_SUSPENDS int read_results(struct family *f, struct upp_err *err)
 TEST_WITH(reader_passes_any_number_of_results, .no_torture = "9,216 calls; readers are tortured in other tests")
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf script = WB_BUF(4u << 20);
-    struct upp_err                        err;
+    struct upp_err err;
     members_8[1].script = many_calls(&script, "missing");
     CHECK(members_8[1].script);
     FAMILY_WITH(members_8, .act = read_results, .unchecked = true);
     CHECK_INT(family_play(f, &err), 0);
 }
-
-/* ---- Results of one step ----------------------------------------------------------------------------------------- */
 
 enum { RESULTS = WR_CALLS * WR_CALLS };
 
@@ -136,26 +134,26 @@ enum { RESULTS = WR_CALLS * WR_CALLS };
 static WEFT_SUSPENDS int read_step(struct rig *rig, uint64_t number, size_t n, struct upp_err *err)
 {
     WB_CLEANUP(wr_reader_closep) struct wr_reader *rd = NULL;
-    WB_CLEANUP(wb_arena_done) struct wb_arena      a  = WB_ARENA(1u << 20);
-    static struct wm_event                         ended[RESULTS + 1];
-    struct wm_row    row = {.event = 1, .epoch = 1, .step = 1, .time_ms = 5, .records = ended, .n_records = n};
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
+    static struct wm_event ended[RESULTS + 1];
+    struct wm_row row = {.event = 1, .epoch = 1, .step = 1, .time_ms = 5, .records = ended, .n_records = n};
     struct wl_thread t;
-    struct wm_event  ev;
-    uint64_t         pos = 0;
-    int              r   = 1;
+    struct wm_event ev;
+    uint64_t pos = 0;
+    int r = 1;
     for (size_t i = 0; i < n; i++)
         ended[i] = tree_ended(UPP_STR("c"), UPP_STR("1"));
     TRY(wl_thread_new(rig->store, &rig_owner, NULL, &a, &t, err));
-    struct wm_run run = {.id         = test_uuid(number),
-                         .root       = test_uuid(number),
-                         .thread     = t.id,
-                         .node       = t.head,
-                         .version    = 1,
-                         .epoch      = 1,
-                         .status     = WM_COMPLETED,
-                         .agent      = UPP_STR("main"),
+    struct wm_run run = {.id = test_uuid(number),
+                         .root = test_uuid(number),
+                         .thread = t.id,
+                         .node = t.head,
+                         .version = 1,
+                         .epoch = 1,
+                         .status = WM_COMPLETED,
+                         .agent = UPP_STR("main"),
                          .started_ms = 5,
-                         .ended_ms   = 9};
+                         .ended_ms = 9};
     TRY(COMMIT(rig->store, rig_owner, NULL, err, ADD_RUN(&run)));
     TRY(tree_row(rig->store, &rig_owner, t.head, &pos, run.id, &row, err));
     TRY(wr_reader_open(rig->engine, &rig_owner, run.id, NULL, &rd, err));
@@ -186,14 +184,14 @@ static WEFT_SUSPENDS int read_steps(void *arg, struct upp_err *err)
 TEST_WITH(reader_takes_so_many_results_of_a_step, .no_torture = "thousands of results; others are tortured")
 {
     static struct rig rig;
-    struct upp_err    err = {0};
-    rig                   = (struct rig){0};
-    int r                 = test_on_loop(read_steps, &rig, &err);
+    struct upp_err err = {0};
+    rig = (struct rig){0};
+    int r = test_on_loop(read_steps, &rig, &err);
     CHECK_INT(r, -UPP_ELIMIT);
     CHECK_STR(wb_cstr(err.msg), UPP_STR("more than 16384 results in one step"));
 }
 
-/* ---- Results that are too long together -------------------------------------------------------------------------- */
+/* Results that are too long together. */
 
 static WEFT_SUSPENDS int answer_at_length(struct upp_call *call, struct upp_value *ret, struct upp_err *err)
 {
@@ -203,7 +201,7 @@ static WEFT_SUSPENDS int answer_at_length(struct upp_call *call, struct upp_valu
     return upp_value_text(ret, wb_str(text, sizeof text), err);
 }
 
-static const struct wr_tool big[]          = {{.spec = SPEC_OF("big"), .base = {.run = answer_at_length}}};
+static const struct wr_tool big[] = {{.spec = SPEC_OF("big"), .base = {.run = answer_at_length}}};
 static struct family_member long_answers[] = {{"main", NULL, FAMILY_TOOLS(big)}};
 
 /* 16 results of 1 MiB: the first eleven fit, the twelfth has no room for its quotes, and the others have little. */
@@ -211,8 +209,8 @@ TEST_WITH(reader_gets_results_that_fit_into_a_frame, .no_torture = "16 MiB; tool
 {
     static const struct upp_str mark = UPP_STR_INIT(" [cut: the results of this message are too long together]\"");
     WB_CLEANUP(wb_buf_done) struct wb_buf script = WB_BUF(1u << 20);
-    struct upp_err                        err;
-    size_t                                all = 0, cut = 0;
+    struct upp_err err;
+    size_t all = 0, cut = 0;
     wb_buf_addf(&script, "{\"replies\":[{\"parts\":[");
     for (int i = 0; i < 16; i++)
         wb_buf_addf(&script, "%s{\"tool_call\":{\"id\":\"c%d\",\"name\":\"big\",\"arguments\":{}}}", i ? "," : "", i);

@@ -16,21 +16,21 @@
 /* ---- A client that reads frames --------------------------------------------------------------------------------- */
 
 struct client {
-    struct rig                 *rig;
-    struct wb_uuid              run;
+    struct rig *rig;
+    struct wb_uuid run;
     const struct wd_stream_ops *ops;
-    struct weft__sim           *sim;
-    struct wr_from              from;   /* Last-Event-ID: of the last frame */
-    struct wb_buf               got;    /* all frames of all connections */
-    uint64_t                    leave;  /* after at most so many frames; 0: never */
-    bool                        random; /* a random number of them, and pauses */
-    uint64_t                    frames, connections;
+    struct weft__sim *sim;
+    struct wr_from from; /* Last-Event-ID: of the last frame */
+    struct wb_buf got;   /* all frames of all connections */
+    uint64_t leave;      /* after at most so many frames; 0: never */
+    bool random;         /* a random number of them, and pauses */
+    uint64_t frames, connections;
 };
 
 struct encoder {
     const struct wd_stream_ops *ops;
-    void                       *state;
-    struct wd_frames            frames;
+    void *state;
+    struct wd_frames frames;
 };
 
 static void encoder_done(struct encoder *e)
@@ -70,8 +70,8 @@ static int hear(struct client *c, struct encoder *e, const struct wr_reader *rd,
 static WEFT_SUSPENDS int connection(struct client *c, struct upp_err *err)
 {
     WB_CLEANUP(wr_reader_closep) struct wr_reader *rd = NULL;
-    WB_CLEANUP(encoder_done) struct encoder        e  = {0};
-    struct wm_event                                ev;
+    WB_CLEANUP(encoder_done) struct encoder e = {0};
+    struct wm_event ev;
     uint64_t left = c->random ? 1 + weft__sim_below(c->sim, c->leave) : c->leave ? c->leave : UINT64_MAX;
     c->connections++;
     TRY(encoder_begin(&e, c->ops, err));
@@ -100,8 +100,7 @@ static WEFT_SUSPENDS int client_main(void *arg, struct upp_err *err)
     return wb_buf_check(&c->got, err);
 }
 
-/* ---- A long run ----------------------------------------------------------------------------------------------------
- */
+/* ---- A long run ------------------------------------------------------------------------------ */
 
 enum { STEPS = 4 };
 
@@ -138,17 +137,17 @@ static void long_script(struct wb_buf *out, unsigned delay_ms, const char *extra
 }
 
 struct scene {
-    bool              on_disk;
-    uint64_t          seed;
-    unsigned          delay_ms;
-    const char       *extra;
-    bool              torn;                /* attempts break after some output */
-    uint64_t          leave, disconnects;  /* disconnects: how many of them, from seeds; 0: after every event */
-    uint64_t          frames, connections; /* frames: of the dialect that has the fewest */
+    bool on_disk;
+    uint64_t seed;
+    unsigned delay_ms;
+    const char *extra;
+    bool torn;                    /* attempts break after some output */
+    uint64_t leave, disconnects;  /* disconnects: how many of them, from seeds; 0: after every event */
+    uint64_t frames, connections; /* frames: of the dialect that has the fewest */
     struct weft__sim *sim;
-    struct disk      *disk;
-    struct wl_store  *store;
-    struct rig        rig;
+    struct disk *disk;
+    struct wl_store *store;
+    struct rig rig;
 };
 
 static WEFT_SUSPENDS int open_rig(struct scene *s, struct upp_err *err)
@@ -173,16 +172,16 @@ static WEFT_SUSPENDS int read_all(struct scene *s, struct wb_uuid run, struct wb
     static const struct wd_stream_ops *const dialects[DIALECTS] = {
         &wd_stream_weft,       &wd_stream_uap,      &wd_stream_ui,   &wd_stream_upp,
         &wd_stream_assistants, &wd_stream_agentapi, &wd_stream_chat, &wd_stream_responses};
-    struct client     clients[2 * DIALECTS];
+    struct client clients[2 * DIALECTS];
     struct weft_scope all = {0};
-    int               r   = 0;
+    int r = 0;
     for (size_t i = 0; i < WB_LEN(clients); i++) {
-        clients[i] = (struct client){.rig    = &s->rig,
-                                     .run    = run,
-                                     .ops    = dialects[i / 2],
-                                     .sim    = s->sim,
-                                     .got    = WB_BUF(4u << 20),
-                                     .leave  = i % 2 ? s->leave : 0,
+        clients[i] = (struct client){.rig = &s->rig,
+                                     .run = run,
+                                     .ops = dialects[i / 2],
+                                     .sim = s->sim,
+                                     .got = WB_BUF(4u << 20),
+                                     .leave = i % 2 ? s->leave : 0,
                                      .random = i % 2 && s->disconnects};
         if (r >= 0)
             r = weft_scope_spawn(&all, "client", client_main, &clients[i], NULL, err);
@@ -193,7 +192,7 @@ static WEFT_SUSPENDS int read_all(struct scene *s, struct wb_uuid run, struct wb
     s->frames = UINT64_MAX;
     for (size_t i = 0; i < DIALECTS; i++) {
         struct client *stays = &clients[2 * i], *leaves = &clients[2 * i + 1];
-        bool           same = wb_str_eq(wb_buf_str(&stays->got), wb_buf_str(&leaves->got));
+        bool same = wb_str_eq(wb_buf_str(&stays->got), wb_buf_str(&leaves->got));
         if (r >= 0 && (!EXPECT(same) || !EXPECT(stays->frames == leaves->frames)))
             r = upp_fail(err, UPP_EBUG, "%s: %llu connections heard something else than one", stays->ops->name,
                          (unsigned long long)leaves->connections);
@@ -211,9 +210,9 @@ static WEFT_SUSPENDS int read_all(struct scene *s, struct wb_uuid run, struct wb
 /* A client's tool is answered after a while. */
 static WEFT_SUSPENDS int answer_main(void *arg, struct upp_err *err)
 {
-    struct scene    *s   = ((void **)arg)[0];
-    struct wb_uuid  *run = ((void **)arg)[1];
-    uint8_t          status;
+    struct scene *s = ((void **)arg)[0];
+    struct wb_uuid *run = ((void **)arg)[1];
+    uint8_t status;
     struct wr_answer a = {.call = UPP_STR("b2"), .result = UPP_STR("\"this one\"")};
     TRY(wr_wait(s->rig.engine, &rig_owner, *run, &status, err));
     TRY(weft_sleep_ms(25, err));
@@ -223,11 +222,11 @@ static WEFT_SUSPENDS int answer_main(void *arg, struct upp_err *err)
 static WEFT_SUSPENDS int live_and_replayed(struct scene *s, struct upp_err *err)
 {
     struct wr_started started;
-    struct wb_buf     texts[DIALECTS] = {0};
+    struct wb_buf texts[DIALECTS] = {0};
     TRY(rig_start(&s->rig, "main", "tell me all", NULL, &started, err));
     struct weft_scope answers = {0};
-    void             *args[2] = {s, &started.run};
-    int               r       = weft_scope_spawn(&answers, "answers", answer_main, args, NULL, err);
+    void *args[2] = {s, &started.run};
+    int r = weft_scope_spawn(&answers, "answers", answer_main, args, NULL, err);
     if (r >= 0)
         r = read_all(s, started.run, texts, err); /* live */
     if (r >= 0)
@@ -265,8 +264,8 @@ static WEFT_SUSPENDS int scene_main(void *arg, struct upp_err *err)
 static bool plays(struct scene *s)
 {
     struct upp_err err = {0};
-    s->disk            = s->on_disk ? disk_new(s->seed) : NULL;
-    int r              = weft__sim_open(UPP_OPTS(weft__sim_opts, .seed = s->seed), &s->sim, &err);
+    s->disk = s->on_disk ? disk_new(s->seed) : NULL;
+    int r = weft__sim_open(UPP_OPTS(weft__sim_opts, .seed = s->seed), &s->sim, &err);
     if (r >= 0)
         r = weft_loop_run(weft__sim_loop(s->sim, 0), "scene", scene_main, s, &err);
     weft__sim_close(s->sim);
@@ -323,13 +322,13 @@ TEST_WITH(resume_after_random_disconnects, .no_torture = whole, .seconds = 300)
     uint64_t want = test_times("WEFT_DISCONNECTS", 10000), had = 0;
     for (uint64_t seed = 10; had < want; seed++) {
         static const char *const extras[] = {NULL, "ask_helper", "pick", "slow"};
-        struct scene             s        = {.seed        = seed,
-                                             .delay_ms    = (unsigned)(seed % 3),
-                                             .leave       = 10,
-                                             .disconnects = 1,
-                                             .extra       = extras[seed % WB_LEN(extras)],
-                                             .torn        = seed % 7 == 0,
-                                             .on_disk     = seed % 5 == 0};
+        struct scene s = {.seed = seed,
+                          .delay_ms = (unsigned)(seed % 3),
+                          .leave = 10,
+                          .disconnects = 1,
+                          .extra = extras[seed % WB_LEN(extras)],
+                          .torn = seed % 7 == 0,
+                          .on_disk = seed % 5 == 0};
         CHECK(plays(&s));
         had += s.connections;
     }

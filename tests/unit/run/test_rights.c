@@ -6,10 +6,9 @@
 #include "base/defs.h"
 #include "support/family.h"
 
-/* ---- Tools that write down that they ran, and handlers that were asked ---------------------------------------------
- */
+/* ---- Tools that write down that they ran, and handlers that were asked ----------------------- */
 
-static char   told[1024];
+static char told[1024];
 static size_t n_told;
 
 static void tell(const char *what, struct upp_str name)
@@ -33,7 +32,7 @@ static WEFT_SUSPENDS int own_says_yes(struct upp_call *call, struct upp_err *err
 
 struct handler {
     const char *name;
-    int         answer;
+    int answer;
 };
 
 static WEFT_SUSPENDS int asked(void *arg, struct upp_call *call, struct upp_err *err)
@@ -47,9 +46,9 @@ static struct handler root_yes = {"root", 1}, leaf_yes = {"leaf", 1}, entry_no =
                       root_fails = {"root", -1}, root_later = {"root", WEFT_PENDING};
 #define HANDLER(h) .approval = asked, .arg = &(h)
 
-static const struct wr_tool has_harm[]  = {{.spec = SPEC_OF("harm"), .base = {.run = harm}},
-                                           {.spec = SPEC_OF("help"), .base = {.run = harm}}};
-static const struct wr_tool asks[]      = {ASKS("ask", "helper")};
+static const struct wr_tool has_harm[] = {{.spec = SPEC_OF("harm"), .base = {.run = harm}},
+                                          {.spec = SPEC_OF("help"), .base = {.run = harm}}};
+static const struct wr_tool asks[] = {ASKS("ask", "helper")};
 static const struct wr_tool asks_leaf[] = {ASKS("ask_leaf", "leaf")};
 
 #define CALLS_THEN_SAYS(call, text) SAYS(SAY(1, 1, call), SAY(1, 1, SAY_TEXT(text)))
@@ -76,18 +75,17 @@ static bool says(const struct family *f, const char *text)
 static int play(struct family *f)
 {
     struct upp_err err = {0};
-    told[0]            = 0;
-    n_told             = 0;
+    told[0] = 0;
+    n_told = 0;
     return family_play(f, &err);
 }
 
-/* ---- Lists ---------------------------------------------------------------------------------------------------------
- */
+/* ---- Lists ----------------------------------------------------------------------------------- */
 
 TEST(rights_what_is_denied_is_not_offered_and_not_run)
 {
-    static const char *const          deny[]    = {"harm", NULL};
-    static const struct weft_rights   rights    = {.deny = deny};
+    static const char *const deny[] = {"harm", NULL};
+    static const struct weft_rights rights = {.deny = deny};
     static const struct family_member members[] = {{"main", HARMS, FAMILY_TOOLS(has_harm), .rights = &rights}};
     FAMILY_WITH(members, .act = results);
     CHECK_INT(play(f), 0);
@@ -101,8 +99,8 @@ TEST(rights_what_is_denied_is_not_offered_and_not_run)
 TEST(rights_what_is_denied_above_is_denied_below)
 {
     static const char *const deny[] = {"harm", NULL}, *const allow[] = {"harm", "help", NULL};
-    static const struct weft_rights   strict = {.deny = deny}, wide = {.allow = allow};
-    static const struct wr_tool       widens[]  = {ASKS_WITH("ask_leaf", "leaf", .rights = &wide)};
+    static const struct weft_rights strict = {.deny = deny}, wide = {.allow = allow};
+    static const struct wr_tool widens[] = {ASKS_WITH("ask_leaf", "leaf", .rights = &wide)};
     static const struct family_member members[] = {
         {"main", CALLS_THEN_SAYS(SAY_CALL("a", "ask", "{}"), "done"), FAMILY_TOOLS(asks), .rights = &strict},
         {"helper", CALLS_THEN_SAYS(SAY_CALL("b", "ask_leaf", "{}"), "done"), FAMILY_TOOLS(widens)},
@@ -119,8 +117,8 @@ TEST(rights_what_is_denied_above_is_denied_below)
 /* covers: UAP-16.1/1 */
 TEST(rights_of_a_tool_entry_are_of_that_entry)
 {
-    static const char *const        allow[] = {"help", NULL};
-    static const struct weft_rights only    = {.allow = allow};
+    static const char *const allow[] = {"help", NULL};
+    static const struct weft_rights only = {.allow = allow};
     static const struct wr_tool both[] = {ASKS_WITH("ask_less", "helper", .rights = &only), ASKS("ask_all", "helper")};
     static const struct family_member members[] = {
         {"main",
@@ -148,11 +146,11 @@ static WEFT_SUSPENDS int speak(struct family *f, struct upp_err *err)
 /* covers: UAP-16.1/4 */
 TEST(rights_a_name_that_is_spoken_does_no_more_than_a_call)
 {
-    static const char *const        deny[]   = {"handoff_to_helper", NULL};
-    static const struct weft_rights rights   = {.deny = deny};
-    static const struct wr_handoff  to       = {UPP_STR_INIT("helper"), UPP_STR_INIT("Helper"), {0}, true};
-    static const struct wr_tool     passes[] = {
-            {.spec = SPEC_OF("handoff_to_helper"), .kind = WR_TOOL_HANDOFF, .agent = UPP_STR_INIT("helper")}};
+    static const char *const deny[] = {"handoff_to_helper", NULL};
+    static const struct weft_rights rights = {.deny = deny};
+    static const struct wr_handoff to = {UPP_STR_INIT("helper"), UPP_STR_INIT("Helper"), {0}, true};
+    static const struct wr_tool passes[] = {
+        {.spec = SPEC_OF("handoff_to_helper"), .kind = WR_TOOL_HANDOFF, .agent = UPP_STR_INIT("helper")}};
     static const struct family_member members[] = {
         {"main", CALLS_THEN_SAYS(SAY_CALL("a", "handoff_to_helper", "{}"), "Let Helper do it"), FAMILY_TOOLS(passes),
          .rights = &rights, .handoff = &to},
@@ -163,14 +161,13 @@ TEST(rights_a_name_that_is_spoken_does_no_more_than_a_call)
     CHECK(f->turn && f->turn->n_executions == 1 && f->turn->executions[0].is_error);
 }
 
-/* ---- Depth ---------------------------------------------------------------------------------------------------------
- */
+/* ---- Depth ----------------------------------------------------------------------------------- */
 
 /* covers: UAP-16.1/5 */
 TEST(rights_depth_is_counted_from_where_it_was_set)
 {
-    static const struct weft_rights   one = {.max_depth = 1}, many = {.max_depth = 100};
-    static const struct wr_tool       widens[]  = {ASKS_WITH("ask_leaf", "leaf", .rights = &many)};
+    static const struct weft_rights one = {.max_depth = 1}, many = {.max_depth = 100};
+    static const struct wr_tool widens[] = {ASKS_WITH("ask_leaf", "leaf", .rights = &many)};
     static const struct family_member members[] = {
         {"main", CALLS_THEN_SAYS(SAY_CALL("a", "ask", "{}"), "done"), FAMILY_TOOLS(asks), .rights = &one},
         {"helper", CALLS_THEN_SAYS(SAY_CALL("b", "ask_leaf", "{}"), "done"), FAMILY_TOOLS(widens), .rights = &many},
@@ -184,8 +181,8 @@ TEST(rights_depth_is_counted_from_where_it_was_set)
 /* covers: UAP-16.1/1 */
 TEST(rights_of_an_entry_may_say_no_agents_at_all)
 {
-    static const struct weft_rights   alone     = {.max_depth = UINT32_MAX};
-    static const struct wr_tool       lonely[]  = {ASKS_WITH("ask", "helper", .rights = &alone)};
+    static const struct weft_rights alone = {.max_depth = UINT32_MAX};
+    static const struct wr_tool lonely[] = {ASKS_WITH("ask", "helper", .rights = &alone)};
     static const struct family_member members[] = {
         {"main", CALLS_THEN_SAYS(SAY_CALL("a", "ask", "{}"), "done"), FAMILY_TOOLS(lonely)},
         {"helper", CALLS_THEN_SAYS(SAY_CALL("b", "ask_leaf", "{}"), "done"), FAMILY_TOOLS(asks_leaf)},
@@ -197,8 +194,7 @@ TEST(rights_of_an_entry_may_say_no_agents_at_all)
     ALWAYS(!n_told);
 }
 
-/* ---- Messages between agents ---------------------------------------------------------------------------------------
- */
+/* ---- Messages between agents ----------------------------------------------------------------- */
 
 #define ASKS_TWICE(first, second)                                                                                      \
     SAYS(SAY(1, 1, SAY_CALL(first, "ask_leaf", "{}")), SAY(1, 1, SAY_TEXT("done")),                                    \
@@ -208,7 +204,7 @@ TEST(rights_of_an_entry_may_say_no_agents_at_all)
 /* covers: AITP-13/3 */
 TEST(rights_messages_between_agents_are_counted_in_all_runs_together)
 {
-    static const struct weft_rights   three     = {.max_agent_messages = 3};
+    static const struct weft_rights three = {.max_agent_messages = 3};
     static const struct family_member members[] = {
         {"main",
          SAYS(SAY(1, 1, SAY_CALL("a", "ask", "{}")), SAY(1, 1, SAY_CALL("d", "ask", "{}")), SAY(1, 1, SAY_TEXT("end"))),
@@ -227,10 +223,10 @@ TEST(rights_messages_between_agents_are_counted_in_all_runs_together)
 TEST(rights_a_handoff_is_a_message_between_agents)
 {
     static const struct weft_rights one = {.max_agent_messages = 1}, none = {.max_agent_messages = UINT32_MAX};
-    static const struct wr_handoff  to       = {UPP_STR_INIT("leaf"), UPP_STR_INIT("Leaf"), {0}, true};
-    static const struct wr_tool     passes[] = {
-            {.spec = SPEC_OF("handoff_to_leaf"), .kind = WR_TOOL_HANDOFF, .agent = UPP_STR_INIT("leaf")},
-            ASKS_WITH("ask", "helper", .rights = &none)};
+    static const struct wr_handoff to = {UPP_STR_INIT("leaf"), UPP_STR_INIT("Leaf"), {0}, true};
+    static const struct wr_tool passes[] = {
+        {.spec = SPEC_OF("handoff_to_leaf"), .kind = WR_TOOL_HANDOFF, .agent = UPP_STR_INIT("leaf")},
+        ASKS_WITH("ask", "helper", .rights = &none)};
     static const struct family_member members[] = {
         {"main",
          SAYS(SAY(1, 1, SAY_CALL("a", "ask", "{}")), SAY(1, 1, SAY_CALL("b", "handoff_to_leaf", "{}")),
@@ -248,9 +244,9 @@ TEST(rights_a_handoff_is_a_message_between_agents)
 /* Waits for the picker's answer between two lives, in the middle of main's step. */
 static WEFT_SUSPENDS int two_lives(struct family *f, struct upp_err *err)
 {
-    static const struct wr_answer         a = {.call = UPP_STR_INIT("p"), .result = UPP_STR_INIT("\"red\"")};
+    static const struct wr_answer a = {.call = UPP_STR_INIT("p"), .result = UPP_STR_INIT("\"red\"")};
     WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(1u << 20);
-    uint8_t                               status;
+    uint8_t status;
     TRY(family_start(f, err));
     wr_tree_release(f->started.tree);
     TRY(family_wait(f, &status, err));
@@ -267,10 +263,10 @@ static WEFT_SUSPENDS int two_lives(struct family *f, struct upp_err *err)
 /* covers: AITP-13/3 */
 TEST(rights_messages_between_agents_are_counted_across_restarts)
 {
-    static const struct weft_rights   four      = {.max_agent_messages = 4};
-    static const struct wr_tool       both[]    = {ASKS("ask", "helper"), ASKS("pick", "picker")};
-    static const struct wr_tool       picks[]   = {{.spec = SPEC_OF("choose"), .kind = WR_TOOL_CLIENT},
-                                                   ASKS("ask_leaf", "leaf")};
+    static const struct weft_rights four = {.max_agent_messages = 4};
+    static const struct wr_tool both[] = {ASKS("ask", "helper"), ASKS("pick", "picker")};
+    static const struct wr_tool picks[] = {{.spec = SPEC_OF("choose"), .kind = WR_TOOL_CLIENT},
+                                           ASKS("ask_leaf", "leaf")};
     static const struct family_member members[] = {
         {"main",
          SAYS(SAY(1, 1, SAY_CALL("a", "ask", "{}"), SAY_CALL("b", "pick", "{}")), SAY(1, 1, SAY_CALL("d", "ask", "{}")),
@@ -288,8 +284,7 @@ TEST(rights_messages_between_agents_are_counted_across_restarts)
     CHECK(says(f, "tool ask error \"agents may exchange at most 4 messages here"));
 }
 
-/* ---- Approval ------------------------------------------------------------------------------------------------------
- */
+/* ---- Approval -------------------------------------------------------------------------------- */
 
 static const struct wr_tool harm_asks[] = {{.spec = SPEC_OF("harm"), .base = {.run = harm, .approval = own_says_yes}}};
 
@@ -303,7 +298,7 @@ static const struct wr_tool harm_asks[] = {{.spec = SPEC_OF("harm"), .base = {.r
 /* covers: UAP-16.1/2/3 */
 TEST(rights_handlers_are_asked_for_every_call_below)
 {
-    static const struct weft_rights   root = {HANDLER(root_yes)}, leaf = {HANDLER(leaf_yes)};
+    static const struct weft_rights root = {HANDLER(root_yes)}, leaf = {HANDLER(leaf_yes)};
     static const struct family_member members[] = {ASKS_DOWN(&root),
                                                    {"leaf", HARMS_ONCE, FAMILY_TOOLS(harm_asks), .rights = &leaf}};
     FAMILY_WITH(members, .act = results);
@@ -314,10 +309,10 @@ TEST(rights_handlers_are_asked_for_every_call_below)
 /* covers: UAP-16.1/3 */
 TEST(rights_a_no_above_is_a_no)
 {
-    static const char *const          harmless[] = {"ask", "ask_leaf", "harm", NULL};
-    static const struct weft_rights   root = {.allow = harmless, HANDLER(root_yes)}, leaf = {HANDLER(leaf_yes)};
-    static const struct weft_rights   entry     = {HANDLER(entry_no)};
-    static const struct wr_tool       guarded[] = {ASKS_WITH("ask", "helper", .rights = &entry)};
+    static const char *const harmless[] = {"ask", "ask_leaf", "harm", NULL};
+    static const struct weft_rights root = {.allow = harmless, HANDLER(root_yes)}, leaf = {HANDLER(leaf_yes)};
+    static const struct weft_rights entry = {HANDLER(entry_no)};
+    static const struct wr_tool guarded[] = {ASKS_WITH("ask", "helper", .rights = &entry)};
     static const struct family_member members[] = {
         {"main", CALLS_THEN_SAYS(SAY_CALL("a", "ask", "{}"), "done"), FAMILY_TOOLS(guarded), .rights = &root},
         {"helper", HARMS_ONCE, FAMILY_TOOLS(harm_asks), .rights = &leaf}};
@@ -330,7 +325,7 @@ TEST(rights_a_no_above_is_a_no)
 
 TEST(rights_a_handler_that_fails_is_no_yes)
 {
-    static const struct weft_rights   root      = {HANDLER(root_fails)};
+    static const struct weft_rights root = {HANDLER(root_fails)};
     static const struct family_member members[] = {{"main", HARMS_ONCE, FAMILY_TOOLS(has_harm), .rights = &root}};
     FAMILY_WITH(members, .act = results);
     CHECK_INT(play(f), 0);
@@ -339,15 +334,15 @@ TEST(rights_a_handler_that_fails_is_no_yes)
 }
 
 struct person {
-    bool        yes;
+    bool yes;
     const char *then;
 };
 
 static WEFT_SUSPENDS int person_says(struct family *f, struct upp_err *err)
 {
-    const struct person                  *who = f->arg;
-    WB_CLEANUP(wb_buf_done) struct wb_buf p   = WB_BUF(1u << 20);
-    uint8_t                               status;
+    const struct person *who = f->arg;
+    WB_CLEANUP(wb_buf_done) struct wb_buf p = WB_BUF(1u << 20);
+    uint8_t status;
     TRY(family_start(f, err));
     wr_tree_release(f->started.tree);
     TRY(family_wait(f, &status, err));
@@ -366,9 +361,9 @@ static WEFT_SUSPENDS int person_says(struct family *f, struct upp_err *err)
     return 0;
 }
 
-static const struct weft_rights   later     = {HANDLER(root_later)};
-static const struct weft_rights   at_once   = {HANDLER(leaf_yes)};
-static const struct wr_tool       careful[] = {ASKS_WITH("ask_leaf", "leaf", .rights = &later)};
+static const struct weft_rights later = {HANDLER(root_later)};
+static const struct weft_rights at_once = {HANDLER(leaf_yes)};
+static const struct wr_tool careful[] = {ASKS_WITH("ask_leaf", "leaf", .rights = &later)};
 static const struct family_member persons[] = {
     {"main", CALLS_THEN_SAYS(SAY_CALL("a", "ask", "{}"), "done"), FAMILY_TOOLS(asks)},
     {"helper", CALLS_THEN_SAYS(SAY_CALL("b", "ask_leaf", "{}"), "done"), FAMILY_TOOLS(careful)},
@@ -392,8 +387,7 @@ TEST(rights_a_person_says_no_to_a_grandchilds_call)
     ALWAYS(!strstr(told, "ran:"));
 }
 
-/* ---- Budgets -------------------------------------------------------------------------------------------------------
- */
+/* ---- Budgets --------------------------------------------------------------------------------- */
 
 /* A model that never stops: each reply calls again. */
 #define NEVER_STOPS "{\"replies\":[" SAY(5, 5, "{\"tool_call\":{\"name\":\"help\",\"arguments\":{}}}") "]}"
@@ -410,8 +404,8 @@ static size_t times(const struct family *f, const char *text)
 /* covers: UAP-16.1/5 */
 TEST(rights_a_budget_above_ends_those_below)
 {
-    static const struct weft_rights   few = {.budget = {.max_steps = 4}}, many = {.budget = {.max_steps = 1000}};
-    static const struct wr_tool       widens[]  = {ASKS_WITH("ask", "helper", .rights = &many)};
+    static const struct weft_rights few = {.budget = {.max_steps = 4}}, many = {.budget = {.max_steps = 1000}};
+    static const struct wr_tool widens[] = {ASKS_WITH("ask", "helper", .rights = &many)};
     static const struct family_member members[] = {
         {"main", CALLS_THEN_SAYS(SAY_CALL("a", "ask", "{}"), "done"), FAMILY_TOOLS(widens), .rights = &few},
         {"helper", NEVER_STOPS, FAMILY_TOOLS(has_harm), .rights = &many}};
@@ -426,8 +420,8 @@ TEST(rights_a_budget_above_ends_those_below)
 /* covers: UAP-16.1/1 */
 TEST(rights_a_budget_of_an_entry_is_of_that_child)
 {
-    static const struct weft_rights   few       = {.budget = {.max_tokens = 25}};
-    static const struct wr_tool       small[]   = {ASKS_WITH("ask", "helper", .rights = &few)};
+    static const struct weft_rights few = {.budget = {.max_tokens = 25}};
+    static const struct wr_tool small[] = {ASKS_WITH("ask", "helper", .rights = &few)};
     static const struct family_member members[] = {
         {"main", CALLS_THEN_SAYS(SAY_CALL("a", "ask", "{}"), "done"), FAMILY_TOOLS(small)},
         {"helper", NEVER_STOPS, FAMILY_TOOLS(has_harm)}};
@@ -442,7 +436,7 @@ TEST(rights_a_budget_of_an_entry_is_of_that_child)
 /* covers: UAP-16.1/5 */
 TEST(rights_a_deadline_above_ends_those_below)
 {
-    static const struct weft_rights   soon      = {.budget = {.max_time_ms = 300}};
+    static const struct weft_rights soon = {.budget = {.max_time_ms = 300}};
     static const struct family_member members[] = {
         {"main", CALLS_THEN_SAYS(SAY_CALL("a", "ask", "{}"), "done"), FAMILY_TOOLS(asks), .rights = &soon},
         {"helper", "{\"replies\":[{\"parts\":[{\"text\":\"x\"}],\"delay_ms\":100000}]}", FAMILY_TOOLS(has_harm)}};

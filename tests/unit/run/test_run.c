@@ -13,8 +13,8 @@ struct scene {
     const char *script;          /* of agent "main" */
     const char *helper, *picker; /* of the agents that are tools; NULL: echo */
     int (*act)(struct rig *rig, struct wb_buf *out, struct upp_err *err);
-    bool              no_store;
-    struct wb_buf     out;
+    bool no_store;
+    struct wb_buf out;
     struct weft__sim *world;
 };
 
@@ -26,13 +26,13 @@ static void store_closep(struct wl_store **s)
 
 static WEFT_SUSPENDS int play_fiber(void *arg, struct upp_err *err)
 {
-    struct scene                             *sc    = arg;
+    struct scene *sc = arg;
     WB_CLEANUP(store_closep) struct wl_store *store = NULL;
-    struct rig                                rig   = {0};
+    struct rig rig = {0};
     if (!sc->no_store)
         TRY(ws_memory_open(&store, err));
     rig.store = store;
-    int r     = rig_agent(&rig, "main", sc->script, err);
+    int r = rig_agent(&rig, "main", sc->script, err);
     if (r >= 0)
         r = rig_agent(&rig, "helper", sc->helper, err);
     if (r >= 0)
@@ -48,7 +48,7 @@ static WEFT_SUSPENDS int play_fiber(void *arg, struct upp_err *err)
 static int play(struct scene *sc, struct upp_err *err)
 {
     UPP_CLEANUP(weft__sim_closep) struct weft__sim *w = NULL;
-    sc->out                                           = (struct wb_buf)WB_BUF(1u << 20);
+    sc->out = (struct wb_buf)WB_BUF(1u << 20);
     TRY(weft__sim_open(UPP_OPTS(weft__sim_opts, .seed = 7), &w, err));
     return weft_loop_run(weft__sim_loop(w, 0), "test", play_fiber, sc, err);
 }
@@ -64,7 +64,7 @@ static WEFT_SUSPENDS int says_hello(struct rig *rig, struct wb_buf *out, struct 
 static void plays(struct scene sc, const char *golden)
 {
     struct upp_err err = {0};
-    int            r   = play(&sc, &err);
+    int r = play(&sc, &err);
     if (r < 0)
         test_note("%s", err.msg);
     if (EXPECT(r == 0))
@@ -129,7 +129,7 @@ TEST(run_tools_that_fail)
 {
     plays(SCENE(.script = SCRIPT(REPLY(CALL("c1", "fails", "{}") "," CALL("c2", "nobody", "{}") "," CALL(
                     "c3", "add", "\"no json\"") "," CALL("c4", "big", "{}")) "," REPLY(TEXT("Sorry."))),
-                .act    = says_and_shows),
+                .act = says_and_shows),
           "run/failing_tools.txt");
 }
 
@@ -138,14 +138,13 @@ TEST(run_more_rounds_than_allowed)
     plays(SCENE(.script = SCRIPT(REPLY("{\"tool_call\":{\"name\":\"add\"}}")), .act = says_only), "run/rounds.txt");
 }
 
-/* ---- Failures of the model -----------------------------------------------------------------------------------------
- */
+/* ---- Failures of the model ------------------------------------------------------------------- */
 
 TEST(run_retries_before_output)
 {
     plays(SCENE(.script = SCRIPT("{\"error\":{\"code\":\"RATE_LIMITED\",\"status\":429,\"retry_after_ms\":10}}," REPLY(
                     TEXT("At last."))),
-                .act    = says_and_shows),
+                .act = says_and_shows),
           "run/retried.txt");
 }
 
@@ -163,26 +162,25 @@ TEST(run_keeps_the_last_attempt)
 {
     plays(SCENE(.script = SCRIPT(BREAKS("One more thing", "1") "," BREAKS("Two more things",
                                                                           "2") "," BREAKS("Three more things", "3")),
-                .act    = says_and_shows),
+                .act = says_and_shows),
           "run/last_attempt.txt");
 }
 
 TEST(run_fails_for_good)
 {
     plays(SCENE(.script = SCRIPT("{\"error\":{\"code\":\"AUTHENTICATION_FAILED\",\"status\":401}}"),
-                .act    = says_and_shows),
+                .act = says_and_shows),
           "run/failed.txt");
 }
 
-/* ---- Waiting
- * --------------------------------------------------------------------------------------------------------- */
+/* ---- Waiting --------------------------------------------------------------------------------- */
 
 static WEFT_SUSPENDS int answers(struct rig *rig, struct wb_buf *out, struct upp_err *err)
 {
     struct wr_started s;
-    struct wr_answer  bad  = {.call = UPP_STR("c9"), .result = UPP_STR("1")};
-    struct wr_answer  kind = {.call = UPP_STR("c1"), .approved = true};
-    struct wr_answer  good = {.call = UPP_STR("c1"), .result = UPP_STR("{\"date\":\"2026-01-02\"}")};
+    struct wr_answer bad = {.call = UPP_STR("c9"), .result = UPP_STR("1")};
+    struct wr_answer kind = {.call = UPP_STR("c1"), .approved = true};
+    struct wr_answer good = {.call = UPP_STR("c1"), .result = UPP_STR("{\"date\":\"2026-01-02\"}")};
     TRY(rig_start(rig, "main", "hello", NULL, &s, err));
     TRY(rig_read(rig, s.run, out, err));
     wb_buf_addf(out, "-- waits\n");
@@ -203,21 +201,21 @@ TEST(run_waits_for_the_client)
 {
     plays(SCENE(.script = SCRIPT(REPLY(CALL("c1", "pick", "{}") "," CALL("c2", "add", "{\"a\":2,\"b\":2}")) "," REPLY(
                     TEXT("Fine."))),
-                .act    = answers),
+                .act = answers),
           "run/client_tool.txt");
 }
 
 static WEFT_SUSPENDS int approves(struct rig *rig, struct wb_buf *out, struct upp_err *err)
 {
     struct wr_started s;
-    struct wr_answer  no = {.call = UPP_STR("c1")}, yes = {.call = UPP_STR("c2"), .approved = true};
+    struct wr_answer no = {.call = UPP_STR("c1")}, yes = {.call = UPP_STR("c2"), .approved = true};
     TRY(rig_start(rig, "main", "hello", NULL, &s, err));
     TRY(rig_read(rig, s.run, out, err));
     TRY(wr_answer(rig->engine, &rig_owner, s.run, &no, 1, err));
-    struct wb_arena    a = WB_ARENA(1u << 20);
+    struct wb_arena a = WB_ARENA(1u << 20);
     struct wr_run_info look;
-    int                r = wr_get(rig->engine, &rig_owner, s.run, &a, &look, err);
-    size_t             n = r < 0 ? 0 : look.n_pending;
+    int r = wr_get(rig->engine, &rig_owner, s.run, &a, &look, err);
+    size_t n = r < 0 ? 0 : look.n_pending;
     wb_arena_done(&a);
     TRY(r);
     FAIL_UNLESS(n == 1);
@@ -237,13 +235,12 @@ TEST(run_asks_for_approval)
           "run/approval.txt");
 }
 
-/* ---- Cancel
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- Cancel ---------------------------------------------------------------------------------- */
 
 static WEFT_SUSPENDS int cancels(struct rig *rig, struct wb_buf *out, struct upp_err *err)
 {
     struct wr_started s;
-    uint8_t           status;
+    uint8_t status;
     TRY(rig_start(rig, "main", "hello", NULL, &s, err));
     TRY(weft_sleep_ms(35, err));
     TRY(wr_cancel(rig->engine, &rig_owner, s.run, err));
@@ -259,7 +256,7 @@ static WEFT_SUSPENDS int cancels(struct rig *rig, struct wb_buf *out, struct upp
 TEST(run_cancelled_while_it_speaks)
 {
     plays(SCENE(.script = SCRIPT("{\"parts\":[" TEXT("One two three four five") "],\"delta_bytes\":4,\"delay_ms\":10}"),
-                .act    = cancels),
+                .act = cancels),
           "run/cancel_text.txt");
 }
 
@@ -277,7 +274,7 @@ TEST(run_cancelled_while_it_waits)
 static WEFT_SUSPENDS int cancels_late(struct rig *rig, struct wb_buf *out, struct upp_err *err)
 {
     struct wr_started s;
-    uint8_t           status;
+    uint8_t status;
     TRY(rig_start(rig, "main", "hello", NULL, &s, err));
     TRY(wr_wait(rig->engine, &rig_owner, s.run, &status, err));
     struct upp_err why = {0};
@@ -292,15 +289,14 @@ TEST(run_that_ended_is_not_cancelled)
     plays(SCENE(.act = cancels_late), "run/cancel_late.txt");
 }
 
-/* ---- Children
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- Children -------------------------------------------------------------------------------- */
 
 TEST(run_asks_another_agent)
 {
     plays(SCENE(.script = SCRIPT(REPLY(CALL("c1", "ask_helper", "{\"task\":\"think\"}") "," CALL(
                     "c2", "ask_helper", "{\"x\":1}")) "," REPLY(TEXT("They said so."))),
                 .helper = SCRIPT(REPLY(CALL("h1", "add", "{\"a\":4,\"b\":5}")) "," REPLY(TEXT("nine"))),
-                .act    = says_and_shows),
+                .act = says_and_shows),
           "run/child.txt");
 }
 

@@ -28,22 +28,22 @@ struct told {
 };
 
 struct world {
-    uint64_t          seed;
-    bool              loud;
+    uint64_t seed;
+    bool loud;
     struct weft__sim *sim;
-    struct disk      *disk; /* NULL: the memory store */
-    struct wl_store  *inner;
-    struct frail      frail;
-    struct rig        rig;
-    struct checker    check;
-    struct wb_arena   memory;
-    struct wb_buf     scripts[4];
-    struct told       runs[RUNS]; /* acknowledged */
-    size_t            n_runs, n_inputs;
-    unsigned          life, lives;
+    struct disk *disk; /* NULL: the memory store */
+    struct wl_store *inner;
+    struct frail frail;
+    struct rig rig;
+    struct checker check;
+    struct wb_arena memory;
+    struct wb_buf scripts[4];
+    struct told runs[RUNS]; /* acknowledged */
+    size_t n_runs, n_inputs;
+    unsigned life, lives;
     struct weft_scope clients;
-    char              failed[400]; /* the first failure that a client saw */
-    size_t            reconnects, refused, answered, canceled, crashes, joined;
+    char failed[400]; /* the first failure that a client saw */
+    size_t reconnects, refused, answered, canceled, crashes, joined;
 };
 
 static uint64_t below(struct world *w, uint64_t n)
@@ -72,7 +72,7 @@ static void say(struct world *w, const char *fmt, ...)
 static const char *hex(struct wb_uuid u)
 {
     static char text[8][WB_UUID_HEX + 1];
-    static int  i;
+    static int i;
     i = (i + 1) % 8;
     wb_uuid_hex(u, text[i]);
     text[i][8] = 0;
@@ -90,13 +90,12 @@ static int blame(struct world *w, const char *what, int r, const struct upp_err 
     return -UPP_EBUG;
 }
 
-/* ---- Scripts ------------------------------------------------------------------------------------------------------
- */
+/* ---- Scripts --------------------------------------------------------------------------------- */
 
 static void invent_text(struct world *w, struct wb_buf *out, const char *kind)
 {
     static const char words[] = "weft weaves threads and every thread is kept whatever happens to the loom";
-    size_t            n       = 1 + below(w, 40);
+    size_t n = 1 + below(w, 40);
     wb_buf_addf(out, "{\"%s\":\"%.*s\"}", kind, (int)n, words + below(w, sizeof words - 1 - n));
 }
 
@@ -136,13 +135,13 @@ static void invent_reply(struct world *w, struct wb_buf *out, const char *const 
 
 #define STEP(id, deps) "{\"id\":\"" id "\",\"description\":\"do it\",\"dependsOn\":[" deps "]}"
 #define PLAN(...)      "{\"when\":{\"contains\":\"Make a\"},\"data\":{\"steps\":[" __VA_ARGS__ "]}}"
-static const char first_plan[]  = PLAN(STEP("a", "") "," STEP("b", "") "," STEP("c", "\"a\"") "," STEP("d", "\"a\""));
+static const char first_plan[] = PLAN(STEP("a", "") "," STEP("b", "") "," STEP("c", "\"a\"") "," STEP("d", "\"a\""));
 static const char second_plan[] = PLAN(STEP("e", "") "," STEP("f", "") "," STEP("g", "\"e\",\"f\""));
 
 static void invent_script(struct world *w, struct wb_buf *out, const char *const *tools, size_t n)
 {
     size_t replies = 1 + below(w, 3);
-    *out           = (struct wb_buf)WB_BUF(1u << 20);
+    *out = (struct wb_buf)WB_BUF(1u << 20);
     wb_buf_addf(out, "{\"replies\":[");
     if (out == &w->scripts[1]) /* for a strategy that asks for a plan */
         wb_buf_addf(out, "%s,%s,", first_plan, second_plan);
@@ -156,13 +155,13 @@ static void invent_script(struct world *w, struct wb_buf *out, const char *const
 
 static int invent_agents(struct world *w, struct upp_err *err)
 {
-    static const char *const all[]    = {"add",  "note",   "again",      "fails",      "slow", "big",
-                                         "pick", "danger", "ask_helper", "ask_picker", "note", "again"};
-    static const char *const more[]   = {"add",    "note", "again", "then",  "alone", "block",
-                                         "danger", "pick", "maybe", "again", "note",  "ask_helper"};
+    static const char *const all[] = {"add",  "note",   "again",      "fails",      "slow", "big",
+                                      "pick", "danger", "ask_helper", "ask_picker", "note", "again"};
+    static const char *const more[] = {"add",    "note", "again", "then",  "alone", "block",
+                                       "danger", "pick", "maybe", "again", "note",  "ask_helper"};
     static const char *const helper[] = {"again", "note", "danger", "ask_picker"};
     static const char *const picker[] = {"pick", "again"};
-    static const char *const names[]  = {"main", "other", "helper", "picker"};
+    static const char *const names[] = {"main", "other", "helper", "picker"};
     if (!w->scripts[0].n) {
         invent_script(w, &w->scripts[0], all, WB_LEN(all));
         invent_script(w, &w->scripts[1], more, WB_LEN(more));
@@ -176,25 +175,24 @@ static int invent_agents(struct world *w, struct upp_err *err)
         TRY(rig_agent(&w->rig, names[i], w->scripts[i].p, err));
     }
     static const struct weft_strategy *const ways[] = {&weft_strategy_plan, &weft_strategy_react, &weft_strategy_loop};
-    w->rig.agents[1].strategy                       = ways[w->seed % WB_LEN(ways)];
+    w->rig.agents[1].strategy = ways[w->seed % WB_LEN(ways)];
     return 0;
 }
 
-/* ---- Clients --------------------------------------------------------------------------------------------------------
- */
+/* ---- Clients --------------------------------------------------------------------------------- */
 
 struct reading {
-    struct world  *w;
+    struct world *w;
     struct wb_uuid run;
 };
 
 /* One connection: reads some events, lags, and leaves. 1: the run has ended. */
 static WEFT_SUSPENDS int read_some(struct world *w, struct wb_uuid run, struct wr_from *from, struct upp_err *err)
 {
-    WB_CLEANUP(wr_reader_closep) struct wr_reader *rd   = NULL;
-    struct checker_view                            view = {0};
-    uint64_t                                       left = chance(w, 4) ? UINT64_MAX : 1 + below(w, 30);
-    int                                            r = wr_reader_open(w->rig.engine, &rig_owner, run, from, &rd, err);
+    WB_CLEANUP(wr_reader_closep) struct wr_reader *rd = NULL;
+    struct checker_view view = {0};
+    uint64_t left = chance(w, 4) ? UINT64_MAX : 1 + below(w, 30);
+    int r = wr_reader_open(w->rig.engine, &rig_owner, run, from, &rd, err);
     if (r < 0)
         return r;
     for (struct wm_event ev; left;) {
@@ -218,12 +216,12 @@ static WEFT_SUSPENDS int read_some(struct world *w, struct wb_uuid run, struct w
 
 static WEFT_SUSPENDS int reader_main(void *arg, struct upp_err *err)
 {
-    struct reading r    = *(struct reading *)arg;
-    struct world  *w    = r.w;
+    struct reading r = *(struct reading *)arg;
+    struct world *w = r.w;
     struct wr_from from = {0};
     for (;;) {
         struct upp_err why = {0};
-        int            n   = read_some(w, r.run, &from, &why);
+        int n = read_some(w, r.run, &from, &why);
         if (n > 0 || (n == -UPP_ENOTFOUND && w->disk)) /* one that was not durable */
             return 0;
         if (n < 0)
@@ -250,12 +248,12 @@ static void body_of(const char *text, unsigned char body[32])
 
 static WEFT_SUSPENDS int start_one(struct world *w, struct upp_err *err)
 {
-    char               text[40], key[16] = "";
-    unsigned char      body[32];
-    struct upp_part    part  = {.kind = UPP_PART_TEXT};
+    char text[40], key[16] = "";
+    unsigned char body[32];
+    struct upp_part part = {.kind = UPP_PART_TEXT};
     struct upp_message input = {.role = UPP_ROLE_USER, .parts = &part, .n_parts = 1};
-    struct wr_start    what  = {.owner = rig_owner, .input = &input, .on_busy = (uint8_t)(1 + below(w, 4))};
-    struct wr_started  started;
+    struct wr_start what = {.owner = rig_owner, .input = &input, .on_busy = (uint8_t)(1 + below(w, 4))};
+    struct wr_started started;
     what.agent = chance(w, 3) ? UPP_STR("other") : UPP_STR("main");
     snprintf(text, sizeof text, "input %zu", ++w->n_inputs);
     if (chance(w, 4)) {
@@ -263,17 +261,17 @@ static WEFT_SUSPENDS int start_one(struct world *w, struct upp_err *err)
         snprintf(text, sizeof text, "input %s", key);
         body_of(text, body);
         what.route = UPP_STR("POST /runs");
-        what.key   = wb_cstr(key);
-        what.body  = body;
+        what.key = wb_cstr(key);
+        what.body = body;
     }
     part.text = wb_cstr(text);
     if (w->n_runs && !chance(w, 4))
         what.thread = w->runs[below(w, w->n_runs)].thread;
     if (w->disk && !key[0] && chance(w, 4))
         what.durability = chance(w, 2) ? WM_ASYNC : WM_EXIT;
-    bool           durable = what.durability != WM_ASYNC && what.durability != WM_EXIT;
-    struct upp_err why     = {0};
-    int            r       = wr_start(w->rig.engine, &what, &started, &why);
+    bool durable = what.durability != WM_ASYNC && what.durability != WM_EXIT;
+    struct upp_err why = {0};
+    int r = wr_start(w->rig.engine, &what, &started, &why);
     if (w->frail.dead)
         return -UPP_ECANCELED;
     say(w, "start '%s' on %s mode %u: %d %s %s%s", text, hex(what.thread), what.on_busy, r,
@@ -298,7 +296,7 @@ static WEFT_SUSPENDS int cancel_one(struct world *w, struct upp_err *err)
     struct wb_uuid run = w->runs[below(w, w->n_runs)].run;
     (void)err;
     struct upp_err why = {0};
-    int            r   = wr_cancel(w->rig.engine, &rig_owner, run, &why);
+    int r = wr_cancel(w->rig.engine, &rig_owner, run, &why);
     if (w->frail.dead)
         return -UPP_ECANCELED;
     say(w, "cancel %s: %d %s", hex(run), r, why.msg);
@@ -322,11 +320,11 @@ static unsigned mix(struct upp_str s)
 static WEFT_SUSPENDS int answer_one(struct world *w, struct wb_uuid run, bool all, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 24);
-    struct wr_answer                          answers[ANSWERS];
-    struct wr_run_info                        look;
-    size_t                                    n   = 0;
-    struct upp_err                            why = {0};
-    int                                       r   = wr_get(w->rig.engine, &rig_owner, run, &a, &look, &why);
+    struct wr_answer answers[ANSWERS];
+    struct wr_run_info look;
+    size_t n = 0;
+    struct upp_err why = {0};
+    int r = wr_get(w->rig.engine, &rig_owner, run, &a, &look, &why);
     if (w->frail.dead)
         return -UPP_ECANCELED;
     if (r == -UPP_ENOTFOUND && w->disk)
@@ -339,7 +337,7 @@ static WEFT_SUSPENDS int answer_one(struct world *w, struct wb_uuid run, bool al
             continue;
         answers[n++] = p->approval
                            ? (struct wr_answer){.call = p->call, .approved = mix(p->call) % 4 != 0}
-                           : (struct wr_answer){.call   = p->call,
+                           : (struct wr_answer){.call = p->call,
                                                 .result = wb_arena_printf(&a, "\"picked %.*s\"", UPP_FMT(p->call))};
     }
     if (!n)
@@ -378,8 +376,7 @@ static WEFT_SUSPENDS int client_main(void *arg, struct upp_err *err)
     return 0;
 }
 
-/* ---- Lives
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- Lives ----------------------------------------------------------------------------------- */
 
 static WEFT_SUSPENDS int open_store(struct world *w, struct upp_err *err)
 {
@@ -404,14 +401,14 @@ static WEFT_SUSPENDS int open_engine(struct world *w, struct upp_err *err)
 static WEFT_SUSPENDS int all_runs(struct world *w, struct wb_arena *a, struct wm_run *ret, size_t room, size_t *count,
                                   struct upp_err *err)
 {
-    struct wl_store  *s = w->inner;
+    struct wl_store *s = w->inner;
     struct wl_thread *threads;
-    size_t            n;
+    size_t n;
     *count = 0;
     TRY(wl_list_threads(s, &rig_owner, (struct wb_uuid){{0}}, 1000, a, &threads, &n, err));
     for (size_t i = 0; i < n; i++) {
         struct wm_run *runs;
-        size_t         m;
+        size_t m;
         TRY(wl_list_runs(s, &rig_owner, threads[i].id, false, 1000, a, &runs, &m, err));
         for (size_t k = 0; k < m && *count < room; k++)
             if (!runs[k].depth)
@@ -425,7 +422,7 @@ static WEFT_SUSPENDS int see_through(struct world *w, struct wb_uuid run, struct
 {
     for (unsigned tries = 0; tries < 200; tries++) {
         uint8_t status;
-        int     r = wr_wait(w->rig.engine, &rig_owner, run, &status, err);
+        int r = wr_wait(w->rig.engine, &rig_owner, run, &status, err);
         if (r < 0 || wm_status_ended(status))
             return r;
         if (status != WM_WAITING)
@@ -440,10 +437,10 @@ static WEFT_SUSPENDS int see_through(struct world *w, struct wb_uuid run, struct
 
 static WEFT_SUSPENDS int read_all(struct world *w, struct wb_uuid run, struct upp_err *err)
 {
-    WB_CLEANUP(wr_reader_closep) struct wr_reader *rd   = NULL;
-    struct checker_view                            view = {0};
-    struct wm_event                                ev;
-    int                                            r;
+    WB_CLEANUP(wr_reader_closep) struct wr_reader *rd = NULL;
+    struct checker_view view = {0};
+    struct wm_event ev;
+    int r;
     TRY(wr_reader_open(w->rig.engine, &rig_owner, run, NULL, &rd, err));
     while ((r = wr_reader_next(rd, false, &ev, err)) > 0)
         TRY(checker_saw(&w->check, &view, &ev, err));
@@ -454,8 +451,8 @@ static WEFT_SUSPENDS int read_all(struct world *w, struct wb_uuid run, struct up
 static WEFT_SUSPENDS int finish(struct world *w, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
-    static struct wm_run                      runs[256];
-    size_t                                    n;
+    static struct wm_run runs[256];
+    size_t n;
     WEFT_DEADLINE(3600000);
     TRY(weft_scope_join(&w->clients, err));
     TRY(all_runs(w, &a, runs, WB_LEN(runs), &n, err));
@@ -483,7 +480,7 @@ static WEFT_SUSPENDS int wait_for_death(struct world *w, uint64_t ms, struct upp
 
 static WEFT_SUSPENDS int live(struct world *w, struct upp_err *err)
 {
-    bool   last = w->life + 1 == w->lives;
+    bool last = w->life + 1 == w->lives;
     size_t recovered;
     TRY(open_engine(w, err));
     w->frail.slow_ms = w->disk ? 0 : (unsigned)below(w, 4);
@@ -493,7 +490,7 @@ static WEFT_SUSPENDS int live(struct world *w, struct upp_err *err)
     } else if (!last && w->disk && chance(w, 2))
         disk_crash_after(w->disk, 1 + below(w, 200));
     struct upp_err why = {0};
-    int            r   = wr_recover(w->rig.engine, &recovered, &why);
+    int r = wr_recover(w->rig.engine, &recovered, &why);
     say(w, "recovered: %d, %zu runs", r, recovered);
     if (r < 0)
         return w->frail.dead ? 0 : blame(w, "recovering", r, &why);
@@ -513,7 +510,7 @@ static WEFT_SUSPENDS int life_main(void *arg, struct upp_err *err)
     int r = w->life ? checker_check(&w->check, w->inner, false, err) : 0;
     if (r >= 0) {
         w->clients.flags = WEFT_SCOPE_ISOLATED;
-        r                = live(w, err);
+        r = live(w, err);
         if (w->life + 1 < w->lives) {
             say(w, "dies");
             w->crashes++;
@@ -534,8 +531,8 @@ static WEFT_SUSPENDS int life_main(void *arg, struct upp_err *err)
 static WEFT_SUSPENDS int world_main(void *arg, struct upp_err *err)
 {
     struct world *w = arg;
-    int           r = 0;
-    w->lives        = 1 + (unsigned)below(w, LIVES);
+    int r = 0;
+    w->lives = 1 + (unsigned)below(w, LIVES);
     for (w->life = 0; w->life < w->lives && r >= 0; w->life++)
         r = life_main(w, err);
     if (!w->disk && w->inner)
@@ -543,8 +540,7 @@ static WEFT_SUSPENDS int world_main(void *arg, struct upp_err *err)
     return r;
 }
 
-/* ---- Seeds
- * ------------------------------------------------------------------------------------------------------------- */
+/* ---- Seeds ----------------------------------------------------------------------------------- */
 
 struct sums {
     uint64_t crashes, reconnects, refused, answered, canceled, joined, events, stored, voids, ran, runs;
@@ -560,17 +556,17 @@ static void loud_line(void *arg, const char *line)
 static int one_seed(uint64_t seed, bool loud, struct sums *sums, uint64_t *hash, struct upp_err *err)
 {
     struct world *w = calloc(1, sizeof *w); /* it is large, and frames are small */
-    int           r = 0;
+    int r = 0;
     if (!w)
         return -UPP_ENOMEM;
-    w->seed   = seed;
-    w->loud   = loud;
+    w->seed = seed;
+    w->loud = loud;
     w->memory = (struct wb_arena)WB_ARENA(1u << 20);
     checker_init(&w->check, rig_owner);
     w->disk = seed % 4 == 0 ? disk_new(seed) : NULL;
-    r       = weft__sim_open(UPP_OPTS(weft__sim_opts, .seed = seed, .trace = loud ? loud_line : NULL), &w->sim, err);
+    r = weft__sim_open(UPP_OPTS(weft__sim_opts, .seed = seed, .trace = loud ? loud_line : NULL), &w->sim, err);
     if (r >= 0) {
-        r     = weft_loop_run(weft__sim_loop(w->sim, 0), "world", world_main, w, err);
+        r = weft_loop_run(weft__sim_loop(w->sim, 0), "world", world_main, w, err);
         *hash = weft__sim_trace(w->sim) ^ w->check.hash;
     }
     weft__sim_close(w->sim);
@@ -596,16 +592,16 @@ static int one_seed(uint64_t seed, bool loud, struct sums *sums, uint64_t *hash,
 
 static bool seed_holds(uint64_t seed, struct sums *sums)
 {
-    struct upp_err err  = {0};
-    uint64_t       hash = 0, again = 0;
-    int            r = one_seed(seed, false, sums, &hash, &err);
+    struct upp_err err = {0};
+    uint64_t hash = 0, again = 0;
+    int r = one_seed(seed, false, sums, &hash, &err);
     test_note("seed %llu: %s", (unsigned long long)seed, err.msg);
     if (!EXPECT(r == 0))
         return false;
     if (seed % 16)
         return true;
     struct sums no = {0};
-    r              = one_seed(seed, false, &no, &again, &err);
+    r = one_seed(seed, false, &no, &again, &err);
     return EXPECT(r == 0) && EXPECT(hash == again);
 }
 
@@ -613,10 +609,10 @@ static const char *const whole = "a whole world; its parts are tortured in run_*
 
 TEST_WITH(run_sim_one_seed, .no_torture = whole)
 {
-    struct upp_err err  = {0};
-    struct sums    sums = {0};
-    uint64_t       hash, seed = test_number("WEFT_SEED", 1);
-    int            r = one_seed(seed, getenv("WEFT_SEED") != NULL, &sums, &hash, &err);
+    struct upp_err err = {0};
+    struct sums sums = {0};
+    uint64_t hash, seed = test_number("WEFT_SEED", 1);
+    int r = one_seed(seed, getenv("WEFT_SEED") != NULL, &sums, &hash, &err);
     test_note("seed %llu: %s", (unsigned long long)seed, err.msg);
     CHECK(r == 0);
 }
@@ -638,9 +634,9 @@ TEST_WITH(run_sim_seeds_that_failed, .no_torture = whole)
 
 TEST_WITH(run_sim_seeds, .no_torture = whole, .seconds = 7200)
 {
-    struct sums sums  = {0};
-    uint64_t    first = test_number("WEFT_SEED", 1), n;
-    n                 = test_times("WEFT_SEEDS", 1000);
+    struct sums sums = {0};
+    uint64_t first = test_number("WEFT_SEED", 1), n;
+    n = test_times("WEFT_SEEDS", 1000);
     for (uint64_t seed = first; seed < first + n; seed++)
         CHECK(seed_holds(seed, &sums));
     printf("# %llu seeds: %llu crashes, %llu runs checked, %llu events seen, %llu stored, %llu voids, %llu tools ran, "

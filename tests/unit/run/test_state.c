@@ -20,9 +20,9 @@ TEST(run_state_comes_back)
     static const char json[] =
         "{\"step\":3,\"cycles\":4,\"usage\":[1,2,3,18446744073709551615],\"metadata\":{\"a\":1.50},"
         "\"own\":[null],\"approved\":[\"c1\",\"c2\"]}";
-    WB_CLEANUP(forget) struct wr_run      run = {0};
+    WB_CLEANUP(forget) struct wr_run run = {0};
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(4096);
-    struct upp_err                        err = {0};
+    struct upp_err err = {0};
     CHECK_INT(read_state(json, &run, &err), 0);
     CHECK(run.pub.state.step == 3 && run.pub.state.cycles == 4 && run.journal.approved.n == 2);
     CHECK_INT(wr_state_write(&run, &out, &err), 0);
@@ -47,7 +47,7 @@ TEST(run_state_that_does_not_fit_is_refused)
     };
     for (size_t i = 0; i < WB_LEN(bad); i++) {
         WB_CLEANUP(forget) struct wr_run run = {0};
-        struct upp_err                   err = {0};
+        struct upp_err err = {0};
         test_note("%s", bad[i]);
         CHECK_INT(read_state(bad[i], &run, &err), -UPP_ESTORE);
     }

@@ -12,8 +12,8 @@
 /* ---- Queues ------------------------------------------------------------------------------------------------------ */
 
 struct queueing {
-    struct place     *p;
-    struct wb_uuid    thread;
+    struct place *p;
+    struct wb_uuid thread;
     struct wr_started got;
 };
 
@@ -25,10 +25,10 @@ static WEFT_SUSPENDS int enqueue_main(void *arg, struct upp_err *err)
 
 static WEFT_SUSPENDS int enqueue_together(struct place *p, struct upp_err *err)
 {
-    struct queueing                                 them[3]; /* outlives the scope */
+    struct queueing them[3]; /* outlives the scope */
     UPP_CLEANUP(weft_scope_close) struct weft_scope all = {0};
-    struct wr_started                               s;
-    uint8_t                                         status;
+    struct wr_started s;
+    uint8_t status;
     TRY(place_start(p, &s, err));
     p->lazy.before_commit_ms = p->lazy.after_commit_ms = 2;
     for (size_t i = 0; i < WB_LEN(them); i++) {
@@ -51,8 +51,8 @@ TEST(after_inputs_that_are_queued_together_are_all_taken)
 static WEFT_SUSPENDS int interrupt_with_a_queue(struct place *p, struct upp_err *err)
 {
     struct wr_started s, queued, urgent;
-    struct wm_run     row;
-    uint8_t           status;
+    struct wm_run row;
+    uint8_t status;
     TRY(place_start(p, &s, err));
     TRY(weft_sleep_ms(50, err));
     TRY(place_start_on(p, s.thread, WR_ENQUEUE, &queued, err));
@@ -75,8 +75,8 @@ TEST(after_input_that_interrupts_passes_the_queue)
 static WEFT_SUSPENDS int lose_the_place(struct place *p, struct upp_err *err)
 {
     struct wr_started s, queued, other;
-    struct wm_run     row;
-    uint8_t           status;
+    struct wm_run row;
+    uint8_t status;
     TRY(place_start(p, &s, err));
     TRY(weft_sleep_ms(10, err));
     TRY(place_start_on(p, s.thread, WR_ENQUEUE, &queued, err));
@@ -103,9 +103,9 @@ TEST(after_queued_run_that_finds_no_room_is_started_later)
 static WEFT_SUSPENDS int restart_in_a_step(struct place *p, struct upp_err *err)
 {
     struct wr_started s;
-    struct wm_run     row;
-    uint8_t           status;
-    size_t            n;
+    struct wm_run row;
+    uint8_t status;
+    size_t n;
     TRY(place_start(p, &s, err));
     TRY(weft_sleep_ms(50, err)); /* the tool runs */
     TRY(place_restart(p, &n, err));
@@ -121,7 +121,7 @@ TEST(after_usage_before_a_restart_counts)
     PLAYS(.script = SCRIPT("{\"parts\":[" CALL(
               "c1", "slow") "],\"usage\":{\"input_tokens\":10,\"output_tokens\":5}},"
                             "{\"parts\":[" TEXT("x") "],\"usage\":{\"input_tokens\":20,\"output_tokens\":6}}"),
-          .act    = restart_in_a_step);
+          .act = restart_in_a_step);
 }
 
 static bool after_one_step(void *arg, struct weft_run *run)
@@ -134,9 +134,9 @@ static bool after_one_step(void *arg, struct weft_run *run)
 static WEFT_SUSPENDS int restart_after_a_step(struct place *p, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(1u << 20);
-    struct wr_started                     s;
-    uint8_t                               status;
-    size_t                                n;
+    struct wr_started s;
+    uint8_t status;
+    size_t n;
     TRY(place_start(p, &s, err));
     p->lazy.after_commit_ms = 100;
     TRY(weft_sleep_ms(150, err));
@@ -166,29 +166,29 @@ static WEFT_SUSPENDS int end_by_hand(struct place *p, struct wb_uuid holder, str
                                      struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
-    struct wl_store                          *s = p->inner;
-    struct wm_run                             row, queued[2];
+    struct wl_store *s = p->inner;
+    struct wm_run row, queued[2];
     TRY(wl_get_run(s, &rig_owner, holder, &a, &row, err));
     TRY(wl_get_run(s, &rig_owner, one, &a, &queued[0], err));
     TRY(wl_get_run(s, &rig_owner, two, &a, &queued[1], err));
-    bool in_order          = memcmp(one.b, two.b, sizeof one.b) < 0;
-    queued[0].queue        = in_order ? 2 : 1;
-    queued[1].queue        = in_order ? 1 : 2;
-    row.status             = WM_COMPLETED;
+    bool in_order = memcmp(one.b, two.b, sizeof one.b) < 0;
+    queued[0].queue = in_order ? 2 : 1;
+    queued[1].queue = in_order ? 1 : 2;
+    row.status = WM_COMPLETED;
     struct wl_change ch[4] = {{.kind = WL_SET_RUN, .run = &row},
                               {.kind = WL_HOLD_NODE, .hold = {row.node, row.id, {{0}}}},
                               {.kind = WL_SET_RUN, .run = &queued[0]},
                               {.kind = WL_SET_RUN, .run = &queued[1]}};
-    struct wl_commit c     = {.owner = rig_owner, .changes = ch, .n = WB_LEN(ch), .flags = WL_SYNCED};
+    struct wl_commit c = {.owner = rig_owner, .changes = ch, .n = WB_LEN(ch), .flags = WL_SYNCED};
     return s->ops->commit(s, &c, err);
 }
 
 static WEFT_SUSPENDS int recover_page_by_page(struct place *p, struct upp_err *err)
 {
     struct wr_started s, queued[2];
-    struct tally      tally;
-    uint8_t           status;
-    size_t            n;
+    struct tally tally;
+    uint8_t status;
+    size_t n;
     TRY(place_start(p, &s, err));
     TRY(weft_sleep_ms(50, err));
     for (size_t i = 0; i < WB_LEN(queued); i++)
@@ -217,9 +217,9 @@ TEST(after_recovery_leaves_alone_what_it_has_started)
 static WEFT_SUSPENDS int recover_too_many(struct place *p, struct upp_err *err)
 {
     struct wr_started them[5];
-    struct wm_run     row;
-    struct tally      tally;
-    size_t            n;
+    struct wm_run row;
+    struct tally tally;
+    size_t n;
     for (size_t i = 0; i < WB_LEN(them); i++)
         TRY(place_start(p, &them[i], err));
     TRY(weft_sleep_ms(50, err));
@@ -255,9 +255,9 @@ static int fill_the_disk(void *arg, struct weft_run *run, const struct upp_turn 
 static WEFT_SUSPENDS int end_later(struct place *p, struct upp_err *err)
 {
     struct wr_started s;
-    struct wm_run     row;
-    struct tally      tally;
-    uint8_t           status;
+    struct wm_run row;
+    struct tally tally;
+    uint8_t status;
     p->hooks.arg = &p->lazy;
     TRY(place_start(p, &s, err));
     TRY(place_await(p, s.run, &status, err));
@@ -284,10 +284,10 @@ TEST(after_run_whose_end_cannot_be_written_ends_later)
 static WEFT_SUSPENDS int read_later(struct place *p, struct upp_err *err)
 {
     struct wr_started s;
-    struct wm_run     row;
-    struct tally      tally;
-    uint8_t           status;
-    unsigned          failed = 0;
+    struct wm_run row;
+    struct tally tally;
+    uint8_t status;
+    unsigned failed = 0;
     TRY(place_start(p, &s, err));
     TRY(place_await(p, s.run, &status, err));
     FAIL_UNLESS(status == WM_COMPLETED);
@@ -313,8 +313,7 @@ TEST(after_run_whose_history_cannot_be_read_reads_it_later)
     PLAYS(.script = "{\"replies\":[{\"parts\":[" TEXT("ok") "]}],\"again\":true}", .act = read_later);
 }
 
-/* ---- Runs that cannot be ended -------------------------------------------------------------------------------------
- */
+/* ---- Runs that cannot be ended --------------------------------------------------------------- */
 
 static unsigned executions;
 
@@ -329,11 +328,11 @@ static int count_executions(void *arg, struct weft_run *run, const struct upp_tu
 /* Whoever waits for the turn is told, and does not wait for the next try. */
 static WEFT_SUSPENDS int join_in_vain(struct place *p, struct wr_started *s, struct upp_err *err)
 {
-    struct upp_part    part  = {.kind = UPP_PART_TEXT, .text = UPP_STR("hello")};
+    struct upp_part part = {.kind = UPP_PART_TEXT, .text = UPP_STR("hello")};
     struct upp_message input = {.role = UPP_ROLE_USER, .parts = &part, .n_parts = 1};
-    struct wr_start    what  = {.owner = rig_owner, .agent = UPP_STR("main"), .input = &input, .wants_turn = true};
-    struct upp_turn   *turn  = NULL;
-    uint64_t           begun = wb_mono_ms();
+    struct wr_start what = {.owner = rig_owner, .agent = UPP_STR("main"), .input = &input, .wants_turn = true};
+    struct upp_turn *turn = NULL;
+    uint64_t begun = wb_mono_ms();
     TRY(wr_start(p->rig.engine, &what, s, err));
     int r = wr_join(s->tree, &turn, err);
     upp_turn_free(turn);
@@ -345,9 +344,9 @@ static WEFT_SUSPENDS int join_in_vain(struct place *p, struct wr_started *s, str
 /* A reader of a run that nobody works on, and that cannot be ended, has what there is and is told. */
 static WEFT_SUSPENDS int read_in_vain(struct place *p, struct wb_uuid run, struct upp_err *err)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf out   = WB_BUF(1u << 20);
-    uint64_t                              begun = wb_mono_ms();
-    int                                   r     = rig_read(&p->rig, run, &out, err);
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(1u << 20);
+    uint64_t begun = wb_mono_ms();
+    int r = rig_read(&p->rig, run, &out, err);
     FAIL_UNLESS(r == -UPP_ESTORE && wb_mono_ms() - begun < 100);
     FAIL_UNLESS(out.n > 0);
     return 0;
@@ -356,11 +355,11 @@ static WEFT_SUSPENDS int read_in_vain(struct place *p, struct wb_uuid run, struc
 static WEFT_SUSPENDS int never_ends(struct place *p, struct upp_err *err)
 {
     static const unsigned times[] = {500, 1500, 3500, 7500, 15500}; /* between tries */
-    struct wr_started     s;
-    struct wm_run         row;
-    uint8_t               status;
-    uint64_t              begun;
-    executions      = 0;
+    struct wr_started s;
+    struct wm_run row;
+    uint8_t status;
+    uint64_t begun;
+    executions = 0;
     p->lazy.no_ends = true;
     TRY(join_in_vain(p, &s, err));
     begun = wb_mono_ms();
@@ -383,11 +382,11 @@ static WEFT_SUSPENDS int never_ends(struct place *p, struct upp_err *err)
 static WEFT_SUSPENDS int fails_at_last(struct place *p, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
-    struct wl_owner                          *owners;
-    struct wm_run                            *runs;
-    struct tally                              tally;
-    uint8_t                                   status;
-    size_t                                    n;
+    struct wl_owner *owners;
+    struct wm_run *runs;
+    struct tally tally;
+    uint8_t status;
+    size_t n;
     TRY(never_ends(p, err));
     TRY(wl_list_live(p->inner, (struct wb_uuid){{0}}, 2, &a, &runs, &owners, &n, err));
     FAIL_UNLESS(n == 1);
@@ -408,11 +407,11 @@ TEST(after_run_that_cannot_end_fails_when_it_can)
 static WEFT_SUSPENDS int ends_after_a_restart(struct place *p, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
-    struct wl_owner                          *owners;
-    struct wm_run                            *runs;
-    struct tally                              tally;
-    uint8_t                                   status;
-    size_t                                    n;
+    struct wl_owner *owners;
+    struct wm_run *runs;
+    struct tally tally;
+    uint8_t status;
+    size_t n;
     TRY(never_ends(p, err));
     TRY(wl_list_live(p->inner, (struct wb_uuid){{0}}, 2, &a, &runs, &owners, &n, err));
     FAIL_UNLESS(n == 1);
@@ -435,7 +434,7 @@ TEST(after_run_that_cannot_end_has_another_chance_at_the_next_start)
 
 struct lines {
     unsigned given_up, not_ended, waits, other;
-    char     last[512]; /* that gave up */
+    char last[512]; /* that gave up */
 };
 
 static void hear(void *arg, enum wb_log_level level, struct upp_str line)
@@ -468,12 +467,12 @@ static void stop_listening(struct lines **l)
 
 static WEFT_SUSPENDS int says_that_it_gives_up(struct place *p, struct upp_err *err)
 {
-    static struct lines                      l;
+    static struct lines l;
     WB_CLEANUP(stop_listening) struct lines *at = &l;
-    struct wr_started                        s;
-    char                                     id[WB_UUID_TEXT + 1];
+    struct wr_started s;
+    char id[WB_UUID_TEXT + 1];
     listen(at);
-    executions      = 0;
+    executions = 0;
     p->lazy.no_ends = true;
     TRY(place_start(p, &s, err));
     TRY(weft_sleep_ms(7200000, err));
@@ -491,10 +490,10 @@ TEST(after_run_that_cannot_end_says_so_once)
 /* A store that takes nothing: the run is not even taken up, its model is not asked, and it is tried once a minute. */
 static WEFT_SUSPENDS int once_a_minute(struct place *p, struct upp_err *err)
 {
-    static struct lines                      l;
+    static struct lines l;
     WB_CLEANUP(stop_listening) struct lines *at = &l;
-    struct wr_started                        s;
-    struct wm_run                            row;
+    struct wr_started s;
+    struct wm_run row;
     p->hooks.arg = &p->lazy;
     listen(at);
     TRY(place_start(p, &s, err));
@@ -520,7 +519,7 @@ static WEFT_SUSPENDS int among_many(struct place *p, struct upp_err *err)
 {
     struct wr_engine *e = p->rig.engine;
     struct wr_started s;
-    struct wm_run     row;
+    struct wm_run row;
     for (uint64_t i = 0; i < 4096; i++)
         if (!wb_vec_push(&e->failed_runs, ((struct wr_failed_run){.run = wb_uuid_v8(7, i), .at_ms = INT64_MAX}), 4096))
             return upp_fail(err, UPP_ENOMEM, "no memory for the test");
@@ -546,8 +545,8 @@ TEST(after_run_that_cannot_end_among_many)
 static WEFT_SUSPENDS int cancels_what_never_ends(struct place *p, struct upp_err *err)
 {
     struct wr_started s;
-    struct wm_run     row;
-    uint8_t           status;
+    struct wm_run row;
+    uint8_t status;
     p->lazy.no_ends = true;
     TRY(place_start(p, &s, err));
     TRY(weft_sleep_ms(600000, err));
@@ -570,7 +569,7 @@ TEST(after_run_that_cannot_end_can_be_cancelled)
 static WEFT_SUSPENDS int heals(struct place *p, struct upp_err *err)
 {
     struct wr_started s;
-    struct wm_run     row;
+    struct wm_run row;
     p->lazy.no_ends = true;
     TRY(place_start(p, &s, err));
     TRY(weft_sleep_ms(20000, err));
@@ -599,9 +598,9 @@ TEST(after_run_that_cannot_end_ends_when_it_can)
 static WEFT_SUSPENDS int look_at_others(struct place *p, struct upp_err *err)
 {
     struct wr_started waits, works, ends;
-    struct wm_run     row;
-    struct tally      tally;
-    uint8_t           status;
+    struct wm_run row;
+    struct tally tally;
+    uint8_t status;
     TRY(rig_start(&p->rig, "picker", "hello", NULL, &waits, err));
     TRY(place_await(p, waits.run, &status, err));
     FAIL_UNLESS(status == WM_WAITING);

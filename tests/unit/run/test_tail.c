@@ -19,24 +19,24 @@ static const char script[] = "{\"again\":true,\"replies\":["
                              "{\"when\":{\"contains\":\"use\"},\"parts\":[{\"tool_call\":{\"id\":\"call_0\",\"name\":"
                              "\"add\"}},{\"tool_call\":{\"id\":\"call_1\",\"name\":\"add\"}}]},"
                              "{\"parts\":[{\"text\":\"so it is, whatever it was that you said\"}]}]}";
-static const char sums[]   = "{\"again\":true,\"replies\":[{\"parts\":[{\"text\":\"they talked\"}]}]}";
+static const char sums[] = "{\"again\":true,\"replies\":[{\"parts\":[{\"text\":\"they talked\"}]}]}";
 
 static const char *const tools[TOOLS] = {"add", "note", "fails", "danger"};
 
 /* A world of one thread, its forks, and what the model was asked last. */
 struct world {
     int (*act)(struct world *w, struct upp_err *err);
-    uint64_t         seed;
-    uint32_t         tokens, keep; /* of the memory of the agent; 0: it has none */
-    bool             sums;         /* it summarises */
-    const char      *options;      /* of all runs of the agent "main"; NULL: none */
-    struct rig       rig;
+    uint64_t seed;
+    uint32_t tokens, keep; /* of the memory of the agent; 0: it has none */
+    bool sums;             /* it summarises */
+    const char *options;   /* of all runs of the agent "main"; NULL: none */
+    struct rig rig;
     struct wl_store *store;
     struct wl_thread t;
-    struct wb_arena  a;
-    struct wb_buf    told;   /* of the first model call since it was cleared */
-    uint32_t         unread; /* of that run */
-    unsigned         n_cut;  /* runs that did not read all of their path */
+    struct wb_arena a;
+    struct wb_buf told; /* of the first model call since it was cleared */
+    uint32_t unread;    /* of that run */
+    unsigned n_cut;     /* runs that did not read all of their path */
 };
 
 static uint32_t dice(struct world *w, uint32_t sides)
@@ -75,13 +75,13 @@ static const struct weft_middleware_kind listen_kind = {
     .name = "listen", .make = listen_make, .view = listen_view, .window = listen_window};
 
 /* The model of the agent "main", after all truncation. */
-static struct upp_model_ops        hearing;
+static struct upp_model_ops hearing;
 static const struct upp_model_ops *heard;
-static struct world               *hearer;
+static struct world *hearer;
 
 static WEFT_SUSPENDS int hear_open(struct upp_step *s, struct upp_err *err)
 {
-    struct world             *w = hearer;
+    struct world *w = hearer;
     const struct upp_request *q = s->request;
     if (w->told.n)
         return heard->open(s, err);
@@ -100,11 +100,11 @@ static WEFT_SUSPENDS int hear_open(struct upp_step *s, struct upp_err *err)
 
 static void hear(struct world *w, struct upp_model *m)
 {
-    heard        = m->ops;
-    hearing      = *m->ops;
+    heard = m->ops;
+    hearing = *m->ops;
     hearing.open = hear_open;
-    hearer       = w;
-    m->ops       = &hearing;
+    hearer = w;
+    m->ops = &hearing;
 }
 
 /* ---- What happens to a thread ---------------------------------------------------------------------------------- */
@@ -112,11 +112,11 @@ static void hear(struct world *w, struct upp_model *m)
 static WEFT_SUSPENDS int run_on(struct world *w, const char *agent, const struct wl_thread *t, const char *text,
                                 struct upp_err *err)
 {
-    struct upp_part    part  = {.kind = UPP_PART_TEXT, .text = wb_cstr(text)};
+    struct upp_part part = {.kind = UPP_PART_TEXT, .text = wb_cstr(text)};
     struct upp_message input = {.role = UPP_ROLE_USER, .parts = &part, .n_parts = 1};
-    struct wr_start    what  = {.owner = rig_owner, .agent = wb_cstr(agent), .thread = t->id, .input = &input};
-    struct wr_started  s;
-    uint8_t            status;
+    struct wr_start what = {.owner = rig_owner, .agent = wb_cstr(agent), .thread = t->id, .input = &input};
+    struct wr_started s;
+    uint8_t status;
     if (strcmp(agent, "main") == 0)
         what.options = wb_cstr(w->options);
     TRY(wr_start(w->rig.engine, &what, &s, err));
@@ -137,18 +137,18 @@ static WEFT_SUSPENDS int path_of(struct world *w, const struct wl_thread *t, str
 
 static WEFT_SUSPENDS int append_messages(struct world *w, struct upp_err *err)
 {
-    static const char      text[] = "something that was said long ago, neither short nor long, but of some length ";
+    static const char text[] = "something that was said long ago, neither short nor long, but of some length ";
     static struct wm_entry e[MOST]; /* too large for a frame */
     static struct upp_part parts[MOST];
-    uint32_t               n = 1 + dice(w, MOST), index;
+    uint32_t n = 1 + dice(w, MOST), index;
     for (uint32_t i = 0; i < n; i++) {
         parts[i] = (struct upp_part){.kind = UPP_PART_TEXT, .text = wb_str(text, 1 + dice(w, sizeof text - 1))};
-        e[i]     = (struct wm_entry){.kind     = WM_ENTRY_MESSAGE,
-                                     .origin   = WM_ORIGIN_CLIENT,
-                                     .audience = WM_AUDIENCE_ALL,
-                                     .message  = {.role    = (uint8_t)(dice(w, 3) ? UPP_ROLE_USER : UPP_ROLE_ASSISTANT),
-                                                  .parts   = &parts[i],
-                                                  .n_parts = 1}};
+        e[i] = (struct wm_entry){.kind = WM_ENTRY_MESSAGE,
+                                 .origin = WM_ORIGIN_CLIENT,
+                                 .audience = WM_AUDIENCE_ALL,
+                                 .message = {.role = (uint8_t)(dice(w, 3) ? UPP_ROLE_USER : UPP_ROLE_ASSISTANT),
+                                             .parts = &parts[i],
+                                             .n_parts = 1}};
     }
     return wl_append(w->store, &rig_owner, &w->t, e, n, &index, err);
 }
@@ -157,8 +157,8 @@ static WEFT_SUSPENDS int append_grant(struct world *w, struct upp_err *err)
 {
     static const char *const targets[] = {"", ",\"targets\":[\"main\"]", ",\"targets\":[\"helper\",\"main\"]",
                                           ",\"targets\":[\"helper\"]"};
-    char                     json[160];
-    uint32_t                 index;
+    char json[160];
+    uint32_t index;
     (void)snprintf(json, sizeof json, "{\"type\":\"tool.%s\",\"data\":{\"tools\":[\"%s\"]}%s}",
                    dice(w, 2) ? "grant" : "revoke", tools[dice(w, TOOLS)], targets[dice(w, WB_LEN(targets))]);
     struct wm_entry e = {
@@ -169,9 +169,9 @@ static WEFT_SUSPENDS int append_grant(struct world *w, struct upp_err *err)
 /* The thread goes on from somewhere in the last 60 entries, on a fork. */
 static WEFT_SUSPENDS int go_back(struct world *w, struct upp_err *err)
 {
-    struct wl_path  path;
+    struct wl_path path;
     struct wl_line *lines;
-    size_t          n;
+    size_t n;
     TRY(path_of(w, &w->t, &path, &lines, &n, err));
     if (!n)
         return 0;
@@ -183,15 +183,15 @@ static WEFT_SUSPENDS int go_back(struct world *w, struct upp_err *err)
 
 static WEFT_SUSPENDS int delete_message(struct world *w, struct upp_err *err)
 {
-    struct wl_path  path;
+    struct wl_path path;
     struct wl_line *lines;
-    size_t          n;
+    size_t n;
     TRY(path_of(w, &w->t, &path, &lines, &n, err));
     const struct wl_line *l = n ? &lines[dice(w, (uint32_t)n)] : NULL;
     if (!l || l->entry.kind != WM_ENTRY_MESSAGE || l->entry.audience != WM_AUDIENCE_ALL || wm_is_erased(&l->entry))
         return 0;
     struct wl_thread now;
-    struct wb_uuid   id = l->id;
+    struct wb_uuid id = l->id;
     TRY(wl_get_thread(w->store, &rig_owner, w->t.id, &w->a, &now, err));
     return wl_message_delete(w->store, &rig_owner, &now, id, UPP_STR("test"), err);
 }
@@ -224,14 +224,14 @@ static WEFT_SUSPENDS int happen(struct world *w, struct upp_err *err)
 /* The tools that the log offers the agent "main", in the order of the rig, by the events of the whole path. */
 static WEFT_SUSPENDS int offered(struct world *w, const struct wl_thread *t, struct wb_buf *out, struct upp_err *err)
 {
-    struct wl_path  path;
+    struct wl_path path;
     struct wl_line *lines;
-    size_t          n;
+    size_t n;
     TRY(path_of(w, t, &path, &lines, &n, err));
     for (size_t i = 0; i < rig_n_tools; i++) {
         bool given = true;
         for (size_t k = 0; k < n; k++) {
-            char           name[32];
+            char name[32];
             struct upp_str data = lines[k].entry.data;
             (void)snprintf(name, sizeof name, "[\"%.*s\"]}", UPP_FMT(rig_tools[i].spec.name));
             if (lines[k].entry.kind != WM_ENTRY_EVENT || wb_str_find(data, wb_cstr(name), 0) == SIZE_MAX ||
@@ -248,9 +248,9 @@ static WEFT_SUSPENDS int offered(struct world *w, const struct wl_thread *t, str
 
 static WEFT_SUSPENDS int has_no_id_twice(struct world *w, const struct wl_thread *t, struct upp_err *err)
 {
-    struct wl_path  path;
+    struct wl_path path;
     struct wl_line *lines;
-    size_t          n;
+    size_t n;
     WB_VEC(struct upp_str) ids = {0};
     TRY(path_of(w, t, &path, &lines, &n, err));
     bool twice = false, fits = true;
@@ -269,8 +269,8 @@ static WEFT_SUSPENDS int has_no_id_twice(struct world *w, const struct wl_thread
 static WEFT_SUSPENDS int compare(struct world *w, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf end = WB_BUF(TEXT), out = WB_BUF(TEXT);
-    struct wl_thread                      now, fork[2];
-    struct wl_end                         at;
+    struct wl_thread now, fork[2];
+    struct wl_end at;
     wb_arena_reset(&w->a);
     TRY(wl_get_thread(w->store, &rig_owner, w->t.id, &w->a, &now, err));
     TRY(wl_node_end(w->store, &rig_owner, now.head, &at, err));
@@ -302,11 +302,11 @@ static WEFT_SUSPENDS int compare(struct world *w, struct upp_err *err)
 static WEFT_SUSPENDS int begin(struct world *w, struct upp_err *err)
 {
     struct wr_started s;
-    uint8_t           status;
+    uint8_t status;
     TRY(rig_start(&w->rig, "main", "hello", NULL, &s, err));
     TRY(wr_wait(w->rig.engine, &rig_owner, s.run, &status, err));
     TRY(wl_get_thread(w->store, &rig_owner, s.thread, &w->a, &w->t, err));
-    w->t.owner    = rig_owner;
+    w->t.owner = rig_owner;
     w->t.metadata = w->t.title = (struct upp_str){0};
     return 0;
 }
@@ -316,7 +316,7 @@ static WEFT_SUSPENDS int live(struct world *w, struct upp_err *err)
     TRY(begin(w, err));
     for (int i = 0; i < 60; i++) {
         TRY(happen(w, err));
-        w->t.owner    = rig_owner; /* a fork's texts are in the arena */
+        w->t.owner = rig_owner; /* a fork's texts are in the arena */
         w->t.metadata = w->t.title = (struct upp_str){0};
         if (i % 6 == 5)
             TRY(compare(w, err));
@@ -326,13 +326,13 @@ static WEFT_SUSPENDS int live(struct world *w, struct upp_err *err)
 
 static WEFT_SUSPENDS int in_world(void *arg, struct upp_err *err)
 {
-    struct world               *w     = arg;
+    struct world *w = arg;
     const struct wr_middleware *chain = NULL;
-    struct upp_model           *model = NULL;
-    const uint8_t               mode  = w->sums ? WEFT_SUMMARISE : WEFT_TRUNCATE;
+    struct upp_model *model = NULL;
+    const uint8_t mode = w->sums ? WEFT_SUMMARISE : WEFT_TRUNCATE;
     TRY(ws_memory_open(&w->store, err));
     w->rig.store = w->store;
-    int r        = upp_scripted_new(wb_cstr(sums), &model, err);
+    int r = upp_scripted_new(wb_cstr(sums), &model, err);
     if (r >= 0) {
         const struct weft_middleware list[] = {
             weft_memory(.mode = mode, .max_tokens = w->tokens, .keep_last = w->keep, .model = model),
@@ -347,7 +347,7 @@ static WEFT_SUSPENDS int in_world(void *arg, struct upp_err *err)
     }
     if (r >= 0) {
         w->rig.agents[0].middleware = chain;
-        r                           = rig_open(&w->rig, weft_loop_current(), NULL, err);
+        r = rig_open(&w->rig, weft_loop_current(), NULL, err);
     }
     if (r >= 0)
         r = w->act(w, err);
@@ -363,9 +363,9 @@ static WEFT_SUSPENDS int in_world(void *arg, struct upp_err *err)
 static int play(struct world *w)
 {
     struct upp_err err = {0};
-    w->a               = (struct wb_arena)WB_ARENA(256u << 20);
-    w->told            = (struct wb_buf)WB_BUF(TEXT);
-    int r              = test_on_loop(in_world, w, &err);
+    w->a = (struct wb_arena)WB_ARENA(256u << 20);
+    w->told = (struct wb_buf)WB_BUF(TEXT);
+    int r = test_on_loop(in_world, w, &err);
     if (r < 0)
         test_note("%s", err.msg);
     wb_arena_done(&w->a);
@@ -377,19 +377,19 @@ static int play(struct world *w)
 TEST_WITH(tail_gives_the_model_what_the_path_would, .no_torture = "hundreds of runs: the next test reads as they do",
           .seconds = 300)
 {
-    uint64_t n     = test_times("WEFT_TAILS", 48);
+    uint64_t n = test_times("WEFT_TAILS", 48);
     unsigned n_cut = 0;
     for (uint64_t i = 1; i <= n; i++) {
         struct world w = {.act = live, .seed = i * UINT64_C(0x9e3779b97f4a7c15), .sums = i % 3 == 0};
-        w.tokens       = w.sums ? 600 + 300 * dice(&w, 6) : 1 + dice(&w, 4000);
-        w.keep         = dice(&w, 3) ? 1 + dice(&w, 12) : 60 + dice(&w, 90);
+        w.tokens = w.sums ? 600 + 300 * dice(&w, 6) : 1 + dice(&w, 4000);
+        w.keep = dice(&w, 3) ? 1 + dice(&w, 12) : 60 + dice(&w, 90);
         char options[160];
         if (i % 3 == 1) {
             (void)snprintf(options, sizeof options,
                            "{\"truncation_strategy\":{\"type\":\"last_messages\",\"last_messages\":%u}%s}",
                            1 + dice(&w, 40), dice(&w, 2) ? ",\"max_prompt_tokens\":2000" : "");
             w.options = options;
-            w.tokens  = dice(&w, 2) ? w.tokens : 0;
+            w.tokens = dice(&w, 2) ? w.tokens : 0;
         }
         test_note("seed %u: %u tokens, %u kept%s, %s", (unsigned)i, w.tokens, w.keep, w.sums ? ", summaries" : "",
                   w.options ? w.options : "no options");
@@ -403,7 +403,7 @@ TEST_WITH(tail_gives_the_model_what_the_path_would, .no_torture = "hundreds of r
 static WEFT_SUSPENDS int append_event(struct world *w, struct upp_str json, struct upp_err *err)
 {
     struct wm_entry e = {.kind = WM_ENTRY_EVENT, .origin = WM_ORIGIN_CLIENT, .audience = WM_AUDIENCE_ALL, .data = json};
-    uint32_t        index;
+    uint32_t index;
     return wl_append(w->store, &rig_owner, &w->t, &e, 1, &index, err);
 }
 
@@ -412,9 +412,9 @@ static WEFT_SUSPENDS int run_again(struct world *w, bool *has_note, struct upp_e
 {
     wb_buf_clear(&w->told);
     TRY(run_on(w, "main", &w->t, "use it", err));
-    struct upp_str told   = wb_buf_str(&w->told);
+    struct upp_str told = wb_buf_str(&w->told);
     struct upp_str offers = wb_str_sub(told, 0, wb_str_find(told, UPP_STR("\n"), 0));
-    *has_note             = wb_str_find(offers, UPP_STR(" note "), 0) != SIZE_MAX;
+    *has_note = wb_str_find(offers, UPP_STR(" note "), 0) != SIZE_MAX;
     return 0;
 }
 
@@ -462,7 +462,7 @@ TEST(tail_is_read_if_the_request_truncates)
 static WEFT_SUSPENDS int crowd(struct world *w, struct upp_err *err)
 {
     static char name[4096], json[8192];
-    bool        has_note;
+    bool has_note;
     TRY(begin(w, err));
     for (int i = 0; i < 4; i++)
         TRY(append_messages(w, err));

@@ -8,31 +8,29 @@
 #define PICKS SCRIPT(REPLY(CALL("c1", "pick")) "," REPLY(TEXT("well")))
 #define ASKS  SCRIPT(REPLY(CALL("c1", "ask_picker")) "," REPLY(TEXT("well")))
 
-/* ---- How one takes over ------------------------------------------------------------------------------------------ */
-
 static uint8_t on_busy; /* 0: wr_start.ends, from after the question, with a message before the input */
-static bool    waited;  /* the run that was replaced */
+static bool waited;     /* the run that was replaced */
 
 static WEFT_SUSPENDS int take_over(struct place *p, const struct wr_started *one, struct wr_started *ret,
                                    struct upp_err *err)
 {
-    struct upp_part    parts[] = {{.kind = UPP_PART_TEXT, .text = UPP_STR("instead")},
-                                  {.kind = UPP_PART_TEXT, .text = UPP_STR("besides")}};
-    struct upp_message input   = {.role = UPP_ROLE_USER, .parts = &parts[0], .n_parts = 1};
-    struct wm_entry    before  = {.kind     = WM_ENTRY_MESSAGE,
-                                  .origin   = WM_ORIGIN_CLIENT,
-                                  .audience = WM_AUDIENCE_ALL,
-                                  .message  = {.role = UPP_ROLE_USER, .parts = &parts[1], .n_parts = 1}};
-    struct wr_start    what    = {.owner   = rig_owner,
-                                  .thread  = one->thread,
-                                  .agent   = UPP_STR("main"),
-                                  .input   = &input,
-                                  .on_busy = on_busy ? on_busy : WR_REJECT};
+    struct upp_part parts[] = {{.kind = UPP_PART_TEXT, .text = UPP_STR("instead")},
+                               {.kind = UPP_PART_TEXT, .text = UPP_STR("besides")}};
+    struct upp_message input = {.role = UPP_ROLE_USER, .parts = &parts[0], .n_parts = 1};
+    struct wm_entry before = {.kind = WM_ENTRY_MESSAGE,
+                              .origin = WM_ORIGIN_CLIENT,
+                              .audience = WM_AUDIENCE_ALL,
+                              .message = {.role = UPP_ROLE_USER, .parts = &parts[1], .n_parts = 1}};
+    struct wr_start what = {.owner = rig_owner,
+                            .thread = one->thread,
+                            .agent = UPP_STR("main"),
+                            .input = &input,
+                            .on_busy = on_busy ? on_busy : WR_REJECT};
     if (!on_busy) {
-        what.ends     = one->run;
-        what.node     = one->row.node;
-        what.length   = 1;
-        what.before   = &before;
+        what.ends = one->run;
+        what.node = one->row.node;
+        what.length = 1;
+        what.before = &before;
         what.n_before = 1;
     }
     struct wm_run row;
@@ -43,7 +41,7 @@ static WEFT_SUSPENDS int take_over(struct place *p, const struct wr_started *one
 static WEFT_SUSPENDS int count_runs(struct place *p, struct wb_uuid thread, size_t *n, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
-    struct wm_run                            *runs;
+    struct wm_run *runs;
     return wl_list_runs(p->inner, &rig_owner, thread, false, 16, &a, &runs, n, err);
 }
 
@@ -69,8 +67,8 @@ static size_t times(const struct wb_buf *b, const char *text)
 
 static WEFT_SUSPENDS int says(struct place *p, struct wb_uuid thread, const char *text, size_t n, struct upp_err *err)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf out    = WB_BUF(1u << 20);
-    struct rig                            direct = {.store = p->inner};
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(1u << 20);
+    struct rig direct = {.store = p->inner};
     TRY(rig_history(&direct, thread, &out, err));
     test_note("%.*s", (int)out.n, out.p);
     FAIL_UNLESS(times(&out, text) == n);
@@ -95,8 +93,6 @@ static WEFT_SUSPENDS int has_taken_over(struct place *p, const struct wr_started
     return waits ? 0 : rig_well_formed(p->inner, &rig_owner, one->thread, err);
 }
 
-/* ---- Each commit fails ------------------------------------------------------------------------------------------- */
-
 static unsigned until_then;
 
 static bool is_next(const struct wl_commit *c)
@@ -108,7 +104,7 @@ static bool is_next(const struct wl_commit *c)
 static WEFT_SUSPENDS int changed_nothing(struct place *p, const struct wr_started *one, struct upp_err *err)
 {
     struct wm_run row;
-    size_t        n;
+    size_t n;
     TRY(place_stored(p, one->run, &row, err));
     FAIL_UNLESS(!row.cancel && (row.status == WM_RUNNING || row.status == WM_WAITING));
     TRY(count_runs(p, one->thread, &n, err));
@@ -123,20 +119,20 @@ static WEFT_SUSPENDS int changed_nothing(struct place *p, const struct wr_starte
 static WEFT_SUSPENDS int refuse_one(struct place *p, unsigned number, bool *more, struct upp_err *err)
 {
     struct wr_started one, two;
-    struct upp_err    why = {0};
+    struct upp_err why = {0};
     TRY(place_start(p, &one, err));
     TRY(weft_sleep_ms(200, err)); /* it waits, or works */
-    until_then     = number;
-    p->lazy.which  = is_next;
+    until_then = number;
+    p->lazy.which = is_next;
     p->lazy.refuse = 1;
-    int r          = take_over(p, &one, &two, &why);
+    int r = take_over(p, &one, &two, &why);
     if (r >= 0) {
         TRY(has_taken_over(p, &one, &two, err));
     } else {
         FAIL_UNLESS(r == -UPP_ESTORE && number == 1); /* its own, which is the first */
         TRY(changed_nothing(p, &one, err));
     }
-    *more          = !p->lazy.refuse;
+    *more = !p->lazy.refuse;
     p->lazy.refuse = 0;
     return 0;
 }
@@ -165,31 +161,31 @@ TEST_WITH(takeover_that_is_refused_ends_nothing, .no_torture = sweep)
     }
 }
 
-/* ---- The process ends after each commit -------------------------------------------------------------------------- */
+/* The process ends after each commit. */
 
 static WEFT_SUSPENDS int end_after_one(struct place *p, unsigned number, bool *more, struct upp_err *err)
 {
     struct wr_started one, two;
-    struct upp_err    why = {0};
-    struct wm_run     row;
-    size_t            n, recovered;
+    struct upp_err why = {0};
+    struct wm_run row;
+    size_t n, recovered;
     TRY(place_start(p, &one, err));
     TRY(weft_sleep_ms(200, err));
-    until_then     = number;
-    p->lazy.which  = is_next;
+    until_then = number;
+    p->lazy.which = is_next;
     p->lazy.sticks = true;
     p->lazy.refuse = 1;
-    int r          = take_over(p, &one, &two, &why);
-    *more          = p->lazy.full;
+    int r = take_over(p, &one, &two, &why);
+    *more = p->lazy.full;
     p->lazy.sticks = p->lazy.full = false;
-    p->lazy.refuse                = 0;
+    p->lazy.refuse = 0;
     TRY(place_restart(p, &recovered, err));
     TRY(count_runs(p, one.thread, &n, err));
     FAIL_UNLESS(n == 2 || r < 0); /* what is acknowledged is there */
     if (n == 1)
         return changed_nothing(p, &one, err);
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
-    struct wm_run                            *runs;
+    struct wm_run *runs;
     TRY(wl_list_runs(p->inner, &rig_owner, one.thread, false, 16, &a, &runs, &n, err));
     two.run = runs[0].id;
     TRY(place_stored(p, one.run, &row, err));
@@ -234,18 +230,16 @@ TEST(takeover_begins_where_it_was_asked_for)
     PLAYS(.script = PICKS, .act = ends_what_waits);
 }
 
-/* ---- Others at the same time ------------------------------------------------------------------------------------- */
-
 /* One that works is not ended by who meant another, nor one that is read, or that nobody could read yet. */
 static WEFT_SUSPENDS int ends_what_is_left(struct place *p, struct upp_err *err)
 {
     struct wr_started one, two;
     struct wr_reader *rd = NULL;
-    struct wm_event   ev;
-    struct wm_run     row;
-    struct upp_err    why  = {0};
-    uint64_t          last = 0;
-    on_busy                = 0;
+    struct wm_event ev;
+    struct wm_run row;
+    struct upp_err why = {0};
+    uint64_t last = 0;
+    on_busy = 0;
     TRY(place_start(p, &one, err));
     TRY(weft_sleep_ms(200, err));
     FAIL_UNLESS(take_over(p, &one, &two, &why) == -UPP_EBUSY);

@@ -17,12 +17,12 @@
 /* As scene_ask, by a run. */
 static int ask_run(struct scene *sc, const char *script, struct round *round, struct upp_err *err)
 {
-    const struct wr_tool           tools[] = {{.spec = ROUND_SPEC("f"), .base = scene_tool(sc, NULL)}};
-    const struct upp_tool_strategy hooks   = scene_hooks(sc);
-    round->script                          = script;
-    round->tools                           = tools;
-    round->n_tools                         = 1;
-    round->hooks                           = &hooks;
+    const struct wr_tool tools[] = {{.spec = ROUND_SPEC("f"), .base = scene_tool(sc, NULL)}};
+    const struct upp_tool_strategy hooks = scene_hooks(sc);
+    round->script = script;
+    round->tools = tools;
+    round->n_tools = 1;
+    round->hooks = &hooks;
     return round_play(round, err);
 }
 
@@ -64,7 +64,7 @@ static bool same_turn(const struct upp_turn *a, const struct upp_turn *b)
 #define ONE(name, arguments) SCRIPT(REPLY(CALL("c1", name, arguments)) "," REPLY(TEXT("done")))
 
 static const struct {
-    const char  *script;
+    const char *script;
     struct scene scene;
 } table[] = {
     {ONE("f", "{\"x\":1}"), {.on_before = 1, .approval = 1}},
@@ -97,13 +97,13 @@ static const struct {
 
 static void table_row(size_t i, bool no_store)
 {
-    struct upp_err                               err = {0}, why = {0};
+    struct upp_err err = {0}, why = {0};
     UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;
-    UPP_CLEANUP(round_done) struct round         run  = {.no_store = no_store};
-    struct scene                                 one = table[i].scene, two = table[i].scene;
-    int                                          wanted  = scene_ask(&one, NULL, table[i].script, &turn, &why);
-    int                                          r       = ask_run(&two, table[i].script, &run, &err);
-    WB_CLEANUP(wb_buf_done) struct wb_buf        log_one = one.log, log_two = two.log;
+    UPP_CLEANUP(round_done) struct round run = {.no_store = no_store};
+    struct scene one = table[i].scene, two = table[i].scene;
+    int wanted = scene_ask(&one, NULL, table[i].script, &turn, &why);
+    int r = ask_run(&two, table[i].script, &run, &err);
+    WB_CLEANUP(wb_buf_done) struct wb_buf log_one = one.log, log_two = two.log;
     test_note("row %zu", i);
     CHECK_INT(r, 0);
     CHECK_INT(run.result, wanted);
@@ -129,10 +129,10 @@ TEST(tools_table_without_a_store)
 /* covers: UPP-8/3 */
 TEST(tools_failing_on_error_ends_the_run)
 {
-    struct upp_err                        err = {0};
-    UPP_CLEANUP(round_done) struct round  run = {0};
-    struct scene                          sc  = {.on_before = 1, .approval = 1, .run = -1, .on_error = -1};
-    int                                   r   = ask_run(&sc, ONE("f", "{}"), &run, &err);
+    struct upp_err err = {0};
+    UPP_CLEANUP(round_done) struct round run = {0};
+    struct scene sc = {.on_before = 1, .approval = 1, .run = -1, .on_error = -1};
+    int r = ask_run(&sc, ONE("f", "{}"), &run, &err);
     WB_CLEANUP(wb_buf_done) struct wb_buf log = sc.log;
     CHECK_INT(r, 0);
     CHECK_INT(run.result, -UPP_EREFUSED);
@@ -142,8 +142,7 @@ TEST(tools_failing_on_error_ends_the_run)
     CHECK_STR(run.turn->executions[0].result, UPP_STR("\"run failed\""));
 }
 
-/* ---- How long it took -----------------------------------------------------------------------------------------------
- */
+/* ---- How long it took ------------------------------------------------------------------------ */
 
 static WEFT_SUSPENDS int takes_50(struct upp_call *call, struct upp_value *ret, struct upp_err *err)
 {
@@ -164,16 +163,16 @@ static WEFT_SUSPENDS int thinks_long(void *arg, struct upp_call *call, struct up
 
 TEST(tools_durations_are_the_tools_own)
 {
-    static const struct wr_tool    tools[] = {{.spec = ROUND_SPEC("f"), .base = {.run = takes_50}}};
-    int                            at_once = 0;
-    const struct upp_tool_strategy hooks   = {.arg = &at_once, .on_after = thinks_long};
-    struct upp_err                 err     = {0};
+    static const struct wr_tool tools[] = {{.spec = ROUND_SPEC("f"), .base = {.run = takes_50}}};
+    int at_once = 0;
+    const struct upp_tool_strategy hooks = {.arg = &at_once, .on_after = thinks_long};
+    struct upp_err err = {0};
     UPP_CLEANUP(round_done)
     struct round run = {.script =
                             SCRIPT(REPLY(CALL("c1", "f", "{}") "," CALL("c2", "f", "{}")) "," REPLY(TEXT("done"))),
-                        .tools   = tools,
+                        .tools = tools,
                         .n_tools = 1,
-                        .hooks   = &hooks};
+                        .hooks = &hooks};
     CHECK_INT(round_play(&run, &err), 0);
     CHECK_INT(run.result, 0);
     CHECK_INT(run.turn->n_executions, 2);
@@ -183,13 +182,12 @@ TEST(tools_durations_are_the_tools_own)
     }
 }
 
-/* ---- Approvals -----------------------------------------------------------------------------------------------------
- */
+/* ---- Approvals ------------------------------------------------------------------------------- */
 
 struct asking {
-    struct scene     sc;
-    bool             restarts, yes;
-    struct wb_buf    story;
+    struct scene sc;
+    bool restarts, yes;
+    struct wb_buf story;
     struct upp_turn *turn;
 };
 
@@ -203,9 +201,9 @@ static int kept_turn(void *arg, struct weft_run *run, const struct upp_turn *tur
 
 static WEFT_SUSPENDS int ask_a_person(struct round *round, struct upp_err *err)
 {
-    struct asking          *a     = round->arg;
+    struct asking *a = round->arg;
     const struct weft_hooks hooks = {.arg = a, .on_complete = kept_turn};
-    uint8_t                 status;
+    uint8_t status;
     round->rig.agents[0].hooks = &hooks;
     TRY(round_start(round, &status, err));
     FAIL_UNLESS(status == WM_WAITING);
@@ -228,9 +226,9 @@ static int asked(struct asking *a, bool flag, struct upp_err *err)
 {
     const struct wr_tool tools[] = {{.spec = ROUND_SPEC("f"), .approval = flag, .base = scene_tool(&a->sc, NULL)}};
     const struct upp_tool_strategy hooks = scene_hooks(&a->sc);
-    a->story                             = (struct wb_buf)WB_BUF(4096);
-    struct round round                   = {
-                          .script = ONE("f", "{\"x\":1}"), .tools = tools, .n_tools = 1, .hooks = &hooks, .act = ask_a_person, .arg = a};
+    a->story = (struct wb_buf)WB_BUF(4096);
+    struct round round = {
+        .script = ONE("f", "{\"x\":1}"), .tools = tools, .n_tools = 1, .hooks = &hooks, .act = ask_a_person, .arg = a};
     return round_play(&round, err);
 }
 
@@ -244,7 +242,7 @@ static void asking_done(struct asking *a)
 static void ask_about(struct asking a, bool flag, const char *story, uint8_t approved, const char *told,
                       const char *kept)
 {
-    struct upp_err                         err = {0};
+    struct upp_err err = {0};
     UPP_CLEANUP(asking_done) struct asking own = a;
     CHECK_INT(asked(&own, flag, &err), 0);
     CHECK_STR(wb_buf_str(&own.story), wb_cstr(story));
@@ -260,7 +258,7 @@ static void ask_about(struct asking a, bool flag, const char *story, uint8_t app
 #define CHANGED .on_before = 1, .arguments = "{\"x\":2}"
 static const char denied_told[] = "\"Tool execution denied by approval handler\"";
 static const char denied_kept[] = "\"Tool execution denied\"";
-static const char waited[]      = "approve:c1{\"x\":2} | on_call on_before approval | ";
+static const char waited[] = "approve:c1{\"x\":2} | on_call on_before approval | ";
 
 /* covers: UPP-7/1 */
 TEST(tools_approval_that_is_pending)
@@ -292,15 +290,14 @@ TEST(tools_denied_by_a_person)
     ask_about((struct asking){.sc = {CHANGED, .approval = 1}}, true, waited, UPP_APPROVED_NO, denied_told, denied_kept);
 }
 
-/* ---- Executions of another life -----------------------------------------------------------------------------------
- */
+/* ---- Executions of another life -------------------------------------------------------------- */
 
 static WEFT_SUSPENDS int lives_twice(struct round *round, struct upp_err *err)
 {
-    struct asking          *a      = round->arg;
-    const struct weft_hooks hooks  = {.arg = a, .on_complete = kept_turn};
-    struct wr_answer        answer = {.call = UPP_STR("c"), .result = UPP_STR("7")};
-    uint8_t                 status;
+    struct asking *a = round->arg;
+    const struct weft_hooks hooks = {.arg = a, .on_complete = kept_turn};
+    struct wr_answer answer = {.call = UPP_STR("c"), .result = UPP_STR("7")};
+    uint8_t status;
     TRY(round_start(round, &status, err));
     FAIL_UNLESS(status == WM_WAITING);
     TRY(round_restart(round, err));
@@ -314,27 +311,27 @@ static WEFT_SUSPENDS int lives_twice(struct round *round, struct upp_err *err)
 /* What a turn says of calls is the same when the process that made them is gone. */
 TEST(tools_executions_of_another_life)
 {
-    UPP_CLEANUP(asking_done) struct asking a       = {.sc = {CHANGED}};
-    struct upp_err                         err     = {0};
-    const struct wr_tool                   tools[] = {
-                          {.spec = ROUND_SPEC("f"), .base = {.run = takes_50}},
-                          {.spec = ROUND_SPEC("g"),
-                           .base = {.run = takes_50, .approval = scene_tool(&a.sc, NULL).approval, .arg = &a.sc}},
-                          {.spec = ROUND_SPEC("h"), .kind = WR_TOOL_CLIENT},
+    UPP_CLEANUP(asking_done) struct asking a = {.sc = {CHANGED}};
+    struct upp_err err = {0};
+    const struct wr_tool tools[] = {
+        {.spec = ROUND_SPEC("f"), .base = {.run = takes_50}},
+        {.spec = ROUND_SPEC("g"),
+         .base = {.run = takes_50, .approval = scene_tool(&a.sc, NULL).approval, .arg = &a.sc}},
+        {.spec = ROUND_SPEC("h"), .kind = WR_TOOL_CLIENT},
     };
     const struct upp_tool_strategy hooks = {.arg = &a.sc, .on_before = scene_hooks(&a.sc).on_before};
-    struct round round = {.script  = SCRIPT(REPLY(CALL("a", "f", "{}") "," CALL("b", "g", "{}")) "," REPLY(
-                               CALL("c", "h", "{}")) "," REPLY(TEXT("done"))),
-                          .tools   = tools,
+    struct round round = {.script = SCRIPT(REPLY(CALL("a", "f", "{}") "," CALL("b", "g", "{}")) "," REPLY(
+                              CALL("c", "h", "{}")) "," REPLY(TEXT("done"))),
+                          .tools = tools,
                           .n_tools = 3,
-                          .hooks   = &hooks,
-                          .act     = lives_twice,
-                          .arg     = &a};
+                          .hooks = &hooks,
+                          .act = lives_twice,
+                          .arg = &a};
     a.sc.log = a.story = (struct wb_buf)WB_BUF(4096);
     CHECK_INT(round_play(&round, &err), 0);
     static const struct {
         const char *id, *result;
-        uint8_t     approved;
+        uint8_t approved;
     } want[] = {{"b", denied_kept, UPP_APPROVED_NO}, {"a", "null", UPP_APPROVED_YES}, {"c", "7", UPP_APPROVED_YES}};
     CHECK(a.turn && a.turn->n_executions == 3);
     for (size_t i = 0; i < 3; i++) {
@@ -348,8 +345,7 @@ TEST(tools_executions_of_another_life)
     }
 }
 
-/* ---- Arguments ----------------------------------------------------------------------------------------------------
- */
+/* ---- Arguments ------------------------------------------------------------------------------- */
 
 static int checked(struct scene *sc, const char *schema, struct round *round, struct upp_err *err)
 {
@@ -358,9 +354,9 @@ static int checked(struct scene *sc, const char *schema, struct round *round, st
     const struct wr_tool tools[] = {
         {.spec = ROUND_SPEC("f"), .schema = s, .base = {.name = "f", .run = scene_tool(sc, NULL).run, .arg = sc}}};
     const struct upp_tool_strategy hooks = scene_hooks(sc);
-    round->tools                         = tools;
-    round->n_tools                       = 1;
-    round->hooks                         = &hooks;
+    round->tools = tools;
+    round->n_tools = 1;
+    round->hooks = &hooks;
     return round_play(round, err);
 }
 
@@ -377,15 +373,15 @@ static WEFT_SUSPENDS int tells(struct round *round, struct upp_err *err)
 /* covers: UPP-17/2 */
 TEST(tools_arguments_that_do_not_fit)
 {
-    struct upp_err                        err   = {0};
+    struct upp_err err = {0};
     WB_CLEANUP(wb_buf_done) struct wb_buf story = WB_BUF(1u << 20);
     UPP_CLEANUP(round_done)
     struct round run = {.script = SCRIPT(REPLY(CALL("c1", "f", "{\"days\":9,\"when\":1}") "," CALL(
                             "c2", "f", "{\"city\":\"Oslo\"}")) "," REPLY(TEXT("done"))),
-                        .act    = tells,
-                        .arg    = &story};
-    struct scene sc  = {.on_before = 1};
-    int          r   = checked(&sc, city, &run, &err);
+                        .act = tells,
+                        .arg = &story};
+    struct scene sc = {.on_before = 1};
+    int r = checked(&sc, city, &run, &err);
     WB_CLEANUP(wb_buf_done) struct wb_buf log = sc.log;
     CHECK_INT(r, 0);
     CHECK_INT(run.result, 0);
@@ -411,8 +407,8 @@ TEST(tools_arguments_are_canonical)
     UPP_CLEANUP(round_done)
     struct round run = {
         .script = RAW("{ \\\"a\\\" : \\\"\\\\/\\\\u0065vil\\\", \\\"b\\\": [9007199254740993, 1e999, -0.0] }")};
-    struct scene                          sc  = {.on_before = 1, .approval = 1};
-    int                                   r   = ask_run(&sc, run.script, &run, &err);
+    struct scene sc = {.on_before = 1, .approval = 1};
+    int r = ask_run(&sc, run.script, &run, &err);
     WB_CLEANUP(wb_buf_done) struct wb_buf log = sc.log;
     CHECK_INT(r, 0);
     CHECK_INT(run.result, 0);
@@ -426,10 +422,10 @@ TEST(tools_arguments_are_canonical)
 /* A reader shows one of the two, and the tool may take the other. */
 TEST(tools_arguments_with_a_member_twice_are_refused)
 {
-    struct upp_err                        err = {0};
-    UPP_CLEANUP(round_done) struct round  run = {.script = RAW("{\\\"a\\\":{\\\"b\\\":1,\\\"\\\\u0062\\\":2}}")};
-    struct scene                          sc  = {.on_before = 1, .approval = 1};
-    int                                   r   = ask_run(&sc, run.script, &run, &err);
+    struct upp_err err = {0};
+    UPP_CLEANUP(round_done) struct round run = {.script = RAW("{\\\"a\\\":{\\\"b\\\":1,\\\"\\\\u0062\\\":2}}")};
+    struct scene sc = {.on_before = 1, .approval = 1};
+    int r = ask_run(&sc, run.script, &run, &err);
     WB_CLEANUP(wb_buf_done) struct wb_buf log = sc.log;
     CHECK_INT(r, 0);
     CHECK_INT(run.result, 0);
@@ -443,10 +439,10 @@ TEST(tools_arguments_with_a_member_twice_are_refused)
 /* covers: UPP-17/2 */
 TEST(tools_changed_arguments_are_checked)
 {
-    struct upp_err                        err = {0};
-    UPP_CLEANUP(round_done) struct round  run = {.script = ONE("f", "{\"city\":\"Oslo\"}")};
-    struct scene                          sc  = {.on_before = 1, .arguments = "{}"};
-    int                                   r   = checked(&sc, city, &run, &err);
+    struct upp_err err = {0};
+    UPP_CLEANUP(round_done) struct round run = {.script = ONE("f", "{\"city\":\"Oslo\"}")};
+    struct scene sc = {.on_before = 1, .arguments = "{}"};
+    int r = checked(&sc, city, &run, &err);
     WB_CLEANUP(wb_buf_done) struct wb_buf log = sc.log;
     CHECK_INT(r, 0);
     CHECK_INT(run.result, 0);
@@ -456,8 +452,7 @@ TEST(tools_changed_arguments_are_checked)
     CHECK(wb_str_find(wb_buf_str(&log), UPP_STR("run"), 0) == SIZE_MAX);
 }
 
-/* ---- Limits -------------------------------------------------------------------------------------------------------
- */
+/* ---- Limits ---------------------------------------------------------------------------------- */
 
 static int silent(struct upp_call *call, struct upp_value *ret, struct upp_err *err)
 {
@@ -469,9 +464,9 @@ static int silent(struct upp_call *call, struct upp_value *ret, struct upp_err *
 
 static int many_calls(size_t n, const char *id, struct round *round, unsigned *times, struct upp_err *err)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf b       = WB_BUF(1u << 20);
-    const struct wr_tool                  tools[] = {
-                         {.spec = ROUND_SPEC("f"), .delivery = WEFT_PURE, .base = {.run = silent, .arg = times}}};
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(1u << 20);
+    const struct wr_tool tools[] = {
+        {.spec = ROUND_SPEC("f"), .delivery = WEFT_PURE, .base = {.run = silent, .arg = times}}};
     wb_buf_addf(&b, "{\"replies\":[{\"parts\":[");
     for (size_t i = 0; i < n; i++)
         wb_buf_addf(&b, "%s{\"tool_call\":{\"id\":\"%s%zu\",\"name\":\"f\"}}", i ? "," : "", id,
@@ -479,17 +474,17 @@ static int many_calls(size_t n, const char *id, struct round *round, unsigned *t
     wb_buf_addf(&b, "]},{\"parts\":[{\"text\":\"done\"}]}]}");
     wb_buf_addc(&b, 0);
     TRY(wb_buf_check(&b, err));
-    round->script  = b.p;
-    round->tools   = tools;
+    round->script = b.p;
+    round->tools = tools;
     round->n_tools = 1;
     return round_play(round, err);
 }
 
 TEST_WITH(tools_as_many_as_there_may_be, .no_torture = "128 calls; others are tortured")
 {
-    struct upp_err                       err   = {0};
-    unsigned                             times = 0;
-    UPP_CLEANUP(round_done) struct round run   = {0};
+    struct upp_err err = {0};
+    unsigned times = 0;
+    UPP_CLEANUP(round_done) struct round run = {0};
     CHECK_INT(many_calls(128, "c", &run, &times, &err), 0);
     CHECK_INT(run.result, 0);
     CHECK_INT(times, 128);
@@ -499,10 +494,10 @@ TEST_WITH(tools_as_many_as_there_may_be, .no_torture = "128 calls; others are to
 
 TEST_WITH(tools_one_too_many_fails_the_run, .no_torture = "129 calls; others are tortured")
 {
-    struct upp_err                        err   = {0};
-    unsigned                              times = 0;
+    struct upp_err err = {0};
+    unsigned times = 0;
     WB_CLEANUP(wb_buf_done) struct wb_buf story = WB_BUF(1u << 20);
-    UPP_CLEANUP(round_done) struct round  run   = {.act = tells, .arg = &story}; /* the thread is well-formed */
+    UPP_CLEANUP(round_done) struct round run = {.act = tells, .arg = &story}; /* the thread is well-formed */
     CHECK_INT(many_calls(129, "c", &run, &times, &err), 0);
     CHECK_INT(run.result, -UPP_ELIMIT);
     CHECK_INT(times, 0);
@@ -510,10 +505,10 @@ TEST_WITH(tools_one_too_many_fails_the_run, .no_torture = "129 calls; others are
 
 TEST(tools_calls_with_the_same_id)
 {
-    struct upp_err                        err   = {0};
-    unsigned                              times = 0;
+    struct upp_err err = {0};
+    unsigned times = 0;
     WB_CLEANUP(wb_buf_done) struct wb_buf story = WB_BUF(1u << 20);
-    UPP_CLEANUP(round_done) struct round  run   = {.act = tells, .arg = &story};
+    UPP_CLEANUP(round_done) struct round run = {.act = tells, .arg = &story};
     CHECK_INT(many_calls(3, "=", &run, &times, &err), 0);
     CHECK_INT(run.result, 0);
     CHECK_INT(times, 3);

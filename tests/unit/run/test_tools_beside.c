@@ -33,7 +33,7 @@ static const struct wr_tool echoes[] = {{.spec = ROUND_SPEC("f"), .base = {.run 
 static void echoed(bool real)
 {
     UPP_CLEANUP(round_done) struct round own = {.script = two, .tools = echoes, .n_tools = 1, .real = real};
-    struct upp_err                       err = {0};
+    struct upp_err err = {0};
     CHECK_INT(round_play(&own, &err), 0);
     CHECK_INT(own.result, 0);
     CHECK_INT(own.turn->n_executions, 2);
@@ -63,13 +63,12 @@ TEST(beside_failure_is_told)
     CHECK_INT(run.turn->executions[0].approved, UPP_APPROVED_YES);
 }
 
-/* ---- At the same time ---------------------------------------------------------------------------------------------
- */
+/* ---- At the same time ------------------------------------------------------------------------ */
 
 struct meeting {
     pthread_mutex_t lock;
-    pthread_cond_t  all;
-    int             here;
+    pthread_cond_t all;
+    int here;
 };
 
 /* Nobody leaves before both are there. */
@@ -93,20 +92,19 @@ static int meet(struct upp_call *call, struct upp_value *ret, struct upp_err *er
 /* covers: UAP-2.6/1 */
 TEST_WITH(beside_each_other, .no_torture = "a worker that cannot be started leaves the other waiting")
 {
-    struct meeting       m       = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0};
+    struct meeting m = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0};
     const struct wr_tool tools[] = {{.spec = ROUND_SPEC("f"), .base = {.run = meet, .blocking = true, .arg = &m}}};
-    struct upp_err       err     = {0};
+    struct upp_err err = {0};
     UPP_CLEANUP(round_done) struct round run = {.script = two, .tools = tools, .n_tools = 1, .real = true};
     CHECK_INT(round_play(&run, &err), 0);
     CHECK_INT(run.result, 0);
     CHECK(!run.turn->executions[0].is_error && !run.turn->executions[1].is_error);
 }
 
-/* ---- Not all workers ----------------------------------------------------------------------------------------------
- */
+/* ---- Not all workers ------------------------------------------------------------------------- */
 
 struct held {
-    atomic_int  begun;
+    atomic_int begun;
     atomic_bool let_go;
 };
 
@@ -129,16 +127,16 @@ static int touch(void *arg, struct upp_err *err)
 /* As a store works: while every tool that may run hangs, and more of them wait. */
 static WEFT_SUSPENDS int work_beside(struct round *round, struct upp_err *err)
 {
-    struct held      *h = round->arg;
+    struct held *h = round->arg;
     struct wr_started started;
-    uint8_t           status;
-    bool              touched = false;
+    uint8_t status;
+    bool touched = false;
     TRY(rig_start(&round->rig, "main", "go", NULL, &started, err));
     round->run = started.run;
     while (atomic_load(&h->begun) < 12)
         TRY(weft_sleep_ms(1, err));
     WEFT_DEADLINE(20000); /* for one that never gets a worker */
-    int r     = weft_work(touch, &touched, NULL, NULL, err);
+    int r = weft_work(touch, &touched, NULL, NULL, err);
     int begun = atomic_load(&h->begun);
     atomic_store(&h->let_go, true);
     TRY(r);
@@ -152,31 +150,30 @@ static WEFT_SUSPENDS int work_beside(struct round *round, struct upp_err *err)
 
 TEST_WITH(beside_tools_leave_workers_to_the_store, .no_torture = "a worker that cannot be started leaves it waiting")
 {
-    struct held          h       = {0};
+    struct held h = {0};
     const struct wr_tool tools[] = {{.spec = ROUND_SPEC("f"), .base = {.run = hold, .blocking = true, .arg = &h}}};
-    struct upp_err       err     = {0};
+    struct upp_err err = {0};
     UPP_CLEANUP(round_done)
     struct round run = {.script =
                             SCRIPT(REPLY(FOUR("1") "," FOUR("2") "," FOUR("3") "," FOUR("4")) "," REPLY(TEXT("done"))),
-                        .tools   = tools,
+                        .tools = tools,
                         .n_tools = 1,
-                        .real    = true,
-                        .act     = work_beside,
-                        .arg     = &h};
+                        .real = true,
+                        .act = work_beside,
+                        .arg = &h};
     CHECK_INT(round_play(&run, &err), 0);
 }
 
-/* ---- Cancel --------------------------------------------------------------------------------------------------------
- */
+/* ---- Cancel ---------------------------------------------------------------------------------- */
 
 enum let_go { AT_A_CANCEL = 1, AT_THE_END }; /* when one that does not listen may end; 0: it listens */
 
 struct stuck {
-    atomic_int    begun, stopped, ended;
-    enum let_go   when;
-    atomic_bool   let_go;
+    atomic_int begun, stopped, ended;
+    enum let_go when;
+    atomic_bool let_go;
     struct wb_buf story;
-    bool          cancels;
+    bool cancels;
 };
 
 static int hang(struct upp_call *call, struct upp_value *ret, struct upp_err *err)
@@ -199,11 +196,11 @@ static int hang(struct upp_call *call, struct upp_value *ret, struct upp_err *er
 
 static WEFT_SUSPENDS int cancel_it(struct round *round, struct upp_err *err)
 {
-    struct stuck     *s = round->arg;
+    struct stuck *s = round->arg;
     struct wr_started started;
-    uint8_t           status;
+    uint8_t status;
     TRY(rig_start(&round->rig, "main", "go", NULL, &started, err));
-    round->run    = started.run;
+    round->run = started.run;
     round->thread = started.thread;
     while (!atomic_load(&s->begun))
         TRY(weft_sleep_ms(1, err));
@@ -227,7 +224,7 @@ static int hung(struct stuck *s, uint64_t timeout_ms, struct upp_err *err)
     const struct wr_tool tools[] = {
         {.spec = ROUND_SPEC("f"), .timeout_ms = timeout_ms, .base = {.run = hang, .blocking = true, .arg = s}}};
     struct round run = {.script = one, .tools = tools, .n_tools = 1, .real = true, .act = cancel_it, .arg = s};
-    s->story         = (struct wb_buf)WB_BUF(1u << 16);
+    s->story = (struct wb_buf)WB_BUF(1u << 16);
     return round_play(&run, err);
 }
 
@@ -235,10 +232,10 @@ static const char real[] = "it hangs on a real thread";
 
 TEST_WITH(beside_cancel_is_heard, .no_torture = real)
 {
-    struct stuck                          s   = {.cancels = true};
-    struct upp_err                        err = {0};
-    int                                   r   = hung(&s, 0, &err);
-    WB_CLEANUP(wb_buf_done) struct wb_buf b   = s.story;
+    struct stuck s = {.cancels = true};
+    struct upp_err err = {0};
+    int r = hung(&s, 0, &err);
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = s.story;
     CHECK_INT(r, 0);
     CHECK_INT(atomic_load(&s.stopped), 1);
     CHECK(says(&b, "tool f unknown \"outcome unknown: the run was cancelled while this ran\""));
@@ -247,10 +244,10 @@ TEST_WITH(beside_cancel_is_heard, .no_torture = real)
 /* The tool's time is up; it hears of it as of a cancel, and the run goes on. */
 TEST_WITH(beside_time_is_up, .no_torture = real)
 {
-    struct stuck                          s   = {0};
-    struct upp_err                        err = {0};
-    int                                   r   = hung(&s, 5, &err);
-    WB_CLEANUP(wb_buf_done) struct wb_buf b   = s.story;
+    struct stuck s = {0};
+    struct upp_err err = {0};
+    int r = hung(&s, 5, &err);
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = s.story;
     CHECK_INT(r, 0);
     CHECK_INT(atomic_load(&s.stopped), 1);
     CHECK(says(&b, "tool f error"));
@@ -260,10 +257,10 @@ TEST_WITH(beside_time_is_up, .no_torture = real)
 /* One that does not listen but comes back in time: what it did is recorded. */
 TEST_WITH(beside_result_after_a_cancel_is_kept, .no_torture = real)
 {
-    struct stuck                          s   = {.cancels = true, .when = AT_A_CANCEL};
-    struct upp_err                        err = {0};
-    int                                   r   = hung(&s, 0, &err);
-    WB_CLEANUP(wb_buf_done) struct wb_buf b   = s.story;
+    struct stuck s = {.cancels = true, .when = AT_A_CANCEL};
+    struct upp_err err = {0};
+    int r = hung(&s, 0, &err);
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = s.story;
     CHECK_INT(r, 0);
     CHECK(says(&b, "tool f done \"done after all\""));
     CHECK(says(&b, "run cancelled"));
@@ -272,9 +269,9 @@ TEST_WITH(beside_result_after_a_cancel_is_kept, .no_torture = real)
 /* One that does not come back within ten seconds is left alone: unknown. It takes these ten seconds. */
 TEST_WITH(beside_left_alone_after_ten_seconds, .no_torture = real, .seconds = 120)
 {
-    struct stuck   s   = {.cancels = true, .when = AT_THE_END};
+    struct stuck s = {.cancels = true, .when = AT_THE_END};
     struct upp_err err = {0};
-    int            r   = hung(&s, 0, &err); /* waits for the worker, who has what is on our stack */
+    int r = hung(&s, 0, &err); /* waits for the worker, who has what is on our stack */
     WB_CLEANUP(wb_buf_done) struct wb_buf b = s.story;
     CHECK_INT(r, 0);
     CHECK_INT(atomic_load(&s.ended), 1);
@@ -284,26 +281,25 @@ TEST_WITH(beside_left_alone_after_ten_seconds, .no_torture = real, .seconds = 12
 /* The same when its time is up, and the run goes on without it. */
 TEST_WITH(beside_left_alone_when_its_time_is_up, .no_torture = real, .seconds = 120)
 {
-    struct stuck                          s   = {.when = AT_THE_END};
-    struct upp_err                        err = {0};
-    int                                   r   = hung(&s, 5, &err);
-    WB_CLEANUP(wb_buf_done) struct wb_buf b   = s.story;
+    struct stuck s = {.when = AT_THE_END};
+    struct upp_err err = {0};
+    int r = hung(&s, 5, &err);
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = s.story;
     CHECK_INT(r, 0);
     CHECK_INT(atomic_load(&s.ended), 1);
     CHECK(says(&b, "tool f unknown \"outcome unknown: it did not return in time\""));
     CHECK(says(&b, "run completed"));
 }
 
-/* ---- On the simulated loop, at every moment -----------------------------------------------------------------------
- */
+/* ---- On the simulated loop, at every moment -------------------------------------------------- */
 
 static WEFT_SUSPENDS int cancel_after(struct round *round, struct upp_err *err)
 {
-    uint64_t         *us = round->arg;
+    uint64_t *us = round->arg;
     struct wr_started s;
-    uint8_t           status;
+    uint8_t status;
     TRY(rig_start(&round->rig, "main", "go", NULL, &s, err));
-    round->run    = s.run;
+    round->run = s.run;
     round->thread = s.thread;
     TRY(weft_sleep_ms(*us, err));
     int r = wr_cancel(round->rig.engine, &rig_owner, round->run, err);
@@ -317,10 +313,10 @@ static WEFT_SUSPENDS int cancel_after(struct round *round, struct upp_err *err)
 TEST_WITH(beside_cancelled_at_many_moments, .no_torture = "many runs; others are tortured")
 {
     for (uint64_t i = 0; i < 60; i++) {
-        uint64_t       ms  = i / 6;
+        uint64_t ms = i / 6;
         struct upp_err err = {0};
-        struct round   run = {
-              .script = two, .tools = echoes, .n_tools = 1, .act = cancel_after, .arg = &ms, .seed = i + 1};
+        struct round run = {
+            .script = two, .tools = echoes, .n_tools = 1, .act = cancel_after, .arg = &ms, .seed = i + 1};
         int r = round_play(&run, &err);
         test_note("moment %llu: %s", (unsigned long long)i, err.msg);
         CHECK_INT(r, 0);

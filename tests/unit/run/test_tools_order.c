@@ -13,7 +13,7 @@
 /* ---- Tools called a, b, c ... that write down when they begin and end ------------------------------------------- */
 
 struct ledger {
-    char   text[256]; /* "+a" begins, "-a" ends */
+    char text[256]; /* "+a" begins, "-a" ends */
     size_t n;
 };
 
@@ -53,7 +53,7 @@ static bool went(const struct ledger *l, const char *groups)
             size_t begins = at(l, '+', g[i]), ends = at(l, '-', g[i]);
             if (begins == SIZE_MAX || ends == SIZE_MAX || begins < from)
                 return false;
-            last      = WB_MAX(last, ends);
+            last = WB_MAX(last, ends);
             first_end = WB_MIN(first_end, ends);
         }
         for (size_t i = 0; i < n; i++)
@@ -66,7 +66,7 @@ static bool went(const struct ledger *l, const char *groups)
 }
 
 #define AFTER(...)                                                                                                     \
-    .after   = (const struct upp_str[]){__VA_ARGS__},                                                                  \
+    .after = (const struct upp_str[]){__VA_ARGS__},                                                                    \
     .n_after = sizeof((const struct upp_str[]){__VA_ARGS__}) / sizeof(struct upp_str)
 #define A UPP_STR_INIT("a")
 #define B UPP_STR_INIT("b")
@@ -77,9 +77,9 @@ enum { MOST = 5 };
 
 struct rules {
     struct {
-        bool                  sequential;
+        bool sequential;
         const struct upp_str *after;
-        size_t                n_after;
+        size_t n_after;
     } tools[MOST]; /* a, b, c, d, e */
     const char *calls;
     const char *groups;
@@ -88,15 +88,15 @@ struct rules {
 static void go(const struct rules *rules)
 {
     static const char *const names[MOST] = {"a", "b", "c", "d", "e"};
-    struct ledger            ledger      = {0};
-    struct wr_tool           tools[MOST] = {0};
-    struct upp_err           err         = {0};
+    struct ledger ledger = {0};
+    struct wr_tool tools[MOST] = {0};
+    struct upp_err err = {0};
     for (size_t i = 0; i < MOST; i++)
-        tools[i] = (struct wr_tool){.spec       = {.name = wb_cstr(names[i]), .parameters = UPP_STR("{}")},
+        tools[i] = (struct wr_tool){.spec = {.name = wb_cstr(names[i]), .parameters = UPP_STR("{}")},
                                     .sequential = rules->tools[i].sequential,
-                                    .after      = rules->tools[i].after,
-                                    .n_after    = rules->tools[i].n_after,
-                                    .base       = {.run = noted, .arg = &ledger}};
+                                    .after = rules->tools[i].after,
+                                    .n_after = rules->tools[i].n_after,
+                                    .base = {.run = noted, .arg = &ledger}};
     WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(1u << 16);
     wb_buf_addf(&b, "{\"replies\":[{\"parts\":[");
     for (const char *c = rules->calls; *c; c++)
@@ -152,7 +152,7 @@ TEST(tools_order_of_a_chain)
 
 struct waiting {
     struct ledger ledger;
-    bool          restarts;
+    bool restarts;
     struct wb_buf story;
 };
 
@@ -160,7 +160,7 @@ struct waiting {
 static WEFT_SUSPENDS int waits_for_a(struct round *round, struct upp_err *err)
 {
     struct waiting *w = round->arg;
-    uint8_t         status;
+    uint8_t status;
     TRY(round_start(round, &status, err));
     FAIL_UNLESS(status == WM_WAITING);
     TRY(round_pending(round, &w->story, err));
@@ -185,21 +185,21 @@ static WEFT_SUSPENDS int waits_for_a(struct round *round, struct upp_err *err)
 static void waited(bool restarts, const char *calls, const char *story)
 {
     static const struct upp_str after_a[] = {A}, after_b[] = {B};
-    struct waiting              w       = {.restarts = restarts, .story = WB_BUF(4096)};
-    struct upp_err              err     = {0};
-    const struct wr_tool        tools[] = {
-               {.spec = ROUND_SPEC("a"), .kind = WR_TOOL_CLIENT},
-               {.spec = ROUND_SPEC("b"), .after = after_a, .n_after = 1, .base = {.run = noted, .arg = &w.ledger}},
-               {.spec     = ROUND_SPEC("c"),
-                .after    = after_b,
-                .n_after  = 1,
-                .approval = true,
-                .base     = {.run = noted, .arg = &w.ledger}},
-               {.spec = ROUND_SPEC("d"), .base = {.run = noted, .arg = &w.ledger}},
-               {.spec = ROUND_SPEC("e"), .sequential = true, .base = {.run = noted, .arg = &w.ledger}},
+    struct waiting w = {.restarts = restarts, .story = WB_BUF(4096)};
+    struct upp_err err = {0};
+    const struct wr_tool tools[] = {
+        {.spec = ROUND_SPEC("a"), .kind = WR_TOOL_CLIENT},
+        {.spec = ROUND_SPEC("b"), .after = after_a, .n_after = 1, .base = {.run = noted, .arg = &w.ledger}},
+        {.spec = ROUND_SPEC("c"),
+         .after = after_b,
+         .n_after = 1,
+         .approval = true,
+         .base = {.run = noted, .arg = &w.ledger}},
+        {.spec = ROUND_SPEC("d"), .base = {.run = noted, .arg = &w.ledger}},
+        {.spec = ROUND_SPEC("e"), .sequential = true, .base = {.run = noted, .arg = &w.ledger}},
     };
     struct round round = {.script = calls, .tools = tools, .n_tools = WB_LEN(tools), .act = waits_for_a, .arg = &w};
-    int          r     = round_play(&round, &err);
+    int r = round_play(&round, &err);
     WB_CLEANUP(wb_buf_done) struct wb_buf s = w.story;
     test_note("%s", err.msg);
     CHECK_INT(r, 0);
@@ -230,14 +230,13 @@ TEST(tools_order_client_and_one_that_is_alone)
            "answer:a{} \n+e-e");
 }
 
-/* ---- Cancelled at every suspension ---------------------------------------------------------------------------------
- */
+/* ---- Cancelled at every suspension ----------------------------------------------------------- */
 
 struct sweep {
-    uint64_t         at, n; /* suspensions */
-    bool             now, over;
+    uint64_t at, n; /* suspensions */
+    bool now, over;
     struct weft_cond reached;
-    struct ledger    ledger;
+    struct ledger ledger;
 };
 
 static void count(void *arg, struct weft_fiber *f)
@@ -270,9 +269,9 @@ static int blocks(struct upp_call *call, struct upp_value *ret, struct upp_err *
 
 static WEFT_SUSPENDS int swept(struct round *round, struct upp_err *err)
 {
-    struct sweep     *s = round->arg;
+    struct sweep *s = round->arg;
     struct wr_started started;
-    uint8_t           status;
+    uint8_t status;
     TRY(rig_start(&round->rig, "main", "go", NULL, &started, err));
     weft__loop_on_suspend(weft_loop_current(), count, s);
     {
@@ -282,7 +281,7 @@ static WEFT_SUSPENDS int swept(struct round *round, struct upp_err *err)
     }
     weft__loop_on_suspend(weft_loop_current(), NULL, NULL);
     s->over = !s->now;
-    int r   = wr_cancel(round->rig.engine, &rig_owner, started.run, err);
+    int r = wr_cancel(round->rig.engine, &rig_owner, started.run, err);
     FAIL_UNLESS(r >= 0 || r == -UPP_EREFUSED);
     TRY(wr_wait(round->rig.engine, &rig_owner, started.run, &status, err));
     FAIL_UNLESS(wm_status_ended(status));
@@ -294,9 +293,9 @@ static WEFT_SUSPENDS int swept(struct round *round, struct upp_err *err)
 TEST_WITH(tools_order_cancelled_at_every_suspension, .no_torture = "many runs; others are tortured")
 {
     static const struct upp_str after_a[] = {A};
-    bool                        over      = false;
+    bool over = false;
     for (uint64_t n = 1; !over; n++) {
-        struct sweep         s       = {.at = n};
+        struct sweep s = {.at = n};
         const struct wr_tool tools[] = {
             {.spec = ROUND_SPEC("a"), .base = {.run = blocks, .blocking = true}},
             {.spec = ROUND_SPEC("b"), .after = after_a, .n_after = 1, .base = {.run = noted, .arg = &s.ledger}},
@@ -304,15 +303,15 @@ TEST_WITH(tools_order_cancelled_at_every_suspension, .no_torture = "many runs; o
             {.spec = ROUND_SPEC("d"), .after = after_a, .n_after = 1, .sequential = true, .base = {.run = blocks}},
         };
         const struct upp_tool_strategy hooks = {.on_before = waits_before, .on_after = waits_after};
-        struct round   round = {.script  = SCRIPT(REPLY(CALL("1", "a", "{}") "," CALL("2", "b", "{}") "," CALL(
-                                     "3", "c", "{}") "," CALL("4", "d", "{}")) "," REPLY(TEXT("done"))),
-                                .tools   = tools,
-                                .n_tools = WB_LEN(tools),
-                                .hooks   = &hooks,
-                                .act     = swept,
-                                .arg     = &s};
-        struct upp_err err   = {0};
-        int            r     = round_play(&round, &err);
+        struct round round = {.script = SCRIPT(REPLY(CALL("1", "a", "{}") "," CALL("2", "b", "{}") "," CALL(
+                                  "3", "c", "{}") "," CALL("4", "d", "{}")) "," REPLY(TEXT("done"))),
+                              .tools = tools,
+                              .n_tools = WB_LEN(tools),
+                              .hooks = &hooks,
+                              .act = swept,
+                              .arg = &s};
+        struct upp_err err = {0};
+        int r = round_play(&round, &err);
         test_note("suspension %llu: %s", (unsigned long long)n, err.msg);
         CHECK_INT(r, 0);
         over = s.over;

@@ -17,10 +17,10 @@ struct scene {
 
 static WEFT_SUSPENDS int scene_main(void *arg, struct upp_err *err)
 {
-    const struct scene *sc  = arg;
-    struct rig          rig = {0};
-    struct wr_started   s;
-    uint8_t             status;
+    const struct scene *sc = arg;
+    struct rig rig = {0};
+    struct wr_started s;
+    uint8_t status;
     TRY(ws_memory_open(&rig.store, err));
     int r = rig_agent(&rig, "main", sc->script, err);
     if (r >= 0)
@@ -38,9 +38,9 @@ static WEFT_SUSPENDS int scene_main(void *arg, struct upp_err *err)
 
 static bool plays(struct scene sc)
 {
-    UPP_CLEANUP(weft__sim_closep) struct weft__sim *w   = NULL;
-    struct upp_err                                  err = {0};
-    int                                             r   = weft__sim_open(UPP_OPTS(weft__sim_opts, .seed = 7), &w, &err);
+    UPP_CLEANUP(weft__sim_closep) struct weft__sim *w = NULL;
+    struct upp_err err = {0};
+    int r = weft__sim_open(UPP_OPTS(weft__sim_opts, .seed = 7), &w, &err);
     if (r >= 0)
         r = weft_loop_run(weft__sim_loop(w, 0), "test", scene_main, &sc, &err);
     if (r < 0)
@@ -48,19 +48,16 @@ static bool plays(struct scene sc)
     return EXPECT(r == 0);
 }
 
-/* ---- The limit -----------------------------------------------------------------------------------------------------
- */
-
 enum { DELTA = 64 << 10 };
 
 /* Reads all events of the run. How many of those that are void there were, and of how many bytes. */
 static WEFT_SUSPENDS int read_lost(struct rig *rig, struct wb_uuid run, size_t *events, size_t *bytes,
                                    struct upp_err *err)
 {
-    WB_CLEANUP(wr_reader_closep) struct wr_reader *rd   = NULL;
-    bool                                           told = false;
-    struct wm_event                                ev;
-    int                                            r;
+    WB_CLEANUP(wr_reader_closep) struct wr_reader *rd = NULL;
+    bool told = false;
+    struct wm_event ev;
+    int r;
     *events = *bytes = 0;
     TRY(wr_reader_open(rig->engine, &rig_owner, run, NULL, &rd, err));
     while ((r = wr_reader_next(rd, false, &ev, err)) > 0) {
@@ -116,15 +113,12 @@ TEST_WITH(run_void_is_kept_up_to_a_limit,
     CHECK(plays((struct scene){.script = much.p, .act = none}));
 }
 
-/* ---- Deleting ------------------------------------------------------------------------------------------------------
- */
-
 /* How many rows of the node say this. */
 static WEFT_SUSPENDS int count(struct wl_store *s, uint64_t node, const char *what, size_t *ret, struct upp_err *err)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena a     = WB_ARENA(1u << 22);
-    struct wl_range                           range = {.node = node, .to = UINT64_MAX >> 1, .max_rows = 100};
-    struct wl_rows                            rows;
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 22);
+    struct wl_range range = {.node = node, .to = UINT64_MAX >> 1, .max_rows = 100};
+    struct wl_rows rows;
     TRY(s->ops->rows(s, &rig_owner, &range, &a, &rows, err));
     FAIL_UNLESS(!rows.more);
     *ret = 0;
@@ -136,10 +130,10 @@ static WEFT_SUSPENDS int count(struct wl_store *s, uint64_t node, const char *wh
 static WEFT_SUSPENDS int deletes(struct rig *rig, const struct wr_started *started, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 22);
-    struct wl_store                          *s = rig->store;
-    struct wl_thread                          t;
-    struct wr_reader                         *rd = NULL;
-    size_t                                    n;
+    struct wl_store *s = rig->store;
+    struct wl_thread t;
+    struct wr_reader *rd = NULL;
+    size_t n;
     TRY(wl_get_thread(s, &rig_owner, started->thread, &a, &t, err));
     TRY(count(s, t.head, "SECR", &n, err));
     FAIL_UNLESS(n == 2);
@@ -159,5 +153,5 @@ static WEFT_SUSPENDS int deletes(struct rig *rig, const struct wr_started *start
 TEST(run_void_is_erased_with_its_answer)
 {
     CHECK(plays((struct scene){.script = "{\"replies\":[" BREAKS "," BREAKS ",{\"parts\":[{\"text\":\"Well.\"}]}]}",
-                               .act    = deletes}));
+                               .act = deletes}));
 }

@@ -14,12 +14,11 @@
 #include "support/fibers.h"
 #include "upp/http/curl_call.h"
 
-/* ---- The table ----------------------------------------------------------------------------------------------------
- */
+/* ---- The table ------------------------------------------------------------------------------- */
 
 static WEFT_SUSPENDS int readable(void *arg, struct upp_err *err)
 {
-    struct upp_wait             w  = wr_wait_table(NULL);
+    struct upp_wait w = wr_wait_table(NULL);
     WB_CLEANUP(test_closep) int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     (void)arg;
     FAIL_UNLESS(fd >= 0);
@@ -55,21 +54,21 @@ TEST(run_wait_readable_tells_its_limit_from_the_fibers)
 }
 
 struct parking {
-    struct upp_wait  w;
+    struct upp_wait w;
     struct upp_place place;
-    int              woken;
+    int woken;
 };
 
 static WEFT_SUSPENDS int parked(void *arg, struct upp_err *err)
 {
     struct parking *p = arg;
-    p->woken          = p->w.park(p->w.arg, &p->place, UPP_FOREVER, err);
+    p->woken = p->w.park(p->w.arg, &p->place, UPP_FOREVER, err);
     return p->woken < 0 ? p->woken : 0;
 }
 
 static WEFT_SUSPENDS int parking(void *arg, struct upp_err *err)
 {
-    struct parking                                  p   = {.w = wr_wait_table(NULL)};
+    struct parking p = {.w = wr_wait_table(NULL)};
     UPP_CLEANUP(weft_scope_close) struct weft_scope all = {0};
     (void)arg;
     int r = p.w.park(p.w.arg, &p.place, 1, err);
@@ -97,25 +96,25 @@ TEST(run_wait_places)
 
 struct crew {
     struct upp_wait w;
-    bool            ran[5];
-    int             result[5];
-    bool            hang;
+    bool ran[5];
+    int result[5];
+    bool hang;
 };
 
 static WEFT_SUSPENDS void work(void *ctx, size_t i)
 {
     struct crew *c = ctx;
-    c->ran[i]      = true;
-    c->result[i]   = upp_wait_ms(&c->w, c->hang ? 1000000 : 20 - 4 * i, NULL);
+    c->ran[i] = true;
+    c->result[i] = upp_wait_ms(&c->w, c->hang ? 1000000 : 20 - 4 * i, NULL);
 }
 
 static WEFT_SUSPENDS int teams(void *arg, struct upp_err *err)
 {
-    struct crew      c       = {.w = wr_wait_table(NULL)};
-    struct upp_team *t       = NULL;
-    bool             told[5] = {0};
-    size_t           i;
-    int              r;
+    struct crew c = {.w = wr_wait_table(NULL)};
+    struct upp_team *t = NULL;
+    bool told[5] = {0};
+    size_t i;
+    int r;
     (void)arg;
     TRY(c.w.team_open(c.w.arg, 5, work, &c, &t, err));
     for (size_t n = 0; (r = c.w.team_next(c.w.arg, t, &i, err)) > 0; n++) {
@@ -151,8 +150,7 @@ TEST(run_wait_teams_work_beside_the_caller)
     CHECK_INT(test_on_loop(teams, NULL, &err), 0);
 }
 
-/* ---- Calls that share connections
- * --------------------------------------------------------------------------------------- */
+/* ---- Calls that share connections ------------------------------------------------------------ */
 
 #define SEND(text)                                                                                                     \
     {                                                                                                                  \
@@ -162,24 +160,24 @@ TEST(run_wait_teams_work_beside_the_caller)
 enum { MANY = 24 };
 
 struct world {
-    struct faults   *server;
-    struct upp_wait  w;
+    struct faults *server;
+    struct upp_wait w;
     struct upp_http *http;
-    char             slow[100], quick[100], hang[100];
-    unsigned         whole, stopped;
-    int              failed;
+    char slow[100], quick[100], hang[100];
+    unsigned whole, stopped;
+    int failed;
 };
 
 static const struct faults_step quick[] = {SEND("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello")};
-static const struct faults_step hang[]  = {{.act = FAULTS_HANG}};
-static const struct faults_step slow[]  = {
-     SEND("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"),
-     {.act = FAULTS_CHUNK, .bytes = UPP_STR_INIT("data: 1\n\n")},
-     {.act = FAULTS_WAIT, .ms = 2},
-     {.act = FAULTS_CHUNK, .bytes = UPP_STR_INIT("data: 2\n\n")},
-     {.act = FAULTS_WAIT, .ms = 2},
-     {.act = FAULTS_CHUNK, .bytes = UPP_STR_INIT("data: 3\n\n")},
-     {.act = FAULTS_CHUNK},
+static const struct faults_step hang[] = {{.act = FAULTS_HANG}};
+static const struct faults_step slow[] = {
+    SEND("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"),
+    {.act = FAULTS_CHUNK, .bytes = UPP_STR_INIT("data: 1\n\n")},
+    {.act = FAULTS_WAIT, .ms = 2},
+    {.act = FAULTS_CHUNK, .bytes = UPP_STR_INIT("data: 2\n\n")},
+    {.act = FAULTS_WAIT, .ms = 2},
+    {.act = FAULTS_CHUNK, .bytes = UPP_STR_INIT("data: 3\n\n")},
+    {.act = FAULTS_CHUNK},
 };
 
 static WEFT_SUSPENDS int one_slow(void *arg, struct upp_err *err)
@@ -216,7 +214,7 @@ static WEFT_SUSPENDS int all_of_them(void *arg, struct upp_err *err)
     struct world *w = arg;
     for (unsigned round = 0; round < 3; round++) {
         UPP_CLEANUP(weft_scope_close) struct weft_scope all = {0};
-        w->whole                                            = 0;
+        w->whole = 0;
         for (int i = 0; i < MANY; i++)
             TRY(weft_scope_spawn(&all, "call", i % 2 ? one_slow : one_quick, w, NULL, err));
         TRY(weft_scope_join(&all, err));
@@ -229,10 +227,10 @@ static WEFT_SUSPENDS int all_of_them(void *arg, struct upp_err *err)
 /* The one that leads is cancelled, one after the other; another takes over, and those that are left are served. */
 static WEFT_SUSPENDS int leaders_go(void *arg, struct upp_err *err)
 {
-    struct world                                   *w   = arg;
+    struct world *w = arg;
     UPP_CLEANUP(weft_scope_close) struct weft_scope all = {.flags = WEFT_SCOPE_ISOLATED}, rest = {0};
-    struct weft_fiber                              *fibers[6] = {0};
-    int                                             r         = 0;
+    struct weft_fiber *fibers[6] = {0};
+    int r = 0;
     for (int i = 0; r >= 0 && i < 6; i++)
         r = weft_scope_spawn(&all, "hangs", one_stopped, w, &fibers[i], err);
     if (r >= 0)
@@ -264,7 +262,7 @@ static WEFT_SUSPENDS int in_time(void *arg, struct upp_err *err)
 
 static WEFT_SUSPENDS int one_failed(void *arg, struct upp_err *err)
 {
-    struct world           *w = arg;
+    struct world *w = arg;
     struct upp_http_request q = {.url = wb_cstr(w->hang), .head_ms = UPP_FOREVER};
     CALLED(got);
     w->failed = call_http(w->http, &q, &w->w, &got, err);
@@ -275,7 +273,7 @@ static WEFT_SUSPENDS int one_failed(void *arg, struct upp_err *err)
  * own time to pass. */
 static WEFT_SUSPENDS int leader_is_told(void *arg, struct upp_err *err)
 {
-    struct world                                   *w   = arg;
+    struct world *w = arg;
     UPP_CLEANUP(weft_scope_close) struct weft_scope all = {0};
     TRY(weft_scope_spawn(&all, "leads", one_failed, w, NULL, err));
     do /* until libcurl wants nothing any more, or it has failed: a fault was injected */
@@ -302,14 +300,14 @@ static int run_world(weft_fn *fn, struct upp_err *err)
     if (r < 0)
         return r;
     w.http = h;
-    w.w    = wr_wait_table(h);
+    w.w = wr_wait_table(h);
     return test_on_loop(fn, &w, err);
 }
 
 TEST(run_wait_many_calls_share_one_loop)
 {
     struct upp_err err = {0};
-    int            r   = run_world(all_of_them, &err);
+    int r = run_world(all_of_them, &err);
     test_note("%s", err.msg);
     CHECK_INT(r, 0);
 }
@@ -317,7 +315,7 @@ TEST(run_wait_many_calls_share_one_loop)
 TEST(run_wait_another_leads_when_the_leader_goes)
 {
     struct upp_err err = {0};
-    int            r   = run_world(leaders_go, &err);
+    int r = run_world(leaders_go, &err);
     test_note("%s", err.msg);
     CHECK_INT(r, 0);
 }
@@ -348,24 +346,24 @@ static WEFT_SUSPENDS int by_tls(void *arg, struct upp_err *err)
 TEST(run_wait_tls_fits_on_a_fibers_stack)
 {
     /* RSA takes more stack, and as long to make as all the rest: what fails then is the same with the others. */
-    const int                         bits = test_brief() ? 0 : 2048;
-    WB_CLEANUP(cert_done) struct cert ca   = cert_new(&(struct cert_opts){.ca = true, .name = "ca", .rsa_bits = bits});
+    const int bits = test_brief() ? 0 : 2048;
+    WB_CLEANUP(cert_done) struct cert ca = cert_new(&(struct cert_opts){.ca = true, .name = "ca", .rsa_bits = bits});
     WB_CLEANUP(cert_done) struct cert leaf = cert_new(&(struct cert_opts){.issuer = &ca, .rsa_bits = bits});
-    WB_CLEANUP(cert_server_freep) SSL_CTX         *tls   = cert_server(&leaf, NULL);
-    const struct faults_reply                      reply = {.steps = quick, .n = WB_LEN(quick)};
-    const struct faults_opts                       opts  = {.replies = &reply, .n_replies = 1, .tls = tls};
-    WB_CLEANUP(faults_stopp) struct faults        *s     = faults_start(&opts);
-    WB_CLEANUP(weft_loop_closep) struct weft_loop *loop  = NULL;
-    struct upp_err                                 err   = {0};
-    struct world                                   w     = {.server = s};
-    char                                           path[300];
+    WB_CLEANUP(cert_server_freep) SSL_CTX *tls = cert_server(&leaf, NULL);
+    const struct faults_reply reply = {.steps = quick, .n = WB_LEN(quick)};
+    const struct faults_opts opts = {.replies = &reply, .n_replies = 1, .tls = tls};
+    WB_CLEANUP(faults_stopp) struct faults *s = faults_start(&opts);
+    WB_CLEANUP(weft_loop_closep) struct weft_loop *loop = NULL;
+    struct upp_err err = {0};
+    struct world w = {.server = s};
+    char path[300];
     HTTP(h);
     (void)snprintf(path, sizeof path, "%s/ca.pem", test_folder());
     (void)snprintf(w.quick, sizeof w.quick, "%s", faults_url(s, "/"));
     cert_write(&ca, path);
     CHECK_INT(upp_http_new(UPP_OPTS(upp_http_opts, .ca_file = path, .proxy = ""), &h, &err), 0);
     w.http = h;
-    w.w    = wr_wait_table(h);
+    w.w = wr_wait_table(h);
     CHECK_INT(weft_loop_open(UPP_OPTS(weft_loop_opts, .stack_size = test_number("WEFT_STACK", 0)), &loop, &err), 0);
     CHECK_INT(weft_loop_run(loop, "tls", by_tls, &w, &err), 0);
 }

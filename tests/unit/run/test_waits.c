@@ -23,7 +23,7 @@ static WEFT_SUSPENDS int is_status(struct place *p, struct wb_uuid run, uint8_t 
 static WEFT_SUSPENDS int expires_in_time(struct place *p, uint64_t ms, struct upp_err *err)
 {
     struct wr_started s;
-    size_t            n;
+    size_t n;
     TRY(place_start(p, &s, err));
     TRY(is_status(p, s.run, WM_WAITING, err));
     TRY(weft_sleep_ms(ms / 2, err));
@@ -54,8 +54,8 @@ TEST_WITH(waits_of_tools_and_approvals_end, .no_torture = "test_busy.c covers ex
 static WEFT_SUSPENDS int has_default(struct place *p, struct upp_err *err)
 {
     struct wr_started s;
-    struct wm_run     row;
-    int64_t           hours = p->max_runs; /* the test's parameter */
+    struct wm_run row;
+    int64_t hours = p->max_runs; /* the test's parameter */
     TRY(place_start(p, &s, err));
     TRY(is_status(p, s.run, WM_WAITING, err));
     TRY(place_stored(p, s.run, &row, err));
@@ -74,12 +74,12 @@ TEST_WITH(waits_have_defaults, .no_torture = "test_busy.c covers expiry")
 /* Once the tool has its answer, the approval has the rest of its own time, which began with the run's wait. */
 static WEFT_SUSPENDS int rest_is_longer(struct place *p, struct upp_err *err)
 {
-    struct wr_started                         s;
-    struct wm_run                             before, row;
-    struct wr_run_info                        info;
-    struct wr_answer                          answer = {.call = UPP_STR("c1"), .result = UPP_STR("1")};
-    WB_CLEANUP(wb_arena_done) struct wb_arena a      = WB_ARENA(1u << 20);
-    size_t                                    n;
+    struct wr_started s;
+    struct wm_run before, row;
+    struct wr_run_info info;
+    struct wr_answer answer = {.call = UPP_STR("c1"), .result = UPP_STR("1")};
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
+    size_t n;
     TRY(place_start(p, &s, err));
     TRY(is_status(p, s.run, WM_WAITING, err));
     TRY(place_stored(p, s.run, &before, err));
@@ -107,8 +107,8 @@ TEST_WITH(waits_of_what_is_left, .no_torture = "test_busy.c covers expiry")
 static WEFT_SUSPENDS int answers_late(struct place *p, struct upp_err *err)
 {
     struct wr_started s;
-    struct upp_err    why    = {0};
-    struct wr_answer  answer = {.call = UPP_STR("c1"), .approved = true};
+    struct upp_err why = {0};
+    struct wr_answer answer = {.call = UPP_STR("c1"), .approved = true};
     TRY(place_start(p, &s, err));
     TRY(is_status(p, s.run, WM_WAITING, err));
     rig_close(&p->rig);
@@ -128,13 +128,13 @@ TEST(waits_refuse_late_answers)
 static WEFT_SUSPENDS int denies(struct place *p, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
-    struct upp_str                            text;
+    struct upp_str text;
     TRY(wr_denial(&a, UPP_STR("not \"now\""), &text, err));
     FAIL_UNLESS(wb_str_eq(text, UPP_STR("\"Tool execution denied by approval handler: not \\\"now\\\"\"")));
     TRY(wr_denial(&a, UPP_STR(""), &text, err));
     FAIL_UNLESS(wb_str_eq(text, UPP_STR("\"Tool execution denied by approval handler\"")));
     struct wr_started s;
-    struct wr_answer  answer = {.call = UPP_STR("c1"), .reason = UPP_STR("no")};
+    struct wr_answer answer = {.call = UPP_STR("c1"), .reason = UPP_STR("no")};
     TRY(place_start(p, &s, err));
     TRY(is_status(p, s.run, WM_WAITING, err));
     TRY(wr_answer(p->rig.engine, &rig_owner, s.run, &answer, 1, err));

@@ -16,9 +16,9 @@ static void free_text(struct upp_str *s)
 /* covers: AAP-16/1 */
 TEST(agentapi_message_is_built_of_deltas_and_contents)
 {
-    UPP_CLEANUP(weft_agentapi_message_freep) struct weft_agentapi_message *m   = NULL;
-    WB_CLEANUP(free_text) struct upp_str                                   out = {0};
-    struct upp_err                                                         err;
+    UPP_CLEANUP(weft_agentapi_message_freep) struct weft_agentapi_message *m = NULL;
+    WB_CLEANUP(free_text) struct upp_str out = {0};
+    struct upp_err err;
     CHECK(weft_agentapi_message_new(UPP_OPTS(weft_agentapi_message_opts, .id = "msg_1"), &m, &err) == 0);
     CHECK(weft_agentapi_message_add_delta_content(m, 0, TEXT("Hel"), &err) == 0);
     CHECK(weft_agentapi_message_add_delta_content(m, 0, TEXT("lo"), &err) == 0);
@@ -39,9 +39,9 @@ TEST(agentapi_message_is_built_of_deltas_and_contents)
 /* covers: AAP-16/2 */
 TEST(agentapi_message_refuses_what_cannot_be)
 {
-    UPP_CLEANUP(weft_agentapi_message_freep) struct weft_agentapi_message *m   = NULL;
-    WB_CLEANUP(free_text) struct upp_str                                   was = {0}, is = {0};
-    struct upp_err                                                         err;
+    UPP_CLEANUP(weft_agentapi_message_freep) struct weft_agentapi_message *m = NULL;
+    WB_CLEANUP(free_text) struct upp_str was = {0}, is = {0};
+    struct upp_err err;
     CHECK(weft_agentapi_message_new(NULL, &m, &err) == 0);
     CHECK_INT(weft_agentapi_message_add_delta_content(m, 1, TEXT("x"), &err), -UPP_EINVALID); /* not the next one */
     CHECK_INT(weft_agentapi_message_content_completed(m, 0, &err), -UPP_EINVALID);            /* never begun */
@@ -68,8 +68,8 @@ TEST(agentapi_message_refuses_what_cannot_be)
 TEST_WITH(agentapi_message_has_limits, .no_torture = "thousands of contents")
 {
     UPP_CLEANUP(weft_agentapi_message_freep) struct weft_agentapi_message *m = NULL;
-    struct upp_err                                                         err;
-    int                                                                    r = 0;
+    struct upp_err err;
+    int r = 0;
     CHECK(weft_agentapi_message_new(NULL, &m, &err) == 0);
     for (size_t i = 0; r == 0 && i < WEFT_AGENTAPI_CONTENTS; i++)
         r = weft_agentapi_message_add_content(m, TEXT(""), &err);

@@ -39,7 +39,7 @@ UPP_PRINTF(1, 2)
 static struct upp_str written(const char *fmt, ...)
 {
     static char text[1000];
-    va_list     args;
+    va_list args;
     va_start(args, fmt);
     int n = vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
@@ -84,7 +84,7 @@ TEST(config_retry_has_all_numbers)
 {
     static const struct {
         const char *retry;
-        uint64_t    said, first, second; /* what the server says; the delays, 0: it is not tried again */
+        uint64_t said, first, second; /* what the server says; the delays, 0: it is not tried again */
     } cases[] = {
         {"{strategy: linear}", 0, 1000, 2000},
         {"{strategy: linear, base_delay_ms: 20, max_attempts: 1}", 0, 20, 0},
@@ -100,8 +100,8 @@ TEST(config_retry_has_all_numbers)
     for (size_t i = 0; i < WB_LEN(cases); i++) {
         WB_CLEANUP(wc_config_freep) struct wc_config *c = NULL;
         struct upp_err err, limited = {.code = UPP_ERATE, .retry_after_ms = cases[i].said};
-        uint64_t       first = 0, second = 0;
-        char           text[300];
+        uint64_t first = 0, second = 0;
+        char text[300];
         (void)snprintf(text, sizeof text,
                        "models: {e: {provider: scripted, echo: true, retry: %s}}\nagents: {a: {model: e}}\n",
                        cases[i].retry);
@@ -118,7 +118,7 @@ TEST(config_retry_has_all_numbers)
 TEST(config_bucket_has_its_tokens)
 {
     WB_CLEANUP(wc_config_freep) struct wc_config *c = NULL;
-    struct upp_err                                err;
+    struct upp_err err;
     int r = parse("models: {e: {provider: scripted, echo: true, retry: {strategy: token_bucket, max_tokens: 2,\n"
                   "  refill_per_second: 0.001}}}\nagents: {a: {model: e}}\n",
                   &c, &err);
@@ -133,17 +133,17 @@ TEST(config_bucket_has_its_tokens)
 TEST(config_retry_after_max_reaches_the_provider)
 {
     static const struct faults_step slow[] = {
-        {.act   = FAULTS_SEND,
+        {.act = FAULTS_SEND,
          .bytes = UPP_STR_INIT("HTTP/1.1 429 Slow\r\nRetry-After: 7200\r\nContent-Length: 0\r\n\r\n")}};
     FAULTS_SERVER(s, FAULTS_REPLY(slow));
-    WB_CLEANUP(wc_config_freep) struct wc_config *c      = NULL;
-    UPP_CLEANUP(upp_step_closep) struct upp_step *step   = NULL;
-    struct upp_part                               part   = {.kind = UPP_PART_TEXT, .text = UPP_STR("hello")};
-    const struct upp_message                      m      = {.role = UPP_ROLE_USER, .parts = &part, .n_parts = 1};
-    const struct upp_message                     *list[] = {&m};
-    const struct upp_request                      q      = {.messages = list, .n_messages = 1, .attempt = 1};
-    struct upp_err                                err    = {0};
-    char                                          text[300];
+    WB_CLEANUP(wc_config_freep) struct wc_config *c = NULL;
+    UPP_CLEANUP(upp_step_closep) struct upp_step *step = NULL;
+    struct upp_part part = {.kind = UPP_PART_TEXT, .text = UPP_STR("hello")};
+    const struct upp_message m = {.role = UPP_ROLE_USER, .parts = &part, .n_parts = 1};
+    const struct upp_message *list[] = {&m};
+    const struct upp_request q = {.messages = list, .n_messages = 1, .attempt = 1};
+    struct upp_err err = {0};
+    char text[300];
     (void)snprintf(text, sizeof text,
                    "models: {e: {provider: ollama, model: m, base_url: '%s', retry: {retry_after_max_ms: 86400000}}}\n"
                    "agents: {a: {model: e}}\n",
@@ -156,8 +156,8 @@ TEST(config_retry_after_max_reaches_the_provider)
 TEST(config_has_what_the_file_says)
 {
     WB_CLEANUP(wc_config_freep) struct wc_config *c = NULL;
-    struct upp_err                                err;
-    int                                           r = parse(whole, &c, &err);
+    struct upp_err err;
+    int r = parse(whole, &c, &err);
     ALWAYS((r == 0) == (c != NULL));
     test_note("%s: %s", r < 0 ? err.where : "", r < 0 ? err.msg : "");
     CHECK_INT(r, 0);
@@ -181,7 +181,7 @@ TEST(config_has_what_the_file_says)
     CHECK(c->log_level == WB_DEBUG && c->log_format == WB_LOG_JSON && c->has_log_level);
     CHECK(c->n_models == 1 && c->n_tools == 3 && c->n_agents == 2 && c->default_agent == &c->agents[1]);
     struct upp_err limited = {.code = UPP_ERATE};
-    uint64_t       ms      = 0;
+    uint64_t ms = 0;
     CHECK(c->models[0].model && upp_retry_failed(c->models[0].model->retry, &limited, 5, &ms) == 1 && ms >= 2000);
     CHECK_INT(upp_retry_failed(c->models[0].model->retry, &limited, 6, &ms), 0);
     CHECK_STR(c->models[0].params, UPP_STR("{\"temperature\":0.5,\"n\":10,\"x\":\"1\",\"y\":[null,true]}"));
@@ -208,7 +208,7 @@ TEST(config_has_what_the_file_says)
 TEST(config_has_defaults)
 {
     WB_CLEANUP(wc_config_freep) struct wc_config *c = NULL;
-    struct upp_err                                err;
+    struct upp_err err;
     CHECK_INT(parse("models: {e: {provider: scripted, echo: true}}\nagents: {a: {model: e}}\n", &c, &err), 0);
     CHECK_STR(c->host, UPP_STR("127.0.0.1"));
     CHECK(c->port == 8787 && c->store == &ws_sqlite_driver && c->durability == WM_SYNC && c->on_busy == WR_REJECT);
@@ -225,12 +225,12 @@ TEST_WITH(config_waits_are_durations, .no_torture = "config_has_what_the_file_sa
 {
     static const struct {
         const char *text;
-        uint64_t    ms;
+        uint64_t ms;
     } rows[] = {{"1s", 1000}, {"90s", 90000}, {"30m", 1800000}, {"24h", 86400000}, {"7d", 604800000}};
     for (size_t i = 0; i < WB_LEN(rows); i++) {
         WB_CLEANUP(wc_config_freep) struct wc_config *c = NULL;
-        struct upp_err                                err;
-        struct upp_str                                text =
+        struct upp_err err;
+        struct upp_str text =
             written("models: {e: {provider: scripted, echo: true}}\nagents: {a: {model: e}}\nwaits: {approval: %s}\n",
                     rows[i].text);
         test_note("%s", rows[i].text);
@@ -242,7 +242,7 @@ TEST_WITH(config_waits_are_durations, .no_torture = "config_has_what_the_file_sa
 TEST_WITH(config_may_be_json, .no_torture = "config_has_what_the_file_says is tortured")
 {
     WB_CLEANUP(wc_config_freep) struct wc_config *c = NULL;
-    struct upp_err                                err;
+    struct upp_err err;
     CHECK_INT(parse("{\n\t\"models\": {\"e\": {\"provider\": \"scripted\", \"echo\": true}},\n"
                     "\t\"agents\": {\"a\": {\"model\": \"e\", \"system\": \"caf\\u00e9\\n\\\"x\\\"\"}}\n}\n",
                     &c, &err),
@@ -255,8 +255,8 @@ TEST_WITH(config_store_is_written_in_several_ways, .no_torture = "config_has_wha
     static const char *const stores[] = {"'memory:'", "memory", "\"memory:\""};
     for (size_t i = 0; i < WB_LEN(stores); i++) {
         WB_CLEANUP(wc_config_freep) struct wc_config *c = NULL;
-        struct upp_err                                err;
-        struct upp_str                                text =
+        struct upp_err err;
+        struct upp_str text =
             written("models: {e: {provider: scripted, echo: true}}\nagents: {a: {model: e}}\nstore: %s\n", stores[i]);
         test_note("%s", stores[i]);
         CHECK_INT(wc_config_parse("x.yaml", text, &opts, NULL, &c, &err), 0);
@@ -267,12 +267,12 @@ TEST_WITH(config_store_is_written_in_several_ways, .no_torture = "config_has_wha
 /* Where the file lies decides about paths; the demo is one. */
 TEST(config_of_the_demo_is_right)
 {
-    WB_CLEANUP(wc_config_freep) struct wc_config *c      = NULL;
-    WB_CLEANUP(wc_report_done) struct wc_report   report = {0};
-    struct upp_err                                err;
-    char                                          path[1000];
-    struct wc_opts                                all = opts;
-    all.makers                                        = &wc_makers;
+    WB_CLEANUP(wc_config_freep) struct wc_config *c = NULL;
+    WB_CLEANUP(wc_report_done) struct wc_report report = {0};
+    struct upp_err err;
+    char path[1000];
+    struct wc_opts all = opts;
+    all.makers = &wc_makers;
     (void)snprintf(path, sizeof path, "%s", test_source("../demo/weft.yaml"));
     CHECK_INT(wc_config_load(path, &all, &report, &c, &err), 0);
     CHECK_INT(report.n, 0);
@@ -289,8 +289,8 @@ TEST(config_for_the_store_alone)
                                "agents: {one: {model: e}, two: {model: none}}\n";
     static const struct {
         const char *text;
-        int         r;
-        size_t      agents;
+        int r;
+        size_t agents;
     } cases[] = {
         {"store: sqlite:x.db\nsearch: words\n", 0, 0},
         {"store: sqlite:x.db\n%s", 0, 0},
@@ -305,11 +305,11 @@ TEST(config_for_the_store_alone)
     struct wc_opts only = opts;
     only.no_files = only.only_store = true;
     for (size_t i = 0; i < WB_LEN(cases); i++) {
-        WB_CLEANUP(wc_config_freep) struct wc_config *c      = NULL;
-        WB_CLEANUP(wc_report_done) struct wc_report   report = {0};
-        struct upp_err                                err    = {0};
-        char                                          text[800];
-        const char                                   *at = strstr(cases[i].text, "%s");
+        WB_CLEANUP(wc_config_freep) struct wc_config *c = NULL;
+        WB_CLEANUP(wc_report_done) struct wc_report report = {0};
+        struct upp_err err = {0};
+        char text[800];
+        const char *at = strstr(cases[i].text, "%s");
         (void)snprintf(text, sizeof text, "%.*s%s", (int)(at ? at - cases[i].text : (long)strlen(cases[i].text)),
                        cases[i].text, at ? rest : "");
         int r = wc_config_parse("weft.yaml", wb_cstr(text), &only, &report, &c, &err);
@@ -332,9 +332,9 @@ TEST(config_files_of_tls_are_there)
         {"{certificate: /dev/zero, key: '/etc/${KEY}'}", "there is no file '/etc/${KEY}'"},
     };
     for (size_t i = 0; i < WB_LEN(cases); i++) {
-        WB_CLEANUP(wc_config_freep) struct wc_config *c   = NULL;
-        struct upp_err                                err = {0};
-        struct upp_str                                text =
+        WB_CLEANUP(wc_config_freep) struct wc_config *c = NULL;
+        struct upp_err err = {0};
+        struct upp_str text =
             written("models: {e: {provider: scripted, echo: true}}\nagents: {one: {model: e}}\nserver: {tls: %s}\n",
                     cases[i].tls);
         CHECK_INT(parse(text.p, &c, &err), cases[i].mistake ? -UPP_EINVALID : 0);
@@ -346,7 +346,7 @@ TEST(config_files_of_tls_are_there)
 TEST(config_that_is_not_there)
 {
     struct wc_config *c = NULL;
-    struct upp_err    err;
+    struct upp_err err;
     CHECK_INT(wc_config_load("/nonexistent/weft.yaml", &opts, NULL, &c, &err), -UPP_ENOTFOUND);
     CHECK(!c && strstr(err.where, "/nonexistent/weft.yaml"));
 }
@@ -355,7 +355,7 @@ TEST(config_that_is_not_there)
 
 struct call {
     const struct wa_command *command;
-    struct wa_command_end    end;
+    struct wa_command_end end;
 };
 
 WEFT_SUSPENDS static int run_tool(void *arg, struct upp_err *err)
@@ -366,13 +366,13 @@ WEFT_SUSPENDS static int run_tool(void *arg, struct upp_err *err)
 
 TEST_WITH(config_tools_run_with_what_it_says, .no_torture = "the command tests are tortured")
 {
-    static const char        text[] = "models: {e: {provider: scripted, echo: true}}\n"
-                                      "agents: {a: {model: e}}\n"
-                                      "tools:\n"
-                                      "  map: {command: [env], env: {A: 'x ${KEY}', B: '$${KEY}', LANG: C, E: ''}}\n"
-                                      "  list: {command: [env], env: [KEY]}\n"
-                                      "  words: {command: [sh, -c, 'pwd; echo \"$1\"', '', 'a ${KEY}']}\n"
-                                      "  here: {command: [./passwd]}\n";
+    static const char text[] = "models: {e: {provider: scripted, echo: true}}\n"
+                               "agents: {a: {model: e}}\n"
+                               "tools:\n"
+                               "  map: {command: [env], env: {A: 'x ${KEY}', B: '$${KEY}', LANG: C, E: ''}}\n"
+                               "  list: {command: [env], env: [KEY]}\n"
+                               "  words: {command: [sh, -c, 'pwd; echo \"$1\"', '', 'a ${KEY}']}\n"
+                               "  here: {command: [./passwd]}\n";
     static const char *const want[] = {
         "PATH=/usr/local/bin:/usr/bin:/bin\nA=x s3cret\nB=${KEY}\nLANG=C\nE=\nWEFT_CALL_KEY=k\n",
         "PATH=/usr/local/bin:/usr/bin:/bin\nKEY=s3cret\nWEFT_CALL_KEY=k\n",
@@ -380,11 +380,11 @@ TEST_WITH(config_tools_run_with_what_it_says, .no_torture = "the command tests a
         "",
     };
     WB_CLEANUP(wc_config_freep) struct wc_config *c = NULL;
-    struct upp_err                                err;
+    struct upp_err err;
     CHECK_INT(wc_config_parse("/etc/weft.yaml", wb_cstr(text), &opts, NULL, &c, &err), 0);
     for (size_t i = 0; i < WB_LEN(want); i++) {
-        WB_CLEANUP(wa_command_end_done) struct wa_command_end end  = {0};
-        struct call                                           call = {.command = c->tools[i].command};
+        WB_CLEANUP(wa_command_end_done) struct wa_command_end end = {0};
+        struct call call = {.command = c->tools[i].command};
         CHECK_INT(test_on_loop(run_tool, &call, &err), 0);
         end = call.end;
         CHECK_STR(wb_buf_str(&end.out), wb_cstr(want[i]));

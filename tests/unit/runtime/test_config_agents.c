@@ -44,9 +44,9 @@ static struct weft_middleware limits(const struct weft_budget *opts)
 
 /* What was put around an agent, to look at. */
 struct surrounding {
-    struct wr_middleware          pub;
+    struct wr_middleware pub;
     const struct weft_middleware *list;
-    size_t                        n;
+    size_t n;
 };
 
 static int middleware(const struct weft_middleware *list, size_t n, const struct weft_agent *agent,
@@ -57,7 +57,7 @@ static int middleware(const struct weft_middleware *list, size_t n, const struct
     struct surrounding *s = wb_alloc(sizeof *s);
     if (!s)
         return upp_fail(err, UPP_ENOMEM, "no memory");
-    *s   = (struct surrounding){.list = list, .n = n};
+    *s = (struct surrounding){.list = list, .n = n};
     *ret = &s->pub;
     return 0;
 }
@@ -66,20 +66,20 @@ static void middleware_free(const struct wr_middleware *a)
 {
     union {
         const struct wr_middleware *in;
-        void                       *out;
+        void *out;
     } it = {.in = a};
     wb_free(it.out);
 }
 
-static const struct wc_makers all  = {.loop            = loop,
-                                      .react           = react,
-                                      .plan            = plan,
-                                      .logging         = logging,
-                                      .guardrails      = guardrails,
-                                      .memory          = memory,
-                                      .budget          = limits,
-                                      .middleware      = middleware,
-                                      .middleware_free = middleware_free};
+static const struct wc_makers all = {.loop = loop,
+                                     .react = react,
+                                     .plan = plan,
+                                     .logging = logging,
+                                     .guardrails = guardrails,
+                                     .memory = memory,
+                                     .budget = limits,
+                                     .middleware = middleware,
+                                     .middleware_free = middleware_free};
 static const struct wc_makers some = {.loop = loop};
 
 static int parse(const char *text, const struct wc_makers *makers, struct wc_config **ret, struct upp_err *err)
@@ -103,7 +103,7 @@ TEST(config_strategies_have_their_numbers)
         "  f: {model: e, strategy: {loop: }}\n"
         "  g: {model: e}\n";
     WB_CLEANUP(wc_config_freep) struct wc_config *c = NULL;
-    struct upp_err                                err;
+    struct upp_err err;
     CHECK_INT(parse(text, &all, &c, &err), 0);
     const struct wc_agent *a = c->agents;
     CHECK(a[0].kind == WC_REACT && a[0].def.strategy->opts == &a[0].react && a[0].react.max_steps == 0);
@@ -127,8 +127,8 @@ TEST(config_of_what_is_not_built)
     };
     for (size_t i = 0; i < WB_LEN(cases); i++) {
         WB_CLEANUP(wc_config_freep) struct wc_config *c = NULL;
-        struct upp_err                                err;
-        char                                          text[300];
+        struct upp_err err;
+        char text[300];
         (void)snprintf(text, sizeof text, MODELS "agents:\n  a: {model: e, %s}\n", cases[i].agent);
         CHECK_INT(parse(text, &some, &c, &err), -UPP_EINVALID);
         CHECK_STR(wb_cstr(err.msg), wb_cstr(cases[i].want));
@@ -148,8 +148,8 @@ TEST(config_agents_have_rights)
         "  b: {max_depth: 2, max_agent_messages: 5, title: 'The B', description: It helps.}\n"
         "  c: {model: e, allow_client_system: true}\n";
     WB_CLEANUP(wc_config_freep) struct wc_config *c = NULL;
-    struct upp_err                                err;
-    int                                           r = parse(text, &all, &c, &err);
+    struct upp_err err;
+    int r = parse(text, &all, &c, &err);
     test_note("%s", r < 0 ? err.msg : "");
     CHECK_INT(r, 0);
     const struct wr_agent_def *a = &c->agents[0].def, *b = &c->agents[1].def;
@@ -183,7 +183,7 @@ TEST(config_handoffs_are_tools)
                "  travel: {model: e, title: Travel Planner, description: It plans., handoff: [weather]}\n"
                "  news: {model: e}\n";
     WB_CLEANUP(wc_config_freep) struct wc_config *c = NULL;
-    struct upp_err                                err;
+    struct upp_err err;
     CHECK_INT(parse(text, &all, &c, &err), 0);
     const struct wr_agent_def *a = &c->agents[0].def;
     CHECK(a->n_tools == 3 && a->n_handoffs == 2 && a->tools[0].kind == WR_TOOL_CLIENT);
@@ -220,11 +220,11 @@ TEST(config_middleware_is_read_and_made)
                "  b: {model: e, middleware: [logging, memory]}\n"
                "  c: {model: e, middleware: []}\n";
     WB_CLEANUP(wc_config_freep) struct wc_config *c = NULL;
-    struct upp_err                                err;
-    int                                           r = parse(text, &all, &c, &err);
+    struct upp_err err;
+    int r = parse(text, &all, &c, &err);
     test_note("%s: %s", r < 0 ? err.where : "", r < 0 ? err.msg : "");
     CHECK_INT(r, 0);
-    const struct wc_agent      *a = &c->agents[0];
+    const struct wc_agent *a = &c->agents[0];
     const struct wc_middleware *m = a->middleware;
     CHECK(a->n_middleware == 4 && m[0].kind == WC_LOGGING && m[0].logging.include_messages && m[0].logging.no_timing);
     CHECK(strcmp(m[0].logging.level, "debug") == 0 && m[1].kind == WC_BUDGET && m[1].budget.max_tokens == 5);
@@ -246,7 +246,7 @@ TEST(config_middleware_is_read_and_made)
 TEST(config_middleware_that_cannot_be_made_is_a_mistake)
 {
     WB_CLEANUP(wc_config_freep) struct wc_config *c = NULL;
-    struct upp_err                                err;
+    struct upp_err err;
     CHECK_INT(parse(MODELS "agents:\n"
                            "  a: {model: e, middleware: [logging]}\n"
                            "  b: {model: e, middleware: [logging, memory, logging, memory, logging]}\n",
@@ -266,7 +266,7 @@ TEST(config_tools_of_a_round)
                "  u: {parameters: {type: object, required: [y]}, after: [v], check: false}\n"
                "  v: {command: [cat], limits: {seconds: 7}}\n";
     WB_CLEANUP(wc_config_freep) struct wc_config *c = NULL;
-    struct upp_err                                err;
+    struct upp_err err;
     CHECK_INT(parse(text, &all, &c, &err), 0);
     const struct wr_tool *t = c->agents[0].def.tools;
     CHECK(t[0].sequential && t[0].withheld && t[0].timeout_ms == 1500 && t[0].n_after == 3);

@@ -6,9 +6,9 @@
 
 TEST(dotenv_lines)
 {
-    WB_CLEANUP(wc_dotenv_done) struct wc_dotenv d    = {0};
-    unsigned                                    line = 0;
-    struct upp_err                              err  = {0};
+    WB_CLEANUP(wc_dotenv_done) struct wc_dotenv d = {0};
+    unsigned line = 0;
+    struct upp_err err = {0};
     static const char text[] = "\xef\xbb\xbf# a comment\n\n  A=one \nexport B = 'two # words' # and a "
                                "comment\nC=\"x\\n\\t\\\"\\\\\\$y\"\r\nD=\nE=a#b\nA=last\n_1=''";
     CHECK(wc_dotenv_get(&d, "A") == NULL);
@@ -32,14 +32,14 @@ TEST(dotenv_mistakes)
     static const char *const wrong[] = {"A",     "A B=1",     "-A=1",   "A=b c",  "A='b",
                                         "A=\"b", "A=\"\\x\"", "A='b'c", "A=\"b\\"};
     for (size_t i = 0; i < WB_LEN(wrong); i++) {
-        WB_CLEANUP(wc_dotenv_done) struct wc_dotenv d    = {0};
-        unsigned                                    line = 0;
-        struct upp_err                              err  = {0};
-        int                                         r    = wc_dotenv_parse(&d, wb_cstr(wrong[i]), &line, &err);
+        WB_CLEANUP(wc_dotenv_done) struct wc_dotenv d = {0};
+        unsigned line = 0;
+        struct upp_err err = {0};
+        int r = wc_dotenv_parse(&d, wb_cstr(wrong[i]), &line, &err);
         CHECK(r == -UPP_EINVALID && line == 1);
     }
-    WB_CLEANUP(wc_dotenv_done) struct wc_dotenv d    = {0};
-    unsigned                                    line = 0;
-    struct upp_err                              err  = {0};
+    WB_CLEANUP(wc_dotenv_done) struct wc_dotenv d = {0};
+    unsigned line = 0;
+    struct upp_err err = {0};
     CHECK(wc_dotenv_parse(&d, UPP_STR("A=b\0c"), &line, &err) == -UPP_EINVALID);
 }

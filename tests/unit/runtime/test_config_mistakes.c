@@ -19,10 +19,10 @@ static const struct wc_opts opts = {.size = sizeof opts, .env = environment, .re
 /* "LINE:COLUMN: sentence", a line for each; warnings have "warning: " before the sentence. */
 static int mistakes(struct upp_str text, struct wb_buf *to)
 {
-    WB_CLEANUP(wc_config_freep) struct wc_config *c      = NULL;
-    WB_CLEANUP(wc_report_done) struct wc_report   report = {0};
-    struct upp_err                                err    = {0};
-    int                                           r = wc_config_parse("/etc/weft.yaml", text, &opts, &report, &c, &err);
+    WB_CLEANUP(wc_config_freep) struct wc_config *c = NULL;
+    WB_CLEANUP(wc_report_done) struct wc_report report = {0};
+    struct upp_err err = {0};
+    int r = wc_config_parse("/etc/weft.yaml", text, &opts, &report, &c, &err);
     for (size_t i = 0; i < report.n; i++)
         wb_buf_addf(to, "%u:%u: %s%.*s\n", report.list[i].line, report.list[i].column,
                     report.list[i].warning ? "warning: " : "", UPP_FMT(report.list[i].text));
@@ -339,15 +339,15 @@ TEST_WITH(config_that_is_no_yaml, .no_torture = "libfyaml does not allocate thro
 {
     static const struct {
         const char *text;
-        unsigned    line;
+        unsigned line;
     } broken[] = {
         {GOOD "store: [a\n", 3}, {GOOD "a: b: c\n", 3}, {GOOD "\tx: y\n", 3}, {GOOD "store: \"a\n", 3}, {"}\n", 1},
         {GOOD "a: 'x", 3},
     };
     for (size_t i = 0; i < WB_LEN(broken); i++) {
-        WB_CLEANUP(wc_config_freep) struct wc_config *c      = NULL;
-        WB_CLEANUP(wc_report_done) struct wc_report   report = {0};
-        struct upp_err                                err    = {0};
+        WB_CLEANUP(wc_config_freep) struct wc_config *c = NULL;
+        WB_CLEANUP(wc_report_done) struct wc_report report = {0};
+        struct upp_err err = {0};
         test_note("%s", broken[i].text);
         CHECK_INT(wc_config_parse("w.yaml", wb_cstr(broken[i].text), &opts, &report, &c, &err), -UPP_EINVALID);
         CHECK(report.n == 1 && report.list[0].line >= broken[i].line && report.list[0].line <= broken[i].line + 1);
@@ -356,10 +356,10 @@ TEST_WITH(config_that_is_no_yaml, .no_torture = "libfyaml does not allocate thro
 
 TEST(config_finds_all_mistakes)
 {
-    WB_CLEANUP(wc_config_freep) struct wc_config *c      = NULL;
-    WB_CLEANUP(wc_report_done) struct wc_report   report = {0};
-    WB_CLEANUP(wb_buf_done) struct wb_buf         text   = WB_BUF(1u << 20);
-    struct upp_err                                err    = {0};
+    WB_CLEANUP(wc_config_freep) struct wc_config *c = NULL;
+    WB_CLEANUP(wc_report_done) struct wc_report report = {0};
+    WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(1u << 20);
+    struct upp_err err = {0};
     wb_buf_add(&text, UPP_STR("store: x\nagents:\n"));
     for (int i = 0; i < 300; i++)
         wb_buf_addf(&text, "  a%d: {model: none}\n", i);
@@ -382,7 +382,7 @@ static int limit(struct wb_buf *text, struct upp_err *err)
 TEST_WITH(config_bombs_do_not_go_off, .no_torture = "libfyaml does not allocate through the table")
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(2u << 20);
-    struct upp_err                        err  = {0};
+    struct upp_err err = {0};
     wb_buf_add(&text, UPP_STR("a0: &a0 [lol, lol, lol, lol, lol, lol, lol, lol, lol]\n"));
     for (int i = 1; i < 12; i++)
         wb_buf_addf(&text, "a%d: &a%d [*a%d, *a%d, *a%d, *a%d, *a%d, *a%d, *a%d, *a%d, *a%d]\n", i, i, i - 1, i - 1,
@@ -411,7 +411,7 @@ TEST_WITH(config_bombs_do_not_go_off, .no_torture = "libfyaml does not allocate 
 TEST_WITH(config_is_not_too_large, .no_torture = "libfyaml does not allocate through the table")
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(2u << 20);
-    struct upp_err                        err  = {0};
+    struct upp_err err = {0};
     for (int i = 0; i < 1 << 17; i++)
         wb_buf_add(&text, UPP_STR("# comment\n"));
     CHECK_INT(limit(&text, &err), -UPP_EINVALID);
@@ -431,7 +431,7 @@ TEST_WITH(config_chains_of_agents_end, .no_torture = "libfyaml does not allocate
 {
     for (int n = 8; n <= 9; n++) {
         WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(1u << 20);
-        struct upp_err                        err  = {0};
+        struct upp_err err = {0};
         wb_buf_add(&text, UPP_STR("models: {e: {provider: scripted, echo: true}}\nagents:\n"));
         for (int i = n; i > 0; i--)
             wb_buf_addf(&text, "  a%d: {model: e, tools: [%s%d]}\n", i, "a", i - 1);
@@ -459,11 +459,11 @@ TEST_WITH(config_scripts_are_read, .no_torture = "config_of_the_demo_is_right is
         {"passwd", "the script of this model cannot be used: "},
     };
     struct wc_opts with_files = opts;
-    with_files.no_files       = false;
+    with_files.no_files = false;
     for (size_t i = 0; i < WB_LEN(cases); i++) {
-        WB_CLEANUP(wc_config_freep) struct wc_config *c    = NULL;
-        WB_CLEANUP(wb_buf_done) struct wb_buf         text = WB_BUF(4096);
-        struct upp_err                                err  = {0};
+        WB_CLEANUP(wc_config_freep) struct wc_config *c = NULL;
+        WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(4096);
+        struct upp_err err = {0};
         wb_buf_addf(&text, "models: {e: {provider: scripted, script: %s}}\nagents: {a: {model: e}}\n", cases[i].script);
         CHECK_INT(wc_config_parse("/etc/w.yaml", wb_buf_str(&text), &with_files, NULL, &c, &err), -UPP_EINVALID);
         CHECK_STR(wb_cstr(err.where), UPP_STR("/etc/w.yaml:1:10"));

@@ -17,9 +17,9 @@ static void close_db(sqlite3 **db)
 
 TEST(libraries_sqlite_uses_our_memory_and_files)
 {
-    char                          name[600];
-    struct fault_account          before = fault_account();
-    WB_CLEANUP(close_db) sqlite3 *db     = NULL;
+    char name[600];
+    struct fault_account before = fault_account();
+    WB_CLEANUP(close_db) sqlite3 *db = NULL;
     (void)snprintf(name, sizeof name, "%s/x.db", test_folder());
     CHECK_INT(sqlite3_open(name, &db), SQLITE_OK);
     CHECK_INT(sqlite3_exec(db,
@@ -34,9 +34,9 @@ TEST(libraries_sqlite_uses_our_memory_and_files)
 TEST(libraries_curl_uses_our_memory)
 {
     struct fault_account before = fault_account();
-    CURL                *easy   = curl_easy_init();
+    CURL *easy = curl_easy_init();
     CHECK(easy);
-    CURLcode             r   = curl_easy_setopt(easy, CURLOPT_URL, "http://127.0.0.1:1/");
+    CURLcode r = curl_easy_setopt(easy, CURLOPT_URL, "http://127.0.0.1:1/");
     struct fault_account now = fault_account();
     curl_easy_cleanup(easy);
     CHECK(r == CURLE_OK && now.blocks > before.blocks);

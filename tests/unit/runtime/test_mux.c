@@ -24,10 +24,10 @@ static void free_text(struct upp_str *s)
 static int route(struct wb_arena *a, const struct weft_mux_rule *rules, size_t n, const struct weft_mux_opts *opts,
                  const char *envelope, struct we_envelope *ret)
 {
-    UPP_CLEANUP(weft_mux_freep) struct weft_mux *m    = NULL;
-    WB_CLEANUP(free_text) struct upp_str         text = {0};
-    struct upp_err                               err  = {0};
-    int                                          r    = envelope ? weft_mux_new(rules, n, opts, &m, &err) : -UPP_ENOMEM;
+    UPP_CLEANUP(weft_mux_freep) struct weft_mux *m = NULL;
+    WB_CLEANUP(free_text) struct upp_str text = {0};
+    struct upp_err err = {0};
+    int r = envelope ? weft_mux_new(rules, n, opts, &m, &err) : -UPP_ENOMEM;
     if (r >= 0)
         r = weft_mux_route(m, wb_cstr(envelope), &text, &err);
     test_note("%s %s", err.msg, text.p ? text.p : "");
@@ -36,7 +36,7 @@ static int route(struct wb_arena *a, const struct weft_mux_rule *rules, size_t n
 
 static char plan_reply[] = REPLY(",\"trace\":{\"id\":\"theirs\",\"parents\":[\"x\"],\"tags\":[\"t\"],\"cost\":{\"input_"
                                  "tokens\":2}},\"role\":\"agent\",\"mine\":1");
-static char low_reply[]  = REPLY(",\"confidence\":{\"score\":0.2}");
+static char low_reply[] = REPLY(",\"confidence\":{\"score\":0.2}");
 static char reflect_reply[] = "Reflected.";
 
 static const struct weft_mux_rule two[] = {
@@ -47,8 +47,8 @@ static const struct weft_mux_rule two[] = {
 TEST(mux_is_the_specifications)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(ENVELOPES_ROOM);
-    struct we_envelope                        e;
-    struct wb_uuid                            id;
+    struct we_envelope e;
+    struct wb_uuid id;
     CHECK(route(&a, two, 2, NULL, envelopes_text(&a, "user", "plan", ",\"trace\":{\"id\":\"q\",\"parents\":[\"p\"]}"),
                 &e) >= 0);
     CHECK(yyjson_obj_get(e.root, "mine") && we_has_tag(&e, UPP_STR("t")) && e.input_tokens == 2);
@@ -71,11 +71,11 @@ TEST(mux_is_the_specifications)
 /* covers: ENV-15, ENV-4/3 */
 TEST(mux_answers_failures_by_envelopes)
 {
-    static const struct weft_mux_rule         plan = {.intent = "plan", .fn = answers};
-    WB_CLEANUP(wb_arena_done) struct wb_arena a    = WB_ARENA(ENVELOPES_ROOM);
-    struct we_envelope                        e;
-    struct upp_str                            code;
-    bool                                      again;
+    static const struct weft_mux_rule plan = {.intent = "plan", .fn = answers};
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(ENVELOPES_ROOM);
+    struct we_envelope e;
+    struct upp_str code;
+    bool again;
     CHECK(route(&a, &plan, 1, NULL, envelopes_text(&a, "user", "analyze", ""), &e) >= 0);
     CHECK(we_error_code(&e, &code, &again) && wb_str_eq(code, UPP_STR("no_route")));
     CHECK(route(&a, &plan, 1, NULL, envelopes_text(&a, "user", "plan", ""), &e) >= 0);
@@ -93,7 +93,7 @@ TEST(mux_reflects_if_asked_to)
         {.intent = "plan", .fn = answers, .arg = low_reply, .model = "a"},
         {.intent = "reflect", .fn = answers, .arg = reflect_reply, .model = "b"}};
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(ENVELOPES_ROOM);
-    struct we_envelope                        e;
+    struct we_envelope e;
     CHECK(route(&a, rules, 2, NULL, envelopes_text(&a, "user", "plan", ""), &e) >= 0);
     CHECK(e.score == 0.2); /* the specification's orchestrator does not */
     CHECK(route(&a, rules, 2, UPP_OPTS(weft_mux_opts, .doubt = 0.5), envelopes_text(&a, "user", "plan", ""), &e) >= 0);
@@ -106,9 +106,9 @@ TEST(mux_reflects_if_asked_to)
 /* covers: ENV-15, ENV-4/3 */
 TEST(mux_sends_unknown_intents_to_reflect_if_asked_to)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena a    = WB_ARENA(ENVELOPES_ROOM);
-    const struct weft_mux_opts               *opts = UPP_OPTS(weft_mux_opts, .unknown_reflects = true);
-    struct we_envelope                        e;
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(ENVELOPES_ROOM);
+    const struct weft_mux_opts *opts = UPP_OPTS(weft_mux_opts, .unknown_reflects = true);
+    struct we_envelope e;
     CHECK(route(&a, two, 2, NULL, LETTER("sing", ""), &e) >= 0 && we_is_error(&e));
     CHECK(route(&a, two, 2, opts, LETTER("sing", ",\"trace\":{\"id\":\"q\"}"), &e) >= 0);
     CHECK_STR(e.text, UPP_STR("Reflected."));
@@ -122,9 +122,9 @@ TEST(mux_sends_unknown_intents_to_reflect_if_asked_to)
 /* covers: ENV-15 */
 TEST(mux_sends_doubtful_envelopes_to_reflect_if_asked_to)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena a    = WB_ARENA(ENVELOPES_ROOM);
-    const struct weft_mux_opts               *opts = UPP_OPTS(weft_mux_opts, .doubt = 0.5, .doubtful_reflects = true);
-    struct we_envelope                        e;
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(ENVELOPES_ROOM);
+    const struct weft_mux_opts *opts = UPP_OPTS(weft_mux_opts, .doubt = 0.5, .doubtful_reflects = true);
+    struct we_envelope e;
     CHECK(route(&a, two, 2, UPP_OPTS(weft_mux_opts, .doubt = 0.5), LETTER("plan", ",\"confidence\":{\"score\":0.4}"),
                 &e) >= 0);
     CHECK(yyjson_obj_get(e.root, "mine"));
@@ -140,9 +140,9 @@ TEST(mux_rules_are_checked)
 {
     static const struct {
         struct weft_mux_rule rules[2];
-        size_t               n;
+        size_t n;
         struct weft_mux_opts opts;
-        const char          *why;
+        const char *why;
     } table[] = {
         {{{.intent = "sing", .fn = answers}}, 1, {0}, "'sing' is not an intent"},
         {{{.intent = "plan"}}, 1, {0}, "the rule of plan has neither or both of a function and an agent"},
@@ -153,10 +153,10 @@ TEST(mux_rules_are_checked)
         {{{0}}, 257, {0}, "a mux has at most 256 rules"},
     };
     for (size_t i = 0; i < WB_LEN(table); i++) {
-        struct weft_mux     *m    = NULL;
-        struct upp_err       err  = {0};
+        struct weft_mux *m = NULL;
+        struct upp_err err = {0};
         struct weft_mux_opts opts = table[i].opts;
-        opts.size                 = sizeof opts;
+        opts.size = sizeof opts;
         CHECK(weft_mux_new(table[i].rules, table[i].n, &opts, &m, &err) < 0);
         ALWAYS(!m);
         CHECK_STR(wb_cstr(err.msg), wb_cstr(table[i].why));
@@ -173,10 +173,10 @@ TEST(mux_asks_agents)
 {
     static const char script[] =
         "{\"replies\":[{\"parts\":[{\"text\":\"{\\\"text\\\":\\\"Sure\\\",\\\"confidence\\\":0.75}\"}]}]}";
-    WB_CLEANUP(wb_arena_done) struct wb_arena      a     = WB_ARENA(ENVELOPES_ROOM);
-    WB_CLEANUP(close_runtime) struct weft_runtime *rt    = NULL;
-    struct weft_agent                             *agent = NULL;
-    struct we_envelope                             e;
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(ENVELOPES_ROOM);
+    WB_CLEANUP(close_runtime) struct weft_runtime *rt = NULL;
+    struct weft_agent *agent = NULL;
+    struct we_envelope e;
     CHECK(weft_runtime_open(NULL, &rt, NULL) >= 0);
     CHECK(weft_agent_new(rt, UPP_OPTS(weft_agent_opts, .model = {.provider = "scripted", .name = script}), &agent,
                          NULL) >= 0);

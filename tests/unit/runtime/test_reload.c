@@ -10,16 +10,16 @@
 #include "support/test.h"
 
 struct world {
-    char                path[600];
-    struct wc_config   *config;
+    char path[600];
+    struct wc_config *config;
     struct wrt_runtime *rt;
 };
 
 static bool writes(struct world *w, const char *text)
 {
     (void)snprintf(w->path, sizeof w->path, "%s/weft.yaml", test_folder());
-    FILE *f    = fopen(w->path, "w");
-    bool  good = f && fputs(text, f) >= 0;
+    FILE *f = fopen(w->path, "w");
+    bool good = f && fputs(text, f) >= 0;
     return f && fclose(f) == 0 && good;
 }
 
@@ -32,10 +32,10 @@ static bool writes_script(void)
 {
     char path[700];
     (void)snprintf(path, sizeof path, "%s/slow.json", test_folder());
-    FILE *f    = fopen(path, "w");
-    bool  good = f && fputs("{\"replies\":[{\"parts\":[{\"text\":\"one two three four five six\"}],\"delta_bytes\":4,"
-                             "\"delay_ms\":40}],\"again\":true}",
-                            f) >= 0;
+    FILE *f = fopen(path, "w");
+    bool good = f && fputs("{\"replies\":[{\"parts\":[{\"text\":\"one two three four five six\"}],\"delta_bytes\":4,"
+                           "\"delay_ms\":40}],\"again\":true}",
+                           f) >= 0;
     return f && fclose(f) == 0 && good;
 }
 
@@ -61,7 +61,7 @@ static WEFT_SUSPENDS int finish(struct world *w, struct upp_err *err)
 static WEFT_SUSPENDS int status_of(struct world *w, const struct wr_started *run, uint8_t *ret, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(16u << 20);
-    struct wr_run_info                        look;
+    struct wr_run_info look;
     TRY(wr_get(w->rt->engine, &rig_owner, run->run, &a, &look, err));
     *ret = look.run.status;
     return 0;
@@ -70,8 +70,8 @@ static WEFT_SUSPENDS int status_of(struct world *w, const struct wr_started *run
 static WEFT_SUSPENDS int replaces(struct world *w, struct upp_err *err)
 {
     struct wr_started slow, new;
-    struct upp_err    why = {0};
-    uint8_t           status;
+    struct upp_err why = {0};
+    uint8_t status;
     TRY(start(w, "old", &slow, err));
     FAIL_UNLESS(w->rt->agents->runs == 1);
 
@@ -111,7 +111,7 @@ static WEFT_SUSPENDS int replaces_often(struct world *w, struct upp_err *err)
 
 static WEFT_SUSPENDS int plays(void *arg, struct upp_err *err)
 {
-    struct world       *w = arg;
+    struct world *w = arg;
     struct wrt_location at;
     TRY(wrt_location_of(w->config, NULL, &at, err));
     TRY(wrt_runtime_open(weft_loop_current(), w->config, &at, &w->rt, err));
@@ -124,7 +124,7 @@ static WEFT_SUSPENDS int plays(void *arg, struct upp_err *err)
 
 TEST_WITH(reload_replaces_agents, .no_torture = "test_config.c tortures the reading, test_runtime.c the opening")
 {
-    struct world   w   = {0};
+    struct world w = {0};
     struct upp_err err = {0};
     CHECK(setenv("RELOAD_SECRET", "a long enough secret", 1) == 0);
     CHECK(writes_script() && writes(&w, SLOW "agents:\n  old: {model: slow, system: '${RELOAD_SECRET}'}\n"));

@@ -6,7 +6,7 @@ TEST(accept_weighs_media_types)
 {
     static const struct {
         const char *accept;
-        bool        json; /* rather than HTML */
+        bool json; /* rather than HTML */
     } cases[] = {
         {"application/json", true},
         {"APPLICATION/JSON", true},

@@ -10,7 +10,7 @@
 /* How many values of a space the tenant has. */
 static WEFT_SUSPENDS int count(struct desk *d, const char *space, size_t *ret, struct upp_err *err)
 {
-    struct wl_owner  o = {.tenant = wb_cstr(d->key)};
+    struct wl_owner o = {.tenant = wb_cstr(d->key)};
     struct wl_value *values;
     return wl_list_values(d->rig.store, &o, wb_cstr(space), (struct upp_str){0}, 64, &d->arena, &values, ret, err);
 }
@@ -18,7 +18,7 @@ static WEFT_SUSPENDS int count(struct desk *d, const char *space, size_t *ret, s
 static WEFT_SUSPENDS int stores(struct desk *d, struct upp_err *err)
 {
     struct desk_id a;
-    size_t         n, ids;
+    size_t n, ids;
     ASK("{\"model\":\"echo\",\"name\":\"Guide\"}", "POST /v1/assistants");
     FAIL_UNLESS(d->reply.status == 200);
     a = desk_id(d, "id");
@@ -61,7 +61,7 @@ TEST(server_stores_assistants)
 static WEFT_SUSPENDS int notes(struct desk *d, struct upp_err *err)
 {
     struct desk_id t, m;
-    size_t         n;
+    size_t n;
     TRY(desk_thread(d, &t, err));
     ASK("{\"role\":\"user\",\"content\":\"hello\",\"metadata\":{\"a\":\"b\"}}", "POST /v1/threads/%s/messages", t.s);
     m = desk_id(d, "id");

@@ -4,9 +4,9 @@
 #include "support/test.h"
 
 struct asked {
-    struct sv_http     http;
+    struct sv_http http;
     struct sv_exchange x;
-    struct sv_body     b;
+    struct sv_body b;
 };
 
 static const char *const known[] = {"a", "b", NULL};
@@ -32,7 +32,7 @@ TEST(body_is_an_object_or_nothing)
 {
     static const struct {
         const char *text;
-        int         r;
+        int r;
         const char *where;
     } cases[] = {
         {"", 0, ""},
@@ -48,7 +48,7 @@ TEST(body_is_an_object_or_nothing)
     };
     for (size_t i = 0; i < WB_LEN(cases); i++) {
         WB_CLEANUP(donep) struct asked q;
-        struct upp_err                 err = {0};
+        struct upp_err err = {0};
         test_note("%s", cases[i].text);
         CHECK_INT(reads(&q, cases[i].text, &err), cases[i].r);
         CHECK_STR(wb_cstr(err.where), wb_cstr(cases[i].where));
@@ -59,8 +59,8 @@ TEST(body_is_an_object_or_nothing)
 TEST(body_too_deep_is_invalid)
 {
     WB_CLEANUP(donep) struct asked q;
-    char                           deep[1024];
-    struct upp_err                 err = {0};
+    char deep[1024];
+    struct upp_err err = {0};
     memcpy(deep, "{\"a\":", 5);
     memset(deep + 5, '[', sizeof deep - 6);
     deep[sizeof deep - 1] = 0;
@@ -71,10 +71,10 @@ TEST(body_too_deep_is_invalid)
 TEST(body_members)
 {
     WB_CLEANUP(donep) struct asked q;
-    struct upp_err                 err = {0};
-    struct upp_str                 s;
-    yyjson_val                    *v = NULL;
-    bool                           t = false;
+    struct upp_err err = {0};
+    struct upp_str s;
+    yyjson_val *v = NULL;
+    bool t = false;
     CHECK_INT(reads(&q, "{\"s\":\"x\",\"t\":true,\"o\":{\"in/ner\":[1]},\"a\":[1.50,null],\"n\":null}", &err), 0);
     yyjson_val *root = q.b.root;
     CHECK_INT(sv_body_str(&q.b, root, UPP_STR("s"), &s, &err), 1);
@@ -122,7 +122,7 @@ TEST(body_reports_what_it_ignores)
     };
     for (size_t i = 0; i < WB_LEN(cases); i++) {
         WB_CLEANUP(donep) struct asked q;
-        struct upp_err                 err = {0};
+        struct upp_err err = {0};
         CHECK_INT(reads(&q, cases[i].text, &err), 0);
         CHECK_STR(wb_buf_str(&q.x.reply.headers), wb_cstr(cases[i].header));
     }

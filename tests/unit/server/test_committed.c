@@ -28,7 +28,7 @@ static WEFT_SUSPENDS int has(struct desk *d, size_t n, struct upp_err *err, cons
 static WEFT_SUSPENDS int runs(struct desk *d, struct upp_err *err)
 {
     static const char *const bodies[] = {RUN(""), RUN(",\"stream\":true")};
-    char                     path[128];
+    char path[128];
     for (size_t i = 0; i < WB_LEN(bodies); i++)
         for (unsigned bad = 1; bad <= AT_MOST; bad++) {
             struct desk_id t;

@@ -20,8 +20,8 @@ static int shapes(struct talk *t, struct upp_err *err)
 {
     static const struct {
         const char *request;
-        int         status;
-        bool        keep_alive;
+        int status;
+        bool keep_alive;
         const char *body; /* NULL: an error object */
     } cases[] = {
         {"GET /empty HTTP/1.1\r\n" HOST "\r\n", 200, true, "{}"},
@@ -86,9 +86,9 @@ static int shapes(struct talk *t, struct upp_err *err)
 TEST(conn_answers)
 {
     for (uint64_t seed = 1; seed <= 5; seed++) {
-        struct talk    t   = {.client = shapes, .simulated = true, .seed = seed};
+        struct talk t = {.client = shapes, .simulated = true, .seed = seed};
         struct upp_err err = {0};
-        int            r   = talk_run(&t, &err);
+        int r = talk_run(&t, &err);
         test_note("seed %d: %s", (int)seed, err.msg);
         CHECK_INT(r, 0);
     }
@@ -96,9 +96,9 @@ TEST(conn_answers)
 
 TEST(conn_answers_on_sockets)
 {
-    struct talk    t   = {.client = shapes};
+    struct talk t = {.client = shapes};
     struct upp_err err = {0};
-    int            r   = talk_run(&t, &err);
+    int r = talk_run(&t, &err);
     test_note("%s", err.msg);
     CHECK_INT(r, 0);
 }
@@ -108,10 +108,10 @@ TEST(conn_answers_on_sockets)
 /* All at once: they are answered one by one, in their order. */
 static int pipelines(struct talk *t, struct upp_err *err)
 {
-    static const char                     first[] = "POST /echo HTTP/1.1\r\n" HOST "Content-Length: 3\r\n\r\n";
-    WB_CLEANUP(wb_buf_done) struct wb_buf all     = WB_BUF(1u << 20);
-    WB_CLEANUP(donep) struct talk_reply   r;
-    UPP_CLEANUP(test_closep) int          fd = -1;
+    static const char first[] = "POST /echo HTTP/1.1\r\n" HOST "Content-Length: 3\r\n\r\n";
+    WB_CLEANUP(wb_buf_done) struct wb_buf all = WB_BUF(1u << 20);
+    WB_CLEANUP(donep) struct talk_reply r;
+    UPP_CLEANUP(test_closep) int fd = -1;
     talk_reply_init(&r);
     for (int i = 0; i < 100; i++) {
         wb_buf_addf(&all, "%s%03d", first, i);
@@ -149,7 +149,7 @@ TEST(conn_pipelines)
     struct upp_err err = {0};
     for (uint64_t seed = 0; seed <= 3; seed++) {
         struct talk t = {.client = pipelines, .simulated = seed > 0, .seed = seed};
-        int         r = talk_run(&t, &err);
+        int r = talk_run(&t, &err);
         test_note("seed %d: %s", (int)seed, err.msg);
         CHECK_INT(r, 0);
     }
@@ -162,7 +162,7 @@ static int cuts(struct talk *t, struct upp_err *err)
         "POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\nab"
         "POST /echo HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n2\r\ncd\r\n0\r\n\r\n";
     WB_CLEANUP(donep) struct talk_reply r;
-    UPP_CLEANUP(test_closep) int        fd = -1;
+    UPP_CLEANUP(test_closep) int fd = -1;
     talk_reply_init(&r);
     TRY(talk_connect(t, 0, &fd, err));
     for (size_t cut = 1; cut < sizeof in - 1; cut++) {
@@ -179,7 +179,7 @@ static int cuts(struct talk *t, struct upp_err *err)
 
 TEST(conn_requests_cut_anywhere)
 {
-    struct talk    t   = {.client = cuts, .simulated = true, .seed = 7};
+    struct talk t = {.client = cuts, .simulated = true, .seed = 7};
     struct upp_err err = {0};
     CHECK_INT(talk_run(&t, &err), 0);
 }
@@ -189,9 +189,9 @@ TEST(conn_requests_cut_anywhere)
 static int expects(struct talk *t, struct upp_err *err)
 {
     WB_CLEANUP(donep) struct talk_reply r;
-    UPP_CLEANUP(test_closep) int        fd = -1;
+    UPP_CLEANUP(test_closep) int fd = -1;
     static const char head[] = "POST /echo HTTP/1.1\r\n" HOST "Expect: 100-continue\r\nContent-Length: 2\r\n\r\n";
-    static const char no[]   = "POST /small HTTP/1.1\r\n" HOST "Expect: 100-continue\r\nContent-Length: 99\r\n\r\n";
+    static const char no[] = "POST /small HTTP/1.1\r\n" HOST "Expect: 100-continue\r\nContent-Length: 99\r\n\r\n";
     talk_reply_init(&r);
     TRY(talk_connect(t, 0, &fd, err));
     for (int i = 0; i < 2; i++) {
@@ -210,21 +210,21 @@ static int expects(struct talk *t, struct upp_err *err)
 
 TEST(conn_says_continue)
 {
-    struct talk    t   = {.client = expects, .simulated = true, .seed = 3};
+    struct talk t = {.client = expects, .simulated = true, .seed = 3};
     struct upp_err err = {0};
     CHECK_INT(talk_run(&t, &err), 0);
 }
 
 struct upload {
     size_t n;
-    bool   chunked;
-    int    status;
+    bool chunked;
+    int status;
 };
 
 WEFT_SUSPENDS static int send_body(int fd, const struct upload *u, struct upp_err *err)
 {
     static char part[16384]; /* too large for a frame */
-    char        size[16];
+    char size[16];
     memset(part, 'x', sizeof part);
     for (size_t left = u->n; left;) {
         size_t n = WB_MIN(left, sizeof part);
@@ -248,8 +248,8 @@ static int uploads(struct talk *t, struct upp_err *err)
                                         {17u << 20, true, 413}};
     for (size_t i = 0; i < WB_LEN(all); i++) {
         WB_CLEANUP(donep) struct talk_reply r;
-        UPP_CLEANUP(test_closep) int        fd = -1;
-        char                                head[128];
+        UPP_CLEANUP(test_closep) int fd = -1;
+        char head[128];
         talk_reply_init(&r);
         test_note("upload %zu", i);
         int n =
@@ -268,9 +268,9 @@ static int uploads(struct talk *t, struct upp_err *err)
 
 TEST_WITH(conn_large_bodies, .no_torture = "megabytes; the small ones go the same way")
 {
-    struct talk    t   = {.client = uploads, .patience_ms = 60000};
+    struct talk t = {.client = uploads, .patience_ms = 60000};
     struct upp_err err = {0};
-    int            r   = talk_run(&t, &err);
+    int r = talk_run(&t, &err);
     test_note("%s", err.msg);
     CHECK_INT(r, 0);
 }
@@ -283,7 +283,7 @@ static int trickles(struct talk *t, const char *at_once, const char *text, uint6
                     uint64_t most, struct upp_err *err)
 {
     WB_CLEANUP(donep) struct talk_reply r;
-    UPP_CLEANUP(test_closep) int        fd = -1;
+    UPP_CLEANUP(test_closep) int fd = -1;
     talk_reply_init(&r);
     TRY(talk_connect(t, 0, &fd, err));
     uint64_t begin = wb_mono_ms();
@@ -330,10 +330,10 @@ static int slow_ones(struct talk *t, struct upp_err *err)
 
 TEST(conn_does_not_wait_for_ever)
 {
-    struct talk    t   = {.client = slow_ones, .simulated = true, .seed = 11};
+    struct talk t = {.client = slow_ones, .simulated = true, .seed = 11};
     struct upp_err err = {0};
-    t.opts.header_ms   = 10000;
-    int r              = talk_run(&t, &err);
+    t.opts.header_ms = 10000;
+    int r = talk_run(&t, &err);
     test_note("%s", err.msg);
     CHECK_INT(r, 0);
 }
@@ -342,7 +342,7 @@ TEST(conn_does_not_wait_for_ever)
 static int idles(struct talk *t, struct upp_err *err)
 {
     WB_CLEANUP(donep) struct talk_reply r;
-    UPP_CLEANUP(test_closep) int        fd = -1;
+    UPP_CLEANUP(test_closep) int fd = -1;
     talk_reply_init(&r);
     TRY(talk_connect(t, 0, &fd, err));
     for (int i = 0; i < 2; i++) {
@@ -354,7 +354,7 @@ static int idles(struct talk *t, struct upp_err *err)
             TRY(weft_sleep_ms(70000, err));
     }
     uint64_t begin = wb_mono_ms();
-    int64_t  n     = talk_read_end(fd, &r, err);
+    int64_t n = talk_read_end(fd, &r, err);
     TRY((int)n);
     FAIL_UNLESS(n == 0 && wb_mono_ms() - begin >= 74000 && wb_mono_ms() - begin < 76000);
     return 0;
@@ -362,7 +362,7 @@ static int idles(struct talk *t, struct upp_err *err)
 
 TEST(conn_idle_ones_are_closed)
 {
-    struct talk    t   = {.client = idles, .simulated = true, .seed = 13};
+    struct talk t = {.client = idles, .simulated = true, .seed = 13};
     struct upp_err err = {0};
     CHECK_INT(talk_run(&t, &err), 0);
 }
@@ -372,7 +372,7 @@ static int half_closes(struct talk *t, struct upp_err *err)
 {
     static const struct {
         const char *request;
-        int         status;
+        int status;
     } cases[] = {
         {"POST /echo HTTP/1.1\r\n" HOST "Content-Length: 2\r\n\r\nab", 200},
         {"GET /slow HTTP/1.1\r\n" HOST "\r\n", 200},
@@ -383,7 +383,7 @@ static int half_closes(struct talk *t, struct upp_err *err)
     t->limit = 100;
     for (size_t i = 0; i < WB_LEN(cases); i++) {
         WB_CLEANUP(donep) struct talk_reply r;
-        UPP_CLEANUP(test_closep) int        fd = -1;
+        UPP_CLEANUP(test_closep) int fd = -1;
         talk_reply_init(&r);
         TRY(talk_connect(t, 0, &fd, err));
         TRY(weft_send(fd, cases[i].request, strlen(cases[i].request), err));
@@ -399,9 +399,9 @@ static int half_closes(struct talk *t, struct upp_err *err)
 
 TEST(conn_half_close_is_no_disconnect)
 {
-    struct talk    t   = {.client = half_closes};
+    struct talk t = {.client = half_closes};
     struct upp_err err = {0};
-    int            r   = talk_run(&t, &err);
+    int r = talk_run(&t, &err);
     test_note("%s", err.msg);
     CHECK_INT(r, 0);
 }
@@ -410,7 +410,7 @@ TEST(conn_half_close_is_no_disconnect)
 static int leaves(struct talk *t, struct upp_err *err)
 {
     static const char get[] = "GET /slow HTTP/1.1\r\n" HOST "\r\n";
-    int               fd    = -1;
+    int fd = -1;
     TRY(talk_connect(t, 0, &fd, err));
     int r = weft_send(fd, get, sizeof get - 1, err);
     if (r >= 0)
@@ -425,7 +425,7 @@ static int leaves(struct talk *t, struct upp_err *err)
 
 TEST(conn_disconnect_cancels_nothing)
 {
-    struct talk    t   = {.client = leaves, .simulated = true, .seed = 17};
+    struct talk t = {.client = leaves, .simulated = true, .seed = 17};
     struct upp_err err = {0};
     CHECK_INT(talk_run(&t, &err), 0);
 }
@@ -433,8 +433,8 @@ TEST(conn_disconnect_cancels_nothing)
 /* A reader that takes nothing of a large answer is cut after 30 s. */
 static int stalls(struct talk *t, struct upp_err *err)
 {
-    static const char            get[] = "GET /big HTTP/1.1\r\n" HOST "\r\n";
-    UPP_CLEANUP(test_closep) int fd    = -1;
+    static const char get[] = "GET /big HTTP/1.1\r\n" HOST "\r\n";
+    UPP_CLEANUP(test_closep) int fd = -1;
     TRY(talk_connect(t, 0, &fd, err));
     TRY(weft_send(fd, get, sizeof get - 1, err));
     TRY(weft_sleep_ms(29000, err));
@@ -446,7 +446,7 @@ static int stalls(struct talk *t, struct upp_err *err)
 
 TEST(conn_stalled_readers_are_cut)
 {
-    struct talk    t   = {.client = stalls, .simulated = true, .seed = 19};
+    struct talk t = {.client = stalls, .simulated = true, .seed = 19};
     struct upp_err err = {0};
     CHECK_INT(talk_run(&t, &err), 0);
 }

@@ -17,7 +17,7 @@ static void donep(struct talk_reply *r)
 
 struct crowd {
     struct weft_loop *loop;
-    sem_t             begun, end;
+    sem_t begun, end;
 };
 
 static int elsewhere(struct sv_exchange *x, uint32_t *ret, struct upp_err *err)
@@ -31,17 +31,17 @@ static int elsewhere(struct sv_exchange *x, uint32_t *ret, struct upp_err *err)
 /* The routes of the tests, on the second loop. */
 static int crowded(struct talk *t, const struct weft_loop_opts *o, struct crowd *c, struct upp_err *err)
 {
-    struct sv_door                                    door    = *talk_doors[0];
-    const struct sv_door *const                       doors[] = {&door, NULL};
-    struct sv_place                                   place;
+    struct sv_door door = *talk_doors[0];
+    const struct sv_door *const doors[] = {&door, NULL};
+    struct sv_place place;
     UPP_CLEANUP(weft_group_closep) struct weft_group *g = NULL;
-    door.home                                           = elsewhere;
+    door.home = elsewhere;
     TRY(weft_group_open(UPP_OPTS(weft_group_opts, .loops = 1, .loop = o), &g, err));
-    c->loop          = weft_group_loop(g, 0);
-    place            = (struct sv_place){.loop = c->loop};
-    t->arg           = c;
-    t->opts.doors    = doors;
-    t->opts.places   = &place;
+    c->loop = weft_group_loop(g, 0);
+    place = (struct sv_place){.loop = c->loop};
+    t->arg = c;
+    t->opts.doors = doors;
+    t->opts.places = &place;
     t->opts.n_places = 1;
     return talk_run(t, err);
 }
@@ -96,8 +96,8 @@ static int with_a_full_inbox(struct talk *t, struct upp_err *err)
 TEST_WITH(core_with_a_full_inbox_is_429, .no_torture = "a failed call leaves a thread that waits")
 {
     struct upp_err err = {0};
-    struct crowd   c   = {0};
-    struct talk    t   = {.client = with_a_full_inbox};
+    struct crowd c = {0};
+    struct talk t = {.client = with_a_full_inbox};
     CHECK(sem_init(&c.begun, 0, 0) == 0 && sem_init(&c.end, 0, 0) == 0);
     int r = crowded(&t, UPP_OPTS(weft_loop_opts, .max_inbox = 1), &c, &err);
     test_note("%s", err.msg);
@@ -117,7 +117,7 @@ WEFT_SUSPENDS static int sleeps(void *arg, struct upp_err *err)
 
 static void spawns(void *arg)
 {
-    struct crowd  *c = arg;
+    struct crowd *c = arg;
     struct upp_err err;
     if (weft_loop_spawn(c->loop, "sleeps", sleeps, c, &err) >= 0)
         (void)sem_post(&c->begun);
@@ -135,8 +135,8 @@ static int without_room_for_a_fiber(struct talk *t, struct upp_err *err)
 TEST_WITH(core_without_room_for_a_fiber_is_429, .no_torture = "threads that race")
 {
     struct upp_err err = {0};
-    struct crowd   c   = {0};
-    struct talk    t   = {.client = without_room_for_a_fiber};
+    struct crowd c = {0};
+    struct talk t = {.client = without_room_for_a_fiber};
     CHECK(sem_init(&c.begun, 0, 0) == 0 && sem_init(&c.end, 0, 0) == 0);
     int r = crowded(&t, UPP_OPTS(weft_loop_opts, .max_fibers = 1), &c, &err);
     test_note("%s", err.msg);

@@ -11,7 +11,7 @@
 
 static const char *const pages[] = {"https://app.example.org", "http://localhost:3000", NULL};
 static const char *const hosts[] = {"weft.example.org", NULL};
-static const char *const all[]   = {"*", NULL};
+static const char *const all[] = {"*", NULL};
 
 #define HOST "Host: localhost\r\n"
 #define PAGE "Origin: https://app.example.org\r\n"
@@ -24,7 +24,7 @@ static void donep(struct talk_reply *r)
 
 struct expected {
     const char *request;
-    int         status;
+    int status;
     const char *origin, *methods, *headers; /* NULL: there is no such header */
 };
 
@@ -32,12 +32,12 @@ struct expected {
 static int asks(const struct talk *t, const struct expected *cases, size_t n, const char *key, struct upp_err *err)
 {
     WB_CLEANUP(donep) struct talk_reply r;
-    char                                request[512];
+    char request[512];
     talk_reply_init(&r);
     for (size_t i = 0; i < n; i++) {
         static const char *const names[] = {"access-control-allow-origin", "access-control-allow-methods",
                                             "access-control-allow-headers"};
-        const char *const        want[]  = {cases[i].origin, cases[i].methods, cases[i].headers};
+        const char *const want[] = {cases[i].origin, cases[i].methods, cases[i].headers};
         test_note("%.120s", cases[i].request);
         const char *word = strstr(cases[i].request, "sesame");
         (void)snprintf(request, sizeof request, "%.*s%s%s",
@@ -50,7 +50,7 @@ static int asks(const struct talk *t, const struct expected *cases, size_t n, co
             struct upp_str got = talk_header(&r, wb_cstr(names[k]));
             FAIL_UNLESS(want[k] ? wb_str_eq(got, wb_cstr(want[k])) : !got.p);
         }
-        bool           named = cases[i].origin && strcmp(cases[i].origin, "*") != 0;
+        bool named = cases[i].origin && strcmp(cases[i].origin, "*") != 0;
         struct upp_str shown = talk_header(&r, UPP_STR("access-control-expose-headers"));
         FAIL_UNLESS(wb_str_eq(talk_header(&r, UPP_STR("vary")), UPP_STR("Origin")));
         FAIL_UNLESS((talk_header(&r, UPP_STR("access-control-allow-credentials")).p != NULL) == named);
@@ -63,7 +63,7 @@ static int asks(const struct talk *t, const struct expected *cases, size_t n, co
 
 static int asks_with_key(struct talk *t, const char *key, struct upp_err *err)
 {
-    static const char            app[]   = "https://app.example.org";
+    static const char app[] = "https://app.example.org";
     static const struct expected cases[] = {
         /* Preflights: no key, every route. */
         {"OPTIONS /echo HTTP/1.1\r\n" HOST PAGE ASK "\r\n", 204, app, "POST", "authorization, content-type"},
@@ -111,9 +111,9 @@ static int named(struct talk *t, struct upp_err *err)
 TEST(cors_of_named_origins)
 {
     for (uint64_t seed = 0; seed <= 2; seed++) {
-        struct talk    t   = {.client = named, .simulated = seed > 0, .seed = seed, .limit = 3, .opts.origins = pages};
+        struct talk t = {.client = named, .simulated = seed > 0, .seed = seed, .limit = 3, .opts.origins = pages};
         struct upp_err err = {0};
-        int            r   = talk_run(&t, &err);
+        int r = talk_run(&t, &err);
         test_note("seed %d: %s", (int)seed, err.msg);
         CHECK_INT(r, 0);
     }
@@ -132,7 +132,7 @@ static int any(struct talk *t, struct upp_err *err)
 
 TEST(cors_of_all_origins)
 {
-    struct talk    t   = {.client = any, .opts.origins = all};
+    struct talk t = {.client = any, .opts.origins = all};
     struct upp_err err = {0};
     CHECK_INT(talk_run(&t, &err), 0);
 }
@@ -141,7 +141,7 @@ TEST(cors_of_all_origins)
 static int forgets(struct talk *t, struct upp_err *err)
 {
     WB_CLEANUP(donep) struct talk_reply r;
-    UPP_CLEANUP(test_closep) int        fd = -1;
+    UPP_CLEANUP(test_closep) int fd = -1;
     static const char one[] = "GET /empty HTTP/1.1\r\n" HOST PAGE "\r\n", two[] = "GET /empty HTTP/1.1\r\n" HOST "\r\n";
     talk_reply_init(&r);
     TRY(talk_connect(t, 0, &fd, err));
@@ -155,7 +155,7 @@ static int forgets(struct talk *t, struct upp_err *err)
 
 TEST(cors_is_of_one_request)
 {
-    struct talk    t   = {.client = forgets, .opts.origins = pages};
+    struct talk t = {.client = forgets, .opts.origins = pages};
     struct upp_err err = {0};
     CHECK_INT(talk_run(&t, &err), 0);
 }
@@ -170,16 +170,16 @@ static int says_client(struct sv_exchange *x, struct upp_err *err)
     return 0;
 }
 
-static const struct sv_route       client_row[] = {{SV_GET, "/client", says_client, 0, SV_ROUTE_OPEN}};
-static const struct sv_door        client_door = {.name = "client", .prefix = "/", .routes = client_row, .n_routes = 1};
+static const struct sv_route client_row[] = {{SV_GET, "/client", says_client, 0, SV_ROUTE_OPEN}};
+static const struct sv_door client_door = {.name = "client", .prefix = "/", .routes = client_row, .n_routes = 1};
 static const struct sv_door *const client_doors[] = {&client_door, NULL};
 
 static int through(struct talk *t, struct upp_err *err)
 {
     static const struct {
         const char *headers;
-        int         trusted, others; /* status */
-        const char *client;          /* behind a trusted proxy */
+        int trusted, others; /* status */
+        const char *client;  /* behind a trusted proxy */
     } cases[] = {
         {"Host: localhost\r\n", 200, 200, "127.0.0.1"},
         {"Host: localhost\r\nX-Forwarded-For: 192.0.2.1\r\n", 200, 200, "192.0.2.1"},
@@ -194,7 +194,7 @@ static int through(struct talk *t, struct upp_err *err)
          403, 421, NULL},
     };
     WB_CLEANUP(donep) struct talk_reply r;
-    bool                                trusted = t->arg != NULL;
+    bool trusted = t->arg != NULL;
     if (trusted) /* after it was opened: it has no keys, and this route needs none */
         t->server->settings->proxies = (struct sv_proxies){t->arg, 1};
     talk_reply_init(&r);
@@ -215,7 +215,7 @@ static int through(struct talk *t, struct upp_err *err)
 TEST(cors_behind_a_proxy)
 {
     struct wb_network net;
-    struct upp_err    err = {0};
+    struct upp_err err = {0};
     CHECK_INT(wb_network_parse(UPP_STR("127.0.0.0/8"), &net, &err), 0);
     for (int i = 0; i < 2; i++) {
         struct talk t = {.client = through, .opts.hosts = hosts, .opts.doors = client_doors};

@@ -21,8 +21,8 @@ static char *body_of(const struct desk *d)
 /* `from` in the place of the first `what`. NULL: there is none. */
 static char *changed(const char *text, const char *what, const char *with)
 {
-    const char *at  = strstr(text, what);
-    char       *out = at ? malloc(strlen(text) + strlen(with) + 1) : NULL;
+    const char *at = strstr(text, what);
+    char *out = at ? malloc(strlen(text) + strlen(with) + 1) : NULL;
     if (out)
         (void)sprintf(out, "%.*s%s%s", (int)(at - text), text, with, at + strlen(what));
     return out;
@@ -32,10 +32,10 @@ static WEFT_SUSPENDS int runs_of(struct desk *d, const char *tenant, const char 
                                  struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
-    struct wl_owner                           o = {.tenant = wb_cstr(tenant)};
-    struct wl_thread                          t;
-    struct wm_run                            *runs;
-    struct wl_store                          *s = d->rig.store;
+    struct wl_owner o = {.tenant = wb_cstr(tenant)};
+    struct wl_thread t;
+    struct wm_run *runs;
+    struct wl_store *s = d->rig.store;
     TRY(wl_thread_find(s, &o, wb_cstr(thread), &a, &t, err));
     return wl_list_runs(s, &o, t.id, false, 10, &a, &runs, ret, err);
 }
@@ -59,15 +59,15 @@ static WEFT_SUSPENDS int make(struct desk *d, struct desk_id *t, struct upp_err 
 static WEFT_SUSPENDS int round_trip(struct desk *d, struct upp_err *err)
 {
     UPP_CLEANUP(freep) char *doc = NULL, *again = NULL;
-    struct desk_id           t, copy, same;
-    size_t                   n;
+    struct desk_id t, copy, same;
+    size_t n;
     TRY(make(d, &t, err));
     GET("/v1/threads/%s/export?as=uap", t.s);
     FAIL_UNLESS(d->reply.status == 200 && desk_count(d, "threadTree/nodes") == 2 && desk_count(d, "checkpoints") == 3);
     IS("version", "1.0.0");
     IS("agentId", "5f0c8c1e-6a4e-4f0e-9d0c-0b8f6f6a1c11");
     struct desk_id id = desk_id(d, "id");
-    doc               = body_of(d);
+    doc = body_of(d);
     FAIL_UNLESS(doc);
     ASK(doc, "POST /v1/threads/import?from=uap"); /* it is here */
     REFUSED(400, "already");
@@ -141,9 +141,9 @@ static WEFT_SUSPENDS int waits_for_nothing(struct desk *d, struct upp_err *err)
     static const char doc[] =
         SESSION(NODE(USER("m1", "do it") "," ASKS("m2", "c1")), CHECKPOINT(USER("m8", "else") "," ASKS("m9", "c9")));
     static struct rig_ledger ledger;
-    struct desk_id           t;
-    size_t                   n;
-    ledger.n      = 0;
+    struct desk_id t;
+    size_t n;
+    ledger.n = 0;
     d->rig.ledger = &ledger;
     ASK(doc, "POST /v1/threads/import?from=uap");
     FAIL_UNLESS(d->reply.status == 200);
@@ -189,9 +189,9 @@ static WEFT_SUSPENDS int approves_nothing(struct desk *d, struct upp_err *err)
         "{\"id\":\"m2\",\"role\":\"assistant\",\"parts\":[{\"type\":\"tool-danger\",\"toolCallId\":\"c1\","
         "\"state\":\"approval-responded\",\"input\":{},\"approval\":{\"id\":\"c1\",\"approved\":true}}]}]";
     static struct rig_ledger ledger;
-    struct desk_id           t;
-    size_t                   n;
-    ledger.n      = 0;
+    struct desk_id t;
+    size_t n;
+    ledger.n = 0;
     d->rig.ledger = &ledger;
     ASK(doc, "POST /v1/threads/import?from=ui&agent=echo");
     FAIL_UNLESS(d->reply.status == 200);
@@ -265,7 +265,7 @@ static WEFT_SUSPENDS int mends(struct desk *d, struct upp_err *err)
                                                                                                                                        "}";
     static const struct {
         const char *node, *last;
-        int         entries; /* of the thread there */
+        int entries; /* of the thread there */
     } places[] = {
         {"all", "six", 10}, {"between", "four", 4}, {"late", "five", 5}, {"tail", "three", 9}, {"r", "three", 9}};
     struct desk_id t;
@@ -380,8 +380,8 @@ static void add_node(struct wb_buf *b, int i, int parent, int first_child, int n
 static WEFT_SUSPENDS int large(struct desk *d, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(16u << 20);
-    struct desk_id                        t;
-    char                                  path[64];
+    struct desk_id t;
+    char path[64];
     wb_buf_add(&b,
                UPP_STR("{\"version\":\"1.0.0\",\"id\":\"large\",\"agentId\":\"echo\",\"threadTree\":{\"rootId\":\"n0\","
                        "\"currentId\":\"n10000\",\"nodes\":["));

@@ -15,10 +15,10 @@ static void donep(struct sv_exchange *x)
 TEST(error_statuses)
 {
     static const struct {
-        int         code;
+        int code;
         const char *cause;
-        uint64_t    retry;
-        int         status;
+        uint64_t retry;
+        int status;
     } cases[] = {
         {UPP_ENOTFOUND, "", 0, 404}, {UPP_EINVALID, "", 0, 400},     {UPP_EBUSY, "", 0, 400},
         {UPP_EREFUSED, "", 0, 400},  {UPP_ELIMIT, "", 0, 400},       {UPP_ELIMIT, "", 1, 429},
@@ -40,7 +40,7 @@ TEST(error_every_code_has_a_status)
 {
     for (int code = 1; code <= UPP_EBUG; code++) {
         struct upp_err err = {.code = code};
-        int            s   = sv_error_status(NULL, &err);
+        int s = sv_error_status(NULL, &err);
         CHECK((s >= 400 && s < 500 && s != 409) || s == 500 || s == 502 || s == 503 || s == 504);
         CHECK(s != 500 || code == UPP_ESTORE || code == UPP_EWAIT || code == UPP_EBUG);
     }
@@ -49,7 +49,7 @@ TEST(error_every_code_has_a_status)
 TEST(error_object)
 {
     WB_CLEANUP(donep) struct sv_exchange x = {0};
-    struct upp_err                       err;
+    struct upp_err err;
     sv_reply_init(&x.reply);
     (void)upp_fail(&err, UPP_EINVALID, "expected a \"string\"");
     (void)snprintf(err.where, sizeof err.where, "/messages/0");
@@ -99,9 +99,9 @@ static void write_plain(const struct sv_exchange *x, const struct sv_error *e, s
 TEST(error_of_a_door)
 {
     static const struct sv_status statuses[] = {{UPP_EBUSY, 409}, {0, 0}};
-    static const struct sv_door   door = {.name = "own", .prefix = "/own", .error = write_plain, .statuses = statuses};
+    static const struct sv_door door = {.name = "own", .prefix = "/own", .error = write_plain, .statuses = statuses};
     WB_CLEANUP(donep) struct sv_exchange x = {.request_id = "req-1"};
-    struct upp_err                       err;
+    struct upp_err err;
     sv_reply_init(&x.reply);
     (void)upp_fail(&err, UPP_EBUSY, "another run holds it");
     sv_error_reply(&x, &door, &err);

@@ -17,7 +17,7 @@ TEST(forwarded_headers)
 {
     static const struct {
         const char *peer, *headers, *client, *host;
-        bool        secure;
+        bool secure;
     } cases[] = {
         {"127.0.0.1", "", "127.0.0.1", "h", false},
         {"127.0.0.1", "X-Forwarded-For: 192.0.2.1\r\n", "192.0.2.1", "h", false},
@@ -53,8 +53,8 @@ TEST(forwarded_headers)
     struct sv_proxies trusted = {nets, WB_LEN(nets)}, nobody = {NULL, 0};
     for (size_t i = 0; i < WB_LEN(cases); i++) {
         WB_CLEANUP(sv_http_done) struct sv_http h;
-        char                                    request[512], text[WB_IP_TEXT];
-        size_t                                  used;
+        char request[512], text[WB_IP_TEXT];
+        size_t used;
         sv_http_init(&h, NULL);
         int n = snprintf(request, sizeof request, "GET / HTTP/1.1\r\nHost: h\r\n%s\r\n", cases[i].headers);
         test_note("%s from %s", cases[i].headers, cases[i].peer);

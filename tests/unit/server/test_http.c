@@ -18,7 +18,7 @@ static void freep(struct sv_http *h)
 static enum sv_http_state feed(struct sv_http *h, struct upp_str in, size_t cut, size_t *used)
 {
     enum sv_http_state state = SV_HTTP_MORE;
-    *used                    = 0;
+    *used = 0;
     for (size_t at = 0; at < in.n && state == SV_HTTP_MORE;) {
         size_t n, part;
         n = cut && cut < in.n - at ? cut : in.n - at;
@@ -37,9 +37,9 @@ static enum sv_http_state feed(struct sv_http *h, struct upp_str in, size_t cut,
 
 struct bad {
     const char *what;
-    int         status; /* 0: it is a request; -1: it is not at its end */
+    int status; /* 0: it is a request; -1: it is not at its end */
     const char *bytes;
-    size_t      n;
+    size_t n;
 };
 #define CASE(what_, status_, text)                                                                                     \
     {                                                                                                                  \
@@ -143,7 +143,7 @@ TEST(http_is_strict_wherever_it_is_cut)
     sv_http_init(&h, NULL);
     for (size_t i = 0; i < WB_LEN(cases); i++)
         for (size_t cut = 0; cut <= cases[i].n; cut++) {
-            size_t             used;
+            size_t used;
             enum sv_http_state state = feed(&h, wb_str(cases[i].bytes, cases[i].n), cut, &used);
             test_note("case: %s, cut at %zu", cases[i].what, cut);
             CHECK_INT(state, cases[i].status == 0    ? SV_HTTP_DONE
@@ -194,7 +194,7 @@ TEST(http_requests_follow_each_other_at_every_cut)
     for (size_t cut = 0; cut < sizeof in; cut++) {
         struct upp_str rest = wb_str(in, sizeof in - 1);
         for (size_t i = 0; i < WB_LEN(want); i++) {
-            char   got[400];
+            char got[400];
             size_t used;
             sv_http_reset(&h);
             CHECK_INT(feed(&h, rest, cut, &used), SV_HTTP_DONE);
@@ -210,7 +210,7 @@ TEST(http_requests_follow_each_other_at_every_cut)
 TEST(http_expects)
 {
     WB_CLEANUP(freep) struct sv_http h;
-    size_t                           used;
+    size_t used;
     sv_http_init(&h, NULL);
     CHECK_INT(
         feed(&h, UPP_STR("POST / HTTP/1.1\r\n" HOST "Expect: 100-Continue\r\nContent-Length: 2\r\n\r\n"), 0, &used),
@@ -248,7 +248,7 @@ static int takes_64_kib(struct sv_http *h)
 static int refused_with(struct upp_str in, size_t cut, enum sv_http_state *state)
 {
     WB_CLEANUP(freep) struct sv_http h;
-    size_t                           used;
+    size_t used;
     sv_http_init(&h, takes_64_kib);
     *state = feed(&h, in, cut, &used);
     return h.status;
@@ -257,7 +257,7 @@ static int refused_with(struct upp_str in, size_t cut, enum sv_http_state *state
 static void check_limit(const char *before, const char *unit, size_t times, const char *after, int status)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(64u << 20);
-    enum sv_http_state                    state;
+    enum sv_http_state state;
     wb_buf_add(&b, wb_cstr(before));
     repeat(&b, unit, times);
     wb_buf_add(&b, wb_cstr(after));
@@ -312,7 +312,7 @@ static int takes_four(struct sv_http *h)
 TEST(http_asks_when_the_head_is_there)
 {
     WB_CLEANUP(freep) struct sv_http h;
-    size_t                           used;
+    size_t used;
     sv_http_init(&h, takes_four);
     CHECK_INT(feed(&h, UPP_STR("POST / HTTP/1.1\r\n" HOST "Content-Length: 4\r\n\r\nabcd"), 0, &used), SV_HTTP_DONE);
     sv_http_reset(&h);

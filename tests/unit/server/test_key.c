@@ -14,9 +14,9 @@ static void bufp(struct wb_buf *b)
 TEST(key_text_has_an_id_and_a_secret)
 {
     WB_CLEANUP(sv_key_freep) struct sv_key *k = NULL, *other = NULL;
-    struct upp_err                          err = {0};
-    char                                    text[SV_KEY_TEXT + 1], again[SV_KEY_TEXT + 1];
-    struct upp_str                          id, secret;
+    struct upp_err err = {0};
+    char text[SV_KEY_TEXT + 1], again[SV_KEY_TEXT + 1];
+    struct upp_str id, secret;
     CHECK_INT(sv_key_new(&k, &err), 0);
     CHECK_INT(sv_key_new(&other, &err), 0);
     CHECK_INT(sv_key_generate(k, text, &err), 0);
@@ -31,7 +31,7 @@ TEST(key_text_has_an_id_and_a_secret)
     CHECK(!sv_key_is(k, wb_str_sub(secret, 1, SIZE_MAX)));
     CHECK(!sv_key_is(k, UPP_STR("")));
     for (size_t i = 0; i < secret.n; i++) { /* every digit counts */
-        char   wrong[SV_KEY_TEXT + 1];
+        char wrong[SV_KEY_TEXT + 1];
         size_t at = SV_KEY_TEXT - 1 - i;
         memcpy(wrong, text, sizeof wrong);
         wrong[at] = wrong[at] == '0' ? '1' : '0';
@@ -47,21 +47,21 @@ TEST(key_text_has_an_id_and_a_secret)
 TEST(key_records_come_back)
 {
     WB_CLEANUP(sv_key_freep) struct sv_key *k = NULL, *read = NULL;
-    WB_CLEANUP(bufp) struct wb_buf          out = WB_BUF(4096), use = WB_BUF(4096), twice = WB_BUF(4096);
-    struct upp_err                          err = {0};
-    char                                    text[SV_KEY_TEXT + 1];
+    WB_CLEANUP(bufp) struct wb_buf out = WB_BUF(4096), use = WB_BUF(4096), twice = WB_BUF(4096);
+    struct upp_err err = {0};
+    char text[SV_KEY_TEXT + 1];
     CHECK_INT(sv_key_new(&k, &err), 0);
     CHECK_INT(sv_key_generate(k, text, &err), 0);
-    k->name       = UPP_STR("ci \"quoted\"");
-    k->tenant     = UPP_STR("acme");
-    k->user       = UPP_STR("zo\xc3\xab");
-    k->scopes     = SV_SCOPE_RUN | SV_SCOPE_INSTRUCTIONS;
-    k->limits     = (struct sv_limits){.runs = 3, .bytes = 1 << 20};
+    k->name = UPP_STR("ci \"quoted\"");
+    k->tenant = UPP_STR("acme");
+    k->user = UPP_STR("zo\xc3\xab");
+    k->scopes = SV_SCOPE_RUN | SV_SCOPE_INSTRUCTIONS;
+    k->limits = (struct sv_limits){.runs = 3, .bytes = 1 << 20};
     k->created_ms = 1794900000123;
     k->revoked_ms = 1794900000999;
-    k->day        = 20773;
-    k->tokens     = 12345678901;
-    k->used_ms    = 1794900000777;
+    k->day = 20773;
+    k->tokens = 12345678901;
+    k->used_ms = 1794900000777;
     CHECK_INT(sv_key_write(k, &out, &err), 0);
     CHECK_INT(sv_key_use_write(k, &use, &err), 0);
     CHECK(wb_str_find(wb_buf_str(&out), wb_cstr(text + 22), 0) == SIZE_MAX); /* the secret is not in it */
@@ -89,7 +89,7 @@ TEST(key_records_that_are_damaged_are_refused)
     };
     for (size_t i = 0; i < WB_LEN(cases); i++) {
         struct upp_err err = {0};
-        struct sv_key *k   = NULL;
+        struct sv_key *k = NULL;
         test_note("%s", cases[i]);
         CHECK_INT(sv_key_read(wb_cstr(cases[i]), &k, &err), -UPP_ESTORE);
         CHECK(!k);
@@ -98,16 +98,16 @@ TEST(key_records_that_are_damaged_are_refused)
 
 TEST(key_use_that_is_damaged_changes_nothing)
 {
-    WB_CLEANUP(sv_key_freep) struct sv_key *k     = NULL;
-    struct upp_err                          err   = {0};
-    static const char *const                bad[] = {
-                       "",
-                       "[]",
-                       "{}",
-                       "{\"day\":1,\"tokens\":-1,\"used_ms\":1}",
-                       "{\"day\":1,\"tokens\":99999999999999999999,\"used_ms\":1}",
-                       "{\"day\":1,\"tokens\":\"1\",\"used_ms\":1}",
-                       "{\"day\":1,\"tokens\":1}",
+    WB_CLEANUP(sv_key_freep) struct sv_key *k = NULL;
+    struct upp_err err = {0};
+    static const char *const bad[] = {
+        "",
+        "[]",
+        "{}",
+        "{\"day\":1,\"tokens\":-1,\"used_ms\":1}",
+        "{\"day\":1,\"tokens\":99999999999999999999,\"used_ms\":1}",
+        "{\"day\":1,\"tokens\":\"1\",\"used_ms\":1}",
+        "{\"day\":1,\"tokens\":1}",
     };
     CHECK_INT(sv_key_new(&k, &err), 0);
     for (size_t i = 0; i < WB_LEN(bad); i++) {
@@ -122,8 +122,8 @@ TEST(key_use_that_is_damaged_changes_nothing)
 TEST(scopes_are_words)
 {
     WB_CLEANUP(bufp) struct wb_buf out = WB_BUF(256);
-    struct upp_err                 err = {0};
-    uint8_t                        s   = 0;
+    struct upp_err err = {0};
+    uint8_t s = 0;
     CHECK_INT(sv_scopes_parse(UPP_STR("instructions,read,act-as,admin,run"), &s, &err), 0);
     CHECK_INT(s, SV_SCOPE_ALL);
     sv_scopes_write(s, &out);
@@ -137,7 +137,7 @@ TEST(scopes_are_words)
 
 TEST(key_names_are_checked)
 {
-    static char    longest[SV_USER_NAME + 2];
+    static char longest[SV_USER_NAME + 2];
     struct upp_err err = {0};
     memset(longest, 'a', sizeof longest - 1);
     CHECK_INT(sv_tenant_check(UPP_STR("acme.org:eu_1@x-9"), &err), 0);

@@ -20,10 +20,10 @@ static const struct sv_key_owner all = {0}, acme = {.tenant = UPP_STR_INIT("acme
 
 WEFT_SUSPENDS static int changes(struct wl_store *s, struct upp_err *err)
 {
-    char                                        first[SV_KEY_TEXT + 1], second[SV_KEY_TEXT + 1];
+    char first[SV_KEY_TEXT + 1], second[SV_KEY_TEXT + 1];
     UPP_CLEANUP(sv_keys_closep) struct sv_keys *t = NULL;
-    const struct sv_key                        *k, *other;
-    struct sv_key_spec                          spec = ci;
+    const struct sv_key *k, *other;
+    struct sv_key_spec spec = ci;
     TRY(sv_keys_open(s, NULL, &t, err));
     FAIL_UNLESS(!sv_keys_usable(t) && !sv_keys_required(t) && !sv_keys_next(t, NULL));
     TRY(sv_keys_add(t, &ci, first, &k, err));
@@ -54,11 +54,11 @@ WEFT_SUSPENDS static int changes(struct wl_store *s, struct upp_err *err)
 /* Ids before names, and only keys of the user. */
 WEFT_SUSPENDS static int finds(struct wl_store *s, struct upp_err *err)
 {
-    char                                        text[SV_KEY_TEXT + 1], other[SV_KEY_TEXT + 1];
+    char text[SV_KEY_TEXT + 1], other[SV_KEY_TEXT + 1];
     UPP_CLEANUP(sv_keys_closep) struct sv_keys *t = NULL;
-    const struct sv_key                        *first, *second, *k;
-    struct sv_key_spec                          spec = ci;
-    const struct sv_key_owner                   ann  = {.tenant = UPP_STR("acme"), .user = UPP_STR("ann")};
+    const struct sv_key *first, *second, *k;
+    struct sv_key_spec spec = ci;
+    const struct sv_key_owner ann = {.tenant = UPP_STR("acme"), .user = UPP_STR("ann")};
     TRY(sv_keys_open(s, NULL, &t, err));
     spec.user = UPP_STR("ann");
     TRY(sv_keys_add(t, &spec, text, &first, err));
@@ -69,9 +69,9 @@ WEFT_SUSPENDS static int finds(struct wl_store *s, struct upp_err *err)
     FAIL_UNLESS(sv_keys_revoke(t, &ann, wb_cstr(second->id), &k, err) == -UPP_ENOTFOUND);
     spec.name = wb_cstr(second->id);
     FAIL_UNLESS(sv_keys_add(t, &spec, other, &k, err) == -UPP_EINVALID);
-    struct sv_key *old  = sv_keys_find(t, wb_cstr(text)); /* of a name that an earlier version permitted */
+    struct sv_key *old = sv_keys_find(t, wb_cstr(text)); /* of a name that an earlier version permitted */
     struct upp_str name = old->name;
-    old->name           = wb_cstr(second->id);
+    old->name = wb_cstr(second->id);
     TRY(sv_keys_revoke(t, &all, wb_cstr(second->id), &k, err));
     FAIL_UNLESS(k == second);
     FAIL_UNLESS(sv_keys_revoke(t, &all, wb_cstr(second->id), &k, err) == -UPP_EREFUSED);
@@ -83,8 +83,8 @@ WEFT_SUSPENDS static int finds(struct wl_store *s, struct upp_err *err)
 
 /* The use of keys is not lost when the store fails for a while, nor when the table is closed while it is stored. */
 static int (*real_commit)(struct wl_store *s, struct wl_commit *c, struct upp_err *err);
-static int                 fail_use;
-static bool                slow_use;
+static int fail_use;
+static bool slow_use;
 static struct wl_store_ops picky; /* used also by a store that is closed after a failure */
 
 WEFT_SUSPENDS static int picky_commit(struct wl_store *s, struct wl_commit *c, struct upp_err *err)
@@ -105,21 +105,21 @@ WEFT_SUSPENDS static int picky_commit(struct wl_store *s, struct wl_commit *c, s
 
 WEFT_SUSPENDS static int saves_use(struct wl_store *s, struct upp_err *err)
 {
-    struct upp_usage                            used = {.input = 7};
-    char                                        text[SV_KEY_TEXT + 1];
+    struct upp_usage used = {.input = 7};
+    char text[SV_KEY_TEXT + 1];
     UPP_CLEANUP(sv_keys_closep) struct sv_keys *t = NULL;
-    const struct sv_key                        *k;
-    const struct wl_store_ops                  *kept = s->ops;
-    real_commit                                      = kept->commit;
-    fail_use                                         = 0;
-    slow_use                                         = false;
-    picky                                            = *kept;
-    picky.commit                                     = picky_commit;
-    s->ops                                           = &picky;
+    const struct sv_key *k;
+    const struct wl_store_ops *kept = s->ops;
+    real_commit = kept->commit;
+    fail_use = 0;
+    slow_use = false;
+    picky = *kept;
+    picky.commit = picky_commit;
+    s->ops = &picky;
     TRY(sv_keys_open(s, NULL, &t, err));
     TRY(sv_keys_add(t, &ci, text, &k, err));
     const struct wr_quota *q = sv_keys_quota(t);
-    fail_use                 = 2;
+    fail_use = 2;
     q->leave(q->arg, UPP_STR("acme"), wb_cstr(k->id), &used);
     TRY(weft_sleep_ms(1500, err));
     FAIL_UNLESS(fail_use == 1 && k->unsaved);
@@ -142,15 +142,15 @@ WEFT_SUSPENDS static int saves_use(struct wl_store *s, struct upp_err *err)
 /* A day, the limits of runs and tokens, and what a restart remembers. */
 WEFT_SUSPENDS static int limits(struct wl_store *s, struct upp_err *err)
 {
-    struct upp_usage                            used = {.input = 60, .output = 41};
-    struct sv_key_spec                          spec = ci;
-    char                                        text[SV_KEY_TEXT + 1];
+    struct upp_usage used = {.input = 60, .output = 41};
+    struct sv_key_spec spec = ci;
+    char text[SV_KEY_TEXT + 1];
     UPP_CLEANUP(sv_keys_closep) struct sv_keys *t = NULL;
-    const struct sv_key                        *added;
+    const struct sv_key *added;
     spec.limits = (struct sv_limits){.requests = 2, .runs = 2, .tokens = 100};
     TRY(sv_keys_open(s, NULL, &t, err));
     TRY(sv_keys_add(t, &spec, text, &added, err));
-    struct sv_key         *k = sv_keys_find(t, wb_cstr(text));
+    struct sv_key *k = sv_keys_find(t, wb_cstr(text));
     const struct wr_quota *q = sv_keys_quota(t);
     TRY(sv_key_count(t, k, err));
     TRY(sv_key_count(t, k, err));
@@ -167,7 +167,7 @@ WEFT_SUSPENDS static int limits(struct wl_store *s, struct upp_err *err)
     FAIL_UNLESS(sv_key_may_start(k, err) == -UPP_EQUOTA && err->retry_after_ms <= SV_DAY_MS);
     FAIL_UNLESS(q->admit(q->arg, wb_cstr(k->id), err) == -UPP_EQUOTA);
     k->limits.tokens = 0;
-    k->limits.runs   = 1;
+    k->limits.runs = 1;
     FAIL_UNLESS(sv_key_may_start(k, err) == -UPP_ERATE && strstr(err->msg, "a limit of 1 run at the same time"));
     FAIL_UNLESS(sv_key_tokens(k, wb_wall_ms() + SV_DAY_MS) == 0); /* tomorrow */
     k->day++; /* the clock was ahead, and was put back over midnight */
@@ -191,12 +191,12 @@ WEFT_SUSPENDS static int limits(struct wl_store *s, struct upp_err *err)
  */
 WEFT_SUSPENDS static int huge_use(struct wl_store *s, struct upp_err *err)
 {
-    static const struct wl_owner                ours = {.tenant = UPP_STR_INIT("weft")};
-    struct upp_usage                            most = {.input = UINT64_MAX, .output = 2}, more = {.input = 5};
-    struct sv_key_spec                          spec = ci;
-    char                                        text[SV_KEY_TEXT + 1];
+    static const struct wl_owner ours = {.tenant = UPP_STR_INIT("weft")};
+    struct upp_usage most = {.input = UINT64_MAX, .output = 2}, more = {.input = 5};
+    struct sv_key_spec spec = ci;
+    char text[SV_KEY_TEXT + 1];
     UPP_CLEANUP(sv_keys_closep) struct sv_keys *t = NULL;
-    const struct sv_key                        *k;
+    const struct sv_key *k;
     spec.limits.tokens = SV_LIMIT_MAX;
     TRY(sv_keys_open(s, NULL, &t, err));
     TRY(sv_keys_add(t, &spec, text, &k, err));
@@ -209,9 +209,9 @@ WEFT_SUSPENDS static int huge_use(struct wl_store *s, struct upp_err *err)
     TRY(sv_keys_open(s, NULL, &t, err));
     k = sv_keys_find(t, wb_cstr(text));
     FAIL_UNLESS(k && sv_key_tokens(k, wb_wall_ms()) == SV_LIMIT_MAX);
-    struct wl_value  v   = {.space = UPP_STR("api-key-use"), .name = wb_cstr(k->id), .bytes = UPP_STR("{\"day\":tru")};
+    struct wl_value v = {.space = UPP_STR("api-key-use"), .name = wb_cstr(k->id), .bytes = UPP_STR("{\"day\":tru")};
     struct wl_change put = {.kind = WL_PUT_VALUE, .value = &v};
-    struct wl_commit c   = {.owner = ours, .changes = &put, .n = 1};
+    struct wl_commit c = {.owner = ours, .changes = &put, .n = 1};
     TRY(s->ops->commit(s, &c, err));
     sv_keys_close(WB_TAKE(t));
     TRY(sv_keys_open(s, NULL, &t, err));
@@ -223,15 +223,15 @@ WEFT_SUSPENDS static int huge_use(struct wl_store *s, struct upp_err *err)
 /* What the tenant stores: a count that grows at once, and is right after a while. */
 WEFT_SUSPENDS static int stores_bytes(struct wl_store *s, struct upp_err *err)
 {
-    static char                                 text[4096];
-    struct sv_key_spec                          spec = ci;
-    char                                        key[SV_KEY_TEXT + 1];
+    static char text[4096];
+    struct sv_key_spec spec = ci;
+    char key[SV_KEY_TEXT + 1];
     UPP_CLEANUP(sv_keys_closep) struct sv_keys *t = NULL;
-    const struct sv_key                        *added;
-    struct wl_value  v   = {.space = UPP_STR("s"), .name = UPP_STR("n"), .bytes = wb_str(text, sizeof text)};
+    const struct sv_key *added;
+    struct wl_value v = {.space = UPP_STR("s"), .name = UPP_STR("n"), .bytes = wb_str(text, sizeof text)};
     struct wl_change put = {.kind = WL_PUT_VALUE, .value = &v}, drop = {.kind = WL_DROP_VALUE, .value = &v};
-    struct wl_commit c    = {.owner.tenant = UPP_STR("acme"), .changes = &put, .n = 1};
-    uint64_t         size = 0;
+    struct wl_commit c = {.owner.tenant = UPP_STR("acme"), .changes = &put, .n = 1};
+    uint64_t size = 0;
     TRY(s->ops->commit(s, &c, err));
     spec.limits.bytes = 10000;
     TRY(sv_keys_open(s, NULL, &t, err));
@@ -254,7 +254,7 @@ WEFT_SUSPENDS static int stores_bytes(struct wl_store *s, struct upp_err *err)
     TRY(weft_sleep_ms(2 * SV_STORED_MS, err));
     FAIL_UNLESS(k->stored->bytes == sizeof text);
     c.owner.tenant = UPP_STR("other"); /* others do not count */
-    c.changes      = &put;
+    c.changes = &put;
     TRY(s->ops->commit(s, &c, err));
     FAIL_UNLESS(k->stored->bytes == sizeof text);
     return 0;
@@ -271,10 +271,10 @@ static size_t n_keys(const struct sv_keys *t)
 /* A full table: revoked keys make room, usable ones do not. */
 WEFT_SUSPENDS static int fills(struct wl_store *s, struct upp_err *err)
 {
-    char                                        name[24], text[SV_KEY_TEXT + 1];
+    char name[24], text[SV_KEY_TEXT + 1];
     UPP_CLEANUP(sv_keys_closep) struct sv_keys *t = NULL;
-    const struct sv_key                        *k;
-    struct sv_key_spec                          spec = ci;
+    const struct sv_key *k;
+    struct sv_key_spec spec = ci;
     TRY(sv_keys_open(s, NULL, &t, err));
     for (size_t i = 0; i < SV_KEYS_MAX; i++) {
         (void)snprintf(name, sizeof name, "t%zu", i);
@@ -297,10 +297,10 @@ WEFT_SUSPENDS static int fills(struct wl_store *s, struct upp_err *err)
 /* The same for one tenant. */
 WEFT_SUSPENDS static int fills_tenant(struct wl_store *s, struct upp_err *err)
 {
-    char                                        name[24], text[SV_KEY_TEXT + 1];
+    char name[24], text[SV_KEY_TEXT + 1];
     UPP_CLEANUP(sv_keys_closep) struct sv_keys *t = NULL;
-    const struct sv_key                        *k;
-    struct sv_key_spec                          spec = ci;
+    const struct sv_key *k;
+    struct sv_key_spec spec = ci;
     TRY(sv_keys_open(s, NULL, &t, err));
     for (size_t i = 0; i < SV_TENANT_KEYS_MAX; i++) {
         (void)snprintf(name, sizeof name, "k%zu", i);
@@ -327,9 +327,9 @@ struct acting {
 /* With blobs, which count what a tenant stores. */
 WEFT_SUSPENDS static int act(void *arg, struct upp_err *err)
 {
-    struct acting   *x = arg;
+    struct acting *x = arg;
     struct wl_store *memory, *s;
-    int              r = ws_memory_open(&memory, err);
+    int r = ws_memory_open(&memory, err);
     if (r < 0)
         return r;
     r = ws_blobs_open(memory, &s, err); /* closes it, also on failure */
@@ -341,7 +341,7 @@ WEFT_SUSPENDS static int act(void *arg, struct upp_err *err)
 }
 
 struct seen {
-    size_t          n;
+    size_t n;
     struct wl_usage last;
 };
 
@@ -364,16 +364,16 @@ WEFT_SUSPENDS static int usage_of(struct wl_store *s, int64_t day, const char *k
 WEFT_SUSPENDS static int counts_days(struct wl_store *s, struct upp_err *err)
 {
     struct upp_usage used = {.input = 60, .output = 41, .cache_read = 50, .cache_write = 3, .reasoning = 7};
-    char             text[SV_KEY_TEXT + 1];
+    char text[SV_KEY_TEXT + 1];
     UPP_CLEANUP(sv_keys_closep) struct sv_keys *t = NULL;
-    const struct sv_key                        *added;
-    struct wl_usage                             u;
-    struct seen                                 seen = {0};
+    const struct sv_key *added;
+    struct wl_usage u;
+    struct seen seen = {0};
     TRY(sv_keys_open(s, NULL, &t, err));
     TRY(sv_keys_add(t, &ci, text, &added, err));
-    struct sv_key         *k     = sv_keys_find(t, wb_cstr(text));
-    const struct wr_quota *q     = sv_keys_quota(t);
-    int64_t                today = wb_wall_ms() / SV_DAY_MS;
+    struct sv_key *k = sv_keys_find(t, wb_cstr(text));
+    const struct wr_quota *q = sv_keys_quota(t);
+    int64_t today = wb_wall_ms() / SV_DAY_MS;
     sv_keys_each_usage(t, see, &seen);
     FAIL_UNLESS(seen.n == 0);
     TRY(sv_key_count(t, k, err));
@@ -424,10 +424,10 @@ WEFT_SUSPENDS static int counts_days(struct wl_store *s, struct upp_err *err)
 /* Tenants without keys are bounded: those beyond are counted together. */
 WEFT_SUSPENDS static int bounds_tenants(struct wl_store *s, struct upp_err *err)
 {
-    struct upp_usage                            used = {.input = 1};
-    UPP_CLEANUP(sv_keys_closep) struct sv_keys *t    = NULL;
-    struct seen                                 seen = {0};
-    char                                        name[16];
+    struct upp_usage used = {.input = 1};
+    UPP_CLEANUP(sv_keys_closep) struct sv_keys *t = NULL;
+    struct seen seen = {0};
+    char name[16];
     TRY(sv_keys_open(s, NULL, &t, err));
     const struct wr_quota *q = sv_keys_quota(t);
     for (int i = 0; i < SV_USAGE_TENANTS + 5; i++) {
@@ -438,7 +438,7 @@ WEFT_SUSPENDS static int bounds_tenants(struct wl_store *s, struct upp_err *err)
     FAIL_UNLESS(seen.n == SV_USAGE_TENANTS + 1);
     sv_keys_save(t);
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
-    struct wl_usage                           u;
+    struct wl_usage u;
     TRY(wl_usage_get(s, wb_wall_ms() / SV_DAY_MS, UPP_STR("*"), UPP_STR(""), &a, &u, err));
     FAIL_UNLESS(u.runs == 5 && u.input == 5);
     return 0;
@@ -447,8 +447,8 @@ WEFT_SUSPENDS static int bounds_tenants(struct wl_store *s, struct upp_err *err)
 /* In a world of virtual time. */
 static void play(int (*fn)(struct wl_store *s, struct upp_err *err))
 {
-    struct upp_err    err = {0};
-    struct acting     x   = {fn};
+    struct upp_err err = {0};
+    struct acting x = {fn};
     struct weft__sim *world;
     CHECK_INT(weft__sim_open(UPP_OPTS(weft__sim_opts, .seed = 3), &world, &err), 0);
     int r = weft_loop_run(weft__sim_loop(world, 0), "keys", act, &x, &err);
@@ -498,10 +498,10 @@ TEST(keys_count_usage_over_a_midnight_in_a_commit)
 {
     for (int r = -UPP_ESTORE; r <= 0; r += UPP_ESTORE) {
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 20);
-        struct sv_usage                           u = {.now = {.tenant = UPP_STR("t")}};
-        struct wl_value                           values[SV_USAGE_VALUES];
-        size_t                                    n;
-        struct upp_err                            err = {0};
+        struct sv_usage u = {.now = {.tenant = UPP_STR("t")}};
+        struct wl_value values[SV_USAGE_VALUES];
+        size_t n;
+        struct upp_err err = {0};
         sv_usage_request(&u, 100 * WL_DAY_MS);
         CHECK(sv_usage_values(&u, &a, values, &n, &err) == 0);
         CHECK_INT(n, 1);

@@ -30,7 +30,7 @@ TEST(limits_are_read_and_written)
     };
     for (size_t i = 0; i < WB_LEN(cases); i++) {
         struct sv_limits l;
-        struct upp_err   err = {0};
+        struct upp_err err = {0};
         test_note("%s", cases[i].text);
         CHECK_INT(sv_limits_parse(wb_cstr(cases[i].text), &l, &err), 0);
         CHECK(writes(&l, cases[i].again));
@@ -66,8 +66,8 @@ TEST(limits_that_are_none_are_refused)
         "tokens=99999999999999999999",
     };
     for (size_t i = 0; i < WB_LEN(cases); i++) {
-        struct sv_limits l   = {.runs = 7};
-        struct upp_err   err = {0};
+        struct sv_limits l = {.runs = 7};
+        struct upp_err err = {0};
         test_note("%s", cases[i]);
         CHECK_INT(sv_limits_parse(wb_cstr(cases[i]), &l, &err), -UPP_EINVALID);
         CHECK(l.runs == 7 && err.msg[0]);
@@ -86,8 +86,8 @@ TEST(limits_of_two_are_the_stricter)
 
 TEST(bucket_holds_a_minute_and_refills_evenly)
 {
-    struct sv_bucket b   = {0};
-    uint64_t         now = 1000000;
+    struct sv_bucket b = {0};
+    uint64_t now = 1000000;
     CHECK_INT(sv_bucket_left(&b, 6, now), 6);
     CHECK_INT(sv_bucket_reset_ms(&b, 6, now), 0);
     for (int i = 0; i < 6; i++)
@@ -109,8 +109,8 @@ TEST(bucket_waits_as_long_as_it_says)
 {
     static const uint64_t rates[] = {1, 7, 59, 61, 1000, 65537, SV_REQUESTS_MAX};
     for (size_t i = 0; i < WB_LEN(rates); i++) {
-        struct sv_bucket b   = {0};
-        uint64_t         now = 77, wait;
+        struct sv_bucket b = {0};
+        uint64_t now = 77, wait;
         test_note("%llu", (unsigned long long)rates[i]);
         for (unsigned n = 0; n < 200; n++) {
             if (n < 100 && sv_bucket_left(&b, rates[i], now) > 50)
@@ -128,7 +128,7 @@ TEST(bucket_waits_as_long_as_it_says)
 TEST(durations_are_written_as_openai_does)
 {
     static const struct {
-        uint64_t    ms;
+        uint64_t ms;
         const char *text;
     } cases[] = {{0, "0ms"},      {350, "350ms"},   {1000, "1s"},        {1001, "2s"},         {59000, "59s"},
                  {60000, "1m0s"}, {360000, "6m0s"}, {3600000, "1h0m0s"}, {18180000, "5h3m0s"}, {86400000, "24h0m0s"}};

@@ -14,19 +14,19 @@ static const struct wl_owner owner = {.tenant = UPP_STR_INIT("one")};
 static WEFT_SUSPENDS int add_runs(struct desk *d, struct wb_uuid thread, uint64_t from, size_t n, uint8_t status,
                                   const char *options, struct upp_err *err)
 {
-    static struct wm_run    runs[EACH];
+    static struct wm_run runs[EACH];
     static struct wl_change changes[EACH]; /* not kept over another wait */
     for (size_t at = 0; at < n;) {
         size_t k = 0;
         for (; k < EACH && at < n; k++, at++) {
-            runs[k]    = (struct wm_run){.id         = test_uuid(from + at),
-                                         .root       = test_uuid(from + at),
-                                         .thread     = thread,
-                                         .version    = 1,
-                                         .status     = status,
-                                         .agent      = UPP_STR("echo"),
-                                         .options    = wb_cstr(options),
-                                         .created_ms = 1};
+            runs[k] = (struct wm_run){.id = test_uuid(from + at),
+                                      .root = test_uuid(from + at),
+                                      .thread = thread,
+                                      .version = 1,
+                                      .status = status,
+                                      .agent = UPP_STR("echo"),
+                                      .options = wb_cstr(options),
+                                      .created_ms = 1};
             changes[k] = (struct wl_change)ADD_RUN(&runs[k]);
         }
         TRY(test_commit(d->rig.store, owner, changes, k, NULL, err));
@@ -50,8 +50,8 @@ static WEFT_SUSPENDS int chat(struct desk *d, const char *text, struct upp_err *
 static WEFT_SUSPENDS int completions(struct desk *d, struct upp_err *err)
 {
     static const char *const lists[] = {"metadata[topic]=rare", "metadata[topic]=rare&order=desc"};
-    struct desk_id           ids[2], t, at;
-    struct wb_uuid           thread;
+    struct desk_id ids[2], t, at;
+    struct wb_uuid thread;
     TRY(chat(d, "rare", err));
     ids[0] = desk_id(d, "id");
     TRY(desk_thread(d, &t, err));
@@ -92,7 +92,7 @@ TEST_WITH(lists_of_stored_completions_read_so_many_runs, .no_torture = "ten thou
 /* Reading the answers of runs costs more than reading their rows, also if they have none; and options have a size. */
 static WEFT_SUSPENDS int costly(struct desk *d, struct upp_err *err)
 {
-    static char    options[(1 << 20) + 64];
+    static char options[(1 << 20) + 64];
     struct desk_id t;
     struct wb_uuid thread;
     TRY(desk_thread(d, &t, err));
@@ -142,18 +142,18 @@ static WEFT_SUSPENDS int threads(struct desk *d, struct upp_err *err)
 {
     static struct wl_thread some[EACH];
     static struct wl_change changes[EACH]; /* not kept over another wait */
-    struct desk_id          oldest;
-    struct wl_node          node = test_node(99);
+    struct desk_id oldest;
+    struct wl_node node = test_node(99);
     TRY(desk_thread(d, &oldest, err));
     TRY(COMMIT(d->rig.store, owner, NULL, err, ADD_NODE(&node)));
     for (uint64_t at = 0; at < 10100; at += EACH) {
         for (size_t i = 0; i < EACH; i++) {
-            some[i]    = (struct wl_thread){.id         = test_uuid(1000 + at + i),
-                                            .tree       = node.tree,
-                                            .head       = node.key,
-                                            .kind       = WL_SUB,
-                                            .version    = 1,
-                                            .updated_ms = INT64_C(4000000000000) + (int64_t)(at + i)};
+            some[i] = (struct wl_thread){.id = test_uuid(1000 + at + i),
+                                         .tree = node.tree,
+                                         .head = node.key,
+                                         .kind = WL_SUB,
+                                         .version = 1,
+                                         .updated_ms = INT64_C(4000000000000) + (int64_t)(at + i)};
             changes[i] = (struct wl_change)ADD_THREAD(&some[i]);
         }
         TRY(test_commit(d->rig.store, owner, changes, EACH, NULL, err));

@@ -20,8 +20,8 @@ static void text_of(const struct sv_metrics *m, struct wb_buf *out)
 
 TEST(metrics_are_written)
 {
-    WB_CLEANUP(sv_metrics_freep) struct sv_metrics *m   = sv_metrics_new();
-    WB_CLEANUP(wb_buf_done) struct wb_buf           out = WB_BUF(1u << 20);
+    WB_CLEANUP(sv_metrics_freep) struct sv_metrics *m = sv_metrics_new();
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(1u << 20);
     CHECK(m);
     sv_metrics_add(m, SV_RUNS_TOTAL, LABELS(UPP_STR("b"), UPP_STR("failed")), 2);
     sv_metrics_add(m, SV_RUNS_TOTAL, LABELS(UPP_STR("a\\\"\n"), UPP_STR("completed")), 1);
@@ -47,9 +47,9 @@ TEST(metrics_are_written)
 /* A bucket has everything up to its limit, which belongs to it. */
 TEST(metrics_have_histograms)
 {
-    static const uint64_t seen[]                        = {0, 500000, 500001, 1000000000, 300000000000, 300000000001};
-    WB_CLEANUP(sv_metrics_freep) struct sv_metrics *m   = sv_metrics_new();
-    WB_CLEANUP(wb_buf_done) struct wb_buf           out = WB_BUF(1u << 20);
+    static const uint64_t seen[] = {0, 500000, 500001, 1000000000, 300000000000, 300000000001};
+    WB_CLEANUP(sv_metrics_freep) struct sv_metrics *m = sv_metrics_new();
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(1u << 20);
     CHECK(m);
     for (size_t i = 0; i < WB_LEN(seen); i++)
         sv_metrics_observe(m, SV_TOOL_DURATION, LABELS(UPP_STR("t")), seen[i]);
@@ -75,10 +75,10 @@ TEST(metrics_have_histograms)
 /* The page of a server with several loops is their sum. */
 TEST(metrics_of_loops_are_summed)
 {
-    WB_CLEANUP(sv_metrics_freep) struct sv_metrics *a   = sv_metrics_new();
-    WB_CLEANUP(sv_metrics_freep) struct sv_metrics *b   = sv_metrics_new();
+    WB_CLEANUP(sv_metrics_freep) struct sv_metrics *a = sv_metrics_new();
+    WB_CLEANUP(sv_metrics_freep) struct sv_metrics *b = sv_metrics_new();
     WB_CLEANUP(sv_metrics_freep) struct sv_metrics *all = sv_metrics_new();
-    WB_CLEANUP(wb_buf_done) struct wb_buf           out = WB_BUF(1u << 20);
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(1u << 20);
     CHECK(a && b && all);
     sv_metrics_add(a, SV_MODEL_TOKENS, LABELS(UPP_STR("m"), UPP_STR("input")), 10);
     sv_metrics_add(b, SV_MODEL_TOKENS, LABELS(UPP_STR("m"), UPP_STR("input")), 5);
@@ -100,9 +100,9 @@ TEST(metrics_of_loops_are_summed)
 /* Whatever the labels are, there are at most so many series. */
 TEST(metrics_are_bounded)
 {
-    WB_CLEANUP(sv_metrics_freep) struct sv_metrics *m   = sv_metrics_new();
-    WB_CLEANUP(wb_buf_done) struct wb_buf           out = WB_BUF(1u << 20);
-    char                                            name[16];
+    WB_CLEANUP(sv_metrics_freep) struct sv_metrics *m = sv_metrics_new();
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(1u << 20);
+    char name[16];
     CHECK(m);
     for (unsigned i = 0; i < 3 * SV_SERIES_EACH; i++) {
         (void)snprintf(name, sizeof name, "t%u", i);
@@ -122,7 +122,7 @@ TEST(metrics_count_what_they_drop)
     static const enum sv_metric two[] = {SV_TOOL_CALLS, SV_MODEL_REQUESTS, SV_MODEL_TOKENS, SV_RUNS_TOTAL,
                                          SV_HTTP_REQUESTS};
     WB_CLEANUP(sv_metrics_freep) struct sv_metrics *m = sv_metrics_new();
-    char                                            name[16];
+    char name[16];
     CHECK(m);
     for (unsigned i = 0; i < SV_SERIES_EACH; i++)
         for (size_t k = 0; k < WB_LEN(two); k++) {

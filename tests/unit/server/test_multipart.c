@@ -9,7 +9,7 @@
 static void read_all(struct sv_multipart *m, struct upp_str in, struct wb_buf *out)
 {
     struct upp_str data;
-    int            r;
+    int r;
     while ((r = sv_multipart_next(m, &in, &data, NULL)) > 0)
         switch (r) {
         case SV_MULTI_PART:
@@ -70,8 +70,8 @@ TEST(multipart_is_the_same_however_it_is_cut)
         struct upp_str in = wb_cstr(cases[i].in);
         test_note("case %zu", i);
         for (size_t cut = 0; cut <= in.n; cut++) {
-            WB_CLEANUP(wb_buf_done) struct wb_buf             out = WB_BUF(4096);
-            WB_CLEANUP(sv_multipart_done) struct sv_multipart m   = {0};
+            WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(4096);
+            WB_CLEANUP(sv_multipart_done) struct sv_multipart m = {0};
             CHECK(sv_multipart_init(&m, UPP_STR(TYPE), NULL) == 0);
             read_all(&m, wb_str_sub(in, 0, cut), &out);
             read_all(&m, wb_str_sub(in, cut, SIZE_MAX), &out);
@@ -79,8 +79,8 @@ TEST(multipart_is_the_same_however_it_is_cut)
             bool whole = out.n && out.p[out.n - 1] == '$';
             CHECK((sv_multipart_check_end(&m, NULL) == 0) == whole);
         }
-        WB_CLEANUP(wb_buf_done) struct wb_buf             out = WB_BUF(4096);
-        WB_CLEANUP(sv_multipart_done) struct sv_multipart m   = {0};
+        WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(4096);
+        WB_CLEANUP(sv_multipart_done) struct sv_multipart m = {0};
         CHECK(sv_multipart_init(&m, UPP_STR(TYPE), NULL) == 0);
         for (size_t k = 0; k < in.n; k++)
             read_all(&m, wb_str_sub(in, k, 1), &out);
@@ -92,7 +92,7 @@ TEST(multipart_knows_its_content_type)
 {
     static const struct {
         const char *type;
-        bool        good;
+        bool good;
     } types[] = {
         {"multipart/form-data; boundary=a", true},
         {"Multipart/Form-Data;charset=utf-8; BOUNDARY=\"a b\"", true},
@@ -117,11 +117,11 @@ TEST(multipart_knows_its_content_type)
 
 TEST(multipart_has_limits)
 {
-    static char                                       long_head[SV_MULTI_HEAD + 64] = "--XX\r\nA: ";
-    WB_CLEANUP(wb_buf_done) struct wb_buf             many = WB_BUF(64 << 10), out = WB_BUF(64 << 10);
+    static char long_head[SV_MULTI_HEAD + 64] = "--XX\r\nA: ";
+    WB_CLEANUP(wb_buf_done) struct wb_buf many = WB_BUF(64 << 10), out = WB_BUF(64 << 10);
     WB_CLEANUP(sv_multipart_done) struct sv_multipart m = {0}, n = {0};
-    struct upp_err                                    err = {0};
-    struct upp_str                                    data, in;
+    struct upp_err err = {0};
+    struct upp_str data, in;
     memset(long_head + 9, 'x', sizeof long_head - 9);
     CHECK(sv_multipart_init(&m, UPP_STR(TYPE), NULL) == 0);
     in = wb_str(long_head, sizeof long_head);

@@ -12,7 +12,7 @@ TEST(net_addresses)
 {
     static const struct {
         const char *where, *url; /* NULL: refused */
-        bool        loopback, any;
+        bool loopback, any;
     } cases[] = {
         {"127.0.0.1:8787", "http://127.0.0.1:8787", true, false},
         {"localhost:1", "http://127.0.0.1:1", true, false},
@@ -40,7 +40,7 @@ TEST(net_addresses)
     };
     for (size_t i = 0; i < WB_LEN(cases); i++) {
         struct sv_listener l;
-        struct upp_err     err;
+        struct upp_err err;
         test_note("%s", cases[i].where);
         CHECK_INT(sv_listen_parse(wb_cstr(cases[i].where), &l, &err), cases[i].url ? 0 : -UPP_EINVALID);
         if (!cases[i].url)
@@ -58,7 +58,7 @@ static void closep(struct sv_listener *l)
 TEST(net_port_zero_is_a_free_one)
 {
     WB_CLEANUP(closep) struct sv_listener a = {.fd = -1}, b = {.fd = -1};
-    struct upp_err                        err;
+    struct upp_err err;
     CHECK(sv_listen(UPP_STR("127.0.0.1:0"), &a, &err) == 0);
     CHECK(!wb_str_ends(wb_cstr(a.url), UPP_STR(":0")));
     CHECK(sv_listen(wb_str(a.url + 7, strlen(a.url + 7)), &b, &err) == -UPP_EBUSY);
@@ -67,9 +67,9 @@ TEST(net_port_zero_is_a_free_one)
 TEST(net_unix_sockets_are_ours_alone)
 {
     WB_CLEANUP(closep) struct sv_listener l = {.fd = -1}, other = {.fd = -1};
-    struct upp_err                        err;
-    struct stat                           st;
-    char                                  where[256];
+    struct upp_err err;
+    struct stat st;
+    char where[256];
     (void)snprintf(where, sizeof where, "unix:%s/s", test_folder());
     CHECK(sv_listen(wb_cstr(where), &l, &err) == 0);
     CHECK(stat(l.path, &st) == 0 && S_ISSOCK(st.st_mode) && (st.st_mode & 0777) == 0600);

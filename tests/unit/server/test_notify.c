@@ -19,12 +19,12 @@ TEST(notify_reads_the_environment)
     (void)snprintf(mine, sizeof mine, "%ld", (long)getpid());
     (void)snprintf(other, sizeof other, "%ld", (long)getpid() + 1);
     memset(file, 'x', sizeof file - 1);
-    file[0]               = '/';
+    file[0] = '/';
     file[sizeof file - 1] = 0;
     const struct {
         const char *address, *usec, *pid;
-        unsigned    length;
-        uint64_t    ping_ms;
+        unsigned length;
+        uint64_t ping_ms;
     } cases[] = {
         {NULL, NULL, NULL, 0, 0},
         {"", "1000000", NULL, 0, 0},
@@ -58,12 +58,12 @@ TEST(notify_reads_the_environment)
 
 static int bind_manager(const char *address, int *ret)
 {
-    struct sockaddr_un a   = {.sun_family = AF_UNIX};
-    unsigned           len = sizeof a;
+    struct sockaddr_un a = {.sun_family = AF_UNIX};
+    unsigned len = sizeof a;
     (void)snprintf(a.sun_path, sizeof a.sun_path, "%s", address);
     if (address[0] == '@') {
         a.sun_path[0] = 0;
-        len           = (unsigned)(offsetof(struct sockaddr_un, sun_path) + strlen(address));
+        len = (unsigned)(offsetof(struct sockaddr_un, sun_path) + strlen(address));
     }
     int fd = WB_CALL(socket)(AF_UNIX, SOCK_DGRAM, 0);
     if (fd < 0)
@@ -76,7 +76,7 @@ static int bind_manager(const char *address, int *ret)
 WEFT_SUSPENDS static int next(const struct sv_notify *n, int fd, char *text, size_t size, struct upp_err *err)
 {
     uint64_t since = wb_mono_ms();
-    int64_t  got   = -UPP_ETIMEOUT;
+    int64_t got = -UPP_ETIMEOUT;
     while (got == -UPP_ETIMEOUT && !n->failed && wb_mono_ms() - since < 5000) {
         WEFT_DEADLINE(20);
         got = weft_recv(fd, text, size - 1, err);
@@ -94,11 +94,11 @@ WEFT_SUSPENDS static int next(const struct sv_notify *n, int fd, char *text, siz
 
 static int follows(struct talk *t, struct upp_err *err)
 {
-    UPP_CLEANUP(test_closep) int                    fd     = -1;
+    UPP_CLEANUP(test_closep) int fd = -1;
     UPP_CLEANUP(weft_scope_close) struct weft_scope fibers = {0};
-    struct sv_notify                                n;
-    char                                            text[256];
-    unsigned long long                              usec;
+    struct sv_notify n;
+    char text[256];
+    unsigned long long usec;
     TRY(bind_manager(t->arg, &fd));
     sv_notify_init(&n, t->arg, "40000", NULL);
     n.server = t->server;
@@ -120,7 +120,7 @@ static int follows(struct talk *t, struct upp_err *err)
 TEST(notify_follows_the_server)
 {
     struct upp_err err = {0};
-    char           where[256];
+    char where[256];
     (void)snprintf(where, sizeof where, "%s/n", test_folder());
     struct talk t = {.client = follows, .arg = where};
     CHECK_INT(talk_run(&t, &err), 0);
@@ -129,7 +129,7 @@ TEST(notify_follows_the_server)
 TEST(notify_abstract_address)
 {
     struct upp_err err = {0};
-    char           where[64];
+    char where[64];
     (void)snprintf(where, sizeof where, "@weft-notify-%ld", (long)getpid());
     struct talk t = {.client = follows, .arg = where};
     CHECK_INT(talk_run(&t, &err), 0);
@@ -146,16 +146,16 @@ static void count_lines(void *arg, enum wb_log_level level, struct upp_str line)
 static int loses(struct talk *t, struct upp_err *err)
 {
     UPP_CLEANUP(test_closep) int fd = -1;
-    struct sv_notify             n;
-    char                         text[256];
-    unsigned                     lines = 0;
+    struct sv_notify n;
+    char text[256];
+    unsigned lines = 0;
     wb_log_setup(WB_WARN, WB_LOG_TEXT, -1);
     wb_log_to(count_lines, &lines);
     sv_notify_init(&n, t->arg, NULL, NULL);
     sv_notify_ready(&n, "nobody");
     sv_notify_stopping(&n);
     bool once = n.failed && lines == 1;
-    int  r    = bind_manager(t->arg, &fd);
+    int r = bind_manager(t->arg, &fd);
     if (r >= 0) {
         sv_notify_ready(&n, "again"); /* the next manager gets the next message */
         r = next(&n, fd, text, sizeof text, err);
@@ -170,7 +170,7 @@ static int loses(struct talk *t, struct upp_err *err)
 TEST(notify_manager_gone)
 {
     struct upp_err err = {0};
-    char           where[256];
+    char where[256];
     (void)snprintf(where, sizeof where, "%s/n", test_folder());
     struct talk t = {.client = loses, .arg = where};
     CHECK_INT(talk_run(&t, &err), 0);
@@ -179,8 +179,8 @@ TEST(notify_manager_gone)
 static int waits(struct talk *t, struct upp_err *err)
 {
     UPP_CLEANUP(test_closep) int fd = -1;
-    struct sv_notify             n;
-    uint64_t                     since = wb_mono_ms();
+    struct sv_notify n;
+    uint64_t since = wb_mono_ms();
     TRY(bind_manager(t->arg, &fd));
     sv_notify_init(&n, t->arg, NULL, NULL);
     for (int i = 0; i < 10000 && !n.failed; i++) /* until its queue is full */
@@ -192,7 +192,7 @@ static int waits(struct talk *t, struct upp_err *err)
 TEST_WITH(notify_manager_does_not_read, .no_torture = "waits a second of real time")
 {
     struct upp_err err = {0};
-    char           where[256];
+    char where[256];
     (void)snprintf(where, sizeof where, "%s/n", test_folder());
     struct talk t = {.client = waits, .arg = where};
     CHECK_INT(talk_run(&t, &err), -UPP_ETIMEOUT);

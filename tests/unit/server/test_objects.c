@@ -11,7 +11,7 @@ TEST_WITH(server_objects_shows_what_was_said_to_all, .no_torture = "nothing is a
 {
     static const struct {
         uint8_t kind, audience, role;
-        bool    parts, shown;
+        bool parts, shown;
     } cases[] = {
         {WM_ENTRY_MESSAGE, WM_AUDIENCE_ALL, UPP_ROLE_USER, true, true},
         {WM_ENTRY_MESSAGE, WM_AUDIENCE_ALL, UPP_ROLE_ASSISTANT, true, true},
@@ -25,11 +25,11 @@ TEST_WITH(server_objects_shows_what_was_said_to_all, .no_torture = "nothing is a
         {WM_ENTRY_REPAIR, WM_AUDIENCE_ALL, UPP_ROLE_TOOL, true, false},
     };
     for (size_t i = 0; i < WB_LEN(cases); i++) {
-        struct wl_line line        = {0};
-        line.entry.kind            = cases[i].kind;
-        line.entry.audience        = cases[i].audience;
-        line.entry.message.role    = cases[i].role;
-        line.entry.message.parts   = &part;
+        struct wl_line line = {0};
+        line.entry.kind = cases[i].kind;
+        line.entry.audience = cases[i].audience;
+        line.entry.message.role = cases[i].role;
+        line.entry.message.parts = &part;
         line.entry.message.n_parts = cases[i].parts;
         test_note("case %zu", i);
         CHECK(asst_is_visible(&line.entry) == cases[i].shown);
@@ -38,15 +38,15 @@ TEST_WITH(server_objects_shows_what_was_said_to_all, .no_torture = "nothing is a
 
 TEST(server_objects_name_the_agent_that_spoke)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf     out  = WB_BUF(1u << 16);
-    WB_CLEANUP(wb_arena_done) struct wb_arena a    = WB_ARENA(1u << 16);
-    struct wl_line                            line = {0};
-    struct upp_err                            err  = {0};
-    struct wj_writer                          w;
-    line.entry = (struct wm_entry){.kind     = WM_ENTRY_MESSAGE,
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(1u << 16);
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 16);
+    struct wl_line line = {0};
+    struct upp_err err = {0};
+    struct wj_writer w;
+    line.entry = (struct wm_entry){.kind = WM_ENTRY_MESSAGE,
                                    .audience = WM_AUDIENCE_ALL,
-                                   .who      = UPP_STR("travel"),
-                                   .message  = {.role = UPP_ROLE_ASSISTANT, .parts = &part, .n_parts = 1}};
+                                   .who = UPP_STR("travel"),
+                                   .message = {.role = UPP_ROLE_ASSISTANT, .parts = &part, .n_parts = 1}};
     wj_writer_init(&w, &out, &err);
     CHECK_INT(sv_write_message(&w, &a, (struct wb_uuid){0}, &line, NULL, &err), 0);
     CHECK_INT(wj_writer_check(&w), 0);

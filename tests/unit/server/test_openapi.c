@@ -10,10 +10,10 @@
 /* All doors of `weft serve`, as its server has them. */
 struct all {
     struct weft_loop *loop;
-    struct sv_ops    *ops;
+    struct sv_ops *ops;
     struct sv_server *server;
-    struct wb_buf     text;
-    yyjson_doc       *doc;
+    struct wb_buf text;
+    yyjson_doc *doc;
 };
 
 static void close_all(struct all *all)
@@ -28,7 +28,7 @@ static void close_all(struct all *all)
 static int open_all(struct all *all, bool keys, struct upp_err *err)
 {
     all->text = (struct wb_buf)WB_BUF(1u << 20);
-    int r     = weft_loop_open(NULL, &all->loop, err);
+    int r = weft_loop_open(NULL, &all->loop, err);
     if (r >= 0)
         r = sv_ops_open(NULL, &all->ops, err);
     if (r >= 0)
@@ -40,7 +40,7 @@ static int open_all(struct all *all, bool keys, struct upp_err *err)
         r = sv_openapi_write(all->server->doors, keys, &all->text, err);
     if (r >= 0) {
         all->doc = yyjson_read(all->text.p, all->text.n, 0);
-        r        = all->doc ? 0 : -UPP_ENOMEM;
+        r = all->doc ? 0 : -UPP_ENOMEM;
     }
     return r;
 }
@@ -54,8 +54,8 @@ static yyjson_val *at(const struct all *all, const char *pointer)
 TEST(openapi_describes_every_route)
 {
     WB_CLEANUP(close_all) struct all all = {0};
-    struct upp_err                   err = {0};
-    int                              r   = open_all(&all, false, &err);
+    struct upp_err err = {0};
+    int r = open_all(&all, false, &err);
     test_note("%s", err.msg);
     CHECK_INT(r, 0);
     r = sv_openapi_check(all.server->doors, &err);
@@ -71,11 +71,11 @@ static int nothing(struct sv_exchange *x, struct upp_err *err)
 
 TEST(openapi_notices_what_does_not_fit)
 {
-    static const struct sv_route          rows[]  = {{SV_GET, "/none", nothing, 0, 0}};
-    static const struct sv_door           door    = {.name = "d", .prefix = "", .routes = rows, .n_routes = 1};
-    static const struct sv_door *const    doors[] = {&door, NULL};
-    WB_CLEANUP(wb_buf_done) struct wb_buf out     = WB_BUF(1u << 20);
-    struct upp_err                        err     = {0};
+    static const struct sv_route rows[] = {{SV_GET, "/none", nothing, 0, 0}};
+    static const struct sv_door door = {.name = "d", .prefix = "", .routes = rows, .n_routes = 1};
+    static const struct sv_door *const doors[] = {&door, NULL};
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(1u << 20);
+    struct upp_err err = {0};
     CHECK_INT(sv_openapi_write(doors, false, &out, &err), -UPP_EBUG);
     CHECK(strstr(err.msg, "GET /none"));
     CHECK_INT(sv_openapi_check(doors, &err), -UPP_EBUG);
@@ -85,7 +85,7 @@ TEST(openapi_notices_what_does_not_fit)
 TEST(openapi_makes_what_the_tables_say)
 {
     WB_CLEANUP(close_all) struct all all = {0};
-    struct upp_err                   err = {0};
+    struct upp_err err = {0};
     CHECK_INT(open_all(&all, true, &err), 0);
     CHECK_STR(wb_cstr(yyjson_get_str(at(&all, "/openapi"))), UPP_STR("3.1.0"));
     CHECK_STR(wb_cstr(yyjson_get_str(at(&all, "/info/version"))), UPP_STR(UPP_VERSION));

@@ -19,7 +19,7 @@ static void donep(struct talk_reply *r)
 
 struct watched {
     struct sv_ops *ops;
-    struct wb_buf  log;
+    struct wb_buf log;
 };
 
 static void watched_done(struct watched *w)
@@ -39,13 +39,13 @@ static void hear(void *arg, enum wb_log_level level, struct upp_str line)
 static int watch(struct watched *w, const struct sv_ops_opts *opts, int (*client)(struct talk *t, struct upp_err *err))
 {
     struct upp_err err = {0};
-    struct talk    t   = {.client = client, .simulated = true, .seed = 3, .arg = w};
-    w->log             = (struct wb_buf)WB_BUF(1u << 20);
-    int r              = sv_ops_open(opts, &w->ops, &err);
+    struct talk t = {.client = client, .simulated = true, .seed = 3, .arg = w};
+    w->log = (struct wb_buf)WB_BUF(1u << 20);
+    int r = sv_ops_open(opts, &w->ops, &err);
     if (r < 0)
         return r;
     t.opts.monitor = &w->ops->http;
-    t.opts.ops     = &w->ops->door;
+    t.opts.ops = &w->ops->door;
     wb_log_setup(WB_INFO, WB_LOG_TEXT, -1);
     wb_log_to(hear, w);
     r = talk_run(&t, &err);
@@ -76,7 +76,7 @@ static int gives_ids(struct talk *t, struct upp_err *err)
         {"x-request-id: a\r\nx-request-id: b\r\n", NULL},
     };
     WB_CLEANUP(donep) struct talk_reply r;
-    char                                request[512], id[SV_REQUEST_ID + 2];
+    char request[512], id[SV_REQUEST_ID + 2];
     talk_reply_init(&r);
     for (size_t i = 0; i < WB_LEN(cases); i++) {
         (void)snprintf(request, sizeof request, "GET /empty HTTP/1.1\r\n" HOST "%s\r\n", cases[i].header);
@@ -100,7 +100,7 @@ static int gives_ids(struct talk *t, struct upp_err *err)
 TEST(ops_takes_request_ids)
 {
     struct upp_err err = {0};
-    struct talk    t   = {.client = gives_ids, .simulated = true, .seed = 4};
+    struct talk t = {.client = gives_ids, .simulated = true, .seed = 4};
     CHECK_INT(talk_run(&t, &err), 0);
 }
 
@@ -139,7 +139,7 @@ static size_t count(const char *text, const char *what)
 TEST(ops_logs_each_request)
 {
     WB_CLEANUP(watched_done) struct watched w = {0};
-    int                                     r = watch(&w, NULL, asks);
+    int r = watch(&w, NULL, asks);
     CHECK_INT(r, 0);
     static const char *const parts[] = {
         "msg=\"request\" method=GET route=/echo/{a}/x/{b} status=200 bytes=",
@@ -164,7 +164,7 @@ TEST(ops_logs_each_request)
 TEST(ops_logs_no_request_if_told_so)
 {
     WB_CLEANUP(watched_done) struct watched w = {0};
-    int                                     r = watch(&w, UPP_OPTS(sv_ops_opts, .no_access_log = true), asks);
+    int r = watch(&w, UPP_OPTS(sv_ops_opts, .no_access_log = true), asks);
     CHECK_INT(r, 0);
     CHECK_INT(count(w.log.p, "msg=\"request\""), 0);
 }
@@ -185,7 +185,7 @@ static int looks(struct talk *t, struct upp_err *err)
         {"/metrics", "\nprocess_resident_memory_bytes "},
     };
     WB_CLEANUP(donep) struct talk_reply r;
-    char                                request[128];
+    char request[128];
     talk_reply_init(&r);
     for (size_t i = 0; i < WB_LEN(cases); i++) {
         (void)snprintf(request, sizeof request, "GET %s HTTP/1.1\r\n" HOST "\r\n", cases[i].path);
@@ -203,7 +203,7 @@ static int looks(struct talk *t, struct upp_err *err)
 TEST(ops_has_routes)
 {
     WB_CLEANUP(watched_done) struct watched w = {0};
-    int                                     r = watch(&w, NULL, looks);
+    int r = watch(&w, NULL, looks);
     CHECK_INT(r, 0);
 }
 
@@ -212,17 +212,17 @@ TEST(ops_has_routes)
 static WEFT_SUSPENDS int add_waiting(struct wl_store *s, uint64_t from, uint64_t n, struct upp_err *err)
 {
     enum { EACH = 256 };
-    static struct wm_run    runs[EACH];
+    static struct wm_run runs[EACH];
     static struct wl_change changes[EACH]; /* not kept over another wait */
-    const struct wl_owner   owner = {.tenant = UPP_STR("local")};
+    const struct wl_owner owner = {.tenant = UPP_STR("local")};
     for (uint64_t at = 0; at < n;) {
         size_t k = 0;
         for (; k < EACH && at < n; k++, at++) {
-            runs[k]    = (struct wm_run){.id      = test_uuid(from + at),
-                                         .root    = test_uuid(from + at),
-                                         .thread  = test_uuid(1),
-                                         .version = 1,
-                                         .status  = WM_WAITING};
+            runs[k] = (struct wm_run){.id = test_uuid(from + at),
+                                      .root = test_uuid(from + at),
+                                      .thread = test_uuid(1),
+                                      .version = 1,
+                                      .status = WM_WAITING};
             changes[k] = (struct wl_change)ADD_RUN(&runs[k]);
         }
         TRY(test_commit(s, owner, changes, k, NULL, err));
@@ -254,11 +254,11 @@ static WEFT_SUSPENDS int counts_runs(struct talk *t, struct upp_err *err)
 
 static int with_store(struct talk *t, struct upp_err *err)
 {
-    struct watched  *w = t->arg;
+    struct watched *w = t->arg;
     struct wl_store *s;
     TRY(ws_memory_open(&s, err));
     w->ops->opts.store = s;
-    int r              = counts_runs(t, err);
+    int r = counts_runs(t, err);
     w->ops->opts.store = NULL;
     s->ops->close(s);
     return r;
@@ -274,9 +274,9 @@ TEST_WITH(ops_says_that_not_all_runs_are_counted, .no_torture = "ten thousand ru
 
 static WEFT_SUSPENDS int asks_without_key(struct talk *t, const char *key, struct upp_err *err)
 {
-    static const char *const            paths[] = {"/health", "/version", "/metrics"};
+    static const char *const paths[] = {"/health", "/version", "/metrics"};
     WB_CLEANUP(donep) struct talk_reply r;
-    char                                request[128], *got = t->arg;
+    char request[128], *got = t->arg;
     (void)key;
     talk_reply_init(&r);
     for (size_t i = 0; i < WB_LEN(paths); i++) {
@@ -295,13 +295,13 @@ static WEFT_SUSPENDS int without_key(struct talk *t, struct upp_err *err)
 TEST(ops_needs_keys_where_there_are_some)
 {
     for (int open = 0; open < 2; open++) {
-        UPP_CLEANUP(sv_ops_closep) struct sv_ops *ops     = NULL;
-        struct upp_err                            err     = {0};
-        char                                      got[64] = "";
-        struct talk                               t = {.client = without_key, .simulated = true, .seed = 2, .arg = got};
+        UPP_CLEANUP(sv_ops_closep) struct sv_ops *ops = NULL;
+        struct upp_err err = {0};
+        char got[64] = "";
+        struct talk t = {.client = without_key, .simulated = true, .seed = 2, .arg = got};
         CHECK_INT(sv_ops_open(UPP_OPTS(sv_ops_opts, .open_metrics = open), &ops, &err), 0);
         t.opts.monitor = &ops->http;
-        t.opts.ops     = &ops->door;
+        t.opts.ops = &ops->door;
         CHECK_INT(talk_run(&t, &err), 0);
         CHECK_STR(wb_cstr(got), open ? UPP_STR("200 401 200 ") : UPP_STR("200 401 401 "));
     }

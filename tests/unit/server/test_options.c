@@ -5,9 +5,9 @@
 #include "support/test.h"
 
 struct asked {
-    struct sv_http     http;
+    struct sv_http http;
     struct sv_exchange x;
-    struct sv_body     b;
+    struct sv_body b;
 };
 
 static const char *const known[] = {SV_OPTIONS, "max_tokens", NULL};
@@ -37,9 +37,9 @@ TEST(options_have_other_names_at_other_doors)
     static const struct sv_alias aliases[] = {
         {"max_completion_tokens", "max_tokens"}, {"truncation_strategy", NULL}, {NULL, NULL}};
     static const struct {
-        const char            *text;
+        const char *text;
         const struct sv_alias *aliases;
-        const char            *want, *where; /* want NULL: there are none */
+        const char *want, *where; /* want NULL: there are none */
     } cases[] = {
         {"{}", NULL, NULL, NULL},
         {"{\"max_tokens\":5}", NULL, NULL, NULL},
@@ -54,8 +54,8 @@ TEST(options_have_other_names_at_other_doors)
     };
     for (size_t i = 0; i < WB_LEN(cases); i++) {
         WB_CLEANUP(donep) struct asked q;
-        struct upp_err                 err = {0};
-        struct upp_str                 got = {0};
+        struct upp_err err = {0};
+        struct upp_str got = {0};
         test_note("%s", cases[i].text);
         CHECK_INT(reads(&q, cases[i].text, cases[i].aliases, &got, &err), cases[i].where ? -UPP_EINVALID : 0);
         CHECK_STR(got, wb_cstr(cases[i].want));
@@ -75,9 +75,9 @@ TEST(options_of_a_request_are_over_those_of_an_assistant)
         {"{\"tools\":[1,2]}", "{\"tools\":[]}", "{\"tools\":[]}"},
     };
     for (size_t i = 0; i < WB_LEN(cases); i++) {
-        WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(1u << 20);
-        struct upp_err                            err = {0};
-        struct upp_str                            got = {0};
+        WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
+        struct upp_err err = {0};
+        struct upp_str got = {0};
         CHECK_INT(sv_options_merge(&a, wb_cstr(cases[i].under), wb_cstr(cases[i].over), &got, &err), 0);
         CHECK_STR(got, wb_cstr(cases[i].want));
     }

@@ -4,17 +4,17 @@
 #include "support/test.h"
 
 static const struct sv_listener loopback = {.fd = -1, .loopback = true, .host = "127.0.0.1"};
-static const struct sv_listener lan      = {.fd = -1, .host = "192.168.1.5"};
-static const struct sv_listener six      = {.fd = -1, .host = "2001:db8::1"};
-static const struct sv_listener any      = {.fd = -1, .any = true, .host = "0.0.0.0"};
-static const char *const        names[]  = {"weft.example.org", NULL};
-static const char *const        pages[]  = {"https://app.example.org", NULL};
+static const struct sv_listener lan = {.fd = -1, .host = "192.168.1.5"};
+static const struct sv_listener six = {.fd = -1, .host = "2001:db8::1"};
+static const struct sv_listener any = {.fd = -1, .any = true, .host = "0.0.0.0"};
+static const char *const names[] = {"weft.example.org", NULL};
+static const char *const pages[] = {"https://app.example.org", NULL};
 
 TEST(origin_hosts)
 {
     static const struct {
         const char *host;
-        int         at_loopback, at_lan, at_six, at_any;
+        int at_loopback, at_lan, at_six, at_any;
     } cases[] = {
         {"localhost", 0, 0, 0, 0},
         {"LocalHost:8787", 0, 0, 0, 0},
@@ -50,8 +50,8 @@ TEST(origin_hosts)
         {"local host", 400, 400, 400, 400},
     };
     for (size_t i = 0; i < WB_LEN(cases); i++) {
-        const struct sv_listener *at[]   = {&loopback, &lan, &six, &any};
-        int                       want[] = {cases[i].at_loopback, cases[i].at_lan, cases[i].at_six, cases[i].at_any};
+        const struct sv_listener *at[] = {&loopback, &lan, &six, &any};
+        int want[] = {cases[i].at_loopback, cases[i].at_lan, cases[i].at_six, cases[i].at_any};
         for (size_t k = 0; k < WB_LEN(at); k++) {
             struct sv_allowed allowed = {names, pages, at[k], 1};
             test_note("Host '%s' at %s", cases[i].host, at[k]->host);
@@ -66,7 +66,7 @@ TEST(origin_pages)
 {
     static const struct {
         const char *origin, *host;
-        int         status;
+        int status;
     } cases[] = {
         {"http://localhost:8787", "localhost:8787", 0},
         {"HTTP://LOCALHOST:8787", "localhost:8787", 0},
@@ -101,7 +101,7 @@ TEST(origin_pages)
 TEST(origin_of_a_server_with_tls)
 {
     struct sv_allowed allowed = {names, pages, &loopback, 1};
-    struct upp_str    allow, host = UPP_STR("weft.example.org");
+    struct upp_str allow, host = UPP_STR("weft.example.org");
     CHECK_INT(sv_origin_check(&allowed, UPP_STR("https://weft.example.org"), host, true, &allow), 0);
     CHECK_INT(sv_origin_check(&allowed, UPP_STR("http://weft.example.org"), host, true, &allow), 403);
     CHECK_INT(sv_origin_check(&allowed, UPP_STR("http://weft.example.org"), host, false, &allow), 0);
@@ -110,9 +110,9 @@ TEST(origin_of_a_server_with_tls)
 
 TEST(origin_all)
 {
-    static const char *const all[]   = {"*", NULL};
-    struct sv_allowed        allowed = {names, all, &loopback, 1};
-    struct upp_str           allow;
+    static const char *const all[] = {"*", NULL};
+    struct sv_allowed allowed = {names, all, &loopback, 1};
+    struct upp_str allow;
     CHECK_INT(sv_origin_check(&allowed, UPP_STR("https://evil.example"), UPP_STR("localhost"), false, &allow), 0);
     CHECK_STR(allow, UPP_STR("*"));
     CHECK_INT(sv_origin_check(&allowed, UPP_STR("null"), UPP_STR("localhost"), false, &allow), 0);
@@ -123,7 +123,7 @@ TEST(origin_all)
 TEST(origin_hosts_that_are_addresses)
 {
     static const char *const hosts[] = {"192.0.2.7", "2001:db8::7", NULL};
-    struct sv_allowed        allowed = {hosts, NULL, &loopback, 1};
+    struct sv_allowed allowed = {hosts, NULL, &loopback, 1};
     CHECK_INT(sv_host_check(&allowed, UPP_STR("192.0.2.7:8787")), 0);
     CHECK_INT(sv_host_check(&allowed, UPP_STR("[2001:DB8:0::7]")), 0);
     CHECK_INT(sv_host_check(&allowed, UPP_STR("192.0.2.8")), 421);

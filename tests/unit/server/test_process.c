@@ -13,8 +13,6 @@ static bool is_refused(const struct desk *d, int status, const char *at)
     return d->reply.status == status && strcmp(desk_text(d, "detail/0/loc/1"), at) == 0;
 }
 
-/* ---- One response ------------------------------------------------------------------------------------------------ */
-
 static WEFT_SUSPENDS int one_object(struct desk *d, struct upp_err *err)
 {
     ASK("{\"stream\":false,\"session_id\":\"s\",\"model\":\"echo\",\"input\":[" USER("one") "]}", "POST /process");
@@ -24,7 +22,7 @@ static WEFT_SUSPENDS int one_object(struct desk *d, struct upp_err *err)
     IS("session_id", "s");
     IS("output/0/content/0/text", "one");
     struct desk_id first = desk_id(d, "id");
-    char           body[400];
+    char body[400];
     GET("/process/sessions/s/response");
     IS("id", first.s);
     (void)snprintf(body, sizeof body,
@@ -43,8 +41,6 @@ TEST(process_gives_one_object)
 {
     DESK(.act = one_object);
 }
-
-/* ---- Tools ------------------------------------------------------------------------------------------------------- */
 
 static WEFT_SUSPENDS int client_tool(struct desk *d, struct upp_err *err)
 {
@@ -76,8 +72,6 @@ TEST(process_waits_for_the_clients_tool)
 {
     DESK(.act = client_tool);
 }
-
-/* ---- Refusals ---------------------------------------------------------------------------------------------------- */
 
 static WEFT_SUSPENDS int refusals(struct desk *d, struct upp_err *err)
 {
@@ -116,8 +110,6 @@ TEST(process_refuses_with_the_place)
 {
     DESK(.act = refusals);
 }
-
-/* ---- Tasks and tenants ------------------------------------------------------------------------------------------- */
 
 static WEFT_SUSPENDS int tasks(struct desk *d, struct upp_err *err)
 {

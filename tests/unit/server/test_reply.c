@@ -11,18 +11,18 @@ static void donep(struct sv_reply *r)
 
 TEST(reply_head)
 {
-    UPP_CLEANUP(weft__sim_closep) struct weft__sim *w    = NULL; /* for its clock */
-    WB_CLEANUP(wb_buf_done) struct wb_buf           b    = WB_BUF(4096);
-    struct sv_date                                  date = {0};
+    UPP_CLEANUP(weft__sim_closep) struct weft__sim *w = NULL; /* for its clock */
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(4096);
+    struct sv_date date = {0};
     CHECK(weft__sim_open(UPP_OPTS(weft__sim_opts, .seed = 1), &w, NULL) == 0);
     sv_head_write(&b,
-                  &(struct sv_head){.status     = 404,
-                                    .type       = "application/json",
-                                    .length     = 7,
+                  &(struct sv_head){.status = 404,
+                                    .type = "application/json",
+                                    .length = 7,
                                     .keep_alive = true,
-                                    .minor      = 1,
+                                    .minor = 1,
                                     .request_id = UPP_STR("req_1"),
-                                    .headers    = UPP_STR("A: b\r\n")},
+                                    .headers = UPP_STR("A: b\r\n")},
                   &date);
     CHECK_STR(wb_buf_str(&b),
               UPP_STR("HTTP/1.1 404 Not Found\r\nDate: Tue, 14 Nov 2023 22:13:21 GMT\r\n"
@@ -43,9 +43,9 @@ TEST(reply_head)
 TEST(reply_headers_cannot_be_smuggled_in)
 {
     static const struct {
-        const char    *name;
+        const char *name;
         struct upp_str value;
-        bool           ok;
+        bool ok;
     } cases[] = {
         {"X-A", UPP_STR_INIT("b"), true},      {"X", UPP_STR_INIT(""), true},
         {"X", UPP_STR_INIT("\xc3\xa9"), true}, {"X", UPP_STR_INIT("a\r\nSet-Cookie: b"), false},

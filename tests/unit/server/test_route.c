@@ -12,8 +12,8 @@ static int nothing(struct sv_exchange *x, struct upp_err *err)
 static const struct sv_route one[] = {{SV_GET, "/", nothing, 0, 0}, {SV_GET | SV_POST, "/a", nothing, 0, 0}};
 static const struct sv_route two[] = {
     {SV_POST, "/a/{x}", nothing, 0, 0}, {SV_DELETE, "/a/{x}", nothing, 0, 0}, {SV_GET, "/a/{x}/b/{y}", nothing, 0, 0}};
-static const struct sv_door        first  = {.name = "first", .prefix = "", .routes = one, .n_routes = WB_LEN(one)};
-static const struct sv_door        second = {.name = "second", .prefix = "/a/", .routes = two, .n_routes = WB_LEN(two)};
+static const struct sv_door first = {.name = "first", .prefix = "", .routes = one, .n_routes = WB_LEN(one)};
+static const struct sv_door second = {.name = "second", .prefix = "/a/", .routes = two, .n_routes = WB_LEN(two)};
 static const struct sv_door *const doors[] = {&first, &second, NULL};
 
 /* Doors that stand under agents are found below /agents/NAME too; others are not. */
@@ -23,9 +23,9 @@ TEST(route_under_an_agent)
         .name = "below", .prefix = "/a/", .routes = two, .n_routes = WB_LEN(two), .agents = true};
     static const struct sv_door *const some[] = {&first, &below, NULL};
     static const struct {
-        uint8_t     method;
+        uint8_t method;
         const char *path, *agent, *x;
-        int         status;
+        int status;
     } cases[] = {
         {SV_POST, "/agents/red/a/7", "red", "7", 0},
         {SV_POST, "/agents/r%20d/a/7", "r%20d", "7", 0},
@@ -49,11 +49,11 @@ TEST(route_under_an_agent)
 TEST(route_finds)
 {
     static const struct {
-        uint8_t                method;
-        const char            *path;
+        uint8_t method;
+        const char *path;
         const struct sv_route *route;
-        int                    status;
-        const char            *x, *y, *allow;
+        int status;
+        const char *x, *y, *allow;
     } cases[] = {
         {SV_GET, "/", &one[0], 0, "", "", ""},
         {SV_HEAD, "/", &one[0], 0, "", "", ""},
@@ -77,7 +77,7 @@ TEST(route_finds)
     };
     for (size_t i = 0; i < WB_LEN(cases); i++) {
         struct sv_match m;
-        char            allow[64];
+        char allow[64];
         test_note("%s", cases[i].path);
         sv_route_find(doors, cases[i].method, wb_cstr(cases[i].path), &m);
         CHECK(m.route == cases[i].route);
@@ -93,7 +93,7 @@ TEST(route_decodes)
 {
     static const struct {
         const char *in, *out; /* NULL: refused */
-        bool        plus;
+        bool plus;
     } cases[] = {
         {"", "", false},       {"a", "a", false},    {"%41%62c", "Abc", false},
         {"a+b", "a+b", false}, {"a+b", "a b", true}, {"%c3%A9", "\xc3\xa9", false},
@@ -102,8 +102,8 @@ TEST(route_decodes)
     };
     for (size_t i = 0; i < WB_LEN(cases); i++) {
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(4096);
-        struct upp_str                            got;
-        struct upp_err                            err;
+        struct upp_str got;
+        struct upp_err err;
         test_note("%s", cases[i].in);
         int r = sv_decode(&a, wb_cstr(cases[i].in), cases[i].plus, &got, &err);
         if (r == -UPP_ENOMEM)
@@ -121,10 +121,10 @@ static void donep(struct sv_exchange *x)
 
 TEST(route_reads_queries)
 {
-    struct sv_http                       h = {.query = UPP_STR_INIT("limit=5&a%20b=c+d&&e=&f&limit=6&x==y")};
+    struct sv_http h = {.query = UPP_STR_INIT("limit=5&a%20b=c+d&&e=&f&limit=6&x==y")};
     WB_CLEANUP(donep) struct sv_exchange x = {.request = &h, .arena = WB_ARENA(4096)};
-    struct upp_str                       got;
-    struct upp_err                       err;
+    struct upp_str got;
+    struct upp_err err;
     CHECK_INT(sv_query(&x, UPP_STR("a b"), &got, &err), 1);
     CHECK_STR(got, UPP_STR("c d"));
     CHECK_INT(sv_query(&x, UPP_STR("e"), &got, &err), 1);

@@ -24,7 +24,7 @@ TEST(server_refuses_public_addresses_without_keys)
 {
     UPP_CLEANUP(weft_loop_closep) struct weft_loop *l = NULL;
     UPP_CLEANUP(sv_server_closep) struct sv_server *s = NULL;
-    struct upp_err                                  err;
+    struct upp_err err;
     CHECK(weft_loop_open(NULL, &l, &err) == 0);
     static const char *const outside[] = {"0.0.0.0:0", "[::]:0", "192.0.2.1:80"};
     for (size_t i = 0; i < WB_LEN(outside); i++) {
@@ -42,7 +42,7 @@ static int ask_with_keys(struct talk *t, const char *key, struct upp_err *err)
 {
     static const struct {
         const char *headers, *path;
-        int         status;
+        int status;
     } cases[] = {
         {"", "/echo/a/x/b", 401},
         {"Authorization: Bearer %s\r\n", "/echo/a/x/b", 200},
@@ -61,10 +61,10 @@ static int ask_with_keys(struct talk *t, const char *key, struct upp_err *err)
         {"", "/none", 404},
     };
     for (size_t i = 0; i < WB_LEN(cases); i++) {
-        WB_CLEANUP(donep) struct talk_reply   r;
+        WB_CLEANUP(donep) struct talk_reply r;
         WB_CLEANUP(wb_buf_done) struct wb_buf request = WB_BUF(1024);
-        struct upp_str                        h       = wb_cstr(cases[i].headers);
-        size_t                                at      = wb_str_find(h, UPP_STR("%s"), 0);
+        struct upp_str h = wb_cstr(cases[i].headers);
+        size_t at = wb_str_find(h, UPP_STR("%s"), 0);
         talk_reply_init(&r);
         wb_buf_addf(&request, "GET %s HTTP/1.1\r\n" HOST, cases[i].path);
         wb_buf_add(&request, wb_str_sub(h, 0, at));
@@ -92,7 +92,7 @@ static WEFT_SUSPENDS int shows_keys(struct talk *t, struct upp_err *err)
 TEST(server_asks_for_keys)
 {
     struct upp_err err = {0};
-    struct talk    t   = {.client = shows_keys, .simulated = true, .seed = 2};
+    struct talk t = {.client = shows_keys, .simulated = true, .seed = 2};
     CHECK_INT(talk_run(&t, &err), 0);
 }
 
@@ -100,9 +100,9 @@ TEST(server_asks_for_keys)
 
 static int by_socket(struct talk *t, struct upp_err *err)
 {
-    static const char                   get[] = "GET /empty HTTP/1.1\r\nHost: whatever\r\n\r\n";
+    static const char get[] = "GET /empty HTTP/1.1\r\nHost: whatever\r\n\r\n";
     WB_CLEANUP(donep) struct talk_reply r;
-    UPP_CLEANUP(test_closep) int        fd = -1;
+    UPP_CLEANUP(test_closep) int fd = -1;
     talk_reply_init(&r);
     TRY(talk_connect(t, 1, &fd, err));
     TRY(weft_send(fd, get, sizeof get - 1, err));
@@ -114,7 +114,7 @@ static int by_socket(struct talk *t, struct upp_err *err)
 TEST(server_listens_on_a_unix_socket_too)
 {
     struct upp_err err = {0};
-    char           where[256];
+    char where[256];
     (void)snprintf(where, sizeof where, "unix:%s/s", test_folder());
     struct talk t = {.client = by_socket, .opts.listen_local = where};
     CHECK_INT(talk_run(&t, &err), 0);
@@ -130,7 +130,7 @@ static void close_all(int (*fds)[40])
 
 static int crowds(struct talk *t, struct upp_err *err)
 {
-    WB_CLEANUP(close_all) int           fds[40];
+    WB_CLEANUP(close_all) int fds[40];
     WB_CLEANUP(donep) struct talk_reply r;
     talk_reply_init(&r);
     memset(fds, -1, sizeof fds);
@@ -159,8 +159,8 @@ static int crowds(struct talk *t, struct upp_err *err)
 TEST(server_has_room_for_so_many)
 {
     struct upp_err err = {0};
-    struct talk    t   = {.client = crowds, .simulated = true, .seed = 3, .opts.max_conns = 8};
-    int            r   = talk_run(&t, &err);
+    struct talk t = {.client = crowds, .simulated = true, .seed = 3, .opts.max_conns = 8};
+    int r = talk_run(&t, &err);
     test_note("%s", err.msg);
     CHECK_INT(r, 0);
 }
@@ -169,14 +169,14 @@ TEST(server_has_room_for_so_many)
 
 struct visitor {
     struct talk *t;
-    unsigned     done;
+    unsigned done;
 };
 
 static int visits(void *arg, struct upp_err *err)
 {
-    struct visitor                     *v = arg;
+    struct visitor *v = arg;
     WB_CLEANUP(donep) struct talk_reply r;
-    UPP_CLEANUP(test_closep) int        fd = -1;
+    UPP_CLEANUP(test_closep) int fd = -1;
     talk_reply_init(&r);
     TRY(talk_connect(v->t, 0, &fd, err));
     for (int i = 0; i < 5; i++) {
@@ -191,7 +191,7 @@ static int visits(void *arg, struct upp_err *err)
 static int many(struct talk *t, struct upp_err *err)
 {
     UPP_CLEANUP(weft_scope_close) struct weft_scope s = {0};
-    struct visitor                                  v = {t, 0};
+    struct visitor v = {t, 0};
     for (int i = 0; i < 100; i++)
         TRY(weft_scope_spawn(&s, "visitor", visits, &v, NULL, err));
     TRY(weft_scope_join(&s, err));
@@ -203,8 +203,8 @@ TEST(server_serves_many_at_once)
 {
     for (uint64_t seed = 0; seed <= 2; seed++) {
         struct upp_err err = {0};
-        struct talk    t   = {.client = many, .simulated = seed > 0, .seed = seed};
-        int            r   = talk_run(&t, &err);
+        struct talk t = {.client = many, .simulated = seed > 0, .seed = seed};
+        int r = talk_run(&t, &err);
         test_note("seed %d: %s", (int)seed, err.msg);
         CHECK_INT(r, 0);
     }
@@ -226,7 +226,7 @@ WEFT_SUSPENDS static int asks(struct talk *t, struct upp_str request, struct tal
 
 struct healing {
     struct wl_store store;
-    unsigned        asked, after; /* it works again with this commit */
+    unsigned asked, after; /* it works again with this commit */
 };
 
 WEFT_SUSPENDS static int heal(struct wl_store *s, struct wl_commit *c, struct upp_err *err)
@@ -243,10 +243,10 @@ static int gets_ready(struct talk *t, struct upp_err *err)
 {
     static const struct {
         enum wl_state state;
-        const char   *says;
+        const char *says;
     } cases[] = {{WL_FULL, "{\"status\":\"disk_full\""}, {WL_FAILING, "{\"status\":\"store_failing\""}};
     WB_CLEANUP(donep) struct talk_reply r;
-    struct healing                     *h = t->arg;
+    struct healing *h = t->arg;
     talk_reply_init(&r);
     for (size_t i = 0; i < WB_LEN(cases); i++) {
         h->asked = 0;
@@ -263,8 +263,8 @@ static int gets_ready(struct talk *t, struct upp_err *err)
 TEST(server_finds_out_that_its_store_works_again)
 {
     static const struct wl_store_ops ops = {.size = sizeof ops, .name = "healing", .commit = heal};
-    struct upp_err                   err = {0};
-    struct healing                   h   = {.store.ops = &ops, .after = 3};
+    struct upp_err err = {0};
+    struct healing h = {.store.ops = &ops, .after = 3};
     struct talk t = {.client = gets_ready, .arg = &h, .simulated = true, .seed = 1, .opts.store = &h.store};
     CHECK_INT(talk_run(&t, &err), 0);
 }
@@ -274,14 +274,14 @@ static int says_index(struct talk *t, struct upp_err *err)
 {
     static const struct {
         enum wl_index_state index;
-        const char         *body;
+        const char *body;
     } cases[] = {
         {WL_INDEX_DAMAGED, "{\"status\":\"ok\",\"search\":\"damaged\"}"},
         {WL_INDEX_REFILLED, "{\"status\":\"ok\",\"search\":\"rebuilding\"}"},
         {WL_INDEX_SOUND, "{\"status\":\"ok\"}"},
     };
     WB_CLEANUP(donep) struct talk_reply r;
-    struct healing                     *h = t->arg;
+    struct healing *h = t->arg;
     talk_reply_init(&r);
     for (size_t i = 0; i < WB_LEN(cases); i++) {
         atomic_store(&h->store.index_state, (uint8_t)cases[i].index);
@@ -295,8 +295,8 @@ static int says_index(struct talk *t, struct upp_err *err)
 TEST(server_says_that_the_search_index_is_damaged)
 {
     static const struct wl_store_ops ops = {.size = sizeof ops, .name = "healing", .commit = heal};
-    struct upp_err                   err = {0};
-    struct healing                   h   = {.store.ops = &ops, .after = 1};
+    struct upp_err err = {0};
+    struct healing h = {.store.ops = &ops, .after = 1};
     struct talk t = {.client = says_index, .arg = &h, .simulated = true, .seed = 1, .opts.store = &h.store};
     CHECK_INT(talk_run(&t, &err), 0);
 }
@@ -305,8 +305,8 @@ TEST(server_says_that_the_search_index_is_damaged)
 static int says_sweep(struct talk *t, struct upp_err *err)
 {
     static const struct {
-        uint64_t    damaged;
-        bool        failing;
+        uint64_t damaged;
+        bool failing;
         const char *body;
     } cases[] = {
         {2, false, "{\"status\":\"ok\",\"sweep\":{\"damaged\":2,\"failing\":false}}"},
@@ -314,7 +314,7 @@ static int says_sweep(struct talk *t, struct upp_err *err)
         {0, false, "{\"status\":\"ok\"}"},
     };
     WB_CLEANUP(donep) struct talk_reply r;
-    struct wl_sweep_state              *sweep = t->arg;
+    struct wl_sweep_state *sweep = t->arg;
     talk_reply_init(&r);
     for (size_t i = 0; i < WB_LEN(cases); i++) {
         atomic_store(&sweep->damaged, cases[i].damaged);
@@ -328,9 +328,9 @@ static int says_sweep(struct talk *t, struct upp_err *err)
 
 TEST(server_says_what_the_sweep_cannot_remove)
 {
-    struct upp_err        err   = {0};
+    struct upp_err err = {0};
     struct wl_sweep_state sweep = {0};
-    struct talk           t = {.client = says_sweep, .arg = &sweep, .simulated = true, .seed = 1, .opts.sweep = &sweep};
+    struct talk t = {.client = says_sweep, .arg = &sweep, .simulated = true, .seed = 1, .opts.sweep = &sweep};
     CHECK_INT(talk_run(&t, &err), 0);
 }
 
@@ -360,8 +360,8 @@ WEFT_SUSPENDS static int ask_often(struct talk *t, unsigned n, uint64_t ms, stru
 
 static int gets_idle(struct talk *t, struct upp_err *err)
 {
-    static const char            stream[] = "GET /quiet HTTP/1.1\r\n" HOST "\r\n";
-    UPP_CLEANUP(test_closep) int fd       = -1;
+    static const char stream[] = "GET /quiet HTTP/1.1\r\n" HOST "\r\n";
+    UPP_CLEANUP(test_closep) int fd = -1;
     TRY(weft_sleep_ms(300000, err));
     FAIL_UNLESS(trims == 0); /* nothing was done */
     TRY(ask_often(t, 600, 50, err));
@@ -387,8 +387,8 @@ static int gets_idle(struct talk *t, struct upp_err *err)
 TEST(server_gives_memory_back_when_it_is_idle)
 {
     struct upp_err err = {0};
-    struct talk    t   = {.client = gets_idle, .simulated = true, .seed = 4, .opts.trim = count_trim};
-    trims              = 0;
+    struct talk t = {.client = gets_idle, .simulated = true, .seed = 4, .opts.trim = count_trim};
+    trims = 0;
     CHECK_INT(talk_run(&t, &err), 0);
 }
 
@@ -397,10 +397,10 @@ TEST(server_gives_memory_back_when_it_is_idle)
 static int stops(struct talk *t, struct upp_err *err)
 {
     WB_CLEANUP(donep) struct talk_reply r, s;
-    UPP_CLEANUP(test_closep) int        idle = -1, slow = -1, stream = -1;
-    static const char                   ready[] = "GET /readyz HTTP/1.1\r\n" HOST "\r\n",
-                      slow_get[]                = "GET /slow HTTP/1.1\r\n" HOST "\r\n",
-                      quiet[]                   = "GET /quiet HTTP/1.1\r\n" HOST "\r\n";
+    UPP_CLEANUP(test_closep) int idle = -1, slow = -1, stream = -1;
+    static const char ready[] = "GET /readyz HTTP/1.1\r\n" HOST "\r\n",
+                      slow_get[] = "GET /slow HTTP/1.1\r\n" HOST "\r\n",
+                      quiet[] = "GET /quiet HTTP/1.1\r\n" HOST "\r\n";
     talk_reply_init(&r);
     talk_reply_init(&s);
     TRY(talk_connect(t, 0, &idle, err));
@@ -437,8 +437,8 @@ TEST(server_stops_gracefully)
 {
     for (uint64_t seed = 1; seed <= 3; seed++) {
         struct upp_err err = {0};
-        struct talk    t   = {.client = stops, .simulated = true, .seed = seed};
-        int            r   = talk_run(&t, &err);
+        struct talk t = {.client = stops, .simulated = true, .seed = seed};
+        int r = talk_run(&t, &err);
         test_note("seed %d: %s", (int)seed, err.msg);
         CHECK_INT(r, 0);
         CHECK_INT(t.served, 0);
@@ -448,14 +448,14 @@ TEST(server_stops_gracefully)
 /* Somebody who never ends: cut after eight seconds. */
 static int never_ends(struct talk *t, struct upp_err *err)
 {
-    static const char            half[] = "POST /echo HTTP/1.1\r\n" HOST "Content-Length: 9\r\n\r\n";
-    UPP_CLEANUP(test_closep) int fd     = -1;
+    static const char half[] = "POST /echo HTTP/1.1\r\n" HOST "Content-Length: 9\r\n\r\n";
+    UPP_CLEANUP(test_closep) int fd = -1;
     TRY(talk_connect(t, 0, &fd, err));
     TRY(weft_send(fd, half, sizeof half - 1, err));
     TRY(weft_sleep_ms(100, err));
     uint64_t begin = wb_mono_ms();
     sv_server_stop(t->server);
-    char    c;
+    char c;
     int64_t n = weft_recv(fd, &c, 1, err);
     TRY((int)n);
     FAIL_UNLESS(n == 0 && wb_mono_ms() - begin >= 7900 && wb_mono_ms() - begin < 9000);
@@ -465,7 +465,7 @@ static int never_ends(struct talk *t, struct upp_err *err)
 TEST(server_stops_in_time)
 {
     struct upp_err err = {0};
-    struct talk    t   = {.client = never_ends, .simulated = true, .seed = 9};
+    struct talk t = {.client = never_ends, .simulated = true, .seed = 9};
     CHECK_INT(talk_run(&t, &err), 0);
     CHECK_INT(t.served, 0);
 }
@@ -492,9 +492,9 @@ static int reloads_and_shows(struct sv_exchange *x, struct upp_err *err)
 
 static int sees_one(struct talk *t, struct upp_err *err)
 {
-    static const char                   get[] = "GET /show HTTP/1.1\r\n" HOST "\r\n";
-    static const char                   old[] = "GET /show HTTP/1.1\r\nHost: new.example\r\n\r\n";
-    UPP_CLEANUP(test_closep) int        fd    = -1;
+    static const char get[] = "GET /show HTTP/1.1\r\n" HOST "\r\n";
+    static const char old[] = "GET /show HTTP/1.1\r\nHost: new.example\r\n\r\n";
+    UPP_CLEANUP(test_closep) int fd = -1;
     WB_CLEANUP(donep) struct talk_reply r;
     talk_reply_init(&r);
     TRY(asks(t, wb_cstr(old), &r, err));
@@ -511,10 +511,10 @@ static int sees_one(struct talk *t, struct upp_err *err)
 
 TEST(server_request_has_one_configuration_to_its_end)
 {
-    static const struct sv_route       routes[] = {{SV_GET, "/show", reloads_and_shows, 1, 0}};
-    static const struct sv_door        door     = {.name = "show", .prefix = "/", .routes = routes, .n_routes = 1};
-    static const struct sv_door *const doors[]  = {&door, NULL};
-    struct upp_err                     err      = {0};
+    static const struct sv_route routes[] = {{SV_GET, "/show", reloads_and_shows, 1, 0}};
+    static const struct sv_door door = {.name = "show", .prefix = "/", .routes = routes, .n_routes = 1};
+    static const struct sv_door *const doors[] = {&door, NULL};
+    struct upp_err err = {0};
     struct talk t = {.client = sees_one, .opts.doors = doors, .opts.on_busy = 1, .opts.ai_sdk = 5, .simulated = true};
     CHECK_INT(talk_run(&t, &err), 0);
     CHECK_INT(t.served, 0);
@@ -533,7 +533,7 @@ static int by_signal(struct talk *t, struct upp_err *err)
 static int counts_reloads(void *app, struct upp_err *err)
 {
     struct talk *t = app;
-    unsigned    *n = t->arg;
+    unsigned *n = t->arg;
     ++*n;
     int r = weft_sleep_ms(1, err); /* it may wait */
     return r < 0 ? r : upp_fail(err, UPP_EINVALID, "a failure is logged");
@@ -556,9 +556,9 @@ static int by_hangup(struct talk *t, struct upp_err *err)
 TEST(server_reloads_by_signal)
 {
     struct upp_err err = {0};
-    sigset_t       before, none, hup;
-    unsigned       n = 0;
-    struct talk    t = {.client = by_hangup, .arg = &n, .opts.signals = true, .opts.reload = counts_reloads};
+    sigset_t before, none, hup;
+    unsigned n = 0;
+    struct talk t = {.client = by_hangup, .arg = &n, .opts.signals = true, .opts.reload = counts_reloads};
     (void)sigemptyset(&none);
     CHECK(pthread_sigmask(SIG_BLOCK, &none, &before) == 0);
     int r = talk_run(&t, &err);
@@ -574,8 +574,8 @@ TEST(server_reloads_by_signal)
 TEST(server_stops_by_signal)
 {
     struct upp_err err = {0};
-    sigset_t       before, none, term;
-    struct talk    t = {.client = by_signal, .opts.signals = true};
+    sigset_t before, none, term;
+    struct talk t = {.client = by_signal, .opts.signals = true};
     (void)sigemptyset(&none);
     CHECK(pthread_sigmask(SIG_BLOCK, &none, &before) == 0);
     int r = talk_run(&t, &err);

@@ -39,7 +39,7 @@ TEST(sse_out_names_are_words)
 
 struct want {
     struct upp_str *data;
-    size_t          n, at, wrong;
+    size_t n, at, wrong;
 };
 
 static void looks(void *arg, const struct sse_event *ev)
@@ -71,9 +71,9 @@ TEST(sse_out_hostile_data_is_read_back)
         {UPP_STR_INIT("\x0b\x0c\x85"), UPP_STR_INIT("\x0b\x0c\x85")}, /* line ends elsewhere, not here */
     };
     WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(1u << 20);
-    struct upp_str                        data[WB_LEN(cases)];
-    struct want                           w = {data, WB_LEN(cases), 0, 0};
-    struct sse_parser                     p;
+    struct upp_str data[WB_LEN(cases)];
+    struct want w = {data, WB_LEN(cases), 0, 0};
+    struct sse_parser p;
     for (size_t i = 0; i < WB_LEN(cases); i++) {
         data[i] = cases[i].out;
         sv_sse_frame(&b, "delta", cases[i].in, &(struct sv_sse_id){1, i, 2});
@@ -94,14 +94,14 @@ static void counts(void *arg, const struct sse_event *ev)
 /* Random bytes from an alphabet of trouble. */
 TEST(sse_out_ten_thousand_payloads)
 {
-    static const char                     alphabet[] = "\n\r\n\r: \xe2\x80\xa8\xa9"
-                                                       "dataevnid\0{}";
-    WB_CLEANUP(wb_buf_done) struct wb_buf b          = WB_BUF(8u << 20);
-    size_t                                good       = 0;
-    struct sse_parser                     p;
+    static const char alphabet[] = "\n\r\n\r: \xe2\x80\xa8\xa9"
+                                   "dataevnid\0{}";
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(8u << 20);
+    size_t good = 0;
+    struct sse_parser p;
     for (unsigned i = 0; i < 10000; i++) {
         unsigned char raw[40];
-        char          text[40];
+        char text[40];
         CHECK(wb_random(raw, sizeof raw, NULL) == 0);
         for (size_t k = 0; k < sizeof raw; k++)
             text[k] = alphabet[raw[k] % (sizeof alphabet - 1)];
@@ -115,7 +115,7 @@ TEST(sse_out_ten_thousand_payloads)
 
 TEST(sse_out_ids_are_read)
 {
-    struct sv_sse_id         id    = {0};
+    struct sv_sse_id id = {0};
     static const char *const bad[] = {"",      "-",       "1",
                                       "1-",    "-1",      "1-2-3",
                                       "a-1",   "1-a",     "+1-1",

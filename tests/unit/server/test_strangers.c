@@ -14,8 +14,8 @@ static struct upp_str address(unsigned i, char out[WB_IP_TEXT])
 
 TEST(strangers_are_counted_by_address)
 {
-    struct sv_strangers *t   = wb_calloc(1, sizeof *t);
-    uint64_t             now = 5000;
+    struct sv_strangers *t = wb_calloc(1, sizeof *t);
+    uint64_t now = 5000;
     if (!t)
         return;
     for (int i = 0; i < SV_STRANGER_REQUESTS; i++)
@@ -37,8 +37,8 @@ TEST(strangers_are_counted_by_address)
 TEST(strangers_are_bounded)
 {
     struct sv_strangers *t = wb_calloc(1, sizeof *t);
-    char                 text[WB_IP_TEXT];
-    uint64_t             now = 5000;
+    char text[WB_IP_TEXT];
+    uint64_t now = 5000;
     if (!t)
         return;
     for (unsigned i = 0; i < SV_STRANGERS_MAX; i++)

@@ -21,7 +21,7 @@ struct seen {
 static void sees(void *arg, const struct sse_event *ev)
 {
     struct seen *s = arg;
-    char         id[32];
+    char id[32];
     s->n++;
     (void)snprintf(id, sizeof id, "1-%zu.1", s->n);
     s->wrong += !wb_str_eq(ev->data, UPP_STR("0123456789")) || !wb_str_eq(ev->name, UPP_STR("tick")) ||
@@ -32,7 +32,7 @@ static int streams(struct talk *t, struct upp_err *err)
 {
     static const struct {
         const char *request;
-        bool        keep_alive, chunked;
+        bool keep_alive, chunked;
     } cases[] = {
         {"GET /stream HTTP/1.1\r\n" HOST "\r\n", true, true},
         {"GET /stream HTTP/1.1\r\n" HOST "Connection: close\r\n\r\n", false, true},
@@ -41,8 +41,8 @@ static int streams(struct talk *t, struct upp_err *err)
     };
     for (size_t i = 0; i < WB_LEN(cases); i++) {
         WB_CLEANUP(donep) struct talk_reply r;
-        struct seen                         s = {0, 0};
-        struct sse_parser                   p;
+        struct seen s = {0, 0};
+        struct sse_parser p;
         talk_reply_init(&r);
         test_note("%s", cases[i].request);
         TRY(talk_once(t, wb_cstr(cases[i].request), &r, err));
@@ -65,8 +65,8 @@ TEST(stream_is_read_back)
 {
     for (uint64_t seed = 0; seed <= 3; seed++) {
         struct upp_err err = {0};
-        struct talk    t   = {.client = streams, .simulated = seed > 0, .seed = seed, .limit = 500};
-        int            r   = talk_run(&t, &err);
+        struct talk t = {.client = streams, .simulated = seed > 0, .seed = seed, .limit = 500};
+        int r = talk_run(&t, &err);
         test_note("seed %d: %s", (int)seed, err.msg);
         CHECK_INT(r, 0);
     }
@@ -76,9 +76,9 @@ TEST(stream_is_read_back)
 static int fails_early(struct talk *t, struct upp_err *err)
 {
     WB_CLEANUP(donep) struct talk_reply r;
-    UPP_CLEANUP(test_closep) int        fd      = -1;
-    static const char                   first[] = "GET /stream/1 HTTP/1.1\r\n" HOST "\r\n";
-    static const char                   third[] = "GET /stream/3 HTTP/1.1\r\n" HOST "\r\n";
+    UPP_CLEANUP(test_closep) int fd = -1;
+    static const char first[] = "GET /stream/1 HTTP/1.1\r\n" HOST "\r\n";
+    static const char third[] = "GET /stream/3 HTTP/1.1\r\n" HOST "\r\n";
     talk_reply_init(&r);
     TRY(talk_connect(t, 0, &fd, err));
     for (int i = 0; i < 2; i++) {
@@ -100,7 +100,7 @@ static int fails_early(struct talk *t, struct upp_err *err)
 TEST(stream_that_fails_at_once_says_so_with_a_status)
 {
     struct upp_err err = {0};
-    struct talk    t   = {.client = fails_early, .simulated = true, .seed = 7};
+    struct talk t = {.client = fails_early, .simulated = true, .seed = 7};
     CHECK_INT(talk_run(&t, &err), 0);
 }
 
@@ -114,9 +114,9 @@ static void counts(void *arg, const struct sse_event *ev)
 static int pings(struct talk *t, struct upp_err *err)
 {
     WB_CLEANUP(donep) struct talk_reply r;
-    UPP_CLEANUP(test_closep) int        fd      = -1;
-    static const char                   get[]   = "GET /stream HTTP/1.1\r\n" HOST "\r\n";
-    static const char                   quiet[] = "GET /quiet HTTP/1.1\r\n" HOST "\r\n";
+    UPP_CLEANUP(test_closep) int fd = -1;
+    static const char get[] = "GET /stream HTTP/1.1\r\n" HOST "\r\n";
+    static const char quiet[] = "GET /quiet HTTP/1.1\r\n" HOST "\r\n";
     talk_reply_init(&r);
     TRY(talk_connect(t, 0, &fd, err));
     for (int i = 0; i < 2; i++) {
@@ -130,7 +130,7 @@ static int pings(struct talk *t, struct upp_err *err)
     sv_server_stop(t->server);
     TRY(talk_read(fd, &r, false, err)); /* it ends well: with a last chunk */
     struct sse_parser p;
-    size_t            n = 0;
+    size_t n = 0;
     FAIL_UNLESS(sse_parse(wb_buf_str(&r.body), &p, counts, &n));
     FAIL_UNLESS(n == 1 && p.comments == 5); /* four pings and a goodbye */
     int64_t left = talk_read_end(fd, &r, err);
@@ -142,8 +142,8 @@ static int pings(struct talk *t, struct upp_err *err)
 TEST(stream_pings_and_says_goodbye)
 {
     struct upp_err err = {0};
-    struct talk    t   = {.client = pings, .simulated = true, .seed = 5, .limit = 3};
-    int            r   = talk_run(&t, &err);
+    struct talk t = {.client = pings, .simulated = true, .seed = 5, .limit = 3};
+    int r = talk_run(&t, &err);
     test_note("%s", err.msg);
     CHECK_INT(r, 0);
 }
@@ -173,8 +173,8 @@ static int gone(struct talk *t, struct upp_err *err)
 TEST(stream_readers_that_do_not_read)
 {
     struct upp_err err = {0};
-    struct talk    t   = {.client = gone, .simulated = true, .seed = 6};
-    int            r   = talk_run(&t, &err);
+    struct talk t = {.client = gone, .simulated = true, .seed = 6};
+    int r = talk_run(&t, &err);
     test_note("%s", err.msg);
     CHECK_INT(r, 0);
 }

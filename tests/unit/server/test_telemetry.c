@@ -14,19 +14,19 @@
 
 TEST(telemetry_span_is_otlp_json)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf b    = WB_BUF(SV_SPAN_MAX);
-    struct upp_err                        err  = {0};
-    struct sv_span                        span = {.trace     = TRACE,
-                                                  .id        = 0x0f067aa0ba902b7,
-                                                  .parent    = 1,
-                                                  .link      = TRACE,
-                                                  .linked    = UINT64_MAX,
-                                                  .kind      = SV_SPAN_CLIENT,
-                                                  .operation = UPP_STR("chat"),
-                                                  .subject   = UPP_STR("m\"1"),
-                                                  .start_ns  = 1,
-                                                  .end_ns    = UINT64_MAX,
-                                                  .failed    = true};
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(SV_SPAN_MAX);
+    struct upp_err err = {0};
+    struct sv_span span = {.trace = TRACE,
+                           .id = 0x0f067aa0ba902b7,
+                           .parent = 1,
+                           .link = TRACE,
+                           .linked = UINT64_MAX,
+                           .kind = SV_SPAN_CLIENT,
+                           .operation = UPP_STR("chat"),
+                           .subject = UPP_STR("m\"1"),
+                           .start_ns = 1,
+                           .end_ns = UINT64_MAX,
+                           .failed = true};
     sv_span_text(&span, "a", UPP_STR("x"));
     sv_span_text(&span, "none", UPP_STR(""));
     sv_span_number(&span, "n", 9007199254740993);
@@ -46,10 +46,10 @@ TEST(telemetry_span_is_otlp_json)
 
 TEST(telemetry_span_has_limits)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf b    = WB_BUF(SV_SPAN_MAX);
-    struct upp_err                        err  = {0};
-    struct sv_span                        span = {.trace = TRACE, .id = 1, .operation = UPP_STR("x")};
-    char                                  text[SV_SPAN_TEXT + 2];
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(SV_SPAN_MAX);
+    struct upp_err err = {0};
+    struct sv_span span = {.trace = TRACE, .id = 1, .operation = UPP_STR("x")};
+    char text[SV_SPAN_TEXT + 2];
     memset(text, 'a', sizeof text);
     memcpy(text + SV_SPAN_TEXT - 1, "\xc3\xa9", 2); /* cut between characters */
     for (size_t i = 0; i < 2 * (size_t)SV_SPAN_ATTRIBUTES; i++)
@@ -64,13 +64,13 @@ TEST(telemetry_span_has_limits)
 TEST(telemetry_ids_follow_from_the_run)
 {
     struct wb_uuid a = {{1, 2, 3}}, b = {{1, 2, 4}};
-    uint64_t       ids[] = {sv_span_of_run(a),
-                            sv_span_of_run(b),
-                            sv_span_of_request(a),
-                            sv_span_of_call(a, UPP_STR("c1")),
-                            sv_span_of_call(a, UPP_STR("c2")),
-                            sv_span_of_call(b, UPP_STR("c1")),
-                            sv_span_of_call(a, UPP_STR(""))};
+    uint64_t ids[] = {sv_span_of_run(a),
+                      sv_span_of_run(b),
+                      sv_span_of_request(a),
+                      sv_span_of_call(a, UPP_STR("c1")),
+                      sv_span_of_call(a, UPP_STR("c2")),
+                      sv_span_of_call(b, UPP_STR("c1")),
+                      sv_span_of_call(a, UPP_STR(""))};
     for (size_t i = 0; i < WB_LEN(ids); i++)
         for (size_t j = 0; j < i; j++)
             CHECK(ids[i] && ids[i] != ids[j]);
@@ -96,9 +96,9 @@ static void add(struct sv_telemetry *t, uint64_t n)
 
 TEST(telemetry_queue_drops_what_is_too_much)
 {
-    UPP_CLEANUP(sv_telemetry_closep) struct sv_telemetry *t      = NULL;
-    struct upp_err                                        err    = {0};
-    struct wc_telemetry                                   config = {.otlp = UPP_STR("http://127.0.0.1:9")};
+    UPP_CLEANUP(sv_telemetry_closep) struct sv_telemetry *t = NULL;
+    struct upp_err err = {0};
+    struct wc_telemetry config = {.otlp = UPP_STR("http://127.0.0.1:9")};
     CHECK_INT(sv_telemetry_open(UPP_OPTS(sv_telemetry_opts, .config = &config, .max_queue = 4), &t, &err), 0);
     add(t, 6);
     struct sv_telemetry_counts c = sv_telemetry_counts(t);
@@ -109,27 +109,27 @@ TEST(telemetry_queue_drops_what_is_too_much)
 /* ---- A collector ---- */
 
 struct collection {
-    uint64_t                 spans;
-    int                      status; /* of the first `failures` answers */
-    unsigned                 failures;
-    const char              *after, *body;
+    uint64_t spans;
+    int status; /* of the first `failures` answers */
+    unsigned failures;
+    const char *after, *body;
     struct sv_telemetry_opts opts;
-    uint64_t                 sent, dropped, tries; /* what there is at the end */
-    bool                     flush;                /* without the fiber */
-    bool                     hangs;
-    unsigned                 requests; /* so far */
-    size_t                   received; /* spans */
+    uint64_t sent, dropped, tries; /* what there is at the end */
+    bool flush;                    /* without the fiber */
+    bool hangs;
+    unsigned requests; /* so far */
+    size_t received;   /* spans */
 };
 
 static WEFT_SUSPENDS int collects(struct sv_exchange *x, struct upp_err *err)
 {
-    struct talk       *t    = x->server->opts.app;
-    struct collection *c    = t->arg;
-    struct upp_str     body = wb_buf_str(&x->request->body);
+    struct talk *t = x->server->opts.app;
+    struct collection *c = t->arg;
+    struct upp_str body = wb_buf_str(&x->request->body);
     c->requests++;
     if (c->hangs)
         return weft_sleep_ms(3000, err);
-    bool ok         = c->requests > c->failures;
+    bool ok = c->requests > c->failures;
     x->reply.status = ok ? 200 : c->status;
     for (size_t at = 0; ok && (at = wb_str_find(body, UPP_STR("\"traceId\""), at)) != SIZE_MAX; at++)
         c->received++;
@@ -139,19 +139,19 @@ static WEFT_SUSPENDS int collects(struct sv_exchange *x, struct upp_err *err)
     return 0;
 }
 
-static const struct sv_route       rows[]  = {{SV_POST, "/v1/traces", collects, 0, 0}};
-static const struct sv_door        door    = {.name = "otlp", .prefix = "/", .routes = rows, .n_routes = 1};
+static const struct sv_route rows[] = {{SV_POST, "/v1/traces", collects, 0, 0}};
+static const struct sv_door door = {.name = "otlp", .prefix = "/", .routes = rows, .n_routes = 1};
 static const struct sv_door *const doors[] = {&door, NULL};
 
 static WEFT_SUSPENDS int reports(struct talk *t, struct upp_err *err)
 {
-    struct collection                                    *c      = t->arg;
-    UPP_CLEANUP(sv_telemetry_closep) struct sv_telemetry *s      = NULL;
-    UPP_CLEANUP(weft_scope_close) struct weft_scope       fibers = {.flags = WEFT_SCOPE_ISOLATED};
-    struct wc_telemetry                                   config = {.otlp = wb_cstr(sv_server_url(t->server, 0))};
-    struct sv_telemetry_opts                              opts   = c->opts;
-    struct sv_telemetry_counts                            count;
-    opts.size   = sizeof opts;
+    struct collection *c = t->arg;
+    UPP_CLEANUP(sv_telemetry_closep) struct sv_telemetry *s = NULL;
+    UPP_CLEANUP(weft_scope_close) struct weft_scope fibers = {.flags = WEFT_SCOPE_ISOLATED};
+    struct wc_telemetry config = {.otlp = wb_cstr(sv_server_url(t->server, 0))};
+    struct sv_telemetry_opts opts = c->opts;
+    struct sv_telemetry_counts count;
+    opts.size = sizeof opts;
     opts.config = &config;
     TRY(sv_telemetry_open(&opts, &s, err));
     add(s, c->spans);
@@ -174,7 +174,7 @@ static WEFT_SUSPENDS int reports(struct talk *t, struct upp_err *err)
 static int play(struct collection *c)
 {
     struct upp_err err = {0};
-    struct talk    t   = {.client = reports, .arg = c, .opts = {.doors = doors}};
+    struct talk t = {.client = reports, .arg = c, .opts = {.doors = doors}};
     return talk_run(&t, &err);
 }
 
@@ -196,25 +196,25 @@ TEST_WITH(telemetry_tries_again, PLAIN)
 {
     static const int statuses[] = {429, 502, 503, 504};
     for (size_t i = 0; i < WB_LEN(statuses); i++) {
-        struct collection c = {.spans    = 3,
-                               .sent     = 3,
-                               .status   = statuses[i],
+        struct collection c = {.spans = 3,
+                               .sent = 3,
+                               .status = statuses[i],
                                .failures = 2,
-                               .tries    = 3,
-                               .opts     = {.delay_ms = 10, .first_ms = 5}};
+                               .tries = 3,
+                               .opts = {.delay_ms = 10, .first_ms = 5}};
         CHECK_INT(play(&c), 0);
     }
 }
 
 TEST_WITH(telemetry_gives_up_a_batch, PLAIN)
 {
-    struct collection c = {.spans    = 5, /* two batches */
-                           .sent     = 2,
-                           .dropped  = 3,
-                           .status   = 503,
+    struct collection c = {.spans = 5, /* two batches */
+                           .sent = 2,
+                           .dropped = 3,
+                           .status = 503,
                            .failures = 3,
-                           .tries    = 4,
-                           .opts     = {.delay_ms = 10, .first_ms = 5, .max_tries = 3, .max_batch = 3}};
+                           .tries = 4,
+                           .opts = {.delay_ms = 10, .first_ms = 5, .max_tries = 3, .max_batch = 3}};
     CHECK_INT(play(&c), 0);
 }
 
@@ -222,12 +222,12 @@ TEST_WITH(telemetry_does_not_repeat_what_is_refused, PLAIN)
 {
     static const int statuses[] = {400, 401, 404, 413, 500, 501};
     for (size_t i = 0; i < WB_LEN(statuses); i++) {
-        struct collection c = {.spans    = 3,
-                               .dropped  = 3,
-                               .status   = statuses[i],
+        struct collection c = {.spans = 3,
+                               .dropped = 3,
+                               .status = statuses[i],
                                .failures = 1,
-                               .tries    = 1,
-                               .opts     = {.delay_ms = 10, .first_ms = 5}};
+                               .tries = 1,
+                               .opts = {.delay_ms = 10, .first_ms = 5}};
         CHECK_INT(play(&c), 0);
     }
 }
@@ -236,7 +236,7 @@ TEST_WITH(telemetry_counts_what_a_collector_rejects, PLAIN)
 {
     static const struct {
         const char *body;
-        uint64_t    rejected;
+        uint64_t rejected;
     } cases[] = {{"{\"partialSuccess\":{\"rejectedSpans\":\"2\"}}", 2},
                  {"{\"partialSuccess\":{\"rejectedSpans\":2}}", 2},
                  {"{\"partialSuccess\":{\"rejectedSpans\":99}}", 3},
@@ -246,12 +246,12 @@ TEST_WITH(telemetry_counts_what_a_collector_rejects, PLAIN)
                  {"[]", 0},
                  {"not json", 0}};
     for (size_t i = 0; i < WB_LEN(cases); i++) {
-        struct collection c = {.spans   = 3,
-                               .sent    = 3 - cases[i].rejected,
+        struct collection c = {.spans = 3,
+                               .sent = 3 - cases[i].rejected,
                                .dropped = cases[i].rejected,
-                               .body    = cases[i].body,
-                               .tries   = 1,
-                               .opts    = {.delay_ms = 10}};
+                               .body = cases[i].body,
+                               .tries = 1,
+                               .opts = {.delay_ms = 10}};
         test_note("%s", cases[i].body);
         CHECK_INT(play(&c), 0);
     }

@@ -39,9 +39,9 @@ static void write_pair(struct pair *p, const char *name, const struct cert_opts 
 
 struct peer {
     SSL_CTX *ctx;
-    SSL     *ssl;
-    BIO     *in, *out; /* the session's */
-    int      fd;
+    SSL *ssl;
+    BIO *in, *out; /* the session's */
+    int fd;
 };
 
 static void peer_done(struct peer *p)
@@ -60,7 +60,7 @@ static int peer_begin(struct peer *p, int version, struct upp_err *err)
         FAIL_UNLESS(SSL_CTX_set_min_proto_version(p->ctx, version) == 1 &&
                     SSL_CTX_set_max_proto_version(p->ctx, version) == 1);
     p->ssl = SSL_new(p->ctx);
-    p->in  = BIO_new(BIO_s_mem());
+    p->in = BIO_new(BIO_s_mem());
     p->out = BIO_new(BIO_s_mem());
     FAIL_UNLESS(p->ssl && p->in && p->out);
     SSL_set_bio(p->ssl, p->in, p->out);
@@ -81,7 +81,7 @@ WEFT_SUSPENDS static int flush(struct peer *p, struct upp_err *err)
 WEFT_SUSPENDS static int64_t pump(struct peer *p, struct upp_err *err)
 {
     char part[1024];
-    int  r = flush(p, err);
+    int r = flush(p, err);
     if (r < 0)
         return r;
     int64_t n = weft_recv(p->fd, part, sizeof part, err);
@@ -149,14 +149,14 @@ WEFT_SUSPENDS static int connect_peer(struct talk *t, struct peer *p, int versio
 static int run(int (*client)(struct talk *t, struct upp_err *err), const struct pair *files, uint64_t seed,
                uint64_t limit)
 {
-    struct talk    t   = {.client           = client,
-                          .simulated        = seed > 0,
-                          .seed             = seed,
-                          .limit            = limit,
-                          .opts.certificate = files->certificate,
-                          .opts.key         = files->key};
+    struct talk t = {.client = client,
+                     .simulated = seed > 0,
+                     .seed = seed,
+                     .limit = limit,
+                     .opts.certificate = files->certificate,
+                     .opts.key = files->key};
     struct upp_err err = {0};
-    int            r   = talk_run(&t, &err);
+    int r = talk_run(&t, &err);
     test_note("seed %d: %s", (int)seed, err.msg);
     return r;
 }
@@ -165,7 +165,7 @@ static int run(int (*client)(struct talk *t, struct upp_err *err), const struct 
 
 static int talks(struct talk *t, struct upp_err *err)
 {
-    static const int                      versions[] = {TLS1_2_VERSION, TLS1_3_VERSION};
+    static const int versions[] = {TLS1_2_VERSION, TLS1_3_VERSION};
     WB_CLEANUP(wb_buf_done) struct wb_buf got = WB_BUF(1u << 20), body = WB_BUF(1u << 20);
     FAIL_UNLESS(strncmp(sv_server_url(t->server, 0), "https://127.0.0.1:", 18) == 0);
     wb_buf_addf(&body, "POST /echo HTTP/1.1\r\n" HOST "Content-Length: %d\r\n\r\n", 100 * 1000);
@@ -174,7 +174,7 @@ static int talks(struct talk *t, struct upp_err *err)
     TRY(wb_buf_check(&body, err));
     for (size_t i = 0; i < WB_LEN(versions); i++) {
         WB_CLEANUP(peer_done) struct peer p = {.fd = -1};
-        int                               r = connect_peer(t, &p, versions[i], err);
+        int r = connect_peer(t, &p, versions[i], err);
         FAIL_UNLESS(r == 1 && SSL_version(p.ssl) == versions[i]);
         TRY(say(&p, UPP_STR("GET /empty HTTP/1.1\r\n" HOST "\r\n"), err));
         TRY(hear(&p, &got, UPP_STR("\r\n\r\n{}"), err));
@@ -233,12 +233,12 @@ static int other_protocols(struct talk *t, struct upp_err *err)
 {
     static const struct {
         const char *offers;
-        int         shakes;
+        int shakes;
     } cases[] = {{"\x02h2\x08http/1.1", 1}, {"\x08http/1.1", 1}, {"\x02h2", 0}};
     for (size_t i = 0; i < WB_LEN(cases); i++) {
         WB_CLEANUP(peer_done) struct peer p = {.fd = -1};
-        const unsigned char              *chosen;
-        unsigned                          n;
+        const unsigned char *chosen;
+        unsigned n;
         TRY(peer_begin(&p, 0, err));
         FAIL_UNLESS(
             SSL_set_alpn_protos(p.ssl, (const unsigned char *)cases[i].offers, (unsigned)strlen(cases[i].offers)) == 0);
@@ -282,9 +282,9 @@ static int silent(struct talk *t, struct upp_err *err)
 {
     static const size_t bytes[] = {0, 1, 5, 100};
     for (size_t i = 0; i < WB_LEN(bytes); i++) {
-        WB_CLEANUP(peer_done) struct peer     p = {.fd = -1}, other = {.fd = -1};
+        WB_CLEANUP(peer_done) struct peer p = {.fd = -1}, other = {.fd = -1};
         WB_CLEANUP(wb_buf_done) struct wb_buf got = WB_BUF(65536);
-        char                                  hello[1024];
+        char hello[1024];
         TRY(peer_begin(&p, 0, err));
         TRY(talk_connect(t, 0, &p.fd, err));
         (void)SSL_do_handshake(p.ssl);
@@ -294,7 +294,7 @@ static int silent(struct talk *t, struct upp_err *err)
         FAIL_UNLESS(connect_peer(t, &other, 0, err) == 1);
         TRY(say(&other, UPP_STR("GET /empty HTTP/1.1\r\n" HOST "\r\n"), err));
         TRY(hear(&other, &got, UPP_STR("{}"), err));
-        int64_t n    = weft_recv(p.fd, hello, sizeof hello, err);
+        int64_t n = weft_recv(p.fd, hello, sizeof hello, err);
         int64_t took = (int64_t)(wb_mono_ms() - since);
         test_note("%d bytes: closed after %d ms", (int)bytes[i], (int)took);
         FAIL_UNLESS(n == 0 && took >= 9900 && took <= 13000);
@@ -314,7 +314,7 @@ static int goes(struct talk *t, struct upp_err *err)
 {
     for (size_t n = 0; n < 200; n += 7) {
         WB_CLEANUP(peer_done) struct peer p = {.fd = -1};
-        char                              hello[1024];
+        char hello[1024];
         TRY(peer_begin(&p, 0, err));
         TRY(talk_connect(t, 0, &p.fd, err));
         (void)SSL_do_handshake(p.ssl);
@@ -338,9 +338,9 @@ TEST(served_tls_clients_that_go)
 static int breaks(struct talk *t, struct upp_err *err)
 {
     for (int i = 0; i < 3; i++) {
-        WB_CLEANUP(peer_done) struct peer     p   = {.fd = -1};
+        WB_CLEANUP(peer_done) struct peer p = {.fd = -1};
         WB_CLEANUP(wb_buf_done) struct wb_buf got = WB_BUF(65536);
-        char                                  rest[1024];
+        char rest[1024];
         FAIL_UNLESS(connect_peer(t, &p, 0, err) == 1);
         TRY(say(&p, UPP_STR("GET /empty HTTP/1.1\r\n" HOST "\r\n"), err));
         TRY(hear(&p, &got, UPP_STR("{}"), err));
@@ -371,9 +371,9 @@ TEST(served_tls_sessions_that_break)
 /* A client that ends the session after its request, but not TCP, gets its response, and the connection ends. */
 static int ends_first(struct talk *t, struct upp_err *err)
 {
-    WB_CLEANUP(peer_done) struct peer     p     = {.fd = -1};
-    WB_CLEANUP(wb_buf_done) struct wb_buf got   = WB_BUF(65536);
-    static const char                     ask[] = "GET /empty HTTP/1.1\r\n" HOST "\r\n";
+    WB_CLEANUP(peer_done) struct peer p = {.fd = -1};
+    WB_CLEANUP(wb_buf_done) struct wb_buf got = WB_BUF(65536);
+    static const char ask[] = "GET /empty HTTP/1.1\r\n" HOST "\r\n";
     FAIL_UNLESS(connect_peer(t, &p, 0, err) == 1);
     FAIL_UNLESS(SSL_write(p.ssl, ask, sizeof ask - 1) == sizeof ask - 1 && SSL_shutdown(p.ssl) == 0);
     uint64_t since = wb_mono_ms();
@@ -392,7 +392,7 @@ TEST(served_tls_client_ends_first)
 
 static int renegotiates(struct talk *t, struct upp_err *err)
 {
-    WB_CLEANUP(peer_done) struct peer     p   = {.fd = -1};
+    WB_CLEANUP(peer_done) struct peer p = {.fd = -1};
     WB_CLEANUP(wb_buf_done) struct wb_buf got = WB_BUF(65536);
     FAIL_UNLESS(connect_peer(t, &p, TLS1_2_VERSION, err) == 1);
     FAIL_UNLESS(SSL_renegotiate(p.ssl) == 1);
@@ -412,7 +412,7 @@ TEST(served_tls_does_not_renegotiate)
 /* Over the limit: the error comes over TLS too. */
 static int too_many(struct talk *t, struct upp_err *err)
 {
-    WB_CLEANUP(peer_done) struct peer     one = {.fd = -1}, two = {.fd = -1};
+    WB_CLEANUP(peer_done) struct peer one = {.fd = -1}, two = {.fd = -1};
     WB_CLEANUP(wb_buf_done) struct wb_buf got = WB_BUF(65536);
     FAIL_UNLESS(connect_peer(t, &one, 0, err) == 1);
     FAIL_UNLESS(connect_peer(t, &two, 0, err) == 1);
@@ -423,7 +423,7 @@ static int too_many(struct talk *t, struct upp_err *err)
 
 TEST(served_tls_refuses_over_the_limit)
 {
-    struct pair    files;
+    struct pair files;
     struct upp_err err = {0};
     write_pair(&files, "good", &(struct cert_opts){0});
     struct talk t = {
@@ -436,7 +436,7 @@ TEST(served_tls_refuses_over_the_limit)
 TEST(served_tls_files_that_are_wrong)
 {
     struct pair good, other;
-    char        locked[256], empty[256], none[256], cut[256], want[512];
+    char locked[256], empty[256], none[256], cut[256], want[512];
     struct cert c = cert_new(&(struct cert_opts){0});
     write_pair(&good, "good", &(struct cert_opts){0});
     write_pair(&other, "other", &(struct cert_opts){.rsa_bits = 1024});
@@ -463,16 +463,16 @@ TEST(served_tls_files_that_are_wrong)
         {good.certificate, other.key, other.key, "this is not the key of the certificate"},
     };
     for (size_t i = 0; i < WB_LEN(cases); i++) {
-        struct sv_tls *t   = NULL;
+        struct sv_tls *t = NULL;
         struct upp_err err = {0};
-        int            r   = sv_tls_open(cases[i].certificate, cases[i].key, &t, &err);
+        int r = sv_tls_open(cases[i].certificate, cases[i].key, &t, &err);
         test_note("case %zu", i);
         ALWAYS(r < 0 && !t);
         CHECK_INT(r, -UPP_EINVALID);
         (void)snprintf(want, sizeof want, "%s: %s", cases[i].file, cases[i].why);
         CHECK(wb_str_starts(wb_cstr(want), wb_cstr(err.msg)) || strcmp(err.msg, want) == 0); /* a long path is cut */
     }
-    struct sv_tls *t   = NULL;
+    struct sv_tls *t = NULL;
     struct upp_err err = {0};
     CHECK_INT(sv_tls_open(none, good.key, &t, &err), -UPP_ENOTFOUND);
     CHECK_INT(sv_tls_open(good.certificate, none, &t, &err), -UPP_ENOTFOUND);
@@ -482,7 +482,7 @@ static void counts_lines(void *arg, enum wb_log_level level, struct upp_str line
 {
     static const char *const wanted[] = {"not valid yet", "has expired", "expires soon", "plain HTTP on an address",
                                          "every web page"};
-    unsigned                *seen     = arg;
+    unsigned *seen = arg;
     (void)level;
     for (size_t i = 0; i < WB_LEN(wanted); i++)
         if (wb_str_find(line, wb_cstr(wanted[i]), 0) != SIZE_MAX)
@@ -493,11 +493,11 @@ TEST(served_tls_warns_about_dates)
 {
     static const struct {
         int from, to;
-    } cases[]        = {{1, 30}, {-30, -1}, {-30, 2}, {-30, 30}};
+    } cases[] = {{1, 30}, {-30, -1}, {-30, 2}, {-30, 30}};
     unsigned seen[5] = {0};
     for (size_t i = 0; i < WB_LEN(cases); i++) {
-        struct pair    files;
-        struct sv_tls *t   = NULL;
+        struct pair files;
+        struct sv_tls *t = NULL;
         struct upp_err err = {0};
         write_pair(&files, "dated", &(struct cert_opts){.from_day = cases[i].from, .to_day = cases[i].to});
         wb_log_setup(WB_WARN, WB_LOG_TEXT, -1);
@@ -521,12 +521,12 @@ static int64_t later_clock(void)
 
 TEST_WITH(served_tls_certificate_expires_while_it_is_used, .no_torture = "it replaces the hooks")
 {
-    static const int days[]  = {0, 24, 29, 31};
-    unsigned         seen[5] = {0};
+    static const int days[] = {0, 24, 29, 31};
+    unsigned seen[5] = {0};
     struct upp_hooks before = *wb_hooks(), later = *wb_hooks();
-    struct pair      files;
-    struct sv_tls   *t   = NULL;
-    struct upp_err   err = {0};
+    struct pair files;
+    struct sv_tls *t = NULL;
+    struct upp_err err = {0};
     write_pair(&files, "dated", &(struct cert_opts){.from_day = -30, .to_day = 30});
     CHECK_INT(sv_tls_open(files.certificate, files.key, &t, &err), 0);
     later.wall_ns = later_clock;
@@ -536,7 +536,7 @@ TEST_WITH(served_tls_certificate_expires_while_it_is_used, .no_torture = "it rep
         later_ns = (int64_t)days[i] * 86400 * 1000000000;
         sv_tls_check(t);
     }
-    int     r       = upp_global_init(&before, NULL);
+    int r = upp_global_init(&before, NULL);
     int64_t expires = sv_tls_expires(t), now = wb_wall_ms() / 1000;
     wb_log_to(NULL, NULL);
     wb_log_setup(WB_OFF, WB_LOG_TEXT, -1);
@@ -555,13 +555,13 @@ static int waits_for_days(struct talk *t, struct upp_err *err)
 /* Time is simulated, and long ago. */
 TEST_WITH(served_tls_warns_every_day, .no_torture = "served_tls_talks is")
 {
-    unsigned       seen[5] = {0};
-    struct pair    files;
+    unsigned seen[5] = {0};
+    struct pair files;
     struct upp_err err = {0};
-    struct talk    t   = {.client = waits_for_days, .simulated = true, .patience_ms = 4 * 86400000};
+    struct talk t = {.client = waits_for_days, .simulated = true, .patience_ms = 4 * 86400000};
     write_pair(&files, "dated", &(struct cert_opts){.from_day = -1, .to_day = 30});
     t.opts.certificate = files.certificate;
-    t.opts.key         = files.key;
+    t.opts.key = files.key;
     wb_log_setup(WB_WARN, WB_LOG_TEXT, -1);
     wb_log_to(counts_lines, seen);
     int r = talk_run(&t, &err);
@@ -581,9 +581,9 @@ static long serial_of(const struct peer *p)
 
 static int reloads(struct talk *t, struct upp_err *err)
 {
-    WB_CLEANUP(peer_done) struct peer     before = {.fd = -1}, after = {.fd = -1}, last = {.fd = -1};
+    WB_CLEANUP(peer_done) struct peer before = {.fd = -1}, after = {.fd = -1}, last = {.fd = -1};
     WB_CLEANUP(wb_buf_done) struct wb_buf got = WB_BUF(65536);
-    struct pair                           files;
+    struct pair files;
     FAIL_UNLESS(connect_peer(t, &before, 0, err) == 1);
     write_pair(&files, "good", &(struct cert_opts){0}); /* the same names, another certificate */
     TRY(sv_tls_reload(t->server->tls, err));
@@ -612,16 +612,16 @@ TEST(served_tls_reloads)
 
 TEST(served_tls_session_on_a_pair)
 {
-    struct pair                       files;
-    struct sv_tls                    *t   = NULL;
-    struct sv_tls_session            *s   = NULL;
-    struct upp_err                    err = {0};
-    int                               fds[2];
-    char                              text[64];
+    struct pair files;
+    struct sv_tls *t = NULL;
+    struct sv_tls_session *s = NULL;
+    struct upp_err err = {0};
+    int fds[2];
+    char text[64];
     WB_CLEANUP(peer_done) struct peer p = {.fd = -1};
     write_pair(&files, "good", &(struct cert_opts){0});
     CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds) == 0);
-    p.fd                            = fds[0];
+    p.fd = fds[0];
     UPP_CLEANUP(test_closep) int fd = fds[1];
     CHECK_INT(sv_tls_open(files.certificate, files.key, &t, &err), 0);
     int r = sv_tls_session_new(t, fd, &s, &err);
@@ -658,14 +658,14 @@ TEST(served_tls_session_on_a_pair)
 
 static int opens_elsewhere(struct talk *t, const char *key, struct upp_err *err)
 {
-    static const char *const       all[] = {"*", NULL};
+    static const char *const all[] = {"*", NULL};
     static const struct wb_network proxy = {.bits = 128};
-    struct sv_keys                *keys  = t->server->opts.keys;
-    const struct pair             *files = t->arg;
+    struct sv_keys *keys = t->server->opts.keys;
+    const struct pair *files = t->arg;
     (void)key;
     const struct {
         struct sv_server_opts opts;
-        unsigned              plain, pages;
+        unsigned plain, pages;
     } cases[] = {
         {{.listen = "0.0.0.0:0", .keys = keys}, 1, 0},
         {{.listen = "0.0.0.0:0", .keys = keys, .certificate = files->certificate, .key = files->key}, 0, 0},
@@ -675,10 +675,10 @@ static int opens_elsewhere(struct talk *t, const char *key, struct upp_err *err)
         {{.listen = "127.0.0.1:0", .origins = all, .keys = keys}, 0, 0},
     };
     for (size_t i = 0; i < WB_LEN(cases); i++) {
-        UPP_CLEANUP(sv_server_closep) struct sv_server *s       = NULL;
-        struct sv_server_opts                           opts    = cases[i].opts;
-        unsigned                                        seen[5] = {0};
-        opts.size                                               = sizeof opts;
+        UPP_CLEANUP(sv_server_closep) struct sv_server *s = NULL;
+        struct sv_server_opts opts = cases[i].opts;
+        unsigned seen[5] = {0};
+        opts.size = sizeof opts;
         wb_log_setup(WB_WARN, WB_LOG_TEXT, -1);
         wb_log_to(counts_lines, seen);
         int r = sv_server_open(weft_loop_current(), &opts, &s, err);
@@ -701,8 +701,8 @@ static int with_a_key(struct talk *t, struct upp_err *err)
 TEST_WITH(served_tls_plain_public_addresses_warn, .no_torture = "test_server.c tortures opening")
 {
     struct upp_err err;
-    struct pair    files;
-    struct talk    t = {.client = with_a_key, .arg = &files};
+    struct pair files;
+    struct talk t = {.client = with_a_key, .arg = &files};
     write_pair(&files, "good", &(struct cert_opts){0});
     CHECK_INT(talk_run(&t, &err), 0);
 }

@@ -10,7 +10,7 @@ TEST(trace_takes_what_is_valid)
 {
     static const struct {
         const char *header;
-        bool        good;
+        bool good;
     } cases[] = {
         {"00-" TRACE "-" SPAN "-01", true},
         {"00-" TRACE "-" SPAN "-00", true},

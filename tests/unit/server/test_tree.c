@@ -20,8 +20,8 @@ static WEFT_SUSPENDS int go(struct desk *d, const char *thread, const char *how,
 /* The texts of a thread's messages, the oldest first, as "a|b|". */
 static WEFT_SUSPENDS int history(struct desk *d, const char *thread, const char *expected, struct upp_err *err)
 {
-    char   got[512] = "";
-    size_t n        = 0;
+    char got[512] = "";
+    size_t n = 0;
     GET("/v1/threads/%s/messages?order=asc&limit=100", thread);
     FAIL_UNLESS(d->reply.status == 200);
     for (size_t i = 0; i < desk_count(d, "data"); i++) {
@@ -119,7 +119,7 @@ static WEFT_SUSPENDS int goes_back(struct desk *d, struct upp_err *err)
     TRY(desk_run(d, t.s, "echo", "one", err));
     TRY(desk_run(d, t.s, "echo", "two", err));
     GET("/v1/threads/%s/tree", t.s);
-    cp   = desk_id(d, "nodes/0/checkpoints/0/id");
+    cp = desk_id(d, "nodes/0/checkpoints/0/id");
     root = desk_id(d, "root_id");
     for (int i = 0; i < 2; i++) { /* twice is as good as once */
         TRY(go(d, t.s, "restore", "checkpoint_id", cp.s, err));
@@ -169,7 +169,7 @@ static WEFT_SUSPENDS int refuses(struct desk *d, struct upp_err *err)
     TRY(desk_run(d, other.s, "echo", "elsewhere", err));
     GET("/v1/threads/%s/tree", other.s);
     foreign = desk_id(d, "nodes/0/checkpoints/0/id");
-    node    = desk_id(d, "root_id");
+    node = desk_id(d, "root_id");
     TRY(desk_thread(d, &t, err));
     ASK("{}", "POST /v1/threads/%s/restore", t.s);
     REFUSED(400, "the place to go back to is missing: checkpoint_id, before or after");
@@ -251,17 +251,17 @@ TEST(server_tree_goes_back_to_messages)
 static const struct wl_owner one = {.tenant = UPP_STR_INIT("one")};
 
 struct going {
-    struct desk   *d;
+    struct desk *d;
     struct desk_id thread, checkpoint;
-    int            result;
+    int result;
 };
 
 WEFT_SUSPENDS static int restores(void *arg, struct upp_err *err)
 {
-    struct going                             *g = arg;
+    struct going *g = arg;
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
-    struct wl_store                          *s = g->d->rig.store;
-    struct wl_thread                          t;
+    struct wl_store *s = g->d->rig.store;
+    struct wl_thread t;
     TRY(wl_thread_find(s, &one, wb_cstr(g->thread.s), &a, &t, err));
     g->result = wa_thread_restore(s, &one, &t, wb_cstr(g->checkpoint.s), &a, err);
     return g->result == -UPP_EBUSY ? 0 : g->result;
@@ -271,16 +271,16 @@ WEFT_SUSPENDS static int restores(void *arg, struct upp_err *err)
 static WEFT_SUSPENDS int races(struct desk *d, struct upp_err *err)
 {
     for (int with_run = 0; with_run < 2; with_run++) {
-        struct going                                    g     = {.d = d}; /* before the scope whose fiber has it */
+        struct going g = {.d = d}; /* before the scope whose fiber has it */
         UPP_CLEANUP(weft_scope_close) struct weft_scope scope = {0};
-        WB_CLEANUP(wb_arena_done) struct wb_arena       a     = WB_ARENA(1u << 20);
-        struct upp_part                                 part  = {.kind = UPP_PART_TEXT, .text = UPP_STR("by the way")};
-        struct wm_entry                                 entry = {.kind     = WM_ENTRY_MESSAGE,
-                                                                 .origin   = WM_ORIGIN_CLIENT,
-                                                                 .audience = WM_AUDIENCE_ALL,
-                                                                 .message = {.role = UPP_ROLE_USER, .parts = &part, .n_parts = 1}};
-        struct wl_thread                                t;
-        uint32_t                                        index;
+        WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
+        struct upp_part part = {.kind = UPP_PART_TEXT, .text = UPP_STR("by the way")};
+        struct wm_entry entry = {.kind = WM_ENTRY_MESSAGE,
+                                 .origin = WM_ORIGIN_CLIENT,
+                                 .audience = WM_AUDIENCE_ALL,
+                                 .message = {.role = UPP_ROLE_USER, .parts = &part, .n_parts = 1}};
+        struct wl_thread t;
+        uint32_t index;
         TRY(desk_thread(d, &g.thread, err));
         TRY(desk_run(d, g.thread.s, "echo", "one", err));
         TRY(desk_run(d, g.thread.s, "echo", "two", err));
@@ -411,15 +411,15 @@ static WEFT_SUSPENDS int hides(struct desk *d, struct upp_err *err)
     static const char *const routes[] = {"GET /v1/threads/%s/tree", "GET /v1/threads/%s/checkpoints",
                                          "POST /v1/threads/%s/fork", "POST /v1/threads/%s/restore",
                                          "POST /v1/threads/%s/checkout"};
-    struct desk_id           t, theirs, cp;
+    struct desk_id t, theirs, cp;
     TRY(desk_thread(d, &t, err));
     TRY(desk_run(d, t.s, "echo", "mine", err));
     GET("/v1/threads/%s/tree", t.s);
-    cp     = desk_id(d, "nodes/0/checkpoints/0/id");
+    cp = desk_id(d, "nodes/0/checkpoints/0/id");
     d->key = "two";
     TRY(desk_thread(d, &theirs, err));
     for (size_t i = 0; i < WB_LEN(routes); i++) {
-        char        line[200], words[200];
+        char line[200], words[200];
         const char *body = routes[i][0] == 'P' ? "{\"checkpoint_id\":\"x\",\"node_id\":\"x\"}" : NULL;
         (void)snprintf(words, sizeof words, "there is no thread '%s'", t.s);
         (void)snprintf(line, sizeof line, "%.*s%s%s", (int)(strstr(routes[i], "%s") - routes[i]), routes[i], t.s,

@@ -41,8 +41,8 @@ static WEFT_SUSPENDS int read_one(struct agents *p, struct weft_session **ret, s
                                   struct upp_err *err)
 {
     UPP_CLEANUP(weft_session_closep) struct weft_session *s = NULL;
-    struct weft_agent                                    *a;
-    struct upp_str                                        json;
+    struct weft_agent *a;
+    struct upp_str json;
     TRY(weft_agent_new(p->rt, UPP_OPTS(weft_agent_opts, .use = p->model), &a, err));
     TRY(weft_session_new(a, UPP_OPTS(weft_session_opts, .metadata = "{\"task\":\"X\"}"), &s, err));
     TRY(say(s, UPP_STR(FIRST), FIRST, err));
@@ -63,7 +63,7 @@ typedef WEFT_SUSPENDS int use_fn(struct weft_session *s, const struct weft_check
 static WEFT_SUSPENDS int with_one(struct agents *p, use_fn *use, struct upp_err *err)
 {
     UPP_CLEANUP(weft_session_closep) struct weft_session *s = NULL;
-    struct weft_checkpoint                                cp;
+    struct weft_checkpoint cp;
     TRY(read_one(p, &s, &cp, err));
     return use(s, &cp, err);
 }
@@ -77,7 +77,7 @@ static WEFT_SUSPENDS int restores(struct weft_session *s, const struct weft_chec
 /* What is named in the error is what was asked for. */
 static WEFT_SUSPENDS int restores_none(struct weft_session *s, const struct weft_checkpoint *cp, struct upp_err *err)
 {
-    char           node[64];
+    char node[64];
     struct upp_err why = {0};
     snprintf(node, sizeof node, "no checkpoint '%.*s'", UPP_FMT(cp->node));
     int r = weft_session_restore(s, cp->node, &why);
@@ -90,7 +90,7 @@ static WEFT_SUSPENDS int restores_none(struct weft_session *s, const struct weft
 
 static WEFT_SUSPENDS int forks(struct weft_session *s, const struct weft_checkpoint *cp, struct upp_err *err)
 {
-    struct upp_str    id;
+    struct upp_str id;
     struct weft_tree *t;
     TRY(weft_session_fork(s, cp->node, &id, err));
     TRY(weft_session_tree(s, &t, err));
@@ -100,7 +100,7 @@ static WEFT_SUSPENDS int forks(struct weft_session *s, const struct weft_checkpo
 
 static WEFT_SUSPENDS int forks_none(struct weft_session *s, const struct weft_checkpoint *cp, struct upp_err *err)
 {
-    char           name[64];
+    char name[64];
     struct upp_err why = {0};
     struct upp_str id;
     snprintf(name, sizeof name, "%.*s", UPP_FMT(cp->id));
@@ -140,10 +140,10 @@ static WEFT_SUSPENDS int runs_with_parts(struct weft_session *s, const struct we
 static WEFT_SUSPENDS int runs_with_history(struct weft_session *s, const struct weft_checkpoint *cp,
                                            struct upp_err *err)
 {
-    const struct upp_message  both[] = {cp->messages[1], cp->messages[0]};
-    struct weft_tree         *t;
+    const struct upp_message both[] = {cp->messages[1], cp->messages[0]};
+    struct weft_tree *t;
     const struct upp_message *list;
-    size_t                    n;
+    size_t n;
     TRY(runs_with(s, UPP_OPTS(upp_input, .messages = both, .n_messages = 2), err));
     TRY(weft_session_tree(s, &t, err));
     TRY(weft_tree_history(t, &list, &n, err));
@@ -155,7 +155,7 @@ static WEFT_SUSPENDS int runs_with_history(struct weft_session *s, const struct 
 static WEFT_SUSPENDS int streams(struct weft_session *s, const struct weft_checkpoint *cp, struct upp_err *err)
 {
     UPP_CLEANUP(weft_stream_closep) struct weft_stream *stream = NULL;
-    const struct upp_turn                              *turn;
+    const struct upp_turn *turn;
     TRY(weft_session_stream(s, UPP_OPTS(upp_input, .text = said(cp)), NULL, &stream, err));
     TRY(weft_session_save(s, err));
     TRY(weft_stream_turn(stream, &turn, err));
@@ -168,7 +168,7 @@ static WEFT_SUSPENDS int queries(struct weft_session *s, const struct weft_check
     UPP_CLEANUP(weft_query_freep) struct weft_query_result *q = NULL, *more = NULL;
     TRY(weft_session_query(s, said(cp), &q, err));
     FAIL_UNLESS(answers(q->turn, FIRST));
-    size_t                    n;
+    size_t n;
     const struct upp_message *list = upp_thread_messages(q->thread, &n);
     FAIL_UNLESS(n == 2);
     TRY(weft_query_continue(q, list[0].parts[0].text, &more, err));
@@ -179,8 +179,8 @@ static WEFT_SUSPENDS int queries(struct weft_session *s, const struct weft_check
 static WEFT_SUSPENDS int opens_a_query(struct weft_session *s, const struct weft_checkpoint *cp, struct upp_err *err)
 {
     UPP_CLEANUP(weft_query_freep) struct weft_query_result *q = NULL;
-    char                                                    name[64];
-    struct upp_err                                          why = {0};
+    char name[64];
+    struct upp_err why = {0};
     snprintf(name, sizeof name, "no query '%.*s'", UPP_FMT(cp->id));
     int r = weft_session_query_open(s, cp->id, &q, &why);
     TRY(r == -UPP_ENOTFOUND ? 0 : r);
@@ -193,7 +193,7 @@ static WEFT_SUSPENDS int opens_a_query(struct weft_session *s, const struct weft
 /* What it is called, and what is known of it, is good as long as the session. */
 static WEFT_SUSPENDS int keeps_its_id(struct weft_session *s, const struct weft_checkpoint *cp, struct upp_err *err)
 {
-    char           was[64];
+    char was[64];
     struct upp_str id = weft_session_id(s), metadata = weft_session_metadata(s);
     snprintf(was, sizeof was, "%.*s", UPP_FMT(id));
     FAIL_UNLESS(wb_str_eq(cp->session_id, id));
@@ -231,11 +231,11 @@ static WEFT_SUSPENDS int restores_after_much(struct agents *p, struct upp_err *e
 {
     enum { MUCH = 300 << 10 };
     UPP_CLEANUP(weft_session_closep) struct weft_session *s = NULL;
-    WB_CLEANUP(wb_buf_done) struct wb_buf                 b = WB_BUF(MUCH);
-    struct weft_checkpoint                                cp;
-    struct weft_agent                                    *a;
-    struct weft_tree                                     *t;
-    size_t                                                n;
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(MUCH);
+    struct weft_checkpoint cp;
+    struct weft_agent *a;
+    struct weft_tree *t;
+    size_t n;
     TRY(weft_agent_new(p->rt, UPP_OPTS(weft_agent_opts, .use = p->model), &a, err));
     TRY(weft_session_new(a, NULL, &s, err));
     TRY(say(s, UPP_STR(FIRST), FIRST, err));
@@ -258,7 +258,7 @@ TEST(borrowed_checkpoint_is_restored_when_all_is_read_anew)
 /* Several fibers look at once, and the store takes its time: each sees all of it. */
 struct looker {
     struct weft_session *session;
-    size_t               n;
+    size_t n;
 };
 
 static WEFT_SUSPENDS int look_once(void *arg, struct upp_err *err)
@@ -274,7 +274,7 @@ static WEFT_SUSPENDS int look_once(void *arg, struct upp_err *err)
 static WEFT_SUSPENDS int look_together(struct weft_session *s, struct upp_err *err)
 {
     UPP_CLEANUP(weft_scope_close) struct weft_scope scope = {0};
-    struct looker                                   lookers[4];
+    struct looker lookers[4];
     for (size_t i = 0; i < WB_LEN(lookers); i++) {
         lookers[i] = (struct looker){.session = s};
         TRY(weft_scope_spawn(&scope, "looks", look_once, &lookers[i], NULL, err));
@@ -288,8 +288,8 @@ static WEFT_SUSPENDS int look_together(struct weft_session *s, struct upp_err *e
 static WEFT_SUSPENDS int looks(void *arg, struct upp_err *err)
 {
     UPP_CLEANUP(weft_runtime_closep) struct weft_runtime *rt = NULL;
-    UPP_CLEANUP(weft_session_closep) struct weft_session *s  = NULL;
-    struct weft_agent                                    *a;
+    UPP_CLEANUP(weft_session_closep) struct weft_session *s = NULL;
+    struct weft_agent *a;
     TRY(weft_runtime_open(UPP_OPTS(weft_runtime_opts, .loop = weft_loop_current(), .store = arg), &rt, err));
     TRY(weft_agent_new(rt, UPP_OPTS(weft_agent_opts, .model = {.provider = "scripted", .name = "{\"echo\":true}"}), &a,
                        err));
@@ -303,7 +303,7 @@ static WEFT_SUSPENDS int looks(void *arg, struct upp_err *err)
 
 TEST_WITH(borrowed_session_is_read_by_one_at_a_time, .no_torture = "threads of the store come as they like")
 {
-    char           url[256];
+    char url[256];
     struct upp_err err = {0};
     snprintf(url, sizeof url, "sqlite:%s/sessions.db", test_folder());
     int r = test_on_loop(looks, url, &err);
@@ -317,8 +317,8 @@ TEST_WITH(borrowed_session_is_read_by_one_at_a_time, .no_torture = "threads of t
 static WEFT_SUSPENDS int asks_in_phases(struct weft_run *run, struct upp_err *err)
 {
     const struct weft_reply *first = NULL, *second = NULL;
-    char                     phase[16];
-    size_t                   n;
+    char phase[16];
+    size_t n;
     TRY(weft_run_set_own(run, UPP_STR("{\"own\":[1,2]}"), err));
     TRY(weft_run_set_own(run, run->state.own, err));
     TRY(weft_run_set_own(run, wb_str_sub(run->state.own, 7, 5), err));
@@ -346,7 +346,7 @@ static const struct weft_strategy phases = {.name = "phases", .execute = asks_in
 static WEFT_SUSPENDS int plays_phases(struct agents *p, struct upp_err *err)
 {
     UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;
-    struct weft_agent                           *a;
+    struct weft_agent *a;
     TRY(weft_agent_new(p->rt, UPP_OPTS(weft_agent_opts, .use = p->model, .execution = phases), &a, err));
     TRY(weft_agent_run(a, UPP_STR(FIRST), &turn, err));
     FAIL_UNLESS(turn->n_messages == 3 && turn->n_cycles == 2);
@@ -364,8 +364,8 @@ TEST(borrowed_texts_of_a_run_are_put_back)
 #define WORDS "{\"words\":1}"
 
 struct seen {
-    char               metadata[64], input[64], words[32];
-    struct upp_part    part;
+    char metadata[64], input[64], words[32];
+    struct upp_part part;
     struct upp_message message;
 };
 
@@ -374,10 +374,10 @@ static WEFT_SUSPENDS int before(void *arg, struct weft_context *c, struct upp_er
 {
     struct seen *s = arg;
     snprintf(s->words, sizeof s->words, "%s", WORDS);
-    s->part    = (struct upp_part){.kind = UPP_PART_TEXT, .text = wb_cstr(s->words)};
+    s->part = (struct upp_part){.kind = UPP_PART_TEXT, .text = wb_cstr(s->words)};
     s->message = (struct upp_message){.role = UPP_ROLE_USER, .parts = &s->part, .n_parts = 1};
-    c->input   = &s->message;
-    int r      = weft_context_set(c, "a", UPP_STR("[1]"), err);
+    c->input = &s->message;
+    int r = weft_context_set(c, "a", UPP_STR("[1]"), err);
     if (r >= 0)
         r = weft_context_set(c, "b", weft_context_get(c, "a"), err);
     return r < 0 ? r : weft_context_set(c, "a", c->metadata, err);
@@ -397,9 +397,9 @@ static WEFT_SUSPENDS int after(void *arg, struct weft_context *c, struct upp_tur
                           err);
     if (r < 0)
         return r;
-    c->input    = (*turn)->response;
+    c->input = (*turn)->response;
     c->metadata = (*turn)->response->parts[0].text;
-    *turn       = other;
+    *turn = other;
     return 0;
 }
 
@@ -427,13 +427,13 @@ static WEFT_SUSPENDS int looks_at_failure(void *arg, struct weft_context *c, con
 
 static WEFT_SUSPENDS int around(struct agents *p, struct upp_err *err)
 {
-    UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn   = NULL;
-    struct seen                                  seen   = {.words = ""};
-    const struct weft_middleware                 well[] = {{.name = "looks", .arg = &seen, .after = looks_after},
-                                                           {.name = "sets", .arg = &seen, .before = before, .after = after}};
+    UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;
+    struct seen seen = {.words = ""};
+    const struct weft_middleware well[] = {{.name = "looks", .arg = &seen, .after = looks_after},
+                                           {.name = "sets", .arg = &seen, .before = before, .after = after}};
     const struct weft_middleware badly[] = {{.name = "looks", .arg = &seen, .on_error = looks_at_failure},
                                             {.name = "sets", .arg = &seen, .before = before_and_fails}};
-    struct weft_agent           *a, *b;
+    struct weft_agent *a, *b;
     TRY(weft_agent_new(p->rt, UPP_OPTS(weft_agent_opts, .use = p->model, .middleware = well, .n_middleware = 2), &a,
                        err));
     TRY(weft_agent_new(p->rt, UPP_OPTS(weft_agent_opts, .use = p->model, .middleware = badly, .n_middleware = 2), &b,
@@ -470,7 +470,7 @@ static int unwraps(void *arg, struct upp_call *call, struct upp_err *err)
     if (r < 0)
         return r;
     call->arguments = inner;
-    r               = upp_call_arg_str(call, "city", &city, err);
+    r = upp_call_arg_str(call, "city", &city, err);
     if (r >= 0 && !(wb_str_eq(city, UPP_STR("Oslo, in the North")) && wb_str_eq(outer, UPP_STR("Rome, in the South"))))
         r = upp_fail(err, UPP_EINVALID, "'%.*s', '%.*s'", UPP_FMT(city), UPP_FMT(outer));
     return r < 0 ? r : 1;
@@ -479,7 +479,7 @@ static int unwraps(void *arg, struct upp_call *call, struct upp_err *err)
 static int visits(struct upp_call *call, struct upp_value *ret, struct upp_err *err)
 {
     struct upp_str city;
-    int            r = upp_call_arg_str(call, "city", &city, err);
+    int r = upp_call_arg_str(call, "city", &city, err);
     return r < 0 ? r : upp_value_text(ret, city, err);
 }
 
@@ -498,15 +498,15 @@ static int wraps(void *arg, struct upp_call *call, struct upp_value *v, struct u
            REPLY(TEXT("done")))
 #define VISITED "\"\\\"(\\\\\\\"Oslo, in the North\\\\\\\")\\\"\""
 
-static const struct upp_tool          visit[] = {{.name = "visits", .description = "", .run = visits}};
+static const struct upp_tool visit[] = {{.name = "visits", .description = "", .run = visits}};
 static const struct upp_tool_strategy between = {.on_before = unwraps, .on_after = wraps};
 
 /* covers: UPP-8/2 */
 TEST(borrowed_arguments_of_a_call)
 {
     WB_CLEANUP(upp_model_freep) struct upp_model *model = NULL;
-    UPP_CLEANUP(upp_llm_freep) struct upp_llm    *llm   = NULL;
-    UPP_CLEANUP(upp_turn_freep) struct upp_turn  *turn  = NULL;
+    UPP_CLEANUP(upp_llm_freep) struct upp_llm *llm = NULL;
+    UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;
     CHECK_INT(upp_scripted_new(UPP_STR(VISIT), &model, NULL), 0);
     CHECK_INT(upp_llm_new(UPP_OPTS(upp_llm_opts, .use = model, .tools = visit, .n_tools = 1, .strategy = between), &llm,
                           NULL),
@@ -520,7 +520,7 @@ TEST(borrowed_arguments_of_a_call)
 static WEFT_SUSPENDS int visits_in_a_run(struct agents *p, struct upp_err *err)
 {
     UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;
-    struct weft_agent                           *a;
+    struct weft_agent *a;
     TRY(weft_agent_new(
         p->rt, UPP_OPTS(weft_agent_opts, .use = p->model, .tools = {visit, 1}, .tool_strategy = &between), &a, err));
     TRY(weft_agent_run(a, UPP_STR("go"), &turn, err));
@@ -543,10 +543,10 @@ TEST(borrowed_arguments_of_a_call_in_a_run)
 TEST(borrowed_messages_of_a_thread_are_pushed)
 {
     UPP_CLEANUP(upp_thread_freep) struct upp_thread *t = NULL, *lent = NULL;
-    UPP_CLEANUP(upp_turn_freep) struct upp_turn     *turn = NULL, *again = NULL;
-    const struct upp_message                        *list;
-    struct upp_str                                   json;
-    size_t                                           n;
+    UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL, *again = NULL;
+    const struct upp_message *list;
+    struct upp_str json;
+    size_t n;
     CHECK_INT(upp_thread_new(&t, NULL), 0);
     CHECK_INT(upp_thread_user(t, UPP_STR(FIRST), NULL), 0);
     for (int i = 0; i < 6; i++) {
@@ -575,10 +575,10 @@ TEST(borrowed_messages_of_a_thread_are_pushed)
 /* Its text is the thread's own. */
 static WEFT_SUSPENDS int asks(struct agents *p, struct upp_err *err)
 {
-    UPP_CLEANUP(upp_thread_freep) struct upp_thread *t    = NULL;
-    UPP_CLEANUP(upp_turn_freep) struct upp_turn     *turn = NULL;
-    struct weft_agent                               *a;
-    size_t                                           n;
+    UPP_CLEANUP(upp_thread_freep) struct upp_thread *t = NULL;
+    UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;
+    struct weft_agent *a;
+    size_t n;
     TRY(weft_agent_new(p->rt, UPP_OPTS(weft_agent_opts, .use = p->model), &a, err));
     TRY(weft_ask(a, UPP_STR(FIRST), &t, &turn, err));
     for (int i = 0; i < 5; i++) {
@@ -598,8 +598,8 @@ TEST(borrowed_text_of_a_thread_is_asked)
 TEST(borrowed_texts_of_a_tree)
 {
     UPP_CLEANUP(weft_tree_freep) struct weft_tree *t = NULL;
-    struct weft_node                              *root;
-    struct upp_str                                 id, other;
+    struct weft_node *root;
+    struct upp_str id, other;
     CHECK_INT(weft_tree_new(&t, NULL), 0);
     root = weft_tree_root(t);
     CHECK_INT(weft_node_set_metadata(root, UPP_STR("{\"a\":{\"b\":1}}"), NULL), 0);
@@ -614,7 +614,7 @@ TEST(borrowed_texts_of_a_tree)
 
     /* A history is a list of the tree's, which moves with the next one. */
     const struct upp_message *list;
-    size_t                    n;
+    size_t n;
     for (int i = 0; i < 6; i++) {
         CHECK_INT(weft_tree_history(t, &list, &n, NULL), 0);
         CHECK_INT(upp_thread_push(weft_node_thread(weft_tree_current(t)), list, n, NULL), 0);

@@ -18,13 +18,13 @@
 static WEFT_SUSPENDS int left(struct wl_store *store, uint32_t family, struct wb_uuid thread, size_t *ret,
                               struct upp_err *err)
 {
-    static const char *const                  spaces[] = {WL_STAGED, WA_IMPORTED, WL_DELETED};
-    WB_CLEANUP(wb_arena_done) struct wb_arena a        = WB_ARENA(8u << 20);
-    struct wl_node                           *nodes;
-    struct wl_thread                         *threads;
-    struct wm_run                            *runs;
-    struct wl_value                          *values;
-    size_t                                    n;
+    static const char *const spaces[] = {WL_STAGED, WA_IMPORTED, WL_DELETED};
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(8u << 20);
+    struct wl_node *nodes;
+    struct wl_thread *threads;
+    struct wm_run *runs;
+    struct wl_value *values;
+    size_t n;
     TRY(wl_list_family_nodes(store, &wa_owner, family, (struct wb_uuid){{0}}, 100, &a, &nodes, ret, err));
     TRY(wl_list_family_threads(store, &wa_owner, family, (struct wb_uuid){{0}}, 100, &a, &threads, &n, err));
     *ret += n;
@@ -46,10 +46,10 @@ static WEFT_SUSPENDS int say(struct weft_session *s, const char *text, struct up
 /* With branches, a query, and checkpoints of a document. */
 static WEFT_SUSPENDS int make(struct weft_agent *a, struct weft_session **ret, struct upp_err *err)
 {
-    UPP_CLEANUP(weft_session_closep) struct weft_session   *s = NULL;
+    UPP_CLEANUP(weft_session_closep) struct weft_session *s = NULL;
     UPP_CLEANUP(weft_query_freep) struct weft_query_result *q = NULL;
-    struct upp_str                                          json, branch;
-    struct weft_tree                                       *t;
+    struct upp_str json, branch;
+    struct weft_tree *t;
     TRY(weft_session_new(a, NULL, &s, err));
     TRY(say(s, "hello", err));
     TRY(weft_session_to_json(s, &json, err));
@@ -67,12 +67,12 @@ static WEFT_SUSPENDS int make(struct weft_agent *a, struct weft_session **ret, s
 static WEFT_SUSPENDS int erase(struct weft_agent *a, bool at_once, struct upp_err *err)
 {
     UPP_CLEANUP(weft_session_closep) struct weft_session *s = NULL, *again = NULL;
-    const struct wl_retention                             keep = {.size = sizeof keep};
-    struct wl_swept                                       swept;
-    size_t                                                n;
+    const struct wl_retention keep = {.size = sizeof keep};
+    struct wl_swept swept;
+    size_t n;
     TRY(make(a, &s, err));
-    struct wl_store *store  = wr_engine_store(s->home->kept);
-    uint32_t         family = wl_family(s->thread);
+    struct wl_store *store = wr_engine_store(s->home->kept);
+    uint32_t family = wl_family(s->thread);
     TRY(left(store, family, s->thread, &n, err));
     FAIL_UNLESS(n >= 3 + 2 + 1 + 1); /* nodes, threads, a run, a value */
     TRY(weft_session_erase(s, err));
@@ -102,10 +102,10 @@ TEST(session_that_is_erased_leaves_nothing)
 
 static WEFT_SUSPENDS int in_a_file(void *loop, struct upp_err *err)
 {
-    struct weft_runtime *rt    = NULL;
-    struct upp_model    *model = NULL;
-    struct weft_agent   *a;
-    char                 url[300];
+    struct weft_runtime *rt = NULL;
+    struct upp_model *model = NULL;
+    struct weft_agent *a;
+    char url[300];
     snprintf(url, sizeof url, "sqlite:%s/sessions.db", test_folder());
     int r = weft_runtime_open(UPP_OPTS(weft_runtime_opts, .store = url, .loop = loop), &rt, err);
     if (r >= 0)
@@ -122,7 +122,7 @@ static WEFT_SUSPENDS int in_a_file(void *loop, struct upp_err *err)
 /* covers: UAP-6.1b/3 */
 TEST_WITH(session_that_is_erased_from_a_file_leaves_nothing, .no_torture = "sessions and stores are tortured each")
 {
-    struct upp_err    err  = {0};
+    struct upp_err err = {0};
     struct weft_loop *loop = NULL;
     CHECK_INT(weft_loop_open(NULL, &loop, &err), 0);
     int r = weft_loop_run(loop, "test", in_a_file, loop, &err);
@@ -130,8 +130,6 @@ TEST_WITH(session_that_is_erased_from_a_file_leaves_nothing, .no_torture = "sess
     test_note("%s", err.msg);
     CHECK_INT(r, 0);
 }
-
-/* ---- A message that is deleted -------------------------------------------------------------------------------- */
 
 #define WORD "xyzzyplugh"
 #define ABOUT_WORD                                                                                                     \
@@ -153,13 +151,13 @@ static WEFT_SUSPENDS int learn(struct wl_store *store, struct upp_err *err)
 /* What was asked, and the answer that asked a sub agent. */
 static WEFT_SUSPENDS int delete_two(struct weft_session *s, struct upp_err *err)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena a     = WB_ARENA(8u << 20);
-    struct wl_store                          *store = wr_engine_store(s->home->kept);
-    bool                                      more  = true;
-    struct wl_thread                          t;
-    struct wl_path                            path;
-    struct wl_line                           *lines;
-    size_t                                    n, gone = 0;
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(8u << 20);
+    struct wl_store *store = wr_engine_store(s->home->kept);
+    bool more = true;
+    struct wl_thread t;
+    struct wl_path path;
+    struct wl_line *lines;
+    size_t n, gone = 0;
     TRY(wl_get_thread(store, &wa_owner, s->thread, &a, &t, err));
     TRY(wl_thread_path(store, &wa_owner, &t, &a, &path, err));
     TRY(wl_path_tail(store, &wa_owner, &path, path.length, 100, &a, &lines, &n, err));
@@ -180,22 +178,22 @@ static WEFT_SUSPENDS int delete_two(struct weft_session *s, struct upp_err *err)
 struct planting {
     struct weft_loop *loop;
     struct upp_model *model, *sums;
-    char              url[300];
-    bool              deletes;
+    char url[300];
+    bool deletes;
 };
 
 /* It can be written and read, with its checkpoints and the sessions of sub agents, and says nothing of it. */
 static WEFT_SUSPENDS int exports(struct weft_session *s, struct upp_err *err)
 {
     UPP_CLEANUP(weft_session_closep) struct weft_session *open = NULL, *copy = NULL;
-    struct upp_str                                        json;
-    size_t                                                n;
+    struct upp_str json;
+    size_t n;
     TRY(weft_session_open(weft_session_agent(s), weft_session_id(s), NULL, &open, err));
     TRY(weft_session_checkpoints(open, &n, err));
     FAIL_UNLESS(n == 4);
     TRY(weft_session_to_json(open, &json, err));
     bool says = wb_str_find(json, UPP_STR(WORD), 0) != SIZE_MAX || wb_str_find(json, UPP_STR("Done."), 0) == SIZE_MAX;
-    int  r    = weft_session_from_json(weft_session_agent(s), json, NULL, &copy, err);
+    int r = weft_session_from_json(weft_session_agent(s), json, NULL, &copy, err);
     upp_text_free(json);
     TRY(r);
     FAIL_UNLESS(!says);
@@ -205,9 +203,9 @@ static WEFT_SUSPENDS int exports(struct weft_session *s, struct upp_err *err)
 static WEFT_SUSPENDS int plant(struct planting *p, struct weft_runtime *rt, struct upp_err *err)
 {
     UPP_CLEANUP(weft_session_closep) struct weft_session *s = NULL;
-    struct weft_agent                                    *helper, *a;
+    struct weft_agent *helper, *a;
     TRY(weft_agent_new(rt, UPP_OPTS(weft_agent_opts, .use = p->model, .name = "helper"), &helper, err));
-    const struct weft_tools      tools  = WEFT_TOOLS(WEFT_TOOL_AGENT(helper));
+    const struct weft_tools tools = WEFT_TOOLS(WEFT_TOOL_AGENT(helper));
     const struct weft_middleware sums[] = {
         weft_memory(.mode = WEFT_SUMMARISE, .max_tokens = 1, .keep_last = 1, .model = p->sums)};
     TRY(weft_agent_new(
@@ -226,9 +224,9 @@ static WEFT_SUSPENDS int plant(struct planting *p, struct weft_runtime *rt, stru
 
 static WEFT_SUSPENDS int plants(void *arg, struct upp_err *err)
 {
-    struct planting     *p  = arg;
+    struct planting *p = arg;
     struct weft_runtime *rt = NULL;
-    int                  r = weft_runtime_open(UPP_OPTS(weft_runtime_opts, .store = p->url, .loop = p->loop), &rt, err);
+    int r = weft_runtime_open(UPP_OPTS(weft_runtime_opts, .store = p->url, .loop = p->loop), &rt, err);
     if (r >= 0)
         r = upp_scripted_new(UPP_STR(ABOUT_WORD), &p->model, err);
     if (r >= 0)
@@ -245,8 +243,8 @@ static WEFT_SUSPENDS int plants(void *arg, struct upp_err *err)
 static size_t count_word(const char *path)
 {
     static char buf[8 << 20];
-    size_t      n = 0, found = 0;
-    FILE       *f = fopen(path, "rb");
+    size_t n = 0, found = 0;
+    FILE *f = fopen(path, "rb");
     if (f) {
         n = fread(buf, 1, sizeof buf, f);
         fclose(f);
@@ -261,9 +259,9 @@ TEST_WITH(session_message_that_is_deleted_is_in_no_file,
           .no_torture = "sessions, deleting and stores are tortured each")
 {
     for (int deletes = 0; deletes < 2; deletes++) {
-        struct upp_err  err = {0};
-        struct planting p   = {.deletes = deletes};
-        char            path[400];
+        struct upp_err err = {0};
+        struct planting p = {.deletes = deletes};
+        char path[400];
         snprintf(p.url, sizeof p.url, "sqlite:%s/planted-%d.db", test_folder(), deletes);
         CHECK_INT(weft_loop_open(NULL, &p.loop, &err), 0);
         int r = weft_loop_run(p.loop, "test", plants, &p, &err);

@@ -38,9 +38,9 @@ static WEFT_SUSPENDS int in_json(struct weft_session *s, const struct seen *seen
                                  struct upp_str *child, struct upp_err *err)
 {
     struct weft_checkpoint cp;
-    struct upp_str         text;
-    yyjson_val            *subs;
-    size_t                 n;
+    struct upp_str text;
+    yyjson_val *subs;
+    size_t n;
     TRY(weft_session_checkpoints(s, &n, err));
     FAIL_UNLESS(n == 2);
     TRY(weft_session_checkpoint(s, 1, &cp, err));
@@ -62,10 +62,10 @@ static WEFT_SUSPENDS int in_store(struct weft_session *s, const struct seen *see
 {
     struct wl_store *store = wr_engine_store(s->home->kept);
     struct wl_thread thread;
-    struct wm_run   *runs, *above;
-    struct wb_uuid   id;
-    char             text[WB_UUID_TEXT + 1];
-    size_t           n;
+    struct wm_run *runs, *above;
+    struct wb_uuid id;
+    char text[WB_UUID_TEXT + 1];
+    size_t n;
     FAIL_UNLESS(wb_uuid_parse(child, &id));
     TRY(wl_get_thread(store, &wa_owner, id, a, &thread, err));
     FAIL_UNLESS(wb_uuid_eq(thread.parent, s->thread) && thread.kind == WL_SUB);
@@ -82,13 +82,13 @@ static WEFT_SUSPENDS int in_store(struct weft_session *s, const struct seen *see
 
 static WEFT_SUSPENDS int family(struct agents *p, struct upp_err *err)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena             a     = WB_ARENA(8u << 20);
-    UPP_CLEANUP(weft_session_closep) struct weft_session *s     = NULL;
-    UPP_CLEANUP(upp_turn_freep) struct upp_turn          *turn  = NULL;
-    struct seen                                           seen  = {0};
-    const struct weft_hooks                               looks = {.arg = &seen, .on_step_start = look};
-    struct weft_agent                                    *helper, *coder;
-    struct upp_str                                        child;
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(8u << 20);
+    UPP_CLEANUP(weft_session_closep) struct weft_session *s = NULL;
+    UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;
+    struct seen seen = {0};
+    const struct weft_hooks looks = {.arg = &seen, .on_step_start = look};
+    struct weft_agent *helper, *coder;
+    struct upp_str child;
     TRY(weft_agent_new(p->rt, UPP_OPTS(weft_agent_opts, .use = p->model, .name = "helper", .hooks = &looks), &helper,
                        err));
     const struct weft_tools tools = WEFT_TOOLS(WEFT_TOOL_AGENT(helper));
@@ -111,13 +111,13 @@ TEST(session_knows_who_asked_whom)
 /* A fork outlives the thread that it shares a run with, whose sub-agents' threads are gone. */
 static WEFT_SUSPENDS int fork_outlives(struct agents *p, struct upp_err *err)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena             a    = WB_ARENA(8u << 20);
-    UPP_CLEANUP(weft_session_closep) struct weft_session *s    = NULL;
-    UPP_CLEANUP(upp_turn_freep) struct upp_turn          *turn = NULL;
-    const struct wa_doc_opts                              opts = {0};
-    struct wm_session                                     doc;
-    struct weft_agent                                    *helper, *coder;
-    struct wl_thread                                      thread, fork;
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(8u << 20);
+    UPP_CLEANUP(weft_session_closep) struct weft_session *s = NULL;
+    UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;
+    const struct wa_doc_opts opts = {0};
+    struct wm_session doc;
+    struct weft_agent *helper, *coder;
+    struct wl_thread thread, fork;
     TRY(weft_agent_new(p->rt, UPP_OPTS(weft_agent_opts, .use = p->model, .name = "helper"), &helper, err));
     const struct weft_tools tools = WEFT_TOOLS(WEFT_TOOL_AGENT(helper));
     TRY(weft_agent_new(p->rt, UPP_OPTS(weft_agent_opts, .use = p->model, .tools = tools), &coder, err));

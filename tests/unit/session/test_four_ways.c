@@ -16,14 +16,14 @@
 #include "support/paths.h"
 
 struct way {
-    const char          *store;
-    bool                 fiber;
-    struct weft_loop    *loop;
+    const char *store;
+    bool fiber;
+    struct weft_loop *loop;
     struct weft_runtime *rt;
-    struct weft_agent   *agent;
-    struct upp_tool      as_tool;
-    struct weft_handoff  handoff;
-    unsigned             called; /* how often the strategy, the tool and the middleware below have come by */
+    struct weft_agent *agent;
+    struct upp_tool as_tool;
+    struct weft_handoff handoff;
+    unsigned called; /* how often the strategy, the tool and the middleware below have come by */
 };
 
 /* ---- Agents ---------------------------------------------------------------------------------------------- */
@@ -46,9 +46,9 @@ static const struct upp_tool tools[] = {UPP_TOOL(look, "looks", "{}")};
 /* A strategy that uses all functions that strategies have. */
 static WEFT_SUSPENDS int execute(struct weft_run *run, struct upp_err *err)
 {
-    size_t                      history, messages, reasoned, offered;
+    size_t history, messages, reasoned, offered;
     const struct upp_tool_spec *specs;
-    const struct weft_reply    *reply;
+    const struct weft_reply *reply;
     (void)weft_run_history(run, &history);
     (void)weft_run_messages(run, &messages);
     FAIL_UNLESS(weft_run_id(run).n == 36 && weft_run_agent_id(run).n == 36);
@@ -88,16 +88,16 @@ static void ignore(void *arg, const char *line)
 
 static WEFT_SUSPENDS int makes_agents(struct way *w, struct upp_err *err)
 {
-    UPP_CLEANUP(upp_turn_freep) struct upp_turn            *turn = NULL;
+    UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;
     UPP_CLEANUP(weft_query_freep) struct weft_query_result *q = NULL, *again = NULL;
-    struct upp_thread                                      *thread = NULL;
-    struct weft_agent                                      *derived, *other;
-    struct upp_turn                                        *asked = NULL;
+    struct upp_thread *thread = NULL;
+    struct weft_agent *derived, *other;
+    struct upp_turn *asked = NULL;
     const struct weft_middleware around[] = {{.name = "way", .before = before}, weft_logging(.logger = ignore)};
-    const struct weft_strategy   all[]    = {weft_loop(.max_iterations = 2), weft_react(.max_steps = 2),
-                                             weft_plan(.max_plan_steps = 2)};
-    const struct weft_middleware more[]   = {weft_guardrails(.n_input = 0), weft_memory(.max_tokens = 1000),
-                                             weft_budget(.max_tokens = 1 << 20)};
+    const struct weft_strategy all[] = {weft_loop(.max_iterations = 2), weft_react(.max_steps = 2),
+                                        weft_plan(.max_plan_steps = 2)};
+    const struct weft_middleware more[] = {weft_guardrails(.n_input = 0), weft_memory(.max_tokens = 1000),
+                                           weft_budget(.max_tokens = 1 << 20)};
     FAIL_UNLESS(all[0].name && all[1].name && all[2].name && more[0].kind && more[1].kind && more[2].kind);
     TRY(weft_agent_new(w->rt,
                        UPP_OPTS(weft_agent_opts, .model = {.provider = "scripted", .name = SAYS}, .name = "other"),
@@ -128,7 +128,7 @@ static WEFT_SUSPENDS int makes_agents(struct way *w, struct upp_err *err)
 
     /* an agent that hands over */
     UPP_CLEANUP(upp_turn_freep) struct upp_turn *handed = NULL;
-    struct weft_agent                           *first;
+    struct weft_agent *first;
     TRY(weft_agent_new(w->rt,
                        UPP_OPTS(weft_agent_opts, .model = {.provider = "scripted", .name = SAYS}, .execution = mine,
                                 .handoff = &w->handoff, .n_handoff = 1),
@@ -143,10 +143,10 @@ static WEFT_SUSPENDS int makes_agents(struct way *w, struct upp_err *err)
 static WEFT_SUSPENDS int reads(struct weft_stream *s, struct upp_err *err)
 {
     const struct upp_turn *turn;
-    struct weft_event      ev;
-    struct upp_str         json;
-    size_t                 deltas = 0, ends = 0;
-    int                    r;
+    struct weft_event ev;
+    struct upp_str json;
+    size_t deltas = 0, ends = 0;
+    int r;
     while ((r = weft_stream_next(s, &ev, err)) > 0) {
         deltas += ev.source == WEFT_SOURCE_UPP && ev.upp.type == UPP_TEXT_DELTA && ev.upp.text.n > 0;
         ends += ev.source == WEFT_SOURCE_UAP && ev.type == WEFT_STEP_END;
@@ -165,7 +165,7 @@ static WEFT_SUSPENDS int reads(struct weft_stream *s, struct upp_err *err)
 static WEFT_SUSPENDS int streams_agent(struct way *w, struct upp_err *err)
 {
     UPP_CLEANUP(weft_stream_closep) struct weft_stream *all = NULL, *aborted = NULL;
-    struct weft_event                                   ev;
+    struct weft_event ev;
     TRY(weft_agent_stream(w->agent, UPP_OPTS(upp_input, .text = UPP_STR("What is there?")), NULL, &all, err));
     TRY(reads(all, err));
     TRY(weft_agent_stream(w->agent, UPP_OPTS(upp_input, .text = UPP_STR("What is there?")), NULL, &aborted, err));
@@ -180,7 +180,7 @@ static WEFT_SUSPENDS int streams_session(struct weft_session *s, struct upp_err 
 {
     for (int i = 0; i < 4; i++) {
         UPP_CLEANUP(weft_stream_closep) struct weft_stream *stream = NULL;
-        struct weft_event                                   ev;
+        struct weft_event ev;
         TRY(weft_session_stream(s, UPP_OPTS(upp_input, .text = UPP_STR("What is there?")), NULL, &stream, err));
         if (i % 2 == 0)
             TRY(reads(stream, err));
@@ -195,12 +195,12 @@ static WEFT_SUSPENDS int streams_session(struct weft_session *s, struct upp_err 
 
 static WEFT_SUSPENDS int uses_tree(struct weft_tree *t, struct upp_err *err)
 {
-    UPP_CLEANUP(weft_tree_freep) struct weft_tree *copy  = NULL;
+    UPP_CLEANUP(weft_tree_freep) struct weft_tree *copy = NULL;
     UPP_CLEANUP(weft_tree_freep) struct weft_tree *fresh = NULL;
-    struct weft_node                              *root  = weft_tree_root(t);
-    const struct upp_message                      *messages;
-    struct upp_str                                 id, json;
-    size_t                                         n, had;
+    struct weft_node *root = weft_tree_root(t);
+    const struct upp_message *messages;
+    struct upp_str id, json;
+    size_t n, had;
     TRY(weft_tree_new(&fresh, err));
     FAIL_UNLESS(!weft_node_parent(root) && weft_tree_next(t, NULL) == root);
     TRY(weft_tree_history(t, &messages, &had, err));
@@ -213,8 +213,8 @@ static WEFT_SUSPENDS int uses_tree(struct weft_tree *t, struct upp_err *err)
     TRY(weft_node_set_metadata(branch, UPP_STR("{\"a\":1}"), err));
     FAIL_UNLESS(wb_str_eq(weft_node_metadata(branch), UPP_STR("{\"a\":1}")));
     TRY(weft_tree_checkout(t, id, err));
-    struct upp_part    part = {.kind = UPP_PART_TEXT, .text = UPP_STR("by the way")};
-    struct upp_message m    = {.role = UPP_ROLE_USER, .parts = &part, .n_parts = 1};
+    struct upp_part part = {.kind = UPP_PART_TEXT, .text = UPP_STR("by the way")};
+    struct upp_message m = {.role = UPP_ROLE_USER, .parts = &part, .n_parts = 1};
     TRY(upp_thread_push(weft_node_thread(branch), &m, 1, err));
     TRY(weft_tree_merge(t, id, weft_node_id(from), err));
     TRY(weft_tree_history(t, &messages, &n, err));
@@ -228,9 +228,9 @@ static WEFT_SUSPENDS int uses_tree(struct weft_tree *t, struct upp_err *err)
 static WEFT_SUSPENDS int moves_in_session(struct weft_session *s, struct upp_err *err)
 {
     struct weft_checkpoint point;
-    struct weft_tree      *tree;
-    struct upp_str         fork;
-    size_t                 n;
+    struct weft_tree *tree;
+    struct upp_str fork;
+    size_t n;
     TRY(weft_session_checkpoints(s, &n, err));
     FAIL_UNLESS(n > 2);
     TRY(weft_session_tree(s, &tree, err));
@@ -254,8 +254,8 @@ static WEFT_SUSPENDS int asks_beside(struct weft_session *s, struct upp_err *err
 static WEFT_SUSPENDS int uses_sessions(struct way *w, struct upp_err *err)
 {
     UPP_CLEANUP(weft_session_closep) struct weft_session *s = NULL, *same = NULL, *copy = NULL;
-    UPP_CLEANUP(upp_turn_freep) struct upp_turn          *turn = NULL, *next = NULL;
-    struct upp_str                                        json;
+    UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL, *next = NULL;
+    struct upp_str json;
     TRY(weft_session_new(w->agent, NULL, &s, err));
     FAIL_UNLESS(weft_session_id(s).n == 36 && weft_session_agent(s) == w->agent && weft_session_metadata(s).n == 2);
     TRY(streams_session(s, err));
@@ -288,10 +288,10 @@ static WEFT_SUSPENDS int plans(void *arg, struct upp_str envelope, struct weft_m
 
 static WEFT_SUSPENDS int routes(struct way *w, struct upp_err *err)
 {
-    UPP_CLEANUP(weft_mux_freep) struct weft_mux *mux     = NULL;
-    const struct weft_mux_rule                   rules[] = {{.intent = "plan", .fn = plans},
-                                                            {.intent = "reflect", .agent = w->agent, .name = "helper"}};
-    struct upp_str                               answer;
+    UPP_CLEANUP(weft_mux_freep) struct weft_mux *mux = NULL;
+    const struct weft_mux_rule rules[] = {{.intent = "plan", .fn = plans},
+                                          {.intent = "reflect", .agent = w->agent, .name = "helper"}};
+    struct upp_str answer;
     TRY(weft_mux_new(rules, 2, NULL, &mux, err));
     static const char *const intents[] = {"plan", "reflect"};
     for (size_t i = 0; i < 2; i++) {
@@ -319,7 +319,7 @@ static WEFT_SUSPENDS int routes(struct way *w, struct upp_err *err)
 #define WAITS(call, expected)                                                                                          \
     do {                                                                                                               \
         struct upp_err why_ = {0};                                                                                     \
-        int64_t        r_   = (call);                                                                                  \
+        int64_t r_ = (call);                                                                                           \
         test_note("%s: %d %s", #call, (int)r_, why_.msg);                                                              \
         FAIL_UNLESS(w->fiber ? r_ == (expected) : r_ == -UPP_EINVALID && strstr(why_.msg, "fibers alone"));            \
     } while (0)
@@ -336,7 +336,7 @@ static WEFT_SUSPENDS int builds_messages(struct way *w, struct upp_err *err)
 {
     UPP_CLEANUP(weft_agentapi_message_freep) struct weft_agentapi_message *m = NULL;
     const struct upp_str text = UPP_STR("{\"type\":\"text\",\"text\":\"x\"}");
-    struct upp_str       json;
+    struct upp_str json;
     (void)w;
     TRY(weft_agentapi_message_new(NULL, &m, err));
     TRY(weft_agentapi_message_add_delta_content(m, 0, text, err));
@@ -355,10 +355,10 @@ static void posted(void *arg)
 
 static WEFT_SUSPENDS int uses_fibers(struct way *w, struct upp_err *err)
 {
-    UPP_CLEANUP(weft_scope_close) struct weft_scope   scope = {0};
+    UPP_CLEANUP(weft_scope_close) struct weft_scope scope = {0};
     UPP_CLEANUP(weft_fiber_unrefp) struct weft_fiber *child = NULL;
-    struct weft_cond                                  cond  = {0};
-    static unsigned                                   n;
+    struct weft_cond cond = {0};
+    static unsigned n;
     n = 0;
     FAIL_UNLESS(!weft_fiber_self() == !w->fiber && !weft_fiber_canceled());
     FAIL_UNLESS(!w->fiber || (weft_fiber_id(weft_fiber_self()) && weft_fiber_name(weft_fiber_self())));
@@ -382,7 +382,7 @@ static WEFT_SUSPENDS int uses_fibers(struct way *w, struct upp_err *err)
         WAITS(weft_cond_wait(&cond, &why_), -UPP_ETIMEOUT);
     }
     struct weft_deadline d = weft_deadline_begin(1000);
-    struct weft_shield   h = weft_shield_begin(1000);
+    struct weft_shield h = weft_shield_begin(1000);
     weft_pin();
     weft_unpin();
     weft_shield_end(&h);
@@ -395,8 +395,8 @@ static WEFT_SUSPENDS int uses_fibers(struct way *w, struct upp_err *err)
 
 static WEFT_SUSPENDS int uses_channels(struct way *w, struct upp_err *err)
 {
-    UPP_CLEANUP(weft_channel_freep) struct weft_channel *c    = NULL;
-    int                                                  item = 7, got = 0;
+    UPP_CLEANUP(weft_channel_freep) struct weft_channel *c = NULL;
+    int item = 7, got = 0;
     TRY(weft_channel_new(2, sizeof item, &c, err));
     WAITS(weft_channel_send(c, &item, &why_), 0);
     WAITS(weft_channel_recv(c, &got, &why_), 1);
@@ -408,7 +408,7 @@ static WEFT_SUSPENDS int uses_channels(struct way *w, struct upp_err *err)
 
 static WEFT_SUSPENDS int uses_descriptors(struct way *w, struct upp_err *err)
 {
-    int  fds[2];
+    int fds[2];
     char byte = 'x';
     (void)err;
     FAIL_UNLESS(test_socketpair(fds) == 0);
@@ -427,10 +427,10 @@ static WEFT_SUSPENDS int uses_descriptors(struct way *w, struct upp_err *err)
 
 static WEFT_SUSPENDS int uses_processes(struct way *w, struct upp_err *err)
 {
-    UPP_CLEANUP(weft_process_closep) struct weft_process *p      = NULL;
-    char *const                                           argv[] = {(char[]){"true"}, NULL};
-    const struct upp_spawn what   = {.file = "true", .argv = argv, .in = -1, .out = -1, .error = -1};
-    int                    status = -1;
+    UPP_CLEANUP(weft_process_closep) struct weft_process *p = NULL;
+    char *const argv[] = {(char[]){"true"}, NULL};
+    const struct upp_spawn what = {.file = "true", .argv = argv, .in = -1, .out = -1, .error = -1};
+    int status = -1;
     (void)err;
     WAITS(weft_process_open(&what, &p, &why_), 0);
     if (p) {
@@ -444,13 +444,13 @@ static WEFT_SUSPENDS int uses_processes(struct way *w, struct upp_err *err)
 /* Loops and threads of their own: one more loop, a group, workers, a watchdog. */
 static WEFT_SUSPENDS int uses_loops(struct way *w, struct upp_err *err)
 {
-    UPP_CLEANUP(weft_loop_closep) struct weft_loop        *more  = NULL;
-    UPP_CLEANUP(weft_group_closep) struct weft_group      *group = NULL;
-    UPP_CLEANUP(weft_workers_closep) struct weft_workers  *pool  = NULL;
-    UPP_CLEANUP(weft_watchdog_stopp) struct weft_watchdog *dog   = NULL;
-    static unsigned                                        n;
-    int                                                    got = -1;
-    n                                                          = 0;
+    UPP_CLEANUP(weft_loop_closep) struct weft_loop *more = NULL;
+    UPP_CLEANUP(weft_group_closep) struct weft_group *group = NULL;
+    UPP_CLEANUP(weft_workers_closep) struct weft_workers *pool = NULL;
+    UPP_CLEANUP(weft_watchdog_stopp) struct weft_watchdog *dog = NULL;
+    static unsigned n;
+    int got = -1;
+    n = 0;
     TRY(weft_group_open(UPP_OPTS(weft_group_opts, .loops = 1), &group, err));
     FAIL_UNLESS(weft_group_count(group) == 1);
     TRY(weft_loop_call(weft_group_loop(group, 0), "there", nothing, &n, NULL, &got, err));
@@ -464,7 +464,7 @@ static WEFT_SUSPENDS int uses_loops(struct way *w, struct upp_err *err)
     weft_loop_cancel(more);
     /* A fiber's thread drives its loop already. */
     struct upp_err why = {0};
-    int            run = weft_loop_run(more, "more", nothing, NULL, &why), poll = weft_loop_poll(more, &why);
+    int run = weft_loop_run(more, "more", nothing, NULL, &why), poll = weft_loop_poll(more, &why);
     test_note("%d %d %s", run, poll, why.msg);
     FAIL_UNLESS(w->fiber ? run == -UPP_EINVALID && poll == -UPP_EINVALID : run == 0 || run == -UPP_ECANCELED);
     return 0;
@@ -473,11 +473,11 @@ static WEFT_SUSPENDS int uses_loops(struct way *w, struct upp_err *err)
 /* A runtime of which nothing is said: on a fiber it is on the fiber's loop. */
 static WEFT_SUSPENDS int uses_another_runtime(struct way *w, struct upp_err *err)
 {
-    UPP_CLEANUP(weft_runtime_closep) struct weft_runtime *rt   = NULL;
-    UPP_CLEANUP(weft_session_closep) struct weft_session *s    = NULL;
-    UPP_CLEANUP(upp_turn_freep) struct upp_turn          *turn = NULL;
-    char                                                  url[256];
-    struct weft_agent                                    *agent;
+    UPP_CLEANUP(weft_runtime_closep) struct weft_runtime *rt = NULL;
+    UPP_CLEANUP(weft_session_closep) struct weft_session *s = NULL;
+    UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;
+    char url[256];
+    struct weft_agent *agent;
     snprintf(url, sizeof url, "%s%s", w->store, strcmp(w->store, "memory:") == 0 ? "" : ".another");
     TRY(weft_runtime_open(UPP_OPTS(weft_runtime_opts, .store = url), &rt, err));
     TRY(weft_agent_new(rt, UPP_OPTS(weft_agent_opts, .model = {.provider = "scripted", .name = SAYS}), &agent, err));
@@ -510,11 +510,11 @@ static WEFT_SUSPENDS int goes(void *arg, struct upp_err *err)
 static void check_way(const char *store, bool fiber)
 {
     UPP_CLEANUP(weft_loop_closep) struct weft_loop *loop = NULL;
-    struct upp_err                                  err  = {0};
+    struct upp_err err = {0};
     CHECK_INT(weft_loop_open(NULL, &loop, &err), 0);
     struct way w = {.store = store, .fiber = fiber, .loop = loop};
-    way_now      = &w;
-    int r        = fiber ? weft_loop_run(loop, "test", goes, &w, &err) : goes(&w, &err);
+    way_now = &w;
+    int r = fiber ? weft_loop_run(loop, "test", goes, &w, &err) : goes(&w, &err);
     test_note("%s, %s a fiber: %d %s", store, fiber ? "inside" : "outside", r, err.msg);
     CHECK_INT(r, 0);
 }
@@ -587,14 +587,14 @@ static struct upp_str declared(struct upp_str text, size_t at)
 static size_t check_header(const char *name, struct upp_str here)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf header = WB_BUF(1u << 20);
-    char                                  path[300];
-    size_t                                n = 0;
+    char path[300];
+    size_t n = 0;
     snprintf(path, sizeof path, "../include/weft/%s", name);
     EXPECT(read_file(path, &header) == 0);
     struct upp_str text = wb_buf_str(&header);
     for (size_t at = 0; (at = wb_str_find(text, UPP_STR("UPP_API "), at)) < text.n; at++, n++) {
         struct upp_str function = declared(text, at);
-        bool           ok       = is_called(function, here);
+        bool ok = is_called(function, here);
         test_note("%s: %.*s is %s", name, UPP_FMT(function), ok ? "called" : "not called in four ways");
         EXPECT(ok);
     }
@@ -606,8 +606,8 @@ static size_t check_header(const char *name, struct upp_str here)
 TEST_WITH(public_calls_are_all_in_the_four_ways, .no_torture = "it reads files of the tree")
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf here = WB_BUF(1u << 20);
-    char                                  folder[512];
-    size_t                                n = 0, headers = 0;
+    char folder[512];
+    size_t n = 0, headers = 0;
     CHECK_INT(read_file("unit/session/test_four_ways.c", &here), 0);
     snprintf(folder, sizeof folder, "%s/../include/weft", test_tree);
     DIR *d = opendir(folder);

@@ -14,8 +14,8 @@ enum { BRANCHES = 600, COMMITS = 16 /* at most, of one save */ };
 /* A store whose commits fail from some number on, as if the process were dead. */
 static struct {
     const struct wl_store_ops *whole;
-    struct wl_store_ops        broken;
-    unsigned                   good, commits;
+    struct wl_store_ops broken;
+    unsigned good, commits;
 } disk;
 
 static WEFT_SUSPENDS int commit(struct wl_store *s, struct wl_commit *c, struct upp_err *err)
@@ -27,19 +27,19 @@ static WEFT_SUSPENDS int commit(struct wl_store *s, struct wl_commit *c, struct 
 
 static void break_disk(struct wl_store *store, unsigned good)
 {
-    disk.whole         = store->ops;
-    disk.broken        = *store->ops;
+    disk.whole = store->ops;
+    disk.broken = *store->ops;
     disk.broken.commit = commit;
-    disk.good          = good;
-    disk.commits       = 0;
-    store->ops         = &disk.broken;
+    disk.good = good;
+    disk.commits = 0;
+    store->ops = &disk.broken;
 }
 
 static WEFT_SUSPENDS int save_on(struct weft_session *s, unsigned good, struct upp_err *err)
 {
     struct wl_store *store = wr_engine_store(s->home->kept);
     break_disk(store, good);
-    int r      = weft_session_save(s, err);
+    int r = weft_session_save(s, err);
     store->ops = disk.whole;
     return r;
 }
@@ -47,10 +47,10 @@ static WEFT_SUSPENDS int save_on(struct weft_session *s, unsigned good, struct u
 /* Nodes that are in the log, seen or not; and is there a list of those that are not whole? */
 static WEFT_SUSPENDS int look(struct weft_session *s, size_t *nodes, size_t *half, struct upp_err *err)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena a     = WB_ARENA(64u << 20);
-    struct wl_store                          *store = wr_engine_store(s->home->kept);
-    struct wl_node                           *list;
-    struct wl_value                          *values;
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
+    struct wl_store *store = wr_engine_store(s->home->kept);
+    struct wl_node *list;
+    struct wl_value *values;
     TRY(wl_list_family_nodes(store, &wa_owner, wl_family(s->thread), (struct wb_uuid){{0}}, 10000, &a, &list, nodes,
                              err));
     return wl_list_values(store, &wa_owner, UPP_STR(WL_STAGED), (struct upp_str){0}, 10, &a, &values, half, err);
@@ -73,7 +73,7 @@ static size_t messages(struct weft_node *n)
 static int begin(struct agents *p, struct weft_session **ret, struct upp_err *err)
 {
     UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;
-    struct weft_agent                           *a;
+    struct weft_agent *a;
     TRY(weft_agent_new(p->rt, UPP_OPTS(weft_agent_opts, .use = p->model), &a, err));
     TRY(weft_session_new(a, NULL, ret, err));
     return weft_session_run(*ret, UPP_STR("hello"), &turn, err);
@@ -82,7 +82,7 @@ static int begin(struct agents *p, struct weft_session **ret, struct upp_err *er
 /* Branches, each with a message, some upon another one; the last one is checked out. The root says one more. */
 static WEFT_SUSPENDS int grow(struct weft_tree *t, struct upp_err *err)
 {
-    struct upp_str id   = weft_node_id(weft_tree_root(t));
+    struct upp_str id = weft_node_id(weft_tree_root(t));
     struct upp_str root = id;
     TRY(upp_thread_user(weft_node_thread(weft_tree_root(t)), UPP_STR("one more"), err));
     for (int i = 0; i < BRANCHES; i++) {
@@ -109,9 +109,9 @@ static bool as_it_was(struct weft_tree *t)
 static WEFT_SUSPENDS int die_at(struct agents *p, unsigned good, bool *over, struct upp_err *err)
 {
     UPP_CLEANUP(weft_session_closep) struct weft_session *s = NULL, *other = NULL, *third = NULL;
-    struct weft_tree                                     *t, *seen;
-    struct upp_err                                        why = {0};
-    size_t                                                nodes, half;
+    struct weft_tree *t, *seen;
+    struct upp_err why = {0};
+    size_t nodes, half;
     TRY(begin(p, &s, err));
     TRY(weft_session_tree(s, &t, err));
     TRY(grow(t, err));
@@ -164,8 +164,8 @@ TEST_WITH(session_tree_of_many_commits_is_seen_whole, .no_torture = "thousands o
 static WEFT_SUSPENDS int count(struct wl_store *s, size_t *rows, size_t *notes, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
-    struct wl_followed                       *followed;
-    struct wl_value                          *values;
+    struct wl_followed *followed;
+    struct wl_value *values;
     TRY(s->ops->follow(s, 0, 10000, 64u << 20, &a, &followed, rows, err));
     return wl_list_values(s, &wa_owner, UPP_STR(WL_DELETED), (struct upp_str){0}, 10, &a, &values, notes, err);
 }
@@ -174,10 +174,10 @@ static WEFT_SUSPENDS int count(struct wl_store *s, size_t *rows, size_t *notes, 
 static WEFT_SUSPENDS int read_dying(struct weft_agent *a, struct upp_str json, unsigned good, bool *over,
                                     struct upp_err *err)
 {
-    UPP_CLEANUP(weft_session_closep) struct weft_session *s     = NULL;
-    const struct wl_retention                             keep  = {.size = sizeof keep, .journal_ms = -1};
-    struct wl_swept                                       swept = {.more = true};
-    size_t                                                before, rows, notes;
+    UPP_CLEANUP(weft_session_closep) struct weft_session *s = NULL;
+    const struct wl_retention keep = {.size = sizeof keep, .journal_ms = -1};
+    struct wl_swept swept = {.more = true};
+    size_t before, rows, notes;
     TRY(weft_session_from_json(a, json, NULL, &s, err));
     struct wl_store *store = wr_engine_store(s->home->kept);
     TRY(count(store, &before, &notes, err));
@@ -200,17 +200,17 @@ static WEFT_SUSPENDS int read_dying(struct weft_agent *a, struct upp_str json, u
 static WEFT_SUSPENDS int reads(struct agents *p, struct upp_err *err)
 {
     UPP_CLEANUP(weft_session_closep) struct weft_session *s = NULL;
-    struct weft_tree                                     *t;
-    struct upp_str                                        json;
-    unsigned                                              good = 0;
-    int                                                   r    = 0;
+    struct weft_tree *t;
+    struct upp_str json;
+    unsigned good = 0;
+    int r = 0;
     TRY(begin(p, &s, err));
     TRY(weft_session_tree(s, &t, err));
     TRY(grow(t, err));
     TRY(weft_session_save(s, err));
     TRY(weft_session_to_json(s, &json, err));
     struct weft_agent *a = weft_session_agent(s);
-    r                    = weft_session_erase(s, err);
+    r = weft_session_erase(s, err);
     for (bool over = false; r >= 0 && !over; good++)
         r = good < COMMITS ? read_dying(a, json, good, &over, err) : -UPP_EINVALID;
     upp_text_free(json);
@@ -261,26 +261,26 @@ static int write_doc(struct wb_buf *b, struct upp_err *err)
 }
 
 struct going {
-    bool     forks;
+    bool forks;
     unsigned good;
 };
 
 /* What is seen of it, and what is left when the thread is deleted. */
 static WEFT_SUSPENDS int go_dying(struct weft_session *s, const struct going *g, bool *over, struct upp_err *err)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena a     = WB_ARENA(256u << 20);
-    const struct wl_retention                 keep  = {.size = sizeof keep, .deleted_ms = -1, .journal_ms = -1};
-    struct wl_store                          *store = wr_engine_store(s->home->kept);
-    struct wl_swept                           swept = {.more = true};
-    struct wa_doc_node                       *seen;
-    struct wl_thread                          t, fork;
-    size_t                                    n, nodes, half;
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(256u << 20);
+    const struct wl_retention keep = {.size = sizeof keep, .deleted_ms = -1, .journal_ms = -1};
+    struct wl_store *store = wr_engine_store(s->home->kept);
+    struct wl_swept swept = {.more = true};
+    struct wa_doc_node *seen;
+    struct wl_thread t, fork;
+    size_t n, nodes, half;
     TRY(wl_get_thread(store, &wa_owner, s->thread, &a, &t, err));
     break_disk(store, g->good);
-    int r      = g->forks ? wa_thread_fork(store, &wa_owner, &t, UPP_STR("cp-1"), &a, &fork, NULL)
-                          : wa_thread_restore(store, &wa_owner, &t, UPP_STR("cp-1"), &a, NULL);
+    int r = g->forks ? wa_thread_fork(store, &wa_owner, &t, UPP_STR("cp-1"), &a, &fork, NULL)
+                     : wa_thread_restore(store, &wa_owner, &t, UPP_STR("cp-1"), &a, NULL);
     store->ops = disk.whole;
-    *over      = r >= 0;
+    *over = r >= 0;
     FAIL_UNLESS(*over || r == -UPP_ESTORE);
     TRY(wa_tree_nodes(store, &wa_owner, t.tree, &a, &seen, &n, err));
     TRY(look(s, &nodes, &half, err));
@@ -307,12 +307,12 @@ static WEFT_SUSPENDS int go_dying(struct weft_session *s, const struct going *g,
 static WEFT_SUSPENDS int goes(struct agents *p, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf doc = WB_BUF(16u << 20);
-    struct weft_agent                    *a;
+    struct weft_agent *a;
     TRY(weft_agent_new(p->rt, UPP_OPTS(weft_agent_opts, .use = p->model), &a, err));
     TRY(write_doc(&doc, err));
     for (int forks = 0; forks < 2; forks++) {
-        struct going g    = {.forks = forks};
-        bool         over = false;
+        struct going g = {.forks = forks};
+        bool over = false;
         for (; !over; g.good++) {
             UPP_CLEANUP(weft_session_closep) struct weft_session *s = NULL;
             FAIL_UNLESS(g.good < COMMITS);
@@ -347,7 +347,7 @@ static size_t changed(struct weft_tree *t)
 {
     size_t count = 0;
     for (struct weft_node *n = NULL; (n = weft_tree_next(t, n));) {
-        bool   said  = wb_str_eq(weft_node_metadata(n), UPP_STR("{\"seen\":true}"));
+        bool said = wb_str_eq(weft_node_metadata(n), UPP_STR("{\"seen\":true}"));
         size_t extra = messages(n) - (n == weft_tree_root(t) ? 3 : 1);
         if (extra != said)
             return SIZE_MAX;
@@ -359,7 +359,7 @@ static size_t changed(struct weft_tree *t)
 static WEFT_SUSPENDS int change_dying(struct agents *p, unsigned good, bool *over, struct upp_err *err)
 {
     UPP_CLEANUP(weft_session_closep) struct weft_session *s = NULL, *other = NULL, *third = NULL;
-    struct weft_tree                                     *t, *seen;
+    struct weft_tree *t, *seen;
     TRY(begin(p, &s, err));
     TRY(weft_session_tree(s, &t, err));
     TRY(grow(t, err));

@@ -12,9 +12,9 @@
            "{\"when\":{\"tool_result\":\"ask\"}," PARTS(TEXT("I know.")) "}")
 
 struct desk {
-    struct weft_session      *session;
+    struct weft_session *session;
     struct weft_query_result *query; /* of the tool */
-    size_t                    saves;
+    size_t saves;
 };
 
 static size_t length(const struct upp_thread *t)
@@ -57,20 +57,20 @@ static WEFT_SUSPENDS int make(struct agents *p, struct desk *d, const struct wef
                               struct upp_err *err)
 {
     static struct upp_tool tool = {.name = "ask", .description = "asks aside", .run = ask};
-    struct weft_agent     *a;
+    struct weft_agent *a;
     tool.arg = d;
     TRY(weft_agent_new(p->rt, UPP_OPTS(weft_agent_opts, .use = p->model, .tools = {&tool, 1}), &a, err));
     return weft_session_new(a, opts, &d->session, err);
 }
 
-/* ---- A thread of its own, in the session's tree ---------------------------------------------------------------- */
+/* A thread of its own, in the session's tree. */
 
 static WEFT_SUSPENDS int beside(struct desk *d, struct agents *p, struct upp_err *err)
 {
     UPP_CLEANUP(weft_query_freep) struct weft_query_result *one = NULL, *two = NULL;
-    struct weft_tree                                       *t;
-    const struct upp_message                               *list;
-    size_t                                                  n;
+    struct weft_tree *t;
+    const struct upp_message *list;
+    size_t n;
     TRY(make(p, d, NULL, err));
     struct weft_session *s = d->session;
     TRY(say(s, "hello", "Hello.", err));
@@ -105,7 +105,7 @@ static WEFT_SUSPENDS int beside(struct desk *d, struct agents *p, struct upp_err
 static WEFT_SUSPENDS int queries(struct agents *p, struct upp_err *err)
 {
     struct desk d = {0};
-    int         r = beside(&d, p, err);
+    int r = beside(&d, p, err);
     weft_query_free(d.query);
     weft_session_close(d.session);
     return r;
@@ -120,9 +120,9 @@ TEST(session_query_has_a_thread_in_its_tree)
 /* The model says its first reply to whoever has not heard it: each history has its own. */
 static WEFT_SUSPENDS int isolated(struct agents *p, struct upp_err *err)
 {
-    UPP_CLEANUP(weft_session_closep) struct weft_session   *s = NULL;
+    UPP_CLEANUP(weft_session_closep) struct weft_session *s = NULL;
     UPP_CLEANUP(weft_query_freep) struct weft_query_result *q = NULL, *more = NULL;
-    struct weft_agent                                      *a;
+    struct weft_agent *a;
     TRY(weft_agent_new(p->rt, UPP_OPTS(weft_agent_opts, .use = p->model), &a, err));
     TRY(weft_session_new(a, NULL, &s, err));
     TRY(say(s, "a", "one", err));
@@ -140,8 +140,6 @@ TEST(session_query_neither_hears_nor_is_heard)
     AGENTS(SCRIPT(REPLY(TEXT("one")), REPLY(TEXT("two")), REPLY(TEXT("three"))), isolated);
 }
 
-/* ---- Kept, written and read --------------------------------------------------------------------------------- */
-
 static WEFT_SUSPENDS int go_on(struct weft_session *s, struct upp_str id, size_t had, struct upp_err *err)
 {
     UPP_CLEANUP(weft_query_freep) struct weft_query_result *q = NULL, *more = NULL;
@@ -154,9 +152,9 @@ static WEFT_SUSPENDS int go_on(struct weft_session *s, struct upp_str id, size_t
 
 static WEFT_SUSPENDS int again(struct desk *d, struct agents *p, struct upp_err *err)
 {
-    UPP_CLEANUP(weft_query_freep) struct weft_query_result *q     = NULL;
-    UPP_CLEANUP(weft_session_closep) struct weft_session   *other = NULL, *read = NULL;
-    struct upp_str                                          json;
+    UPP_CLEANUP(weft_query_freep) struct weft_query_result *q = NULL;
+    UPP_CLEANUP(weft_session_closep) struct weft_session *other = NULL, *read = NULL;
+    struct upp_str json;
     TRY(make(p, d, NULL, err));
     TRY(say(d->session, "hello", "Hello.", err));
     TRY(weft_session_query(d->session, UPP_STR("an aside"), &q, err));
@@ -174,7 +172,7 @@ static WEFT_SUSPENDS int again(struct desk *d, struct agents *p, struct upp_err 
 static WEFT_SUSPENDS int kept(struct agents *p, struct upp_err *err)
 {
     struct desk d = {0};
-    int         r = again(&d, p, err);
+    int r = again(&d, p, err);
     weft_session_close(d.session);
     return r;
 }
@@ -184,8 +182,6 @@ TEST(session_query_is_kept_with_the_session)
 {
     AGENTS(REPLIES, kept);
 }
-
-/* ---- A program's own store ------------------------------------------------------------------------------------ */
 
 static WEFT_SUSPENDS int shelf_save(void *arg, struct upp_str key, struct upp_str data, struct upp_err *err)
 {
@@ -210,10 +206,10 @@ static WEFT_SUSPENDS int shelf_erase(void *arg, struct upp_str key, struct upp_e
 
 static WEFT_SUSPENDS int saved(struct agents *p, struct upp_err *err)
 {
-    struct desk                   d  = {0};
+    struct desk d = {0};
     const struct weft_persistence on = {&d, shelf_save, shelf_load, shelf_erase};
-    struct weft_query_result     *q  = NULL;
-    int                           r  = make(p, &d, UPP_OPTS(weft_session_opts, .persistence = &on), err);
+    struct weft_query_result *q = NULL;
+    int r = make(p, &d, UPP_OPTS(weft_session_opts, .persistence = &on), err);
     if (r >= 0)
         r = weft_session_query(d.session, UPP_STR("an aside"), &q, err);
     weft_query_free(q);

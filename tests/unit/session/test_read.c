@@ -16,8 +16,8 @@
 /* A store that counts the rows it gives out. */
 static struct {
     const struct wl_store_ops *whole;
-    struct wl_store_ops        counting;
-    size_t                     rows;
+    struct wl_store_ops counting;
+    size_t rows;
 } meter;
 
 static WEFT_SUSPENDS int rows(struct wl_store *s, const struct wl_owner *o, const struct wl_range *range,
@@ -31,13 +31,13 @@ static WEFT_SUSPENDS int rows(struct wl_store *s, const struct wl_owner *o, cons
 static WEFT_SUSPENDS int count(struct weft_session *s, size_t *points, struct upp_err *err)
 {
     struct wl_store *store = wr_engine_store(s->home->kept);
-    meter.whole            = store->ops;
-    meter.counting         = *store->ops;
-    meter.counting.rows    = rows;
-    meter.rows             = 0;
-    store->ops             = &meter.counting;
-    int r                  = weft_session_checkpoints(s, points, err);
-    store->ops             = meter.whole;
+    meter.whole = store->ops;
+    meter.counting = *store->ops;
+    meter.counting.rows = rows;
+    meter.rows = 0;
+    store->ops = &meter.counting;
+    int r = weft_session_checkpoints(s, points, err);
+    store->ops = meter.whole;
     return r;
 }
 
@@ -45,7 +45,7 @@ static WEFT_SUSPENDS int count(struct weft_session *s, size_t *points, struct up
 static WEFT_SUSPENDS int compare(struct weft_session *s, const struct weft_session_opts *opts, struct upp_err *err)
 {
     UPP_CLEANUP(weft_session_closep) struct weft_session *fresh = NULL;
-    struct upp_str                                        x = {0}, y = {0};
+    struct upp_str x = {0}, y = {0};
     TRY(weft_session_open(weft_session_agent(s), weft_session_id(s), opts, &fresh, err));
     int r = weft_session_to_json(s, &x, err);
     if (r >= 0)
@@ -78,11 +78,11 @@ static WEFT_SUSPENDS int look_often(struct agents *p, const struct weft_session_
                                     struct upp_err *err)
 {
     UPP_CLEANUP(weft_session_closep) struct weft_session *s = NULL;
-    struct upp_tool    tools[] = {agents_tools[0], {.name = "look", .description = "looks", .run = look, .arg = &s}};
+    struct upp_tool tools[] = {agents_tools[0], {.name = "look", .description = "looks", .run = look, .arg = &s}};
     struct weft_agent *a;
     struct weft_checkpoint cp;
-    size_t                 n, expected = 0;
-    char                   id[64];
+    size_t n, expected = 0;
+    char id[64];
     TRY(weft_agent_new(p->rt, UPP_OPTS(weft_agent_opts, .use = p->model, .tools = {tools, 2}), &a, err));
     TRY(weft_session_new(a, opts, &s, err));
     for (int i = 0; i < 5; i++) {
@@ -122,18 +122,16 @@ TEST(session_is_read_on_turn_by_turn)
     AGENTS(REPLIES, turns);
 }
 
-/* ---- What is erased --------------------------------------------------------------------------------------------- */
-
 static WEFT_SUSPENDS int erased(struct agents *p, struct upp_err *err)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena             a = WB_ARENA(8u << 20);
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(8u << 20);
     UPP_CLEANUP(weft_session_closep) struct weft_session *s = NULL;
-    struct weft_agent                                    *agent;
-    struct wl_thread                                      t;
-    struct wl_path                                        path;
-    struct wl_line                                       *lines;
-    struct weft_checkpoint                                cp;
-    size_t                                                n;
+    struct weft_agent *agent;
+    struct wl_thread t;
+    struct wl_path path;
+    struct wl_line *lines;
+    struct weft_checkpoint cp;
+    size_t n;
     TRY(weft_agent_new(p->rt, UPP_OPTS(weft_agent_opts, .use = p->model, .tools = AGENTS_ALL), &agent, err));
     TRY(weft_session_new(agent, NULL, &s, err));
     TRY(say(s, "a program", err));

@@ -19,18 +19,18 @@
            "{\"when\":{\"contains\":\"again\"}," PARTS(TEXT("Again.")) "}")
 
 struct life {
-    char                 url[300], tally[300];
-    bool                 dies;
-    struct upp_model    *model;
+    char url[300], tally[300];
+    bool dies;
+    struct upp_model *model;
     struct weft_runtime *rt;
-    struct weft_agent   *agent;
+    struct weft_agent *agent;
 };
 
 /* One letter for each time that it runs, in whatever process. */
 static int tally(struct upp_call *call, struct upp_value *ret, struct upp_err *err)
 {
     const struct life *l = call->arg;
-    FILE              *f = fopen(l->tally, "a");
+    FILE *f = fopen(l->tally, "a");
     if (!f || fputc('x', f) == EOF || fclose(f) != 0)
         return upp_fail(err, UPP_ESTORE, "the tally");
     return upp_value_printf(ret, err, "counted");
@@ -47,7 +47,7 @@ static int fatal(struct upp_call *call, struct upp_value *ret, struct upp_err *e
 static int begin(struct life *l, struct upp_err *err)
 {
     static const struct weft_tool_opts again = {.size = sizeof again, .delivery = WEFT_IDEMPOTENT};
-    static struct upp_tool             tools[2];
+    static struct upp_tool tools[2];
     tools[0] = (struct upp_tool){.name = "tally", .description = "counts", .run = tally, .arg = l};
     tools[1] = (struct upp_tool){.name = "fatal", .description = "kills", .run = fatal, .arg = l, .extra = &again};
     TRY(upp_scripted_new(UPP_STR(STORY), &l->model, err));
@@ -60,14 +60,14 @@ static void end(struct life *l)
 {
     weft_runtime_close(l->rt);
     upp_model_free(l->model);
-    l->rt    = NULL;
+    l->rt = NULL;
     l->model = NULL;
 }
 
 static int first_life(struct life *l, struct upp_err *err)
 {
-    UPP_CLEANUP(weft_session_closep) struct weft_session *s    = NULL;
-    UPP_CLEANUP(upp_turn_freep) struct upp_turn          *turn = NULL;
+    UPP_CLEANUP(weft_session_closep) struct weft_session *s = NULL;
+    UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;
     TRY(weft_session_new(l->agent, UPP_OPTS(weft_session_opts, .id = SESSION_ID, .metadata = "{\"a\":1}"), &s, err));
     return weft_session_run(s, UPP_STR("count"), &turn, err);
 }
@@ -75,8 +75,8 @@ static int first_life(struct life *l, struct upp_err *err)
 static int second_life(struct life *l, struct upp_err *err)
 {
     UPP_CLEANUP(weft_session_closep) struct weft_session *s = NULL, *taken = NULL;
-    UPP_CLEANUP(upp_turn_freep) struct upp_turn          *turn = NULL, *none = NULL, *more = NULL;
-    size_t                                                n;
+    UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL, *none = NULL, *more = NULL;
+    size_t n;
     TRY(weft_session_open(l->agent, UPP_STR(SESSION_ID), NULL, &s, err));
     FAIL_UNLESS(wb_str_eq(weft_session_metadata(s), UPP_STR("{\"a\":1}")));
     FAIL_UNLESS(weft_session_new(l->agent, UPP_OPTS(weft_session_opts, .id = SESSION_ID), &taken, NULL) == -UPP_EBUSY);
@@ -98,8 +98,8 @@ static int die(struct life *l)
     pid_t child = fork();
     if (child == 0) {
         struct upp_err err = {0};
-        l->dies            = true;
-        int r              = begin(l, &err);
+        l->dies = true;
+        int r = begin(l, &err);
         if (r >= 0)
             r = first_life(l, &err);
         fprintf(stderr, "it lived: %d %s\n", r, err.msg);
@@ -112,7 +112,7 @@ static int die(struct life *l)
 /* covers: UAP-6.6, UAP-6.1b/3 */
 TEST_WITH(session_goes_on_after_a_death, .no_torture = "another process dies in it")
 {
-    struct life    l   = {0};
+    struct life l = {0};
     struct upp_err err = {0};
     snprintf(l.url, sizeof l.url, "sqlite:%s/sessions.db", test_folder());
     snprintf(l.tally, sizeof l.tally, "%s/tally", test_folder());
@@ -123,8 +123,8 @@ TEST_WITH(session_goes_on_after_a_death, .no_torture = "another process dies in 
     end(&l);
     test_note("%s", err.msg);
     CHECK_INT(r, 0);
-    char  seen[8] = "";
-    FILE *f       = fopen(l.tally, "r");
+    char seen[8] = "";
+    FILE *f = fopen(l.tally, "r");
     CHECK(f && fgets(seen, sizeof seen, f));
     CHECK(fclose(f) == 0);
     CHECK_STR(wb_cstr(seen), UPP_STR("x")); /* what was done is not done again */

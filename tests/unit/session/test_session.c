@@ -40,13 +40,12 @@ static WEFT_SUSPENDS int make(struct agents *p, const struct weft_session_opts *
     return weft_session_new(a, opts, ret, err);
 }
 
-/* ---- The seed's 6.2
- * --------------------------------------------------------------------------------------------------- */
+/* ---- The seed's 6.2 -------------------------------------------------------------------------- */
 
 static WEFT_SUSPENDS int usage(struct agents *p, struct upp_err *err)
 {
     UPP_CLEANUP(weft_session_closep) struct weft_session *s = NULL;
-    struct weft_checkpoint                                first, last;
+    struct weft_checkpoint first, last;
     TRY(make(p, NULL, &s, err));
     TRY(count(s, 0, err));
     TRY(say(s, "Create a hello world program", "It is 3.", err));
@@ -78,7 +77,7 @@ static WEFT_SUSPENDS int given_ids(struct agents *p, struct upp_err *err)
     UPP_CLEANUP(weft_session_closep) struct weft_session *s = NULL;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         struct upp_err why = {0};
-        int            r   = make(p, UPP_OPTS(weft_session_opts, .id = wrong[i]), &s, &why);
+        int r = make(p, UPP_OPTS(weft_session_opts, .id = wrong[i]), &s, &why);
         test_note("'%s': %d %s", wrong[i], r, why.msg);
         FAIL_UNLESS(r == -UPP_ENOMEM || (r == -UPP_EINVALID && strstr(why.msg, "version 4")));
         TRY(r == -UPP_ENOMEM ? r : 0);
@@ -105,7 +104,7 @@ TEST(session_goes_back_and_branches)
 static WEFT_SUSPENDS int same_json(struct weft_session *a, struct weft_session *b, struct upp_err *err)
 {
     struct upp_str x = {0}, y = {0};
-    int            r = weft_session_to_json(a, &x, err);
+    int r = weft_session_to_json(a, &x, err);
     if (r >= 0)
         r = weft_session_to_json(b, &y, err);
     if (r >= 0)
@@ -122,11 +121,11 @@ static WEFT_SUSPENDS int same_json(struct weft_session *a, struct weft_session *
 static size_t times(struct upp_str json)
 {
     static const char *const names[] = {"\"createdAt\":\"", "\"updatedAt\":\"", "\"timestamp\":\""};
-    size_t                   n       = 0;
+    size_t n = 0;
     for (size_t i = 0; i < WB_LEN(names); i++)
         for (const char *at = json.p; (at = strstr(at, names[i]));) {
             struct wb_time t;
-            char           again[WB_TIME_TEXT];
+            char again[WB_TIME_TEXT];
             at += strlen(names[i]);
             struct upp_str text = wb_str(at, strcspn(at, "\""));
             if (wb_time_parse(text, &t, NULL) < 0 || !wb_str_eq(wb_time_upp(&t, again), text))
@@ -139,8 +138,8 @@ static size_t times(struct upp_str json)
 static WEFT_SUSPENDS int round_trip(struct agents *p, struct upp_err *err)
 {
     UPP_CLEANUP(weft_session_closep) struct weft_session *s = NULL, *again = NULL, *third = NULL;
-    struct weft_checkpoint                                cp;
-    struct upp_str                                        json = {0};
+    struct weft_checkpoint cp;
+    struct upp_str json = {0};
     TRY(make(p, UPP_OPTS(weft_session_opts, .metadata = "{\"task\":\"X\",\"n\":1.50}"), &s, err));
     TRY(say(s, "Create a hello world program", "It is 3.", err));
     TRY(say(s, "Handle errors", "Errors are handled.", err));
@@ -217,11 +216,11 @@ static size_t messages(struct weft_node *n)
 static WEFT_SUSPENDS int trees(struct agents *p, struct upp_err *err)
 {
     UPP_CLEANUP(weft_session_closep) struct weft_session *s = NULL, *other = NULL;
-    struct weft_tree                                     *t, *u;
-    struct weft_checkpoint                                cp;
-    struct upp_str                                        branch, second;
-    const struct upp_message                             *list;
-    size_t                                                n;
+    struct weft_tree *t, *u;
+    struct weft_checkpoint cp;
+    struct upp_str branch, second;
+    const struct upp_message *list;
+    size_t n;
     TRY(make(p, NULL, &s, err));
     TRY(say(s, "Create a hello world program", "It is 3.", err));
     TRY(weft_session_tree(s, &t, err));
@@ -281,8 +280,8 @@ TEST(session_has_a_tree)
 
 struct shelf {
     struct wb_buf data;
-    char          key[80];
-    unsigned      saves, fail_from;
+    char key[80];
+    unsigned saves, fail_from;
 };
 
 static WEFT_SUSPENDS int shelf_save(void *arg, struct upp_str key, struct upp_str data, struct upp_err *err)
@@ -300,7 +299,7 @@ static WEFT_SUSPENDS int shelf_save(void *arg, struct upp_str key, struct upp_st
 static WEFT_SUSPENDS int shelf_load(void *arg, struct upp_str key, struct upp_str *ret, struct upp_err *err)
 {
     struct shelf *s = arg;
-    *ret            = (struct upp_str){0};
+    *ret = (struct upp_str){0};
     if (!wb_str_eq(key, wb_cstr(s->key)))
         return 0;
     char *p = wb_alloc(s->data.n + 1);
@@ -308,7 +307,7 @@ static WEFT_SUSPENDS int shelf_load(void *arg, struct upp_str key, struct upp_st
         return upp_fail(err, UPP_ENOMEM, "no memory");
     memcpy(p, s->data.p, s->data.n);
     p[s->data.n] = 0;
-    *ret         = wb_str(p, s->data.n);
+    *ret = wb_str(p, s->data.n);
     return 0;
 }
 
@@ -323,10 +322,10 @@ static WEFT_SUSPENDS int shelf_erase(void *arg, struct upp_str key, struct upp_e
 
 static WEFT_SUSPENDS int on_a_shelf(struct agents *p, struct shelf *shelf, struct upp_err *err)
 {
-    const struct weft_persistence                         on = {shelf, shelf_save, shelf_load, shelf_erase};
+    const struct weft_persistence on = {shelf, shelf_save, shelf_load, shelf_erase};
     UPP_CLEANUP(weft_session_closep) struct weft_session *s = NULL, *later = NULL, *none = NULL;
-    UPP_CLEANUP(upp_turn_freep) struct upp_turn          *turn = NULL;
-    struct upp_err                                        why  = {0};
+    UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;
+    struct upp_err why = {0};
     TRY(make(p, UPP_OPTS(weft_session_opts, .persistence = &on), &s, err));
     FAIL_UNLESS(shelf->saves == 0);
     TRY(say(s, "Create a hello world program", "It is 3.", err));
@@ -338,7 +337,7 @@ static WEFT_SUSPENDS int on_a_shelf(struct agents *p, struct shelf *shelf, struc
 
     /* A store that fails fails the run; the session stays as it is and can be saved later. */
     shelf->fail_from = shelf->saves + 1;
-    int r            = weft_session_run(s, UPP_STR("Handle errors"), &turn, &why);
+    int r = weft_session_run(s, UPP_STR("Handle errors"), &turn, &why);
     FAIL_UNLESS(r == -UPP_ESTORE && strstr(why.msg, "the shelf is full") && turn);
     shelf->fail_from = 0;
     TRY(weft_session_save(s, err));
@@ -358,7 +357,7 @@ static WEFT_SUSPENDS int on_a_shelf(struct agents *p, struct shelf *shelf, struc
 static WEFT_SUSPENDS int shelves(struct agents *p, struct upp_err *err)
 {
     struct shelf shelf = {.data = WB_BUF(1u << 20)};
-    int          r     = on_a_shelf(p, &shelf, err);
+    int r = on_a_shelf(p, &shelf, err);
     wb_buf_done(&shelf.data);
     return r;
 }
@@ -372,16 +371,16 @@ TEST(session_is_kept_by_a_programs_own_store)
 /* What an erased session led to is gone from memory, and nothing waits for a time that never comes. */
 static WEFT_SUSPENDS int erases(struct agents *p, struct upp_err *err)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena             a = WB_ARENA(1u << 20);
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
     UPP_CLEANUP(weft_session_closep) struct weft_session *s = NULL;
-    struct wl_node                                       *nodes;
-    struct wl_value                                      *notes;
-    size_t                                                n;
+    struct wl_node *nodes;
+    struct wl_value *notes;
+    size_t n;
     TRY(make(p, NULL, &s, err));
     TRY(say(s, "Create a hello world program", "It is 3.", err));
     TRY(say(s, "Handle errors", "Errors are handled.", err));
-    struct wl_store *store  = wr_engine_store(s->home->kept);
-    const uint32_t   family = wl_family(s->thread);
+    struct wl_store *store = wr_engine_store(s->home->kept);
+    const uint32_t family = wl_family(s->thread);
     TRY(wl_list_family_nodes(store, &wa_owner, family, (struct wb_uuid){{0}}, 10, &a, &nodes, &n, err));
     FAIL_UNLESS(n > 0);
     TRY(weft_session_erase(s, err));
@@ -402,12 +401,12 @@ TEST(session_that_is_erased_leaves_nothing)
 
 static WEFT_SUSPENDS int streams(struct agents *p, struct upp_err *err)
 {
-    UPP_CLEANUP(weft_session_closep) struct weft_session *s      = NULL;
-    UPP_CLEANUP(weft_stream_closep) struct weft_stream   *stream = NULL, *second = NULL;
-    UPP_CLEANUP(upp_turn_freep) struct upp_turn          *turn = NULL;
-    struct weft_event                                     ev;
-    size_t                                                seen = 0;
-    char                                                  ids[2][64];
+    UPP_CLEANUP(weft_session_closep) struct weft_session *s = NULL;
+    UPP_CLEANUP(weft_stream_closep) struct weft_stream *stream = NULL, *second = NULL;
+    UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;
+    struct weft_event ev;
+    size_t seen = 0;
+    char ids[2][64];
     TRY(make(p, NULL, &s, err));
     TRY(weft_session_stream(s, UPP_OPTS(upp_input, .text = UPP_STR("Create a hello world program")), NULL, &stream,
                             err));
@@ -445,8 +444,8 @@ TEST(session_streams_with_its_checkpoints)
 static WEFT_SUSPENDS int count_told(struct weft_session *s, size_t *told_points, char last[64], struct upp_err *err)
 {
     UPP_CLEANUP(weft_stream_closep) struct weft_stream *stream = NULL;
-    struct weft_event                                   ev;
-    int                                                 r;
+    struct weft_event ev;
+    int r;
     *told_points = 0;
     TRY(weft_session_stream(s, UPP_OPTS(upp_input, .text = UPP_STR("Create a hello world program")), NULL, &stream,
                             err));
@@ -463,15 +462,15 @@ static WEFT_SUSPENDS int told_if_kept(struct agents *p, struct upp_err *err)
 {
     static const struct {
         struct weft_session_opts opts;
-        size_t                   points;
-    } kinds[]                                                   = {{{.size = sizeof kinds[0].opts}, 2},
-                                                                   {{.size = sizeof kinds[0].opts, .interval = WEFT_EVERY_TURN}, 1},
-                                                                   {{.size = sizeof kinds[0].opts, .no_checkpoints = true}, 0}};
+        size_t points;
+    } kinds[] = {{{.size = sizeof kinds[0].opts}, 2},
+                 {{.size = sizeof kinds[0].opts, .interval = WEFT_EVERY_TURN}, 1},
+                 {{.size = sizeof kinds[0].opts, .no_checkpoints = true}, 0}};
     UPP_CLEANUP(weft_session_closep) struct weft_session *first = NULL;
     for (size_t i = 0; i < WB_LEN(kinds); i++) {
         UPP_CLEANUP(weft_session_closep) struct weft_session *s = NULL;
-        size_t                                                n;
-        char                                                  last[64];
+        size_t n;
+        char last[64];
         TRY(i ? weft_session_new(weft_session_agent(first), &kinds[i].opts, &s, err)
               : make(p, &kinds[i].opts, &first, err));
         struct weft_session *it = i ? s : first;
@@ -550,11 +549,11 @@ static WEFT_SUSPENDS int order_after(void *arg, struct weft_context *c, struct u
 static WEFT_SUSPENDS int in_order(struct agents *p, struct upp_err *err)
 {
     static const struct weft_hooks hooks = {.on_step_start = order_start, .on_step_end = order_end, .stop = order_stop};
-    static const struct weft_middleware  around = {.name = "m", .before = order_before, .after = order_after};
-    static const struct weft_persistence shelf  = {NULL, order_save, shelf_load, shelf_erase};
-    UPP_CLEANUP(weft_session_closep) struct weft_session *s    = NULL;
-    UPP_CLEANUP(upp_turn_freep) struct upp_turn          *turn = NULL;
-    struct weft_agent                                    *a;
+    static const struct weft_middleware around = {.name = "m", .before = order_before, .after = order_after};
+    static const struct weft_persistence shelf = {NULL, order_save, shelf_load, shelf_erase};
+    UPP_CLEANUP(weft_session_closep) struct weft_session *s = NULL;
+    UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;
+    struct weft_agent *a;
     order = &p->trace;
     wb_buf_clear(order);
     TRY(weft_agent_new(p->rt,

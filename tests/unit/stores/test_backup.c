@@ -14,8 +14,8 @@ static char from[512], to[512], back[512];
 WEFT_SUSPENDS static int fill(void *arg, struct upp_err *err)
 {
     struct wl_store *s;
-    struct wl_node   node   = test_node(1);
-    struct wl_row    row    = test_row(1, 0, 1, "a row");
+    struct wl_node node = test_node(1);
+    struct wl_row row = test_row(1, 0, 1, "a row");
     struct wl_change make[] = {ADD_NODE(&node), ADD_ROW(&row)};
     (void)arg;
     TRY(ws_sqlite_open(UPP_OPTS(ws_sqlite_opts, .path = from, .reserve_kib = UINT32_MAX), &s, err));
@@ -29,7 +29,7 @@ static int copy(const char *source, const char *target, bool restore, struct ws_
     struct ws_backup b = {.from = source, .to = target, .restore = restore};
     ws_backup_init(&b);
     int r = ws_sqlite_backup(&b, err);
-    *n    = b.counts;
+    *n = b.counts;
     ws_backup_done(&b);
     return r;
 }
@@ -43,7 +43,7 @@ static bool partial(const char *of)
 
 TEST(backup_is_whole_or_none)
 {
-    struct upp_err          err = {0};
+    struct upp_err err = {0};
     struct ws_backup_counts n = {0}, again = {0};
     (void)snprintf(from, sizeof from, "%s/weft.db", test_folder());
     (void)snprintf(to, sizeof to, "%s/backup.db", test_folder());

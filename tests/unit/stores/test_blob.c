@@ -34,17 +34,17 @@ static struct wl_piece piece_of(unsigned char key, uint32_t number, const char *
 
 WEFT_SUSPENDS static int values(struct test_store *t, struct upp_err *err)
 {
-    UPP_CLEANUP(wb_arena_done) struct wb_arena a    = WB_ARENA(1 << 20);
-    struct wl_value                            in[] = {
-                                   {UPP_STR("s"), UPP_STR("b"), UPP_STR("two")},
-                                   {UPP_STR("s"), UPP_STR("a"), UPP_STR("one")},
-                                   {UPP_STR("r"), UPP_STR("z"), UPP_STR("another space")},
-                                   {UPP_STR("s"), UPP_STR("c\xff"), {NULL, 0}},
-                                   {UPP_STR("sa"), UPP_STR("a"), UPP_STR("a longer space")},
+    UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 20);
+    struct wl_value in[] = {
+        {UPP_STR("s"), UPP_STR("b"), UPP_STR("two")},
+        {UPP_STR("s"), UPP_STR("a"), UPP_STR("one")},
+        {UPP_STR("r"), UPP_STR("z"), UPP_STR("another space")},
+        {UPP_STR("s"), UPP_STR("c\xff"), {NULL, 0}},
+        {UPP_STR("sa"), UPP_STR("a"), UPP_STR("a longer space")},
     };
-    struct upp_str   x;
+    struct upp_str x;
     struct wl_value *p;
-    size_t           n;
+    size_t n;
     for (size_t i = 0; i < WB_LEN(in); i++)
         TRY(COMMIT(S, ALICE, NULL, err, PUT_VALUE(&in[i])));
     struct wl_value foreign = {UPP_STR("s"), UPP_STR("a"), UPP_STR("eve's")};
@@ -61,7 +61,7 @@ WEFT_SUSPENDS static int values(struct test_store *t, struct upp_err *err)
 
     /* A list, by name, in pages. */
     static const char *const names[] = {"a", "b", "c\xff"};
-    struct upp_str           after   = {NULL, 0};
+    struct upp_str after = {NULL, 0};
     for (size_t i = 0; i < WB_LEN(names); i++) {
         TRY(wl_list_values(S, &ALICE, UPP_STR("s"), after, 1, &a, &p, &n, err));
         FAIL_UNLESS(n == 1 && is(p[0].name, names[i]) && is(p[0].space, "s"));
@@ -85,10 +85,10 @@ WEFT_SUSPENDS static int values(struct test_store *t, struct upp_err *err)
     FAIL_UNLESS(COMMIT(S, ALICE, NULL, err, PUT_VALUE(&bad)) == -UPP_EINVALID);
     bad.name = (struct upp_str){large, WS_NAME_MAX + 1};
     FAIL_UNLESS(COMMIT(S, ALICE, NULL, err, PUT_VALUE(&bad)) == -UPP_ELIMIT);
-    bad.name  = UPP_STR("n");
+    bad.name = UPP_STR("n");
     bad.space = (struct upp_str){large, WS_NAME_MAX + 1};
     FAIL_UNLESS(COMMIT(S, ALICE, NULL, err, DROP_VALUE(&bad)) == -UPP_ELIMIT);
-    bad.space   = UPP_STR("s");
+    bad.space = UPP_STR("s");
     bad.bytes.p = large;
     bad.bytes.n = WS_VALUE_MAX + 1;
     FAIL_UNLESS(COMMIT(S, ALICE, NULL, err, PUT_VALUE(&bad)) == -UPP_ELIMIT);
@@ -103,13 +103,13 @@ TEST(store_values_by_name)
 /* What a tenant has stored: every text once, nothing of others; an encrypted store counts a little more. */
 WEFT_SUSPENDS static int bytes(struct test_store *t, struct upp_err *err)
 {
-    static char     text[3 * 1000];
-    struct wl_value v   = {UPP_STR("s"), UPP_STR("a"), wb_str(text, 1000)};
-    struct wl_row   row = {
-          .node = wm_key(test_uuid(1)), .n_entries = 1, .body = wb_str(text, 2000), .tape = wb_str(text, 3000)};
-    struct wl_node  node   = {.key = row.node, .id = test_uuid(1), .tree = test_uuid(1)};
-    struct wl_piece piece  = {.last = true, .bytes = wb_str(text, 500)};
-    uint64_t        before = 0, n = 0, most = 5 * 200;
+    static char text[3 * 1000];
+    struct wl_value v = {UPP_STR("s"), UPP_STR("a"), wb_str(text, 1000)};
+    struct wl_row row = {
+        .node = wm_key(test_uuid(1)), .n_entries = 1, .body = wb_str(text, 2000), .tape = wb_str(text, 3000)};
+    struct wl_node node = {.key = row.node, .id = test_uuid(1), .tree = test_uuid(1)};
+    struct wl_piece piece = {.last = true, .bytes = wb_str(text, 500)};
+    uint64_t before = 0, n = 0, most = 5 * 200;
     TRY(wl_get_bytes(S, &ALICE, &before, err));
     FAIL_UNLESS(before == 0);
     TRY(COMMIT(S, ALICE, NULL, err, PUT_VALUE(&v), ADD_NODE(&node), ADD_ROW(&row),
@@ -135,8 +135,8 @@ WEFT_SUSPENDS static int tenants(struct test_store *t, struct upp_err *err)
 {
     UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 20);
     static const char *const in[] = {"m", "z", "a", "mm"}, *const want[] = {"a", "m", "mm", "z"};
-    struct upp_str *p, after                                             = {NULL, 0};
-    size_t          n;
+    struct upp_str *p, after = {NULL, 0};
+    size_t n;
     struct wl_value v = {UPP_STR("s"), UPP_STR("a"), UPP_STR("1")};
     for (size_t i = 0; i < WB_LEN(in); i++)
         TRY(COMMIT(S, ((struct wl_owner){wb_cstr(in[i]), UPP_STR("")}), NULL, err, PUT_VALUE(&v)));
@@ -162,10 +162,10 @@ TEST(store_lists_tenants)
 WEFT_SUSPENDS static int blobs(struct test_store *t, struct upp_err *err)
 {
     UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(4 << 20);
-    struct wl_piece    x, p[] = {piece_of(1, 0, NULL), piece_of(1, 1, NULL), piece_of(1, 2, "end")};
-    struct wl_piece    late = piece_of(1, 3, "more"), empty = piece_of(2, 0, "");
+    struct wl_piece x, p[] = {piece_of(1, 0, NULL), piece_of(1, 1, NULL), piece_of(1, 2, "end")};
+    struct wl_piece late = piece_of(1, 3, "more"), empty = piece_of(2, 0, "");
     struct wl_blob_key k = key_of(1);
-    size_t             conflict;
+    size_t conflict;
     FAIL_UNLESS(COMMIT(S, ALICE, &conflict, err, ADD_PIECE(&p[1])) == -UPP_EBUSY && conflict == 0);
     TRY(COMMIT(S, ALICE, NULL, err, ADD_PIECE(&p[0])));
     FAIL_UNLESS(COMMIT(S, ALICE, NULL, err, ADD_PIECE(&p[2])) == -UPP_EBUSY);
@@ -186,12 +186,12 @@ WEFT_SUSPENDS static int blobs(struct test_store *t, struct upp_err *err)
     FAIL_UNLESS(x.last && x.bytes.n == 0);
 
     struct wl_piece bad = piece_of(3, 0, "short");
-    bad.last            = false;
+    bad.last = false;
     FAIL_UNLESS(COMMIT(S, ALICE, NULL, err, ADD_PIECE(&bad)) == -UPP_EINVALID);
-    bad.last    = true;
+    bad.last = true;
     bad.bytes.n = WL_PIECE + 1;
     FAIL_UNLESS(COMMIT(S, ALICE, NULL, err, ADD_PIECE(&bad)) == -UPP_EINVALID);
-    bad        = piece_of(3, WS_PIECES_MAX, "x");
+    bad = piece_of(3, WS_PIECES_MAX, "x");
     bad.number = WS_PIECES_MAX;
     FAIL_UNLESS(COMMIT(S, ALICE, NULL, err, ADD_PIECE(&bad)) == -UPP_ELIMIT);
 
@@ -213,7 +213,7 @@ TEST(store_blobs_in_pieces)
 
 static struct {
     struct upp_hooks before;
-    int64_t          wall_ms;
+    int64_t wall_ms;
 } clock_now;
 
 static int64_t wall_ns(void)
@@ -232,8 +232,8 @@ static void clock_back(int *unused)
 WEFT_SUSPENDS static int loose(struct test_store *t, int64_t before, unsigned *ret, struct upp_err *err)
 {
     UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 20);
-    struct wl_blob_key                        *p;
-    size_t                                     n;
+    struct wl_blob_key *p;
+    size_t n;
     *ret = 0;
     TRY(wl_list_unreferenced_blobs(S, &ALICE, false, before, 9, &a, &p, &n, err));
     for (size_t i = 0; i < n; i++)
@@ -244,17 +244,17 @@ WEFT_SUSPENDS static int loose(struct test_store *t, int64_t before, unsigned *r
 WEFT_SUSPENDS static int references(struct test_store *t, struct upp_err *err)
 {
     UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 20);
-    struct wl_node                             n = test_family_node(7, 1);
-    struct wl_row       rows[] = {test_row(n.key, 0, 1, "a"), test_row(n.key, wl_pos(1, 0), 1, "b")}, set = rows[1];
-    struct wl_piece     p[]   = {piece_of(1, 0, "one"), piece_of(2, 0, "two"), piece_of(3, 0, NULL)};
-    struct wl_ref       ref[] = {{p[0].key, n.key, 0, {{0}}},
-                                 {p[0].key, n.key, wl_pos(1, 0), {{0}}},
-                                 {p[1].key, n.key, wl_pos(1, 0), {{0}}},
-                                 {p[1].key, 0, 0, test_uuid(1)},
-                                 {p[2].key, n.key, 0, {{0}}}};
+    struct wl_node n = test_family_node(7, 1);
+    struct wl_row rows[] = {test_row(n.key, 0, 1, "a"), test_row(n.key, wl_pos(1, 0), 1, "b")}, set = rows[1];
+    struct wl_piece p[] = {piece_of(1, 0, "one"), piece_of(2, 0, "two"), piece_of(3, 0, NULL)};
+    struct wl_ref ref[] = {{p[0].key, n.key, 0, {{0}}},
+                           {p[0].key, n.key, wl_pos(1, 0), {{0}}},
+                           {p[1].key, n.key, wl_pos(1, 0), {{0}}},
+                           {p[1].key, 0, 0, test_uuid(1)},
+                           {p[2].key, n.key, 0, {{0}}}};
     struct wl_blob_key *keys;
-    size_t              count;
-    unsigned            bits;
+    size_t count;
+    unsigned bits;
     clock_now.wall_ms = 1000;
     TRY(COMMIT(S, ALICE, NULL, err, ADD_NODE(&n), ADD_ROW(&rows[0]), ADD_ROW(&rows[1]), ADD_PIECE(&p[0]),
                ADD_PIECE(&p[1]), ADD_PIECE(&p[2])));
@@ -305,11 +305,11 @@ WEFT_SUSPENDS static int references(struct test_store *t, struct upp_err *err)
 
 WEFT_SUSPENDS static int names(struct test_store *t, struct upp_err *err)
 {
-    UPP_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(1 << 20);
-    struct wl_piece                            one = piece_of(1, 0, "text"), two = piece_of(2, 0, "text"), x;
-    struct wl_piece                            half = piece_of(3, 0, NULL), other = piece_of(4, 0, "other");
-    struct wl_ref                              ref = {.blob = two.key, .id = test_uuid(1)};
-    unsigned                                   bits;
+    UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 20);
+    struct wl_piece one = piece_of(1, 0, "text"), two = piece_of(2, 0, "text"), x;
+    struct wl_piece half = piece_of(3, 0, NULL), other = piece_of(4, 0, "other");
+    struct wl_ref ref = {.blob = two.key, .id = test_uuid(1)};
+    unsigned bits;
     clock_now.wall_ms = 1000;
     TRY(COMMIT(S, ALICE, NULL, err, ADD_PIECE(&one), ADD_PIECE(&half)));
     FAIL_UNLESS(COMMIT(S, ALICE, NULL, err, NAME_BLOB(&two.key, &one.key)) == -UPP_ENOTFOUND);
@@ -340,9 +340,9 @@ WEFT_SUSPENDS static int names(struct test_store *t, struct upp_err *err)
 
 static void with_a_clock(WEFT_SUSPENDS int (*fn)(struct test_store *t, struct upp_err *err))
 {
-    clock_now.before                 = *wb_hooks();
-    struct upp_hooks table           = clock_now.before;
-    table.wall_ns                    = wall_ns;
+    clock_now.before = *wb_hooks();
+    struct upp_hooks table = clock_now.before;
+    table.wall_ns = wall_ns;
     UPP_CLEANUP(clock_back) int undo = 0;
     CHECK(upp_global_init(&table, NULL) == 0);
     CHECK(test_each_store(fn, NULL));

@@ -9,9 +9,9 @@
 static bool same_again(const struct wl_row *row, const struct ws_cut_row *cut, struct wb_arena *a)
 {
     struct ws_cut_row x;
-    struct upp_err    err = {0};
-    char              whole[512];
-    size_t            n = 0, done = 0;
+    struct upp_err err = {0};
+    char whole[512];
+    size_t n = 0, done = 0;
     if (ws_cut_read(&cut->row, a, &x, &err) < 0)
         return false;
     size_t in = x.n - !!(x.flags & WS_CUT_TAPE);
@@ -36,7 +36,7 @@ TEST(blob_cut_finds_strings)
 {
     static const struct {
         const char *body, *tape;
-        size_t      max, n, keys;
+        size_t max, n, keys;
         const char *first;
     } cases[] = {
         {"{\"a\":\"0123456789\"}", "", 9, 1, 1, "0123456789"},
@@ -62,11 +62,11 @@ TEST(blob_cut_finds_strings)
         {"[\"aaaaaaaa\"]", "short", 9, 1, 1, "aaaaaaaa"},
     };
     for (size_t i = 0; i < WB_LEN(cases); i++) {
-        UPP_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(1 << 20);
-        struct wl_row                              row = test_row(7, 0, 1, cases[i].body);
-        struct ws_cut_row                          x;
-        struct upp_err                             err = {0};
-        row.tape                                       = wb_cstr(cases[i].tape);
+        UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 20);
+        struct wl_row row = test_row(7, 0, 1, cases[i].body);
+        struct ws_cut_row x;
+        struct upp_err err = {0};
+        row.tape = wb_cstr(cases[i].tape);
         test_note("case %zu", i);
         CHECK(ws_cut(&row, 8, cases[i].max, &a, &x, &err) == 0);
         CHECK_INT(x.n, cases[i].n);
@@ -83,10 +83,10 @@ TEST(blob_cut_finds_strings)
 
 TEST(blob_cut_leaves_rows_of_which_much_would_stay)
 {
-    UPP_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(32 << 20);
-    struct upp_err                             err = {0};
-    struct wl_row                              row = test_row(7, 0, 1, "");
-    struct ws_cut_row                          x;
+    UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(32 << 20);
+    struct upp_err err = {0};
+    struct wl_row row = test_row(7, 0, 1, "");
+    struct ws_cut_row x;
     for (size_t n = WS_CUT_REST - 1; n <= WS_CUT_REST + 1; n++) { /* blanks, and "aaaaaaaa" */
         char *p = wb_arena_alloc(&a, n + 8, 1);
         CHECK(p != NULL);
@@ -100,11 +100,11 @@ TEST(blob_cut_leaves_rows_of_which_much_would_stay)
 
 TEST(blob_cut_refuses_what_is_no_list)
 {
-    UPP_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(1 << 20);
-    struct upp_err                             err = {0};
-    struct wl_row                              row = test_row(7, 0, 1, "[\"aaaaaaaa\",\"bbbbbbbb\"] and more"), x;
-    struct ws_cut_row                          cut, back;
-    char                                       bytes[256];
+    UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 20);
+    struct upp_err err = {0};
+    struct wl_row row = test_row(7, 0, 1, "[\"aaaaaaaa\",\"bbbbbbbb\"] and more"), x;
+    struct ws_cut_row cut, back;
+    char bytes[256];
     row.tape = UPP_STR("cccccccc");
     CHECK(ws_cut(&row, 8, 9, &a, &cut, &err) == 0);
     CHECK(cut.n == 3 && cut.row.body.n < sizeof bytes && !cut.row.tape.p);
@@ -119,7 +119,7 @@ TEST(blob_cut_refuses_what_is_no_list)
     for (size_t at = 0; at < 10 + 3 * 40; at++) {
         for (unsigned bit = 0; bit < 8; bit++) {
             bytes[at] = (char)(bytes[at] ^ (1 << bit));
-            int r     = ws_cut_read(&x, &a, &back, &err);
+            int r = ws_cut_read(&x, &a, &back, &err);
             CHECK(r == -UPP_ESTORE || (r == 0 && (at == 1 || at >= 10)));
             bytes[at] = (char)(bytes[at] ^ (1 << bit));
         }

@@ -25,9 +25,9 @@ static WEFT_SUSPENDS void close_file(struct ws_file_writer **f)
 static WEFT_SUSPENDS int write_kind(struct wl_store *s, unsigned kind, size_t n, size_t step, uint64_t max, uint64_t id,
                                     struct wl_blob_key *key, struct upp_err *err)
 {
-    UPP_CLEANUP(close_file) struct ws_file_writer *f                   = NULL;
-    static const char                              bytes[64 * KIB + 8] = "the same, again and again";
-    uint64_t                                       size;
+    UPP_CLEANUP(close_file) struct ws_file_writer *f = NULL;
+    static const char bytes[64 * KIB + 8] = "the same, again and again";
+    uint64_t size;
     TRY(ws_file_open(s, &ALICE, max, &f, err));
     for (size_t done = 0, some; done < n; done += some) {
         some = WB_MIN(step, n - done);
@@ -49,19 +49,19 @@ static WEFT_SUSPENDS int write_file(struct wl_store *s, size_t n, size_t step, u
 static WEFT_SUSPENDS int count_loose(struct test_store *t, size_t *n, struct upp_err *err)
 {
     UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 20);
-    struct wl_blob_key                        *p;
+    struct wl_blob_key *p;
     return wl_list_unreferenced_blobs(S, &ALICE, false, INT64_MAX, 99, &a, &p, n, err);
 }
 
 static WEFT_SUSPENDS int sizes(struct test_store *t, struct upp_err *err)
 {
     static const size_t lengths[] = {0, 1, WL_PIECE - 1, WL_PIECE, WL_PIECE + 1, 2 * WL_PIECE};
-    size_t              n;
+    size_t n;
     for (size_t i = 0; i < WB_LEN(lengths); i++) {
         UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(4 << 20);
-        struct wl_blob_key                         key, again;
-        struct wl_piece                            p     = {0};
-        uint64_t                                   total = 0;
+        struct wl_blob_key key, again;
+        struct wl_piece p = {0};
+        uint64_t total = 0;
         TRY(write_file(S, lengths[i], 64 * KIB, 0, i, &key, err));
         for (uint32_t k = 0; !p.last; k++) {
             TRY(wl_get_piece(S, &ALICE, &key, k, &a, &p, err));
@@ -89,7 +89,7 @@ TEST(blob_file_of_any_size_is_kept_once)
 static WEFT_SUSPENDS int limits(struct test_store *t, struct upp_err *err)
 {
     struct wl_blob_key key;
-    size_t             n;
+    size_t n;
     TRY(write_file(S, 600 * KIB, 64 * KIB, 600 * KIB, 1, &key, err));
     FAIL_UNLESS(write_file(S, 600 * KIB + 1, 64 * KIB, 600 * KIB, 2, &key, err) == -UPP_ELIMIT);
     {
@@ -113,12 +113,12 @@ TEST(blob_file_has_a_limit)
 
 static struct {
     struct upp_hooks before;
-    _Atomic size_t   now, most;
+    _Atomic size_t now, most;
 } taken;
 
 static void count_in(void *p)
 {
-    size_t now  = atomic_fetch_add(&taken.now, p ? malloc_usable_size(p) : 0) + (p ? malloc_usable_size(p) : 0);
+    size_t now = atomic_fetch_add(&taken.now, p ? malloc_usable_size(p) : 0) + (p ? malloc_usable_size(p) : 0);
     size_t most = atomic_load(&taken.most);
     while (now > most && !atomic_compare_exchange_weak(&taken.most, &most, now))
         ;
@@ -140,7 +140,7 @@ static void *count_alloc(size_t n)
 static void *count_resize(void *p, size_t n)
 {
     size_t before = p ? malloc_usable_size(p) : 0;
-    void  *q      = taken.before.resize(p, n);
+    void *q = taken.before.resize(p, n);
     if (q) {
         (void)atomic_fetch_sub(&taken.now, before);
         count_in(q);
@@ -163,10 +163,10 @@ static void hooks_back(int *unused)
 
 static WEFT_SUSPENDS int large(void *arg, struct upp_err *err)
 {
-    struct test_store  t    = {.path = arg};
-    size_t             mib  = test_number("WEFT_FILE_MB", 64);
-    uint64_t           max  = mib == 512 ? 0 : mib * MIB; /* 0: the limit that there is, of 512 MiB */
-    struct wl_store   *file = NULL;
+    struct test_store t = {.path = arg};
+    size_t mib = test_number("WEFT_FILE_MB", 64);
+    uint64_t max = mib == 512 ? 0 : mib * MIB; /* 0: the limit that there is, of 512 MiB */
+    struct wl_store *file = NULL;
     struct wl_blob_key key;
     TRY(ws_sqlite_open(UPP_OPTS(ws_sqlite_opts, .path = arg), &file, err));
     TRY(ws_blobs_open(file, &t.s, err));
@@ -188,13 +188,13 @@ static WEFT_SUSPENDS int large(void *arg, struct upp_err *err)
 
 TEST_WITH(blob_file_is_never_whole_in_memory, .no_torture = "its calls are those of small files", .seconds = 600)
 {
-    char           path[600];
-    struct upp_err err               = {0};
-    taken.before                     = *wb_hooks();
-    struct upp_hooks table           = taken.before;
-    table.alloc                      = count_alloc;
-    table.resize                     = count_resize;
-    table.release                    = count_release;
+    char path[600];
+    struct upp_err err = {0};
+    taken.before = *wb_hooks();
+    struct upp_hooks table = taken.before;
+    table.alloc = count_alloc;
+    table.resize = count_resize;
+    table.release = count_release;
     UPP_CLEANUP(hooks_back) int undo = 0;
     (void)snprintf(path, sizeof path, "%s/large.db", test_folder());
     CHECK(upp_global_init(&table, NULL) == 0);

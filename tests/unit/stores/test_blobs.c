@@ -57,7 +57,7 @@ static WEFT_SUSPENDS int one_row(struct wl_store *s, const struct wl_owner *o, u
 static WEFT_SUSPENDS int reads_as(struct wl_store *s, const struct wl_row *want, struct upp_err *err)
 {
     UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(600 << 20);
-    struct wl_row                              x;
+    struct wl_row x;
     TRY(one_row(s, &ALICE, want->node, want->pos, &a, &x, err));
     FAIL_UNLESS(wb_str_eq(x.body, want->body) && !x.body.p == !want->body.p);
     FAIL_UNLESS(wb_str_eq(x.tape, want->tape) && !x.tape.p == !want->tape.p);
@@ -69,9 +69,9 @@ static WEFT_SUSPENDS int reads_as(struct wl_store *s, const struct wl_row *want,
 
 static WEFT_SUSPENDS int once(struct test_store *t, struct upp_err *err)
 {
-    UPP_CLEANUP(wb_arena_done) struct wb_arena a    = WB_ARENA(8 << 20);
-    struct wl_node                             node = test_node(7), other = test_node(8);
-    struct wl_row                              x;
+    UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(8 << 20);
+    struct wl_node node = test_node(7), other = test_node(8);
+    struct wl_row x;
     if (!over_plain(t))
         return 0;
     TRY(COMMIT(S, ALICE, NULL, err, ADD_NODE(&node), ADD_NODE(&other)));
@@ -104,9 +104,9 @@ static WEFT_SUSPENDS int once(struct test_store *t, struct upp_err *err)
     FAIL_UNLESS(S->count.rows == 6 && S->count.commits == 7);
 
     /* Another tenant has its own. */
-    struct wl_node theirs  = test_node(7);
-    struct wl_row  foreign = row[1];
-    foreign.pos            = 0;
+    struct wl_node theirs = test_node(7);
+    struct wl_row foreign = row[1];
+    foreign.pos = 0;
     TRY(COMMIT(S, EVE, NULL, err, ADD_NODE(&theirs), ADD_ROW(&foreign)));
     FAIL_UNLESS(S->inner->count.bytes > bytes + 316 * KIB);
     return 0;
@@ -121,13 +121,13 @@ TEST(blobs_are_kept_once_and_come_back_whole)
 static WEFT_SUSPENDS int short_rows(struct test_store *t, struct upp_err *err)
 {
     UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 20);
-    struct wl_row                              x;
+    struct wl_row x;
     if (!over_plain(t))
         return 0;
     struct wl_node node = test_node(7);
-    struct wl_row  row  = test_row(7, 0, 1, ""), bad;
-    row.body            = JSON(&a, "a", 16 * KIB - 5);
-    row.tape            = UPP_STR("");
+    struct wl_row row = test_row(7, 0, 1, ""), bad;
+    row.body = JSON(&a, "a", 16 * KIB - 5);
+    row.tape = UPP_STR("");
     TRY(wb_arena_check(&a, err));
     FAIL_UNLESS(row.body.n == WS_BLOB_MIN - 1);
     TRY(COMMIT(S, ALICE, NULL, err, ADD_NODE(&node), ADD_ROW(&row)));
@@ -135,12 +135,12 @@ static WEFT_SUSPENDS int short_rows(struct test_store *t, struct upp_err *err)
     FAIL_UNLESS(x.format == row.format && wb_str_eq(x.body, row.body) && S->inner->count.commits == 1);
 
     /* A format that only we may write, and a row that looks as if we had. */
-    bad        = test_row(7, wl_pos(1, 0), 1, "\1");
+    bad = test_row(7, wl_pos(1, 0), 1, "\1");
     bad.format = WL_FORMAT_CUT | 1;
     FAIL_UNLESS(COMMIT(S, ALICE, NULL, err, ADD_ROW(&bad)) == -UPP_EINVALID);
     FAIL_UNLESS(COMMIT(S, ALICE, NULL, err, SET_ROW(&bad)) == -UPP_EINVALID);
     bad.format = 1;
-    bad.body   = wb_str("\1\0\1\0\0\0\5\0\0\0", 10);
+    bad.body = wb_str("\1\0\1\0\0\0\5\0\0\0", 10);
     TRY(COMMIT(S, ALICE, NULL, err, ADD_ROW(&bad)));
     return reads_as(S, &bad, err);
 }
@@ -153,10 +153,10 @@ TEST(blobs_leave_short_rows_alone)
 /* Failures are said of the changes as they were given. */
 static WEFT_SUSPENDS int conflicts(struct test_store *t, struct upp_err *err)
 {
-    UPP_CLEANUP(wb_arena_done) struct wb_arena a    = WB_ARENA(4 << 20);
-    struct wl_node                             node = test_node(7);
+    UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(4 << 20);
+    struct wl_node node = test_node(7);
     struct wl_row row[] = {test_row(7, wl_pos(0, 0), 1, ""), test_row(7, wl_pos(1, 0), 1, ""), test_row(7, 0, 1, "")};
-    size_t        conflict;
+    size_t conflict;
     row[0].body = JSON(&a, "abc", 20 * KIB, 20 * KIB, 20 * KIB);
     row[1].body = JSON(&a, "de", 20 * KIB, 20 * KIB);
     row[2].body = JSON(&a, "f", 20 * KIB);
@@ -169,7 +169,7 @@ static WEFT_SUSPENDS int conflicts(struct test_store *t, struct upp_err *err)
     FAIL_UNLESS(COMMIT(S, ALICE, &conflict, err, ADD_ROW(&row[1])) == -UPP_EBUSY && conflict == 0);
     TRY(reads_as(S, &row[0], err));
     TRY(reads_as(S, &row[1], err));
-    row[2].pos    = wl_pos(2, 0);
+    row[2].pos = wl_pos(2, 0);
     row[2].body.n = WS_ROW_MAX + 1;
     FAIL_UNLESS(COMMIT(S, ALICE, NULL, err, ADD_ROW(&row[2])) == -UPP_ELIMIT);
     return 0;
@@ -183,19 +183,19 @@ TEST(blobs_name_the_change_that_failed)
 /* Lists give whole rows, and their limit is one on whole rows. */
 static WEFT_SUSPENDS int ranges(struct test_store *t, struct upp_err *err)
 {
-    UPP_CLEANUP(wb_arena_done) struct wb_arena a    = WB_ARENA(64 << 20);
-    struct wl_node                             node = test_node(7);
-    struct wl_rows                             rows;
+    UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64 << 20);
+    struct wl_node node = test_node(7);
+    struct wl_rows rows;
     TRY(COMMIT(S, ALICE, NULL, err, ADD_NODE(&node)));
     for (uint32_t i = 0; i < 8; i++) {
         struct wl_row row = test_row(7, wl_pos(i, 0), 1, "");
-        row.body          = JSON(&a, "a", 100 * KIB);
+        row.body = JSON(&a, "a", 100 * KIB);
         TRY(wb_arena_check(&a, err));
         TRY(COMMIT(S, ALICE, NULL, err, ADD_ROW(&row)));
     }
     for (size_t max = 1; max < 900 * KIB; max += 50 * KIB) {
         struct wl_range range = {.node = 7, .to = UINT64_MAX, .max_bytes = max};
-        size_t          want  = WB_MIN(WB_MAX(max / (100 * KIB + 4), (size_t)1), (size_t)8);
+        size_t want = WB_MIN(WB_MAX(max / (100 * KIB + 4), (size_t)1), (size_t)8);
         TRY(O->rows(S, &ALICE, &range, &a, &rows, err));
         test_note("%zu bytes: %zu rows, more %d", max, rows.n, rows.more);
         FAIL_UNLESS(rows.n == want && rows.more == (want < 8));
@@ -204,11 +204,11 @@ static WEFT_SUSPENDS int ranges(struct test_store *t, struct upp_err *err)
     }
     /* What is not given out takes no room. */
     UPP_CLEANUP(wb_arena_done) struct wb_arena small = WB_ARENA(190 * KIB);
-    struct wl_range                            range = {.node = 7, .to = UINT64_MAX, .max_bytes = 120 * KIB};
+    struct wl_range range = {.node = 7, .to = UINT64_MAX, .max_bytes = 120 * KIB};
     TRY(O->rows(S, &ALICE, &range, &small, &rows, err));
     FAIL_UNLESS(rows.n == 1 && rows.more);
-    struct wl_followed                        *p;
-    size_t                                     n;
+    struct wl_followed *p;
+    size_t n;
     UPP_CLEANUP(wb_arena_done) struct wb_arena other = WB_ARENA(220 * KIB);
     TRY(O->follow(S, 0, 256, 120 * KIB, &other, &p, &n, err));
     FAIL_UNLESS(n == 1 && p[0].row.body.n == 100 * KIB + 4 && !(p[0].row.format & WL_FORMAT_CUT));
@@ -223,8 +223,8 @@ TEST(blobs_count_whole_rows_in_a_range)
 /* More values than a commit can refer to: the rest stays in the row. */
 static WEFT_SUSPENDS int many(struct test_store *t, struct upp_err *err)
 {
-    UPP_CLEANUP(wb_arena_done) struct wb_arena a    = WB_ARENA(64 << 20);
-    struct wl_node                             node = test_node(7);
+    UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64 << 20);
+    struct wl_node node = test_node(7);
     enum { N = 600, EACH = 16 * KIB };
     char *p = wb_arena_alloc(&a, N * (EACH + 3) + 2, 1), *to = p;
     TRY(wb_arena_check(&a, err));
@@ -239,7 +239,7 @@ static WEFT_SUSPENDS int many(struct test_store *t, struct upp_err *err)
         *to++ = i + 1 < N ? ',' : ']';
     }
     struct wl_row row = test_row(7, 0, 1, ""), x;
-    row.body          = wb_str(p, (size_t)(to - p));
+    row.body = wb_str(p, (size_t)(to - p));
     TRY(COMMIT(S, ALICE, NULL, err, ADD_NODE(&node), ADD_ROW(&row)));
     TRY(reads_as(S, &row, err));
     if (over_plain(t)) {
@@ -259,7 +259,7 @@ TEST_WITH(blobs_of_a_commit_are_limited, .no_torture = "the same calls as with f
 
 static struct {
     struct upp_hooks before;
-    int64_t          wall_ms;
+    int64_t wall_ms;
 } clock_now;
 
 static int64_t wall_ns(void)
@@ -276,16 +276,16 @@ static void clock_back(int *unused)
 
 static WEFT_SUSPENDS int sweeps(struct test_store *t, struct upp_err *err)
 {
-    UPP_CLEANUP(wb_arena_done) struct wb_arena a    = WB_ARENA(4 << 20);
-    struct wl_node                             node = test_node(7);
+    UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(4 << 20);
+    struct wl_node node = test_node(7);
     struct wl_row row[] = {test_row(7, wl_pos(0, 0), 1, ""), test_row(7, wl_pos(1, 0), 1, "")}, set = row[0];
-    size_t        n;
+    size_t n;
     if (!over_plain(t))
         return 0;
     clock_now.wall_ms = 1000;
-    row[0].body       = JSON(&a, "ab", 20 * KIB, 20 * KIB);
-    row[1].body       = JSON(&a, "bc", 20 * KIB, 20 * KIB);
-    set.body          = JSON(&a, "dc", 20 * KIB, 20 * KIB);
+    row[0].body = JSON(&a, "ab", 20 * KIB, 20 * KIB);
+    row[1].body = JSON(&a, "bc", 20 * KIB, 20 * KIB);
+    set.body = JSON(&a, "dc", 20 * KIB, 20 * KIB);
     TRY(wb_arena_check(&a, err));
     TRY(COMMIT(S, ALICE, NULL, err, ADD_NODE(&node), ADD_ROW(&row[0]), ADD_ROW(&row[1])));
     TRY(COMMIT(S, EVE, NULL, err, ADD_NODE(&node), ADD_ROW(&row[0])));
@@ -309,16 +309,16 @@ static WEFT_SUSPENDS int sweeps(struct test_store *t, struct upp_err *err)
     TRY(wb_arena_check(&a, err));
     TRY(COMMIT(S, ALICE, NULL, err, SET_ROW(&set)));
     TRY(reads_as(S, &set, err));
-    set.body          = UPP_STR("{}");
+    set.body = UPP_STR("{}");
     clock_now.wall_ms = 3000;
     TRY(COMMIT(S, ALICE, NULL, err, SET_ROW(&set)));
     TRY(reads_as(S, &set, err));
     TRY(COMMIT(S, ALICE, NULL, err, DROP_NODE(&node)));
     TRY(ws_blobs_sweep(S, 3001 + HOUR, &n, err));
     FAIL_UNLESS(n == 4); /* a, b, c, d; of the other tenant nothing */
-    row[0].pos                                   = 0;
+    row[0].pos = 0;
     UPP_CLEANUP(wb_arena_done) struct wb_arena b = WB_ARENA(4 << 20);
-    struct wl_row                              x;
+    struct wl_row x;
     TRY(one_row(S, &EVE, 7, 0, &b, &x, err));
     FAIL_UNLESS(wb_str_eq(x.body, row[0].body));
     return 0;
@@ -326,9 +326,9 @@ static WEFT_SUSPENDS int sweeps(struct test_store *t, struct upp_err *err)
 
 TEST(blobs_are_swept_when_nothing_refers_to_them)
 {
-    clock_now.before                 = *wb_hooks();
-    struct upp_hooks table           = clock_now.before;
-    table.wall_ns                    = wall_ns;
+    clock_now.before = *wb_hooks();
+    struct upp_hooks table = clock_now.before;
+    table.wall_ns = wall_ns;
     UPP_CLEANUP(clock_back) int undo = 0;
     CHECK(upp_global_init(&table, NULL) == 0);
     CHECK(test_each_store(sweeps, NULL));
@@ -338,10 +338,10 @@ TEST(blobs_are_swept_when_nothing_refers_to_them)
 /* ---- A store below that does as a test says ---------------------------------------------------------------- */
 
 struct meddler {
-    struct wl_store   store;           /* first */
-    struct weft__sim *sim;             /* each call takes a while; NULL: none does */
-    unsigned          calls, fails_at; /* the n-th call fails; 0: none */
-    unsigned          sweeps;          /* what is loose goes before each of so many commits with references */
+    struct wl_store store;    /* first */
+    struct weft__sim *sim;    /* each call takes a while; NULL: none does */
+    unsigned calls, fails_at; /* the n-th call fails; 0: none */
+    unsigned sweeps;          /* what is loose goes before each of so many commits with references */
 };
 
 static WEFT_SUSPENDS int meddle(struct wl_store *s, struct upp_err *err)
@@ -392,13 +392,13 @@ static WEFT_SUSPENDS void md_close(struct wl_store *s)
 }
 
 static const struct wl_store_ops meddler_ops = {
-    .size   = sizeof meddler_ops,
-    .name   = "meddler",
+    .size = sizeof meddler_ops,
+    .name = "meddler",
     .commit = md_commit,
-    .rows   = md_rows,
-    .get    = md_get,
-    .list   = md_list,
-    .close  = md_close,
+    .rows = md_rows,
+    .get = md_get,
+    .list = md_list,
+    .close = md_close,
 };
 
 static WEFT_SUSPENDS void closep(struct wl_store **s)
@@ -420,19 +420,19 @@ static WEFT_SUSPENDS int every_call_fails(void *arg, struct upp_err *err)
 {
     (void)arg;
     for (unsigned at = 1;; at++) {
-        struct meddler                             m     = {0}; /* before what is closed through it */
-        UPP_CLEANUP(closep) struct wl_store       *below = NULL;
-        UPP_CLEANUP(closep) struct wl_store       *top   = NULL;
-        UPP_CLEANUP(wb_arena_done) struct wb_arena a     = WB_ARENA(8 << 20);
-        struct wl_node                             node  = test_node(7);
-        struct wl_row                              row   = test_row(7, 0, 1, "");
-        struct wl_rows                             rows;
+        struct meddler m = {0}; /* before what is closed through it */
+        UPP_CLEANUP(closep) struct wl_store *below = NULL;
+        UPP_CLEANUP(closep) struct wl_store *top = NULL;
+        UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(8 << 20);
+        struct wl_node node = test_node(7);
+        struct wl_row row = test_row(7, 0, 1, "");
+        struct wl_rows rows;
         TRY(build(&m, &below, &top, err));
         row.body = JSON(&a, "abc", 20 * KIB, 600 * KIB, 20 * KIB);
         TRY(wb_arena_check(&a, err));
         TRY(COMMIT(top, ALICE, NULL, err, ADD_NODE(&node)));
         m.fails_at = m.calls + at;
-        int r      = COMMIT(top, ALICE, NULL, err, ADD_ROW(&row));
+        int r = COMMIT(top, ALICE, NULL, err, ADD_ROW(&row));
         FAIL_UNLESS(r == 0 || r == -UPP_ESTORE || r == -UPP_ENOMEM);
         if (r >= 0) {
             FAIL_UNLESS(at > 4);
@@ -457,12 +457,12 @@ TEST(blobs_survive_each_failure_below)
 static WEFT_SUSPENDS int swept_between(void *arg, struct upp_err *err)
 {
     (void)arg;
-    struct meddler                             m     = {0}; /* before what is closed through it */
-    UPP_CLEANUP(closep) struct wl_store       *below = NULL;
-    UPP_CLEANUP(closep) struct wl_store       *top   = NULL;
-    UPP_CLEANUP(wb_arena_done) struct wb_arena a     = WB_ARENA(8 << 20);
-    struct wl_node                             node  = test_node(7);
-    struct wl_row                              row   = test_row(7, 0, 1, "");
+    struct meddler m = {0}; /* before what is closed through it */
+    UPP_CLEANUP(closep) struct wl_store *below = NULL;
+    UPP_CLEANUP(closep) struct wl_store *top = NULL;
+    UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(8 << 20);
+    struct wl_node node = test_node(7);
+    struct wl_row row = test_row(7, 0, 1, "");
     TRY(build(&m, &below, &top, err));
     row.body = JSON(&a, "abc", 20 * KIB, 600 * KIB, 20 * KIB);
     TRY(wb_arena_check(&a, err));
@@ -470,7 +470,7 @@ static WEFT_SUSPENDS int swept_between(void *arg, struct upp_err *err)
     TRY(COMMIT(top, ALICE, NULL, err, ADD_NODE(&node), ADD_ROW(&row)));
     TRY(reads_as(top, &row, err));
     m.sweeps = 1000; /* and again, for ever */
-    row.pos  = wl_pos(1, 0);
+    row.pos = wl_pos(1, 0);
     row.body = JSON(&a, "d", 20 * KIB);
     TRY(wb_arena_check(&a, err));
     FAIL_UNLESS(COMMIT(top, ALICE, NULL, err, ADD_ROW(&row)) == -UPP_ESTORE);
@@ -491,21 +491,21 @@ enum { WRITERS = 4, ROUNDS = 25 };
 
 struct race {
     struct weft__sim *sim;
-    struct meddler    m;
-    struct wl_store  *below, *top;
-    unsigned          writing, next;
-    size_t            swept;
+    struct meddler m;
+    struct wl_store *below, *top;
+    unsigned writing, next;
+    size_t swept;
 };
 
 /* Rows with values that the others write too, set again and again, so that they come and go. */
 static WEFT_SUSPENDS int racing(struct race *x, struct upp_err *err)
 {
-    struct wl_node                             node = test_node(++x->next);
-    UPP_CLEANUP(wb_arena_done) struct wb_arena a    = WB_ARENA(64 << 20);
+    struct wl_node node = test_node(++x->next);
+    UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64 << 20);
     TRY(COMMIT(x->top, ALICE, NULL, err, ADD_NODE(&node)));
     for (unsigned i = 0; i < ROUNDS; i++) {
-        struct wl_row row        = test_row(node.key, 0, 1, "");
-        char          letters[2] = {(char)('a' + weft__sim_below(x->sim, 3)), (char)('a' + weft__sim_below(x->sim, 3))};
+        struct wl_row row = test_row(node.key, 0, 1, "");
+        char letters[2] = {(char)('a' + weft__sim_below(x->sim, 3)), (char)('a' + weft__sim_below(x->sim, 3))};
         wb_arena_reset(&a);
         row.body = JSON(&a, letters, 20 * KIB, 300 * KIB);
         TRY(wb_arena_check(&a, err));
@@ -518,14 +518,14 @@ static WEFT_SUSPENDS int racing(struct race *x, struct upp_err *err)
 static WEFT_SUSPENDS int racer(void *arg, struct upp_err *err)
 {
     struct race *x = arg;
-    int          r = racing(x, err);
+    int r = racing(x, err);
     x->writing--;
     return r;
 }
 
 static WEFT_SUSPENDS int race(void *arg, struct upp_err *err)
 {
-    struct race                                    *x     = arg;
+    struct race *x = arg;
     UPP_CLEANUP(weft_scope_close) struct weft_scope scope = {0};
     for (unsigned i = 0; i < WRITERS; i++) {
         TRY(weft_scope_spawn(&scope, "racer", racer, x, NULL, err));
@@ -543,7 +543,7 @@ static WEFT_SUSPENDS int race(void *arg, struct upp_err *err)
 static WEFT_SUSPENDS int one_race(void *arg, struct upp_err *err)
 {
     struct race *x = arg;
-    int          r = build(&x->m, &x->below, &x->top, err);
+    int r = build(&x->m, &x->below, &x->top, err);
     if (r >= 0)
         r = race(x, err);
     closep(&x->top);
@@ -554,14 +554,14 @@ static WEFT_SUSPENDS int one_race(void *arg, struct upp_err *err)
 TEST_WITH(blobs_race_the_sweep, .no_torture = "its faults are those of blobs_survive_each_failure_below")
 {
     const uint64_t seeds = test_times("WEFT_SEEDS", 40);
-    uint64_t       swept = 0;
+    uint64_t swept = 0;
     for (uint64_t seed = 1; seed <= seeds; seed++) {
         UPP_CLEANUP(weft__sim_closep) struct weft__sim *sim = NULL;
-        struct upp_err                                  err = {0};
-        struct race                                     x   = {0};
+        struct upp_err err = {0};
+        struct race x = {0};
         CHECK(weft__sim_open(UPP_OPTS(weft__sim_opts, .seed = seed), &sim, &err) == 0);
         x.sim = x.m.sim = sim;
-        int r           = weft_loop_run(weft__sim_loop(sim, 0), "race", one_race, &x, &err);
+        int r = weft_loop_run(weft__sim_loop(sim, 0), "race", one_race, &x, &err);
         test_note("seed %llu: %d %s", (unsigned long long)seed, r, err.msg);
         CHECK(r == 0);
         swept += x.swept;
@@ -575,8 +575,8 @@ enum { POOL = 40 };
 
 struct lot {
     struct wb_arena a;
-    struct upp_str  pool[POOL];
-    uint64_t        random;
+    struct upp_str pool[POOL];
+    uint64_t random;
 };
 
 static uint64_t below(struct lot *l, uint64_t n)
@@ -590,7 +590,7 @@ static bool fill_pool(struct lot *l)
 {
     for (size_t i = 0; i < POOL; i++) {
         size_t n = i % 8 ? 15 * KIB + below(l, 20 * KIB) : 200 * KIB + below(l, 400 * KIB);
-        char  *p = wb_arena_alloc(&l->a, n, 1);
+        char *p = wb_arena_alloc(&l->a, n, 1);
         if (!p)
             return false;
         for (size_t k = 0; k < n; k++)
@@ -621,16 +621,16 @@ static void make_row(struct lot *l, uint32_t i, struct wb_buf *b, struct wl_row 
 
 static WEFT_SUSPENDS int lots(struct test_store *t, struct upp_err *err)
 {
-    struct lot                            *l     = t->arg;
-    UPP_CLEANUP(wb_buf_done) struct wb_buf b     = WB_BUF(8 << 20);
-    struct wl_node                         node  = test_node(7);
-    uint64_t                               bytes = 0;
+    struct lot *l = t->arg;
+    UPP_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(8 << 20);
+    struct wl_node node = test_node(7);
+    uint64_t bytes = 0;
     if (!over_plain(t))
         return 0;
     TRY(COMMIT(S, ALICE, NULL, err, ADD_NODE(&node)));
     const uint32_t all = test_share() == 1 ? 10000 : 1250;
     for (uint32_t i = 0; i < all; i++) {
-        struct wl_row    row;
+        struct wl_row row;
         struct wl_change c = {.kind = WL_ADD_ROW, .row = &row};
         make_row(l, i, &b, &row);
         struct wl_commit commit = {.owner = ALICE, .changes = &c, .n = 1};
@@ -639,7 +639,7 @@ static WEFT_SUSPENDS int lots(struct test_store *t, struct upp_err *err)
     }
     for (uint32_t i = 0; i < all;) {
         UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64 << 20);
-        struct wl_rows                             rows;
+        struct wl_rows rows;
         struct wl_range range = {.node = 7, .from = wl_pos(i, 0), .to = UINT64_MAX, .max_bytes = 4 << 20};
         TRY(O->rows(S, &ALICE, &range, &a, &rows, err));
         FAIL_UNLESS(rows.n && rows.more == (i + rows.n < all));
@@ -659,8 +659,8 @@ static WEFT_SUSPENDS int lots(struct test_store *t, struct upp_err *err)
 
 TEST_WITH(blobs_of_ten_thousand_rows, .no_torture = "the calls of the others, very often")
 {
-    struct lot l  = {.a = WB_ARENA(32 << 20), .random = 7};
-    bool       ok = fill_pool(&l) && test_each_store(lots, &l);
+    struct lot l = {.a = WB_ARENA(32 << 20), .random = 7};
+    bool ok = fill_pool(&l) && test_each_store(lots, &l);
     wb_arena_done(&l.a);
     CHECK(ok);
 }

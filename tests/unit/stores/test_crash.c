@@ -13,19 +13,19 @@ enum { WRITERS = 4, COMMITS = 24, BODY = 3000 };
 
 /* What the writers know. Each appends to two nodes at once, so that a half commit shows. */
 struct ledger {
-    struct disk      *disk;
+    struct disk *disk;
     struct weft__sim *sim;
-    struct wl_store  *s;
-    uint32_t          given[WRITERS], acked[WRITERS]; /* commits */
-    uint32_t          durable[WRITERS];               /* that nothing may lose any more */
-    uint64_t          crash_in;
-    bool              early, opened; /* early: power may go while the store is opened */
-    unsigned          refused_after;
+    struct wl_store *s;
+    uint32_t given[WRITERS], acked[WRITERS]; /* commits */
+    uint32_t durable[WRITERS];               /* that nothing may lose any more */
+    uint64_t crash_in;
+    bool early, opened; /* early: power may go while the store is opened */
+    unsigned refused_after;
 };
 
 struct writer {
     struct ledger *l;
-    unsigned       k;
+    unsigned k;
 };
 
 static uint64_t node_a(unsigned k)
@@ -49,12 +49,12 @@ static struct upp_str body_of(char *to, unsigned k, uint32_t i)
 
 WEFT_SUSPENDS static int write_one(struct ledger *l, unsigned k, struct upp_err *err)
 {
-    char             text[BODY];
-    uint32_t         i = l->given[k], before[WRITERS];
-    struct wl_row    a = test_row(node_a(k), wl_pos(i, 0), 1, ""), b = test_row(node_b(k), wl_pos(i, 0), 1, "");
+    char text[BODY];
+    uint32_t i = l->given[k], before[WRITERS];
+    struct wl_row a = test_row(node_a(k), wl_pos(i, 0), 1, ""), b = test_row(node_b(k), wl_pos(i, 0), 1, "");
     struct wl_change changes[] = {ADD_ROW(&a), ADD_ROW(&b)};
-    struct wl_commit c         = {
-                .owner = ALICE, .changes = changes, .n = 2, .flags = weft__sim_below(l->sim, 3) ? WL_SYNCED : 0};
+    struct wl_commit c = {
+        .owner = ALICE, .changes = changes, .n = 2, .flags = weft__sim_below(l->sim, 3) ? WL_SYNCED : 0};
     a.body = body_of(text, k, i);
     b.body = wb_str(a.body.p, 20);
     memcpy(before, l->acked, sizeof before);
@@ -72,11 +72,11 @@ WEFT_SUSPENDS static int write_one(struct ledger *l, unsigned k, struct upp_err 
 /* One that cannot be: it must fail alone, whatever it shares a transaction with. */
 WEFT_SUSPENDS static int write_wrong(struct ledger *l, unsigned k, struct upp_err *err)
 {
-    struct wl_row a            = test_row(node_a(k), wl_pos(l->given[k], 0), 1, "wrong"),
-                  b            = test_row(node_b(k), wl_pos(l->given[k] + 7, 0), 1, "wrong");
+    struct wl_row a = test_row(node_a(k), wl_pos(l->given[k], 0), 1, "wrong"),
+                  b = test_row(node_b(k), wl_pos(l->given[k] + 7, 0), 1, "wrong");
     struct wl_change changes[] = {ADD_ROW(&a), ADD_ROW(&b)};
-    struct wl_commit c         = {.owner = ALICE, .changes = changes, .n = 2, .flags = WL_SYNCED};
-    int              r         = l->s->ops->commit(l->s, &c, err);
+    struct wl_commit c = {.owner = ALICE, .changes = changes, .n = 2, .flags = WL_SYNCED};
+    int r = l->s->ops->commit(l->s, &c, err);
     FAIL_UNLESS(r < 0);
     return r == -UPP_EBUSY ? 0 : r;
 }
@@ -85,7 +85,7 @@ WEFT_SUSPENDS static int writer(void *arg, struct upp_err *err)
 {
     struct writer *w = arg;
     struct ledger *l = w->l;
-    int            r = 0;
+    int r = 0;
     for (uint32_t i = 0; i < COMMITS && r >= 0; i++) {
         r = weft__sim_below(l->sim, 8) ? write_one(l, w->k, err) : write_wrong(l, w->k, err);
         if (r >= 0 && weft__sim_below(l->sim, 4) == 0)
@@ -99,12 +99,12 @@ WEFT_SUSPENDS static int count_rows(struct ledger *l, uint64_t node, unsigned k,
                                     struct upp_err *err)
 {
     UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(16 << 20);
-    struct wl_rows                             rows;
+    struct wl_rows rows;
     struct wl_range r = {.node = node, .to = UINT64_MAX, .max_rows = 10000, .max_bytes = 8 << 20};
     TRY(l->s->ops->rows(l->s, &ALICE, &r, &a, &rows, err));
     FAIL_UNLESS(!rows.more);
     for (uint32_t i = 0; i < rows.n; i++) {
-        char           text[BODY];
+        char text[BODY];
         struct upp_str want = body_of(text, k, i);
         FAIL_UNLESS(rows.p[i].pos == wl_pos(i, 0));
         FAIL_UNLESS(wb_str_eq(rows.p[i].body, whole ? want : wb_str(want.p, 20)));
@@ -140,9 +140,9 @@ WEFT_SUSPENDS static int make_nodes(struct ledger *l, struct upp_err *err)
 
 WEFT_SUSPENDS static int session(struct ledger *l, struct upp_err *err)
 {
-    struct writer                                   w[WRITERS]; /* outlives the scope */
+    struct writer w[WRITERS]; /* outlives the scope */
     UPP_CLEANUP(weft_scope_close) struct weft_scope all = {.flags = WEFT_SCOPE_ISOLATED};
-    int                                             r   = make_nodes(l, err);
+    int r = make_nodes(l, err);
     if (r >= 0)
         r = verify(l, err);
     if (r < 0)
@@ -150,7 +150,7 @@ WEFT_SUSPENDS static int session(struct ledger *l, struct upp_err *err)
     disk_crash_after(l->disk, l->crash_in);
     for (unsigned k = 0; k < WRITERS && r >= 0; k++) {
         w[k] = (struct writer){l, k};
-        r    = weft_scope_spawn(&all, "writer", writer, &w[k], NULL, err);
+        r = weft_scope_spawn(&all, "writer", writer, &w[k], NULL, err);
     }
     return r < 0 ? r : weft_scope_join(&all, err);
 }
@@ -172,9 +172,9 @@ WEFT_SUSPENDS static int life(void *arg, struct upp_err *err)
 
 static bool intact(struct disk *d)
 {
-    sqlite3      *db = NULL;
+    sqlite3 *db = NULL;
     sqlite3_stmt *st = NULL;
-    bool          ok = sqlite3_open_v2("weft.db", &db, SQLITE_OPEN_READWRITE, disk_name(d)) == SQLITE_OK &&
+    bool ok = sqlite3_open_v2("weft.db", &db, SQLITE_OPEN_READWRITE, disk_name(d)) == SQLITE_OK &&
               sqlite3_prepare_v2(db, "PRAGMA integrity_check", -1, &st, NULL) == SQLITE_OK &&
               sqlite3_step(st) == SQLITE_ROW && strcmp((const char *)sqlite3_column_text(st, 0), "ok") == 0;
     (void)sqlite3_finalize(st);
@@ -185,19 +185,19 @@ static bool intact(struct disk *d)
 /* Lives of one disk, one after the other, each ended by a loss of power. */
 static bool lives(uint64_t seed, unsigned n)
 {
-    struct ledger l  = {.disk = disk_new(seed)};
-    bool          ok = true;
+    struct ledger l = {.disk = disk_new(seed)};
+    bool ok = true;
     for (unsigned i = 0; i < n && ok; i++) {
-        UPP_CLEANUP(weft__sim_closep) struct weft__sim *w   = NULL;
-        struct upp_err                                  err = {0};
+        UPP_CLEANUP(weft__sim_closep) struct weft__sim *w = NULL;
+        struct upp_err err = {0};
         ok = EXPECT(weft__sim_open(UPP_OPTS(weft__sim_opts, .seed = seed * 1000 + i), &w, &err) == 0);
         if (!ok)
             break;
-        l.sim      = w;
-        l.s        = NULL;
+        l.sim = w;
+        l.s = NULL;
         l.crash_in = 1 + weft__sim_below(w, 400);
-        l.early    = i + 1 < n && weft__sim_below(w, 4) == 0;
-        int r      = weft_loop_run(weft__sim_loop(w, 0), "life", life, &l, &err);
+        l.early = i + 1 < n && weft__sim_below(w, 4) == 0;
+        int r = weft_loop_run(weft__sim_loop(w, 0), "life", life, &l, &err);
         test_note("seed %llu, life %u: %d %s", (unsigned long long)seed, i, r, err.msg);
         ok = EXPECT(r >= 0);
         disk_crash(l.disk);

@@ -22,11 +22,11 @@ static bool is(struct upp_str s, const char *want)
 
 static struct wl_thread thread_of(uint32_t family, uint64_t n)
 {
-    return (struct wl_thread){.id         = test_family_uuid(family, n),
-                              .tree       = test_family_uuid(family, 1),
-                              .head       = test_family_node(family, 1).key,
-                              .kind       = WL_MAIN,
-                              .version    = 1,
+    return (struct wl_thread){.id = test_family_uuid(family, n),
+                              .tree = test_family_uuid(family, 1),
+                              .head = test_family_node(family, 1).key,
+                              .kind = WL_MAIN,
+                              .version = 1,
                               .updated_ms = (int64_t)n};
 }
 
@@ -34,10 +34,10 @@ static struct wl_thread thread_of(uint32_t family, uint64_t n)
 
 WEFT_SUSPENDS static int columns(struct test_store *t, struct upp_err *err)
 {
-    UPP_CLEANUP(wb_arena_done) struct wb_arena a  = WB_ARENA(1 << 20);
-    struct wl_thread                           in = thread_of(F, 1), x;
+    UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 20);
+    struct wl_thread in = thread_of(F, 1), x;
     struct wm_run run = {.id = test_uuid(1), .thread = in.id, .version = 1, .status = WM_COMPLETED}, got;
-    in.at             = 1;
+    in.at = 1;
     TRY(COMMIT(S, ALICE, NULL, err, ADD_THREAD(&in), ADD_RUN(&run)));
     TRY(wl_get_thread(S, &ALICE, in.id, &a, &x, err));
     FAIL_UNLESS(x.at == 1 && wl_thread_length(&x, 7) == 0);
@@ -70,10 +70,10 @@ WEFT_SUSPENDS static int family_text(struct test_store *t, struct wl_owner o, ui
                                      struct wb_buf *out, struct upp_err *err)
 {
     UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 20);
-    struct wl_node                            *nodes;
-    struct wl_thread                          *threads;
-    size_t                                     n    = 1;
-    struct wb_uuid                             from = none;
+    struct wl_node *nodes;
+    struct wl_thread *threads;
+    size_t n = 1;
+    struct wb_uuid from = none;
     wb_buf_clear(out);
     for (unsigned i = 0; n && i < 100; i++) {
         TRY(wl_list_family_nodes(S, &o, family, from, page, &a, &nodes, &n, err));
@@ -87,7 +87,7 @@ WEFT_SUSPENDS static int family_text(struct test_store *t, struct wl_owner o, ui
     }
     wb_buf_addf(out, "|");
     from = none;
-    n    = 1;
+    n = 1;
     for (unsigned i = 0; n && i < 100; i++) {
         TRY(wl_list_family_threads(S, &o, family, from, page, &a, &threads, &n, err));
         for (size_t k = 0; k < n; k++) {
@@ -101,11 +101,11 @@ WEFT_SUSPENDS static int family_text(struct test_store *t, struct wl_owner o, ui
 
 WEFT_SUSPENDS static int families(struct test_store *t, struct upp_err *err)
 {
-    static const uint32_t                  all[] = {0, 1, 0x7fffffff, 0x80000000, F, UINT32_MAX};
-    UPP_CLEANUP(wb_buf_done) struct wb_buf text  = WB_BUF(1 << 16);
+    static const uint32_t all[] = {0, 1, 0x7fffffff, 0x80000000, F, UINT32_MAX};
+    UPP_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(1 << 16);
     for (size_t i = 0; i < WB_LEN(all); i++) {
         for (uint64_t k = 1; k <= 3; k++) {
-            struct wl_node   n = test_family_node(all[i], k * 16);
+            struct wl_node n = test_family_node(all[i], k * 16);
             struct wl_thread x = thread_of(all[i], k * 16);
             TRY(COMMIT(S, k == 2 ? BOB : ALICE, NULL, err, ADD_NODE(&n), ADD_THREAD(&x)));
         }
@@ -113,7 +113,7 @@ WEFT_SUSPENDS static int families(struct test_store *t, struct upp_err *err)
     /* Strays: of ids before, between and behind all others. */
     static const uint32_t of[] = {0x00000002, 0x7ffffffe, 0x80000003, 0xfffffffe};
     for (size_t i = 0; i < WB_LEN(of); i++) {
-        struct wl_node   n = test_family_node(of[i], i + 1);
+        struct wl_node n = test_family_node(of[i], i + 1);
         struct wl_thread x = thread_of(of[i], i + 1);
         n.tree = x.tree = test_family_uuid(F, 1);
         TRY(COMMIT(S, ALICE, NULL, err, ADD_NODE(&n), ADD_THREAD(&x)));
@@ -136,7 +136,7 @@ WEFT_SUSPENDS static int families(struct test_store *t, struct upp_err *err)
 
     /* What changes stays in its place, and what is dropped leaves it. */
     struct wl_thread x = thread_of(0x00000002, 1);
-    x.updated_ms       = 99;
+    x.updated_ms = 99;
     TRY(COMMIT(S, ALICE, NULL, err, SET_THREAD(&x)));
     x.version = 2;
     TRY(family_text(t, ALICE, F, 3, &text, err));
@@ -159,7 +159,7 @@ WEFT_SUSPENDS static int one_node(struct test_store *t, struct wl_owner o, struc
                                   struct upp_err *err)
 {
     struct wl_node *p;
-    size_t          n;
+    size_t n;
     TRY(wl_list_family_nodes(S, &o, F, none, 1, a, &p, &n, err));
     FAIL_UNLESS(n == 1);
     *ret = p[0];
@@ -168,11 +168,11 @@ WEFT_SUSPENDS static int one_node(struct test_store *t, struct wl_owner o, struc
 
 WEFT_SUSPENDS static int branches(struct test_store *t, struct upp_err *err)
 {
-    UPP_CLEANUP(wb_arena_done) struct wb_arena a  = WB_ARENA(1 << 20);
-    struct wl_node                             in = test_family_node(F, 1), x;
-    in.name                                       = UPP_STR("main");
-    in.origin                                     = UPP_STR("{\"id\":7}");
-    in.parent_length                              = 5;
+    UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 20);
+    struct wl_node in = test_family_node(F, 1), x;
+    in.name = UPP_STR("main");
+    in.origin = UPP_STR("{\"id\":7}");
+    in.parent_length = 5;
     TRY(COMMIT(S, ALICE, NULL, err, ADD_NODE(&in)));
     TRY(one_node(t, ALICE, &a, &x, err));
     FAIL_UNLESS(is(x.name, "main") && is(x.metadata, NULL) && is(x.origin, "{\"id\":7}") && x.parent_length == 5);
@@ -185,7 +185,7 @@ WEFT_SUSPENDS static int branches(struct test_store *t, struct upp_err *err)
     TRY(one_node(t, ALICE, &a, &x, err));
     FAIL_UNLESS(is(x.name, NULL) && is(x.metadata, "{\"a\":1}") && is(x.origin, "{\"id\":7}") && x.parent_length == 5);
     to.metadata = (struct upp_str){NULL, 0};
-    to.name     = UPP_STR("");
+    to.name = UPP_STR("");
     TRY(COMMIT(S, ALICE, NULL, err, SET_NODE(&to)));
     TRY(one_node(t, ALICE, &a, &x, err));
     FAIL_UNLESS(is(x.name, "") && is(x.metadata, NULL));
@@ -195,7 +195,7 @@ WEFT_SUSPENDS static int branches(struct test_store *t, struct upp_err *err)
     FAIL_UNLESS(COMMIT(S, ALICE, NULL, err, SET_NODE(&to)) == -UPP_ENOTFOUND);
     to.key = 0;
     FAIL_UNLESS(COMMIT(S, ALICE, NULL, err, SET_NODE(&to)) == -UPP_EINVALID);
-    to.key    = in.key;
+    to.key = in.key;
     to.name.n = WS_TEXT_MAX + 1;
     FAIL_UNLESS(COMMIT(S, ALICE, NULL, err, SET_NODE(&to)) == -UPP_ELIMIT);
 
@@ -220,15 +220,15 @@ TEST(store_branches_have_names)
 WEFT_SUSPENDS static int sets_rows(struct test_store *t, struct upp_err *err)
 {
     UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 20);
-    struct wl_node                             n = test_family_node(F, 1);
-    struct wl_rows                             rows;
+    struct wl_node n = test_family_node(F, 1);
+    struct wl_rows rows;
     struct wl_row in[] = {test_row(n.key, 0, 2, "first"), test_row(n.key, wl_pos(2, 0), 0, "second")};
-    in[0].run          = test_uuid(4);
-    in[0].tape         = UPP_STR("tape");
+    in[0].run = test_uuid(4);
+    in[0].tape = UPP_STR("tape");
     TRY(COMMIT(S, ALICE, NULL, err, ADD_NODE(&n), ADD_ROW(&in[0]), ADD_ROW(&in[1])));
     struct wl_row to = test_row(n.key, 0, 77, "another text"); /* that is longer */
-    to.format        = 9;
-    to.run           = test_uuid(5);
+    to.format = 9;
+    to.run = test_uuid(5);
     TRY(COMMIT(S, ALICE, NULL, err, SET_ROW(&to)));
     TRY(O->rows(S, &ALICE, &(struct wl_range){.node = n.key, .to = UINT64_MAX}, &a, &rows, err));
     FAIL_UNLESS(rows.n == 2 && rows.p[0].n_entries == 2 && wb_uuid_eq(rows.p[0].run, test_uuid(4)));
@@ -260,15 +260,15 @@ TEST(store_rows_change_in_place)
 
 WEFT_SUSPENDS static int drops_nodes(struct test_store *t, struct upp_err *err)
 {
-    UPP_CLEANUP(wb_arena_done) struct wb_arena a    = WB_ARENA(1 << 20);
-    struct wl_node                             root = test_family_node(F, 1), child = test_family_node(F, 2), x;
-    struct wl_node                             stray = test_family_node(3, 3);
-    struct wl_row  row = test_row(root.key, 0, 1, "text"), late = test_row(root.key, wl_pos(1, 0), 1, "late");
+    UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 20);
+    struct wl_node root = test_family_node(F, 1), child = test_family_node(F, 2), x;
+    struct wl_node stray = test_family_node(3, 3);
+    struct wl_row row = test_row(root.key, 0, 1, "text"), late = test_row(root.key, wl_pos(1, 0), 1, "late");
     struct wl_rows rows;
     struct wb_uuid run = test_uuid(5);
-    size_t         conflict;
+    size_t conflict;
     child.parent = stray.parent = root.key;
-    stray.tree                  = root.tree;
+    stray.tree = root.tree;
     TRY(COMMIT(S, ALICE, NULL, err, ADD_NODE(&root), ADD_ROW(&row), ADD_NODE(&child), ADD_NODE(&stray),
                HOLD(child.key, none, run)));
     FAIL_UNLESS(COMMIT(S, ALICE, &conflict, err, DROP_NODE(&root)) == -UPP_EBUSY && conflict == 0);
@@ -301,15 +301,15 @@ TEST(store_drops_nodes_that_nothing_needs)
 
 WEFT_SUSPENDS static int drops_threads(struct test_store *t, struct upp_err *err)
 {
-    UPP_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(1 << 20);
-    struct wl_thread                           one = thread_of(F, 1), two = thread_of(F, 2), x, *p;
-    struct wl_alias                            names[] = {
-                                   {WL_ALIAS_THREAD, UPP_STR("one"), one.id},
-                                   {WL_ALIAS_THREAD, UPP_STR("uno"), one.id},
-                                   {WL_ALIAS_THREAD, UPP_STR("two"), two.id},
+    UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 20);
+    struct wl_thread one = thread_of(F, 1), two = thread_of(F, 2), x, *p;
+    struct wl_alias names[] = {
+        {WL_ALIAS_THREAD, UPP_STR("one"), one.id},
+        {WL_ALIAS_THREAD, UPP_STR("uno"), one.id},
+        {WL_ALIAS_THREAD, UPP_STR("two"), two.id},
     };
     struct wb_uuid id;
-    size_t         n, conflict;
+    size_t n, conflict;
     TRY(COMMIT(S, ALICE, NULL, err, ADD_THREAD(&one), ADD_THREAD(&two), ADD_ALIAS(&names[0]), ADD_ALIAS(&names[2])));
     TRY(COMMIT(S, BOB, NULL, err, ADD_ALIAS(&names[1])));
     TRY(COMMIT(S, EVE, NULL, err, ADD_ALIAS(&names[0])));
@@ -347,14 +347,14 @@ TEST(store_drops_threads_with_their_aliases)
 WEFT_SUSPENDS static int drops_runs(struct test_store *t, struct upp_err *err)
 {
     UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 20);
-    struct wm_run                              x, *p, runs[5];
-    uint64_t                                  *numbers, after = 0;
-    size_t                                     n;
+    struct wm_run x, *p, runs[5];
+    uint64_t *numbers, after = 0;
+    size_t n;
     for (size_t i = 0; i < WB_LEN(runs); i++) {
-        runs[i] = (struct wm_run){.id         = test_uuid(i + 1),
-                                  .thread     = test_uuid(100),
-                                  .version    = 1,
-                                  .status     = i == 1 ? WM_RUNNING : WM_COMPLETED,
+        runs[i] = (struct wm_run){.id = test_uuid(i + 1),
+                                  .thread = test_uuid(100),
+                                  .version = 1,
+                                  .status = i == 1 ? WM_RUNNING : WM_COMPLETED,
                                   .created_ms = i == 2 ? INT64_MAX - 1 : (int64_t)i + 1};
         TRY(COMMIT(S, i == 3 ? BOB : ALICE, NULL, err, ADD_RUN(&runs[i])));
     }
@@ -401,15 +401,15 @@ TEST(store_drops_runs_that_have_ended)
 WEFT_SUSPENDS static int dump(struct test_store *t, struct wb_buf *out, struct upp_err *err)
 {
     UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(8 << 20);
-    struct wl_node                            *nodes;
-    struct wl_thread                          *threads;
-    struct wm_run                             *runs;
-    struct wl_value                           *values;
-    struct wl_blob_key                        *loose;
-    struct wl_rows                             rows;
-    struct wb_uuid                             id;
-    uint64_t                                  *numbers;
-    size_t                                     n;
+    struct wl_node *nodes;
+    struct wl_thread *threads;
+    struct wm_run *runs;
+    struct wl_value *values;
+    struct wl_blob_key *loose;
+    struct wl_rows rows;
+    struct wb_uuid id;
+    uint64_t *numbers;
+    size_t n;
     wb_buf_clear(out);
     TRY(wl_list_family_nodes(S, &ALICE, F, none, 100, &a, &nodes, &n, err));
     for (size_t i = 0; i < n; i++) {
@@ -438,7 +438,7 @@ WEFT_SUSPENDS static int dump(struct test_store *t, struct wb_buf *out, struct u
         wb_buf_addf(out, "value %.*s %.*s\n", UPP_FMT(values[i].name), UPP_FMT(values[i].bytes));
     for (unsigned char k = 1; k < 8; k++) {
         struct wl_piece piece;
-        int             r = wl_get_piece(S, &ALICE, &(struct wl_blob_key){{k}}, 0, &a, &piece, err);
+        int r = wl_get_piece(S, &ALICE, &(struct wl_blob_key){{k}}, 0, &a, &piece, err);
         FAIL_UNLESS(r >= 0 || r == -UPP_ENOTFOUND);
         if (r >= 0)
             wb_buf_addf(out, "blob %d %.*s\n", k, UPP_FMT(piece.bytes));
@@ -455,35 +455,35 @@ WEFT_SUSPENDS static int dump(struct test_store *t, struct wb_buf *out, struct u
 WEFT_SUSPENDS static int undoes(struct test_store *t, struct upp_err *err)
 {
     UPP_CLEANUP(wb_buf_done) struct wb_buf before = WB_BUF(1 << 16), after = WB_BUF(1 << 16);
-    struct wl_node   root = test_family_node(F, 1), leaf = test_family_node(F, 2), missing = {.key = 99};
-    struct wl_node   named = {.key = root.key, .name = UPP_STR("new")}, other = test_family_node(F, 3);
+    struct wl_node root = test_family_node(F, 1), leaf = test_family_node(F, 2), missing = {.key = 99};
+    struct wl_node named = {.key = root.key, .name = UPP_STR("new")}, other = test_family_node(F, 3);
     struct wl_thread one = thread_of(F, 1), two = thread_of(F, 2);
-    struct wl_row    row    = test_row(root.key, 0, 1, "old"),
-                  rows[2]   = {test_row(leaf.key, 0, 1, "a"), test_row(leaf.key, wl_pos(1, 0), 1, "b")};
-    struct wl_row new       = test_row(root.key, 0, 1, "new");
+    struct wl_row row = test_row(root.key, 0, 1, "old"),
+                  rows[2] = {test_row(leaf.key, 0, 1, "a"), test_row(leaf.key, wl_pos(1, 0), 1, "b")};
+    struct wl_row new = test_row(root.key, 0, 1, "new");
     struct wl_alias names[] = {{WL_ALIAS_THREAD, UPP_STR("one"), one.id}, {WL_ALIAS_THREAD, UPP_STR("two"), two.id}};
-    struct wl_value v[]     = {{UPP_STR("s"), UPP_STR("a"), UPP_STR("1")},
-                               {UPP_STR("s"), UPP_STR("b"), UPP_STR("2")},
-                               {UPP_STR("s"), UPP_STR("c"), UPP_STR("3")}};
-    struct wl_value anew    = {UPP_STR("s"), UPP_STR("a"), UPP_STR("other")};
-    static struct wl_piece  p[6]; /* frames are limited */
-    static struct wl_ref    ref[4];
+    struct wl_value v[] = {{UPP_STR("s"), UPP_STR("a"), UPP_STR("1")},
+                           {UPP_STR("s"), UPP_STR("b"), UPP_STR("2")},
+                           {UPP_STR("s"), UPP_STR("c"), UPP_STR("3")}};
+    struct wl_value anew = {UPP_STR("s"), UPP_STR("a"), UPP_STR("other")};
+    static struct wl_piece p[6]; /* frames are limited */
+    static struct wl_ref ref[4];
     static struct wl_thread set;
-    static struct wm_run    run, more;
-    run.id      = test_uuid(5);
-    run.thread  = one.id;
+    static struct wm_run run, more;
+    run.id = test_uuid(5);
+    run.thread = one.id;
     run.version = 1;
-    run.status  = WM_COMPLETED;
-    more        = run;
-    more.id     = test_uuid(6);
-    set         = two;
-    set.at      = 4;
+    run.status = WM_COMPLETED;
+    more = run;
+    more.id = test_uuid(6);
+    set = two;
+    set.at = 4;
     for (unsigned char i = 0; i < 6; i++)
         p[i] = (struct wl_piece){.key = {{(unsigned char)(i + 1)}}, .last = true, .bytes = UPP_STR("piece")};
-    ref[0]      = (struct wl_ref){.blob = p[0].key, .node = root.key};
-    ref[1]      = (struct wl_ref){.blob = p[1].key, .node = leaf.key};
-    ref[2]      = (struct wl_ref){.blob = p[1].key, .id = test_uuid(9)};
-    ref[3]      = (struct wl_ref){.blob = p[2].key, .id = test_uuid(9)};
+    ref[0] = (struct wl_ref){.blob = p[0].key, .node = root.key};
+    ref[1] = (struct wl_ref){.blob = p[1].key, .node = leaf.key};
+    ref[2] = (struct wl_ref){.blob = p[1].key, .id = test_uuid(9)};
+    ref[3] = (struct wl_ref){.blob = p[2].key, .id = test_uuid(9)};
     leaf.parent = root.key;
     leaf.origin = UPP_STR("far");
     TRY(COMMIT(S, ALICE, NULL, err, ADD_NODE(&root), ADD_NODE(&leaf), ADD_ROW(&row), ADD_ROW(&rows[0]),
@@ -500,13 +500,13 @@ WEFT_SUSPENDS static int undoes(struct test_store *t, struct upp_err *err)
         DROP_REF(&ref[2]),     DROP_BLOB(&p[1].key), NAME_BLOB(&p[3].key, &p[5].key),
         DROP_BLOB(&p[4].key),  ADD_ALIAS(&names[0]), NAME_BLOB(&p[5].key, &p[2].key),
     };
-    const size_t            n = WB_LEN(changes);
+    const size_t n = WB_LEN(changes);
     static struct wl_change fails[WB_LEN(changes) + 1];
     for (size_t k = 1; k <= n; k++) {
         memcpy(fails, changes, k * sizeof fails[0]);
-        fails[k]        = (struct wl_change)DROP_NODE(&missing);
+        fails[k] = (struct wl_change)DROP_NODE(&missing);
         size_t conflict = 0;
-        int    r        = test_commit(S, ALICE, fails, k + 1, &conflict, err);
+        int r = test_commit(S, ALICE, fails, k + 1, &conflict, err);
         test_note("%zu changes: %d %s", k, r, err->msg);
         FAIL_UNLESS(r == -UPP_ENOTFOUND);
         TRY(dump(t, &after, err));
@@ -542,16 +542,16 @@ TEST_WITH(store_undoes_whatever_it_changed, .seconds = 120)
 WEFT_SUSPENDS static int drops_the_newest(struct test_store *t, struct upp_err *err)
 {
     struct wl_node n = test_family_node(F, 1), m = test_family_node(F, 2);
-    struct wl_row  a = test_row(n.key, 0, 1, "a"), b = test_row(m.key, 0, 1, "b");
+    struct wl_row a = test_row(n.key, 0, 1, "a"), b = test_row(m.key, 0, 1, "b");
     if (!t->path)
         return 0; /* it has no numbers yet */
     TRY(COMMIT(S, ALICE, NULL, err, ADD_NODE(&n), ADD_NODE(&m), ADD_ROW(&a), ADD_ROW(&b)));
     for (int i = 0; i < 3; i++) /* each time the row that was the newest goes */
         TRY(COMMIT(S, ALICE, NULL, err, DROP_NODE(&m), ADD_NODE(&m), ADD_ROW(&b)));
     TRY(COMMIT(S, ALICE, NULL, err, DROP_NODE(&m)));
-    sqlite3      *db   = NULL;
-    sqlite3_stmt *st   = NULL;
-    bool          good = sqlite3_open_v2(t->path, &db, SQLITE_OPEN_READONLY, NULL) == SQLITE_OK &&
+    sqlite3 *db = NULL;
+    sqlite3_stmt *st = NULL;
+    bool good = sqlite3_open_v2(t->path, &db, SQLITE_OPEN_READONLY, NULL) == SQLITE_OK &&
                 sqlite3_prepare_v2(db, "SELECT max(id), count(*) FROM log", -1, &st, NULL) == SQLITE_OK &&
                 sqlite3_step(st) == SQLITE_ROW;
     int64_t newest = good ? sqlite3_column_int64(st, 0) : 0, rows = good ? sqlite3_column_int64(st, 1) : 0;

@@ -12,10 +12,10 @@
 #include "support/stores.h"
 
 struct full {
-    struct disk     *d;
+    struct disk *d;
     struct wl_store *s;
-    struct rig       rig;
-    uint32_t         rows;
+    struct rig rig;
+    uint32_t rows;
 };
 
 static bool is_full(int r, const struct upp_err *err)
@@ -26,11 +26,11 @@ static bool is_full(int r, const struct upp_err *err)
 
 WEFT_SUSPENDS static int append(struct full *x, size_t n, struct upp_err *err)
 {
-    static char   text[20000];
+    static char text[20000];
     struct wl_row row = test_row(7, wl_pos(x->rows, 0), 1, "");
     memset(text, 'x', sizeof text);
     row.body = wb_str(text, n);
-    int r    = COMMIT(x->s, ALICE, NULL, err, ADD_ROW(&row));
+    int r = COMMIT(x->s, ALICE, NULL, err, ADD_ROW(&row));
     x->rows += r >= 0;
     return r;
 }
@@ -56,10 +56,10 @@ WEFT_SUSPENDS static int open_full(struct full *x, uint32_t reserve_kib, struct 
 
 static int play(weft_fn *fn, uint64_t seed, struct upp_err *err)
 {
-    static struct full                              x;
+    static struct full x;
     UPP_CLEANUP(weft__sim_closep) struct weft__sim *w = NULL;
-    x                                                 = (struct full){.d = disk_new(seed)};
-    int r                                             = weft__sim_open(UPP_OPTS(weft__sim_opts, .seed = seed), &w, err);
+    x = (struct full){.d = disk_new(seed)};
+    int r = weft__sim_open(UPP_OPTS(weft__sim_opts, .seed = seed), &w, err);
     if (r >= 0)
         r = weft_loop_run(weft__sim_loop(w, 0), "program", fn, &x, err);
     rig_done(&x.rig);
@@ -72,8 +72,8 @@ static int play(weft_fn *fn, uint64_t seed, struct upp_err *err)
 
 WEFT_SUSPENDS static int last_words(struct full *x, struct upp_err *err)
 {
-    UPP_CLEANUP(wb_arena_done) struct wb_arena a    = WB_ARENA(1 << 20);
-    struct wl_node                             node = test_node(7), other = test_node(8), got;
+    UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 20);
+    struct wl_node node = test_node(7), other = test_node(8), got;
     struct wm_run run = {.id = test_uuid(3), .thread = test_uuid(4), .version = 1, .status = WM_RUNNING}, is;
     TRY(COMMIT(x->s, ALICE, NULL, err, ADD_NODE(&node), ADD_NODE(&other), ADD_RUN(&run)));
     FAIL_UNLESS(wl_store_state(x->s) == WL_WORKS);
@@ -86,8 +86,8 @@ WEFT_SUSPENDS static int last_words(struct full *x, struct upp_err *err)
     FAIL_UNLESS(is_full(COMMIT(x->s, ALICE, NULL, err, DROP_NODE(&other), PUT_VALUE(&v)), err));
     run.cancel = true;
     TRY(COMMIT(x->s, ALICE, NULL, err, SET_RUN(&run)));
-    run.version        = 2;
-    run.status         = WM_CANCELED;
+    run.version = 2;
+    run.status = WM_CANCELED;
     struct wl_row last = test_row(7, wl_pos(x->rows, 0), 1, "cancelled");
     TRY(COMMIT(x->s, ALICE, NULL, err, ADD_ROW(&last), SET_RUN(&run)));
     x->rows++;
@@ -123,15 +123,15 @@ TEST_WITH(full_disk_takes_last_words, .no_torture = "the disk is the test's own"
 /* Many at once, of which some have the last word: each gets its own answer. */
 struct many {
     struct full *x;
-    unsigned     i;
-    int          r;
+    unsigned i;
+    int r;
 };
 
 WEFT_SUSPENDS static int one_of_many(void *arg, struct upp_err *err)
 {
-    struct many    *m   = arg;
-    struct wm_run   run = {.id = test_uuid(100 + m->i), .thread = test_uuid(4), .version = 1, .status = WM_COMPLETED};
-    struct wl_value v   = {UPP_STR("s"), UPP_STR("n"), UPP_STR("x")};
+    struct many *m = arg;
+    struct wm_run run = {.id = test_uuid(100 + m->i), .thread = test_uuid(4), .version = 1, .status = WM_COMPLETED};
+    struct wl_value v = {UPP_STR("s"), UPP_STR("n"), UPP_STR("x")};
     m->r =
         m->i % 2 ? COMMIT(m->x->s, ALICE, NULL, err, SET_RUN(&run)) : COMMIT(m->x->s, ALICE, NULL, err, PUT_VALUE(&v));
     return 0;
@@ -140,9 +140,9 @@ WEFT_SUSPENDS static int one_of_many(void *arg, struct upp_err *err)
 WEFT_SUSPENDS static int many_at_once(struct full *x, struct upp_err *err)
 {
     enum { MANY = 16 };
-    struct many                                     m[MANY];
-    UPP_CLEANUP(weft_scope_close) struct weft_scope all  = {0};
-    struct wl_node                                  node = test_node(7);
+    struct many m[MANY];
+    UPP_CLEANUP(weft_scope_close) struct weft_scope all = {0};
+    struct wl_node node = test_node(7);
     TRY(COMMIT(x->s, ALICE, NULL, err, ADD_NODE(&node)));
     for (unsigned i = 0; i < MANY; i++) {
         struct wm_run run = {.id = test_uuid(100 + i), .thread = test_uuid(4), .version = 1, .status = WM_RUNNING};
@@ -180,7 +180,7 @@ TEST_WITH(full_disk_answers_each_of_many, .no_torture = "the disk is the test's 
 /* Opened while it is full, with nothing in reserve: it reads, refuses all else, and goes on when there is room. */
 WEFT_SUSPENDS static int open_on_full(void *arg, struct upp_err *err)
 {
-    struct full   *x    = arg;
+    struct full *x = arg;
     struct wl_node node = test_node(7), got;
     TRY(open_full(x, UINT32_MAX, err));
     int r = COMMIT(x->s, ALICE, NULL, err, ADD_NODE(&node));
@@ -218,7 +218,7 @@ TEST_WITH(full_disk_can_be_opened, .no_torture = "the disk is the test's own")
 WEFT_SUSPENDS static int status_of(struct full *x, struct wb_uuid run, uint8_t *ret, struct upp_err *err)
 {
     UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 20);
-    struct wr_run_info                         look;
+    struct wr_run_info look;
     TRY(wr_get(x->rig.engine, &rig_owner, run, &a, &look, err));
     *ret = look.run.status;
     return 0;
@@ -227,8 +227,8 @@ WEFT_SUSPENDS static int status_of(struct full *x, struct wb_uuid run, uint8_t *
 WEFT_SUSPENDS static int engine_on_full(struct full *x, struct upp_err *err)
 {
     struct wr_started one, two, three;
-    uint8_t           status;
-    struct wl_node    node = test_node(7);
+    uint8_t status;
+    struct wl_node node = test_node(7);
     TRY(COMMIT(x->s, ALICE, NULL, err, ADD_NODE(&node)));
     TRY(rig_start(&x->rig, "slow", "hello", NULL, &one, err));
     TRY(rig_start(&x->rig, "slow", "hello", NULL, &two, err));
@@ -257,7 +257,7 @@ WEFT_SUSPENDS static int has_engine(void *arg, struct upp_err *err)
     struct full *x = arg;
     TRY(open_full(x, 0, err));
     x->rig.store = x->s;
-    int r        = rig_agent(&x->rig, "slow", SLOW_SCRIPT, err);
+    int r = rig_agent(&x->rig, "slow", SLOW_SCRIPT, err);
     if (r >= 0)
         r = rig_open(&x->rig, weft_loop_current(), NULL, err);
     if (r >= 0)
@@ -290,10 +290,10 @@ WEFT_SUSPENDS static int open_small(struct full *x, struct upp_err *err)
 /* One value is replaced for ever: the database stays small, and the WAL alone never fills the disk. */
 WEFT_SUSPENDS static int replace_one_value(void *arg, struct upp_err *err)
 {
-    static char     text[60000];
-    struct full    *x = arg;
+    static char text[60000];
+    struct full *x = arg;
     struct wl_value v = {UPP_STR("s"), UPP_STR("n"), wb_str(text, sizeof text)};
-    int             r = 0;
+    int r = 0;
     TRY(open_small(x, err));
     disk_room(x->d, 4 << 20);
     for (unsigned i = 0; r >= 0 && i < 1000; i++) {
@@ -320,7 +320,7 @@ WEFT_SUSPENDS static int append_all(void *arg, struct upp_err *err)
 {
     enum { ROOM = 8 << 20, ONE = 20000 };
     struct full *x = arg;
-    int          r = 0;
+    int r = 0;
     TRY(open_small(x, err));
     disk_room(x->d, ROOM);
     for (unsigned i = 0; r >= 0 && i < 1000; i++)
@@ -345,7 +345,7 @@ WEFT_SUSPENDS static int no_room_once(void *arg, struct upp_err *err)
     struct full *x = arg;
     TRY(open_small(x, err));
     struct ws_sqlite *s = ws_sqlite(x->s);
-    int               r = 0;
+    int r = 0;
     for (unsigned paused = 0; r >= 0 && paused < 2; paused++) {
         s->empty_at_ms = paused ? UINT64_MAX : 0; /* the WAL can be emptied, or cannot */
         atomic_store(&s->no_room, true);
@@ -407,7 +407,7 @@ TEST_WITH(bad_disk_that_takes_no_writes_is_tried_again, .no_torture = "the disk 
 WEFT_SUSPENDS static int drop_index_on_bad_disk(struct full *x, struct upp_err *err)
 {
     struct wl_node node = test_node(7);
-    size_t         rows;
+    size_t rows;
     TRY(COMMIT(x->s, ALICE, NULL, err, ADD_NODE(&node)));
     atomic_store(&x->s->index_state, WL_INDEX_DAMAGED);
     disk_fail_writes(x->d, true);
@@ -441,8 +441,8 @@ TEST_WITH(bad_disk_keeps_a_damaged_index_damaged, .no_torture = "the disk is the
 WEFT_SUSPENDS static int read_once(struct full *x, uint64_t n, unsigned *failures, struct upp_err *err)
 {
     UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(8 << 20);
-    struct wl_rows                             rows;
-    struct wl_range                            all = {.node = 7, .to = UINT64_MAX, .max_bytes = 4 << 20};
+    struct wl_rows rows;
+    struct wl_range all = {.node = 7, .to = UINT64_MAX, .max_bytes = 4 << 20};
     disk_fail_read(x->d, n);
     int r = x->s->ops->rows(x->s, &ALICE, &all, &a, &rows, err);
     if (r < 0) {
@@ -457,9 +457,9 @@ WEFT_SUSPENDS static int read_once(struct full *x, uint64_t n, unsigned *failure
 
 WEFT_SUSPENDS static int has_bad_reads(void *arg, struct upp_err *err)
 {
-    struct full   *x        = arg;
-    unsigned       failures = 0;
-    struct wl_node node     = test_node(7);
+    struct full *x = arg;
+    unsigned failures = 0;
+    struct wl_node node = test_node(7);
     TRY(open_full(x, UINT32_MAX, err));
     int r = COMMIT(x->s, ALICE, NULL, err, ADD_NODE(&node));
     for (unsigned i = 0; r >= 0 && i < 20; i++)

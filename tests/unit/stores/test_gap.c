@@ -20,11 +20,11 @@ static const char *db_path(void)
 static void thread_of(unsigned i, char text[1024], struct wl_thread *ret)
 {
     int n = snprintf(text, 1024, "\"quarkzeppelin%0*u\"", (int)(i * 37 % 500) + 1, 7u);
-    *ret  = (struct wl_thread){.id       = test_uuid(i * UINT64_C(0x9e3779b97f4a7c15)),
-                               .tree     = test_uuid(1),
-                               .kind     = WL_MAIN,
-                               .version  = 1,
-                               .metadata = wb_str(text, (size_t)n)};
+    *ret = (struct wl_thread){.id = test_uuid(i * UINT64_C(0x9e3779b97f4a7c15)),
+                              .tree = test_uuid(1),
+                              .kind = WL_MAIN,
+                              .version = 1,
+                              .metadata = wb_str(text, (size_t)n)};
     for (size_t k = 0; k < 8; k++) /* mixed, so that they differ in their first bytes */
         ret->id.b[k] = (unsigned char)((i + 1) * UINT64_C(0x9e3779b97f4a7c15) >> (56 - 8 * k));
 }
@@ -33,7 +33,7 @@ WEFT_SUSPENDS static int change(struct wl_store *s, bool add, struct upp_err *er
 {
     static struct wl_thread threads[EACH];
     static struct wl_change list[EACH];
-    static char             text[EACH][1024];
+    static char text[EACH][1024];
     for (unsigned at = 0; at < MANY; at += EACH) {
         for (unsigned i = 0; i < EACH; i++) {
             thread_of(at + i, text[i], &threads[i]);
@@ -49,8 +49,8 @@ WEFT_SUSPENDS static int change(struct wl_store *s, bool add, struct upp_err *er
 static int occurrences(const char *word, size_t *ret, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf file = WB_BUF(64 << 20);
-    struct upp_str                        rest;
-    size_t                                at;
+    struct upp_str rest;
+    size_t at;
     TRY(wb_file_read(db_path(), &file, err));
     rest = wb_buf_str(&file);
     for (*ret = 0; (at = wb_str_find(rest, wb_cstr(word), 0)) != SIZE_MAX; ++*ret)
@@ -61,7 +61,7 @@ static int occurrences(const char *word, size_t *ret, struct upp_err *err)
 WEFT_SUSPENDS static int erases(void *arg, struct upp_err *err)
 {
     struct wl_store *s;
-    size_t           n;
+    size_t n;
     (void)arg;
     TRY(ws_sqlite_open(UPP_OPTS(ws_sqlite_opts, .path = db_path()), &s, err));
     int r = change(s, true, err);
@@ -85,13 +85,13 @@ TEST_WITH(store_file_has_nothing_of_what_was_erased, .no_torture = "a thousand t
     CHECK_INT(test_on_loop(erases, NULL, &err), 0);
 }
 
-/* ---- Which pages, and which part of them ------------------------------------------------------------------------- */
+/* Which pages, and which part of them. */
 
 TEST(store_gap_is_between_pointers_and_cells)
 {
-    static unsigned char       page[WS_PAGE]; /* too large for a frame */
+    static unsigned char page[WS_PAGE]; /* too large for a frame */
     static const unsigned char header[] = {13, 0, 0, 0, 3, 0x0f, 0x00};
-    size_t                     from = 0, n = 0;
+    size_t from = 0, n = 0;
     memset(page, 0, sizeof page);
     memcpy(page, header, sizeof header);
     CHECK(ws_page_gap(page, 5, 0, &from, &n) && from == 8 + 6 && from + n == 0xf00);

@@ -22,7 +22,7 @@ static const char *db_path(void)
 
 static struct {
     struct upp_hooks before;
-    pthread_t        loop;
+    pthread_t loop;
     _Atomic unsigned here, elsewhere, synced_here;
     _Atomic unsigned nameless; /* writes by the loop of which its watchdog could not say whose they are */
     _Atomic unsigned slow_us;  /* so long takes the next write */
@@ -57,10 +57,10 @@ static void hooks_back(int *unused)
 
 struct fixture {
     struct wl_store *s;
-    uint32_t         at; /* where the next row of node 7 stands */
+    uint32_t at; /* where the next row of node 7 stands */
     WEFT_SUSPENDS int (*fn)(struct fixture *x, struct upp_err *err);
     uint32_t wal_pages;
-    bool     patient; /* a slow disk counts */
+    bool patient; /* a slow disk counts */
 };
 
 /* What a worker did is over. */
@@ -83,7 +83,7 @@ WEFT_SUSPENDS static int quiet(struct fixture *x, struct upp_err *err)
 WEFT_SUSPENDS static int on_new_store(void *arg, struct upp_err *err)
 {
     struct fixture *x = arg;
-    seen.loop         = pthread_self();
+    seen.loop = pthread_self();
     TRY(ws_sqlite_open(UPP_OPTS(ws_sqlite_opts, .path = db_path(), .wal_pages = x->wal_pages, .flush_ms = 600000),
                        &x->s, err));
     int r = test_fill(x->s, ALICE, 7, 1, err);
@@ -99,11 +99,11 @@ WEFT_SUSPENDS static int on_new_store(void *arg, struct upp_err *err)
 static int with_store(WEFT_SUSPENDS int (*fn)(struct fixture *x, struct upp_err *err), uint32_t wal_pages,
                       struct upp_err *err)
 {
-    struct fixture x                 = {.fn = fn, .wal_pages = wal_pages};
-    seen.before                      = *wb_hooks();
-    struct upp_hooks table           = seen.before;
-    table.pwrite                     = seeing_pwrite;
-    table.sync                       = seeing_sync;
+    struct fixture x = {.fn = fn, .wal_pages = wal_pages};
+    seen.before = *wb_hooks();
+    struct upp_hooks table = seen.before;
+    table.pwrite = seeing_pwrite;
+    table.sync = seeing_sync;
     UPP_CLEANUP(hooks_back) int undo = 0;
     seen.synced_here = seen.slow_us = seen.nameless = 0;
     if (upp_global_init(&table, NULL) < 0)
@@ -117,8 +117,8 @@ static int with_store(WEFT_SUSPENDS int (*fn)(struct fixture *x, struct upp_err 
 
 WEFT_SUSPENDS static int add(struct fixture *x, const char *body, unsigned flags, struct upp_err *err)
 {
-    struct wl_row    row = test_row(7, wl_pos(x->at, 0), 1, body);
-    struct wl_change c   = ADD_ROW(&row);
+    struct wl_row row = test_row(7, wl_pos(x->at, 0), 1, body);
+    struct wl_change c = ADD_ROW(&row);
     int r = x->s->ops->commit(x->s, &(struct wl_commit){.owner = ALICE, .changes = &c, .n = 1, .flags = flags}, err);
     x->at += r >= 0;
     return r;
@@ -127,7 +127,7 @@ WEFT_SUSPENDS static int add(struct fixture *x, const char *body, unsigned flags
 WEFT_SUSPENDS static int rows_are(struct fixture *x, size_t n, struct upp_err *err)
 {
     UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 20);
-    struct wl_rows                             rows;
+    struct wl_rows rows;
     TRY(x->s->ops->rows(x->s, &ALICE, &(struct wl_range){.node = 7, .to = UINT64_MAX}, &a, &rows, err));
     FAIL_UNLESS(rows.n == n);
     return 0;
@@ -141,12 +141,12 @@ WEFT_SUSPENDS static int alone(struct fixture *x, struct upp_err *err)
         FAIL_UNLESS(seen.here > 0);
     }
     uint32_t at = x->at;
-    x->at       = 5; /* taken */
-    int r       = add(x, "again", 0, err);
+    x->at = 5; /* taken */
+    int r = add(x, "again", 0, err);
     FAIL_UNLESS(r < 0);
     if (r != -UPP_EBUSY)
         return r;
-    x->at     = at;
+    x->at = at;
     seen.here = 0;
     TRY(add(x, "and on", 0, err));
     FAIL_UNLESS(seen.here > 0);
@@ -183,10 +183,10 @@ WEFT_SUSPENDS static int heavy(struct fixture *x, struct upp_err *err)
     TRY(add(x, long_body(), 0, err));
     TRY(was_elsewhere(x, err));
 
-    struct wl_row    row[9];
+    struct wl_row row[9];
     struct wl_change many[9];
     for (uint32_t i = 0; i < 9; i++) {
-        row[i]  = test_row(7, wl_pos(x->at + i, 0), 1, "one of many");
+        row[i] = test_row(7, wl_pos(x->at + i, 0), 1, "one of many");
         many[i] = (struct wl_change)ADD_ROW(&row[i]);
     }
     TRY(x->s->ops->commit(x->s, &(struct wl_commit){.owner = ALICE, .changes = many, .n = 9}, err));
@@ -200,8 +200,8 @@ WEFT_SUSPENDS static int heavy(struct fixture *x, struct upp_err *err)
     FAIL_UNLESS(seen.here > 0);
     TRY(quiet(x, err));
 
-    struct wl_row    set = test_row(7, wl_pos(1, 0), 1, "set"); /* what the search knows of it is looked for */
-    struct wl_change c   = SET_ROW(&set);
+    struct wl_row set = test_row(7, wl_pos(1, 0), 1, "set"); /* what the search knows of it is looked for */
+    struct wl_change c = SET_ROW(&set);
     TRY(x->s->ops->commit(x->s, &(struct wl_commit){.owner = ALICE, .changes = &c, .n = 1}, err));
     TRY(was_elsewhere(x, err));
 
@@ -220,22 +220,22 @@ TEST(store_here_only_what_is_small)
 
 struct adder {
     struct fixture *x;
-    uint64_t        node;
+    uint64_t node;
 };
 
 WEFT_SUSPENDS static int add_node(void *arg, struct upp_err *err)
 {
-    struct adder    *a = arg;
-    struct wl_node   n = test_node(a->node);
+    struct adder *a = arg;
+    struct wl_node n = test_node(a->node);
     struct wl_change c = ADD_NODE(&n);
     return a->x->s->ops->commit(a->x->s, &(struct wl_commit){.owner = ALICE, .changes = &c, .n = 1}, err);
 }
 
 WEFT_SUSPENDS static int together(struct fixture *x, struct upp_err *err)
 {
-    struct adder                                    a[2] = {{x, 20}, {x, 21}};
+    struct adder a[2] = {{x, 20}, {x, 21}};
     UPP_CLEANUP(weft_scope_close) struct weft_scope both = {0};
-    uint64_t                                        from = x->s->count.transactions;
+    uint64_t from = x->s->count.transactions;
     for (int i = 0; i < 2; i++)
         TRY(weft_scope_spawn(&both, "adder", add_node, &a[i], NULL, err));
     TRY(weft_scope_join(&both, err));
@@ -275,9 +275,9 @@ TEST(store_here_not_on_a_busy_loop)
 /* Beginning the log anew syncs: that is a worker's, each time. */
 WEFT_SUSPENDS static int log_begins_anew(struct fixture *x, struct upp_err *err)
 {
-    struct ws_sqlite *s    = ws_sqlite(x->s);
-    unsigned          anew = 0, here = 0;
-    int               pages = s->wal_pages;
+    struct ws_sqlite *s = ws_sqlite(x->s);
+    unsigned anew = 0, here = 0;
+    int pages = s->wal_pages;
     for (int i = 0; i < 5000 && (anew < 5 || here <= 20); i++) {
         seen.here = 0;
         TRY(add(x, "one more", 0, err));
@@ -301,9 +301,9 @@ TEST_WITH(store_here_never_syncs, .no_torture = "it is the same few calls many t
 /* A disk that made the loop wait 5 ms is not asked again by it for 500. */
 WEFT_SUSPENDS static int slow_disk(struct fixture *x, struct upp_err *err)
 {
-    x->patient                  = true;
+    x->patient = true;
     ws_sqlite(x->s)->here_again = 0;
-    seen.slow_us                = 5000;
+    seen.slow_us = 5000;
     TRY(add(x, "slow", 0, err));
     FAIL_UNLESS(seen.here > 0 && seen.slow_us == 0);
     seen.here = seen.elsewhere = 0;
@@ -325,14 +325,14 @@ TEST_WITH(store_here_not_on_a_slow_disk, .no_torture = "it is a matter of time")
 
 struct locked {
     struct fixture *x;
-    bool            over;
+    bool over;
 };
 
 WEFT_SUSPENDS static int add_locked(void *arg, struct upp_err *err)
 {
     struct locked *l = arg;
-    int            r = add(l->x, "behind the lock", 0, err);
-    l->over          = true;
+    int r = add(l->x, "behind the lock", 0, err);
+    l->over = true;
     return r;
 }
 
@@ -343,9 +343,9 @@ static void close_db(sqlite3 **db)
 
 WEFT_SUSPENDS static int locked_file(struct fixture *x, struct upp_err *err)
 {
-    UPP_CLEANUP(close_db) sqlite3                  *db = NULL;
-    struct locked                                   l  = {.x = x};
-    UPP_CLEANUP(weft_scope_close) struct weft_scope s  = {0};
+    UPP_CLEANUP(close_db) sqlite3 *db = NULL;
+    struct locked l = {.x = x};
+    UPP_CLEANUP(weft_scope_close) struct weft_scope s = {0};
     FAIL_UNLESS(sqlite3_open(db_path(), &db) == SQLITE_OK &&
                 sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL) == SQLITE_OK);
     TRY(weft_scope_spawn(&s, "adder", add_locked, &l, NULL, err));
@@ -370,18 +370,18 @@ enum { EACH = 200 };
 
 struct side {
     struct wl_store *s;
-    uint64_t         node;
+    uint64_t node;
 };
 
 WEFT_SUSPENDS static int add_many(void *arg, struct upp_err *err)
 {
-    struct side     *x = arg;
-    struct wl_node   n = test_node(x->node);
+    struct side *x = arg;
+    struct wl_node n = test_node(x->node);
     struct wl_change c = ADD_NODE(&n);
     TRY(x->s->ops->commit(x->s, &(struct wl_commit){.owner = ALICE, .changes = &c, .n = 1}, err));
     for (uint32_t i = 0; i < EACH; i++) {
         struct wl_row row = test_row(x->node, wl_pos(i, 0), 1, "x");
-        c                 = (struct wl_change)ADD_ROW(&row);
+        c = (struct wl_change)ADD_ROW(&row);
         TRY(x->s->ops->commit(x->s, &(struct wl_commit){.owner = ALICE, .changes = &c, .n = 1}, err));
     }
     return 0;
@@ -389,25 +389,25 @@ WEFT_SUSPENDS static int add_many(void *arg, struct upp_err *err)
 
 struct call {
     struct weft_loop *to;
-    struct side       side;
+    struct side side;
 };
 
 WEFT_SUSPENDS static int call_side(void *arg, struct upp_err *err)
 {
-    struct call *x      = arg;
-    int          result = 0;
+    struct call *x = arg;
+    int result = 0;
     TRY(weft_loop_call(x->to, "side", add_many, &x->side, NULL, &result, err));
     return result;
 }
 
 WEFT_SUSPENDS static int two_loops(void *arg, struct upp_err *err)
 {
-    struct weft_group                              *g = arg;
+    struct weft_group *g = arg;
     UPP_CLEANUP(weft_scope_close) struct weft_scope s = {0};
-    struct wl_store                                *store;
+    struct wl_store *store;
     TRY(ws_sqlite_open(UPP_OPTS(ws_sqlite_opts, .path = db_path()), &store, err));
     struct call x[2] = {{weft_group_loop(g, 0), {store, 30}}, {weft_group_loop(g, 1), {store, 31}}};
-    int         r    = 0;
+    int r = 0;
     for (int i = 0; i < 2 && r >= 0; i++)
         r = weft_scope_spawn(&s, "caller", call_side, &x[i], NULL, err);
     if (r >= 0)
@@ -420,8 +420,8 @@ WEFT_SUSPENDS static int two_loops(void *arg, struct upp_err *err)
 
 TEST_WITH(store_here_on_two_loops, .no_torture = "a failed call leaves fibers of another loop at work with the store")
 {
-    UPP_CLEANUP(weft_group_closep) struct weft_group *g   = NULL;
-    struct upp_err                                    err = {0};
+    UPP_CLEANUP(weft_group_closep) struct weft_group *g = NULL;
+    struct upp_err err = {0};
     CHECK_INT(weft_group_open(UPP_OPTS(weft_group_opts, .loops = 2), &g, &err), 0);
     CHECK_INT(test_on_loop(two_loops, g, &err), 0);
 }

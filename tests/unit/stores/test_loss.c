@@ -31,17 +31,15 @@ static const char *name(const char *with)
     return text;
 }
 
-/* ---- Dying anywhere ------------------------------------------------------------------------------------------ */
-
 enum { MOST = 1 << 20 };
 
 /* Shared with the process that dies. */
 struct life {
-    _Atomic uint64_t next;     /* the node that is added next */
-    _Atomic uint64_t told;     /* how many are acknowledged */
-    _Atomic bool     is[MOST]; /* which */
-    _Atomic unsigned refused;  /* it could not be opened */
-    char             why[512];
+    _Atomic uint64_t next;    /* the node that is added next */
+    _Atomic uint64_t told;    /* how many are acknowledged */
+    _Atomic bool is[MOST];    /* which */
+    _Atomic unsigned refused; /* it could not be opened */
+    char why[512];
 };
 
 static struct life *life;
@@ -60,8 +58,8 @@ WEFT_SUSPENDS static int add_forever(void *arg, struct upp_err *err)
         return r;
     }
     for (uint64_t k; (k = atomic_fetch_add(&life->next, 1)) < MOST;) {
-        struct wl_node   n          = test_node(k + 1);
-        struct wl_row    row        = test_row(k + 1, 0, 1, "a row");
+        struct wl_node n = test_node(k + 1);
+        struct wl_row row = test_row(k + 1, 0, 1, "a row");
         struct wl_change changes[2] = {ADD_NODE(&n), ADD_ROW(&row)};
         struct wl_commit c = {.owner = ALICE, .changes = changes, .n = 1 + k % 3 / 2, .flags = k % 2 ? WL_SYNCED : 0};
         TRY(s->ops->commit(s, &c, err));
@@ -74,11 +72,11 @@ WEFT_SUSPENDS static int add_forever(void *arg, struct upp_err *err)
 WEFT_SUSPENDS static int count(void *arg, struct upp_err *err)
 {
     struct wl_store *s;
-    uint64_t        *missing = arg;
+    uint64_t *missing = arg;
     TRY(ws_sqlite_open(UPP_OPTS(ws_sqlite_opts, .path = path_of, .reserve_kib = UINT32_MAX), &s, err));
-    uint64_t       next = atomic_load(&life->next);
+    uint64_t next = atomic_load(&life->next);
     struct wl_node n;
-    int            r = 0;
+    int r = 0;
     for (uint64_t k = next > 500 ? next - 500 : 0; r >= 0 && k < next; k++) {
         int one = atomic_load(&life->is[k]) ? wl_get_node(s, &ALICE, k + 1, &n, err) : 0;
         *missing += one == -UPP_ENOTFOUND;
@@ -91,15 +89,15 @@ WEFT_SUSPENDS static int count(void *arg, struct upp_err *err)
 TEST_WITH(store_loss_is_never_claimed_wherever_it_dies, .no_torture = "it is another process that dies", .seconds = 240)
 {
     const int lives = (int)test_times("WEFT_LIVES", 60);
-    life            = mmap(NULL, sizeof *life, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    life = mmap(NULL, sizeof *life, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     CHECK(life != MAP_FAILED);
     (void)db_path();
     uint64_t missing = 0, before = 0;
     unsigned worked = 0;
-    int      r      = 0;
+    int r = 0;
     for (int i = 0; r >= 0 && i < lives && !atomic_load(&life->refused); i++) {
         struct upp_err err = {0};
-        pid_t          pid = fork();
+        pid_t pid = fork();
         if (pid == 0)
             _exit(test_on_loop(add_forever, NULL, &err) < 0);
         for (int k = 0; k < 2000 && atomic_load(&life->told) == before && !atomic_load(&life->refused); k++)
@@ -124,8 +122,6 @@ TEST_WITH(store_loss_is_never_claimed_wherever_it_dies, .no_torture = "it is ano
     CHECK_INT(worked, lives);
 }
 
-/* ---- Missing ------------------------------------------------------------------------------------------------- */
-
 /* A store that is not closed: its descriptors go, and what it wrote is there. */
 WEFT_SUSPENDS static int leave(void *arg, struct upp_err *err)
 {
@@ -134,9 +130,9 @@ WEFT_SUSPENDS static int leave(void *arg, struct upp_err *err)
     TRY(ws_sqlite_open(UPP_OPTS(ws_sqlite_opts, .path = path_of, .reserve_kib = UINT32_MAX), &s, err));
     int r = 0;
     for (uint64_t k = 1; r >= 0 && k <= 20; k++) {
-        struct wl_node n   = test_node(k);
-        struct wl_row  row = test_row(k, 0, 1, "a row");
-        r                  = COMMIT(s, ALICE, NULL, err, ADD_NODE(&n), ADD_ROW(&row));
+        struct wl_node n = test_node(k);
+        struct wl_row row = test_row(k, 0, 1, "a row");
+        r = COMMIT(s, ALICE, NULL, err, ADD_NODE(&n), ADD_ROW(&row));
     }
     atomic_store(&ws_sqlite(s)->vfs.sync_failed, r >= 0); /* as if it had died: the log stays */
     s->ops->close(s);
@@ -145,10 +141,10 @@ WEFT_SUSPENDS static int leave(void *arg, struct upp_err *err)
 
 static bool damage(void)
 {
-    unsigned char b  = 0;
-    int           fd = open(name("-wal"), O_RDWR | O_CLOEXEC);
-    struct stat   st;
-    bool          ok = fd >= 0 && fstat(fd, &st) == 0 && pread(fd, &b, 1, st.st_size / 2) == 1;
+    unsigned char b = 0;
+    int fd = open(name("-wal"), O_RDWR | O_CLOEXEC);
+    struct stat st;
+    bool ok = fd >= 0 && fstat(fd, &st) == 0 && pread(fd, &b, 1, st.st_size / 2) == 1;
     b ^= 1;
     ok = ok && pwrite(fd, &b, 1, st.st_size / 2) == 1;
     if (fd >= 0)
@@ -170,9 +166,9 @@ static int try_open(bool accept, bool read_only, struct upp_err *err)
 TEST(store_loss_is_refused_and_can_be_accepted)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf accepted = WB_BUF(1 << 16);
-    static const char *const              all[]    = {"", "-wal", "-shm", ".lock"};
-    struct ws_losses                      losses   = {.accepted = &accepted};
-    struct upp_err                        err      = {0};
+    static const char *const all[] = {"", "-wal", "-shm", ".lock"};
+    struct ws_losses losses = {.accepted = &accepted};
+    struct upp_err err = {0};
     (void)db_path();
     for (size_t i = 0; i < WB_LEN(all); i++)
         (void)unlink(name(all[i])); /* of the run before, under faults */

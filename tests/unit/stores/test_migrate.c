@@ -21,14 +21,14 @@ static const struct wb_uuid none;
 /* A copy of the fixture of a version; vfs NULL: as a file. */
 static bool copy_fixture(int version, const char *path, const char *vfs)
 {
-    char     from[512], name[64];
+    char from[512], name[64];
     sqlite3 *in = NULL, *out = NULL;
     (void)snprintf(name, sizeof name, "fixtures/stores/schema-%d.db", version);
     (void)snprintf(from, sizeof from, "file:%s?mode=ro&immutable=1", test_source(name));
     bool ok = sqlite3_open_v2(from, &in, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, NULL) == SQLITE_OK &&
               sqlite3_open_v2(path, &out, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, vfs) == SQLITE_OK;
     sqlite3_backup *b = ok ? sqlite3_backup_init(out, "main", in, "main") : NULL;
-    ok                = b && sqlite3_backup_step(b, -1) == SQLITE_DONE;
+    ok = b && sqlite3_backup_step(b, -1) == SQLITE_DONE;
     (void)sqlite3_backup_finish(b);
     (void)sqlite3_close(in);
     (void)sqlite3_close(out);
@@ -38,9 +38,9 @@ static bool copy_fixture(int version, const char *path, const char *vfs)
 /* The first column of the first row, or -1. */
 static int64_t number(const char *path, const char *vfs, const char *sql)
 {
-    sqlite3      *db = NULL;
+    sqlite3 *db = NULL;
     sqlite3_stmt *st = NULL;
-    int64_t       x  = -1;
+    int64_t x = -1;
     if (sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, vfs) == SQLITE_OK &&
         sqlite3_prepare_v2(db, sql, -1, &st, NULL) == SQLITE_OK && sqlite3_step(st) == SQLITE_ROW)
         x = sqlite3_column_int64(st, 0);
@@ -58,8 +58,8 @@ static bool whole(const char *path, const char *vfs)
 static bool summed(const char *path, const char *vfs)
 {
     sqlite3 *db = NULL;
-    bool     ok = sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, vfs) == SQLITE_OK;
-    ok          = ok && ws_sum_functions(db) == SQLITE_OK;
+    bool ok = sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, vfs) == SQLITE_OK;
+    ok = ok && ws_sum_functions(db) == SQLITE_OK;
     for (const struct ws_summed *t = ws_summed; ok && t->table; t++) {
         char sql[1024];
         (void)snprintf(sql, sizeof sql, "SELECT count(weft_whole(sum, '%s', %s)) FROM %s", t->table, t->columns,
@@ -80,14 +80,14 @@ static const struct wl_owner owner = {UPP_STR_INIT("local"), UPP_STR_INIT("")};
 WEFT_SUSPENDS static int read_heads(struct wl_store *s, size_t *threads, size_t *entries, struct upp_err *err)
 {
     UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(8 << 20);
-    struct wl_thread                          *p;
+    struct wl_thread *p;
     TRY(wl_list_threads(s, &owner, none, 100, &a, &p, threads, err));
     *entries = 0;
     for (size_t i = 0; i < *threads; i++) {
-        struct wl_end   end;
-        struct wl_path  path;
+        struct wl_end end;
+        struct wl_path path;
         struct wl_line *lines;
-        size_t          n;
+        size_t n;
         TRY(wl_node_end(s, &owner, p[i].head, &end, err));
         TRY(wl_path_open(s, &owner, p[i].head, wl_thread_length(&p[i], end.length), &a, &path, err));
         TRY(wl_path_tail(s, &owner, &path, UINT32_MAX, 1000, &a, &lines, &n, err));
@@ -102,8 +102,8 @@ WEFT_SUSPENDS static int thread_of(struct wl_store *s, const char *agent, struct
                                    struct upp_err *err)
 {
     struct wm_run *runs;
-    uint64_t      *numbers;
-    size_t         n;
+    uint64_t *numbers;
+    size_t n;
     TRY(wl_list_old_runs(s, &owner, 0, INT64_MAX, 100, a, &runs, &numbers, &n, err));
     FAIL_UNLESS(n == 9);
     for (size_t i = 0; i < n; i++) {
@@ -119,9 +119,9 @@ WEFT_SUSPENDS static int thread_of(struct wl_store *s, const char *agent, struct
 WEFT_SUSPENDS static int read_families(struct wl_store *s, struct upp_err *err)
 {
     UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(8 << 20);
-    struct wl_thread                           t, *threads;
-    struct wl_node                            *nodes;
-    size_t                                     n;
+    struct wl_thread t, *threads;
+    struct wl_node *nodes;
+    size_t n;
     TRY(thread_of(s, "weather", &a, &t, err));
     TRY(wl_list_family_threads(s, &owner, wl_family(t.tree), none, 10, &a, &threads, &n, err));
     FAIL_UNLESS(n == 1 && wb_uuid_eq(threads[0].id, t.id));
@@ -165,17 +165,17 @@ WEFT_SUSPENDS static int look_at_it(struct wl_store *s, struct upp_err *err)
 WEFT_SUSPENDS static int grow(struct wl_store *s, struct upp_err *err)
 {
     UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(8 << 20);
-    struct wl_thread                           t, *threads;
-    struct wl_node                             head, branch, *nodes;
-    size_t                                     n;
+    struct wl_thread t, *threads;
+    struct wl_node head, branch, *nodes;
+    size_t n;
     TRY(thread_of(s, "chief", &a, &t, err));
     TRY(wl_list_family_threads(s, &owner, wl_family(t.tree), none, 10, &a, &threads, &n, err));
     FAIL_UNLESS(n == 2);
     const struct wb_uuid parent = threads[wb_uuid_eq(threads[0].id, t.id)].id;
-    struct wl_thread     sub    = {.parent = parent, .kind = WL_SUB, .version = 1};
+    struct wl_thread sub = {.parent = parent, .kind = WL_SUB, .version = 1};
     TRY(wl_id_new(wl_family(parent), &sub.id, err));
-    sub.tree         = sub.id;
-    sub.head         = wm_key(sub.id);
+    sub.tree = sub.id;
+    sub.head = wm_key(sub.id);
     struct wl_node x = {.key = sub.head, .id = sub.id, .tree = sub.id};
     TRY(wl_get_node(s, &owner, t.head, &head, err));
     TRY(wl_branch_make(&head, 1, &branch, err));
@@ -226,7 +226,7 @@ TEST(store_migrates_from_version_1)
 WEFT_SUSPENDS static int migrate_2(void *arg, struct upp_err *err)
 {
     struct wl_store *s = NULL;
-    size_t           threads, entries;
+    size_t threads, entries;
     (void)arg;
     FAIL_UNLESS(open_it(true, &s, err) == -UPP_EREFUSED && strstr(err->msg, "older weft"));
     for (int i = 0; i < 2; i++) { /* and again, now that it is ours */
@@ -266,16 +266,16 @@ WEFT_SUSPENDS static int make_new(void *arg, struct upp_err *err)
 TEST(store_migrates_to_the_tables_of_a_new_file)
 {
     struct upp_err err = {0};
-    char           old[512];
+    char old[512];
     (void)snprintf(path_of, sizeof path_of, "%s/old.db", test_folder());
     CHECK(copy_fixture(1, path_of, NULL));
     CHECK_INT(test_on_loop(make_new, NULL, &err), 0);
     (void)snprintf(path_of, sizeof path_of, "%s/new.db", test_folder());
     CHECK_INT(test_on_loop(make_new, NULL, &err), 0);
     (void)snprintf(old, sizeof old, "%s/old.db", test_folder());
-    sqlite3      *db = NULL;
+    sqlite3 *db = NULL;
     sqlite3_stmt *st = NULL;
-    char          attach[600];
+    char attach[600];
     (void)snprintf(attach, sizeof attach, "ATTACH '%s' AS other", old);
     bool ok = sqlite3_open_v2(path_of, &db, SQLITE_OPEN_READWRITE, NULL) == SQLITE_OK &&
               sqlite3_exec(db, attach, NULL, NULL, NULL) == SQLITE_OK &&
@@ -299,11 +299,11 @@ TEST(store_migrates_to_the_tables_of_a_new_file)
 
 WEFT_SUSPENDS static int recover(void *arg, struct upp_err *err)
 {
-    UPP_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(8 << 20);
-    struct rig                                *rig = arg;
-    struct wl_thread                           t;
-    struct wm_run                             *runs;
-    size_t                                     n = 0;
+    UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(8 << 20);
+    struct rig *rig = arg;
+    struct wl_thread t;
+    struct wm_run *runs;
+    size_t n = 0;
     TRY(open_it(false, &rig->store, err));
     int r = rig_open(rig, weft_loop_current(), NULL, err);
     if (r >= 0)
@@ -349,16 +349,16 @@ static void clock_back(int *unused)
 
 TEST_WITH(store_recovers_runs_of_version_1, .no_torture = "the engine's tests do that; this one is about the file")
 {
-    struct rig     rig = {0};
+    struct rig rig = {0};
     struct upp_err err = {0};
     (void)snprintf(path_of, sizeof path_of, "%s/old.db", test_folder());
     CHECK(copy_fixture(1, path_of, NULL));
     static const char again[] = "{\"replies\":[{\"parts\":[{\"text\":\"again\"}]}],\"at_end\":\"restart\"}";
     CHECK_INT(rig_agent(&rig, "slow", again, &err), 0);
     CHECK_INT(rig_agent(&rig, "asking", again, &err), 0);
-    hooks_before                     = *wb_hooks();
-    struct upp_hooks table           = hooks_before;
-    table.wall_ns                    = wall_ns;
+    hooks_before = *wb_hooks();
+    struct upp_hooks table = hooks_before;
+    table.wall_ns = wall_ns;
     UPP_CLEANUP(clock_back) int undo = 0;
     CHECK(upp_global_init(&table, NULL) == 0);
     (void)undo;
@@ -372,17 +372,17 @@ TEST_WITH(store_recovers_runs_of_version_1, .no_torture = "the engine's tests do
 /* ---- Power is lost --------------------------------------------------------------------------------- */
 
 struct cut {
-    int          version; /* of the fixture */
+    int version; /* of the fixture */
     struct disk *disk;
-    uint64_t     at; /* power goes in the middle of this write, truncation or sync; 0: never */
-    bool         opened;
+    uint64_t at; /* power goes in the middle of this write, truncation or sync; 0: never */
+    bool opened;
 };
 
 WEFT_SUSPENDS static int cut_off(void *arg, struct upp_err *err)
 {
-    struct cut      *c = arg;
+    struct cut *c = arg;
     struct wl_store *s = NULL;
-    size_t           threads, entries;
+    size_t threads, entries;
     disk_crash_after(c->disk, c->at);
     int r = ws_sqlite_open(UPP_OPTS(ws_sqlite_opts, .path = "weft.db", .vfs = disk_name(c->disk)), &s, err);
     if (r >= 0)
@@ -403,8 +403,8 @@ WEFT_SUSPENDS static int cut_off(void *arg, struct upp_err *err)
 
 static bool life(struct cut *c, uint64_t seed)
 {
-    UPP_CLEANUP(weft__sim_closep) struct weft__sim *w   = NULL;
-    struct upp_err                                  err = {0};
+    UPP_CLEANUP(weft__sim_closep) struct weft__sim *w = NULL;
+    struct upp_err err = {0};
     if (!EXPECT(weft__sim_open(UPP_OPTS(weft__sim_opts, .seed = seed), &w, &err) == 0))
         return false;
     int r = weft_loop_run(weft__sim_loop(w, 0), "life", cut_off, c, &err);
@@ -415,10 +415,10 @@ static bool life(struct cut *c, uint64_t seed)
 /* At the n-th write or sync. *over: it was not reached. */
 static bool migrate_cut_at(int from, uint64_t n, uint64_t seed, bool *over, unsigned seen[NOW + 1])
 {
-    struct cut c  = {.version = from, .disk = disk_new(seed), .at = n};
-    bool       ok = EXPECT(copy_fixture(from, "weft.db", disk_name(c.disk)));
-    ok            = ok && life(&c, seed);
-    *over         = !disk_crashed(c.disk);
+    struct cut c = {.version = from, .disk = disk_new(seed), .at = n};
+    bool ok = EXPECT(copy_fixture(from, "weft.db", disk_name(c.disk)));
+    ok = ok && life(&c, seed);
+    *over = !disk_crashed(c.disk);
     disk_crash(c.disk);
     int64_t version = ok ? number("weft.db", disk_name(c.disk), "SELECT value FROM meta WHERE name = 'schema'") : 0;
     test_note("power at %llu: version %lld", (unsigned long long)n, (long long)version);
@@ -426,9 +426,9 @@ static bool migrate_cut_at(int from, uint64_t n, uint64_t seed, bool *over, unsi
     ok = ok && EXPECT(whole("weft.db", disk_name(c.disk)));
     seen[ok ? version : 0]++;
     c.at = 0;
-    ok   = ok && life(&c, seed + 1) && EXPECT(whole("weft.db", disk_name(c.disk)));
-    ok   = ok && EXPECT(number("weft.db", disk_name(c.disk), "SELECT value FROM meta WHERE name = 'schema'") == NOW);
-    ok   = ok && EXPECT(summed("weft.db", disk_name(c.disk)));
+    ok = ok && life(&c, seed + 1) && EXPECT(whole("weft.db", disk_name(c.disk)));
+    ok = ok && EXPECT(number("weft.db", disk_name(c.disk), "SELECT value FROM meta WHERE name = 'schema'") == NOW);
+    ok = ok && EXPECT(summed("weft.db", disk_name(c.disk)));
     disk_free(c.disk);
     return ok;
 }
@@ -438,9 +438,9 @@ TEST_WITH(store_migrates_whole_or_not_at_all, .no_torture = "the disk is the tes
 {
     const uint64_t seeds = test_times("WEFT_SEEDS", 3), stride = test_share() | 1;
     for (int from = 1; from < NOW; from++) {
-        bool     over          = false;
+        bool over = false;
         unsigned seen[NOW + 1] = {0};
-        uint64_t n             = 0;
+        uint64_t n = 0;
         while (!over && n < 2000) {
             n += n ? stride : 1;
             for (uint64_t seed = 0; seed < seeds; seed++)

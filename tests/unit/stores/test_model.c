@@ -15,35 +15,35 @@ struct m_row {
 /* One tenant. Numbers stand for ids. */
 struct model {
     struct {
-        bool         is;
-        unsigned     holder;
-        size_t       n;
+        bool is;
+        unsigned holder;
+        size_t n;
         struct m_row rows[ROWS];
     } node[NODES];
     struct {
-        bool     is;
+        bool is;
         uint32_t version, tag;
-        int64_t  updated;
+        int64_t updated;
     } thread[THREADS];
     struct {
-        bool     is;
+        bool is;
         uint32_t version;
-        uint8_t  status;
+        uint8_t status;
         uint64_t number;
     } run[RUNS];
     unsigned alias[ALIASES]; /* object; 0: none */
 };
 
 struct world {
-    uint64_t     random, number;
+    uint64_t random, number;
     struct model now[TENANTS], next; /* next: the commit that is tried */
 };
 
 static uint64_t below(struct world *w, uint64_t n)
 {
     uint64_t z = w->random += 0x9e3779b97f4a7c15u;
-    z          = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z          = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
     return (z ^ (z >> 31)) % n;
 }
 
@@ -55,11 +55,11 @@ static struct wl_owner owner_of(unsigned t)
 /* ---- A random change: for the store, and on the model with what must come of it ---------------------- */
 
 union thing {
-    struct wl_row    row;
-    struct wl_node   node;
+    struct wl_row row;
+    struct wl_node node;
     struct wl_thread thread;
-    struct wm_run    run;
-    struct wl_alias  alias;
+    struct wm_run run;
+    struct wl_alias alias;
 };
 
 static struct wb_uuid holder(unsigned h)
@@ -69,13 +69,13 @@ static struct wb_uuid holder(unsigned h)
 
 static int random_row(struct world *w, union thing *x, char text[16])
 {
-    unsigned k   = (unsigned)below(w, NODES);
-    size_t   n   = w->next.node[k].n;
+    unsigned k = (unsigned)below(w, NODES);
+    size_t n = w->next.node[k].n;
     uint64_t end = n ? wl_pos_next(w->next.node[k].rows[n - 1].pos, w->next.node[k].rows[n - 1].n) : 0;
     uint64_t pos = below(w, 8) ? end : end + 1 + below(w, 3);
     uint32_t tag = (uint32_t)below(w, 1000);
     (void)snprintf(text, 16, "%u", tag);
-    x->row    = test_row(k + 1, pos, (uint32_t)below(w, 3), text);
+    x->row = test_row(k + 1, pos, (uint32_t)below(w, 3), text);
     bool fits = pos == end;
     if (!w->next.node[k].is)
         return -UPP_ENOTFOUND;
@@ -89,7 +89,7 @@ static int random_row(struct world *w, union thing *x, char text[16])
 static int random_node(struct world *w, union thing *x)
 {
     unsigned k = (unsigned)below(w, NODES);
-    x->node    = test_node(k + 1);
+    x->node = test_node(k + 1);
     if (w->next.node[k].is)
         return -UPP_EBUSY;
     w->next.node[k].is = true;
@@ -101,7 +101,7 @@ static int random_hold(struct world *w, struct wl_change *c)
     unsigned k = (unsigned)below(w, NODES), from = (unsigned)below(w, 2), to = (unsigned)below(w, 3);
     c->hold.node = k + 1;
     c->hold.from = holder(from);
-    c->hold.to   = holder(to);
+    c->hold.to = holder(to);
     if (!w->next.node[k].is)
         return -UPP_ENOTFOUND;
     if (w->next.node[k].holder != from)
@@ -112,20 +112,20 @@ static int random_hold(struct world *w, struct wl_change *c)
 
 static int random_thread(struct world *w, union thing *x, bool set)
 {
-    unsigned k       = (unsigned)below(w, THREADS);
+    unsigned k = (unsigned)below(w, THREADS);
     uint32_t version = w->next.thread[k].version + (uint32_t)(below(w, 5) == 0);
-    x->thread        = (struct wl_thread){.id         = test_uuid(k + 1),
-                                          .head       = below(w, 100),
-                                          .kind       = WL_MAIN,
-                                          .version    = set ? version : 1,
-                                          .updated_ms = (int64_t)below(w, 50)};
+    x->thread = (struct wl_thread){.id = test_uuid(k + 1),
+                                   .head = below(w, 100),
+                                   .kind = WL_MAIN,
+                                   .version = set ? version : 1,
+                                   .updated_ms = (int64_t)below(w, 50)};
     if (set && !w->next.thread[k].is)
         return -UPP_ENOTFOUND;
     if (set ? version != w->next.thread[k].version : w->next.thread[k].is)
         return -UPP_EBUSY;
-    w->next.thread[k].is      = true;
+    w->next.thread[k].is = true;
     w->next.thread[k].version = set ? version + 1 : 1;
-    w->next.thread[k].tag     = (uint32_t)x->thread.head;
+    w->next.thread[k].tag = (uint32_t)x->thread.head;
     w->next.thread[k].updated = x->thread.updated_ms;
     return 0;
 }
@@ -133,7 +133,7 @@ static int random_thread(struct world *w, union thing *x, bool set)
 static int random_touch(struct world *w, union thing *x)
 {
     unsigned k = (unsigned)below(w, THREADS);
-    x->thread  = (struct wl_thread){.id = test_uuid(k + 1), .updated_ms = (int64_t)below(w, 50)};
+    x->thread = (struct wl_thread){.id = test_uuid(k + 1), .updated_ms = (int64_t)below(w, 50)};
     if (w->next.thread[k].is && w->next.thread[k].updated < x->thread.updated_ms)
         w->next.thread[k].updated = x->thread.updated_ms;
     return 0;
@@ -141,22 +141,22 @@ static int random_touch(struct world *w, union thing *x)
 
 static int random_run(struct world *w, union thing *x, bool set)
 {
-    unsigned k       = (unsigned)below(w, RUNS);
+    unsigned k = (unsigned)below(w, RUNS);
     uint32_t version = w->next.run[k].version + (uint32_t)(below(w, 5) == 0);
-    x->run           = (struct wm_run){.id      = test_uuid(50 + k),
-                                       .thread  = test_uuid(1),
-                                       .version = set ? version : 1,
-                                       .status  = (uint8_t)(WM_QUEUED + below(w, 6)),
-                                       .agent   = UPP_STR("a")};
+    x->run = (struct wm_run){.id = test_uuid(50 + k),
+                             .thread = test_uuid(1),
+                             .version = set ? version : 1,
+                             .status = (uint8_t)(WM_QUEUED + below(w, 6)),
+                             .agent = UPP_STR("a")};
     if (set && !w->next.run[k].is)
         return -UPP_ENOTFOUND;
     if (set ? version != w->next.run[k].version : w->next.run[k].is)
         return -UPP_EBUSY;
     if (!set)
         w->next.run[k].number = ++w->number;
-    w->next.run[k].is      = true;
+    w->next.run[k].is = true;
     w->next.run[k].version = set ? version + 1 : 1;
-    w->next.run[k].status  = x->run.status;
+    w->next.run[k].status = x->run.status;
     return 0;
 }
 
@@ -164,7 +164,7 @@ static int random_alias(struct world *w, union thing *x)
 {
     static const struct upp_str names[ALIASES] = {UPP_STR_INIT("a"), UPP_STR_INIT("b"), UPP_STR_INIT(""),
                                                   UPP_STR_INIT("a\0"), UPP_STR_INIT("A")};
-    unsigned                    k = (unsigned)below(w, ALIASES), object = 1 + (unsigned)below(w, 3);
+    unsigned k = (unsigned)below(w, ALIASES), object = 1 + (unsigned)below(w, 3);
     x->alias = (struct wl_alias){.kind = 1, .text = names[k], .object = test_uuid(object)};
     if (w->next.alias[k] && w->next.alias[k] != object)
         return -UPP_EBUSY;
@@ -200,18 +200,18 @@ static int random_change(struct world *w, struct wl_change *c, union thing *x, c
 
 WEFT_SUSPENDS static int random_commit(struct wl_store *s, struct world *w, struct upp_err *err)
 {
-    unsigned         t = (unsigned)below(w, TENANTS);
-    size_t           n = 1 + below(w, CHANGES), want_at = SIZE_MAX, got_at;
-    union thing      things[CHANGES];
+    unsigned t = (unsigned)below(w, TENANTS);
+    size_t n = 1 + below(w, CHANGES), want_at = SIZE_MAX, got_at;
+    union thing things[CHANGES];
     struct wl_change changes[CHANGES];
-    char             texts[CHANGES][16];
-    int              want   = 0;
-    uint64_t         number = w->number;
-    w->next                 = w->now[t];
+    char texts[CHANGES][16];
+    int want = 0;
+    uint64_t number = w->number;
+    w->next = w->now[t];
     for (size_t i = 0; i < n; i++) {
         int r = random_change(w, &changes[i], &things[i], texts[i]);
         if (r < 0 && want == 0) {
-            want    = r;
+            want = r;
             want_at = i;
         }
     }
@@ -235,9 +235,9 @@ WEFT_SUSPENDS static int compare_nodes(struct wl_store *s, const struct wl_owner
 {
     for (unsigned k = 0; k < NODES; k++) {
         UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 20);
-        struct wl_node                             node;
-        struct wl_rows                             rows;
-        int                                        r = wl_get_node(s, o, k + 1, &node, err);
+        struct wl_node node;
+        struct wl_rows rows;
+        int r = wl_get_node(s, o, k + 1, &node, err);
         if (r < 0 && r != -UPP_ENOTFOUND)
             return r;
         FAIL_UNLESS((r == 0) == m->node[k].is);
@@ -248,7 +248,7 @@ WEFT_SUSPENDS static int compare_nodes(struct wl_store *s, const struct wl_owner
         FAIL_UNLESS(rows.n == m->node[k].n);
         for (size_t i = 0; i < rows.n; i++) {
             const struct m_row *want = &m->node[k].rows[back ? rows.n - 1 - i : i];
-            char                text[16];
+            char text[16];
             (void)snprintf(text, sizeof text, "%u", want->tag);
             FAIL_UNLESS(rows.p[i].pos == want->pos && rows.p[i].n_entries == want->n);
             FAIL_UNLESS(wb_str_eq(rows.p[i].body, wb_cstr(text)));
@@ -261,8 +261,8 @@ WEFT_SUSPENDS static int compare_threads(struct wl_store *s, const struct wl_own
                                          struct upp_err *err)
 {
     UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 20);
-    struct wl_thread                          *p;
-    size_t                                     n, want = 0;
+    struct wl_thread *p;
+    size_t n, want = 0;
     TRY(wl_list_threads(s, o, (struct wb_uuid){{0}}, 100, &a, &p, &n, err));
     for (unsigned k = 0; k < THREADS; k++) {
         want += m->thread[k].is;
@@ -283,8 +283,8 @@ WEFT_SUSPENDS static int compare_runs(struct wl_store *s, const struct wl_owner 
     UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 20);
     for (int live = 0; live < 2; live++) {
         struct wm_run *p;
-        size_t         n, want = 0;
-        uint64_t       last = live ? 0 : UINT64_MAX;
+        size_t n, want = 0;
+        uint64_t last = live ? 0 : UINT64_MAX;
         TRY(wl_list_runs(s, o, test_uuid(1), live, 100, &a, &p, &n, err));
         for (unsigned k = 0; k < RUNS; k++)
             want += m->run[k].is && (!live || !wm_status_ended(m->run[k].status));
@@ -328,7 +328,7 @@ TEST_WITH(store_is_as_the_model_says, .no_torture = "thousands of calls; the sui
     for (uint64_t seed = 1; seed <= test_times("WEFT_SEEDS", 20) && ok; seed++) {
         memset(w, 0, sizeof *w);
         w->random = seed;
-        ok        = test_each_store(random_walk, w);
+        ok = test_each_store(random_walk, w);
     }
     free(w);
     CHECK(ok);

@@ -10,25 +10,25 @@
 
 static struct wm_run run_of(uint64_t id, uint32_t version, uint8_t status)
 {
-    return (struct wm_run){.id         = test_uuid(id),
-                           .root       = test_uuid(id),
-                           .thread     = test_uuid(100),
-                           .version    = version,
-                           .status     = status,
+    return (struct wm_run){.id = test_uuid(id),
+                           .root = test_uuid(id),
+                           .thread = test_uuid(100),
+                           .version = version,
+                           .status = status,
                            .durability = WM_SYNC,
-                           .agent      = UPP_STR("a"),
+                           .agent = UPP_STR("a"),
                            .created_ms = 1};
 }
 
 struct heard {
     struct ws_due last;
-    unsigned      n;
+    unsigned n;
 };
 
 static void hear(void *arg, const struct ws_due *d)
 {
     struct heard *h = arg;
-    h->last         = *d;
+    h->last = *d;
     h->n++;
 }
 
@@ -36,8 +36,8 @@ WEFT_SUSPENDS static int listed(struct wl_store *s, struct wl_owner o, struct ws
                                 struct upp_err *err)
 {
     UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 20);
-    struct upp_str                             last;
-    struct ws_due                             *list;
+    struct upp_str last;
+    struct ws_due *list;
     TRY(ws_outbox_list(s, o.tenant, UPP_STR(""), 10, &a, &list, n, &last, err));
     if (*n)
         *ret = list[0];
@@ -46,9 +46,9 @@ WEFT_SUSPENDS static int listed(struct wl_store *s, struct wl_owner o, struct ws
 
 WEFT_SUSPENDS static int records(struct wl_store *s, struct upp_err *err)
 {
-    struct heard  h = {.n = 0};
+    struct heard h = {.n = 0};
     struct ws_due d;
-    size_t        n;
+    size_t n;
     ws_outbox_listen(s, hear, &h);
 
     struct wm_run run = run_of(1, 1, WM_RUNNING), other = run_of(2, 1, WM_RUNNING), child = run_of(3, 1, WM_RUNNING);
@@ -68,7 +68,7 @@ WEFT_SUSPENDS static int records(struct wl_store *s, struct upp_err *err)
     FAIL_UNLESS(h.n == 1);
 
     size_t conflict = 99;
-    run             = run_of(1, 3, WM_COMPLETED); /* not its version any more */
+    run = run_of(1, 3, WM_COMPLETED); /* not its version any more */
     FAIL_UNLESS(COMMIT(s, ALICE, &conflict, err, SET_RUN(&other), SET_RUN(&run)) == -UPP_EBUSY || test_failed());
     FAIL_UNLESS(conflict == 1 && h.n == 1);
     run.version = 4;
@@ -76,7 +76,7 @@ WEFT_SUSPENDS static int records(struct wl_store *s, struct upp_err *err)
     FAIL_UNLESS(h.n == 2 && h.last.kind == WS_DUE_END && h.last.version == 5);
     FAIL_UNLESS(h.last.created_ms <= wb_wall_ms() && h.last.created_ms > wb_wall_ms() - 60000);
     run.version = 5; /* the sweep changes it once more */
-    run.swept   = true;
+    run.swept = true;
     TRY(COMMIT(s, ALICE, NULL, err, SET_RUN(&run)));
     FAIL_UNLESS(h.n == 2);
 
@@ -107,8 +107,8 @@ TEST(outbox_records_ends_and_waits)
 WEFT_SUSPENDS static int only_ends(void *arg, struct upp_err *err)
 {
     struct wl_store *s;
-    struct heard     h   = {.n = 0};
-    struct wm_run    run = run_of(1, 1, WM_WAITING), over = run_of(2, 1, WM_FAILED);
+    struct heard h = {.n = 0};
+    struct wm_run run = run_of(1, 1, WM_WAITING), over = run_of(2, 1, WM_FAILED);
     (void)arg;
     TRY(ws_memory_open(&s, err));
     TRY(ws_outbox_open(s, 1 << WS_DUE_END, &s, err));
@@ -131,8 +131,8 @@ TEST(outbox_records_what_is_wanted)
 WEFT_SUSPENDS static int ends_long(struct test_store *t, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(WS_TEXT_MAX);
-    struct wm_run                         run  = run_of(1, 1, WM_RUNNING);
-    struct ws_due                         d    = {.tenant = ALICE.tenant, .run = run.id, .version = 3};
+    struct wm_run run = run_of(1, 1, WM_RUNNING);
+    struct ws_due d = {.tenant = ALICE.tenant, .run = run.id, .version = 3};
     if (strcmp(t->s->ops->name, "outbox") != 0)
         return 0;
     while (text.n < WS_TEXT_MAX && !text.failed)
@@ -142,7 +142,7 @@ WEFT_SUSPENDS static int ends_long(struct test_store *t, struct upp_err *err)
     TRY(COMMIT(t->s, ALICE, NULL, err, ADD_RUN(&run)));
     TRY(COMMIT(t->s, ALICE, NULL, err, SET_RUN(&run)));
     run.version = 2;
-    run.status  = WM_FAILED;
+    run.status = WM_FAILED;
     TRY(COMMIT(t->s, ALICE, NULL, err, SET_RUN(&run)));
     FAIL_UNLESS(ws_outbox_has(t->s, &d, err) == 1 || test_failed());
     return 0;
@@ -157,7 +157,7 @@ TEST_WITH(outbox_of_the_longest_run, .no_torture = "outbox_records_ends_and_wait
 
 struct watched {
     unsigned commits;
-    size_t   changes; /* of the last one */
+    size_t changes; /* of the last one */
 };
 
 static void watch(void *arg, const struct wl_commit *c)
@@ -169,10 +169,10 @@ static void watch(void *arg, const struct wl_commit *c)
 
 WEFT_SUSPENDS static int shows(struct test_store *t, struct upp_err *err)
 {
-    struct watched  w   = {0};
+    struct watched w = {0};
     struct wl_watch who = {.arg = &w, .committed = watch};
-    struct wm_run   run = run_of(1, 1, WM_RUNNING), end = run_of(1, 1, WM_COMPLETED), lost = run_of(1, 7, WM_FAILED);
-    struct ws_due   d = {.tenant = ALICE.tenant, .run = run.id, .version = 2};
+    struct wm_run run = run_of(1, 1, WM_RUNNING), end = run_of(1, 1, WM_COMPLETED), lost = run_of(1, 7, WM_FAILED);
+    struct ws_due d = {.tenant = ALICE.tenant, .run = run.id, .version = 2};
     if (strcmp(t->s->ops->name, "outbox") != 0)
         return 0;
     t->s->watch = &who;

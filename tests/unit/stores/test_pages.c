@@ -48,11 +48,11 @@ TEST_WITH(page_sum_is_the_same_on_every_processor, .no_torture = "it is about nu
 TEST_WITH(page_stamp_leaves_the_checksum_of_a_frame, .no_torture = "it is about numbers")
 {
     static unsigned char page[WS_PAGE];
-    struct ws_frame      f      = {.page = 7, .size = 9};
-    struct ws_sum        before = {1234567, 7654321};
+    struct ws_frame f = {.page = 7, .size = 9};
+    struct ws_sum before = {1234567, 7654321};
     for (uint32_t i = 1; i < 50; i++) {
         fill_page(page, i);
-        bool          big  = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
+        bool big = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
         struct ws_sum want = ws_frame_sum(before, &f, page, big);
         ws_page_stamp(page, i);
         CHECK(ws_sum_is(ws_frame_sum(before, &f, page, big), want));
@@ -92,9 +92,9 @@ WEFT_SUSPENDS static int open_db(struct wl_store **ret, struct upp_err *err)
 
 static struct wl_row row_of(unsigned node, uint32_t i, char text[1800])
 {
-    uint64_t      seed = node * 1000 + i;
-    struct wl_row row  = test_row(node + 1, wl_pos(i, 0), 1, "");
-    size_t        n    = (size_t)snprintf(text, 1800, "{\"text\":%u,\"more\":\"", i);
+    uint64_t seed = node * 1000 + i;
+    struct wl_row row = test_row(node + 1, wl_pos(i, 0), 1, "");
+    size_t n = (size_t)snprintf(text, 1800, "{\"text\":%u,\"more\":\"", i);
     for (size_t more = next_random(&seed) % 1600; more; more--)
         text[n++] = (char)('a' + next_random(&seed) % 26);
     row.body = wb_str(text, n);
@@ -103,16 +103,16 @@ static struct wl_row row_of(unsigned node, uint32_t i, char text[1800])
 
 WEFT_SUSPENDS static int fill_node(struct wl_store *s, unsigned i, struct upp_err *err)
 {
-    static char      text[1800]; /* one loop fills at a time */
-    struct wl_node   node = test_node(i + 1);
-    struct wl_thread t    = {.id = test_uuid(i + 1), .tree = node.id, .head = i + 1, .kind = WL_MAIN, .version = 1};
-    struct wm_run    run  = {.id      = test_uuid(100 + i),
-                             .root    = test_uuid(100 + i),
-                             .thread  = t.id,
-                             .node    = i + 1,
-                             .version = 1,
-                             .agent   = UPP_STR("agent")};
-    struct wl_value  v    = {UPP_STR("space"), wb_str(text, 4), UPP_STR("bytes")};
+    static char text[1800]; /* one loop fills at a time */
+    struct wl_node node = test_node(i + 1);
+    struct wl_thread t = {.id = test_uuid(i + 1), .tree = node.id, .head = i + 1, .kind = WL_MAIN, .version = 1};
+    struct wm_run run = {.id = test_uuid(100 + i),
+                         .root = test_uuid(100 + i),
+                         .thread = t.id,
+                         .node = i + 1,
+                         .version = 1,
+                         .agent = UPP_STR("agent")};
+    struct wl_value v = {UPP_STR("space"), wb_str(text, 4), UPP_STR("bytes")};
     (void)snprintf(text, sizeof text, "n%03u", i);
     TRY(COMMIT(s, ALICE, NULL, err, ADD_NODE(&node), ADD_THREAD(&t), ADD_RUN(&run), PUT_VALUE(&v)));
     for (uint32_t k = 0; k < ROWS; k++) {
@@ -125,7 +125,7 @@ WEFT_SUSPENDS static int fill_node(struct wl_store *s, unsigned i, struct upp_er
 WEFT_SUSPENDS static int fill(void *arg, struct upp_err *err)
 {
     struct wl_store *s;
-    int              r = 0;
+    int r = 0;
     (void)arg;
     TRY(open_db(&s, err));
     for (unsigned i = 0; r >= 0 && i < NODES; i++)
@@ -139,10 +139,10 @@ WEFT_SUSPENDS static int fill(void *arg, struct upp_err *err)
 enum { QUESTIONS = NODES + 5 };
 
 struct answers {
-    struct wb_buf  text[QUESTIONS]; /* or: */
+    struct wb_buf text[QUESTIONS]; /* or: */
     struct upp_err err[QUESTIONS];
-    int            r[QUESTIONS];
-    int            opened, appended, rows_then;
+    int r[QUESTIONS];
+    int opened, appended, rows_then;
     struct upp_err append;
 };
 
@@ -155,7 +155,7 @@ static void answers_done(struct answers *x)
 WEFT_SUSPENDS static int ask_rows(struct wl_store *s, uint64_t node, struct wb_buf *out, struct upp_err *err)
 {
     UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(8 << 20);
-    struct wl_rows                             rows;
+    struct wl_rows rows;
     TRY(s->ops->rows(s, &ALICE, &(struct wl_range){.node = node, .to = UINT64_MAX}, &a, &rows, err));
     for (size_t i = 0; i < rows.n; i++)
         wb_buf_addf(out, "%llu %.*s\n", (unsigned long long)rows.p[i].pos, UPP_FMT(rows.p[i].body));
@@ -165,11 +165,11 @@ WEFT_SUSPENDS static int ask_rows(struct wl_store *s, uint64_t node, struct wb_b
 WEFT_SUSPENDS static int ask_list(struct wl_store *s, size_t which, struct wb_buf *out, struct upp_err *err)
 {
     UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(8 << 20);
-    struct wl_thread                          *t;
-    struct wm_run                             *run;
-    struct wl_end                              end;
-    struct upp_str                             v;
-    size_t                                     n = 0;
+    struct wl_thread *t;
+    struct wm_run *run;
+    struct wl_end end;
+    struct upp_str v;
+    size_t n = 0;
     switch (which) {
     case 0:
         TRY(wl_list_threads(s, &ALICE, (struct wb_uuid){{0}}, 99, &a, &t, &n, err));
@@ -199,8 +199,8 @@ WEFT_SUSPENDS static int ask_list(struct wl_store *s, size_t which, struct wb_bu
 
 WEFT_SUSPENDS static int ask_all(void *arg, struct upp_err *err)
 {
-    static char      text[1800];
-    struct answers  *x = arg;
+    static char text[1800];
+    struct answers *x = arg;
     struct wl_store *s;
     x->opened = open_db(&s, &x->append);
     (void)err;
@@ -209,10 +209,10 @@ WEFT_SUSPENDS static int ask_all(void *arg, struct upp_err *err)
     for (size_t i = 0; i < QUESTIONS; i++)
         x->r[i] =
             i < NODES ? ask_rows(s, i + 1, &x->text[i], &x->err[i]) : ask_list(s, i - NODES, &x->text[i], &x->err[i]);
-    struct wl_row row                          = row_of(2, ROWS, text);
-    x->appended                                = COMMIT(s, ALICE, NULL, &x->append, ADD_ROW(&row));
+    struct wl_row row = row_of(2, ROWS, text);
+    x->appended = COMMIT(s, ALICE, NULL, &x->append, ADD_ROW(&row));
     WB_CLEANUP(wb_buf_done) struct wb_buf then = WB_BUF(MOST);
-    x->rows_then                               = ask_rows(s, 3, &then, NULL);
+    x->rows_then = ask_rows(s, 3, &then, NULL);
     s->ops->close(s);
     return 0;
 }
@@ -230,7 +230,7 @@ static int ask_file(struct answers *x)
 static bool put_file(const struct wb_buf *whole)
 {
     static const char *const with[] = {"-wal", "-shm", ".lock"};
-    char                     name[600];
+    char name[600];
     for (size_t i = 0; i < WB_LEN(with); i++) {
         (void)snprintf(name, sizeof name, "%s%s", db_path(), with[i]);
         (void)remove(name);
@@ -276,12 +276,12 @@ static void answers_donep(struct answers **x)
 
 TEST_WITH(store_tells_every_flipped_bit_of_every_page, .no_torture = "the file is changed from outside", .seconds = 600)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf     whole = WB_BUF(64 << 20), hurt = WB_BUF(64 << 20);
-    static struct answers                     kept[2]; /* too large for a frame */
+    WB_CLEANUP(wb_buf_done) struct wb_buf whole = WB_BUF(64 << 20), hurt = WB_BUF(64 << 20);
+    static struct answers kept[2]; /* too large for a frame */
     WB_CLEANUP(answers_donep) struct answers *want = &kept[0];
-    struct upp_err                            err  = {0};
-    struct ws_pages                           pages;
-    uint64_t                                  random = 20, named = 0;
+    struct upp_err err = {0};
+    struct ws_pages pages;
+    uint64_t random = 20, named = 0;
     CHECK(test_on_loop(fill, NULL, &err) == 0);
     CHECK(wb_file_read(db_path(), &whole, &err) >= 0);
     CHECK(ask_file(want) == 0 && want->appended == 0 && want->rows_then == ROWS + 1);
@@ -312,11 +312,11 @@ TEST_WITH(store_tells_every_flipped_bit_of_every_page, .no_torture = "the file i
 /* Changes a byte in every page of the WAL. */
 static bool hurt_wal(void)
 {
-    char          name[600];
+    char name[600];
     unsigned char byte;
     (void)snprintf(name, sizeof name, "%s-wal", db_path());
-    FILE *f    = fopen(name, "r+b");
-    bool  some = false;
+    FILE *f = fopen(name, "r+b");
+    bool some = false;
     for (long at = WS_WAL_HEAD + WS_FRAME_HEAD + 2000; f; at += WS_FRAME) {
         if (fseek(f, at, SEEK_SET) != 0 || fread(&byte, 1, 1, f) != 1)
             break;
@@ -329,8 +329,8 @@ static bool hurt_wal(void)
 WEFT_SUSPENDS static int reads_a_hurt_wal(void *arg, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(MOST);
-    struct upp_err                        why  = {0};
-    struct wl_store                      *s;
+    struct upp_err why = {0};
+    struct wl_store *s;
     (void)arg;
     TRY(open_db(&s, err));
     int r = fill_node(s, 0, err);
@@ -354,16 +354,16 @@ TEST_WITH(store_names_a_damaged_page_of_its_log, .no_torture = "the file is chan
 static bool run_sql(const char *sql)
 {
     sqlite3 *db = NULL;
-    bool     ok = sqlite3_open(db_path(), &db) == SQLITE_OK && sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK;
+    bool ok = sqlite3_open(db_path(), &db) == SQLITE_OK && sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK;
     (void)sqlite3_close(db);
     return ok;
 }
 
 WEFT_SUSPENDS static int leaves_a_hurt_wal(void *arg, struct upp_err *err)
 {
-    const char      *sql = arg;
+    const char *sql = arg;
     struct wl_store *s;
-    struct ws_pages  before, then;
+    struct ws_pages before, then;
     TRY(open_db(&s, err));
     int r = fill_node(s, 0, err);
     if (r >= 0)
@@ -380,8 +380,8 @@ WEFT_SUSPENDS static int leaves_a_hurt_wal(void *arg, struct upp_err *err)
 /* What doctor says of the pages is what the next start says. */
 TEST_WITH(store_finds_damaged_pages_that_only_its_log_has, .no_torture = "the file is changed from outside")
 {
-    struct upp_err  err = {0};
-    struct answers  x;
+    struct upp_err err = {0};
+    struct answers x;
     struct ws_pages pages;
     CHECK_INT(test_on_loop(leaves_a_hurt_wal, (char[]){"UPDATE runs SET u_input = u_input + 7"}, &err), 0);
     CHECK(ws_sqlite_check_pages(db_path(), &pages, &err) == 0);
@@ -394,8 +394,8 @@ TEST_WITH(store_finds_damaged_pages_that_only_its_log_has, .no_torture = "the fi
 /* A page of the index is none that the store needs. */
 TEST_WITH(store_starts_with_damaged_pages_of_its_index_in_the_log, .no_torture = "the file is changed from outside")
 {
-    struct upp_err  err = {0};
-    struct answers  x;
+    struct upp_err err = {0};
+    struct answers x;
     struct ws_pages pages;
     CHECK_INT(test_on_loop(leaves_a_hurt_wal, (char[]){"UPDATE words_text_data SET block = x'0102'"}, &err), 0);
     CHECK(ws_sqlite_check_pages(db_path(), &pages, &err) == 0);
@@ -411,8 +411,8 @@ TEST_WITH(store_starts_with_damaged_pages_of_its_index_in_the_log, .no_torture =
 static bool flip_byte(long at)
 {
     unsigned char byte;
-    FILE         *f  = fopen(db_path(), "r+b");
-    bool          is = f && fseek(f, at, SEEK_SET) == 0 && fread(&byte, 1, 1, f) == 1;
+    FILE *f = fopen(db_path(), "r+b");
+    bool is = f && fseek(f, at, SEEK_SET) == 0 && fread(&byte, 1, 1, f) == 1;
     byte ^= 1;
     is = is && fseek(f, at, SEEK_SET) == 0 && fwrite(&byte, 1, 1, f) == 1;
     return f && fclose(f) == 0 && is;
@@ -424,15 +424,15 @@ static bool flip_byte(long at)
 WEFT_SUSPENDS static int reads_parts(void *arg, struct upp_err *err)
 {
     static unsigned char page[WS_PAGE], part[WS_PAGE];
-    struct wl_store     *s;
-    sqlite3_file        *f = NULL;
+    struct wl_store *s;
+    sqlite3_file *f = NULL;
     (void)arg;
     TRY(open_db(&s, err));
     TRY(fill_node(s, 0, err));
     s->ops->close(s);
     TRY(open_db(&s, err));
-    sqlite3 *db  = ((struct ws_sqlite *)(void *)s)->writer.db;
-    bool     all = sqlite3_file_control(db, "main", SQLITE_FCNTL_FILE_POINTER, &f) == SQLITE_OK && f;
+    sqlite3 *db = ((struct ws_sqlite *)(void *)s)->writer.db;
+    bool all = sqlite3_file_control(db, "main", SQLITE_FCNTL_FILE_POINTER, &f) == SQLITE_OK && f;
     for (sqlite3_int64 at = WS_PAGE; all && at < 8 * WS_PAGE; at += WS_PAGE)
         for (int n = 100; n < WS_PAGE; n += WS_PAGE_BODY - 100) {
             all = all && f->pMethods->xRead(f, page, WS_PAGE, at) == SQLITE_OK;
@@ -454,16 +454,16 @@ TEST_WITH(store_checks_pages_that_are_read_in_part, .no_torture = "the file is c
 
 struct pair {
     struct wl_store *s;
-    int              result[2];
-    struct upp_err   err[2];
+    int result[2];
+    struct upp_err err[2];
 };
 
 /* The root of a table, which is a leaf as long as there is little in it. */
 static bool hurt_table(const char *table)
 {
-    sqlite3      *db   = NULL;
-    sqlite3_stmt *st   = NULL;
-    int64_t       page = 0;
+    sqlite3 *db = NULL;
+    sqlite3_stmt *st = NULL;
+    int64_t page = 0;
     if (sqlite3_open_v2(db_path(), &db, SQLITE_OPEN_READONLY, NULL) == SQLITE_OK &&
         sqlite3_prepare_v2(db, "SELECT rootpage FROM sqlite_schema WHERE name = ?", -1, &st, NULL) == SQLITE_OK &&
         sqlite3_bind_text(st, 1, table, -1, SQLITE_STATIC) == SQLITE_OK && sqlite3_step(st) == SQLITE_ROW)
@@ -477,8 +477,8 @@ static bool hurt_table(const char *table)
 
 WEFT_SUSPENDS static int one_of(void *arg, struct upp_err *err)
 {
-    static char   text[1800];
-    struct pair  *p   = arg;
+    static char text[1800];
+    struct pair *p = arg;
     struct wl_row row = row_of(1, ROWS, text);
     (void)err;
     p->result[1] = COMMIT(p->s, ALICE, NULL, &p->err[1], ADD_ROW(&row));
@@ -487,12 +487,12 @@ WEFT_SUSPENDS static int one_of(void *arg, struct upp_err *err)
 
 WEFT_SUSPENDS static int together(void *arg, struct upp_err *err)
 {
-    struct pair                                    *p   = arg;
+    struct pair *p = arg;
     UPP_CLEANUP(weft_scope_close) struct weft_scope all = {0};
     TRY(open_db(&p->s, err));
     struct wl_alias a = {.kind = WL_ALIAS_THREAD, .text = UPP_STR("nick"), .object = test_uuid(1)};
-    int             r = weft_scope_spawn(&all, "the other", one_of, p, NULL, err);
-    p->result[0]      = COMMIT(p->s, ALICE, NULL, &p->err[0], ADD_ALIAS(&a));
+    int r = weft_scope_spawn(&all, "the other", one_of, p, NULL, err);
+    p->result[0] = COMMIT(p->s, ALICE, NULL, &p->err[0], ADD_ALIAS(&a));
     if (r >= 0)
         r = weft_scope_join(&all, err);
     p->s->ops->close(p->s);
@@ -502,7 +502,7 @@ WEFT_SUSPENDS static int together(void *arg, struct upp_err *err)
 TEST_WITH(store_commits_beside_a_damaged_page, .no_torture = "the file is changed from outside")
 {
     struct upp_err err = {0};
-    struct pair    p   = {0};
+    struct pair p = {0};
     CHECK(test_on_loop(fill, NULL, &err) == 0);
     CHECK(hurt_table("aliases"));
     CHECK(test_on_loop(together, &p, &err) == 0);

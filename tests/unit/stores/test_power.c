@@ -17,17 +17,17 @@
 enum { WRITERS = 3, COMMITS = 25, LIVES = 8 /* of one disk */ };
 
 struct power {
-    struct disk      *disk;
+    struct disk *disk;
     struct weft__sim *sim;
-    struct wl_store  *s;
-    struct work       work;
-    uint64_t          next;    /* number of the commit to come */
-    uint64_t          acked;   /* number of the last one that was */
-    uint64_t          durable; /* number of the last one that nothing may lose any more */
-    uint64_t          cut_in;
-    bool              early; /* power may go while the store is opened */
-    bool              old;   /* the file began as one of version 1 */
-    char              why[256];
+    struct wl_store *s;
+    struct work work;
+    uint64_t next;    /* number of the commit to come */
+    uint64_t acked;   /* number of the last one that was */
+    uint64_t durable; /* number of the last one that nothing may lose any more */
+    uint64_t cut_in;
+    bool early; /* power may go while the store is opened */
+    bool old;   /* the file began as one of version 1 */
+    char why[256];
 };
 
 /* What must not be: said, so that whoever expects it can look. */
@@ -37,17 +37,15 @@ static int wrong(struct power *p, const char *why)
     return -UPP_EBUG;
 }
 
-/* ---- Working ----------------------------------------------------------------------------------------- */
-
 WEFT_SUSPENDS static int commit_next(struct power *p, struct upp_err *err)
 {
     UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(8 << 20);
-    struct wl_commit                           c;
-    uint64_t                                   n = p->next++;
-    int                                        want;
+    struct wl_commit c;
+    uint64_t n = p->next++;
+    int want;
     TRY(work_step(&p->work, n, &a, &c, &want, err));
     c.flags = weft__sim_below(p->sim, 2) ? WL_SYNCED : 0;
-    int r   = p->s->ops->commit(p->s, &c, err); /* given in the order of the numbers: nothing waits before */
+    int r = p->s->ops->commit(p->s, &c, err); /* given in the order of the numbers: nothing waits before */
     if (r == -UPP_ESTORE)
         return r; /* power is gone */
     if (r != want)
@@ -64,8 +62,8 @@ WEFT_SUSPENDS static int commit_next(struct power *p, struct upp_err *err)
  * files of all systems we run on say that they are not like that (SQLITE_IOCAP_POWERSAFE_OVERWRITE). */
 WEFT_SUSPENDS static int flush(struct power *p, struct upp_err *err)
 {
-    struct wl_commit c      = {.owner = work_owner, .flags = WL_SYNCED};
-    uint64_t         before = p->acked;
+    struct wl_commit c = {.owner = work_owner, .flags = WL_SYNCED};
+    uint64_t before = p->acked;
     TRY(p->s->ops->commit(p->s, &c, err));
     if (disk_powersafe(p->disk))
         p->durable = WB_MAX(p->durable, before);
@@ -75,7 +73,7 @@ WEFT_SUSPENDS static int flush(struct power *p, struct upp_err *err)
 WEFT_SUSPENDS static int writer(void *arg, struct upp_err *err)
 {
     struct power *p = arg;
-    int           r = 0;
+    int r = 0;
     for (unsigned i = 0; i < COMMITS && r >= 0; i++) {
         r = weft__sim_below(p->sim, 5) ? commit_next(p, err) : flush(p, err);
         if (r >= 0 && weft__sim_below(p->sim, 6) == 0)
@@ -88,31 +86,31 @@ WEFT_SUSPENDS static int writer(void *arg, struct upp_err *err)
 WEFT_SUSPENDS static int learn(struct power *p, struct upp_err *err)
 {
     UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(8 << 20);
-    struct wl_index_entry                      words[8];
-    struct wl_followed                        *rows;
-    uint64_t                                   upto, end;
-    size_t                                     n;
+    struct wl_index_entry words[8];
+    struct wl_followed *rows;
+    uint64_t upto, end;
+    size_t n;
     TRY(wl_get_index_progress(p->s, &upto, &end, err));
     TRY(p->s->ops->follow(p->s, upto, 8, 1 << 20, &a, &rows, &n, err));
     struct wl_index_update l = {
         .list = words, .from = upto, .upto = n ? rows[n - 1].number : upto, .changes = n ? rows[0].changes : 0};
     for (size_t i = 0; i < n; i++)
         if (rows[i].row.n_entries)
-            words[l.n++] = (struct wl_index_entry){.tenant  = rows[i].tenant,
-                                                   .node    = rows[i].row.node,
-                                                   .index   = wl_pos_index(rows[i].row.pos),
+            words[l.n++] = (struct wl_index_entry){.tenant = rows[i].tenant,
+                                                   .node = rows[i].row.node,
+                                                   .index = wl_pos_index(rows[i].row.pos),
                                                    .time_ms = 1,
                                                    .text = wb_str(rows[i].row.body.p, WB_MIN(rows[i].row.body.n, 100))};
     struct wl_change change = {.kind = WL_INDEX_ADD, .learned = &l};
-    struct wl_commit c      = {.owner = work_owner, .changes = &change, .n = 1};
-    int              r      = n ? p->s->ops->commit(p->s, &c, err) : 0;
+    struct wl_commit c = {.owner = work_owner, .changes = &change, .n = 1};
+    int r = n ? p->s->ops->commit(p->s, &c, err) : 0;
     return r == -UPP_EBUSY ? 0 : r;
 }
 
 WEFT_SUSPENDS static int learner(void *arg, struct upp_err *err)
 {
     struct power *p = arg;
-    int           r = 0;
+    int r = 0;
     for (unsigned i = 0; i < COMMITS / 2 && r >= 0; i++) {
         r = weft_sleep_ms(weft__sim_below(p->sim, 100), err);
         if (r >= 0)
@@ -121,13 +119,11 @@ WEFT_SUSPENDS static int learner(void *arg, struct upp_err *err)
     return r == -UPP_ESTORE || r == -UPP_EREFUSED ? 0 : r;
 }
 
-/* ---- Looking ----------------------------------------------------------------------------------------- */
-
 /* The file holds the history up to a commit, and none that was acknowledged is missing. */
 WEFT_SUSPENDS static int verify(struct power *p, struct upp_err *err)
 {
     UPP_CLEANUP(wb_buf_done) struct wb_buf is = WB_BUF(4 << 20), must = WB_BUF(4 << 20);
-    uint64_t                               n;
+    uint64_t n;
     TRY(work_number(p->s, &n, err));
     test_note("commit %llu is there, of %llu; %llu are durable", (unsigned long long)n, (unsigned long long)p->next - 1,
               (unsigned long long)p->durable);
@@ -142,7 +138,7 @@ WEFT_SUSPENDS static int verify(struct power *p, struct upp_err *err)
         test_note("it is:\n%.*s\nmust be:\n%.*s", UPP_FMT(wb_buf_str(&is)), UPP_FMT(wb_buf_str(&must)));
         return wrong(p, "it is not what the commits made");
     }
-    p->next  = n + 1;
+    p->next = n + 1;
     p->acked = p->durable = n;
     return 0;
 }
@@ -151,8 +147,8 @@ WEFT_SUSPENDS static int verify(struct power *p, struct upp_err *err)
 WEFT_SUSPENDS static int verify_old(struct power *p, struct upp_err *err)
 {
     UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 20);
-    struct wl_thread                          *threads;
-    size_t                                     n;
+    struct wl_thread *threads;
+    size_t n;
     TRY(wl_list_threads(p->s, &OWNER("local", ""), (struct wb_uuid){{0}}, 100, &a, &threads, &n, err));
     return n == 7 ? 0 : wrong(p, "threads of the old file are missing");
 }
@@ -168,7 +164,7 @@ static bool intact(struct disk *d)
         "SELECT NOT EXISTS(SELECT 1 FROM blobs b WHERE refs <> (SELECT count(*) FROM refs r WHERE r.blob = b.number))",
     };
     sqlite3 *db = NULL;
-    bool     ok = sqlite3_open_v2("weft.db", &db, SQLITE_OPEN_READWRITE, disk_name(d)) == SQLITE_OK;
+    bool ok = sqlite3_open_v2("weft.db", &db, SQLITE_OPEN_READWRITE, disk_name(d)) == SQLITE_OK;
     for (size_t i = 0; ok && i < WB_LEN(questions); i++) {
         sqlite3_stmt *st = NULL;
         ok = sqlite3_prepare_v2(db, questions[i], -1, &st, NULL) == SQLITE_OK && sqlite3_step(st) == SQLITE_ROW &&
@@ -181,8 +177,6 @@ static bool intact(struct disk *d)
     (void)sqlite3_close(db);
     return ok;
 }
-
-/* ---- Lives ------------------------------------------------------------------------------------------- */
 
 WEFT_SUSPENDS static int work_until_cut(struct power *p, struct upp_err *err)
 {
@@ -219,15 +213,15 @@ WEFT_SUSPENDS static int life(void *arg, struct upp_err *err)
 /* One life, ended by a loss of power. */
 static int live(struct power *p, uint64_t seed, unsigned i)
 {
-    UPP_CLEANUP(weft__sim_closep) struct weft__sim *w   = NULL;
-    struct upp_err                                  err = {0};
+    UPP_CLEANUP(weft__sim_closep) struct weft__sim *w = NULL;
+    struct upp_err err = {0};
     if (weft__sim_open(UPP_OPTS(weft__sim_opts, .seed = seed * 1000 + i), &w, &err) < 0)
         return wrong(p, "no world");
-    p->sim    = w;
-    p->s      = NULL;
+    p->sim = w;
+    p->s = NULL;
     p->cut_in = 1 + weft__sim_below(w, 500);
-    p->early  = i + 1 < LIVES && weft__sim_below(w, 4) == 0;
-    int r     = weft_loop_run(weft__sim_loop(w, 0), "life", life, p, &err);
+    p->early = i + 1 < LIVES && weft__sim_below(w, 4) == 0;
+    int r = weft_loop_run(weft__sim_loop(w, 0), "life", life, p, &err);
     test_note("seed %llu, life %u: %d %s%s", (unsigned long long)seed, i, r, err.msg, p->why);
     disk_crash(p->disk);
     work_end(&p->work);
@@ -238,11 +232,11 @@ static int live(struct power *p, uint64_t seed, unsigned i)
 static int lives(uint64_t seed, uint64_t n, bool lies, uint64_t *cuts)
 {
     static struct power p;
-    p     = (struct power){.disk = disk_new(seed), .work.seed = seed, .next = 1, .old = seed % 4 == 0};
+    p = (struct power){.disk = disk_new(seed), .work.seed = seed, .next = 1, .old = seed % 4 == 0};
     int r = 0;
     if (p.old) {
         size_t bytes;
-        char  *file = test_read("fixtures/stores/schema-1.db", &bytes);
+        char *file = test_read("fixtures/stores/schema-1.db", &bytes);
         if (!file)
             abort();
         disk_put(p.disk, "weft.db", file, bytes);
@@ -270,7 +264,7 @@ TEST_WITH(store_power_is_lost_anywhere, .no_torture = "the disk is the test's ow
 TEST_WITH(store_power_finds_a_disk_that_lies, .no_torture = "the disk is the test's own, and fails by itself")
 {
     unsigned found = 0;
-    uint64_t cuts  = 0;
+    uint64_t cuts = 0;
     for (uint64_t seed = 1; seed <= 12; seed++)
         found += lives(seed, LIVES, true, &cuts) < 0;
     test_note("%u of 12 disks were found out", found);

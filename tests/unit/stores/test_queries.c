@@ -9,8 +9,6 @@
 
 #define F UINT32_C(0x40112233)
 
-/* ---- Plans -------------------------------------------------------------------------------------------------- */
-
 /* From the end, up to the first row that has a tenant. */
 static bool may_scan(int statement, const char *detail)
 {
@@ -19,14 +17,14 @@ static bool may_scan(int statement, const char *detail)
 
 static bool plan_is_good(sqlite3 *db, int statement)
 {
-    sqlite3_stmt *st   = NULL;
-    bool          good = true;
-    char         *sql  = sqlite3_mprintf("EXPLAIN QUERY PLAN %s", ws_statements[statement]);
+    sqlite3_stmt *st = NULL;
+    bool good = true;
+    char *sql = sqlite3_mprintf("EXPLAIN QUERY PLAN %s", ws_statements[statement]);
     if (sqlite3_prepare_v2(db, sql, -1, &st, NULL) != SQLITE_OK)
         good = false;
     while (good && sqlite3_step(st) == SQLITE_ROW) {
         const char *detail = (const char *)sqlite3_column_text(st, 3);
-        bool        whole  = strncmp(detail, "SCAN ", 5) == 0 && strncmp(detail, "SCAN (", 6) != 0 &&
+        bool whole = strncmp(detail, "SCAN ", 5) == 0 && strncmp(detail, "SCAN (", 6) != 0 &&
                      strcmp(detail, "SCAN CONSTANT ROW") != 0 && strcmp(detail, "SCAN x") != 0; /* of subqueries */
         if (!whole || may_scan(statement, detail))
             continue;
@@ -41,7 +39,7 @@ static bool plan_is_good(sqlite3 *db, int statement)
 static WEFT_SUSPENDS int plans(void *arg, struct upp_err *err)
 {
     struct wl_store *s;
-    bool             good = true;
+    bool good = true;
     TRY(ws_sqlite_open(UPP_OPTS(ws_sqlite_opts, .path = arg, .reserve_kib = UINT32_MAX), &s, err));
     for (int i = 0; i < WS_STATEMENTS; i++)
         good = plan_is_good(ws_sqlite(s)->writer.db, i) && good;
@@ -57,15 +55,13 @@ TEST_WITH(queries_scan_no_table, .no_torture = "about plans")
     CHECK(test_on_loop(plans, path, NULL) >= 0);
 }
 
-/* ---- What is read -------------------------------------------------------------------------------------------- */
-
 static struct wl_thread thread_of(uint32_t family, uint64_t n)
 {
-    return (struct wl_thread){.id         = test_family_uuid(family, n),
-                              .tree       = test_family_uuid(family, 1),
-                              .head       = test_family_node(family, 1).key,
-                              .kind       = WL_MAIN,
-                              .version    = 1,
+    return (struct wl_thread){.id = test_family_uuid(family, n),
+                              .tree = test_family_uuid(family, 1),
+                              .head = test_family_node(family, 1).key,
+                              .kind = WL_MAIN,
+                              .version = 1,
                               .updated_ms = (int64_t)n};
 }
 
@@ -74,14 +70,14 @@ static WEFT_SUSPENDS int add_others(struct wl_store *s, uint32_t n, struct upp_e
 {
     enum { EACH = 256 };
     static struct wl_thread threads[EACH];
-    static struct wl_node   nodes[EACH];
+    static struct wl_node nodes[EACH];
     static struct wl_change changes[2 * EACH]; /* not kept over another wait */
     for (uint32_t at = 0; at < n; at += EACH) {
         for (uint32_t i = 0; i < EACH; i++) {
-            uint32_t family    = i & 1 ? F - 1 - at - i : F + 1 + at + i;
-            threads[i]         = thread_of(family, 1);
-            nodes[i]           = test_family_node(family, 1);
-            changes[2 * i]     = (struct wl_change)ADD_NODE(&nodes[i]);
+            uint32_t family = i & 1 ? F - 1 - at - i : F + 1 + at + i;
+            threads[i] = thread_of(family, 1);
+            nodes[i] = test_family_node(family, 1);
+            changes[2 * i] = (struct wl_change)ADD_NODE(&nodes[i]);
             changes[2 * i + 1] = (struct wl_change)ADD_THREAD(&threads[i]);
         }
         TRY(test_commit(s, ALICE, changes, WB_LEN(changes), NULL, err));
@@ -104,11 +100,11 @@ static void take_steps(struct wl_store *s, long to[WS_STATEMENTS])
 /* What deleting a thread, each hit of a search, and the lists of a tree read. */
 static WEFT_SUSPENDS int read_ours(struct wl_store *s, struct upp_err *err)
 {
-    UPP_CLEANUP(wb_arena_done) struct wb_arena a    = WB_ARENA(1 << 20);
-    const struct wb_uuid                       none = {{0}};
-    struct wl_thread                           x, *threads;
-    struct wl_node                            *nodes;
-    size_t                                     n;
+    UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 20);
+    const struct wb_uuid none = {{0}};
+    struct wl_thread x, *threads;
+    struct wl_node *nodes;
+    size_t n;
     TRY(wl_get_thread(s, &ALICE, test_family_uuid(F, 1), &a, &x, err));
     TRY(wl_list_family_threads(s, &ALICE, F, none, 64, &a, &threads, &n, err));
     FAIL_UNLESS(n == 3);
@@ -124,10 +120,10 @@ static WEFT_SUSPENDS int read_ours(struct wl_store *s, struct upp_err *err)
 static WEFT_SUSPENDS int reads(void *arg, struct upp_err *err)
 {
     enum { OTHERS = 2048, MORE = 64 /* deeper trees of pages take some more steps */ };
-    static long      alone[WS_STATEMENTS], among[WS_STATEMENTS];
+    static long alone[WS_STATEMENTS], among[WS_STATEMENTS];
     struct wl_store *s;
-    struct wl_node   node = test_family_node(F, 1);
-    int              r    = 0;
+    struct wl_node node = test_family_node(F, 1);
+    int r = 0;
     TRY(ws_sqlite_open(UPP_OPTS(ws_sqlite_opts, .path = arg, .reserve_kib = UINT32_MAX), &s, err));
     struct wl_thread own[] = {thread_of(F, 1), thread_of(F, 2), thread_of(F, 3)};
     r = COMMIT(s, ALICE, NULL, err, ADD_NODE(&node), ADD_THREAD(&own[0]), ADD_THREAD(&own[1]), ADD_THREAD(&own[2]));
@@ -148,7 +144,7 @@ static WEFT_SUSPENDS int reads(void *arg, struct upp_err *err)
 
 TEST_WITH(queries_do_not_read_other_threads, .no_torture = "about what is read")
 {
-    char           path[512];
+    char path[512];
     struct upp_err err = {0};
     (void)snprintf(path, sizeof path, "%s/reads.db", test_folder());
     int r = test_on_loop(reads, path, &err);
@@ -156,24 +152,22 @@ TEST_WITH(queries_do_not_read_other_threads, .no_torture = "about what is read")
     CHECK(r >= 0);
 }
 
-/* ---- Old runs ------------------------------------------------------------------------------------------------ */
-
 /* Ended runs of Alice's tenant, with ids from `from` on. */
 static WEFT_SUSPENDS int add_runs(struct wl_store *s, uint64_t from, uint32_t n, int64_t created_ms,
                                   struct upp_err *err)
 {
     enum { EACH = 256 };
-    static struct wm_run    runs[EACH];
+    static struct wm_run runs[EACH];
     static struct wl_change changes[EACH]; /* not kept over another wait */
     for (uint32_t at = 0, k; at < n; at += k) {
         k = WB_MIN(n - at, (uint32_t)EACH);
         for (uint32_t i = 0; i < k; i++) {
-            runs[i]    = (struct wm_run){.id         = test_uuid(from + at + i),
-                                         .root       = test_uuid(from + at + i),
-                                         .thread     = test_uuid(from + at + i),
-                                         .version    = 1,
-                                         .status     = WM_COMPLETED,
-                                         .created_ms = created_ms};
+            runs[i] = (struct wm_run){.id = test_uuid(from + at + i),
+                                      .root = test_uuid(from + at + i),
+                                      .thread = test_uuid(from + at + i),
+                                      .version = 1,
+                                      .status = WM_COMPLETED,
+                                      .created_ms = created_ms};
             changes[i] = (struct wl_change)ADD_RUN(&runs[i]);
         }
         TRY(test_commit(s, ALICE, changes, k, NULL, err));
@@ -184,12 +178,12 @@ static WEFT_SUSPENDS int add_runs(struct wl_store *s, uint64_t from, uint32_t n,
 /* A user of the same tenant has none of its runs: what the lists of his read, in both orders. */
 static WEFT_SUSPENDS int list_steps(struct wl_store *s, long *ret, struct upp_err *err)
 {
-    static long                                steps[WS_STATEMENTS];
-    const struct wl_owner                      bob  = {ALICE.tenant, UPP_STR("bob")};
-    const struct wb_uuid                       none = {{0}};
-    UPP_CLEANUP(wb_arena_done) struct wb_arena a    = WB_ARENA(1 << 20);
-    struct wm_run                             *runs;
-    size_t                                     n;
+    static long steps[WS_STATEMENTS];
+    const struct wl_owner bob = {ALICE.tenant, UPP_STR("bob")};
+    const struct wb_uuid none = {{0}};
+    UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 20);
+    struct wm_run *runs;
+    size_t n;
     take_steps(s, steps);
     TRY(wl_list_runs_after(s, WL_LIST_OWN_RUNS, &bob, none, none, 10, &a, &runs, &n, err));
     FAIL_UNLESS(n == 0);
@@ -206,7 +200,7 @@ static WEFT_SUSPENDS int lists(void *arg, struct upp_err *err)
 {
     enum { MANY = 4096, MORE = 64 /* deeper trees of pages take some more steps */ };
     struct wl_store *s;
-    long             few = 0, many = 0;
+    long few = 0, many = 0;
     TRY(ws_sqlite_open(UPP_OPTS(ws_sqlite_opts, .path = arg, .reserve_kib = UINT32_MAX), &s, err));
     int r = add_runs(s, 1, 1, 1, err);
     if (r >= 0)
@@ -222,7 +216,7 @@ static WEFT_SUSPENDS int lists(void *arg, struct upp_err *err)
 
 TEST_WITH(queries_of_an_owners_runs_read_no_others, .no_torture = "about what is read")
 {
-    char           path[512];
+    char path[512];
     struct upp_err err = {0};
     (void)snprintf(path, sizeof path, "%s/lists.db", test_folder());
     int r = test_on_loop(lists, path, &err);
@@ -233,7 +227,7 @@ TEST_WITH(queries_of_an_owners_runs_read_no_others, .no_torture = "about what is
 /* What one sweep of Eve's tenant, which has no runs, reads of those of others. */
 static WEFT_SUSPENDS int sweep_steps(struct wl_store *s, long *ret, struct upp_err *err)
 {
-    static long     steps[WS_STATEMENTS];
+    static long steps[WS_STATEMENTS];
     struct wl_swept n;
     take_steps(s, steps);
     TRY(wl_sweep(s, &EVE, 40 * WL_DAY_MS, NULL, &n, err));
@@ -248,7 +242,7 @@ static WEFT_SUSPENDS int sweep(struct wl_store *s, struct upp_err *err)
 {
     enum { MANY = 8192, MORE = 64 /* deeper trees of pages take some more steps */ };
     struct wl_value other = {UPP_STR("space"), UPP_STR("name"), UPP_STR("x")};
-    long            alone, old, again, young;
+    long alone, old, again, young;
     TRY(COMMIT(s, EVE, NULL, err, PUT_VALUE(&other)));
     TRY(sweep_steps(s, &alone, err));
     TRY(add_runs(s, 1, MANY, 1, err));
@@ -274,7 +268,7 @@ static WEFT_SUSPENDS int sweeps(void *arg, struct upp_err *err)
 
 TEST_WITH(queries_of_a_sweep_read_no_runs_of_others, .no_torture = "about what is read")
 {
-    char           path[512];
+    char path[512];
     struct upp_err err = {0};
     (void)snprintf(path, sizeof path, "%s/sweeps.db", test_folder());
     int r = test_on_loop(sweeps, path, &err);

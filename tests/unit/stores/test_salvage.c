@@ -18,16 +18,16 @@ static char path_of[512];
 /* Rows that fill a page or two each. */
 WEFT_SUSPENDS static int put_thread(struct wl_store *s, unsigned k, struct upp_err *err)
 {
-    static char      text[3000];
-    struct wl_node   node = test_family_node(0x1000 + k, 1);
-    struct wl_thread t    = {
-           .id = test_family_uuid(0x1000 + k, 2), .tree = node.id, .head = node.key, .kind = WL_MAIN, .version = 1};
-    struct wl_row    rows[ROWS];
+    static char text[3000];
+    struct wl_node node = test_family_node(0x1000 + k, 1);
+    struct wl_thread t = {
+        .id = test_family_uuid(0x1000 + k, 2), .tree = node.id, .head = node.key, .kind = WL_MAIN, .version = 1};
+    struct wl_row rows[ROWS];
     struct wl_change changes[ROWS + 2] = {ADD_NODE(&node), ADD_THREAD(&t)};
     memset(text, 'a', sizeof text);
     for (uint32_t i = 0; i < ROWS; i++) {
-        rows[i]        = test_row(node.key, wl_pos(i, 0), 1, "");
-        rows[i].body   = wb_str(text, sizeof text);
+        rows[i] = test_row(node.key, wl_pos(i, 0), 1, "");
+        rows[i].body = wb_str(text, sizeof text);
         changes[2 + i] = (struct wl_change)ADD_ROW(&rows[i]);
     }
     return test_commit(s, ALICE, changes, ROWS + 2, NULL, err);
@@ -49,10 +49,10 @@ WEFT_SUSPENDS static int fill(void *arg, struct upp_err *err)
 static bool damage_row(int64_t id)
 {
     static char page[PAGE];
-    sqlite3    *db   = NULL;
-    bool        done = false;
-    bool        ok   = test_db_open(path_of, &db) == SQLITE_OK;
-    char        sql[128]; /* a mark that can be found in the file */
+    sqlite3 *db = NULL;
+    bool done = false;
+    bool ok = test_db_open(path_of, &db) == SQLITE_OK;
+    char sql[128]; /* a mark that can be found in the file */
     (void)snprintf(sql, sizeof sql, "UPDATE log SET body = CAST('find me' AS BLOB) || substr(body, 8) WHERE id = %lld",
                    (long long)id);
     ok = ok && sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK;
@@ -70,14 +70,14 @@ static bool damage_row(int64_t id)
 
 struct counted {
     unsigned nodes, threads, lost, holes;
-    bool     log_is_hurt, others_are;
+    bool log_is_hurt, others_are;
 };
 
 static int count(struct ws_salvage *s, struct counted *n, struct upp_err *err)
 {
     UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 20);
-    struct ws_salvage_item                     item, hole;
-    int                                        r;
+    struct ws_salvage_item item, hole;
+    int r;
     while ((r = ws_salvage_nodes(s, &a, &item, err)) > 0)
         n->nodes++;
     TRY(r);
@@ -109,10 +109,10 @@ static bool prepare(struct upp_err *err)
 
 TEST(salvage_passes_by_pages)
 {
-    UPP_CLEANUP(ws_salvage_closep) struct ws_salvage *s   = NULL;
-    struct upp_err                                    err = {0};
-    struct counted                                    n   = {0};
-    char                                              left[600];
+    UPP_CLEANUP(ws_salvage_closep) struct ws_salvage *s = NULL;
+    struct upp_err err = {0};
+    struct counted n = {0};
+    char left[600];
     CHECK(prepare(&err));
     CHECK(damage_row(10) && damage_row(30) && damage_row(31) && damage_row(60)); /* not neighbours: pages between */
     int r = ws_sqlite_salvage(path_of, test_folder(), &s, &err);
@@ -129,17 +129,17 @@ TEST(salvage_passes_by_pages)
 
 TEST(salvage_cuts_what_makes_no_sense)
 {
-    UPP_CLEANUP(ws_salvage_closep) struct ws_salvage *s   = NULL;
-    UPP_CLEANUP(wb_arena_done) struct wb_arena        a   = WB_ARENA(1 << 20);
-    struct upp_err                                    err = {0};
-    struct ws_salvage_item                            item, hole;
+    UPP_CLEANUP(ws_salvage_closep) struct ws_salvage *s = NULL;
+    UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 20);
+    struct upp_err err = {0};
+    struct ws_salvage_item item, hole;
     CHECK(prepare(&err));
     CHECK_INT(ws_sqlite_salvage(path_of, test_folder(), &s, &err), 0);
     CHECK(!ws_salvage_loss(s, 0));
     uint64_t node = test_family_node(0x1003, 1).key;
     CHECK_INT(ws_salvage_cut(s, UPP_STR("acme"), node, wl_pos(2, 0), UPP_STR("it is odd"), &err), 0);
     unsigned holes = 0;
-    int      r;
+    int r;
     while ((r = ws_salvage_threads(s, &a, &item, &err)) > 0) {
         int h;
         while ((h = ws_salvage_holes(s, &item, &a, &hole, &err)) > 0) {
@@ -155,9 +155,9 @@ TEST(salvage_cuts_what_makes_no_sense)
 
 TEST(salvage_of_nonsense_is_empty)
 {
-    UPP_CLEANUP(ws_salvage_closep) struct ws_salvage *s   = NULL;
-    struct upp_err                                    err = {0};
-    struct counted                                    n   = {0};
+    UPP_CLEANUP(ws_salvage_closep) struct ws_salvage *s = NULL;
+    struct upp_err err = {0};
+    struct counted n = {0};
     (void)snprintf(path_of, sizeof path_of, "%s/weft.db", test_folder());
     CHECK_INT(ws_sqlite_salvage(path_of, test_folder(), &s, &err), -UPP_ENOTFOUND);
     FILE *f = fopen(path_of, "w");
@@ -172,9 +172,9 @@ TEST(salvage_of_nonsense_is_empty)
 
 TEST(salvage_refuses_a_file_that_is_open)
 {
-    UPP_CLEANUP(ws_salvage_closep) struct ws_salvage *s   = NULL;
-    struct upp_err                                    err = {0};
-    struct wl_store                                  *open;
+    UPP_CLEANUP(ws_salvage_closep) struct ws_salvage *s = NULL;
+    struct upp_err err = {0};
+    struct wl_store *open;
     CHECK(prepare(&err));
     CHECK_INT(ws_sqlite_open(UPP_OPTS(ws_sqlite_opts, .path = path_of), &open, &err), 0);
     int r = ws_sqlite_salvage(path_of, test_folder(), &s, &err);

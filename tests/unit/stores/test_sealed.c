@@ -44,7 +44,7 @@ TEST(sealed_master_keys_are_hex_or_base64)
     static const char hex[] = "00112233445566778899aAbBcCdDeEfF00112233445566778899aabbccddeeff";
     static const struct {
         const char *text;
-        int         want;
+        int want;
     } cases[] = {
         {hex, 0},
         {"ABEiM0RVZneImaq7zN3u/wARIjNEVWZ3iJmqu8zd7v8=", 0},
@@ -60,7 +60,7 @@ TEST(sealed_master_keys_are_hex_or_base64)
         want.key[i] = (unsigned char)(i % 16 * 0x11);
     for (size_t i = 0; i < WB_LEN(cases); i++) {
         struct upp_err err = {0};
-        int            r   = ws_master_parse(wb_cstr(cases[i].text), &got, &err);
+        int r = ws_master_parse(wb_cstr(cases[i].text), &got, &err);
         test_note("case %zu: %d %s", i, r, err.msg);
         CHECK_INT(r, cases[i].want);
         CHECK(r < 0 || memcmp(&got, &want, sizeof want) == 0);
@@ -75,31 +75,31 @@ TEST(sealed_master_keys_are_hex_or_base64)
 static int open_seal(unsigned char with, const char *whose, struct ws_seal **ret, struct upp_err *err)
 {
     struct ws_seal_keys keys;
-    unsigned char       key[WS_SEAL_KEY] = {with};
-    int                 r                = ws_seal_derive(key, wb_cstr(whose), &keys, err);
+    unsigned char key[WS_SEAL_KEY] = {with};
+    int r = ws_seal_derive(key, wb_cstr(whose), &keys, err);
     return r < 0 ? r : ws_seal_new(&keys, ret, err);
 }
 
 TEST(sealed_text_opens_unchanged_in_its_place_alone)
 {
-    UPP_CLEANUP(wb_arena_done) struct wb_arena a       = WB_ARENA(1 << 20);
-    struct ws_seal_context                     at      = {.kind = 3, .bytes = {1, 2, 3}, .n = 3, .space = UPP_STR("s")};
-    struct upp_str                             parts[] = {UPP_STR("one"), {NULL, 0}, UPP_STR("")}, got[3], text, again;
-    struct ws_seal                            *s = NULL, *x = NULL;
-    struct upp_err                             err = {0};
-    int                                        r   = open_seal(1, "acme", &s, &err);
+    UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 20);
+    struct ws_seal_context at = {.kind = 3, .bytes = {1, 2, 3}, .n = 3, .space = UPP_STR("s")};
+    struct upp_str parts[] = {UPP_STR("one"), {NULL, 0}, UPP_STR("")}, got[3], text, again;
+    struct ws_seal *s = NULL, *x = NULL;
+    struct upp_err err = {0};
+    int r = open_seal(1, "acme", &s, &err);
     CHECK(r == 0);
-    r          = ws_seal_put(s, &at, UPP_STR(""), parts, 3, &a, &text, &err);
-    bool ok    = r == 0;
-    ok         = ok && ws_seal_put(s, &at, UPP_STR(""), parts, 3, &a, &again, &err) == 0;
-    ok         = ok && again.n == text.n && memcmp(again.p + 1, text.p + 1, 12) != 0; /* never the same nonce */
+    r = ws_seal_put(s, &at, UPP_STR(""), parts, 3, &a, &text, &err);
+    bool ok = r == 0;
+    ok = ok && ws_seal_put(s, &at, UPP_STR(""), parts, 3, &a, &again, &err) == 0;
+    ok = ok && again.n == text.n && memcmp(again.p + 1, text.p + 1, 12) != 0; /* never the same nonce */
     char *copy = ok ? wb_arena_alloc(&a, text.n, 1) : NULL;
     for (size_t i = 0; copy && ok && i <= text.n; i++) { /* every bit of it, and at last none */
         for (unsigned bit = 0; ok && bit < (i < text.n ? 8 : 1); bit++) {
             memcpy(copy, text.p, text.n);
             if (i < text.n)
                 copy[i] = (char)(copy[i] ^ 1 << bit);
-            r  = ws_seal_get(s, &at, wb_str(copy, text.n), got, 3, NULL);
+            r = ws_seal_get(s, &at, wb_str(copy, text.n), got, 3, NULL);
             ok = EXPECT(r == (i < text.n ? -UPP_ESTORE : 0)) && EXPECT(r == 0 || !got[0].p);
         }
     }
@@ -108,12 +108,12 @@ TEST(sealed_text_opens_unchanged_in_its_place_alone)
         ok = EXPECT(ws_seal_get(s, &at, wb_str(memcpy(copy, text.p, n), n), got, 3, NULL) == -UPP_ESTORE);
 
     struct ws_seal_context elsewhere[] = {at, at, at, at, at};
-    elsewhere[0].kind                  = 4;
-    elsewhere[1].bytes[2]              = 4;
-    elsewhere[2].n                     = 4;
-    elsewhere[3].space                 = UPP_STR("");
-    elsewhere[3].name                  = UPP_STR("s");
-    elsewhere[4].space                 = UPP_STR("t");
+    elsewhere[0].kind = 4;
+    elsewhere[1].bytes[2] = 4;
+    elsewhere[2].n = 4;
+    elsewhere[3].space = UPP_STR("");
+    elsewhere[3].name = UPP_STR("s");
+    elsewhere[4].space = UPP_STR("t");
     for (size_t i = 0; copy && ok && i < WB_LEN(elsewhere); i++)
         ok = EXPECT(ws_seal_get(s, &elsewhere[i], wb_str(memcpy(copy, text.p, text.n), text.n), got, 3, NULL) ==
                     -UPP_ESTORE);
@@ -129,14 +129,14 @@ TEST(sealed_text_opens_unchanged_in_its_place_alone)
 
 TEST(sealed_blob_keys_go_there_and_back)
 {
-    struct ws_seal    *s   = NULL;
-    struct upp_err     err = {0};
+    struct ws_seal *s = NULL;
+    struct upp_err err = {0};
     struct wl_blob_key seen[64];
-    int                r  = open_seal(1, "acme", &s, &err);
-    bool               ok = r == 0;
+    int r = open_seal(1, "acme", &s, &err);
+    bool ok = r == 0;
     for (unsigned char i = 0; ok && i < WB_LEN(seen); i++) {
         struct wl_blob_key k = {{0}}, back;
-        k.b[i % 32]          = (unsigned char)(1 + i / 32);
+        k.b[i % 32] = (unsigned char)(1 + i / 32);
         ok = ws_seal_blob(s, &k, &seen[i], &err) == 0 && ws_seal_unblob(s, &seen[i], &back, &err) == 0 &&
              EXPECT(memcmp(&k, &back, sizeof k) == 0);
         for (unsigned char j = 0; ok && j < i; j++)
@@ -169,44 +169,44 @@ static struct wb_uuid run_id(struct wl_owner o, uint64_t n)
 /* Everything twice: so that there is something to take the place of something. */
 WEFT_SUSPENDS static int fill(struct wl_store *s, struct wl_owner o, uint64_t n, struct upp_err *err)
 {
-    struct wl_node node     = test_family_node(7, 10 + n);
-    node.name               = UPP_STR("PlantedBranch");
-    node.metadata           = TEXT("PlantedNote");
-    node.origin             = TEXT("PlantedOrigin");
-    struct wl_row rows[]    = {test_row(node.key, 0, 1, "{\"text\":\"PlantedBody\"}"),
-                               test_row(node.key, wl_pos(1, 0), 1, "second")};
-    rows[0].tape            = TEXT("PlantedTape");
-    struct wl_thread t      = {.id       = test_family_uuid(7, 20 + n),
-                               .tree     = node.tree,
-                               .head     = node.key,
-                               .kind     = WL_MAIN,
-                               .version  = 1,
-                               .title    = UPP_STR("PlantedTitle"),
-                               .metadata = TEXT("PlantedMeta")};
-    struct wm_run    run    = {.id         = run_id(o, n),
-                               .root       = run_id(o, n),
-                               .thread     = t.id,
-                               .node       = node.key,
-                               .version    = 1,
-                               .status     = WM_QUEUED,
-                               .durability = WM_SYNC,
-                               .agent      = UPP_STR("PlantedAgent"),
-                               .call       = UPP_STR("PlantedCall"),
-                               .options    = TEXT("PlantedOptions"),
-                               .error      = TEXT("PlantedError"),
-                               .created_ms = 1};
-    struct wl_alias  alias  = {.kind = WL_ALIAS_THREAD, .text = UPP_STR("PlantedAlias"), .object = t.id};
-    struct wl_key    key    = {.route      = UPP_STR("POST /PlantedRoute"),
-                               .key        = UPP_STR("PlantedIdemKey"),
-                               .object     = t.id,
-                               .created_ms = wb_wall_ms()};
-    char             name[] = {'n', (char)('0' + n), 0};
-    struct wl_value  value  = {UPP_STR("space"), wb_cstr(name), UPP_STR("PlantedValue")};
-    struct wl_piece  one = {.key = plain_key, .last = true, .bytes = UPP_STR("PlantedPiece")}, two = one;
-    two.key                  = n ? second_key : first_key;
-    two.bytes                = UPP_STR("PlantedRenamed");
+    struct wl_node node = test_family_node(7, 10 + n);
+    node.name = UPP_STR("PlantedBranch");
+    node.metadata = TEXT("PlantedNote");
+    node.origin = TEXT("PlantedOrigin");
+    struct wl_row rows[] = {test_row(node.key, 0, 1, "{\"text\":\"PlantedBody\"}"),
+                            test_row(node.key, wl_pos(1, 0), 1, "second")};
+    rows[0].tape = TEXT("PlantedTape");
+    struct wl_thread t = {.id = test_family_uuid(7, 20 + n),
+                          .tree = node.tree,
+                          .head = node.key,
+                          .kind = WL_MAIN,
+                          .version = 1,
+                          .title = UPP_STR("PlantedTitle"),
+                          .metadata = TEXT("PlantedMeta")};
+    struct wm_run run = {.id = run_id(o, n),
+                         .root = run_id(o, n),
+                         .thread = t.id,
+                         .node = node.key,
+                         .version = 1,
+                         .status = WM_QUEUED,
+                         .durability = WM_SYNC,
+                         .agent = UPP_STR("PlantedAgent"),
+                         .call = UPP_STR("PlantedCall"),
+                         .options = TEXT("PlantedOptions"),
+                         .error = TEXT("PlantedError"),
+                         .created_ms = 1};
+    struct wl_alias alias = {.kind = WL_ALIAS_THREAD, .text = UPP_STR("PlantedAlias"), .object = t.id};
+    struct wl_key key = {.route = UPP_STR("POST /PlantedRoute"),
+                         .key = UPP_STR("PlantedIdemKey"),
+                         .object = t.id,
+                         .created_ms = wb_wall_ms()};
+    char name[] = {'n', (char)('0' + n), 0};
+    struct wl_value value = {UPP_STR("space"), wb_cstr(name), UPP_STR("PlantedValue")};
+    struct wl_piece one = {.key = plain_key, .last = true, .bytes = UPP_STR("PlantedPiece")}, two = one;
+    two.key = n ? second_key : first_key;
+    two.bytes = UPP_STR("PlantedRenamed");
     struct wl_blob_key named = {{'n', (unsigned char)n}};
-    one.key.b[31]            = (unsigned char)n;
+    one.key.b[31] = (unsigned char)n;
     TRY(COMMIT(s, o, NULL, err, ADD_NODE(&node), ADD_ROW(&rows[0]), ADD_ROW(&rows[1]), ADD_THREAD(&t), ADD_RUN(&run),
                PUT_VALUE(&value), ADD_PIECE(&one), ADD_PIECE(&two), NAME_BLOB(&two.key, &named)));
     rows[1].body = TEXT("PlantedAgain");
@@ -218,14 +218,14 @@ WEFT_SUSPENDS static int fill(struct wl_store *s, struct wl_owner o, uint64_t n,
 WEFT_SUSPENDS static int read_all(struct wl_store *s, struct wl_owner o, uint64_t count, struct upp_err *err)
 {
     UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(4 << 20);
-    struct wl_node                            *nodes;
-    struct wl_thread                          *threads, t;
-    struct wm_run                             *runs, run;
-    struct wl_value                           *values;
-    struct wl_owner                           *owners;
-    struct wl_rows                             rows;
-    struct wl_piece                            p;
-    size_t                                     n, live;
+    struct wl_node *nodes;
+    struct wl_thread *threads, t;
+    struct wm_run *runs, run;
+    struct wl_value *values;
+    struct wl_owner *owners;
+    struct wl_rows rows;
+    struct wl_piece p;
+    size_t n, live;
     TRY(wl_list_family_nodes(s, &o, 7, (struct wb_uuid){{0}}, 9, &a, &nodes, &n, err));
     FAIL_UNLESS(n == count);
     for (uint64_t i = 0; i < count; i++) {
@@ -260,7 +260,7 @@ WEFT_SUSPENDS static int read_all(struct wl_store *s, struct wl_owner o, uint64_
 
 static bool read_bytes(const char *suffix, struct wb_buf *ret)
 {
-    char        path[700];
+    char path[700];
     static char block[4096];
     (void)snprintf(path, sizeof path, "%s%s", db_path(), suffix);
     FILE *f = fopen(path, "rb");
@@ -295,7 +295,7 @@ static bool found(const struct wb_buf *b, const char *word)
 
 struct scan {
     const struct ws_master *key;
-    unsigned                seen; /* a bit for each word */
+    unsigned seen; /* a bit for each word */
 };
 
 static bool scan_files(struct scan *x)
@@ -309,7 +309,7 @@ static bool scan_files(struct scan *x)
 
 WEFT_SUSPENDS static int scan(void *arg, struct upp_err *err)
 {
-    struct scan     *x = arg;
+    struct scan *x = arg;
     struct wl_store *s;
     TRY(open_db(x->key, &s, err));
     int r = fill(s, ALICE, 0, err);
@@ -324,7 +324,7 @@ WEFT_SUSPENDS static int scan(void *arg, struct upp_err *err)
 TEST(sealed_file_holds_none_of_the_words)
 {
     struct upp_err err = {0};
-    struct scan    x   = {.key = &test_master};
+    struct scan x = {.key = &test_master};
     CHECK(test_on_loop(scan, &x, &err) == 0);
     for (size_t i = 0; i < WB_LEN(words); i++)
         if (x.seen & 1u << i)
@@ -336,7 +336,7 @@ TEST(sealed_file_holds_none_of_the_words)
 TEST_WITH(sealed_words_are_found_where_nothing_is_sealed, .no_torture = "it is about the test before it")
 {
     struct upp_err err = {0};
-    struct scan    x   = {0};
+    struct scan x = {0};
     CHECK(test_on_loop(scan, &x, &err) == 0);
     for (size_t i = 0; i < WB_LEN(words); i++)
         if (!(x.seen & 1u << i))
@@ -350,10 +350,10 @@ TEST_WITH(sealed_words_are_found_where_nothing_is_sealed, .no_torture = "it is a
 static int have_session(const char *key, struct upp_model *model, struct upp_err *err)
 {
     UPP_CLEANUP(weft_runtime_closep) struct weft_runtime *rt = NULL;
-    UPP_CLEANUP(weft_session_closep) struct weft_session *s  = NULL;
-    struct weft_agent                                    *a;
-    struct upp_turn                                      *t;
-    char                                                  url[700];
+    UPP_CLEANUP(weft_session_closep) struct weft_session *s = NULL;
+    struct weft_agent *a;
+    struct upp_turn *t;
+    char url[700];
     (void)snprintf(url, sizeof url, "sqlite:%s", db_path());
     TRY(weft_runtime_open(UPP_OPTS(weft_runtime_opts, .store = url, .encryption_key = key), &rt, err));
     TRY(weft_agent_new(rt, UPP_OPTS(weft_agent_opts, .use = model, .name = "PlantedAgent"), &a, err));
@@ -368,12 +368,12 @@ TEST_WITH(sealed_sessions_of_a_program, .no_torture = "sessions and the store ha
 {
     static const char key[] = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
     struct upp_model *model = NULL;
-    struct upp_err    err   = {0};
-    struct scan       x     = {0};
+    struct upp_err err = {0};
+    struct scan x = {0};
     CHECK_INT(upp_scripted_new((struct upp_str){NULL, 0}, &model, &err), 0);
-    int  r = have_session(key, model, &err), without = have_session(NULL, model, NULL);
-    bool ok    = scan_files(&x);
-    int  again = have_session(key, model, &err);
+    int r = have_session(key, model, &err), without = have_session(NULL, model, NULL);
+    bool ok = scan_files(&x);
+    int again = have_session(key, model, &err);
     test_note("%d %s", r, err.msg);
     upp_model_free(model);
     CHECK_INT(r, 0);
@@ -387,7 +387,7 @@ TEST_WITH(sealed_sessions_of_a_program, .no_torture = "sessions and the store ha
 WEFT_SUSPENDS static int keys(void *arg, struct upp_err *err)
 {
     struct wl_store *s, *x;
-    struct upp_err   e = {0};
+    struct upp_err e = {0};
     (void)arg;
     TRY(open_db(&test_master, &s, err));
     int r = fill(s, ALICE, 0, err);
@@ -464,7 +464,7 @@ static const char *const attacks[] = {
 };
 
 struct attacked {
-    int            result;
+    int result;
     struct upp_err err;
 };
 
@@ -472,7 +472,7 @@ struct attacked {
 static bool change(const char *sql)
 {
     sqlite3 *db = NULL;
-    bool     ok = test_db_open(db_path(), &db) == SQLITE_OK && sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK &&
+    bool ok = test_db_open(db_path(), &db) == SQLITE_OK && sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK &&
               sqlite3_total_changes(db) > 0 && ws_sum_functions(db) == SQLITE_OK && ws_sum_all(db) == SQLITE_OK;
     if (!ok)
         test_note("%s: %s", sql, sqlite3_errmsg(db));
@@ -510,12 +510,12 @@ WEFT_SUSPENDS static int read_changed(void *arg, struct upp_err *err)
 TEST_WITH(sealed_store_notices_what_was_changed, .no_torture = "the file is changed from outside", .seconds = 300)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf whole = WB_BUF(64 << 20);
-    struct upp_err                        err   = {0};
+    struct upp_err err = {0};
     CHECK(test_on_loop(make_two, NULL, &err) == 0);
     CHECK(read_bytes("", &whole));
     for (size_t i = 0; i < WB_LEN(attacks); i++) {
         struct attacked x = {0};
-        FILE           *f = fopen(db_path(), "wb");
+        FILE *f = fopen(db_path(), "wb");
         CHECK(f && fwrite(whole.p, 1, whole.n, f) == whole.n && fclose(f) == 0);
         CHECK(change(attacks[i]));
         CHECK(test_on_loop(read_changed, &x, &err) == 0);
@@ -532,7 +532,7 @@ enum { TENANTS = 600 /* more than two pages of them */ };
 WEFT_SUSPENDS static int put_tenants(struct wl_store *s, unsigned n, struct upp_err *err)
 {
     for (unsigned i = 0; i < n; i++) {
-        char            name[16];
+        char name[16];
         struct wl_value v = {UPP_STR("s"), UPP_STR("n"), UPP_STR("text")};
         struct wl_owner o = {.tenant = wb_str(name, (size_t)snprintf(name, sizeof name, "t%u", i))};
         TRY(COMMIT(s, o, NULL, err, PUT_VALUE(&v)));
@@ -544,8 +544,8 @@ WEFT_SUSPENDS static int read_tenants(struct wl_store *s, unsigned n, struct upp
 {
     for (unsigned i = 0; i < n; i++) {
         UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 20);
-        char                                       name[16];
-        struct upp_str                             x;
+        char name[16];
+        struct upp_str x;
         struct wl_owner o = {.tenant = wb_str(name, (size_t)snprintf(name, sizeof name, "t%u", i))};
         TRY(wl_get_value(s, &o, UPP_STR("s"), UPP_STR("n"), &a, &x, err));
         FAIL_UNLESS(is(x, "text"));
@@ -557,13 +557,13 @@ WEFT_SUSPENDS static int read_tenants(struct wl_store *s, unsigned n, struct upp
 WEFT_SUSPENDS static int with_key(struct wl_store *inner, const struct ws_master *key, uint64_t dies_in, bool applies,
                                   const struct ws_master *to, unsigned tenants, struct upp_err *err)
 {
-    struct frail     f;
+    struct frail f;
     struct wl_store *s;
     frail_open(&f, inner, NULL);
     TRY(ws_sealed_open(&f.store, key, &s, err));
     f.dies_in = dies_in;
     f.applies = applies;
-    int r     = to ? ws_sealed_rotate(s, to, NULL, err) : read_tenants(s, tenants, err);
+    int r = to ? ws_sealed_rotate(s, to, NULL, err) : read_tenants(s, tenants, err);
     s->ops->close(s);
     return r;
 }
@@ -584,7 +584,7 @@ WEFT_SUSPENDS static int cut_off(unsigned tenants, uint64_t at, bool applies, bo
     }
     if (r >= 0)
         r = with_key(m, &test_master, at, applies, &other_master, 0, err);
-    *over    = r >= 0;
+    *over = r >= 0;
     bool old = with_key(m, &test_master, 0, false, NULL, tenants, err) >= 0,
          new = with_key(m, &other_master, 0, false, NULL, tenants, err) >= 0;
     test_note("commit %d, %d: %d, old %d, new %d", (int)at, applies, r, old, new);
@@ -606,8 +606,8 @@ WEFT_SUSPENDS static int cut_off(unsigned tenants, uint64_t at, bool applies, bo
 WEFT_SUSPENDS static int rotations(void *arg, struct upp_err *err)
 {
     unsigned tenants = *(unsigned *)arg;
-    bool     over    = false;
-    uint64_t at      = 1;
+    bool over = false;
+    uint64_t at = 1;
     for (; !over; at++) {
         TRY(cut_off(tenants, at, false, at % 2, &over, err));
         bool unused;
@@ -623,7 +623,7 @@ TEST_WITH(sealed_store_gets_another_master_key_cut_off_anywhere,
           .no_torture = "it cuts off by itself, and a failing call means another number of commits", .seconds = 300)
 {
     struct upp_err err = {0};
-    unsigned       n   = TENANTS;
+    unsigned n = TENANTS;
     CHECK(test_on_loop(rotations, &n, &err) == 0);
     n = 1;
     CHECK(test_on_loop(rotations, &n, &err) == 0);
@@ -663,7 +663,7 @@ enum { TOGETHER = 8, TENANTS_EACH = 12 };
 
 struct comer {
     struct wl_store *s;
-    uint64_t         who;
+    uint64_t who;
 };
 
 static struct wl_owner tenant_of(unsigned i, char name[16])
@@ -676,9 +676,9 @@ WEFT_SUSPENDS static int come(void *arg, struct upp_err *err)
 {
     struct comer *x = arg;
     for (unsigned i = 0; i < TENANTS_EACH; i++) {
-        char           name[16];
-        struct wl_node n   = test_node(1 + x->who);
-        struct wl_row  row = test_row(n.key, 0, 1, "text");
+        char name[16];
+        struct wl_node n = test_node(1 + x->who);
+        struct wl_row row = test_row(n.key, 0, 1, "text");
         TRY(COMMIT(x->s, tenant_of(i, name), NULL, err, ADD_NODE(&n), ADD_ROW(&row)));
     }
     return 0;
@@ -689,9 +689,9 @@ WEFT_SUSPENDS static int all_are_read(struct wl_store *s, struct upp_err *err)
     for (unsigned i = 0; i < TENANTS_EACH; i++)
         for (uint64_t who = 0; who < TOGETHER; who++) {
             UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 20);
-            char                                       name[16];
-            struct wl_owner                            o = tenant_of(i, name);
-            struct wl_rows                             rows;
+            char name[16];
+            struct wl_owner o = tenant_of(i, name);
+            struct wl_rows rows;
             TRY(s->ops->rows(s, &o, &(struct wl_range){.node = 1 + who, .to = UINT64_MAX}, &a, &rows, err));
             FAIL_UNLESS(rows.n == 1 && is(rows.p[0].body, "text"));
         }
@@ -700,7 +700,7 @@ WEFT_SUSPENDS static int all_are_read(struct wl_store *s, struct upp_err *err)
 
 WEFT_SUSPENDS static int come_together(struct wl_store *s, struct upp_err *err)
 {
-    struct comer                                    x[TOGETHER]; /* outlives the scope */
+    struct comer x[TOGETHER]; /* outlives the scope */
     UPP_CLEANUP(weft_scope_close) struct weft_scope all = {0};
     for (uint64_t i = 0; i < TOGETHER; i++) {
         x[i] = (struct comer){s, i};
@@ -745,18 +745,18 @@ WEFT_SUSPENDS static int open_in_memory(void *arg, struct upp_err *err)
 WEFT_SUSPENDS static int read_and_close(void *arg, struct upp_err *err)
 {
     struct wl_store *s = arg;
-    int              r = all_are_read(s, err);
+    int r = all_are_read(s, err);
     s->ops->close(s);
     return r;
 }
 
 TEST_WITH(sealed_tenant_gets_one_key_of_many_threads, .no_torture = "threads come as they like: no call has a number")
 {
-    struct wl_store *s   = NULL;
-    struct upp_err   err = {0};
-    struct comer     x[TOGETHER];
-    pthread_t        threads[TOGETHER];
-    bool             ok = true;
+    struct wl_store *s = NULL;
+    struct upp_err err = {0};
+    struct comer x[TOGETHER];
+    pthread_t threads[TOGETHER];
+    bool ok = true;
     CHECK(test_on_loop(open_in_memory, &s, &err) == 0);
     for (uint64_t i = 0; i < TOGETHER; i++) {
         x[i] = (struct comer){s, i};
@@ -764,7 +764,7 @@ TEST_WITH(sealed_tenant_gets_one_key_of_many_threads, .no_torture = "threads com
     }
     for (size_t i = 0; i < TOGETHER; i++) {
         void *failed = NULL;
-        ok           = pthread_join(threads[i], &failed) == 0 && !failed && ok;
+        ok = pthread_join(threads[i], &failed) == 0 && !failed && ok;
     }
     CHECK(test_on_loop(read_and_close, s, &err) == 0);
     CHECK(ok);
@@ -796,15 +796,15 @@ TEST_WITH(sealed_keys_at_hand_are_limited, .no_torture = "it is about their numb
 WEFT_SUSPENDS static int forgotten(struct wl_store *s, struct upp_err *err)
 {
     UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 20);
-    struct wl_thread                           t;
-    struct wm_run                             *runs;
-    struct wl_owner                           *owners;
-    struct upp_str                            *names;
-    struct wb_uuid                             id;
-    struct upp_err                             e = {0};
-    size_t                                     n;
-    struct wl_value                            v = {UPP_STR("s"), UPP_STR("n"), UPP_STR("text")};
-    int                                        r = wl_get_thread(s, &ALICE, test_family_uuid(7, 20), &a, &t, &e);
+    struct wl_thread t;
+    struct wm_run *runs;
+    struct wl_owner *owners;
+    struct upp_str *names;
+    struct wb_uuid id;
+    struct upp_err e = {0};
+    size_t n;
+    struct wl_value v = {UPP_STR("s"), UPP_STR("n"), UPP_STR("text")};
+    int r = wl_get_thread(s, &ALICE, test_family_uuid(7, 20), &a, &t, &e);
     FAIL_UNLESS(r == -UPP_ENOMEM || (r == -UPP_EREFUSED && strstr(e.msg, "the key of tenant 'acme' was erased")));
     FAIL_UNLESS(wl_get_alias(s, &ALICE, WL_ALIAS_THREAD, UPP_STR("PlantedAlias"), &id, err) < 0);
     FAIL_UNLESS(COMMIT(s, ALICE, NULL, err, PUT_VALUE(&v)) < 0); /* the name stays erased */

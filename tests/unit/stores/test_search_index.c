@@ -16,15 +16,15 @@
 static WEFT_SUSPENDS int say(struct wl_store *s, uint64_t node, const char *text, struct upp_err *err)
 {
     UPP_CLEANUP(wb_buf_done) struct wb_buf body = WB_BUF(1 << 20);
-    struct upp_part                        part = {.kind = UPP_PART_TEXT, .text = wb_cstr(text)};
-    static struct wm_entry                 entry; /* not kept over a wait */
-    struct wl_end                          end;
+    struct upp_part part = {.kind = UPP_PART_TEXT, .text = wb_cstr(text)};
+    static struct wm_entry entry; /* not kept over a wait */
+    struct wl_end end;
     TRY(wl_node_end(s, &ALICE, node, &end, err));
-    entry = (struct wm_entry){.kind     = WM_ENTRY_MESSAGE,
-                              .origin   = WM_ORIGIN_IMPORT,
+    entry = (struct wm_entry){.kind = WM_ENTRY_MESSAGE,
+                              .origin = WM_ORIGIN_IMPORT,
                               .audience = WM_AUDIENCE_ALL,
-                              .who      = UPP_STR("alice"),
-                              .message  = {.role = UPP_ROLE_USER, .time_ms = 1, .parts = &part, .n_parts = 1}};
+                              .who = UPP_STR("alice"),
+                              .message = {.role = UPP_ROLE_USER, .time_ms = 1, .parts = &part, .n_parts = 1}};
     TRY(wm_row_write(&(struct wm_row){.time_ms = 1, .entries = &entry, .n_entries = 1}, &body, err));
     struct wl_row row = {.node = node, .pos = end.pos, .n_entries = 1, .format = WM_FORMAT, .body = wb_buf_str(&body)};
     return COMMIT(s, ALICE, NULL, err, ADD_ROW(&row));
@@ -42,9 +42,9 @@ static WEFT_SUSPENDS int learn(struct wl_store *s, struct upp_err *err)
 static WEFT_SUSPENDS int found(struct wl_store *s, const char *words, struct upp_err *err)
 {
     UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(4 << 20);
-    struct wl_results                          x;
-    struct wl_search                           q = {.words = wb_cstr(words), .max = WL_SEARCH_MAX};
-    int                                        r = wl_search(s, &ALICE, &q, &a, &x, err);
+    struct wl_results x;
+    struct wl_search q = {.words = wb_cstr(words), .max = WL_SEARCH_MAX};
+    int r = wl_search(s, &ALICE, &q, &a, &x, err);
     for (size_t i = 0; r >= 0 && i < x.n && x.whole; i++)
         FAIL_UNLESS(x.p[i].match_n > 0 && x.p[i].match + x.p[i].match_n <= x.p[i].snippet.n);
     return r < 0 ? r : (int)x.n;
@@ -74,7 +74,7 @@ static const char *const texts[] = {
 static WEFT_SUSPENDS int say_all(struct wl_store *s, struct upp_err *err)
 {
     UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 20);
-    struct wl_thread                           x;
+    struct wl_thread x;
     TRY(wl_thread_new(s, &ALICE, NULL, &a, &x, err));
     for (size_t i = 0; i < WB_LEN(texts); i++)
         TRY(say(s, x.head, texts[i], err));
@@ -119,7 +119,7 @@ static WEFT_SUSPENDS int finds_pieces(struct wl_store *s, struct upp_err *err)
 static WEFT_SUSPENDS int refuses(struct wl_store *s, struct upp_err *err)
 {
     struct upp_err why = {0};
-    size_t         n;
+    size_t n;
     FAIL_UNLESS(wl_store_index(s) == WL_INDEX_OFF && wl_store_index_state(s) == WL_INDEX_SOUND);
     FAIL_UNLESS(found(s, "plan", &why) == -UPP_EREFUSED && strstr(why.msg, "`search`"));
     FAIL_UNLESS(wl_index_rows(s, &n, NULL) == -UPP_EREFUSED);
@@ -131,12 +131,12 @@ static WEFT_SUSPENDS int refuses(struct wl_store *s, struct upp_err *err)
 /* One number of the file. */
 static int64_t ask(const char *path, const char *sql)
 {
-    sqlite3      *db = NULL;
+    sqlite3 *db = NULL;
     sqlite3_stmt *st = NULL;
-    int64_t       n  = -1;
+    int64_t n = -1;
     if (test_db_open(path, &db) == SQLITE_OK && sqlite3_prepare_v2(db, sql, -1, &st, NULL) == SQLITE_OK) {
         int rc = sqlite3_step(st);
-        n      = rc == SQLITE_ROW ? sqlite3_column_int64(st, 0) : rc == SQLITE_DONE ? 0 : -1;
+        n = rc == SQLITE_ROW ? sqlite3_column_int64(st, 0) : rc == SQLITE_DONE ? 0 : -1;
     }
     (void)sqlite3_finalize(st);
     test_db_close(db);
@@ -146,7 +146,7 @@ static int64_t ask(const char *path, const char *sql)
 static WEFT_SUSPENDS int in_turn(const char *path, uint8_t index, uint8_t want, bool learned, struct upp_err *err)
 {
     struct wl_store *s;
-    uint64_t         upto, end;
+    uint64_t upto, end;
     TRY(open_as(path, index, &s, err));
     int r = wl_store_index(s) == want ? 0 : -UPP_EBUG;
     if (r >= 0)
@@ -166,7 +166,7 @@ static WEFT_SUSPENDS int in_turn(const char *path, uint8_t index, uint8_t want, 
 static WEFT_SUSPENDS int changes(void *arg, struct upp_err *err)
 {
     enum { SAME, PIECES, WORDS, OFF };
-    const char      *path = arg;
+    const char *path = arg;
     struct wl_store *s;
     TRY(open_as(path, SAME, &s, err));
     int r = wl_store_index(s) == WL_INDEX_WORDS ? say_all(s, err) : -UPP_EBUG; /* a new one has words */
@@ -199,9 +199,9 @@ TEST(search_index_is_what_the_setting_says)
 /* A setting that is damaged is no other setting. */
 static WEFT_SUSPENDS int damaged(void *arg, struct upp_err *err)
 {
-    const char      *path = arg;
+    const char *path = arg;
     struct wl_store *s;
-    struct upp_err   why = {0};
+    struct upp_err why = {0};
     TRY(open_as(path, WL_INDEX_WORDS, &s, err));
     s->ops->close(s);
     FAIL_UNLESS(ask(path, "UPDATE meta SET value = 1 WHERE name = 'search'") == 0);
@@ -226,7 +226,7 @@ static WEFT_SUSPENDS int reads(void *arg, struct upp_err *err)
     int r = say_all(s, err);
     for (uint8_t i = WL_INDEX_SAME; r >= 0 && i <= WL_INDEX_OFF; i++) {
         inner->index = i;
-        r            = i == WL_INDEX_OFF ? refuses(s, err) : finds_pieces(s, err);
+        r = i == WL_INDEX_OFF ? refuses(s, err) : finds_pieces(s, err);
     }
     s->ops->close(s);
     return r;
@@ -242,8 +242,8 @@ TEST(search_without_an_index_finds_pieces)
 static int have_session(const char *url, const char *search, struct upp_model *model, struct upp_err *err)
 {
     UPP_CLEANUP(weft_runtime_closep) struct weft_runtime *rt = NULL;
-    UPP_CLEANUP(weft_session_closep) struct weft_session *s  = NULL;
-    struct weft_agent                                    *a;
+    UPP_CLEANUP(weft_session_closep) struct weft_session *s = NULL;
+    struct weft_agent *a;
     TRY(weft_runtime_open(UPP_OPTS(weft_runtime_opts, .store = url, .search = search), &rt, err));
     TRY(weft_agent_new(rt, UPP_OPTS(weft_agent_opts, .use = model, .name = "a"), &a, err));
     return weft_session_new(a, NULL, &s, err);
@@ -253,14 +253,14 @@ TEST_WITH(search_index_of_a_program, .no_torture = "sessions and the store have 
 {
     static const char has[] = "SELECT value FROM meta WHERE name = 'search'";
     struct upp_model *model = NULL;
-    struct upp_err    err   = {0};
-    char              url[600];
-    int               n = snprintf(url, sizeof url, "sqlite:%s/program.db", test_folder());
+    struct upp_err err = {0};
+    char url[600];
+    int n = snprintf(url, sizeof url, "sqlite:%s/program.db", test_folder());
     CHECK(n > 7 && (size_t)n < sizeof url);
     CHECK_INT(upp_scripted_new((struct upp_str){NULL, 0}, &model, &err), 0);
     static const struct {
         const char *search;
-        int         want;
+        int want;
     } cases[] = {{NULL, 2}, {"off", 3}, {NULL, 3}, {"substrings", 1}, {"words", 2}};
     for (size_t i = 0; i < WB_LEN(cases); i++) {
         CHECK_INT(have_session(url, cases[i].search, model, &err), 0);
@@ -286,12 +286,12 @@ static WEFT_SUSPENDS int oracle(void *arg, struct upp_err *err)
 {
     enum { TEXTS = 90, LONG = 60 };
     UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 20);
-    static char                                all[TEXTS][LONG + 1];
-    static const char                          letters[] = "aabbc --";
-    struct wl_store                           *s;
-    struct wl_thread                           x;
-    uint32_t                                   seed = 1;
-    int                                        r    = 0;
+    static char all[TEXTS][LONG + 1];
+    static const char letters[] = "aabbc --";
+    struct wl_store *s;
+    struct wl_thread x;
+    uint32_t seed = 1;
+    int r = 0;
     TRY(open_as(arg, WL_INDEX_WORDS, &s, err));
     r = wl_thread_new(s, &ALICE, NULL, &a, &x, err);
     for (int i = 0; r >= 0 && i < TEXTS; i++) {
@@ -303,12 +303,12 @@ static WEFT_SUSPENDS int oracle(void *arg, struct upp_err *err)
         r = learn(s, err);
     for (int i = 0; r >= 0 && i < 200; i++) {
         char word[8];
-        int  n = 1 + i % 5, want = 0;
+        int n = 1 + i % 5, want = 0;
         for (int j = 0; j < n; j++)
             word[j] = "abc-"[(seed = seed * 1664525 + 1013904223) >> 24 & 3];
-        word[0]     = word[0] == '-' ? 'a' : word[0];
+        word[0] = word[0] == '-' ? 'a' : word[0];
         word[n - 1] = word[n - 1] == '-' ? 'b' : word[n - 1];
-        word[n]     = 0;
+        word[n] = 0;
         for (int j = 0; j < TEXTS; j++)
             want += has_word(all[j], word);
         r = found(s, word, err);
@@ -321,7 +321,7 @@ static WEFT_SUSPENDS int oracle(void *arg, struct upp_err *err)
 
 TEST_WITH(search_by_words_agrees_with_an_oracle, .no_torture = "the calls of the others")
 {
-    char           path[512];
+    char path[512];
     struct upp_err err = {0};
     (void)snprintf(path, sizeof path, "%s/oracle.db", test_folder());
     int r = test_on_loop(oracle, path, &err);
@@ -375,8 +375,8 @@ static WEFT_SUSPENDS int say_many_words(struct wl_store *s, uint64_t node, struc
 static WEFT_SUSPENDS int sweeps(struct wl_store *s, const char *path, unsigned n, struct upp_err *err)
 {
     UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 20);
-    struct wl_thread                           x;
-    int64_t                                    most = 0;
+    struct wl_thread x;
+    int64_t most = 0;
     TRY(wl_thread_new(s, &ALICE, NULL, &a, &x, err));
     for (size_t i = 0; i < WB_LEN(texts); i++)
         TRY(say(s, x.head, texts[i], err));
@@ -399,7 +399,7 @@ static WEFT_SUSPENDS int sweeps(struct wl_store *s, const char *path, unsigned n
 static WEFT_SUSPENDS int add_levels(const char *path, struct upp_err *err)
 {
     static const char head[] = "UPDATE words_text_data SET block = x'000000008756";
-    static char       sql[sizeof head + 4 * 983 + 32];
+    static char sql[sizeof head + 4 * 983 + 32];
     (void)snprintf(sql, sizeof sql, "%s%0*d' WHERE id = 10", head, 4 * 983, 0);
     FAIL_UNLESS(ask(path, sql) == 0 && levels(path) == 982);
     (void)err;
@@ -420,7 +420,7 @@ static WEFT_SUSPENDS int grows(void *arg, struct upp_err *err)
 
 TEST_WITH(search_index_does_not_grow_by_sweeps, .no_torture = "the calls of the others, often", .seconds = 1800)
 {
-    char           path[512];
+    char path[512];
     struct upp_err err = {0};
     (void)snprintf(path, sizeof path, "%s/levels.db", test_folder());
     int r = test_on_loop(grows, path, &err);
@@ -447,16 +447,16 @@ static const struct damage {
 };
 
 struct damaging {
-    char                 path[512];
+    char path[512];
     const struct damage *damage;
-    uint8_t              index;
+    uint8_t index;
 };
 
 /* The root of the table, which is a leaf as long as there is little in it. */
 static WEFT_SUSPENDS int damage(const struct damaging *x, struct upp_err *err)
 {
     static const char zeros[4096];
-    char              sql[128];
+    char sql[128];
     if (x->damage->sql) {
         FAIL_UNLESS(ask(x->path, x->damage->sql) == 0);
         return 0;
@@ -473,14 +473,14 @@ static WEFT_SUSPENDS int damage(const struct damaging *x, struct upp_err *err)
 
 struct others {
     struct wl_store *s;
-    uint64_t         node, dropped;
-    unsigned         done;
+    uint64_t node, dropped;
+    unsigned done;
 };
 
 WEFT_SUSPENDS static int says(void *arg, struct upp_err *err)
 {
-    struct others *o    = arg;
-    struct wl_row  row  = test_row(o->node + ++o->done, 0, 1, "[]");
+    struct others *o = arg;
+    struct wl_row row = test_row(o->node + ++o->done, 0, 1, "[]");
     struct wl_node node = test_node(row.node);
     return COMMIT(o->s, BOB, NULL, err, ADD_NODE(&node), ADD_ROW(&row));
 }
@@ -489,14 +489,14 @@ WEFT_SUSPENDS static int says(void *arg, struct upp_err *err)
 WEFT_SUSPENDS static int drops(void *arg, struct upp_err *err)
 {
     const struct others *o = arg;
-    struct wl_node       n = test_node(o->dropped);
+    struct wl_node n = test_node(o->dropped);
     return COMMIT(o->s, ALICE, NULL, err, DROP_NODE(&n));
 }
 
 WEFT_SUSPENDS static int learns(void *arg, struct upp_err *err)
 {
     const struct others *o = arg;
-    size_t               n;
+    size_t n;
     return wl_index_rows(o->s, &n, err);
 }
 
@@ -518,7 +518,7 @@ WEFT_SUSPENDS static int work_on(struct others *o, struct upp_err *err)
 static WEFT_SUSPENDS int check_index(const char *path, bool whole, struct upp_err *err)
 {
     struct wl_store *s;
-    struct upp_err   why = {0};
+    struct upp_err why = {0};
     TRY(ws_sqlite_open(UPP_OPTS(ws_sqlite_opts, .path = path, .read_only = true), &s, err));
     int r = ws_sqlite_check_index(s, &why);
     s->ops->close(s);
@@ -529,7 +529,7 @@ static WEFT_SUSPENDS int check_index(const char *path, bool whole, struct upp_er
 static int integrity(const char *path, char why[200], struct upp_err *err)
 {
     sqlite3 *db = NULL;
-    int      rc = sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL);
+    int rc = sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL);
     if (rc == SQLITE_OK)
         rc = ws_integrity_check(db, why, 200);
     (void)sqlite3_close(db);
@@ -551,9 +551,9 @@ static int check_file(const struct damaging *x, struct upp_err *err)
 static WEFT_SUSPENDS int mends(void *arg, struct upp_err *err)
 {
     UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 20);
-    const struct damaging                     *x = arg;
-    struct wl_thread                           t;
-    struct others                              o = {.node = 1000};
+    const struct damaging *x = arg;
+    struct wl_thread t;
+    struct others o = {.node = 1000};
     TRY(open_as(x->path, WL_INDEX_WORDS, &o.s, err));
     int r = say_all(o.s, err);
     if (r >= 0)
@@ -569,7 +569,7 @@ static WEFT_SUSPENDS int mends(void *arg, struct upp_err *err)
     TRY(check_index(x->path, false, err));
     TRY(open_as(x->path, x->index, &o.s, err));
     o.dropped = t.head;
-    r         = x->index == WL_INDEX_OFF ? refuses(o.s, err) : 0;
+    r = x->index == WL_INDEX_OFF ? refuses(o.s, err) : 0;
     if (r >= 0)
         r = x->index == WL_INDEX_OFF ? drops(&o, err) : work_on(&o, err);
     if (r >= 0 && x->index != WL_INDEX_OFF)
@@ -592,8 +592,8 @@ static bool mends_as(uint8_t index)
 {
     bool ok = true;
     for (size_t i = 0; i < WB_LEN(damages); i++) {
-        struct damaging x   = {.damage = &damages[i], .index = index};
-        struct upp_err  err = {0};
+        struct damaging x = {.damage = &damages[i], .index = index};
+        struct upp_err err = {0};
         (void)snprintf(x.path, sizeof x.path, "%s/damaged-%zu.db", test_folder(), i);
         if (test_on_loop(mends, &x, &err) < 0) {
             test_note("damage %zu: %s", i, err.msg);
@@ -617,15 +617,15 @@ TEST_WITH(search_index_damaged_can_be_switched_off_and_changed, .no_torture = "d
  * checksum, and the next start goes on. */
 WEFT_SUSPENDS static int mends_a_log(void *arg, struct upp_err *err)
 {
-    const char      *path = arg;
+    const char *path = arg;
     struct wl_store *s;
-    struct ws_pages  pages;
+    struct ws_pages pages;
     TRY(open_as(path, WL_INDEX_WORDS, &s, err));
     int r = say_all(s, err);
     if (r >= 0)
         r = learn(s, err);
-    sqlite3 *db      = NULL;
-    bool     changed = r >= 0 && sqlite3_open(path, &db) == SQLITE_OK &&
+    sqlite3 *db = NULL;
+    bool changed = r >= 0 && sqlite3_open(path, &db) == SQLITE_OK &&
                    sqlite3_exec(db, "UPDATE words SET time = time + 1", NULL, NULL, NULL) == SQLITE_OK;
     (void)sqlite3_close(db);
     s->ops->close(s);
@@ -649,7 +649,7 @@ WEFT_SUSPENDS static int mends_a_log(void *arg, struct upp_err *err)
 TEST_WITH(search_index_damaged_in_the_log_is_rebuilt, .no_torture = "damage is no failing call")
 {
     struct upp_err err = {0};
-    char           path[512];
+    char path[512];
     (void)snprintf(path, sizeof path, "%s/log.db", test_folder());
     CHECK_INT(test_on_loop(mends_a_log, path, &err), 0);
 }
@@ -658,9 +658,9 @@ TEST_WITH(search_index_damaged_in_the_log_is_rebuilt, .no_torture = "damage is n
 TEST_WITH(search_index_replaced_leaves_pages_that_are_no_damage, .no_torture = "damage is no failing call")
 {
     sqlite3 *db = NULL;
-    char     why[200], path[512];
+    char why[200], path[512];
     (void)snprintf(path, sizeof path, "%s/unused.db", test_folder());
-    int  rc    = sqlite3_open(path, &db);
+    int rc = sqlite3_open(path, &db);
     bool empty = rc == SQLITE_OK && ws_integrity_check(db, why, sizeof why) == SQLITE_OK && !why[0];
     rc =
         sqlite3_exec(db,
@@ -669,14 +669,14 @@ TEST_WITH(search_index_replaced_leaves_pages_that_are_no_damage, .no_torture = "
                      "PRAGMA writable_schema = ON; DELETE FROM sqlite_schema WHERE name = 'words';"
                      "PRAGMA writable_schema = RESET",
                      NULL, NULL, NULL);
-    bool made  = rc == SQLITE_OK;
+    bool made = rc == SQLITE_OK;
     bool found = ws_integrity_check(db, why, sizeof why) == SQLITE_OK && strstr(why, "never used");
-    rc         = sqlite3_exec(db, "INSERT INTO meta VALUES('index_replaced', 1)", NULL, NULL, NULL);
+    rc = sqlite3_exec(db, "INSERT INTO meta VALUES('index_replaced', 1)", NULL, NULL, NULL);
     bool known = rc == SQLITE_OK && ws_integrity_check(db, why, sizeof why) == SQLITE_OK && !why[0];
-    rc         = sqlite3_exec(db,
-                              "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = 'CREATE INDEX i ON t(-x)' WHERE"
-                                      " name = 'i'; PRAGMA writable_schema = RESET",
-                              NULL, NULL, NULL);
+    rc = sqlite3_exec(db,
+                      "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = 'CREATE INDEX i ON t(-x)' WHERE"
+                      " name = 'i'; PRAGMA writable_schema = RESET",
+                      NULL, NULL, NULL);
     bool other = rc == SQLITE_OK && ws_integrity_check(db, why, sizeof why) == SQLITE_OK && strstr(why, "index i");
     test_note("%s", why);
     (void)sqlite3_close(db);
@@ -690,9 +690,9 @@ TEST_WITH(search_index_replaced_leaves_pages_that_are_no_damage, .no_torture = "
 static WEFT_SUSPENDS int damages_another(void *arg, struct upp_err *err)
 {
     static const struct damage tenants = {NULL, "sqlite_autoindex_tenants_1"};
-    struct damaging           *x       = arg;
-    struct upp_err             why     = {0};
-    struct wl_store           *s;
+    struct damaging *x = arg;
+    struct upp_err why = {0};
+    struct wl_store *s;
     TRY(open_as(x->path, WL_INDEX_WORDS, &s, err));
     int r = say_all(s, err);
     if (r >= 0)
@@ -702,7 +702,7 @@ static WEFT_SUSPENDS int damages_another(void *arg, struct upp_err *err)
     x->damage = &tenants;
     TRY(damage(x, err));
     TRY(open_as(x->path, WL_INDEX_WORDS, &s, err));
-    r          = found(s, "plan", &why);
+    r = found(s, "plan", &why);
     bool sound = wl_store_index_state(s) == WL_INDEX_SOUND;
     s->ops->close(s);
     test_note("%d: %s", r, why.msg);
@@ -725,23 +725,23 @@ static const struct shape {
 
 struct costing {
     const struct shape *shape;
-    char                path[512];
-    struct upp_str      prose;
+    char path[512];
+    struct upp_str prose;
 };
 
 /* Prose, in turns of a question and an answer, in a store as it is without any setting. */
 static WEFT_SUSPENDS int costs(void *arg, struct upp_err *err)
 {
     enum { TEXT = 1200000, LONGEST = 4000 };
-    const struct costing                      *x = arg;
-    const size_t                               q = x->shape->question, n = x->shape->answer;
-    const unsigned                             turns = (unsigned)(TEXT / (q + n));
-    UPP_CLEANUP(wb_arena_done) struct wb_arena a     = WB_ARENA(4 << 20);
-    static char                                question[LONGEST + 1], answer[LONGEST + 1];
-    struct wl_thread                           t;
-    struct wl_store                           *s;
+    const struct costing *x = arg;
+    const size_t q = x->shape->question, n = x->shape->answer;
+    const unsigned turns = (unsigned)(TEXT / (q + n));
+    UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(4 << 20);
+    static char question[LONGEST + 1], answer[LONGEST + 1];
+    struct wl_thread t;
+    struct wl_store *s;
     TRY(ws_sqlite_open(UPP_OPTS(ws_sqlite_opts, .path = x->path), &s, err));
-    int r       = wl_thread_new(s, &ALICE, NULL, &a, &t, err);
+    int r = wl_thread_new(s, &ALICE, NULL, &a, &t, err);
     question[q] = answer[n] = 0;
     for (unsigned i = 0; r >= 0 && i < turns; i++) {
         const char *from = x->prose.p + (size_t)i * 997 % (x->prose.n - q - n);
@@ -756,7 +756,7 @@ static WEFT_SUSPENDS int costs(void *arg, struct upp_err *err)
     s->ops->close(s);
     TRY(r);
     int64_t size = ask(x->path, "SELECT page_count * 4096 FROM pragma_page_count");
-    double  each = (double)size / (double)(turns * (q + n));
+    double each = (double)size / (double)(turns * (q + n));
     test_note("%zu/%zu: %.2f bytes of file for a byte of text", q, n, each);
     FAIL_UNLESS(size > 0 && each <= 3);
     return 0;

@@ -33,21 +33,21 @@ enum { MANY = 64 };
 
 struct many {
     struct wl_store *s;
-    unsigned         ok, refused;
+    unsigned ok, refused;
 };
 
 struct one {
     struct many *all;
-    uint64_t     node;
-    bool         wrong;
+    uint64_t node;
+    bool wrong;
 };
 
 WEFT_SUSPENDS static int append_one(void *arg, struct upp_err *err)
 {
-    struct one    *x = arg;
-    struct wl_row  a = test_row(x->node, 0, 1, "one"), b = test_row(x->node, wl_pos(x->wrong ? 5 : 1, 0), 1, "two");
+    struct one *x = arg;
+    struct wl_row a = test_row(x->node, 0, 1, "one"), b = test_row(x->node, wl_pos(x->wrong ? 5 : 1, 0), 1, "two");
     struct wl_node n = test_node(x->node);
-    int            r = COMMIT(x->all->s, ALICE, NULL, err, ADD_NODE(&n), ADD_ROW(&a), ADD_ROW(&b));
+    int r = COMMIT(x->all->s, ALICE, NULL, err, ADD_NODE(&n), ADD_ROW(&a), ADD_ROW(&b));
     __atomic_fetch_add(r == 0 ? &x->all->ok : &x->all->refused, r == 0 || r == -UPP_EBUSY, __ATOMIC_RELAXED);
     return r == -UPP_EBUSY && x->wrong ? 0 : r;
 }
@@ -55,7 +55,7 @@ WEFT_SUSPENDS static int append_one(void *arg, struct upp_err *err)
 /* Every third is wrong in its last change. Two rows of the others, nothing of these. */
 WEFT_SUSPENDS static int append_many(struct many *m, uint64_t from, struct upp_err *err)
 {
-    struct one                                      x[MANY]; /* outlives the scope */
+    struct one x[MANY]; /* outlives the scope */
     UPP_CLEANUP(weft_scope_close) struct weft_scope all = {0};
     for (unsigned i = 0; i < MANY; i++) {
         x[i] = (struct one){m, from + i, i % 3 == 0};
@@ -64,7 +64,7 @@ WEFT_SUSPENDS static int append_many(struct many *m, uint64_t from, struct upp_e
     TRY(weft_scope_join(&all, err));
     for (unsigned i = 0; i < MANY; i++) {
         UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 16);
-        struct wl_rows                             rows;
+        struct wl_rows rows;
         TRY(m->s->ops->rows(m->s, &ALICE, &(struct wl_range){.node = x[i].node, .to = UINT64_MAX}, &a, &rows, err));
         FAIL_UNLESS(rows.n == (x[i].wrong ? 0 : 2));
     }
@@ -76,7 +76,7 @@ WEFT_SUSPENDS static int share(void *arg, struct upp_err *err)
     struct many *m = arg; /* the leader waits for company, and all come in the same turn of the loop */
     TRY(ws_sqlite_open(UPP_OPTS(ws_sqlite_opts, .path = db_path(), .group_ms = 1), &m->s, err));
     uint64_t before = m->s->count.transactions;
-    int      r      = append_many(m, 1, err);
+    int r = append_many(m, 1, err);
     uint64_t shared = m->s->count.transactions - before, syncs = m->s->count.syncs;
     m->s->ops->close(m->s);
     TRY(r);
@@ -87,7 +87,7 @@ WEFT_SUSPENDS static int share(void *arg, struct upp_err *err)
 
 TEST(store_sqlite_fibers_share_a_transaction)
 {
-    struct many    m   = {0};
+    struct many m = {0};
     struct upp_err err = {0};
     CHECK_INT(test_on_loop(share, &m, &err), 0);
     CHECK(m.ok == MANY - 22 && m.refused == 22);
@@ -105,9 +105,9 @@ WEFT_SUSPENDS static int on_loop_1(void *arg, struct upp_err *err)
 
 struct remote {
     struct weft_loop *to;
-    struct many      *m;
-    weft_fn          *fn;
-    int               result;
+    struct many *m;
+    weft_fn *fn;
+    int result;
 };
 
 WEFT_SUSPENDS static int call_remote(void *arg, struct upp_err *err)
@@ -119,12 +119,12 @@ WEFT_SUSPENDS static int call_remote(void *arg, struct upp_err *err)
 
 WEFT_SUSPENDS static int from_two_loops(void *arg, struct upp_err *err)
 {
-    struct weft_group                              *g   = arg;
+    struct weft_group *g = arg;
     UPP_CLEANUP(weft_scope_close) struct weft_scope all = {0};
-    struct many                                     m   = {0};
+    struct many m = {0};
     TRY(open_db(&m.s, err));
     struct remote x[2] = {{weft_group_loop(g, 0), &m, on_loop_0, 0}, {weft_group_loop(g, 1), &m, on_loop_1, 0}};
-    int           r    = 0;
+    int r = 0;
     for (int i = 0; i < 2 && r >= 0; i++)
         r = weft_scope_spawn(&all, "remote", call_remote, &x[i], NULL, err);
     if (r >= 0)
@@ -139,8 +139,8 @@ WEFT_SUSPENDS static int from_two_loops(void *arg, struct upp_err *err)
 TEST_WITH(store_sqlite_loops_share_a_store, .no_torture = "a failed call leaves fibers of another loop at work with "
                                                           "the store that this one closes")
 {
-    UPP_CLEANUP(weft_group_closep) struct weft_group *g   = NULL;
-    struct upp_err                                    err = {0};
+    UPP_CLEANUP(weft_group_closep) struct weft_group *g = NULL;
+    struct upp_err err = {0};
     CHECK_INT(weft_group_open(UPP_OPTS(weft_group_opts, .loops = 2), &g, &err), 0);
     CHECK_INT(test_on_loop(from_two_loops, g, &err), 0);
 }
@@ -148,15 +148,15 @@ TEST_WITH(store_sqlite_loops_share_a_store, .no_torture = "a failed call leaves 
 /* Close waits for those who came before, and refuses those who come after. */
 WEFT_SUSPENDS static int close_with_waiters(void *arg, struct upp_err *err)
 {
-    struct many                                     m = {0}; /* both outlive the scope */
-    struct one                                      x[MANY];
+    struct many m = {0}; /* both outlive the scope */
+    struct one x[MANY];
     UPP_CLEANUP(weft_scope_close) struct weft_scope all = {0};
     (void)arg;
     TRY(open_db(&m.s, err));
     int r = 0;
     for (unsigned i = 0; i < MANY && r >= 0; i++) {
         x[i] = (struct one){&m, 1 + i, false};
-        r    = weft_scope_spawn(&all, "append", append_one, &x[i], NULL, err);
+        r = weft_scope_spawn(&all, "append", append_one, &x[i], NULL, err);
     }
     if (r >= 0)
         r = weft_yield(err); /* all have given their commit now */
@@ -177,18 +177,18 @@ TEST(store_sqlite_closes_with_waiters)
 
 struct async {
     struct disk *d;
-    bool         crash_early;
+    bool crash_early;
 };
 
 WEFT_SUSPENDS static int write_async(void *arg, struct upp_err *err)
 {
-    struct async    *x = arg;
+    struct async *x = arg;
     struct wl_store *s;
     TRY(ws_sqlite_open(UPP_OPTS(ws_sqlite_opts, .path = "a.db", .vfs = disk_name(x->d)), &s, err));
-    struct wl_node   node  = test_node(7);
-    struct wl_change c     = ADD_NODE(&node);
-    uint64_t         syncs = disk_syncs(x->d);
-    int              r     = s->ops->commit(s, &(struct wl_commit){.owner = ALICE, .changes = &c, .n = 1}, err);
+    struct wl_node node = test_node(7);
+    struct wl_change c = ADD_NODE(&node);
+    uint64_t syncs = disk_syncs(x->d);
+    int r = s->ops->commit(s, &(struct wl_commit){.owner = ALICE, .changes = &c, .n = 1}, err);
     EXPECT(r < 0 || disk_syncs(x->d) <= syncs + 1); /* perhaps the header of a new log, not the commit */
     syncs = disk_syncs(x->d);
     if (r >= 0 && !x->crash_early)
@@ -201,9 +201,9 @@ WEFT_SUSPENDS static int write_async(void *arg, struct upp_err *err)
 
 WEFT_SUSPENDS static int read_async(void *arg, struct upp_err *err)
 {
-    struct async    *x = arg;
+    struct async *x = arg;
     struct wl_store *s;
-    struct wl_node   n;
+    struct wl_node n;
     TRY(ws_sqlite_open(UPP_OPTS(ws_sqlite_opts, .path = "a.db", .vfs = disk_name(x->d)), &s, err));
     int r = wl_get_node(s, &ALICE, 7, &n, err);
     s->ops->close(s);
@@ -213,7 +213,7 @@ WEFT_SUSPENDS static int read_async(void *arg, struct upp_err *err)
 static int in_sim(uint64_t seed, weft_fn *fn, void *arg, struct upp_err *err)
 {
     UPP_CLEANUP(weft__sim_closep) struct weft__sim *w = NULL;
-    int                                             r = weft__sim_open(UPP_OPTS(weft__sim_opts, .seed = seed), &w, err);
+    int r = weft__sim_open(UPP_OPTS(weft__sim_opts, .seed = seed), &w, err);
     return r < 0 ? r : weft_loop_run(weft__sim_loop(w, 0), "program", fn, arg, err);
 }
 
@@ -256,10 +256,10 @@ WEFT_SUSPENDS static int count_syncs(void *arg, struct upp_err *err)
     TRY(open_db(&s, err));
     int r = test_fill(s, ALICE, 7, 1, err);
     for (uint32_t i = 1; r >= 0 && i < 6; i++) {
-        unsigned      before  = synced.n;
-        uint64_t      counted = s->count.syncs;
-        struct wl_row row     = test_row(7, wl_pos(i, 0), 1, "x");
-        r                     = COMMIT(s, ALICE, NULL, err, ADD_ROW(&row));
+        unsigned before = synced.n;
+        uint64_t counted = s->count.syncs;
+        struct wl_row row = test_row(7, wl_pos(i, 0), 1, "x");
+        r = COMMIT(s, ALICE, NULL, err, ADD_ROW(&row));
         EXPECT(r < 0 || (synced.n == before + 1 && s->count.syncs == counted + 1)); /* one commit, one sync */
     }
     s->ops->close(s);
@@ -268,10 +268,10 @@ WEFT_SUSPENDS static int count_syncs(void *arg, struct upp_err *err)
 
 TEST(store_sqlite_syncs_through_the_hook_table)
 {
-    struct upp_err err               = {0};
-    synced.before                    = *wb_hooks();
-    struct upp_hooks table           = synced.before;
-    table.sync                       = counting_sync;
+    struct upp_err err = {0};
+    synced.before = *wb_hooks();
+    struct upp_hooks table = synced.before;
+    table.sync = counting_sync;
     UPP_CLEANUP(hooks_back) int undo = 0;
     CHECK(upp_global_init(&table, NULL) == 0);
     CHECK_INT(test_on_loop(count_syncs, NULL, &err), 0);
@@ -283,7 +283,7 @@ TEST(store_sqlite_syncs_through_the_hook_table)
 /* Holds whoever syncs next: a checkpoint, where no commit asks for a sync. */
 static struct {
     struct upp_hooks before;
-    _Atomic int      state;
+    _Atomic int state;
 } stall;
 enum { FREE, HOLD, HELD };
 
@@ -305,8 +305,8 @@ static void held_back(int *unused)
 
 WEFT_SUSPENDS static int add_unsynced(struct wl_store *s, uint32_t *at, struct upp_err *err)
 {
-    struct wl_row    row = test_row(7, wl_pos((*at)++, 0), 1, "x");
-    struct wl_change c   = ADD_ROW(&row);
+    struct wl_row row = test_row(7, wl_pos((*at)++, 0), 1, "x");
+    struct wl_change c = ADD_ROW(&row);
     return s->ops->commit(s, &(struct wl_commit){.owner = ALICE, .changes = &c, .n = 1}, err);
 }
 
@@ -327,7 +327,7 @@ WEFT_SUSPENDS static int checkpoint_is(struct ws_sqlite *s, bool going, struct u
 WEFT_SUSPENDS static int append_meanwhile(struct wl_store *s, struct upp_err *err)
 {
     struct ws_sqlite *inside = ws_sqlite(s);
-    uint32_t          at     = 1;
+    uint32_t at = 1;
     TRY(test_fill(s, ALICE, 7, 1, err));
     atomic_store(&stall.state, HOLD);
     while (inside->wal_pages < 32)
@@ -359,10 +359,10 @@ WEFT_SUSPENDS static int log_anew(void *arg, struct upp_err *err)
 /* Commits that come while the log is moved do not make it longer for ever. */
 TEST_WITH(store_sqlite_log_begins_anew_under_load, .no_torture = "it replaces the table that injects the faults")
 {
-    struct upp_err err              = {0};
-    stall.before                    = *wb_hooks();
-    struct upp_hooks table          = stall.before;
-    table.sync                      = holding_sync;
+    struct upp_err err = {0};
+    stall.before = *wb_hooks();
+    struct upp_hooks table = stall.before;
+    table.sync = holding_sync;
     UPP_CLEANUP(held_back) int undo = 0;
     CHECK(upp_global_init(&table, NULL) == 0);
     CHECK_INT(test_on_loop(log_anew, NULL, &err), 0);
@@ -373,15 +373,15 @@ TEST_WITH(store_sqlite_log_begins_anew_under_load, .no_torture = "it replaces th
 
 struct failing {
     struct disk *d;
-    uint64_t     fail_at;
-    uint32_t     acked;
-    bool         failed;
+    uint64_t fail_at;
+    uint32_t acked;
+    bool failed;
 };
 
 /* Appends until a sync fails; after that nothing is acknowledged. */
 WEFT_SUSPENDS static int write_until_sync_fails(void *arg, struct upp_err *err)
 {
-    struct failing  *x = arg;
+    struct failing *x = arg;
     struct wl_store *s;
     disk_fail_sync(x->d, x->fail_at);
     int r = ws_sqlite_open(UPP_OPTS(ws_sqlite_opts, .path = "f.db", .vfs = disk_name(x->d), .wal_pages = 8), &s, err);
@@ -390,10 +390,10 @@ WEFT_SUSPENDS static int write_until_sync_fails(void *arg, struct upp_err *err)
         return 0;
     }
     struct wl_node node = test_node(7);
-    r                   = COMMIT(s, ALICE, NULL, err, ADD_NODE(&node));
+    r = COMMIT(s, ALICE, NULL, err, ADD_NODE(&node));
     for (uint32_t i = 0; i < 40; i++) {
         struct wl_row row = test_row(7, wl_pos(x->acked, 0), 1, "row");
-        r                 = COMMIT(s, ALICE, NULL, err, ADD_ROW(&row));
+        r = COMMIT(s, ALICE, NULL, err, ADD_ROW(&row));
         if (r < 0 && r != -UPP_ENOTFOUND) {
             x->failed = true;
             EXPECT(r == -UPP_ESTORE);
@@ -415,9 +415,9 @@ WEFT_SUSPENDS static int write_until_sync_fails(void *arg, struct upp_err *err)
 WEFT_SUSPENDS static int count_after(void *arg, struct upp_err *err)
 {
     UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 16);
-    struct failing                            *x = arg;
-    struct wl_store                           *s;
-    struct wl_rows                             rows;
+    struct failing *x = arg;
+    struct wl_store *s;
+    struct wl_rows rows;
     TRY(ws_sqlite_open(UPP_OPTS(ws_sqlite_opts, .path = "f.db", .vfs = disk_name(x->d)), &s, err));
     int r = s->ops->rows(s, &ALICE, &(struct wl_range){.node = 7, .to = UINT64_MAX}, &a, &rows, err);
     if (r >= 0)
@@ -430,7 +430,7 @@ TEST_WITH(store_sqlite_acknowledges_nothing_after_a_failed_sync, .no_torture = "
 {
     for (uint64_t n = 1; n <= 30; n++) {
         struct upp_err err = {0};
-        struct failing x   = {.d = disk_new(n), .fail_at = n};
+        struct failing x = {.d = disk_new(n), .fail_at = n};
         test_note("the %llu. sync fails", (unsigned long long)n);
         bool ok = EXPECT(in_sim(n, write_until_sync_fails, &x, &err) == 0) && EXPECT(x.failed) &&
                   EXPECT(in_sim(n, count_after, &x, &err) == 0);
@@ -441,25 +441,25 @@ TEST_WITH(store_sqlite_acknowledges_nothing_after_a_failed_sync, .no_torture = "
 
 WEFT_SUSPENDS static int fill_disk(void *arg, struct upp_err *err)
 {
-    struct disk     *d = arg;
+    struct disk *d = arg;
     struct wl_store *s;
-    static char      big[20000];
+    static char big[20000];
     memset(big, 'x', sizeof big - 1);
     TRY(ws_sqlite_open(UPP_OPTS(ws_sqlite_opts, .path = "full.db", .vfs = disk_name(d)), &s, err));
     struct wl_node node = test_node(7), got;
-    int            r    = COMMIT(s, ALICE, NULL, err, ADD_NODE(&node));
+    int r = COMMIT(s, ALICE, NULL, err, ADD_NODE(&node));
     disk_room(d, 100000);
     uint32_t n = 0;
     for (; r >= 0 && n < 100; n += r >= 0) {
         struct wl_row row = test_row(7, wl_pos(n, 0), 1, big);
-        r                 = COMMIT(s, ALICE, NULL, err, ADD_ROW(&row));
+        r = COMMIT(s, ALICE, NULL, err, ADD_ROW(&row));
     }
     bool full = EXPECT(r == -UPP_ESTORE && strstr(err->msg, "the disk is full"));
-    r         = wl_get_node(s, &ALICE, 7, &got, err); /* reading goes on */
+    r = wl_get_node(s, &ALICE, 7, &got, err); /* reading goes on */
     disk_room(d, UINT64_MAX);
     for (uint32_t i = 0; full && r >= 0 && i < 5; i++) {
         struct wl_row row = test_row(7, wl_pos(n + i, 0), 1, big);
-        r                 = COMMIT(s, ALICE, NULL, err, ADD_ROW(&row));
+        r = COMMIT(s, ALICE, NULL, err, ADD_ROW(&row));
     }
     s->ops->close(s);
     return full ? r : -UPP_EBUG;
@@ -468,8 +468,8 @@ WEFT_SUSPENDS static int fill_disk(void *arg, struct upp_err *err)
 TEST_WITH(store_sqlite_goes_on_when_a_full_disk_has_room_again, .no_torture = "the disk is the test's own")
 {
     struct upp_err err = {0};
-    struct disk   *d   = disk_new(1);
-    int            r   = in_sim(1, fill_disk, d, &err);
+    struct disk *d = disk_new(1);
+    int r = in_sim(1, fill_disk, d, &err);
     disk_free(d);
     test_note("%s", err.msg);
     CHECK_INT(r, 0);
@@ -478,19 +478,19 @@ TEST_WITH(store_sqlite_goes_on_when_a_full_disk_has_room_again, .no_torture = "t
 /* ---- Its page cache --------------------------------------------------------------------------------- */
 
 struct cache {
-    uint32_t kib;            /* as the option has it */
-    int64_t  writer, reader; /* as SQLite has it: negative, in KiB */
+    uint32_t kib;           /* as the option has it */
+    int64_t writer, reader; /* as SQLite has it: negative, in KiB */
 };
 
 WEFT_SUSPENDS static int read_cache(void *arg, struct upp_err *err)
 {
-    struct cache                              *x = arg;
+    struct cache *x = arg;
     UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 16);
-    struct wl_store                           *store;
-    struct wl_rows                             rows;
+    struct wl_store *store;
+    struct wl_rows rows;
     TRY(ws_sqlite_open(UPP_OPTS(ws_sqlite_opts, .path = db_path(), .cache_kib = x->kib), &store, err));
     struct ws_sqlite *s = ws_sqlite(store);
-    int               r = ws_conn_number(s, &s->writer, "PRAGMA cache_size", &x->writer, err);
+    int r = ws_conn_number(s, &s->writer, "PRAGMA cache_size", &x->writer, err);
     if (r >= 0) /* opens the reader that is looked at next */
         r = store->ops->rows(store, &ALICE, &(struct wl_range){.node = 1, .to = UINT64_MAX}, &a, &rows, err);
     if (r >= 0) {
@@ -506,7 +506,7 @@ TEST(store_sqlite_has_the_page_cache_of_its_option)
     static const struct cache cases[] = {
         {0, -(16 << 10), -(2 << 10)}, {1 << 10, -1024, -128}, {64 << 10, -(64 << 10), -(8 << 10)}};
     for (size_t i = 0; i < WB_LEN(cases); i++) {
-        struct cache   x   = {.kib = cases[i].kib};
+        struct cache x = {.kib = cases[i].kib};
         struct upp_err err = {0};
         CHECK_INT(test_on_loop(read_cache, &x, &err), 0);
         CHECK_INT(x.writer, cases[i].writer);
@@ -518,15 +518,15 @@ TEST(store_sqlite_has_the_page_cache_of_its_option)
 
 TEST(store_sqlite_has_one_owner)
 {
-    struct wl_store     *s = NULL, *second = NULL, *reader = NULL;
-    struct upp_err       err = {0};
+    struct wl_store *s = NULL, *second = NULL, *reader = NULL;
+    struct upp_err err = {0};
     struct ws_owner_info who = {0};
-    struct stat          st;
-    char                 want[700];
+    struct stat st;
+    char want[700];
     CHECK_INT(open_db(&s, &err), 0); /* outside of any fiber: it blocks */
     int r1 = open_db(&second, &err), r2 = ws_lock_read(db_path(), &who, NULL);
     bool private = stat(db_path(), &st) == 0 && (st.st_mode & 0777) == 0600;
-    int  r3      = ws_sqlite_open(UPP_OPTS(ws_sqlite_opts, .path = db_path(), .read_only = true), &reader, NULL);
+    int r3 = ws_sqlite_open(UPP_OPTS(ws_sqlite_opts, .path = db_path(), .read_only = true), &reader, NULL);
     char socket[108];
     (void)snprintf(socket, sizeof socket, "%s", ws_sqlite_socket(s));
     if (r3 >= 0)
@@ -548,7 +548,7 @@ TEST(store_sqlite_has_one_owner)
 
 TEST_WITH(store_sqlite_lock_dies_with_its_process, .no_torture = "the owner is another process")
 {
-    int  ready[2];
+    int ready[2];
     char c;
     CHECK(pipe(ready) == 0);
     (void)db_path(); /* the folder is this process's */
@@ -559,10 +559,10 @@ TEST_WITH(store_sqlite_lock_dies_with_its_process, .no_torture = "the owner is a
         for (;;)
             (void)pause();
     }
-    bool                 held = read(ready[0], &c, 1) == 1 && c == 'y';
-    struct ws_lock       l    = {.fd = -1};
-    struct ws_owner_info who  = {0};
-    int                  r1 = ws_lock_take(db_path(), &l, NULL), r2 = ws_lock_read(db_path(), &who, NULL);
+    bool held = read(ready[0], &c, 1) == 1 && c == 'y';
+    struct ws_lock l = {.fd = -1};
+    struct ws_owner_info who = {0};
+    int r1 = ws_lock_take(db_path(), &l, NULL), r2 = ws_lock_read(db_path(), &who, NULL);
     (void)kill(pid, SIGKILL);
     (void)waitpid(pid, NULL, 0);
     int r3 = ws_lock_take(db_path(), &l, NULL);
@@ -577,7 +577,7 @@ TEST_WITH(store_sqlite_lock_dies_with_its_process, .no_torture = "the owner is a
 
 TEST(store_sqlite_socket_paths_fit)
 {
-    char           path[300], got[108];
+    char path[300], got[108];
     struct upp_err err = {0};
     memset(path, 'a', sizeof path);
     path[102] = 0;
@@ -600,7 +600,7 @@ TEST(store_sqlite_socket_paths_fit)
 static bool sql(const char *text)
 {
     sqlite3 *db = NULL;
-    bool     ok = test_db_open(db_path(), &db) == SQLITE_OK && sqlite3_exec(db, text, NULL, NULL, NULL) == SQLITE_OK;
+    bool ok = test_db_open(db_path(), &db) == SQLITE_OK && sqlite3_exec(db, text, NULL, NULL, NULL) == SQLITE_OK;
     test_db_close(db);
     return ok;
 }
@@ -608,7 +608,7 @@ static bool sql(const char *text)
 static int try_open(struct upp_err *err)
 {
     struct wl_store *s = NULL;
-    int              r = open_db(&s, err);
+    int r = open_db(&s, err);
     if (r >= 0)
         s->ops->close(s);
     return r;
@@ -619,7 +619,7 @@ TEST(store_sqlite_refuses_files_that_are_not_ours)
     struct upp_err err = {0};
     static const struct {
         const char *sql, *why;
-        int         want;
+        int want;
     } cases[] = {
         {"UPDATE meta SET value = 99 WHERE name = 'schema'", "", 0}, /* newer, but we can read it */
         {"UPDATE meta SET value = 98 WHERE name = 'min_reader'", "newer weft", -UPP_EREFUSED},

@@ -23,10 +23,10 @@ static const struct wb_uuid none;
 
 WEFT_SUSPENDS static int rows_are_kept(struct test_store *t, struct upp_err *err)
 {
-    UPP_CLEANUP(wb_arena_done) struct wb_arena a    = WB_ARENA(1 << 20);
-    struct wl_node                             node = test_node(7);
-    struct wl_rows                             rows;
-    struct wl_owner                            o = ALICE;
+    UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 20);
+    struct wl_node node = test_node(7);
+    struct wl_rows rows;
+    struct wl_owner o = ALICE;
     TRY(COMMIT(S, o, NULL, err, ADD_NODE(&node)));
 
     /* Of all shapes: no entries, several, empty texts, no texts, any bytes, a run. */
@@ -35,10 +35,10 @@ WEFT_SUSPENDS static int rows_are_kept(struct test_store *t, struct upp_err *err
         test_row(7, wl_pos(0, 1), 2, ""),
         test_row(7, wl_pos(2, 0), 1, "third"),
     };
-    in[1].tape   = (struct upp_str){"\0\1\2", 3};
-    in[2].run    = test_uuid(99);
+    in[1].tape = (struct upp_str){"\0\1\2", 3};
+    in[2].run = test_uuid(99);
     in[2].format = 3;
-    in[2].body   = (struct upp_str){NULL, 0};
+    in[2].body = (struct upp_str){NULL, 0};
     TRY(COMMIT(S, o, NULL, err, ADD_ROW(&in[0])));
     TRY(COMMIT(S, o, NULL, err, ADD_ROW(&in[1]), ADD_ROW(&in[2])));
 
@@ -63,12 +63,12 @@ TEST(store_rows_are_kept)
 WEFT_SUSPENDS static int rows_follow_each_other(struct test_store *t, struct upp_err *err)
 {
     struct wl_owner o = ALICE;
-    size_t          conflict;
+    size_t conflict;
     TRY(test_fill(S, o, 7, 3, err));
     static const struct {
         uint64_t pos;
         uint32_t n;
-        int      want;
+        int want;
     } cases[] = {
         {0, 1, -UPP_EBUSY},                 /* taken */
         {2 << 16, 1, -UPP_EBUSY},           /* taken, the last */
@@ -80,9 +80,9 @@ WEFT_SUSPENDS static int rows_follow_each_other(struct test_store *t, struct upp
         {(uint64_t)3 << 16, 1, 0},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct wl_row  row = test_row(7, cases[i].pos, cases[i].n, "x");
-        struct upp_err e   = {0};
-        int            r   = COMMIT(S, o, &conflict, &e, ADD_ROW(&row));
+        struct wl_row row = test_row(7, cases[i].pos, cases[i].n, "x");
+        struct upp_err e = {0};
+        int r = COMMIT(S, o, &conflict, &e, ADD_ROW(&row));
         test_note("case %zu: %d %s", i, r, e.msg);
         FAIL_UNLESS(r == cases[i].want);
         FAIL_UNLESS(r != -UPP_EBUSY || conflict == 0);
@@ -108,15 +108,15 @@ TEST(store_rows_follow_each_other)
 WEFT_SUSPENDS static int ranges(struct test_store *t, struct upp_err *err)
 {
     UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 20);
-    struct wl_owner                            o = ALICE;
+    struct wl_owner o = ALICE;
     TRY(test_fill(S, o, 7, 20, err)); /* "row 0" to "row 19": 5 and 6 bytes */
     TRY(test_fill(S, o, 8, 3, err));
     static const struct {
         uint32_t from, to;
-        bool     backwards;
-        size_t   rows, bytes, n;
+        bool backwards;
+        size_t rows, bytes, n;
         uint32_t first;
-        bool     more;
+        bool more;
     } cases[] = {
         {0, 20, false, 0, 0, 20, 0, false},   {0, 1000, true, 0, 0, 20, 19, false}, {5, 10, false, 0, 0, 5, 5, false},
         {5, 10, true, 0, 0, 5, 9, false},     {5, 10, false, 4, 0, 4, 5, true},     {5, 10, true, 4, 0, 4, 9, true},
@@ -126,18 +126,18 @@ WEFT_SUSPENDS static int ranges(struct test_store *t, struct upp_err *err)
         {17, 20, false, 9, 18, 3, 17, false}, {17, 20, false, 9, 17, 2, 17, true},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct wl_range r = {.node      = 7,
-                             .from      = wl_pos(cases[i].from, 0),
-                             .to        = wl_pos(cases[i].to, 0),
+        struct wl_range r = {.node = 7,
+                             .from = wl_pos(cases[i].from, 0),
+                             .to = wl_pos(cases[i].to, 0),
                              .backwards = cases[i].backwards,
-                             .max_rows  = cases[i].rows,
+                             .max_rows = cases[i].rows,
                              .max_bytes = cases[i].bytes};
-        struct wl_rows  x;
+        struct wl_rows x;
         TRY(O->rows(S, &o, &r, &a, &x, err));
         test_note("case %zu: %zu rows, more %d", i, x.n, x.more);
         FAIL_UNLESS(x.n == cases[i].n && x.more == cases[i].more);
         for (size_t k = 0; k < x.n; k++) {
-            char     want[32];
+            char want[32];
             uint32_t at = cases[i].first + (cases[i].backwards ? (uint32_t)-k : (uint32_t)k);
             (void)snprintf(want, sizeof want, "row %u", at);
             FAIL_UNLESS(x.p[k].pos == wl_pos(at, 0) && is(x.p[k].body, want));
@@ -163,15 +163,15 @@ TEST(store_ranges_both_ways_with_limits)
 
 WEFT_SUSPENDS static int nodes(struct test_store *t, struct upp_err *err)
 {
-    struct wl_owner o  = ALICE;
-    struct wl_node  in = {.key           = UINT64_C(0xfedcba9876543210),
-                          .id            = test_uuid(1),
-                          .tree          = test_uuid(2),
-                          .parent        = UINT64_C(0x8000000000000001),
-                          .parent_length = 4000000000,
-                          .created_ms    = 1700000000123};
-    struct wl_node  x;
-    size_t          conflict;
+    struct wl_owner o = ALICE;
+    struct wl_node in = {.key = UINT64_C(0xfedcba9876543210),
+                         .id = test_uuid(1),
+                         .tree = test_uuid(2),
+                         .parent = UINT64_C(0x8000000000000001),
+                         .parent_length = 4000000000,
+                         .created_ms = 1700000000123};
+    struct wl_node x;
+    size_t conflict;
     TRY(COMMIT(S, o, NULL, err, ADD_NODE(&in)));
     TRY(wl_get_node(S, &o, in.key, &x, err));
     FAIL_UNLESS(x.key == in.key && wb_uuid_eq(x.id, in.id) && wb_uuid_eq(x.tree, in.tree) && x.parent == in.parent);
@@ -214,19 +214,19 @@ static bool same_thread(const struct wl_thread *x, const struct wl_thread *y)
 
 WEFT_SUSPENDS static int threads(struct test_store *t, struct upp_err *err)
 {
-    UPP_CLEANUP(wb_arena_done) struct wb_arena a  = WB_ARENA(1 << 20);
-    struct wl_thread                           in = {.id         = test_uuid(1),
-                                                     .tree       = test_uuid(2),
-                                                     .owner      = ALICE,
-                                                     .head       = UINT64_C(0xfedcba9876543210),
-                                                     .kind       = WL_MAIN,
-                                                     .version    = 1,
-                                                     .queued     = 3,
-                                                     .title      = UPP_STR("gr\xc3\xbc\xc3\x9f dich"),
-                                                     .created_ms = 1700000000000,
-                                                     .updated_ms = 1700000000001};
-    struct wl_thread                           x;
-    size_t                                     conflict;
+    UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 20);
+    struct wl_thread in = {.id = test_uuid(1),
+                           .tree = test_uuid(2),
+                           .owner = ALICE,
+                           .head = UINT64_C(0xfedcba9876543210),
+                           .kind = WL_MAIN,
+                           .version = 1,
+                           .queued = 3,
+                           .title = UPP_STR("gr\xc3\xbc\xc3\x9f dich"),
+                           .created_ms = 1700000000000,
+                           .updated_ms = 1700000000001};
+    struct wl_thread x;
+    size_t conflict;
     TRY(COMMIT(S, ALICE, NULL, err, ADD_THREAD(&in)));
     TRY(wl_get_thread(S, &ALICE, in.id, &a, &x, err));
     FAIL_UNLESS(same_thread(&x, &in));
@@ -235,26 +235,26 @@ WEFT_SUSPENDS static int threads(struct test_store *t, struct upp_err *err)
     FAIL_UNLESS(COMMIT(S, ALICE, &conflict, err, ADD_THREAD(&in)) == -UPP_EBUSY && conflict == 0);
 
     /* What may change does, and what may not does not. */
-    struct wl_thread to = {.id         = in.id,
-                           .tree       = test_uuid(77),
-                           .parent     = test_uuid(78),
-                           .owner      = EVE,
-                           .head       = 9,
-                           .kind       = WL_SUB,
-                           .version    = 1,
-                           .queued     = 4,
-                           .metadata   = UPP_STR("{}"),
+    struct wl_thread to = {.id = in.id,
+                           .tree = test_uuid(77),
+                           .parent = test_uuid(78),
+                           .owner = EVE,
+                           .head = 9,
+                           .kind = WL_SUB,
+                           .version = 1,
+                           .queued = 4,
+                           .metadata = UPP_STR("{}"),
                            .created_ms = 5,
                            .updated_ms = 1700000000009};
     TRY(COMMIT(S, ALICE, NULL, err, SET_THREAD(&to)));
     TRY(wl_get_thread(S, &ALICE, in.id, &a, &x, err));
     struct wl_thread want = in;
-    want.head             = 9;
-    want.version          = 2;
-    want.queued           = 4;
-    want.title            = (struct upp_str){NULL, 0};
-    want.metadata         = UPP_STR("{}");
-    want.updated_ms       = to.updated_ms;
+    want.head = 9;
+    want.version = 2;
+    want.queued = 4;
+    want.title = (struct upp_str){NULL, 0};
+    want.metadata = UPP_STR("{}");
+    want.updated_ms = to.updated_ms;
     FAIL_UNLESS(same_thread(&x, &want));
     FAIL_UNLESS(COMMIT(S, ALICE, &conflict, err, SET_THREAD(&to)) == -UPP_EBUSY && conflict == 0);
     to.version = 2;
@@ -272,8 +272,8 @@ TEST(store_threads_change_by_compare_and_swap)
 WEFT_SUSPENDS static int lists_threads(struct test_store *t, struct upp_err *err)
 {
     UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 20);
-    struct wl_thread                          *p;
-    size_t                                     n;
+    struct wl_thread *p;
+    size_t n;
     for (uint64_t i = 1; i <= 9; i++) { /* updated at 0, 1, 2, 0, 1, 2 ... */
         struct wl_thread x = {.id = test_uuid(i), .kind = WL_MAIN, .version = 1, .updated_ms = (int64_t)(i % 3)};
         TRY(COMMIT(S, i == 5 ? BOB : ALICE, NULL, err, ADD_THREAD(&x)));
@@ -289,7 +289,7 @@ WEFT_SUSPENDS static int lists_threads(struct test_store *t, struct upp_err *err
     struct wb_uuid after = none;
     for (size_t i = 0; i < 8; i += 3) {
         struct wl_thread *page;
-        size_t            got;
+        size_t got;
         TRY(wl_list_threads(S, &ALICE, after, 3, &a, &page, &got, err));
         FAIL_UNLESS(got == (i < 6 ? 3 : 2));
         for (size_t k = 0; k < got; k++)
@@ -302,7 +302,7 @@ WEFT_SUSPENDS static int lists_threads(struct test_store *t, struct upp_err *err
 
     /* Whoever changes comes first. */
     struct wl_thread x = p[7];
-    x.updated_ms       = 50;
+    x.updated_ms = 50;
     TRY(COMMIT(S, ALICE, NULL, err, SET_THREAD(&x)));
     TRY(wl_list_threads(S, &ALICE, none, 1, &a, &page, &n, err));
     FAIL_UNLESS(n == 1 && wb_uuid_eq(page[0].id, x.id));
@@ -342,22 +342,22 @@ static bool same_run(const struct wm_run *x, const struct wm_run *y)
 
 WEFT_SUSPENDS static int runs(struct test_store *t, struct upp_err *err)
 {
-    UPP_CLEANUP(wb_arena_done) struct wb_arena a  = WB_ARENA(1 << 20);
-    struct wm_run                              in = {.id         = test_uuid(1),
-                                                     .root       = test_uuid(2),
-                                                     .parent     = test_uuid(3),
-                                                     .thread     = test_uuid(4),
-                                                     .node       = UINT64_C(0xfedcba9876543210),
-                                                     .version    = 1,
-                                                     .depth      = 2,
-                                                     .status     = WM_QUEUED,
-                                                     .durability = WM_GROUP,
-                                                     .queue      = 7,
-                                                     .agent      = UPP_STR("writer"),
-                                                     .call       = UPP_STR("call_1"),
-                                                     .created_ms = 1700000000000};
-    struct wm_run                              x;
-    size_t                                     conflict;
+    UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 20);
+    struct wm_run in = {.id = test_uuid(1),
+                        .root = test_uuid(2),
+                        .parent = test_uuid(3),
+                        .thread = test_uuid(4),
+                        .node = UINT64_C(0xfedcba9876543210),
+                        .version = 1,
+                        .depth = 2,
+                        .status = WM_QUEUED,
+                        .durability = WM_GROUP,
+                        .queue = 7,
+                        .agent = UPP_STR("writer"),
+                        .call = UPP_STR("call_1"),
+                        .created_ms = 1700000000000};
+    struct wm_run x;
+    size_t conflict;
     TRY(COMMIT(S, ALICE, NULL, err, ADD_RUN(&in)));
     TRY(wl_get_run(S, &ALICE, in.id, &a, &x, err));
     FAIL_UNLESS(same_run(&x, &in));
@@ -365,34 +365,34 @@ WEFT_SUSPENDS static int runs(struct test_store *t, struct upp_err *err)
     FAIL_UNLESS(wl_get_run(S, &ALICE, in.thread, &a, &x, err) == -UPP_ENOTFOUND);
     FAIL_UNLESS(COMMIT(S, ALICE, &conflict, err, ADD_RUN(&in)) == -UPP_EBUSY && conflict == 0);
 
-    struct wm_run to   = {.id         = in.id,
-                          .root       = test_uuid(22),
-                          .thread     = test_uuid(24),
-                          .node       = 5,
-                          .first      = wl_pos(3, 4),
-                          .input      = 3,
-                          .version    = 1,
-                          .depth      = 9,
-                          .status     = WM_FAILED,
-                          .durability = WM_EXIT,
-                          .cancel     = true,
-                          .epoch      = 4,
-                          .agent      = UPP_STR("writer"),
-                          .options    = UPP_STR("{}"),
-                          .error      = UPP_STR("{\"code\":\"BUSY\"}"),
-                          .usage      = {1, 2, 3, UINT64_MAX, 0},
-                          .created_ms = 6,
-                          .started_ms = 1700000000001,
-                          .ended_ms   = 1700000000002,
-                          .expires_ms = 1700000000003};
+    struct wm_run to = {.id = in.id,
+                        .root = test_uuid(22),
+                        .thread = test_uuid(24),
+                        .node = 5,
+                        .first = wl_pos(3, 4),
+                        .input = 3,
+                        .version = 1,
+                        .depth = 9,
+                        .status = WM_FAILED,
+                        .durability = WM_EXIT,
+                        .cancel = true,
+                        .epoch = 4,
+                        .agent = UPP_STR("writer"),
+                        .options = UPP_STR("{}"),
+                        .error = UPP_STR("{\"code\":\"BUSY\"}"),
+                        .usage = {1, 2, 3, UINT64_MAX, 0},
+                        .created_ms = 6,
+                        .started_ms = 1700000000001,
+                        .ended_ms = 1700000000002,
+                        .expires_ms = 1700000000003};
     struct wm_run want = to;
-    want.root          = in.root;
-    want.parent        = in.parent;
-    want.thread        = in.thread;
-    want.depth         = in.depth;
-    want.call          = in.call;
-    want.created_ms    = in.created_ms;
-    want.version       = 2;
+    want.root = in.root;
+    want.parent = in.parent;
+    want.thread = in.thread;
+    want.depth = in.depth;
+    want.call = in.call;
+    want.created_ms = in.created_ms;
+    want.version = 2;
     TRY(COMMIT(S, ALICE, NULL, err, SET_RUN(&to)));
     TRY(wl_get_run(S, &ALICE, in.id, &a, &x, err));
     FAIL_UNLESS(same_run(&x, &want));
@@ -409,22 +409,22 @@ TEST(store_runs_change_by_compare_and_swap)
 
 static struct wm_run plain_run(uint64_t id, uint64_t thread)
 {
-    return (struct wm_run){.id         = test_uuid(id),
-                           .root       = test_uuid(id),
-                           .thread     = test_uuid(thread),
-                           .version    = 1,
-                           .status     = WM_QUEUED,
+    return (struct wm_run){.id = test_uuid(id),
+                           .root = test_uuid(id),
+                           .thread = test_uuid(thread),
+                           .version = 1,
+                           .status = WM_QUEUED,
                            .durability = WM_SYNC,
-                           .agent      = UPP_STR("a"),
+                           .agent = UPP_STR("a"),
                            .created_ms = 1};
 }
 
 WEFT_SUSPENDS static int lists_runs(struct test_store *t, struct upp_err *err)
 {
     UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 20);
-    struct wm_run                             *p;
-    struct wl_owner                           *owners;
-    size_t                                     n;
+    struct wm_run *p;
+    struct wl_owner *owners;
+    size_t n;
     for (uint64_t i = 1; i <= 6; i++) { /* 3 and 6 are another thread's; all in the same millisecond */
         struct wm_run run = plain_run(i, i % 3 ? 100 : 200);
         TRY(COMMIT(S, ALICE, NULL, err, ADD_RUN(&run)));
@@ -432,7 +432,7 @@ WEFT_SUSPENDS static int lists_runs(struct test_store *t, struct upp_err *err)
     struct wm_run evil = plain_run(50, 100);
     TRY(COMMIT(S, EVE, NULL, err, ADD_RUN(&evil)));
     struct wm_run end = plain_run(2, 100);
-    end.status        = WM_COMPLETED;
+    end.status = WM_COMPLETED;
     TRY(COMMIT(S, ALICE, NULL, err, SET_RUN(&end)));
 
     static const uint64_t newest[] = {5, 4, 2, 1}, live[] = {1, 4, 5};
@@ -451,12 +451,12 @@ WEFT_SUSPENDS static int lists_runs(struct test_store *t, struct upp_err *err)
 
     /* All tenants' live ones, in pages, in the order of their ids. */
     struct wb_uuid after = none;
-    size_t         all = 0, evils = 0;
+    size_t all = 0, evils = 0;
     do {
         TRY(wl_list_live(S, after, 2, &a, &p, &owners, &n, err));
         for (size_t i = 0; i < n; i++, all++) {
             FAIL_UNLESS(wb_uuid_cmp(after, p[i].id) < 0);
-            after    = p[i].id;
+            after = p[i].id;
             bool evl = wb_uuid_eq(after, test_uuid(50));
             evils += evl;
             FAIL_UNLESS(is(owners[i].tenant, evl ? "evil" : "acme") && is(owners[i].user, "alice"));
@@ -477,8 +477,8 @@ TEST(store_lists_runs_as_they_came)
 WEFT_SUSPENDS static int aliases(struct test_store *t, struct upp_err *err)
 {
     struct wl_alias in = {.kind = WL_ALIAS_THREAD, .text = UPP_STR("t-1"), .object = test_uuid(1)};
-    struct wb_uuid  x;
-    size_t          conflict;
+    struct wb_uuid x;
+    size_t conflict;
     TRY(COMMIT(S, ALICE, NULL, err, ADD_ALIAS(&in)));
     TRY(wl_get_alias(S, &ALICE, WL_ALIAS_THREAD, UPP_STR("t-1"), &x, err));
     FAIL_UNLESS(wb_uuid_eq(x, in.object));
@@ -504,7 +504,7 @@ TEST(store_aliases_are_taken_once)
 
 static struct {
     struct upp_hooks before;
-    int64_t          wall_ms;
+    int64_t wall_ms;
 } clock_now;
 
 static int64_t wall_ns(void)
@@ -522,13 +522,13 @@ static void clock_back(int *unused)
 WEFT_SUSPENDS static int keys(struct test_store *t, struct upp_err *err)
 {
     clock_now.wall_ms = 1700000000000;
-    struct wl_key in  = {.route      = UPP_STR("POST /v1/threads"),
-                         .key        = UPP_STR("k"),
-                         .body       = {1, 2, 3},
-                         .object     = test_uuid(1),
-                         .created_ms = clock_now.wall_ms};
+    struct wl_key in = {.route = UPP_STR("POST /v1/threads"),
+                        .key = UPP_STR("k"),
+                        .body = {1, 2, 3},
+                        .object = test_uuid(1),
+                        .created_ms = clock_now.wall_ms};
     struct wl_key x, again = in;
-    size_t        conflict;
+    size_t conflict;
     again.object = test_uuid(2);
     TRY(COMMIT(S, ALICE, NULL, err, ADD_KEY(&in)));
     TRY(wl_get_key(S, &ALICE, in.route, in.key, &x, err));
@@ -551,10 +551,10 @@ WEFT_SUSPENDS static int keys(struct test_store *t, struct upp_err *err)
 
     /* Expired ones are swept by those that come; what has not expired is not. */
     for (int i = 0; i < 300; i++) {
-        char          name[16];
+        char name[16];
         struct wl_key k = again;
-        k.key           = wb_str(name, (size_t)snprintf(name, sizeof name, "k%d", i));
-        k.created_ms    = clock_now.wall_ms += i == 100 ? 86400000 : 0;
+        k.key = wb_str(name, (size_t)snprintf(name, sizeof name, "k%d", i));
+        k.created_ms = clock_now.wall_ms += i == 100 ? 86400000 : 0;
         TRY(COMMIT(S, ALICE, NULL, err, ADD_KEY(&k)));
     }
     TRY(wl_get_key(S, &ALICE, in.route, UPP_STR("k100"), &x, err));
@@ -565,9 +565,9 @@ WEFT_SUSPENDS static int keys(struct test_store *t, struct upp_err *err)
 
 TEST(store_keys_count_for_24_hours)
 {
-    clock_now.before                 = *wb_hooks();
-    struct upp_hooks table           = clock_now.before;
-    table.wall_ns                    = wall_ns;
+    clock_now.before = *wb_hooks();
+    struct upp_hooks table = clock_now.before;
+    table.wall_ns = wall_ns;
     UPP_CLEANUP(clock_back) int undo = 0;
     CHECK(upp_global_init(&table, NULL) == 0);
     CHECK(test_each_store(keys, NULL));
@@ -579,21 +579,21 @@ TEST(store_keys_count_for_24_hours)
 WEFT_SUSPENDS static int all_or_nothing(struct test_store *t, struct upp_err *err)
 {
     UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 20);
-    struct wl_owner                            o = ALICE;
+    struct wl_owner o = ALICE;
     TRY(test_fill(S, o, 7, 2, err));
     struct wl_thread thread = {.id = test_uuid(1), .kind = WL_MAIN, .version = 1, .updated_ms = 5};
-    struct wm_run    run    = plain_run(1, 1);
+    struct wm_run run = plain_run(1, 1);
     TRY(COMMIT(S, o, NULL, err, ADD_THREAD(&thread), ADD_RUN(&run)));
 
     struct wl_node node = test_node(8);
-    struct wl_row  old = test_row(7, wl_pos(2, 0), 1, "x"), first = test_row(8, 0, 1, "y"),
+    struct wl_row old = test_row(7, wl_pos(2, 0), 1, "x"), first = test_row(8, 0, 1, "y"),
                   second = test_row(8, wl_pos(1, 0), 1, "z"), bad = test_row(7, 0, 1, "taken");
     struct wl_thread t2 = {.id = test_uuid(2), .kind = WL_MAIN, .version = 1}, t1 = thread;
-    struct wm_run    r2 = plain_run(2, 1), r1 = run;
-    struct wl_alias  alias           = {.kind = WL_ALIAS_RUN, .text = UPP_STR("r"), .object = test_uuid(2)};
-    struct wl_key    key             = {.route = UPP_STR("r"), .key = UPP_STR("k"), .created_ms = wb_wall_ms()};
-    t1.updated_ms                    = 9;
-    r1.status                        = WM_COMPLETED;
+    struct wm_run r2 = plain_run(2, 1), r1 = run;
+    struct wl_alias alias = {.kind = WL_ALIAS_RUN, .text = UPP_STR("r"), .object = test_uuid(2)};
+    struct wl_key key = {.route = UPP_STR("r"), .key = UPP_STR("k"), .created_ms = wb_wall_ms()};
+    t1.updated_ms = 9;
+    r1.status = WM_COMPLETED;
     const struct wl_change changes[] = {
         ADD_ROW(&old),     ADD_NODE(&node), ADD_ROW(&first),
         ADD_ROW(&second),  ADD_THREAD(&t2), SET_THREAD(&t1),
@@ -604,14 +604,14 @@ WEFT_SUSPENDS static int all_or_nothing(struct test_store *t, struct upp_err *er
     size_t conflict;
     FAIL_UNLESS(test_commit(S, o, changes, N, &conflict, err) == -UPP_EBUSY && conflict == N - 1);
 
-    struct wl_rows   rows;
-    struct wl_node   n;
+    struct wl_rows rows;
+    struct wl_node n;
     struct wl_thread th, *ths;
-    struct wm_run    ru, *rus;
+    struct wm_run ru, *rus;
     struct wl_owner *os;
-    struct wb_uuid   id;
-    struct wl_key    k;
-    size_t           count;
+    struct wb_uuid id;
+    struct wl_key k;
+    size_t count;
     TRY(O->rows(S, &o, &(struct wl_range){.node = 7, .to = UINT64_MAX}, &a, &rows, err));
     FAIL_UNLESS(rows.n == 2);
     TRY(O->rows(S, &o, &(struct wl_range){.node = 8, .to = UINT64_MAX}, &a, &rows, err));
@@ -655,7 +655,7 @@ WEFT_SUSPENDS static int is_list(struct test_store *t, struct wl_ask ask, const 
     size_t got = 0, n;
     for (ask.max = 2;;) { /* pages of two */
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
-        struct wm_run                            *p;
+        struct wm_run *p;
         TRY(wl_list_runs_after(S, ask.what, ask.owner, ask.id, ask.after, ask.max, &a, &p, &n, err));
         for (size_t i = 0; i < n; i++, got++) {
             FAIL_UNLESS(got < n_want && wb_uuid_eq(p[i].id, test_uuid(want[got])));
@@ -675,9 +675,9 @@ WEFT_SUSPENDS static int pages_of_runs(struct test_store *t, struct upp_err *err
 {
     static const struct {
         uint64_t id, thread;
-        uint8_t  status;
+        uint8_t status;
         uint16_t depth;
-        bool     bobs;
+        bool bobs;
     } runs[] = {
         {90, 1, WM_WAITING, 0, false},  {20, 1, WM_COMPLETED, 0, false}, {70, 2, WM_WAITING, 0, false},
         {30, 1, WM_RUNNING, 0, false},  {10, 3, WM_WAITING, 1, false},   {60, 2, WM_WAITING, 0, true},
@@ -685,8 +685,8 @@ WEFT_SUSPENDS static int pages_of_runs(struct test_store *t, struct upp_err *err
     };
     for (size_t i = 0; i < WB_LEN(runs); i++) {
         struct wm_run run = plain_run(runs[i].id, runs[i].thread);
-        run.status        = runs[i].status;
-        run.depth         = runs[i].depth;
+        run.status = runs[i].status;
+        run.depth = runs[i].depth;
         struct wl_owner o = runs[i].bobs ? BOB : ALICE;
         TRY(COMMIT(S, o, NULL, err, ADD_RUN(&run)));
     }
@@ -700,8 +700,8 @@ WEFT_SUSPENDS static int pages_of_runs(struct test_store *t, struct upp_err *err
     IS_LIST(WL_LIST_WAITING, BOB, 0, 60);
 
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
-    struct wm_run                            *p, run;
-    size_t                                    n;
+    struct wm_run *p, run;
+    size_t n;
     static const enum wl_what whats[] = {WL_LIST_RUNS, WL_LIST_RUNS_UP, WL_LIST_OWN_RUNS, WL_LIST_OWN_RUNS_UP,
                                          WL_LIST_WAITING};
     for (size_t i = 0; i < WB_LEN(whats); i++) {
@@ -725,7 +725,7 @@ TEST(store_lists_runs_in_pages)
 WEFT_SUSPENDS static int limits(struct test_store *t, struct upp_err *err)
 {
     static struct wl_change many[WL_CHANGES + 1];
-    struct wl_node          node = test_node(7);
+    struct wl_node node = test_node(7);
     for (size_t i = 0; i < WL_CHANGES + 1; i++)
         many[i] = (struct wl_change){.kind = WL_HOLD_NODE, .hold = {7, none, none}};
     TRY(COMMIT(S, ALICE, NULL, err, ADD_NODE(&node)));
@@ -734,7 +734,7 @@ WEFT_SUSPENDS static int limits(struct test_store *t, struct upp_err *err)
     TRY(test_commit(S, ALICE, many, 0, NULL, err));
 
     static const char name[WS_NAME_MAX + 1] = "long";
-    struct wl_owner   big = {{name, WS_NAME_MAX + 1}, {NULL, 0}}, nobody = {{NULL, 0}, {"x", 1}};
+    struct wl_owner big = {{name, WS_NAME_MAX + 1}, {NULL, 0}}, nobody = {{NULL, 0}, {"x", 1}};
     FAIL_UNLESS(test_commit(S, big, many, 1, NULL, err) == -UPP_ELIMIT);
     FAIL_UNLESS(test_commit(S, nobody, many, 1, NULL, err) == -UPP_EINVALID);
     struct wl_alias alias = {.kind = 1, .text = {name, WS_NAME_MAX + 1}};
@@ -761,22 +761,22 @@ static bool is_full_memory(const struct wl_store *s, int r, const struct upp_err
 /* As a disk: a run can end, what is deleted makes room, and the store says when there is some. */
 static WEFT_SUSPENDS int fill_memory(struct wl_store *s, struct upp_err *err)
 {
-    struct wm_run  run  = plain_run(1, 1);
+    struct wm_run run = plain_run(1, 1);
     struct wl_node node = test_node(1);
-    struct upp_err why  = {0};
-    uint64_t       i    = 1;
-    int            r    = 0;
+    struct upp_err why = {0};
+    uint64_t i = 1;
+    int r = 0;
     TRY(COMMIT(s, ALICE, NULL, err, ADD_RUN(&run)));
     for (; i < 1000 && r >= 0; i++) {
         node = test_node(i);
-        r    = COMMIT(s, ALICE, NULL, &why, ADD_NODE(&node));
+        r = COMMIT(s, ALICE, NULL, &why, ADD_NODE(&node));
         FAIL_UNLESS(r < 0 || wl_store_state(s) == WL_WORKS);
     }
     if (r == -UPP_ENOMEM)
         return r;
     FAIL_UNLESS(is_full_memory(s, r, &why) && i > 10);
     run.status = WM_COMPLETED;
-    run.agent  = UPP_STR("an agent whose name takes more room than a node has left");
+    run.agent = UPP_STR("an agent whose name takes more room than a node has left");
     TRY(COMMIT(s, ALICE, NULL, err, SET_RUN(&run)));
     FAIL_UNLESS(wl_store_state(s) == WL_FULL);
     for (uint64_t k = 1; k < 5; k++) {
@@ -789,8 +789,8 @@ static WEFT_SUSPENDS int fill_memory(struct wl_store *s, struct upp_err *err)
 
 TEST(store_memory_that_is_full_is_a_full_disk)
 {
-    struct wl_store *s   = NULL;
-    struct upp_err   err = {0};
+    struct wl_store *s = NULL;
+    struct upp_err err = {0};
     CHECK_INT(ws_memory_open(&s, &err), 0);
     ws_memory_limit(s, 16384);
     int r = fill_memory(s, &err);

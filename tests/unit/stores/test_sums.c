@@ -32,13 +32,13 @@ WEFT_SUSPENDS static int open_db(struct wl_store **ret, struct upp_err *err)
 WEFT_SUSPENDS static int fill(void *arg, struct upp_err *err)
 {
     struct wl_store *s;
-    struct wl_node   a = test_node(A), b = test_node(B);
-    a.name             = UPP_STR("branch");
+    struct wl_node a = test_node(A), b = test_node(B);
+    a.name = UPP_STR("branch");
     struct wl_thread t = {
         .id = test_uuid(1), .tree = a.id, .head = A, .kind = WL_MAIN, .version = 1, .title = UPP_STR("title")};
-    struct wl_thread u   = {.id = test_uuid(2), .tree = b.id, .head = B, .kind = WL_MAIN, .version = 1};
-    struct wm_run    run = {
-           .id = test_uuid(3), .root = test_uuid(3), .thread = t.id, .node = A, .version = 1, .agent = UPP_STR("agent")};
+    struct wl_thread u = {.id = test_uuid(2), .tree = b.id, .head = B, .kind = WL_MAIN, .version = 1};
+    struct wm_run run = {
+        .id = test_uuid(3), .root = test_uuid(3), .thread = t.id, .node = A, .version = 1, .agent = UPP_STR("agent")};
     struct wl_alias alias = {.kind = WL_ALIAS_THREAD, .text = UPP_STR("nick"), .object = t.id};
     struct wl_key key = {.route = UPP_STR("route"), .key = UPP_STR("key"), .object = t.id, .created_ms = wb_wall_ms()};
     struct wl_value v = {UPP_STR("space"), UPP_STR("name"), UPP_STR("bytes")};
@@ -48,10 +48,10 @@ WEFT_SUSPENDS static int fill(void *arg, struct upp_err *err)
     int r = COMMIT(s, ALICE, NULL, err, ADD_NODE(&a), ADD_NODE(&b), ADD_THREAD(&t), ADD_THREAD(&u), ADD_RUN(&run),
                    ADD_ALIAS(&alias), ADD_KEY(&key), PUT_VALUE(&v), ADD_PIECE(&p));
     for (uint32_t i = 0; r >= 0 && i < 3; i++) {
-        char          text[16];
+        char text[16];
         struct wl_row x = test_row(A, wl_pos(i, 0), 1, ""), y = test_row(B, wl_pos(i, 0), 1, "");
         x.body = y.body = wb_str(text, (size_t)snprintf(text, sizeof text, "{\"text\":%u}", i));
-        r               = COMMIT(s, ALICE, NULL, err, ADD_ROW(&x), ADD_ROW(&y));
+        r = COMMIT(s, ALICE, NULL, err, ADD_ROW(&x), ADD_ROW(&y));
     }
     s->ops->close(s);
     return r;
@@ -103,7 +103,7 @@ WEFT_SUSPENDS static int ask_hold(struct wl_store *s, struct wb_arena *a, struct
 WEFT_SUSPENDS static int ask_nodes(struct wl_store *s, struct wb_arena *a, struct upp_err *err)
 {
     struct wl_node *p;
-    size_t          n;
+    size_t n;
     return wl_list_family_nodes(s, &ALICE, A >> 8 >> 24, (struct wb_uuid){{0}}, 9, a, &p, &n, err);
 }
 
@@ -124,7 +124,7 @@ WEFT_SUSPENDS static int ask_thread(struct wl_store *s, struct wb_arena *a, stru
 WEFT_SUSPENDS static int ask_threads(struct wl_store *s, struct wb_arena *a, struct upp_err *err)
 {
     struct wl_thread *p;
-    size_t            n;
+    size_t n;
     return wl_list_threads(s, &ALICE, (struct wb_uuid){{0}}, 9, a, &p, &n, err);
 }
 
@@ -144,15 +144,15 @@ WEFT_SUSPENDS static int ask_run(struct wl_store *s, struct wb_arena *a, struct 
 WEFT_SUSPENDS static int ask_runs(struct wl_store *s, struct wb_arena *a, struct upp_err *err)
 {
     struct wm_run *p;
-    size_t         n;
+    size_t n;
     return wl_list_runs(s, &ALICE, test_uuid(1), false, 9, a, &p, &n, err);
 }
 
 WEFT_SUSPENDS static int ask_live(struct wl_store *s, struct wb_arena *a, struct upp_err *err)
 {
-    struct wm_run   *p;
+    struct wm_run *p;
     struct wl_owner *owners;
-    size_t           n;
+    size_t n;
     return wl_list_live(s, (struct wb_uuid){{0}}, 9, a, &p, &owners, &n, err);
 }
 
@@ -186,7 +186,7 @@ WEFT_SUSPENDS static int ask_value(struct wl_store *s, struct wb_arena *a, struc
 WEFT_SUSPENDS static int ask_values(struct wl_store *s, struct wb_arena *a, struct upp_err *err)
 {
     struct wl_value *p;
-    size_t           n;
+    size_t n;
     return wl_list_values(s, &ALICE, UPP_STR("space"), UPP_STR(""), 9, a, &p, &n, err);
 }
 
@@ -206,14 +206,14 @@ WEFT_SUSPENDS static int ask_ref(struct wl_store *s, struct wb_arena *a, struct 
 WEFT_SUSPENDS static int ask_loose(struct wl_store *s, struct wb_arena *a, struct upp_err *err)
 {
     struct wl_blob_key *p;
-    size_t              n;
+    size_t n;
     return wl_list_unreferenced_blobs(s, &ALICE, false, INT64_MAX, 9, a, &p, &n, err);
 }
 
 WEFT_SUSPENDS static int ask_tenants(struct wl_store *s, struct wb_arena *a, struct upp_err *err)
 {
     struct upp_str *p;
-    size_t          n;
+    size_t n;
     return wl_list_tenants(s, UPP_STR(""), 9, a, &p, &n, err);
 }
 
@@ -230,7 +230,7 @@ WEFT_SUSPENDS static int ask_learned(struct wl_store *s, struct wb_arena *a, str
 
 static const struct {
     const char *sql, *name;
-    ask_fn     *ask[4];
+    ask_fn *ask[4];
 } cases[] = {
     {"UPDATE log SET body = CAST('{\"text\":9}' AS BLOB) WHERE node = 0xa1 AND pos = 65536",
      "a row of log, node 00000000000000a1, position 1.0: its checksum is wrong",
@@ -275,7 +275,7 @@ static const struct {
 static bool change(const char *sql)
 {
     sqlite3 *db = NULL;
-    bool     ok = test_db_open(db_path(), &db) == SQLITE_OK && sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK &&
+    bool ok = test_db_open(db_path(), &db) == SQLITE_OK && sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK &&
               sqlite3_total_changes(db) > 0;
     if (!ok)
         test_note("%s: %s", sql, sqlite3_errmsg(db));
@@ -285,10 +285,10 @@ static bool change(const char *sql)
 
 WEFT_SUSPENDS static int others(struct wl_store *s, struct wb_arena *a, struct upp_err *err)
 {
-    struct wl_rows   rows;
-    struct wl_node   n;
+    struct wl_rows rows;
+    struct wl_node n;
     struct wl_thread t;
-    struct wl_row    row = test_row(B, wl_pos(3, 0), 1, "");
+    struct wl_row row = test_row(B, wl_pos(3, 0), 1, "");
     TRY(s->ops->rows(s, &ALICE, &(struct wl_range){.node = B, .to = UINT64_MAX}, a, &rows, err));
     FAIL_UNLESS(rows.n == 3);
     TRY(wl_get_node(s, &ALICE, B, &n, err));
@@ -300,13 +300,13 @@ WEFT_SUSPENDS static int others(struct wl_store *s, struct wb_arena *a, struct u
 WEFT_SUSPENDS static int ask_all(void *arg, struct upp_err *err)
 {
     UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(8 << 20);
-    const size_t                               i = *(const size_t *)arg;
-    struct wl_store                           *s;
-    int                                        r = 0;
+    const size_t i = *(const size_t *)arg;
+    struct wl_store *s;
+    int r = 0;
     TRY(open_db(&s, err));
     for (size_t k = 0; r >= 0 && k < 4 && cases[i].ask[k]; k++) {
         struct upp_err e = {0};
-        int            q = cases[i].ask[k](s, &a, &e);
+        int q = cases[i].ask[k](s, &a, &e);
         test_note("%s, %zu: %d %s", cases[i].sql, k, q, e.msg);
         if (q != -UPP_ESTORE || !strstr(e.msg, cases[i].name) || !strstr(e.where, "weft.db"))
             r = upp_fail(err, UPP_EBUG, "case %zu, %zu: %d %s", i, k, q, e.msg);
@@ -326,7 +326,7 @@ static bool put_file(const struct wb_buf *whole)
 TEST_WITH(store_names_every_damaged_row, .no_torture = "the file is changed from outside", .seconds = 120)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf whole = WB_BUF(64 << 20);
-    struct upp_err                        err   = {0};
+    struct upp_err err = {0};
     CHECK(test_on_loop(fill, NULL, &err) == 0);
     CHECK(wb_file_read(db_path(), &whole, &err) >= 0);
     for (size_t i = 0; i < WB_LEN(cases); i++) {
@@ -342,13 +342,13 @@ TEST_WITH(store_names_every_damaged_row, .no_torture = "the file is changed from
 
 struct pair {
     struct wl_store *s;
-    int              result[2];
-    struct upp_err   err[2];
+    int result[2];
+    struct upp_err err[2];
 };
 
 WEFT_SUSPENDS static int one_of(void *arg, struct upp_err *err)
 {
-    struct pair  *p   = arg;
+    struct pair *p = arg;
     struct wl_row row = test_row(B, wl_pos(3, 0), 1, "");
     (void)err;
     p->result[1] = COMMIT(p->s, ALICE, NULL, &p->err[1], ADD_ROW(&row));
@@ -357,15 +357,15 @@ WEFT_SUSPENDS static int one_of(void *arg, struct upp_err *err)
 
 WEFT_SUSPENDS static int together(void *arg, struct upp_err *err)
 {
-    UPP_CLEANUP(wb_arena_done) struct wb_arena      a   = WB_ARENA(1 << 20);
-    struct pair                                    *p   = arg;
+    UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 20);
+    struct pair *p = arg;
     UPP_CLEANUP(weft_scope_close) struct weft_scope all = {0};
     TRY(open_db(&p->s, err));
-    struct wl_value  v       = {UPP_STR("space"), UPP_STR("other"), UPP_STR("x")};
-    struct wl_thread t       = {.id = test_uuid(1), .head = A, .version = 1};
+    struct wl_value v = {UPP_STR("space"), UPP_STR("other"), UPP_STR("x")};
+    struct wl_thread t = {.id = test_uuid(1), .head = A, .version = 1};
     struct wl_change both[2] = {PUT_VALUE(&v), SET_THREAD(&t)}; /* the first one is undone with the second */
-    int              r       = weft_scope_spawn(&all, "the other", one_of, p, NULL, err);
-    p->result[0]             = test_commit(p->s, ALICE, both, 2, NULL, &p->err[0]);
+    int r = weft_scope_spawn(&all, "the other", one_of, p, NULL, err);
+    p->result[0] = test_commit(p->s, ALICE, both, 2, NULL, &p->err[0]);
     if (r >= 0)
         r = weft_scope_join(&all, err);
     struct upp_str x;
@@ -378,7 +378,7 @@ WEFT_SUSPENDS static int together(void *arg, struct upp_err *err)
 TEST_WITH(store_commits_beside_a_damaged_row, .no_torture = "the file is changed from outside")
 {
     struct upp_err err = {0};
-    struct pair    p   = {0};
+    struct pair p = {0};
     CHECK(test_on_loop(fill, NULL, &err) == 0);
     CHECK(change("UPDATE threads SET metadata = x'00' WHERE head = 0xa1"));
     CHECK(test_on_loop(together, &p, &err) == 0);
@@ -394,18 +394,18 @@ enum { OLD_RUNS = 5 };
 WEFT_SUSPENDS static int add_old_runs(void *arg, struct upp_err *err)
 {
     struct wl_store *s;
-    int              r = 0;
+    int r = 0;
     (void)arg;
     TRY(open_db(&s, err));
     for (uint32_t i = 0; r >= 0 && i < OLD_RUNS; i++) {
-        struct wm_run run = {.id         = test_uuid(i + 1),
-                             .root       = test_uuid(i + 1),
-                             .thread     = test_uuid(i + 1),
-                             .version    = 1,
-                             .status     = WM_COMPLETED,
+        struct wm_run run = {.id = test_uuid(i + 1),
+                             .root = test_uuid(i + 1),
+                             .thread = test_uuid(i + 1),
+                             .version = 1,
+                             .status = WM_COMPLETED,
                              .created_ms = 1,
-                             .ended_ms   = 1};
-        r                 = COMMIT(s, ALICE, NULL, err, ADD_RUN(&run));
+                             .ended_ms = 1};
+        r = COMMIT(s, ALICE, NULL, err, ADD_RUN(&run));
     }
     s->ops->close(s);
     return r;
@@ -415,7 +415,7 @@ WEFT_SUSPENDS static int add_old_runs(void *arg, struct upp_err *err)
 WEFT_SUSPENDS static int sweep_twice(struct wl_store *s, struct upp_err *err)
 {
     struct wl_swept n = {0};
-    struct wm_run   run;
+    struct wm_run run;
     TRY(wl_sweep(s, &ALICE, 40 * WL_DAY_MS, NULL, &n, err));
     FAIL_UNLESS(n.damaged == 3);
     for (uint32_t i = 1; i < OLD_RUNS; i += 2) {
@@ -453,7 +453,7 @@ TEST_WITH(store_sweeps_past_damaged_runs, .no_torture = "the file is changed fro
 static int64_t number(sqlite3 *db, const char *sql)
 {
     sqlite3_stmt *st = NULL;
-    int64_t       n  = -1;
+    int64_t n = -1;
     if (sqlite3_prepare_v2(db, sql, -1, &st, NULL) == SQLITE_OK && sqlite3_step(st) == SQLITE_ROW)
         n = sqlite3_column_int64(st, 0);
     (void)sqlite3_finalize(st);

@@ -42,9 +42,9 @@ static bool make(void)
 
 static bool flip(int64_t at)
 {
-    unsigned char b  = 0;
-    int           fd = open(wal, O_RDWR | O_CLOEXEC);
-    bool          ok = fd >= 0 && pread(fd, &b, 1, at) == 1;
+    unsigned char b = 0;
+    int fd = open(wal, O_RDWR | O_CLOEXEC);
+    bool ok = fd >= 0 && pread(fd, &b, 1, at) == 1;
     b ^= 0x10;
     ok = ok && pwrite(fd, &b, 1, at) == 1;
     return fd >= 0 && close(fd) == 0 && ok;
@@ -64,9 +64,9 @@ static bool copy_db(void)
 /* How many rows the copy has; -1: it is damaged. */
 static int rows(void)
 {
-    sqlite3      *c  = NULL;
+    sqlite3 *c = NULL;
     sqlite3_stmt *st = NULL;
-    int           n  = -1;
+    int n = -1;
     if (sqlite3_open(copy, &c) == SQLITE_OK &&
         sqlite3_prepare_v2(c, "SELECT count(*) FROM t, pragma_quick_check WHERE quick_check = 'ok'", -1, &st, NULL) ==
             SQLITE_OK &&
@@ -80,7 +80,7 @@ static int rows(void)
 TEST(wal_is_read_as_far_as_sqlite_goes)
 {
     struct ws_wal_state whole, s;
-    struct upp_err      err = {0};
+    struct upp_err err = {0};
     CHECK(make());
     CHECK_INT(ws_wal_scan(wal, 0, (struct ws_sum){0}, &whole, &err), 0);
     CHECK(whole.exists && whole.head.whole && whole.transactions == ROWS && whole.frames == whole.there);
@@ -125,7 +125,7 @@ static bool apply(uint32_t frames, const struct ws_wal_state *known, struct ws_w
 
 TEST(wal_behind_a_bad_frame_is_read)
 {
-    struct ws_wal_state   s;
+    struct ws_wal_state s;
     struct ws_wal_applied a;
     CHECK(make());
     CHECK_INT(ws_wal_scan(wal, 0, (struct ws_sum){0}, &s, NULL), 0);
@@ -171,8 +171,8 @@ TEST(wal_behind_a_bad_frame_is_read)
 
 TEST(wal_of_zeros_is_no_frame)
 {
-    static const char     zeros[WS_WAL_HEAD + 10 * WS_FRAME];
-    struct ws_wal_state   s;
+    static const char zeros[WS_WAL_HEAD + 10 * WS_FRAME];
+    struct ws_wal_state s;
     struct ws_wal_applied a;
     CHECK(make());
     CHECK_INT(ws_wal_scan(wal, 0, (struct ws_sum){0}, &s, NULL), 0);
@@ -188,10 +188,10 @@ TEST(wal_of_zeros_is_no_frame)
 /* As the store tells it, frame by frame; `upto` of them are acknowledged. */
 static bool promise(int lock, uint32_t upto, struct ws_promise *p)
 {
-    static unsigned char   head[WS_WAL_HEAD];
+    static unsigned char head[WS_WAL_HEAD];
     struct ws_promise_look look = {0};
-    struct stat            st;
-    int                    fd = open(wal, O_RDONLY | O_CLOEXEC);
+    struct stat st;
+    int fd = open(wal, O_RDONLY | O_CLOEXEC);
     ws_promise_open(p, db, lock, &look);
     bool ok = fd >= 0 && p->map && stat(db, &st) == 0 && pread(fd, head, WS_WAL_HEAD, 0) == WS_WAL_HEAD;
     if (ok) {
@@ -216,8 +216,8 @@ static int look(int lock, struct ws_promise_look *x)
 
 static bool checkpoint(void)
 {
-    sqlite3 *c  = NULL;
-    bool     ok = sqlite3_open(db, &c) == SQLITE_OK &&
+    sqlite3 *c = NULL;
+    bool ok = sqlite3_open(db, &c) == SQLITE_OK &&
               sqlite3_exec(c, "PRAGMA wal_checkpoint(TRUNCATE)", NULL, NULL, NULL) == SQLITE_OK;
     return sqlite3_close(c) == SQLITE_OK && ok;
 }
@@ -225,27 +225,27 @@ static bool checkpoint(void)
 TEST(promise_is_kept_by_a_log_that_holds_it)
 {
     static struct ws_promise_look x;
-    struct ws_promise             p = {0};
-    struct ws_lock                l = {.fd = -1};
-    struct ws_wal_state           s = {0};
+    struct ws_promise p = {0};
+    struct ws_lock l = {.fd = -1};
+    struct ws_wal_state s = {0};
     CHECK(make());
     CHECK_INT(ws_wal_scan(wal, 0, (struct ws_sum){0}, &s, NULL), 0);
     CHECK_INT(ws_lock_take(db, &l, NULL), 0);
     bool ok = promise(l.fd, s.frames, &p);
     /* The process dies here: nothing more is written. */
-    int  r1   = ok ? look(l.fd, &x) : 0;
+    int r1 = ok ? look(l.fd, &x) : 0;
     bool kept = x.known && x.same_boot && !x.bad && x.needed == s.frames && x.record.transactions == ROWS;
-    int  r2   = ok && flip(frame(s.frames) + 30) ? look(l.fd, &x) : 0;
+    int r2 = ok && flip(frame(s.frames) + 30) ? look(l.fd, &x) : 0;
     bool last = x.bad && x.needed == s.frames && !x.aside && strstr(x.why, "is damaged") != NULL;
     bool back = ok && flip(frame(s.frames) + 30);
     /* Somebody else has moved it into the database. */
     bool moved = ok && checkpoint();
-    int  r3    = moved ? look(l.fd, &x) : 0;
-    bool fine  = !x.bad;
+    int r3 = moved ? look(l.fd, &x) : 0;
+    bool fine = !x.bad;
     /* It begins anew, and the process dies before a frame is there; or before the header is. */
     static const unsigned char head[WS_WAL_HEAD] = {1};
     ws_promise_write(&p, head, WS_WAL_HEAD, 0);
-    int  r4   = look(l.fd, &x);
+    int r4 = look(l.fd, &x);
     bool anew = !x.bad && !x.needed;
     ws_promise_close(&p, false);
     ws_lock_release(&l);
@@ -261,9 +261,9 @@ TEST(promise_is_kept_by_a_log_that_holds_it)
 TEST(promise_is_kept_by_a_checkpoint_of_all_of_it)
 {
     static struct ws_promise_look x;
-    struct ws_promise             p = {0};
-    struct ws_lock                l = {.fd = -1};
-    struct ws_wal_state           s = {0};
+    struct ws_promise p = {0};
+    struct ws_lock l = {.fd = -1};
+    struct ws_wal_state s = {0};
     CHECK(make());
     CHECK_INT(ws_wal_scan(wal, 0, (struct ws_sum){0}, &s, NULL), 0);
     CHECK_INT(ws_lock_take(db, &l, NULL), 0);
@@ -294,13 +294,13 @@ TEST(promise_is_kept_by_a_checkpoint_of_all_of_it)
 TEST(promise_is_missed_where_the_log_is_gone)
 {
     static struct ws_promise_look x;
-    struct ws_promise             p = {0};
-    struct ws_lock                l = {.fd = -1};
-    struct ws_wal_state           s = {0};
+    struct ws_promise p = {0};
+    struct ws_lock l = {.fd = -1};
+    struct ws_wal_state s = {0};
     CHECK(make());
     CHECK_INT(ws_wal_scan(wal, 0, (struct ws_sum){0}, &s, NULL), 0);
     CHECK_INT(ws_lock_take(db, &l, NULL), 0);
-    bool ok   = promise(l.fd, s.frames, &p);
+    bool ok = promise(l.fd, s.frames, &p);
     bool gone = ok && unlink(wal) == 0 && look(l.fd, &x) == 0 && x.bad && x.needed == s.frames && !x.database;
     bool none = ok && unlink(db) == 0 && look(l.fd, &x) == 0 && x.bad && x.database && x.aside;
     /* It was closed as it should be: whoever deletes it then knows why. */
@@ -318,10 +318,10 @@ TEST(promise_is_missed_where_the_log_is_gone)
 TEST_WITH(promise_that_is_damaged_is_none, .no_torture = "two thousand looks, each with the same calls")
 {
     static struct ws_promise_look x;
-    struct ws_promise             p = {0};
-    struct ws_lock                l = {.fd = -1};
-    unsigned char                 b;
-    unsigned                      older = 0, none = 0;
+    struct ws_promise p = {0};
+    struct ws_lock l = {.fd = -1};
+    unsigned char b;
+    unsigned older = 0, none = 0;
     CHECK(make());
     CHECK_INT(ws_lock_take(db, &l, NULL), 0);
     bool ok = promise(l.fd, 12, &p);

@@ -18,7 +18,7 @@ static WEFT_SUSPENDS int say(struct weft_session *s, const char *text, struct up
 
 struct seen {
     struct wb_arena arena;
-    struct wm_doc   doc;
+    struct wm_doc doc;
 };
 
 static void seen_done(struct seen *x)
@@ -35,9 +35,9 @@ static void know(void *arg, struct wm_doc_agent *agent)
 
 static WEFT_SUSPENDS int look(struct weft_session *s, void *arg, struct upp_err *err)
 {
-    struct seen              *x    = arg;
+    struct seen *x = arg;
     struct wa_thread_doc_opts opts = {.agent = know};
-    struct wl_thread          t;
+    struct wl_thread t;
     wm_doc_done(&x->doc);
     TRY(wa_session_thread(s, &x->arena, &t, err));
     return wa_thread_doc(wr_engine_store(s->home->kept), &wa_owner, &t, &opts, &x->arena, &x->doc, err);
@@ -46,12 +46,12 @@ static WEFT_SUSPENDS int look(struct weft_session *s, void *arg, struct upp_err 
 /* Two runs, then a third from before the second: two branches, of which the document has one. */
 static WEFT_SUSPENDS int documents(struct agents *p, struct upp_err *err)
 {
-    UPP_CLEANUP(weft_session_closep) struct weft_session *s   = NULL;
-    UPP_CLEANUP(seen_done) struct seen                    x   = {.arena = WB_ARENA(64u << 20)};
-    UPP_CLEANUP(wb_buf_done) struct wb_buf                out = WB_BUF(1 << 20);
-    struct weft_agent                                    *a;
-    struct weft_checkpoint                                cp;
-    char                                                  id[64];
+    UPP_CLEANUP(weft_session_closep) struct weft_session *s = NULL;
+    UPP_CLEANUP(seen_done) struct seen x = {.arena = WB_ARENA(64u << 20)};
+    UPP_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(1 << 20);
+    struct weft_agent *a;
+    struct weft_checkpoint cp;
+    char id[64];
     TRY(weft_agent_new(p->rt, UPP_OPTS(weft_agent_opts, .use = p->model), &a, err));
     TRY(weft_session_new(a, NULL, &s, err));
     TRY(wa_session_look(s, "test", look, &x, err));
@@ -67,7 +67,7 @@ static WEFT_SUSPENDS int documents(struct agents *p, struct upp_err *err)
     FAIL_UNLESS(d->entries.n == 4 && d->turns.n == 4 && d->agents.n == 1);
     FAIL_UNLESS(wb_str_eq(d->agents.p[0].id, UPP_STR("id-of-it")));
     for (size_t i = 0; i < 4; i++) {
-        const struct wm_doc_turn  *t = &d->turns.p[i];
+        const struct wm_doc_turn *t = &d->turns.p[i];
         const struct wm_doc_entry *e = &d->entries.p[i];
         FAIL_UNLESS(t->first == i && t->n == 1 && t->agent == (i % 2 ? 0 : WM_NO_AGENT) && !t->partial);
         FAIL_UNLESS(e->id.n == 36 && e->e.message.role == (i % 2 ? UPP_ROLE_ASSISTANT : UPP_ROLE_USER));
@@ -86,9 +86,6 @@ TEST(thread_doc_has_the_history_of_its_thread)
     AGENTS("{\"replies\":[{\"parts\":[{\"text\":\"yes\"}],\"usage\":{\"input_tokens\":7,\"output_tokens\":3}}]}",
            documents);
 }
-
-/* ---- Events -------------------------------------------------------------------------------------------------------
- */
 
 static int by_id(void *arg, struct upp_str agent, struct upp_str *ret, struct upp_err *err)
 {
@@ -121,18 +118,18 @@ static const struct {
 /* covers: TP-61, TP-62/3 */
 TEST(thread_doc_tells_events_whole)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena a       = WB_ARENA(1u << 20);
-    struct upp_part                           parts[] = {{.kind = UPP_PART_TEXT, .text = UPP_STR("old \"text\"")},
-                                                         {.kind = UPP_PART_TEXT, .text = UPP_STR("new")}};
-    struct wl_line                            lines[] = {{.node  = 0x0123456789abcdef,
-                                                          .index = 0,
-                                                          .entry.message = {.role = UPP_ROLE_USER, .parts = parts, .n_parts = 1}},
-                                                         {.node  = 0x0123456789abcdef,
-                                                          .index = 1,
-                                                          .entry.message = {.role = UPP_ROLE_USER, .parts = parts + 1, .n_parts = 1}}};
-    struct wa_event_doc                       of      = {.lines = lines, .n = 2, .id_of = by_id};
-    char                                      id[WB_UUID_TEXT + 1], text[512];
-    struct upp_err                            err = {0};
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
+    struct upp_part parts[] = {{.kind = UPP_PART_TEXT, .text = UPP_STR("old \"text\"")},
+                               {.kind = UPP_PART_TEXT, .text = UPP_STR("new")}};
+    struct wl_line lines[] = {{.node = 0x0123456789abcdef,
+                               .index = 0,
+                               .entry.message = {.role = UPP_ROLE_USER, .parts = parts, .n_parts = 1}},
+                              {.node = 0x0123456789abcdef,
+                               .index = 1,
+                               .entry.message = {.role = UPP_ROLE_USER, .parts = parts + 1, .n_parts = 1}}};
+    struct wa_event_doc of = {.lines = lines, .n = 2, .id_of = by_id};
+    char id[WB_UUID_TEXT + 1], text[512];
+    struct upp_err err = {0};
     (void)wb_uuid_text(wm_id_uuid((struct wm_id){.node = 0x0123456789abcdef, .noun = WM_NOUN_ENTRY}), id);
     for (size_t i = 0; i < sizeof events / sizeof *events; i++) {
         const char *at = strstr(events[i].stored, "%s");
@@ -167,13 +164,13 @@ TEST(thread_doc_reasoning_has_its_signature)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
-        struct upp_part    parts[]                  = {{.kind = UPP_PART_REASONING, .text = UPP_STR("Let me see.")},
-                                                       {.kind = UPP_PART_TEXT, .text = UPP_STR("Here.")},
-                                                       {.kind = UPP_PART_REASONING, .text = UPP_STR("Let me see.")}};
-        struct upp_message m                        = {
-                                   .role = UPP_ROLE_ASSISTANT, .parts = parts, .n_parts = 3, .metadata = wb_cstr(cases[i].metadata)};
+        struct upp_part parts[] = {{.kind = UPP_PART_REASONING, .text = UPP_STR("Let me see.")},
+                                   {.kind = UPP_PART_TEXT, .text = UPP_STR("Here.")},
+                                   {.kind = UPP_PART_REASONING, .text = UPP_STR("Let me see.")}};
+        struct upp_message m = {
+            .role = UPP_ROLE_ASSISTANT, .parts = parts, .n_parts = 3, .metadata = wb_cstr(cases[i].metadata)};
         struct upp_err err = {0};
-        char           first[256], second[256];
+        char first[256], second[256];
         (void)snprintf(first, sizeof first, "{\"pydantic_ai\":{%s}}", cases[i].first);
         (void)snprintf(second, sizeof second, "{\"pydantic_ai\":{%s}}", cases[i].second);
         CHECK_INT(wa_reasoning_mark(&a, wb_cstr(cases[i].provider), &m, &err), 0);
@@ -190,14 +187,14 @@ TEST(thread_doc_redacted_reasoning_has_its_data)
     static const char signed_[] = "{\"pydantic_ai\":{\"signature\":\"AAA=\",\"provider_name\":\"anthropic\"}}";
     static const char redacted[] =
         "{\"pydantic_ai\":{\"id\":\"redacted_thinking\",\"signature\":\"EmwK\",\"provider_name\":\"anthropic\"}}";
-    WB_CLEANUP(wb_arena_done) struct wb_arena a       = WB_ARENA(1u << 20);
-    struct upp_part                           parts[] = {{.kind = UPP_PART_REASONING}, {.kind = UPP_PART_REASONING}};
-    struct upp_message                        m       = {
-                                     .role    = UPP_ROLE_ASSISTANT,
-                                     .parts   = parts,
-                                     .n_parts = 2,
-                                     .metadata = UPP_STR("{\"anthropic\":{\"raw\":[{\"type\":\"thinking\",\"thinking\":\"\",\"signature\":\"AAA=\"},"
-                                                                                      "{\"type\":\"redacted_thinking\",\"data\":\"EmwK\"}]}}")};
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
+    struct upp_part parts[] = {{.kind = UPP_PART_REASONING}, {.kind = UPP_PART_REASONING}};
+    struct upp_message m = {
+        .role = UPP_ROLE_ASSISTANT,
+        .parts = parts,
+        .n_parts = 2,
+        .metadata = UPP_STR("{\"anthropic\":{\"raw\":[{\"type\":\"thinking\",\"thinking\":\"\",\"signature\":\"AAA=\"},"
+                            "{\"type\":\"redacted_thinking\",\"data\":\"EmwK\"}]}}")};
     struct upp_err err = {0};
     CHECK_INT(wa_reasoning_mark(&a, UPP_STR("anthropic"), &m, &err), 0);
     CHECK_STR(parts[0].metadata, wb_cstr(signed_));

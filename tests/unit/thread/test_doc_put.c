@@ -9,8 +9,6 @@
 #include "support/stores.h"
 #include "support/test.h"
 
-/* ---- In and out ------------------------------------------------------------------------------------------ */
-
 static WEFT_SUSPENDS int put(struct wl_store *s, const struct wd_document_ops *ops, struct upp_str text, bool copy,
                              struct wb_arena *a, struct wl_thread *ret, struct upp_err *err)
 {
@@ -24,14 +22,14 @@ static WEFT_SUSPENDS int out(struct wl_store *s, const struct wl_thread *t, cons
                              struct wb_buf *to, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
-    WB_CLEANUP(wm_doc_done) struct wm_doc     d = {0};
+    WB_CLEANUP(wm_doc_done) struct wm_doc d = {0};
     TRY(wa_thread_doc(s, &ALICE, t, &(struct wa_thread_doc_opts){.dialect = wb_cstr(ops->name)}, &a, &d, err));
     return wd_doc_write(&d, ops, NULL, to, NULL, err);
 }
 
 struct trip {
     struct wl_store *s;
-    struct upp_err  *err;
+    struct upp_err *err;
 };
 
 /* The dialect's own session format goes another way, with its tree. */
@@ -42,10 +40,10 @@ static bool is_session(const struct wd_document_ops *ops)
 
 static WEFT_SUSPENDS int travel(struct trip *p, const struct wd_document_ops *ops, struct upp_str text)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(64u << 20);
-    WB_CLEANUP(wb_buf_done) struct wb_buf     was = WB_BUF(64 << 20), is = WB_BUF(64 << 20), fork = WB_BUF(64 << 20);
-    struct wl_thread                          t, other;
-    struct wl_path                            path;
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
+    WB_CLEANUP(wb_buf_done) struct wb_buf was = WB_BUF(64 << 20), is = WB_BUF(64 << 20), fork = WB_BUF(64 << 20);
+    struct wl_thread t, other;
+    struct wl_path path;
     TRY(test_compact(text, &was, p->err));
     TRY(put(p->s, ops, text, true, &a, &t, p->err));
     TRY(out(p->s, &t, ops, &is, p->err));
@@ -59,7 +57,7 @@ static WEFT_SUSPENDS int travel(struct trip *p, const struct wd_document_ops *op
 static bool one(const struct wd_document_ops *ops, struct upp_str text, void *arg)
 {
     struct trip *p = arg;
-    int          r = travel(p, ops, text);
+    int r = travel(p, ops, text);
     if (r < 0)
         test_note("%s: %s: %s", ops->name, p->err->where, p->err->msg);
     return r >= 0;
@@ -68,7 +66,7 @@ static bool one(const struct wd_document_ops *ops, struct upp_str text, void *ar
 static WEFT_SUSPENDS int every(struct test_store *t, struct upp_err *err)
 {
     const struct wd_document_ops *ops;
-    struct trip                   p = {t->s, err};
+    struct trip p = {t->s, err};
     for (size_t i = 0; (ops = wd_document_at(i)); i++)
         if (!is_session(ops) && !test_each_document(ops, one, &p))
             return err->code ? -err->code : upp_fail(err, UPP_EBUG, "%s: a document did not come back", ops->name);
@@ -81,7 +79,7 @@ TEST(documents_come_back_from_the_log)
     CHECK(test_each_store(every, NULL));
 }
 
-/* ---- What the log has of it ------------------------------------------------------------------------------ */
+/* What the log has of it. */
 
 static const char talk[] =
     "{\"version\":\"2.0.0\",\"thread_id\":\"t-1\",\"created_at\":\"2026-01-01T00:00:00Z\",\"updated_at\":\"2026-01-01T"
@@ -99,9 +97,9 @@ static bool has(const struct wb_buf *b, const char *word)
 /* Whatever lies in the rows of the thread, as bytes. */
 static WEFT_SUSPENDS int rows_of(struct wl_store *s, const struct wl_thread *t, struct wb_buf *to, struct upp_err *err)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena a     = WB_ARENA(64u << 20);
-    struct wl_range                           range = {.node = t->head, .from = 0, .to = UINT64_MAX};
-    struct wl_rows                            rows;
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
+    struct wl_range range = {.node = t->head, .from = 0, .to = UINT64_MAX};
+    struct wl_rows rows;
     TRY(s->ops->rows(s, &ALICE, &range, &a, &rows, err));
     for (size_t i = 0; i < rows.n; i++)
         wb_buf_add(to, rows.p[i].body);
@@ -110,12 +108,12 @@ static WEFT_SUSPENDS int rows_of(struct wl_store *s, const struct wl_thread *t, 
 
 static WEFT_SUSPENDS int kept(struct test_store *x, struct upp_err *err)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(64u << 20);
-    WB_CLEANUP(wb_buf_done) struct wb_buf     raw = WB_BUF(1 << 20), doc = WB_BUF(1 << 20), left = WB_BUF(1 << 20);
-    struct wl_thread                          t, again;
-    struct wl_path                            path;
-    struct wl_line                           *lines;
-    size_t                                    n;
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
+    WB_CLEANUP(wb_buf_done) struct wb_buf raw = WB_BUF(1 << 20), doc = WB_BUF(1 << 20), left = WB_BUF(1 << 20);
+    struct wl_thread t, again;
+    struct wl_path path;
+    struct wl_line *lines;
+    size_t n;
     TRY(put(x->s, &wd_document_thread, wb_cstr(talk), false, &a, &t, err));
     /* Its id leads to it, and is taken. */
     TRY(wl_thread_find(x->s, &ALICE, UPP_STR("t-1"), &a, &again, err));
@@ -144,8 +142,6 @@ TEST(document_in_the_log_loses_with_a_message_what_was_beside_it)
     CHECK(test_each_store(kept, NULL));
 }
 
-/* ---- Calls without a result ------------------------------------------------------------------------------ */
-
 static const char calls[] =
     "[{\"parts\":[{\"content\":\"go\",\"part_kind\":\"user-prompt\"}],\"kind\":\"request\"},"
     "{\"parts\":[{\"tool_name\":\"f\",\"args\":{},\"tool_call_id\":\"c1\",\"part_kind\":\"tool-call\"}],\"kind\":"
@@ -155,12 +151,12 @@ static const char calls[] =
 
 static WEFT_SUSPENDS int mended(struct test_store *x, struct upp_err *err)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(64u << 20);
-    WB_CLEANUP(wb_buf_done) struct wb_buf     was = WB_BUF(1 << 20), is = WB_BUF(1 << 20);
-    struct wl_thread                          t;
-    struct wl_path                            path;
-    struct wl_line                           *lines;
-    size_t                                    n;
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
+    WB_CLEANUP(wb_buf_done) struct wb_buf was = WB_BUF(1 << 20), is = WB_BUF(1 << 20);
+    struct wl_thread t;
+    struct wl_path path;
+    struct wl_line *lines;
+    size_t n;
     TRY(put(x->s, &wd_document_pydantic, wb_cstr(calls), false, &a, &t, err));
     TRY(wl_thread_path(x->s, &ALICE, &t, &a, &path, err));
     TRY(wl_path_tail(x->s, &ALICE, &path, path.length, 16, &a, &lines, &n, err));
@@ -180,14 +176,12 @@ TEST(document_in_the_log_has_a_result_for_every_call)
     CHECK(test_each_store(mended, NULL));
 }
 
-/* ---- Limits ---------------------------------------------------------------------------------------------- */
-
 static WEFT_SUSPENDS int too_long(struct test_store *x, struct upp_err *err)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena a    = WB_ARENA(64u << 20);
-    WB_CLEANUP(wb_buf_done) struct wb_buf     text = WB_BUF(8 << 20);
-    struct wl_thread                          t, *list;
-    size_t                                    n;
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
+    WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(8 << 20);
+    struct wl_thread t, *list;
+    size_t n;
     wb_buf_add(&text,
                UPP_STR("[{\"id\":\"m\",\"role\":\"user\",\"parts\":[{\"type\":\"text\",\"text\":\"a\"}],\"x\":\""));
     for (size_t i = 0; i < WA_SIDECAR_MAX / 16 + 1; i++)
@@ -208,9 +202,9 @@ TEST(document_in_the_log_has_limits)
 /* A list of many messages, each with a word of its own: several rows, in which nothing is lost. */
 static WEFT_SUSPENDS int long_one(struct test_store *x, struct upp_err *err)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena a    = WB_ARENA(64u << 20);
-    WB_CLEANUP(wb_buf_done) struct wb_buf     text = WB_BUF(8 << 20), is = WB_BUF(8 << 20);
-    struct wl_thread                          t;
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
+    WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(8 << 20), is = WB_BUF(8 << 20);
+    struct wl_thread t;
     for (int i = 0; i < 900; i++)
         wb_buf_addf(&text,
                     "%s{\"id\":\"m%d\",\"role\":\"assistant\",\"parts\":[{\"type\":\"step-start\"},{\"type\":\"text\","

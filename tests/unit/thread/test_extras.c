@@ -29,22 +29,22 @@ static int grants(void *arg, struct weft_run *run, uint32_t step, const struct u
 }
 
 static const struct weft_tool_opts withheld = {.size = sizeof withheld, .withheld = true};
-static const struct weft_hooks     granting = {.on_act = grants};
+static const struct weft_hooks granting = {.on_act = grants};
 
 /* The agents of one runtime. Only those of the first have the hook that grants. */
 struct cast {
-    struct upp_tool     tools[2];
+    struct upp_tool tools[2];
     struct weft_handoff to;
-    struct weft_agent  *main, *helper;
+    struct weft_agent *main, *helper;
 };
 
 static WEFT_SUSPENDS int make_cast(struct weft_runtime *rt, struct upp_model *model, const struct weft_hooks *hooks,
                                    struct cast *c, struct upp_err *err)
 {
     struct upp_model_ref scripted = {.provider = "scripted", .name = HELPER};
-    c->tools[0]                   = agents_tools[0];
-    c->tools[1]                   = (struct upp_tool)UPP_TOOL(secret, "tells a secret", "{}");
-    c->tools[1].extra             = &withheld;
+    c->tools[0] = agents_tools[0];
+    c->tools[1] = (struct upp_tool)UPP_TOOL(secret, "tells a secret", "{}");
+    c->tools[1].extra = &withheld;
     TRY(weft_agent_new(rt, UPP_OPTS(weft_agent_opts, .model = scripted, .name = "helper", .id = HELPER_ID), &c->helper,
                        err));
     c->to = (struct weft_handoff){.to = c->helper};
@@ -63,7 +63,7 @@ static bool has(struct upp_str json, const char *what)
 static WEFT_SUSPENDS int first_result(struct weft_session *s, struct upp_str *ret, struct upp_err *err)
 {
     struct weft_tree *tree;
-    size_t            n;
+    size_t n;
     *ret = (struct upp_str){0};
     TRY(weft_session_tree(s, &tree, err));
     const struct upp_message *list = upp_thread_messages(weft_node_thread(weft_tree_current(tree)), &n);
@@ -76,10 +76,10 @@ static WEFT_SUSPENDS int first_result(struct weft_session *s, struct upp_str *re
 /* In a runtime of its own, with a log of its own. */
 static WEFT_SUSPENDS int elsewhere(struct agents *p, struct weft_runtime *rt, struct upp_str json, struct upp_err *err)
 {
-    UPP_CLEANUP(weft_session_closep) struct weft_session *s    = NULL;
-    UPP_CLEANUP(upp_turn_freep) struct upp_turn          *turn = NULL;
-    static struct cast                                    c;
-    struct upp_str                                        again = {0}, name;
+    UPP_CLEANUP(weft_session_closep) struct weft_session *s = NULL;
+    UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;
+    static struct cast c;
+    struct upp_str again = {0}, name;
     TRY(make_cast(rt, p->model, NULL, &c, err));
     TRY(weft_session_from_json(c.main, json, NULL, &s, err));
     TRY(first_result(s, &name, err)); /* it is in the log now */
@@ -98,11 +98,11 @@ static WEFT_SUSPENDS int elsewhere(struct agents *p, struct weft_runtime *rt, st
 
 static WEFT_SUSPENDS int granted_and_handed(struct agents *p, struct upp_err *err)
 {
-    UPP_CLEANUP(weft_session_closep) struct weft_session *s    = NULL;
-    UPP_CLEANUP(upp_turn_freep) struct upp_turn          *turn = NULL;
-    static struct cast                                    c;
-    struct weft_runtime                                  *other = NULL;
-    struct upp_str                                        json  = {0};
+    UPP_CLEANUP(weft_session_closep) struct weft_session *s = NULL;
+    UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;
+    static struct cast c;
+    struct weft_runtime *other = NULL;
+    struct upp_str json = {0};
     TRY(make_cast(p->rt, p->model, &granting, &c, err));
     TRY(weft_session_new(c.main, NULL, &s, err));
     TRY(weft_session_run(s, UPP_STR("go"), &turn, err));

@@ -25,13 +25,13 @@ static const char talk[] =
 
 struct import {
     struct wl_store store; /* of one request, in front of the test's */
-    bool            session, overtaken;
+    bool session, overtaken;
 };
 
 static WEFT_SUSPENDS int import(struct wl_store *s, bool is_session, bool copy, struct wl_thread *ret,
                                 struct upp_err *err)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena       a = WB_ARENA(64u << 20);
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
     WB_CLEANUP(wd_document_done) struct wd_document d = {0};
     if (is_session)
         return wa_thread_import(s, &ALICE, wb_cstr(session), copy, &a, ret, err);
@@ -42,7 +42,7 @@ static WEFT_SUSPENDS int import(struct wl_store *s, bool is_session, bool copy, 
 /* Right before the first commit of this import, another one of the same document is complete. */
 static WEFT_SUSPENDS int commit(struct wl_store *s, struct wl_commit *c, struct upp_err *err)
 {
-    struct import   *i = WB_OUTER(s, struct import, store);
+    struct import *i = WB_OUTER(s, struct import, store);
     struct wl_thread other;
     if (!i->overtaken) {
         i->overtaken = true;
@@ -51,19 +51,19 @@ static WEFT_SUSPENDS int commit(struct wl_store *s, struct wl_commit *c, struct 
     return s->inner->ops->commit(s->inner, c, err);
 }
 
-static const struct wl_store_ops ops = {.size   = sizeof ops,
-                                        .name   = "overtaken",
+static const struct wl_store_ops ops = {.size = sizeof ops,
+                                        .name = "overtaken",
                                         .commit = commit,
-                                        .rows   = sv_front_rows,
-                                        .get    = sv_front_get,
-                                        .list   = sv_front_list};
+                                        .rows = sv_front_rows,
+                                        .get = sv_front_get,
+                                        .list = sv_front_list};
 
 static WEFT_SUSPENDS int overtake(struct test_store *t, struct upp_err *err)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(64u << 20);
-    const struct import                      *how = t->arg;
-    struct import                             i   = {.store = {.ops = &ops, .inner = t->s}, .session = how->session};
-    struct wl_thread                          refused, copy, named;
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
+    const struct import *how = t->arg;
+    struct import i = {.store = {.ops = &ops, .inner = t->s}, .session = how->session};
+    struct wl_thread refused, copy, named;
     FAIL_UNLESS(import(&i.store, i.session, false, &refused, err) == -UPP_EBUSY);
     FAIL_UNLESS(strstr(err->msg, "there is a thread 's-1' already"));
     *err = (struct upp_err){0};

@@ -26,9 +26,9 @@
 static WEFT_SUSPENDS int path_is(struct weft_session *s, const char *roles, struct upp_err *err)
 {
     const struct upp_message *list;
-    struct weft_tree         *t;
-    char                      got[32] = "";
-    size_t                    n;
+    struct weft_tree *t;
+    char got[32] = "";
+    size_t n;
     TRY(weft_session_tree(s, &t, err));
     TRY(weft_tree_history(t, &list, &n, err));
     for (size_t i = 0; i < n && i + 1 < sizeof got; i++) {
@@ -51,8 +51,8 @@ static WEFT_SUSPENDS int say(struct weft_session *s, const char *text, struct up
 static WEFT_SUSPENDS int mends(struct agents *p, struct upp_err *err)
 {
     UPP_CLEANUP(weft_session_closep) struct weft_session *s = NULL;
-    struct upp_str                                        json;
-    struct weft_agent                                    *a;
+    struct upp_str json;
+    struct weft_agent *a;
     TRY(weft_agent_new(p->rt, UPP_OPTS(weft_agent_opts, .use = p->model, .tools = AGENTS_ALL), &a, err));
     TRY(weft_session_from_json(a, UPP_STR(DOCUMENT), NULL, &s, err));
     TRY(weft_session_to_json(s, &json, err)); /* nothing has begun: it is what it was */
@@ -78,12 +78,10 @@ TEST(session_of_a_document_with_open_calls)
     AGENTS(NULL, mends);
 }
 
-/* ---- Answers --------------------------------------------------------------------------------------------------- */
-
 static const struct upp_message *last_of(struct weft_session *s, size_t *n, struct upp_err *err)
 {
     const struct upp_message *list;
-    struct weft_tree         *t;
+    struct weft_tree *t;
     if (weft_session_tree(s, &t, err) < 0 || weft_tree_history(t, &list, n, err) < 0 || !*n)
         return NULL;
     return &list[*n - 1];
@@ -93,7 +91,7 @@ static const struct upp_message *last_of(struct weft_session *s, size_t *n, stru
 static WEFT_SUSPENDS int answer(struct weft_session *s, const char *const *calls, size_t n, struct upp_turn **ret,
                                 struct upp_err *err)
 {
-    struct upp_part    parts[4];
+    struct upp_part parts[4];
     struct upp_message m = {.role = UPP_ROLE_TOOL, .parts = parts, .n_parts = n};
     for (size_t i = 0; i < n; i++)
         parts[i] = (struct upp_part){.kind = UPP_PART_RESULT, .id = wb_cstr(calls[i]), .text = UPP_STR("{\"day\":3}")};
@@ -103,8 +101,8 @@ static WEFT_SUSPENDS int answer(struct weft_session *s, const char *const *calls
 #define REFUSED(says_, calls_, n_)                                                                                     \
     do {                                                                                                               \
         UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn_ = NULL;                                                     \
-        struct upp_err                               why_  = {0};                                                      \
-        int                                          r_    = answer(s, (calls_), (n_), &turn_, &why_);                 \
+        struct upp_err why_ = {0};                                                                                     \
+        int r_ = answer(s, (calls_), (n_), &turn_, &why_);                                                             \
         if (r_ != -UPP_EINVALID)                                                                                       \
             return r_ < 0 ? (*err = why_, r_) : -UPP_EBUG;                                                             \
         test_note("%s", why_.msg);                                                                                     \
@@ -114,13 +112,13 @@ static WEFT_SUSPENDS int answer(struct weft_session *s, const char *const *calls
 /* A session that waits goes elsewhere as a document; there its calls are open, and their answers begin the next run. */
 static WEFT_SUSPENDS int is_answered(struct weft_agent *a, struct upp_str json, struct upp_err *err)
 {
-    UPP_CLEANUP(weft_session_closep) struct weft_session *s    = NULL;
-    UPP_CLEANUP(upp_turn_freep) struct upp_turn          *turn = NULL;
+    UPP_CLEANUP(weft_session_closep) struct weft_session *s = NULL;
+    UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;
     static const char *const both[] = {"2", "1"}, *const twice[] = {"1", "1"}, *const others[] = {"1", "2", "9"};
     const struct upp_message *m;
-    struct weft_tree         *t;
-    struct upp_str            again;
-    size_t                    n;
+    struct weft_tree *t;
+    struct upp_str again;
+    size_t n;
     TRY(weft_session_from_json(a, json, NULL, &s, err));
     TRY(weft_session_save(s, err)); /* it is in the log */
     TRY(weft_session_to_json(s, &again, err));
@@ -144,13 +142,13 @@ static WEFT_SUSPENDS int is_answered(struct weft_agent *a, struct upp_str json, 
 
 static WEFT_SUSPENDS int goes_elsewhere(struct agents *p, struct upp_err *err)
 {
-    static const struct weft_tool_opts                    client = {.size = sizeof client, .client = true};
-    const struct upp_tool                                 pick   = {.name = "pick", .extra = &client};
-    UPP_CLEANUP(weft_session_closep) struct weft_session *s      = NULL;
-    UPP_CLEANUP(upp_turn_freep) struct upp_turn          *turn   = NULL;
-    struct upp_err                                        why    = {0};
-    struct weft_agent                                    *a;
-    struct upp_str                                        json;
+    static const struct weft_tool_opts client = {.size = sizeof client, .client = true};
+    const struct upp_tool pick = {.name = "pick", .extra = &client};
+    UPP_CLEANUP(weft_session_closep) struct weft_session *s = NULL;
+    UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;
+    struct upp_err why = {0};
+    struct weft_agent *a;
+    struct upp_str json;
     TRY(weft_agent_new(p->rt, UPP_OPTS(weft_agent_opts, .use = p->model, .tools = {&pick, 1}), &a, err));
     TRY(weft_session_new(a, NULL, &s, err));
     int r = weft_session_run(s, UPP_STR("go"), &turn, &why);
@@ -175,12 +173,12 @@ static WEFT_SUSPENDS int goes_elsewhere(struct agents *p, struct upp_err *err)
 
 static WEFT_SUSPENDS int is_open_above(struct agents *p, struct upp_err *err)
 {
-    UPP_CLEANUP(weft_session_closep) struct weft_session *s      = NULL;
-    UPP_CLEANUP(upp_turn_freep) struct upp_turn          *turn   = NULL;
-    static const char *const                              call[] = {"c1"};
-    const struct upp_message                             *m;
-    struct weft_agent                                    *a;
-    size_t                                                n;
+    UPP_CLEANUP(weft_session_closep) struct weft_session *s = NULL;
+    UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;
+    static const char *const call[] = {"c1"};
+    const struct upp_message *m;
+    struct weft_agent *a;
+    size_t n;
     TRY(weft_agent_new(p->rt, UPP_OPTS(weft_agent_opts, .use = p->model), &a, err));
     TRY(weft_session_from_json(a, UPP_STR(ABOVE), NULL, &s, err));
     TRY(answer(s, call, 1, &turn, err));
@@ -199,13 +197,11 @@ TEST(session_that_waits_is_answered_elsewhere)
     AGENTS(SCRIPT(REPLY(CALL("1", "pick", ""), CALL("2", "pick", "")), REPLY(TEXT("Booked."))), goes_elsewhere);
 }
 
-/* ---- Ids ------------------------------------------------------------------------------------------------------- */
-
 /* Every message of a document has one of its own; those of checkpoints are the same messages. */
 static int check_ids(struct upp_str json, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(8u << 20);
-    struct wm_session                         doc;
+    struct wm_session doc;
     TRY(wm_session_read(&a, json, &doc, err));
     const struct wm_tree_node *root = &doc.tree.nodes[0];
     FAIL_UNLESS(root->thread.n == 4 && doc.n_checkpoints == 2);
@@ -222,11 +218,11 @@ static int check_ids(struct upp_str json, struct upp_err *err)
 static WEFT_SUSPENDS int has_ids(struct agents *p, struct upp_err *err)
 {
     UPP_CLEANUP(weft_session_closep) struct weft_session *s = NULL, *copy = NULL;
-    struct weft_checkpoint                                cp;
-    struct weft_agent                                    *a;
-    struct weft_tree                                     *t;
-    struct upp_str                                        json;
-    char                                                  id[64];
+    struct weft_checkpoint cp;
+    struct weft_agent *a;
+    struct weft_tree *t;
+    struct upp_str json;
+    char id[64];
     TRY(weft_agent_new(p->rt, UPP_OPTS(weft_agent_opts, .use = p->model), &a, err));
     TRY(weft_session_new(a, NULL, &s, err));
     TRY(say(s, "one", err));

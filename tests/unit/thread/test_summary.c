@@ -14,7 +14,7 @@ static WEFT_SUSPENDS int say(struct weft_session *s, const char *text, struct up
 }
 
 struct seen {
-    struct wb_arena        arena;
+    struct wb_arena arena;
     struct wa_tree_summary look;
 };
 
@@ -25,7 +25,7 @@ static void seen_done(struct seen *x)
 
 static WEFT_SUSPENDS int look(struct weft_session *s, void *arg, struct upp_err *err)
 {
-    struct seen     *x = arg;
+    struct seen *x = arg;
     struct wl_thread t;
     TRY(wa_session_thread(s, &x->arena, &t, err));
     return wa_tree_summarise(wr_engine_store(s->home->kept), &wa_owner, &t, &x->arena, &x->look, err);
@@ -40,8 +40,8 @@ static WEFT_SUSPENDS int agrees(struct weft_session *s, const struct wa_tree_sum
     FAIL_UNLESS(l->n_checkpoints == n);
     for (size_t i = 0; i < n; i++) {
         const struct wa_summary_checkpoint *seen = l->checkpoints[i];
-        struct weft_checkpoint              cp;
-        char                                node[WB_UUID_TEXT + 1];
+        struct weft_checkpoint cp;
+        char node[WB_UUID_TEXT + 1];
         TRY(weft_session_checkpoint(s, i, &cp, err));
         FAIL_UNLESS(wb_str_eq(cp.id, seen->id) && cp.step == seen->step && cp.time_ms == seen->time_ms);
         FAIL_UNLESS(wb_str_eq(cp.node, wb_uuid_text(l->nodes[seen->node].node.id, node)));
@@ -51,12 +51,12 @@ static WEFT_SUSPENDS int agrees(struct weft_session *s, const struct wa_tree_sum
 
 static WEFT_SUSPENDS int looks(struct agents *p, struct upp_err *err)
 {
-    UPP_CLEANUP(weft_session_closep) struct weft_session   *s = NULL;
+    UPP_CLEANUP(weft_session_closep) struct weft_session *s = NULL;
     UPP_CLEANUP(weft_query_freep) struct weft_query_result *q = NULL;
-    UPP_CLEANUP(seen_done) struct seen                      x = {.arena = WB_ARENA(16u << 20)};
-    struct weft_agent                                      *a;
-    struct weft_checkpoint                                  cp;
-    char                                                    id[64];
+    UPP_CLEANUP(seen_done) struct seen x = {.arena = WB_ARENA(16u << 20)};
+    struct weft_agent *a;
+    struct weft_checkpoint cp;
+    char id[64];
     TRY(weft_agent_new(p->rt, UPP_OPTS(weft_agent_opts, .use = p->model), &a, err));
     TRY(weft_session_new(a, NULL, &s, err));
     TRY(say(s, "one", err));

@@ -20,13 +20,13 @@ static struct upp_str texts(struct wb_arena *a, const struct upp_message *list, 
 static struct upp_str history(struct wb_arena *a, struct weft_tree *t)
 {
     const struct upp_message *list;
-    size_t                    n;
+    size_t n;
     return EXPECT(weft_tree_history(t, &list, &n, NULL) == 0) ? texts(a, list, n) : (struct upp_str){0};
 }
 
 static struct upp_str thread(struct wb_arena *a, struct weft_node *node)
 {
-    size_t                    n;
+    size_t n;
     const struct upp_message *list = upp_thread_messages(weft_node_thread(node), &n);
     return texts(a, list, n);
 }
@@ -55,8 +55,8 @@ static const char script[] = "{\"replies\":[{\"parts\":[{\"text\":\"Made.\"}]},{
 static int turn_of(struct weft_agent *a, struct weft_tree *t, const char *text, size_t *before, struct upp_err *err)
 {
     UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;
-    const struct upp_message                    *list;
-    int                                          r = weft_tree_history(t, &list, before, err);
+    const struct upp_message *list;
+    int r = weft_tree_history(t, &list, before, err);
     if (r >= 0)
         r = weft_agent_run_with(a, UPP_OPTS(upp_input, .history = list, .n_history = *before, .text = wb_cstr(text)),
                                 &turn, err);
@@ -67,13 +67,13 @@ static int turn_of(struct weft_agent *a, struct weft_tree *t, const char *text, 
 /* covers: UAP-7.1a/1/3, UAP-7.2/2 */
 TEST(tree_of_the_seed)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena             a   = WB_ARENA(1u << 20);
-    UPP_CLEANUP(weft_runtime_closep) struct weft_runtime *rt  = NULL;
-    UPP_CLEANUP(weft_tree_freep) struct weft_tree        *t   = NULL;
-    struct upp_err                                        err = {0};
-    struct weft_agent                                    *agent;
-    struct upp_str                                        alternative;
-    size_t                                                before;
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
+    UPP_CLEANUP(weft_runtime_closep) struct weft_runtime *rt = NULL;
+    UPP_CLEANUP(weft_tree_freep) struct weft_tree *t = NULL;
+    struct upp_err err = {0};
+    struct weft_agent *agent;
+    struct upp_str alternative;
+    size_t before;
     CHECK(weft_runtime_open(NULL, &rt, &err) >= 0);
     CHECK(weft_agent_new(rt, UPP_OPTS(weft_agent_opts, .model = {.provider = "scripted", .name = script}), &agent,
                          &err) >= 0);
@@ -103,9 +103,9 @@ TEST(tree_of_the_seed)
 /* 7.3. covers: UAP-7.3 */
 TEST(tree_history_is_that_of_the_path)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena      arena = WB_ARENA(1u << 20);
-    UPP_CLEANUP(weft_tree_freep) struct weft_tree *t     = NULL;
-    struct upp_err                                 err   = {0};
+    WB_CLEANUP(wb_arena_done) struct wb_arena arena = WB_ARENA(1u << 20);
+    UPP_CLEANUP(weft_tree_freep) struct weft_tree *t = NULL;
+    struct upp_err err = {0};
     CHECK(weft_tree_new(&t, &err) >= 0);
     CHECK_STR(history(&arena, t), UPP_STR(""));
     CHECK(say(t, "root"));
@@ -133,10 +133,10 @@ TEST(tree_history_is_that_of_the_path)
 /* covers: UAP-7.4, UAP-3.4/1, UAP-7.1a/2/4 */
 TEST(tree_nodes_can_be_looked_at)
 {
-    UPP_CLEANUP(weft_tree_freep) struct weft_tree *t   = NULL;
-    struct upp_err                                 err = {0};
-    struct wb_uuid                                 root, id;
-    struct upp_str                                 first, second;
+    UPP_CLEANUP(weft_tree_freep) struct weft_tree *t = NULL;
+    struct upp_err err = {0};
+    struct wb_uuid root, id;
+    struct upp_str first, second;
     CHECK(weft_tree_new(&t, &err) >= 0);
     struct weft_node *top = weft_tree_root(t);
     CHECK(weft_tree_current(t) == top && !weft_node_parent(top) && !weft_node_name(top).p && !weft_node_child(top, 0));
@@ -165,16 +165,16 @@ TEST(tree_nodes_can_be_looked_at)
 /* covers: UAP-7.2/1/2 */
 TEST(tree_threads_are_threads)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena        a     = WB_ARENA(1u << 20);
-    UPP_CLEANUP(weft_tree_freep) struct weft_tree   *t     = NULL;
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
+    UPP_CLEANUP(weft_tree_freep) struct weft_tree *t = NULL;
     UPP_CLEANUP(upp_thread_freep) struct upp_thread *slice = NULL, *copy = NULL;
-    struct upp_err                                   err  = {0};
-    struct upp_str                                   json = {0};
+    struct upp_err err = {0};
+    struct upp_str json = {0};
     CHECK(weft_tree_new(&t, &err) >= 0 && say(t, "one") && say(t, "two"));
     struct upp_thread *th = weft_node_thread(weft_tree_root(t));
     CHECK(upp_thread_assistant(th, UPP_STR("three"), &err) >= 0);
     CHECK(upp_thread_slice(th, 1, INT64_MAX, &slice, &err) >= 0);
-    size_t                    n;
+    size_t n;
     const struct upp_message *list = upp_thread_messages(slice, &n);
     CHECK(upp_thread_push(th, list, n, &err) >= 0);
     CHECK_STR(history(&a, t), UPP_STR("one two three two three "));
@@ -195,9 +195,9 @@ TEST(tree_threads_are_threads)
 /* covers: UAP-7.1b/2/3 */
 TEST(tree_merge_appends_what_is_not_there)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena      a   = WB_ARENA(1u << 20);
-    UPP_CLEANUP(weft_tree_freep) struct weft_tree *t   = NULL;
-    struct upp_err                                 err = {0};
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
+    UPP_CLEANUP(weft_tree_freep) struct weft_tree *t = NULL;
+    struct upp_err err = {0};
     CHECK(weft_tree_new(&t, &err) >= 0 && say(t, "root"));
     struct weft_node *root = weft_tree_root(t), *x = grow(t, root, "X"), *y = x ? grow(t, x, "Y") : NULL;
     struct weft_node *z = y ? grow(t, root, "Z") : NULL;
@@ -221,9 +221,9 @@ TEST(tree_merge_appends_what_is_not_there)
     /* Down into what is above. */
     CHECK(weft_tree_merge(t, to, weft_node_id(root), &err) == 0);
     CHECK_STR(history(&a, t), UPP_STR("root more Z X Y "));
-    size_t                    n, m;
+    size_t n, m;
     const struct upp_message *there = upp_thread_messages(weft_node_thread(root), &n),
-                             *here  = upp_thread_messages(weft_node_thread(z), &m);
+                             *here = upp_thread_messages(weft_node_thread(z), &m);
     CHECK_STR(there[2].id, here[0].id);
 }
 
@@ -233,10 +233,10 @@ TEST(tree_merge_of_messages_without_ids)
 #define SAID(text)                                                                                                     \
     "{\"id\":\"\",\"type\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"" text                                  \
     "\"}],\"timestamp\":\"2026-02-03T04:05:06Z\"}"
-    WB_CLEANUP(wb_arena_done) struct wb_arena      a   = WB_ARENA(1u << 20);
-    UPP_CLEANUP(weft_tree_freep) struct weft_tree *t   = NULL;
-    struct upp_err                                 err = {0};
-    size_t                                         n;
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
+    UPP_CLEANUP(weft_tree_freep) struct weft_tree *t = NULL;
+    struct upp_err err = {0};
+    size_t n;
     CHECK(
         weft_tree_from_json(
             UPP_STR(
@@ -255,9 +255,9 @@ TEST(tree_merge_of_messages_without_ids)
 /* covers: UAP-7.1b/1 */
 TEST(tree_of_unknown_nodes_is_an_error)
 {
-    UPP_CLEANUP(weft_tree_freep) struct weft_tree *t   = NULL;
-    struct upp_err                                 err = {0};
-    struct upp_str                                 id  = {0};
+    UPP_CLEANUP(weft_tree_freep) struct weft_tree *t = NULL;
+    struct upp_err err = {0};
+    struct upp_str id = {0};
     CHECK(weft_tree_new(&t, &err) >= 0);
     struct upp_str root = weft_node_id(weft_tree_root(t));
     CHECK_INT(weft_tree_branch(t, UPP_STR("x"), NULL, &id, &err), -UPP_ENOTFOUND);
@@ -278,9 +278,9 @@ TEST(tree_of_unknown_nodes_is_an_error)
 static struct upp_str tree_text(struct wb_arena *a, const char *path)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(1u << 20);
-    size_t                                n;
-    yyjson_val                           *v;
-    char                                 *text = test_read(path, &n);
+    size_t n;
+    yyjson_val *v;
+    char *text = test_read(path, &n);
     if (!EXPECT(text))
         return (struct upp_str){0};
     int r = wj_read(a, wb_str(text, n), NULL, &v, NULL);
@@ -303,16 +303,16 @@ static struct upp_str written(struct wb_arena *a, struct weft_tree *t)
 /* covers: UAP-7.4, UAP-3.4/3, UAP-13.6a/3 */
 TEST(tree_json_keeps_all_of_it)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena      a    = WB_ARENA(8u << 20);
-    UPP_CLEANUP(weft_tree_freep) struct weft_tree *t    = NULL;
-    struct upp_err                                 err  = {0};
-    struct upp_str                                 text = tree_text(&a, "golden/session/all.json"), id;
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(8u << 20);
+    UPP_CLEANUP(weft_tree_freep) struct weft_tree *t = NULL;
+    struct upp_err err = {0};
+    struct upp_str text = tree_text(&a, "golden/session/all.json"), id;
     CHECK(text.p && weft_tree_from_json(text, &t, &err) >= 0);
     CHECK_STR(written(&a, t), text);
 
     /* It goes on as one that was made here does. */
     struct weft_node *c = weft_tree_current(t), *root = weft_tree_root(t);
-    struct wb_uuid    u, first;
+    struct wb_uuid u, first;
     CHECK_STR(weft_node_id(c), UPP_STR("C"));
     CHECK(weft_node_parent(c) == root && weft_node_child(root, 0) == c && weft_node_branch_point(c) == 3);
     CHECK(weft_tree_branch(t, UPP_STR("B"), "b", &id, &err) >= 0);
@@ -336,10 +336,10 @@ TEST(tree_json_keeps_all_of_it)
 /* covers: UAP-7.4, UAP-6.5a/2 */
 TEST(tree_json_of_one_that_was_made)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena      a = WB_ARENA(1u << 20);
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
     UPP_CLEANUP(weft_tree_freep) struct weft_tree *t = NULL, *back = NULL, *seed = NULL;
-    struct upp_err                                 err = {0};
-    struct upp_str                                 id;
+    struct upp_err err = {0};
+    struct upp_str id;
     CHECK(weft_tree_new(&t, &err) >= 0 && say(t, "root"));
     struct weft_node *x = grow(t, weft_tree_root(t), "X");
     CHECK(x && weft_node_set_metadata(x, UPP_STR("{\"k\":1e2}"), &err) >= 0);
@@ -366,11 +366,11 @@ TEST(tree_json_of_one_that_was_made)
 
 TEST(tree_placed_within_a_node)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena      a   = WB_ARENA(1u << 20);
-    UPP_CLEANUP(weft_tree_freep) struct weft_tree *t   = NULL;
-    struct upp_err                                 err = {0};
-    struct upp_str                                 id;
-    struct weft_node                              *n;
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
+    UPP_CLEANUP(weft_tree_freep) struct weft_tree *t = NULL;
+    struct upp_err err = {0};
+    struct upp_str id;
+    struct weft_node *n;
     CHECK(weft_tree_new(&t, &err) >= 0 && say(t, "1") && say(t, "2") && say(t, "3"));
     struct weft_node *root = weft_tree_root(t);
     CHECK(root->logged == 0 && !root->data);
@@ -395,10 +395,10 @@ TEST(tree_placed_within_a_node)
 TEST_WITH(tree_has_a_depth, .no_torture = "thousands of nodes; the others have every fault")
 {
     UPP_CLEANUP(weft_tree_freep) struct weft_tree *t = NULL, *back = NULL;
-    struct upp_err                                 err = {0};
-    struct upp_str                                 id, json = {0};
-    const struct upp_message                      *list;
-    size_t                                         n;
+    struct upp_err err = {0};
+    struct upp_str id, json = {0};
+    const struct upp_message *list;
+    size_t n;
     CHECK(weft_tree_new(&t, &err) >= 0 && say(t, "1"));
     id = weft_node_id(weft_tree_root(t));
     for (unsigned i = 1; i < WEFT_TREE_DEPTH; i++)
@@ -415,9 +415,9 @@ TEST_WITH(tree_has_a_depth, .no_torture = "thousands of nodes; the others have e
 
 TEST_WITH(tree_has_a_number_of_nodes, .no_torture = "65,536 nodes; the others have every fault")
 {
-    UPP_CLEANUP(weft_tree_freep) struct weft_tree *t   = NULL;
-    struct upp_err                                 err = {0};
-    struct upp_str                                 id;
+    UPP_CLEANUP(weft_tree_freep) struct weft_tree *t = NULL;
+    struct upp_err err = {0};
+    struct upp_str id;
     CHECK(weft_tree_new(&t, &err) >= 0);
     struct upp_str root = weft_node_id(weft_tree_root(t));
     for (unsigned i = 1; i < WEFT_TREE_NODES; i++)

@@ -13,20 +13,18 @@
 
 enum { METADATA_MAX = 1 << 20, LEFT_MAX = 256 /* actors that left, and are remembered in the metadata */ };
 
-/* ---- One change -------------------------------------------------------------------------------------------------- */
-
 struct change {
-    struct sv_exchange   *x;
+    struct sv_exchange *x;
     const struct sv_body *b;
-    yyjson_val           *joins; /* the actor; NULL: somebody leaves */
-    struct upp_str        id;
-    struct wm_entry      *entry;
+    yyjson_val *joins; /* the actor; NULL: somebody leaves */
+    struct upp_str id;
+    struct wm_entry *entry;
 };
 
 static void put_list(struct wj_writer *w, const struct change *c, yyjson_val *actors)
 {
     yyjson_val *actor;
-    size_t      i, n;
+    size_t i, n;
     wj_put_open(w, "actors", '[');
     if (!actors && !wb_str_eq(c->id, UPP_STR(WD_AITP_USER))) /* the first one joins whoever made the thread */
         wj_write_raw(w, "{\"id\":\"" WD_AITP_USER "\",\"capabilities\":[]}",
@@ -46,8 +44,8 @@ static void put_weft(struct wj_writer *w, const struct change *c, yyjson_val *we
                      yyjson_val *leaves)
 {
     yyjson_val *left = yyjson_obj_get(weft, "left"), *one;
-    size_t      i, n;
-    bool        full = yyjson_arr_size(left) >= LEFT_MAX;
+    size_t i, n;
+    bool full = yyjson_arr_size(left) >= LEFT_MAX;
     wj_put_open(w, "weft", '{');
     wj_put_str(w, "user", creator);
     wj_put_open(w, "left", '[');
@@ -73,9 +71,9 @@ static int write_metadata(const struct change *c, yyjson_val *old, const struct 
                           struct upp_str *ret, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(METADATA_MAX);
-    struct wj_writer                      w;
-    yyjson_val                           *key, *value;
-    size_t                                i, n;
+    struct wj_writer w;
+    yyjson_val *key, *value;
+    size_t i, n;
     wj_writer_init(&w, &out, err);
     wj_write_open(&w, '{');
     put_list(&w, c, m->actors);
@@ -94,7 +92,7 @@ static int write_metadata(const struct change *c, yyjson_val *old, const struct 
 static int write_event(const struct change *c, yyjson_val *actor, struct upp_str by, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(METADATA_MAX);
-    struct wj_writer                      w;
+    struct wj_writer w;
     wj_writer_init(&w, &out, err);
     wj_write_open(&w, '{');
     wj_put_str(&w, "type", c->joins ? UPP_STR(WD_AITP_JOINED) : UPP_STR(WD_AITP_LEFT));
@@ -123,16 +121,16 @@ static int check_join(const struct change *c, const struct wd_aitp_members *m, s
 
 static int edit(void *arg, struct wl_thread *t, struct upp_err *err)
 {
-    const struct change *c   = arg;
-    yyjson_val          *old = NULL;
-    struct upp_str       by;
-    int                  r = t->metadata.n ? wj_read(&c->x->arena, t->metadata, NULL, &old, err) : 0;
+    const struct change *c = arg;
+    yyjson_val *old = NULL;
+    struct upp_str by;
+    int r = t->metadata.n ? wj_read(&c->x->arena, t->metadata, NULL, &old, err) : 0;
     if (r >= 0)
         r = sv_members_client(c->x, old, &by, err);
     if (r < 0)
         return r;
-    struct wd_aitp_members m      = wd_aitp_members_of(old);
-    yyjson_val            *leaves = c->joins ? NULL : wd_aitp_member(&m, c->id);
+    struct wd_aitp_members m = wd_aitp_members_of(old);
+    yyjson_val *leaves = c->joins ? NULL : wd_aitp_member(&m, c->id);
     if (!c->joins && !leaves)
         return upp_fail(err, UPP_ENOTFOUND, "there is no actor '%.*s' in this thread", UPP_FMT(c->id));
     r = c->joins ? check_join(c, &m, err) : 0;
@@ -144,22 +142,20 @@ static int edit(void *arg, struct wl_thread *t, struct upp_err *err)
 WEFT_SUSPENDS static int apply(struct change *c, struct wl_thread *t, struct upp_err *err)
 {
     struct wm_entry entry = {0};
-    uint32_t        index;
+    uint32_t index;
     c->entry = &entry;
-    int r    = wl_append_edit(c->x->server->opts.store, &c->x->owner, t, &entry, 1, edit, c, &index, err);
+    int r = wl_append_edit(c->x->server->opts.store, &c->x->owner, t, &entry, 1, edit, c, &index, err);
     return r == -UPP_EBUSY ? sv_busy_error(c->x, t, false, err) : r;
 }
-
-/* ---- The routes -------------------------------------------------------------------------------------------------- */
 
 WEFT_SUSPENDS int sv_aitp_add_actor(struct sv_exchange *x, struct upp_err *err)
 {
     static const char *const known[] = {"id", "capabilities", "client_id", "name", "metadata", NULL};
-    struct wl_thread         t;
-    struct sv_body           b;
-    const yyjson_val        *at;
-    struct wj_writer         w;
-    int                      r = sv_find_thread(x, &t, err);
+    struct wl_thread t;
+    struct sv_body b;
+    const yyjson_val *at;
+    struct wj_writer w;
+    int r = sv_find_thread(x, &t, err);
     if (r >= 0)
         r = sv_body_read(x, known, &b, err);
     if (r < 0)
@@ -168,7 +164,7 @@ WEFT_SUSPENDS int sv_aitp_add_actor(struct sv_exchange *x, struct upp_err *err)
     if (why)
         return b.root ? sv_body_wrong(&b, at, err, "%s", why) : upp_fail(err, UPP_EINVALID, "%s", why);
     struct change c = {.x = x, .b = &b, .joins = b.root, .id = wj_text_at(b.root, "id")};
-    r               = apply(&c, &t, err);
+    r = apply(&c, &t, err);
     if (r < 0)
         return r;
     wj_writer_init(&w, &x->reply.body, err);
@@ -180,8 +176,8 @@ WEFT_SUSPENDS int sv_aitp_remove_actor(struct sv_exchange *x, struct upp_err *er
 {
     struct wl_thread t;
     struct wj_writer w;
-    struct change    c = {.x = x, .id = x->params[1]};
-    int              r = sv_find_thread(x, &t, err);
+    struct change c = {.x = x, .id = x->params[1]};
+    int r = sv_find_thread(x, &t, err);
     if (r >= 0)
         r = apply(&c, &t, err);
     if (r < 0)
@@ -198,17 +194,17 @@ WEFT_SUSPENDS int sv_aitp_remove_actor(struct sv_exchange *x, struct upp_err *er
 WEFT_SUSPENDS static int read_members(struct sv_exchange *x, struct wd_aitp_members *ret, struct upp_err *err)
 {
     struct wl_thread t;
-    int              r = sv_find_thread(x, &t, err);
+    int r = sv_find_thread(x, &t, err);
     return r < 0 ? r : sv_members_read(&x->arena, t.metadata, ret, err);
 }
 
 WEFT_SUSPENDS int sv_aitp_list_actors(struct sv_exchange *x, struct upp_err *err)
 {
     struct wd_aitp_members m;
-    struct wj_writer       w;
-    yyjson_val            *actor;
-    size_t                 i, n;
-    int                    r = read_members(x, &m, err);
+    struct wj_writer w;
+    yyjson_val *actor;
+    size_t i, n;
+    int r = read_members(x, &m, err);
     if (r < 0)
         return r;
     wj_writer_init(&w, &x->reply.body, err);
@@ -228,8 +224,8 @@ WEFT_SUSPENDS int sv_aitp_list_actors(struct sv_exchange *x, struct upp_err *err
 WEFT_SUSPENDS int sv_aitp_list_capabilities(struct sv_exchange *x, struct upp_err *err)
 {
     struct wd_aitp_members m;
-    struct wj_writer       w;
-    int                    r = read_members(x, &m, err);
+    struct wj_writer w;
+    int r = read_members(x, &m, err);
     if (r < 0)
         return r;
     wj_writer_init(&w, &x->reply.body, err);

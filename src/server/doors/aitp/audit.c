@@ -19,11 +19,11 @@
 #include "server/http/server.h"
 
 enum {
-    BATCH_ROWS  = 64,
-    MEMORY      = 1 << 30,
+    BATCH_ROWS = 64,
+    MEMORY = 1 << 30,
     WAITING_MAX = 1024,
-    PAGE_BYTES  = 16 << 20, /* after so many a page ends: its last line may be long */
-    PAGE_LINES  = 100000,
+    PAGE_BYTES = 16 << 20, /* after so many a page ends: its last line may be long */
+    PAGE_LINES = 100000,
 };
 _Static_assert(4 * PAGE_BYTES <= SV_REPLY_BODY, "a page and a long line fit into a response");
 
@@ -31,32 +31,32 @@ _Static_assert(4 * PAGE_BYTES <= SV_REPLY_BODY, "a page and a long line fit into
 struct waiting {
     struct upp_str call, name;
     struct wb_uuid run; /* that made it: this or a sub-agent's */
-    bool           approval;
+    bool approval;
 };
 
 struct audit {
     struct sv_exchange *x;
-    struct wj_writer    w;
-    uint64_t            number; /* of the next line */
-    uint64_t            after;  /* of the last one of the page before */
-    uint64_t            limit, lines;
-    size_t              line; /* where the line being written begins */
-    bool                full, more;
-    struct wb_uuid      run; /* the last one that was looked up ... */
-    struct upp_str      agent, key;
-    struct waiting     *waiting; /* WAITING_MAX of them */
-    size_t              n_waiting;
-    struct upp_err     *err;
+    struct wj_writer w;
+    uint64_t number; /* of the next line */
+    uint64_t after;  /* of the last one of the page before */
+    uint64_t limit, lines;
+    size_t line; /* where the line being written begins */
+    bool full, more;
+    struct wb_uuid run; /* the last one that was looked up ... */
+    struct upp_str agent, key;
+    struct waiting *waiting; /* WAITING_MAX of them */
+    size_t n_waiting;
+    struct upp_err *err;
 };
 
 /* ---- Lines ------------------------------------------------------------------------------------------------------- */
 
 static void begin(struct audit *a, const char *type, int64_t ms)
 {
-    char           text[WB_TIME_TEXT];
+    char text[WB_TIME_TEXT];
     struct wb_time t = wb_time_from_ms(ms);
-    a->w.comma       = false;
-    a->line          = a->x->reply.body.n;
+    a->w.comma = false;
+    a->line = a->x->reply.body.n;
     wj_write_open(&a->w, '{');
     wj_put_u64(&a->w, "number", a->number++);
     wj_put_str(&a->w, "time", wb_time_upp(&t, text));
@@ -133,12 +133,12 @@ WEFT_SUSPENDS static int look_up(struct audit *a, struct wb_uuid run)
     struct wm_run row;
     if (wb_uuid_eq(a->run, run))
         return 0;
-    int r    = wl_get_run(a->x->server->opts.store, &a->x->owner, run, &a->x->arena, &row, a->err);
-    a->run   = run;
+    int r = wl_get_run(a->x->server->opts.store, &a->x->owner, run, &a->x->arena, &row, a->err);
+    a->run = run;
     a->agent = a->key = (struct upp_str){NULL, 0};
     if (r >= 0) {
         a->agent = row.agent;
-        a->key   = wr_run_key(&row);
+        a->key = wr_run_key(&row);
     }
     return r == -UPP_ENOTFOUND ? 0 : r; /* the sweep has removed it */
 }
@@ -156,10 +156,10 @@ static bool is_denied(const struct wm_row *row, struct upp_str call)
 WEFT_SUSPENDS static int was_denied_below(struct audit *a, const struct waiting *c, bool *ret)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena m = WB_ARENA(MEMORY);
-    struct wl_store                          *s = a->x->server->opts.store;
-    struct wm_run                             run;
-    struct wl_rows                            rows = {.more = true};
-    int                                       r    = wl_get_run(s, &a->x->owner, c->run, &a->x->arena, &run, a->err);
+    struct wl_store *s = a->x->server->opts.store;
+    struct wm_run run;
+    struct wl_rows rows = {.more = true};
+    int r = wl_get_run(s, &a->x->owner, c->run, &a->x->arena, &run, a->err);
     if (r < 0)
         return r == -UPP_ENOTFOUND ? 0 : r; /* the sweep has removed it */
     struct wl_range range = {.node = run.node, .to = UINT64_MAX, .max_rows = BATCH_ROWS};
@@ -168,8 +168,8 @@ WEFT_SUSPENDS static int was_denied_below(struct audit *a, const struct waiting 
         r = s->ops->rows(s, &a->x->owner, &range, &m, &rows, a->err);
         for (size_t i = 0; r >= 0 && i < rows.n && !*ret; i++) {
             struct wm_row row;
-            r          = wm_row_read(&m, rows.p[i].format, rows.p[i].body, rows.p[i].tape, &row, a->err);
-            *ret       = r >= 0 && is_denied(&row, c->call);
+            r = wm_row_read(&m, rows.p[i].format, rows.p[i].body, rows.p[i].tape, &row, a->err);
+            *ret = r >= 0 && is_denied(&row, c->call);
             range.from = rows.p[i].pos + 1;
         }
         if (r >= 0 && !rows.n)
@@ -196,7 +196,7 @@ WEFT_SUSPENDS static int write_answer(struct audit *a, const struct wm_row *row,
                                       const struct wm_event *ev, const struct waiting *c)
 {
     bool denied = is_denied(row, c->call);
-    int  r      = c->approval && !denied && !wb_uuid_eq(c->run, stored->run) ? was_denied_below(a, c, &denied) : 0;
+    int r = c->approval && !denied && !wb_uuid_eq(c->run, stored->run) ? was_denied_below(a, c, &denied) : 0;
     begin(a, c->approval ? "approval" : "answer", ev->time_ms);
     put_run(a, stored->run);
     wj_put_str(&a->w, "call", c->call);
@@ -225,7 +225,7 @@ WEFT_SUSPENDS static int write_answers(struct audit *a, const struct wm_row *row
                                        const struct wm_event *ev)
 {
     size_t kept = 0;
-    int    r    = 0;
+    int r = 0;
     for (size_t i = 0; r >= 0 && i < a->n_waiting; i++)
         if (is_pending(ev, a->waiting[i].call))
             a->waiting[kept++] = a->waiting[i];
@@ -233,15 +233,15 @@ WEFT_SUSPENDS static int write_answers(struct audit *a, const struct wm_row *row
             r = write_answer(a, row, stored, ev, &a->waiting[i]);
     a->n_waiting = kept;
     for (size_t i = 0; i < ev->n_pending && a->n_waiting < WAITING_MAX; i++) {
-        const struct wm_pending *p     = &ev->pending[i];
-        bool                     known = false;
+        const struct wm_pending *p = &ev->pending[i];
+        bool known = false;
         for (size_t k = 0; k < kept; k++)
             known |= wb_str_eq(a->waiting[k].call, p->call);
         if (known)
             continue;
-        a->waiting[a->n_waiting++] = (struct waiting){.call     = wb_arena_dup(&a->x->arena, p->call),
-                                                      .name     = wb_arena_dup(&a->x->arena, p->name),
-                                                      .run      = p->run,
+        a->waiting[a->n_waiting++] = (struct waiting){.call = wb_arena_dup(&a->x->arena, p->call),
+                                                      .name = wb_arena_dup(&a->x->arena, p->name),
+                                                      .run = p->run,
                                                       .approval = p->approval};
         write_asked(a, row, stored, p);
     }
@@ -288,8 +288,8 @@ WEFT_SUSPENDS static int write_record(struct audit *a, const struct wm_row *row,
 WEFT_SUSPENDS static int write_row(struct audit *a, const struct wl_row *stored, uint32_t length, struct wb_arena *m)
 {
     struct wm_row row;
-    uint32_t      first = wl_pos_index(stored->pos);
-    int           r     = wm_row_read(m, stored->format, stored->body, stored->tape, &row, a->err);
+    uint32_t first = wl_pos_index(stored->pos);
+    int r = wm_row_read(m, stored->format, stored->body, stored->tape, &row, a->err);
     for (size_t i = 0; r >= 0 && i < row.n_entries && first + i < length; i++)
         write_entry(a, &row.entries[i], stored, first + (uint32_t)i);
     for (size_t i = 0; r >= 0 && i < row.n_records; i++)
@@ -299,17 +299,17 @@ WEFT_SUSPENDS static int write_row(struct audit *a, const struct wl_row *stored,
 
 WEFT_SUSPENDS static int write_span(struct audit *a, const struct wl_span *span, bool whole)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena m     = WB_ARENA(MEMORY);
-    struct wl_store                          *s     = a->x->server->opts.store;
-    struct wl_range                           range = {
-                                  .node = span->node, .to = whole ? UINT64_MAX : wl_pos(span->length, 0), .max_rows = BATCH_ROWS};
+    WB_CLEANUP(wb_arena_done) struct wb_arena m = WB_ARENA(MEMORY);
+    struct wl_store *s = a->x->server->opts.store;
+    struct wl_range range = {
+        .node = span->node, .to = whole ? UINT64_MAX : wl_pos(span->length, 0), .max_rows = BATCH_ROWS};
     struct wl_rows rows = {.more = true};
-    int            r    = 0;
+    int r = 0;
     while (r >= 0 && rows.more && !a->more) {
         wb_arena_reset(&m);
         r = s->ops->rows(s, &a->x->owner, &range, &m, &rows, a->err);
         for (size_t i = 0; r >= 0 && i < rows.n && !a->more; i++) {
-            r          = write_row(a, &rows.p[i], whole ? UINT32_MAX : span->length, &m);
+            r = write_row(a, &rows.p[i], whole ? UINT32_MAX : span->length, &m);
             range.from = rows.p[i].pos + 1;
         }
         if (r >= 0 && !rows.n)
@@ -321,9 +321,9 @@ WEFT_SUSPENDS static int write_span(struct audit *a, const struct wl_span *span,
 WEFT_SUSPENDS static int write_thread(struct audit *a, const struct wl_thread *t)
 {
     struct wl_path path;
-    yyjson_val   **actors = NULL;
-    size_t         n      = 0;
-    int            r      = wl_thread_path(a->x->server->opts.store, &a->x->owner, t, &a->x->arena, &path, a->err);
+    yyjson_val **actors = NULL;
+    size_t n = 0;
+    int r = wl_thread_path(a->x->server->opts.store, &a->x->owner, t, &a->x->arena, &path, a->err);
     if (r >= 0)
         r = sv_members_made_with(a->x, t, &path, &actors, &n, a->err);
     if (r < 0)
@@ -351,9 +351,9 @@ WEFT_SUSPENDS static int write_deleted(struct audit *a)
 {
     struct wb_uuid u;
     struct upp_str text;
-    yyjson_val    *note;
-    char           name[WB_UUID_TEXT + 1];
-    uint64_t       ms = 0;
+    yyjson_val *note;
+    char name[WB_UUID_TEXT + 1];
+    uint64_t ms = 0;
     if (!wl_id_parse(a->x->params[0], UPP_STR("thread_"), &u))
         return -UPP_ENOTFOUND;
     int r = wl_get_value(a->x->server->opts.store, &a->x->owner, UPP_STR(WL_AUDIT), wb_uuid_text(u, name), &a->x->arena,
@@ -376,8 +376,8 @@ WEFT_SUSPENDS static int write_deleted(struct audit *a)
 static int read_page(struct audit *a, struct upp_err *err)
 {
     struct upp_str text;
-    int            r = sv_query(a->x, UPP_STR("limit"), &text, err);
-    a->limit         = PAGE_LINES;
+    int r = sv_query(a->x, UPP_STR("limit"), &text, err);
+    a->limit = PAGE_LINES;
     if (r > 0 && (!wb_str_u64(text, &a->limit) || !a->limit || a->limit > PAGE_LINES))
         return upp_fail(err, UPP_EINVALID, "limit is 1 to %d", PAGE_LINES);
     if (r >= 0)
@@ -389,14 +389,14 @@ static int read_page(struct audit *a, struct upp_err *err)
 
 WEFT_SUSPENDS int sv_aitp_audit(struct sv_exchange *x, struct upp_err *err)
 {
-    struct audit     a = {.x = x, .number = 1, .err = err};
+    struct audit a = {.x = x, .number = 1, .err = err};
     struct wl_thread t;
     wj_writer_init(&a.w, &x->reply.body, err);
     a.waiting = wb_new_n(&x->arena, struct waiting, WAITING_MAX);
-    int r     = a.waiting ? read_page(&a, err) : wb_arena_check(&x->arena, err);
+    int r = a.waiting ? read_page(&a, err) : wb_arena_check(&x->arena, err);
     if (r < 0)
         return r;
-    r         = sv_find_thread(x, &t, err);
+    r = sv_find_thread(x, &t, err);
     int found = r == -UPP_ENOTFOUND ? write_deleted(&a) : r;
     if (found < 0)
         return found == -UPP_ENOTFOUND ? r : found;
@@ -405,7 +405,7 @@ WEFT_SUSPENDS int sv_aitp_audit(struct sv_exchange *x, struct upp_err *err)
     else
         r = 0;
     x->reply.status = 200;
-    x->reply.type   = "application/x-ndjson";
+    x->reply.type = "application/x-ndjson";
     if (r == -UPP_ELIMIT)
         return upp_fail(err, UPP_EREFUSED,
                         "line %llu of the audit is longer than a response of %d bytes: after=%llu continues behind it",

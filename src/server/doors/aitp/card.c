@@ -32,13 +32,11 @@ static void put_url(struct wj_writer *w, const char *name, struct upp_str agent,
         wj_write_str(w, wb_buf_str(&url));
 }
 
-/* ---- How it is made ---------------------------------------------------------------------------------------------- */
-
 static void put_tool(struct wj_writer *w, const struct wr_tool *t)
 {
     static const struct upp_str kinds[] = {[WR_TOOL_FUNCTION] = UPP_STR_INIT("server"),
-                                           [WR_TOOL_CLIENT]   = UPP_STR_INIT("client"),
-                                           [WR_TOOL_AGENT]    = UPP_STR_INIT("agent")};
+                                           [WR_TOOL_CLIENT] = UPP_STR_INIT("client"),
+                                           [WR_TOOL_AGENT] = UPP_STR_INIT("agent")};
     if (t->kind >= WB_LEN(kinds)) /* handoffs have a list of their own */
         return;
     wj_write_open(w, '{');
@@ -82,24 +80,22 @@ static void put_definition(struct wj_writer *w, const struct sv_exchange *x, con
     wj_write_close(w, '}');
 }
 
-/* ---- The card ---------------------------------------------------------------------------------------------------- */
-
 WEFT_SUSPENDS int sv_aitp_card(struct sv_exchange *x, struct upp_err *err)
 {
     static const struct wr_card none;
-    struct upp_str              name = sv_agent_named(x, x->params[0]);
-    const struct wr_agent_def  *def  = wr_agent(x->core->engine, name);
-    struct wj_writer            w;
+    struct upp_str name = sv_agent_named(x, x->params[0]);
+    const struct wr_agent_def *def = wr_agent(x->core->engine, name);
+    struct wj_writer w;
     if (!def)
         return wr_no_agent(x->core->engine, name, err);
-    const struct wr_card *card  = def->card ? def->card : &none;
-    struct upp_str        title = def->title, about = card->description;
+    const struct wr_card *card = def->card ? def->card : &none;
+    struct upp_str title = def->title, about = card->description;
     if (def->base) { /* a stored assistant */
         struct sv_assistant s;
-        int                 r = sv_assistant_find(x, name, &x->arena, &s, err);
+        int r = sv_assistant_find(x, name, &x->arena, &s, err);
         if (r < 0)
             return r;
-        name  = s.id;
+        name = s.id;
         title = wj_text_at(s.record, "name");
         about = wj_text_at(s.record, "description");
     } else

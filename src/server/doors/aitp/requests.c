@@ -11,9 +11,9 @@
 enum { PROBLEMS = 100 /* of all messages, that are listed */ };
 
 struct listing {
-    struct sv_transcript     transcript;
+    struct sv_transcript transcript;
     struct wd_aitp_exchanges exchanges;
-    struct wd_problems       problems;
+    struct wd_problems problems;
 };
 
 static void listing_done(struct listing *l)
@@ -50,8 +50,8 @@ static void write_request(struct wj_writer *w, const struct listing *l, const st
 static void write_problem(struct wj_writer *w, const struct listing *l, const struct wd_problem *p)
 {
     struct upp_str rest = wb_str_sub(p->pointer, sizeof "/messages/" - 1, SIZE_MAX), number;
-    uint64_t       at;
-    bool           in = wb_str_split(&rest, '/', &number) && wb_str_u64(number, &at);
+    uint64_t at;
+    bool in = wb_str_split(&rest, '/', &number) && wb_str_u64(number, &at);
     wj_write_open(w, '{');
     asst_put_id(w, "message_id", "msg_", id_at(l, in ? (size_t)at : SIZE_MAX));
     wj_put_str(w, "rule", wb_cstr(p->rule));
@@ -63,10 +63,10 @@ static void write_problem(struct wj_writer *w, const struct listing *l, const st
 WEFT_SUSPENDS int sv_aitp_list_requests(struct sv_exchange *x, struct upp_err *err)
 {
     WB_CLEANUP(listing_done) struct listing l = {.exchanges = {.a = WB_ARENA(64u << 20)}};
-    struct wl_thread                        t;
-    yyjson_val                             *thread;
-    struct wj_writer                        w;
-    int                                     r = sv_find_thread(x, &t, err);
+    struct wl_thread t;
+    yyjson_val *thread;
+    struct wj_writer w;
+    int r = sv_find_thread(x, &t, err);
     if (r < 0)
         return r;
     sv_transcript_begin(&l.transcript, &t, err);
@@ -75,9 +75,9 @@ WEFT_SUSPENDS int sv_aitp_list_requests(struct sv_exchange *x, struct upp_err *e
         r = sv_transcript_end(&l.transcript, &x->arena, &thread, err);
     if (r < 0)
         return r;
-    l.problems.a    = &x->arena;
+    l.problems.a = &x->arena;
     l.problems.root = thread;
-    r               = wd_aitp_follow(&l.exchanges, thread, &l.problems, err);
+    r = wd_aitp_follow(&l.exchanges, thread, &l.problems, err);
     if (r < 0)
         return r;
     wj_writer_init(&w, &x->reply.body, err);

@@ -13,14 +13,14 @@ static const struct sv_route rows[] = {
     {SV_POST, "/v1/threads/{t}/subthread", sv_aitp_make_subthread, 0, 0},
     {SV_GET, "/v1/threads/{t}/audit", sv_aitp_audit, 0, SV_ROUTE_LARGE},
 };
-const struct sv_door sv_door_aitp = {.name     = "aitp",
-                                     .prefix   = "/v1/",
-                                     .routes   = rows,
+const struct sv_door sv_door_aitp = {.name = "aitp",
+                                     .prefix = "/v1/",
+                                     .routes = rows,
                                      .n_routes = WB_LEN(rows),
-                                     .home     = sv_home_of_path,
-                                     .stream   = "assistants",
-                                     .agents   = true};
+                                     .home = sv_home_of_path,
+                                     .stream = "assistants",
+                                     .agents = true};
 
-static const struct sv_route cards[]        = {{SV_GET, "/agents/{agent}", sv_aitp_card, 1, 0}};
-const struct sv_door         sv_door_agents = {
-            .name = "agents", .prefix = "/agents/", .routes = cards, .n_routes = WB_LEN(cards)};
+static const struct sv_route cards[] = {{SV_GET, "/agents/{agent}", sv_aitp_card, 1, 0}};
+const struct sv_door sv_door_agents = {
+    .name = "agents", .prefix = "/agents/", .routes = cards, .n_routes = WB_LEN(cards)};

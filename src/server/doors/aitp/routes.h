@@ -1,6 +1,5 @@
 /* server/doors/aitp/routes.h — AITP threads over HTTP (AITP-T01), on the same threads as the Assistants API. */
-#ifndef SV_AITP_ROUTES_H
-#define SV_AITP_ROUTES_H
+#pragma once
 
 #include "server/http/door.h"
 #include "server/members/members.h"
@@ -25,5 +24,3 @@ WEFT_SUSPENDS int sv_aitp_audit(struct sv_exchange *x, struct upp_err *err);
 
 /* Handler of server/doors/aitp/card.c. */
 WEFT_SUSPENDS int sv_aitp_card(struct sv_exchange *x, struct upp_err *err);
-
-#endif

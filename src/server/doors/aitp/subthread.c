@@ -15,18 +15,18 @@
 enum { METADATA_MAX = 1 << 20 };
 
 struct branching {
-    struct sv_exchange    *x;
-    struct sv_body         b;
-    struct wl_thread       from;
-    yyjson_val            *metadata; /* of the parent; NULL: none */
-    struct wd_aitp_members members;  /* of the new thread: those of the parent, with its own creator */
-    struct wl_path         path;
+    struct sv_exchange *x;
+    struct sv_body b;
+    struct wl_thread from;
+    yyjson_val *metadata;           /* of the parent; NULL: none */
+    struct wd_aitp_members members; /* of the new thread: those of the parent, with its own creator */
+    struct wl_path path;
 };
 
 static int read_creator(struct branching *q, struct upp_err *err)
 {
     struct upp_str given = {NULL, 0}, client = {NULL, 0};
-    int            r = sv_body_str(&q->b, q->b.root, UPP_STR("actor"), &given, err);
+    int r = sv_body_str(&q->b, q->b.root, UPP_STR("actor"), &given, err);
     if (r >= 0)
         r = sv_members_client(q->x, q->metadata, &client, err);
     if (r < 0 || !q->members.actors)
@@ -44,9 +44,9 @@ static int read_creator(struct branching *q, struct upp_err *err)
 static int write_metadata(const struct branching *q, struct upp_str *ret, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(METADATA_MAX);
-    struct wj_writer                      w;
-    yyjson_val                           *key, *value;
-    size_t                                i, n;
+    struct wj_writer w;
+    yyjson_val *key, *value;
+    size_t i, n;
     if (!q->metadata)
         return 0;
     wj_writer_init(&w, &out, err);
@@ -65,8 +65,6 @@ static int write_metadata(const struct branching *q, struct upp_str *ret, struct
     return wj_writer_text(&w, &q->x->arena, ret);
 }
 
-/* ---- Copies ------------------------------------------------------------------------------------------------------ */
-
 static bool is_on_path(const struct wl_path *p, struct wb_uuid u)
 {
     struct wm_id id;
@@ -80,8 +78,8 @@ static bool is_on_path(const struct wl_path *p, struct wb_uuid u)
 static int copy_parts(struct branching *q, const struct upp_message *from, struct upp_message *to, struct upp_err *err)
 {
     const struct upp_part *p = NULL;
-    to->n_parts              = 0;
-    to->parts                = wb_new_n(&q->x->arena, struct upp_part, from->n_parts + 1);
+    to->n_parts = 0;
+    to->parts = wb_new_n(&q->x->arena, struct upp_part, from->n_parts + 1);
     if (!to->parts)
         return wb_arena_check(&q->x->arena, err);
     while ((p = upp_part_next(from, p, 1 << UPP_PART_TEXT | 1 << UPP_PART_IMAGE)))
@@ -93,17 +91,17 @@ WEFT_SUSPENDS static int copy_message(struct branching *q, yyjson_val *v, struct
 {
     struct wb_uuid u;
     struct wl_line line = {0};
-    bool           ok   = yyjson_is_str(v) && wl_id_parse(wj_text(v), UPP_STR("msg_"), &u) && is_on_path(&q->path, u);
+    bool ok = yyjson_is_str(v) && wl_id_parse(wj_text(v), UPP_STR("msg_"), &u) && is_on_path(&q->path, u);
     int r = ok ? wl_entry_find(q->x->server->opts.store, &q->x->owner, u, &q->x->arena, &line, err) : -UPP_ENOTFOUND;
     if (r == -UPP_ENOTFOUND || (r >= 0 && !asst_is_visible(&line.entry)))
         return sv_body_wrong(&q->b, v, err, "this is no message of the thread");
     if (r < 0)
         return r;
-    *ret = (struct wm_entry){.kind     = WM_ENTRY_MESSAGE,
-                             .origin   = WM_ORIGIN_IMPORT,
+    *ret = (struct wm_entry){.kind = WM_ENTRY_MESSAGE,
+                             .origin = WM_ORIGIN_IMPORT,
                              .audience = WM_AUDIENCE_ALL,
-                             .who      = line.entry.who,
-                             .message  = line.entry.message};
+                             .who = line.entry.who,
+                             .message = line.entry.message};
     if (q->members.actors && ret->who.n)
         ret->message.role = wd_aitp_role(&q->members, ret->who);
     return copy_parts(q, &line.entry.message, &ret->message, err);
@@ -112,9 +110,9 @@ WEFT_SUSPENDS static int copy_message(struct branching *q, yyjson_val *v, struct
 WEFT_SUSPENDS static int copy_messages(struct branching *q, struct sv_entries *ret, struct upp_err *err)
 {
     yyjson_val *list = NULL, *v;
-    size_t      i, n;
-    int         r = sv_body_array(&q->b, q->b.root, UPP_STR("messages_to_copy"), &list, err);
-    *ret          = (struct sv_entries){0};
+    size_t i, n;
+    int r = sv_body_array(&q->b, q->b.root, UPP_STR("messages_to_copy"), &list, err);
+    *ret = (struct sv_entries){0};
     if (r >= 0 && yyjson_arr_size(list) > SV_MAX_MESSAGES)
         r = sv_body_wrong(&q->b, list, err, "at most %d messages in one request", SV_MAX_MESSAGES);
     if (r >= 0)
@@ -136,10 +134,10 @@ WEFT_SUSPENDS static int copy_messages(struct branching *q, struct sv_entries *r
 WEFT_SUSPENDS static int make(struct sv_exchange *x, struct wl_store *s, struct wl_thread *ret, struct upp_err *err)
 {
     static const char *const known[] = {"messages_to_copy", "new_messages", "actor", NULL};
-    struct branching         q       = {.x = x};
-    struct wl_thread_opts    opts    = {.size = sizeof opts, .child = true};
-    struct sv_entries        copies, added;
-    int                      r = sv_find_thread(x, &q.from, err);
+    struct branching q = {.x = x};
+    struct wl_thread_opts opts = {.size = sizeof opts, .child = true};
+    struct sv_entries copies, added;
+    int r = sv_find_thread(x, &q.from, err);
     if (r >= 0)
         r = sv_body_read(x, known, &q.b, err);
     if (r >= 0 && q.from.metadata.n)
@@ -165,9 +163,9 @@ WEFT_SUSPENDS static int make(struct sv_exchange *x, struct wl_store *s, struct 
 
 WEFT_SUSPENDS int sv_aitp_make_subthread(struct sv_exchange *x, struct upp_err *err)
 {
-    struct sv_keyed  k;
+    struct sv_keyed k;
     struct wl_thread t;
-    int              r = sv_keyed_begin(x, SV_MAKES_THREAD, &k, err);
+    int r = sv_keyed_begin(x, SV_MAKES_THREAD, &k, err);
     if (r == 0)
         r = make(x, &k.store, &t, err);
     r = sv_keyed_thread(&k, r, &t, err);

@@ -20,15 +20,12 @@
 
 enum { READ_MAX = 10000 /* rows that one request reads */ };
 
-/* ---- GET ----------------------------------------------------------------------------------------------------------
- */
-
 struct query {
     struct upp_str tenant, user; /* empty: of all */
     struct upp_str actor;        /* empty: all */
-    uint64_t       limit;
-    char           after[WL_ADMIN_ID + 1]; /* empty: from the newest */
-    char           end[WL_ADMIN_ID + 1];   /* of `since`: later ids are older; empty: to the oldest */
+    uint64_t limit;
+    char after[WL_ADMIN_ID + 1]; /* empty: from the newest */
+    char end[WL_ADMIN_ID + 1];   /* of `since`: later ids are older; empty: to the oldest */
 };
 
 static bool matches(const struct query *q, const struct wl_admin *row)
@@ -50,13 +47,13 @@ static void confine(const struct sv_exchange *x, struct query *q)
     if (!named)
         return;
     q->tenant = x->owner.tenant;
-    q->user   = x->owner.user;
+    q->user = x->owner.user;
 }
 
 static int read_times(struct sv_exchange *x, struct query *q, struct upp_err *err)
 {
     int64_t ms;
-    int     r = sv_read_time(x, UPP_STR("since"), &ms, err);
+    int r = sv_read_time(x, UPP_STR("since"), &ms, err);
     if (r < 0)
         return r;
     if (r > 0)
@@ -70,7 +67,7 @@ static int read_times(struct sv_exchange *x, struct query *q, struct upp_err *er
 static int read_tenant(struct sv_exchange *x, struct query *q, struct upp_err *err)
 {
     struct upp_str tenant;
-    int            r = sv_query(x, UPP_STR("tenant"), &tenant, err);
+    int r = sv_query(x, UPP_STR("tenant"), &tenant, err);
     if (r <= 0)
         return r;
     if (q->tenant.n && !wb_str_eq(tenant, q->tenant))
@@ -82,7 +79,7 @@ static int read_tenant(struct sv_exchange *x, struct query *q, struct upp_err *e
 static int read_after(struct sv_exchange *x, struct query *q, struct upp_err *err)
 {
     struct upp_str after;
-    int            r = sv_query(x, UPP_STR("after"), &after, err);
+    int r = sv_query(x, UPP_STR("after"), &after, err);
     if (r <= 0)
         return r;
     if (wb_str_starts(after, UPP_STR("act_")))
@@ -109,7 +106,7 @@ static int read_query(struct sv_exchange *x, struct query *q, struct upp_err *er
 
 static void put_time(struct wj_writer *w, const char *name, int64_t ms)
 {
-    char           text[WB_TIME_TEXT];
+    char text[WB_TIME_TEXT];
     struct wb_time t = wb_time_from_ms(ms);
     wj_put_str(w, name, wb_time_upp(&t, text));
 }
@@ -152,10 +149,10 @@ WEFT_SUSPENDS static int write_rows(struct sv_exchange *x, struct query *q, stru
                                     char next[WL_ADMIN_ID + 1], struct upp_err *err)
 {
     uint64_t shown = 0;
-    size_t   n     = WL_ADMIN_PAGE;
+    size_t n = WL_ADMIN_PAGE;
     for (size_t read = 0; n == WL_ADMIN_PAGE; read += n) {
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
-        struct wl_admin                          *rows;
+        struct wl_admin *rows;
         int r = wl_admin_list(x->server->opts.store, wb_cstr(q->after), WL_ADMIN_PAGE, &a, &rows, &n, err);
         if (r < 0)
             return r;
@@ -182,10 +179,10 @@ WEFT_SUSPENDS static int write_rows(struct sv_exchange *x, struct query *q, stru
 
 WEFT_SUSPENDS static int list_rows(struct sv_exchange *x, struct upp_err *err)
 {
-    struct query     q                     = {0};
-    char             next[WL_ADMIN_ID + 1] = "";
+    struct query q = {0};
+    char next[WL_ADMIN_ID + 1] = "";
     struct wj_writer w;
-    int              r = x->server->opts.store ? 0 : upp_fail(err, UPP_EREFUSED, "this server has no store");
+    int r = x->server->opts.store ? 0 : upp_fail(err, UPP_EREFUSED, "this server has no store");
     if (r >= 0)
         r = read_query(x, &q, err);
     if (r < 0)
@@ -202,16 +199,13 @@ WEFT_SUSPENDS static int list_rows(struct sv_exchange *x, struct upp_err *err)
     return sv_finish(x, &w);
 }
 
-/* ---- POST ---------------------------------------------------------------------------------------------------------
- */
-
 /* What commands report. */
 static const char *const reported[] = {"backup", "backup.restore", "data.export", "store.rewrite"};
 
 static int read_action(const struct sv_body *b, const char **ret, struct upp_err *err)
 {
     struct upp_str action = {NULL, 0};
-    int            r      = sv_body_str(b, b->root, UPP_STR("action"), &action, err);
+    int r = sv_body_str(b, b->root, UPP_STR("action"), &action, err);
     for (size_t i = 0; r >= 0 && i < WB_LEN(reported); i++)
         if (wb_str_eq(action, wb_cstr(reported[i]))) {
             *ret = reported[i];
@@ -224,11 +218,11 @@ static int read_action(const struct sv_body *b, const char **ret, struct upp_err
 WEFT_SUSPENDS static int report(struct sv_exchange *x, struct upp_err *err)
 {
     static const char *const known[] = {"action", "target", "detail", "error", NULL};
-    struct upp_str           target = {NULL, 0}, detail = {NULL, 0}, error = {NULL, 0};
-    const char              *action = NULL;
-    struct sv_body           b;
-    struct wl_admin          row = {0};
-    struct wj_writer         w;
+    struct upp_str target = {NULL, 0}, detail = {NULL, 0}, error = {NULL, 0};
+    const char *action = NULL;
+    struct sv_body b;
+    struct wl_admin row = {0};
+    struct wj_writer w;
     if (!x->conn->local)
         return upp_fail(err, UPP_EREFUSED, "only commands report actions, over the Unix socket");
     int r = sv_body_read(x, known, &b, err);
@@ -250,7 +244,7 @@ WEFT_SUSPENDS static int report(struct sv_exchange *x, struct upp_err *err)
     row.action = wb_cstr(action);
     row.target = target;
     row.detail = detail;
-    r          = wl_admin_begin(x->server->opts.store, &row, err);
+    r = wl_admin_begin(x->server->opts.store, &row, err);
     if (r < 0)
         return r;
     wl_admin_end_as(x->server->opts.store, &row, error);

@@ -1,4 +1,4 @@
-/* server/doors/chat/messages.c — `messages` of a chat request: see messages.h. */
+/* server/doors/chat/messages.c — reads the messages of a chat request, and digests them. */
 #include "server/doors/chat/messages.h"
 
 #include "base/defs.h"
@@ -12,9 +12,9 @@ enum { PARTS_MAX = 1024 };
 static int read_media(struct sv_chat_building *rd, yyjson_val *v, const char *object, const char *member, uint8_t kind,
                       struct upp_part *ret, struct upp_err *err)
 {
-    yyjson_val    *inner = NULL;
+    yyjson_val *inner = NULL;
     struct upp_str data = {NULL, 0}, name = {NULL, 0}, id;
-    int            r = sv_body_object(rd->body, v, wb_cstr(object), &inner, err);
+    int r = sv_body_object(rd->body, v, wb_cstr(object), &inner, err);
     if (r > 0)
         r = sv_body_str(rd->body, inner, wb_cstr(member), &data, err);
     if (r >= 0 && inner)
@@ -38,7 +38,7 @@ static int read_part(struct sv_chat_building *rd, yyjson_val *v, uint8_t role, s
                      struct upp_err *err)
 {
     struct upp_str type = {NULL, 0}, text = {NULL, 0};
-    char           shown[WJ_QUOTED];
+    char shown[WJ_QUOTED];
     if (!yyjson_is_obj(v))
         return sv_body_wrong(rd->body, v, err, "a part of a content is an object");
     int r = sv_body_str(rd->body, v, UPP_STR("type"), &type, err);
@@ -63,8 +63,8 @@ static int read_content(struct sv_chat_building *rd, yyjson_val *v, struct upp_m
                         struct upp_err *err)
 {
     yyjson_val *content = sv_member(v, UPP_STR("content")), *part;
-    bool        string  = yyjson_is_str(content);
-    size_t      i, max, n = string ? 1 : yyjson_arr_size(content);
+    bool string = yyjson_is_str(content);
+    size_t i, max, n = string ? 1 : yyjson_arr_size(content);
     if (content && !string && !yyjson_is_arr(content))
         return sv_body_wrong(rd->body, content, err, "a content is a string or an array of parts");
     if (!n && !more)
@@ -77,7 +77,7 @@ static int read_content(struct sv_chat_building *rd, yyjson_val *v, struct upp_m
     m->n_parts = n;
     if (string) {
         m->parts[0] = (struct upp_part){.kind = UPP_PART_TEXT, .text = wj_text(content)};
-        m->n_parts  = m->parts[0].text.n || !more ? 1 : 0;
+        m->n_parts = m->parts[0].text.n || !more ? 1 : 0;
         return 0;
     }
     yyjson_arr_foreach(content, i, max, part)
@@ -92,8 +92,8 @@ static int read_content(struct sv_chat_building *rd, yyjson_val *v, struct upp_m
 static int read_call(struct sv_chat_building *rd, yyjson_val *v, struct upp_part *ret, struct upp_err *err)
 {
     yyjson_val *function = NULL;
-    *ret                 = (struct upp_part){.kind = UPP_PART_CALL};
-    int r                = sv_body_str(rd->body, v, UPP_STR("id"), &ret->id, err);
+    *ret = (struct upp_part){.kind = UPP_PART_CALL};
+    int r = sv_body_str(rd->body, v, UPP_STR("id"), &ret->id, err);
     if (r > 0)
         r = sv_body_object(rd->body, v, UPP_STR("function"), &function, err);
     if (r > 0)
@@ -108,9 +108,9 @@ static int read_call(struct sv_chat_building *rd, yyjson_val *v, struct upp_part
 static int read_assistant(struct sv_chat_building *rd, yyjson_val *v, struct upp_message *m, struct upp_err *err)
 {
     yyjson_val *calls = NULL, *call;
-    size_t      i, max;
-    int         r = sv_body_array(rd->body, v, UPP_STR("tool_calls"), &calls, err);
-    size_t      n = r > 0 ? yyjson_arr_size(calls) : 0;
+    size_t i, max;
+    int r = sv_body_array(rd->body, v, UPP_STR("tool_calls"), &calls, err);
+    size_t n = r > 0 ? yyjson_arr_size(calls) : 0;
     if (r >= 0 && n > SV_ANSWERS_MAX)
         return sv_body_wrong(rd->body, calls, err, "a message has at most %d calls", SV_ANSWERS_MAX);
     if (r >= 0)
@@ -131,8 +131,8 @@ static int read_assistant(struct sv_chat_building *rd, yyjson_val *v, struct upp
 static int read_result(struct sv_chat_building *rd, yyjson_val *v, struct upp_message *m, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(SV_MAX_BODY);
-    struct upp_str                        id   = {NULL, 0};
-    int                                   r    = sv_body_str(rd->body, v, UPP_STR("tool_call_id"), &id, err);
+    struct upp_str id = {NULL, 0};
+    int r = sv_body_str(rd->body, v, UPP_STR("tool_call_id"), &id, err);
     if (r == 0)
         return sv_body_wrong(rd->body, v, err, "a message of role tool needs a tool_call_id");
     if (r >= 0)
@@ -147,16 +147,16 @@ static int read_message(struct sv_chat_building *rd, yyjson_val *v, struct upp_e
 {
     static const struct {
         struct upp_str name;
-        uint8_t        role; /* 0: system */
-    } roles[]               = {{UPP_STR_INIT("user"), UPP_ROLE_USER},
-                               {UPP_STR_INIT("assistant"), UPP_ROLE_ASSISTANT},
-                               {UPP_STR_INIT("tool"), UPP_ROLE_TOOL},
-                               {UPP_STR_INIT("system"), 0},
-                               {UPP_STR_INIT("developer"), 0}};
-    struct upp_message m    = {0};
-    struct upp_str     role = {NULL, 0};
-    yyjson_val        *at   = sv_member(v, UPP_STR("role"));
-    size_t             i    = 0;
+        uint8_t role; /* 0: system */
+    } roles[] = {{UPP_STR_INIT("user"), UPP_ROLE_USER},
+                 {UPP_STR_INIT("assistant"), UPP_ROLE_ASSISTANT},
+                 {UPP_STR_INIT("tool"), UPP_ROLE_TOOL},
+                 {UPP_STR_INIT("system"), 0},
+                 {UPP_STR_INIT("developer"), 0}};
+    struct upp_message m = {0};
+    struct upp_str role = {NULL, 0};
+    yyjson_val *at = sv_member(v, UPP_STR("role"));
+    size_t i = 0;
     if (!yyjson_is_obj(v))
         return sv_body_wrong(rd->body, v, err, "a message is an object");
     int r = sv_body_str(rd->body, v, UPP_STR("role"), &role, err);
@@ -167,9 +167,9 @@ static int read_message(struct sv_chat_building *rd, yyjson_val *v, struct upp_e
     if (i == WB_LEN(roles))
         return sv_body_wrong(rd->body, at ? at : v, err, "the role is system, developer, user, assistant or tool");
     m.role = roles[i].role ? roles[i].role : UPP_ROLE_USER;
-    r      = m.role == UPP_ROLE_ASSISTANT ? read_assistant(rd, v, &m, err)
-             : m.role == UPP_ROLE_TOOL    ? read_result(rd, v, &m, err)
-                                          : read_content(rd, v, &m, 0, err);
+    r = m.role == UPP_ROLE_ASSISTANT ? read_assistant(rd, v, &m, err)
+        : m.role == UPP_ROLE_TOOL    ? read_result(rd, v, &m, err)
+                                     : read_content(rd, v, &m, 0, err);
     if (r < 0)
         return r;
     return roles[i].role ? sv_chat_push(rd, v, m.role, m.parts, m.n_parts, err) : sv_chat_push_system(rd, v, &m, err);
@@ -178,7 +178,7 @@ static int read_message(struct sv_chat_building *rd, yyjson_val *v, struct upp_e
 static int read_all(struct sv_chat_building *rd, yyjson_val *list, struct upp_err *err)
 {
     yyjson_val *v;
-    size_t      i, max;
+    size_t i, max;
     yyjson_arr_foreach(list, i, max, v)
     {
         int r = read_message(rd, v, err);
@@ -194,9 +194,9 @@ int sv_chat_read_messages(struct sv_exchange *x, const struct sv_body *b, const 
                           struct sv_chat_messages *ret, struct upp_err *err)
 {
     struct sv_chat_building rd;
-    yyjson_val             *list = NULL;
-    int                     r    = sv_body_array(b, b->root, UPP_STR("messages"), &list, err);
-    size_t                  n    = r > 0 ? yyjson_arr_size(list) : 0;
+    yyjson_val *list = NULL;
+    int r = sv_body_array(b, b->root, UPP_STR("messages"), &list, err);
+    size_t n = r > 0 ? yyjson_arr_size(list) : 0;
     if (r >= 0 && (!n || n > SV_CHAT_MAX))
         r = sv_body_wrong(b, list ? list : b->root, err, "messages is an array of 1 to %d messages", SV_CHAT_MAX);
     if (r < 0)

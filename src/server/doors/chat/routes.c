@@ -1,4 +1,5 @@
-/* server/doors/chat/routes.c — see routes.h: the request, and its answer as a stream or as one object. */
+/* server/doors/chat/routes.c — reads a chat request, starts or continues its run, and answers as a stream or as one
+ * object. */
 #include "server/doors/chat/routes.h"
 
 #include "base/defs.h"
@@ -19,18 +20,16 @@
 #include "server/http/server.h"
 
 struct request {
-    struct sv_body          body;
+    struct sv_body body;
     struct sv_chat_messages messages;
-    struct sv_chat_place    place;
-    struct sv_start         start;
-    struct sv_run_stream    stream;
-    bool                    streams;
-    bool                    model; /* `model` names one of the configuration */
-    struct sv_joining       joining;
-    unsigned char           hash[32]; /* of the body, with an Idempotency-Key */
+    struct sv_chat_place place;
+    struct sv_start start;
+    struct sv_run_stream stream;
+    bool streams;
+    bool model; /* `model` names one of the configuration */
+    struct sv_joining joining;
+    unsigned char hash[32]; /* of the body, with an Idempotency-Key */
 };
-
-/* ---- Reading ----------------------------------------------------------------------------------------------------- */
 
 /* Members that change what the client would get, and that runs do not have. */
 static int refuse(const struct sv_body *b, bool *unstored, struct upp_err *err)
@@ -45,16 +44,16 @@ static int refuse(const struct sv_body *b, bool *unstored, struct upp_err *err)
     int r = sv_options_stored(b, unstored, err);
     if (r < 0)
         return r;
-    yyjson_val *n   = sv_member(b->root, UPP_STR("n"));
-    bool        one = !n || (yyjson_is_raw(n) && wb_str_eq(wj_text(n), UPP_STR("1")));
+    yyjson_val *n = sv_member(b->root, UPP_STR("n"));
+    bool one = !n || (yyjson_is_raw(n) && wb_str_eq(wj_text(n), UPP_STR("1")));
     return one ? 0 : sv_body_wrong(b, n, err, "an answer has one choice");
 }
 
 WEFT_SUSPENDS static int read_agent(struct sv_exchange *x, struct request *q, struct upp_err *err)
 {
     const struct wr_agent_def *def;
-    struct upp_str             none = {NULL, 0};
-    int                        r    = sv_agent_as_model(x, &q->body, none, &def, &q->start.run.agent, &q->model, err);
+    struct upp_str none = {NULL, 0};
+    int r = sv_agent_as_model(x, &q->body, none, &def, &q->start.run.agent, &q->model, err);
     if (r >= 0)
         r = sv_chat_read_messages(x, &q->body, def, &q->messages, err);
     if (r >= 0) /* those of earlier messages may be gone by now */
@@ -66,7 +65,7 @@ WEFT_SUSPENDS static int read_agent(struct sv_exchange *x, struct request *q, st
 static int read_stream(struct sv_exchange *x, struct request *q, struct upp_err *err)
 {
     yyjson_val *options = NULL;
-    int         r       = sv_body_bool(&q->body, q->body.root, UPP_STR("stream"), &q->streams, err);
+    int r = sv_body_bool(&q->body, q->body.root, UPP_STR("stream"), &q->streams, err);
     if (r >= 0)
         r = sv_run_stream_read(x, NULL, &q->stream, err);
     if (r >= 0)
@@ -74,7 +73,7 @@ static int read_stream(struct sv_exchange *x, struct request *q, struct upp_err 
     if (r > 0)
         r = sv_body_bool(&q->body, options, UPP_STR("include_usage"), &q->stream.opts.chat.usage, err);
     q->stream.opts.chat.whole = !q->streams;
-    q->stream.to_wait         = true;
+    q->stream.to_wait = true;
     return r < 0 ? r : 0;
 }
 
@@ -85,9 +84,9 @@ static int read_options(struct sv_exchange *x, struct request *q, struct upp_err
                                               {"instructions", NULL},
                                               {"truncation_strategy", NULL},
                                               {NULL, NULL}};
-    q->start.system                        = q->messages.instructions;
-    q->start.asked                         = wj_text_of(sv_member(q->body.root, UPP_STR("model")));
-    q->start.stored                        = yyjson_is_true(sv_member(q->body.root, UPP_STR("store")));
+    q->start.system = q->messages.instructions;
+    q->start.asked = wj_text_of(sv_member(q->body.root, UPP_STR("model")));
+    q->start.stored = yyjson_is_true(sv_member(q->body.root, UPP_STR("store")));
     return sv_options_read(x, &q->body, q->body.root, q->start.run.agent, aliases + q->model, &q->start.run.options,
                            err);
 }
@@ -96,8 +95,8 @@ WEFT_SUSPENDS static int read_request(struct sv_exchange *x, struct request *q, 
 {
     static const char *const known[] = {"model", "messages", "stream", "stream_options", "n", "max_tokens",
                                         "store", SV_OPTIONS, NULL};
-    *q                               = (struct request){.start.run = {.owner = x->owner, .on_busy = WR_REJECT}};
-    int r                            = sv_body_read(x, known, &q->body, err);
+    *q = (struct request){.start.run = {.owner = x->owner, .on_busy = WR_REJECT}};
+    int r = sv_body_read(x, known, &q->body, err);
     if (r >= 0)
         r = refuse(&q->body, &q->start.unstored, err);
     if (r >= 0)
@@ -109,13 +108,11 @@ WEFT_SUSPENDS static int read_request(struct sv_exchange *x, struct request *q, 
     return r < 0 ? r : sv_assistant_start(x, &q->start.run, err);
 }
 
-/* ---- Answering --------------------------------------------------------------------------------------------------- */
-
 /* The request was sent before: the answer is that of its run, from the beginning. */
 WEFT_SUSPENDS static int join(struct sv_exchange *x, struct upp_err *err)
 {
     struct request *q = x->work;
-    int             r = sv_join_from(x, &q->joining, &q->stream, err);
+    int r = sv_join_from(x, &q->joining, &q->stream, err);
     if (r >= 0)
         r = q->streams ? sv_run_stream(x, q->joining.run.id, &q->stream, err)
                        : sv_run_answer(x, q->joining.run.id, &q->stream, err);
@@ -125,8 +122,8 @@ WEFT_SUSPENDS static int join(struct sv_exchange *x, struct upp_err *err)
 WEFT_SUSPENDS static int answer(struct sv_exchange *x, struct upp_err *err)
 {
     struct request *q = x->work;
-    struct wb_uuid  run;
-    int             r = sv_chat_answers(x, &q->messages, &q->start.answers, err);
+    struct wb_uuid run;
+    int r = sv_chat_answers(x, &q->messages, &q->start.answers, err);
     if (r >= 0 && wb_uuid_eq(q->place.waits, (struct wb_uuid){{0}}))
         q->start.answers = (struct sv_answers){0}; /* part of the history */
     if (r >= 0)
@@ -150,10 +147,10 @@ WEFT_SUSPENDS static int find_run(struct sv_exchange *x, struct request *q, stru
 
 WEFT_SUSPENDS static int complete(struct sv_exchange *x, struct upp_err *err)
 {
-    struct request *q    = wb_new(&x->arena, struct request);
-    size_t          from = 0;
-    int             r    = q ? read_request(x, q, err) : wb_arena_check(&x->arena, err);
-    x->work              = q;
+    struct request *q = wb_new(&x->arena, struct request);
+    size_t from = 0;
+    int r = q ? read_request(x, q, err) : wb_arena_check(&x->arena, err);
+    x->work = q;
     if (r >= 0)
         r = find_run(x, q, err);
     if (r > 0)
@@ -165,13 +162,13 @@ WEFT_SUSPENDS static int complete(struct sv_exchange *x, struct upp_err *err)
     if (r < 0)
         return sv_join_failed(x, r, &q->start.run, &q->joining, join, err);
     q->stream.unstored = q->start.unstored;
-    q->start.thread    = q->place.thread;
+    q->start.thread = q->place.thread;
     if (!q->start.new_thread && wb_uuid_eq(q->start.thread.id, (struct wb_uuid){{0}}))
         r = sv_start_new_thread(&q->start, NULL, err);
     else if (!q->start.new_thread)
         from = q->messages.next;
     q->start.made_thread = q->start.new_thread || q->place.made;
-    q->start.messages    = (struct sv_entries){.p = q->messages.list.p + from, .n = q->messages.list.n - from};
+    q->start.messages = (struct sv_entries){.p = q->messages.list.p + from, .n = q->messages.list.n - from};
     if (r >= 0)
         r = sv_start_at_home(x, &q->start, answer, err);
     return sv_join_failed(x, r, &q->start.run, &q->joining, join, err);

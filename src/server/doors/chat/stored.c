@@ -1,4 +1,4 @@
-/* server/doors/chat/stored.c — see stored.h. */
+/* server/doors/chat/stored.c — lists, reads, changes and deletes stored chat completions. */
 #include "server/doors/chat/stored.h"
 
 #include "base/defs.h"
@@ -15,13 +15,13 @@
 #include "server/members/members.h"
 
 enum {
-    HANDFUL     = 8,
-    RUN_BYTES   = 80 << 20 /* a run may have megabytes of options */,
-    PAGE_BYTES  = 64 << 20,
-    ANSWERS_MAX = 4096,     /* of one run */
-    READ_MAX    = 10000,    /* rows of runs that one list reads, */
-    READ_BYTES  = 64 << 20, /* and bytes of their options: then its client continues */
-    RUN_ROWS    = 50        /* reading the events of a run costs as much as so many rows, about */
+    HANDFUL = 8,
+    RUN_BYTES = 80 << 20 /* a run may have megabytes of options */,
+    PAGE_BYTES = 64 << 20,
+    ANSWERS_MAX = 4096,    /* of one run */
+    READ_MAX = 10000,      /* rows of runs that one list reads, */
+    READ_BYTES = 64 << 20, /* and bytes of their options: then its client continues */
+    RUN_ROWS = 50          /* reading the events of a run costs as much as so many rows, about */
 };
 _Static_assert(READ_MAX > (SV_LIST_MAX + 2) * RUN_ROWS, "a page may be full");
 
@@ -78,14 +78,14 @@ static struct upp_str completion_at(const struct completions *c, size_t i)
 WEFT_SUSPENDS static int read_completions(struct sv_exchange *x, struct wb_uuid run, struct completions *ret,
                                           struct upp_err *err)
 {
-    struct sv_run_stream s = {.ops     = &wd_stream_chat,
-                              .opts    = {.size = sizeof s.opts, .chat = {.whole = true, .metadata = true}},
+    struct sv_run_stream s = {.ops = &wd_stream_chat,
+                              .opts = {.size = sizeof s.opts, .chat = {.whole = true, .metadata = true}},
                               .to_wait = true,
-                              .now     = true};
-    *ret                   = (struct completions){.text = WB_BUF(PAGE_BYTES)};
-    struct wb_uuid of      = x->run;
-    int            r       = sv_run_encode(x, run, &s, false, take_frame, ret, err);
-    x->run                 = of;
+                              .now = true};
+    *ret = (struct completions){.text = WB_BUF(PAGE_BYTES)};
+    struct wb_uuid of = x->run;
+    int r = sv_run_encode(x, run, &s, false, take_frame, ret, err);
+    x->run = of;
     return r;
 }
 
@@ -94,7 +94,7 @@ WEFT_SUSPENDS static int read_completions(struct sv_exchange *x, struct wb_uuid 
 int sv_chat_at_home(struct sv_exchange *x, sv_handler *handler, struct upp_err *err)
 {
     struct sv_stored *it = wb_new(&x->arena, struct sv_stored);
-    struct wb_uuid    id;
+    struct wb_uuid id;
     if (!it)
         return wb_arena_check(&x->arena, err);
     int r = sv_stored_id(x->params[0], "chatcmpl-", '-', &id, &it->segment) ? sv_stored_find(x, id, &it->run, err)
@@ -104,16 +104,16 @@ int sv_chat_at_home(struct sv_exchange *x, sv_handler *handler, struct upp_err *
     if (r < 0)
         return r;
     x->work = it;
-    x->run  = it->run.id;
+    x->run = it->run.id;
     return sv_core_run(&x->server->cores[wr_home(x->thread->tree, x->server->n_cores)], x, handler, err);
 }
 
 WEFT_SUSPENDS static int get_here(struct sv_exchange *x, struct upp_err *err)
 {
     const struct sv_stored *it = x->work;
-    struct completions      c;
-    int                     r     = read_completions(x, it->run.id, &c, err);
-    bool                    found = r >= 0 && it->segment < c.ends.n;
+    struct completions c;
+    int r = read_completions(x, it->run.id, &c, err);
+    bool found = r >= 0 && it->segment < c.ends.n;
     if (found)
         wb_buf_add(&x->reply.body, completion_at(&c, it->segment));
     completions_done(&c);
@@ -129,11 +129,11 @@ int sv_chat_get(struct sv_exchange *x, struct upp_err *err)
 /* Only its metadata changes: that of its run. */
 WEFT_SUSPENDS static int update_here(struct sv_exchange *x, struct upp_err *err)
 {
-    static const char *const known[]  = {"metadata", NULL};
-    const struct sv_stored  *it       = x->work;
-    struct upp_str           metadata = UPP_STR("{}");
-    struct sv_body           b;
-    int                      r = sv_body_read(x, known, &b, err);
+    static const char *const known[] = {"metadata", NULL};
+    const struct sv_stored *it = x->work;
+    struct upp_str metadata = UPP_STR("{}");
+    struct sv_body b;
+    int r = sv_body_read(x, known, &b, err);
     if (r < 0)
         return r;
     if (!yyjson_obj_get(b.root, "metadata")) /* null removes it */
@@ -154,7 +154,7 @@ int sv_chat_update(struct sv_exchange *x, struct upp_err *err)
 WEFT_SUSPENDS static int delete_here(struct sv_exchange *x, struct upp_err *err)
 {
     struct wj_writer w;
-    int              r = sv_stored_delete(x, x->work, "the chat completion", err);
+    int r = sv_stored_delete(x, x->work, "the chat completion", err);
     if (r < 0)
         return r;
     wj_writer_init(&w, &x->reply.body, err);
@@ -175,28 +175,28 @@ int sv_chat_delete(struct sv_exchange *x, struct upp_err *err)
 
 struct page {
     struct sv_exchange *x;
-    uint64_t            limit;
-    bool                ascending;
-    struct upp_str      model; /* empty: any */
-    struct sv_pair      metadata[SV_CHAT_METADATA];
-    size_t              n_metadata;
-    struct wb_uuid      after;   /* the run that was read last; all zero: from the start */
-    uint32_t            segment; /* of a run that the client has named: the segment that it has */
+    uint64_t limit;
+    bool ascending;
+    struct upp_str model; /* empty: any */
+    struct sv_pair metadata[SV_CHAT_METADATA];
+    size_t n_metadata;
+    struct wb_uuid after; /* the run that was read last; all zero: from the start */
+    uint32_t segment;     /* of a run that the client has named: the segment that it has */
 
     struct wb_uuid *runs; /* limit + 1: candidates, in the order of the list */
-    size_t          n_runs;
-    size_t          rows, bytes; /* read so far */
-    bool            end;         /* there are no more runs */
-    size_t          n;           /* completions written */
-    struct wb_uuid  last_run;    /* of the last one */
-    bool            more;
-    struct upp_str  first, last; /* ids */
+    size_t n_runs;
+    size_t rows, bytes;      /* read so far */
+    bool end;                /* there are no more runs */
+    size_t n;                /* completions written */
+    struct wb_uuid last_run; /* of the last one */
+    bool more;
+    struct upp_str first, last; /* ids */
 };
 
 int sv_chat_limit(struct sv_exchange *x, uint64_t *limit, bool *ascending, struct upp_err *err)
 {
     struct upp_str order;
-    int            r = sv_read_limit(x, limit, ascending, err);
+    int r = sv_read_limit(x, limit, ascending, err);
     if (r >= 0 && sv_query(x, UPP_STR("order"), &order, err) == 0)
         *ascending = true;
     return r < 0 ? r : 0;
@@ -205,10 +205,10 @@ int sv_chat_limit(struct sv_exchange *x, uint64_t *limit, bool *ascending, struc
 /* Is it stored, and what the list asks for? */
 static bool fits(const struct page *p, struct wb_arena *a, const struct wm_run *run)
 {
-    bool           over     = run->status == WM_WAITING || wm_status_ended(run->status);
-    yyjson_val    *v        = over ? stored_options(a, run) : NULL;
-    yyjson_val    *metadata = yyjson_obj_get(v, "metadata");
-    struct upp_str asked    = wj_text_at(v, SV_ASKED);
+    bool over = run->status == WM_WAITING || wm_status_ended(run->status);
+    yyjson_val *v = over ? stored_options(a, run) : NULL;
+    yyjson_val *metadata = yyjson_obj_get(v, "metadata");
+    struct upp_str asked = wj_text_at(v, SV_ASKED);
     if (!v || (p->model.n && !wb_str_eq(asked.n ? asked : run->agent, p->model)))
         return false;
     if (p->x->agent.n && !wb_str_eq(run->agent, p->x->agent))
@@ -223,9 +223,9 @@ static bool fits(const struct page *p, struct wb_arena *a, const struct wm_run *
 WEFT_SUSPENDS static int read_cursor(struct page *p, struct upp_err *err)
 {
     struct sv_exchange *x = p->x;
-    struct upp_str      after;
-    struct wm_run       run;
-    int                 r = sv_query(x, UPP_STR("after"), &after, err);
+    struct upp_str after;
+    struct wm_run run;
+    int r = sv_query(x, UPP_STR("after"), &after, err);
     if (r <= 0)
         return r;
     r = sv_stored_id(after, "chatcmpl-", '-', &p->after, &p->segment) ? sv_stored_find(x, p->after, &run, err)
@@ -239,7 +239,7 @@ WEFT_SUSPENDS static int read_cursor(struct page *p, struct upp_err *err)
 
 WEFT_SUSPENDS static int read_page(struct sv_exchange *x, struct page *p, struct upp_err *err)
 {
-    *p    = (struct page){.x = x};
+    *p = (struct page){.x = x};
     int r = sv_chat_limit(x, &p->limit, &p->ascending, err);
     if (r >= 0)
         r = sv_query(x, UPP_STR("model"), &p->model, err);
@@ -248,8 +248,8 @@ WEFT_SUSPENDS static int read_page(struct sv_exchange *x, struct page *p, struct
     if (r < 0)
         return r;
     p->n_metadata = (size_t)r;
-    p->runs       = wb_new_n(&x->arena, struct wb_uuid, p->limit + 1);
-    r             = wb_arena_check(&x->arena, err);
+    p->runs = wb_new_n(&x->arena, struct wb_uuid, p->limit + 1);
+    r = wb_arena_check(&x->arena, err);
     return r < 0 ? r : read_cursor(p, err);
 }
 
@@ -258,7 +258,7 @@ WEFT_SUSPENDS static int has_thread(struct sv_exchange *x, const struct wm_run *
                                     struct upp_err *err)
 {
     struct wl_thread t;
-    int              r = wl_get_thread(x->server->opts.store, &x->owner, run->thread, a, &t, err);
+    int r = wl_get_thread(x->server->opts.store, &x->owner, run->thread, a, &t, err);
     return r == -UPP_ENOTFOUND ? 0 : r < 0 ? r : 1;
 }
 
@@ -270,19 +270,19 @@ static bool has_read_enough(const struct page *p)
 /* The next ones of the list, one more than fit. */
 WEFT_SUSPENDS static int find_runs(struct page *p, struct upp_err *err)
 {
-    struct sv_exchange *x    = p->x;
-    const enum wl_what  what = p->ascending ? WL_LIST_OWN_RUNS_UP : WL_LIST_OWN_RUNS;
-    p->n_runs                = 0;
+    struct sv_exchange *x = p->x;
+    const enum wl_what what = p->ascending ? WL_LIST_OWN_RUNS_UP : WL_LIST_OWN_RUNS;
+    p->n_runs = 0;
     while (!p->end && p->n_runs <= p->limit && !has_read_enough(p)) {
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(HANDFUL * (size_t)RUN_BYTES);
-        struct wm_run                            *runs;
-        size_t                                    n;
+        struct wm_run *runs;
+        size_t n;
         int r = wl_list_runs_after(x->server->opts.store, what, &x->owner, none, p->after, HANDFUL, &a, &runs, &n, err);
         for (size_t i = 0; r >= 0 && i < n && p->n_runs <= p->limit; i++) {
             p->rows++;
             p->bytes += runs[i].options.n;
             p->after = runs[i].id;
-            r        = fits(p, &a, &runs[i]) ? has_thread(x, &runs[i], &a, err) : 0;
+            r = fits(p, &a, &runs[i]) ? has_thread(x, &runs[i], &a, err) : 0;
             if (r > 0)
                 p->runs[p->n_runs++] = p->after;
         }
@@ -306,7 +306,7 @@ WEFT_SUSPENDS static int write_run(struct page *p, struct wj_writer *w, struct w
                                    struct upp_err *err)
 {
     struct completions c;
-    int                r = read_completions(p->x, run, &c, err);
+    int r = read_completions(p->x, run, &c, err);
     for (size_t k = 0; r >= 0 && k < c.ends.n && !p->more; k++) {
         size_t i = p->ascending ? k : c.ends.n - 1 - k;
         if (named && (p->ascending ? i <= p->segment : i >= p->segment))
@@ -316,7 +316,7 @@ WEFT_SUSPENDS static int write_run(struct page *p, struct wj_writer *w, struct w
             break;
         struct upp_str text = completion_at(&c, i);
         wj_write_raw(w, text.p, text.n);
-        p->last     = id_of(p, run, i);
+        p->last = id_of(p, run, i);
         p->last_run = run;
         if (!p->n++)
             p->first = p->last;
@@ -353,9 +353,9 @@ WEFT_SUSPENDS static int write_runs(struct page *p, struct wj_writer *w, struct 
 
 int sv_chat_list(struct sv_exchange *x, struct upp_err *err)
 {
-    struct page      p;
+    struct page p;
     struct wj_writer w;
-    int              r = read_page(x, &p, err);
+    int r = read_page(x, &p, err);
     if (r < 0)
         return r;
     wj_writer_init(&w, &x->reply.body, err);

@@ -4,8 +4,7 @@
  * A completion is a segment of a run with the option SV_STORED. Which it is, its id says: chatcmpl- and the run, for
  * its second segment -2 after that. There is one when the segment is over: runs that work, or have failed, have none.
  */
-#ifndef SV_CHAT_STORED_H
-#define SV_CHAT_STORED_H
+#pragma once
 
 #include "server/doors/stored_run.h"
 
@@ -25,5 +24,3 @@ WEFT_SUSPENDS int sv_chat_delete(struct sv_exchange *x, struct upp_err *err);
 
 /* Of server/doors/chat/stored_messages.c. */
 WEFT_SUSPENDS int sv_chat_list_messages(struct sv_exchange *x, struct upp_err *err);
-
-#endif

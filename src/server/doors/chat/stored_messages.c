@@ -18,14 +18,14 @@ enum { BATCH = 64, MEDIA_MAX = 64 << 20, PARTS_MAX = 1 << 16 };
 
 struct list {
     struct sv_exchange *x;
-    struct wj_writer    w;
-    uint64_t            limit;
-    bool                up;
-    uint32_t            lo, hi;      /* positions that are left */
-    uint64_t            after;       /* key_of the message that the client has; UINT64_MAX: none */
-    uint64_t            first, last; /* keys of those that were written */
-    size_t              n;
-    bool                more;
+    struct wj_writer w;
+    uint64_t limit;
+    bool up;
+    uint32_t lo, hi;      /* positions that are left */
+    uint64_t after;       /* key_of the message that the client has; UINT64_MAX: none */
+    uint64_t first, last; /* keys of those that were written */
+    size_t n;
+    bool more;
 };
 
 /* A message's place in the list. */
@@ -37,7 +37,7 @@ static uint64_t key_of(uint32_t at, size_t part)
 static struct upp_str id_of(const struct list *l, uint64_t key)
 {
     struct upp_str of = l->x->params[0];
-    unsigned       at = (unsigned)(key >> 16), part = key & 0xffff;
+    unsigned at = (unsigned)(key >> 16), part = key & 0xffff;
     return part ? wb_arena_printf(&l->x->arena, "%.*s-%u.%u", UPP_FMT(of), at, part)
                 : wb_arena_printf(&l->x->arena, "%.*s-%u", UPP_FMT(of), at);
 }
@@ -45,7 +45,7 @@ static struct upp_str id_of(const struct list *l, uint64_t key)
 static bool parse_id(const struct list *l, struct upp_str id, uint64_t *ret)
 {
     struct upp_str of = l->x->params[0], rest = wb_str_sub(id, of.n + 1, SIZE_MAX), at;
-    uint64_t       n, part                    = 0;
+    uint64_t n, part = 0;
     if (!wb_str_starts(id, of) || id.n < of.n + 2 || id.p[of.n] != '-' || !wb_str_split(&rest, '.', &at))
         return false;
     if (!wb_str_u64(at, &n) || n >= UINT32_MAX || (rest.p && (!wb_str_u64(rest, &part) || part >= PARTS_MAX)))
@@ -54,17 +54,15 @@ static bool parse_id(const struct list *l, struct upp_str id, uint64_t *ret)
     return true;
 }
 
-/* ---- A message --------------------------------------------------------------------------------------------------- */
-
 static int put_media(struct wj_writer *w, const struct upp_part *p)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf url   = WB_BUF(MEDIA_MAX);
-    bool                                  image = p->kind == UPP_PART_IMAGE;
-    struct upp_str                        id, data;
-    bool                                  file = wm_part_file(p, &id);
-    bool                                  is   = p->media->source == UPP_SOURCE_URL;
-    int                                   r    = is ? 0 : wd_data_url(p->media, wd_media_type(p->media), &url, w->err);
-    data                                       = is ? p->media->data : wb_buf_str(&url);
+    WB_CLEANUP(wb_buf_done) struct wb_buf url = WB_BUF(MEDIA_MAX);
+    bool image = p->kind == UPP_PART_IMAGE;
+    struct upp_str id, data;
+    bool file = wm_part_file(p, &id);
+    bool is = p->media->source == UPP_SOURCE_URL;
+    int r = is ? 0 : wd_data_url(p->media, wd_media_type(p->media), &url, w->err);
+    data = is ? p->media->data : wb_buf_str(&url);
     wj_put_str(w, "type", image ? UPP_STR("image_url") : UPP_STR("file"));
     wj_put_open(w, image ? "image_url" : "file", '{');
     if (image)
@@ -92,10 +90,10 @@ static int put_part(struct wj_writer *w, const struct upp_part *p)
 /* The text, or null without one; content with more than text also as its parts. */
 static int put_content(struct wj_writer *w, const struct upp_message *m)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf text   = WB_BUF(MEDIA_MAX);
-    const struct upp_part                *p      = NULL;
-    bool                                  others = false;
-    int                                   r      = 0;
+    WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(MEDIA_MAX);
+    const struct upp_part *p = NULL;
+    bool others = false;
+    int r = 0;
     while ((p = upp_part_next(m, p, UPP_PARTS_CONTENT))) {
         others = others || p->media;
         wb_buf_add(&text, p->text);
@@ -135,8 +133,8 @@ static void put_calls(struct wj_writer *w, const struct upp_message *m)
 static int put_result(struct list *l, const struct upp_part *result)
 {
     struct upp_str text = result->text;
-    yyjson_val    *v    = NULL;
-    int            r    = text.n && text.p[0] == '"' ? wj_read(&l->x->arena, text, NULL, &v, l->w.err) : 0;
+    yyjson_val *v = NULL;
+    int r = text.n && text.p[0] == '"' ? wj_read(&l->x->arena, text, NULL, &v, l->w.err) : 0;
     if (r < 0)
         return r;
     wj_put_str(&l->w, "tool_call_id", result->id);
@@ -148,7 +146,7 @@ static int put_result(struct list *l, const struct upp_part *result)
 static int put_message(struct list *l, uint64_t key, const struct upp_message *m, const struct upp_part *result)
 {
     struct wj_writer *w = &l->w;
-    int               r = 0;
+    int r = 0;
     wj_write_open(w, '{');
     wj_put_str(w, "id", id_of(l, key));
     wj_put_str(w, "role",
@@ -167,8 +165,6 @@ static int put_message(struct list *l, uint64_t key, const struct upp_message *m
     return r;
 }
 
-/* ---- The list ---------------------------------------------------------------------------------------------------- */
-
 static int take(struct list *l, uint64_t key, const struct upp_message *m, const struct upp_part *result)
 {
     if (l->after != UINT64_MAX && (l->up ? key <= l->after : key >= l->after))
@@ -184,9 +180,9 @@ static int take(struct list *l, uint64_t key, const struct upp_message *m, const
 
 static int take_line(struct list *l, const struct wl_line *line, uint32_t at)
 {
-    const struct wm_entry    *e = &line->entry;
+    const struct wm_entry *e = &line->entry;
     const struct upp_message *m = &e->message;
-    int                       r = 0;
+    int r = 0;
     if (e->kind != WM_ENTRY_MESSAGE || e->audience != WM_AUDIENCE_ALL || wm_is_erased(e) || wm_is_prompt(e))
         return 0;
     if (m->role != UPP_ROLE_TOOL)
@@ -203,15 +199,15 @@ WEFT_SUSPENDS static int write_lines(struct list *l, const struct wl_path *path,
 {
     struct sv_exchange *x = l->x;
     while (l->lo < l->hi && !l->more) {
-        WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(256u << 20);
-        uint32_t                                  n   = WB_MIN(l->hi - l->lo, (uint32_t)BATCH);
-        uint32_t                                  end = l->up ? l->lo + n : l->hi;
-        struct wl_line                           *lines;
-        size_t                                    got;
+        WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(256u << 20);
+        uint32_t n = WB_MIN(l->hi - l->lo, (uint32_t)BATCH);
+        uint32_t end = l->up ? l->lo + n : l->hi;
+        struct wl_line *lines;
+        size_t got;
         int r = wl_path_tail(x->server->opts.store, &x->owner, path, end, n, &a, &lines, &got, err);
         for (size_t k = 0; r >= 0 && k < got && !l->more; k++) {
             size_t i = l->up ? k : got - 1 - k;
-            r        = take_line(l, &lines[i], end - n + (uint32_t)i);
+            r = take_line(l, &lines[i], end - n + (uint32_t)i);
         }
         if (r < 0)
             return r;
@@ -224,9 +220,9 @@ WEFT_SUSPENDS static int write_lines(struct list *l, const struct wl_path *path,
 static int read_page(struct list *l, const struct wl_path *path, struct upp_err *err)
 {
     struct upp_str after;
-    int            r = sv_chat_limit(l->x, &l->limit, &l->up, err);
-    l->hi            = path->length;
-    l->after         = UINT64_MAX;
+    int r = sv_chat_limit(l->x, &l->limit, &l->up, err);
+    l->hi = path->length;
+    l->after = UINT64_MAX;
     if (r >= 0)
         r = sv_query(l->x, UPP_STR("after"), &after, err);
     if (r <= 0)
@@ -243,9 +239,9 @@ static int read_page(struct list *l, const struct wl_path *path, struct upp_err 
 
 WEFT_SUSPENDS static int list_here(struct sv_exchange *x, struct upp_err *err)
 {
-    struct list    l = {.x = x};
+    struct list l = {.x = x};
     struct wl_path path;
-    int            r = sv_stored_context(x, x->work, &path, err);
+    int r = sv_stored_context(x, x->work, &path, err);
     if (r >= 0)
         r = read_page(&l, &path, err);
     if (r < 0)

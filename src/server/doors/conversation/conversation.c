@@ -1,4 +1,4 @@
-/* server/doors/conversation/conversation.c — see conversation.h. */
+/* server/doors/conversation/conversation.c — finds the thread that a chat request continues. */
 #include "server/doors/conversation/conversation.h"
 
 #include "dialects/responses/response.h"
@@ -22,9 +22,9 @@ static struct upp_str alias_of(struct sv_exchange *x, struct upp_str agent, cons
 
 struct answer {
     struct wb_buf text; /* as dialects/chat sends it */
-    uint64_t      node;
-    uint32_t      index; /* of its last entry */
-    bool          any;
+    uint64_t node;
+    uint32_t index; /* of its last entry */
+    bool any;
 };
 
 static int add_line(struct answer *a, const struct wl_line *line, struct wb_uuid run, struct upp_err *err)
@@ -32,8 +32,8 @@ static int add_line(struct answer *a, const struct wl_line *line, struct wb_uuid
     const struct wm_entry *e = &line->entry;
     if (!wb_uuid_eq(line->run, run))
         return 0;
-    a->any   = true;
-    a->node  = line->node;
+    a->any = true;
+    a->node = line->node;
     a->index = line->index;
     if (e->kind != WM_ENTRY_MESSAGE || e->audience != WM_AUDIENCE_ALL || e->message.role != UPP_ROLE_ASSISTANT)
         return 0;
@@ -41,7 +41,7 @@ static int add_line(struct answer *a, const struct wl_line *line, struct wb_uuid
     if (before)
         wb_buf_add(&a->text, UPP_STR("\n\n"));
     size_t begun = a->text.n;
-    int    r     = sv_chat_text(&a->text, &e->message, err);
+    int r = sv_chat_text(&a->text, &e->message, err);
     if (a->text.n == begun)
         a->text.n = before;
     return r;
@@ -52,11 +52,11 @@ WEFT_SUSPENDS static int read_answer(struct sv_exchange *x, const struct wl_thre
                                      struct answer *a, struct upp_err *err)
 {
     struct wl_store *s = x->server->opts.store;
-    struct wl_path   path;
-    struct wl_line  *lines;
-    size_t           n    = 0;
-    uint32_t         want = BATCH;
-    int              r    = wl_thread_path(s, &x->owner, t, &x->arena, &path, err);
+    struct wl_path path;
+    struct wl_line *lines;
+    size_t n = 0;
+    uint32_t want = BATCH;
+    int r = wl_thread_path(s, &x->owner, t, &x->arena, &path, err);
     for (bool found = false; r >= 0 && !found; want *= 4) {
         r = wl_path_tail(s, &x->owner, &path, path.length, want, &x->arena, &lines, &n, err);
         for (size_t i = 0; r >= 0 && i < n && !found; i++)
@@ -81,24 +81,24 @@ WEFT_SUSPENDS static int continue_after(struct sv_exchange *x, const struct sv_c
                                         const struct wm_run *run, struct sv_chat_place *place, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf given = WB_BUF(SV_MAX_BODY);
-    struct answer                         a     = {.text = WB_BUF(ANSWER_MAX)};
-    struct wl_thread                      from  = place->thread;
-    int                                   r     = m ? sv_chat_text(&given, &m->list.p[m->next - 1].message, err) : 0;
+    struct answer a = {.text = WB_BUF(ANSWER_MAX)};
+    struct wl_thread from = place->thread;
+    int r = m ? sv_chat_text(&given, &m->list.p[m->next - 1].message, err) : 0;
     if (r >= 0)
         r = read_answer(x, &from, run, &a, err);
     bool same = r >= 0 && (!m || (a.any && is_answer(m, wb_buf_str(&given), wb_buf_str(&a.text))));
     wb_buf_done(&a.text);
     if (r < 0 || !same)
         return r < 0 ? r : 0;
-    place->made   = sv_made_thread(x, run);
-    place->node   = a.any ? a.node : 0;
+    place->made = sv_made_thread(x, run);
+    place->node = a.any ? a.node : 0;
     place->length = a.index + 1;
     return 1;
 }
 
 int sv_chat_after(struct sv_exchange *x, const struct wm_run *run, struct sv_chat_place *ret, struct upp_err *err)
 {
-    *ret  = (struct sv_chat_place){.named = true};
+    *ret = (struct sv_chat_place){.named = true};
     int r = wl_get_thread(x->server->opts.store, &x->owner, run->thread, &x->arena, &ret->thread, err);
     if (r >= 0 && run->status == WM_WAITING)
         ret->waits = run->id;
@@ -129,15 +129,15 @@ static bool is_next(const struct wl_line *line)
 WEFT_SUSPENDS static int read_results(struct sv_exchange *x, const struct wl_line *calls, uint32_t end,
                                       const struct upp_message **ret, struct upp_err *err)
 {
-    struct wl_store *s    = x->server->opts.store;
-    bool             over = false;
-    int              r    = 0;
+    struct wl_store *s = x->server->opts.store;
+    bool over = false;
+    int r = 0;
     for (uint32_t from = calls->index + 1; r >= 0 && !over && from < end; from += BATCH) {
-        uint32_t        n_batch = WB_MIN(end - from, (uint32_t)BATCH);
-        struct wl_path  path;
+        uint32_t n_batch = WB_MIN(end - from, (uint32_t)BATCH);
+        struct wl_path path;
         struct wl_line *lines;
-        size_t          n = 0;
-        r                 = wl_path_open(s, &x->owner, calls->node, from + n_batch, &x->arena, &path, err);
+        size_t n = 0;
+        r = wl_path_open(s, &x->owner, calls->node, from + n_batch, &x->arena, &path, err);
         if (r >= 0)
             r = wl_path_tail(s, &x->owner, &path, path.length, n_batch, &x->arena, &lines, &n, err);
         for (size_t i = 0; r >= 0 && i < n && !over; i++) {
@@ -154,8 +154,8 @@ int sv_chat_after_call(struct sv_exchange *x, const struct wm_run *run, struct u
                        struct sv_chat_place *place, struct upp_err *err)
 {
     struct wl_line *line = wb_new(&x->arena, struct wl_line);
-    struct wb_uuid  entry;
-    uint32_t        part;
+    struct wb_uuid entry;
+    uint32_t part;
     if (!line)
         return wb_arena_check(&x->arena, err);
     if (!wm_status_ended(run->status) || !sv_call_entry(call, &entry, &part))
@@ -167,8 +167,8 @@ int sv_chat_after_call(struct sv_exchange *x, const struct wm_run *run, struct u
         return 0;
     if (place->node == line->node)
         r = read_results(x, line, place->length, &place->results, err);
-    place->calls  = &line->entry.message;
-    place->node   = line->node;
+    place->calls = &line->entry.message;
+    place->node = line->node;
     place->length = line->index + 1;
     return r < 0 ? r : 0;
 }
@@ -191,11 +191,11 @@ static bool waits_for_outputs(struct wb_arena *a, const struct wr_run_info *look
 
 int sv_chat_take_over(struct sv_exchange *x, struct upp_str call, struct sv_chat_place *place, struct upp_err *err)
 {
-    struct wl_store   *s    = x->server->opts.store;
-    struct wl_line    *line = wb_new(&x->arena, struct wl_line);
+    struct wl_store *s = x->server->opts.store;
+    struct wl_line *line = wb_new(&x->arena, struct wl_line);
     struct wr_run_info look;
-    struct wb_uuid     entry;
-    uint32_t           part;
+    struct wb_uuid entry;
+    uint32_t part;
     if (!line)
         return wb_arena_check(&x->arena, err);
     if (!sv_call_entry(call, &entry, &part))
@@ -210,11 +210,11 @@ int sv_chat_take_over(struct sv_exchange *x, struct upp_str call, struct sv_chat
     r = wr_is_unstored(s, &x->owner, place->thread.id, err);
     if (r != 0)
         return r < 0 ? r : 0;
-    place->ends   = place->waits;
-    place->waits  = (struct wb_uuid){{0}};
-    place->made   = sv_made_thread(x, &look.run);
-    place->calls  = &line->entry.message;
-    place->node   = line->node;
+    place->ends = place->waits;
+    place->waits = (struct wb_uuid){{0}};
+    place->made = sv_made_thread(x, &look.run);
+    place->calls = &line->entry.message;
+    place->node = line->node;
     place->length = line->index + 1;
     return 1;
 }
@@ -226,14 +226,14 @@ int sv_chat_add_results(struct wb_arena *a, const struct sv_chat_place *place, s
     if (!place->results || !to || to->role != UPP_ROLE_TOOL)
         return 0;
     struct upp_part *parts = wb_new_n(a, struct upp_part, to->n_parts + place->results->n_parts);
-    size_t           n     = to->n_parts;
+    size_t n = to->n_parts;
     if (!parts)
         return wb_arena_check(a, err);
     memcpy(parts, to->parts, n * sizeof *parts);
     for (const struct upp_part *p = NULL; (p = upp_part_next(place->results, p, UPP_PARTS_RESULTS));)
         if (!sv_chat_count(to, UPP_PARTS_RESULTS, p->id))
             parts[n++] = *p;
-    to->parts   = parts;
+    to->parts = parts;
     to->n_parts = n;
     return 0;
 }
@@ -243,11 +243,11 @@ int sv_chat_add_results(struct wb_arena *a, const struct sv_chat_place *place, s
 bool sv_call_entry(struct upp_str call, struct wb_uuid *entry, uint32_t *part)
 {
     struct wb_uuid u;
-    struct wm_id   id;
+    struct wm_id id;
     if (!wb_str_starts(call, UPP_STR("call_")) || !wb_uuid_parse(wb_str_sub(call, 5, SIZE_MAX), &u) ||
         !wm_id_parse(u, &id) || id.noun != WM_NOUN_PART)
         return false;
-    *part  = id.part;
+    *part = id.part;
     *entry = wm_id_within(u, WM_NOUN_ENTRY, 0);
     return true;
 }
@@ -256,13 +256,13 @@ bool sv_call_entry(struct upp_str call, struct wb_uuid *entry, uint32_t *part)
 WEFT_SUSPENDS static int is_of_run(struct sv_exchange *x, const struct wm_run *run, const char *digest,
                                    struct upp_err *err)
 {
-    yyjson_val    *v = NULL;
+    yyjson_val *v = NULL;
     struct wb_uuid id;
     if (run->options.n && wj_read(&x->arena, run->options, NULL, &v, NULL) >= 0 &&
         wb_str_eq(wj_text_at(v, SV_CONVERSATION), wb_cstr(digest)))
         return 1;
     struct upp_str name = alias_of(x, run->agent, digest);
-    int            r    = wb_arena_check(&x->arena, err);
+    int r = wb_arena_check(&x->arena, err);
     if (r >= 0)
         r = wl_get_alias(x->server->opts.store, &x->owner, WL_ALIAS_RUN, name, &id, err);
     return r == -UPP_ENOTFOUND ? 0 : r < 0 ? r : wb_uuid_eq(id, run->id);
@@ -273,8 +273,8 @@ WEFT_SUSPENDS static int get_caller(struct sv_exchange *x, struct wb_uuid entry,
                                     struct upp_err *err)
 {
     struct wl_store *s = x->server->opts.store;
-    struct wl_line   line;
-    int              r = wl_entry_find(s, &x->owner, entry, &x->arena, &line, err);
+    struct wl_line line;
+    int r = wl_entry_find(s, &x->owner, entry, &x->arena, &line, err);
     if (r >= 0)
         r = wl_get_run(s, &x->owner, line.run, &x->arena, ret, err);
     if (r >= 0 && !wb_uuid_eq(ret->root, ret->id))
@@ -286,11 +286,11 @@ WEFT_SUSPENDS static int get_caller(struct sv_exchange *x, struct wb_uuid entry,
 WEFT_SUSPENDS static int find_wait(struct sv_exchange *x, struct upp_str agent, const struct sv_chat_messages *m,
                                    struct upp_str call, bool approves, struct sv_chat_place *ret, struct upp_err *err)
 {
-    struct wb_uuid   entry;
+    struct wb_uuid entry;
     struct wl_thread t;
-    struct wm_run    run;
-    uint32_t         part;
-    int              r = sv_call_entry(call, &entry, &part) ? get_caller(x, entry, &run, err) : -UPP_ENOTFOUND;
+    struct wm_run run;
+    uint32_t part;
+    int r = sv_call_entry(call, &entry, &part) ? get_caller(x, entry, &run, err) : -UPP_ENOTFOUND;
     if (r >= 0 && (run.status != WM_WAITING || !wb_str_eq(run.agent, agent)))
         return 0;
     if (r >= 0)
@@ -320,17 +320,17 @@ static struct upp_str first_answer(const struct sv_chat_messages *m, const struc
 int sv_chat_find(struct sv_exchange *x, struct upp_str agent, const struct sv_chat_messages *m,
                  const struct sv_answers *answers, struct sv_chat_place *ret, struct upp_err *err)
 {
-    struct wl_store *s    = x->server->opts.store;
-    struct upp_str   call = first_answer(m, answers);
-    struct upp_str   name;
-    struct wb_uuid   id;
-    struct wm_run    run;
-    *ret  = (struct sv_chat_place){0};
+    struct wl_store *s = x->server->opts.store;
+    struct upp_str call = first_answer(m, answers);
+    struct upp_str name;
+    struct wb_uuid id;
+    struct wm_run run;
+    *ret = (struct sv_chat_place){0};
     int r = call.n ? find_wait(x, agent, m, call, answers && answers->n, ret, err) : 0;
     if (r != 0 || !m->next || begins_with_results(m)) /* in a thread whose calls do not wait they have results */
         return r < 0 ? r : 0;
     name = alias_of(x, agent, m->before);
-    r    = wb_arena_check(&x->arena, err);
+    r = wb_arena_check(&x->arena, err);
     if (r >= 0)
         r = wl_get_alias(s, &x->owner, WL_ALIAS_RUN, name, &id, err);
     if (r >= 0)
@@ -351,7 +351,7 @@ int sv_chat_find(struct sv_exchange *x, struct upp_str agent, const struct sv_ch
 int sv_chat_unstored(struct sv_exchange *x, struct sv_chat_place *place, struct sv_start *s, struct upp_err *err)
 {
     static const struct wb_uuid none;
-    struct wl_store            *store = x->server->opts.store;
+    struct wl_store *store = x->server->opts.store;
     int r = wb_uuid_eq(place->waits, none) ? 0 : wr_is_unstored(store, &x->owner, place->thread.id, err);
     if (r != 0)
         return r < 0 ? r : 0;
@@ -391,12 +391,12 @@ WEFT_SUSPENDS static int begin_anew(struct sv_exchange *x, const struct sv_chat_
     if (!m->list.n || s->unstored)
         return upp_fail(err, UPP_EINVALID,
                         m->list.n ? "the calls are not open any more" : "there is nothing to answer");
-    s->thread      = (struct wl_thread){0};
-    s->new_thread  = true;
+    s->thread = (struct wl_thread){0};
+    s->new_thread = true;
     s->made_thread = true;
     s->thread_opts = (struct wl_thread_opts){.size = sizeof s->thread_opts};
-    s->answers     = (struct sv_answers){0};
-    s->messages    = m->list;
+    s->answers = (struct sv_answers){0};
+    s->messages = m->list;
     return sv_start_run(x, s, run, err);
 }
 
@@ -452,27 +452,27 @@ int sv_chat_start(struct sv_exchange *x, const struct sv_chat_place *place, cons
     if (m->list.n)
         s->run.alias = alias_of(x, s->run.agent, m->all);
     s->run.alias_moves = true;
-    s->calls_by_id     = true;
-    s->conversation    = place->named ? NULL : m->all;
-    int r              = wb_arena_check(&x->arena, err);
+    s->calls_by_id = true;
+    s->conversation = place->named ? NULL : m->all;
+    int r = wb_arena_check(&x->arena, err);
     if (r < 0)
         return r;
     if (!wb_uuid_eq(place->waits, (struct wb_uuid){{0}}))
         return answer_wait(x, place, m, s, from, run, err);
-    s->run.node   = place->node;
+    s->run.node = place->node;
     s->run.length = place->length;
-    s->run.ends   = place->ends;
-    s->run.forks  = place->node != 0 && wb_uuid_eq(place->ends, (struct wb_uuid){{0}});
+    s->run.ends = place->ends;
+    s->run.forks = place->node != 0 && wb_uuid_eq(place->ends, (struct wb_uuid){{0}});
     return sv_start_run(x, s, run, err);
 }
 
 int sv_chat_recall(struct sv_exchange *x, struct upp_str agent, const struct sv_chat_messages *m, struct wm_run *ret,
                    struct upp_err *err)
 {
-    struct wl_store *s    = x->server->opts.store;
-    struct upp_str   name = alias_of(x, agent, m->all);
-    struct wb_uuid   id;
-    int              r = wb_arena_check(&x->arena, err);
+    struct wl_store *s = x->server->opts.store;
+    struct upp_str name = alias_of(x, agent, m->all);
+    struct wb_uuid id;
+    int r = wb_arena_check(&x->arena, err);
     if (r >= 0)
         r = wl_get_alias(s, &x->owner, WL_ALIAS_RUN, name, &id, err);
     return r < 0 ? r : wl_get_run(s, &x->owner, id, &x->arena, ret, err);

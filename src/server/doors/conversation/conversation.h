@@ -9,19 +9,18 @@
  * positions in the log (WR_CALL_IDS): each leads to its run, which must have begun, or gone on, with the messages of
  * the request.
  */
-#ifndef SV_CONVERSATION_H
-#define SV_CONVERSATION_H
+#pragma once
 
 #include "server/doors/conversation/messages.h"
 
 struct sv_chat_place {
     struct wl_thread thread; /* id all zero: none, it is a new conversation */
-    struct wb_uuid   waits;  /* the run that waits for the results in the request; all zero: none */
-    bool             made;   /* the thread was made for the run before (SV_MADE_THREAD) */
-    uint64_t         node; /* what follows belongs here in its tree, on a fork if the thread ends elsewhere or is ... */
-    uint32_t         length; /* ... busy (wr_start.forks); node 0: at the thread's end */
-    struct wb_uuid   ends;   /* the run that waited there, and ends as another agent goes on; all zero: none */
-    bool             named;  /* the request has its id: what does not fit there is refused, never a new thread */
+    struct wb_uuid waits;    /* the run that waits for the results in the request; all zero: none */
+    bool made;               /* the thread was made for the run before (SV_MADE_THREAD) */
+    uint64_t node;       /* what follows belongs here in its tree, on a fork if the thread ends elsewhere or is ... */
+    uint32_t length;     /* ... busy (wr_start.forks); node 0: at the thread's end */
+    struct wb_uuid ends; /* the run that waited there, and ends as another agent goes on; all zero: none */
+    bool named;          /* the request has its id: what does not fit there is refused, never a new thread */
     const struct upp_message *calls; /* the place is right after them: they do not wait any more, and the request ... */
     const struct upp_message *results; /* ... has results for them; those that the log has; NULL: none */
 };
@@ -73,5 +72,3 @@ WEFT_SUSPENDS int sv_chat_start(struct sv_exchange *x, const struct sv_chat_plac
 /* The run of an earlier request with the same messages: the one that left the alias. -UPP_ENOTFOUND. */
 WEFT_SUSPENDS int sv_chat_recall(struct sv_exchange *x, struct upp_str agent, const struct sv_chat_messages *m,
                                  struct wm_run *ret, struct upp_err *err) UPP_MUST_CHECK;
-
-#endif

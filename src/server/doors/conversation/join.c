@@ -1,4 +1,4 @@
-/* server/doors/conversation/join.c — see join.h. */
+/* server/doors/conversation/join.c — finds the run of a request that was sent before, and joins it. */
 #include "server/doors/conversation/join.h"
 
 #include "base/clock.h"
@@ -10,24 +10,24 @@ enum { RECENT_MS = 60000 }; /* a client that repeats itself does so at once, or 
 
 bool sv_join_repeated(const struct sv_exchange *x)
 {
-    size_t         n;
-    uint64_t       count = 0;
-    struct upp_str text  = sv_http_header(x->request, UPP_STR("x-stainless-retry-count"), &n);
+    size_t n;
+    uint64_t count = 0;
+    struct upp_str text = sv_http_header(x->request, UPP_STR("x-stainless-retry-count"), &n);
     return n == 1 && wb_str_u64(text, &count) && count > 0;
 }
 
 int sv_join_key(struct sv_exchange *x, const struct wr_start *start, struct sv_joining *ret, struct upp_err *err)
 {
     struct wl_store *s = x->server->opts.store;
-    struct wl_key    used;
-    *ret  = (struct sv_joining){0};
+    struct wl_key used;
+    *ret = (struct sv_joining){0};
     int r = start->key.n ? wl_get_key(s, &x->owner, start->route, start->key, &used, err) : -UPP_ENOTFOUND;
     if (r < 0)
         return r == -UPP_ENOTFOUND ? 0 : r;
     if (memcmp(used.body, start->body, sizeof used.body) != 0)
         return upp_fail(err, UPP_EREFUSED, "the idempotency key was used with another request");
     ret->started_ms = used.created_ms;
-    r               = wl_get_run(s, &x->owner, used.object, &x->arena, &ret->run, err);
+    r = wl_get_run(s, &x->owner, used.object, &x->arena, &ret->run, err);
     return r == -UPP_ENOTFOUND ? 0 : r < 0 ? r : 1;
 }
 
@@ -52,7 +52,7 @@ int sv_join_messages(struct sv_exchange *x, struct upp_str agent, const struct s
 /* The waits before an event of the run. */
 struct waits {
     struct wr_from last, before; /* the last one, and the one before it */
-    bool           now;          /* the last event is one */
+    bool now;                    /* the last event is one */
 };
 
 static void pass(struct waits *w, const struct wm_event *ev)
@@ -61,15 +61,15 @@ static void pass(struct waits *w, const struct wm_event *ev)
     if (!w->now)
         return;
     w->before = w->last;
-    w->last   = (struct wr_from){ev->from->epoch, ev->number, 0};
+    w->last = (struct wr_from){ev->from->epoch, ev->number, 0};
 }
 
 int sv_join_from(struct sv_exchange *x, const struct sv_joining *j, struct sv_run_stream *ret, struct upp_err *err)
 {
     struct wr_reader *reader = NULL;
-    struct waits      waits  = {0};
-    struct wm_event   ev;
-    ret->from    = (struct wr_from){0};
+    struct waits waits = {0};
+    struct wm_event ev;
+    ret->from = (struct wr_from){0};
     ret->segment = j->started_ms != 0;
     if (!j->results && j->started_ms <= j->run.created_ms)
         return 0; /* it is the request that began the run: nothing is read to find that */
@@ -95,7 +95,7 @@ int sv_join_other(struct sv_exchange *x, const struct wr_start *start, struct wb
                   sv_handler *answer, struct upp_err *err)
 {
     struct sv_joining keyed;
-    int               r = sv_join_key(x, start, &keyed, err);
+    int r = sv_join_key(x, start, &keyed, err);
     if (r < 0)
         return r;
     if (r > 0)

@@ -4,8 +4,7 @@
  * the client says that it repeats itself: the same question twice may as well be meant, by one who wants two answers.
  * OpenAI's clients say it with x-stainless-retry-count. Results of tools say it themselves: they are for one run.
  */
-#ifndef SV_CONVERSATION_JOIN_H
-#define SV_CONVERSATION_JOIN_H
+#pragma once
 
 #include "server/doors/conversation/messages.h"
 #include "server/doors/run_stream.h"
@@ -13,8 +12,8 @@
 /* A run that is to be joined, on the loop where it is at home. */
 struct sv_joining {
     struct wm_run run;
-    bool          results;    /* the request continued the run with results: its answer begins there */
-    int64_t       started_ms; /* when the request started or answered the run, with a key; 0: not told */
+    bool results;       /* the request continued the run with results: its answer begins there */
+    int64_t started_ms; /* when the request started or answered the run, with a key; 0: not told */
 };
 
 /* Does the client say that it has sent the request before? */
@@ -45,5 +44,3 @@ WEFT_SUSPENDS int sv_join_other(struct sv_exchange *x, const struct wr_start *st
 /* After a request: one that failed because the same one was first, with its key, joins that. Otherwise `r`. */
 WEFT_SUSPENDS int sv_join_failed(struct sv_exchange *x, int r, const struct wr_start *start, struct sv_joining *j,
                                  sv_handler *answer, struct upp_err *err) UPP_MUST_CHECK;
-
-#endif

@@ -1,4 +1,4 @@
-/* server/doors/conversation/messages.c — see messages.h. */
+/* server/doors/conversation/messages.c — reads the messages of a chat request. */
 #include "server/doors/conversation/messages.h"
 
 #include <openssl/evp.h>
@@ -12,10 +12,10 @@
 /* Every call of the last assistant message has its result: providers refuse a conversation in which one has none. */
 static int check_results(struct sv_chat_building *rd, yyjson_val *at, struct upp_err *err)
 {
-    const struct sv_entries  *list = &rd->to->list;
-    size_t                    n    = rd->to->next;
-    const struct upp_message *of   = n ? &list->p[n - 1].message : NULL;
-    const struct upp_message *has  = n < list->n ? &list->p[n].message : NULL;
+    const struct sv_entries *list = &rd->to->list;
+    size_t n = rd->to->next;
+    const struct upp_message *of = n ? &list->p[n - 1].message : NULL;
+    const struct upp_message *has = n < list->n ? &list->p[n].message : NULL;
     for (const struct upp_part *call = NULL; of && (call = upp_part_next(of, call, UPP_PARTS_CALLS));) {
         bool found = false;
         for (const struct upp_part *p = NULL; has && (p = upp_part_next(has, p, UPP_PARTS_RESULTS));)
@@ -39,7 +39,7 @@ int sv_chat_result(struct wb_arena *a, struct upp_str call, struct upp_str text,
                    struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf json = WB_BUF(SV_MAX_BODY * 6);
-    struct wj_writer                      w;
+    struct wj_writer w;
     wj_writer_init(&w, &json, err);
     wj_write_str(&w, text);
     *ret = (struct upp_part){.kind = UPP_PART_RESULT, .id = call};
@@ -58,8 +58,8 @@ static void digest_message(struct wb_buf *out, const struct upp_message *m)
 {
     wb_buf_addf(out, "%u:%zu;", m->role, m->n_parts);
     for (size_t i = 0; i < m->n_parts; i++) {
-        const struct upp_part *p    = &m->parts[i];
-        struct upp_str         data = p->media ? p->media->data : p->text;
+        const struct upp_part *p = &m->parts[i];
+        struct upp_str data = p->media ? p->media->data : p->text;
         wb_buf_addf(out, "%u,%zu,%zu,%zu;", p->kind, p->id.n, p->name.n, data.n);
         wb_buf_add(out, p->id);
         wb_buf_add(out, p->name);
@@ -71,7 +71,7 @@ static void digest_message(struct wb_buf *out, const struct upp_message *m)
 static int name_of(struct sv_chat_building *rd, size_t length, char out[SV_CHAT_DIGEST + 1], struct upp_err *err)
 {
     unsigned char hash[32];
-    unsigned      n = sizeof hash;
+    unsigned n = sizeof hash;
     if (wb_buf_check(&rd->digested, err) < 0)
         return -UPP_ENOMEM;
     if (EVP_Digest(rd->digested.p ? rd->digested.p : "", length, hash, &n, EVP_sha256(), NULL) != 1)
@@ -98,13 +98,13 @@ static int join(struct sv_chat_building *rd, struct upp_message *to, const struc
 /* The message whose results come next, and those that it has already; NULL: none. */
 static const struct upp_message *calls_before(const struct sv_chat_building *rd, const struct upp_message **results)
 {
-    const struct sv_entries  *list = &rd->to->list;
-    size_t                    n    = list->n;
+    const struct sv_entries *list = &rd->to->list;
+    size_t n = list->n;
     const struct upp_message *last = n ? &list->p[n - 1].message : NULL;
-    *results                       = NULL;
+    *results = NULL;
     if (last && last->role == UPP_ROLE_TOOL) {
         *results = last;
-        last     = --n ? &list->p[n - 1].message : NULL;
+        last = --n ? &list->p[n - 1].message : NULL;
     }
     if (!n)
         return rd->calls;
@@ -117,8 +117,8 @@ static int name_results(struct sv_chat_building *rd, yyjson_val *at, struct upp_
 {
     const struct upp_message *results, *calls = calls_before(rd, &results);
     for (size_t i = 0; i < n; i++) {
-        struct upp_str         id   = parts[i].id;
-        yyjson_val            *from = sv_member(at, UPP_STR("tool_call_id"));
+        struct upp_str id = parts[i].id;
+        yyjson_val *from = sv_member(at, UPP_STR("tool_call_id"));
         const struct upp_part *call = NULL;
         while (calls && (call = upp_part_next(calls, call, UPP_PARTS_CALLS)) && !wb_str_eq(call->id, id))
             ;
@@ -135,9 +135,9 @@ static int name_results(struct sv_chat_building *rd, yyjson_val *at, struct upp_
 int sv_chat_push(struct sv_chat_building *rd, yyjson_val *at, uint8_t role, struct upp_part *parts, size_t n,
                  struct upp_err *err)
 {
-    struct sv_entries  *list = &rd->to->list;
+    struct sv_entries *list = &rd->to->list;
     struct upp_message *last = list->n ? &list->p[list->n - 1].message : NULL;
-    int                 r    = role == UPP_ROLE_TOOL ? name_results(rd, at, parts, n, err) : 0;
+    int r = role == UPP_ROLE_TOOL ? name_results(rd, at, parts, n, err) : 0;
     if (r < 0)
         return r;
     struct upp_message message = {.role = role, .time_ms = wb_wall_ms(), .parts = parts, .n_parts = n};
@@ -146,8 +146,8 @@ int sv_chat_push(struct sv_chat_building *rd, yyjson_val *at, uint8_t role, stru
         return join(rd, last, parts, n, err);
     }
     if (role == UPP_ROLE_ASSISTANT) {
-        r            = check_results(rd, at, err);
-        rd->before   = rd->digested.n;
+        r = check_results(rd, at, err);
+        rd->before = rd->digested.n;
         rd->to->next = list->n + 1;
     }
     if (r >= 0 && list->n == rd->max)
@@ -163,21 +163,21 @@ int sv_chat_push(struct sv_chat_building *rd, yyjson_val *at, uint8_t role, stru
 int sv_chat_push_system(struct sv_chat_building *rd, yyjson_val *at, const struct upp_message *m, struct upp_err *err)
 {
     struct upp_message taken = *m;
-    int                r     = sv_system_take(rd->body, at, rd->agent, &rd->x->arena, &taken, &rd->system, err);
+    int r = sv_system_take(rd->body, at, rd->agent, &rd->x->arena, &taken, &rd->system, err);
     return r <= 0 ? r : sv_chat_push(rd, at, taken.role, taken.parts, taken.n_parts, err);
 }
 
 int sv_chat_begin(struct sv_chat_building *rd, struct sv_exchange *x, const struct sv_body *body,
                   const struct wr_agent_def *agent, size_t max, struct sv_chat_messages *to, struct upp_err *err)
 {
-    *to        = (struct sv_chat_messages){0};
-    *rd        = (struct sv_chat_building){.x        = x,
-                                           .body     = body,
-                                           .agent    = agent,
-                                           .to       = to,
-                                           .max      = max,
-                                           .system   = SV_SYSTEM,
-                                           .digested = WB_BUF(SV_MAX_BODY * 2)};
+    *to = (struct sv_chat_messages){0};
+    *rd = (struct sv_chat_building){.x = x,
+                                    .body = body,
+                                    .agent = agent,
+                                    .to = to,
+                                    .max = max,
+                                    .system = SV_SYSTEM,
+                                    .digested = WB_BUF(SV_MAX_BODY * 2)};
     to->list.p = wb_new_n(&x->arena, struct wm_entry, max);
     return to->list.p ? 0 : wb_arena_check(&x->arena, err);
 }
@@ -188,7 +188,7 @@ int sv_chat_end(struct sv_chat_building *rd, yyjson_val *at, struct upp_err *err
     if (r < 0)
         return r;
     rd->to->system = rd->system.first;
-    r              = sv_system_text(&rd->x->arena, &rd->system, &rd->to->instructions, err);
+    r = sv_system_text(&rd->x->arena, &rd->system, &rd->to->instructions, err);
     if (r >= 0 && rd->to->next)
         r = name_of(rd, rd->before, rd->to->before, err);
     return r < 0 ? r : name_of(rd, rd->digested.n, rd->to->all, err);
@@ -204,7 +204,7 @@ int sv_chat_answers(struct sv_exchange *x, const struct sv_chat_messages *m, str
                     struct upp_err *err)
 {
     const struct upp_message *results = m->next < m->list.n ? &m->list.p[m->next].message : NULL;
-    *ret                              = (struct sv_answers){0};
+    *ret = (struct sv_answers){0};
     if (m->list.n - m->next != 1 || results->role != UPP_ROLE_TOOL)
         return 0;
     ret->p = wb_new_n(&x->arena, struct wr_answer, results->n_parts);

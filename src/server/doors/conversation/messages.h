@@ -5,8 +5,7 @@
  * which nobody else can know. System messages are the system prompt of a gateway, and refused or marked by any other
  * agent.
  */
-#ifndef SV_CONVERSATION_MESSAGES_H
-#define SV_CONVERSATION_MESSAGES_H
+#pragma once
 
 #include "run/engine.h"
 #include "server/doors/start.h"
@@ -15,14 +14,14 @@
 
 enum {
     SV_CHAT_DIGEST = 64, /* hex digits of a SHA-256 */
-    SV_CHAT_MAX    = 4096,
+    SV_CHAT_MAX = 4096,
 };
 
 struct sv_chat_messages {
-    struct sv_entries list;         /* without system messages */
-    size_t            next;         /* index of the first one after the last assistant message: what is new */
-    struct upp_str    instructions; /* the texts of all system messages, for a gateway; empty: none */
-    yyjson_val       *system;       /* the first of them; NULL: none */
+    struct sv_entries list;      /* without system messages */
+    size_t next;                 /* index of the first one after the last assistant message: what is new */
+    struct upp_str instructions; /* the texts of all system messages, for a gateway; empty: none */
+    yyjson_val *system;          /* the first of them; NULL: none */
 
     /* Names of the conversation before the last assistant message, and of all of it. */
     char before[SV_CHAT_DIGEST + 1], all[SV_CHAT_DIGEST + 1];
@@ -30,20 +29,20 @@ struct sv_chat_messages {
 
 /* Building one: a message at a time, in order. */
 struct sv_chat_building {
-    struct sv_exchange        *x;
-    const struct sv_body      *body;
+    struct sv_exchange *x;
+    const struct sv_body *body;
     const struct wr_agent_def *agent; /* that takes system messages, or refuses them; NULL: none */
-    const struct upp_message  *calls; /* the message before all: the first ones may be results of it; NULL: none */
-    struct sv_chat_messages   *to;
-    size_t                     max;
-    struct sv_system           system;
-    struct wb_buf              digested; /* the conversation so far, in one spelling */
-    size_t                     before;   /* how much of it is before the last assistant message */
+    const struct upp_message *calls;  /* the message before all: the first ones may be results of it; NULL: none */
+    struct sv_chat_messages *to;
+    size_t max;
+    struct sv_system system;
+    struct wb_buf digested; /* the conversation so far, in one spelling */
+    size_t before;          /* how much of it is before the last assistant message */
 };
 
-int  sv_chat_begin(struct sv_chat_building *b, struct sv_exchange *x, const struct sv_body *body,
-                   const struct wr_agent_def *agent, size_t max, struct sv_chat_messages *to,
-                   struct upp_err *err) UPP_MUST_CHECK;
+int sv_chat_begin(struct sv_chat_building *b, struct sv_exchange *x, const struct sv_body *body,
+                  const struct wr_agent_def *agent, size_t max, struct sv_chat_messages *to,
+                  struct upp_err *err) UPP_MUST_CHECK;
 void sv_chat_done(struct sv_chat_building *b);
 
 /* Adds a message that `at` describes. Results of one round become one message, and so do calls right after the message
@@ -68,5 +67,3 @@ int sv_chat_text(struct wb_buf *out, const struct upp_message *m, struct upp_err
 /* The new messages as answers to open calls, if they are results of tools. 1; 0: they are not. */
 int sv_chat_answers(struct sv_exchange *x, const struct sv_chat_messages *m, struct sv_answers *ret,
                     struct upp_err *err) UPP_MUST_CHECK;
-
-#endif

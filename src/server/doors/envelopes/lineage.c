@@ -35,8 +35,8 @@ static const struct form forms[] = {{"json", NULL, write_json},
 static int read_form(struct sv_exchange *x, const struct form **ret, struct upp_err *err)
 {
     struct upp_str text;
-    int            r = sv_query(x, UPP_STR("as"), &text, err);
-    *ret             = &forms[0];
+    int r = sv_query(x, UPP_STR("as"), &text, err);
+    *ret = &forms[0];
     if (r <= 0)
         return r;
     for (size_t i = 0; i < WB_LEN(forms); i++)
@@ -50,8 +50,8 @@ static int read_form(struct sv_exchange *x, const struct form **ret, struct upp_
 static int read_which(struct sv_exchange *x, unsigned *ret, struct upp_err *err)
 {
     struct upp_str text;
-    int            r = sv_query(x, UPP_STR("which"), &text, err);
-    *ret             = WE_ANCESTORS | WE_DESCENDANTS;
+    int r = sv_query(x, UPP_STR("which"), &text, err);
+    *ret = WE_ANCESTORS | WE_DESCENDANTS;
     if (r <= 0 || wb_str_eq(text, UPP_STR("all")))
         return WB_MIN(r, 0);
     *ret = wb_str_eq(text, UPP_STR("ancestors"))     ? WE_ANCESTORS
@@ -69,11 +69,11 @@ static int add(void *arg, yyjson_val *envelope, struct upp_err *err)
 int sv_get_lineage(struct sv_exchange *x, struct upp_err *err)
 {
     WB_CLEANUP(we_lineage_freep) struct we_lineage *l = NULL;
-    const struct form                              *form;
-    struct we_lineage_view                          view;
-    struct wl_thread                                t;
-    unsigned                                        which;
-    int                                             r = read_form(x, &form, err);
+    const struct form *form;
+    struct we_lineage_view view;
+    struct wl_thread t;
+    unsigned which;
+    int r = read_form(x, &form, err);
     if (r >= 0)
         r = read_which(x, &which, err);
     if (r >= 0)
@@ -93,7 +93,7 @@ int sv_get_lineage(struct sv_exchange *x, struct upp_err *err)
     if (r >= 0)
         r = form->write(&view, &x->arena, &x->reply.body, err);
     x->reply.status = 200;
-    x->reply.type   = form->type;
+    x->reply.type = form->type;
     if (form->type) /* a picture that is opened by itself runs nothing */
         sv_reply_header(&x->reply, "Content-Security-Policy", UPP_STR("sandbox; default-src 'none'"));
     return r;

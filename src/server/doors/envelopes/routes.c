@@ -1,4 +1,4 @@
-/* server/doors/envelopes/routes.c — see routes.h: an envelope comes in, and what is answered. */
+/* server/doors/envelopes/routes.c — takes an envelope in, and answers with the reply or with the whole exchange. */
 #include "server/doors/envelopes/routes.h"
 
 #include "base/clock.h"
@@ -32,26 +32,25 @@ int sv_envelope_read(struct sv_exchange *x, struct upp_str text, struct wd_probl
                   : we_read(&x->arena, text, problems, ret, err);
 }
 
-/* ---- Errors --------------------------------------------------------------------------------------------------------
- */
+/* ---- Errors ---------------------------------------------------------------------------------- */
 
 static struct upp_str new_id(struct wb_arena *a)
 {
     struct wb_uuid id;
-    char           text[WB_UUID_TEXT + 1];
+    char text[WB_UUID_TEXT + 1];
     return wb_uuid_new(&id, NULL) < 0 ? UPP_STR("error") : wb_arena_dup(a, wb_uuid_text(id, text));
 }
 
 /* The form of the door's errors: an envelope. */
 static void write_error(const struct sv_exchange *x, const struct sv_error *e, struct wb_buf *out)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena a     = WB_ARENA(1u << 20);
-    struct upp_str                            ret   = {0};
-    struct we_error                           error = {.code      = e->code ? e->code : e->type,
-                                                       .text      = e->message,
-                                                       .retryable = e->status == 429 || e->status >= 500,
-                                                       .id        = new_id(&a),
-                                                       .now_ms    = wb_wall_ms()};
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
+    struct upp_str ret = {0};
+    struct we_error error = {.code = e->code ? e->code : e->type,
+                             .text = e->message,
+                             .retryable = e->status == 429 || e->status >= 500,
+                             .id = new_id(&a),
+                             .now_ms = wb_wall_ms()};
     (void)x;
     if (we_write_error(&a, &error, &ret, NULL) >= 0)
         wb_buf_add(out, ret);
@@ -62,15 +61,15 @@ static int refuse(struct sv_exchange *x, const struct we_envelope *request, cons
                   const struct wd_problems *problems, struct upp_err *err)
 {
     const struct we_router *router = sv_router(x);
-    struct we_error         error  = {.request  = request,
-                                      .code     = code,
-                                      .text     = text,
-                                      .problems = problems,
-                                      .direct   = router && router->opts.limits->direct_parents,
-                                      .id       = new_id(&x->arena),
-                                      .now_ms   = wb_wall_ms()};
-    struct upp_str          body;
-    int                     r = we_write_error(&x->arena, &error, &body, err);
+    struct we_error error = {.request = request,
+                             .code = code,
+                             .text = text,
+                             .problems = problems,
+                             .direct = router && router->opts.limits->direct_parents,
+                             .id = new_id(&x->arena),
+                             .now_ms = wb_wall_ms()};
+    struct upp_str body;
+    int r = we_write_error(&x->arena, &error, &body, err);
     if (r < 0)
         return r;
     x->reply.status = 400;
@@ -78,16 +77,15 @@ static int refuse(struct sv_exchange *x, const struct we_envelope *request, cons
     return wb_buf_check(&x->reply.body, err);
 }
 
-/* ---- Handshakes ----------------------------------------------------------------------------------------------------
- */
+/* ---- Handshakes ------------------------------------------------------------------------------ */
 
 static int answer_handshake(struct sv_exchange *x, const struct we_envelope *request, struct upp_err *err)
 {
     const struct we_router *router = sv_router(x);
-    struct we_announcement  h      = {.max_tokens = router ? router->opts.announce : 0, .now_ms = wb_wall_ms()};
-    struct upp_str          body;
-    int                     r = 0;
-    h.trace.id                = new_id(&x->arena);
+    struct we_announcement h = {.max_tokens = router ? router->opts.announce : 0, .now_ms = wb_wall_ms()};
+    struct upp_str body;
+    int r = 0;
+    h.trace.id = new_id(&x->arena);
     if (request && request->id.n)
         r = we_chain(&x->arena, request, router && router->opts.limits->direct_parents, &h.trace.parents,
                      &h.trace.n_parents, err);
@@ -115,22 +113,21 @@ WEFT_SUSPENDS static int take_handshake(struct sv_exchange *x, const struct we_e
     return r < 0 ? r : answer_handshake(x, e, err);
 }
 
-/* ---- Reading -------------------------------------------------------------------------------------------------------
- */
+/* ---- Reading --------------------------------------------------------------------------------- */
 
 struct request {
-    struct we_envelope   envelope;
-    struct upp_str       text; /* of the envelope, with an id */
-    struct upp_str       digest;
-    struct sv_start      start;
-    struct wm_entry      entry;
-    struct upp_part      part;
+    struct we_envelope envelope;
+    struct upp_str text; /* of the envelope, with an id */
+    struct upp_str digest;
+    struct sv_start start;
+    struct wm_entry entry;
+    struct upp_part part;
     struct sv_run_stream stream;
-    struct wb_uuid       run;
-    unsigned char        hash[32]; /* of the body, with an Idempotency-Key */
-    bool                 streams;
-    bool                 other; /* an earlier envelope with this id had other bytes */
-    bool                 taken; /* somebody else was first */
+    struct wb_uuid run;
+    unsigned char hash[32]; /* of the body, with an Idempotency-Key */
+    bool streams;
+    bool other; /* an earlier envelope with this id had other bytes */
+    bool taken; /* somebody else was first */
 };
 
 static bool accepts_stream(const struct sv_exchange *x)
@@ -143,7 +140,7 @@ WEFT_SUSPENDS static int read_stream(struct sv_exchange *x, struct request *q, s
 {
     struct we_peer peer;
     struct upp_str text;
-    int            r = sv_run_stream_read(x, NULL, &q->stream, err);
+    int r = sv_run_stream_read(x, NULL, &q->stream, err);
     if (r >= 0)
         r = sv_run_stream_from(x, &q->stream, err);
     if (r >= 0)
@@ -166,7 +163,7 @@ WEFT_SUSPENDS static int find_thread(struct sv_exchange *x, const struct we_enve
                                      struct upp_err *err)
 {
     size_t n = yyjson_arr_size(e->parents);
-    *ret     = (struct wl_thread){0};
+    *ret = (struct wl_thread){0};
     for (size_t i = n, tries = 0; i-- > 0 && tries < PARENTS; tries++) {
         int r = sv_envelope_thread(x, wj_text_of(yyjson_arr_get(e->parents, i)), tries == 0, ret, err);
         if (r != -UPP_ENOTFOUND)
@@ -180,14 +177,14 @@ WEFT_SUSPENDS static int find_thread(struct sv_exchange *x, const struct we_enve
 static int set_id(struct sv_exchange *x, struct request *q, struct upp_err *err)
 {
     struct we_envelope *e = &q->envelope;
-    q->text               = e->json;
+    q->text = e->json;
     if (e->id.n > WE_MAX_ID)
         return upp_fail(err, UPP_EINVALID, "trace.id has %zu bytes, at most %d are allowed", e->id.n, WE_MAX_ID);
     if (e->id.n)
         return 0;
     struct wb_uuid id;
-    char           text[WB_UUID_TEXT + 1];
-    int            r = wb_uuid_new(&id, err);
+    char text[WB_UUID_TEXT + 1];
+    int r = wb_uuid_new(&id, err);
     if (r >= 0)
         r = we_retrace(&x->arena, e, wb_uuid_text(id, text), NULL, 0, NULL, 0, &q->text, err);
     return r < 0 ? r : we_read_any(&x->arena, q->text, NULL, e, err);
@@ -196,7 +193,7 @@ static int set_id(struct sv_exchange *x, struct request *q, struct upp_err *err)
 WEFT_SUSPENDS static int read_request(struct sv_exchange *x, struct request *q, struct upp_err *err)
 {
     struct wr_start *run = &q->start.run;
-    int              r   = read_stream(x, q, err);
+    int r = read_stream(x, q, err);
     if (r >= 0)
         r = set_id(x, q, err);
     if (r >= 0)
@@ -208,23 +205,22 @@ WEFT_SUSPENDS static int read_request(struct sv_exchange *x, struct request *q, 
         r = sv_envelope_digest(x, q->text, &q->digest, err);
     if (r < 0)
         return r;
-    run->options      = wb_arena_printf(&x->arena, "{\"" SV_ENVELOPE_DIGEST "\":\"%.*s\"}", UPP_FMT(q->digest));
-    q->part           = (struct upp_part){.kind = UPP_PART_TEXT, .text = q->text};
-    q->entry          = (struct wm_entry){.kind    = WM_ENTRY_MESSAGE,
-                                          .message = {.role = UPP_ROLE_USER, .parts = &q->part, .n_parts = 1}};
+    run->options = wb_arena_printf(&x->arena, "{\"" SV_ENVELOPE_DIGEST "\":\"%.*s\"}", UPP_FMT(q->digest));
+    q->part = (struct upp_part){.kind = UPP_PART_TEXT, .text = q->text};
+    q->entry = (struct wm_entry){.kind = WM_ENTRY_MESSAGE,
+                                 .message = {.role = UPP_ROLE_USER, .parts = &q->part, .n_parts = 1}};
     q->start.messages = (struct sv_entries){.p = &q->entry, .n = 1};
     return wb_arena_check(&x->arena, err);
 }
 
-/* ---- Answering -----------------------------------------------------------------------------------------------------
- */
+/* ---- Answering ------------------------------------------------------------------------------- */
 
 /* Whether an envelope of the server has this id: a request or a reply of an exchange. */
 WEFT_SUSPENDS static int is_ours(struct sv_exchange *x, struct request *q, struct upp_err *err)
 {
     struct wl_thread thread;
-    int              r = sv_envelope_thread(x, q->envelope.id, true, &thread, err);
-    q->other           = r >= 0;
+    int r = sv_envelope_thread(x, q->envelope.id, true, &thread, err);
+    q->other = r >= 0;
     return r == -UPP_ENOTFOUND ? 0 : r < 0 ? r : 1;
 }
 
@@ -232,10 +228,10 @@ WEFT_SUSPENDS static int is_ours(struct sv_exchange *x, struct request *q, struc
 WEFT_SUSPENDS static int find_run(struct sv_exchange *x, struct request *q, struct upp_err *err)
 {
     struct wl_store *s = x->server->opts.store;
-    struct wm_run    run;
-    struct upp_str   options;
-    yyjson_val      *v = NULL;
-    int              r = wl_get_alias(s, &x->owner, WL_ALIAS_RUN, q->start.run.alias, &q->run, err);
+    struct wm_run run;
+    struct upp_str options;
+    yyjson_val *v = NULL;
+    int r = wl_get_alias(s, &x->owner, WL_ALIAS_RUN, q->start.run.alias, &q->run, err);
     if (r >= 0)
         r = wl_get_run(s, &x->owner, q->run, &x->arena, &run, err);
     if (r >= 0)
@@ -270,19 +266,19 @@ WEFT_SUSPENDS static int send(struct sv_exchange *x, struct request *q, struct u
 /* What was recorded. The answer of a run that has waited is not its wait. */
 WEFT_SUSPENDS static int answer_again(struct sv_exchange *x, struct upp_err *err)
 {
-    struct request *q            = x->work;
-    uint8_t         status       = 0;
-    int             r            = q->streams ? 0 : wr_wait(x->core->engine, &x->owner, q->run, &status, err);
+    struct request *q = x->work;
+    uint8_t status = 0;
+    int r = q->streams ? 0 : wr_wait(x->core->engine, &x->owner, q->run, &status, err);
     q->stream.opts.envelope.over = wm_status_ended(status);
     return r < 0 ? r : send(x, q, err);
 }
 
 WEFT_SUSPENDS static int answer(struct sv_exchange *x, struct upp_err *err)
 {
-    struct request *q   = x->work;
-    struct upp_err  why = {0};
-    int             r   = sv_start_run(x, &q->start, &q->run, &why);
-    q->taken            = r == -UPP_EREFUSED && !strcmp(why.cause, WR_ALIAS_TAKEN);
+    struct request *q = x->work;
+    struct upp_err why = {0};
+    int r = sv_start_run(x, &q->start, &q->run, &why);
+    q->taken = r == -UPP_EREFUSED && !strcmp(why.cause, WR_ALIAS_TAKEN);
     if (q->taken)
         return 0;
     if (r < 0 && err)
@@ -295,7 +291,7 @@ WEFT_SUSPENDS static int answer(struct sv_exchange *x, struct upp_err *err)
 static uint32_t home_of(const struct sv_exchange *x, const struct request *q)
 {
     static const struct wb_uuid none;
-    const struct wl_thread     *t = &q->start.thread;
+    const struct wl_thread *t = &q->start.thread;
     return wb_uuid_eq(t->id, none) ? (uint32_t)(wb_str_hash(q->start.run.alias) % x->server->n_cores)
                                    : wr_home(t->tree, x->server->n_cores);
 }
@@ -304,7 +300,7 @@ static uint32_t home_of(const struct sv_exchange *x, const struct request *q)
 WEFT_SUSPENDS static int route(struct sv_exchange *x, struct request *q, struct upp_err *err)
 {
     struct sv_core *cores = x->server->cores;
-    uint32_t        home;
+    uint32_t home;
     x->work = q;
     for (unsigned tries = 0; tries < TRIES; tries++) { /* somebody else may be first with the same envelope */
         int r = find_earlier(x, q, err);
@@ -327,9 +323,9 @@ WEFT_SUSPENDS static int route(struct sv_exchange *x, struct request *q, struct 
 WEFT_SUSPENDS static int read_envelope(struct sv_exchange *x, struct request *q, struct upp_err *err)
 {
     struct wd_problems problems = {0};
-    struct upp_err     why      = {0};
-    struct upp_str     text     = wb_str_trim(wb_buf_str(&x->request->body));
-    int                r        = sv_envelope_read(x, text, &problems, &q->envelope, &why);
+    struct upp_err why = {0};
+    struct upp_str text = wb_str_trim(wb_buf_str(&x->request->body));
+    int r = sv_envelope_read(x, text, &problems, &q->envelope, &why);
     if (r == -UPP_ENOMEM)
         r = upp_fail(err, UPP_ENOMEM, "no memory for an envelope");
     else if (r < 0) {
@@ -343,8 +339,8 @@ WEFT_SUSPENDS static int read_envelope(struct sv_exchange *x, struct request *q,
 WEFT_SUSPENDS static int post(struct sv_exchange *x, struct upp_err *err)
 {
     struct sv_joining joining;
-    struct request   *q = wb_new(&x->arena, struct request);
-    int               r = q ? read_envelope(x, q, err) : wb_arena_check(&x->arena, err);
+    struct request *q = wb_new(&x->arena, struct request);
+    int r = q ? read_envelope(x, q, err) : wb_arena_check(&x->arena, err);
     if (r != 0)
         return r < 0 ? r : 0;
     if (we_is_handshake(&q->envelope))
@@ -358,25 +354,24 @@ WEFT_SUSPENDS static int post(struct sv_exchange *x, struct upp_err *err)
     if (r >= 0)
         r = sv_join_key(x, &q->start.run, &joining, err);
     if (r > 0) {
-        q->run  = joining.run.id;
+        q->run = joining.run.id;
         x->work = q;
         return sv_run_at_home(x, q->run, answer_again, err);
     }
     return r < 0 ? r : route(x, q, err);
 }
 
-/* ---- Looking -------------------------------------------------------------------------------------------------------
- */
+/* ---- Looking --------------------------------------------------------------------------------- */
 
 struct looking {
     struct sv_exchange *x;
-    struct upp_str      id; /* NULL: all of them */
-    bool                found;
+    struct upp_str id; /* NULL: all of them */
+    bool found;
 };
 
 static int put_one(void *arg, yyjson_val *envelope, struct upp_err *err)
 {
-    struct looking  *k = arg;
+    struct looking *k = arg;
     struct wj_writer w;
     if (k->id.p && !wb_str_eq(wd_envelope_id(envelope), k->id))
         return 0;
@@ -391,9 +386,9 @@ static int put_one(void *arg, yyjson_val *envelope, struct upp_err *err)
 
 WEFT_SUSPENDS static int get_one(struct sv_exchange *x, struct upp_err *err)
 {
-    struct looking   k = {x, x->params[0], false};
+    struct looking k = {x, x->params[0], false};
     struct wl_thread t;
-    int              r = sv_envelope_thread(x, k.id, true, &t, err);
+    int r = sv_envelope_thread(x, k.id, true, &t, err);
     if (r >= 0)
         r = sv_envelopes_each(x, &t, put_one, &k, err);
     if (r >= 0 && !k.found) /* its exchange has not come to it yet, or it was deleted */
@@ -404,13 +399,13 @@ WEFT_SUSPENDS static int get_one(struct sv_exchange *x, struct upp_err *err)
 
 WEFT_SUSPENDS static int get_exchange(struct sv_exchange *x, struct upp_err *err)
 {
-    struct looking   k = {.x = x};
+    struct looking k = {.x = x};
     struct wl_thread t;
-    int              r = sv_envelope_thread(x, x->params[0], true, &t, err);
+    int r = sv_envelope_thread(x, x->params[0], true, &t, err);
     if (r >= 0)
         r = sv_envelopes_each(x, &t, put_one, &k, err);
     x->reply.status = 200;
-    x->reply.type   = "application/x-ndjson";
+    x->reply.type = "application/x-ndjson";
     return r < 0 ? r : 0;
 }
 
@@ -421,9 +416,9 @@ static const struct sv_route rows[] = {
     {SV_GET, "/v1/envelopes/{e}/exchange", get_exchange, 0, SV_ROUTE_LARGE},
     {SV_GET, "/v1/envelopes/{e}/lineage", sv_get_lineage, 0, SV_ROUTE_LARGE},
 };
-const struct sv_door sv_door_envelopes = {.name     = "envelopes",
-                                          .prefix   = "/v1/envelopes",
-                                          .routes   = rows,
+const struct sv_door sv_door_envelopes = {.name = "envelopes",
+                                          .prefix = "/v1/envelopes",
+                                          .routes = rows,
                                           .n_routes = WB_LEN(rows),
-                                          .error    = write_error,
-                                          .stream   = "envelope"};
+                                          .error = write_error,
+                                          .stream = "envelope"};

@@ -9,8 +9,7 @@
  * An exchange is a thread, and each envelope that comes in is a run of the router on it (envelope/run/router.h). Errors
  * are envelopes too.
  */
-#ifndef SV_ENVELOPES_ROUTES_H
-#define SV_ENVELOPES_ROUTES_H
+#pragma once
 
 #include "envelope/run/router.h"
 #include "log/log.h"
@@ -19,7 +18,7 @@
 
 extern const struct sv_door sv_door_envelopes;
 
-/* ---- Shared by the files of these routes ------------------------------------------------------------------------- */
+/* Shared by the files of these routes. */
 
 /* The router of the configuration. */
 const struct we_router *sv_router(const struct sv_exchange *x);
@@ -50,7 +49,7 @@ WEFT_SUSPENDS int sv_envelope_thread(struct sv_exchange *x, struct upp_str id, b
 
 /* Calls `fn` for each envelope of a thread in the order of their arrival, once, until it returns 1 or fails. Returns
  * what it returned. */
-typedef int       sv_envelope_fn(void *arg, yyjson_val *envelope, struct upp_err *err);
+typedef int sv_envelope_fn(void *arg, yyjson_val *envelope, struct upp_err *err);
 WEFT_SUSPENDS int sv_envelopes_each(struct sv_exchange *x, const struct wl_thread *t, sv_envelope_fn *fn, void *arg,
                                     struct upp_err *err) UPP_MUST_CHECK;
 
@@ -60,5 +59,3 @@ WEFT_SUSPENDS int sv_get_lineage(struct sv_exchange *x, struct upp_err *err);
 /* What the client has announced (ENV-8); all zero: nothing. */
 WEFT_SUSPENDS int sv_peer_get(struct sv_exchange *x, struct we_peer *ret, struct upp_err *err) UPP_MUST_CHECK;
 WEFT_SUSPENDS int sv_peer_set(struct sv_exchange *x, const struct we_peer *peer, struct upp_err *err) UPP_MUST_CHECK;
-
-#endif

@@ -93,7 +93,7 @@ static struct sv_key_owner owner_of(const struct sv_exchange *x)
 static int read_after(struct sv_exchange *x, struct sv_key *ret, struct upp_err *err)
 {
     struct upp_str id;
-    int            r = sv_query(x, UPP_STR("after"), &id, err);
+    int r = sv_query(x, UPP_STR("after"), &id, err);
     if (r <= 0)
         return r;
     if (id.n != SV_KEY_ID)
@@ -104,12 +104,12 @@ static int read_after(struct sv_exchange *x, struct sv_key *ret, struct upp_err 
 
 static int list_keys(struct sv_exchange *x, struct upp_err *err)
 {
-    struct sv_key_owner  of    = owner_of(x);
-    struct sv_key        after = {0};
+    struct sv_key_owner of = owner_of(x);
+    struct sv_key after = {0};
     const struct sv_key *first = NULL, *last = NULL, *k;
-    uint64_t             limit = 0, n = 0;
-    struct wj_writer     w;
-    int                  r = need_keys(x, err);
+    uint64_t limit = 0, n = 0;
+    struct wj_writer w;
+    int r = need_keys(x, err);
     if (r >= 0)
         r = sv_read_limit(x, &limit, NULL, err);
     if (r >= 0)
@@ -125,7 +125,7 @@ static int list_keys(struct sv_exchange *x, struct upp_err *err)
             break;
         write_key(&w, k, NULL);
         first = first ? first : k;
-        last  = k;
+        last = k;
     }
     wj_write_close(&w, ']');
     wj_put_str(&w, "first_id", first ? wb_cstr(first->id) : (struct upp_str){NULL, 0});
@@ -138,9 +138,9 @@ static int list_keys(struct sv_exchange *x, struct upp_err *err)
 /* "run,read" or ["run", "read"]. */
 static int read_scopes(struct sv_exchange *x, const struct sv_body *b, uint8_t *ret, struct upp_err *err)
 {
-    yyjson_val    *v    = sv_member(b->root, UPP_STR("scopes")), *one;
+    yyjson_val *v = sv_member(b->root, UPP_STR("scopes")), *one;
     struct upp_str text = v && yyjson_is_str(v) ? wj_text(v) : (struct upp_str){NULL, 0};
-    size_t         i, max;
+    size_t i, max;
     *ret = SV_SCOPE_RUN;
     if (!v)
         return 0;
@@ -206,9 +206,9 @@ static int confine(const struct sv_exchange *x, struct sv_key_spec *spec, bool s
 static int read_spec(struct sv_exchange *x, struct sv_key_spec *spec, bool *scopes_given, struct upp_err *err)
 {
     static const char *const known[] = {"name", "tenant", "user", "scopes", "limits", NULL};
-    struct upp_str           limits  = {NULL, 0};
-    struct sv_body           b;
-    int                      r = sv_body_read(x, known, &b, err);
+    struct upp_str limits = {NULL, 0};
+    struct sv_body b;
+    int r = sv_body_read(x, known, &b, err);
     if (r >= 0)
         r = sv_body_str(&b, b.root, UPP_STR("name"), &spec->name, err);
     if (r >= 0)
@@ -242,25 +242,25 @@ static void note_spec(struct sv_exchange *x, const struct sv_key_spec *spec)
         sv_limits_write(&spec->limits, &text);
     }
     x->admin->tenant = spec->tenant;
-    x->admin->user   = spec->user;
+    x->admin->user = spec->user;
     x->admin->detail = wb_arena_dup(&x->arena, wb_buf_str(&text));
 }
 
 WEFT_SUSPENDS static int create_key(struct sv_exchange *x, struct upp_err *err)
 {
-    struct sv_key_spec   spec  = {.tenant = x->owner.tenant, .user = x->owner.user};
-    bool                 given = false;
-    char                 text[SV_KEY_TEXT + 1];
+    struct sv_key_spec spec = {.tenant = x->owner.tenant, .user = x->owner.user};
+    bool given = false;
+    char text[SV_KEY_TEXT + 1];
     const struct sv_key *k;
-    struct upp_err       wrong = {0};
-    int                  r     = need_keys(x, err);
+    struct upp_err wrong = {0};
+    int r = need_keys(x, err);
     if (r < 0)
         return r;
     int read = read_spec(x, &spec, &given, &wrong);
-    r        = sv_admin_begin(x, "key.create", wb_arena_printf(&x->arena, "key '%.*s'", UPP_FMT(spec.name)), err);
+    r = sv_admin_begin(x, "key.create", wb_arena_printf(&x->arena, "key '%.*s'", UPP_FMT(spec.name)), err);
     if (r >= 0 && read < 0) {
         *err = wrong;
-        r    = read;
+        r = read;
     }
     if (r < 0)
         return r;
@@ -281,9 +281,9 @@ WEFT_SUSPENDS static int create_key(struct sv_exchange *x, struct upp_err *err)
 /* Streams of the key end: clients that reconnect are refused. */
 WEFT_SUSPENDS static int revoke_key(struct sv_exchange *x, struct upp_err *err)
 {
-    struct sv_key_owner  of = owner_of(x);
+    struct sv_key_owner of = owner_of(x);
     const struct sv_key *k;
-    int                  r = need_keys(x, err);
+    int r = need_keys(x, err);
     if (r >= 0)
         r = sv_admin_begin(x, "key.revoke", wb_arena_printf(&x->arena, "key '%.*s'", UPP_FMT(x->params[0])), err);
     if (r >= 0)
@@ -292,7 +292,7 @@ WEFT_SUSPENDS static int revoke_key(struct sv_exchange *x, struct upp_err *err)
         return r;
     if (x->admin) {
         x->admin->tenant = k->tenant;
-        x->admin->user   = k->user;
+        x->admin->user = k->user;
         x->admin->target = target_of(x, k);
     }
     sv_server_wake_streams(x->server);

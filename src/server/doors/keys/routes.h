@@ -1,9 +1,6 @@
 /* server/doors/keys/routes.h — the API keys over HTTP: GET, POST and DELETE /v1/keys. */
-#ifndef SV_ROUTES_KEYS_H
-#define SV_ROUTES_KEYS_H
+#pragma once
 
 #include "server/http/door.h"
 
 extern const struct sv_door sv_door_keys;
-
-#endif

@@ -1,4 +1,4 @@
-/* server/doors/objects/find.c — see find.h. */
+/* server/doors/objects/find.c — finds the thread or the run of a path, and the loop where it is at home. */
 #include "server/doors/objects/find.h"
 
 #include "json/read.h"
@@ -35,11 +35,11 @@ WEFT_SUSPENDS static int user_of(struct sv_exchange *x, const struct wm_run *run
 {
     struct wl_store *s = x->server->opts.store;
     struct wl_thread t = {0};
-    yyjson_val      *note;
-    struct upp_str   text;
-    char             name[WB_UUID_TEXT + 1];
-    int              r = wl_get_thread(s, &x->owner, run->thread, &x->arena, &t, err);
-    *ret               = t.owner.user;
+    yyjson_val *note;
+    struct upp_str text;
+    char name[WB_UUID_TEXT + 1];
+    int r = wl_get_thread(s, &x->owner, run->thread, &x->arena, &t, err);
+    *ret = t.owner.user;
     if (r != -UPP_ENOTFOUND)
         return r;
     r = wl_get_value(s, &x->owner, UPP_STR(WL_DELETED), wb_uuid_text(run->thread, name), &x->arena, &text, err);
@@ -54,9 +54,9 @@ WEFT_SUSPENDS static int user_of(struct sv_exchange *x, const struct wm_run *run
 WEFT_SUSPENDS int sv_find_run(struct sv_exchange *x, struct upp_str text, struct wb_uuid *ret, struct upp_err *err)
 {
     struct wl_store *s = x->server->opts.store;
-    struct wm_run    run;
-    struct upp_str   user = {NULL, 0};
-    int              r    = sv_run_id(text, ret, err);
+    struct wm_run run;
+    struct upp_str user = {NULL, 0};
+    int r = sv_run_id(text, ret, err);
     if (r >= 0)
         r = wl_get_run(s, &x->owner, *ret, &x->arena, &run, err);
     if (r >= 0)
@@ -69,16 +69,16 @@ WEFT_SUSPENDS int sv_find_run(struct sv_exchange *x, struct upp_str text, struct
 /* What is not found is handled anywhere: the handler says so. */
 WEFT_SUSPENDS int sv_home_of_path(struct sv_exchange *x, uint32_t *ret, struct upp_err *err)
 {
-    struct upp_str   pattern = wb_cstr(x->conn->match.route->pattern);
-    struct wl_store *s       = x->server->opts.store;
-    int              r       = -UPP_ENOTFOUND;
-    struct wb_uuid   run;
+    struct upp_str pattern = wb_cstr(x->conn->match.route->pattern);
+    struct wl_store *s = x->server->opts.store;
+    int r = -UPP_ENOTFOUND;
+    struct wb_uuid run;
     if (wb_str_starts(pattern, UPP_STR("/v1/threads/{t}"))) {
         struct wl_thread *t = wb_new(&x->arena, struct wl_thread);
         r = t ? wl_thread_find(s, &x->owner, x->params[0], &x->arena, t, err) : wb_arena_check(&x->arena, err);
         if (r >= 0) {
             x->thread = t;
-            *ret      = wr_home(t->tree, x->server->n_cores);
+            *ret = wr_home(t->tree, x->server->n_cores);
         }
     } else if (wb_str_starts(pattern, UPP_STR("/v1/runs/{r}")) && sv_run_id(x->params[0], &run, NULL) >= 0)
         r = wr_home_of_run(s, &x->owner, run, x->server->n_cores, ret, err);

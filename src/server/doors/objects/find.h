@@ -1,6 +1,5 @@
 /* server/doors/objects/find.h — the thread or the run that a request names, and where it is at home. */
-#ifndef SV_OBJECTS_FIND_H
-#define SV_OBJECTS_FIND_H
+#pragma once
 
 #include "log/log.h"
 #include "server/http/route.h"
@@ -21,5 +20,3 @@ WEFT_SUSPENDS int sv_find_run(struct sv_exchange *x, struct upp_str text, struct
 
 /* The home of a request about a thread or a run (struct sv_door). */
 WEFT_SUSPENDS int sv_home_of_path(struct sv_exchange *x, uint32_t *ret, struct upp_err *err) UPP_MUST_CHECK;
-
-#endif

@@ -1,4 +1,5 @@
-/* server/doors/objects/list_page.c — see list_page.h. */
+/* server/doors/objects/list_page.c — reads the parameters of a list, and writes what stands before and after its
+ * objects. */
 #include "server/doors/objects/list_page.h"
 
 #include "base/iso8601.h"
@@ -10,12 +11,12 @@ int sv_read_limit(struct sv_exchange *x, uint64_t *limit, bool *ascending, struc
 {
     struct upp_str text;
     *limit = LIMIT;
-    int r  = sv_query(x, UPP_STR("limit"), &text, err);
+    int r = sv_query(x, UPP_STR("limit"), &text, err);
     if (r > 0 && (!wb_str_u64(text, limit) || *limit < 1 || *limit > SV_LIST_MAX))
         return upp_fail(err, UPP_EINVALID, "limit is 1 to %d", SV_LIST_MAX);
     if (r < 0 || !ascending)
         return r;
-    r          = sv_query(x, UPP_STR("order"), &text, err);
+    r = sv_query(x, UPP_STR("order"), &text, err);
     *ascending = r > 0 && wb_str_eq(text, UPP_STR("asc"));
     if (r > 0 && !*ascending && !wb_str_eq(text, UPP_STR("desc")))
         return upp_fail(err, UPP_EINVALID, "order is asc or desc");
@@ -26,8 +27,8 @@ int sv_read_time(struct sv_exchange *x, struct upp_str name, int64_t *ret, struc
 {
     struct upp_str text;
     struct wb_time time;
-    uint64_t       seconds;
-    int            r = sv_query(x, name, &text, err);
+    uint64_t seconds;
+    int r = sv_query(x, name, &text, err);
     if (r <= 0)
         return r;
     if (wb_str_u64(text, &seconds)) {

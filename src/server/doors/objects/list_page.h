@@ -1,6 +1,5 @@
 /* server/doors/objects/list_page.h — a page of a list: its parameters, and its envelope. */
-#ifndef SV_OBJECTS_LIST_PAGE_H
-#define SV_OBJECTS_LIST_PAGE_H
+#pragma once
 
 #include "json/write.h"
 #include "server/http/route.h"
@@ -15,5 +14,3 @@ int sv_read_time(struct sv_exchange *x, struct upp_str name, int64_t *ret, struc
 /* The envelope of a list: begins with `data`, ends with first_id, last_id and has_more. */
 void sv_list_begin(struct wj_writer *w);
 void sv_list_end(struct wj_writer *w, const char *prefix, struct wb_uuid first, struct wb_uuid last, bool more);
-
-#endif

@@ -1,4 +1,4 @@
-/* server/doors/objects/message.c — messages of requests: see message.h. */
+/* server/doors/objects/message.c — reads messages of requests, their content and their metadata. */
 #include "server/doors/objects/message.h"
 
 #include "base/clock.h"
@@ -60,7 +60,7 @@ static int read_content(const struct sv_body *b, yyjson_val *v, struct wb_arena 
         m->parts[0] = (struct upp_part){.kind = UPP_PART_TEXT, .text = wj_text(content)};
         return 0;
     }
-    size_t      i, max;
+    size_t i, max;
     yyjson_val *part;
     yyjson_arr_foreach(content, i, max, part)
     {
@@ -74,20 +74,20 @@ static int read_content(const struct sv_body *b, yyjson_val *v, struct wb_arena 
 /* The message's role. *system: it is a system message, and is read as a user's first. */
 static int read_role(const struct sv_body *b, yyjson_val *v, uint8_t *ret, bool *system, struct upp_err *err)
 {
-    struct upp_str role  = {NULL, 0};
-    yyjson_val    *given = sv_member(v, UPP_STR("role"));
-    int            r     = sv_body_str(b, v, UPP_STR("role"), &role, err);
+    struct upp_str role = {NULL, 0};
+    yyjson_val *given = sv_member(v, UPP_STR("role"));
+    int r = sv_body_str(b, v, UPP_STR("role"), &role, err);
     if (r < 0)
         return r;
     if (r == 0 && wd_aitp_actor(v).p) { /* it follows from the actor: server/members/members.h */
-        *ret    = UPP_ROLE_USER;
+        *ret = UPP_ROLE_USER;
         *system = false;
         return 0;
     }
     *system = sv_system_role(role);
-    *ret    = *system || wb_str_eq(role, UPP_STR("user")) ? UPP_ROLE_USER
-              : wb_str_eq(role, UPP_STR("assistant"))     ? UPP_ROLE_ASSISTANT
-                                                          : 0;
+    *ret = *system || wb_str_eq(role, UPP_STR("user")) ? UPP_ROLE_USER
+           : wb_str_eq(role, UPP_STR("assistant"))     ? UPP_ROLE_ASSISTANT
+                                                       : 0;
     return *ret ? 0 : sv_body_wrong(b, given ? given : v, err, "the role is user or assistant");
 }
 
@@ -97,9 +97,9 @@ static int read_bare(const struct sv_body *b, yyjson_val *v, struct wb_arena *a,
 {
     if (!wj_text(v).n)
         return sv_body_wrong(b, v, err, "the content is empty");
-    m->role    = UPP_ROLE_USER;
+    m->role = UPP_ROLE_USER;
     m->time_ms = wb_wall_ms();
-    m->parts   = wb_new(a, struct upp_part);
+    m->parts = wb_new(a, struct upp_part);
     m->n_parts = 1;
     if (m->parts)
         *m->parts = (struct upp_part){.kind = UPP_PART_TEXT, .text = wj_text(v)};
@@ -116,7 +116,7 @@ int sv_read_message(const struct sv_body *b, yyjson_val *v, const struct wr_agen
                     struct sv_system *to, struct wm_entry *ret, struct upp_err *err)
 {
     struct upp_str metadata = {NULL, 0};
-    bool           system;
+    bool system;
     *ret = (struct wm_entry){.kind = WM_ENTRY_MESSAGE, .origin = WM_ORIGIN_CLIENT, .audience = WM_AUDIENCE_ALL};
     if (v && yyjson_is_str(v)) {
         int r = read_bare(b, v, a, &ret->message, err);
@@ -129,7 +129,7 @@ int sv_read_message(const struct sv_body *b, yyjson_val *v, const struct wr_agen
     if (r < 0)
         return r;
     ret->message.time_ms = wb_wall_ms();
-    r                    = read_content(b, v, a, &ret->message, err);
+    r = read_content(b, v, a, &ret->message, err);
     if (r >= 0 && system) {
         r = sv_system_take(b, v, agent, a, &ret->message, to, err);
         if (r == 0)
@@ -147,22 +147,22 @@ WEFT_SUSPENDS int sv_read_messages(struct sv_exchange *x, const struct sv_body *
                                    struct sv_entries *ret, struct upp_err *err)
 {
     yyjson_val *list = NULL, *v;
-    size_t      i, max;
-    *ret  = (struct sv_entries){0};
+    size_t i, max;
+    *ret = (struct sv_entries){0};
     int r = sv_body_array(b, object, name, &list, err);
     if (r <= 0)
         return r;
     size_t size = yyjson_arr_size(list);
     if (size > SV_MAX_MESSAGES)
         return sv_body_wrong(b, list, err, "at most %d messages in one request", SV_MAX_MESSAGES);
-    ret->p    = wb_new_n(&x->arena, struct wm_entry, size + 1);
+    ret->p = wb_new_n(&x->arena, struct wm_entry, size + 1);
     ret->from = wb_new_n(&x->arena, yyjson_val *, size + 1);
     if (!ret->p || !ret->from)
         return wb_arena_check(&x->arena, err);
     yyjson_arr_foreach(list, i, max, v)
     {
         struct wm_entry *e = &ret->p[ret->n];
-        r                  = sv_read_message(b, v, agent, &x->arena, system, e, err);
+        r = sv_read_message(b, v, agent, &x->arena, system, e, err);
         if (r == 0)
             continue;
         if (r > 0)

@@ -1,6 +1,5 @@
 /* server/doors/objects/message.h — messages of requests in the shape of the Assistants API, as entries. */
-#ifndef SV_OBJECTS_MESSAGE_H
-#define SV_OBJECTS_MESSAGE_H
+#pragma once
 
 #include "json/write.h"
 #include "log/log.h"
@@ -28,5 +27,3 @@ enum { SV_MAX_MESSAGES = 256 /* in one request */ };
 WEFT_SUSPENDS int sv_read_messages(struct sv_exchange *x, const struct sv_body *b, yyjson_val *object,
                                    struct upp_str name, const struct wr_agent_def *agent, struct sv_system *system,
                                    struct sv_entries *ret, struct upp_err *err) UPP_MUST_CHECK;
-
-#endif

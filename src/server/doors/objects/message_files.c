@@ -19,15 +19,13 @@ enum { ATTACHMENTS = 64, FILES = 256 /* of one message */ };
 #define FILES_PATH   "/v1/files/"
 #define CONTENT_PATH "/content"
 
-/* ---- Parts ------------------------------------------------------------------------------------------------------- */
-
 static int file_part(struct wb_arena *a, uint8_t kind, struct upp_str url, struct upp_str metadata,
                      struct upp_part *ret, struct upp_err *err)
 {
     struct upp_media *m = wb_new(a, struct upp_media);
     if (!m)
         return wb_arena_check(a, err);
-    *m   = (struct upp_media){.source = UPP_SOURCE_URL, .data = url};
+    *m = (struct upp_media){.source = UPP_SOURCE_URL, .data = url};
     *ret = (struct upp_part){.kind = kind, .media = m, .metadata = metadata};
     return wb_arena_check(a, err);
 }
@@ -42,7 +40,7 @@ static int read_detail(const struct sv_body *b, yyjson_val *image, struct wb_are
                        struct upp_err *err)
 {
     struct upp_str detail;
-    int            r = sv_body_str(b, image, UPP_STR("detail"), &detail, err);
+    int r = sv_body_str(b, image, UPP_STR("detail"), &detail, err);
     if (r <= 0)
         return r;
     if (!wb_str_eq(detail, UPP_STR("auto")) && !wb_str_eq(detail, UPP_STR("low")) &&
@@ -55,10 +53,10 @@ static int read_detail(const struct sv_body *b, yyjson_val *image, struct wb_are
 int sv_read_image(const struct sv_body *b, yyjson_val *v, bool file, struct wb_arena *a, struct upp_part *ret,
                   struct upp_err *err)
 {
-    const char    *name = file ? "image_file" : "image_url", *member = file ? "file_id" : "url";
-    yyjson_val    *image = NULL;
+    const char *name = file ? "image_file" : "image_url", *member = file ? "file_id" : "url";
+    yyjson_val *image = NULL;
     struct upp_str text = {NULL, 0}, metadata = {NULL, 0}, id;
-    int            r = sv_body_object(b, v, wb_cstr(name), &image, err);
+    int r = sv_body_object(b, v, wb_cstr(name), &image, err);
     if (r > 0)
         r = sv_body_str(b, image, wb_cstr(member), &text, err);
     if (r >= 0)
@@ -78,7 +76,7 @@ int sv_read_file(const struct sv_body *b, yyjson_val *v, uint8_t kind, struct wb
                  struct upp_err *err)
 {
     struct upp_str id = {NULL, 0};
-    int            r  = sv_body_str(b, v, UPP_STR("file_id"), &id, err);
+    int r = sv_body_str(b, v, UPP_STR("file_id"), &id, err);
     if (r <= 0)
         return r;
     if (!wb_str_starts(id, UPP_STR(WL_FILE_PREFIX)))
@@ -90,7 +88,7 @@ int sv_read_file(const struct sv_body *b, yyjson_val *v, uint8_t kind, struct wb
 /* What follows http://HOST, if that is us. */
 static struct upp_str own_path(struct sv_exchange *x, struct upp_str url)
 {
-    size_t         n, at = wb_str_find(url, UPP_STR("://"), 0);
+    size_t n, at = wb_str_find(url, UPP_STR("://"), 0);
     struct upp_str host = sv_http_header(x->request, UPP_STR("host"), &n), rest = wb_str_sub(url, at + 3, SIZE_MAX);
     if (at == SIZE_MAX || !host.n || !wb_str_starts(url, UPP_STR("http")) || !wb_str_starts(rest, host))
         return url;
@@ -114,13 +112,11 @@ int sv_file_part(struct wb_arena *a, struct upp_str id, struct upp_str mime, str
     struct upp_media *m = wb_new(a, struct upp_media);
     if (!m)
         return wb_arena_check(a, err);
-    *m   = (struct upp_media){.source = UPP_SOURCE_URL, .data = address(a, id), .mime = mime};
-    *ret = (struct upp_part){.kind  = wb_str_starts(mime, UPP_STR("image/")) ? UPP_PART_IMAGE : UPP_PART_DOCUMENT,
+    *m = (struct upp_media){.source = UPP_SOURCE_URL, .data = address(a, id), .mime = mime};
+    *ret = (struct upp_part){.kind = wb_str_starts(mime, UPP_STR("image/")) ? UPP_PART_IMAGE : UPP_PART_DOCUMENT,
                              .media = m};
     return wb_arena_check(a, err);
 }
-
-/* ---- Files that are there ---------------------------------------------------------------------------------------- */
 
 WEFT_SUSPENDS static int find_file(struct sv_exchange *x, const struct sv_body *b, yyjson_val *at, struct upp_str id,
                                    struct wl_file *ret, struct upp_err *err)
@@ -133,9 +129,9 @@ WEFT_SUSPENDS static int check_image(struct sv_exchange *x, const struct sv_body
                                      struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(4 * WL_PIECE);
-    struct wl_file                            f;
-    struct wl_piece                           p;
-    int                                       r = find_file(x, b, at, id, &f, err);
+    struct wl_file f;
+    struct wl_piece p;
+    int r = find_file(x, b, at, id, &f, err);
     if (r >= 0)
         r = wl_get_piece(x->server->opts.store, &x->owner, &f.blob, 0, &a, &p, err);
     if (r < 0)
@@ -150,8 +146,8 @@ int sv_check_files(struct sv_exchange *x, const struct sv_body *b, yyjson_val *a
 {
     struct upp_str id;
     struct wl_file f;
-    size_t         files = 0;
-    int            r     = 0;
+    size_t files = 0;
+    int r = 0;
     for (size_t i = from; i < n; i++)
         for (size_t k = 0; r >= 0 && k < list[i].message.n_parts; k++) {
             const struct upp_part *p = &list[i].message.parts[k];
@@ -164,13 +160,11 @@ int sv_check_files(struct sv_exchange *x, const struct sv_body *b, yyjson_val *a
     return r < 0 ? r : 0;
 }
 
-/* ---- Attachments ------------------------------------------------------------------------------------------------- */
-
 static int check_tools(struct sv_exchange *x, const struct sv_body *b, yyjson_val *tools,
                        const struct wr_agent_def *agent, struct upp_err *err)
 {
     yyjson_val *tool;
-    size_t      i, n;
+    size_t i, n;
     yyjson_arr_foreach(tools, i, n, tool)
     {
         int r = sv_check_hosted(x, b, tool, agent, err);
@@ -184,7 +178,7 @@ WEFT_SUSPENDS static int read_attachment(struct sv_exchange *x, const struct sv_
                                          const struct wr_agent_def *agent, struct upp_part *ret, struct upp_err *err)
 {
     struct upp_str id = {NULL, 0}, text = {NULL, 0}, metadata = {NULL, 0};
-    yyjson_val    *tools = NULL;
+    yyjson_val *tools = NULL;
     struct wl_file f;
     if (!yyjson_is_obj(v))
         return sv_body_wrong(b, v, err, "an attachment is an object");
@@ -212,8 +206,8 @@ WEFT_SUSPENDS static int read_attachments(struct sv_exchange *x, const struct sv
                                           const struct wr_agent_def *agent, struct upp_message *m, struct upp_err *err)
 {
     yyjson_val *list = NULL, *one;
-    size_t      i, n;
-    int         r = sv_body_array(b, v, UPP_STR("attachments"), &list, err);
+    size_t i, n;
+    int r = sv_body_array(b, v, UPP_STR("attachments"), &list, err);
     if (r <= 0 || !yyjson_arr_size(list))
         return r < 0 ? r : 0;
     if (m->role != UPP_ROLE_USER)
@@ -239,7 +233,7 @@ WEFT_SUSPENDS int sv_read_files(struct sv_exchange *x, const struct sv_body *b, 
                                 const struct wr_agent_def *agent, struct upp_message *m, struct upp_err *err)
 {
     yyjson_val *content = sv_member(v, UPP_STR("content")), *part;
-    size_t      i, n;
+    size_t i, n;
     if (!yyjson_is_obj(v))
         return 0;
     if (yyjson_is_arr(content) && yyjson_arr_size(content) > FILES)
@@ -255,8 +249,6 @@ WEFT_SUSPENDS int sv_read_files(struct sv_exchange *x, const struct sv_body *b, 
     return read_attachments(x, b, v, agent, m, err);
 }
 
-/* ---- Tools of the API -------------------------------------------------------------------------------------------- */
-
 static bool has_tool(const struct wr_agent_def *agent, struct upp_str name)
 {
     for (size_t i = 0; agent && i < agent->n_tools; i++)
@@ -269,7 +261,7 @@ int sv_check_hosted(struct sv_exchange *x, const struct sv_body *b, yyjson_val *
                     struct upp_err *err)
 {
     struct upp_str type = {NULL, 0};
-    yyjson_val    *at   = yyjson_is_obj(tool) ? sv_member(tool, UPP_STR("type")) : NULL;
+    yyjson_val *at = yyjson_is_obj(tool) ? sv_member(tool, UPP_STR("type")) : NULL;
     if (!yyjson_is_obj(tool))
         return sv_body_wrong(b, tool, err, "a tool is an object");
     int r = sv_body_str(b, tool, UPP_STR("type"), &type, err);

@@ -1,6 +1,5 @@
 /* server/doors/objects/message_files.h — images, files and attachments of messages in requests. */
-#ifndef SV_OBJECTS_MESSAGE_FILES_H
-#define SV_OBJECTS_MESSAGE_FILES_H
+#pragma once
 
 #include "run/def.h"
 #include "server/http/body.h"
@@ -37,5 +36,3 @@ WEFT_SUSPENDS int sv_check_files(struct sv_exchange *x, const struct sv_body *b,
  * agent (NULL: the default one) has a tool for it. */
 int sv_check_hosted(struct sv_exchange *x, const struct sv_body *b, yyjson_val *tool, const struct wr_agent_def *agent,
                     struct upp_err *err) UPP_MUST_CHECK;
-
-#endif

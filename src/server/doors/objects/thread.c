@@ -35,7 +35,7 @@ enum { METADATA_ARENA = 16 << 20 };
 static void put_members(struct wj_writer *w, yyjson_val *metadata)
 {
     yyjson_val *key, *v;
-    size_t      i, max;
+    size_t i, max;
     yyjson_obj_foreach(metadata, i, max, key, v)
     {
         if (!wb_str_eq(wj_text(key), UPP_STR(RESOURCES)))
@@ -46,9 +46,9 @@ static void put_members(struct wj_writer *w, yyjson_val *metadata)
 /* Stored metadata as `metadata` and `tool_resources`. */
 static void put_apart(struct wj_writer *w, const struct wl_thread *t)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena a    = WB_ARENA(METADATA_ARENA);
-    yyjson_val                               *root = NULL, *resources;
-    int                                       r    = wj_read(&a, t->metadata, NULL, &root, NULL);
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(METADATA_ARENA);
+    yyjson_val *root = NULL, *resources;
+    int r = wj_read(&a, t->metadata, NULL, &root, NULL);
     if (r < 0)
         wj_writer_fail(w, r);
     wj_put_open(w, "metadata", '{');
@@ -88,16 +88,14 @@ int sv_answer_thread(struct sv_exchange *x, const struct wl_thread *t, struct up
     return sv_finish(x, &w);
 }
 
-/* ---- Metadata of requests ---------------------------------------------------------------------------------------- */
-
 /* The metadata of a thread as it is stored: `given` (NULL: as in `old`) with `resources` (NULL: likewise). */
 static int join_metadata(struct wb_arena *a, struct upp_str old, struct upp_str given, struct upp_str resources,
                          struct upp_str *ret, struct upp_err *err)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf out    = WB_BUF(METADATA_ARENA);
-    yyjson_val                           *before = NULL, *now = NULL, *kept;
-    struct wj_writer                      w;
-    int                                   r = old.n ? wj_read(a, old, NULL, &before, err) : 0;
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(METADATA_ARENA);
+    yyjson_val *before = NULL, *now = NULL, *kept;
+    struct wj_writer w;
+    int r = old.n ? wj_read(a, old, NULL, &before, err) : 0;
     if (r >= 0 && given.p)
         r = wj_read(a, given, NULL, &now, err);
     if (r < 0)
@@ -120,8 +118,8 @@ WEFT_SUSPENDS static int read_members(struct sv_exchange *x, const struct sv_bod
                                       struct upp_err *err)
 {
     const struct sv_body inner = {.root = object};
-    char                 where[sizeof err->where];
-    int                  r = sv_members_metadata(x, &inner, t, ret, parent, err);
+    char where[sizeof err->where];
+    int r = sv_members_metadata(x, &inner, t, ret, parent, err);
     if (r < 0 && err && object != b->root) {
         (void)snprintf(where, sizeof where, "%s", err->where);
         wj_pointer_err(err, b->root, object);
@@ -136,8 +134,8 @@ WEFT_SUSPENDS int sv_read_thread_metadata(struct sv_exchange *x, const struct sv
                                           struct upp_err *err)
 {
     struct upp_str given = {NULL, 0}, resources = {NULL, 0};
-    int            r   = sv_metadata_read(b, object, &x->arena, &given, err);
-    bool           any = given.p || sv_member(object, UPP_STR("actors")) || sv_member(object, UPP_STR("parent_id"));
+    int r = sv_metadata_read(b, object, &x->arena, &given, err);
+    bool any = given.p || sv_member(object, UPP_STR("actors")) || sv_member(object, UPP_STR("parent_id"));
     if (r >= 0)
         r = sv_resources_read(b, object, &x->arena, &resources, err);
     if (r >= 0 && any)

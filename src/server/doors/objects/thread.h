@@ -1,6 +1,5 @@
 /* server/doors/objects/thread.h — threads as objects of the Assistants API, with all keys: null if empty. */
-#ifndef SV_OBJECTS_THREAD_H
-#define SV_OBJECTS_THREAD_H
+#pragma once
 
 #include "json/write.h"
 #include "log/log.h"
@@ -20,5 +19,3 @@ int sv_answer_thread(struct sv_exchange *x, const struct wl_thread *t, struct up
 WEFT_SUSPENDS int sv_read_thread_metadata(struct sv_exchange *x, const struct sv_body *b, yyjson_val *object,
                                           const struct wl_thread *t, struct upp_str *ret, struct wb_uuid *parent,
                                           struct upp_err *err) UPP_MUST_CHECK;
-
-#endif

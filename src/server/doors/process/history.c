@@ -1,4 +1,4 @@
-/* server/doors/process/history.c — see history.h. */
+/* server/doors/process/history.c — searches a thread and its streams for the messages of a request. */
 #include "server/doors/process/history.h"
 
 #include "base/defs.h"
@@ -11,10 +11,10 @@
 
 struct search {
     struct sv_exchange *x;
-    struct sv_history  *to;
-    struct upp_str     *wanted; /* ids of the request that were not found yet; empty ones were */
-    size_t              n, left;
-    size_t              of_agents; /* how many of them are not the user's: only streams have shown those */
+    struct sv_history *to;
+    struct upp_str *wanted; /* ids of the request that were not found yet; empty ones were */
+    size_t n, left;
+    size_t of_agents; /* how many of them are not the user's: only streams have shown those */
 };
 
 static bool has(const struct upp_str *list, size_t n, struct upp_str s)
@@ -40,14 +40,12 @@ static bool found(struct search *s, struct upp_str id)
     for (size_t i = 0; id.n && i < s->n; i++)
         if (wb_str_eq(s->wanted[i], id)) {
             s->to->ids[s->to->n_ids++] = s->wanted[i];
-            s->wanted[i]               = (struct upp_str){NULL, 0};
+            s->wanted[i] = (struct upp_str){NULL, 0};
             s->left--;
             return true;
         }
     return false;
 }
-
-/* ---- The thread -------------------------------------------------------------------------------------------------- */
 
 static bool is_entry(struct search *s, struct wb_uuid id)
 {
@@ -62,7 +60,7 @@ static bool is_entry(struct search *s, struct wb_uuid id)
 static int look_at(struct search *s, const struct wl_line *line, struct upp_err *err)
 {
     const struct upp_message *m = &line->entry.message;
-    yyjson_val               *v = NULL;
+    yyjson_val *v = NULL;
     if (line->entry.kind != WM_ENTRY_MESSAGE && line->entry.kind != WM_ENTRY_REPAIR)
         return 0;
     for (size_t i = 0; m->role == UPP_ROLE_TOOL && i < m->n_parts; i++)
@@ -81,11 +79,11 @@ static int look_at(struct search *s, const struct wl_line *line, struct upp_err 
 WEFT_SUSPENDS static int search_thread(struct search *s, const struct wl_thread *t, struct upp_err *err)
 {
     struct wl_store *store = s->x->server->opts.store;
-    uint32_t         max   = (uint32_t)WB_MIN(SV_HISTORY_ENTRIES, 32 + 4 * s->n);
-    struct wl_path   path;
-    struct wl_line  *lines;
-    size_t           n = 0;
-    int              r = wl_thread_path(store, &s->x->owner, t, &s->x->arena, &path, err);
+    uint32_t max = (uint32_t)WB_MIN(SV_HISTORY_ENTRIES, 32 + 4 * s->n);
+    struct wl_path path;
+    struct wl_line *lines;
+    size_t n = 0;
+    int r = wl_thread_path(store, &s->x->owner, t, &s->x->arena, &path, err);
     if (r >= 0)
         r = wl_path_tail(store, &s->x->owner, &path, path.length, max, &s->x->arena, &lines, &n, err);
     for (size_t i = 0; r >= 0 && i < n; i++)
@@ -93,13 +91,11 @@ WEFT_SUSPENDS static int search_thread(struct search *s, const struct wl_thread 
     return r;
 }
 
-/* ---- Streams ----------------------------------------------------------------------------------------------------- */
-
 /* {"sequence_number":7,"object":"message",...,"id":"msg_...": nothing before the id can have quotes inside. */
 static int see_frame(void *arg, const struct wm_event *ev, const char *name, struct upp_str frame, struct upp_err *err)
 {
     struct upp_str head = wb_str_sub(frame, 0, 200), id;
-    size_t         at   = wb_str_find(head, UPP_STR("\"id\":\""), 0);
+    size_t at = wb_str_find(head, UPP_STR("\"id\":\""), 0);
     (void)ev, (void)name;
     (void)err;
     if (at == SIZE_MAX || wb_str_find(head, UPP_STR("\"object\":\"message\""), 0) == SIZE_MAX)
@@ -111,18 +107,16 @@ static int see_frame(void *arg, const struct wm_event *ev, const char *name, str
 
 WEFT_SUSPENDS static int search_streams(struct search *s, const struct wl_thread *t, struct upp_err *err)
 {
-    struct sv_run_stream as    = {.ops = &wd_stream_agentapi, .opts.size = sizeof as.opts};
-    struct wl_store     *store = s->x->server->opts.store;
-    struct wm_run       *runs;
-    size_t               n;
+    struct sv_run_stream as = {.ops = &wd_stream_agentapi, .opts.size = sizeof as.opts};
+    struct wl_store *store = s->x->server->opts.store;
+    struct wm_run *runs;
+    size_t n;
     int r = wl_list_runs(store, &s->x->owner, t->id, false, SV_HISTORY_RUNS, &s->x->arena, &runs, &n, err);
     for (size_t i = 0; r >= 0 && i < n && s->left; i++)
         if (!runs[i].swept)
             r = sv_run_encode(s->x, runs[i].id, &as, false, see_frame, s, err);
     return r;
 }
-
-/* ---- Both -------------------------------------------------------------------------------------------------------- */
 
 static void want(struct search *s, yyjson_val *message)
 {
@@ -138,17 +132,17 @@ int sv_history_read(struct sv_exchange *x, const struct wl_thread *t, yyjson_val
                     struct upp_err *err)
 {
     struct search s = {.x = x, .to = ret};
-    yyjson_val   *message;
-    size_t        i, n, size = yyjson_arr_size(list);
-    *ret       = (struct sv_history){0};
-    ret->ids   = wb_new_n(&x->arena, struct upp_str, size ? size : 1);
+    yyjson_val *message;
+    size_t i, n, size = yyjson_arr_size(list);
+    *ret = (struct sv_history){0};
+    ret->ids = wb_new_n(&x->arena, struct upp_str, size ? size : 1);
     ret->calls = wb_new_n(&x->arena, struct upp_str, SV_HISTORY_ENTRIES);
-    s.wanted   = wb_new_n(&x->arena, struct upp_str, size ? size : 1);
-    int r      = wb_arena_check(&x->arena, err);
+    s.wanted = wb_new_n(&x->arena, struct upp_str, size ? size : 1);
+    int r = wb_arena_check(&x->arena, err);
     if (r < 0 || !size)
         return r;
     yyjson_arr_foreach(list, i, n, message) want(&s, message);
-    r                  = search_thread(&s, t, err);
+    r = search_thread(&s, t, err);
     struct wb_uuid run = x->run;
     if (r >= 0 && s.left && s.of_agents)
         r = search_streams(&s, t, err);

@@ -1,15 +1,14 @@
 /* server/doors/process/history.h — which messages of a request a session has already. */
-#ifndef SV_PROCESS_HISTORY_H
-#define SV_PROCESS_HISTORY_H
+#pragma once
 
 #include "server/http/body.h"
 
 struct sv_history {
     struct upp_str *ids; /* of messages of the request that the session has */
-    size_t          n_ids;
+    size_t n_ids;
     struct upp_str *calls; /* that have a result */
-    size_t          n_calls;
-    struct wb_uuid  last; /* the run that the last one of them started; all zero: none */
+    size_t n_calls;
+    struct wb_uuid last; /* the run that the last one of them started; all zero: none */
 };
 
 /* How far back it looks. */
@@ -22,5 +21,3 @@ WEFT_SUSPENDS int sv_history_read(struct sv_exchange *x, const struct wl_thread 
 
 bool sv_history_has(const struct sv_history *h, struct upp_str id);
 bool sv_history_answered(const struct sv_history *h, struct upp_str call);
-
-#endif

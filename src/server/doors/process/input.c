@@ -25,12 +25,12 @@
 enum { MESSAGES = 256 /* in one request */, PAIRS_MAX = 1024 /* calls and outputs, all messages together */ };
 
 struct reading {
-    struct sv_exchange        *x;
-    struct sv_process         *p;
-    struct sv_history          history;
+    struct sv_exchange *x;
+    struct sv_process *p;
+    struct sv_history history;
     const struct wr_agent_def *agent;
-    struct sv_system           system;
-    struct upp_err            *err;
+    struct sv_system system;
+    struct upp_err *err;
 };
 
 static int wrong(const struct reading *t, const yyjson_val *at, const char *sentence)
@@ -44,7 +44,7 @@ static int wrong(const struct reading *t, const yyjson_val *at, const char *sent
 static int put_residue(struct wb_arena *a, const struct wm_doc_entry *e, struct upp_str *ret, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(SV_MAX_BODY);
-    struct wj_writer                      w;
+    struct wj_writer w;
     if (!e->id.n && !e->residue)
         return 0;
     wj_writer_init(&w, &out, err);
@@ -69,7 +69,7 @@ static int put_residue(struct wb_arena *a, const struct wm_doc_entry *e, struct 
 static void write_content(struct wj_writer *w, yyjson_val *part)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf json = WB_BUF(SV_MAX_BODY * 6);
-    yyjson_val                           *data = yyjson_obj_get(part, "data");
+    yyjson_val *data = yyjson_obj_get(part, "data");
     if (!data || yyjson_is_null(data) || !wb_str_eq(wj_text_at(part, "type"), UPP_STR("data"))) {
         wj_write_value(w, part);
         return;
@@ -88,9 +88,9 @@ static void write_content(struct wj_writer *w, yyjson_val *part)
 static void write_message(struct wj_writer *w, yyjson_val *message)
 {
     yyjson_val *key, *value, *part;
-    size_t      i, n, k, m;
-    bool        words  = wd_aap_kind(wj_text_at(message, "type")) == WD_AAP_MESSAGE;
-    bool        system = words && sv_system_role(wj_text_at(message, "role"));
+    size_t i, n, k, m;
+    bool words = wd_aap_kind(wj_text_at(message, "type")) == WD_AAP_MESSAGE;
+    bool system = words && sv_system_role(wj_text_at(message, "role"));
     wj_write_open(w, '{');
     yyjson_obj_foreach(message, i, n, key, value)
     {
@@ -109,12 +109,12 @@ static void write_message(struct wj_writer *w, yyjson_val *message)
 /* An entry of a document, copied into the exchange's arena. */
 static int copy_entry(const struct reading *t, const struct wm_doc_entry *from, int64_t now_ms, struct wm_entry *ret)
 {
-    *ret  = (struct wm_entry){.kind = WM_ENTRY_MESSAGE, .origin = WM_ORIGIN_CLIENT, .audience = WM_AUDIENCE_ALL};
+    *ret = (struct wm_entry){.kind = WM_ENTRY_MESSAGE, .origin = WM_ORIGIN_CLIENT, .audience = WM_AUDIENCE_ALL};
     int r = wm_message_copy(&t->x->arena, &from->e.message, &ret->message, t->err);
     if (r >= 0)
         r = put_residue(&t->x->arena, from, &ret->message.metadata, t->err);
-    ret->message.time_ms     = now_ms;
-    ret->message.time_text   = (struct upp_str){NULL, 0};
+    ret->message.time_ms = now_ms;
+    ret->message.time_text = (struct upp_str){NULL, 0};
     ret->message.interrupted = false;
     return r;
 }
@@ -124,8 +124,8 @@ static int read_document(const struct reading *t, yyjson_val *const *messages, s
                          struct wd_document *ret)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(SV_MAX_BODY * 6 + 4096);
-    struct wd_convert_opts                opts = {.size = sizeof opts, .now_ms = now_ms};
-    struct wj_writer                      w;
+    struct wd_convert_opts opts = {.size = sizeof opts, .now_ms = now_ms};
+    struct wj_writer w;
     wj_writer_init(&w, &text, t->err);
     wj_write_open(&w, '[');
     for (size_t i = 0; i < n; i++)
@@ -138,9 +138,9 @@ static int read_document(const struct reading *t, yyjson_val *const *messages, s
 /* The message in the model. 1; 0: nothing of it is there. */
 static int lift(const struct reading *t, yyjson_val *message, struct wm_entry *ret)
 {
-    WB_CLEANUP(wd_document_done) struct wd_document d   = {0};
-    int64_t                                         now = wb_wall_ms();
-    int                                             r   = read_document(t, &message, 1, now, &d);
+    WB_CLEANUP(wd_document_done) struct wd_document d = {0};
+    int64_t now = wb_wall_ms();
+    int r = read_document(t, &message, 1, now, &d);
     if (r < 0 || !d.doc.entries.n)
         return r;
     r = copy_entry(t, &d.doc.entries.p[0], now, ret);
@@ -159,8 +159,8 @@ static int only_text(const struct reading *t, yyjson_val *at, const struct upp_m
 static int take_message(struct reading *t, yyjson_val *message, bool system)
 {
     struct sv_entries *to = &t->p->start.messages;
-    struct wm_entry   *e  = &to->p[to->n];
-    int                r  = lift(t, message, e);
+    struct wm_entry *e = &to->p[to->n];
+    int r = lift(t, message, e);
     if (r == 0)
         return wrong(t, message, "there is nothing in the message that a model could read");
     if (r < 0)
@@ -194,7 +194,7 @@ static int add_answer(const struct reading *t, yyjson_val *at, const struct wr_a
 static int take_output(const struct reading *t, yyjson_val *message)
 {
     struct wm_entry e;
-    int             r = lift(t, message, &e);
+    int r = lift(t, message, &e);
     if (r == 0)
         return wrong(t, message, "an output has the data {call_id, output}");
     for (size_t i = 0; r >= 0 && i < e.message.n_parts; i++) {
@@ -209,13 +209,13 @@ static int take_output(const struct reading *t, yyjson_val *message)
 static int take_approval(const struct reading *t, yyjson_val *message)
 {
     yyjson_val *content = yyjson_obj_get(message, "content"), *part;
-    size_t      i, n;
-    int         r = 0;
+    size_t i, n;
+    int r = 0;
     if (!yyjson_arr_size(content))
         return wrong(t, message, "an approval has the data {approval_request_id, approve}");
     yyjson_arr_foreach(content, i, n, part)
     {
-        yyjson_val      *data = yyjson_obj_get(part, "data"), *approve = yyjson_obj_get(data, "approve");
+        yyjson_val *data = yyjson_obj_get(part, "data"), *approve = yyjson_obj_get(data, "approve");
         struct wr_answer answer = {.call = wj_text_at(data, "approval_request_id")};
         if (!answer.call.n)
             answer.call = wj_text_at(data, "id");
@@ -273,7 +273,7 @@ static bool are_pairs(struct upp_message *calls, struct upp_message *results)
 /* Is it another call, or the output of one of these? */
 static bool belongs(yyjson_val *const *calls, size_t n, yyjson_val *message)
 {
-    size_t      i, k, max, all;
+    size_t i, k, max, all;
     yyjson_val *part, *other;
     if (is_call(message))
         return true;
@@ -303,14 +303,14 @@ static size_t count_calls(yyjson_val *const *messages, size_t n)
 /* Calls that the session does not have, with their outputs: models are shown them, and nobody's calls are open. */
 static int take_calls(const struct reading *t, yyjson_val *const *messages, size_t n)
 {
-    static const char why[]                             = "a call that the session does not have comes with its output";
-    WB_CLEANUP(wd_document_done) struct wd_document d   = {0};
-    struct sv_entries                              *to  = &t->p->start.messages;
-    int64_t                                         now = wb_wall_ms();
-    int                                             r   = read_document(t, messages, n, now, &d);
+    static const char why[] = "a call that the session does not have comes with its output";
+    WB_CLEANUP(wd_document_done) struct wd_document d = {0};
+    struct sv_entries *to = &t->p->start.messages;
+    int64_t now = wb_wall_ms();
+    int r = read_document(t, messages, n, now, &d);
     for (size_t i = 0; r >= 0 && i < d.doc.entries.n; i++) {
         struct wm_entry *e = &to->p[to->n];
-        r                  = copy_entry(t, &d.doc.entries.p[i], now, e);
+        r = copy_entry(t, &d.doc.entries.p[i], now, e);
         if (r < 0)
             return r;
         bool calls = e->message.role == UPP_ROLE_ASSISTANT;
@@ -347,7 +347,7 @@ static int take(struct reading *t, yyjson_val *message)
 static int make_room(const struct reading *t, size_t n)
 {
     t->p->start.messages.p = wb_new_n(&t->x->arena, struct wm_entry, n ? n : 1);
-    t->p->start.answers.p  = wb_new_n(&t->x->arena, struct wr_answer, SV_ANSWERS_MAX);
+    t->p->start.answers.p = wb_new_n(&t->x->arena, struct wr_answer, SV_ANSWERS_MAX);
     return wb_arena_check(&t->x->arena, t->err);
 }
 
@@ -359,7 +359,7 @@ WEFT_SUSPENDS static int join(struct reading *t)
     t->p->join = t->history.last;
     if (!wb_uuid_eq(t->p->join, (struct wb_uuid){{0}}))
         return 0;
-    int r      = sv_process_last(t->x, &t->p->start.thread, &run, t->err);
+    int r = sv_process_last(t->x, &t->p->start.thread, &run, t->err);
     t->p->join = r < 0 ? t->p->join : run.id;
     return r;
 }
@@ -367,7 +367,7 @@ WEFT_SUSPENDS static int join(struct reading *t)
 /* A message of calls that the session has answered: it is of the past, also without its id. */
 static bool is_past(const struct reading *t, yyjson_val *message)
 {
-    size_t      i, n;
+    size_t i, n;
     yyjson_val *part, *content = yyjson_obj_get(message, "content");
     if (!is_call(message) || !yyjson_arr_size(content))
         return false;
@@ -383,8 +383,8 @@ static bool is_past(const struct reading *t, yyjson_val *message)
 static int take_new(struct reading *t, yyjson_val *list)
 {
     yyjson_val **all = wb_new_n(&t->x->arena, yyjson_val *, yyjson_arr_size(list) + 1), *message;
-    size_t       i, max, n = 0, parts = 0;
-    int          r = 0;
+    size_t i, max, n = 0, parts = 0;
+    int r = 0;
     if (!all)
         return wb_arena_check(&t->x->arena, t->err);
     yyjson_arr_foreach(list, i, max, message)
@@ -400,7 +400,7 @@ static int take_new(struct reading *t, yyjson_val *list)
     }
     for (size_t some = 1; r >= 0 && n; all += some, n -= some) {
         some = is_call(all[0]) ? count_calls(all, n) : 1;
-        r    = is_call(all[0]) ? take_calls(t, all, some) : take(t, all[0]);
+        r = is_call(all[0]) ? take_calls(t, all, some) : take(t, all[0]);
     }
     return WB_MIN(r, 0);
 }

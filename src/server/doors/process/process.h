@@ -3,8 +3,7 @@
  * A session is a thread. Its id is the client's own, an alias of the thread per tenant and user; the id of a thread is
  * a session too. A response is a run, or what of it lies between two waits; a task is a run.
  */
-#ifndef SV_PROCESS_H
-#define SV_PROCESS_H
+#pragma once
 
 #include "server/doors/conversation/join.h"
 #include "server/doors/run_stream.h"
@@ -19,7 +18,7 @@ extern const struct sv_door sv_door_process;
 /* ---- Shared by the files of this door ---- */
 
 enum {
-    SV_SESSION_ID  = 256, /* bytes */
+    SV_SESSION_ID = 256, /* bytes */
     SV_RESPONSE_ID = 128,
 };
 
@@ -30,23 +29,23 @@ extern const char *const sv_process_members[]; /* of a request; ends with NULL *
 
 /* A request, from its session to what it starts. */
 struct sv_process {
-    struct sv_body     body;
-    bool               streams; /* not `stream: false` */
-    struct upp_str     session; /* its id, as the client spells it, or a new one */
-    bool               is_new;  /* there is no such session: `fresh` becomes its thread */
-    struct wb_uuid     fresh;
-    struct upp_str     id;    /* of the response, as the request wants it; empty: the run's */
-    struct wb_uuid     after; /* the run of response_id; all zero: none */
-    struct wa_position to;    /* where that ends, if `moves`: the session is elsewhere */
-    bool               moves;
-    struct wb_uuid     join; /* the session has the messages already: the run that they started; all zero: none */
-    struct sv_start    start;
-    struct sv_joining  joining; /* start.joined: the run of the same request before */
-    bool               task;
-    bool               again; /* there was no such session, and now there is */
+    struct sv_body body;
+    bool streams;           /* not `stream: false` */
+    struct upp_str session; /* its id, as the client spells it, or a new one */
+    bool is_new;            /* there is no such session: `fresh` becomes its thread */
+    struct wb_uuid fresh;
+    struct upp_str id;     /* of the response, as the request wants it; empty: the run's */
+    struct wb_uuid after;  /* the run of response_id; all zero: none */
+    struct wa_position to; /* where that ends, if `moves`: the session is elsewhere */
+    bool moves;
+    struct wb_uuid join; /* the session has the messages already: the run that they started; all zero: none */
+    struct sv_start start;
+    struct sv_joining joining; /* start.joined: the run of the same request before */
+    bool task;
+    bool again; /* there was no such session, and now there is */
 
     /* The response: its run, and for a stream how. */
-    struct wb_uuid       run;
+    struct wb_uuid run;
     struct sv_run_stream stream;
 };
 
@@ -93,5 +92,3 @@ WEFT_SUSPENDS int sv_process_from(struct sv_exchange *x, struct wb_uuid run, str
 /* The last response object of a run, appended to out. `whole`: waits for the end of the run, or its next wait. */
 WEFT_SUSPENDS int sv_process_result(struct sv_exchange *x, struct wb_uuid run, bool whole, struct wb_buf *out,
                                     struct upp_err *err) UPP_MUST_CHECK;
-
-#endif

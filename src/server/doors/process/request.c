@@ -1,4 +1,4 @@
-/* server/doors/process/request.c — the members of a request and the form of its errors. See process.h.
+/* server/doors/process/request.c — reads the members of a request of the Agent API, and writes its errors.
  *
  * Every member is honoured or refused; what is unknown is accepted and named in the header weft-ignored.
  */
@@ -22,13 +22,11 @@ const char *const sv_process_members[] = {
     "max_tokens", "stop",   "n",  "seed",  "tools", "session_id",  "user_id",           "response_id",
     NULL};
 
-/* ---- Errors ------------------------------------------------------------------------------------------------------ */
-
 /* A pointer as FastAPI's `loc`: ["body", "input", 0, "role"]. */
 static void put_loc(struct wj_writer *w, struct upp_str pointer)
 {
     struct upp_str part;
-    uint64_t       number;
+    uint64_t number;
     wj_put_open(w, "loc", '[');
     wj_write_str(w, UPP_STR("body"));
     if (pointer.n && pointer.p[0] == '/')
@@ -80,36 +78,34 @@ static int put_problems(struct sv_exchange *x, const struct wd_problems *problem
     wj_write_close(&w, ']');
     wj_write_close(&w, '}');
     x->reply.status = 422;
-    int r           = wj_writer_check(&w);
+    int r = wj_writer_check(&w);
     return r < 0 ? r : 1;
 }
 
 int sv_process_check(struct sv_exchange *x, struct upp_err *err)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena       memory   = WB_ARENA(1u << 30);
+    WB_CLEANUP(wb_arena_done) struct wb_arena memory = WB_ARENA(1u << 30);
     WB_CLEANUP(wd_problems_done) struct wd_problems problems = {0};
-    const struct wd_document_ops                   *ops      = wd_document_find(UPP_STR("agentapi"));
+    const struct wd_document_ops *ops = wd_document_find(UPP_STR("agentapi"));
     int r = wd_document_validate(ops, wb_buf_str(&x->request->body), &memory, &problems, &ops, err);
     return r < 0 || !problems.errors ? r : put_problems(x, &problems, err);
 }
-
-/* ---- The agent --------------------------------------------------------------------------------------------------- */
 
 /* The agent of the path, or that of `model`, or the default one: then `model` names a model that it is to use. */
 static int choose_agent(struct sv_exchange *x, struct sv_process *p, struct upp_str *model, struct upp_err *err)
 {
     const struct wr_agent_def *agent;
-    struct upp_str             name = {NULL, 0};
-    int                        r    = sv_body_str(&p->body, p->body.root, UPP_STR("model"), &name, err);
-    *model                          = (struct upp_str){NULL, 0};
+    struct upp_str name = {NULL, 0};
+    int r = sv_body_str(&p->body, p->body.root, UPP_STR("model"), &name, err);
+    *model = (struct upp_str){NULL, 0};
     if (r < 0)
         return r;
-    name  = sv_agent_named(x, name);
+    name = sv_agent_named(x, name);
     agent = x->agent.n ? wr_agent(x->core->engine, x->agent) : r > 0 && name.n ? wr_agent(x->core->engine, name) : NULL;
     if (x->agent.n)
         *model = wb_str_eq(name, x->agent) ? *model : name;
     else if (!agent) {
-        agent  = wr_agent(x->core->engine, (struct upp_str){NULL, 0});
+        agent = wr_agent(x->core->engine, (struct upp_str){NULL, 0});
         *model = name;
     }
     if (!agent && x->agent.n)
@@ -131,12 +127,10 @@ static int choose_agent(struct sv_exchange *x, struct sv_process *p, struct upp_
     return wb_arena_check(&x->arena, err);
 }
 
-/* ---- Options ----------------------------------------------------------------------------------------------------- */
-
 /* A tool is {"type", "function"}, or the function alone. */
 static void put_tools(struct wj_writer *w, yyjson_val *tools)
 {
-    size_t      i, n;
+    size_t i, n;
     yyjson_val *tool;
     wj_put_open(w, "tools", '[');
     yyjson_arr_foreach(tools, i, n, tool)
@@ -154,12 +148,12 @@ static void put_tools(struct wj_writer *w, yyjson_val *tools)
 static int check_tools(struct sv_exchange *x, struct sv_process *p, yyjson_val *tools, struct upp_err *err)
 {
     const struct wr_agent_def *agent = wr_agent(x->core->engine, p->start.run.agent);
-    size_t                     i, n;
-    yyjson_val                *tool;
+    size_t i, n;
+    yyjson_val *tool;
     yyjson_arr_foreach(tools, i, n, tool)
     {
-        yyjson_val    *function = yyjson_obj_get(tool, "function");
-        struct upp_str name     = wj_text_at(yyjson_is_obj(function) ? function : tool, "name");
+        yyjson_val *function = yyjson_obj_get(tool, "function");
+        struct upp_str name = wj_text_at(yyjson_is_obj(function) ? function : tool, "name");
         for (size_t k = 0; agent && k < agent->n_tools; k++)
             if (wb_str_eq(agent->tools[k].spec.name, name))
                 return sv_body_wrong(&p->body, tool, err, "the agent has a tool '%.*s' of its own", UPP_FMT(name));
@@ -178,10 +172,10 @@ static int gather(struct sv_exchange *x, const struct sv_process *p, struct upp_
 {
     static const char *const names[] = {"temperature", "top_p", "frequency_penalty", "presence_penalty", "max_tokens",
                                         "stop",        "seed"};
-    WB_CLEANUP(wb_buf_done) struct wb_buf out   = WB_BUF(SV_MAX_BODY + 4096);
-    yyjson_val                           *tools = sv_member(p->body.root, UPP_STR("tools"));
-    struct upp_str                        text;
-    struct wj_writer                      w;
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(SV_MAX_BODY + 4096);
+    yyjson_val *tools = sv_member(p->body.root, UPP_STR("tools"));
+    struct upp_str text;
+    struct wj_writer w;
     wj_writer_init(&w, &out, err);
     wj_write_open(&w, '{');
     if (model.n)
@@ -199,7 +193,7 @@ static int gather(struct sv_exchange *x, const struct sv_process *p, struct upp_
 static int put_ours(struct sv_exchange *x, const struct sv_process *p, struct upp_str *ret, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(4096);
-    struct wj_writer                      w;
+    struct wj_writer w;
     wj_writer_init(&w, &out, err);
     wj_write_open(&w, '{');
     wj_put_open(&w, "agentapi", '{');
@@ -214,9 +208,9 @@ static int put_ours(struct sv_exchange *x, const struct sv_process *p, struct up
 static int read_options(struct sv_exchange *x, struct sv_process *p, struct upp_str model, struct upp_err *err)
 {
     static const struct sv_alias aliases[] = {{"max_completion_tokens", "max_tokens"}, {NULL, NULL}};
-    struct sv_body               given;
-    struct upp_str               options = {NULL, 0}, ours = {NULL, 0};
-    int                          r = check_tools(x, p, sv_member(p->body.root, UPP_STR("tools")), err);
+    struct sv_body given;
+    struct upp_str options = {NULL, 0}, ours = {NULL, 0};
+    int r = check_tools(x, p, sv_member(p->body.root, UPP_STR("tools")), err);
     if (r >= 0)
         r = gather(x, p, model, &given, err);
     if (r >= 0)
@@ -225,8 +219,6 @@ static int read_options(struct sv_exchange *x, struct sv_process *p, struct upp_
         r = put_ours(x, p, &ours, err);
     return r < 0 ? r : sv_options_merge(&x->arena, options, ours, &p->start.run.options, err);
 }
-
-/* ---- The rest ---------------------------------------------------------------------------------------------------- */
 
 static int read_n(const struct sv_process *p, struct upp_err *err)
 {
@@ -241,8 +233,8 @@ static int read_n(const struct sv_process *p, struct upp_err *err)
 static int read_id(struct sv_exchange *x, struct sv_process *p, struct upp_err *err)
 {
     struct upp_str body = wb_buf_str(&x->request->body);
-    unsigned       len  = 32;
-    int            r    = sv_body_str(&p->body, p->body.root, UPP_STR("id"), &p->id, err);
+    unsigned len = 32;
+    int r = sv_body_str(&p->body, p->body.root, UPP_STR("id"), &p->id, err);
     unsigned char *hash = r < 0 ? NULL : wb_arena_alloc(&x->arena, 32, 1);
     if (!hash)
         return r < 0 ? r : wb_arena_check(&x->arena, err);
@@ -256,17 +248,17 @@ static int read_id(struct sv_exchange *x, struct sv_process *p, struct upp_err *
     if (EVP_Digest(body.p, body.n, hash, &len, EVP_sha256(), NULL) != 1)
         return upp_fail(err, UPP_ENOMEM, "no memory for a digest");
     p->start.run.route = sv_key_route(x, SV_PROCESS_KEYS);
-    p->start.run.key   = p->id;
-    p->start.run.body  = hash;
+    p->start.run.key = p->id;
+    p->start.run.body = hash;
     return wb_arena_check(&x->arena, err);
 }
 
 int sv_process_read(struct sv_exchange *x, struct sv_process *p, struct upp_err *err)
 {
     struct upp_str model;
-    p->streams           = true;
+    p->streams = true;
     p->start.run.on_busy = x->settings->on_busy;
-    yyjson_val *input    = sv_member(p->body.root, UPP_STR("input"));
+    yyjson_val *input = sv_member(p->body.root, UPP_STR("input"));
     if (!input || !yyjson_is_arr(input))
         return sv_body_wrong(&p->body, input ? input : p->body.root, err, "input is an array of messages");
     int r = sv_process_check(x, err);

@@ -1,4 +1,4 @@
-/* server/doors/process/routes.c — the routes of the Agent API. See process.h. */
+/* server/doors/process/routes.c — the routes of the Agent API: requests, tasks, responses. */
 #include "base/defs.h"
 #include "base/err.h"
 #include "json/write.h"
@@ -23,9 +23,9 @@ static bool accepts(const struct sv_exchange *x, struct upp_str type)
 static int read_stream(struct sv_exchange *x, struct sv_run_stream *ret, struct upp_err *err)
 {
     struct upp_str ids;
-    int            r = sv_run_stream_read(x, NULL, ret, err);
-    ret->to_wait     = true;
-    ret->lines       = accepts(x, UPP_STR("application/x-ndjson"));
+    int r = sv_run_stream_read(x, NULL, ret, err);
+    ret->to_wait = true;
+    ret->lines = accepts(x, UPP_STR("application/x-ndjson"));
     if (r >= 0)
         r = sv_query(x, UPP_STR("ids"), &ids, err);
     bool wanted = r > 0 ? wb_str_eq(ids, UPP_STR("true")) : x->request->method != SV_POST;
@@ -38,7 +38,7 @@ static int read_stream(struct sv_exchange *x, struct sv_run_stream *ret, struct 
 /* The response object; waits for it with `whole`. */
 WEFT_SUSPENDS static int respond_object(struct sv_exchange *x, struct wb_uuid run, bool whole, struct upp_err *err)
 {
-    x->run          = run;
+    x->run = run;
     x->reply.status = 200;
     return sv_process_result(x, run, whole, &x->reply.body, err);
 }
@@ -48,7 +48,7 @@ WEFT_SUSPENDS static int respond_object(struct sv_exchange *x, struct wb_uuid ru
 /* 1: an earlier request with the same id or key has started or answered *run. */
 WEFT_SUSPENDS static int join_key(struct sv_exchange *x, struct sv_process *p, struct wb_uuid *run, struct upp_err *err)
 {
-    int r           = sv_join_key(x, &p->start.run, &p->joining, err);
+    int r = sv_join_key(x, &p->start.run, &p->joining, err);
     p->start.joined = r > 0;
     if (r > 0)
         *run = p->joining.run.id;
@@ -60,8 +60,8 @@ WEFT_SUSPENDS static int start(struct sv_exchange *x, struct sv_process *p, stru
                                struct upp_err *err)
 {
     struct wr_run_info look = {0};
-    struct wm_run      last = {0};
-    int                r    = sv_process_read(x, p, err);
+    struct wm_run last = {0};
+    int r = sv_process_read(x, p, err);
     if (r != 0)
         return r;
     r = join_key(x, p, run, err); /* what it answered may wait no more */
@@ -102,7 +102,7 @@ WEFT_SUSPENDS static int start_again(struct sv_exchange *x, sv_handler *handler,
 {
     struct sv_process *p;
     x->found = NULL;
-    int r    = sv_process_find(x, &p, err);
+    int r = sv_process_find(x, &p, err);
     if (r < 0)
         return r;
     p->again = true;
@@ -126,7 +126,7 @@ WEFT_SUSPENDS static int start_and(struct sv_exchange *x, struct sv_process *p, 
 WEFT_SUSPENDS static int respond(struct sv_exchange *x, struct upp_err *err)
 {
     struct sv_process *p = x->found;
-    int                r = p->start.joined ? join_key(x, p, &p->run, err) : 0;
+    int r = p->start.joined ? join_key(x, p, &p->run, err) : 0;
     if (r > 0)
         r = sv_join_from(x, &p->joining, &p->stream, err);
     if (r < 0)
@@ -137,7 +137,7 @@ WEFT_SUSPENDS static int respond(struct sv_exchange *x, struct upp_err *err)
 WEFT_SUSPENDS static int process(struct sv_exchange *x, struct upp_err *err)
 {
     struct sv_process *p;
-    int                r = sv_process_find(x, &p, err);
+    int r = sv_process_find(x, &p, err);
     if (r >= 0)
         r = read_stream(x, &p->stream, err); /* before anything is started */
     return r < 0 ? r : start_and(x, p, process, respond, err);
@@ -148,9 +148,9 @@ WEFT_SUSPENDS static int process(struct sv_exchange *x, struct upp_err *err)
 WEFT_SUSPENDS static int respond_task(struct sv_exchange *x, struct upp_err *err)
 {
     struct sv_process *p = x->found;
-    struct wj_writer   w;
-    char               id[WB_UUID_TEXT + 1];
-    int                r = p->start.joined ? sv_process_session(x, p, err) : 0;
+    struct wj_writer w;
+    char id[WB_UUID_TEXT + 1];
+    int r = p->start.joined ? sv_process_session(x, p, err) : 0;
     if (r < 0)
         return r;
     wj_writer_init(&w, &x->reply.body, err);
@@ -167,7 +167,7 @@ WEFT_SUSPENDS static int respond_task(struct sv_exchange *x, struct upp_err *err
 WEFT_SUSPENDS static int post_task(struct sv_exchange *x, struct upp_err *err)
 {
     struct sv_process *p;
-    int                r = sv_process_find(x, &p, err);
+    int r = sv_process_find(x, &p, err);
     if (r < 0)
         return r;
     p->task = true;
@@ -177,7 +177,7 @@ WEFT_SUSPENDS static int post_task(struct sv_exchange *x, struct upp_err *err)
 static int no_task(struct sv_exchange *x, struct upp_err *err)
 {
     struct wj_writer w;
-    struct upp_str   text = wb_arena_printf(&x->arena, "Task %.*s not found", UPP_FMT(x->params[0]));
+    struct upp_str text = wb_arena_printf(&x->arena, "Task %.*s not found", UPP_FMT(x->params[0]));
     wj_writer_init(&w, &x->reply.body, err);
     wj_write_open(&w, '{');
     wj_put_str(&w, "error", text);
@@ -189,9 +189,9 @@ static int no_task(struct sv_exchange *x, struct upp_err *err)
 WEFT_SUSPENDS static int write_task(struct sv_exchange *x, const struct wm_run *run, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf result = WB_BUF(WD_FRAMES_TEXT);
-    bool                                  over   = wm_status_ended(run->status) || run->status == WM_WAITING;
-    struct wj_writer                      w;
-    int                                   r = over ? sv_process_result(x, run->id, true, &result, err) : 0;
+    bool over = wm_status_ended(run->status) || run->status == WM_WAITING;
+    struct wj_writer w;
+    int r = over ? sv_process_result(x, run->id, true, &result, err) : 0;
     if (r < 0)
         return r;
     wj_writer_init(&w, &x->reply.body, err);
@@ -216,15 +216,15 @@ WEFT_SUSPENDS static int write_task(struct sv_exchange *x, const struct wm_run *
 static int read_user(struct sv_exchange *x, struct upp_err *err)
 {
     struct upp_str user;
-    int            r = sv_query(x, UPP_STR("user_id"), &user, err);
+    int r = sv_query(x, UPP_STR("user_id"), &user, err);
     return r > 0 ? sv_process_user(x, NULL, user, err) : r;
 }
 
 WEFT_SUSPENDS static int get_task(struct sv_exchange *x, struct upp_err *err)
 {
     struct wr_run_info look;
-    struct wb_uuid     id;
-    int                r = read_user(x, err);
+    struct wb_uuid id;
+    int r = read_user(x, err);
     if (r >= 0)
         r = sv_find_run(x, x->params[0], &id, err);
     if (r >= 0)
@@ -255,9 +255,9 @@ WEFT_SUSPENDS static int find_session(struct sv_exchange *x, struct wl_thread *r
 WEFT_SUSPENDS static int get_stream(struct sv_exchange *x, struct upp_err *err)
 {
     struct sv_run_stream stream;
-    struct wl_thread     t;
-    struct wm_run        run;
-    int                  r = find_session(x, &t, err);
+    struct wl_thread t;
+    struct wm_run run;
+    int r = find_session(x, &t, err);
     if (r >= 0)
         r = read_stream(x, &stream, err);
     if (r >= 0)
@@ -272,8 +272,8 @@ WEFT_SUSPENDS static int get_stream(struct sv_exchange *x, struct upp_err *err)
 WEFT_SUSPENDS static int get_response(struct sv_exchange *x, struct upp_err *err)
 {
     struct wl_thread t;
-    struct wm_run    run;
-    int              r = find_session(x, &t, err);
+    struct wm_run run;
+    int r = find_session(x, &t, err);
     if (r >= 0)
         r = sv_process_last(x, &t, &run, err);
     return r < 0 ? r : respond_object(x, run.id, false, err);
@@ -283,10 +283,10 @@ WEFT_SUSPENDS static int get_response(struct sv_exchange *x, struct upp_err *err
 WEFT_SUSPENDS static int cancel(struct sv_exchange *x, struct upp_err *err)
 {
     struct sv_process *p;
-    struct wj_writer   w;
-    struct wm_run     *runs;
-    size_t             n = 0;
-    int                r = sv_process_find(x, &p, err);
+    struct wj_writer w;
+    struct wm_run *runs;
+    size_t n = 0;
+    int r = sv_process_find(x, &p, err);
     if (r >= 0 && p->is_new)
         r = upp_fail(err, UPP_ENOTFOUND, "there is no session '%.*s'", UPP_FMT(p->session));
     if (r >= 0)
@@ -311,7 +311,7 @@ WEFT_SUSPENDS static int cancel(struct sv_exchange *x, struct upp_err *err)
 WEFT_SUSPENDS static int home_of_request(struct sv_exchange *x, uint32_t *ret, struct upp_err *err)
 {
     struct sv_process *p;
-    int                r = sv_process_find(x, &p, err);
+    int r = sv_process_find(x, &p, err);
     if (r >= 0)
         *ret = home_of(x, p);
     return r;
@@ -321,15 +321,15 @@ WEFT_SUSPENDS static int find_home(struct sv_exchange *x, uint32_t *ret, struct 
 {
     struct upp_str pattern = wb_cstr(x->conn->match.route->pattern);
     struct wb_uuid run;
-    int            r = 0;
+    int r = 0;
     if (x->request->method == SV_POST)
         return home_of_request(x, ret, err);
     if (wb_str_starts(pattern, UPP_STR("/process/sessions/"))) {
         struct wl_thread *t = wb_new(&x->arena, struct wl_thread);
-        r                   = t ? find_session(x, t, err) : wb_arena_check(&x->arena, err);
+        r = t ? find_session(x, t, err) : wb_arena_check(&x->arena, err);
         if (r >= 0) {
             x->thread = t;
-            *ret      = wr_home(t->tree, x->server->n_cores);
+            *ret = wr_home(t->tree, x->server->n_cores);
         }
     } else if (sv_run_id(x->params[0], &run, NULL) >= 0)
         r = wr_home_of_run(x->server->opts.store, &x->owner, run, x->server->n_cores, ret, err);
@@ -349,12 +349,12 @@ static const struct sv_route rows[] = {
 static const struct sv_status statuses[] = {
     {UPP_EINVALID, 422}, {UPP_EREFUSED, 422}, {UPP_ENOMODEL, 422}, {UPP_ECONTEXT, 422}, {UPP_EBUSY, 409}, {0, 0},
 };
-const struct sv_door sv_door_process = {.name     = "process",
-                                        .prefix   = "/process",
-                                        .routes   = rows,
+const struct sv_door sv_door_process = {.name = "process",
+                                        .prefix = "/process",
+                                        .routes = rows,
                                         .n_routes = WB_LEN(rows),
-                                        .error    = sv_process_error,
+                                        .error = sv_process_error,
                                         .statuses = statuses,
-                                        .home     = find_home,
-                                        .stream   = "agentapi",
-                                        .agents   = true};
+                                        .home = find_home,
+                                        .stream = "agentapi",
+                                        .agents = true};

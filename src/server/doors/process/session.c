@@ -1,4 +1,4 @@
-/* server/doors/process/session.c — sessions, users, and the responses that a request continues. See process.h. */
+/* server/doors/process/session.c — finds the session and the user of a request, and the response that it continues. */
 #include <stdio.h>
 
 #include "base/defs.h"
@@ -23,12 +23,10 @@ static bool is_none(struct wb_uuid u)
     return wb_uuid_eq(u, none);
 }
 
-/* ---- Users ------------------------------------------------------------------------------------------------------- */
-
 int sv_process_user(struct sv_exchange *x, const struct sv_body *b, struct upp_str user, struct upp_err *err)
 {
     yyjson_val *at = b ? sv_member(b->root, UPP_STR("user_id")) : NULL;
-    int         r  = sv_user_check(user, err);
+    int r = sv_user_check(user, err);
     if (r >= 0 && !wb_str_eq(user, x->owner.user)) {
         if (x->owner.user.n) {
             r = upp_fail(err, UPP_EREFUSED, "user_id is another user than the one of the API key, or of weft-user");
@@ -44,15 +42,13 @@ int sv_process_user(struct sv_exchange *x, const struct sv_body *b, struct upp_s
     return r;
 }
 
-/* ---- Responses --------------------------------------------------------------------------------------------------- */
-
 enum { RESPONSES = 64 /* of one run that are found by their ids */ };
 
 /* The run of a response: the UUID in its id is derived from the run and the number of the response. */
 WEFT_SUSPENDS static int find_by_uuid(struct sv_exchange *x, struct upp_str id, struct wm_run *ret, struct upp_err *err)
 {
     struct wb_uuid u;
-    int            r = -UPP_ENOTFOUND;
+    int r = -UPP_ENOTFOUND;
     if (!wl_id_parse(id, UPP_STR("response_"), &u))
         return r;
     for (unsigned i = 1; r == -UPP_ENOTFOUND && i <= RESPONSES; i++)
@@ -65,10 +61,10 @@ WEFT_SUSPENDS static int find_response(struct sv_exchange *x, struct sv_process 
                                        struct upp_err *err)
 {
     struct wl_store *s = x->server->opts.store;
-    struct wm_run    run;
-    struct wl_key    key;
-    struct upp_str   route = sv_key_route(x, SV_PROCESS_KEYS);
-    int              r     = wb_arena_check(&x->arena, err);
+    struct wm_run run;
+    struct wl_key key;
+    struct upp_str route = sv_key_route(x, SV_PROCESS_KEYS);
+    int r = wb_arena_check(&x->arena, err);
     if (r >= 0)
         r = id.n <= SV_RESPONSE_ID ? wl_get_key(s, &x->owner, route, id, &key, err) : -UPP_ENOTFOUND;
     r = r >= 0                ? wl_get_run(s, &x->owner, key.object, &x->arena, &run, err)
@@ -88,8 +84,8 @@ WEFT_SUSPENDS static int end_of_run(struct sv_exchange *x, const struct wm_run *
                                     struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena page = WB_ARENA(1u << 30);
-    struct wl_store                          *s    = x->server->opts.store;
-    struct wl_rows                            rows = {.more = true};
+    struct wl_store *s = x->server->opts.store;
+    struct wl_rows rows = {.more = true};
     *ret = (struct wa_position){.node = run->node, .length = wl_pos_index(run->first)};
     for (uint64_t from = run->first; rows.more;) {
         struct wl_range range = {.node = run->node, .from = from, .to = wl_pos(UINT32_MAX, 0)};
@@ -110,11 +106,11 @@ WEFT_SUSPENDS static int end_of_run(struct sv_exchange *x, const struct wm_run *
 
 WEFT_SUSPENDS int sv_process_branch(struct sv_exchange *x, struct sv_process *p, struct upp_err *err)
 {
-    struct wl_store   *s = x->server->opts.store;
-    struct wl_thread  *t = &p->start.thread;
+    struct wl_store *s = x->server->opts.store;
+    struct wl_thread *t = &p->start.thread;
     struct wa_position at;
-    struct wm_run      run;
-    struct wl_end      end;
+    struct wm_run run;
+    struct wl_end end;
     if (is_none(p->after))
         return 0;
     int r = wl_get_run(s, &x->owner, p->after, &x->arena, &run, err);
@@ -125,14 +121,12 @@ WEFT_SUSPENDS int sv_process_branch(struct sv_exchange *x, struct sv_process *p,
         r = wl_node_end(s, &x->owner, t->head, &end, err);
     if (r < 0 || (t->head == at.node && wl_thread_length(t, end.length) == at.length))
         return r < 0 ? r : 0;
-    p->to    = at;
+    p->to = at;
     p->moves = true;
-    t->head  = at.node;
-    t->at    = at.length + 1;
+    t->head = at.node;
+    t->at = at.length + 1;
     return 0;
 }
-
-/* ---- Sessions ---------------------------------------------------------------------------------------------------- */
 
 static int check_session(const struct sv_process *p, struct upp_err *err)
 {
@@ -145,7 +139,7 @@ static int check_session(const struct sv_process *p, struct upp_err *err)
 static int new_session(struct sv_exchange *x, struct sv_process *p, struct upp_err *err)
 {
     char text[WB_UUID_TEXT + 1];
-    int  r    = wb_uuid_new(&p->fresh, err);
+    int r = wb_uuid_new(&p->fresh, err);
     p->is_new = true;
     if (r >= 0 && !p->session.p)
         p->session = wb_arena_dup(&x->arena, wb_uuid_text(p->fresh, text));
@@ -155,8 +149,8 @@ static int new_session(struct sv_exchange *x, struct sv_process *p, struct upp_e
 WEFT_SUSPENDS static int find_session(struct sv_exchange *x, struct sv_process *p, bool given, struct upp_err *err)
 {
     struct wl_thread of_response = p->start.thread;
-    char             text[WB_UUID_TEXT + 1];
-    int              r = given ? check_session(p, err) : 0;
+    char text[WB_UUID_TEXT + 1];
+    int r = given ? check_session(p, err) : 0;
     if (r >= 0 && !given && !is_none(p->after)) {
         p->session = wb_arena_dup(&x->arena, wb_uuid_text(of_response.id, text));
         return wb_arena_check(&x->arena, err);
@@ -172,9 +166,9 @@ WEFT_SUSPENDS static int find_session(struct sv_exchange *x, struct sv_process *
 
 WEFT_SUSPENDS int sv_process_find(struct sv_exchange *x, struct sv_process **ret, struct upp_err *err)
 {
-    struct sv_process *p    = x->found ? x->found : wb_new(&x->arena, struct sv_process);
-    struct upp_str     text = {NULL, 0};
-    *ret                    = p;
+    struct sv_process *p = x->found ? x->found : wb_new(&x->arena, struct sv_process);
+    struct upp_str text = {NULL, 0};
+    *ret = p;
     if (!p || x->found)
         return p ? 0 : wb_arena_check(&x->arena, err);
     int r = sv_body_read(x, sv_process_members, &p->body, err);
@@ -194,20 +188,20 @@ WEFT_SUSPENDS int sv_process_find(struct sv_exchange *x, struct sv_process **ret
     if (given < 0 || r < 0)
         return given < 0 ? given : r;
     p->start.run.owner = x->owner;
-    x->found           = p;
+    x->found = p;
     return 0;
 }
 
 int sv_process_open(struct sv_process *p, struct upp_err *err)
 {
-    char                  text[WB_UUID_TEXT + 1];
-    bool                  named = !wb_str_eq(p->session, wb_uuid_text(p->fresh, text));
-    struct wl_thread_opts opts  = {
-         .size = sizeof opts, .id = p->fresh, .alias = named ? p->session : (struct upp_str){NULL, 0}};
+    char text[WB_UUID_TEXT + 1];
+    bool named = !wb_str_eq(p->session, wb_uuid_text(p->fresh, text));
+    struct wl_thread_opts opts = {
+        .size = sizeof opts, .id = p->fresh, .alias = named ? p->session : (struct upp_str){NULL, 0}};
     if (p->is_new)
         return sv_start_new_thread(&p->start, &opts, err);
     if (p->moves) {
-        p->start.run.node   = p->to.node;
+        p->start.run.node = p->to.node;
         p->start.run.length = p->to.length;
     }
     return 0;
@@ -216,9 +210,9 @@ int sv_process_open(struct sv_process *p, struct upp_err *err)
 WEFT_SUSPENDS int sv_process_session(struct sv_exchange *x, struct sv_process *p, struct upp_err *err)
 {
     struct wr_run_info look;
-    struct upp_str     options, session;
-    yyjson_val        *v = NULL;
-    int                r = wr_get(x->core->engine, &x->owner, p->run, &x->arena, &look, err);
+    struct upp_str options, session;
+    yyjson_val *v = NULL;
+    int r = wr_get(x->core->engine, &x->owner, p->run, &x->arena, &look, err);
     if (r >= 0)
         r = wr_queued_options(&x->arena, &look.run, &options, err);
     if (r >= 0 && options.n)
@@ -233,8 +227,8 @@ WEFT_SUSPENDS int sv_process_last(struct sv_exchange *x, const struct wl_thread 
                                   struct upp_err *err)
 {
     struct wm_run *runs;
-    size_t         n;
-    int            r = wl_list_runs(x->server->opts.store, &x->owner, t->id, false, 1, &x->arena, &runs, &n, err);
+    size_t n;
+    int r = wl_list_runs(x->server->opts.store, &x->owner, t->id, false, 1, &x->arena, &runs, &n, err);
     if (r < 0 || !n)
         return r < 0 ? r : upp_fail(err, UPP_ENOTFOUND, "the session has no response yet");
     *ret = runs[0];

@@ -18,11 +18,9 @@
 
 enum { TRIES = 16 };
 
-/* ---- Conversations ----------------------------------------------------------------------------------------------- */
-
 static int answer(struct sv_exchange *x, const struct wl_thread *t, struct upp_err *err)
 {
-    struct upp_str   metadata = t->metadata.n ? t->metadata : UPP_STR("{}");
+    struct upp_str metadata = t->metadata.n ? t->metadata : UPP_STR("{}");
     struct wj_writer w;
     wj_writer_init(&w, &x->reply.body, err);
     wj_write_open(&w, '{');
@@ -36,10 +34,10 @@ static int answer(struct sv_exchange *x, const struct wl_thread *t, struct upp_e
 
 int sv_conversation_find(struct sv_exchange *x, struct upp_str id, struct wl_thread *ret, struct upp_err *err)
 {
-    char           name[WB_UUID_TEXT + 1];
+    char name[WB_UUID_TEXT + 1];
     struct wb_uuid uuid;
     struct upp_str thread = wl_id_parse(id, UPP_STR("conv_"), &uuid) ? wb_uuid_text(uuid, name) : id;
-    int            r      = wl_thread_find(x->server->opts.store, &x->owner, thread, &x->arena, ret, err);
+    int r = wl_thread_find(x->server->opts.store, &x->owner, thread, &x->arena, ret, err);
     return r == -UPP_ENOTFOUND ? upp_fail(err, UPP_ENOTFOUND, "no conversation '%.*s'", UPP_FMT(id)) : r;
 }
 
@@ -53,7 +51,7 @@ WEFT_SUSPENDS static int read_items(struct sv_exchange *x, const struct sv_body 
                                     struct upp_err *err)
 {
     const struct wr_agent_def *agent = wr_agent(x->core->engine, (struct upp_str){NULL, 0});
-    yyjson_val                *list  = sv_member(b->root, UPP_STR("items"));
+    yyjson_val *list = sv_member(b->root, UPP_STR("items"));
     if (yyjson_is_arr(list) && !yyjson_arr_size(list)) {
         *ret = (struct sv_items){0};
         return 0;
@@ -69,12 +67,12 @@ WEFT_SUSPENDS static int read_items(struct sv_exchange *x, const struct sv_body 
 
 WEFT_SUSPENDS static int make(struct sv_exchange *x, struct wl_store *s, struct wl_thread *ret, struct upp_err *err)
 {
-    static const char *const known[]  = {"items", "metadata", NULL};
-    struct wl_thread_opts    opts     = {.size = sizeof opts};
-    struct sv_items          items    = {0};
-    yyjson_val              *metadata = NULL;
-    struct sv_body           b;
-    int                      r = sv_body_read(x, known, &b, err);
+    static const char *const known[] = {"items", "metadata", NULL};
+    struct wl_thread_opts opts = {.size = sizeof opts};
+    struct sv_items items = {0};
+    yyjson_val *metadata = NULL;
+    struct sv_body b;
+    int r = sv_body_read(x, known, &b, err);
     if (r >= 0)
         r = sv_body_object(&b, b.root, UPP_STR("metadata"), &metadata, err);
     if (r >= 0)
@@ -88,9 +86,9 @@ WEFT_SUSPENDS static int make(struct sv_exchange *x, struct wl_store *s, struct 
 
 WEFT_SUSPENDS static int create(struct sv_exchange *x, struct upp_err *err)
 {
-    struct sv_keyed  k;
+    struct sv_keyed k;
     struct wl_thread t;
-    int              r = sv_keyed_begin(x, SV_MAKES_THREAD, &k, err);
+    int r = sv_keyed_begin(x, SV_MAKES_THREAD, &k, err);
     if (r == 0)
         r = make(x, &k.store, &t, err);
     r = sv_keyed_thread(&k, r, &t, err);
@@ -100,7 +98,7 @@ WEFT_SUSPENDS static int create(struct sv_exchange *x, struct upp_err *err)
 WEFT_SUSPENDS static int get_conversation(struct sv_exchange *x, struct upp_err *err)
 {
     struct wl_thread t;
-    int              r = find(x, &t, err);
+    int r = find(x, &t, err);
     return r < 0 ? r : answer(x, &t, err);
 }
 
@@ -108,10 +106,10 @@ WEFT_SUSPENDS static int get_conversation(struct sv_exchange *x, struct upp_err 
 WEFT_SUSPENDS static int update(struct sv_exchange *x, struct upp_err *err)
 {
     static const char *const known[] = {"metadata", NULL};
-    struct upp_str           metadata;
-    struct wl_thread         t;
-    struct sv_body           b;
-    int                      r = sv_body_read(x, known, &b, err);
+    struct upp_str metadata;
+    struct wl_thread t;
+    struct sv_body b;
+    int r = sv_body_read(x, known, &b, err);
     for (unsigned i = 0; r >= 0 && i < TRIES; i++) {
         r = find(x, &t, err);
         if (r >= 0)
@@ -129,8 +127,8 @@ WEFT_SUSPENDS static int update(struct sv_exchange *x, struct upp_err *err)
 WEFT_SUSPENDS static int delete_here(struct sv_exchange *x, struct upp_err *err)
 {
     const struct wl_thread *t = x->thread;
-    struct wj_writer        w;
-    int                     r = wr_thread_delete(x->core->engine, &x->owner, t, NULL, err);
+    struct wj_writer w;
+    int r = wr_thread_delete(x->core->engine, &x->owner, t, NULL, err);
     wj_writer_init(&w, &x->reply.body, err);
     wj_write_open(&w, '{');
     asst_put_id(&w, "id", "conv_", t->id);
@@ -143,20 +141,18 @@ WEFT_SUSPENDS static int delete_here(struct sv_exchange *x, struct upp_err *err)
 WEFT_SUSPENDS static int delete_conversation(struct sv_exchange *x, struct upp_err *err)
 {
     x->thread = wb_new(&x->arena, struct wl_thread);
-    int r     = x->thread ? find(x, x->thread, err) : wb_arena_check(&x->arena, err);
+    int r = x->thread ? find(x, x->thread, err) : wb_arena_check(&x->arena, err);
     if (r >= 0)
         r = sv_may_write(x, x->thread, err);
     return r < 0 ? r
                  : sv_core_run(&x->server->cores[wr_home(x->thread->tree, x->server->n_cores)], x, delete_here, err);
 }
 
-/* ---- Items ------------------------------------------------------------------------------------------------------- */
-
 WEFT_SUSPENDS static int list_items(struct sv_exchange *x, struct upp_err *err)
 {
     struct wl_thread t;
-    struct wl_path   path;
-    int              r = find(x, &t, err);
+    struct wl_path path;
+    int r = find(x, &t, err);
     if (r >= 0)
         r = wl_thread_path(x->server->opts.store, &x->owner, &t, &x->arena, &path, err);
     return r < 0 ? r : sv_items_list(x, &path, err);
@@ -166,9 +162,9 @@ WEFT_SUSPENDS static int list_items(struct sv_exchange *x, struct upp_err *err)
  */
 static bool choose_part(const struct wl_line *line, const struct wm_id *id, uint32_t *ret)
 {
-    const struct upp_message *m    = &line->entry.message;
-    bool                      part = id->noun == WM_NOUN_PART;
-    uint32_t                  any;
+    const struct upp_message *m = &line->entry.message;
+    bool part = id->noun == WM_NOUN_PART;
+    uint32_t any;
     if (!sv_items_of(line, &any, 1) || (part && id->part >= m->n_parts))
         return false;
     for (*ret = part ? id->part : 0; !part && *ret + 1 < m->n_parts && !sv_item_is_content(&m->parts[*ret]);)
@@ -179,9 +175,9 @@ static bool choose_part(const struct wl_line *line, const struct wm_id *id, uint
 WEFT_SUSPENDS static int find_item(struct sv_exchange *x, struct wl_thread *t, struct sv_item *ret, struct upp_err *err)
 {
     struct wl_line *line = wb_new(&x->arena, struct wl_line);
-    struct wl_path  path;
-    struct wm_id    id, entry;
-    int             r = line ? find(x, t, err) : wb_arena_check(&x->arena, err);
+    struct wl_path path;
+    struct wm_id id, entry;
+    int r = line ? find(x, t, err) : wb_arena_check(&x->arena, err);
     if (r >= 0)
         r = wl_thread_path(x->server->opts.store, &x->owner, t, &x->arena, &path, err);
     bool known = r >= 0 && sv_item_parse(x->params[1], &id), on_path = false;
@@ -190,10 +186,10 @@ WEFT_SUSPENDS static int find_item(struct sv_exchange *x, struct wl_thread *t, s
     if (r >= 0 && !on_path)
         r = -UPP_ENOTFOUND;
     if (r >= 0) {
-        entry      = id;
+        entry = id;
         entry.noun = WM_NOUN_ENTRY;
         entry.part = 0;
-        r          = wl_entry_find(x->server->opts.store, &x->owner, wm_id_uuid(entry), &x->arena, line, err);
+        r = wl_entry_find(x->server->opts.store, &x->owner, wm_id_uuid(entry), &x->arena, line, err);
     }
     if (r == -UPP_ENOTFOUND || (r >= 0 && !choose_part(line, &id, &ret->part)))
         return upp_fail(err, UPP_ENOTFOUND, "no item '%.*s' in this conversation", UPP_FMT(x->params[1]));
@@ -204,9 +200,9 @@ WEFT_SUSPENDS static int find_item(struct sv_exchange *x, struct wl_thread *t, s
 WEFT_SUSPENDS static int get_item(struct sv_exchange *x, struct upp_err *err)
 {
     struct wl_thread t;
-    struct sv_item   i;
+    struct sv_item i;
     struct wj_writer w;
-    int              r = find_item(x, &t, &i, err);
+    int r = find_item(x, &t, &i, err);
     if (r < 0)
         return r;
     wj_writer_init(&w, &x->reply.body, err);
@@ -218,8 +214,8 @@ WEFT_SUSPENDS static int get_item(struct sv_exchange *x, struct upp_err *err)
 WEFT_SUSPENDS static int delete_item(struct sv_exchange *x, struct upp_err *err)
 {
     struct wl_thread t;
-    struct sv_item   i;
-    int              r = find_item(x, &t, &i, err);
+    struct sv_item i;
+    int r = find_item(x, &t, &i, err);
     if (r >= 0)
         r = sv_may_write(x, &t, err);
     if (r >= 0 && !sv_item_is_content(&i.line->entry.message.parts[i.part]))
@@ -235,17 +231,17 @@ WEFT_SUSPENDS static int delete_item(struct sv_exchange *x, struct upp_err *err)
 static int answer_created(struct sv_exchange *x, const struct wl_thread *t, const struct sv_entries *e, uint32_t index,
                           struct upp_err *err)
 {
-    struct wl_line     *lines = wb_new_n(&x->arena, struct wl_line, e->n + 1);
-    struct sv_item_page p     = {.up = true};
+    struct wl_line *lines = wb_new_n(&x->arena, struct wl_line, e->n + 1);
+    struct sv_item_page p = {.up = true};
     for (size_t i = 0; i < e->n; i++)
         p.limit += e->p[i].message.n_parts;
     p.found = wb_new_n(&x->arena, struct sv_item, p.limit + 1);
-    int r   = wb_arena_check(&x->arena, err);
+    int r = wb_arena_check(&x->arena, err);
     for (size_t i = 0; r >= 0 && i < e->n; i++) {
-        lines[i]    = (struct wl_line){.node = t->head, .index = index + (uint32_t)i, .entry = e->p[i]};
+        lines[i] = (struct wl_line){.node = t->head, .index = index + (uint32_t)i, .entry = e->p[i]};
         lines[i].id = wm_id_uuid((struct wm_id){
             .node = t->head, .index = lines[i].index, .noun = WM_NOUN_ENTRY, .attempt = e->p[i].attempt});
-        r           = sv_item_take(x, &p, &lines[i], err);
+        r = sv_item_take(x, &p, &lines[i], err);
     }
     return r < 0 ? r : sv_items_write(x, p.found, p.n, false, err);
 }
@@ -253,13 +249,13 @@ static int answer_created(struct sv_exchange *x, const struct wl_thread *t, cons
 WEFT_SUSPENDS static int create_items(struct sv_exchange *x, struct upp_err *err)
 {
     static const char *const known[] = {"items", NULL};
-    struct sv_items          items;
-    struct sv_body           b;
-    struct wl_thread         t;
-    uint32_t                 index = 0;
-    struct sv_keyed          k;
-    struct wm_id             first;
-    int                      r = find(x, &t, err);
+    struct sv_items items;
+    struct sv_body b;
+    struct wl_thread t;
+    uint32_t index = 0;
+    struct sv_keyed k;
+    struct wm_id first;
+    int r = find(x, &t, err);
     if (r >= 0)
         r = sv_may_write(x, &t, err);
     if (r >= 0)
@@ -278,7 +274,7 @@ WEFT_SUSPENDS static int create_items(struct sv_exchange *x, struct upp_err *err
         return sv_busy_error(x, &t, false, err);
     if (r > 0 && wm_id_parse(k.object, &first)) { /* the items are those of this request */
         t.head = first.node;
-        index  = first.index;
+        index = first.index;
     }
     return r < 0 ? r : answer_created(x, &t, &items.messages.list, index, err);
 }

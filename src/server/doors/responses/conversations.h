@@ -1,6 +1,5 @@
 /* server/doors/responses/conversations.h — /v1/conversations: threads in the words of the Responses API. */
-#ifndef SV_CONVERSATIONS_H
-#define SV_CONVERSATIONS_H
+#pragma once
 
 #include "log/log.h"
 #include "server/http/door.h"
@@ -11,5 +10,3 @@ extern const struct sv_door sv_door_conversations;
  * none at all get the same answer. */
 WEFT_SUSPENDS int sv_conversation_find(struct sv_exchange *x, struct upp_str id, struct wl_thread *ret,
                                        struct upp_err *err) UPP_MUST_CHECK;
-
-#endif

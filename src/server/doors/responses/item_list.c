@@ -1,4 +1,4 @@
-/* server/doors/responses/item_list.c — see item_list.h. */
+/* server/doors/responses/item_list.c — writes entries of the log as items, and lists them in pages. */
 #include "server/doors/responses/item_list.h"
 
 #include "base/defs.h"
@@ -11,8 +11,6 @@
 
 enum { BATCH = 64 };
 
-/* ---- Items ------------------------------------------------------------------------------------------------------- */
-
 bool sv_item_is_content(const struct upp_part *p)
 {
     return p->kind == UPP_PART_TEXT || p->media;
@@ -21,15 +19,15 @@ bool sv_item_is_content(const struct upp_part *p)
 /* The parts of an entry that begin an item, in order; at most `max`. */
 size_t sv_items_of(const struct wl_line *line, uint32_t *parts, size_t max)
 {
-    const struct wm_entry *e       = &line->entry;
-    bool                   content = false;
-    size_t                 n       = 0;
+    const struct wm_entry *e = &line->entry;
+    bool content = false;
+    size_t n = 0;
     if (e->kind != WM_ENTRY_MESSAGE || e->audience != WM_AUDIENCE_ALL || wm_is_erased(e) || wm_is_prompt(e))
         return 0;
     for (size_t i = 0; i < e->message.n_parts && n < max; i++) {
         if (sv_item_is_content(&e->message.parts[i]) && content)
             continue;
-        content    = content || sv_item_is_content(&e->message.parts[i]);
+        content = content || sv_item_is_content(&e->message.parts[i]);
         parts[n++] = (uint32_t)i;
     }
     return n;
@@ -44,7 +42,7 @@ static void put_input(struct wj_writer *w, const struct upp_part *p)
         wj_put_str_or_empty(w, "text", p->text);
     } else {
         struct upp_str id;
-        bool           image = p->kind == UPP_PART_IMAGE, file = wm_part_file(p, &id);
+        bool image = p->kind == UPP_PART_IMAGE, file = wm_part_file(p, &id);
         int r = p->media->source == UPP_SOURCE_URL ? 0 : wd_data_url(p->media, wd_media_type(p->media), &url, w->err);
         if (r < 0)
             wj_writer_fail(w, r);
@@ -97,9 +95,9 @@ static void put_call(struct wj_writer *w, struct wb_uuid id, const struct upp_pa
 
 void sv_item_put(struct wj_writer *w, const struct sv_item *i)
 {
-    const struct upp_message *m  = &i->line->entry.message;
-    const struct upp_part    *p  = &m->parts[i->part];
-    struct wb_uuid            id = wm_id_within(i->line->id, WM_NOUN_PART, i->part);
+    const struct upp_message *m = &i->line->entry.message;
+    const struct upp_part *p = &m->parts[i->part];
+    struct wb_uuid id = wm_id_within(i->line->id, WM_NOUN_PART, i->part);
     if (p->kind == UPP_PART_REASONING)
         resp_reasoning_item(w, id, p->text);
     else if (p->kind == UPP_PART_CALL || p->kind == UPP_PART_RESULT)
@@ -126,11 +124,9 @@ static void put_item_id(struct wj_writer *w, const char *name, const struct sv_i
                 wm_id_within(i->line->id, WM_NOUN_PART, i->part));
 }
 
-/* ---- Lists ------------------------------------------------------------------------------------------------------- */
-
 bool sv_item_parse(struct upp_str id, struct wm_id *ret)
 {
-    size_t         at = wb_str_find(id, UPP_STR("_"), 0);
+    size_t at = wb_str_find(id, UPP_STR("_"), 0);
     struct wb_uuid u;
     return at < id.n && wl_id_parse(wb_str_sub(id, at + 1, SIZE_MAX), UPP_STR("msg_"), &u) && wm_id_parse(u, ret);
 }
@@ -138,7 +134,7 @@ bool sv_item_parse(struct upp_str id, struct wm_id *ret)
 static int read_page(struct sv_exchange *x, const struct wl_path *path, struct sv_item_page *p, struct upp_err *err)
 {
     struct upp_str after;
-    *p    = (struct sv_item_page){.hi = path->length};
+    *p = (struct sv_item_page){.hi = path->length};
     int r = sv_read_limit(x, &p->limit, &p->up, err);
     if (r >= 0)
         r = sv_query(x, UPP_STR("after"), &after, err);
@@ -148,7 +144,7 @@ static int read_page(struct sv_exchange *x, const struct wl_path *path, struct s
             if (i == path->n)
                 known = false;
             else if (path->spans[i].node == p->after.node && p->after.index < path->spans[i].length) {
-                uint32_t at                = path->spans[i].before + p->after.index;
+                uint32_t at = path->spans[i].before + p->after.index;
                 *(p->up ? &p->lo : &p->hi) = p->up ? at : at + 1;
                 break;
             }
@@ -177,7 +173,7 @@ static bool is_left(const struct sv_item_page *p, const struct wl_line *line, ui
 
 int sv_item_take(struct sv_exchange *x, struct sv_item_page *p, const struct wl_line *line, struct upp_err *err)
 {
-    size_t    max   = line->entry.kind == WM_ENTRY_MESSAGE ? line->entry.message.n_parts : 0;
+    size_t max = line->entry.kind == WM_ENTRY_MESSAGE ? line->entry.message.n_parts : 0;
     uint32_t *parts = wb_new_n(&x->arena, uint32_t, max + 1);
     if (!parts)
         return wb_arena_check(&x->arena, err);
@@ -208,9 +204,9 @@ int sv_items_write(struct sv_exchange *x, const struct sv_item *items, size_t n,
 int sv_items_list(struct sv_exchange *x, const struct wl_path *path, struct upp_err *err)
 {
     struct sv_item_page p;
-    struct wl_line     *lines;
-    size_t              got;
-    int                 r = read_page(x, path, &p, err);
+    struct wl_line *lines;
+    size_t got;
+    int r = read_page(x, path, &p, err);
     while (r >= 0 && p.lo < p.hi && p.n <= p.limit) {
         uint32_t n = WB_MIN(p.hi - p.lo, (uint32_t)BATCH);
         r = wl_path_tail(x->server->opts.store, &x->owner, path, p.up ? p.lo + n : p.hi, n, &x->arena, &lines, &got,

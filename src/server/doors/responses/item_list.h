@@ -3,8 +3,7 @@
  * An item is a message's text, one reasoning part, one call or one result of the log. Its id contains the place, so
  * that a page can begin after any item.
  */
-#ifndef SV_RESPONSES_ITEM_LIST_H
-#define SV_RESPONSES_ITEM_LIST_H
+#pragma once
 
 #include "json/write.h"
 #include "log/log.h"
@@ -14,16 +13,16 @@
 /* An item: of a message all its content, otherwise one part. */
 struct sv_item {
     const struct wl_line *line;
-    uint32_t              part;
+    uint32_t part;
 };
 
 struct sv_item_page {
-    uint64_t        limit;
-    bool            up;
-    uint32_t        lo, hi; /* positions on the path that are left */
-    struct wm_id    after;  /* node 0: from the beginning */
-    struct sv_item *found;  /* limit + 1 */
-    size_t          n;
+    uint64_t limit;
+    bool up;
+    uint32_t lo, hi;       /* positions on the path that are left */
+    struct wm_id after;    /* node 0: from the beginning */
+    struct sv_item *found; /* limit + 1 */
+    size_t n;
 };
 
 /* Does the part belong to the item of its message? */
@@ -45,5 +44,3 @@ int sv_items_write(struct sv_exchange *x, const struct sv_item *items, size_t n,
 
 /* Responds with the page of the items of a path that the request asks for (`limit`, `order`, `after`). */
 WEFT_SUSPENDS int sv_items_list(struct sv_exchange *x, const struct wl_path *path, struct upp_err *err) UPP_MUST_CHECK;
-
-#endif

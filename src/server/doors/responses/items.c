@@ -1,4 +1,4 @@
-/* server/doors/responses/items.c — see items.h. */
+/* server/doors/responses/items.c — reads the items of `input`: messages, calls, outputs, approvals and references. */
 #include "server/doors/responses/items.h"
 
 #include "base/defs.h"
@@ -16,8 +16,8 @@ enum { PARTS_MAX = 1024 };
 
 struct reading {
     struct sv_chat_building b;
-    struct sv_items        *to;
-    bool                    waits;
+    struct sv_items *to;
+    bool waits;
 };
 
 /* ---- Contents ---------------------------------------------------------------------------------------------------- */
@@ -26,7 +26,7 @@ static int read_media(struct reading *rd, yyjson_val *v, const char *member, uin
                       struct upp_err *err)
 {
     struct upp_str data = {NULL, 0}, name = {NULL, 0}, id;
-    int            r = sv_body_str(rd->b.body, v, wb_cstr(member), &data, err);
+    int r = sv_body_str(rd->b.body, v, wb_cstr(member), &data, err);
     if (r >= 0)
         r = sv_body_str(rd->b.body, v, UPP_STR("filename"), &name, err) < 0 ? -UPP_EINVALID : r;
     if (r < 0)
@@ -48,8 +48,8 @@ static int read_part(struct reading *rd, yyjson_val *v, struct upp_part *ret, st
 {
     static const struct upp_str texts[] = {UPP_STR_INIT("input_text"), UPP_STR_INIT("output_text"),
                                            UPP_STR_INIT("text"), UPP_STR_INIT("refusal")};
-    struct upp_str              type = {NULL, 0}, text = {NULL, 0};
-    char                        shown[WJ_QUOTED];
+    struct upp_str type = {NULL, 0}, text = {NULL, 0};
+    char shown[WJ_QUOTED];
     if (!yyjson_is_obj(v))
         return sv_body_wrong(rd->b.body, v, err, "a part of a content is an object");
     int r = sv_body_str(rd->b.body, v, UPP_STR("type"), &type, err);
@@ -78,8 +78,8 @@ static int read_part(struct reading *rd, yyjson_val *v, struct upp_part *ret, st
 static int read_content(struct reading *rd, yyjson_val *at, yyjson_val *content, struct upp_message *m,
                         struct upp_err *err)
 {
-    bool        string = yyjson_is_str(content);
-    size_t      i, max, n = string ? 1 : yyjson_arr_size(content);
+    bool string = yyjson_is_str(content);
+    size_t i, max, n = string ? 1 : yyjson_arr_size(content);
     yyjson_val *part;
     if (!n || n > PARTS_MAX)
         return sv_body_wrong(rd->b.body, content ? content : at, err, "a content is a string or 1 to %d parts",
@@ -103,16 +103,16 @@ static int read_content(struct reading *rd, yyjson_val *at, yyjson_val *content,
 
 static int read_message(struct reading *rd, yyjson_val *v, struct upp_err *err)
 {
-    struct upp_message m    = {0};
-    struct upp_str     role = {NULL, 0};
-    yyjson_val        *at   = sv_member(v, UPP_STR("role"));
-    int                r    = sv_body_str(rd->b.body, v, UPP_STR("role"), &role, err);
+    struct upp_message m = {0};
+    struct upp_str role = {NULL, 0};
+    yyjson_val *at = sv_member(v, UPP_STR("role"));
+    int r = sv_body_str(rd->b.body, v, UPP_STR("role"), &role, err);
     if (r < 0)
         return r;
     bool system = wb_str_eq(role, UPP_STR("system")) || wb_str_eq(role, UPP_STR("developer"));
-    m.role      = system || wb_str_eq(role, UPP_STR("user")) ? UPP_ROLE_USER
-                  : wb_str_eq(role, UPP_STR("assistant"))    ? UPP_ROLE_ASSISTANT
-                                                             : 0;
+    m.role = system || wb_str_eq(role, UPP_STR("user")) ? UPP_ROLE_USER
+             : wb_str_eq(role, UPP_STR("assistant"))    ? UPP_ROLE_ASSISTANT
+                                                        : 0;
     if (!m.role)
         return sv_body_wrong(rd->b.body, at ? at : v, err, "the role is user, assistant, system or developer");
     r = read_content(rd, v, sv_member(v, UPP_STR("content")), &m, err);
@@ -154,10 +154,10 @@ static int add_answer(struct reading *rd, yyjson_val *v, const struct wr_answer 
 
 static int read_output(struct reading *rd, yyjson_val *v, struct upp_err *err)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf text   = WB_BUF(SV_MAX_BODY);
-    struct upp_message                    m      = {0};
-    struct upp_str                        call   = {NULL, 0};
-    struct upp_part                      *result = wb_new(&rd->b.x->arena, struct upp_part);
+    WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(SV_MAX_BODY);
+    struct upp_message m = {0};
+    struct upp_str call = {NULL, 0};
+    struct upp_part *result = wb_new(&rd->b.x->arena, struct upp_part);
     if (!result)
         return wb_arena_check(&rd->b.x->arena, err);
     int r = sv_body_str(rd->b.body, v, UPP_STR("call_id"), &call, err);
@@ -178,9 +178,9 @@ static int read_output(struct reading *rd, yyjson_val *v, struct upp_err *err)
 static int read_approval(struct reading *rd, yyjson_val *v, struct upp_err *err)
 {
     static const struct upp_str prefix = UPP_STR_INIT("mcpr_");
-    struct wr_answer            a      = {0};
-    struct upp_str              id     = {NULL, 0};
-    int                         r      = sv_body_str(rd->b.body, v, UPP_STR("approval_request_id"), &id, err);
+    struct wr_answer a = {0};
+    struct upp_str id = {NULL, 0};
+    int r = sv_body_str(rd->b.body, v, UPP_STR("approval_request_id"), &id, err);
     if (r > 0)
         r = sv_body_bool(rd->b.body, v, UPP_STR("approve"), &a.approved, err);
     if (r == 0)
@@ -200,7 +200,7 @@ static int read_approval(struct reading *rd, yyjson_val *v, struct upp_err *err)
 /* The entry that the id of an item leads to, in both spellings: of a stream, with the id of a call, and of a list. */
 static bool item_entry(struct upp_str id, struct wb_uuid *entry, uint32_t *part)
 {
-    size_t       at = wb_str_find(id, UPP_STR("_"), 0);
+    size_t at = wb_str_find(id, UPP_STR("_"), 0);
     struct wm_id place;
     *part = UINT32_MAX; /* all of its text */
     if (at < id.n && sv_call_entry(wb_str_sub(id, at + 1, SIZE_MAX), entry, part))
@@ -217,12 +217,12 @@ static bool item_entry(struct upp_str id, struct wb_uuid *entry, uint32_t *part)
 WEFT_SUSPENDS static int find_own_thread(struct sv_exchange *x, uint64_t node, struct upp_err *err)
 {
     enum { PAGE = 64 };
-    struct wl_store  *s = x->server->opts.store;
-    struct wl_node    of;
+    struct wl_store *s = x->server->opts.store;
+    struct wl_node of;
     struct wl_thread *page;
-    struct wb_uuid    after = {{0}};
-    size_t            n     = PAGE;
-    int               r     = wl_get_node(s, &x->owner, node, &of, err);
+    struct wb_uuid after = {{0}};
+    size_t n = PAGE;
+    int r = wl_get_node(s, &x->owner, node, &of, err);
     while (r >= 0 && n == PAGE) {
         r = wl_list_family_threads(s, &x->owner, wl_family(of.tree), after, PAGE, &x->arena, &page, &n, err);
         if (r < 0)
@@ -241,8 +241,8 @@ WEFT_SUSPENDS static int check_run(struct sv_exchange *x, struct wb_uuid id, str
 {
     struct wl_store *s = x->server->opts.store;
     struct wl_thread t;
-    struct wm_run    run;
-    int              r = wl_get_run(s, &x->owner, id, &x->arena, &run, err);
+    struct wm_run run;
+    int r = wl_get_run(s, &x->owner, id, &x->arena, &run, err);
     if (r >= 0)
         r = wl_get_thread(s, &x->owner, run.thread, &x->arena, &t, err);
     return r >= 0 && !wb_str_eq(t.owner.user, x->owner.user) ? -UPP_ENOTFOUND : r;
@@ -265,18 +265,18 @@ WEFT_SUSPENDS static int find_entry(struct sv_exchange *x, struct wb_uuid id, st
 static int copy_item(struct reading *rd, const struct upp_message *m, uint32_t part, struct upp_part **ret, size_t *n,
                      struct upp_err *err)
 {
-    *n   = 0;
+    *n = 0;
     *ret = wb_new_n(&rd->b.x->arena, struct upp_part, m->n_parts + 1);
     if (!*ret)
         return wb_arena_check(&rd->b.x->arena, err);
     for (size_t i = 0; i < m->n_parts; i++) {
         uint8_t kind = m->parts[i].kind;
-        bool    call = kind == UPP_PART_CALL || kind == UPP_PART_RESULT;
+        bool call = kind == UPP_PART_CALL || kind == UPP_PART_RESULT;
         if (part == UINT32_MAX ? kind != UPP_PART_TEXT && !m->parts[i].media : i != part || !call)
             continue;
         struct upp_part *to = &(*ret)[(*n)++];
-        *to                 = m->parts[i];
-        to->metadata        = (struct upp_str){NULL, 0}; /* a client says it once more: it is its own */
+        *to = m->parts[i];
+        to->metadata = (struct upp_str){NULL, 0}; /* a client says it once more: it is its own */
         if (kind == UPP_PART_CALL && !to->text.n)
             to->text = UPP_STR("{}");
     }
@@ -286,13 +286,13 @@ static int copy_item(struct reading *rd, const struct upp_message *m, uint32_t p
 /* An item that was sent or received before. Of those that only the server knows nothing is read. */
 WEFT_SUSPENDS static int read_reference(struct reading *rd, yyjson_val *v, struct upp_err *err)
 {
-    struct upp_str   id = {NULL, 0};
+    struct upp_str id = {NULL, 0};
     struct upp_part *parts;
-    struct wb_uuid   entry;
-    struct wl_line   line;
-    uint32_t         part;
-    size_t           n = 0;
-    int              r = sv_body_str(rd->b.body, v, UPP_STR("id"), &id, err);
+    struct wb_uuid entry;
+    struct wl_line line;
+    uint32_t part;
+    size_t n = 0;
+    int r = sv_body_str(rd->b.body, v, UPP_STR("id"), &id, err);
     if (r == 0)
         return sv_body_wrong(rd->b.body, v, err, "an item_reference has the id of an item");
     if (r < 0 || wb_str_starts(id, UPP_STR("rs_")) || wb_str_starts(id, UPP_STR("mcp_")) ||
@@ -333,7 +333,7 @@ static const struct kind {
 WEFT_SUSPENDS static int read_item(struct reading *rd, yyjson_val *v, struct upp_err *err)
 {
     struct upp_str type = UPP_STR("message");
-    yyjson_val    *at   = sv_member(v, UPP_STR("type"));
+    yyjson_val *at = sv_member(v, UPP_STR("type"));
     if (yyjson_is_obj(v) && (!at || yyjson_is_null(at)) && !sv_member(v, UPP_STR("role")) &&
         sv_member(v, UPP_STR("id")))
         type = UPP_STR("item_reference"); /* its type may be left out */
@@ -349,8 +349,8 @@ WEFT_SUSPENDS static int read_item(struct reading *rd, yyjson_val *v, struct upp
 WEFT_SUSPENDS static int read_list(struct reading *rd, yyjson_val *list, struct upp_err *err)
 {
     struct upp_part *text;
-    yyjson_val      *v;
-    size_t           i, max;
+    yyjson_val *v;
+    size_t i, max;
     if (yyjson_is_str(list)) {
         text = wb_new(&rd->b.x->arena, struct upp_part);
         if (!text)
@@ -371,7 +371,7 @@ WEFT_SUSPENDS static int read_list(struct reading *rd, yyjson_val *list, struct 
 struct upp_str sv_items_first_output(const struct sv_body *b)
 {
     yyjson_val *list = sv_member(b->root, UPP_STR("input")), *v;
-    size_t      i, max;
+    size_t i, max;
     yyjson_arr_foreach(list, i, max, v)
     {
         if (wb_str_eq(wj_text_of(sv_member(v, UPP_STR("type"))), UPP_STR("function_call_output")))
@@ -383,14 +383,14 @@ struct upp_str sv_items_first_output(const struct sv_body *b)
 int sv_items_read(struct sv_exchange *x, const struct sv_body *b, const char *name, const struct wr_agent_def *agent,
                   const struct sv_chat_place *place, struct sv_items *ret, struct upp_err *err)
 {
-    struct reading rd   = {.to = ret, .waits = place && !wb_uuid_eq(place->waits, (struct wb_uuid){{0}})};
-    yyjson_val    *list = sv_member(b->root, wb_cstr(name));
-    size_t         n    = yyjson_is_str(list) ? 1 : yyjson_arr_size(list);
-    *ret                = (struct sv_items){0};
+    struct reading rd = {.to = ret, .waits = place && !wb_uuid_eq(place->waits, (struct wb_uuid){{0}})};
+    yyjson_val *list = sv_member(b->root, wb_cstr(name));
+    size_t n = yyjson_is_str(list) ? 1 : yyjson_arr_size(list);
+    *ret = (struct sv_items){0};
     if (!n || n > SV_CHAT_MAX)
         return sv_body_wrong(b, list ? list : b->root, err, "'%s' is a text or a list of 1 to %d items", name,
                              SV_CHAT_MAX);
-    int r      = sv_chat_begin(&rd.b, x, b, agent, n, &ret->messages, err);
+    int r = sv_chat_begin(&rd.b, x, b, agent, n, &ret->messages, err);
     rd.b.calls = place ? place->calls : NULL;
     if (r >= 0)
         r = read_list(&rd, list, err);

@@ -1,12 +1,11 @@
 /* server/doors/responses/items.h — `input` of a request of the Responses API: a text, or a list of items. */
-#ifndef SV_RESPONSES_ITEMS_H
-#define SV_RESPONSES_ITEMS_H
+#pragma once
 
 #include "server/doors/conversation/conversation.h"
 
 struct sv_items {
     struct sv_chat_messages messages;
-    struct sv_answers       answers; /* outputs and approvals for calls of a run that waits */
+    struct sv_answers answers; /* outputs and approvals for calls of a run that waits */
 };
 
 /* Reads `name` ("input", "items"). At a place where a run waits, outputs and approvals are for its calls; otherwise an
@@ -19,5 +18,3 @@ WEFT_SUSPENDS int sv_items_read(struct sv_exchange *x, const struct sv_body *b, 
 
 /* The call that the first output of `input` is for; empty: there is none. */
 struct upp_str sv_items_first_output(const struct sv_body *b);
-
-#endif

@@ -1,4 +1,4 @@
-/* server/doors/responses/options.c — see options.h.
+/* server/doors/responses/options.c — reads the options of a response.
  *
  * The request's members are rewritten to those of the Assistants API, in which the options of all runs are checked and
  * stored (server/doors/options.h).
@@ -56,7 +56,7 @@ static void put_tools(struct wj_writer *w, yyjson_val *root)
     static const char *const tool[] = {"name", "description", "parameters", "strict", NULL}, *const choice[] = {"name",
                                                                                                                 NULL};
     yyjson_val *tools = sv_member(root, UPP_STR("tools")), *v;
-    size_t      i, max;
+    size_t i, max;
     if (yyjson_is_arr(tools)) {
         wj_put_open(w, "tools", '[');
         yyjson_arr_foreach(tools, i, max, v)
@@ -75,7 +75,7 @@ static void put_tools(struct wj_writer *w, yyjson_val *root)
 
 static void put_format(struct wj_writer *w, yyjson_val *root)
 {
-    yyjson_val    *text = sv_member(root, UPP_STR("text")), *format = sv_member(text, UPP_STR("format"));
+    yyjson_val *text = sv_member(root, UPP_STR("text")), *format = sv_member(text, UPP_STR("format"));
     struct upp_str type = wj_text_at(format, "type");
     if (!format || wb_str_eq(type, UPP_STR("text")))
         return;
@@ -107,9 +107,9 @@ static void put_options(struct wj_writer *w, yyjson_val *root)
 /* What is not read from the members: the response before. */
 static int add_previous(struct sv_exchange *x, struct upp_str previous, struct upp_str *options, struct upp_err *err)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf out  = WB_BUF(1 << 16);
-    struct upp_str                        more = {NULL, 0};
-    struct wj_writer                      w;
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(1 << 16);
+    struct upp_str more = {NULL, 0};
+    struct wj_writer w;
     wj_writer_init(&w, &out, err);
     wj_write_open(&w, '{');
     wj_put_text(&w, "weft_previous", previous);
@@ -142,7 +142,7 @@ static void rename_place(struct upp_err *err)
 static int check_objects(const struct sv_body *b, struct upp_err *err)
 {
     yyjson_val *text = NULL, *other = NULL;
-    int         r = sv_body_object(b, b->root, UPP_STR("text"), &text, err);
+    int r = sv_body_object(b, b->root, UPP_STR("text"), &text, err);
     if (r > 0)
         r = sv_body_object(b, text, UPP_STR("format"), &other, err);
     return r < 0 ? r : sv_body_object(b, b->root, UPP_STR("reasoning"), &other, err);
@@ -151,11 +151,11 @@ static int check_objects(const struct sv_body *b, struct upp_err *err)
 int sv_responses_options(struct sv_exchange *x, const struct sv_body *b, struct upp_str agent, bool model,
                          struct upp_str previous, struct upp_str *ret, struct upp_err *err)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf out       = WB_BUF(SV_MAX_BODY * 2);
-    struct sv_body                        rewritten = {NULL};
-    struct upp_str                        text;
-    struct wj_writer                      w;
-    int                                   r = check_objects(b, err);
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(SV_MAX_BODY * 2);
+    struct sv_body rewritten = {NULL};
+    struct upp_str text;
+    struct wj_writer w;
+    int r = check_objects(b, err);
     if (r < 0)
         return r;
     wj_writer_init(&w, &out, err);

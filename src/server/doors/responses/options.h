@@ -1,6 +1,5 @@
 /* server/doors/responses/options.h — the options of a response, in their own spelling. */
-#ifndef SV_RESPONSES_OPTIONS_H
-#define SV_RESPONSES_OPTIONS_H
+#pragma once
 
 #include "server/doors/conversation/messages.h"
 
@@ -11,5 +10,3 @@ int sv_responses_refuse(const struct sv_body *b, struct upp_err *err) UPP_MUST_C
  * option, not the agent. */
 int sv_responses_options(struct sv_exchange *x, const struct sv_body *b, struct upp_str agent, bool model,
                          struct upp_str previous, struct upp_str *ret, struct upp_err *err) UPP_MUST_CHECK;
-
-#endif

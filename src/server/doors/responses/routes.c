@@ -1,4 +1,5 @@
-/* server/doors/responses/routes.c — see routes.h. */
+/* server/doors/responses/routes.c — reads a request for a response, finds its conversation, starts the run and
+ * answers. */
 #include "server/doors/responses/routes.h"
 
 #include "base/defs.h"
@@ -20,16 +21,16 @@
 #include "server/http/server.h"
 
 struct request {
-    struct sv_body       body;
-    struct sv_items      items;
+    struct sv_body body;
+    struct sv_items items;
     struct sv_chat_place place;
-    struct sv_start      start;
+    struct sv_start start;
     struct sv_run_stream stream;
-    struct upp_str       previous; /* id of the response before; NULL: none */
-    bool                 streams, background;
-    bool                 joins;    /* another request has started the run ... */
-    struct sv_joining    joining;  /* ... which is this one */
-    unsigned char        hash[32]; /* of the body, with an Idempotency-Key */
+    struct upp_str previous; /* id of the response before; NULL: none */
+    bool streams, background;
+    bool joins;                /* another request has started the run ... */
+    struct sv_joining joining; /* ... which is this one */
+    unsigned char hash[32];    /* of the body, with an Idempotency-Key */
 };
 
 static const struct wb_uuid none;
@@ -49,11 +50,11 @@ WEFT_SUSPENDS static int find_conversation(struct sv_exchange *x, struct request
                                            struct upp_str *agent, struct upp_err *err)
 {
     struct wl_store *s = x->server->opts.store;
-    struct wl_node   head;
-    struct wm_run    run;
-    struct wb_uuid   busy = {{0}};
-    int              r    = sv_conversation_find(x, id, &q->place.thread, err);
-    q->place.named        = true;
+    struct wl_node head;
+    struct wm_run run;
+    struct wb_uuid busy = {{0}};
+    int r = sv_conversation_find(x, id, &q->place.thread, err);
+    q->place.named = true;
     if (r == -UPP_ENOTFOUND) {
         wj_pointer_err(err, q->body.root, sv_member(q->body.root, UPP_STR("conversation")));
         return r;
@@ -67,8 +68,8 @@ WEFT_SUSPENDS static int find_conversation(struct sv_exchange *x, struct request
     r = wl_get_run(s, &x->owner, busy, &x->arena, &run, err);
     if (r >= 0 && run.status == WM_WAITING) {
         q->place.waits = busy;
-        *agent         = wb_arena_dup(&x->arena, run.agent);
-        r              = wb_arena_check(&x->arena, err);
+        *agent = wb_arena_dup(&x->arena, run.agent);
+        r = wb_arena_check(&x->arena, err);
     }
     return r;
 }
@@ -78,9 +79,9 @@ WEFT_SUSPENDS static int find_place(struct sv_exchange *x, struct request *q, st
                                     struct upp_err *err)
 {
     struct upp_str conversation = {NULL, 0};
-    struct wm_run  run;
-    uint32_t       segment;
-    int            r = sv_body_str(&q->body, q->body.root, UPP_STR("previous_response_id"), &q->previous, err);
+    struct wm_run run;
+    uint32_t segment;
+    int r = sv_body_str(&q->body, q->body.root, UPP_STR("previous_response_id"), &q->previous, err);
     if (r >= 0)
         r = read_conversation(&q->body, &conversation, err);
     if (r < 0)
@@ -97,7 +98,7 @@ WEFT_SUSPENDS static int find_place(struct sv_exchange *x, struct request *q, st
         wj_pointer_err(err, q->body.root, sv_member(q->body.root, UPP_STR("previous_response_id")));
     if (r >= 0 && run.status != WM_WAITING && !wm_status_ended(run.status) && sv_join_repeated(x)) {
         q->joining = (struct sv_joining){.run = run, .results = true}; /* the results were sent before */
-        q->joins   = true;
+        q->joins = true;
         return 0;
     }
     if (r >= 0)
@@ -116,19 +117,19 @@ WEFT_SUSPENDS static int choose_agent(struct sv_exchange *x, struct request *q, 
                                       const struct wr_agent_def **agent, bool *model, struct upp_err *err)
 {
     struct upp_str name;
-    yyjson_val    *asked = sv_member(q->body.root, UPP_STR("model"));
-    int            r     = sv_agent_as_model(x, &q->body, before, agent, &name, model, err);
-    q->start.run.agent   = name;
-    q->start.asked       = wj_text_of(asked);
+    yyjson_val *asked = sv_member(q->body.root, UPP_STR("model"));
+    int r = sv_agent_as_model(x, &q->body, before, agent, &name, model, err);
+    q->start.run.agent = name;
+    q->start.asked = wj_text_of(asked);
     if (r < 0 || wb_uuid_eq(q->place.waits, none) || wb_str_eq(name, before))
         return r;
     r = sv_chat_take_over(x, sv_items_first_output(&q->body), &q->place, err);
     if (r != 0)
         return r;
-    *agent             = wr_agent(x->core->engine, before);
-    *model             = false;
+    *agent = wr_agent(x->core->engine, before);
+    *model = false;
     q->start.run.agent = before;
-    q->start.asked     = (struct upp_str){NULL, 0};
+    q->start.asked = (struct upp_str){NULL, 0};
     if (asked)
         sv_reply_header(&x->reply, "weft-ignored", UPP_STR("model"));
     return 0;
@@ -147,35 +148,35 @@ static int read_stream(struct sv_exchange *x, struct request *q, struct upp_err 
     if (r >= 0)
         r = sv_run_stream_read(x, NULL, &q->stream, err);
     q->stream.opts.responses.whole = !q->streams;
-    q->stream.to_wait              = true;
-    q->stream.unstored             = q->start.unstored;
+    q->stream.to_wait = true;
+    q->stream.unstored = q->start.unstored;
     return r < 0 ? r : 0;
 }
 
 WEFT_SUSPENDS static int read_request(struct sv_exchange *x, struct request *q, struct upp_err *err)
 {
-    static const char *const   known[] = {"model",
-                                          "input",
-                                          "stream",
-                                          "background",
-                                          "previous_response_id",
-                                          "conversation",
-                                          "store",
-                                          "instructions",
-                                          "metadata",
-                                          "temperature",
-                                          "top_p",
-                                          "tools",
-                                          "tool_choice",
-                                          "parallel_tool_calls",
-                                          "text",
-                                          "reasoning",
-                                          "max_output_tokens",
-                                          NULL};
+    static const char *const known[] = {"model",
+                                        "input",
+                                        "stream",
+                                        "background",
+                                        "previous_response_id",
+                                        "conversation",
+                                        "store",
+                                        "instructions",
+                                        "metadata",
+                                        "temperature",
+                                        "top_p",
+                                        "tools",
+                                        "tool_choice",
+                                        "parallel_tool_calls",
+                                        "text",
+                                        "reasoning",
+                                        "max_output_tokens",
+                                        NULL};
     const struct wr_agent_def *agent;
-    struct upp_str             before = {NULL, 0};
-    bool                       model  = false;
-    *q    = (struct request){.start.run = {.owner = x->owner, .on_busy = x->settings->on_busy}};
+    struct upp_str before = {NULL, 0};
+    bool model = false;
+    *q = (struct request){.start.run = {.owner = x->owner, .on_busy = x->settings->on_busy}};
     int r = sv_body_read(x, known, &q->body, err);
     if (r >= 0)
         r = sv_responses_refuse(&q->body, err);
@@ -201,7 +202,7 @@ WEFT_SUSPENDS static int read_request(struct sv_exchange *x, struct request *q, 
         r = read_stream(x, q, err);
     if (r >= 0)
         r = sv_responses_options(x, &q->body, q->start.run.agent, model, q->previous, &q->start.run.options, err);
-    q->start.system     = q->items.messages.instructions;
+    q->start.system = q->items.messages.instructions;
     q->start.background = q->background;
     return r < 0 ? r : sv_assistant_start(x, &q->start.run, err);
 }
@@ -221,15 +222,15 @@ WEFT_SUSPENDS static int answer_run(struct sv_exchange *x, struct request *q, st
 WEFT_SUSPENDS static int join(struct sv_exchange *x, struct upp_err *err)
 {
     struct request *q = x->work;
-    int             r = sv_join_from(x, &q->joining, &q->stream, err);
+    int r = sv_join_from(x, &q->joining, &q->stream, err);
     return r < 0 ? r : answer_run(x, q, q->joining.run.id, err);
 }
 
 WEFT_SUSPENDS static int answer(struct sv_exchange *x, struct upp_err *err)
 {
     struct request *q = x->work;
-    struct wb_uuid  run;
-    int             r = sv_chat_start(x, &q->place, &q->items.messages, &q->start, &q->stream.from, &run, err);
+    struct wb_uuid run;
+    int r = sv_chat_start(x, &q->place, &q->items.messages, &q->start, &q->stream.from, &run, err);
     if (r >= 0 && q->start.joined) /* the same request was first */
         return sv_join_other(x, &q->start.run, run, &q->joining, join, err);
     if (r >= 0)
@@ -244,7 +245,7 @@ static int add_results(struct sv_exchange *x, const struct sv_chat_messages *m, 
                        struct upp_err *err)
 {
     struct sv_answers results;
-    int               r = sv_chat_answers(x, m, &results, err);
+    int r = sv_chat_answers(x, m, &results, err);
     for (size_t i = 0; r > 0 && i < results.n; i++) {
         if (to->n == SV_ANSWERS_MAX)
             return upp_fail(err, UPP_EINVALID, "at most %d outputs and approvals in one request", SV_ANSWERS_MAX);
@@ -260,9 +261,9 @@ static int add_results(struct sv_exchange *x, const struct sv_chat_messages *m, 
 /* A conversation that the client sends whole continues its thread, if it is known. */
 WEFT_SUSPENDS static int choose_thread(struct sv_exchange *x, struct request *q, struct upp_err *err)
 {
-    struct sv_chat_messages *m    = &q->items.messages;
-    size_t                   from = 0;
-    int                      r    = 0;
+    struct sv_chat_messages *m = &q->items.messages;
+    size_t from = 0;
+    int r = 0;
     if (wb_uuid_eq(q->place.thread.id, none) && (m->next || q->items.answers.n)) {
         r = sv_chat_find(x, q->start.run.agent, m, &q->items.answers, &q->place, err);
         if (r >= 0 && q->start.unstored)
@@ -284,17 +285,17 @@ WEFT_SUSPENDS static int choose_thread(struct sv_exchange *x, struct request *q,
         if (!q->start.new_thread)
             r = sv_start_new_thread(&q->start, NULL, err);
     }
-    q->start.thread      = q->place.thread;
+    q->start.thread = q->place.thread;
     q->start.made_thread = q->start.new_thread || q->place.made;
-    q->start.answers     = q->items.answers;
-    q->start.messages    = (struct sv_entries){.p = m->list.p + from, .n = m->list.n - from};
+    q->start.answers = q->items.answers;
+    q->start.messages = (struct sv_entries){.p = m->list.p + from, .n = m->list.n - from};
     return r < 0 ? r : 0;
 }
 
 /* A conversation, or a response before, is part of what was asked. */
 static bool is_same_place(struct sv_exchange *x, const struct request *q, const struct wm_run *run)
 {
-    yyjson_val    *v        = NULL;
+    yyjson_val *v = NULL;
     struct upp_str previous = {NULL, 0};
     if (run->options.n && wj_read(&x->arena, run->options, NULL, &v, NULL) >= 0)
         previous = wj_text_at(v, "weft_previous");
@@ -306,7 +307,7 @@ static bool is_same_place(struct sv_exchange *x, const struct request *q, const 
 /* Was the request sent before? */
 WEFT_SUSPENDS static int find_run(struct sv_exchange *x, struct request *q, struct upp_err *err)
 {
-    int r    = sv_join_messages(x, q->start.run.agent, &q->items.messages, &q->joining, err);
+    int r = sv_join_messages(x, q->start.run.agent, &q->items.messages, &q->joining, err);
     q->joins = r > 0 && is_same_place(x, q, &q->joining.run);
     return r < 0 ? r : 0;
 }
@@ -314,8 +315,8 @@ WEFT_SUSPENDS static int find_run(struct sv_exchange *x, struct request *q, stru
 WEFT_SUSPENDS static int create(struct sv_exchange *x, struct upp_err *err)
 {
     struct request *q = wb_new(&x->arena, struct request);
-    int             r = q ? read_request(x, q, err) : wb_arena_check(&x->arena, err);
-    x->work           = q;
+    int r = q ? read_request(x, q, err) : wb_arena_check(&x->arena, err);
+    x->work = q;
     if (r >= 0 && !q->joins)
         r = find_run(x, q, err);
     if (r >= 0 && q->joins)
@@ -335,9 +336,9 @@ static const struct sv_route rows[] = {
     {SV_POST, "/v1/responses/{response}/cancel", sv_response_cancel, 0, SV_ROUTE_SMALL},
     {SV_GET, "/v1/responses/{response}/input_items", sv_response_input, 0, SV_ROUTE_LARGE},
 };
-const struct sv_door sv_door_responses = {.name     = "responses",
-                                          .prefix   = "/v1/responses",
-                                          .routes   = rows,
+const struct sv_door sv_door_responses = {.name = "responses",
+                                          .prefix = "/v1/responses",
+                                          .routes = rows,
                                           .n_routes = WB_LEN(rows),
-                                          .stream   = "responses",
-                                          .agents   = true};
+                                          .stream = "responses",
+                                          .agents = true};

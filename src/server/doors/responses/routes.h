@@ -3,11 +3,8 @@
  * A response is a segment of a run, and a conversation is a thread. previous_response_id continues after that response,
  * on a new branch if the thread went on without it.
  */
-#ifndef SV_RESPONSES_ROUTES_H
-#define SV_RESPONSES_ROUTES_H
+#pragma once
 
 #include "server/http/door.h"
 
 extern const struct sv_door sv_door_responses;
-
-#endif

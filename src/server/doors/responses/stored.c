@@ -1,4 +1,4 @@
-/* server/doors/responses/stored.c — see stored.h. */
+/* server/doors/responses/stored.c — reads, cancels and deletes responses, and lists their input. */
 #include "server/doors/responses/stored.h"
 
 #include "base/defs.h"
@@ -10,13 +10,11 @@
 #include "server/doors/stored_run.h"
 #include "server/http/server.h"
 
-/* ---- Stored responses -------------------------------------------------------------------------------------------- */
-
 WEFT_SUSPENDS int sv_response_find(struct sv_exchange *x, struct upp_str id, struct wm_run *run, uint32_t *segment,
                                    struct upp_err *err)
 {
     struct wb_uuid u;
-    int            r = sv_stored_id(id, "resp_", '_', &u, segment) ? sv_stored_find(x, u, run, err) : -UPP_ENOTFOUND;
+    int r = sv_stored_id(id, "resp_", '_', &u, segment) ? sv_stored_find(x, u, run, err) : -UPP_ENOTFOUND;
     return r == -UPP_ENOTFOUND ? upp_fail(err, UPP_ENOTFOUND, "no response '%.*s'", UPP_FMT(id)) : r;
 }
 
@@ -24,7 +22,7 @@ WEFT_SUSPENDS int sv_response_find(struct sv_exchange *x, struct upp_str id, str
 WEFT_SUSPENDS static int at_home(struct sv_exchange *x, sv_handler *handler, struct upp_err *err)
 {
     struct sv_stored *it = wb_new(&x->arena, struct sv_stored);
-    int r   = it ? sv_response_find(x, x->params[0], &it->run, &it->segment, err) : wb_arena_check(&x->arena, err);
+    int r = it ? sv_response_find(x, x->params[0], &it->run, &it->segment, err) : wb_arena_check(&x->arena, err);
     x->work = it;
     return r < 0 ? r : sv_core_run(&x->server->cores[wr_home(x->thread->tree, x->server->n_cores)], x, handler, err);
 }
@@ -33,9 +31,9 @@ WEFT_SUSPENDS int sv_response_unfinished(struct sv_exchange *x, struct wb_uuid i
                                          struct upp_err *err)
 {
     struct wr_run_info look;
-    struct wj_writer   w;
+    struct wj_writer w;
     x->run = id;
-    int r  = sv_look_at_run(x, id, &look, err);
+    int r = sv_look_at_run(x, id, &look, err);
     wj_writer_init(&w, &x->reply.body, err);
     if (r >= 0)
         r = resp_write_unfinished(&w, &look.run, segment, err);
@@ -48,10 +46,10 @@ WEFT_SUSPENDS static int find_segment(struct sv_exchange *x, const struct sv_sto
                                       struct upp_err *err)
 {
     static const struct wr_from start;
-    struct wr_reader           *reader = NULL;
-    struct wm_event             ev;
-    uint32_t                    n = 0;
-    int                         r = wr_reader_open(x->core->engine, &x->owner, it->run.id, &start, &reader, err);
+    struct wr_reader *reader = NULL;
+    struct wm_event ev;
+    uint32_t n = 0;
+    int r = wr_reader_open(x->core->engine, &x->owner, it->run.id, &start, &reader, err);
     while (r >= 0 && n < it->segment && (r = wr_reader_try(reader, true, &ev, NULL, NULL, err)) > 0) {
         if (ev.from->depth || ev.kind != WM_RUN || ev.status != WM_WAITING)
             continue;
@@ -69,8 +67,8 @@ WEFT_SUSPENDS static int read_start(struct sv_exchange *x, const struct sv_store
                                     struct upp_err *err)
 {
     struct upp_str text;
-    uint64_t       n;
-    int            r = sv_run_stream_from(x, s, err);
+    uint64_t n;
+    int r = sv_run_stream_from(x, s, err);
     if (r < 0 || s->from.number)
         return r;
     if (it->segment)
@@ -88,13 +86,13 @@ WEFT_SUSPENDS static int read_start(struct sv_exchange *x, const struct sv_store
 WEFT_SUSPENDS static int read_here(struct sv_exchange *x, struct upp_err *err)
 {
     const struct sv_stored *it = x->work;
-    struct sv_run_stream    s;
-    struct upp_str          text;
-    int                     r = sv_run_stream_read(x, NULL, &s, err);
+    struct sv_run_stream s;
+    struct upp_str text;
+    int r = sv_run_stream_read(x, NULL, &s, err);
     if (r >= 0)
         r = sv_query(x, UPP_STR("stream"), &text, err);
     bool streams = r > 0 && wb_str_eq(text, UPP_STR("true"));
-    s.to_wait    = true;
+    s.to_wait = true;
     if (r >= 0 && streams)
         r = read_start(x, it, &s, err);
     if (r < 0)
@@ -102,9 +100,9 @@ WEFT_SUSPENDS static int read_here(struct sv_exchange *x, struct upp_err *err)
     if (streams)
         return sv_run_stream(x, it->run.id, &s, err);
     s.opts.responses.whole = true;
-    s.skip                 = it->segment;
-    s.now                  = true;
-    r                      = sv_run_answer(x, it->run.id, &s, err);
+    s.skip = it->segment;
+    s.now = true;
+    r = sv_run_answer(x, it->run.id, &s, err);
     if (r == 0 && it->segment && wm_status_ended(it->run.status)) /* it had fewer */
         return upp_fail(err, UPP_ENOTFOUND, "no response '%.*s'", UPP_FMT(x->params[0]));
     return r == 0 ? sv_response_unfinished(x, it->run.id, it->segment, err) : r < 0 ? r : 0;
@@ -118,8 +116,8 @@ WEFT_SUSPENDS int sv_response_get(struct sv_exchange *x, struct upp_err *err)
 WEFT_SUSPENDS static int cancel_here(struct sv_exchange *x, struct upp_err *err)
 {
     const struct sv_stored *it = x->work;
-    uint8_t                 status;
-    int                     r = sv_cancel(x, it->run.id, err);
+    uint8_t status;
+    int r = sv_cancel(x, it->run.id, err);
     if (r >= 0)
         r = wr_wait(x->core->engine, &x->owner, it->run.id, &status, err);
     return r < 0 ? r : read_here(x, err);
@@ -130,13 +128,11 @@ WEFT_SUSPENDS int sv_response_cancel(struct sv_exchange *x, struct upp_err *err)
     return at_home(x, cancel_here, err);
 }
 
-/* ---- Its input --------------------------------------------------------------------------------------------------- */
-
 /* The whole context, as at OpenAI: all that is before the response's output. */
 WEFT_SUSPENDS static int input_here(struct sv_exchange *x, struct upp_err *err)
 {
     struct wl_path path;
-    int            r = sv_stored_context(x, x->work, &path, err);
+    int r = sv_stored_context(x, x->work, &path, err);
     return r < 0 ? r : sv_items_list(x, &path, err);
 }
 
@@ -145,12 +141,10 @@ WEFT_SUSPENDS int sv_response_input(struct sv_exchange *x, struct upp_err *err)
     return at_home(x, input_here, err);
 }
 
-/* ---- Deleting ---------------------------------------------------------------------------------------------------- */
-
 WEFT_SUSPENDS static int delete_here(struct sv_exchange *x, struct upp_err *err)
 {
     struct wj_writer w;
-    int              r = sv_stored_delete(x, x->work, "the response", err);
+    int r = sv_stored_delete(x, x->work, "the response", err);
     if (r < 0)
         return r;
     wj_writer_init(&w, &x->reply.body, err);

@@ -1,6 +1,5 @@
 /* server/doors/responses/stored.h — responses that were created: reading, cancelling, their input, deleting. */
-#ifndef SV_RESPONSES_STORED_H
-#define SV_RESPONSES_STORED_H
+#pragma once
 
 #include "model/run.h"
 #include "server/http/route.h"
@@ -17,5 +16,3 @@ WEFT_SUSPENDS int sv_response_get(struct sv_exchange *x, struct upp_err *err);
 WEFT_SUSPENDS int sv_response_cancel(struct sv_exchange *x, struct upp_err *err);
 WEFT_SUSPENDS int sv_response_input(struct sv_exchange *x, struct upp_err *err);
 WEFT_SUSPENDS int sv_response_delete(struct sv_exchange *x, struct upp_err *err);
-
-#endif

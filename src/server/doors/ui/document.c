@@ -1,4 +1,4 @@
-/* server/doors/ui/document.c — a thread as the messages of a chat: see document.h. */
+/* server/doors/ui/document.c — writes a thread as the messages of a chat, with the approvals that it waits for. */
 #include "server/doors/ui/document.h"
 
 #include "base/defs.h"
@@ -12,7 +12,7 @@
 static void know_agent(void *arg, struct wm_doc_agent *agent)
 {
     const struct wr_agent_def *def = wr_agent(arg, agent->name);
-    agent->id                      = agent->name;
+    agent->id = agent->name;
     if (def && !def->base && def->title.n && !wb_str_eq(def->title, def->name))
         agent->name = def->title;
 }
@@ -21,8 +21,8 @@ static void know_agent(void *arg, struct wm_doc_agent *agent)
 static void ask_approval(struct wb_arena *a, struct upp_part *call)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(SV_REPLY_BODY);
-    struct upp_str                        had = call->metadata;
-    struct wj_writer                      w;
+    struct upp_str had = call->metadata;
+    struct wj_writer w;
     wj_writer_init(&w, &out, NULL);
     wj_write_open(&w, '{');
     wj_put_open(&w, "pydantic_ai", '{');
@@ -55,10 +55,10 @@ int sv_ui_document(struct sv_exchange *x, const struct wl_thread *t, const struc
                    struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena memory = WB_ARENA(1u << 30);
-    WB_CLEANUP(wm_doc_done) struct wm_doc     doc    = {0};
-    const struct wd_document_ops             *ui     = wd_document_find(UPP_STR("ui"));
-    struct wa_thread_doc_opts                 opts   = {
-                          .agent = know_agent, .arg = x->core->engine, .dialect = UPP_STR("ui"), .by_run = true};
+    WB_CLEANUP(wm_doc_done) struct wm_doc doc = {0};
+    const struct wd_document_ops *ui = wd_document_find(UPP_STR("ui"));
+    struct wa_thread_doc_opts opts = {
+        .agent = know_agent, .arg = x->core->engine, .dialect = UPP_STR("ui"), .by_run = true};
     int r = wa_thread_doc(x->server->opts.store, &x->owner, t, &opts, &memory, &doc, err);
     if (r >= 0) {
         if (doc.turns.n)

@@ -1,6 +1,5 @@
 /* server/doors/ui/document.h — a thread as the messages of a chat. */
-#ifndef SV_UI_DOCUMENT_H
-#define SV_UI_DOCUMENT_H
+#pragma once
 
 #include "log/log.h"
 #include "run/engine.h"
@@ -9,12 +8,10 @@
 /* Responds with the thread as UI messages, with the ids that streams have. `pending`: the calls of its
  * run that wait. An answer is partial while its run works, not while it waits for the client. */
 struct sv_ui_document_opts {
-    unsigned                 target; /* version of the AI SDK; 0: the default */
+    unsigned target; /* version of the AI SDK; 0: the default */
     const struct wm_pending *pending;
-    size_t                   n_pending;
-    bool                     works;
+    size_t n_pending;
+    bool works;
 };
 WEFT_SUSPENDS int sv_ui_document(struct sv_exchange *x, const struct wl_thread *t,
                                  const struct sv_ui_document_opts *opts, struct upp_err *err) UPP_MUST_CHECK;
-
-#endif

@@ -1,4 +1,4 @@
-/* server/doors/ui/place.c — see place.h. */
+/* server/doors/ui/place.c — finds the branch and the position that a message of a chat continues. */
 #include "server/doors/ui/place.h"
 
 #include "base/defs.h"
@@ -21,7 +21,7 @@ static bool is_question(const struct wl_line *line)
 /* What a run wrote, and the position after its question and after itself. */
 struct turn {
     struct wa_position input, end;
-    bool               last; /* in its node */
+    bool last; /* in its node */
 };
 
 /* Goes on over a line of the turn; false: it is none. The question, if the run was given one, is its first line. */
@@ -44,12 +44,12 @@ WEFT_SUSPENDS static int find_turn(struct sv_exchange *x, const struct wl_thread
                                    struct turn *ret, struct upp_err *err)
 {
     struct wl_store *s = x->server->opts.store;
-    struct wb_uuid   u, run = none;
-    struct wm_id     turn;
-    struct wl_node   node;
-    struct wl_path   path;
-    struct wl_line  *lines;
-    struct wl_end    all;
+    struct wb_uuid u, run = none;
+    struct wm_id turn;
+    struct wl_node node;
+    struct wl_path path;
+    struct wl_line *lines;
+    struct wl_end all;
     if (!wl_id_parse(id, UPP_STR("msg_"), &u) || !wm_id_parse(u, &turn) || turn.noun != WM_NOUN_TURN)
         return 0;
     int r = wl_get_node(s, &x->owner, turn.node, &node, err);
@@ -63,9 +63,9 @@ WEFT_SUSPENDS static int find_turn(struct sv_exchange *x, const struct wl_thread
     *ret = (struct turn){{turn.node, turn.index}, {turn.node, turn.index}, false};
     for (bool more = true; r >= 0 && more && ret->end.length < all.length;) {
         uint32_t left = all.length - ret->end.length, want = WB_MIN(left, (uint32_t)BATCH);
-        size_t   n = 0;
-        r          = wl_path_tail(s, &x->owner, &path, path.length - left + want, want, &x->arena, &lines, &n, err);
-        more       = n > 0;
+        size_t n = 0;
+        r = wl_path_tail(s, &x->owner, &path, path.length - left + want, want, &x->arena, &lines, &n, err);
+        more = n > 0;
         for (size_t i = 0; r >= 0 && i < n && more; i++)
             more = pass(ret, &lines[i], &run);
     }
@@ -87,13 +87,13 @@ WEFT_SUSPENDS static int find_question(struct sv_exchange *x, const struct wl_th
                                        struct wa_position *ret, struct upp_err *err)
 {
     struct wl_store *s = x->server->opts.store;
-    struct wl_path   path;
-    struct wl_line  *lines;
-    size_t           n;
-    int              r = wl_thread_path(s, &x->owner, t, &x->arena, &path, err);
+    struct wl_path path;
+    struct wl_line *lines;
+    size_t n;
+    int r = wl_thread_path(s, &x->owner, t, &x->arena, &path, err);
     for (uint32_t end = r < 0 ? 0 : path.length; r >= 0 && end;) {
         uint32_t want = WB_MIN(end, (uint32_t)BATCH);
-        r             = wl_path_tail(s, &x->owner, &path, end, want, &x->arena, &lines, &n, err);
+        r = wl_path_tail(s, &x->owner, &path, end, want, &x->arena, &lines, &n, err);
         for (size_t i = n; r >= 0 && i-- > 0;)
             if (is_question(&lines[i]) && (!id.p || has_id(&lines[i], id))) {
                 *ret = (struct wa_position){lines[i].node, lines[i].index};
@@ -106,7 +106,7 @@ WEFT_SUSPENDS static int find_question(struct sv_exchange *x, const struct wl_th
 
 static void begin_at(struct sv_start *s, const struct wa_position *to)
 {
-    s->run.node   = to->node;
+    s->run.node = to->node;
     s->run.length = to->length;
 }
 
@@ -121,10 +121,10 @@ WEFT_SUSPENDS static int place_message(struct sv_exchange *x, const struct sv_ui
                                        struct upp_err *err)
 {
     const struct wl_thread *t = &s->thread;
-    struct turn             before;
-    struct wa_position      to, any;
-    bool                    edit = q->message_id.p && !q->regenerate;
-    int                     r    = edit ? find_question(x, t, q->message_id, &to, err) : 0;
+    struct turn before;
+    struct wa_position to, any;
+    bool edit = q->message_id.p && !q->regenerate;
+    int r = edit ? find_question(x, t, q->message_id, &to, err) : 0;
     if (r > 0) {
         begin_at(s, &to);
         return 1;
@@ -145,9 +145,9 @@ WEFT_SUSPENDS static int place_again(struct sv_exchange *x, const struct sv_ui_r
                                      struct upp_err *err)
 {
     const struct wl_thread *t = &s->thread;
-    struct turn             old;
-    struct wa_position      to;
-    int                     r = q->message_id.p ? find_turn(x, t, q->message_id, &old, err) : 0;
+    struct turn old;
+    struct wa_position to;
+    int r = q->message_id.p ? find_turn(x, t, q->message_id, &old, err) : 0;
     if (r > 0) {
         begin_at(s, &old.input);
         return 0;
@@ -192,9 +192,9 @@ int sv_ui_asked(struct sv_exchange *x, const struct sv_ui_request *q, const stru
                 const struct wl_thread *t, struct wb_uuid *run, struct upp_err *err)
 {
     struct wl_store *s = x->server->opts.store;
-    struct wl_path   path;
-    struct wl_line  *lines;
-    size_t           n = 0;
+    struct wl_path path;
+    struct wl_line *lines;
+    size_t n = 0;
     if (!q->question || q->regenerate || q->message_id.p || !q->last_id.n)
         return 0;
     int r = wl_thread_path(s, &x->owner, t, &x->arena, &path, err);
@@ -211,14 +211,14 @@ int sv_ui_asked(struct sv_exchange *x, const struct sv_ui_request *q, const stru
 int sv_ui_newer(struct sv_exchange *x, const struct wl_thread *t, struct upp_str message, struct wb_uuid *run,
                 struct upp_err *err)
 {
-    struct wl_store   *s = x->server->opts.store;
-    struct wl_path     path;
-    struct wl_line    *lines;
-    struct wm_run      row;
+    struct wl_store *s = x->server->opts.store;
+    struct wl_path path;
+    struct wl_line *lines;
+    struct wm_run row;
     struct wa_position at;
-    struct turn        old;
-    size_t             n = 0;
-    int                r = message.n ? wl_thread_path(s, &x->owner, t, &x->arena, &path, err) : 0;
+    struct turn old;
+    size_t n = 0;
+    int r = message.n ? wl_thread_path(s, &x->owner, t, &x->arena, &path, err) : 0;
     if (r >= 0 && message.n)
         r = wl_path_tail(s, &x->owner, &path, path.length, 1, &x->arena, &lines, &n, err);
     if (r < 0 || !n || wb_uuid_eq(lines[0].run, none))

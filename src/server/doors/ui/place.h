@@ -1,6 +1,5 @@
 /* server/doors/ui/place.h — where a message of a chat belongs in its thread. */
-#ifndef SV_UI_PLACE_H
-#define SV_UI_PLACE_H
+#pragma once
 
 #include "server/doors/ui/request.h"
 
@@ -18,5 +17,3 @@ WEFT_SUSPENDS int sv_ui_asked(struct sv_exchange *x, const struct sv_ui_request 
  * or not of this chat. The message is a user's, by the client's id or ours, or an answer, by the id of its stream. */
 WEFT_SUSPENDS int sv_ui_newer(struct sv_exchange *x, const struct wl_thread *t, struct upp_str message,
                               struct wb_uuid *run, struct upp_err *err) UPP_MUST_CHECK;
-
-#endif

@@ -1,4 +1,4 @@
-/* server/doors/ui/request.c — see request.h. */
+/* server/doors/ui/request.c — reads the last message of a chat request, and the answers in it. */
 #include "server/doors/ui/request.h"
 
 #include "base/clock.h"
@@ -28,10 +28,10 @@ static int read_role(const struct sv_ui_request *q, yyjson_val *v, struct upp_st
 /* Looks at every message only as far as its role. */
 static int read_messages(struct sv_ui_request *q, struct upp_err *err)
 {
-    yyjson_val    *v;
-    size_t         i, max;
+    yyjson_val *v;
+    size_t i, max;
     struct upp_str role = {NULL, 0}, id = {NULL, 0};
-    int            r = sv_body_object(&q->body, q->body.root, UPP_STR("message"), &q->last, err);
+    int r = sv_body_object(&q->body, q->body.root, UPP_STR("message"), &q->last, err);
     if (r == 0)
         r = sv_body_array(&q->body, q->body.root, UPP_STR("messages"), &q->list, err);
     if (r < 0)
@@ -46,7 +46,7 @@ static int read_messages(struct sv_ui_request *q, struct upp_err *err)
         r = read_role(q, v, &role, err);
         q->n_system += sv_system_role(role);
         if (r >= 0 && i + 1 < n && wb_str_eq(role, UPP_STR("assistant"))) {
-            r         = sv_body_str(&q->body, v, UPP_STR("id"), &id, err);
+            r = sv_body_str(&q->body, v, UPP_STR("id"), &id, err);
             q->before = id;
         }
         if (r < 0)
@@ -74,8 +74,8 @@ static int refuse_last(const struct sv_ui_request *q, struct upp_err *err)
 static int read_trigger(struct sv_ui_request *q, struct upp_err *err)
 {
     struct upp_str trigger = UPP_STR("submit-message");
-    yyjson_val    *at      = sv_member(q->body.root, UPP_STR("trigger"));
-    int            r       = sv_body_str(&q->body, q->body.root, UPP_STR("trigger"), &trigger, err);
+    yyjson_val *at = sv_member(q->body.root, UPP_STR("trigger"));
+    int r = sv_body_str(&q->body, q->body.root, UPP_STR("trigger"), &trigger, err);
     if (r < 0)
         return r;
     q->regenerate = wb_str_eq(trigger, UPP_STR("regenerate-message"));
@@ -87,9 +87,9 @@ static int read_trigger(struct sv_ui_request *q, struct upp_err *err)
 int sv_ui_read(struct sv_exchange *x, struct sv_ui_request *q, struct upp_err *err)
 {
     static const char *const known[] = {"id", "messages", "message", "trigger", "messageId", "agent", SV_OPTIONS, NULL};
-    struct upp_str           role    = {NULL, 0};
-    *q                               = (struct sv_ui_request){0};
-    int r                            = sv_body_read(x, known, &q->body, err);
+    struct upp_str role = {NULL, 0};
+    *q = (struct sv_ui_request){0};
+    int r = sv_body_read(x, known, &q->body, err);
     if (r >= 0)
         r = sv_body_str(&q->body, q->body.root, UPP_STR("id"), &q->chat, err);
     if (r >= 0 && (!q->chat.n || q->chat.n > CHAT_MAX)) {
@@ -109,9 +109,9 @@ int sv_ui_read(struct sv_exchange *x, struct sv_ui_request *q, struct upp_err *e
         r = sv_body_str(&q->body, q->last, UPP_STR("id"), &q->last_id, err);
     if (r < 0)
         return r;
-    q->question  = wb_str_eq(role, UPP_STR("user"));
+    q->question = wb_str_eq(role, UPP_STR("user"));
     q->continues = !q->regenerate && wb_str_eq(role, UPP_STR("assistant"));
-    bool taken   = is_taken(q) || sv_system_role(role); /* sv_ui_system */
+    bool taken = is_taken(q) || sv_system_role(role); /* sv_ui_system */
     return taken ? 0 : refuse_last(q, err);
 }
 
@@ -147,7 +147,7 @@ static int read_part(struct sv_exchange *x, const struct sv_ui_request *q, yyjso
     if (r < 0)
         return r;
     if (wb_str_eq(type, UPP_STR("text"))) {
-        r    = sv_body_str(&q->body, v, UPP_STR("text"), &text, err);
+        r = sv_body_str(&q->body, v, UPP_STR("text"), &text, err);
         *ret = (struct upp_part){.kind = UPP_PART_TEXT, .text = text};
         return r == 0 ? sv_body_wrong(&q->body, v, err, "a text part needs 'text', a string") : r;
     }
@@ -173,12 +173,12 @@ WEFT_SUSPENDS static int read_entry(struct sv_exchange *x, const struct sv_ui_re
                                     struct wm_entry *ret, struct upp_err *err)
 {
     yyjson_val *parts = NULL, *v;
-    size_t      i, max;
+    size_t i, max;
     *ret = (struct wm_entry){.kind = WM_ENTRY_MESSAGE, .origin = WM_ORIGIN_CLIENT, .audience = WM_AUDIENCE_ALL};
     struct upp_message *m = &ret->message;
-    m->role               = UPP_ROLE_USER;
-    m->time_ms            = wb_wall_ms();
-    int r                 = sv_body_str(&q->body, message, UPP_STR("id"), &m->id, err);
+    m->role = UPP_ROLE_USER;
+    m->time_ms = wb_wall_ms();
+    int r = sv_body_str(&q->body, message, UPP_STR("id"), &m->id, err);
     if (r >= 0)
         r = sv_body_array(&q->body, message, UPP_STR("parts"), &parts, err);
     if (r >= 0 && yyjson_arr_size(parts) > PARTS_MAX)
@@ -213,8 +213,8 @@ WEFT_SUSPENDS static int take_system(struct sv_exchange *x, const struct sv_ui_r
                                      struct sv_entries *ret, struct upp_err *err)
 {
     struct wm_entry *e = &ret->p[ret->n];
-    struct upp_str   role;
-    int              r = read_role(q, v, &role, err);
+    struct upp_str role;
+    int r = read_role(q, v, &role, err);
     if (r < 0 || !sv_system_role(role)) {
         if (wb_str_eq(role, UPP_STR("assistant")))
             ret->n = 0;
@@ -233,9 +233,9 @@ int sv_ui_system(struct sv_exchange *x, const struct sv_ui_request *q, const str
     WB_CLEANUP(sv_system_done) struct sv_system system = SV_SYSTEM;
 
     yyjson_val *v;
-    size_t      i, max;
-    int         r = 0;
-    *ret          = (struct sv_entries){.p = wb_new_n(&x->arena, struct wm_entry, q->n_system + 1)};
+    size_t i, max;
+    int r = 0;
+    *ret = (struct sv_entries){.p = wb_new_n(&x->arena, struct wm_entry, q->n_system + 1)};
     if (!ret->p)
         return wb_arena_check(&x->arena, err);
     yyjson_arr_foreach(q->n_system ? q->list : NULL, i, max, v)
@@ -263,9 +263,9 @@ static const struct wm_pending *pending_call(const struct wr_run_info *run, stru
 
 static int error_text(struct sv_exchange *x, yyjson_val *v, struct upp_str *ret, struct upp_err *err)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf out  = WB_BUF(SV_MAX_BODY * 6);
-    struct upp_str                        text = wj_text_at(v, "errorText");
-    struct wj_writer                      w;
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(SV_MAX_BODY * 6);
+    struct upp_str text = wj_text_at(v, "errorText");
+    struct wj_writer w;
     wj_writer_init(&w, &out, err);
     wj_write_str(&w, text.p ? text : UPP_STR(""));
     return wj_writer_text(&w, &x->arena, ret);
@@ -274,7 +274,7 @@ static int error_text(struct sv_exchange *x, yyjson_val *v, struct upp_str *ret,
 static int read_approval(const struct sv_ui_request *q, yyjson_val *v, struct wr_answer *ret, struct upp_err *err)
 {
     yyjson_val *approval = NULL;
-    int         r        = sv_body_object(&q->body, v, UPP_STR("approval"), &approval, err);
+    int r = sv_body_object(&q->body, v, UPP_STR("approval"), &approval, err);
     if (r > 0 && !wb_str_eq(wj_text_at(approval, "id"), ret->call)) { /* the request's id is the call's */
         yyjson_val *id = sv_member(approval, UPP_STR("id"));
         return sv_body_wrong(&q->body, id ? id : approval, err,
@@ -285,7 +285,7 @@ static int read_approval(const struct sv_ui_request *q, yyjson_val *v, struct wr
     if (r == 0)
         return sv_body_wrong(&q->body, v, err, "an approval needs 'approved', true or false");
     struct upp_str reason = {NULL, 0};
-    r                     = r < 0 ? r : sv_body_str(&q->body, approval, UPP_STR("reason"), &reason, err);
+    r = r < 0 ? r : sv_body_str(&q->body, approval, UPP_STR("reason"), &reason, err);
     if (!ret->approved)
         ret->reason = reason;
     return r < 0 ? r : 1;
@@ -295,9 +295,9 @@ static int read_approval(const struct sv_ui_request *q, yyjson_val *v, struct wr
 static int read_answer(struct sv_exchange *x, const struct sv_ui_request *q, yyjson_val *v,
                        const struct wr_run_info *run, struct wr_answer *ret, struct upp_err *err)
 {
-    struct upp_str           state = wj_text_at(v, "state"), id = wj_text_at(v, "toolCallId");
-    const struct wm_pending *p     = id.p ? pending_call(run, id) : NULL;
-    bool                     error = wb_str_eq(state, UPP_STR("output-error"));
+    struct upp_str state = wj_text_at(v, "state"), id = wj_text_at(v, "toolCallId");
+    const struct wm_pending *p = id.p ? pending_call(run, id) : NULL;
+    bool error = wb_str_eq(state, UPP_STR("output-error"));
     if (!p)
         return 0; /* an earlier call: what the log says about it counts */
     *ret = (struct wr_answer){.call = id, .is_error = error};
@@ -323,7 +323,7 @@ static int read_answer(struct sv_exchange *x, const struct sv_ui_request *q, yyj
 bool sv_ui_is_answer(struct upp_str message, const struct wm_run *run)
 {
     struct wb_uuid u;
-    struct wm_id   id;
+    struct wm_id id;
     return wl_id_parse(message, UPP_STR("msg_"), &u) && wm_id_parse(u, &id) && id.noun == WM_NOUN_TURN &&
            id.node == run->node && id.index == run->input;
 }
@@ -332,7 +332,7 @@ int sv_ui_answers(struct sv_exchange *x, const struct sv_ui_request *q, const st
                   struct sv_answers *ret, struct upp_err *err)
 {
     yyjson_val *parts = NULL, *v;
-    size_t      i, max;
+    size_t i, max;
     if (q->last_id.p && !sv_ui_is_answer(q->last_id, &run->run)) /* on two branches, calls may have the same id */
         return sv_body_wrong(&q->body, sv_member(q->last, UPP_STR("id")), err, "the run does not wait in this message");
     int r = sv_body_array(&q->body, q->last, UPP_STR("parts"), &parts, err);

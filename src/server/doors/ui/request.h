@@ -4,8 +4,7 @@
  * assistant message with outputs and approvals added. Where it belongs is told by the id of the assistant message
  * before it, which is ours.
  */
-#ifndef SV_UI_REQUEST_H
-#define SV_UI_REQUEST_H
+#pragma once
 
 #include "server/doors/start.h"
 #include "server/http/body.h"
@@ -13,15 +12,15 @@
 struct sv_ui_request {
     struct sv_body body;
     struct upp_str chat;       /* id of the chat */
-    yyjson_val    *list;       /* all messages; NULL: the request has the last one alone */
-    size_t         n_system;   /* how many of the messages are a client's system messages */
-    yyjson_val    *last;       /* the last message; NULL: none, and regenerate */
+    yyjson_val *list;          /* all messages; NULL: the request has the last one alone */
+    size_t n_system;           /* how many of the messages are a client's system messages */
+    yyjson_val *last;          /* the last message; NULL: none, and regenerate */
     struct upp_str before;     /* id of the assistant message before it; NULL: none */
     struct upp_str message_id; /* of the message that is edited or made anew; NULL: none */
     struct upp_str last_id;    /* of the last message; NULL: none */
-    bool           question;   /* the last message is a user's */
-    bool           regenerate;
-    bool           continues; /* the last message is an assistant's: outputs and approvals */
+    bool question;             /* the last message is a user's */
+    bool regenerate;
+    bool continues; /* the last message is an assistant's: outputs and approvals */
 };
 
 int sv_ui_read(struct sv_exchange *x, struct sv_ui_request *ret, struct upp_err *err) UPP_MUST_CHECK;
@@ -42,5 +41,3 @@ bool sv_ui_is_answer(struct upp_str message, const struct wm_run *run);
  * output for a call that needs an approval. */
 int sv_ui_answers(struct sv_exchange *x, const struct sv_ui_request *q, const struct wr_run_info *run,
                   struct sv_answers *ret, struct upp_err *err) UPP_MUST_CHECK;
-
-#endif

@@ -1,4 +1,4 @@
-/* server/doors/ui/routes.c — see routes.h. */
+/* server/doors/ui/routes.c — the routes of /api/chat: sends a message, continues or resumes its stream. */
 #include "server/doors/ui/routes.h"
 
 #include "base/defs.h"
@@ -21,9 +21,9 @@ static const struct wb_uuid none;
 WEFT_SUSPENDS static int find_chat(struct sv_exchange *x, struct upp_str chat, struct wl_thread *ret,
                                    struct upp_err *err)
 {
-    struct wl_store *s   = x->server->opts.store;
-    struct upp_str   old = wb_arena_printf(&x->arena, "ui:%.*s", UPP_FMT(chat));
-    int              r   = wl_thread_find(s, &x->owner, old, &x->arena, ret, err);
+    struct wl_store *s = x->server->opts.store;
+    struct upp_str old = wb_arena_printf(&x->arena, "ui:%.*s", UPP_FMT(chat));
+    int r = wl_thread_find(s, &x->owner, old, &x->arena, ret, err);
     return r == -UPP_ENOTFOUND ? wl_thread_find(s, &x->owner, chat, &x->arena, ret, err) : r;
 }
 
@@ -32,7 +32,7 @@ WEFT_SUSPENDS static int find_active(struct sv_exchange *x, const struct wl_thre
                                      struct upp_err *err)
 {
     struct wl_node head;
-    *ret  = none;
+    *ret = none;
     int r = wl_get_node(x->server->opts.store, &x->owner, t->head, &head, err);
     return r < 0 ? r : wl_thread_busy(x->server->opts.store, t, &head, ret, err);
 }
@@ -41,21 +41,21 @@ WEFT_SUSPENDS static int find_active(struct sv_exchange *x, const struct wl_thre
 
 struct work {
     struct sv_ui_request q;
-    struct wm_entry      entry;  /* the user's message ... */
-    struct sv_entries    system; /* ... and the client's system messages before it, which the agent takes */
-    struct sv_start      start;
+    struct wm_entry entry;    /* the user's message ... */
+    struct sv_entries system; /* ... and the client's system messages before it, which the agent takes */
+    struct sv_start start;
     struct sv_run_stream stream;
-    struct sv_joining    joining;
-    unsigned char        hash[32]; /* of the body, with an Idempotency-Key */
-    bool                 again;    /* the chat did not exist, and does now */
+    struct sv_joining joining;
+    unsigned char hash[32]; /* of the body, with an Idempotency-Key */
+    bool again;             /* the chat did not exist, and does now */
 };
 
 /* The version of the client: ?target=, the header, or the configuration. */
 static int read_stream(struct sv_exchange *x, struct work *w, struct upp_err *err)
 {
-    size_t         n;
+    size_t n;
     struct upp_str target = sv_http_header(x->request, UPP_STR("weft-ai-sdk"), &n);
-    int            r      = sv_run_stream_read(x, NULL, &w->stream, err);
+    int r = sv_run_stream_read(x, NULL, &w->stream, err);
     if (r < 0 || w->stream.opts.ui.target)
         return r;
     w->stream.opts.ui.target = x->settings->ai_sdk;
@@ -68,16 +68,16 @@ static int read_stream(struct sv_exchange *x, struct work *w, struct upp_err *er
 WEFT_SUSPENDS static int read_agent(struct sv_exchange *x, struct work *w, struct upp_err *err)
 {
     static const struct sv_alias aliases[] = {{NULL, NULL}};
-    struct upp_str               name      = {NULL, 0};
-    const struct sv_body        *b         = &w->q.body;
-    int                          r         = sv_agent_read(x, b, "agent", &name, err);
+    struct upp_str name = {NULL, 0};
+    const struct sv_body *b = &w->q.body;
+    int r = sv_agent_read(x, b, "agent", &name, err);
     if (r < 0)
         return r;
     const struct wr_agent_def *def = wr_agent(x->core->engine, name);
     if (!def)
         return sv_agent_unknown(x, b, "agent", name, UPP_ENOTFOUND, err);
     w->start.run.agent = def->base ? name : def->name; /* a stored assistant */
-    r                  = sv_ui_system(x, &w->q, def, &w->start.system, &w->system, err);
+    r = sv_ui_system(x, &w->q, def, &w->start.system, &w->system, err);
     if (r >= 0)
         r = sv_options_read(x, b, b->root, w->start.run.agent, aliases, &w->start.run.options, err);
     return r < 0 ? r : sv_assistant_start(x, &w->start.run, err);
@@ -100,7 +100,7 @@ WEFT_SUSPENDS static int end_left(struct sv_exchange *x, struct wb_uuid run, str
                                   struct upp_err *err)
 {
     struct wr_run_info look;
-    int                r = wr_get(x->core->engine, &x->owner, run, &x->arena, &look, err);
+    int r = wr_get(x->core->engine, &x->owner, run, &x->arena, &look, err);
     if (r < 0)
         return r;
     if (look.run.status == WM_WAITING || (x->settings->on_busy <= WR_REJECT && is_left(x, run)))
@@ -112,16 +112,16 @@ WEFT_SUSPENDS static int end_left(struct sv_exchange *x, struct wb_uuid run, str
 WEFT_SUSPENDS static int join(struct sv_exchange *x, struct upp_err *err)
 {
     struct work *w = x->work;
-    int          r = sv_join_from(x, &w->joining, &w->stream, err);
+    int r = sv_join_from(x, &w->joining, &w->stream, err);
     return r < 0 ? r : sv_run_stream(x, w->joining.run.id, &w->stream, err);
 }
 
 WEFT_SUSPENDS static int continue_run(struct sv_exchange *x, struct work *w, struct wb_uuid run, struct upp_err *err)
 {
     struct wr_run_info look;
-    struct sv_answers  answers = {0};
-    int                r = wb_uuid_eq(run, none) ? upp_fail(err, UPP_EINVALID, "no run of the chat waits for an output")
-                                                 : wr_get(x->core->engine, &x->owner, run, &x->arena, &look, err);
+    struct sv_answers answers = {0};
+    int r = wb_uuid_eq(run, none) ? upp_fail(err, UPP_EINVALID, "no run of the chat waits for an output")
+                                  : wr_get(x->core->engine, &x->owner, run, &x->arena, &look, err);
     if (r >= 0)
         r = sv_ui_answers(x, &w->q, &look, &answers, err);
     answers.request = &w->start.run;
@@ -141,8 +141,8 @@ WEFT_SUSPENDS static int answer(struct sv_exchange *x, struct upp_err *err);
 WEFT_SUSPENDS static int open_chat(struct sv_exchange *x, struct work *w, struct upp_err *err)
 {
     struct wl_thread_opts opts = {.size = sizeof opts, .alias = w->q.chat};
-    int                   r    = find_chat(x, w->q.chat, &w->start.thread, err);
-    w->start.new_thread        = false;
+    int r = find_chat(x, w->q.chat, &w->start.thread, err);
+    w->start.new_thread = false;
     if (r == -UPP_ENOTFOUND && w->q.question && !w->again)
         r = sv_start_new_thread(&w->start, &opts, err);
     else if (r == -UPP_ENOTFOUND)
@@ -156,7 +156,7 @@ WEFT_SUSPENDS static int open_chat(struct sv_exchange *x, struct work *w, struct
 WEFT_SUSPENDS static int find_asked(struct sv_exchange *x, struct work *w, struct wb_uuid *run, struct upp_err *err)
 {
     struct wm_run row;
-    int           r = sv_ui_asked(x, &w->q, &w->entry.message, &w->start.thread, run, err);
+    int r = sv_ui_asked(x, &w->q, &w->entry.message, &w->start.thread, run, err);
     if (r > 0)
         r = wl_get_run(x->server->opts.store, &x->owner, *run, &x->arena, &row, err);
     else
@@ -171,9 +171,9 @@ WEFT_SUSPENDS static int find_asked(struct sv_exchange *x, struct work *w, struc
 
 WEFT_SUSPENDS static int answer(struct sv_exchange *x, struct upp_err *err)
 {
-    struct work   *w      = x->work;
+    struct work *w = x->work;
     struct wb_uuid active = none, run;
-    int            r      = w->start.new_thread ? 0 : find_active(x, &w->start.thread, &active, err);
+    int r = w->start.new_thread ? 0 : find_active(x, &w->start.thread, &active, err);
     if (r >= 0 && w->q.continues)
         return continue_run(x, w, active, err);
     if (r >= 0 && !w->start.new_thread)
@@ -187,7 +187,7 @@ WEFT_SUSPENDS static int answer(struct sv_exchange *x, struct upp_err *err)
     if (r < 0)
         return r;
     if (r > 0) {
-        bool fresh        = w->start.new_thread || w->q.before.p; /* otherwise the chat may have them */
+        bool fresh = w->start.new_thread || w->q.before.p; /* otherwise the chat may have them */
         w->start.messages = (struct sv_entries){.p = w->system.p, .n = fresh ? w->system.n : 0};
         w->start.messages.p[w->start.messages.n++] = w->entry; /* there is room for it */
     }
@@ -206,12 +206,12 @@ WEFT_SUSPENDS static int post_chat(struct sv_exchange *x, struct upp_err *err)
     struct work *w = wb_new(&x->arena, struct work);
     if (!w)
         return wb_arena_check(&x->arena, err);
-    *w    = (struct work){.start.run = {.owner = x->owner, .on_busy = x->settings->on_busy}};
+    *w = (struct work){.start.run = {.owner = x->owner, .on_busy = x->settings->on_busy}};
     int r = sv_ui_read(x, &w->q, err);
     if (r >= 0)
         r = read_stream(x, w, err);
     w->stream.to_wait = true;
-    x->work           = w;
+    x->work = w;
     if (r >= 0)
         r = sv_start_key(x, sv_key_route(x, "POST /api/chat"), &w->start.run, w->hash, err);
     if (r >= 0)
@@ -245,7 +245,7 @@ WEFT_SUSPENDS static int find_answering(struct sv_exchange *x, const struct wl_t
                                         struct upp_err *err)
 {
     struct wr_run_info look;
-    int                r = look_at_run(x, t, &look, err);
+    int r = look_at_run(x, t, &look, err);
     if (r <= 0 || look.run.status == WM_WAITING || wm_status_ended(look.run.status))
         return r < 0 ? r : 0;
     *ret = x->run;
@@ -257,11 +257,11 @@ WEFT_SUSPENDS static int find_answering(struct sv_exchange *x, const struct wl_t
  */
 WEFT_SUSPENDS static int join_here(struct sv_exchange *x, struct upp_err *err)
 {
-    struct work   *w = x->work;
+    struct work *w = x->work;
     struct upp_str after;
-    struct wb_uuid run  = none;
-    int            r    = sv_query(x, UPP_STR("after"), &after, err);
-    bool           asks = r > 0;
+    struct wb_uuid run = none;
+    int r = sv_query(x, UPP_STR("after"), &after, err);
+    bool asks = r > 0;
     if (r >= 0)
         r = find_answering(x, &w->start.thread, &run, err);
     if (r == 0 && asks)
@@ -275,13 +275,13 @@ WEFT_SUSPENDS static int join_here(struct sv_exchange *x, struct upp_err *err)
 WEFT_SUSPENDS static int on_chat(struct sv_exchange *x, sv_handler *fn, struct upp_err *err)
 {
     struct work *w = wb_new(&x->arena, struct work);
-    int          r = w ? read_stream(x, w, err) : wb_arena_check(&x->arena, err);
+    int r = w ? read_stream(x, w, err) : wb_arena_check(&x->arena, err);
     if (r >= 0)
         r = find_chat(x, x->params[0], &w->start.thread, err);
     if (r < 0)
         return r;
     w->stream.to_wait = true;
-    x->work           = w;
+    x->work = w;
     return sv_core_run(&x->server->cores[wr_home(w->start.thread.tree, x->server->n_cores)], x, fn, err);
 }
 
@@ -296,16 +296,16 @@ WEFT_SUSPENDS static int join_chat(struct sv_exchange *x, struct upp_err *err)
 
 WEFT_SUSPENDS static int stop_here(struct sv_exchange *x, struct upp_err *err)
 {
-    struct wb_uuid     run;
-    struct wj_writer   w;
-    const struct work *of    = x->work;
-    int                r     = find_active(x, &of->start.thread, &run, err);
-    bool               stops = r >= 0 && !wb_uuid_eq(run, none);
+    struct wb_uuid run;
+    struct wj_writer w;
+    const struct work *of = x->work;
+    int r = find_active(x, &of->start.thread, &run, err);
+    bool stops = r >= 0 && !wb_uuid_eq(run, none);
     if (stops) {
         x->run = run;
-        r      = sv_cancel(x, run, err);
-        stops  = r >= 0;
-        r      = r == -UPP_EREFUSED ? 0 : r; /* it has just ended */
+        r = sv_cancel(x, run, err);
+        stops = r >= 0;
+        r = r == -UPP_EREFUSED ? 0 : r; /* it has just ended */
     }
     wj_writer_init(&w, &x->reply.body, err);
     wj_write_open(&w, '{');
@@ -323,13 +323,13 @@ WEFT_SUSPENDS static int stop_chat(struct sv_exchange *x, struct upp_err *err)
 /* The messages of a chat: what a page begins with. */
 WEFT_SUSPENDS static int get_here(struct sv_exchange *x, struct upp_err *err)
 {
-    const struct work         *w = x->work;
-    struct wr_run_info         look;
-    int                        r    = look_at_run(x, &w->start.thread, &look, err);
+    const struct work *w = x->work;
+    struct wr_run_info look;
+    int r = look_at_run(x, &w->start.thread, &look, err);
     struct sv_ui_document_opts opts = {.target = w->stream.opts.ui.target};
     if (r > 0) {
-        opts.works     = look.run.status != WM_WAITING;
-        opts.pending   = look.pending;
+        opts.works = look.run.status != WM_WAITING;
+        opts.pending = look.pending;
         opts.n_pending = look.n_pending;
     }
     return r < 0 ? r : sv_ui_document(x, &w->start.thread, &opts, err);
@@ -347,10 +347,10 @@ static const struct sv_route rows[] = {
     {SV_POST, "/api/chat/{chat}/stop", stop_chat, 0, SV_ROUTE_SMALL},
 };
 static const struct sv_status statuses[] = {{UPP_EBUSY, 409}, {0, 0}};
-const struct sv_door          sv_door_ui = {.name     = "ui",
-                                            .prefix   = "/api/chat",
-                                            .routes   = rows,
-                                            .n_routes = WB_LEN(rows),
-                                            .statuses = statuses,
-                                            .stream   = "ui",
-                                            .agents   = true};
+const struct sv_door sv_door_ui = {.name = "ui",
+                                   .prefix = "/api/chat",
+                                   .routes = rows,
+                                   .n_routes = WB_LEN(rows),
+                                   .statuses = statuses,
+                                   .stream = "ui",
+                                   .agents = true};

@@ -3,11 +3,8 @@
  * A chat is a thread; its id is the client's, or that of any thread. An edited message and an answer made anew are
  * branches of it.
  */
-#ifndef SV_UI_ROUTES_H
-#define SV_UI_ROUTES_H
+#pragma once
 
 #include "server/http/door.h"
 
 extern const struct sv_door sv_door_ui;
-
-#endif

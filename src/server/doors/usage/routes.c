@@ -19,34 +19,34 @@ enum { DAYS = 7, DAYS_MAX = 4000, READ_MAX = 10000 /* rows that one request read
 
 struct query {
     struct upp_str tenant, user, key; /* empty: of all; key: an id or a name */
-    bool           own;               /* of `key` alone, which is an id */
-    uint64_t       days, limit;
+    bool own;                         /* of `key` alone, which is an id */
+    uint64_t days, limit;
     struct upp_str after;
 };
 
 /* Whose usage the client may see. */
 static void confine(const struct sv_exchange *x, struct query *q)
 {
-    const struct sv_key *key   = x->conn->auth.key;
-    size_t               named = 1;
+    const struct sv_key *key = x->conn->auth.key;
+    size_t named = 1;
     if (x->conn->local)
         (void)sv_http_header(x->request, UPP_STR("weft-tenant"), &named);
     if (!named)
         return;
     q->tenant = x->owner.tenant;
-    q->user   = x->owner.user;
+    q->user = x->owner.user;
     if (key && !(x->scopes & SV_SCOPE_ADMIN)) {
         q->user = (struct upp_str){NULL, 0};
-        q->key  = wb_cstr(key->id);
-        q->own  = true;
+        q->key = wb_cstr(key->id);
+        q->own = true;
     }
 }
 
 static int read_query(struct sv_exchange *x, struct query *q, struct upp_err *err)
 {
     struct upp_str text;
-    int            r = sv_read_limit(x, &q->limit, NULL, err);
-    q->days          = DAYS;
+    int r = sv_read_limit(x, &q->limit, NULL, err);
+    q->days = DAYS;
     confine(x, q);
     if (r >= 0)
         r = sv_query(x, UPP_STR("days"), &text, err);
@@ -109,7 +109,7 @@ WEFT_SUSPENDS static int write_own(struct sv_exchange *x, const struct query *q,
 {
     for (int64_t day = first; day <= today + 1; day++) { /* tomorrow: the clock was put back */
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
-        struct wl_usage                           u;
+        struct wl_usage u;
         int r = wl_usage_get(x->server->opts.store, day, q->tenant, q->key, &a, &u, err);
         if (r < 0 && r != -UPP_ENOTFOUND)
             return r;
@@ -124,12 +124,12 @@ WEFT_SUSPENDS static int write_page(struct sv_exchange *x, const struct query *q
                                     struct upp_str *next, struct upp_err *err)
 {
     struct upp_str after = q->after;
-    uint64_t       shown = 0;
+    uint64_t shown = 0;
     for (size_t read = 0; read < READ_MAX && shown < q->limit; read += q->limit) {
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(16u << 20);
-        struct wl_usage                          *list;
-        size_t                                    n, max = (size_t)WB_MIN(q->limit - shown, (uint64_t)WL_USAGE_PAGE);
-        struct upp_str                            last;
+        struct wl_usage *list;
+        size_t n, max = (size_t)WB_MIN(q->limit - shown, (uint64_t)WL_USAGE_PAGE);
+        struct upp_str last;
         int r = wl_usage_list(x->server->opts.store, first, after, max, &a, &list, &n, &last, err);
         if (r < 0)
             return r;
@@ -150,11 +150,11 @@ WEFT_SUSPENDS static int write_page(struct sv_exchange *x, const struct query *q
 
 WEFT_SUSPENDS static int list_usage(struct sv_exchange *x, struct upp_err *err)
 {
-    struct query     q     = {0};
-    int64_t          today = wb_wall_ms() / WL_DAY_MS;
-    struct upp_str   next  = {NULL, 0};
+    struct query q = {0};
+    int64_t today = wb_wall_ms() / WL_DAY_MS;
+    struct upp_str next = {NULL, 0};
     struct wj_writer w;
-    int              r = x->server->opts.keys ? 0 : upp_fail(err, UPP_EREFUSED, "this server counts no usage");
+    int r = x->server->opts.keys ? 0 : upp_fail(err, UPP_EREFUSED, "this server counts no usage");
     if (r >= 0)
         r = read_query(x, &q, err);
     if (r < 0)

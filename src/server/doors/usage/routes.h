@@ -1,9 +1,6 @@
 /* server/doors/usage/routes.h — GET /v1/usage: tokens, runs and requests by key, tenant and day. */
-#ifndef SV_DOOR_USAGE_H
-#define SV_DOOR_USAGE_H
+#pragma once
 
 #include "server/http/door.h"
 
 extern const struct sv_door sv_door_usage;
-
-#endif

@@ -6,8 +6,6 @@
 #include "server/http/body.h"
 #include "server/http/server.h"
 
-/* ---- Reading ----------------------------------------------------------------------------------------------------- */
-
 static int read_answer(struct sv_exchange *x, const struct sv_body *b, yyjson_val *v, struct wr_answer *ret,
                        struct upp_err *err)
 {
@@ -23,8 +21,8 @@ static int read_answer(struct sv_exchange *x, const struct sv_body *b, yyjson_va
         r = sv_body_bool(b, v, UPP_STR("is_error"), &ret->is_error, err);
     if (r < 0)
         return r;
-    yyjson_val *output   = yyjson_obj_getn(v, "output", 6); /* null is a result too */
-    int         approval = sv_body_bool(b, v, UPP_STR("approved"), &ret->approved, err);
+    yyjson_val *output = yyjson_obj_getn(v, "output", 6); /* null is a result too */
+    int approval = sv_body_bool(b, v, UPP_STR("approved"), &ret->approved, err);
     if (approval < 0)
         return approval;
     if (!output == !approval)
@@ -40,8 +38,8 @@ static int read_answer(struct sv_exchange *x, const struct sv_body *b, yyjson_va
 int sv_read_answers(struct sv_exchange *x, const struct sv_body *b, struct sv_answers *ret, struct upp_err *err)
 {
     yyjson_val *list = NULL, *v;
-    size_t      i, max;
-    *ret  = (struct sv_answers){0};
+    size_t i, max;
+    *ret = (struct sv_answers){0};
     int r = sv_body_array(b, b->root, UPP_STR("answers"), &list, err);
     if (r <= 0)
         return r;
@@ -60,8 +58,6 @@ int sv_read_answers(struct sv_exchange *x, const struct sv_body *b, struct sv_an
     return 0;
 }
 
-/* ---- Of a run ---------------------------------------------------------------------------------------------------- */
-
 int sv_answers_key(struct sv_exchange *x, struct wb_uuid run, const char *route, struct wr_start *start,
                    unsigned char hash[32], struct upp_err *err)
 {
@@ -73,13 +69,13 @@ int sv_answers_key(struct sv_exchange *x, struct wb_uuid run, const char *route,
 int sv_post_answers(struct sv_exchange *x, struct upp_err *err)
 {
     static const char *const known[] = {"answers", NULL};
-    struct sv_answers        answers;
-    struct sv_joining        joining;
-    struct wr_start          start = {0};
-    unsigned char            hash[32];
-    struct sv_body           b;
-    struct wb_uuid           run;
-    int                      r = sv_find_run(x, x->params[0], &run, err);
+    struct sv_answers answers;
+    struct sv_joining joining;
+    struct wr_start start = {0};
+    unsigned char hash[32];
+    struct sv_body b;
+    struct wb_uuid run;
+    int r = sv_find_run(x, x->params[0], &run, err);
     if (r >= 0)
         r = sv_body_read(x, known, &b, err);
     if (r >= 0)
@@ -95,7 +91,7 @@ int sv_post_answers(struct sv_exchange *x, struct upp_err *err)
     if (r < 0)
         return r;
     answers.request = &start;
-    r               = sv_answer_calls(x, run, &answers, err);
+    r = sv_answer_calls(x, run, &answers, err);
     if (r > 0) /* the same request was first */
         r = sv_join_key(x, &start, &joining, err);
     return r < 0 ? r : sv_answer_run(x, run, err);

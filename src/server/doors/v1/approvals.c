@@ -15,32 +15,30 @@
 
 #define PREFIX "appr_"
 enum {
-    RUNS      = 16,      /* that are read at a time */
-    RUNS_MAX  = 1024,    /* that one list reads */
+    RUNS = 16,           /* that are read at a time */
+    RUNS_MAX = 1024,     /* that one list reads */
     RUN_BYTES = 80 << 20 /* of one run and its calls */
 };
 
 struct list {
     struct sv_exchange *x;
-    struct wj_writer    w;
-    uint64_t            limit, n;
-    bool                more;
-    bool                tools, approvals; /* which kinds are listed */
-    struct wb_uuid      run;              /* only the calls of this run; all zero: of all */
-    struct wb_uuid      after;            /* the run of the last item of the page before; all zero: none */
-    struct upp_str      after_call;       /* its call; empty: the run's last one */
-    struct wb_buf       first, last;      /* ids */
+    struct wj_writer w;
+    uint64_t limit, n;
+    bool more;
+    bool tools, approvals;     /* which kinds are listed */
+    struct wb_uuid run;        /* only the calls of this run; all zero: of all */
+    struct wb_uuid after;      /* the run of the last item of the page before; all zero: none */
+    struct upp_str after_call; /* its call; empty: the run's last one */
+    struct wb_buf first, last; /* ids */
 };
-
-/* ---- Parameters -------------------------------------------------------------------------------------------------- */
 
 static int read_kind(struct list *l, struct upp_err *err)
 {
     struct upp_str kind = UPP_STR("approval");
-    int            r    = sv_query(l->x, UPP_STR("kind"), &kind, err);
-    bool           any  = wb_str_eq(kind, UPP_STR("any"));
-    l->tools            = any || wb_str_eq(kind, UPP_STR("tool"));
-    l->approvals        = any || wb_str_eq(kind, UPP_STR("approval"));
+    int r = sv_query(l->x, UPP_STR("kind"), &kind, err);
+    bool any = wb_str_eq(kind, UPP_STR("any"));
+    l->tools = any || wb_str_eq(kind, UPP_STR("tool"));
+    l->approvals = any || wb_str_eq(kind, UPP_STR("approval"));
     if (r >= 0 && !l->tools && !l->approvals)
         return upp_fail(err, UPP_EINVALID, "kind is approval, tool or any");
     return r;
@@ -61,7 +59,7 @@ static bool parse_after(struct upp_str text, struct list *l)
 static int read_list(struct list *l, struct upp_err *err)
 {
     struct upp_str text;
-    int            r = sv_read_limit(l->x, &l->limit, NULL, err);
+    int r = sv_read_limit(l->x, &l->limit, NULL, err);
     if (r >= 0)
         r = read_kind(l, err);
     if (r >= 0)
@@ -78,8 +76,6 @@ static int read_list(struct list *l, struct upp_err *err)
         return upp_fail(err, UPP_EINVALID, "'after' names nothing that waits: '%.*s'", UPP_FMT(text));
     return r < 0 ? r : 0;
 }
-
-/* ---- Items ------------------------------------------------------------------------------------------------------- */
 
 /* The agent that made the call: the run's, or that of a child. */
 WEFT_SUSPENDS static int agent_of(struct list *l, const struct wr_run_info *look, const struct wm_pending *p,
@@ -115,9 +111,9 @@ static void put_seconds(struct wj_writer *w, const char *key, int64_t ms)
 
 static void write_item(struct list *l, const struct wr_run_info *look, const struct wm_pending *p, struct upp_str agent)
 {
-    struct wj_writer *w           = &l->w;
-    struct upp_str    description = describe(l, agent, p->name);
-    char              hex[WB_UUID_HEX + 1], event[48];
+    struct wj_writer *w = &l->w;
+    struct upp_str description = describe(l, agent, p->name);
+    char hex[WB_UUID_HEX + 1], event[48];
     (void)wb_uuid_hex(look->run.id, hex);
     wb_buf_clear(&l->last);
     wb_buf_addf(&l->last, PREFIX "%s_%.*s", hex, UPP_FMT(p->call));
@@ -163,9 +159,9 @@ static size_t passed(const struct list *l, const struct wr_run_info *look)
 WEFT_SUSPENDS static int write_run(struct list *l, struct wb_uuid run, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(RUN_BYTES);
-    struct wr_run_info                        look;
-    struct upp_str                            agent;
-    int                                       r = wr_get(l->x->core->engine, &l->x->owner, run, &a, &look, err);
+    struct wr_run_info look;
+    struct upp_str agent;
+    int r = wr_get(l->x->core->engine, &l->x->owner, run, &a, &look, err);
     if (r == -UPP_ENOTFOUND)
         return 0; /* deleted meanwhile */
     for (size_t i = r < 0 ? SIZE_MAX : passed(l, &look); r >= 0 && i < look.n_pending && !l->more; i++) {
@@ -183,16 +179,14 @@ WEFT_SUSPENDS static int write_run(struct list *l, struct wb_uuid run, struct up
     return r;
 }
 
-/* ---- The list ---------------------------------------------------------------------------------------------------- */
-
 /* The calls of a run that the request names, by any run of its tree. -UPP_ENOTFOUND also if it is another user's. */
 WEFT_SUSPENDS static int write_named(struct list *l, struct wb_uuid id, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(RUN_BYTES);
-    struct wl_store                          *s = l->x->server->opts.store;
-    struct wm_run                             run;
-    struct wl_thread                          t;
-    int                                       r = wl_get_run(s, &l->x->owner, id, &a, &run, err);
+    struct wl_store *s = l->x->server->opts.store;
+    struct wm_run run;
+    struct wl_thread t;
+    int r = wl_get_run(s, &l->x->owner, id, &a, &run, err);
     if (r >= 0 && !wb_uuid_eq(run.root, id))
         r = wl_get_run(s, &l->x->owner, run.root, &a, &run, err);
     if (r >= 0)
@@ -215,21 +209,21 @@ static int stop_after(struct list *l, struct wb_uuid run, struct upp_err *err)
 
 WEFT_SUSPENDS static int write_all(struct list *l, struct upp_err *err)
 {
-    struct wl_store            *s = l->x->server->opts.store;
+    struct wl_store *s = l->x->server->opts.store;
     static const struct wb_uuid none;
-    struct wb_uuid              at = l->after;
-    int                         r  = wb_uuid_eq(at, none) ? 0 : write_named(l, at, err);
+    struct wb_uuid at = l->after;
+    int r = wb_uuid_eq(at, none) ? 0 : write_named(l, at, err);
     if (r == -UPP_ENOTFOUND)
         return upp_fail(err, UPP_EINVALID, "'after' names no run of yours");
     for (size_t n = RUNS, read = 0; r >= 0 && n == RUNS && !l->more; read += n) {
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(RUN_BYTES);
-        struct wm_run                            *runs;
+        struct wm_run *runs;
         if (read >= RUNS_MAX)
             return stop_after(l, at, err);
         r = wl_list_runs_after(s, WL_LIST_WAITING, &l->x->owner, none, at, RUNS, &a, &runs, &n, err);
         for (size_t i = 0; r >= 0 && i < n && !l->more; i++) {
             at = runs[i].id;
-            r  = write_run(l, at, err);
+            r = write_run(l, at, err);
         }
     }
     return r;
@@ -256,9 +250,9 @@ static void list_done(struct list *l)
 
 WEFT_SUSPENDS int sv_list_approvals(struct sv_exchange *x, struct upp_err *err)
 {
-    static const struct wb_uuid       none;
+    static const struct wb_uuid none;
     WB_CLEANUP(list_done) struct list l = {.x = x, .first = WB_BUF(1u << 20), .last = WB_BUF(1u << 20)};
-    int                               r = read_list(&l, err);
+    int r = read_list(&l, err);
     if (r < 0)
         return r;
     wj_writer_init(&l.w, &x->reply.body, err);

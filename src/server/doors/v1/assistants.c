@@ -14,8 +14,6 @@
 #include "server/http/auth.h"
 #include "server/http/server.h"
 
-/* ---- Settings ---------------------------------------------------------------------------------------------------- */
-
 /* What an assistant has: of the options of a run these, and a few of its own. */
 static const char *const settings[] = {
     "model",       "name",  "description",     "instructions",     "tools", "tool_resources", "metadata",
@@ -39,14 +37,14 @@ static const struct sv_alias not_here[] = {
 /* Texts by their length in characters: OpenAI's reference, 2026-08. */
 static const struct {
     const char *name;
-    size_t      max;
+    size_t max;
 } lengths[] = {{"name", 256}, {"description", 512}, {"instructions", 256000}};
 
 static int check_lengths(const struct sv_body *b, struct upp_err *err)
 {
     for (size_t i = 0; i < WB_LEN(lengths); i++) {
         struct upp_str text;
-        int            r = sv_body_str(b, b->root, wb_cstr(lengths[i].name), &text, err);
+        int r = sv_body_str(b, b->root, wb_cstr(lengths[i].name), &text, err);
         if (r < 0)
             return r;
         if (r > 0 && wb_utf8_count(text) > lengths[i].max)
@@ -65,7 +63,7 @@ static struct upp_str tool_name(yyjson_val *tool)
 static int check_names(const struct sv_body *b, struct upp_err *err)
 {
     yyjson_val *tools = sv_member(b->root, UPP_STR("tools")), *one;
-    size_t      i, max;
+    size_t i, max;
     yyjson_arr_foreach(tools, i, max, one)
     {
         for (size_t k = 0; k < i; k++)
@@ -78,7 +76,7 @@ static int check_names(const struct sv_body *b, struct upp_err *err)
 static int read_settings(struct sv_exchange *x, struct sv_body *ret, struct upp_err *err)
 {
     struct upp_str none = {NULL, 0}, text;
-    int            r    = sv_body_read(x, settings, ret, err);
+    int r = sv_body_read(x, settings, ret, err);
     if (r >= 0)
         r = check_lengths(ret, err);
     if (r >= 0)
@@ -95,19 +93,19 @@ static int read_settings(struct sv_exchange *x, struct sv_body *ret, struct upp_
 static int make_record(struct sv_exchange *x, const struct sv_body *b, const struct sv_assistant *old,
                        int64_t created_ms, struct upp_str *ret, struct upp_err *err)
 {
-    struct upp_str                        user = old ? old->user : x->owner.user;
-    WB_CLEANUP(wb_buf_done) struct wb_buf out  = WB_BUF(2 * SV_ASSISTANT_BYTES);
-    struct wj_writer                      w;
+    struct upp_str user = old ? old->user : x->owner.user;
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(2 * SV_ASSISTANT_BYTES);
+    struct wj_writer w;
     wj_writer_init(&w, &out, err);
     wj_write_open(&w, '{');
     wj_put_i64(&w, "created_ms", created_ms);
     if (user.n)
         wj_put_str(&w, "user", user);
     for (size_t i = 0; settings[i]; i++) {
-        const char *name  = settings[i];
+        const char *name = settings[i];
         yyjson_val *given = b->root ? yyjson_obj_get(b->root, name) : NULL;
-        bool        keep  = !given || (i == 0 && yyjson_is_null(given));
-        yyjson_val *v     = keep ? (old ? yyjson_obj_get(old->record, name) : NULL) : given;
+        bool keep = !given || (i == 0 && yyjson_is_null(given));
+        yyjson_val *v = keep ? (old ? yyjson_obj_get(old->record, name) : NULL) : given;
         if (v == given && i == 0 && yyjson_is_str(v)) /* the model, by its own name */
             wj_put_str(&w, name, sv_model_named(x, wj_text(v)));
         else if (v && !yyjson_is_null(v))
@@ -116,8 +114,6 @@ static int make_record(struct sv_exchange *x, const struct sv_body *b, const str
     wj_write_close(&w, '}');
     return wj_writer_text(&w, &x->arena, ret);
 }
-
-/* ---- One of them ------------------------------------------------------------------------------------------------- */
 
 static int answer(struct sv_exchange *x, const struct sv_assistant *s, struct upp_err *err)
 {
@@ -129,10 +125,10 @@ static int answer(struct sv_exchange *x, const struct sv_assistant *s, struct up
 
 WEFT_SUSPENDS int sv_create_assistant(struct sv_exchange *x, struct upp_err *err)
 {
-    struct sv_body      b;
-    struct upp_str      record;
+    struct sv_body b;
+    struct upp_str record;
     struct sv_assistant s;
-    int                 r = read_settings(x, &b, err);
+    int r = read_settings(x, &b, err);
     if (r >= 0 && !sv_member(b.root, UPP_STR("model")))
         return upp_fail(err, UPP_EINVALID, "model names a model of the configuration, and is missing");
     if (r >= 0)
@@ -145,7 +141,7 @@ WEFT_SUSPENDS int sv_create_assistant(struct sv_exchange *x, struct upp_err *err
 WEFT_SUSPENDS int sv_get_assistant(struct sv_exchange *x, struct upp_err *err)
 {
     struct sv_assistant s;
-    int                 r = sv_assistant_find(x, sv_agent_named(x, x->params[0]), &x->arena, &s, err);
+    int r = sv_assistant_find(x, sv_agent_named(x, x->params[0]), &x->arena, &s, err);
     return r < 0 ? r : answer(x, &s, err);
 }
 
@@ -167,9 +163,9 @@ WEFT_SUSPENDS static int find_stored(struct sv_exchange *x, struct sv_assistant 
 WEFT_SUSPENDS int sv_modify_assistant(struct sv_exchange *x, struct upp_err *err)
 {
     struct sv_assistant s;
-    struct sv_body      b;
-    struct upp_str      record;
-    int                 r = find_stored(x, &s, err);
+    struct sv_body b;
+    struct upp_str record;
+    int r = find_stored(x, &s, err);
     if (r >= 0)
         r = read_settings(x, &b, err);
     if (r >= 0)
@@ -184,8 +180,8 @@ WEFT_SUSPENDS int sv_modify_assistant(struct sv_exchange *x, struct upp_err *err
 WEFT_SUSPENDS int sv_delete_assistant(struct sv_exchange *x, struct upp_err *err)
 {
     struct sv_assistant s;
-    struct wj_writer    w;
-    int                 r = find_stored(x, &s, err);
+    struct wj_writer w;
+    int r = find_stored(x, &s, err);
     if (r >= 0)
         r = sv_assistant_drop(x, &s, err);
     if (r < 0)
@@ -199,22 +195,20 @@ WEFT_SUSPENDS int sv_delete_assistant(struct sv_exchange *x, struct upp_err *err
     return sv_finish(x, &w);
 }
 
-/* ---- The list ---------------------------------------------------------------------------------------------------- */
-
 /* The page: `n` of the ids from `first` on, in their order, or in the other one. */
 struct page {
     struct upp_str *ids;
-    size_t          n_ids, first, n;
-    bool            ascending, more;
+    size_t n_ids, first, n;
+    bool ascending, more;
 };
 
 /* The place among the ids of the assistant that a parameter names. 1; 0: the parameter is absent. */
 WEFT_SUSPENDS static int read_cursor(struct sv_exchange *x, const struct page *p, struct upp_str name, size_t *ret,
                                      struct upp_err *err)
 {
-    struct upp_str      text;
+    struct upp_str text;
     struct sv_assistant s;
-    int                 r = sv_query(x, name, &text, err);
+    int r = sv_query(x, name, &text, err);
     if (r <= 0)
         return r;
     r = sv_assistant_find(x, text, &x->arena, &s, err);
@@ -229,13 +223,13 @@ WEFT_SUSPENDS static int read_cursor(struct sv_exchange *x, const struct page *p
 WEFT_SUSPENDS static int read_page(struct sv_exchange *x, struct page *p, struct upp_err *err)
 {
     uint64_t limit;
-    size_t   after = 0, before = 0;
-    int      r = sv_read_limit(x, &limit, &p->ascending, err);
+    size_t after = 0, before = 0;
+    int r = sv_read_limit(x, &limit, &p->ascending, err);
     if (r >= 0)
         r = sv_assistant_ids(x, &p->ids, &p->n_ids, err);
     if (r < 0)
         return r;
-    int has_after  = read_cursor(x, p, UPP_STR("after"), &after, err);
+    int has_after = read_cursor(x, p, UPP_STR("after"), &after, err);
     int has_before = has_after < 0 ? 0 : read_cursor(x, p, UPP_STR("before"), &before, err);
     if (has_after < 0 || has_before < 0)
         return has_after < 0 ? has_after : has_before;
@@ -245,27 +239,27 @@ WEFT_SUSPENDS static int read_page(struct sv_exchange *x, struct page *p, struct
     if (has_before > 0)
         *(p->ascending ? &hi : &lo) = p->ascending ? before : before + 1;
     size_t between = lo < hi ? hi - lo : 0;
-    bool   low     = p->ascending != (has_before > 0 && has_after == 0); /* from the lower end on */
-    p->n           = WB_MIN(between, (size_t)limit);
-    p->more        = between > p->n;
-    p->first       = low ? lo : hi - p->n;
+    bool low = p->ascending != (has_before > 0 && has_after == 0); /* from the lower end on */
+    p->n = WB_MIN(between, (size_t)limit);
+    p->more = between > p->n;
+    p->first = low ? lo : hi - p->n;
     return 0;
 }
 
 WEFT_SUSPENDS int sv_list_assistants(struct sv_exchange *x, struct upp_err *err)
 {
-    struct page      p     = {0};
-    struct upp_str   first = {NULL, 0}, last = {NULL, 0};
+    struct page p = {0};
+    struct upp_str first = {NULL, 0}, last = {NULL, 0};
     struct wj_writer w;
-    int              r = read_page(x, &p, err);
+    int r = read_page(x, &p, err);
     if (r < 0)
         return r;
     wj_writer_init(&w, &x->reply.body, err);
     sv_list_begin(&w);
     for (size_t i = 0; i < p.n; i++) {
-        WB_CLEANUP(wb_arena_done) struct wb_arena a  = WB_ARENA(16u << 20); /* records may be long */
-        struct upp_str                            id = p.ids[p.ascending ? p.first + i : p.first + p.n - 1 - i];
-        struct sv_assistant                       s;
+        WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(16u << 20); /* records may be long */
+        struct upp_str id = p.ids[p.ascending ? p.first + i : p.first + p.n - 1 - i];
+        struct sv_assistant s;
         r = sv_assistant_find(x, id, &a, &s, err);
         if (r == -UPP_ENOTFOUND) /* deleted just now */
             continue;
@@ -273,7 +267,7 @@ WEFT_SUSPENDS int sv_list_assistants(struct sv_exchange *x, struct upp_err *err)
             return r;
         sv_assistant_write(&w, x, &s);
         first = first.p ? first : id;
-        last  = id;
+        last = id;
     }
     wj_write_close(&w, ']');
     wj_put_str(&w, "first_id", first);

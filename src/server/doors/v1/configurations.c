@@ -27,11 +27,11 @@ static void write_configuration(struct wj_writer *w, const struct wm_doc_agent *
 WEFT_SUSPENDS int sv_list_configurations(struct sv_exchange *x, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena memory = WB_ARENA(1u << 30);
-    WB_CLEANUP(wm_doc_done) struct wm_doc     doc    = {0};
-    struct wd_configuration                  *list;
-    struct wl_thread                          t;
-    struct wj_writer                          w;
-    int                                       r = sv_find_thread(x, &t, err);
+    WB_CLEANUP(wm_doc_done) struct wm_doc doc = {0};
+    struct wd_configuration *list;
+    struct wl_thread t;
+    struct wj_writer w;
+    int r = sv_find_thread(x, &t, err);
     if (r >= 0)
         r = wa_thread_doc(x->server->opts.store, &x->owner, &t, NULL, &memory, &doc, err);
     if (r >= 0)

@@ -18,11 +18,11 @@ static void write_deleted(struct wj_writer *w, const char *prefix, struct wb_uui
 
 WEFT_SUSPENDS int sv_delete_thread(struct sv_exchange *x, struct upp_err *err)
 {
-    struct wr_erase  erase = {.memory = &x->arena};
-    struct upp_str   what;
+    struct wr_erase erase = {.memory = &x->arena};
+    struct upp_str what;
     struct wl_thread t;
     struct wj_writer w;
-    int              r = sv_query(x, UPP_STR("erase"), &what, err), erases = r;
+    int r = sv_query(x, UPP_STR("erase"), &what, err), erases = r;
     if (r > 0 && !wb_str_eq(what, UPP_STR("tree")))
         return upp_fail(err, UPP_EINVALID, "erase is tree, or is not there");
     if (r > 0)
@@ -48,9 +48,9 @@ WEFT_SUSPENDS int sv_delete_thread(struct sv_exchange *x, struct upp_err *err)
 WEFT_SUSPENDS int sv_delete_message(struct sv_exchange *x, struct upp_err *err)
 {
     struct wl_thread t;
-    struct wb_uuid   id;
+    struct wb_uuid id;
     struct wj_writer w;
-    int              r = sv_find_thread_to_change(x, &t, err);
+    int r = sv_find_thread_to_change(x, &t, err);
     if (r >= 0 && !wl_id_parse(x->params[1], UPP_STR("msg_"), &id))
         r = upp_fail(err, UPP_ENOTFOUND, "there is no message '%.*s'", UPP_FMT(x->params[1]));
     if (r >= 0)

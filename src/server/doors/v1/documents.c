@@ -25,15 +25,15 @@
 /* What a request wants of a thread. */
 struct wanted {
     const struct wd_document_ops *to; /* NULL: uap */
-    struct upp_str                view;
-    bool                          losses; /* what the document would lack, instead of the document */
+    struct upp_str view;
+    bool losses; /* what the document would lack, instead of the document */
 };
 
 static int unknown_dialect(const char *name, struct upp_str given, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf known = WB_BUF(1024);
-    const struct wd_document_ops         *ops;
-    struct wb_guess                       guess = {0};
+    const struct wd_document_ops *ops;
+    struct wb_guess guess = {0};
     wb_guess(&guess, given, UPP_STR("uap"));
     for (size_t i = 0; (ops = wd_document_at(i)); i++)
         if (strcmp(ops->name, "uap") != 0) {
@@ -51,8 +51,8 @@ static int read_dialect(struct sv_exchange *x, const char *name, const struct wd
                         struct upp_err *err)
 {
     struct upp_str given;
-    int            r = sv_query(x, wb_cstr(name), &given, err);
-    *ret             = NULL;
+    int r = sv_query(x, wb_cstr(name), &given, err);
+    *ret = NULL;
     if (r == 0)
         return upp_fail(err, UPP_EINVALID, "'%s' names the dialect of the document, and is missing: uap", name);
     if (r < 0 || wb_str_eq(given, UPP_STR("uap")))
@@ -77,11 +77,11 @@ static struct upp_str agent_title(void *arg, struct upp_str agent)
 WEFT_SUSPENDS static int write_session(struct sv_exchange *x, const struct wl_thread *t, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena memory = WB_ARENA(1u << 30);
-    const struct sv_server_opts              *o      = &x->server->opts;
+    const struct sv_server_opts *o = &x->server->opts;
     struct wa_doc_opts opts = {.id_of = agent_id, .title_of = agent_title, .arg = x->core->engine, .whole = true};
-    struct wm_session  doc;
-    struct wj_writer   w;
-    int                r = wa_session_doc(o->store, &x->owner, t, &opts, &memory, &doc, err);
+    struct wm_session doc;
+    struct wj_writer w;
+    int r = wa_session_doc(o->store, &x->owner, t, &opts, &memory, &doc, err);
     if (r < 0)
         return r;
     wj_writer_init(&w, &x->reply.body, err);
@@ -93,7 +93,7 @@ WEFT_SUSPENDS static int write_session(struct sv_exchange *x, const struct wl_th
  * read it; no other document reveals that. */
 static void know_agent(void *arg, struct wm_doc_agent *agent)
 {
-    struct sv_exchange        *x   = arg;
+    struct sv_exchange *x = arg;
     const struct wr_agent_def *def = wr_agent(x->core->engine, agent->name);
     if (!def || def->base)
         return;
@@ -128,15 +128,15 @@ static int write_losses(struct sv_exchange *x, const struct wd_losses *losses, s
 WEFT_SUSPENDS static int write_history(struct sv_exchange *x, const struct wl_thread *t, const struct wanted *what,
                                        struct upp_err *err)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena   memory = WB_ARENA(1u << 30);
-    WB_CLEANUP(wm_doc_done) struct wm_doc       doc    = {0};
+    WB_CLEANUP(wb_arena_done) struct wb_arena memory = WB_ARENA(1u << 30);
+    WB_CLEANUP(wm_doc_done) struct wm_doc doc = {0};
     WB_CLEANUP(wd_losses_done) struct wd_losses losses = {.a = &memory};
-    const struct wd_document_ops               *to     = what->to;
-    const struct sv_server_opts                *o      = &x->server->opts;
-    struct wa_thread_doc_opts                   opts   = {.agent = know_agent, .arg = x, .dialect = wb_cstr(to->name)};
+    const struct wd_document_ops *to = what->to;
+    const struct sv_server_opts *o = &x->server->opts;
+    struct wa_thread_doc_opts opts = {.agent = know_agent, .arg = x, .dialect = wb_cstr(to->name)};
     if (strcmp(to->name, "aitp") == 0 && sv_has_members(t))
         opts.agent = NULL; /* actors are called as the thread calls them */
-    int            r    = wa_thread_doc(o->store, &x->owner, t, &opts, &memory, &doc, err);
+    int r = wa_thread_doc(o->store, &x->owner, t, &opts, &memory, &doc, err);
     struct upp_str seen = what->view.p ? agent_id(x->core->engine, what->view) : what->view; /* as configured */
     struct upp_str view = seen.p ? seen : what->view;
     if (r >= 0)
@@ -148,7 +148,7 @@ WEFT_SUSPENDS static int write_history(struct sv_exchange *x, const struct wl_th
 static int read_wanted(struct sv_exchange *x, struct wanted *ret, struct upp_err *err)
 {
     struct upp_str text;
-    int            r = read_dialect(x, "as", &ret->to, err);
+    int r = read_dialect(x, "as", &ret->to, err);
     if (r >= 0)
         r = sv_query(x, UPP_STR("view"), &ret->view, err);
     if (r > 0 && !(ret->to && ret->to->views))
@@ -164,9 +164,9 @@ static int read_wanted(struct sv_exchange *x, struct wanted *ret, struct upp_err
 WEFT_SUSPENDS int sv_export_thread(struct sv_exchange *x, struct upp_err *err)
 {
     static const struct wd_losses none;
-    struct wanted                 what = {0};
-    struct wl_thread              t;
-    int                           r = read_wanted(x, &what, err);
+    struct wanted what = {0};
+    struct wl_thread t;
+    int r = read_wanted(x, &what, err);
     if (r >= 0)
         r = sv_find_thread(x, &t, err);
     if (r >= 0)
@@ -183,7 +183,7 @@ WEFT_SUSPENDS int sv_export_thread(struct sv_exchange *x, struct upp_err *err)
 /* Finds every problem before anything is created; the error has the first one and their number. */
 static int check_document(const struct wd_document_ops *from, struct upp_str text, struct upp_err *err)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena       memory   = WB_ARENA(1u << 30);
+    WB_CLEANUP(wb_arena_done) struct wb_arena memory = WB_ARENA(1u << 30);
     WB_CLEANUP(wd_problems_done) struct wd_problems problems = {0};
     int r = wd_document_validate(from, text, &memory, &problems, &from, err);
     if (r < 0 || !problems.errors)
@@ -203,10 +203,10 @@ static int check_document(const struct wd_document_ops *from, struct upp_str tex
 WEFT_SUSPENDS static int import_document(struct sv_exchange *x, struct wl_store *s, const struct wd_document_ops *from,
                                          bool copy, struct wl_thread *ret, struct upp_err *err)
 {
-    WB_CLEANUP(wd_document_done) struct wd_document d    = {0};
-    struct upp_str                                  text = wb_buf_str(&x->request->body), agent = {NULL, 0};
-    struct wb_uuid                                  seed;
-    int                                             r = sv_query(x, UPP_STR("agent"), &agent, err);
+    WB_CLEANUP(wd_document_done) struct wd_document d = {0};
+    struct upp_str text = wb_buf_str(&x->request->body), agent = {NULL, 0};
+    struct wb_uuid seed;
+    int r = sv_query(x, UPP_STR("agent"), &agent, err);
     if (r >= 0)
         r = check_document(from, text, err);
     if (r >= 0)
@@ -225,7 +225,7 @@ WEFT_SUSPENDS static int import_document(struct sv_exchange *x, struct wl_store 
 static int import_dialect(struct sv_exchange *x, const struct wd_document_ops **ret, struct upp_err *err)
 {
     struct upp_str given;
-    int            r = sv_query(x, UPP_STR("from"), &given, err);
+    int r = sv_query(x, UPP_STR("from"), &given, err);
     if (r < 0)
         return r;
     if (r == 0 || !wb_str_eq(given, UPP_STR("auto")))
@@ -240,9 +240,9 @@ static int import_dialect(struct sv_exchange *x, const struct wd_document_ops **
 
 WEFT_SUSPENDS static int import(struct sv_exchange *x, struct wl_store *s, struct wl_thread *ret, struct upp_err *err)
 {
-    struct upp_str                conflict;
+    struct upp_str conflict;
     const struct wd_document_ops *from;
-    int                           r = import_dialect(x, &from, err);
+    int r = import_dialect(x, &from, err);
     if (r < 0)
         return r;
     int copy = sv_query(x, UPP_STR("on_conflict"), &conflict, err);
@@ -256,9 +256,9 @@ WEFT_SUSPENDS static int import(struct sv_exchange *x, struct wl_store *s, struc
 
 WEFT_SUSPENDS int sv_import_thread(struct sv_exchange *x, struct upp_err *err)
 {
-    struct sv_keyed  k;
+    struct sv_keyed k;
     struct wl_thread t;
-    int              r = sv_keyed_begin(x, SV_MAKES_THREAD, &k, err);
+    int r = sv_keyed_begin(x, SV_MAKES_THREAD, &k, err);
     if (r == 0)
         r = import(x, &k.store, &t, err);
     r = sv_keyed_thread(&k, r, &t, err);

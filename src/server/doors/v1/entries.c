@@ -23,7 +23,7 @@ static struct upp_str role_of(const struct wm_entry *e)
 static void write_result(struct wj_writer *w, const struct upp_part *p)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(RESULT_ARENA);
-    yyjson_val                               *v = NULL;
+    yyjson_val *v = NULL;
     wj_write_open(w, '{');
     wj_put_str(w, "toolCallId", p->id.p ? p->id : UPP_STR(""));
     if (p->text.p && wj_read(&a, p->text, NULL, &v, NULL) >= 0)
@@ -57,7 +57,7 @@ void sv_write_entry(struct wj_writer *w, struct wb_uuid node, const struct wl_li
     static const char *const origins[] = {
         [WM_ORIGIN_RUN] = "run", [WM_ORIGIN_CLIENT] = "client", [WM_ORIGIN_IMPORT] = "import"};
     const struct wm_entry *e = &line->entry;
-    char                   id[WB_UUID_TEXT + 1];
+    char id[WB_UUID_TEXT + 1];
     wj_write_open(w, '{');
     asst_put_id(w, "id", "msg_", line->id);
     wj_put_str(w, "object", UPP_STR("thread.entry"));

@@ -29,7 +29,7 @@ static bool is_of_application(struct upp_str type)
 static int read_type(const struct sv_body *b, struct upp_str *ret, struct upp_err *err)
 {
     yyjson_val *at = sv_member(b->root, UPP_STR("event_type"));
-    int         r  = sv_body_str(b, b->root, UPP_STR("event_type"), ret, err);
+    int r = sv_body_str(b, b->root, UPP_STR("event_type"), ret, err);
     if (r < 0)
         return r;
     if (r == 0)
@@ -45,8 +45,8 @@ static int read_type(const struct sv_body *b, struct upp_str *ret, struct upp_er
 static int read_targets(const struct sv_body *b, yyjson_val **ret, struct upp_err *err)
 {
     yyjson_val *v;
-    size_t      i, n;
-    *ret  = NULL;
+    size_t i, n;
+    *ret = NULL;
     int r = sv_body_array(b, b->root, UPP_STR("target_agents"), ret, err);
     if (r > 0 && yyjson_arr_size(*ret) > TARGETS_MAX)
         return sv_body_wrong(b, *ret, err, "an event has at most %d target_agents", TARGETS_MAX);
@@ -62,10 +62,10 @@ static int read_targets(const struct sv_body *b, yyjson_val **ret, struct upp_er
 /* {"type", "data", "targets"}, as the log has system events. */
 static int write_event(struct sv_exchange *x, const struct sv_body *b, struct upp_str *ret, struct upp_err *err)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf out  = WB_BUF(2 * DATA_MAX);
-    yyjson_val                           *data = sv_member(b->root, UPP_STR("event_data")), *targets;
-    struct upp_str                        type;
-    struct wj_writer                      w;
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(2 * DATA_MAX);
+    yyjson_val *data = sv_member(b->root, UPP_STR("event_data")), *targets;
+    struct upp_str type;
+    struct wj_writer w;
     int r = b->root ? read_type(b, &type, err) : upp_fail(err, UPP_EINVALID, "event_type is missing");
     if (r >= 0)
         r = read_targets(b, &targets, err);
@@ -90,9 +90,9 @@ static int write_event(struct sv_exchange *x, const struct sv_body *b, struct up
 
 WEFT_SUSPENDS static int answer(struct sv_exchange *x, const struct wl_line *line, struct upp_err *err)
 {
-    struct wl_node   node;
+    struct wl_node node;
     struct wj_writer w;
-    int              r = wl_get_node(x->server->opts.store, &x->owner, line->node, &node, err);
+    int r = wl_get_node(x->server->opts.store, &x->owner, line->node, &node, err);
     if (r < 0)
         return r;
     wj_writer_init(&w, &x->reply.body, err);
@@ -104,18 +104,18 @@ WEFT_SUSPENDS static int answer(struct sv_exchange *x, const struct wl_line *lin
 WEFT_SUSPENDS static int answer_made(struct sv_exchange *x, struct wb_uuid id, struct upp_err *err)
 {
     struct wl_line line;
-    int            r = wl_entry_find(x->server->opts.store, &x->owner, id, &x->arena, &line, err);
+    int r = wl_entry_find(x->server->opts.store, &x->owner, id, &x->arena, &line, err);
     return r < 0 ? r : answer(x, &line, err);
 }
 
 WEFT_SUSPENDS int sv_create_event(struct sv_exchange *x, struct upp_err *err)
 {
     static const char *const known[] = {"event_type", "event_data", "target_agents", NULL};
-    struct sv_body           b;
-    struct wl_thread         t;
-    struct wl_line           line = {0};
-    struct sv_keyed          k;
-    int                      r = sv_find_thread_to_change(x, &t, err);
+    struct sv_body b;
+    struct wl_thread t;
+    struct wl_line line = {0};
+    struct sv_keyed k;
+    int r = sv_find_thread_to_change(x, &t, err);
     if (r >= 0)
         r = sv_keyed_begin(x, SV_MAKES_ENTRIES, &k, err);
     if (r > 0)
@@ -134,7 +134,7 @@ WEFT_SUSPENDS int sv_create_event(struct sv_exchange *x, struct upp_err *err)
     if (r != 0)
         return r < 0 ? r : answer_made(x, k.object, err);
     line.node = t.head;
-    line.id   = wm_id_uuid(
-          (struct wm_id){.node = t.head, .index = line.index, .noun = WM_NOUN_ENTRY, .attempt = line.entry.attempt});
+    line.id = wm_id_uuid(
+        (struct wm_id){.node = t.head, .index = line.index, .noun = WM_NOUN_ENTRY, .attempt = line.entry.attempt});
     return answer(x, &line, err);
 }

@@ -20,8 +20,8 @@
 enum { THREADS_MAX = 256, MESSAGES_MAX = 65536, BATCH = 128, PAGE = 64 };
 
 struct item {
-    int64_t        time_ms;
-    uint32_t       thread, position;
+    int64_t time_ms;
+    uint32_t thread, position;
     struct wb_uuid id;
 };
 
@@ -49,25 +49,25 @@ static bool is_in(const struct family *f, struct wb_uuid id)
 /* One round over the family: adds threads whose parent is in. *more: there were some. */
 WEFT_SUSPENDS static int add_children(struct family *f, bool *more)
 {
-    struct wl_store *s     = f->x->server->opts.store;
-    struct wb_uuid   after = {{0}};
-    int              r     = 0;
-    *more                  = false;
+    struct wl_store *s = f->x->server->opts.store;
+    struct wb_uuid after = {{0}};
+    int r = 0;
+    *more = false;
     for (size_t n = PAGE; r >= 0 && n == PAGE;) {
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(128u << 20);
-        struct wl_thread                         *list;
+        struct wl_thread *list;
         r = wl_list_family_threads(s, &f->x->owner, wl_family(f->threads.p[0].id), after, PAGE, &a, &list, &n, f->err);
         for (size_t i = 0; r >= 0 && i < n; i++) {
             struct wl_thread t = list[i];
-            after              = t.id;
+            after = t.id;
             if (t.kind != WL_MAIN || !wb_str_eq(t.owner.user, f->x->owner.user) || is_in(f, t.id) ||
                 !is_in(f, t.parent))
                 continue;
-            t.owner    = f->x->owner;
-            t.title    = (struct upp_str){NULL, 0};
+            t.owner = f->x->owner;
+            t.title = (struct upp_str){NULL, 0};
             t.metadata = wb_arena_dup(&f->x->arena, t.metadata);
-            *more      = true;
-            r          = wb_vec_add(&f->threads, t, THREADS_MAX, "threads are below this one", f->err);
+            *more = true;
+            r = wb_vec_add(&f->threads, t, THREADS_MAX, "threads are below this one", f->err);
         }
     }
     return r < 0 ? r : wb_arena_check(&f->x->arena, f->err);
@@ -76,13 +76,13 @@ WEFT_SUSPENDS static int add_children(struct family *f, bool *more)
 WEFT_SUSPENDS static int add_items(struct family *f, uint32_t thread)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(256u << 20), paths = WB_ARENA(64u << 20);
-    struct wl_store                          *s = f->x->server->opts.store;
-    struct wl_path                            path;
+    struct wl_store *s = f->x->server->opts.store;
+    struct wl_path path;
     int r = wl_thread_path(s, &f->x->owner, &f->threads.p[thread], &paths, &path, f->err);
     for (uint32_t at = 0; r >= 0 && at < path.length;) {
-        uint32_t        some = WB_MIN(path.length - at, (uint32_t)BATCH), first = at;
+        uint32_t some = WB_MIN(path.length - at, (uint32_t)BATCH), first = at;
         struct wl_line *lines;
-        size_t          n;
+        size_t n;
         wb_arena_reset(&a);
         at += some;
         r = wl_path_tail(s, &f->x->owner, &path, at, some, &a, &lines, &n, f->err);
@@ -99,7 +99,7 @@ WEFT_SUSPENDS static int add_items(struct family *f, uint32_t thread)
 static int by_id(const void *a, const void *b)
 {
     const struct item *x = a, *y = b;
-    int                c = memcmp(x->id.b, y->id.b, sizeof x->id.b);
+    int c = memcmp(x->id.b, y->id.b, sizeof x->id.b);
     return c ? c : (x->thread > y->thread) - (x->thread < y->thread);
 }
 
@@ -132,7 +132,7 @@ static int find_cursor(struct family *f, struct upp_str name, size_t *ret)
 {
     struct upp_str text;
     struct wb_uuid u;
-    int            r = sv_query(f->x, name, &text, f->err);
+    int r = sv_query(f->x, name, &text, f->err);
     if (r <= 0)
         return r;
     for (size_t i = 0; wl_id_parse(text, UPP_STR("msg_"), &u) && i < f->items.n; i++)
@@ -147,16 +147,16 @@ static int find_cursor(struct family *f, struct upp_str name, size_t *ret)
 WEFT_SUSPENDS static int write_page(struct family *f, size_t lo, size_t n, bool ascending, bool more)
 {
     static const struct wb_uuid none;
-    struct sv_exchange         *x = f->x;
-    struct wj_writer            w;
-    int                         r     = 0;
-    const struct item          *items = f->items.p + lo;
+    struct sv_exchange *x = f->x;
+    struct wj_writer w;
+    int r = 0;
+    const struct item *items = f->items.p + lo;
     wj_writer_init(&w, &x->reply.body, f->err);
     sv_list_begin(&w);
     for (size_t i = 0; r >= 0 && i < n; i++) {
         const struct item *one = &items[ascending ? i : n - 1 - i];
-        struct wl_line     line;
-        const char        *why;
+        struct wl_line line;
+        const char *why;
         r = wl_entry_find(x->server->opts.store, &x->owner, one->id, &x->arena, &line, f->err);
         if (r >= 0)
             r = sv_members_name_author(&x->arena, &f->threads.p[one->thread], &line, f->err);
@@ -175,9 +175,9 @@ WEFT_SUSPENDS static int write_page(struct family *f, size_t lo, size_t n, bool 
 WEFT_SUSPENDS static int list(struct family *f)
 {
     uint64_t limit;
-    bool     ascending, more = true;
-    size_t   after = 0, before = 0, lo = 0;
-    int      r = sv_read_limit(f->x, &limit, &ascending, f->err);
+    bool ascending, more = true;
+    size_t after = 0, before = 0, lo = 0;
+    int r = sv_read_limit(f->x, &limit, &ascending, f->err);
     for (; r >= 0 && more;)
         r = add_children(f, &more);
     for (uint32_t i = 0; r >= 0 && i < f->threads.n; i++)
@@ -185,9 +185,9 @@ WEFT_SUSPENDS static int list(struct family *f)
     if (r < 0)
         return r;
     settle_order(f);
-    size_t hi         = f->items.n;
-    int    has_after  = find_cursor(f, UPP_STR("after"), &after);
-    int    has_before = has_after < 0 ? 0 : find_cursor(f, UPP_STR("before"), &before);
+    size_t hi = f->items.n;
+    int has_after = find_cursor(f, UPP_STR("after"), &after);
+    int has_before = has_after < 0 ? 0 : find_cursor(f, UPP_STR("before"), &before);
     if (has_after < 0 || has_before < 0)
         return has_after < 0 ? has_after : has_before;
     if (has_after)
@@ -195,15 +195,15 @@ WEFT_SUSPENDS static int list(struct family *f)
     if (has_before)
         *(ascending ? &hi : &lo) = ascending ? before : before + 1;
     size_t all = hi > lo ? hi - lo : 0, n = WB_MIN(all, (size_t)limit);
-    bool   low = ascending != (has_before && !has_after); /* those nearest to the cursor */
+    bool low = ascending != (has_before && !has_after); /* those nearest to the cursor */
     return write_page(f, low ? lo : lo + all - n, n, ascending, all > n);
 }
 
 WEFT_SUSPENDS int sv_list_family(struct sv_exchange *x, struct upp_err *err)
 {
     WB_CLEANUP(family_done) struct family f = {.x = x, .err = err};
-    struct wl_thread                      t;
-    int                                   r = sv_find_thread(x, &t, err);
+    struct wl_thread t;
+    int r = sv_find_thread(x, &t, err);
     if (r < 0)
         return r;
     return wb_vec_push(&f.threads, t, THREADS_MAX) ? list(&f) : upp_fail(err, UPP_ENOMEM, "no memory for a thread");

@@ -18,7 +18,7 @@ static int answer_file(struct sv_exchange *x, const struct wl_file *f, struct up
 WEFT_SUSPENDS int sv_create_file(struct sv_exchange *x, struct upp_err *err)
 {
     struct wl_file f;
-    int            r = sv_file_receive(x, &f, err);
+    int r = sv_file_receive(x, &f, err);
     return r < 0 ? r : answer_file(x, &f, err);
 }
 
@@ -30,23 +30,23 @@ WEFT_SUSPENDS static int find(struct sv_exchange *x, struct wl_file *ret, struct
 WEFT_SUSPENDS int sv_get_file(struct sv_exchange *x, struct upp_err *err)
 {
     struct wl_file f;
-    int            r = find(x, &f, err);
+    int r = find(x, &f, err);
     return r < 0 ? r : answer_file(x, &f, err);
 }
 
 WEFT_SUSPENDS int sv_get_file_content(struct sv_exchange *x, struct upp_err *err)
 {
     struct wl_file f;
-    int            r = find(x, &f, err);
+    int r = find(x, &f, err);
     return r < 0 ? r : sv_file_send(x, &f, err);
 }
 
 WEFT_SUSPENDS int sv_delete_file(struct sv_exchange *x, struct upp_err *err)
 {
-    struct wl_file   f;
+    struct wl_file f;
     struct wj_writer w;
-    char             id[WL_FILE_ID + 1];
-    int              r = find(x, &f, err);
+    char id[WL_FILE_ID + 1];
+    int r = find(x, &f, err);
     if (r >= 0)
         r = wl_file_delete(x->server->opts.store, &x->owner, &f, err);
     if (r < 0)
@@ -60,21 +60,19 @@ WEFT_SUSPENDS int sv_delete_file(struct sv_exchange *x, struct upp_err *err)
     return sv_finish(x, &w);
 }
 
-/* ---- The list ---------------------------------------------------------------------------------------------------- */
-
 struct listing {
-    struct sv_exchange  *x;
+    struct sv_exchange *x;
     struct wl_file_query query;
-    struct wl_file      *found;
-    size_t               n;
+    struct wl_file *found;
+    size_t n;
 };
 
 static int read_query(struct sv_exchange *x, struct wl_file_query *ret, struct upp_err *err)
 {
     struct upp_str text;
-    uint64_t       limit = LIMIT;
-    *ret                 = (struct wl_file_query){.max = LIMIT};
-    int r                = sv_query(x, UPP_STR("limit"), &text, err);
+    uint64_t limit = LIMIT;
+    *ret = (struct wl_file_query){.max = LIMIT};
+    int r = sv_query(x, UPP_STR("limit"), &text, err);
     if (r > 0 && (!wb_str_u64(text, &limit) || limit < 1 || limit > LIMIT))
         return upp_fail(err, UPP_EINVALID, "limit is 1 to %d", LIMIT);
     ret->max = (size_t)limit;
@@ -94,7 +92,7 @@ static int read_query(struct sv_exchange *x, struct wl_file_query *ret, struct u
 
 WEFT_SUSPENDS static int read_list(struct wl_store *s, void *arg, struct upp_err *err)
 {
-    struct listing      *l = arg;
+    struct listing *l = arg;
     struct wl_file_query q = l->query;
     q.max++;
     return wl_file_list(s, &l->x->owner, &q, &l->x->arena, &l->found, &l->n, err);
@@ -103,9 +101,9 @@ WEFT_SUSPENDS static int read_list(struct wl_store *s, void *arg, struct upp_err
 WEFT_SUSPENDS int sv_list_files(struct sv_exchange *x, struct upp_err *err)
 {
     static const struct wb_uuid none;
-    struct listing              l = {.x = x};
-    struct wj_writer            w;
-    int                         r = read_query(x, &l.query, err);
+    struct listing l = {.x = x};
+    struct wj_writer w;
+    int r = read_query(x, &l.query, err);
     if (r >= 0)
         r = wl_at_once(x->server->opts.store, read_list, &l, err);
     if (r < 0)

@@ -28,9 +28,9 @@ static bool is_on(const struct wl_path *path, uint64_t node, uint32_t index)
 WEFT_SUSPENDS static int find(struct sv_exchange *x, struct wl_thread *t, struct wl_line *ret, struct upp_err *err)
 {
     struct wl_store *s = x->server->opts.store;
-    struct wb_uuid   id;
-    struct wl_path   path;
-    int              r = sv_find_thread(x, t, err);
+    struct wb_uuid id;
+    struct wl_path path;
+    int r = sv_find_thread(x, t, err);
     if (r < 0)
         return r;
     if (!wl_id_parse(x->params[1], UPP_STR("msg_"), &id))
@@ -47,8 +47,8 @@ WEFT_SUSPENDS static int answer(struct sv_exchange *x, const struct wl_thread *t
                                 struct upp_err *err)
 {
     struct wj_writer w;
-    const char      *why;
-    int              r = sv_why_incomplete(x, line, &why, err);
+    const char *why;
+    int r = sv_why_incomplete(x, line, &why, err);
     wj_writer_init(&w, &x->reply.body, err);
     if (r >= 0)
         r = sv_members_name_author(&x->arena, t, line, err);
@@ -60,20 +60,20 @@ WEFT_SUSPENDS static int answer(struct sv_exchange *x, const struct wl_thread *t
 WEFT_SUSPENDS int sv_get_message(struct sv_exchange *x, struct upp_err *err)
 {
     struct wl_thread t;
-    struct wl_line   line;
-    int              r = find(x, &t, &line, err);
+    struct wl_line line;
+    int r = find(x, &t, &line, err);
     return r < 0 ? r : answer(x, &t, &line, err);
 }
 
 WEFT_SUSPENDS int sv_modify_message(struct sv_exchange *x, struct upp_err *err)
 {
     static const char *const known[] = {"metadata", NULL};
-    struct wl_store         *s       = x->server->opts.store;
-    struct wl_thread         t;
-    struct wl_line           line;
-    struct sv_body           b;
-    struct upp_str           given, members;
-    int                      r = find(x, &t, &line, err);
+    struct wl_store *s = x->server->opts.store;
+    struct wl_thread t;
+    struct wl_line line;
+    struct sv_body b;
+    struct upp_str given, members;
+    int r = find(x, &t, &line, err);
     if (r >= 0)
         r = sv_body_read(x, known, &b, err);
     if (r >= 0)

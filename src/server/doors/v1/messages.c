@@ -28,7 +28,7 @@ static const struct wr_agent_def *default_agent(const struct sv_exchange *x)
 int sv_why_incomplete(struct sv_exchange *x, const struct wl_line *line, const char **ret, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(80u << 20);
-    struct wm_run                             run;
+    struct wm_run run;
     *ret = asst_why_incomplete(WM_FAILED);
     if (!line->entry.message.interrupted)
         return 0;
@@ -42,7 +42,7 @@ WEFT_SUSPENDS static int write_message(struct sv_exchange *x, const struct wl_th
                                        struct wj_writer *w, struct upp_err *err)
 {
     const char *why;
-    int         r = sv_why_incomplete(x, line, &why, err);
+    int r = sv_why_incomplete(x, line, &why, err);
     if (r >= 0)
         r = sv_members_name_author(&x->arena, t, line, err);
     return r < 0 ? r : sv_write_message(w, &x->arena, t->id, line, why, err);
@@ -68,10 +68,10 @@ WEFT_SUSPENDS static int make_thread(struct sv_exchange *x, struct wl_store *s, 
                                      struct upp_err *err)
 {
     static const char *const known[] = {"messages", "metadata", "tool_resources", "title", "actors", "parent_id", NULL};
-    struct wl_thread_opts    opts;
-    struct sv_entries        entries;
-    struct sv_body           b;
-    int                      r = sv_body_read(x, known, &b, err);
+    struct wl_thread_opts opts;
+    struct sv_entries entries;
+    struct sv_body b;
+    int r = sv_body_read(x, known, &b, err);
     if (r >= 0)
         r = sv_read_thread(x, &b, b.root, default_agent(x), NULL, &opts, &entries, err);
     return r < 0 ? r : wl_thread_new_with(s, &x->owner, &opts, entries.p, entries.n, &x->arena, ret, err);
@@ -79,9 +79,9 @@ WEFT_SUSPENDS static int make_thread(struct sv_exchange *x, struct wl_store *s, 
 
 WEFT_SUSPENDS int sv_create_thread(struct sv_exchange *x, struct upp_err *err)
 {
-    struct sv_keyed  k;
+    struct sv_keyed k;
     struct wl_thread t;
-    int              r = sv_keyed_begin(x, SV_MAKES_THREAD, &k, err);
+    int r = sv_keyed_begin(x, SV_MAKES_THREAD, &k, err);
     if (r == 0)
         r = make_thread(x, &k.store, &t, err);
     r = sv_keyed_thread(&k, r, &t, err);
@@ -93,9 +93,9 @@ WEFT_SUSPENDS static int answer_made(struct sv_exchange *x, const struct wl_thre
                                      struct upp_err *err)
 {
     struct wl_store *s = x->server->opts.store;
-    struct wl_line   line;
+    struct wl_line line;
     struct wj_writer w;
-    int              r = wl_entry_find(s, &x->owner, id, &x->arena, &line, err);
+    int r = wl_entry_find(s, &x->owner, id, &x->arena, &line, err);
     if (r >= 0)
         r = wl_notes_read(s, &x->owner, &line, 1, &x->arena, err);
     wj_writer_init(&w, &x->reply.body, err);
@@ -107,13 +107,13 @@ WEFT_SUSPENDS static int answer_made(struct sv_exchange *x, const struct wl_thre
 WEFT_SUSPENDS int sv_create_message(struct sv_exchange *x, struct upp_err *err)
 {
     static const char *const known[] = {"role", "content", "attachments", "metadata", "actor", NULL};
-    struct sv_body           b;
-    struct wl_thread         t;
-    struct wl_line           line = {0};
-    struct sv_entries        one  = {&line.entry, 1, &b.root};
-    struct sv_keyed          k;
-    struct wj_writer         w;
-    int                      r = sv_find_thread(x, &t, err);
+    struct sv_body b;
+    struct wl_thread t;
+    struct wl_line line = {0};
+    struct sv_entries one = {&line.entry, 1, &b.root};
+    struct sv_keyed k;
+    struct wj_writer w;
+    int r = sv_find_thread(x, &t, err);
     if (r >= 0)
         r = sv_keyed_begin(x, SV_MAKES_ENTRIES, &k, err);
     if (r > 0)
@@ -133,8 +133,8 @@ WEFT_SUSPENDS int sv_create_message(struct sv_exchange *x, struct upp_err *err)
     if (r != 0)
         return r < 0 ? r : answer_made(x, &t, k.object, err);
     line.node = t.head;
-    line.id   = wm_id_uuid(
-          (struct wm_id){.node = t.head, .index = line.index, .noun = WM_NOUN_ENTRY, .attempt = line.entry.attempt});
+    line.id = wm_id_uuid(
+        (struct wm_id){.node = t.head, .index = line.index, .noun = WM_NOUN_ENTRY, .attempt = line.entry.attempt});
     wj_writer_init(&w, &x->reply.body, err);
     r = sv_write_message(&w, &x->arena, t.id, &line, NULL, err);
     return r < 0 ? r : sv_finish(x, &w);
@@ -144,13 +144,13 @@ WEFT_SUSPENDS int sv_create_message(struct sv_exchange *x, struct upp_err *err)
 
 /* A page of a path: positions lo to hi (exclusive), read upwards or downwards until there are limit + 1 messages. */
 struct page {
-    uint32_t        lo, hi;
-    bool            up;
-    uint32_t        limit;
-    struct wb_uuid  run;   /* only its messages; all zero: any */
-    bool            all;   /* entries of the log, not only the messages of the API */
+    uint32_t lo, hi;
+    bool up;
+    uint32_t limit;
+    struct wb_uuid run;    /* only its messages; all zero: any */
+    bool all;              /* entries of the log, not only the messages of the API */
     struct wl_line *found; /* limit + 1 of them, in the order they were read */
-    size_t          n;
+    size_t n;
 };
 
 /* The position on the path of the message that a parameter names. 1; 0: the parameter is absent. */
@@ -159,8 +159,8 @@ static int read_cursor(struct sv_exchange *x, const struct wl_path *path, struct
 {
     struct upp_str text;
     struct wb_uuid u;
-    struct wm_id   id;
-    int            r = sv_query(x, name, &text, err);
+    struct wm_id id;
+    int r = sv_query(x, name, &text, err);
     if (r <= 0)
         return r;
     if (wl_id_parse(text, UPP_STR("msg_"), &u) && wm_id_parse(u, &id))
@@ -176,8 +176,8 @@ static int read_cursor(struct sv_exchange *x, const struct wl_path *path, struct
 static int read_run(struct sv_exchange *x, struct wb_uuid *ret, struct upp_err *err)
 {
     static const struct wb_uuid none;
-    struct upp_str              text;
-    int                         r = sv_query(x, UPP_STR("run_id"), &text, err);
+    struct upp_str text;
+    int r = sv_query(x, UPP_STR("run_id"), &text, err);
     if (r > 0 && (!wl_id_parse(text, UPP_STR("run_"), ret) || wb_uuid_eq(*ret, none)))
         return upp_fail(err, UPP_EINVALID, "'run_id' names no run: '%.*s'", UPP_FMT(text));
     return r;
@@ -188,15 +188,15 @@ static int read_page(struct sv_exchange *x, const struct wl_path *path, struct p
 {
     uint64_t limit;
     uint32_t after = 0, before = 0;
-    int      r = sv_read_limit(x, &limit, ascending, err);
+    int r = sv_read_limit(x, &limit, ascending, err);
     if (r < 0)
         return r;
-    int has_after  = read_cursor(x, path, UPP_STR("after"), &after, err);
+    int has_after = read_cursor(x, path, UPP_STR("after"), &after, err);
     int has_before = has_after < 0 ? 0 : read_cursor(x, path, UPP_STR("before"), &before, err);
     if (has_after < 0 || has_before < 0)
         return has_after < 0 ? has_after : has_before;
     *ret = (struct page){.hi = path->length, .up = *ascending, .limit = (uint32_t)limit, .all = ret->all};
-    r    = read_run(x, &ret->run, err);
+    r = read_run(x, &ret->run, err);
     if (r < 0)
         return r;
     /* Items after `after` and before `before`, in the chosen order. */
@@ -214,15 +214,15 @@ WEFT_SUSPENDS static int fill_page(struct wl_store *s, struct sv_exchange *x, co
                                    struct page *p, size_t batches, struct upp_err *err)
 {
     static const struct wb_uuid none;
-    bool                        any = wb_uuid_eq(p->run, none);
+    bool any = wb_uuid_eq(p->run, none);
     if (!p->found && !(p->found = wb_new_n(&x->arena, struct wl_line, p->limit + 1)))
         return wb_arena_check(&x->arena, err);
     for (; batches && p->lo < p->hi && p->n <= p->limit; batches--) {
-        uint32_t        n   = WB_MIN(p->hi - p->lo, (uint32_t)BATCH);
-        uint32_t        end = p->up ? p->lo + n : p->hi;
+        uint32_t n = WB_MIN(p->hi - p->lo, (uint32_t)BATCH);
+        uint32_t end = p->up ? p->lo + n : p->hi;
         struct wl_line *lines;
-        size_t          got;
-        int             r = wl_path_tail(s, &x->owner, path, end, n, &x->arena, &lines, &got, err);
+        size_t got;
+        int r = wl_path_tail(s, &x->owner, path, end, n, &x->arena, &lines, &got, err);
         if (r < 0)
             return r;
         for (size_t i = 0; i < got && p->n <= p->limit; i++) {
@@ -252,15 +252,15 @@ WEFT_SUSPENDS static int write_page(struct sv_exchange *x, const struct wl_threa
                                     bool ascending, struct upp_err *err)
 {
     static const struct wb_uuid none;
-    struct wj_writer            w;
-    size_t                      n       = WB_MIN(p->n, p->limit);
-    bool                        reverse = p->up != ascending;
-    struct wl_node              node    = {0};
+    struct wj_writer w;
+    size_t n = WB_MIN(p->n, p->limit);
+    bool reverse = p->up != ascending;
+    struct wl_node node = {0};
     wj_writer_init(&w, &x->reply.body, err);
     sv_list_begin(&w);
     for (size_t i = 0; i < n; i++) {
         struct wl_line *line = &p->found[reverse ? n - 1 - i : i];
-        int             r    = p->all ? write_entry(x, line, &node, &w, err) : write_message(x, t, line, &w, err);
+        int r = p->all ? write_entry(x, line, &node, &w, err) : write_message(x, t, line, &w, err);
         if (r < 0)
             return r;
     }
@@ -271,10 +271,10 @@ WEFT_SUSPENDS static int write_page(struct sv_exchange *x, const struct wl_threa
 
 struct listing {
     struct sv_exchange *x;
-    struct wl_thread    thread;
-    struct wl_path      path;
-    struct page         page;
-    bool                ascending, noted;
+    struct wl_thread thread;
+    struct wl_path path;
+    struct page page;
+    bool ascending, noted;
 };
 
 /* What was noted about the messages later, once the page is full. */
@@ -291,15 +291,15 @@ WEFT_SUSPENDS static int add_notes(struct wl_store *s, struct listing *l, struct
 WEFT_SUSPENDS static int read_node(struct wl_store *s, struct listing *l, struct upp_err *err)
 {
     struct upp_str id;
-    uint64_t       node;
-    int            r = sv_query(l->x, UPP_STR("node_id"), &id, err);
+    uint64_t node;
+    int r = sv_query(l->x, UPP_STR("node_id"), &id, err);
     if (r <= 0)
         return r;
     r = wa_node_find(s, &l->x->owner, &l->thread, id, &node, err);
     if (r < 0)
         return r;
     l->thread.head = node;
-    l->thread.at   = 0;
+    l->thread.at = 0;
     return 0;
 }
 
@@ -307,9 +307,9 @@ WEFT_SUSPENDS static int read_node(struct wl_store *s, struct listing *l, struct
  * not block the worker. */
 WEFT_SUSPENDS static int begin_list(struct wl_store *s, void *arg, struct upp_err *err)
 {
-    struct listing     *l = arg;
+    struct listing *l = arg;
     struct sv_exchange *x = l->x;
-    int                 r = wl_thread_find(s, &x->owner, x->params[0], &x->arena, &l->thread, err);
+    int r = wl_thread_find(s, &x->owner, x->params[0], &x->arena, &l->thread, err);
     if (r >= 0)
         r = read_node(s, l, err);
     if (r >= 0)
@@ -324,8 +324,8 @@ WEFT_SUSPENDS static int begin_list(struct wl_store *s, void *arg, struct upp_er
 WEFT_SUSPENDS static int list(struct listing *l, struct upp_err *err)
 {
     struct sv_exchange *x = l->x;
-    struct wl_store    *s = x->server->opts.store;
-    int                 r = wl_at_once(s, begin_list, l, err);
+    struct wl_store *s = x->server->opts.store;
+    int r = wl_at_once(s, begin_list, l, err);
     if (r >= 0)
         r = fill_page(s, x, &l->path, &l->page, SIZE_MAX, err);
     if (r >= 0)
@@ -341,7 +341,7 @@ WEFT_SUSPENDS int sv_list_entries(struct sv_exchange *x, struct upp_err *err)
 WEFT_SUSPENDS int sv_list_messages(struct sv_exchange *x, struct upp_err *err)
 {
     struct upp_str below;
-    int            r = sv_query(x, UPP_STR("include_subthreads"), &below, err);
+    int r = sv_query(x, UPP_STR("include_subthreads"), &below, err);
     if (r > 0 && wb_str_eq(below, UPP_STR("true")))
         return sv_list_family(x, err);
     if (r > 0 && !wb_str_eq(below, UPP_STR("false")))

@@ -20,8 +20,8 @@ static void write_model(struct wj_writer *w, struct upp_str name)
 int sv_list_models(struct sv_exchange *x, struct upp_err *err)
 {
     const struct wr_agent_def *def;
-    struct upp_str             name;
-    struct wj_writer           w;
+    struct upp_str name;
+    struct wj_writer w;
     wj_writer_init(&w, &x->reply.body, err);
     sv_list_begin(&w);
     for (size_t i = 0; wr_model_at(x->core->engine, i, &name); i++)
@@ -42,8 +42,8 @@ int sv_list_models(struct sv_exchange *x, struct upp_err *err)
 static int find(struct sv_exchange *x, struct upp_err *err)
 {
     const struct wr_agent_def *def;
-    struct upp_str             name = x->params[0];
-    char                       shown[WJ_QUOTED];
+    struct upp_str name = x->params[0];
+    char shown[WJ_QUOTED];
     if (wr_has_model(x->core->engine, name))
         return 0;
     for (size_t i = 0; (def = wr_agent_at(x->core->engine, i)); i++)
@@ -57,7 +57,7 @@ static int find(struct sv_exchange *x, struct upp_err *err)
 int sv_get_model(struct sv_exchange *x, struct upp_err *err)
 {
     struct wj_writer w;
-    int              r = find(x, err);
+    int r = find(x, err);
     if (r < 0)
         return r;
     wj_writer_init(&w, &x->reply.body, err);

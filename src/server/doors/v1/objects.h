@@ -1,6 +1,5 @@
 /* server/doors/v1/objects.h — messages and runs as objects of the Assistants API, with all keys: null if empty. */
-#ifndef SV_OBJECTS_V1_H
-#define SV_OBJECTS_V1_H
+#pragma once
 
 #include "json/write.h"
 #include "log/log.h"
@@ -20,5 +19,3 @@ int sv_write_run(struct wj_writer *w, struct wb_arena *a, const struct wr_run_in
 
 /* "queued", "in_progress" ...: clients know these eight words and poll forever on any other. */
 const char *sv_run_status(const struct wr_run_info *look);
-
-#endif

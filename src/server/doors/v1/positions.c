@@ -17,9 +17,9 @@ WEFT_SUSPENDS static int read_request(struct sv_exchange *x, const char *const *
                                       size_t *which, struct upp_str *ret, struct upp_err *err)
 {
     struct sv_body b;
-    int            found = 0;
-    *ret                 = (struct upp_str){NULL, 0};
-    int r                = sv_find_thread_to_change(x, t, err);
+    int found = 0;
+    *ret = (struct upp_str){NULL, 0};
+    int r = sv_find_thread_to_change(x, t, err);
     if (r >= 0)
         r = sv_body_read(x, known, &b, err);
     for (size_t i = 0; r >= 0 && known[i]; i++) {
@@ -31,7 +31,7 @@ WEFT_SUSPENDS static int read_request(struct sv_exchange *x, const char *const *
             return sv_body_wrong(&b, sv_member(b.root, wb_cstr(known[i])), err, "'%s' or '%s', not both", known[*which],
                                  known[i]);
         *which = i;
-        *ret   = text;
+        *ret = text;
     }
     return r < 0 ? r : found;
 }
@@ -40,11 +40,11 @@ WEFT_SUSPENDS static int read_request(struct sv_exchange *x, const char *const *
 WEFT_SUSPENDS static int answer_place(struct sv_exchange *x, const struct wl_thread *t, struct upp_err *err)
 {
     struct wl_store *s = x->server->opts.store;
-    struct wl_node   node;
-    struct wl_path   path;
+    struct wl_node node;
+    struct wl_path path;
     struct wj_writer w;
-    char             id[WB_UUID_TEXT + 1];
-    int              r = wl_get_node(s, &x->owner, t->head, &node, err);
+    char id[WB_UUID_TEXT + 1];
+    int r = wl_get_node(s, &x->owner, t->head, &node, err);
     if (r >= 0)
         r = wl_thread_path(s, &x->owner, t, &x->arena, &path, err);
     if (r < 0)
@@ -62,16 +62,16 @@ WEFT_SUSPENDS static int answer_place(struct sv_exchange *x, const struct wl_thr
 
 WEFT_SUSPENDS int sv_fork_thread(struct sv_exchange *x, struct upp_err *err)
 {
-    struct wl_thread         t, fork;
+    struct wl_thread t, fork;
     static const char *const known[] = {"at", NULL};
-    struct upp_str           at;
-    size_t                   which;
-    struct sv_members_move   m;
-    struct sv_keyed          k;
-    int                      r = sv_keyed_begin(x, SV_MAKES_THREAD, &k, err);
+    struct upp_str at;
+    size_t which;
+    struct sv_members_move m;
+    struct sv_keyed k;
+    int r = sv_keyed_begin(x, SV_MAKES_THREAD, &k, err);
     if (r == 0) {
         struct wl_store *s = sv_members_move_begin(x, &k.store, &t, &m);
-        r                  = read_request(x, known, &t, &which, &at, err);
+        r = read_request(x, known, &t, &which, &at, err);
         if (r >= 0)
             r = wa_thread_fork(s, &x->owner, &t, at, &x->arena, &fork, err);
         if (r >= 0 && m.metadata.p)
@@ -89,7 +89,7 @@ WEFT_SUSPENDS static int move_to_message(struct sv_exchange *x, struct wl_store 
                                          struct upp_str id, bool before, struct upp_err *err)
 {
     struct wa_position to;
-    int                r = wa_message_find(s, &x->owner, t, id, before, &to, err);
+    int r = wa_message_find(s, &x->owner, t, id, before, &to, err);
     if (r == 0)
         return upp_fail(err, UPP_ENOTFOUND, "the thread's tree has no message '%.*s'", UPP_FMT(id));
     return r < 0 ? r : wa_thread_move(s, &x->owner, t, &to, &x->arena, err);
@@ -97,12 +97,12 @@ WEFT_SUSPENDS static int move_to_message(struct sv_exchange *x, struct wl_store 
 
 WEFT_SUSPENDS int sv_restore_thread(struct sv_exchange *x, struct upp_err *err)
 {
-    struct wl_thread       t;
-    struct upp_str         id;
-    size_t                 which;
+    struct wl_thread t;
+    struct upp_str id;
+    size_t which;
     struct sv_members_move m;
-    struct wl_store       *s = sv_members_move_begin(x, x->server->opts.store, NULL, &m);
-    int                    r = read_request(x, places, &t, &which, &id, err);
+    struct wl_store *s = sv_members_move_begin(x, x->server->opts.store, NULL, &m);
+    int r = read_request(x, places, &t, &which, &id, err);
     if (r == 0)
         return upp_fail(err, UPP_EINVALID, "the place to go back to is missing: checkpoint_id, before or after");
     if (r >= 0)
@@ -113,13 +113,13 @@ WEFT_SUSPENDS int sv_restore_thread(struct sv_exchange *x, struct upp_err *err)
 
 WEFT_SUSPENDS int sv_checkout_thread(struct sv_exchange *x, struct upp_err *err)
 {
-    struct wl_thread         t;
+    struct wl_thread t;
     static const char *const known[] = {"node_id", NULL};
-    struct upp_str           id;
-    size_t                   which;
-    struct sv_members_move   m;
-    struct wl_store         *s = sv_members_move_begin(x, x->server->opts.store, NULL, &m);
-    int                      r = read_request(x, known, &t, &which, &id, err);
+    struct upp_str id;
+    size_t which;
+    struct sv_members_move m;
+    struct wl_store *s = sv_members_move_begin(x, x->server->opts.store, NULL, &m);
+    int r = read_request(x, known, &t, &which, &id, err);
     if (r == 0)
         return upp_fail(err, UPP_EINVALID, "node_id names the node to go to, and is missing");
     if (r >= 0)

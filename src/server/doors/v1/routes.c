@@ -19,10 +19,10 @@ enum { POLL_MS = 100 };
 WEFT_SUSPENDS int sv_answer_run(struct sv_exchange *x, struct wb_uuid run, struct upp_err *err)
 {
     struct wr_run_info look;
-    struct wj_writer   w;
-    char               ms[16];
+    struct wj_writer w;
+    char ms[16];
     x->run = run;
-    int r  = sv_look_at_run(x, run, &look, err);
+    int r = sv_look_at_run(x, run, &look, err);
     if (r < 0)
         return r;
     wj_writer_init(&w, &x->reply.body, err);
@@ -41,13 +41,11 @@ WEFT_SUSPENDS int sv_answer_started(struct sv_exchange *x, struct wb_uuid run, s
     return what->streams ? sv_run_stream(x, run, &what->stream, err) : sv_answer_run(x, run, err);
 }
 
-/* ---- Looking, cancelling ----------------------------------------------------------------------------------------- */
-
 WEFT_SUSPENDS int sv_find_in_thread(struct sv_exchange *x, struct wr_run_info *ret, struct upp_err *err)
 {
     struct wl_thread t;
-    struct wb_uuid   run;
-    int              r = sv_find_thread(x, &t, err);
+    struct wb_uuid run;
+    int r = sv_find_thread(x, &t, err);
     if (r < 0)
         return r;
     r = sv_run_id(x->params[1], &run, NULL);
@@ -61,19 +59,19 @@ WEFT_SUSPENDS int sv_find_in_thread(struct sv_exchange *x, struct wr_run_info *r
 WEFT_SUSPENDS static int get_run(struct sv_exchange *x, struct upp_err *err)
 {
     struct wr_run_info look;
-    int                r = sv_find_in_thread(x, &look, err);
+    int r = sv_find_in_thread(x, &look, err);
     return r < 0 ? r : sv_answer_run(x, look.run.id, err);
 }
 
 WEFT_SUSPENDS static int modify_run(struct sv_exchange *x, struct upp_err *err)
 {
-    static const char *const known[]  = {"metadata", NULL};
-    yyjson_val              *metadata = NULL;
-    struct upp_str           text     = {NULL, 0};
-    struct wr_run_info       look;
-    struct wl_thread         t;
-    struct sv_body           b;
-    int                      r = sv_find_in_thread(x, &look, err);
+    static const char *const known[] = {"metadata", NULL};
+    yyjson_val *metadata = NULL;
+    struct upp_str text = {NULL, 0};
+    struct wr_run_info look;
+    struct wl_thread t;
+    struct sv_body b;
+    int r = sv_find_in_thread(x, &look, err);
     if (r >= 0)
         r = sv_body_read(x, known, &b, err);
     if (r >= 0)
@@ -95,7 +93,7 @@ static int cannot_cancel(const struct wr_run_info *look, struct upp_err *err)
 WEFT_SUSPENDS static int cancel(struct sv_exchange *x, struct wb_uuid run, struct upp_err *err)
 {
     struct wr_run_info look;
-    int                r = sv_cancel(x, run, err);
+    int r = sv_cancel(x, run, err);
     if (r == -UPP_EREFUSED && strcmp(err->cause, SV_MEMBER) != 0 &&
         wr_get(x->core->engine, &x->owner, run, &x->arena, &look, NULL) >= 0)
         return cannot_cancel(&look, err);
@@ -105,27 +103,25 @@ WEFT_SUSPENDS static int cancel(struct sv_exchange *x, struct wb_uuid run, struc
 WEFT_SUSPENDS static int cancel_run(struct sv_exchange *x, struct upp_err *err)
 {
     struct wb_uuid run;
-    int            r = sv_find_run(x, x->params[0], &run, err);
+    int r = sv_find_run(x, x->params[0], &run, err);
     return r < 0 ? r : cancel(x, run, err);
 }
 
 WEFT_SUSPENDS static int cancel_in_thread(struct sv_exchange *x, struct upp_err *err)
 {
     struct wr_run_info look;
-    int                r = sv_find_in_thread(x, &look, err);
+    int r = sv_find_in_thread(x, &look, err);
     if (r >= 0 && wm_status_ended(look.run.status)) /* also a cancelled one: so this API has it */
         return cannot_cancel(&look, err);
     return r < 0 ? r : cancel(x, look.run.id, err);
 }
 
-/* ---- Events ------------------------------------------------------------------------------------------------------ */
-
 /* In uap a reader follows the run to its end; in the other dialects a request gets one segment of it. */
 WEFT_SUSPENDS static int read_events(struct sv_exchange *x, struct upp_err *err)
 {
     struct sv_run_stream stream;
-    struct wb_uuid       run;
-    int                  r = sv_find_run(x, x->params[0], &run, err);
+    struct wb_uuid run;
+    int r = sv_find_run(x, x->params[0], &run, err);
     if (r >= 0)
         r = sv_run_stream_read(x, "weft", &stream, err);
     if (r >= 0)
@@ -138,9 +134,9 @@ WEFT_SUSPENDS static int read_events(struct sv_exchange *x, struct upp_err *err)
 
 WEFT_SUSPENDS static int get_trace(struct sv_exchange *x, struct upp_err *err)
 {
-    struct wb_uuid   run;
+    struct wb_uuid run;
     struct wj_writer w;
-    int              r = sv_find_run(x, x->params[0], &run, err);
+    int r = sv_find_run(x, x->params[0], &run, err);
     if (r >= 0)
         r = wr_trace(x->core->engine, &x->owner, run, &x->reply.body, err);
     if (r < 0)
@@ -149,20 +145,16 @@ WEFT_SUSPENDS static int get_trace(struct sv_exchange *x, struct upp_err *err)
     return sv_finish(x, &w);
 }
 
-/* ---- Versions ---------------------------------------------------------------------------------------------------- */
-
 /* The first version had other objects; AITP's clients send no such header. */
 static int check_version(const struct sv_exchange *x, struct upp_err *err)
 {
-    size_t         n;
+    size_t n;
     struct upp_str beta = sv_http_header(x->request, UPP_STR("openai-beta"), &n);
     return n && wb_str_eq(wb_str_trim(beta), UPP_STR("assistants=v1"))
                ? upp_fail(err, UPP_EINVALID,
                           "The v1 Assistants API has been deprecated. Set the header 'OpenAI-Beta: assistants=v2'.")
                : 0;
 }
-
-/* ---- The table --------------------------------------------------------------------------------------------------- */
 
 static const struct sv_route rows[] = {
     {SV_POST, "/v1/assistants", sv_create_assistant, 0, 0},
@@ -214,11 +206,11 @@ static const struct sv_route rows[] = {
     {SV_DELETE, "/v1/files/{f}", sv_delete_file, 0, 0},
     {SV_POST, "/v1/threads/{t}", sv_modify_thread, 0, 0}, /* after the paths that would pass for a thread's */
 };
-const struct sv_door sv_door_v1 = {.name     = "v1",
-                                   .prefix   = "/v1/",
-                                   .routes   = rows,
+const struct sv_door sv_door_v1 = {.name = "v1",
+                                   .prefix = "/v1/",
+                                   .routes = rows,
                                    .n_routes = WB_LEN(rows),
-                                   .home     = sv_home_of_path,
-                                   .check    = check_version,
-                                   .stream   = "assistants",
-                                   .agents   = true};
+                                   .home = sv_home_of_path,
+                                   .check = check_version,
+                                   .stream = "assistants",
+                                   .agents = true};

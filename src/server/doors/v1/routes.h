@@ -1,6 +1,5 @@
 /* server/doors/v1/routes.h — threads, messages and runs over HTTP, in the shapes of the Assistants API. */
-#ifndef SV_ROUTES_V1_H
-#define SV_ROUTES_V1_H
+#pragma once
 
 #include "json/write.h"
 #include "server/doors/options.h"
@@ -29,10 +28,10 @@ WEFT_SUSPENDS int sv_find_in_thread(struct sv_exchange *x, struct wr_run_info *r
 /* Of server/doors/v1/run_create.c: what a body says of a run on start.thread, which was found before (all zero: it
  * comes with a thread of its own). */
 struct sv_run_request {
-    struct sv_start      start;
+    struct sv_start start;
     struct sv_run_stream stream;
-    bool                 streams;
-    unsigned char        hash[32]; /* of the body, for start.run.body */
+    bool streams;
+    unsigned char hash[32]; /* of the body, for start.run.body */
 };
 #define SV_RUN_MEMBERS "assistant_id", "stream", "on_busy", "additional_messages", "answers", SV_OPTIONS
 WEFT_SUSPENDS int sv_read_run(struct sv_exchange *x, const struct sv_body *b, struct sv_run_request *ret,
@@ -63,8 +62,8 @@ WEFT_SUSPENDS int sv_create_event(struct sv_exchange *x, struct upp_err *err);
 /* Of server/doors/v1/answers.c: the member `answers` of a body (n 0: none), and the handler that passes them to a
  * run. */
 
-int               sv_read_answers(struct sv_exchange *x, const struct sv_body *b, struct sv_answers *ret,
-                                  struct upp_err *err) UPP_MUST_CHECK;
+int sv_read_answers(struct sv_exchange *x, const struct sv_body *b, struct sv_answers *ret,
+                    struct upp_err *err) UPP_MUST_CHECK;
 WEFT_SUSPENDS int sv_post_answers(struct sv_exchange *x, struct upp_err *err);
 
 /* The Idempotency-Key of a request that answers a run, as sv_start_key: keys are for this run. */
@@ -137,5 +136,3 @@ WEFT_SUSPENDS int sv_read_thread(struct sv_exchange *x, const struct sv_body *b,
 /* Why a message is incomplete: its run tells. One whose run the sweep has removed can only have failed. */
 WEFT_SUSPENDS int sv_why_incomplete(struct sv_exchange *x, const struct wl_line *line, const char **ret,
                                     struct upp_err *err) UPP_MUST_CHECK;
-
-#endif

@@ -17,13 +17,13 @@ static int read_on_busy(const struct sv_body *b, uint8_t *ret, struct upp_err *e
 {
     static const struct {
         struct upp_str word;
-        uint8_t        busy;
+        uint8_t busy;
     } words[] = {{UPP_STR_INIT("reject"), WR_REJECT},
                  {UPP_STR_INIT("enqueue"), WR_ENQUEUE},
                  {UPP_STR_INIT("interrupt"), WR_INTERRUPT},
                  {UPP_STR_INIT("rollback"), WR_ROLLBACK}};
     struct upp_str given;
-    int            r = sv_body_str(b, b->root, UPP_STR("on_busy"), &given, err);
+    int r = sv_body_str(b, b->root, UPP_STR("on_busy"), &given, err);
     if (r <= 0)
         return r;
     for (size_t i = 0; i < WB_LEN(words); i++)
@@ -39,8 +39,8 @@ static int read_on_busy(const struct sv_body *b, uint8_t *ret, struct upp_err *e
 static int read_key(struct sv_exchange *x, const struct wl_thread *t, struct wr_start *start, unsigned char hash[32],
                     struct upp_err *err)
 {
-    bool           own = wb_uuid_eq(t->id, (struct wb_uuid){{0}});
-    char           hex[WB_UUID_HEX + 1];
+    bool own = wb_uuid_eq(t->id, (struct wb_uuid){{0}});
+    char hex[WB_UUID_HEX + 1];
     struct upp_str route;
     (void)wb_uuid_hex(t->id, hex);
     route =
@@ -53,11 +53,11 @@ WEFT_SUSPENDS int sv_read_run(struct sv_exchange *x, const struct sv_body *b, st
 {
     WB_CLEANUP(sv_system_done) struct sv_system system = SV_SYSTEM;
 
-    struct sv_start *s  = &ret->start;
-    bool             is = !wb_uuid_eq(s->thread.id, (struct wb_uuid){{0}}); /* otherwise it comes with the run */
-    s->run.owner        = x->owner;
-    s->run.on_busy      = x->settings->on_busy;
-    int r               = sv_agent_read(x, b, "assistant_id", &s->run.agent, err);
+    struct sv_start *s = &ret->start;
+    bool is = !wb_uuid_eq(s->thread.id, (struct wb_uuid){{0}}); /* otherwise it comes with the run */
+    s->run.owner = x->owner;
+    s->run.on_busy = x->settings->on_busy;
+    int r = sv_agent_read(x, b, "assistant_id", &s->run.agent, err);
     if (r >= 0 && !is && !s->run.agent.n && !wr_agent(x->core->engine, s->run.agent))
         return upp_fail(err, UPP_EINVALID, "assistant_id names the agent, and is missing");
     if (r >= 0)
@@ -92,10 +92,10 @@ WEFT_SUSPENDS int sv_read_run(struct sv_exchange *x, const struct sv_body *b, st
 WEFT_SUSPENDS int sv_create_run(struct sv_exchange *x, struct upp_err *err)
 {
     static const char *const known[] = {SV_RUN_MEMBERS, NULL};
-    struct sv_run_request    q       = {0};
-    struct sv_body           b;
-    struct wb_uuid           run;
-    int                      r = sv_find_thread(x, &q.start.thread, err);
+    struct sv_run_request q = {0};
+    struct sv_body b;
+    struct wb_uuid run;
+    int r = sv_find_thread(x, &q.start.thread, err);
     if (r >= 0)
         r = sv_body_read(x, known, &b, err);
     if (r >= 0)

@@ -28,10 +28,10 @@ WEFT_SUSPENDS static int read_thread(struct sv_exchange *x, const struct sv_body
 {
     WB_CLEANUP(sv_system_done) struct sv_system system = SV_SYSTEM;
 
-    yyjson_val           *thread   = NULL;
-    struct upp_str        more     = s->system;
-    struct sv_entries     messages = {0};
-    struct wl_thread_opts opts     = {.size = sizeof opts};
+    yyjson_val *thread = NULL;
+    struct upp_str more = s->system;
+    struct sv_entries messages = {0};
+    struct wl_thread_opts opts = {.size = sizeof opts};
 
     int r = sv_body_object(b, b->root, UPP_STR("thread"), &thread, err);
     if (r > 0)
@@ -52,11 +52,11 @@ WEFT_SUSPENDS static int announce(struct sv_exchange *x, struct wb_uuid run, str
                                   struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(SV_MAX_BODY + 4096);
-    struct wl_store                      *s   = x->server->opts.store;
-    struct wr_run_info                    look;
-    struct wl_thread                      t;
-    struct wj_writer                      w;
-    unsigned                              tries = 0;
+    struct wl_store *s = x->server->opts.store;
+    struct wr_run_info look;
+    struct wl_thread t;
+    struct wj_writer w;
+    unsigned tries = 0;
     if (stream->ops != wd_stream_find(wb_cstr(sv_door_v1.stream)))
         return 0;
     int r = sv_look_at_run(x, run, &look, err);
@@ -69,16 +69,16 @@ WEFT_SUSPENDS static int announce(struct sv_exchange *x, struct wb_uuid run, str
         return r;
     wj_writer_init(&w, &out, err);
     sv_write_thread(&w, &t);
-    r                = wj_writer_check(&w);
+    r = wj_writer_check(&w);
     stream->preamble = (struct sv_preamble){"thread.created", wb_arena_dup(&x->arena, wb_buf_str(&out))};
     return r < 0 ? r : wb_arena_check(&x->arena, err);
 }
 
 WEFT_SUSPENDS static int answer(struct sv_exchange *x, struct upp_err *err)
 {
-    struct sv_run_request *q   = x->work;
-    const struct wb_uuid   run = x->run;
-    int                    r   = q->streams ? announce(x, run, &q->stream, err) : 0;
+    struct sv_run_request *q = x->work;
+    const struct wb_uuid run = x->run;
+    int r = q->streams ? announce(x, run, &q->stream, err) : 0;
     return r < 0 ? r : sv_answer_started(x, run, q, err);
 }
 
@@ -86,8 +86,8 @@ WEFT_SUSPENDS static int answer(struct sv_exchange *x, struct upp_err *err)
 WEFT_SUSPENDS static int start(struct sv_exchange *x, struct upp_err *err)
 {
     struct sv_run_request *q = x->work;
-    struct wb_uuid         run;
-    int                    r = sv_start_run(x, &q->start, &run, err);
+    struct wb_uuid run;
+    int r = sv_start_run(x, &q->start, &run, err);
     if (r >= 0 && q->start.joined)
         return sv_run_at_home(x, run, answer, err);
     return r < 0 ? r : answer(x, err);
@@ -96,13 +96,13 @@ WEFT_SUSPENDS static int start(struct sv_exchange *x, struct upp_err *err)
 WEFT_SUSPENDS int sv_create_thread_and_run(struct sv_exchange *x, struct upp_err *err)
 {
     static const char *const known[] = {"thread", SV_RUN_MEMBERS, NULL};
-    struct sv_run_request   *q       = wb_new(&x->arena, struct sv_run_request);
-    struct sv_body           b;
+    struct sv_run_request *q = wb_new(&x->arena, struct sv_run_request);
+    struct sv_body b;
     if (!q)
         return wb_arena_check(&x->arena, err);
-    *q      = (struct sv_run_request){0};
+    *q = (struct sv_run_request){0};
     x->work = q;
-    int r   = sv_body_read(x, known, &b, err);
+    int r = sv_body_read(x, known, &b, err);
     if (r >= 0)
         r = sv_read_run(x, &b, q, err);
     if (r >= 0)

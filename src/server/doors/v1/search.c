@@ -18,7 +18,7 @@ static int read_number(struct sv_exchange *x, const char *name, uint64_t min, ui
                        struct upp_err *err)
 {
     struct upp_str text;
-    int            r = sv_query(x, wb_cstr(name), &text, err);
+    int r = sv_query(x, wb_cstr(name), &text, err);
     if (r > 0 && (!wb_str_u64(text, ret) || *ret < min || *ret > max))
         return upp_fail(err, UPP_EINVALID, "%s is a whole number from %llu to %llu, not '%.*s'", name,
                         (unsigned long long)min, (unsigned long long)max, UPP_FMT(text));
@@ -29,10 +29,10 @@ WEFT_SUSPENDS static int read_search(struct sv_exchange *x, struct wl_search *re
 {
     struct wl_store *s = x->server->opts.store;
     struct wl_thread thread;
-    struct upp_str   text;
-    uint64_t         limit = LIMIT;
-    *ret                   = (struct wl_search){.size = sizeof *ret};
-    int r                  = sv_query(x, UPP_STR("q"), &ret->words, err);
+    struct upp_str text;
+    uint64_t limit = LIMIT;
+    *ret = (struct wl_search){.size = sizeof *ret};
+    int r = sv_query(x, UPP_STR("q"), &ret->words, err);
     if (r >= 0)
         r = sv_query(x, UPP_STR("agent"), &ret->who, err);
     if (r >= 0)
@@ -51,7 +51,7 @@ WEFT_SUSPENDS static int read_search(struct sv_exchange *x, struct wl_search *re
         ret->max = limit;
         return r;
     }
-    r        = wl_thread_find(s, &x->owner, text, &x->arena, &thread, err);
+    r = wl_thread_find(s, &x->owner, text, &x->arena, &thread, err);
     ret->max = limit;
     if (r >= 0)
         ret->thread = thread.id;
@@ -103,11 +103,11 @@ static void write_index(struct wj_writer *w, const struct wl_results *r)
 
 WEFT_SUSPENDS int sv_search(struct sv_exchange *x, struct upp_err *err)
 {
-    struct wl_search  q;
+    struct wl_search q;
     struct wl_results found;
-    struct wj_writer  w;
-    char              cursor[32];
-    int               r = read_search(x, &q, err);
+    struct wj_writer w;
+    char cursor[32];
+    int r = read_search(x, &q, err);
     if (r >= 0)
         r = wl_search(x->server->opts.store, &x->owner, &q, &x->arena, &found, err);
     if (r < 0)

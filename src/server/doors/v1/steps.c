@@ -8,16 +8,14 @@
 
 enum { TURN = 1024 }; /* events that are read before others may work */
 
-/* ---- Parameters -------------------------------------------------------------------------------------------------- */
-
 /* The one thing that can be included concerns file_search, whose results no step of ours leaves out. */
 static int read_include(struct sv_exchange *x, struct upp_err *err)
 {
-    static const struct upp_str only    = UPP_STR_INIT("step_details.tool_calls[*].file_search.results[*].content");
-    static const char *const    names[] = {"include[]", "include"};
+    static const struct upp_str only = UPP_STR_INIT("step_details.tool_calls[*].file_search.results[*].content");
+    static const char *const names[] = {"include[]", "include"};
     for (size_t i = 0; i < WB_LEN(names); i++) {
         struct upp_str text;
-        int            r = sv_query(x, wb_cstr(names[i]), &text, err);
+        int r = sv_query(x, wb_cstr(names[i]), &text, err);
         if (r > 0 && !wb_str_eq(text, only))
             return upp_fail(err, UPP_EINVALID, "include is %.*s", UPP_FMT(only));
         if (r < 0)
@@ -35,7 +33,7 @@ static bool parse_id(struct upp_str text, struct wb_uuid *ret)
 static int read_cursor(struct sv_exchange *x, const char *name, struct wb_uuid *ret, struct upp_err *err)
 {
     struct upp_str text;
-    int            r = sv_query(x, wb_cstr(name), &text, err);
+    int r = sv_query(x, wb_cstr(name), &text, err);
     if (r > 0 && !parse_id(text, ret))
         return upp_fail(err, UPP_EINVALID, "'%s' names no step of this run: '%.*s'", name, UPP_FMT(text));
     return r;
@@ -44,27 +42,25 @@ static int read_cursor(struct sv_exchange *x, const char *name, struct wb_uuid *
 /* The page, in the order in which the run made the steps. *ascending: the order in which they are listed. */
 static int read_page(struct sv_exchange *x, struct asst_steps_page *ret, bool *ascending, struct upp_err *err)
 {
-    uint64_t       limit;
+    uint64_t limit;
     struct wb_uuid after = {{0}}, before = {{0}};
-    *ret  = (struct asst_steps_page){0};
+    *ret = (struct asst_steps_page){0};
     int r = sv_read_limit(x, &limit, ascending, err);
     if (r >= 0)
         r = read_include(x, err);
     if (r < 0)
         return r;
-    int has_after  = read_cursor(x, "after", &after, err);
+    int has_after = read_cursor(x, "after", &after, err);
     int has_before = has_after < 0 ? 0 : read_cursor(x, "before", &before, err);
     if (has_after < 0 || has_before < 0)
         return has_after < 0 ? has_after : has_before;
     bool nearest = has_before > 0 && has_after == 0; /* to `before`: from the other end */
-    ret->after   = *ascending ? after : before;
-    ret->before  = *ascending ? before : after;
-    ret->newest  = *ascending == nearest;
-    ret->limit   = (size_t)limit;
+    ret->after = *ascending ? after : before;
+    ret->before = *ascending ? before : after;
+    ret->newest = *ascending == nearest;
+    ret->limit = (size_t)limit;
     return 0;
 }
-
-/* ---- Events ------------------------------------------------------------------------------------------------------ */
 
 static void nothing(void *arg)
 {
@@ -91,8 +87,8 @@ WEFT_SUSPENDS static int read_steps(struct sv_exchange *x, const struct asst_ste
                                     struct upp_err *err)
 {
     WB_CLEANUP(wr_reader_closep) struct wr_reader *reader = NULL;
-    struct wr_run_info                             look;
-    int                                            r = sv_find_in_thread(x, &look, err);
+    struct wr_run_info look;
+    int r = sv_find_in_thread(x, &look, err);
     if (r < 0)
         return r;
     const struct wd_stream_opts opts = {
@@ -105,15 +101,13 @@ WEFT_SUSPENDS static int read_steps(struct sv_exchange *x, const struct asst_ste
     return r < 0 ? r : asst_steps_end(s, err);
 }
 
-/* ---- Handlers ---------------------------------------------------------------------------------------------------- */
-
 static int write_page(struct sv_exchange *x, const struct asst_steps *s, bool ascending, struct upp_err *err)
 {
     static const struct wb_uuid none;
-    struct wj_writer            w;
-    bool                        more  = s->list.n > s->want.limit;
-    size_t                      n     = more ? s->want.limit : s->list.n;
-    size_t                      first = more && s->want.newest; /* the one too many is the oldest, or the newest */
+    struct wj_writer w;
+    bool more = s->list.n > s->want.limit;
+    size_t n = more ? s->want.limit : s->list.n;
+    size_t first = more && s->want.newest; /* the one too many is the oldest, or the newest */
     wj_writer_init(&w, &x->reply.body, err);
     sv_list_begin(&w);
     for (size_t i = 0; i < n; i++) {
@@ -128,9 +122,9 @@ static int write_page(struct sv_exchange *x, const struct asst_steps *s, bool as
 WEFT_SUSPENDS int sv_list_steps(struct sv_exchange *x, struct upp_err *err)
 {
     WB_CLEANUP(asst_steps_done) struct asst_steps s = {0};
-    struct asst_steps_page                        want;
-    bool                                          ascending;
-    int                                           r = read_page(x, &want, &ascending, err);
+    struct asst_steps_page want;
+    bool ascending;
+    int r = read_page(x, &want, &ascending, err);
     if (r >= 0)
         r = read_steps(x, &want, &s, err);
     return r < 0 ? r : write_page(x, &s, ascending, err);
@@ -138,11 +132,11 @@ WEFT_SUSPENDS int sv_list_steps(struct sv_exchange *x, struct upp_err *err)
 
 WEFT_SUSPENDS int sv_get_step(struct sv_exchange *x, struct upp_err *err)
 {
-    WB_CLEANUP(asst_steps_done) struct asst_steps s    = {0};
-    struct asst_steps_page                        want = {.limit = 1};
-    struct wj_writer                              w;
-    bool                                          known = parse_id(x->params[2], &want.only);
-    int                                           r     = read_include(x, err);
+    WB_CLEANUP(asst_steps_done) struct asst_steps s = {0};
+    struct asst_steps_page want = {.limit = 1};
+    struct wj_writer w;
+    bool known = parse_id(x->params[2], &want.only);
+    int r = read_include(x, err);
     if (r >= 0 && known)
         r = read_steps(x, &want, &s, err);
     if (r >= 0 && !s.list.n)

@@ -25,8 +25,8 @@ static int read_output(struct sv_exchange *x, const struct sv_body *b, yyjson_va
 static int read_outputs(struct sv_exchange *x, const struct sv_body *b, struct sv_answers *ret, struct upp_err *err)
 {
     yyjson_val *list = NULL, *v;
-    size_t      i, max;
-    *ret  = (struct sv_answers){0};
+    size_t i, max;
+    *ret = (struct sv_answers){0};
     int r = sv_body_array(b, b->root, UPP_STR("tool_outputs"), &list, err);
     if (r == 0)
         return upp_fail(err, UPP_EINVALID, "tool_outputs is missing");
@@ -96,15 +96,15 @@ static int check(const struct wr_run_info *look, const struct sv_answers *a, str
 
 struct submitting {
     struct sv_run_request q;
-    struct sv_joining     joining;
-    struct wb_uuid        run;
+    struct sv_joining joining;
+    struct wb_uuid run;
 };
 
 /* The outputs were submitted before: the run as it is now, or its stream from there. */
 WEFT_SUSPENDS static int join(struct sv_exchange *x, struct upp_err *err)
 {
     struct submitting *s = x->work;
-    int                r = sv_join_from(x, &s->joining, &s->q.stream, err);
+    int r = sv_join_from(x, &s->joining, &s->q.stream, err);
     return r < 0 ? r : sv_answer_started(x, s->run, &s->q, err);
 }
 
@@ -112,8 +112,8 @@ WEFT_SUSPENDS static int submit(struct sv_exchange *x, struct submitting *s, con
                                 const struct wr_run_info *look, struct upp_err *err)
 {
     struct sv_answers *answers = &s->q.start.answers;
-    int                r       = read_outputs(x, b, answers, err);
-    answers->request           = &s->q.start.run;
+    int r = read_outputs(x, b, answers, err);
+    answers->request = &s->q.start.run;
     if (r >= 0)
         r = check(look, answers, err);
     if (r >= 0)
@@ -127,14 +127,14 @@ WEFT_SUSPENDS static int submit(struct sv_exchange *x, struct submitting *s, con
 WEFT_SUSPENDS int sv_submit_tool_outputs(struct sv_exchange *x, struct upp_err *err)
 {
     static const char *const known[] = {"tool_outputs", "stream", NULL};
-    struct submitting       *s       = wb_new(&x->arena, struct submitting);
-    struct wr_run_info       look;
-    struct sv_body           b;
+    struct submitting *s = wb_new(&x->arena, struct submitting);
+    struct wr_run_info look;
+    struct sv_body b;
     if (!s)
         return wb_arena_check(&x->arena, err);
-    *s      = (struct submitting){0};
+    *s = (struct submitting){0};
     x->work = s;
-    int r   = sv_find_in_thread(x, &look, err);
+    int r = sv_find_in_thread(x, &look, err);
     if (r >= 0)
         r = sv_body_read(x, known, &b, err);
     if (r >= 0)
@@ -144,7 +144,7 @@ WEFT_SUSPENDS int sv_submit_tool_outputs(struct sv_exchange *x, struct upp_err *
     if (r < 0)
         return r;
     s->run = look.run.id;
-    r      = sv_answers_key(x, s->run, "submit_tool_outputs", &s->q.start.run, s->q.hash, err);
+    r = sv_answers_key(x, s->run, "submit_tool_outputs", &s->q.start.run, s->q.hash, err);
     if (r >= 0)
         r = sv_join_key(x, &s->q.start.run, &s->joining, err);
     if (r > 0)

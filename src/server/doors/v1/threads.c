@@ -18,34 +18,34 @@
 #include "server/members/members.h"
 
 enum {
-    HANDFUL    = 4, /* threads whose whole metadata is in memory at once ... */
-    TRIES      = 16,
+    HANDFUL = 4, /* threads whose whole metadata is in memory at once ... */
+    TRIES = 16,
     OF_HANDFUL = 24 << 20, /* ... and their limit in bytes, encrypted and decrypted */
 
-    LISTED_TITLE = 256,   /* bytes of a title that a list shows */
-    READ_MAX     = 10000, /* threads that one list reads, with those of sub-agents: then its client continues */
+    LISTED_TITLE = 256, /* bytes of a title that a list shows */
+    READ_MAX = 10000,   /* threads that one list reads, with those of sub-agents: then its client continues */
 };
 
 struct found {
     struct wl_thread thread;
-    size_t           metadata; /* bytes; more than SV_LISTED_METADATA is not in the thread */
+    size_t metadata; /* bytes; more than SV_LISTED_METADATA is not in the thread */
 };
 
 struct list {
     struct sv_exchange *x;
-    uint64_t            limit;
-    struct wb_uuid      after;
-    struct found       *found; /* limit + 1 of them */
-    size_t              n;
-    size_t              rows; /* read so far */
-    bool                over; /* there are no more */
+    uint64_t limit;
+    struct wb_uuid after;
+    struct found *found; /* limit + 1 of them */
+    size_t n;
+    size_t rows; /* read so far */
+    bool over;   /* there are no more */
 };
 
 static int read_list(struct sv_exchange *x, struct list *ret, struct upp_err *err)
 {
     static const struct wb_uuid none;
-    struct upp_str              text;
-    *ret  = (struct list){.x = x};
+    struct upp_str text;
+    *ret = (struct list){.x = x};
     int r = sv_read_limit(x, &ret->limit, NULL, err);
     if (r >= 0)
         r = sv_query(x, UPP_STR("order"), &text, err);
@@ -71,19 +71,19 @@ static void take(struct list *l, const struct wl_thread *t)
     if (f.metadata > SV_LISTED_METADATA)
         f.thread.metadata = (struct upp_str){NULL, 0};
     f.thread.metadata = wb_arena_dup(&l->x->arena, f.thread.metadata);
-    f.thread.title    = wb_arena_dup(&l->x->arena, wb_str_sub(t->title, 0, wb_utf8_cut(t->title, LISTED_TITLE)));
-    f.thread.owner    = (struct wl_owner){.tenant = {NULL, 0}}; /* not shown */
-    l->found[l->n++]  = f;
+    f.thread.title = wb_arena_dup(&l->x->arena, wb_str_sub(t->title, 0, wb_utf8_cut(t->title, LISTED_TITLE)));
+    f.thread.owner = (struct wl_owner){.tenant = {NULL, 0}}; /* not shown */
+    l->found[l->n++] = f;
 }
 
 /* Reads as many as a page can have in one store call: their order does not change meanwhile. */
 WEFT_SUSPENDS static int read_some(struct wl_store *s, void *arg, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(OF_HANDFUL);
-    struct list                              *l = arg;
+    struct list *l = arg;
     for (size_t some = 0; some < SV_LIST_MAX && l->n <= l->limit && !l->over; some += HANDFUL) {
         struct wl_thread *t;
-        size_t            got;
+        size_t got;
         wb_arena_done(&a);
         int r = wl_list_threads(s, &l->x->owner, l->after, HANDFUL, &a, &t, &got, err);
         if (r < 0)
@@ -101,7 +101,7 @@ WEFT_SUSPENDS static int read_some(struct wl_store *s, void *arg, struct upp_err
 WEFT_SUSPENDS static int fill(struct list *l, struct upp_err *err)
 {
     l->found = wb_new_n(&l->x->arena, struct found, l->limit + 1);
-    int r    = wb_arena_check(&l->x->arena, err);
+    int r = wb_arena_check(&l->x->arena, err);
     while (r >= 0 && l->n <= l->limit && !l->over && l->rows < READ_MAX)
         r = wl_at_once(l->x->server->opts.store, read_some, l, err);
     return r == -UPP_ENOTFOUND ? upp_fail(err, UPP_EINVALID, "'after' names no thread of yours") : r;
@@ -110,15 +110,15 @@ WEFT_SUSPENDS static int fill(struct list *l, struct upp_err *err)
 WEFT_SUSPENDS int sv_list_threads(struct sv_exchange *x, struct upp_err *err)
 {
     static const struct wb_uuid none;
-    struct list                 l;
-    struct wj_writer            w;
-    int                         r = read_list(x, &l, err);
+    struct list l;
+    struct wj_writer w;
+    int r = read_list(x, &l, err);
     if (r >= 0)
         r = fill(&l, err);
     if (r < 0)
         return r;
-    size_t         n    = WB_MIN(l.n, (size_t)l.limit);
-    bool           cut  = l.n <= l.limit && !l.over; /* it has read enough */
+    size_t n = WB_MIN(l.n, (size_t)l.limit);
+    bool cut = l.n <= l.limit && !l.over; /* it has read enough */
     struct wb_uuid last = n ? l.found[n - 1].thread.id : none;
     wj_writer_init(&w, &x->reply.body, err);
     sv_list_begin(&w);
@@ -131,11 +131,9 @@ WEFT_SUSPENDS int sv_list_threads(struct sv_exchange *x, struct upp_err *err)
 WEFT_SUSPENDS int sv_get_thread(struct sv_exchange *x, struct upp_err *err)
 {
     struct wl_thread t;
-    int              r = sv_find_thread(x, &t, err);
+    int r = sv_find_thread(x, &t, err);
     return r < 0 ? r : sv_answer_thread(x, &t, err);
 }
-
-/* ---- Modifying --------------------------------------------------------------------------------------------------- */
 
 int sv_read_title(const struct sv_body *b, yyjson_val *object, struct upp_str *ret, struct upp_err *err)
 {
@@ -150,21 +148,21 @@ int sv_read_title(const struct sv_body *b, yyjson_val *object, struct upp_str *r
 WEFT_SUSPENDS int sv_modify_thread(struct sv_exchange *x, struct upp_err *err)
 {
     static const char *const known[] = {"metadata", "tool_resources", "title", NULL};
-    struct wl_store         *s       = x->server->opts.store;
-    struct upp_str           metadata, title = {NULL, 0};
-    struct wl_thread         t;
-    struct sv_body           b;
-    int                      r = sv_find_thread(x, &t, err);
+    struct wl_store *s = x->server->opts.store;
+    struct upp_str metadata, title = {NULL, 0};
+    struct wl_thread t;
+    struct sv_body b;
+    int r = sv_find_thread(x, &t, err);
     if (r >= 0)
         r = sv_body_read(x, known, &b, err);
     if (r >= 0)
         r = sv_read_title(&b, b.root, &title, err);
     for (unsigned i = 0; r >= 0; i++) {
         metadata = t.metadata;
-        r        = sv_read_thread_metadata(x, &b, b.root, &t, &metadata, NULL, err);
+        r = sv_read_thread_metadata(x, &b, b.root, &t, &metadata, NULL, err);
         if (title.p && r >= 0) {
             t.title = title;
-            r       = 1;
+            r = 1;
         }
         if (r > 0 && (r = sv_may_write(x, &t, err)) >= 0)
             r = wl_thread_set(s, &x->owner, &t, metadata, err);

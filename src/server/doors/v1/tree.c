@@ -9,8 +9,6 @@
 #include "server/doors/v1/routes.h"
 #include "server/http/server.h"
 
-/* ---- As JSON ----------------------------------------------------------------------------------------------------- */
-
 static void node_id(struct wj_writer *w, const char *key, const struct wa_tree_summary *l, uint32_t node)
 {
     char id[WB_UUID_TEXT + 1];
@@ -93,8 +91,6 @@ void sv_write_tree(struct wj_writer *w, const struct wl_thread *t, const struct 
     wj_write_close(w, '}');
 }
 
-/* ---- The routes -------------------------------------------------------------------------------------------------- */
-
 WEFT_SUSPENDS static int look(struct sv_exchange *x, struct wl_thread *t, struct wa_tree_summary *ret,
                               struct upp_err *err)
 {
@@ -104,10 +100,10 @@ WEFT_SUSPENDS static int look(struct sv_exchange *x, struct wl_thread *t, struct
 
 WEFT_SUSPENDS int sv_get_tree(struct sv_exchange *x, struct upp_err *err)
 {
-    struct wl_thread       t;
+    struct wl_thread t;
     struct wa_tree_summary l;
-    struct wj_writer       w;
-    int                    r = look(x, &t, &l, err);
+    struct wj_writer w;
+    int r = look(x, &t, &l, err);
     if (r < 0)
         return r;
     wj_writer_init(&w, &x->reply.body, err);
@@ -116,8 +112,8 @@ WEFT_SUSPENDS int sv_get_tree(struct sv_exchange *x, struct upp_err *err)
 }
 
 struct list {
-    uint64_t       limit;
-    bool           ascending;
+    uint64_t limit;
+    bool ascending;
     struct upp_str after; /* empty: from the beginning */
 };
 
@@ -129,12 +125,12 @@ static const struct wa_summary_checkpoint *at(const struct wa_tree_summary *l, c
 
 WEFT_SUSPENDS int sv_list_checkpoints(struct sv_exchange *x, struct upp_err *err)
 {
-    struct list            list = {0};
-    struct wl_thread       t;
-    struct wa_tree_summary l     = {0};
-    size_t                 first = 0;
-    struct wj_writer       w;
-    int                    r = sv_read_limit(x, &list.limit, &list.ascending, err);
+    struct list list = {0};
+    struct wl_thread t;
+    struct wa_tree_summary l = {0};
+    size_t first = 0;
+    struct wj_writer w;
+    int r = sv_read_limit(x, &list.limit, &list.ascending, err);
     if (r >= 0)
         r = sv_query(x, UPP_STR("after"), &list.after, err);
     if (r >= 0)

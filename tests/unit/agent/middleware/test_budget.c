@@ -6,7 +6,7 @@
 static WEFT_SUSPENDS int run_it(struct bed *b, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 22);
-    struct wr_run_info                        look;
+    struct wr_run_info look;
     TRY(bed_run(b, "go on", false, err));
     TRY(wr_get(b->place.rig.engine, &rig_owner, b->run, &a, &look, err));
     FAIL_UNLESS(look.run.status == WM_COMPLETED);
@@ -19,7 +19,7 @@ static WEFT_SUSPENDS int run_it(struct bed *b, struct upp_err *err)
 static WEFT_SUSPENDS int complete(void *arg, struct weft_run *run, const struct upp_turn *turn, struct upp_err *err)
 {
     static const char name[] = "\"budgetExceeded\":\"";
-    const char       *at     = run->state.metadata.p ? strstr(run->state.metadata.p, name) : NULL;
+    const char *at = run->state.metadata.p ? strstr(run->state.metadata.p, name) : NULL;
     (void)turn;
     (void)err;
     at = at ? at + strlen(name) : "\"";
@@ -32,9 +32,9 @@ static WEFT_SUSPENDS int complete(void *arg, struct weft_run *run, const struct 
 
 #define LIMITS(bed, ...)                                                                                               \
     const struct weft_middleware list_[] = {weft_budget(__VA_ARGS__)};                                                 \
-    (bed)->list                          = list_;                                                                      \
-    (bed)->n                             = 1;                                                                          \
-    (bed)->place.hooks                   = (struct weft_hooks)                                                         \
+    (bed)->list = list_;                                                                                               \
+    (bed)->n = 1;                                                                                                      \
+    (bed)->place.hooks = (struct weft_hooks)                                                                           \
     {                                                                                                                  \
         .arg = (bed), .on_complete = complete                                                                          \
     }
@@ -81,7 +81,7 @@ TEST(budget_of_money)
 /* Cached tokens are a part of the input, and are paid once: 2 + 8 / 4 + 10 millionths a round. */
 TEST(budget_of_money_with_a_cache)
 {
-    struct bed b = {.act          = run_it,
+    struct bed b = {.act = run_it,
                     .place.script = SCRIPT(CACHED("c1") "," CACHED("c2") "," CACHED("c3") "," CACHED("c4"))};
     LIMITS(&b, .max_cost = 0.00003, .input_price = 1, .output_price = 2, .cache_read_price = 0.25);
     BED_PLAYS(&b);
@@ -91,7 +91,7 @@ TEST(budget_of_money_with_a_cache)
 /* Without a price of its own a cached token costs as much as another. */
 TEST(budget_of_money_with_a_cache_of_no_price)
 {
-    struct bed b = {.act          = run_it,
+    struct bed b = {.act = run_it,
                     .place.script = SCRIPT(CACHED("c1") "," CACHED("c2") "," CACHED("c3") "," CACHED("c4"))};
     LIMITS(&b, .max_cost = 0.00003, .input_price = 1, .output_price = 2);
     BED_PLAYS(&b);
@@ -102,7 +102,7 @@ TEST(budget_of_money_with_a_cache_of_no_price)
 /* covers: UAP-10.4/8 */
 TEST(budget_of_time)
 {
-    struct bed b = {.act          = run_it,
+    struct bed b = {.act = run_it,
                     .place.script = SCRIPT("{\"parts\":[" CALL("c1", "slow") "]}," REPLY(TEXT("never said")))};
     LIMITS(&b, .max_time_ms = 300);
     BED_PLAYS(&b);
@@ -126,7 +126,7 @@ TEST(budget_of_time_while_the_model_speaks)
 /* covers: UAP-10.4/9 */
 TEST(budget_counts_agents_below)
 {
-    struct bed b = {.act          = run_it,
+    struct bed b = {.act = run_it,
                     .place.script = HELPED,
                     .place.helper = SCRIPT(
                         "{\"parts\":[" TEXT("helped") "],\"usage\":{\"input_tokens\":40,\"output_tokens\":10}}")};
@@ -159,8 +159,8 @@ TEST(budget_of_time_ends_agents_below)
 static WEFT_SUSPENDS int crash_and_go_on(struct bed *b, struct upp_err *err)
 {
     struct wr_started s;
-    uint8_t           status;
-    size_t            n;
+    uint8_t status;
+    size_t n;
     TRY(rig_start(&b->place.rig, "main", "go on", NULL, &s, err));
     TRY(weft_sleep_ms(500, err)); /* the first tool runs */
     TRY(place_restart(&b->place, &n, err));
@@ -172,7 +172,7 @@ static WEFT_SUSPENDS int crash_and_go_on(struct bed *b, struct upp_err *err)
 /* What was used before a crash counts after it. */
 TEST(budget_survives_a_crash)
 {
-    struct bed b = {.act          = crash_and_go_on,
+    struct bed b = {.act = crash_and_go_on,
                     .place.script = SCRIPT("{\"parts\":[" CALL(
                         "c1", "slow") "],\"usage\":{\"input_tokens\":50,\"output_tokens\":1}}," ROUND("c2"))};
     LIMITS(&b, .max_tokens = 50);
@@ -184,7 +184,7 @@ TEST(budget_survives_a_crash)
 static WEFT_SUSPENDS int run_with_rights(struct bed *b, struct upp_err *err)
 {
     static const struct weft_rights rights = {.budget = {.max_steps = 1}};
-    b->place.rig.agents[0].rights          = &rights;
+    b->place.rig.agents[0].rights = &rights;
     return run_it(b, err);
 }
 

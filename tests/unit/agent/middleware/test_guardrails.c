@@ -14,15 +14,15 @@ static WEFT_SUSPENDS int run_it(struct bed *b, struct upp_err *err)
 
 #define GUARDS(bed, spy, ...)                                                                                          \
     const struct weft_middleware list_[] = {weft_guardrails(__VA_ARGS__), BED_SPY(spy)};                               \
-    (bed)->list                          = list_;                                                                      \
-    (bed)->n                             = 2
+    (bed)->list = list_;                                                                                               \
+    (bed)->n = 2
 
 #define NUMBER "[0-9]{3}-[0-9]{4}"
 
 /* covers: UAP-10.4/1 */
 TEST(guardrails_rejected_input_never_reaches_the_model)
 {
-    struct bed                   b = {.act = run_it}, *p = &b;
+    struct bed b = {.act = run_it}, *p = &b;
     const struct weft_guard_rule rule = {.name = "numbers", .pattern = NUMBER, .action = WEFT_REJECT};
     GUARDS(&b, &p, .input = &rule, .n_input = 1);
     BED_PLAYS(&b);
@@ -33,7 +33,7 @@ TEST(guardrails_rejected_input_never_reaches_the_model)
 /* covers: TP-61, UAP-10.4/2 */
 TEST(guardrails_rewritten_input_is_what_the_model_is_told)
 {
-    struct bed                   b = {.act = run_it}, *p = &b;
+    struct bed b = {.act = run_it}, *p = &b;
     const struct weft_guard_rule rule[] = {{.pattern = NUMBER, .action = WEFT_REWRITE},
                                            {.pattern = "^my", .action = WEFT_REWRITE, .instead = "a"}};
     GUARDS(&b, &p, .input = rule, .n_input = 2);
@@ -46,7 +46,7 @@ TEST(guardrails_rewritten_input_is_what_the_model_is_told)
 /* covers: UAP-10.4/4 */
 TEST(guardrails_flag_is_an_event)
 {
-    struct bed                   b = {.act = run_it}, *p = &b;
+    struct bed b = {.act = run_it}, *p = &b;
     const struct weft_guard_rule rule = {.name = "numbers", .pattern = NUMBER, .action = WEFT_FLAG};
     GUARDS(&b, &p, .input = &rule, .n_input = 1, .output = &rule, .n_output = 1);
     BED_PLAYS(&b);
@@ -62,7 +62,7 @@ TEST(guardrails_flag_is_an_event)
 /* covers: UAP-10.4/3 */
 TEST(guardrails_rejected_output_is_not_kept)
 {
-    struct bed                   b = {.act = run_it}, *p = &b;
+    struct bed b = {.act = run_it}, *p = &b;
     const struct weft_guard_rule rule = {.name = "numbers", .pattern = NUMBER, .action = WEFT_REJECT};
     GUARDS(&b, &p, .output = &rule, .n_output = 1);
     BED_PLAYS(&b);
@@ -76,7 +76,7 @@ TEST(guardrails_rejected_output_is_not_kept)
 static WEFT_SUSPENDS int listen_to_it(struct bed *b, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(1u << 20);
-    struct wr_started                     s;
+    struct wr_started s;
     TRY(rig_start(&b->place.rig, "main", "hello", NULL, &s, err));
     TRY(rig_read(&b->place.rig, s.run, &out, err));
     bed_say(b, "%.*s", UPP_FMT(wb_buf_str(&out)));
@@ -87,7 +87,7 @@ static WEFT_SUSPENDS int listen_to_it(struct bed *b, struct upp_err *err)
 /* covers: UAP-10.4/5 */
 TEST(guardrails_output_is_held_back_and_rewritten)
 {
-    struct bed                   b = {.act = listen_to_it, .place.script = NUMBERS}, *p = &b;
+    struct bed b = {.act = listen_to_it, .place.script = NUMBERS}, *p = &b;
     const struct weft_guard_rule rule = {.pattern = NUMBER, .action = WEFT_REWRITE, .instead = "NUMBER"};
     GUARDS(&b, &p, .output = &rule, .n_output = 1);
     BED_PLAYS(&b);
@@ -98,7 +98,7 @@ TEST(guardrails_output_is_held_back_and_rewritten)
 
 TEST(guardrails_output_that_passes_has_its_deltas)
 {
-    struct bed                   b = {.act = listen_to_it, .place.script = NUMBERS}, *p = &b;
+    struct bed b = {.act = listen_to_it, .place.script = NUMBERS}, *p = &b;
     const struct weft_guard_rule rule = {.pattern = "never", .action = WEFT_REJECT};
     GUARDS(&b, &p, .output = &rule, .n_output = 1);
     BED_PLAYS(&b);
@@ -109,9 +109,9 @@ TEST(guardrails_output_that_passes_has_its_deltas)
 static WEFT_SUSPENDS int listen_too_early(struct bed *b, struct upp_err *err)
 {
     WB_CLEANUP(wr_reader_closep) struct wr_reader *rd = NULL;
-    struct wr_started                              s;
-    struct wm_event                                ev;
-    int                                            r;
+    struct wr_started s;
+    struct wm_event ev;
+    int r;
     TRY(rig_start(&b->place.rig, "main", "hello", NULL, &s, err));
     TRY(wr_reader_open(b->place.rig.engine, &rig_owner, s.run, NULL, &rd, err));
     while ((r = wr_reader_next(rd, true, &ev, err)) > 0)
@@ -122,7 +122,7 @@ static WEFT_SUSPENDS int listen_too_early(struct bed *b, struct upp_err *err)
 /* covers: UAP-10.4/5 */
 TEST(guardrails_rejected_output_is_not_heard)
 {
-    struct bed                   b = {.act = listen_too_early, .place.script = NUMBERS}, *p = &b;
+    struct bed b = {.act = listen_too_early, .place.script = NUMBERS}, *p = &b;
     const struct weft_guard_rule rule = {.pattern = "now$", .action = WEFT_REJECT};
     GUARDS(&b, &p, .output = &rule, .n_output = 1);
     BED_PLAYS(&b);
@@ -131,7 +131,7 @@ TEST(guardrails_rejected_output_is_not_heard)
 static WEFT_SUSPENDS int upper(void *arg, struct upp_str text, struct upp_str *ret, struct upp_err *err)
 {
     static char out[64];
-    size_t      n = text.n < sizeof out ? text.n : sizeof out;
+    size_t n = text.n < sizeof out ? text.n : sizeof out;
     for (size_t i = 0; i < n; i++)
         out[i] = text.p[i] >= 'a' && text.p[i] <= 'z' ? (char)(text.p[i] - 32) : text.p[i];
     *ret = wb_str(out, n);
@@ -141,7 +141,7 @@ static WEFT_SUSPENDS int upper(void *arg, struct upp_str text, struct upp_str *r
 /* covers: UAP-10.4/3 */
 TEST(guardrails_callback_rewrites)
 {
-    struct bed                   b = {.act = run_it, .place.no_store = true}, *p = &b;
+    struct bed b = {.act = run_it, .place.no_store = true}, *p = &b;
     const struct weft_guard_rule rule = {.check = upper, .action = WEFT_REWRITE};
     GUARDS(&b, &p, .input = &rule, .n_input = 1);
     BED_PLAYS(&b);
@@ -151,15 +151,12 @@ TEST(guardrails_callback_rewrites)
 /* What could not be checked does not pass. */
 TEST(guardrails_callback_that_fails_fails_the_run)
 {
-    struct bed                   b = {.act = run_it, .place.no_store = true}, *p = &b;
+    struct bed b = {.act = run_it, .place.no_store = true}, *p = &b;
     const struct weft_guard_rule rule = {.name = "x", .check = upper, .arg = &b, .action = WEFT_FLAG};
     GUARDS(&b, &p, .output = &rule, .n_output = 1);
     BED_PLAYS(&b);
     CHECK(strstr(b.text, "NETWORK_ERROR: guardrail 'x': nobody knows\n"));
 }
-
-/* ---- Calls of tools ------------------------------------------------------------------------------------------------
- */
 
 #define CALLS_WITH(text)                                                                                               \
     SCRIPT(                                                                                                            \
@@ -169,7 +166,7 @@ TEST(guardrails_callback_that_fails_fails_the_run)
 static WEFT_SUSPENDS int count_tools(struct bed *b, struct upp_err *err)
 {
     static struct rig_ledger ledger; /* outlives the engine */
-    ledger.n            = 0;
+    ledger.n = 0;
     b->place.rig.ledger = &ledger;
     TRY(listen_to_it(b, err));
     bed_say(b, "%zu ran\n", ledger.n);
@@ -179,7 +176,7 @@ static WEFT_SUSPENDS int count_tools(struct bed *b, struct upp_err *err)
 /* A tool does not run with what was rejected; the model is told, and the others of its round run. */
 TEST(guardrails_rejected_calls_are_not_made)
 {
-    struct bed                   b = {.act = count_tools, .place.script = CALLS_WITH("555-1234")}, *p = &b;
+    struct bed b = {.act = count_tools, .place.script = CALLS_WITH("555-1234")}, *p = &b;
     const struct weft_guard_rule rule = {.name = "numbers", .pattern = NUMBER, .action = WEFT_REJECT};
     GUARDS(&b, &p, .tools = &rule, .n_tools = 1);
     BED_PLAYS(&b);
@@ -192,11 +189,11 @@ TEST(guardrails_rejected_calls_are_not_made)
 /* However the model spells it: a rule reads what the tool would. */
 TEST(guardrails_see_calls_without_escapes)
 {
-    struct bed b                      = {.act = count_tools,
-                                         .place.script =
-                                             SCRIPT("{\"parts\":[{\"tool_call\":{\"id\":\"c1\",\"name\":\"note\",\"arguments\":"
-                                                                         "\"{\\\"t\\\\u006f\\\" : \\\"\\\\/\\\\u0065vil\\\"}\"}}]}," REPLY(TEXT("done")))},
-               *p                     = &b;
+    struct bed b = {.act = count_tools,
+                    .place.script =
+                        SCRIPT("{\"parts\":[{\"tool_call\":{\"id\":\"c1\",\"name\":\"note\",\"arguments\":"
+                               "\"{\\\"t\\\\u006f\\\" : \\\"\\\\/\\\\u0065vil\\\"}\"}}]}," REPLY(TEXT("done")))},
+               *p = &b;
     const struct weft_guard_rule rule = {.name = "evil", .pattern = "\"to\":\"/evil", .action = WEFT_REJECT};
     GUARDS(&b, &p, .tools = &rule, .n_tools = 1);
     BED_PLAYS(&b);
@@ -207,7 +204,7 @@ TEST(guardrails_see_calls_without_escapes)
 
 TEST(guardrails_rewritten_calls_have_other_arguments)
 {
-    struct bed                   b = {.act = count_tools, .place.script = CALLS_WITH("555-1234")}, *p = &b;
+    struct bed b = {.act = count_tools, .place.script = CALLS_WITH("555-1234")}, *p = &b;
     const struct weft_guard_rule rule = {.pattern = NUMBER, .action = WEFT_REWRITE, .instead = "NUMBER"};
     GUARDS(&b, &p, .tools = &rule, .n_tools = 1);
     BED_PLAYS(&b);
@@ -218,7 +215,7 @@ TEST(guardrails_rewritten_calls_have_other_arguments)
 /* What is no object any more is no call. */
 TEST(guardrails_calls_that_were_rewritten_to_nonsense_are_not_made)
 {
-    struct bed                   b = {.act = count_tools, .place.script = CALLS_WITH("555-1234")}, *p = &b;
+    struct bed b = {.act = count_tools, .place.script = CALLS_WITH("555-1234")}, *p = &b;
     const struct weft_guard_rule rule = {.pattern = NUMBER, .action = WEFT_REWRITE, .instead = "\""};
     GUARDS(&b, &p, .tools = &rule, .n_tools = 1);
     BED_PLAYS(&b);
@@ -228,7 +225,7 @@ TEST(guardrails_calls_that_were_rewritten_to_nonsense_are_not_made)
 
 TEST(guardrails_flagged_calls_are_an_event)
 {
-    struct bed                   b = {.act = run_it, .place.script = CALLS_WITH("555-1234")}, *p = &b;
+    struct bed b = {.act = run_it, .place.script = CALLS_WITH("555-1234")}, *p = &b;
     const struct weft_guard_rule rule = {.name = "numbers", .pattern = NUMBER, .action = WEFT_FLAG};
     GUARDS(&b, &p, .tools = &rule, .n_tools = 1);
     BED_PLAYS(&b);
@@ -240,7 +237,7 @@ TEST(guardrails_flagged_calls_are_an_event)
 /* What nobody could check does not run. */
 TEST(guardrails_calls_that_cannot_be_checked_are_not_made)
 {
-    struct bed                   b = {.act = count_tools, .place.script = CALLS_WITH("x")}, *p = &b;
+    struct bed b = {.act = count_tools, .place.script = CALLS_WITH("x")}, *p = &b;
     const struct weft_guard_rule rule = {.name = "asks", .check = upper, .arg = &b, .action = WEFT_REJECT};
     GUARDS(&b, &p, .tools = &rule, .n_tools = 1);
     BED_PLAYS(&b);
@@ -265,7 +262,7 @@ static WEFT_SUSPENDS int count_tools_of_the_helper(struct bed *b, struct upp_err
 /* The rules of a sub-agent read its calls as those of an agent that a user talks to. */
 TEST(guardrails_see_calls_of_sub_agents)
 {
-    struct bed b  = {.act = count_tools_of_the_helper, .place.script = ASKS_HELPER, .place.helper = HELPER_CALLS},
+    struct bed b = {.act = count_tools_of_the_helper, .place.script = ASKS_HELPER, .place.helper = HELPER_CALLS},
                *p = &b;
     const struct weft_guard_rule rule = {.name = "evil", .pattern = "\"to\":\"/evil", .action = WEFT_REJECT};
     GUARDS(&b, &p, .tools = &rule, .n_tools = 1);

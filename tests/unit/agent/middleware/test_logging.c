@@ -19,8 +19,8 @@ static WEFT_SUSPENDS int run_it(struct bed *b, struct upp_err *err)
 
 #define LOGS(bed, ...)                                                                                                 \
     const struct weft_middleware list_[] = {weft_logging(.logger = take_line, .arg = (bed), __VA_ARGS__)};             \
-    (bed)->list                          = list_;                                                                      \
-    (bed)->n                             = 1
+    (bed)->list = list_;                                                                                               \
+    (bed)->n = 1
 
 #define ANSWER                                                                                                         \
     "{\"replies\":[{\"parts\":[{\"text\":\"abcdefgh\"}],\"delta_bytes\":4,\"delay_ms\":600,"                           \
@@ -77,10 +77,10 @@ static void hear_all(void *arg, enum wb_log_level level, struct upp_str line)
 /* Without a function of its own the lines go to the program's log, in its format. covers: UAP-10.3/7 */
 TEST(logging_goes_to_the_log_of_the_program)
 {
-    struct bed                   b      = {.act = run_it, .place.script = SCRIPT(REPLY(TEXT("\\u0007\\\"")))};
+    struct bed b = {.act = run_it, .place.script = SCRIPT(REPLY(TEXT("\\u0007\\\"")))};
     const struct weft_middleware list[] = {weft_logging(.level = "debug", .no_timing = true)};
-    b.list                              = list;
-    b.n                                 = 1;
+    b.list = list;
+    b.n = 1;
     wb_log_setup(WB_OFF, WB_LOG_JSON, -1); /* the middleware has a level of its own */
     wb_log_to(hear, &b);
     int r = bed_play(&b);
@@ -97,11 +97,11 @@ TEST(logging_goes_to_the_log_of_the_program)
 TEST(logging_writes_whole_content_in_the_form_of_the_log)
 {
     for (int json = 0; json < 2; json++) {
-        struct bed                   b      = {.act = run_it, .place.script = SCRIPT(REPLY(TEXT(LONG)))};
+        struct bed b = {.act = run_it, .place.script = SCRIPT(REPLY(TEXT(LONG)))};
         const struct weft_middleware list[] = {
             weft_logging(.level = "debug", .no_timing = true, .include_messages = true)};
         b.list = list;
-        b.n    = 1;
+        b.n = 1;
         wb_log_setup(WB_OFF, json ? WB_LOG_JSON : WB_LOG_TEXT, -1);
         wb_log_to(hear_all, &b);
         int r = bed_play(&b);
@@ -152,7 +152,7 @@ TEST(logging_at_debug_has_arguments_and_results)
 /* covers: UAP-10.3/4/6 */
 TEST(logging_tells_a_failure_with_its_causes_at_debug)
 {
-    struct bed b = {.act          = run_it,
+    struct bed b = {.act = run_it,
                     .place.script = SCRIPT("{\"error\":{\"code\":\"QUOTA_EXCEEDED\",\"status\":402,"
                                            "\"message\":\"pay first, sk-abcdefghijklmnopqrstuvwxyz\"}}")};
     LOGS(&b, .level = "debug", .no_timing = true);

@@ -9,7 +9,7 @@
 /* slow alone: some 9 tokens */
 static void one_tool(struct bed *b)
 {
-    b->place.rig.agents[0].tools   = &rig_tools[4];
+    b->place.rig.agents[0].tools = &rig_tools[4];
     b->place.rig.agents[0].n_tools = 1;
 }
 
@@ -25,8 +25,8 @@ static WEFT_SUSPENDS int talk(struct bed *b, struct upp_err *err)
 
 #define REMEMBERS(bed, spy, ...)                                                                                       \
     const struct weft_middleware list_[] = {weft_memory(__VA_ARGS__), BED_SPY(spy)};                                   \
-    (bed)->list                          = list_;                                                                      \
-    (bed)->n                             = 2
+    (bed)->list = list_;                                                                                               \
+    (bed)->n = 2
 
 /* The rig's tools cost some tokens of their own: 400 leave room for a few messages. */
 #define FEW "{\"replies\":[{\"parts\":[{\"text\":\"good\"}]}]}"
@@ -76,9 +76,6 @@ TEST(agent_memory_never_separates_a_call_from_its_result)
     CHECK(strstr(b.text, "told: u<add them> a<fails{}> t<fails\"this tool always fails\">\n"));
 }
 
-/* ---- Summaries ----------------------------------------------------------------------------------------------------
- */
-
 static unsigned count(const char *text, const char *what)
 {
     unsigned n = 0;
@@ -100,7 +97,7 @@ static WEFT_SUSPENDS int long_talk(struct bed *b, struct upp_err *err)
 static int play_with_summary(struct bed *b, struct upp_err *err)
 {
     struct upp_model *model = NULL;
-    struct bed       *p     = b;
+    struct bed *p = b;
     TRY(upp_scripted_new(UPP_STR("{\"replies\":[{\"parts\":[{\"text\":\"they talked\"}],\"usage\":{\"input_tokens\":7,"
                                  "\"output_tokens\":3}}],\"at_end\":\"repeat_last\"}"),
                          &model, err));
@@ -114,7 +111,7 @@ static int play_with_summary(struct bed *b, struct upp_err *err)
 /* covers: UAP-10.4/6 */
 TEST(agent_memory_summary_stands_for_what_was_said)
 {
-    struct bed     b   = {.act = long_talk};
+    struct bed b = {.act = long_talk};
     struct upp_err err = {0};
     CHECK_INT(play_with_summary(&b, &err), 0);
     const char *last = strstr(b.text, "--\n");
@@ -131,8 +128,8 @@ TEST(agent_memory_summary_stands_for_what_was_said)
 static WEFT_SUSPENDS int crash_after_a_summary(struct bed *b, struct upp_err *err)
 {
     struct wr_started s;
-    uint8_t           status;
-    size_t            n;
+    uint8_t status;
+    size_t n;
     TRY(talk(b, err));
     bed_say(b, "--\n");
     TRY(rig_start(&b->place.rig, "main", "call me", &b->thread, &s, err));
@@ -160,7 +157,7 @@ static WEFT_SUSPENDS int crash_after_a_summary(struct bed *b, struct upp_err *er
 
 TEST(agent_memory_summary_is_there_after_a_crash)
 {
-    struct bed     b   = {.act = crash_after_a_summary, .place.script = SLOW_TOOL};
+    struct bed b = {.act = crash_after_a_summary, .place.script = SLOW_TOOL};
     struct upp_err err = {0};
     CHECK_INT(play_with_summary(&b, &err), 0);
     const char *last = strstr(b.text, "--\n");
@@ -169,9 +166,6 @@ TEST(agent_memory_summary_is_there_after_a_crash)
     const char *after = strstr(last, "a<slow{}> t<slow");
     CHECK(after);
 }
-
-/* ---- Retrieving ---------------------------------------------------------------------------------------------------
- */
 
 static WEFT_SUSPENDS int retrieve(void *arg, struct upp_str input, struct upp_value *ret, struct upp_err *err)
 {

@@ -5,8 +5,7 @@
 #include "base/log.h"
 #include "support/bed.h"
 
-/* ---- Middleware that tells what happens ---------------------------------------------------------------------------
- */
+/* ---- Middleware that tells what happens ------------------------------------------------------ */
 
 /* `arg` is the bed; the names are in its list. */
 struct mark {
@@ -21,7 +20,7 @@ static WEFT_SUSPENDS int mark_before(void *arg, struct weft_context *c, struct u
     if (m->b->fails_in == 1 && m->name[0] == '2')
         return upp_fail(err, UPP_EREFUSED, "not today");
     struct upp_str seen = weft_context_get(c, "seen");
-    char           text[64];
+    char text[64];
     snprintf(text, sizeof text, "\"%.*s%s\"", seen.n > 2 ? (int)seen.n - 2 : 0, seen.n > 2 ? seen.p + 1 : "", m->name);
     return weft_context_set(c, "seen", wb_cstr(text), err);
 }
@@ -37,9 +36,9 @@ static WEFT_SUSPENDS int mark_after(void *arg, struct weft_context *c, struct up
 
 static WEFT_SUSPENDS int heal(struct upp_turn **ret, struct upp_err *err)
 {
-    struct upp_part    part  = {.kind = UPP_PART_TEXT, .text = UPP_STR("never mind")};
+    struct upp_part part = {.kind = UPP_PART_TEXT, .text = UPP_STR("never mind")};
     struct upp_message words = {.role = UPP_ROLE_ASSISTANT, .parts = &part, .n_parts = 1};
-    struct upp_turn    turn  = {.messages = &words, .n_messages = 1};
+    struct upp_turn turn = {.messages = &words, .n_messages = 1};
     TRY(upp_turn_copy(&turn, ret, err));
     return 1;
 }
@@ -61,10 +60,10 @@ static WEFT_SUSPENDS int mark_error(void *arg, struct weft_context *c, const str
         .name = (m).name, .arg = &(m), .before = mark_before, .after = mark_after, .on_error = mark_error              \
     }
 #define THREE_MARKS(bed)                                                                                               \
-    struct mark                  marks[]      = {{(bed), "1"}, {(bed), "2"}, {(bed), "3"}};                            \
+    struct mark marks[] = {{(bed), "1"}, {(bed), "2"}, {(bed), "3"}};                                                  \
     const struct weft_middleware middleware[] = {MARK(marks[0]), MARK(marks[1]), MARK(marks[2])};                      \
-    (bed)->list                               = middleware;                                                            \
-    (bed)->n                                  = 3
+    (bed)->list = middleware;                                                                                          \
+    (bed)->n = 3
 
 static WEFT_SUSPENDS int just_run(struct bed *b, struct upp_err *err)
 {
@@ -163,7 +162,7 @@ static WEFT_SUSPENDS int hook_error(void *arg, struct weft_run *run, const struc
 /* covers: UAP-10.2/6 */
 TEST(middleware_hook_on_error_comes_first)
 {
-    struct bed b  = {.act = run_that_fails, .heals_in = 2, .place.script = BROKEN};
+    struct bed b = {.act = run_that_fails, .heals_in = 2, .place.script = BROKEN};
     b.place.hooks = (struct weft_hooks){.arg = &b, .on_error = hook_error};
     THREE_MARKS(&b);
     BED_PLAYS(&b);
@@ -176,7 +175,7 @@ TEST(middleware_hook_on_error_comes_first)
 /* covers: UAP-10.2/6 */
 TEST(middleware_turn_of_the_hook_passes_after)
 {
-    struct bed b  = {.act = run_that_fails, .heals_in = 1, .place.script = BROKEN};
+    struct bed b = {.act = run_that_fails, .heals_in = 1, .place.script = BROKEN};
     b.place.hooks = (struct weft_hooks){.arg = &b, .on_error = hook_error};
     THREE_MARKS(&b);
     BED_PLAYS(&b);
@@ -184,25 +183,24 @@ TEST(middleware_turn_of_the_hook_passes_after)
     CHECK(!strstr(b.text, "on_error"));
 }
 
-/* ---- What is changed ----------------------------------------------------------------------------------------------
- */
+/* ---- What is changed ------------------------------------------------------------------------- */
 
 static WEFT_SUSPENDS int shout(void *arg, struct weft_context *c, struct upp_err *err)
 {
-    struct bed        *b = arg;
-    static char        text[64]; /* what is set is copied: this is written over below */
-    struct upp_part    part = {.kind = UPP_PART_TEXT};
-    struct upp_message m    = {.role = UPP_ROLE_USER, .parts = &part, .n_parts = 1};
+    struct bed *b = arg;
+    static char text[64]; /* what is set is copied: this is written over below */
+    struct upp_part part = {.kind = UPP_PART_TEXT};
+    struct upp_message m = {.role = UPP_ROLE_USER, .parts = &part, .n_parts = 1};
     (void)err;
     bed_say(b, "shout\n");
     snprintf(text, sizeof text, "%.*s!", UPP_FMT(c->input->parts[0].text));
     part.text = wb_cstr(text);
     static struct upp_message kept; /* the pointer need not outlive the call, but this is a test in C */
-    static struct upp_part    kept_part;
-    kept_part  = part;
-    kept       = m;
+    static struct upp_part kept_part;
+    kept_part = part;
+    kept = m;
     kept.parts = &kept_part;
-    c->input   = &kept;
+    c->input = &kept;
     return 0;
 }
 
@@ -218,10 +216,10 @@ static WEFT_SUSPENDS int run_and_show(struct bed *b, struct upp_err *err)
 /* The model is told the new input, the log and the turn keep the user's; both are referred to. covers: TP-61 */
 TEST(middleware_rewritten_input_leaves_what_the_user_said)
 {
-    struct bed                   b            = {.act = run_and_show};
+    struct bed b = {.act = run_and_show};
     const struct weft_middleware middleware[] = {SHOUT(&b), SHOUT(&b)};
-    b.list                                    = middleware;
-    b.n                                       = 2;
+    b.list = middleware;
+    b.n = 2;
     BED_PLAYS(&b);
     CHECK(strstr(b.text, "shout\nshout\nturn: hello -> hello!!\n"
                          "user: hello\nuser: hello!!\n"
@@ -230,7 +228,7 @@ TEST(middleware_rewritten_input_leaves_what_the_user_said)
     const char *at = b.text;
     for (uint32_t i = 0; i < 2; i++) { /* the entries that are named are these two */
         struct wb_uuid id;
-        struct wm_id   parsed;
+        struct wm_id parsed;
         at = strstr(at, "\"entry\":\"");
         CHECK(at && wb_uuid_parse(wb_str(at + 9, WB_UUID_TEXT), &id));
         CHECK(wm_id_parse(id, &parsed) && parsed.index == i && parsed.noun == WM_NOUN_ENTRY);
@@ -249,25 +247,25 @@ static WEFT_SUSPENDS int run_twice(struct bed *b, struct upp_err *err)
 /* covers: UAP-10.2/3 */
 TEST(middleware_rewritten_input_is_for_its_run)
 {
-    struct bed                   b = {.act = run_twice}, *p = &b;
+    struct bed b = {.act = run_twice}, *p = &b;
     const struct weft_middleware middleware[] = {SHOUT(&b), BED_SPY(&p)};
-    b.list                                    = middleware;
-    b.n                                       = 2;
+    b.list = middleware;
+    b.n = 2;
     BED_PLAYS(&b);
     CHECK_STR(wb_cstr(b.text), UPP_STR("shout\ntold: u<one!>\nshout\ntold: u<one> a<one!> u<two!>\n"));
 }
 
 static WEFT_SUSPENDS int other_past(void *arg, struct weft_context *c, struct upp_err *err)
 {
-    static struct upp_part           part = {.kind = UPP_PART_TEXT, .text = UPP_STR_INIT("once upon a time")};
-    static struct upp_message        m    = {.role = UPP_ROLE_USER, .parts = &part, .n_parts = 1};
+    static struct upp_part part = {.kind = UPP_PART_TEXT, .text = UPP_STR_INIT("once upon a time")};
+    static struct upp_message m = {.role = UPP_ROLE_USER, .parts = &part, .n_parts = 1};
     static const struct upp_message *list[2];
-    struct bed                      *b = arg;
+    struct bed *b = arg;
     (void)err;
     bed_say(b, "past %zu\n", c->n_history);
-    list[0]      = &m;
-    list[1]      = c->n_history ? c->history[c->n_history - 1] : NULL;
-    c->history   = list;
+    list[0] = &m;
+    list[1] = c->n_history ? c->history[c->n_history - 1] : NULL;
+    c->history = list;
     c->n_history = c->n_history ? 2 : 1;
     return 0;
 }
@@ -277,23 +275,22 @@ static WEFT_SUSPENDS int other_past(void *arg, struct weft_context *c, struct up
 /* covers: UAP-10.1/2, UAP-10.2/3 */
 TEST(middleware_other_history_is_told_and_not_kept)
 {
-    struct bed                   b = {.act = run_twice}, *p = &b;
+    struct bed b = {.act = run_twice}, *p = &b;
     const struct weft_middleware middleware[] = {PAST(&b), BED_SPY(&p)};
-    b.list                                    = middleware;
-    b.n                                       = 2;
+    b.list = middleware;
+    b.n = 2;
     BED_PLAYS(&b);
     CHECK_STR(wb_cstr(b.text), UPP_STR("past 0\ntold: u<once upon a time> u<one>\n"
                                        "past 2\ntold: u<once upon a time> a<one> u<two>\n"));
 }
 
-/* ---- After a crash -------------------------------------------------------------------------------------------------
- */
+/* ---- After a crash --------------------------------------------------------------------------- */
 
 static WEFT_SUSPENDS int crash_in_the_first_step(struct bed *b, struct upp_err *err)
 {
     struct wr_started s;
-    uint8_t           status;
-    size_t            n;
+    uint8_t status;
+    size_t n;
     TRY(bed_run(b, "first", false, err));
     TRY(rig_start(&b->place.rig, "main", "second", &b->thread, &s, err));
     TRY(weft_sleep_ms(50, err)); /* the model begins to speak */
@@ -307,11 +304,11 @@ static WEFT_SUSPENDS int crash_in_the_first_step(struct bed *b, struct upp_err *
 /* covers: UAP-10.2/3 */
 TEST(middleware_before_is_not_done_again_after_a_crash)
 {
-    struct bed                   b = {.act = crash_in_the_first_step, .place.script = SLOWLY}, *p = &b;
-    struct mark                  mark         = {&b, "1"};
+    struct bed b = {.act = crash_in_the_first_step, .place.script = SLOWLY}, *p = &b;
+    struct mark mark = {&b, "1"};
     const struct weft_middleware middleware[] = {PAST(&b), SHOUT(&b), MARK(mark), BED_SPY(&p)};
-    b.list                                    = middleware;
-    b.n                                       = 4;
+    b.list = middleware;
+    b.n = 4;
     BED_PLAYS(&b);
     const char *second = strstr(b.text, "past 2\n");
     CHECK(second);
@@ -332,7 +329,7 @@ static WEFT_SUSPENDS int waits_for_ever(void *arg, struct weft_context *c, struc
 static WEFT_SUSPENDS int cancel_in_before(struct bed *b, struct upp_err *err)
 {
     struct wr_started s;
-    uint8_t           status;
+    uint8_t status;
     TRY(rig_start(&b->place.rig, "main", "hello", NULL, &s, err));
     TRY(weft_sleep_ms(10, err));
     TRY(wr_cancel(b->place.rig.engine, &rig_owner, s.run, err));
@@ -343,27 +340,26 @@ static WEFT_SUSPENDS int cancel_in_before(struct bed *b, struct upp_err *err)
 
 TEST(middleware_cancel_in_before_is_a_cancel)
 {
-    struct bed                   b            = {.act = cancel_in_before};
-    struct mark                  mark         = {&b, "1"};
+    struct bed b = {.act = cancel_in_before};
+    struct mark mark = {&b, "1"};
     const struct weft_middleware middleware[] = {MARK(mark), {.name = "slow", .arg = &b, .before = waits_for_ever}};
-    b.list                                    = middleware;
-    b.n                                       = 2;
+    b.list = middleware;
+    b.n = 2;
     BED_PLAYS(&b);
     CHECK_STR(wb_cstr(b.text), UPP_STR("1.before\n"));
 }
 
 TEST(middleware_cannot_wait_for_an_answer)
 {
-    struct bed                   b            = {.act = run_that_fails, .fails_in = 9};
+    struct bed b = {.act = run_that_fails, .fails_in = 9};
     const struct weft_middleware middleware[] = {{.name = "slow", .arg = &b, .before = waits_for_ever}};
-    b.list                                    = middleware;
-    b.n                                       = 1;
+    b.list = middleware;
+    b.n = 1;
     BED_PLAYS(&b);
     CHECK_STR(wb_cstr(b.text), UPP_STR("REFUSED: before of slow: it cannot wait for an answer from outside\n"));
 }
 
-/* ---- Turns --------------------------------------------------------------------------------------------------------
- */
+/* ---- Turns ----------------------------------------------------------------------------------- */
 
 static WEFT_SUSPENDS int another_turn(void *arg, struct weft_context *c, struct upp_turn **turn, struct upp_err *err)
 {
@@ -385,11 +381,11 @@ static WEFT_SUSPENDS int no_turn(void *arg, struct weft_context *c, struct upp_t
 /* covers: UAP-10.2/4 */
 TEST(middleware_after_may_replace_the_turn)
 {
-    struct bed                   b            = {.act = run_that_fails};
-    struct mark                  mark         = {&b, "1"};
+    struct bed b = {.act = run_that_fails};
+    struct mark mark = {&b, "1"};
     const struct weft_middleware middleware[] = {MARK(mark), {.name = "other", .after = another_turn}};
-    b.list                                    = middleware;
-    b.n                                       = 2;
+    b.list = middleware;
+    b.n = 2;
     BED_PLAYS(&b);
     CHECK_STR(wb_cstr(b.text), UPP_STR("1.before\n1.after seen=\"1\" 'never mind'\nUNKNOWN: never mind\n"));
 }
@@ -397,16 +393,15 @@ TEST(middleware_after_may_replace_the_turn)
 /* covers: UAP-10.2/4 */
 TEST(middleware_after_must_give_a_turn)
 {
-    struct bed                   b            = {.act = run_that_fails};
+    struct bed b = {.act = run_that_fails};
     const struct weft_middleware middleware[] = {{.name = "none", .after = no_turn}};
-    b.list                                    = middleware;
-    b.n                                       = 1;
+    b.list = middleware;
+    b.n = 1;
     BED_PLAYS(&b);
     CHECK_STR(wb_cstr(b.text), UPP_STR("INVALID_REQUEST: after of none: it gave back no turn\n"));
 }
 
-/* ---- The seed's example -------------------------------------------------------------------------------------------
- */
+/* ---- The seed's example ---------------------------------------------------------------------- */
 
 static WEFT_SUSPENDS int timing_before(void *arg, struct weft_context *c, struct upp_err *err)
 {
@@ -446,10 +441,10 @@ static WEFT_SUSPENDS int timing_error(void *arg, struct weft_context *c, const s
 /* covers: UAP-10.5/1 */
 TEST(middleware_timing_measures_a_run)
 {
-    struct bed                   b = {.act = just_run, .place.script = SCRIPT(SLOW_REPLY(100, TEXT("abcdefgh")))};
+    struct bed b = {.act = just_run, .place.script = SCRIPT(SLOW_REPLY(100, TEXT("abcdefgh")))};
     const struct weft_middleware middleware[] = {TIMING(&b)};
-    b.list                                    = middleware;
-    b.n                                       = 1;
+    b.list = middleware;
+    b.n = 1;
     BED_PLAYS(&b);
     CHECK_STR(wb_cstr(b.text), UPP_STR("Execution took 200ms\n"));
 }
@@ -458,18 +453,17 @@ TEST(middleware_timing_measures_a_run)
 TEST(middleware_timing_measures_a_failure_and_a_recovery)
 {
     for (unsigned heals = 0; heals < 2; heals++) {
-        struct bed                   b            = {.act = run_that_fails, .heals_in = heals, .place.script = BROKEN};
+        struct bed b = {.act = run_that_fails, .heals_in = heals, .place.script = BROKEN};
         const struct weft_middleware middleware[] = {TIMING(&b)};
-        b.list                                    = middleware;
-        b.n                                       = 1;
+        b.list = middleware;
+        b.n = 1;
         BED_PLAYS(&b);
         CHECK(strstr(b.text, "Failed after 0ms: QUOTA_EXCEEDED\n"));
         CHECK((strstr(b.text, "UNKNOWN: never mind\n") != NULL) == (heals == 1));
     }
 }
 
-/* ---- The trace ----------------------------------------------------------------------------------------------------
- */
+/* ---- The trace ------------------------------------------------------------------------------- */
 
 static void traced(void *arg, const struct wa_trace *t)
 {
@@ -491,11 +485,11 @@ static WEFT_SUSPENDS int trace_and_run(struct bed *b, struct upp_err *err)
 /* covers: UAP-2.4/3 */
 TEST(middleware_calls_are_traced)
 {
-    struct bed                   b            = {.act = trace_and_run};
+    struct bed b = {.act = trace_and_run};
     const struct weft_middleware middleware[] = {
         weft_logging(.level = "error", .logger = no_line), SHOUT(&b), {.name = "other", .after = another_turn}};
     b.list = middleware;
-    b.n    = 3;
+    b.n = 3;
     BED_PLAYS(&b);
     CHECK_STR(wb_cstr(b.text),
               UPP_STR("1 logging before 0\nshout\n2 shout before 0\n3 other after 0\n4 logging after 0\n"));
@@ -521,22 +515,21 @@ static WEFT_SUSPENDS int time_and_run(struct bed *b, struct upp_err *err)
 /* covers: UAP-2.4/4 */
 TEST(middleware_calls_are_traced_with_their_time)
 {
-    struct bed                   b            = {.act = time_and_run};
+    struct bed b = {.act = time_and_run};
     const struct weft_middleware middleware[] = {{.name = "slow", .before = takes_its_time},
                                                  {.name = "other", .after = another_turn}};
-    b.list                                    = middleware;
-    b.n                                       = 2;
+    b.list = middleware;
+    b.n = 2;
     BED_PLAYS(&b);
     CHECK_STR(wb_cstr(b.text), UPP_STR("slow before 70 ms\nother after 0 ms\n"));
 }
 
-/* ---- Run and stream -----------------------------------------------------------------------------------------------
- */
+/* ---- Run and stream -------------------------------------------------------------------------- */
 
 static WEFT_SUSPENDS int read_it(struct bed *b, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(1u << 20);
-    struct wr_started                     s;
+    struct wr_started s;
     TRY(rig_start(&b->place.rig, "main", "hello", NULL, &s, err));
     TRY(rig_read(&b->place.rig, s.run, &out, err));
     const char *last = "run completed";
@@ -556,8 +549,7 @@ TEST(middleware_is_the_same_where_somebody_listens)
                                        "1.after seen=\"123\" 'hello'\n"));
 }
 
-/* ---- The whole order ----------------------------------------------------------------------------------------------
- */
+/* ---- The whole order ------------------------------------------------------------------------- */
 
 static void see(void *own, struct weft_context *c, const struct wm_event *ev)
 {
@@ -611,13 +603,13 @@ static WEFT_SUSPENDS int run_and_say(struct bed *b, struct upp_err *err)
 TEST(middleware_stands_around_all_else)
 {
     struct bed b = {.act = run_and_say, .place.script = SCRIPT(REPLY(CALL("c1", "add")) "," REPLY(TEXT("x")))}, *p = &b;
-    struct mark                       mark    = {&b, "1"};
-    const struct weft_middleware_kind kind    = {.name = "seer", .make = bed_spy_make, .observe = see};
+    struct mark mark = {&b, "1"};
+    const struct weft_middleware_kind kind = {.name = "seer", .make = bed_spy_make, .observe = see};
     const struct weft_middleware middleware[] = {MARK(mark), BED_SPY(&p), {.name = "seer", .kind = &kind, .opts = &p}};
-    b.place.hooks                             = (struct weft_hooks){
-                                    .arg = &b, .on_step_start = step_start, .on_step_end = step_end, .on_complete = complete, .stop = stop};
+    b.place.hooks = (struct weft_hooks){
+        .arg = &b, .on_step_start = step_start, .on_step_end = step_end, .on_complete = complete, .stop = stop};
     b.list = middleware;
-    b.n    = 3;
+    b.n = 3;
     BED_PLAYS(&b);
     CHECK_STR(wb_cstr(b.text), UPP_STR("1.before\n"
                                        "step 1\non_step_start 1\ntold: u<hello>\ntool 1\n"
@@ -627,8 +619,7 @@ TEST(middleware_stands_around_all_else)
                                        "on_complete\n1.after seen=\"1\" 'x'\nturn\n"));
 }
 
-/* ---- Handoffs -----------------------------------------------------------------------------------------------------
- */
+/* ---- Handoffs -------------------------------------------------------------------------------- */
 
 static WEFT_SUSPENDS int hand_over(struct bed *b, struct upp_err *err)
 {
@@ -640,15 +631,15 @@ static WEFT_SUSPENDS int hand_over(struct bed *b, struct upp_err *err)
 TEST(middleware_of_the_agent_that_goes_on)
 {
     for (int alone = 0; alone < 2; alone++) {
-        struct bed b                              = {.act            = hand_over,
-                                                     .place.no_store = alone,
-                                                     .place.script   = SCRIPT(REPLY(CALL("m1", "pass_on"))),
-                                                     .place.helper   = SCRIPT(REPLY(TEXT("Helped.")))},
-                   *p                             = &b;
-        struct mark                  mark         = {&b, "1"};
+        struct bed b = {.act = hand_over,
+                        .place.no_store = alone,
+                        .place.script = SCRIPT(REPLY(CALL("m1", "pass_on"))),
+                        .place.helper = SCRIPT(REPLY(TEXT("Helped.")))},
+                   *p = &b;
+        struct mark mark = {&b, "1"};
         const struct weft_middleware middleware[] = {MARK(mark), SHOUT(&b), BED_SPY(&p)};
-        b.list                                    = middleware;
-        b.n                                       = 3;
+        b.list = middleware;
+        b.n = 3;
         BED_PLAYS(&b);
         test_note("%s", b.text);
         const char *want = "1.before\nshout\ntold: u<hello!>\n1.before\nshout\ntold: u<hello!!> a<pass_on{}> t<";
@@ -657,8 +648,7 @@ TEST(middleware_of_the_agent_that_goes_on)
     }
 }
 
-/* ---- Putting it together ------------------------------------------------------------------------------------------
- */
+/* ---- Putting it together --------------------------------------------------------------------- */
 
 static void count_warnings(void *arg, enum wb_log_level level, struct upp_str line)
 {
@@ -669,7 +659,7 @@ static void count_warnings(void *arg, enum wb_log_level level, struct upp_str li
 static unsigned warnings_of(const struct weft_middleware *list, size_t n)
 {
     const struct wr_middleware *middleware = NULL;
-    unsigned                    seen       = 0;
+    unsigned seen = 0;
     wb_log_setup(WB_WARN, WB_LOG_TEXT, 2);
     wb_log_to(count_warnings, &seen);
     if (wa_middleware_new(list, n, NULL, &middleware, NULL) < 0)
@@ -686,7 +676,7 @@ TEST(middleware_warns_where_guardrails_comes_late)
     struct weft_middleware first[] = {
         weft_logging(), weft_guardrails(), weft_memory(), weft_budget(.max_steps = 3), {.name = "own"}};
     struct weft_middleware late[] = {weft_logging(), weft_memory(), weft_guardrails()};
-    struct weft_middleware own[]  = {{.name = "own"}, weft_guardrails()};
+    struct weft_middleware own[] = {{.name = "own"}, weft_guardrails()};
     CHECK_INT(warnings_of(first, 5), 0);
     CHECK_INT(warnings_of(late, 3), 1);
     CHECK_INT(warnings_of(own, 2), 1);
@@ -695,16 +685,16 @@ TEST(middleware_warns_where_guardrails_comes_late)
 TEST(middleware_options_that_make_no_sense_are_refused)
 {
     const struct weft_guard_rule no_action = {.pattern = "x"}, no_test = {.action = WEFT_REJECT};
-    const struct weft_guard_rule bad    = {.pattern = "(", .action = WEFT_REJECT};
-    struct weft_middleware       list[] = {weft_logging(.level = "loud"),
-                                           weft_memory(.mode = 7),
-                                           weft_memory(.mode = WEFT_RETRIEVE),
-                                           weft_budget(.max_cost = 1),
-                                           weft_guardrails(.input = &no_action, .n_input = 1),
-                                           weft_guardrails(.input = &no_test, .n_input = 1),
-                                           weft_guardrails(.output = &bad, .n_output = 1)};
-    const struct wr_middleware  *middleware;
-    struct upp_err               err;
+    const struct weft_guard_rule bad = {.pattern = "(", .action = WEFT_REJECT};
+    struct weft_middleware list[] = {weft_logging(.level = "loud"),
+                                     weft_memory(.mode = 7),
+                                     weft_memory(.mode = WEFT_RETRIEVE),
+                                     weft_budget(.max_cost = 1),
+                                     weft_guardrails(.input = &no_action, .n_input = 1),
+                                     weft_guardrails(.input = &no_test, .n_input = 1),
+                                     weft_guardrails(.output = &bad, .n_output = 1)};
+    const struct wr_middleware *middleware;
+    struct upp_err err;
     for (size_t i = 0; i < WB_LEN(list); i++)
         CHECK_INT(wa_middleware_new(&list[i], 1, NULL, &middleware, &err), -UPP_EINVALID);
     CHECK_INT(wa_middleware_new(NULL, 0, NULL, &middleware, &err), 0);
@@ -714,8 +704,8 @@ TEST(middleware_options_that_make_no_sense_are_refused)
 
 static struct wr_window window_of(const struct weft_middleware *list, size_t n)
 {
-    const struct wr_middleware *chain  = NULL;
-    struct wr_window            window = {.tokens = 1};
+    const struct wr_middleware *chain = NULL;
+    struct wr_window window = {.tokens = 1};
     if (wa_middleware_new(list, n, NULL, &chain, NULL) >= 0)
         window = chain->window;
     wa_middleware_free(chain);
@@ -726,14 +716,14 @@ static struct wr_window window_of(const struct weft_middleware *list, size_t n)
  * view nothing of it is needed. */
 TEST(middleware_window_is_what_memory_leaves)
 {
-    const struct weft_middleware  cut    = weft_memory(.max_tokens = 70, .keep_last = 3);
-    const struct weft_middleware  longer = weft_memory(.max_tokens = 500), sums = weft_memory(.mode = WEFT_SUMMARISE);
-    struct weft_middleware        lists[][3] = {{weft_logging(), cut, longer},
-                                                {cut, sums, weft_budget(.max_steps = 1)},
-                                                {sums, cut, weft_logging()},
-                                                {cut, {.name = "own"}, longer},
-                                                {weft_logging(), weft_guardrails(), weft_budget(.max_steps = 1)}};
-    static const struct wr_window wanted[]   = {{70, 3}, {70, 3}, {0, 0}, {0, 0}, {UINT64_MAX, 0}};
+    const struct weft_middleware cut = weft_memory(.max_tokens = 70, .keep_last = 3);
+    const struct weft_middleware longer = weft_memory(.max_tokens = 500), sums = weft_memory(.mode = WEFT_SUMMARISE);
+    struct weft_middleware lists[][3] = {{weft_logging(), cut, longer},
+                                         {cut, sums, weft_budget(.max_steps = 1)},
+                                         {sums, cut, weft_logging()},
+                                         {cut, {.name = "own"}, longer},
+                                         {weft_logging(), weft_guardrails(), weft_budget(.max_steps = 1)}};
+    static const struct wr_window wanted[] = {{70, 3}, {70, 3}, {0, 0}, {0, 0}, {UINT64_MAX, 0}};
     for (size_t i = 0; i < WB_LEN(lists); i++) {
         struct wr_window w = window_of(lists[i], 3);
         test_note("list %zu", i);
@@ -741,8 +731,7 @@ TEST(middleware_window_is_what_memory_leaves)
     }
 }
 
-/* ---- System events -------------------------------------------------------------------------------------------------
- */
+/* ---- System events --------------------------------------------------------------------------- */
 
 static int append(struct weft_run *run, const char *type, struct upp_err *err)
 {
@@ -803,9 +792,9 @@ static WEFT_SUSPENDS int all_append(struct bed *b, struct upp_err *err)
     TRY(bed_history(b, err));
     for (int i = 0; i < 2; i++) {
         WB_CLEANUP(wr_reader_closep) struct wr_reader *rd = NULL;
-        struct wm_event                                ev;
-        int                                            r;
-        unsigned                                       told = 0;
+        struct wm_event ev;
+        int r;
+        unsigned told = 0;
         TRY(wr_reader_open(b->place.rig.engine, &rig_owner, b->run, NULL, &rd, err));
         while ((r = wr_reader_next(rd, false, &ev, err)) > 0)
             told += ev.kind == WM_SYSTEM;
@@ -823,15 +812,15 @@ static WEFT_SUSPENDS int all_append(struct bed *b, struct upp_err *err)
 TEST(middleware_hooks_and_tools_append_system_events)
 {
     const struct weft_middleware list[] = {{.name = "appends", .before = append_before, .after = append_after}};
-    struct bed                   b      = {.list         = list,
-                                           .n            = WB_LEN(list),
-                                           .act          = all_append,
-                                           .place.script = SCRIPT(REPLY(CALL("c1", "tells")) "," REPLY(TEXT("ok"))),
-                                           .place.hooks  = {.on_step_start = append_start,
-                                                            .on_act        = append_act,
-                                                            .on_observe    = append_observe,
-                                                            .on_step_end   = append_end,
-                                                            .on_complete   = append_complete}};
+    struct bed b = {.list = list,
+                    .n = WB_LEN(list),
+                    .act = all_append,
+                    .place.script = SCRIPT(REPLY(CALL("c1", "tells")) "," REPLY(TEXT("ok"))),
+                    .place.hooks = {.on_step_start = append_start,
+                                    .on_act = append_act,
+                                    .on_observe = append_observe,
+                                    .on_step_end = append_end,
+                                    .on_complete = append_complete}};
     BED_PLAYS(&b);
     CHECK_STR(wb_cstr(b.text),
               UPP_STR("user: go\n" ADDED("before") ADDED("start") "assistant: tells={}\n" ADDED(

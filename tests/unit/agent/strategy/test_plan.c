@@ -15,8 +15,8 @@
 /* Runs to its end, and this was heard. */
 struct expecting {
     struct heard heard; /* first: the hooks have it */
-    uint8_t      status;
-    const char  *all, *end, *log;
+    uint8_t status;
+    const char *all, *end, *log;
 };
 
 static void expecting_done(struct expecting *e)
@@ -26,9 +26,9 @@ static void expecting_done(struct expecting *e)
 
 static WEFT_SUSPENDS int runs(struct place *p, struct upp_err *err)
 {
-    struct expecting                     *e   = (struct expecting *)p->hooks.arg;
+    struct expecting *e = (struct expecting *)p->hooks.arg;
     WB_CLEANUP(wb_buf_done) struct wb_buf log = WB_BUF(1u << 20);
-    struct wr_started                     s;
+    struct wr_started s;
     TRY(place_start(p, &s, err));
     int r = heard_end(p, &s, e->status ? e->status : WM_COMPLETED, err);
     if (e->all)
@@ -46,8 +46,7 @@ static WEFT_SUSPENDS int runs(struct place *p, struct upp_err *err)
 }
 #define EXPECTS(name, ...) WB_CLEANUP(expecting_done) struct expecting name = {__VA_ARGS__}
 
-/* ---- One after the other ------------------------------------------------------------------------------------------
- */
+/* ---- One after the other --------------------------------------------------------------------- */
 
 #define THREE_STEPS                                                                                                    \
     SCRIPT(PLAN(STEP("c", "say it", "\"b\"") "," STEP("a", "look", "") "," STEP("b", "add", "\"a\"")) "," USED(        \
@@ -123,13 +122,12 @@ TEST(plan_as_text_where_the_model_has_no_structured_output)
 {
     EXPECTS(e, .log = "Answer with one JSON object and nothing else, as this schema says:\n{\"type\":\"object\"",
             .end = "complete: user assistant; 10+2 in 2 cycles, 0 executions; done\n");
-    PLAYS(.script   = SCRIPT(REPLY(TEXT("Sure: ```{\\\"steps\\\":[{\\\"id\\\":\\\"a\\\",\\\"description\\\":\\\"go\\\"}"
-                                          "]}``` as you like")) "," USED(TEXT("done"))),
+    PLAYS(.script = SCRIPT(REPLY(TEXT("Sure: ```{\\\"steps\\\":[{\\\"id\\\":\\\"a\\\",\\\"description\\\":\\\"go\\\"}"
+                                      "]}``` as you like")) "," USED(TEXT("done"))),
           .strategy = &weft_strategy_plan, .hooks = heard_hooks(&e.heard), .act = runs_without_structure);
 }
 
-/* ---- Failures ------------------------------------------------------------------------------------------------------
- */
+/* ---- Failures -------------------------------------------------------------------------------- */
 
 #define FAILS_ONCE                                                                                                     \
     SCRIPT(PLAN(STEP("a", "look", "") "," STEP("b", "break it", "\"a\"") "," STEP("c", "end", "\"b\"")) "," USED(      \
@@ -218,7 +216,7 @@ TEST(plan_step_with_too_many_rounds)
 static WEFT_SUSPENDS int runs_with_little(struct place *p, struct upp_err *err)
 {
     static const struct weft_rights little = {.budget = {.max_tokens = 20}};
-    p->rig.agents[0].rights                = &little;
+    p->rig.agents[0].rights = &little;
     return runs(p, err);
 }
 
@@ -229,8 +227,8 @@ TEST(plan_step_that_a_budget_cuts_off)
     EXPECTS(e, .heard.plan = true, .log = "tool: add=3\n",
             .end = "end 2: assistant tool; 10+2 in 1 cycles, 1 executions [a:failed b:pending] at a\nstop 2 22\n"
                    "complete: user assistant tool; 17+5 in 2 cycles, 1 executions; adding\n");
-    PLAYS(.script   = SCRIPT(PLAN(STEP("a", "add", "") "," STEP("b", "say it", "\"a\"")) "," USED(
-                TEXT("adding") "," ADD("c1")) "," USED(TEXT("never said"))),
+    PLAYS(.script = SCRIPT(PLAN(STEP("a", "add", "") "," STEP("b", "say it", "\"a\"")) "," USED(
+              TEXT("adding") "," ADD("c1")) "," USED(TEXT("never said"))),
           .strategy = &weft_strategy_plan, .hooks = heard_hooks(&e.heard), .act = runs_with_little);
 }
 
@@ -239,8 +237,8 @@ TEST(plan_that_does_not_fit_a_schema_of_ones_own_is_made_again)
 {
     const struct weft_strategy mine = weft_plan(.plan_schema = "{\"properties\":{\"steps\":{\"minItems\":2}}}");
     EXPECTS(e, .log = "The plan so far cannot be carried out: the plan does not fit its schema: /steps: ");
-    PLAYS(.script   = SCRIPT(PLAN(STEP("a", "look", "")) "," PLAN(
-                STEP("a", "look", "") "," STEP("b", "say it", "\"a\"")) "," USED(TEXT("looked")) "," USED(TEXT("said"))),
+    PLAYS(.script = SCRIPT(PLAN(STEP("a", "look", "")) "," PLAN(
+              STEP("a", "look", "") "," STEP("b", "say it", "\"a\"")) "," USED(TEXT("looked")) "," USED(TEXT("said"))),
           .strategy = &mine, .hooks = heard_hooks(&e.heard), .act = runs);
 }
 
@@ -253,15 +251,14 @@ TEST(plan_schema_of_ones_own_must_give_steps)
           .act = runs);
 }
 
-/* ---- A client's tool in a step --------------------------------------------------------------------------------------
- */
+/* ---- A client's tool in a step --------------------------------------------------------------- */
 
 static WEFT_SUSPENDS int waits(struct place *p, struct upp_err *err)
 {
     struct expecting *e = (struct expecting *)p->hooks.arg;
     struct wr_started s;
-    uint8_t           status;
-    size_t            n;
+    uint8_t status;
+    size_t n;
     TRY(place_start(p, &s, err));
     TRY(place_await(p, s.run, &status, err));
     FAIL_UNLESS(status == WM_WAITING);
@@ -278,12 +275,11 @@ TEST(plan_step_that_waits_for_the_client)
             .end = "observe 2: \"red\"\n"
                    "end 2: assistant tool assistant; 20+4 in 2 cycles, 1 executions [a:completed] at a\nstop 2 34\n"
                    "complete: user assistant tool assistant; 27+7 in 3 cycles, 1 executions; red it is\n");
-    PLAYS(.script   = SCRIPT(PLAN(STEP("a", "pick", "")) "," USED(CALL("p1", "pick")) "," USED(TEXT("red it is"))),
+    PLAYS(.script = SCRIPT(PLAN(STEP("a", "pick", "")) "," USED(CALL("p1", "pick")) "," USED(TEXT("red it is"))),
           .strategy = &weft_strategy_plan, .hooks = heard_hooks(&e.heard), .act = waits);
 }
 
-/* ---- What is observed ----------------------------------------------------------------------------------------------
- */
+/* ---- What is observed ------------------------------------------------------------------------ */
 
 /* Every round of a step, also where the answers came in another life and the row of results has nothing else; a live
  * reader and one of the store alone have the same. */
@@ -291,8 +287,8 @@ static WEFT_SUSPENDS int observes(struct place *p, struct upp_err *err)
 {
     static const char all[] = "2:c1=3 ; 2:p1=\"red\" ; 2:c2=3 ; ";
     struct wr_started s;
-    uint8_t           status;
-    size_t            n;
+    uint8_t status;
+    size_t n;
     TRY(place_start(p, &s, err));
     TRY(observed_is(p, s.run, "2:c1=3 ; ", err));
     TRY(place_await(p, s.run, &status, err));
@@ -310,8 +306,8 @@ static WEFT_SUSPENDS int observes(struct place *p, struct upp_err *err)
 /* covers: UAP-12.2/3 */
 TEST(plan_step_with_several_rounds_is_observed)
 {
-    PLAYS(.script   = SCRIPT(PLAN(STEP("a", "pick", "")) "," USED(ADD("c1")) "," USED(CALL("p1", "pick")) "," USED(
-                ADD("c2")) "," USED(TEXT("red it is"))),
+    PLAYS(.script = SCRIPT(PLAN(STEP("a", "pick", "")) "," USED(ADD("c1")) "," USED(CALL("p1", "pick")) "," USED(
+              ADD("c2")) "," USED(TEXT("red it is"))),
           .strategy = &weft_strategy_plan, .act = observes);
 }
 
@@ -325,6 +321,6 @@ static WEFT_SUSPENDS int observes_live(struct place *p, struct upp_err *err)
 
 TEST(plan_step_is_observed_without_a_store)
 {
-    PLAYS(.script   = SCRIPT(PLAN(STEP("a", "add", "")) "," USED(ADD("c1")) "," USED(ADD("c2")) "," USED(TEXT("3"))),
+    PLAYS(.script = SCRIPT(PLAN(STEP("a", "add", "")) "," USED(ADD("c1")) "," USED(ADD("c2")) "," USED(TEXT("3"))),
           .strategy = &weft_strategy_plan, .act = observes_live, .no_store = true);
 }

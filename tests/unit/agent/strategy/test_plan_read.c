@@ -11,9 +11,9 @@ static int reads(struct wb_arena *a, const char *json, const struct wa_plan *don
                  struct upp_err *err)
 {
     struct wa_plan_reading how = {.done = done, .tools = tools, .n_tools = 1, .max = 3};
-    struct wa_plan         plan;
-    bool                   cut;
-    int                    r = wa_plan_read(a, wb_cstr(json), &how, &plan, &cut, err);
+    struct wa_plan plan;
+    bool cut;
+    int r = wa_plan_read(a, wb_cstr(json), &how, &plan, &cut, err);
     for (size_t i = 0; r >= 0 && i < plan.n; i++)
         wb_buf_addf(out, "%s%.*s", i ? " " : "", UPP_FMT(plan.steps[i].id));
     if (r >= 0 && cut)
@@ -39,9 +39,9 @@ TEST(plan_read_order)
         {P("{\"id\":\"a\",\"description\":\"d\",\"tool\":\"add\",\"status\":\"completed\"}"), "a"},
     };
     for (size_t i = 0; i < WB_LEN(rows); i++) {
-        WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(1u << 20);
-        WB_CLEANUP(wb_buf_done) struct wb_buf     out = WB_BUF(4096);
-        struct upp_err                            err = {0};
+        WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
+        WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(4096);
+        struct upp_err err = {0};
         CHECK_INT(reads(&a, rows[i].json, NULL, &out, &err), 0);
         CHECK_STR(wb_buf_str(&out), wb_cstr(rows[i].order));
     }
@@ -74,10 +74,10 @@ TEST(plan_read_refuses)
          "its steps depend on each other in a circle: 'a' -> 'b' -> 'a'"},
     };
     for (size_t i = 0; i < WB_LEN(rows); i++) {
-        WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(1u << 20);
-        WB_CLEANUP(wb_buf_done) struct wb_buf     out = WB_BUF(4096);
-        struct upp_err                            err = {0};
-        char                                      want[200];
+        WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
+        WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(4096);
+        struct upp_err err = {0};
+        char want[200];
         snprintf(want, sizeof want, "the plan makes no sense: %s", rows[i].why);
         CHECK_INT(reads(&a, rows[i].json, NULL, &out, &err), -UPP_EPROTO);
         CHECK_STR(wb_cstr(err.msg), wb_cstr(want));
@@ -87,13 +87,13 @@ TEST(plan_read_refuses)
 /* covers: UAP-5.4c/2 */
 TEST(plan_read_keeps_what_is_completed)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(1u << 20);
-    WB_CLEANUP(wb_buf_done) struct wb_buf     out = WB_BUF(4096);
-    struct upp_err                            err = {0};
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(4096);
+    struct upp_err err = {0};
     struct wa_step steps[] = {{.id = UPP_STR("a"), .description = UPP_STR("d"), .status = WA_COMPLETED},
                               {.id = UPP_STR("b"), .description = UPP_STR("d"), .status = WA_FAILED},
                               {.id = UPP_STR("c"), .description = UPP_STR("d"), .status = WA_PENDING}};
-    struct wa_plan done    = {steps, WB_LEN(steps)};
+    struct wa_plan done = {steps, WB_LEN(steps)};
     CHECK_INT(reads(&a, P(S("b", "\"a\"") "," S("a", "\"b\"") "," S("e", "")), &done, &out, &err), 0);
     CHECK_STR(wb_buf_str(&out), UPP_STR("a b e"));
     wb_buf_clear(&out);
@@ -104,12 +104,12 @@ TEST(plan_read_keeps_what_is_completed)
 
 TEST_WITH(plan_read_a_thousand_steps, .no_torture = "many allocations of one kind; the others are tortured")
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena a    = WB_ARENA(64u << 20);
-    WB_CLEANUP(wb_buf_done) struct wb_buf     json = WB_BUF(1u << 20), out = WB_BUF(1u << 20);
-    struct wa_plan_reading                    how = {.max = 1000};
-    struct upp_err                            err = {0};
-    struct wa_plan                            plan, again;
-    bool                                      cut;
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
+    WB_CLEANUP(wb_buf_done) struct wb_buf json = WB_BUF(1u << 20), out = WB_BUF(1u << 20);
+    struct wa_plan_reading how = {.max = 1000};
+    struct upp_err err = {0};
+    struct wa_plan plan, again;
+    bool cut;
     wb_buf_addf(&json, "{\"steps\":[");
     for (int i = 0; i < 1000; i++) /* the last one first */
         wb_buf_addf(&json, "%s{\"id\":\"s%d\",\"description\":\"\",\"dependsOn\":[%s%.*d%s]}", i ? "," : "", 999 - i,

@@ -52,9 +52,9 @@ static WEFT_SUSPENDS int log_has(struct place *p, const struct wr_started *s, co
 
 static WEFT_SUSPENDS int at_the_same_time(struct place *p, struct upp_err *err)
 {
-    struct heard     *h = p->hooks.arg;
+    struct heard *h = p->hooks.arg;
     struct wr_started s;
-    uint64_t          began = wb_mono_ms();
+    uint64_t began = wb_mono_ms();
     TRY(place_start(p, &s, err));
     int r = heard_end(p, &s, WM_COMPLETED, err);
     TRY(heard_is(h, two_and_one, err));
@@ -77,7 +77,7 @@ TEST(plan_wave_takes_as_long_as_one_step)
 static WEFT_SUSPENDS int two_at_a_time(struct place *p, struct upp_err *err)
 {
     struct wr_started s;
-    uint64_t          began = wb_mono_ms();
+    uint64_t began = wb_mono_ms();
     TRY(place_start(p, &s, err));
     TRY(heard_end(p, &s, WM_COMPLETED, err));
     FAIL_UNLESS(wb_mono_ms() - began >= 2000 && wb_mono_ms() - began < 2500);
@@ -101,14 +101,13 @@ TEST(plan_wave_has_a_limit)
           .strategy = &two, .act = two_at_a_time);
 }
 
-/* ---- Readers -------------------------------------------------------------------------------------------------------
- */
+/* ---- Readers --------------------------------------------------------------------------------- */
 
 /* What a reader that looks on sees is what a later one reads, and the step shows whole when it is adopted. */
 static WEFT_SUSPENDS int read_twice(struct place *p, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf live = WB_BUF(1u << 20), later = WB_BUF(1u << 20);
-    struct wr_started                     s;
+    struct wr_started s;
     TRY(place_start(p, &s, err));
     TRY(rig_read(&p->rig, s.run, &live, err));
     TRY(rig_read(&p->rig, s.run, &later, err));
@@ -129,17 +128,16 @@ TEST(plan_wave_is_read_the_same_later)
     PLAYS(.script = TWO_AND_ONE, .strategy = &weft_strategy_plan, .act = read_twice);
 }
 
-/* ---- Waiting, failing
- * ------------------------------------------------------------------------------------ */
+/* ---- Waiting, failing ------------------------------------------------------------------------ */
 
 /* The steps of the run itself, with which of the plan they are and what they used; its calls, where they began, and
  * how they came out. */
 static WEFT_SUSPENDS int steps_are(struct place *p, struct wb_uuid run, const char *want, struct upp_err *err)
 {
-    WB_CLEANUP(wr_reader_closep) struct wr_reader *rd  = NULL;
-    WB_CLEANUP(wb_buf_done) struct wb_buf          out = WB_BUF(1u << 20);
-    struct wm_event                                ev;
-    int                                            r = wr_reader_open(p->rig.engine, &rig_owner, run, NULL, &rd, err);
+    WB_CLEANUP(wr_reader_closep) struct wr_reader *rd = NULL;
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(1u << 20);
+    struct wm_event ev;
+    int r = wr_reader_open(p->rig.engine, &rig_owner, run, NULL, &rd, err);
     while (r >= 0 && (r = wr_reader_next(rd, true, &ev, err)) > 0) {
         if (ev.from->depth || wm_is_branch(&ev))
             continue;
@@ -171,11 +169,11 @@ static const char both_waited[] =
 static WEFT_SUSPENDS int both_wait(struct place *p, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
-    struct heard                             *h = p->hooks.arg;
-    struct wr_started                         s;
-    struct wr_run_info                        look;
-    uint8_t                                   status;
-    size_t                                    n;
+    struct heard *h = p->hooks.arg;
+    struct wr_started s;
+    struct wr_run_info look;
+    uint8_t status;
+    size_t n;
     TRY(place_start(p, &s, err));
     TRY(place_await(p, s.run, &status, err));
     FAIL_UNLESS(status == WM_WAITING);
@@ -200,8 +198,8 @@ static WEFT_SUSPENDS int both_wait(struct place *p, struct upp_err *err)
 TEST(plan_wave_waits_for_all_its_clients)
 {
     WB_CLEANUP(heard_done) struct heard h = {0};
-    PLAYS(.script   = SCRIPT(PLAN(STEP("a", "") "," STEP("b", "")) "," ON("a", CALL("a1", "pick")) "," ON(
-                "b", CALL("b1", "pick")) "," AFTER("pick", TEXT("picked"))),
+    PLAYS(.script = SCRIPT(PLAN(STEP("a", "") "," STEP("b", "")) "," ON("a", CALL("a1", "pick")) "," ON(
+              "b", CALL("b1", "pick")) "," AFTER("pick", TEXT("picked"))),
           .strategy = &weft_strategy_plan, .hooks = heard_hooks(&h), .act = both_wait);
 }
 
@@ -222,12 +220,12 @@ TEST(plan_wave_waits_for_all_its_clients)
 static WEFT_SUSPENDS int alike(struct place *p, struct upp_err *err)
 {
     struct wr_started s;
-    uint8_t           status;
-    size_t            n;
+    uint8_t status;
+    size_t n;
     TRY(place_start(p, &s, err));
     for (int i = 0; i < 4; i++) { /* of two steps with two rounds; both wait at once, or one after the other */
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
-        struct wr_run_info                        look;
+        struct wr_run_info look;
         TRY(place_await(p, s.run, &status, err));
         if (status != WM_WAITING)
             break;
@@ -253,7 +251,7 @@ TEST(plan_wave_tells_steps_apart_that_are_called_alike)
 
 static WEFT_SUSPENDS int one_fails(struct place *p, struct upp_err *err)
 {
-    struct heard     *h = p->hooks.arg;
+    struct heard *h = p->hooks.arg;
     struct wr_started s;
     TRY(place_start(p, &s, err));
     TRY(heard_end(p, &s, WM_COMPLETED, err));
@@ -283,9 +281,9 @@ TEST(plan_wave_with_a_step_that_fails)
 /* One that fails before it has said anything is a step as the others are. */
 static WEFT_SUSPENDS int one_is_silent(struct place *p, struct upp_err *err)
 {
-    struct heard     *h = p->hooks.arg;
+    struct heard *h = p->hooks.arg;
     struct wr_started s;
-    size_t            n;
+    size_t n;
     TRY(place_start(p, &s, err));
     TRY(heard_end(p, &s, WM_COMPLETED, err));
     TRY(rig_well_formed(p->inner, &rig_owner, s.thread, err));
@@ -314,8 +312,8 @@ static WEFT_SUSPENDS int one_is_silent(struct place *p, struct upp_err *err)
 TEST(plan_wave_with_a_step_that_says_nothing)
 {
     WB_CLEANUP(heard_done) struct heard h = {.plan = true};
-    PLAYS(.script   = SCRIPT(PLAN(STEP("a", "") "," STEP("b", "")) "," FILTERED("a") "," ON(
-                "b", TEXT("b is done")) "," PLAN(STEP("d", "\"b\"")) "," ON("d", TEXT("mended"))),
+    PLAYS(.script = SCRIPT(PLAN(STEP("a", "") "," STEP("b", "")) "," FILTERED("a") "," ON(
+              "b", TEXT("b is done")) "," PLAN(STEP("d", "\"b\"")) "," ON("d", TEXT("mended"))),
           .strategy = &weft_strategy_plan, .hooks = heard_hooks(&h), .act = one_is_silent);
 }
 
@@ -324,8 +322,8 @@ TEST(plan_wave_with_a_step_that_says_nothing)
 static WEFT_SUSPENDS int one_is_denied(struct place *p, struct upp_err *err)
 {
     struct wr_started s;
-    uint8_t           status;
-    size_t            n;
+    uint8_t status;
+    size_t n;
     TRY(place_start(p, &s, err));
     TRY(place_await(p, s.run, &status, err));
     FAIL_UNLESS(status == WM_WAITING);
@@ -341,20 +339,19 @@ static WEFT_SUSPENDS int one_is_denied(struct place *p, struct upp_err *err)
 
 TEST(plan_wave_keeps_how_calls_came_out)
 {
-    PLAYS(.script   = SCRIPT(PLAN(STEP("a", "") "," STEP("b", "")) "," ON("a", CALL("a1", "danger")) "," ON(
-                "b", CALL("b1", "nowhere")) "," PLAN(STEP("d", "")) "," ON("d", TEXT("mended"))),
+    PLAYS(.script = SCRIPT(PLAN(STEP("a", "") "," STEP("b", "")) "," ON("a", CALL("a1", "danger")) "," ON(
+              "b", CALL("b1", "nowhere")) "," PLAN(STEP("d", "")) "," ON("d", TEXT("mended"))),
           .strategy = &weft_strategy_plan, .act = one_is_denied);
 }
 
-/* ---- Budgets -------------------------------------------------------------------------------------------------------
- */
+/* ---- Budgets --------------------------------------------------------------------------------- */
 
 /* A step that is cut off by a budget is not completed, and its branch says why; one that ended before is. All is on the
  * thread, and the run completes with what it has. */
 struct limit {
-    struct heard       heard; /* first: the hooks have it */
+    struct heard heard; /* first: the hooks have it */
     struct weft_rights rights;
-    const char        *why, *over;
+    const char *why, *over;
 };
 
 static void limit_done(struct limit *l)
@@ -365,9 +362,9 @@ static void limit_done(struct limit *l)
 static WEFT_SUSPENDS int runs_out(struct place *p, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf seen = WB_BUF(1u << 20);
-    const struct limit                   *l    = p->hooks.arg;
-    struct upp_str                        told;
-    struct wr_started                     s;
+    const struct limit *l = p->hooks.arg;
+    struct upp_str told;
+    struct wr_started s;
     p->rig.agents[0].rights = &l->rights;
     TRY(place_start(p, &s, err));
     TRY(heard_end(p, &s, WM_COMPLETED, err));
@@ -385,17 +382,17 @@ TEST(plan_wave_with_a_step_that_a_budget_cuts_off)
 {
     static const struct limit limits[] = {
         {.rights = {.budget = {.max_tokens = 30}},
-         .why    = "> s0 run failed {\"name\":\"UPPError\",\"message\":\"the budget is used up: max_tokens\"",
-         .over   = "\"budgetExceeded\":\"max_tokens\""},
+         .why = "> s0 run failed {\"name\":\"UPPError\",\"message\":\"the budget is used up: max_tokens\"",
+         .over = "\"budgetExceeded\":\"max_tokens\""},
         {.rights = {.budget = {.max_time_ms = 700}},
-         .why    = "> s0 run failed {\"name\":\"UPPError\",\"message\":\"the tool 'slow' failed: \\\"timed out",
-         .over   = "\"budgetExceeded\":\"max_time\""},
+         .why = "> s0 run failed {\"name\":\"UPPError\",\"message\":\"the tool 'slow' failed: \\\"timed out",
+         .over = "\"budgetExceeded\":\"max_time\""},
     };
     for (size_t i = 0; i < WB_LEN(limits); i++) {
         WB_CLEANUP(limit_done) struct limit l = limits[i];
         l.heard.plan = l.heard.metadata = true;
-        PLAYS(.script   = SCRIPT(PLAN(STEP("a", "") "," STEP("b", "") "," STEP("c", "\"a\",\"b\"")) "," ON(
-                    "a", CALL("a1", "slow")) "," ON("b", TEXT("b is done")) "," AFTER("slow", TEXT("never said"))),
+        PLAYS(.script = SCRIPT(PLAN(STEP("a", "") "," STEP("b", "") "," STEP("c", "\"a\",\"b\"")) "," ON(
+                  "a", CALL("a1", "slow")) "," ON("b", TEXT("b is done")) "," AFTER("slow", TEXT("never said"))),
               .strategy = &weft_strategy_plan, .hooks = heard_hooks(&l.heard), .act = runs_out);
     }
 }
@@ -407,10 +404,10 @@ static WEFT_SUSPENDS int has_few_steps(struct place *p, struct upp_err *err)
     static const char *const steps[] = {"<1: 1:10+2> <2:a 2:10+2> ", "<1: 1:10+2> <2:a 2:10+2> <3:b 3:10+2> "};
     for (uint32_t i = 0; i < WB_LEN(steps); i++) {
         struct weft_rights rights = {.budget = {.max_steps = i + 2}};
-        struct wr_started  s;
+        struct wr_started s;
         p->rig.agents[0].rights = &rights;
         TRY(place_start(p, &s, err));
-        int r                   = heard_end(p, &s, WM_COMPLETED, err);
+        int r = heard_end(p, &s, WM_COMPLETED, err);
         p->rig.agents[0].rights = NULL;
         TRY(r);
         TRY(steps_are(p, s.run, steps[i], err));
@@ -421,13 +418,12 @@ static WEFT_SUSPENDS int has_few_steps(struct place *p, struct upp_err *err)
 /* covers: UAP-10.4/8 */
 TEST(plan_wave_is_no_wider_than_its_budget)
 {
-    PLAYS(.script   = SCRIPT(PLAN(STEP("a", "") "," STEP("b", "") "," STEP("c", "")) "," ON(
-                "a", TEXT("a is done")) "," ON("b", TEXT("b is done")) "," ON("c", TEXT("c is done"))),
+    PLAYS(.script = SCRIPT(PLAN(STEP("a", "") "," STEP("b", "") "," STEP("c", "")) "," ON(
+              "a", TEXT("a is done")) "," ON("b", TEXT("b is done")) "," ON("c", TEXT("c is done"))),
           .strategy = &weft_strategy_plan, .act = has_few_steps);
 }
 
-/* ---- Agents below, and beside --------------------------------------------------------------------------------------
- */
+/* ---- Agents below, and beside ---------------------------------------------------------------- */
 
 /* "usage" and "totalUsage" of the run itself, while it waits in its last step. */
 static WEFT_SUSPENDS int trace_says(struct place *p, struct wb_uuid run, const char *want, struct upp_err *err)
@@ -447,10 +443,10 @@ static WEFT_SUSPENDS int trace_says(struct place *p, struct wb_uuid run, const c
 
 static WEFT_SUSPENDS int asks_below(struct place *p, struct upp_err *err)
 {
-    struct heard     *h = p->hooks.arg;
+    struct heard *h = p->hooks.arg;
     struct wr_started s;
-    uint8_t           status;
-    size_t            n;
+    uint8_t status;
+    size_t n;
     TRY(place_start(p, &s, err));
     TRY(place_await(p, s.run, &status, err));
     FAIL_UNLESS(status == WM_WAITING);
@@ -471,26 +467,26 @@ static WEFT_SUSPENDS int asks_below(struct place *p, struct upp_err *err)
 TEST(plan_wave_counts_agents_below_in_their_step)
 {
     WB_CLEANUP(heard_done) struct heard h = {0};
-    PLAYS(.script   = SCRIPT(PLAN(STEP("a", "") "," STEP("b", "") "," STEP("c", "\"a\",\"b\"")) "," ON(
-                "a",
-                CALL(
-                    "a1",
-                    "ask_helper")) "," AFTER("ask_helper",
-                                             TEXT(
-                                                 "helped")) "," ON("b",
-                                                                   TEXT(
-                                                                       "b is done")) "," ON("c",
-                                                                                            CALL(
-                                                                                                "c1",
-                                                                                                "pick")) "," AFTER("pick",
-                                                                                                                   TEXT(
-                                                                                                                       "p"
-                                                                                                                         "i"
-                                                                                                                         "c"
-                                                                                                                         "k"
-                                                                                                                         "e"
-                                                                                                                         "d"))),
-          .helper   = SCRIPT("{\"parts\":[" TEXT("so") "],\"usage\":{\"input_tokens\":100,\"output_tokens\":1}}"),
+    PLAYS(.script = SCRIPT(PLAN(STEP("a", "") "," STEP("b", "") "," STEP("c", "\"a\",\"b\"")) "," ON(
+              "a",
+              CALL(
+                  "a1",
+                  "ask_helper")) "," AFTER("ask_helper",
+                                           TEXT(
+                                               "helped")) "," ON("b",
+                                                                 TEXT(
+                                                                     "b is done")) "," ON("c",
+                                                                                          CALL(
+                                                                                              "c1",
+                                                                                              "pick")) "," AFTER("pick",
+                                                                                                                 TEXT(
+                                                                                                                     "p"
+                                                                                                                     "i"
+                                                                                                                     "c"
+                                                                                                                     "k"
+                                                                                                                     "e"
+                                                                                                                     "d"))),
+          .helper = SCRIPT("{\"parts\":[" TEXT("so") "],\"usage\":{\"input_tokens\":100,\"output_tokens\":1}}"),
           .strategy = &weft_strategy_plan, .hooks = heard_hooks(&h), .act = asks_below);
 }
 
@@ -522,15 +518,14 @@ TEST(plan_wave_hands_over_when_it_is_adopted)
           .helper = SCRIPT(REPLY(TEXT("I will."))), .strategy = &weft_strategy_plan, .act = hands_over);
 }
 
-/* ---- System events -------------------------------------------------------------------------------------------------
- */
+/* ---- System events --------------------------------------------------------------------------- */
 
 /* What hooks add while they are told of a step is that step's. */
 static int tell(struct weft_run *run, const char *type, uint32_t n, struct upp_err *err)
 {
-    char                     data[64];
-    int                      len = snprintf(data, sizeof data, "{\"tools\":[\"add\"],\"n\":%u}", n);
-    struct weft_system_event ev  = {.type = wb_cstr(type), .data = wb_str(data, (size_t)len)};
+    char data[64];
+    int len = snprintf(data, sizeof data, "{\"tools\":[\"add\"],\"n\":%u}", n);
+    struct weft_system_event ev = {.type = wb_cstr(type), .data = wb_str(data, (size_t)len)};
     return weft_run_event(run, &ev, err);
 }
 
@@ -555,10 +550,10 @@ static WEFT_SUSPENDS int tells_when_observing(void *arg, struct weft_run *run, u
 /* The events of the run itself that are no scaffolding of its readers: system events with their step. */
 static WEFT_SUSPENDS int told_is(struct place *p, struct wb_uuid run, const char *want, struct upp_err *err)
 {
-    WB_CLEANUP(wr_reader_closep) struct wr_reader *rd  = NULL;
-    WB_CLEANUP(wb_buf_done) struct wb_buf          out = WB_BUF(1u << 20);
-    struct wm_event                                ev;
-    int                                            r = wr_reader_open(p->rig.engine, &rig_owner, run, NULL, &rd, err);
+    WB_CLEANUP(wr_reader_closep) struct wr_reader *rd = NULL;
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(1u << 20);
+    struct wm_event ev;
+    int r = wr_reader_open(p->rig.engine, &rig_owner, run, NULL, &rd, err);
     while (r >= 0 && (r = wr_reader_next(rd, true, &ev, err)) > 0)
         if (ev.kind == WM_SYSTEM && !ev.from->depth)
             wb_buf_addf(&out, "%u %.*s\n", ev.step, UPP_FMT(wb_str_sub(ev.entry->data, 0, 16)));
@@ -574,8 +569,8 @@ static WEFT_SUSPENDS int told_is(struct place *p, struct wb_uuid run, const char
 static WEFT_SUSPENDS int tells_in_order(struct place *p, struct upp_err *err)
 {
     struct wr_started s;
-    uint8_t           status;
-    size_t            n;
+    uint8_t status;
+    size_t n;
     TRY(place_start(p, &s, err));
     TRY(place_await(p, s.run, &status, err));
     FAIL_UNLESS(status == WM_WAITING);
@@ -603,8 +598,8 @@ static WEFT_SUSPENDS int tells_in_order(struct place *p, struct upp_err *err)
 /* covers: TP-60/3 */
 TEST(plan_wave_adopts_system_events_in_the_order_of_the_plan)
 {
-    PLAYS(.script   = SCRIPT(PLAN(STEP("a", "") "," STEP("b", "")) "," ON("a", CALL("a1", "pick")) "," ON(
-                "b", CALL("b1", "pick")) "," AFTER("pick", TEXT("picked"))),
+    PLAYS(.script = SCRIPT(PLAN(STEP("a", "") "," STEP("b", "")) "," ON("a", CALL("a1", "pick")) "," ON(
+              "b", CALL("b1", "pick")) "," AFTER("pick", TEXT("picked"))),
           .strategy = &weft_strategy_plan, .hooks.on_act = tells_when_acting, .hooks.on_observe = tells_when_observing,
           .act = tells_in_order);
 }
@@ -624,8 +619,8 @@ static WEFT_SUSPENDS int tells_much(void *arg, struct weft_run *run, uint32_t st
 static WEFT_SUSPENDS int tells_all(struct place *p, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf log = WB_BUF(1u << 20);
-    struct wr_started                     s;
-    size_t                                at = 0;
+    struct wr_started s;
+    size_t at = 0;
     TRY(place_start(p, &s, err));
     TRY(heard_end(p, &s, WM_COMPLETED, err));
     TRY(rig_well_formed(p->inner, &rig_owner, s.thread, err));
@@ -641,8 +636,8 @@ static WEFT_SUSPENDS int tells_all(struct place *p, struct upp_err *err)
 
 TEST_WITH(plan_wave_adopts_many_system_events, .no_torture = "many allocations of one kind; others are tortured")
 {
-    PLAYS(.script   = SCRIPT(PLAN(STEP("a", "") "," STEP("b", "")) "," ON("a", CALL("a1", "add")) "," ON(
-                "b", CALL("b1", "add")) "," AFTER("add", TEXT("added"))),
+    PLAYS(.script = SCRIPT(PLAN(STEP("a", "") "," STEP("b", "")) "," ON("a", CALL("a1", "add")) "," ON(
+              "b", CALL("b1", "add")) "," AFTER("add", TEXT("added"))),
           .strategy = &weft_strategy_plan, .hooks.on_act = tells_much, .act = tells_all);
 }
 
@@ -666,8 +661,8 @@ static WEFT_SUSPENDS int revoked_before(struct place *p, struct upp_err *err)
 /* covers: TP-63/1 */
 TEST(plan_wave_knows_what_was_revoked)
 {
-    PLAYS(.script   = SCRIPT(PLAN(STEP("a", "") "," STEP("b", "")) "," ON("a", CALL("a1", "add")) "," ON(
-                "b", CALL("b1", "add")) "," PLAN(STEP("d", "")) "," ON("d", TEXT("mended"))),
+    PLAYS(.script = SCRIPT(PLAN(STEP("a", "") "," STEP("b", "")) "," ON("a", CALL("a1", "add")) "," ON(
+              "b", CALL("b1", "add")) "," PLAN(STEP("d", "")) "," ON("d", TEXT("mended"))),
           .strategy = &weft_strategy_plan, .hooks.on_step_end = revokes_after_planning, .act = revoked_before);
 }
 
@@ -737,17 +732,16 @@ TEST(plan_wave_with_two_handoffs_follows_the_first_of_the_plan)
           .strategy = &weft_strategy_plan, .hooks.on_observe = wishes_late, .act = first_wish_counts);
 }
 
-/* ---- Cancelling ----------------------------------------------------------------------------------------------------
- */
+/* ---- Cancelling ------------------------------------------------------------------------------ */
 
 static WEFT_SUSPENDS int canceled(struct place *p, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
-    struct wr_started                         s;
-    struct wm_run                            *live;
-    struct wl_owner                          *owners;
-    uint8_t                                   status;
-    size_t                                    n;
+    struct wr_started s;
+    struct wm_run *live;
+    struct wl_owner *owners;
+    uint8_t status;
+    size_t n;
     TRY(place_start(p, &s, err));
     TRY(weft_sleep_ms(500, err));
     TRY(wl_list_live(p->inner, (struct wb_uuid){{0}}, 10, &a, &live, &owners, &n, err));

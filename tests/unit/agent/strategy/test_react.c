@@ -14,11 +14,9 @@
     SCRIPT(USED(TEXT("I must add")) "," USED(TEXT("adding") "," ADD("c1")) "," USED(TEXT("that is all")) "," USED(     \
         TEXT("It is 3")))
 
-/* ---- One step -------------------------------------------------------------------------------------------------- */
-
 static WEFT_SUSPENDS int in_order(struct place *p, struct upp_err *err)
 {
-    struct heard     *h = p->hooks.arg;
+    struct heard *h = p->hooks.arg;
     struct wr_started s;
     TRY(place_start(p, &s, err));
     TRY(heard_end(p, &s, WM_COMPLETED, err));
@@ -82,7 +80,7 @@ TEST(react_what_the_model_is_sent_is_in_the_log)
 static WEFT_SUSPENDS int in_the_log_of_a_stream(struct place *p, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf seen = WB_BUF(1u << 20);
-    struct wr_started                     s;
+    struct wr_started s;
     TRY(place_start(p, &s, err));
     TRY(rig_read(&p->rig, s.run, &seen, err));
     TRY(heard_end(p, &s, WM_COMPLETED, err));
@@ -98,9 +96,9 @@ TEST(react_says_the_same_to_a_stream)
 /* The process ends after so many milliseconds; what is in the log is the same. */
 static WEFT_SUSPENDS int resumed(struct place *p, struct upp_err *err)
 {
-    struct heard     *h = p->hooks.arg;
+    struct heard *h = p->hooks.arg;
     struct wr_started s;
-    size_t            n;
+    size_t n;
     TRY(place_start(p, &s, err));
     TRY(weft_sleep_ms(h->ms, err));
     TRY(place_restart(p, &n, err));
@@ -119,23 +117,21 @@ TEST_WITH(react_says_the_same_after_a_restart, .no_torture = "a sweep; react_cal
     for (unsigned ms = 1; ms < 130; ms += 3) {
         WB_CLEANUP(heard_done) struct heard h = {.ms = ms};
         test_note("after %u ms", ms);
-        PLAYS(.script   = SCRIPT("{\"parts\":[" TEXT(
-                    "I must add") "],\"delay_ms\":30,\"usage\":{\"input_tokens\":10,"
-                                    "\"output_tokens\":2}},{\"parts\":[" TEXT("adding") "," ADD(
-                                      "c1") "],\"delay_ms\":10,\"usage\":{\"input_tokens\":10,\"output_"
-                                              "tokens\":2}},{\"parts\":[" TEXT(
-                                                "that is all") "],\"delay_ms\":20,\"usage\":{\"input_tokens\":10,"
-                                                                 "\"output_tokens\":"
-                                                                 "2}}," USED(TEXT("It is 3"))),
+        PLAYS(.script = SCRIPT("{\"parts\":[" TEXT(
+                  "I must add") "],\"delay_ms\":30,\"usage\":{\"input_tokens\":10,"
+                                "\"output_tokens\":2}},{\"parts\":[" TEXT("adding") "," ADD(
+                                    "c1") "],\"delay_ms\":10,\"usage\":{\"input_tokens\":10,\"output_"
+                                          "tokens\":2}},{\"parts\":[" TEXT(
+                                              "that is all") "],\"delay_ms\":20,\"usage\":{\"input_tokens\":10,"
+                                                             "\"output_tokens\":"
+                                                             "2}}," USED(TEXT("It is 3"))),
               .strategy = &weft_strategy_react, .hooks = heard_hooks(&h), .act = resumed);
     }
 }
 
-/* ---- Options ---------------------------------------------------------------------------------------------------- */
-
 static WEFT_SUSPENDS int at_the_limit(struct place *p, struct upp_err *err)
 {
-    struct heard     *h = p->hooks.arg;
+    struct heard *h = p->hooks.arg;
     struct wr_started s;
     TRY(place_start(p, &s, err));
     TRY(heard_end(p, &s, WM_COMPLETED, err));
@@ -148,16 +144,16 @@ static WEFT_SUSPENDS int at_the_limit(struct place *p, struct upp_err *err)
 /* covers: UAP-5.3a/4, UAP-5.3b/3 */
 TEST(react_ends_at_max_steps_with_the_turn_so_far)
 {
-    const struct weft_strategy          two = weft_react(.max_steps = 2);
-    WB_CLEANUP(heard_done) struct heard h   = {.metadata = true};
-    PLAYS(.script   = SCRIPT(REPLY(TEXT("hm")) "," REPLY(TEXT("once") "," ADD("c1")) "," REPLY(TEXT("hm")) "," REPLY(
-                TEXT("again") "," ADD("c2")) "," REPLY(TEXT("never said"))),
+    const struct weft_strategy two = weft_react(.max_steps = 2);
+    WB_CLEANUP(heard_done) struct heard h = {.metadata = true};
+    PLAYS(.script = SCRIPT(REPLY(TEXT("hm")) "," REPLY(TEXT("once") "," ADD("c1")) "," REPLY(TEXT("hm")) "," REPLY(
+              TEXT("again") "," ADD("c2")) "," REPLY(TEXT("never said"))),
           .strategy = &two, .hooks = heard_hooks(&h), .act = at_the_limit);
 }
 
 static WEFT_SUSPENDS int stopped(struct place *p, struct upp_err *err)
 {
-    struct heard     *h = p->hooks.arg;
+    struct heard *h = p->hooks.arg;
     struct wr_started s;
     TRY(place_start(p, &s, err));
     TRY(heard_end(p, &s, WM_COMPLETED, err));
@@ -173,7 +169,7 @@ TEST(react_stops_when_the_hook_says_so)
 
 static WEFT_SUSPENDS int refused(struct place *p, struct upp_err *err)
 {
-    struct heard     *h = p->hooks.arg;
+    struct heard *h = p->hooks.arg;
     struct wr_started s;
     TRY(place_start(p, &s, err));
     TRY(heard_end(p, &s, WM_FAILED, err));
@@ -183,15 +179,15 @@ static WEFT_SUSPENDS int refused(struct place *p, struct upp_err *err)
 /* covers: UAP-5.3a/7, UAP-11.1/1 */
 TEST(react_refuses_another_format)
 {
-    const struct weft_strategy          xml = weft_react(.observation_format = "xml");
-    WB_CLEANUP(heard_done) struct heard h   = {0};
+    const struct weft_strategy xml = weft_react(.observation_format = "xml");
+    WB_CLEANUP(heard_done) struct heard h = {0};
     PLAYS(.script = TWO_STEPS, .strategy = &xml, .hooks = heard_hooks(&h), .act = refused);
 }
 
 static WEFT_SUSPENDS int prompted(struct place *p, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf all = WB_BUF(1u << 20);
-    struct wr_started                     s;
+    struct wr_started s;
     TRY(place_start(p, &s, err));
     TRY(heard_end(p, &s, WM_COMPLETED, err));
     TRY(rig_history(&p->rig, s.thread, &all, err));
@@ -208,11 +204,11 @@ TEST(react_with_a_prompt_and_a_format_of_its_own)
     PLAYS(.script = TWO_STEPS, .strategy = &mine, .act = prompted);
 }
 
-/* ---- What a model may do that it should not ---------------------------------------------------------------------- */
+/* What a model may do that it should not. */
 
 static WEFT_SUSPENDS int no_tool_ran(struct place *p, struct upp_err *err)
 {
-    struct heard     *h = p->hooks.arg;
+    struct heard *h = p->hooks.arg;
     struct wr_started s;
     TRY(place_start(p, &s, err));
     TRY(heard_end(p, &s, WM_COMPLETED, err));
@@ -228,11 +224,9 @@ static WEFT_SUSPENDS int no_tool_ran(struct place *p, struct upp_err *err)
 TEST(react_calls_while_reasoning_are_not_run)
 {
     WB_CLEANUP(heard_done) struct heard h = {0};
-    PLAYS(.script   = SCRIPT(REPLY(TEXT("let me") "," ADD("c1")) "," REPLY(TEXT("done"))),
+    PLAYS(.script = SCRIPT(REPLY(TEXT("let me") "," ADD("c1")) "," REPLY(TEXT("done"))),
           .strategy = &weft_strategy_react, .hooks = heard_hooks(&h), .act = no_tool_ran);
 }
-
-/* ---- Observations ------------------------------------------------------------------------------------------------ */
 
 /* covers: UAP-5.3a/7 */
 TEST(react_observations_in_every_format)
@@ -240,24 +234,24 @@ TEST(react_observations_in_every_format)
     struct upp_part parts[] = {
         {.kind = UPP_PART_RESULT, .id = UPP_STR("c1"), .name = UPP_STR("say"), .text = UPP_STR("\"a \\u00e4\\n b\"")},
         {.kind = UPP_PART_RESULT, .id = UPP_STR("c2"), .name = UPP_STR("get"), .text = UPP_STR("{ \"n\" : 1.50 }")},
-        {.kind     = UPP_PART_RESULT,
-         .id       = UPP_STR("c3"),
-         .name     = UPP_STR("no"),
-         .text     = UPP_STR("\"it failed\""),
+        {.kind = UPP_PART_RESULT,
+         .id = UPP_STR("c3"),
+         .name = UPP_STR("no"),
+         .text = UPP_STR("\"it failed\""),
          .is_error = true},
     };
-    const struct upp_message m      = {.role = UPP_ROLE_TOOL, .parts = parts, .n_parts = WB_LEN(parts)};
+    const struct upp_message m = {.role = UPP_ROLE_TOOL, .parts = parts, .n_parts = WB_LEN(parts)};
     static const char *const want[] = {
         [WA_MARKDOWN] = "## Observations\n\n### say\n\na \303\244\n b\n\n### get\n\n```json\n{\"n\":1.50}\n```\n\n"
                         "### no (error)\n\nit failed\n\n",
-        [WA_JSON]     = "Observations:\n[{\"tool\":\"say\",\"result\":\"a \303\244\\n b\",\"isError\":false},"
-                        "{\"tool\":\"get\",\"result\":{\"n\":1.50},\"isError\":false},"
-                        "{\"tool\":\"no\",\"result\":\"it failed\",\"isError\":true}]\n\n",
-        [WA_TEXT]     = "Observations:\nsay: a \303\244\n b\nget: {\"n\":1.50}\nno (error): it failed\n\n",
+        [WA_JSON] = "Observations:\n[{\"tool\":\"say\",\"result\":\"a \303\244\\n b\",\"isError\":false},"
+                    "{\"tool\":\"get\",\"result\":{\"n\":1.50},\"isError\":false},"
+                    "{\"tool\":\"no\",\"result\":\"it failed\",\"isError\":true}]\n\n",
+        [WA_TEXT] = "Observations:\nsay: a \303\244\n b\nget: {\"n\":1.50}\nno (error): it failed\n\n",
     };
     for (uint8_t f = WA_MARKDOWN; f <= WA_TEXT; f++) {
         WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(4096);
-        struct upp_err                        err = {0};
+        struct upp_err err = {0};
         CHECK_INT(wa_observe(&out, &m, f, &err), 0);
         CHECK_STR(wb_buf_str(&out), wb_cstr(want[f]));
     }

@@ -14,24 +14,24 @@ enum { RUNS = 1000, HEARD = 160 };
 
 /* What one run has heard. */
 struct ears {
-    char        lines[HEARD];
-    size_t      n;
+    char lines[HEARD];
+    size_t n;
     const char *inside; /* the hook that has not returned; NULL: none */
-    uint32_t    stop_at;
+    uint32_t stop_at;
 };
 
 struct many {
     struct ears ears[RUNS];
-    size_t      n, now, peak; /* runs; between their first and their last hook; at most */
-    uint64_t    waited;       /* the next hook waits so long, more or less */
-    char        wrong[200];   /* the first thing */
+    size_t n, now, peak; /* runs; between their first and their last hook; at most */
+    uint64_t waited;     /* the next hook waits so long, more or less */
+    char wrong[200];     /* the first thing */
 };
 
 static struct ears *ears_of(struct weft_run *run)
 {
-    struct many          *m    = run->hooks->arg;
+    struct many *m = run->hooks->arg;
     const struct upp_str *text = &run->input->parts[0].text;
-    int64_t               i    = -1;
+    int64_t i = -1;
     return wb_str_i64(*text, &i) && i >= 0 && (size_t)i < m->n ? &m->ears[i] : NULL;
 }
 
@@ -51,7 +51,7 @@ static WEFT_SUSPENDS int happens(struct weft_run *run, const char *what, uint32_
     e->n += (size_t)n;
     e->inside = what;
     m->waited = m->waited * 6364136223846793005u + 1442695040888963407u;
-    int r     = weft_sleep_ms(1 + (m->waited >> 60), err);
+    int r = weft_sleep_ms(1 + (m->waited >> 60), err);
     e->inside = NULL;
     return r;
 }
@@ -115,11 +115,11 @@ static WEFT_SUSPENDS int work(struct upp_call *call, struct upp_value *ret, stru
     return upp_value_text(ret, UPP_STR("worked"), err);
 }
 
-static const struct wr_tool tools[] = {{.spec     = {.name        = UPP_STR_INIT("work"),
-                                                     .description = UPP_STR_INIT("works"),
-                                                     .parameters  = UPP_STR_INIT("{\"type\":\"object\"}")},
+static const struct wr_tool tools[] = {{.spec = {.name = UPP_STR_INIT("work"),
+                                                 .description = UPP_STR_INIT("works"),
+                                                 .parameters = UPP_STR_INIT("{\"type\":\"object\"}")},
                                         .delivery = WEFT_PURE,
-                                        .base     = {.run = work}}};
+                                        .base = {.run = work}}};
 
 static const char script[] =
     "{\"replies\":[{\"parts\":[{\"text\":\"first I think\"}],\"delta_bytes\":5,\"delay_ms\":40},"
@@ -161,26 +161,26 @@ static WEFT_SUSPENDS int all_of_them(struct many *m, struct rig *rig, struct wr_
 
 static WEFT_SUSPENDS int in_a_rig(void *arg, struct upp_err *err)
 {
-    struct many            *m     = arg;
-    const struct weft_hooks hooks = {.arg           = m,
+    struct many *m = arg;
+    const struct weft_hooks hooks = {.arg = m,
                                      .on_step_start = on_start,
-                                     .on_reason     = on_reason,
-                                     .on_act        = on_act,
-                                     .on_observe    = on_observe,
-                                     .on_step_end   = on_end,
-                                     .on_complete   = on_complete,
-                                     .stop          = stop};
-    struct rig              rig   = {0};
-    struct wr_started      *all   = wb_calloc(m->n, sizeof *all);
-    int                     r     = all ? ws_memory_open(&rig.store, err) : -UPP_ENOMEM;
+                                     .on_reason = on_reason,
+                                     .on_act = on_act,
+                                     .on_observe = on_observe,
+                                     .on_step_end = on_end,
+                                     .on_complete = on_complete,
+                                     .stop = stop};
+    struct rig rig = {0};
+    struct wr_started *all = wb_calloc(m->n, sizeof *all);
+    int r = all ? ws_memory_open(&rig.store, err) : -UPP_ENOMEM;
     if (r >= 0)
         r = rig_agent(&rig, "main", script, err);
     if (r >= 0) {
         rig.agents[0].strategy = &weft_strategy_react;
-        rig.agents[0].hooks    = &hooks;
-        rig.agents[0].tools    = tools;
-        rig.agents[0].n_tools  = WB_LEN(tools);
-        r                      = rig_open(&rig, weft_loop_current(), NULL, err);
+        rig.agents[0].hooks = &hooks;
+        rig.agents[0].tools = tools;
+        rig.agents[0].n_tools = WB_LEN(tools);
+        r = rig_open(&rig, weft_loop_current(), NULL, err);
     }
     if (r >= 0)
         r = all_of_them(m, &rig, all, err);
@@ -193,14 +193,14 @@ static WEFT_SUSPENDS int in_a_rig(void *arg, struct upp_err *err)
 
 static int react_with(size_t n, uint64_t seed)
 {
-    UPP_CLEANUP(weft__sim_closep) struct weft__sim *w   = NULL;
-    struct upp_err                                  err = {0};
-    struct many                                    *m   = wb_calloc(1, sizeof *m);
+    UPP_CLEANUP(weft__sim_closep) struct weft__sim *w = NULL;
+    struct upp_err err = {0};
+    struct many *m = wb_calloc(1, sizeof *m);
     int r = m ? weft__sim_open(UPP_OPTS(weft__sim_opts, .seed = seed), &w, &err) : -UPP_ENOMEM;
     if (r >= 0) {
-        m->n      = n;
+        m->n = n;
         m->waited = seed;
-        r         = weft_loop_run(weft__sim_loop(w, 0), "many", in_a_rig, m, &err);
+        r = weft_loop_run(weft__sim_loop(w, 0), "many", in_a_rig, m, &err);
     }
     if (r < 0)
         test_note("%s", err.msg);

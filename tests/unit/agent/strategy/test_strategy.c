@@ -6,8 +6,7 @@
 #include "support/hooks.h"
 #include "support/place.h"
 
-/* ---- UAP's example of a custom strategy
- * ------------------------------------------------------------------------------ */
+/* UAP's example of a custom strategy. */
 
 static WEFT_SUSPENDS int custom_execute(struct weft_run *run, struct upp_err *err)
 {
@@ -18,9 +17,9 @@ static const struct weft_strategy custom = {.name = "custom", .execute = custom_
 
 static WEFT_SUSPENDS int completes(struct place *p, struct upp_err *err)
 {
-    struct heard                         *h   = p->hooks.arg;
+    struct heard *h = p->hooks.arg;
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(1u << 20);
-    struct wr_started                     s;
+    struct wr_started s;
     TRY(place_start(p, &s, err));
     TRY(rig_read(&p->rig, s.run, &out, err)); /* to stream it is to look on */
     FAIL_UNLESS(wb_str_find(wb_buf_str(&out), UPP_STR("s1 delta 0 'hi'"), 0) != SIZE_MAX);
@@ -53,7 +52,7 @@ static const struct weft_strategy patient = {.name = "patient", .execute = until
 static WEFT_SUSPENDS int is_told(struct place *p, struct upp_err *err)
 {
     struct wr_started s;
-    uint8_t           status;
+    uint8_t status;
     stopped = 0;
     TRY(place_start(p, &s, err));
     TRY(weft_sleep_ms(10, err));
@@ -73,7 +72,7 @@ TEST(strategy_has_a_signal)
 static WEFT_SUSPENDS int is_canceled(struct place *p, struct upp_err *err)
 {
     struct wr_started s;
-    uint8_t           status;
+    uint8_t status;
     TRY(place_start(p, &s, err));
     TRY(weft_sleep_ms(250, err));
     TRY(wr_cancel(p->rig.engine, &rig_owner, s.run, err));
@@ -100,7 +99,7 @@ static const struct weft_strategy careless = {.name = "careless", .execute = car
 static WEFT_SUSPENDS int is_mended(struct place *p, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf log = WB_BUF(1u << 20);
-    struct wr_started                     s;
+    struct wr_started s;
     TRY(place_start(p, &s, err));
     TRY(heard_end(p, &s, WM_COMPLETED, err));
     TRY(rig_history(&p->rig, s.thread, &log, err));
@@ -116,18 +115,17 @@ TEST(strategy_that_does_not_run_its_calls)
     PLAYS(.script = SCRIPT(REPLY(CALL("c1", "note")) "," REPLY(TEXT("so"))), .strategy = &careless, .act = is_mended);
 }
 
-/* ---- The same agent by every strategy
- * ---------------------------------------------------------------------------------- */
+/* The same agent by every strategy. */
 
 /* A model that writes down what it is given, and says a plan of one step. */
 struct listening {
     struct wb_buf heard;
-    size_t        calls;
+    size_t calls;
 };
 
 static int listen_open(struct upp_step *s, struct upp_err *err)
 {
-    struct listening         *l = s->model->state;
+    struct listening *l = s->model->state;
     const struct upp_request *r = s->request;
     wb_buf_clear(&l->heard); /* the last call is the one that acts */
     wb_buf_addf(&l->heard, "%.*s|%.*s|", UPP_FMT(r->system), UPP_FMT(r->params));
@@ -151,15 +149,15 @@ static int listen_next(struct upp_step *s, struct upp_step_event *ev, struct upp
     return 1;
 }
 
-static const struct upp_model_ops listens = {.size      = sizeof listens,
-                                             .provider  = "listening",
+static const struct upp_model_ops listens = {.size = sizeof listens,
+                                             .provider = "listening",
                                              .step_size = sizeof(uint32_t),
-                                             .open      = listen_open,
-                                             .next      = listen_next};
+                                             .open = listen_open,
+                                             .next = listen_next};
 
 struct comparing {
     struct listening first, now;
-    size_t           n;
+    size_t n;
 };
 
 static void comparing_done(struct comparing *c)
@@ -170,13 +168,13 @@ static void comparing_done(struct comparing *c)
 
 static WEFT_SUSPENDS int compare(struct place *p, struct upp_err *err)
 {
-    struct comparing      *c     = p->hooks.arg;
-    struct listening      *l     = c->n ? &c->now : &c->first;
+    struct comparing *c = p->hooks.arg;
+    struct listening *l = c->n ? &c->now : &c->first;
     const struct upp_model model = {.ops = &listens, .name = UPP_STR("m"), .state = l};
-    struct wr_started      s;
+    struct wr_started s;
     wb_buf_done(&l->heard);
-    *l                      = (struct listening){.heard = WB_BUF(1u << 16)};
-    p->rig.agents[0].model  = &model;
+    *l = (struct listening){.heard = WB_BUF(1u << 16)};
+    p->rig.agents[0].model = &model;
     p->rig.agents[0].system = UPP_STR("You are kind.");
     p->rig.agents[0].params = UPP_STR("{\"temperature\":0.5}");
     TRY(place_start(p, &s, err));
@@ -191,9 +189,9 @@ static WEFT_SUSPENDS int compare(struct place *p, struct upp_err *err)
 /* covers: UAP-2.2/1 */
 TEST(strategy_does_not_change_what_the_model_is_given)
 {
-    static const struct weft_strategy *const    all[] = {&weft_strategy_loop, &weft_strategy_react, &weft_strategy_plan,
-                                                         &custom};
-    WB_CLEANUP(comparing_done) struct comparing c     = {0};
+    static const struct weft_strategy *const all[] = {&weft_strategy_loop, &weft_strategy_react, &weft_strategy_plan,
+                                                      &custom};
+    WB_CLEANUP(comparing_done) struct comparing c = {0};
     for (c.n = 0; c.n < WB_LEN(all); c.n++)
         PLAYS(.strategy = all[c.n], .hooks = {.arg = &c}, .act = compare);
 }

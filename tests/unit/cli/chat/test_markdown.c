@@ -28,8 +28,8 @@ TEST(markdown_as_lines)
 {
     static const struct {
         const char *file;
-        unsigned    width;
-        bool        styled, utf8;
+        unsigned width;
+        bool styled, utf8;
     } cases[] = {{"cli/markdown-80.txt", 80, false, true},
                  {"cli/markdown-40.txt", 40, false, true},
                  {"cli/markdown-ascii.txt", 60, false, false},
@@ -37,7 +37,7 @@ TEST(markdown_as_lines)
                  {"cli/markdown-narrow.txt", 12, false, true}};
     for (size_t i = 0; i < WB_LEN(cases); i++) {
         WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(1 << 20);
-        struct upp_err                        err = {0};
+        struct upp_err err = {0};
         test_note("%s", cases[i].file);
         int r = shown(sample, cases[i].width, cases[i].styled, cases[i].utf8, &out, &err);
         if (r == -UPP_ENOMEM)
@@ -64,7 +64,7 @@ TEST(markdown_lets_no_control_character_through)
                                       "1m"};
     for (size_t i = 0; i < WB_LEN(wrap) * WB_LEN(bad); i++) {
         WB_CLEANUP(wb_buf_done) struct wb_buf in = WB_BUF(4096), out = WB_BUF(1 << 16);
-        const char                           *b = bad[i / WB_LEN(wrap)], *w = wrap[i % WB_LEN(wrap)];
+        const char *b = bad[i / WB_LEN(wrap)], *w = wrap[i % WB_LEN(wrap)];
         for (; *w; w++)
             if (w[0] == '%' && w[1] == 's')
                 wb_buf_add(&in, wb_cstr(b)), w++;

@@ -11,11 +11,11 @@
 static void keys_of(const char *bytes, size_t chunk, struct wb_buf *out)
 {
     struct cli_paste p = {0};
-    size_t           n = strlen(bytes);
+    size_t n = strlen(bytes);
     wb_buf_clear(out);
     for (size_t i = 0; i < n; i++) {
         unsigned char keys[CLI_PASTE_KEYS];
-        size_t        got = cli_paste_keys(&p, (unsigned char)bytes[i], i + 1 == n || (i + 1) % chunk == 0, keys);
+        size_t got = cli_paste_keys(&p, (unsigned char)bytes[i], i + 1 == n || (i + 1) % chunk == 0, keys);
         for (size_t k = 0; k < got; k++)
             if (keys[k] == CLI_PASTE_QUOTE)
                 wb_buf_addc(out, '^');

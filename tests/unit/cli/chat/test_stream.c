@@ -7,15 +7,13 @@
 #include "base/utf8.h"
 #include "support/test.h"
 
-/* ---- A terminal ------------------------------------------------------------------------------------------------- */
-
 enum { W = 40, H = 400, VIEW = 12 };
 
 /* Its rows, of which the last VIEW can still be reached. Styles are ignored. */
 struct terminal {
     uint32_t cell[H][W];
     unsigned row, column, top;
-    bool     wrong; /* it was told something that it does not know, or went out of its view */
+    bool wrong; /* it was told something that it does not know, or went out of its view */
 };
 
 static void erase_down(struct terminal *t)
@@ -29,7 +27,7 @@ static void erase_down(struct terminal *t)
 static size_t control(struct terminal *t, struct upp_str s, size_t at)
 {
     unsigned n = 0;
-    size_t   i = at + 2;
+    size_t i = at + 2;
     t->wrong |= s.n < at + 3 || s.p[at + 1] != '[';
     for (; i < s.n && ((s.p[i] >= '0' && s.p[i] <= '9') || s.p[i] == ';'); i++)
         n = s.p[i] == ';' ? 0 : n * 10 + (unsigned)(s.p[i] - '0');
@@ -62,12 +60,10 @@ static void show(struct terminal *t, struct upp_str s)
             t->column += c >= 0x1100 && c < 0x2190 ? 1 : c >= 0x2e80 && c < 0xa000 ? 2 : 1;
         } else {
             t->wrong = true;
-            n        = n ? n : 1;
+            n = n ? n : 1;
         }
     }
 }
-
-/* ---- The stream ------------------------------------------------------------------------------------------------- */
 
 static const char sample[] =
     "Intro, long enough to be wrapped into more than one row of this terminal:\n- one\n- two is long, too, and goes "
@@ -79,18 +75,18 @@ static const char sample[] =
 
 static int play(const char *text, size_t n, uint64_t seed, struct terminal *t, struct upp_err *err)
 {
-    struct cli_screen        screen;
-    struct cli_stream        s;
+    struct cli_screen screen;
+    struct cli_stream s;
     struct cli_markdown_opts o = {.width = W - 1, .utf8 = true};
-    int                      r = 0;
+    int r = 0;
     (void)setlocale(LC_CTYPE, "C.UTF-8");
     memset(t, 0, sizeof *t);
     cli_screen_init(&screen, W - 1, VIEW);
     cli_stream_init(&s, &screen, &o);
     for (size_t at = 0, len; r >= 0 && at < n; at += len) {
         seed = seed * 6364136223846793005u + 1442695040888963407u;
-        len  = seed < 2 ? n : 1 + (seed >> 33) % 9;
-        len  = len > n - at ? n - at : len;
+        len = seed < 2 ? n : 1 + (seed >> 33) % 9;
+        len = len > n - at ? n - at : len;
         while (at + len < n && ((unsigned char)text[at + len] & 0xc0) == 0x80)
             len++;
         r = cli_stream_add(&s, wb_str(text + at, len), err);
@@ -119,9 +115,9 @@ static void as_text(const struct terminal *t, struct wb_buf *out)
 /* However the text is cut, the screen is the same in the end. */
 TEST(stream_of_any_pieces_gives_the_same_screen)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf out   = WB_BUF(1 << 20);
-    struct terminal                      *whole = malloc(sizeof *whole), *t = malloc(sizeof *t);
-    uint64_t                              times = test_times("WEFT_CUTS", 400);
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(1 << 20);
+    struct terminal *whole = malloc(sizeof *whole), *t = malloc(sizeof *t);
+    uint64_t times = test_times("WEFT_CUTS", 400);
     CHECK(whole && t);
     int r = play(sample, sizeof sample - 1, 7, whole, NULL);
     for (uint64_t i = 0; r >= 0 && i < times; i++) {
@@ -144,10 +140,10 @@ TEST(stream_of_any_pieces_gives_the_same_screen)
 /* A block longer than any is cut, and memory does not grow with it. */
 TEST(stream_of_a_block_without_end)
 {
-    struct cli_screen        screen;
-    struct cli_stream        s;
+    struct cli_screen screen;
+    struct cli_stream s;
     struct cli_markdown_opts o = {.width = 79, .utf8 = true};
-    int                      r = 0;
+    int r = 0;
     cli_screen_init(&screen, 79, 24);
     cli_stream_init(&s, &screen, &o);
     for (unsigned i = 0; r >= 0 && i < 320; i++) {

@@ -22,8 +22,8 @@ static void freep(char **p)
 static void tell(const struct wm_doc *doc, bool entries, bool usage, struct wb_buf *out)
 {
     for (size_t i = 0; i < doc->entries.n; i++) {
-        const struct wm_doc_entry *e   = &doc->entries.p[i];
-        struct upp_str             who = e->agent == WM_NO_AGENT ? UPP_STR("user") : doc->agents.p[e->agent].name;
+        const struct wm_doc_entry *e = &doc->entries.p[i];
+        struct upp_str who = e->agent == WM_NO_AGENT ? UPP_STR("user") : doc->agents.p[e->agent].name;
         if (entries)
             wb_buf_addf(out, "%u %.*s%s%s\n", e->e.message.role, UPP_FMT(who), e->e.message.interrupted ? " cut" : "",
                         e->said.has_usage && usage ? " usage" : "");
@@ -50,10 +50,10 @@ static int told(struct upp_str text, const struct wd_document_ops *ops, bool ent
 
 static bool keeps(const struct wd_document_ops *ops, const char *path)
 {
-    size_t                                n    = 0;
-    WB_CLEANUP(freep) char               *text = test_read(path, &n);
+    size_t n = 0;
+    WB_CLEANUP(freep) char *text = test_read(path, &n);
     WB_CLEANUP(wb_buf_done) struct wb_buf was = WB_BUF(ROOM), aap = WB_BUF(ROOM), is = WB_BUF(ROOM);
-    struct upp_err                        err = {0};
+    struct upp_err err = {0};
     test_note("%s", path);
     if (!text || told(wb_str(text, n), ops, true, false, &was, &err) < 0 ||
         test_convert(wb_str(text, n), ops, &wd_document_agentapi, &aap, NULL, &err) < 0 ||
@@ -126,7 +126,7 @@ TEST(dialect_agentapi_knows_plain_arguments)
 {
     static const struct {
         const char *text;
-        bool        plain;
+        bool plain;
     } cases[] = {
         {"{}", true},
         {"{\"k\":[1,\"\xc3\xa4\\n\"]}", true},
@@ -140,7 +140,7 @@ TEST(dialect_agentapi_knows_plain_arguments)
         {"", false},
     };
     for (size_t i = 0; i < WB_LEN(cases); i++) {
-        bool           plain;
+        bool plain;
         struct upp_err err;
         test_note("%s", cases[i].text);
         CHECK(wd_aap_is_canonical(wb_cstr(cases[i].text), &plain, &err) == 0);
@@ -153,7 +153,7 @@ TEST(dialect_agentapi_answers_are_entries)
 {
     for (size_t i = 0; i < WB_LEN(becomes); i++) {
         WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(ROOM);
-        struct upp_err                        err;
+        struct upp_err err;
         test_note("%s", becomes[i].document);
         CHECK(told(wb_cstr(becomes[i].document), &wd_document_agentapi, true, true, &out, &err) >= 0);
         CHECK_STR(wb_buf_str(&out), wb_cstr(becomes[i].told));
@@ -203,7 +203,7 @@ static void invent(uint64_t seed, struct wb_buf *out)
     static const char *const roles[] = {"user", "assistant", "assistant", "system"};
     static const char *const wraps[] = {"[", "[", "{\"id\":\"s\",\"user_id\":\"u\",\"messages\":[",
                                         "{\"object\":\"response\",\"output\":["};
-    unsigned                 n = 1 + pick(&seed, 7), wrap = pick(&seed, WB_LEN(wraps));
+    unsigned n = 1 + pick(&seed, 7), wrap = pick(&seed, WB_LEN(wraps));
     wb_buf_add(out, wb_cstr(wraps[wrap]));
     for (unsigned i = 0; i < n; i++) {
         wb_buf_addf(out, "%s{\"object\":\"message\",\"id\":\"msg_%u\",\"type\":\"%s\",\"role\":\"%s\"", i ? "," : "",
@@ -224,7 +224,7 @@ TEST_WITH(dialect_agentapi_comes_back_through_a_thread,
     for (uint64_t seed = 1; seed <= 1000; seed++) {
         WB_CLEANUP(wb_buf_done) struct wb_buf was = WB_BUF(ROOM), own = WB_BUF(ROOM), thread = WB_BUF(ROOM);
         WB_CLEANUP(wb_buf_done) struct wb_buf back = WB_BUF(ROOM);
-        struct upp_err                        err;
+        struct upp_err err;
         invent(seed, &was);
         test_note("seed %u: %.*s", (unsigned)seed, UPP_FMT(wb_buf_str(&was)));
         CHECK(test_convert(wb_buf_str(&was), &wd_document_agentapi, &wd_document_agentapi, &own, NULL, &err) == 0);
@@ -243,12 +243,12 @@ static void invent_part(uint64_t *seed, uint8_t role, struct upp_part *p)
         {.source = UPP_SOURCE_BASE64, .data = UPP_STR_INIT("AAAA"), .mime = UPP_STR_INIT("image/png")},
         {.source = UPP_SOURCE_URL, .data = UPP_STR_INIT("https://example.org/x")},
     };
-    static const uint8_t     said[]  = {UPP_PART_TEXT, UPP_PART_TEXT,  UPP_PART_REASONING, UPP_PART_CALL,
-                                        UPP_PART_CALL, UPP_PART_IMAGE, UPP_PART_DOCUMENT,  UPP_PART_RESULT};
+    static const uint8_t said[] = {UPP_PART_TEXT, UPP_PART_TEXT,  UPP_PART_REASONING, UPP_PART_CALL,
+                                   UPP_PART_CALL, UPP_PART_IMAGE, UPP_PART_DOCUMENT,  UPP_PART_RESULT};
     static const char *const texts[] = {"a", "", "{\"a\":1}", "{", "\"q\""};
-    p->kind                          = role == UPP_ROLE_TOOL   ? UPP_PART_RESULT
-                                       : role == UPP_ROLE_USER ? said[pick(seed, 2)]
-                                                               : said[pick(seed, WB_LEN(said))];
+    p->kind = role == UPP_ROLE_TOOL   ? UPP_PART_RESULT
+              : role == UPP_ROLE_USER ? said[pick(seed, 2)]
+                                      : said[pick(seed, WB_LEN(said))];
     if (p->kind == UPP_PART_IMAGE || p->kind == UPP_PART_DOCUMENT) {
         p->media = &media[pick(seed, 2)];
         return;
@@ -257,8 +257,8 @@ static void invent_part(uint64_t *seed, uint8_t role, struct upp_part *p)
     if (p->kind == UPP_PART_RESULT)
         p->text = wb_cstr(texts[2 + 2 * pick(seed, 2)]);
     if (p->kind == UPP_PART_RESULT || p->kind == UPP_PART_CALL) {
-        p->id       = pick(seed, 2) ? UPP_STR("c1") : UPP_STR("c2");
-        p->name     = UPP_STR("f");
+        p->id = pick(seed, 2) ? UPP_STR("c1") : UPP_STR("c2");
+        p->name = UPP_STR("f");
         p->is_error = p->kind == UPP_PART_RESULT && !pick(seed, 3);
     }
     p->cut = p->kind != UPP_PART_RESULT && !pick(seed, 6);
@@ -267,7 +267,7 @@ static void invent_part(uint64_t *seed, uint8_t role, struct upp_part *p)
 static int invent_doc(uint64_t seed, struct wb_arena *a, struct wm_doc *doc, struct upp_err *err)
 {
     static const uint8_t roles[] = {UPP_ROLE_USER, UPP_ROLE_ASSISTANT, UPP_ROLE_ASSISTANT, UPP_ROLE_TOOL, 0};
-    uint32_t             agent;
+    uint32_t agent;
     int r = wm_doc_agent_add(doc, &(struct wm_doc_agent){.id = UPP_STR("a"), .name = UPP_STR("A")}, &agent, err);
     if (r >= 0)
         r = wm_doc_agent_add(doc, &(struct wm_doc_agent){.id = UPP_STR("b"), .name = UPP_STR("b")}, &agent, err);
@@ -275,10 +275,10 @@ static int invent_doc(uint64_t seed, struct wb_arena *a, struct wm_doc *doc, str
         struct wm_doc_entry *e = wm_doc_entry_add(doc, err);
         if (!e)
             return err->code ? -err->code : -UPP_ENOMEM;
-        e->e.kind         = WM_ENTRY_MESSAGE;
-        e->e.audience     = WM_AUDIENCE_ALL;
+        e->e.kind = WM_ENTRY_MESSAGE;
+        e->e.audience = WM_AUDIENCE_ALL;
         e->e.message.role = roles[pick(&seed, WB_LEN(roles))];
-        e->agent          = pick(&seed, 2);
+        e->agent = pick(&seed, 2);
         if (e->e.message.role == UPP_ROLE_USER && pick(&seed, 4))
             e->agent = WM_NO_AGENT;
         if (!e->e.message.role) {
@@ -286,10 +286,10 @@ static int invent_doc(uint64_t seed, struct wb_arena *a, struct wm_doc *doc, str
             e->e.data = UPP_STR("{\"type\":\"t\",\"data\":{\"x\":null}}");
             continue;
         }
-        e->said.has_usage    = e->e.message.role == UPP_ROLE_ASSISTANT && !pick(&seed, 3);
+        e->said.has_usage = e->e.message.role == UPP_ROLE_ASSISTANT && !pick(&seed, 3);
         e->e.message.n_parts = pick(&seed, 5);
-        e->e.message.parts   = wb_new_n(a, struct upp_part, e->e.message.n_parts + 1);
-        r                    = wb_arena_check(a, err);
+        e->e.message.parts = wb_new_n(a, struct upp_part, e->e.message.n_parts + 1);
+        r = wb_arena_check(a, err);
         for (size_t i = 0; r >= 0 && i < e->e.message.n_parts; i++)
             invent_part(&seed, e->e.message.role, &e->e.message.parts[i]);
     }
@@ -299,10 +299,10 @@ static int invent_doc(uint64_t seed, struct wb_arena *a, struct wm_doc *doc, str
 TEST_WITH(dialect_agentapi_says_all_that_models_say, .no_torture = "a thousand documents; the golden ones are tortured")
 {
     for (uint64_t seed = 1; seed <= 2000; seed++) {
-        WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(ROOM);
-        WB_CLEANUP(wm_doc_done) struct wm_doc     doc = {0};
-        WB_CLEANUP(wb_buf_done) struct wb_buf     was = WB_BUF(ROOM), out = WB_BUF(ROOM), is = WB_BUF(ROOM);
-        struct upp_err                            err;
+        WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(ROOM);
+        WB_CLEANUP(wm_doc_done) struct wm_doc doc = {0};
+        WB_CLEANUP(wb_buf_done) struct wb_buf was = WB_BUF(ROOM), out = WB_BUF(ROOM), is = WB_BUF(ROOM);
+        struct upp_err err;
         CHECK(invent_doc(seed, &a, &doc, &err) >= 0 && wm_doc_divide(&doc, &err) >= 0);
         tell(&doc, false, false, &was);
         CHECK(wd_doc_write(&doc, &wd_document_agentapi, NULL, &out, NULL, &err) >= 0);
@@ -327,11 +327,11 @@ static const struct {
 TEST(dialect_agentapi_tells_what_is_lost)
 {
     for (size_t i = 0; i < WB_LEN(losses_of); i++) {
-        WB_CLEANUP(wb_buf_done) struct wb_buf       out    = WB_BUF(ROOM);
-        WB_CLEANUP(wb_arena_done) struct wb_arena   a      = WB_ARENA(ROOM);
+        WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(ROOM);
+        WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(ROOM);
         WB_CLEANUP(wd_losses_done) struct wd_losses losses = {.a = &a};
-        struct upp_err                              err;
-        size_t                                      found = 0;
+        struct upp_err err;
+        size_t found = 0;
         CHECK(test_convert(wb_cstr(losses_of[i].document), NULL, &wd_document_agentapi, &out, &losses, &err) == 0);
         for (size_t k = 0; k < losses.list.n; k++)
             found += wb_str_eq(losses.list.p[k].what, wb_cstr(losses_of[i].what));
@@ -406,9 +406,9 @@ static const struct {
 
 static int problems_of(struct upp_str text, struct wb_buf *out, struct upp_err *err)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena       a = WB_ARENA(ROOM);
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(ROOM);
     WB_CLEANUP(wd_problems_done) struct wd_problems p = {0};
-    const struct wd_document_ops                   *ops;
+    const struct wd_document_ops *ops;
     int r = wd_document_validate(&wd_document_agentapi, text, &a, &p, &ops, err);
     for (size_t i = 0; r >= 0 && i < p.list.n; i++)
         wb_buf_addf(out, "%s %.*s %s\n", p.list.p[i].severity == WD_ERROR ? "error" : "warning",
@@ -421,7 +421,7 @@ TEST(dialect_agentapi_rules)
 {
     for (size_t i = 0; i < WB_LEN(rules); i++) {
         WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(ROOM);
-        struct upp_err                        err;
+        struct upp_err err;
         test_note("%s", rules[i].document);
         CHECK(problems_of(wb_cstr(rules[i].document), &out, &err) == 0);
         CHECK_STR(wb_buf_str(&out), wb_cstr(rules[i].problems));
@@ -433,7 +433,7 @@ TEST(dialect_agentapi_statuses_follow_each_other)
 {
     static const struct {
         const char *from, *to;
-        bool        may;
+        bool may;
     } rows[] = {
         {"created", "in_progress", true},    {"created", "rejected", true},     {"created", "completed", false},
         {"in_progress", "completed", true},  {"in_progress", "canceled", true}, {"in_progress", "rejected", false},

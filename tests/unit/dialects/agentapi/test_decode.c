@@ -14,11 +14,11 @@
 enum { ROOM = 64 << 20 };
 
 struct heard {
-    struct wb_arena       a;
-    struct wm_doc         doc;
+    struct wb_arena a;
+    struct wm_doc doc;
     struct wd_aap_decoder d;
-    struct wb_buf         told;
-    struct upp_err        err;
+    struct wb_buf told;
+    struct upp_err err;
 };
 
 static void heard_init(struct heard *h)
@@ -44,7 +44,7 @@ static void part_line(struct wb_buf *out, const struct upp_part *p, uint8_t kind
 static int hear(struct heard *h, struct upp_str lines)
 {
     struct upp_str line;
-    int            r = 0;
+    int r = 0;
     while (r >= 0 && wb_str_split(&lines, '\n', &line))
         r = wd_aap_decode(&h->d, line, &h->err);
     if (r >= 0)
@@ -104,7 +104,7 @@ TEST(dialect_agentapi_decode_reads_the_examples_of_the_specification)
 {
     static const struct {
         const char *const *stream;
-        const char        *told;
+        const char *told;
     } cases[] = {{&seed_1, "1   Hello, world!\n"}, {&seed_2, "1   This image shows...\n"}};
     for (size_t i = 0; i < WB_LEN(cases); i++) {
         WB_CLEANUP(heard_done) struct heard h;
@@ -117,7 +117,7 @@ TEST(dialect_agentapi_decode_reads_the_examples_of_the_specification)
 }
 
 static const struct {
-    const char        *stream, *told;
+    const char *stream, *told;
     enum wd_aap_status status;
 } streams[] = {
     /* The completed content is left out; the opening of the message too. */
@@ -237,8 +237,8 @@ TEST_WITH(dialect_agentapi_decode_hears_what_was_said, .no_torture = "the stream
 {
     for (size_t i = 0; i < events_n_scripts; i++) {
         WB_CLEANUP(dialect_done) struct dialect d;
-        WB_CLEANUP(heard_done) struct heard     h;
-        WB_CLEANUP(wb_buf_done) struct wb_buf   lines = WB_BUF(ROOM), want = WB_BUF(ROOM);
+        WB_CLEANUP(heard_done) struct heard h;
+        WB_CLEANUP(wb_buf_done) struct wb_buf lines = WB_BUF(ROOM), want = WB_BUF(ROOM);
         dialect_init(&d);
         heard_init(&h);
         test_note("%s", events_scripts[i].name);
@@ -275,7 +275,7 @@ static const struct {
 
 static yyjson_val *content(struct wb_arena *a, const char *type, const char *data)
 {
-    yyjson_val    *v = NULL;
+    yyjson_val *v = NULL;
     struct upp_str text =
         wb_arena_printf(a, "{\"type\":\"%s\",\"%s\":%s}", type, strcmp(type, "data") ? "text" : type, data);
     struct upp_err err;
@@ -285,10 +285,10 @@ static yyjson_val *content(struct wb_arena *a, const char *type, const char *dat
 TEST(dialect_agentapi_build_merges_data)
 {
     for (size_t i = 0; i < WB_LEN(merges); i++) {
-        WB_CLEANUP(wb_arena_done) struct wb_arena               a = WB_ARENA(ROOM);
+        WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(ROOM);
         WB_CLEANUP(wd_aap_building_done) struct wd_aap_building b = {.a = &a};
-        struct upp_err                                          err;
-        yyjson_val    *was = content(&a, "data", merges[i].was), *more = content(&a, "data", merges[i].more);
+        struct upp_err err;
+        yyjson_val *was = content(&a, "data", merges[i].was), *more = content(&a, "data", merges[i].more);
         struct upp_str is = wb_arena_printf(&a, "{\"data\":%s}", merges[i].is);
         test_note("%s + %s", merges[i].was, merges[i].more);
         CHECK(was && more && is.p);
@@ -299,11 +299,11 @@ TEST(dialect_agentapi_build_merges_data)
 
 TEST(dialect_agentapi_build_refuses_what_cannot_be)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena               a   = WB_ARENA(ROOM);
-    WB_CLEANUP(wd_aap_building_done) struct wd_aap_building b   = {.a = &a, .id = UPP_STR("m")};
-    WB_CLEANUP(wb_buf_done) struct wb_buf                   out = WB_BUF(ROOM);
-    struct wj_writer                                        w;
-    struct upp_err                                          err;
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(ROOM);
+    WB_CLEANUP(wd_aap_building_done) struct wd_aap_building b = {.a = &a, .id = UPP_STR("m")};
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(ROOM);
+    struct wj_writer w;
+    struct upp_err err;
     yyjson_val *x = content(&a, "text", "\"x\""), *y = content(&a, "text", "\"y\""), *data = content(&a, "data", "{}");
     CHECK(x && y && data);
     CHECK_INT(wd_aap_add_delta_content(&b, 1, x, &err), -UPP_EINVALID);
@@ -328,17 +328,17 @@ TEST(dialect_agentapi_build_refuses_what_cannot_be)
 
 TEST_WITH(dialect_agentapi_decode_has_limits, .no_torture = "thousands of frames")
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena               a = WB_ARENA(ROOM);
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(ROOM);
     WB_CLEANUP(wd_aap_building_done) struct wd_aap_building b = {.a = &a};
-    WB_CLEANUP(heard_done) struct heard                     h;
-    struct upp_err                                          err;
-    char                                                    line[200];
-    int                                                     r      = 0;
-    yyjson_val                                             *x      = content(&a, "text", "\"\"");
+    WB_CLEANUP(heard_done) struct heard h;
+    struct upp_err err;
+    char line[200];
+    int r = 0;
+    yyjson_val *x = content(&a, "text", "\"\"");
     WB_CLEANUP(wd_aap_building_done) struct wd_aap_building merged = {.a = &a};
-    yyjson_val                                             *more   = content(&a, "data",
-                                                                             "\"0123456789012345678901234567890123456789012345678901234567890123456789012345"
-                                                                                                                           "6789012345678901234567890123456789\"");
+    yyjson_val *more = content(&a, "data",
+                               "\"0123456789012345678901234567890123456789012345678901234567890123456789012345"
+                               "6789012345678901234567890123456789\"");
     heard_init(&h);
     CHECK(x != NULL && more != NULL);
     for (size_t i = 0; r >= 0 && i <= WD_AAP_CONTENTS; i++)
@@ -358,11 +358,11 @@ TEST_WITH(dialect_agentapi_decode_has_limits, .no_torture = "thousands of frames
 
 TEST_WITH(dialect_agentapi_decode_bytes_are_limited, .no_torture = "memory that is not ours")
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena               a = WB_ARENA(ROOM);
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(ROOM);
     WB_CLEANUP(wd_aap_building_done) struct wd_aap_building b = {.a = &a};
-    WB_CLEANUP(heard_done) struct heard                     h;
-    struct upp_err                                          err = {0}, why = {0};
-    yyjson_val                                             *x = content(&a, "text", "\"x\"");
+    WB_CLEANUP(heard_done) struct heard h;
+    struct upp_err err = {0}, why = {0};
+    yyjson_val *x = content(&a, "text", "\"x\"");
     heard_init(&h);
     CHECK(x && wd_aap_add_delta_content(&b, 0, x, &err) >= 0 && b.contents.n == 1);
     CHECK(test_vast_fill(&b.contents.p[0].content));
@@ -370,7 +370,7 @@ TEST_WITH(dialect_agentapi_decode_bytes_are_limited, .no_torture = "memory that 
     test_vast_empty(&b.contents.p[0].content);
     char *line = test_vast((size_t)WD_AAP_LINE + 1);
     CHECK(line);
-    line[0]       = '{';
+    line[0] = '{';
     int long_line = wd_aap_decode(&h.d, wb_str(line, (size_t)WD_AAP_LINE + 1), &why);
     test_vast_done(line, (size_t)WD_AAP_LINE + 1);
     CHECK_INT(last, 0);

@@ -118,7 +118,7 @@ TEST(dialect_agentapi_order_is_checked)
     };
     for (size_t i = 0; i < WB_LEN(cases); i++) {
         struct aap_order c;
-        struct upp_str   rest = wb_cstr(cases[i].frames), line;
+        struct upp_str rest = wb_cstr(cases[i].frames), line;
         aap_order_init(&c);
         while (wb_str_split(&rest, '\n', &line))
             if (line.n)

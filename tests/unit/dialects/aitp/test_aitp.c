@@ -21,8 +21,8 @@ static void freep(char **p)
 static void tell(const struct wm_doc *d, struct wb_buf *out)
 {
     for (size_t i = 0; i < d->entries.n; i++) {
-        const struct wm_doc_entry *e   = &d->entries.p[i];
-        struct upp_str             who = e->agent == WM_NO_AGENT ? UPP_STR("the user") : d->agents.p[e->agent].name;
+        const struct wm_doc_entry *e = &d->entries.p[i];
+        struct upp_str who = e->agent == WM_NO_AGENT ? UPP_STR("the user") : d->agents.p[e->agent].name;
         if (e->e.kind == WM_ENTRY_EVENT)
             wb_buf_addf(out, "event %.*s\n", UPP_FMT(e->e.data));
         else
@@ -53,10 +53,10 @@ static int told(struct upp_str text, const struct wd_document_ops *ops, struct w
 /* covers: AITP-2, AITP-11/1 */
 TEST(dialect_aitp_reads_actors_and_texts)
 {
-    size_t                                          n    = 0;
-    WB_CLEANUP(freep) char                         *text = test_read("golden/aitp/seed.json", &n);
-    WB_CLEANUP(wd_document_done) struct wd_document d    = {0};
-    struct upp_err                                  err;
+    size_t n = 0;
+    WB_CLEANUP(freep) char *text = test_read("golden/aitp/seed.json", &n);
+    WB_CLEANUP(wd_document_done) struct wd_document d = {0};
+    struct upp_err err;
     CHECK(text != NULL);
     CHECK(wd_document_read(&d, NULL, wb_str(text, n), NULL, &err) == 0);
     CHECK(d.ops == &wd_document_aitp);
@@ -74,12 +74,12 @@ TEST(dialect_aitp_reads_actors_and_texts)
 /* covers: AITP-12/2 */
 TEST(dialect_aitp_understands_the_class_diagram)
 {
-    static const char *const                        who[] = {NULL,    "https://shop.example/agent", NULL,
-                                                             "agent", "https://shop.example/agent", "third.near"};
-    size_t                                          n     = 0;
-    WB_CLEANUP(freep) char                         *text  = test_read("golden/aitp/diagram.json", &n);
-    WB_CLEANUP(wd_document_done) struct wd_document d     = {0};
-    struct upp_err                                  err;
+    static const char *const who[] = {NULL,    "https://shop.example/agent", NULL,
+                                      "agent", "https://shop.example/agent", "third.near"};
+    size_t n = 0;
+    WB_CLEANUP(freep) char *text = test_read("golden/aitp/diagram.json", &n);
+    WB_CLEANUP(wd_document_done) struct wd_document d = {0};
+    struct upp_err err;
     CHECK(text != NULL);
     CHECK(wd_document_read(&d, NULL, wb_str(text, n), NULL, &err) == 0);
     CHECK_STR(d.doc.parent, UPP_STR("thread_abc123"));
@@ -98,10 +98,10 @@ TEST(dialect_aitp_understands_the_class_diagram)
 
 static bool keeps(const struct wd_document_ops *ops, const char *path)
 {
-    size_t                                n    = 0;
-    WB_CLEANUP(freep) char               *text = test_read(path, &n);
+    size_t n = 0;
+    WB_CLEANUP(freep) char *text = test_read(path, &n);
     WB_CLEANUP(wb_buf_done) struct wb_buf was = WB_BUF(ROOM), aitp = WB_BUF(ROOM), is = WB_BUF(ROOM);
-    struct upp_err                        err = {0};
+    struct upp_err err = {0};
     test_note("%s", path);
     if (!text || told(wb_str(text, n), ops, &was, &err) < 0 ||
         test_convert(wb_str(text, n), ops, &wd_document_aitp, &aitp, NULL, &err) < 0 ||
@@ -137,22 +137,22 @@ static void invent_part(uint64_t *seed, struct wb_arena *a, unsigned kinds, stru
 {
     static const char *const texts[] = {
         "", "a", "two words", "{\"$schema\":\"x\"}", "\xc3\xa9\n\"\\", "{ \"b\": [1, 2] }"};
-    static const char *const args[]   = {"{}", "{\"x\":1.0}", "{ \"x\" : [ ] }", "", "{\"x\":", "[1]", "\"t\""};
+    static const char *const args[] = {"{}", "{\"x\":1.0}", "{ \"x\" : [ ] }", "", "{\"x\":", "[1]", "\"t\""};
     static const char *const values[] = {"null", "\"a b\"", "{ \"r\": 1 }", "[]", "1e5", "\"no json\""};
-    static const char *const meta[]   = {NULL, NULL, NULL, "{\"p\":{\"q\":[1]}}"};
-    *p                                = (struct upp_part){.kind = (uint8_t)(1 + pick(seed, 9))};
+    static const char *const meta[] = {NULL, NULL, NULL, "{\"p\":{\"q\":[1]}}"};
+    *p = (struct upp_part){.kind = (uint8_t)(1 + pick(seed, 9))};
     while (!(kinds >> p->kind & 1))
         p->kind = (uint8_t)(1 + pick(seed, 9));
     p->metadata = pick_text(seed, meta, WB_LEN(meta));
-    p->cut      = !pick(seed, 5);
-    p->id       = p->kind >= UPP_PART_CALL ? wb_arena_printf(a, "c%u", pick(seed, 9)) : (struct upp_str){0};
-    p->name     = p->kind >= UPP_PART_CALL ? wb_arena_printf(a, "tool%u", pick(seed, 3)) : (struct upp_str){0};
+    p->cut = !pick(seed, 5);
+    p->id = p->kind >= UPP_PART_CALL ? wb_arena_printf(a, "c%u", pick(seed, 9)) : (struct upp_str){0};
+    p->name = p->kind >= UPP_PART_CALL ? wb_arena_printf(a, "tool%u", pick(seed, 3)) : (struct upp_str){0};
     if (p->kind <= UPP_PART_REASONING)
         p->text = pick_text(seed, texts, WB_LEN(texts));
     else if (p->kind == UPP_PART_CALL)
         p->text = pick_text(seed, args, WB_LEN(args));
     else if (p->kind == UPP_PART_RESULT) {
-        p->text     = pick_text(seed, values, WB_LEN(values));
+        p->text = pick_text(seed, values, WB_LEN(values));
         p->is_error = pick(seed, 2);
     } else {
         struct upp_media *m = wb_new(a, struct upp_media);
@@ -180,19 +180,19 @@ static int invent(uint64_t seed, struct wb_arena *a, struct wm_doc *d, struct up
         if (!e)
             return -1;
         e->e.message.time_ms = (int64_t)pick(&seed, 1 << 30) * 1733 - 5000;
-        e->agent             = pick(&seed, 3) ? pick(&seed, agents) : WM_NO_AGENT;
+        e->agent = pick(&seed, 3) ? pick(&seed, agents) : WM_NO_AGENT;
         if (!pick(&seed, 6)) {
-            e->agent  = WM_NO_AGENT;
+            e->agent = WM_NO_AGENT;
             e->e.kind = WM_ENTRY_EVENT;
             e->e.data = UPP_STR("{\"type\":\"t\",\"data\":[1]}");
             continue;
         }
-        e->e.message.role        = e->agent == WM_NO_AGENT ? UPP_ROLE_USER : (uint8_t)(1 + pick(&seed, 3));
-        unsigned kinds           = e->e.message.role == UPP_ROLE_USER ? UPP_PARTS_CONTENT & ~(1u << UPP_PART_REASONING)
-                                                                      : UPP_PARTS_CONTENT | UPP_PARTS_CALLS | UPP_PARTS_RESULTS;
+        e->e.message.role = e->agent == WM_NO_AGENT ? UPP_ROLE_USER : (uint8_t)(1 + pick(&seed, 3));
+        unsigned kinds = e->e.message.role == UPP_ROLE_USER ? UPP_PARTS_CONTENT & ~(1u << UPP_PART_REASONING)
+                                                            : UPP_PARTS_CONTENT | UPP_PARTS_CALLS | UPP_PARTS_RESULTS;
         e->e.message.interrupted = !pick(&seed, 5);
-        e->e.message.n_parts     = pick(&seed, 4) + (e->e.message.role != UPP_ROLE_ASSISTANT);
-        e->e.message.parts       = wb_new_n(a, struct upp_part, 5);
+        e->e.message.n_parts = pick(&seed, 4) + (e->e.message.role != UPP_ROLE_ASSISTANT);
+        e->e.message.parts = wb_new_n(a, struct upp_part, 5);
         for (size_t k = 0; e->e.message.parts && k < e->e.message.n_parts; k++)
             invent_part(&seed, a, kinds, &e->e.message.parts[k]);
     }
@@ -203,10 +203,10 @@ static int invent(uint64_t seed, struct wb_arena *a, struct wm_doc *d, struct up
 TEST_WITH(dialect_aitp_keeps_what_the_model_says, .no_torture = "hundreds of documents; the golden ones are tortured")
 {
     for (uint64_t seed = 1; seed <= 2000; seed++) {
-        WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(ROOM);
-        WB_CLEANUP(wm_doc_done) struct wm_doc     doc = {0};
-        WB_CLEANUP(wb_buf_done) struct wb_buf     was = WB_BUF(ROOM), text = WB_BUF(ROOM), is = WB_BUF(ROOM);
-        struct upp_err                            err = {0};
+        WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(ROOM);
+        WB_CLEANUP(wm_doc_done) struct wm_doc doc = {0};
+        WB_CLEANUP(wb_buf_done) struct wb_buf was = WB_BUF(ROOM), text = WB_BUF(ROOM), is = WB_BUF(ROOM);
+        struct upp_err err = {0};
         test_note("seed %u", (unsigned)seed);
         CHECK(invent(seed, &a, &doc, &err) == 0);
         tell(&doc, &was);
@@ -250,8 +250,8 @@ TEST_WITH(dialect_aitp_comes_back_through_a_thread, .no_torture = "hundreds of d
     for (uint64_t seed = 1; seed <= 500; seed++) {
         WB_CLEANUP(wb_buf_done) struct wb_buf was = WB_BUF(ROOM), own = WB_BUF(ROOM), thread = WB_BUF(ROOM);
         WB_CLEANUP(wb_buf_done) struct wb_buf back = WB_BUF(ROOM);
-        struct upp_err                        err;
-        uint64_t                              state = seed;
+        struct upp_err err;
+        uint64_t state = seed;
         wb_buf_add(
             &was,
             pick(&state, 2)
@@ -276,7 +276,7 @@ TEST(dialect_aitp_tells_what_is_lost)
 {
     static const char *const what[] = {"when the thread was made and changed", "how and when the agents were made",
                                        "a member of the thread's metadata", "id, run, times and usage of a turn"};
-    static const char        thread[] =
+    static const char thread[] =
         "{\"version\":\"2.0.0\",\"thread_id\":\"t\",\"created_at\":\"2026-01-01T00:00:00Z\",\"metadata\":{\"actors\":1}"
         ","
         "\"agents\":{\"a\":{\"agent_id\":\"a\",\"model_name\":\"m\",\"provider_name\":\"p\",\"agent_name\":\"a\","
@@ -284,10 +284,10 @@ TEST(dialect_aitp_tells_what_is_lost)
         "id\":\"a\","
         "\"total_usage\":{\"input_tokens\":1,\"output_tokens\":1},\"messages\":[{\"message_type\":\"response\","
         "\"finish_reason\":\"stop\",\"parts\":[{\"part_kind\":\"text\",\"content\":\"x\"}]}]}]}";
-    WB_CLEANUP(wb_buf_done) struct wb_buf       out    = WB_BUF(ROOM);
-    WB_CLEANUP(wb_arena_done) struct wb_arena   a      = WB_ARENA(ROOM);
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(ROOM);
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(ROOM);
     WB_CLEANUP(wd_losses_done) struct wd_losses losses = {.a = &a};
-    struct upp_err                              err;
+    struct upp_err err;
     CHECK(test_convert(wb_cstr(thread), NULL, &wd_document_aitp, &out, &losses, &err) == 0);
     for (size_t i = 0; i < WB_LEN(what); i++) {
         size_t found = 0;
@@ -301,7 +301,7 @@ TEST(dialect_aitp_tells_what_is_lost)
 TEST_WITH(dialect_aitp_limits_texts, .no_torture = "thousands of texts")
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(ROOM), out = WB_BUF(ROOM);
-    struct upp_err                        err = {0};
+    struct upp_err err = {0};
     wb_buf_add(&text, UPP_STR("{\"metadata\":{\"actors\":[]},\"messages\":[{\"role\":\"user\",\"content\":["));
     for (int i = 0; i < WD_PARTS; i++)
         wb_buf_add(&text, UPP_STR("\"\","));
@@ -319,7 +319,7 @@ TEST(dialect_aitp_says_results_of_so_many_levels)
     enum { DEPTH = 100 };
     for (int levels = DEPTH; levels <= DEPTH + 1; levels++) {
         WB_CLEANUP(wb_buf_done)
-        struct wb_buf  text = WB_BUF(ROOM), out = WB_BUF(ROOM), was = WB_BUF(ROOM), is = WB_BUF(ROOM);
+        struct wb_buf text = WB_BUF(ROOM), out = WB_BUF(ROOM), was = WB_BUF(ROOM), is = WB_BUF(ROOM);
         struct upp_err err = {0};
         wb_buf_add(
             &text,
@@ -344,8 +344,8 @@ TEST(dialect_aitp_is_no_other_document)
 {
     static const char *const texts[] = {"{}", "[]", "7", "{\"messages\":7}", "{\"metadata\":{\"actors\":[]}}"};
     for (size_t i = 0; i < WB_LEN(texts); i++) {
-        WB_CLEANUP(wd_document_done) struct wd_document d   = {0};
-        struct upp_err                                  err = {0};
+        WB_CLEANUP(wd_document_done) struct wd_document d = {0};
+        struct upp_err err = {0};
         CHECK(wd_document_read(&d, &wd_document_aitp, wb_cstr(texts[i]), NULL, &err) == -UPP_EINVALID);
     }
 }

@@ -591,9 +591,9 @@ static void add(struct wj_writer *w, struct wb_buf *out, unsigned i, struct upp_
 
 static int problems_of(struct upp_str text, struct wb_buf *out, size_t *errors, struct upp_err *err)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena       a = WB_ARENA(ROOM);
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(ROOM);
     WB_CLEANUP(wd_problems_done) struct wd_problems p = {0};
-    const struct wd_document_ops                   *ops;
+    const struct wd_document_ops *ops;
     int r = wd_document_validate(&wd_document_aitp, text, &a, &p, &ops, err);
     for (size_t i = 0; r >= 0 && i < p.list.n; i++)
         wb_buf_addf(out, "%s %.*s %s\n", p.list.p[i].severity == WD_ERROR ? "error" : "warning",
@@ -605,9 +605,9 @@ static int problems_of(struct upp_str text, struct wb_buf *out, size_t *errors, 
 
 static int states_of(struct upp_str text, struct wb_buf *out, struct upp_err *err)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena                   a = WB_ARENA(ROOM);
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(ROOM);
     WB_CLEANUP(wd_aitp_exchanges_done) struct wd_aitp_exchanges x = {.a = WB_ARENA(ROOM)};
-    yyjson_val                                                 *root;
+    yyjson_val *root;
     int r = wj_read(&a, text, UPP_OPTS(wj_read_opts, .max_bytes = ROOM), &root, err);
     if (r >= 0)
         r = wd_aitp_follow(&x, root, NULL, err);
@@ -622,8 +622,8 @@ TEST(dialect_aitp_follows_requests)
     for (size_t i = 0; i < WB_LEN(threads); i++) {
         WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(ROOM), problems = WB_BUF(ROOM), states = WB_BUF(ROOM);
         WB_CLEANUP(wb_buf_done) struct wb_buf same = WB_BUF(ROOM);
-        struct upp_err                        err  = {0};
-        struct wj_writer                      w;
+        struct upp_err err = {0};
+        struct wj_writer w;
         begin(&w, &text, "null");
         for (unsigned k = 0; k < 6 && threads[i].messages[k]; k++)
             add(&w, &text, k, wb_cstr(threads[i].messages[k]));
@@ -646,10 +646,10 @@ TEST(dialect_aitp_follows_requests)
 /* covers: AITP-11/1 */
 TEST(dialect_aitp_seed_is_valid)
 {
-    size_t                                n = 0, errors = 1;
-    WB_CLEANUP(freep) char               *text = test_read("golden/aitp/seed.json", &n);
+    size_t n = 0, errors = 1;
+    WB_CLEANUP(freep) char *text = test_read("golden/aitp/seed.json", &n);
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(ROOM), states = WB_BUF(ROOM);
-    struct upp_err                        err;
+    struct upp_err err;
     CHECK(text != NULL);
     CHECK(problems_of(wb_str(text, n), &out, &errors, &err) == 0);
     CHECK(errors == 0);
@@ -663,8 +663,8 @@ TEST(dialect_aitp_seed_is_valid)
 TEST(dialect_aitp_fork_may_answer_its_parent)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(ROOM), out = WB_BUF(ROOM);
-    struct upp_err                        err;
-    struct wj_writer                      w;
+    struct upp_err err;
+    struct wj_writer w;
     begin(&w, &text, "\"p\"");
     add(&w, &text, 0, UPP_STR(DECISIONS(",\"decision\":{\"options\":[{\"id\":\"a\"}],\"request_decision_id\":\"r\"}")));
     wb_buf_add(&text, UPP_STR("]}"));
@@ -673,8 +673,7 @@ TEST(dialect_aitp_fork_may_answer_its_parent)
     CHECK_STR(wb_buf_str(&out), UPP_STR("warning /messages/0/content/0 AITP-8\n"));
 }
 
-/* ---- One message ---------------------------------------------------------------------------------------------------
- */
+/* ---- One message ----------------------------------------------------------------------------- */
 
 static const struct {
     const char *message, *strict, *lenient;
@@ -698,11 +697,11 @@ static const struct {
 TEST(dialect_aitp_checks_one_message)
 {
     for (size_t i = 0; i < 2 * WB_LEN(alone); i++) {
-        WB_CLEANUP(wb_arena_done) struct wb_arena       a   = WB_ARENA(ROOM);
-        WB_CLEANUP(wd_problems_done) struct wd_problems p   = {.a = &a};
-        WB_CLEANUP(wb_buf_done) struct wb_buf           out = WB_BUF(ROOM);
-        struct upp_err                                  err;
-        bool                                            strict = i % 2;
+        WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(ROOM);
+        WB_CLEANUP(wd_problems_done) struct wd_problems p = {.a = &a};
+        WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(ROOM);
+        struct upp_err err;
+        bool strict = i % 2;
         CHECK(wj_read(&a, wb_cstr(alone[i / 2].message), NULL, &p.root, &err) == 0);
         test_note("%s", alone[i / 2].message);
         int errors = wd_aitp_check(p.root, strict, &p);
@@ -720,7 +719,7 @@ TEST(dialect_aitp_reads_addresses_of_schemas)
 {
     static const struct {
         const char *url;
-        int         capability; /* -1: it is no address of one */
+        int capability; /* -1: it is no address of one */
     } urls[] = {
         {"https://aitp.dev/capabilities/aitp-01-payments/v1.0.0/schema.json", WD_AITP_PAYMENTS},
         {"https://aitp.dev/capabilities/aitp-01-payments/v0.1.0/schema.json", WD_AITP_PAYMENTS},
@@ -743,8 +742,7 @@ TEST(dialect_aitp_reads_addresses_of_schemas)
     }
 }
 
-/* ---- Rules of threads ----------------------------------------------------------------------------------------------
- */
+/* ---- Rules of threads ------------------------------------------------------------------------ */
 
 #define THREAD(metadata, message) "{\"id\":\"t\",\"metadata\":{" metadata "},\"messages\":[" message "]}"
 #define ACTORS(actors)            THREAD("\"actors\":[" actors "]", "")
@@ -818,23 +816,22 @@ TEST(dialect_aitp_rules)
 {
     for (size_t i = 0; i < WB_LEN(rules); i++) {
         WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(ROOM);
-        struct upp_err                        err;
+        struct upp_err err;
         test_note("%s", rules[i].document);
         CHECK(problems_of(wb_cstr(rules[i].document), &out, NULL, &err) == 0);
         CHECK_STR(wb_buf_str(&out), wb_cstr(rules[i].problems));
     }
 }
 
-/* ---- Limits
- * ---------------------------------------------------------------------------------------------------------- */
+/* ---- Limits ---------------------------------------------------------------------------------- */
 
 TEST_WITH(dialect_aitp_follows_so_many_requests, .no_torture = "thousands of messages")
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(ROOM), out = WB_BUF(ROOM);
-    struct upp_err                        err;
-    struct wj_writer                      w;
-    char                                  message[256];
-    unsigned                              i;
+    struct upp_err err;
+    struct wj_writer w;
+    char message[256];
+    unsigned i;
     begin(&w, &text, "null");
     for (i = 0; i < WD_AITP_EXCHANGES + 2; i++) {
         (void)snprintf(message, sizeof message, NEAR(",\"request_account\":{\"request_id\":\"%u\"}"), i);
@@ -850,8 +847,8 @@ TEST_WITH(dialect_aitp_follows_so_many_requests, .no_torture = "thousands of mes
 TEST_WITH(dialect_aitp_compares_so_many_options, .no_torture = "thousands of options")
 {
     WB_CLEANUP(wb_buf_done)
-    struct wb_buf    text = WB_BUF(ROOM), out = WB_BUF(ROOM), ask = WB_BUF(ROOM), say = WB_BUF(ROOM);
-    struct upp_err   err;
+    struct wb_buf text = WB_BUF(ROOM), out = WB_BUF(ROOM), ask = WB_BUF(ROOM), say = WB_BUF(ROOM);
+    struct upp_err err;
     struct wj_writer w;
     wb_buf_add(&ask, UPP_STR("{\"$schema\":\"https://aitp.dev/capabilities/aitp-02-decisions/v1.0.0/schema.json\","
                              "\"request_decision\":{\"id\":\"r\",\"type\":\"checkbox\",\"options\":["));
@@ -875,7 +872,7 @@ TEST_WITH(dialect_aitp_compares_so_many_options, .no_torture = "thousands of opt
 TEST_WITH(dialect_aitp_compares_all_actors_and_speakers, .no_torture = "thousands of actors")
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(ROOM), out = WB_BUF(ROOM);
-    struct upp_err                        err;
+    struct upp_err err;
     wb_buf_add(&text, UPP_STR("{\"id\":\"t\",\"messages\":["));
     for (int i = 0; i < 5001; i++) /* the last speaker is none of the actors */
         wb_buf_addf(&text,

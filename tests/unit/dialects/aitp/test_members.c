@@ -68,9 +68,9 @@ TEST(dialect_aitp_shares_what_all_have)
          "[{\"schema\":\"urn:v\"}]"},
     };
     for (size_t i = 0; i < WB_LEN(cases); i++) {
-        WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(ROOM);
-        WB_CLEANUP(wb_buf_done) struct wb_buf     out = WB_BUF(ROOM);
-        struct wj_writer                          w;
+        WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(ROOM);
+        WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(ROOM);
+        struct wj_writer w;
         wj_writer_init(&w, &out, NULL);
         wd_aitp_write_shared(&w, read(&a, cases[i].actors));
         CHECK_INT(wj_writer_check(&w), 0);
@@ -81,10 +81,10 @@ TEST(dialect_aitp_shares_what_all_have)
 /* covers: AITP-3/1, AITP-12/3 */
 TEST(dialect_aitp_members_and_their_roles)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(ROOM);
-    WB_CLEANUP(wb_buf_done) struct wb_buf     out = WB_BUF(ROOM);
-    struct wj_writer                          w;
-    struct wd_aitp_members                    m = wd_aitp_members_of(NULL);
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(ROOM);
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(ROOM);
+    struct wj_writer w;
+    struct wd_aitp_members m = wd_aitp_members_of(NULL);
     CHECK(!m.actors);
     m = wd_aitp_members_of(read(&a, "{\"actors\":[{\"id\":\"a\",\"x\":1,\"capabilities\":[\"u\",{\"schema\":\"v\"}]},"
                                     "{\"id\":\"b\",\"client_id\":\"k\"},{\"id\":\"c\"}],\"weft\":{\"user\":\"b\"}}"));

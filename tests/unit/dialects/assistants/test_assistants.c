@@ -27,16 +27,16 @@ static bool in_order(const struct wd_frames *f, const struct wd_stream_opts *opt
 static struct wd_stream_opts options(void)
 {
     return (struct wd_stream_opts){
-        .size       = sizeof(struct wd_stream_opts),
-        .thread     = wb_uuid_v8(4, 1),
+        .size = sizeof(struct wd_stream_opts),
+        .thread = wb_uuid_v8(4, 1),
         .created_ms = 1770091500000,
-        .options    = UPP_STR("{\"model\":\"gpt-4o\",\"instructions\":\"Be kind.\",\"metadata\":{\"a\":\"b\"}}"),
+        .options = UPP_STR("{\"model\":\"gpt-4o\",\"instructions\":\"Be kind.\",\"metadata\":{\"a\":\"b\"}}"),
     };
 }
 
 static void golden(const char *name)
 {
-    char                        path[100];
+    char path[100];
     const struct wd_stream_opts opts = options();
     (void)snprintf(path, sizeof path, "assistants/%s", name);
     test_note("%s", path);
@@ -127,7 +127,7 @@ TEST(dialect_assistants_what_is_cut_ends_as_its_run_does)
                 {"run expired", "thread.run.step.expired", "run_expired", "thread.run.expired"}};
     for (size_t i = 0; i < WB_LEN(ends); i++) {
         WB_CLEANUP(dialect_done) struct dialect d;
-        char                                    script[400], reason[60];
+        char script[400], reason[60];
         dialect_init(&d);
         (void)snprintf(
             script, sizeof script,
@@ -186,7 +186,7 @@ TEST(dialect_assistants_tells_of_an_open_step_again_after_a_pause)
 TEST_WITH(dialect_assistants_a_step_has_so_many_calls, .no_torture = "thousands of frames")
 {
     WB_CLEANUP(dialect_done) struct dialect d;
-    WB_CLEANUP(wb_buf_done) struct wb_buf   b = WB_BUF(1 << 20);
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(1 << 20);
     dialect_init(&d);
     wb_buf_addf(&b, "run running\n");
     for (int i = 0; i <= WD_CALLS_MAX; i++)
@@ -251,10 +251,10 @@ TEST(dialect_assistants_order_is_checked)
     };
     for (size_t i = 0; i < WB_LEN(cases); i++) {
         struct assistants_order c;
-        struct upp_str          rest = wb_cstr(cases[i].frames), line;
+        struct upp_str rest = wb_cstr(cases[i].frames), line;
         assistants_order_init(&c);
         while (wb_str_split(&rest, '\n', &line)) {
-            char           name[64] = "";
+            char name[64] = "";
             struct upp_str word;
             if (line.n && wb_str_split(&line, ' ', &word)) {
                 (void)snprintf(name, sizeof name, "%.*s", UPP_FMT(word));

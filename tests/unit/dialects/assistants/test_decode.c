@@ -15,8 +15,8 @@ static void told(const struct wm_doc *doc, struct wb_buf *out)
 {
     static const char *const roles[] = {"", "user", "assistant", "tool"};
     for (size_t i = 0; i < doc->entries.n; i++) {
-        const struct wm_doc_entry *e   = &doc->entries.p[i];
-        struct upp_str             who = e->agent == WM_NO_AGENT ? UPP_STR("-") : doc->agents.p[e->agent].id;
+        const struct wm_doc_entry *e = &doc->entries.p[i];
+        struct upp_str who = e->agent == WM_NO_AGENT ? UPP_STR("-") : doc->agents.p[e->agent].id;
         wb_buf_addf(out, "%s %.*s", roles[e->e.message.role], UPP_FMT(who));
         for (size_t k = 0; k < e->e.message.n_parts; k++) {
             const struct upp_part *p = &e->e.message.parts[k];
@@ -41,8 +41,8 @@ static int end_of(struct wd_asst_decoder *d, int r, struct upp_err *err)
 static int decode_frames(const struct wd_frames *f, struct wd_document *d, struct upp_err *err)
 {
     struct wd_asst_decoder decoder;
-    int                    r = 0;
-    *d                       = (struct wd_document){.ops = &wd_document_assistants, .a = WB_ARENA(ROOM)};
+    int r = 0;
+    *d = (struct wd_document){.ops = &wd_document_assistants, .a = WB_ARENA(ROOM)};
     wd_asst_decoder_init(&decoder, &d->doc, &d->a, UPP_STR("bot"));
     for (size_t i = 0; r >= 0 && i < f->list.n; i++)
         r = wd_asst_decode(&decoder, wb_cstr(f->list.p[i].name), wb_str(f->text.p + f->list.p[i].from, f->list.p[i].n),
@@ -54,8 +54,8 @@ static int decode_frames(const struct wd_frames *f, struct wd_document *d, struc
 static int decode_lines(const char *lines, struct wd_document *d, struct wd_asst_decoder *decoder, struct upp_err *err)
 {
     struct upp_str rest = wb_cstr(lines), line, name;
-    int            r    = 0;
-    *d                  = (struct wd_document){.ops = &wd_document_assistants, .a = WB_ARENA(ROOM)};
+    int r = 0;
+    *d = (struct wd_document){.ops = &wd_document_assistants, .a = WB_ARENA(ROOM)};
     wd_asst_decoder_init(decoder, &d->doc, &d->a, UPP_STR("bot"));
     while (r >= 0 && wb_str_split(&rest, '\n', &line))
         if (line.n && wb_str_split(&line, ' ', &name))
@@ -68,9 +68,9 @@ TEST(dialect_assistants_decode_reads_what_the_encoder_says)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(1 << 20);
     for (size_t i = 0; i < events_n_scripts; i++) {
-        WB_CLEANUP(dialect_done) struct dialect         d;
+        WB_CLEANUP(dialect_done) struct dialect d;
         WB_CLEANUP(wd_document_done) struct wd_document doc = {0};
-        struct upp_err                                  err = {0};
+        struct upp_err err = {0};
         dialect_init(&d);
         test_note("%s", events_scripts[i].name);
         CHECK(dialect_play(&d, events_scripts[i].text) == 0);
@@ -93,8 +93,8 @@ TEST_WITH(dialect_assistants_decode_takes_what_is_cut, .no_torture = "thousands 
         CHECK(dialect_encode(&d, &wd_stream_assistants, NULL) == 0);
         for (size_t all = d.frames.list.n; d.frames.list.n; d.frames.list.n--) {
             WB_CLEANUP(wd_document_done) struct wd_document doc = {0};
-            WB_CLEANUP(wb_buf_done) struct wb_buf           out = WB_BUF(1 << 20);
-            struct upp_err                                  err = {0};
+            WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(1 << 20);
+            struct upp_err err = {0};
             test_note("%s, %zu of %zu", events_scripts[i].name, d.frames.list.n, all);
             CHECK_INT(decode_frames(&d.frames, &doc, &err), 0);
             CHECK(wd_document_write(&doc, &wd_document_assistants, NULL, &out, NULL, &err) >= 0);
@@ -111,7 +111,7 @@ TEST(dialect_assistants_decode_reads_other_servers)
 {
     static const struct {
         const char *lines, *want;
-        size_t      skipped;
+        size_t skipped;
     } cases[] = {
         {"thread.message.created " MADE SAID("0", "a") SAID("0", "b"), "assistant a 1~(ab)\n", 0},
         {SAID("0", "no beginning"), "assistant bot 1~(no beginning)\n", 0},
@@ -136,9 +136,9 @@ TEST(dialect_assistants_decode_reads_other_servers)
     };
     for (size_t i = 0; i < WB_LEN(cases); i++) {
         WB_CLEANUP(wd_document_done) struct wd_document doc = {0};
-        WB_CLEANUP(wb_buf_done) struct wb_buf           out = WB_BUF(1 << 16);
-        struct wd_asst_decoder                          decoder;
-        struct upp_err                                  err = {0};
+        WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(1 << 16);
+        struct wd_asst_decoder decoder;
+        struct upp_err err = {0};
         test_note("%s", cases[i].lines);
         CHECK_INT(decode_lines(cases[i].lines, &doc, &decoder, &err), 0);
         told(&doc.doc, &out);
@@ -152,7 +152,7 @@ TEST(dialect_assistants_decode_has_limits)
 {
     static const struct {
         const char *lines;
-        int         r;
+        int r;
     } cases[] = {
         {"x {", -UPP_EINVALID},
         {"x []", -UPP_EINVALID},
@@ -162,8 +162,8 @@ TEST(dialect_assistants_decode_has_limits)
     };
     for (size_t i = 0; i < WB_LEN(cases); i++) {
         WB_CLEANUP(wd_document_done) struct wd_document doc = {0};
-        struct wd_asst_decoder                          decoder;
-        struct upp_err                                  err = {0};
+        struct wd_asst_decoder decoder;
+        struct upp_err err = {0};
         test_note("%s", cases[i].lines);
         CHECK_INT(decode_lines(cases[i].lines, &doc, &decoder, &err), cases[i].r);
     }
@@ -171,12 +171,12 @@ TEST(dialect_assistants_decode_has_limits)
 
 TEST_WITH(dialect_assistants_decode_counts_objects, .no_torture = "thousands of events")
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(ROOM);
-    WB_CLEANUP(wm_doc_done) struct wm_doc     doc = {0};
-    struct wd_asst_decoder                    d;
-    struct upp_err                            err = {0};
-    char                                      data[64];
-    int                                       r = 0, n = 0;
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(ROOM);
+    WB_CLEANUP(wm_doc_done) struct wm_doc doc = {0};
+    struct wd_asst_decoder d;
+    struct upp_err err = {0};
+    char data[64];
+    int r = 0, n = 0;
     wd_asst_decoder_init(&d, &doc, &a, (struct upp_str){0});
     for (; r >= 0 && n <= WD_ASST_OBJECTS; n++) {
         (void)snprintf(data, sizeof data, "{\"id\":\"m%d\"}", n);
@@ -192,15 +192,15 @@ TEST_WITH(dialect_assistants_decode_bytes_are_limited, .no_torture = "memory tha
     static const char delta[] =
         "{\"id\":\"m\",\"delta\":{\"content\":[{\"index\":0,\"type\":\"text\",\"text\":{\"value\":"
         "\"x\"}}]}}";
-    WB_CLEANUP(wb_arena_done) struct wb_arena a    = WB_ARENA(ROOM);
-    WB_CLEANUP(wm_doc_done) struct wm_doc     doc  = {0};
-    struct upp_str                            name = UPP_STR("thread.message.delta");
-    struct wd_asst_decoder                    d;
-    struct upp_err                            err = {0}, why = {0};
-    int                                       last = -1, more = 0;
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(ROOM);
+    WB_CLEANUP(wm_doc_done) struct wm_doc doc = {0};
+    struct upp_str name = UPP_STR("thread.message.delta");
+    struct wd_asst_decoder d;
+    struct upp_err err = {0}, why = {0};
+    int last = -1, more = 0;
     wd_asst_decoder_init(&d, &doc, &a, (struct upp_str){0});
     int event = wd_asst_decode(&d, name, wb_str("{}", (size_t)WD_ASST_EVENT + 1), NOW, &why); /* nothing is looked at */
-    int r     = wd_asst_decode(&d, name, wb_cstr(delta), NOW, &err);
+    int r = wd_asst_decode(&d, name, wb_cstr(delta), NOW, &err);
     if (r >= 0 && EXPECT(d.objects.n == 1 && d.objects.p[0].pieces.n == 1)) {
         struct wb_buf *text = &d.objects.p[0].pieces.p[0].text;
         if (EXPECT(test_vast_fill(text))) {

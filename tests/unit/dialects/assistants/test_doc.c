@@ -17,9 +17,9 @@ static const struct wm_doc_agent *agent_of(const struct wm_doc *d, const struct 
 static void tell(const struct wm_doc *d, struct wb_buf *out)
 {
     for (size_t i = 0; i < d->entries.n; i++) {
-        const struct wm_doc_entry *e    = &d->entries.p[i];
-        const struct wm_doc_agent *a    = agent_of(d, e);
-        bool                       user = e->e.message.role == UPP_ROLE_USER;
+        const struct wm_doc_entry *e = &d->entries.p[i];
+        const struct wm_doc_agent *a = agent_of(d, e);
+        bool user = e->e.message.role == UPP_ROLE_USER;
         for (size_t k = 0; e->e.kind != WM_ENTRY_EVENT && k < e->e.message.n_parts; k++) {
             const struct upp_part *p = &e->e.message.parts[k];
             if (p->kind == UPP_PART_TEXT || p->kind == UPP_PART_CALL)
@@ -40,19 +40,19 @@ static void tell(const struct wm_doc *d, struct wb_buf *out)
 static unsigned pick(uint64_t *s, unsigned n) /* splitmix64 */
 {
     uint64_t z = (*s += 0x9e3779b97f4a7c15u);
-    z          = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z          = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
     return (unsigned)((z ^ (z >> 31)) % n);
 }
 
 static struct upp_part invent_part(struct wb_arena *a, uint64_t *s, unsigned *calls, bool user)
 {
     static const char *const texts[] = {"hello", "", "two\nlines", "\xc3\xa9 \"quoted\"", "{\"a\":1}"};
-    struct upp_part          p       = {.kind = UPP_PART_TEXT, .text = wb_cstr(texts[pick(s, WB_LEN(texts))])};
-    unsigned                 kind    = pick(s, 6);
+    struct upp_part p = {.kind = UPP_PART_TEXT, .text = wb_cstr(texts[pick(s, WB_LEN(texts))])};
+    unsigned kind = pick(s, 6);
     if (kind == 0 && !user) {
         p.kind = UPP_PART_CALL;
-        p.id   = wb_arena_printf(a, "c%u", (*calls)++);
+        p.id = wb_arena_printf(a, "c%u", (*calls)++);
         p.name = UPP_STR("look");
         p.text = pick(s, 3) ? UPP_STR("{\"q\": 1.50}") : UPP_STR("{\"q\":oops");
     } else if (kind == 1 && !user)
@@ -72,18 +72,18 @@ static struct upp_part invent_part(struct wb_arena *a, uint64_t *s, unsigned *ca
 static bool add(struct wm_doc *d, struct wb_arena *a, uint8_t role, uint32_t agent, struct upp_part *parts, size_t n,
                 int64_t time)
 {
-    struct upp_err       err;
-    struct wm_doc_entry *e    = wm_doc_entry_add(d, &err);
-    struct upp_part     *copy = wb_new_n(a, struct upp_part, n + 1);
+    struct upp_err err;
+    struct wm_doc_entry *e = wm_doc_entry_add(d, &err);
+    struct upp_part *copy = wb_new_n(a, struct upp_part, n + 1);
     if (!e || !copy)
         return false;
     memcpy(copy, parts, n * sizeof *copy);
-    e->agent             = agent;
-    e->e.kind            = WM_ENTRY_MESSAGE;
-    e->e.audience        = WM_AUDIENCE_ALL;
-    e->e.message.role    = role;
+    e->agent = agent;
+    e->e.kind = WM_ENTRY_MESSAGE;
+    e->e.audience = WM_AUDIENCE_ALL;
+    e->e.message.role = role;
     e->e.message.time_ms = time;
-    e->e.message.parts   = copy;
+    e->e.message.parts = copy;
     e->e.message.n_parts = n;
     return true;
 }
@@ -91,30 +91,30 @@ static bool add(struct wm_doc *d, struct wb_arena *a, uint8_t role, uint32_t age
 static bool invent(struct wm_doc *d, struct wb_arena *a, uint64_t seed)
 {
     static const char *const results[] = {"1.50", "\"text\"", "{\"n\":[null]}", "null", "\"18\""};
-    uint64_t                *s         = &seed;
-    struct upp_err           err;
-    uint32_t                 agent;
-    unsigned                 calls = 0, entries = 1 + pick(s, 12);
-    int64_t                  time = 1770091507000;
+    uint64_t *s = &seed;
+    struct upp_err err;
+    uint32_t agent;
+    unsigned calls = 0, entries = 1 + pick(s, 12);
+    int64_t time = 1770091507000;
     for (unsigned i = 0; i < 3; i++) {
-        struct wm_doc_agent one = {.id   = wb_arena_printf(a, "a%u", i),
+        struct wm_doc_agent one = {.id = wb_arena_printf(a, "a%u", i),
                                    .name = wb_arena_printf(a, i ? "Agent %u" : "a%u", i)};
         if (wm_doc_agent_add(d, &one, &agent, &err) < 0)
             return false;
     }
     for (unsigned i = 0; i < entries; i++) {
         struct upp_part *parts = wb_new_n(a, struct upp_part, 6), *answers = wb_new_n(a, struct upp_part, 6);
-        bool             user = pick(s, 3) == 0;
-        size_t           n = 1 + pick(s, 5), m = 0;
+        bool user = pick(s, 3) == 0;
+        size_t n = 1 + pick(s, 5), m = 0;
         if (!parts || !answers)
             return false;
         agent = user && pick(s, 6) ? WM_NO_AGENT : pick(s, 3);
         for (size_t k = 0; k < n; k++) {
             parts[k] = invent_part(a, s, &calls, user);
             if (parts[k].kind == UPP_PART_CALL && pick(s, 4))
-                answers[m++] = (struct upp_part){.kind     = UPP_PART_RESULT,
-                                                 .id       = parts[k].id,
-                                                 .text     = wb_cstr(results[pick(s, WB_LEN(results))]),
+                answers[m++] = (struct upp_part){.kind = UPP_PART_RESULT,
+                                                 .id = parts[k].id,
+                                                 .text = wb_cstr(results[pick(s, WB_LEN(results))]),
                                                  .is_error = pick(s, 3) == 0};
         }
         time += pick(s, 2) * 500;
@@ -130,13 +130,13 @@ TEST_WITH(dialect_assistants_doc_keeps_who_said_what, .no_torture = "thousands o
 {
     uint64_t seeds = test_times("WEFT_SEEDS", 2000);
     for (uint64_t seed = 1; seed <= seeds; seed++) {
-        WB_CLEANUP(wb_arena_done) struct wb_arena       a   = WB_ARENA(16 << 20);
-        WB_CLEANUP(wm_doc_done) struct wm_doc           d   = {0};
+        WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(16 << 20);
+        WB_CLEANUP(wm_doc_done) struct wm_doc d = {0};
         WB_CLEANUP(wd_document_done) struct wd_document got = {0};
         WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(1 << 20), was = WB_BUF(1 << 20), is = WB_BUF(1 << 20);
-        struct upp_err                        err         = {0};
+        struct upp_err err = {0};
         WB_CLEANUP(wd_problems_done) struct wd_problems p = {0};
-        const struct wd_document_ops                   *ops;
+        const struct wd_document_ops *ops;
         test_note("seed %llu", (unsigned long long)seed);
         CHECK(invent(&d, &a, seed));
         CHECK(wd_doc_write(&d, &wd_document_assistants, NULL, &out, NULL, &err) >= 0);
@@ -157,20 +157,20 @@ TEST(dialect_assistants_doc_outputs_are_texts_or_json)
 {
     static const struct {
         const char *result, *output; /* as JSON has it */
-        bool        json;
+        bool json;
     } cases[] = {
         {"\"plain\"", "plain", false},        {" \"plain\"", "plain", false},         {"\"a\\nb\"", "a\\nb", false},
         {"{\"k\":1}", "{\\\"k\\\":1}", true}, {"{\"k\": 1}", "{\\\"k\\\": 1}", true}, {"1.50", "1.50", true},
         {"no JSON", "no JSON", false},
     };
     for (size_t i = 0; i < WB_LEN(cases); i++) {
-        WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(1 << 20);
-        WB_CLEANUP(wb_buf_done) struct wb_buf     out = WB_BUF(1 << 20), want = WB_BUF(1 << 10);
-        WB_CLEANUP(wm_doc_done) struct wm_doc     d = {0};
+        WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 20);
+        WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(1 << 20), want = WB_BUF(1 << 10);
+        WB_CLEANUP(wm_doc_done) struct wm_doc d = {0};
         struct upp_part call = {.kind = UPP_PART_CALL, .id = UPP_STR("c"), .name = UPP_STR("f"), .text = UPP_STR("{}")};
         struct upp_part result = {.kind = UPP_PART_RESULT, .id = UPP_STR("c"), .text = wb_cstr(cases[i].result)};
-        struct upp_err  err;
-        uint32_t        agent;
+        struct upp_err err;
+        uint32_t agent;
         test_note("%s", cases[i].result);
         CHECK(wm_doc_agent_add(&d, &(struct wm_doc_agent){.id = UPP_STR("a"), .name = UPP_STR("a")}, &agent, &err) ==
               0);
@@ -186,9 +186,9 @@ TEST(dialect_assistants_doc_outputs_are_texts_or_json)
 
 static void reads(const char *json, const char *want)
 {
-    WB_CLEANUP(wd_document_done) struct wd_document d  = {0};
-    WB_CLEANUP(wb_buf_done) struct wb_buf           is = WB_BUF(1 << 16);
-    struct upp_err                                  err;
+    WB_CLEANUP(wd_document_done) struct wd_document d = {0};
+    WB_CLEANUP(wb_buf_done) struct wb_buf is = WB_BUF(1 << 16);
+    struct upp_err err;
     CHECK(wd_document_read(&d, &wd_document_assistants, wb_cstr(json), NULL, &err) >= 0);
     tell(&d.doc, &is);
     CHECK(wb_buf_check(&is, NULL) == 0);
@@ -243,8 +243,8 @@ TEST(dialect_assistants_doc_refuses_what_is_no_thread)
                                       "{\"object\":\"run\"}",
                                       "[{\"object\":\"thread.message\",\"role\":\"user\",\"content\":[]}]"};
     for (size_t i = 0; i < WB_LEN(bad); i++) {
-        WB_CLEANUP(wd_document_done) struct wd_document d   = {0};
-        struct upp_err                                  err = {0};
+        WB_CLEANUP(wd_document_done) struct wd_document d = {0};
+        struct upp_err err = {0};
         test_note("%s", bad[i]);
         CHECK_INT(wd_document_read(&d, &wd_document_assistants, wb_cstr(bad[i]), NULL, &err), -UPP_EINVALID);
         CHECK(err.msg[0] != 0);
@@ -260,7 +260,7 @@ TEST(dialect_assistants_doc_refuses_what_is_no_thread)
 
 static const struct {
     const char *json, *pointer, *rule;
-    uint8_t     severity;
+    uint8_t severity;
 } broken[] = {
     {"7", "", "OA-1", WD_ERROR},
     {TOP "\"messages\":{}}", "/messages", "OA-1", WD_ERROR},
@@ -319,10 +319,10 @@ static const struct {
 TEST(dialect_assistants_doc_names_every_problem)
 {
     for (size_t i = 0; i < WB_LEN(broken); i++) {
-        WB_CLEANUP(wb_arena_done) struct wb_arena       a = WB_ARENA(1 << 20);
+        WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 20);
         WB_CLEANUP(wd_problems_done) struct wd_problems p = {0};
-        const struct wd_document_ops                   *ops;
-        struct upp_err                                  err = {0};
+        const struct wd_document_ops *ops;
+        struct upp_err err = {0};
         test_note("%s", broken[i].json);
         CHECK(wd_document_validate(&wd_document_assistants, wb_cstr(broken[i].json), &a, &p, &ops, &err) >= 0);
         for (size_t k = 0; k < p.list.n; k++)
@@ -336,11 +336,11 @@ TEST(dialect_assistants_doc_names_every_problem)
 
 TEST(dialect_assistants_doc_metadata_have_limits)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena       a = WB_ARENA(1 << 20);
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 20);
     WB_CLEANUP(wd_problems_done) struct wd_problems p = {0};
-    WB_CLEANUP(wb_buf_done) struct wb_buf           b = WB_BUF(1 << 16);
-    const struct wd_document_ops                   *ops;
-    struct upp_err                                  err = {0};
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(1 << 16);
+    const struct wd_document_ops *ops;
+    struct upp_err err = {0};
     wb_buf_addf(&b, TOP "\"metadata\":{\"%065d\":\"\",\"a\":\"%0513d\"", 0, 0);
     for (int i = 0; i < 15; i++)
         wb_buf_addf(&b, ",\"k%d\":\"%0512d\"", i, 0);
@@ -355,7 +355,7 @@ TEST(dialect_assistants_doc_metadata_have_limits)
 TEST(dialect_assistants_doc_metadata_has_limits)
 {
     static const struct {
-        int         pairs, key, value;
+        int pairs, key, value;
         const char *sentence; /* NULL: none */
     } cases[] = {
         {16, 64, 512, NULL},
@@ -364,11 +364,11 @@ TEST(dialect_assistants_doc_metadata_has_limits)
         {1, 64, 513, "a name of metadata has at most 64 characters, a value 512"},
     };
     for (size_t i = 0; i < WB_LEN(cases); i++) {
-        WB_CLEANUP(wb_arena_done) struct wb_arena       a    = WB_ARENA(1 << 20);
-        WB_CLEANUP(wb_buf_done) struct wb_buf           text = WB_BUF(1 << 20);
-        WB_CLEANUP(wd_problems_done) struct wd_problems p    = {0};
-        const struct wd_document_ops                   *ops;
-        struct upp_err                                  err = {0};
+        WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 20);
+        WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(1 << 20);
+        WB_CLEANUP(wd_problems_done) struct wd_problems p = {0};
+        const struct wd_document_ops *ops;
+        struct upp_err err = {0};
         wb_buf_add(&text, UPP_STR(TOP "\"metadata\":{"));
         for (int k = 0; k < cases[i].pairs; k++)
             wb_buf_addf(&text, "%s\"%0*d\":\"%0*d\"", k ? "," : "", cases[i].key, k, cases[i].value, k);

@@ -25,11 +25,11 @@ static int collect(struct dialect *d, const char *script, const struct asst_step
 static struct upp_str streamed(const struct dialect *d, const struct asst_kept_step *k)
 {
     struct upp_str found = {NULL, 0};
-    char           hex[WB_UUID_HEX + 1];
+    char hex[WB_UUID_HEX + 1];
     (void)wb_uuid_hex(k->id, hex);
     for (size_t i = 0; i < d->frames.list.n; i++) {
-        const struct wd_frame *f    = &d->frames.list.p[i];
-        struct upp_str         text = wb_str_sub(wb_buf_str(&d->frames.text), f->from, f->n);
+        const struct wd_frame *f = &d->frames.list.p[i];
+        struct upp_str text = wb_str_sub(wb_buf_str(&d->frames.text), f->from, f->n);
         if (wb_str_starts(wb_cstr(f->name), UPP_STR("thread.run.step.")) && !strstr(f->name, "delta") &&
             wb_str_starts(wb_str_sub(text, strlen("{\"id\":\"step_"), SIZE_MAX), wb_cstr(hex)))
             found = text;
@@ -39,9 +39,9 @@ static struct upp_str streamed(const struct dialect *d, const struct asst_kept_s
 
 TEST(dialect_assistants_steps_are_those_of_the_stream)
 {
-    WB_CLEANUP(dialect_done) struct dialect       d;
-    WB_CLEANUP(asst_steps_done) struct asst_steps s    = {0};
-    struct asst_steps_page                        want = {.limit = 10};
+    WB_CLEANUP(dialect_done) struct dialect d;
+    WB_CLEANUP(asst_steps_done) struct asst_steps s = {0};
+    struct asst_steps_page want = {.limit = 10};
     dialect_init(&d);
     CHECK_INT(collect(&d, three, &want, &s), 0);
     CHECK_INT(dialect_encode(&d, &wd_stream_assistants, NULL), 0);
@@ -55,8 +55,8 @@ TEST(dialect_assistants_steps_are_those_of_the_stream)
 TEST(dialect_assistants_steps_have_pages)
 {
     static const struct {
-        size_t      after, before, limit;
-        bool        newest;
+        size_t after, before, limit;
+        bool newest;
         const char *shown; /* of the three, one more than the limit if there are more */
     } pages[] = {
         {0, 0, 10, false, "123"}, {0, 0, 2, false, "123"}, {0, 0, 1, false, "12"}, {0, 0, 2, true, "123"},
@@ -64,17 +64,17 @@ TEST(dialect_assistants_steps_have_pages)
         {0, 3, 1, true, "12"},    {0, 1, 10, true, ""},    {1, 3, 10, false, "2"}, {3, 1, 10, false, ""},
         {1, 0, 1, false, "23"},   {0, 3, 1, false, "12"},
     };
-    WB_CLEANUP(dialect_done) struct dialect       d;
-    WB_CLEANUP(asst_steps_done) struct asst_steps all  = {0};
-    struct asst_steps_page                        want = {.limit = 10};
+    WB_CLEANUP(dialect_done) struct dialect d;
+    WB_CLEANUP(asst_steps_done) struct asst_steps all = {0};
+    struct asst_steps_page want = {.limit = 10};
     dialect_init(&d);
     CHECK_INT(collect(&d, three, &want, &all), 0);
     CHECK_INT(all.list.n, 3);
     for (size_t i = 0; i < WB_LEN(pages); i++) {
-        WB_CLEANUP(dialect_done) struct dialect       again;
+        WB_CLEANUP(dialect_done) struct dialect again;
         WB_CLEANUP(asst_steps_done) struct asst_steps s = {0};
-        char                                          shown[8];
-        size_t                                        n = 0;
+        char shown[8];
+        size_t n = 0;
         want = (struct asst_steps_page){.limit = pages[i].limit, .newest = pages[i].newest};
         if (pages[i].after)
             want.after = all.list.p[pages[i].after - 1].id;
@@ -93,9 +93,9 @@ TEST(dialect_assistants_steps_have_pages)
 
 TEST(dialect_assistants_steps_one_alone)
 {
-    WB_CLEANUP(dialect_done) struct dialect       d, again;
+    WB_CLEANUP(dialect_done) struct dialect d, again;
     WB_CLEANUP(asst_steps_done) struct asst_steps all = {0}, one = {0};
-    struct asst_steps_page                        want = {.limit = 10};
+    struct asst_steps_page want = {.limit = 10};
     dialect_init(&d);
     dialect_init(&again);
     CHECK_INT(collect(&d, three, &want, &all), 0);
@@ -108,9 +108,9 @@ TEST(dialect_assistants_steps_one_alone)
 
 TEST(dialect_assistants_steps_one_that_is_not_there)
 {
-    WB_CLEANUP(dialect_done) struct dialect       d;
-    WB_CLEANUP(asst_steps_done) struct asst_steps s    = {0};
-    struct asst_steps_page                        want = {.limit = 1, .only = wb_uuid_v8(9, 9)};
+    WB_CLEANUP(dialect_done) struct dialect d;
+    WB_CLEANUP(asst_steps_done) struct asst_steps s = {0};
+    struct asst_steps_page want = {.limit = 1, .only = wb_uuid_v8(9, 9)};
     dialect_init(&d);
     CHECK_INT(collect(&d, three, &want, &s), 0);
     CHECK_INT(s.list.n, 0);
@@ -121,7 +121,7 @@ TEST(dialect_assistants_steps_cursors_name_steps)
     struct asst_steps_page pages[] = {{.limit = 10, .after = wb_uuid_v8(9, 9)},
                                       {.limit = 10, .before = wb_uuid_v8(9, 9)}};
     for (size_t i = 0; i < WB_LEN(pages); i++) {
-        WB_CLEANUP(dialect_done) struct dialect       d;
+        WB_CLEANUP(dialect_done) struct dialect d;
         WB_CLEANUP(asst_steps_done) struct asst_steps s = {0};
         dialect_init(&d);
         CHECK_INT(collect(&d, three, &pages[i], &s), -UPP_EINVALID);
@@ -131,9 +131,9 @@ TEST(dialect_assistants_steps_cursors_name_steps)
 /* The last object of an open step in the stream has no calls: they came as deltas. */
 TEST(dialect_assistants_steps_an_open_one_has_its_calls)
 {
-    WB_CLEANUP(dialect_done) struct dialect       d;
-    WB_CLEANUP(asst_steps_done) struct asst_steps s    = {0};
-    struct asst_steps_page                        want = {.limit = 10};
+    WB_CLEANUP(dialect_done) struct dialect d;
+    WB_CLEANUP(asst_steps_done) struct asst_steps s = {0};
+    struct asst_steps_page want = {.limit = 10};
     dialect_init(&d);
     CHECK_INT(collect(&d,
                       "run running\nopen\npart call c1 locate\n+ 0 {}\nclose 0\npart call c2 clock\n+ 1 {}\nclose 1\n"

@@ -23,7 +23,7 @@ static const struct wd_stream_opts whole = {.size = sizeof whole, .chat.whole = 
 /* Adds what one frame contributes to the answer; *end: it is the last of an answer. */
 static bool add_frame(struct wb_arena *a, struct upp_str frame, struct wb_buf *text, const char *of, bool *end)
 {
-    yyjson_val    *v;
+    yyjson_val *v;
     struct upp_err err;
     *end = wb_str_eq(frame, UPP_STR("[DONE]"));
     if (*end)
@@ -56,11 +56,11 @@ static bool texts_of(struct wb_arena *a, const struct wd_frames *f, const char *
 /* Without voids both ways say the same. */
 TEST_WITH(dialect_chat_whole_answers_are_their_chunks, .no_torture = "hundreds of encoders")
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena a    = WB_ARENA(64u << 20);
-    size_t                                    same = 0;
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
+    size_t same = 0;
     for (uint64_t seed = 1; seed <= 300; seed++) {
         WB_CLEANUP(dialect_done) struct dialect d, w;
-        WB_CLEANUP(wb_buf_done) struct wb_buf   chunks = WB_BUF(4u << 20), answers = WB_BUF(4u << 20);
+        WB_CLEANUP(wb_buf_done) struct wb_buf chunks = WB_BUF(4u << 20), answers = WB_BUF(4u << 20);
         dialect_init(&d);
         dialect_init(&w);
         test_note("seed %llu", (unsigned long long)seed);

@@ -7,15 +7,15 @@ TEST(anchors_are_found_by_entry_and_slot)
 {
     enum { ENTRIES = 3, SLOTS = 12 };
     static const char *const slots[SLOTS] = {"p0", "p1", "p2", "p3", "p4", "p5", "p6", "p7", "p8", "p9", "c0", "c1"};
-    WB_CLEANUP(wb_arena_done) struct wb_arena     a                = WB_ARENA(1 << 20);
-    WB_CLEANUP(wd_lifting_done) struct wd_lifting l                = {.a = &a};
-    struct wm_doc_entry                           entries[ENTRIES] = {0};
-    struct wm_doc                                 doc              = {0};
-    struct upp_err                                err;
-    char                                          copy[] = "p?";
-    doc.entries.p                                        = entries;
-    doc.entries.n                                        = ENTRIES;
-    l.doc                                                = &doc;
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 20);
+    WB_CLEANUP(wd_lifting_done) struct wd_lifting l = {.a = &a};
+    struct wm_doc_entry entries[ENTRIES] = {0};
+    struct wm_doc doc = {0};
+    struct upp_err err;
+    char copy[] = "p?";
+    doc.entries.p = entries;
+    doc.entries.n = ENTRIES;
+    l.doc = &doc;
     CHECK_INT(wj_read(&a, UPP_STR("{\"a\":{}}"), NULL, &l.root, &err), 0);
     CHECK_INT(wd_anchor(&l, l.root, "message", 0, 1, &err), 0);
     for (size_t i = 0; i < SLOTS; i++)

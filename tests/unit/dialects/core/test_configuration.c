@@ -12,13 +12,13 @@ static struct wm_residue residue_of(struct upp_str json)
 /* A turn of one entry with residue. */
 static int add_turn(struct wm_doc *d, uint32_t agent, struct wm_residue *residue, struct upp_err *err)
 {
-    struct wm_doc_turn  *turn = wm_doc_turn_add(d, err);
-    struct wm_doc_entry *e    = wm_doc_entry_add(d, err);
+    struct wm_doc_turn *turn = wm_doc_turn_add(d, err);
+    struct wm_doc_entry *e = wm_doc_entry_add(d, err);
     if (!turn || !e)
         return err->code ? -err->code : -UPP_ENOMEM;
     turn->agent = agent;
-    turn->n     = 1;
-    e->residue  = residue;
+    turn->n = 1;
+    e->residue = residue;
     return 0;
 }
 
@@ -32,17 +32,17 @@ static int listed(const struct wd_configuration *c, struct wb_buf *out)
 
 TEST(configuration_has_the_prompts_of_the_agent_that_answers)
 {
-    WB_CLEANUP(wm_doc_done) struct wm_doc     d   = {0};
-    WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(1 << 20);
-    WB_CLEANUP(wb_buf_done) struct wb_buf     out = WB_BUF(1 << 10);
-    struct wm_residue                         r[] = {
-                                residue_of(UPP_STR("{\"parts\":[\"a\",[\"l\",{\"part_kind\":\"system-prompt\",\"content\":\"One\"}]]}")),
-                                residue_of(UPP_STR("[\"o\",{\"kind\":0,\"instructions\":[\"k\",\"Two\",7]},{}]")),
-                                residue_of(UPP_STR("{\"parts\":[\"a\",[\"l\",{\"part_kind\":\"system-prompt\",\"content\":\"Three\"}]]}")),
-                                residue_of(UPP_STR("{\"instructions\":\"no message\",\"part_kind\":\"text\",\"content\":\"no\"}"))};
+    WB_CLEANUP(wm_doc_done) struct wm_doc d = {0};
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 20);
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(1 << 10);
+    struct wm_residue r[] = {
+        residue_of(UPP_STR("{\"parts\":[\"a\",[\"l\",{\"part_kind\":\"system-prompt\",\"content\":\"One\"}]]}")),
+        residue_of(UPP_STR("[\"o\",{\"kind\":0,\"instructions\":[\"k\",\"Two\",7]},{}]")),
+        residue_of(UPP_STR("{\"parts\":[\"a\",[\"l\",{\"part_kind\":\"system-prompt\",\"content\":\"Three\"}]]}")),
+        residue_of(UPP_STR("{\"instructions\":\"no message\",\"part_kind\":\"text\",\"content\":\"no\"}"))};
     struct wd_configuration *list;
-    struct upp_err           err = {0};
-    uint32_t                 index;
+    struct upp_err err = {0};
+    uint32_t index;
     CHECK(wm_doc_agent_add(&d, &(struct wm_doc_agent){.id = UPP_STR("a")}, &index, &err) >= 0);
     CHECK(wm_doc_agent_add(&d, &(struct wm_doc_agent){.id = UPP_STR("b"), .prompt = UPP_STR("Own")}, &index, &err) >=
           0);
@@ -64,12 +64,12 @@ TEST(configuration_has_the_prompts_of_the_agent_that_answers)
 
 TEST(configuration_has_a_limit_of_prompts)
 {
-    WB_CLEANUP(wm_doc_done) struct wm_doc     d    = {0};
-    WB_CLEANUP(wb_arena_done) struct wb_arena a    = WB_ARENA(64 << 20);
-    WB_CLEANUP(wb_buf_done) struct wb_buf     text = WB_BUF(16 << 20);
-    struct wd_configuration                  *list;
-    struct upp_err                            err = {0};
-    uint32_t                                  index;
+    WB_CLEANUP(wm_doc_done) struct wm_doc d = {0};
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64 << 20);
+    WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(16 << 20);
+    struct wd_configuration *list;
+    struct upp_err err = {0};
+    uint32_t index;
     wb_buf_add(&text, UPP_STR("[0"));
     for (int i = 0; i <= WD_PROMPTS; i++)
         wb_buf_addf(&text, ",{\"part_kind\":\"system-prompt\",\"content\":\"%d\"}", i);

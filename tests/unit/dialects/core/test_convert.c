@@ -12,7 +12,7 @@ static int convert(const struct wd_document_ops *from, const struct wd_document_
                    struct wb_buf *out, struct wd_losses *losses, struct upp_err *err)
 {
     WB_CLEANUP(wd_document_done) struct wd_document d = {0};
-    int                                             r = wd_document_read(&d, from, text, NULL, err);
+    int r = wd_document_read(&d, from, text, NULL, err);
     return r < 0 ? r : wd_document_write(&d, to, NULL, out, losses, err);
 }
 
@@ -55,10 +55,10 @@ static const char *const toys[] = {
 TEST(convert_gives_a_document_back_token_for_token)
 {
     for (size_t i = 0; i < WB_LEN(toys); i++) {
-        WB_CLEANUP(wb_buf_done) struct wb_buf       out = WB_BUF(1 << 20), said = WB_BUF(1 << 20);
-        WB_CLEANUP(wb_arena_done) struct wb_arena   a      = WB_ARENA(1 << 20);
+        WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(1 << 20), said = WB_BUF(1 << 20);
+        WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 20);
         WB_CLEANUP(wd_losses_done) struct wd_losses losses = {.a = &a};
-        struct upp_err                              err;
+        struct upp_err err;
         test_note("toy %zu", i);
         CHECK(convert(&toy_dialect, &toy_dialect, wb_cstr(toys[i]), &out, &losses, &err) >= 0);
         CHECK_STR(wb_buf_str(&out), wb_cstr(toys[i]));
@@ -76,9 +76,9 @@ static int read_toy(struct wd_document *d, const char *text, struct upp_err *err
 /* What is written now, and the losses behind it. */
 static int written(struct wd_document *d, struct wb_buf *out, struct upp_err *err)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena   a      = WB_ARENA(1 << 20);
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 20);
     WB_CLEANUP(wd_losses_done) struct wd_losses losses = {.a = &a};
-    int                                         r      = wd_document_write(d, &toy_dialect, NULL, out, &losses, err);
+    int r = wd_document_write(d, &toy_dialect, NULL, out, &losses, err);
     wb_buf_addc(out, '\n');
     (void)told(&losses, out);
     return r < 0 ? r : wb_buf_check(out, err);
@@ -86,15 +86,15 @@ static int written(struct wd_document *d, struct wb_buf *out, struct upp_err *er
 
 TEST(convert_keeps_what_was_said_beside_through_edits)
 {
-    WB_CLEANUP(wd_document_done) struct wd_document d   = {0};
-    WB_CLEANUP(wb_buf_done) struct wb_buf           out = WB_BUF(1 << 20);
-    struct upp_err                                  err;
+    WB_CLEANUP(wd_document_done) struct wd_document d = {0};
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(1 << 20);
+    struct upp_err err;
     CHECK(read_toy(&d,
                    "{\"title\":\"t\",\"toy\":1,\"pairs\":[{\"x\":1,\"ask\":{\"y\":2,\"text\":\"a\"},\"reply\":"
                    "{\"thought\":null,\"text\":\"b\"}},{\"ask\":{\"text\":null,\"z\":3}}],\"w\":4}",
                    &err) >= 0);
     CHECK_INT(d.doc.entries.n, 3);
-    d.doc.title                                = UPP_STR("new");
+    d.doc.title = UPP_STR("new");
     d.doc.entries.p[0].e.message.parts[0].text = UPP_STR("changed");
     d.doc.entries.p[1].e.message.parts[0].kind = UPP_PART_REASONING;
     CHECK(written(&d, &out, &err) >= 0);
@@ -106,13 +106,13 @@ TEST(convert_keeps_what_was_said_beside_through_edits)
 
 TEST(convert_tells_what_has_to_give_way_to_an_edit)
 {
-    WB_CLEANUP(wd_document_done) struct wd_document d   = {0};
-    WB_CLEANUP(wb_buf_done) struct wb_buf           out = WB_BUF(1 << 20);
-    struct upp_err                                  err;
+    WB_CLEANUP(wd_document_done) struct wd_document d = {0};
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(1 << 20);
+    struct upp_err err;
     CHECK(read_toy(&d, "{\"toy\":1.0,\"title\":[\"t\"],\"pairs\":[{\"ask\":{\"text\":5,\"z\":6}}]}", &err) >= 0);
-    static struct upp_part part          = {.kind = UPP_PART_TEXT, .text = UPP_STR_INIT("a")};
-    d.doc.title                          = UPP_STR("new");
-    d.doc.entries.p[0].e.message.parts   = &part;
+    static struct upp_part part = {.kind = UPP_PART_TEXT, .text = UPP_STR_INIT("a")};
+    d.doc.title = UPP_STR("new");
+    d.doc.entries.p[0].e.message.parts = &part;
     d.doc.entries.p[0].e.message.n_parts = 1;
     CHECK(written(&d, &out, &err) >= 0);
     CHECK_STR(wb_buf_str(&out),
@@ -123,9 +123,9 @@ TEST(convert_tells_what_has_to_give_way_to_an_edit)
 
 TEST(convert_keeps_what_was_said_beside_when_entries_come_and_go)
 {
-    WB_CLEANUP(wd_document_done) struct wd_document d   = {0};
-    WB_CLEANUP(wb_buf_done) struct wb_buf           out = WB_BUF(1 << 20);
-    struct upp_err                                  err;
+    WB_CLEANUP(wd_document_done) struct wd_document d = {0};
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(1 << 20);
+    struct upp_err err;
     CHECK(read_toy(
               &d,
               "{\"toy\":1,\"title\":\"t\",\"pairs\":[{\"ask\":{\"text\":\"a\"}},{\"x\":1,\"reply\":{\"text\":\"b\"}},"
@@ -139,7 +139,7 @@ TEST(convert_keeps_what_was_said_beside_when_entries_come_and_go)
         UPP_STR("{\"toy\":1,\"title\":\"t\",\"pairs\":[{\"ask\":{\"text\":\"a\"}},{\"x\":1,\"reply\":{\"text\":\"b\"}},"
                 "{\"y\":2,\"ask\":{\"text\":\"c\"}}]}\n"));
     d.doc.entries.p[0] = d.doc.entries.p[2]; /* and the beginning */
-    d.doc.entries.n    = 1;
+    d.doc.entries.n = 1;
     wb_buf_clear(&out);
     CHECK(written(&d, &out, &err) >= 0);
     CHECK_STR(wb_buf_str(&out),
@@ -152,9 +152,9 @@ TEST(convert_keeps_what_was_said_beside_when_entries_come_and_go)
 
 TEST(convert_forgets_where_that_is_asked_for)
 {
-    WB_CLEANUP(wd_document_done) struct wd_document d   = {0};
-    WB_CLEANUP(wb_buf_done) struct wb_buf           out = WB_BUF(1 << 20);
-    struct upp_err                                  err;
+    WB_CLEANUP(wd_document_done) struct wd_document d = {0};
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(1 << 20);
+    struct upp_err err;
     CHECK(wd_document_read(&d, &toy_dialect,
                            UPP_STR("{\"x\":1,\"toy\":2,\"pairs\":[{\"ask\":{\"text\":\"a\",\"y\":1}}]}"),
                            UPP_OPTS(wd_convert_opts, .forget = true), &err) >= 0);
@@ -167,10 +167,10 @@ TEST(convert_forgets_where_that_is_asked_for)
 
 TEST(convert_tells_every_loss_with_its_place)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf       out = WB_BUF(1 << 20), said = WB_BUF(1 << 20);
-    WB_CLEANUP(wb_arena_done) struct wb_arena   a      = WB_ARENA(1 << 20);
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(1 << 20), said = WB_BUF(1 << 20);
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 20);
     WB_CLEANUP(wd_losses_done) struct wd_losses losses = {.a = &a};
-    struct upp_err                              err;
+    struct upp_err err;
     CHECK(convert(&toy_dialect, &lines_dialect,
                   UPP_STR("{\"v\":[1,2],\"toy\":1,\"title\":\"t\",\"pairs\":[{\"ask\":{\"text\":\"a\",\"x/y\":null}},3,"
                           "{\"reply\":{\"thought\":\"h\",\"text\":\"b\"},\"w\":{}}]}"),
@@ -189,9 +189,9 @@ TEST(convert_carries_what_others_said_beside)
 {
     for (size_t i = 0; i < WB_LEN(toys); i++) {
         WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(1 << 20), again = WB_BUF(1 << 20), back = WB_BUF(1 << 20);
-        WB_CLEANUP(wb_arena_done) struct wb_arena   a      = WB_ARENA(1 << 20);
+        WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 20);
         WB_CLEANUP(wd_losses_done) struct wd_losses losses = {.a = &a};
-        struct upp_err                              err;
+        struct upp_err err;
         test_note("toy %zu", i);
         CHECK(convert(&toy_dialect, &carrier_dialect, wb_cstr(toys[i]), &out, &losses, &err) >= 0);
         CHECK(convert(&carrier_dialect, &carrier_dialect, wb_buf_str(&out), &again, &losses, &err) >= 0);
@@ -206,8 +206,8 @@ TEST(convert_carries_what_others_said_beside)
 
 TEST(convert_takes_clock_and_ids_from_the_caller)
 {
-    static const struct upp_str                     text = UPP_STR_INIT("[\"u: a\",\"a: b\"]");
-    struct upp_err                                  err;
+    static const struct upp_str text = UPP_STR_INIT("[\"u: a\",\"a: b\"]");
+    struct upp_err err;
     WB_CLEANUP(wd_document_done) struct wd_document a = {0};
     WB_CLEANUP(wd_document_done) struct wd_document b = {0};
     WB_CLEANUP(wd_document_done) struct wd_document c = {0};
@@ -229,7 +229,7 @@ TEST(convert_takes_clock_and_ids_from_the_caller)
 TEST(convert_says_where_it_is_no_json_or_no_such_document)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(1 << 20);
-    struct upp_err                        err = {0};
+    struct upp_err err = {0};
     CHECK_INT(convert(&toy_dialect, &toy_dialect, UPP_STR("{\"toy\":\n 1,]"), &out, NULL, &err), -UPP_EINVALID);
     CHECK_STR(wb_cstr(err.where), UPP_STR("line 2, column 4 (byte 11)"));
     CHECK_INT(convert(&toy_dialect, &toy_dialect, UPP_STR(""), &out, NULL, &err), -UPP_EINVALID);
@@ -245,10 +245,10 @@ TEST(convert_says_where_it_is_no_json_or_no_such_document)
 
 TEST(convert_validates_with_pointers_rules_and_severities)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena       a     = WB_ARENA(1 << 20);
-    WB_CLEANUP(wd_problems_done) struct wd_problems p     = {0};
-    const struct wd_document_ops                   *whose = NULL;
-    struct upp_err                                  err   = {0};
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 20);
+    WB_CLEANUP(wd_problems_done) struct wd_problems p = {0};
+    const struct wd_document_ops *whose = NULL;
+    struct upp_err err = {0};
     CHECK(wd_document_validate(&toy_dialect, UPP_STR("{\"toy\":1,\"pairs\":[{\"ask\":{}},7,{}]}"), &a, &p, &whose,
                                &err) >= 0);
     CHECK(whose == &toy_dialect && p.errors == 1 && p.warnings == 1 && p.list.n == 2);
@@ -267,7 +267,7 @@ TEST(convert_validates_with_pointers_rules_and_severities)
 TEST(convert_reads_what_it_understands_and_tells_the_rest)
 {
     WB_CLEANUP(wd_document_done) struct wd_document d = {0};
-    struct upp_err                                  err;
+    struct upp_err err;
     CHECK(read_toy(&d, "{\"toy\":1,\"pairs\":[{},{\"ask\":{\"text\":\"a\"}},8]}", &err) >= 0);
     CHECK(d.doc.entries.n == 1 && d.problems.list.n == 2 && d.problems.warnings == 2);
     CHECK_STR(d.problems.list.p[1].pointer, UPP_STR("/pairs/2"));
@@ -288,7 +288,7 @@ static void deep(struct wb_buf *b, unsigned levels)
 TEST(convert_has_a_limit_of_depth)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(1 << 20), out = WB_BUF(1 << 20);
-    struct upp_err                        err = {0};
+    struct upp_err err = {0};
     deep(&text, WD_DOC_DEPTH);
     CHECK(wb_buf_check(&text, &err) == 0);
     CHECK(convert(&toy_dialect, &toy_dialect, wb_buf_str(&text), &out, NULL, &err) >= 0);
@@ -302,7 +302,7 @@ TEST(convert_has_a_limit_of_depth)
 TEST(convert_has_a_limit_of_bytes)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(1 << 20), small = WB_BUF(40);
-    struct upp_err                        err = {0};
+    struct upp_err err = {0};
     /* Nothing of it is looked at. */
     CHECK_INT(convert(&toy_dialect, &toy_dialect, wb_str("{}", (size_t)WD_DOC_BYTES + 1), &out, NULL, &err),
               -UPP_ELIMIT);
@@ -323,11 +323,11 @@ static void many(struct wb_buf *b, struct upp_str head, struct upp_str item, siz
 
 TEST(convert_tells_a_limited_number_of_problems_and_counts_all)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena       a    = WB_ARENA(8 << 20);
-    WB_CLEANUP(wd_problems_done) struct wd_problems p    = {0};
-    WB_CLEANUP(wb_buf_done) struct wb_buf           text = WB_BUF(1 << 20);
-    const struct wd_document_ops                   *whose;
-    struct upp_err                                  err;
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(8 << 20);
+    WB_CLEANUP(wd_problems_done) struct wd_problems p = {0};
+    WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(1 << 20);
+    const struct wd_document_ops *whose;
+    struct upp_err err;
     many(&text, UPP_STR("["), UPP_STR("1"), WD_MAX_PROBLEMS + 5, UPP_STR("]"));
     CHECK(wb_buf_check(&text, &err) == 0);
     CHECK(wd_document_validate(&lines_dialect, wb_buf_str(&text), &a, &p, &whose, &err) >= 0);
@@ -336,10 +336,10 @@ TEST(convert_tells_a_limited_number_of_problems_and_counts_all)
 
 TEST_WITH(convert_tells_a_limited_number_of_losses_and_counts_the_rest, .no_torture = "100,000 losses a run")
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena   a      = WB_ARENA(256 << 20);
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(256 << 20);
     WB_CLEANUP(wd_losses_done) struct wd_losses losses = {.a = &a};
-    WB_CLEANUP(wb_buf_done) struct wb_buf       text = WB_BUF(16 << 20), out = WB_BUF(16 << 20);
-    struct upp_err                              err;
+    WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(16 << 20), out = WB_BUF(16 << 20);
+    struct upp_err err;
     many(&text, UPP_STR("{\"pairs\":["), UPP_STR("{\"ask\":{\"text\":\"\",\"x\":1}}"), WD_MAX_LOSSES + 5,
          UPP_STR("]}"));
     CHECK(wb_buf_check(&text, &err) == 0);
@@ -375,11 +375,11 @@ static int nests_deeper(struct wd_lowering *l, struct upp_err *err)
 
 TEST(convert_has_a_limit_of_objects_within_each_other)
 {
-    static const struct wd_document_ops all             = {.name = "nest", .lower = nests},
-                                        one_more        = {.name = "nest", .lower = nests_deeper};
-    WB_CLEANUP(wd_document_done) struct wd_document d   = {0};
-    WB_CLEANUP(wb_buf_done) struct wb_buf           out = WB_BUF(1 << 20), more = WB_BUF(1 << 20);
-    struct upp_err                                  err = {0};
+    static const struct wd_document_ops all = {.name = "nest", .lower = nests},
+                                        one_more = {.name = "nest", .lower = nests_deeper};
+    WB_CLEANUP(wd_document_done) struct wd_document d = {0};
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(1 << 20), more = WB_BUF(1 << 20);
+    struct upp_err err = {0};
     CHECK(read_toy(&d, toys[0], &err) >= 0);
     CHECK_INT(wd_document_write(&d, &all, NULL, &out, NULL, &err), 0);
     CHECK_STR(wb_buf_str(&out), UPP_STR("[[[[[[[[]]]]]]]]"));
@@ -389,10 +389,10 @@ TEST(convert_has_a_limit_of_objects_within_each_other)
 /* The last object there is room for, and one more. */
 TEST_WITH(convert_has_a_limit_of_anchors, .no_torture = "memory that is not ours")
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena a     = WB_ARENA(1 << 16);
-    size_t                                    bytes = WD_ANCHORS * sizeof(struct wd_anchor);
-    yyjson_val                               *v     = NULL;
-    struct upp_err                            err   = {0};
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 16);
+    size_t bytes = WD_ANCHORS * sizeof(struct wd_anchor);
+    yyjson_val *v = NULL;
+    struct upp_err err = {0};
     CHECK(wj_read(&a, UPP_STR("[[],[]]"), NULL, &v, &err) == 0);
     struct wd_lifting l = {.a = &a, .root = v, .anchors = {test_vast(bytes), WD_ANCHORS - 1, WD_ANCHORS}};
     CHECK(l.anchors.p);
@@ -418,11 +418,11 @@ TEST(convert_has_a_limit_of_what_is_lost)
 {
     static const char *const texts[] = {"{\"toy\":1,\"pairs\":[{\"ask\":{\"text\":\"a\",\"x\":1}}]}",
                                         "{\"toy\":1,\"pairs\":[{\"ask\":{\"text\":\"a\",\"x\":1,\"y\":2}}]}"};
-    struct wd_document_ops   ops     = toy_dialect;
-    ops.lift                         = lift_with_room_for_one;
+    struct wd_document_ops ops = toy_dialect;
+    ops.lift = lift_with_room_for_one;
     for (size_t i = 0; i < WB_LEN(texts); i++) {
-        WB_CLEANUP(wd_document_done) struct wd_document d   = {0};
-        struct upp_err                                  err = {0};
+        WB_CLEANUP(wd_document_done) struct wd_document d = {0};
+        struct upp_err err = {0};
         CHECK_INT(wd_document_read(&d, &ops, wb_cstr(texts[i]), NULL, &err), 0);
         CHECK(d.lifting.lost.n == WD_LOST && d.lifting.lost_more == i); /* a long log loses more, and is read */
     }
@@ -431,14 +431,14 @@ TEST(convert_has_a_limit_of_what_is_lost)
 static int lower_with_room_for(struct wd_lowering *l, size_t room, struct upp_err *err)
 {
     size_t bytes = WD_EXTENTS * sizeof *l->within.p;
-    void  *vast  = test_vast(bytes);
+    void *vast = test_vast(bytes);
     if (!vast)
         return upp_fail(err, UPP_ENOMEM, "out of memory");
-    l->within.p   = vast;
+    l->within.p = vast;
     l->within.cap = WD_EXTENTS;
-    l->within.n   = WD_EXTENTS - room;
-    int r         = toy_dialect.lower(l, err);
-    l->within.p   = NULL; /* it is none that wb_vec_done may free */
+    l->within.n = WD_EXTENTS - room;
+    int r = toy_dialect.lower(l, err);
+    l->within.p = NULL; /* it is none that wb_vec_done may free */
     l->within.n = l->within.cap = 0;
     test_vast_done(vast, bytes);
     return r;
@@ -462,11 +462,11 @@ TEST_WITH(convert_needs_no_room_for_places, .no_torture = "memory that is not ou
     int (*const lowers[])(struct wd_lowering * l, struct upp_err * err) = {toy_dialect.lower, lower_with_room_for_one,
                                                                            lower_with_room_for_none};
     for (size_t i = 0; i < WB_LEN(lowers); i++) {
-        WB_CLEANUP(wd_document_done) struct wd_document d   = {0};
-        WB_CLEANUP(wb_buf_done) struct wb_buf           out = WB_BUF(1 << 16);
-        struct upp_err                                  err = {0};
-        struct wd_document_ops                          ops = toy_dialect;
-        ops.lower                                           = lowers[i];
+        WB_CLEANUP(wd_document_done) struct wd_document d = {0};
+        WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(1 << 16);
+        struct upp_err err = {0};
+        struct wd_document_ops ops = toy_dialect;
+        ops.lower = lowers[i];
         CHECK(read_toy(&d, text, &err) >= 0);
         CHECK_INT(wd_document_write(&d, &ops, NULL, &out, NULL, &err), 0);
         CHECK_STR(wb_buf_str(&out), wb_cstr(text));
@@ -485,7 +485,7 @@ static void any_value(uint32_t *seed, struct wj_writer *w, unsigned depth)
 {
     static const struct upp_str words[] = {UPP_STR_INIT("text"), UPP_STR_INIT("ask"), UPP_STR_INIT("x"),
                                            UPP_STR_INIT("")};
-    uint32_t                    n       = roll(seed, 4);
+    uint32_t n = roll(seed, 4);
     switch (roll(seed, depth ? 7 : 5)) {
     case 0:
         wj_write_null(w);
@@ -550,7 +550,7 @@ static void any_side(uint32_t *seed, struct wj_writer *w, const char *name)
 static void any_toy(uint32_t *seed, struct wj_writer *w)
 {
     static const char *const names[] = {"ask", "reply", "more"};
-    uint32_t                 n       = roll(seed, 5);
+    uint32_t n = roll(seed, 5);
     wj_write_open(w, '{');
     if (roll(seed, 2)) {
         wj_write_name(w, UPP_STR("title"));
@@ -576,9 +576,9 @@ TEST(convert_gives_any_document_back)
     uint32_t rounds = test_brief() ? 20 : (uint32_t)test_times("WEFT_SEEDS", 3000);
     for (uint32_t i = 0; i < rounds; i++) {
         WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(1 << 20), out = WB_BUF(1 << 20), mid = WB_BUF(1 << 20);
-        struct upp_err                        err;
-        struct wj_writer                      w;
-        uint32_t                              seed = i;
+        struct upp_err err;
+        struct wj_writer w;
+        uint32_t seed = i;
         wj_writer_init(&w, &text, &err);
         any_toy(&seed, &w);
         CHECK(wj_writer_check(&w) >= 0);
@@ -607,7 +607,7 @@ TEST(convert_carries_parts_that_stand_where_they_cannot)
 {
     for (size_t i = 0; i < 2 * WB_LEN(strays); i++) {
         WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(1 << 20), out = WB_BUF(1 << 20), back = WB_BUF(1 << 20);
-        struct upp_err                        err;
+        struct upp_err err;
         wb_buf_addf(&text, "[{\"parts\":[%s,{\"content\":\"hi\",\"part_kind\":\"user-prompt\"}],\"kind\":\"%s\"}]",
                     strays[i / 2], i % 2 ? "request" : "response");
         CHECK(wb_buf_check(&text, &err) == 0);

@@ -9,7 +9,7 @@ static bool comes_back(const struct wd_document_ops *ops, struct upp_str text, v
 {
     (void)arg;
     WB_CLEANUP(wb_buf_done) struct wb_buf was = WB_BUF(64 << 20), is = WB_BUF(64 << 20);
-    struct upp_err                        err = {0};
+    struct upp_err err = {0};
     if (test_compact(text, &was, &err) < 0 || test_convert(text, NULL, ops, &is, NULL, &err) < 0) {
         test_note("%s: %s", err.where, err.msg);
         return EXPECT(!"it can be read and written");
@@ -33,7 +33,7 @@ static bool comes_back_through(const struct wd_document_ops *ops, struct upp_str
     const struct wd_document_ops *other;
     for (size_t i = 0; (other = wd_document_at(i)); i++) {
         WB_CLEANUP(wb_buf_done) struct wb_buf was = WB_BUF(64 << 20), there = WB_BUF(64 << 20), is = WB_BUF(64 << 20);
-        struct upp_err                        err = {0};
+        struct upp_err err = {0};
         if (other == ops || !other->carries)
             continue;
         test_note("through %s", other->name);
@@ -60,7 +60,7 @@ TEST(documents_come_back_through_a_dialect_that_carries)
 TEST(documents_pass_on_metadata_that_is_deep)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf deep = WB_BUF(1 << 10), text = WB_BUF(1 << 20), out = WB_BUF(1 << 20);
-    struct upp_err                        err;
+    struct upp_err err;
     wb_buf_add(&deep, UPP_STR("\"provider_details\":{\"d\":"));
     for (int i = 0; i < 300; i++)
         wb_buf_addc(&deep, i < 150 ? '[' : ']');
@@ -90,21 +90,21 @@ TEST(documents_say_arguments_however_they_are_spelled)
         {"null", "null", "\"null\"", "null"},
         {"", "{}", "{}", "{}"},
     };
-    const struct wd_document_ops *const to[]    = {&wd_document_thread, &wd_document_pydantic, &wd_document_ui};
-    static const char *const            names[] = {"args", "args", "input"};
+    const struct wd_document_ops *const to[] = {&wd_document_thread, &wd_document_pydantic, &wd_document_ui};
+    static const char *const names[] = {"args", "args", "input"};
     for (size_t i = 0; i < WB_LEN(cases) * WB_LEN(to); i++) {
-        const size_t                          k      = i % WB_LEN(to);
-        const char *const                     want[] = {cases[i / 3].thread, cases[i / 3].pydantic, cases[i / 3].ui};
+        const size_t k = i % WB_LEN(to);
+        const char *const want[] = {cases[i / 3].thread, cases[i / 3].pydantic, cases[i / 3].ui};
         WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(1 << 16), member = WB_BUF(1 << 16);
-        WB_CLEANUP(wm_doc_done) struct wm_doc d    = {0};
-        struct upp_part                       call = {
-                                  .kind = UPP_PART_CALL, .id = UPP_STR("c"), .name = UPP_STR("f"), .text = wb_cstr(cases[i / 3].said)};
-        struct upp_err       err;
-        uint32_t             agent;
+        WB_CLEANUP(wm_doc_done) struct wm_doc d = {0};
+        struct upp_part call = {
+            .kind = UPP_PART_CALL, .id = UPP_STR("c"), .name = UPP_STR("f"), .text = wb_cstr(cases[i / 3].said)};
+        struct upp_err err;
+        uint32_t agent;
         struct wm_doc_entry *e;
         CHECK(wm_doc_agent_add(&d, &(struct wm_doc_agent){.id = UPP_STR("a")}, &agent, &err) >= 0);
         CHECK((e = wm_doc_entry_add(&d, &err)));
-        e->agent     = agent;
+        e->agent = agent;
         e->e.message = (struct upp_message){.role = UPP_ROLE_ASSISTANT, .parts = &call, .n_parts = 1};
         CHECK(wm_doc_divide(&d, &err) >= 0);
         CHECK(wd_doc_write(&d, to[k], NULL, &out, NULL, &err) >= 0);
@@ -118,11 +118,11 @@ TEST(documents_say_arguments_however_they_are_spelled)
 /* Into what is left of a chunk, or through a buffer where that is not enough. */
 TEST(documents_values_are_texts_of_any_length)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf     text = WB_BUF(1 << 16);
+    WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(1 << 16);
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(16 << 20), read = WB_ARENA(16 << 20);
-    struct upp_err                            err;
+    struct upp_err err;
     for (size_t n = 0; n < 9000; n = n * 3 / 2 + 7) {
-        yyjson_val    *v;
+        yyjson_val *v;
         struct upp_str ret = {0};
         wb_buf_clear(&text);
         wb_buf_add(&text, UPP_STR("[\""));
@@ -143,8 +143,8 @@ TEST(documents_agents_are_found_by_id)
         "{\"id\":\"t\",\"messages\":["
         "{\"id\":\"1\",\"type\":\"assistant\",\"content\":[],\"metadata\":{\"weft\":{\"agent\":\"x\",\"name\":\"y\"}}},"
         "{\"id\":\"2\",\"type\":\"assistant\",\"content\":[],\"metadata\":{\"weft\":{\"agent\":\"y\"}}}]}");
-    WB_CLEANUP(wd_document_done) struct wd_document d   = {0};
-    struct upp_err                                  err = {0};
+    WB_CLEANUP(wd_document_done) struct wd_document d = {0};
+    struct upp_err err = {0};
     CHECK(wd_document_read(&d, &wd_document_upp, text, NULL, &err) >= 0);
     CHECK_INT(d.doc.entries.n, 2);
     CHECK_STR(d.doc.agents.p[d.doc.entries.p[0].agent].id, UPP_STR("x"));
@@ -160,7 +160,7 @@ TEST(documents_thread_carries_only_what_has_a_place)
 {
     static const struct {
         const char *text;
-        size_t      entries, parts; /* parts: of the first entry */
+        size_t entries, parts; /* parts: of the first entry */
     } cases[] = {
         {TURN("{\"entry\":1,\"new\":true,\"event\":{\"type\":\"t\"}}"), 2, 1},
         {TURN("{\"entry\":0,\"new\":true,\"role\":\"user\"}"), 2, 0},
@@ -172,9 +172,9 @@ TEST(documents_thread_carries_only_what_has_a_place)
         {TURN("{\"entry\":0,\"part\":0,\"kind\":\"image\",\"source\":\"bytes\",\"width\":1,\"error\":true}"), 1, 1},
     };
     for (size_t i = 0; i < WB_LEN(cases); i++) {
-        WB_CLEANUP(wd_document_done) struct wd_document d   = {0};
-        WB_CLEANUP(wb_buf_done) struct wb_buf           out = WB_BUF(1 << 20);
-        struct upp_err                                  err = {0};
+        WB_CLEANUP(wd_document_done) struct wd_document d = {0};
+        WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(1 << 20);
+        struct upp_err err = {0};
         test_note("case %zu", i);
         CHECK(wd_document_read(&d, &wd_document_thread, wb_cstr(cases[i].text), NULL, &err) >= 0);
         CHECK_INT(d.doc.entries.n, cases[i].entries);
@@ -190,9 +190,9 @@ TEST(documents_thread_carries_only_what_has_a_place)
 TEST_WITH(documents_thread_carries_a_limited_number_of_parts, .no_torture = "16,000 parts a run")
 {
     enum { MORE = 5, READ = WD_PARTS - 1 }; /* one part is the turn's own */
-    WB_CLEANUP(wd_document_done) struct wd_document d    = {0};
-    WB_CLEANUP(wb_buf_done) struct wb_buf           text = WB_BUF(4 << 20), out = WB_BUF(4 << 20);
-    struct upp_err                                  err = {0};
+    WB_CLEANUP(wd_document_done) struct wd_document d = {0};
+    WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(4 << 20), out = WB_BUF(4 << 20);
+    struct upp_err err = {0};
     wb_buf_add(
         &text,
         UPP_STR("{\"version\":\"2.0.0\",\"turns\":[{\"turn_type\":\"user\",\"submitted_at\":\"2026-01-01T00:00:00Z\","
@@ -224,15 +224,15 @@ TEST_WITH(documents_results_are_looked_for_so_far, .no_torture = "4,000 messages
 {
     static const struct {
         unsigned far;
-        bool     found;
+        bool found;
     } cases[] = {{0, true}, {WD_RESULT_DISTANCE - 2, true}, {WD_RESULT_DISTANCE - 1, false}};
     for (size_t i = 0; i < WB_LEN(cases); i++) {
-        WB_CLEANUP(wb_arena_done) struct wb_arena       a      = WB_ARENA(64 << 20);
-        WB_CLEANUP(wd_losses_done) struct wd_losses     losses = {.a = &a};
-        WB_CLEANUP(wd_document_done) struct wd_document d      = {0};
-        WB_CLEANUP(wb_buf_done) struct wb_buf           text = WB_BUF(4 << 20), out = WB_BUF(4 << 20);
-        struct upp_err                                  err  = {0};
-        size_t                                          told = 0;
+        WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64 << 20);
+        WB_CLEANUP(wd_losses_done) struct wd_losses losses = {.a = &a};
+        WB_CLEANUP(wd_document_done) struct wd_document d = {0};
+        WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(4 << 20), out = WB_BUF(4 << 20);
+        struct upp_err err = {0};
+        size_t told = 0;
         test_note("case %zu", i);
         add_far(&text, cases[i].far);
         CHECK(!text.failed);
@@ -248,8 +248,8 @@ TEST_WITH(documents_results_are_looked_for_so_far, .no_torture = "4,000 messages
 /* A document of each dialect, with a place for a text. */
 static const struct {
     const struct wd_document_ops *ops;
-    enum wd_severity              half; /* of a surrogate pair */
-    const char                   *rule, *pointer, *document;
+    enum wd_severity half; /* of a surrogate pair */
+    const char *rule, *pointer, *document;
 } texts[] = {
     {&wd_document_thread, WD_WARNING, "TP-1", "/turns/0/parts/0/content",
      "{\"version\":\"2.0.0\",\"thread_id\":\"t\",\"created_at\":\"2026-01-01T00:00:00Z\",\"updated_at\":\""
@@ -294,13 +294,13 @@ TEST(documents_with_half_of_a_surrogate_pair_are_told)
 {
     CHECK(!wd_document_at(WB_LEN(texts)));
     for (size_t i = 0; i < 2 * WB_LEN(texts); i++) {
-        WB_CLEANUP(wb_arena_done) struct wb_arena       a    = WB_ARENA(1 << 20);
-        WB_CLEANUP(wb_buf_done) struct wb_buf           text = WB_BUF(1 << 16);
-        WB_CLEANUP(wd_problems_done) struct wd_problems p    = {0};
-        const struct wd_document_ops                   *ops  = texts[i / 2].ops;
-        struct upp_str                                  all  = wb_cstr(texts[i / 2].document);
-        size_t                                          at   = wb_str_find(all, UPP_STR("%s"), 0);
-        struct upp_err                                  err  = {0};
+        WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 20);
+        WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(1 << 16);
+        WB_CLEANUP(wd_problems_done) struct wd_problems p = {0};
+        const struct wd_document_ops *ops = texts[i / 2].ops;
+        struct upp_str all = wb_cstr(texts[i / 2].document);
+        size_t at = wb_str_find(all, UPP_STR("%s"), 0);
+        struct upp_err err = {0};
         wb_buf_add(&text, wb_str_sub(all, 0, at));
         wb_buf_add(&text, i % 2 ? UPP_STR("\\ud83d\\ude00") : UPP_STR("\\ud800"));
         wb_buf_add(&text, wb_str_sub(all, at + 2, SIZE_MAX));
@@ -319,7 +319,7 @@ TEST(documents_with_half_of_a_surrogate_pair_are_told)
 /* Nothing of these lists is looked at when they are full. */
 TEST_WITH(documents_lists_have_limits, .no_torture = "65,000 agents a run")
 {
-    struct wm_doc  d   = {0};
+    struct wm_doc d = {0};
     struct upp_err err = {0};
     d.entries.n = d.turns.n = WM_DOC_ENTRIES;
     CHECK(!wm_doc_entry_add(&d, &err) && err.code == UPP_ELIMIT);

@@ -26,8 +26,8 @@ TEST(dialect_streams_by_name)
 TEST(dialect_frames_stop_at_their_maximum)
 {
     WB_CLEANUP(wd_frames_done) struct wd_frames f;
-    struct upp_err                              err = {0};
-    struct wd_out                               o;
+    struct upp_err err = {0};
+    struct wd_out o;
     wd_frames_init(&f);
     wd_out_init(&o, &f, &err);
     for (int i = 0; i < WD_FRAMES_MAX; i++) {
@@ -53,7 +53,7 @@ TEST(dialect_json_is_put_on_one_line)
 {
     static const struct {
         const char *text, *want;
-        bool        json;
+        bool json;
     } cases[] = {
         {"{\n \"a\" : [1.0, -0 ]\r\n}", "{\"a\":[1.0,-0]}", true},
         {"\"x\"", "\"x\"", true},
@@ -63,8 +63,8 @@ TEST(dialect_json_is_put_on_one_line)
     };
     for (size_t i = 0; i < WB_LEN(cases); i++) {
         WB_CLEANUP(wd_frames_done) struct wd_frames f;
-        WB_CLEANUP(wb_arena_done) struct wb_arena   a = WB_ARENA(1u << 20);
-        struct wd_out                               o;
+        WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
+        struct wd_out o;
         wd_frames_init(&f);
         wd_out_init(&o, &f, NULL);
         bool json = wd_json(&o, &a, wb_cstr(cases[i].text));
@@ -77,9 +77,9 @@ TEST(dialect_json_is_put_on_one_line)
 TEST(dialect_open_message_has_a_limit_of_parts)
 {
     WB_CLEANUP(wd_open_done) struct wd_open m;
-    struct upp_err                          err = {0};
-    struct wd_part                         *p;
-    struct wm_event                         ev = {.kind = WM_PART_OPEN, .number = 7, .part = WM_PARTS - 1};
+    struct upp_err err = {0};
+    struct wd_part *p;
+    struct wm_event ev = {.kind = WM_PART_OPEN, .number = 7, .part = WM_PARTS - 1};
     wd_open_init(&m);
     CHECK_INT(wd_open_part(&m, &ev, &p, &err), -UPP_EBUG);
     CHECK(wd_open_begin(&m, &ev, &err) == 0);
@@ -94,8 +94,8 @@ TEST(dialect_open_message_has_a_limit_of_parts)
 static int keep_head(struct wd_open *m, const char *head, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(64);
-    struct wd_out                         o = {.w.out = &b};
-    struct wd_part                        p = {0};
+    struct wd_out o = {.w.out = &b};
+    struct wd_part p = {0};
     wb_buf_add(&b, wb_cstr(head));
     return wd_open_head(m, &p, &o, err);
 }
@@ -103,7 +103,7 @@ static int keep_head(struct wd_open *m, const char *head, struct upp_err *err)
 TEST_WITH(dialect_open_message_has_a_limit_of_heads, .no_torture = "memory that is not ours")
 {
     WB_CLEANUP(wd_open_done) struct wd_open m;
-    struct upp_err                          err = {0};
+    struct upp_err err = {0};
     wd_open_init(&m);
     CHECK(test_vast_fill(&m.heads));
     int last = keep_head(&m, "x", &err), more = keep_head(&m, "y", &err);
@@ -116,9 +116,9 @@ TEST_WITH(dialect_open_message_has_a_limit_of_heads, .no_torture = "memory that 
 TEST_WITH(dialect_frames_have_a_limit_of_bytes, .no_torture = "memory that is not ours")
 {
     WB_CLEANUP(wd_frames_done) struct wd_frames f;
-    WB_CLEANUP(wb_arena_done) struct wb_arena   a   = WB_ARENA(1 << 20);
-    struct upp_err                              err = {0};
-    struct wd_out                               o;
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 20);
+    struct upp_err err = {0};
+    struct wd_out o;
     wd_frames_init(&f);
     wd_out_init(&o, &f, &err);
     /* JSON that is longer is none, and not looked at. */
@@ -136,9 +136,9 @@ TEST_WITH(dialect_frames_have_a_limit_of_bytes, .no_torture = "memory that is no
 
 TEST_WITH(dialect_calls_have_a_limit, .no_torture = "4096 allocations of one kind")
 {
-    WB_CLEANUP(wd_calls_done) struct wd_calls c   = {0};
-    struct upp_err                            err = {0};
-    char                                      id[16];
+    WB_CLEANUP(wd_calls_done) struct wd_calls c = {0};
+    struct upp_err err = {0};
+    char id[16];
     for (int i = 0; i < WD_CALLS_MAX; i++) {
         (void)snprintf(id, sizeof id, "c%d", i);
         CHECK(wd_calls_add(&c, wb_cstr(id), UPP_STR("t"), &err));

@@ -54,9 +54,9 @@ static struct upp_str str(const char *s)
 
 UPP_PRINTF(2, 3) static void add(struct wb_buf *b, const char *fmt, ...)
 {
-    char    text[1024];
+    char text[1024];
     va_list ap;
-    int     n;
+    int n;
 
     va_start(ap, fmt);
     n = vsnprintf(text, sizeof(text), fmt, ap);
@@ -69,12 +69,12 @@ UPP_PRINTF(2, 3) static void add(struct wb_buf *b, const char *fmt, ...)
 static bool convert(struct upp_str text, const struct wd_document_ops *from, const struct wd_document_ops *to,
                     struct wb_buf *out, struct wd_losses *losses)
 {
-    WB_CLEANUP(wd_document_done) struct wd_document d   = {0};
-    struct upp_err                                  err = {0};
-    int                                             r;
+    WB_CLEANUP(wd_document_done) struct wd_document d = {0};
+    struct upp_err err = {0};
+    int r;
 
     out->n = 0;
-    r      = wd_document_read(&d, from, text, &OPTS, &err);
+    r = wd_document_read(&d, from, text, &OPTS, &err);
     if (r >= 0)
         r = wd_document_write(&d, to, &OPTS, out, losses, &err);
     if (r < 0)
@@ -112,8 +112,8 @@ TEST(dialect_ledger_comes_back)
 
 struct mutant {
     uint64_t seed;
-    char     text[1 << 14];
-    size_t   n;
+    char text[1 << 14];
+    size_t n;
 };
 
 static unsigned chance(struct mutant *m, unsigned of)
@@ -154,7 +154,7 @@ static void say_anything(struct mutant *m)
                                          "\"2026-01-01T00:00:01Z\"",
                                          "{\"tool\":\"t\",\"key\":\"k1\"}",
                                          "{\"by\":\"user\",\"text\":\"?\"}"};
-    const char              *s        = values[chance(m, WB_LEN(values))];
+    const char *s = values[chance(m, WB_LEN(values))];
 
     say(m, s, strlen(s));
 }
@@ -163,7 +163,7 @@ static void say_anything(struct mutant *m)
 static void say_more(struct mutant *m, bool object)
 {
     static const char *const names[] = {"by", "at", "text", "asks", "answers", "key", "failed", "with", "odd", "lines"};
-    char                     name[32];
+    char name[32];
 
     if (object)
         say(m, name, (size_t)snprintf(name, sizeof(name), "\"%s\":", names[chance(m, WB_LEN(names))]));
@@ -172,10 +172,10 @@ static void say_more(struct mutant *m, bool object)
 
 static void say_object(struct mutant *m, yyjson_val *v)
 {
-    size_t          n = yyjson_obj_size(v), first = n ? chance(m, 4) ? 0 : chance(m, (unsigned)n) : 0;
-    bool            comma = false;
+    size_t n = yyjson_obj_size(v), first = n ? chance(m, 4) ? 0 : chance(m, (unsigned)n) : 0;
+    bool comma = false;
     yyjson_obj_iter it;
-    yyjson_val     *name;
+    yyjson_val *name;
 
     say(m, "{", 1);
     for (size_t pass = 0; pass < 2; pass++) { /* from `first` on, then those before it: another order */
@@ -201,9 +201,9 @@ static void say_object(struct mutant *m, yyjson_val *v)
 
 static void say_list(struct mutant *m, yyjson_val *v)
 {
-    bool            comma = false;
-    yyjson_arr_iter it    = yyjson_arr_iter_with(v);
-    yyjson_val     *item;
+    bool comma = false;
+    yyjson_arr_iter it = yyjson_arr_iter_with(v);
+    yyjson_val *item;
 
     say(m, "[", 1);
     while ((item = yyjson_arr_iter_next(&it))) {
@@ -255,16 +255,16 @@ static void free_doc(yyjson_doc **doc)
 TEST_WITH(dialect_ledger_comes_back_at_random, .no_torture = "every call fails once in the documents by hand")
 {
     static struct mutant m; /* too large for a frame */
-    uint64_t             times = test_times("WEFT_LEDGERS", 2000);
+    uint64_t times = test_times("WEFT_LEDGERS", 2000);
 
     m.seed = 0x9e3779b97f4a7c15;
 
     for (uint64_t i = 0; i < times; i++) {
-        const char                      *from             = documents[chance(&m, WB_LEN(documents))];
-        WB_CLEANUP(free_doc) yyjson_doc *doc              = yyjson_read(from, strlen(from), YYJSON_READ_NUMBER_AS_RAW);
-        struct upp_err                   err              = {0};
+        const char *from = documents[chance(&m, WB_LEN(documents))];
+        WB_CLEANUP(free_doc) yyjson_doc *doc = yyjson_read(from, strlen(from), YYJSON_READ_NUMBER_AS_RAW);
+        struct upp_err err = {0};
         WB_CLEANUP(wd_document_done) struct wd_document d = {0};
-        int                                             r;
+        int r;
 
         CHECK(doc != NULL);
         m.n = 0;
@@ -302,11 +302,11 @@ TEST(dialect_ledger_problems)
     };
 
     for (size_t i = 0; i < WB_LEN(cases); i++) {
-        WB_CLEANUP(wb_arena_done) struct wb_arena       a        = WB_ARENA(1 << 20);
+        WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 20);
         WB_CLEANUP(wd_problems_done) struct wd_problems problems = {0};
-        WB_CLEANUP(wb_buf_done) struct wb_buf           got      = WB_BUF(1 << 16);
-        struct upp_err                                  err      = {0};
-        const struct wd_document_ops                   *whose    = NULL;
+        WB_CLEANUP(wb_buf_done) struct wb_buf got = WB_BUF(1 << 16);
+        struct upp_err err = {0};
+        const struct wd_document_ops *whose = NULL;
 
         test_note("%s", cases[i].text);
         CHECK(wd_document_validate(&ledger, str(cases[i].text), &a, &problems, &whose, &err) >= 0);
@@ -322,7 +322,7 @@ TEST(dialect_ledger_is_detected)
 {
     static const struct {
         const char *text;
-        int         sure;
+        int sure;
     } cases[] = {{TALK, 3}, {"{\"ledger\":2,\"lines\":[]}", 2}, {"{\"ledger\":1}", 0}, {"{\"lines\":[]}", 0}, {"7", 0}};
 
     for (size_t i = 0; i < WB_LEN(cases); i++) {
@@ -340,8 +340,8 @@ TEST(dialect_ledger_refuses_what_is_none)
     static const char *const texts[] = {"[]", "7", "null", "{}", "{\"ledger\":1}", "{\"ledger\":1,\"lines\":{}}", "{"};
 
     for (size_t i = 0; i < WB_LEN(texts); i++) {
-        WB_CLEANUP(wd_document_done) struct wd_document d   = {0};
-        struct upp_err                                  err = {0};
+        WB_CLEANUP(wd_document_done) struct wd_document d = {0};
+        struct upp_err err = {0};
 
         test_note("%s", texts[i]);
         CHECK_INT(wd_document_read(&d, &ledger, str(texts[i]), &OPTS, &err), -UPP_EINVALID);
@@ -354,16 +354,16 @@ TEST(dialect_ledger_refuses_what_is_none)
 /* One line a message: "who: part part". */
 static bool told(struct upp_str text, const struct wd_document_ops *ops, struct wb_buf *out)
 {
-    WB_CLEANUP(wd_document_done) struct wd_document d   = {0};
-    struct upp_err                                  err = {0};
+    WB_CLEANUP(wd_document_done) struct wd_document d = {0};
+    struct upp_err err = {0};
 
     out->n = 0;
     if (!EXPECT(wd_document_read(&d, ops, text, &OPTS, &err) >= 0))
         return false;
     for (size_t i = 0; i < d.doc.entries.n; i++) {
-        const struct wm_doc_entry *e   = &d.doc.entries.p[i];
-        const struct upp_message  *m   = &e->e.message;
-        struct upp_str             who = m->role == UPP_ROLE_USER ? UPP_STR("user") : UPP_STR("tool");
+        const struct wm_doc_entry *e = &d.doc.entries.p[i];
+        const struct upp_message *m = &e->e.message;
+        struct upp_str who = m->role == UPP_ROLE_USER ? UPP_STR("user") : UPP_STR("tool");
 
         if (e->e.kind != WM_ENTRY_MESSAGE)
             continue;
@@ -389,7 +389,7 @@ static bool told(struct upp_str text, const struct wd_document_ops *ops, struct 
 TEST(dialect_ledger_is_told)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(1 << 16), there = WB_BUF(1 << 16), back = WB_BUF(1 << 16);
-    const struct wd_document_ops         *to;
+    const struct wd_document_ops *to;
 
     CHECK(told(UPP_STR(TALK), &ledger, &out));
     CHECK_STR(TEXT(out), UPP_STR(TOLD));
@@ -429,9 +429,9 @@ TEST(dialect_ledger_members_twice)
 /* An edit of the model: what nobody knows is still there. */
 TEST(dialect_ledger_edited)
 {
-    WB_CLEANUP(wd_document_done) struct wd_document d   = {0};
-    WB_CLEANUP(wb_buf_done) struct wb_buf           out = WB_BUF(1 << 16);
-    struct upp_err                                  err = {0};
+    WB_CLEANUP(wd_document_done) struct wd_document d = {0};
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(1 << 16);
+    struct upp_err err = {0};
 
     CHECK(wd_document_read(&d, &ledger, str(documents[3]), &OPTS, &err) >= 0);
     CHECK(d.doc.entries.n == 3 && d.doc.entries.p[0].e.message.n_parts == 2);
@@ -461,10 +461,10 @@ static bool lost(const struct wd_losses *losses, const char *pointer, const char
 /* What another dialect does not get is told, with its place here. */
 TEST(dialect_ledger_losses_elsewhere)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena   a      = WB_ARENA(1 << 20);
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 20);
     WB_CLEANUP(wd_losses_done) struct wd_losses losses = {.a = &a};
-    WB_CLEANUP(wd_losses_done) struct wd_losses none   = {.a = &a};
-    WB_CLEANUP(wb_buf_done) struct wb_buf       out    = WB_BUF(1 << 16);
+    WB_CLEANUP(wd_losses_done) struct wd_losses none = {.a = &a};
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(1 << 16);
 
     CHECK(convert(str(documents[3]), &ledger, &ledger, &out, &none));
     CHECK_INT(none.list.n, 0);
@@ -482,36 +482,36 @@ static void doc_done(struct wm_doc *d)
 /* And what of the model has no place here. */
 TEST(dialect_ledger_losses)
 {
-    static struct upp_media image   = {.source = UPP_SOURCE_URL, .data = UPP_STR_INIT("http://a/b.png")};
-    struct upp_part         asked[] = {{.kind = UPP_PART_TEXT, .text = UPP_STR("look")},
-                                       {.kind = UPP_PART_IMAGE, .media = &image}};
-    struct upp_part         said[]  = {
-                 {.kind = UPP_PART_REASONING, .text = UPP_STR("hm")},
-                 {.kind = UPP_PART_CALL, .id = UPP_STR("k"), .name = UPP_STR("t"), .text = UPP_STR("{\"a\":"), .cut = true}};
+    static struct upp_media image = {.source = UPP_SOURCE_URL, .data = UPP_STR_INIT("http://a/b.png")};
+    struct upp_part asked[] = {{.kind = UPP_PART_TEXT, .text = UPP_STR("look")},
+                               {.kind = UPP_PART_IMAGE, .media = &image}};
+    struct upp_part said[] = {
+        {.kind = UPP_PART_REASONING, .text = UPP_STR("hm")},
+        {.kind = UPP_PART_CALL, .id = UPP_STR("k"), .name = UPP_STR("t"), .text = UPP_STR("{\"a\":"), .cut = true}};
     struct upp_part answered[] = {
         {.kind = UPP_PART_RESULT, .id = UPP_STR("k"), .text = UPP_STR("[1]"), .is_error = true}};
     const struct {
-        uint8_t          role;
+        uint8_t role;
         struct upp_part *parts;
-        size_t           n;
-    } messages[]                                       = {{UPP_ROLE_USER, asked, 2},
-                                                          {UPP_ROLE_ASSISTANT, said, 2},
-                                                          {UPP_ROLE_TOOL, answered, 1},
-                                                          {UPP_ROLE_ASSISTANT, NULL, 0}};
-    WB_CLEANUP(doc_done) struct wm_doc          doc    = {.title = UPP_STR("T"), .metadata = UPP_STR("{\"a\":1}")};
-    WB_CLEANUP(wb_arena_done) struct wb_arena   a      = WB_ARENA(1 << 20);
+        size_t n;
+    } messages[] = {{UPP_ROLE_USER, asked, 2},
+                    {UPP_ROLE_ASSISTANT, said, 2},
+                    {UPP_ROLE_TOOL, answered, 1},
+                    {UPP_ROLE_ASSISTANT, NULL, 0}};
+    WB_CLEANUP(doc_done) struct wm_doc doc = {.title = UPP_STR("T"), .metadata = UPP_STR("{\"a\":1}")};
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 20);
     WB_CLEANUP(wd_losses_done) struct wd_losses losses = {.a = &a};
-    WB_CLEANUP(wb_buf_done) struct wb_buf       out    = WB_BUF(1 << 16);
-    struct wm_doc_agent                         agent  = {.id = UPP_STR("1"), .name = UPP_STR("user")};
-    struct upp_err                              err    = {0};
-    struct wm_doc_entry                        *e;
-    uint32_t                                    who;
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(1 << 16);
+    struct wm_doc_agent agent = {.id = UPP_STR("1"), .name = UPP_STR("user")};
+    struct upp_err err = {0};
+    struct wm_doc_entry *e;
+    uint32_t who;
 
     CHECK(wm_doc_agent_add(&doc, &agent, &who, &err) >= 0);
     for (size_t i = 0; i < WB_LEN(messages); i++) {
         e = wm_doc_entry_add(&doc, &err);
         CHECK(e != NULL);
-        e->e.kind    = WM_ENTRY_MESSAGE;
+        e->e.kind = WM_ENTRY_MESSAGE;
         e->e.message = (struct upp_message){
             .role = messages[i].role, .parts = messages[i].parts, .n_parts = messages[i].n, .time_ms = -1};
         if (messages[i].role != UPP_ROLE_USER)

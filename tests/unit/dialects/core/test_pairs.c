@@ -16,7 +16,7 @@ enum { SEEDS = 24 }; /* WEFT_PAIR_SEEDS: as many others */
 static int gist_of(const struct wd_document_ops *ops, struct upp_str text, struct wb_buf *out, struct upp_err *err)
 {
     WB_CLEANUP(wd_document_done) struct wd_document d = {0};
-    int                                             r = wd_document_read(&d, ops, text, NULL, err);
+    int r = wd_document_read(&d, ops, text, NULL, err);
     if (r >= 0)
         test_gist(&d.doc, out);
     return r < 0 ? r : wb_buf_check(out, err);
@@ -32,11 +32,11 @@ static bool failed(const char *what, const struct upp_err *err)
 static bool pair(const struct wd_document_ops *ops, const struct wd_document_ops *other, const struct wb_buf *x,
                  const struct wb_buf *gist)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena   a      = WB_ARENA(16 << 20);
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(16 << 20);
     WB_CLEANUP(wd_losses_done) struct wd_losses losses = {.a = &a};
     WB_CLEANUP(wb_buf_done) struct wb_buf there = WB_BUF(16 << 20), back = WB_BUF(16 << 20), is = WB_BUF(16 << 20);
     WB_CLEANUP(wb_buf_done) struct wb_buf again = WB_BUF(16 << 20);
-    struct upp_err                        err   = {0};
+    struct upp_err err = {0};
     test_note("%s through %s", ops->name, other->name);
     if (test_convert(wb_buf_str(x), ops, other, &there, &losses, &err) < 0)
         return failed("there", &err);
@@ -55,11 +55,11 @@ static bool pair(const struct wd_document_ops *ops, const struct wd_document_ops
 
 static bool every_pair(uint64_t seed)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena a    = WB_ARENA(16 << 20);
-    WB_CLEANUP(wm_doc_done) struct wm_doc     d    = {0};
-    WB_CLEANUP(wb_buf_done) struct wb_buf     gist = WB_BUF(1 << 20);
-    struct upp_err                            err  = {0};
-    const struct wd_document_ops             *ops, *other;
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(16 << 20);
+    WB_CLEANUP(wm_doc_done) struct wm_doc d = {0};
+    WB_CLEANUP(wb_buf_done) struct wb_buf gist = WB_BUF(1 << 20);
+    struct upp_err err = {0};
+    const struct wd_document_ops *ops, *other;
     if (test_invent(seed, &a, &d, &err) < 0)
         return failed("invented", &err);
     test_gist(&d, &gist);
@@ -80,24 +80,24 @@ static bool every_pair(uint64_t seed)
 /* covers: TP-11, AITP-27, AAP-17, ENV-11/2 */
 TEST_WITH(pairs_of_dialects_keep_what_was_said, .no_torture = "thousands of documents; the golden ones are tortured")
 {
-    const char *more  = getenv("WEFT_PAIR_SEEDS");
-    uint64_t    seeds = more ? strtoull(more, NULL, 10) : SEEDS;
+    const char *more = getenv("WEFT_PAIR_SEEDS");
+    uint64_t seeds = more ? strtoull(more, NULL, 10) : SEEDS;
     for (uint64_t seed = 1; seed <= seeds; seed++)
         CHECK(every_pair(seed));
 }
 
-/* ---- Golden documents: nothing is lost in silence ------------------------------------------------------------- */
+/* Golden documents: nothing is lost in silence. */
 
 struct telling {
-    yyjson_val             *root;
+    yyjson_val *root;
     const struct wd_losses *losses;
-    bool                    quiet; /* nothing was told */
+    bool quiet; /* nothing was told */
 };
 
 /* Is there a loss of the value, or of what it stands in; within: or of something in it? */
 static bool told(const struct telling *t, yyjson_val *v, bool within)
 {
-    char              text[512];
+    char text[512];
     struct wj_pointer at;
     if (t->quiet)
         return false;
@@ -127,7 +127,7 @@ static bool same_value(yyjson_val *a, yyjson_val *b)
 static yyjson_val *last_member(yyjson_val *obj, struct upp_str name)
 {
     yyjson_val *key, *value, *found = NULL;
-    size_t      i, n;
+    size_t i, n;
     yyjson_obj_foreach(obj, i, n, key, value)
     {
         if (wj_named(key, name))
@@ -142,9 +142,9 @@ static bool is_in(const struct telling *t, yyjson_val *was, yyjson_val *is);
 static bool all_in(const struct telling *t, yyjson_val *was, yyjson_val *is)
 {
     const struct telling quiet = {.root = t->root, .losses = t->losses, .quiet = true};
-    yyjson_val          *item, *other;
-    size_t               i, n, k, m;
-    bool                 ok = true;
+    yyjson_val *item, *other;
+    size_t i, n, k, m;
+    bool ok = true;
     yyjson_arr_foreach(was, i, n, item)
     {
         bool found = told(t, item, true);
@@ -161,8 +161,8 @@ static bool all_in(const struct telling *t, yyjson_val *was, yyjson_val *is)
 static bool is_in(const struct telling *t, yyjson_val *was, yyjson_val *is)
 {
     yyjson_val *key, *value;
-    size_t      i, n;
-    bool        ok = true;
+    size_t i, n;
+    bool ok = true;
     if (yyjson_is_null(was) || (is && same_value(was, is)))
         return true;
     if (!is || !unsafe_yyjson_is_ctn(was) || unsafe_yyjson_get_type(was) != unsafe_yyjson_get_type(is))
@@ -184,14 +184,14 @@ static bool is_in(const struct telling *t, yyjson_val *was, yyjson_val *is)
 
 static bool comes_back_or_is_told(const struct wd_document_ops *ops, struct upp_str text, void *arg)
 {
-    const struct wd_document_ops                   *other  = arg;
-    WB_CLEANUP(wb_arena_done) struct wb_arena       a      = WB_ARENA(64 << 20);
-    WB_CLEANUP(wd_losses_done) struct wd_losses     losses = {.a = &a};
-    WB_CLEANUP(wb_buf_done) struct wb_buf           there = WB_BUF(64 << 20), back = WB_BUF(64 << 20);
-    WB_CLEANUP(wd_document_done) struct wd_document d    = {0};
-    const struct wd_convert_opts                    opts = {.size = sizeof opts};
-    struct upp_err                                  err  = {0};
-    yyjson_val                                     *is;
+    const struct wd_document_ops *other = arg;
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64 << 20);
+    WB_CLEANUP(wd_losses_done) struct wd_losses losses = {.a = &a};
+    WB_CLEANUP(wb_buf_done) struct wb_buf there = WB_BUF(64 << 20), back = WB_BUF(64 << 20);
+    WB_CLEANUP(wd_document_done) struct wd_document d = {0};
+    const struct wd_convert_opts opts = {.size = sizeof opts};
+    struct upp_err err = {0};
+    yyjson_val *is;
     test_note("%s through %s", ops->name, other->name);
     if (wd_document_read(&d, ops, text, &opts, &err) < 0 ||
         wd_document_write(&d, other, &opts, &there, &losses, &err) < 0 ||

@@ -9,7 +9,7 @@ enum { ROOM = 64 << 20 };
 static yyjson_val *json(struct wb_arena *a, struct upp_str text)
 {
     struct upp_err err;
-    yyjson_val    *v = NULL;
+    yyjson_val *v = NULL;
     return wj_read(a, text, NULL, &v, &err) < 0 ? NULL : v;
 }
 
@@ -21,7 +21,7 @@ static void count(void *arg, yyjson_val *value)
 
 struct made {
     struct wb_buf residue, again;
-    size_t        lost, dropped;
+    size_t lost, dropped;
 };
 
 static void made_done(struct made *m)
@@ -33,9 +33,9 @@ static void made_done(struct made *m)
 /* With its residue: what is in `out`. */
 static int put(struct upp_str residue, struct wb_buf *out, size_t *dropped, struct upp_err *err)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena a    = WB_ARENA(ROOM);
-    WB_CLEANUP(wb_buf_done) struct wb_buf     temp = WB_BUF(ROOM);
-    struct wd_residue_put                     p    = {.residue = residue, .scratch = &a, .temp = &temp};
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(ROOM);
+    WB_CLEANUP(wb_buf_done) struct wb_buf temp = WB_BUF(ROOM);
+    struct wd_residue_put p = {.residue = residue, .scratch = &a, .temp = &temp};
     return wd_residue_put(&p, out, 0, dropped, err);
 }
 
@@ -43,8 +43,8 @@ static int put(struct upp_str residue, struct wb_buf *out, size_t *dropped, stru
 static int round_trip(yyjson_val *was, yyjson_val *fresh, yyjson_val *now, struct made *m, struct upp_err *err)
 {
     static const struct wd_elsewhere none = {0};
-    struct wj_writer                 w;
-    int                              r = wd_residue_make(was, fresh, &none, &m->residue, count, &m->lost, err);
+    struct wj_writer w;
+    int r = wd_residue_make(was, fresh, &none, &m->residue, count, &m->lost, err);
     if (r < 0)
         return r;
     wj_writer_init(&w, &m->again, err);
@@ -55,7 +55,7 @@ static int round_trip(yyjson_val *was, yyjson_val *fresh, yyjson_val *now, struc
 
 static const struct {
     const char *was, *fresh, *residue; /* "": none */
-    size_t      lost;
+    size_t lost;
 } cases[] = {
     {"{\"a\":1,\"b\":\"x\"}", "{\"a\":1,\"b\":\"x\"}", "", 0},
     {"{\"b\":\"x\",\"a\":1}", "{\"a\":1,\"b\":\"x\"}", "{\"b\":0,\"a\":0}", 0},
@@ -73,8 +73,8 @@ TEST(residue_says_what_differs_and_no_more)
 {
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(ROOM);
-        WB_CLEANUP(made_done) struct made         m = {.residue = WB_BUF(ROOM), .again = WB_BUF(ROOM)};
-        struct upp_err                            err;
+        WB_CLEANUP(made_done) struct made m = {.residue = WB_BUF(ROOM), .again = WB_BUF(ROOM)};
+        struct upp_err err;
         yyjson_val *was = json(&a, wb_cstr(cases[i].was)), *fresh = json(&a, wb_cstr(cases[i].fresh));
         CHECK(was && fresh);
         CHECK(round_trip(was, fresh, fresh, &m, &err) >= 0);
@@ -86,7 +86,7 @@ TEST(residue_says_what_differs_and_no_more)
 
 static const struct {
     const char *was, *fresh, *now, *again;
-    size_t      dropped;
+    size_t dropped;
 } edits[] = {
     /* An unknown member outlives every edit. */
     {"{\"z\":7,\"a\":1}", "{\"a\":1}", "{\"a\":2}", "{\"z\":7,\"a\":2}", 0},
@@ -117,8 +117,8 @@ TEST(residue_gives_way_to_edits)
 {
     for (size_t i = 0; i < sizeof edits / sizeof edits[0]; i++) {
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(ROOM);
-        WB_CLEANUP(made_done) struct made         m = {.residue = WB_BUF(ROOM), .again = WB_BUF(ROOM)};
-        struct upp_err                            err;
+        WB_CLEANUP(made_done) struct made m = {.residue = WB_BUF(ROOM), .again = WB_BUF(ROOM)};
+        struct upp_err err;
         yyjson_val *was = json(&a, wb_cstr(edits[i].was)), *fresh = json(&a, wb_cstr(edits[i].fresh));
         yyjson_val *now = json(&a, wb_cstr(edits[i].now));
         CHECK(was && fresh && now);
@@ -143,8 +143,8 @@ TEST(residue_that_is_none_is_left_out)
     };
     for (size_t i = 0; i < WB_LEN(strange); i++) {
         WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(ROOM);
-        struct upp_err                        err;
-        size_t                                dropped = 0;
+        struct upp_err err;
+        size_t dropped = 0;
         wb_buf_add(&out, wb_cstr(strange[i].now));
         CHECK_INT(put(wb_cstr(strange[i].residue), &out, &dropped, &err), 0);
         CHECK_STR(wb_buf_str(&out), wb_cstr(strange[i].again));
@@ -157,7 +157,7 @@ TEST(residue_is_put_into_a_text)
 {
     static const struct {
         const char *residue, *now, *again;
-        int         r;
+        int r;
     } texts[] = {
         {"{\"a\":0,\"z\":[\"l\",1],\"b\":0}", "[{\"a\":{\"x\":[???]},\"b\":2,\"c\":3}",
          "[{\"a\":{\"x\":[???]},\"z\":1,\"b\":2,\"c\":3}", 0},
@@ -172,21 +172,19 @@ TEST(residue_is_put_into_a_text)
         {"{", "[{\"a\":{\"x\":[???]}}", "", -UPP_EINVALID},
     };
     for (size_t i = 0; i < WB_LEN(texts); i++) {
-        WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(ROOM);
-        WB_CLEANUP(wb_buf_done) struct wb_buf     out = WB_BUF(ROOM), temp = WB_BUF(ROOM);
-        struct upp_err                            err;
-        size_t                                    dropped = 0;
+        WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(ROOM);
+        WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(ROOM), temp = WB_BUF(ROOM);
+        struct upp_err err;
+        size_t dropped = 0;
         wb_buf_add(&out, wb_cstr(texts[i].now));
-        const struct wj_extent      at     = {11, 16};
-        const struct wj_extents     within = {out.p, &at, 1};
-        const struct wd_residue_put p      = {wb_cstr(texts[i].residue), &within, &a, &temp};
+        const struct wj_extent at = {11, 16};
+        const struct wj_extents within = {out.p, &at, 1};
+        const struct wd_residue_put p = {wb_cstr(texts[i].residue), &within, &a, &temp};
         CHECK_INT(wd_residue_put(&p, &out, 1, &dropped, &err), texts[i].r);
         if (texts[i].r == 0)
             CHECK_STR(wb_buf_str(&out), wb_cstr(texts[i].again));
     }
 }
-
-/* ---- Any two values -------------------------------------------------------------------------------------- */
 
 static uint32_t roll(uint32_t *seed, uint32_t n)
 {
@@ -198,7 +196,7 @@ static void any_value(uint32_t *seed, struct wj_writer *w, unsigned depth)
 {
     static const struct upp_str words[] = {UPP_STR_INIT("type"), UPP_STR_INIT("a"), UPP_STR_INIT("b"),
                                            UPP_STR_INIT("l"),    UPP_STR_INIT("k"), UPP_STR_INIT("")};
-    uint32_t                    what = roll(seed, depth ? 8 : 5), n = roll(seed, 5);
+    uint32_t what = roll(seed, depth ? 8 : 5), n = roll(seed, 5);
     switch (what) {
     case 0:
         wj_write_null(w);
@@ -235,10 +233,10 @@ TEST(residue_brings_back_any_value_from_any_other)
     uint32_t seed = 7;
     for (int i = 0; i < 3000; i++) {
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(ROOM);
-        WB_CLEANUP(made_done) struct made         m = {.residue = WB_BUF(ROOM), .again = WB_BUF(ROOM)};
-        WB_CLEANUP(wb_buf_done) struct wb_buf     b = WB_BUF(ROOM), c = WB_BUF(ROOM);
-        struct upp_err                            err;
-        struct wj_writer                          w;
+        WB_CLEANUP(made_done) struct made m = {.residue = WB_BUF(ROOM), .again = WB_BUF(ROOM)};
+        WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(ROOM), c = WB_BUF(ROOM);
+        struct upp_err err;
+        struct wj_writer w;
         wj_writer_init(&w, &b, &err);
         any_value(&seed, &w, 4);
         CHECK(wj_writer_check(&w) >= 0);
@@ -260,10 +258,10 @@ TEST(residue_looks_into_objects_of_so_many_members)
 {
     enum { MEMBERS = 64 };
     for (int n = MEMBERS; n <= MEMBERS + 1; n++) {
-        WB_CLEANUP(wb_arena_done) struct wb_arena a    = WB_ARENA(ROOM);
-        WB_CLEANUP(made_done) struct made         m    = {.residue = WB_BUF(ROOM), .again = WB_BUF(ROOM)};
-        WB_CLEANUP(wb_buf_done) struct wb_buf     text = WB_BUF(ROOM);
-        struct upp_err                            err  = {0};
+        WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(ROOM);
+        WB_CLEANUP(made_done) struct made m = {.residue = WB_BUF(ROOM), .again = WB_BUF(ROOM)};
+        WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(ROOM);
+        struct upp_err err = {0};
         for (int i = 0; i < n; i++)
             wb_buf_addf(&text, "%c\"m%d\":1", i ? ',' : '{', i);
         wb_buf_addc(&text, '}');

@@ -205,8 +205,8 @@ static const struct test_edit missed[] = {
 TEST(envelope_plain_ones_have_no_residue)
 {
     WB_CLEANUP(wd_document_done) struct wd_document d = {0};
-    struct upp_err                                  err;
-    size_t                                          settled;
+    struct upp_err err;
+    size_t settled;
     CHECK_INT(wd_document_read(&d, &wd_document_envelope, wb_cstr(plain), NULL, &err), 0);
     for (size_t i = 0; i < d.doc.entries.n; i++)
         CHECK(!d.doc.entries.p[i].residue);
@@ -219,7 +219,7 @@ TEST(envelope_plain_but_for_one_place_comes_back)
     struct upp_str text = wb_cstr(plain);
     for (size_t i = 0; i < WB_LEN(missed); i++) {
         struct upp_str was = wb_cstr(missed[i].was);
-        size_t         settled, places = 0;
+        size_t settled, places = 0;
         test_note("%s -> %s", missed[i].was, missed[i].is);
         for (size_t at = wb_str_find(text, was, 0); at != SIZE_MAX; at = wb_str_find(text, was, at + 1), places++)
             CHECK(test_comes_back_edited(&wd_document_envelope, text, at, &missed[i], &settled));

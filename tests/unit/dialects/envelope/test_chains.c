@@ -6,7 +6,7 @@
 #include "support/test.h"
 
 struct bed {
-    struct wb_arena  a;
+    struct wb_arena a;
     struct wd_chains chains;
 };
 
@@ -32,7 +32,7 @@ static int asked(struct bed *b, const char *text)
 static int sent(struct bed *b, const char *text, struct upp_str *ret)
 {
     yyjson_val *v = read_one(b, text);
-    int         r = v ? wd_chains_restore(&b->chains, &b->a, v, &v, NULL) : -UPP_ENOMEM;
+    int r = v ? wd_chains_restore(&b->chains, &b->a, v, &v, NULL) : -UPP_ENOMEM;
     return r < 0 ? r : wj_value_text(&b->a, v, ret, NULL);
 }
 
@@ -75,7 +75,7 @@ TEST(chains_of_earlier_runs_are_forgotten)
 {
     enum { RUNS = 200, PARENTS = 500 };
     WB_CLEANUP(done) struct bed b = {.a = WB_ARENA(64 << 20)};
-    struct upp_str              text;
+    struct upp_str text;
     for (int i = 0; i < RUNS; i++) {
         struct wb_buf out = WB_BUF(1 << 20);
         wb_buf_addf(&out, "{\"trace\":{\"id\":\"r%d\",\"parents\":[\"first\"", i);

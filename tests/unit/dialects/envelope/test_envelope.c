@@ -21,8 +21,8 @@ static void freep(char **p)
 static int compact(struct upp_str json, struct wb_buf *out, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(ROOM);
-    yyjson_val                               *v;
-    int                                       r = wj_read(&a, json, NULL, &v, err);
+    yyjson_val *v;
+    int r = wj_read(&a, json, NULL, &v, err);
     return r < 0 ? r : wj_write(v, out, err);
 }
 
@@ -33,9 +33,9 @@ static int told(const struct wm_doc *doc, struct wb_buf *out, struct upp_err *er
 {
     int r = 0;
     for (size_t i = 0; r >= 0 && i < doc->entries.n; i++) {
-        const struct wm_doc_entry *e   = &doc->entries.p[i];
-        const struct upp_message  *m   = &e->e.message;
-        struct upp_str             who = e->agent == WM_NO_AGENT ? UPP_STR("user") : doc->agents.p[e->agent].id;
+        const struct wm_doc_entry *e = &doc->entries.p[i];
+        const struct upp_message *m = &e->e.message;
+        struct upp_str who = e->agent == WM_NO_AGENT ? UPP_STR("user") : doc->agents.p[e->agent].id;
         wb_buf_addf(out, "%.*s %u:\n", UPP_FMT(who), m->role);
         if (e->e.kind == WM_ENTRY_EVENT)
             wb_buf_addf(out, "  event %.*s\n", UPP_FMT(e->e.data));
@@ -63,10 +63,10 @@ static int told_of(struct upp_str text, const struct wd_document_ops *ops, struc
 
 static bool keeps(const struct wd_document_ops *ops, const char *path)
 {
-    size_t                                n    = 0;
-    WB_CLEANUP(freep) char               *text = test_read(path, &n);
+    size_t n = 0;
+    WB_CLEANUP(freep) char *text = test_read(path, &n);
     WB_CLEANUP(wb_buf_done) struct wb_buf was = WB_BUF(ROOM), there = WB_BUF(ROOM), is = WB_BUF(ROOM);
-    struct upp_err                        err = {0};
+    struct upp_err err = {0};
     test_note("%s", path);
     if (!text || told_of(wb_str(text, n), ops, &was, &err) < 0 ||
         test_convert(wb_str(text, n), ops, &wd_document_envelope, &there, NULL, &err) < 0 ||
@@ -89,11 +89,11 @@ TEST(dialect_envelope_keeps_what_others_say)
 /* covers: ENV-1/2 */
 TEST(dialect_envelope_writes_what_it_reads)
 {
-    size_t                                          n    = 0;
-    WB_CLEANUP(freep) char                         *text = test_read("golden/envelope/made.json", &n);
-    WB_CLEANUP(wb_buf_done) struct wb_buf           was = WB_BUF(ROOM), is = WB_BUF(ROOM);
+    size_t n = 0;
+    WB_CLEANUP(freep) char *text = test_read("golden/envelope/made.json", &n);
+    WB_CLEANUP(wb_buf_done) struct wb_buf was = WB_BUF(ROOM), is = WB_BUF(ROOM);
     WB_CLEANUP(wd_document_done) struct wd_document d = {0};
-    struct upp_err                                  err;
+    struct upp_err err;
     CHECK(text && compact(wb_str(text, n), &was, &err) == 0);
     CHECK(wd_document_read(&d, NULL, wb_str(text, n), UPP_OPTS(wd_convert_opts, .forget = true), &err) == 0);
     CHECK(wd_document_write(&d, &wd_document_envelope, NULL, &is, NULL, &err) == 0);
@@ -147,12 +147,12 @@ static bool invent_entry(struct wm_doc *doc, struct wb_arena *a, uint64_t *seed,
 {
     static const uint8_t roles[] = {UPP_ROLE_USER, UPP_ROLE_USER, UPP_ROLE_ASSISTANT, UPP_ROLE_ASSISTANT,
                                     UPP_ROLE_TOOL};
-    struct wm_doc_entry *e       = wm_doc_entry_add(doc, err);
+    struct wm_doc_entry *e = wm_doc_entry_add(doc, err);
     if (!e)
         return false;
-    unsigned role            = pick(seed, WB_LEN(roles) + 1);
-    e->e.message.time_ms     = 1000 * (int64_t)pick(seed, 1000000);
-    e->agent                 = role < 2 && pick(seed, 4) ? WM_NO_AGENT : pick(seed, 3);
+    unsigned role = pick(seed, WB_LEN(roles) + 1);
+    e->e.message.time_ms = 1000 * (int64_t)pick(seed, 1000000);
+    e->agent = role < 2 && pick(seed, 4) ? WM_NO_AGENT : pick(seed, 3);
     static const char *ids[] = {"x", "y", "z", "x.1"};
     if (pick(seed, 3))
         e->id = wb_cstr(ids[pick(seed, WB_LEN(ids))]);
@@ -162,9 +162,9 @@ static bool invent_entry(struct wm_doc *doc, struct wb_arena *a, uint64_t *seed,
         return true;
     }
     struct upp_message *m = &e->e.message;
-    m->role               = roles[role];
-    m->n_parts            = pick(seed, 5) + (m->role != UPP_ROLE_ASSISTANT);
-    m->parts              = wb_new_n(a, struct upp_part, 6);
+    m->role = roles[role];
+    m->n_parts = pick(seed, 5) + (m->role != UPP_ROLE_ASSISTANT);
+    m->parts = wb_new_n(a, struct upp_part, 6);
     for (size_t i = 0; m->parts && i < m->n_parts; i++)
         m->parts[i] = some_parts[m->role == UPP_ROLE_USER        ? pick(seed, THOUGHTS)
                                  : m->role == UPP_ROLE_ASSISTANT ? pick(seed, RESULTS)
@@ -176,9 +176,9 @@ static bool invent_entry(struct wm_doc *doc, struct wb_arena *a, uint64_t *seed,
 static void check_summaries(struct upp_str text)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(ROOM);
-    yyjson_val                               *v, *one, *content;
-    size_t                                    i, n;
-    struct upp_err                            err;
+    yyjson_val *v, *one, *content;
+    size_t i, n;
+    struct upp_err err;
     CHECK(wj_read(&a, text, NULL, &v, &err) == 0);
     yyjson_arr_foreach(v, i, n, one)
     {
@@ -191,9 +191,9 @@ static void check_summaries(struct upp_str text)
 
 static int problems_of(struct upp_str text, struct wb_buf *out, struct upp_err *err)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena       a = WB_ARENA(ROOM);
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(ROOM);
     WB_CLEANUP(wd_problems_done) struct wd_problems p = {0};
-    const struct wd_document_ops                   *ops;
+    const struct wd_document_ops *ops;
     int r = wd_document_validate(&wd_document_envelope, text, &a, &p, &ops, err);
     for (size_t i = 0; r >= 0 && i < p.list.n; i++)
         wb_buf_addf(out, "%s %.*s %s\n", p.list.p[i].severity == WD_ERROR ? "error" : "warning",
@@ -205,13 +205,13 @@ static int problems_of(struct upp_str text, struct wb_buf *out, struct upp_err *
 TEST_WITH(dialect_envelope_keeps_the_model, .no_torture = "hundreds of documents; the golden ones are tortured")
 {
     for (uint64_t i = 1; i <= 1000; i++) {
-        WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(ROOM);
-        WB_CLEANUP(wm_doc_done) struct wm_doc     doc = {0};
-        WB_CLEANUP(wb_buf_done) struct wb_buf     was = WB_BUF(ROOM), is = WB_BUF(ROOM), out = WB_BUF(ROOM);
-        WB_CLEANUP(wb_buf_done) struct wb_buf     problems = WB_BUF(ROOM);
-        struct upp_err                            err;
-        uint64_t                                  seed = i;
-        uint32_t                                  ignored;
+        WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(ROOM);
+        WB_CLEANUP(wm_doc_done) struct wm_doc doc = {0};
+        WB_CLEANUP(wb_buf_done) struct wb_buf was = WB_BUF(ROOM), is = WB_BUF(ROOM), out = WB_BUF(ROOM);
+        WB_CLEANUP(wb_buf_done) struct wb_buf problems = WB_BUF(ROOM);
+        struct upp_err err;
+        uint64_t seed = i;
+        uint32_t ignored;
         /* The name of one is the id of another. */
         static const struct wm_doc_agent agents[] = {{.id = T("a"), .name = T("b")},
                                                      {.id = T("b"), .name = T("c"), .model = T("m")},
@@ -278,8 +278,8 @@ TEST_WITH(dialect_envelope_comes_back_through_a_thread,
     for (uint64_t i = 1; i <= 500; i++) {
         WB_CLEANUP(wb_buf_done) struct wb_buf was = WB_BUF(ROOM), own = WB_BUF(ROOM), thread = WB_BUF(ROOM);
         WB_CLEANUP(wb_buf_done) struct wb_buf back = WB_BUF(ROOM);
-        struct upp_err                        err;
-        uint64_t                              seed = i;
+        struct upp_err err;
+        uint64_t seed = i;
         wb_buf_add(&was, UPP_STR("["));
         for (unsigned k = pick(&seed, 6) + 1, first = k; k; k--)
             wb_buf_addf(&was, "%s%s", k == first ? "" : ",", some_envelopes[pick(&seed, WB_LEN(some_envelopes))]);
@@ -297,7 +297,7 @@ TEST_WITH(dialect_envelope_comes_back_through_a_thread,
 
 static int read_golden(struct wd_document *d, const char *path, struct upp_err *err)
 {
-    size_t                  n    = 0;
+    size_t n = 0;
     WB_CLEANUP(freep) char *text = test_read(path, &n);
     return text ? wd_document_read(d, NULL, wb_str(text, n), NULL, err) : -UPP_ENOTFOUND;
 }
@@ -316,7 +316,7 @@ TEST(dialect_envelope_knows_no_model_of_its_agent)
         "\"text\","
         "\"text\":\"Hello.\"},\"trace\":{\"parents\":[\"1\"],\"id\":\"2\"}}]";
     WB_CLEANUP(wd_document_done) struct wd_document d = {0};
-    struct upp_err                                  err;
+    struct upp_err err;
     CHECK(wd_document_read(&d, NULL, wb_cstr(envelopes), NULL, &err) == 0);
     CHECK(d.doc.agents.n == 1 && !d.doc.agents.p[0].model.p);
     CHECK(d.doc.entries.n == 2 && !d.doc.entries.p[0].residue && !d.doc.entries.p[1].residue);
@@ -328,7 +328,7 @@ TEST(dialect_envelope_knows_no_model_of_its_agent)
 TEST(dialect_envelope_is_a_message_of_its_agent)
 {
     WB_CLEANUP(wd_document_done) struct wd_document d = {0};
-    struct upp_err                                  err;
+    struct upp_err err;
     CHECK(read_golden(&d, "golden/envelope/exchange.json", &err) == 0);
     const struct wm_doc_entry *e = d.doc.entries.p;
     CHECK(d.doc.entries.n == 12);
@@ -346,7 +346,8 @@ TEST(dialect_envelope_is_a_message_of_its_agent)
     /* A result of no call that is here is what its agent says. */
     CHECK(e[6].e.message.role == UPP_ROLE_ASSISTANT && e[6].e.message.parts[0].kind == UPP_PART_TEXT);
     CHECK_STR(e[6].e.message.parts[0].text, UPP_STR("no route to host"));
-    CHECK_STR(e[6].e.message.parts[0].metadata, UPP_STR("{\"envelope\":{\"type\":\"error\",\"data\":{\"code\":\"unreachable\",\"retryable\":true}}}"));
+    CHECK_STR(e[6].e.message.parts[0].metadata,
+              UPP_STR("{\"envelope\":{\"type\":\"error\",\"data\":{\"code\":\"unreachable\",\"retryable\":true}}}"));
     CHECK_STR(e[7].e.message.parts[0].text, UPP_STR("for url in urls:\n    fetch(url)"));
     CHECK(e[10].agent == WM_NO_AGENT && e[11].agent == WM_NO_AGENT);
 }
@@ -367,9 +368,9 @@ TEST(dialect_envelope_after_an_edit)
          "{\"type\":\"error\",\"text\":\"f\",\"data\":{\"code\":1}}"},
     };
     for (size_t i = 0; i < WB_LEN(edits); i++) {
-        WB_CLEANUP(wd_document_done) struct wd_document d    = {0};
-        WB_CLEANUP(wb_buf_done) struct wb_buf           text = WB_BUF(ROOM), out = WB_BUF(ROOM), want = WB_BUF(ROOM);
-        struct upp_err                                  err;
+        WB_CLEANUP(wd_document_done) struct wd_document d = {0};
+        WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(ROOM), out = WB_BUF(ROOM), want = WB_BUF(ROOM);
+        struct upp_err err;
         wb_buf_addf(&text, "{\"role\":\"agent\",\"intent\":\"plan\",\"content\":%s,\"x\":1}", edits[i].was);
         test_note("%s", edits[i].was);
         CHECK(wd_document_read(&d, &wd_document_envelope, wb_buf_str(&text), NULL, &err) == 0);
@@ -384,10 +385,10 @@ TEST(dialect_envelope_after_an_edit)
 /* A task is the text's first 160 UTF-16 units, and no half of a character. */
 TEST(dialect_envelope_cuts_a_task)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena a    = WB_ARENA(ROOM);
-    WB_CLEANUP(wb_buf_done) struct wb_buf     text = WB_BUF(ROOM), out = WB_BUF(ROOM);
-    struct upp_err                            err;
-    yyjson_val                               *v;
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(ROOM);
+    WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(ROOM), out = WB_BUF(ROOM);
+    struct upp_err err;
+    yyjson_val *v;
     wb_buf_add(&text, UPP_STR("[{\"parts\":[{\"content\":\"x"));
     for (int i = 0; i < 100; i++)
         wb_buf_add(&text, UPP_STR("\xf0\x9f\x98\x80"));
@@ -401,20 +402,20 @@ TEST(dialect_envelope_cuts_a_task)
 /* What a call and its result say, as envelopes. */
 static int written(const char *arguments, const char *result, struct wb_buf *out, struct upp_err *err)
 {
-    WB_CLEANUP(wm_doc_done) struct wm_doc doc     = {0};
-    struct upp_part                       parts[] = {
-                              {.kind = UPP_PART_CALL, .id = T("c"), .name = T("f"), .text = wb_cstr(arguments)},
-                              {.kind = UPP_PART_RESULT, .id = T("c"), .name = T("f"), .text = wb_cstr(result)},
+    WB_CLEANUP(wm_doc_done) struct wm_doc doc = {0};
+    struct upp_part parts[] = {
+        {.kind = UPP_PART_CALL, .id = T("c"), .name = T("f"), .text = wb_cstr(arguments)},
+        {.kind = UPP_PART_RESULT, .id = T("c"), .name = T("f"), .text = wb_cstr(result)},
     };
     uint32_t agent;
-    int      r = wm_doc_agent_add(&doc, &(struct wm_doc_agent){.id = T("a"), .name = T("a")}, &agent, err);
+    int r = wm_doc_agent_add(&doc, &(struct wm_doc_agent){.id = T("a"), .name = T("a")}, &agent, err);
     for (size_t i = 0; r >= 0 && i < WB_LEN(parts); i++) {
         struct wm_doc_entry *e = wm_doc_entry_add(&doc, err);
         if (!e)
             return -err->code;
-        e->agent             = agent;
-        e->e.message.role    = i ? UPP_ROLE_TOOL : UPP_ROLE_ASSISTANT;
-        e->e.message.parts   = &parts[i];
+        e->agent = agent;
+        e->e.message.role = i ? UPP_ROLE_TOOL : UPP_ROLE_ASSISTANT;
+        e->e.message.parts = &parts[i];
         e->e.message.n_parts = 1;
     }
     if (r >= 0)
@@ -427,7 +428,7 @@ TEST(dialect_envelope_cuts_the_names_of_an_object)
 {
     for (int spelled = 0; spelled < 2; spelled++) {
         WB_CLEANUP(wb_buf_done) struct wb_buf result = WB_BUF(ROOM), out = WB_BUF(ROOM), want = WB_BUF(ROOM);
-        struct upp_err                        err = {0};
+        struct upp_err err = {0};
         for (int i = 0; i < 8; i++) {
             wb_buf_add(&result, i ? UPP_STR(",\"") : UPP_STR("{\""));
             for (int k = 0; k < WD_ENVELOPE_TASK + 40; k++)
@@ -465,7 +466,7 @@ TEST(dialect_envelope_says_json_however_it_is_spelled)
     };
     for (size_t i = 0; i < WB_LEN(cases); i++) {
         WB_CLEANUP(wb_buf_done) struct wb_buf is = WB_BUF(ROOM), was = WB_BUF(ROOM), text = WB_BUF(ROOM);
-        struct upp_err                        err;
+        struct upp_err err;
         test_note("%s", cases[i].compact);
         wb_buf_addf(&text, "\"text\":\"%s\",\"data\":%s", cases[i].text, cases[i].compact);
         bool object = cases[i].compact[0] == '{';
@@ -481,10 +482,10 @@ TEST(dialect_envelope_names_as_many_as_fit)
 {
     for (int blank = 0; blank < 2; blank++)
         for (int long_ones = 0; long_ones < 2; long_ones++) {
-            WB_CLEANUP(wb_arena_done) struct wb_arena a    = WB_ARENA(ROOM);
-            WB_CLEANUP(wb_buf_done) struct wb_buf     json = WB_BUF(ROOM), out = WB_BUF(ROOM);
-            struct upp_err                            err;
-            yyjson_val                               *v;
+            WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(ROOM);
+            WB_CLEANUP(wb_buf_done) struct wb_buf json = WB_BUF(ROOM), out = WB_BUF(ROOM);
+            struct upp_err err;
+            yyjson_val *v;
             wb_buf_add(&json, blank ? UPP_STR("{ ") : UPP_STR("{"));
             for (int i = 0; i < 400; i++) {
                 wb_buf_addf(&json, "%s\"%d", i ? "," : "", i);
@@ -508,8 +509,8 @@ TEST(dialect_envelope_refuses_what_is_none)
 {
     static const char *const none[] = {"7", "{}", "{\"role\":\"agent\"}", "{\"role\":\"x\",\"content\":{}}"};
     for (size_t i = 0; i < WB_LEN(none); i++) {
-        WB_CLEANUP(wd_document_done) struct wd_document d   = {0};
-        struct upp_err                                  err = {0};
+        WB_CLEANUP(wd_document_done) struct wd_document d = {0};
+        struct upp_err err = {0};
         CHECK(wd_document_read(&d, &wd_document_envelope, wb_cstr(none[i]), NULL, &err) == -UPP_EINVALID);
         CHECK(err.msg[0]);
     }
@@ -518,9 +519,9 @@ TEST(dialect_envelope_refuses_what_is_none)
 /* A message of more parts than a message may have. */
 TEST_WITH(dialect_envelope_limits, .no_torture = "large")
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf           text = WB_BUF(ROOM);
-    WB_CLEANUP(wd_document_done) struct wd_document d    = {0};
-    struct upp_err                                  err  = {0};
+    WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(ROOM);
+    WB_CLEANUP(wd_document_done) struct wd_document d = {0};
+    struct upp_err err = {0};
     wb_buf_add(&text, UPP_STR("["));
     for (int i = 0; i <= 1 << 14; i++)
         wb_buf_addf(&text, "%s{\"role\":\"user\",\"content\":{},\"trace\":{\"id\":\"%d\"},\"weft\":{\"of\":\"0\"}}",
@@ -532,11 +533,11 @@ TEST_WITH(dialect_envelope_limits, .no_torture = "large")
 /* Does the thread made of them have this text, and no problem, and are they made of it again? */
 static bool is_good_thread(struct upp_str envelopes, const char *has)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf           thread = WB_BUF(ROOM), back = WB_BUF(ROOM);
-    WB_CLEANUP(wb_arena_done) struct wb_arena       a = WB_ARENA(ROOM);
+    WB_CLEANUP(wb_buf_done) struct wb_buf thread = WB_BUF(ROOM), back = WB_BUF(ROOM);
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(ROOM);
     WB_CLEANUP(wd_problems_done) struct wd_problems p = {0};
-    const struct wd_document_ops                   *ops;
-    struct upp_err                                  err = {0};
+    const struct wd_document_ops *ops;
+    struct upp_err err = {0};
     if (test_convert(envelopes, &wd_document_envelope, &wd_document_thread, &thread, NULL, &err) < 0 ||
         wd_document_validate(&wd_document_thread, wb_buf_str(&thread), &a, &p, &ops, &err) < 0 ||
         test_convert(wb_buf_str(&thread), NULL, &wd_document_envelope, &back, NULL, &err) < 0)
@@ -578,9 +579,9 @@ TEST(dialect_envelope_result_without_a_name)
 TEST_WITH(dialect_envelope_finds_a_call, .no_torture = "large")
 {
     for (int calls = 1; calls <= 10001; calls += 10000) {
-        WB_CLEANUP(wb_buf_done) struct wb_buf           text = WB_BUF(ROOM);
-        WB_CLEANUP(wd_document_done) struct wd_document d    = {0};
-        struct upp_err                                  err  = {0};
+        WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(ROOM);
+        WB_CLEANUP(wd_document_done) struct wd_document d = {0};
+        struct upp_err err = {0};
         wb_buf_add(&text, UPP_STR("["));
         for (int i = 0; i < calls; i++)
             wb_buf_addf(
@@ -603,15 +604,15 @@ TEST(dialect_envelope_media)
         {UPP_SOURCE_TEXT, UPP_STR_INIT("abc"), {0}, UPP_STR_INIT("a.txt"), {0}, {0}, {0}},
         {UPP_SOURCE_BYTES, UPP_STR_INIT("AAAA"), {0}, {0}, UPP_STR_INIT("1.5"), {0}, {0}},
     };
-    struct upp_part                                 parts[] = {{.kind = UPP_PART_DOCUMENT, .media = &media[0]},
-                                                               {.kind = UPP_PART_AUDIO, .media = &media[1]}};
-    WB_CLEANUP(wb_arena_done) struct wb_arena       a       = WB_ARENA(ROOM);
-    WB_CLEANUP(wd_losses_done) struct wd_losses     losses  = {.a = &a};
-    WB_CLEANUP(wm_doc_done) struct wm_doc           doc     = {0};
-    WB_CLEANUP(wb_buf_done) struct wb_buf           out     = WB_BUF(ROOM);
-    WB_CLEANUP(wd_document_done) struct wd_document d       = {0};
-    struct upp_err                                  err;
-    struct wm_doc_entry                            *e = wm_doc_entry_add(&doc, &err);
+    struct upp_part parts[] = {{.kind = UPP_PART_DOCUMENT, .media = &media[0]},
+                               {.kind = UPP_PART_AUDIO, .media = &media[1]}};
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(ROOM);
+    WB_CLEANUP(wd_losses_done) struct wd_losses losses = {.a = &a};
+    WB_CLEANUP(wm_doc_done) struct wm_doc doc = {0};
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(ROOM);
+    WB_CLEANUP(wd_document_done) struct wd_document d = {0};
+    struct upp_err err;
+    struct wm_doc_entry *e = wm_doc_entry_add(&doc, &err);
     CHECK(e);
     e->e.message = (struct upp_message){.role = UPP_ROLE_USER, .parts = parts, .n_parts = WB_LEN(parts)};
     CHECK(wm_doc_divide(&doc, &err) == 0);
@@ -647,11 +648,11 @@ static const struct {
 TEST(dialect_envelope_tells_what_is_lost)
 {
     for (size_t i = 0; i < WB_LEN(losses_of); i++) {
-        WB_CLEANUP(wb_buf_done) struct wb_buf       out    = WB_BUF(ROOM);
-        WB_CLEANUP(wb_arena_done) struct wb_arena   a      = WB_ARENA(ROOM);
+        WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(ROOM);
+        WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(ROOM);
         WB_CLEANUP(wd_losses_done) struct wd_losses losses = {.a = &a};
-        struct upp_err                              err;
-        size_t                                      found = 0;
+        struct upp_err err;
+        size_t found = 0;
         test_note("%s", losses_of[i].what);
         CHECK(test_convert(wb_cstr(losses_of[i].document), NULL, &wd_document_envelope, &out, &losses, &err) == 0);
         for (size_t k = 0; k < losses.list.n; k++)
@@ -670,9 +671,9 @@ TEST(dialect_envelope_examples_are_good)
     static const char *const good[] = {"planner", "decomposer", "executor", "handshake", "exchange", "made"};
     for (size_t i = 0; i < WB_LEN(good); i++) {
         WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(ROOM), was = WB_BUF(ROOM), is = WB_BUF(ROOM);
-        char                                  path[64];
-        size_t                                n = 0;
-        struct upp_err                        err;
+        char path[64];
+        size_t n = 0;
+        struct upp_err err;
         (void)snprintf(path, sizeof path, "golden/envelope/%s.json", good[i]);
         WB_CLEANUP(freep) char *text = test_read(path, &n);
         test_note("%s", path);
@@ -689,17 +690,17 @@ TEST(dialect_envelope_examples_are_good)
 /* covers: ENV-1/1 */
 TEST(dialect_envelope_rules)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena a    = WB_ARENA(ROOM);
-    size_t                                    n    = 0, i, max;
-    WB_CLEANUP(freep) char                   *text = test_read("interop/envelope/broken.json", &n);
-    yyjson_val                               *v, *one, *line;
-    struct upp_err                            err;
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(ROOM);
+    size_t n = 0, i, max;
+    WB_CLEANUP(freep) char *text = test_read("interop/envelope/broken.json", &n);
+    yyjson_val *v, *one, *line;
+    struct upp_err err;
     CHECK(text && wj_read(&a, wb_str(text, n), NULL, &v, &err) == 0);
     yyjson_arr_foreach(v, i, max, one)
     {
         WB_CLEANUP(wb_buf_done) struct wb_buf json = WB_BUF(ROOM), is = WB_BUF(ROOM), was = WB_BUF(ROOM);
-        size_t                                k, lines;
-        struct upp_str                        what = wj_text_at(one, "what");
+        size_t k, lines;
+        struct upp_str what = wj_text_at(one, "what");
         test_note("%.*s", UPP_FMT(what));
         yyjson_arr_foreach(yyjson_obj_get(one, "problems"), k, lines, line)
             wb_buf_addf(&was, "%.*s\n", UPP_FMT(wj_text(line)));
@@ -733,7 +734,7 @@ TEST(dialect_envelope_finds_every_name_that_comes_twice)
     };
     for (size_t i = 0; i < WB_LEN(cases); i++) {
         WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(ROOM), out = WB_BUF(ROOM);
-        struct upp_err                        err;
+        struct upp_err err;
         wb_buf_addf(&text,
                     "[{\"protocol\":\"multiagent-1.0\",\"role\":\"user\",\"timestamp\":\"2026-01-01T00:00:00Z\","
                     "\"intent\":\"execute\",\"task\":\"t\",\"content\":{\"type\":\"text\",\"text\":\"t\"},%s}]",
@@ -747,7 +748,7 @@ TEST(dialect_envelope_finds_every_name_that_comes_twice)
 
 static bool is_file(const char *path, const struct wb_buf *is)
 {
-    size_t                  n    = 0;
+    size_t n = 0;
     WB_CLEANUP(freep) char *text = test_read(path, &n);
     test_note("%s is not what build-asan/tests/schemas writes", path);
     return text && !is->failed && wb_str_eq(wb_str(text, n), wb_buf_str(is));

@@ -27,7 +27,7 @@ struct row {
     const char *json;
     const char *pointer; /* NULL: no problem at all; of the first problem */
     const char *rule;
-    uint8_t     severity;
+    uint8_t severity;
 };
 
 #define GOOD(json_)                                                                                                    \
@@ -45,10 +45,10 @@ struct row {
 
 static bool judged(const struct row *row)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena       a = WB_ARENA(16 << 20);
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(16 << 20);
     WB_CLEANUP(wd_problems_done) struct wd_problems p = {0};
-    const struct wd_document_ops                   *ops;
-    struct upp_err                                  err = {0};
+    const struct wd_document_ops *ops;
+    struct upp_err err = {0};
     int r = wd_document_validate(&wd_document_pydantic, wb_cstr(row->json), &a, &p, &ops, &err);
     test_note("%s: %s %s", row->json, err.where, err.msg);
     if (!EXPECT(r == 0))
@@ -285,7 +285,7 @@ TEST(dialect_pydantic_names_media)
 {
     static const struct {
         struct upp_media m;
-        const char      *name; /* NULL: no base64 */
+        const char *name; /* NULL: no base64 */
     } rows[] = {
         {{.source = UPP_SOURCE_URL, .data = UPP_STR_INIT("https://x/a.png")}, "50173a"},
         {{.source = UPP_SOURCE_BASE64, .data = UPP_STR_INIT("+/8=")}, "4a2304"},
@@ -294,8 +294,8 @@ TEST(dialect_pydantic_names_media)
         {{.source = UPP_SOURCE_BASE64, .data = UPP_STR_INIT("!")}, NULL},
     };
     for (size_t i = 0; i < WB_LEN(rows); i++) {
-        char           out[WD_PAI_IDENTIFIER];
-        struct upp_err err  = {0};
+        char out[WD_PAI_IDENTIFIER];
+        struct upp_err err = {0};
         struct upp_str name = wd_pai_identifier(&rows[i].m, out, &err);
         CHECK(err.code != UPP_ENOMEM);
         CHECK(rows[i].name ? wb_str_eq(name, wb_cstr(rows[i].name)) : !name.p && err.code == UPP_EINVALID);
@@ -306,7 +306,7 @@ TEST(dialect_pydantic_guesses_types)
 {
     static const struct {
         const char *url, *type;
-        uint8_t     kind;
+        uint8_t kind;
     } rows[] = {
         {"https://x.org/a.PNG?size=2.gif#x.pdf", "image/png", UPP_PART_IMAGE},
         {"https://x.org/a.b/c", "application/octet-stream", UPP_PART_IMAGE},
@@ -332,7 +332,7 @@ TEST(dialect_pydantic_guesses_types)
 TEST_WITH(dialect_pydantic_keeps_long_identifiers, .no_torture = "nothing but a long text")
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(16 << 20), thread = WB_BUF(64 << 20), back = WB_BUF(64 << 20);
-    struct upp_err                        err = {0};
+    struct upp_err err = {0};
     wb_buf_addf(&text,
                 "[{\"parts\":[{\"content\":[{\"url\":\"https://example.org/a.png\",\"identifier\":\"%0*d\",\"kind\":"
                 "\"image-url\"}],\"timestamp\":\"2026-01-01T00:00:00Z\",\"part_kind\":\"user-prompt\"}],\"kind\":"
@@ -360,7 +360,7 @@ TEST(dialect_pydantic_fills_in_what_pydantic_ai_says)
         "\"timestamp\":\"2026-02-03T04:05:06.500000Z\",\"instructions\":null,\"kind\":\"request\",\"run_id\":null,"
         "\"conversation_id\":null,\"metadata\":null,\"state\":\"complete\"}]";
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(1 << 20), back = WB_BUF(1 << 20);
-    struct upp_err                        err = {0};
+    struct upp_err err = {0};
     CHECK(test_convert(wb_cstr(thread), &wd_document_thread, &wd_document_pydantic, &out, NULL, &err) == 0);
     CHECK(test_expect_str(wb_buf_str(&out), wb_cstr(expected), __FILE__, __LINE__, "filled in"));
     CHECK(test_convert(wb_cstr(expected), &wd_document_pydantic, &wd_document_pydantic, &back, NULL, &err) == 0);
@@ -377,7 +377,7 @@ TEST(dialect_pydantic_takes_known_sources_alone)
         "{\"weft\":{\"sources\":{\"a\":{\"source\":\"mcp\",\"server\":\"s\",\"junk\":[1]},\"b\":{\"junk\":{\"x\":1}},"
         "\"c\":{\"source\":\"mcp\",\"server\":{\"junk\":2}}}}}}]";
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(1 << 20), back = WB_BUF(1 << 20);
-    struct upp_err                        err = {0};
+    struct upp_err err = {0};
     CHECK_INT(test_convert(wb_cstr(list), &wd_document_pydantic, &wd_document_upp, &out, NULL, &err), 0);
     CHECK(wb_str_find(wb_buf_str(&out), UPP_STR("\"weft\":{\"source\":\"mcp\",\"server\":\"s\"}"), 0) != SIZE_MAX);
     CHECK(wb_str_find(wb_buf_str(&out), UPP_STR("\"weft\":{\"source\":\"mcp\"}"), 0) != SIZE_MAX);
@@ -389,7 +389,7 @@ TEST(dialect_pydantic_takes_known_sources_alone)
 /* ---- Generated messages ------------------------------------------------------------------------------------- */
 
 struct gen {
-    uint64_t      state;
+    uint64_t state;
     struct wb_buf out;
 };
 
@@ -524,8 +524,8 @@ static void put_message(struct gen *g)
 static int compact(struct upp_str text, struct wb_buf *out, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(16 << 20);
-    yyjson_val                               *v;
-    int                                       r = wj_read(&a, text, NULL, &v, err);
+    yyjson_val *v;
+    int r = wj_read(&a, text, NULL, &v, err);
     return r < 0 ? r : wj_write(v, out, err);
 }
 
@@ -534,7 +534,7 @@ static bool comes_back(uint64_t seed)
     struct gen g = {.state = seed, .out = WB_BUF(1 << 20)};
     WB_CLEANUP(wb_buf_done)
     struct wb_buf text = WB_BUF(1 << 20), same = WB_BUF(8 << 20), there = WB_BUF(8 << 20), back = WB_BUF(8 << 20),
-                  was  = WB_BUF(8 << 20);
+                  was = WB_BUF(8 << 20);
     struct upp_err err = {0};
     put(&g, "[");
     for (uint32_t i = 0, n = below(&g, 7); i < n; i++) {

@@ -21,7 +21,7 @@ TEST_WITH(dialect_responses_is_pure, .no_torture = "hundreds of encoders; the go
 struct follow {
     uint64_t open, done;
     uint64_t sequence;
-    bool     ended;
+    bool ended;
 };
 
 static bool follow_item(struct follow *f, yyjson_val *v, bool added)
@@ -41,9 +41,9 @@ static bool follow_item(struct follow *f, yyjson_val *v, bool added)
 static bool follow_frame(struct wb_arena *a, struct follow *f, struct upp_str frame)
 {
     static const struct upp_str created = UPP_STR_INIT("response.created");
-    struct upp_err              err;
-    yyjson_val                 *v;
-    uint64_t                    number;
+    struct upp_err err;
+    yyjson_val *v;
+    uint64_t number;
     wb_arena_reset(a);
     if (!EXPECT(wj_read(a, frame, UPP_OPTS(wj_read_opts, .flags = WJ_UNIQUE), &v, &err) == 0))
         return false;
@@ -68,7 +68,7 @@ TEST_WITH(dialect_responses_takes_invented_runs, .no_torture = "hundreds of runs
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
     for (uint64_t seed = 1; seed <= 300; seed++) {
         WB_CLEANUP(dialect_done) struct dialect d;
-        struct follow                           f = {0};
+        struct follow f = {0};
         dialect_init(&d);
         test_note("seed %llu", (unsigned long long)seed);
         CHECK(dialect_invent(&d, seed) == 0);

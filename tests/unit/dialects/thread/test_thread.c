@@ -17,10 +17,10 @@ static void freep(char **p)
 /* "error /turns/0 TP-3\n..." of a document; NULL: it failed. */
 static bool problems_of(struct upp_str text, struct wb_buf *out)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena       a = WB_ARENA(ROOM);
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(ROOM);
     WB_CLEANUP(wd_problems_done) struct wd_problems p = {0};
-    const struct wd_document_ops                   *ops;
-    struct upp_err                                  err;
+    const struct wd_document_ops *ops;
+    struct upp_err err;
     int r = wd_document_validate(&wd_document_thread, text, &a, &p, &ops, &err);
     for (size_t i = 0; r >= 0 && i < p.list.n; i++)
         wb_buf_addf(out, "%s %.*s %s\n", p.list.p[i].severity == WD_ERROR ? "error" : "warning",
@@ -197,8 +197,8 @@ static bool golden(const char *path, char **text, size_t *n)
 /* covers: TP-13/2, TP-45/2 */
 TEST(thread_examples_of_the_specification_are_valid)
 {
-    WB_CLEANUP(freep) char               *weather = NULL, *fragment = NULL;
-    size_t                                n = 0, m = 0;
+    WB_CLEANUP(freep) char *weather = NULL, *fragment = NULL;
+    size_t n = 0, m = 0;
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(ROOM), part = WB_BUF(ROOM);
     CHECK(golden("golden/thread/weather.json", &weather, &n) && golden("golden/thread/enrichment.json", &fragment, &m));
     CHECK(problems_of(wb_str(weather, n), &out) && problems_of(wb_str(fragment, m), &part));
@@ -209,11 +209,11 @@ TEST(thread_examples_of_the_specification_are_valid)
 
 TEST(thread_problems_have_a_limit)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena       a    = WB_ARENA(ROOM);
-    WB_CLEANUP(wd_problems_done) struct wd_problems p    = {0};
-    WB_CLEANUP(wb_buf_done) struct wb_buf           text = WB_BUF(ROOM);
-    const struct wd_document_ops                   *ops;
-    struct upp_err                                  err;
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(ROOM);
+    WB_CLEANUP(wd_problems_done) struct wd_problems p = {0};
+    WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(ROOM);
+    const struct wd_document_ops *ops;
+    struct upp_err err;
     wb_buf_add(&text, UPP_STR("{" HEAD "," AGENTS ",\"turns\":["));
     for (int i = 0; i < 1500; i++)
         wb_buf_addf(&text, "%s{\"turn_type\":\"robot\"}", i ? "," : "");
@@ -223,14 +223,13 @@ TEST(thread_problems_have_a_limit)
     CHECK(ops == &wd_document_thread && p.errors == 1500 && p.list.n == WD_MAX_PROBLEMS);
 }
 
-/* ---- Reading and writing ------------------------------------------------------------------------------------------
- */
+/* ---- Reading and writing --------------------------------------------------------------------- */
 
 static int convert(struct upp_str text, const struct wd_document_ops *to, const struct wd_convert_opts *opts,
                    struct wb_buf *out, struct wd_losses *losses, struct upp_err *err)
 {
     WB_CLEANUP(wd_document_done) struct wd_document d = {0};
-    int                                             r = wd_document_read(&d, NULL, text, opts, err);
+    int r = wd_document_read(&d, NULL, text, opts, err);
     return r < 0 ? r : wd_document_write(&d, to, opts, out, losses, err);
 }
 
@@ -238,7 +237,7 @@ static int convert(struct upp_str text, const struct wd_document_ops *to, const 
 TEST(thread_of_a_higher_major_is_refused)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(ROOM);
-    struct upp_err                        err = {0};
+    struct upp_err err = {0};
     ALWAYS(convert(UPP_STR("{\"version\":\"3.1.0\",\"turns\":[]}"), &wd_document_thread, NULL, &out, NULL, &err) < 0);
     CHECK(err.code == UPP_EINVALID && strstr(err.msg, "3.1.0") && strstr(err.msg, "2.0.0"));
 }
@@ -263,7 +262,7 @@ TEST(thread_of_another_version_keeps_it)
         "01-01T00:"
         "00:03Z\",\"agent_id\":\"x\",\"parts\":[{\"part_kind\":\"text\",\"content\":\"yo\"}]}]}]}";
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(ROOM), same = WB_BUF(ROOM), full = WB_BUF(ROOM);
-    struct upp_err                        err;
+    struct upp_err err;
     CHECK(convert(wb_cstr(newer), &wd_document_thread, NULL, &out, NULL, &err) >= 0);
     CHECK_STR(wb_buf_str(&out), wb_cstr(newer));
     CHECK(convert(wb_cstr(older), &wd_document_thread, NULL, &same, NULL, &err) >= 0);
@@ -277,8 +276,8 @@ TEST(thread_of_another_version_keeps_it)
 static bool texts(struct upp_str json, const char *kind, struct wb_buf *out)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(ROOM);
-    yyjson_val                               *v, *m, *p;
-    size_t                                    i, n, k, o;
+    yyjson_val *v, *m, *p;
+    size_t i, n, k, o;
     if (wj_read(&a, json, NULL, &v, NULL) < 0)
         return false;
     yyjson_arr_foreach(v, i, n, m) yyjson_arr_foreach(yyjson_obj_get(m, "parts"), k, o, p)
@@ -293,12 +292,12 @@ static bool texts(struct upp_str json, const char *kind, struct wb_buf *out)
 /* covers: TP-31 TP-10 TP-11 */
 TEST(thread_seen_by_one_agent_names_the_others)
 {
-    WB_CLEANUP(freep) char                     *weather = NULL;
-    size_t                                      n       = 0;
-    WB_CLEANUP(wb_arena_done) struct wb_arena   a       = WB_ARENA(ROOM);
-    WB_CLEANUP(wd_losses_done) struct wd_losses losses  = {.a = &a};
+    WB_CLEANUP(freep) char *weather = NULL;
+    size_t n = 0;
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(ROOM);
+    WB_CLEANUP(wd_losses_done) struct wd_losses losses = {.a = &a};
     WB_CLEANUP(wb_buf_done)
-    struct wb_buf  out = WB_BUF(ROOM), said = WB_BUF(ROOM), thought = WB_BUF(ROOM), asked = WB_BUF(ROOM);
+    struct wb_buf out = WB_BUF(ROOM), said = WB_BUF(ROOM), thought = WB_BUF(ROOM), asked = WB_BUF(ROOM);
     struct upp_err err;
     CHECK(golden("golden/thread/weather.json", &weather, &n));
     CHECK(convert(wb_str(weather, n), &wd_document_pydantic, UPP_OPTS(wd_convert_opts, .view = UPP_STR("agent_002")),
@@ -329,11 +328,11 @@ TEST(thread_without_system_prompts_reports_them)
                                    "PERSONA\",\"part_kind\":\"system-prompt\"},{\"content\":\"hi\",\"part_kind\":"
                                    "\"user-prompt\"}],\"kind\":\"request\",\"timestamp\":\"" AT "\"}]";
     for (int pure = 0; pure < 2; pure++) {
-        WB_CLEANUP(wb_arena_done) struct wb_arena   a      = WB_ARENA(ROOM);
+        WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(ROOM);
         WB_CLEANUP(wd_losses_done) struct wd_losses losses = {.a = &a};
-        WB_CLEANUP(wb_buf_done) struct wb_buf       out    = WB_BUF(ROOM);
-        struct upp_err                              err;
-        bool                                        told = false;
+        WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(ROOM);
+        struct upp_err err;
+        bool told = false;
         CHECK(convert(wb_cstr(messages), &wd_document_thread, UPP_OPTS(wd_convert_opts, .pure = pure), &out, &losses,
                       &err) >= 0);
         bool there = wb_str_find(wb_buf_str(&out), UPP_STR("SECRET PERSONA"), 0) < out.n;
@@ -353,9 +352,9 @@ TEST(thread_keeps_branch_point_and_running_turn)
         "\",\"messages\":[{\"message_type\":\"response\",\"timestamp\":"
         "\"" AT "\",\"agent_id\":\"a\",\"parts\":[]}],\"x_weft\":{\"partial\":true},\"attachments\":[{\"name\":\"n\","
         "\"media_type\":\"text/plain\"}]}]}";
-    WB_CLEANUP(wd_document_done) struct wd_document d   = {0};
-    WB_CLEANUP(wb_buf_done) struct wb_buf           out = WB_BUF(ROOM), ended = WB_BUF(ROOM);
-    struct upp_err                                  err;
+    WB_CLEANUP(wd_document_done) struct wd_document d = {0};
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(ROOM), ended = WB_BUF(ROOM);
+    struct upp_err err;
     CHECK(wd_document_read(&d, NULL, wb_cstr(text), NULL, &err) >= 0);
     CHECK_STR(d.doc.parent, UPP_STR("p"));
     CHECK(d.doc.parent_at == 3 && d.doc.turns.n == 1 && d.doc.turns.p[0].partial);
@@ -398,7 +397,7 @@ TEST(thread_made_of_messages_has_their_times_and_usage)
         "usage\":{"
         "\"input_tokens\":30,\"output_tokens\":10,\"thinking_tokens\":3,\"total_tokens\":40}}]}";
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(ROOM);
-    struct upp_err                        err;
+    struct upp_err err;
     CHECK(convert(wb_cstr(messages), &wd_document_thread,
                   UPP_OPTS(wd_convert_opts, .agent = UPP_STR("bob"), .pure = true), &out, NULL, &err) >= 0);
     CHECK_STR(wb_buf_str(&out), wb_cstr(want));
@@ -414,15 +413,14 @@ TEST(thread_usage_of_responses_without_any)
         "\"response\"}]";
     static const char want[] = "\"total_usage\":{\"input_tokens\":10,\"output_tokens\":4,\"total_tokens\":14}";
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(ROOM);
-    struct upp_err                        err;
+    struct upp_err err;
     CHECK(convert(wb_cstr(messages), &wd_document_thread,
                   UPP_OPTS(wd_convert_opts, .agent = UPP_STR("bob"), .pure = true), &out, NULL, &err) >= 0);
     test_note("%.*s", UPP_FMT(wb_buf_str(&out)));
     CHECK(wb_str_find(wb_buf_str(&out), wb_cstr(want), 0) != SIZE_MAX);
 }
 
-/* ---- Calls --------------------------------------------------------------------------------------------------------
- */
+/* ---- Calls ----------------------------------------------------------------------------------- */
 
 #define SAID(id, more)                                                                                                 \
     REQUEST("{\"part_kind\":\"tool-return\",\"tool_name\":\"f\",\"tool_call_id\":\"" id "\",\"content\":1," more "}")
@@ -433,7 +431,7 @@ TEST(thread_usage_of_responses_without_any)
 
 static const struct {
     const char *document, *states; /* of each call: pending, rejected, completed */
-    size_t      first;             /* pending in the first turn */
+    size_t first;                  /* pending in the first turn */
 } calls[] = {
     {TURNS(AGENT(RESPONSE(CALL("1") "," CALL("2")) "," NOTE "," SAID("2", "\"status\":\"success\""))), "pc", 1},
     /* The answer comes in a later turn. */
@@ -455,10 +453,10 @@ static const struct {
 TEST(thread_calls_have_the_state_that_their_messages_say)
 {
     for (size_t i = 0; i < WB_LEN(calls); i++) {
-        WB_CLEANUP(wd_document_done) struct wd_document   d = {0};
+        WB_CLEANUP(wd_document_done) struct wd_document d = {0};
         WB_CLEANUP(wm_doc_calls_done) struct wm_doc_calls c = {0}, before = {0};
-        struct upp_err                                    err;
-        char                                              states[8] = "";
+        struct upp_err err;
+        char states[8] = "";
         test_note("%s", calls[i].document);
         CHECK(wd_document_read(&d, NULL, wb_cstr(calls[i].document), NULL, &err) >= 0);
         CHECK(wm_doc_calls_find(&c, &d.doc, UINT32_MAX, &err) >= 0 && c.list.n < sizeof states);

@@ -27,8 +27,8 @@ static const struct upp_part *part_at(const struct upp_message *m, size_t k, boo
 /* What a UI message stream says of a call that was never answered: that it failed. */
 static bool is_made_up(const struct wm_doc *uap, const struct upp_message *m)
 {
-    const struct upp_part *p     = m->n_parts == 1 && m->parts[0].is_error ? m->parts : NULL;
-    bool                   there = false;
+    const struct upp_part *p = m->n_parts == 1 && m->parts[0].is_error ? m->parts : NULL;
+    bool there = false;
     for (size_t i = 0; p && i < uap->entries.n; i++)
         for (size_t k = 0; k < uap->entries.p[i].e.message.n_parts; k++) {
             const struct upp_part *result = &uap->entries.p[i].e.message.parts[k];
@@ -79,10 +79,10 @@ static void told(const struct wm_doc *doc, const struct wm_doc *uap, struct wb_b
 static int decode_lines(struct upp_str lines, struct wd_document *d, size_t *skipped, struct upp_err *err)
 {
     struct wd_uap_decoder decoder;
-    struct upp_str        line;
-    uint64_t              number = 0;
-    int                   r      = 0;
-    *d                           = (struct wd_document){.ops = &wd_document_uap, .a = WB_ARENA(ROOM)};
+    struct upp_str line;
+    uint64_t number = 0;
+    int r = 0;
+    *d = (struct wd_document){.ops = &wd_document_uap, .a = WB_ARENA(ROOM)};
     wd_uap_decoder_init(&decoder, &d->doc, &d->a, UPP_STR("bot"));
     while (r >= 0 && wb_str_split(&lines, '\n', &line))
         if (line.n)
@@ -106,7 +106,7 @@ static int decode_lines(struct upp_str lines, struct wd_document *d, size_t *ski
 
 static const struct {
     const char *events, *told;
-    size_t      skipped;
+    size_t skipped;
 } cases[] = {
     {"", "", 0},
     {START STOP, "0 2\n", 0},
@@ -139,7 +139,7 @@ static const struct {
     /* What came after event 4 is taken back: the message, its results, what is open. */
     {UAP("step_start", "") START TEXT("0", "a") STOP START TEXT("0", "b")
          STOP UPP("tool_execution_end", "0", "\"toolCallId\":\"c\",\"result\":1") START TEXT("0", "c")
-             UAP("attempt_void", "\"last\":4") START                                    TEXT("0", "d") STOP,
+             UAP("attempt_void", "\"last\":4") START TEXT("0", "d") STOP,
      "0 2 1(a)\n0 2 1(d)\n", 0},
     /* What nobody is told, and what nobody knows. */
     {"{\"source\":\"upp\",\"aside\":\"plan\",\"upp\":{\"type\":\"text_delta\",\"index\":0,\"delta\":{\"text\":\"a\"}}}"
@@ -154,10 +154,10 @@ static const struct {
 TEST(dialect_uap_decode_events)
 {
     for (size_t i = 0; i < WB_LEN(cases); i++) {
-        WB_CLEANUP(wd_document_done) struct wd_document d   = {0};
-        WB_CLEANUP(wb_buf_done) struct wb_buf           out = WB_BUF(ROOM);
-        struct upp_err                                  err;
-        size_t                                          skipped;
+        WB_CLEANUP(wd_document_done) struct wd_document d = {0};
+        WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(ROOM);
+        struct upp_err err;
+        size_t skipped;
         test_note("%s", cases[i].events);
         CHECK(decode_lines(wb_cstr(cases[i].events), &d, &skipped, &err) == 0);
         told(&d.doc, NULL, &out);
@@ -170,8 +170,8 @@ TEST(dialect_uap_decode_events)
 TEST(dialect_uap_decode_turns)
 {
     WB_CLEANUP(wd_document_done) struct wd_document d = {0};
-    struct upp_err                                  err;
-    size_t                                          skipped;
+    struct upp_err err;
+    size_t skipped;
     CHECK(
         decode_lines(
             UPP_STR(
@@ -194,8 +194,8 @@ TEST(dialect_uap_decode_refuses)
 {
     for (size_t i = 0; i < WB_LEN(bad); i++) {
         WB_CLEANUP(wd_document_done) struct wd_document d = {.a = WB_ARENA(ROOM)};
-        struct wd_uap_decoder                           decoder;
-        struct upp_err                                  err;
+        struct wd_uap_decoder decoder;
+        struct upp_err err;
         wd_uap_decoder_init(&decoder, &d.doc, &d.a, (struct upp_str){0});
         int r = wd_uap_decode(&decoder, wb_cstr(bad[i]), 0, NOW, &err);
         wd_uap_decoder_done(&decoder);
@@ -208,11 +208,11 @@ TEST_WITH(dialect_uap_decode_has_limits, .no_torture = "thousands of parts; the 
 {
     for (int results = 0; results < 2; results++) {
         WB_CLEANUP(wd_document_done) struct wd_document d = {.a = WB_ARENA(ROOM)};
-        struct wd_uap_decoder                           decoder;
-        struct upp_err                                  err;
-        char                                            text[128];
-        int                                             r = 0;
-        size_t                                          n = 0;
+        struct wd_uap_decoder decoder;
+        struct upp_err err;
+        char text[128];
+        int r = 0;
+        size_t n = 0;
         wd_uap_decoder_init(&decoder, &d.doc, &d.a, (struct upp_str){0});
         for (; r >= 0 && n <= WD_UAP_BLOCKS; n++) {
             (void)snprintf(text, sizeof text, "{\"upp\":{\"type\":\"%s\",\"index\":%zu,\"delta\":{}}}",
@@ -229,9 +229,9 @@ TEST_WITH(dialect_uap_decode_bytes_are_limited, .no_torture = "memory that is no
 {
     static const char delta[] = "{\"upp\":{\"type\":\"text_delta\",\"index\":0,\"delta\":{\"text\":\"x\"}}}";
     WB_CLEANUP(wd_document_done) struct wd_document d = {.a = WB_ARENA(ROOM)};
-    struct wd_uap_decoder                           decoder;
-    struct upp_err                                  err = {0}, why = {0};
-    int                                             last = -1, more = 0;
+    struct wd_uap_decoder decoder;
+    struct upp_err err = {0}, why = {0};
+    int last = -1, more = 0;
     wd_uap_decoder_init(&decoder, &d.doc, &d.a, (struct upp_str){0});
     int event =
         wd_uap_decode(&decoder, wb_str("{}", (size_t)WD_UAP_EVENT + 1), 0, NOW, &why); /* nothing is looked at */
@@ -249,8 +249,7 @@ TEST_WITH(dialect_uap_decode_bytes_are_limited, .no_torture = "memory that is no
     CHECK_INT(more, -UPP_ELIMIT);
 }
 
-/* ---- Against the other stream
- * ---------------------------------------------------------------------------------------- */
+/* ---- Against the other stream ---------------------------------------------------------------- */
 
 static struct upp_str frame_at(const struct dialect *d, size_t k)
 {
@@ -260,7 +259,7 @@ static struct upp_str frame_at(const struct dialect *d, size_t k)
 static int read_uap(struct dialect *s, struct wd_document *d, struct upp_err *err)
 {
     struct wd_uap_decoder decoder;
-    int                   r = dialect_encode(s, &wd_stream_weft, NULL);
+    int r = dialect_encode(s, &wd_stream_weft, NULL);
     wd_uap_decoder_init(&decoder, &d->doc, &d->a, (struct upp_str){0});
     for (size_t i = 0, k = 0; r >= 0 && i < s->upto.n; i++)
         for (; r >= 0 && k < s->upto.p[i]; k++)
@@ -274,7 +273,7 @@ static int read_uap(struct dialect *s, struct wd_document *d, struct upp_err *er
 static int read_ui(struct dialect *s, struct wd_document *d, struct upp_err *err)
 {
     struct wd_ui_decoder decoder;
-    int                  r = dialect_encode(s, &wd_stream_ui, UPP_OPTS(wd_stream_opts, .ui.target = 7));
+    int r = dialect_encode(s, &wd_stream_ui, UPP_OPTS(wd_stream_opts, .ui.target = 7));
     wd_ui_decoder_init(&decoder, &d->doc, &d->a, (struct upp_str){0});
     for (size_t k = 0; r >= 0 && k < s->frames.list.n; k++)
         r = wd_ui_decode(&decoder, frame_at(s, k), NOW, err);
@@ -295,10 +294,10 @@ static bool is_otherwise(const char *name)
 TEST_WITH(dialect_uap_decode_says_what_ui_does, .no_torture = "many streams; the events are tortured one by one")
 {
     for (size_t i = 0; i < events_n_scripts; i++) {
-        WB_CLEANUP(dialect_done) struct dialect         s;
+        WB_CLEANUP(dialect_done) struct dialect s;
         WB_CLEANUP(wd_document_done) struct wd_document uap = {.a = WB_ARENA(ROOM)}, ui = {.a = WB_ARENA(ROOM)};
-        WB_CLEANUP(wb_buf_done) struct wb_buf           is = WB_BUF(ROOM), was = WB_BUF(ROOM);
-        struct upp_err                                  err;
+        WB_CLEANUP(wb_buf_done) struct wb_buf is = WB_BUF(ROOM), was = WB_BUF(ROOM);
+        struct upp_err err;
         dialect_init(&s);
         if (is_otherwise(events_scripts[i].name))
             continue;

@@ -36,7 +36,7 @@ static bool is_text(yyjson_val *v, const char *text)
 static bool frame_is_right(struct wb_arena *a, struct upp_str frame)
 {
     struct upp_err err;
-    yyjson_val    *v, *uap, *upp;
+    yyjson_val *v, *uap, *upp;
     wb_arena_reset(a);
     if (!EXPECT(wj_read(a, frame, UPP_OPTS(wj_read_opts, .flags = WJ_UNIQUE), &v, &err) == 0))
         return false;
@@ -102,8 +102,8 @@ TEST(dialect_uap_names_events_that_make_no_sense)
 /* Events that no script makes: one encoder, given them one by one. */
 struct bare {
     struct wd_frames frames;
-    struct upp_err   err;
-    void            *state;
+    struct upp_err err;
+    void *state;
 };
 
 static bool bare_init(struct bare *b, const struct wd_stream_ops *ops)
@@ -131,20 +131,20 @@ static void bare_done(struct bare *b, const struct wd_stream_ops *ops)
 
 TEST_WITH(dialect_uap_has_a_limit_of_child_runs, .no_torture = "256 allocations of one kind")
 {
-    struct bare      b    = {0};
+    struct bare b = {0};
     struct wm_source from = {.depth = 1};
-    struct wm_event  ev   = {.kind = WM_RUN, .status = WM_RUNNING, .from = &from, .number = 9};
-    int              r    = bare_init(&b, &wd_stream_weft) ? 0 : -1;
+    struct wm_event ev = {.kind = WM_RUN, .status = WM_RUNNING, .from = &from, .number = 9};
+    int r = bare_init(&b, &wd_stream_weft) ? 0 : -1;
     for (unsigned i = 0; r == 0 && i < 256; i++) {
         from.run = wb_uuid_v8(1, i);
-        r        = bare_event(&b, &wd_stream_weft, &ev);
+        r = bare_event(&b, &wd_stream_weft, &ev);
     }
-    from.run  = wb_uuid_v8(1, 256);
-    int over  = r == 0 ? bare_event(&b, &wd_stream_weft, &ev) : 0;
-    from.run  = wb_uuid_v8(1, 7);
+    from.run = wb_uuid_v8(1, 256);
+    int over = r == 0 ? bare_event(&b, &wd_stream_weft, &ev) : 0;
+    from.run = wb_uuid_v8(1, 7);
     ev.status = WM_COMPLETED; /* makes room for another */
-    int room  = over ? bare_event(&b, &wd_stream_weft, &ev) : -1;
-    from.run  = wb_uuid_v8(1, 256);
+    int room = over ? bare_event(&b, &wd_stream_weft, &ev) : -1;
+    from.run = wb_uuid_v8(1, 256);
     int other = room == 0 ? bare_event(&b, &wd_stream_weft, &ev) : -1;
     bare_done(&b, &wd_stream_weft);
     CHECK_INT(r, 0);
@@ -158,30 +158,30 @@ TEST_WITH(dialect_uap_has_a_limit_of_child_runs, .no_torture = "256 allocations 
 TEST_WITH(dialect_uap_has_a_limit_of_open_calls_of_agents, .no_torture = "thousands of allocations of one kind")
 {
     enum { MANY = 1 << 16 };
-    struct bare      b    = {0};
+    struct bare b = {0};
     struct wm_source from = {.run = wb_uuid_v8(1, 1), .agent_id = wb_uuid_v8(2, 1)}, below = {.depth = 1};
-    struct wm_event  started = {.kind = WM_TOOL_STARTED, .from = &from, .name = UPP_STR("helper"), .child_node = 1};
-    struct wm_event  ended   = {
-           .kind = WM_TOOL_ENDED, .from = &from, .name = UPP_STR("helper"), .text = UPP_STR("1"), .call = UPP_STR("7")};
+    struct wm_event started = {.kind = WM_TOOL_STARTED, .from = &from, .name = UPP_STR("helper"), .child_node = 1};
+    struct wm_event ended = {
+        .kind = WM_TOOL_ENDED, .from = &from, .name = UPP_STR("helper"), .text = UPP_STR("1"), .call = UPP_STR("7")};
     struct wm_event speaks = {.kind = WM_RUN, .status = WM_RUNNING, .from = &below};
-    char            call[16];
-    int             r = bare_init(&b, &wd_stream_weft) ? 0 : -1;
+    char call[16];
+    int r = bare_init(&b, &wd_stream_weft) ? 0 : -1;
     for (unsigned i = 0; r == 0 && i < MANY; i++) {
-        started.call  = wb_str(call, (size_t)snprintf(call, sizeof call, "%u", i));
+        started.call = wb_str(call, (size_t)snprintf(call, sizeof call, "%u", i));
         started.child = wb_uuid_v8(3, i);
-        r             = bare_event(&b, &wd_stream_weft, &started);
+        r = bare_event(&b, &wd_stream_weft, &started);
     }
-    started.call  = UPP_STR("more");
+    started.call = UPP_STR("more");
     started.child = wb_uuid_v8(3, MANY);
-    int over      = r == 0 ? bare_event(&b, &wd_stream_weft, &started) : 0;
-    int room      = over ? bare_event(&b, &wd_stream_weft, &ended) : -1;
-    int again     = room == 0 ? bare_event(&b, &wd_stream_weft, &started) : -1;
-    below.run     = started.child;
-    int  spoke    = again == 0 ? bare_event(&b, &wd_stream_weft, &speaks) : -1;
-    bool named    = spoke == 0 && wb_str_find(wb_buf_str(&b.frames.text),
-                                              UPP_STR("\"parentAgentId\":\"00000000-0000-8002-8000-000000000001\","
-                                                         "\"parentTurnId\":\"00000000-0000-8001-8000-000000000001\""),
-                                              0) != SIZE_MAX;
+    int over = r == 0 ? bare_event(&b, &wd_stream_weft, &started) : 0;
+    int room = over ? bare_event(&b, &wd_stream_weft, &ended) : -1;
+    int again = room == 0 ? bare_event(&b, &wd_stream_weft, &started) : -1;
+    below.run = started.child;
+    int spoke = again == 0 ? bare_event(&b, &wd_stream_weft, &speaks) : -1;
+    bool named = spoke == 0 && wb_str_find(wb_buf_str(&b.frames.text),
+                                           UPP_STR("\"parentAgentId\":\"00000000-0000-8002-8000-000000000001\","
+                                                   "\"parentTurnId\":\"00000000-0000-8001-8000-000000000001\""),
+                                           0) != SIZE_MAX;
     bare_done(&b, &wd_stream_weft);
     CHECK_INT(r, 0);
     CHECK_INT(over, -UPP_ELIMIT);
@@ -194,11 +194,11 @@ TEST_WITH(dialect_uap_has_a_limit_of_open_calls_of_agents, .no_torture = "thousa
 TEST_WITH(dialect_streams_have_a_limit_of_names, .no_torture = "nothing but long names")
 {
     enum { LONGEST = 1 << 16 };
-    static char      name[LONGEST + 1];
+    static char name[LONGEST + 1];
     struct wm_source from = {.node = 1};
     const struct {
         const struct wd_stream_ops *ops;
-        struct wm_event             ev;
+        struct wm_event ev;
     } cases[] = {
         {&wd_stream_weft, {.kind = WM_STEP_START, .from = &from}},
         {&wd_stream_weft, {.kind = WM_MESSAGE_OPEN, .aside = true, .from = &from}},
@@ -207,10 +207,10 @@ TEST_WITH(dialect_streams_have_a_limit_of_names, .no_torture = "nothing but long
     memset(name, 'x', sizeof name);
     for (size_t i = 0; i < WB_LEN(cases); i++)
         for (size_t n = LONGEST; n <= LONGEST + 1; n++) {
-            struct bare     b  = {0};
+            struct bare b = {0};
             struct wm_event ev = cases[i].ev;
             ev.name = from.agent = wb_str(name, n);
-            int r                = bare_init(&b, cases[i].ops) ? bare_event(&b, cases[i].ops, &ev) : -1;
+            int r = bare_init(&b, cases[i].ops) ? bare_event(&b, cases[i].ops, &ev) : -1;
             bare_done(&b, cases[i].ops);
             test_note("case %zu with %zu bytes: %s", i, n, b.err.msg);
             CHECK_INT(r, n > LONGEST ? -UPP_ELIMIT : 0);
@@ -222,21 +222,21 @@ TEST_WITH(dialect_streams_have_a_limit_of_names, .no_torture = "nothing but long
 TEST_WITH(dialect_streams_have_a_limit_of_calls, .no_torture = "thousands of allocations of one kind")
 {
     enum { MANY = 4097 };
-    WB_CLEANUP(wb_arena_done) struct wb_arena a     = WB_ARENA(16u << 20);
-    struct upp_part                          *parts = wb_new_n(&a, struct upp_part, MANY);
-    struct wm_source                          from  = {.node = 1};
-    struct wm_entry                           entry = {.message = {.role = UPP_ROLE_ASSISTANT, .parts = parts}};
-    struct wm_event                           ev    = {.kind = WM_MESSAGE, .from = &from, .entry = &entry};
-    const struct wd_stream_ops *const         ops[] = {&wd_stream_weft, &wd_stream_ui};
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(16u << 20);
+    struct upp_part *parts = wb_new_n(&a, struct upp_part, MANY);
+    struct wm_source from = {.node = 1};
+    struct wm_entry entry = {.message = {.role = UPP_ROLE_ASSISTANT, .parts = parts}};
+    struct wm_event ev = {.kind = WM_MESSAGE, .from = &from, .entry = &entry};
+    const struct wd_stream_ops *const ops[] = {&wd_stream_weft, &wd_stream_ui};
     CHECK(parts);
     for (unsigned i = 0; i < MANY; i++)
         parts[i] = (struct upp_part){
             .kind = UPP_PART_CALL, .id = wb_arena_printf(&a, "c%u", i), .name = UPP_STR("t"), .text = UPP_STR("{}")};
     for (size_t i = 0; i < WB_LEN(ops); i++)
         for (size_t n = MANY / 3 - 200; n <= MANY; n += MANY - (MANY / 3 - 200)) {
-            struct bare b         = {0};
+            struct bare b = {0};
             entry.message.n_parts = n;
-            int r                 = bare_init(&b, ops[i]) ? bare_event(&b, ops[i], &ev) : -1;
+            int r = bare_init(&b, ops[i]) ? bare_event(&b, ops[i], &ev) : -1;
             bare_done(&b, ops[i]);
             test_note("%s with %zu calls: %s", ops[i]->name, n, b.err.msg);
             CHECK_INT(r, n == MANY ? -UPP_ELIMIT : 0);

@@ -189,11 +189,11 @@ TEST(ui_plain_looks_for_calls_in_so_many_parts)
 /* An agent has the name that was said first; and an id may be called again. */
 TEST(ui_plain_messages_beside_others)
 {
-    static const char *const named[]    = {WEFT("'agent':'a','name':'A'"), WEFT("'agent':'a','name':'A'"),
-                                           WEFT("'agent':'a','name':'B'"), WEFT("'agent':'a'")};
+    static const char *const named[] = {WEFT("'agent':'a','name':'A'"), WEFT("'agent':'a','name':'A'"),
+                                        WEFT("'agent':'a','name':'B'"), WEFT("'agent':'a'")};
     static const char *const nameless[] = {WEFT("'agent':'a'"), WEFT("'agent':'a','name':'A'")};
-    static const char *const again[]    = {SAID(STEP "," CALL("1")), SAID(STEP "," RESULT("1")),
-                                           SAID(STEP "," RESULT("1"))};
+    static const char *const again[] = {SAID(STEP "," CALL("1")), SAID(STEP "," RESULT("1")),
+                                        SAID(STEP "," RESULT("1"))};
     CHECK(come_back(named, WB_LEN(named), 2));
     CHECK(come_back(nameless, WB_LEN(nameless), 1));
     CHECK(come_back(again, WB_LEN(again), WB_LEN(again)));
@@ -203,10 +203,10 @@ TEST(ui_plain_messages_beside_others)
 /* Who speaks where nobody is named is the caller's to say. */
 TEST(ui_plain_is_asked_on_behalf_of_somebody)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf           text = WB_BUF(ROOM), back = WB_BUF(ROOM);
-    WB_CLEANUP(wd_document_done) struct wd_document d   = {0};
-    static const char *const                        one = SAID(STEP "," DONE);
-    struct upp_err                                  err = {0};
+    WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(ROOM), back = WB_BUF(ROOM);
+    WB_CLEANUP(wd_document_done) struct wd_document d = {0};
+    static const char *const one = SAID(STEP "," DONE);
+    struct upp_err err = {0};
     make(&text, &one, 1);
     CHECK(wd_document_read(&d, &wd_document_ui, wb_buf_str(&text),
                            UPP_OPTS(wd_convert_opts, .agent = UPP_STR("somebody")), &err) >= 0);

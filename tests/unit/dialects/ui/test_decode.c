@@ -19,9 +19,9 @@ static void freep(char **p)
 static int decode(struct upp_str lines, struct wd_document *d, size_t *skipped, struct upp_err *err)
 {
     struct wd_ui_decoder decoder;
-    struct upp_str       line;
-    int                  r = 0;
-    *d                     = (struct wd_document){.ops = &wd_document_ui, .a = WB_ARENA(ROOM)};
+    struct upp_str line;
+    int r = 0;
+    *d = (struct wd_document){.ops = &wd_document_ui, .a = WB_ARENA(ROOM)};
     wd_ui_decoder_init(&decoder, &d->doc, &d->a, UPP_STR("bot"));
     while (r >= 0 && wb_str_split(&lines, '\n', &line))
         if (line.n)
@@ -61,7 +61,7 @@ static void told(const struct wm_doc *doc, struct wb_buf *out)
 
 static const struct {
     const char *chunks, *told;
-    size_t      skipped;
+    size_t skipped;
 } cases[] = {
     {"", "", 0},
     {C("start", ",\"messageId\":\"m\"") C("finish", ""), "", 0},
@@ -130,10 +130,10 @@ static const struct {
 TEST(dialect_ui_decode_chunks)
 {
     for (size_t i = 0; i < WB_LEN(cases); i++) {
-        WB_CLEANUP(wd_document_done) struct wd_document d   = {0};
-        WB_CLEANUP(wb_buf_done) struct wb_buf           out = WB_BUF(ROOM);
-        struct upp_err                                  err;
-        size_t                                          skipped;
+        WB_CLEANUP(wd_document_done) struct wd_document d = {0};
+        WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(ROOM);
+        struct upp_err err;
+        size_t skipped;
         test_note("%s", cases[i].chunks);
         CHECK(decode(wb_cstr(cases[i].chunks), &d, &skipped, &err) == 0);
         told(&d.doc, &out);
@@ -146,8 +146,8 @@ TEST(dialect_ui_decode_chunks)
 TEST(dialect_ui_decode_messages)
 {
     WB_CLEANUP(wd_document_done) struct wd_document d = {0};
-    struct upp_err                                  err;
-    size_t                                          skipped;
+    struct upp_err err;
+    size_t skipped;
     CHECK(decode(UPP_STR(
                      C("start", ",\"messageId\":\"1\",\"messageMetadata\":{\"weft\":{\"agent\":\"x\",\"model\":\"m\"}}")
                          C("text-delta", ",\"delta\":\"a\"") C("start", ",\"messageId\":\"1\"")
@@ -173,8 +173,8 @@ TEST(dialect_ui_decode_refuses)
 {
     for (size_t i = 0; i < WB_LEN(bad); i++) {
         WB_CLEANUP(wd_document_done) struct wd_document d = {.a = WB_ARENA(ROOM)};
-        struct wd_ui_decoder                            decoder;
-        struct upp_err                                  err;
+        struct wd_ui_decoder decoder;
+        struct upp_err err;
         wd_ui_decoder_init(&decoder, &d.doc, &d.a, (struct upp_str){0});
         int r = wd_ui_decode(&decoder, wb_cstr(bad[i]), NOW, &err);
         wd_ui_decoder_done(&decoder);
@@ -185,10 +185,10 @@ TEST(dialect_ui_decode_refuses)
 TEST_WITH(dialect_ui_decode_parts_are_limited, .no_torture = "thousands of parts; the others are tortured")
 {
     WB_CLEANUP(wd_document_done) struct wd_document d = {.a = WB_ARENA(ROOM)};
-    struct wd_ui_decoder                            decoder;
-    struct upp_err                                  err;
-    int                                             r = 0;
-    size_t                                          n = 0;
+    struct wd_ui_decoder decoder;
+    struct upp_err err;
+    int r = 0;
+    size_t n = 0;
     wd_ui_decoder_init(&decoder, &d.doc, &d.a, (struct upp_str){0});
     for (; r >= 0 && n <= WD_UI_SLOTS; n++)
         r = wd_ui_decode(&decoder, UPP_STR("{\"type\":\"data-x\",\"data\":1}"), NOW, &err);
@@ -199,14 +199,14 @@ TEST_WITH(dialect_ui_decode_parts_are_limited, .no_torture = "thousands of parts
 
 TEST_WITH(dialect_ui_decode_bytes_are_limited, .no_torture = "memory that is not ours")
 {
-    static const char                               delta[] = "{\"type\":\"text-delta\",\"id\":\"1\",\"delta\":\"x\"}";
-    WB_CLEANUP(wd_document_done) struct wd_document d       = {.a = WB_ARENA(ROOM)};
-    struct wd_ui_decoder                            decoder;
-    struct upp_err                                  err = {0}, why = {0};
-    int                                             last = -1, more = 0;
+    static const char delta[] = "{\"type\":\"text-delta\",\"id\":\"1\",\"delta\":\"x\"}";
+    WB_CLEANUP(wd_document_done) struct wd_document d = {.a = WB_ARENA(ROOM)};
+    struct wd_ui_decoder decoder;
+    struct upp_err err = {0}, why = {0};
+    int last = -1, more = 0;
     wd_ui_decoder_init(&decoder, &d.doc, &d.a, (struct upp_str){0});
     int chunk = wd_ui_decode(&decoder, wb_str("{}", (size_t)WD_UI_CHUNK + 1), NOW, &why); /* nothing is looked at */
-    int r     = wd_ui_decode(&decoder, UPP_STR("{\"type\":\"text-start\",\"id\":\"1\"}"), NOW, &err);
+    int r = wd_ui_decode(&decoder, UPP_STR("{\"type\":\"text-start\",\"id\":\"1\"}"), NOW, &err);
     if (r >= 0 && EXPECT(decoder.slots.n == 1) && EXPECT(test_vast_fill(&decoder.slots.p[0].text))) {
         last = wd_ui_decode(&decoder, wb_cstr(delta), NOW, &err);
         more = wd_ui_decode(&decoder, wb_cstr(delta), NOW, &err);
@@ -235,14 +235,14 @@ static void chunks_of(struct upp_str golden, struct wb_buf *out)
 /* Every stream that we write is read, and is UI messages that are in order. */
 static bool is_read(const char *path)
 {
-    size_t                                          n     = 0, skipped;
-    WB_CLEANUP(freep) char                         *text  = test_read(path, &n);
-    WB_CLEANUP(wd_document_done) struct wd_document d     = {0};
-    WB_CLEANUP(wb_buf_done) struct wb_buf           lines = WB_BUF(ROOM), out = WB_BUF(ROOM);
-    WB_CLEANUP(wb_arena_done) struct wb_arena       a = WB_ARENA(ROOM);
+    size_t n = 0, skipped;
+    WB_CLEANUP(freep) char *text = test_read(path, &n);
+    WB_CLEANUP(wd_document_done) struct wd_document d = {0};
+    WB_CLEANUP(wb_buf_done) struct wb_buf lines = WB_BUF(ROOM), out = WB_BUF(ROOM);
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(ROOM);
     WB_CLEANUP(wd_problems_done) struct wd_problems p = {0};
-    const struct wd_document_ops                   *ops;
-    struct upp_err                                  err = {0};
+    const struct wd_document_ops *ops;
+    struct upp_err err = {0};
     test_note("%s", path);
     if (!text)
         return EXPECT(!"it is there");
@@ -258,11 +258,11 @@ static bool is_read(const char *path)
 
 TEST_WITH(dialect_ui_decode_golden_streams, .no_torture = "many streams; the chunks are tortured one by one")
 {
-    DIR   *dir  = opendir(test_source("golden/ui"));
+    DIR *dir = opendir(test_source("golden/ui"));
     size_t read = 0;
-    bool   good = dir != NULL;
+    bool good = dir != NULL;
     for (struct dirent *e; good && (e = readdir(dir));) {
-        char   path[320];
+        char path[320];
         size_t n = strlen(e->d_name);
         if (n < 3 || e->d_name[n - 2] != '.')
             continue;

@@ -17,7 +17,7 @@ static int convert(struct upp_str text, const struct wd_document_ops *from, cons
                    unsigned target, struct wb_buf *out, struct wd_losses *losses, struct upp_err *err)
 {
     WB_CLEANUP(wd_document_done) struct wd_document d = {0};
-    int                                             r = wd_document_read(&d, from, text, NULL, err);
+    int r = wd_document_read(&d, from, text, NULL, err);
     return r < 0 ? r : wd_document_write(&d, to, UPP_OPTS(wd_convert_opts, .target = target), out, losses, err);
 }
 
@@ -26,8 +26,8 @@ static int convert(struct upp_str text, const struct wd_document_ops *from, cons
 static int compact(struct upp_str json, struct wb_buf *out, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(ROOM);
-    yyjson_val                               *v;
-    int                                       r = wj_read(&a, json, NULL, &v, err);
+    yyjson_val *v;
+    int r = wj_read(&a, json, NULL, &v, err);
     return r < 0 ? r : wj_write(v, out, err);
 }
 
@@ -37,8 +37,8 @@ static int told(struct upp_str text, const struct wd_document_ops *ops, struct w
     WB_CLEANUP(wd_document_done) struct wd_document d = {0};
     int r = wd_document_read(&d, ops, text, UPP_OPTS(wd_convert_opts, .forget = true), err);
     for (size_t i = 0; r >= 0 && i < d.doc.entries.n; i++) {
-        const struct wm_doc_entry *e   = &d.doc.entries.p[i];
-        struct upp_str             who = e->agent == WM_NO_AGENT ? UPP_STR("user") : d.doc.agents.p[e->agent].name;
+        const struct wm_doc_entry *e = &d.doc.entries.p[i];
+        struct upp_str who = e->agent == WM_NO_AGENT ? UPP_STR("user") : d.doc.agents.p[e->agent].name;
         if (e->e.kind == WM_ENTRY_EVENT)
             wb_buf_addf(out, "%.*s event %.*s\n", UPP_FMT(who), UPP_FMT(e->e.data));
         for (size_t k = 0; r >= 0 && k < e->e.message.n_parts; k++) {
@@ -57,10 +57,10 @@ static int told(struct upp_str text, const struct wd_document_ops *ops, struct w
 
 static bool keeps(const struct wd_document_ops *ops, const char *path)
 {
-    size_t                                n    = 0;
-    WB_CLEANUP(freep) char               *text = test_read(path, &n);
+    size_t n = 0;
+    WB_CLEANUP(freep) char *text = test_read(path, &n);
     WB_CLEANUP(wb_buf_done) struct wb_buf was = WB_BUF(ROOM), ui = WB_BUF(ROOM), back = WB_BUF(ROOM), is = WB_BUF(ROOM);
-    struct upp_err                        err = {0};
+    struct upp_err err = {0};
     test_note("%s", path);
     if (!text || told(wb_str(text, n), ops, &was, &err) < 0 ||
         convert(wb_str(text, n), ops, &wd_document_ui, 0, &ui, NULL, &err) < 0 ||
@@ -85,10 +85,10 @@ TEST(dialect_ui_doc_keeps_what_threads_say)
 /* What pydantic and ui read in each other's residue (kept.h); tests/cli/pydantic_ui.py compares all of it. */
 TEST(dialect_ui_doc_and_pydantic_have_system_prompts)
 {
-    size_t                                n    = 0;
-    WB_CLEANUP(freep) char               *text = test_read("golden/ui/documents/every.json", &n);
+    size_t n = 0;
+    WB_CLEANUP(freep) char *text = test_read("golden/ui/documents/every.json", &n);
     WB_CLEANUP(wb_buf_done) struct wb_buf pai = WB_BUF(ROOM), back = WB_BUF(ROOM);
-    struct upp_err                        err = {0};
+    struct upp_err err = {0};
     CHECK(text);
     CHECK_INT(convert(wb_str(text, n), &wd_document_ui, &wd_document_pydantic, 0, &pai, NULL, &err), 0);
     CHECK(wb_str_find(wb_buf_str(&pai),
@@ -101,8 +101,7 @@ TEST(dialect_ui_doc_and_pydantic_have_system_prompts)
     CHECK(wb_str_find(wb_buf_str(&back), UPP_STR("\"approval-responded\""), 0) != SIZE_MAX);
 }
 
-/* ---- Messages that nobody wrote ------------------------------------------------------------------------------------
- */
+/* ---- Messages that nobody wrote -------------------------------------------------------------- */
 
 static const char *const some_parts[] = {
     "{\"type\":\"step-start\"}",
@@ -152,7 +151,7 @@ static unsigned pick(uint64_t *state, size_t n)
 static void invent(uint64_t seed, struct wb_buf *out)
 {
     static const char *const roles[] = {"user", "assistant", "assistant", "system"};
-    unsigned                 n       = 1 + pick(&seed, 5);
+    unsigned n = 1 + pick(&seed, 5);
     wb_buf_add(out, UPP_STR("["));
     for (unsigned i = 0; i < n; i++) {
         wb_buf_addf(out, "%s{\"id\":\"m%u\",\"role\":\"%s\"", i ? "," : "", pick(&seed, 8),
@@ -172,7 +171,7 @@ TEST_WITH(dialect_ui_doc_comes_back_through_a_thread,
     for (uint64_t seed = 1; seed <= 500; seed++) {
         WB_CLEANUP(wb_buf_done) struct wb_buf was = WB_BUF(ROOM), own = WB_BUF(ROOM), thread = WB_BUF(ROOM);
         WB_CLEANUP(wb_buf_done) struct wb_buf back = WB_BUF(ROOM);
-        struct upp_err                        err;
+        struct upp_err err;
         invent(seed, &was);
         test_note("seed %u", (unsigned)seed);
         CHECK(convert(wb_buf_str(&was), NULL, &wd_document_ui, 0, &own, NULL, &err) == 0);
@@ -183,8 +182,7 @@ TEST_WITH(dialect_ui_doc_comes_back_through_a_thread,
     }
 }
 
-/* ---- Events -------------------------------------------------------------------------------------------------------
- */
+/* ---- Events ---------------------------------------------------------------------------------- */
 
 static const char *const event_ui =
     "[{\"id\":\"a\",\"role\":\"assistant\",\"metadata\":{\"pydantic_ai\":{\"timestamp\":\"2026-01-01T00:00:00Z\"},"
@@ -196,11 +194,11 @@ static const char *const event_ui =
 /* covers: TP-35 */
 TEST(dialect_ui_doc_events_are_system_messages)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf           thread = WB_BUF(ROOM), back = WB_BUF(ROOM), pure = WB_BUF(ROOM);
-    WB_CLEANUP(wb_arena_done) struct wb_arena       a = WB_ARENA(ROOM);
+    WB_CLEANUP(wb_buf_done) struct wb_buf thread = WB_BUF(ROOM), back = WB_BUF(ROOM), pure = WB_BUF(ROOM);
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(ROOM);
     WB_CLEANUP(wd_document_done) struct wd_document d = {0};
-    struct upp_err                                  err;
-    yyjson_val                                     *v;
+    struct upp_err err;
+    yyjson_val *v;
     CHECK(convert(wb_cstr(event_ui), NULL, &wd_document_thread, 0, &thread, NULL, &err) == 0);
     CHECK(wj_read(&a, wb_buf_str(&thread), NULL, &v, &err) == 0);
     v = yyjson_arr_get(yyjson_obj_get(yyjson_arr_get(yyjson_obj_get(v, "turns"), 0), "messages"), 1);
@@ -226,8 +224,7 @@ TEST(dialect_ui_doc_events_are_system_messages)
                       0) != SIZE_MAX);
 }
 
-/* ---- Versions -----------------------------------------------------------------------------------------------------
- */
+/* ---- Versions -------------------------------------------------------------------------------- */
 
 static const char *const denied =
     "[{\"parts\":[{\"tool_name\":\"rm\",\"args\":{},\"tool_call_id\":\"c\",\"part_kind\":\"tool-call\"}],"
@@ -235,7 +232,7 @@ static const char *const denied =
     "\"outcome\":\"denied\",\"part_kind\":\"tool-return\"}],\"kind\":\"request\"}]";
 
 static const struct {
-    unsigned    target;
+    unsigned target;
     const char *part;
 } versions[] = {
     {5, "{\"type\":\"tool-rm\",\"toolCallId\":\"c\",\"state\":\"output-error\",\"input\":{},\"errorText\":\"no\"}"},
@@ -259,8 +256,7 @@ TEST(dialect_ui_doc_writes_for_a_version)
     CHECK(convert(wb_cstr(denied), NULL, &wd_document_ui, 8, &out, NULL, &err) < 0);
 }
 
-/* ---- What is lost -------------------------------------------------------------------------------------------------
- */
+/* ---- What is lost ---------------------------------------------------------------------------- */
 
 static const struct {
     const char *document, *what;
@@ -289,11 +285,11 @@ static const struct {
 TEST(dialect_ui_doc_tells_what_is_lost)
 {
     for (size_t i = 0; i < WB_LEN(losses_of); i++) {
-        WB_CLEANUP(wb_buf_done) struct wb_buf       out    = WB_BUF(ROOM);
-        WB_CLEANUP(wb_arena_done) struct wb_arena   a      = WB_ARENA(ROOM);
+        WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(ROOM);
+        WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(ROOM);
         WB_CLEANUP(wd_losses_done) struct wd_losses losses = {.a = &a};
-        struct upp_err                              err;
-        size_t                                      found = 0;
+        struct upp_err err;
+        size_t found = 0;
         CHECK(convert(wb_cstr(losses_of[i].document), NULL, &wd_document_ui, 0, &out, &losses, &err) == 0);
         for (size_t k = 0; k < losses.list.n; k++)
             found += wb_str_eq(losses.list.p[k].what, wb_cstr(losses_of[i].what));
@@ -302,8 +298,7 @@ TEST(dialect_ui_doc_tells_what_is_lost)
     }
 }
 
-/* ---- What is refused ----------------------------------------------------------------------------------------------
- */
+/* ---- What is refused ------------------------------------------------------------------------- */
 
 #define MESSAGE(role, parts) "[{\"id\":\"m\",\"role\":\"" role "\",\"parts\":[" parts "]}]"
 #define PART(members)        MESSAGE("assistant", "{" members "}")
@@ -359,10 +354,10 @@ static const struct {
 
 static int problems_of(struct upp_str text, struct wb_buf *out, struct upp_err *err)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena       a = WB_ARENA(ROOM);
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(ROOM);
     WB_CLEANUP(wd_problems_done) struct wd_problems p = {0};
-    const struct wd_document_ops                   *ops;
-    int                                             r = wd_document_validate(&wd_document_ui, text, &a, &p, &ops, err);
+    const struct wd_document_ops *ops;
+    int r = wd_document_validate(&wd_document_ui, text, &a, &p, &ops, err);
     for (size_t i = 0; r >= 0 && i < p.list.n; i++)
         wb_buf_addf(out, "%s %.*s %s\n", p.list.p[i].severity == WD_ERROR ? "error" : "warning",
                     UPP_FMT(p.list.p[i].pointer), p.list.p[i].rule);
@@ -373,7 +368,7 @@ TEST(dialect_ui_doc_rules)
 {
     for (size_t i = 0; i < WB_LEN(rules); i++) {
         WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(ROOM);
-        struct upp_err                        err;
+        struct upp_err err;
         test_note("%s", rules[i].document);
         CHECK(problems_of(wb_cstr(rules[i].document), &out, &err) == 0);
         CHECK_STR(wb_buf_str(&out), wb_cstr(rules[i].problems));

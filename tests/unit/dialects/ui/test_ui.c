@@ -12,7 +12,7 @@
 /* Feeds the frames of an encoding to the checker; false with a note when it says no. */
 static bool in_order(const struct wd_frames *f, const struct wd_stream_opts *opts, bool ended)
 {
-    unsigned        target = opts && opts->ui.target ? opts->ui.target : 6;
+    unsigned target = opts && opts->ui.target ? opts->ui.target : 6;
     struct ui_order c;
     ui_order_init(&c, target);
     bool ok = true;
@@ -104,7 +104,7 @@ TEST(dialect_ui_values_the_client_refuses_become_strings)
     };
     for (size_t i = 0; i < WB_LEN(cases); i++) {
         WB_CLEANUP(dialect_done) struct dialect d;
-        char                                    script[300];
+        char script[300];
         dialect_init(&d);
         test_note("%s", cases[i].result);
         (void)snprintf(script, sizeof script, "run running\nstart c t {}\nend c done %s\nrun completed",
@@ -139,9 +139,9 @@ TEST(dialect_ui_events_the_client_refuses_become_strings)
  * More frames than a test keeps: each event has its own. */
 TEST_WITH(dialect_ui_knows_the_latest_calls_of_a_step, .no_torture = "thousands of calls; shorter ones are tortured")
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf   script = WB_BUF(1 << 20);
+    WB_CLEANUP(wb_buf_done) struct wb_buf script = WB_BUF(1 << 20);
     WB_CLEANUP(dialect_done) struct dialect d;
-    size_t                                  steps = 0;
+    size_t steps = 0;
     dialect_init(&d);
     wb_buf_addf(&script, "run running\n");
     for (unsigned i = 0; i < WD_CALLS_MAX + 2; i++)
@@ -198,7 +198,7 @@ TEST(dialect_ui_order_is_checked)
     };
     for (size_t i = 0; i < WB_LEN(cases); i++) {
         struct ui_order c;
-        struct upp_str  rest = wb_cstr(cases[i].frames), line;
+        struct upp_str rest = wb_cstr(cases[i].frames), line;
         ui_order_init(&c, 6);
         while (wb_str_split(&rest, '\n', &line))
             (void)ui_order_frame(&c, wb_str_eq(line, UPP_STR("S")) ? UPP_STR("{\"type\":\"start\",\"messageId\":\"m\"}")

@@ -29,7 +29,7 @@ enum { ROOM = 1 << 20 };
 
 struct row {
     const char *messages;
-    unsigned    settled; /* so many of them are not compared */
+    unsigned settled; /* so many of them are not compared */
 };
 
 static const struct row plain[] = {

@@ -22,8 +22,7 @@ static const struct wd_document_ops *const both[] = {&wd_document_upp, &wd_docum
 
 /* ---- What comes back -------------------------------------------------------------------------------------------- */
 
-/* ---- Documents that nobody wrote -----------------------------------------------------------------------------------
- */
+/* ---- Documents that nobody wrote ------------------------------------------------------------- */
 
 static unsigned pick(uint64_t *state, size_t n)
 {
@@ -33,33 +32,33 @@ static unsigned pick(uint64_t *state, size_t n)
 
 static const struct upp_media media[] = {
     {.source = UPP_SOURCE_BASE64,
-     .data   = UPP_STR_INIT("AAAA"),
-     .mime   = UPP_STR_INIT("image/png"),
-     .title  = UPP_STR_INIT("t")},
+     .data = UPP_STR_INIT("AAAA"),
+     .mime = UPP_STR_INIT("image/png"),
+     .title = UPP_STR_INIT("t")},
     {.source = UPP_SOURCE_BYTES, .data = UPP_STR_INIT("AQ=="), .mime = UPP_STR_INIT("audio/wav")},
     {.source = UPP_SOURCE_URL, .data = UPP_STR_INIT("https://example.org/x")},
     {.source = UPP_SOURCE_TEXT, .data = UPP_STR_INIT("text"), .mime = UPP_STR_INIT("text/plain")},
 };
-static const struct upp_str texts[]         = {UPP_STR_INIT(""), UPP_STR_INIT("{}"), UPP_STR_INIT("{\"a\":1.0}"),
-                                               UPP_STR_INIT("[1"), UPP_STR_INIT("text")};
-static const struct upp_str values[]        = {UPP_STR_INIT("null"), UPP_STR_INIT("{\"a\":[1]}"), UPP_STR_INIT("\"s\""),
-                                               UPP_STR_INIT("1.50")};
-static const struct upp_str names[]         = {UPP_STR_INIT("f"), UPP_STR_INIT("g"), UPP_STR_INIT("a")};
+static const struct upp_str texts[] = {UPP_STR_INIT(""), UPP_STR_INIT("{}"), UPP_STR_INIT("{\"a\":1.0}"),
+                                       UPP_STR_INIT("[1"), UPP_STR_INIT("text")};
+static const struct upp_str values[] = {UPP_STR_INIT("null"), UPP_STR_INIT("{\"a\":[1]}"), UPP_STR_INIT("\"s\""),
+                                        UPP_STR_INIT("1.50")};
+static const struct upp_str names[] = {UPP_STR_INIT("f"), UPP_STR_INIT("g"), UPP_STR_INIT("a")};
 static const struct upp_str some_metadata[] = {
     {0}, UPP_STR_INIT("{\"p\":{\"q\":1}}"), UPP_STR_INIT("{\"weft\":{\"agent\":\"x\",\"else\":1}}")};
 
 static struct upp_part invent_part(uint64_t *seed)
 {
     struct upp_part p = {.kind = (uint8_t)(1 + pick(seed, UPP_PART_RESULT)), .cut = !pick(seed, 8)};
-    p.metadata        = some_metadata[pick(seed, 2)];
+    p.metadata = some_metadata[pick(seed, 2)];
     if (p.kind <= UPP_PART_REASONING)
         p.text = texts[pick(seed, WB_LEN(texts))];
     else if (p.kind < UPP_PART_CALL)
         p.media = &media[pick(seed, WB_LEN(media))];
     else {
-        p.id       = names[pick(seed, WB_LEN(names))];
-        p.name     = names[pick(seed, WB_LEN(names))];
-        p.text     = p.kind == UPP_PART_CALL ? texts[pick(seed, WB_LEN(texts))] : values[pick(seed, WB_LEN(values))];
+        p.id = names[pick(seed, WB_LEN(names))];
+        p.name = names[pick(seed, WB_LEN(names))];
+        p.text = p.kind == UPP_PART_CALL ? texts[pick(seed, WB_LEN(texts))] : values[pick(seed, WB_LEN(values))];
         p.is_error = p.kind == UPP_PART_RESULT && pick(seed, 2);
     }
     return p;
@@ -71,17 +70,17 @@ static int invent_entry(uint64_t *seed, struct wb_arena *a, struct wm_doc *d, st
     if (!e)
         return -UPP_ENOMEM;
     e->e.message.time_ms = 1700000000000 + pick(seed, 1000);
-    e->agent             = pick(seed, 4) ? pick(seed, (unsigned)d->agents.n) : WM_NO_AGENT;
+    e->agent = pick(seed, 4) ? pick(seed, (unsigned)d->agents.n) : WM_NO_AGENT;
     if (!pick(seed, 5)) {
         e->e.kind = WM_ENTRY_EVENT;
         e->e.data = UPP_STR("{\"type\":\"t\",\"data\":[1],\"source\":\"a\"}");
         return 0;
     }
-    e->e.message.role        = (uint8_t)(1 + pick(seed, 3));
+    e->e.message.role = (uint8_t)(1 + pick(seed, 3));
     e->e.message.interrupted = !pick(seed, 6);
-    e->e.message.metadata    = some_metadata[pick(seed, WB_LEN(some_metadata))];
-    e->said.model            = e->e.message.role == UPP_ROLE_ASSISTANT ? names[pick(seed, 3)] : (struct upp_str){0};
-    e->e.message.n_parts     = pick(seed, 5);
+    e->e.message.metadata = some_metadata[pick(seed, WB_LEN(some_metadata))];
+    e->said.model = e->e.message.role == UPP_ROLE_ASSISTANT ? names[pick(seed, 3)] : (struct upp_str){0};
+    e->e.message.n_parts = pick(seed, 5);
     if (e->e.message.n_parts)
         e->e.message.parts = wb_new_n(a, struct upp_part, e->e.message.n_parts);
     for (size_t i = 0; e->e.message.parts && i < e->e.message.n_parts; i++)
@@ -97,7 +96,7 @@ static int invent(uint64_t seed, struct wb_arena *a, struct wm_doc *d, struct up
         {.id = UPP_STR_INIT("agent"), .name = UPP_STR_INIT("agent")}};
     unsigned n = 1 + pick(&seed, WB_LEN(agents));
     uint32_t at;
-    int      r = 0;
+    int r = 0;
     for (unsigned i = 0; r >= 0 && i < n; i++)
         r = wm_doc_agent_add(d, &agents[i], &at, err);
     for (unsigned k = pick(&seed, 9); r >= 0 && k; k--)
@@ -109,13 +108,13 @@ static int invent(uint64_t seed, struct wb_arena *a, struct wm_doc *d, struct up
 static void tell(const struct wm_doc *d, struct wb_buf *out)
 {
     for (size_t i = 0; i < d->entries.n; i++) {
-        const struct wm_doc_entry *e   = &d->entries.p[i];
-        struct upp_str             who = e->agent == WM_NO_AGENT ? UPP_STR("nobody") : d->agents.p[e->agent].name;
+        const struct wm_doc_entry *e = &d->entries.p[i];
+        struct upp_str who = e->agent == WM_NO_AGENT ? UPP_STR("nobody") : d->agents.p[e->agent].name;
         wb_buf_addf(out, "%.*s %u %u %.*s%d %.*s\n", UPP_FMT(who), e->e.kind, e->e.message.role, UPP_FMT(e->e.data),
                     e->e.message.interrupted, UPP_FMT(e->said.model));
         for (size_t k = 0; k < e->e.message.n_parts; k++) {
-            const struct upp_part *p     = &e->e.message.parts[k];
-            bool                   empty = p->kind == UPP_PART_CALL && !p->text.n; /* the same as an empty object */
+            const struct upp_part *p = &e->e.message.parts[k];
+            bool empty = p->kind == UPP_PART_CALL && !p->text.n; /* the same as an empty object */
             wb_buf_addf(out, "  %u%u%u %.*s %.*s %.*s %.*s", p->kind, p->is_error, p->cut, UPP_FMT(p->id),
                         UPP_FMT(p->name), UPP_FMT(empty ? UPP_STR("{}") : p->text), UPP_FMT(p->metadata));
             if (p->media)
@@ -132,11 +131,11 @@ static bool keeps(const struct wd_document_ops *ops, uint64_t seed)
 {
     WB_CLEANUP(wb_buf_done)
     struct wb_buf was = WB_BUF(ROOM), is = WB_BUF(ROOM), text = WB_BUF(ROOM), again = WB_BUF(ROOM);
-    WB_CLEANUP(wb_arena_done) struct wb_arena       a   = WB_ARENA(ROOM);
-    WB_CLEANUP(wm_doc_done) struct wm_doc           m   = {0};
-    WB_CLEANUP(wd_document_done) struct wd_document d   = {0};
-    struct upp_err                                  err = {0};
-    struct wm_session                               session;
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(ROOM);
+    WB_CLEANUP(wm_doc_done) struct wm_doc m = {0};
+    WB_CLEANUP(wd_document_done) struct wd_document d = {0};
+    struct upp_err err = {0};
+    struct wm_session session;
     test_note("%s, seed %u", ops->name, (unsigned)seed);
     int r = invent(seed, &a, &m, &err);
     if (r >= 0)
@@ -160,10 +159,10 @@ static bool keeps(const struct wd_document_ops *ops, uint64_t seed)
 
 static bool comes_through(const struct wd_document_ops *ops, uint64_t seed)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf     text = WB_BUF(ROOM), there = WB_BUF(ROOM), back = WB_BUF(ROOM);
-    WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(ROOM);
-    WB_CLEANUP(wm_doc_done) struct wm_doc     m   = {0};
-    struct upp_err                            err = {0};
+    WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(ROOM), there = WB_BUF(ROOM), back = WB_BUF(ROOM);
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(ROOM);
+    WB_CLEANUP(wm_doc_done) struct wm_doc m = {0};
+    struct upp_err err = {0};
     test_note("%s through a thread, seed %u", ops->name, (unsigned)seed);
     int r = invent(seed, &a, &m, &err);
     if (r >= 0)
@@ -212,9 +211,9 @@ TEST(dialect_upp_doc_results_find_their_calls)
     static const unsigned far[] = {1, 2, 8, 9, 40};
     for (size_t i = 0; i < WB_LEN(far); i++)
         for (int again = 0; again < 2; again++) {
-            WB_CLEANUP(wb_buf_done) struct wb_buf           b   = WB_BUF(ROOM);
-            WB_CLEANUP(wd_document_done) struct wd_document d   = {0};
-            struct upp_err                                  err = {0};
+            WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(ROOM);
+            WB_CLEANUP(wd_document_done) struct wd_document d = {0};
+            struct upp_err err = {0};
             put_calls(&b, far[i], again ? "again" : NULL);
             CHECK(wd_document_read(&d, &wd_document_upp, wb_buf_str(&b), NULL, &err) >= 0);
             CHECK_INT(d.doc.entries.n, 2);
@@ -244,17 +243,16 @@ TEST_WITH(dialect_thread_carries_what_the_model_says,
     }
 }
 
-/* ---- Paths
- * ----------------------------------------------------------------------------------------------------------- */
+/* ---- Paths ----------------------------------------------------------------------------------- */
 
 /* covers: UAP-7.3 */
 TEST(dialect_uap_doc_is_the_path_to_the_current_node)
 {
-    size_t                                          n    = 0;
-    WB_CLEANUP(freep) char                         *text = test_read("golden/uap/documents/branches.json", &n);
-    WB_CLEANUP(wd_document_done) struct wd_document d    = {0};
-    WB_CLEANUP(wb_buf_done) struct wb_buf           ids  = WB_BUF(ROOM);
-    struct upp_err                                  err;
+    size_t n = 0;
+    WB_CLEANUP(freep) char *text = test_read("golden/uap/documents/branches.json", &n);
+    WB_CLEANUP(wd_document_done) struct wd_document d = {0};
+    WB_CLEANUP(wb_buf_done) struct wb_buf ids = WB_BUF(ROOM);
+    struct upp_err err;
     CHECK(text && wd_document_read(&d, NULL, wb_str(text, n), NULL, &err) == 0);
     for (size_t i = 0; i < d.doc.entries.n; i++)
         wb_buf_addf(&ids, "%.*s ", UPP_FMT(d.doc.entries.p[i].e.message.id));
@@ -266,14 +264,14 @@ TEST(dialect_uap_doc_is_the_path_to_the_current_node)
 /* What is added is said in the current node, and the tree is still one. */
 TEST(dialect_uap_doc_grows_at_the_current_node)
 {
-    size_t                                          n    = 0;
-    WB_CLEANUP(freep) char                         *text = test_read("golden/uap/documents/seed.json", &n);
-    WB_CLEANUP(wd_document_done) struct wd_document d    = {0};
-    WB_CLEANUP(wb_buf_done) struct wb_buf           out  = WB_BUF(ROOM);
-    WB_CLEANUP(wb_arena_done) struct wb_arena       a    = WB_ARENA(ROOM);
-    struct upp_part                                 part = {.kind = UPP_PART_TEXT, .text = UPP_STR("more")};
-    struct upp_err                                  err;
-    struct wm_session                               s;
+    size_t n = 0;
+    WB_CLEANUP(freep) char *text = test_read("golden/uap/documents/seed.json", &n);
+    WB_CLEANUP(wd_document_done) struct wd_document d = {0};
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(ROOM);
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(ROOM);
+    struct upp_part part = {.kind = UPP_PART_TEXT, .text = UPP_STR("more")};
+    struct upp_err err;
+    struct wm_session s;
     CHECK(text && wd_document_read(&d, NULL, wb_str(text, n), NULL, &err) == 0);
     struct wm_doc_entry *e = wm_doc_entry_add(&d.doc, &err);
     CHECK(e != NULL);
@@ -299,7 +297,7 @@ TEST(dialect_uap_doc_comes_back_with_mistakes)
 {
     for (size_t i = 0; i < WB_LEN(odd); i++) {
         WB_CLEANUP(wb_buf_done) struct wb_buf is = WB_BUF(ROOM);
-        struct upp_err                        err;
+        struct upp_err err;
         test_note("%s", odd[i]);
         CHECK(test_convert(wb_cstr(odd[i]), &wd_document_uap, &wd_document_uap, &is, NULL, &err) == 0);
         ALWAYS(test_expect_str(wb_buf_str(&is), wb_cstr(odd[i]), __FILE__, __LINE__, "written back"));
@@ -309,7 +307,7 @@ TEST(dialect_uap_doc_comes_back_with_mistakes)
 TEST_WITH(dialect_uap_doc_has_a_limit_of_nodes, .no_torture = "a long document")
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(ROOM), out = WB_BUF(ROOM);
-    struct upp_err                        err;
+    struct upp_err err;
     wb_buf_add(&text, UPP_STR("{\"threadTree\":{\"nodes\":["));
     for (unsigned i = 0; i <= WM_SESSION_NODES; i++)
         wb_buf_addf(&text, "%s{}", i ? "," : "");
@@ -320,9 +318,9 @@ TEST_WITH(dialect_uap_doc_has_a_limit_of_nodes, .no_torture = "a long document")
 /* A moment is spelled in two ways, and each remembers its own: one document may use both. */
 TEST(dialect_upp_doc_times_are_spelled_beside_those_of_others)
 {
-    WB_CLEANUP(wd_lowering_done) struct wd_lowering l    = {.keep = WB_ARENA(1 << 16)};
-    struct upp_message                              m    = {.time_ms = 1767225600000};
-    struct upp_str                                  none = {0}, upp, pai;
+    WB_CLEANUP(wd_lowering_done) struct wd_lowering l = {.keep = WB_ARENA(1 << 16)};
+    struct upp_message m = {.time_ms = 1767225600000};
+    struct upp_str none = {0}, upp, pai;
     for (int i = 0; i < 2; i++) {
         upp = wd_upp_time(&l, none, m.time_ms);
         pai = wd_pai_time_made(&l, &m);
@@ -332,15 +330,14 @@ TEST(dialect_upp_doc_times_are_spelled_beside_those_of_others)
     }
 }
 
-/* ---- What is lost
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- What is lost ---------------------------------------------------------------------------- */
 
 TEST(dialect_upp_doc_tells_what_is_lost)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf       text = WB_BUF(ROOM), out = WB_BUF(ROOM);
-    WB_CLEANUP(wb_arena_done) struct wb_arena   a      = WB_ARENA(ROOM);
+    WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(ROOM), out = WB_BUF(ROOM);
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(ROOM);
     WB_CLEANUP(wd_losses_done) struct wd_losses losses = {.a = &a};
-    struct upp_err                              err;
+    struct upp_err err;
     wb_buf_add(&text, UPP_STR("[{\"parts\":[{\"tool_name\":\"f\",\"args\":{},\"tool_call_id\":\"c\",\"part_kind\":"
                               "\"tool-call\"}],\"kind\":\"response\"},{\"parts\":[{\"tool_name\":\"f\",\"content\":"));
     for (int i = 0; i < 300; i++)
@@ -353,8 +350,7 @@ TEST(dialect_upp_doc_tells_what_is_lost)
     CHECK(found == 1);
 }
 
-/* ---- What is deep, and what is wide ---------------------------------------------------------------------------------
- */
+/* ---- What is deep, and what is wide ---------------------------------------------------------- */
 
 static void add_deep(struct wb_buf *b, unsigned depth)
 {
@@ -393,7 +389,7 @@ static const char *const with_json[] = {
 static bool comes_back_with(const char *message, struct upp_str json)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(ROOM), is = WB_BUF(ROOM);
-    struct upp_err                        err = {0};
+    struct upp_err err = {0};
     wb_buf_add(&text, UPP_STR("{\"id\":\"t\",\"messages\":["));
     for (const char *c = message; *c; c++)
         wb_buf_add(&text, *c == '#' ? json : wb_str(c, 1));
@@ -419,11 +415,11 @@ TEST_WITH(dialect_upp_doc_comes_back_deep_and_wide, .no_torture = "hundreds of d
 /* One message of the model, with this metadata, as UPP's; how many losses there were. */
 static size_t lost_with(struct upp_str metadata, struct wb_buf *out)
 {
-    WB_CLEANUP(wm_doc_done) struct wm_doc       d      = {.id = UPP_STR("t")};
-    WB_CLEANUP(wb_arena_done) struct wb_arena   a      = WB_ARENA(ROOM);
+    WB_CLEANUP(wm_doc_done) struct wm_doc d = {.id = UPP_STR("t")};
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(ROOM);
     WB_CLEANUP(wd_losses_done) struct wd_losses losses = {.a = &a};
-    struct upp_err                              err;
-    struct wm_doc_entry                        *e = wm_doc_entry_add(&d, &err);
+    struct upp_err err;
+    struct wm_doc_entry *e = wm_doc_entry_add(&d, &err);
     if (!e)
         return SIZE_MAX;
     e->e.message = (struct upp_message){.role = UPP_ROLE_USER, .id = UPP_STR("m"), .metadata = metadata};
@@ -436,8 +432,8 @@ TEST(dialect_upp_doc_metadata_has_a_depth)
 {
     static const struct {
         const char *before, *behind;
-        unsigned    depth;
-        size_t      lost;
+        unsigned depth;
+        size_t lost;
         const char *is; /* what of it has to be there */
     } rows[] = {{"", "", 127, 0, "\"metadata\":{\"a\":"},
                 {"", "", 128, 1, "\"content\":[],\"timestamp\""},
@@ -460,8 +456,7 @@ TEST(dialect_upp_doc_metadata_has_a_depth)
     }
 }
 
-/* ---- What is refused
- * -------------------------------------------------------------------------------------------------- */
+/* ---- What is refused ------------------------------------------------------------------------- */
 
 #define TIMES        "\"createdAt\":\"2026-01-01T00:00:00Z\",\"updatedAt\":\"2026-01-01T00:00:00Z\""
 #define THREAD(list) "{\"id\":\"t\",\"messages\":[" list "]," TIMES "}"
@@ -475,7 +470,7 @@ TEST(dialect_upp_doc_metadata_has_a_depth)
 
 static const struct {
     const struct wd_document_ops *ops;
-    const char                   *document, *problems;
+    const char *document, *problems;
 } rules[] = {
     {&wd_document_upp, THREAD(""), ""},
     {&wd_document_upp, "[]", "error  UPP-5\n"},
@@ -508,10 +503,10 @@ static const struct {
 
 static int problems_of(const struct wd_document_ops *of, struct upp_str text, struct wb_buf *out, struct upp_err *err)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena       a = WB_ARENA(ROOM);
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(ROOM);
     WB_CLEANUP(wd_problems_done) struct wd_problems p = {0};
-    const struct wd_document_ops                   *ops;
-    int                                             r = wd_document_validate(of, text, &a, &p, &ops, err);
+    const struct wd_document_ops *ops;
+    int r = wd_document_validate(of, text, &a, &p, &ops, err);
     for (size_t i = 0; r >= 0 && i < p.list.n; i++)
         wb_buf_addf(out, "%s %.*s %s\n", p.list.p[i].severity == WD_ERROR ? "error" : "warning",
                     UPP_FMT(p.list.p[i].pointer), p.list.p[i].rule);
@@ -523,7 +518,7 @@ TEST(dialect_upp_doc_rules)
 {
     for (size_t i = 0; i < WB_LEN(rules); i++) {
         WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(ROOM);
-        struct upp_err                        err;
+        struct upp_err err;
         test_note("%s", rules[i].document);
         CHECK(problems_of(rules[i].ops, wb_cstr(rules[i].document), &out, &err) == 0);
         CHECK_STR(wb_buf_str(&out), wb_cstr(rules[i].problems));

@@ -22,7 +22,7 @@ TEST_WITH(dialect_upp_is_pure, .no_torture = "hundreds of encoders; the golden o
 static bool frame_is_right(struct wb_arena *a, struct upp_str frame, bool last)
 {
     struct upp_err err;
-    yyjson_val    *v;
+    yyjson_val *v;
     wb_arena_reset(a);
     if (last && wb_str_eq(frame, UPP_STR("[DONE]")))
         return true;

@@ -13,7 +13,7 @@
 static int say(struct wr_open *o, const char *const *deltas, size_t n, struct upp_err *err)
 {
     struct upp_step_event ev = {.kind = UPP_STEP_PART_OPEN, .part_kind = UPP_PART_TEXT};
-    int                   r  = wr_open_part(o, &ev, err);
+    int r = wr_open_part(o, &ev, err);
     for (size_t i = 0; r >= 0 && i < n; i++)
         r = wr_open_delta(o, 0, wb_cstr(deltas[i]), err);
     return r < 0 ? r : wr_open_close(o, 0, (struct upp_str){0}, err);
@@ -24,7 +24,7 @@ TEST(run_open_joins_halves_of_a_pair)
     static const struct {
         const char *deltas[4];
         const char *text;
-        uint64_t    events; /* with opening and closing */
+        uint64_t events; /* with opening and closing */
     } cases[] = {
         {{"a" HIGH, LOW "b"}, "a" BOTH "b", 5},
         {{HIGH, LOW}, BOTH, 3},
@@ -36,10 +36,10 @@ TEST(run_open_joins_halves_of_a_pair)
     };
     for (size_t i = 0; i < WB_LEN(cases); i++) {
         static struct wr_engine e; /* too large for a frame */
-        struct wb_arena         a   = WB_ARENA(1u << 16);
-        struct upp_err          err = {0};
-        struct wr_open         *o   = NULL;
-        size_t                  n   = 0;
+        struct wb_arena a = WB_ARENA(1u << 16);
+        struct upp_err err = {0};
+        struct wr_open *o = NULL;
+        size_t n = 0;
         memset(&e, 0, sizeof e);
         e.opts.max_message = 1000;
         while (n < WB_LEN(cases[i].deltas) && cases[i].deltas[n])

@@ -15,7 +15,7 @@ static WEFT_SUSPENDS int never(struct upp_call *call, struct upp_value *ret, str
     return upp_value_text(ret, UPP_STR("ran"), err);
 }
 static const struct wr_tool has_tool[] = {{.spec = SPEC_OF("tool"), .base = {.run = never}}};
-static const struct wr_tool asks[]     = {ASKS("ask", "helper")};
+static const struct wr_tool asks[] = {ASKS("ask", "helper")};
 
 #define TALKS SAYS(SAY(1, 1, SAY_TEXT("ok")))
 
@@ -30,7 +30,7 @@ static bool says(const struct family *f, const char *text)
 static int play(struct family *f)
 {
     struct upp_err err = {0};
-    int            r   = family_play(f, &err);
+    int r = family_play(f, &err);
     return r < 0 ? r : f->result;
 }
 
@@ -65,8 +65,8 @@ static WEFT_SUSPENDS int is_refused(struct family *f, struct upp_err *err)
 {
     for (size_t i = 0; i < WB_LEN(refused); i++) {
         struct upp_err why = {0};
-        f->options         = refused[i].options;
-        int r              = family_start(f, &why);
+        f->options = refused[i].options;
+        int r = family_start(f, &why);
         if (r == -UPP_ENOMEM)
             return upp_fail(err, UPP_ENOMEM, "no memory");
         test_note("%zu: %d %s %s", i, r, why.where, why.msg);
@@ -116,7 +116,7 @@ TEST(settings_have_at_most_128_tools)
 static WEFT_SUSPENDS int across_a_restart(struct family *f, struct upp_err *err)
 {
     struct wr_answer answer = {.call = UPP_STR("c1"), .result = UPP_STR("\"done\"")};
-    uint8_t          status = 0;
+    uint8_t status = 0;
     TRY(family_start(f, err));
     wr_tree_release(f->started.tree);
     TRY(family_wait(f, &status, err));
@@ -155,7 +155,7 @@ TEST(settings_are_not_those_of_sub_agents)
 static WEFT_SUSPENDS int how_it_ends(struct family *f, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 22);
-    struct wr_run_info                        look;
+    struct wr_run_info look;
     TRY(family_turn(f, err));
     TRY(wr_get(f->rig.engine, &rig_owner, f->started.run, &a, &look, err));
     wb_buf_addf(&f->asked, "ends %u %.*s\n", look.run.status, UPP_FMT(look.run.error));
@@ -213,7 +213,7 @@ TEST(settings_name_a_stored_assistant)
 static WEFT_SUSPENDS int not_stored(struct family *f, struct upp_err *err)
 {
     struct upp_err why = {0};
-    int            r   = family_start(f, &why);
+    int r = family_start(f, &why);
     if (r == -UPP_ENOMEM)
         return upp_fail(err, UPP_ENOMEM, "no memory");
     FAIL_UNLESS(r == -UPP_ENOTFOUND);
@@ -237,8 +237,8 @@ TEST(settings_are_not_those_of_the_next_agent)
     CHECK_INT(play(f), 0);
     CHECK(says(f, "main params={\"temperature\":0.5} asked=go tools="));
     CHECK(says(f, ",mine\nhelper params= asked="));
-    struct upp_str all  = wb_buf_str(&f->asked);
-    size_t         mine = wb_str_find(all, UPP_STR(",mine\n"), 0);
+    struct upp_str all = wb_buf_str(&f->asked);
+    size_t mine = wb_str_find(all, UPP_STR(",mine\n"), 0);
     CHECK(wb_str_find(all, UPP_STR(",mine\n"), mine + 1) == SIZE_MAX);
 }
 
@@ -256,7 +256,7 @@ TEST(settings_are_those_of_the_steps_of_a_plan)
     FAMILY_WITH(members, .options = "{\"temperature\":0.5,\"max_completion_tokens\":50,\"tools\":[" TOOL("mine") "]}");
     CHECK_INT(play(f), 0);
     struct upp_str all = wb_buf_str(&f->asked);
-    size_t         n   = 0;
+    size_t n = 0;
     for (size_t at = 0; (at = wb_str_find(all, UPP_STR("\"max_completion_tokens\":48} "), at)) != SIZE_MAX; at++)
         n++;
     test_note("%.*s", UPP_FMT(all));

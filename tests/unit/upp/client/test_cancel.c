@@ -13,8 +13,8 @@
 
 TEST(cancel_is_sticky_and_ends_every_wait)
 {
-    UPP_CLEANUP(upp_cancel_freep) struct upp_cancel *c   = NULL;
-    struct upp_err                                   err = {0};
+    UPP_CLEANUP(upp_cancel_freep) struct upp_cancel *c = NULL;
+    struct upp_err err = {0};
     CHECK_INT(upp_cancel_new(&c, &err), 0);
     const struct upp_wait *w = upp_cancel_wait(c);
     CHECK(!upp_cancel_fired(c));
@@ -34,11 +34,11 @@ TEST(cancel_is_sticky_and_ends_every_wait)
 
 TEST(cancel_without_a_descriptor_is_an_error)
 {
-    struct upp_cancel *c   = NULL;
-    struct upp_err     err = {0};
-    struct rlimit      was, none;
+    struct upp_cancel *c = NULL;
+    struct upp_err err = {0};
+    struct rlimit was, none;
     CHECK(getrlimit(RLIMIT_NOFILE, &was) == 0);
-    none          = was;
+    none = was;
     none.rlim_cur = 3;
     CHECK(setrlimit(RLIMIT_NOFILE, &none) == 0);
     int r = upp_cancel_new(&c, &err);
@@ -49,7 +49,7 @@ TEST(cancel_without_a_descriptor_is_an_error)
 
 TEST(cancel_readable_tells_the_descriptor_from_the_time)
 {
-    int            fd  = eventfd(1, EFD_CLOEXEC);
+    int fd = eventfd(1, EFD_CLOEXEC);
     struct upp_err err = {0};
     CHECK(fd >= 0);
     int there = upp_wait_readable(NULL, fd, 1000, &err), forever = upp_wait_readable(NULL, fd, UPP_FOREVER, &err);
@@ -65,20 +65,18 @@ TEST(cancel_readable_tells_the_descriptor_from_the_time)
 /* A table of an older program ends earlier: what stands behind its end is not looked at. */
 TEST(cancel_old_tables_are_shorter)
 {
-    static const struct upp_wait old = {.size    = offsetof(struct upp_wait, readable),
+    static const struct upp_wait old = {.size = offsetof(struct upp_wait, readable),
                                         .stopped = (int (*)(void *, struct upp_err *))(uintptr_t)1};
     CHECK_INT(upp_wait_stopped(&old, NULL), 0);
     CHECK_INT(upp_wait_readable(&old, -1, 0, NULL), 0);
 }
 
-/* ---- Stopping a call ----------------------------------------------------------------------------------------- */
-
 static const struct faults_step hang[] = {{.act = FAULTS_HANG}};
 
 static void *fire_when_asked(void *arg)
 {
-    void         **both = arg;
-    struct faults *f    = both[0];
+    void **both = arg;
+    struct faults *f = both[0];
     while (!faults_requests(f)) /* the request is there: the caller waits for its answer, or is about to */
         (void)usleep(100);
     upp_cancel_fire(both[1]);
@@ -88,9 +86,9 @@ static void *fire_when_asked(void *arg)
 TEST_WITH(cancel_stops_a_call_from_another_thread, .no_torture = "the other thread waits for the request")
 {
     FAULTS_SERVER(s, FAULTS_REPLY(hang));
-    UPP_CLEANUP(upp_cancel_freep) struct upp_cancel *c   = NULL;
-    struct upp_err                                   err = {0};
-    pthread_t                                        t;
+    UPP_CLEANUP(upp_cancel_freep) struct upp_cancel *c = NULL;
+    struct upp_err err = {0};
+    pthread_t t;
     CALLED(got);
     HTTP(h);
     CHECK_INT(upp_cancel_new(&c, &err), 0);
@@ -115,15 +113,15 @@ static void on_timer(int sig)
 TEST_WITH(cancel_stops_a_call_from_a_signal_handler, .no_torture = "a timer fires once")
 {
     FAULTS_SERVER(s, FAULTS_REPLY(hang));
-    UPP_CLEANUP(upp_cancel_freep) struct upp_cancel *c   = NULL;
-    struct upp_err                                   err = {0};
+    UPP_CLEANUP(upp_cancel_freep) struct upp_cancel *c = NULL;
+    struct upp_err err = {0};
     CALLED(got);
     HTTP(h);
     CHECK_INT(upp_cancel_new(&c, &err), 0);
     CHECK_INT(upp_http_new(NULL, &h, &err), 0);
     signalled = c;
     (void)signal(SIGPROF, on_timer);
-    timer_t         timer;
+    timer_t timer;
     struct sigevent ev = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGPROF};
     CHECK(timer_create(CLOCK_MONOTONIC, &ev, &timer) == 0);
     (void)timer_settime(timer, 0, &(struct itimerspec){.it_value.tv_nsec = 20000000}, NULL);

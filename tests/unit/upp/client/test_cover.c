@@ -12,12 +12,12 @@ WB_DEFINE_CLEANUP(struct upp__cover, upp__cover_free)
 /* What a vendor has signed was changed: of its metadata only the signature goes, and other secrets. */
 TEST(cover_keeps_metadata_of_a_masked_part)
 {
-    WB_CLEANUP(wb_unhidep) struct wb_hidden        *h = NULL;
+    WB_CLEANUP(wb_unhidep) struct wb_hidden *h = NULL;
     WB_CLEANUP(upp__cover_freep) struct upp__cover *v = NULL;
-    struct upp_err                                  err;
-    struct upp_step_event open  = {.kind = UPP_STEP_PART_OPEN, .part_kind = UPP_PART_REASONING};
+    struct upp_err err;
+    struct upp_step_event open = {.kind = UPP_STEP_PART_OPEN, .part_kind = UPP_PART_REASONING};
     struct upp_step_event delta = {.kind = UPP_STEP_DELTA, .text = UPP_STR("I read " KEY " and")};
-    struct upp_step_event close = {.kind     = UPP_STEP_PART_CLOSE,
+    struct upp_step_event close = {.kind = UPP_STEP_PART_CLOSE,
                                    .metadata = UPP_STR("{\"x\":{\"signature\":\"c2ln\",\"id\":\"r1\",\"of\":\"" KEY
                                                        "\",\"thoughtSignature\":\"Zz\",\"n\":1.50}}")};
     CHECK_INT(wb_hide(UPP_STR(KEY), &h, &err), 0);
@@ -41,9 +41,9 @@ TEST(cover_keeps_the_signatures_of_what_it_does_not_mask)
          "{\"a\":{\"summary\":[{\"text\":\"***\"}],\"encrypted_content\":\"1\"}}"},
         {"", ""},
     };
-    WB_CLEANUP(wb_unhidep) struct wb_hidden        *h = NULL;
+    WB_CLEANUP(wb_unhidep) struct wb_hidden *h = NULL;
     WB_CLEANUP(upp__cover_freep) struct upp__cover *v = NULL;
-    struct upp_err                                  err;
+    struct upp_err err;
     CHECK_INT(wb_hide(UPP_STR(KEY), &h, &err), 0);
     CHECK_INT(upp__cover_new(false, &v, &err), 0);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -14,13 +14,13 @@ enum { WAITERS = 4 };
 /* The descriptor says how many of the waiters have news: the first ones. */
 struct rig {
     struct upp__waiters crowd;
-    struct upp__waiter  waiters[WAITERS];
-    int                 fd;
-    unsigned            drives;
-    uint64_t            due;
-    int                 fail; /* of the next drive */
-    bool                tell; /* each drive has news for the first */
-    bool                driving, nested;
+    struct upp__waiter waiters[WAITERS];
+    int fd;
+    unsigned drives;
+    uint64_t due;
+    int fail;  /* of the next drive */
+    bool tell; /* each drive has news for the first */
+    bool driving, nested;
 };
 
 static uint64_t due(void *arg)
@@ -30,14 +30,14 @@ static uint64_t due(void *arg)
 
 static int drive(void *arg, struct upp_err *err)
 {
-    struct rig *rig    = arg;
-    uint64_t    many   = 0;
-    int         failed = rig->fail;
+    struct rig *rig = arg;
+    uint64_t many = 0;
+    int failed = rig->fail;
     rig->nested |= rig->driving || rig->crowd.leader;
     rig->driving = true;
     rig->drives++;
     rig->fail = 0;
-    rig->due  = UPP_FOREVER;
+    rig->due = UPP_FOREVER;
     if (read(rig->fd, &many, sizeof many) != sizeof many)
         many = rig->tell;
     for (uint64_t i = 0; i < many && i < WAITERS; i++)
@@ -48,9 +48,9 @@ static int drive(void *arg, struct upp_err *err)
 
 static bool rig_open(struct rig *rig, const struct upp_wait *table)
 {
-    *rig             = (struct rig){.due = UPP_FOREVER, .fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
-    rig->crowd.arg   = rig;
-    rig->crowd.due   = due;
+    *rig = (struct rig){.due = UPP_FOREVER, .fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+    rig->crowd.arg = rig;
+    rig->crowd.due = due;
     rig->crowd.drive = drive;
     upp__crowd_init(&rig->crowd);
     for (size_t i = 0; i < WAITERS; i++)
@@ -80,13 +80,12 @@ static int wait_as(struct rig *rig, size_t i, uint64_t ms, struct upp_err *err)
     return upp__waiters_wait(&rig->crowd, &rig->waiters[i], rig->fd, ms == UPP_FOREVER ? ms : wb_mono_ms() + ms, err);
 }
 
-/* ---- On a thread --------------------------------------------------------------------------------------------------
- */
+/* ---- On a thread ----------------------------------------------------------------------------- */
 
 TEST(lead_alone_on_a_thread)
 {
     WB_CLEANUP(rig_done) struct rig rig;
-    struct upp_err                  err = {0};
+    struct upp_err err = {0};
     CHECK(rig_open(&rig, NULL));
     CHECK_INT(wait_as(&rig, 0, 0, &err), 0); /* no time at all: nobody drives */
     CHECK_INT(rig.drives, 0);
@@ -110,7 +109,7 @@ TEST(lead_drives_when_it_is_due_though_nothing_came)
 {
     WB_CLEANUP(rig_done) struct rig rig;
     CHECK(rig_open(&rig, NULL));
-    rig.due  = wb_mono_ms() + 1;
+    rig.due = wb_mono_ms() + 1;
     rig.tell = true; /* or it would wait for ever after that */
     CHECK_INT(wait_as(&rig, 0, UPP_FOREVER, NULL), 1);
     CHECK_INT(rig.drives, 1);
@@ -122,7 +121,7 @@ TEST(lead_drives_when_it_is_due_though_nothing_came)
 TEST(lead_a_drive_that_fails_is_told)
 {
     WB_CLEANUP(rig_done) struct rig rig;
-    struct upp_err                  err = {0};
+    struct upp_err err = {0};
     CHECK(rig_open(&rig, NULL));
     rig.fail = -UPP_ENET;
     CHECK_INT(tell(&rig, 1), 0);
@@ -135,8 +134,8 @@ TEST(lead_a_drive_that_fails_is_told)
 TEST(lead_two_that_cannot_park_are_a_mistake)
 {
     WB_CLEANUP(rig_done) struct rig rig;
-    const struct upp_wait           old = {.size = offsetof(struct upp_wait, park)};
-    struct upp_err                  err = {0};
+    const struct upp_wait old = {.size = offsetof(struct upp_wait, park)};
+    struct upp_err err = {0};
     CHECK(rig_open(&rig, &old));
     rig.crowd.leader = &rig.waiters[1]; /* as if another thread were waiting now */
     CHECK_INT(wait_as(&rig, 0, UPP_FOREVER, &err), -UPP_EBUG);
@@ -150,25 +149,25 @@ TEST(lead_two_that_cannot_park_are_a_mistake)
 
 struct one {
     struct rig *rig;
-    size_t      i;
-    uint64_t    ms;
-    int         got;
-    bool        over;
+    size_t i;
+    uint64_t ms;
+    int got;
+    bool over;
 };
 
 static WEFT_SUSPENDS int waits(void *arg, struct upp_err *err)
 {
     struct one *o = arg;
-    o->got        = wait_as(o->rig, o->i, o->ms, err);
-    o->over       = true;
+    o->got = wait_as(o->rig, o->i, o->ms, err);
+    o->over = true;
     return 0;
 }
 
 /* Four of them wait, in order: the first leads. */
 struct crew {
-    struct rig         rig;
-    struct one         all[WAITERS];
-    struct weft_scope  scope;
+    struct rig rig;
+    struct one all[WAITERS];
+    struct weft_scope scope;
     struct weft_fiber *fibers[WAITERS];
 };
 
@@ -298,7 +297,7 @@ static WEFT_SUSPENDS int each_scene(void *arg, struct upp_err *err)
         handed_on, all_woken, heir_goes_too, parked_goes, times_pass, drive_fails};
     (void)arg;
     for (size_t i = 0; i < WB_LEN(scenes); i++) {
-        struct crew           c     = {.scope = {.flags = WEFT_SCOPE_ISOLATED}};
+        struct crew c = {.scope = {.flags = WEFT_SCOPE_ISOLATED}};
         const struct upp_wait table = wr_wait_table(NULL);
         test_note("scene %zu", i);
         int r = rig_open(&c.rig, &table) ? scenes[i](&c, err) : -UPP_ELIMIT;

@@ -12,12 +12,12 @@ TEST(llm_asks_and_gives_a_turn)
 {
     struct upp_err err = {0};
     UPP_CLEANUP(upp_model_freep)
-    struct upp_model                            *model = llm_script("{\"replies\":[{\"parts\":[{\"reasoning\":\"hm\"},"
-                                                                                               "{\"text\":\"four\"}],\"usage\":{\"input_tokens\":5,"
-                                                                                               "\"output_tokens\":2,\"cache_read_tokens\":3}}]}");
-    UPP_CLEANUP(upp_llm_freep) struct upp_llm   *llm   = NULL;
-    UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn  = NULL;
-    struct wb_uuid                               id;
+    struct upp_model *model = llm_script("{\"replies\":[{\"parts\":[{\"reasoning\":\"hm\"},"
+                                         "{\"text\":\"four\"}],\"usage\":{\"input_tokens\":5,"
+                                         "\"output_tokens\":2,\"cache_read_tokens\":3}}]}");
+    UPP_CLEANUP(upp_llm_freep) struct upp_llm *llm = NULL;
+    UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;
+    struct wb_uuid id;
     CHECK(model);
     CHECK(upp_llm_new(UPP_OPTS(upp_llm_opts, .use = model, .system = "be brief", .params = "{\"x\":1}"), &llm, &err) >=
           0);
@@ -44,17 +44,17 @@ TEST(llm_asks_and_gives_a_turn)
 /* Looks at what a provider is told. */
 struct told {
     struct upp_request req;
-    size_t             messages, losses;
-    bool               whole;
+    size_t messages, losses;
+    bool whole;
 };
 
 static int told_open(struct upp_step *s, struct upp_err *err)
 {
     struct told *t = s->model->state;
     (void)err;
-    t->req      = *s->request;
+    t->req = *s->request;
     t->messages = s->request->n_messages;
-    t->whole    = s->request->whole;
+    t->whole = s->request->whole;
     for (int i = 0; i < 2; i++) {
         struct upp_loss loss = {.message = (size_t)i, .part = 0, .what = "reasoning", .why = "it is another vendor's"};
         s->request->on_loss(s->request->on_loss_arg, &loss);
@@ -80,13 +80,13 @@ static const struct upp_model_ops told_ops = {
 /* covers: UPP-1/3, UPP-3/1 */
 TEST(llm_hands_its_options_to_the_provider)
 {
-    struct upp_err                                   err    = {0};
-    struct told                                      told   = {0};
-    struct upp_model                                 model  = {.ops = &told_ops, .name = UPP_STR("m"), .state = &told};
-    UPP_CLEANUP(upp_llm_freep) struct upp_llm       *llm    = NULL;
-    UPP_CLEANUP(upp_turn_freep) struct upp_turn     *turn   = NULL;
+    struct upp_err err = {0};
+    struct told told = {0};
+    struct upp_model model = {.ops = &told_ops, .name = UPP_STR("m"), .state = &told};
+    UPP_CLEANUP(upp_llm_freep) struct upp_llm *llm = NULL;
+    UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;
     UPP_CLEANUP(upp_thread_freep) struct upp_thread *thread = NULL;
-    char                                             system[] = "be brief";
+    char system[] = "be brief";
     CHECK(upp_llm_new(UPP_OPTS(upp_llm_opts, .use = &model, .system = system, .params = " {\"k\": [1]} ",
                                .structure = "{\"type\":\"object\"}"),
                       &llm, &err) >= 0);
@@ -113,20 +113,20 @@ TEST(llm_hands_its_options_to_the_provider)
 /* covers: UPP-1/1 */
 TEST(llm_history_alone_gives_a_turn_without_a_user_message)
 {
-    struct upp_err                                 err   = {0};
+    struct upp_err err = {0};
     UPP_CLEANUP(upp_model_freep) struct upp_model *model = llm_script(NULL);
-    UPP_CLEANUP(upp_llm_freep) struct upp_llm     *llm   = NULL;
-    UPP_CLEANUP(upp_turn_freep) struct upp_turn   *turn  = NULL;
-    struct upp_part                                part  = {.kind = UPP_PART_TEXT, .text = UPP_STR("said before")};
-    struct upp_message                             old   = {
-                                      .role = UPP_ROLE_USER, .id = UPP_STR("u1"), .parts = &part, .n_parts = 1, .time_ms = INT64_C(9999999999999)};
+    UPP_CLEANUP(upp_llm_freep) struct upp_llm *llm = NULL;
+    UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;
+    struct upp_part part = {.kind = UPP_PART_TEXT, .text = UPP_STR("said before")};
+    struct upp_message old = {
+        .role = UPP_ROLE_USER, .id = UPP_STR("u1"), .parts = &part, .n_parts = 1, .time_ms = INT64_C(9999999999999)};
     CHECK(model && upp_llm_new(UPP_OPTS(upp_llm_opts, .use = model), &llm, &err) >= 0);
     CHECK(upp_generate(llm, UPP_OPTS(upp_input, .history = &old, .n_history = 1), &turn, &err) >= 0);
     CHECK_INT(turn->n_messages, 1);
     CHECK_STR(wb_cstr(upp_turn_text(turn)), UPP_STR("said before"));
     CHECK(turn->response->time_ms >= old.time_ms); /* time never goes back */
     upp_turn_free(turn);
-    turn  = NULL;
+    turn = NULL;
     int r = upp_generate(llm, UPP_OPTS(upp_input, .wait = NULL), &turn, &err);
     CHECK_INT(r, -UPP_EINVALID);
     ALWAYS(!turn);
@@ -134,8 +134,8 @@ TEST(llm_history_alone_gives_a_turn_without_a_user_message)
 
 struct bad_opts {
     struct upp_llm_opts opts;
-    uint32_t            can;
-    const char         *says;
+    uint32_t can;
+    const char *says;
 };
 
 static int nothing(struct upp_call *call, struct upp_value *ret, struct upp_err *err)
@@ -147,27 +147,27 @@ static int nothing(struct upp_call *call, struct upp_value *ret, struct upp_err 
 /* covers: UPP-1/4, UPP-15/2 */
 TEST(llm_refuses_what_makes_no_sense_before_any_call)
 {
-    static const struct upp_tool one[]  = {UPP_TOOL(nothing, "does nothing", "{}")};
-    static const struct upp_tool two[]  = {UPP_TOOL(nothing, "a", "{}"), UPP_TOOL(nothing, "b", "{}")};
+    static const struct upp_tool one[] = {UPP_TOOL(nothing, "does nothing", "{}")};
+    static const struct upp_tool two[] = {UPP_TOOL(nothing, "a", "{}"), UPP_TOOL(nothing, "b", "{}")};
     static const struct upp_tool idle[] = {{.name = "idle"}};
-    static const struct upp_tool odd[]  = {UPP_TOOL(nothing, "a", "{x: strin}")};
-    static const struct bad_opts bad[]  = {
-         {.opts = {.params = "[1]"}, .says = "params: expected an object"},
-         {.opts = {.params = "{"}, .says = "params: "},
-         {.opts = {.structure = "7"}, .says = "structure: expected an object"},
-         {.opts = {.tools = two, .n_tools = 2}, .says = "there are two tools called 'nothing'"},
-         {.opts = {.tools = idle, .n_tools = 1}, .says = "tool 'idle' has nothing to run"},
-         {.opts = {.tools = odd, .n_tools = 1}, .says = "tool 'nothing': parameters: expected string"},
-         {.opts = {.tools = one, .n_tools = 1}, .can = UPP_CAN_STREAM, .says = "model 'm' does not support tools"},
-         {.opts = {.structure = "{}"}, .can = UPP_CAN_TOOLS, .says = "model 'm' does not support structured output"},
+    static const struct upp_tool odd[] = {UPP_TOOL(nothing, "a", "{x: strin}")};
+    static const struct bad_opts bad[] = {
+        {.opts = {.params = "[1]"}, .says = "params: expected an object"},
+        {.opts = {.params = "{"}, .says = "params: "},
+        {.opts = {.structure = "7"}, .says = "structure: expected an object"},
+        {.opts = {.tools = two, .n_tools = 2}, .says = "there are two tools called 'nothing'"},
+        {.opts = {.tools = idle, .n_tools = 1}, .says = "tool 'idle' has nothing to run"},
+        {.opts = {.tools = odd, .n_tools = 1}, .says = "tool 'nothing': parameters: expected string"},
+        {.opts = {.tools = one, .n_tools = 1}, .can = UPP_CAN_STREAM, .says = "model 'm' does not support tools"},
+        {.opts = {.structure = "{}"}, .can = UPP_CAN_TOOLS, .says = "model 'm' does not support structured output"},
     };
     for (size_t i = 0; i < WB_LEN(bad); i++) {
-        struct upp_err      err   = {0};
-        struct upp_model    model = {.ops = &told_ops, .name = UPP_STR("m"), .can = bad[i].can};
-        struct upp_llm     *llm   = NULL;
-        struct upp_llm_opts opts  = bad[i].opts;
-        opts.size                 = sizeof opts;
-        opts.use                  = &model;
+        struct upp_err err = {0};
+        struct upp_model model = {.ops = &told_ops, .name = UPP_STR("m"), .can = bad[i].can};
+        struct upp_llm *llm = NULL;
+        struct upp_llm_opts opts = bad[i].opts;
+        opts.size = sizeof opts;
+        opts.use = &model;
         test_note("case %zu", i);
         int r = upp_llm_new(&opts, &llm, &err);
         ALWAYS(r < 0 && !llm);
@@ -182,24 +182,24 @@ TEST(llm_refuses_what_makes_no_sense_before_any_call)
 TEST(llm_checks_media_of_users_history_included)
 {
     static const struct {
-        uint8_t     kind;
+        uint8_t kind;
         const char *says;
-    } media[]              = {{UPP_PART_IMAGE, "model 'm' does not support image input"},
-                              {UPP_PART_DOCUMENT, "model 'm' does not support document input"},
-                              {UPP_PART_AUDIO, "model 'm' does not support audio input"},
-                              {UPP_PART_VIDEO, "model 'm' does not support video input"},
-                              {UPP_PART_BINARY, NULL}};
-    struct told      told  = {0};
+    } media[] = {{UPP_PART_IMAGE, "model 'm' does not support image input"},
+                 {UPP_PART_DOCUMENT, "model 'm' does not support document input"},
+                 {UPP_PART_AUDIO, "model 'm' does not support audio input"},
+                 {UPP_PART_VIDEO, "model 'm' does not support video input"},
+                 {UPP_PART_BINARY, NULL}};
+    struct told told = {0};
     struct upp_model model = {.ops = &told_ops, .name = UPP_STR("m"), .state = &told, .can = UPP_CAN_TOOLS};
     for (size_t i = 0; i < 2 * WB_LEN(media); i++) {
-        struct upp_err                               err  = {0};
-        UPP_CLEANUP(upp_llm_freep) struct upp_llm   *llm  = NULL;
+        struct upp_err err = {0};
+        UPP_CLEANUP(upp_llm_freep) struct upp_llm *llm = NULL;
         UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;
-        struct upp_media   data = {.source = UPP_SOURCE_BASE64, .data = UPP_STR("AA=="), .mime = UPP_STR("x/y")};
-        struct upp_part    part = upp_media_part(media[i / 2].kind, &data);
-        struct upp_message m    = {.role = UPP_ROLE_USER, .parts = &part, .n_parts = 1};
-        const char        *says = media[i / 2].says;
-        told                    = (struct told){0};
+        struct upp_media data = {.source = UPP_SOURCE_BASE64, .data = UPP_STR("AA=="), .mime = UPP_STR("x/y")};
+        struct upp_part part = upp_media_part(media[i / 2].kind, &data);
+        struct upp_message m = {.role = UPP_ROLE_USER, .parts = &part, .n_parts = 1};
+        const char *says = media[i / 2].says;
+        told = (struct told){0};
         CHECK(upp_llm_new(UPP_OPTS(upp_llm_opts, .use = &model), &llm, &err) >= 0);
         int r = i % 2 ? upp_generate(llm, UPP_OPTS(upp_input, .history = &m, .n_history = 1), &turn, &err)
                       : upp_generate(llm, UPP_OPTS(upp_input, .messages = &m, .n_messages = 1), &turn, &err);
@@ -207,8 +207,8 @@ TEST(llm_checks_media_of_users_history_included)
         CHECK(!says || (strcmp(err.msg, says) == 0 && strcmp(err.provider, "told") == 0));
         CHECK_INT(told.losses, says ? 0 : 1); /* nobody was asked */
     }
-    UPP_CLEANUP(upp_llm_freep) struct upp_llm *llm    = NULL;
-    struct upp_stream                         *stream = NULL;
+    UPP_CLEANUP(upp_llm_freep) struct upp_llm *llm = NULL;
+    struct upp_stream *stream = NULL;
     CHECK(upp_llm_new(UPP_OPTS(upp_llm_opts, .use = &model), &llm, NULL) >= 0);
     CHECK_INT(upp_stream_open(llm, UPP_OPTS(upp_input, .text = UPP_STR("x")), &stream, NULL), -UPP_EINVALID);
     ALWAYS(!stream);
@@ -223,7 +223,7 @@ TEST(llm_keeps_the_order_of_what_was_said)
         llm_script("{\"replies\":[{\"parts\":[{\"text\":\"a\"},{\"tool_call\":{\"id\":\"c1\",\"name\":\"f\"}},"
                    "{\"text\":\"b\"},{\"tool_call\":{\"id\":\"c1\",\"name\":\"f\"}},{\"tool_call\":{\"name\":\"f\"}},"
                    "{\"media\":{\"kind\":\"image\",\"mime\":\"image/png\",\"data\":\"AQI=\"}}]}]}");
-    UPP_CLEANUP(upp_llm_freep) struct upp_llm   *llm  = NULL;
+    UPP_CLEANUP(upp_llm_freep) struct upp_llm *llm = NULL;
     UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;
     CHECK(model && upp_llm_new(UPP_OPTS(upp_llm_opts, .use = model), &llm, &err) >= 0);
     CHECK(upp_ask(llm, UPP_STR("?"), &turn, &err) >= 0); /* calls, and no tools: handed back */
@@ -245,7 +245,7 @@ TEST(llm_failure_keeps_what_was_said)
     struct upp_model *model =
         llm_script("{\"replies\":[{\"parts\":[{\"reasoning\":\"so\"},{\"text\":\"as I was say\"}],\"delta_bytes\":3,"
                    "\"error\":{\"code\":\"NETWORK_ERROR\",\"message\":\"cut\",\"after\":2}}]}");
-    UPP_CLEANUP(upp_llm_freep) struct upp_llm   *llm  = NULL;
+    UPP_CLEANUP(upp_llm_freep) struct upp_llm *llm = NULL;
     UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;
     CHECK(model && upp_llm_new(UPP_OPTS(upp_llm_opts, .use = model), &llm, &err) >= 0);
     int r = upp_ask(llm, UPP_STR("?"), &turn, &err);
@@ -289,9 +289,9 @@ TEST(llm_is_cancelled_at_every_point)
         struct upp_model *model = llm_script(
             "{\"delta_bytes\":2,\"replies\":[{\"parts\":[{\"text\":\"abcd\"},{\"tool_call\":{\"name\":\"nothing\"}},"
             "{\"tool_call\":{\"name\":\"nothing\"}}]},{\"parts\":[{\"text\":\"done\"}]}]}");
-        UPP_CLEANUP(upp_llm_freep) struct upp_llm   *llm  = NULL;
+        UPP_CLEANUP(upp_llm_freep) struct upp_llm *llm = NULL;
         UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;
-        struct patience                              p    = {.stop_after = stop};
+        struct patience p = {.stop_after = stop};
         struct upp_wait wait = {.size = sizeof wait, .arg = &p, .sleep_ms = patient_sleep, .stopped = patient_stopped};
         CHECK(model &&
               upp_llm_new(UPP_OPTS(upp_llm_opts, .use = model, .tools = tools, .n_tools = 1), &llm, &err) >= 0);
@@ -321,16 +321,16 @@ static int flag_stopped(void *arg, struct upp_err *err)
 /* Whoever listens may take its time between two events: what was told to stop then has not started, and never does. */
 TEST(llm_stopped_between_two_events_runs_no_tool)
 {
-    unsigned              ran     = 0;
-    bool                  stop    = false;
+    unsigned ran = 0;
+    bool stop = false;
     const struct upp_tool tools[] = {{.name = "count", .run = count, .arg = &ran}};
-    struct upp_err        err     = {0};
-    struct upp_event      ev      = {0};
-    struct upp_wait       wait    = {.size = sizeof wait, .arg = &stop, .stopped = flag_stopped};
+    struct upp_err err = {0};
+    struct upp_event ev = {0};
+    struct upp_wait wait = {.size = sizeof wait, .arg = &stop, .stopped = flag_stopped};
     UPP_CLEANUP(upp_model_freep)
     struct upp_model *model = llm_script("{\"replies\":[{\"parts\":[{\"tool_call\":{\"name\":\"count\"}},"
                                          "{\"tool_call\":{\"name\":\"count\"}}]},{\"parts\":[{\"text\":\"done\"}]}]}");
-    UPP_CLEANUP(upp_llm_freep) struct upp_llm        *llm    = NULL;
+    UPP_CLEANUP(upp_llm_freep) struct upp_llm *llm = NULL;
     UPP_CLEANUP(upp_stream_closep) struct upp_stream *stream = NULL;
     CHECK(model && upp_llm_new(UPP_OPTS(upp_llm_opts, .use = model, .tools = tools, .n_tools = 1), &llm, &err) >= 0);
     CHECK(upp_stream_open(llm, UPP_OPTS(upp_input, .text = UPP_STR("x"), .wait = &wait), &stream, &err) >= 0);
@@ -339,7 +339,7 @@ TEST(llm_stopped_between_two_events_runs_no_tool)
         CHECK_INT(upp_stream_next(stream, &ev, &err), 1);
         starts += ev.type == UPP_TOOL_EXECUTION_START;
     }
-    stop  = true;
+    stop = true;
     int r = upp_stream_next(stream, &ev, &err);
     ALWAYS(r < 0 && ran == 0);
     CHECK_INT(r, -UPP_ECANCELED);
@@ -354,16 +354,16 @@ static int refuse_silently(void *arg, int max, struct upp_err *err)
 /* What a call that was tried again had failed with is no part of a later failure. */
 TEST(llm_failure_of_an_earlier_attempt_is_forgotten)
 {
-    unsigned              ran     = 0;
+    unsigned ran = 0;
     const struct upp_tool tools[] = {{.name = "count", .run = count, .arg = &ran}};
-    struct upp_err        err     = {0};
-    struct patience       p       = {.stop_after = UINT32_MAX};
+    struct upp_err err = {0};
+    struct patience p = {.stop_after = UINT32_MAX};
     struct upp_wait wait = {.size = sizeof wait, .arg = &p, .sleep_ms = patient_sleep, .stopped = patient_stopped};
     UPP_CLEANUP(upp_model_freep)
     struct upp_model *model = llm_script(
         "{\"replies\":[{\"error\":{\"code\":\"RATE_LIMITED\",\"status\":429,\"message\":\"slow down\"}},"
         "{\"parts\":[{\"tool_call\":{\"name\":\"count\"}}]},{\"parts\":[{\"tool_call\":{\"name\":\"count\"}}]}]}");
-    UPP_CLEANUP(upp_llm_freep) struct upp_llm   *llm  = NULL;
+    UPP_CLEANUP(upp_llm_freep) struct upp_llm *llm = NULL;
     UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;
     CHECK(model && upp_retry_new(&(struct upp_retry_opts){.kind = UPP_RETRY_LINEAR}, &model->retry, &err) >= 0);
     CHECK(upp_llm_new(UPP_OPTS(upp_llm_opts, .use = model, .tools = tools, .n_tools = 1,
@@ -381,7 +381,7 @@ TEST(llm_turn_has_a_deadline)
     UPP_CLEANUP(upp_model_freep)
     struct upp_model *model =
         llm_script("{\"replies\":[{\"parts\":[{\"text\":\"abcdef\"}],\"delta_bytes\":1,\"delay_ms\":3600000}]}");
-    UPP_CLEANUP(upp_llm_freep) struct upp_llm   *llm  = NULL;
+    UPP_CLEANUP(upp_llm_freep) struct upp_llm *llm = NULL;
     UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;
     CHECK(model);
     model->turn_ms = 100;

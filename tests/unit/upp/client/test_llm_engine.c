@@ -13,18 +13,18 @@
 
 /* What came of it, either way. */
 struct outcome {
-    struct wb_buf    said; /* as rig_history writes it */
+    struct wb_buf said; /* as rig_history writes it */
     struct upp_usage usage;
-    size_t           cycles;
-    int              code; /* 0: it went well */
-    char             msg[256];
-    int              told; /* by on_max_iterations */
+    size_t cycles;
+    int code; /* 0: it went well */
+    char msg[256];
+    int told; /* by on_max_iterations */
 };
 
 /* What is played. */
 struct row {
     const char *script;
-    int         max_iterations;
+    int max_iterations;
     const char *structure; /* NULL: none */
 };
 
@@ -41,13 +41,11 @@ static struct upp_tool_strategy strategy_of(const struct row *row, struct outcom
     return (struct upp_tool_strategy){.arg = o, .max_iterations = row->max_iterations, .on_max_iterations = too_many};
 }
 
-/* ---- By the engine --------------------------------------------------------------------------------------------- */
-
 static int completed(void *arg, struct weft_run *run, const struct upp_turn *turn, struct upp_err *err)
 {
     struct outcome *o = arg;
     (void)turn, (void)err;
-    o->usage  = run->state.usage;
+    o->usage = run->state.usage;
     o->cycles = run->state.cycles;
     return 0;
 }
@@ -56,7 +54,7 @@ static int failed(void *arg, struct weft_run *run, const struct upp_err *why, st
                   struct upp_err *err)
 {
     struct outcome *o = arg;
-    o->code           = why->code;
+    o->code = why->code;
     (void)snprintf(o->msg, sizeof o->msg, "%s", why->msg);
     (void)ret;
     return completed(arg, run, NULL, err);
@@ -64,7 +62,7 @@ static int failed(void *arg, struct weft_run *run, const struct upp_err *why, st
 
 struct engine_run {
     const struct row *row;
-    struct outcome   *out;
+    struct outcome *out;
 };
 
 static void store_closep(struct wl_store **s)
@@ -75,8 +73,8 @@ static void store_closep(struct wl_store **s)
 
 static WEFT_SUSPENDS int in_rig(struct rig *rig, struct outcome *out, struct upp_err *err)
 {
-    struct wr_started                     s;
-    uint8_t                               status;
+    struct wr_started s;
+    uint8_t status;
     WB_CLEANUP(wb_buf_done) struct wb_buf all = WB_BUF(1u << 20);
     TRY(rig_start(rig, "main", "go", NULL, &s, err));
     TRY(wr_wait(rig->engine, &rig_owner, s.run, &status, err));
@@ -90,22 +88,22 @@ static WEFT_SUSPENDS int in_rig(struct rig *rig, struct outcome *out, struct upp
 
 static WEFT_SUSPENDS int by_engine(void *arg, struct upp_err *err)
 {
-    struct engine_run                        *e     = arg;
+    struct engine_run *e = arg;
     WB_CLEANUP(store_closep) struct wl_store *store = NULL;
-    const struct weft_hooks                   hooks = {.arg = e->out, .on_complete = completed, .on_error = failed};
-    const struct upp_tool_strategy            tools = strategy_of(e->row, e->out);
-    struct rig                                rig   = {0};
+    const struct weft_hooks hooks = {.arg = e->out, .on_complete = completed, .on_error = failed};
+    const struct upp_tool_strategy tools = strategy_of(e->row, e->out);
+    struct rig rig = {0};
     TRY(ws_memory_open(&store, err));
     rig.store = store;
-    int r     = rig_agent(&rig, "main", e->row->script, err);
+    int r = rig_agent(&rig, "main", e->row->script, err);
     if (r >= 0) {
-        rig.agents[0].hooks         = &hooks;
+        rig.agents[0].hooks = &hooks;
         rig.agents[0].tool_strategy = &tools;
         if (e->row->structure)
             rig.agents[0].structure = wb_cstr(e->row->structure);
         upp_retry_free(rig.models[0]->retry); /* as libupp, which tries again only where it is told to */
         rig.models[0]->retry = NULL;
-        r                    = rig_open(&rig, weft_loop_current(), NULL, err);
+        r = rig_open(&rig, weft_loop_current(), NULL, err);
     }
     if (r >= 0)
         r = in_rig(&rig, e->out, err);
@@ -113,13 +111,10 @@ static WEFT_SUSPENDS int by_engine(void *arg, struct upp_err *err)
     return r;
 }
 
-/* ---- By libupp ----------------------------------------------------------------------------------------------------
- */
-
 static int add(struct upp_call *call, struct upp_value *ret, struct upp_err *err)
 {
     int64_t a = 0, b = 0;
-    char    text[32];
+    char text[32];
     (void)(upp_call_arg_i64(call, "a", &a, NULL) < 0);
     (void)(upp_call_arg_i64(call, "b", &b, NULL) < 0);
     int n = snprintf(text, sizeof text, "%lld", (long long)(a + b));
@@ -156,12 +151,12 @@ static void line_of(struct wb_buf *out, const struct upp_message *m)
 
 static int by_libupp(const struct row *row, bool stream, struct outcome *out, struct upp_err *err)
 {
-    UPP_CLEANUP(upp_model_freep) struct upp_model    *model = llm_script(row->script);
-    UPP_CLEANUP(upp_llm_freep) struct upp_llm        *llm   = NULL;
-    UPP_CLEANUP(upp_turn_freep) struct upp_turn      *made  = NULL;
-    UPP_CLEANUP(upp_stream_closep) struct upp_stream *s     = NULL;
-    const struct upp_turn                            *turn  = NULL;
-    struct upp_err                                    why   = {0};
+    UPP_CLEANUP(upp_model_freep) struct upp_model *model = llm_script(row->script);
+    UPP_CLEANUP(upp_llm_freep) struct upp_llm *llm = NULL;
+    UPP_CLEANUP(upp_turn_freep) struct upp_turn *made = NULL;
+    UPP_CLEANUP(upp_stream_closep) struct upp_stream *s = NULL;
+    const struct upp_turn *turn = NULL;
+    struct upp_err why = {0};
     if (!model)
         return -UPP_ENOMEM;
     TRY(upp_llm_new(UPP_OPTS(upp_llm_opts, .use = model, .tools = tools, .n_tools = WB_LEN(tools),
@@ -172,7 +167,7 @@ static int by_libupp(const struct row *row, bool stream, struct outcome *out, st
         TRY(upp_stream_open(llm, UPP_OPTS(upp_input, .text = UPP_STR("go")), &s, err));
         r = upp_stream_turn(s, &turn, &why);
     } else {
-        r    = upp_ask(llm, UPP_STR("go"), &made, &why);
+        r = upp_ask(llm, UPP_STR("go"), &made, &why);
         turn = made;
     }
     if (r < 0) {
@@ -183,15 +178,12 @@ static int by_libupp(const struct row *row, bool stream, struct outcome *out, st
         wb_buf_addf(&out->said, "user: go\n");
         return wb_buf_check(&out->said, err);
     }
-    out->usage  = turn->usage;
+    out->usage = turn->usage;
     out->cycles = turn->n_cycles;
     for (size_t i = 0; i < turn->n_messages; i++)
         line_of(&out->said, &turn->messages[i]);
     return wb_buf_check(&out->said, err);
 }
-
-/* ---- Both
- * ------------------------------------------------------------------------------------------------------------ */
 
 #define CALL(id, name, arguments)                                                                                      \
     "{\"tool_call\":{\"id\":\"" id "\",\"name\":\"" name "\",\"arguments\":" arguments "}}"
@@ -234,11 +226,11 @@ static void outcome_done(struct outcome *o)
 
 static int plays(const struct row *row, bool stream)
 {
-    struct upp_err                                  err    = {0};
-    UPP_CLEANUP(weft__sim_closep) struct weft__sim *w      = NULL;
-    WB_CLEANUP(outcome_done) struct outcome         engine = {.said = WB_BUF(1u << 20)};
-    WB_CLEANUP(outcome_done) struct outcome         upp    = {.said = WB_BUF(1u << 20)};
-    struct engine_run                               e      = {row, &engine};
+    struct upp_err err = {0};
+    UPP_CLEANUP(weft__sim_closep) struct weft__sim *w = NULL;
+    WB_CLEANUP(outcome_done) struct outcome engine = {.said = WB_BUF(1u << 20)};
+    WB_CLEANUP(outcome_done) struct outcome upp = {.said = WB_BUF(1u << 20)};
+    struct engine_run e = {row, &engine};
     test_note("script %s", row->script);
     if (!EXPECT(weft__sim_open(UPP_OPTS(weft__sim_opts, .seed = 7), &w, &err) >= 0) ||
         !EXPECT(weft_loop_run(weft__sim_loop(w, 0), "test", by_engine, &e, &err) >= 0) ||

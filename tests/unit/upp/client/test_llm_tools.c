@@ -23,11 +23,11 @@ static int play(struct scene *sc, const char *script, struct upp_turn **ret, str
 TEST(llm_tools_table)
 {
     static const struct {
-        const char  *script;
+        const char *script;
         struct scene scene;
-        const char  *result, *execution, *arguments, *log;
-        bool         is_error;
-        uint8_t      approved;
+        const char *result, *execution, *arguments, *log;
+        bool is_error;
+        uint8_t approved;
     } rows[] = {
         {CALLS("f", "{\"x\":1}"),
          {.on_before = 1, .approval = 1},
@@ -143,11 +143,11 @@ TEST(llm_tools_table)
          UPP_APPROVED_YES},
     };
     for (size_t i = 0; i < WB_LEN(rows); i++) {
-        struct upp_err                               err  = {0};
+        struct upp_err err = {0};
         UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;
-        struct scene                                 sc   = rows[i].scene;
+        struct scene sc = rows[i].scene;
         test_note("row %zu", i);
-        int                                   r   = play(&sc, rows[i].script, &turn, &err);
+        int r = play(&sc, rows[i].script, &turn, &err);
         WB_CLEANUP(wb_buf_done) struct wb_buf log = sc.log;
         CHECK_INT(r, 0);
         CHECK_STR(wb_buf_str(&log), wb_cstr(rows[i].log));
@@ -173,18 +173,17 @@ TEST(llm_tools_table)
 /* covers: UPP-8/3 */
 TEST(llm_tools_failing_on_error_ends_the_turn)
 {
-    struct upp_err                               err  = {0};
+    struct upp_err err = {0};
     UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;
-    struct scene                                 sc   = {.on_before = 1, .approval = 1, .run = -1, .on_error = -1};
-    int                                          r    = play(&sc, CALLS("f", "{}"), &turn, &err);
+    struct scene sc = {.on_before = 1, .approval = 1, .run = -1, .on_error = -1};
+    int r = play(&sc, CALLS("f", "{}"), &turn, &err);
     wb_buf_done(&sc.log);
     CHECK_INT(r, -UPP_EREFUSED);
     CHECK_STR(wb_cstr(err.msg), UPP_STR("on_error failed"));
     CHECK_INT(turn->n_messages, 2);
 }
 
-/* ---- Rounds ---------------------------------------------------------------------------------------------------------
- */
+/* ---- Rounds ---------------------------------------------------------------------------------- */
 
 static int max_reached(void *arg, int max, struct upp_err *err)
 {
@@ -210,16 +209,16 @@ TEST(llm_tools_stop_after_so_many_rounds)
     static const char forever[] = "{\"replies\":[{\"parts\":[{\"tool_call\":{\"name\":\"f\"}}],\"usage\":"
                                   "{\"input_tokens\":1,\"output_tokens\":2}}]}";
     static const struct {
-        int      max, seen;
+        int max, seen;
         unsigned rounds;
     } cases[] = {{0, 10, 10}, {1, 1, 1}, {3, 3, 3}, {UPP_HAND_BACK, 0, 0}, {2, -1, 2}};
     for (size_t i = 0; i < WB_LEN(cases); i++) {
-        struct upp_err                                 err   = {0};
+        struct upp_err err = {0};
         UPP_CLEANUP(upp_model_freep) struct upp_model *model = llm_script(forever);
-        UPP_CLEANUP(upp_llm_freep) struct upp_llm     *llm   = NULL;
-        UPP_CLEANUP(upp_turn_freep) struct upp_turn   *turn  = NULL;
-        unsigned                                       times = 0;
-        int                                            seen  = cases[i].seen < 0 ? -1 : 0;
+        UPP_CLEANUP(upp_llm_freep) struct upp_llm *llm = NULL;
+        UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;
+        unsigned times = 0;
+        int seen = cases[i].seen < 0 ? -1 : 0;
         const struct upp_tool tools[] = {{.name = "f", .parameters = "{}", .run = say_null, .arg = &times}};
         CHECK(model);
         CHECK(
@@ -254,11 +253,11 @@ TEST(llm_tools_structured_answer_beside_calls_stops)
     static const char script[] = "{\"replies\":[{\"parts\":[{\"tool_call\":{\"name\":\"f\"}}],\"data\":{\"a\":1}},"
                                  "{\"parts\":[{\"text\":\"done\"}]}]}";
     for (int structured = 0; structured < 2; structured++) {
-        struct upp_err                                 err     = {0};
-        UPP_CLEANUP(upp_model_freep) struct upp_model *model   = llm_script(script);
-        UPP_CLEANUP(upp_llm_freep) struct upp_llm     *llm     = NULL;
-        UPP_CLEANUP(upp_turn_freep) struct upp_turn   *turn    = NULL;
-        const struct upp_tool                          tools[] = {{.name = "f", .parameters = "{}", .run = say_null}};
+        struct upp_err err = {0};
+        UPP_CLEANUP(upp_model_freep) struct upp_model *model = llm_script(script);
+        UPP_CLEANUP(upp_llm_freep) struct upp_llm *llm = NULL;
+        UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;
+        const struct upp_tool tools[] = {{.name = "f", .parameters = "{}", .run = say_null}};
         CHECK(model);
         CHECK(upp_llm_new(UPP_OPTS(upp_llm_opts, .use = model, .tools = tools, .n_tools = 1,
                                    .structure = structured ? "{}" : NULL),
@@ -271,11 +270,11 @@ TEST(llm_tools_structured_answer_beside_calls_stops)
 
 TEST(llm_tools_too_many_at_once)
 {
-    struct upp_err                               err     = {0};
-    WB_CLEANUP(wb_buf_done) struct wb_buf        b       = WB_BUF(1u << 20);
-    UPP_CLEANUP(upp_llm_freep) struct upp_llm   *llm     = NULL;
-    UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn    = NULL;
-    const struct upp_tool                        tools[] = {{.name = "f", .parameters = "{}", .run = say_null}};
+    struct upp_err err = {0};
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(1u << 20);
+    UPP_CLEANUP(upp_llm_freep) struct upp_llm *llm = NULL;
+    UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;
+    const struct upp_tool tools[] = {{.name = "f", .parameters = "{}", .run = say_null}};
     wb_buf_addf(&b, "{\"replies\":[{\"parts\":[");
     for (int i = 0; i <= UPP__CALLS; i++)
         wb_buf_addf(&b, "%s{\"tool_call\":{\"id\":\"%d\",\"name\":\"f\"}}", i ? "," : "", i);
@@ -288,21 +287,20 @@ TEST(llm_tools_too_many_at_once)
     CHECK_STR(wb_cstr(err.msg), UPP_STR("the model asked for more than 128 tools at once"));
 }
 
-/* ---- Beside each other
- * --------------------------------------------------------------------------------------------------- */
+/* ---- Beside each other ----------------------------------------------------------------------- */
 
 /* Ends in the order of `turns`: each waits until it is its turn. */
 struct gate {
     pthread_mutex_t lock;
-    pthread_cond_t  moved;
-    int             now;
+    pthread_cond_t moved;
+    int now;
 };
 
 static int at_its_turn(struct upp_call *call, struct upp_value *ret, struct upp_err *err)
 {
     struct gate *g = call->arg;
-    int64_t      turn;
-    int          r = upp_call_arg_i64(call, "turn", &turn, err);
+    int64_t turn;
+    int r = upp_call_arg_i64(call, "turn", &turn, err);
     (void)pthread_mutex_lock(&g->lock);
     while (r >= 0 && g->now != turn)
         (void)pthread_cond_wait(&g->moved, &g->lock);
@@ -317,15 +315,15 @@ static int at_its_turn(struct upp_call *call, struct upp_value *ret, struct upp_
 TEST_WITH(llm_tools_that_block_run_beside_each_other,
           .no_torture = "a tool that has no memory would never let the others pass")
 {
-    struct upp_err err  = {0};
-    struct gate    gate = {.now = 0};
+    struct upp_err err = {0};
+    struct gate gate = {.now = 0};
     UPP_CLEANUP(upp_model_freep)
     struct upp_model *model = llm_script(
         "{\"replies\":[{\"parts\":[" GATED("a", "2") "," GATED("b", "0") "," GATED("c", "1") "]},{\"parts\":[]}]}");
-    UPP_CLEANUP(upp_llm_freep) struct upp_llm   *llm     = NULL;
-    UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn    = NULL;
-    const struct upp_tool                        tools[] = {
-                               {.name = "gated", .parameters = "{turn: integer}", .run = at_its_turn, .arg = &gate, .blocking = true}};
+    UPP_CLEANUP(upp_llm_freep) struct upp_llm *llm = NULL;
+    UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;
+    const struct upp_tool tools[] = {
+        {.name = "gated", .parameters = "{turn: integer}", .run = at_its_turn, .arg = &gate, .blocking = true}};
     (void)pthread_mutex_init(&gate.lock, NULL);
     (void)pthread_cond_init(&gate.moved, NULL);
     CHECK(model && upp_llm_new(UPP_OPTS(upp_llm_opts, .use = model, .tools = tools, .n_tools = 1), &llm, &err) >= 0);
@@ -341,8 +339,8 @@ TEST_WITH(llm_tools_that_block_run_beside_each_other,
 /* A team that does its pieces in an order of its own. */
 struct own_team {
     void (*work)(void *ctx, size_t i);
-    void    *ctx;
-    size_t   n, at;
+    void *ctx;
+    size_t n, at;
     unsigned opened, closed;
 };
 
@@ -352,8 +350,8 @@ static int own_open(void *arg, size_t n, void (*work)(void *ctx, size_t i), void
     struct own_team *t = arg;
     (void)err;
     t->work = work;
-    t->ctx  = ctx;
-    t->n    = n;
+    t->ctx = ctx;
+    t->n = n;
     t->opened++;
     *ret = arg;
     return 0;
@@ -362,7 +360,7 @@ static int own_open(void *arg, size_t n, void (*work)(void *ctx, size_t i), void
 static int own_next(void *arg, struct upp_team *team, size_t *ret, struct upp_err *err)
 {
     static const size_t order[] = {2, 0, 1};
-    struct own_team    *t       = arg;
+    struct own_team *t = arg;
     (void)team, (void)err;
     if (t->at == t->n)
         return 0;
@@ -388,20 +386,20 @@ static int count_beside(struct upp_call *call, struct upp_value *ret, struct upp
 /* covers: UPP-3/2 */
 TEST(llm_tools_results_in_call_order_executions_as_they_end)
 {
-    struct upp_err        err   = {0};
-    atomic_uint           times = 0;
-    struct own_team       own   = {0};
-    const struct upp_wait wait  = {
-         .size = sizeof wait, .arg = &own, .team_open = own_open, .team_next = own_next, .team_close = own_close};
+    struct upp_err err = {0};
+    atomic_uint times = 0;
+    struct own_team own = {0};
+    const struct upp_wait wait = {
+        .size = sizeof wait, .arg = &own, .team_open = own_open, .team_next = own_next, .team_close = own_close};
     UPP_CLEANUP(upp_model_freep)
     struct upp_model *model = llm_script(
         "{\"replies\":[{\"parts\":[{\"tool_call\":{\"id\":\"a\",\"name\":\"slow\"}},"
         "{\"tool_call\":{\"id\":\"b\",\"name\":\"slow\"}},{\"tool_call\":{\"id\":\"c\",\"name\":\"slow\"}}]},"
         "{\"parts\":[{\"text\":\"done\"}]}]}");
-    UPP_CLEANUP(upp_llm_freep) struct upp_llm   *llm     = NULL;
-    UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn    = NULL;
-    const struct upp_tool                        tools[] = {
-                               {.name = "slow", .parameters = "{}", .run = count_beside, .arg = &times, .blocking = true}};
+    UPP_CLEANUP(upp_llm_freep) struct upp_llm *llm = NULL;
+    UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;
+    const struct upp_tool tools[] = {
+        {.name = "slow", .parameters = "{}", .run = count_beside, .arg = &times, .blocking = true}};
     CHECK(model && upp_llm_new(UPP_OPTS(upp_llm_opts, .use = model, .tools = tools, .n_tools = 1), &llm, &err) >= 0);
     int r = upp_generate(llm, UPP_OPTS(upp_input, .text = UPP_STR("go"), .wait = &wait), &turn, &err);
     ALWAYS(own.opened == own.closed);
@@ -415,18 +413,18 @@ TEST(llm_tools_results_in_call_order_executions_as_they_end)
 
 TEST(llm_tools_beside_and_here_in_one_round)
 {
-    struct upp_err err   = {0};
-    atomic_uint    times = 0;
+    struct upp_err err = {0};
+    atomic_uint times = 0;
     UPP_CLEANUP(upp_model_freep)
     struct upp_model *model =
         llm_script("{\"replies\":[{\"parts\":[{\"tool_call\":{\"id\":\"a\",\"name\":\"slow\"}},"
                    "{\"tool_call\":{\"id\":\"b\",\"name\":\"fast\"}},{\"tool_call\":{\"id\":\"c\",\"name\":\"slow\"}},"
                    "{\"tool_call\":{\"id\":\"d\",\"name\":\"none\"}}]},{\"parts\":[{\"text\":\"done\"}]}]}");
-    UPP_CLEANUP(upp_llm_freep) struct upp_llm   *llm     = NULL;
-    UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn    = NULL;
-    const struct upp_tool                        tools[] = {
-                               {.name = "slow", .parameters = "{}", .run = count_beside, .arg = &times, .blocking = true},
-                               {.name = "fast", .parameters = "{}", .run = count_beside, .arg = &times}};
+    UPP_CLEANUP(upp_llm_freep) struct upp_llm *llm = NULL;
+    UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;
+    const struct upp_tool tools[] = {
+        {.name = "slow", .parameters = "{}", .run = count_beside, .arg = &times, .blocking = true},
+        {.name = "fast", .parameters = "{}", .run = count_beside, .arg = &times}};
     CHECK(model && upp_llm_new(UPP_OPTS(upp_llm_opts, .use = model, .tools = tools, .n_tools = 2), &llm, &err) >= 0);
     CHECK(upp_ask(llm, UPP_STR("go"), &turn, &err) >= 0);
     CHECK_INT(atomic_load(&times), 3);
@@ -438,9 +436,7 @@ TEST(llm_tools_beside_and_here_in_one_round)
     CHECK(turn->messages[2].parts[3].is_error);
 }
 
-/* ---- Teams
- * -------------------------------------------------------------------------------------------------------------------
- */
+/* ---- Teams ----------------------------------------------------------------------------------- */
 
 enum { PIECES = 200 };
 
@@ -450,8 +446,8 @@ struct pieces {
 
 static void one_piece(void *ctx, size_t i)
 {
-    struct pieces *p   = ctx;
-    unsigned       now = atomic_fetch_add(&p->now, 1) + 1, most = atomic_load(&p->most);
+    struct pieces *p = ctx;
+    unsigned now = atomic_fetch_add(&p->now, 1) + 1, most = atomic_load(&p->most);
     while (now > most && !atomic_compare_exchange_weak(&p->most, &most, now))
         ;
     atomic_fetch_add(&p->done[i], 1);
@@ -461,11 +457,11 @@ static void one_piece(void *ctx, size_t i)
 TEST(llm_team_does_each_piece_once_with_and_without_threads)
 {
     for (size_t threads = 0; threads < 3; threads++) {
-        struct pieces    p            = {0};
-        struct upp_team *team         = NULL;
-        bool             told[PIECES] = {0};
-        size_t           i, n = 0;
-        int              r = upp__team_open(PIECES, threads * 2, one_piece, &p, &team, NULL);
+        struct pieces p = {0};
+        struct upp_team *team = NULL;
+        bool told[PIECES] = {0};
+        size_t i, n = 0;
+        int r = upp__team_open(PIECES, threads * 2, one_piece, &p, &team, NULL);
         ALWAYS(r >= 0 || !team);
         CHECK_INT(r, 0);
         while (upp__team_next(team, &i) > 0 && i < PIECES && !told[i])
@@ -480,7 +476,7 @@ TEST(llm_team_does_each_piece_once_with_and_without_threads)
 
 TEST(llm_team_closed_early_waits_for_all)
 {
-    struct pieces    p    = {0};
+    struct pieces p = {0};
     struct upp_team *team = NULL;
     CHECK_INT(upp__team_open(PIECES, 3, one_piece, &p, &team, NULL), 0);
     upp__team_close(team);
@@ -497,10 +493,10 @@ static int takes_all(struct upp_call *call, struct upp_value *ret, struct upp_er
 /* covers: UPP-7/3 */
 TEST(llm_tools_arguments_are_handed_on_unchecked)
 {
-    static const struct upp_tool                   tool = {.name = "f", .parameters = "{x: integer}", .run = takes_all};
+    static const struct upp_tool tool = {.name = "f", .parameters = "{x: integer}", .run = takes_all};
     UPP_CLEANUP(upp_model_freep) struct upp_model *model = llm_script(CALLS("f", "{\"x\":\"text\",\"y\":1}"));
-    UPP_CLEANUP(upp_llm_freep) struct upp_llm     *llm   = NULL;
-    UPP_CLEANUP(upp_turn_freep) struct upp_turn   *turn  = NULL;
+    UPP_CLEANUP(upp_llm_freep) struct upp_llm *llm = NULL;
+    UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;
     CHECK(model);
     CHECK_INT(upp_llm_new(UPP_OPTS(upp_llm_opts, .use = model, .tools = &tool, .n_tools = 1), &llm, NULL), 0);
     CHECK_INT(upp_ask(llm, UPP_STR("go"), &turn, NULL), 0);

@@ -17,7 +17,7 @@ static void media_freep(struct upp_media **m)
 TEST(media_endings)
 {
     static const struct {
-        uint8_t     kind;
+        uint8_t kind;
         const char *path, *mime;
     } rows[] = {{UPP_PART_IMAGE, "a/b.JPG", "image/jpeg"},
                 {UPP_PART_IMAGE, "x.svg", "image/svg+xml"},
@@ -48,9 +48,9 @@ static bool is_text(int r, struct upp_str got, const char *want)
 /* covers: UPP-2/2 */
 TEST(media_from_bytes_and_back)
 {
-    struct upp_err                            err = {0};
+    struct upp_err err = {0};
     WB_CLEANUP(media_freep) struct upp_media *m = NULL, *same = NULL;
-    struct upp_str                            text = {0};
+    struct upp_str text = {0};
     CHECK(upp_media_from_bytes(UPP_PART_AUDIO, "\1\2\377", 3, "audio/wav", &m, &err) >= 0);
     CHECK_STR(m->data, UPP_STR("AQL/"));
     CHECK(upp_media_from_base64(UPP_PART_AUDIO, UPP_STR("AQL_"), "audio/wav", &same, &err) >= 0);
@@ -60,19 +60,19 @@ TEST(media_from_bytes_and_back)
     int r = upp_media_base64(m, &text, &err);
     CHECK(is_text(r, text, "AQL/"));
     text = (struct upp_str){0};
-    r    = upp_media_data_url(m, &text, &err);
+    r = upp_media_data_url(m, &text, &err);
     CHECK(is_text(r, text, "data:audio/wav;base64,AQL/"));
     text = (struct upp_str){0};
-    r    = upp_media_bytes(m, &text, &err);
+    r = upp_media_bytes(m, &text, &err);
     CHECK(is_text(r, text, "\1\2\377"));
 }
 
 /* covers: UPP-2/2 */
 TEST(media_from_text_and_addresses)
 {
-    struct upp_err                            err  = {0};
+    struct upp_err err = {0};
     WB_CLEANUP(media_freep) struct upp_media *text = NULL, *image = NULL, *pdf = NULL, *none = NULL;
-    struct upp_str                            out = {0};
+    struct upp_str out = {0};
     CHECK(upp_media_from_text(UPP_STR("line one"), "notes", &text, &err) >= 0);
     CHECK(text->source == UPP_SOURCE_TEXT);
     CHECK_STR(text->title, UPP_STR("notes"));
@@ -94,9 +94,9 @@ TEST(media_from_text_and_addresses)
 /* covers: UPP-2/2 */
 TEST(media_from_files)
 {
-    struct upp_err                            err = {0};
+    struct upp_err err = {0};
     WB_CLEANUP(media_freep) struct upp_media *m = NULL, *none = NULL;
-    char                                      path[512];
+    char path[512];
     (void)snprintf(path, sizeof path, "%s/a.md", test_folder());
     CHECK(wb_file_write(path, UPP_STR("# hi"), 0600, &err) >= 0);
     CHECK(upp_media_from_path(UPP_PART_DOCUMENT, path, &m, &err) >= 0);
@@ -112,7 +112,7 @@ TEST(media_from_files)
 TEST(media_refuses)
 {
     struct upp_media *none = NULL;
-    static char       big[1];
+    static char big[1];
     CHECK_INT(upp_media_from_bytes(UPP_PART_IMAGE, "x", 1, NULL, &none, NULL), -UPP_EINVALID);
     CHECK_INT(upp_media_from_bytes(UPP_PART_TEXT, "x", 1, "a/b", &none, NULL), -UPP_EINVALID);
     CHECK_INT(upp_media_from_bytes(UPP_PART_IMAGE, "x", 0, "a/b", &none, NULL), -UPP_EINVALID);

@@ -19,7 +19,7 @@ static void freep(struct upp_retry **r)
 static int64_t failed(struct upp_retry *r, int code, unsigned attempt, uint64_t said)
 {
     struct upp_err why = {.code = code, .retry_after_ms = said};
-    uint64_t       ms  = 99;
+    uint64_t ms = 99;
     return upp_retry_failed(r, &why, attempt, &ms) ? (int64_t)ms : -1;
 }
 
@@ -27,7 +27,7 @@ static int64_t failed(struct upp_retry *r, int code, unsigned attempt, uint64_t 
 TEST(retry_codes_of_each_strategy)
 {
     static const struct {
-        uint8_t  kind;
+        uint8_t kind;
         uint32_t codes;
     } cases[] = {
         {UPP_RETRY_NONE, 0},
@@ -55,9 +55,9 @@ TEST(retry_delays_without_chance)
 {
     static const struct {
         struct upp_retry_opts o;
-        unsigned              attempt;
-        uint64_t              said;
-        int64_t               ms;
+        unsigned attempt;
+        uint64_t said;
+        int64_t ms;
     } cases[] = {
         {{.kind = UPP_RETRY_EXPONENTIAL, .no_jitter = true}, 1, 0, 1000},
         {{.kind = UPP_RETRY_EXPONENTIAL, .no_jitter = true}, 2, 0, 2000},
@@ -103,21 +103,20 @@ TEST(retry_delays_without_chance)
 /* covers: UPP-10/2 */
 TEST(retry_jitter_stays_in_its_bounds)
 {
-    WB_CLEANUP(freep) struct upp_retry *r     = NULL;
-    int64_t                             least = INT64_MAX, most = 0;
+    WB_CLEANUP(freep) struct upp_retry *r = NULL;
+    int64_t least = INT64_MAX, most = 0;
     CHECK(upp_retry_new(&(struct upp_retry_opts){.kind = UPP_RETRY_EXPONENTIAL}, &r, NULL) == 0);
     for (int i = 0; i < 4000; i++) {
         int64_t ms = failed(r, UPP_ENET, 1, 0);
         ALWAYS(ms >= 500 && ms < 1500);
         ALWAYS(failed(r, UPP_ERATE, 1, 1000) >= 1000); /* never sooner than the server said */
         least = WB_MIN(least, ms);
-        most  = WB_MAX(most, ms);
+        most = WB_MAX(most, ms);
     }
     CHECK(least < 700 && most > 1300); /* not once in 10^300 runs */
 }
 
-/* ---- With a clock and chance of our own ----------------------------------------------------------------------------
- */
+/* ---- With a clock and chance of our own ------------------------------------------------------ */
 
 static uint64_t fake_ns;
 static uint64_t fake_mono(void)
@@ -126,7 +125,7 @@ static uint64_t fake_mono(void)
 }
 
 static unsigned char fake_byte;
-static int64_t       fake_random(void *p, size_t n)
+static int64_t fake_random(void *p, size_t n)
 {
     memset(p, fake_byte, n);
     return (int64_t)n;
@@ -140,23 +139,23 @@ static int64_t no_random(void *p, size_t n)
 
 TEST_WITH(retry_jitter_by_the_hook, .no_torture = "it replaces the table that injects the faults")
 {
-    WB_CLEANUP(freep) struct upp_retry *r      = NULL;
-    struct upp_hooks                    before = *wb_hooks(), mine = before;
-    int64_t                             got[4];
+    WB_CLEANUP(freep) struct upp_retry *r = NULL;
+    struct upp_hooks before = *wb_hooks(), mine = before;
+    int64_t got[4];
     CHECK(upp_retry_new(&(struct upp_retry_opts){.kind = UPP_RETRY_EXPONENTIAL}, &r, NULL) == 0);
     mine.random = fake_random;
-    int set     = upp_global_init(&mine, NULL);
-    fake_byte   = 0;
+    int set = upp_global_init(&mine, NULL);
+    fake_byte = 0;
     wb_random_forget();
-    got[0]    = failed(r, UPP_ERATE, 1, 0);
-    got[1]    = failed(r, UPP_ERATE, 3, 0);
+    got[0] = failed(r, UPP_ERATE, 1, 0);
+    got[1] = failed(r, UPP_ERATE, 3, 0);
     fake_byte = 0xff;
     wb_random_forget();
-    got[2]      = failed(r, UPP_ERATE, 1, 0);
+    got[2] = failed(r, UPP_ERATE, 1, 0);
     mine.random = no_random;
-    int again   = upp_global_init(&mine, NULL);
+    int again = upp_global_init(&mine, NULL);
     wb_random_forget();
-    got[3]   = failed(r, UPP_ERATE, 1, 0);
+    got[3] = failed(r, UPP_ERATE, 1, 0);
     int back = upp_global_init(&before, NULL);
     wb_random_forget();
     CHECK(set == 0 && again == 0 && back == 0);
@@ -169,15 +168,15 @@ TEST_WITH(retry_jitter_by_the_hook, .no_torture = "it replaces the table that in
 /* covers: UPP-10/2 */
 TEST_WITH(retry_bucket_by_the_clock, .no_torture = "it replaces the table that injects the faults")
 {
-    WB_CLEANUP(freep) struct upp_retry *r      = NULL;
-    struct upp_hooks                    before = *wb_hooks(), mine = before;
-    uint64_t                            got[16];
-    size_t                              n = 0;
-    mine.mono_ns                          = fake_mono;
-    fake_ns                               = 1000;
-    int                   set             = upp_global_init(&mine, NULL);
-    struct upp_retry_opts o               = {.kind = UPP_RETRY_TOKEN_BUCKET, .max_tokens = 3, .refill_per_second = 2};
-    int                   r0              = upp_retry_new(&o, &r, NULL);
+    WB_CLEANUP(freep) struct upp_retry *r = NULL;
+    struct upp_hooks before = *wb_hooks(), mine = before;
+    uint64_t got[16];
+    size_t n = 0;
+    mine.mono_ns = fake_mono;
+    fake_ns = 1000;
+    int set = upp_global_init(&mine, NULL);
+    struct upp_retry_opts o = {.kind = UPP_RETRY_TOKEN_BUCKET, .max_tokens = 3, .refill_per_second = 2};
+    int r0 = upp_retry_new(&o, &r, NULL);
     for (int i = 0; i < 5; i++)
         got[n++] = upp_retry_before(r); /* 0 0 0, then reserved: 500, 1000 */
     fake_ns += 500000000;               /* one more token: -2 + 1 */
@@ -202,8 +201,8 @@ TEST_WITH(retry_bucket_by_the_clock, .no_torture = "it replaces the table that i
 
 static void *take_many(void *arg)
 {
-    struct upp_retry *r     = arg;
-    uintptr_t         free_ = 0;
+    struct upp_retry *r = arg;
+    uintptr_t free_ = 0;
     for (int i = 0; i < 1000; i++)
         free_ += upp_retry_before(r) == 0;
     return (void *)free_;
@@ -212,13 +211,13 @@ static void *take_many(void *arg)
 /* As many go without waiting as there are tokens, however many ask at the same time. */
 TEST_WITH(retry_bucket_of_many_threads, .no_torture = "it replaces the table that injects the faults")
 {
-    WB_CLEANUP(freep) struct upp_retry *r      = NULL;
-    struct upp_hooks                    before = *wb_hooks(), mine = before;
-    pthread_t                           threads[4];
-    size_t                              started = 0, sum = 0;
+    WB_CLEANUP(freep) struct upp_retry *r = NULL;
+    struct upp_hooks before = *wb_hooks(), mine = before;
+    pthread_t threads[4];
+    size_t started = 0, sum = 0;
     mine.mono_ns = fake_mono;
-    int set      = upp_global_init(&mine, NULL);
-    int r0       = upp_retry_new(&(struct upp_retry_opts){.kind = UPP_RETRY_TOKEN_BUCKET, .max_tokens = 777}, &r, NULL);
+    int set = upp_global_init(&mine, NULL);
+    int r0 = upp_retry_new(&(struct upp_retry_opts){.kind = UPP_RETRY_TOKEN_BUCKET, .max_tokens = 777}, &r, NULL);
     while (started < 4 && pthread_create(&threads[started], NULL, take_many, r) == 0)
         started++;
     for (size_t i = 0; i < started; i++) {
@@ -227,14 +226,13 @@ TEST_WITH(retry_bucket_of_many_threads, .no_torture = "it replaces the table tha
         sum += (uintptr_t)ret;
     }
     uint64_t last = upp_retry_before(r);
-    int      back = upp_global_init(&before, NULL);
+    int back = upp_global_init(&before, NULL);
     CHECK(set == 0 && r0 == 0 && back == 0 && started == 4);
     CHECK_INT(sum, 777);
     CHECK_INT(last, (4001 - 777) * 1000);
 }
 
-/* ---- One's own, none, and mistakes ---------------------------------------------------------------------------------
- */
+/* ---- One's own, none, and mistakes ----------------------------------------------------------- */
 
 struct own {
     int failures, successes, befores;
@@ -260,12 +258,12 @@ static void own_success(void *arg)
 TEST(retry_by_a_function)
 {
     WB_CLEANUP(freep) struct upp_retry *r = NULL, *bare = NULL;
-    struct own                          own = {0};
-    struct upp_retry_opts               o   = {.kind       = UPP_RETRY_CUSTOM,
-                                               .on_failure = own_failure,
-                                               .before     = own_before,
-                                               .succeeded  = own_success,
-                                               .arg        = &own};
+    struct own own = {0};
+    struct upp_retry_opts o = {.kind = UPP_RETRY_CUSTOM,
+                               .on_failure = own_failure,
+                               .before = own_before,
+                               .succeeded = own_success,
+                               .arg = &own};
     CHECK(upp_retry_new(&o, &r, NULL) == 0);
     CHECK_INT(upp_retry_before(r), 1);
     CHECK_INT(failed(r, UPP_EINVALID, 49, 0), 490 + UPP_EINVALID);
@@ -273,7 +271,7 @@ TEST(retry_by_a_function)
     CHECK_INT(failed(r, UPP_ERATE, 1, UINT64_MAX), -1); /* not even asked */
     upp_retry_succeeded(r);
     CHECK(own.failures == 2 && own.successes == 1 && own.befores == 1);
-    o.before    = NULL;
+    o.before = NULL;
     o.succeeded = NULL;
     CHECK(upp_retry_new(&o, &bare, NULL) == 0);
     CHECK_INT(upp_retry_before(bare), 0);
@@ -284,7 +282,7 @@ TEST(retry_by_a_function)
 TEST(retry_none_is_none)
 {
     struct upp_err why = {.code = UPP_ERATE};
-    uint64_t       ms  = 7;
+    uint64_t ms = 7;
     CHECK_INT(upp_retry_before(NULL), 0);
     CHECK_INT(upp_retry_failed(NULL, &why, 1, &ms), 0);
     CHECK_INT(ms, 7);
@@ -296,7 +294,7 @@ TEST(retry_options_are_checked)
 {
     static const struct {
         struct upp_retry_opts o;
-        const char           *why;
+        const char *why;
     } cases[] = {
         {{.kind = 6}, "retry: there is no strategy 6"},
         {{.kind = UPP_RETRY_CUSTOM}, "retry: a strategy of one's own needs on_failure"},
@@ -307,7 +305,7 @@ TEST(retry_options_are_checked)
     };
     for (size_t i = 0; i < WB_LEN(cases); i++) {
         struct upp_retry *r = NULL;
-        struct upp_err    err;
+        struct upp_err err;
         CHECK_INT(upp_retry_new(&cases[i].o, &r, &err), -UPP_EINVALID);
         CHECK_STR(wb_cstr(err.msg), wb_cstr(cases[i].why));
         ALWAYS(!r);

@@ -7,22 +7,22 @@
 /* A provider that gives a list of events, whatever they are. */
 struct tale {
     const struct upp_step_event *events;
-    size_t                       n;
-    int                          open, over; /* what open and the call after the last event return */
-    unsigned                     closed;
+    size_t n;
+    int open, over; /* what open and the call after the last event return */
+    unsigned closed;
 };
 
 static int tale_open(struct upp_step *s, struct upp_err *err)
 {
     const struct tale *t = s->model->state;
-    size_t            *i = upp_step_state(s);
+    size_t *i = upp_step_state(s);
     return *i ? upp_fail(err, UPP_EBUG, "not cleared") : t->open < 0 ? upp_fail(err, UPP_ENET, "no line") : 0;
 }
 
 static int tale_next(struct upp_step *s, struct upp_step_event *ret, struct upp_err *err)
 {
     const struct tale *t = s->model->state;
-    size_t            *i = upp_step_state(s);
+    size_t *i = upp_step_state(s);
     if (*i == t->n)
         return t->over < 0 ? upp_fail(err, UPP_ENET, "cut") : 0;
     *ret = t->events[(*i)++];
@@ -36,22 +36,22 @@ static void tale_close(struct upp_step *s)
 }
 
 static const struct upp_model_ops tale_ops = {
-    .size      = sizeof tale_ops,
-    .provider  = "tale",
+    .size = sizeof tale_ops,
+    .provider = "tale",
     .step_size = sizeof(size_t),
-    .open      = tale_open,
-    .next      = tale_next,
-    .close     = tale_close,
+    .open = tale_open,
+    .next = tale_next,
+    .close = tale_close,
 };
 
 /* Reads it to its end: how many events, or the failure. */
 static int read_all(struct tale *t, struct upp_err *err)
 {
-    struct upp_model                              m   = {.ops = &tale_ops, .name = UPP_STR("once"), .state = t};
-    struct upp_request                            req = {0};
-    struct upp_step_event                         ev;
+    struct upp_model m = {.ops = &tale_ops, .name = UPP_STR("once"), .state = t};
+    struct upp_request req = {0};
+    struct upp_step_event ev;
     UPP_CLEANUP(upp_step_closep) struct upp_step *step = NULL;
-    int                                           r = upp_step_open(&m, &req, NULL, &step, err), n = 0;
+    int r = upp_step_open(&m, &req, NULL, &step, err), n = 0;
     if (r < 0)
         return r;
     while ((r = upp_step_next(step, &ev, err)) > 0)
@@ -87,15 +87,15 @@ static const struct upp_media a_medium = {.source = UPP_SOURCE_URL, .data = UPP_
 
 TEST(upp_step_passes_on_what_keeps_to_the_invariants)
 {
-    static const struct upp_step_event plain[]   = {OPENED(0), SAID(0), SAID(0), CLOSED(0), ENDED},
-                                       begun[]   = {BEGUN, ENDED},
+    static const struct upp_step_event plain[] = {OPENED(0), SAID(0), SAID(0), CLOSED(0), ENDED},
+                                       begun[] = {BEGUN, ENDED},
                                        overlap[] = {BEGUN,     OPENED(0), OPENED(1), SAID(1), SAID(0),
                                                     CLOSED(0), SAID(1),   OPENED(2), SAID(2), CLOSED(2),
                                                     SAID(1),   CLOSED(1), ENDED},
-                                       media[]   = {PART(0, UPP_PART_IMAGE, .media = &a_medium), CLOSED(0), ENDED};
+                                       media[] = {PART(0, UPP_PART_IMAGE, .media = &a_medium), CLOSED(0), ENDED};
     static const struct {
         const struct upp_step_event *p;
-        size_t                       n;
+        size_t n;
     } good[] = {
         {plain, WB_LEN(plain)},
         {begun, WB_LEN(begun)},
@@ -103,7 +103,7 @@ TEST(upp_step_passes_on_what_keeps_to_the_invariants)
         {media, WB_LEN(media)},
     };
     for (size_t i = 0; i < WB_LEN(good); i++) {
-        struct tale    t   = {.events = good[i].p, .n = good[i].n};
+        struct tale t = {.events = good[i].p, .n = good[i].n};
         struct upp_err err = {0};
         test_note("case %zu: %s", i, err.msg);
         CHECK_INT(read_all(&t, &err), good[i].n);
@@ -115,8 +115,8 @@ TEST(upp_step_stops_a_provider_that_breaks_them)
 {
     static const struct {
         struct upp_step_event events[4];
-        size_t                n;
-        const char           *msg;
+        size_t n;
+        const char *msg;
     } bad[] = {
         {{BEGUN, BEGUN}, 2, "model 'once' opened its message after it had begun (part 0)"},
         {{OPENED(0), BEGUN}, 2, "model 'once' opened its message after it had begun (part 0)"},
@@ -142,7 +142,7 @@ TEST(upp_step_stops_a_provider_that_breaks_them)
         {{ENDED}, 0, "model 'once' stopped without an end"},
     };
     for (size_t i = 0; i < WB_LEN(bad); i++) {
-        struct tale    t   = {.events = bad[i].events, .n = bad[i].n};
+        struct tale t = {.events = bad[i].events, .n = bad[i].n};
         struct upp_err err = {0};
         test_note("case %zu", i);
         CHECK_INT(read_all(&t, &err), -UPP_EPROTO);
@@ -155,8 +155,8 @@ TEST(upp_step_stops_a_provider_that_breaks_them)
 TEST(upp_step_ends_where_the_provider_fails)
 {
     static const struct upp_step_event begun[] = {OPENED(0), SAID(0)};
-    struct tale                        t       = {.open = -1};
-    struct upp_err                     err     = {0};
+    struct tale t = {.open = -1};
+    struct upp_err err = {0};
     CHECK_INT(read_all(&t, &err), -UPP_ENET);
     CHECK_STR(wb_cstr(err.msg), UPP_STR("no line"));
     CHECK_STR(wb_cstr(err.provider), UPP_STR("tale"));
@@ -172,19 +172,19 @@ TEST(upp_step_has_a_limit_of_parts)
 {
     enum { LIMIT = 16384 };
     struct upp_step_event *events = wb_calloc(2 * LIMIT + 2, sizeof *events);
-    struct upp_err         err    = {0};
+    struct upp_err err = {0};
     CHECK(events);
     for (uint32_t i = 0; i < LIMIT; i++) {
-        events[i]             = (struct upp_step_event)OPENED(i);
-        events[LIMIT + i]     = (struct upp_step_event)CLOSED(LIMIT - 1 - i);
-        events[2 * LIMIT]     = (struct upp_step_event)ENDED;
+        events[i] = (struct upp_step_event)OPENED(i);
+        events[LIMIT + i] = (struct upp_step_event)CLOSED(LIMIT - 1 - i);
+        events[2 * LIMIT] = (struct upp_step_event)ENDED;
         events[2 * LIMIT + 1] = (struct upp_step_event)ENDED;
     }
     struct tale t = {.events = events, .n = 2 * LIMIT + 1};
-    int         n = read_all(&t, &err);
+    int n = read_all(&t, &err);
     events[LIMIT] = (struct upp_step_event)OPENED(LIMIT);
-    t             = (struct tale){.events = events, .n = LIMIT + 1};
-    int over      = read_all(&t, &err);
+    t = (struct tale){.events = events, .n = LIMIT + 1};
+    int over = read_all(&t, &err);
     wb_free(events);
     CHECK_INT(n, 2 * LIMIT + 1);
     CHECK_INT(over, -UPP_EPROTO);
@@ -195,7 +195,7 @@ TEST(upp_step_destroyers_take_nothing)
 {
     upp_step_close(NULL);
     upp_model_free(NULL);
-    struct upp_step  *s = NULL;
+    struct upp_step *s = NULL;
     struct upp_model *m = NULL;
     upp_step_closep(&s);
     upp_model_freep(&m);

@@ -10,7 +10,7 @@
 static int add(struct upp_call *call, struct upp_value *ret, struct upp_err *err)
 {
     int64_t a, b;
-    int     r = upp_call_arg_i64(call, "a", &a, err);
+    int r = upp_call_arg_i64(call, "a", &a, err);
     if (r >= 0)
         r = upp_call_arg_i64(call, "b", &b, err);
     return r < 0 ? r : upp_value_printf(ret, err, "%lld", (long long)(a + b));
@@ -33,7 +33,7 @@ static void log_event(struct wb_buf *b, const struct upp_event *ev)
 static int read_all(struct upp_stream *s, struct wb_buf *b, struct upp_err *err)
 {
     struct upp_event ev;
-    int              r;
+    int r;
     while ((r = upp_stream_next(s, &ev, err)) > 0)
         log_event(b, &ev);
     return r;
@@ -48,13 +48,13 @@ static const char two_cycles[] =
 /* covers: UPP-6, UPP-1/2 */
 TEST(stream_tells_all_of_it_in_order)
 {
-    struct upp_err                                    err    = {0};
-    WB_CLEANUP(wb_buf_done) struct wb_buf             b      = WB_BUF(1u << 16);
-    UPP_CLEANUP(upp_model_freep) struct upp_model    *model  = llm_script(two_cycles);
-    UPP_CLEANUP(upp_llm_freep) struct upp_llm        *llm    = NULL;
+    struct upp_err err = {0};
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(1u << 16);
+    UPP_CLEANUP(upp_model_freep) struct upp_model *model = llm_script(two_cycles);
+    UPP_CLEANUP(upp_llm_freep) struct upp_llm *llm = NULL;
     UPP_CLEANUP(upp_stream_closep) struct upp_stream *stream = NULL;
-    const struct upp_turn                            *turn   = NULL, *again;
-    struct upp_event                                  ev;
+    const struct upp_turn *turn = NULL, *again;
+    struct upp_event ev;
     CHECK(model && upp_llm_new(UPP_OPTS(upp_llm_opts, .use = model, .tools = tools, .n_tools = 1), &llm, &err) >= 0);
     CHECK(upp_stream_open(llm, UPP_OPTS(upp_input, .text = UPP_STR("1+2")), &stream, &err) >= 0);
     CHECK_INT(read_all(stream, &b, &err), 0);
@@ -81,16 +81,16 @@ TEST(stream_tells_all_of_it_in_order)
 /* covers: UPP-6 */
 TEST(stream_structured_and_media)
 {
-    struct upp_err                        err = {0};
-    WB_CLEANUP(wb_buf_done) struct wb_buf b   = WB_BUF(1u << 16);
+    struct upp_err err = {0};
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(1u << 16);
     UPP_CLEANUP(upp_model_freep)
     struct upp_model *model = llm_script(
         "{\"replies\":[{\"parts\":[{\"media\":{\"kind\":\"image\",\"mime\":\"image/png\",\"data\":\"AQ==\"}},"
         "{\"media\":{\"kind\":\"audio\",\"mime\":\"a/b\",\"data\":\"Ag==\"}},"
         "{\"media\":{\"kind\":\"video\",\"mime\":\"a/b\",\"data\":\"Aw==\"}},{\"text\":\"{}\"}],\"data\":{}}]}");
-    UPP_CLEANUP(upp_llm_freep) struct upp_llm        *llm    = NULL;
+    UPP_CLEANUP(upp_llm_freep) struct upp_llm *llm = NULL;
     UPP_CLEANUP(upp_stream_closep) struct upp_stream *stream = NULL;
-    const struct upp_turn                            *turn   = NULL;
+    const struct upp_turn *turn = NULL;
     CHECK(model && upp_llm_new(UPP_OPTS(upp_llm_opts, .use = model, .structure = "{}"), &llm, &err) >= 0);
     CHECK(upp_stream_open(llm, UPP_OPTS(upp_input, .text = UPP_STR("x")), &stream, &err) >= 0);
     CHECK_INT(read_all(stream, &b, &err), 0);
@@ -106,12 +106,12 @@ TEST(stream_structured_and_media)
 /* The turn of a stream is what generate gives. */
 TEST(stream_turn_drains)
 {
-    struct upp_err                                    err    = {0};
-    UPP_CLEANUP(upp_model_freep) struct upp_model    *model  = llm_script(two_cycles);
-    UPP_CLEANUP(upp_llm_freep) struct upp_llm        *llm    = NULL;
+    struct upp_err err = {0};
+    UPP_CLEANUP(upp_model_freep) struct upp_model *model = llm_script(two_cycles);
+    UPP_CLEANUP(upp_llm_freep) struct upp_llm *llm = NULL;
     UPP_CLEANUP(upp_stream_closep) struct upp_stream *stream = NULL;
-    UPP_CLEANUP(upp_turn_freep) struct upp_turn      *made   = NULL;
-    const struct upp_turn                            *turn   = NULL;
+    UPP_CLEANUP(upp_turn_freep) struct upp_turn *made = NULL;
+    const struct upp_turn *turn = NULL;
     CHECK(model && upp_llm_new(UPP_OPTS(upp_llm_opts, .use = model, .tools = tools, .n_tools = 1), &llm, &err) >= 0);
     CHECK(upp_stream_open(llm, UPP_OPTS(upp_input, .text = UPP_STR("1+2")), &stream, &err) >= 0);
     CHECK(upp_stream_turn(stream, &turn, &err) >= 0);
@@ -128,13 +128,13 @@ TEST(stream_turn_drains)
 TEST(stream_aborted_at_every_event)
 {
     for (size_t stop = 0; stop < 100; stop++) {
-        struct upp_err                                    err    = {0};
-        UPP_CLEANUP(upp_model_freep) struct upp_model    *model  = llm_script(two_cycles);
-        UPP_CLEANUP(upp_llm_freep) struct upp_llm        *llm    = NULL;
+        struct upp_err err = {0};
+        UPP_CLEANUP(upp_model_freep) struct upp_model *model = llm_script(two_cycles);
+        UPP_CLEANUP(upp_llm_freep) struct upp_llm *llm = NULL;
         UPP_CLEANUP(upp_stream_closep) struct upp_stream *stream = NULL;
-        const struct upp_turn                            *turn   = NULL;
-        struct upp_event                                  ev;
-        int                                               r = 1;
+        const struct upp_turn *turn = NULL;
+        struct upp_event ev;
+        int r = 1;
         CHECK(model &&
               upp_llm_new(UPP_OPTS(upp_llm_opts, .use = model, .tools = tools, .n_tools = 1), &llm, &err) >= 0);
         CHECK(upp_stream_open(llm, UPP_OPTS(upp_input, .text = UPP_STR("1+2")), &stream, &err) >= 0);
@@ -171,12 +171,12 @@ TEST(stream_abort_reaches_tools)
 {
     struct upp_err err = {0};
     UPP_CLEANUP(upp_model_freep)
-    struct upp_model  *model  = llm_script("{\"replies\":[{\"parts\":[{\"tool_call\":{\"id\":\"a\",\"name\":\"wait\"}},"
-                                             "{\"tool_call\":{\"id\":\"b\",\"name\":\"wait\"}}]}]}");
+    struct upp_model *model = llm_script("{\"replies\":[{\"parts\":[{\"tool_call\":{\"id\":\"a\",\"name\":\"wait\"}},"
+                                         "{\"tool_call\":{\"id\":\"b\",\"name\":\"wait\"}}]}]}");
     struct upp_stream *stream = NULL;
-    struct upp_llm    *llm    = NULL;
-    const struct upp_turn *turn    = NULL;
-    const struct upp_tool  waits[] = {{.name = "wait", .parameters = "{}", .run = wait_long, .arg = &stream}};
+    struct upp_llm *llm = NULL;
+    const struct upp_turn *turn = NULL;
+    const struct upp_tool waits[] = {{.name = "wait", .parameters = "{}", .run = wait_long, .arg = &stream}};
     CHECK(model);
     int r = upp_llm_new(UPP_OPTS(upp_llm_opts, .use = model, .tools = waits, .n_tools = 1), &llm, &err);
     if (r >= 0)
@@ -207,10 +207,10 @@ TEST(stream_abort_ends_a_wait)
     struct upp_err err = {0};
     UPP_CLEANUP(upp_model_freep)
     struct upp_model *model = llm_script("{\"replies\":[{\"parts\":[{\"text\":\"late\"}],\"delay_ms\":3600000}]}");
-    UPP_CLEANUP(upp_llm_freep) struct upp_llm        *llm    = NULL;
+    UPP_CLEANUP(upp_llm_freep) struct upp_llm *llm = NULL;
     UPP_CLEANUP(upp_stream_closep) struct upp_stream *stream = NULL;
-    const struct upp_turn                            *turn   = NULL;
-    pthread_t                                         other;
+    const struct upp_turn *turn = NULL;
+    pthread_t other;
     CHECK(model && upp_llm_new(UPP_OPTS(upp_llm_opts, .use = model), &llm, &err) >= 0);
     CHECK(upp_stream_open(llm, UPP_OPTS(upp_input, .text = UPP_STR("x")), &stream, &err) >= 0);
     CHECK_INT(pthread_create(&other, NULL, abort_it, stream), 0);
@@ -237,11 +237,11 @@ TEST_WITH(stream_closed_while_tools_are_at_work,
     struct upp_model *model = llm_script(
         "{\"replies\":[{\"parts\":[{\"tool_call\":{\"id\":\"a\",\"name\":\"slow\"}},"
         "{\"tool_call\":{\"id\":\"b\",\"name\":\"slow\"}},{\"tool_call\":{\"id\":\"c\",\"name\":\"add\"}}]}]}");
-    UPP_CLEANUP(upp_llm_freep) struct upp_llm        *llm    = NULL;
+    UPP_CLEANUP(upp_llm_freep) struct upp_llm *llm = NULL;
     UPP_CLEANUP(upp_stream_closep) struct upp_stream *stream = NULL;
     const struct upp_tool both[] = {{.name = "slow", .parameters = "{}", .run = slow_tool, .blocking = true}, tools[0]};
-    struct upp_event      ev     = {0};
-    int                   r      = 1;
+    struct upp_event ev = {0};
+    int r = 1;
     CHECK(model && upp_llm_new(UPP_OPTS(upp_llm_opts, .use = model, .tools = both, .n_tools = 2), &llm, &err) >= 0);
     CHECK(upp_stream_open(llm, UPP_OPTS(upp_input, .text = UPP_STR("x")), &stream, &err) >= 0);
     while (r > 0 && ev.type != UPP_TOOL_EXECUTION_END)
@@ -255,7 +255,7 @@ TEST(stream_events_as_json)
 {
     static const struct {
         struct upp_event ev;
-        const char      *json;
+        const char *json;
     } rows[] = {
         {{.type = UPP_MESSAGE_START}, "{\"type\":\"message_start\",\"index\":0,\"delta\":{}}"},
         {{.type = UPP_CONTENT_BLOCK_STOP, .index = 2}, "{\"type\":\"content_block_stop\",\"index\":2,\"delta\":{}}"},
@@ -273,19 +273,19 @@ TEST(stream_events_as_json)
         {{.type = UPP_TOOL_EXECUTION_START, .id = {"c", 1}, .name = {"f", 1}, .time_ms = 5},
          "{\"type\":\"tool_execution_start\",\"index\":0,\"delta\":{\"toolCallId\":\"c\",\"toolName\":\"f\","
          "\"timestamp\":5}}"},
-        {{.type    = UPP_TOOL_EXECUTION_END,
-          .id      = {"tc1", 3},
-          .name    = {"calc", 4},
-          .result  = {"4", 1},
+        {{.type = UPP_TOOL_EXECUTION_END,
+          .id = {"tc1", 3},
+          .name = {"calc", 4},
+          .result = {"4", 1},
           .time_ms = INT64_C(1770091507300)},
          "{\"type\":\"tool_execution_end\",\"index\":0,\"delta\":{\"toolCallId\":\"tc1\",\"toolName\":\"calc\","
          "\"result\":4,\"isError\":false,\"timestamp\":1770091507300}}"},
         {{.type = 99}, "{\"type\":\"unknown\",\"index\":0,\"delta\":{}}"},
     };
     for (size_t i = 0; i < WB_LEN(rows); i++) {
-        struct upp_err err  = {0};
+        struct upp_err err = {0};
         struct upp_str json = {0};
-        int            r    = upp_event_to_json(&rows[i].ev, &json, &err);
+        int r = upp_event_to_json(&rows[i].ev, &json, &err);
         ALWAYS(r >= 0 || !json.p);
         bool same = r >= 0 && wb_str_eq(json, wb_cstr(rows[i].json));
         test_note("row %zu: %.*s", i, UPP_FMT(json));
@@ -303,14 +303,14 @@ static int refuse_max(void *arg, int max, struct upp_err *err)
 /* An answer that came whole is told of whole, also when it asks for one round too many, or for too many tools. */
 TEST(stream_failure_after_an_answer_comes_after_its_end)
 {
-    struct upp_err   err = {0};
+    struct upp_err err = {0};
     struct upp_event ev;
-    unsigned         starts = 0, stops = 0;
-    int              r;
+    unsigned starts = 0, stops = 0;
+    int r;
     UPP_CLEANUP(upp_model_freep)
     struct upp_model *model = llm_script("{\"replies\":[{\"parts\":[{\"tool_call\":{\"name\":\"x\"}}]},"
                                          "{\"parts\":[{\"tool_call\":{\"name\":\"x\"}}]}]}");
-    UPP_CLEANUP(upp_llm_freep) struct upp_llm        *llm    = NULL;
+    UPP_CLEANUP(upp_llm_freep) struct upp_llm *llm = NULL;
     UPP_CLEANUP(upp_stream_closep) struct upp_stream *stream = NULL;
     CHECK(model && upp_llm_new(UPP_OPTS(upp_llm_opts, .use = model, .tools = tools, .n_tools = 1,
                                         .strategy = {.max_iterations = 1, .on_max_iterations = refuse_max}),
@@ -326,8 +326,7 @@ TEST(stream_failure_after_an_answer_comes_after_its_end)
     CHECK_INT(stops, 2);
 }
 
-/* ---- Trying again -------------------------------------------------------------------------------------------------
- */
+/* ---- Trying again ---------------------------------------------------------------------------- */
 
 struct again {
     unsigned failed, succeeded, before;
@@ -359,8 +358,8 @@ TEST(stream_tries_again_before_anything_was_said)
 {
     static const struct {
         const char *script;
-        int         r;
-        unsigned    failed, before;
+        int r;
+        unsigned failed, before;
     } cases[] = {
         {"{\"replies\":[{\"error\":{\"code\":\"RATE_LIMITED\"}},{\"error\":{\"code\":\"RATE_LIMITED\"}},"
          "{\"parts\":[{\"text\":\"ok\"}]}]}",
@@ -371,17 +370,17 @@ TEST(stream_tries_again_before_anything_was_said)
          -UPP_ERATE, 0, 1},
     };
     for (size_t i = 0; i < WB_LEN(cases); i++) {
-        struct upp_err                                 err   = {0};
-        struct again                                   again = {0};
+        struct upp_err err = {0};
+        struct again again = {0};
         UPP_CLEANUP(upp_model_freep) struct upp_model *model = llm_script(cases[i].script);
-        UPP_CLEANUP(upp_llm_freep) struct upp_llm     *llm   = NULL;
-        UPP_CLEANUP(upp_turn_freep) struct upp_turn   *turn  = NULL;
-        struct upp_retry_opts                          opts  = {.kind       = UPP_RETRY_CUSTOM,
-                                                                .on_failure = again_failed,
-                                                                .before     = again_before,
-                                                                .succeeded  = again_succeeded,
-                                                                .arg        = &again};
-        struct upp_retry                              *retry = NULL;
+        UPP_CLEANUP(upp_llm_freep) struct upp_llm *llm = NULL;
+        UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;
+        struct upp_retry_opts opts = {.kind = UPP_RETRY_CUSTOM,
+                                      .on_failure = again_failed,
+                                      .before = again_before,
+                                      .succeeded = again_succeeded,
+                                      .arg = &again};
+        struct upp_retry *retry = NULL;
         CHECK(model);
         CHECK(upp_retry_new(&opts, &retry, &err) >= 0);
         model->retry = retry;

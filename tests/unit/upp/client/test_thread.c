@@ -13,10 +13,10 @@ static struct upp_str text_of(const struct upp_message *m)
 /* covers: UPP-5/1 */
 TEST(thread_takes_messages_and_gives_them_back)
 {
-    struct upp_err                                   err = {0};
+    struct upp_err err = {0};
     UPP_CLEANUP(upp_thread_freep) struct upp_thread *t = NULL, *tail = NULL, *slice = NULL;
-    struct wb_uuid                                   id;
-    size_t                                           n;
+    struct wb_uuid id;
+    size_t n;
     CHECK(upp_thread_new(&t, &err) >= 0);
     CHECK(wb_uuid_parse(upp_thread_id(t), &id) && wb_uuid_version(id) == 4);
     char text[] = "one";
@@ -53,8 +53,8 @@ TEST(thread_takes_messages_and_gives_them_back)
 TEST(thread_takes_its_own_messages)
 {
     UPP_CLEANUP(upp_thread_freep) struct upp_thread *t = NULL;
-    const struct upp_message                        *list;
-    size_t                                           n;
+    const struct upp_message *list;
+    size_t n;
     CHECK_INT(upp_thread_new(&t, NULL), 0);
     CHECK_INT(upp_thread_user(t, UPP_STR("one"), NULL), 0);
     CHECK_INT(upp_thread_assistant(t, UPP_STR("two"), NULL), 0);
@@ -72,21 +72,21 @@ TEST(thread_takes_its_own_messages)
 TEST(thread_slices_as_javascript_does)
 {
     static const struct {
-        int64_t     start, end;
+        int64_t start, end;
         const char *want;
-    } rows[]                                             = {{0, INT64_MAX, "abcde"},
-                                                            {1, 3, "bc"},
-                                                            {-2, INT64_MAX, "de"},
-                                                            {0, -1, "abcd"},
-                                                            {-3, -1, "cd"},
-                                                            {3, 1, ""},
-                                                            {9, 12, ""},
-                                                            {-9, 2, "ab"},
-                                                            {INT64_MIN, INT64_MIN, ""},
-                                                            {INT64_MIN, INT64_MAX, "abcde"}};
-    struct upp_err                                   err = {0};
+    } rows[] = {{0, INT64_MAX, "abcde"},
+                {1, 3, "bc"},
+                {-2, INT64_MAX, "de"},
+                {0, -1, "abcd"},
+                {-3, -1, "cd"},
+                {3, 1, ""},
+                {9, 12, ""},
+                {-9, 2, "ab"},
+                {INT64_MIN, INT64_MIN, ""},
+                {INT64_MIN, INT64_MAX, "abcde"}};
+    struct upp_err err = {0};
     UPP_CLEANUP(upp_thread_freep) struct upp_thread *t = NULL, *none = NULL;
-    size_t                                           n;
+    size_t n;
     CHECK(upp_thread_new(&t, &err) >= 0);
     for (size_t i = 0; i < 5; i++)
         CHECK(upp_thread_user(t, wb_str(&"abcde"[i], 1), &err) >= 0);
@@ -113,11 +113,11 @@ TEST(thread_json_keeps_ids_and_times_exactly)
         "\"timestamp\":"
         "\"2026-02-03T04:05:06.007Z\"}],\"createdAt\":\"2026-02-03T04:05:06Z\",\"updatedAt\":\"2026-02-03T04:05:06."
         "123456Z\"}";
-    struct upp_err                                   err  = {0};
-    UPP_CLEANUP(upp_thread_freep) struct upp_thread *t    = NULL;
-    struct upp_str                                   text = {0};
+    struct upp_err err = {0};
+    UPP_CLEANUP(upp_thread_freep) struct upp_thread *t = NULL;
+    struct upp_str text = {0};
     CHECK(upp_thread_from_json(wb_cstr(json), &t, &err) >= 0);
-    int  r    = upp_thread_to_json(t, &text, &err);
+    int r = upp_thread_to_json(t, &text, &err);
     bool same = r >= 0 && wb_str_eq(text, wb_cstr(json));
     test_note("%.*s", UPP_FMT(text));
     upp_text_free(text);
@@ -126,7 +126,7 @@ TEST(thread_json_keeps_ids_and_times_exactly)
     CHECK(upp_thread_user(t, UPP_STR("more"), &err) >= 0);
     CHECK(upp_thread_updated_ms(t) > INT64_C(1770091506123));
     text = (struct upp_str){0};
-    r    = upp_thread_to_json(t, &text, &err);
+    r = upp_thread_to_json(t, &text, &err);
     same = r >= 0 && wb_str_find(text, UPP_STR(".123456Z"), 0) == SIZE_MAX &&
            wb_str_find(text, UPP_STR("\"createdAt\":\"2026-02-03T04:05:06Z\""), 0) != SIZE_MAX;
     upp_text_free(text);
@@ -162,9 +162,9 @@ TEST(thread_goes_on_turn_after_turn)
     UPP_CLEANUP(upp_model_freep)
     struct upp_model *model =
         llm_script("{\"replies\":[{\"parts\":[{\"text\":\"first\"}]},{\"parts\":[{\"text\":\"second\"}]}]}");
-    UPP_CLEANUP(upp_llm_freep) struct upp_llm       *llm = NULL;
-    UPP_CLEANUP(upp_thread_freep) struct upp_thread *t   = NULL;
-    size_t                                           n;
+    UPP_CLEANUP(upp_llm_freep) struct upp_llm *llm = NULL;
+    UPP_CLEANUP(upp_thread_freep) struct upp_thread *t = NULL;
+    size_t n;
     CHECK(model && upp_llm_new(UPP_OPTS(upp_llm_opts, .use = model), &llm, &err) >= 0);
     CHECK(upp_thread_new(&t, &err) >= 0);
     for (int i = 0; i < 2; i++) {

@@ -32,9 +32,9 @@ TEST(tool_parameters_short_form)
         {" {\"type\": \"object\"} ", "{\"type\": \"object\"}"},
     };
     for (size_t i = 0; i < WB_LEN(rows); i++) {
-        WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(1u << 20);
-        struct upp_err                            err = {0};
-        struct upp_str                            got = {0};
+        WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
+        struct upp_err err = {0};
+        struct upp_str got = {0};
         test_note("row %zu", i);
         CHECK(upp__parameters(&a, wb_cstr(rows[i].form), &got, &err) >= 0);
         CHECK_STR(got, wb_cstr(rows[i].schema));
@@ -45,7 +45,7 @@ TEST(tool_parameters_refused)
 {
     static const struct {
         const char *form;
-        int         r;
+        int r;
         const char *says;
     } rows[] = {
         {"", -UPP_EINVALID, "parameters: expected '{' at byte 0"},
@@ -65,9 +65,9 @@ TEST(tool_parameters_refused)
          "parameters: nested deeper than 16"},
     };
     for (size_t i = 0; i < WB_LEN(rows); i++) {
-        WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(1u << 20);
-        struct upp_err                            err = {0};
-        struct upp_str                            got = {0};
+        WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
+        struct upp_err err = {0};
+        struct upp_str got = {0};
         test_note("row %zu", i);
         int r = upp__parameters(&a, wb_cstr(rows[i].form), &got, &err);
         ALWAYS(r < 0 && !got.p);
@@ -81,9 +81,9 @@ TEST(tool_parameters_have_a_limit)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf form = WB_BUF(1u << 16);
     for (int n = 1024; n <= 1025; n++) {
-        WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(1u << 20);
-        struct upp_err                            err = {0};
-        struct upp_str                            got = {0};
+        WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
+        struct upp_err err = {0};
+        struct upp_str got = {0};
         wb_buf_clear(&form);
         wb_buf_addc(&form, '{');
         for (int i = 0; i < n; i++)
@@ -107,12 +107,12 @@ TEST(tool_arguments_by_name)
     struct upp_err err = {0};
     WB_CLEANUP(call_done)
     struct upp__call c = {
-        .pub     = {.arguments = UPP_STR("{\"s\":\"x\",\"n\":7,\"f\":1.5,\"b\":true,\"o\":{\"a\":[1]},\"s\":\"y\"}")},
+        .pub = {.arguments = UPP_STR("{\"s\":\"x\",\"n\":7,\"f\":1.5,\"b\":true,\"o\":{\"a\":[1]},\"s\":\"y\"}")},
         .scratch = WB_ARENA(1u << 20)};
     struct upp_str s;
-    int64_t        n;
-    double         f;
-    bool           b;
+    int64_t n;
+    double f;
+    bool b;
     CHECK(upp_call_arg_str(&c.pub, "s", &s, &err) >= 0);
     CHECK_STR(s, UPP_STR("y"));
     CHECK(upp_call_arg_i64(&c.pub, "n", &n, &err) >= 0);
@@ -138,8 +138,8 @@ TEST(tool_arguments_by_name)
 
 TEST(tool_values)
 {
-    struct upp_err                               err = {0};
-    WB_CLEANUP(upp__value_done) struct upp_value v   = UPP__VALUE;
+    struct upp_err err = {0};
+    WB_CLEANUP(upp__value_done) struct upp_value v = UPP__VALUE;
     CHECK_STR(upp_value_get(&v), UPP_STR("null"));
     CHECK(upp_value_text(&v, UPP_STR("a\"b"), &err) >= 0);
     CHECK_STR(upp_value_get(&v), UPP_STR("\"a\\\"b\""));

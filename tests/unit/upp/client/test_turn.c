@@ -9,10 +9,10 @@
 /* Reads a turn and writes it again: the same text, or what was wrong. */
 static bool goes_round(const char *json, const char *want)
 {
-    struct upp_err                               err  = {0};
+    struct upp_err err = {0};
     UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;
-    struct upp_str                               text = {0};
-    int                                          r    = upp_turn_from_json(wb_cstr(json), &turn, &err);
+    struct upp_str text = {0};
+    int r = upp_turn_from_json(wb_cstr(json), &turn, &err);
     if (r >= 0)
         r = upp_turn_to_json(turn, &text, &err);
     bool same = r >= 0 && wb_str_eq(text, wb_cstr(want));
@@ -49,7 +49,7 @@ TEST(turn_json_goes_round)
 /* What the reference writes wrongly is read. */
 TEST(turn_json_takes_what_the_reference_writes)
 {
-    struct upp_err                               err  = {0};
+    struct upp_err err = {0};
     UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;
     static const char json[] = "{\"messages\":[{\"id\":\"a\",\"type\":\"user\",\"content\":[{\"type\":\"image\","
                                "\"source\":{\"type\":\"bytes\","
@@ -68,7 +68,7 @@ TEST(turn_json_takes_what_the_reference_writes)
 /* A number is no reason to make as much of anything: no more cycles than messages. */
 TEST(turn_json_of_many_cycles_stays_small)
 {
-    struct upp_err                               err  = {0};
+    struct upp_err err = {0};
     UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;
     CHECK(upp_turn_from_json(UPP_STR("{\"messages\":[" USER "," SAID "],\"cycles\":99999999999}"), &turn, &err) >= 0);
     CHECK_INT(turn->n_cycles, 2);
@@ -90,7 +90,7 @@ TEST(turn_json_names_what_is_wrong)
         {"{", NULL},
     };
     for (size_t i = 0; i < WB_LEN(bad); i++) {
-        struct upp_err   err  = {0};
+        struct upp_err err = {0};
         struct upp_turn *turn = NULL;
         test_note("case %zu", i);
         int r = upp_turn_from_json(wb_cstr(bad[i].json), &turn, &err);
@@ -111,14 +111,14 @@ static int calc(struct upp_call *call, struct upp_value *ret, struct upp_err *er
 TEST(turn_of_a_call_as_json_and_back)
 {
     static const struct upp_tool tools[] = {UPP_TOOL(calc, "calculates", "{e: string}")};
-    struct upp_err               err     = {0};
+    struct upp_err err = {0};
     UPP_CLEANUP(upp_model_freep)
     struct upp_model *model = llm_script(
         "{\"replies\":[{\"parts\":[{\"tool_call\":{\"id\":\"c1\",\"name\":\"calc\",\"arguments\":{\"e\":\"2+2\"}}},"
         "{\"tool_call\":{\"id\":\"c2\",\"name\":\"calc\",\"arguments\":\"{no\"}}]},{\"parts\":[{\"text\":\"4\"}]}]}");
-    UPP_CLEANUP(upp_llm_freep) struct upp_llm   *llm  = NULL;
+    UPP_CLEANUP(upp_llm_freep) struct upp_llm *llm = NULL;
     UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL, *back = NULL;
-    struct upp_str                               first = {0}, second = {0};
+    struct upp_str first = {0}, second = {0};
     CHECK(model && upp_llm_new(UPP_OPTS(upp_llm_opts, .use = model, .tools = tools, .n_tools = 1), &llm, &err) >= 0);
     CHECK(upp_ask(llm, UPP_STR("2+2"), &turn, &err) >= 0);
     int r = upp_turn_to_json(turn, &first, &err);
@@ -166,16 +166,16 @@ static int pieces_open(struct upp_step *s, struct upp_err *err)
 /* Halves of a pair in two deltas are the character; a half that stays alone stays as it is. */
 TEST(turn_joins_halves_of_a_pair)
 {
-    static const struct upp_model_ops            ops   = {.size      = sizeof ops,
-                                                          .provider  = "pieces",
-                                                          .step_size = sizeof(unsigned),
-                                                          .open      = pieces_open,
-                                                          .next      = pieces_next};
-    struct upp_model                             model = {.ops = &ops, .name = UPP_STR_INIT("m")};
-    struct upp_err                               err   = {0};
-    UPP_CLEANUP(upp_llm_freep) struct upp_llm   *llm   = NULL;
-    UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn  = NULL;
-    struct upp_str                               json  = {0};
+    static const struct upp_model_ops ops = {.size = sizeof ops,
+                                             .provider = "pieces",
+                                             .step_size = sizeof(unsigned),
+                                             .open = pieces_open,
+                                             .next = pieces_next};
+    struct upp_model model = {.ops = &ops, .name = UPP_STR_INIT("m")};
+    struct upp_err err = {0};
+    UPP_CLEANUP(upp_llm_freep) struct upp_llm *llm = NULL;
+    UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;
+    struct upp_str json = {0};
     CHECK(upp_llm_new(UPP_OPTS(upp_llm_opts, .use = &model), &llm, &err) >= 0);
     CHECK(upp_ask(llm, UPP_STR("go"), &turn, &err) >= 0);
     CHECK_STR(wb_cstr(upp_turn_text(turn)), UPP_STR("a\xf0\x9f\x99\x82\xed\xa0\xbd"

@@ -8,8 +8,8 @@
 static int framed(struct upp_str bytes, uint8_t kind, size_t size, size_t max, struct wb_buf *out, struct upp_err *err)
 {
     struct ww_frames f;
-    struct ww_frame  got;
-    int              r = 0;
+    struct ww_frame got;
+    int r = 0;
     ww_frames_init(&f, kind, max);
     for (size_t at = 0; at < bytes.n && r >= 0; at += size) {
         r = ww_frames_feed(&f, wb_str_sub(bytes, at, size), err);
@@ -60,7 +60,7 @@ TEST(frames_cut_server_sent_events)
         struct upp_str bytes = wb_cstr(sse[i].bytes);
         for (size_t size = 1; size <= bytes.n + 1; size++) {
             WB_CLEANUP(wb_buf_done) struct wb_buf got = WB_BUF(4096);
-            struct upp_err                        err = {0};
+            struct upp_err err = {0};
             test_note("case %zu in pieces of %zu", i, size);
             CHECK(framed(bytes, WW_SSE, size, 4096, &got, &err) == 0);
             CHECK_STR(wb_buf_str(&got), wb_cstr(sse[i].events));
@@ -85,7 +85,7 @@ TEST(frames_cut_lines)
         struct upp_str bytes = wb_cstr(lines[i].bytes);
         for (size_t size = 1; size <= bytes.n + 1; size++) {
             WB_CLEANUP(wb_buf_done) struct wb_buf got = WB_BUF(4096);
-            struct upp_err                        err = {0};
+            struct upp_err err = {0};
             test_note("case %zu in pieces of %zu", i, size);
             CHECK(framed(bytes, WW_LINES, size, 4096, &got, &err) == 0);
             CHECK_STR(wb_buf_str(&got), wb_cstr(lines[i].events));
@@ -101,8 +101,8 @@ TEST(frames_have_a_longest_event)
         for (size_t size = 1; size < 300; size += 7)
             for (size_t more = 0; more < 2; more++) {
                 WB_CLEANUP(wb_buf_done) struct wb_buf got = WB_BUF(4096);
-                struct upp_err                        err = {0};
-                size_t                                n   = 100 + more;
+                struct upp_err err = {0};
+                size_t n = 100 + more;
                 memset(bytes, 'x', n);
                 memcpy(bytes, "data: ", 6);
                 memcpy(bytes + n, "\n\n", 2);
@@ -117,9 +117,9 @@ TEST(frames_have_a_longest_event)
 TEST(frames_pass_over_comments_without_end)
 {
     struct ww_frames f;
-    struct ww_frame  got;
-    struct upp_err   err = {0};
-    int              r   = 0;
+    struct ww_frame got;
+    struct upp_err err = {0};
+    int r = 0;
     ww_frames_init(&f, WW_SSE, 256);
     for (int i = 0; i < 10000 && r == 0; i++) {
         r = ww_frames_feed(&f, UPP_STR(": keep-alive, and again\n\n"), &err);
@@ -136,13 +136,13 @@ TEST(frames_pass_over_comments_without_end)
  */
 TEST(frames_give_what_they_hold)
 {
-    static char      big[8192];
+    static char big[8192];
     struct ww_frames f;
-    struct ww_frame  got;
-    struct upp_err   err = {0};
+    struct ww_frame got;
+    struct upp_err err = {0};
     memset(big, 'y', sizeof big);
     ww_frames_init(&f, WW_SSE, 1 << 20);
-    int  r  = ww_frames_feed(&f, UPP_STR("event: one\ndata: first\n\ndata: sec"), &err);
+    int r = ww_frames_feed(&f, UPP_STR("event: one\ndata: first\n\ndata: sec"), &err);
     bool ok = r == 0 && ww_frames_next(&f, &got, &err) == 1 && wb_str_eq(got.data, UPP_STR("first")) &&
               wb_str_eq(got.name, UPP_STR("one")) && ww_frames_next(&f, &got, &err) == 0;
     for (int i = 0; ok && i < 4; i++)

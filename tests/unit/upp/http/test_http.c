@@ -21,7 +21,7 @@
 #define OK_HEAD "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n"
 
 static const struct faults_step hello[] = {SEND(OK_HEAD "Content-Length: 5\r\nX-Name: Value \r\n\r\nhello")};
-static const struct faults_step hang[]  = {{.act = FAULTS_HANG}};
+static const struct faults_step hang[] = {{.act = FAULTS_HANG}};
 
 /* ---- Calls that go well ------------------------------------------------------------------------------------------ */
 
@@ -31,9 +31,9 @@ TEST(outgoing_posts_and_reads_the_answer)
     const struct upp_header headers[] = {{UPP_STR("X-Api-Key"), UPP_STR("k3y")},
                                          {UPP_STR("Content-Type"), UPP_STR("application/json")},
                                          {UPP_STR("X-Empty"), UPP_STR("")}};
-    struct upp_http_request req       = {
-              .url = wb_cstr(faults_url(s, "/v1/x?y=z")), .headers = headers, .n_headers = 3, .body = UPP_STR("{\"a\":1}")};
-    struct upp_err     err = {0};
+    struct upp_http_request req = {
+        .url = wb_cstr(faults_url(s, "/v1/x?y=z")), .headers = headers, .n_headers = 3, .body = UPP_STR("{\"a\":1}")};
+    struct upp_err err = {0};
     struct faults_seen seen;
     CALLED(got);
     HTTP(h);
@@ -58,13 +58,13 @@ TEST(outgoing_posts_and_reads_the_answer)
 TEST(outgoing_headers_are_wiped)
 {
     FAULTS_SERVER(s, FAULTS_REPLY(hello));
-    static char             pad[3000];
+    static char pad[3000];
     const struct upp_header headers[] = {{UPP_STR("x-a"), UPP_STR("b")},
                                          {UPP_STR("authorization"), UPP_STR("Bearer sk-one-that-nobody-may-find")},
                                          {UPP_STR("x-long"), wb_str(pad, sizeof pad)}};
-    struct upp_http_request req       = {
-              .url = wb_cstr(faults_url(s, "/")), .headers = headers, .n_headers = 3, .body = UPP_STR("{}")};
-    struct upp_err     err = {0};
+    struct upp_http_request req = {
+        .url = wb_cstr(faults_url(s, "/")), .headers = headers, .n_headers = 3, .body = UPP_STR("{}")};
+    struct upp_err err = {0};
     struct faults_seen seen;
     memset(pad, 'x', sizeof pad);
     fault_watch("sk-one-that-nobody-may-find");
@@ -88,7 +88,7 @@ TEST(outgoing_methods)
     FAULTS_SERVER(s, FAULTS_REPLY(hello));
     static const struct {
         struct upp_str method, body;
-        const char    *line;
+        const char *line;
     } cases[] = {
         {{0}, {0}, "GET / "},
         {{0}, UPP_STR_INIT(""), "POST / "},
@@ -121,16 +121,16 @@ TEST(outgoing_bodies_end_in_three_ways_and_may_be_cut_anywhere)
                                                  {.act = FAULTS_CHUNK, .bytes = UPP_STR_INIT("ab")},
                                                  {.act = FAULTS_CHUNK, .bytes = UPP_STR_INIT("c")},
                                                  {.act = FAULTS_CHUNK}},
-                                    to_end[]  = {SEND(OK_HEAD "\r\nabc"), {.act = FAULTS_END}},
-                                    drip[]    = {{.act   = FAULTS_DRIP,
-                                                  .bytes = UPP_STR_INIT(OK_HEAD "Content-Length: 3\r\n\r\nabc")}},
+                                    to_end[] = {SEND(OK_HEAD "\r\nabc"), {.act = FAULTS_END}},
+                                    drip[] = {{.act = FAULTS_DRIP,
+                                               .bytes = UPP_STR_INIT(OK_HEAD "Content-Length: 3\r\n\r\nabc")}},
                                     interim[] = {SEND("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\n"
                                                       "Content-Type: no\r\n\r\n" OK_HEAD
                                                       "Content-Length: 3\r\n\r\nabc")};
     FAULTS_SERVER(s, FAULTS_REPLY_AT("/chunked", chunked), FAULTS_REPLY_AT("/end", to_end),
                   FAULTS_REPLY_AT("/drip", drip), FAULTS_REPLY_AT("/interim", interim));
     static const char *const paths[] = {"/chunked", "/drip", "/interim", "/end"};
-    struct upp_err           err     = {0};
+    struct upp_err err = {0};
     HTTP(h);
     CHECK_INT(upp_http_new(NULL, &h, &err), 0);
     for (size_t i = 0; i < WB_LEN(paths); i++) {
@@ -164,10 +164,10 @@ TEST(outgoing_two_calls_on_one_thread_take_turns)
     FAULTS_SERVER(s, FAULTS_REPLY_AT("/slow", slow), FAULTS_REPLY(hello));
     HTTP(h); /* freed after the call */
     WB_CLEANUP(call_closep) struct upp_http_call *c = NULL;
-    char                                          url[100];
-    struct upp_err                                err = {0};
-    struct upp_http_head                          head;
-    struct upp_str                                more = {0};
+    char url[100];
+    struct upp_err err = {0};
+    struct upp_http_head head;
+    struct upp_str more = {0};
     CALLED(other);
     (void)snprintf(url, sizeof url, "%s", faults_url(s, "/slow"));
     CHECK_INT(upp_http_new(NULL, &h, &err), 0);
@@ -186,10 +186,10 @@ TEST(outgoing_two_calls_on_one_thread_take_turns)
 TEST(outgoing_a_large_body_goes_up)
 {
     FAULTS_SERVER(s, FAULTS_REPLY(hello));
-    struct upp_err     err = {0};
+    struct upp_err err = {0};
     struct faults_seen seen;
-    size_t             n    = 3u << 20;
-    char              *body = calloc(1, n);
+    size_t n = 3u << 20;
+    char *body = calloc(1, n);
     CHECK(body);
     memset(body, 'b', n);
     struct upp_http_request req = {.url = wb_cstr(faults_url(s, "/")), .body = wb_str(body, n)};
@@ -204,8 +204,7 @@ TEST(outgoing_a_large_body_goes_up)
     CHECK(same);
 }
 
-/* ---- Calls that fail ------------------------------------------------------------------------------------------------
- */
+/* ---- Calls that fail ------------------------------------------------------------------------- */
 
 #define KEY "s3cr3t-key"
 
@@ -221,20 +220,20 @@ TEST(outgoing_every_failure_has_its_code)
     static const struct faults_step
         nothing[] = {{.act = FAULTS_END}},
         reset[] = {{.act = FAULTS_RESET}}, in_head[] = {SEND("HTTP/1.1 200 OK\r\nConte"), {.act = FAULTS_CUT}},
-        in_body[]   = {SEND(OK_HEAD "Content-Length: 10\r\n\r\nhalf"), {.act = FAULTS_CUT}},
-        midway[]    = {SEND(OK_HEAD "Content-Length: 10\r\n\r\nhalf"), {.act = FAULTS_RESET}},
-        in_chunk[]  = {SEND(OK_HEAD "Transfer-Encoding: chunked\r\n\r\n8\r\nhalf"), {.act = FAULTS_CUT}},
-        no_last[]   = {SEND(OK_HEAD "Transfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n"), {.act = FAULTS_CUT}},
+        in_body[] = {SEND(OK_HEAD "Content-Length: 10\r\n\r\nhalf"), {.act = FAULTS_CUT}},
+        midway[] = {SEND(OK_HEAD "Content-Length: 10\r\n\r\nhalf"), {.act = FAULTS_RESET}},
+        in_chunk[] = {SEND(OK_HEAD "Transfer-Encoding: chunked\r\n\r\n8\r\nhalf"), {.act = FAULTS_CUT}},
+        no_last[] = {SEND(OK_HEAD "Transfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n"), {.act = FAULTS_CUT}},
         bad_chunk[] = {SEND(OK_HEAD "Transfer-Encoding: chunked\r\n\r\nzz\r\nhalf\r\n"), {.act = FAULTS_HANG}},
-        garbage[]   = {SEND("\x16\x03\x01\x02 this is no HTTP at all\r\n\r\n"), {.act = FAULTS_END}},
-        html[]      = {SEND("<html><body>proxy</body></html>\r\n\r\n"), {.act = FAULTS_END}},
-        status[]    = {SEND("HTTP/1.1 2x0 OK\r\n\r\n"), {.act = FAULTS_END}},
-        coding[]    = {SEND(OK_HEAD "Content-Encoding: zstd\r\nContent-Length: 4\r\n\r\nhalf")},
-        no_gzip[]   = {SEND(OK_HEAD "Content-Encoding: gzip\r\nContent-Length: 4\r\n\r\nhalf")};
+        garbage[] = {SEND("\x16\x03\x01\x02 this is no HTTP at all\r\n\r\n"), {.act = FAULTS_END}},
+        html[] = {SEND("<html><body>proxy</body></html>\r\n\r\n"), {.act = FAULTS_END}},
+        status[] = {SEND("HTTP/1.1 2x0 OK\r\n\r\n"), {.act = FAULTS_END}},
+        coding[] = {SEND(OK_HEAD "Content-Encoding: zstd\r\nContent-Length: 4\r\n\r\nhalf")},
+        no_gzip[] = {SEND(OK_HEAD "Content-Encoding: gzip\r\nContent-Length: 4\r\n\r\nhalf")};
     static const struct {
         struct faults_reply reply;
-        const char         *name;
-        int                 code;
+        const char *name;
+        int code;
     } cases[] = {
         {FAULTS_REPLY(nothing), "nothing", -UPP_ENET},   {FAULTS_REPLY(reset), "reset", -UPP_ENET},
         {FAULTS_REPLY(in_head), "in head", -UPP_ENET},   {FAULTS_REPLY(in_body), "in body", -UPP_ENET},
@@ -247,9 +246,9 @@ TEST(outgoing_every_failure_has_its_code)
     const struct upp_header key = {UPP_STR("x-api-key"), UPP_STR(KEY)};
     for (size_t i = 0; i < WB_LEN(cases); i++) {
         FAULTS_SERVER(s, cases[i].reply);
-        struct upp_err          err = {0};
-        struct upp_http_request q   = {
-              .url = wb_cstr(faults_url(s, "/?q=" KEY)), .headers = &key, .n_headers = 1, .body = UPP_STR("x")};
+        struct upp_err err = {0};
+        struct upp_http_request q = {
+            .url = wb_cstr(faults_url(s, "/?q=" KEY)), .headers = &key, .n_headers = 1, .body = UPP_STR("x")};
         CALLED(got);
         HTTP(h);
         test_note("%s", cases[i].name);
@@ -325,8 +324,7 @@ TEST(outgoing_addresses_that_are_none)
     }
 }
 
-/* ---- Time
- * ----------------------------------------------------------------------------------------------------------------- */
+/* ---- Time ------------------------------------------------------------------------------------ */
 
 TEST(outgoing_three_limits_of_time)
 {
@@ -337,7 +335,7 @@ TEST(outgoing_three_limits_of_time)
     FAULTS_SERVER(s, FAULTS_REPLY_AT("/head", hang), FAULTS_REPLY_AT("/idle", idle), FAULTS_REPLY_AT("/total", drip));
     static const struct {
         const char *path;
-        uint64_t    head, idle, total;
+        uint64_t head, idle, total;
         const char *msg;
     } cases[] = {
         {"/head", 30, 0, 0, "request timed out after 30ms: no answer from 127.0.0.1:"},
@@ -348,11 +346,11 @@ TEST(outgoing_three_limits_of_time)
     HTTP(h);
     CHECK_INT(upp_http_new(NULL, &h, NULL), 0);
     for (size_t i = 0; i < WB_LEN(cases); i++) {
-        struct upp_http_request q   = {.url      = wb_cstr(faults_url(s, cases[i].path)),
-                                       .head_ms  = cases[i].head,
-                                       .idle_ms  = cases[i].idle,
-                                       .total_ms = cases[i].total};
-        struct upp_err          err = {0};
+        struct upp_http_request q = {.url = wb_cstr(faults_url(s, cases[i].path)),
+                                     .head_ms = cases[i].head,
+                                     .idle_ms = cases[i].idle,
+                                     .total_ms = cases[i].total};
+        struct upp_err err = {0};
         CALLED(got);
         int r = call_http(h, &q, NULL, &got, &err);
         test_note("%s: %s", cases[i].path, err.msg);
@@ -367,9 +365,9 @@ TEST(outgoing_limits_of_time_may_be_for_ever)
     static const struct faults_step slow[] = {
         SEND(OK_HEAD "Content-Length: 2\r\n\r\na"), {.act = FAULTS_WAIT, .ms = 5}, SEND("b")};
     FAULTS_SERVER(s, FAULTS_REPLY(slow));
-    struct upp_err          err = {0};
-    struct upp_http_request q   = {
-          .url = wb_cstr(faults_url(s, "/")), .head_ms = UPP_FOREVER, .idle_ms = UPP_FOREVER, .total_ms = UPP_FOREVER};
+    struct upp_err err = {0};
+    struct upp_http_request q = {
+        .url = wb_cstr(faults_url(s, "/")), .head_ms = UPP_FOREVER, .idle_ms = UPP_FOREVER, .total_ms = UPP_FOREVER};
     CALLED(got);
     HTTP(h);
     CHECK_INT(upp_http_new(NULL, &h, &err), 0);
@@ -382,9 +380,9 @@ TEST(outgoing_a_failure_is_said_again)
     FAULTS_SERVER(s, FAULTS_REPLY(hang));
     HTTP(h); /* freed after the call */
     WB_CLEANUP(call_closep) struct upp_http_call *c = NULL;
-    struct upp_http_request                       q = {.url = wb_cstr(faults_url(s, "/")), .head_ms = 10};
-    struct upp_http_head                          head;
-    struct upp_str                                more;
+    struct upp_http_request q = {.url = wb_cstr(faults_url(s, "/")), .head_ms = 10};
+    struct upp_http_head head;
+    struct upp_str more;
     CHECK_INT(upp_http_new(NULL, &h, NULL), 0);
     CHECK_INT(upp_http_send(h, &q, NULL, &c, NULL), 0);
     CHECK_INT(upp_http_call_head(c, &head, NULL), -UPP_ETIMEOUT);
@@ -392,8 +390,7 @@ TEST(outgoing_a_failure_is_said_again)
     CHECK_INT(upp_http_call_read(c, &more, NULL), -UPP_ETIMEOUT);
 }
 
-/* ---- Size
- * ------------------------------------------------------------------------------------------------------------------ */
+/* ---- Size ------------------------------------------------------------------------------------ */
 
 TEST(outgoing_limits_of_size)
 {
@@ -402,7 +399,7 @@ TEST(outgoing_limits_of_size)
                                               SEND("\r\n"),
                                               {.act = FAULTS_END}},
                                     wide[] = {SEND("HTTP/1.1 200 OK\r\nx: "),
-                                              {.act   = FAULTS_SEND,
+                                              {.act = FAULTS_SEND,
                                                .bytes = UPP_STR_INIT("0123456789abcdef"),
                                                .times = 5000},
                                               SEND("\r\n\r\n"),
@@ -422,8 +419,8 @@ TEST(outgoing_limits_of_size)
     HTTP(h);
     CHECK_INT(upp_http_new(NULL, &h, NULL), 0);
     for (size_t i = 0; i < WB_LEN(cases); i++) {
-        struct upp_err          err = {0};
-        struct upp_http_request q   = {.url = wb_cstr(faults_url(s, cases[i].path)), .max_bytes = 70000};
+        struct upp_err err = {0};
+        struct upp_http_request q = {.url = wb_cstr(faults_url(s, cases[i].path)), .max_bytes = 70000};
         CALLED(got);
         int r = call_http(h, &q, NULL, &got, &err);
         test_note("%s: %s", cases[i].path, err.msg);
@@ -437,11 +434,11 @@ TEST(outgoing_limits_of_size)
 static int read_slowly(struct upp_http *h, const char *url, size_t max, size_t *total, size_t *most,
                        struct upp_err *err)
 {
-    WB_CLEANUP(call_closep) struct upp_http_call *c      = NULL;
-    struct upp_http_request                       q      = {.url = wb_cstr(url), .max_bytes = max};
-    size_t                                        before = fault_account().bytes;
-    struct upp_str                                more;
-    int                                           r = upp_http_send(h, &q, NULL, &c, err);
+    WB_CLEANUP(call_closep) struct upp_http_call *c = NULL;
+    struct upp_http_request q = {.url = wb_cstr(url), .max_bytes = max};
+    size_t before = fault_account().bytes;
+    struct upp_str more;
+    int r = upp_http_send(h, &q, NULL, &c, err);
     while (r >= 0 && (r = upp_http_call_read(c, &more, err)) > 0) {
         size_t now = fault_account().bytes - before;
         *total += more.n;
@@ -452,12 +449,12 @@ static int read_slowly(struct upp_http *h, const char *url, size_t max, size_t *
 
 TEST_WITH(outgoing_a_reader_that_is_slow_holds_the_sender, .seconds = 120)
 {
-    static const char               kib[1025] = {0};
-    static const struct faults_step ten[]     = {
-            SEND(OK_HEAD "\r\n"), {.act = FAULTS_SEND, .bytes = {kib, 1024}, .times = 10240}, {.act = FAULTS_END}};
+    static const char kib[1025] = {0};
+    static const struct faults_step ten[] = {
+        SEND(OK_HEAD "\r\n"), {.act = FAULTS_SEND, .bytes = {kib, 1024}, .times = 10240}, {.act = FAULTS_END}};
     FAULTS_SERVER(s, FAULTS_REPLY(ten));
-    struct upp_err err   = {0};
-    size_t         total = 0, most = 0;
+    struct upp_err err = {0};
+    size_t total = 0, most = 0;
     HTTP(h);
     CHECK_INT(upp_http_new(NULL, &h, &err), 0);
     CHECK_INT(read_slowly(h, faults_url(s, "/"), 0, &total, &most, &err), 0);
@@ -468,17 +465,17 @@ TEST_WITH(outgoing_a_reader_that_is_slow_holds_the_sender, .seconds = 120)
 /* The caller does something else for a while: what comes meanwhile is driven by another call. */
 TEST(outgoing_a_call_that_nobody_reads_is_paused)
 {
-    static const char               kib[1025] = {0};
-    static const struct faults_step ten[]     = {
-            SEND(OK_HEAD "\r\n"), {.act = FAULTS_SEND, .bytes = {kib, 1024}, .times = 4096}, {.act = FAULTS_END}};
+    static const char kib[1025] = {0};
+    static const struct faults_step ten[] = {
+        SEND(OK_HEAD "\r\n"), {.act = FAULTS_SEND, .bytes = {kib, 1024}, .times = 4096}, {.act = FAULTS_END}};
     FAULTS_SERVER(s, FAULTS_REPLY_AT("/ten", ten), FAULTS_REPLY(hello));
     HTTP(h); /* freed after the call */
-    WB_CLEANUP(call_closep) struct upp_http_call *c   = NULL;
-    struct upp_err                                err = {0};
-    char                                          url[100];
-    struct upp_str                                more;
-    size_t                                        total = 0;
-    int                                           r;
+    WB_CLEANUP(call_closep) struct upp_http_call *c = NULL;
+    struct upp_err err = {0};
+    char url[100];
+    struct upp_str more;
+    size_t total = 0;
+    int r;
     (void)snprintf(url, sizeof url, "%s", faults_url(s, "/ten"));
     CHECK_INT(upp_http_new(NULL, &h, &err), 0);
     size_t before = fault_account().bytes;
@@ -494,8 +491,7 @@ TEST(outgoing_a_call_that_nobody_reads_is_paused)
     CHECK_INT(total, 4 << 20);
 }
 
-/* ---- Compression
- * --------------------------------------------------------------------------------------------------------------- */
+/* ---- Compression ----------------------------------------------------------------------------- */
 
 #define GZIP_HEAD "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n"
 
@@ -503,7 +499,7 @@ TEST(outgoing_gzip_is_read)
 {
     static char blanks[200001];
     memset(blanks, 'g', sizeof blanks - 1);
-    struct upp_str           packed  = faults_gzip(wb_str(blanks, sizeof blanks - 1));
+    struct upp_str packed = faults_gzip(wb_str(blanks, sizeof blanks - 1));
     const struct faults_step steps[] = {SEND(GZIP_HEAD), {.act = FAULTS_SEND, .bytes = packed}, {.act = FAULTS_END}};
     {
         FAULTS_SERVER(s, FAULTS_REPLY(steps));
@@ -524,7 +520,7 @@ TEST_WITH(outgoing_a_compression_bomb_is_stopped, .seconds = 120)
 {
     static const struct {
         size_t n, max;
-        int    code;
+        int code;
         size_t least, most; /* bytes read */
     } cases[] = {
         {64u << 20, 0, -UPP_ELIMIT, 0, 3u << 20},
@@ -532,12 +528,12 @@ TEST_WITH(outgoing_a_compression_bomb_is_stopped, .seconds = 120)
         {900000, 100000, -UPP_ELIMIT, 0, 100000},
     };
     for (size_t i = 0; i < WB_LEN(cases); i++) {
-        struct upp_str           packed  = faults_bomb(cases[i].n);
+        struct upp_str packed = faults_bomb(cases[i].n);
         const struct faults_step steps[] = {
             SEND(GZIP_HEAD), {.act = FAULTS_SEND, .bytes = packed}, {.act = FAULTS_END}};
-        struct upp_err err   = {0};
-        size_t         total = 0, most = 0;
-        int            r;
+        struct upp_err err = {0};
+        size_t total = 0, most = 0;
+        int r;
         {
             FAULTS_SERVER(s, FAULTS_REPLY(steps));
             HTTP(h);
@@ -553,23 +549,21 @@ TEST_WITH(outgoing_a_compression_bomb_is_stopped, .seconds = 120)
     }
 }
 
-/* ---- Elsewhere
- * -------------------------------------------------------------------------------------------------------------------
- */
+/* ---- Elsewhere ------------------------------------------------------------------------------- */
 
 TEST(outgoing_redirects_of_a_get_leave_the_credentials_behind)
 {
     FAULTS_SERVER(target, FAULTS_REPLY(hello));
-    char                    to[200], chain[200];
+    char to[200], chain[200];
     const struct upp_header headers[] = {{UPP_STR("x-api-key"), UPP_STR(KEY)},
                                          {UPP_STR("Authorization"), UPP_STR("Bearer " KEY)},
                                          {UPP_STR("Accept"), UPP_STR("text/plain")}};
-    struct upp_err          err       = {0};
-    struct faults_seen      seen;
+    struct upp_err err = {0};
+    struct faults_seen seen;
     (void)snprintf(to, sizeof to, "HTTP/1.1 302 Found\r\nLocation: %s\r\nContent-Length: 3\r\n\r\nbye",
                    faults_url(target, "/there?t=1"));
     (void)snprintf(chain, sizeof chain, "HTTP/1.1 301 Moved\r\nLocation: ../b\r\nContent-Length: 0\r\n\r\n");
-    const struct faults_step first[]  = {{.act = FAULTS_SEND, .bytes = wb_cstr(chain)}};
+    const struct faults_step first[] = {{.act = FAULTS_SEND, .bytes = wb_cstr(chain)}};
     const struct faults_step second[] = {{.act = FAULTS_SEND, .bytes = wb_cstr(to)}};
     FAULTS_SERVER(s, FAULTS_REPLY_AT("/a/", first), FAULTS_REPLY_AT("/b", second));
     struct upp_http_request q = {.url = wb_cstr(faults_url(s, "/a/a")), .headers = headers, .n_headers = 3};
@@ -591,12 +585,12 @@ TEST(outgoing_redirects_of_a_get_leave_the_credentials_behind)
 TEST(outgoing_redirects_leave_the_credentials_behind_for_good)
 {
     static const struct faults_step again[] = {SEND("HTTP/1.1 302 Found\r\nLocation: /b\r\nContent-Length: 0\r\n\r\n")};
-    char                            away[200], back[200];
-    const struct upp_header         headers[] = {{UPP_STR("Authorization"), UPP_STR("Bearer " KEY)}};
-    struct upp_err                  err       = {0};
-    struct faults_seen              seen;
-    struct faults_step              leave = {.act = FAULTS_SEND, .bytes = {away, 0}};
-    struct faults_step              home  = {.act = FAULTS_SEND, .bytes = {back, 0}};
+    char away[200], back[200];
+    const struct upp_header headers[] = {{UPP_STR("Authorization"), UPP_STR("Bearer " KEY)}};
+    struct upp_err err = {0};
+    struct faults_seen seen;
+    struct faults_step leave = {.act = FAULTS_SEND, .bytes = {away, 0}};
+    struct faults_step home = {.act = FAULTS_SEND, .bytes = {back, 0}};
     FAULTS_SERVER(other, FAULTS_REPLY_AT("/a", again), {.steps = &home, .n = 1, .path = "/b"});
     FAULTS_SERVER(s, {.steps = &leave, .n = 1, .path = "/start"}, FAULTS_REPLY(hello));
     leave.bytes.n = (size_t)snprintf(
@@ -622,10 +616,10 @@ TEST(outgoing_redirects_that_are_not_followed)
 {
     FAULTS_SERVER(target, FAULTS_REPLY(hello));
     static const struct {
-        const char    *answer;
+        const char *answer;
         struct upp_str body;
-        const char    *msg;
-        int            code;
+        const char *msg;
+        int code;
     } cases[] = {
         {"307 Temporary\r\nLocation: http://elsewhere.example/x?k=" KEY, UPP_STR_INIT("x"),
          " answers 307 and points to elsewhere.example:80: only a GET is sent elsewhere", -UPP_EPROVIDER},
@@ -641,8 +635,8 @@ TEST(outgoing_redirects_that_are_not_followed)
         (void)snprintf(answer, sizeof answer, "HTTP/1.1 %s\r\nContent-Length: 0\r\n\r\n", cases[i].answer);
         const struct faults_step steps[] = {{.act = FAULTS_SEND, .bytes = wb_cstr(answer)}};
         FAULTS_SERVER(s, FAULTS_REPLY(steps));
-        struct upp_http_request q   = {.url = wb_cstr(faults_url(s, "/")), .body = cases[i].body};
-        struct upp_err          err = {0};
+        struct upp_http_request q = {.url = wb_cstr(faults_url(s, "/")), .body = cases[i].body};
+        struct upp_err err = {0};
         CALLED(got);
         HTTP(h);
         CHECK_INT(upp_http_new(NULL, &h, &err), 0);
@@ -657,9 +651,7 @@ TEST(outgoing_redirects_that_are_not_followed)
     ALWAYS(faults_requests(target) == 0);
 }
 
-/* ---- Proxies
- * ----------------------------------------------------------------------------------------------------------------------
- */
+/* ---- Proxies --------------------------------------------------------------------------------- */
 
 static void unset(const char *const *name)
 {
@@ -671,9 +663,9 @@ TEST(outgoing_proxies)
     FAULTS_SERVER(proxy, FAULTS_REPLY(hello));
     FAULTS_SERVER(s, FAULTS_REPLY(hello));
     WB_CLEANUP(unset) const char *name = "http_proxy";
-    struct upp_err                err  = {0};
-    struct faults_seen            seen;
-    char                          address[100];
+    struct upp_err err = {0};
+    struct faults_seen seen;
+    char address[100];
     CALLED(by_variable);
     CALLED(by_option);
     CALLED(direct);
@@ -701,8 +693,8 @@ TEST(outgoing_options_of_an_older_caller)
     static const size_t sizes[] = {offsetof(struct upp_http_opts, max_connections),
                                    offsetof(struct upp_http_opts, proxy), 0};
     for (size_t i = 0; i < WB_LEN(sizes); i++) {
-        struct upp_http_opts o   = {.proxy = ""};
-        struct upp_err       err = {0};
+        struct upp_http_opts o = {.proxy = ""};
+        struct upp_err err = {0};
         CALLED(got);
         HTTP(h);
         memset((char *)&o + sizes[i], 0xa5, sizeof o - sizes[i]);
@@ -717,9 +709,9 @@ TEST(outgoing_a_proxy_that_tunnels_gets_no_headers)
     static const struct faults_step no[] = {SEND("HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n")};
     FAULTS_SERVER(proxy, FAULTS_REPLY(no));
     const struct upp_header key = {UPP_STR("x-api-key"), UPP_STR(KEY)};
-    struct upp_http_request q   = {
-          .url = UPP_STR("https://far.example/a?q=1"), .headers = &key, .n_headers = 1, .body = UPP_STR("x")};
-    struct upp_err     err = {0};
+    struct upp_http_request q = {
+        .url = UPP_STR("https://far.example/a?q=1"), .headers = &key, .n_headers = 1, .body = UPP_STR("x")};
+    struct upp_err err = {0};
     struct faults_seen seen;
     CALLED(got);
     HTTP(h);
@@ -731,14 +723,13 @@ TEST(outgoing_a_proxy_that_tunnels_gets_no_headers)
     ALWAYS(is_clean(&err));
 }
 
-/* ---- What is left in the system
- * ----------------------------------------------------------------------------------------------------- */
+/* ---- What is left in the system -------------------------------------------------------------- */
 
 /* How many; and how many of them a program that is started without care would have, too. */
 static size_t open_descriptors(size_t *inherited)
 {
-    size_t n   = 0;
-    DIR   *dir = opendir("/proc/self/fd");
+    size_t n = 0;
+    DIR *dir = opendir("/proc/self/fd");
     for (struct dirent *e; dir && (e = readdir(dir));) {
         int flags = e->d_name[0] == '.' ? -1 : fcntl(atoi(e->d_name), F_GETFD);
         if (flags < 0 || atoi(e->d_name) < 3)
@@ -775,13 +766,13 @@ TEST(outgoing_descriptors_are_close_on_exec)
 
 TEST(outgoing_without_descriptors_is_an_error)
 {
-    struct rlimit  was, none;
+    struct rlimit was, none;
     struct upp_err err = {0};
     CALLED(got);
     HTTP(h);
     CHECK_INT(upp_http_new(NULL, &h, &err), 0);
     CHECK(getrlimit(RLIMIT_NOFILE, &was) == 0);
-    none          = was;
+    none = was;
     none.rlim_cur = 3;
     CHECK(setrlimit(RLIMIT_NOFILE, &none) == 0);
     int r = call_url(h, "http://127.0.0.1:1/", NULL, &got, &err);

@@ -14,18 +14,18 @@ static int feed(struct upp__head *h, const char *const *lines, struct upp_err *e
 
 TEST(outgoing_rules_a_head_is_a_table_of_lower_case_names)
 {
-    static const char *const                    lines[] = {"HTTP/1.1 100 Continue\r\n",
-                                                           "X-Old: 1\r\n",
-                                                           "\r\n",
-                                                           "HTTP/1.1 200 OK\r\n",
-                                                           "Content-Type:  text/event-stream \r\n",
-                                                           "X-Empty:\r\n",
-                                                           "x-folded: one\r\n",
-                                                           " two\r\n",
-                                                           "\r\n",
-                                                           NULL};
+    static const char *const lines[] = {"HTTP/1.1 100 Continue\r\n",
+                                        "X-Old: 1\r\n",
+                                        "\r\n",
+                                        "HTTP/1.1 200 OK\r\n",
+                                        "Content-Type:  text/event-stream \r\n",
+                                        "X-Empty:\r\n",
+                                        "x-folded: one\r\n",
+                                        " two\r\n",
+                                        "\r\n",
+                                        NULL};
     WB_CLEANUP(upp__head_done) struct upp__head h;
-    struct upp_err                              err = {0};
+    struct upp_err err = {0};
     upp__head_init(&h);
     CHECK_INT(feed(&h, lines, &err), 1);
     CHECK_INT(h.status, 200);
@@ -53,8 +53,8 @@ TEST(outgoing_rules_heads_have_limits)
         CHECK_INT(feed(&h, broken[i], NULL), -UPP_EPROTO);
     }
     WB_CLEANUP(upp__head_done) struct upp__head many, long_one;
-    struct upp_err                              err = {0};
-    static char                                 line[40000];
+    struct upp_err err = {0};
+    static char line[40000];
     upp__head_init(&many);
     upp__head_init(&long_one);
     for (int i = 0; i < UPP__HEAD_LINES; i++)
@@ -84,14 +84,14 @@ TEST(outgoing_rules_nothing_in_a_request_ends_its_line)
         {"GET", "http://h/", "a", "secret\nx", "the value of header 'a' has a control character in it"},
     };
     for (size_t i = 0; i < WB_LEN(bad); i++) {
-        struct upp_header       h = {wb_cstr(bad[i].name), wb_cstr(bad[i].value)};
+        struct upp_header h = {wb_cstr(bad[i].name), wb_cstr(bad[i].value)};
         struct upp_http_request q = {
             .method = wb_cstr(bad[i].method), .url = wb_cstr(bad[i].url), .headers = &h, .n_headers = 1};
         struct upp_err err = {0};
         CHECK_INT(upp__http_check(&q, &err), -UPP_EINVALID);
         CHECK_STR(wb_cstr(err.msg), wb_cstr(bad[i].msg));
     }
-    struct upp_header       nul = {UPP_STR("a"), UPP_STR("x\0y")}, good = {UPP_STR("A-b_1"), UPP_STR("\xc3\xa4 \t;")};
+    struct upp_header nul = {UPP_STR("a"), UPP_STR("x\0y")}, good = {UPP_STR("A-b_1"), UPP_STR("\xc3\xa4 \t;")};
     struct upp_http_request q = {.url = UPP_STR("http://h/?q=%20"), .headers = &nul, .n_headers = 1};
     CHECK_INT(upp__http_check(&q, NULL), -UPP_EINVALID);
     q.headers = &good;

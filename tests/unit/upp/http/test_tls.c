@@ -32,7 +32,7 @@ static const char *ca_path(const struct cert *ca)
 static int post(const char *ca_file, const char *url, struct called *got, struct upp_err *err)
 {
     const struct upp_header key = {UPP_STR("x-api-key"), UPP_STR(KEY)};
-    struct upp_http_request q   = {.url = wb_cstr(url), .headers = &key, .n_headers = 1, .body = UPP_STR("{}")};
+    struct upp_http_request q = {.url = wb_cstr(url), .headers = &key, .n_headers = 1, .body = UPP_STR("{}")};
     HTTP(h);
     int r = upp_http_new(UPP_OPTS(upp_http_opts, .ca_file = ca_file, .proxy = ""), &h, err);
     return r < 0 ? r : call_http(h, &q, NULL, got, err);
@@ -49,8 +49,8 @@ TEST(outgoing_tls_a_good_certificate_and_connections_used_again)
     CERT(ca, .ca = true, .name = "ca");
     CERT(leaf, .issuer = &ca);
     CONTEXT(tls, &leaf, NULL);
-    WB_CLEANUP(faults_stopp) struct faults *s   = start(tls, hello, 1);
-    struct upp_err                          err = {0};
+    WB_CLEANUP(faults_stopp) struct faults *s = start(tls, hello, 1);
+    struct upp_err err = {0};
     HTTP(h);
     CHECK_INT(upp_http_new(UPP_OPTS(upp_http_opts, .ca_file = ca_path(&ca), .proxy = ""), &h, &err), 0);
     for (int i = 0; i < 3; i++) {
@@ -74,8 +74,8 @@ TEST(outgoing_tls_the_variable_names_the_ca)
     CERT(ca, .ca = true, .name = "ca");
     CERT(leaf, .issuer = &ca);
     CONTEXT(tls, &leaf, NULL);
-    WB_CLEANUP(faults_stopp) struct faults *s   = start(tls, hello, 1);
-    struct upp_err                          err = {0};
+    WB_CLEANUP(faults_stopp) struct faults *s = start(tls, hello, 1);
+    struct upp_err err = {0};
     CALLED(without);
     CALLED(with);
     CALLED(missing);
@@ -90,26 +90,26 @@ TEST(outgoing_tls_the_variable_names_the_ca)
  * good-bye (newer ones do): whoever reads must know when an answer is whole. With a length or chunks a cut is seen. */
 TEST(outgoing_tls_a_connection_that_is_cut)
 {
-    static const struct faults_step half[]   = {SEND("HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\nhalf"),
-                                                {.act = FAULTS_CUT}},
-                                    cut[]    = {SEND("HTTP/1.1 200 OK\r\n\r\nhalf"), {.act = FAULTS_CUT}},
-                                    ended[]  = {SEND("HTTP/1.1 200 OK\r\n\r\nhalf"), {.act = FAULTS_END}},
+    static const struct faults_step half[] = {SEND("HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\nhalf"),
+                                              {.act = FAULTS_CUT}},
+                                    cut[] = {SEND("HTTP/1.1 200 OK\r\n\r\nhalf"), {.act = FAULTS_CUT}},
+                                    ended[] = {SEND("HTTP/1.1 200 OK\r\n\r\nhalf"), {.act = FAULTS_END}},
                                     length[] = {SEND("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nhalf"),
                                                 {.act = FAULTS_CUT}},
-                                    last[]   = {SEND("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
-                                                       "4\r\nhalf\r\n0\r\n\r\n"),
-                                                {.act = FAULTS_CUT}};
+                                    last[] = {SEND("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+                                                   "4\r\nhalf\r\n0\r\n\r\n"),
+                                              {.act = FAULTS_CUT}};
     static const struct {
         const struct faults_step *steps;
-        int                       code;
+        int code;
     } cases[] = {{half, -UPP_ENET}, {cut, 0}, {ended, 0}, {length, 0}, {last, 0}};
     CERT(ca, .ca = true, .name = "ca");
     CERT(leaf, .issuer = &ca);
     CONTEXT(tls, &leaf, NULL);
     const char *path = ca_path(&ca);
     for (size_t i = 0; i < WB_LEN(cases); i++) {
-        WB_CLEANUP(faults_stopp) struct faults *s   = start(tls, cases[i].steps, 2);
-        struct upp_err                          err = {0};
+        WB_CLEANUP(faults_stopp) struct faults *s = start(tls, cases[i].steps, 2);
+        struct upp_err err = {0};
         CALLED(got);
         int r = post(path, faults_url(s, "/"), &got, &err);
         test_note("case %zu: %s", i, err.msg);
@@ -126,8 +126,8 @@ TEST(outgoing_tls_a_redirect_does_not_leave_it)
     CERT(ca, .ca = true, .name = "ca");
     CERT(leaf, .issuer = &ca);
     CONTEXT(tls, &leaf, NULL);
-    WB_CLEANUP(faults_stopp) struct faults *s   = start(tls, to, 1);
-    struct upp_err                          err = {0};
+    WB_CLEANUP(faults_stopp) struct faults *s = start(tls, to, 1);
+    struct upp_err err = {0};
     CALLED(got);
     HTTP(h);
     CHECK_INT(upp_http_new(UPP_OPTS(upp_http_opts, .ca_file = ca_path(&ca), .proxy = ""), &h, &err), 0);
@@ -135,14 +135,11 @@ TEST(outgoing_tls_a_redirect_does_not_leave_it)
     CHECK(strstr(err.msg, "that is not encrypted"));
 }
 
-/* ---- Bad certificates
- * ------------------------------------------------------------------------------------------------ */
-
 /* Refused, and nothing of the request was sent. */
 static void refused(const char *what, const char *ca, SSL_CTX *tls, const char *host)
 {
-    WB_CLEANUP(faults_stopp) struct faults *s   = start(tls, hello, 1);
-    struct upp_err                          err = {0};
+    WB_CLEANUP(faults_stopp) struct faults *s = start(tls, hello, 1);
+    struct upp_err err = {0};
     CALLED(got);
     int r = post(ca, faults_url_of(s, host, "/"), &got, &err);
     test_note("%s: %s (%d)", what, err.msg, r);
@@ -162,7 +159,7 @@ TEST_WITH(outgoing_tls_bad_certificates_are_refused, .no_torture = "many calls; 
     CERT(impostor, .ca = true, .name = "ca");
     const char *path = ca_path(&ca);
     const struct {
-        const char      *what, *host;
+        const char *what, *host;
         struct cert_opts leaf;
     } plain[] = {
         {"expired", LOOP, {.issuer = &ca, .from_day = -10, .to_day = -1}},
@@ -201,10 +198,10 @@ TEST_WITH(outgoing_tls_bad_chains_are_refused, .no_torture = "many calls; one of
     CERT(ca_flat, .ca = true, .name = "flat", .constraints = "critical,CA:TRUE,pathlen:0");
     CERT(ca_old, .ca = true, .name = "old", .from_day = -10, .to_day = -1);
     const struct {
-        const char        *what;
+        const char *what;
         const struct cert *root;
-        struct cert_opts   middle;
-        bool               sent, good; /* the one between is in the handshake; nothing is wrong */
+        struct cert_opts middle;
+        bool sent, good; /* the one between is in the handshake; nothing is wrong */
     } cases[] = {
         {"all is well", &ca, {.issuer = &ca, .ca = true, .name = "m"}, true, true},
         {"the one between is missing", &ca, {.issuer = &ca, .ca = true, .name = "m"}, false, false},
@@ -226,9 +223,9 @@ TEST_WITH(outgoing_tls_bad_chains_are_refused, .no_torture = "many calls; one of
         {"the way is too long", &ca_flat, {.issuer = &ca_flat, .ca = true, .name = "m"}, true, false},
         {"names it may not sign",
          &ca,
-         {.issuer    = &ca,
-          .ca        = true,
-          .name      = "m",
+         {.issuer = &ca,
+          .ca = true,
+          .name = "m",
           .permitted = "critical,permitted;DNS:example.org,permitted;IP:10.0.0.0/255.0.0.0"},
          true,
          false},
@@ -244,8 +241,8 @@ TEST_WITH(outgoing_tls_bad_chains_are_refused, .no_torture = "many calls; one of
             refused(cases[i].what, ca_path(cases[i].root), tls, LOOP);
             continue;
         }
-        WB_CLEANUP(faults_stopp) struct faults *s   = start(tls, hello, 1);
-        struct upp_err                          err = {0};
+        WB_CLEANUP(faults_stopp) struct faults *s = start(tls, hello, 1);
+        struct upp_err err = {0};
         CALLED(got);
         CHECK_INT(post(ca_path(cases[i].root), faults_url(s, "/"), &got, &err), 0);
     }
@@ -255,7 +252,7 @@ TEST_WITH(outgoing_tls_old_and_strange_servers_are_refused, .no_torture = "many 
 {
     CERT(ca, .ca = true, .name = "ca");
     CERT(leaf, .issuer = &ca);
-    const char      *path  = ca_path(&ca);
+    const char *path = ca_path(&ca);
     static const int old[] = {TLS1_VERSION, TLS1_1_VERSION};
     for (size_t i = 0; i < WB_LEN(old) && !test_failed(); i++) {
         CONTEXT(tls, &leaf, NULL);
@@ -275,13 +272,13 @@ TEST_WITH(outgoing_tls_old_and_strange_servers_are_refused, .no_torture = "many 
 
 TEST(outgoing_tls_what_is_no_tls_gets_no_request)
 {
-    static const struct faults_step http[]    = {SEND("HTTP/1.1 400 Bad Request\r\n\r\n"), {.act = FAULTS_HANG}},
+    static const struct faults_step http[] = {SEND("HTTP/1.1 400 Bad Request\r\n\r\n"), {.act = FAULTS_HANG}},
                                     garbage[] = {SEND("220 mail.example ESMTP\r\n"), {.act = FAULTS_HANG}},
                                     closes[] = {{.act = FAULTS_END}}, resets[] = {{.act = FAULTS_RESET}};
-    static const struct faults_reply  replies[] = {FAULTS_REPLY(http), FAULTS_REPLY(garbage), FAULTS_REPLY(closes),
-                                                   FAULTS_REPLY(resets)};
-    WB_CLEANUP(cert_done) struct cert ca        = cert_new(&(struct cert_opts){.ca = true, .name = "ca"});
-    char                              path[300];
+    static const struct faults_reply replies[] = {FAULTS_REPLY(http), FAULTS_REPLY(garbage), FAULTS_REPLY(closes),
+                                                  FAULTS_REPLY(resets)};
+    WB_CLEANUP(cert_done) struct cert ca = cert_new(&(struct cert_opts){.ca = true, .name = "ca"});
+    char path[300];
     (void)snprintf(path, sizeof path, "%s/ca.pem", test_folder());
     cert_write(&ca, path); /* one that is read faster than all of the system's */
     for (size_t i = 0; i < WB_LEN(replies); i++) {
@@ -289,7 +286,7 @@ TEST(outgoing_tls_what_is_no_tls_gets_no_request)
         struct faults *s =
             faults_start(&(struct faults_opts){.replies = &replies[i], .n_replies = 1, .no_requests = true});
         struct upp_err err = {0};
-        char           url[100];
+        char url[100];
         CALLED(got);
         (void)snprintf(url, sizeof url, "https://127.0.0.1:%d/", faults_port(s));
         test_note("case %zu", i);

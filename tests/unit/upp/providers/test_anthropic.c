@@ -6,11 +6,9 @@
 #include "support/test.h"
 #include "upp/providers/adapter.h"
 
-/* ---- Writing ---------------------------------------------------------------------------------------------------- */
-
-static const struct upp__vendor vendor = {.adapter  = &upp__anthropic,
+static const struct upp__vendor vendor = {.adapter = &upp__anthropic,
                                           .provider = "anthropic",
-                                          .model    = UPP_STR_INIT("claude-x"),
+                                          .model = UPP_STR_INIT("claude-x"),
                                           .base_url = UPP_STR_INIT("https://api.anthropic.com")};
 
 /* The body that these messages make, from "messages" on; or the error. */
@@ -18,15 +16,15 @@ __attribute__((noinline)) static int write_messages(const struct upp_message *m,
                                                     struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(16u << 20);
-    struct upp_header                         headers[UPP__HEADERS];
-    const struct upp_message                 *list[8];
-    struct upp_request                        req = {.messages = list, .n_messages = n, .whole = true};
-    struct upp__outgoing                      out = {.arena = &a, .headers = headers, .body = WB_BUF(16u << 20)};
+    struct upp_header headers[UPP__HEADERS];
+    const struct upp_message *list[8];
+    struct upp_request req = {.messages = list, .n_messages = n, .whole = true};
+    struct upp__outgoing out = {.arena = &a, .headers = headers, .body = WB_BUF(16u << 20)};
     for (size_t i = 0; i < n; i++)
         list[i] = &m[i];
-    int            r    = upp__anthropic.write(&vendor, &req, UPP_STR("KEY"), &out, err);
+    int r = upp__anthropic.write(&vendor, &req, UPP_STR("KEY"), &out, err);
     struct upp_str body = wb_buf_str(&out.body);
-    size_t         at   = wb_str_find(body, UPP_STR("\"messages\""), 0);
+    size_t at = wb_str_find(body, UPP_STR("\"messages\""), 0);
     wb_buf_clear(ret);
     if (r == 0)
         wb_buf_add(ret, wb_str_sub(body, at + 11, body.n - at - 12));
@@ -41,32 +39,32 @@ __attribute__((noinline)) static int write_messages(const struct upp_message *m,
 /* covers: UPP-13a */
 TEST(anthropic_metadata_of_parts_goes_onto_blocks)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf b      = WB_BUF(1u << 20);
-    struct upp_err                        err    = {0};
-    struct upp_media                      pdf    = {.source = UPP_SOURCE_URL, .data = UPP_STR("https://x/y.pdf")};
-    struct upp_part                       said[] = {
-                              {.kind  = UPP_PART_DOCUMENT,
-                               .media = &pdf,
-                               .metadata = UPP_STR("{\"anthropic\":{\"citations\":{\"enabled\":true},\"context\":\"c\",\"type\":\"x\"}}")},
-                              {.kind = UPP_PART_TEXT, .text = UPP_STR("A"), .metadata = UPP_STR("{\"openai\":{\"x\":1}}")},
-                              {.kind = UPP_PART_TEXT, .text = UPP_STR("B"), .metadata = UPP_STR("{\"anthropic\":{" MARK "}}")},
-                              {.kind = UPP_PART_TEXT, .text = UPP_STR(" ")},
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(1u << 20);
+    struct upp_err err = {0};
+    struct upp_media pdf = {.source = UPP_SOURCE_URL, .data = UPP_STR("https://x/y.pdf")};
+    struct upp_part said[] = {
+        {.kind = UPP_PART_DOCUMENT,
+         .media = &pdf,
+         .metadata = UPP_STR("{\"anthropic\":{\"citations\":{\"enabled\":true},\"context\":\"c\",\"type\":\"x\"}}")},
+        {.kind = UPP_PART_TEXT, .text = UPP_STR("A"), .metadata = UPP_STR("{\"openai\":{\"x\":1}}")},
+        {.kind = UPP_PART_TEXT, .text = UPP_STR("B"), .metadata = UPP_STR("{\"anthropic\":{" MARK "}}")},
+        {.kind = UPP_PART_TEXT, .text = UPP_STR(" ")},
     };
-    struct upp_part    called[]  = {{.kind     = UPP_PART_CALL,
-                                     .id       = UPP_STR("t"),
-                                     .name     = UPP_STR("f"),
-                                     .metadata = UPP_STR("{\"anthropic\":{" MARK "}}")}};
-    struct upp_part    results[] = {{.kind     = UPP_PART_RESULT,
-                                     .id       = UPP_STR("t"),
-                                     .text     = UPP_STR("1"),
-                                     .metadata = UPP_STR("{\"anthropic\":{" MARK "}}")}};
-    struct upp_message m[]       = {
-              {.role     = UPP_ROLE_USER,
-               .parts    = said,
-               .n_parts  = 4,
-               .metadata = UPP_STR("{\"anthropic\":{\"cache_control\":{\"type\":\"ephemeral\",\"ttl\":\"1h\"}}}")},
-              {.role = UPP_ROLE_ASSISTANT, .parts = called, .n_parts = 1},
-              {.role = UPP_ROLE_TOOL, .parts = results, .n_parts = 1},
+    struct upp_part called[] = {{.kind = UPP_PART_CALL,
+                                 .id = UPP_STR("t"),
+                                 .name = UPP_STR("f"),
+                                 .metadata = UPP_STR("{\"anthropic\":{" MARK "}}")}};
+    struct upp_part results[] = {{.kind = UPP_PART_RESULT,
+                                  .id = UPP_STR("t"),
+                                  .text = UPP_STR("1"),
+                                  .metadata = UPP_STR("{\"anthropic\":{" MARK "}}")}};
+    struct upp_message m[] = {
+        {.role = UPP_ROLE_USER,
+         .parts = said,
+         .n_parts = 4,
+         .metadata = UPP_STR("{\"anthropic\":{\"cache_control\":{\"type\":\"ephemeral\",\"ttl\":\"1h\"}}}")},
+        {.role = UPP_ROLE_ASSISTANT, .parts = called, .n_parts = 1},
+        {.role = UPP_ROLE_TOOL, .parts = results, .n_parts = 1},
     };
     CHECK_INT(write_messages(m, 3, &b, &err), 0);
     CHECK_STR(
@@ -83,18 +81,18 @@ TEST(anthropic_metadata_of_parts_goes_onto_blocks)
 
 TEST(anthropic_foreign_ids_stay_apart)
 {
-    static const char *const ids[]    = {"a.b", "a:b", "a_b", "", "caf\xc3\xa9"};
-    struct upp_part          calls[5] = {{0}}, results[5] = {{0}};
+    static const char *const ids[] = {"a.b", "a:b", "a_b", "", "caf\xc3\xa9"};
+    struct upp_part calls[5] = {{0}}, results[5] = {{0}};
     for (size_t i = 0; i < 5; i++) {
-        calls[i]   = (struct upp_part){.kind = UPP_PART_CALL, .id = wb_cstr(ids[i]), .name = UPP_STR("f")};
+        calls[i] = (struct upp_part){.kind = UPP_PART_CALL, .id = wb_cstr(ids[i]), .name = UPP_STR("f")};
         results[i] = (struct upp_part){.kind = UPP_PART_RESULT, .id = wb_cstr(ids[i]), .text = UPP_STR("1")};
     }
-    WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(1u << 20);
-    WB_CLEANUP(wb_buf_done) struct wb_buf     b   = WB_BUF(1u << 20);
-    struct upp_err                            err = {0};
-    struct upp_message                        m[] = {{.role = UPP_ROLE_ASSISTANT, .parts = calls, .n_parts = 5},
-                                                     {.role = UPP_ROLE_TOOL, .parts = results, .n_parts = 5}};
-    yyjson_val                               *v   = NULL;
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(1u << 20);
+    struct upp_err err = {0};
+    struct upp_message m[] = {{.role = UPP_ROLE_ASSISTANT, .parts = calls, .n_parts = 5},
+                              {.role = UPP_ROLE_TOOL, .parts = results, .n_parts = 5}};
+    yyjson_val *v = NULL;
     CHECK_INT(write_messages(m, 2, &b, &err), 0);
     CHECK_INT(wj_read(&a, wb_buf_str(&b), NULL, &v, &err), 0);
     yyjson_val *said = upp__get(yyjson_arr_get(v, 0), "content"), *back = upp__get(yyjson_arr_get(v, 1), "content");
@@ -112,13 +110,13 @@ TEST(anthropic_foreign_ids_stay_apart)
 
 TEST(anthropic_refuses_bytes_that_are_no_text)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf b   = WB_BUF(1u << 20);
-    struct upp_err                        err = {0};
-    struct upp_media   bad  = {.source = UPP_SOURCE_BASE64, .data = UPP_STR("a"), .mime = UPP_STR("text/csv")};
-    struct upp_part    p[]  = {{.kind = UPP_PART_DOCUMENT, .media = &bad}};
-    struct upp_message m[]  = {{.role = UPP_ROLE_USER, .parts = p, .n_parts = 1}};
-    int                r    = write_messages(m, 1, &b, &err);
-    struct upp_str     what = UPP_STR("message 0, part 0 (document): ");
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(1u << 20);
+    struct upp_err err = {0};
+    struct upp_media bad = {.source = UPP_SOURCE_BASE64, .data = UPP_STR("a"), .mime = UPP_STR("text/csv")};
+    struct upp_part p[] = {{.kind = UPP_PART_DOCUMENT, .media = &bad}};
+    struct upp_message m[] = {{.role = UPP_ROLE_USER, .parts = p, .n_parts = 1}};
+    int r = write_messages(m, 1, &b, &err);
+    struct upp_str what = UPP_STR("message 0, part 0 (document): ");
     CHECK(r == -UPP_EINVALID && wb_str_starts(wb_cstr(err.msg), what));
     bad.data = UPP_STR("/w=="); /* not UTF-8: U+FFFD stands for it */
     CHECK_INT(write_messages(m, 1, &b, &err), 0);
@@ -127,22 +125,20 @@ TEST(anthropic_refuses_bytes_that_are_no_text)
     CHECK_INT(write_messages(m, 1, &b, &err), -UPP_EINVALID);
 }
 
-/* ---- Reading ---------------------------------------------------------------------------------------------------- */
-
 struct reading {
     struct upp__reader r;
     struct upp_request req;
-    max_align_t        own[64];
+    max_align_t own[64];
 };
 
 static void reading_init(struct reading *g)
 {
-    *g           = (struct reading){0};
-    g->r.vendor  = &vendor;
+    *g = (struct reading){0};
+    g->r.vendor = &vendor;
     g->r.request = &g->req;
-    g->r.keep    = (struct wb_arena)WB_ARENA(64u << 20);
+    g->r.keep = (struct wb_arena)WB_ARENA(64u << 20);
     g->r.scratch = (struct wb_arena)WB_ARENA(64u << 20);
-    g->r.own     = g->own;
+    g->r.own = g->own;
 }
 
 static void reading_done(struct reading *g)
@@ -164,9 +160,9 @@ static int feed(struct reading *g, const char *data, struct upp_err *err)
 TEST_WITH(anthropic_blocks_have_a_limit, .no_torture = "thousands of blocks, each with the same allocations")
 {
     WB_CLEANUP(reading_done) struct reading g;
-    struct upp_err                          err = {0};
-    int                                     r   = 0;
-    size_t                                  n   = 0;
+    struct upp_err err = {0};
+    int r = 0;
+    size_t n = 0;
     reading_init(&g);
     ALWAYS(upp__anthropic.own_size <= sizeof g.own);
     for (; r == 0 && n < 5000; n++) {
@@ -182,8 +178,8 @@ TEST_WITH(anthropic_blocks_have_a_limit, .no_torture = "thousands of blocks, eac
 TEST(anthropic_usage_has_a_limit)
 {
     WB_CLEANUP(reading_done) struct reading g;
-    WB_CLEANUP(wb_buf_done) struct wb_buf   b   = WB_BUF(1 << 16);
-    struct upp_err                          err = {0};
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(1 << 16);
+    struct upp_err err = {0};
     reading_init(&g);
     wb_buf_add(&b, UPP_STR("{\"type\":\"message_delta\",\"usage\":{\"input_tokens\":1"));
     for (unsigned i = 0; i < 199; i++)
@@ -200,12 +196,12 @@ TEST(anthropic_usage_has_a_limit)
 TEST(anthropic_halves_of_a_character_meet)
 {
     WB_CLEANUP(reading_done) struct reading g;
-    struct upp_err                          err     = {0};
-    static const char *const                lines[] = {
-                       "{\"type\":\"content_block_start\",\"content_block\":{\"type\":\"thinking\",\"thinking\":\"\"}}",
-                       "{\"type\":\"content_block_delta\",\"delta\":{\"type\":\"thinking_delta\",\"thinking\":\"\\ud83d\"}}",
-                       "{\"type\":\"content_block_delta\",\"delta\":{\"type\":\"thinking_delta\",\"thinking\":\"\\ude00\"}}",
-                       "{\"type\":\"message_stop\"}",
+    struct upp_err err = {0};
+    static const char *const lines[] = {
+        "{\"type\":\"content_block_start\",\"content_block\":{\"type\":\"thinking\",\"thinking\":\"\"}}",
+        "{\"type\":\"content_block_delta\",\"delta\":{\"type\":\"thinking_delta\",\"thinking\":\"\\ud83d\"}}",
+        "{\"type\":\"content_block_delta\",\"delta\":{\"type\":\"thinking_delta\",\"thinking\":\"\\ude00\"}}",
+        "{\"type\":\"message_stop\"}",
     };
     reading_init(&g);
     for (size_t i = 0; i < WB_LEN(lines); i++)
@@ -214,8 +210,6 @@ TEST(anthropic_halves_of_a_character_meet)
     CHECK_STR(g.r.queue.p[1].metadata,
               UPP_STR("{\"anthropic\":{\"raw\":[{\"type\":\"thinking\",\"thinking\":\"\xf0\x9f\x98\x80\"}]}}"));
 }
-
-/* ---- Errors ----------------------------------------------------------------------------------------------------- */
 
 TEST(anthropic_errors_of_any_shape)
 {
@@ -236,7 +230,7 @@ TEST(anthropic_errors_of_any_shape)
     };
     for (size_t i = 0; i < WB_LEN(rows); i++) {
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
-        struct upp__provider_error                t = {.status = 400, .request_id = UPP_STR("req_head")};
+        struct upp__provider_error t = {.status = 400, .request_id = UPP_STR("req_head")};
         test_note("case %zu", i);
         upp__provider_error_read(&upp__anthropic, &a, wb_cstr(rows[i].body), &t);
         CHECK_STR(t.type, wb_cstr(rows[i].type));

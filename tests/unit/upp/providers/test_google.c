@@ -10,21 +10,21 @@
 #include "upp/providers/google_args.h"
 #include "upp/providers/call_id.h"
 
-static const struct upp_part    hi         = {.kind = UPP_PART_TEXT, .text = UPP_STR_INIT("Hi")};
-static const struct upp__vendor at_its_own = {.adapter  = &upp__google,
+static const struct upp_part hi = {.kind = UPP_PART_TEXT, .text = UPP_STR_INIT("Hi")};
+static const struct upp__vendor at_its_own = {.adapter = &upp__google,
                                               .provider = "google",
-                                              .model    = UPP_STR_INIT("gemini-x"),
+                                              .model = UPP_STR_INIT("gemini-x"),
                                               .base_url = UPP_STR_INIT("https://h")};
 
 /* Writes a request of one message. */
 static int write_one(struct writing *w, const struct upp__vendor *v, uint8_t role, const struct upp_part *parts,
                      size_t n, bool whole, struct upp_err *err)
 {
-    struct upp_part    copy[8];
+    struct upp_part copy[8];
     struct upp_message m = {.role = role, .parts = copy, .n_parts = n};
     memcpy(copy, parts, n * sizeof *parts);
     const struct upp_message *list[] = {&m};
-    struct upp_request        req    = {.messages = list, .n_messages = 1, .whole = whole};
+    struct upp_request req = {.messages = list, .n_messages = 1, .whole = whole};
     return writing_write(w, v, &req, err);
 }
 
@@ -32,7 +32,7 @@ TEST(google_address_holds_model_and_method)
 {
     static const struct {
         const char *base, *version, *model;
-        bool        whole;
+        bool whole;
         const char *url;
     } cases[] = {
         {"https://h", NULL, "gemini-x", true, "https://h/v1beta/models/gemini-x:generateContent"},
@@ -54,11 +54,11 @@ TEST(google_address_holds_model_and_method)
         {"https://h/?tenant=7", NULL, "x", false, "https://h/v1beta/models/x:streamGenerateContent?tenant=7&alt=sse"},
     };
     for (size_t i = 0; i < WB_LEN(cases); i++) {
-        struct upp__vendor v   = at_its_own;
-        struct upp_err     err = {0};
-        v.base_url             = wb_cstr(cases[i].base);
-        v.api_version          = wb_cstr(cases[i].version);
-        v.model                = wb_cstr(cases[i].model);
+        struct upp__vendor v = at_its_own;
+        struct upp_err err = {0};
+        v.base_url = wb_cstr(cases[i].base);
+        v.api_version = wb_cstr(cases[i].version);
+        v.model = wb_cstr(cases[i].model);
         WB_CLEANUP(writing_done) struct writing w;
         test_note("case %zu", i);
         CHECK(write_one(&w, &v, UPP_ROLE_USER, &hi, 1, cases[i].whole, &err) == 0);
@@ -75,11 +75,11 @@ TEST(google_key_goes_as_auth_says)
                  {"bearer", "authorization", "Bearer KEY"},
                  {"x-api-key", NULL, NULL}};
     for (size_t i = 0; i < WB_LEN(cases); i++) {
-        struct upp__vendor v   = at_its_own;
-        struct upp_err     err = {0};
-        v.auth                 = wb_cstr(cases[i].auth);
+        struct upp__vendor v = at_its_own;
+        struct upp_err err = {0};
+        v.auth = wb_cstr(cases[i].auth);
         WB_CLEANUP(writing_done) struct writing w;
-        int                                     r = write_one(&w, &v, UPP_ROLE_USER, &hi, 1, true, &err);
+        int r = write_one(&w, &v, UPP_ROLE_USER, &hi, 1, true, &err);
         test_note("case %zu", i);
         if (!cases[i].name) {
             CHECK_INT(r, -UPP_EINVALID);
@@ -96,7 +96,7 @@ TEST(google_signs_calls_of_others_for_models_that_want_it)
 {
     static const struct {
         const char *model;
-        bool        signs;
+        bool signs;
     } cases[] = {{"gemini-3-pro-preview", true}, {"gemini-3.1-flash", true},  {"models/gemini-3-pro", true},
                  {"gemini-10-ultra", true},      {"gemini-2.5-flash", false}, {"gemini-flash-latest", false},
                  {"gemma-3-27b", false},         {"gemini-", false},          {"learnlm", false}};
@@ -104,13 +104,13 @@ TEST(google_signs_calls_of_others_for_models_that_want_it)
         .kind = UPP_PART_CALL, .id = UPP_STR("a"), .name = UPP_STR("f"), .text = UPP_STR("not JSON")};
     const struct upp_part two[] = {call, call};
     for (size_t i = 0; i < WB_LEN(cases); i++) {
-        struct upp__vendor v   = at_its_own;
-        struct upp_err     err = {0};
-        v.model                = wb_cstr(cases[i].model);
+        struct upp__vendor v = at_its_own;
+        struct upp_err err = {0};
+        v.model = wb_cstr(cases[i].model);
         WB_CLEANUP(writing_done) struct writing w;
         CHECK(write_one(&w, &v, UPP_ROLE_ASSISTANT, two, 2, true, &err) == 0);
         struct upp_str body = wb_buf_str(&w.out.body), word = UPP_STR("thoughtSignature");
-        size_t         first = wb_str_find(body, word, 0);
+        size_t first = wb_str_find(body, word, 0);
         test_note("case %zu", i);
         CHECK((first != SIZE_MAX) == cases[i].signs);
         CHECK(first == SIZE_MAX || wb_str_find(body, word, first + 1) == SIZE_MAX); /* the first call alone */
@@ -120,15 +120,15 @@ TEST(google_signs_calls_of_others_for_models_that_want_it)
 
 TEST(google_metadata_of_a_part_goes_onto_it)
 {
-    const struct upp_media video   = {.source = UPP_SOURCE_URL, .data = UPP_STR("https://youtu.be/x")};
-    const struct upp_part  parts[] = {
-         {.kind     = UPP_PART_VIDEO,
-          .media    = &video,
-          .metadata = UPP_STR("{\"google\":{\"videoMetadata\":{\"fps\":1},\"fileData\":1},\"other\":{\"x\":1}}")},
-         {.kind = UPP_PART_TEXT, .text = UPP_STR("What?"), .metadata = UPP_STR("{\"google\":{\"y\":2}}")},
+    const struct upp_media video = {.source = UPP_SOURCE_URL, .data = UPP_STR("https://youtu.be/x")};
+    const struct upp_part parts[] = {
+        {.kind = UPP_PART_VIDEO,
+         .media = &video,
+         .metadata = UPP_STR("{\"google\":{\"videoMetadata\":{\"fps\":1},\"fileData\":1},\"other\":{\"x\":1}}")},
+        {.kind = UPP_PART_TEXT, .text = UPP_STR("What?"), .metadata = UPP_STR("{\"google\":{\"y\":2}}")},
     };
     WB_CLEANUP(writing_done) struct writing w;
-    struct upp_err                          err = {0};
+    struct upp_err err = {0};
     CHECK(write_one(&w, &at_its_own, UPP_ROLE_USER, parts, 2, true, &err) == 0);
     CHECK_STR(wb_buf_str(&w.out.body),
               UPP_STR("{\"contents\":[{\"role\":\"user\",\"parts\":[{\"fileData\":{\"fileUri\":\"https://youtu.be/x\"},"
@@ -138,9 +138,9 @@ TEST(google_metadata_of_a_part_goes_onto_it)
 /* Of the user's own it is refused, with its place; of what was said before it is lost, and told. */
 TEST(google_media_without_a_type)
 {
-    const struct upp_media bytes   = {.source = UPP_SOURCE_BASE64, .data = UPP_STR("AAAA")};
-    const struct upp_part  parts[] = {hi, {.kind = UPP_PART_BINARY, .media = &bytes}, {.kind = UPP_PART_IMAGE}};
-    struct upp_err         err     = {0};
+    const struct upp_media bytes = {.source = UPP_SOURCE_BASE64, .data = UPP_STR("AAAA")};
+    const struct upp_part parts[] = {hi, {.kind = UPP_PART_BINARY, .media = &bytes}, {.kind = UPP_PART_IMAGE}};
+    struct upp_err err = {0};
     {
         WB_CLEANUP(writing_done) struct writing w;
         CHECK_INT(write_one(&w, &at_its_own, UPP_ROLE_USER, parts, 3, true, &err), -UPP_EINVALID);
@@ -152,16 +152,15 @@ TEST(google_media_without_a_type)
     CHECK_STR(wb_buf_str(&w.out.body), UPP_STR("{\"contents\":[{\"role\":\"model\",\"parts\":[{\"text\":\"Hi\"}]}]}"));
 }
 
-/* ---- Ids ----------------------------------------------------------------------------------------------------------
- */
+/* ---- Ids ------------------------------------------------------------------------------------- */
 
 TEST(google_minted_ids_are_never_the_same)
 {
-    WB_CLEANUP(reading_done) struct reading   g;
+    WB_CLEANUP(reading_done) struct reading g;
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 16);
-    struct upp_str                            one, two;
-    struct upp_err                            err = {0};
-    yyjson_val                               *v;
+    struct upp_str one, two;
+    struct upp_err err = {0};
+    yyjson_val *v;
     CHECK(reading_init(&g, &upp__google, "gemini-x"));
     CHECK(upp__call_id_new(&g.r, &one, &err) == 0 && upp__call_id_new(&g.r, &two, &err) == 0);
     CHECK(!wb_str_eq(one, two) && upp__call_id_is_ours(one) && upp__call_id_is_ours(two));
@@ -175,17 +174,16 @@ TEST(google_minted_ids_are_never_the_same)
 TEST(google_ids_have_a_limit)
 {
     WB_CLEANUP(reading_done) struct reading g;
-    struct upp_err                          err = {0};
+    struct upp_err err = {0};
     CHECK(reading_init(&g, &upp__google, "gemini-x"));
-    g.r.own_ids.max     = 60;
+    g.r.own_ids.max = 60;
     struct upp_str call = UPP_STR("{\"candidates\":[{\"content\":{\"parts\":[{\"functionCall\":{\"name\":\"f\"}}]}}]}");
     CHECK(reading_event(&g, call, &err) == 0);
     reading_taken(&g);
     CHECK_INT(reading_event(&g, call, &err), -UPP_ELIMIT);
 }
 
-/* ---- What is kept -------------------------------------------------------------------------------------------------
- */
+/* ---- What is kept ---------------------------------------------------------------------------- */
 
 TEST(google_what_is_kept_has_a_limit)
 {
@@ -196,11 +194,11 @@ TEST(google_what_is_kept_has_a_limit)
     };
     for (size_t i = 0; i < WB_LEN(events); i++) {
         WB_CLEANUP(reading_done) struct reading g;
-        struct upp_err                          err = {0};
+        struct upp_err err = {0};
         CHECK(reading_init(&g, &upp__google, "gemini-x"));
         struct upp__google_own *own = g.r.own;
         own->text.max = own->raw.max = own->usage.max = i ? 40 : 25;
-        int r                                         = 0;
+        int r = 0;
         for (unsigned k = 0; k < 3 && r == 0; k++) {
             r = reading_event(&g, wb_cstr(events[i]), &err);
             reading_taken(&g);
@@ -211,17 +209,16 @@ TEST(google_what_is_kept_has_a_limit)
     }
 }
 
-/* ---- Arguments in pieces ------------------------------------------------------------------------------------------
- */
+/* ---- Arguments in pieces --------------------------------------------------------------------- */
 
 /* Adds pieces, given as an array, and writes what they make. */
 static int assemble(const char *json, struct wb_buf *out, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(16 << 20);
-    yyjson_val                               *v, *piece;
-    struct wj_writer                          w;
-    int                                       r    = wj_read(&a, wb_cstr(json), NULL, &v, err);
-    struct upp__google_args                  *args = upp__google_args_new(&a);
+    yyjson_val *v, *piece;
+    struct wj_writer w;
+    int r = wj_read(&a, wb_cstr(json), NULL, &v, err);
+    struct upp__google_args *args = upp__google_args_new(&a);
     if (r < 0 || !args)
         return r < 0 ? r : wb_arena_check(&a, err);
     yyjson_arr_iter it = yyjson_arr_iter_with(v);
@@ -256,8 +253,8 @@ TEST(google_args_come_together)
         {"[{\"jsonPath\":\"$.n\",\"numberValue\":1},{\"jsonPath\":\"$.n\",\"numberValue\":22}]", "{\"n\":22}"},
     };
     for (size_t i = 0; i < WB_LEN(cases); i++) {
-        WB_CLEANUP(wb_buf_done) struct wb_buf b   = WB_BUF(1 << 16);
-        struct upp_err                        err = {0};
+        WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(1 << 16);
+        struct upp_err err = {0};
         test_note("case %zu", i);
         CHECK(assemble(cases[i].pieces, &b, &err) == 0);
         CHECK_STR(wb_buf_str(&b), wb_cstr(cases[i].whole));
@@ -270,9 +267,9 @@ TEST(google_args_refuse_places_that_are_none)
         "",     "$",     "a",      "$a",   "$.",   "$..a",  "$.a[",   "$.a[]", "$.a[x]", "$.a[-1]",
         "$['a", "$['a'", "$['a'x", "$.a.", "$[0]", "$.t.x", "$.t[0]", "$.o",   "$.o[0]", "$.a[99999999999999999999]"};
     for (size_t i = 0; i < WB_LEN(paths); i++) {
-        WB_CLEANUP(wb_buf_done) struct wb_buf b   = WB_BUF(1 << 16);
-        struct upp_err                        err = {0};
-        char                                  pieces[256];
+        WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(1 << 16);
+        struct upp_err err = {0};
+        char pieces[256];
         (void)snprintf(pieces, sizeof pieces,
                        "[{\"jsonPath\":\"$.t\",\"stringValue\":\"x\"},{\"jsonPath\":\"$.o.x\",\"numberValue\":1},"
                        "{\"jsonPath\":\"%s\",\"numberValue\":1}]",
@@ -285,8 +282,8 @@ TEST(google_args_refuse_places_that_are_none)
 TEST(google_args_have_limits)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf deep = WB_BUF(1 << 16);
-    WB_CLEANUP(wb_buf_done) struct wb_buf b    = WB_BUF(1 << 20);
-    struct upp_err                        err  = {0};
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(1 << 20);
+    struct upp_err err = {0};
     CHECK_INT(assemble("[{\"jsonPath\":\"$.a[16384]\",\"numberValue\":1}]", &b, &err), -UPP_ELIMIT);
     CHECK_INT(assemble("[{\"jsonPath\":\"$.a[4000000000]\",\"numberValue\":1}]", &b, &err), -UPP_ELIMIT);
     CHECK(assemble("[{\"jsonPath\":\"$.a[16000]\",\"numberValue\":1}]", &b, &err) == 0);
@@ -306,9 +303,9 @@ TEST(google_args_have_limits)
 /* Places that are looked for from the beginning, again and again: an answer of a few MB must not take minutes. */
 TEST_WITH(google_args_in_no_order_have_a_limit, .no_torture = "thousands of pieces that do the same")
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf in  = WB_BUF(1 << 20);
-    WB_CLEANUP(wb_buf_done) struct wb_buf b   = WB_BUF(1 << 20);
-    struct upp_err                        err = {0};
+    WB_CLEANUP(wb_buf_done) struct wb_buf in = WB_BUF(1 << 20);
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(1 << 20);
+    struct upp_err err = {0};
     wb_buf_add(&in, UPP_STR("[{\"jsonPath\":\"$.a[16000]\",\"numberValue\":1}"));
     for (unsigned i = 0; i < 2000; i++)
         wb_buf_add(&in, UPP_STR(",{\"jsonPath\":\"$.a[15999]\",\"numberValue\":1}"));

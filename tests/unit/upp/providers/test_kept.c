@@ -5,7 +5,7 @@
 
 static const struct {
     const char *said, *kept; /* kept: JSON; NULL: none */
-    bool        same;
+    bool same;
 } rows[] = {
     {"{\"a\":1}", "{\"a\":1}", true},
     {"{\"a\":1,\"b\":[2]}", "{\"b\":[2.0],\"a\":10e-1}", true},
@@ -37,11 +37,11 @@ static const struct {
 
 static int see(const char *name, const char *said, const char *kept, bool *ret, struct upp_err *err)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(1 << 20);
-    WB_CLEANUP(wb_buf_done) struct wb_buf     out = WB_BUF(1 << 20);
-    struct upp__body                          b   = {.arena = &a, .err = err};
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 20);
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(1 << 20);
+    struct upp__body b = {.arena = &a, .err = err};
     const struct upp_part call = {.kind = UPP_PART_CALL, .name = UPP_STR("f"), .text = wb_cstr(said)};
-    yyjson_val           *v    = NULL;
+    yyjson_val *v = NULL;
     wj_writer_init(&b.w, &out, err);
     int r = kept ? wj_read(&a, wb_cstr(kept), NULL, &v, err) : 0;
     if (r < 0)
@@ -53,8 +53,8 @@ static int see(const char *name, const char *said, const char *kept, bool *ret, 
 TEST(kept_calls_are_the_same_by_value)
 {
     for (size_t i = 0; i < WB_LEN(rows); i++) {
-        bool           same = false;
-        struct upp_err err  = {0};
+        bool same = false;
+        struct upp_err err = {0};
         CHECK_INT(see("f", rows[i].said, rows[i].kept, &same, &err), 0);
         if (same != rows[i].same)
             CHECK_STR(wb_cstr(rows[i].said), wb_cstr(rows[i].kept ? rows[i].kept : "none")); /* names the row */
@@ -63,8 +63,8 @@ TEST(kept_calls_are_the_same_by_value)
 
 TEST(kept_calls_have_the_same_name)
 {
-    bool           same = true;
-    struct upp_err err  = {0};
+    bool same = true;
+    struct upp_err err = {0};
     CHECK_INT(see("g", "{}", "{}", &same, &err), 0);
     CHECK(!same);
 }

@@ -36,22 +36,22 @@ static int constant(void *arg, const struct upp_wait *wait, char *into, size_t s
 /* covers: UPP-10/1 */
 TEST(keys_order_of_places)
 {
-    static char           said[]  = "said";
-    const struct upp_keys list    = {.kind = UPP_KEYS_ROUND_ROBIN, .list = three, .n = 3};
+    static char said[] = "said";
+    const struct upp_keys list = {.kind = UPP_KEYS_ROUND_ROBIN, .list = three, .n = 3};
     const struct upp_keys dynamic = {.kind = UPP_KEYS_DYNAMIC, .get = constant, .arg = said};
-    const struct upp_keys none    = {0};
+    const struct upp_keys none = {0};
     const struct {
-        const char            *api_key;
+        const char *api_key;
         const struct upp_keys *keys;
-        const char            *want;
+        const char *want;
     } cases[] = {
         {"given", &list, "given"}, {"", &list, ""},          {"", &dynamic, ""},        {"", NULL, ""},
         {NULL, &list, "one"},      {NULL, &dynamic, "said"}, {NULL, &none, "from env"}, {NULL, NULL, "from env"},
     };
     CHECK(setenv(ENV, "from env", 1) == 0);
     for (size_t i = 0; i < WB_LEN(cases); i++) {
-        WB_CLEANUP(freep) struct upp__keys *k   = NULL;
-        struct upp__key                     key = {0};
+        WB_CLEANUP(freep) struct upp__keys *k = NULL;
+        struct upp__key key = {0};
         test_note("case %zu", i);
         CHECK(upp__keys_new(cases[i].api_key, cases[i].keys, ENV, false, &k, NULL) == 0);
         int r = upp__keys_take(k, NULL, &key, NULL);
@@ -67,8 +67,8 @@ TEST(keys_order_of_places)
 TEST(keys_none_names_the_variable)
 {
     WB_CLEANUP(freep) struct upp__keys *k = NULL, *free_ = NULL, *nowhere = NULL;
-    struct upp__key                     key = {0};
-    struct upp_err                      err;
+    struct upp__key key = {0};
+    struct upp_err err;
     CHECK(unsetenv(ENV) == 0);
     CHECK(upp__keys_new(NULL, NULL, ENV, false, &k, &err) == 0);
     CHECK(upp__keys_new(NULL, NULL, ENV, true, &free_, &err) == 0);
@@ -99,8 +99,8 @@ TEST(keys_none_names_the_variable)
 /* covers: UPP-10/1 */
 TEST(keys_in_turn)
 {
-    WB_CLEANUP(freep) struct upp__keys *k   = NULL;
-    const struct upp_keys               how = {.kind = UPP_KEYS_ROUND_ROBIN, .list = three, .n = 3};
+    WB_CLEANUP(freep) struct upp__keys *k = NULL;
+    const struct upp_keys how = {.kind = UPP_KEYS_ROUND_ROBIN, .list = three, .n = 3};
     CHECK(upp__keys_new(NULL, &how, ENV, false, &k, NULL) == 0);
     for (size_t i = 0; i < 7; i++) {
         struct upp__key key;
@@ -113,7 +113,7 @@ TEST(keys_in_turn)
 
 struct taker {
     struct upp__keys *keys;
-    unsigned          seen[3];
+    unsigned seen[3];
 };
 
 static void *take_many(void *arg)
@@ -132,11 +132,11 @@ static void *take_many(void *arg)
 
 TEST(keys_in_turn_of_many_threads)
 {
-    WB_CLEANUP(freep) struct upp__keys *k   = NULL;
-    const struct upp_keys               how = {.kind = UPP_KEYS_ROUND_ROBIN, .list = three, .n = 3};
+    WB_CLEANUP(freep) struct upp__keys *k = NULL;
+    const struct upp_keys how = {.kind = UPP_KEYS_ROUND_ROBIN, .list = three, .n = 3};
     CHECK(upp__keys_new(NULL, &how, ENV, false, &k, NULL) == 0);
     struct taker a = {.keys = k}, b = {.keys = k};
-    pthread_t    t;
+    pthread_t t;
     CHECK(pthread_create(&t, NULL, take_many, &a) == 0);
     (void)take_many(&b);
     CHECK(pthread_join(t, NULL) == 0);
@@ -144,11 +144,10 @@ TEST(keys_in_turn_of_many_threads)
         CHECK_INT(a.seen[n] + b.seen[n], 2000);
 }
 
-/* ---- By chance -----------------------------------------------------------------------------------------------------
- */
+/* ---- By chance ------------------------------------------------------------------------------- */
 
 static uint64_t fake_number;
-static int64_t  fake_random(void *p, size_t n)
+static int64_t fake_random(void *p, size_t n)
 {
     for (size_t i = 0; i + sizeof fake_number <= n; i += sizeof fake_number)
         memcpy((char *)p + i, &fake_number, sizeof fake_number);
@@ -157,12 +156,12 @@ static int64_t  fake_random(void *p, size_t n)
 
 TEST_WITH(keys_by_weight_follow_the_hook, .no_torture = "it replaces the table that injects the faults")
 {
-    WB_CLEANUP(freep) struct upp__keys *k      = NULL;
-    const struct upp_keys               how    = {.kind = UPP_KEYS_WEIGHTED, .list = three, .n = 3};
-    struct upp_hooks                    before = *wb_hooks(), mine = before;
+    WB_CLEANUP(freep) struct upp__keys *k = NULL;
+    const struct upp_keys how = {.kind = UPP_KEYS_WEIGHTED, .list = three, .n = 3};
+    struct upp_hooks before = *wb_hooks(), mine = before;
     static const struct {
         uint64_t number;
-        size_t   want;
+        size_t want;
     } cases[] = {
         {0, 0},
         {UINT64_C(1) << 62, 0}, /* 0.25 of 4: the first whose sum reaches it */
@@ -174,10 +173,10 @@ TEST_WITH(keys_by_weight_follow_the_hook, .no_torture = "it replaces the table t
     bool same[WB_LEN(cases)];
     CHECK(upp__keys_new(NULL, &how, ENV, false, &k, NULL) == 0);
     mine.random = fake_random;
-    int set     = upp_global_init(&mine, NULL);
+    int set = upp_global_init(&mine, NULL);
     for (size_t i = 0; i < WB_LEN(cases); i++) {
         struct upp__key key = {0};
-        fake_number         = cases[i].number;
+        fake_number = cases[i].number;
         wb_random_forget();
         same[i] = upp__keys_take(k, NULL, &key, NULL) == 0 && wb_str_eq(key.text, three[cases[i].want].text);
     }
@@ -193,9 +192,9 @@ TEST_WITH(keys_by_weight_follow_the_hook, .no_torture = "it replaces the table t
 /* covers: UPP-10/1 */
 TEST(keys_by_weight_come_as_often)
 {
-    WB_CLEANUP(freep) struct upp__keys *k    = NULL;
-    const struct upp_keys               how  = {.kind = UPP_KEYS_WEIGHTED, .list = three, .n = 3};
-    struct taker                        seen = {0};
+    WB_CLEANUP(freep) struct upp__keys *k = NULL;
+    const struct upp_keys how = {.kind = UPP_KEYS_WEIGHTED, .list = three, .n = 3};
+    struct taker seen = {0};
     CHECK(upp__keys_new(NULL, &how, ENV, false, &k, NULL) == 0);
     seen.keys = k;
     (void)take_many(&seen); /* 3000: 750, 1500, 750, give or take 9 deviations */
@@ -205,8 +204,7 @@ TEST(keys_by_weight_come_as_often)
     CHECK_INT(seen.seen[0] + seen.seen[1] + seen.seen[2], 3000);
 }
 
-/* ---- From a function -----------------------------------------------------------------------------------------------
- */
+/* ---- From a function ------------------------------------------------------------------------- */
 
 static int refuses(void *arg, const struct upp_wait *wait, char *into, size_t size, struct upp_err *err)
 {
@@ -233,9 +231,9 @@ static int too_much(void *arg, const struct upp_wait *wait, char *into, size_t s
 
 static int take(struct upp_keys how, const struct upp_wait *wait, size_t *n, struct upp_err *err)
 {
-    WB_CLEANUP(freep) struct upp__keys *k   = NULL;
-    struct upp__key                     key = {0};
-    int                                 r   = upp__keys_new(NULL, &how, ENV, false, &k, err);
+    WB_CLEANUP(freep) struct upp__keys *k = NULL;
+    struct upp__key key = {0};
+    int r = upp__keys_new(NULL, &how, ENV, false, &k, err);
     if (r == 0)
         r = upp__keys_take(k, wait, &key, err);
     EXPECT(r < 0 || (key.own && key.text.p[key.text.n] == 0));
@@ -247,11 +245,11 @@ static int take(struct upp_keys how, const struct upp_wait *wait, size_t *n, str
 /* covers: UPP-10/1 */
 TEST(keys_from_a_function)
 {
-    static const struct upp_wait wait  = {.size = sizeof wait};
-    static char                  why[] = "the vault is shut", evil[] = "a\nb", nothing[] = "";
-    const struct upp_wait       *seen = NULL;
-    struct upp_err               err;
-    size_t                       n;
+    static const struct upp_wait wait = {.size = sizeof wait};
+    static char why[] = "the vault is shut", evil[] = "a\nb", nothing[] = "";
+    const struct upp_wait *seen = NULL;
+    struct upp_err err;
+    size_t n;
     CHECK_INT(take((struct upp_keys){.kind = UPP_KEYS_DYNAMIC, .get = whole, .arg = (void *)&seen}, &wait, &n, &err),
               0);
     CHECK(seen == &wait && n == 16384);
@@ -270,15 +268,15 @@ TEST(keys_from_a_function)
 
 TEST(keys_are_checked_when_given)
 {
-    static struct upp_key       many[1025];
+    static struct upp_key many[1025];
     static const struct upp_key light[] = {{UPP_STR_INIT("a"), 1}, {UPP_STR_INIT("b"), 0}};
     static const struct upp_key heavy[] = {{UPP_STR_INIT("a"), (double)INFINITY}};
-    static const struct upp_key much[]  = {{UPP_STR_INIT("a"), 1e308}, {UPP_STR_INIT("b"), 1e308}};
-    static const struct upp_key evil[]  = {{UPP_STR_INIT("a"), 1}, {UPP_STR_INIT("secret\n"), 1}};
+    static const struct upp_key much[] = {{UPP_STR_INIT("a"), 1e308}, {UPP_STR_INIT("b"), 1e308}};
+    static const struct upp_key evil[] = {{UPP_STR_INIT("a"), 1}, {UPP_STR_INIT("secret\n"), 1}};
     static const struct {
         struct upp_keys how;
-        int             code;
-        const char     *why;
+        int code;
+        const char *why;
     } cases[] = {
         {{.kind = UPP_KEYS_ROUND_ROBIN}, UPP_EINVALID, "keys: the list is empty"},
         {{.kind = UPP_KEYS_WEIGHTED}, UPP_EINVALID, "keys: the list is empty"},
@@ -296,7 +294,7 @@ TEST(keys_are_checked_when_given)
     };
     for (size_t i = 0; i < WB_LEN(cases); i++) {
         struct upp__keys *k = NULL;
-        struct upp_err    err;
+        struct upp_err err;
         test_note("case %zu", i);
         CHECK_INT(upp__keys_new(NULL, &cases[i].how, ENV, false, &k, &err), -cases[i].code);
         CHECK_STR(wb_cstr(err.msg), wb_cstr(cases[i].why));

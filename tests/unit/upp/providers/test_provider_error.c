@@ -14,9 +14,9 @@
 TEST(trouble_code_comes_from_the_body_then_from_the_status)
 {
     static const struct {
-        int         status;
+        int status;
         const char *type, *code, *reason, *message;
-        int         want;
+        int want;
     } cases[] = {
         /* Statuses alone. */
         {400, 0, 0, 0, "no", UPP_EINVALID},
@@ -123,12 +123,12 @@ TEST(trouble_code_comes_from_the_body_then_from_the_status)
         {404, 0, 0, 0, "no context window here", UPP_ENOMODEL},
     };
     for (size_t i = 0; i < WB_LEN(cases); i++) {
-        struct upp_err             err;
+        struct upp_err err;
         struct upp__provider_error t = {.status = cases[i].status};
         test_note("case %zu", i);
-        t.type    = cases[i].type ? wb_cstr(cases[i].type) : t.type;
-        t.code    = cases[i].code ? wb_cstr(cases[i].code) : t.code;
-        t.reason  = cases[i].reason ? wb_cstr(cases[i].reason) : t.reason;
+        t.type = cases[i].type ? wb_cstr(cases[i].type) : t.type;
+        t.code = cases[i].code ? wb_cstr(cases[i].code) : t.code;
+        t.reason = cases[i].reason ? wb_cstr(cases[i].reason) : t.reason;
         t.message = cases[i].message ? wb_cstr(cases[i].message) : t.message;
         CHECK_INT(upp__provider_fail(&t, (struct upp_str){0}, &err), -cases[i].want);
         CHECK_INT(err.code, cases[i].want);
@@ -139,15 +139,15 @@ TEST(trouble_code_comes_from_the_body_then_from_the_status)
 /* covers: UPP-9/2 */
 TEST(trouble_error_keeps_what_the_vendor_said)
 {
-    struct upp_err             err;
+    struct upp_err err;
     struct upp__provider_error t = {
-        .status     = 429,
-        .type       = UPP_STR("rate_limit_error"),
-        .code       = UPP_STR("rate_limit_error"),
-        .reason     = UPP_STR("PerMinute"),
-        .message    = UPP_STR(" slow\ndown \xff "),
+        .status = 429,
+        .type = UPP_STR("rate_limit_error"),
+        .code = UPP_STR("rate_limit_error"),
+        .reason = UPP_STR("PerMinute"),
+        .message = UPP_STR(" slow\ndown \xff "),
         .request_id = UPP_STR("req_1"),
-        .retry_ms   = 1500,
+        .retry_ms = 1500,
     };
     CHECK_INT(upp__provider_fail(&t, UPP_STR("sk-0123456789"), &err), -UPP_ERATE);
     CHECK_STR(wb_cstr(err.msg), UPP_STR("slow down ?"));
@@ -168,12 +168,12 @@ TEST(trouble_error_keeps_what_the_vendor_said)
 
 TEST(trouble_long_texts_are_cut)
 {
-    static char    large[100000];
+    static char large[100000];
     struct upp_err err;
     memset(large, 'a', sizeof large);
-    struct upp_str             all = wb_str(large, sizeof large);
-    struct upp__provider_error t   = {
-          .status = 500, .type = all, .code = wb_str(large, 500), .reason = wb_str(large, 400)};
+    struct upp_str all = wb_str(large, sizeof large);
+    struct upp__provider_error t = {
+        .status = 500, .type = all, .code = wb_str(large, 500), .reason = wb_str(large, 400)};
     t.message = t.request_id = all;
     CHECK_INT(upp__provider_fail(&t, UPP_STR("0123456789"), &err), -UPP_EPROVIDER);
     CHECK_INT(strlen(err.msg), sizeof err.msg - 1);
@@ -200,8 +200,8 @@ TEST(trouble_never_shows_the_key)
         {"", "nothing", "nothing"},
     };
     for (size_t i = 0; i < WB_LEN(cases); i++) {
-        struct upp_err             err;
-        struct upp_str             message = wb_cstr(cases[i].message), key = wb_cstr(cases[i].key);
+        struct upp_err err;
+        struct upp_str message = wb_cstr(cases[i].message), key = wb_cstr(cases[i].key);
         struct upp__provider_error t = {.status = 401, .message = message, .code = message, .request_id = message};
         test_note("case %zu", i);
         CHECK_INT(upp__provider_fail(&t, key, &err), -UPP_EAUTH);
@@ -222,8 +222,8 @@ TEST(trouble_key_is_masked_where_the_message_is_cut)
 {
     static const char key[] = "sk-ant-0123456789abcdefghijklmnopqrstuvwxyz";
     for (size_t before = 180; before < 300; before++) {
-        char                       message[512];
-        struct upp_err             err;
+        char message[512];
+        struct upp_err err;
         struct upp__provider_error t = {.status = 401};
         memset(message, ' ', before);
         message[0] = '!';
@@ -242,7 +242,7 @@ TEST(trouble_durations)
 {
     static const struct {
         const char *text;
-        uint64_t    ms; /* UINT64_MAX: none */
+        uint64_t ms; /* UINT64_MAX: none */
     } cases[] = {
         {"34.4s", 34400},
         {"34.400000000s", 34400},
@@ -292,7 +292,7 @@ TEST(trouble_durations)
 
 static uint64_t after(const char *name, const char *value)
 {
-    struct upp_header    h    = {wb_cstr(name), wb_cstr(value)};
+    struct upp_header h = {wb_cstr(name), wb_cstr(value)};
     struct upp_http_head head = {.status = 429, .headers = &h, .n_headers = 1};
     return upp__retry_after(&head, NOW, 3600000);
 }
@@ -302,7 +302,7 @@ TEST(trouble_retry_after_in_all_its_spellings)
 {
     static const struct {
         const char *name, *value;
-        uint64_t    ms;
+        uint64_t ms;
     } cases[] = {
         {"x-should-retry", "false", UINT64_MAX},
         {"X-Should-Retry", "False", UINT64_MAX},
@@ -363,16 +363,16 @@ TEST(trouble_retry_after_in_all_its_spellings)
 TEST(trouble_years_of_two_digits_are_near)
 {
     static const struct {
-        int64_t     now;
+        int64_t now;
         const char *date;
-        uint64_t    ms;
+        uint64_t ms;
     } cases[] = {
         {INT64_C(4102444795000), "Friday, 01-Jan-00 00:00:00 GMT", 5000}, /* five seconds before 2100 */
         {INT64_C(4102444805000), "Thursday, 31-Dec-99 23:59:59 GMT", 1},  /* just over */
         {INT64_C(946684795000), "Saturday, 01-Jan-00 00:00:10 GMT", 15000},
     };
     for (size_t i = 0; i < WB_LEN(cases); i++) {
-        struct upp_header    h    = {UPP_STR("retry-after"), wb_cstr(cases[i].date)};
+        struct upp_header h = {UPP_STR("retry-after"), wb_cstr(cases[i].date)};
         struct upp_http_head head = {.headers = &h, .n_headers = 1};
         test_note("case %zu", i);
         CHECK_INT(upp__retry_after(&head, cases[i].now, 3600000), cases[i].ms);
@@ -397,8 +397,7 @@ TEST(trouble_retry_headers_have_an_order)
     CHECK_INT(upp__retry_after(&head, NOW, 3600000), 0);
 }
 
-/* ---- Inside of a stream, where the adapter does not know the key ---------------------
- */
+/* ---- Inside of a stream, where the adapter does not know the key ----------------------------- */
 
 static int stub_send(void *arg, const struct upp_http_request *req, const struct upp_wait *wait,
                      struct upp_http_call **ret, struct upp_err *err)
@@ -433,13 +432,13 @@ static int ask_stub(char *answer, struct upp_err *err)
 {
     struct upp_transport t = {
         .size = sizeof t, .arg = answer, .send = stub_send, .head = stub_head, .read = stub_read, .close = stub_close};
-    UPP_CLEANUP(upp_model_freep) struct upp_model *m    = NULL;
-    UPP_CLEANUP(upp_step_closep) struct upp_step  *step = NULL;
-    struct upp_part                                part = {.kind = UPP_PART_TEXT, .text = UPP_STR("hi")};
-    struct upp_message                             user = {.role = UPP_ROLE_USER, .parts = &part, .n_parts = 1};
-    const struct upp_message                      *list = &user;
-    struct upp_request                             req  = {.messages = &list, .n_messages = 1, .attempt = 1};
-    struct upp_step_event                          ev;
+    UPP_CLEANUP(upp_model_freep) struct upp_model *m = NULL;
+    UPP_CLEANUP(upp_step_closep) struct upp_step *step = NULL;
+    struct upp_part part = {.kind = UPP_PART_TEXT, .text = UPP_STR("hi")};
+    struct upp_message user = {.role = UPP_ROLE_USER, .parts = &part, .n_parts = 1};
+    const struct upp_message *list = &user;
+    struct upp_request req = {.messages = &list, .n_messages = 1, .attempt = 1};
+    struct upp_step_event ev;
     int r = upp_model_new(upp_openai("m", .api = "chat", .api_key = "sk-0123456789", .transport = &t), &m, err);
     if (r == 0)
         r = upp_step_open(m, &req, NULL, &step, err);
@@ -451,7 +450,7 @@ static int ask_stub(char *answer, struct upp_err *err)
 TEST(trouble_in_a_stream_does_not_show_the_key)
 {
     static char in_stream[] = "data: {\"error\":{\"message\":\"no: sk-0123456789\",\"code\":\"invalid_api_key\"}}\n\n";
-    struct upp_err err      = {0};
+    struct upp_err err = {0};
     CHECK_INT(ask_stub(in_stream, &err), -UPP_EAUTH);
     CHECK_STR(wb_cstr(err.msg), UPP_STR("no: ***"));
     CHECK_INT(ask_stub(in_stream, NULL), -UPP_EAUTH);

@@ -18,12 +18,12 @@ enum place { SETTINGS, REQUEST, EVENTS, FAILS };
 /* What there is to show, in the order of the table. */
 static const struct word {
     const char *name, *says;
-    uint32_t    can;    /* a model that can must show it; 0: not a matter of `can` */
-    bool        always; /* every API must show it */
-    enum place  place;
+    uint32_t can; /* a model that can must show it; 0: not a matter of `can` */
+    bool always;  /* every API must show it */
+    enum place place;
     const char *trace; /* stands there, in a round that asked the vendor; NULL: something does */
-    unsigned    times;
-    size_t      rounds; /* at least */
+    unsigned times;
+    size_t rounds; /* at least */
 } words[] = {
     {"text", "text, streamed", UPP_CAN_STREAM, true, EVENTS, " text\n", 1, 1},
     {"whole", "an answer in one piece", 0, true, SETTINGS, NULL, 1, 1},
@@ -56,7 +56,7 @@ static const struct api {
 };
 
 static const struct {
-    unsigned    habit;
+    unsigned habit;
     const char *says;
 } habits[] = {
     {UPP__DEVELOPER_ROLE, "the system text has the role `developer`"},
@@ -68,7 +68,7 @@ static const struct {
 };
 
 static const struct {
-    uint32_t    can;
+    uint32_t can;
     const char *says;
 } media[] = {
     {UPP_CAN_IMAGES, "images"}, {UPP_CAN_DOCUMENTS, "documents"}, {UPP_CAN_AUDIO, "audio"}, {UPP_CAN_VIDEO, "video"}};
@@ -76,7 +76,7 @@ static const struct {
 static const struct upp__provider *find(const char *name, const char *api)
 {
     const struct upp__provider *p = NULL;
-    struct upp_err              err;
+    struct upp_err err;
     (void)EXPECT(upp__provider_find(name, api, &p, &err) == 0);
     return p;
 }
@@ -86,7 +86,7 @@ static const struct upp__provider *find(const char *name, const char *api)
 static bool stands(struct upp_str text, const char *what, unsigned times)
 {
     struct upp_str needle = wb_cstr(what ? what : "");
-    size_t         at     = 0;
+    size_t at = 0;
     for (unsigned i = 0; what && i < times; i++) {
         at = wb_str_find(text, needle, at);
         if (at == SIZE_MAX)
@@ -117,7 +117,7 @@ static bool has_trace(const struct talk *t, const struct word *w)
 static size_t api_of(const struct talk *t)
 {
     static char name[64];
-    bool        chat = stands(t->options, "\"chat\"", 1);
+    bool chat = stands(t->options, "\"chat\"", 1);
     (void)snprintf(name, sizeof name, "%.*s", UPP_FMT(t->provider));
     const struct upp__provider *p = find(name, chat ? "chat" : NULL);
     for (size_t i = 0; p && i < APIS; i++)
@@ -131,9 +131,9 @@ static unsigned counts[WORDS][APIS];
 static void count_file(const char *path)
 {
     static struct talk t;
-    struct upp_err     err = {0};
-    struct upp_str     word;
-    size_t             api;
+    struct upp_err err = {0};
+    struct upp_str word;
+    size_t api;
     test_note("%s", path);
     if (EXPECT(talk_load(path, &t, &err) == 0) && EXPECT((api = api_of(&t)) < APIS))
         while (wb_str_split(&t.shows, ' ', &word)) {
@@ -152,7 +152,7 @@ enum { PATH = 256 };
 static void each(const char *folder, char path[static PATH], void (*fn)(const char *path))
 {
     struct dirent **list;
-    int             n = scandir(test_source(folder), &list, NULL, alphasort);
+    int n = scandir(test_source(folder), &list, NULL, alphasort);
     if (!EXPECT(n >= 0))
         return;
     for (int i = 0; i < n; i++) {
@@ -199,7 +199,7 @@ static void add_features(struct wb_buf *out)
 static void add_habits(const struct upp__provider *p, struct wb_buf *out)
 {
     const char *between = "";
-    unsigned    known   = 0;
+    unsigned known = 0;
     for (size_t i = 0; i < WB_LEN(habits); i++) {
         known |= habits[i].habit;
         if (p->habits & habits[i].habit && habits[i].says) {
@@ -214,7 +214,7 @@ static void add_habits(const struct upp__provider *p, struct wb_buf *out)
 static void add_provider(const struct upp__provider *p, struct wb_buf *out)
 {
     const char *between = "";
-    size_t      a       = 0;
+    size_t a = 0;
     while (a < APIS && find(apis[a].provider, apis[a].name)->adapter != p->adapter)
         a++;
     wb_buf_addf(out, "| `%s`%s%s%s | %s |", p->name, p->api ? ", api `" : "", p->api ? p->api : "", p->api ? "`" : "",
@@ -251,12 +251,12 @@ static void add_providers(struct wb_buf *out)
 static void compare_page(struct upp_str made)
 {
     static const char begin[] = "<!-- generated: providers -->\n", end[] = "<!-- end -->\n";
-    const char       *mode = getenv("WEFT_GOLDEN");
-    size_t            n    = 0;
-    char             *text = test_read(PAGE, &n);
-    struct upp_str    page = wb_str(text ? text : "", text ? n : 0);
-    size_t            from = wb_str_find(page, wb_cstr(begin), 0);
-    size_t            to   = from == SIZE_MAX ? from : wb_str_find(page, wb_cstr(end), from);
+    const char *mode = getenv("WEFT_GOLDEN");
+    size_t n = 0;
+    char *text = test_read(PAGE, &n);
+    struct upp_str page = wb_str(text ? text : "", text ? n : 0);
+    size_t from = wb_str_find(page, wb_cstr(begin), 0);
+    size_t to = from == SIZE_MAX ? from : wb_str_find(page, wb_cstr(end), from);
     if (EXPECT(to != SIZE_MAX)) {
         from += sizeof begin - 1;
         if (mode && !strcmp(mode, "write")) {

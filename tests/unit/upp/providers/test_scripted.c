@@ -11,19 +11,19 @@
 
 /* A request whose messages are given one after the other. */
 struct talk {
-    struct upp_message        messages[12];
-    struct upp_part           parts[12];
+    struct upp_message messages[12];
+    struct upp_part parts[12];
     const struct upp_message *list[12];
-    char                      metadata[12][64];
-    struct upp_request        req;
+    char metadata[12][64];
+    struct upp_request req;
 };
 
 static void say(struct talk *t, uint8_t role, struct upp_part part)
 {
-    size_t i       = t->req.n_messages++;
-    t->parts[i]    = part;
+    size_t i = t->req.n_messages++;
+    t->parts[i] = part;
     t->messages[i] = (struct upp_message){.role = role, .parts = &t->parts[i], .n_parts = 1};
-    t->list[i]     = &t->messages[i];
+    t->list[i] = &t->messages[i];
 
     t->req.messages = t->list;
 }
@@ -84,8 +84,8 @@ static void ask_waiting(const struct upp_model *m, const struct upp_request *req
                         struct wb_buf *out)
 {
     UPP_CLEANUP(upp_step_closep) struct upp_step *step = NULL;
-    struct upp_step_event                         ev;
-    struct upp_err                                err = {0};
+    struct upp_step_event ev;
+    struct upp_err err = {0};
     wb_buf_clear(out);
     int r = upp_step_open(m, req, wait, &step, &err);
     while (r >= 0 && (r = upp_step_next(step, &ev, &err)) > 0)
@@ -127,9 +127,9 @@ TEST(scripted_says_what_the_script_says)
         "{\"parts\":[{\"media\":{\"kind\":\"image\",\"mime\":\"image/png\",\"data\":\"AAAA\"}},"
         "{\"media\":{\"kind\":\"document\",\"text\":\"t\"}}],\"data\":null}"
         "],\"at_end\":\"repeat_last\"}");
-    UPP_CLEANUP(upp_model_freep) struct upp_model *m   = NULL;
-    struct upp_err                                 err = {0};
-    struct talk                                    t   = {0};
+    UPP_CLEANUP(upp_model_freep) struct upp_model *m = NULL;
+    struct upp_err err = {0};
+    struct talk t = {0};
     CHECK(upp_scripted_new(script, &m, &err) == 0);
     CHECK_STR(m->name, UPP_STR("demo"));
     user_says(&t, "the weather?");
@@ -160,8 +160,8 @@ TEST(scripted_knows_the_tools_of_the_call)
                                                       "{\"parts\":[{\"text\":\"any\"}]}]}");
     static const struct upp_tool_spec tools[] = {{.name = UPP_STR_INIT("wash")}, {.name = UPP_STR_INIT("paint")}};
     UPP_CLEANUP(upp_model_freep) struct upp_model *m = NULL;
-    struct upp_err                                 err;
-    static struct talk                             t; /* too large for a frame */
+    struct upp_err err;
+    static struct talk t; /* too large for a frame */
     t = (struct talk){0};
     CHECK(upp_scripted_new(script, &m, &err) == 0);
     user_says(&t, "red");
@@ -180,8 +180,8 @@ TEST(scripted_takes_the_first_reply_that_holds)
                      "{\"when\":{\"tool_result\":\"wash\",\"contains\":\"dry\"},\"parts\":[{\"text\":\"W\"}]},"
                      "{\"when\":{\"contains\":\"\"},\"parts\":[{\"text\":\"any\"}]}],\"at_end\":\"fail\"}");
     UPP_CLEANUP(upp_model_freep) struct upp_model *m = NULL;
-    struct upp_err                                 err;
-    static struct talk                             t, u; /* too large for a frame */
+    struct upp_err err;
+    static struct talk t, u; /* too large for a frame */
     t = u = (struct talk){0};
     CHECK(upp_scripted_new(script, &m, &err) == 0);
     CHECK_STR(m->name, UPP_STR("scripted"));
@@ -216,9 +216,9 @@ TEST(scripted_takes_the_first_reply_that_holds)
 static bool metadata_of(const struct upp_model *m, const struct talk *t, char *to, size_t size)
 {
     UPP_CLEANUP(upp_step_closep) struct upp_step *step = NULL;
-    struct upp_step_event                         ev   = {0};
-    struct upp_err                                err;
-    int                                           r = upp_step_open(m, &t->req, NULL, &step, &err);
+    struct upp_step_event ev = {0};
+    struct upp_err err;
+    int r = upp_step_open(m, &t->req, NULL, &step, &err);
     while (r >= 0 && (r = upp_step_next(step, &ev, &err)) > 0 && ev.kind != UPP_STEP_END)
         ;
     (void)snprintf(to, size, "%.*s", UPP_FMT(ev.metadata));
@@ -229,9 +229,9 @@ static bool metadata_of(const struct upp_model *m, const struct talk *t, char *t
 TEST(scripted_counts_replies_of_its_own_script)
 {
     UPP_CLEANUP(upp_model_freep) struct upp_model *a = NULL, *b = NULL;
-    struct upp_err                                 err;
-    static struct talk                             t; /* frames are limited */
-    char                                           said[64], other[80];
+    struct upp_err err;
+    static struct talk t; /* frames are limited */
+    char said[64], other[80];
     CHECK(upp_scripted_new(UPP_STR("{\"replies\":[{\"parts\":[{\"text\":\"A\"}]},{\"parts\":[{\"text\":\"B\"}]}]}"), &a,
                            &err) == 0);
     CHECK(upp_scripted_new(UPP_STR("{\"replies\":[{\"parts\":[{\"text\":\"X\"}]},{\"parts\":[{\"text\":\"Y\"}]}]}"), &b,
@@ -259,8 +259,8 @@ TEST(scripted_counts_replies_of_its_own_script)
 TEST(scripted_says_the_same_again)
 {
     UPP_CLEANUP(upp_model_freep) struct upp_model *m = NULL, *none = NULL;
-    struct upp_err                                 err;
-    struct talk                                    t = {0};
+    struct upp_err err;
+    struct talk t = {0};
     CHECK(upp_scripted_new(UPP_STR("{\"again\":true,\"replies\":[{\"when\":{\"contains\":\"a\"},\"error\":{\"code\":"
                                    "\"RATE_LIMITED\"}},{\"when\":{\"contains\":\"a\"},\"parts\":[{\"text\":\"A\"}]},"
                                    "{\"parts\":[{\"text\":\"else\"}]}]}"),
@@ -297,9 +297,9 @@ TEST(scripted_fills_in_words_of_an_earlier_question)
         {"Hello", "And what to do?", "Oslo Oslo"},
     };
     UPP_CLEANUP(upp_model_freep) struct upp_model *m = NULL;
-    static struct talk                             t; /* frames are limited */
-    struct upp_err                                 err;
-    char                                           want[256];
+    static struct talk t; /* frames are limited */
+    struct upp_err err;
+    char want[256];
     CHECK(upp_scripted_new(UPP_STR("{\"replies\":[{\"fill\":["
                                    "{\"name\":\"a\",\"after\":\" in \",\"default\":\"Oslo\",\"earlier\":true},"
                                    "{\"name\":\"b\",\"after\":\" in \",\"default\":\"Oslo\",\"earlier\":false}],"
@@ -348,9 +348,9 @@ TEST(scripted_fills_in_what_was_asked_for)
         {"", "what?"},
     };
     UPP_CLEANUP(upp_model_freep) struct upp_model *m = NULL;
-    static struct talk                             t; /* frames are limited */
-    struct upp_err                                 err;
-    char                                           want[256];
+    static struct talk t; /* frames are limited */
+    struct upp_err err;
+    char want[256];
     CHECK(upp_scripted_new(
               UPP_STR("{\"again\":true,\"replies\":["
                       "{\"when\":{\"words\":[\"send\",\"pay\"]},\"fill\":[{\"name\":\"n\",\"number\":true},"
@@ -365,11 +365,11 @@ TEST(scripted_fills_in_what_was_asked_for)
               &m, &err) == 0);
     for (size_t i = 0; i < WB_LEN(cases); i++) {
         const char *text = cases[i].text;
-        int         n    = strcmp(text, "what?") == 0                  ? 4
-                           : strcmp(text, "how much?") == 0            ? 3
-                           : strcmp(text, "whom?") == 0                ? 2
-                           : strcmp(cases[i].asked, "Pay Ann 30") == 0 ? 1
-                                                                       : 0;
+        int n = strcmp(text, "what?") == 0                  ? 4
+                : strcmp(text, "how much?") == 0            ? 3
+                : strcmp(text, "whom?") == 0                ? 2
+                : strcmp(cases[i].asked, "Pay Ann 30") == 0 ? 1
+                                                            : 0;
         memset(&t, 0, sizeof t);
         test_note("case %zu", i);
         user_says(&t, cases[i].asked);
@@ -385,8 +385,8 @@ TEST(scripted_fills_in_numbers_that_are_some)
         {"-", "-"}, {"", ""}, {"-07", "-7"}, {"1,2,3", "1,2,3"}, {"1,5", "1.5"}, {"-x", "-x"}, {"0", "0"},
     };
     static struct talk t; /* frames are limited */
-    struct upp_err     err;
-    char               digits[301] = "", text[600], want[256];
+    struct upp_err err;
+    char digits[301] = "", text[600], want[256];
     memset(digits, '7', sizeof digits - 1);
     for (size_t i = 0; i < WB_LEN(cases); i++) {
         UPP_CLEANUP(upp_model_freep) struct upp_model *m = NULL;
@@ -408,16 +408,16 @@ TEST(scripted_fills_in_what_a_tool_found)
 {
     static const struct {
         const char *result, *text;
-        int         reply;
+        int reply;
     } cases[] = {
         {"{\"celsius\":18.5,\"sky\":\"partly cloudy\"}", "18.5 and partly cloudy.", 1},
         {"{\"celsius\":3,\"sky\":\"Rain\"}", "An umbrella, at 3.", 0},
         {"\"nothing\"", "Nobody knows.", 2},
     };
     UPP_CLEANUP(upp_model_freep) struct upp_model *m = NULL;
-    static struct talk                             t; /* frames are limited */
-    struct upp_err                                 err;
-    char                                           want[256];
+    static struct talk t; /* frames are limited */
+    struct upp_err err;
+    char want[256];
 #define CELSIUS "{\"name\":\"c\",\"result\":true,\"number\":true,\"after\":\"celsius\"}"
 #define SKY     "{\"name\":\"sky\",\"result\":true,\"after\":\"\\\"sky\\\":\\\"\",\"until\":\"\\\"\""
     CHECK(upp_scripted_new(UPP_STR("{\"again\":true,\"replies\":["
@@ -455,9 +455,9 @@ TEST(scripted_fills_in_words_of_the_question)
         {"", "It is mild in Oslo. Oslo!  ", "Oslo"},
     };
     UPP_CLEANUP(upp_model_freep) struct upp_model *m = NULL;
-    static struct talk                             t; /* frames are limited */
-    struct upp_err                                 err;
-    char                                           longer[512], want[1024];
+    static struct talk t; /* frames are limited */
+    struct upp_err err;
+    char longer[512], want[1024];
     CHECK(upp_scripted_new(UPP_STR("{\"replies\":[{" FILL
                                    ",\"parts\":[{\"text\":\"It is mild in ${city}. ${city}! ${x} \"},"
                                    "{\"tool_call\":{\"name\":\"f\",\"arguments\":{\"a\":\"${city}\",\"${b\":1}}}]}]}"),
@@ -487,8 +487,8 @@ TEST(scripted_fills_in_words_of_the_question)
 TEST(scripted_shows_what_it_receives)
 {
     UPP_CLEANUP(upp_model_freep) struct upp_model *m = NULL;
-    static struct talk                             t;
-    struct upp_err                                 err;
+    static struct talk t;
+    struct upp_err err;
     CHECK(upp_scripted_new(UPP_STR("{\"replies\":[{\"parts\":[{\"text\":\"see \"},{\"request\":true}]}]}"), &m, &err) ==
           0);
     memset(&t, 0, sizeof t);
@@ -509,7 +509,7 @@ TEST(scripted_reads_what_was_used_from_the_request)
         "\"at_end\":\"fail\"}");
     static const struct {
         const char *metadata;
-        unsigned    next;
+        unsigned next;
     } cases[] = {
         {"{\"scripted\":{\"reply\":0}}", 1},
         {"{ \"other\": {\"x\":1}, \"scripted\" : { \"reply\" : 0.0 } }", 1},
@@ -527,7 +527,7 @@ TEST(scripted_reads_what_was_used_from_the_request)
         {"", 0},
     };
     UPP_CLEANUP(upp_model_freep) struct upp_model *m = NULL;
-    struct upp_err                                 err;
+    struct upp_err err;
     CHECK(upp_scripted_new(script, &m, &err) == 0);
     for (size_t i = 0; i < WB_LEN(cases); i++) {
         struct talk t = {0};
@@ -555,8 +555,8 @@ TEST(scripted_starts_again)
                      "{\"when\":{\"contains\":\"b\"},\"parts\":[{\"text\":\"B\"}]},{\"parts\":[{\"text\":\"C\"}]}],"
                      "\"at_end\":\"restart\"}");
     UPP_CLEANUP(upp_model_freep) struct upp_model *m = NULL;
-    struct upp_err                                 err;
-    struct talk                                    t = {0};
+    struct upp_err err;
+    struct talk t = {0};
     CHECK(upp_scripted_new(script, &m, &err) == 0);
     for (unsigned round = 0; round < 3; round++) {
         test_note("round %u", round);
@@ -587,8 +587,8 @@ TEST(scripted_errors_are_used_up_by_attempts)
                      "{\"parts\":[{\"text\":\"A\"}]},"
                      "{\"error\":{\"code\":\"QUOTA_EXCEEDED\",\"status\":402}}]}");
     UPP_CLEANUP(upp_model_freep) struct upp_model *m = NULL;
-    struct upp_err                                 err;
-    struct talk                                    t = {0};
+    struct upp_err err;
+    struct talk t = {0};
     CHECK(upp_scripted_new(script, &m, &err) == 0);
     t.req.attempt = 1;
     CHECK_ANSWER(m, &t, " TIMEOUT 0 0: first");
@@ -624,8 +624,8 @@ TEST(scripted_streams_break_after_output)
         "[0:1|abcd] end_turn " NAMED(4),
     };
     UPP_CLEANUP(upp_model_freep) struct upp_model *m = NULL;
-    struct upp_err                                 err;
-    struct talk                                    t = {0};
+    struct upp_err err;
+    struct talk t = {0};
     CHECK(upp_scripted_new(script, &m, &err) == 0);
     for (unsigned i = 0; i < WB_LEN(want); i++) {
         t.req.attempt = i + 1;
@@ -640,15 +640,15 @@ TEST(scripted_deltas_never_end_inside_a_character)
     static const struct upp_str text =
         UPP_STR_INIT("a\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\xed\xa0\xbd-\xed\xb8\x80z\0\xf0\x9f\x98\x80");
     for (unsigned size = 0; size < 32; size++) {
-        UPP_CLEANUP(upp_model_freep) struct upp_model *m    = NULL;
-        UPP_CLEANUP(upp_step_closep) struct upp_step  *step = NULL;
-        WB_CLEANUP(wb_buf_done) struct wb_buf          all  = WB_BUF(1u << 10);
-        char                                           script[400];
-        struct upp_err                                 err;
-        struct upp_step_event                          ev;
-        struct upp_request                             req = {0};
-        int                                            r, n = 0;
-        size_t                                         before = 0;
+        UPP_CLEANUP(upp_model_freep) struct upp_model *m = NULL;
+        UPP_CLEANUP(upp_step_closep) struct upp_step *step = NULL;
+        WB_CLEANUP(wb_buf_done) struct wb_buf all = WB_BUF(1u << 10);
+        char script[400];
+        struct upp_err err;
+        struct upp_step_event ev;
+        struct upp_request req = {0};
+        int r, n = 0;
+        size_t before = 0;
         test_note("size %u", size);
         (void)snprintf(script, sizeof script,
                        "{\"replies\":[{\"delta_bytes\":%u,\"parts\":[{\"text\":\"a\\u00e9\\u20ac\\ud83d\\ude00\\ud83d-"
@@ -676,13 +676,13 @@ TEST(scripted_deltas_never_end_inside_a_character)
 
 TEST(scripted_echoes_the_newest_user_text)
 {
-    static const struct upp_str small                = UPP_STR_INIT("{\"echo\":true,\"delta_bytes\":3,\"name\":\"e\"}");
+    static const struct upp_str small = UPP_STR_INIT("{\"echo\":true,\"delta_bytes\":3,\"name\":\"e\"}");
     UPP_CLEANUP(upp_model_freep) struct upp_model *m = NULL, *cut = NULL;
-    struct upp_err                                 err;
-    struct talk                                    t      = {0};
-    struct upp_part                                more[] = {{.kind = UPP_PART_TEXT, .text = UPP_STR("one")},
-                                                             {.kind = UPP_PART_IMAGE},
-                                                             {.kind = UPP_PART_TEXT, .text = UPP_STR("two")}};
+    struct upp_err err;
+    struct talk t = {0};
+    struct upp_part more[] = {{.kind = UPP_PART_TEXT, .text = UPP_STR("one")},
+                              {.kind = UPP_PART_IMAGE},
+                              {.kind = UPP_PART_TEXT, .text = UPP_STR("two")}};
     CHECK(upp_scripted_new((struct upp_str){0}, &m, &err) == 0);
     CHECK(upp_scripted_new(small, &cut, &err) == 0);
     CHECK_STR(m->name, UPP_STR("echo"));
@@ -693,7 +693,7 @@ TEST(scripted_echoes_the_newest_user_text)
     CHECK_ANSWER(cut, &t, "[0:1|hel|lo] end_turn ");
     model_said(&t, 0);
     user_says(&t, "");
-    t.messages[2].parts   = more;
+    t.messages[2].parts = more;
     t.messages[2].n_parts = WB_LEN(more);
     model_said(&t, 0);
     CHECK_ANSWER(m, &t, "[0:1|one\n\ntwo] end_turn ");
@@ -719,11 +719,11 @@ TEST(scripted_waits_before_each_delta)
         UPP_STR_INIT("{\"delay_ms\":7,\"replies\":[{\"delta_bytes\":1,\"parts\":[{\"text\":\"abc\"},{\"text\":\"d\"}]},"
                      "{\"error\":{\"code\":\"TIMEOUT\"}}]}");
     UPP_CLEANUP(upp_model_freep) struct upp_model *m = NULL;
-    WB_CLEANUP(wb_buf_done) struct wb_buf          b = WB_BUF(1u << 10);
-    struct upp_err                                 err;
-    struct talk                                    t = {0};
-    struct clock                                   c = {.limit = 100};
-    struct upp_wait                                w = {.size = sizeof w, .arg = &c, .sleep_ms = tick};
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(1u << 10);
+    struct upp_err err;
+    struct talk t = {0};
+    struct clock c = {.limit = 100};
+    struct upp_wait w = {.size = sizeof w, .arg = &c, .sleep_ms = tick};
     CHECK(upp_scripted_new(script, &m, &err) == 0);
     ask_waiting(m, &t.req, &w, &b);
     CHECK_STR(wb_buf_str(&b), UPP_STR("[0:1|a|b|c][1:1|d] end_turn " NAMED(0)));
@@ -741,8 +741,7 @@ TEST(scripted_waits_before_each_delta)
     CHECK_STR(wb_buf_str(&b), UPP_STR(" CANCELLED 0 0: stopped"));
 }
 
-/* ---- Scripts that are none -----------------------------------------------------------------------------------------
- */
+/* ---- Scripts that are none ------------------------------------------------------------------- */
 
 #define F1 "{\"name\":\"a\",\"after\":\"x\",\"default\":\"\"}"
 #define F8 F1 "," F1 "," F1 "," F1 "," F1 "," F1 "," F1 "," F1 "," F1 /* and one */
@@ -809,8 +808,8 @@ TEST(scripted_says_what_is_wrong_with_a_script)
         {"{\"replies\":[{\"parts\":[],\"stop\":\"late\"}]}", "/replies/0/stop", NULL},
     };
     for (size_t i = 0; i < WB_LEN(bad); i++) {
-        UPP_CLEANUP(upp_model_freep) struct upp_model *m   = NULL;
-        struct upp_err                                 err = {0};
+        UPP_CLEANUP(upp_model_freep) struct upp_model *m = NULL;
+        struct upp_err err = {0};
         test_note("case %zu", i);
         CHECK_INT(upp_scripted_new(wb_cstr(bad[i].script), &m, &err), -UPP_EINVALID);
         ALWAYS(!m);
@@ -823,9 +822,9 @@ TEST(scripted_says_what_is_wrong_with_a_script)
 
 TEST_WITH(scripted_has_limits, .no_torture = "a few MiB of script, and no call of its own")
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf          b = WB_BUF(8u << 20);
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(8u << 20);
     UPP_CLEANUP(upp_model_freep) struct upp_model *m = NULL, *none = NULL;
-    struct upp_err                                 err = {0};
+    struct upp_err err = {0};
     wb_buf_addf(&b, "{\"at_end\":\"fail\",\"replies\":[{\"parts\":[]}");
     for (unsigned i = 1; i < UPP__SCRIPT_REPLIES; i++)
         wb_buf_addf(&b, ",{\"parts\":[]}");
@@ -843,18 +842,18 @@ TEST_WITH(scripted_has_limits, .no_torture = "a few MiB of script, and no call o
     CHECK_INT(upp_scripted_new(wb_buf_str(&b), &none, &err), -UPP_ELIMIT);
 
     /* All but the last one were used: a bit each, in linear time. */
-    struct upp_message        *said = wb_calloc(UPP__SCRIPT_REPLIES, sizeof *said);
+    struct upp_message *said = wb_calloc(UPP__SCRIPT_REPLIES, sizeof *said);
     const struct upp_message **list = wb_calloc(UPP__SCRIPT_REPLIES, sizeof *list);
-    char(*texts)[48]                = wb_calloc(UPP__SCRIPT_REPLIES, sizeof *texts);
+    char(*texts)[48] = wb_calloc(UPP__SCRIPT_REPLIES, sizeof *texts);
     for (unsigned i = 0; said && list && texts && i < UPP__SCRIPT_REPLIES; i++) {
         (void)snprintf(texts[i], sizeof *texts, "{\"scripted\":{\"reply\":%u}}", i);
         said[i] = (struct upp_message){.role = UPP_ROLE_ASSISTANT, .metadata = wb_cstr(texts[i])};
         list[i] = &said[i];
     }
-    struct talk t    = {0};
-    t.req.messages   = list;
+    struct talk t = {0};
+    t.req.messages = list;
     t.req.n_messages = UPP__SCRIPT_REPLIES - 1;
-    bool last        = list && is_answer(m, &t.req, " end_turn " NAMED(65535), __LINE__);
+    bool last = list && is_answer(m, &t.req, " end_turn " NAMED(65535), __LINE__);
     t.req.n_messages = UPP__SCRIPT_REPLIES;
     const char *const all =
         " INVALID_REQUEST 0 0: the script has no reply left for this call (65536 of 65536 are used)";

@@ -11,11 +11,11 @@
 
 struct row {
     const char *provider, *api, *params, *values;
-    uint8_t     choice;
-    uint64_t    max;
-    bool        json, no_tools;
+    uint8_t choice;
+    uint64_t max;
+    bool json, no_tools;
     const char *want; /* the params, or the pointer of what is refused */
-    int         result;
+    int result;
 };
 
 #define ALL                                                                                                            \
@@ -93,11 +93,11 @@ static const struct row rows[] = {
 static int write_row(const struct row *row, const struct upp_model *m, struct wb_arena *a, struct upp_str *ret,
                      struct upp_err *err)
 {
-    struct upp__settings s = {.choice     = row->choice,
-                              .function   = UPP_STR("f"),
+    struct upp__settings s = {.choice = row->choice,
+                              .function = UPP_STR("f"),
                               .max_tokens = row->max,
-                              .json       = row->json,
-                              .has_tools  = !row->no_tools};
+                              .json = row->json,
+                              .has_tools = !row->no_tools};
     TRY(wj_read(a, wb_cstr(row->values), NULL, &s.values, err));
     return upp__settings_write(m, wb_cstr(row->params), &s, a, ret, err);
 }
@@ -106,14 +106,14 @@ static int write_row(const struct row *row, const struct upp_model *m, struct wb
 static int send(const struct upp_model *m, struct upp_str params, struct upp_err *err)
 {
     UPP_CLEANUP(upp_step_closep) struct upp_step *step = NULL;
-    struct upp_part                               part = {.kind = UPP_PART_TEXT, .text = UPP_STR("hi")};
-    struct upp_message                            hi   = {.role = UPP_ROLE_USER, .parts = &part, .n_parts = 1};
-    const struct upp_message                     *list = &hi;
+    struct upp_part part = {.kind = UPP_PART_TEXT, .text = UPP_STR("hi")};
+    struct upp_message hi = {.role = UPP_ROLE_USER, .parts = &part, .n_parts = 1};
+    const struct upp_message *list = &hi;
     const struct upp_tool_spec tool = {.name = UPP_STR("f"), .parameters = UPP_STR("{\"type\":\"object\"}")};
-    struct upp_request         q = {.messages = &list, .n_messages = 1, .params = params, .tools = &tool, .n_tools = 1};
-    struct upp_step_event      ev;
+    struct upp_request q = {.messages = &list, .n_messages = 1, .params = params, .tools = &tool, .n_tools = 1};
+    struct upp_step_event ev;
     q.attempt = 1;
-    int r     = upp_step_open(m, &q, NULL, &step, err);
+    int r = upp_step_open(m, &q, NULL, &step, err);
     while (r > 0 || (r == 0 && step))
         r = upp_step_next(step, &ev, err) > 0 ? 1 : -1;
     return r;
@@ -121,11 +121,11 @@ static int send(const struct upp_model *m, struct upp_str params, struct upp_err
 
 static void play(const struct row *row)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena      a     = WB_ARENA(1u << 20);
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
     UPP_CLEANUP(upp_model_freep) struct upp_model *model = NULL;
-    WB_CLEANUP(vendor_done) struct vendor          v;
-    struct upp_err                                 err    = {0};
-    struct upp_str                                 params = {0};
+    WB_CLEANUP(vendor_done) struct vendor v;
+    struct upp_err err = {0};
+    struct upp_str params = {0};
     vendor_init(&v, NULL);
     CHECK_INT(vendor_model(&v, row->provider, row->api, &model, &err), 0);
     test_note("%s %s", row->provider, row->values);

@@ -14,11 +14,9 @@ enum { MAX_TALKS = 1024 };
 
 static struct found {
     struct test test;
-    char        name[128], path[160];
+    char name[128], path[160];
 } talks[MAX_TALKS];
 static size_t n_talks;
-
-/* ---- One file ------------------------------------------------------------------------------------------------- */
 
 static void expect(const char *path, size_t round, const char *what, struct upp_str want, const struct wb_buf *got)
 {
@@ -50,10 +48,10 @@ static void rewrite(const char *path, const struct talk *t, const struct talk_to
 
 static void talk_file(const char *path)
 {
-    static struct talk      t; /* frames are small; one test at a time */
+    static struct talk t; /* frames are small; one test at a time */
     static struct talk_told told[TALK_ROUNDS];
-    struct upp_err          err  = {0};
-    bool                    done = EXPECT(talk_load(path, &t, &err) == 0);
+    struct upp_err err = {0};
+    bool done = EXPECT(talk_load(path, &t, &err) == 0);
     if (!done)
         fprintf(stderr, "# %s\n", err.msg);
     memset(told, 0, sizeof told);
@@ -81,8 +79,7 @@ static void talk_this(void)
     talk_file(test_running()->arg);
 }
 
-/* ---- All of them, cut in every way ---------------------------------------------------------------------------------
- */
+/* All of them, cut in every way. */
 
 static bool same_told(const struct talk_told *a, const struct talk_told *b)
 {
@@ -99,17 +96,17 @@ static bool streamed(const struct talk *t, const struct talk_round *r)
 static bool frames_of(struct upp_str body, uint8_t kind, size_t cut, struct wb_buf *out)
 {
     struct ww_frames f;
-    struct ww_frame  got;
-    struct upp_err   err;
-    struct upp_str   pieces[] = {wb_str_sub(body, 0, cut), wb_str_sub(body, cut, SIZE_MAX)};
-    int              r        = 0;
+    struct ww_frame got;
+    struct upp_err err;
+    struct upp_str pieces[] = {wb_str_sub(body, 0, cut), wb_str_sub(body, cut, SIZE_MAX)};
+    int r = 0;
     wb_buf_clear(out);
     ww_frames_init(&f, kind, 16 << 20);
     for (size_t i = 0; i < 2 && r >= 0; i++)
         while (r >= 0 && pieces[i].n) {
             struct upp_str now = wb_str_sub(pieces[i], 0, WW_PIECE);
-            pieces[i]          = wb_str_sub(pieces[i], now.n, SIZE_MAX);
-            r                  = ww_frames_feed(&f, now, &err);
+            pieces[i] = wb_str_sub(pieces[i], now.n, SIZE_MAX);
+            r = ww_frames_feed(&f, now, &err);
             while (r >= 0 && (r = ww_frames_next(&f, &got, &err)) > 0)
                 wb_buf_addf(out, "%.*s|%.*s\n", UPP_FMT(got.name), UPP_FMT(got.data));
         }
@@ -127,12 +124,12 @@ static size_t cut_stride(void)
 
 TEST_WITH(talk_frames_are_the_same_for_every_cut, .no_torture = "it is about bytes", .seconds = 300)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf whole  = WB_BUF(16 << 20);
-    WB_CLEANUP(wb_buf_done) struct wb_buf cut    = WB_BUF(16 << 20);
-    const size_t                          stride = cut_stride();
+    WB_CLEANUP(wb_buf_done) struct wb_buf whole = WB_BUF(16 << 20);
+    WB_CLEANUP(wb_buf_done) struct wb_buf cut = WB_BUF(16 << 20);
+    const size_t stride = cut_stride();
     for (size_t i = 0; i < n_talks; i++) {
-        WB_CLEANUP(talk_freep) struct talk *t   = calloc(1, sizeof *t); /* frames are small */
-        struct upp_err                      err = {0};
+        WB_CLEANUP(talk_freep) struct talk *t = calloc(1, sizeof *t); /* frames are small */
+        struct upp_err err = {0};
         CHECK(t && talk_load(talks[i].path, t, &err) == 0);
         for (size_t k = 0; k < t->n; k++) {
             if (!streamed(t, &t->rounds[k]))
@@ -152,12 +149,12 @@ TEST_WITH(talk_frames_are_the_same_for_every_cut, .no_torture = "it is about byt
 
 static void try_cuts(const char *path, const struct talk *t, size_t round, const struct talk_told *whole)
 {
-    const size_t   n    = t->rounds[round].body.n;
-    const size_t   step = n > 1024 ? n / 64 : cut_stride();
-    struct upp_err err  = {0};
+    const size_t n = t->rounds[round].body.n;
+    const size_t step = n > 1024 ? n / 64 : cut_stride();
+    struct upp_err err = {0};
     for (size_t at = 0; at < n && !test_failed(); at += step) { /* 0: byte by byte */
         struct talk_told told;
-        struct talk_way  way = {at ? TALK_IN_TWO : TALK_BYTES, at};
+        struct talk_way way = {at ? TALK_IN_TWO : TALK_BYTES, at};
         test_note("%s, round %zu, cut at %zu", path, round + 1, at);
         if (EXPECT(talk_have(t, round, way, &told, &err) == 0))
             (void)EXPECT(same_told(&told, whole));
@@ -168,8 +165,8 @@ static void try_cuts(const char *path, const struct talk *t, size_t round, const
 TEST_WITH(talk_events_are_the_same_for_every_cut, .no_torture = "each file has its own torture", .seconds = 600)
 {
     for (size_t i = 0; i < n_talks && !test_failed(); i++) {
-        WB_CLEANUP(talk_freep) struct talk *t   = calloc(1, sizeof *t); /* frames are small */
-        struct upp_err                      err = {0};
+        WB_CLEANUP(talk_freep) struct talk *t = calloc(1, sizeof *t); /* frames are small */
+        struct upp_err err = {0};
         CHECK(t && talk_load(talks[i].path, t, &err) == 0);
         for (size_t k = 0; k < t->n; k++) {
             struct talk_told whole;
@@ -197,15 +194,15 @@ static size_t last_event(struct upp_str body, size_t *ends, size_t max)
 TEST_WITH(talk_an_end_before_the_end_is_an_error, .no_torture = "each file has its own torture", .seconds = 300)
 {
     for (size_t i = 0; i < n_talks && !test_failed(); i++) {
-        WB_CLEANUP(talk_freep) struct talk *t   = calloc(1, sizeof *t); /* frames are small */
-        struct upp_err                      err = {0};
-        static size_t                       ends[4096];
+        WB_CLEANUP(talk_freep) struct talk *t = calloc(1, sizeof *t); /* frames are small */
+        struct upp_err err = {0};
+        static size_t ends[4096];
         CHECK(t && talk_load(talks[i].path, t, &err) == 0);
         for (size_t k = 0; k < t->n; k++) {
             if (!streamed(t, &t->rounds[k]) || t->rounds[k].fails.n)
                 continue;
-            size_t n      = last_event(t->rounds[k].body, ends, WB_LEN(ends));
-            bool   failed = false;
+            size_t n = last_event(t->rounds[k].body, ends, WB_LEN(ends));
+            bool failed = false;
             for (size_t e = n; e-- > 0 && !test_failed();) {
                 struct talk_told told;
                 test_note("%s, round %zu, ended after event %zu of %zu", talks[i].path, k + 1, e, n);
@@ -219,9 +216,6 @@ TEST_WITH(talk_an_end_before_the_end_is_an_error, .no_torture = "each file has i
         }
     }
 }
-
-/* ---- Finding them
- * ---------------------------------------------------------------------------------------------------------- */
 
 static void add_file(const char *folder, const char *file)
 {
@@ -238,7 +232,7 @@ static void add_file(const char *folder, const char *file)
 static void each_file(const char *path, const char *folder, void (*fn)(const char *, const char *))
 {
     struct dirent **list;
-    int             n = scandir(path, &list, NULL, alphasort);
+    int n = scandir(path, &list, NULL, alphasort);
     for (int i = 0; i < n; i++) {
         if (list[i]->d_name[0] != '.')
             fn(folder, list[i]->d_name);
