@@ -381,7 +381,7 @@ WEFT_SUSPENDS static int leaves_a_hurt_wal(void *arg, struct upp_err *err)
 TEST_WITH(store_finds_damaged_pages_that_only_its_log_has, .no_torture = "the file is changed from outside")
 {
     struct upp_err err = {0};
-    struct answers x;
+    static struct answers x; /* too large for a frame */
     struct ws_pages pages;
     CHECK_INT(test_on_loop(leaves_a_hurt_wal, (char[]){"UPDATE runs SET u_input = u_input + 7"}, &err), 0);
     CHECK(ws_sqlite_check_pages(db_path(), &pages, &err) == 0);
@@ -395,7 +395,7 @@ TEST_WITH(store_finds_damaged_pages_that_only_its_log_has, .no_torture = "the fi
 TEST_WITH(store_starts_with_damaged_pages_of_its_index_in_the_log, .no_torture = "the file is changed from outside")
 {
     struct upp_err err = {0};
-    struct answers x;
+    static struct answers x; /* too large for a frame */
     struct ws_pages pages;
     CHECK_INT(test_on_loop(leaves_a_hurt_wal, (char[]){"UPDATE words_text_data SET block = x'0102'"}, &err), 0);
     CHECK(ws_sqlite_check_pages(db_path(), &pages, &err) == 0);
