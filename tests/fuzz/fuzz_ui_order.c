@@ -1,5 +1,6 @@
 /* Any bytes choose a valid run (support/events.h), and its streams for all three majors are in order; the same bytes as
  * a script of events, valid or not, never give a frame that is out of order: the encoder refuses the event instead. */
+#include "dialects/ui/doc.h"
 #include "base/hooks.h"
 #include "fuzz/fuzz.h"
 #include "support/events.h"
@@ -35,7 +36,8 @@ static void encode(const struct events *e, unsigned target, bool valid)
     memset(state, 0, wd_stream_ui.state_size);
     wd_frames_init(&f);
     ui_order_init(&c, target);
-    REQUIRE(wd_stream_ui.begin(state, UPP_OPTS(wd_stream_opts, .ui.target = target, .children = true), &err) == 0);
+    REQUIRE(wd_stream_ui.begin(state, UPP_OPTS(wd_stream_opts, .own = &(struct wd_ui_opts){target}, .children = true),
+                               &err) == 0);
     for (size_t i = 0; r == 0 && i < e->list.n; i++) {
         const struct wm_event *ev = &e->list.p[i];
         wd_frames_clear(&f);

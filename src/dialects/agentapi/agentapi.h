@@ -13,6 +13,11 @@
 
 #define WD_AAP_EVENT "weft_event" /* type of a message that is an event of the log */
 
+/* Of a stream. */
+struct wd_agentapi_opts {
+    bool uncreated; /* omit the "created" event of messages */
+};
+
 struct wd_aap_content {
     struct wj_node node;
     struct upp_str type, status, text, refusal;

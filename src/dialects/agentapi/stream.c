@@ -298,7 +298,7 @@ static int read_options(struct wd_aap_stream *s, const struct wd_stream_opts *op
 {
     yyjson_val *v = NULL;
     s->created_ms = opts->created_ms;
-    if (!s->session.p && !wb_uuid_eq(opts->thread, (struct wb_uuid){{0}})) { /* any spelling of a thread is a session */
+    if (!wb_uuid_eq(opts->thread, (struct wb_uuid){{0}})) { /* any spelling of a thread is a session */
         char hex[WB_UUID_HEX + 1];
         s->session = wb_arena_printf(&s->memory, "thread_%.*s", UPP_FMT(wb_uuid_hex(opts->thread, hex)));
     }
@@ -308,7 +308,7 @@ static int read_options(struct wd_aap_stream *s, const struct wd_stream_opts *op
     yyjson_val *ours = yyjson_obj_get(v, "agentapi");
     struct upp_str session = wj_text_at(ours, "session_id");
     s->id = wj_text_at(ours, "id");
-    if (session.n && !opts->agentapi.session.p)
+    if (session.n)
         s->session = session;
     return wb_arena_check(&s->memory, err);
 }
@@ -322,10 +322,10 @@ static int aap_begin(void *state, const struct wd_stream_opts *opts, struct upp_
                                 .text = WB_BUF(WD_FRAMES_TEXT),
                                 .live = {.texts = WB_ARENA(SCRATCH_MAX), .content = WB_BUF(WD_FRAMES_TEXT)}};
     if (opts) {
-        s->bare = opts->agentapi.uncreated;
-        s->session = opts->agentapi.session;
-        s->mcp = opts->agentapi.tools;
-        s->n_mcp = opts->agentapi.n_tools;
+        const struct wd_agentapi_opts *own = opts->own;
+        s->bare = own && own->uncreated;
+        s->mcp = opts->tools;
+        s->n_mcp = opts->n_tools;
     }
     wd_open_init(&s->open);
     int r = opts ? read_options(s, opts, err) : 0;
@@ -421,6 +421,7 @@ static void aap_done(void *state)
 const struct wd_stream_ops wd_stream_agentapi = {
     .name = "agentapi",
     .state_size = sizeof(struct wd_aap_stream),
+    .own_size = sizeof(struct wd_agentapi_opts),
     .headers = "",
     .of_the_run = true,
     .begin = aap_begin,

@@ -12,6 +12,7 @@
 #include <upp/model.h>
 
 #include "base/err.h"
+#include "dialects/chat/chat.h"
 #include "dialects/core/failure.h"
 #include "dialects/core/frame.h"
 #include "dialects/core/open_message.h"
@@ -26,7 +27,7 @@ enum {
 };
 
 struct chat {
-    bool whole, with_usage, with_metadata;
+    struct wd_chat_opts opts;
     bool begun;       /* the answer has its first chunk */
     bool paused;      /* the client has to act */
     bool separated;   /* text was sent, and another message begins: an empty line is due */
@@ -110,7 +111,7 @@ static void begin(struct chat *s, const struct wm_event *ev, struct wd_out *o)
         if (!s->created_ms)
             s->created_ms = ev->time_ms;
     }
-    if (s->whole)
+    if (s->opts.whole)
         return;
     chunk(s, o);
     wd_str(o, "role", UPP_STR("assistant"));
@@ -124,7 +125,7 @@ static void add(struct chat *s, struct wd_out *o, bool reasoning, struct upp_str
 {
     if (!text.n)
         return;
-    if (s->whole) {
+    if (s->opts.whole) {
         struct wb_buf *to = reasoning ? &s->reasoning : &s->text;
         wb_buf_add(to, text);
         if (to->failed)
@@ -204,8 +205,8 @@ static void discard(struct chat *s)
 {
     for (size_t i = 0; i < s->open.parts.n; i++)
         s->separated =
-            s->separated || (s->open.parts.p[i].said && s->open.parts.p[i].kind == UPP_PART_TEXT && !s->whole);
-    if (s->whole) {
+            s->separated || (s->open.parts.p[i].said && s->open.parts.p[i].kind == UPP_PART_TEXT && !s->opts.whole);
+    if (s->opts.whole) {
         s->text.n = s->kept[0];
         s->reasoning.n = s->kept[1];
     }
@@ -288,7 +289,7 @@ static void completion(struct chat *s, const struct wm_event *ev, struct wd_out 
     wd_end(o, '}');
     wd_end(o, ']');
     put_usage(o, &s->usage);
-    if (s->with_metadata) {
+    if (s->opts.metadata) {
         struct upp_str metadata = s->metadata.n ? wb_buf_str(&s->metadata) : UPP_STR("{}");
         wj_put_raw(&o->w, "metadata", metadata.p, metadata.n);
     }
@@ -300,7 +301,7 @@ static void completion(struct chat *s, const struct wm_event *ev, struct wd_out 
 static void answer_ends(struct chat *s, const struct wm_event *ev, struct wd_out *o, const char *finish)
 {
     begin(s, ev, o);
-    if (s->whole)
+    if (s->opts.whole)
         completion(s, ev, o, finish);
     else {
         if (asks(ev, false)) {
@@ -310,7 +311,7 @@ static void answer_ends(struct chat *s, const struct wm_event *ev, struct wd_out
         }
         chunk(s, o);
         chunk_end(o, finish);
-        if (s->with_usage) {
+        if (s->opts.usage) {
             head(s, o, "chat.completion.chunk");
             wj_put_open(&o->w, "choices", '[');
             wd_end(o, ']');
@@ -324,7 +325,7 @@ static void answer_ends(struct chat *s, const struct wm_event *ev, struct wd_out
 
 static void waits(struct chat *s, const struct wm_event *ev, struct wd_out *o)
 {
-    if (asks(ev, false) || s->whole) {
+    if (asks(ev, false) || s->opts.whole) {
         answer_ends(s, ev, o, asks(ev, false) ? "tool_calls" : "stop");
         s->paused = true;
         s->begun = false;
@@ -362,7 +363,7 @@ static void failed(struct chat *s, const struct wm_event *ev, struct wd_out *o)
     wd_str(o, "code", f.code);
     wd_end(o, '}');
     wd_frame_close(o, UPP_STR("}"));
-    if (s->whole && o->to->list.n)
+    if (s->opts.whole && o->to->list.n)
         o->to->list.p[o->to->list.n - 1].name = "error";
     wb_arena_reset(&s->scratch);
 }
@@ -388,12 +389,12 @@ static int read_options(struct chat *s, struct upp_str options, struct upp_err *
     yyjson_val *v = NULL, *metadata;
     bool asked = wb_str_find(options, UPP_STR(WD_OPTION_ASKED), 0) < options.n;
     int r = 0;
-    if (!asked && !(s->with_metadata && options.n))
+    if (!asked && !(s->opts.metadata && options.n))
         return 0;
     if (wj_read(&s->scratch, options, NULL, &v, NULL) >= 0)
         wb_buf_add(&s->asked, wj_text_at(v, WD_OPTION_ASKED));
     metadata = yyjson_obj_get(v, "metadata");
-    if (s->with_metadata && yyjson_is_obj(metadata))
+    if (s->opts.metadata && yyjson_is_obj(metadata))
         r = wj_write(metadata, &s->metadata, err);
     wb_arena_reset(&s->scratch);
     return r < 0 ? r : wb_buf_check(&s->asked, err);
@@ -408,12 +409,10 @@ static int chat_begin(void *state, const struct wd_stream_opts *opts, struct upp
                        .text = WB_BUF(WD_FRAMES_TEXT / 2),
                        .reasoning = WB_BUF(WD_FRAMES_TEXT / 4),
                        .scratch = WB_ARENA(SCRATCH_MAX)};
-    if (opts) {
-        s->whole = opts->chat.whole;
-        s->with_usage = opts->chat.usage;
-        s->with_metadata = opts->chat.metadata;
+    if (opts)
         s->created_ms = opts->created_ms;
-    }
+    if (opts && opts->own)
+        s->opts = *(const struct wd_chat_opts *)opts->own;
     wd_open_init(&s->open);
     return opts ? read_options(s, opts->options, err) : 0;
 }
@@ -470,10 +469,11 @@ static void chat_done(void *state)
     wb_arena_done(&s->scratch);
 }
 
-static int set_usage(struct wd_stream_opts *opts, struct upp_str value, struct upp_err *err)
+static int set_usage(void *own, struct upp_str value, struct upp_err *err)
 {
+    struct wd_chat_opts *opts = own;
     (void)err;
-    opts->chat.usage = wb_str_eq(value, UPP_STR("true")) || wb_str_eq(value, UPP_STR("1"));
+    opts->usage = wb_str_eq(value, UPP_STR("true")) || wb_str_eq(value, UPP_STR("1"));
     return 0;
 }
 
@@ -482,6 +482,7 @@ static const struct wd_stream_option options[] = {{"usage", set_usage}, {NULL, N
 const struct wd_stream_ops wd_stream_chat = {
     .name = "chat",
     .state_size = sizeof(struct chat),
+    .own_size = sizeof(struct wd_chat_opts),
     .headers = "",
     .of_the_run = true,
     .options = options,

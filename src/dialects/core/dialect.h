@@ -25,39 +25,10 @@ void wd_frames_init(struct wd_frames *f);
 void wd_frames_clear(struct wd_frames *f); /* keeps its memory */
 void wd_frames_done(struct wd_frames *f);
 
-/* Options of single dialects; all zero: the defaults. */
-struct wd_ui_opts {
-    unsigned target; /* the AI SDK's major version: 5, 6 or 7; 0: 6 */
-};
-
-/* A tool of an MCP server that the run's agent has: the Agent API lists them. */
+/* A tool of an MCP server that the run's agent has. */
 struct wd_tool {
     struct upp_str name;
     struct upp_str server, description, parameters; /* server: its label; parameters: JSON Schema */
-};
-
-struct wd_agentapi_opts {
-    bool uncreated;              /* omit the "created" event of messages */
-    struct upp_str session;      /* its id; NULL: written as null */
-    const struct wd_tool *tools; /* of MCP servers; must outlive the encoder */
-    size_t n_tools;
-};
-
-struct wd_chat_opts {
-    bool whole;    /* one frame at the end: the completion, or an error with the name "error" */
-    bool usage;    /* a chunk with the usage before the end */
-    bool metadata; /* whole: the completion has the run's metadata, as a stored one */
-};
-
-struct wd_responses_opts {
-    bool whole; /* one frame at the end of each segment: the response */
-};
-
-struct wd_envelope_opts {
-    bool whole;          /* one frame at the end: the answer, or an error with the name "error" */
-    bool over;           /* the run has ended: its waits are no answers any more */
-    uint32_t types;      /* of content that the client takes: bits in the order of wd_envelope_contents; 0: all */
-    uint64_t max_tokens; /* of an envelope that it takes; 0: no limit */
 };
 
 /* Among the options of a run: the name that its request asked for, if that is not the agent's; true: it was asked to
@@ -68,11 +39,7 @@ struct wd_envelope_opts {
 struct wd_stream_opts {
     uint32_t size;
     bool children; /* include events of child runs, if the dialect can */
-    struct wd_ui_opts ui;
-    struct wd_agentapi_opts agentapi;
-    struct wd_chat_opts chat;
-    struct wd_responses_opts responses;
-    struct wd_envelope_opts envelope;
+    void *own;     /* the dialect's own: struct wd_NAME_opts of its header; NULL: its defaults, as all zero */
 
     /* What people call an agent; NULL, or no text: its name. Must outlive the encoder. */
     struct upp_str (*title_of)(void *arg, struct upp_str agent);
@@ -82,18 +49,21 @@ struct wd_stream_opts {
     struct wb_uuid thread;
     int64_t created_ms;     /* 0: that of the first event */
     struct upp_str options; /* JSON: the run's members of the request, and WD_OPTION_...; empty: none */
+    const struct wd_tool *tools;
+    size_t n_tools;
 };
 
-/* An option of a dialect's own that a client may set by name: a query parameter. */
+/* One of a dialect's own options that a client may set by name: a query parameter. */
 struct wd_stream_option {
     const char *name;
-    int (*set)(struct wd_stream_opts *opts, struct upp_str value, struct upp_err *err);
+    int (*set)(void *own, struct upp_str value, struct upp_err *err);
 };
 
 /* A stream encoder. The state of one instance is `state_size` zeroed bytes. */
 struct wd_stream_ops {
     const char *name; /* "uap" */
     size_t state_size;
+    size_t own_size;     /* of its own options; 0: it has none */
     const char *headers; /* extra HTTP headers, each with CRLF; "": none */
     bool of_the_run;     /* it needs the run's properties in the options */
     bool to_the_end;     /* a reader follows the run to its end, over its waits; otherwise it gets one segment */

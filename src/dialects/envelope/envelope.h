@@ -47,6 +47,14 @@ bool wd_envelope_read_canonical(yyjson_val *v, struct wd_envelope *e);
 /* The slot of the envelope of a message's part k. Empty: out of memory. */
 struct upp_str wd_envelope_slot(struct wb_arena *a, unsigned k);
 
+/* Of a stream. */
+struct wd_envelope_opts {
+    bool whole;          /* one frame at the end: the answer, or an error with the name "error" */
+    bool over;           /* the run has ended: its waits are no answers any more */
+    uint32_t types;      /* of content that the client takes: bits in the order of wd_envelope_contents; 0: all */
+    uint64_t max_tokens; /* of an envelope that it takes; 0: no limit */
+};
+
 int wd_envelope_validate(struct wd_problems *p, yyjson_val *root, struct upp_err *err);
 int wd_envelope_lift(struct wd_lifting *l, yyjson_val *root, struct upp_err *err);
 int wd_envelope_lower(struct wd_lowering *l, struct upp_err *err);

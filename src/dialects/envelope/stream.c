@@ -6,6 +6,7 @@
  * A client that has announced what it takes (ENV-8) gets nothing else: content of another type becomes its text, and an
  * envelope that cost more output than its max_tokens becomes an error.
  */
+#include "dialects/envelope/envelope.h"
 #include "base/iso8601.h"
 #include "dialects/core/frame.h"
 #include "dialects/envelope/chains.h"
@@ -201,8 +202,8 @@ static int envelope_begin(void *state, const struct wd_stream_opts *opts, struct
     (void)err;
     *s = (struct stream){
         .scratch = WB_ARENA(SCRATCH_MAX), .answer = WB_BUF(WD_FRAMES_TEXT / 2), .kept = WB_ARENA(KEPT_MAX)};
-    if (opts)
-        s->opts = opts->envelope;
+    if (opts && opts->own)
+        s->opts = *(const struct wd_envelope_opts *)opts->own;
     return 0;
 }
 
@@ -239,6 +240,7 @@ static void envelope_done(void *state)
 const struct wd_stream_ops wd_stream_envelope = {
     .name = "envelope",
     .state_size = sizeof(struct stream),
+    .own_size = sizeof(struct wd_envelope_opts),
     .headers = "",
     .begin = envelope_begin,
     .event = envelope_event,

@@ -16,6 +16,11 @@
 /* true, among the options of a run: its request said `store: false`. */
 #define RESP_OPTION_UNSTORED "weft_unstored"
 
+/* Of a stream. */
+struct wd_responses_opts {
+    bool whole; /* one frame at the end of each segment: the response */
+};
+
 /* A call that the server runs. */
 struct resp_call {
     struct upp_str id, name, arguments;

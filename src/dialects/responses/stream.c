@@ -486,7 +486,8 @@ static int responses_begin(void *state, const struct wd_stream_opts *opts, struc
                               .scratch = WB_ARENA(SCRATCH_MAX),
                               .of_calls = WB_ARENA(CALLS_MAX)};
     if (opts) {
-        s->whole = opts->responses.whole;
+        const struct wd_responses_opts *own = opts->own;
+        s->whole = own && own->whole;
         s->thread = opts->thread;
         s->created_ms = opts->created_ms;
         s->options = opts->options;
@@ -562,6 +563,7 @@ static void responses_done(void *state)
 const struct wd_stream_ops wd_stream_responses = {
     .name = "responses",
     .state_size = sizeof(struct resp_stream),
+    .own_size = sizeof(struct wd_responses_opts),
     .headers = "",
     .of_the_run = true,
     .begin = responses_begin,

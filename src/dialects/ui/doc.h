@@ -12,6 +12,12 @@
 
 enum { WD_UI_TARGET = 6 }; /* the version that is written by default */
 
+/* Of a stream. */
+struct wd_ui_opts {
+    unsigned target; /* the AI SDK's major version: 5, 6 or 7; 0: WD_UI_TARGET */
+};
+int wd_ui_set_target(void *own, struct upp_str value, struct upp_err *err) UPP_MUST_CHECK;
+
 struct wd_ui_part {
     struct wj_node node;
     struct upp_str type, text, state, id;

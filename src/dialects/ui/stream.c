@@ -14,6 +14,7 @@
 #include <inttypes.h>
 #include <upp/model.h>
 
+#include "dialects/ui/doc.h"
 #include "model/id.h"
 #include "model/upp_json.h"
 
@@ -245,21 +246,23 @@ static void tool_started(struct ui *u, const struct wm_event *ev, struct wd_out 
 
 /* ---- The table ------------------------------------------------------------------------------------------- */
 
-static int set_target(struct wd_stream_opts *opts, struct upp_str value, struct upp_err *err)
+int wd_ui_set_target(void *own, struct upp_str value, struct upp_err *err)
 {
+    struct wd_ui_opts *opts = own;
     uint64_t n;
     if (!wb_str_u64(value, &n) || n < 5 || n > 7)
         return upp_fail(err, UPP_EINVALID, "target is 5, 6 or 7");
-    opts->ui.target = (unsigned)n;
+    opts->target = (unsigned)n;
     return 0;
 }
 
-static const struct wd_stream_option ui_options[] = {{"target", set_target}, {NULL, NULL}};
+static const struct wd_stream_option ui_options[] = {{"target", wd_ui_set_target}, {NULL, NULL}};
 
 static int ui_begin(void *state, const struct wd_stream_opts *opts, struct upp_err *err)
 {
     struct ui *u = state;
-    unsigned target = opts && opts->ui.target ? opts->ui.target : 6;
+    const struct wd_ui_opts *own = opts ? opts->own : NULL;
+    unsigned target = own && own->target ? own->target : WD_UI_TARGET;
     if (target < 5 || target > 7)
         return upp_fail(err, UPP_EINVALID, "ui: the target is 5, 6 or 7, not %u", target);
     *u = (struct ui){.target = (uint8_t)target,
@@ -356,6 +359,7 @@ static void ui_done(void *state)
 const struct wd_stream_ops wd_stream_ui = {
     .name = "ui",
     .state_size = sizeof(struct ui),
+    .own_size = sizeof(struct wd_ui_opts),
     .headers = "x-vercel-ai-ui-message-stream: v1\r\n",
     .options = ui_options,
     .begin = ui_begin,

@@ -49,7 +49,7 @@ static int read_options(struct sv_exchange *x, struct sv_run_stream *ret, struct
     for (; r >= 0 && o && o->name; o++) {
         r = sv_query(x, wb_cstr(o->name), &text, err);
         if (r > 0)
-            r = o->set(&ret->opts, text, err);
+            r = o->set(ret->opts.own, text, err);
     }
     return r < 0 ? r : 0;
 }
@@ -63,7 +63,10 @@ int sv_run_stream_read(struct sv_exchange *x, const char *as, struct sv_run_stre
     if (r < 0)
         return r;
     ret->ops = wd_stream_find(name);
-    return ret->ops ? read_options(x, ret, err) : unknown(name, err);
+    if (!ret->ops)
+        return unknown(name, err);
+    ret->opts.own = wb_arena_zero(&x->arena, WB_MAX(ret->ops->own_size, 1), _Alignof(max_align_t));
+    return ret->opts.own ? read_options(x, ret, err) : wb_arena_check(&x->arena, err);
 }
 
 int sv_run_stream_from(struct sv_exchange *x, struct sv_run_stream *ret, struct upp_err *err)
@@ -241,7 +244,7 @@ WEFT_SUSPENDS static int feed_begin(struct sv_exchange *x, struct wb_uuid run, s
 }
 
 /* Tools of MCP servers that the agent has. */
-static int mcp_tools(struct sv_exchange *x, struct upp_str agent, struct wd_agentapi_opts *ret, struct upp_err *err)
+static int mcp_tools(struct sv_exchange *x, struct upp_str agent, struct wd_stream_opts *ret, struct upp_err *err)
 {
     const struct wr_agent_def *def = wr_agent(x->core->engine, agent);
     struct wd_tool *list = def && def->n_tools ? wb_new_n(&x->arena, struct wd_tool, def->n_tools) : NULL;
@@ -268,7 +271,7 @@ int sv_run_stream_look(struct sv_exchange *x, struct wb_uuid run, struct sv_run_
     s->opts.thread = look.run.thread;
     s->opts.created_ms = look.run.created_ms;
     s->opts.options = look.run.options;
-    return mcp_tools(x, look.run.agent, &s->opts.agentapi, err);
+    return mcp_tools(x, look.run.agent, &s->opts, err);
 }
 
 /* Calls `frame` for the frames of one event that the client does not have. 1: it wants no more. */

@@ -17,7 +17,7 @@ struct sv_preamble {
 struct sv_run_stream {
     uint64_t drop; /* so many of its frames are not sent: the client has them */
     const struct wd_stream_ops *ops;
-    struct wd_stream_opts opts; /* of this request; a door may set those of its dialect */
+    struct wd_stream_opts opts; /* of this request; a door may set those of its dialect (sv_run_stream_own) */
     struct wr_from from;        /* after this event; all zero: from the start */
     bool to_wait;               /* ends when the run waits for an answer from outside */
     bool segment;               /* with to_wait: also if it goes on by now */
@@ -33,6 +33,12 @@ struct sv_run_stream {
  * dialect's own parameters its options. To be called before anything is started. */
 int sv_run_stream_read(struct sv_exchange *x, const char *as, struct sv_run_stream *ret,
                        struct upp_err *err) UPP_MUST_CHECK;
+
+/* The dialect's own options; NULL: the request asks for another dialect than `ops`. */
+static inline void *sv_run_stream_own(const struct sv_run_stream *s, const struct wd_stream_ops *ops)
+{
+    return s->ops == ops ? s->opts.own : NULL;
+}
 
 /* Where it continues: Last-Event-ID is the last event received; ?from=N the first one wanted. */
 int sv_run_stream_from(struct sv_exchange *x, struct sv_run_stream *ret, struct upp_err *err) UPP_MUST_CHECK;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dialects/ui/doc.h"
 #include "dialects/core/dialect.h"
 #include "support/events.h"
 
@@ -20,7 +21,7 @@ static int stream(unsigned target, const char *script)
     wd_frames_init(&f);
     int r = state ? events_play(&e, wb_cstr(script), &err) : -UPP_ENOMEM;
     if (r == 0)
-        r = wd_stream_ui.begin(state, UPP_OPTS(wd_stream_opts, .ui.target = target), &err);
+        r = wd_stream_ui.begin(state, UPP_OPTS(wd_stream_opts, .own = &(struct wd_ui_opts){target}), &err);
     for (size_t i = 0; r == 0 && i < e.list.n; i++)
         r = wd_stream_ui.event(state, &e.list.p[i], &f, &err);
     for (size_t i = 0; r == 0 && i < f.list.n; i++)

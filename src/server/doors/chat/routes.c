@@ -1,5 +1,6 @@
 /* server/doors/chat/routes.c — reads a chat request, starts or continues its run, and answers as a stream or as one
  * object. */
+#include "dialects/chat/chat.h"
 #include "server/doors/chat/routes.h"
 
 #include "base/defs.h"
@@ -65,14 +66,19 @@ WEFT_SUSPENDS static int read_agent(struct sv_exchange *x, struct request *q, st
 static int read_stream(struct sv_exchange *x, struct request *q, struct upp_err *err)
 {
     yyjson_val *options = NULL;
+    bool usage = false;
     int r = sv_body_bool(&q->body, q->body.root, UPP_STR("stream"), &q->streams, err);
     if (r >= 0)
         r = sv_run_stream_read(x, NULL, &q->stream, err);
     if (r >= 0)
         r = sv_body_object(&q->body, q->body.root, UPP_STR("stream_options"), &options, err);
     if (r > 0)
-        r = sv_body_bool(&q->body, options, UPP_STR("include_usage"), &q->stream.opts.chat.usage, err);
-    q->stream.opts.chat.whole = !q->streams;
+        r = sv_body_bool(&q->body, options, UPP_STR("include_usage"), &usage, err);
+    struct wd_chat_opts *own = r < 0 ? NULL : sv_run_stream_own(&q->stream, &wd_stream_chat);
+    if (own)
+        own->whole = !q->streams;
+    if (own && r > 0)
+        own->usage = usage;
     q->stream.to_wait = true;
     return r < 0 ? r : 0;
 }

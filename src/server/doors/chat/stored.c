@@ -1,4 +1,5 @@
 /* server/doors/chat/stored.c — lists, reads, changes and deletes stored chat completions. */
+#include "dialects/chat/chat.h"
 #include "server/doors/chat/stored.h"
 
 #include "base/defs.h"
@@ -78,10 +79,11 @@ static struct upp_str completion_at(const struct completions *c, size_t i)
 WEFT_SUSPENDS static int read_completions(struct sv_exchange *x, struct wb_uuid run, struct completions *ret,
                                           struct upp_err *err)
 {
-    struct sv_run_stream s = {.ops = &wd_stream_chat,
-                              .opts = {.size = sizeof s.opts, .chat = {.whole = true, .metadata = true}},
-                              .to_wait = true,
-                              .now = true};
+    struct sv_run_stream s = {
+        .ops = &wd_stream_chat,
+        .opts = {.size = sizeof s.opts, .own = &(struct wd_chat_opts){.whole = true, .metadata = true}},
+        .to_wait = true,
+        .now = true};
     *ret = (struct completions){.text = WB_BUF(PAGE_BYTES)};
     struct wb_uuid of = x->run;
     int r = sv_run_encode(x, run, &s, false, take_frame, ret, err);

@@ -1,4 +1,5 @@
 /* server/doors/envelopes/routes.c — takes an envelope in, and answers with the reply or with the whole exchange. */
+#include "dialects/envelope/envelope.h"
 #include "server/doors/envelopes/routes.h"
 
 #include "base/clock.h"
@@ -151,8 +152,9 @@ WEFT_SUSPENDS static int read_stream(struct sv_exchange *x, struct request *q, s
     if (r < 0)
         return r;
     q->stream.to_wait = true;
-    q->stream.opts.envelope =
-        (struct wd_envelope_opts){.whole = !q->streams, .types = peer.types, .max_tokens = peer.max_tokens};
+    struct wd_envelope_opts *own = sv_run_stream_own(&q->stream, &wd_stream_envelope);
+    if (own)
+        *own = (struct wd_envelope_opts){.whole = !q->streams, .types = peer.types, .max_tokens = peer.max_tokens};
     if (!q->streams)
         q->stream.from = (struct wr_from){0};
     return 0;
@@ -269,7 +271,9 @@ WEFT_SUSPENDS static int answer_again(struct sv_exchange *x, struct upp_err *err
     struct request *q = x->work;
     uint8_t status = 0;
     int r = q->streams ? 0 : wr_wait(x->core->engine, &x->owner, q->run, &status, err);
-    q->stream.opts.envelope.over = wm_status_ended(status);
+    struct wd_envelope_opts *own = sv_run_stream_own(&q->stream, &wd_stream_envelope);
+    if (own)
+        own->over = wm_status_ended(status);
     return r < 0 ? r : send(x, q, err);
 }
 

@@ -1,5 +1,6 @@
 /* server/doors/responses/routes.c — reads a request for a response, finds its conversation, starts the run and
  * answers. */
+#include "dialects/responses/response.h"
 #include "server/doors/responses/routes.h"
 
 #include "base/defs.h"
@@ -147,7 +148,9 @@ static int read_stream(struct sv_exchange *x, struct request *q, struct upp_err 
                              "a response in the background is stored: nobody else would see its end");
     if (r >= 0)
         r = sv_run_stream_read(x, NULL, &q->stream, err);
-    q->stream.opts.responses.whole = !q->streams;
+    struct wd_responses_opts *own = r < 0 ? NULL : sv_run_stream_own(&q->stream, &wd_stream_responses);
+    if (own)
+        own->whole = !q->streams;
     q->stream.to_wait = true;
     q->stream.unstored = q->start.unstored;
     return r < 0 ? r : 0;

@@ -99,7 +99,9 @@ WEFT_SUSPENDS static int read_here(struct sv_exchange *x, struct upp_err *err)
         return r;
     if (streams)
         return sv_run_stream(x, it->run.id, &s, err);
-    s.opts.responses.whole = true;
+    struct wd_responses_opts *own = sv_run_stream_own(&s, &wd_stream_responses);
+    if (own)
+        own->whole = true;
     s.skip = it->segment;
     s.now = true;
     r = sv_run_answer(x, it->run.id, &s, err);

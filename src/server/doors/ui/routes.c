@@ -1,4 +1,5 @@
 /* server/doors/ui/routes.c — the routes of /api/chat: sends a message, continues or resumes its stream. */
+#include "dialects/ui/doc.h"
 #include "server/doors/ui/routes.h"
 
 #include "base/defs.h"
@@ -56,13 +57,11 @@ static int read_stream(struct sv_exchange *x, struct work *w, struct upp_err *er
     size_t n;
     struct upp_str target = sv_http_header(x->request, UPP_STR("weft-ai-sdk"), &n);
     int r = sv_run_stream_read(x, NULL, &w->stream, err);
-    if (r < 0 || w->stream.opts.ui.target)
+    struct wd_ui_opts *own = r < 0 ? NULL : sv_run_stream_own(&w->stream, &wd_stream_ui);
+    if (!own || own->target)
         return r;
-    w->stream.opts.ui.target = x->settings->ai_sdk;
-    for (const struct wd_stream_option *o = w->stream.ops->options; target.n && o && o->name; o++)
-        if (wb_str_eq(wb_cstr(o->name), UPP_STR("target")))
-            return o->set(&w->stream.opts, target, err);
-    return 0;
+    own->target = x->settings->ai_sdk;
+    return target.n ? wd_ui_set_target(own, target, err) : 0;
 }
 
 WEFT_SUSPENDS static int read_agent(struct sv_exchange *x, struct work *w, struct upp_err *err)
@@ -326,7 +325,8 @@ WEFT_SUSPENDS static int get_here(struct sv_exchange *x, struct upp_err *err)
     const struct work *w = x->work;
     struct wr_run_info look;
     int r = look_at_run(x, &w->start.thread, &look, err);
-    struct sv_ui_document_opts opts = {.target = w->stream.opts.ui.target};
+    const struct wd_ui_opts *own = sv_run_stream_own(&w->stream, &wd_stream_ui);
+    struct sv_ui_document_opts opts = {.target = own ? own->target : x->settings->ai_sdk};
     if (r > 0) {
         opts.works = look.run.status != WM_WAITING;
         opts.pending = look.pending;

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "dialects/agentapi/agentapi.h"
 #include "dialects/core/dialect.h"
 #include "support/aap_order.h"
 #include "support/dialect.h"
@@ -27,7 +28,8 @@ static void golden(const char *name)
 {
     char path[100];
     (void)snprintf(path, sizeof path, "agentapi/%s", name);
-    CHECK(dialect_golden(&wd_stream_agentapi, name, UPP_OPTS(wd_stream_opts, .agentapi.session = UPP_STR("s1")), path));
+    CHECK(dialect_golden(&wd_stream_agentapi, name,
+                         UPP_OPTS(wd_stream_opts, .options = UPP_STR("{\"agentapi\":{\"session_id\":\"s1\"}}")), path));
 }
 
 #define GOLDEN(name_)                                                                                                  \
@@ -40,13 +42,15 @@ EVENTS_SCRIPTS(GOLDEN)
 /* covers: AAP-9/2 */
 TEST(dialect_agentapi_golden_uncreated)
 {
-    CHECK(dialect_golden(&wd_stream_agentapi, "text", UPP_OPTS(wd_stream_opts, .agentapi.uncreated = true),
+    CHECK(dialect_golden(&wd_stream_agentapi, "text",
+                         UPP_OPTS(wd_stream_opts, .own = &(struct wd_agentapi_opts){.uncreated = true}),
                          "agentapi/uncreated"));
 }
 
 static struct wd_stream_opts asked(uint64_t n)
 {
-    return (struct wd_stream_opts){.size = sizeof(struct wd_stream_opts), .agentapi.uncreated = n & 1};
+    static struct wd_agentapi_opts opts[] = {{.uncreated = false}, {.uncreated = true}};
+    return (struct wd_stream_opts){.size = sizeof(struct wd_stream_opts), .own = &opts[n & 1]};
 }
 
 static const struct dialect_rules rules = {&wd_stream_agentapi, asked, in_order, NULL};

@@ -1,4 +1,5 @@
 /* dialects/chat/stream.c: golden streams, purity, and that a whole answer is what its chunks say. */
+#include "dialects/chat/chat.h"
 #include "json/read.h"
 #include "json/value.h"
 #include "support/dialect.h"
@@ -7,7 +8,7 @@
 #define GOLDEN(name_)                                                                                                  \
     TEST(dialect_chat_golden_##name_)                                                                                  \
     {                                                                                                                  \
-        static const struct wd_stream_opts usage = {.size = sizeof usage, .chat.usage = true};                         \
+        struct wd_stream_opts usage = {.size = sizeof usage, .own = &(struct wd_chat_opts){.usage = true}};            \
         CHECK(dialect_golden(&wd_stream_chat, #name_, &usage, "chat/" #name_));                                        \
     }
 EVENTS_SCRIPTS(GOLDEN)
@@ -18,7 +19,8 @@ TEST_WITH(dialect_chat_is_pure, .no_torture = "hundreds of encoders; the golden 
         CHECK(dialect_pure(&wd_stream_chat, events_scripts[i].text, NULL));
 }
 
-static const struct wd_stream_opts whole = {.size = sizeof whole, .chat.whole = true};
+static struct wd_chat_opts whole_opts = {.whole = true};
+static const struct wd_stream_opts whole = {.size = sizeof whole, .own = &whole_opts};
 
 /* Adds what one frame contributes to the answer; *end: it is the last of an answer. */
 static bool add_frame(struct wb_arena *a, struct upp_str frame, struct wb_buf *text, const char *of, bool *end)

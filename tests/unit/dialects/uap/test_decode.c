@@ -1,6 +1,7 @@
 /* Reading AgentStreamEvents: what each becomes, and every script against what is read of its UI message stream. */
 #include <string.h>
 
+#include "dialects/ui/doc.h"
 #include "dialects/core/convert.h"
 #include "dialects/core/dialect.h"
 #include "support/decode/uap.h"
@@ -273,7 +274,7 @@ static int read_uap(struct dialect *s, struct wd_document *d, struct upp_err *er
 static int read_ui(struct dialect *s, struct wd_document *d, struct upp_err *err)
 {
     struct wd_ui_decoder decoder;
-    int r = dialect_encode(s, &wd_stream_ui, UPP_OPTS(wd_stream_opts, .ui.target = 7));
+    int r = dialect_encode(s, &wd_stream_ui, UPP_OPTS(wd_stream_opts, .own = &(struct wd_ui_opts){7}));
     wd_ui_decoder_init(&decoder, &d->doc, &d->a, (struct upp_str){0});
     for (size_t k = 0; r >= 0 && k < s->frames.list.n; k++)
         r = wd_ui_decode(&decoder, frame_at(s, k), NOW, err);

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "dialects/ui/doc.h"
 #include "base/hooks.h"
 #include "dialects/core/calls.h"
 #include "dialects/core/dialect.h"
@@ -12,7 +13,8 @@
 /* Feeds the frames of an encoding to the checker; false with a note when it says no. */
 static bool in_order(const struct wd_frames *f, const struct wd_stream_opts *opts, bool ended)
 {
-    unsigned target = opts && opts->ui.target ? opts->ui.target : 6;
+    const struct wd_ui_opts *own = opts ? opts->own : NULL;
+    unsigned target = own ? own->target : WD_UI_TARGET;
     struct ui_order c;
     ui_order_init(&c, target);
     bool ok = true;
@@ -31,7 +33,7 @@ static void golden(const char *name)
         char path[100];
         (void)snprintf(path, sizeof path, "ui/%s.%u", name, target);
         test_note("%s", path);
-        CHECK(dialect_golden(&wd_stream_ui, name, UPP_OPTS(wd_stream_opts, .ui.target = target), path));
+        CHECK(dialect_golden(&wd_stream_ui, name, UPP_OPTS(wd_stream_opts, .own = &(struct wd_ui_opts){target}), path));
     }
 }
 
@@ -49,8 +51,9 @@ TEST(dialect_ui_golden_children)
 
 static struct wd_stream_opts asked(uint64_t n)
 {
+    static struct wd_ui_opts targets[] = {{5}, {6}, {7}};
     return (struct wd_stream_opts){
-        .size = sizeof(struct wd_stream_opts), .ui.target = 5 + (unsigned)n % 3, .children = n / 3 & 1};
+        .size = sizeof(struct wd_stream_opts), .own = &targets[n % 3], .children = n / 3 & 1};
 }
 
 static const struct dialect_rules rules = {&wd_stream_ui, asked, in_order, NULL};
@@ -79,8 +82,10 @@ TEST(dialect_ui_refuses_other_targets)
 {
     WB_CLEANUP(dialect_done) struct dialect d;
     dialect_init(&d);
-    CHECK_INT(dialect_encode(&d, &wd_stream_ui, UPP_OPTS(wd_stream_opts, .ui.target = 4)), -UPP_EINVALID);
-    CHECK_INT(dialect_encode(&d, &wd_stream_ui, UPP_OPTS(wd_stream_opts, .ui.target = 8)), -UPP_EINVALID);
+    CHECK_INT(dialect_encode(&d, &wd_stream_ui, UPP_OPTS(wd_stream_opts, .own = &(struct wd_ui_opts){4})),
+              -UPP_EINVALID);
+    CHECK_INT(dialect_encode(&d, &wd_stream_ui, UPP_OPTS(wd_stream_opts, .own = &(struct wd_ui_opts){8})),
+              -UPP_EINVALID);
 }
 
 TEST(dialect_ui_names_events_that_make_no_sense)
