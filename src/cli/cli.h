@@ -1,7 +1,10 @@
 /* cli/cli.h — the commands: one row in main.c and one file each. */
 #pragma once
 
+#include <stddef.h>
 #include <upp/base.h>
+
+struct wj_writer;
 
 /* Exit codes of every command. */
 enum { CLI_GOOD = 0, CLI_FAILED = 1, CLI_USAGE = 2, CLI_INCOMPLETE = 3 /* a run */, CLI_INTERRUPTED = 130 };
@@ -16,15 +19,29 @@ enum cli_value {
     CLI_CHOICE,  /* one of `words` */
 };
 
-/* An option as people read of it: help, man pages and completions are made from these. cli_parse takes no option that
- * is not listed. */
-struct cli_about {
+/* An option of a command. The parser, help, man pages and completions all use this row. */
+struct cli_option {
     const char *name;         /* "--config" */
-    const char *value;        /* its value, as in "FILE"; NULL: it has none */
+    const char *value;        /* its value in the help, as in "FILE"; NULL: it has none */
+    const char *wants;        /* describes its value in messages, as in "a file" */
     const char *help;         /* one sentence without its stop */
+    size_t at;                /* of the member that cli_parse sets: a const char *, or a bool if it has no value */
     uint8_t is;               /* enum cli_value */
     const char *const *words; /* CLI_CHOICE: ends with NULL */
 };
+
+/* `--name VALUE` or `--name=VALUE`; the last one counts. `member` of `type`, a const char *, points to the value. */
+#define CLI_VALUE(name, value, wants, type, member, help)                                                              \
+    CLI_VALUE_OF(name, value, wants, type, member, CLI_TEXT, NULL, help)
+#define CLI_VALUE_OF(name, value, wants, type, member, is, words, help)                                                \
+    {                                                                                                                  \
+        name, value, wants, help, _Generic(((type *)0)->member, const char * : offsetof(type, member)), is, words      \
+    }
+/* Sets `member` of `type`, a bool. */
+#define CLI_FLAG(name, type, member, help)                                                                             \
+    {                                                                                                                  \
+        name, NULL, NULL, help, _Generic(((type *)0)->member, bool : offsetof(type, member)), CLI_TEXT, NULL           \
+    }
 
 struct cli_command {
     const char *name;
@@ -33,7 +50,7 @@ struct cli_command {
     const char *help;                                                  /* the rest of `weft help NAME` */
     int (*run)(const struct cli_command *self, int argc, char **argv); /* argv[0] is the command's name */
 
-    const struct cli_about *options;
+    const struct cli_option *options;
     size_t n_options;
     const char *examples;     /* lines to be typed, each with its line end; behind # what they do */
     const char *const *words; /* of its first argument: ends with NULL; NULL: no fixed ones */
@@ -46,31 +63,36 @@ struct cli_command {
 
 #define CLI_OPTIONS(table) .options = (table), .n_options = sizeof(table) / sizeof *(table)
 
+/* Whose threads and runs: --tenant and --user (NULL: `local`, and no user). */
+struct cli_as {
+    const char *tenant, *user;
+};
+
+/* The store that a command works on, and for whom. */
+struct cli_source {
+    const char *config, *store; /* NULL: the default one; the configuration's */
+    struct cli_as as;
+};
+
 /* Options that many commands have. */
-#define CLI_ABOUT_CONFIG                                                                                               \
-    {                                                                                                                  \
-        "--config", "FILE", "the configuration (default: WEFT_CONFIG, else ./weft.yaml)", CLI_FILE, NULL               \
-    }
-#define CLI_ABOUT_STORE                                                                                                \
-    {                                                                                                                  \
-        "--store", "URL", "sqlite:PATH, instead of the configuration's store", CLI_TEXT, NULL                          \
-    }
-#define CLI_ABOUT_LIMIT                                                                                                \
-    {                                                                                                                  \
-        "--limit", "N", "at most N; 0: all. Default: 20 on a terminal, otherwise all", CLI_TEXT, NULL                  \
-    }
-#define CLI_ABOUT_AS                                                                                                   \
-    {"--tenant", "T", "whose threads and runs (default: local)", CLI_TEXT, NULL},                                      \
-    {                                                                                                                  \
-        "--user", "U", "the user within the tenant (default: none)", CLI_TEXT, NULL                                    \
-    }
+#define CLI_CONFIG_OPTION(type, member)                                                                                \
+    CLI_VALUE_OF("--config", "FILE", "a file", type, member, CLI_FILE, NULL,                                           \
+                 "the configuration (default: WEFT_CONFIG, else ./weft.yaml)")
+#define CLI_AS_OPTIONS(type, member)                                                                                   \
+    CLI_VALUE("--tenant", "T", "a tenant", type, member.tenant, "whose threads and runs (default: local)"),            \
+        CLI_VALUE("--user", "U", "a user", type, member.user, "the user within the tenant (default: none)")
+/* `member` is a struct cli_source. */
+#define CLI_STORE_OPTIONS(type, member)                                                                                \
+    CLI_CONFIG_OPTION(type, member.config), CLI_VALUE("--store", "URL", "sqlite:PATH", type, member.store,             \
+                                                      "sqlite:PATH, instead of the configuration's store")
+#define CLI_SOURCE_OPTIONS(type, member) CLI_AS_OPTIONS(type, member.as), CLI_STORE_OPTIONS(type, member)
 
 /* All commands, in the order of `weft help`: main.c. */
 extern const struct cli_command *const cli_commands[];
 extern const size_t cli_n_commands;
 
 /* Options of every command: --help, --no-color, --quiet. */
-extern const struct cli_about cli_common_options[];
+extern const struct cli_option cli_common_options[];
 extern const size_t cli_n_common_options;
 
 /* Prints the help of a command; of all, as lines or as one JSON object. */
@@ -106,39 +128,24 @@ void cli_note(const struct cli_command *self, const char *fmt, ...) UPP_PRINTF(2
 
 /* Arguments of a command: options in any order, and words. */
 
-struct cli_option {
-    const char *name;   /* "--config" */
-    const char *wants;  /* describes its value, for messages; NULL: it has none */
-    const char **value; /* `--name VALUE` or `--name=VALUE`; the last one counts */
-    bool *flag;
-};
+/* The option of this name, as `--name` or `--name=value`; NULL: the command has none. */
+const struct cli_option *cli_option_find(const struct cli_command *self, const char *arg);
 
-/* Words are arguments without a leading '-', a lone "-", and everything after "--": exactly n_words of them, described
- * by `wants`. 0, or CLI_USAGE after a message: an unknown option, a missing value, too few or too many words. */
-int cli_parse(const struct cli_command *self, int argc, char **argv, const struct cli_option *options, size_t n,
-              const char **words, size_t n_words, const char *wants);
+/* Sets members of *to, the struct of the command's options. Words are arguments without a leading '-', a lone "-", and
+ * everything after "--": exactly n_words of them, described by `wants`. 0, or CLI_USAGE after a message: an unknown
+ * option, a missing value, too few or too many words. */
+int cli_parse(const struct cli_command *self, int argc, char **argv, void *to, const char **words, size_t n_words,
+              const char *wants);
 
 /* The same for at most `max` words; their number goes to *n_words. `words` may be argv itself. */
-int cli_parse_some(const struct cli_command *self, int argc, char **argv, const struct cli_option *options, size_t n,
-                   const char **words, size_t max, size_t *n_words);
-
-/* Whose threads and runs: --tenant and --user (NULL: `local`, and no user). */
-struct cli_as {
-    const char *tenant, *user;
-};
-#define CLI_AS(as)                                                                                                     \
-    {"--tenant", "a tenant", &(as)->tenant, NULL},                                                                     \
-    {                                                                                                                  \
-        "--user", "a user", &(as)->user, NULL                                                                          \
-    }
+int cli_parse_some(const struct cli_command *self, int argc, char **argv, void *to, const char **words, size_t max,
+                   size_t *n_words);
 
 /* Finds one of some words; the list ends with NULL. CLI_USAGE after a message that lists them and suggests one:
  * "WHAT is one of a, b, not 'x'". given NULL: "wants WHAT: a, b". */
 int cli_word(const struct cli_command *self, const char *what, const char *given, const char *const *words,
              size_t *ret);
 
-/* The value of --limit (NULL: 20 on a terminal, otherwise all); 0: all. Returns 0, or CLI_USAGE after a message. */
-int cli_list_limit(const struct cli_command *self, const char *given, uint64_t *ret);
-
-/* After a list, on standard error: that it is empty or was cut. Standard output has only what is listed. */
-void cli_list_end(const struct cli_command *self, const char *noun, uint64_t n, bool more);
+/* Prints the object or list that w has written to standard output, on a line of its own. -UPP_ENOMEM, -UPP_ELIMIT: w
+ * could not write it. */
+int cli_print_written(struct wj_writer *w) UPP_MUST_CHECK;

@@ -9,15 +9,17 @@
 #include "base/defs.h"
 #include "base/err.h"
 #include "base/file.h"
-#include "cli/cli.h"
+#include "cli/list.h"
 #include "cli/progress.h"
 #include "cli/report.h"
 #include "cli/setup.h"
-#include "json/write.h"
 #include "stores/backup.h"
 
-struct backing {
+struct backup_command {
     const struct cli_command *self;
+    struct cli_source from;
+    const char *restore; /* a file; NULL: backs up */
+    bool json;
     const struct ws_driver *driver;
     struct ws_backup b;
     struct cli_progress bar;
@@ -31,7 +33,7 @@ struct backing {
 static const char *const stages[] = {[WS_BACKUP_COPIES] = "copy", [WS_BACKUP_CHECKS] = "check"};
 
 /* With --json, at most once a second: {"progress":{"stage":"copy","done":4096,"all":8192}} */
-static void tell_program(struct backing *x, uint64_t done, uint64_t all)
+static void tell_program(struct backup_command *x, uint64_t done, uint64_t all)
 {
     enum { EVERY_MS = 1000 };
     uint64_t now = wb_mono_ms();
@@ -45,7 +47,7 @@ static void tell_program(struct backing *x, uint64_t done, uint64_t all)
 /* On the worker. */
 static void on_progress(void *arg, enum ws_backup_stage stage, uint64_t done, uint64_t all)
 {
-    struct backing *x = arg;
+    struct backup_command *x = arg;
     bool next = !x->begun || stage != x->stage;
     x->stage = stage;
     if (x->self->json && !x->self->quiet) {
@@ -61,7 +63,7 @@ static void on_progress(void *arg, enum ws_backup_stage stage, uint64_t done, ui
 
 WEFT_SUSPENDS static int watches_signals(void *arg, struct upp_err *err)
 {
-    struct backing *x = arg;
+    struct backup_command *x = arg;
     for (;;) {
         struct signalfd_siginfo info;
         int64_t n = weft_read(x->signals, &info, sizeof info, err);
@@ -73,7 +75,7 @@ WEFT_SUSPENDS static int watches_signals(void *arg, struct upp_err *err)
 }
 
 /* Before any thread is started, so that none takes them. */
-static int open_signals(struct backing *x, struct upp_err *err)
+static int open_signals(struct backup_command *x, struct upp_err *err)
 {
     sigset_t set;
     (void)sigemptyset(&set);
@@ -85,9 +87,9 @@ static int open_signals(struct backing *x, struct upp_err *err)
     return x->signals < 0 ? upp_fail(err, UPP_ELIMIT, "no descriptor for signals") : 0;
 }
 
-WEFT_SUSPENDS static int command(void *arg, struct upp_err *err)
+WEFT_SUSPENDS static int make_backup(void *arg, struct upp_err *err)
 {
-    struct backing *x = arg;
+    struct backup_command *x = arg;
     struct weft_scope signals = {.flags = WEFT_SCOPE_ISOLATED};
     int r = weft_scope_spawn(&signals, "signals", watches_signals, x, NULL, err);
     if (r >= 0)
@@ -96,7 +98,7 @@ WEFT_SUSPENDS static int command(void *arg, struct upp_err *err)
     return r;
 }
 
-static int print_json(const struct backing *x, struct upp_err *err)
+static int print_json(const struct backup_command *x, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(1u << 16);
     const struct ws_backup_counts *n = &x->b.counts;
@@ -112,13 +114,10 @@ static int print_json(const struct backing *x, struct upp_err *err)
     wj_put_u64(&w, "blobs", n->blobs);
     wj_put_bool(&w, "encrypted", n->sealed);
     wj_write_close(&w, '}');
-    int r = wj_writer_check(&w);
-    if (r >= 0)
-        (void)printf("%.*s\n", UPP_FMT(wb_buf_str(&out)));
-    return r;
+    return cli_line_out(stdout, &w);
 }
 
-static void print_text(const struct backing *x)
+static void print_text(const struct backup_command *x)
 {
     const struct ws_backup_counts *n = &x->b.counts;
     (void)printf("%s %s: %.1f MiB, %llu threads, %llu runs, %llu blobs; every row is verified\n",
@@ -129,11 +128,11 @@ static void print_text(const struct backing *x)
                  "the store is encrypted: its master key is not in the backup, and nobody can read it without");
 }
 
-static int back_up(struct backing *x, const char *file, const char *store, const char *given, struct upp_err *err)
+static int back_up(struct backup_command *x, const char *file, struct upp_err *err)
 {
     WB_CLEANUP(wc_config_freep) struct wc_config *config = NULL;
     struct wrt_location place;
-    int r = cli_store_find(given, store, &config, &place, err);
+    int r = cli_store_find(&x->from, &config, &place, err);
     if (r >= 0)
         r = cli_store_lasts(&place, err);
     if (r >= 0 && !x->b.restore && access(place.path, F_OK) != 0)
@@ -148,7 +147,7 @@ static int back_up(struct backing *x, const char *file, const char *store, const
     ws_backup_init(&x->b);
     x->b.progress = on_progress;
     x->b.arg = x;
-    r = cli_on_loop(command, x, err);
+    r = cli_on_loop(make_backup, x, err);
     cli_progress_end(&x->bar);
     ws_backup_done(&x->b);
     wb_fd_close(&x->signals);
@@ -163,39 +162,33 @@ static int back_up(struct backing *x, const char *file, const char *store, const
     return r;
 }
 
-static int run(const struct cli_command *self, int argc, char **argv)
+static int run_backup(const struct cli_command *self, int argc, char **argv)
 {
-    struct backing x = {.self = self, .signals = -1};
+    struct backup_command x = {.self = self, .signals = -1};
     struct upp_err err = {0};
-    const char *words[1] = {NULL}, *file = NULL, *store = NULL, *restore = NULL;
+    const char *file = NULL;
     size_t n;
-    bool json = false;
-    const struct cli_option options[] = {{"--restore", "a file", &restore, NULL},
-                                         {"--force", NULL, NULL, &x.b.replace},
-                                         {"--json", NULL, NULL, &json},
-                                         {"--config", "a file", &file, NULL},
-                                         {"--store", "sqlite:PATH", &store, NULL}};
-    int bad = cli_parse_some(self, argc, argv, options, WB_LEN(options), words, 1, &n);
+    int bad = cli_parse_some(self, argc, argv, &x, &file, 1, &n);
     if (bad)
         return bad;
-    if ((n == 1) == (restore != NULL))
+    if ((n == 1) == (x.restore != NULL))
         return cli_misuse(self, "wants a file to write, or --restore and a file to read");
-    if (restore && x.b.replace)
+    if (x.restore && x.b.replace)
         return cli_misuse(self, "--force is for a backup: a store that has data is never replaced");
-    x.b.restore = restore != NULL;
-    if (back_up(&x, restore ? restore : words[0], store, file, &err) >= 0)
+    x.b.restore = x.restore != NULL;
+    if (back_up(&x, x.restore ? x.restore : file, &err) >= 0)
         return CLI_GOOD;
     bad = cli_fail(self, &err);
     return x.interrupted ? CLI_INTERRUPTED : bad;
 }
 
-static const struct cli_about about_backup[] = {
-    {"--restore", "FILE", "restores the store from FILE, instead", CLI_FILE, NULL},
-    {"--force", NULL, "replaces FILE if it exists", CLI_TEXT, NULL},
-    {"--json", NULL, "one JSON object: backup or restored, store, bytes, threads, runs, rows, blobs, encrypted",
-     CLI_TEXT, NULL},
-    CLI_ABOUT_CONFIG,
-    CLI_ABOUT_STORE,
+static const struct cli_option backup_options[] = {
+    CLI_VALUE_OF("--restore", "FILE", "a file", struct backup_command, restore, CLI_FILE, NULL,
+                 "restores the store from FILE, instead"),
+    CLI_FLAG("--force", struct backup_command, b.replace, "replaces FILE if it exists"),
+    CLI_FLAG("--json", struct backup_command, json,
+             "one JSON object: backup or restored, store, bytes, threads, runs, rows, blobs, encrypted"),
+    CLI_STORE_OPTIONS(struct backup_command, from),
 };
 
 const struct cli_command cli_backup = {
@@ -214,8 +207,8 @@ const struct cli_command cli_backup = {
         "\n"
         "Standard error has a bar on a terminal; with --json one line per second:\n"
         "{\"progress\":{\"stage\":\"copy\",\"done\":N,\"all\":N}}, in bytes, then \"check\", in rows.",
-    .run = run,
-    CLI_OPTIONS(about_backup),
+    .run = run_backup,
+    CLI_OPTIONS(backup_options),
     .examples = "weft backup backup.db\n"
                 "weft backup --force /mnt/backups/monday.db --quiet      # for cron\n"
                 "weft backup --restore backup.db\n",

@@ -3,9 +3,13 @@
 #include <string.h>
 
 #include "base/defs.h"
-#include "cli/cli.h"
+#include "cli/list.h"
 #include "cli/setup.h"
-#include "json/write.h"
+
+struct config_options {
+    const char *config;
+    bool json;
+};
 
 static const char *many(size_t n)
 {
@@ -38,13 +42,10 @@ static int write_check(const char *path, const struct wc_config *config, const s
     }
     wj_write_close(&w, ']');
     wj_write_close(&w, '}');
-    int r = wj_writer_check(&w);
-    if (r >= 0)
-        (void)printf("%.*s\n", UPP_FMT(wb_buf_str(&out)));
-    return r;
+    return cli_line_out(stdout, &w);
 }
 
-static int check(const struct cli_command *self, const char *path, bool json)
+static int check_config(const struct cli_command *self, const char *path, bool json)
 {
     WB_CLEANUP(wc_config_freep) struct wc_config *config = NULL;
     WB_CLEANUP(wc_report_done) struct wc_report report = {0};
@@ -74,13 +75,12 @@ static int print_schema(const struct cli_command *self)
 
 static const char *const actions[] = {"check", "schema", NULL};
 
-static int run(const struct cli_command *self, int argc, char **argv)
+static int run_config(const struct cli_command *self, int argc, char **argv)
 {
-    const char *file = NULL, *words[2];
+    struct config_options o = {0};
+    const char *words[2];
     size_t n;
-    bool json = false;
-    const struct cli_option options[] = {{"--config", "a file", &file, NULL}, {"--json", NULL, NULL, &json}};
-    int bad = cli_parse_some(self, argc, argv, options, WB_LEN(options), words, 2, &n);
+    int bad = cli_parse_some(self, argc, argv, &o, words, 2, &n);
     if (bad)
         return bad;
     size_t which;
@@ -89,13 +89,13 @@ static int run(const struct cli_command *self, int argc, char **argv)
         return bad;
     if (which == 1)
         return n == 1 ? print_schema(self) : cli_misuse(self, "schema wants no more words");
-    return check(self, n > 1 ? words[1] : cli_config_path(file), json);
+    return check_config(self, n > 1 ? words[1] : cli_config_path(o.config), o.json);
 }
 
-static const struct cli_about about_config[] = {
-    {"--json", NULL, "one object: file, good, agents, models, tools, and mistakes: line, column, warning, text",
-     CLI_TEXT, NULL},
-    CLI_ABOUT_CONFIG,
+static const struct cli_option config_options[] = {
+    CLI_FLAG("--json", struct config_options, json,
+             "one object: file, good, agents, models, tools, and mistakes: line, column, warning, text"),
+    CLI_CONFIG_OPTION(struct config_options, config),
 };
 
 const struct cli_command cli_config = {
@@ -107,8 +107,8 @@ const struct cli_command cli_config = {
             "are printed too; they do not count as mistakes.\n"
             "schema prints the JSON Schema of the file, for editors. It knows keys and values, not names of agents and "
             "tools.",
-    .run = run,
-    CLI_OPTIONS(about_config),
+    .run = run_config,
+    CLI_OPTIONS(config_options),
     .examples = "weft config check\n"
                 "weft config check other.yaml --json\n",
     .words = actions,

@@ -6,16 +6,21 @@
 #include "base/defs.h"
 #include "base/random.h"
 #include "base/secret.h"
-#include "cli/cli.h"
+#include "cli/list.h"
 #include "cli/progress.h"
 #include "cli/report.h"
 #include "cli/setup.h"
-#include "json/write.h"
 #include "log/admin.h"
 #include "runtime/runtime.h"
 #include "stores/sealed/sealed.h"
 
 enum { PAGE = 256 }; /* tenants per page */
+
+struct encryption_options {
+    struct cli_source from;
+    const char *to;
+    bool json;
+};
 
 /* What was done, as a JSON object of one member or as a sentence about its value. */
 static int tell(const struct cli_command *self, bool json, const char *member, const char *value, const char *before,
@@ -32,10 +37,7 @@ static int tell(const struct cli_command *self, bool json, const char *member, c
     wj_write_open(&w, '{');
     wj_put_str(&w, member, wb_cstr(value));
     wj_write_close(&w, '}');
-    if (wj_writer_check(&w) < 0)
-        return cli_fail(self, &err);
-    (void)printf("%.*s\n", UPP_FMT(wb_buf_str(&out)));
-    return CLI_GOOD;
+    return cli_line_out(stdout, &w) < 0 ? cli_fail(self, &err) : CLI_GOOD;
 }
 
 static int new_key(const struct cli_command *self, bool json)
@@ -94,10 +96,10 @@ WEFT_SUSPENDS static int open_and_change(void *arg, struct upp_err *err)
     return r;
 }
 
-static int change(struct changing *x, const char *file, const char *store, struct upp_err *err)
+static int change_store(struct changing *x, const struct cli_source *from, struct upp_err *err)
 {
     WB_CLEANUP(wc_config_freep) struct wc_config *config = NULL;
-    int r = cli_store_find(file, store, &config, &x->place, err);
+    int r = cli_store_find(from, &config, &x->place, err);
     x->config = config;
     return r < 0 ? r : cli_on_loop(open_and_change, x, err);
 }
@@ -163,17 +165,17 @@ static int read_key(const char *path, struct ws_master *ret, struct upp_err *err
     return r < 0 ? r : ws_master_parse(wb_secret_reveal(text), ret, err);
 }
 
-static int rotate_key(const struct cli_command *self, const char *to, const char *file, const char *store, bool json)
+static int rotate_key(const struct cli_command *self, const struct encryption_options *o)
 {
     struct changing x = {.self = self, .action = "encryption.rotate", .fn = rotate};
     struct upp_err err = {0};
-    int r = read_key(to, &x.to, &err);
+    int r = read_key(o->to, &x.to, &err);
     if (r >= 0)
-        r = change(&x, file, store, &err);
+        r = change_store(&x, &o->from, &err);
     ws_master_wipe(&x.to);
     if (r < 0)
         return cli_fail(self, &err);
-    return tell(self, json, "key_file", to, "from now on the store opens with the key in ", " alone");
+    return tell(self, o->json, "key_file", o->to, "from now on the store opens with the key in ", " alone");
 }
 
 WEFT_SUSPENDS static int forget(struct changing *x, struct wl_store *s, struct upp_err *err)
@@ -185,30 +187,25 @@ WEFT_SUSPENDS static int forget(struct changing *x, struct wl_store *s, struct u
     return r < 0 ? r : upp_fail(err, UPP_ENOTFOUND, "the store has no tenant '%.*s'", UPP_FMT(x->tenant));
 }
 
-static int forget_tenant(const struct cli_command *self, const char *tenant, const char *file, const char *store,
-                         bool json)
+static int forget_tenant(const struct cli_command *self, const char *tenant, const struct encryption_options *o)
 {
     struct changing x = {.action = "encryption.forget", .fn = forget, .tenant = wb_cstr(tenant)};
     struct upp_err err = {0};
-    int r = change(&x, file, store, &err);
+    int r = change_store(&x, &o->from, &err);
     if (r < 0)
         return cli_fail(self, &err);
-    return tell(self, json, "forgotten", tenant, "the key of tenant ",
+    return tell(self, o->json, "forgotten", tenant, "the key of tenant ",
                 " is erased: nobody can read what it has stored");
 }
 
 static const char *const actions[] = {"new-key", "rotate", "forget", NULL};
 
-static int run(const struct cli_command *self, int argc, char **argv)
+static int run_encryption(const struct cli_command *self, int argc, char **argv)
 {
-    const char *words[2] = {NULL, NULL}, *to = NULL, *file = NULL, *store = NULL;
+    struct encryption_options o = {0};
+    const char *words[2] = {NULL, NULL};
     size_t n;
-    bool json = false;
-    const struct cli_option options[] = {{"--json", NULL, NULL, &json},
-                                         {"--to", "a file", &to, NULL},
-                                         {"--config", "a file", &file, NULL},
-                                         {"--store", "sqlite:PATH", &store, NULL}};
-    int bad = cli_parse_some(self, argc, argv, options, WB_LEN(options), words, 2, &n);
+    int bad = cli_parse_some(self, argc, argv, &o, words, 2, &n);
     if (bad)
         return bad;
     const char *what = n ? words[0] : NULL;
@@ -218,22 +215,22 @@ static int run(const struct cli_command *self, int argc, char **argv)
     bad = cli_word(self, "an action", what, actions, &which);
     if (bad)
         return bad;
-    if (n == 2 && strcmp(what, "forget") == 0 && !to)
-        return forget_tenant(self, words[1], file, store, json);
+    if (n == 2 && strcmp(what, "forget") == 0 && !o.to)
+        return forget_tenant(self, words[1], &o);
     if (strcmp(what, "forget") == 0)
         return cli_misuse(self, "forget wants a tenant, and nothing else");
     if (n != 1)
         return cli_misuse(self, "%s wants no more words", what);
     if (strcmp(what, "new-key") == 0)
-        return new_key(self, json);
-    return to ? rotate_key(self, to, file, store, json) : cli_misuse(self, "rotate wants --to FILE, with the new key");
+        return new_key(self, o.json);
+    return o.to ? rotate_key(self, &o) : cli_misuse(self, "rotate wants --to FILE, with the new key");
 }
 
-static const struct cli_about about_encryption[] = {
-    {"--to", "FILE", "rotate: the file with the new key", CLI_FILE, NULL},
-    {"--json", NULL, "one JSON object: key, key_file or forgotten", CLI_TEXT, NULL},
-    CLI_ABOUT_CONFIG,
-    CLI_ABOUT_STORE,
+static const struct cli_option encryption_options[] = {
+    CLI_VALUE_OF("--to", "FILE", "a file", struct encryption_options, to, CLI_FILE, NULL,
+                 "rotate: the file with the new key"),
+    CLI_FLAG("--json", struct encryption_options, json, "one JSON object: key, key_file or forgotten"),
+    CLI_STORE_OPTIONS(struct encryption_options, from),
 };
 
 const struct cli_command cli_encryption = {
@@ -248,8 +245,8 @@ const struct cli_command cli_encryption = {
         "the new one.\n"
         "forget erases the key of a tenant (`local` if there is only one): nobody can read its data any more, and its\n"
         "name cannot be reused. This cannot be undone. No other process may have the store open.",
-    .run = run,
-    CLI_OPTIONS(about_encryption),
+    .run = run_encryption,
+    CLI_OPTIONS(encryption_options),
     .examples = "(umask 077; weft encryption new-key >new.key)\n"
                 "weft encryption rotate --to new.key\n"
                 "weft encryption forget local\n",

@@ -1,50 +1,39 @@
 /* cli/cmd_fork.c — weft fork THREAD: a second thread that shares the history so far. */
 #include "base/defs.h"
 #include "cli/cli.h"
-#include "cli/change.h"
+#include "cli/store_client.h"
 #include "cli/thread_word.h"
 
-struct forking {
-    const char *thread, *at;
+struct fork_request {
+    struct cli_source from;
+    const char *thread, *at; /* at NULL: its end */
     bool json;
-
-    struct cli_as as;
 };
 
-WEFT_SUSPENDS static int fork_it(struct cli_change *p, struct upp_err *err)
+WEFT_SUSPENDS static int fork_thread(struct cli_client *p, struct upp_err *err)
 {
-    struct forking *f = p->arg;
+    struct fork_request *f = p->arg;
     yyjson_val *v;
-    p->door.as = f->as;
     int r = cli_thread_path(p, f->thread, "/fork", err);
     if (r >= 0)
-        r = cli_change_post(p, "at", f->at, &v, err);
+        r = cli_client_post(p, "at", f->at, &v, err);
     if (r < 0)
         r = cli_thread_guess(&p->door, f->thread, r, err);
     return r < 0 ? r : cli_print_thread(v, f->json, err);
 }
 
-static int run(const struct cli_command *self, int argc, char **argv)
+static int run_fork(const struct cli_command *self, int argc, char **argv)
 {
-    struct forking f = {0};
-    const char *file = NULL, *store = NULL;
-    const struct cli_option options[] = {{"--config", "a file", &file, NULL},
-                                         {"--store", "sqlite:PATH", &store, NULL},
-                                         {"--at", "a message or a checkpoint", &f.at, NULL},
-                                         {"--json", NULL, NULL, &f.json},
-                                         CLI_AS(&f.as)};
-    int bad = cli_parse(self, argc, argv, options, WB_LEN(options), &f.thread, 1, "the id of a thread");
-    if (bad)
-        return bad;
-    return cli_change_store(self, file, store, true, fork_it, &f);
+    struct fork_request f = {0};
+    int bad = cli_parse(self, argc, argv, &f, &f.thread, 1, "the id of a thread");
+    return bad ? bad : cli_client_run(self, &f.from, true, fork_thread, &f);
 }
 
-static const struct cli_about about_fork[] = {
-    {"--at", "MESSAGE|CHECKPOINT", "shares the history up to there (default: all of it)", CLI_TEXT, NULL},
-    {"--json", NULL, "the new thread as one object", CLI_TEXT, NULL},
-    CLI_ABOUT_AS,
-    CLI_ABOUT_CONFIG,
-    CLI_ABOUT_STORE,
+static const struct cli_option fork_options[] = {
+    CLI_VALUE("--at", "MESSAGE|CHECKPOINT", "a message or a checkpoint", struct fork_request, at,
+              "shares the history up to there (default: all of it)"),
+    CLI_FLAG("--json", struct fork_request, json, "the new thread as one object"),
+    CLI_SOURCE_OPTIONS(struct fork_request, from),
 };
 
 const struct cli_command cli_fork = {
@@ -55,8 +44,8 @@ const struct cli_command cli_fork = {
         "Creates a thread that shares the history up to a message (including the results of its calls; `weft show`\n"
         "prints the ids) or a checkpoint (`weft tree --checkpoints`) of any branch. Prints its id. Nothing is copied.\n"
         "Later messages of one thread are not part of the other.",
-    .run = run,
-    CLI_OPTIONS(about_fork),
+    .run = run_fork,
+    CLI_OPTIONS(fork_options),
     .examples = "weft fork THREAD\n"
                 "weft fork THREAD --at MESSAGE\n",
 };

@@ -7,45 +7,41 @@
 #include <string.h>
 
 #include "base/defs.h"
-#include "base/iso8601.h"
 #include "base/vec.h"
-#include "cli/change.h"
+#include "cli/list.h"
 #include "cli/setup.h"
-#include "cli/table.h"
 #include "json/value.h"
-#include "json/write.h"
 
-struct asking {
-    const struct cli_command *self;
-
+struct key_request {
+    struct cli_list list;
     const char *word; /* name or id */
+    struct cli_source from;
     const char *tenant, *user, *scope, *limits;
-    bool json;
 };
 
 /* ---- add ------------------------------------------------------------------------------------- */
 
-static void put(struct wj_writer *w, const char *name, const char *value)
+static void put_text(struct wj_writer *w, const char *name, const char *value)
 {
     if (value)
         wj_put_str(w, name, wb_cstr(value));
 }
 
 /* The key alone goes to standard output: KEY=$(weft keys add ci). */
-WEFT_SUSPENDS static int add(struct cli_change *p, struct upp_err *err)
+WEFT_SUSPENDS static int add_key(struct cli_client *p, struct upp_err *err)
 {
-    const struct asking *q = p->arg;
+    const struct key_request *q = p->arg;
     WB_CLEANUP(wb_buf_done) struct wb_buf body = WB_BUF(CLI_MAX_BODY);
     struct wj_writer w;
     struct upp_str key, id, tenant;
     yyjson_val *v;
     wj_writer_init(&w, &body, err);
     wj_write_open(&w, '{');
-    put(&w, "name", q->word);
-    put(&w, "tenant", q->tenant);
-    put(&w, "user", q->user);
-    put(&w, "scopes", q->scope);
-    put(&w, "limits", q->limits);
+    put_text(&w, "name", q->word);
+    put_text(&w, "tenant", q->tenant);
+    put_text(&w, "user", q->user);
+    put_text(&w, "scopes", q->scope);
+    put_text(&w, "limits", q->limits);
     wj_write_close(&w, '}');
     int r = wj_writer_check(&w);
     if (r < 0)
@@ -60,11 +56,11 @@ WEFT_SUSPENDS static int add(struct cli_change *p, struct upp_err *err)
         r = cli_answer_text(v, "tenant", &tenant, err);
     if (r < 0)
         return r;
-    if (q->json)
+    if (q->list.json)
         r = cli_print_json(v, err);
     else
         (void)printf("%.*s\n", UPP_FMT(key));
-    cli_note(q->self, "key '%s' (%.*s) of tenant '%.*s' is shown once: the store has only its hash", q->word,
+    cli_note(q->list.self, "key '%s' (%.*s) of tenant '%.*s' is shown once: the store has only its hash", q->word,
              UPP_FMT(id), UPP_FMT(tenant));
     return r;
 }
@@ -73,15 +69,11 @@ WEFT_SUSPENDS static int add(struct cli_change *p, struct upp_err *err)
 
 enum { KEYS_MAX = 100000 }; /* more than a store has */
 
-static const char *when(yyjson_val *v, const char *name, char out[WB_TIME_TEXT])
+static int64_t seconds_at(yyjson_val *v, const char *name)
 {
     yyjson_val *t = yyjson_obj_get(v, name);
     int64_t seconds;
-    if (!t || !yyjson_is_raw(t) || !wb_str_i64(wj_text(t), &seconds))
-        return "-";
-    struct wb_time time = wb_time_from_ms(seconds * 1000);
-    (void)wb_time_upp(&time, out);
-    return out;
+    return t && yyjson_is_raw(t) && wb_str_i64(wj_text(t), &seconds) ? seconds : 0;
 }
 
 /* All keys of a tenant (NULL: of all), page by page. */
@@ -112,7 +104,7 @@ static int add_page(struct keys *all, yyjson_val *page, struct upp_err *err)
     return 0;
 }
 
-WEFT_SUSPENDS static int read_keys(struct cli_change *p, const char *tenant, struct keys *all, struct upp_err *err)
+WEFT_SUSPENDS static int read_keys(struct cli_client *p, const char *tenant, struct keys *all, struct upp_err *err)
 {
     struct upp_str last = {NULL, 0};
     yyjson_val *v;
@@ -132,21 +124,15 @@ WEFT_SUSPENDS static int read_keys(struct cli_change *p, const char *tenant, str
     return 0;
 }
 
-static int64_t created(yyjson_val *v)
-{
-    yyjson_val *t = yyjson_obj_get(v, "created_at");
-    int64_t seconds;
-    return t && yyjson_is_raw(t) && wb_str_i64(wj_text(t), &seconds) ? seconds : 0;
-}
-
 /* Usable keys before revoked ones, each with the newest last. */
 static int in_order(const void *a, const void *b)
 {
     yyjson_val *const *x = a, *const *y = b;
     if (is_revoked(*x) != is_revoked(*y))
         return is_revoked(*x) ? 1 : -1;
-    if (created(*x) != created(*y))
-        return created(*x) < created(*y) ? -1 : 1;
+    int64_t m = seconds_at(*x, "created_at"), n = seconds_at(*y, "created_at");
+    if (m != n)
+        return m < n ? -1 : 1;
     return wb_str_cmp(wj_text_at(*x, "id"), wj_text_at(*y, "id"));
 }
 
@@ -176,89 +162,81 @@ static struct upp_str scopes_of(yyjson_val *v, struct wb_arena *a)
 }
 
 /* A time; where there is no head, with what it is of. */
-static struct upp_str time_cell(yyjson_val *v, const char *member, const char *word, struct wb_arena *a)
+static struct upp_str time_text(yyjson_val *v, const char *member, const char *word, struct wb_arena *a)
 {
-    char text[WB_TIME_TEXT];
-    return wb_arena_printf(a, "%s%s", word, when(v, member, text));
+    int64_t seconds = seconds_at(v, member);
+    struct upp_str text = seconds ? cli_time_text(seconds * 1000, a) : UPP_STR("-");
+    return wb_arena_printf(a, "%s%.*s", cli_columns(stdout) ? "" : word, UPP_FMT(text));
 }
 
-static void make_cells(yyjson_val *v, bool head, struct wb_arena *a, struct cli_cell cells[COLUMNS])
+static void key_cells(void *row, struct wb_arena *a, struct cli_cell *ret)
 {
+    yyjson_val *v = row;
     struct upp_str user = wj_text_at(v, "user"), limits = wj_text_at(v, "limits");
     bool gone = is_revoked(v);
-    cells[ID] = (struct cli_cell){wj_text_at(v, "id"), CLI_CYAN, 0};
-    cells[NAME] = (struct cli_cell){wj_text_at(v, "name"), gone ? CLI_DIM : CLI_BOLD, 0};
-    cells[TENANT] = (struct cli_cell){
-        wb_arena_printf(a, "%.*s%s%.*s", UPP_FMT(wj_text_at(v, "tenant")), user.n ? "/" : "", UPP_FMT(user)), CLI_PLAIN,
-        0};
-    cells[SCOPES] = (struct cli_cell){scopes_of(v, a), CLI_PLAIN, 0};
-    cells[LIMITS] = (struct cli_cell){limits.n ? limits : UPP_STR("-"), CLI_PLAIN, 0};
-    cells[CREATED] = (struct cli_cell){time_cell(v, "created_at", head ? "" : "created ", a), CLI_DIM, 0};
-    cells[USED] = (struct cli_cell){time_cell(v, "last_used_at", head ? "" : "used ", a), CLI_DIM, 0};
-    cells[REVOKED] = (struct cli_cell){
-        gone ? time_cell(v, "revoked_at", head ? "" : "revoked ", a) : (struct upp_str){0}, CLI_RED, 0};
+    ret[ID] = (struct cli_cell){wj_text_at(v, "id"), CLI_CYAN, 0};
+    ret[NAME] = (struct cli_cell){wj_text_at(v, "name"), gone ? CLI_DIM : CLI_BOLD, 0};
+    ret[TENANT].text =
+        wb_arena_printf(a, "%.*s%s%.*s", UPP_FMT(wj_text_at(v, "tenant")), user.n ? "/" : "", UPP_FMT(user));
+    ret[SCOPES].text = scopes_of(v, a);
+    ret[LIMITS].text = limits.n ? limits : UPP_STR("-");
+    ret[CREATED] = (struct cli_cell){time_text(v, "created_at", "created ", a), CLI_DIM, 0};
+    ret[USED] = (struct cli_cell){time_text(v, "last_used_at", "used ", a), CLI_DIM, 0};
+    if (gone)
+        ret[REVOKED] = (struct cli_cell){time_text(v, "revoked_at", "revoked ", a), CLI_RED, 0};
 }
 
-/* As wide as their widest cell also where the output is no terminal: all keys are there before the first is printed. */
-static int print_table(const struct keys *all, struct upp_err *err)
+/* The columns are as wide as their widest cell also where the output is no terminal: all keys are there before the
+ * first is printed. */
+WEFT_SUSPENDS static int list_keys(struct cli_client *p, struct upp_err *err)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
-    bool head = cli_columns(stdout) > 0;
-    struct cli_column columns[COLUMNS];
-    struct cli_cell cells[COLUMNS];
-    struct cli_table table;
-    memcpy(columns, heads, sizeof columns);
-    for (size_t i = 0; i < all->list.n; i++) {
-        make_cells(all->list.p[i], head, &a, cells);
-        for (int c = NAME; c <= LIMITS; c++)
-            columns[c].width = WB_MAX(columns[c].width, cli_line_columns(cells[c].text, 0));
-    }
-    cli_table_begin(&table, columns, WB_LEN(columns));
-    for (size_t i = 0; i < all->list.n; i++) {
-        make_cells(all->list.p[i], head, &a, cells);
-        cli_table_row(&table, cells);
-    }
-    int r = cli_table_end(&table, err);
-    return r < 0 ? r : wb_arena_check(&a, err);
-}
-
-WEFT_SUSPENDS static int list(struct cli_change *p, struct upp_err *err)
-{
-    const struct asking *q = p->arg;
+    struct key_request *q = p->arg;
     WB_CLEANUP(keys_done) struct keys all = {0};
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
+    struct cli_column columns[COLUMNS];
+    struct cli_cell cells[COLUMNS] = {0};
+    const struct cli_list_kind kind = {
+        .noun = "key", .columns = columns, .n_columns = COLUMNS, .all = true, .cells = key_cells};
     int r = read_keys(p, q->tenant, &all, err);
     if (r < 0)
         return r;
     if (all.list.n)
         qsort(all.list.p, all.list.n, sizeof *all.list.p, in_order);
-    else /* not on standard output, which lists only keys */
-        cli_note(q->self, "no keys yet");
-    if (!q->json)
-        return print_table(&all, err);
+    memcpy(columns, heads, sizeof columns);
+    for (size_t i = 0; i < all.list.n; i++) {
+        key_cells(all.list.p[i], &a, cells);
+        for (int c = NAME; c <= LIMITS; c++)
+            columns[c].width = WB_MAX(columns[c].width, cli_line_columns(cells[c].text, 0));
+    }
+    (void)cli_list_begin(&q->list, q->list.self, &kind); /* fails for a wrong --limit alone */
     for (size_t i = 0; r >= 0 && i < all.list.n; i++)
-        r = cli_print_json(all.list.p[i], err);
+        r = cli_list_row(&q->list, all.list.p[i], &a, err);
+    if (r >= 0)
+        r = wb_arena_check(&a, err);
+    (void)cli_list_end(&q->list, r < 0 ? CLI_FAILED : CLI_GOOD);
     return r;
 }
 
 /* ---- revoke ---------------------------------------------------------------------------------- */
 
 /* Says so if no key of any tenant is usable any more. */
-WEFT_SUSPENDS static int warn_if_last(struct cli_change *p, struct upp_err *err)
+WEFT_SUSPENDS static int warn_if_last(struct cli_client *p, struct upp_err *err)
 {
-    const struct asking *q = p->arg;
+    const struct key_request *q = p->arg;
     WB_CLEANUP(keys_done) struct keys all = {0};
     int r = read_keys(p, NULL, &all, err);
     for (size_t i = 0; r >= 0 && i < all.list.n; i++)
         if (!is_revoked(all.list.p[i]))
             return 0;
     if (r >= 0)
-        cli_note(q->self, "that was the last usable key: every request over TCP is refused until `weft keys add NAME`");
+        cli_note(q->list.self,
+                 "that was the last usable key: every request over TCP is refused until `weft keys add NAME`");
     return r;
 }
 
-WEFT_SUSPENDS static int revoke(struct cli_change *p, struct upp_err *err)
+WEFT_SUSPENDS static int revoke_key(struct cli_client *p, struct upp_err *err)
 {
-    const struct asking *q = p->arg;
+    const struct key_request *q = p->arg;
     yyjson_val *v;
     wb_buf_add(&p->path, UPP_STR("/v1/keys/"));
     cli_path_add(&p->path, wb_cstr(q->word));
@@ -270,7 +248,7 @@ WEFT_SUSPENDS static int revoke(struct cli_change *p, struct upp_err *err)
         r = cli_owner_call(&p->door, &ask, &p->arena, &v, err);
     if (r < 0)
         return r;
-    if (q->json)
+    if (q->list.json)
         r = cli_print_json(v, err);
     else
         (void)printf("key '%.*s' (%.*s) is revoked\n", UPP_FMT(wj_text_at(v, "name")), UPP_FMT(wj_text_at(v, "id")));
@@ -282,11 +260,11 @@ WEFT_SUSPENDS static int revoke(struct cli_change *p, struct upp_err *err)
 static const struct action {
     const char *name, *wants; /* wants: describes its word; NULL: it has none */
     bool must_exist;          /* the database */
-    WEFT_SUSPENDS int (*fn)(struct cli_change *p, struct upp_err *err);
+    WEFT_SUSPENDS int (*fn)(struct cli_client *p, struct upp_err *err);
 } actions[] = {
-    {"add", "a name for the key", false, add},
-    {"list", NULL, true, list},
-    {"revoke", "the id or the name of a key", true, revoke},
+    {"add", "a name for the key", false, add_key},
+    {"list", NULL, true, list_keys},
+    {"revoke", "the id or the name of a key", true, revoke_key},
 };
 
 static const char *const action_names[] = {"add", "list", "revoke", NULL}; /* in the order of actions */
@@ -305,18 +283,11 @@ static const char *first_word(int argc, char **argv)
     return "";
 }
 
-static int run(const struct cli_command *self, int argc, char **argv)
+static int run_keys(const struct cli_command *self, int argc, char **argv)
 {
-    struct asking q = {.self = self};
-    const char *words[2] = {NULL, NULL}, *file = NULL, *store = NULL, *first = first_word(argc, argv);
+    struct key_request q = {0};
+    const char *words[2] = {NULL, NULL}, *first = first_word(argc, argv);
     size_t n;
-    const struct cli_option options[] = {{"--tenant", "a tenant", &q.tenant, NULL},
-                                         {"--user", "a user", &q.user, NULL},
-                                         {"--scope", "scopes: read, run, admin, act-as, instructions", &q.scope, NULL},
-                                         {"--limits", "requests=N/m,runs=N,tokens=N/d,bytes=N", &q.limits, NULL},
-                                         {"--config", "a file", &file, NULL},
-                                         {"--store", "sqlite:PATH", &store, NULL},
-                                         {"--json", NULL, NULL, &q.json}};
     if (has_moved(first)) {
         struct cli_command now = cli_encryption;
         now.json = self->json;
@@ -325,7 +296,7 @@ static int run(const struct cli_command *self, int argc, char **argv)
                  strcmp(first, "new") == 0 ? "new-key" : first);
         return now.run(&now, argc, argv);
     }
-    int bad = cli_parse_some(self, argc, argv, options, WB_LEN(options), words, 2, &n);
+    int bad = cli_parse_some(self, argc, argv, &q, words, 2, &n);
     if (bad)
         return bad;
     size_t which;
@@ -335,26 +306,27 @@ static int run(const struct cli_command *self, int argc, char **argv)
     const struct action *a = &actions[which];
     if (n != (a->wants ? 2 : 1))
         return cli_misuse(self, "%s wants %s", a->name, a->wants ? a->wants : "no more words");
-    if (a->fn != add && (q.user || q.scope || q.limits))
+    if (a->fn != add_key && (q.user || q.scope || q.limits))
         return cli_misuse(self, "%s does not take --user, --scope or --limits", a->name);
+    q.list.self = self;
     q.word = words[1];
-    return cli_change_store(self, file, store, a->must_exist, a->fn, &q);
+    return cli_client_run(self, &q.from, a->must_exist, a->fn, &q);
 }
 
-static const struct cli_about about_keys[] = {
-    {"--tenant", "T", "whose threads and runs the key sees (default: local)", CLI_TEXT, NULL},
-    {"--user", "U", "the user within the tenant", CLI_TEXT, NULL},
-    {"--scope", "S,S",
-     "read (GET), run (also changes; the default), admin (the keys of its tenant), act-as (the header weft-user), "
-     "instructions (the system prompt of a run)",
-     CLI_TEXT, NULL},
-    {"--limits", "L,L",
-     "requests=600/m,runs=8,tokens=1000000/d,bytes=10GiB: what is not named has no limit. Units of bytes: kB, MB, GB, "
-     "TB, KiB, MiB, GiB, TiB",
-     CLI_TEXT, NULL},
-    {"--json", NULL, "one object per key and line", CLI_TEXT, NULL},
-    CLI_ABOUT_CONFIG,
-    CLI_ABOUT_STORE,
+static const struct cli_option keys_options[] = {
+    CLI_VALUE("--tenant", "T", "a tenant", struct key_request, tenant,
+              "whose threads and runs the key sees (default: local)"),
+    CLI_VALUE("--user", "U", "a user", struct key_request, user, "the user within the tenant"),
+    CLI_VALUE(
+        "--scope", "S,S", "scopes: read, run, admin, act-as, instructions", struct key_request, scope,
+        "read (GET), run (also changes; the default), admin (the keys of its tenant), act-as (the header weft-user), "
+        "instructions (the system prompt of a run)"),
+    CLI_VALUE("--limits", "L,L", "requests=N/m,runs=N,tokens=N/d,bytes=N", struct key_request, limits,
+              "requests=600/m,runs=8,tokens=1000000/d,bytes=10GiB: what is not named has no limit. Units of bytes: kB, "
+              "MB, GB, "
+              "TB, KiB, MiB, GiB, TiB"),
+    CLI_FLAG("--json", struct key_request, list.json, "one object per key and line"),
+    CLI_STORE_OPTIONS(struct key_request, from),
 };
 
 const struct cli_command cli_keys = {
@@ -372,8 +344,8 @@ const struct cli_command cli_keys = {
             "with the newest last. Never the key itself.\n"
             "revoke ends a key at once, and streams that were opened with it.\n"
             "The master key of an encrypted store is `weft encryption`.",
-    .run = run,
-    CLI_OPTIONS(about_keys),
+    .run = run_keys,
+    CLI_OPTIONS(keys_options),
     .examples = "KEY=$(weft keys add ci)\n"
                 "weft keys add page --scope read,run --limits requests=60/m\n"
                 "weft keys list\n"

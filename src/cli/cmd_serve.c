@@ -25,11 +25,15 @@
 enum { FEW_FILES = 4096 };
 
 struct serving {
+    /* Options: */
+    struct cli_source from;
+    const char *listen_text, *level, *loops_text; /* NULL: those of the configuration */
+    bool accept_loss, json;
+
     const struct wc_config *config; /* of the start */
     struct wrt_location place;
     char listen[256];
-    uint32_t loops;    /* 0: by the processors */
-    const char *level; /* of the command line; NULL: none */
+    uint32_t loops; /* 0: by the processors */
     struct wrt_runtime *runtime;
     struct sv_ops *ops;
     struct sv_keys *keys;
@@ -39,7 +43,6 @@ struct serving {
     struct sv_notify notify;
     struct weft_scope fibers;
     struct sv_place places[SV_CORES];
-    bool json;
 };
 
 /* Raises the limit of open files as far as we may: each connection needs one. */
@@ -321,39 +324,31 @@ static void stop_log(void)
         (void)dup2(none, STDERR_FILENO);
 }
 
-static int run(const struct cli_command *self, int argc, char **argv)
+static int run_serve(const struct cli_command *self, int argc, char **argv)
 {
     WB_CLEANUP(wc_config_freep) struct wc_config *config = NULL;
     struct serving s = {0};
     struct upp_err err = {0};
-    const char *file = NULL, *listen = NULL, *store = NULL, *level = NULL, *loops = NULL;
-    bool accept = false;
-    const struct cli_option options[] = {
-        {"--config", "a file", &file, NULL},    {"--listen", "ADDR:PORT", &listen, NULL},
-        {"--loops", "a number", &loops, NULL},  {"--store", "memory: or sqlite:PATH", &store, NULL},
-        {"--accept-loss", NULL, NULL, &accept}, {"--log-level", "a level", &level, NULL},
-        {"--json", NULL, NULL, &s.json}};
-    int bad = cli_parse(self, argc, argv, options, WB_LEN(options), NULL, 0, NULL);
+    int bad = cli_parse(self, argc, argv, &s, NULL, 0, NULL);
     if (bad)
         return bad;
     WB_CLEANUP(wc_report_done) struct wc_report report = {0};
     WB_CLEANUP(wb_secret_freep) struct wb_secret *key = NULL;
-    int r = cli_config_report(file, CLI_NEEDS_ALL, &report, &config, &err);
+    int r = cli_config_report(s.from.config, CLI_NEEDS_ALL, &report, &config, &err);
     if (r < 0)
         return cli_fail(self, &err);
-    if (!cli_log_setup(config, level, WB_INFO))
-        return cli_word(self, "--log-level", level, cli_log_levels, &(size_t){0});
+    if (!cli_log_setup(config, s.level, WB_INFO))
+        return cli_word(self, "--log-level", s.level, cli_log_levels, &(size_t){0});
     cli_log_report(&report);
     s.config = config;
-    s.level = level;
     s.loops = config->loops;
-    if (loops && !read_loops(loops, &s.loops))
-        return cli_misuse(self, "--loops is a number from 1 to %d, not '%s'", WC_MAX_LOOPS, loops);
-    put_listen(&s, listen);
+    if (s.loops_text && !read_loops(s.loops_text, &s.loops))
+        return cli_misuse(self, "--loops is a number from 1 to %d, not '%s'", WC_MAX_LOOPS, s.loops_text);
+    put_listen(&s, s.listen_text);
     raise_files();
     give_memory_back();
-    r = wrt_location_of(config, store, &s.place, &err);
-    s.place.accept_loss = accept;
+    r = wrt_location_of(config, s.from.store, &s.place, &err);
+    s.place.accept_loss = s.accept_loss;
     if (r >= 0)
         r = cli_take_key(&s.place, &key, &err);
     if (r >= 0)
@@ -364,19 +359,20 @@ static int run(const struct cli_command *self, int argc, char **argv)
     return r < 0 ? cli_fail(self, &err) : CLI_GOOD;
 }
 
-static const struct cli_about about_serve[] = {
-    CLI_ABOUT_CONFIG,
-    {"--store", "URL", "memory: or sqlite:PATH, instead of the configuration's store", CLI_TEXT, NULL},
-    {"--listen", "ADDR:PORT", "where it listens (default: server.listen of the configuration); port 0: a free one",
-     CLI_TEXT, NULL},
-    {"--loops", "N",
-     "runs and streams work on N threads, 1 to 64 (default: server.loops of the configuration, else one for each "
-     "processor, at most 16)",
-     CLI_TEXT, NULL},
-    {"--log-level", "LEVEL", "how much it logs (default: log.level of the configuration, else LOG_LEVEL, else info)",
-     CLI_CHOICE, cli_log_levels},
-    {"--json", NULL, "prints where it listens as one object: listening", CLI_TEXT, NULL},
-    {"--accept-loss", NULL, "starts although acknowledged data is missing", CLI_TEXT, NULL},
+static const struct cli_option serve_options[] = {
+    CLI_CONFIG_OPTION(struct serving, from.config),
+    CLI_VALUE("--store", "URL", "memory: or sqlite:PATH", struct serving, from.store,
+              "memory: or sqlite:PATH, instead of the configuration's store"),
+    CLI_VALUE("--listen", "ADDR:PORT", "ADDR:PORT", struct serving, listen_text,
+              "where it listens (default: server.listen of the configuration); port 0: a free one"),
+    CLI_VALUE(
+        "--loops", "N", "a number", struct serving, loops_text,
+        "runs and streams work on N threads, 1 to 64 (default: server.loops of the configuration, else one for each "
+        "processor, at most 16)"),
+    CLI_VALUE_OF("--log-level", "LEVEL", "a level", struct serving, level, CLI_CHOICE, cli_log_levels,
+                 "how much it logs (default: log.level of the configuration, else LOG_LEVEL, else info)"),
+    CLI_FLAG("--json", struct serving, json, "prints where it listens as one object: listening"),
+    CLI_FLAG("--accept-loss", struct serving, accept_loss, "starts although acknowledged data is missing"),
 };
 
 const struct cli_command cli_serve = {
@@ -398,8 +394,8 @@ const struct cli_command cli_serve = {
         "unclean stop), it refuses to start. `weft doctor --export` saves what can be read. --accept-loss starts\n"
         "without the missing data, keeps the damaged log as FILE-wal.damaged-TIME and records that in the store,\n"
         "where `weft doctor --store URL` shows it.",
-    .run = run,
-    CLI_OPTIONS(about_serve),
+    .run = run_serve,
+    CLI_OPTIONS(serve_options),
     .examples = "weft serve\n"
                 "weft serve --listen 127.0.0.1:0 --store memory:    # a free port, and nothing is kept\n"
                 "weft serve --config /etc/weft/weft.yaml --log-level debug\n",

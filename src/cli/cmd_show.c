@@ -3,24 +3,22 @@
 
 #include "base/defs.h"
 #include "base/iso8601.h"
-#include "cli/cli.h"
-#include "cli/table.h"
+#include "cli/list.h"
 #include "cli/terminal.h"
 #include "cli/store_reader.h"
 #include "cli/thread_word.h"
 #include "cli/run_view.h"
 #include "json/read.h"
 #include "json/value.h"
-#include "json/write.h"
 #include "log/log.h"
 #include "model/file_url.h"
 #include "model/upp_json.h"
 
 enum { LIMIT = 100, LIMIT_MAX = 100000, PAGE = 256, INDENT = 4 };
 
-struct showing {
-    struct cli_as as;
-    const char *id;
+struct show_request {
+    struct cli_source from;
+    const char *id, *limit_text;
     bool json, coloured;
     uint64_t limit;
     struct wl_thread thread;
@@ -155,7 +153,7 @@ static void print_line(const struct wl_line *line, bool coloured)
         print_event(e->data);
 }
 
-static void print_head(const struct showing *s)
+static void print_head(const struct show_request *s)
 {
     char id[64];
     cli_colour(stdout, s->coloured, CLI_CYAN);
@@ -199,15 +197,12 @@ static int write_line(const struct wl_line *line, struct upp_err *err)
     else
         wj_write_null(&w);
     wj_write_close(&w, '}');
-    int r = wj_writer_check(&w);
-    if (r >= 0)
-        (void)printf("%.*s\n", UPP_FMT(wb_buf_str(&out)));
-    return r;
+    return cli_line_out(stdout, &w);
 }
 
 WEFT_SUSPENDS static int show_entries(struct cli_reader *rd, struct upp_err *err)
 {
-    struct showing *s = rd->arg;
+    struct show_request *s = rd->arg;
     uint32_t at = s->path.length > s->limit ? s->path.length - (uint32_t)s->limit : 0;
     while (at < s->path.length) {
         uint32_t n = WB_MIN(s->path.length - at, (uint32_t)PAGE);
@@ -229,10 +224,9 @@ WEFT_SUSPENDS static int show_entries(struct cli_reader *rd, struct upp_err *err
     return 0;
 }
 
-WEFT_SUSPENDS static int show(struct cli_reader *rd, struct upp_err *err)
+WEFT_SUSPENDS static int show_thread(struct cli_reader *rd, struct upp_err *err)
 {
-    struct showing *s = rd->arg;
-    cli_read_as(rd, &s->as);
+    struct show_request *s = rd->arg;
     int r = cli_thread_find(rd, s->id, &s->thread, err);
     if (r >= 0)
         r = wl_thread_path(rd->store, &rd->owner, &s->thread, &rd->arena, &s->path, err);
@@ -243,32 +237,24 @@ WEFT_SUSPENDS static int show(struct cli_reader *rd, struct upp_err *err)
     return show_entries(rd, err);
 }
 
-static int run(const struct cli_command *self, int argc, char **argv)
+static int run_show(const struct cli_command *self, int argc, char **argv)
 {
-    struct showing s = {.limit = LIMIT, .coloured = cli_colours(stdout)};
-    const char *file = NULL, *store = NULL, *limit = NULL;
-    const struct cli_option options[] = {{"--config", "a file", &file, NULL},
-                                         {"--store", "sqlite:PATH", &store, NULL},
-                                         CLI_AS(&s.as),
-                                         {"--limit", "a number", &limit, NULL},
-                                         {"--json", NULL, NULL, &s.json}};
-    int bad = cli_parse(self, argc, argv, options, WB_LEN(options), &s.id, 1, "the id of a thread");
+    struct show_request s = {.limit = LIMIT, .coloured = cli_colours(stdout)};
+    int bad = cli_parse(self, argc, argv, &s, &s.id, 1, "the id of a thread");
     if (bad)
         return bad;
-    if (limit && (!wb_str_u64(wb_cstr(limit), &s.limit) || s.limit < 1 || s.limit > LIMIT_MAX))
+    if (s.limit_text && (!wb_str_u64(wb_cstr(s.limit_text), &s.limit) || s.limit < 1 || s.limit > LIMIT_MAX))
         return cli_misuse(self, "--limit is 1 to %d", LIMIT_MAX);
-    return cli_read_store(self, file, store, false, show, &s);
+    return cli_read_store(self, &s.from, false, show_thread, &s);
 }
 
-static const struct cli_about about_show[] = {
-    {"--limit", "N", "the last N entries (default: 100)", CLI_TEXT, NULL},
-    {"--json", NULL,
-     "one object per entry and line: id, kind (message, repair, event, turn), origin (run, client, import), who, run, "
-     "step, the message in UPP's JSON, the event",
-     CLI_TEXT, NULL},
-    CLI_ABOUT_AS,
-    CLI_ABOUT_CONFIG,
-    CLI_ABOUT_STORE,
+static const struct cli_option show_options[] = {
+    CLI_VALUE("--limit", "N", "a number", struct show_request, limit_text, "the last N entries (default: 100)"),
+    CLI_FLAG("--json", struct show_request, json,
+             "one object per entry and line: id, kind (message, repair, event, turn), origin (run, client, import), "
+             "who, run, "
+             "step, the message in UPP's JSON, the event"),
+    CLI_SOURCE_OPTIONS(struct show_request, from),
 };
 
 const struct cli_command cli_show = {
@@ -279,8 +265,8 @@ const struct cli_command cli_show = {
             "turns, and\n"
             "where its path branched off. Internal messages of agents are left out.\n"
             "The database can be read while a server uses it.",
-    .run = run,
-    CLI_OPTIONS(about_show),
+    .run = run_show,
+    CLI_OPTIONS(show_options),
     .examples = "weft show THREAD\n"
                 "weft show THREAD --limit 10 --json\n",
 };

@@ -1,16 +1,14 @@
 /* cli/cmd_tree.c — weft tree THREAD: the branches of a conversation. */
-#include <stdio.h>
-
 #include "base/defs.h"
-#include "cli/cli.h"
+#include "cli/list.h"
 #include "cli/terminal.h"
 #include "cli/thread_word.h"
 #include "cli/tree_view.h"
 #include "cli/store_reader.h"
 #include "server/doors/v1/tree.h"
 
-struct looking {
-    struct cli_as as;
+struct tree_request {
+    struct cli_source from;
     const char *id;
     bool json;
     struct cli_drawing how;
@@ -22,20 +20,14 @@ static int print_json(const struct wl_thread *t, const struct wa_tree_summary *l
     struct wj_writer w;
     wj_writer_init(&w, &out, err);
     sv_write_tree(&w, t, l);
-    int r = wj_writer_check(&w);
-    if (r >= 0) {
-        (void)fwrite(out.p, 1, out.n, stdout);
-        (void)putchar('\n');
-    }
-    return r;
+    return cli_line_out(stdout, &w);
 }
 
-WEFT_SUSPENDS static int look(struct cli_reader *rd, struct upp_err *err)
+WEFT_SUSPENDS static int print_tree(struct cli_reader *rd, struct upp_err *err)
 {
-    struct looking *x = rd->arg;
+    struct tree_request *x = rd->arg;
     struct wl_thread t;
     struct wa_tree_summary l;
-    cli_read_as(rd, &x->as);
     int r = cli_thread_find(rd, x->id, &t, err);
     if (r >= 0)
         r = wa_tree_summarise(rd->store, &rd->owner, &t, &rd->arena, &l, err);
@@ -44,28 +36,18 @@ WEFT_SUSPENDS static int look(struct cli_reader *rd, struct upp_err *err)
     return x->json ? print_json(&t, &l, err) : cli_draw_tree(stdout, &t, &l, &x->how, err);
 }
 
-static int run(const struct cli_command *self, int argc, char **argv)
+static int run_tree(const struct cli_command *self, int argc, char **argv)
 {
-    struct looking x = {.how = {.utf8 = cli_draws_utf8(stdout), .coloured = cli_colours(stdout)}};
-    const char *file = NULL, *store = NULL;
-    const struct cli_option options[] = {{"--config", "a file", &file, NULL},
-                                         {"--store", "sqlite:PATH", &store, NULL},
-                                         CLI_AS(&x.as),
-                                         {"--checkpoints", NULL, NULL, &x.how.checkpoints},
-                                         {"--json", NULL, NULL, &x.json}};
-    int bad = cli_parse(self, argc, argv, options, WB_LEN(options), &x.id, 1, "the id of a thread");
-    if (bad)
-        return bad;
-    return cli_read_store(self, file, store, false, look, &x);
+    struct tree_request x = {.how = {.utf8 = cli_draws_utf8(stdout), .coloured = cli_colours(stdout)}};
+    int bad = cli_parse(self, argc, argv, &x, &x.id, 1, "the id of a thread");
+    return bad ? bad : cli_read_store(self, &x.from, false, print_tree, &x);
 }
 
-static const struct cli_about about_tree[] = {
-    {"--checkpoints", NULL, "one line per checkpoint, with the id for `weft restore` and `weft fork --at`", CLI_TEXT,
-     NULL},
-    {"--json", NULL, "one object, as GET /v1/threads/THREAD/tree returns it", CLI_TEXT, NULL},
-    CLI_ABOUT_AS,
-    CLI_ABOUT_CONFIG,
-    CLI_ABOUT_STORE,
+static const struct cli_option tree_options[] = {
+    CLI_FLAG("--checkpoints", struct tree_request, how.checkpoints,
+             "one line per checkpoint, with the id for `weft restore` and `weft fork --at`"),
+    CLI_FLAG("--json", struct tree_request, json, "one object, as GET /v1/threads/THREAD/tree returns it"),
+    CLI_SOURCE_OPTIONS(struct tree_request, from),
 };
 
 const struct cli_command cli_tree = {
@@ -77,7 +59,7 @@ const struct cli_command cli_tree = {
         "branched off, its name, its number of messages, one dot per checkpoint, its first words, other threads that\n"
         "end there. * marks the thread's current position, where the next message is appended.\n"
         "The database can be read while a server uses it.",
-    .run = run,
-    CLI_OPTIONS(about_tree),
+    .run = run_tree,
+    CLI_OPTIONS(tree_options),
     .examples = "weft tree THREAD --checkpoints\n",
 };

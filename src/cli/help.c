@@ -9,10 +9,11 @@
 
 enum { LINE = 110, AT_MOST = 26 /* columns of an option and its value */ };
 
-const struct cli_about cli_common_options[] = {
-    {"--help", NULL, "says what the command does", CLI_TEXT, NULL},
-    {"--no-color", NULL, "no colours, also on a terminal (as do NO_COLOR and TERM=dumb)", CLI_TEXT, NULL},
-    {"--quiet", NULL, "no progress bars and no notes on standard error, only errors", CLI_TEXT, NULL},
+const struct cli_option cli_common_options[] = {
+    /* main.c takes them */
+    {"--help", NULL, NULL, "says what the command does", 0, CLI_TEXT, NULL},
+    {"--no-color", NULL, NULL, "no colours, also on a terminal (as do NO_COLOR and TERM=dumb)", 0, CLI_TEXT, NULL},
+    {"--quiet", NULL, NULL, "no progress bars and no notes on standard error, only errors", 0, CLI_TEXT, NULL},
 };
 const size_t cli_n_common_options = WB_LEN(cli_common_options);
 
@@ -32,12 +33,12 @@ static void print_wrapped(const char *text, int indent)
     (void)printf("\n");
 }
 
-static size_t width(const struct cli_about *o)
+static size_t width(const struct cli_option *o)
 {
     return strlen(o->name) + (o->value ? 1 + strlen(o->value) : 0);
 }
 
-static void print_options(const char *title, const struct cli_about *list, size_t n, size_t column)
+static void print_options(const char *title, const struct cli_option *list, size_t n, size_t column)
 {
     if (n)
         (void)printf("\n%s\n", title);
@@ -94,7 +95,7 @@ static void put_kind(struct wj_writer *w, const char *name, uint8_t is)
     wj_put_str(w, name, wb_cstr(kinds[is]));
 }
 
-static void put_options(struct wj_writer *w, const struct cli_about *list, size_t n)
+static void put_options(struct wj_writer *w, const struct cli_option *list, size_t n)
 {
     wj_put_open(w, "options", '[');
     for (size_t i = 0; i < n; i++) {

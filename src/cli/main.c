@@ -16,19 +16,23 @@
 #include "base/words.h"
 #include "runtime/global.h"
 
+struct basic_options {
+    bool json;
+};
+
 static int print_version(const struct cli_command *self, int argc, char **argv)
 {
-    if (argc == 1)
-        (void)printf("weft %s\n", upp_version());
-    else if (argc == 2 && strcmp(argv[1], "--json") == 0) /* digits and dots: nothing to escape */
-        (void)printf("{\"name\":\"weft\",\"version\":\"%s\"}\n", upp_version());
-    else
-        return cli_misuse(self, "does not take '%s'", argv[argc - 1]);
+    struct basic_options o = {0};
+    int bad = cli_parse(self, argc, argv, &o, NULL, 0, NULL);
+    if (bad)
+        return bad;
+    (void)printf(o.json ? "{\"name\":\"weft\",\"version\":\"%s\"}\n" : "weft %s\n",
+                 upp_version()); /* digits and dots: nothing to escape */
     return CLI_GOOD;
 }
 
-static const struct cli_about about_version[] = {
-    {"--json", NULL, "one object: name, version", CLI_TEXT, NULL},
+static const struct cli_option version_options[] = {
+    CLI_FLAG("--json", struct basic_options, json, "one object: name, version"),
 };
 
 static const struct cli_command version = {
@@ -37,14 +41,14 @@ static const struct cli_command version = {
     .summary = "prints the version",
     .help = "Prints the version.",
     .run = print_version,
-    CLI_OPTIONS(about_version),
+    CLI_OPTIONS(version_options),
     .examples = "weft version\n",
 };
 
 static int print_help(const struct cli_command *self, int argc, char **argv);
 
-static const struct cli_about about_help[] = {
-    {"--json", NULL, "all commands with their options, as one JSON object", CLI_TEXT, NULL},
+static const struct cli_option help_options[] = {
+    CLI_FLAG("--json", struct basic_options, json, "all commands with their options, as one JSON object"),
 };
 
 static const struct cli_command help_command = {
@@ -53,7 +57,7 @@ static const struct cli_command help_command = {
     .summary = "this page, or one command's",
     .help = "Lists the commands, or says what one of them does. `weft COMMAND --help` is the same.",
     .run = print_help,
-    CLI_OPTIONS(about_help),
+    CLI_OPTIONS(help_options),
     .examples = "weft help run\n",
 };
 
@@ -161,21 +165,11 @@ static int take_common(int argc, char **argv, bool *quiet)
     return WB_MIN(n, argc);
 }
 
-/* The option of this name, as `--name` or `--name=value`; NULL: the command has none. */
-static const struct cli_about *option_of(const struct cli_command *c, const char *arg)
-{
-    size_t n = strcspn(arg, "=");
-    for (size_t i = 0; i < c->n_options; i++)
-        if (strlen(c->options[i].name) == n && memcmp(c->options[i].name, arg, n) == 0)
-            return &c->options[i];
-    return NULL;
-}
-
 /* Is there --json among the arguments, before any of them is understood? Mistakes in them are told as JSON, too. */
 static bool wants_json(const struct cli_command *c, int argc, char **argv)
 {
     for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
-        const struct cli_about *o = option_of(c, argv[i]);
+        const struct cli_option *o = cli_option_find(c, argv[i]);
         if (o && !o->value && strcmp(o->name, "--json") == 0)
             return true;
         if (o && o->value && !strchr(argv[i], '='))

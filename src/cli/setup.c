@@ -73,15 +73,15 @@ int cli_no_config(struct wc_config **ret, struct upp_err *err)
                            err);
 }
 
-int cli_store_find(const char *given, const char *store, struct wc_config **ret, struct wrt_location *place,
+int cli_store_find(const struct cli_source *from, struct wc_config **ret, struct wrt_location *place,
                    struct upp_err *err)
 {
     const char *env = getenv("WEFT_CONFIG");
-    int r = cli_config_load(given, CLI_NEEDS_STORE, ret, err);
-    if (r == -UPP_ENOTFOUND && store && !given && !(env && env[0]))
+    int r = cli_config_load(from->config, CLI_NEEDS_STORE, ret, err);
+    if (r == -UPP_ENOTFOUND && from->store && !from->config && !(env && env[0]))
         r = cli_no_config(ret, err);
     if (r >= 0)
-        r = wrt_location_of(*ret, store, place, err);
+        r = wrt_location_of(*ret, from->store, place, err);
     if (r >= 0)
         (void)cli_log_setup(*ret, NULL, WB_WARN);
     return r;

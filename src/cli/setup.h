@@ -29,9 +29,9 @@ int cli_config_quietly(const char *given, enum cli_need need, struct wc_report *
                        struct upp_err *err) UPP_MUST_CHECK;
 int cli_config_mistakes(const char *given, const struct wc_report *report, int r, struct upp_err *err) UPP_MUST_CHECK;
 
-/* Loads the configuration, finds the store that `store` names (NULL: the configuration's), and turns the logger on for
- * warnings. For commands that need only the store: with `store`, they need no ./weft.yaml. */
-int cli_store_find(const char *config, const char *store, struct wc_config **ret, struct wrt_location *place,
+/* Loads the configuration, finds the store of the source, and turns the logger on for warnings. For commands that need
+ * only the store: with --store, they need no ./weft.yaml. */
+int cli_store_find(const struct cli_source *from, struct wc_config **ret, struct wrt_location *place,
                    struct upp_err *err) UPP_MUST_CHECK;
 
 /* A configuration without anything, for commands that need none. */

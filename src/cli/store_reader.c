@@ -20,22 +20,18 @@ WEFT_SUSPENDS static int read_it(void *arg, struct upp_err *err)
     return r;
 }
 
-void cli_read_as(struct cli_reader *rd, const struct cli_as *as)
-{
-    if (as->tenant)
-        rd->owner.tenant = wb_cstr(as->tenant);
-    if (as->user)
-        rd->owner.user = wb_cstr(as->user);
-}
-
-int cli_read_store(const struct cli_command *self, const char *file, const char *store, bool may_lack,
+int cli_read_store(const struct cli_command *self, const struct cli_source *from, bool may_lack,
                    int (*fn)(struct cli_reader *r, struct upp_err *err), void *arg)
 {
     WB_CLEANUP(wc_config_freep) struct wc_config *config = NULL;
     struct upp_err err = {0};
     struct cli_reader rd = {
-        .self = self, .owner = {.tenant = UPP_STR("local")}, .arena = WB_ARENA(256u << 20), .arg = arg, .fn = fn};
-    int r = cli_store_find(file, store, &config, &rd.place, &err);
+        .self = self,
+        .owner = {.tenant = wb_cstr(from->as.tenant ? from->as.tenant : "local"), .user = wb_cstr(from->as.user)},
+        .arena = WB_ARENA(256u << 20),
+        .arg = arg,
+        .fn = fn};
+    int r = cli_store_find(from, &config, &rd.place, &err);
     if (r >= 0)
         r = cli_store_lasts(&rd.place, &err);
     if (r >= 0) {

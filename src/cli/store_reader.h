@@ -20,10 +20,6 @@ struct cli_reader {
     bool may_lack;            /* if there is no database yet, `store` is NULL */
 };
 
-/* Whose threads are read; the default is tenant `local`, no user. */
-void cli_read_as(struct cli_reader *rd, const struct cli_as *as);
-
-/* Opens the configuration's store (or `store`), calls fn and closes it. Returns the exit code. may_lack: a missing
- * database is no error. */
-int cli_read_store(const struct cli_command *self, const char *file, const char *store, bool may_lack,
+/* Opens the store, calls fn and closes it. Returns the exit code. may_lack: a missing database is no error. */
+int cli_read_store(const struct cli_command *self, const struct cli_source *from, bool may_lack,
                    int (*fn)(struct cli_reader *r, struct upp_err *err), void *arg);

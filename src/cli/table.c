@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/defs.h"
+#include "base/iso8601.h"
 #include "cli/terminal.h"
 
 enum { GAP = 2, LEAST = 20 /* columns of the last cell */, ARENA = 32 << 20 };
@@ -16,6 +17,14 @@ void cli_colour(FILE *out, bool coloured, enum cli_colour colour)
                                         [CLI_GREEN] = "32", [CLI_YELLOW] = "33", [CLI_CYAN] = "36"};
     if (coloured)
         (void)fprintf(out, "\033[%sm", codes[colour]);
+}
+
+struct upp_str cli_time_text(int64_t ms, struct wb_arena *a)
+{
+    char text[WB_TIME_TEXT];
+    struct wb_time t = wb_time_from_ms(ms);
+    (void)wb_time_upp(&t, text);
+    return wb_arena_printf(a, "%s", text);
 }
 
 void cli_table_begin(struct cli_table *t, const struct cli_column *columns, size_t n)

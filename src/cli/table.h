@@ -46,6 +46,9 @@ struct cli_table {
 /* Turns a colour on, and off again (CLI_PLAIN), if `coloured`. */
 void cli_colour(FILE *out, bool coloured, enum cli_colour colour);
 
+/* As UPP writes times. */
+struct upp_str cli_time_text(int64_t ms, struct wb_arena *a);
+
 void cli_table_begin(struct cli_table *t, const struct cli_column *columns, size_t n);
 void cli_table_row(struct cli_table *t, const struct cli_cell *cells);
 

@@ -287,42 +287,43 @@ static int take_url(struct cli_chat *c, const char *url, const char *key, struct
     return 0;
 }
 
-static int run(const struct cli_command *self, int argc, char **argv)
+struct chat_options {
+    struct cli_source from;
+    const char *thread, *url, *key;
+};
+
+static int run_chat(const struct cli_command *self, int argc, char **argv)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf base = WB_BUF(4096);
     WB_CLEANUP(chat_done) struct cli_chat c;
-    const char *file = NULL, *store = NULL, *thread = NULL, *url = NULL, *key = NULL, *word = NULL;
+    struct chat_options o = {0};
+    const char *word = NULL;
     struct upp_err err = {0};
     size_t n;
     chat_init(&c, self);
-    const struct cli_option options[] = {
-        {"--config", "a file", &file, NULL},  {"--store", "memory: or sqlite:PATH", &store, NULL},
-        {"--thread", "an id", &thread, NULL}, {"--url", "the address of a server", &url, NULL},
-        {"--key", "an API key", &key, NULL},  CLI_AS(&c.f.door.as)};
-    int bad = cli_parse_some(self, argc, argv, options, WB_LEN(options), &word, 1, &n);
+    int bad = cli_parse_some(self, argc, argv, &o, &word, 1, &n);
     if (!bad)
-        bad = take_url(&c, url, key, &base);
+        bad = take_url(&c, o.url, o.key, &base);
     if (bad)
         return bad;
-    if (url && (file || store || c.f.door.as.tenant || c.f.door.as.user))
+    if (o.url && (o.from.config || o.from.store || o.from.as.tenant || o.from.as.user))
         return cli_misuse(self, "--url has its own store, and its keys say who asks");
     if (n)
         wb_buf_add(&c.agent, wb_cstr(word));
-    if (thread)
-        cli_path_add(&c.thread, wb_cstr(thread));
+    if (o.thread)
+        cli_path_add(&c.thread, wb_cstr(o.thread));
     if (cli_line_editor_open(&c.lines, &err) < 0)
         return cli_fail(self, &err);
-    int code = cli_follow(self, &c.f, file, store, false);
+    int code = cli_follow(self, &c.f, &o.from, false);
     return code == CLI_GOOD && c.failed ? CLI_FAILED : code;
 }
 
-static const struct cli_about about_chat[] = {
-    {"--thread", "T", "goes on in this thread", CLI_TEXT, NULL},
-    {"--url", "U", "the address of a server, instead of the store's owner", CLI_TEXT, NULL},
-    {"--key", "K", "an API key for --url (default: WEFT_API_KEY)", CLI_TEXT, NULL},
-    CLI_ABOUT_AS,
-    CLI_ABOUT_CONFIG,
-    CLI_ABOUT_STORE,
+static const struct cli_option chat_options[] = {
+    CLI_VALUE("--thread", "T", "an id", struct chat_options, thread, "goes on in this thread"),
+    CLI_VALUE("--url", "U", "the address of a server", struct chat_options, url,
+              "the address of a server, instead of the store's owner"),
+    CLI_VALUE("--key", "K", "an API key", struct chat_options, key, "an API key for --url (default: WEFT_API_KEY)"),
+    CLI_SOURCE_OPTIONS(struct chat_options, from),
 };
 
 const struct cli_command cli_chat = {
@@ -338,8 +339,8 @@ const struct cli_command cli_chat = {
         "A line that ends with \\ goes on in the next one. If standard input is not a terminal, each of its lines is\n"
         "a message; answers go to standard output without colours, everything else to standard error, and the command\n"
         "exits 1 if one failed.",
-    .run = run,
-    CLI_OPTIONS(about_chat),
+    .run = run_chat,
+    CLI_OPTIONS(chat_options),
     .examples = "weft chat\n"
                 "weft chat weather --thread THREAD\n"
                 "weft chat weather --url https://example.org --key $KEY\n"

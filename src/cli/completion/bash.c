@@ -35,7 +35,7 @@ static void print_words(uint8_t is, const char *const *words)
         (void)printf("%s%s", i ? " " : "", word);
 }
 
-static void print_value(const struct cli_about *o)
+static void print_value(const struct cli_option *o)
 {
     (void)printf("        %s) ", o->name);
     if (o->is == CLI_FILE)

@@ -43,13 +43,17 @@ static void print_agents(const char *file)
 
 static const char *const shells[] = {"bash", "zsh", "fish", "agents", NULL};
 
-static int run(const struct cli_command *self, int argc, char **argv)
+struct completion_options {
+    const char *config;
+};
+
+static int run_completion(const struct cli_command *self, int argc, char **argv)
 {
     static void (*const scripts[])(void) = {cli_complete_bash, cli_complete_zsh, cli_complete_fish};
-    const char *shell = NULL, *file = NULL;
+    struct completion_options o = {0};
+    const char *shell = NULL;
     size_t n, which;
-    const struct cli_option options[] = {{"--config", "a file", &file, NULL}};
-    int bad = cli_parse_some(self, argc, argv, options, WB_LEN(options), &shell, 1, &n);
+    int bad = cli_parse_some(self, argc, argv, &o, &shell, 1, &n);
     if (!bad)
         bad = cli_word(self, "a shell", shell, shells, &which);
     if (bad)
@@ -57,11 +61,13 @@ static int run(const struct cli_command *self, int argc, char **argv)
     if (which < WB_LEN(scripts))
         scripts[which]();
     else
-        print_agents(file);
+        print_agents(o.config);
     return CLI_GOOD;
 }
 
-static const struct cli_about about_completion[] = {CLI_ABOUT_CONFIG};
+static const struct cli_option completion_options[] = {
+    CLI_CONFIG_OPTION(struct completion_options, config),
+};
 
 const struct cli_command cli_completion = {
     .name = "completion",
@@ -70,8 +76,8 @@ const struct cli_command cli_completion = {
     .help =
         "Prints a script that completes commands, options and their values in bash, zsh or fish. `make install` and\n"
         "the packages install all three. agents prints the names of the configuration's agents, for these scripts.",
-    .run = run,
-    CLI_OPTIONS(about_completion),
+    .run = run_completion,
+    CLI_OPTIONS(completion_options),
     .examples = "source <(weft completion bash)\n"
                 "weft completion zsh >~/.zfunc/_weft\n"
                 "weft completion fish >~/.config/fish/completions/weft.fish\n",

@@ -21,7 +21,7 @@ static void print_values(uint8_t is, const char *const *words)
     }
 }
 
-static void print_option(const char *where, const struct cli_about *o)
+static void print_option(const char *where, const struct cli_option *o)
 {
     bool shortly = o->name[1] != '-';
     (void)printf("complete -c weft%s %s %s", where, shortly ? "-s" : "-l", o->name + (shortly ? 1 : 2));

@@ -23,7 +23,7 @@ static void print_action(uint8_t is, const char *const *words)
     }
 }
 
-static void print_option(const struct cli_about *o)
+static void print_option(const struct cli_option *o)
 {
     char spec[512];
     size_t n = strlen(o->name);

@@ -24,12 +24,17 @@
 #include "base/utf8.h"
 #include "base/uuid.h"
 #include "cli/doctor/doctor.h"
-#include "cli/table.h"
+#include "cli/list.h"
 #include "json/read.h"
-#include "json/write.h"
 #include "server/libraries.h"
 
 #include "config.h"
+
+struct doctor_options {
+    struct cli_source from;
+    const char *export; /* a folder; NULL: none */
+    bool json, rebuild_search, rewrite, ready;
+};
 
 enum state { GOOD, WARN, BAD };
 
@@ -318,39 +323,28 @@ static int print_json(const struct cli_command *self, const struct report *r, en
     }
     wj_write_close(&w, ']');
     wj_write_close(&w, '}');
-    if (wj_writer_check(&w) < 0)
-        return cli_fail(self, &err);
-    (void)printf("%.*s\n", UPP_FMT(wb_buf_str(&b)));
-    return CLI_GOOD;
+    return cli_line_out(stdout, &w) < 0 ? cli_fail(self, &err) : CLI_GOOD;
 }
 
-static int run(const struct cli_command *self, int argc, char **argv)
+static int run_doctor(const struct cli_command *self, int argc, char **argv)
 {
     WB_CLEANUP(report_done) struct report r = {.arena = WB_ARENA(1u << 20)};
-    const char *folder = NULL, *to = NULL, *config = NULL;
-    bool json = false, search = false, ready = false, rewrite = false;
-    const struct cli_option options[] = {{"--store", "a folder or a store", &folder, NULL},
-                                         {"--json", NULL, NULL, &json},
-                                         {"--export", "a folder", &to, NULL},
-                                         {"--rebuild-search", NULL, NULL, &search},
-                                         {"--rewrite", NULL, NULL, &rewrite},
-                                         {"--ready", NULL, NULL, &ready},
-                                         {"--config", "a file", &config, NULL}};
-    int bad = cli_parse(self, argc, argv, options, WB_LEN(options), NULL, 0, NULL);
+    struct doctor_options o = {0};
+    int bad = cli_parse(self, argc, argv, &o, NULL, 0, NULL);
     if (bad)
         return bad;
-    if (ready + search + rewrite + (to != NULL) > 1)
+    if (o.ready + o.rebuild_search + o.rewrite + (o.export != NULL) > 1)
         return cli_misuse(self, "--export, --rebuild-search, --rewrite and --ready exclude each other");
-    if (ready)
-        return cli_doctor_ready(self, config, folder);
-    if (search)
-        return cli_doctor_search(self, config, folder);
-    if (rewrite)
-        return cli_doctor_rewrite(self, config, folder);
-    if (to)
-        return cli_doctor_export(self, to, config, folder);
+    if (o.ready)
+        return cli_doctor_ready(self, &o.from);
+    if (o.rebuild_search)
+        return cli_doctor_search(self, &o.from);
+    if (o.rewrite)
+        return cli_doctor_rewrite(self, &o.from);
+    if (o.export)
+        return cli_doctor_export(self, o.export, &o.from);
     check_libraries(&r);
-    check_store(&r, config, folder);
+    check_store(&r, o.from.config, o.from.store);
     check_clock(&r);
     check_descriptors(&r);
     check_maps(&r);
@@ -359,22 +353,24 @@ static int run(const struct cli_command *self, int argc, char **argv)
     enum state worst = GOOD;
     for (size_t i = 0; i < r.n; i++)
         worst = WB_MAX(worst, r.rows[i].state);
-    if (!json)
+    if (!o.json)
         print_text(&r);
     else if (print_json(self, &r, worst) != CLI_GOOD)
         return CLI_FAILED;
     return worst == BAD ? CLI_FAILED : CLI_GOOD;
 }
 
-static const struct cli_about about_doctor[] = {
-    CLI_ABOUT_CONFIG,
-    {"--store", "FOLDER|URL", "another store (sqlite:PATH), or a folder", CLI_TEXT, NULL},
-    {"--json", NULL, "one JSON object: all checks; the report; the number of rows; sizes; or the server's answer",
-     CLI_TEXT, NULL},
-    {"--export", "DIR", "writes every thread that can be read from a damaged store to DIR", CLI_FOLDER, NULL},
-    {"--rebuild-search", NULL, "rebuilds the search index from the log", CLI_TEXT, NULL},
-    {"--rewrite", NULL, "writes the database anew, with checksums of its pages", CLI_TEXT, NULL},
-    {"--ready", NULL, "asks the server that has the store open whether it is ready", CLI_TEXT, NULL},
+static const struct cli_option doctor_options[] = {
+    CLI_CONFIG_OPTION(struct doctor_options, from.config),
+    CLI_VALUE("--store", "FOLDER|URL", "a folder or a store", struct doctor_options, from.store,
+              "another store (sqlite:PATH), or a folder"),
+    CLI_FLAG("--json", struct doctor_options, json,
+             "one JSON object: all checks; the report; the number of rows; sizes; or the server's answer"),
+    CLI_VALUE_OF("--export", "DIR", "a folder", struct doctor_options, export, CLI_FOLDER, NULL,
+                 "writes every thread that can be read from a damaged store to DIR"),
+    CLI_FLAG("--rebuild-search", struct doctor_options, rebuild_search, "rebuilds the search index from the log"),
+    CLI_FLAG("--rewrite", struct doctor_options, rewrite, "writes the database anew, with checksums of its pages"),
+    CLI_FLAG("--ready", struct doctor_options, ready, "asks the server that has the store open whether it is ready"),
 };
 
 const struct cli_command cli_doctor = {
@@ -408,8 +404,8 @@ const struct cli_command cli_doctor = {
         "--ready asks over the Unix socket and prints the answer. Exits 0 if the server is ready, 1 if it is not, or "
         "if\n"
         "there is none: for health checks of containers.",
-    .run = run,
-    CLI_OPTIONS(about_doctor),
+    .run = run_doctor,
+    CLI_OPTIONS(doctor_options),
     .examples = "weft doctor\n"
                 "weft doctor --store sqlite:weft.db --export saved\n"
                 "weft doctor --ready\n",

@@ -20,15 +20,15 @@ struct cli_doctor_store {
 /* given: a folder, memory: or sqlite:PATH; NULL: the configuration's, or without one the current folder. */
 void cli_doctor_store(const char *config, const char *given, struct cli_doctor_store *ret);
 
-/* --export: writes every readable thread of a damaged store to files. store: URL; NULL: the configuration's. Returns
+/* --export: writes every readable thread of a damaged store to files. Returns
  * the exit code: 1 also if something was lost. */
-int cli_doctor_export(const struct cli_command *self, const char *folder, const char *config, const char *store);
+int cli_doctor_export(const struct cli_command *self, const char *folder, const struct cli_source *from);
 
 /* --rebuild-search: rebuilds the search index from the log. */
-int cli_doctor_search(const struct cli_command *self, const char *config, const char *store);
+int cli_doctor_search(const struct cli_command *self, const struct cli_source *from);
 
 /* --rewrite: writes the database anew, with checksums of its pages. */
-int cli_doctor_rewrite(const struct cli_command *self, const char *config, const char *store);
+int cli_doctor_rewrite(const struct cli_command *self, const struct cli_source *from);
 
 /* --ready: asks the server that owns the store whether it is ready. */
-int cli_doctor_ready(const struct cli_command *self, const char *config, const char *store);
+int cli_doctor_ready(const struct cli_command *self, const struct cli_source *from);

@@ -285,13 +285,13 @@ WEFT_SUSPENDS static int export_all(void *arg, struct upp_err *err)
 /* ---- The command ------------------------------------------------------------------------------------------- */
 
 /* A configuration is needed only if no store was given, or for its key. */
-static int find_store(struct exporting *x, const char *file, const char *store, struct wc_config **config,
+static int find_store(struct exporting *x, const struct cli_source *from, struct wc_config **config,
                       struct upp_err *err)
 {
-    bool needed = !store || file || getenv("WEFT_CONFIG") || access(cli_config_path(NULL), F_OK) == 0;
-    int r = needed ? cli_config_load(file, CLI_NEEDS_STORE, config, err) : 0;
+    bool needed = !from->store || from->config || getenv("WEFT_CONFIG") || access(cli_config_path(NULL), F_OK) == 0;
+    int r = needed ? cli_config_load(from->config, CLI_NEEDS_STORE, config, err) : 0;
     if (r >= 0)
-        r = wrt_location_of(*config, store, &x->place, err);
+        r = wrt_location_of(*config, from->store, &x->place, err);
     if (r >= 0 && !x->place.driver->salvage)
         r = upp_fail(err, UPP_EINVALID, "the store is memory:, of which nothing is left");
     x->config = *config;
@@ -300,7 +300,7 @@ static int find_store(struct exporting *x, const char *file, const char *store, 
     return r;
 }
 
-int cli_doctor_export(const struct cli_command *self, const char *folder, const char *file, const char *store)
+int cli_doctor_export(const struct cli_command *self, const char *folder, const struct cli_source *from)
 {
     WB_CLEANUP(wc_config_freep) struct wc_config *config = NULL;
     struct upp_err err = {0};
@@ -308,7 +308,7 @@ int cli_doctor_export(const struct cli_command *self, const char *folder, const 
     if (strlen(folder) >= WRT_PATH_MAX - 32)
         return cli_misuse(self, "the name of the folder is too long");
     wj_writer_init(&x.w, &x.report, &err);
-    int r = find_store(&x, file, store, &config, &err);
+    int r = find_store(&x, from, &config, &err);
     if (r >= 0 && mkdir(folder, 0700) < 0 && errno != EEXIST) {
         r = wb_fail_sys(&err, -errno, UPP_ESTORE, "cannot make the folder");
         wb_err_where(&err, wb_cstr(folder));

@@ -30,12 +30,12 @@ WEFT_SUSPENDS static int ask_ready(void *arg, struct upp_err *err)
     return a.status == 200 ? 0 : upp_fail(err, UPP_EBUSY, "the server is not ready");
 }
 
-int cli_doctor_ready(const struct cli_command *self, const char *file, const char *store)
+int cli_doctor_ready(const struct cli_command *self, const struct cli_source *from)
 {
     WB_CLEANUP(wc_config_freep) struct wc_config *config = NULL;
     struct wrt_location place;
     struct upp_err err = {0};
-    int r = cli_store_find(file, store, &config, &place, &err);
+    int r = cli_store_find(from, &config, &place, &err);
     if (r >= 0 && !place.driver->owner)
         r = upp_fail(&err, UPP_EINVALID, "a server with a store in memory has no local socket to ask");
     if (r >= 0)

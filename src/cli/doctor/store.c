@@ -122,12 +122,12 @@ WEFT_SUSPENDS static int rebuild(void *arg, struct upp_err *err)
     return r;
 }
 
-int cli_doctor_search(const struct cli_command *self, const char *file, const char *store)
+int cli_doctor_search(const struct cli_command *self, const struct cli_source *from)
 {
     WB_CLEANUP(wc_config_freep) struct wc_config *config = NULL;
     struct rebuilding x = {0};
     struct upp_err err = {0};
-    int r = cli_store_find(file, store, &config, &x.place, &err);
+    int r = cli_store_find(from, &config, &x.place, &err);
     x.config = config;
     if (r >= 0) {
         cli_progress_begin(&x.progress, self, "rows", 0);
@@ -155,12 +155,12 @@ WEFT_SUSPENDS static int rewrite(void *arg, struct upp_err *err)
     return x->place.driver->rewrite(x->place.path, &x->done, err);
 }
 
-int cli_doctor_rewrite(const struct cli_command *self, const char *file, const char *store)
+int cli_doctor_rewrite(const struct cli_command *self, const struct cli_source *from)
 {
     WB_CLEANUP(wc_config_freep) struct wc_config *config = NULL;
     struct rewriting x = {0};
     struct upp_err err = {0};
-    int r = cli_store_find(file, store, &config, &x.place, &err);
+    int r = cli_store_find(from, &config, &x.place, &err);
     if (r >= 0)
         r = cli_on_loop(rewrite, &x, &err);
     if (r >= 0)

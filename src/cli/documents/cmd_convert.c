@@ -14,14 +14,15 @@
 #include "cli/input.h"
 #include "cli/setup.h"
 
-struct asked {
+struct convert_options {
+    struct cli_conversion c;
     const char *from, *to, *view, *agent, *target, *now, *seed, *out, *config;
     bool lines;
 };
 
 /* ---- Single documents, and one document per line ------------------------------------------------------------ */
 
-static int failed(struct cli_conversion *c, const struct cli_document_ref *at, const struct upp_err *err)
+static int report_failure(struct cli_conversion *c, const struct cli_document_ref *at, const struct upp_err *err)
 {
     cli_progress_hide(&c->progress);
     cli_report(c->self, at, err);
@@ -56,9 +57,9 @@ static int convert_one(struct cli_conversion *c, const char *file)
     struct upp_err err = {0};
     struct cli_document_ref at = {.file = file};
     if (c->log)
-        return cli_log_convert(c, &at, stdout, &err) < 0 ? failed(c, &at, &err) : CLI_GOOD;
+        return cli_log_convert(c, &at, stdout, &err) < 0 ? report_failure(c, &at, &err) : CLI_GOOD;
     if (convert_whole(c, file, &out, &err) < 0)
-        return failed(c, &(struct cli_document_ref){.file = file ? file : "-"}, &err);
+        return report_failure(c, &(struct cli_document_ref){.file = file ? file : "-"}, &err);
     (void)fwrite(out.p, 1, out.n, stdout);
     return CLI_GOOD;
 }
@@ -80,7 +81,7 @@ static int convert_line(struct cli_conversion *c, const struct cli_document_ref 
         r = wb_buf_check(out, &err);
     }
     if (r < 0)
-        return failed(c, at, &err);
+        return report_failure(c, at, &err);
     (void)fwrite(out->p, 1, out->n, stdout);
     return CLI_GOOD;
 }
@@ -102,7 +103,7 @@ static int convert_lines(struct cli_conversion *c, const char *file)
         cli_progress_to(&c->progress, in.bytes);
         at.line = in.lines;
         if (r == -UPP_ELIMIT)
-            code = failed(c, &at, &err);
+            code = report_failure(c, &at, &err);
         else if (r <= 0)
             break;
         else if (wb_str_trim(line).n)
@@ -111,7 +112,7 @@ static int convert_lines(struct cli_conversion *c, const char *file)
     }
     at.line = 0;
     cli_progress_end(&c->progress);
-    return r < 0 ? failed(c, &at, &err) : code;
+    return r < 0 ? report_failure(c, &at, &err) : code;
 }
 
 /* ---- Many files --------------------------------------------------------------------------------------------- */
@@ -173,14 +174,14 @@ static int convert_files(struct cli_conversion *c, const char **files, size_t n,
     r = WB_CALL(mkdir)(folder, 0777);
     if (r < 0 && r != -EEXIST) {
         (void)wb_fail_sys(&err, r, UPP_ESTORE, "cannot make the folder");
-        return failed(c, &(struct cli_document_ref){.file = folder}, &err);
+        return report_failure(c, &(struct cli_document_ref){.file = folder}, &err);
     }
     c->many = true;
     cli_progress_begin(&c->progress, c->self, "files", n);
     for (size_t i = 0; i < n; i++) {
         wb_err_init(&err);
         if (convert_file(c, files[i], folder, &out, &err) < 0)
-            code = failed(c, &(struct cli_document_ref){.file = files[i]}, &err);
+            code = report_failure(c, &(struct cli_document_ref){.file = files[i]}, &err);
         cli_progress_add(&c->progress, 1);
     }
     cli_progress_end(&c->progress);
@@ -189,8 +190,9 @@ static int convert_files(struct cli_conversion *c, const char **files, size_t n,
 
 /* ---- The command -------------------------------------------------------------------------------------------- */
 
-static int understand(const struct asked *q, struct cli_conversion *c)
+static int parse_options(struct convert_options *q)
 {
+    struct cli_conversion *c = &q->c;
     struct upp_err err = {0};
     uint64_t target;
     c->opts.size = sizeof c->opts;
@@ -220,13 +222,14 @@ static int understand(const struct asked *q, struct cli_conversion *c)
     return c->to ? 0 : CLI_USAGE;
 }
 
-static int go(struct cli_conversion *c, const struct asked *q, const char **files, size_t n)
+static int convert_all(struct convert_options *q, const char **files, size_t n)
 {
     WB_CLEANUP(wc_config_freep) struct wc_config *config = NULL;
+    struct cli_conversion *c = &q->c;
     struct upp_err err = {0};
-    int bad = understand(q, c);
-    if (bad)
-        return bad;
+    int code = parse_options(q);
+    if (code)
+        return code;
     if (q->config && cli_config_load(q->config, CLI_NEEDS_TEXT, &config, &err) < 0)
         return cli_fail(c->self, &err);
     c->config = config;
@@ -238,61 +241,53 @@ static int go(struct cli_conversion *c, const struct asked *q, const char **file
         return cli_misuse(c->self, "--out wants files");
     if (!q->out && n > 1)
         return cli_misuse(c->self, "takes one file, or --out and a folder");
-    int code = q->out     ? convert_files(c, files, n, q->out)
-               : q->lines ? convert_lines(c, n ? files[0] : NULL)
-                          : convert_one(c, n ? files[0] : NULL);
+    if (q->out)
+        code = convert_files(c, files, n, q->out);
+    else
+        code = (q->lines ? convert_lines : convert_one)(c, n ? files[0] : NULL);
     return code == CLI_GOOD && c->wrong ? CLI_FAILED : code;
 }
 
-static int run(const struct cli_command *self, int argc, char **argv)
+static int run_convert(const struct cli_command *self, int argc, char **argv)
 {
-    struct cli_conversion c = {.self = self};
-    struct asked q = {.from = "auto"};
-    const struct cli_option options[] = {{"--from", "a dialect, or auto", &q.from, NULL},
-                                         {"--to", "a dialect", &q.to, NULL},
-                                         {"--view", "an agent", &q.view, NULL},
-                                         {"--agent", "an agent", &q.agent, NULL},
-                                         {"--config", "a file", &q.config, NULL},
-                                         {"--target", "a version of the dialect", &q.target, NULL},
-                                         {"--pure", NULL, NULL, &c.opts.pure},
-                                         {"--no-system", NULL, NULL, &c.opts.no_system},
-                                         {"--report", NULL, NULL, &c.report},
-                                         {"--json", NULL, NULL, &c.report},
-                                         {"--verify", NULL, NULL, &c.verify},
-                                         {"--now", "a time", &q.now, NULL},
-                                         {"--seed", "a whole number", &q.seed, NULL},
-                                         {"--lines", NULL, NULL, &q.lines},
-                                         {"--log", NULL, NULL, &c.log},
-                                         {"--out", "a folder", &q.out, NULL}};
+    struct convert_options q = {.c = {.self = self}, .from = "auto"};
     size_t n;
     const char **files = (void *)argv; /* the words are moved to its front */
-    int code = cli_parse_some(self, argc, argv, options, WB_LEN(options), files, (size_t)argc, &n);
-    return code ? code : go(&c, &q, files, n);
+    int code = cli_parse_some(self, argc, argv, &q, files, (size_t)argc, &n);
+    return code ? code : convert_all(&q, files, n);
 }
 
-static const struct cli_about about_convert[] = {
-    {"--to", "DIALECT", "the dialect to write", CLI_DIALECT, NULL},
-    {"--from", "DIALECT", "the dialect of the document (default auto: it is detected)", CLI_DIALECT, NULL},
-    {"--view", "AGENT", "the conversation as this agent sees it (pydantic)", CLI_AGENT, NULL},
-    {"--agent", "AGENT", "the agent of the document, if the document does not name one", CLI_AGENT, NULL},
-    {"--config", "FILE", "the configuration with the viewing agent's system prompt; without it none is read", CLI_FILE,
-     NULL},
-    {"--target", "N", "the version of the dialect, if it has several", CLI_TEXT, NULL},
-    {"--pure", NULL, "only what the dialect itself defines, without the text of system prompts", CLI_TEXT, NULL},
-    {"--no-system", NULL, "without the viewing agent's system prompt", CLI_TEXT, NULL},
-    {"--report", NULL, "all losses as JSON lines on standard error: pointer, what, why", CLI_TEXT, NULL},
-    {"--json", NULL, "the same as --report, and errors as JSON lines, too", CLI_TEXT, NULL},
-    {"--verify", NULL, "also writes the document in its own dialect; fails if that differs from the input", CLI_TEXT,
-     NULL},
-    {"--now", "TIME", "missing times are this one (default: 1970-01-01T00:00:00Z)", CLI_TEXT, NULL},
-    {"--seed", "N", "new ids are derived from it (default: from the bytes of the document)", CLI_TEXT, NULL},
-    {"--lines", NULL,
-     "each line is a document; a bad one is reported with its number and skipped, and the exit code is 1", CLI_TEXT,
-     NULL},
-    {"--log", NULL, "the lines are the items of one list, and the list is the document", CLI_TEXT, NULL},
-    {"--out", "DIR",
-     "writes DIR/NAME for each of any number of files; a bad one is reported and skipped, and the exit code is 1",
-     CLI_FOLDER, NULL},
+static const struct cli_option convert_options[] = {
+    CLI_VALUE_OF("--to", "DIALECT", "a dialect", struct convert_options, to, CLI_DIALECT, NULL, "the dialect to write"),
+    CLI_VALUE_OF("--from", "DIALECT", "a dialect, or auto", struct convert_options, from, CLI_DIALECT, NULL,
+                 "the dialect of the document (default auto: it is detected)"),
+    CLI_VALUE_OF("--view", "AGENT", "an agent", struct convert_options, view, CLI_AGENT, NULL,
+                 "the conversation as this agent sees it (pydantic)"),
+    CLI_VALUE_OF("--agent", "AGENT", "an agent", struct convert_options, agent, CLI_AGENT, NULL,
+                 "the agent of the document, if the document does not name one"),
+    CLI_VALUE_OF("--config", "FILE", "a file", struct convert_options, config, CLI_FILE, NULL,
+                 "the configuration with the viewing agent's system prompt; without it none is read"),
+    CLI_VALUE("--target", "N", "a version of the dialect", struct convert_options, target,
+              "the version of the dialect, if it has several"),
+    CLI_FLAG("--pure", struct convert_options, c.opts.pure,
+             "only what the dialect itself defines, without the text of system prompts"),
+    CLI_FLAG("--no-system", struct convert_options, c.opts.no_system, "without the viewing agent's system prompt"),
+    CLI_FLAG("--report", struct convert_options, c.report,
+             "all losses as JSON lines on standard error: pointer, what, why"),
+    CLI_FLAG("--json", struct convert_options, c.report, "the same as --report, and errors as JSON lines, too"),
+    CLI_FLAG("--verify", struct convert_options, c.verify,
+             "also writes the document in its own dialect; fails if that differs from the input"),
+    CLI_VALUE("--now", "TIME", "a time", struct convert_options, now,
+              "missing times are this one (default: 1970-01-01T00:00:00Z)"),
+    CLI_VALUE("--seed", "N", "a whole number", struct convert_options, seed,
+              "new ids are derived from it (default: from the bytes of the document)"),
+    CLI_FLAG("--lines", struct convert_options, lines,
+             "each line is a document; a bad one is reported with its number and skipped, and the exit code is 1"),
+    CLI_FLAG("--log", struct convert_options, c.log,
+             "the lines are the items of one list, and the list is the document"),
+    CLI_VALUE_OF(
+        "--out", "DIR", "a folder", struct convert_options, out, CLI_FOLDER, NULL,
+        "writes DIR/NAME for each of any number of files; a bad one is reported and skipped, and the exit code is 1"),
 };
 
 const struct cli_command cli_convert = {
@@ -314,8 +309,8 @@ const struct cli_command cli_convert = {
         "size in memory. The output has at most 512 MiB; above 256 MiB the command exits 1, because no command would "
         "read\n"
         "it.",
-    .run = run,
-    CLI_OPTIONS(about_convert),
+    .run = run_convert,
+    CLI_OPTIONS(convert_options),
     .examples = "weft convert --to thread messages.json\n"
                 "weft convert --to pydantic --view planner --config weft.yaml thread.json\n"
                 "weft convert --to thread --lines <log.jsonl >threads.jsonl\n"

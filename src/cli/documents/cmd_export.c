@@ -16,8 +16,8 @@
 
 enum { LOSS = 1 << 20 /* bytes of a line */ };
 
-struct exporting {
-    struct cli_as of;
+struct export_request {
+    struct cli_source from;
     const char *thread, *as, *to, *view;   /* to NULL: standard output */
     const struct wd_document_ops *dialect; /* NULL: uap, or the log */
     bool log, json;
@@ -28,7 +28,7 @@ struct exporting {
 };
 
 /* The ids of the configuration's agents: from the file, or as the store has recorded them. */
-WEFT_SUSPENDS static int find_agents(struct cli_reader *rd, struct exporting *x, struct upp_err *err)
+WEFT_SUSPENDS static int find_agents(struct cli_reader *rd, struct export_request *x, struct upp_err *err)
 {
     x->defs = wb_new_n(&rd->arena, const struct wr_agent_def *, rd->config->n_agents);
     x->ids = wb_new_n(&rd->arena, struct upp_str, rd->config->n_agents);
@@ -50,7 +50,7 @@ WEFT_SUSPENDS static int find_agents(struct cli_reader *rd, struct exporting *x,
 
 static struct upp_str agent_id(void *arg, struct upp_str agent)
 {
-    const struct exporting *x = arg;
+    const struct export_request *x = arg;
     for (size_t i = 0; i < x->n; i++)
         if (wb_str_eq(x->defs[i]->name, agent))
             return x->ids[i];
@@ -59,14 +59,14 @@ static struct upp_str agent_id(void *arg, struct upp_str agent)
 
 static struct upp_str agent_title(void *arg, struct upp_str agent)
 {
-    const struct exporting *x = arg;
+    const struct export_request *x = arg;
     for (size_t i = 0; i < x->n; i++)
         if (wb_str_eq(x->defs[i]->name, agent) && !wb_str_eq(x->defs[i]->title, agent))
             return x->defs[i]->title;
     return (struct upp_str){NULL, 0};
 }
 
-static int write_out(const struct exporting *x, struct wb_buf *out, struct upp_err *err)
+static int write_out(const struct export_request *x, struct wb_buf *out, struct upp_err *err)
 {
     if (!x->log)
         wb_buf_addc(out, '\n');
@@ -96,7 +96,7 @@ WEFT_SUSPENDS static int write_session(struct cli_reader *rd, const struct wl_th
 
 static void know_agent(void *arg, struct wm_doc_agent *agent)
 {
-    const struct exporting *x = arg;
+    const struct export_request *x = arg;
     for (size_t i = 0; i < x->n; i++)
         if (wb_str_eq(x->defs[i]->name, agent->name)) {
             agent->id = x->ids[i];
@@ -124,7 +124,7 @@ WEFT_SUSPENDS static int write_history(struct cli_reader *rd, const struct wl_th
     WB_CLEANUP(wb_arena_done) struct wb_arena memory = WB_ARENA(1u << 30);
     WB_CLEANUP(wm_doc_done) struct wm_doc doc = {0};
     WB_CLEANUP(wd_losses_done) struct wd_losses losses = {.a = &memory};
-    struct exporting *x = rd->arg;
+    struct export_request *x = rd->arg;
     struct wa_thread_doc_opts opts = {.agent = know_agent, .arg = x, .dialect = wb_cstr(x->dialect->name)};
     struct upp_str view = x->view ? wb_cstr(x->view) : (struct upp_str){NULL, 0};
     struct upp_str seen = x->view ? agent_id(x, view) : view; /* named as in the configuration */
@@ -141,15 +141,14 @@ WEFT_SUSPENDS static int write_history(struct cli_reader *rd, const struct wl_th
     return r;
 }
 
-WEFT_SUSPENDS static int export_it(struct cli_reader *rd, struct upp_err *err)
+WEFT_SUSPENDS static int export_thread(struct cli_reader *rd, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(WM_SESSION_BYTES);
-    struct exporting *x = rd->arg;
+    struct export_request *x = rd->arg;
     struct wl_thread t;
-    cli_read_as(rd, &x->of);
-    if (x->of.tenant || x->of.user)
+    if (x->from.as.tenant || x->from.as.user)
         rd->report = (struct cli_report){
-            .action = "data.export", .target = x->thread, .tenant = x->of.tenant, .user = x->of.user};
+            .action = "data.export", .target = x->thread, .tenant = x->from.as.tenant, .user = x->from.as.user};
     int r = cli_thread_find(rd, x->thread, &t, err);
     if (r >= 0)
         r = find_agents(rd, x, err);
@@ -160,15 +159,10 @@ WEFT_SUSPENDS static int export_it(struct cli_reader *rd, struct upp_err *err)
     return r < 0 ? r : write_out(x, &out, err);
 }
 
-static int run(const struct cli_command *self, int argc, char **argv)
+static int run_export(const struct cli_command *self, int argc, char **argv)
 {
-    struct exporting x = {0};
-    const char *file = NULL, *store = NULL;
-    const struct cli_option options[] = {
-        {"--config", "a file", &file, NULL}, {"--store", "sqlite:PATH", &store, NULL}, CLI_AS(&x.of),
-        {"--as", "a dialect", &x.as, NULL},  {"--view", "an agent", &x.view, NULL},    {"-o", "a file", &x.to, NULL},
-        {"--json", NULL, NULL, &x.json}};
-    int bad = cli_parse(self, argc, argv, options, WB_LEN(options), &x.thread, 1, "the id of a thread");
+    struct export_request x = {0};
+    int bad = cli_parse(self, argc, argv, &x, &x.thread, 1, "the id of a thread");
     if (bad)
         return bad;
     bool uap = x.as && strcmp(x.as, "uap") == 0;
@@ -181,19 +175,19 @@ static int run(const struct cli_command *self, int argc, char **argv)
         return CLI_USAGE;
     if (x.view && !(x.dialect && x.dialect->views))
         return cli_misuse(self, "--view is for pydantic: %s has one view for all agents", x.as);
-    return cli_read_store(self, file, store, false, export_it, &x);
+    return cli_read_store(self, &x.from, false, export_thread, &x);
 }
 
-static const struct cli_about about_export[] = {
-    {"--as", "DIALECT|log", "the dialect of the document; log: every entry in order, one JSON object per line",
-     CLI_DIALECT, NULL},
-    {"--view", "AGENT", "with pydantic: the history as this agent sees it", CLI_AGENT, NULL},
-    {"-o", "FILE", "writes to FILE, which is replaced atomically", CLI_FILE, NULL},
-    {"--json", NULL, "losses and errors on standard error as JSON lines; a loss has pointer, what, why", CLI_TEXT,
-     NULL},
-    CLI_ABOUT_AS,
-    CLI_ABOUT_CONFIG,
-    CLI_ABOUT_STORE,
+static const struct cli_option export_options[] = {
+    CLI_VALUE_OF("--as", "DIALECT|log", "a dialect", struct export_request, as, CLI_DIALECT, NULL,
+                 "the dialect of the document; log: every entry in order, one JSON object per line"),
+    CLI_VALUE_OF("--view", "AGENT", "an agent", struct export_request, view, CLI_AGENT, NULL,
+                 "with pydantic: the history as this agent sees it"),
+    CLI_VALUE_OF("-o", "FILE", "a file", struct export_request, to, CLI_FILE, NULL,
+                 "writes to FILE, which is replaced atomically"),
+    CLI_FLAG("--json", struct export_request, json,
+             "losses and errors on standard error as JSON lines; a loss has pointer, what, why"),
+    CLI_SOURCE_OPTIONS(struct export_request, from),
 };
 
 const struct cli_command cli_export = {
@@ -209,8 +203,8 @@ const struct cli_command cli_export = {
             "An entry of --as log has at, id, time, who, kind, origin, audience, run, step, phase, erased, message,\n"
             "event; those that only a run or a model sees are there too.\n"
             "The database can be read while a server uses it.",
-    .run = run,
-    CLI_OPTIONS(about_export),
+    .run = run_export,
+    CLI_OPTIONS(export_options),
     .examples = "weft export THREAD --as ui\n"
                 "weft export THREAD --as uap -o thread.json\n",
 };

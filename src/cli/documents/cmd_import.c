@@ -6,7 +6,7 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "cli/cli.h"
-#include "cli/change.h"
+#include "cli/store_client.h"
 #include "cli/documents/conversion.h"
 #include "cli/documents/dump.h"
 #include "dialects/core/document.h"
@@ -17,11 +17,11 @@
 enum { PIECE = 64 << 10, FILE_MAX = 60 << 20 /* of a dump: a request of this command is in memory */ };
 #define BOUNDARY "weft-import-5b1f0c9e7a"
 
-struct importing {
+struct import_request {
     const char *file, *as, *agent, *conflict;
     bool json;
     struct wb_buf document;
-    struct cli_as of;
+    struct cli_source from;
     bool is_dump;
     struct cli_dump dump;
 
@@ -42,10 +42,10 @@ static int read_input(struct wb_buf *to, struct upp_err *err)
     return 0;
 }
 
-WEFT_SUSPENDS static int import_document(struct cli_change *p, const char *as, struct upp_str document,
+WEFT_SUSPENDS static int import_document(struct cli_client *p, const char *as, struct upp_str document,
                                          struct upp_err *err)
 {
-    struct importing *x = p->arg;
+    struct import_request *x = p->arg;
     yyjson_val *v;
     wb_buf_clear(&p->path);
     wb_buf_add(&p->path, UPP_STR("/v1/threads/import?from="));
@@ -69,7 +69,7 @@ WEFT_SUSPENDS static int import_document(struct cli_change *p, const char *as, s
 
 /* ---- Dumps ------------------------------------------------------------------------------------------------ */
 
-static void say(struct importing *x, const char *text, struct upp_str what, const char *why)
+static void say(struct import_request *x, const char *text, struct upp_str what, const char *why)
 {
     cli_progress_hide(&x->progress);
     (void)fprintf(stderr, "weft import: %s%.*s%s%s\n", text, UPP_FMT(what), why[0] ? ": " : "", why);
@@ -82,7 +82,7 @@ static void add_name(struct wb_buf *out, struct upp_str name)
         wb_buf_addc(out, (unsigned char)name.p[i] < ' ' || name.p[i] == '"' || name.p[i] == '\\' ? '_' : name.p[i]);
 }
 
-WEFT_SUSPENDS static int upload(struct cli_change *p, const struct cli_dump_file *f, struct upp_err *err)
+WEFT_SUSPENDS static int upload(struct cli_client *p, const struct cli_dump_file *f, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf bytes = WB_BUF(FILE_MAX), body = WB_BUF(FILE_MAX + (8 << 10));
     const char *slash = strrchr(f->path, '/');
@@ -118,7 +118,7 @@ WEFT_SUSPENDS static int upload(struct cli_change *p, const struct cli_dump_file
 }
 
 /* A file that the store has already is not uploaded again. */
-WEFT_SUSPENDS static int put_file(struct cli_change *p, const struct cli_dump_file *f, struct upp_err *err)
+WEFT_SUSPENDS static int put_file(struct cli_client *p, const struct cli_dump_file *f, struct upp_err *err)
 {
     yyjson_val *v;
     wb_buf_clear(&p->path);
@@ -141,7 +141,7 @@ WEFT_SUSPENDS static int put_file(struct cli_change *p, const struct cli_dump_fi
 #define ORIGIN "imported_id"
 
 /* 1: an assistant with this origin is stored already. */
-WEFT_SUSPENDS static int find_assistant(struct cli_change *p, struct upp_str id, struct upp_err *err)
+WEFT_SUSPENDS static int find_assistant(struct cli_client *p, struct upp_str id, struct upp_err *err)
 {
     struct upp_str after = {NULL, 0};
     yyjson_val *v = NULL, *one;
@@ -198,9 +198,9 @@ static int write_assistant(const struct cli_dump_object *x, struct wb_buf *out, 
 }
 
 /* What the server refuses (a model that the configuration does not have) is named, and the rest goes on. */
-WEFT_SUSPENDS static int put_assistant(struct cli_change *p, const struct cli_dump_object *o, struct upp_err *err)
+WEFT_SUSPENDS static int put_assistant(struct cli_client *p, const struct cli_dump_object *o, struct upp_err *err)
 {
-    struct importing *x = p->arg;
+    struct import_request *x = p->arg;
     yyjson_val *v;
     int r = find_assistant(p, o->id, err);
     if (r != 0)
@@ -231,9 +231,9 @@ static uint64_t count_all(const struct cli_dump *d)
     return n;
 }
 
-WEFT_SUSPENDS static int import_thread(struct cli_change *p, size_t i, struct upp_err *err)
+WEFT_SUSPENDS static int import_thread(struct cli_client *p, size_t i, struct upp_err *err)
 {
-    struct importing *x = p->arg;
+    struct import_request *x = p->arg;
     wb_buf_clear(&x->document);
     int r = cli_dump_write(&x->dump, i, &x->document, err);
     if (r >= 0)
@@ -241,9 +241,9 @@ WEFT_SUSPENDS static int import_thread(struct cli_change *p, size_t i, struct up
     return r < 0 ? upp_wrap(err, r, "thread %.*s", UPP_FMT(x->dump.threads.p[i])) : r;
 }
 
-WEFT_SUSPENDS static int import_dump(struct cli_change *p, struct upp_err *err)
+WEFT_SUSPENDS static int import_dump(struct cli_client *p, struct upp_err *err)
 {
-    struct importing *x = p->arg;
+    struct import_request *x = p->arg;
     struct cli_dump *d = &x->dump;
     int r = 0;
     for (size_t i = 0; i < d->notes.n; i++)
@@ -267,10 +267,9 @@ WEFT_SUSPENDS static int import_dump(struct cli_change *p, struct upp_err *err)
     return r;
 }
 
-WEFT_SUSPENDS static int import_it(struct cli_change *p, struct upp_err *err)
+WEFT_SUSPENDS static int import_all(struct cli_client *p, struct upp_err *err)
 {
-    struct importing *x = p->arg;
-    p->door.as = x->of;
+    struct import_request *x = p->arg;
     if (x->is_dump)
         return import_dump(p, err);
     int r = import_document(p, x->as, wb_buf_str(&x->document), err);
@@ -280,7 +279,7 @@ WEFT_SUSPENDS static int import_it(struct cli_change *p, struct upp_err *err)
 }
 
 /* Reads the document, or the dump. */
-static int read_all(struct importing *x, struct upp_err *err)
+static int read_all(struct import_request *x, struct upp_err *err)
 {
     bool folder = strcmp(x->file, "-") != 0 && cli_dump_is_folder(x->file), given = strcmp(x->as, "assistants") == 0;
     int r = folder                      ? 0
@@ -299,17 +298,11 @@ static int read_all(struct importing *x, struct upp_err *err)
 
 static const char *const on_conflict[] = {"copy", NULL};
 
-static int run(const struct cli_command *self, int argc, char **argv)
+static int run_import(const struct cli_command *self, int argc, char **argv)
 {
-    struct importing x = {.self = self, .as = "auto", .document = WB_BUF(SV_IMPORT_BODY)};
-    const char *file = NULL, *store = NULL;
+    struct import_request x = {.self = self, .as = "auto", .document = WB_BUF(SV_IMPORT_BODY)};
     struct upp_err err = {0};
-    const struct cli_option options[] = {
-        {"--config", "a file", &file, NULL},     {"--store", "sqlite:PATH", &store, NULL},
-        {"--as", "a dialect", &x.as, NULL},      {"--from", "a dialect", &x.as, NULL},
-        {"--agent", "an agent", &x.agent, NULL}, {"--on-conflict", "the word copy", &x.conflict, NULL},
-        {"--json", NULL, NULL, &x.json},         CLI_AS(&x.of)};
-    int bad = cli_parse(self, argc, argv, options, WB_LEN(options), &x.file, 1, "a file, or - for standard input");
+    int bad = cli_parse(self, argc, argv, &x, &x.file, 1, "a file, or - for standard input");
     if (bad)
         return bad;
     if (strcmp(x.as, "auto") != 0 && strcmp(x.as, "uap") != 0 && !cli_dialect(self, "--from", x.as, "auto"))
@@ -318,22 +311,22 @@ static int run(const struct cli_command *self, int argc, char **argv)
         return CLI_USAGE;
     int r = read_all(&x, &err);
     int code = r < 0 ? cli_fail(self, &err)
-                     : cli_change_with(self, cli_dump_has_assistants(&x.dump), file, store, false, import_it, &x);
+                     : cli_client_run_with(self, cli_dump_has_assistants(&x.dump), &x.from, false, import_all, &x);
     cli_dump_done(&x.dump);
     wb_buf_done(&x.document);
     return code;
 }
 
-static const struct cli_about about_import[] = {
-    {"--from", "DIALECT", "the dialect of the document (default auto: it is detected)", CLI_DIALECT, NULL},
-    {"--as", "DIALECT", "the same as --from", CLI_DIALECT, NULL},
-    {"--agent", "NAME", "the agent of the answers, if the document does not name one", CLI_AGENT, NULL},
-    {"--on-conflict", "copy", "if the document's id is taken, imports it as another thread instead of failing",
-     CLI_CHOICE, on_conflict},
-    {"--json", NULL, "the new thread as one object", CLI_TEXT, NULL},
-    CLI_ABOUT_AS,
-    CLI_ABOUT_CONFIG,
-    CLI_ABOUT_STORE,
+static const struct cli_option import_options[] = {
+    CLI_VALUE_OF("--from", "DIALECT", "a dialect", struct import_request, as, CLI_DIALECT, NULL,
+                 "the dialect of the document (default auto: it is detected)"),
+    CLI_VALUE_OF("--as", "DIALECT", "a dialect", struct import_request, as, CLI_DIALECT, NULL, "the same as --from"),
+    CLI_VALUE_OF("--agent", "NAME", "an agent", struct import_request, agent, CLI_AGENT, NULL,
+                 "the agent of the answers, if the document does not name one"),
+    CLI_VALUE_OF("--on-conflict", "copy", "the word copy", struct import_request, conflict, CLI_CHOICE, on_conflict,
+                 "if the document's id is taken, imports it as another thread instead of failing"),
+    CLI_FLAG("--json", struct import_request, json, "the new thread as one object"),
+    CLI_SOURCE_OPTIONS(struct import_request, from),
 };
 
 const struct cli_command cli_import = {
@@ -353,8 +346,8 @@ const struct cli_command cli_import = {
         "messages, runs, run steps, assistants and files in any order, and the files themselves by id or name. Each\n"
         "thread is imported. An assistant is stored once, with a new id, which standard error names, and with its old\n"
         "one as imported_id of its metadata. What is not taken is named on standard error.",
-    .run = run,
-    CLI_OPTIONS(about_import),
+    .run = run_import,
+    CLI_OPTIONS(import_options),
     .examples = "weft import thread.json\n"
                 "weft import dump/ --from assistants\n"
                 "weft export THREAD --as uap | weft import - --on-conflict copy\n",

@@ -7,6 +7,7 @@ enum { LINE = 1 << 20 };
 
 struct validation {
     const struct cli_command *self;
+    const char *as_text;
     const struct wd_document_ops *as; /* NULL: detected */
     bool strict, json, lines;
     size_t errors, warnings;
@@ -113,20 +114,15 @@ static void validate_file(struct validation *v, const char *file)
     v->errors++;
 }
 
-static int run(const struct cli_command *self, int argc, char **argv)
+static int run_validate(const struct cli_command *self, int argc, char **argv)
 {
-    struct validation v = {.self = self};
-    const char *as = "auto";
-    const struct cli_option options[] = {{"--as", "a dialect, or auto", &as, NULL},
-                                         {"--strict", NULL, NULL, &v.strict},
-                                         {"--json", NULL, NULL, &v.json},
-                                         {"--lines", NULL, NULL, &v.lines}};
+    struct validation v = {.self = self, .as_text = "auto"};
     size_t n;
     const char **files = (void *)argv; /* the words are moved to its front */
-    int code = cli_parse_some(self, argc, argv, options, WB_LEN(options), files, (size_t)argc, &n);
+    int code = cli_parse_some(self, argc, argv, &v, files, (size_t)argc, &n);
     if (!code && !n)
         code = cli_misuse(self, "wants files, or - for standard input");
-    if (!code && strcmp(as, "auto") != 0 && !(v.as = cli_dialect(self, "--as", as, "auto")))
+    if (!code && strcmp(v.as_text, "auto") != 0 && !(v.as = cli_dialect(self, "--as", v.as_text, "auto")))
         code = CLI_USAGE;
     if (!code)
         cli_progress_begin(&v.progress, self, "files", n);
@@ -138,12 +134,13 @@ static int run(const struct cli_command *self, int argc, char **argv)
     return code ? code : v.errors || (v.strict && v.warnings) ? CLI_FAILED : CLI_GOOD;
 }
 
-static const struct cli_about about_validate[] = {
-    {"--as", "DIALECT", "the rules of this dialect (default auto: it is detected)", CLI_DIALECT, NULL},
-    {"--strict", NULL, "also exits 1 if there is a warning", CLI_TEXT, NULL},
-    {"--json", NULL, "one JSON object per line and problem: file, line, pointer, rule, severity, sentence", CLI_TEXT,
-     NULL},
-    {"--lines", NULL, "each line is a document; FILE is then FILE:LINE", CLI_TEXT, NULL},
+static const struct cli_option validate_options[] = {
+    CLI_VALUE_OF("--as", "DIALECT", "a dialect, or auto", struct validation, as_text, CLI_DIALECT, NULL,
+                 "the rules of this dialect (default auto: it is detected)"),
+    CLI_FLAG("--strict", struct validation, strict, "also exits 1 if there is a warning"),
+    CLI_FLAG("--json", struct validation, json,
+             "one JSON object per line and problem: file, line, pointer, rule, severity, sentence"),
+    CLI_FLAG("--lines", struct validation, lines, "each line is a document; FILE is then FILE:LINE"),
 };
 
 const struct cli_command cli_validate = {
@@ -155,8 +152,8 @@ const struct cli_command cli_validate = {
         "FILE: POINTER: RULE: sentence. POINTER is a JSON pointer (empty: the whole document), RULE the id of the\n"
         "rule; a warning has `warning: ` before the sentence. A file that is not JSON or of no known dialect violates\n"
         "the rule `document`. Nothing is printed for a valid document. Exits 1 if there is an error.",
-    .run = run,
-    CLI_OPTIONS(about_validate),
+    .run = run_validate,
+    CLI_OPTIONS(validate_options),
     .examples = "weft validate thread.json\n"
                 "weft validate --as thread --strict --json *.json\n",
     .takes = CLI_FILE,

@@ -70,16 +70,6 @@ void cli_loss_write(struct wj_writer *w, const struct wd_loss *loss)
     wj_put_str(w, "why", loss->why);
 }
 
-int cli_line_out(FILE *out, struct wj_writer *w)
-{
-    int r = wj_writer_check(w);
-    if (r >= 0) {
-        (void)fwrite(w->out->p, 1, w->out->n, out);
-        (void)putc('\n', out);
-    }
-    return r;
-}
-
 const struct wd_document_ops *cli_dialect(const struct cli_command *self, const char *option, const char *name,
                                           const char *also)
 {

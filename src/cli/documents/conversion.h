@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "cli/cli.h"
+#include "cli/list.h"
 #include "cli/progress.h"
 #include "cli/terminal.h"
 #include "dialects/core/convert.h"
@@ -64,9 +64,6 @@ void cli_problem_print(FILE *out, const struct cli_document_ref *at, const struc
 
 /* "pointer", "what" and "why" of an object that is open. */
 void cli_loss_write(struct wj_writer *w, const struct wd_loss *loss);
-
-/* Writes a line of JSON to a stream; `w` has written it into its own buffer. */
-int cli_line_out(FILE *out, struct wj_writer *w) UPP_MUST_CHECK;
 
 /* The dialect that an option names, or NULL after a message that lists the known ones, and with them the word `also`
  * (NULL: none). */

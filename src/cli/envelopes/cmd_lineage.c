@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "base/defs.h"
-#include "cli/change.h"
+#include "cli/store_client.h"
 #include "cli/cli.h"
 #include "cli/documents/conversion.h"
 #include "cli/input.h"
@@ -17,16 +17,16 @@ enum { LINE = 64 << 20 /* bytes: the whole log may be one list */ };
 #define ROOM    ((size_t)512 << 20)
 #define PICTURE ((size_t)256 << 20)
 
-struct asking {
+struct lineage_request {
     const struct cli_command *self;
-    struct cli_as as;
+    struct cli_source from;
     const char *id, *log;
     bool dot, svg, json, ancestors, descendants;
     bool wrong; /* something in the log was no envelope, and was skipped */
     struct we_lineage *lineage;
 };
 
-static int add_list(struct asking *q, yyjson_val *list, struct upp_err *err)
+static int add_list(struct lineage_request *q, yyjson_val *list, struct upp_err *err)
 {
     yyjson_val *v;
     size_t i, n;
@@ -41,7 +41,8 @@ static int add_list(struct asking *q, yyjson_val *list, struct upp_err *err)
 }
 
 /* One envelope, or a list of them. */
-static int add_text(struct asking *q, const char *file, uint64_t line, struct upp_str text, struct upp_err *err)
+static int add_text(struct lineage_request *q, const char *file, uint64_t line, struct upp_str text,
+                    struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(ROOM);
     yyjson_val *v;
@@ -59,7 +60,7 @@ static int add_text(struct asking *q, const char *file, uint64_t line, struct up
     return yyjson_is_arr(v) ? add_list(q, v, err) : we_lineage_add(q->lineage, v, err);
 }
 
-static int read_log(struct asking *q, struct upp_err *err)
+static int read_log(struct lineage_request *q, struct upp_err *err)
 {
     WB_CLEANUP(cli_input_close) struct cli_input in;
     struct upp_str line;
@@ -69,13 +70,12 @@ static int read_log(struct asking *q, struct upp_err *err)
     return r;
 }
 
-WEFT_SUSPENDS static int read_exchange(struct cli_change *p, struct asking *q, struct upp_err *err)
+WEFT_SUSPENDS static int read_exchange(struct cli_client *p, struct lineage_request *q, struct upp_err *err)
 {
     WB_CLEANUP(cli_answer_done) struct cli_answer answer;
     struct upp_str rest, line;
     int r;
     cli_answer_init(&answer);
-    p->door.as = q->as;
     wb_buf_clear(&p->path);
     wb_buf_add(&p->path, UPP_STR("/v1/envelopes/"));
     cli_path_add(&p->path, wb_cstr(q->id));
@@ -93,8 +93,8 @@ WEFT_SUSPENDS static int read_exchange(struct cli_change *p, struct asking *q, s
     return r;
 }
 
-static int write_view(const struct asking *q, const struct we_lineage_view *v, struct wb_arena *a, struct wb_buf *out,
-                      struct upp_err *err)
+static int write_view(const struct lineage_request *q, const struct we_lineage_view *v, struct wb_arena *a,
+                      struct wb_buf *out, struct upp_err *err)
 {
     if (q->dot)
         return we_lineage_dot(v, out, err);
@@ -107,7 +107,7 @@ static int write_view(const struct asking *q, const struct we_lineage_view *v, s
     return r;
 }
 
-static int print(struct asking *q, struct upp_err *err)
+static int print(struct lineage_request *q, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(ROOM);
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(PICTURE);
@@ -131,14 +131,14 @@ static int print(struct asking *q, struct upp_err *err)
     return r;
 }
 
-WEFT_SUSPENDS static int from_store(struct cli_change *p, struct upp_err *err)
+WEFT_SUSPENDS static int from_store(struct cli_client *p, struct upp_err *err)
 {
-    struct asking *q = p->arg;
+    struct lineage_request *q = p->arg;
     int r = read_exchange(p, q, err);
     return r < 0 ? r : print(q, err);
 }
 
-static int from_log(struct asking *q)
+static int from_log(struct lineage_request *q)
 {
     struct upp_err err = {0};
     int r = read_log(q, &err);
@@ -147,22 +147,12 @@ static int from_log(struct asking *q)
     return r < 0 ? cli_fail(q->self, &err) : q->wrong ? CLI_FAILED : CLI_GOOD;
 }
 
-static int run(const struct cli_command *self, int argc, char **argv)
+static int run_lineage(const struct cli_command *self, int argc, char **argv)
 {
-    struct asking q = {.self = self};
-    const char *file = NULL, *store = NULL;
-    const struct cli_option options[] = {{"--config", "a file", &file, NULL},
-                                         {"--store", "sqlite:PATH", &store, NULL},
-                                         {"--log", "a file, or -", &q.log, NULL},
-                                         {"--dot", NULL, NULL, &q.dot},
-                                         {"--svg", NULL, NULL, &q.svg},
-                                         {"--json", NULL, NULL, &q.json},
-                                         {"--ancestors", NULL, NULL, &q.ancestors},
-                                         {"--descendants", NULL, NULL, &q.descendants},
-                                         CLI_AS(&q.as)};
+    struct lineage_request q = {.self = self};
     size_t words;
     struct upp_err err = {0};
-    int code = cli_parse_some(self, argc, argv, options, WB_LEN(options), &q.id, 1, &words);
+    int code = cli_parse_some(self, argc, argv, &q, &q.id, 1, &words);
     if (code)
         return code;
     if (!words && !q.log)
@@ -172,22 +162,20 @@ static int run(const struct cli_command *self, int argc, char **argv)
     if (we_lineage_new(&q.lineage, &err) < 0)
         return cli_fail(self, &err);
     q.id = words ? q.id : NULL;
-    code = q.log ? from_log(&q) : cli_change_store(self, file, store, true, from_store, &q);
+    code = q.log ? from_log(&q) : cli_client_run(self, &q.from, true, from_store, &q);
     we_lineage_free(q.lineage);
     return code;
 }
 
-static const struct cli_about about_lineage[] = {
-    {"--log", "FILE", "reads a log instead of the store: JSON lines, or a list; without ID, all of it is printed",
-     CLI_FILE, NULL},
-    {"--ancestors", NULL, "only what it follows from", CLI_TEXT, NULL},
-    {"--descendants", NULL, "only what follows from it", CLI_TEXT, NULL},
-    {"--dot", NULL, "as a graph for Graphviz", CLI_TEXT, NULL},
-    {"--svg", NULL, "as a picture", CLI_TEXT, NULL},
-    {"--json", NULL, "as GET /v1/envelopes/ID/lineage returns it", CLI_TEXT, NULL},
-    CLI_ABOUT_AS,
-    CLI_ABOUT_CONFIG,
-    CLI_ABOUT_STORE,
+static const struct cli_option lineage_options[] = {
+    CLI_VALUE_OF("--log", "FILE", "a file, or -", struct lineage_request, log, CLI_FILE, NULL,
+                 "reads a log instead of the store: JSON lines, or a list; without ID, all of it is printed"),
+    CLI_FLAG("--ancestors", struct lineage_request, ancestors, "only what it follows from"),
+    CLI_FLAG("--descendants", struct lineage_request, descendants, "only what follows from it"),
+    CLI_FLAG("--dot", struct lineage_request, dot, "as a graph for Graphviz"),
+    CLI_FLAG("--svg", struct lineage_request, svg, "as a picture"),
+    CLI_FLAG("--json", struct lineage_request, json, "as GET /v1/envelopes/ID/lineage returns it"),
+    CLI_SOURCE_OPTIONS(struct lineage_request, from),
 };
 
 const struct cli_command cli_lineage = {
@@ -200,8 +188,8 @@ const struct cli_command cli_lineage = {
         "Prints an envelope of the store with its ancestors and descendants as a tree: one line each, with its agent,\n"
         "intent, task, score, and its tokens with and without those of what follows. * marks the envelope.\n"
         "Parents that are not in the log and circles are reported.",
-    .run = run,
-    CLI_OPTIONS(about_lineage),
+    .run = run_lineage,
+    CLI_OPTIONS(lineage_options),
     .examples = "weft lineage ID\n"
                 "weft lineage --log log.jsonl --svg > graph.svg\n",
 };

@@ -6,13 +6,13 @@
 #include "base/clock.h"
 #include "base/defs.h"
 #include "base/words.h"
-#include "cli/change.h"
+#include "cli/store_client.h"
 #include "cli/cli.h"
 #include "cli/documents/conversion.h"
 #include "cli/input.h"
 #include "cli/progress.h"
 #include "cli/setup.h"
-#include "cli/table.h"
+#include "cli/list.h"
 #include "cli/terminal.h"
 #include "cli/thread_word.h"
 #include "envelope/replay.h"
@@ -25,11 +25,11 @@ enum { LINE_MAX_BYTES = 256 << 20 /* a list of envelopes is one line */, BODY = 
 
 struct replaying {
     const struct cli_command *self;
-    const char *log, *config, *rules, *store, *live;
+    const char *log, *rules, *live;
     bool json, wrong;
-    struct cli_as as;
+    struct cli_source from;
     const struct wc_config *c;
-    struct cli_change *change; /* the store, for a thread and for --live; NULL: neither */
+    struct cli_client *change; /* the store, for a thread and for --live; NULL: neither */
     struct we_replay_opts opts;
     struct we_replay *replay;
     uint64_t shown; /* number of the exchange that was named last */
@@ -299,7 +299,6 @@ static WEFT_SUSPENDS int replay_file(struct replaying *p, struct upp_err *err)
 static WEFT_SUSPENDS int replay_thread(struct replaying *p, struct upp_err *err)
 {
     yyjson_val *list;
-    p->change->door.as = p->as;
     int r = cli_thread_path(p->change, p->log, "/export?as=envelope", err);
     if (r < 0)
         return r;
@@ -353,44 +352,38 @@ static WEFT_SUSPENDS int replay(void *arg, struct upp_err *err)
     return r;
 }
 
-static WEFT_SUSPENDS int with_store(struct cli_change *change, struct upp_err *err)
+static WEFT_SUSPENDS int with_store(struct cli_client *change, struct upp_err *err)
 {
     struct replaying *p = change->arg;
     p->change = change;
     return replay(p, err);
 }
 
-static int run(const struct cli_command *self, int argc, char **argv)
+static int run_replay(const struct cli_command *self, int argc, char **argv)
 {
     struct replaying p = {.self = self};
-    const struct cli_option options[] = {
-        {"--config", "a file", &p.config, NULL}, {"--rules", "a file", &p.rules, NULL},
-        {"--live", "an agent", &p.live, NULL},   {"--store", "sqlite:PATH", &p.store, NULL},
-        {"--json", NULL, NULL, &p.json},         CLI_AS(&p.as)};
     struct upp_err err = {0};
-    int code = cli_parse(self, argc, argv, options, WB_LEN(options), &p.log, 1, "a log of envelopes, or a thread");
+    int code = cli_parse(self, argc, argv, &p, &p.log, 1, "a log of envelopes, or a thread");
     if (code)
         return code;
     WB_CLEANUP(wc_config_freep) struct wc_config *c = NULL;
-    if (cli_config_load(p.rules ? p.rules : p.config, CLI_NEEDS_TEXT, &c, &err) < 0)
+    if (cli_config_load(p.rules ? p.rules : p.from.config, CLI_NEEDS_TEXT, &c, &err) < 0)
         return cli_fail(self, &err);
     p.c = c;
     if (p.live || !is_file(p.log)) /* an agent that runs needs its model, and a file no database that is there */
-        code = cli_change_with(self, p.live, p.config, p.store, !is_file(p.log), with_store, &p);
+        code = cli_client_run_with(self, p.live, &p.from, !is_file(p.log), with_store, &p);
     else if (cli_on_loop(replay, &p, &err) < 0)
         code = cli_fail(self, &err);
     return code != CLI_GOOD ? code : p.wrong ? CLI_FAILED : CLI_GOOD;
 }
 
-static const struct cli_about about_replay[] = {
-    {"--rules", "FILE", "a configuration with other routes, envelopes or adapters: what would these have done?",
-     CLI_FILE, NULL},
-    {"--live", "AGENT", "runs this agent anew; its replies are compared with the recorded ones and take their place",
-     CLI_AGENT, NULL},
-    {"--json", NULL, "one object per difference, and a summary at the end", CLI_TEXT, NULL},
-    CLI_ABOUT_AS,
-    CLI_ABOUT_CONFIG,
-    CLI_ABOUT_STORE,
+static const struct cli_option replay_options[] = {
+    CLI_VALUE_OF("--rules", "FILE", "a file", struct replaying, rules, CLI_FILE, NULL,
+                 "a configuration with other routes, envelopes or adapters: what would these have done?"),
+    CLI_VALUE_OF("--live", "AGENT", "an agent", struct replaying, live, CLI_AGENT, NULL,
+                 "runs this agent anew; its replies are compared with the recorded ones and take their place"),
+    CLI_FLAG("--json", struct replaying, json, "one object per difference, and a summary at the end"),
+    CLI_SOURCE_OPTIONS(struct replaying, from),
 };
 
 const struct cli_command cli_replay = {
@@ -406,8 +399,8 @@ const struct cli_command cli_replay = {
         "With --live the agent runs (in the server, if one owns the store), and each of its requests stays in the "
         "store\n"
         "as a thread of its own.",
-    .run = run,
-    CLI_OPTIONS(about_replay),
+    .run = run_replay,
+    CLI_OPTIONS(replay_options),
     .examples = "weft replay log.jsonl\n"
                 "weft replay --rules new.yaml log.jsonl   # what would the new rules have done?\n"
                 "weft replay THREAD --live planner\n",

@@ -123,28 +123,25 @@ static int route(const struct routing *o, const char *file, struct upp_err *err)
     return r < 0 ? r : print_route(o, c, &e, &a, err);
 }
 
-static int run(const struct cli_command *self, int argc, char **argv)
+static int run_route(const struct cli_command *self, int argc, char **argv)
 {
     struct routing o = {.self = self};
-    const struct cli_option options[] = {{"--config", "a file", &o.config, NULL},
-                                         {"--explain", NULL, NULL, &o.explain},
-                                         {"--json", NULL, NULL, &o.json}};
     const char *file;
     struct upp_err err = {0};
-    int code = cli_parse(self, argc, argv, options, WB_LEN(options), &file, 1, "an envelope's file, or -");
+    int code = cli_parse(self, argc, argv, &o, &file, 1, "an envelope's file, or -");
     if (code)
         return code;
     return route(&o, file, &err) < 0 ? cli_fail(self, &err) : CLI_GOOD;
 }
 
-static const struct cli_about about_route[] = {
-    {"--explain", NULL, "prints each rule and why it fits or not, then the agent, its model and its adapter", CLI_TEXT,
-     NULL},
-    {"--json", NULL,
-     "one object: agent, rule (its number from 1; null: the envelope names the agent), why, model, adapter, and with "
-     "--explain explanation, its lines",
-     CLI_TEXT, NULL},
-    CLI_ABOUT_CONFIG,
+static const struct cli_option route_options[] = {
+    CLI_FLAG("--explain", struct routing, explain,
+             "prints each rule and why it fits or not, then the agent, its model and its adapter"),
+    CLI_FLAG("--json", struct routing, json,
+             "one object: agent, rule (its number from 1; null: the envelope names the agent), why, model, adapter, "
+             "and with "
+             "--explain explanation, its lines"),
+    CLI_CONFIG_OPTION(struct routing, config),
 };
 
 const struct cli_command cli_route = {
@@ -155,8 +152,8 @@ const struct cli_command cli_route = {
         "Reads one envelope and prints the agent that the rules in `routes` of the configuration send it to. Nothing\n"
         "is run.\n"
         "Exits 1 if there is no route, or if the envelope has problems, which are printed.",
-    .run = run,
-    CLI_OPTIONS(about_route),
+    .run = run_route,
+    CLI_OPTIONS(route_options),
     .examples = "weft route envelope.json\n"
                 "weft route --explain envelope.json\n",
     .takes = CLI_FILE,

@@ -4,14 +4,19 @@
 #include <string.h>
 
 #include "base/defs.h"
-#include "cli/cli.h"
+#include "cli/list.h"
 #include "cli/init/project.h"
 #include "cli/terminal.h"
 #include "json/write.h"
 
 static const char *const template_names[] = {"assistant", "weather", "approval", "plan", NULL};
 
-static const struct cli_template *find(const struct cli_command *self, const char *name)
+struct init_options {
+    const char *template;
+    bool json;
+};
+
+static const struct cli_template *find_template(const struct cli_command *self, const char *name)
 {
     size_t which;
     if (cli_word(self, "--template", name, template_names, &which))
@@ -72,24 +77,19 @@ static int tell_json(const struct cli_project *p, const char *folder, struct upp
         wj_write_str(&w, wb_cstr(p->files[i].path));
     wj_write_close(&w, ']');
     wj_write_close(&w, '}');
-    int r = wj_writer_check(&w);
-    if (r >= 0)
-        (void)printf("%.*s\n", UPP_FMT(wb_buf_str(&out)));
-    return r;
+    return cli_line_out(stdout, &w);
 }
 
-static int run(const struct cli_command *self, int argc, char **argv)
+static int run_init(const struct cli_command *self, int argc, char **argv)
 {
     WB_CLEANUP(cli_project_done) struct cli_project p = {0};
     WB_CLEANUP(wb_buf_done) struct wb_buf room = WB_BUF(8192);
-    const char *name = "assistant", *folder = ".";
-    bool json = false;
+    struct init_options o = {.template = "assistant"};
+    const char *folder = ".";
     size_t n;
     struct upp_err err = {0};
-    const struct cli_option options[] = {{"--template", "the name of a template", &name, NULL},
-                                         {"--json", NULL, NULL, &json}};
-    int bad = cli_parse_some(self, argc, argv, options, WB_LEN(options), &folder, 1, &n);
-    const struct cli_template *t = bad ? NULL : find(self, name);
+    int bad = cli_parse_some(self, argc, argv, &o, &folder, 1, &n);
+    const struct cli_template *t = bad ? NULL : find_template(self, o.template);
     if (!t)
         return CLI_USAGE;
     if (!wb_buf_reserve(&room, 4096)) /* PATH_MAX */
@@ -97,19 +97,19 @@ static int run(const struct cli_command *self, int argc, char **argv)
     int r = cli_project_make(&p, t, title_of(folder, room.p), &err);
     if (r >= 0)
         r = cli_project_write(&p, folder, &err);
-    if (r >= 0 && json)
+    if (r >= 0 && o.json)
         r = tell_json(&p, folder, &err);
     else if (r >= 0)
         tell(&p, folder);
     return r < 0 ? cli_fail(self, &err) : CLI_GOOD;
 }
 
-static const struct cli_about about_init[] = {
-    {"--template", "NAME",
-     "what the project shows: assistant keeps notes; weather has two agents and a handoff; approval asks a person "
-     "before it pays; plan makes a plan with parallel steps",
-     CLI_CHOICE, template_names},
-    {"--json", NULL, "one JSON object: folder, template, agent, provider, files", CLI_TEXT, NULL},
+static const struct cli_option init_options[] = {
+    CLI_VALUE_OF(
+        "--template", "NAME", "the name of a template", struct init_options, template, CLI_CHOICE, template_names,
+        "what the project shows: assistant keeps notes; weather has two agents and a handoff; approval asks a person "
+        "before it pays; plan makes a plan with parallel steps"),
+    CLI_FLAG("--json", struct init_options, json, "one JSON object: folder, template, agent, provider, files"),
 };
 
 const struct cli_command cli_init = {
@@ -124,8 +124,8 @@ const struct cli_command cli_init = {
         "If ANTHROPIC_API_KEY, OPENAI_API_KEY, GOOGLE_API_KEY or GEMINI_API_KEY is set, the agents use the real model "
         "of\n"
         "that provider, and the command says so.",
-    .run = run,
-    CLI_OPTIONS(about_init),
+    .run = run_init,
+    CLI_OPTIONS(init_options),
     .examples = "weft init my-agent\n"
                 "weft init --template approval    # in the current folder\n",
     .takes = CLI_FOLDER,

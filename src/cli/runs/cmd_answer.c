@@ -19,12 +19,14 @@ enum what { APPROVE, DENY, ANSWER };
 
 struct answering {
     enum what what;
-    const char *typed; /* the run ... */
+    struct cli_source from;
+    bool json;                           /* of APPROVE and DENY */
+    const char *result, *error, *reason; /* of ANSWER: a JSON value, or why the tool failed; of DENY; NULL: none */
+    const char *typed;                   /* the run ... */
     char run[64];
     struct upp_str call;   /* empty: the only one that waits */
     struct upp_str output; /* JSON, of ANSWER */
     bool is_error;         /* of ANSWER */
-    struct upp_str reason; /* of DENY; empty: none */
     bool yes;              /* of APPROVE: nobody is asked */
     struct cli_follow f;
 
@@ -189,8 +191,8 @@ static int write_answer(const struct answering *c, struct wb_buf *out, struct up
         wj_put_bool(&w, "approved", c->what == APPROVE);
     if (c->is_error)
         wj_put_bool(&w, "is_error", true);
-    if (c->reason.n)
-        wj_put_str(&w, "reason", c->reason);
+    if (c->reason)
+        wj_put_str(&w, "reason", wb_cstr(c->reason));
     wj_write_close(&w, '}');
     wj_write_close(&w, ']');
     wj_write_close(&w, '}');
@@ -246,13 +248,13 @@ static void answering_done(struct answering *c)
     wb_buf_done(&c->named);
 }
 
-static int go(const struct cli_command *self, struct answering *c, const char *run, const char *file, const char *store)
+static int answer_run(const struct cli_command *self, struct answering *c, const char *run)
 {
     struct upp_err err = {0};
     if (cli_run_id(run, c->run, &err) < 0)
         return cli_fail(self, &err);
     c->typed = run;
-    int code = cli_follow(self, &c->f, file, store, true);
+    int code = cli_follow(self, &c->f, &c->from, true);
     if (!c->unclear)
         return code;
     cli_print_text(stderr, wb_buf_str(&c->others), 0);
@@ -262,25 +264,17 @@ static int go(const struct cli_command *self, struct answering *c, const char *r
 static int run_decide(const struct cli_command *self, int argc, char **argv, enum what what)
 {
     WB_CLEANUP(answering_done) struct answering c;
-    const char *file = NULL, *store = NULL, *reason = NULL, *words[2];
+    const char *words[2];
     size_t n;
-    bool json = false;
-    const struct cli_option yes = {"--yes", NULL, NULL, &c.yes}, why = {"--reason", "a text", &reason, NULL};
-    const struct cli_option options[] = {{"--config", "a file", &file, NULL},
-                                         {"--store", "sqlite:PATH", &store, NULL},
-                                         {"--json", NULL, NULL, &json},
-                                         CLI_AS(&c.f.door.as),
-                                         what == APPROVE ? yes : why};
     answering_init(&c, self, what);
-    int bad = cli_parse_some(self, argc, argv, options, WB_LEN(options), words, 2, &n);
+    int bad = cli_parse_some(self, argc, argv, &c, words, 2, &n);
     if (bad)
         return bad;
     if (!n)
         return cli_misuse(self, "wants the id of a run");
     c.call = n > 1 ? wb_cstr(words[1]) : UPP_STR("");
-    c.reason = wb_cstr(reason);
-    c.f.shown.how = json ? CLI_SHOW_OBJECT : CLI_SHOW_TEXT;
-    return go(self, &c, words[0], file, store);
+    c.f.shown.how = c.json ? CLI_SHOW_OBJECT : CLI_SHOW_TEXT;
+    return answer_run(self, &c, words[0]);
 }
 
 static int run_approve(const struct cli_command *self, int argc, char **argv)
@@ -309,40 +303,33 @@ static int run_answer(const struct cli_command *self, int argc, char **argv)
     WB_CLEANUP(answering_done) struct answering c;
     struct wj_syntax syntax;
     struct upp_err err = {0};
-    const char *file = NULL, *store = NULL, *json = NULL, *error = NULL, *words[3];
+    const char *words[3];
     size_t n;
-    const struct cli_option options[] = {{"--config", "a file", &file, NULL},
-                                         {"--store", "sqlite:PATH", &store, NULL},
-                                         {"--json", "a JSON value", &json, NULL},
-                                         {"--error", "a text", &error, NULL},
-                                         CLI_AS(&c.f.door.as)};
     answering_init(&c, self, ANSWER);
-    int bad = cli_parse_some(self, argc, argv, options, WB_LEN(options), words, 3, &n);
+    int bad = cli_parse_some(self, argc, argv, &c, words, 3, &n);
     if (bad)
         return bad;
-    if (n < 2 || (n == 3) + !!json + !!error != 1)
+    if (n < 2 || (n == 3) + !!c.result + !!c.error != 1)
         return cli_misuse(self, "wants the id of a run, the id of a call, and its result: a text, --json or --error");
     c.call = wb_cstr(words[1]);
-    c.is_error = error != NULL;
-    c.output = wb_cstr(json);
+    c.is_error = c.error != NULL;
+    c.output = wb_cstr(c.result);
     int r = 0;
-    if (json && wj_syntax(c.output, WJ_MAX_DEPTH, &syntax, &err) < 0)
+    if (c.result && wj_syntax(c.output, WJ_MAX_DEPTH, &syntax, &err) < 0)
         return cli_misuse(self, "--json is no JSON: %s", err.msg);
-    if (!json) {
+    if (!c.result) {
         struct upp_str text;
-        r = cli_follow_text(error ? error : words[2], &in, &text, &err);
+        r = cli_follow_text(c.error ? c.error : words[2], &in, &text, &err);
         if (r >= 0)
             r = quote(text, &quoted, &c.output, &err);
     }
-    return r < 0 ? cli_fail(self, &err) : go(self, &c, words[0], file, store);
+    return r < 0 ? cli_fail(self, &err) : answer_run(self, &c, words[0]);
 }
 
-static const struct cli_about about_approve[] = {
-    {"--yes", NULL, "without CALL: approves the only call, and asks nobody", CLI_TEXT, NULL},
-    {"--json", NULL, "one JSON object at the end, like that of `weft run`", CLI_TEXT, NULL},
-    CLI_ABOUT_AS,
-    CLI_ABOUT_CONFIG,
-    CLI_ABOUT_STORE,
+static const struct cli_option approve_options[] = {
+    CLI_FLAG("--yes", struct answering, yes, "without CALL: approves the only call, and asks nobody"),
+    CLI_FLAG("--json", struct answering, json, "one JSON object at the end, like that of `weft run`"),
+    CLI_SOURCE_OPTIONS(struct answering, from),
 };
 
 const struct cli_command cli_approve = {
@@ -357,18 +344,16 @@ const struct cli_command cli_approve = {
             "only stores the answer and exits 0.\n"
             "`weft approvals` lists what waits.",
     .run = run_approve,
-    CLI_OPTIONS(about_approve),
+    CLI_OPTIONS(approve_options),
     .examples = "weft approve RUN\n"
                 "weft approve RUN CALL --json\n"
                 "weft approve RUN --yes              # in a script\n",
 };
 
-static const struct cli_about about_deny[] = {
-    {"--reason", "TEXT", "the reason, which the model receives", CLI_TEXT, NULL},
-    {"--json", NULL, "one JSON object at the end, like that of `weft run`", CLI_TEXT, NULL},
-    CLI_ABOUT_AS,
-    CLI_ABOUT_CONFIG,
-    CLI_ABOUT_STORE,
+static const struct cli_option deny_options[] = {
+    CLI_VALUE("--reason", "TEXT", "a text", struct answering, reason, "the reason, which the model receives"),
+    CLI_FLAG("--json", struct answering, json, "one JSON object at the end, like that of `weft run`"),
+    CLI_SOURCE_OPTIONS(struct answering, from),
 };
 
 const struct cli_command cli_deny = {
@@ -385,16 +370,14 @@ const struct cli_command cli_deny = {
             "answer and exits 0.\n"
             "`weft approvals` lists what waits.",
     .run = run_deny,
-    CLI_OPTIONS(about_deny),
+    CLI_OPTIONS(deny_options),
     .examples = "weft deny RUN --reason \"too expensive\"\n",
 };
 
-static const struct cli_about about_answer[] = {
-    {"--json", "JSON", "the result, as any JSON value", CLI_TEXT, NULL},
-    {"--error", "TEXT", "the tool has failed, for this reason", CLI_TEXT, NULL},
-    CLI_ABOUT_AS,
-    CLI_ABOUT_CONFIG,
-    CLI_ABOUT_STORE,
+static const struct cli_option answer_options[] = {
+    CLI_VALUE("--json", "JSON", "a JSON value", struct answering, result, "the result, as any JSON value"),
+    CLI_VALUE("--error", "TEXT", "a text", struct answering, error, "the tool has failed, for this reason"),
+    CLI_SOURCE_OPTIONS(struct answering, from),
 };
 
 const struct cli_command cli_answer = {
@@ -410,7 +393,7 @@ const struct cli_command cli_answer = {
             "answer and exits 0.\n"
             "`weft approvals` lists what waits.",
     .run = run_answer,
-    CLI_OPTIONS(about_answer),
+    CLI_OPTIONS(answer_options),
     .examples = "weft answer RUN CALL \"18 degrees\"\n"
                 "weft answer RUN CALL --json '{\"celsius\": 18}'\n"
                 "weft answer RUN CALL --error \"no such city\"\n",

@@ -6,23 +6,21 @@
 #include <stdio.h>
 
 #include "base/defs.h"
-#include "cli/change.h"
+#include "cli/store_client.h"
 #include "cli/run_view.h"
 #include "json/value.h"
 
-struct canceling {
-    const char *word;
+struct cancel_request {
+    struct cli_source from;
+    const char *word; /* the run, as it was typed */
     char run[64];
     bool json;
-
-    struct cli_as as;
 };
 
-WEFT_SUSPENDS static int cancel(struct cli_change *p, struct upp_err *err)
+WEFT_SUSPENDS static int cancel_run(struct cli_client *p, struct upp_err *err)
 {
-    struct canceling *c = p->arg;
+    struct cancel_request *c = p->arg;
     yyjson_val *v, *status;
-    p->door.as = c->as;
     wb_buf_add(&p->path, UPP_STR("/v1/runs/"));
     cli_path_add(&p->path, wb_cstr(c->word)); /* messages have it as it was typed */
     wb_buf_add(&p->path, UPP_STR("/cancel"));
@@ -38,28 +36,21 @@ WEFT_SUSPENDS static int cancel(struct cli_change *p, struct upp_err *err)
     return 0;
 }
 
-static int run(const struct cli_command *self, int argc, char **argv)
+static int run_cancel(const struct cli_command *self, int argc, char **argv)
 {
-    struct canceling c = {0};
+    struct cancel_request c = {0};
     struct upp_err err = {0};
-    const char *file = NULL, *store = NULL;
-    const struct cli_option options[] = {{"--config", "a file", &file, NULL},
-                                         {"--store", "sqlite:PATH", &store, NULL},
-                                         {"--json", NULL, NULL, &c.json},
-                                         CLI_AS(&c.as)};
-    int bad = cli_parse(self, argc, argv, options, WB_LEN(options), &c.word, 1, "the id of a run");
+    int bad = cli_parse(self, argc, argv, &c, &c.word, 1, "the id of a run");
     if (bad)
         return bad;
     if (cli_run_id(c.word, c.run, &err) < 0)
         return cli_fail(self, &err);
-    return cli_change_store(self, file, store, false, cancel, &c);
+    return cli_client_run(self, &c.from, false, cancel_run, &c);
 }
 
-static const struct cli_about about_cancel[] = {
-    {"--json", NULL, "the run as one object", CLI_TEXT, NULL},
-    CLI_ABOUT_AS,
-    CLI_ABOUT_CONFIG,
-    CLI_ABOUT_STORE,
+static const struct cli_option cancel_options[] = {
+    CLI_FLAG("--json", struct cancel_request, json, "the run as one object"),
+    CLI_SOURCE_OPTIONS(struct cancel_request, from),
 };
 
 const struct cli_command cli_cancel = {
@@ -68,7 +59,7 @@ const struct cli_command cli_cancel = {
     .summary = "cancels a run",
     .help = "Cancels a run and prints its status: cancelling while its owner unwinds it, or cancelled. A run that has\n"
             "ended cannot be cancelled.",
-    .run = run,
-    CLI_OPTIONS(about_cancel),
+    .run = run_cancel,
+    CLI_OPTIONS(cancel_options),
     .examples = "weft cancel RUN\n",
 };

@@ -1,14 +1,11 @@
 /* cli/runs/cmd_runs.c — weft runs: lists runs, the last one first. */
-#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/defs.h"
-#include "base/iso8601.h"
-#include "cli/cli.h"
 #include "cli/run_view.h"
 #include "cli/store_reader.h"
-#include "cli/table.h"
+#include "cli/list.h"
 #include "cli/thread_word.h"
 #include "dialects/core/frame.h"
 #include "json/read.h"
@@ -20,15 +17,15 @@
 
 enum { PAGE = 16 };
 
-struct listing {
-    const char *thread, *state;
-    bool json;
-    uint64_t limit; /* 0: all */
-    uint64_t n;
-    bool more;
+struct run_list {
+    struct cli_list list;
+    struct cli_source from;
+    const char *thread, *state; /* NULL: any */
+};
 
-    struct cli_as as;
-    struct cli_table table;
+struct run_row {
+    const struct wm_run *run;
+    bool deleted; /* its thread is */
 };
 
 static const char *const states[] = {"queued",     "running", "waiting",   "cancelling", "completed",
@@ -66,55 +63,39 @@ static void put_time(struct wj_writer *w, const char *key, int64_t ms)
         wj_write_null(w);
 }
 
-static int write_run(const struct wm_run *run, bool deleted, struct wb_arena *a, struct upp_err *err)
+static void write_run(void *row, struct wb_arena *a, struct wj_writer *w)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(64u << 20);
-    struct wj_writer w;
+    const struct run_row *x = row;
+    const struct wm_run *run = x->run;
     char id[64];
     struct upp_str reason = why(run, a);
-    wj_writer_init(&w, &out, err);
-    wj_write_open(&w, '{');
-    wj_put_str(&w, "id", wb_cstr(cli_id("run_", run->id, id)));
-    wj_put_str(&w, "state", wb_cstr(state_of(run)));
-    wj_put_str_or_empty(&w, "agent", run->agent);
-    wj_put_str(&w, "thread", wb_cstr(cli_id("thread_", run->thread, id)));
-    wj_put_bool(&w, "thread_deleted", deleted);
-    put_time(&w, "created", run->created_ms);
-    put_time(&w, "begun", run->started_ms);
-    put_time(&w, "ended", run->ended_ms);
-    put_time(&w, "expires", run->status == WM_WAITING ? run->expires_ms : 0);
-    wj_put_i64(&w, "duration_ms", duration_ms(run));
-    wj_put_u64(&w, "input_tokens", run->usage.input);
-    wj_put_u64(&w, "output_tokens", run->usage.output);
+    wj_put_str(w, "id", wb_cstr(cli_id("run_", run->id, id)));
+    wj_put_str(w, "state", wb_cstr(state_of(run)));
+    wj_put_str_or_empty(w, "agent", run->agent);
+    wj_put_str(w, "thread", wb_cstr(cli_id("thread_", run->thread, id)));
+    wj_put_bool(w, "thread_deleted", x->deleted);
+    put_time(w, "created", run->created_ms);
+    put_time(w, "begun", run->started_ms);
+    put_time(w, "ended", run->ended_ms);
+    put_time(w, "expires", run->status == WM_WAITING ? run->expires_ms : 0);
+    wj_put_i64(w, "duration_ms", duration_ms(run));
+    wj_put_u64(w, "input_tokens", run->usage.input);
+    wj_put_u64(w, "output_tokens", run->usage.output);
     if (reason.n)
-        wj_put_str(&w, "why", reason);
+        wj_put_str(w, "why", reason);
     else
-        wj_put_null(&w, "why");
-    wj_write_close(&w, '}');
-    int r = wj_writer_check(&w);
-    if (r >= 0)
-        (void)printf("%.*s\n", UPP_FMT(wb_buf_str(&out)));
-    return r;
+        wj_put_null(w, "why");
 }
 
-static const char *text_of(int64_t ms, char out[WB_TIME_TEXT])
-{
-    struct wb_time t = wb_time_from_ms(ms);
-    (void)wb_time_upp(&t, out);
-    return out;
-}
-
-static const char *duration_text(int64_t ms, char out[32])
+static struct upp_str duration_text(int64_t ms, struct wb_arena *a)
 {
     if (ms < 60000)
-        (void)snprintf(out, 32, "%lld.%llds", (long long)ms / 1000, (long long)ms % 1000 / 100);
-    else if (ms < 100 * 60000LL)
-        (void)snprintf(out, 32, "%lldm", (long long)ms / 60000);
-    else if (ms < 100 * 3600000LL)
-        (void)snprintf(out, 32, "%lldh", (long long)ms / 3600000);
-    else
-        (void)snprintf(out, 32, "%lldd", (long long)ms / 86400000);
-    return out;
+        return wb_arena_printf(a, "%lld.%llds", (long long)ms / 1000, (long long)ms % 1000 / 100);
+    if (ms < 100 * 60000LL)
+        return wb_arena_printf(a, "%lldm", (long long)ms / 60000);
+    if (ms < 100 * 3600000LL)
+        return wb_arena_printf(a, "%lldh", (long long)ms / 3600000);
+    return wb_arena_printf(a, "%lldd", (long long)ms / 86400000);
 }
 
 static const struct cli_column columns[] = {
@@ -141,110 +122,85 @@ static enum cli_colour colour_of(const char *state)
     return CLI_PLAIN;
 }
 
-static void print_run(struct cli_table *to, const struct wm_run *run, bool deleted, struct wb_arena *a)
+static void run_cells(void *row, struct wb_arena *a, struct cli_cell *ret)
 {
-    char id[64], thread[64], time[WB_TIME_TEXT], until[WB_TIME_TEXT], took[32], tokens[32];
+    const struct run_row *x = row;
+    const struct wm_run *run = x->run;
     struct upp_str reason = why(run, a);
-    bool waits = run->status == WM_WAITING && run->expires_ms;
-    if (waits)
-        reason = wb_arena_printf(a, "until %s", text_of(run->expires_ms, until));
-    if (deleted)
+    char id[64];
+    if (run->status == WM_WAITING && run->expires_ms)
+        reason = wb_arena_printf(a, "until %.*s", UPP_FMT(cli_time_text(run->expires_ms, a)));
+    if (x->deleted)
         reason = wb_arena_printf(a, "thread deleted%s%.*s", reason.n ? "  " : "", UPP_FMT(reason));
-    (void)snprintf(tokens, sizeof tokens, "%llu", (unsigned long long)(run->usage.input + run->usage.output));
-    cli_table_row(to, (struct cli_cell[]){
-                          {wb_cstr(cli_id("run_", run->id, id)), CLI_PLAIN, 0},
-                          {wb_cstr(state_of(run)), colour_of(state_of(run)), 0},
-                          {run->agent, CLI_PLAIN, 0},
-                          {wb_cstr(cli_id("thread_", run->thread, thread)), CLI_CYAN, 0},
-                          {wb_cstr(text_of(run->started_ms ? run->started_ms : run->created_ms, time)), CLI_DIM, 0},
-                          {wb_cstr(duration_text(duration_ms(run), took)), CLI_PLAIN, 0},
-                          {wb_cstr(tokens), CLI_PLAIN, 0},
-                          {reason, CLI_PLAIN, 0}});
+    ret[0].text = wb_arena_printf(a, "%s", cli_id("run_", run->id, id));
+    ret[1] = (struct cli_cell){wb_cstr(state_of(run)), colour_of(state_of(run)), 0};
+    ret[2].text = run->agent;
+    ret[3] = (struct cli_cell){wb_arena_printf(a, "%s", cli_id("thread_", run->thread, id)), CLI_CYAN, 0};
+    ret[4] = (struct cli_cell){cli_time_text(run->started_ms ? run->started_ms : run->created_ms, a), CLI_DIM, 0};
+    ret[5].text = duration_text(duration_ms(run), a);
+    ret[6].text = wb_arena_printf(a, "%llu", (unsigned long long)(run->usage.input + run->usage.output));
+    ret[7].text = reason;
 }
 
-WEFT_SUSPENDS static int list_one(struct cli_reader *rd, const struct wm_run *run, struct upp_err *err)
+/* 0 also if it is not one of those that are listed. */
+WEFT_SUSPENDS static int list_run(struct cli_reader *rd, const struct wm_run *run, struct upp_err *err)
 {
-    struct listing *l = rd->arg;
+    struct run_list *l = rd->arg;
     struct wl_thread t;
-    if (l->state && strcmp(l->state, state_of(run)) != 0)
+    if ((l->state && strcmp(l->state, state_of(run)) != 0) || cli_list_full(&l->list))
         return 0;
-    if (l->limit && l->n == l->limit) {
-        l->more = true;
-        return 0;
-    }
-    l->n++;
     int r = wl_get_thread(rd->store, &rd->owner, run->thread, &rd->arena, &t, err);
-    bool deleted = r == -UPP_ENOTFOUND;
-    if (r < 0 && !deleted)
+    if (r < 0 && r != -UPP_ENOTFOUND)
         return r;
-    if (l->json)
-        return write_run(run, deleted, &rd->arena, err);
-    print_run(&l->table, run, deleted, &rd->arena);
-    return 0;
+    return cli_list_row(&l->list, &(struct run_row){run, r == -UPP_ENOTFOUND}, &rd->arena, err);
 }
 
-WEFT_SUSPENDS static int list_all(struct cli_reader *rd, struct upp_err *err)
+WEFT_SUSPENDS static int list_runs(struct cli_reader *rd, struct upp_err *err)
 {
-    struct listing *l = rd->arg;
+    struct run_list *l = rd->arg;
     struct wl_thread thread = {0};
     struct wb_uuid after = {{0}};
-    cli_read_as(rd, &l->as);
     int r = rd->store && l->thread ? cli_thread_find(rd, l->thread, &thread, err) : 0;
-    for (size_t n = rd->store ? PAGE : 0; r >= 0 && n == PAGE && !l->more;) {
+    if (r < 0)
+        return r;
+    for (size_t n = rd->store ? PAGE : 0; n == PAGE && !l->list.more;) {
         struct wm_run *runs;
         wb_arena_reset(&rd->arena);
         r = wl_list_runs_after(rd->store, l->thread ? WL_LIST_RUNS : WL_LIST_OWN_RUNS, &rd->owner, thread.id, after,
                                PAGE, &rd->arena, &runs, &n, err);
-        for (size_t i = 0; r >= 0 && i < n && !l->more; i++) {
+        for (size_t i = 0; r >= 0 && i < n && !l->list.more; i++) {
             after = runs[i].id;
-            r = list_one(rd, &runs[i], err);
+            r = list_run(rd, &runs[i], err);
         }
+        if (r < 0)
+            return r;
     }
-    return r;
+    return 0;
 }
 
-static int check_state(const struct cli_command *self, const char *state)
+static int run_runs(const struct cli_command *self, int argc, char **argv)
 {
-    size_t ignored;
-    return state ? cli_word(self, "--state", state, states, &ignored) : 0;
-}
-
-static int run(const struct cli_command *self, int argc, char **argv)
-{
-    struct listing l = {0};
-    const char *file = NULL, *store = NULL, *limit = NULL;
-    const struct cli_option options[] = {{"--config", "a file", &file, NULL},
-                                         {"--store", "sqlite:PATH", &store, NULL},
-                                         {"--thread", "an id", &l.thread, NULL},
-                                         {"--state", "a state", &l.state, NULL},
-                                         {"--limit", "a number", &limit, NULL},
-                                         {"--json", NULL, NULL, &l.json},
-                                         CLI_AS(&l.as)};
-    int bad = cli_parse(self, argc, argv, options, WB_LEN(options), NULL, 0, NULL);
-    if (!bad)
-        bad = check_state(self, l.state);
-    if (!bad)
-        bad = cli_list_limit(self, limit, &l.limit);
+    struct run_list l = {0};
+    int bad = cli_parse(self, argc, argv, &l, NULL, 0, NULL);
+    if (!bad && l.state)
+        bad = cli_word(self, "--state", l.state, states, &(size_t){0});
     if (bad)
         return bad;
-    struct upp_err err = {0};
-    cli_table_begin(&l.table, columns, WB_LEN(columns));
-    int r = cli_read_store(self, file, store, true, list_all, &l);
-    if (cli_table_end(&l.table, &err) < 0 && r == CLI_GOOD)
-        r = cli_fail(self, &err);
-    if (r == CLI_GOOD)
-        cli_list_end(self, l.state || l.thread ? "such run" : "run", l.n, l.more);
-    return r;
+    const struct cli_list_kind runs = {.noun = l.state || l.thread ? "such run" : "run",
+                                       .columns = columns,
+                                       .n_columns = WB_LEN(columns),
+                                       .cells = run_cells,
+                                       .members = write_run};
+    bad = cli_list_begin(&l.list, self, &runs);
+    return bad ? bad : cli_list_end(&l.list, cli_read_store(self, &l.from, true, list_runs, &l));
 }
 
-static const struct cli_about about_runs[] = {
-    {"--thread", "ID", "only those of this thread", CLI_TEXT, NULL},
-    {"--state", "STATE", "only those in this state", CLI_CHOICE, states},
-    CLI_ABOUT_LIMIT,
-    {"--json", NULL, "one object per line", CLI_TEXT, NULL},
-    CLI_ABOUT_AS,
-    CLI_ABOUT_CONFIG,
-    CLI_ABOUT_STORE,
+static const struct cli_option runs_options[] = {
+    CLI_VALUE("--thread", "ID", "an id", struct run_list, thread, "only those of this thread"),
+    CLI_VALUE_OF("--state", "STATE", "a state", struct run_list, state, CLI_CHOICE, states, "only those in this state"),
+    CLI_LIMIT_OPTION(struct run_list, list),
+    CLI_FLAG("--json", struct run_list, list.json, "one object per line"),
+    CLI_SOURCE_OPTIONS(struct run_list, from),
 };
 
 const struct cli_command cli_runs = {
@@ -257,8 +213,8 @@ const struct cli_command cli_runs = {
             "deleted says\n"
             "`thread deleted`. Runs of sub-agents are part of their caller's.\n"
             "The database can be read while a server uses it.",
-    .run = run,
-    CLI_OPTIONS(about_runs),
+    .run = run_runs,
+    CLI_OPTIONS(runs_options),
     .examples = "weft runs --state waiting\n"
                 "weft runs --thread THREAD --json\n",
 };

@@ -218,32 +218,32 @@ WEFT_SUSPENDS static int has_owner(void *arg, struct upp_err *err)
 
 /* All of the configuration; or, if there are mistakes in it (say, its secrets are not set in this shell) and another
  * process owns the store and runs the agents, the store alone. */
-static int find_door(struct cli_follow *c, const char *file, const char *store, struct wc_config **config,
-                     struct wrt_location *place, struct upp_err *err)
+static int find_owner(struct cli_follow *c, const struct cli_source *from, struct wc_config **config,
+                      struct wrt_location *place, struct upp_err *err)
 {
     WB_CLEANUP(wc_report_done) struct wc_report report = {0};
-    int r = cli_config_quietly(file, CLI_NEEDS_ALL, &report, config, err);
+    int r = cli_config_quietly(from->config, CLI_NEEDS_ALL, &report, config, err);
     if (r == -UPP_EINVALID || r == -UPP_ENOTFOUND) {
         WB_CLEANUP(wc_config_freep) struct wc_config *only = NULL;
         struct cli_owner owner = {.place = place};
-        c->door.only_others = cli_store_find(file, store, &only, place, NULL) >= 0 && place->driver->owner &&
+        c->door.only_others = cli_store_find(from, &only, place, NULL) >= 0 && place->driver->owner &&
                               cli_on_loop(has_owner, &owner, NULL) >= 0;
         if (!c->door.only_others)
-            return cli_config_mistakes(file, &report, r, err);
+            return cli_config_mistakes(from->config, &report, r, err);
         *config = WB_TAKE(only);
         return 0;
     }
-    return r < 0 ? r : wrt_location_of(*config, store, place, err);
+    return r < 0 ? r : wrt_location_of(*config, from->store, place, err);
 }
 
-int cli_follow(const struct cli_command *self, struct cli_follow *c, const char *file, const char *store,
-               bool must_exist)
+int cli_follow(const struct cli_command *self, struct cli_follow *c, const struct cli_source *from, bool must_exist)
 {
     WB_CLEANUP(wc_config_freep) struct wc_config *config = NULL;
     WB_CLEANUP(wb_secret_freep) struct wb_secret *master = NULL;
     struct wrt_location place;
     struct upp_err err = {0};
-    int r = c->door.url ? cli_no_config(&config, &err) : find_door(c, file, store, &config, &place, &err);
+    c->door.as = from->as;
+    int r = c->door.url ? cli_no_config(&config, &err) : find_owner(c, from, &config, &place, &err);
     if (c->door.url)
         place = (struct wrt_location){0};
     else if (r >= 0)

@@ -36,8 +36,7 @@ void cli_follow_init(struct cli_follow *f, enum cli_show how, const char *name);
 void cli_follow_done(struct cli_follow *f);
 
 /* Does all of it, and returns the exit code. must_exist: a missing database is an error, and is not created. */
-int cli_follow(const struct cli_command *self, struct cli_follow *f, const char *file, const char *store,
-               bool must_exist);
+int cli_follow(const struct cli_command *self, struct cli_follow *f, const struct cli_source *from, bool must_exist);
 
 /* In a session: starts a run and follows it until it ends or waits. */
 WEFT_SUSPENDS int cli_follow_run(struct cli_follow *f, struct upp_err *err) UPP_MUST_CHECK;

@@ -1,5 +1,5 @@
-/* cli/change.c — sends a command's requests to the store's owner, and prints the answer as text or JSON. */
-#include "cli/change.h"
+/* cli/store_client.c — connects a command to the store's owner, sends its requests and reads the answers. */
+#include "cli/store_client.h"
 
 #include <stdio.h>
 #include <unistd.h>
@@ -10,9 +10,9 @@
 
 enum { PATH_MAX_BYTES = 32 << 10 };
 
-WEFT_SUSPENDS static int command(void *arg, struct upp_err *err)
+WEFT_SUSPENDS static int run_connected(void *arg, struct upp_err *err)
 {
-    struct cli_change *p = arg;
+    struct cli_client *p = arg;
     int r = cli_owner_open(&p->door, false, err);
     if (r >= 0)
         r = p->fn(p, err);
@@ -20,30 +20,30 @@ WEFT_SUSPENDS static int command(void *arg, struct upp_err *err)
     return r;
 }
 
-int cli_change_store(const struct cli_command *self, const char *file, const char *store, bool must_exist,
-                     int (*fn)(struct cli_change *p, struct upp_err *err), void *arg)
+int cli_client_run(const struct cli_command *self, const struct cli_source *from, bool must_exist,
+                   int (*fn)(struct cli_client *p, struct upp_err *err), void *arg)
 {
-    return cli_change_with(self, false, file, store, must_exist, fn, arg);
+    return cli_client_run_with(self, false, from, must_exist, fn, arg);
 }
 
-int cli_change_with(const struct cli_command *self, bool agents, const char *file, const char *store, bool must_exist,
-                    int (*fn)(struct cli_change *p, struct upp_err *err), void *arg)
+int cli_client_run_with(const struct cli_command *self, bool agents, const struct cli_source *from, bool must_exist,
+                        int (*fn)(struct cli_client *p, struct upp_err *err), void *arg)
 {
     WB_CLEANUP(wc_config_freep) struct wc_config *config = NULL;
-    struct cli_change p = {.arena = WB_ARENA(1u << 30), .path = WB_BUF(PATH_MAX_BYTES), .fn = fn, .arg = arg};
+    struct cli_client p = {.arena = WB_ARENA(1u << 30), .path = WB_BUF(PATH_MAX_BYTES), .fn = fn, .arg = arg};
     struct wrt_location place;
     struct upp_err err = {0};
-    int r = agents ? cli_config_load(file, CLI_NEEDS_ALL, &config, &err)
-                   : cli_store_find(file, store, &config, &place, &err);
+    int r = agents ? cli_config_load(from->config, CLI_NEEDS_ALL, &config, &err)
+                   : cli_store_find(from, &config, &place, &err);
     if (r >= 0 && agents)
-        r = wrt_location_of(config, store, &place, &err);
+        r = wrt_location_of(config, from->store, &place, &err);
     if (r >= 0)
         r = cli_store_lasts(&place, &err);
     if (r >= 0 && must_exist && access(place.path, F_OK) != 0)
         r = upp_fail(&err, UPP_ENOTFOUND, "there is no database %s", place.path);
     if (r >= 0) {
-        p.door = (struct cli_owner){.config = config, .place = &place};
-        r = cli_on_loop(command, &p, &err);
+        p.door = (struct cli_owner){.config = config, .place = &place, .as = from->as};
+        r = cli_on_loop(run_connected, &p, &err);
     }
     wb_buf_done(&p.path);
     wb_arena_done(&p.arena);
@@ -55,7 +55,7 @@ int cli_change_with(const struct cli_command *self, bool agents, const char *fil
     return r < 0 ? CLI_FAILED : CLI_GOOD;
 }
 
-int cli_thread_path(struct cli_change *p, const char *thread, const char *rest, struct upp_err *err)
+int cli_thread_path(struct cli_client *p, const char *thread, const char *rest, struct upp_err *err)
 {
     wb_buf_clear(&p->path);
     wb_buf_add(&p->path, UPP_STR("/v1/threads/"));
@@ -64,7 +64,7 @@ int cli_thread_path(struct cli_change *p, const char *thread, const char *rest, 
     return wb_buf_check(&p->path, err);
 }
 
-WEFT_SUSPENDS int cli_change_post(struct cli_change *p, const char *member, const char *value, yyjson_val **ret,
+WEFT_SUSPENDS int cli_client_post(struct cli_client *p, const char *member, const char *value, yyjson_val **ret,
                                   struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf body = WB_BUF(CLI_MAX_BODY);
@@ -87,15 +87,6 @@ int cli_print_thread(yyjson_val *answer, bool json, struct upp_err *err)
     int r = cli_answer_text(answer, "id", &id, err);
     if (r >= 0) /* digits and letters: nothing to escape */
         (void)printf(json ? "{\"thread\":\"%.*s\"}\n" : "%.*s\n", UPP_FMT(id));
-    return r;
-}
-
-int cli_print_json(yyjson_val *v, struct upp_err *err)
-{
-    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(CLI_MAX_BODY);
-    int r = wj_write(v, &out, err);
-    if (r >= 0)
-        (void)printf("%.*s\n", UPP_FMT(wb_buf_str(&out)));
     return r;
 }
 
