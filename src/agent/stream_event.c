@@ -66,7 +66,7 @@ void wa_translator_init(struct wa_translator *t, const struct weft_stream_opts *
                                 .structured = structured,
                                 .points = points,
                                 .scratch = WB_ARENA(SCRATCH_BYTES)};
-    run_state_init(&t->root, (struct wb_uuid){{0}});
+    run_state_init(&t->root, WB_UUID_NIL);
 }
 
 void wa_translator_done(struct wa_translator *t)

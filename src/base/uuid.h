@@ -49,3 +49,11 @@ static inline bool wb_uuid_eq(struct wb_uuid a, struct wb_uuid b)
 {
     return wb_uuid_cmp(a, b) == 0;
 }
+
+/* 16 zero bytes: no object has it. */
+#define WB_UUID_NIL ((struct wb_uuid){{0}})
+
+static inline bool wb_uuid_is_nil(struct wb_uuid u)
+{
+    return wb_uuid_eq(u, WB_UUID_NIL);
+}

@@ -169,7 +169,6 @@ static void print_head(const struct show_request *s)
 
 static int write_line(const struct wl_line *line, struct upp_err *err)
 {
-    static const struct wb_uuid none;
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(256u << 20);
     const struct wm_entry *e = &line->entry;
     struct upp_message m = e->message;
@@ -184,7 +183,7 @@ static int write_line(const struct wl_line *line, struct upp_err *err)
     wj_put_str(&w, "origin", wb_cstr(origin_name(e->origin)));
     wj_put_str(&w, "who", e->who);
     wj_put_str(&w, "run",
-               wb_uuid_eq(line->run, none) ? (struct upp_str){NULL, 0} : wb_cstr(cli_id("run_", line->run, run)));
+               wb_uuid_is_nil(line->run) ? (struct upp_str){NULL, 0} : wb_cstr(cli_id("run_", line->run, run)));
     wj_put_u64(&w, "step", e->step);
     wj_write_name(&w, UPP_STR("message"));
     if (e->kind == WM_ENTRY_MESSAGE || e->kind == WM_ENTRY_REPAIR)

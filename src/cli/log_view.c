@@ -60,7 +60,6 @@ static void put_said(struct wj_writer *w, const struct wm_entry *e, struct upp_s
 
 static int put_line(const struct wl_line *line, uint32_t at, struct wb_buf *out, struct upp_err *err)
 {
-    static const struct wb_uuid none;
     const struct wm_entry *e = &line->entry;
     struct wj_writer w;
     char id[64], run[64];
@@ -74,7 +73,7 @@ static int put_line(const struct wl_line *line, uint32_t at, struct wb_buf *out,
     wj_put_str(&w, "who", e->who);
     put_words(&w, e);
     wj_put_str(&w, "run",
-               wb_uuid_eq(line->run, none) ? (struct upp_str){NULL, 0} : wb_cstr(cli_id("run_", line->run, run)));
+               wb_uuid_is_nil(line->run) ? (struct upp_str){NULL, 0} : wb_cstr(cli_id("run_", line->run, run)));
     wj_put_u64(&w, "step", e->step);
     wj_put_str(&w, "phase", e->phase);
     put_erased(&w, &e->erased);

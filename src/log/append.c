@@ -64,7 +64,7 @@ WEFT_SUSPENDS static int leave_head(struct append *p, struct wl_thread *t, struc
     int r = wl_get_node(p->store, p->owner, t->head, &head, err);
     if (r >= 0)
         r = wl_thread_busy(p->store, t, &head, &busy, err);
-    if (r >= 0 && !wb_uuid_eq(busy, (struct wb_uuid){{0}}))
+    if (r >= 0 && !wb_uuid_is_nil(busy))
         r = under_way(err);
     if (r >= 0)
         r = wl_branch(p->store, p->owner, &head, wl_thread_length(t, end->length), branch, err);

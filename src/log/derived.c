@@ -112,9 +112,8 @@ static void classify_all(struct erasing *x)
 
 static int check_idle(const struct erasing *x)
 {
-    static const struct wb_uuid none;
     for (size_t i = 0; i < x->spots.n; i++)
-        if (x->spots.p[i].reach == AFFECTED && !wb_uuid_eq(x->spots.p[i].holder, none))
+        if (x->spots.p[i].reach == AFFECTED && !wb_uuid_is_nil(x->spots.p[i].holder))
             return upp_fail(x->err, UPP_EBUSY, "a run is under way behind this message");
     return 0;
 }
@@ -189,13 +188,12 @@ static int write_event(struct erasing *x, uint64_t node, const struct wl_end *en
 static WEFT_SUSPENDS int read_runs(struct erasing *x, const struct wl_row *rows, size_t n, struct wm_run *runs,
                                    size_t *n_runs)
 {
-    static const struct wb_uuid none;
     *n_runs = 0;
     for (size_t i = 0; i < n; i++) {
         size_t k = 0;
         while (k < *n_runs && !wb_uuid_eq(runs[k].id, rows[i].run))
             k++;
-        if (k < *n_runs || wb_uuid_eq(rows[i].run, none))
+        if (k < *n_runs || wb_uuid_is_nil(rows[i].run))
             continue;
         int r = wl_get_run(x->s, x->o, rows[i].run, &x->a, &runs[k], x->err);
         if (r < 0 && r != -UPP_ENOTFOUND)
@@ -327,13 +325,12 @@ static WEFT_SUSPENDS int erase_all(struct erasing *x, struct batch *b)
 WEFT_SUSPENDS int wl__derived_erase(struct wl_store *s, const struct wl_owner *o, const struct wl_thread *t,
                                     const struct wl_derived *d, struct upp_err *err)
 {
-    static const struct wb_uuid none;
     WB_CLEANUP(wb_arena_done) struct wb_arena own = WB_ARENA(1u << 20);
     WB_CLEANUP(erasing_done)
     struct erasing x = {.s = s, .o = o, .d = d, .a = WB_ARENA(WL__LARGE), .err = err};
     struct batch *b = wb_new(&own, struct batch);
     int r = b ? read_nodes(&x, t->tree) : wb_arena_check(&own, err);
-    if (r >= 0 && !wb_uuid_eq(d->run, none))
+    if (r >= 0 && !wb_uuid_is_nil(d->run))
         r = add_own(&x, d->run);
     if (r < 0)
         return r;

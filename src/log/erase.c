@@ -129,7 +129,6 @@ static WEFT_SUSPENDS int erase_node(struct erasing *x, const struct wl_node *nod
 /* All nodes of the family that are in these trees. `erase` false: only checks that no run holds one. */
 static WEFT_SUSPENDS int each_node(struct erasing *x, bool erase)
 {
-    static const struct wb_uuid none;
     WB_CLEANUP(wl_pages_done)
     struct wl_pages p =
         WL_PAGES(x->s, .what = WL_LIST_FAMILY_NODES, .owner = x->o, .number = wl_family(x->threads[0].tree));
@@ -139,7 +138,7 @@ static WEFT_SUSPENDS int each_node(struct erasing *x, bool erase)
         for (size_t i = 0; r >= 0 && i < p.list.n; i++) {
             if (!is_target(x, list[i].tree))
                 continue;
-            if (!wb_uuid_eq(list[i].holder, none))
+            if (!wb_uuid_is_nil(list[i].holder))
                 r = upp_fail(x->err, UPP_EBUSY, "a run is under way in this tree");
             else if (erase)
                 r = erase_node(x, &list[i]);

@@ -235,13 +235,12 @@ static WEFT_SUSPENDS int read_page(struct wl_store *s, struct listing *l, struct
 WEFT_SUSPENDS int wl_file_list(struct wl_store *s, const struct wl_owner *o, const struct wl_file_query *q,
                                struct wb_arena *a, struct wl_file **ret, size_t *n, struct upp_err *err)
 {
-    static const struct wb_uuid none;
     struct listing l = {.o = o, .q = q, .a = a, .now_ms = wb_wall_ms()};
     int r = 0;
     l.found = wb_new_n(a, struct wl_file, q->max + 1);
     if (!l.found)
         return wb_arena_check(a, err);
-    if (!q->ascending && !wb_uuid_eq(q->after, none))
+    if (!q->ascending && !wb_uuid_is_nil(q->after))
         (void)name_of(q->after, l.after);
     l.over = !q->max;
     while (r >= 0 && !l.over)

@@ -216,7 +216,6 @@ static int note_calls(struct deleting *x, const struct wm_entry *e)
 
 static WEFT_SUSPENDS int collect(struct deleting *x)
 {
-    static const struct wb_uuid none;
     struct wl_row stored;
     struct wm_row row;
     const struct wm_entry *e = NULL;
@@ -237,7 +236,7 @@ static WEFT_SUSPENDS int collect(struct deleting *x)
     x->pos = stored.pos;
     x->imported = e->origin == WM_ORIGIN_IMPORT;
     r = note_calls(x, e);
-    bool more = e->message.role == UPP_ROLE_USER ? !wb_uuid_eq(x->run, none) : x->what.n_calls > 0;
+    bool more = e->message.role == UPP_ROLE_USER ? !wb_uuid_is_nil(x->run) : x->what.n_calls > 0;
     more &= e->message.role == UPP_ROLE_TOOL || !is_far_end(x, &row, i + 1);
     if (r >= 0)
         r = edit(x, &stored, &row, i);
@@ -275,11 +274,10 @@ static int write_event(struct deleting *x, struct wl_row *ret)
 /* The run that wrote it, read before its rows: the sweep changes rows too, and increments the run's version. */
 static WEFT_SUSPENDS int find_run(struct deleting *x, struct wm_run *ret, size_t *n)
 {
-    static const struct wb_uuid none;
     struct wl_row stored;
     *n = 0;
     int r = wl__last_row(x->s, x->o, x->at.node, wl__pos_end(x->at.index + 1), &x->a, &stored, x->err);
-    if (r <= 0 || wb_uuid_eq(stored.run, none))
+    if (r <= 0 || wb_uuid_is_nil(stored.run))
         return r < 0 ? r : 0;
     r = wl_get_run(x->s, x->o, stored.run, &x->a, ret, x->err);
     *n = r >= 0;

@@ -91,7 +91,7 @@ static int read_words(struct searching *x)
 static int check(struct searching *x)
 {
     const struct wl_search *q = x->q;
-    x->in_thread = !wb_uuid_eq(q->thread, (struct wb_uuid){{0}});
+    x->in_thread = !wb_uuid_is_nil(q->thread);
     int r = read_words(x);
     if (r < 0)
         return r;
@@ -266,17 +266,17 @@ static bool on_path(const struct family *f, const struct member *m, uint64_t nod
 /* The thread whose run wrote an entry. All zero: unknown. */
 WEFT_SUSPENDS static int writer_of(struct searching *x, const struct wl_line *line, struct wb_uuid *ret)
 {
-    struct wb_uuid none = {{0}}, run = line->run;
+    struct wb_uuid run = line->run;
     struct wl_range range = {.node = line->node, .to = UINT64_MAX, .max_rows = RUN_ROWS};
     struct wl_rows rows = {0};
     struct wm_run row;
     int r = 0;
-    *ret = none;
-    if (wb_uuid_eq(run, none))
+    *ret = WB_UUID_NIL;
+    if (wb_uuid_is_nil(run))
         r = x->s->ops->rows(x->s, x->o, &range, &x->line, &rows, x->err);
-    for (size_t i = 0; r >= 0 && i < rows.n && wb_uuid_eq(run, none); i++)
+    for (size_t i = 0; r >= 0 && i < rows.n && wb_uuid_is_nil(run); i++)
         run = rows.p[i].run;
-    if (r < 0 || wb_uuid_eq(run, none))
+    if (r < 0 || wb_uuid_is_nil(run))
         return r;
     r = wl_get_run(x->s, x->o, run, &x->line, &row, x->err);
     if (r >= 0)

@@ -49,7 +49,7 @@ int wl_thread_make(struct wl_store *s, const struct wl_owner *o, const struct wl
         return upp_fail(err, UPP_EINVALID, "the title of a thread has at most %d bytes, this one %zu", WL_TITLE_MAX,
                         opts->title.n);
     r = check_metadata(opts->metadata, err);
-    bool below = !wb_uuid_eq(opts->parent, none.parent), given = !wb_uuid_eq(opts->id, none.id);
+    bool below = !wb_uuid_is_nil(opts->parent), given = !wb_uuid_is_nil(opts->id);
     ids[0] = opts->id;
     if (r >= 0 && !given)
         r = below ? wl_id_new(wl_family(opts->parent), &ids[0], err) : wb_uuid_new(&ids[0], err);
@@ -188,13 +188,12 @@ WEFT_SUSPENDS int wl_thread_busy(struct wl_store *s, const struct wl_thread *t, 
                                  struct wb_uuid *ret, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(WL__LARGE);
-    static const struct wb_uuid none = {{0}};
     struct wm_run run;
     *ret = head->holder;
-    if (!t->at || wb_uuid_eq(head->holder, none)) /* appends would go to the head: any run there blocks them */
+    if (!t->at || wb_uuid_is_nil(head->holder)) /* appends would go to the head: any run there blocks them */
         return 0;
     int r = wl_get_run(s, &t->owner, head->holder, &a, &run, err);
     if (r >= 0 && !wb_uuid_eq(run.thread, t->id))
-        *ret = none;
+        *ret = WB_UUID_NIL;
     return r;
 }

@@ -157,18 +157,17 @@ static int next_mark(struct wm_expand *x, struct wm_event *ev, struct upp_err *e
 
 static void next_record(struct wm_expand *x, struct wm_event *ev)
 {
-    static const struct wb_uuid none;
     const struct wm_row *row = x->row;
     *ev = row->records[x->record++];
     if (wm_has_entry(ev->kind) && ev->entry)
         ev->id = id_of(x, WM_NOUN_ENTRY, (size_t)(ev->entry - row->entries), ev->entry->attempt);
-    if (ev->kind == WM_CHECKPOINT && wb_uuid_eq(ev->id, none)) /* earlier versions stored random ids */
+    if (ev->kind == WM_CHECKPOINT && wb_uuid_is_nil(ev->id)) /* earlier versions stored random ids */
         ev->id = wm_position_uuid((struct wm_position){
             .node = x->from->node, .length = x->index + (uint32_t)row->n_entries, .step = (uint16_t)ev->step});
     if (ev->kind == WM_STEP_END) {
         ev->entry = tool_entry(row);
         ev->id = x->step_id;
-        if (wb_uuid_eq(ev->id, none))
+        if (wb_uuid_is_nil(ev->id))
             ev->id = id_of(x, WM_NOUN_STEP, 0, row->n_entries ? row->entries[0].attempt : 0);
     }
 }

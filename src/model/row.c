@@ -169,9 +169,8 @@ static void put_json(struct put *p, char c, struct upp_str s, bool object)
 
 static void put_uuid(struct put *p, char c, struct wb_uuid u)
 {
-    static const struct wb_uuid none;
     char text[WB_UUID_HEX + 1];
-    if (!wb_uuid_eq(u, none)) {
+    if (!wb_uuid_is_nil(u)) {
         name(p, c);
         wj_write_str(&p->w, wb_uuid_hex(u, text));
     }

@@ -145,7 +145,7 @@ int wr_start_has_queue(struct wr_starting *s, bool *ret, struct upp_err *err)
         r = wl_list_runs(store, &s->what->owner, s->thread.id, true, 2, &s->memory, &live, &n, err);
     for (size_t i = 0; i < n && !*ret; i++)
         *ret = live[i].status == WM_QUEUED;
-    if (*ret && wr_is_zero(s->busy))
+    if (*ret && wb_uuid_is_nil(s->busy))
         s->busy = live[0].id;
     return r;
 }
@@ -298,7 +298,7 @@ static WEFT_SUSPENDS int try_next(struct wr_starting *s, struct wr_start *what, 
     struct wm_run *live;
     size_t n;
     int r = wr_start_thread(s, err);
-    if (r < 0 || !wr_is_zero(s->busy))
+    if (r < 0 || !wb_uuid_is_nil(s->busy))
         return r;
     r = wl_list_runs(store, &what->owner, what->thread, true, s->engine->opts.max_queue + 3u, &s->memory, &live, &n,
                      err);
@@ -306,7 +306,7 @@ static WEFT_SUSPENDS int try_next(struct wr_starting *s, struct wr_start *what, 
     if (!next)
         return r < 0 ? r : 0;
     r = read_queued(s, next, &q, err);
-    if (r >= 0 && !wr_is_zero(q.rolls_back))
+    if (r >= 0 && !wb_uuid_is_nil(q.rolls_back))
         r = wr_start_rollback(s, q.rolls_back, err);
     else if (r >= 0)
         r = wr_start_move(s, err);
@@ -369,17 +369,17 @@ int wr_start_busy(struct wr_starting *s, uint8_t busy, struct wr_started *ret, s
 {
     bool queued;
     int r;
-    if (!wr_is_zero(s->busy) && wb_uuid_eq(s->busy, s->what->ends))
+    if (!wb_uuid_is_nil(s->busy) && wb_uuid_eq(s->busy, s->what->ends))
         return wr_start_take_over(s, false, ret, err);
     switch (s->what->n_before ? WR_REJECT : busy) {
     case WR_ENQUEUE:
-        r = wr_is_zero(s->busy) ? is_queued(s, &queued, err) : 0;
-        return r < 0 || wr_is_zero(s->busy) ? r : (r = enqueue(s, ret, err)) < 0 ? r : 1;
+        r = wb_uuid_is_nil(s->busy) ? is_queued(s, &queued, err) : 0;
+        return r < 0 || wb_uuid_is_nil(s->busy) ? r : (r = enqueue(s, ret, err)) < 0 ? r : 1;
     case WR_INTERRUPT:
     case WR_ROLLBACK:
-        return wr_is_zero(s->busy) ? let_first(s, err) : wr_start_take_over(s, busy == WR_ROLLBACK, ret, err);
+        return wb_uuid_is_nil(s->busy) ? let_first(s, err) : wr_start_take_over(s, busy == WR_ROLLBACK, ret, err);
     default:
-        if (!wr_is_zero(s->busy))
+        if (!wb_uuid_is_nil(s->busy))
             return wr_start_refuse(s, err);
         r = is_queued(s, &queued, err);
         if (r >= 0 && queued) /* its start may have failed before */

@@ -216,7 +216,7 @@ static void source_of(struct wr_reader *rd, const struct wm_run *run, uint32_t e
                                       .depth = run->depth,
                                       .input = run->input};
     if (!agent || !wb_uuid_parse(agent->id, &rd->from_row.agent_id))
-        rd->from_row.agent_id = (struct wb_uuid){{0}};
+        rd->from_row.agent_id = WB_UUID_NIL;
 }
 
 /* ---- Results ---------------------------------------------------------------------------------------------------- */

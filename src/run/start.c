@@ -32,7 +32,7 @@ static int new_thread(struct wr_starting *s, struct upp_err *err)
 {
     struct wl_thread_opts opts = s->what->made ? *s->what->made : (struct wl_thread_opts){.size = sizeof opts};
     int r = 0;
-    if (wr_is_zero(opts.id))
+    if (wb_uuid_is_nil(opts.id))
         r = home_id(s->engine, &opts.id, err);
     else if (!is_home(s->engine, opts.id))
         r = upp_fail(err, UPP_EBUG, "the new thread belongs to another engine");
@@ -49,7 +49,7 @@ int wr_start_thread(struct wr_starting *s, struct upp_err *err)
 {
     struct wl_store *store = s->engine->store;
     const struct wl_owner *o = &s->what->owner;
-    if (wr_is_zero(s->what->thread))
+    if (wb_uuid_is_nil(s->what->thread))
         return new_thread(s, err);
     int r = wl_get_thread(store, o, s->what->thread, &s->memory, &s->thread, err);
     if (r >= 0 && !is_home(s->engine, s->thread.tree))
@@ -114,7 +114,7 @@ static WEFT_SUSPENDS int fork_there(struct wr_starting *s, struct upp_err *err)
     int r = wl_fork_make(&from, s->what->node, s->what->length, &s->memory, &s->thread, err);
     if (r >= 0)
         r = branch_there(s, err);
-    s->busy = (struct wb_uuid){{0}};
+    s->busy = WB_UUID_NIL;
     s->forked = true;
     return r;
 }
@@ -128,9 +128,9 @@ WEFT_SUSPENDS static int find_place(struct wr_starting *s, struct wr_started *re
     int r = w->node ? wr_start_has_queue(s, &queued, err) : 0;
     if (r < 0)
         return r;
-    if (w->forks && (!here || queued || !wr_is_zero(s->busy)))
+    if (w->forks && (!here || queued || !wb_uuid_is_nil(s->busy)))
         return fork_there(s, err);
-    if (here && (!w->node || wr_is_zero(w->ends))) /* a run that ends writes behind the position */
+    if (here && (!w->node || wb_uuid_is_nil(w->ends))) /* a run that ends writes behind the position */
         return wr_start_busy(s, w->on_busy, ret, err);
     r = queued ? wr_start_refuse(s, err) : wr_start_busy(s, WR_REJECT, ret, err); /* the queue waits for the end */
     return r != 0 ? r : wr_start_move(s, err);

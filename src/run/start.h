@@ -39,11 +39,6 @@ struct wr_starting {
     }
 void wr_starting_done(struct wr_starting *s);
 
-static inline bool wr_is_zero(struct wb_uuid u)
-{
-    return wb_uuid_eq(u, (struct wb_uuid){{0}});
-}
-
 /* Loads the thread with its newest node, or makes a new one. */
 WEFT_SUSPENDS int wr_start_thread(struct wr_starting *s, struct upp_err *err) UPP_MUST_CHECK;
 

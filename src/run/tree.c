@@ -152,7 +152,7 @@ static struct wb_uuid agent_uuid(struct wr_engine *e, struct upp_str text)
     if (text.n == WB_UUID_TEXT && memcmp(text.p, e->last_id_text, WB_UUID_TEXT) == 0)
         return e->last_id;
     if (!wb_uuid_parse(text, &u))
-        return (struct wb_uuid){{0}};
+        return WB_UUID_NIL;
     if (text.n == WB_UUID_TEXT) {
         memcpy(e->last_id_text, text.p, WB_UUID_TEXT);
         e->last_id = u;

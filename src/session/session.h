@@ -43,7 +43,7 @@ struct weft_session {
 
 static inline bool wa_session_stored(const struct weft_session *s)
 {
-    return !wb_uuid_eq(s->thread, (struct wb_uuid){{0}});
+    return !wb_uuid_is_nil(s->thread);
 }
 
 /* Runs fn, which changes the session, on a fiber. -UPP_EINVALID while another such call, or a run, is in progress. */

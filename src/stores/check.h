@@ -55,11 +55,6 @@ static inline bool ws_key_expired(int64_t created_ms, int64_t now_ms)
     return now_ms - created_ms >= WS_KEY_MS;
 }
 
-static inline bool ws_none(struct wb_uuid u)
-{
-    return wb_uuid_eq(u, (struct wb_uuid){{0}});
-}
-
 /* ---- Error messages shared by all stores ---- */
 
 int ws_no_node(struct upp_err *err, uint64_t node);

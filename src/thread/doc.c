@@ -158,7 +158,7 @@ static void set_end(struct making *m, struct wm_doc_turn *turn, const struct wm_
 WEFT_SUSPENDS static int close_turn(struct making *m, int64_t next_ms, struct upp_err *err)
 {
     struct wm_run run;
-    if (!m->doc->turns.n || wb_uuid_eq(m->run, (struct wb_uuid){{0}}))
+    if (!m->doc->turns.n || wb_uuid_is_nil(m->run))
         return 0;
     struct wm_doc_turn *turn = &m->doc->turns.p[m->doc->turns.n - 1];
     int r = wl_get_run(m->store, m->owner, m->run, m->a, &run, err);
@@ -181,8 +181,7 @@ static bool continues_turn(const struct making *m, const struct wm_doc_turn *las
         return agent == last->agent && !by_run;
     if (by_run && is_imported(&line->entry) && (agent == m->joined || wm_is_prompt(&line->entry)))
         return true;
-    return wb_uuid_eq(m->run, line->run) &&
-           (last->agent == agent || (by_run && !wb_uuid_eq(line->run, (struct wb_uuid){{0}})));
+    return wb_uuid_eq(m->run, line->run) && (last->agent == agent || (by_run && !wb_uuid_is_nil(line->run)));
 }
 
 /* The id of a turn by_run: of the message that the run's streams have, or the client's. */
@@ -217,12 +216,12 @@ WEFT_SUSPENDS static int open_turn(struct making *m, const struct wl_line *line,
     struct wm_doc_turn *turn = wm_doc_turn_add(m->doc, err);
     if (!turn)
         return err && err->code ? -err->code : -UPP_ENOMEM;
-    m->run = agent == WM_NO_AGENT ? (struct wb_uuid){{0}} : line->run;
+    m->run = agent == WM_NO_AGENT ? WB_UUID_NIL : line->run;
     turn->agent = agent;
     turn->id = id;
     m->author = agent;
     m->joined = WM_NO_AGENT;
-    if (!wb_uuid_eq(m->run, (struct wb_uuid){{0}}))
+    if (!wb_uuid_is_nil(m->run))
         turn->run = uuid_text(m->a, m->run);
     return 0;
 }
@@ -368,7 +367,7 @@ static int open_document_turn(struct making *m, const struct wl_line *line, stru
     if (turn.agent >= m->doc->agents.n)
         turn.agent = WM_NO_AGENT;
     m->turn = NULL;
-    m->run = (struct wb_uuid){{0}};
+    m->run = WB_UUID_NIL;
     m->author = turn.agent;
     if (is_of_last_run(m, &turn, line)) {
         join_turn(&m->doc->turns.p[m->doc->turns.n - 1], &turn);
@@ -449,7 +448,7 @@ static void spend(struct wm_doc_turn *turn, const struct upp_usage *u)
 static int spend_reply(struct making *m, const struct wl_line *line, const struct upp_usage *u, struct upp_err *err)
 {
     struct wm_doc_turn *turn = &m->doc->turns.p[m->doc->turns.n - 1];
-    if (turn->agent != WM_NO_AGENT || wb_uuid_eq(line->run, (struct wb_uuid){{0}})) {
+    if (turn->agent != WM_NO_AGENT || wb_uuid_is_nil(line->run)) {
         spend(turn, u);
         return 0;
     }
@@ -638,7 +637,7 @@ WEFT_SUSPENDS static int add_silent_turn(struct making *m, struct upp_err *err)
     struct wm_run run;
     uint32_t agent;
     if (!m->opts || !wb_str_eq(m->opts->dialect, UPP_STR("thread")) || !line || !last || last->agent != WM_NO_AGENT ||
-        !last->n || wb_uuid_eq(line->run, (struct wb_uuid){{0}}))
+        !last->n || wb_uuid_is_nil(line->run))
         return 0;
     int64_t asked = m->doc->entries.p[last->first + last->n - 1].e.message.time_ms;
     int r = wl_get_run(m->store, m->owner, line->run, m->a, &run, err);
@@ -664,7 +663,7 @@ WEFT_SUSPENDS static int find_parent(struct making *m, const struct wl_thread *t
     struct wl_thread parent;
     struct wl_path theirs;
     uint32_t n = 0;
-    if (wb_uuid_eq(t->parent, (struct wb_uuid){{0}}))
+    if (wb_uuid_is_nil(t->parent))
         return 0;
     m->doc->parent = uuid_text(m->a, t->parent);
     int r = wl_get_thread(m->store, m->owner, t->parent, m->a, &parent, err);

@@ -49,7 +49,7 @@ static WEFT_SUSPENDS int enter_run(struct wa_reading *x, struct wa_progress *p, 
         return 0;
     leave_run(x, p);
     x->run_from = row->pos;
-    if (wb_uuid_eq(row->run, (struct wb_uuid){{0}}))
+    if (wb_uuid_is_nil(row->run))
         return 0;
     int r = wl_get_run(x->store, x->owner, row->run, x->to, &x->run, err);
     if (r == -UPP_ENOTFOUND) { /* its thread was deleted, and other threads share its entries */
@@ -166,7 +166,7 @@ static int add_checkpoint(struct wa_reading *x, size_t at, const struct wl_row *
     const struct wa_doc_node *node = &x->nodes[at];
     uint32_t length = wl_pos_index(stored->pos) + stored->n_entries;
     struct wb_uuid id = ev->id;
-    if (wb_uuid_eq(id, (struct wb_uuid){{0}}))
+    if (wb_uuid_is_nil(id))
         id = wm_position_uuid((struct wm_position){node->node.key, length, (uint16_t)ev->step});
     size_t from = wa_messages_before(node, x->run.input), to = wa_messages_before(node, length);
     struct wm_checkpoint cp = {
@@ -245,7 +245,7 @@ static WEFT_SUSPENDS int read_rows(struct wa_reading *x, size_t at, struct upp_e
         if (r < 0)
             return r;
     }
-    bool active = !wb_uuid_eq(x->run.id, (struct wb_uuid){{0}}) && !x->ended;
+    bool active = !wb_uuid_is_nil(x->run.id) && !x->ended;
     size_t first = x->first;
     p->from = active ? x->run_from : from;
     leave_run(x, p);

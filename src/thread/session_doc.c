@@ -283,7 +283,7 @@ static WEFT_SUSPENDS int add_waiting_results(struct wa_reading *x, struct wm_tre
     struct upp_message m;
     struct wb_uuid run;
     int r = x->thread->at ? 0 : wl_thread_busy(x->store, x->thread, &head->node, &run, err);
-    if (r < 0 || x->thread->at || wb_uuid_eq(run, (struct wb_uuid){{0}}))
+    if (r < 0 || x->thread->at || wb_uuid_is_nil(run))
         return r;
     r = wa_results_waiting(x->store, x->owner, head->node.key, head->length, x->to, &m, err);
     if (r <= 0)

@@ -144,7 +144,7 @@ WEFT_SUSPENDS static int read_row(struct looking *x, size_t at, const struct wl_
         char text[WB_UUID_TEXT + 1];
         if (ev->kind != WM_CHECKPOINT)
             continue;
-        if (wb_uuid_eq(id, (struct wb_uuid){{0}}))
+        if (wb_uuid_is_nil(id))
             id = wm_position_uuid((struct wm_position){node->node.key, length, (uint16_t)ev->step});
         r = add_checkpoint(x,
                            (struct wa_summary_checkpoint){.id = wb_arena_dup(x->to, wb_uuid_text(id, text)),

@@ -522,7 +522,7 @@ static WEFT_SUSPENDS int check_path(struct checking *k, const struct tree_run *r
     TRY(wl_node_end(k->s, &k->c->owner, r->run.node, &end, err));
     TRY(wl_path_open(k->s, &k->c->owner, r->run.node, end.length, &a, &path, err));
     TRY(wl_path_tail(k->s, &k->c->owner, &path, path.length, path.length, &a, &lines, &n, err));
-    return check_lines(k, lines, n, !wb_uuid_eq(node.holder, (struct wb_uuid){{0}}), err);
+    return check_lines(k, lines, n, !wb_uuid_is_nil(node.holder), err);
 }
 
 static bool same_text(const struct upp_message *a, const struct upp_message *b)

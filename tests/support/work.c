@@ -12,7 +12,6 @@ enum { FAMILIES = 3, NODES = 6, THREADS = 4, RUNS = 6, VALUES = 6, BLOBS = 5, AL
 enum { FAMILY = 0x51a00000, LONG = 24000 };
 
 const struct wl_owner work_owner = {UPP_STR_INIT("acme"), UPP_STR_INIT("alice")};
-static const struct wb_uuid none;
 
 /* One commit that is being made. */
 struct making {
@@ -332,7 +331,7 @@ WEFT_SUSPENDS static int dump_nodes(struct wl_store *s, uint32_t f, struct wb_ar
 {
     struct wl_node *nodes;
     size_t n;
-    TRY(wl_list_family_nodes(s, &work_owner, f, none, 100, a, &nodes, &n, err));
+    TRY(wl_list_family_nodes(s, &work_owner, f, WB_UUID_NIL, 100, a, &nodes, &n, err));
     for (size_t i = 0; i < n; i++) {
         struct wl_rows rows;
         struct wl_range all = {.node = nodes[i].key, .to = UINT64_MAX, .max_rows = 10000, .max_bytes = 32 << 20};
@@ -344,7 +343,7 @@ WEFT_SUSPENDS static int dump_nodes(struct wl_store *s, uint32_t f, struct wb_ar
                         hash(rows.p[k].body), hash(rows.p[k].tape));
     }
     struct wl_thread *threads;
-    TRY(wl_list_family_threads(s, &work_owner, f, none, 100, a, &threads, &n, err));
+    TRY(wl_list_family_threads(s, &work_owner, f, WB_UUID_NIL, 100, a, &threads, &n, err));
     for (size_t i = 0; i < n; i++)
         wb_buf_addf(out, "thread %d version %u head %llx at %u updated %lld '%.*s'\n", threads[i].id.b[5],
                     threads[i].version, (unsigned long long)threads[i].head, threads[i].at,

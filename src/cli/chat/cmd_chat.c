@@ -114,7 +114,7 @@ WEFT_SUSPENDS int cli_chat_finish(struct cli_chat *c, struct upp_err *err)
     if (r >= 0)
         r = follow_handoff(c, err);
     count(c);
-    c->f.shown.run = (struct wb_uuid){{0}};
+    c->f.shown.run = WB_UUID_NIL;
     return r;
 }
 
@@ -162,7 +162,7 @@ static int complain(struct cli_chat *c, int r, struct upp_err *err)
     struct upp_err why = *err;
     if (is_serious(c, r))
         return r;
-    c->f.shown.run = (struct wb_uuid){{0}};
+    c->f.shown.run = WB_UUID_NIL;
     if (!cli_line_editor_is_terminal(c->lines))
         c->failed = true;
     r = cli_chat_view_end(&c->view, err);

@@ -34,7 +34,6 @@ WEFT_SUSPENDS static int ask_cancel(struct cli_follow *c, struct upp_err *err)
 WEFT_SUSPENDS static int watches_signals(void *arg, struct upp_err *err)
 {
     struct cli_follow *c = arg;
-    static const struct wb_uuid none;
     for (;;) {
         struct signalfd_siginfo info;
         int64_t n = weft_read(c->signal_fd, &info, sizeof info, err);
@@ -44,7 +43,7 @@ WEFT_SUSPENDS static int watches_signals(void *arg, struct upp_err *err)
             continue;
         bool again = c->interrupted;
         c->interrupted = true;
-        if (again || !c->cancels || wb_uuid_eq(c->shown.run, none) || ask_cancel(c, err) < 0)
+        if (again || !c->cancels || wb_uuid_is_nil(c->shown.run) || ask_cancel(c, err) < 0)
             weft_fiber_cancel(c->fiber);
     }
 }

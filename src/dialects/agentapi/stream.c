@@ -298,7 +298,7 @@ static int read_options(struct wd_aap_stream *s, const struct wd_stream_opts *op
 {
     yyjson_val *v = NULL;
     s->created_ms = opts->created_ms;
-    if (!wb_uuid_eq(opts->thread, (struct wb_uuid){{0}})) { /* any spelling of a thread is a session */
+    if (!wb_uuid_is_nil(opts->thread)) { /* any spelling of a thread is a session */
         char hex[WB_UUID_HEX + 1];
         s->session = wb_arena_printf(&s->memory, "thread_%.*s", UPP_FMT(wb_uuid_hex(opts->thread, hex)));
     }

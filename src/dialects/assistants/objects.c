@@ -20,16 +20,10 @@ static void seconds(struct wj_writer *w, const char *key, int64_t ms)
         wj_write_null(w);
 }
 
-static bool is_zero(struct wb_uuid id)
-{
-    static const struct wb_uuid none;
-    return wb_uuid_eq(id, none);
-}
-
 void asst_id(struct wj_writer *w, const char *prefix, struct wb_uuid id)
 {
     char hex[WB_UUID_HEX + 1], out[64];
-    if (is_zero(id)) {
+    if (wb_uuid_is_nil(id)) {
         wj_write_null(w);
         return;
     }
@@ -440,7 +434,7 @@ void asst_message_write(struct wj_writer *w, const struct asst_message *m)
 
 static void step_details(struct wj_writer *w, const struct asst_step *s)
 {
-    bool calls = is_zero(s->message);
+    bool calls = wb_uuid_is_nil(s->message);
     wj_put_open(w, "step_details", '{');
     wj_put_str(w, "type", wb_cstr(calls ? "tool_calls" : "message_creation"));
     if (calls) {
@@ -505,7 +499,7 @@ void asst_step_write(struct wj_writer *w, const struct asst_step *s)
     asst_put_id(w, "run_id", "run_", s->run);
     wj_put_str(w, "assistant_id", s->assistant);
     asst_put_id(w, "thread_id", "thread_", s->thread);
-    wj_put_str(w, "type", wb_cstr(is_zero(s->message) ? "tool_calls" : "message_creation"));
+    wj_put_str(w, "type", wb_cstr(wb_uuid_is_nil(s->message) ? "tool_calls" : "message_creation"));
     wj_put_str(w, "status", wb_cstr(s->status));
     ended(w, s, "cancelled_at", "cancelled");
     ended(w, s, "completed_at", "completed");

@@ -5,8 +5,6 @@
 
 #include "base/err.h"
 
-static const struct wb_uuid none;
-
 /* Every object of a step begins with its id. */
 #define HEAD "{\"id\":\"step_"
 
@@ -39,8 +37,8 @@ static void drop_first(struct asst_steps *s)
 /* A step that comes for the first time: is it on the page? */
 static bool is_wanted(struct asst_steps *s, struct wb_uuid id)
 {
-    bool begun = s->has_after || wb_uuid_eq(s->want.after, none);
-    if (!wb_uuid_eq(s->want.only, none))
+    bool begun = s->has_after || wb_uuid_is_nil(s->want.after);
+    if (!wb_uuid_is_nil(s->want.only))
         return wb_uuid_eq(id, s->want.only);
     s->has_after |= wb_uuid_eq(id, s->want.after);
     s->has_before |= wb_uuid_eq(id, s->want.before);
@@ -75,10 +73,10 @@ int asst_steps_begin(struct asst_steps *s, const struct asst_steps_page *want, c
 /* Do more events change nothing? */
 static bool is_full(const struct asst_steps *s)
 {
-    if (!wb_uuid_eq(s->want.only, none))
+    if (!wb_uuid_is_nil(s->want.only))
         return s->list.n && !wb_uuid_eq(s->last, s->want.only);
     if (s->has_before)
-        return s->has_after || wb_uuid_eq(s->want.after, none);
+        return s->has_after || wb_uuid_is_nil(s->want.after);
     return !s->want.newest && s->list.n > s->want.limit;
 }
 
@@ -112,8 +110,8 @@ int asst_steps_end(struct asst_steps *s, struct upp_err *err)
     }
     if (r < 0)
         return r;
-    bool all = is_full(s) || ((s->has_after || wb_uuid_eq(s->want.after, none)) &&
-                              (s->has_before || wb_uuid_eq(s->want.before, none)));
+    bool all = is_full(s) ||
+               ((s->has_after || wb_uuid_is_nil(s->want.after)) && (s->has_before || wb_uuid_is_nil(s->want.before)));
     return all ? 0 : upp_fail(err, UPP_EINVALID, "a cursor names no step of this run");
 }
 

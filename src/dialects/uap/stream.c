@@ -18,9 +18,8 @@ enum { SCRATCH_MAX = 512 << 20 }; /* the JSON parser takes 13 bytes per byte (js
 /* Members of a child's event. */
 static void put_child(struct wd_out *o, const struct wm_event *ev)
 {
-    static const struct wb_uuid none;
     wj_put_u64(&o->w, "depth", ev->from->depth);
-    if (!o->caller || wb_uuid_eq(o->caller->run, none))
+    if (!o->caller || wb_uuid_is_nil(o->caller->run))
         return;
     wd_uuid(o, "parentAgentId", o->caller->agent);
     wd_uuid(o, "parentTurnId", o->caller->run);

@@ -183,7 +183,7 @@ int sv_put_answers(struct sv_exchange *x, struct sv_start *s, struct upp_str own
     int r = wl_get_node(store, &x->owner, s->thread.head, &head, err);
     if (r >= 0)
         r = wl_thread_busy(store, &s->thread, &head, run, err);
-    if (r >= 0 && !wb_uuid_eq(*run, (struct wb_uuid){{0}}))
+    if (r >= 0 && !wb_uuid_is_nil(*run))
         return resume(x, s, own, *run, err);
     if (r >= 0)
         r = wa_open_imported(store, &x->owner, &s->thread, &x->arena, &open, &s->run.at, err);

@@ -163,10 +163,9 @@ static bool ends_segment(const struct feed *f, const struct wm_event *ev)
 /* Before the last frames are sent: a client that has them finds nothing any more. */
 WEFT_SUSPENDS static void erase_unstored(struct feed *f)
 {
-    static const struct wb_uuid none;
-    if (!wb_uuid_eq(f->unstored, none))
+    if (!wb_uuid_is_nil(f->unstored))
         wr_unstored_end(f->x->server->opts.store, &f->x->owner, f->unstored);
-    f->unstored = none;
+    f->unstored = WB_UUID_NIL;
 }
 
 static bool ends_the_run(const struct wm_event *ev)

@@ -76,7 +76,7 @@ int sv_start_new_thread(struct sv_start *s, const struct wl_thread_opts *opts, s
 {
     s->new_thread = true;
     s->thread_opts = opts ? *opts : (struct wl_thread_opts){.size = sizeof s->thread_opts};
-    return wb_uuid_eq(s->thread_opts.id, (struct wb_uuid){{0}}) ? wb_uuid_new(&s->thread_opts.id, err) : 0;
+    return wb_uuid_is_nil(s->thread_opts.id) ? wb_uuid_new(&s->thread_opts.id, err) : 0;
 }
 
 int sv_start_at_home(struct sv_exchange *x, const struct sv_start *s, sv_handler *handler, struct upp_err *err)

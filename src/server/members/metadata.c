@@ -11,8 +11,7 @@ enum { METADATA_MAX = 1 << 20 };
 
 static bool shows_parent(const struct wl_thread *t)
 {
-    static const struct wb_uuid none;
-    return !wb_uuid_eq(t->parent, none) || sv_has_members(t);
+    return !wb_uuid_is_nil(t->parent) || sv_has_members(t);
 }
 
 void sv_members_put_parent(struct wj_writer *w, const struct wl_thread *t)

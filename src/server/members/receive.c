@@ -179,7 +179,7 @@ WEFT_SUSPENDS static int follow(struct receiving *q)
     q->old = q->transcript.ids.n;
     for (size_t i = 0; r >= 0 && i < q->e->n; i++)
         if (sv_transcript_wants(&q->e->p[i].message))
-            r = sv_transcript_add(&q->transcript, &q->e->p[i], (struct wb_uuid){{0}}, q->err);
+            r = sv_transcript_add(&q->transcript, &q->e->p[i], WB_UUID_NIL, q->err);
     if (r >= 0)
         r = sv_transcript_end(&q->transcript, &q->x->arena, &q->thread, q->err);
     if (r < 0)

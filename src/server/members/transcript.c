@@ -8,11 +8,10 @@ enum { BYTES = 64 << 20, BATCH = 128, BATCH_BYTES = 256 << 20 };
 
 void sv_transcript_begin(struct sv_transcript *s, const struct wl_thread *t, struct upp_err *err)
 {
-    static const struct wb_uuid none;
     *s = (struct sv_transcript){.json = WB_BUF(BYTES)};
     wj_writer_init(&s->w, &s->json, err);
     wj_write_open(&s->w, '{');
-    if (t && !wb_uuid_eq(t->parent, none)) /* what it answers may be in the parent */
+    if (t && !wb_uuid_is_nil(t->parent)) /* what it answers may be in the parent */
         wj_put_str(&s->w, "parent_id", UPP_STR("parent"));
     wj_put_open(&s->w, "messages", '[');
 }

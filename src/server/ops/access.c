@@ -11,11 +11,6 @@
 #include "server/http/conn.h"
 #include "server/ops/ops.h"
 
-static bool is_zero(struct wb_uuid id)
-{
-    return wb_uuid_eq(id, (struct wb_uuid){{0}});
-}
-
 static void log_request(const struct sv_exchange *x, uint64_t ns)
 {
     const struct sv_route *route = x->conn->match.route;
@@ -33,7 +28,7 @@ static void log_request(const struct sv_exchange *x, uint64_t ns)
     size_t n = 8;
     if (x->owner.user.n)
         fields[n++] = (struct wb_log_field)WB_LS("user", x->owner.user);
-    if (!is_zero(x->run)) {
+    if (!wb_uuid_is_nil(x->run)) {
         (void)wb_uuid_hex(x->run, run + 4);
         fields[n++] = (struct wb_log_field)WB_LZ("run", run);
     }

@@ -312,7 +312,7 @@ void sv_telemetry_request(struct sv_telemetry *t, const struct sv_exchange *x)
     struct ids ids;
     char status[12];
     bool polls = !x->started && x->request->method == SV_GET && !x->reply.sent;
-    if (wb_uuid_eq(x->run, (struct wb_uuid){{0}}) || !route || polls || !place(x, k, &s))
+    if (wb_uuid_is_nil(x->run) || !route || polls || !place(x, k, &s))
         return;
     uint64_t now = wb_mono_ns();
     set_times(&s, now > x->conn->began_ns ? now - x->conn->began_ns : 0);

@@ -88,7 +88,7 @@ int ws_mem_drop_node(struct ws_mem_applying *a, const struct wl_change *c, struc
     struct ws_mem_node *n = ws_mem_node(a->m, a->tenant, key);
     if (!n)
         return ws_no_node(err, key);
-    if (!ws_none(n->v.holder))
+    if (!wb_uuid_is_nil(n->v.holder))
         return ws_node_stays(err, key, "a run holds it");
     if (has_children(a, n))
         return ws_node_stays(err, key, "another node stands on it");

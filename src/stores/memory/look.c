@@ -224,7 +224,7 @@ static int own_threads(const struct ws_memory *m, const struct ws_mem_tenant *t,
 {
     const struct ws_mem_owner *owner = ws_mem_owner(m, t, k->owner->user);
     size_t end = owner ? owner->threads.n : 0;
-    if (!ws_none(k->id)) {
+    if (!wb_uuid_is_nil(k->id)) {
         const struct ws_mem_thread *after = owner ? ws_mem_thread(m, t, k->id) : NULL;
         if (!after || after->owner != owner)
             return ws_no_thing(err, "thread", k->id);
@@ -237,8 +237,9 @@ static int own_threads(const struct ws_memory *m, const struct ws_mem_tenant *t,
 
 static struct things family_nodes(const struct ws_mem_family *f, struct wb_uuid after)
 {
-    size_t from = ws_none(after) ? 0 : ws_mem_family_node_at(f, wm_key(after));
-    return THINGS(&f->nodes, from + (!ws_none(after) && from < f->nodes.n && f->nodes.p[from]->v.key == wm_key(after)));
+    size_t from = wb_uuid_is_nil(after) ? 0 : ws_mem_family_node_at(f, wm_key(after));
+    return THINGS(&f->nodes,
+                  from + (!wb_uuid_is_nil(after) && from < f->nodes.n && f->nodes.p[from]->v.key == wm_key(after)));
 }
 
 static struct things family_threads(const struct ws_mem_family *f, struct wb_uuid after)
@@ -297,9 +298,9 @@ static struct things waiting_runs(const struct ws_memory *m, const struct ws_mem
 static int runs_of(const struct ws_memory *m, const struct ws_mem_tenant *t, const struct wl_ask *k, struct wb_arena *a,
                    struct things *ret, struct upp_err *err)
 {
-    const struct ws_mem_run *after = ws_none(k->after) ? NULL : ws_mem_run(m, t, k->after);
+    const struct ws_mem_run *after = wb_uuid_is_nil(k->after) ? NULL : ws_mem_run(m, t, k->after);
     const struct ws_mem_runs *of = ws_mem_runs(m, t, k->id);
-    if (!after && !ws_none(k->after))
+    if (!after && !wb_uuid_is_nil(k->after))
         return ws_no_thing(err, "run", k->after);
     if (k->what == WL_LIST_WAITING) {
         const struct ws_mem_owner *o = ws_mem_owner(m, t, k->owner->user);

@@ -49,8 +49,7 @@ static int kind_of(uint8_t status)
 /* Could this change make a message? */
 static bool may_be_due(const struct outbox *o, const struct wl_change *x)
 {
-    static const struct wb_uuid none;
-    if ((x->kind != WL_SET_RUN && x->kind != WL_ADD_RUN) || !wb_uuid_eq(x->run->parent, none))
+    if ((x->kind != WL_SET_RUN && x->kind != WL_ADD_RUN) || !wb_uuid_is_nil(x->run->parent))
         return false;
     int kind = kind_of(x->run->status);
     return kind < WS_DUE_KINDS && o->kinds & 1u << kind;

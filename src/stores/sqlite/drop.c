@@ -44,7 +44,7 @@ int ws_add_branch(struct ws_sqlite *s, int64_t tenant, const struct wl_node *n, 
 int ws_add_stray_thread(struct ws_sqlite *s, int64_t tenant, const struct wl_thread *t, struct upp_err *err)
 {
     int r = 0;
-    if (s->strays && !ws_none(t->parent))
+    if (s->strays && !wb_uuid_is_nil(t->parent))
         r = WS_DO(s, WS_STRAY_THREAD_AS, err, WS_N(tenant), WS_I(&t->parent), WS_I(&t->id));
     if (r < 0 || wl_family(t->id) == wl_family(t->tree))
         return r;

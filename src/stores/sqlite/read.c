@@ -423,9 +423,9 @@ static int read_family_nodes(struct ws_reading *x, struct ws_conn *c, struct upp
 {
     const struct wb_uuid after = x->ask.id;
     const uint64_t low = x->ask.number << 32, high = low | UINT32_MAX;
-    const uint64_t from = ws_none(after) ? 0 : wm_key(after) + 1; /* 0: overflow, past the last key */
+    const uint64_t from = wb_uuid_is_nil(after) ? 0 : wm_key(after) + 1; /* 0: overflow, past the last key */
     int r = 0;
-    if (!from && !ws_none(after))
+    if (!from && !wb_uuid_is_nil(after))
         return 0;
     if (from < low) {
         x->low = from;
@@ -513,7 +513,7 @@ static int find_updated(struct ws_reading *x, struct ws_conn *c, struct upp_err 
 {
     WB_CLEANUP(ws_resetp) sqlite3_stmt *st = c->st[WS_THREAD_UPDATED];
     x->ask.before_ms = INT64_MAX;
-    if (ws_none(x->ask.id))
+    if (wb_uuid_is_nil(x->ask.id))
         return 0;
     bind(st, x, "tiu");
     int r = ws_step(x->s, st, err);
@@ -529,7 +529,7 @@ static int find_number(struct ws_reading *x, struct ws_conn *c, struct upp_err *
     WB_CLEANUP(ws_resetp) sqlite3_stmt *st = NULL;
     bool down = x->ask.what == WL_LIST_RUNS || x->ask.what == WL_LIST_OWN_RUNS;
     x->ask.number = down ? INT64_MAX : 0;
-    if (ws_none(x->ask.after))
+    if (wb_uuid_is_nil(x->ask.after))
         return 0;
     int r = ws_conn_need(x->s, c, WS_RUN_NUMBER, &st, err);
     if (r < 0)

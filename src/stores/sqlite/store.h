@@ -105,7 +105,7 @@ static inline void ws_bind_id(sqlite3_stmt *st, int i, const struct wb_uuid *u)
 }
 static inline void ws_bind_id_or_null(sqlite3_stmt *st, int i, const struct wb_uuid *u)
 {
-    if (ws_none(*u))
+    if (wb_uuid_is_nil(*u))
         (void)sqlite3_bind_null(st, i);
     else
         ws_bind_id(st, i, u);
@@ -121,7 +121,7 @@ struct ws_arg {
 #define WS_S(x) ((struct ws_arg){.s = (x)})
 #define WS_A(x) ws_arg_name(x)
 #define WS_I(x) ((struct ws_arg){.s = {(const char *)(x)->b, sizeof(x)->b}})
-#define WS_O(x) (ws_none(*(x)) ? (struct ws_arg){.is_number = false} : WS_I(x))
+#define WS_O(x) (wb_uuid_is_nil(*(x)) ? (struct ws_arg){.is_number = false} : WS_I(x))
 #define WS_K(x) WS_I(x)
 static inline struct ws_arg ws_arg_name(struct upp_str s)
 {

@@ -207,8 +207,7 @@ static inline uint64_t stir_str(uint64_t h, const char *p, size_t n)
 
 int64_t ws_sum_of_row(int64_t tenant, const struct wl_row *row)
 {
-    static const struct wb_uuid none;
-    const bool run = !wb_uuid_eq(row->run, none);
+    const bool run = !wb_uuid_is_nil(row->run);
     uint64_t h = begin("log");
     h = stir_number(h, (uint64_t)tenant);
     h = stir_number(h, row->node);

@@ -102,7 +102,7 @@ static WEFT_SUSPENDS int listed(struct made *m, const char *want, struct upp_err
     struct wl_file *files;
     size_t n;
     char is[NAMES + 1] = "";
-    TRY(wl_list_threads(m->s, &ALICE, (struct wb_uuid){{0}}, NAMES, &m->a, &threads, &n, err));
+    TRY(wl_list_threads(m->s, &ALICE, WB_UUID_NIL, NAMES, &m->a, &threads, &n, err));
     for (size_t i = 0; i < n; i++)
         for (size_t k = 0; k < NAMES; k++)
             if (wb_uuid_eq(threads[i].id, m->threads[k].id))
@@ -217,7 +217,7 @@ static WEFT_SUSPENDS int runs_in(struct place *p, struct upp_err *err)
     TRY(finish(p, &third, err));
     TRY(place_start_on(p, first.thread, WR_REJECT, &again, err));
     TRY(finish(p, &again, err));
-    TRY(wl_list_threads(p->inner, &rig_owner, (struct wb_uuid){{0}}, 9, &a, &threads, &n, err));
+    TRY(wl_list_threads(p->inner, &rig_owner, WB_UUID_NIL, 9, &a, &threads, &n, err));
     FAIL_UNLESS(n == 3);
     FAIL_UNLESS(wb_uuid_eq(threads[0].id, first.thread));
     FAIL_UNLESS(wb_uuid_eq(threads[1].id, third.thread));

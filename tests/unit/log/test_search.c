@@ -61,7 +61,7 @@ static WEFT_SUSPENDS int say_to(struct wl_store *s, struct wl_owner o, uint64_t 
 static WEFT_SUSPENDS int say(struct wl_store *s, struct wl_owner o, uint64_t node, const char *who, const char *text,
                              struct upp_err *err)
 {
-    return say_to(s, o, node, (struct wb_uuid){{0}}, &(struct said){.who = who, .text = text}, 1, err);
+    return say_to(s, o, node, WB_UUID_NIL, &(struct said){.who = who, .text = text}, 1, err);
 }
 
 static WEFT_SUSPENDS int learn_all(struct wl_store *s, struct upp_err *err)
@@ -114,7 +114,7 @@ static WEFT_SUSPENDS int finds(struct test_store *t, struct upp_err *err)
          "read\xc3\xbc", 3000, 0},
         {"coder", "a secret note of the fox", NULL, 4000, WM_AUDIENCE_RUN},
     };
-    TRY(say_to(S, ALICE, x.head, (struct wb_uuid){{0}}, in_x, WB_LEN(in_x), err));
+    TRY(say_to(S, ALICE, x.head, WB_UUID_NIL, in_x, WB_LEN(in_x), err));
     TRY(say(S, ALICE, y.head, "alice", "another fox, no dog", err));
     TRY(say(S, EVE, z.head, "alice", "eve's fox", err));
     TRY(say(S, BOB, bob.head, "bob", "bob's fox", err));
@@ -326,7 +326,7 @@ static WEFT_SUSPENDS int relearns(struct test_store *t, struct upp_err *err)
     struct wl_value *notes;
     size_t n;
     TRY(wl_thread_new(S, &ALICE, NULL, &a, &x, err));
-    TRY(say_to(S, ALICE, x.head, (struct wb_uuid){{0}}, three, 3, err));
+    TRY(say_to(S, ALICE, x.head, WB_UUID_NIL, three, 3, err));
     TRY(learn_all(S, err));
     FINDS(ALICE, 3, WORDS("plum"));
     for (int i = 0; i < 2; i++) { /* once the next start does it, once the sweep */
@@ -491,7 +491,7 @@ static WEFT_SUSPENDS int fill(struct test_store *t, struct upp_err *err)
             text_of(i * EACH + k, texts[k], sizeof texts[k]);
             said[k] = (struct said){.who = "a", .text = texts[k], .time_ms = i * EACH + k + 1};
         }
-        TRY(say_to(S, ALICE, x[i % THREADS].head, (struct wb_uuid){{0}}, said, EACH, err));
+        TRY(say_to(S, ALICE, x[i % THREADS].head, WB_UUID_NIL, said, EACH, err));
     }
     return learn_all(S, err);
 }
@@ -561,7 +561,7 @@ static WEFT_SUSPENDS int large_rows(struct test_store *t, struct upp_err *err)
     for (size_t i = 0; i < IN_ONE; i++)
         said[i] = (struct said){.who = "user", .text = text};
     for (unsigned i = 0; i < BIG; i++)
-        TRY(say_to(S, ALICE, x.head, (struct wb_uuid){{0}}, said, IN_ONE, err));
+        TRY(say_to(S, ALICE, x.head, WB_UUID_NIL, said, IN_ONE, err));
     TRY(learn_all(S, err));
     do {
         struct wl_results r;

@@ -113,9 +113,9 @@ TEST(log_ids_of_a_conversation_begin_alike)
     CHECK(wl_family(fork.id) == family && fork.head >> 32 == family);
     CHECK(wl_family(other.tree) != family); /* one of four thousand million */
     CHECK(!wb_uuid_eq(t.tree, sub.tree) && !wb_uuid_eq(t.id, t.tree));
-    CHECK(wl_list_family_threads(s, &tree_owner, family, (struct wb_uuid){{0}}, 9, &a, &threads, &n, &err) == 0);
+    CHECK(wl_list_family_threads(s, &tree_owner, family, WB_UUID_NIL, 9, &a, &threads, &n, &err) == 0);
     CHECK_INT(n, 3);
-    CHECK(wl_list_family_nodes(s, &tree_owner, family, (struct wb_uuid){{0}}, 9, &a, &nodes, &n, &err) == 0);
+    CHECK(wl_list_family_nodes(s, &tree_owner, family, WB_UUID_NIL, 9, &a, &nodes, &n, &err) == 0);
     CHECK_INT(n, 2); /* the fork has none as long as nothing is added */
 }
 

@@ -95,7 +95,7 @@ TEST(model_key_takes_the_random_bits_alone)
         test_note("bit %u", bit);
         CHECK((wm_key(v) != wm_key(u)) == counts);
     }
-    CHECK(wm_key((struct wb_uuid){{0}}) == 1);
+    CHECK(wm_key(WB_UUID_NIL) == 1);
 
     struct wm_id id; /* ids of a node lead to its key */
     CHECK(wm_id_parse(wm_id_uuid((struct wm_id){.node = wm_key(u), .index = 3, .noun = WM_NOUN_ENTRY}), &id));

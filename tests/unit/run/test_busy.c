@@ -551,13 +551,13 @@ static WEFT_SUSPENDS int key_has_the_time_of_its_run(struct place *p, const stru
 static WEFT_SUSPENDS int keys(struct place *p, struct upp_err *err)
 {
     struct wr_started one, two;
-    TRY(start_key(p, "body", (struct wb_uuid){{0}}, WR_REJECT, &one, err));
-    TRY(start_key(p, "body", (struct wb_uuid){{0}}, WR_REJECT, &two, err));
+    TRY(start_key(p, "body", WB_UUID_NIL, WR_REJECT, &one, err));
+    TRY(start_key(p, "body", WB_UUID_NIL, WR_REJECT, &two, err));
     FAIL_UNLESS(two.joined && !one.joined && wb_uuid_eq(one.run, two.run) && wb_uuid_eq(one.thread, two.thread));
-    FAIL_UNLESS(start_key(p, "other", (struct wb_uuid){{0}}, WR_REJECT, &two, NULL) == -UPP_EREFUSED);
+    FAIL_UNLESS(start_key(p, "other", WB_UUID_NIL, WR_REJECT, &two, NULL) == -UPP_EREFUSED);
     TRY(key_has_the_time_of_its_run(p, &one, err));
     TRY(settle(p, err));
-    TRY(start_key(p, "body", (struct wb_uuid){{0}}, WR_REJECT, &two, err)); /* also when it has ended */
+    TRY(start_key(p, "body", WB_UUID_NIL, WR_REJECT, &two, err)); /* also when it has ended */
     FAIL_UNLESS(two.joined && wb_uuid_eq(one.run, two.run));
     return 0;
 }
@@ -611,16 +611,16 @@ static WEFT_SUSPENDS int key_survives(struct place *p, struct upp_err *err)
     size_t n;
     p->frail.dies_in = 1 + weft__sim_below(p->sim, 3);
     p->frail.applies = weft__sim_below(p->sim, 2);
-    int r = start_key(p, "body", (struct wb_uuid){{0}}, WR_REJECT, &one, NULL);
+    int r = start_key(p, "body", WB_UUID_NIL, WR_REJECT, &one, NULL);
     for (int i = 0; r >= 0 && !p->frail.dead && i < 100; i++)
         TRY(weft_sleep_ms(10, err));
     rig_close(&p->rig);
     TRY(checker_check(&p->check, p->inner, false, err));
     TRY(open_rig(p, err));
     TRY(wr_recover(p->rig.engine, &n, err));
-    TRY(start_key(p, "body", (struct wb_uuid){{0}}, WR_REJECT, &two, err));
+    TRY(start_key(p, "body", WB_UUID_NIL, WR_REJECT, &two, err));
     FAIL_UNLESS(r < 0 || (two.joined && wb_uuid_eq(one.run, two.run)));
-    FAIL_UNLESS(start_key(p, "other", (struct wb_uuid){{0}}, WR_REJECT, &one, NULL) == -UPP_EREFUSED);
+    FAIL_UNLESS(start_key(p, "other", WB_UUID_NIL, WR_REJECT, &one, NULL) == -UPP_EREFUSED);
     return settle(p, err);
 }
 

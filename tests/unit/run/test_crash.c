@@ -203,7 +203,7 @@ static WEFT_SUSPENDS int first_run(struct stage *st, struct wb_uuid *ret, struct
     struct wl_thread *threads;
     struct wm_run *runs;
     size_t n;
-    TRY(wl_list_threads(st->inner, &rig_owner, (struct wb_uuid){{0}}, 10, &a, &threads, &n, err));
+    TRY(wl_list_threads(st->inner, &rig_owner, WB_UUID_NIL, 10, &a, &threads, &n, err));
     for (size_t i = 0; i < n; i++)
         if (threads[i].kind == WL_MAIN) {
             TRY(wl_list_runs(st->inner, &rig_owner, threads[i].id, false, 10, &a, &runs, &n, err));

@@ -171,11 +171,11 @@ static WEFT_SUSPENDS int erase_waiting(struct place *p, struct upp_err *err)
     TRY(place_await(p, run.run, &status, err));
     FAIL_UNLESS(status == WM_WAITING);
     TRY(wl_get_thread(s, &rig_owner, run.thread, &a, &t, err));
-    TRY(wl_list_family_threads(s, &rig_owner, wl_family(t.tree), (struct wb_uuid){{0}}, 10, &a, &left, &n, err));
+    TRY(wl_list_family_threads(s, &rig_owner, wl_family(t.tree), WB_UUID_NIL, 10, &a, &left, &n, err));
     FAIL_UNLESS(n == 2);
     TRY(wr_thread_delete(p->rig.engine, &rig_owner, &t, &erase, err));
     FAIL_UNLESS(erase.n == 0);
-    TRY(wl_list_family_threads(s, &rig_owner, wl_family(t.tree), (struct wb_uuid){{0}}, 10, &a, &left, &n, err));
+    TRY(wl_list_family_threads(s, &rig_owner, wl_family(t.tree), WB_UUID_NIL, 10, &a, &left, &n, err));
     FAIL_UNLESS(n == 0);
     struct wl_range range = {.node = t.head, .to = UINT64_MAX >> 1};
     struct wl_rows rows;

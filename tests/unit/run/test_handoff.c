@@ -353,7 +353,7 @@ static WEFT_SUSPENDS int run_on(struct rig *rig, struct wb_uuid *thread, struct 
 {
     struct wr_started s;
     uint8_t status;
-    bool fresh = wb_uuid_eq(*thread, (struct wb_uuid){{0}});
+    bool fresh = wb_uuid_is_nil(*thread);
     TRY(rig_start(rig, "main", "hello", fresh ? NULL : thread, &s, err));
     TRY(wr_wait(rig->engine, &rig_owner, s.run, &status, err));
     *thread = s.thread;

@@ -277,7 +277,7 @@ static WEFT_SUSPENDS int wait_for_a_child(struct place *p, struct upp_err *err)
     uint8_t status;
     TRY(place_start(p, &s, err));
     TRY(weft_sleep_ms(50, err));
-    TRY(wl_list_live(p->inner, (struct wb_uuid){{0}}, 10, &a, &runs, &owners, &n, err));
+    TRY(wl_list_live(p->inner, WB_UUID_NIL, 10, &a, &runs, &owners, &n, err));
     for (size_t i = 0; i < n; i++)
         if (runs[i].depth)
             child = runs[i].id;
@@ -415,7 +415,7 @@ static WEFT_SUSPENDS int close_while_it_ends(struct place *p, struct upp_err *er
         TRY(weft_sleep_ms(ms, err));
         TRY(place_restart(p, &n, err));
         TRY(place_await(p, s.run, &status, err));
-        TRY(wl_list_live(p->inner, (struct wb_uuid){{0}}, 16, &a, &runs, &owners, &n, err));
+        TRY(wl_list_live(p->inner, WB_UUID_NIL, 16, &a, &runs, &owners, &n, err));
         test_note("closed after %u ms: status %u, %zu runs are left", ms, status, n);
         FAIL_UNLESS(status == WM_CANCELED && n == 0);
     }

@@ -405,7 +405,7 @@ static WEFT_SUSPENDS int all_runs(struct world *w, struct wb_arena *a, struct wm
     struct wl_thread *threads;
     size_t n;
     *count = 0;
-    TRY(wl_list_threads(s, &rig_owner, (struct wb_uuid){{0}}, 1000, a, &threads, &n, err));
+    TRY(wl_list_threads(s, &rig_owner, WB_UUID_NIL, 1000, a, &threads, &n, err));
     for (size_t i = 0; i < n; i++) {
         struct wm_run *runs;
         size_t m;

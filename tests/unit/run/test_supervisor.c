@@ -388,7 +388,7 @@ static WEFT_SUSPENDS int fails_at_last(struct place *p, struct upp_err *err)
     uint8_t status;
     size_t n;
     TRY(never_ends(p, err));
-    TRY(wl_list_live(p->inner, (struct wb_uuid){{0}}, 2, &a, &runs, &owners, &n, err));
+    TRY(wl_list_live(p->inner, WB_UUID_NIL, 2, &a, &runs, &owners, &n, err));
     FAIL_UNLESS(n == 1);
     p->lazy.no_ends = false;
     TRY(weft_sleep_ms(60000, err));
@@ -413,7 +413,7 @@ static WEFT_SUSPENDS int ends_after_a_restart(struct place *p, struct upp_err *e
     uint8_t status;
     size_t n;
     TRY(never_ends(p, err));
-    TRY(wl_list_live(p->inner, (struct wb_uuid){{0}}, 2, &a, &runs, &owners, &n, err));
+    TRY(wl_list_live(p->inner, WB_UUID_NIL, 2, &a, &runs, &owners, &n, err));
     FAIL_UNLESS(n == 1);
     p->lazy.no_ends = false;
     TRY(place_restart(p, &n, err));

@@ -25,8 +25,8 @@ static WEFT_SUSPENDS int left(struct wl_store *store, uint32_t family, struct wb
     struct wm_run *runs;
     struct wl_value *values;
     size_t n;
-    TRY(wl_list_family_nodes(store, &wa_owner, family, (struct wb_uuid){{0}}, 100, &a, &nodes, ret, err));
-    TRY(wl_list_family_threads(store, &wa_owner, family, (struct wb_uuid){{0}}, 100, &a, &threads, &n, err));
+    TRY(wl_list_family_nodes(store, &wa_owner, family, WB_UUID_NIL, 100, &a, &nodes, ret, err));
+    TRY(wl_list_family_threads(store, &wa_owner, family, WB_UUID_NIL, 100, &a, &threads, &n, err));
     *ret += n;
     TRY(wl_list_runs(store, &wa_owner, thread, false, 100, &a, &runs, &n, err));
     *ret += n;

@@ -51,8 +51,7 @@ static WEFT_SUSPENDS int look(struct weft_session *s, size_t *nodes, size_t *hal
     struct wl_store *store = wr_engine_store(s->home->kept);
     struct wl_node *list;
     struct wl_value *values;
-    TRY(wl_list_family_nodes(store, &wa_owner, wl_family(s->thread), (struct wb_uuid){{0}}, 10000, &a, &list, nodes,
-                             err));
+    TRY(wl_list_family_nodes(store, &wa_owner, wl_family(s->thread), WB_UUID_NIL, 10000, &a, &list, nodes, err));
     return wl_list_values(store, &wa_owner, UPP_STR(WL_STAGED), (struct upp_str){0}, 10, &a, &values, half, err);
 }
 

@@ -381,10 +381,10 @@ static WEFT_SUSPENDS int erases(struct agents *p, struct upp_err *err)
     TRY(say(s, "Handle errors", "Errors are handled.", err));
     struct wl_store *store = wr_engine_store(s->home->kept);
     const uint32_t family = wl_family(s->thread);
-    TRY(wl_list_family_nodes(store, &wa_owner, family, (struct wb_uuid){{0}}, 10, &a, &nodes, &n, err));
+    TRY(wl_list_family_nodes(store, &wa_owner, family, WB_UUID_NIL, 10, &a, &nodes, &n, err));
     FAIL_UNLESS(n > 0);
     TRY(weft_session_erase(s, err));
-    TRY(wl_list_family_nodes(store, &wa_owner, family, (struct wb_uuid){{0}}, 10, &a, &nodes, &n, err));
+    TRY(wl_list_family_nodes(store, &wa_owner, family, WB_UUID_NIL, 10, &a, &nodes, &n, err));
     FAIL_UNLESS(n == 0);
     TRY(wl_list_values(store, &wa_owner, UPP_STR(WL_DELETED), (struct upp_str){0}, 10, &a, &notes, &n, err));
     FAIL_UNLESS(n == 0);

@@ -11,8 +11,6 @@
 #define S (t->s)
 #define O (t->s->ops)
 
-static const struct wb_uuid none;
-
 static bool is(struct upp_str s, const char *want)
 {
     return want ? s.p && wb_str_eq(s, wb_cstr(want)) : !s.p;
@@ -73,7 +71,7 @@ WEFT_SUSPENDS static int family_text(struct test_store *t, struct wl_owner o, ui
     struct wl_node *nodes;
     struct wl_thread *threads;
     size_t n = 1;
-    struct wb_uuid from = none;
+    struct wb_uuid from = WB_UUID_NIL;
     wb_buf_clear(out);
     for (unsigned i = 0; n && i < 100; i++) {
         TRY(wl_list_family_nodes(S, &o, family, from, page, &a, &nodes, &n, err));
@@ -86,7 +84,7 @@ WEFT_SUSPENDS static int family_text(struct test_store *t, struct wl_owner o, ui
         }
     }
     wb_buf_addf(out, "|");
-    from = none;
+    from = WB_UUID_NIL;
     n = 1;
     for (unsigned i = 0; n && i < 100; i++) {
         TRY(wl_list_family_threads(S, &o, family, from, page, &a, &threads, &n, err));
@@ -160,7 +158,7 @@ WEFT_SUSPENDS static int one_node(struct test_store *t, struct wl_owner o, struc
 {
     struct wl_node *p;
     size_t n;
-    TRY(wl_list_family_nodes(S, &o, F, none, 1, a, &p, &n, err));
+    TRY(wl_list_family_nodes(S, &o, F, WB_UUID_NIL, 1, a, &p, &n, err));
     FAIL_UNLESS(n == 1);
     *ret = p[0];
     return 0;
@@ -270,12 +268,12 @@ WEFT_SUSPENDS static int drops_nodes(struct test_store *t, struct upp_err *err)
     child.parent = stray.parent = root.key;
     stray.tree = root.tree;
     TRY(COMMIT(S, ALICE, NULL, err, ADD_NODE(&root), ADD_ROW(&row), ADD_NODE(&child), ADD_NODE(&stray),
-               HOLD(child.key, none, run)));
+               HOLD(child.key, WB_UUID_NIL, run)));
     FAIL_UNLESS(COMMIT(S, ALICE, &conflict, err, DROP_NODE(&root)) == -UPP_EBUSY && conflict == 0);
     FAIL_UNLESS(strstr(err->msg, "stands on it"));
     FAIL_UNLESS(COMMIT(S, ALICE, NULL, err, DROP_NODE(&child)) == -UPP_EBUSY && strstr(err->msg, "holds it"));
     FAIL_UNLESS(COMMIT(S, EVE, NULL, err, DROP_NODE(&stray)) == -UPP_ENOTFOUND);
-    TRY(COMMIT(S, ALICE, NULL, err, HOLD(child.key, run, none), DROP_NODE(&child)));
+    TRY(COMMIT(S, ALICE, NULL, err, HOLD(child.key, run, WB_UUID_NIL), DROP_NODE(&child)));
     FAIL_UNLESS(COMMIT(S, ALICE, NULL, err, DROP_NODE(&root)) == -UPP_EBUSY); /* the stray */
     TRY(COMMIT(S, ALICE, NULL, err, DROP_NODE(&stray), DROP_NODE(&root)));
     FAIL_UNLESS(wl_get_node(S, &ALICE, root.key, &x, err) == -UPP_ENOTFOUND);
@@ -324,7 +322,7 @@ WEFT_SUSPENDS static int drops_threads(struct test_store *t, struct upp_err *err
     FAIL_UNLESS(wl_get_alias(S, &BOB, WL_ALIAS_THREAD, UPP_STR("uno"), &id, err) == -UPP_ENOTFOUND);
     TRY(wl_get_alias(S, &ALICE, WL_ALIAS_THREAD, UPP_STR("two"), &id, err));
     TRY(wl_get_alias(S, &EVE, WL_ALIAS_THREAD, UPP_STR("one"), &id, err));
-    TRY(wl_list_threads(S, &ALICE, none, 9, &a, &p, &n, err));
+    TRY(wl_list_threads(S, &ALICE, WB_UUID_NIL, 9, &a, &p, &n, err));
     FAIL_UNLESS(n == 1 && wb_uuid_eq(p[0].id, two.id));
 
     /* Aliases alone; one that is not there is no change. */
@@ -411,7 +409,7 @@ WEFT_SUSPENDS static int dump(struct test_store *t, struct wb_buf *out, struct u
     uint64_t *numbers;
     size_t n;
     wb_buf_clear(out);
-    TRY(wl_list_family_nodes(S, &ALICE, F, none, 100, &a, &nodes, &n, err));
+    TRY(wl_list_family_nodes(S, &ALICE, F, WB_UUID_NIL, 100, &a, &nodes, &n, err));
     for (size_t i = 0; i < n; i++) {
         wb_buf_addf(out, "node %llx %.*s %.*s\n", (unsigned long long)nodes[i].key, UPP_FMT(nodes[i].name),
                     UPP_FMT(nodes[i].origin));
@@ -419,10 +417,10 @@ WEFT_SUSPENDS static int dump(struct test_store *t, struct wb_buf *out, struct u
         for (size_t k = 0; k < rows.n; k++)
             wb_buf_addf(out, " row %llx %.*s\n", (unsigned long long)rows.p[k].pos, UPP_FMT(rows.p[k].body));
     }
-    TRY(wl_list_family_threads(S, &ALICE, F, none, 100, &a, &threads, &n, err));
+    TRY(wl_list_family_threads(S, &ALICE, F, WB_UUID_NIL, 100, &a, &threads, &n, err));
     for (size_t i = 0; i < n; i++)
         wb_buf_addf(out, "thread %x %u %u\n", threads[i].id.b[5], threads[i].version, threads[i].at);
-    TRY(wl_list_threads(S, &ALICE, none, 100, &a, &threads, &n, err));
+    TRY(wl_list_threads(S, &ALICE, WB_UUID_NIL, 100, &a, &threads, &n, err));
     wb_buf_addf(out, "listed %zu\n", n);
     TRY(wl_list_old_runs(S, &ALICE, 0, INT64_MAX, 100, &a, &runs, &numbers, &n, err));
     for (size_t i = 0; i < n; i++)
@@ -558,7 +556,7 @@ WEFT_SUSPENDS static int drops_the_newest(struct test_store *t, struct upp_err *
     (void)sqlite3_finalize(st);
     (void)sqlite3_close(db);
     test_note("newest %lld of %lld rows", (long long)newest, (long long)rows);
-    FAIL_UNLESS(good && newest == 5 && rows == 2); /* 1, 2, 3, 4, 5: none was given twice */
+    FAIL_UNLESS(good && newest == 5 && rows == 2); /* 1, 2, 3, 4, 5: WB_UUID_NIL was given twice */
     return 0;
 }
 

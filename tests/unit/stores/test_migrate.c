@@ -16,8 +16,6 @@
 
 enum { NOW = 4, ENTRIES_2 = 26 /* on the paths of threads of the fixture of version 2 */ };
 
-static const struct wb_uuid none;
-
 /* A copy of the fixture of a version; vfs NULL: as a file. */
 static bool copy_fixture(int version, const char *path, const char *vfs)
 {
@@ -81,7 +79,7 @@ WEFT_SUSPENDS static int read_heads(struct wl_store *s, size_t *threads, size_t 
 {
     UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(8 << 20);
     struct wl_thread *p;
-    TRY(wl_list_threads(s, &owner, none, 100, &a, &p, threads, err));
+    TRY(wl_list_threads(s, &owner, WB_UUID_NIL, 100, &a, &p, threads, err));
     *entries = 0;
     for (size_t i = 0; i < *threads; i++) {
         struct wl_end end;
@@ -123,20 +121,20 @@ WEFT_SUSPENDS static int read_families(struct wl_store *s, struct upp_err *err)
     struct wl_node *nodes;
     size_t n;
     TRY(thread_of(s, "weather", &a, &t, err));
-    TRY(wl_list_family_threads(s, &owner, wl_family(t.tree), none, 10, &a, &threads, &n, err));
+    TRY(wl_list_family_threads(s, &owner, wl_family(t.tree), WB_UUID_NIL, 10, &a, &threads, &n, err));
     FAIL_UNLESS(n == 1 && wb_uuid_eq(threads[0].id, t.id));
-    TRY(wl_list_family_nodes(s, &owner, wl_family(t.tree), none, 10, &a, &nodes, &n, err));
+    TRY(wl_list_family_nodes(s, &owner, wl_family(t.tree), WB_UUID_NIL, 10, &a, &nodes, &n, err));
     FAIL_UNLESS(n == 1 && nodes[0].key == t.head && !nodes[0].name.p);
 
     TRY(thread_of(s, "chief", &a, &t, err));
-    TRY(wl_list_family_threads(s, &owner, wl_family(t.tree), none, 10, &a, &threads, &n, err));
+    TRY(wl_list_family_threads(s, &owner, wl_family(t.tree), WB_UUID_NIL, 10, &a, &threads, &n, err));
     FAIL_UNLESS(n == 2 && wb_uuid_cmp(threads[0].id, threads[1].id) < 0);
     const struct wl_thread *sub = &threads[wb_uuid_eq(threads[0].id, t.id)];
     FAIL_UNLESS(wb_uuid_eq(sub->parent, t.id));
-    TRY(wl_list_family_nodes(s, &owner, wl_family(t.tree), none, 10, &a, &nodes, &n, err));
+    TRY(wl_list_family_nodes(s, &owner, wl_family(t.tree), WB_UUID_NIL, 10, &a, &nodes, &n, err));
     FAIL_UNLESS(n == 2 && nodes[0].key < nodes[1].key);
     FAIL_UNLESS((nodes[0].key == t.head) != (nodes[1].key == t.head));
-    TRY(wl_list_family_nodes(s, &owner, wl_family(sub->tree), none, 10, &a, &nodes, &n, err));
+    TRY(wl_list_family_nodes(s, &owner, wl_family(sub->tree), WB_UUID_NIL, 10, &a, &nodes, &n, err));
     FAIL_UNLESS(n == 1 && nodes[0].key == sub->head);
     return 0;
 }
@@ -169,7 +167,7 @@ WEFT_SUSPENDS static int grow(struct wl_store *s, struct upp_err *err)
     struct wl_node head, branch, *nodes;
     size_t n;
     TRY(thread_of(s, "chief", &a, &t, err));
-    TRY(wl_list_family_threads(s, &owner, wl_family(t.tree), none, 10, &a, &threads, &n, err));
+    TRY(wl_list_family_threads(s, &owner, wl_family(t.tree), WB_UUID_NIL, 10, &a, &threads, &n, err));
     FAIL_UNLESS(n == 2);
     const struct wb_uuid parent = threads[wb_uuid_eq(threads[0].id, t.id)].id;
     struct wl_thread sub = {.parent = parent, .kind = WL_SUB, .version = 1};
@@ -180,13 +178,13 @@ WEFT_SUSPENDS static int grow(struct wl_store *s, struct upp_err *err)
     TRY(wl_get_node(s, &owner, t.head, &head, err));
     TRY(wl_branch_make(&head, 1, &branch, err));
     TRY(COMMIT(s, owner, NULL, err, ADD_THREAD(&sub), ADD_NODE(&x), ADD_NODE(&branch)));
-    TRY(wl_list_family_threads(s, &owner, wl_family(t.tree), none, 10, &a, &threads, &n, err));
+    TRY(wl_list_family_threads(s, &owner, wl_family(t.tree), WB_UUID_NIL, 10, &a, &threads, &n, err));
     FAIL_UNLESS(n == 3);
-    TRY(wl_list_family_nodes(s, &owner, wl_family(t.tree), none, 10, &a, &nodes, &n, err));
+    TRY(wl_list_family_nodes(s, &owner, wl_family(t.tree), WB_UUID_NIL, 10, &a, &nodes, &n, err));
     FAIL_UNLESS(n == 4);
     /* And is dropped with it: nothing of it is left. */
     TRY(COMMIT(s, owner, NULL, err, DROP_THREAD(&sub), DROP_NODE(&x), DROP_NODE(&branch)));
-    TRY(wl_list_family_nodes(s, &owner, wl_family(t.tree), none, 10, &a, &nodes, &n, err));
+    TRY(wl_list_family_nodes(s, &owner, wl_family(t.tree), WB_UUID_NIL, 10, &a, &nodes, &n, err));
     FAIL_UNLESS(n == 2);
     return 0;
 }
@@ -316,7 +314,7 @@ WEFT_SUSPENDS static int recover(void *arg, struct upp_err *err)
         if (r < 0 || n != 1)
             break;
         struct wl_owner *owners;
-        r = wl_list_live(rig->store, none, 9, &a, &runs, &owners, &n, err);
+        r = wl_list_live(rig->store, WB_UUID_NIL, 9, &a, &runs, &owners, &n, err);
         if (r < 0 || n == 1)
             break;
         r = weft_sleep_ms(5, err);

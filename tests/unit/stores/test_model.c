@@ -64,7 +64,7 @@ union thing {
 
 static struct wb_uuid holder(unsigned h)
 {
-    return h ? test_uuid(900 + h) : (struct wb_uuid){{0}};
+    return h ? test_uuid(900 + h) : WB_UUID_NIL;
 }
 
 static int random_row(struct world *w, union thing *x, char text[16])
@@ -263,7 +263,7 @@ WEFT_SUSPENDS static int compare_threads(struct wl_store *s, const struct wl_own
     UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 20);
     struct wl_thread *p;
     size_t n, want = 0;
-    TRY(wl_list_threads(s, o, (struct wb_uuid){{0}}, 100, &a, &p, &n, err));
+    TRY(wl_list_threads(s, o, WB_UUID_NIL, 100, &a, &p, &n, err));
     for (unsigned k = 0; k < THREADS; k++) {
         want += m->thread[k].is;
         for (size_t i = 0; i < n; i++)

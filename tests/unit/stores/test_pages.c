@@ -172,7 +172,7 @@ WEFT_SUSPENDS static int ask_list(struct wl_store *s, size_t which, struct wb_bu
     size_t n = 0;
     switch (which) {
     case 0:
-        TRY(wl_list_threads(s, &ALICE, (struct wb_uuid){{0}}, 99, &a, &t, &n, err));
+        TRY(wl_list_threads(s, &ALICE, WB_UUID_NIL, 99, &a, &t, &n, err));
         for (size_t i = 0; i < n; i++)
             wb_buf_addf(out, "%llu %u\n", (unsigned long long)t[i].head, t[i].version);
         return 0;

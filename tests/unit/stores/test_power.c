@@ -149,7 +149,7 @@ WEFT_SUSPENDS static int verify_old(struct power *p, struct upp_err *err)
     UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 20);
     struct wl_thread *threads;
     size_t n;
-    TRY(wl_list_threads(p->s, &OWNER("local", ""), (struct wb_uuid){{0}}, 100, &a, &threads, &n, err));
+    TRY(wl_list_threads(p->s, &OWNER("local", ""), WB_UUID_NIL, 100, &a, &threads, &n, err));
     return n == 7 ? 0 : wrong(p, "threads of the old file are missing");
 }
 

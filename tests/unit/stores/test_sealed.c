@@ -226,7 +226,7 @@ WEFT_SUSPENDS static int read_all(struct wl_store *s, struct wl_owner o, uint64_
     struct wl_rows rows;
     struct wl_piece p;
     size_t n, live;
-    TRY(wl_list_family_nodes(s, &o, 7, (struct wb_uuid){{0}}, 9, &a, &nodes, &n, err));
+    TRY(wl_list_family_nodes(s, &o, 7, WB_UUID_NIL, 9, &a, &nodes, &n, err));
     FAIL_UNLESS(n == count);
     for (uint64_t i = 0; i < count; i++) {
         struct wl_blob_key named = {{'n', (unsigned char)i}}, plain = plain_key;
@@ -249,11 +249,11 @@ WEFT_SUSPENDS static int read_all(struct wl_store *s, struct wl_owner o, uint64_
     }
     TRY(wl_list_values(s, &o, UPP_STR("space"), (struct upp_str){NULL, 0}, 9, &a, &values, &n, err));
     FAIL_UNLESS(n == count && is(values[0].bytes, "PlantedValue"));
-    TRY(wl_list_threads(s, &o, (struct wb_uuid){{0}}, 9, &a, &threads, &n, err));
+    TRY(wl_list_threads(s, &o, WB_UUID_NIL, 9, &a, &threads, &n, err));
     FAIL_UNLESS(n == count);
-    TRY(wl_list_family_threads(s, &o, 7, (struct wb_uuid){{0}}, 9, &a, &threads, &n, err));
+    TRY(wl_list_family_threads(s, &o, 7, WB_UUID_NIL, 9, &a, &threads, &n, err));
     TRY(wl_list_runs(s, &o, t.id, false, 9, &a, &runs, &n, err));
-    TRY(wl_list_live(s, (struct wb_uuid){{0}}, 9, &a, &runs, &owners, &live, err));
+    TRY(wl_list_live(s, WB_UUID_NIL, 9, &a, &runs, &owners, &live, err));
     FAIL_UNLESS(live >= count && is(runs[0].agent, "PlantedAgent"));
     return 0;
 }
@@ -810,7 +810,7 @@ WEFT_SUSPENDS static int forgotten(struct wl_store *s, struct upp_err *err)
     FAIL_UNLESS(COMMIT(s, ALICE, NULL, err, PUT_VALUE(&v)) < 0); /* the name stays erased */
     TRY(wl_list_tenants(s, (struct upp_str){NULL, 0}, 9, &a, &names, &n, err));
     FAIL_UNLESS(n == 1 && is(names[0], "evil"));
-    TRY(wl_list_live(s, (struct wb_uuid){{0}}, 1, &a, &runs, &owners, &n, err));
+    TRY(wl_list_live(s, WB_UUID_NIL, 1, &a, &runs, &owners, &n, err));
     FAIL_UNLESS(n == 1 && is(owners[0].tenant, "evil"));
     return read_all(s, EVE, 1, err);
 }

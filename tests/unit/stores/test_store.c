@@ -17,8 +17,6 @@ static bool is(struct upp_str s, const char *want)
     return wb_str_eq(s, wb_cstr(want));
 }
 
-static const struct wb_uuid none;
-
 /* ---- Rows ------------------------------------------------------------------------------------------ */
 
 WEFT_SUSPENDS static int rows_are_kept(struct test_store *t, struct upp_err *err)
@@ -175,7 +173,7 @@ WEFT_SUSPENDS static int nodes(struct test_store *t, struct upp_err *err)
     TRY(COMMIT(S, o, NULL, err, ADD_NODE(&in)));
     TRY(wl_get_node(S, &o, in.key, &x, err));
     FAIL_UNLESS(x.key == in.key && wb_uuid_eq(x.id, in.id) && wb_uuid_eq(x.tree, in.tree) && x.parent == in.parent);
-    FAIL_UNLESS(x.parent_length == in.parent_length && x.created_ms == in.created_ms && wb_uuid_eq(x.holder, none));
+    FAIL_UNLESS(x.parent_length == in.parent_length && x.created_ms == in.created_ms && wb_uuid_is_nil(x.holder));
     FAIL_UNLESS(wl_get_node(S, &EVE, in.key, &x, err) == -UPP_ENOTFOUND);
     FAIL_UNLESS(wl_get_node(S, &o, 5, &x, err) == -UPP_ENOTFOUND);
     FAIL_UNLESS(COMMIT(S, o, &conflict, err, ADD_NODE(&in)) == -UPP_EBUSY && conflict == 0);
@@ -183,16 +181,16 @@ WEFT_SUSPENDS static int nodes(struct test_store *t, struct upp_err *err)
     FAIL_UNLESS(COMMIT(S, o, NULL, err, ADD_NODE(&zero)) == -UPP_EINVALID);
 
     struct wb_uuid one = test_uuid(11), two = test_uuid(12);
-    TRY(COMMIT(S, o, NULL, err, HOLD(in.key, none, one)));
-    FAIL_UNLESS(COMMIT(S, o, &conflict, err, HOLD(in.key, none, two)) == -UPP_EBUSY && conflict == 0);
+    TRY(COMMIT(S, o, NULL, err, HOLD(in.key, WB_UUID_NIL, one)));
+    FAIL_UNLESS(COMMIT(S, o, &conflict, err, HOLD(in.key, WB_UUID_NIL, two)) == -UPP_EBUSY && conflict == 0);
     TRY(wl_get_node(S, &o, in.key, &x, err));
     FAIL_UNLESS(wb_uuid_eq(x.holder, one));
     TRY(COMMIT(S, o, NULL, err, HOLD(in.key, one, two)));
-    TRY(COMMIT(S, o, NULL, err, HOLD(in.key, two, none)));
+    TRY(COMMIT(S, o, NULL, err, HOLD(in.key, two, WB_UUID_NIL)));
     TRY(wl_get_node(S, &o, in.key, &x, err));
-    FAIL_UNLESS(wb_uuid_eq(x.holder, none));
-    FAIL_UNLESS(COMMIT(S, o, NULL, err, HOLD(5, none, one)) == -UPP_ENOTFOUND);
-    FAIL_UNLESS(COMMIT(S, EVE, NULL, err, HOLD(in.key, none, one)) == -UPP_ENOTFOUND);
+    FAIL_UNLESS(wb_uuid_is_nil(x.holder));
+    FAIL_UNLESS(COMMIT(S, o, NULL, err, HOLD(5, WB_UUID_NIL, one)) == -UPP_ENOTFOUND);
+    FAIL_UNLESS(COMMIT(S, EVE, NULL, err, HOLD(in.key, WB_UUID_NIL, one)) == -UPP_ENOTFOUND);
     return 0;
 }
 
@@ -278,7 +276,7 @@ WEFT_SUSPENDS static int lists_threads(struct test_store *t, struct upp_err *err
         struct wl_thread x = {.id = test_uuid(i), .kind = WL_MAIN, .version = 1, .updated_ms = (int64_t)(i % 3)};
         TRY(COMMIT(S, i == 5 ? BOB : ALICE, NULL, err, ADD_THREAD(&x)));
     }
-    TRY(wl_list_threads(S, &ALICE, none, 100, &a, &p, &n, err));
+    TRY(wl_list_threads(S, &ALICE, WB_UUID_NIL, 100, &a, &p, &n, err));
     FAIL_UNLESS(n == 8);
     for (size_t i = 1; i < n; i++)
         FAIL_UNLESS(p[i - 1].updated_ms > p[i].updated_ms ||
@@ -286,7 +284,7 @@ WEFT_SUSPENDS static int lists_threads(struct test_store *t, struct upp_err *err
     FAIL_UNLESS(is(p[0].owner.tenant, "acme") && is(p[0].owner.user, "alice"));
 
     /* The same in pages. */
-    struct wb_uuid after = none;
+    struct wb_uuid after = WB_UUID_NIL;
     for (size_t i = 0; i < 8; i += 3) {
         struct wl_thread *page;
         size_t got;
@@ -304,16 +302,16 @@ WEFT_SUSPENDS static int lists_threads(struct test_store *t, struct upp_err *err
     struct wl_thread x = p[7];
     x.updated_ms = 50;
     TRY(COMMIT(S, ALICE, NULL, err, SET_THREAD(&x)));
-    TRY(wl_list_threads(S, &ALICE, none, 1, &a, &page, &n, err));
+    TRY(wl_list_threads(S, &ALICE, WB_UUID_NIL, 1, &a, &page, &n, err));
     FAIL_UNLESS(n == 1 && wb_uuid_eq(page[0].id, x.id));
     struct wl_thread touched = {.id = p[6].id, .updated_ms = 60}; /* by a run that appended to it */
     TRY(COMMIT(S, ALICE, NULL, err, {.kind = WL_TOUCH_THREAD, .thread = &touched}));
-    TRY(wl_list_threads(S, &ALICE, none, 2, &a, &page, &n, err));
+    TRY(wl_list_threads(S, &ALICE, WB_UUID_NIL, 2, &a, &page, &n, err));
     FAIL_UNLESS(n == 2 && wb_uuid_eq(page[0].id, touched.id) && wb_uuid_eq(page[1].id, x.id));
 
-    TRY(wl_list_threads(S, &EVE, none, 9, &a, &page, &n, err));
+    TRY(wl_list_threads(S, &EVE, WB_UUID_NIL, 9, &a, &page, &n, err));
     FAIL_UNLESS(n == 0);
-    TRY(wl_list_threads(S, &BOB, none, 9, &a, &page, &n, err));
+    TRY(wl_list_threads(S, &BOB, WB_UUID_NIL, 9, &a, &page, &n, err));
     FAIL_UNLESS(n == 1 && wb_uuid_eq(page[0].id, test_uuid(5)));
     FAIL_UNLESS(wl_list_threads(S, &BOB, x.id, 9, &a, &page, &n, err) == -UPP_ENOTFOUND);
     FAIL_UNLESS(wl_list_threads(S, &EVE, x.id, 9, &a, &page, &n, err) == -UPP_ENOTFOUND);
@@ -450,7 +448,7 @@ WEFT_SUSPENDS static int lists_runs(struct test_store *t, struct upp_err *err)
     FAIL_UNLESS(n == 0);
 
     /* All tenants' live ones, in pages, in the order of their ids. */
-    struct wb_uuid after = none;
+    struct wb_uuid after = WB_UUID_NIL;
     size_t all = 0, evils = 0;
     do {
         TRY(wl_list_live(S, after, 2, &a, &p, &owners, &n, err));
@@ -597,7 +595,7 @@ WEFT_SUSPENDS static int all_or_nothing(struct test_store *t, struct upp_err *er
     const struct wl_change changes[] = {
         ADD_ROW(&old),     ADD_NODE(&node), ADD_ROW(&first),
         ADD_ROW(&second),  ADD_THREAD(&t2), SET_THREAD(&t1),
-        ADD_RUN(&r2),      SET_RUN(&r1),    HOLD(7, none, test_uuid(1)),
+        ADD_RUN(&r2),      SET_RUN(&r1),    HOLD(7, WB_UUID_NIL, test_uuid(1)),
         ADD_ALIAS(&alias), ADD_KEY(&key),   ADD_ROW(&bad),
     };
     enum { N = sizeof changes / sizeof changes[0] };
@@ -618,18 +616,18 @@ WEFT_SUSPENDS static int all_or_nothing(struct test_store *t, struct upp_err *er
     FAIL_UNLESS(rows.n == 0);
     FAIL_UNLESS(wl_get_node(S, &o, 8, &n, err) == -UPP_ENOTFOUND);
     TRY(wl_get_node(S, &o, 7, &n, err));
-    FAIL_UNLESS(wb_uuid_eq(n.holder, none));
+    FAIL_UNLESS(wb_uuid_is_nil(n.holder));
     FAIL_UNLESS(wl_get_thread(S, &o, t2.id, &a, &th, err) == -UPP_ENOTFOUND);
     TRY(wl_get_thread(S, &o, t1.id, &a, &th, err));
     FAIL_UNLESS(th.version == 1 && th.updated_ms == 5);
-    TRY(wl_list_threads(S, &o, none, 9, &a, &ths, &count, err));
+    TRY(wl_list_threads(S, &o, WB_UUID_NIL, 9, &a, &ths, &count, err));
     FAIL_UNLESS(count == 1 && ths[0].updated_ms == 5);
     FAIL_UNLESS(wl_get_run(S, &o, r2.id, &a, &ru, err) == -UPP_ENOTFOUND);
     TRY(wl_get_run(S, &o, r1.id, &a, &ru, err));
     FAIL_UNLESS(ru.version == 1 && ru.status == WM_QUEUED);
     TRY(wl_list_runs(S, &o, test_uuid(1), false, 9, &a, &rus, &count, err));
     FAIL_UNLESS(count == 1);
-    TRY(wl_list_live(S, none, 9, &a, &rus, &os, &count, err));
+    TRY(wl_list_live(S, WB_UUID_NIL, 9, &a, &rus, &os, &count, err));
     FAIL_UNLESS(count == 1);
     FAIL_UNLESS(wl_get_alias(S, &o, WL_ALIAS_RUN, UPP_STR("r"), &id, err) == -UPP_ENOTFOUND);
     FAIL_UNLESS(wl_get_key(S, &o, UPP_STR("r"), UPP_STR("k"), &k, err) == -UPP_ENOTFOUND);
@@ -638,7 +636,7 @@ WEFT_SUSPENDS static int all_or_nothing(struct test_store *t, struct upp_err *er
     TRY(test_commit(S, o, changes, N - 1, NULL, err));
     TRY(O->rows(S, &o, &(struct wl_range){.node = 8, .to = UINT64_MAX}, &a, &rows, err));
     FAIL_UNLESS(rows.n == 2 && is(rows.p[1].body, "z"));
-    TRY(wl_list_live(S, none, 9, &a, &rus, &os, &count, err));
+    TRY(wl_list_live(S, WB_UUID_NIL, 9, &a, &rus, &os, &count, err));
     FAIL_UNLESS(count == 1 && wb_uuid_eq(rus[0].id, test_uuid(2)));
     return 0;
 }
@@ -707,7 +705,7 @@ WEFT_SUSPENDS static int pages_of_runs(struct test_store *t, struct upp_err *err
     for (size_t i = 0; i < WB_LEN(whats); i++) {
         int r = wl_list_runs_after(S, whats[i], &ALICE, test_uuid(1), test_uuid(99), 2, &a, &p, &n, err);
         FAIL_UNLESS(r == -UPP_ENOTFOUND);
-        TRY(wl_list_runs_after(S, whats[i], &EVE, test_uuid(1), (struct wb_uuid){{0}}, 2, &a, &p, &n, err));
+        TRY(wl_list_runs_after(S, whats[i], &EVE, test_uuid(1), WB_UUID_NIL, 2, &a, &p, &n, err));
         FAIL_UNLESS(n == 0);
     }
     TRY(wl_get_run(S, &ALICE, test_uuid(70), &a, &run, err)); /* one that waits no more */
@@ -727,7 +725,7 @@ WEFT_SUSPENDS static int limits(struct test_store *t, struct upp_err *err)
     static struct wl_change many[WL_CHANGES + 1];
     struct wl_node node = test_node(7);
     for (size_t i = 0; i < WL_CHANGES + 1; i++)
-        many[i] = (struct wl_change){.kind = WL_HOLD_NODE, .hold = {7, none, none}};
+        many[i] = (struct wl_change){.kind = WL_HOLD_NODE, .hold = {7, WB_UUID_NIL, WB_UUID_NIL}};
     TRY(COMMIT(S, ALICE, NULL, err, ADD_NODE(&node)));
     FAIL_UNLESS(test_commit(S, ALICE, many, WL_CHANGES + 1, NULL, err) == -UPP_ELIMIT);
     TRY(test_commit(S, ALICE, many, WL_CHANGES, NULL, err));

@@ -97,14 +97,14 @@ WEFT_SUSPENDS static int ask_node(struct wl_store *s, struct wb_arena *a, struct
 WEFT_SUSPENDS static int ask_hold(struct wl_store *s, struct wb_arena *a, struct upp_err *err)
 {
     (void)a;
-    return COMMIT(s, ALICE, NULL, err, HOLD(A, ((struct wb_uuid){{0}}), test_uuid(3)));
+    return COMMIT(s, ALICE, NULL, err, HOLD(A, WB_UUID_NIL, test_uuid(3)));
 }
 
 WEFT_SUSPENDS static int ask_nodes(struct wl_store *s, struct wb_arena *a, struct upp_err *err)
 {
     struct wl_node *p;
     size_t n;
-    return wl_list_family_nodes(s, &ALICE, A >> 8 >> 24, (struct wb_uuid){{0}}, 9, a, &p, &n, err);
+    return wl_list_family_nodes(s, &ALICE, A >> 8 >> 24, WB_UUID_NIL, 9, a, &p, &n, err);
 }
 
 WEFT_SUSPENDS static int ask_set_node(struct wl_store *s, struct wb_arena *a, struct upp_err *err)
@@ -125,7 +125,7 @@ WEFT_SUSPENDS static int ask_threads(struct wl_store *s, struct wb_arena *a, str
 {
     struct wl_thread *p;
     size_t n;
-    return wl_list_threads(s, &ALICE, (struct wb_uuid){{0}}, 9, a, &p, &n, err);
+    return wl_list_threads(s, &ALICE, WB_UUID_NIL, 9, a, &p, &n, err);
 }
 
 WEFT_SUSPENDS static int ask_set_thread(struct wl_store *s, struct wb_arena *a, struct upp_err *err)
@@ -153,7 +153,7 @@ WEFT_SUSPENDS static int ask_live(struct wl_store *s, struct wb_arena *a, struct
     struct wm_run *p;
     struct wl_owner *owners;
     size_t n;
-    return wl_list_live(s, (struct wb_uuid){{0}}, 9, a, &p, &owners, &n, err);
+    return wl_list_live(s, WB_UUID_NIL, 9, a, &p, &owners, &n, err);
 }
 
 WEFT_SUSPENDS static int ask_set_run(struct wl_store *s, struct wb_arena *a, struct upp_err *err)

@@ -189,7 +189,7 @@ static WEFT_SUSPENDS int too_long(struct test_store *x, struct upp_err *err)
     wb_buf_add(&text, UPP_STR("\"}]"));
     FAIL_UNLESS(put(x->s, &wd_document_ui, wb_buf_str(&text), false, &a, &t, err) == -UPP_EINVALID);
     *err = (struct upp_err){0};
-    TRY(wl_list_threads(x->s, &ALICE, (struct wb_uuid){{0}}, 8, &a, &list, &n, err));
+    TRY(wl_list_threads(x->s, &ALICE, WB_UUID_NIL, 8, &a, &list, &n, err));
     FAIL_UNLESS(n == 0); /* nothing is left of it */
     return 0;
 }

@@ -92,8 +92,7 @@ static void write_more(struct audit *a)
 
 static void put_run(struct audit *a, struct wb_uuid run)
 {
-    static const struct wb_uuid none;
-    if (!wb_uuid_eq(run, none))
+    if (!wb_uuid_is_nil(run))
         asst_put_id(&a->w, "run_id", "run_", run);
 }
 

@@ -25,7 +25,7 @@ static void listing_done(struct listing *l)
 
 static struct wb_uuid id_at(const struct listing *l, size_t i)
 {
-    return i < l->transcript.ids.n ? l->transcript.ids.p[i] : (struct wb_uuid){{0}};
+    return i < l->transcript.ids.n ? l->transcript.ids.p[i] : WB_UUID_NIL;
 }
 
 static void write_request(struct wj_writer *w, const struct listing *l, const struct wl_thread *t,

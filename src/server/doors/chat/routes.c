@@ -130,7 +130,7 @@ WEFT_SUSPENDS static int answer(struct sv_exchange *x, struct upp_err *err)
     struct request *q = x->work;
     struct wb_uuid run;
     int r = sv_chat_answers(x, &q->messages, &q->start.answers, err);
-    if (r >= 0 && wb_uuid_eq(q->place.waits, (struct wb_uuid){{0}}))
+    if (r >= 0 && wb_uuid_is_nil(q->place.waits))
         q->start.answers = (struct sv_answers){0}; /* part of the history */
     if (r >= 0)
         r = sv_chat_start(x, &q->place, &q->messages, &q->start, &q->stream.from, &run, err);
@@ -169,7 +169,7 @@ WEFT_SUSPENDS static int complete(struct sv_exchange *x, struct upp_err *err)
         return sv_join_failed(x, r, &q->start.run, &q->joining, join, err);
     q->stream.unstored = q->start.unstored;
     q->start.thread = q->place.thread;
-    if (!q->start.new_thread && wb_uuid_eq(q->start.thread.id, (struct wb_uuid){{0}}))
+    if (!q->start.new_thread && wb_uuid_is_nil(q->start.thread.id))
         r = sv_start_new_thread(&q->start, NULL, err);
     else if (!q->start.new_thread)
         from = q->messages.next;

@@ -26,8 +26,6 @@ enum {
 };
 _Static_assert(READ_MAX > (SV_LIST_MAX + 2) * RUN_ROWS, "a page may be full");
 
-static const struct wb_uuid none;
-
 static int not_found(const struct sv_exchange *x, struct upp_err *err)
 {
     return upp_fail(err, UPP_ENOTFOUND, "no stored chat completion '%.*s'", UPP_FMT(x->params[0]));
@@ -279,7 +277,8 @@ WEFT_SUSPENDS static int find_runs(struct page *p, struct upp_err *err)
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(HANDFUL * (size_t)RUN_BYTES);
         struct wm_run *runs;
         size_t n;
-        int r = wl_list_runs_after(x->server->opts.store, what, &x->owner, none, p->after, HANDFUL, &a, &runs, &n, err);
+        int r = wl_list_runs_after(x->server->opts.store, what, &x->owner, WB_UUID_NIL, p->after, HANDFUL, &a, &runs,
+                                   &n, err);
         for (size_t i = 0; r >= 0 && i < n && p->n_runs <= p->limit; i++) {
             p->rows++;
             p->bytes += runs[i].options.n;

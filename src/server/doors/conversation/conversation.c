@@ -211,7 +211,7 @@ int sv_chat_take_over(struct sv_exchange *x, struct upp_str call, struct sv_chat
     if (r != 0)
         return r < 0 ? r : 0;
     place->ends = place->waits;
-    place->waits = (struct wb_uuid){{0}};
+    place->waits = WB_UUID_NIL;
     place->made = sv_made_thread(x, &look.run);
     place->calls = &line->entry.message;
     place->node = line->node;
@@ -350,9 +350,8 @@ int sv_chat_find(struct sv_exchange *x, struct upp_str agent, const struct sv_ch
 
 int sv_chat_unstored(struct sv_exchange *x, struct sv_chat_place *place, struct sv_start *s, struct upp_err *err)
 {
-    static const struct wb_uuid none;
     struct wl_store *store = x->server->opts.store;
-    int r = wb_uuid_eq(place->waits, none) ? 0 : wr_is_unstored(store, &x->owner, place->thread.id, err);
+    int r = wb_uuid_is_nil(place->waits) ? 0 : wr_is_unstored(store, &x->owner, place->thread.id, err);
     if (r != 0)
         return r < 0 ? r : 0;
     if (place->named)
@@ -457,12 +456,12 @@ int sv_chat_start(struct sv_exchange *x, const struct sv_chat_place *place, cons
     int r = wb_arena_check(&x->arena, err);
     if (r < 0)
         return r;
-    if (!wb_uuid_eq(place->waits, (struct wb_uuid){{0}}))
+    if (!wb_uuid_is_nil(place->waits))
         return answer_wait(x, place, m, s, from, run, err);
     s->run.node = place->node;
     s->run.length = place->length;
     s->run.ends = place->ends;
-    s->run.forks = place->node != 0 && wb_uuid_eq(place->ends, (struct wb_uuid){{0}});
+    s->run.forks = place->node != 0 && wb_uuid_is_nil(place->ends);
     return sv_start_run(x, s, run, err);
 }
 

@@ -110,5 +110,5 @@ int sv_join_failed(struct sv_exchange *x, int r, const struct wr_start *start, s
 {
     if (r >= 0 || x->done || x->reply.sent || !sv_key_is_used(x, start))
         return r;
-    return sv_join_other(x, start, (struct wb_uuid){{0}}, j, answer, err);
+    return sv_join_other(x, start, WB_UUID_NIL, j, answer, err);
 }

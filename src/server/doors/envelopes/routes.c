@@ -294,10 +294,9 @@ WEFT_SUSPENDS static int answer(struct sv_exchange *x, struct upp_err *err)
 
 static uint32_t home_of(const struct sv_exchange *x, const struct request *q)
 {
-    static const struct wb_uuid none;
     const struct wl_thread *t = &q->start.thread;
-    return wb_uuid_eq(t->id, none) ? (uint32_t)(wb_str_hash(q->start.run.alias) % x->server->n_cores)
-                                   : wr_home(t->tree, x->server->n_cores);
+    return wb_uuid_is_nil(t->id) ? (uint32_t)(wb_str_hash(q->start.run.alias) % x->server->n_cores)
+                                 : wr_home(t->tree, x->server->n_cores);
 }
 
 /* Starts a run, unless there is one; responds. */

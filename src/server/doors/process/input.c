@@ -357,7 +357,7 @@ WEFT_SUSPENDS static int join(struct reading *t)
 {
     struct wm_run run;
     t->p->join = t->history.last;
-    if (!wb_uuid_eq(t->p->join, (struct wb_uuid){{0}}))
+    if (!wb_uuid_is_nil(t->p->join))
         return 0;
     int r = sv_process_last(t->x, &t->p->start.thread, &run, t->err);
     t->p->join = r < 0 ? t->p->join : run.id;

@@ -8,8 +8,6 @@
 #include "server/http/conn.h"
 #include "server/http/server.h"
 
-static const struct wb_uuid none;
-
 /* ---- Responding -------------------------------------------------------------------------------------------------- */
 
 static bool accepts(const struct sv_exchange *x, struct upp_str type)
@@ -72,7 +70,7 @@ WEFT_SUSPENDS static int start(struct sv_exchange *x, struct sv_process *p, stru
         r = sv_process_input(x, p, err);
     if (r < 0)
         return r;
-    if (!wb_uuid_eq(p->join, none)) {
+    if (!wb_uuid_is_nil(p->join)) {
         *run = p->join;
         return sv_process_from(x, *run, from, err);
     }

@@ -16,13 +16,6 @@
 #include "server/keys/key.h"
 #include "thread/position.h"
 
-static const struct wb_uuid none;
-
-static bool is_none(struct wb_uuid u)
-{
-    return wb_uuid_eq(u, none);
-}
-
 int sv_process_user(struct sv_exchange *x, const struct sv_body *b, struct upp_str user, struct upp_err *err)
 {
     yyjson_val *at = b ? sv_member(b->root, UPP_STR("user_id")) : NULL;
@@ -111,7 +104,7 @@ WEFT_SUSPENDS int sv_process_branch(struct sv_exchange *x, struct sv_process *p,
     struct wa_position at;
     struct wm_run run;
     struct wl_end end;
-    if (is_none(p->after))
+    if (wb_uuid_is_nil(p->after))
         return 0;
     int r = wl_get_run(s, &x->owner, p->after, &x->arena, &run, err);
     if (r < 0 || !wm_status_ended(run.status)) /* it is the session's run: it waits, or is busy */
@@ -151,14 +144,15 @@ WEFT_SUSPENDS static int find_session(struct sv_exchange *x, struct sv_process *
     struct wl_thread of_response = p->start.thread;
     char text[WB_UUID_TEXT + 1];
     int r = given ? check_session(p, err) : 0;
-    if (r >= 0 && !given && !is_none(p->after)) {
+    if (r >= 0 && !given && !wb_uuid_is_nil(p->after)) {
         p->session = wb_arena_dup(&x->arena, wb_uuid_text(of_response.id, text));
         return wb_arena_check(&x->arena, err);
     }
     if (r >= 0)
         r = given ? wl_thread_find(x->server->opts.store, &x->owner, p->session, &x->arena, &p->start.thread, err)
                   : -UPP_ENOTFOUND;
-    if (!is_none(p->after) && (r == -UPP_ENOTFOUND || (r >= 0 && !wb_uuid_eq(of_response.id, p->start.thread.id))))
+    if (!wb_uuid_is_nil(p->after) &&
+        (r == -UPP_ENOTFOUND || (r >= 0 && !wb_uuid_eq(of_response.id, p->start.thread.id))))
         return sv_body_wrong(&p->body, sv_member(p->body.root, UPP_STR("response_id")), err,
                              "the response is of another session");
     return r == -UPP_ENOTFOUND ? new_session(x, p, err) : r;

@@ -253,8 +253,7 @@ WEFT_SUSPENDS static int find_entry(struct sv_exchange *x, struct wb_uuid id, st
 {
     int r = wl_entry_find(x->server->opts.store, &x->owner, id, &x->arena, ret, err);
     if (r >= 0)
-        r = wb_uuid_eq(ret->run, (struct wb_uuid){{0}}) ? find_own_thread(x, ret->node, err)
-                                                        : check_run(x, ret->run, err);
+        r = wb_uuid_is_nil(ret->run) ? find_own_thread(x, ret->node, err) : check_run(x, ret->run, err);
     if (r >= 0 &&
         (ret->entry.kind != WM_ENTRY_MESSAGE || ret->entry.audience != WM_AUDIENCE_ALL || wm_is_erased(&ret->entry)))
         r = -UPP_ENOTFOUND;
@@ -383,7 +382,7 @@ struct upp_str sv_items_first_output(const struct sv_body *b)
 int sv_items_read(struct sv_exchange *x, const struct sv_body *b, const char *name, const struct wr_agent_def *agent,
                   const struct sv_chat_place *place, struct sv_items *ret, struct upp_err *err)
 {
-    struct reading rd = {.to = ret, .waits = place && !wb_uuid_eq(place->waits, (struct wb_uuid){{0}})};
+    struct reading rd = {.to = ret, .waits = place && !wb_uuid_is_nil(place->waits)};
     yyjson_val *list = sv_member(b->root, wb_cstr(name));
     size_t n = yyjson_is_str(list) ? 1 : yyjson_arr_size(list);
     *ret = (struct sv_items){0};

@@ -34,8 +34,6 @@ struct request {
     unsigned char hash[32];    /* of the body, with an Idempotency-Key */
 };
 
-static const struct wb_uuid none;
-
 /* ---- Reading a request ------------------------------------------------------------------------------------------- */
 
 /* The id of a conversation: a text, or an object with it. 1; 0: there is none. */
@@ -64,7 +62,7 @@ WEFT_SUSPENDS static int find_conversation(struct sv_exchange *x, struct request
         r = wl_get_node(s, &x->owner, q->place.thread.head, &head, err);
     if (r >= 0)
         r = wl_thread_busy(s, &q->place.thread, &head, &busy, err);
-    if (r < 0 || wb_uuid_eq(busy, none))
+    if (r < 0 || wb_uuid_is_nil(busy))
         return r;
     r = wl_get_run(s, &x->owner, busy, &x->arena, &run, err);
     if (r >= 0 && run.status == WM_WAITING) {
@@ -122,7 +120,7 @@ WEFT_SUSPENDS static int choose_agent(struct sv_exchange *x, struct request *q, 
     int r = sv_agent_as_model(x, &q->body, before, agent, &name, model, err);
     q->start.run.agent = name;
     q->start.asked = wj_text_of(asked);
-    if (r < 0 || wb_uuid_eq(q->place.waits, none) || wb_str_eq(name, before))
+    if (r < 0 || wb_uuid_is_nil(q->place.waits) || wb_str_eq(name, before))
         return r;
     r = sv_chat_take_over(x, sv_items_first_output(&q->body), &q->place, err);
     if (r != 0)
@@ -267,13 +265,13 @@ WEFT_SUSPENDS static int choose_thread(struct sv_exchange *x, struct request *q,
     struct sv_chat_messages *m = &q->items.messages;
     size_t from = 0;
     int r = 0;
-    if (wb_uuid_eq(q->place.thread.id, none) && (m->next || q->items.answers.n)) {
+    if (wb_uuid_is_nil(q->place.thread.id) && (m->next || q->items.answers.n)) {
         r = sv_chat_find(x, q->start.run.agent, m, &q->items.answers, &q->place, err);
         if (r >= 0 && q->start.unstored)
             r = sv_chat_unstored(x, &q->place, &q->start, err);
-        if (r >= 0 && !wb_uuid_eq(q->place.thread.id, none))
+        if (r >= 0 && !wb_uuid_is_nil(q->place.thread.id))
             from = m->next;
-        if (r >= 0 && wb_uuid_eq(q->place.waits, none))
+        if (r >= 0 && wb_uuid_is_nil(q->place.waits))
             q->items.answers = (struct sv_answers){0}; /* of another conversation, or none: they have no authority */
         else if (r >= 0)
             r = add_results(x, m, &q->items.answers, err);
@@ -281,7 +279,7 @@ WEFT_SUSPENDS static int choose_thread(struct sv_exchange *x, struct request *q,
         r = sv_chat_unstored(x, &q->place, &q->start, err);
     if (r >= 0)
         r = sv_chat_add_results(&x->arena, &q->place, m, err);
-    if (r >= 0 && wb_uuid_eq(q->place.thread.id, none)) {
+    if (r >= 0 && wb_uuid_is_nil(q->place.thread.id)) {
         if (!m->list.n)
             return sv_body_wrong(&q->body, sv_member(q->body.root, UPP_STR("input")), err,
                                  "there is nothing to answer");
@@ -304,7 +302,7 @@ static bool is_same_place(struct sv_exchange *x, const struct request *q, const 
         previous = wj_text_at(v, "weft_previous");
     return q->previous.p
                ? wb_str_eq(previous, q->previous)
-               : !previous.p && (wb_uuid_eq(q->place.thread.id, none) || wb_uuid_eq(q->place.thread.id, run->thread));
+               : !previous.p && (wb_uuid_is_nil(q->place.thread.id) || wb_uuid_eq(q->place.thread.id, run->thread));
 }
 
 /* Was the request sent before? */

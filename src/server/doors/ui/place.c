@@ -10,8 +10,6 @@
 
 enum { BATCH = 64, ASKED = 128 };
 
-static const struct wb_uuid none;
-
 static bool is_question(const struct wl_line *line)
 {
     return line->entry.kind == WM_ENTRY_MESSAGE && line->entry.message.role == UPP_ROLE_USER &&
@@ -28,13 +26,13 @@ struct turn {
 static bool pass(struct turn *ret, const struct wl_line *line, struct wb_uuid *run)
 {
     bool first = ret->input.length == ret->end.length && is_question(line);
-    if (first && wb_uuid_eq(*run, none)) {
+    if (first && wb_uuid_is_nil(*run)) {
         ret->input.length = ++ret->end.length;
         return true;
     }
-    if (wb_uuid_eq(*run, none))
+    if (wb_uuid_is_nil(*run))
         *run = line->run;
-    bool over = wb_uuid_eq(line->run, none) || !wb_uuid_eq(line->run, *run) || is_question(line);
+    bool over = wb_uuid_is_nil(line->run) || !wb_uuid_eq(line->run, *run) || is_question(line);
     ret->end.length += !over;
     return !over;
 }
@@ -44,7 +42,7 @@ WEFT_SUSPENDS static int find_turn(struct sv_exchange *x, const struct wl_thread
                                    struct turn *ret, struct upp_err *err)
 {
     struct wl_store *s = x->server->opts.store;
-    struct wb_uuid u, run = none;
+    struct wb_uuid u, run = WB_UUID_NIL;
     struct wm_id turn;
     struct wl_node node;
     struct wl_path path;
@@ -113,7 +111,7 @@ static void begin_at(struct sv_start *s, const struct wa_position *to)
 /* Is it the answer of a run that ends for the message, and writes its last entries behind it? Then the end is meant. */
 static bool still_grows(const struct sv_start *s, const struct turn *turn)
 {
-    return !wb_uuid_eq(s->run.ends, none) && turn->last && turn->end.node == s->thread.head && !s->thread.at;
+    return !wb_uuid_is_nil(s->run.ends) && turn->last && turn->end.node == s->thread.head && !s->thread.at;
 }
 
 /* A message goes after the answer that the client had before it, or in the place of the one that it edits. */
@@ -203,7 +201,7 @@ int sv_ui_asked(struct sv_exchange *x, const struct sv_ui_request *q, const stru
     for (size_t i = r < 0 ? 0 : n; i-- > 0;)
         if (is_question(&lines[i])) { /* only the last one: what went on since was not repeated */
             *run = lines[i].run;
-            return has_id(&lines[i], q->last_id) && is_same(&lines[i].entry.message, m) && !wb_uuid_eq(*run, none);
+            return has_id(&lines[i], q->last_id) && is_same(&lines[i].entry.message, m) && !wb_uuid_is_nil(*run);
         }
     return r < 0 ? r : 0;
 }
@@ -221,7 +219,7 @@ int sv_ui_newer(struct sv_exchange *x, const struct wl_thread *t, struct upp_str
     int r = message.n ? wl_thread_path(s, &x->owner, t, &x->arena, &path, err) : 0;
     if (r >= 0 && message.n)
         r = wl_path_tail(s, &x->owner, &path, path.length, 1, &x->arena, &lines, &n, err);
-    if (r < 0 || !n || wb_uuid_eq(lines[0].run, none))
+    if (r < 0 || !n || wb_uuid_is_nil(lines[0].run))
         return r < 0 ? r : 0;
     r = wl_get_run(s, &x->owner, lines[0].run, &x->arena, &row, err);
     if (r < 0)

@@ -14,8 +14,6 @@
 #include "server/doors/ui/place.h"
 #include "server/http/server.h"
 
-static const struct wb_uuid none;
-
 /* ---- Chats ------------------------------------------------------------------------------------------------------- */
 
 /* A thread by the id that a page or another client gave it, or by its own; older chats by "ui:ID". -UPP_ENOTFOUND. */
@@ -33,7 +31,7 @@ WEFT_SUSPENDS static int find_active(struct sv_exchange *x, const struct wl_thre
                                      struct upp_err *err)
 {
     struct wl_node head;
-    *ret = none;
+    *ret = WB_UUID_NIL;
     int r = wl_get_node(x->server->opts.store, &x->owner, t->head, &head, err);
     return r < 0 ? r : wl_thread_busy(x->server->opts.store, t, &head, ret, err);
 }
@@ -119,8 +117,8 @@ WEFT_SUSPENDS static int continue_run(struct sv_exchange *x, struct work *w, str
 {
     struct wr_run_info look;
     struct sv_answers answers = {0};
-    int r = wb_uuid_eq(run, none) ? upp_fail(err, UPP_EINVALID, "no run of the chat waits for an output")
-                                  : wr_get(x->core->engine, &x->owner, run, &x->arena, &look, err);
+    int r = wb_uuid_is_nil(run) ? upp_fail(err, UPP_EINVALID, "no run of the chat waits for an output")
+                                : wr_get(x->core->engine, &x->owner, run, &x->arena, &look, err);
     if (r >= 0)
         r = sv_ui_answers(x, &w->q, &look, &answers, err);
     answers.request = &w->start.run;
@@ -171,7 +169,7 @@ WEFT_SUSPENDS static int find_asked(struct sv_exchange *x, struct work *w, struc
 WEFT_SUSPENDS static int answer(struct sv_exchange *x, struct upp_err *err)
 {
     struct work *w = x->work;
-    struct wb_uuid active = none, run;
+    struct wb_uuid active = WB_UUID_NIL, run;
     int r = w->start.new_thread ? 0 : find_active(x, &w->start.thread, &active, err);
     if (r >= 0 && w->q.continues)
         return continue_run(x, w, active, err);
@@ -179,7 +177,7 @@ WEFT_SUSPENDS static int answer(struct sv_exchange *x, struct upp_err *err)
         r = find_asked(x, w, &run, err);
     if (r > 0)
         return sv_run_stream(x, run, &w->stream, err);
-    if (r >= 0 && !wb_uuid_eq(active, none))
+    if (r >= 0 && !wb_uuid_is_nil(active))
         r = end_left(x, active, &w->start.run, err);
     if (r >= 0)
         r = sv_ui_place(x, &w->q, &w->start, err);
@@ -233,7 +231,7 @@ WEFT_SUSPENDS static int look_at_run(struct sv_exchange *x, const struct wl_thre
                                      struct upp_err *err)
 {
     int r = find_active(x, t, &x->run, err);
-    if (r < 0 || wb_uuid_eq(x->run, none))
+    if (r < 0 || wb_uuid_is_nil(x->run))
         return r < 0 ? r : 0;
     r = wr_get(x->core->engine, &x->owner, x->run, &x->arena, ret, err);
     return r < 0 ? r : 1;
@@ -258,7 +256,7 @@ WEFT_SUSPENDS static int join_here(struct sv_exchange *x, struct upp_err *err)
 {
     struct work *w = x->work;
     struct upp_str after;
-    struct wb_uuid run = none;
+    struct wb_uuid run = WB_UUID_NIL;
     int r = sv_query(x, UPP_STR("after"), &after, err);
     bool asks = r > 0;
     if (r >= 0)
@@ -299,7 +297,7 @@ WEFT_SUSPENDS static int stop_here(struct sv_exchange *x, struct upp_err *err)
     struct wj_writer w;
     const struct work *of = x->work;
     int r = find_active(x, &of->start.thread, &run, err);
-    bool stops = r >= 0 && !wb_uuid_eq(run, none);
+    bool stops = r >= 0 && !wb_uuid_is_nil(run);
     if (stops) {
         x->run = run;
         r = sv_cancel(x, run, err);

@@ -210,9 +210,8 @@ static int stop_after(struct list *l, struct wb_uuid run, struct upp_err *err)
 WEFT_SUSPENDS static int write_all(struct list *l, struct upp_err *err)
 {
     struct wl_store *s = l->x->server->opts.store;
-    static const struct wb_uuid none;
     struct wb_uuid at = l->after;
-    int r = wb_uuid_eq(at, none) ? 0 : write_named(l, at, err);
+    int r = wb_uuid_is_nil(at) ? 0 : write_named(l, at, err);
     if (r == -UPP_ENOTFOUND)
         return upp_fail(err, UPP_EINVALID, "'after' names no run of yours");
     for (size_t n = RUNS, read = 0; r >= 0 && n == RUNS && !l->more; read += n) {
@@ -220,7 +219,7 @@ WEFT_SUSPENDS static int write_all(struct list *l, struct upp_err *err)
         struct wm_run *runs;
         if (read >= RUNS_MAX)
             return stop_after(l, at, err);
-        r = wl_list_runs_after(s, WL_LIST_WAITING, &l->x->owner, none, at, RUNS, &a, &runs, &n, err);
+        r = wl_list_runs_after(s, WL_LIST_WAITING, &l->x->owner, WB_UUID_NIL, at, RUNS, &a, &runs, &n, err);
         for (size_t i = 0; r >= 0 && i < n && !l->more; i++) {
             at = runs[i].id;
             r = write_run(l, at, err);
@@ -250,14 +249,13 @@ static void list_done(struct list *l)
 
 WEFT_SUSPENDS int sv_list_approvals(struct sv_exchange *x, struct upp_err *err)
 {
-    static const struct wb_uuid none;
     WB_CLEANUP(list_done) struct list l = {.x = x, .first = WB_BUF(1u << 20), .last = WB_BUF(1u << 20)};
     int r = read_list(&l, err);
     if (r < 0)
         return r;
     wj_writer_init(&l.w, &x->reply.body, err);
     sv_list_begin(&l.w);
-    r = wb_uuid_eq(l.run, none) ? write_all(&l, err) : write_named(&l, l.run, err);
+    r = wb_uuid_is_nil(l.run) ? write_all(&l, err) : write_named(&l, l.run, err);
     if (r >= 0)
         r = wb_buf_check(&l.first, err);
     if (r >= 0)

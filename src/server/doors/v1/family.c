@@ -146,7 +146,6 @@ static int find_cursor(struct family *f, struct upp_str name, size_t *ret)
 
 WEFT_SUSPENDS static int write_page(struct family *f, size_t lo, size_t n, bool ascending, bool more)
 {
-    static const struct wb_uuid none;
     struct sv_exchange *x = f->x;
     struct wj_writer w;
     int r = 0;
@@ -167,8 +166,8 @@ WEFT_SUSPENDS static int write_page(struct family *f, size_t lo, size_t n, bool 
     }
     if (r < 0)
         return r;
-    sv_list_end(&w, "msg_", n ? items[ascending ? 0 : n - 1].id : none, n ? items[ascending ? n - 1 : 0].id : none,
-                more);
+    sv_list_end(&w, "msg_", n ? items[ascending ? 0 : n - 1].id : WB_UUID_NIL,
+                n ? items[ascending ? n - 1 : 0].id : WB_UUID_NIL, more);
     return sv_finish(x, &w);
 }
 

@@ -100,7 +100,6 @@ WEFT_SUSPENDS static int read_list(struct wl_store *s, void *arg, struct upp_err
 
 WEFT_SUSPENDS int sv_list_files(struct sv_exchange *x, struct upp_err *err)
 {
-    static const struct wb_uuid none;
     struct listing l = {.x = x};
     struct wj_writer w;
     int r = read_query(x, &l.query, err);
@@ -113,6 +112,7 @@ WEFT_SUSPENDS int sv_list_files(struct sv_exchange *x, struct upp_err *err)
     sv_list_begin(&w);
     for (size_t i = 0; i < n; i++)
         sv_file_write(&w, &l.found[i]);
-    sv_list_end(&w, WL_FILE_PREFIX, n ? l.found[0].id : none, n ? l.found[n - 1].id : none, l.n > l.query.max);
+    sv_list_end(&w, WL_FILE_PREFIX, n ? l.found[0].id : WB_UUID_NIL, n ? l.found[n - 1].id : WB_UUID_NIL,
+                l.n > l.query.max);
     return sv_finish(x, &w);
 }

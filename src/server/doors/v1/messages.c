@@ -175,10 +175,9 @@ static int read_cursor(struct sv_exchange *x, const struct wl_path *path, struct
 /* The run whose messages are wanted. One that is unknown has none. */
 static int read_run(struct sv_exchange *x, struct wb_uuid *ret, struct upp_err *err)
 {
-    static const struct wb_uuid none;
     struct upp_str text;
     int r = sv_query(x, UPP_STR("run_id"), &text, err);
-    if (r > 0 && (!wl_id_parse(text, UPP_STR("run_"), ret) || wb_uuid_eq(*ret, none)))
+    if (r > 0 && (!wl_id_parse(text, UPP_STR("run_"), ret) || wb_uuid_is_nil(*ret)))
         return upp_fail(err, UPP_EINVALID, "'run_id' names no run: '%.*s'", UPP_FMT(text));
     return r;
 }
@@ -213,8 +212,7 @@ static int read_page(struct sv_exchange *x, const struct wl_path *path, struct p
 WEFT_SUSPENDS static int fill_page(struct wl_store *s, struct sv_exchange *x, const struct wl_path *path,
                                    struct page *p, size_t batches, struct upp_err *err)
 {
-    static const struct wb_uuid none;
-    bool any = wb_uuid_eq(p->run, none);
+    bool any = wb_uuid_is_nil(p->run);
     if (!p->found && !(p->found = wb_new_n(&x->arena, struct wl_line, p->limit + 1)))
         return wb_arena_check(&x->arena, err);
     for (; batches && p->lo < p->hi && p->n <= p->limit; batches--) {
@@ -251,7 +249,6 @@ WEFT_SUSPENDS static int write_entry(struct sv_exchange *x, const struct wl_line
 WEFT_SUSPENDS static int write_page(struct sv_exchange *x, const struct wl_thread *t, const struct page *p,
                                     bool ascending, struct upp_err *err)
 {
-    static const struct wb_uuid none;
     struct wj_writer w;
     size_t n = WB_MIN(p->n, p->limit);
     bool reverse = p->up != ascending;
@@ -264,8 +261,8 @@ WEFT_SUSPENDS static int write_page(struct sv_exchange *x, const struct wl_threa
         if (r < 0)
             return r;
     }
-    sv_list_end(&w, "msg_", n ? p->found[reverse ? n - 1 : 0].id : none, n ? p->found[reverse ? 0 : n - 1].id : none,
-                p->n > p->limit);
+    sv_list_end(&w, "msg_", n ? p->found[reverse ? n - 1 : 0].id : WB_UUID_NIL,
+                n ? p->found[reverse ? 0 : n - 1].id : WB_UUID_NIL, p->n > p->limit);
     return sv_finish(x, &w);
 }
 

@@ -39,7 +39,7 @@ static int read_on_busy(const struct sv_body *b, uint8_t *ret, struct upp_err *e
 static int read_key(struct sv_exchange *x, const struct wl_thread *t, struct wr_start *start, unsigned char hash[32],
                     struct upp_err *err)
 {
-    bool own = wb_uuid_eq(t->id, (struct wb_uuid){{0}});
+    bool own = wb_uuid_is_nil(t->id);
     char hex[WB_UUID_HEX + 1];
     struct upp_str route;
     (void)wb_uuid_hex(t->id, hex);
@@ -54,7 +54,7 @@ WEFT_SUSPENDS int sv_read_run(struct sv_exchange *x, const struct sv_body *b, st
     WB_CLEANUP(sv_system_done) struct sv_system system = SV_SYSTEM;
 
     struct sv_start *s = &ret->start;
-    bool is = !wb_uuid_eq(s->thread.id, (struct wb_uuid){{0}}); /* otherwise it comes with the run */
+    bool is = !wb_uuid_is_nil(s->thread.id); /* otherwise it comes with the run */
     s->run.owner = x->owner;
     s->run.on_busy = x->settings->on_busy;
     int r = sv_agent_read(x, b, "assistant_id", &s->run.agent, err);

@@ -86,7 +86,6 @@ WEFT_SUSPENDS static int write_one(struct sv_exchange *x, struct wj_writer *w, s
 
 WEFT_SUSPENDS int sv_list_runs(struct sv_exchange *x, struct upp_err *err)
 {
-    static const struct wb_uuid none;
     struct wl_thread t;
     struct page p;
     struct wj_writer w;
@@ -104,8 +103,8 @@ WEFT_SUSPENDS int sv_list_runs(struct sv_exchange *x, struct upp_err *err)
         r = write_one(x, &w, p.runs[p.backwards ? n - 1 - i : i], err);
     if (r < 0)
         return r;
-    struct wb_uuid first = n ? p.runs[p.backwards ? n - 1 : 0] : none;
-    struct wb_uuid last = n ? p.runs[p.backwards ? 0 : n - 1] : none;
+    struct wb_uuid first = n ? p.runs[p.backwards ? n - 1 : 0] : WB_UUID_NIL;
+    struct wb_uuid last = n ? p.runs[p.backwards ? 0 : n - 1] : WB_UUID_NIL;
     sv_list_end(&w, "run_", first, last, p.n > p.limit);
     return sv_finish(x, &w);
 }

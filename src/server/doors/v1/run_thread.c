@@ -40,7 +40,7 @@ WEFT_SUSPENDS static int read_thread(struct sv_exchange *x, const struct sv_body
         r = sv_system_text(&x->arena, &system, &s->system, err);
     if (r >= 0 && more.n)
         s->system = s->system.n ? wb_arena_printf(&x->arena, "%.*s\n\n%.*s", UPP_FMT(s->system), UPP_FMT(more)) : more;
-    if (r >= 0 && !wb_uuid_eq(opts.parent, (struct wb_uuid){{0}})) /* it is of the parent's family, and at home there */
+    if (r >= 0 && !wb_uuid_is_nil(opts.parent)) /* it is of the parent's family, and at home there */
         r = wl_id_new(wl_family(opts.parent), &opts.id, err);
     if (r >= 0)
         r = sv_start_new_thread(s, &opts, err);

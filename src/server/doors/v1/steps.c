@@ -27,7 +27,7 @@ static int read_include(struct sv_exchange *x, struct upp_err *err)
 /* No step has an id of zeros, which means none to those who are asked. */
 static bool parse_id(struct upp_str text, struct wb_uuid *ret)
 {
-    return wl_id_parse(text, UPP_STR("step_"), ret) && !wb_uuid_eq(*ret, (struct wb_uuid){{0}});
+    return wl_id_parse(text, UPP_STR("step_"), ret) && !wb_uuid_is_nil(*ret);
 }
 
 static int read_cursor(struct sv_exchange *x, const char *name, struct wb_uuid *ret, struct upp_err *err)
@@ -103,7 +103,6 @@ WEFT_SUSPENDS static int read_steps(struct sv_exchange *x, const struct asst_ste
 
 static int write_page(struct sv_exchange *x, const struct asst_steps *s, bool ascending, struct upp_err *err)
 {
-    static const struct wb_uuid none;
     struct wj_writer w;
     bool more = s->list.n > s->want.limit;
     size_t n = more ? s->want.limit : s->list.n;
@@ -114,7 +113,7 @@ static int write_page(struct sv_exchange *x, const struct asst_steps *s, bool as
         struct upp_str json = wb_buf_str(&s->list.p[first + (ascending ? i : n - 1 - i)].json);
         wj_write_raw(&w, json.p, json.n);
     }
-    struct wb_uuid low = n ? s->list.p[first].id : none, high = n ? s->list.p[first + n - 1].id : none;
+    struct wb_uuid low = n ? s->list.p[first].id : WB_UUID_NIL, high = n ? s->list.p[first + n - 1].id : WB_UUID_NIL;
     sv_list_end(&w, "step_", ascending ? low : high, ascending ? high : low, more);
     return sv_finish(x, &w);
 }

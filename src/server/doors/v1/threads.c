@@ -43,7 +43,6 @@ struct list {
 
 static int read_list(struct sv_exchange *x, struct list *ret, struct upp_err *err)
 {
-    static const struct wb_uuid none;
     struct upp_str text;
     *ret = (struct list){.x = x};
     int r = sv_read_limit(x, &ret->limit, NULL, err);
@@ -57,7 +56,7 @@ static int read_list(struct sv_exchange *x, struct list *ret, struct upp_err *er
         return upp_fail(err, UPP_EINVALID, "threads are listed from the newest on: there is after, and no before");
     if (r >= 0)
         r = sv_query(x, UPP_STR("after"), &text, err);
-    if (r > 0 && (!wl_id_parse(text, UPP_STR("thread_"), &ret->after) || wb_uuid_eq(ret->after, none)))
+    if (r > 0 && (!wl_id_parse(text, UPP_STR("thread_"), &ret->after) || wb_uuid_is_nil(ret->after)))
         return upp_fail(err, UPP_EINVALID, "'after' names no thread: '%.*s'", UPP_FMT(text));
     return r < 0 ? r : 0;
 }
@@ -109,7 +108,6 @@ WEFT_SUSPENDS static int fill(struct list *l, struct upp_err *err)
 
 WEFT_SUSPENDS int sv_list_threads(struct sv_exchange *x, struct upp_err *err)
 {
-    static const struct wb_uuid none;
     struct list l;
     struct wj_writer w;
     int r = read_list(x, &l, err);
@@ -119,12 +117,12 @@ WEFT_SUSPENDS int sv_list_threads(struct sv_exchange *x, struct upp_err *err)
         return r;
     size_t n = WB_MIN(l.n, (size_t)l.limit);
     bool cut = l.n <= l.limit && !l.over; /* it has read enough */
-    struct wb_uuid last = n ? l.found[n - 1].thread.id : none;
+    struct wb_uuid last = n ? l.found[n - 1].thread.id : WB_UUID_NIL;
     wj_writer_init(&w, &x->reply.body, err);
     sv_list_begin(&w);
     for (size_t i = 0; i < n; i++)
         sv_write_listed(&w, &l.found[i].thread, l.found[i].metadata);
-    sv_list_end(&w, "thread_", n ? l.found[0].thread.id : none, cut ? l.after : last, cut || l.n > l.limit);
+    sv_list_end(&w, "thread_", n ? l.found[0].thread.id : WB_UUID_NIL, cut ? l.after : last, cut || l.n > l.limit);
     return sv_finish(x, &w);
 }
 

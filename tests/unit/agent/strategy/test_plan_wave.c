@@ -744,12 +744,12 @@ static WEFT_SUSPENDS int canceled(struct place *p, struct upp_err *err)
     size_t n;
     TRY(place_start(p, &s, err));
     TRY(weft_sleep_ms(500, err));
-    TRY(wl_list_live(p->inner, (struct wb_uuid){{0}}, 10, &a, &live, &owners, &n, err));
+    TRY(wl_list_live(p->inner, WB_UUID_NIL, 10, &a, &live, &owners, &n, err));
     FAIL_UNLESS(n == 3);
     TRY(wr_cancel(p->rig.engine, &rig_owner, s.run, err));
     TRY(place_await(p, s.run, &status, err));
     FAIL_UNLESS(status == WM_CANCELED);
-    TRY(wl_list_live(p->inner, (struct wb_uuid){{0}}, 10, &a, &live, &owners, &n, err));
+    TRY(wl_list_live(p->inner, WB_UUID_NIL, 10, &a, &live, &owners, &n, err));
     FAIL_UNLESS(n == 0);
     return rig_well_formed(p->inner, &rig_owner, s.thread, err);
 }
