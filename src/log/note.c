@@ -2,9 +2,7 @@
 #include "log/note.h"
 
 #include "base/defs.h"
-#include "json/read.h"
-#include "json/value.h"
-#include "json/write.h"
+#include "json/edit.h"
 
 /* Names sort by node and index (model/id.c): the notes about a range of a node's entries are neighbours. */
 enum { PAGE = 16, SCRATCH = 80 << 20 };
@@ -63,30 +61,6 @@ WEFT_SUSPENDS static int next_notes(struct wl_store *s, const struct wl_owner *o
     return 0;
 }
 
-/* The metadata with the note's members in place of its own. */
-static int lay_over(struct upp_str *metadata, struct upp_str note, struct wb_arena *a, struct upp_err *err)
-{
-    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(SCRATCH);
-    yyjson_val *old = NULL, *new, *key, *v;
-    struct wj_writer w;
-    size_t i, max;
-    int r = metadata->n ? wj_read(a, *metadata, NULL, &old, err) : 0;
-    if (r >= 0)
-        r = wj_read(a, note, NULL, &new, err);
-    if (r < 0)
-        return r;
-    wj_writer_init(&w, &out, err);
-    wj_write_open(&w, '{');
-    yyjson_obj_foreach(old, i, max, key, v)
-    {
-        if (!yyjson_obj_getn(new, wj_text(key).p, wj_text(key).n))
-            wj_put_member(&w, key);
-    }
-    yyjson_obj_foreach(new, i, max, key, v) wj_put_member(&w, key);
-    wj_write_close(&w, '}');
-    return wj_writer_text(&w, a, metadata);
-}
-
 static int put_in(struct wl_line *lines, size_t n, const struct wl_value *note, struct wb_arena *a, struct upp_err *err)
 {
     struct wb_uuid u;
@@ -99,7 +73,8 @@ static int put_in(struct wl_line *lines, size_t n, const struct wl_value *note, 
             at++;
     if (at == n || wm_is_erased(&lines[at].entry))
         return 0;
-    return lay_over(&lines[at].entry.message.metadata, note->bytes, a, err);
+    struct upp_str *metadata = &lines[at].entry.message.metadata;
+    return wj_merge(a, *metadata, note->bytes, metadata, err); /* the note's members in place of its own */
 }
 
 WEFT_SUSPENDS static int read_node(struct wl_store *s, const struct wl_owner *o, const struct range *range,

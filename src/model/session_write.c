@@ -1,5 +1,6 @@
 /* model/session_write.c — writes sessions and trees as UAP JSON. */
 #include "base/err.h"
+#include "json/edit.h"
 #include "json/syntax.h"
 #include "model/session.h"
 
@@ -37,9 +38,7 @@ static void open_map(struct wj_writer *w, struct upp_str json)
     wj_write_open(w, '{');
     if (!some || w->failed)
         return;
-    struct upp_str inside = wb_str_trim(wb_str_sub(json, 1, json.n - 2));
-    if (inside.n)
-        wj_write_raw(w, inside.p, inside.n);
+    wj_put_members_text(w, json);
 }
 
 static void put_map(struct wj_writer *w, struct upp_str json)

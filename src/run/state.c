@@ -3,9 +3,9 @@
 #include <stdio.h>
 
 #include "base/vec_add.h"
+#include "json/edit.h"
 #include "json/read.h"
 #include "json/value.h"
-#include "json/write.h"
 #include "run/child.h"
 #include "run/step.h"
 
@@ -276,47 +276,22 @@ int weft_run_set_plan(struct weft_run *pub, struct upp_str json, struct upp_err 
     return set(wr_of(pub), json, "the plan", &pub->state.plan, err);
 }
 
-/* Writes the map with one member set to this value; empty: without it. */
-static int with_member(struct wr_run *run, struct upp_str map, struct upp_str name, struct upp_str json,
-                       struct wb_buf *out, struct upp_err *err)
-{
-    struct wj_writer w;
-    yyjson_val *v = NULL, *key = NULL;
-    size_t n = 0;
-    int r = map.n ? wj_read(&run->memory, map, NULL, &v, err) : 0;
-    if (r < 0)
-        return r;
-    if (v) {
-        n = unsafe_yyjson_get_len(v);
-        key = unsafe_yyjson_get_first(v);
-    }
-    wj_writer_init(&w, out, err);
-    wj_write_open(&w, '{');
-    for (; n; n--, key = unsafe_yyjson_get_next(key + 1))
-        if (!wj_named(key, name))
-            wj_put_member(&w, key);
-    if (json.n) {
-        wj_write_name(&w, name);
-        wj_write_raw(&w, json.p, json.n);
-    }
-    wj_write_close(&w, '}');
-    return wj_writer_check(&w);
-}
-
 enum { METADATA_BYTES = 1 << 20 };
 
 int weft_run_set_metadata(struct weft_run *pub, struct upp_str name, struct upp_str json, struct upp_err *err)
 {
     struct wr_run *run = wr_of(pub);
-    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(METADATA_BYTES);
-    struct upp_str checked = {0};
-    int r = json.n ? set(run, json, "the value", &checked, err) : 0;
+    struct wj_edit edit = {.name = name};
+    struct upp_str map;
+    int r = json.n ? set(run, json, "the value", &edit.json, err) : 0;
     if (r >= 0)
-        r = with_member(run, pub->state.metadata, name, checked, &b, err);
+        r = wj_edit(&run->memory, pub->state.metadata, &edit, 1, &map, err);
+    if (r >= 0 && map.n > METADATA_BYTES)
+        r = upp_fail(err, UPP_ELIMIT, "the metadata of a run has at most %d bytes", METADATA_BYTES);
     if (r < 0)
         return upp_wrap(err, r, "metadata '%.*s'", UPP_FMT(name));
-    pub->state.metadata = wb_arena_dup(&run->memory, wb_buf_str(&b));
-    return wb_arena_check(&run->memory, err);
+    pub->state.metadata = map;
+    return 0;
 }
 
 int wr_count_tokens(struct wr_run *run, struct upp_err *err)

@@ -10,9 +10,9 @@
 #include "thread/session_reading.h"
 #include "base/defs.h"
 #include "base/hooks.h"
+#include "json/edit.h"
 #include "json/read.h"
 #include "json/value.h"
-#include "json/write.h"
 
 enum { SUBS = 4096 };
 
@@ -109,20 +109,13 @@ static uint64_t number_at(yyjson_val *list, size_t i)
 /* The metadata with totalTokens: a row stores the tokens only once, as its usage. */
 static int metadata_of(struct wa_reading *x, yyjson_val *state, struct upp_str *ret, struct upp_err *err)
 {
-    static const struct upp_str total = UPP_STR_INIT("totalTokens");
     WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(16u << 20);
-    yyjson_val *usage = yyjson_obj_get(state, "usage"), *key, *v;
+    yyjson_val *usage = yyjson_obj_get(state, "usage");
     struct wj_writer w;
-    size_t i, max;
     wj_writer_init(&w, &b, err);
     wj_write_open(&w, '{');
-    yyjson_obj_foreach(yyjson_obj_get(state, "metadata"), i, max, key, v)
-    {
-        if (!wj_named(key, total))
-            wj_put_member(&w, key);
-    }
-    wj_write_name(&w, total);
-    wj_write_u64(&w, number_at(usage, 0) + number_at(usage, 1));
+    wj_put_members_but(&w, yyjson_obj_get(state, "metadata"), WJ_NAMES("totalTokens"));
+    wj_put_u64(&w, "totalTokens", number_at(usage, 0) + number_at(usage, 1));
     wj_write_close(&w, '}');
     return wj_writer_text(&w, x->to, ret);
 }

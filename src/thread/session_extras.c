@@ -3,10 +3,10 @@
 
 #include "base/defs.h"
 #include "base/iso8601.h"
+#include "json/edit.h"
 #include "json/read.h"
 #include "json/syntax.h"
 #include "json/value.h"
-#include "json/write.h"
 #include "model/upp_json.h"
 #include "model/upp_weft.h"
 #include "thread/event.h"
@@ -52,9 +52,8 @@ static void open_map(struct wj_writer *w, struct upp_str map, yyjson_val *v, con
     yyjson_val *weft = yyjson_is_obj(v) ? wm_weft_find(v) : NULL, *key, *value;
     size_t i, n;
     wj_write_open(w, '{');
-    struct upp_str inside = map.n > 2 && !weft ? wb_str_trim(wb_str_sub(map, 1, map.n - 2)) : (struct upp_str){0};
-    if (inside.n)
-        wj_write_raw(w, inside.p, inside.n);
+    if (!weft)
+        wj_put_members_text(w, map);
     yyjson_obj_foreach(weft ? v : NULL, i, n, key, value)
     {
         if (value != weft)

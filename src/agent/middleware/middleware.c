@@ -10,9 +10,9 @@
 #include "base/hooks.h"
 #include "base/log.h"
 #include "base/opts.h"
+#include "json/edit.h"
 #include "json/read.h"
 #include "json/value.h"
-#include "json/write.h"
 #include "model/upp_json.h"
 #include "run/engine.h"
 
@@ -61,43 +61,22 @@ struct wb_arena *wa_context_memory(struct weft_context *c)
 
 /* ---- Metadata of a request -------------------------------------------------------------------------------------- */
 
-static int with_member(struct wb_arena *a, struct upp_str map, struct upp_str name, yyjson_val *value,
-                       struct wb_buf *out, struct upp_err *err)
-{
-    struct wj_writer w;
-    yyjson_val *v;
-    int r = wj_read(a, map, NULL, &v, err);
-    if (r < 0 || !yyjson_is_obj(v))
-        return r < 0 ? r : upp_fail(err, UPP_EINVALID, "the metadata is no object");
-    wj_writer_init(&w, out, err);
-    wj_write_open(&w, '{');
-    yyjson_val *key = unsafe_yyjson_get_first(v);
-    for (size_t n = unsafe_yyjson_get_len(v); n; n--, key = unsafe_yyjson_get_next(key + 1))
-        if (!wj_named(key, name))
-            wj_put_member(&w, key);
-    if (value) {
-        wj_write_name(&w, name);
-        wj_write_value(&w, value);
-    }
-    wj_write_close(&w, '}');
-    return wj_writer_check(&w);
-}
-
 int weft_context_set(struct weft_context *c, const char *name, struct upp_str json, struct upp_err *err)
 {
     struct wb_arena *a = context_of(c)->memory;
-    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(METADATA_BYTES);
+    struct upp_str checked = {NULL, 0}, text;
     yyjson_val *value = NULL;
     int r = json.n ? wj_read(a, json, NULL, &value, err) : 0;
     if (r >= 0)
-        r = with_member(a, c->metadata.p ? c->metadata : UPP_STR("{}"), wb_cstr(name), value, &b, err);
+        r = wj_value_text(a, value, &checked, err);
+    if (r >= 0)
+        r = wj_set(a, c->metadata, name, checked, &text, err);
+    if (r >= 0 && text.n > METADATA_BYTES)
+        r = upp_fail(err, UPP_ELIMIT, "the metadata of a request has at most %d bytes", METADATA_BYTES);
     if (r < 0)
         return upp_wrap(err, r, "metadata '%s'", name);
-    struct upp_str text = wb_arena_dup(a, wb_buf_str(&b));
-    r = wb_arena_check(a, err);
-    if (r >= 0)
-        c->metadata = text;
-    return r;
+    c->metadata = text;
+    return 0;
 }
 
 struct upp_str weft_context_get(const struct weft_context *c, const char *name)

@@ -4,46 +4,12 @@
  * the next commit expects: a working run is changed through that row, with the commit lock held as for a cancel.
  */
 #include "base/crash.h"
-#include "json/read.h"
-#include "json/value.h"
-#include "json/write.h"
+#include "json/edit.h"
 #include "run/engine_state.h"
 #include "run/run.h"
 #include "run/start.h"
 
-enum {
-    OPTIONS_MAX = 64 << 20,
-    REPLACED_MAX = 32 << 20, /* of options that a working run keeps after such changes: others may point there */
-};
-
-/* A stored object with another member, in the arena. The others keep their order: the API key has to stay the first
- * (wr_run_key). */
-static int with_member(struct wb_arena *a, struct upp_str object, const char *name, struct upp_str json,
-                       struct upp_str *ret, struct upp_err *err)
-{
-    WB_CLEANUP(wb_arena_done) struct wb_arena parsed = WB_ARENA(512u << 20);
-    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(OPTIONS_MAX);
-    yyjson_val *v = NULL, *key, *member;
-    size_t i, n;
-    struct wj_writer w;
-    int r = object.n ? wj_read(&parsed, object, NULL, &v, err) : 0;
-    if (r < 0)
-        return upp_wrap(err, r, "stored options");
-    wj_writer_init(&w, &out, err);
-    wj_write_open(&w, '{');
-    if (v && yyjson_is_obj(v)) {
-        yyjson_obj_foreach(v, i, n, key, member)
-        {
-            if (!wj_named(key, wb_cstr(name)))
-                wj_put_member(&w, key);
-        }
-    }
-    wj_put_raw(&w, name, json.p, json.n);
-    wj_write_close(&w, '}');
-    r = wj_writer_check(&w);
-    *ret = wb_arena_dup(a, wb_buf_str(&out));
-    return r < 0 ? r : wb_arena_check(a, err);
-}
+enum { REPLACED_MAX = 32 << 20 }; /* of options that a working run keeps after such changes: others may point there */
 
 static int with_metadata(struct wb_arena *a, const struct wm_run *row, struct upp_str metadata, struct upp_str *ret,
                          struct upp_err *err)
@@ -51,9 +17,9 @@ static int with_metadata(struct wb_arena *a, const struct wm_run *row, struct up
     struct upp_str options;
     int r = wr_queued_options(a, row, &options, err);
     if (r >= 0)
-        r = with_member(a, options, "metadata", metadata, ret, err);
+        r = wj_set(a, options, "metadata", metadata, ret, err);
     if (r >= 0 && !row->started_ms) /* it has not started: they are a member of what is stored */
-        r = with_member(a, row->options, "options", *ret, ret, err);
+        r = wj_set(a, row->options, "options", *ret, ret, err);
     return r;
 }
 

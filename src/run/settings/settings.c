@@ -6,11 +6,11 @@
 
 #include "base/defs.h"
 #include "base/err.h"
+#include "json/edit.h"
 #include "json/number.h"
 #include "json/pointer.h"
 #include "json/read.h"
 #include "json/value.h"
-#include "json/write.h"
 #include "run/engine_state.h"
 #include "run/run.h"
 #include "run/settings/window.h"
@@ -370,22 +370,6 @@ static yyjson_val *member_at(yyjson_val *options, const struct upp_err *why)
     return NULL;
 }
 
-static int without_member(yyjson_val *options, const yyjson_val *gone, struct wb_arena *a, struct upp_str *ret,
-                          struct upp_err *err)
-{
-    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(64u << 20);
-    yyjson_obj_iter it = yyjson_obj_iter_with(options);
-    yyjson_val *key;
-    struct wj_writer w;
-    wj_writer_init(&w, &out, err);
-    wj_write_open(&w, '{');
-    while ((key = yyjson_obj_iter_next(&it)))
-        if (key != gone)
-            wj_put_member(&w, key);
-    wj_write_close(&w, '}');
-    return wj_writer_text(&w, a, ret);
-}
-
 int wr_settings_trim(const struct wr_engine *e, struct upp_str agent, struct upp_str options, struct wb_arena *a,
                      struct upp_str *ret, struct upp_err *err)
 {
@@ -408,7 +392,7 @@ int wr_settings_trim(const struct wr_engine *e, struct upp_str agent, struct upp
         const yyjson_val *gone = r < 0 ? member_at(v, &why) : NULL;
         if (!gone)
             return 0; /* honoured; or refused for another reason, which the run reports when it works */
-        r = without_member(v, gone, a, ret, err);
+        r = wj_edit(a, *ret, &(struct wj_edit){.name = wj_text(gone)}, 1, ret, err);
         if (r < 0)
             return r;
     }
