@@ -14,7 +14,6 @@
 #include "fiber/log_writer.h"
 #include "log/admin.h"
 #include "server/doors/doors.h"
-#include "server/doors/v1/objects.h"
 #include "server/http/server.h"
 #include "server/keys/table.h"
 #include "server/ops/ops.h"
@@ -235,8 +234,7 @@ WEFT_SUSPENDS static int open_all(struct serving *s, size_t *recovered, struct u
     if (r >= 0)
         r = open_server(s, err);
     if (r >= 0 && s->runtime->outbox)
-        r = sv_webhooks_open(UPP_OPTS(sv_webhook_opts, .runtime = s->runtime, .write_run = sv_write_run), &s->webhooks,
-                             err);
+        r = sv_webhooks_open(UPP_OPTS(sv_webhook_opts, .runtime = s->runtime), &s->webhooks, err);
     if (r >= 0 && s->webhooks)
         r = weft_scope_spawn(&s->fibers, "webhooks", sv_webhooks_main, s->webhooks, NULL, err);
     if (r >= 0 && s->telemetry)

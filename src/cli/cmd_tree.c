@@ -5,7 +5,7 @@
 #include "cli/thread_word.h"
 #include "cli/tree_view.h"
 #include "cli/store_reader.h"
-#include "server/doors/v1/tree.h"
+#include "server/doors/v1/routes.h"
 
 struct tree_request {
     struct cli_source from;

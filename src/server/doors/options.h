@@ -41,3 +41,14 @@ int sv_metadata_check(const struct sv_body *b, yyjson_val *v, struct upp_err *er
 
 /* `store` of the doors that have it. *unstored: it is false. */
 int sv_options_stored(const struct sv_body *b, bool *unstored, struct upp_err *err) UPP_MUST_CHECK;
+
+/* The member `metadata` of an object as text in the arena: 1; 0: absent, *ret is unchanged. Within the limits of
+ * sv_metadata_check. */
+int sv_metadata_read(const struct sv_body *b, yyjson_val *object, struct wb_arena *a, struct upp_str *ret,
+                     struct upp_err *err) UPP_MUST_CHECK;
+
+/* The member `tool_resources` likewise: an object of objects. It is stored and shown; no tool of the server reads it.
+ */
+enum { SV_RESOURCES_MAX = 64 << 10 };
+int sv_resources_read(const struct sv_body *b, yyjson_val *object, struct wb_arena *a, struct upp_str *ret,
+                      struct upp_err *err) UPP_MUST_CHECK;

@@ -10,23 +10,17 @@
 #include "runtime/runtime.h"
 
 struct sv_webhooks;
-struct wj_writer;
-
-/* Writes a run as the object of a message: that of the door that clients know (doors/v1/objects.h). */
-typedef int sv_write_run_fn(struct wj_writer *w, struct wb_arena *a, const struct wr_run_info *look,
-                            struct upp_err *err);
 
 struct sv_webhook_opts {
     uint32_t size;
     struct wrt_runtime *runtime; /* with an outbox */
-    sv_write_run_fn *write_run;
-    uint64_t first_ms;    /* before the second attempt, doubled for each further one; 0: 1000 */
-    uint64_t most_ms;     /* between two attempts; 0: 600000 */
-    uint64_t give_up_ms;  /* after the run ended; 0: 24 hours */
-    uint64_t answer_ms;   /* for one attempt; 0: 30000 */
-    size_t max_queue;     /* messages of one hook in memory, others wait in the store; 0: 4096 */
-    size_t max_body;      /* bytes of a message: a longer one is sent without its long parts; 0: 16 MiB */
-    unsigned max_sending; /* to one hook at the same time; 0: 8 */
+    uint64_t first_ms;           /* before the second attempt, doubled for each further one; 0: 1000 */
+    uint64_t most_ms;            /* between two attempts; 0: 600000 */
+    uint64_t give_up_ms;         /* after the run ended; 0: 24 hours */
+    uint64_t answer_ms;          /* for one attempt; 0: 30000 */
+    size_t max_queue;            /* messages of one hook in memory, others wait in the store; 0: 4096 */
+    size_t max_body;             /* bytes of a message: a longer one is sent without its long parts; 0: 16 MiB */
+    unsigned max_sending;        /* to one hook at the same time; 0: 8 */
 };
 
 struct sv_webhook_counts {

@@ -26,8 +26,7 @@ static int put_hook(struct sv_webhook_sender *s, unsigned kind, const struct wc_
 int sv_webhook_sender_init(struct sv_webhook_sender *s, const struct sv_webhook_opts *opts, struct upp_err *err)
 {
     const struct wrt_runtime *rt = opts->runtime;
-    *s = (struct sv_webhook_sender){
-        .engine = rt->engine, .write_run = opts->write_run, .answer_ms = opts->answer_ms, .max_body = opts->max_body};
+    *s = (struct sv_webhook_sender){.engine = rt->engine, .answer_ms = opts->answer_ms, .max_body = opts->max_body};
     int r = put_hook(s, WS_DUE_END, &rt->config->on_end, err);
     if (r >= 0)
         r = put_hook(s, WS_DUE_WAIT, &rt->config->on_wait, err);
@@ -102,8 +101,8 @@ static void write_short_run(struct wj_writer *w, const struct wr_run_info *look)
     wj_write_close(w, '}');
 }
 
-static int write_message(const struct sv_webhook_sender *s, const struct ws_due *d, const struct wr_run_info *look,
-                         bool whole, struct wb_arena *a, struct wb_buf *out, struct upp_err *err)
+static int write_message(const struct ws_due *d, const struct wr_run_info *look, bool whole, struct wb_arena *a,
+                         struct wb_buf *out, struct upp_err *err)
 {
     struct wj_writer w;
     char id[SV_WEBHOOK_ID];
@@ -121,7 +120,7 @@ static int write_message(const struct sv_webhook_sender *s, const struct ws_due 
         write_pending(&w, look, whole);
     wj_write_name(&w, UPP_STR("run"));
     if (whole)
-        r = s->write_run(&w, a, look, err);
+        r = asst_run_write(&w, a, &look->run, look->pending, look->n_pending, err);
     else
         write_short_run(&w, look);
     if (r < 0)
@@ -142,8 +141,8 @@ static WEFT_SUSPENDS int write_body(const struct sv_webhook_sender *s, const str
         r = wl_get_thread(wr_engine_store(s->engine), &owner, look.run.thread, &a, &thread, err);
     if (r < 0)
         return r;
-    r = write_message(s, d, &look, true, &a, out, err);
-    return r == -UPP_ELIMIT ? write_message(s, d, &look, false, &a, out, err) : r;
+    r = write_message(d, &look, true, &a, out, err);
+    return r == -UPP_ELIMIT ? write_message(d, &look, false, &a, out, err) : r;
 }
 
 static WEFT_SUSPENDS int post(struct sv_webhook_sender *s, unsigned kind, struct upp_str id, struct upp_str body,

@@ -10,7 +10,6 @@
 
 struct sv_webhook_sender {
     struct wr_engine *engine;
-    sv_write_run_fn *write_run;
     struct upp_http *http;
     struct upp_wait wait;
     uint64_t answer_ms;

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "dialects/assistants/objects.h"
-#include "server/doors/v1/objects.h"
+#include "server/doors/objects/message.h"
 #include "support/test.h"
 
 static struct upp_part part = {.kind = UPP_PART_TEXT, .text = UPP_STR_INIT("hello")};

@@ -5,7 +5,6 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/defs.h"
-#include "server/doors/v1/objects.h"
 #include "server/talk.h"
 #include "stores/outbox/outbox.h"
 
@@ -95,7 +94,6 @@ WEFT_SUSPENDS static int delivers(struct talk *t, struct upp_err *err)
         TRY(run_once(rt, err)); /* before anybody listens: they are read from the store */
     opts.size = sizeof opts;
     opts.runtime = rt;
-    opts.write_run = sv_write_run;
     TRY(sv_webhooks_open(&opts, &h, err));
     TRY(weft_scope_spawn(&fibers, "webhooks", sv_webhooks_main, h, NULL, err));
     TRY(run_once(rt, err)); /* and this one is heard of */
@@ -226,7 +224,7 @@ WEFT_SUSPENDS static int is_late(struct talk *t, struct wrt_runtime *rt, struct 
     UPP_CLEANUP(sv_webhooks_closep) struct sv_webhooks *h = NULL;
     UPP_CLEANUP(weft_scope_close) struct weft_scope fibers = {.flags = WEFT_SCOPE_ISOLATED}, runs = {0};
     struct late *l = t->arg;
-    TRY(sv_webhooks_open(UPP_OPTS(sv_webhook_opts, .runtime = rt, .write_run = sv_write_run), &h, err));
+    TRY(sv_webhooks_open(UPP_OPTS(sv_webhook_opts, .runtime = rt), &h, err));
     l->hooks = h;
     TRY(weft_scope_spawn(&runs, "run", runs_once, rt, NULL, err));
     while (!l->stored)
@@ -286,7 +284,7 @@ WEFT_SUSPENDS static int stops(struct talk *t, struct wrt_runtime *rt, struct up
     struct upp_str last;
     size_t n;
     TRY(run_once(rt, err));
-    TRY(sv_webhooks_open(UPP_OPTS(sv_webhook_opts, .runtime = rt, .write_run = sv_write_run), &h, err));
+    TRY(sv_webhooks_open(UPP_OPTS(sv_webhook_opts, .runtime = rt), &h, err));
     TRY(weft_scope_spawn(&fibers, "webhooks", sv_webhooks_main, h, NULL, err));
     while (!l->removing)
         TRY(weft_sleep_ms(1, err));
@@ -316,7 +314,7 @@ WEFT_SUSPENDS static int removes_later(struct talk *t, struct wrt_runtime *rt, s
     struct upp_str last;
     size_t n;
     TRY(run_once(rt, err));
-    TRY(sv_webhooks_open(UPP_OPTS(sv_webhook_opts, .runtime = rt, .write_run = sv_write_run, .first_ms = 10), &h, err));
+    TRY(sv_webhooks_open(UPP_OPTS(sv_webhook_opts, .runtime = rt, .first_ms = 10), &h, err));
     TRY(weft_scope_spawn(&fibers, "webhooks", sv_webhooks_main, h, NULL, err));
     while (count = sv_webhooks_counts(h), !count.delivered || count.queued)
         TRY(weft_sleep_ms(1, err));
@@ -341,9 +339,7 @@ WEFT_SUSPENDS static int reads_later(struct talk *t, struct wrt_runtime *rt, str
     struct late *l = t->arg;
     struct sv_webhook_counts count;
     TRY(run_once(rt, err));
-    TRY(sv_webhooks_open(
-        UPP_OPTS(sv_webhook_opts, .runtime = rt, .write_run = sv_write_run, .first_ms = 1, .most_ms = UINT64_MAX / 2),
-        &h, err));
+    TRY(sv_webhooks_open(UPP_OPTS(sv_webhook_opts, .runtime = rt, .first_ms = 1, .most_ms = UINT64_MAX / 2), &h, err));
     l->unreadable = 48;
     TRY(weft_scope_spawn(&fibers, "webhooks", sv_webhooks_main, h, NULL, err));
     while (count = sv_webhooks_counts(h), !count.delivered || count.queued)

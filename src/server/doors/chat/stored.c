@@ -7,7 +7,7 @@
 #include "json/read.h"
 #include "json/value.h"
 #include "json/write.h"
-#include "server/doors/metadata.h"
+#include "server/doors/options.h"
 #include "server/doors/objects/list_page.h"
 #include "server/doors/run_stream.h"
 #include "server/doors/start.h"
@@ -366,10 +366,6 @@ int sv_chat_list(struct sv_exchange *x, struct upp_err *err)
         r = wb_arena_check(&x->arena, err);
     if (r < 0)
         return r;
-    wj_write_close(&w, ']');
-    wj_put_str(&w, "first_id", p.first);
-    wj_put_str(&w, "last_id", p.last);
-    wj_put_bool(&w, "has_more", p.more);
-    wj_write_close(&w, '}');
+    sv_list_end_text(&w, p.first, p.last, p.more);
     return sv_finish(x, &w);
 }

@@ -251,11 +251,8 @@ WEFT_SUSPENDS static int list_here(struct sv_exchange *x, struct upp_err *err)
     r = write_lines(&l, &path, err);
     if (r < 0)
         return r;
-    wj_write_close(&l.w, ']');
-    wj_put_str(&l.w, "first_id", l.n ? id_of(&l, l.first) : (struct upp_str){NULL, 0});
-    wj_put_str(&l.w, "last_id", l.n ? id_of(&l, l.last) : (struct upp_str){NULL, 0});
-    wj_put_bool(&l.w, "has_more", l.more);
-    wj_write_close(&l.w, '}');
+    const struct upp_str none = {NULL, 0};
+    sv_list_end_text(&l.w, l.n ? id_of(&l, l.first) : none, l.n ? id_of(&l, l.last) : none, l.more);
     r = wb_arena_check(&x->arena, err);
     return r < 0 ? r : sv_finish(x, &l.w);
 }

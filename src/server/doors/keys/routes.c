@@ -127,11 +127,7 @@ static int list_keys(struct sv_exchange *x, struct upp_err *err)
         first = first ? first : k;
         last = k;
     }
-    wj_write_close(&w, ']');
-    wj_put_str(&w, "first_id", first ? wb_cstr(first->id) : (struct upp_str){NULL, 0});
-    wj_put_str(&w, "last_id", last ? wb_cstr(last->id) : (struct upp_str){NULL, 0});
-    wj_put_bool(&w, "has_more", k != NULL);
-    wj_write_close(&w, '}');
+    sv_list_end_text(&w, wb_cstr(first ? first->id : ""), wb_cstr(last ? last->id : ""), k != NULL);
     return finish(x, &w);
 }
 

@@ -1,11 +1,13 @@
-/* server/doors/objects/message.c — reads messages of requests, their content and their metadata. */
+/* server/doors/objects/message.c — messages as objects: read from requests, with their content and their metadata, and
+ * written. */
 #include "server/doors/objects/message.h"
 
 #include "base/clock.h"
 #include "base/defs.h"
 #include "dialects/aitp/aitp.h"
+#include "dialects/assistants/objects.h"
 #include "json/value.h"
-#include "server/doors/metadata.h"
+#include "server/doors/options.h"
 #include "server/doors/objects/message_files.h"
 #include "server/members/members.h"
 
@@ -171,5 +173,31 @@ WEFT_SUSPENDS int sv_read_messages(struct sv_exchange *x, const struct sv_body *
             return r;
         ret->from[ret->n++] = v;
     }
+    return 0;
+}
+
+int sv_write_message(struct wj_writer *w, struct wb_arena *a, struct wb_uuid thread, const struct wl_line *line,
+                     const char *why, struct upp_err *err)
+{
+    const struct upp_message *m = &line->entry.message;
+    yyjson_val *metadata;
+    int r = asst_stored(a, m->metadata, &metadata, err);
+    if (r < 0)
+        return r;
+    const struct asst_message shown = {
+        .id = line->id,
+        .thread = thread,
+        .run = line->run,
+        .assistant = line->entry.who,
+        .from_assistant = m->role == UPP_ROLE_ASSISTANT,
+        .created_ms = m->time_ms,
+        .completed_ms = m->interrupted ? 0 : m->time_ms,
+        .incomplete_ms = m->interrupted ? m->time_ms : 0,
+        .status = m->interrupted ? "incomplete" : "completed",
+        .reason = m->interrupted ? why : NULL,
+        .content = m,
+        .metadata = sv_member(metadata, UPP_STR(SV_MESSAGE_METADATA)),
+    };
+    asst_message_write(w, &shown);
     return 0;
 }

@@ -1,4 +1,5 @@
-/* server/doors/objects/message.h — messages of requests in the shape of the Assistants API, as entries. */
+/* server/doors/objects/message.h — messages of the Assistants API: those of requests as entries, and entries as
+ * objects. */
 #pragma once
 
 #include "json/write.h"
@@ -27,3 +28,7 @@ enum { SV_MAX_MESSAGES = 256 /* in one request */ };
 WEFT_SUSPENDS int sv_read_messages(struct sv_exchange *x, const struct sv_body *b, yyjson_val *object,
                                    struct upp_str name, const struct wr_agent_def *agent, struct sv_system *system,
                                    struct sv_entries *ret, struct upp_err *err) UPP_MUST_CHECK;
+
+/* The object of a message. why: the reason if it was cut short (asst_why_incomplete). */
+int sv_write_message(struct wj_writer *w, struct wb_arena *a, struct wb_uuid thread, const struct wl_line *line,
+                     const char *why, struct upp_err *err) UPP_MUST_CHECK;

@@ -8,7 +8,7 @@
 #include "json/pointer.h"
 #include "json/read.h"
 #include "json/value.h"
-#include "server/doors/metadata.h"
+#include "server/doors/options.h"
 #include "server/members/members.h"
 
 /* The member of a thread's stored metadata that is its tool_resources: so documents of it keep them. */

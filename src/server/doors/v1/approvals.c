@@ -228,19 +228,6 @@ WEFT_SUSPENDS static int write_all(struct list *l, struct upp_err *err)
     return r;
 }
 
-static void write_end(struct list *l)
-{
-    static const char *const names[] = {"first_id", "last_id"};
-    wj_write_close(&l->w, ']');
-    for (size_t i = 0; i < WB_LEN(names); i++)
-        if ((i ? &l->last : &l->first)->n)
-            wj_put_str(&l->w, names[i], wb_buf_str(i ? &l->last : &l->first));
-        else
-            wj_put_null(&l->w, names[i]);
-    wj_put_bool(&l->w, "has_more", l->more);
-    wj_write_close(&l->w, '}');
-}
-
 static void list_done(struct list *l)
 {
     wb_buf_done(&l->first);
@@ -262,6 +249,6 @@ WEFT_SUSPENDS int sv_list_approvals(struct sv_exchange *x, struct upp_err *err)
         r = wb_buf_check(&l.last, err);
     if (r < 0)
         return r;
-    write_end(&l);
+    sv_list_end_text(&l.w, wb_buf_str(&l.first), wb_buf_str(&l.last), l.more);
     return sv_finish(x, &l.w);
 }

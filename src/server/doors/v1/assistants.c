@@ -1,13 +1,12 @@
 /* server/doors/v1/assistants.c — /v1/assistants: agents of the configuration, which cannot be changed here, and stored
- * assistants, which can. */
-#include "server/doors/agent.h"
-#include "server/doors/assistants.h"
-
+ * assistants, which can. /v1/models: the names of the configuration's models and agents, and their aliases. */
 #include "base/clock.h"
 #include "base/defs.h"
 #include "base/utf8.h"
 #include "json/value.h"
-#include "server/doors/metadata.h"
+#include "runtime/config.h"
+#include "server/doors/agent.h"
+#include "server/doors/assistants.h"
 #include "server/doors/objects/list_page.h"
 #include "server/doors/options.h"
 #include "server/doors/v1/routes.h"
@@ -115,7 +114,7 @@ static int make_record(struct sv_exchange *x, const struct sv_body *b, const str
     return wj_writer_text(&w, &x->arena, ret);
 }
 
-static int answer(struct sv_exchange *x, const struct sv_assistant *s, struct upp_err *err)
+static int answer_assistant(struct sv_exchange *x, const struct sv_assistant *s, struct upp_err *err)
 {
     struct wj_writer w;
     wj_writer_init(&w, &x->reply.body, err);
@@ -135,14 +134,14 @@ WEFT_SUSPENDS int sv_create_assistant(struct sv_exchange *x, struct upp_err *err
         r = make_record(x, &b, NULL, wb_wall_ms(), &record, err);
     if (r >= 0)
         r = sv_assistant_add(x, record, &s, err);
-    return r < 0 ? r : answer(x, &s, err);
+    return r < 0 ? r : answer_assistant(x, &s, err);
 }
 
 WEFT_SUSPENDS int sv_get_assistant(struct sv_exchange *x, struct upp_err *err)
 {
     struct sv_assistant s;
     int r = sv_assistant_find(x, sv_agent_named(x, x->params[0]), &x->arena, &s, err);
-    return r < 0 ? r : answer(x, &s, err);
+    return r < 0 ? r : answer_assistant(x, &s, err);
 }
 
 /* The stored one that {a} names, for somebody who may change it: an agent stays as the configuration says, and what a
@@ -174,7 +173,7 @@ WEFT_SUSPENDS int sv_modify_assistant(struct sv_exchange *x, struct upp_err *err
         r = sv_assistant_read(x, record, &s, err);
     if (r >= 0)
         r = sv_assistant_set(x, &s, record, err);
-    return r < 0 ? r : answer(x, &s, err);
+    return r < 0 ? r : answer_assistant(x, &s, err);
 }
 
 WEFT_SUSPENDS int sv_delete_assistant(struct sv_exchange *x, struct upp_err *err)
@@ -195,70 +194,48 @@ WEFT_SUSPENDS int sv_delete_assistant(struct sv_exchange *x, struct upp_err *err
     return sv_finish(x, &w);
 }
 
-/* The page: `n` of the ids from `first` on, in their order, or in the other one. */
-struct page {
-    struct upp_str *ids;
-    size_t n_ids, first, n;
-    bool ascending, more;
+/* The ids of all assistants: the page is some of them. */
+struct id_list {
+    struct sv_exchange *x;
+    struct upp_str *p;
+    size_t n;
 };
 
-/* The place among the ids of the assistant that a parameter names. 1; 0: the parameter is absent. */
-WEFT_SUSPENDS static int read_cursor(struct sv_exchange *x, const struct page *p, struct upp_str name, size_t *ret,
-                                     struct upp_err *err)
+WEFT_SUSPENDS static int find_listed(void *arg, struct upp_str id, void *ret, struct upp_err *err)
 {
-    struct upp_str text;
+    const struct id_list *l = arg;
     struct sv_assistant s;
-    int r = sv_query(x, name, &text, err);
-    if (r <= 0)
-        return r;
-    r = sv_assistant_find(x, text, &x->arena, &s, err);
-    for (*ret = 0; r >= 0 && *ret < p->n_ids; (*ret)++)
-        if (wb_str_eq(p->ids[*ret], s.id))
-            return 1;
-    return r < 0 && r != -UPP_ENOTFOUND
-               ? r
-               : upp_fail(err, UPP_EINVALID, "'%.*s' names no assistant: '%.*s'", UPP_FMT(name), UPP_FMT(text));
-}
-
-WEFT_SUSPENDS static int read_page(struct sv_exchange *x, struct page *p, struct upp_err *err)
-{
-    uint64_t limit;
-    size_t after = 0, before = 0;
-    int r = sv_read_limit(x, &limit, &p->ascending, err);
-    if (r >= 0)
-        r = sv_assistant_ids(x, &p->ids, &p->n_ids, err);
+    size_t *at = ret;
+    int r = sv_assistant_find(l->x, id, &l->x->arena, &s, err);
     if (r < 0)
-        return r;
-    int has_after = read_cursor(x, p, UPP_STR("after"), &after, err);
-    int has_before = has_after < 0 ? 0 : read_cursor(x, p, UPP_STR("before"), &before, err);
-    if (has_after < 0 || has_before < 0)
-        return has_after < 0 ? has_after : has_before;
-    size_t lo = 0, hi = p->n_ids;
-    if (has_after > 0)
-        *(p->ascending ? &lo : &hi) = p->ascending ? after + 1 : after;
-    if (has_before > 0)
-        *(p->ascending ? &hi : &lo) = p->ascending ? before : before + 1;
-    size_t between = lo < hi ? hi - lo : 0;
-    bool low = p->ascending != (has_before > 0 && has_after == 0); /* from the lower end on */
-    p->n = WB_MIN(between, (size_t)limit);
-    p->more = between > p->n;
-    p->first = low ? lo : hi - p->n;
+        return r == -UPP_ENOTFOUND ? 0 : r;
+    for (*at = 0; *at < l->n; (*at)++)
+        if (wb_str_eq(l->p[*at], s.id))
+            return 1;
     return 0;
 }
 
 WEFT_SUSPENDS int sv_list_assistants(struct sv_exchange *x, struct upp_err *err)
 {
-    struct page p = {0};
+    struct id_list ids = {.x = x};
+    const struct sv_cursors cursors = {find_listed, &ids, "assistant"};
     struct upp_str first = {NULL, 0}, last = {NULL, 0};
+    struct sv_page p;
+    struct sv_between b;
     struct wj_writer w;
-    int r = read_page(x, &p, err);
+    int r = sv_page_read(x, &p, err);
+    if (r >= 0)
+        r = sv_assistant_ids(x, &ids.p, &ids.n, err);
+    if (r >= 0)
+        r = sv_page_between(&p, &cursors, ids.n, &b, err);
     if (r < 0)
         return r;
+    bool more = sv_page_cut(&p, &b);
     wj_writer_init(&w, &x->reply.body, err);
     sv_list_begin(&w);
-    for (size_t i = 0; i < p.n; i++) {
+    for (size_t i = 0; i < b.end - b.first; i++) {
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(16u << 20); /* records may be long */
-        struct upp_str id = p.ids[p.ascending ? p.first + i : p.first + p.n - 1 - i];
+        struct upp_str id = ids.p[p.ascending ? b.first + i : b.end - 1 - i];
         struct sv_assistant s;
         r = sv_assistant_find(x, id, &a, &s, err);
         if (r == -UPP_ENOTFOUND) /* deleted just now */
@@ -269,10 +246,67 @@ WEFT_SUSPENDS int sv_list_assistants(struct sv_exchange *x, struct upp_err *err)
         first = first.p ? first : id;
         last = id;
     }
+    sv_list_end_text(&w, first, last, more);
+    return sv_finish(x, &w);
+}
+
+/* ---- Models: an agent can be asked like one ---------------------------------------------------------------------- */
+
+static void write_model(struct wj_writer *w, struct upp_str name)
+{
+    wj_write_open(w, '{');
+    wj_put_str(w, "id", name);
+    wj_put_str(w, "object", UPP_STR("model"));
+    wj_put_u64(w, "created", 0); /* nobody knows */
+    wj_put_str(w, "owned_by", UPP_STR("weft"));
+    wj_write_close(w, '}');
+}
+
+/* A name may be that of a model and of an agent: it is listed once. */
+int sv_list_models(struct sv_exchange *x, struct upp_err *err)
+{
+    const struct wr_agent_def *def;
+    struct upp_str name;
+    struct wj_writer w;
+    wj_writer_init(&w, &x->reply.body, err);
+    sv_list_begin(&w);
+    for (size_t i = 0; wr_model_at(x->core->engine, i, &name); i++)
+        write_model(&w, name);
+    for (size_t i = 0; (def = wr_agent_at(x->core->engine, i)); i++)
+        if (!wr_has_model(x->core->engine, def->name))
+            write_model(&w, def->name);
+    for (size_t i = 0; i < x->settings->names.n; i++) { /* a pattern is no name that one could ask for */
+        name = x->settings->names.p[i].name;
+        if (wb_str_find(name, UPP_STR("*"), 0) == SIZE_MAX)
+            write_model(&w, name);
+    }
     wj_write_close(&w, ']');
-    wj_put_str(&w, "first_id", first);
-    wj_put_str(&w, "last_id", last);
-    wj_put_bool(&w, "has_more", p.more);
     wj_write_close(&w, '}');
+    return sv_finish(x, &w);
+}
+
+static int find_model(struct sv_exchange *x, struct upp_err *err)
+{
+    const struct wr_agent_def *def;
+    struct upp_str name = x->params[0];
+    char shown[WJ_QUOTED];
+    if (wr_has_model(x->core->engine, name))
+        return 0;
+    for (size_t i = 0; (def = wr_agent_at(x->core->engine, i)); i++)
+        if (wb_str_eq(def->name, name))
+            return 0;
+    if (sv_name_find(&x->settings->names, name).n)
+        return 0;
+    return upp_fail(err, UPP_ENOMODEL, "The model %s does not exist", wj_quote(name, shown, sizeof shown));
+}
+
+int sv_get_model(struct sv_exchange *x, struct upp_err *err)
+{
+    struct wj_writer w;
+    int r = find_model(x, err);
+    if (r < 0)
+        return r;
+    wj_writer_init(&w, &x->reply.body, err);
+    write_model(&w, x->params[0]);
     return sv_finish(x, &w);
 }

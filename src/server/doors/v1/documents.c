@@ -1,6 +1,7 @@
 /* server/doors/v1/documents.c — GET /v1/threads/{t}/export?as=D and POST /v1/threads/import?from=D: whole
  * conversations as documents. uap is SessionJSON, with the tree and the checkpoints; other dialects have the
- * history. */
+ * history. GET /v1/threads/{t}/configurations: the system prompts that an imported document had for its agents, under
+ * the name that `config_ref` has in the thread's document (TP-9). */
 #include <string.h>
 
 #include "base/clock.h"
@@ -12,6 +13,7 @@
 #include "server/doors/agent.h"
 #include "server/doors/keyed.h"
 #include "server/doors/objects/find.h"
+#include "server/doors/objects/list_page.h"
 #include "server/doors/objects/thread.h"
 #include "server/doors/v1/routes.h"
 #include "server/http/core.h"
@@ -23,7 +25,8 @@
 #include "thread/session_doc.h"
 
 /* What a request wants of a thread. */
-struct wanted {
+struct export
+{
     const struct wd_document_ops *to; /* NULL: uap */
     struct upp_str view;
     bool losses; /* what the document would lack, instead of the document */
@@ -125,7 +128,7 @@ static int write_losses(struct sv_exchange *x, const struct wd_losses *losses, s
     return wj_writer_check(&w);
 }
 
-WEFT_SUSPENDS static int write_history(struct sv_exchange *x, const struct wl_thread *t, const struct wanted *what,
+WEFT_SUSPENDS static int write_history(struct sv_exchange *x, const struct wl_thread *t, const struct export *what,
                                        struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena memory = WB_ARENA(1u << 30);
@@ -145,7 +148,7 @@ WEFT_SUSPENDS static int write_history(struct sv_exchange *x, const struct wl_th
     return r >= 0 && what->losses ? write_losses(x, &losses, err) : r;
 }
 
-static int read_wanted(struct sv_exchange *x, struct wanted *ret, struct upp_err *err)
+static int read_wanted(struct sv_exchange *x, struct export *ret, struct upp_err *err)
 {
     struct upp_str text;
     int r = read_dialect(x, "as", &ret->to, err);
@@ -164,7 +167,7 @@ static int read_wanted(struct sv_exchange *x, struct wanted *ret, struct upp_err
 WEFT_SUSPENDS int sv_export_thread(struct sv_exchange *x, struct upp_err *err)
 {
     static const struct wd_losses none;
-    struct wanted what = {0};
+    struct export what = {0};
     struct wl_thread t;
     int r = read_wanted(x, &what, err);
     if (r >= 0)
@@ -238,7 +241,8 @@ static int import_dialect(struct sv_exchange *x, const struct wd_document_ops **
     return r;
 }
 
-WEFT_SUSPENDS static int import(struct sv_exchange *x, struct wl_store *s, struct wl_thread *ret, struct upp_err *err)
+WEFT_SUSPENDS static int import_body(struct sv_exchange *x, struct wl_store *s, struct wl_thread *ret,
+                                     struct upp_err *err)
 {
     struct upp_str conflict;
     const struct wd_document_ops *from;
@@ -260,7 +264,46 @@ WEFT_SUSPENDS int sv_import_thread(struct sv_exchange *x, struct upp_err *err)
     struct wl_thread t;
     int r = sv_keyed_begin(x, SV_MAKES_THREAD, &k, err);
     if (r == 0)
-        r = import(x, &k.store, &t, err);
+        r = import_body(x, &k.store, &t, err);
     r = sv_keyed_thread(&k, r, &t, err);
     return r < 0 ? r : sv_answer_thread(x, &t, err);
+}
+
+static void write_configuration(struct wj_writer *w, const struct wm_doc_agent *agent,
+                                const struct wd_configuration *configuration)
+{
+    wj_write_open(w, '{');
+    wj_put_str(w, "id", agent->config);
+    wj_put_str(w, "object", UPP_STR("thread.configuration"));
+    wj_put_str(w, "agent_id", agent->id.n ? agent->id : agent->name);
+    wj_put_str(w, "agent_name", agent->name.n ? agent->name : agent->id);
+    wj_put_open(w, "prompts", '[');
+    for (const struct wd_prompt *p = configuration->first; p; p = p->next)
+        wj_write_str(w, p->text);
+    wj_write_close(w, ']');
+    wj_write_close(w, '}');
+}
+
+WEFT_SUSPENDS int sv_list_configurations(struct sv_exchange *x, struct upp_err *err)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena memory = WB_ARENA(1u << 30);
+    WB_CLEANUP(wm_doc_done) struct wm_doc doc = {0};
+    struct wd_configuration *list;
+    struct wl_thread t;
+    struct wj_writer w;
+    int r = sv_find_thread(x, &t, err);
+    if (r >= 0)
+        r = wa_thread_doc(x->server->opts.store, &x->owner, &t, NULL, &memory, &doc, err);
+    if (r >= 0)
+        r = wd_configurations_read(&doc, &memory, &list, err);
+    if (r < 0)
+        return r;
+    wj_writer_init(&w, &x->reply.body, err);
+    sv_list_begin(&w);
+    for (size_t i = 0; i < doc.agents.n; i++)
+        if (doc.agents.p[i].config.n)
+            write_configuration(&w, &doc.agents.p[i], &list[i]);
+    wj_write_close(&w, ']');
+    wj_write_close(&w, '}');
+    return sv_finish(x, &w);
 }

@@ -1,12 +1,23 @@
-/* server/doors/v1/entries.c — an entry of the log as GET /v1/threads/{t}/entries shows it: messages with all their
+/* server/doors/v1/entries.c — entries of the log as GET /v1/threads/{t}/entries shows them: messages with all their
  * parts (reasoning, calls, results), and what happened between them. A user interface needs these; the objects of the
- * Assistants API have only text and images. */
+ * Assistants API have only text and images.
+ *
+ * POST /v1/threads/{t}/events adds a system event of the client's application, as ThreadProtocol has it:
+ * {"event_type": "state.update", "event_data": ..., "target_agents": [...]}. Only types of applications are taken:
+ * those of the server (handoffs, grants of tools, who joined) say what has happened, and nobody may claim it.
+ */
 #include "base/defs.h"
 #include "dialects/assistants/objects.h"
 #include "json/read.h"
+#include "json/write.h"
+#include "log/note.h"
 #include "model/upp_json.h"
-#include "server/doors/v1/objects.h"
+#include "server/doors/keyed.h"
+#include "server/doors/objects/find.h"
 #include "server/doors/v1/routes.h"
+#include "server/http/body.h"
+#include "server/http/server.h"
+#include "server/members/members.h"
 
 enum { RESULT_ARENA = 80u << 20 };
 
@@ -81,4 +92,128 @@ void sv_write_entry(struct wj_writer *w, struct wb_uuid node, const struct wl_li
     else
         put_parts(w, &e->message);
     wj_write_close(w, '}');
+}
+
+enum { TYPE_MAX = 128, DATA_MAX = 256 << 10, TARGETS_MAX = 64 };
+
+static bool is_of_application(struct upp_str type)
+{
+    static const char *const prefixes[] = {"state.", "ui.", "context.", "app."};
+    for (size_t i = 0; i < WB_LEN(prefixes); i++)
+        if (wb_str_starts(type, wb_cstr(prefixes[i])) && type.n > strlen(prefixes[i]))
+            return true;
+    return false;
+}
+
+static int read_type(const struct sv_body *b, struct upp_str *ret, struct upp_err *err)
+{
+    yyjson_val *at = sv_member(b->root, UPP_STR("event_type"));
+    int r = sv_body_str(b, b->root, UPP_STR("event_type"), ret, err);
+    if (r < 0)
+        return r;
+    if (r == 0)
+        return upp_fail(err, UPP_EINVALID, "event_type is missing");
+    if (ret->n > TYPE_MAX)
+        return sv_body_wrong(b, at, err, "an event_type has at most %d bytes", TYPE_MAX);
+    return is_of_application(*ret) ? 0
+                                   : sv_body_wrong(b, at, err,
+                                                   "an event_type of a client begins with 'state.', 'ui.', 'context.' "
+                                                   "or 'app.': others are the server's");
+}
+
+static int read_targets(const struct sv_body *b, yyjson_val **ret, struct upp_err *err)
+{
+    yyjson_val *v;
+    size_t i, n;
+    *ret = NULL;
+    int r = sv_body_array(b, b->root, UPP_STR("target_agents"), ret, err);
+    if (r > 0 && yyjson_arr_size(*ret) > TARGETS_MAX)
+        return sv_body_wrong(b, *ret, err, "an event has at most %d target_agents", TARGETS_MAX);
+    if (r > 0)
+        yyjson_arr_foreach(*ret, i, n, v)
+        {
+            if (!yyjson_is_str(v))
+                return sv_body_wrong(b, v, err, "target_agents are names of agents");
+        }
+    return r;
+}
+
+/* {"type", "data", "targets"}, as the log has system events. */
+static int write_event(struct sv_exchange *x, const struct sv_body *b, struct upp_str *ret, struct upp_err *err)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(2 * DATA_MAX);
+    yyjson_val *data = sv_member(b->root, UPP_STR("event_data")), *targets;
+    struct upp_str type;
+    struct wj_writer w;
+    int r = b->root ? read_type(b, &type, err) : upp_fail(err, UPP_EINVALID, "event_type is missing");
+    if (r >= 0)
+        r = read_targets(b, &targets, err);
+    if (r < 0)
+        return r;
+    wj_writer_init(&w, &out, err);
+    wj_write_open(&w, '{');
+    wj_put_str(&w, "type", type);
+    size_t before = out.n;
+    wj_write_name(&w, UPP_STR("data"));
+    if (data)
+        wj_write_value(&w, data);
+    else
+        wj_write_null(&w);
+    if (out.failed || out.n - before > DATA_MAX)
+        return sv_body_wrong(b, data, err, "event_data has at most %d bytes", DATA_MAX);
+    if (targets)
+        wj_put_value(&w, "targets", targets);
+    wj_write_close(&w, '}');
+    return wj_writer_text(&w, &x->arena, ret);
+}
+
+WEFT_SUSPENDS static int answer_event(struct sv_exchange *x, const struct wl_line *line, struct upp_err *err)
+{
+    struct wl_node node;
+    struct wj_writer w;
+    int r = wl_get_node(x->server->opts.store, &x->owner, line->node, &node, err);
+    if (r < 0)
+        return r;
+    wj_writer_init(&w, &x->reply.body, err);
+    sv_write_entry(&w, node.id, line);
+    return sv_finish(x, &w);
+}
+
+/* The event that an earlier request with the same key has made. */
+WEFT_SUSPENDS static int answer_earlier(struct sv_exchange *x, struct wb_uuid id, struct upp_err *err)
+{
+    struct wl_line line;
+    int r = wl_entry_find(x->server->opts.store, &x->owner, id, &x->arena, &line, err);
+    return r < 0 ? r : answer_event(x, &line, err);
+}
+
+WEFT_SUSPENDS int sv_create_event(struct sv_exchange *x, struct upp_err *err)
+{
+    static const char *const known[] = {"event_type", "event_data", "target_agents", NULL};
+    struct sv_body b;
+    struct wl_thread t;
+    struct wl_line line = {0};
+    struct sv_keyed k;
+    int r = sv_find_thread_to_change(x, &t, err);
+    if (r >= 0)
+        r = sv_keyed_begin(x, SV_MAKES_ENTRIES, &k, err);
+    if (r > 0)
+        return answer_earlier(x, k.object, err);
+    line.entry = (struct wm_entry){.kind = WM_ENTRY_EVENT, .origin = WM_ORIGIN_CLIENT, .audience = WM_AUDIENCE_ALL};
+    if (r >= 0)
+        r = sv_body_read(x, known, &b, err);
+    if (r >= 0)
+        r = write_event(x, &b, &line.entry.data, err);
+    if (r >= 0)
+        r = sv_members_author(x, &t, &line.entry.who, err);
+    if (r >= 0)
+        r = sv_keyed_end(&k, wl_append(&k.store, &x->owner, &t, &line.entry, 1, &line.index, err), err);
+    if (r == -UPP_EBUSY)
+        return sv_busy_error(x, &t, false, err);
+    if (r != 0)
+        return r < 0 ? r : answer_earlier(x, k.object, err);
+    line.node = t.head;
+    line.id = wm_id_uuid(
+        (struct wm_id){.node = t.head, .index = line.index, .noun = WM_NOUN_ENTRY, .attempt = line.entry.attempt});
+    return answer_event(x, &line, err);
 }

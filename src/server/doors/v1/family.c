@@ -12,10 +12,8 @@
 #include "dialects/assistants/objects.h"
 #include "server/doors/objects/find.h"
 #include "server/doors/objects/list_page.h"
-#include "server/doors/v1/objects.h"
 #include "server/doors/v1/routes.h"
 #include "server/http/server.h"
-#include "server/members/members.h"
 
 enum { THREADS_MAX = 256, MESSAGES_MAX = 65536, BATCH = 128, PAGE = 64 };
 
@@ -127,75 +125,60 @@ static void settle_order(struct family *f)
     qsort(f->items.p, kept, sizeof *f->items.p, by_time);
 }
 
-/* Where a cursor is; 1: *ret, 0: it is not given. */
-static int find_cursor(struct family *f, struct upp_str name, size_t *ret)
+static int find_item(void *arg, struct upp_str id, void *ret, struct upp_err *err)
 {
-    struct upp_str text;
+    const struct family *f = arg;
     struct wb_uuid u;
-    int r = sv_query(f->x, name, &text, f->err);
-    if (r <= 0)
-        return r;
-    for (size_t i = 0; wl_id_parse(text, UPP_STR("msg_"), &u) && i < f->items.n; i++)
+    (void)err;
+    for (size_t i = 0; wl_id_parse(id, UPP_STR("msg_"), &u) && i < f->items.n; i++)
         if (wb_uuid_eq(f->items.p[i].id, u)) {
-            *ret = i;
+            *(size_t *)ret = i;
             return 1;
         }
-    return upp_fail(f->err, UPP_EINVALID, "'%.*s' names no message of these threads: '%.*s'", UPP_FMT(name),
-                    UPP_FMT(text));
+    return 0;
 }
 
-WEFT_SUSPENDS static int write_page(struct family *f, size_t lo, size_t n, bool ascending, bool more)
+WEFT_SUSPENDS static int write_page(struct family *f, const struct sv_between *b, bool ascending, bool more)
 {
     struct sv_exchange *x = f->x;
     struct wj_writer w;
-    int r = 0;
-    const struct item *items = f->items.p + lo;
+    size_t n = b->end - b->first;
+    const struct item *items = f->items.p + b->first;
     wj_writer_init(&w, &x->reply.body, f->err);
     sv_list_begin(&w);
-    for (size_t i = 0; r >= 0 && i < n; i++) {
+    for (size_t i = 0; i < n; i++) {
         const struct item *one = &items[ascending ? i : n - 1 - i];
         struct wl_line line;
-        const char *why;
-        r = wl_entry_find(x->server->opts.store, &x->owner, one->id, &x->arena, &line, f->err);
+        int r = wl_entry_find(x->server->opts.store, &x->owner, one->id, &x->arena, &line, f->err);
         if (r >= 0)
-            r = sv_members_name_author(&x->arena, &f->threads.p[one->thread], &line, f->err);
-        if (r >= 0)
-            r = sv_why_incomplete(x, &line, &why, f->err);
-        if (r >= 0)
-            r = sv_write_message(&w, &x->arena, f->threads.p[one->thread].id, &line, why, f->err);
+            r = sv_put_message(x, &f->threads.p[one->thread], &line, &w, f->err);
+        if (r < 0)
+            return r;
     }
-    if (r < 0)
-        return r;
     sv_list_end(&w, "msg_", n ? items[ascending ? 0 : n - 1].id : WB_UUID_NIL,
                 n ? items[ascending ? n - 1 : 0].id : WB_UUID_NIL, more);
     return sv_finish(x, &w);
 }
 
-WEFT_SUSPENDS static int list(struct family *f)
+WEFT_SUSPENDS static int list_family(struct family *f)
 {
-    uint64_t limit;
-    bool ascending, more = true;
-    size_t after = 0, before = 0, lo = 0;
-    int r = sv_read_limit(f->x, &limit, &ascending, f->err);
-    for (; r >= 0 && more;)
+    const struct sv_cursors cursors = {find_item, f, "message of these threads"};
+    struct sv_page p;
+    struct sv_between b;
+    bool more = true;
+    int r = sv_page_read(f->x, &p, f->err);
+    while (r >= 0 && more)
         r = add_children(f, &more);
     for (uint32_t i = 0; r >= 0 && i < f->threads.n; i++)
         r = add_items(f, i);
     if (r < 0)
         return r;
     settle_order(f);
-    size_t hi = f->items.n;
-    int has_after = find_cursor(f, UPP_STR("after"), &after);
-    int has_before = has_after < 0 ? 0 : find_cursor(f, UPP_STR("before"), &before);
-    if (has_after < 0 || has_before < 0)
-        return has_after < 0 ? has_after : has_before;
-    if (has_after)
-        *(ascending ? &lo : &hi) = ascending ? after + 1 : after;
-    if (has_before)
-        *(ascending ? &hi : &lo) = ascending ? before : before + 1;
-    size_t all = hi > lo ? hi - lo : 0, n = WB_MIN(all, (size_t)limit);
-    bool low = ascending != (has_before && !has_after); /* those nearest to the cursor */
-    return write_page(f, low ? lo : lo + all - n, n, ascending, all > n);
+    r = sv_page_between(&p, &cursors, f->items.n, &b, f->err);
+    if (r < 0)
+        return r;
+    more = sv_page_cut(&p, &b);
+    return write_page(f, &b, p.ascending, more);
 }
 
 WEFT_SUSPENDS int sv_list_family(struct sv_exchange *x, struct upp_err *err)
@@ -205,5 +188,6 @@ WEFT_SUSPENDS int sv_list_family(struct sv_exchange *x, struct upp_err *err)
     int r = sv_find_thread(x, &t, err);
     if (r < 0)
         return r;
-    return wb_vec_push(&f.threads, t, THREADS_MAX) ? list(&f) : upp_fail(err, UPP_ENOMEM, "no memory for a thread");
+    return wb_vec_push(&f.threads, t, THREADS_MAX) ? list_family(&f)
+                                                   : upp_fail(err, UPP_ENOMEM, "no memory for a thread");
 }

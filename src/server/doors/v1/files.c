@@ -22,7 +22,7 @@ WEFT_SUSPENDS int sv_create_file(struct sv_exchange *x, struct upp_err *err)
     return r < 0 ? r : answer_file(x, &f, err);
 }
 
-WEFT_SUSPENDS static int find(struct sv_exchange *x, struct wl_file *ret, struct upp_err *err)
+WEFT_SUSPENDS static int find_file(struct sv_exchange *x, struct wl_file *ret, struct upp_err *err)
 {
     return wl_file_find(x->server->opts.store, &x->owner, x->params[0], &x->arena, ret, err);
 }
@@ -30,14 +30,14 @@ WEFT_SUSPENDS static int find(struct sv_exchange *x, struct wl_file *ret, struct
 WEFT_SUSPENDS int sv_get_file(struct sv_exchange *x, struct upp_err *err)
 {
     struct wl_file f;
-    int r = find(x, &f, err);
+    int r = find_file(x, &f, err);
     return r < 0 ? r : answer_file(x, &f, err);
 }
 
 WEFT_SUSPENDS int sv_get_file_content(struct sv_exchange *x, struct upp_err *err)
 {
     struct wl_file f;
-    int r = find(x, &f, err);
+    int r = find_file(x, &f, err);
     return r < 0 ? r : sv_file_send(x, &f, err);
 }
 
@@ -46,7 +46,7 @@ WEFT_SUSPENDS int sv_delete_file(struct sv_exchange *x, struct upp_err *err)
     struct wl_file f;
     struct wj_writer w;
     char id[WL_FILE_ID + 1];
-    int r = find(x, &f, err);
+    int r = find_file(x, &f, err);
     if (r >= 0)
         r = wl_file_delete(x->server->opts.store, &x->owner, &f, err);
     if (r < 0)
@@ -70,17 +70,10 @@ struct listing {
 static int read_query(struct sv_exchange *x, struct wl_file_query *ret, struct upp_err *err)
 {
     struct upp_str text;
-    uint64_t limit = LIMIT;
-    *ret = (struct wl_file_query){.max = LIMIT};
-    int r = sv_query(x, UPP_STR("limit"), &text, err);
-    if (r > 0 && (!wb_str_u64(text, &limit) || limit < 1 || limit > LIMIT))
-        return upp_fail(err, UPP_EINVALID, "limit is 1 to %d", LIMIT);
+    uint64_t limit;
+    *ret = (struct wl_file_query){0};
+    int r = sv_read_limit_of(x, LIMIT, LIMIT, &limit, &ret->ascending, err);
     ret->max = (size_t)limit;
-    if (r >= 0)
-        r = sv_query(x, UPP_STR("order"), &text, err);
-    ret->ascending = r > 0 && wb_str_eq(text, UPP_STR("asc"));
-    if (r > 0 && !ret->ascending && !wb_str_eq(text, UPP_STR("desc")))
-        return upp_fail(err, UPP_EINVALID, "order is asc or desc");
     if (r >= 0)
         r = sv_query(x, UPP_STR("purpose"), &ret->purpose, err);
     if (r >= 0)
@@ -90,7 +83,7 @@ static int read_query(struct sv_exchange *x, struct wl_file_query *ret, struct u
     return r < 0 ? r : 0;
 }
 
-WEFT_SUSPENDS static int read_list(struct wl_store *s, void *arg, struct upp_err *err)
+WEFT_SUSPENDS static int read_files(struct wl_store *s, void *arg, struct upp_err *err)
 {
     struct listing *l = arg;
     struct wl_file_query q = l->query;
@@ -104,7 +97,7 @@ WEFT_SUSPENDS int sv_list_files(struct sv_exchange *x, struct upp_err *err)
     struct wj_writer w;
     int r = read_query(x, &l.query, err);
     if (r >= 0)
-        r = wl_at_once(x->server->opts.store, read_list, &l, err);
+        r = wl_at_once(x->server->opts.store, read_files, &l, err);
     if (r < 0)
         return r;
     size_t n = WB_MIN(l.n, l.query.max);
