@@ -4,7 +4,7 @@
 #include "bench.h"
 #include "dialects/core/dialect.h"
 #include "model/id.h"
-#include "server/http/sse_out.h"
+#include "server/http/stream.h"
 
 enum {
     BATCH = 64,    /* frames between two looks of the writer */

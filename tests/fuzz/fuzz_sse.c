@@ -1,7 +1,7 @@
 /* fuzz/fuzz_sse.c — whatever the data, a reader written from the standard sees as many events as frames were written.
  *
  * The input is cut at 0x01 bytes: each piece is the data of a frame. */
-#include "server/http/sse_out.h"
+#include "server/http/stream.h"
 
 #include "fuzz/fuzz.h"
 #include "server/sse_parse.h"

@@ -28,7 +28,8 @@ enum {
 static const char *const purposes[] = {"assistants", "assistants_output", "batch",  "evals",
                                        "fine-tune",  "user_data",         "vision", NULL};
 
-int sv_file_check_purpose(struct upp_str purpose, struct upp_err *err)
+/* -UPP_EINVALID: no purpose, or an unknown one. */
+static int check_purpose(struct upp_str purpose, struct upp_err *err)
 {
     struct wj_list known = {.n = 0};
     char shown[WJ_QUOTED];
@@ -51,7 +52,9 @@ static int bad_name(struct upp_err *err, const char *why)
     return r;
 }
 
-int sv_file_check_name(struct upp_str given, struct upp_str *ret, struct upp_err *err)
+/* A file's name: without folders. -UPP_EINVALID: nothing is left, or it is not UTF-8, too long, or has control
+ * characters. */
+static int check_name(struct upp_str given, struct upp_str *ret, struct upp_err *err)
 {
     size_t from = given.n;
     if (!wb_utf8_valid(given, NULL))
@@ -124,7 +127,7 @@ static WEFT_SUSPENDS int begin_file(struct upload *u, struct upp_err *err)
         wb_err_where(err, UPP_STR("file"));
         return r;
     }
-    int r = sv_file_check_name(u->parts.filename, &name, err);
+    int r = check_name(u->parts.filename, &name, err);
     if (r < 0)
         return r;
     u->file.filename = wb_arena_dup(&x->arena, name);
@@ -215,7 +218,7 @@ static WEFT_SUSPENDS int finish(struct upload *u, struct upp_err *err)
         wb_err_where(err, UPP_STR("file"));
         return bad;
     }
-    int r = sv_file_check_purpose(wb_str_trim(wb_buf_str(&u->texts[PURPOSE])), err);
+    int r = check_purpose(wb_str_trim(wb_buf_str(&u->texts[PURPOSE])), err);
     if (r < 0)
         return r;
     f->purpose = wb_arena_dup(&x->arena, wb_str_trim(wb_buf_str(&u->texts[PURPOSE])));

@@ -25,10 +25,3 @@ WEFT_SUSPENDS int sv_file_send(struct sv_exchange *x, const struct wl_file *f, s
 
 /* The file as OpenAI's object. */
 void sv_file_write(struct wj_writer *w, const struct wl_file *f);
-
-/* -UPP_EINVALID: no purpose, or an unknown one. */
-int sv_file_check_purpose(struct upp_str purpose, struct upp_err *err) UPP_MUST_CHECK;
-
-/* A file's name: without folders. -UPP_EINVALID: nothing is left, or it is not UTF-8, too long, or has control
- * characters. */
-int sv_file_check_name(struct upp_str given, struct upp_str *ret, struct upp_err *err) UPP_MUST_CHECK;

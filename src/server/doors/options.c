@@ -114,8 +114,8 @@ static int is_model(const struct reading *in, const struct option *o, yyjson_val
 
 /* UAP 16.5: a request may set the run's system prompt, unless the configuration forbids it, on loopback or with a key
  * of the scope `instructions`. */
-int sv_options_may_prompt(struct sv_exchange *x, const struct sv_body *b, const char *what, yyjson_val *at,
-                          struct upp_err *err)
+static int may_prompt(struct sv_exchange *x, const struct sv_body *b, const char *what, yyjson_val *at,
+                      struct upp_err *err)
 {
     int r = 0;
     if (x->settings->no_instructions) {
@@ -137,7 +137,7 @@ static int is_prompt(const struct reading *in, const struct option *o, yyjson_va
     (void)snprintf(what, sizeof what, "'%s'", o->name);
     if (yyjson_is_str(v) && def && def->gateway) /* it has no prompt to protect */
         return 0;
-    return yyjson_is_str(v) ? sv_options_may_prompt(in->x, in->body, what, v, in->err) : wrong(in, v, "a string", v);
+    return yyjson_is_str(v) ? may_prompt(in->x, in->body, what, v, in->err) : wrong(in, v, "a string", v);
 }
 
 /* ---- Metadata ---------------------------------------------------------------------------------------------------- */
@@ -150,7 +150,9 @@ static size_t characters(struct upp_str s)
     return n;
 }
 
-int sv_metadata_check(const struct sv_body *b, yyjson_val *v, struct upp_err *err)
+/* OpenAI's limits of metadata: 16 pairs, names of 64 and texts of 512 characters. What AITP keeps there may be any
+ * JSON. v NULL: there is none. */
+static int check_metadata(const struct sv_body *b, yyjson_val *v, struct upp_err *err)
 {
     size_t i, max;
     yyjson_val *key, *value;
@@ -176,7 +178,7 @@ static int is_metadata(const struct reading *in, const struct option *o, yyjson_
     (void)o;
     if (!yyjson_is_obj(v))
         return wrong(in, v, "an object", v);
-    return sv_metadata_check(in->body, v, in->err);
+    return check_metadata(in->body, v, in->err);
 }
 
 /* ---- Tools ------------------------------------------------------------------------------------------------------- */
@@ -399,7 +401,7 @@ int sv_metadata_read(const struct sv_body *b, yyjson_val *object, struct wb_aren
     int r = sv_body_object(b, object, UPP_STR("metadata"), &given, err);
     if (r <= 0)
         return r;
-    r = sv_metadata_check(b, given, err);
+    r = check_metadata(b, given, err);
     if (r >= 0)
         r = sv_body_text(a, given, &text, err);
     if (r < 0)

@@ -31,14 +31,6 @@ int sv_options_read(struct sv_exchange *x, const struct sv_body *b, yyjson_val *
 int sv_options_merge(struct wb_arena *a, struct upp_str under, struct upp_str over, struct upp_str *ret,
                      struct upp_err *err) UPP_MUST_CHECK;
 
-/* May this client set the system prompt of a run? `what`: what does that, for the message; `at`: where. */
-int sv_options_may_prompt(struct sv_exchange *x, const struct sv_body *b, const char *what, yyjson_val *at,
-                          struct upp_err *err) UPP_MUST_CHECK;
-
-/* OpenAI's limits of metadata: 16 pairs, names of 64 and texts of 512 characters. What AITP keeps there may be any
- * JSON. v NULL: there is none. */
-int sv_metadata_check(const struct sv_body *b, yyjson_val *v, struct upp_err *err) UPP_MUST_CHECK;
-
 /* `store` of the doors that have it. *unstored: it is false. */
 int sv_options_stored(const struct sv_body *b, bool *unstored, struct upp_err *err) UPP_MUST_CHECK;
 

@@ -213,35 +213,6 @@ static struct upp_str agent_title(void *arg, struct upp_str agent)
     return def && !def->base ? def->title : (struct upp_str){NULL, 0};
 }
 
-WEFT_SUSPENDS static int feed_begin(struct sv_exchange *x, struct wb_uuid run, struct sv_run_stream *s, struct feed *f,
-                                    struct upp_err *err)
-{
-    *f = (struct feed){.ops = s->ops,
-                       .to_wait = s->to_wait,
-                       .segment = s->segment,
-                       .preamble = s->preamble,
-                       .empty = !s->from.number,
-                       .x = x,
-                       .run = run,
-                       .drop = s->drop};
-    x->run = run;
-    wd_frames_init(&f->frames);
-    s->opts.title_of = agent_title;
-    s->opts.arg = x->core->engine;
-    int r = f->ops->of_the_run ? sv_run_stream_look(x, run, s, err) : 0;
-    if (r < 0)
-        return r;
-    if (s->unstored)
-        f->unstored = s->opts.thread;
-    f->state = wb_calloc(1, WB_MAX(f->ops->state_size, 1));
-    r = f->state ? wr_reader_open(x->core->engine, &x->owner, run, &s->from, &f->reader, err)
-                 : upp_fail(err, UPP_ENOMEM, "no memory for a stream");
-    if (r >= 0)
-        r = f->ops->begin(f->state, &s->opts, err);
-    f->begun = r >= 0;
-    return r;
-}
-
 /* Tools of MCP servers that the agent has. */
 static int mcp_tools(struct sv_exchange *x, struct upp_str agent, struct wd_stream_opts *ret, struct upp_err *err)
 {
@@ -261,7 +232,10 @@ static int mcp_tools(struct sv_exchange *x, struct upp_str agent, struct wd_stre
     return wb_arena_check(&x->arena, err);
 }
 
-int sv_run_stream_look(struct sv_exchange *x, struct wb_uuid run, struct sv_run_stream *s, struct upp_err *err)
+/* Looks up what the dialect needs to know about the run and no event contains. The texts are in the exchange's arena.
+ */
+WEFT_SUSPENDS static int look_up_run(struct sv_exchange *x, struct wb_uuid run, struct sv_run_stream *s,
+                                     struct upp_err *err)
 {
     struct wr_run_info look;
     int r = sv_look_at_run(x, run, &look, err);
@@ -271,6 +245,35 @@ int sv_run_stream_look(struct sv_exchange *x, struct wb_uuid run, struct sv_run_
     s->opts.created_ms = look.run.created_ms;
     s->opts.options = look.run.options;
     return mcp_tools(x, look.run.agent, &s->opts, err);
+}
+
+WEFT_SUSPENDS static int feed_begin(struct sv_exchange *x, struct wb_uuid run, struct sv_run_stream *s, struct feed *f,
+                                    struct upp_err *err)
+{
+    *f = (struct feed){.ops = s->ops,
+                       .to_wait = s->to_wait,
+                       .segment = s->segment,
+                       .preamble = s->preamble,
+                       .empty = !s->from.number,
+                       .x = x,
+                       .run = run,
+                       .drop = s->drop};
+    x->run = run;
+    wd_frames_init(&f->frames);
+    s->opts.title_of = agent_title;
+    s->opts.arg = x->core->engine;
+    int r = f->ops->of_the_run ? look_up_run(x, run, s, err) : 0;
+    if (r < 0)
+        return r;
+    if (s->unstored)
+        f->unstored = s->opts.thread;
+    f->state = wb_calloc(1, WB_MAX(f->ops->state_size, 1));
+    r = f->state ? wr_reader_open(x->core->engine, &x->owner, run, &s->from, &f->reader, err)
+                 : upp_fail(err, UPP_ENOMEM, "no memory for a stream");
+    if (r >= 0)
+        r = f->ops->begin(f->state, &s->opts, err);
+    f->begun = r >= 0;
+    return r;
 }
 
 /* Calls `frame` for the frames of one event that the client does not have. 1: it wants no more. */

@@ -43,11 +43,6 @@ static inline void *sv_run_stream_own(const struct sv_run_stream *s, const struc
 /* Where it continues: Last-Event-ID is the last event received; ?from=N the first one wanted. */
 int sv_run_stream_from(struct sv_exchange *x, struct sv_run_stream *ret, struct upp_err *err) UPP_MUST_CHECK;
 
-/* Looks up what the dialect needs to know about the run and no event contains. The texts are in the exchange's arena.
- */
-WEFT_SUSPENDS int sv_run_stream_look(struct sv_exchange *x, struct wb_uuid run, struct sv_run_stream *s,
-                                     struct upp_err *err) UPP_MUST_CHECK;
-
 /* Encodes a run up to now or, with `whole`, to its end or wait, and calls `frame` for each frame after s->from, until
  * it returns 1. name NULL: it has none. */
 typedef int sv_frame_fn(void *arg, const struct wm_event *ev, const char *name, struct upp_str frame,

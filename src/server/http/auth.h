@@ -18,7 +18,7 @@ struct sv_auth {
     struct sv_key *key;      /* NULL: none */
     struct sv_bucket bucket; /* the key's, after this request was counted: its response may be made on another loop */
     uint8_t scopes;          /* enum sv_scope */
-    bool stranger;           /* refused for want of a valid key: the log has sums of these (strangers.h) */
+    bool stranger;           /* refused for want of a valid key: the log has sums of these (client.h) */
     int denied;              /* status of the response that takes the place of the handler's; 0: none */
     const char *code;        /* of a refusal; NULL: it was not refused here */
     uint64_t retry_ms;       /* likewise */
@@ -55,3 +55,26 @@ struct upp_str sv_auth_key_name(const struct sv_exchange *x);
 
 /* Fails if a run that this request starts would be refused: before anything is stored for it. */
 int sv_auth_may_start(const struct sv_exchange *x, struct upp_err *err) UPP_MUST_CHECK;
+
+/* Requests that are rows of the audit (log/admin.h).
+ *
+ * A handler of an administrator's action begins its row before it changes anything; the connection ends it with what
+ * the handler returned. Requests that are refused before a handler is called (401, 403, 429) have no row: they are in
+ * the access log.
+ */
+
+/* Begins the request's row, or gives the one that it has another action and target. The handler may set tenant, target
+ * and detail of x->admin afterwards. A failure refuses the request: what has no row does not happen. Without a store
+ * there are no rows. */
+WEFT_SUSPENDS int sv_admin_begin(struct sv_exchange *x, const char *action, struct upp_str target,
+                                 struct upp_err *err) UPP_MUST_CHECK;
+
+/* The same for a request of an administrator that deletes or exports what is another tenant's or user's: those that say
+ * for whom they are, by weft-tenant or weft-user. */
+WEFT_SUSPENDS int sv_admin_others(struct sv_exchange *x, struct upp_err *err) UPP_MUST_CHECK;
+
+/* Who sent the request, as a row says it. */
+void sv_admin_actor(const struct sv_exchange *x, struct wl_admin *row);
+
+/* Ends the row, if there is one. */
+WEFT_SUSPENDS void sv_admin_end(struct sv_exchange *x, int r, const struct upp_err *err);

@@ -11,8 +11,8 @@
 #include "base/log.h"
 #include "base/uuid.h"
 #include "run/engine.h"
-#include "server/http/admin.h"
-#include "server/http/cors.h"
+#include "server/http/auth.h"
+#include "server/http/origin.h"
 #include "server/http/error.h"
 #include "server/http/server.h"
 

@@ -24,7 +24,7 @@ struct sv_conn {
     char client[WB_IP_TEXT];    /* address of the request's client, for logs and limits: that of the peer, or
                                  * what a trusted proxy says; empty: not known */
     struct upp_str allow;       /* a page of another origin may read the response: see sv_origin_check */
-    bool asks;                  /* the request is a preflight (server/http/cors.h) */
+    bool asks;                  /* the request is a preflight (server/http/origin.h) */
     struct sv_http http;
     struct sv_match match;
     char has[96];          /* why the request has no route */

@@ -2,7 +2,7 @@
  * error object {"error":{"message","type","param","code"}}. */
 #pragma once
 
-#include "server/http/door.h"
+#include "server/http/route.h"
 
 /* Causes that become `code`: a client sets what only the agent's definition may set. */
 #define SV_CLIENT_SYSTEM "system_message_refused"

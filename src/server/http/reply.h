@@ -1,7 +1,9 @@
-/* server/http/reply.h — the status line and the headers of a response. */
+/* server/http/reply.h — the status line and the headers of a response, and which media type the client would rather
+ * have. */
 #pragma once
 
 #include "base/buf.h"
+#include "base/str.h"
 
 /* The Date header, formatted once a second. All zero: none yet. */
 struct sv_date {
@@ -41,3 +43,9 @@ struct sv_head {
 
 /* From the status line to the empty line. */
 void sv_head_write(struct wb_buf *out, const struct sv_head *head, struct sv_date *date);
+
+/* Which of two media types a client would rather have (RFC 9110, 12.5.1). */
+
+/* Does the header Accept prefer `type` to `other`? By its weights; where these are equal, a type that it names is
+ * preferred to one that a range with * stands for. */
+bool sv_accept_prefers(struct upp_str accept, const char *type, const char *other);

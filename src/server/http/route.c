@@ -3,7 +3,6 @@
 
 #include "base/err.h"
 #include "json/write.h"
-#include "server/http/door.h"
 
 /* Removes the next segment from a path that begins with a slash. */
 static struct upp_str segment(struct upp_str *rest)

@@ -15,11 +15,10 @@
 
 #include "base/list.h"
 #include "server/http/core.h"
-#include "server/http/door.h"
-#include "server/http/net.h"
 #include "server/http/route.h"
+#include "server/http/net.h"
 #include "server/http/settings.h"
-#include "server/http/strangers.h"
+#include "server/http/client.h"
 
 struct wl_sweep_state;
 struct wr_engine;

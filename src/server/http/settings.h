@@ -6,7 +6,7 @@
 #pragma once
 
 #include "base/arena.h"
-#include "server/http/forwarded.h"
+#include "server/http/client.h"
 #include "server/http/origin.h"
 
 struct sv_server_opts;

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "base/buf.h"
+#include "run/engine.h"
 
 /* 0: no limit. */
 struct sv_limits {
@@ -48,3 +49,16 @@ enum { SV_DAY_MS = 86400000 };
 /* "350ms", "7s", "6m0s", "5h3m0s": as OpenAI's rate limit headers have it. */
 enum { SV_DURATION = 32 };
 struct upp_str sv_duration(uint64_t ms, char out[SV_DURATION]);
+
+/* A quota of one loop, for engines on other loops: they ask the loop that counts.
+ *
+ * They must have been closed before the quota is.
+ */
+
+struct sv_elsewhere {
+    struct wr_quota quota; /* for the others */
+    const struct wr_quota *here;
+    struct weft_loop *loop; /* of `here` */
+};
+
+void sv_elsewhere_init(struct sv_elsewhere *e, const struct wr_quota *here, struct weft_loop *loop);

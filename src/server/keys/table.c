@@ -9,7 +9,7 @@
 #include "base/vec.h"
 #include "log/log.h"
 #include "runtime/runtime.h"
-#include "server/keys/elsewhere.h"
+#include "server/keys/limits.h"
 #include "server/keys/stored.h"
 
 #define KEYS_SPACE "api-keys"

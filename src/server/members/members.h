@@ -6,7 +6,11 @@
  */
 #pragma once
 
+#include "base/buf.h"
+#include "base/vec.h"
+#include "dialects/aitp/capabilities.h"
 #include "dialects/aitp/members.h"
+#include "json/write.h"
 #include "log/log.h"
 #include "server/http/body.h"
 
@@ -94,3 +98,23 @@ WEFT_SUSPENDS int sv_members_answerer(struct sv_exchange *x, const struct wl_thr
 WEFT_SUSPENDS int sv_members_may_answer(struct sv_exchange *x, const struct wl_thread *t,
                                         const struct sv_entries *added, struct upp_str agent,
                                         struct upp_err *err) UPP_MUST_CHECK;
+
+/* The structured messages of a thread in the log, as dialects/aitp follows them. */
+
+/* An AITP thread that has only the messages with something structured in them. */
+struct sv_transcript {
+    struct wb_buf json;
+    struct wj_writer w;
+    WB_VEC(struct wb_uuid) ids; /* of its messages, in order; all zero: not in the log yet */
+};
+
+void sv_transcript_begin(struct sv_transcript *s, const struct wl_thread *t, struct upp_err *err);
+void sv_transcript_done(struct sv_transcript *s);
+
+/* Adds those of a thread. */
+WEFT_SUSPENDS int sv_transcript_read(struct sv_transcript *s, struct wl_store *store, const struct wl_owner *o,
+                                     const struct wl_thread *t, struct upp_err *err) UPP_MUST_CHECK;
+
+/* Ends it: *ret is the thread, in the arena. */
+int sv_transcript_end(struct sv_transcript *s, struct wb_arena *a, yyjson_val **ret,
+                      struct upp_err *err) UPP_MUST_CHECK;

@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "server/http/door.h"
+#include "server/http/route.h"
 
 /* Writes the document for these doors (ends with NULL). keys: the server has API keys. -UPP_EBUG: a route has no
  * description; the message names it. */

@@ -11,7 +11,7 @@
 #pragma once
 
 #include "run/engine.h"
-#include "server/http/door.h"
+#include "server/http/route.h"
 #include "server/http/server.h"
 #include "server/ops/metrics.h"
 #include "server/ops/telemetry.h"
@@ -55,13 +55,10 @@ void sv_ops_closep(struct sv_ops **ops);
 
 /* ---- Between the files of this folder ---- */
 
-void sv_ops_answered(void *ops, const struct sv_exchange *x); /* access.c */
+void sv_ops_answered(void *ops, const struct sv_exchange *x); /* monitor.c */
 
 struct sv_ops *sv_ops_of(const struct sv_exchange *x);
 
-/* Handlers. */
-int sv_get_health(struct sv_exchange *x, struct upp_err *err);
-int sv_get_version(struct sv_exchange *x, struct upp_err *err);
 WEFT_SUSPENDS int sv_get_metrics(struct sv_exchange *x, struct upp_err *err);
 int sv_get_openapi(struct sv_exchange *x, struct upp_err *err);
 int sv_get_docs(struct sv_exchange *x, struct upp_err *err);

@@ -13,7 +13,7 @@
 #include "base/defs.h"
 #include "base/random.h"
 #include "json/write.h"
-#include "server/http/accept.h"
+#include "server/http/reply.h"
 #include "server/ops/ops.h"
 #include "server/ops/pages.h"
 

@@ -1,4 +1,4 @@
-#include "server/http/accept.h"
+#include "server/http/reply.h"
 
 #include "support/test.h"
 

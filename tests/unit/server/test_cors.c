@@ -1,5 +1,5 @@
 /* Pages of other origins: what they are told, on every kind of response; and requests through a proxy. */
-#include "server/http/cors.h"
+#include "server/http/origin.h"
 
 #include <stddef.h>
 #include <stdio.h>

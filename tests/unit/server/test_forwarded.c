@@ -1,4 +1,4 @@
-#include "server/http/forwarded.h"
+#include "server/http/client.h"
 
 #include <stdio.h>
 

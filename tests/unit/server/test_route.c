@@ -1,4 +1,4 @@
-#include "server/http/door.h"
+#include "server/http/route.h"
 
 #include "base/defs.h"
 #include "support/test.h"

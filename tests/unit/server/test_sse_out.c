@@ -1,4 +1,4 @@
-#include "server/http/sse_out.h"
+#include "server/http/stream.h"
 
 #include "base/defs.h"
 #include "base/random.h"

@@ -1,4 +1,4 @@
-#include "server/http/strangers.h"
+#include "server/http/client.h"
 
 #include <stdio.h>
 #include <string.h>

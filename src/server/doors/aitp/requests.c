@@ -6,7 +6,7 @@
 #include "server/doors/aitp/routes.h"
 #include "server/doors/objects/find.h"
 #include "server/http/server.h"
-#include "server/members/transcript.h"
+#include "server/members/members.h"
 
 enum { PROBLEMS = 100 /* of all messages, that are listed */ };
 

@@ -1,7 +1,7 @@
 /* server/doors/aitp/routes.h — AITP threads over HTTP (AITP-T01), on the same threads as the Assistants API. */
 #pragma once
 
-#include "server/http/door.h"
+#include "server/http/route.h"
 #include "server/members/members.h"
 
 extern const struct sv_door sv_door_aitp;
@@ -21,6 +21,3 @@ WEFT_SUSPENDS int sv_aitp_make_subthread(struct sv_exchange *x, struct upp_err *
 
 /* Handler of server/doors/aitp/audit.c. */
 WEFT_SUSPENDS int sv_aitp_audit(struct sv_exchange *x, struct upp_err *err);
-
-/* Handler of server/doors/aitp/card.c. */
-WEFT_SUSPENDS int sv_aitp_card(struct sv_exchange *x, struct upp_err *err);

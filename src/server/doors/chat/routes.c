@@ -12,7 +12,6 @@
 #include "server/doors/chat/messages.h"
 #include "server/doors/chat/stored.h"
 #include "server/doors/conversation/conversation.h"
-#include "server/doors/conversation/join.h"
 #include "server/doors/objects/message_files.h"
 #include "server/doors/options.h"
 #include "server/doors/run_stream.h"

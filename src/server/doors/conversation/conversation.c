@@ -1,6 +1,7 @@
 /* server/doors/conversation/conversation.c — finds the thread that a chat request continues. */
 #include "server/doors/conversation/conversation.h"
 
+#include "base/clock.h"
 #include "dialects/responses/response.h"
 #include "json/read.h"
 #include "json/value.h"
@@ -399,6 +400,19 @@ WEFT_SUSPENDS static int begin_anew(struct sv_exchange *x, const struct sv_chat_
     return sv_start_run(x, s, run, err);
 }
 
+/* The run of an earlier request with the same messages: the one that left the alias. -UPP_ENOTFOUND. */
+WEFT_SUSPENDS static int recall_run(struct sv_exchange *x, struct upp_str agent, const struct sv_chat_messages *m,
+                                    struct wm_run *ret, struct upp_err *err)
+{
+    struct wl_store *s = x->server->opts.store;
+    struct upp_str name = alias_of(x, agent, m->all);
+    struct wb_uuid id;
+    int r = wb_arena_check(&x->arena, err);
+    if (r >= 0)
+        r = wl_get_alias(s, &x->owner, WL_ALIAS_RUN, name, &id, err);
+    return r < 0 ? r : wl_get_run(s, &x->owner, id, &x->arena, ret, err);
+}
+
 /* The run does not wait any more, or not for that: the same request was first, if the conversation has its name. */
 WEFT_SUSPENDS static int join_first(struct sv_exchange *x, const struct sv_chat_place *place,
                                     const struct sv_chat_messages *m, struct sv_start *s, struct wb_uuid *run,
@@ -410,7 +424,7 @@ WEFT_SUSPENDS static int join_first(struct sv_exchange *x, const struct sv_chat_
         *run = x->run = place->waits;
         return 0;
     }
-    int r = m->list.n ? sv_chat_recall(x, s->run.agent, m, &had, err) : -UPP_ENOTFOUND;
+    int r = m->list.n ? recall_run(x, s->run.agent, m, &had, err) : -UPP_ENOTFOUND;
     if (r < 0 && r != -UPP_ENOTFOUND)
         return r;
     if (r < 0 || !wb_uuid_eq(had.id, place->waits))
@@ -465,14 +479,109 @@ int sv_chat_start(struct sv_exchange *x, const struct sv_chat_place *place, cons
     return sv_start_run(x, s, run, err);
 }
 
-int sv_chat_recall(struct sv_exchange *x, struct upp_str agent, const struct sv_chat_messages *m, struct wm_run *ret,
-                   struct upp_err *err)
+enum { RECENT_MS = 60000 }; /* a client that repeats itself does so at once, or after seconds */
+
+bool sv_join_repeated(const struct sv_exchange *x)
+{
+    size_t n;
+    uint64_t count = 0;
+    struct upp_str text = sv_http_header(x->request, UPP_STR("x-stainless-retry-count"), &n);
+    return n == 1 && wb_str_u64(text, &count) && count > 0;
+}
+
+int sv_join_key(struct sv_exchange *x, const struct wr_start *start, struct sv_joining *ret, struct upp_err *err)
 {
     struct wl_store *s = x->server->opts.store;
-    struct upp_str name = alias_of(x, agent, m->all);
-    struct wb_uuid id;
-    int r = wb_arena_check(&x->arena, err);
-    if (r >= 0)
-        r = wl_get_alias(s, &x->owner, WL_ALIAS_RUN, name, &id, err);
-    return r < 0 ? r : wl_get_run(s, &x->owner, id, &x->arena, ret, err);
+    struct wl_key used;
+    *ret = (struct sv_joining){0};
+    int r = start->key.n ? wl_get_key(s, &x->owner, start->route, start->key, &used, err) : -UPP_ENOTFOUND;
+    if (r < 0)
+        return r == -UPP_ENOTFOUND ? 0 : r;
+    if (memcmp(used.body, start->body, sizeof used.body) != 0)
+        return upp_fail(err, UPP_EREFUSED, "the idempotency key was used with another request");
+    ret->started_ms = used.created_ms;
+    r = wl_get_run(s, &x->owner, used.object, &x->arena, &ret->run, err);
+    return r == -UPP_ENOTFOUND ? 0 : r < 0 ? r : 1;
+}
+
+bool sv_join_recent(const struct wm_run *run)
+{
+    return !wm_status_ended(run->status) ||
+           (run->status == WM_COMPLETED && wb_wall_ms() - run->ended_ms < (int64_t)RECENT_MS);
+}
+
+int sv_join_messages(struct sv_exchange *x, struct upp_str agent, const struct sv_chat_messages *m,
+                     struct sv_joining *ret, struct upp_err *err)
+{
+    *ret = (struct sv_joining){.results = m->next < m->list.n && m->list.p[m->next].message.role == UPP_ROLE_TOOL};
+    if (!m->list.n || (!ret->results && !sv_join_repeated(x)))
+        return 0;
+    int r = recall_run(x, agent, m, &ret->run, err);
+    if (r < 0)
+        return r == -UPP_ENOTFOUND ? 0 : r;
+    return sv_join_recent(&ret->run);
+}
+
+/* The waits before an event of the run. */
+struct waits {
+    struct wr_from last, before; /* the last one, and the one before it */
+    bool now;                    /* the last event is one */
+};
+
+static void pass(struct waits *w, const struct wm_event *ev)
+{
+    w->now = ev->status == WM_WAITING;
+    if (!w->now)
+        return;
+    w->before = w->last;
+    w->last = (struct wr_from){ev->from->epoch, ev->number, 0};
+}
+
+int sv_join_from(struct sv_exchange *x, const struct sv_joining *j, struct sv_run_stream *ret, struct upp_err *err)
+{
+    struct wr_reader *reader = NULL;
+    struct waits waits = {0};
+    struct wm_event ev;
+    ret->from = (struct wr_from){0};
+    ret->segment = j->started_ms != 0;
+    if (!j->results && j->started_ms <= j->run.created_ms)
+        return 0; /* it is the request that began the run: nothing is read to find that */
+    int r = wr_reader_open(x->core->engine, &x->owner, j->run.id, &ret->from, &reader, err);
+    while (r >= 0 && (r = wr_reader_try(reader, true, &ev, NULL, NULL, err)) > 0) {
+        if (ev.from->depth || ev.kind != WM_RUN)
+            continue;
+        if (j->started_ms && ev.time_ms > j->started_ms) /* after the record of the request's own commit */
+            break;
+        pass(&waits, &ev);
+    }
+    wr_reader_close(reader);
+    ret->from = waits.now ? waits.before : waits.last;
+    return r == -UPP_EBUSY ? 0 : r < 0 ? r : 0;
+}
+
+int sv_join_go(struct sv_exchange *x, const struct sv_joining *j, sv_handler *answer, struct upp_err *err)
+{
+    return sv_run_at_home(x, j->run.id, answer, err);
+}
+
+int sv_join_other(struct sv_exchange *x, const struct wr_start *start, struct wb_uuid run, struct sv_joining *j,
+                  sv_handler *answer, struct upp_err *err)
+{
+    struct sv_joining keyed;
+    int r = sv_join_key(x, start, &keyed, err);
+    if (r < 0)
+        return r;
+    if (r > 0)
+        *j = keyed;
+    else
+        j->run.id = run;
+    return sv_join_go(x, j, answer, err);
+}
+
+int sv_join_failed(struct sv_exchange *x, int r, const struct wr_start *start, struct sv_joining *j, sv_handler *answer,
+                   struct upp_err *err)
+{
+    if (r >= 0 || x->done || x->reply.sent || !sv_key_is_used(x, start))
+        return r;
+    return sv_join_other(x, start, WB_UUID_NIL, j, answer, err);
 }

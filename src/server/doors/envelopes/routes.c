@@ -9,7 +9,7 @@
 #include "json/value.h"
 #include "json/write.h"
 #include "run/start.h"
-#include "server/doors/conversation/join.h"
+#include "server/doors/conversation/conversation.h"
 #include "server/doors/run_stream.h"
 #include "server/doors/start.h"
 #include "server/http/error.h"
@@ -19,7 +19,8 @@
 
 enum { PARENTS = 8 /* that are looked for */, TRIES = 4 };
 
-const struct we_router *sv_router(const struct sv_exchange *x)
+/* The router of the configuration. */
+static const struct we_router *router_of(const struct sv_exchange *x)
 {
     const struct wr_agent_def *def = wr_agent(x->core->engine, UPP_STR(WE_ROUTER_AGENT));
     return def ? def->model->state : NULL;
@@ -28,7 +29,7 @@ const struct we_router *sv_router(const struct sv_exchange *x)
 int sv_envelope_read(struct sv_exchange *x, struct upp_str text, struct wd_problems *problems, struct we_envelope *ret,
                      struct upp_err *err)
 {
-    const struct we_router *router = sv_router(x);
+    const struct we_router *router = router_of(x);
     return router ? we_read_ingress(&x->arena, text, router->opts.limits, problems, ret, err)
                   : we_read(&x->arena, text, problems, ret, err);
 }
@@ -61,7 +62,7 @@ static void write_error(const struct sv_exchange *x, const struct sv_error *e, s
 static int refuse(struct sv_exchange *x, const struct we_envelope *request, const char *code, struct upp_str text,
                   const struct wd_problems *problems, struct upp_err *err)
 {
-    const struct we_router *router = sv_router(x);
+    const struct we_router *router = router_of(x);
     struct we_error error = {.request = request,
                              .code = code,
                              .text = text,
@@ -82,7 +83,7 @@ static int refuse(struct sv_exchange *x, const struct we_envelope *request, cons
 
 static int answer_handshake(struct sv_exchange *x, const struct we_envelope *request, struct upp_err *err)
 {
-    const struct we_router *router = sv_router(x);
+    const struct we_router *router = router_of(x);
     struct we_announcement h = {.max_tokens = router ? router->opts.announce : 0, .now_ms = wb_wall_ms()};
     struct upp_str body;
     int r = 0;

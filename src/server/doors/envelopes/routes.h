@@ -14,14 +14,11 @@
 #include "envelope/run/router.h"
 #include "log/log.h"
 #include "server/doors/start.h"
-#include "server/http/door.h"
+#include "server/http/route.h"
 
 extern const struct sv_door sv_door_envelopes;
 
 /* Shared by the files of these routes. */
-
-/* The router of the configuration. */
-const struct we_router *sv_router(const struct sv_exchange *x);
 
 /* Reads an envelope that comes in, as the configuration says (we_read_ingress). */
 int sv_envelope_read(struct sv_exchange *x, struct upp_str text, struct wd_problems *problems, struct we_envelope *ret,

@@ -8,8 +8,7 @@
 
 #include "json/value.h"
 #include "json/write.h"
-#include "server/doors/keys/routes.h"
-#include "server/http/admin.h"
+#include "server/doors/doors.h"
 #include "server/http/auth.h"
 #include "server/http/body.h"
 #include "server/http/conn.h"

@@ -5,11 +5,11 @@
  */
 #pragma once
 
-#include "server/doors/conversation/join.h"
+#include "server/doors/conversation/conversation.h"
 #include "server/doors/run_stream.h"
 #include "server/doors/start.h"
 #include "server/http/body.h"
-#include "server/http/door.h"
+#include "server/http/route.h"
 #include "thread/position.h"
 
 /* For sv_server_opts.doors, with .engine and .store set. */

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "log/log.h"
-#include "server/http/door.h"
+#include "server/http/route.h"
 
 extern const struct sv_door sv_door_conversations;
 

@@ -11,7 +11,6 @@
 #include "server/doors/agent.h"
 #include "server/doors/assistants.h"
 #include "server/doors/conversation/conversation.h"
-#include "server/doors/conversation/join.h"
 #include "server/doors/objects/message_files.h"
 #include "server/doors/options.h"
 #include "server/doors/responses/conversations.h"

@@ -7,7 +7,7 @@
 #include "log/log.h"
 #include "server/doors/agent.h"
 #include "server/doors/assistants.h"
-#include "server/doors/conversation/join.h"
+#include "server/doors/conversation/conversation.h"
 #include "server/doors/options.h"
 #include "server/doors/run_stream.h"
 #include "server/doors/ui/document.h"

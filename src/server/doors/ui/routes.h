@@ -5,6 +5,6 @@
  */
 #pragma once
 
-#include "server/http/door.h"
+#include "server/http/route.h"
 
 extern const struct sv_door sv_door_ui;

@@ -11,7 +11,7 @@
 #include "json/write.h"
 #include "log/change.h"
 #include "server/doors/objects/list_page.h"
-#include "server/doors/usage/routes.h"
+#include "server/doors/doors.h"
 #include "server/http/conn.h"
 #include "server/http/server.h"
 

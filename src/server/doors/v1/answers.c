@@ -4,7 +4,7 @@
 #include "base/defs.h"
 #include "dialects/assistants/objects.h"
 #include "json/value.h"
-#include "server/doors/conversation/join.h"
+#include "server/doors/conversation/conversation.h"
 #include "server/doors/objects/find.h"
 #include "server/doors/v1/routes.h"
 #include "server/http/server.h"

@@ -7,7 +7,7 @@
 #include "server/doors/start.h"
 #include "server/doors/system_text.h"
 #include "server/http/body.h"
-#include "server/http/door.h"
+#include "server/http/route.h"
 #include "thread/summary.h"
 
 /* For sv_server_opts.doors, with .engine and .store set. */

@@ -18,7 +18,7 @@
 #include "server/doors/objects/message.h"
 #include "server/doors/objects/thread.h"
 #include "server/doors/v1/routes.h"
-#include "server/http/admin.h"
+#include "server/http/auth.h"
 #include "server/http/body.h"
 #include "server/http/server.h"
 #include "server/members/members.h"

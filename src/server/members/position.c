@@ -1,4 +1,4 @@
-/* server/members/moves.c — a thread that is forked or moved has the members of its new position (AITP-5).
+/* server/members/position.c — a thread that is forked or moved has the members of its new position (AITP-5).
  *
  * The log has who joined and who left. Undoing the events of the old path gives those that the thread was made with;
  * the events of the new path, applied to them, those of the new position. They are in the commit that moves the thread.

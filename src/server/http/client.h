@@ -1,4 +1,29 @@
-/* server/http/strangers.h — requests without a valid API key, by the address they come from: limits their answers and
+/* server/http/client.h — who sent a request that may have come through a proxy.
+ *
+ * X-Forwarded-For, -Proto and -Host are believed only if the connection comes from a trusted proxy. Anybody else could
+ * write into them what he likes; then they are ignored.
+ */
+#pragma once
+
+#include "base/ip.h"
+#include "server/http/http.h"
+#include "server/keys/limits.h"
+
+struct sv_proxies {
+    const struct wb_network *p;
+    size_t n;
+};
+
+struct sv_sender {
+    struct wb_ip ip;     /* the client's */
+    struct upp_str host; /* that the client asked for; valid as long as the request */
+    bool secure;         /* the client came by https */
+};
+
+/* ret begins with what is known of the connection; replaces what a trusted proxy says otherwise. */
+void sv_forwarded_read(const struct sv_proxies *trusted, const struct sv_http *h, struct sv_sender *ret);
+
+/* Requests without a valid API key, by the address they come from: limits their answers and
  * sums them for the log.
  *
  *     wait = sv_strangers_count(&s->strangers, client, now);    // 0: 401; otherwise 429
@@ -11,10 +36,6 @@
  *
  * Belongs to one loop.
  */
-#pragma once
-
-#include "base/ip.h"
-#include "server/keys/limits.h"
 
 enum {
     SV_STRANGER_REQUESTS = 60, /* a minute from one address, at once or evenly */
