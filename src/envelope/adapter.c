@@ -1,7 +1,7 @@
 /* envelope/adapter.c — adapters of model families: which one, the prompt of an envelope, the envelope of an input. */
 #include "base/err.h"
 #include "base/utf8.h"
-#include "dialects/envelope/content.h"
+#include "dialects/envelope/write.h"
 #include "envelope/template.h"
 #include "json/value.h"
 

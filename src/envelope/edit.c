@@ -3,7 +3,7 @@
 #include "envelope/edit.h"
 
 #include "dialects/envelope/chains.h"
-#include "dialects/envelope/content.h"
+#include "dialects/envelope/write.h"
 #include "json/value.h"
 
 enum { USUAL = 2048 }; /* bytes of most envelopes */

@@ -1,7 +1,7 @@
 /* envelope/envelope_write.c — envelopes that Weft writes: members in the order of the specification. */
 #include "base/iso8601.h"
 #include "dialects/envelope/chains.h"
-#include "dialects/envelope/content.h"
+#include "dialects/envelope/write.h"
 #include "envelope/envelope.h"
 #include "envelope/edit.h"
 #include "json/value.h"

@@ -13,7 +13,7 @@
 #include "base/err.h"
 #include "base/utf8.h"
 #include "dialects/core/convert.h"
-#include "dialects/envelope/recorded.h"
+#include "dialects/envelope/envelope.h"
 #include "envelope/envelope.h"
 #include "model/upp_json.h"
 #include "remote/remote.h"

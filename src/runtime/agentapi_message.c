@@ -1,4 +1,4 @@
-/* runtime/agentapi_message.c — weft/agentapi.h: dialects/agentapi/build.h for C programs, with contents as JSON text.
+/* runtime/agentapi_message.c — weft/agentapi.h: dialects/agentapi/decode.h for C programs, with contents as JSON text.
  */
 #include <weft/agentapi.h>
 
@@ -6,7 +6,7 @@
 #include "base/hooks.h"
 #include "base/opts.h"
 #include "base/uuid.h"
-#include "dialects/agentapi/build.h"
+#include "dialects/agentapi/decode.h"
 #include "json/read.h"
 #include "json/value.h"
 #include "upp/client/talk.h"

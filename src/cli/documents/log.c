@@ -7,7 +7,7 @@
 #include "base/err.h"
 #include "cli/input.h"
 #include "dialects/agentapi/decode.h"
-#include "dialects/core/answers.h"
+#include "dialects/core/document.h"
 #include "dialects/ui/decode.h"
 
 enum {

@@ -1,5 +1,5 @@
 /* dialects/agentapi/build.c — builds a message of the Agent API from the frames of a stream. */
-#include "dialects/agentapi/build.h"
+#include "dialects/agentapi/decode.h"
 
 #include <math.h>
 

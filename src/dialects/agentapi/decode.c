@@ -1,6 +1,6 @@
 /* dialects/agentapi/decode.c — reading the stream of an Agent API response.
  *
- * Messages are built (build.h) and, at the end, read like a document.
+ * Messages are built (build.c) and, at the end, read like a document.
  */
 #include "dialects/agentapi/decode.h"
 
@@ -298,7 +298,8 @@ int wd_aap_decode(struct wd_aap_decoder *d, struct upp_str line, struct upp_err 
 
 /* ---- The end --------------------------------------------------------------------------------------------- */
 
-void wd_aap_decoder_end(struct wd_aap_decoder *d)
+/* The stream has ended: a response without an end has failed. */
+static void decoder_end(struct wd_aap_decoder *d)
 {
     if (d->status >= WD_AAP_COMPLETED)
         return;
@@ -306,7 +307,8 @@ void wd_aap_decoder_end(struct wd_aap_decoder *d)
     d->message = d->message.p ? d->message : UPP_STR("the stream ended before the response did");
 }
 
-void wd_aap_decoded_write(struct wj_writer *w, struct wd_aap_decoder *d)
+/* As a list. */
+static void write_messages(struct wj_writer *w, struct wd_aap_decoder *d)
 {
     wj_write_open(w, '[');
     for (size_t i = 0; i < d->messages.n; i++) {
@@ -325,7 +327,7 @@ static int list_of(struct wd_aap_decoder *d, yyjson_val **ret, struct upp_err *e
     WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(WD_DOC_BYTES);
     struct wj_writer w;
     wj_writer_init(&w, &b, err);
-    wd_aap_decoded_write(&w, d);
+    write_messages(&w, d);
     int r = wj_writer_check(&w);
     if (r < 0)
         return r;
@@ -360,7 +362,7 @@ static int turn_add(struct wd_aap_decoder *d, struct wm_doc *doc, struct upp_str
 int wd_aap_decode_end(struct wd_aap_decoder *d, struct wm_doc *doc, struct upp_str agent, int64_t now_ms,
                       struct upp_err *err)
 {
-    wd_aap_decoder_end(d);
+    decoder_end(d);
     if (d->session.p && !doc->id.p)
         doc->id = d->session;
     return d->messages.n ? turn_add(d, doc, agent, now_ms, err) : 0;
@@ -413,7 +415,7 @@ static void put_response(struct wd_aap_decoder *d, struct wj_writer *w)
     put_number(w, "created_at", d->created_at, false);
     put_number(w, "completed_at", d->completed_at, false);
     wj_write_name(w, UPP_STR("output"));
-    wd_aap_decoded_write(w, d);
+    write_messages(w, d);
     if (d->has_usage) {
         wj_put_open(w, "usage", '{');
         put_number(w, "input_tokens", d->usage.input, true);
@@ -441,7 +443,7 @@ int wd_aap_stream_document(struct upp_str lines, struct wb_buf *out, struct upp_
     if (r < 0)
         r = upp_wrap(err, r, "line %" PRIu64, number);
     if (r >= 0) {
-        wd_aap_decoder_end(&d);
+        decoder_end(&d);
         wj_writer_init(&w, out, err);
         put_response(&d, &w);
         r = wj_writer_check(&w);

@@ -9,7 +9,7 @@
 #include "base/base64.h"
 #include "base/err.h"
 #include "base/uuid.h"
-#include "dialects/core/answers.h"
+#include "dialects/core/document.h"
 #include "dialects/core/data_url.h"
 #include "dialects/agentapi/agentapi.h"
 #include "dialects/pai/pai.h"

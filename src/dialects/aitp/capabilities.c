@@ -6,7 +6,6 @@
 
 #include "base/err.h"
 #include "base/iso8601.h"
-#include "dialects/aitp/shapes.h"
 #include "dialects/core/lift.h"
 #include "json/number.h"
 #include "json/pointer.h"

@@ -1,6 +1,6 @@
 /* dialects/aitp/exchanges.c — requests and replies of a whole thread, and the state of each.
  *
- * The states and their moves are a table in states.c.
+ * The states and their moves are a table in aitp.c.
  *
  * A request is parsed a second time for its first reply, and never again: the time is linear in the thread, apart from
  * searching the list of requests.

@@ -3,7 +3,7 @@
  * Payments and wallets are closed: their schemas reject unknown members. Decisions and data requests are open, except
  * the options that were chosen.
  */
-#include "dialects/aitp/shapes.h"
+#include "dialects/aitp/capabilities.h"
 
 #define SHAPE(name_, closed_, ...)                                                                                     \
     static const struct wd_aitp_member name_##_members[] = {__VA_ARGS__, {NULL, 0, 0, NULL}};                          \

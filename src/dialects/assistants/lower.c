@@ -1,7 +1,7 @@
 /* dialects/assistants/lower.c — the model as a thread of the Assistants API: its lists. lower.h describes their items.
  */
 #include "base/iso8601.h"
-#include "dialects/core/answers.h"
+#include "dialects/core/document.h"
 #include "dialects/assistants/lower.h"
 
 static void put_item(struct wd_asst_out *t, enum wd_asst_which which, size_t i)

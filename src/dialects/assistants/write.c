@@ -1,5 +1,5 @@
 /* dialects/assistants/write.c — writes the messages, steps and runs of a thread of the Assistants API. */
-#include "dialects/core/answers.h"
+#include "dialects/core/document.h"
 #include "dialects/assistants/lower.h"
 #include "dialects/core/data_url.h"
 #include "model/event.h"

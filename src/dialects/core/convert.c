@@ -1,9 +1,11 @@
-/* dialects/core/convert.c — reads a document in its dialect, checks it, and writes it in another. */
+/* dialects/core/convert.c — reads a document in its dialect, checks it, and writes it in another; the dialects by name.
+ */
 #include "dialects/core/convert.h"
 
 #include "base/err.h"
 #include "base/random.h"
 #include "base/utf8.h"
+#include "dialects/core/document.h"
 #include "dialects/core/writer.h"
 #include "json/read.h"
 #include "json/value.h"
@@ -233,4 +235,45 @@ int wd_document_validate(const struct wd_document_ops *ops, struct upp_str text,
     if (r >= 0)
         r = wb_arena_check(a, err);
     return r >= 0 && problems->failed ? upp_fail(err, UPP_ENOMEM, "no memory for problems") : r;
+}
+
+/* clang-format off */
+static const struct wd_document_ops *const documents[] = {
+    &wd_document_thread,
+    &wd_document_pydantic,
+    &wd_document_ui,
+    &wd_document_agentapi,
+    &wd_document_aitp,
+    &wd_document_assistants,
+    &wd_document_envelope,
+    &wd_document_upp,
+    &wd_document_uap,
+};
+/* clang-format on */
+
+const struct wd_document_ops *wd_document_at(size_t i)
+{
+    return i < WB_LEN(documents) ? documents[i] : NULL;
+}
+
+const struct wd_document_ops *wd_document_find(struct upp_str name)
+{
+    const struct wd_document_ops *ops = NULL;
+    for (size_t i = 0; (ops = wd_document_at(i)) && !wb_str_eq(name, wb_cstr(ops->name)); i++)
+        ;
+    return ops;
+}
+
+const struct wd_document_ops *wd_document_detect(yyjson_val *root)
+{
+    const struct wd_document_ops *ops, *best = NULL;
+    int sure = 0;
+    for (size_t i = 0; (ops = wd_document_at(i)); i++) {
+        int n = ops->detect(root);
+        if (n > sure) {
+            sure = n;
+            best = ops;
+        }
+    }
+    return best;
 }

@@ -321,3 +321,17 @@ extern const struct wd_document_ops wd_document_thread, wd_document_pydantic, wd
 const struct wd_document_ops *wd_document_find(struct upp_str name); /* NULL: none */
 const struct wd_document_ops *wd_document_detect(yyjson_val *root);  /* NULL: unknown */
 const struct wd_document_ops *wd_document_at(size_t i);              /* in a fixed order; NULL: no more */
+
+/* Calls and results, for dialects that write the two as one object. */
+
+enum { WD_RESULT_DISTANCE = 4096 }; /* maximum number of entries between a call and its result */
+
+/* The first result of a call in entry `at`, searched up to the next call with the same id. NULL: none. */
+const struct upp_part *wd_result_of(const struct wm_doc *d, uint32_t at, struct upp_str id);
+
+/* The call that a result in entry `at` answers; NULL: none. */
+const struct upp_part *wd_call_of(const struct wm_doc *d, uint32_t at, struct upp_str id);
+
+/* Reports the entry's results that no call receives: the call is missing, or has a result already. They are not
+ * written. */
+void wd_lose_unmatched_results(struct wd_lowering *l, uint32_t entry);

@@ -1,7 +1,7 @@
 /* dialects/envelope/chains.c — restores the whole trace.parents of recorded envelopes from the direct ones. */
 #include "dialects/envelope/chains.h"
 
-#include "dialects/envelope/recorded.h"
+#include "dialects/envelope/envelope.h"
 #include "json/number.h"
 #include "json/read.h"
 #include "json/value.h"

@@ -6,7 +6,7 @@
 #include "base/err.h"
 #include "base/vec_add.h"
 #include "dialects/envelope/chains.h"
-#include "dialects/envelope/recorded.h"
+#include "dialects/envelope/envelope.h"
 #include "dialects/envelope/write.h"
 
 struct ids {

@@ -10,7 +10,6 @@
 #include "base/iso8601.h"
 #include "dialects/core/frame.h"
 #include "dialects/envelope/chains.h"
-#include "dialects/envelope/recorded.h"
 #include "json/number.h"
 #include "json/read.h"
 #include "json/value.h"

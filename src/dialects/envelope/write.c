@@ -2,10 +2,201 @@
 #include "dialects/envelope/write.h"
 
 #include "base/iso8601.h"
+#include "base/utf8.h"
 #include "dialects/core/data_url.h"
-#include "dialects/envelope/content.h"
-#include "dialects/pai/media.h"
+#include "dialects/envelope/envelope.h"
+#include "dialects/pai/pai.h"
 #include "json/value.h"
+
+/* ---- Intent, task and content -------------------------------------------------------------------------- */
+
+struct content {
+    struct upp_str intent, type, task, text;
+    yyjson_val *data;      /* NULL: none, or one of the next two */
+    struct upp_str string; /* data that is a string */
+    struct upp_str json;   /* data as compact JSON */
+};
+
+static struct upp_str cut(struct upp_str text)
+{
+    return wb_str_sub(text, 0, wb_utf16_cut(text, WD_ENVELOPE_TASK));
+}
+
+enum { NAMES = 4 * WD_ENVELOPE_TASK }; /* bytes of names in a summary: no more are added once it has as many */
+
+/* "object: a, b, c" */
+struct names {
+    size_t n;
+    char p[NAMES + 3 * WD_ENVELOPE_TASK + 2]; /* a UTF-16 unit has at most three bytes of UTF-8 */
+};
+
+static bool add_name(struct names *to, struct upp_str name)
+{
+    struct upp_str between = !to->n ? UPP_STR("object: ") : UPP_STR(", "), part = cut(name);
+    if (to->n > NAMES)
+        return false;
+    memcpy(to->p + to->n, between.p, between.n);
+    memcpy(to->p + to->n + between.n, part.p, part.n);
+    to->n += between.n + part.n;
+    return true;
+}
+
+static struct upp_str named(struct wb_arena *a, const struct names *names)
+{
+    return names->n ? cut(wb_arena_dup(a, wb_str(names->p, names->n))) : UPP_STR("object");
+}
+
+struct upp_str wd_envelope_summary(struct wb_arena *a, yyjson_val *v)
+{
+    struct names names;
+    yyjson_val *key, *value;
+    size_t i, n;
+    if (yyjson_is_str(v) || yyjson_is_raw(v))
+        return cut(wj_text(v));
+    if (yyjson_is_arr(v))
+        return wb_arena_numbered(a, UPP_STR("list of "), yyjson_arr_size(v));
+    if (!yyjson_is_obj(v))
+        return yyjson_is_null(v) ? UPP_STR("null") : yyjson_is_true(v) ? UPP_STR("true") : UPP_STR("false");
+    names.n = 0;
+    yyjson_obj_foreach(v, i, n, key, value)
+    {
+        if (!add_name(&names, wj_text(key)))
+            break;
+    }
+    return named(a, &names);
+}
+
+static bool has_escapes(struct upp_str text)
+{
+    return text.n && memchr(text.p, '\\', text.n);
+}
+
+/* The same for compact JSON, without parsing it. False: it must be parsed. */
+static bool summary_of_text(struct wd_lowering *l, struct upp_str json, struct upp_str *ret)
+{
+    struct names names;
+    struct wj_compact_iter in = wj_compact_iter(json);
+    struct upp_str one = json.p[0] == '"' ? wb_str_sub(json, 1, json.n - 2) : json;
+    size_t n = 0;
+    names.n = 0;
+    if (!in.at) {
+        *ret = cut(one);
+        return !has_escapes(one);
+    }
+    for (bool room = true; room && wj_compact_next(&in, &one); n++) {
+        if (in.object && has_escapes(one))
+            return false;
+        if (in.object)
+            room = add_name(&names, one);
+    }
+    *ret = in.object ? named(&l->scratch, &names) : wb_arena_numbered(&l->scratch, UPP_STR("list of "), n);
+    return true;
+}
+
+static struct upp_str titled(struct wd_lowering *l, struct upp_str what, struct upp_str of)
+{
+    return cut(wb_arena_join(&l->scratch, (struct upp_str[]){what, cut(of)}, 2));
+}
+
+/* metadata.envelope of the part; NULL: none. */
+static yyjson_val *about(struct wd_lowering *l, const struct upp_part *p)
+{
+    return p->metadata.n ? yyjson_obj_get(wd_scratch_read(l, p->metadata), "envelope") : NULL;
+}
+
+static bool is_type(yyjson_val *v, const char *word)
+{
+    return v && yyjson_is_str(v) && wb_str_eq(wj_text(v), wb_cstr(word));
+}
+
+static void text_content(struct wd_lowering *l, const struct upp_part *p, bool user, struct content *s)
+{
+    yyjson_val *own = about(l, p), *type = yyjson_obj_get(own, "type");
+    struct upp_str text = p->text.p ? p->text : UPP_STR("");
+    bool result = is_type(type, "tool_result");
+    yyjson_val *json = result || is_type(type, "json") ? wd_scratch_read(l, text) : NULL;
+    s->intent = user ? UPP_STR("execute") : UPP_STR("analyze");
+    s->type = UPP_STR("text");
+    s->task = cut(text);
+    s->text = text;
+    s->data = yyjson_obj_get(own, "data");
+    if (json) {
+        s->type = result ? UPP_STR("tool_result") : UPP_STR("json");
+        s->text = s->task = wd_envelope_summary(&l->scratch, json);
+        s->data = json;
+    } else if (is_type(type, "code")) {
+        s->type = UPP_STR("code");
+        if (!s->data) {
+            s->text = s->task;
+            s->string = text;
+        }
+    } else if (is_type(type, "error"))
+        s->type = UPP_STR("error");
+    if (p->kind != UPP_PART_REASONING)
+        return;
+    s->intent = UPP_STR("reflect");
+    s->task = titled(l, UPP_STR("Reasoning: "), text);
+}
+
+static void call_content(struct wd_lowering *l, const struct upp_part *p, struct content *s)
+{
+    s->intent = UPP_STR("tool.call");
+    s->type = UPP_STR("json");
+    s->task = s->text = titled(l, UPP_STR("Call "), wd_envelope_filled(p->name, "a tool"));
+}
+
+static void result_content(struct wd_lowering *l, const struct upp_part *p, struct content *s)
+{
+    s->intent = UPP_STR("tool.call");
+    s->type = p->is_error ? UPP_STR("error") : UPP_STR("tool_result");
+    s->task =
+        titled(l, p->is_error ? UPP_STR("Failure of ") : UPP_STR("Result of "), wd_envelope_filled(p->name, "a tool"));
+    struct upp_str text = p->text.n ? p->text : UPP_STR("null");
+    if (wd_is_compact(text) && summary_of_text(l, text, &s->text)) {
+        s->json = text;
+        return;
+    }
+    s->data = wd_scratch_read(l, text);
+    if (!s->data)
+        s->string = p->text;
+    s->text = s->data ? wd_envelope_summary(&l->scratch, s->data) : cut(p->text);
+}
+
+static void medium_content(const struct upp_part *p, bool user, struct content *s)
+{
+    s->intent = user ? UPP_STR("execute") : UPP_STR("analyze");
+    s->type = UPP_STR("text");
+    s->task = s->text = wd_envelope_filled(cut(p->media->title), "medium");
+}
+
+/* For events that are not envelopes of role system. */
+static void event_content(struct wd_lowering *l, yyjson_val *event, struct content *s)
+{
+    yyjson_val *type = yyjson_obj_get(event, "type"), *data = yyjson_obj_get(event, "data");
+    struct upp_str name = yyjson_is_str(type) ? wj_text(type) : UPP_STR("");
+    s->intent = wb_str_eq(name, UPP_STR("agent.handoff")) ? UPP_STR("route") : UPP_STR("analyze");
+    s->type = data ? UPP_STR("json") : UPP_STR("text");
+    s->task = titled(l, UPP_STR("Event "), name);
+    s->text = data ? wd_envelope_summary(&l->scratch, data) : s->task;
+    s->data = data;
+}
+
+/* p NULL: a message without parts. New texts are in l->scratch, which is not reset. A call's data is not set here. */
+static void part_content(struct wd_lowering *l, const struct upp_part *p, bool user, struct content *s)
+{
+    if (!p)
+        *s = (struct content){.intent = UPP_STR("analyze"), .type = UPP_STR("text"), .text = UPP_STR("")};
+    else if (p->kind == UPP_PART_CALL)
+        call_content(l, p, s);
+    else if (p->kind == UPP_PART_RESULT)
+        result_content(l, p, s);
+    else if (p->media)
+        medium_content(p, user, s);
+    else
+        text_content(l, p, user, s);
+}
+
+/* ---- Envelopes ----------------------------------------------------------------------------------------- */
 
 /* ---- Members --------------------------------------------------------------------------------------------- */
 
@@ -131,7 +322,7 @@ static void put_text(struct wd_envelope_out *o, struct upp_str text)
         wj_write_str_begun(w, text, o->task.n, wb_str(w->out->p + at.from, at.to - at.from));
 }
 
-static void put_content(struct wd_envelope_out *o, const struct wd_envelope_content *s)
+static void put_content(struct wd_envelope_out *o, const struct content *s)
 {
     struct wd_lowering *l = o->l;
     bool call = o->part && o->part->kind == UPP_PART_CALL, event = wd_is_event(o->e);
@@ -362,8 +553,8 @@ static void end(struct wd_envelope_out *o)
 
 void wd_envelope_write_part(struct wd_envelope_out *o)
 {
-    struct wd_envelope_content s = {0};
-    wd_envelope_part_content(o->l, o->part, o->e->e.message.role == UPP_ROLE_USER, &s);
+    struct content s = {0};
+    part_content(o->l, o->part, o->e->e.message.role == UPP_ROLE_USER, &s);
     begin(o, s.intent, s.task);
     put_content(o, &s);
     if (o->part && o->part->media)
@@ -389,7 +580,7 @@ static bool is_own(yyjson_val *event, struct upp_str *intent, yyjson_val **task,
 
 void wd_envelope_write_event(struct wd_envelope_out *o)
 {
-    struct wd_envelope_content s = {0};
+    struct content s = {0};
     yyjson_val *event = wd_scratch_read(o->l, o->e->e.data), *task, *content;
     struct upp_str intent;
     if (is_own(event, &intent, &task, &content)) {
@@ -397,7 +588,7 @@ void wd_envelope_write_event(struct wd_envelope_out *o)
         wj_put_value(&o->l->w, "content", content);
         put_trace(o);
     } else {
-        wd_envelope_event_content(o->l, event, &s);
+        event_content(o->l, event, &s);
         begin(o, s.intent, s.task);
         put_content(o, &s);
         put_trace(o);

@@ -1,6 +1,7 @@
 /* dialects/envelope/write.h — writes one envelope: of a part, of a message without parts, or of an event. */
 #pragma once
 
+#include "dialects/core/document.h"
 #include "dialects/envelope/envelope.h"
 
 struct wd_envelope_out {
@@ -30,3 +31,6 @@ struct wd_envelope_out {
 
 void wd_envelope_write_part(struct wd_envelope_out *o);
 void wd_envelope_write_event(struct wd_envelope_out *o);
+
+/* A short text for data: "object: a, b, c", "list of 3", the beginning of a string, or the value itself. */
+struct upp_str wd_envelope_summary(struct wb_arena *a, yyjson_val *v);

@@ -2,7 +2,6 @@
 #include "base/base64.h"
 #include "base/err.h"
 #include "base/iso8601.h"
-#include "dialects/pai/media.h"
 #include "dialects/pai/pai.h"
 #include "json/value.h"
 

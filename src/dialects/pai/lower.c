@@ -2,7 +2,6 @@
 #include "base/err.h"
 #include "base/iso8601.h"
 #include "dialects/pai/pai.h"
-#include "dialects/pai/media.h"
 #include "json/read.h"
 #include "json/value.h"
 

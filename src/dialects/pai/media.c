@@ -1,5 +1,5 @@
 /* dialects/pai/media.c — computes Pydantic AI's identifier of a medium, and its media type from the URL. */
-#include "dialects/pai/media.h"
+#include "dialects/pai/pai.h"
 
 #include <openssl/evp.h>
 

@@ -7,6 +7,9 @@
  */
 #pragma once
 
+#include <upp/message.h>
+
+#include "base/str.h"
 #include "dialects/core/lift.h"
 
 enum wd_pai_kind {
@@ -121,3 +124,14 @@ yyjson_val *wd_pai_own(struct wd_lowering *l, struct upp_str metadata);
 
 /* metadata.pydantic_ai.NAME; NULL: none. Also resets `scratch`. */
 yyjson_val *wd_pai_own_at(struct wd_lowering *l, struct upp_str metadata, const char *name);
+
+/* What Pydantic AI derives for a medium without an identifier or type (media.c). */
+
+enum { WD_PAI_IDENTIFIER = sizeof "50173a" };
+
+/* The identifier: the first six hex digits of SHA-1 over the URL, or over the bytes. NULL: invalid base64, or no memory
+ * (see err). */
+struct upp_str wd_pai_identifier(const struct upp_media *m, char out[WD_PAI_IDENTIFIER], struct upp_err *err);
+
+/* The media type of a URL, by its file extension; never empty. `kind`: enum upp_part_kind. */
+struct upp_str wd_pai_media_type(struct upp_str url, uint8_t kind);

@@ -2,7 +2,7 @@
 #include "base/err.h"
 #include "base/iso8601.h"
 #include "base/words.h"
-#include "dialects/core/answers.h"
+#include "dialects/core/document.h"
 #include "dialects/core/retained.h"
 #include "dialects/pydantic/pydantic.h"
 #include "json/value.h"

@@ -1,6 +1,9 @@
 /* dialects/pydantic/shape.h — tables of the members of Pydantic AI's objects, for validation. */
 #pragma once
 
+#include <yyjson.h>
+
+#include "base/str.h"
 #include "dialects/core/document.h"
 #include "json/value.h"
 
@@ -98,5 +101,8 @@ void pyd_moment(struct pyd_check *c, yyjson_val *v, const struct pyd_row *row);
 void pyd_word(struct pyd_check *c, yyjson_val *v, const struct pyd_row *row);
 void pyd_texts(struct pyd_check *c, yyjson_val *v, const struct pyd_row *row);
 
-/* Checks a part of a message: check_part.c. */
-void pyd_check_part(struct pyd_check *c, yyjson_val *part);
+/* What Pydantic accepts as a number, time or boolean: more than the JSON type. It reads leniently: "5" and true are
+ * integers, 1700000000 is a time. The values stay as they are. */
+
+bool wd_pydantic_int(yyjson_val *v);
+bool wd_pydantic_bool(yyjson_val *v);

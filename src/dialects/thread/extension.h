@@ -1,6 +1,6 @@
 /* dialects/thread/extension.h — what a thread carries in `x_weft` in addition to ThreadProtocol's own members: the
- * residue of other dialects (extension.c), and what the model has beyond those members (extension_needs.c finds it,
- * extension_write.c writes it, extension_read.c reads it). */
+ * residue of other dialects, and what the model has beyond those members (extension_needs.c finds it, extension.c
+ * writes it, extension_read.c reads it). */
 #pragma once
 
 #include "dialects/thread/thread.h"
@@ -22,8 +22,6 @@ enum { WD_CARRIES_RESIDUE = 1 << 0, WD_CARRIES_PARTS = 1 << 1 };
 unsigned wd_carries(struct wd_lowering *l, const struct wd_carry *c);
 void wd_carried_write(struct wd_lowering *l, const struct wd_carry *c, unsigned what);
 
-bool wd_carries_parts(struct wd_lowering *l, const struct wd_carry *c);
-void wd_carried_parts_write(struct wd_lowering *l, const struct wd_carry *c);
 int wd_carried_parts_read(struct wd_lifting *l, yyjson_val *x_weft, struct wd_carry *c,
                           struct upp_err *err) UPP_MUST_CHECK;
 

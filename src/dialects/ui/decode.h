@@ -61,3 +61,7 @@ bool wd_ui_is_stream(struct upp_str lines);
  * *skipped: the chunks that nobody knows. err names the line that is wrong. */
 int wd_ui_stream_document(struct upp_str lines, struct upp_str agent, int64_t now_ms, struct wb_buf *out,
                           size_t *skipped, struct upp_err *err) UPP_MUST_CHECK;
+
+/* The message that was gathered becomes a turn (decode_turn.c). */
+
+int wd_ui_decode_turn(struct wd_ui_decoder *d, struct upp_err *err) UPP_MUST_CHECK;

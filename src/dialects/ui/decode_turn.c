@@ -3,7 +3,7 @@
  * As lift.c cuts a UI message: each step is what was said, then the results, then the events that came
  * meanwhile; events before anything was said stand before it.
  */
-#include "dialects/ui/decode_turn.h"
+#include "dialects/ui/decode.h"
 
 #include "base/err.h"
 #include "dialects/core/lift.h"

@@ -9,6 +9,7 @@
 #pragma once
 
 #include "dialects/core/document.h"
+#include "dialects/core/retained.h"
 
 enum { WD_UI_TARGET = 6 }; /* the version that is written by default */
 
@@ -90,3 +91,19 @@ struct upp_str wd_ui_tool(const struct wd_ui_part *p);
 int wd_ui_validate(struct wd_problems *p, yyjson_val *root, struct upp_err *err);
 int wd_ui_lift(struct wd_lifting *l, yyjson_val *root, struct upp_err *err);
 int wd_ui_lower(struct wd_lowering *l, struct upp_err *err);
+
+/* System prompts of Pydantic AI as system messages: the model has none. They are in the residue of a request, or of the
+ * list if a request has nothing else (core/retained.h). */
+
+struct wd_ui_prompts {
+    struct wd_lowering *l;
+    struct wd_retained_items list;
+    yyjson_val *whole; /* the next request of the list that is residue as a whole; NULL: no more */
+    size_t written;    /* messages of Pydantic AI before `entry` */
+    uint32_t entry;
+};
+
+struct wd_ui_prompts wd_ui_prompts(struct wd_lowering *l);
+
+/* Writes all prompts that come before entry `end`, each request's as a message. */
+void wd_ui_put_systems(struct wd_ui_prompts *p, uint32_t end);

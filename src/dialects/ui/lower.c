@@ -4,12 +4,11 @@
  */
 #include "base/base64.h"
 #include "base/err.h"
-#include "dialects/core/answers.h"
+#include "dialects/core/document.h"
 #include "dialects/core/data_url.h"
 #include "dialects/core/retained.h"
 #include "dialects/pai/pai.h"
 #include "dialects/ui/doc.h"
-#include "dialects/ui/system.h"
 #include "json/read.h"
 #include "json/value.h"
 #include "model/file_url.h"

@@ -1,5 +1,5 @@
 /* dialects/ui/system.c — finds Pydantic AI's system prompts in residue, and writes them as system messages. */
-#include "dialects/ui/system.h"
+#include "dialects/ui/doc.h"
 
 #include "dialects/pai/pai.h"
 

@@ -10,7 +10,7 @@
  */
 #pragma once
 
-#include "dialects/envelope/recorded.h"
+#include "dialects/envelope/envelope.h"
 #include "envelope/exchange.h"
 #include "run/def.h"
 

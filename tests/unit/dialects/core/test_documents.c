@@ -1,5 +1,5 @@
 /* Every document of tests/golden/DIALECT/ (or DIALECT/documents/): written back it is what it was, token for token. */
-#include "dialects/core/answers.h"
+#include "dialects/core/document.h"
 #include "dialects/core/lift.h"
 #include "json/read.h"
 #include "support/documents.h"

@@ -1,6 +1,6 @@
 /* Pydantic AI's messages: what it refuses, what it does not keep; media; generated lists there and back. */
 #include "dialects/core/convert.h"
-#include "dialects/pai/media.h"
+#include "dialects/pai/pai.h"
 #include "dialects/pydantic/pydantic.h"
 #include "json/read.h"
 #include "support/documents.h"
