@@ -9,8 +9,8 @@
 
 enum { PARTS_MAX = 1024 };
 
-static int read_media(struct sv_chat_building *rd, yyjson_val *v, const char *object, const char *member, uint8_t kind,
-                      struct upp_part *ret, struct upp_err *err)
+static int read_media(struct sv_conversation_building *rd, yyjson_val *v, const char *object, const char *member,
+                      uint8_t kind, struct upp_part *ret, struct upp_err *err)
 {
     yyjson_val *inner = NULL;
     struct upp_str data = {NULL, 0}, name = {NULL, 0}, id;
@@ -34,7 +34,7 @@ static int read_media(struct sv_chat_building *rd, yyjson_val *v, const char *ob
     return r;
 }
 
-static int read_part(struct sv_chat_building *rd, yyjson_val *v, uint8_t role, struct upp_part *ret,
+static int read_part(struct sv_conversation_building *rd, yyjson_val *v, uint8_t role, struct upp_part *ret,
                      struct upp_err *err)
 {
     struct upp_str type = {NULL, 0}, text = {NULL, 0};
@@ -59,7 +59,7 @@ static int read_part(struct sv_chat_building *rd, yyjson_val *v, uint8_t role, s
                          "a part of type %s is not taken here", type.p ? wj_quote(type, shown, sizeof shown) : "none");
 }
 
-static int read_content(struct sv_chat_building *rd, yyjson_val *v, struct upp_message *m, size_t more,
+static int read_content(struct sv_conversation_building *rd, yyjson_val *v, struct upp_message *m, size_t more,
                         struct upp_err *err)
 {
     yyjson_val *content = sv_member(v, UPP_STR("content")), *part;
@@ -89,7 +89,7 @@ static int read_content(struct sv_chat_building *rd, yyjson_val *v, struct upp_m
     return 0;
 }
 
-static int read_call(struct sv_chat_building *rd, yyjson_val *v, struct upp_part *ret, struct upp_err *err)
+static int read_call(struct sv_conversation_building *rd, yyjson_val *v, struct upp_part *ret, struct upp_err *err)
 {
     yyjson_val *function = NULL;
     *ret = (struct upp_part){.kind = UPP_PART_CALL};
@@ -105,7 +105,8 @@ static int read_call(struct sv_chat_building *rd, yyjson_val *v, struct upp_part
     return r < 0 ? r : 0;
 }
 
-static int read_assistant(struct sv_chat_building *rd, yyjson_val *v, struct upp_message *m, struct upp_err *err)
+static int read_assistant(struct sv_conversation_building *rd, yyjson_val *v, struct upp_message *m,
+                          struct upp_err *err)
 {
     yyjson_val *calls = NULL, *call;
     size_t i, max;
@@ -128,7 +129,7 @@ static int read_assistant(struct sv_chat_building *rd, yyjson_val *v, struct upp
     return 0;
 }
 
-static int read_result(struct sv_chat_building *rd, yyjson_val *v, struct upp_message *m, struct upp_err *err)
+static int read_result(struct sv_conversation_building *rd, yyjson_val *v, struct upp_message *m, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(SV_MAX_BODY);
     struct upp_str id = {NULL, 0};
@@ -138,12 +139,12 @@ static int read_result(struct sv_chat_building *rd, yyjson_val *v, struct upp_me
     if (r >= 0)
         r = read_content(rd, v, m, 0, err);
     if (r >= 0)
-        r = sv_chat_text(&text, m, err);
+        r = sv_conversation_text(&text, m, err);
     m->n_parts = 1;
-    return r < 0 ? r : sv_chat_result(&rd->x->arena, id, wb_buf_str(&text), m->parts, err);
+    return r < 0 ? r : sv_conversation_result(&rd->x->arena, id, wb_buf_str(&text), m->parts, err);
 }
 
-static int read_message(struct sv_chat_building *rd, yyjson_val *v, struct upp_err *err)
+static int read_message(struct sv_conversation_building *rd, yyjson_val *v, struct upp_err *err)
 {
     static const struct {
         struct upp_str name;
@@ -172,10 +173,11 @@ static int read_message(struct sv_chat_building *rd, yyjson_val *v, struct upp_e
                                      : read_content(rd, v, &m, 0, err);
     if (r < 0)
         return r;
-    return roles[i].role ? sv_chat_push(rd, v, m.role, m.parts, m.n_parts, err) : sv_chat_push_system(rd, v, &m, err);
+    return roles[i].role ? sv_conversation_push(rd, v, m.role, m.parts, m.n_parts, err)
+                         : sv_conversation_push_system(rd, v, &m, err);
 }
 
-static int read_all(struct sv_chat_building *rd, yyjson_val *list, struct upp_err *err)
+static int read_all(struct sv_conversation_building *rd, yyjson_val *list, struct upp_err *err)
 {
     yyjson_val *v;
     size_t i, max;
@@ -187,23 +189,24 @@ static int read_all(struct sv_chat_building *rd, yyjson_val *list, struct upp_er
     }
     if (rd->to->list.n == rd->to->next)
         return sv_body_wrong(rd->body, list, err, "the last message is a user's or the result of a tool");
-    return sv_chat_end(rd, list, err);
+    return sv_conversation_end(rd, list, err);
 }
 
 int sv_chat_read_messages(struct sv_exchange *x, const struct sv_body *b, const struct wr_agent_def *agent,
-                          struct sv_chat_messages *ret, struct upp_err *err)
+                          struct sv_conversation_messages *ret, struct upp_err *err)
 {
-    struct sv_chat_building rd;
+    struct sv_conversation_building rd;
     yyjson_val *list = NULL;
     int r = sv_body_array(b, b->root, UPP_STR("messages"), &list, err);
     size_t n = r > 0 ? yyjson_arr_size(list) : 0;
-    if (r >= 0 && (!n || n > SV_CHAT_MAX))
-        r = sv_body_wrong(b, list ? list : b->root, err, "messages is an array of 1 to %d messages", SV_CHAT_MAX);
+    if (r >= 0 && (!n || n > SV_CONVERSATION_MAX))
+        r = sv_body_wrong(b, list ? list : b->root, err, "messages is an array of 1 to %d messages",
+                          SV_CONVERSATION_MAX);
     if (r < 0)
         return r;
-    r = sv_chat_begin(&rd, x, b, agent, n, ret, err);
+    r = sv_conversation_begin(&rd, x, b, agent, n, ret, err);
     if (r >= 0)
         r = read_all(&rd, list, err);
-    sv_chat_done(&rd);
+    sv_conversation_done(&rd);
     return r;
 }

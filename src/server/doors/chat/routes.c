@@ -21,8 +21,8 @@
 
 struct request {
     struct sv_body body;
-    struct sv_chat_messages messages;
-    struct sv_chat_place place;
+    struct sv_conversation_messages messages;
+    struct sv_conversation_place place;
     struct sv_start start;
     struct sv_run_stream stream;
     bool streams;
@@ -128,17 +128,17 @@ WEFT_SUSPENDS static int answer(struct sv_exchange *x, struct upp_err *err)
 {
     struct request *q = x->work;
     struct wb_uuid run;
-    int r = sv_chat_answers(x, &q->messages, &q->start.answers, err);
+    int r = sv_conversation_answers(x, &q->messages, &q->start.answers, err);
     if (r >= 0 && wb_uuid_is_nil(q->place.waits))
         q->start.answers = (struct sv_answers){0}; /* part of the history */
     if (r >= 0)
-        r = sv_chat_start(x, &q->place, &q->messages, &q->start, &q->stream.from, &run, err);
+        r = sv_conversation_start(x, &q->place, &q->messages, &q->start, &q->stream.from, &run, err);
     if (r >= 0 && q->start.joined) /* the same request was first */
         return sv_join_other(x, &q->start.run, run, &q->joining, join, err);
     if (r >= 0)
         r = q->streams ? sv_run_stream(x, run, &q->stream, err) : sv_run_answer(x, run, &q->stream, err);
     if (q->start.unstored)
-        sv_chat_erase(x, &q->start);
+        sv_conversation_erase(x, &q->start);
     return r < 0 ? r : 0;
 }
 
@@ -161,9 +161,9 @@ WEFT_SUSPENDS static int complete(struct sv_exchange *x, struct upp_err *err)
     if (r > 0)
         return sv_join_go(x, &q->joining, join, err);
     if (r >= 0)
-        r = sv_chat_find(x, q->start.run.agent, &q->messages, NULL, &q->place, err);
+        r = sv_conversation_find_place(x, q->start.run.agent, &q->messages, NULL, &q->place, err);
     if (r >= 0 && q->start.unstored)
-        r = sv_chat_unstored(x, &q->place, &q->start, err);
+        r = sv_conversation_unstored(x, &q->place, &q->start, err);
     if (r < 0)
         return sv_join_failed(x, r, &q->start.run, &q->joining, join, err);
     q->stream.unstored = q->start.unstored;

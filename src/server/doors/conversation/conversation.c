@@ -42,7 +42,7 @@ static int add_line(struct answer *a, const struct wl_line *line, struct wb_uuid
     if (before)
         wb_buf_add(&a->text, UPP_STR("\n\n"));
     size_t begun = a->text.n;
-    int r = sv_chat_text(&a->text, &e->message, err);
+    int r = sv_conversation_text(&a->text, &e->message, err);
     if (a->text.n == begun)
         a->text.n = before;
     return r;
@@ -70,7 +70,7 @@ WEFT_SUSPENDS static int read_answer(struct sv_exchange *x, const struct wl_thre
 }
 
 /* Is this what the run said? The answer to results is only what came after them. */
-static bool is_answer(const struct sv_chat_messages *m, struct upp_str given, struct upp_str said)
+static bool is_answer(const struct sv_conversation_messages *m, struct upp_str given, struct upp_str said)
 {
     bool after = m->next > 1 && m->list.p[m->next - 2].message.role == UPP_ROLE_TOOL;
     return after ? wb_str_ends(said, given) : wb_str_eq(said, given);
@@ -78,13 +78,14 @@ static bool is_answer(const struct sv_chat_messages *m, struct upp_str given, st
 
 /* Where the thread goes on after a run that has ended. 0: the last answer in `m` is not what it said. m NULL: any is.
  */
-WEFT_SUSPENDS static int continue_after(struct sv_exchange *x, const struct sv_chat_messages *m,
-                                        const struct wm_run *run, struct sv_chat_place *place, struct upp_err *err)
+WEFT_SUSPENDS static int continue_after(struct sv_exchange *x, const struct sv_conversation_messages *m,
+                                        const struct wm_run *run, struct sv_conversation_place *place,
+                                        struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf given = WB_BUF(SV_MAX_BODY);
     struct answer a = {.text = WB_BUF(ANSWER_MAX)};
     struct wl_thread from = place->thread;
-    int r = m ? sv_chat_text(&given, &m->list.p[m->next - 1].message, err) : 0;
+    int r = m ? sv_conversation_text(&given, &m->list.p[m->next - 1].message, err) : 0;
     if (r >= 0)
         r = read_answer(x, &from, run, &a, err);
     bool same = r >= 0 && (!m || (a.any && is_answer(m, wb_buf_str(&given), wb_buf_str(&a.text))));
@@ -97,9 +98,10 @@ WEFT_SUSPENDS static int continue_after(struct sv_exchange *x, const struct sv_c
     return 1;
 }
 
-int sv_chat_after(struct sv_exchange *x, const struct wm_run *run, struct sv_chat_place *ret, struct upp_err *err)
+int sv_conversation_after(struct sv_exchange *x, const struct wm_run *run, struct sv_conversation_place *ret,
+                          struct upp_err *err)
 {
-    *ret = (struct sv_chat_place){.named = true};
+    *ret = (struct sv_conversation_place){.named = true};
     int r = wl_get_thread(x->server->opts.store, &x->owner, run->thread, &x->arena, &ret->thread, err);
     if (r >= 0 && run->status == WM_WAITING)
         ret->waits = run->id;
@@ -151,8 +153,8 @@ WEFT_SUSPENDS static int read_results(struct sv_exchange *x, const struct wl_lin
     return r;
 }
 
-int sv_chat_after_call(struct sv_exchange *x, const struct wm_run *run, struct upp_str call,
-                       struct sv_chat_place *place, struct upp_err *err)
+int sv_conversation_after_call(struct sv_exchange *x, const struct wm_run *run, struct upp_str call,
+                               struct sv_conversation_place *place, struct upp_err *err)
 {
     struct wl_line *line = wb_new(&x->arena, struct wl_line);
     struct wb_uuid entry;
@@ -190,7 +192,8 @@ static bool waits_for_outputs(struct wb_arena *a, const struct wr_run_info *look
     return open;
 }
 
-int sv_chat_take_over(struct sv_exchange *x, struct upp_str call, struct sv_chat_place *place, struct upp_err *err)
+int sv_conversation_take_over(struct sv_exchange *x, struct upp_str call, struct sv_conversation_place *place,
+                              struct upp_err *err)
 {
     struct wl_store *s = x->server->opts.store;
     struct wl_line *line = wb_new(&x->arena, struct wl_line);
@@ -220,8 +223,8 @@ int sv_chat_take_over(struct sv_exchange *x, struct upp_str call, struct sv_chat
     return 1;
 }
 
-int sv_chat_add_results(struct wb_arena *a, const struct sv_chat_place *place, struct sv_chat_messages *m,
-                        struct upp_err *err)
+int sv_conversation_add_results(struct wb_arena *a, const struct sv_conversation_place *place,
+                                struct sv_conversation_messages *m, struct upp_err *err)
 {
     struct upp_message *to = m->list.n ? &m->list.p[0].message : NULL;
     if (!place->results || !to || to->role != UPP_ROLE_TOOL)
@@ -232,7 +235,7 @@ int sv_chat_add_results(struct wb_arena *a, const struct sv_chat_place *place, s
         return wb_arena_check(a, err);
     memcpy(parts, to->parts, n * sizeof *parts);
     for (const struct upp_part *p = NULL; (p = upp_part_next(place->results, p, UPP_PARTS_RESULTS));)
-        if (!sv_chat_count(to, UPP_PARTS_RESULTS, p->id))
+        if (!sv_conversation_count(to, UPP_PARTS_RESULTS, p->id))
             parts[n++] = *p;
     to->parts = parts;
     to->n_parts = n;
@@ -284,8 +287,9 @@ WEFT_SUSPENDS static int get_caller(struct sv_exchange *x, struct wb_uuid entry,
 }
 
 /* The run that waits for what the request answers, in this conversation and no other. 1; 0: there is none. */
-WEFT_SUSPENDS static int find_wait(struct sv_exchange *x, struct upp_str agent, const struct sv_chat_messages *m,
-                                   struct upp_str call, bool approves, struct sv_chat_place *ret, struct upp_err *err)
+WEFT_SUSPENDS static int find_wait(struct sv_exchange *x, struct upp_str agent,
+                                   const struct sv_conversation_messages *m, struct upp_str call, bool approves,
+                                   struct sv_conversation_place *ret, struct upp_err *err)
 {
     struct wb_uuid entry;
     struct wl_thread t;
@@ -302,31 +306,31 @@ WEFT_SUSPENDS static int find_wait(struct sv_exchange *x, struct upp_str agent, 
     if (r == 0 && approves) /* the run may have shown no message yet */
         r = is_of_run(x, &run, m->all, err);
     if (r > 0)
-        *ret = (struct sv_chat_place){.thread = t, .waits = run.id};
+        *ret = (struct sv_conversation_place){.thread = t, .waits = run.id};
     return r;
 }
 
-static bool begins_with_results(const struct sv_chat_messages *m)
+static bool begins_with_results(const struct sv_conversation_messages *m)
 {
     return m->next < m->list.n && m->list.p[m->next].message.role == UPP_ROLE_TOOL;
 }
 
-static struct upp_str first_answer(const struct sv_chat_messages *m, const struct sv_answers *answers)
+static struct upp_str first_answer(const struct sv_conversation_messages *m, const struct sv_answers *answers)
 {
     if (answers && answers->n)
         return answers->p[0].call;
     return begins_with_results(m) ? m->list.p[m->next].message.parts[0].id : (struct upp_str){NULL, 0};
 }
 
-int sv_chat_find(struct sv_exchange *x, struct upp_str agent, const struct sv_chat_messages *m,
-                 const struct sv_answers *answers, struct sv_chat_place *ret, struct upp_err *err)
+int sv_conversation_find_place(struct sv_exchange *x, struct upp_str agent, const struct sv_conversation_messages *m,
+                               const struct sv_answers *answers, struct sv_conversation_place *ret, struct upp_err *err)
 {
     struct wl_store *s = x->server->opts.store;
     struct upp_str call = first_answer(m, answers);
     struct upp_str name;
     struct wb_uuid id;
     struct wm_run run;
-    *ret = (struct sv_chat_place){0};
+    *ret = (struct sv_conversation_place){0};
     int r = call.n ? find_wait(x, agent, m, call, answers && answers->n, ret, err) : 0;
     if (r != 0 || !m->next || begins_with_results(m)) /* in a thread whose calls do not wait they have results */
         return r < 0 ? r : 0;
@@ -343,13 +347,14 @@ int sv_chat_find(struct sv_exchange *x, struct upp_str agent, const struct sv_ch
     else if (r >= 0)
         r = 0;
     if (r <= 0)
-        *ret = (struct sv_chat_place){0};
+        *ret = (struct sv_conversation_place){0};
     return r == -UPP_ENOTFOUND || r >= 0 ? 0 : r;
 }
 
 /* ---- Without storing ----------------------------------------------------------------------------------------- */
 
-int sv_chat_unstored(struct sv_exchange *x, struct sv_chat_place *place, struct sv_start *s, struct upp_err *err)
+int sv_conversation_unstored(struct sv_exchange *x, struct sv_conversation_place *place, struct sv_start *s,
+                             struct upp_err *err)
 {
     struct wl_store *store = x->server->opts.store;
     int r = wb_uuid_is_nil(place->waits) ? 0 : wr_is_unstored(store, &x->owner, place->thread.id, err);
@@ -358,7 +363,7 @@ int sv_chat_unstored(struct sv_exchange *x, struct sv_chat_place *place, struct 
     if (place->named)
         return upp_fail(err, UPP_EINVALID,
                         "with 'store': false nothing is kept, and what it would continue is stored: send all messages");
-    *place = (struct sv_chat_place){0};
+    *place = (struct sv_conversation_place){0};
     r = sv_options_merge(&x->arena, s->run.options, UPP_STR("{\"" RESP_OPTION_UNSTORED "\":true}"), &s->run.options,
                          err);
     if (r >= 0)
@@ -366,7 +371,7 @@ int sv_chat_unstored(struct sv_exchange *x, struct sv_chat_place *place, struct 
     return r < 0 ? r : wr_unstored_note(store, &x->owner, s->thread_opts.id, err);
 }
 
-void sv_chat_erase(struct sv_exchange *x, const struct sv_start *s)
+void sv_conversation_erase(struct sv_exchange *x, const struct sv_start *s)
 {
     wr_unstored_end(x->server->opts.store, &x->owner, s->new_thread ? s->thread_opts.id : s->thread.id);
 }
@@ -385,7 +390,7 @@ static bool are_open(const struct wr_run_info *look, const struct sv_answers *a)
 }
 
 /* The conversation is new: what the client says about calls is its own word. */
-WEFT_SUSPENDS static int begin_anew(struct sv_exchange *x, const struct sv_chat_messages *m, struct sv_start *s,
+WEFT_SUSPENDS static int begin_anew(struct sv_exchange *x, const struct sv_conversation_messages *m, struct sv_start *s,
                                     struct wb_uuid *run, struct upp_err *err)
 {
     if (!m->list.n || s->unstored)
@@ -401,8 +406,8 @@ WEFT_SUSPENDS static int begin_anew(struct sv_exchange *x, const struct sv_chat_
 }
 
 /* The run of an earlier request with the same messages: the one that left the alias. -UPP_ENOTFOUND. */
-WEFT_SUSPENDS static int recall_run(struct sv_exchange *x, struct upp_str agent, const struct sv_chat_messages *m,
-                                    struct wm_run *ret, struct upp_err *err)
+WEFT_SUSPENDS static int recall_run(struct sv_exchange *x, struct upp_str agent,
+                                    const struct sv_conversation_messages *m, struct wm_run *ret, struct upp_err *err)
 {
     struct wl_store *s = x->server->opts.store;
     struct upp_str name = alias_of(x, agent, m->all);
@@ -414,8 +419,8 @@ WEFT_SUSPENDS static int recall_run(struct sv_exchange *x, struct upp_str agent,
 }
 
 /* The run does not wait any more, or not for that: the same request was first, if the conversation has its name. */
-WEFT_SUSPENDS static int join_first(struct sv_exchange *x, const struct sv_chat_place *place,
-                                    const struct sv_chat_messages *m, struct sv_start *s, struct wb_uuid *run,
+WEFT_SUSPENDS static int join_first(struct sv_exchange *x, const struct sv_conversation_place *place,
+                                    const struct sv_conversation_messages *m, struct sv_start *s, struct wb_uuid *run,
                                     struct upp_err *err)
 {
     struct wm_run had;
@@ -435,8 +440,8 @@ WEFT_SUSPENDS static int join_first(struct sv_exchange *x, const struct sv_chat_
 }
 
 /* Lets the run that waits continue. Another request may have answered meanwhile. */
-WEFT_SUSPENDS static int answer_wait(struct sv_exchange *x, const struct sv_chat_place *place,
-                                     const struct sv_chat_messages *m, struct sv_start *s, struct wr_from *from,
+WEFT_SUSPENDS static int answer_wait(struct sv_exchange *x, const struct sv_conversation_place *place,
+                                     const struct sv_conversation_messages *m, struct sv_start *s, struct wr_from *from,
                                      struct wb_uuid *run, struct upp_err *err)
 {
     struct wr_run_info look;
@@ -459,8 +464,9 @@ WEFT_SUSPENDS static int answer_wait(struct sv_exchange *x, const struct sv_chat
     return r;
 }
 
-int sv_chat_start(struct sv_exchange *x, const struct sv_chat_place *place, const struct sv_chat_messages *m,
-                  struct sv_start *s, struct wr_from *from, struct wb_uuid *run, struct upp_err *err)
+int sv_conversation_start(struct sv_exchange *x, const struct sv_conversation_place *place,
+                          const struct sv_conversation_messages *m, struct sv_start *s, struct wr_from *from,
+                          struct wb_uuid *run, struct upp_err *err)
 {
     if (m->list.n)
         s->run.alias = alias_of(x, s->run.agent, m->all);
@@ -510,7 +516,7 @@ bool sv_join_recent(const struct wm_run *run)
            (run->status == WM_COMPLETED && wb_wall_ms() - run->ended_ms < (int64_t)RECENT_MS);
 }
 
-int sv_join_messages(struct sv_exchange *x, struct upp_str agent, const struct sv_chat_messages *m,
+int sv_join_messages(struct sv_exchange *x, struct upp_str agent, const struct sv_conversation_messages *m,
                      struct sv_joining *ret, struct upp_err *err)
 {
     *ret = (struct sv_joining){.results = m->next < m->list.n && m->list.p[m->next].message.role == UPP_ROLE_TOOL};

@@ -14,7 +14,7 @@
 #include "server/doors/conversation/messages.h"
 #include "server/doors/run_stream.h"
 
-struct sv_chat_place {
+struct sv_conversation_place {
     struct wl_thread thread; /* id all zero: none, it is a new conversation */
     struct wb_uuid waits;    /* the run that waits for the results in the request; all zero: none */
     bool made;               /* the thread was made for the run before (SV_MADE_THREAD) */
@@ -28,47 +28,47 @@ struct sv_chat_place {
 
 /* Finds where the new messages belong, or the answers of a request that has no messages for them (approvals). Nothing
  * is stored before the run starts. */
-WEFT_SUSPENDS int sv_chat_find(struct sv_exchange *x, struct upp_str agent, const struct sv_chat_messages *m,
-                               const struct sv_answers *answers, struct sv_chat_place *ret,
-                               struct upp_err *err) UPP_MUST_CHECK;
+WEFT_SUSPENDS int sv_conversation_find_place(struct sv_exchange *x, struct upp_str agent,
+                                             const struct sv_conversation_messages *m, const struct sv_answers *answers,
+                                             struct sv_conversation_place *ret, struct upp_err *err) UPP_MUST_CHECK;
 
 /* The place of a request that says `store: false`: a thread of its own, which is noted (run/unstored.h), or a run that
  * waits on such a thread. For other places -UPP_EINVALID if the request names them. Before the place is used. */
-WEFT_SUSPENDS int sv_chat_unstored(struct sv_exchange *x, struct sv_chat_place *place, struct sv_start *s,
-                                   struct upp_err *err) UPP_MUST_CHECK;
+WEFT_SUSPENDS int sv_conversation_unstored(struct sv_exchange *x, struct sv_conversation_place *place,
+                                           struct sv_start *s, struct upp_err *err) UPP_MUST_CHECK;
 
 /* Erases the thread of such a request, if its run has ended. If that fails it is tried again later. */
-WEFT_SUSPENDS void sv_chat_erase(struct sv_exchange *x, const struct sv_start *s);
+WEFT_SUSPENDS void sv_conversation_erase(struct sv_exchange *x, const struct sv_start *s);
 
 /* The entry of the log that the id of a call leads to (WR_CALL_IDS), and which part of it. False: to none. */
 bool sv_call_entry(struct upp_str call, struct wb_uuid *entry, uint32_t *part);
 
 /* Where what follows a run belongs: its thread, or a fork of it if that went on without it. Waits if the run does. */
-WEFT_SUSPENDS int sv_chat_after(struct sv_exchange *x, const struct wm_run *run, struct sv_chat_place *ret,
-                                struct upp_err *err) UPP_MUST_CHECK;
+WEFT_SUSPENDS int sv_conversation_after(struct sv_exchange *x, const struct wm_run *run,
+                                        struct sv_conversation_place *ret, struct upp_err *err) UPP_MUST_CHECK;
 
 /* The same for a run that has ended, and a request with the result of a call of a client's tool that it has made: the
  * place is after that call, on a fork. A call of anything else, or of another run: nothing changes. */
-WEFT_SUSPENDS int sv_chat_after_call(struct sv_exchange *x, const struct wm_run *run, struct upp_str call,
-                                     struct sv_chat_place *place, struct upp_err *err) UPP_MUST_CHECK;
+WEFT_SUSPENDS int sv_conversation_after_call(struct sv_exchange *x, const struct wm_run *run, struct upp_str call,
+                                             struct sv_conversation_place *place, struct upp_err *err) UPP_MUST_CHECK;
 
 /* Another agent than that of the run that waits is asked, with the output of this call of a client's tool: a run of
  * that agent continues after the call, and the one that waits ends with its start. 1; 0: the run that waits goes on
  * itself, as it waits for more than outputs of that message's calls, or nothing of it is stored. */
-WEFT_SUSPENDS int sv_chat_take_over(struct sv_exchange *x, struct upp_str call, struct sv_chat_place *place,
-                                    struct upp_err *err) UPP_MUST_CHECK;
+WEFT_SUSPENDS int sv_conversation_take_over(struct sv_exchange *x, struct upp_str call,
+                                            struct sv_conversation_place *place, struct upp_err *err) UPP_MUST_CHECK;
 
 /* Adds the results that the log has to those of the client: a message of calls has all of its results after it. */
-int sv_chat_add_results(struct wb_arena *a, const struct sv_chat_place *place, struct sv_chat_messages *m,
-                        struct upp_err *err) UPP_MUST_CHECK;
+int sv_conversation_add_results(struct wb_arena *a, const struct sv_conversation_place *place,
+                                struct sv_conversation_messages *m, struct upp_err *err) UPP_MUST_CHECK;
 
 /* Starts a run at a place, or lets the one that waits there continue with the answers in *s. The digest of the messages
  * becomes an alias of the run. To be called where the thread is at home. `from`: what the client has of the run
  * already.
  */
-WEFT_SUSPENDS int sv_chat_start(struct sv_exchange *x, const struct sv_chat_place *place,
-                                const struct sv_chat_messages *m, struct sv_start *s, struct wr_from *from,
-                                struct wb_uuid *run, struct upp_err *err) UPP_MUST_CHECK;
+WEFT_SUSPENDS int sv_conversation_start(struct sv_exchange *x, const struct sv_conversation_place *place,
+                                        const struct sv_conversation_messages *m, struct sv_start *s,
+                                        struct wr_from *from, struct wb_uuid *run, struct upp_err *err) UPP_MUST_CHECK;
 
 /* A request that was sent before: its run is joined, and no second one starts.
  *
@@ -90,8 +90,9 @@ bool sv_join_repeated(const struct sv_exchange *x);
 /* The run of a request before this one: with the same Idempotency-Key, or with the same messages. 1; 0: none. */
 WEFT_SUSPENDS int sv_join_key(struct sv_exchange *x, const struct wr_start *start, struct sv_joining *ret,
                               struct upp_err *err) UPP_MUST_CHECK;
-WEFT_SUSPENDS int sv_join_messages(struct sv_exchange *x, struct upp_str agent, const struct sv_chat_messages *m,
-                                   struct sv_joining *ret, struct upp_err *err) UPP_MUST_CHECK;
+WEFT_SUSPENDS int sv_join_messages(struct sv_exchange *x, struct upp_str agent,
+                                   const struct sv_conversation_messages *m, struct sv_joining *ret,
+                                   struct upp_err *err) UPP_MUST_CHECK;
 
 /* Is the run's answer that to a request which is repeated, and not to one of another day? It is still at work, or was
  * completed less than a minute ago. */

@@ -10,7 +10,7 @@
 #include "json/write.h"
 
 /* Every call of the last assistant message has its result: providers refuse a conversation in which one has none. */
-static int check_results(struct sv_chat_building *rd, yyjson_val *at, struct upp_err *err)
+static int check_results(struct sv_conversation_building *rd, yyjson_val *at, struct upp_err *err)
 {
     const struct sv_entries *list = &rd->to->list;
     size_t n = rd->to->next;
@@ -27,7 +27,7 @@ static int check_results(struct sv_chat_building *rd, yyjson_val *at, struct upp
     return 0;
 }
 
-size_t sv_chat_count(const struct upp_message *m, unsigned kinds, struct upp_str id)
+size_t sv_conversation_count(const struct upp_message *m, unsigned kinds, struct upp_str id)
 {
     size_t n = 0;
     for (const struct upp_part *p = NULL; (p = upp_part_next(m, p, kinds));)
@@ -35,8 +35,8 @@ size_t sv_chat_count(const struct upp_message *m, unsigned kinds, struct upp_str
     return n;
 }
 
-int sv_chat_result(struct wb_arena *a, struct upp_str call, struct upp_str text, struct upp_part *ret,
-                   struct upp_err *err)
+int sv_conversation_result(struct wb_arena *a, struct upp_str call, struct upp_str text, struct upp_part *ret,
+                           struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf json = WB_BUF(SV_MAX_BODY * 6);
     struct wj_writer w;
@@ -46,7 +46,7 @@ int sv_chat_result(struct wb_arena *a, struct upp_str call, struct upp_str text,
     return wj_writer_text(&w, a, &ret->text);
 }
 
-int sv_chat_text(struct wb_buf *out, const struct upp_message *m, struct upp_err *err)
+int sv_conversation_text(struct wb_buf *out, const struct upp_message *m, struct upp_err *err)
 {
     for (const struct upp_part *p = NULL; (p = upp_part_next(m, p, 1 << UPP_PART_TEXT));)
         wb_buf_add(out, p->text);
@@ -68,7 +68,8 @@ static void digest_message(struct wb_buf *out, const struct upp_message *m)
 }
 
 /* The name of the conversation up to a length of `digested`. */
-static int name_of(struct sv_chat_building *rd, size_t length, char out[SV_CHAT_DIGEST + 1], struct upp_err *err)
+static int name_of(struct sv_conversation_building *rd, size_t length, char out[SV_CONVERSATION_DIGEST + 1],
+                   struct upp_err *err)
 {
     unsigned char hash[32];
     unsigned n = sizeof hash;
@@ -82,7 +83,7 @@ static int name_of(struct sv_chat_building *rd, size_t length, char out[SV_CHAT_
 }
 
 /* Results of a round, and calls of an assistant message, may come one by one. */
-static int join(struct sv_chat_building *rd, struct upp_message *to, const struct upp_part *more, size_t n,
+static int join(struct sv_conversation_building *rd, struct upp_message *to, const struct upp_part *more, size_t n,
                 struct upp_err *err)
 {
     struct upp_part *parts = wb_new_n(&rd->x->arena, struct upp_part, to->n_parts + n);
@@ -96,7 +97,8 @@ static int join(struct sv_chat_building *rd, struct upp_message *to, const struc
 }
 
 /* The message whose results come next, and those that it has already; NULL: none. */
-static const struct upp_message *calls_before(const struct sv_chat_building *rd, const struct upp_message **results)
+static const struct upp_message *calls_before(const struct sv_conversation_building *rd,
+                                              const struct upp_message **results)
 {
     const struct sv_entries *list = &rd->to->list;
     size_t n = list->n;
@@ -112,7 +114,7 @@ static const struct upp_message *calls_before(const struct sv_chat_building *rd,
 }
 
 /* A result belongs to a call of the message right before, which has no other one. */
-static int name_results(struct sv_chat_building *rd, yyjson_val *at, struct upp_part *parts, size_t n,
+static int name_results(struct sv_conversation_building *rd, yyjson_val *at, struct upp_part *parts, size_t n,
                         struct upp_err *err)
 {
     const struct upp_message *results, *calls = calls_before(rd, &results);
@@ -125,15 +127,16 @@ static int name_results(struct sv_chat_building *rd, yyjson_val *at, struct upp_
         if (!call)
             return sv_body_wrong(rd->body, from ? from : at, err,
                                  "no call before has the id '%.*s': a result comes right after its call", UPP_FMT(id));
-        if (results && sv_chat_count(results, UPP_PARTS_RESULTS, id) >= sv_chat_count(calls, UPP_PARTS_CALLS, id))
+        if (results &&
+            sv_conversation_count(results, UPP_PARTS_RESULTS, id) >= sv_conversation_count(calls, UPP_PARTS_CALLS, id))
             return sv_body_wrong(rd->body, from ? from : at, err, "a call has one result: '%.*s' has two", UPP_FMT(id));
         parts[i].name = call->name;
     }
     return 0;
 }
 
-int sv_chat_push(struct sv_chat_building *rd, yyjson_val *at, uint8_t role, struct upp_part *parts, size_t n,
-                 struct upp_err *err)
+int sv_conversation_push(struct sv_conversation_building *rd, yyjson_val *at, uint8_t role, struct upp_part *parts,
+                         size_t n, struct upp_err *err)
 {
     struct sv_entries *list = &rd->to->list;
     struct upp_message *last = list->n ? &list->p[list->n - 1].message : NULL;
@@ -160,29 +163,31 @@ int sv_chat_push(struct sv_chat_building *rd, yyjson_val *at, uint8_t role, stru
     return 0;
 }
 
-int sv_chat_push_system(struct sv_chat_building *rd, yyjson_val *at, const struct upp_message *m, struct upp_err *err)
+int sv_conversation_push_system(struct sv_conversation_building *rd, yyjson_val *at, const struct upp_message *m,
+                                struct upp_err *err)
 {
     struct upp_message taken = *m;
     int r = sv_system_take(rd->body, at, rd->agent, &rd->x->arena, &taken, &rd->system, err);
-    return r <= 0 ? r : sv_chat_push(rd, at, taken.role, taken.parts, taken.n_parts, err);
+    return r <= 0 ? r : sv_conversation_push(rd, at, taken.role, taken.parts, taken.n_parts, err);
 }
 
-int sv_chat_begin(struct sv_chat_building *rd, struct sv_exchange *x, const struct sv_body *body,
-                  const struct wr_agent_def *agent, size_t max, struct sv_chat_messages *to, struct upp_err *err)
+int sv_conversation_begin(struct sv_conversation_building *rd, struct sv_exchange *x, const struct sv_body *body,
+                          const struct wr_agent_def *agent, size_t max, struct sv_conversation_messages *to,
+                          struct upp_err *err)
 {
-    *to = (struct sv_chat_messages){0};
-    *rd = (struct sv_chat_building){.x = x,
-                                    .body = body,
-                                    .agent = agent,
-                                    .to = to,
-                                    .max = max,
-                                    .system = SV_SYSTEM,
-                                    .digested = WB_BUF(SV_MAX_BODY * 2)};
+    *to = (struct sv_conversation_messages){0};
+    *rd = (struct sv_conversation_building){.x = x,
+                                            .body = body,
+                                            .agent = agent,
+                                            .to = to,
+                                            .max = max,
+                                            .system = SV_SYSTEM,
+                                            .digested = WB_BUF(SV_MAX_BODY * 2)};
     to->list.p = wb_new_n(&x->arena, struct wm_entry, max);
     return to->list.p ? 0 : wb_arena_check(&x->arena, err);
 }
 
-int sv_chat_end(struct sv_chat_building *rd, yyjson_val *at, struct upp_err *err)
+int sv_conversation_end(struct sv_conversation_building *rd, yyjson_val *at, struct upp_err *err)
 {
     int r = check_results(rd, at, err);
     if (r < 0)
@@ -194,14 +199,14 @@ int sv_chat_end(struct sv_chat_building *rd, yyjson_val *at, struct upp_err *err
     return r < 0 ? r : name_of(rd, rd->digested.n, rd->to->all, err);
 }
 
-void sv_chat_done(struct sv_chat_building *rd)
+void sv_conversation_done(struct sv_conversation_building *rd)
 {
     sv_system_done(&rd->system);
     wb_buf_done(&rd->digested);
 }
 
-int sv_chat_answers(struct sv_exchange *x, const struct sv_chat_messages *m, struct sv_answers *ret,
-                    struct upp_err *err)
+int sv_conversation_answers(struct sv_exchange *x, const struct sv_conversation_messages *m, struct sv_answers *ret,
+                            struct upp_err *err)
 {
     const struct upp_message *results = m->next < m->list.n ? &m->list.p[m->next].message : NULL;
     *ret = (struct sv_answers){0};

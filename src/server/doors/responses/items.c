@@ -15,7 +15,7 @@
 enum { PARTS_MAX = 1024 };
 
 struct reading {
-    struct sv_chat_building b;
+    struct sv_conversation_building b;
     struct sv_items *to;
     bool waits;
 };
@@ -118,7 +118,8 @@ static int read_message(struct reading *rd, yyjson_val *v, struct upp_err *err)
     r = read_content(rd, v, sv_member(v, UPP_STR("content")), &m, err);
     if (r < 0)
         return r;
-    return system ? sv_chat_push_system(&rd->b, v, &m, err) : sv_chat_push(&rd->b, v, m.role, m.parts, m.n_parts, err);
+    return system ? sv_conversation_push_system(&rd->b, v, &m, err)
+                  : sv_conversation_push(&rd->b, v, m.role, m.parts, m.n_parts, err);
 }
 
 static int read_call(struct reading *rd, yyjson_val *v, struct upp_err *err)
@@ -136,7 +137,7 @@ static int read_call(struct reading *rd, yyjson_val *v, struct upp_err *err)
         return sv_body_wrong(rd->b.body, v, err, "a function_call has call_id, name and arguments");
     if (r < 0 || rd->waits)
         return r; /* the run knows its calls */
-    return sv_chat_push(&rd->b, v, UPP_ROLE_ASSISTANT, call, 1, err);
+    return sv_conversation_push(&rd->b, v, UPP_ROLE_ASSISTANT, call, 1, err);
 }
 
 static int add_answer(struct reading *rd, yyjson_val *v, const struct wr_answer *a, struct upp_err *err)
@@ -166,13 +167,13 @@ static int read_output(struct reading *rd, yyjson_val *v, struct upp_err *err)
     if (r >= 0)
         r = read_content(rd, v, sv_member(v, UPP_STR("output")), &m, err);
     if (r >= 0)
-        r = sv_chat_text(&text, &m, err);
+        r = sv_conversation_text(&text, &m, err);
     if (r >= 0)
-        r = sv_chat_result(&rd->b.x->arena, call, wb_buf_str(&text), result, err);
+        r = sv_conversation_result(&rd->b.x->arena, call, wb_buf_str(&text), result, err);
     if (r < 0)
         return r;
     return rd->waits ? add_answer(rd, v, &(struct wr_answer){.call = call, .result = result->text}, err)
-                     : sv_chat_push(&rd->b, v, UPP_ROLE_TOOL, result, 1, err);
+                     : sv_conversation_push(&rd->b, v, UPP_ROLE_TOOL, result, 1, err);
 }
 
 static int read_approval(struct reading *rd, yyjson_val *v, struct upp_err *err)
@@ -304,7 +305,7 @@ WEFT_SUSPENDS static int read_reference(struct reading *rd, yyjson_val *v, struc
         r = copy_item(rd, &line.entry.message, part, &parts, &n, err);
     if (r == 0 || r == -UPP_ENOTFOUND)
         return sv_body_wrong(rd->b.body, v, err, "no item '%.*s'", UPP_FMT(id));
-    return r < 0 ? r : sv_chat_push(&rd->b, v, line.entry.message.role, parts, n, err);
+    return r < 0 ? r : sv_conversation_push(&rd->b, v, line.entry.message.role, parts, n, err);
 }
 
 /* Only the server knows what they are. */
@@ -355,8 +356,8 @@ WEFT_SUSPENDS static int read_list(struct reading *rd, yyjson_val *list, struct 
         if (!text)
             return wb_arena_check(&rd->b.x->arena, err);
         *text = (struct upp_part){.kind = UPP_PART_TEXT, .text = wj_text(list)};
-        int r = sv_chat_push(&rd->b, list, UPP_ROLE_USER, text, 1, err);
-        return r < 0 ? r : sv_chat_end(&rd->b, list, err);
+        int r = sv_conversation_push(&rd->b, list, UPP_ROLE_USER, text, 1, err);
+        return r < 0 ? r : sv_conversation_end(&rd->b, list, err);
     }
     yyjson_arr_foreach(list, i, max, v)
     {
@@ -364,7 +365,7 @@ WEFT_SUSPENDS static int read_list(struct reading *rd, yyjson_val *list, struct 
         if (r < 0)
             return r;
     }
-    return sv_chat_end(&rd->b, list, err);
+    return sv_conversation_end(&rd->b, list, err);
 }
 
 struct upp_str sv_items_first_output(const struct sv_body *b)
@@ -380,19 +381,19 @@ struct upp_str sv_items_first_output(const struct sv_body *b)
 }
 
 int sv_items_read(struct sv_exchange *x, const struct sv_body *b, const char *name, const struct wr_agent_def *agent,
-                  const struct sv_chat_place *place, struct sv_items *ret, struct upp_err *err)
+                  const struct sv_conversation_place *place, struct sv_items *ret, struct upp_err *err)
 {
     struct reading rd = {.to = ret, .waits = place && !wb_uuid_is_nil(place->waits)};
     yyjson_val *list = sv_member(b->root, wb_cstr(name));
     size_t n = yyjson_is_str(list) ? 1 : yyjson_arr_size(list);
     *ret = (struct sv_items){0};
-    if (!n || n > SV_CHAT_MAX)
+    if (!n || n > SV_CONVERSATION_MAX)
         return sv_body_wrong(b, list ? list : b->root, err, "'%s' is a text or a list of 1 to %d items", name,
-                             SV_CHAT_MAX);
-    int r = sv_chat_begin(&rd.b, x, b, agent, n, &ret->messages, err);
+                             SV_CONVERSATION_MAX);
+    int r = sv_conversation_begin(&rd.b, x, b, agent, n, &ret->messages, err);
     rd.b.calls = place ? place->calls : NULL;
     if (r >= 0)
         r = read_list(&rd, list, err);
-    sv_chat_done(&rd.b);
+    sv_conversation_done(&rd.b);
     return r;
 }

@@ -4,7 +4,7 @@
 #include "server/doors/conversation/conversation.h"
 
 struct sv_items {
-    struct sv_chat_messages messages;
+    struct sv_conversation_messages messages;
     struct sv_answers answers; /* outputs and approvals for calls of a run that waits */
 };
 
@@ -13,7 +13,7 @@ struct sv_items {
  * only the server knows (reasoning, its own calls) are skipped. An item_reference is the item of that id, of any thread
  * of the client. */
 WEFT_SUSPENDS int sv_items_read(struct sv_exchange *x, const struct sv_body *b, const char *name,
-                                const struct wr_agent_def *agent, const struct sv_chat_place *place,
+                                const struct wr_agent_def *agent, const struct sv_conversation_place *place,
                                 struct sv_items *ret, struct upp_err *err) UPP_MUST_CHECK;
 
 /* The call that the first output of `input` is for; empty: there is none. */

@@ -23,7 +23,7 @@
 struct request {
     struct sv_body body;
     struct sv_items items;
-    struct sv_chat_place place;
+    struct sv_conversation_place place;
     struct sv_start start;
     struct sv_run_stream stream;
     struct upp_str previous; /* id of the response before; NULL: none */
@@ -100,9 +100,9 @@ WEFT_SUSPENDS static int find_place(struct sv_exchange *x, struct request *q, st
         return 0;
     }
     if (r >= 0)
-        r = sv_chat_after(x, &run, &q->place, err);
+        r = sv_conversation_after(x, &run, &q->place, err);
     if (r >= 0)
-        r = sv_chat_after_call(x, &run, sv_items_first_output(&q->body), &q->place, err);
+        r = sv_conversation_after_call(x, &run, sv_items_first_output(&q->body), &q->place, err);
     if (r < 0)
         return r;
     *agent = wb_arena_dup(&x->arena, run.agent);
@@ -121,7 +121,7 @@ WEFT_SUSPENDS static int choose_agent(struct sv_exchange *x, struct request *q, 
     q->start.asked = wj_text_of(asked);
     if (r < 0 || wb_uuid_is_nil(q->place.waits) || wb_str_eq(name, before))
         return r;
-    r = sv_chat_take_over(x, sv_items_first_output(&q->body), &q->place, err);
+    r = sv_conversation_take_over(x, sv_items_first_output(&q->body), &q->place, err);
     if (r != 0)
         return r;
     *agent = wr_agent(x->core->engine, before);
@@ -230,22 +230,22 @@ WEFT_SUSPENDS static int answer(struct sv_exchange *x, struct upp_err *err)
 {
     struct request *q = x->work;
     struct wb_uuid run;
-    int r = sv_chat_start(x, &q->place, &q->items.messages, &q->start, &q->stream.from, &run, err);
+    int r = sv_conversation_start(x, &q->place, &q->items.messages, &q->start, &q->stream.from, &run, err);
     if (r >= 0 && q->start.joined) /* the same request was first */
         return sv_join_other(x, &q->start.run, run, &q->joining, join, err);
     if (r >= 0)
         r = answer_run(x, q, run, err);
     if (q->start.unstored)
-        sv_chat_erase(x, &q->start);
+        sv_conversation_erase(x, &q->start);
     return r;
 }
 
 /* Adds the results of the new messages to the approvals. */
-static int add_results(struct sv_exchange *x, const struct sv_chat_messages *m, struct sv_answers *to,
+static int add_results(struct sv_exchange *x, const struct sv_conversation_messages *m, struct sv_answers *to,
                        struct upp_err *err)
 {
     struct sv_answers results;
-    int r = sv_chat_answers(x, m, &results, err);
+    int r = sv_conversation_answers(x, m, &results, err);
     for (size_t i = 0; r > 0 && i < results.n; i++) {
         if (to->n == SV_ANSWERS_MAX)
             return upp_fail(err, UPP_EINVALID, "at most %d outputs and approvals in one request", SV_ANSWERS_MAX);
@@ -261,13 +261,13 @@ static int add_results(struct sv_exchange *x, const struct sv_chat_messages *m, 
 /* A conversation that the client sends whole continues its thread, if it is known. */
 WEFT_SUSPENDS static int choose_thread(struct sv_exchange *x, struct request *q, struct upp_err *err)
 {
-    struct sv_chat_messages *m = &q->items.messages;
+    struct sv_conversation_messages *m = &q->items.messages;
     size_t from = 0;
     int r = 0;
     if (wb_uuid_is_nil(q->place.thread.id) && (m->next || q->items.answers.n)) {
-        r = sv_chat_find(x, q->start.run.agent, m, &q->items.answers, &q->place, err);
+        r = sv_conversation_find_place(x, q->start.run.agent, m, &q->items.answers, &q->place, err);
         if (r >= 0 && q->start.unstored)
-            r = sv_chat_unstored(x, &q->place, &q->start, err);
+            r = sv_conversation_unstored(x, &q->place, &q->start, err);
         if (r >= 0 && !wb_uuid_is_nil(q->place.thread.id))
             from = m->next;
         if (r >= 0 && wb_uuid_is_nil(q->place.waits))
@@ -275,9 +275,9 @@ WEFT_SUSPENDS static int choose_thread(struct sv_exchange *x, struct request *q,
         else if (r >= 0)
             r = add_results(x, m, &q->items.answers, err);
     } else if (q->start.unstored)
-        r = sv_chat_unstored(x, &q->place, &q->start, err);
+        r = sv_conversation_unstored(x, &q->place, &q->start, err);
     if (r >= 0)
-        r = sv_chat_add_results(&x->arena, &q->place, m, err);
+        r = sv_conversation_add_results(&x->arena, &q->place, m, err);
     if (r >= 0 && wb_uuid_is_nil(q->place.thread.id)) {
         if (!m->list.n)
             return sv_body_wrong(&q->body, sv_member(q->body.root, UPP_STR("input")), err,
