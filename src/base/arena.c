@@ -1,7 +1,7 @@
 /* base/arena.c — memory that is freed all at once.
  *
- * The first chunk has 1 KiB, because many arenas live long and hold little; then they double from 4 KiB to 1 MiB. A
- * larger request gets a chunk of its own size.
+ * The first chunk has 1 KiB, because many arenas live long and hold little; from the second on, of at least 4 KiB, a
+ * chunk doubles what there is, up to 1 MiB. A larger request gets a chunk of its own size.
  */
 #include "base/arena.h"
 
@@ -32,8 +32,8 @@ void *wb_arena_more(struct wb_arena *a, size_t n, size_t align)
         return fail(a, -UPP_ELIMIT);
     size_t need = sizeof(struct wb_chunk) + n + (align > _Alignof(max_align_t) ? align : 0);
     size_t size = FIRST_CHUNK;
-    if (a->chunks)
-        size = WB_MAX(WB_MIN(a->chunks->size * 2, (size_t)LAST_CHUNK), (size_t)SECOND_CHUNK);
+    if (a->used)
+        size = WB_MAX(WB_MIN(a->used, (size_t)LAST_CHUNK), (size_t)SECOND_CHUNK);
     size = WB_MAX(size, need);
     if (size > a->max - a->used)
         size = need; /* near the limit: only what is asked for */
@@ -90,6 +90,29 @@ void wb_arena_adopt(struct wb_arena *a, void *p)
         a->chunks->older = c;
     } else
         a->chunks = c;
+}
+
+struct wb_arena wb_arena_lend(struct wb_arena *a)
+{
+    struct wb_arena lent = *a;
+    lent.chunks = NULL;
+    a->p = a->end = NULL;
+    return lent;
+}
+
+void wb_arena_give_back(struct wb_arena *a, struct wb_arena *lent)
+{
+    struct wb_chunk **oldest = &lent->chunks;
+    for (; *oldest; oldest = &(*oldest)->older)
+        a->used += (*oldest)->size;
+    *oldest = a->chunks;
+    a->chunks = lent->chunks;
+    if (a->failed || lent->failed)
+        (void)fail(a, a->failed ? a->failed : lent->failed);
+    else if (lent->end - lent->p > a->end - a->p) {
+        a->p = lent->p;
+        a->end = lent->end;
+    }
 }
 
 void wb_arena_done(struct wb_arena *a)

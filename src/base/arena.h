@@ -50,6 +50,12 @@ void wb_block_free(void *p);
 /* From now on the arena frees p. Where p would pass the arena's maximum it is freed at once, and the arena failed. */
 void wb_arena_adopt(struct wb_arena *a, void *p);
 
+/* For a worker that allocates while its fiber waits: other fibers of the arena's loop may use the arena in the
+ * meantime, so the worker gets what is left of the current chunk as an arena of its own, and gives all back in the end.
+ */
+struct wb_arena wb_arena_lend(struct wb_arena *a);
+void wb_arena_give_back(struct wb_arena *a, struct wb_arena *lent);
+
 /* The sentence of a failure. */
 void wb_arena_why(const struct wb_arena *a, struct upp_err *err);
 

@@ -140,8 +140,10 @@ WEFT_SUSPENDS static int read_tail(struct wl_store *s, void *arg, struct upp_err
 WEFT_SUSPENDS int wl_thread_tail(struct wl_store *s, const struct wl_owner *o, struct upp_str id, uint32_t max,
                                  struct wb_arena *a, struct wl_tail *ret, struct upp_err *err)
 {
-    struct opening x = {.o = o, .id = id, .max = max, .a = a};
+    struct wb_arena lent = wb_arena_lend(a);
+    struct opening x = {.o = o, .id = id, .max = max, .a = &lent};
     int r = wl_at_once(s, read_tail, &x, err);
+    wb_arena_give_back(a, &lent);
     if (r >= 0)
         *ret = x.tail;
     return r;

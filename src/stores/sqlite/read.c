@@ -85,7 +85,16 @@ WEFT_SUSPENDS int ws_ask(struct ws_reading *x, struct upp_err *err)
         if (r < 0)
             return r;
     }
+    struct wb_arena *a = x->a, lent;
+    if (a) {
+        lent = wb_arena_lend(a);
+        x->a = &lent;
+    }
     int r = weft_work(read_job, x, NULL, &result, err);
+    if (a) {
+        wb_arena_give_back(a, &lent);
+        x->a = a;
+    }
     (void)atomic_fetch_sub(&x->s->reads, 1);
     return r < 0 ? r : result;
 }

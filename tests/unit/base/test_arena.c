@@ -96,6 +96,43 @@ TEST(arena_serves_large_requests_and_resets)
     }
 }
 
+/* What the borrower and the lender allocate in the meantime never overlaps, and lives as long as the arena. */
+TEST(arena_lends_the_rest_of_its_chunk)
+{
+    for (size_t size = 8; size <= 4096; size *= 8) {
+        WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
+        CHECK(wb_arena_alloc(&a, 100, 8));
+        struct wb_arena lent = wb_arena_lend(&a);
+        char *all[64];
+        for (size_t i = 0; i < WB_LEN(all); i++) {
+            all[i] = wb_arena_alloc(i % 2 ? &a : &lent, size, 8);
+            if (all[i])
+                memset(all[i], (int)i, size);
+        }
+        size_t lenders = a.used, borrowed = lent.used;
+        wb_arena_give_back(&a, &lent);
+        CHECK(a.used >= lenders && a.used + 1024 >= borrowed);
+        CHECK(wb_arena_check(&a, NULL) == 0 && wb_new(&a, long));
+        for (size_t i = 0; i < WB_LEN(all); i++)
+            CHECK(all[i] && all[i][0] == (char)i && all[i][size - 1] == (char)i);
+    }
+}
+
+TEST(arena_that_was_lent_has_the_failures_of_both)
+{
+    for (int who = 0; who < 2; who++) {
+        WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(10000);
+        struct wb_arena lent = wb_arena_lend(&a);
+        CHECK(!wb_arena_alloc(who ? &a : &lent, 20000, 1));
+        wb_arena_give_back(&a, &lent);
+        CHECK_INT(wb_arena_check(&a, NULL), -UPP_ELIMIT);
+        CHECK(!wb_arena_alloc(&a, 1, 1));
+        struct wb_arena again = wb_arena_lend(&a);
+        CHECK(!wb_arena_alloc(&again, 1, 1));
+        wb_arena_give_back(&a, &again);
+    }
+}
+
 TEST(arena_takes_over_blocks)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 10);
