@@ -95,6 +95,13 @@ static bool is_thought(const struct wm_entry *e)
            !wm_is_hidden(e) && wb_str_eq(e->phase, UPP_STR("reason"));
 }
 
+/* What an agent of strategy plan wrote for itself alone: readers of the run saw a step that shows nothing. */
+static bool is_silent_step(const struct making *m, const struct wm_entry *e)
+{
+    return m->opts && m->opts->by_run && e->kind == WM_ENTRY_MESSAGE && e->message.role == UPP_ROLE_ASSISTANT &&
+           e->audience != WM_AUDIENCE_ALL && !wm_is_hidden(e) && !is_thought(e);
+}
+
 /* Its text is no vendor's reasoning: none takes it back as such. What the vendor itself called reasoning is marked as
  * the vendor's before. */
 static int show_thought(struct wb_arena *a, struct wm_entry *e, struct upp_err *err)
@@ -515,7 +522,8 @@ WEFT_SUSPENDS static int add_line(struct making *m, const struct wl_line *line, 
     for (const struct sidecar_item *x = note->first; x; x = x->next)
         if (wm_is_turn(&x->b))
             m->turn = x;
-    bool thought = is_thought(&line->entry), visible = thought || is_in_document(&line->entry);
+    bool thought = is_thought(&line->entry), silent = is_silent_step(m, &line->entry);
+    bool visible = thought || silent || is_in_document(&line->entry);
     bool doc = is_imported(&line->entry) && m->all && (m->turn || m->doc->turns.n);
     int r = !visible ? 0 : doc ? add_imported(m, line, note, err) : add_run_line(m, line, err);
     if (r >= 0 && note->reply && m->doc->turns.n)
@@ -525,6 +533,10 @@ WEFT_SUSPENDS static int add_line(struct making *m, const struct wl_line *line, 
     struct wm_doc_entry *e = &m->doc->entries.p[m->doc->entries.n - 1];
     if (note->reply)
         r = add_reply_info(m, note->reply, e, err);
+    if (silent) {
+        e->e.audience = WM_AUDIENCE_ALL;
+        e->e.message.n_parts = 0;
+    }
     return r >= 0 && thought ? show_thought(m->a, &e->e, err) : r;
 }
 

@@ -18,7 +18,8 @@ struct wa_thread_doc_opts {
     struct upp_str dialect;
 
     /* A turn is one message of the user, or everything that a run wrote, whoever spoke in it; their ids are those that
-     * streams of the run have (dialects/ui) and that the client gave. */
+     * streams of the run have (dialects/ui) and that the client gave. A message that only its run may see, such as a
+     * plan, is there without its parts: streams have a step for it. */
     bool by_run;
 };
 
