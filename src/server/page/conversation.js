@@ -382,9 +382,14 @@ class Conversation {
       const known = new Set(this.groups.flatMap((g) => g.entries.map((e) => e.id))), all = [];
       for await (const e of items(`${this.path}/entries`, { run_id: run.id, order: "asc" }, { signal: this.signal, kept: KEPT })) if (!known.has(e.id)) all.push(e);
       if (this.live?.turn !== turn) return;
+      const focused = document.activeElement;
       el.remove();
       this.live = null;
       this.#put(all, false);
+      for (const form of el.querySelectorAll("[data-request]")) { // somebody may have typed in it
+        this.groups.at(-1)?.el.querySelector(`[data-request="${CSS.escape(form.dataset.request)}"]`)?.replaceWith(form);
+        if (form.contains(focused)) focused.focus();
+      }
       for (const [id, card] of this.groups.at(-1)?.turn?.calls ?? []) card.took(turn.calls.get(id)?.ms);
     } catch (error) {
       if (this.signal.aborted) return;
