@@ -1,5 +1,6 @@
 /* server/doors/answers.c — answers to open calls of a thread: of a run that waits, or of an imported document that ends
  * with them. */
+#include "json/edit.h"
 #include "json/value.h"
 #include "json/write.h"
 #include "run/settings/settings.h"
@@ -120,19 +121,19 @@ static bool names_other(struct sv_exchange *x, struct upp_str named, struct upp_
 static int keep_metadata(struct sv_exchange *x, const struct wm_run *row, struct upp_str own, struct upp_str *ret,
                          struct upp_err *err)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(SV_MAX_BODY);
-    struct upp_str had;
     yyjson_val *v = NULL;
-    struct wj_writer w;
+    struct upp_str metadata;
     int r = wr_options_read(&x->arena, row->options, &v, err);
+    v = yyjson_obj_get(v, "metadata");
+    *ret = own;
+    if (r < 0 || !v)
+        return r;
+    r = sv_body_text(&x->arena, v, &metadata, err);
     if (r < 0)
         return r;
-    wj_writer_init(&w, &out, err);
-    wj_write_open(&w, '{');
-    wj_put_value(&w, "metadata", yyjson_obj_get(v, "metadata"));
-    wj_write_close(&w, '}');
-    r = wj_writer_text(&w, &x->arena, &had);
-    return r < 0 ? r : sv_options_merge(&x->arena, had, own, ret, err);
+    struct upp_str had = wb_arena_printf(&x->arena, "{\"metadata\":%.*s}", UPP_FMT(metadata));
+    r = wb_arena_check(&x->arena, err);
+    return r < 0 ? r : wj_merge(&x->arena, had, own, ret, err);
 }
 
 /* The options of the run from now on; empty: those that it has. */

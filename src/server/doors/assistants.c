@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/defs.h"
 #include "base/log.h"
+#include "json/edit.h"
 #include "json/read.h"
 #include "json/value.h"
 #include "log/log.h"
@@ -258,7 +259,7 @@ WEFT_SUSPENDS int sv_assistant_start(struct sv_exchange *x, struct wr_start *run
     if (!s.record)
         return 0;
     r = options_of(&s, &x->arena, &own, err);
-    return r < 0 ? r : sv_options_merge(&x->arena, own, run->options, &run->options, err);
+    return r < 0 ? r : wj_merge(&x->arena, own, run->options, &run->options, err);
 }
 
 /* ---- The object -------------------------------------------------------------------------------------------------- */

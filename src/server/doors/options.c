@@ -355,35 +355,7 @@ int sv_options_read(struct sv_exchange *x, const struct sv_body *b, yyjson_val *
     return any ? wj_writer_text(&w, &x->arena, ret) : wj_writer_check(&w);
 }
 
-/* ---- Merging ----------------------------------------------------------------------------------------------------- */
-
-static void put_members(struct wj_writer *w, yyjson_val *object, yyjson_val *but)
-{
-    yyjson_obj_iter it = yyjson_obj_iter_with(object);
-    yyjson_val *key;
-    while ((key = yyjson_obj_iter_next(&it)))
-        if (!sv_member(but, wj_text(key)))
-            wj_put_member(w, key);
-}
-
-int sv_options_merge(struct wb_arena *a, struct upp_str under, struct upp_str over, struct upp_str *ret,
-                     struct upp_err *err)
-{
-    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(2u * SV_MAX_BODY + 4096);
-    yyjson_val *first = NULL, *second = NULL;
-    struct wj_writer w;
-    int r = wr_options_read(a, under, &first, err);
-    if (r >= 0)
-        r = wr_options_read(a, over, &second, err);
-    if (r < 0)
-        return r;
-    wj_writer_init(&w, &out, err);
-    wj_write_open(&w, '{');
-    put_members(&w, first, second);
-    put_members(&w, second, NULL);
-    wj_write_close(&w, '}');
-    return wj_writer_text(&w, a, ret);
-}
+/* ---- Other members of requests ---------------------------------------------------------------------------------- */
 
 int sv_options_stored(const struct sv_body *b, bool *unstored, struct upp_err *err)
 {

@@ -26,16 +26,11 @@ struct sv_alias {
 int sv_options_read(struct sv_exchange *x, const struct sv_body *b, yyjson_val *from, struct upp_str agent,
                     const struct sv_alias *aliases, struct upp_str *ret, struct upp_err *err) UPP_MUST_CHECK;
 
-/* The options `under`, with those of `over` in their place: a stored assistant's settings and those of a request. Each
- * may be empty. In `a`. */
-int sv_options_merge(struct wb_arena *a, struct upp_str under, struct upp_str over, struct upp_str *ret,
-                     struct upp_err *err) UPP_MUST_CHECK;
-
 /* `store` of the doors that have it. *unstored: it is false. */
 int sv_options_stored(const struct sv_body *b, bool *unstored, struct upp_err *err) UPP_MUST_CHECK;
 
-/* The member `metadata` of an object as text in the arena: 1; 0: absent, *ret is unchanged. Within the limits of
- * sv_metadata_check. */
+/* The member `metadata` of an object as text in the arena: 1; 0: absent, *ret is unchanged. Within
+ * OpenAI's limits. */
 int sv_metadata_read(const struct sv_body *b, yyjson_val *object, struct wb_arena *a, struct upp_str *ret,
                      struct upp_err *err) UPP_MUST_CHECK;
 

@@ -5,6 +5,7 @@
 
 #include "base/defs.h"
 #include "base/log.h"
+#include "json/edit.h"
 #include "json/read.h"
 #include "json/value.h"
 #include "json/write.h"
@@ -133,74 +134,78 @@ static void put_messages(const struct sv_entries *e, struct wr_start *start)
     }
 }
 
-/* Adds a member to the options of the run. */
-static void add_option(struct sv_exchange *x, struct upp_str *options, struct upp_str member)
+/* Options that the server gives a run, besides those of its request. */
+struct given_options {
+    struct wj_edit list[12];
+    size_t n;
+};
+
+static void give(struct given_options *g, const char *name, struct upp_str json)
 {
-    struct upp_str before = *options;
-    bool some = before.n > 2; /* more than {} */
-    *options = wb_arena_printf(&x->arena, "%.*s%s%.*s}", some ? (int)before.n - 1 : 0, some ? before.p : "",
-                               some ? "," : "{", UPP_FMT(member));
+    g->list[g->n++] = (struct wj_edit){wb_cstr(name), json};
 }
 
-/* A member with a text. */
-static int add_text(struct sv_exchange *x, struct upp_str *options, const char *name, struct upp_str text,
-                    struct upp_err *err)
+static int give_text(struct sv_exchange *x, struct given_options *g, const char *name, struct upp_str text,
+                     struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf json = WB_BUF(SV_MAX_BODY * 6);
+    struct upp_str written = {NULL, 0};
     struct wj_writer w;
     wj_writer_init(&w, &json, err);
     wj_write_str(&w, text);
-    int r = wj_writer_check(&w);
-    if (r >= 0)
-        add_option(x, options, wb_arena_printf(&x->arena, "\"%s\":%.*s", name, UPP_FMT(wb_buf_str(&json))));
+    int r = wj_writer_text(&w, &x->arena, &written);
+    give(g, name, written);
     return r;
 }
 
 /* A client's system text for a gateway: after the instructions of the request, and marked. */
-static int add_system(struct sv_exchange *x, struct sv_start *s, struct upp_err *err)
+static int give_system(struct sv_exchange *x, const struct sv_start *s, struct given_options *g, struct upp_err *err)
 {
-    struct upp_str more = {NULL, 0}, own;
     yyjson_val *v = NULL;
+    if (!s->system.n)
+        return 0;
     int r = s->run.options.n ? wj_read(&x->arena, s->run.options, NULL, &v, err) : 0;
-    own = wj_text_at(v, "additional_instructions");
+    struct upp_str own = wj_text_at(v, "additional_instructions");
     if (own.n)
         own = wb_arena_printf(&x->arena, "%.*s\n\n%.*s", UPP_FMT(own), UPP_FMT(s->system));
     if (r >= 0)
-        r = add_text(x, &more, "additional_instructions", own.n ? own : s->system, err);
-    add_option(x, &more, UPP_STR("\"" SV_SYSTEM_OPTION "\":true"));
-    if (r >= 0)
-        r = wb_arena_check(&x->arena, err);
-    return r < 0 ? r : sv_options_merge(&x->arena, s->run.options, more, &s->run.options, err);
+        r = give_text(x, g, "additional_instructions", own.n ? own : s->system, err);
+    give(g, SV_SYSTEM_OPTION, UPP_STR("true"));
+    return r;
 }
 
 /* What the options have that the client did not set, so that the run keeps it after a restart: the trace of the
  * request, that the thread was made for it, and the limit of threads with members. */
 static int add_options(struct sv_exchange *x, struct sv_start *s, struct upp_err *err)
 {
+    const struct upp_str yes = UPP_STR("true");
     struct wl_thread made = {.metadata = s->thread_opts.metadata};
-    int r = s->system.n ? add_system(x, s, err) : 0;
+    struct given_options g = {.n = 0};
+    int r = give_system(x, s, &g, err);
     if (r >= 0 && s->asked.n && !wb_str_eq(s->asked, s->run.agent))
-        r = add_text(x, &s->run.options, SV_ASKED, s->asked, err);
-    if (r < 0)
-        return r;
+        r = give_text(x, &g, SV_ASKED, s->asked, err);
     if (s->background)
-        add_option(x, &s->run.options, UPP_STR("\"" SV_BACKGROUND "\":true"));
+        give(&g, SV_BACKGROUND, yes);
     if (s->stored)
-        add_option(x, &s->run.options, UPP_STR("\"" SV_STORED "\":true"));
+        give(&g, SV_STORED, yes);
     if (x->trace.id[0])
-        add_option(x, &s->run.options, wb_arena_printf(&x->arena, "\"traceparent\":\"%s\"", x->trace.parent));
+        give(&g, "traceparent", wb_arena_printf(&x->arena, "\"%s\"", x->trace.parent));
     if (s->made_thread)
-        add_option(x, &s->run.options, UPP_STR("\"" SV_MADE_THREAD "\":true"));
+        give(&g, SV_MADE_THREAD, yes);
     if (s->calls_by_id)
-        add_option(x, &s->run.options, UPP_STR("\"" WR_CALL_IDS "\":true"));
+        give(&g, WR_CALL_IDS, yes);
     if (s->conversation)
-        add_option(x, &s->run.options, wb_arena_printf(&x->arena, "\"" SV_CONVERSATION "\":\"%s\"", s->conversation));
+        give(&g, SV_CONVERSATION, wb_arena_printf(&x->arena, "\"%s\"", s->conversation));
     if (sv_has_members(s->new_thread ? &made : &s->thread))
-        add_option(x, &s->run.options, wb_arena_printf(&x->arena, "\"" WR_AGENT_MESSAGES "\":%d", SV_AGENT_MESSAGES));
+        give(&g, WR_AGENT_MESSAGES, wb_arena_printf(&x->arena, "%d", SV_AGENT_MESSAGES));
+    if (r >= 0)
+        r = wb_arena_check(&x->arena, err);
+    if (r >= 0 && g.n)
+        r = wj_edit(&x->arena, s->run.options, g.list, g.n, &s->run.options, err);
     s->run.fork_options = s->run.options;
-    if (s->run.forks && !s->made_thread)
-        add_option(x, &s->run.fork_options, UPP_STR("\"" SV_MADE_THREAD "\":true"));
-    return wb_arena_check(&x->arena, err);
+    if (r >= 0 && s->run.forks && !s->made_thread)
+        r = wj_set(&x->arena, s->run.options, SV_MADE_THREAD, yes, &s->run.fork_options, err);
+    return r;
 }
 
 /* Does an option belong to the run, whatever the next request says? */
@@ -250,21 +255,23 @@ int sv_next_options(struct sv_exchange *x, const struct wm_run *run, struct sv_s
                     struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(2u * SV_MAX_BODY + 4096);
-    struct upp_str own = s->run.options; /* a start adds to them itself */
+    struct given_options g = {.n = 0};
+    struct upp_str next = s->run.options;
     yyjson_val *had = NULL, *now = NULL;
     struct wj_writer w;
-    int r = s->system.n ? add_system(x, s, err) : 0;
+    int r = give_system(x, s, &g, err);
     if (r >= 0 && s->asked.n)
-        r = add_text(x, &s->run.options, SV_ASKED, s->asked, err);
-    if (r >= 0 && s->stored)
-        add_option(x, &s->run.options, UPP_STR("\"" SV_STORED "\":true"));
+        r = give_text(x, &g, SV_ASKED, s->asked, err);
+    if (s->stored)
+        give(&g, SV_STORED, UPP_STR("true"));
+    if (r >= 0 && g.n)
+        r = wj_edit(&x->arena, next, g.list, g.n, &next, err);
     if (r >= 0)
-        r = wr_check_options(x->core->engine, s->run.agent, s->run.options, err);
+        r = wr_check_options(x->core->engine, s->run.agent, next, err);
     if (r >= 0)
         r = wr_options_read(&x->arena, run->options, &had, err);
     if (r >= 0)
-        r = wr_options_read(&x->arena, s->run.options, &now, err);
-    s->run.options = own;
+        r = wr_options_read(&x->arena, next, &now, err);
     if (r < 0)
         return r;
     wj_writer_init(&w, &out, err);

@@ -10,6 +10,7 @@
 #include "dialects/aitp/aitp.h"
 #include "dialects/assistants/objects.h"
 #include "dialects/core/convert.h"
+#include "json/edit.h"
 #include "json/pointer.h"
 #include "json/read.h"
 #include "json/value.h"
@@ -334,17 +335,10 @@ static int write_metadata(struct receiving *q, size_t i, size_t at)
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(2 * METADATA_MAX);
     const struct remark *m = &q->remarks[i];
     struct wj_writer w;
-    yyjson_val *key, *value;
-    size_t k, n;
     wj_writer_init(&w, &out, q->err);
     wj_write_open(&w, '{');
     wj_put_open(&w, OURS, '{');
-    if (m->metadata)
-        yyjson_obj_foreach(m->metadata, k, n, key, value)
-        {
-            if (!wj_named(key, UPP_STR("actor")) && !wj_named(key, UPP_STR("weft")))
-                wj_put_member(&w, key);
-        }
+    wj_put_members_but(&w, m->metadata, WJ_NAMES("actor", "weft"));
     wj_put_str(&w, "actor", m->actor);
     int r = put_remarks(q, &w, m, at);
     wj_write_close(&w, '}');
@@ -401,9 +395,8 @@ int sv_members_name_author(struct wb_arena *a, const struct wl_thread *t, struct
 {
     struct upp_message *m = &line->entry.message;
     struct wd_aitp_members members = {0};
-    yyjson_val *old, *mine, *key, *value;
+    yyjson_val *old, *mine;
     struct upp_str there;
-    size_t i, n;
     int r = remote_actor(a, m, &there, err);
     if (r < 0 || (!there.n && !(sv_has_members(t) && line->entry.who.n)))
         return r;
@@ -421,8 +414,7 @@ int sv_members_name_author(struct wb_arena *a, const struct wl_thread *t, struct
     wj_writer_init(&w, &out, err);
     wj_write_open(&w, '{');
     wj_put_open(&w, OURS, '{');
-    if (mine)
-        yyjson_obj_foreach(mine, i, n, key, value) wj_put_member(&w, key);
+    wj_put_members(&w, mine);
     wj_put_str(&w, "actor", known ? there : line->entry.who);
     if (there.n && !known) { /* here it is a member under the name of our agent */
         wj_put_open(&w, "weft", '{');

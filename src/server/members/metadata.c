@@ -1,6 +1,7 @@
 /* server/members/metadata.c — the metadata of threads with members: read from requests, written into objects. */
 #include "base/defs.h"
 #include "dialects/assistants/objects.h"
+#include "json/edit.h"
 #include "json/read.h"
 #include "json/value.h"
 #include "server/http/auth.h"
@@ -31,8 +32,7 @@ void sv_members_put_metadata(struct wj_writer *w, const struct wl_thread *t)
     }
     wj_put_open(w, "metadata", '{');
     sv_members_put_parent(w, t);
-    if (stored.n > 2)
-        wj_write_raw(w, stored.p + 1, stored.n - 2); /* its members */
+    wj_put_members_text(w, stored);
     wj_write_close(w, '}');
 }
 
@@ -98,15 +98,8 @@ static void put_actors(struct wj_writer *w, yyjson_val *actors)
 /* What the client says besides: everything but the members that are ours. */
 static void put_others(struct wj_writer *w, yyjson_val *metadata, bool members)
 {
-    yyjson_val *key, *value;
-    size_t i, n;
-    if (metadata)
-        yyjson_obj_foreach(metadata, i, n, key, value)
-        {
-            bool ours = wj_named(key, UPP_STR("actors")) || wj_named(key, UPP_STR("parent_id"));
-            if (!ours && !(members && wj_named(key, UPP_STR("weft"))))
-                wj_put_member(w, key);
-        }
+    wj_put_members_but(w, metadata,
+                       members ? WJ_NAMES("actors", "parent_id", "weft") : WJ_NAMES("actors", "parent_id"));
 }
 
 static int write_new(const struct request *q, struct upp_str *ret, struct upp_err *err)

@@ -6,6 +6,7 @@
 #include "base/defs.h"
 #include "base/hooks.h"
 #include "dialects/aitp/aitp.h"
+#include "json/edit.h"
 #include "json/read.h"
 #include "json/value.h"
 #include "server/front.h"
@@ -83,7 +84,7 @@ static int write_metadata(const struct list *l, yyjson_val *old, struct upp_str 
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(METADATA_MAX);
     yyjson_val *list = yyjson_obj_get(old, "actors"), *weft = yyjson_obj_get(old, "weft");
-    yyjson_val *key, *value;
+    yyjson_val *value;
     struct wj_writer w;
     size_t i, n;
     wj_writer_init(&w, &out, l->err);
@@ -92,11 +93,7 @@ static int write_metadata(const struct list *l, yyjson_val *old, struct upp_str 
     for (i = 0; i < l->n; i++)
         wd_aitp_put_member(&w, l->actors[i]);
     wj_write_close(&w, ']');
-    yyjson_obj_foreach(old, i, n, key, value)
-    {
-        if (value != list && value != weft)
-            wj_put_member(&w, key);
-    }
+    wj_put_members_but(&w, old, WJ_NAMES("actors", "weft"));
     wj_put_open(&w, "weft", '{');
     wj_put_str(&w, "user", wj_text_at(weft, "user"));
     wj_put_open(&w, "left", '[');

@@ -1,4 +1,4 @@
-/* The options of a run as doors read them: by other names, over a stored assistant's, with the limits of metadata. */
+/* The options of a run as doors read them: by other names, with the limits of metadata. */
 #include "server/doors/options.h"
 
 #include "base/defs.h"
@@ -60,25 +60,5 @@ TEST(options_have_other_names_at_other_doors)
         CHECK_INT(reads(&q, cases[i].text, cases[i].aliases, &got, &err), cases[i].where ? -UPP_EINVALID : 0);
         CHECK_STR(got, wb_cstr(cases[i].want));
         CHECK_STR(wb_cstr(err.where), wb_cstr(cases[i].where ? cases[i].where : ""));
-    }
-}
-
-TEST(options_of_a_request_are_over_those_of_an_assistant)
-{
-    static const struct {
-        const char *under, *over, *want;
-    } cases[] = {
-        {NULL, NULL, "{}"},
-        {"{\"a\":1,\"b\":{\"c\":2}}", NULL, "{\"a\":1,\"b\":{\"c\":2}}"},
-        {NULL, "{\"a\":1}", "{\"a\":1}"},
-        {"{\"a\":1,\"b\":2}", "{\"b\":3,\"c\":4}", "{\"a\":1,\"b\":3,\"c\":4}"},
-        {"{\"tools\":[1,2]}", "{\"tools\":[]}", "{\"tools\":[]}"},
-    };
-    for (size_t i = 0; i < WB_LEN(cases); i++) {
-        WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
-        struct upp_err err = {0};
-        struct upp_str got = {0};
-        CHECK_INT(sv_options_merge(&a, wb_cstr(cases[i].under), wb_cstr(cases[i].over), &got, &err), 0);
-        CHECK_STR(got, wb_cstr(cases[i].want));
     }
 }

@@ -4,6 +4,7 @@
  */
 #include "base/defs.h"
 #include "dialects/aitp/aitp.h"
+#include "json/edit.h"
 #include "json/read.h"
 #include "json/value.h"
 #include "server/doors/aitp/routes.h"
@@ -72,17 +73,10 @@ static int write_metadata(const struct change *c, yyjson_val *old, const struct 
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(METADATA_MAX);
     struct wj_writer w;
-    yyjson_val *key, *value;
-    size_t i, n;
     wj_writer_init(&w, &out, err);
     wj_write_open(&w, '{');
     put_list(&w, c, m->actors);
-    if (old)
-        yyjson_obj_foreach(old, i, n, key, value)
-        {
-            if (!wj_named(key, UPP_STR("actors")) && !wj_named(key, UPP_STR("weft")))
-                wj_put_member(&w, key);
-        }
+    wj_put_members_but(&w, old, WJ_NAMES("actors", "weft"));
     put_weft(&w, c, yyjson_obj_get(old, "weft"), m->creator.p ? m->creator : UPP_STR(WD_AITP_USER), leaves);
     wj_write_close(&w, '}');
     return wj_writer_text(&w, &c->x->arena, ret);

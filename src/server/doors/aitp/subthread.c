@@ -2,6 +2,7 @@
  * and names it as its parent. Its creator is the user there (AITP-3). */
 #include "base/defs.h"
 #include "dialects/assistants/objects.h"
+#include "json/edit.h"
 #include "json/read.h"
 #include "json/value.h"
 #include "model/id.h"
@@ -45,17 +46,11 @@ static int write_metadata(const struct branching *q, struct upp_str *ret, struct
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(METADATA_MAX);
     struct wj_writer w;
-    yyjson_val *key, *value;
-    size_t i, n;
     if (!q->metadata)
         return 0;
     wj_writer_init(&w, &out, err);
     wj_write_open(&w, '{');
-    yyjson_obj_foreach(q->metadata, i, n, key, value)
-    {
-        if (!q->members.actors || !wj_named(key, UPP_STR("weft")))
-            wj_put_member(&w, key);
-    }
+    wj_put_members_but(&w, q->metadata, q->members.actors ? WJ_NAMES("weft") : WJ_NAMES(NULL));
     if (q->members.actors) {
         wj_put_open(&w, "weft", '{');
         wj_put_str(&w, "user", q->members.creator);

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "dialects/responses/response.h"
+#include "json/edit.h"
 #include "json/read.h"
 #include "json/value.h"
 #include "log/log.h"
@@ -364,8 +365,7 @@ int sv_conversation_unstored(struct sv_exchange *x, struct sv_conversation_place
         return upp_fail(err, UPP_EINVALID,
                         "with 'store': false nothing is kept, and what it would continue is stored: send all messages");
     *place = (struct sv_conversation_place){0};
-    r = sv_options_merge(&x->arena, s->run.options, UPP_STR("{\"" RESP_OPTION_UNSTORED "\":true}"), &s->run.options,
-                         err);
+    r = wj_merge(&x->arena, s->run.options, UPP_STR("{\"" RESP_OPTION_UNSTORED "\":true}"), &s->run.options, err);
     if (r >= 0)
         r = sv_start_new_thread(s, NULL, err);
     return r < 0 ? r : wr_unstored_note(store, &x->owner, s->thread_opts.id, err);

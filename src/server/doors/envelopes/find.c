@@ -7,6 +7,7 @@
 
 #include "base/defs.h"
 #include "dialects/envelope/chains.h"
+#include "json/edit.h"
 #include "json/number.h"
 #include "json/read.h"
 #include "json/value.h"
@@ -264,5 +265,5 @@ int sv_envelope_index(struct sv_exchange *x, struct sv_start *s, struct upp_err 
     s->indexed = true;
     digest = wb_arena_printf(&x->arena, "{\"" SV_ENVELOPE_DIGEST "\":\"%.*s\"}", UPP_FMT(digest));
     r = wb_arena_check(&x->arena, err);
-    return r < 0 ? r : sv_options_merge(&x->arena, s->run.options, digest, &s->run.options, err);
+    return r < 0 ? r : wj_merge(&x->arena, s->run.options, digest, &s->run.options, err);
 }

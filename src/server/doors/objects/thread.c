@@ -5,6 +5,7 @@
 
 #include "base/defs.h"
 #include "dialects/assistants/objects.h"
+#include "json/edit.h"
 #include "json/pointer.h"
 #include "json/read.h"
 #include "json/value.h"
@@ -31,18 +32,6 @@ void sv_write_thread(struct wj_writer *w, const struct wl_thread *t)
 
 enum { METADATA_ARENA = 16 << 20 };
 
-/* All members but the one that is ours. */
-static void put_members(struct wj_writer *w, yyjson_val *metadata)
-{
-    yyjson_val *key, *v;
-    size_t i, max;
-    yyjson_obj_foreach(metadata, i, max, key, v)
-    {
-        if (!wb_str_eq(wj_text(key), UPP_STR(RESOURCES)))
-            wj_put_member(w, key);
-    }
-}
-
 /* Stored metadata as `metadata` and `tool_resources`. */
 static void put_apart(struct wj_writer *w, const struct wl_thread *t)
 {
@@ -53,7 +42,7 @@ static void put_apart(struct wj_writer *w, const struct wl_thread *t)
         wj_writer_fail(w, r);
     wj_put_open(w, "metadata", '{');
     sv_members_put_parent(w, t);
-    put_members(w, root);
+    wj_put_members_but(w, root, WJ_NAMES(RESOURCES));
     wj_write_close(w, '}');
     resources = root ? yyjson_obj_get(root, RESOURCES) : NULL;
     if (resources)
@@ -102,7 +91,7 @@ static int join_metadata(struct wb_arena *a, struct upp_str old, struct upp_str 
         return r;
     wj_writer_init(&w, &out, err);
     wj_write_open(&w, '{');
-    put_members(&w, given.p ? now : before);
+    wj_put_members_but(&w, given.p ? now : before, WJ_NAMES(RESOURCES));
     kept = before ? yyjson_obj_get(before, RESOURCES) : NULL;
     if (resources.p)
         wj_put_raw(&w, RESOURCES, resources.p, resources.n);

@@ -8,6 +8,7 @@
 #include "base/defs.h"
 #include "base/err.h"
 #include "dialects/core/convert.h"
+#include "json/edit.h"
 #include "json/read.h"
 #include "json/value.h"
 #include "json/write.h"
@@ -217,7 +218,7 @@ static int read_options(struct sv_exchange *x, struct sv_process *p, struct upp_
         r = sv_options_read(x, &given, given.root, p->start.run.agent, aliases, &options, err);
     if (r >= 0)
         r = put_ours(x, p, &ours, err);
-    return r < 0 ? r : sv_options_merge(&x->arena, options, ours, &p->start.run.options, err);
+    return r < 0 ? r : wj_merge(&x->arena, options, ours, &p->start.run.options, err);
 }
 
 static int read_n(const struct sv_process *p, struct upp_err *err)

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/defs.h"
+#include "json/edit.h"
 #include "json/read.h"
 #include "json/value.h"
 #include "json/write.h"
@@ -115,7 +116,7 @@ static int add_previous(struct sv_exchange *x, struct upp_str previous, struct u
     wj_put_text(&w, "weft_previous", previous);
     wj_write_close(&w, '}');
     int r = wj_writer_text(&w, &x->arena, &more);
-    return r < 0 ? r : sv_options_merge(&x->arena, *options, more, options, err);
+    return r < 0 ? r : wj_merge(&x->arena, *options, more, options, err);
 }
 
 /* A pointer into the rewritten request becomes one into the client's. */
