@@ -30,7 +30,6 @@ struct wm_reply_info {
     uint8_t stop;                             /* enum upp_stop; 0: unknown */
     bool has_usage;
     struct upp_usage usage;
-    uint64_t reasoning; /* tokens, within usage.output */
 };
 
 /* Part of a dialect's document that the model cannot represent (written and read by dialects/core/residue.h). */
@@ -59,7 +58,6 @@ struct wm_doc_turn {
     struct upp_str started, ended; /* as text; empty: the times of its entries */
     bool has_usage, partial;
     struct upp_usage usage;
-    uint64_t reasoning;
 };
 
 struct wm_doc {

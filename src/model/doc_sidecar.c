@@ -9,9 +9,9 @@
 #include "json/value.h"
 #include "json/write.h"
 
-static void put_usage(struct wj_writer *w, const struct upp_usage *u, uint64_t reasoning)
+static void put_usage(struct wj_writer *w, const struct upp_usage *u)
 {
-    const uint64_t counts[] = {u->input, u->output, u->cache_read, u->cache_write, reasoning};
+    const uint64_t counts[] = {u->input, u->output, u->cache_read, u->cache_write, u->reasoning};
     wj_put_open(w, "usage", '[');
     for (size_t i = 0; i < WB_LEN(counts); i++)
         wj_write_u64(w, counts[i]);
@@ -69,7 +69,7 @@ int wm_sidecar_turn(const struct wm_doc_turn *t, struct wb_buf *out, struct upp_
     if (t->partial)
         wj_put_bool(&w, "partial", true);
     if (t->has_usage)
-        put_usage(&w, &t->usage, t->reasoning);
+        put_usage(&w, &t->usage);
     wj_write_close(&w, '}');
     return wj_writer_check(&w);
 }
@@ -92,7 +92,7 @@ int wm_sidecar_entry(const struct wm_doc_entry *e, uint32_t turns_agent, struct 
     if (reply->stop)
         wj_put_u64(&w, "stop", reply->stop);
     if (reply->has_usage)
-        put_usage(&w, &reply->usage, reply->reasoning);
+        put_usage(&w, &reply->usage);
     wj_write_close(&w, '}');
     return wj_writer_check(&w);
 }
@@ -153,9 +153,9 @@ static int read_text(struct wb_arena *a, struct upp_str text, struct sidecar *re
     return -UPP_ESTORE;
 }
 
-static bool read_usage(yyjson_val *v, struct upp_usage *u, uint64_t *reasoning)
+static bool read_usage(yyjson_val *v, struct upp_usage *u)
 {
-    uint64_t *to[] = {&u->input, &u->output, &u->cache_read, &u->cache_write, reasoning};
+    uint64_t *to[] = {&u->input, &u->output, &u->cache_read, &u->cache_write, &u->reasoning};
     if (!yyjson_is_arr(v) || unsafe_yyjson_get_len(v) != WB_LEN(to))
         return false;
     yyjson_val *n = unsafe_yyjson_get_first(v);
@@ -206,7 +206,7 @@ int wm_sidecar_turn_read(struct wb_arena *a, struct upp_str text, struct wm_doc_
     t->agent = agent_of(&b, WM_NO_AGENT);
     t->id = b.id, t->run = b.run, t->started = b.started, t->ended = b.ended;
     t->partial = b.partial;
-    t->has_usage = read_usage(b.usage, &t->usage, &t->reasoning);
+    t->has_usage = read_usage(b.usage, &t->usage);
     return 0;
 }
 
@@ -222,6 +222,6 @@ int wm_sidecar_entry_read(struct wb_arena *a, struct upp_str text, struct wm_doc
     e->said.provider = b.provider;
     e->said.response = b.response;
     e->said.stop = (uint8_t)WB_MIN(b.stop, (uint64_t)UPP_STOP_ERROR);
-    e->said.has_usage = read_usage(b.usage, &e->said.usage, &e->said.reasoning);
+    e->said.has_usage = read_usage(b.usage, &e->said.usage);
     return 0;
 }

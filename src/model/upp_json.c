@@ -435,6 +435,14 @@ void wm_usage_write(struct wj_writer *w, const struct upp_usage *u)
     wj_write_close(w, '}');
 }
 
+void wm_usage_write_all(struct wj_writer *w, const struct upp_usage *u)
+{
+    wm_usage_open(w, u, true);
+    if (u->reasoning)
+        wj_put_u64(w, "reasoningTokens", u->reasoning);
+    wj_write_close(w, '}');
+}
+
 void wm_usage_put(struct wj_writer *w, const struct upp_usage *u)
 {
     wj_write_name(w, UPP_STR("usage"));

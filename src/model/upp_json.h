@@ -84,8 +84,9 @@ void wm_part_write(struct wj_writer *w, const struct upp_part *p); /* as content
 void wm_usage_write(struct wj_writer *w, const struct upp_usage *u);
 void wm_usage_put(struct wj_writer *w, const struct upp_usage *u);              /* the same, as the member "usage" */
 void wm_usage_open(struct wj_writer *w, const struct upp_usage *u, bool total); /* without the closing bracket */
-void wm_err_write(struct wj_writer *w, const struct upp_err *e); /* UPPError; without a provider if unknown */
-void wm_time_write(struct wj_writer *w, int64_t ms);             /* "2026-02-03T04:05:06.007Z" */
+void wm_usage_write_all(struct wj_writer *w, const struct upp_usage *u); /* with reasoningTokens, if there are any */
+void wm_err_write(struct wj_writer *w, const struct upp_err *e);         /* UPPError; without a provider if unknown */
+void wm_time_write(struct wj_writer *w, int64_t ms);                     /* "2026-02-03T04:05:06.007Z" */
 
 void wm_thread_write(struct wj_writer *w, const struct wm_thread_json *t);
 int wm_thread_read(struct wb_arena *a, yyjson_val *v, struct wm_thread_json *ret, struct upp_err *err) UPP_MUST_CHECK;

@@ -338,7 +338,6 @@ static int finish(struct upp__reader *r, struct upp_err *err)
         e = make_metadata(r, d, &metadata, err);
     if (e < 0)
         return e;
-    usage.reasoning = d->reasoning;
     upp__say_end(r, d->status == WD_AAP_INCOMPLETE ? UPP_STOP_LENGTH : UPP_STOP_END, &usage, metadata);
     return upp__check(r, err);
 }

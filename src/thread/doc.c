@@ -286,15 +286,6 @@ static int author_of(struct making *m, const struct wl_line *line, uint32_t *ret
     return agent_of(m, line->entry.who, ret, err);
 }
 
-static void add_usage(struct upp_usage *sum, const struct upp_usage *u)
-{
-    sum->input += u->input;
-    sum->output += u->output;
-    sum->cache_read += u->cache_read;
-    sum->cache_write += u->cache_write;
-    sum->reasoning += u->reasoning;
-}
-
 /* ---- What came with a document --------------------------------------------------------------------------------- */
 
 static int failed(const struct upp_err *err)
@@ -360,8 +351,7 @@ static void join_turn(struct wm_doc_turn *last, const struct wm_doc_turn *turn)
     last->ended = turn->ended.p ? turn->ended : last->ended;
     last->partial |= turn->partial;
     last->has_usage |= turn->has_usage;
-    last->reasoning += turn->reasoning;
-    add_usage(&last->usage, &turn->usage);
+    wm_usage_add(&last->usage, &turn->usage);
 }
 
 /* An imported turn continues until the next one begins, or until a run's line. */
@@ -447,8 +437,7 @@ static int add_reply_info(struct making *m, const struct wm_reply_info *reply, s
 static void spend(struct wm_doc_turn *turn, const struct upp_usage *u)
 {
     turn->has_usage |= u->input || u->output;
-    add_usage(&turn->usage, u);
-    turn->reasoning += u->reasoning;
+    wm_usage_add(&turn->usage, u);
 }
 
 /* A reply costs the turn of its agent, also if no document has it. Before that turn begins, the cost waits for it. */
@@ -465,7 +454,7 @@ static int spend_reply(struct making *m, const struct wl_line *line, const struc
             return wb_arena_check(m->a, err);
         m->unspent->run = line->run;
     }
-    add_usage(&m->unspent->usage, u);
+    wm_usage_add(&m->unspent->usage, u);
     return 0;
 }
 

@@ -10,8 +10,7 @@ int wa_reply_of(struct wb_arena *a, const struct wm_event *ev, const struct wm_r
                                     .provider = wb_arena_dup(a, ev->call),
                                     .stop = ev->stop,
                                     .has_usage = ev->usage.input || ev->usage.output,
-                                    .usage = ev->usage,
-                                    .reasoning = ev->usage.reasoning};
+                                    .usage = ev->usage};
     *ret = reply;
     return wb_arena_check(a, err);
 }

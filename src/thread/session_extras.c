@@ -119,10 +119,7 @@ static void write_reply(struct writing *s, const struct wm_reply_info *reply)
     if (!reply->has_usage)
         return;
     wj_write_name(&s->w, wb_cstr(names[USAGE]));
-    wm_usage_open(&s->w, &reply->usage, true);
-    if (reply->reasoning)
-        wj_put_u64(&s->w, "reasoningTokens", reply->reasoning);
-    wj_write_close(&s->w, '}');
+    wm_usage_write_all(&s->w, &reply->usage);
 }
 
 /* Sessions name agents as the configuration does. */

@@ -75,7 +75,7 @@ bool wd_aap_may_follow(enum wd_aap_status from, enum wd_aap_status to)
 static const struct {
     struct upp_str type;
     uint8_t kind;
-} types[] = {
+} known[] = {
     {WORD("message"), WD_AAP_MESSAGE},
     {WORD("assistant"), WD_AAP_MESSAGE}, /* used by examples in the specification */
     {WORD("reasoning"), WD_AAP_REASONING},
@@ -97,29 +97,44 @@ static const struct {
     {WORD(WD_AAP_EVENT), WD_AAP_IS_EVENT},
 };
 
-const char *wd_aap_call_type(uint8_t source, bool output)
+const char *wd_aap_type(enum wd_aap_kind kind, uint8_t source)
 {
-    static const char *const names[][2] = {[WM_TOOL_PLUGIN] = {"plugin_call", "plugin_call_output"},
+    static const char *const tools[][2] = {[WM_TOOL_PLUGIN] = {"plugin_call", "plugin_call_output"},
                                            [WM_TOOL_CLIENT] = {"function_call", "function_call_output"},
                                            [WM_TOOL_MCP] = {"mcp_call", "mcp_call_output"},
                                            [WM_TOOL_COMPONENT] = {"component_call", "component_call_output"}};
-    return names[source][output];
+    static const char *const types[] = {[WD_AAP_OTHER] = "mcp_approval_request",
+                                        [WD_AAP_REASONING] = "reasoning",
+                                        [WD_AAP_MESSAGE] = "message",
+                                        [WD_AAP_IS_EVENT] = WD_AAP_EVENT,
+                                        [WD_AAP_TOOLS] = "mcp_list_tools"};
+    return kind == WD_AAP_CALL || kind == WD_AAP_OUTPUT ? tools[source][kind == WD_AAP_OUTPUT] : types[kind];
 }
+
+const struct wd_usage_member wd_aap_usage[] = {
+    {.name = "input_tokens", .at = WD_USAGE_OF(input), .other = "prompt_tokens"},
+    {.name = "output_tokens", .at = WD_USAGE_OF(output), .other = "completion_tokens"},
+    {.name = "total_tokens", .at = WD_USAGE_TOTAL},
+    {.name = "cache_read_tokens", .at = WD_USAGE_OF(cache_read), .if_any = true},
+    {.name = "cache_write_tokens", .at = WD_USAGE_OF(cache_write), .if_any = true},
+    {.name = "reasoning_tokens", .at = WD_USAGE_OF(reasoning), .if_any = true},
+    {0},
+};
 
 enum wd_aap_kind wd_aap_kind(struct upp_str type)
 {
-    for (size_t i = 0; type.p && i < WB_LEN(types); i++)
-        if (wb_str_eq(type, types[i].type))
-            return types[i].kind;
+    for (size_t i = 0; type.p && i < WB_LEN(known); i++)
+        if (wb_str_eq(type, known[i].type))
+            return known[i].kind;
     return type.p ? WD_AAP_OTHER : WD_AAP_MESSAGE;
 }
 
 bool wd_aap_knows(struct upp_str type)
 {
     size_t i = 0;
-    while (i < WB_LEN(types) && !wb_str_eq(type, types[i].type))
+    while (i < WB_LEN(known) && !wb_str_eq(type, known[i].type))
         i++;
-    return i < WB_LEN(types);
+    return i < WB_LEN(known);
 }
 
 int wd_aap_is_canonical(struct upp_str text, bool *ret, struct upp_err *err)

@@ -9,7 +9,7 @@
  */
 #pragma once
 
-#include "dialects/core/document.h"
+#include "dialects/core/usage.h"
 
 #define WD_AAP_EVENT "weft_event" /* type of a message that is an event of the log */
 
@@ -61,7 +61,7 @@ static inline bool wd_aap_unfinished(struct upp_str word)
 
 /* What a message contains, by its type; in the order in which the messages of one reply follow each other. */
 enum wd_aap_kind {
-    WD_AAP_OTHER,
+    WD_AAP_OTHER, /* in streams: mcp_approval_request */
     WD_AAP_REASONING,
     WD_AAP_MESSAGE,
     WD_AAP_CALL,
@@ -73,8 +73,8 @@ enum wd_aap_kind {
 enum wd_aap_kind wd_aap_kind(struct upp_str type); /* empty: a message */
 bool wd_aap_knows(struct upp_str type);
 
-/* The type of a call or its output, by the source of the tool (enum wm_tool_source). */
-const char *wd_aap_call_type(uint8_t source, bool output);
+/* The type of a message; of a call or its output by the source of the tool (enum wm_tool_source). */
+const char *wd_aap_type(enum wd_aap_kind kind, uint8_t source);
 
 /* Metadata of a call whose arguments are a text that is not canonical JSON (compact, an object); the function tells
  * whether a text is. */
@@ -100,6 +100,32 @@ struct wd_aap_flow {
 /* Whether a message may belong to the same entry; whether it does unless metadata.weft.joins says otherwise. */
 bool wd_aap_may_join(const struct wd_aap_flow *f, enum wd_aap_kind kind, uint8_t role, uint32_t agent);
 bool wd_aap_joins(const struct wd_aap_flow *f, enum wd_aap_kind kind, uint8_t role, uint32_t agent);
+
+/* Writers of objects (write.c). `number`: the object's sequence_number; NULL: null, in documents and inside of others.
+ */
+
+/* Opens the object and writes what is before `error`. */
+void wd_aap_write_open(struct wj_writer *w, const uint64_t *number, const char *object, enum wd_aap_status status);
+
+/* A content, by the kind of its message. */
+struct wd_aap_payload {
+    enum wd_aap_kind kind;
+    enum wd_aap_status status;
+    size_t index;
+    struct upp_str message;       /* its id */
+    struct upp_str text;          /* also arguments, output, or JSON */
+    struct upp_str call, name;    /* of calls and outputs */
+    struct upp_str server;        /* of calls: the tool's; NULL: none */
+    const struct upp_part *media; /* instead of a text; NULL: none */
+    bool nulls;                   /* of media: with all members, null if empty */
+};
+void wd_aap_write_content(struct wj_writer *w, const uint64_t *number, const struct wd_aap_payload *c);
+
+/* Opens a message and writes what is before `content`. */
+void wd_aap_write_message(struct wj_writer *w, const uint64_t *number, enum wd_aap_status status, struct upp_str id,
+                          const char *type, const char *role);
+
+extern const struct wd_usage_member wd_aap_usage[];
 
 int wd_aap_validate(struct wd_problems *p, yyjson_val *root, struct upp_err *err);
 int wd_aap_lift(struct wd_lifting *l, yyjson_val *root, struct upp_err *err);

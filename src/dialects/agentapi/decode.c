@@ -142,19 +142,6 @@ static int content_frame(struct wd_aap_decoder *d, yyjson_val *v, struct upp_err
 
 /* ---- Responses ------------------------------------------------------------------------------------------- */
 
-static void usage_of(struct wd_aap_decoder *d, yyjson_val *v)
-{
-    if (!yyjson_is_obj(v))
-        return;
-    uint64_t input = wd_number_at(v, "input_tokens"), output = wd_number_at(v, "output_tokens");
-    d->has_usage = true;
-    d->usage = (struct upp_usage){.input = input ? input : wd_number_at(v, "prompt_tokens"),
-                                  .output = output ? output : wd_number_at(v, "completion_tokens"),
-                                  .cache_read = wd_number_at(v, "cache_read_tokens"),
-                                  .cache_write = wd_number_at(v, "cache_write_tokens")};
-    d->reasoning = wd_number_at(v, "reasoning_tokens");
-}
-
 static bool is_listed(yyjson_val *output, struct upp_str id)
 {
     yyjson_val *m;
@@ -208,7 +195,7 @@ static int response_frame(struct wd_aap_decoder *d, yyjson_val *v, struct upp_er
     uint64_t created = wd_number_at(v, "created_at"), completed = wd_number_at(v, "completed_at");
     d->created_at = created ? created : d->created_at;
     d->completed_at = completed ? completed : d->completed_at;
-    usage_of(d, yyjson_obj_get(v, "usage"));
+    d->has_usage |= wd_usage_read(yyjson_obj_get(v, "usage"), wd_aap_usage, &d->usage);
     d->begun = true;
     if (now != WD_AAP_UNKNOWN)
         d->status = now;
@@ -353,7 +340,6 @@ static int turn_add(struct wd_aap_decoder *d, struct wm_doc *doc, struct upp_str
             r = wd_agent_of(&l, (struct upp_str){0}, (struct upp_str){0}, &turn->agent, err);
         turn->has_usage = d->has_usage;
         turn->usage = d->usage;
-        turn->reasoning = d->reasoning;
     } else
         doc->turns.n = at;
     return r;
@@ -393,13 +379,6 @@ bool wd_aap_is_stream(struct upp_str lines)
            (wb_str_eq(object, UPP_STR("response")) && !yyjson_is_arr(yyjson_obj_get(v, "output")));
 }
 
-static void put_number(struct wj_writer *w, const char *name, uint64_t n, bool always)
-{
-    if (!n && !always)
-        return;
-    wj_put_u64(w, name, n);
-}
-
 static void put_response(struct wd_aap_decoder *d, struct wj_writer *w)
 {
     wj_write_open(w, '{');
@@ -412,16 +391,15 @@ static void put_response(struct wd_aap_decoder *d, struct wj_writer *w)
         wj_write_close(w, '}');
     }
     wj_put_text(w, "id", d->id);
-    put_number(w, "created_at", d->created_at, false);
-    put_number(w, "completed_at", d->completed_at, false);
+    if (d->created_at)
+        wj_put_u64(w, "created_at", d->created_at);
+    if (d->completed_at)
+        wj_put_u64(w, "completed_at", d->completed_at);
     wj_write_name(w, UPP_STR("output"));
     write_messages(w, d);
     if (d->has_usage) {
-        wj_put_open(w, "usage", '{');
-        put_number(w, "input_tokens", d->usage.input, true);
-        put_number(w, "output_tokens", d->usage.output, true);
-        put_number(w, "total_tokens", d->usage.input + d->usage.output, true);
-        wj_write_close(w, '}');
+        wj_write_name(w, UPP_STR("usage"));
+        wd_usage_write(w, wd_aap_usage, &d->usage);
     }
     wj_put_text(w, "session_id", d->session);
     wj_write_close(w, '}');

@@ -95,7 +95,6 @@ struct wd_aap_decoder {
     uint64_t created_at, completed_at; /* seconds; 0: absent */
     bool has_usage;
     struct upp_usage usage;
-    uint64_t reasoning;
     size_t frames, skipped;
 };
 

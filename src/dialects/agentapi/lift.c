@@ -207,24 +207,6 @@ static int agent_of(struct lifting *t, bool users)
     return wd_agent_of(t->l, wj_text_at(t->weft, "agent"), wj_text_at(t->weft, "name"), &t->agent, t->err);
 }
 
-static uint64_t number_of(yyjson_val *usage, const char *name, const char *other)
-{
-    uint64_t n = wd_number_at(usage, name);
-    return n || !other ? n : wd_number_at(usage, other);
-}
-
-static void usage_of(yyjson_val *v, struct wm_reply_info *reply)
-{
-    if (!yyjson_is_obj(v))
-        return;
-    reply->has_usage = true;
-    reply->usage = (struct upp_usage){.input = number_of(v, "input_tokens", "prompt_tokens"),
-                                      .output = number_of(v, "output_tokens", "completion_tokens"),
-                                      .cache_read = number_of(v, "cache_read_tokens", NULL),
-                                      .cache_write = number_of(v, "cache_write_tokens", NULL)};
-    reply->reasoning = number_of(v, "reasoning_tokens", NULL);
-}
-
 /* Adds an entry, with what the metadata of its first message says about it. */
 static struct wm_doc_entry *begin(struct lifting *t, const struct wd_aap_message *m, uint8_t role)
 {
@@ -306,7 +288,7 @@ static int lift_parts(struct lifting *t, const struct wd_aap_message *m, enum wd
         return r;
     struct wm_doc_entry *e = &t->l->doc->entries.p[t->entry];
     if (role == UPP_ROLE_ASSISTANT)
-        usage_of(m->usage, &e->said);
+        e->said.has_usage |= wd_usage_read(m->usage, wd_aap_usage, &e->said.usage);
     for (size_t i = 0; i < t->got.list.n; i++)
         e->e.message.interrupted |= t->got.list.p[i].cut;
     t->flow.kind = kind;

@@ -6,11 +6,9 @@
  */
 #include <inttypes.h>
 
-#include "base/base64.h"
 #include "base/err.h"
 #include "base/uuid.h"
 #include "dialects/core/document.h"
-#include "dialects/core/data_url.h"
 #include "dialects/agentapi/agentapi.h"
 #include "dialects/pai/pai.h"
 #include "json/value.h"
@@ -38,78 +36,13 @@ static const char *slot_of(struct wd_lowering *l, struct upp_str what, size_t i)
     return s.p ? s.p : "";
 }
 
-/* The first members of every object. */
-static void put_base(struct wd_lowering *l, const char *object, const char *status)
-{
-    wj_write_open(&l->w, '{');
-    wj_put_null(&l->w, "sequence_number");
-    wd_member(l, "object", wb_cstr(object));
-    wd_member(l, "status", wb_cstr(status));
-    wj_put_null(&l->w, "error");
-}
-
-/* ---- Media ----------------------------------------------------------------------------------------------- */
-
-static struct upp_str media_type(struct wd_lowering *l, uint32_t entry, const struct upp_media *m)
-{
-    if (m->mime.n)
-        return m->mime;
-    if (m->source == UPP_SOURCE_TEXT)
-        return UPP_STR("text/plain");
-    wd_lose(l, entry, "that nobody knows what a file is", "bytes have a media type");
-    return UPP_STR("application/octet-stream");
-}
-
-/* The address, or the data as a data URL. */
-static void put_url(struct wd_lowering *l, uint32_t entry, const char *name, const struct upp_media *m)
-{
-    WB_CLEANUP(wb_buf_done) struct wb_buf url = WB_BUF(WD_DOC_BYTES);
-    if (m->source == UPP_SOURCE_URL) {
-        wd_member_or_null(l, name, m->data);
-        return;
-    }
-    int r = wd_data_url(m, media_type(l, entry, m), &url, l->w.err);
-    if (r < 0)
-        wj_writer_fail(&l->w, r);
-    wd_member(l, name, wb_buf_str(&url));
-}
-
-static void put_audio(struct wd_lowering *l, uint32_t entry, const struct upp_media *m)
-{
-    struct upp_str format = {0};
-    if (wb_str_starts(m->mime, UPP_STR("audio/")))
-        format = wb_str_sub(m->mime, 6, SIZE_MAX);
-    put_url(l, entry, "data", m);
-    wd_member_or_null(l, "format", format);
-}
-
-static void put_file(struct wd_lowering *l, uint32_t entry, const struct upp_media *m)
-{
-    bool url = m->source == UPP_SOURCE_URL;
-    if (url)
-        put_url(l, entry, "file_url", m);
-    else
-        wj_put_null(&l->w, "file_url");
-    wj_put_null(&l->w, "file_id");
-    wd_member_or_null(l, "filename", m->title);
-    if (url)
-        wj_put_null(&l->w, "file_data");
-    else
-        put_url(l, entry, "file_data", m);
-}
-
-static void put_media(struct wd_lowering *l, uint32_t entry, const struct upp_part *p)
+/* Of a medium. */
+static void lose_media(struct wd_lowering *l, uint32_t entry, const struct upp_part *p)
 {
     const struct upp_media *m = p->media;
     bool file = p->kind == UPP_PART_DOCUMENT || p->kind == UPP_PART_BINARY;
-    if (p->kind == UPP_PART_IMAGE)
-        put_url(l, entry, "image_url", m);
-    else if (p->kind == UPP_PART_VIDEO)
-        put_url(l, entry, "video_url", m);
-    else if (p->kind == UPP_PART_AUDIO)
-        put_audio(l, entry, m);
-    else
-        put_file(l, entry, m);
+    if (m->source != UPP_SOURCE_URL && m->source != UPP_SOURCE_TEXT && !m->mime.n)
+        wd_lose(l, entry, "that nobody knows what a file is", "bytes have a media type");
     if (m->source == UPP_SOURCE_URL && m->mime.n)
         wd_lose(l, entry, "the media type of what is at an address", "the address is all that is said");
     if (m->title.p && !file)
@@ -122,26 +55,6 @@ static void put_media(struct wd_lowering *l, uint32_t entry, const struct upp_pa
 
 /* ---- Contents -------------------------------------------------------------------------------------------- */
 
-static const char *content_type(const struct upp_part *p)
-{
-    switch (p->kind) {
-    case UPP_PART_CALL:
-    case UPP_PART_RESULT:
-        return "data";
-    case UPP_PART_IMAGE:
-        return "image";
-    case UPP_PART_AUDIO:
-        return "audio";
-    case UPP_PART_VIDEO:
-        return "video";
-    case UPP_PART_DOCUMENT:
-    case UPP_PART_BINARY:
-        return "file";
-    default:
-        return "text";
-    }
-}
-
 /* Where the tool of a call comes from. Valid until the next scratch read. */
 static struct wm_call_source source_of(struct wd_lowering *l, const struct upp_part *call)
 {
@@ -149,46 +62,45 @@ static struct wm_call_source source_of(struct wd_lowering *l, const struct upp_p
     return wm_call_source_of(call && call->metadata.n ? wd_scratch_read(l, call->metadata) : NULL);
 }
 
-static void put_tool(struct wd_lowering *l, const struct upp_part *p)
+static enum wd_aap_kind kind_of(const struct upp_part *p)
 {
-    bool result = p->kind == UPP_PART_RESULT;
-    wj_put_open(&l->w, "data", '{');
-    wd_member_or_null(l, "call_id", p->id);
-    wd_member_or_null(l, "name", p->name);
-    wd_member(l, result ? "output" : "arguments", p->text.n ? p->text : result ? UPP_STR("null") : UPP_STR(""));
-    if (!result)
-        wd_member(l, "server_label", source_of(l, p).server);
-    wj_write_close(&l->w, '}');
+    switch (p->kind) {
+    case UPP_PART_REASONING:
+        return WD_AAP_REASONING;
+    case UPP_PART_CALL:
+        return WD_AAP_CALL;
+    case UPP_PART_RESULT:
+        return WD_AAP_OUTPUT;
+    default:
+        return WD_AAP_MESSAGE;
+    }
 }
 
-static const char *content_status(const struct upp_part *p)
+static enum wd_aap_status status_of(bool result, bool error, bool cut)
 {
-    return p->kind == UPP_PART_RESULT ? p->is_error ? "failed" : "completed" : p->cut ? "incomplete" : "completed";
+    if (result)
+        return error ? WD_AAP_FAILED : WD_AAP_COMPLETED;
+    return cut ? WD_AAP_INCOMPLETE : WD_AAP_COMPLETED;
 }
 
 static void put_content(struct wd_lowering *l, const struct message *m, size_t i)
 {
     const struct upp_part *p = &wd_entry_at(l, m->entry)->e.message.parts[m->first + i];
-    put_base(l, "content", content_status(p));
-    wd_member(l, "type", wb_cstr(content_type(p)));
-    wd_member_u64(l, "index", i);
-    wj_put_bool(&l->w, "delta", false);
-    wd_member(l, "msg_id", m->id);
-    if (p->kind == UPP_PART_CALL || p->kind == UPP_PART_RESULT)
-        put_tool(l, p);
-    else if (p->media)
-        put_media(l, m->entry, p);
-    else
-        wd_member(l, "text", p->text.p ? p->text : UPP_STR(""));
-    wj_write_close(&l->w, '}');
-}
-
-static void put_contents(struct wd_lowering *l, const struct message *m)
-{
-    wj_put_open(&l->w, "content", '[');
-    for (size_t i = 0; i < m->n && !l->w.failed; i++)
-        put_content(l, m, i);
-    wj_write_close(&l->w, ']');
+    bool result = p->kind == UPP_PART_RESULT;
+    struct wd_aap_payload c = {.kind = kind_of(p),
+                               .status = status_of(result, p->is_error, p->cut),
+                               .index = i,
+                               .message = m->id,
+                               .text = result && !p->text.n ? UPP_STR("null") : p->text,
+                               .call = p->id,
+                               .name = p->name,
+                               .media = p->media ? p : NULL,
+                               .nulls = true};
+    if (c.kind == WD_AAP_CALL)
+        c.server = source_of(l, p).server;
+    else if (p->media && !result)
+        lose_media(l, m->entry, p);
+    wd_aap_write_content(&l->w, NULL, &c);
 }
 
 /* ---- Metadata -------------------------------------------------------------------------------------------- */
@@ -280,21 +192,6 @@ static void put_metadata(struct out *o, const struct message *m)
 
 /* ---- Usage ----------------------------------------------------------------------------------------------- */
 
-static void write_usage(struct wd_lowering *l, const struct upp_usage *u, uint64_t reasoning)
-{
-    wj_put_open(&l->w, "usage", '{');
-    wd_member_u64(l, "input_tokens", u->input);
-    wd_member_u64(l, "output_tokens", u->output);
-    wd_member_u64(l, "total_tokens", u->input + u->output);
-    if (u->cache_read)
-        wd_member_u64(l, "cache_read_tokens", u->cache_read);
-    if (u->cache_write)
-        wd_member_u64(l, "cache_write_tokens", u->cache_write);
-    if (reasoning)
-        wd_member_u64(l, "reasoning_tokens", reasoning);
-    wj_write_close(&l->w, '}');
-}
-
 /* The usage of the whole turn is written in its last message, if no entry of the turn has a usage. */
 static bool is_turns(const struct out *o, const struct message *m)
 {
@@ -311,14 +208,14 @@ static bool is_turns(const struct out *o, const struct message *m)
 static bool put_usage(const struct out *o, const struct message *m)
 {
     const struct wm_reply_info *reply = &wd_entry_at(o->l, m->entry)->said;
-    bool has = m->last && reply->has_usage, turns = m->last && !has && is_turns(o, m);
-    if (has)
-        write_usage(o->l, &reply->usage, reply->reasoning);
-    else if (turns)
-        write_usage(o->l, &o->turn->usage, o->turn->reasoning);
-    else
-        wj_put_null(&o->l->w, "usage");
-    return has || turns;
+    bool own = m->last && reply->has_usage;
+    wd_name(o->l, "usage");
+    if (!own && !(m->last && is_turns(o, m))) {
+        wj_write_null(&o->l->w);
+        return false;
+    }
+    wd_usage_write(&o->l->w, wd_aap_usage, own ? &reply->usage : &o->turn->usage);
+    return true;
 }
 
 /* ---- Messages -------------------------------------------------------------------------------------------- */
@@ -326,16 +223,10 @@ static bool put_usage(const struct out *o, const struct message *m)
 static const char *type_of(struct wd_lowering *l, const struct message *m)
 {
     const struct upp_part *p = m->n ? &wd_entry_at(l, m->entry)->e.message.parts[m->first] : NULL;
-    switch (m->kind) {
-    case WD_AAP_REASONING:
-        return "reasoning";
-    case WD_AAP_CALL:
-        return wd_aap_call_type(source_of(l, p).source, false);
-    case WD_AAP_OUTPUT:
-        return wd_aap_call_type(source_of(l, wd_call_of(l->doc, m->entry, p->id)).source, true);
-    default:
-        return m->kind == WD_AAP_IS_EVENT ? WD_AAP_EVENT : "message";
-    }
+    if (m->kind == WD_AAP_OUTPUT)
+        p = wd_call_of(l->doc, m->entry, p->id);
+    bool tool = m->kind == WD_AAP_CALL || m->kind == WD_AAP_OUTPUT;
+    return wd_aap_type(m->kind, tool ? source_of(l, p).source : 0);
 }
 
 static const char *role_word(uint8_t role)
@@ -343,7 +234,7 @@ static const char *role_word(uint8_t role)
     return role == UPP_ROLE_USER ? "user" : role == UPP_ROLE_TOOL ? "tool" : role ? "assistant" : "system";
 }
 
-static const char *status_of(const struct wd_lowering *l, const struct message *m)
+static enum wd_aap_status message_status(const struct wd_lowering *l, const struct message *m)
 {
     const struct upp_message *message = &wd_entry_at(l, m->entry)->e.message;
     bool cut = false, error = false;
@@ -351,7 +242,7 @@ static const char *status_of(const struct wd_lowering *l, const struct message *
         cut |= message->parts[i].cut;
         error |= message->parts[i].is_error;
     }
-    return m->kind == WD_AAP_OUTPUT ? error ? "failed" : "completed" : cut ? "incomplete" : "completed";
+    return status_of(m->kind == WD_AAP_OUTPUT, error, cut);
 }
 
 /* The entry's id if it has the protocol's form, or with the prefix if it is a UUID; else an id derived from it, or
@@ -372,32 +263,22 @@ static struct upp_str id_of(struct wd_lowering *l, uint32_t entry, size_t part)
     return wb_arena_join(&l->keep, made, WB_LEN(made));
 }
 
-static void put_event(struct wd_lowering *l, const struct message *m)
-{
-    wj_put_open(&l->w, "content", '[');
-    put_base(l, "content", "completed");
-    wd_member(l, "type", UPP_STR("data"));
-    wd_member_u64(l, "index", 0);
-    wj_put_bool(&l->w, "delta", false);
-    wd_member(l, "msg_id", m->id);
-    wd_member_json(l, "data", wd_entry_at(l, m->entry)->e.data);
-    wj_write_close(&l->w, '}');
-    wj_write_close(&l->w, ']');
-}
-
 static void put_message(struct out *o, struct message *m)
 {
     struct wd_lowering *l = o->l;
     m->id = id_of(l, m->entry, m->first);
     wd_open(l, m->entry, slot_of(l, UPP_STR("p"), m->first));
-    put_base(l, "message", status_of(l, m));
-    wd_member(l, "id", m->id);
-    wd_member(l, "type", wb_cstr(type_of(l, m)));
-    wd_member(l, "role", wb_cstr(role_word(m->role)));
+    wd_aap_write_message(&l->w, NULL, message_status(l, m), m->id, type_of(l, m), role_word(m->role));
+    wj_put_open(&l->w, "content", '[');
     if (m->kind == WD_AAP_IS_EVENT)
-        put_event(l, m);
-    else
-        put_contents(l, m);
+        wd_aap_write_content(&l->w, NULL,
+                             &(struct wd_aap_payload){.kind = WD_AAP_IS_EVENT,
+                                                      .status = WD_AAP_COMPLETED,
+                                                      .message = m->id,
+                                                      .text = wd_entry_at(l, m->entry)->e.data});
+    for (size_t i = 0; i < m->n && !l->w.failed; i++)
+        put_content(l, m, i);
+    wj_write_close(&l->w, ']');
     wj_put_null(&l->w, "code");
     wj_put_null(&l->w, "message");
     bool usage = put_usage(o, m);
@@ -407,14 +288,6 @@ static void put_message(struct out *o, struct message *m)
     o->flow = (struct wd_aap_flow){.role = m->role, .kind = m->kind, .agent = m->agent, .ended = usage || !m->n};
     if (m->kind == WD_AAP_IS_EVENT)
         o->flow.role = 0;
-}
-
-static enum wd_aap_kind kind_of(const struct upp_part *p)
-{
-    return p->kind == UPP_PART_REASONING ? WD_AAP_REASONING
-           : p->kind == UPP_PART_CALL    ? WD_AAP_CALL
-           : p->kind == UPP_PART_RESULT  ? WD_AAP_OUTPUT
-                                         : WD_AAP_MESSAGE;
 }
 
 /* Was this part read from the same message as the previous one? */

@@ -35,6 +35,7 @@ struct wd_aap_stream {
     uint8_t stage, aside;
     bool fresh;                             /* the response is created, and "in progress" waits for the next event */
     uint64_t sequence, responses, messages; /* counts; ids are derived from them */
+    uint64_t number;                        /* of the frame that is being written */
     int64_t created_ms;
     struct wb_uuid run;
     struct wd_open open;

@@ -3,23 +3,19 @@
  */
 #include <stdio.h>
 
-#include "base/base64.h"
 #include "base/err.h"
-#include "dialects/core/data_url.h"
 #include "dialects/agentapi/stream.h"
 #include "json/read.h"
 #include "json/value.h"
 
 /* ---- Frames ---------------------------------------------------------------------------------------------- */
 
-static void base(struct wd_aap_stream *s, struct wd_out *o, const char *object, enum wd_aap_status status, bool error)
+/* Begins a frame: its number. */
+static const uint64_t *next_frame(struct wd_aap_stream *s, struct wd_out *o)
 {
-    wd_frame_open(o, UPP_STR("{"));
-    wj_put_u64(&o->w, "sequence_number", s->sequence++);
-    wd_str(o, "object", wb_cstr(object));
-    wd_str(o, "status", wb_cstr(wd_aap_status_word(status)));
-    if (!error)
-        wj_put_null(&o->w, "error");
+    wd_frame_open(o, UPP_STR(""));
+    s->number = s->sequence++;
+    return &s->number;
 }
 
 static uint64_t hash_of(struct wb_uuid u)
@@ -29,78 +25,20 @@ static uint64_t hash_of(struct wb_uuid u)
 
 /* ---- Contents -------------------------------------------------------------------------------------------- */
 
-static void content_head(struct wd_out *o, const struct wd_aap_live *m, const char *type)
+/* The message's only content. */
+static void put_content(struct wd_out *o, const uint64_t *number, const struct wd_aap_live *m,
+                        enum wd_aap_status status, const struct upp_part *media)
 {
-    wd_str(o, "type", wb_cstr(type));
-    wj_put_u64(&o->w, "index", 0);
-    wj_put_bool(&o->w, "delta", false);
-    wd_str(o, "msg_id", m->id);
-}
-
-static void put_url(struct wd_out *o, const char *name, const struct upp_media *m)
-{
-    WB_CLEANUP(wb_buf_done) struct wb_buf url = WB_BUF(WD_FRAMES_TEXT);
-    if (m->source == UPP_SOURCE_URL) {
-        wd_str(o, name, m->data);
-        return;
-    }
-    int r = wd_data_url(m, wd_media_type(m), &url, o->w.err);
-    if (r < 0)
-        wj_writer_fail(&o->w, r);
-    wd_str(o, name, wb_buf_str(&url));
-}
-
-static void put_media(struct wd_out *o, const struct wd_aap_live *m, const struct upp_part *p)
-{
-    bool url = p->media->source == UPP_SOURCE_URL;
-    switch (p->kind) {
-    case UPP_PART_IMAGE:
-        content_head(o, m, "image");
-        put_url(o, "image_url", p->media);
-        return;
-    case UPP_PART_VIDEO:
-        content_head(o, m, "video");
-        put_url(o, "video_url", p->media);
-        return;
-    case UPP_PART_AUDIO:
-        content_head(o, m, "audio");
-        put_url(o, "data", p->media);
-        return;
-    default:
-        content_head(o, m, "file");
-        put_url(o, url ? "file_url" : "file_data", p->media);
-        if (p->media->title.p)
-            wd_str(o, "filename", p->media->title);
-    }
-}
-
-/* {"call_id","name","arguments"}, or with "output". */
-static void put_tool(struct wd_out *o, const struct wd_aap_live *m, struct upp_str text)
-{
-    content_head(o, m, "data");
-    wj_put_open(&o->w, "data", '{');
-    wd_str(o, "call_id", m->call);
-    wd_str(o, "name", m->name);
-    wd_str(o, m->kind == WD_AAP_OUTPUT ? "output" : "arguments", text);
-    if (m->kind == WD_AAP_CALL && m->of.server.p)
-        wd_str(o, "server_label", m->of.server);
-    wd_end(o, '}');
-}
-
-/* The message's only content, without its first members (base). */
-static void put_content(struct wd_out *o, const struct wd_aap_live *m, const struct upp_part *media)
-{
-    if (media)
-        put_media(o, m, media);
-    else if (m->kind == WD_AAP_CALL || m->kind == WD_AAP_OUTPUT)
-        put_tool(o, m, wb_buf_str(&m->content));
-    else if (m->kind == WD_AAP_IS_EVENT || m->kind == WD_AAP_OTHER || m->kind == WD_AAP_TOOLS) {
-        content_head(o, m, "data");
-        wj_put_raw(&o->w, "data", m->content.p, m->content.n);
-    } else {
-        content_head(o, m, "text");
-        wd_str(o, "text", wb_buf_str(&m->content));
-    }
+    struct wd_aap_payload c = {.kind = m->kind,
+                               .status = status,
+                               .message = m->id,
+                               .text = wb_buf_str(&m->content),
+                               .call = m->call,
+                               .name = m->name,
+                               .media = media};
+    if (m->kind == WD_AAP_CALL)
+        c.server = m->of.server;
+    wd_aap_write_content(&o->w, number, &c);
 }
 
 /* ---- Messages -------------------------------------------------------------------------------------------- */
@@ -118,19 +56,10 @@ static void message_frame(struct wd_aap_stream *s, struct wd_out *o, enum wd_aap
         wj_writer_fail(&o->w, upp_fail(o->w.err, UPP_EBUG, "a message is %s after it was %s",
                                        wd_aap_status_word(status), wd_aap_status_word(m->status)));
     m->status = status;
-    base(s, o, "message", status, false);
-    wd_str(o, "id", m->id);
-    wd_str(o, "type", wb_cstr(m->type));
-    wd_str(o, "role", wb_cstr(role_of(m)));
+    wd_aap_write_message(&o->w, next_frame(s, o), status, m->id, m->type, role_of(m));
     if (whole) {
         wj_put_open(&o->w, "content", '[');
-        wj_write_open(&o->w, '{');
-        wj_put_null(&o->w, "sequence_number");
-        wd_str(o, "object", UPP_STR("content"));
-        wd_str(o, "status", wb_cstr(wd_aap_status_word(status)));
-        wj_put_null(&o->w, "error");
-        put_content(o, m, media);
-        wd_end(o, '}');
+        put_content(o, NULL, m, status, media);
         wd_end(o, ']');
     } else
         wj_put_null(&o->w, "content");
@@ -150,10 +79,7 @@ void wd_aap_heartbeat(struct wd_aap_stream *s, struct wd_out *o)
     char text[WB_UUID_TEXT + 1], id[WB_UUID_TEXT + 8];
     struct wb_uuid u = wb_uuid_v4(~hash_of(s->run), s->sequence);
     (void)snprintf(id, sizeof id, "msg_%.*s", UPP_FMT(wb_uuid_text(u, text)));
-    base(s, o, "message", WD_AAP_COMPLETED, false);
-    wd_str(o, "id", wb_cstr(id));
-    wd_str(o, "type", UPP_STR("heartbeat"));
-    wd_str(o, "role", UPP_STR("assistant"));
+    wd_aap_write_message(&o->w, next_frame(s, o), WD_AAP_COMPLETED, wb_cstr(id), "heartbeat", "assistant");
     wj_put_open(&o->w, "content", '[');
     wd_end(o, ']');
     wj_put_null(&o->w, "code");
@@ -161,26 +87,6 @@ void wd_aap_heartbeat(struct wd_aap_stream *s, struct wd_out *o)
     wj_put_null(&o->w, "usage");
     wj_put_null(&o->w, "metadata");
     wd_frame_close(o, UPP_STR("}"));
-}
-
-static const char *type_of(enum wd_aap_kind kind, uint8_t source)
-{
-    switch (kind) {
-    case WD_AAP_REASONING:
-        return "reasoning";
-    case WD_AAP_CALL:
-        return wd_aap_call_type(source, false);
-    case WD_AAP_OUTPUT:
-        return wd_aap_call_type(source, true);
-    case WD_AAP_IS_EVENT:
-        return WD_AAP_EVENT;
-    case WD_AAP_OTHER:
-        return "mcp_approval_request";
-    case WD_AAP_TOOLS:
-        return "mcp_list_tools";
-    default:
-        return "message";
-    }
 }
 
 static struct upp_str delta_head_of(struct wd_aap_live *m)
@@ -211,7 +117,7 @@ void wd_aap_live_open(struct wd_aap_stream *s, const struct wm_event *ev, struct
     m->tool = kind == WD_AAP_CALL;
     m->of.source = about->of.source;
     m->of.server = wb_arena_dup(&m->texts, about->of.server);
-    m->type = type_of(kind, about->of.source);
+    m->type = wd_aap_type(kind, about->of.source);
     m->status = WD_AAP_UNKNOWN;
     m->part = k;
     m->sent = 0;
@@ -231,9 +137,8 @@ void wd_aap_live_open(struct wd_aap_stream *s, const struct wm_event *ev, struct
 void wd_aap_content_frame(struct wd_aap_stream *s, struct wd_out *o, enum wd_aap_status status,
                           const struct upp_part *media)
 {
-    base(s, o, "content", status, false);
-    put_content(o, &s->live, media);
-    wd_frame_close(o, UPP_STR("}"));
+    put_content(o, next_frame(s, o), &s->live, status, media);
+    wd_frame_close(o, UPP_STR(""));
 }
 
 void wd_aap_live_close(struct wd_aap_stream *s, struct wd_out *o, enum wd_aap_status status,
@@ -311,13 +216,16 @@ static void put_error(struct wd_aap_stream *s, struct wd_out *o, const struct wm
 
 static void put_usage(struct wd_out *o, const struct upp_usage *u)
 {
-    wj_put_open(&o->w, "usage", '{');
-    wj_put_u64(&o->w, "input_tokens", u->input);
-    wj_put_u64(&o->w, "output_tokens", u->output);
-    wj_put_u64(&o->w, "total_tokens", u->input + u->output);
-    wj_put_u64(&o->w, "cache_read_tokens", u->cache_read);
-    wj_put_u64(&o->w, "cache_write_tokens", u->cache_write);
-    wd_end(o, '}');
+    static const struct wd_usage_member members[] = {
+        {.name = "input_tokens", .at = WD_USAGE_OF(input)},
+        {.name = "output_tokens", .at = WD_USAGE_OF(output)},
+        {.name = "total_tokens", .at = WD_USAGE_TOTAL},
+        {.name = "cache_read_tokens", .at = WD_USAGE_OF(cache_read)},
+        {.name = "cache_write_tokens", .at = WD_USAGE_OF(cache_write)},
+        {0},
+    };
+    wj_write_name(&o->w, UPP_STR("usage"));
+    wd_usage_write(&o->w, members, u);
 }
 
 static uint64_t seconds(int64_t ms)
@@ -338,9 +246,11 @@ void wd_aap_response_frame(struct wd_aap_stream *s, struct wd_out *o, enum wd_aa
 {
     char text[WB_UUID_TEXT + 1], id[WB_UUID_TEXT + 16];
     bool final = status >= WD_AAP_COMPLETED, failed = status == WD_AAP_FAILED || status == WD_AAP_REJECTED;
-    base(s, o, "response", status, failed);
+    wd_aap_write_open(&o->w, next_frame(s, o), "response", status);
     if (failed)
         put_error(s, o, ev);
+    else
+        wj_put_null(&o->w, "error");
     (void)wb_uuid_text(wd_aap_response_uuid(s->run, s->responses), text);
     (void)snprintf(id, sizeof id, "response_%s", text);
     wd_str(o, "id", s->id.n && s->responses == 1 ? s->id : wb_cstr(id));

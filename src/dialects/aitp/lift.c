@@ -5,6 +5,7 @@
  */
 #include "base/err.h"
 #include "dialects/aitp/aitp.h"
+#include "dialects/core/usage.h"
 #include "json/number.h"
 #include "json/value.h"
 #include "model/upp_weft.h"
@@ -148,17 +149,11 @@ static int gather(struct lifting *t, yyjson_val *content)
 
 static void lift_reply(yyjson_val *weft, struct wm_reply_info *to)
 {
-    yyjson_val *usage = yyjson_obj_get(weft, "usage");
     to->model = wj_text_at(weft, "model");
     to->provider = wj_text_at(weft, "provider");
     to->response = wj_text_at(weft, "response");
     to->stop = wm_upp_stop_of(wj_text_at(weft, "stop"));
-    to->has_usage = yyjson_is_obj(usage);
-    to->usage = (struct upp_usage){.input = wd_number_at(usage, "inputTokens"),
-                                   .output = wd_number_at(usage, "outputTokens"),
-                                   .cache_read = wd_number_at(usage, "cacheReadTokens"),
-                                   .cache_write = wd_number_at(usage, "cacheWriteTokens")};
-    to->reasoning = wd_number_at(usage, "reasoningTokens");
+    to->has_usage = wd_usage_read(yyjson_obj_get(weft, "usage"), wd_usage_upp, &to->usage);
 }
 
 /* The whole message if metadata.weft has it, else its texts. */

@@ -235,10 +235,7 @@ static void put_reply(struct wd_lowering *l, const struct wm_reply_info *s)
     if (!s->has_usage)
         return;
     wj_write_name(&l->w, UPP_STR("usage"));
-    wm_usage_open(&l->w, &s->usage, true);
-    if (s->reasoning)
-        wj_put_u64(&l->w, "reasoningTokens", s->reasoning);
-    wj_write_close(&l->w, '}');
+    wm_usage_write_all(&l->w, &s->usage);
 }
 
 static void put_weft(struct wd_lowering *l, uint32_t i, bool user)

@@ -335,7 +335,7 @@ static void put_usage(struct wd_asst_out *t, const struct wm_doc_turn *turn)
         wj_write_null(&l->w);
         return;
     }
-    if (u.cache_read || u.cache_write || turn->reasoning)
+    if (u.cache_read || u.cache_write || turn->usage.reasoning)
         wd_lose(l, turn->first, "tokens of caches and of reasoning", "a run counts two kinds");
     wj_write_open(&l->w, '{');
     wd_member_u64(l, "prompt_tokens", u.input);

@@ -16,6 +16,7 @@
 #include "dialects/core/failure.h"
 #include "dialects/core/frame.h"
 #include "dialects/core/open_message.h"
+#include "dialects/core/usage.h"
 #include "json/read.h"
 #include "json/value.h"
 
@@ -85,17 +86,16 @@ static void chunk_end(struct wd_out *o, const char *finish)
 
 static void put_usage(struct wd_out *o, const struct upp_usage *u)
 {
-    wj_put_open(&o->w, "usage", '{');
-    wj_put_u64(&o->w, "prompt_tokens", u->input);
-    wj_put_u64(&o->w, "completion_tokens", u->output);
-    wj_put_u64(&o->w, "total_tokens", u->input + u->output);
-    wj_put_open(&o->w, "prompt_tokens_details", '{');
-    wj_put_u64(&o->w, "cached_tokens", u->cache_read);
-    wd_end(o, '}');
-    wj_put_open(&o->w, "completion_tokens_details", '{');
-    wj_put_u64(&o->w, "reasoning_tokens", u->reasoning);
-    wd_end(o, '}');
-    wd_end(o, '}');
+    static const struct wd_usage_member members[] = {
+        {.name = "prompt_tokens", .at = WD_USAGE_OF(input)},
+        {.name = "completion_tokens", .at = WD_USAGE_OF(output)},
+        {.name = "total_tokens", .at = WD_USAGE_TOTAL},
+        {.name = "cached_tokens", .at = WD_USAGE_OF(cache_read), .within = "prompt_tokens_details"},
+        {.name = "reasoning_tokens", .at = WD_USAGE_OF(reasoning), .within = "completion_tokens_details"},
+        {0},
+    };
+    wj_write_name(&o->w, UPP_STR("usage"));
+    wd_usage_write(&o->w, members, u);
 }
 
 static void begin(struct chat *s, const struct wm_event *ev, struct wd_out *o)

@@ -159,7 +159,7 @@ static void lose_entry(struct wd_envelope_out *o)
         wd_lose(o->l, o->i, "that a message was interrupted", "there is no member for it");
     if (s->response.p || s->stop)
         wd_lose(o->l, o->i, "why the model stopped, and its id of what it said", "there is no member for it");
-    if (s->has_usage && (s->usage.cache_read || s->usage.cache_write || s->reasoning))
+    if (s->has_usage && (s->usage.cache_read || s->usage.cache_write || s->usage.reasoning))
         wd_lose(o->l, o->i, "tokens of caches and of reasoning", "a cost has two numbers");
     if (o->e->e.message.metadata.n)
         wd_lose(o->l, o->i, "what a provider said beside the message", "there is no member for it");

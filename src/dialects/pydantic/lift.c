@@ -204,7 +204,7 @@ static int lift_response(struct lifting *t, const struct wd_pai_message *m)
         e->said.usage.output = wd_number_of(m->usage->output);
         e->said.usage.cache_read = wd_number_of(m->usage->cache_read);
         e->said.usage.cache_write = wd_number_of(m->usage->cache_write);
-        e->said.reasoning = wd_number_at(m->usage->details, "reasoning_tokens");
+        e->said.usage.reasoning = wd_number_at(m->usage->details, "reasoning_tokens");
     }
     r = wd_parts_finish(t->l->a, &t->parts, &e->e.message, t->err);
     if (r < 0 || !t->results.list.n)

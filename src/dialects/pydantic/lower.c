@@ -167,8 +167,8 @@ static void put_usage(struct wd_lowering *l, const struct wm_reply_info *s)
     wd_member_u64(l, "cache_audio_read_tokens", 0);
     wd_member_u64(l, "output_audio_tokens", 0);
     wj_put_open(&l->w, "details", '{');
-    if (s->reasoning)
-        wd_member_u64(l, "reasoning_tokens", s->reasoning);
+    if (s->usage.reasoning)
+        wd_member_u64(l, "reasoning_tokens", s->usage.reasoning);
     wj_write_close(&l->w, '}');
     wj_put_null(&l->w, "cost");
     wj_write_close(&l->w, '}');
@@ -181,10 +181,8 @@ static struct wm_reply_info reply_info(const struct wd_lowering *l, uint32_t i, 
     uint32_t n = 0;
     for (uint32_t k = turn->first; !info.has_usage && turn->has_usage && n < 2 && k < turn->first + turn->n; k++)
         n += wd_entry_at(l, k)->e.kind == WM_ENTRY_MESSAGE && wd_entry_at(l, k)->e.message.role == UPP_ROLE_ASSISTANT;
-    if (n == 1) {
+    if (n == 1)
         info.usage = turn->usage;
-        info.reasoning = turn->reasoning;
-    }
     return info;
 }
 

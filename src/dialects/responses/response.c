@@ -6,6 +6,7 @@
 #include <upp/model.h>
 
 #include "dialects/core/failure.h"
+#include "dialects/core/usage.h"
 #include "json/read.h"
 #include "json/value.h"
 
@@ -160,18 +161,16 @@ static void put_incomplete(const struct resp_stream *s, struct wj_writer *w, con
 
 static void put_usage(const struct resp_stream *s, struct wj_writer *w)
 {
-    const struct upp_usage *u = &s->usage;
-    wj_put_open(w, "usage", '{');
-    wj_put_u64(w, "input_tokens", u->input);
-    wj_put_open(w, "input_tokens_details", '{');
-    wj_put_u64(w, "cached_tokens", u->cache_read);
-    wj_write_close(w, '}');
-    wj_put_u64(w, "output_tokens", u->output);
-    wj_put_open(w, "output_tokens_details", '{');
-    wj_put_u64(w, "reasoning_tokens", u->reasoning);
-    wj_write_close(w, '}');
-    wj_put_u64(w, "total_tokens", u->input + u->output);
-    wj_write_close(w, '}');
+    static const struct wd_usage_member members[] = {
+        {.name = "input_tokens", .at = WD_USAGE_OF(input)},
+        {.name = "cached_tokens", .at = WD_USAGE_OF(cache_read), .within = "input_tokens_details"},
+        {.name = "output_tokens", .at = WD_USAGE_OF(output)},
+        {.name = "reasoning_tokens", .at = WD_USAGE_OF(reasoning), .within = "output_tokens_details"},
+        {.name = "total_tokens", .at = WD_USAGE_TOTAL},
+        {0},
+    };
+    wj_write_name(w, UPP_STR("usage"));
+    wd_usage_write(w, members, &s->usage);
 }
 
 static void put_option(struct wj_writer *w, const char *name, yyjson_val *options, const char *of, const char *other)

@@ -143,7 +143,7 @@ static void put_reply(struct wd_lowering *l, const struct wm_reply_info *s)
     wd_member(l, "provider_name", s->provider);
     wd_member(l, "provider_response_id", s->response);
     if (s->has_usage)
-        wd_tp_put_usage(l, "usage", &s->usage, s->reasoning);
+        wd_tp_put_usage(l, "usage", &s->usage);
     if (wd_pai_finish(s->stop))
         wd_member(l, "finish_reason", wb_cstr(wd_pai_finish(s->stop)));
     wj_write_close(&l->w, '}');

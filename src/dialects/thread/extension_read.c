@@ -264,7 +264,7 @@ static void read_reply(const struct reply *s, struct wm_reply_info *to)
                                  .provider = s->provider_name,
                                  .response = s->provider_response_id,
                                  .stop = s->finish_reason.p ? wd_pai_stop(s->finish_reason) : 0};
-    wd_tp_lift_usage(s->usage, &to->has_usage, &to->usage, &to->reasoning);
+    wd_tp_lift_usage(s->usage, &to->has_usage, &to->usage);
 }
 
 static int read_entry(struct reader *t, const struct model_row *b, struct wm_doc_entry *e)

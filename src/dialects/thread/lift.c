@@ -54,7 +54,7 @@ static int lift_request(struct lifting *t, const struct wd_pai_part *parts, size
 
 /* ---- Responses and system messages --------------------------------------------------------------------------- */
 
-void wd_tp_lift_usage(const struct wd_tp_usage *u, bool *has, struct upp_usage *to, uint64_t *reasoning)
+void wd_tp_lift_usage(const struct wd_tp_usage *u, bool *has, struct upp_usage *to)
 {
     if (!u)
         return;
@@ -62,8 +62,8 @@ void wd_tp_lift_usage(const struct wd_tp_usage *u, bool *has, struct upp_usage *
     *to = (struct upp_usage){.input = wd_number_of(u->input),
                              .output = wd_number_of(u->output),
                              .cache_read = wd_number_of(u->cache_read),
-                             .cache_write = wd_number_of(u->cache_write)};
-    *reasoning = wd_number_of(u->thinking);
+                             .cache_write = wd_number_of(u->cache_write),
+                             .reasoning = wd_number_of(u->thinking)};
 }
 
 static int lift_response(struct lifting *t, const struct wd_tp_message *m, uint32_t agent)
@@ -79,7 +79,7 @@ static int lift_response(struct lifting *t, const struct wd_tp_message *m, uint3
                                      .provider = m->provider_name,
                                      .response = m->provider_response_id,
                                      .stop = m->finish_reason.p ? wd_pai_stop(m->finish_reason) : 0};
-    wd_tp_lift_usage(m->usage, &e->said.has_usage, &e->said.usage, &e->said.reasoning);
+    wd_tp_lift_usage(m->usage, &e->said.has_usage, &e->said.usage);
     return wd_parts_finish(t->l->a, &t->parts, &e->e.message, t->err);
 }
 
@@ -166,9 +166,9 @@ static void lift_own(struct lifting *t, const struct wd_tp_turn *turn, bool user
     if (user) {
         to->ended = wj_text_at(turn->x_weft, "ended");
         if (yyjson_is_obj(usage) && WJ_DECODE(t->l->a, wd_tp_usage, usage, &lenient, &decoded, NULL) >= 0)
-            wd_tp_lift_usage(&decoded, &to->has_usage, &to->usage, &to->reasoning);
+            wd_tp_lift_usage(&decoded, &to->has_usage, &to->usage);
     } else if (!yyjson_is_true(yyjson_obj_get(turn->x_weft, "summed")))
-        wd_tp_lift_usage(turn->total_usage, &to->has_usage, &to->usage, &to->reasoning);
+        wd_tp_lift_usage(turn->total_usage, &to->has_usage, &to->usage);
 }
 
 static int lift_prompts(struct lifting *t, const struct wd_tp_turn *turn)

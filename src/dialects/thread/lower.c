@@ -1,6 +1,7 @@
 /* dialects/thread/lower.c — writes the model as a ThreadProtocol document. */
 #include "base/err.h"
 #include "base/iso8601.h"
+#include "dialects/core/usage.h"
 #include "dialects/thread/extension.h"
 #include "dialects/thread/thread.h"
 #include "json/read.h"
@@ -24,13 +25,13 @@ static struct upp_str agent_id(const struct wd_lowering *l, uint32_t agent)
     return or_else(a->id, a->name);
 }
 
-void wd_tp_put_usage(struct wd_lowering *l, const char *name, const struct upp_usage *u, uint64_t reasoning)
+void wd_tp_put_usage(struct wd_lowering *l, const char *name, const struct upp_usage *u)
 {
     wj_put_open(&l->w, name, '{');
     wd_member_u64(l, "input_tokens", u->input);
     wd_member_u64(l, "output_tokens", u->output);
-    if (reasoning)
-        wd_member_u64(l, "thinking_tokens", reasoning);
+    if (u->reasoning)
+        wd_member_u64(l, "thinking_tokens", u->reasoning);
     wd_member_u64(l, "total_tokens", u->input + u->output);
     if (u->cache_read)
         wd_member_u64(l, "cache_read_tokens", u->cache_read);
@@ -68,7 +69,7 @@ static void put_own(struct wd_lowering *l, const struct own *o)
     if (o->ended)
         wd_member(l, "ended", o->turn->ended);
     if (o->usage)
-        wd_tp_put_usage(l, "usage", &o->turn->usage, o->turn->reasoning);
+        wd_tp_put_usage(l, "usage", &o->turn->usage);
 }
 
 /* Names the generated members: the dialects whose residue is here did not have them. */
@@ -184,7 +185,7 @@ static void put_reply(struct wd_lowering *l, const struct wm_reply_info *reply)
     wd_member(l, "provider_name", reply->provider);
     wd_member(l, "provider_response_id", reply->response);
     if (reply->has_usage)
-        wd_tp_put_usage(l, "usage", &reply->usage, reply->reasoning);
+        wd_tp_put_usage(l, "usage", &reply->usage);
     if (wd_pai_finish(reply->stop))
         wd_member(l, "finish_reason", wb_cstr(wd_pai_finish(reply->stop)));
 }
@@ -219,23 +220,6 @@ static void put_message(struct wd_lowering *l, uint32_t first, uint32_t n, uint3
 
 /* ---- Turns --------------------------------------------------------------------------------------------------- */
 
-static void sum_usage(const struct wd_lowering *l, const struct wm_doc_turn *t, bool *has, struct upp_usage *sum,
-                      uint64_t *reasoning)
-{
-    *has = t->has_usage, *sum = t->usage, *reasoning = t->reasoning;
-    for (uint32_t i = t->first; !t->has_usage && i < t->first + t->n; i++) {
-        const struct wm_reply_info *s = &wd_entry_at(l, i)->said;
-        if (!s->has_usage)
-            continue;
-        *has = true;
-        sum->input += s->usage.input;
-        sum->output += s->usage.output;
-        sum->cache_read += s->usage.cache_read;
-        sum->cache_write += s->usage.cache_write;
-        *reasoning += s->reasoning;
-    }
-}
-
 static void put_user_turn(struct wd_lowering *l, const struct wm_doc_turn *t)
 {
     struct own own = {.turn = t, .ended = t->ended.p, .usage = t->has_usage};
@@ -269,8 +253,6 @@ static void put_silent_turn(struct wd_lowering *l, const struct wm_doc_turn *t)
 static void put_agent_turn(struct wd_lowering *l, const struct wm_doc_turn *t)
 {
     struct upp_usage sum;
-    uint64_t reasoning;
-    bool has;
     wd_member(l, "turn_type", UPP_STR("agent"));
     wd_member_or_null(l, "agent_id", agent_id(l, t->agent));
     wd_member(l, "started_at", or_else(t->started, time_at(l, t->first)));
@@ -283,9 +265,9 @@ static void put_agent_turn(struct wd_lowering *l, const struct wm_doc_turn *t)
         i += WB_MAX(n, 1);
     }
     wj_write_close(&l->w, ']');
-    sum_usage(l, t, &has, &sum, &reasoning);
+    bool has = wd_usage_of_turn(l, t, &sum);
     if (has)
-        wd_tp_put_usage(l, "total_usage", &sum, reasoning);
+        wd_tp_put_usage(l, "total_usage", &sum);
     put_carried(l, &(struct wd_carry){.first = t->first}, &(struct own){.turn = t, .summed = has && !t->has_usage});
 }
 

@@ -98,5 +98,5 @@ int wd_tp_lift(struct wd_lifting *l, yyjson_val *root, struct upp_err *err);
 int wd_tp_lower(struct wd_lowering *l, struct upp_err *err);
 
 /* Writes usage under this name, and reads it. */
-void wd_tp_put_usage(struct wd_lowering *l, const char *name, const struct upp_usage *u, uint64_t reasoning);
-void wd_tp_lift_usage(const struct wd_tp_usage *u, bool *has, struct upp_usage *to, uint64_t *reasoning);
+void wd_tp_put_usage(struct wd_lowering *l, const char *name, const struct upp_usage *u);
+void wd_tp_lift_usage(const struct wd_tp_usage *u, bool *has, struct upp_usage *to);

@@ -11,6 +11,7 @@
 #include "base/err.h"
 #include "dialects/core/convert.h"
 #include "dialects/core/lift.h"
+#include "dialects/core/usage.h"
 #include "dialects/ui/doc.h"
 #include "json/read.h"
 #include "json/value.h"
@@ -296,18 +297,6 @@ static void take(struct wd_ui_decoder *d, struct upp_str *to, yyjson_val *from, 
         *to = keep(d, said);
 }
 
-static void take_usage(struct wd_ui_decoder *d, yyjson_val *v)
-{
-    if (!yyjson_is_obj(v))
-        return;
-    d->usage.has_usage = true;
-    d->usage.usage = (struct upp_usage){.input = wd_number_at(v, "inputTokens"),
-                                        .output = wd_number_at(v, "outputTokens"),
-                                        .cache_read = wd_number_at(v, "cacheReadTokens"),
-                                        .cache_write = wd_number_at(v, "cacheWriteTokens")};
-    d->usage.reasoning = wd_number_at(v, "reasoningTokens");
-}
-
 static int take_event(struct wd_ui_decoder *d, struct wd_ui_slot *s, yyjson_val *v, struct upp_err *err)
 {
     yyjson_val *source = yyjson_obj_get(v, "sourceAgent"), *targets = yyjson_obj_get(v, "targetAgents");
@@ -329,7 +318,7 @@ static int take_metadata(struct wd_ui_decoder *d, yyjson_val *chunk, struct upp_
     take(d, &d->provider, weft, "provider");
     take(d, &d->time, yyjson_obj_get(m, "pydantic_ai"), "timestamp");
     take(d, &d->ended, weft, "ended");
-    take_usage(d, yyjson_obj_get(m, "usage"));
+    d->usage.has_usage |= wd_usage_read(yyjson_obj_get(m, "usage"), wd_usage_upp, &d->usage.usage);
     yyjson_val *events = yyjson_obj_get(m, "weft_events");
     if (!events)
         return r;

@@ -40,7 +40,7 @@ struct wd_ui_decoder {
     bool begun; /* there is a message */
     struct upp_str id, who, name, model, provider, time, ended;
     uint8_t stop;
-    struct wm_doc_turn usage; /* its has_usage, usage and reasoning */
+    struct wm_doc_turn usage; /* its has_usage and usage */
     int64_t now_ms;
     size_t chunks, skipped;
 };

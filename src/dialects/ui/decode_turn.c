@@ -143,7 +143,6 @@ static int begin(struct turn *t)
     turn->ended = d->ended;
     turn->has_usage = d->usage.has_usage;
     turn->usage = d->usage.usage;
-    turn->reasoning = d->usage.reasoning;
     return 0;
 }
 

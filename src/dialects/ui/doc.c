@@ -167,8 +167,8 @@ static bool read_usage(yyjson_val *v, struct wd_ui_about *to)
     to->usage.cache_read = number(&o, UPP_STR("cacheReadTokens"));
     to->usage.cache_write = number(&o, UPP_STR("cacheWriteTokens"));
     yyjson_val *reasoning = member(&o, UPP_STR("reasoningTokens"));
-    to->reasoning = number_of(&o, reasoning);
-    return is_canonical(&o) && n == (reasoning ? ALWAYS + 1 : ALWAYS) && (!reasoning || to->reasoning) &&
+    to->usage.reasoning = number_of(&o, reasoning);
+    return is_canonical(&o) && n == (reasoning ? ALWAYS + 1 : ALWAYS) && (!reasoning || to->usage.reasoning) &&
            total == to->usage.input + to->usage.output;
 }
 

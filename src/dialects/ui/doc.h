@@ -73,7 +73,6 @@ struct wd_ui_about {
     yyjson_val *events; /* metadata.weft_events */
     bool has_usage;
     struct upp_usage usage;
-    uint64_t reasoning;
     bool canonical; /* exactly what lower would write, judging by the metadata alone */
 };
 void wd_ui_about(yyjson_val *metadata, struct wd_ui_about *to);

@@ -314,7 +314,6 @@ static int begin(struct lifting *t, const struct wd_ui_message *m, bool user)
     if (!user && t->about.has_usage) {
         turn->has_usage = true;
         turn->usage = t->about.usage;
-        turn->reasoning = t->about.reasoning;
     }
     return 0;
 }

@@ -7,6 +7,7 @@
 #include "dialects/core/document.h"
 #include "dialects/core/data_url.h"
 #include "dialects/core/retained.h"
+#include "dialects/core/usage.h"
 #include "dialects/pai/pai.h"
 #include "dialects/ui/doc.h"
 #include "json/read.h"
@@ -426,28 +427,13 @@ static void put_usage(struct message *m)
 {
     const struct wm_doc_turn *t = m->turn;
     struct upp_usage sum = t->usage;
-    uint64_t reasoning = t->reasoning;
     bool has = t->has_usage && m->first + m->n == t->first + t->n;
-    for (uint32_t i = m->first; !t->has_usage && i < m->first + m->n; i++) {
-        const struct wm_reply_info *s = &wd_entry_at(m->l, i)->said;
-        has |= s->has_usage;
-        sum.input += s->usage.input;
-        sum.output += s->usage.output;
-        sum.cache_read += s->usage.cache_read;
-        sum.cache_write += s->usage.cache_write;
-        reasoning += s->reasoning;
-    }
+    if (!t->has_usage)
+        has = wd_usage_of_replies(m->l, m->first, m->n, &sum);
     if (!has)
         return;
-    wj_put_open(&m->l->w, "usage", '{');
-    wd_member_u64(m->l, "inputTokens", sum.input);
-    wd_member_u64(m->l, "outputTokens", sum.output);
-    wd_member_u64(m->l, "totalTokens", sum.input + sum.output);
-    wd_member_u64(m->l, "cacheReadTokens", sum.cache_read);
-    wd_member_u64(m->l, "cacheWriteTokens", sum.cache_write);
-    if (reasoning)
-        wd_member_u64(m->l, "reasoningTokens", reasoning);
-    wj_write_close(&m->l->w, '}');
+    wd_name(m->l, "usage");
+    wm_usage_write_all(&m->l->w, &sum);
 }
 
 /* Source, targets and time of each event, as in the live stream (stream_chunks.c). */

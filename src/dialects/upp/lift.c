@@ -53,7 +53,7 @@ static int agent_of(struct wd_upp_in *t, yyjson_val *value, yyjson_val *name, bo
     return 0;
 }
 
-static void usage_of(struct wd_upp_in *t, yyjson_val *v, bool *has, struct upp_usage *usage, uint64_t *reasoning)
+static void usage_of(struct wd_upp_in *t, yyjson_val *v, bool *has, struct upp_usage *usage)
 {
     yyjson_val *found[WM_USAGE_NAMES];
     uint64_t counts[WM_USAGE_NAMES] = {0};
@@ -68,8 +68,8 @@ static void usage_of(struct wd_upp_in *t, yyjson_val *v, bool *has, struct upp_u
     *usage = (struct upp_usage){.input = counts[WM_USAGE_INPUT],
                                 .output = counts[WM_USAGE_OUTPUT],
                                 .cache_read = counts[WM_USAGE_CACHE_READ],
-                                .cache_write = counts[WM_USAGE_CACHE_WRITE]};
-    *reasoning = counts[WM_USAGE_REASONING];
+                                .cache_write = counts[WM_USAGE_CACHE_WRITE],
+                                .reasoning = counts[WM_USAGE_REASONING]};
     t->canonical = t->canonical && wd_upp_is_canonical_usage(found, counts);
 }
 
@@ -107,7 +107,7 @@ static int turn_begin(struct wd_upp_in *t, yyjson_val *value, bool user, uint32_
     turn->started = wj_text_of(found[WM_TURN_STARTED]);
     turn->ended = wj_text_of(found[WM_TURN_ENDED]);
     turn->partial = yyjson_is_true(found[WM_TURN_PARTIAL]);
-    usage_of(t, found[WM_TURN_USAGE], &turn->has_usage, &turn->usage, &turn->reasoning);
+    usage_of(t, found[WM_TURN_USAGE], &turn->has_usage, &turn->usage);
     if (first) { /* the first turn gets the events before it */
         turn->n = turn->first;
         turn->first = 0;
@@ -206,7 +206,7 @@ static struct wm_reply_info reply_info(struct wd_upp_in *t, yyjson_val *const *w
                               .provider = wj_text_of(weft[WM_WEFT_PROVIDER]),
                               .response = wj_text_of(weft[WM_WEFT_RESPONSE]),
                               .stop = wm_upp_stop_of(wj_text_of(weft[WM_WEFT_STOP]))};
-    usage_of(t, weft[WM_WEFT_USAGE], &s.has_usage, &s.usage, &s.reasoning);
+    usage_of(t, weft[WM_WEFT_USAGE], &s.has_usage, &s.usage);
     return s;
 }
 

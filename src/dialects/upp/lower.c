@@ -58,13 +58,10 @@ static bool put_json(struct wd_upp_weft *o, struct upp_str name, struct upp_str 
     return true;
 }
 
-static void put_usage(struct wd_upp_weft *o, const struct upp_usage *u, uint64_t reasoning)
+static void put_usage(struct wd_upp_weft *o, const struct upp_usage *u)
 {
     put_name(o, UPP_STR("usage"));
-    wm_usage_open(&o->l->w, u, true);
-    if (reasoning)
-        wd_member_u64(o->l, "reasoningTokens", reasoning);
-    wj_write_close(&o->l->w, '}');
+    wm_usage_write_all(&o->l->w, u);
 }
 
 static struct upp_str agent_id(const struct wd_lowering *l, uint32_t agent)
@@ -158,7 +155,7 @@ static void put_turn(struct wd_upp_out *t, struct wd_upp_weft *o, uint32_t i)
     put_text(&in, UPP_STR("started"), started);
     put_text(&in, UPP_STR("ended"), ended);
     if (turn->has_usage)
-        put_usage(&in, &turn->usage, turn->reasoning);
+        put_usage(&in, &turn->usage);
     if (turn->partial) {
         put_name(&in, UPP_STR("partial"));
         wj_write_bool(&in.l->w, true);
@@ -319,7 +316,7 @@ static void put_model(struct wd_upp_weft *o, const struct wm_reply_info *s)
     if (s->stop && s->stop < WB_LEN(wm_upp_stops))
         put_text(o, UPP_STR("stop"), wb_cstr(wm_upp_stops[s->stop]));
     if (s->has_usage)
-        put_usage(o, &s->usage, s->reasoning);
+        put_usage(o, &s->usage);
 }
 
 static void put_weft(struct piece *p, struct wd_upp_weft *o, bool deep)
