@@ -20,18 +20,6 @@ void wd_aap_building_done(struct wd_aap_building *b)
 
 static void merge(struct wj_writer *w, yyjson_val *was, yyjson_val *more);
 
-static void merge_numbers(struct wj_writer *w, yyjson_val *was, yyjson_val *more)
-{
-    int64_t x, y, sum;
-    double f, g;
-    if (wj_num_i64(wj_text(was), &x) && wj_num_i64(wj_text(more), &y) && !__builtin_add_overflow(x, y, &sum))
-        wj_write_i64(w, sum);
-    else if (wj_num_f64(wj_text(was), &f) && wj_num_f64(wj_text(more), &g) && isfinite(f + g))
-        wj_write_f64(w, f + g);
-    else
-        wj_write_value(w, more);
-}
-
 static void merge_texts(struct wj_writer *w, struct upp_str was, struct upp_str more)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf both = WB_BUF(WD_AAP_TEXT);
@@ -40,16 +28,6 @@ static void merge_texts(struct wj_writer *w, struct upp_str was, struct upp_str 
     if (both.failed)
         wj_writer_fail(w, wb_buf_check(&both, w->err));
     wj_write_str(w, both.n ? wb_buf_str(&both) : UPP_STR(""));
-}
-
-static void merge_lists(struct wj_writer *w, yyjson_val *was, yyjson_val *more)
-{
-    yyjson_val *v;
-    size_t i, n;
-    wj_write_open(w, '[');
-    yyjson_arr_foreach(was, i, n, v) wj_write_value(w, v);
-    yyjson_arr_foreach(more, i, n, v) wj_write_value(w, v);
-    wj_write_close(w, ']');
 }
 
 static void merge_objects(struct wj_writer *w, yyjson_val *was, yyjson_val *more)
@@ -82,11 +60,23 @@ static void merge(struct wj_writer *w, yyjson_val *was, yyjson_val *more)
         wj_write_value(w, was);
     else if (yyjson_is_str(was) && yyjson_is_str(more))
         merge_texts(w, wj_text(was), wj_text(more));
-    else if (yyjson_is_arr(was) && yyjson_is_arr(more))
-        merge_lists(w, was, more);
-    else if (yyjson_is_raw(was) && yyjson_is_raw(more))
-        merge_numbers(w, was, more);
-    else if (yyjson_is_obj(was) && yyjson_is_obj(more))
+    else if (yyjson_is_arr(was) && yyjson_is_arr(more)) {
+        yyjson_val *v;
+        size_t i, n;
+        wj_write_open(w, '[');
+        yyjson_arr_foreach(was, i, n, v) wj_write_value(w, v);
+        yyjson_arr_foreach(more, i, n, v) wj_write_value(w, v);
+        wj_write_close(w, ']');
+    } else if (yyjson_is_raw(was) && yyjson_is_raw(more)) {
+        int64_t x, y, sum;
+        double f, g;
+        if (wj_num_i64(wj_text(was), &x) && wj_num_i64(wj_text(more), &y) && !__builtin_add_overflow(x, y, &sum))
+            wj_write_i64(w, sum);
+        else if (wj_num_f64(wj_text(was), &f) && wj_num_f64(wj_text(more), &g) && isfinite(f + g))
+            wj_write_f64(w, f + g);
+        else
+            wj_write_value(w, more);
+    } else if (yyjson_is_obj(was) && yyjson_is_obj(more))
         merge_objects(w, was, more);
     else
         wj_write_value(w, more);

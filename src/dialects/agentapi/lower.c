@@ -120,19 +120,6 @@ static void put_speaker(struct wd_lowering *l, const struct message *m)
         wd_member(l, "name", a->name);
 }
 
-/* What is written once per entry. */
-static void put_about(struct wd_lowering *l, const struct message *m)
-{
-    const struct wm_doc_entry *e = wd_entry_at(l, m->entry);
-    wd_member(l, "time", wd_pai_time_text(l, &e->e.message));
-    wd_member(l, "model", e->said.model);
-    wd_member(l, "provider", e->said.provider);
-    wd_member(l, "response", e->said.response);
-    if (wd_pai_finish(e->said.stop))
-        wd_member(l, "stop", wb_cstr(wd_pai_finish(e->said.stop)));
-    wd_member_json(l, "metadata", e->e.message.metadata);
-}
-
 /* Provider metadata of a part, unless lift would derive the same. */
 static struct upp_str metadata_of(struct wd_lowering *l, const struct upp_part *p)
 {
@@ -183,7 +170,15 @@ static void put_metadata(struct out *o, const struct message *m)
         struct upp_str own = wd_entry_at(l, m->entry)->id;
         if (own.p && !is_message_id(own))
             wd_member(l, "id", own);
-        put_about(l, m);
+        /* What is written once per entry. */
+        const struct wm_doc_entry *e = wd_entry_at(l, m->entry);
+        wd_member(l, "time", wd_pai_time_text(l, &e->e.message));
+        wd_member(l, "model", e->said.model);
+        wd_member(l, "provider", e->said.provider);
+        wd_member(l, "response", e->said.response);
+        if (wd_pai_finish(e->said.stop))
+            wd_member(l, "stop", wb_cstr(wd_pai_finish(e->said.stop)));
+        wd_member_json(l, "metadata", e->e.message.metadata);
     }
     put_parts(l, m);
     wj_write_close(&l->w, '}');

@@ -27,17 +27,6 @@ static void put_url(struct wj_writer *w, const char *name, const struct upp_medi
     wj_put_str(w, name, wb_buf_str(&url));
 }
 
-static void put_audio(struct wj_writer *w, const struct wd_aap_payload *c)
-{
-    const struct upp_media *m = c->media->media;
-    struct upp_str format = {0};
-    if (wb_str_starts(m->mime, UPP_STR("audio/")))
-        format = wb_str_sub(m->mime, 6, SIZE_MAX);
-    put_url(w, "data", m);
-    if (c->nulls)
-        wj_put_str(w, "format", format);
-}
-
 static void put_file(struct wj_writer *w, const struct wd_aap_payload *c)
 {
     const struct upp_media *m = c->media->media;
@@ -57,16 +46,6 @@ static void put_file(struct wj_writer *w, const struct wd_aap_payload *c)
         wj_put_null(w, "file_data");
     else
         put_url(w, "file_data", m);
-}
-
-static void put_tool(struct wj_writer *w, const struct wd_aap_payload *c)
-{
-    wj_put_open(w, "data", '{');
-    wj_put_str(w, "call_id", c->call);
-    wj_put_str(w, "name", c->name);
-    wj_put_str_or_empty(w, c->kind == WD_AAP_OUTPUT ? "output" : "arguments", c->text);
-    wj_put_text(w, "server_label", c->server);
-    wj_write_close(w, '}');
 }
 
 static const char *content_type(const struct wd_aap_payload *c, bool data)
@@ -97,17 +76,28 @@ void wd_aap_write_content(struct wj_writer *w, const uint64_t *number, const str
     wj_put_u64(w, "index", c->index);
     wj_put_bool(w, "delta", false);
     wj_put_str(w, "msg_id", c->message);
-    if (c->kind == WD_AAP_CALL || c->kind == WD_AAP_OUTPUT)
-        put_tool(w, c);
-    else if (data)
+    if (c->kind == WD_AAP_CALL || c->kind == WD_AAP_OUTPUT) {
+        wj_put_open(w, "data", '{');
+        wj_put_str(w, "call_id", c->call);
+        wj_put_str(w, "name", c->name);
+        wj_put_str_or_empty(w, c->kind == WD_AAP_OUTPUT ? "output" : "arguments", c->text);
+        wj_put_text(w, "server_label", c->server);
+        wj_write_close(w, '}');
+    } else if (data)
         wj_put_raw(w, "data", c->text.p, c->text.n);
     else if (!c->media)
         wj_put_str_or_empty(w, "text", c->text);
     else if (c->media->kind == UPP_PART_IMAGE || c->media->kind == UPP_PART_VIDEO)
         put_url(w, c->media->kind == UPP_PART_IMAGE ? "image_url" : "video_url", c->media->media);
-    else if (c->media->kind == UPP_PART_AUDIO)
-        put_audio(w, c);
-    else
+    else if (c->media->kind == UPP_PART_AUDIO) {
+        const struct upp_media *m = c->media->media;
+        struct upp_str format = {0};
+        if (wb_str_starts(m->mime, UPP_STR("audio/")))
+            format = wb_str_sub(m->mime, 6, SIZE_MAX);
+        put_url(w, "data", m);
+        if (c->nulls)
+            wj_put_str(w, "format", format);
+    } else
         put_file(w, c);
     wj_write_close(w, '}');
 }

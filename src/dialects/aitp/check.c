@@ -143,20 +143,6 @@ static void check_attachments(struct wd_problems *p, yyjson_val *list)
     }
 }
 
-/* The role follows from the actor; without an actor it is required. */
-static void check_role(struct checking *c, yyjson_val *m)
-{
-    yyjson_val *role = yyjson_obj_get(m, "role");
-    struct upp_str actor = wd_aitp_actor(m);
-    bool user = is_text(role) && wj_named(role, UPP_STR("user"));
-    bool known = user || (is_text(role) && wj_named(role, UPP_STR("assistant")));
-    if (!known)
-        wd_problem(c->p, WD_ERROR, "AITP-2", role ? role : m, "'role' is \"user\" or \"assistant\"");
-    else if (actor.p && c->creator.p && user != wb_str_eq(actor, c->creator))
-        wd_problem(c->p, WD_WARNING, "AITP-3", role,
-                   "whoever made the thread is its user, everybody else an assistant");
-}
-
 static void check_speaker(struct checking *c, yyjson_val *m)
 {
     yyjson_val *metadata = yyjson_obj_get(m, "metadata"), *in = yyjson_obj_get(metadata, "actor");
@@ -187,7 +173,16 @@ static int check_message(struct checking *c, yyjson_val *m, struct upp_err *err)
         wd_problem(c->p, WD_ERROR, "AITP-2", thread ? thread : m, "'thread_id' must be a text");
     else if (c->id.p && !wb_str_eq(wj_text(thread), c->id))
         wd_problem(c->p, WD_WARNING, "AITP-2", thread, "it is the id of another thread");
-    check_role(c, m);
+    /* The role follows from the actor; without an actor it is required. */
+    yyjson_val *role = yyjson_obj_get(m, "role");
+    struct upp_str actor = wd_aitp_actor(m);
+    bool user = is_text(role) && wj_named(role, UPP_STR("user"));
+    bool known = user || (is_text(role) && wj_named(role, UPP_STR("assistant")));
+    if (!known)
+        wd_problem(c->p, WD_ERROR, "AITP-2", role ? role : m, "'role' is \"user\" or \"assistant\"");
+    else if (actor.p && c->creator.p && user != wb_str_eq(actor, c->creator))
+        wd_problem(c->p, WD_WARNING, "AITP-3", role,
+                   "whoever made the thread is its user, everybody else an assistant");
     check_speaker(c, m);
     check_attachments(c->p, yyjson_obj_get(m, "attachments"));
     return check_content(c, m, err);

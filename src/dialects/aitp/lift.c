@@ -147,15 +147,6 @@ static int gather(struct lifting *t, yyjson_val *content)
     return r;
 }
 
-static void lift_reply(yyjson_val *weft, struct wm_reply_info *to)
-{
-    to->model = wj_text_at(weft, "model");
-    to->provider = wj_text_at(weft, "provider");
-    to->response = wj_text_at(weft, "response");
-    to->stop = wm_upp_stop_of(wj_text_at(weft, "stop"));
-    to->has_usage = wd_usage_read(yyjson_obj_get(weft, "usage"), wd_usage_upp, &to->usage);
-}
-
 /* The whole message if metadata.weft has it, else its texts. */
 static int lift_parts(struct lifting *t, yyjson_val *m, yyjson_val *weft, struct wm_doc_entry *e)
 {
@@ -166,8 +157,13 @@ static int lift_parts(struct lifting *t, yyjson_val *m, yyjson_val *weft, struct
         r = wd_aitp_read_whole(t->l->a, weft, &t->texts, to, t->err);
     if (r < 0)
         return r;
-    if (to->role == UPP_ROLE_ASSISTANT)
-        lift_reply(weft, &e->said);
+    if (to->role == UPP_ROLE_ASSISTANT) {
+        e->said.model = wj_text_at(weft, "model");
+        e->said.provider = wj_text_at(weft, "provider");
+        e->said.response = wj_text_at(weft, "response");
+        e->said.stop = wm_upp_stop_of(wj_text_at(weft, "stop"));
+        e->said.has_usage = wd_usage_read(yyjson_obj_get(weft, "usage"), wd_usage_upp, &e->said.usage);
+    }
     return r ? 0 : wd_parts_finish(t->l->a, &t->texts, to, t->err);
 }
 
@@ -220,17 +216,6 @@ static int begin(struct lifting *t, uint32_t agent)
     return 0;
 }
 
-/* Removes an entry without parts that is not an agent's: no other dialect has such messages, so it is residue. */
-static void remove_entry(struct lifting *t, size_t turns)
-{
-    struct wm_doc *doc = t->l->doc;
-    doc->entries.n--;
-    if (doc->turns.n > turns)
-        doc->turns.n = turns;
-    else
-        doc->turns.p[turns - 1].n--;
-}
-
 /* Events belong to agents: other dialects cannot put them into a turn of the user. */
 static int attribute_event(struct lifting *t, yyjson_val *m, uint32_t *agent)
 {
@@ -270,7 +255,14 @@ static int lift_message(struct lifting *t, yyjson_val *m)
     time_of(m, weft, &e->e.message);
     r = is_event ? lift_event(t, event, e) : lift_parts(t, m, weft, e);
     if (r >= 0 && !is_event && !e->e.message.n_parts && e->e.message.role != UPP_ROLE_ASSISTANT) {
-        remove_entry(t, turns);
+        /* Removes an entry without parts that is not an agent's: no other dialect has such messages, so it is residue.
+         */
+        struct wm_doc *doc = t->l->doc;
+        doc->entries.n--;
+        if (doc->turns.n > turns)
+            doc->turns.n = turns;
+        else
+            doc->turns.p[turns - 1].n--;
         return 0;
     }
     return r < 0 ? r : wd_anchor(t->l, m, "message", at, 1, t->err);

@@ -177,15 +177,6 @@ static struct upp_str precise_time(struct wd_lowering *l, const struct upp_messa
     return m->time_ms % 1000 ? wb_arena_dup(&l->keep, usual) : (struct upp_str){0};
 }
 
-static void put_content(struct wd_lowering *l, const struct wm_doc_entry *e)
-{
-    const struct upp_part *p = NULL;
-    wj_put_open(&l->w, "content", '[');
-    while (e->e.kind != WM_ENTRY_EVENT && (p = upp_part_next(&e->e.message, p, 1 << UPP_PART_TEXT)))
-        wj_write_str(&l->w, p->text.p ? p->text : UPP_STR(""));
-    wj_write_close(&l->w, ']');
-}
-
 /* Agents are written by id, however the event names them. */
 static void put_mention(struct wd_lowering *l, yyjson_val *v)
 {
@@ -290,7 +281,11 @@ static void put_message(struct lowering *t, const struct wm_doc_turn *turn, uint
     wd_member(l, "id", e->id);
     put_time(l, e);
     wd_member(l, "thread_id", t->thread);
-    put_content(l, e);
+    const struct upp_part *p = NULL;
+    wj_put_open(&l->w, "content", '[');
+    while (e->e.kind != WM_ENTRY_EVENT && (p = upp_part_next(&e->e.message, p, 1 << UPP_PART_TEXT)))
+        wj_write_str(&l->w, p->text.p ? p->text : UPP_STR(""));
+    wj_write_close(&l->w, ']');
     wd_member(l, "role", user ? UPP_STR("user") : UPP_STR("assistant"));
     wj_put_open(&l->w, "metadata", '{');
     wd_member(l, "actor", actor_of(t, e, agent));

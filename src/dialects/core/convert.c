@@ -135,24 +135,19 @@ static void report_residue(const struct wm_residue *list, uint32_t entry, struct
     }
 }
 
-/* Reports the residue of other dialects, which is not written. The caller has reported that of the dialect
- * `reported`. */
-static void report_residues(const struct wm_doc *doc, const struct wd_document_ops *to, struct upp_str reported,
-                            struct wd_losses *losses)
-{
-    report_residue(doc->residue, WD_THREAD, wb_cstr(to->name), reported, losses);
-    for (uint32_t i = 0; i < doc->entries.n; i++)
-        report_residue(doc->entries.p[i].residue, i, wb_cstr(to->name), reported, losses);
-}
-
 static int write_doc(const struct wm_doc *doc, const struct wd_document_ops *to, const struct wd_convert_opts *opts,
                      struct upp_str reported, struct wb_buf *out, struct wd_losses *losses, struct upp_err *err)
 {
     static const struct wd_convert_opts none = {.size = sizeof none};
     if (!opts)
         opts = &none;
-    if (losses && !(to->carries && !opts->pure))
-        report_residues(doc, to, reported, losses);
+    if (losses && !(to->carries && !opts->pure)) {
+        /* Reports the residue of other dialects, which is not written. The caller has reported that of the dialect
+         * `reported`. */
+        report_residue(doc->residue, WD_THREAD, wb_cstr(to->name), reported, losses);
+        for (uint32_t i = 0; i < doc->entries.n; i++)
+            report_residue(doc->entries.p[i].residue, i, wb_cstr(to->name), reported, losses);
+    }
     WB_CLEANUP(wd_lowering_done)
     struct wd_lowering l = {.doc = doc,
                             .losses = losses,
@@ -209,14 +204,6 @@ int wd_document_detect_text(struct upp_str text, const struct wd_document_ops **
     return r < 0 ? r : 0;
 }
 
-/* yyjson stores all values in one array. */
-static void check_texts(struct wd_problems *p, const struct wd_document_ops *ops)
-{
-    for (yyjson_val *v = p->root, *end = unsafe_yyjson_get_next(v); v < end; v++)
-        if (yyjson_is_str(v) && wb_wtf8_lone(wj_text(v)))
-            wd_problem(p, ops->half, ops->half_rule, v, "a text with half of a surrogate pair");
-}
-
 int wd_document_validate(const struct wd_document_ops *ops, struct upp_str text, struct wb_arena *a,
                          struct wd_problems *problems, const struct wd_document_ops **ret, struct upp_err *err)
 {
@@ -230,8 +217,12 @@ int wd_document_validate(const struct wd_document_ops *ops, struct upp_str text,
     *problems = (struct wd_problems){.a = a, .root = root, .utf8 = utf8};
     *ret = ops;
     r = ops->validate(problems, root, err);
-    if (r >= 0 && !utf8 && ops->half_rule)
-        check_texts(problems, ops);
+    if (r >= 0 && !utf8 && ops->half_rule) {
+        /* yyjson stores all values in one array. */
+        for (yyjson_val *v = problems->root, *end = unsafe_yyjson_get_next(v); v < end; v++)
+            if (yyjson_is_str(v) && wb_wtf8_lone(wj_text(v)))
+                wd_problem(problems, ops->half, ops->half_rule, v, "a text with half of a surrogate pair");
+    }
     if (r >= 0)
         r = wb_arena_check(a, err);
     return r >= 0 && problems->failed ? upp_fail(err, UPP_ENOMEM, "no memory for problems") : r;

@@ -92,17 +92,6 @@ void wd_lost_report(const struct wd_lifting *l, yyjson_val *const *list, size_t 
     }
 }
 
-static void of_thread(struct wd_lowering *l, unsigned what)
-{
-    const struct wm_doc *d = l->doc;
-    if (what & WD_IMPLIED_ID && d->id.p)
-        wd_lose(l, WD_THREAD, "the thread's id", "there is no member for it");
-    if (what & WD_IMPLIED_THREAD && (d->title.p || d->metadata.p || d->parent.p))
-        wd_lose(l, WD_THREAD, "the thread's title, metadata and parent", "there is no member for them");
-    if (what & WD_IMPLIED_MADE && (d->created.p || d->updated.p))
-        wd_lose(l, WD_THREAD, "when the thread was made and changed", "there is no member for it");
-}
-
 static void of_agents(struct wd_lowering *l)
 {
     const struct wm_doc *d = l->doc;
@@ -148,7 +137,13 @@ void wd_implied(struct wd_lowering *l, unsigned what)
 {
     if (!l->losses || l->compare)
         return;
-    of_thread(l, what);
+    const struct wm_doc *d = l->doc;
+    if (what & WD_IMPLIED_ID && d->id.p)
+        wd_lose(l, WD_THREAD, "the thread's id", "there is no member for it");
+    if (what & WD_IMPLIED_THREAD && (d->title.p || d->metadata.p || d->parent.p))
+        wd_lose(l, WD_THREAD, "the thread's title, metadata and parent", "there is no member for them");
+    if (what & WD_IMPLIED_MADE && (d->created.p || d->updated.p))
+        wd_lose(l, WD_THREAD, "when the thread was made and changed", "there is no member for it");
     if (what & WD_IMPLIED_AGENTS)
         of_agents(l);
     for (size_t i = 0; i < l->doc->turns.n; i++) {

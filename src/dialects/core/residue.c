@@ -92,17 +92,6 @@ static void put_left_over(struct making *m, yyjson_val *was)
         m->lost(m->arg, was);
 }
 
-static void put_differing(struct making *m, yyjson_val *was, yyjson_val *fresh)
-{
-    wj_write_open(&m->w, '[');
-    wj_write_str(&m->w, UPP_STR("k"));
-    wj_write_value(&m->w, was);
-    wj_write_u64(&m->w, fresh ? wd_residue_hash(fresh) : 0);
-    wj_write_close(&m->w, ']');
-    if (m->lost && !unsafe_yyjson_is_null(was))
-        m->lost(m->arg, was);
-}
-
 /* A position of the writer, to go back to. */
 struct mark {
     size_t n;
@@ -338,7 +327,13 @@ static bool difference(struct making *m, yyjson_val *was, yyjson_val *fresh)
         else if (type == YYJSON_TYPE_OBJ ? object_difference(m, was, fresh) : list_difference(m, was, fresh, &whole))
             return true;
         if (whole) {
-            put_differing(m, was, fresh);
+            wj_write_open(&m->w, '[');
+            wj_write_str(&m->w, UPP_STR("k"));
+            wj_write_value(&m->w, was);
+            wj_write_u64(&m->w, fresh ? wd_residue_hash(fresh) : 0);
+            wj_write_close(&m->w, ']');
+            if (m->lost && !unsafe_yyjson_is_null(was))
+                m->lost(m->arg, was);
             return true;
         }
     }

@@ -123,16 +123,6 @@ static bool stays(struct applier *a, yyjson_val *node, struct upp_str fresh)
            (c == 'k' && has_hash(a, yyjson_arr_get(node, 2), fresh));
 }
 
-static void put_differing(struct applier *a, yyjson_val *node, struct upp_str fresh)
-{
-    if (has_hash(a, yyjson_arr_get(node, 2), fresh))
-        wj_write_value(&a->w, yyjson_arr_get(node, 1));
-    else {
-        put_text(a, fresh);
-        a->dropped++;
-    }
-}
-
 /* Members that are new since the document was read. */
 static void put_new(struct applier *a, yyjson_val *nodes, yyjson_val *absent, const struct elements *in)
 {
@@ -235,9 +225,14 @@ static void put(struct applier *a, yyjson_val *node, struct upp_str fresh)
     else if (c == 'l' && value) { /* the dialect wrote nothing here when the document was read, and does now */
         a->dropped += !unsafe_yyjson_is_null(value);
         put_text(a, fresh);
-    } else if (c == 'k' && value)
-        put_differing(a, node, fresh);
-    else if (begins(fresh, '{') && is_object(node, &nodes, &absent))
+    } else if (c == 'k' && value) {
+        if (has_hash(a, yyjson_arr_get(node, 2), fresh))
+            wj_write_value(&a->w, yyjson_arr_get(node, 1));
+        else {
+            put_text(a, fresh);
+            a->dropped++;
+        }
+    } else if (begins(fresh, '{') && is_object(node, &nodes, &absent))
         put_object(a, nodes, absent, fresh, false);
     else if (c == 'a' && begins(fresh, '['))
         put_list(a, node, fresh);

@@ -148,16 +148,6 @@ static void apply_residue(struct wd_lowering *l, const struct wd_opened *o)
         wd_lose(l, o->entry, "what it said beside what has changed since", "it was about what was there before");
 }
 
-/* Records the object's extent for an enclosing object with residue, which then need not scan for it. Without memory it
- * scans. */
-static void record_extent(struct wd_lowering *l, const struct wd_opened *o)
-{
-    struct wj_extent at = {o->from + o->comma, l->w.out->n};
-    l->within.n = o->inner;
-    if (l->open.n && l->open.p[l->open.n - 1].residue)
-        (void)wb_vec_push(&l->within, at, (size_t)WD_EXTENTS);
-}
-
 void wd_close(struct wd_lowering *l)
 {
     if (l->w.failed || l->w.out->failed || !l->open.n)
@@ -169,7 +159,12 @@ void wd_close(struct wd_lowering *l)
     }
     if (o->residue && o->residue->json.n)
         apply_residue(l, o);
-    record_extent(l, o);
+    /* Records the object's extent for an enclosing object with residue, which then need not scan for it. Without memory
+     * it scans. */
+    struct wj_extent at = {o->from + o->comma, l->w.out->n};
+    l->within.n = o->inner;
+    if (l->open.n && l->open.p[l->open.n - 1].residue)
+        (void)wb_vec_push(&l->within, at, (size_t)WD_EXTENTS);
 }
 
 /* The texts are in the arena. */

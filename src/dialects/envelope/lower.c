@@ -133,12 +133,6 @@ static int put_part(struct lowering *t, const struct upp_part *p)
     return p && p->kind == UPP_PART_CALL ? remember_call(t) : 0;
 }
 
-static void put_event(struct lowering *t)
-{
-    step_to(t, NULL);
-    wd_envelope_write_event(&t->o);
-}
-
 static void lose_medium(struct wd_envelope_out *o, const struct upp_part *p)
 {
     const struct upp_media *m = p->media;
@@ -192,9 +186,10 @@ static int put_entry(struct lowering *t, const struct wm_doc_turn *turn, uint32_
     lose_entry(o);
     o->has_cost = o->e->said.has_usage || i == t->payer;
     o->cost = i == t->payer ? turn->usage : o->e->said.usage;
-    if (wd_is_event(o->e))
-        put_event(t);
-    else if (!o->e->e.message.n_parts)
+    if (wd_is_event(o->e)) {
+        step_to(t, NULL);
+        wd_envelope_write_event(&t->o);
+    } else if (!o->e->e.message.n_parts)
         r = put_part(t, NULL);
     for (size_t k = 0; r >= 0 && !wd_is_event(o->e) && k < o->e->e.message.n_parts && !o->l->w.failed; k++)
         r = put_part(t, &o->e->e.message.parts[k]);

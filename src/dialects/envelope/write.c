@@ -138,13 +138,6 @@ static void text_content(struct wd_lowering *l, const struct upp_part *p, bool u
     s->task = titled(l, UPP_STR("Reasoning: "), text);
 }
 
-static void call_content(struct wd_lowering *l, const struct upp_part *p, struct content *s)
-{
-    s->intent = UPP_STR("tool.call");
-    s->type = UPP_STR("json");
-    s->task = s->text = titled(l, UPP_STR("Call "), wd_envelope_filled(p->name, "a tool"));
-}
-
 static void result_content(struct wd_lowering *l, const struct upp_part *p, struct content *s)
 {
     s->intent = UPP_STR("tool.call");
@@ -162,37 +155,22 @@ static void result_content(struct wd_lowering *l, const struct upp_part *p, stru
     s->text = s->data ? wd_envelope_summary(&l->scratch, s->data) : cut(p->text);
 }
 
-static void medium_content(const struct upp_part *p, bool user, struct content *s)
-{
-    s->intent = user ? UPP_STR("execute") : UPP_STR("analyze");
-    s->type = UPP_STR("text");
-    s->task = s->text = wd_envelope_filled(cut(p->media->title), "medium");
-}
-
-/* For events that are not envelopes of role system. */
-static void event_content(struct wd_lowering *l, yyjson_val *event, struct content *s)
-{
-    yyjson_val *type = yyjson_obj_get(event, "type"), *data = yyjson_obj_get(event, "data");
-    struct upp_str name = yyjson_is_str(type) ? wj_text(type) : UPP_STR("");
-    s->intent = wb_str_eq(name, UPP_STR("agent.handoff")) ? UPP_STR("route") : UPP_STR("analyze");
-    s->type = data ? UPP_STR("json") : UPP_STR("text");
-    s->task = titled(l, UPP_STR("Event "), name);
-    s->text = data ? wd_envelope_summary(&l->scratch, data) : s->task;
-    s->data = data;
-}
-
 /* p NULL: a message without parts. New texts are in l->scratch, which is not reset. A call's data is not set here. */
 static void part_content(struct wd_lowering *l, const struct upp_part *p, bool user, struct content *s)
 {
     if (!p)
         *s = (struct content){.intent = UPP_STR("analyze"), .type = UPP_STR("text"), .text = UPP_STR("")};
-    else if (p->kind == UPP_PART_CALL)
-        call_content(l, p, s);
-    else if (p->kind == UPP_PART_RESULT)
+    else if (p->kind == UPP_PART_CALL) {
+        s->intent = UPP_STR("tool.call");
+        s->type = UPP_STR("json");
+        s->task = s->text = titled(l, UPP_STR("Call "), wd_envelope_filled(p->name, "a tool"));
+    } else if (p->kind == UPP_PART_RESULT)
         result_content(l, p, s);
-    else if (p->media)
-        medium_content(p, user, s);
-    else
+    else if (p->media) {
+        s->intent = user ? UPP_STR("execute") : UPP_STR("analyze");
+        s->type = UPP_STR("text");
+        s->task = s->text = wd_envelope_filled(cut(p->media->title), "medium");
+    } else
         text_content(l, p, user, s);
 }
 
@@ -427,12 +405,6 @@ static void weft_json(struct wd_envelope_out *o, const char *name, struct upp_st
     wd_member_json(o->l, name, json);
 }
 
-static void weft_true(struct wd_envelope_out *o, const char *name, bool is)
-{
-    if (is)
-        weft_json(o, name, UPP_STR("true"));
-}
-
 /* The kind of part, if it cannot be told from the envelope. */
 static struct upp_str kind_of(const struct wd_envelope_out *o)
 {
@@ -466,7 +438,8 @@ static void put_weft_part(struct wd_envelope_out *o)
         weft_text(o, "mime", mime_of(p));
         weft_text(o, "title", p->media->title);
     }
-    weft_true(o, "cut", p->cut);
+    if (p->cut)
+        weft_json(o, "cut", UPP_STR("true"));
     if (has_metadata(o))
         weft_json(o, "metadata", p->metadata);
 }
@@ -588,7 +561,14 @@ void wd_envelope_write_event(struct wd_envelope_out *o)
         wj_put_value(&o->l->w, "content", content);
         put_trace(o);
     } else {
-        event_content(o->l, event, &s);
+        /* For events that are not envelopes of role system. */
+        yyjson_val *type = yyjson_obj_get(event, "type"), *data = yyjson_obj_get(event, "data");
+        struct upp_str name = yyjson_is_str(type) ? wj_text(type) : UPP_STR("");
+        s.intent = wb_str_eq(name, UPP_STR("agent.handoff")) ? UPP_STR("route") : UPP_STR("analyze");
+        s.type = data ? UPP_STR("json") : UPP_STR("text");
+        s.task = titled(o->l, UPP_STR("Event "), name);
+        s.text = data ? wd_envelope_summary(&o->l->scratch, data) : s.task;
+        s.data = data;
         begin(o, s.intent, s.task);
         put_content(o, &s);
         put_trace(o);

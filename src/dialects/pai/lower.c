@@ -320,25 +320,21 @@ static void put_content(struct wd_pai_out *o, struct upp_str prefix, struct upp_
     wj_write_str(&o->l->w, text.p ? text : UPP_STR(""));
 }
 
-static void put_text_sidecar(struct wd_pai_out *o, const struct sidecar *b, bool thinking)
-{
-    put(o, thinking && o->style == WD_PAI_THREAD ? "thinking_id" : "id", text_of(b, "id"));
-    if (thinking) {
-        put(o, "signature", text_of(b, "signature"));
-        put(o, "provider_name", provider_of(b));
-        put_object(o, b, "provider_details");
-    } else
-        put_provider(o, b);
-}
-
 static void put_text_part(struct wd_pai_out *o, const struct upp_part *p, const struct sidecar *b)
 {
     bool thinking = p->kind == UPP_PART_REASONING;
     struct upp_str kind = thinking ? UPP_STR("thinking") : UPP_STR("text");
     begin(o, kind);
     put_content(o, thinking ? (struct upp_str){0} : o->prefix, p->text);
-    if (puts_sidecar(o, b))
-        put_text_sidecar(o, b, thinking);
+    if (puts_sidecar(o, b)) {
+        put(o, thinking && o->style == WD_PAI_THREAD ? "thinking_id" : "id", text_of(b, "id"));
+        if (thinking) {
+            put(o, "signature", text_of(b, "signature"));
+            put(o, "provider_name", provider_of(b));
+            put_object(o, b, "provider_details");
+        } else
+            put_provider(o, b);
+    }
     end(o, kind);
 }
 
@@ -427,16 +423,6 @@ static void put_result(struct wd_pai_out *o, const struct upp_part *p, const str
     end(o, kind);
 }
 
-static void put_file(struct wd_pai_out *o, const struct upp_part *p, const struct sidecar *b)
-{
-    begin(o, UPP_STR("file"));
-    wd_name(o->l, "content");
-    put_media(o, p, b);
-    put(o, "id", text_of(b, "id"));
-    put_provider(o, b);
-    end(o, UPP_STR("file"));
-}
-
 /* ThreadProtocol has no provider-executed calls: there they are ordinary calls. */
 static bool is_native(const struct wd_pai_out *o, const struct sidecar *b)
 {
@@ -465,9 +451,14 @@ void wd_pai_put_part(struct wd_pai_out *o, uint32_t entry, const struct upp_part
         put_call(o, p, &b, is_native(o, &b) ? UPP_STR("builtin-tool-call") : UPP_STR("tool-call"));
     else if (result)
         put_result(o, p, &b, false);
-    else if (is_media(p) && (o->style == WD_PAI_THREAD || p->media->source != UPP_SOURCE_URL))
-        put_file(o, p, &b);
-    else {
+    else if (is_media(p) && (o->style == WD_PAI_THREAD || p->media->source != UPP_SOURCE_URL)) {
+        begin(o, UPP_STR("file"));
+        wd_name(o->l, "content");
+        put_media(o, p, &b);
+        put(o, "id", text_of(&b, "id"));
+        put_provider(o, &b);
+        end(o, UPP_STR("file"));
+    } else {
         if (p->media)
             wd_lose(o->l, entry, "a medium that is an address", "an answer has files with their bytes alone");
         put_text_part(o, p->media ? &(struct upp_part){.kind = UPP_PART_TEXT, .text = p->media->data} : p, &b);

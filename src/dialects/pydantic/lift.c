@@ -213,16 +213,6 @@ static int lift_response(struct lifting *t, const struct wd_pai_message *m)
     return e ? wd_parts_finish(t->l->a, &t->results, &e->e.message, t->err) : failed(t);
 }
 
-/* The time of the message, of one of its parts, or of the previous message. */
-static void find_time(struct lifting *t, const struct wd_pai_message *m)
-{
-    struct upp_str time = m->timestamp;
-    for (size_t i = 0; !time.p && i < m->parts.n; i++)
-        time = m->parts.p[i].timestamp;
-    if (time.p)
-        t->time = time;
-}
-
 static int lift_message(struct lifting *t, const struct wd_pai_message *m)
 {
     size_t first = t->l->doc->entries.n, turns = t->l->doc->turns.n;
@@ -230,7 +220,12 @@ static int lift_message(struct lifting *t, const struct wd_pai_message *m)
     uint8_t open_turn = t->open_turn;
     if (!is_request(m) && !wb_str_eq(m->kind, UPP_STR("response")))
         return 0;
-    find_time(t, m);
+    /* The time of the message, of one of its parts, or of the previous message. */
+    struct upp_str time = m->timestamp;
+    for (size_t i = 0; !time.p && i < m->parts.n; i++)
+        time = m->parts.p[i].timestamp;
+    if (time.p)
+        t->time = time;
     t->named = named(m).p;
     int r = user ? 0 : agent_of(t, m);
     if (r >= 0)

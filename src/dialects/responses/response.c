@@ -217,22 +217,17 @@ static void put_format(struct wj_writer *w, yyjson_val *options)
     wj_write_close(w, '}');
 }
 
-static void put_segment_before(const struct resp_stream *s, struct wj_writer *w)
-{
-    char id[64];
-    struct resp_stream before = {.run = s->run, .segment = s->segment - 1};
-    wj_put_str(w, "previous_response_id", response_id(&before, id));
-}
-
 static void put_options(struct resp_stream *s, struct wj_writer *w, yyjson_val *v)
 {
     put_option(w, "instructions", v, "additional_instructions", "null");
     put_option(w, "max_output_tokens", v, "max_completion_tokens", "null");
     put_option(w, "metadata", v, "metadata", "{}");
     put_option(w, "parallel_tool_calls", v, "parallel_tool_calls", "true");
-    if (s->segment)
-        put_segment_before(s, w);
-    else
+    if (s->segment) {
+        char id[64];
+        struct resp_stream before = {.run = s->run, .segment = s->segment - 1};
+        wj_put_str(w, "previous_response_id", response_id(&before, id));
+    } else
         put_option(w, "previous_response_id", v, "weft_previous", "null");
     wj_put_open(w, "reasoning", '{');
     put_option(w, "effort", v, "reasoning_effort", "null");

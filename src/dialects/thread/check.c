@@ -273,21 +273,16 @@ static bool one_of(struct upp_str word, const struct upp_str *words)
     return words->p;
 }
 
-static void wrong_word(struct wd_problems *p, const char *rule, const struct wj_node *in, const char *member,
-                       struct upp_str value)
-{
-    char quoted[WJ_QUOTED];
-    wd_problem(p, WD_ERROR, rule, yyjson_obj_get(in->from, member), "'%s' cannot be %s", member,
-               wj_quote(value, quoted, sizeof quoted));
-}
-
 /* Is it one of the words? Reports any other value. */
 static bool word(struct wd_problems *p, const char *rule, const struct wj_node *in, const char *member,
                  struct upp_str value, const struct upp_str *words)
 {
     bool known = value.p && one_of(value, words);
-    if (value.p && !known)
-        wrong_word(p, rule, in, member, value);
+    if (value.p && !known) {
+        char quoted[WJ_QUOTED];
+        wd_problem(p, WD_ERROR, rule, yyjson_obj_get(in->from, member), "'%s' cannot be %s", member,
+                   wj_quote(value, quoted, sizeof quoted));
+    }
     return known;
 }
 

@@ -86,14 +86,6 @@ static bool carries_parts(struct wd_lowering *l, const struct wd_carry *c)
     return false;
 }
 
-static void put_time(struct wd_lowering *l, const struct upp_message *m)
-{
-    if (m->time_text.p || m->time_ms < 0)
-        wd_member(l, "time", wd_pai_time_text(l, m));
-    else
-        wd_member_u64(l, "ms", (uint64_t)m->time_ms);
-}
-
 static void put_media(struct wd_lowering *l, const struct upp_media *m, struct wd_carried_needs needs)
 {
     if (needs.source && m->source && m->source < WB_LEN(wd_carried_sources))
@@ -136,19 +128,6 @@ static void put_part(struct wd_lowering *l, uint32_t entry, size_t part, const s
     wj_write_close(&l->w, '}');
 }
 
-static void put_reply(struct wd_lowering *l, const struct wm_reply_info *s)
-{
-    wj_put_open(&l->w, "said", '{');
-    wd_member(l, "model_name", s->model);
-    wd_member(l, "provider_name", s->provider);
-    wd_member(l, "provider_response_id", s->response);
-    if (s->has_usage)
-        wd_tp_put_usage(l, "usage", &s->usage);
-    if (wd_pai_finish(s->stop))
-        wd_member(l, "finish_reason", wb_cstr(wd_pai_finish(s->stop)));
-    wj_write_close(&l->w, '}');
-}
-
 static void put_entry(struct wd_lowering *l, const struct entry *x)
 {
     const struct wm_doc_entry *e = x->e;
@@ -169,11 +148,24 @@ static void put_entry(struct wd_lowering *l, const struct entry *x)
     }
     if (x->who)
         wd_member_or_null(l, "who", e->e.who);
-    if (x->time)
-        put_time(l, m);
+    if (x->time) {
+        if (m->time_text.p || m->time_ms < 0)
+            wd_member(l, "time", wd_pai_time_text(l, m));
+        else
+            wd_member_u64(l, "ms", (uint64_t)m->time_ms);
+    }
     wd_member_json(l, "metadata", m->metadata);
-    if (x->reply)
-        put_reply(l, &e->said);
+    if (x->reply) {
+        wj_put_open(&l->w, "said", '{');
+        wd_member(l, "model_name", e->said.model);
+        wd_member(l, "provider_name", e->said.provider);
+        wd_member(l, "provider_response_id", e->said.response);
+        if (e->said.has_usage)
+            wd_tp_put_usage(l, "usage", &e->said.usage);
+        if (wd_pai_finish(e->said.stop))
+            wd_member(l, "finish_reason", wb_cstr(wd_pai_finish(e->said.stop)));
+        wj_write_close(&l->w, '}');
+    }
     if (m->interrupted)
         wj_put_bool(&l->w, "interrupted", true);
     wj_write_close(&l->w, '}');
@@ -299,22 +291,18 @@ static void put_residue(struct wd_lowering *l, uint32_t at, const struct wm_resi
     }
 }
 
-static void write_residue(struct wd_lowering *l, const struct wd_carry *c)
-{
-    uint32_t at = 0;
-    wj_put_open(&l->w, "residue", '[');
-    if (c->first == WD_THREAD)
-        put_residue(l, 0, l->doc->residue);
-    for (uint32_t i = c->first; c->first != WD_THREAD && i < c->first + c->n; i++)
-        if (wm_is_visible(&l->doc->entries.p[i].e))
-            put_residue(l, at++, l->doc->entries.p[i].residue);
-    wj_write_close(&l->w, ']');
-}
-
 void wd_carried_write(struct wd_lowering *l, const struct wd_carry *c, unsigned what)
 {
-    if (what & WD_CARRIES_RESIDUE)
-        write_residue(l, c);
+    if (what & WD_CARRIES_RESIDUE) {
+        uint32_t at = 0;
+        wj_put_open(&l->w, "residue", '[');
+        if (c->first == WD_THREAD)
+            put_residue(l, 0, l->doc->residue);
+        for (uint32_t i = c->first; c->first != WD_THREAD && i < c->first + c->n; i++)
+            if (wm_is_visible(&l->doc->entries.p[i].e))
+                put_residue(l, at++, l->doc->entries.p[i].residue);
+        wj_write_close(&l->w, ']');
+    }
     if (what & WD_CARRIES_PARTS)
         write_parts(l, c);
 }

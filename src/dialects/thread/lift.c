@@ -216,17 +216,6 @@ static int lift_turn(struct lifting *t, const struct wd_tp_turn *turn)
     return r;
 }
 
-/* Mostly a prompt or message is one entry. */
-static void expect(struct lifting *t, const struct wd_tp_thread *d)
-{
-    size_t entries = 0, messages = 0;
-    for (size_t i = 0; i < d->turns.n; i++) {
-        messages += d->turns.p[i].messages.n;
-        entries += d->turns.p[i].parts.n;
-    }
-    wd_reserve(t->l, d->turns.n, entries + messages, d->turns.n + messages + 1);
-}
-
 /* ---- The thread ------------------------------------------------------------------------------------------------ */
 
 static int lift_agents(struct lifting *t, const struct wd_tp_thread *d)
@@ -294,7 +283,13 @@ int wd_tp_lift(struct wd_lifting *l, yyjson_val *root, struct upp_err *err)
         r = wj_value_text(l->a, d.metadata, &doc->metadata, &why);
     }
     if (r >= 0) {
-        expect(&t, &d);
+        /* Mostly a prompt or message is one entry. */
+        size_t entries = 0, messages = 0;
+        for (size_t i = 0; i < d.turns.n; i++) {
+            messages += d.turns.p[i].messages.n;
+            entries += d.turns.p[i].parts.n;
+        }
+        wd_reserve(t.l, d.turns.n, entries + messages, d.turns.n + messages + 1);
         r = lift_agents(&t, &d);
     }
     for (size_t i = 0; r >= 0 && i < d.turns.n; i++)

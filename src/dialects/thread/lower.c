@@ -179,17 +179,6 @@ static void put_parts(struct wd_lowering *l, const struct wd_carry *c)
     wj_write_close(&l->w, ']');
 }
 
-static void put_reply(struct wd_lowering *l, const struct wm_reply_info *reply)
-{
-    wd_member(l, "model_name", reply->model);
-    wd_member(l, "provider_name", reply->provider);
-    wd_member(l, "provider_response_id", reply->response);
-    if (reply->has_usage)
-        wd_tp_put_usage(l, "usage", &reply->usage);
-    if (wd_pai_finish(reply->stop))
-        wd_member(l, "finish_reason", wb_cstr(wd_pai_finish(reply->stop)));
-}
-
 static void put_message(struct wd_lowering *l, uint32_t first, uint32_t n, uint32_t turn_agent)
 {
     if (wd_is_canonical(l, first, "message"))
@@ -209,8 +198,15 @@ static void put_message(struct wd_lowering *l, uint32_t first, uint32_t n, uint3
         put_event(l, e);
     else {
         wd_member_or_null(l, "agent_id", agent_id(l, c.agent));
-        if (response)
-            put_reply(l, &e->said);
+        if (response) {
+            wd_member(l, "model_name", e->said.model);
+            wd_member(l, "provider_name", e->said.provider);
+            wd_member(l, "provider_response_id", e->said.response);
+            if (e->said.has_usage)
+                wd_tp_put_usage(l, "usage", &e->said.usage);
+            if (wd_pai_finish(e->said.stop))
+                wd_member(l, "finish_reason", wb_cstr(wd_pai_finish(e->said.stop)));
+        }
         put_parts(l, &c);
     }
     put_carried(l, &c, NULL);

@@ -89,15 +89,6 @@ static int by_rank(const void *a, const void *b)
                               : (x->first > y->first) - (x->first < y->first);
 }
 
-/* Finds the slot, which contains the node's rank if it did not come after its parent. */
-static void find_slot(struct wd_lowering *l, struct node *node)
-{
-    struct upp_str slot = node->first < node->end ? wd_slot_like(l, node->first, WD_UAP_NODE) : (struct upp_str){0};
-    node->slot = slot.p ? slot : UPP_STR(WD_UAP_NODE);
-    node->rank = 0;
-    (void)wb_str_u64(wb_str_sub(node->slot, sizeof WD_UAP_NODE, SIZE_MAX), &node->rank); /* after a dash; absent: 0 */
-}
-
 static void put_nodes(struct wd_upp_out *t, uint32_t first)
 {
     struct wd_lowering *l = t->l;
@@ -108,7 +99,11 @@ static void put_nodes(struct wd_upp_out *t, uint32_t first)
         node.id = node.next;
         node.end = node.first < n ? end_of(l, node.first) : n;
         node.next = node.end < n ? node_id(l, node.end) : (struct upp_str){0};
-        find_slot(l, &node);
+        /* Finds the slot, which contains the node's rank if it did not come after its parent. */
+        struct upp_str slot = node.first < node.end ? wd_slot_like(l, node.first, WD_UAP_NODE) : (struct upp_str){0};
+        node.slot = slot.p ? slot : UPP_STR(WD_UAP_NODE);
+        node.rank = 0;
+        (void)wb_str_u64(wb_str_sub(node.slot, sizeof WD_UAP_NODE, SIZE_MAX), &node.rank); /* after a dash; absent: 0 */
         if (!wb_vec_push(&list, node, (size_t)WM_DOC_ENTRIES + 1))
             wj_writer_fail(&l->w, upp_fail(l->w.err, UPP_ENOMEM, "no memory for a node"));
         node.first = node.end;

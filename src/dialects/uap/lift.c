@@ -61,20 +61,6 @@ static yyjson_val *first_node(yyjson_val *tree)
     return NULL;
 }
 
-/* Follows the parents from the current node up. */
-static void find_path(struct path *t, yyjson_val *tree)
-{
-    yyjson_val *v = take(t, wj_text_at(tree, "currentId"));
-    if (!v)
-        v = take(t, wj_text_at(tree, "rootId"));
-    if (!v) {
-        v = first_node(tree);
-        (void)take(t, wj_text_at(v, "id"));
-    }
-    for (; v && yyjson_is_obj(v); v = take(t, wj_text_at(v, "parentId")))
-        t->list[t->n++] = v;
-}
-
 static int by_position(const void *a, const void *b)
 {
     const yyjson_val *const *x = a, *const *y = b;
@@ -145,7 +131,16 @@ static int lift_path(struct path *t, yyjson_val *tree)
         return r;
     t->in.default_agent = t->in.l->doc->agents.p[0].id;
     t->in.nameless = true;
-    find_path(t, tree);
+    /* Follows the parents from the current node up. */
+    yyjson_val *v = take(t, wj_text_at(tree, "currentId"));
+    if (!v)
+        v = take(t, wj_text_at(tree, "rootId"));
+    if (!v) {
+        v = first_node(tree);
+        (void)take(t, wj_text_at(v, "id"));
+    }
+    for (; v && yyjson_is_obj(v); v = take(t, wj_text_at(v, "parentId")))
+        t->list[t->n++] = v;
     r = find_ranks(t);
     for (size_t i = t->n; i && r >= 0; i--)
         r = lift_node(t, t->list[i - 1], i > 1 ? t->list[i - 2] : NULL);

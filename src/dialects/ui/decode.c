@@ -532,15 +532,6 @@ static int decode_lines(struct wd_ui_decoder *d, struct upp_str lines, int64_t n
     return wd_ui_decode_end(d, err);
 }
 
-/* A stream says when its events were, and of nothing else: what came before an event is no later. */
-static void order_times(struct wm_doc *doc)
-{
-    for (uint32_t i = doc->entries.n; i-- > 1;) {
-        struct upp_message *before = &doc->entries.p[i - 1].e.message;
-        before->time_ms = WB_MIN(before->time_ms, doc->entries.p[i].e.message.time_ms);
-    }
-}
-
 int wd_ui_stream_document(struct upp_str lines, struct upp_str agent, int64_t now_ms, struct wb_buf *out,
                           size_t *skipped, struct upp_err *err)
 {
@@ -551,7 +542,11 @@ int wd_ui_stream_document(struct upp_str lines, struct upp_str agent, int64_t no
     int r = decode_lines(&d, lines, now_ms, err);
     if (r >= 0 && !doc.entries.n)
         r = upp_fail(err, UPP_EINVALID, "there is no message in the stream");
-    order_times(&doc);
+    /* A stream says when its events were, and of nothing else: what came before an event is no later. */
+    for (uint32_t i = doc.entries.n; i-- > 1;) {
+        struct upp_message *before = &doc.entries.p[i - 1].e.message;
+        before->time_ms = WB_MIN(before->time_ms, doc.entries.p[i].e.message.time_ms);
+    }
     *skipped = d.skipped;
     wd_ui_decoder_done(&d);
     return r < 0 ? r : wd_doc_write(&doc, &wd_document_ui, NULL, out, NULL, err);

@@ -81,17 +81,6 @@ static void put_error(struct wd_lowering *l, uint32_t entry, struct upp_str json
     wd_member(l, "errorText", text ? wj_text(v) : json.p ? json : UPP_STR(""));
 }
 
-static void put_approval(struct wd_lowering *l, const struct upp_part *call, const struct upp_part *result)
-{
-    yyjson_val *v = result->text.n ? read_scratch(l, result->text) : NULL;
-    wj_put_open(&l->w, "approval", '{');
-    wd_member(l, "id", call->id);
-    wj_put_bool(&l->w, "approved", false);
-    if (v && yyjson_is_str(v) && !wj_named(v, UPP_STR(WD_UI_DENIED)))
-        wd_member(l, "reason", wj_text(v));
-    wj_write_close(&l->w, '}');
-}
-
 /* Members of metadata.pydantic_ai that the part has as members of its own: they are not written twice. */
 static bool is_own_member(yyjson_val *name, bool denied)
 {
@@ -147,15 +136,6 @@ static void put_tool_metadata(struct wd_lowering *l, const char *name, struct up
     wj_write_close(&l->w, '}');
 }
 
-/* Version 5 has no member for it. */
-static void put_result_metadata(struct wd_lowering *l, uint32_t entry, const struct upp_part *result, bool denied)
-{
-    if (l->target != 5)
-        put_tool_metadata(l, "resultProviderMetadata", result->metadata, denied);
-    else if (result->metadata.n)
-        wd_lose(l, entry, "what the provider said of a result", "5 has no place for it");
-}
-
 /* The approval request of the call, with its answer if there is one; NULL: none, or version 5, which has no member
  * for it. Valid until the next scratch read. */
 static yyjson_val *approval_of(struct wd_lowering *l, const struct upp_part *call)
@@ -194,13 +174,25 @@ static void put_tool(struct wd_lowering *l, uint32_t entry, size_t at, const str
     if (wd_pai_is_builtin(l, p))
         wj_put_bool(&l->w, "providerExecuted", true);
     put_tool_metadata(l, "callProviderMetadata", p->metadata, false);
-    if (result)
-        put_result_metadata(l, entry, result, denied);
+    if (result) {
+        /* Version 5 has no member for it. */
+        if (l->target != 5)
+            put_tool_metadata(l, "resultProviderMetadata", result->metadata, denied);
+        else if (result->metadata.n)
+            wd_lose(l, entry, "what the provider said of a result", "5 has no place for it");
+    }
     yyjson_val *approval = approval_of(l, p);
     if (approval) {
         wj_put_value(&l->w, "approval", approval);
-    } else if (denied)
-        put_approval(l, p, result);
+    } else if (denied) {
+        yyjson_val *v = result->text.n ? read_scratch(l, result->text) : NULL;
+        wj_put_open(&l->w, "approval", '{');
+        wd_member(l, "id", p->id);
+        wj_put_bool(&l->w, "approved", false);
+        if (v && yyjson_is_str(v) && !wj_named(v, UPP_STR(WD_UI_DENIED)))
+            wd_member(l, "reason", wj_text(v));
+        wj_write_close(&l->w, '}');
+    }
     wj_write_close(&l->w, '}');
 }
 
@@ -264,18 +256,6 @@ static void put_file(struct wd_lowering *l, uint32_t entry, const struct upp_par
 
 /* ---- Parts ----------------------------------------------------------------------------------------------- */
 
-static void put_text(struct message *m, const struct upp_part *p)
-{
-    struct wd_lowering *l = m->l;
-    wj_write_open(&l->w, '{');
-    wd_member(l, "type", p->kind == UPP_PART_REASONING ? UPP_STR("reasoning") : UPP_STR("text"));
-    wd_member(l, "text", p->text.p ? p->text : UPP_STR(""));
-    if (p->cut || !m->user)
-        wd_member(l, "state", p->cut ? UPP_STR("streaming") : UPP_STR("done"));
-    wd_member_json(l, "providerMetadata", p->metadata);
-    wj_write_close(&l->w, '}');
-}
-
 static void put_step(struct message *m, uint32_t i)
 {
     const struct upp_message *said = &wd_entry_at(m->l, i)->e.message;
@@ -292,8 +272,16 @@ static void put_step(struct message *m, uint32_t i)
             put_tool(m->l, i, k, p);
         else if (p->media)
             put_file(m->l, i, p);
-        else
-            put_text(m, p);
+        else {
+            struct wd_lowering *l = m->l;
+            wj_write_open(&l->w, '{');
+            wd_member(l, "type", p->kind == UPP_PART_REASONING ? UPP_STR("reasoning") : UPP_STR("text"));
+            wd_member(l, "text", p->text.p ? p->text : UPP_STR(""));
+            if (p->cut || !m->user)
+                wd_member(l, "state", p->cut ? UPP_STR("streaming") : UPP_STR("done"));
+            wd_member_json(l, "providerMetadata", p->metadata);
+            wj_write_close(&l->w, '}');
+        }
     }
 }
 

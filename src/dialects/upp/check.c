@@ -42,17 +42,6 @@ struct checking {
     struct wd_upp_calls calls;
 };
 
-/* Reports the reader's error, with the pointer in the document. */
-static void refuse(struct checking *c, yyjson_val *v, const struct upp_err *why)
-{
-    char text[512], where[1024];
-    struct wj_pointer pointer;
-    wj_pointer_init(&pointer, text, sizeof text);
-    wj_pointer_find(&pointer, c->p->root, v);
-    (void)snprintf(where, sizeof where, "%s%s", text, why->where);
-    wd_problem_at(c->p, WD_ERROR, "UPP-2", where, why->msg);
-}
-
 static int check_calls(struct checking *c, yyjson_val *v, const struct upp_message *m)
 {
     int r = 0;
@@ -80,7 +69,13 @@ static int check_message(struct checking *c, struct wb_arena *a, yyjson_val *v)
     uint32_t at;
     int r = wm_message_check(a, v, &m, &why);
     if (r == -UPP_EINVALID) {
-        refuse(c, v, &why);
+        /* Reports the reader's error, with the pointer in the document. */
+        char text[512], where[1024];
+        struct wj_pointer pointer;
+        wj_pointer_init(&pointer, text, sizeof text);
+        wj_pointer_find(&pointer, c->p->root, v);
+        (void)snprintf(where, sizeof where, "%s%s", text, why.where);
+        wd_problem_at(c->p, WD_ERROR, "UPP-2", where, why.msg);
         return 0;
     }
     if (r < 0) {

@@ -308,17 +308,6 @@ struct piece {
     const struct upp_part *parts; /* unconverted */
 };
 
-static void put_model(struct wd_upp_weft *o, const struct wm_reply_info *s)
-{
-    put_text(o, UPP_STR("model"), s->model);
-    put_text(o, UPP_STR("provider"), s->provider);
-    put_text(o, UPP_STR("response"), s->response);
-    if (s->stop && s->stop < WB_LEN(wm_upp_stops))
-        put_text(o, UPP_STR("stop"), wb_cstr(wm_upp_stops[s->stop]));
-    if (s->has_usage)
-        put_usage(o, &s->usage);
-}
-
 static void put_weft(struct piece *p, struct wd_upp_weft *o, bool deep)
 {
     struct wd_upp_out *t = p->t;
@@ -330,7 +319,13 @@ static void put_weft(struct piece *p, struct wd_upp_weft *o, bool deep)
     } else {
         put_agent(t, o, e->agent, e->e.message.role == UPP_ROLE_USER, false);
         put_turn(t, o, p->entry);
-        put_model(o, &e->said);
+        put_text(o, UPP_STR("model"), e->said.model);
+        put_text(o, UPP_STR("provider"), e->said.provider);
+        put_text(o, UPP_STR("response"), e->said.response);
+        if (e->said.stop && e->said.stop < WB_LEN(wm_upp_stops))
+            put_text(o, UPP_STR("stop"), wb_cstr(wm_upp_stops[e->said.stop]));
+        if (e->said.has_usage)
+            put_usage(o, &e->said.usage);
         if (e->id.p && !wb_str_eq(e->id, p->m.id))
             put_text(o, UPP_STR("id"), e->id);
         if (p->m.role != e->e.message.role)

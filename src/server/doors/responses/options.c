@@ -92,19 +92,6 @@ static void put_format(struct wj_writer *w, yyjson_val *root)
     wj_write_close(w, '}');
 }
 
-/* In the spelling of the Assistants API. */
-static void put_options(struct wj_writer *w, yyjson_val *root)
-{
-    static const char *const same[] = {"metadata", "temperature", "top_p", "parallel_tool_calls"};
-    for (size_t i = 0; i < WB_LEN(same); i++)
-        put_member(w, same[i], root, same[i]);
-    put_member(w, "additional_instructions", root, "instructions");
-    put_member(w, "max_completion_tokens", root, "max_output_tokens");
-    put_member(w, "reasoning_effort", sv_member(root, UPP_STR("reasoning")), "effort");
-    put_tools(w, root);
-    put_format(w, root);
-}
-
 /* What is not read from the members: the response before. */
 static int add_previous(struct sv_exchange *x, struct upp_str previous, struct upp_str *options, struct upp_err *err)
 {
@@ -161,7 +148,15 @@ int sv_responses_options(struct sv_exchange *x, const struct sv_body *b, struct 
         return r;
     wj_writer_init(&w, &out, err);
     wj_write_open(&w, '{');
-    put_options(&w, b->root);
+    /* In the spelling of the Assistants API. */
+    static const char *const same[] = {"metadata", "temperature", "top_p", "parallel_tool_calls"};
+    for (size_t i = 0; i < WB_LEN(same); i++)
+        put_member(&w, same[i], b->root, same[i]);
+    put_member(&w, "additional_instructions", b->root, "instructions");
+    put_member(&w, "max_completion_tokens", b->root, "max_output_tokens");
+    put_member(&w, "reasoning_effort", sv_member(b->root, UPP_STR("reasoning")), "effort");
+    put_tools(&w, b->root);
+    put_format(&w, b->root);
     if (model)
         put_member(&w, "model", b->root, "model");
     wj_write_close(&w, '}');

@@ -39,18 +39,6 @@ static void ask_approval(struct wb_arena *a, struct upp_part *call)
                   : wb_arena_dup(a, text);
 }
 
-static void ask_approvals(struct wb_arena *a, struct wm_doc *doc, const struct sv_ui_document_opts *opts)
-{
-    const struct wm_doc_turn *turn = doc->turns.n ? &doc->turns.p[doc->turns.n - 1] : NULL;
-    for (uint32_t i = turn ? turn->first : 0; turn && i < turn->first + turn->n; i++) {
-        struct upp_message *m = &doc->entries.p[i].e.message;
-        for (size_t k = 0; k < m->n_parts; k++)
-            for (size_t p = 0; p < opts->n_pending && m->parts[k].kind == UPP_PART_CALL; p++)
-                if (opts->pending[p].approval && wb_str_eq(opts->pending[p].call, m->parts[k].id))
-                    ask_approval(a, &m->parts[k]);
-    }
-}
-
 int sv_ui_document(struct sv_exchange *x, const struct wl_thread *t, const struct sv_ui_document_opts *chat,
                    struct upp_err *err)
 {
@@ -63,7 +51,14 @@ int sv_ui_document(struct sv_exchange *x, const struct wl_thread *t, const struc
     if (r >= 0) {
         if (doc.turns.n)
             doc.turns.p[doc.turns.n - 1].partial &= chat->works;
-        ask_approvals(&memory, &doc, chat);
+        const struct wm_doc_turn *turn = doc.turns.n ? &doc.turns.p[doc.turns.n - 1] : NULL;
+        for (uint32_t i = turn ? turn->first : 0; turn && i < turn->first + turn->n; i++) {
+            struct upp_message *m = &doc.entries.p[i].e.message;
+            for (size_t k = 0; k < m->n_parts; k++)
+                for (size_t p = 0; p < chat->n_pending && m->parts[k].kind == UPP_PART_CALL; p++)
+                    if (chat->pending[p].approval && wb_str_eq(chat->pending[p].call, m->parts[k].id))
+                        ask_approval(&memory, &m->parts[k]);
+        }
         r = wb_arena_check(&memory, err);
     }
     x->reply.status = 200;
