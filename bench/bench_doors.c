@@ -248,7 +248,7 @@ WEFT_SUSPENDS static void usage(unsigned times)
             changes[i] = (struct wl_change){.kind = WL_PUT_VALUE, .value = &values[i]};
         }
         struct wl_commit c = {.owner = {.tenant = UPP_STR(WL_OWN_TENANT)}, .changes = changes, .n = n};
-        need(store->ops->commit(store, &c, &err) >= 0, "usage");
+        need(wl_store_commit(store, &c, &err) >= 0, "usage");
         times -= n;
     }
 }

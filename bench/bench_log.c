@@ -47,7 +47,7 @@ WEFT_SUSPENDS static void fill(const struct wl_thread *t, uint32_t n)
                 .node = t->head, .pos = wl_pos(at, 0), .n_entries = 1, .format = WM_FORMAT, .body = wb_buf_str(&body)};
             changes[c.n] = (struct wl_change){.kind = WL_ADD_ROW, .row = &rows[c.n]};
         }
-        need(store->ops->commit(store, &c, &err));
+        need(wl_store_commit(store, &c, &err));
     }
     wb_buf_done(&body);
 }

@@ -215,8 +215,7 @@ WEFT_SUSPENDS static int append(unsigned k, struct upp_err *err)
                          .body = {body, BODY},
                          .tape = {tape, TAPE}};
     struct wl_change c = {.kind = WL_ADD_ROW, .row = &row};
-    return store->ops->commit(store, &(struct wl_commit){.owner = owner, .changes = &c, .n = 1, .flags = WL_SYNCED},
-                              err);
+    return wl_store_commit(store, &(struct wl_commit){.owner = owner, .changes = &c, .n = 1, .flags = WL_SYNCED}, err);
 }
 
 WEFT_SUSPENDS static int session(void *arg, struct upp_err *err)
@@ -246,8 +245,7 @@ WEFT_SUSPENDS static int add_nodes(struct upp_err *err)
     for (unsigned k = 0; k < SESSIONS && r >= 0; k++) {
         struct wl_node n = {.key = key_of(k), .id = id_of(k), .tree = id_of(k), .created_ms = wb_wall_ms()};
         struct wl_change c = {.kind = WL_ADD_NODE, .node = &n};
-        r = store->ops->commit(store, &(struct wl_commit){.owner = owner, .changes = &c, .n = 1, .flags = WL_SYNCED},
-                               err);
+        r = wl_store_commit(store, &(struct wl_commit){.owner = owner, .changes = &c, .n = 1, .flags = WL_SYNCED}, err);
     }
     return r;
 }
@@ -301,7 +299,7 @@ WEFT_SUSPENDS static int tails(struct upp_err *err)
     for (int which = 0; which < 2 && r >= 0; which++) {
         struct wl_node n = {.key = key_of(1000u + (unsigned)which), .id = id_of(1), .tree = id_of(1)};
         struct wl_change made = {.kind = WL_ADD_NODE, .node = &n};
-        r = store->ops->commit(store, &(struct wl_commit){.owner = owner, .changes = &made, .n = 1}, err);
+        r = wl_store_commit(store, &(struct wl_commit){.owner = owner, .changes = &made, .n = 1}, err);
         for (uint32_t at = 0; at < sizes[which] && r >= 0;) {
             static struct wl_row rows[500];
             static struct wl_change c[500];
@@ -311,7 +309,7 @@ WEFT_SUSPENDS static int tails(struct upp_err *err)
                     .node = n.key, .pos = wl_pos(at, 0), .n_entries = 1, .format = 1, .body = {body, 300}};
                 c[k] = (struct wl_change){.kind = WL_ADD_ROW, .row = &rows[k]};
             }
-            r = store->ops->commit(store, &(struct wl_commit){.owner = owner, .changes = c, .n = k}, err);
+            r = wl_store_commit(store, &(struct wl_commit){.owner = owner, .changes = c, .n = k}, err);
         }
     }
     for (int i = 0; i < ROUNDS && r >= 0; i++) {
@@ -320,7 +318,7 @@ WEFT_SUSPENDS static int tails(struct upp_err *err)
             for (int k = 0; k < 200 && r >= 0; k++) {
                 struct wb_arena a = WB_ARENA(1 << 20);
                 struct wl_rows rows;
-                r = store->ops->rows(
+                r = wl_store_rows(
                     store, &owner,
                     &(struct wl_range){
                         .node = key_of(1000u + (unsigned)which), .to = UINT64_MAX, .backwards = true, .max_rows = 50},
@@ -363,8 +361,7 @@ WEFT_SUSPENDS static int fork_one(unsigned i, struct upp_err *err)
                           .created_ms = now,
                           .updated_ms = now};
     struct wl_change c = {.kind = WL_ADD_THREAD, .thread = &t};
-    return store->ops->commit(store, &(struct wl_commit){.owner = owner, .changes = &c, .n = 1, .flags = fork_flags},
-                              err);
+    return wl_store_commit(store, &(struct wl_commit){.owner = owner, .changes = &c, .n = 1, .flags = fork_flags}, err);
 }
 
 struct forker {

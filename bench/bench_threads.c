@@ -85,7 +85,7 @@ WEFT_SUSPENDS static void fill_some(struct database *d, const struct wb_uuid *id
                 changes[c.n++] = made[i].changes[k];
             changes[c.n++] = (struct wl_change){.kind = WL_ADD_ROW, .row = &rows[i]};
         }
-        need(d->store->ops->commit(d->store, &c, &err));
+        need(wl_store_commit(d->store, &c, &err));
     }
 }
 

@@ -124,7 +124,7 @@ WEFT_SUSPENDS static int list_thread(struct cli_reader *rd, const struct wl_thre
 {
     struct thread_list *l = rd->arg;
     WB_CLEANUP(thread_row_done) struct thread_row m = {.rd = rd, .thread = t, .arena = WB_ARENA(WORDS_BYTES)};
-    int r = wl_at_once(rd->store, read_more, &m, err);
+    int r = wl_store_at_once(rd->store, read_more, &m, err);
     return r < 0 ? r : cli_list_row(&l->list, &m, &m.arena, err);
 }
 

@@ -145,7 +145,7 @@ WEFT_SUSPENDS static int store_row(struct wl_store *s, const struct wl_admin *ro
     struct wl_value v = {.space = UPP_STR(SPACE), .name = wb_cstr(row->id), .bytes = wb_buf_str(&json)};
     struct wl_change change = {.kind = WL_PUT_VALUE, .value = &v};
     struct wl_commit c = {.owner = ours, .changes = &change, .n = 1, .flags = WL_SYNCED};
-    return s->ops->commit(s, &c, err);
+    return wl_store_commit(s, &c, err);
 }
 
 /* The time that orders a new row. */
@@ -240,5 +240,5 @@ int wl_admin_sweep(struct wl_store *s, int64_t before_ms, size_t max, size_t *n,
     for (size_t i = 0; i < *n; i++)
         drops[i] = (struct wl_change){.kind = WL_DROP_VALUE, .value = &list[i]};
     struct wl_commit c = {.owner = ours, .changes = drops, .n = *n, .flags = WL_SYNCED};
-    return s->ops->commit(s, &c, err);
+    return wl_store_commit(s, &c, err);
 }

@@ -105,7 +105,7 @@ WEFT_SUSPENDS static int try_once(struct append *p, struct wl_thread *thread, ui
     const struct wl_change changes[] = {
         first, {.kind = WL_SET_THREAD, .thread = &t}, {.kind = WL_ADD_ROW, .row = &row}};
     struct wl_commit c = {.owner = *p->owner, .changes = changes, .n = WB_LEN(changes), .flags = WL_SYNCED};
-    r = s->ops->commit(s, &c, err);
+    r = wl_store_commit(s, &c, err);
     if (r == -UPP_EBUSY && c.conflict == 0 && !branch.key)
         return under_way(err);
     if (r == -UPP_EBUSY)

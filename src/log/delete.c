@@ -198,7 +198,7 @@ static WEFT_SUSPENDS int try_once(struct deleting *x, const struct wl_thread *t)
             return r;
         c.n = x->n;
         wb_crashpoint("delete.before");
-        r = x->s->ops->commit(x->s, &c, x->err);
+        r = wl_store_commit(x->s, &c, x->err);
         if (r == -UPP_EBUSY && own && c.conflict == 0)
             return upp_fail(x->err, UPP_EBUSY, "a run is under way on this thread");
         if (r == -UPP_EBUSY || r == -UPP_ENOTFOUND)

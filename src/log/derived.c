@@ -220,7 +220,7 @@ static WEFT_SUSPENDS int find_rows(struct erasing *x, uint64_t node, uint64_t en
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(WL__LARGE);
         struct wl_range range = {.node = node, .from = *from, .to = end, .max_rows = PAGE};
         struct wl_rows rows;
-        int r = x->s->ops->rows(x->s, x->o, &range, &a, &rows, x->err);
+        int r = wl_store_rows(x->s, x->o, &range, &a, &rows, x->err);
         if (r < 0)
             return r;
         for (size_t i = 0; i < rows.n && b->n < BATCH; i++) {
@@ -241,7 +241,7 @@ static WEFT_SUSPENDS int edit_rows(struct erasing *x, struct batch *b)
         struct wl_range range = {
             .node = b->rows[i].node, .from = b->rows[i].pos, .to = b->rows[i].pos + 1, .max_rows = 1};
         struct wl_rows rows;
-        int r = x->s->ops->rows(x->s, x->o, &range, &x->a, &rows, x->err);
+        int r = wl_store_rows(x->s, x->o, &range, &x->a, &rows, x->err);
         if (r >= 0 && rows.n)
             r = erase_row(x, &rows.p[0]);
         if (r < 0)
@@ -270,7 +270,7 @@ static WEFT_SUSPENDS int commit(struct erasing *x, uint64_t node, const struct w
     if (r < 0)
         return r;
     struct wl_commit c = {.owner = *x->o, .changes = b->list, .n = n, .flags = WL_SYNCED};
-    r = x->s->ops->commit(x->s, &c, x->err);
+    r = wl_store_commit(x->s, &c, x->err);
     if (r == -UPP_EBUSY && c.conflict == 0)
         return upp_fail(x->err, UPP_EBUSY, "a run is under way behind this message");
     return r == -UPP_EBUSY ? 1 : r;

@@ -59,7 +59,7 @@ static int write_event(struct erasing *x, uint64_t node, const struct wl_end *en
 static WEFT_SUSPENDS int commit(struct erasing *x, const struct wl_change *list, size_t n)
 {
     struct wl_commit c = {.owner = *x->o, .changes = list, .n = n, .flags = WL_SYNCED};
-    int r = x->s->ops->commit(x->s, &c, x->err);
+    int r = wl_store_commit(x->s, &c, x->err);
     if (r == -UPP_EBUSY && list[c.conflict].kind == WL_HOLD_NODE)
         return upp_fail(x->err, UPP_EBUSY, "a run is under way in this tree");
     return r == -UPP_EBUSY ? 1 : r;
@@ -81,7 +81,7 @@ static WEFT_SUSPENDS int erase_rows(struct erasing *x, const struct wl_node *nod
     if (!list)
         return wb_arena_check(&x->page, x->err);
     list[n++] = (struct wl_change){.kind = WL_HOLD_NODE, .hold = {.node = node->key}};
-    int r = x->s->ops->rows(x->s, x->o, &range, &x->page, &rows, x->err);
+    int r = wl_store_rows(x->s, x->o, &range, &x->page, &rows, x->err);
     for (size_t i = 0; r >= 0 && i < rows.n; i++) {
         r = erase_row(x, &what, &rows.p[i]);
         if (r > 0)

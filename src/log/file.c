@@ -175,7 +175,7 @@ WEFT_SUSPENDS int wl_file_delete(struct wl_store *s, const struct wl_owner *o, c
                                   {.kind = WL_DROP_REF, .ref = &ref},
                                   {.kind = WL_DROP_ALIAS, .alias = &alias}};
     struct wl_commit c = {.owner = *o, .changes = changes, .n = f->alias.n ? 3 : 2, .flags = WL_SYNCED};
-    return s->ops->commit(s, &c, err);
+    return wl_store_commit(s, &c, err);
 }
 
 /* ---- Lists ------------------------------------------------------------------------------------------------------- */

@@ -32,7 +32,7 @@ WEFT_SUSPENDS static int try_fork(struct wl_store *s, struct wl_thread *t, struc
 {
     const struct wl_change change = {.kind = WL_ADD_THREAD, .thread = t};
     struct wl_commit c = {.owner = t->owner, .changes = &change, .n = 1, .flags = WL_SYNCED};
-    int r = s->ops->commit(s, &c, err);
+    int r = wl_store_commit(s, &c, err);
     return r == -UPP_EBUSY ? 1 : r;
 }
 

@@ -201,7 +201,7 @@ WEFT_SUSPENDS int wl__lines(struct wl_store *s, const struct wl_owner *o, uint64
             return missing(&in);
         wb_arena_reset(&scratch);
         range.max_rows = batch_rows(&in);
-        int r = s->ops->rows(s, o, &range, &scratch, &rows, err);
+        int r = wl_store_rows(s, o, &range, &scratch, &rows, err);
         if (r < 0)
             return r;
         if (rows.n == 0)
@@ -226,7 +226,7 @@ WEFT_SUSPENDS int wl__last_row(struct wl_store *s, const struct wl_owner *o, uin
 {
     struct wl_range range = {.node = node, .to = to, .backwards = true, .max_rows = 1};
     struct wl_rows rows = {0};
-    int r = s->ops->rows(s, o, &range, scratch, &rows, err);
+    int r = wl_store_rows(s, o, &range, scratch, &rows, err);
     if (r < 0 || rows.n == 0)
         return r < 0 ? r : 0;
     *ret = rows.p[0];

@@ -142,10 +142,6 @@ WEFT_SUSPENDS int wl_path_tail(struct wl_store *s, const struct wl_owner *o, con
                                uint32_t max, struct wb_arena *a, struct wl_line **ret, size_t *n,
                                struct upp_err *err) UPP_MUST_CHECK;
 
-/* Reads with fn: in one call if the store supports that, otherwise read by read. fn reads from the store passed to
- * it. */
-WEFT_SUSPENDS int wl_at_once(struct wl_store *s, wl_reading_fn *fn, void *arg, struct upp_err *err) UPP_MUST_CHECK;
-
 /* A thread, by any spelling of its id, with its last entries: wl_thread_find, wl_thread_path and wl_path_tail in one
  * call. */
 struct wl_tail {

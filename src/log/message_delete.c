@@ -137,7 +137,7 @@ static WEFT_SUSPENDS int follow_run(struct deleting *x, uint64_t pos)
                              .max_rows = BATCH};
     for (size_t looked = 0; looked < WL_JOIN_ROWS;) {
         struct wl_rows rows;
-        int r = x->s->ops->rows(x->s, x->o, &range, &x->a, &rows, x->err);
+        int r = wl_store_rows(x->s, x->o, &range, &x->a, &rows, x->err);
         if (r < 0)
             return r;
         for (size_t i = 0; i < rows.n; i++, looked++) {
@@ -173,7 +173,7 @@ static WEFT_SUSPENDS int follow_voided(struct deleting *x, uint64_t pos)
     struct wl_range range = {.node = x->at.node, .to = pos, .backwards = true, .max_rows = BATCH};
     for (size_t looked = 0; looked < WL_JOIN_ROWS;) {
         struct wl_rows rows;
-        int r = x->s->ops->rows(x->s, x->o, &range, &x->a, &rows, x->err);
+        int r = wl_store_rows(x->s, x->o, &range, &x->a, &rows, x->err);
         for (size_t i = 0; r >= 0 && i < rows.n; i++, looked++) {
             struct wm_row row;
             if (!wb_uuid_eq(rows.p[i].run, x->run))
@@ -410,7 +410,7 @@ static WEFT_SUSPENDS int try_once(struct deleting *x, const struct wl_thread *t)
         return r;
     struct wl_commit c = {.owner = *x->o, .changes = list, .n = n, .flags = WL_SYNCED};
     wb_crashpoint("message.delete.before");
-    r = x->s->ops->commit(x->s, &c, x->err);
+    r = wl_store_commit(x->s, &c, x->err);
     if (r >= 0) {
         wb_crashpoint("message.delete.after");
         learn_others(x);

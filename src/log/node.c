@@ -102,7 +102,7 @@ WEFT_SUSPENDS int wl_branch(struct wl_store *s, const struct wl_owner *o, const 
     /* Most branches are made from a root, which has been read; of the others each node above is read. */
     struct climb above = {.o = o, .parent = under->parent, .nodes = x.parent == under->key ? 2 : 1};
     if (above.parent)
-        r = wl_at_once(s, climb, &above, err);
+        r = wl_store_at_once(s, climb, &above, err);
     if (r < 0)
         return r;
     if (above.nodes > WL_PATH_NODES)

@@ -111,7 +111,7 @@ WEFT_SUSPENDS static int commit(struct wl_store *s, const struct wl_owner *o, co
                                 struct upp_err *err)
 {
     struct wl_commit c = {.owner = *o, .changes = list, .n = n, .flags = WL_SYNCED};
-    return s->ops->commit(s, &c, err);
+    return wl_store_commit(s, &c, err);
 }
 
 /* Values have no versions. A deletion that commits between the caller's look and ours would leave a note about an

@@ -62,7 +62,7 @@ WEFT_SUSPENDS int wl_pages_next(struct wl_pages *p, struct upp_err *err)
         wb_arena_reset(&p->a);
         p->list = (struct wl_list){0};
         struct upp_err why = {0};
-        r = p->store->ops->list(p->store, &p->ask, &p->a, &p->list, &why);
+        r = wl_store_list(p->store, &p->ask, &p->a, &p->list, &why);
         if (r < 0 && err)
             *err = why;
         if (r != -UPP_ELIMIT || why.retry_after_ms || p->ask.max == 1) /* too many reads at once: no large page */

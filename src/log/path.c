@@ -114,11 +114,6 @@ WEFT_SUSPENDS int wl_path_tail(struct wl_store *s, const struct wl_owner *o, con
     return 0;
 }
 
-WEFT_SUSPENDS int wl_at_once(struct wl_store *s, wl_reading_fn *fn, void *arg, struct upp_err *err)
-{
-    return s->ops->at_once ? s->ops->at_once(s, fn, arg, err) : fn(s, arg, err);
-}
-
 struct opening {
     const struct wl_owner *o;
     struct upp_str id;
@@ -142,7 +137,7 @@ WEFT_SUSPENDS int wl_thread_tail(struct wl_store *s, const struct wl_owner *o, s
 {
     struct wb_arena lent = wb_arena_lend(a);
     struct opening x = {.o = o, .id = id, .max = max, .a = &lent};
-    int r = wl_at_once(s, read_tail, &x, err);
+    int r = wl_store_at_once(s, read_tail, &x, err);
     wb_arena_give_back(a, &lent);
     if (r >= 0)
         *ret = x.tail;

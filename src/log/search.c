@@ -273,7 +273,7 @@ WEFT_SUSPENDS static int writer_of(struct searching *x, const struct wl_line *li
     int r = 0;
     *ret = WB_UUID_NIL;
     if (wb_uuid_is_nil(run))
-        r = x->s->ops->rows(x->s, x->o, &range, &x->line, &rows, x->err);
+        r = wl_store_rows(x->s, x->o, &range, &x->line, &rows, x->err);
     for (size_t i = 0; r >= 0 && i < rows.n && wb_uuid_is_nil(run); i++)
         run = rows.p[i].run;
     if (r < 0 || wb_uuid_is_nil(run))
@@ -410,7 +410,7 @@ WEFT_SUSPENDS static int by_index(struct searching *x, size_t max, struct wl_res
     for (unsigned page = 0;; page++) {
         struct wl_hit *hits;
         size_t n;
-        int r = x->s->ops->search(x->s, x->o, &query, &x->own, &hits, &n, x->err);
+        int r = wl_store_search(x->s, x->o, &query, &x->own, &hits, &n, x->err);
         for (size_t i = 0; r >= 0 && i < n; i++) {
             if (ret->n == max) { /* the rest may match nothing; then the next page is empty */
                 ret->next = query.after;
@@ -477,8 +477,7 @@ WEFT_SUSPENDS static int scan_rows(struct searching *x, uint64_t from, uint64_t 
     for (size_t n = 1; n && from < to;) {
         struct wl_followed *p;
         wb_arena_reset(&rows);
-        int r =
-            x->s->ops->follow(x->s, from, WB_MIN(to - from, (uint64_t)SCAN_ROWS), SCAN_BYTES, &rows, &p, &n, x->err);
+        int r = wl_store_follow(x->s, from, WB_MIN(to - from, (uint64_t)SCAN_ROWS), SCAN_BYTES, &rows, &p, &n, x->err);
         for (size_t i = 0; r >= 0 && i < n && p[i].number <= to; i++) {
             x->bytes += p[i].row.body.n + p[i].row.tape.n;
             r = scan_row(x, &p[i], sc);

@@ -78,7 +78,7 @@ WEFT_SUSPENDS static int commit(struct learning *x, const struct wl_followed *la
                                     .changes = last->changes};
         struct wl_change change = {.kind = WL_INDEX_ADD, .learned = &l};
         struct wl_commit c = {.owner = {.tenant = last->tenant}, .changes = &change, .n = 1};
-        int r = x->s->ops->commit(x->s, &c, err);
+        int r = wl_store_commit(x->s, &c, err);
         if (r < 0 || end)
             return r;
     }
@@ -91,7 +91,7 @@ WEFT_SUSPENDS static int learn_once(struct learning *x, size_t *rows, struct upp
     size_t n;
     int r = wl_get_index_progress(x->s, &upto, &end, err);
     if (r >= 0)
-        r = x->s->ops->follow(x->s, upto, ROWS, BYTES, &x->a, &p, &n, err);
+        r = wl_store_follow(x->s, upto, ROWS, BYTES, &x->a, &p, &n, err);
     for (size_t i = 0; r >= 0 && i < n; i++)
         r = read_row(x, &p[i], err);
     if (r >= 0 && n)
@@ -149,7 +149,7 @@ WEFT_SUSPENDS static int again_once(struct learning *x, const struct wl_owner *o
         return wb_arena_check(&x->a, err);
     int r = wl_get_index_progress(x->s, &upto, &newest, err);
     if (r >= 0)
-        r = x->s->ops->follow(x->s, newest ? newest - 1 : 0, 1, 1, &x->a, &last, &n, err);
+        r = wl_store_follow(x->s, newest ? newest - 1 : 0, 1, 1, &x->a, &last, &n, err);
     if (r < 0 || !n)
         return r < 0 ? r : 0;
     struct wl_followed at = {.tenant = o->tenant, .number = upto, .changes = last->changes};
@@ -183,5 +183,5 @@ WEFT_SUSPENDS int wl_index_reset(struct wl_store *s, struct upp_err *err)
     struct wl_index_update l = {.anew = true};
     struct wl_change change = {.kind = WL_INDEX_ADD, .learned = &l};
     struct wl_commit c = {.owner = {.tenant = UPP_STR("weft")}, .changes = &change, .n = 1, .flags = WL_SYNCED};
-    return s->ops->commit(s, &c, err);
+    return wl_store_commit(s, &c, err);
 }

@@ -69,7 +69,7 @@ WEFT_SUSPENDS int wl_reindex_pending(struct wl_store *s, const struct wl_owner *
         }
         struct wl_commit c = {.owner = *o, .changes = drop, .n = learned};
         if (r >= 0 && learned)
-            r = s->ops->commit(s, &c, failed < 0 ? NULL : err);
+            r = wl_store_commit(s, &c, failed < 0 ? NULL : err);
         if (r < 0 || !n || list[n - 1].name.n > sizeof name)
             return failed < 0 ? failed : r;
         after = wb_str(memcpy(name, list[n - 1].name.p, list[n - 1].name.n), list[n - 1].name.n);

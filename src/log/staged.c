@@ -110,7 +110,7 @@ static WEFT_SUSPENDS int commit(struct clearing *x, const struct wl_value *last,
     if (last)
         x->changes[x->n++] = (struct wl_change){.kind = WL_DROP_VALUE, .value = last};
     struct wl_commit c = {.owner = *x->owner, .changes = x->changes, .n = x->n, .flags = WL_SYNCED};
-    int r = x->store->ops->commit(x->store, &c, err);
+    int r = wl_store_commit(x->store, &c, err);
     x->n = 0;
     if (r >= 0)
         x->thread->version++;

@@ -384,8 +384,9 @@ struct wl_files {
     uint64_t database, wal;
 };
 
-/* Every function except files may suspend; none can be cancelled. Results are allocated from the arena, and ret is set
- * only on success. All functions except at_once and files are mandatory. */
+/* Called through wl_store_commit and the others below. Every function except files may suspend; none can be cancelled.
+ * Results are allocated from the arena, and ret is set only on success. A store in front of another leaves NULL what it
+ * does not change: the inner store does it. In a store without an inner one only at_once and files may be NULL. */
 struct wl_store_ops {
     uint32_t size;
     const char *name;
@@ -403,7 +404,7 @@ struct wl_store_ops {
     WEFT_SUSPENDS int (*search)(struct wl_store *s, const struct wl_owner *o, const struct wl_query *q,
                                 struct wb_arena *a, struct wl_hit **ret, size_t *n, struct upp_err *err);
     /* Calls fn once, on a worker, with a store of which only rows, get and list may be used, and no fiber. So several
-     * reads cost one round trip to a worker. NULL: not supported. */
+     * reads cost one round trip to a worker. NULL: not supported, or (wl_store_at_once) by the inner store. */
     WEFT_SUSPENDS int (*at_once)(struct wl_store *s, wl_reading_fn *fn, void *arg, struct upp_err *err);
     WEFT_SUSPENDS void (*close)(struct wl_store *s);
     /* As they are now; cheap. NULL: it has no files, or is in front of another store. */
@@ -454,6 +455,63 @@ static inline enum wl_state wl_store_state(const struct wl_store *s)
     return (enum wl_state)atomic_load(&s->state);
 }
 
+/* The first store from s inwards that has the method. */
+#define WL_STORE_WITH(s, method)                                                                                       \
+    while (!(s)->ops->method)                                                                                          \
+    (s) = (s)->inner
+
+WEFT_SUSPENDS static inline int wl_store_commit(struct wl_store *s, struct wl_commit *c, struct upp_err *err)
+{
+    WL_STORE_WITH(s, commit);
+    return s->ops->commit(s, c, err);
+}
+
+WEFT_SUSPENDS static inline int wl_store_rows(struct wl_store *s, const struct wl_owner *o, const struct wl_range *r,
+                                              struct wb_arena *a, struct wl_rows *ret, struct upp_err *err)
+{
+    WL_STORE_WITH(s, rows);
+    return s->ops->rows(s, o, r, a, ret, err);
+}
+
+WEFT_SUSPENDS static inline int wl_store_get(struct wl_store *s, const struct wl_ask *ask, struct wb_arena *a,
+                                             void *ret, struct upp_err *err)
+{
+    WL_STORE_WITH(s, get);
+    return s->ops->get(s, ask, a, ret, err);
+}
+
+WEFT_SUSPENDS static inline int wl_store_list(struct wl_store *s, const struct wl_ask *ask, struct wb_arena *a,
+                                              struct wl_list *ret, struct upp_err *err)
+{
+    WL_STORE_WITH(s, list);
+    return s->ops->list(s, ask, a, ret, err);
+}
+
+WEFT_SUSPENDS static inline int wl_store_follow(struct wl_store *s, uint64_t after, size_t max_rows, size_t max_bytes,
+                                                struct wb_arena *a, struct wl_followed **ret, size_t *n,
+                                                struct upp_err *err)
+{
+    WL_STORE_WITH(s, follow);
+    return s->ops->follow(s, after, max_rows, max_bytes, a, ret, n, err);
+}
+
+WEFT_SUSPENDS static inline int wl_store_search(struct wl_store *s, const struct wl_owner *o, const struct wl_query *q,
+                                                struct wb_arena *a, struct wl_hit **ret, size_t *n, struct upp_err *err)
+{
+    WL_STORE_WITH(s, search);
+    return s->ops->search(s, o, q, a, ret, n, err);
+}
+
+/* Reads with fn, from the store passed to it: in one call if the store supports that, otherwise one by one, here. A
+ * store that has reads of its own and no at_once needs a fiber for them. */
+WEFT_SUSPENDS static inline int wl_store_at_once(struct wl_store *s, wl_reading_fn *fn, void *arg, struct upp_err *err)
+{
+    struct wl_store *x = s;
+    while (x->inner && !x->ops->at_once && !x->ops->rows && !x->ops->get && !x->ops->list)
+        x = x->inner;
+    return x->ops->at_once ? x->ops->at_once(x, fn, arg, err) : fn(s, arg, err);
+}
+
 /* False: the store is not in files. */
 static inline bool wl_store_files(const struct wl_store *s, struct wl_files *ret)
 {
@@ -497,19 +555,19 @@ static inline enum wl_index wl_store_index(const struct wl_store *s)
 WEFT_SUSPENDS static inline int wl_get_node(struct wl_store *s, const struct wl_owner *o, uint64_t key,
                                             struct wl_node *ret, struct upp_err *err)
 {
-    return s->ops->get(s, &(struct wl_ask){.what = WL_GET_NODE, .owner = o, .number = key}, NULL, ret, err);
+    return wl_store_get(s, &(struct wl_ask){.what = WL_GET_NODE, .owner = o, .number = key}, NULL, ret, err);
 }
 
 WEFT_SUSPENDS static inline int wl_get_thread(struct wl_store *s, const struct wl_owner *o, struct wb_uuid id,
                                               struct wb_arena *a, struct wl_thread *ret, struct upp_err *err)
 {
-    return s->ops->get(s, &(struct wl_ask){.what = WL_GET_THREAD, .owner = o, .id = id}, a, ret, err);
+    return wl_store_get(s, &(struct wl_ask){.what = WL_GET_THREAD, .owner = o, .id = id}, a, ret, err);
 }
 
 WEFT_SUSPENDS static inline int wl_get_run(struct wl_store *s, const struct wl_owner *o, struct wb_uuid id,
                                            struct wb_arena *a, struct wm_run *ret, struct upp_err *err)
 {
-    return s->ops->get(s, &(struct wl_ask){.what = WL_GET_RUN, .owner = o, .id = id}, a, ret, err);
+    return wl_store_get(s, &(struct wl_ask){.what = WL_GET_RUN, .owner = o, .id = id}, a, ret, err);
 }
 
 WEFT_SUSPENDS static inline int wl_get_alias(struct wl_store *s, const struct wl_owner *o, uint8_t kind,
@@ -517,7 +575,7 @@ WEFT_SUSPENDS static inline int wl_get_alias(struct wl_store *s, const struct wl
 {
     struct wl_ask ask = {.what = WL_GET_ALIAS, .owner = o, .number = kind, .name = text};
     struct wl_alias alias;
-    int r = s->ops->get(s, &ask, NULL, &alias, err);
+    int r = wl_store_get(s, &ask, NULL, &alias, err);
     if (r >= 0)
         *ret = alias.object;
     return r;
@@ -526,8 +584,8 @@ WEFT_SUSPENDS static inline int wl_get_alias(struct wl_store *s, const struct wl
 WEFT_SUSPENDS static inline int wl_get_key(struct wl_store *s, const struct wl_owner *o, struct upp_str route,
                                            struct upp_str key, struct wl_key *ret, struct upp_err *err)
 {
-    return s->ops->get(s, &(struct wl_ask){.what = WL_GET_KEY, .owner = o, .space = route, .name = key}, NULL, ret,
-                       err);
+    return wl_store_get(s, &(struct wl_ask){.what = WL_GET_KEY, .owner = o, .space = route, .name = key}, NULL, ret,
+                        err);
 }
 
 WEFT_SUSPENDS static inline int wl_get_value(struct wl_store *s, const struct wl_owner *o, struct upp_str space,
@@ -536,7 +594,7 @@ WEFT_SUSPENDS static inline int wl_get_value(struct wl_store *s, const struct wl
 {
     struct wl_ask ask = {.what = WL_GET_VALUE, .owner = o, .space = space, .name = name};
     struct wl_value value;
-    int r = s->ops->get(s, &ask, a, &value, err);
+    int r = wl_store_get(s, &ask, a, &value, err);
     if (r >= 0)
         *ret = value.bytes;
     return r;
@@ -547,14 +605,14 @@ WEFT_SUSPENDS static inline int wl_get_piece(struct wl_store *s, const struct wl
                                              struct wl_piece *ret, struct upp_err *err)
 {
     struct wl_ask ask = {.what = WL_GET_PIECE, .owner = o, .blob = key, .number = number};
-    return s->ops->get(s, &ask, a, ret, err);
+    return wl_store_get(s, &ask, a, ret, err);
 }
 
 WEFT_SUSPENDS static inline int wl_get_index_progress(struct wl_store *s, uint64_t *upto, uint64_t *end,
                                                       struct upp_err *err)
 {
     struct wl_progress x;
-    int r = s->ops->get(s, &(struct wl_ask){.what = WL_GET_INDEX_PROGRESS}, NULL, &x, err);
+    int r = wl_store_get(s, &(struct wl_ask){.what = WL_GET_INDEX_PROGRESS}, NULL, &x, err);
     if (r >= 0) {
         *upto = x.upto;
         *end = x.end;
@@ -566,7 +624,7 @@ WEFT_SUSPENDS static inline int wl_get_bytes(struct wl_store *s, const struct wl
                                              struct upp_err *err)
 {
     struct wl_size x;
-    int r = s->ops->get(s, &(struct wl_ask){.what = WL_GET_BYTES, .owner = o}, NULL, &x, err);
+    int r = wl_store_get(s, &(struct wl_ask){.what = WL_GET_BYTES, .owner = o}, NULL, &x, err);
     if (r >= 0)
         *ret = x.bytes;
     return r;
@@ -577,7 +635,7 @@ WEFT_SUSPENDS static inline int wl_list_into(struct wl_store *s, const struct wl
                                              void *ret, size_t *n, struct upp_err *err)
 {
     struct wl_list list = {0};
-    int r = s->ops->list(s, ask, a, &list, err);
+    int r = wl_store_list(s, ask, a, &list, err);
     memcpy(ret, &list.p, sizeof list.p);
     *n = list.n;
     return r;
@@ -616,7 +674,7 @@ WEFT_SUSPENDS static inline int wl_list_live(struct wl_store *s, struct wb_uuid 
                                              struct upp_err *err)
 {
     struct wl_list list = {0};
-    int r = s->ops->list(s, &(struct wl_ask){.what = WL_LIST_LIVE, .id = after, .max = max}, a, &list, err);
+    int r = wl_store_list(s, &(struct wl_ask){.what = WL_LIST_LIVE, .id = after, .max = max}, a, &list, err);
     *runs = (struct wm_run *)list.p;
     *owners = list.owners;
     *n = list.n;
@@ -629,7 +687,7 @@ WEFT_SUSPENDS static inline int wl_list_old_runs(struct wl_store *s, const struc
 {
     struct wl_ask ask = {.what = WL_LIST_OLD_RUNS, .owner = o, .number = after, .before_ms = before_ms, .max = max};
     struct wl_list list = {0};
-    int r = s->ops->list(s, &ask, a, &list, err);
+    int r = wl_store_list(s, &ask, a, &list, err);
     *ret = (struct wm_run *)list.p;
     *numbers = list.numbers;
     *n = list.n;

@@ -26,7 +26,7 @@ static const struct upp_str JOURNALS = UPP_STR_INIT("journals"), AT = UPP_STR_IN
 WEFT_SUSPENDS int wl__sweep_commit(struct wl__sweeping *x, const struct wl_change *list, size_t n)
 {
     struct wl_commit c = {.owner = *x->o, .changes = list, .n = n, .flags = WL_SYNCED};
-    int r = x->s->ops->commit(x->s, &c, x->err);
+    int r = wl_store_commit(x->s, &c, x->err);
     return r == -UPP_EBUSY || r == -UPP_ENOTFOUND ? 1 : r;
 }
 
@@ -200,7 +200,7 @@ static WEFT_SUSPENDS int sweep_some(struct wl__sweeping *x, struct wm_run *run, 
     struct wl_change *list = wb_new_n(&a, struct wl_change, WL_SWEEP_BATCH + 1);
     struct wl_rows rows = {0};
     size_t n = 0, mine = 0;
-    int r = list ? x->s->ops->rows(x->s, x->o, &range, &a, &rows, x->err) : wb_arena_check(&a, x->err);
+    int r = list ? wl_store_rows(x->s, x->o, &range, &a, &rows, x->err) : wb_arena_check(&a, x->err);
     for (; r >= 0 && mine < rows.n && wb_uuid_eq(rows.p[mine].run, run->id); mine++) {
         r = sweep_row(x, &a, &rows.p[mine]);
         if (r > 0)
@@ -361,7 +361,7 @@ static WEFT_SUSPENDS int sweep_journals(struct wl__sweeping *x)
     if (r >= 0)
         r = read_position(x, &a, &ask.number);
     if (r >= 0)
-        r = x->s->ops->list(x->s, &ask, &a, &runs, x->err);
+        r = wl_store_list(x->s, &ask, &a, &runs, x->err);
     if (r >= 0 && runs.damaged) {
         wb_log(WB_WARN, "damaged runs were not swept", WB_LU("runs", runs.damaged), WB_LU("last", runs.past));
         x->ret->damaged += runs.damaged;
@@ -464,5 +464,5 @@ WEFT_SUSPENDS int wl_index_compact(struct wl_store *s, bool *more, struct upp_er
 {
     const struct wl_change change = {.kind = WL_INDEX_COMPACT, .more = more};
     struct wl_commit c = {.owner.tenant = UPP_STR("-"), .changes = &change, .n = 1, .flags = WL_SYNCED};
-    return s->ops->commit(s, &c, err);
+    return wl_store_commit(s, &c, err);
 }

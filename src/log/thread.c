@@ -106,7 +106,7 @@ WEFT_SUSPENDS static int try_new(struct wl_store *s, const struct wl_owner *o, c
     struct wl_commit c = {.owner = *o, .changes = changes, .n = made.n + (n > 0), .flags = WL_SYNCED};
     if (n)
         wb_crashpoint("thread.before");
-    r = s->ops->commit(s, &c, err);
+    r = wl_store_commit(s, &c, err);
     if (n)
         wb_crashpoint("thread.after");
     if (r == -UPP_EBUSY && changes[c.conflict].kind == WL_ADD_ALIAS)
@@ -146,7 +146,7 @@ WEFT_SUSPENDS int wl_thread_set(struct wl_store *s, const struct wl_owner *o, st
         return r;
     now.metadata = metadata;
     now.updated_ms = WB_MAX(wl_list_time(s, wb_wall_ms()), t->updated_ms);
-    r = s->ops->commit(s, &c, err);
+    r = wl_store_commit(s, &c, err);
     if (r < 0)
         return r == -UPP_EBUSY ? 1 : r;
     *t = now;

@@ -174,5 +174,5 @@ int wl_usage_sweep(struct wl_store *s, int64_t before_day, size_t max, size_t *n
     if (!*n)
         return 0;
     struct wl_commit c = {.owner = ours, .changes = drops, .n = *n, .flags = WL_SYNCED};
-    return s->ops->commit(s, &c, err);
+    return wl_store_commit(s, &c, err);
 }

@@ -16,7 +16,7 @@ static WEFT_SUSPENDS int read_pending(struct wr_engine *e, const struct wl_owner
         .node = run->node, .from = run->first, .to = UINT64_MAX >> 1, .backwards = true, .max_rows = 1};
     struct wl_rows rows;
     struct wm_row row;
-    int r = e->store->ops->rows(e->store, o, &range, a, &rows, err);
+    int r = wl_store_rows(e->store, o, &range, a, &rows, err);
     if (r >= 0 && !rows.n)
         r = upp_fail(err, UPP_ESTORE, "a run that waits has no rows");
     if (r >= 0)
@@ -72,7 +72,7 @@ static WEFT_SUSPENDS int set_row(struct wr_engine *e, const struct wl_owner *o, 
     for (size_t i = 0; more && i < more->n; i++)
         changes[c.n++] = more->changes[i];
     wb_crashpoint("cancel.before");
-    int r = e->store->ops->commit(e->store, &c, err);
+    int r = wl_store_commit(e->store, &c, err);
     wb_crashpoint("cancel.after");
     return r;
 }

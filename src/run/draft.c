@@ -209,7 +209,7 @@ static WEFT_SUSPENDS int commit(struct flush *f, const struct wr_more *more, str
     wb_crashpoint("commit.before");
     const struct wr_monitor *m = run->engine->monitor;
     uint64_t from = m ? wb_mono_ns() : 0;
-    int r = s->ops->commit(s, &c, err);
+    int r = wl_store_commit(s, &c, err);
     if (m)
         m->commit(m->arg, wb_mono_ns() - from);
     wb_crashpoint("commit.after");

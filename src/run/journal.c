@@ -219,7 +219,7 @@ static WEFT_SUSPENDS int read_journal(struct wr_run *run, struct journal *j, str
         struct wl_range range = {
             .node = run->row.node, .from = run->row.first, .to = to, .backwards = true, .max_rows = 16};
         struct wl_rows rows;
-        int r = s->ops->rows(s, &run->tree->owner, &range, &run->memory, &rows, err);
+        int r = wl_store_rows(s, &run->tree->owner, &range, &run->memory, &rows, err);
         if (r < 0)
             return r;
         for (size_t i = 0; i < rows.n && !stop; i++) {
@@ -336,7 +336,7 @@ static WEFT_SUSPENDS int read_some(struct reading *in, struct wl_range *range, b
     struct wl_store *s = run->engine->store;
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(WR_RUN_MEMORY);
     struct wl_rows rows;
-    int r = s->ops->rows(s, &run->tree->owner, range, &a, &rows, err);
+    int r = wl_store_rows(s, &run->tree->owner, range, &a, &rows, err);
     if (r < 0)
         return r;
     for (size_t i = 0; i < rows.n; i++) {

@@ -123,7 +123,7 @@ static WEFT_SUSPENDS int enqueue(struct wr_starting *s, struct wr_started *ret, 
     struct wl_commit c = {.owner = s->what->owner, .changes = changes, .flags = WL_SYNCED};
     c.n = wr_start_queue_changes(s, changes);
     wb_crashpoint("queue.before");
-    r = store->ops->commit(store, &c, err);
+    r = wl_store_commit(store, &c, err);
     wb_crashpoint("queue.after");
     s->again = r == -UPP_EBUSY;
     if (r < 0)

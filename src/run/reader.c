@@ -84,7 +84,7 @@ static WEFT_SUSPENDS int refill(struct wr_reader *rd, struct node_cursor *w, str
     w->i = 0;
     w->rows = (struct wl_rows){0};
     struct wl_range range = {.node = w->node, .from = w->from, .to = UINT64_MAX >> 1, .max_rows = BATCH_ROWS};
-    int r = s->ops->rows(s, &rd->tree->owner, &range, &w->memory, &w->rows, err);
+    int r = wl_store_rows(s, &rd->tree->owner, &range, &w->memory, &w->rows, err);
     if (r < 0)
         return r;
     if (w->rows.n)

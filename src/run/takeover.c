@@ -25,7 +25,7 @@ static WEFT_SUSPENDS int rollback_notice(struct wr_starting *s, const struct wm_
     for (uint64_t from = holder->first;;) {
         struct wl_range range = {.node = holder->node, .from = from, .to = UINT64_MAX >> 1};
         struct wl_rows rows;
-        int r = store->ops->rows(store, &s->what->owner, &range, &s->memory, &rows, err);
+        int r = wl_store_rows(store, &s->what->owner, &range, &s->memory, &rows, err);
         for (size_t i = 0; r >= 0 && i < rows.n; i++) {
             struct wm_row row;
             from = rows.p[i].pos + 1;

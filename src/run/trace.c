@@ -302,7 +302,7 @@ static WEFT_SUSPENDS int trace_rows(struct tracing *t, struct traced *of, struct
     for (uint64_t from = of->run.first;;) {
         struct wl_range range = {.node = of->run.node, .from = from, .to = UINT64_MAX >> 1};
         struct wl_rows rows;
-        int r = s->ops->rows(s, t->owner, &range, &t->memory, &rows, err);
+        int r = wl_store_rows(s, t->owner, &range, &t->memory, &rows, err);
         for (size_t i = 0; r >= 0 && i < rows.n; i++) {
             from = rows.p[i].pos + 1;
             if (wb_uuid_eq(rows.p[i].run, of->run.id))

@@ -266,7 +266,7 @@ static WEFT_SUSPENDS int tail_of(struct tail *t, uint64_t node, uint64_t first, 
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(WR_RUN_MEMORY);
         struct wl_range range = {.node = node, .from = first, .to = to, .backwards = true, .max_rows = 16};
         struct wl_rows rows = {0};
-        r = t->store->ops->rows(t->store, t->owner, &range, &a, &rows, err);
+        r = wl_store_rows(t->store, t->owner, &range, &a, &rows, err);
         for (size_t i = 0; r >= 0 && i < rows.n && !stop; i++) {
             r = tail_row(t, &a, &rows.p[i], &stop, err);
             to = rows.p[i].pos;

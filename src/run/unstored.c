@@ -28,7 +28,7 @@ static WEFT_SUSPENDS int change_note(struct wl_store *s, const struct wl_owner *
         .space = UPP_STR(SPACE), .name = name_of(thread, text), .bytes = wb_str(now, (size_t)len)};
     const struct wl_change change = {.kind = kind, .value = &v};
     struct wl_commit c = {.owner = *o, .changes = &change, .n = 1};
-    return s->ops->commit(s, &c, err);
+    return wl_store_commit(s, &c, err);
 }
 
 int wr_unstored_note(struct wl_store *s, const struct wl_owner *o, struct wb_uuid thread, struct upp_err *err)
@@ -85,7 +85,7 @@ static WEFT_SUSPENDS int drop_runs(struct wl_store *s, const struct wl_owner *o,
     for (size_t i = 0; r >= 0 && !only_look && i < *n; i++) {
         const struct wl_change drop = {.kind = WL_DROP_RUN, .run = &runs[i]};
         struct wl_commit c = {.owner = *o, .changes = &drop, .n = 1};
-        r = s->ops->commit(s, &c, err);
+        r = wl_store_commit(s, &c, err);
         r = r == -UPP_ENOTFOUND ? 0 : r;
     }
     return r < 0 ? r : 1;

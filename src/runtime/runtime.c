@@ -176,7 +176,7 @@ static WEFT_SUSPENDS int make_random_id(struct wl_store *s, const struct wl_owne
     struct wl_alias alias = {.kind = WL_ALIAS_AGENT, .text = UPP_STR(AGENT_IDS), .object = *ret};
     struct wl_change change = {.kind = WL_ADD_ALIAS, .alias = &alias};
     struct wl_commit commit = {.owner = *owner, .changes = &change, .n = 1, .flags = WL_SYNCED};
-    return s->ops->commit(s, &commit, err);
+    return wl_store_commit(s, &commit, err);
 }
 
 static int digest_name(const struct wb_uuid *random, struct upp_str name, struct wb_uuid *ret, struct upp_err *err)

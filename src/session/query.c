@@ -133,7 +133,7 @@ static WEFT_SUSPENDS int add_sub_thread(struct weft_session *s, const struct wl_
     const struct wl_change changes[] = {{.kind = WL_ADD_NODE, .node = node}, {.kind = WL_ADD_THREAD, .thread = &sub}};
     struct wl_commit c = {
         .owner = wa_owner, .changes = changes + !fresh, .n = WB_LEN(changes) - !fresh, .flags = WL_SYNCED};
-    r = store->ops->commit(store, &c, err);
+    r = wl_store_commit(store, &c, err);
     if (r >= 0)
         *ret = sub.id;
     return r == -UPP_EBUSY ? 1 : r;

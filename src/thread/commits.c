@@ -43,7 +43,7 @@ int wa_put_add(struct wa_put *p, struct wl_change c, struct upp_err *err)
 static WEFT_SUSPENDS int commit(struct wa_put *p, struct upp_err *err)
 {
     struct wl_commit c = {.owner = *p->owner, .changes = p->changes.p, .n = p->changes.n, .flags = WL_SYNCED};
-    int r = p->store->ops->commit(p->store, &c, err);
+    int r = wl_store_commit(p->store, &c, err);
     p->conflict = r == -UPP_EBUSY ? c.conflict : SIZE_MAX;
     if (r >= 0) {
         p->changes.n = 0;

@@ -590,7 +590,7 @@ WEFT_SUSPENDS static int read_notes(struct making *m, const struct wl_span *span
     for (uint64_t from = 0; rows.more;) {
         WB_CLEANUP(wb_arena_done) struct wb_arena page = WB_ARENA(1u << 30);
         struct wl_range range = {.node = span->node, .from = from, .to = wl_pos(span->length, span->length ? 0 : 1)};
-        int r = m->store->ops->rows(m->store, m->owner, &range, &page, &rows, err);
+        int r = wl_store_rows(m->store, m->owner, &range, &page, &rows, err);
         for (size_t i = 0; r >= 0 && i < rows.n; i++) {
             const struct wl_row *stored = &rows.p[i];
             size_t line = (size_t)span->before + wl_pos_index(stored->pos);

@@ -37,7 +37,7 @@ WEFT_SUSPENDS static int log_has(struct wl_store *s, const struct wl_owner *o, s
     for (uint64_t to = wl_pos(pos.length + 1, 0); rows.more;) {
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 30);
         struct wl_range range = {.node = pos.node, .from = 0, .to = to, .backwards = true, .max_rows = 16};
-        int r = s->ops->rows(s, o, &range, &a, &rows, err);
+        int r = wl_store_rows(s, o, &range, &a, &rows, err);
         if (r < 0)
             return r;
         for (size_t i = 0; i < rows.n; i++) {

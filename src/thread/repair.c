@@ -335,7 +335,7 @@ int wa_results_waiting(struct wl_store *s, const struct wl_owner *o, uint64_t no
     for (uint64_t from = wl_pos(length, 0); rows.more;) {
         WB_CLEANUP(wb_arena_done) struct wb_arena page = WB_ARENA(1u << 30);
         struct wl_range range = {.node = node, .from = from, .to = wl_pos(length + 1, 0)};
-        int r = s->ops->rows(s, o, &range, &page, &rows, err);
+        int r = wl_store_rows(s, o, &range, &page, &rows, err);
         for (size_t i = 0; r >= 0 && i < rows.n; i++) {
             struct wm_row row;
             from = rows.p[i].pos + 1;

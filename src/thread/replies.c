@@ -47,7 +47,7 @@ int wa_replies_read(struct wl_store *s, const struct wl_owner *o, uint64_t node,
     for (uint64_t from = wl_pos(first, 0); r >= 0 && n && rows.more;) {
         WB_CLEANUP(wb_arena_done) struct wb_arena page = WB_ARENA(1u << 30);
         struct wl_range range = {.node = node, .from = from, .to = wl_pos(first + (uint32_t)n, 0)};
-        r = s->ops->rows(s, o, &range, &page, &rows, err);
+        r = wl_store_rows(s, o, &range, &page, &rows, err);
         for (size_t i = 0; r >= 0 && i < rows.n; i++) {
             from = rows.p[i].pos + 1;
             r = note_row(&g, &rows.p[i], &page, err);

@@ -225,7 +225,7 @@ static WEFT_SUSPENDS int read_rows(struct wa_reading *x, size_t at, struct upp_e
     while (rows.more) {
         WB_CLEANUP(wb_arena_done) struct wb_arena page = WB_ARENA(1u << 30);
         struct wl_range range = {.node = x->nodes[at].node.key, .from = from, .to = UINT64_MAX >> 1};
-        int r = x->store->ops->rows(x->store, x->owner, &range, &page, &rows, err);
+        int r = wl_store_rows(x->store, x->owner, &range, &page, &rows, err);
         for (size_t i = 0; r >= 0 && i < rows.n; i++) {
             if (is_later(&x->nodes[at], &rows.p[i])) {
                 rows.more = false;

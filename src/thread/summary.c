@@ -163,7 +163,7 @@ WEFT_SUSPENDS static int read_rows(struct looking *x, size_t at, struct upp_err 
     for (uint64_t from = 0; rows.more;) {
         WB_CLEANUP(wb_arena_done) struct wb_arena page = WB_ARENA(1u << 30);
         struct wl_range range = {.node = x->nodes[at].node.key, .from = from, .to = UINT64_MAX >> 1};
-        int r = x->store->ops->rows(x->store, x->owner, &range, &page, &rows, err);
+        int r = wl_store_rows(x->store, x->owner, &range, &page, &rows, err);
         for (size_t i = 0; r >= 0 && i < rows.n; i++) {
             from = rows.p[i].pos + 1;
             r = read_row(x, at, &rows.p[i], &page, err);

@@ -50,7 +50,7 @@ static WEFT_SUSPENDS int load_rows(struct wl_store *s, const struct wl_owner *o,
     for (uint64_t from = run->run.first;;) {
         struct wl_range range = {.node = run->run.node, .from = from, .to = UINT64_MAX >> 1};
         struct wl_rows rows;
-        TRY(s->ops->rows(s, o, &range, &t->memory, &rows, err));
+        TRY(wl_store_rows(s, o, &range, &t->memory, &rows, err));
         for (size_t i = 0; i < rows.n; i++) {
             struct tree_row *row = NULL;
             if (!wb_uuid_eq(rows.p[i].run, run->run.id))

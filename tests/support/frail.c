@@ -48,7 +48,7 @@ static WEFT_SUSPENDS int fr_commit(struct wl_store *s, struct wl_commit *c, stru
         frail_kill(f);
     r = gone(f, err);
     if (r >= 0)
-        r = f->inner->ops->commit(f->inner, c, err);
+        r = wl_store_commit(f->inner, c, err);
     if (last)
         frail_kill(f);
     return after(f, r, err);

@@ -35,7 +35,7 @@ static WEFT_SUSPENDS int lz_commit(struct wl_store *s, struct wl_commit *c, stru
         l->refuse--;
     l->full |= one && l->sticks;
     bool fails = one || l->full || (l->no_ends && ends_a_run(c));
-    int r = fails && !l->untrue ? 0 : l->inner->ops->commit(l->inner, c, err);
+    int r = fails && !l->untrue ? 0 : wl_store_commit(l->inner, c, err);
     if (fails) {
         l->refused++;
         return upp_fail(err, UPP_ESTORE, "the disk is full");
@@ -71,7 +71,7 @@ static WEFT_SUSPENDS int lz_get(struct wl_store *s, const struct wl_ask *ask, st
     struct lazy *l = lazy_of(s);
     int r = read_fails(l, err);
     if (r >= 0)
-        r = l->inner->ops->get(l->inner, ask, a, ret, err);
+        r = wl_store_get(l->inner, ask, a, ret, err);
     nap(ask->what == WL_GET_THREAD ? l->thread_ms : 0);
     return r;
 }
@@ -85,7 +85,7 @@ static WEFT_SUSPENDS int lz_list(struct wl_store *s, const struct wl_ask *ask, s
         some.max = WB_MIN(some.max, l->page);
     int r = read_fails(l, err);
     if (r >= 0)
-        r = l->inner->ops->list(l->inner, &some, a, ret, err);
+        r = wl_store_list(l->inner, &some, a, ret, err);
     nap(some.what == WL_LIST_LIVE ? l->live_ms : 0);
     return r;
 }
@@ -97,7 +97,7 @@ static WEFT_SUSPENDS int lz_rows(struct wl_store *s, const struct wl_owner *o, c
     int r = read_fails(l, err);
     unsigned ms = l->rows_once_ms;
     if (r >= 0)
-        r = l->inner->ops->rows(l->inner, o, range, a, ret, err);
+        r = wl_store_rows(l->inner, o, range, a, ret, err);
     for (size_t i = 0; r >= 0 && i < ret->n; i++)
         if (ret->p[i].pos < l->bad_before) {
             l->refused++;
@@ -112,7 +112,7 @@ static WEFT_SUSPENDS int lz_follow(struct wl_store *s, uint64_t from, size_t max
                                    struct wb_arena *a, struct wl_followed **ret, size_t *n, struct upp_err *err)
 {
     struct wl_store *inner = lazy_of(s)->inner;
-    return inner->ops->follow(inner, from, max_rows, max_bytes, a, ret, n, err);
+    return wl_store_follow(inner, from, max_rows, max_bytes, a, ret, n, err);
 }
 
 static WEFT_SUSPENDS void lz_close(struct wl_store *s)

@@ -143,7 +143,7 @@ static inline WEFT_SUSPENDS int nowhere(struct wl_store *s, uint64_t node, const
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(16u << 20);
     struct wl_range range = {.node = node, .to = UINT64_MAX >> 1};
     struct wl_rows rows;
-    TRY(s->ops->rows(s, O, &range, &a, &rows, err));
+    TRY(wl_store_rows(s, O, &range, &a, &rows, err));
     for (size_t i = 0; i < rows.n; i++)
         FAIL_UNLESS(wb_str_find(rows.p[i].body, wb_cstr(text), 0) == SIZE_MAX);
     return 0;

@@ -140,7 +140,7 @@ WEFT_SUSPENDS int test_commit(struct wl_store *s, struct wl_owner o, const struc
                               size_t *conflict, struct upp_err *err)
 {
     struct wl_commit x = {.owner = o, .changes = c, .n = n, .flags = WL_SYNCED, .conflict = SIZE_MAX};
-    int r = s->ops->commit(s, &x, err);
+    int r = wl_store_commit(s, &x, err);
     if (conflict)
         *conflict = x.conflict;
     return r;

@@ -39,7 +39,7 @@ static inline int tree_row(struct wl_store *s, const struct wl_owner *o, uint64_
                                   .body = wb_buf_str(&body)};
     const struct wl_change change = {.kind = WL_ADD_ROW, .row = &stored};
     struct wl_commit c = {.owner = *o, .changes = &change, .n = 1, .flags = WL_SYNCED};
-    r = s->ops->commit(s, &c, err);
+    r = wl_store_commit(s, &c, err);
     if (r >= 0)
         *pos = wl_pos_next(*pos, stored.n_entries);
     return r;
@@ -68,13 +68,13 @@ static inline int tree_deepen(struct wl_store *s, const struct wl_owner *o, stru
             changes[c.n] = (struct wl_change){.kind = WL_ADD_NODE, .node = n};
             under = *n;
         }
-        r = s->ops->commit(s, &c, err);
+        r = wl_store_commit(s, &c, err);
     }
     t->head = under.key;
     const struct wl_change set = {.kind = WL_SET_THREAD, .thread = t};
     struct wl_commit moved = {.owner = *o, .changes = &set, .n = 1, .flags = WL_SYNCED};
     if (r >= 0)
-        r = s->ops->commit(s, &moved, err);
+        r = wl_store_commit(s, &moved, err);
     t->version++;
     return r;
 }

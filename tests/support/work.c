@@ -90,7 +90,7 @@ WEFT_SUSPENDS static bool last_row(struct making *m, uint64_t node, struct wl_ro
 {
     struct wl_rows rows;
     struct wl_range r = {.node = node, .to = UINT64_MAX, .backwards = true, .max_rows = 1};
-    if (m->w->model->ops->rows(m->w->model, &work_owner, &r, m->a, &rows, NULL) < 0 || !rows.n)
+    if (wl_store_rows(m->w->model, &work_owner, &r, m->a, &rows, NULL) < 0 || !rows.n)
         return false;
     *ret = rows.p[0];
     return true;
@@ -274,7 +274,7 @@ WEFT_SUSPENDS int work_step(struct work *w, uint64_t n, struct wb_arena *a, stru
 {
     TRY(work_commit(w, n, a, ret, err));
     struct wl_commit same = *ret;
-    *result = w->model->ops->commit(w->model, &same, err);
+    *result = wl_store_commit(w->model, &same, err);
     if (*result < 0 && *result != -UPP_EBUSY && *result != -UPP_ENOTFOUND)
         return *result;
     return 0;
@@ -337,7 +337,7 @@ WEFT_SUSPENDS static int dump_nodes(struct wl_store *s, uint32_t f, struct wb_ar
         struct wl_range all = {.node = nodes[i].key, .to = UINT64_MAX, .max_rows = 10000, .max_bytes = 32 << 20};
         wb_buf_addf(out, "node %llx on %llx at %u '%.*s'\n", (unsigned long long)nodes[i].key,
                     (unsigned long long)nodes[i].parent, nodes[i].parent_length, UPP_FMT(nodes[i].name));
-        TRY(s->ops->rows(s, &work_owner, &all, a, &rows, err));
+        TRY(wl_store_rows(s, &work_owner, &all, a, &rows, err));
         for (size_t k = 0; k < rows.n; k++)
             wb_buf_addf(out, " row %llx + %u: %llx %llx\n", (unsigned long long)rows.p[k].pos, rows.p[k].n_entries,
                         hash(rows.p[k].body), hash(rows.p[k].tape));

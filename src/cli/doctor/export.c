@@ -61,7 +61,7 @@ WEFT_SUSPENDS static int find_bad(struct exporting *x, const struct ws_salvage_i
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 30);
         struct wl_range range = {.node = of->node, .from = *pos, .to = UINT64_MAX >> 1, .max_rows = many};
         struct wl_rows rows;
-        int r = x->store->ops->rows(x->store, &of->owner, &range, &a, &rows, why);
+        int r = wl_store_rows(x->store, &of->owner, &range, &a, &rows, why);
         if (r < 0 && many > 1) {
             many = 1;
             continue;

@@ -34,7 +34,7 @@ static WEFT_SUSPENDS int commit(struct wr_engine *e, const struct wl_owner *o, c
     int r = with_metadata(a, from, metadata, &row.options, err);
     wb_crashpoint("metadata.before");
     if (r >= 0)
-        r = e->store->ops->commit(e->store, &c, err);
+        r = wl_store_commit(e->store, &c, err);
     wb_crashpoint("metadata.after");
     *options = row.options;
     return r;

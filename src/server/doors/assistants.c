@@ -148,7 +148,7 @@ WEFT_SUSPENDS static int put(struct sv_exchange *x, struct upp_str name, struct 
     struct wl_commit c = {.owner = owner_of(x), .changes = list, .n = WB_LEN(list), .flags = WL_SYNCED};
     if (record.n > SV_ASSISTANT_BYTES)
         return upp_fail(err, UPP_EINVALID, "an assistant has at most %d bytes of settings", SV_ASSISTANT_BYTES);
-    return s->ops->commit(s, &c, err);
+    return wl_store_commit(s, &c, err);
 }
 
 WEFT_SUSPENDS static int drop(struct sv_exchange *x, struct upp_str name, struct upp_err *err)
@@ -159,7 +159,7 @@ WEFT_SUSPENDS static int drop(struct sv_exchange *x, struct upp_str name, struct
                                      {.kind = WL_DROP_VALUE, .value = &values[1]}};
     struct wl_store *s = x->server->opts.store;
     struct wl_commit c = {.owner = owner_of(x), .changes = list, .n = WB_LEN(list), .flags = WL_SYNCED};
-    return s->ops->commit(s, &c, err);
+    return wl_store_commit(s, &c, err);
 }
 
 /* Ids sort by creation: 64 bits of time, in 1/65536 ms and later than the newest one's, then random ones. */

@@ -8,7 +8,6 @@
 #include "base/defs.h"
 #include "base/hooks.h"
 #include "server/doors/start.h"
-#include "server/front.h"
 #include "server/http/server.h"
 
 /* Does the change make what the key is for? */
@@ -31,7 +30,7 @@ static WEFT_SUSPENDS int commit(struct wl_store *s, struct wl_commit *c, struct 
     for (size_t i = 0; i < c->n && k->key.key.n && !k->made && !found; i++)
         found = makes(k, &c->changes[i], &k->key.object);
     if (!found)
-        return s->inner->ops->commit(s->inner, c, err);
+        return wl_store_commit(s->inner, c, err);
     struct wl_change *list = wb_calloc(c->n + 1, sizeof *list);
     if (!list)
         return upp_fail(err, UPP_ENOMEM, "no memory for a commit");
@@ -39,7 +38,7 @@ static WEFT_SUSPENDS int commit(struct wl_store *s, struct wl_commit *c, struct 
     memcpy(list, c->changes, c->n * sizeof *list);
     list[with.n++] = (struct wl_change){.kind = WL_ADD_KEY, .key = &k->key};
     with.changes = list;
-    int r = s->inner->ops->commit(s->inner, &with, err);
+    int r = wl_store_commit(s->inner, &with, err);
     c->conflict = with.conflict;
     wb_free(list);
     k->made = r >= 0;
@@ -48,15 +47,7 @@ static WEFT_SUSPENDS int commit(struct wl_store *s, struct wl_commit *c, struct 
 }
 
 static const struct wl_store_ops ops = {
-    .size = sizeof ops,
-    .name = "keyed",
-    .commit = commit,
-    .rows = sv_front_rows,
-    .get = sv_front_get,
-    .list = sv_front_list,
-    .follow = sv_front_follow,
-    .search = sv_front_search,
-    .at_once = sv_front_at_once, /* no close: the request ends, not the store */
+    .size = sizeof ops, .name = "keyed", .commit = commit, /* no close: the request ends, not the store */
 };
 
 static int digest(struct upp_str query, struct upp_str body, unsigned char ret[32], struct upp_err *err)

@@ -1,7 +1,7 @@
 /* server/doors/keyed.h — Idempotency-Keys of requests that make something else than a run: a thread, messages, a file.
  *
  * The key is recorded in the commit of what it makes, so that neither a crash nor another request comes between them.
- * It is added by a store in front of the server's (server/front.h). Runs have theirs in wr_start.
+ * It is added by a store in front of the server's. Runs have theirs in wr_start.
  */
 #pragma once
 

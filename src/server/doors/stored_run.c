@@ -154,5 +154,5 @@ int sv_stored_delete(struct sv_exchange *x, const struct sv_stored *it, const ch
         return sv_busy_error(x, x->thread, false, err);
     if (r >= 0)
         r = drop_thread(x, &it->run, err);
-    return r < 0 ? r : s->ops->commit(s, &c, err);
+    return r < 0 ? r : wl_store_commit(s, &c, err);
 }

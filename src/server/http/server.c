@@ -477,11 +477,11 @@ WEFT_SUSPENDS static int watches_store(void *arg, struct upp_err *err)
         if (r < 0)
             return r;
         if (!works) /* a balancer may wait for that, and nobody writes */
-            r = store->ops->commit(store, &none, NULL);
+            r = wl_store_commit(store, &none, NULL);
         if (!works && r >= 0 && wl_store_state(store) == WL_WORKS)
             wb_log(WB_INFO, "the store takes commits again");
     }
-    if (store->ops->commit(store, &none, &s->failed) >= 0) /* it returns the reason */
+    if (wl_store_commit(store, &none, &s->failed) >= 0) /* it returns the reason */
         return 0;
     wb_log(WB_ERROR, "the store has failed: the server stops", WB_LERR(&s->failed));
     s->opts.drain_ms = WB_MIN(s->opts.drain_ms, (uint64_t)LAST_MS);

@@ -284,7 +284,7 @@ WEFT_SUSPENDS static int store_record(struct sv_keys *t, const struct sv_key *k,
     struct wl_value v = {.space = UPP_STR(KEYS_SPACE), .name = wb_cstr(k->id), .bytes = wb_buf_str(&json)};
     struct wl_change change = {.kind = WL_PUT_VALUE, .value = &v};
     struct wl_commit c = {.owner = ours, .changes = &change, .n = 1, .flags = WL_SYNCED};
-    return t->store->ops->commit(t->store, &c, err);
+    return wl_store_commit(t->store, &c, err);
 }
 
 WEFT_SUSPENDS static int drop_record(struct sv_keys *t, const char *id, struct upp_err *err)
@@ -293,7 +293,7 @@ WEFT_SUSPENDS static int drop_record(struct sv_keys *t, const char *id, struct u
     struct wl_value use = {.space = UPP_STR(USE_SPACE), .name = wb_cstr(id)};
     struct wl_change changes[] = {{.kind = WL_DROP_VALUE, .value = &key}, {.kind = WL_DROP_VALUE, .value = &use}};
     struct wl_commit c = {.owner = ours, .changes = changes, .n = WB_LEN(changes), .flags = WL_SYNCED};
-    return t->store->ops->commit(t->store, &c, err);
+    return wl_store_commit(t->store, &c, err);
 }
 
 /* Up to FLUSH_BATCH keys and tenants whose use is to be stored. Keys are not forgotten meanwhile: a record of their use
@@ -355,7 +355,7 @@ WEFT_SUSPENDS static int save_some(struct sv_keys *t, bool *more, struct upp_err
     *more = b->n_usages == FLUSH_BATCH;
     if (r >= 0 && b->n_values) {
         struct wl_commit c = {.owner = ours, .changes = b->changes, .n = b->n_values};
-        r = t->store->ops->commit(t->store, &c, err);
+        r = wl_store_commit(t->store, &c, err);
     }
     for (size_t i = 0; i < b->n_keys; i++) {
         b->keys[i]->refs--;

@@ -9,7 +9,6 @@
 #include "json/edit.h"
 #include "json/read.h"
 #include "json/value.h"
-#include "server/front.h"
 #include "server/http/server.h"
 #include "server/members/members.h"
 
@@ -201,7 +200,7 @@ static WEFT_SUSPENDS int commit(struct wl_store *s, struct wl_commit *c, struct 
     struct sv_members_move *m = WB_OUTER(s, struct sv_members_move, store);
     const struct wl_change *row = moved_row(c);
     if (!row)
-        return s->inner->ops->commit(s->inner, c, err);
+        return wl_store_commit(s->inner, c, err);
     struct wl_thread t = *row->thread;
     struct wl_commit with = *c;
     struct wl_change *list = wb_calloc(c->n, sizeof *list);
@@ -210,7 +209,7 @@ static WEFT_SUSPENDS int commit(struct wl_store *s, struct wl_commit *c, struct 
         memcpy(list, c->changes, c->n * sizeof *list);
         list[row - c->changes].thread = &t;
         with.changes = list;
-        r = s->inner->ops->commit(s->inner, &with, err);
+        r = wl_store_commit(s->inner, &with, err);
         c->conflict = with.conflict;
     }
     wb_free(list);
@@ -220,15 +219,7 @@ static WEFT_SUSPENDS int commit(struct wl_store *s, struct wl_commit *c, struct 
 }
 
 static const struct wl_store_ops ops = {
-    .size = sizeof ops,
-    .name = "moving",
-    .commit = commit,
-    .rows = sv_front_rows,
-    .get = sv_front_get,
-    .list = sv_front_list,
-    .follow = sv_front_follow,
-    .search = sv_front_search,
-    .at_once = sv_front_at_once,
+    .size = sizeof ops, .name = "moving", .commit = commit, /* no close: the request ends, not the store */
 };
 
 struct wl_store *sv_members_move_begin(struct sv_exchange *x, struct wl_store *behind, const struct wl_thread *from,

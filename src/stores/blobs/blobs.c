@@ -142,7 +142,7 @@ static WEFT_SUSPENDS int flush(struct pieces *p, struct upp_err *err)
     if (!p->n)
         return 0;
     p->n = 0;
-    int r = p->inner->ops->commit(p->inner, &c, err);
+    int r = wl_store_commit(p->inner, &c, err);
     return r == -UPP_EBUSY ? 0 : r; /* the sweep removed a part: adding the reference will fail and report it */
 }
 
@@ -179,7 +179,7 @@ static WEFT_SUSPENDS int commit_cut(struct wl_store *inner, struct wl_commit *c,
         r = put_values(inner, &x, err);
     for (int tries = 0; r >= 0; tries++) {
         struct wl_commit cut = {.owner = c->owner, .changes = x.changes, .n = x.n, .flags = c->flags};
-        r = inner->ops->commit(inner, &cut, err);
+        r = wl_store_commit(inner, &cut, err);
         if (r != -UPP_EBUSY || cut.conflict >= x.n)
             break;
         c->conflict = x.origin[cut.conflict];
@@ -208,7 +208,7 @@ static WEFT_SUSPENDS int commit(struct wl_store *s, struct wl_commit *c, struct 
     if (any) /* errors must refer to the changes as the caller passed them */
         r = ws_check_commit(c, err);
     if (r >= 0)
-        r = any ? commit_cut(s->inner, c, bytes, err) : s->inner->ops->commit(s->inner, c, err);
+        r = any ? commit_cut(s->inner, c, bytes, err) : wl_store_commit(s->inner, c, err);
     if (r >= 0) {
         ws_count_commit(s, c, bytes);
         if (s->watch)
@@ -313,7 +313,7 @@ static WEFT_SUSPENDS int rows(struct wl_store *s, const struct wl_owner *o, cons
 {
     struct filling f = {.inner = s->inner, .o = o, .a = a, .piece = WB_ARENA(PIECE_ARENA)};
     size_t max = ws_range(range).max_bytes, bytes = 0;
-    int r = s->inner->ops->rows(s->inner, o, range, a, ret, err);
+    int r = wl_store_rows(s->inner, o, range, a, ret, err);
     for (size_t i = 0; r >= 0 && i < ret->n; i++) {
         bytes += ws_cut_size(&ret->p[i]);
         if (bytes > max && i) {
@@ -332,7 +332,7 @@ static WEFT_SUSPENDS int follow(struct wl_store *s, uint64_t after, size_t max_r
 {
     struct filling f = {.inner = s->inner, .a = a, .piece = WB_ARENA(PIECE_ARENA)};
     size_t max = ws_range(&(struct wl_range){.max_bytes = max_bytes}).max_bytes, bytes = 0;
-    int r = s->inner->ops->follow(s->inner, after, max_rows, max_bytes, a, ret, n, err);
+    int r = wl_store_follow(s->inner, after, max_rows, max_bytes, a, ret, n, err);
     for (size_t i = 0; r >= 0 && i < *n; i++) {
         struct wl_followed *x = &(*ret)[i];
         struct wl_owner owner = {.tenant = x->tenant};
@@ -346,26 +346,6 @@ static WEFT_SUSPENDS int follow(struct wl_store *s, uint64_t after, size_t max_r
     }
     wb_arena_done(&f.piece);
     return r;
-}
-
-/* ---- Passed through ------------------------------------------------------------------------------------ */
-
-static WEFT_SUSPENDS int get(struct wl_store *s, const struct wl_ask *ask, struct wb_arena *a, void *ret,
-                             struct upp_err *err)
-{
-    return s->inner->ops->get(s->inner, ask, a, ret, err);
-}
-
-static WEFT_SUSPENDS int list(struct wl_store *s, const struct wl_ask *ask, struct wb_arena *a, struct wl_list *ret,
-                              struct upp_err *err)
-{
-    return s->inner->ops->list(s->inner, ask, a, ret, err);
-}
-
-static WEFT_SUSPENDS int search(struct wl_store *s, const struct wl_owner *o, const struct wl_query *q,
-                                struct wb_arena *a, struct wl_hit **ret, size_t *n, struct upp_err *err)
-{
-    return s->inner->ops->search(s->inner, o, q, a, ret, n, err);
 }
 
 static WEFT_SUSPENDS void close_it(struct wl_store *s)
@@ -394,7 +374,7 @@ static int in_front(struct wl_store *inner, void *arg, struct upp_err *err)
 static WEFT_SUSPENDS int at_once(struct wl_store *s, wl_reading_fn *fn, void *arg, struct upp_err *err)
 {
     struct together t = {fn, arg};
-    return s->inner->ops->at_once ? s->inner->ops->at_once(s->inner, in_front, &t, err) : fn(s, arg, err);
+    return wl_store_at_once(s->inner, in_front, &t, err);
 }
 
 static const struct wl_store_ops ops = {
@@ -402,10 +382,7 @@ static const struct wl_store_ops ops = {
     .name = "blobs",
     .commit = commit,
     .rows = rows,
-    .get = get,
-    .list = list,
     .follow = follow,
-    .search = search,
     .at_once = at_once,
     .close = close_it,
 };
@@ -430,7 +407,7 @@ static WEFT_SUSPENDS int drop(struct wl_store *s, const struct wl_owner *o, cons
 {
     struct wl_change x = {.kind = WL_DROP_BLOB, .blob = k};
     struct wl_commit c = {.owner = *o, .changes = &x, .n = 1};
-    int r = s->ops->commit(s, &c, err);
+    int r = wl_store_commit(s, &c, err);
     *n += r >= 0;
     return r == -UPP_EBUSY || r == -UPP_ENOTFOUND ? 0 : r; /* it is referenced again, or gone */
 }

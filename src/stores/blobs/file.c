@@ -62,7 +62,7 @@ static WEFT_SUSPENDS int put_piece(struct ws_file_writer *f, bool last, const st
     struct wl_commit commit = {.owner = f->owner, .changes = changes, .n = 1 + n, .flags = last ? WL_SYNCED : 0};
     if (n)
         memcpy(changes + 1, more, n * sizeof *more);
-    int r = f->s->ops->commit(f->s, &commit, err);
+    int r = wl_store_commit(f->s, &commit, err);
     f->number++;
     f->n = 0;
     return r == -UPP_EBUSY && (!last || commit.conflict < 3)
@@ -134,7 +134,7 @@ WEFT_SUSPENDS void ws_file_close(struct ws_file_writer *f)
     if (!f->ended && f->number) {
         struct wl_change change = {.kind = WL_DROP_BLOB, .blob = &f->name};
         struct wl_commit commit = {.owner = f->owner, .changes = &change, .n = 1};
-        int r = f->s->ops->commit(f->s, &commit, NULL);
+        int r = wl_store_commit(f->s, &commit, NULL);
         (void)r; /* the sweep removes it */
     }
     EVP_MD_CTX_free(f->hash);

@@ -85,7 +85,7 @@ static void put_message(struct message *m, const struct wl_owner *owner, const s
 static WEFT_SUSPENDS int pass(struct wl_store *s, struct wl_commit *c, struct upp_err *err)
 {
     const struct wl_store *inner = s->inner;
-    int r = inner->ops->commit(s->inner, c, err);
+    int r = wl_store_commit(s->inner, c, err);
     ws_take_total(&s->count.commits, &inner->count.commits);
     ws_take_total(&s->count.transactions, &inner->count.transactions);
     ws_take_total(&s->count.syncs, &inner->count.syncs);
@@ -143,41 +143,6 @@ static WEFT_SUSPENDS int commit(struct wl_store *s, struct wl_commit *c, struct 
     return r;
 }
 
-static WEFT_SUSPENDS int rows(struct wl_store *s, const struct wl_owner *o, const struct wl_range *range,
-                              struct wb_arena *a, struct wl_rows *ret, struct upp_err *err)
-{
-    return s->inner->ops->rows(s->inner, o, range, a, ret, err);
-}
-
-static WEFT_SUSPENDS int get(struct wl_store *s, const struct wl_ask *ask, struct wb_arena *a, void *ret,
-                             struct upp_err *err)
-{
-    return s->inner->ops->get(s->inner, ask, a, ret, err);
-}
-
-static WEFT_SUSPENDS int list(struct wl_store *s, const struct wl_ask *ask, struct wb_arena *a, struct wl_list *ret,
-                              struct upp_err *err)
-{
-    return s->inner->ops->list(s->inner, ask, a, ret, err);
-}
-
-static WEFT_SUSPENDS int follow(struct wl_store *s, uint64_t after, size_t max_rows, size_t max_bytes,
-                                struct wb_arena *a, struct wl_followed **ret, size_t *n, struct upp_err *err)
-{
-    return s->inner->ops->follow(s->inner, after, max_rows, max_bytes, a, ret, n, err);
-}
-
-static WEFT_SUSPENDS int search(struct wl_store *s, const struct wl_owner *o, const struct wl_query *q,
-                                struct wb_arena *a, struct wl_hit **ret, size_t *n, struct upp_err *err)
-{
-    return s->inner->ops->search(s->inner, o, q, a, ret, n, err);
-}
-
-static WEFT_SUSPENDS int at_once(struct wl_store *s, wl_reading_fn *fn, void *arg, struct upp_err *err)
-{
-    return s->inner->ops->at_once ? s->inner->ops->at_once(s->inner, fn, arg, err) : fn(s, arg, err);
-}
-
 static WEFT_SUSPENDS void close_it(struct wl_store *s)
 {
     s->inner->ops->close(s->inner);
@@ -188,12 +153,6 @@ static const struct wl_store_ops ops = {
     .size = sizeof ops,
     .name = "outbox",
     .commit = commit,
-    .rows = rows,
-    .get = get,
-    .list = list,
-    .follow = follow,
-    .search = search,
-    .at_once = at_once,
     .close = close_it,
 };
 

@@ -99,7 +99,7 @@ void ws_master_drop(struct ws_mastering *m)
 WEFT_SUSPENDS int ws_keys_commit(struct ws_sealed *s, const struct wl_change *c, size_t n, struct upp_err *err)
 {
     struct wl_commit x = {.owner = ws_keys_owner, .changes = c, .n = n, .flags = WL_SYNCED | WL_SEALED};
-    return s->inner->ops->commit(s->inner, &x, err);
+    return wl_store_commit(s->inner, &x, err);
 }
 
 struct wl_change ws_keys_put(const struct wl_value *v)

@@ -87,7 +87,7 @@ WEFT_SUSPENDS int ws_open_rows(struct wl_store *s, const struct wl_owner *o, con
     size_t limit = g.max_bytes, bytes = 0, n = 0;
     struct wl_rows rows;
     g.max_bytes += g.max_rows * ROW_MORE;
-    int r = INNER(s)->ops->rows(INNER(s), o, &g, a, &rows, err);
+    int r = wl_store_rows(INNER(s), o, &g, a, &rows, err);
     if (r >= 0)
         r = open_all(s, o->tenant, &ws_rows, rows.p, rows.n, err);
     if (r < 0)
@@ -125,7 +125,7 @@ WEFT_SUSPENDS int ws_open_follow(struct wl_store *s, uint64_t after, size_t max_
     size_t came = 1;
     *n = 0;
     while (came && !*n) { /* an empty page means the end of the log: skip pages of which all rows are left out */
-        int r = INNER(s)->ops->follow(INNER(s), after, max_rows, max_bytes, a, &p, &came, err);
+        int r = wl_store_follow(INNER(s), after, max_rows, max_bytes, a, &p, &came, err);
         if (r < 0)
             return r;
         after = came ? p[came - 1].number : after;
@@ -169,7 +169,7 @@ static WEFT_SUSPENDS int list_live(struct wl_store *s, struct wl_ask k, struct w
     while (r >= 0 && ret->n < max) {
         struct wl_list l;
         k.max = max - ret->n;
-        r = INNER(s)->ops->list(INNER(s), &k, a, &l, err);
+        r = wl_store_list(INNER(s), &k, a, &l, err);
         if (r < 0 || !l.n)
             break;
         k.id = ((struct wm_run *)l.p)[l.n - 1].id;
@@ -236,7 +236,7 @@ static WEFT_SUSPENDS int get_alias(struct wl_store *s, struct wl_ask k, struct w
     ws_keys_release(ws_sealed(s), x);
     k.name = wb_str((const char *)sum, sizeof sum);
     if (r >= 0)
-        r = INNER(s)->ops->get(INNER(s), &k, NULL, ret, err);
+        r = wl_store_get(INNER(s), &k, NULL, ret, err);
     return r == -UPP_ENOTFOUND ? no_alias(err, text) : r;
 }
 
@@ -355,7 +355,7 @@ WEFT_SUSPENDS int ws_open_get(struct wl_store *s, const struct wl_ask *k, struct
     case WL_GET_NODE: /* without texts */
     case WL_GET_INDEX_PROGRESS:
     case WL_GET_BYTES:
-        return INNER(s)->ops->get(INNER(s), k, a, ret, err);
+        return wl_store_get(INNER(s), k, a, ret, err);
     case WL_GET_ALIAS:
         return get_alias(s, *k, ret, err);
     case WL_GET_KEY:
@@ -366,7 +366,7 @@ WEFT_SUSPENDS int ws_open_get(struct wl_store *s, const struct wl_ask *k, struct
         break;
     }
     const struct ws_kind *kind = ws_kind_of(k->what);
-    int r = INNER(s)->ops->get(INNER(s), k, a, &x, err);
+    int r = wl_store_get(INNER(s), k, a, &x, err);
     if (r >= 0 && kind == &ws_values) {
         x.value.space = k->space;
         x.value.name = k->name;
@@ -385,7 +385,7 @@ WEFT_SUSPENDS int ws_open_list(struct wl_store *s, const struct wl_ask *k, struc
         return list_live(s, *k, a, ret, err);
     if (k->what == WL_LIST_TENANTS)
         return list_tenants(s, *k, a, ret, err);
-    int r = INNER(s)->ops->list(INNER(s), k, a, ret, err);
+    int r = wl_store_list(INNER(s), k, a, ret, err);
     if (r >= 0)
         r = k->what == WL_LIST_UNREFERENCED_BLOBS
                 ? open_blobs(s, k->owner->tenant, ret->p, ret->n, err)

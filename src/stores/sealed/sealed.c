@@ -361,14 +361,14 @@ static WEFT_SUSPENDS int sealed_commit(struct wl_store *store, struct wl_commit 
     if (r < 0)
         return r;
     if (!c->n || c->changes[0].kind == WL_INDEX_COMPACT) /* belongs to no tenant */
-        return s->inner->ops->commit(s->inner, c, err);
+        return wl_store_commit(s->inner, c, err);
     struct sealing g = {.s = s, .a = arena_take(s), .owner = &c->owner};
 
     r = seal_all(&g, c, err);
     if (r >= 0) {
         struct wl_commit x = {.owner = c->owner, .changes = g.c, .n = g.n, .flags = c->flags | WL_SEALED};
         x.conflict = c->conflict;
-        r = s->inner->ops->commit(s->inner, &x, err);
+        r = wl_store_commit(s->inner, &x, err);
         c->conflict = x.conflict;
     }
     if (r >= 0)

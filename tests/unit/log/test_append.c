@@ -7,7 +7,6 @@
 /* A store that goes in between: another writer is first, `first` times, before each commit that adds a row. */
 struct rival {
     struct wl_store store; /* what the code under test sees */
-    struct wl_store *real;
     unsigned first, commits;
     bool moves; /* the thread, in the place of a row */
 };
@@ -22,7 +21,7 @@ static int other_row(struct rival *v, const struct wl_row *row, struct upp_err *
     struct upp_part part;
     struct wm_entry e = tree_says(UPP_ROLE_USER, &part, UPP_STR("me first"));
     uint64_t pos = row->pos;
-    return tree_row(v->real, &tree_owner, row->node, &pos, (struct wb_uuid){0},
+    return tree_row(v->store.inner, &tree_owner, row->node, &pos, (struct wb_uuid){0},
                     &(struct wm_row){.time_ms = 5, .entries = &e, .n_entries = 1}, err);
 }
 
@@ -32,7 +31,7 @@ static int other_change(struct rival *v, const struct wl_thread *t, struct upp_e
     const struct wl_change set = {.kind = WL_SET_THREAD, .thread = &x};
     struct wl_commit c = {.owner = tree_owner, .changes = &set, .n = 1};
     x.title = UPP_STR("changed");
-    return v->real->ops->commit(v->real, &c, err);
+    return wl_store_commit(v->store.inner, &c, err);
 }
 
 static int rival_commit(struct wl_store *s, struct wl_commit *c, struct upp_err *err)
@@ -49,22 +48,10 @@ static int rival_commit(struct wl_store *s, struct wl_commit *c, struct upp_err 
                 r = other_change(v, c->changes[i].thread, err);
         }
     }
-    return r < 0 ? r : v->real->ops->commit(v->real, c, err);
+    return r < 0 ? r : wl_store_commit(v->store.inner, c, err);
 }
 
-static int rival_rows(struct wl_store *s, const struct wl_owner *o, const struct wl_range *r, struct wb_arena *a,
-                      struct wl_rows *ret, struct upp_err *err)
-{
-    return rival(s)->real->ops->rows(rival(s)->real, o, r, a, ret, err);
-}
-
-static int rival_get(struct wl_store *s, const struct wl_ask *ask, struct wb_arena *a, void *ret, struct upp_err *err)
-{
-    return rival(s)->real->ops->get(rival(s)->real, ask, a, ret, err);
-}
-
-static const struct wl_store_ops rival_ops = {
-    .size = sizeof rival_ops, .name = "rival", .commit = rival_commit, .rows = rival_rows, .get = rival_get};
+static const struct wl_store_ops rival_ops = {.size = sizeof rival_ops, .name = "rival", .commit = rival_commit};
 
 TEST(log_append_gives_indices_and_times)
 {
@@ -127,7 +114,7 @@ TEST(log_append_tries_again_when_somebody_was_first)
     struct wm_entry e = tree_says(UPP_ROLE_USER, &part, UPP_STR("one"));
     CHECK(ws_memory_open(&s, &err) == 0);
     CHECK(wl_thread_new(s, &tree_owner, NULL, &a, &t, &err) == 0);
-    struct rival v = {.store = {.ops = &rival_ops}, .real = s, .first = 15};
+    struct rival v = {.store = {.ops = &rival_ops, .inner = s}, .first = 15};
     CHECK(wl_append(&v.store, &tree_owner, &t, &e, 1, &index, &err) == 0);
     CHECK(index == 15 && v.commits == 16);
     v.first = 16;
@@ -156,7 +143,7 @@ TEST(log_thread_and_its_first_entries_are_one_commit)
                             tree_says(UPP_ROLE_USER, &parts[1], UPP_STR("two"))};
     struct wl_thread_opts opts = {.size = sizeof opts, .title = UPP_STR("T"), .alias = UPP_STR("mine")};
     CHECK(ws_memory_open(&s, &err) == 0);
-    struct rival v = {.store = {.ops = &rival_ops}, .real = s};
+    struct rival v = {.store = {.ops = &rival_ops, .inner = s}};
     CHECK(wl_thread_new_with(&v.store, &tree_owner, &opts, e, 2, &a, &t, &err) == 0);
     CHECK_INT(v.commits, 1);
     CHECK(wl_thread_path(s, &tree_owner, &t, &a, &path, &err) == 0);
@@ -187,13 +174,13 @@ TEST(log_append_leaves_a_held_node_alone)
     CHECK(wl_thread_new(s, &tree_owner, NULL, &a, &t, &err) == 0);
     struct wl_change hold = {.kind = WL_HOLD_NODE, .hold = {.node = t.head, .to = run}};
     struct wl_commit c = {.owner = tree_owner, .changes = &hold, .n = 1};
-    CHECK(s->ops->commit(s, &c, &err) == 0);
+    CHECK(wl_store_commit(s, &c, &err) == 0);
     CHECK_INT(wl_append(s, &tree_owner, &t, &e, 1, &index, &err), -UPP_EBUSY);
     CHECK_STR(wb_cstr(err.msg), UPP_STR("a run is under way on this thread"));
     CHECK(wl_node_end(s, &tree_owner, t.head, &end, &err) == 0 && end.length == 0);
     hold.hold.from = run;
     hold.hold.to = (struct wb_uuid){0};
-    CHECK(s->ops->commit(s, &c, &err) == 0);
+    CHECK(wl_store_commit(s, &c, &err) == 0);
     CHECK(wl_append(s, &tree_owner, &t, &e, 1, &index, &err) == 0 && index == 0);
     /* Another tenant finds nothing, and a message without sense is refused with its place. */
     const struct wl_owner foreign = {UPP_STR("other"), {0}};
@@ -228,7 +215,7 @@ TEST(log_append_leaves_a_head_that_was_restored)
         now.at = keep + 1;
         struct wl_change set = {.kind = WL_SET_THREAD, .thread = &now};
         struct wl_commit c = {.owner = tree_owner, .changes = &set, .n = 1};
-        CHECK(s->ops->commit(s, &c, &err) == 0);
+        CHECK(wl_store_commit(s, &c, &err) == 0);
         CHECK(wl_thread_path(s, &tree_owner, &now, &a, &path, &err) == 0);
         CHECK_INT(path.length, keep < 3 ? keep : 3);
 

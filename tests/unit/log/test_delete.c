@@ -344,7 +344,7 @@ static WEFT_SUSPENDS int derived_gone(struct wl_store *s, void *world, struct up
     FAIL_UNLESS(wm_is_erased(&line.entry));
     TRY(derived_first(s, world, err));
     SAYS(s, &m->beside, "m<begins> m<summary secret> m<kept>");
-    TRY(s->ops->rows(s, O, &range, &a, &rows, err));
+    TRY(wl_store_rows(s, O, &range, &a, &rows, err));
     bool state = false;
     for (size_t i = 0; i < rows.n; i++)
         state |= wb_str_find(rows.p[i].body, UPP_STR("{\"step\":1,\"usage\":[1,2]}"), 0) != SIZE_MAX;

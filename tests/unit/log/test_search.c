@@ -274,7 +274,8 @@ static WEFT_SUSPENDS int learns_behind(struct wl_store *s, const struct wl_owner
                                        struct wb_arena *a, struct wl_hit **ret, size_t *n, struct upp_err *err)
 {
     size_t rows;
-    TRY(between.ops->search(s, o, q, a, ret, n, err));
+    TRY(between.ops->search ? between.ops->search(s, o, q, a, ret, n, err)
+                            : wl_store_search(s->inner, o, q, a, ret, n, err));
     return wl_index_rows(s, &rows, err);
 }
 
@@ -304,7 +305,7 @@ static WEFT_SUSPENDS int erased(struct test_store *t, struct upp_err *err)
     FINDS(ALICE, 0, WORDS("second"));
     struct wl_hit *hits;
     size_t n = 0;
-    r = O->search(S, &ALICE, &(struct wl_query){.words = UPP_STR("second"), .max = 9}, &a, &hits, &n, err);
+    r = wl_store_search(S, &ALICE, &(struct wl_query){.words = UPP_STR("second"), .max = 9}, &a, &hits, &n, err);
     FAIL_UNLESS(r == -UPP_EREFUSED || (r == 0 && n == 0)); /* the store itself does not know it */
     return 0;
 }

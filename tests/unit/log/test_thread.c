@@ -133,7 +133,7 @@ static int crowded_commit(struct wl_store *s, struct wl_commit *c, struct upp_er
         c->conflict = 0;
         return upp_fail(err, UPP_EBUSY, "the key of a node is taken");
     }
-    return x->real->ops->commit(x->real, c, err);
+    return wl_store_commit(x->real, c, err);
 }
 
 static int crowded_get(struct wl_store *s, const struct wl_ask *ask, struct wb_arena *a, void *ret, struct upp_err *err)
@@ -143,7 +143,7 @@ static int crowded_get(struct wl_store *s, const struct wl_ask *ask, struct wb_a
         *(struct wl_node *)ret = (struct wl_node){.key = ask->number};
         return 0;
     }
-    return x->real->ops->get(x->real, ask, a, ret, err);
+    return wl_store_get(x->real, ask, a, ret, err);
 }
 
 TEST(log_ids_that_are_taken_are_minted_again)

@@ -183,7 +183,7 @@ static int move(struct world *w, int thread, const struct wl_node *branch, int t
     t.at = 0;
     const struct wl_change c[] = {{.kind = WL_SET_THREAD, .thread = &t}, {.kind = WL_ADD_NODE, .node = branch}};
     struct wl_commit commit = {.owner = tree_owner, .changes = c, .n = branch ? 2 : 1};
-    TRY(w->s->ops->commit(w->s, &commit, &w->err));
+    TRY(wl_store_commit(w->s, &commit, &w->err));
     w->heads[thread] = to;
     w->lengths[thread] = ALL;
     w->threads[thread].head = t.head;

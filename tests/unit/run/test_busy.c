@@ -322,7 +322,7 @@ static WEFT_SUSPENDS int put_back(struct place *p, uint32_t keep, struct upp_err
         t.at = keep + 1;
         struct wl_change set = {.kind = WL_SET_THREAD, .thread = &t};
         struct wl_commit c = {.owner = rig_owner, .changes = &set, .n = 1, .flags = WL_SYNCED};
-        int r = p->inner->ops->commit(p->inner, &c, err);
+        int r = wl_store_commit(p->inner, &c, err);
         if (r != -UPP_EBUSY || tries == 8)
             return r;
     }

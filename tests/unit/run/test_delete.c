@@ -179,7 +179,7 @@ static WEFT_SUSPENDS int erase_waiting(struct place *p, struct upp_err *err)
     FAIL_UNLESS(n == 0);
     struct wl_range range = {.node = t.head, .to = UINT64_MAX >> 1};
     struct wl_rows rows;
-    TRY(s->ops->rows(s, &rig_owner, &range, &a, &rows, err));
+    TRY(wl_store_rows(s, &rig_owner, &range, &a, &rows, err));
     for (size_t i = 0; i < rows.n; i++)
         FAIL_UNLESS(wb_str_find(rows.p[i].body, UPP_STR("Ask."), 0) == SIZE_MAX);
     return 0;

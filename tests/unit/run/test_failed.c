@@ -348,7 +348,7 @@ static WEFT_SUSPENDS int answer_with_keys(struct place *p, struct wb_uuid run, c
     struct wr_author by = {.route = used.route, .key = used.key, .body = body};
     struct wl_key stored;
     uint8_t status;
-    TRY(s->ops->commit(s, &commit, err));
+    TRY(wl_store_commit(s, &commit, err));
     FAIL_UNLESS(wr_answer_by(p->rig.engine, &rig_owner, run, answer, 1, &by, err) == -UPP_EBUSY);
     TRY(place_await(p, run, &status, err));
     FAIL_UNLESS(status == WM_WAITING && p->rig.engine->failed_runs.n == 0);

@@ -180,7 +180,7 @@ static WEFT_SUSPENDS int end_by_hand(struct place *p, struct wb_uuid holder, str
                               {.kind = WL_SET_RUN, .run = &queued[0]},
                               {.kind = WL_SET_RUN, .run = &queued[1]}};
     struct wl_commit c = {.owner = rig_owner, .changes = ch, .n = WB_LEN(ch), .flags = WL_SYNCED};
-    return s->ops->commit(s, &c, err);
+    return wl_store_commit(s, &c, err);
 }
 
 static WEFT_SUSPENDS int recover_page_by_page(struct place *p, struct upp_err *err)

@@ -119,7 +119,7 @@ static WEFT_SUSPENDS int count(struct wl_store *s, uint64_t node, const char *wh
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 22);
     struct wl_range range = {.node = node, .to = UINT64_MAX >> 1, .max_rows = 100};
     struct wl_rows rows;
-    TRY(s->ops->rows(s, &rig_owner, &range, &a, &rows, err));
+    TRY(wl_store_rows(s, &rig_owner, &range, &a, &rows, err));
     FAIL_UNLESS(!rows.more);
     *ret = 0;
     for (size_t i = 0; i < rows.n; i++)

@@ -159,7 +159,7 @@ WEFT_SUSPENDS static int sweep_all(void *arg, struct upp_err *err)
         TRY(wb_arena_check(&a, err));
         struct wl_change put = {.kind = WL_PUT_VALUE, .value = &note};
         struct wl_commit c = {.owner = o, .changes = &put, .n = 1};
-        TRY(s->ops->commit(s, &c, err));
+        TRY(wl_store_commit(s, &c, err));
     }
     TRY(wrt_sweep(s, NULL, &n, err));
     FAIL_UNLESS(n.threads == 0);
@@ -199,7 +199,7 @@ WEFT_SUSPENDS static int sweep_damage(void *arg, struct upp_err *err)
         .node = t.head, .run = run.id, .n_entries = 1, .format = WM_FORMAT, .body = UPP_STR("{\"?\":1}")};
     const struct wl_change list[] = {{.kind = WL_ADD_RUN, .run = &run}, {.kind = WL_ADD_ROW, .row = &row}};
     struct wl_commit c = {.owner = o, .changes = list, .n = WB_LEN(list)};
-    TRY(s->ops->commit(s, &c, err));
+    TRY(wl_store_commit(s, &c, err));
     TRY(wrt_sweep(s, NULL, &n, err));
     FAIL_UNLESS(n.damaged == 1);
     TRY(wrt_sweep(s, NULL, &n, err));
@@ -223,7 +223,7 @@ WEFT_SUSPENDS static int record_agent(struct wl_store *s, struct upp_str name, s
     struct wl_alias alias = {.kind = WL_ALIAS_AGENT, .text = name, .object = wb_uuid_v4(1, 2)};
     struct wl_change add = {.kind = WL_ADD_ALIAS, .alias = &alias};
     struct wl_commit c = {.owner = {.tenant = UPP_STR(WRT_TENANT)}, .changes = &add, .n = 1};
-    return s->ops->commit(s, &c, err);
+    return wl_store_commit(s, &c, err);
 }
 
 WEFT_SUSPENDS static int name_agents(void *arg, struct upp_err *err)

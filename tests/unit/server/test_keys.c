@@ -212,7 +212,7 @@ WEFT_SUSPENDS static int huge_use(struct wl_store *s, struct upp_err *err)
     struct wl_value v = {.space = UPP_STR("api-key-use"), .name = wb_cstr(k->id), .bytes = UPP_STR("{\"day\":tru")};
     struct wl_change put = {.kind = WL_PUT_VALUE, .value = &v};
     struct wl_commit c = {.owner = ours, .changes = &put, .n = 1};
-    TRY(s->ops->commit(s, &c, err));
+    TRY(wl_store_commit(s, &c, err));
     sv_keys_close(WB_TAKE(t));
     TRY(sv_keys_open(s, NULL, &t, err));
     k = sv_keys_find(t, wb_cstr(text));
@@ -232,7 +232,7 @@ WEFT_SUSPENDS static int stores_bytes(struct wl_store *s, struct upp_err *err)
     struct wl_change put = {.kind = WL_PUT_VALUE, .value = &v}, drop = {.kind = WL_DROP_VALUE, .value = &v};
     struct wl_commit c = {.owner.tenant = UPP_STR("acme"), .changes = &put, .n = 1};
     uint64_t size = 0;
-    TRY(s->ops->commit(s, &c, err));
+    TRY(wl_store_commit(s, &c, err));
     spec.limits.bytes = 10000;
     TRY(sv_keys_open(s, NULL, &t, err));
     TRY(sv_keys_add(t, &spec, key, &added, err));
@@ -240,9 +240,9 @@ WEFT_SUSPENDS static int stores_bytes(struct wl_store *s, struct upp_err *err)
     while (k->stored->bytes != sizeof text) /* what was there before */
         TRY(weft_sleep_ms(1, err));
     v.name = UPP_STR("m");
-    TRY(s->ops->commit(s, &c, err));
+    TRY(wl_store_commit(s, &c, err));
     FAIL_UNLESS(sv_key_may_store(k, err) >= 0 && k->stored->bytes == 2 * sizeof text);
-    TRY(s->ops->commit(s, &c, err)); /* the same again: counted twice, at first */
+    TRY(wl_store_commit(s, &c, err)); /* the same again: counted twice, at first */
     FAIL_UNLESS(sv_key_may_store(k, err) == -UPP_EQUOTA && sv_key_may_start(k, err) == -UPP_EQUOTA &&
                 err->retry_after_ms);
     TRY(wl_get_bytes(s, &c.owner, &size, err));
@@ -250,12 +250,12 @@ WEFT_SUSPENDS static int stores_bytes(struct wl_store *s, struct upp_err *err)
     TRY(weft_sleep_ms(2 * SV_STORED_MS, err));
     FAIL_UNLESS(sv_key_may_store(k, err) >= 0 && k->stored->bytes == 2 * sizeof text);
     c.changes = &drop;
-    TRY(s->ops->commit(s, &c, err));
+    TRY(wl_store_commit(s, &c, err));
     TRY(weft_sleep_ms(2 * SV_STORED_MS, err));
     FAIL_UNLESS(k->stored->bytes == sizeof text);
     c.owner.tenant = UPP_STR("other"); /* others do not count */
     c.changes = &put;
-    TRY(s->ops->commit(s, &c, err));
+    TRY(wl_store_commit(s, &c, err));
     FAIL_UNLESS(k->stored->bytes == sizeof text);
     return 0;
 }

@@ -192,7 +192,7 @@ WEFT_SUSPENDS static int late_get(struct wl_store *s, const struct wl_ask *ask, 
     struct late *l = WB_OUTER((uintptr_t)s->ops, struct late, ops);
     if (l->unreadable && l->unreadable--)
         return upp_fail(err, UPP_ESTORE, "it cannot be read");
-    return l->get(s, ask, a, ret, err);
+    return l->get ? l->get(s, ask, a, ret, err) : wl_store_get(s->inner, ask, a, ret, err);
 }
 
 WEFT_SUSPENDS static int late_commit(struct wl_store *s, struct wl_commit *c, struct upp_err *err)

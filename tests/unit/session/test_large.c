@@ -165,7 +165,7 @@ static WEFT_SUSPENDS int count(struct wl_store *s, size_t *rows, size_t *notes, 
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
     struct wl_followed *followed;
     struct wl_value *values;
-    TRY(s->ops->follow(s, 0, 10000, 64u << 20, &a, &followed, rows, err));
+    TRY(wl_store_follow(s, 0, 10000, 64u << 20, &a, &followed, rows, err));
     return wl_list_values(s, &wa_owner, UPP_STR(WL_DELETED), (struct upp_str){0}, 10, &a, &values, notes, err);
 }
 

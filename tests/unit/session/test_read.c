@@ -23,7 +23,8 @@ static struct {
 static WEFT_SUSPENDS int rows(struct wl_store *s, const struct wl_owner *o, const struct wl_range *range,
                               struct wb_arena *a, struct wl_rows *ret, struct upp_err *err)
 {
-    int r = meter.whole->rows(s, o, range, a, ret, err);
+    int r = meter.whole->rows ? meter.whole->rows(s, o, range, a, ret, err)
+                              : wl_store_rows(s->inner, o, range, a, ret, err);
     meter.rows += r < 0 ? 0 : ret->n;
     return r;
 }

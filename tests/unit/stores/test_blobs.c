@@ -48,7 +48,7 @@ static WEFT_SUSPENDS int one_row(struct wl_store *s, const struct wl_owner *o, u
                                  struct wb_arena *a, struct wl_row *ret, struct upp_err *err)
 {
     struct wl_rows rows;
-    TRY(s->ops->rows(s, o, &(struct wl_range){.node = node, .from = pos, .to = pos + 1}, a, &rows, err));
+    TRY(wl_store_rows(s, o, &(struct wl_range){.node = node, .from = pos, .to = pos + 1}, a, &rows, err));
     FAIL_UNLESS(rows.n == 1);
     *ret = rows.p[0];
     return 0;
@@ -196,7 +196,7 @@ static WEFT_SUSPENDS int ranges(struct test_store *t, struct upp_err *err)
     for (size_t max = 1; max < 900 * KIB; max += 50 * KIB) {
         struct wl_range range = {.node = 7, .to = UINT64_MAX, .max_bytes = max};
         size_t want = WB_MIN(WB_MAX(max / (100 * KIB + 4), (size_t)1), (size_t)8);
-        TRY(O->rows(S, &ALICE, &range, &a, &rows, err));
+        TRY(wl_store_rows(S, &ALICE, &range, &a, &rows, err));
         test_note("%zu bytes: %zu rows, more %d", max, rows.n, rows.more);
         FAIL_UNLESS(rows.n == want && rows.more == (want < 8));
         for (size_t i = 0; i < rows.n; i++)
@@ -205,12 +205,12 @@ static WEFT_SUSPENDS int ranges(struct test_store *t, struct upp_err *err)
     /* What is not given out takes no room. */
     UPP_CLEANUP(wb_arena_done) struct wb_arena small = WB_ARENA(190 * KIB);
     struct wl_range range = {.node = 7, .to = UINT64_MAX, .max_bytes = 120 * KIB};
-    TRY(O->rows(S, &ALICE, &range, &small, &rows, err));
+    TRY(wl_store_rows(S, &ALICE, &range, &small, &rows, err));
     FAIL_UNLESS(rows.n == 1 && rows.more);
     struct wl_followed *p;
     size_t n;
     UPP_CLEANUP(wb_arena_done) struct wb_arena other = WB_ARENA(220 * KIB);
-    TRY(O->follow(S, 0, 256, 120 * KIB, &other, &p, &n, err));
+    TRY(wl_store_follow(S, 0, 256, 120 * KIB, &other, &p, &n, err));
     FAIL_UNLESS(n == 1 && p[0].row.body.n == 100 * KIB + 4 && !(p[0].row.format & WL_FORMAT_CUT));
     return 0;
 }
@@ -363,27 +363,21 @@ static WEFT_SUSPENDS int md_commit(struct wl_store *s, struct wl_commit *c, stru
             TRY(ws_blobs_sweep(s->inner, INT64_MAX, &n, err));
             break;
         }
-    return s->inner->ops->commit(s->inner, c, err);
+    return wl_store_commit(s->inner, c, err);
 }
 
 static WEFT_SUSPENDS int md_rows(struct wl_store *s, const struct wl_owner *o, const struct wl_range *range,
                                  struct wb_arena *a, struct wl_rows *ret, struct upp_err *err)
 {
     TRY(meddle(s, err));
-    return s->inner->ops->rows(s->inner, o, range, a, ret, err);
+    return wl_store_rows(s->inner, o, range, a, ret, err);
 }
 
 static WEFT_SUSPENDS int md_get(struct wl_store *s, const struct wl_ask *ask, struct wb_arena *a, void *ret,
                                 struct upp_err *err)
 {
     TRY(meddle(s, err));
-    return s->inner->ops->get(s->inner, ask, a, ret, err);
-}
-
-static WEFT_SUSPENDS int md_list(struct wl_store *s, const struct wl_ask *ask, struct wb_arena *a, struct wl_list *ret,
-                                 struct upp_err *err)
-{
-    return s->inner->ops->list(s->inner, ask, a, ret, err);
+    return wl_store_get(s->inner, ask, a, ret, err);
 }
 
 static WEFT_SUSPENDS void md_close(struct wl_store *s)
@@ -397,7 +391,6 @@ static const struct wl_store_ops meddler_ops = {
     .commit = md_commit,
     .rows = md_rows,
     .get = md_get,
-    .list = md_list,
     .close = md_close,
 };
 
@@ -440,7 +433,7 @@ static WEFT_SUSPENDS int every_call_fails(void *arg, struct upp_err *err)
             FAIL_UNLESS(reads_as(top, &row, err) < 0);
             return reads_as(top, &row, err);
         }
-        TRY(below->ops->rows(below, &ALICE, &(struct wl_range){.node = 7, .to = UINT64_MAX}, &a, &rows, err));
+        TRY(wl_store_rows(below, &ALICE, &(struct wl_range){.node = 7, .to = UINT64_MAX}, &a, &rows, err));
         FAIL_UNLESS(rows.n == 0);
         TRY(COMMIT(top, ALICE, NULL, err, ADD_ROW(&row)));
         TRY(reads_as(top, &row, err));
@@ -635,13 +628,13 @@ static WEFT_SUSPENDS int lots(struct test_store *t, struct upp_err *err)
         make_row(l, i, &b, &row);
         struct wl_commit commit = {.owner = ALICE, .changes = &c, .n = 1};
         TRY(wb_buf_check(&b, err));
-        TRY(O->commit(S, &commit, err));
+        TRY(wl_store_commit(S, &commit, err));
     }
     for (uint32_t i = 0; i < all;) {
         UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64 << 20);
         struct wl_rows rows;
         struct wl_range range = {.node = 7, .from = wl_pos(i, 0), .to = UINT64_MAX, .max_bytes = 4 << 20};
-        TRY(O->rows(S, &ALICE, &range, &a, &rows, err));
+        TRY(wl_store_rows(S, &ALICE, &range, &a, &rows, err));
         FAIL_UNLESS(rows.n && rows.more == (i + rows.n < all));
         for (size_t k = 0; k < rows.n; k++, i++) {
             struct wl_row row;

@@ -59,7 +59,7 @@ WEFT_SUSPENDS static int write_one(struct ledger *l, unsigned k, struct upp_err 
     b.body = wb_str(a.body.p, 20);
     memcpy(before, l->acked, sizeof before);
     l->given[k]++;
-    TRY(l->s->ops->commit(l->s, &c, err));
+    TRY(wl_store_commit(l->s, &c, err));
     l->acked[k] = i + 1;
     if (c.flags & WL_SYNCED) {
         l->durable[k] = i + 1;
@@ -76,7 +76,7 @@ WEFT_SUSPENDS static int write_wrong(struct ledger *l, unsigned k, struct upp_er
                   b = test_row(node_b(k), wl_pos(l->given[k] + 7, 0), 1, "wrong");
     struct wl_change changes[] = {ADD_ROW(&a), ADD_ROW(&b)};
     struct wl_commit c = {.owner = ALICE, .changes = changes, .n = 2, .flags = WL_SYNCED};
-    int r = l->s->ops->commit(l->s, &c, err);
+    int r = wl_store_commit(l->s, &c, err);
     FAIL_UNLESS(r < 0);
     return r == -UPP_EBUSY ? 0 : r;
 }
@@ -101,7 +101,7 @@ WEFT_SUSPENDS static int count_rows(struct ledger *l, uint64_t node, unsigned k,
     UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(16 << 20);
     struct wl_rows rows;
     struct wl_range r = {.node = node, .to = UINT64_MAX, .max_rows = 10000, .max_bytes = 8 << 20};
-    TRY(l->s->ops->rows(l->s, &ALICE, &r, &a, &rows, err));
+    TRY(wl_store_rows(l->s, &ALICE, &r, &a, &rows, err));
     FAIL_UNLESS(!rows.more);
     for (uint32_t i = 0; i < rows.n; i++) {
         char text[BODY];

@@ -228,7 +228,7 @@ WEFT_SUSPENDS static int sets_rows(struct test_store *t, struct upp_err *err)
     to.format = 9;
     to.run = test_uuid(5);
     TRY(COMMIT(S, ALICE, NULL, err, SET_ROW(&to)));
-    TRY(O->rows(S, &ALICE, &(struct wl_range){.node = n.key, .to = UINT64_MAX}, &a, &rows, err));
+    TRY(wl_store_rows(S, &ALICE, &(struct wl_range){.node = n.key, .to = UINT64_MAX}, &a, &rows, err));
     FAIL_UNLESS(rows.n == 2 && rows.p[0].n_entries == 2 && wb_uuid_eq(rows.p[0].run, test_uuid(4)));
     FAIL_UNLESS(is(rows.p[0].body, "another text") && is(rows.p[0].tape, NULL) && rows.p[0].format == 9);
     FAIL_UNLESS(is(rows.p[1].body, "second"));
@@ -278,7 +278,7 @@ WEFT_SUSPENDS static int drops_nodes(struct test_store *t, struct upp_err *err)
     TRY(COMMIT(S, ALICE, NULL, err, DROP_NODE(&stray), DROP_NODE(&root)));
     FAIL_UNLESS(wl_get_node(S, &ALICE, root.key, &x, err) == -UPP_ENOTFOUND);
     FAIL_UNLESS(COMMIT(S, ALICE, NULL, err, DROP_NODE(&root)) == -UPP_ENOTFOUND);
-    TRY(O->rows(S, &ALICE, &(struct wl_range){.node = root.key, .to = UINT64_MAX}, &a, &rows, err));
+    TRY(wl_store_rows(S, &ALICE, &(struct wl_range){.node = root.key, .to = UINT64_MAX}, &a, &rows, err));
     FAIL_UNLESS(rows.n == 0);
     FAIL_UNLESS(COMMIT(S, ALICE, NULL, err, ADD_ROW(&late)) == -UPP_ENOTFOUND);
 
@@ -413,7 +413,7 @@ WEFT_SUSPENDS static int dump(struct test_store *t, struct wb_buf *out, struct u
     for (size_t i = 0; i < n; i++) {
         wb_buf_addf(out, "node %llx %.*s %.*s\n", (unsigned long long)nodes[i].key, UPP_FMT(nodes[i].name),
                     UPP_FMT(nodes[i].origin));
-        TRY(O->rows(S, &ALICE, &(struct wl_range){.node = nodes[i].key, .to = UINT64_MAX}, &a, &rows, err));
+        TRY(wl_store_rows(S, &ALICE, &(struct wl_range){.node = nodes[i].key, .to = UINT64_MAX}, &a, &rows, err));
         for (size_t k = 0; k < rows.n; k++)
             wb_buf_addf(out, " row %llx %.*s\n", (unsigned long long)rows.p[k].pos, UPP_FMT(rows.p[k].body));
     }

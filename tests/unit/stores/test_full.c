@@ -444,12 +444,12 @@ WEFT_SUSPENDS static int read_once(struct full *x, uint64_t n, unsigned *failure
     struct wl_rows rows;
     struct wl_range all = {.node = 7, .to = UINT64_MAX, .max_bytes = 4 << 20};
     disk_fail_read(x->d, n);
-    int r = x->s->ops->rows(x->s, &ALICE, &all, &a, &rows, err);
+    int r = wl_store_rows(x->s, &ALICE, &all, &a, &rows, err);
     if (r < 0) {
         FAIL_UNLESS(r == -UPP_ESTORE && strstr(err->msg, "the disk failed") && strcmp(err->where, "full.db") == 0);
         FAIL_UNLESS(wl_may_pass(err) && !strstr(err->msg, "damaged"));
         ++*failures;
-        r = x->s->ops->rows(x->s, &ALICE, &all, &a, &rows, err);
+        r = wl_store_rows(x->s, &ALICE, &all, &a, &rows, err);
     }
     FAIL_UNLESS(r >= 0 && rows.n == x->rows);
     return wl_store_state(x->s) == WL_WORKS ? append(x, 100, err) : -UPP_EBUG;

@@ -119,7 +119,7 @@ WEFT_SUSPENDS static int add(struct fixture *x, const char *body, unsigned flags
 {
     struct wl_row row = test_row(7, wl_pos(x->at, 0), 1, body);
     struct wl_change c = ADD_ROW(&row);
-    int r = x->s->ops->commit(x->s, &(struct wl_commit){.owner = ALICE, .changes = &c, .n = 1, .flags = flags}, err);
+    int r = wl_store_commit(x->s, &(struct wl_commit){.owner = ALICE, .changes = &c, .n = 1, .flags = flags}, err);
     x->at += r >= 0;
     return r;
 }
@@ -128,7 +128,7 @@ WEFT_SUSPENDS static int rows_are(struct fixture *x, size_t n, struct upp_err *e
 {
     UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 20);
     struct wl_rows rows;
-    TRY(x->s->ops->rows(x->s, &ALICE, &(struct wl_range){.node = 7, .to = UINT64_MAX}, &a, &rows, err));
+    TRY(wl_store_rows(x->s, &ALICE, &(struct wl_range){.node = 7, .to = UINT64_MAX}, &a, &rows, err));
     FAIL_UNLESS(rows.n == n);
     return 0;
 }
@@ -189,20 +189,20 @@ WEFT_SUSPENDS static int heavy(struct fixture *x, struct upp_err *err)
         row[i] = test_row(7, wl_pos(x->at + i, 0), 1, "one of many");
         many[i] = (struct wl_change)ADD_ROW(&row[i]);
     }
-    TRY(x->s->ops->commit(x->s, &(struct wl_commit){.owner = ALICE, .changes = many, .n = 9}, err));
+    TRY(wl_store_commit(x->s, &(struct wl_commit){.owner = ALICE, .changes = many, .n = 9}, err));
     TRY(was_elsewhere(x, err));
 
     x->at += 9;
     for (uint32_t i = 0; i < 8; i++)
         row[i] = test_row(7, wl_pos(x->at + i, 0), 1, "one of eight");
     ws_sqlite(x->s)->here_again = 0;
-    TRY(x->s->ops->commit(x->s, &(struct wl_commit){.owner = ALICE, .changes = many, .n = 8}, err));
+    TRY(wl_store_commit(x->s, &(struct wl_commit){.owner = ALICE, .changes = many, .n = 8}, err));
     FAIL_UNLESS(seen.here > 0);
     TRY(quiet(x, err));
 
     struct wl_row set = test_row(7, wl_pos(1, 0), 1, "set"); /* what the search knows of it is looked for */
     struct wl_change c = SET_ROW(&set);
-    TRY(x->s->ops->commit(x->s, &(struct wl_commit){.owner = ALICE, .changes = &c, .n = 1}, err));
+    TRY(wl_store_commit(x->s, &(struct wl_commit){.owner = ALICE, .changes = &c, .n = 1}, err));
     TRY(was_elsewhere(x, err));
 
     x->at += 8;
@@ -228,7 +228,7 @@ WEFT_SUSPENDS static int add_node(void *arg, struct upp_err *err)
     struct adder *a = arg;
     struct wl_node n = test_node(a->node);
     struct wl_change c = ADD_NODE(&n);
-    return a->x->s->ops->commit(a->x->s, &(struct wl_commit){.owner = ALICE, .changes = &c, .n = 1}, err);
+    return wl_store_commit(a->x->s, &(struct wl_commit){.owner = ALICE, .changes = &c, .n = 1}, err);
 }
 
 WEFT_SUSPENDS static int together(struct fixture *x, struct upp_err *err)
@@ -378,11 +378,11 @@ WEFT_SUSPENDS static int add_many(void *arg, struct upp_err *err)
     struct side *x = arg;
     struct wl_node n = test_node(x->node);
     struct wl_change c = ADD_NODE(&n);
-    TRY(x->s->ops->commit(x->s, &(struct wl_commit){.owner = ALICE, .changes = &c, .n = 1}, err));
+    TRY(wl_store_commit(x->s, &(struct wl_commit){.owner = ALICE, .changes = &c, .n = 1}, err));
     for (uint32_t i = 0; i < EACH; i++) {
         struct wl_row row = test_row(x->node, wl_pos(i, 0), 1, "x");
         c = (struct wl_change)ADD_ROW(&row);
-        TRY(x->s->ops->commit(x->s, &(struct wl_commit){.owner = ALICE, .changes = &c, .n = 1}, err));
+        TRY(wl_store_commit(x->s, &(struct wl_commit){.owner = ALICE, .changes = &c, .n = 1}, err));
     }
     return 0;
 }

@@ -62,7 +62,7 @@ WEFT_SUSPENDS static int add_forever(void *arg, struct upp_err *err)
         struct wl_row row = test_row(k + 1, 0, 1, "a row");
         struct wl_change changes[2] = {ADD_NODE(&n), ADD_ROW(&row)};
         struct wl_commit c = {.owner = ALICE, .changes = changes, .n = 1 + k % 3 / 2, .flags = k % 2 ? WL_SYNCED : 0};
-        TRY(s->ops->commit(s, &c, err));
+        TRY(wl_store_commit(s, &c, err));
         atomic_store(&life->is[k], true);
         (void)atomic_fetch_add(&life->told, 1);
     }

@@ -243,8 +243,9 @@ WEFT_SUSPENDS static int compare_nodes(struct wl_store *s, const struct wl_owner
         FAIL_UNLESS((r == 0) == m->node[k].is);
         FAIL_UNLESS(r < 0 || wb_uuid_eq(node.holder, holder(m->node[k].holder)));
         bool back = k % 2;
-        TRY(s->ops->rows(s, o, &(struct wl_range){.node = k + 1, .to = UINT64_MAX, .backwards = back, .max_rows = 1000},
-                         &a, &rows, err));
+        TRY(wl_store_rows(s, o,
+                          &(struct wl_range){.node = k + 1, .to = UINT64_MAX, .backwards = back, .max_rows = 1000}, &a,
+                          &rows, err));
         FAIL_UNLESS(rows.n == m->node[k].n);
         for (size_t i = 0; i < rows.n; i++) {
             const struct m_row *want = &m->node[k].rows[back ? rows.n - 1 - i : i];

@@ -156,7 +156,7 @@ WEFT_SUSPENDS static int ask_rows(struct wl_store *s, uint64_t node, struct wb_b
 {
     UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(8 << 20);
     struct wl_rows rows;
-    TRY(s->ops->rows(s, &ALICE, &(struct wl_range){.node = node, .to = UINT64_MAX}, &a, &rows, err));
+    TRY(wl_store_rows(s, &ALICE, &(struct wl_range){.node = node, .to = UINT64_MAX}, &a, &rows, err));
     for (size_t i = 0; i < rows.n; i++)
         wb_buf_addf(out, "%llu %.*s\n", (unsigned long long)rows.p[i].pos, UPP_FMT(rows.p[i].body));
     return (int)rows.n;

@@ -45,7 +45,7 @@ WEFT_SUSPENDS static int commit_next(struct power *p, struct upp_err *err)
     int want;
     TRY(work_step(&p->work, n, &a, &c, &want, err));
     c.flags = weft__sim_below(p->sim, 2) ? WL_SYNCED : 0;
-    int r = p->s->ops->commit(p->s, &c, err); /* given in the order of the numbers: nothing waits before */
+    int r = wl_store_commit(p->s, &c, err); /* given in the order of the numbers: nothing waits before */
     if (r == -UPP_ESTORE)
         return r; /* power is gone */
     if (r != want)
@@ -64,7 +64,7 @@ WEFT_SUSPENDS static int flush(struct power *p, struct upp_err *err)
 {
     struct wl_commit c = {.owner = work_owner, .flags = WL_SYNCED};
     uint64_t before = p->acked;
-    TRY(p->s->ops->commit(p->s, &c, err));
+    TRY(wl_store_commit(p->s, &c, err));
     if (disk_powersafe(p->disk))
         p->durable = WB_MAX(p->durable, before);
     return 0;
@@ -91,7 +91,7 @@ WEFT_SUSPENDS static int learn(struct power *p, struct upp_err *err)
     uint64_t upto, end;
     size_t n;
     TRY(wl_get_index_progress(p->s, &upto, &end, err));
-    TRY(p->s->ops->follow(p->s, upto, 8, 1 << 20, &a, &rows, &n, err));
+    TRY(wl_store_follow(p->s, upto, 8, 1 << 20, &a, &rows, &n, err));
     struct wl_index_update l = {
         .list = words, .from = upto, .upto = n ? rows[n - 1].number : upto, .changes = n ? rows[0].changes : 0};
     for (size_t i = 0; i < n; i++)
@@ -103,7 +103,7 @@ WEFT_SUSPENDS static int learn(struct power *p, struct upp_err *err)
                                                    .text = wb_str(rows[i].row.body.p, WB_MIN(rows[i].row.body.n, 100))};
     struct wl_change change = {.kind = WL_INDEX_ADD, .learned = &l};
     struct wl_commit c = {.owner = work_owner, .changes = &change, .n = 1};
-    int r = n ? p->s->ops->commit(p->s, &c, err) : 0;
+    int r = n ? wl_store_commit(p->s, &c, err) : 0;
     return r == -UPP_EBUSY ? 0 : r;
 }
 

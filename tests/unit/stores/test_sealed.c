@@ -233,7 +233,7 @@ WEFT_SUSPENDS static int read_all(struct wl_store *s, struct wl_owner o, uint64_
         plain.b[31] = (unsigned char)i;
         FAIL_UNLESS(is(nodes[i].name, "PlantedBranch") && is(nodes[i].metadata, "{\"text\":\"PlantedNote\"}") &&
                     is(nodes[i].origin, "{\"text\":\"PlantedOrigin\"}"));
-        TRY(s->ops->rows(s, &o, &(struct wl_range){.node = nodes[i].key, .to = UINT64_MAX}, &a, &rows, err));
+        TRY(wl_store_rows(s, &o, &(struct wl_range){.node = nodes[i].key, .to = UINT64_MAX}, &a, &rows, err));
         FAIL_UNLESS(rows.n == 2 && is(rows.p[0].body, "{\"text\":\"PlantedBody\"}") &&
                     is(rows.p[0].tape, "{\"text\":\"PlantedTape\"}") &&
                     is(rows.p[1].body, "{\"text\":\"PlantedAgain\"}"));
@@ -692,7 +692,7 @@ WEFT_SUSPENDS static int all_are_read(struct wl_store *s, struct upp_err *err)
             char name[16];
             struct wl_owner o = tenant_of(i, name);
             struct wl_rows rows;
-            TRY(s->ops->rows(s, &o, &(struct wl_range){.node = 1 + who, .to = UINT64_MAX}, &a, &rows, err));
+            TRY(wl_store_rows(s, &o, &(struct wl_range){.node = 1 + who, .to = UINT64_MAX}, &a, &rows, err));
             FAIL_UNLESS(rows.n == 1 && is(rows.p[0].body, "text"));
         }
     return 0;

@@ -65,7 +65,7 @@ WEFT_SUSPENDS static int append_many(struct many *m, uint64_t from, struct upp_e
     for (unsigned i = 0; i < MANY; i++) {
         UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 16);
         struct wl_rows rows;
-        TRY(m->s->ops->rows(m->s, &ALICE, &(struct wl_range){.node = x[i].node, .to = UINT64_MAX}, &a, &rows, err));
+        TRY(wl_store_rows(m->s, &ALICE, &(struct wl_range){.node = x[i].node, .to = UINT64_MAX}, &a, &rows, err));
         FAIL_UNLESS(rows.n == (x[i].wrong ? 0 : 2));
     }
     return 0;
@@ -188,7 +188,7 @@ WEFT_SUSPENDS static int write_async(void *arg, struct upp_err *err)
     struct wl_node node = test_node(7);
     struct wl_change c = ADD_NODE(&node);
     uint64_t syncs = disk_syncs(x->d);
-    int r = s->ops->commit(s, &(struct wl_commit){.owner = ALICE, .changes = &c, .n = 1}, err);
+    int r = wl_store_commit(s, &(struct wl_commit){.owner = ALICE, .changes = &c, .n = 1}, err);
     EXPECT(r < 0 || disk_syncs(x->d) <= syncs + 1); /* perhaps the header of a new log, not the commit */
     syncs = disk_syncs(x->d);
     if (r >= 0 && !x->crash_early)
@@ -307,7 +307,7 @@ WEFT_SUSPENDS static int add_unsynced(struct wl_store *s, uint32_t *at, struct u
 {
     struct wl_row row = test_row(7, wl_pos((*at)++, 0), 1, "x");
     struct wl_change c = ADD_ROW(&row);
-    return s->ops->commit(s, &(struct wl_commit){.owner = ALICE, .changes = &c, .n = 1}, err);
+    return wl_store_commit(s, &(struct wl_commit){.owner = ALICE, .changes = &c, .n = 1}, err);
 }
 
 /* The state in which the checkpoint of the store is, looked at until it is that one. */
@@ -419,7 +419,7 @@ WEFT_SUSPENDS static int count_after(void *arg, struct upp_err *err)
     struct wl_store *s;
     struct wl_rows rows;
     TRY(ws_sqlite_open(UPP_OPTS(ws_sqlite_opts, .path = "f.db", .vfs = disk_name(x->d)), &s, err));
-    int r = s->ops->rows(s, &ALICE, &(struct wl_range){.node = 7, .to = UINT64_MAX}, &a, &rows, err);
+    int r = wl_store_rows(s, &ALICE, &(struct wl_range){.node = 7, .to = UINT64_MAX}, &a, &rows, err);
     if (r >= 0)
         EXPECT(rows.n >= x->acked);
     s->ops->close(s);
@@ -492,7 +492,7 @@ WEFT_SUSPENDS static int read_cache(void *arg, struct upp_err *err)
     struct ws_sqlite *s = ws_sqlite(store);
     int r = ws_conn_number(s, &s->writer, "PRAGMA cache_size", &x->writer, err);
     if (r >= 0) /* opens the reader that is looked at next */
-        r = store->ops->rows(store, &ALICE, &(struct wl_range){.node = 1, .to = UINT64_MAX}, &a, &rows, err);
+        r = wl_store_rows(store, &ALICE, &(struct wl_range){.node = 1, .to = UINT64_MAX}, &a, &rows, err);
     if (r >= 0) {
         EXPECT(!wb_list_empty(&s->readers));
         r = ws_conn_number(s, WB_OUTER(s->readers.next, struct ws_conn, link), "PRAGMA cache_size", &x->reader, err);

@@ -40,7 +40,7 @@ WEFT_SUSPENDS static int rows_are_kept(struct test_store *t, struct upp_err *err
     TRY(COMMIT(S, o, NULL, err, ADD_ROW(&in[0])));
     TRY(COMMIT(S, o, NULL, err, ADD_ROW(&in[1]), ADD_ROW(&in[2])));
 
-    TRY(O->rows(S, &o, &(struct wl_range){.node = 7, .to = UINT64_MAX}, &a, &rows, err));
+    TRY(wl_store_rows(S, &o, &(struct wl_range){.node = 7, .to = UINT64_MAX}, &a, &rows, err));
     FAIL_UNLESS(rows.n == 3 && !rows.more);
     for (size_t i = 0; i < 3; i++) {
         const struct wl_row *x = &rows.p[i];
@@ -131,7 +131,7 @@ WEFT_SUSPENDS static int ranges(struct test_store *t, struct upp_err *err)
                              .max_rows = cases[i].rows,
                              .max_bytes = cases[i].bytes};
         struct wl_rows x;
-        TRY(O->rows(S, &o, &r, &a, &x, err));
+        TRY(wl_store_rows(S, &o, &r, &a, &x, err));
         test_note("case %zu: %zu rows, more %d", i, x.n, x.more);
         FAIL_UNLESS(x.n == cases[i].n && x.more == cases[i].more);
         for (size_t k = 0; k < x.n; k++) {
@@ -142,13 +142,13 @@ WEFT_SUSPENDS static int ranges(struct test_store *t, struct upp_err *err)
         }
     }
     struct wl_rows x;
-    TRY(O->rows(S, &EVE, &(struct wl_range){.node = 7, .to = UINT64_MAX}, &a, &x, err));
+    TRY(wl_store_rows(S, &EVE, &(struct wl_range){.node = 7, .to = UINT64_MAX}, &a, &x, err));
     FAIL_UNLESS(x.n == 0 && !x.more);
-    TRY(O->rows(S, &o, &(struct wl_range){.node = 99, .to = UINT64_MAX}, &a, &x, err));
+    TRY(wl_store_rows(S, &o, &(struct wl_range){.node = 99, .to = UINT64_MAX}, &a, &x, err));
     FAIL_UNLESS(x.n == 0 && !x.more);
     /* What does not fit the arena is a failure, not a short answer. */
     UPP_CLEANUP(wb_arena_done) struct wb_arena small = WB_ARENA(256);
-    FAIL_UNLESS(O->rows(S, &o, &(struct wl_range){.node = 7, .to = UINT64_MAX}, &small, &x, err) < 0);
+    FAIL_UNLESS(wl_store_rows(S, &o, &(struct wl_range){.node = 7, .to = UINT64_MAX}, &small, &x, err) < 0);
     return 0;
 }
 
@@ -610,9 +610,9 @@ WEFT_SUSPENDS static int all_or_nothing(struct test_store *t, struct upp_err *er
     struct wb_uuid id;
     struct wl_key k;
     size_t count;
-    TRY(O->rows(S, &o, &(struct wl_range){.node = 7, .to = UINT64_MAX}, &a, &rows, err));
+    TRY(wl_store_rows(S, &o, &(struct wl_range){.node = 7, .to = UINT64_MAX}, &a, &rows, err));
     FAIL_UNLESS(rows.n == 2);
-    TRY(O->rows(S, &o, &(struct wl_range){.node = 8, .to = UINT64_MAX}, &a, &rows, err));
+    TRY(wl_store_rows(S, &o, &(struct wl_range){.node = 8, .to = UINT64_MAX}, &a, &rows, err));
     FAIL_UNLESS(rows.n == 0);
     FAIL_UNLESS(wl_get_node(S, &o, 8, &n, err) == -UPP_ENOTFOUND);
     TRY(wl_get_node(S, &o, 7, &n, err));
@@ -634,7 +634,7 @@ WEFT_SUSPENDS static int all_or_nothing(struct test_store *t, struct upp_err *er
 
     /* Without the last one all of it happens, each change seeing those before it. */
     TRY(test_commit(S, o, changes, N - 1, NULL, err));
-    TRY(O->rows(S, &o, &(struct wl_range){.node = 8, .to = UINT64_MAX}, &a, &rows, err));
+    TRY(wl_store_rows(S, &o, &(struct wl_range){.node = 8, .to = UINT64_MAX}, &a, &rows, err));
     FAIL_UNLESS(rows.n == 2 && is(rows.p[1].body, "z"));
     TRY(wl_list_live(S, WB_UUID_NIL, 9, &a, &rus, &os, &count, err));
     FAIL_UNLESS(count == 1 && wb_uuid_eq(rus[0].id, test_uuid(2)));
@@ -794,4 +794,43 @@ TEST(store_memory_that_is_full_is_a_full_disk)
     int r = fill_memory(s, &err);
     s->ops->close(s);
     CHECK_INT(r, 0);
+}
+
+/* ---- A store in front of another ---- */
+
+static WEFT_SUSPENDS int front_rows(struct wl_store *s, const struct wl_owner *o, const struct wl_range *range,
+                                    struct wb_arena *a, struct wl_rows *ret, struct upp_err *err)
+{
+    (void)s, (void)o, (void)range, (void)a, (void)ret;
+    return upp_fail(err, UPP_EREFUSED, "rows of the store in front");
+}
+
+static int read_row(struct wl_store *s, void *arg, struct upp_err *err)
+{
+    UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 20);
+    struct wl_rows rows;
+    *(struct wl_store **)arg = s;
+    return wl_store_rows(s, &ALICE, &(struct wl_range){.node = 7, .to = UINT64_MAX}, &a, &rows, err);
+}
+
+/* Without a method it has the inner store's, however many are between them; but nobody reads past reads of its own. */
+WEFT_SUSPENDS static int fronts(struct test_store *t, struct upp_err *err)
+{
+    static const struct wl_store_ops none = {.size = sizeof none},
+                                     own_rows = {.size = sizeof own_rows, .rows = front_rows};
+    struct wl_store front = {.ops = &none, .inner = S}, outer = {.ops = &none, .inner = &front}, *asked = NULL;
+    struct wl_store reads = {.ops = &own_rows, .inner = S}, before = {.ops = &none, .inner = &reads};
+    struct wl_node node = test_node(7), found;
+    TRY(COMMIT(&outer, ALICE, NULL, err, ADD_NODE(&node)));
+    TRY(wl_get_node(&outer, &ALICE, 7, &found, err));
+    TRY(wl_store_at_once(&outer, read_row, &asked, err));
+    FAIL_UNLESS(asked != NULL);
+    FAIL_UNLESS(wl_store_at_once(&before, read_row, &asked, err) == -UPP_EREFUSED && asked == &before);
+    *err = (struct upp_err){0};
+    return 0;
+}
+
+TEST(store_in_front_has_what_the_inner_one_does)
+{
+    CHECK(test_each_store(fronts, NULL));
 }

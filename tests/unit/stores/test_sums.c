@@ -64,13 +64,13 @@ typedef int ask_fn(struct wl_store *s, struct wb_arena *a, struct upp_err *err);
 WEFT_SUSPENDS static int ask_rows(struct wl_store *s, struct wb_arena *a, struct upp_err *err)
 {
     struct wl_rows rows;
-    return s->ops->rows(s, &ALICE, &(struct wl_range){.node = A, .to = UINT64_MAX}, a, &rows, err);
+    return wl_store_rows(s, &ALICE, &(struct wl_range){.node = A, .to = UINT64_MAX}, a, &rows, err);
 }
 
 WEFT_SUSPENDS static int ask_rows_back(struct wl_store *s, struct wb_arena *a, struct upp_err *err)
 {
     struct wl_rows rows;
-    return s->ops->rows(s, &ALICE, &(struct wl_range){.node = A, .to = UINT64_MAX, .backwards = true}, a, &rows, err);
+    return wl_store_rows(s, &ALICE, &(struct wl_range){.node = A, .to = UINT64_MAX, .backwards = true}, a, &rows, err);
 }
 
 WEFT_SUSPENDS static int ask_append(struct wl_store *s, struct wb_arena *a, struct upp_err *err)
@@ -289,7 +289,7 @@ WEFT_SUSPENDS static int others(struct wl_store *s, struct wb_arena *a, struct u
     struct wl_node n;
     struct wl_thread t;
     struct wl_row row = test_row(B, wl_pos(3, 0), 1, "");
-    TRY(s->ops->rows(s, &ALICE, &(struct wl_range){.node = B, .to = UINT64_MAX}, a, &rows, err));
+    TRY(wl_store_rows(s, &ALICE, &(struct wl_range){.node = B, .to = UINT64_MAX}, a, &rows, err));
     FAIL_UNLESS(rows.n == 3);
     TRY(wl_get_node(s, &ALICE, B, &n, err));
     TRY(wl_get_thread(s, &ALICE, test_uuid(2), a, &t, err));

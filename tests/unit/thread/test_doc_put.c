@@ -100,7 +100,7 @@ static WEFT_SUSPENDS int rows_of(struct wl_store *s, const struct wl_thread *t, 
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
     struct wl_range range = {.node = t->head, .from = 0, .to = UINT64_MAX};
     struct wl_rows rows;
-    TRY(s->ops->rows(s, &ALICE, &range, &a, &rows, err));
+    TRY(wl_store_rows(s, &ALICE, &range, &a, &rows, err));
     for (size_t i = 0; i < rows.n; i++)
         wb_buf_add(to, rows.p[i].body);
     return wb_buf_check(to, err);

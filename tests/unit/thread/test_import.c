@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "log/change.h"
-#include "server/front.h"
 #include "support/documents.h"
 #include "support/stores.h"
 #include "support/test.h"
@@ -48,15 +47,10 @@ static WEFT_SUSPENDS int commit(struct wl_store *s, struct wl_commit *c, struct 
         i->overtaken = true;
         TRY(import(s->inner, i->session, false, &other, err));
     }
-    return s->inner->ops->commit(s->inner, c, err);
+    return wl_store_commit(s->inner, c, err);
 }
 
-static const struct wl_store_ops ops = {.size = sizeof ops,
-                                        .name = "overtaken",
-                                        .commit = commit,
-                                        .rows = sv_front_rows,
-                                        .get = sv_front_get,
-                                        .list = sv_front_list};
+static const struct wl_store_ops ops = {.size = sizeof ops, .name = "overtaken", .commit = commit};
 
 static WEFT_SUSPENDS int overtake(struct test_store *t, struct upp_err *err)
 {

@@ -164,7 +164,7 @@ WEFT_SUSPENDS static int was_denied_below(struct audit *a, const struct waiting 
     struct wl_range range = {.node = run.node, .to = UINT64_MAX, .max_rows = BATCH_ROWS};
     while (r >= 0 && rows.more && !*ret) {
         wb_arena_reset(&m);
-        r = s->ops->rows(s, &a->x->owner, &range, &m, &rows, a->err);
+        r = wl_store_rows(s, &a->x->owner, &range, &m, &rows, a->err);
         for (size_t i = 0; r >= 0 && i < rows.n && !*ret; i++) {
             struct wm_row row;
             r = wm_row_read(&m, rows.p[i].format, rows.p[i].body, rows.p[i].tape, &row, a->err);
@@ -306,7 +306,7 @@ WEFT_SUSPENDS static int write_span(struct audit *a, const struct wl_span *span,
     int r = 0;
     while (r >= 0 && rows.more && !a->more) {
         wb_arena_reset(&m);
-        r = s->ops->rows(s, &a->x->owner, &range, &m, &rows, a->err);
+        r = wl_store_rows(s, &a->x->owner, &range, &m, &rows, a->err);
         for (size_t i = 0; r >= 0 && i < rows.n && !a->more; i++) {
             r = write_row(a, &rows.p[i], whole ? UINT32_MAX : span->length, &m);
             range.from = rows.p[i].pos + 1;

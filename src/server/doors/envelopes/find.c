@@ -67,7 +67,7 @@ int sv_peer_set(struct sv_exchange *x, const struct we_peer *peer, struct upp_er
     struct wl_change change = {.kind = WL_PUT_VALUE, .value = &value};
     struct wl_commit c = {.owner = x->owner, .changes = &change, .n = 1};
     int r = sv_envelope_name(x, "peer", sv_auth_key(x), &value.name, err);
-    return r < 0 ? r : s->ops->commit(s, &c, err);
+    return r < 0 ? r : wl_store_commit(s, &c, err);
 }
 
 static uint64_t number(yyjson_val *v, const char *name)

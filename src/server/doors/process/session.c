@@ -83,7 +83,7 @@ WEFT_SUSPENDS static int end_of_run(struct sv_exchange *x, const struct wm_run *
     for (uint64_t from = run->first; rows.more;) {
         struct wl_range range = {.node = run->node, .from = from, .to = wl_pos(UINT32_MAX, 0)};
         wb_arena_reset(&page);
-        int r = s->ops->rows(s, &x->owner, &range, &page, &rows, err);
+        int r = wl_store_rows(s, &x->owner, &range, &page, &rows, err);
         if (r < 0)
             return r;
         for (size_t i = 0; i < rows.n; i++) {

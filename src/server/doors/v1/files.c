@@ -97,7 +97,7 @@ WEFT_SUSPENDS int sv_list_files(struct sv_exchange *x, struct upp_err *err)
     struct wj_writer w;
     int r = read_query(x, &l.query, err);
     if (r >= 0)
-        r = wl_at_once(x->server->opts.store, read_files, &l, err);
+        r = wl_store_at_once(x->server->opts.store, read_files, &l, err);
     if (r < 0)
         return r;
     size_t n = WB_MIN(l.n, l.query.max);

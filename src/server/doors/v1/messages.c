@@ -355,7 +355,7 @@ WEFT_SUSPENDS static int begin_list(struct wl_store *s, void *arg, struct upp_er
 WEFT_SUSPENDS static int list_path(struct listing *l, struct upp_err *err)
 {
     struct wl_store *s = l->x->server->opts.store;
-    int r = wl_at_once(s, begin_list, l, err);
+    int r = wl_store_at_once(s, begin_list, l, err);
     if (r >= 0)
         r = read_messages(s, l, SIZE_MAX, err);
     if (r >= 0)

@@ -109,7 +109,7 @@ WEFT_SUSPENDS static int read_threads(struct thread_list *l, struct upp_err *err
     l->found = wb_new_n(&l->x->arena, struct found, l->limit + 1);
     int r = wb_arena_check(&l->x->arena, err);
     while (r >= 0 && l->n <= l->limit && !l->over && l->rows < READ_MAX)
-        r = wl_at_once(l->x->server->opts.store, read_some, l, err);
+        r = wl_store_at_once(l->x->server->opts.store, read_some, l, err);
     return r == -UPP_ENOTFOUND ? upp_fail(err, UPP_EINVALID, "'after' names no thread of yours") : r;
 }
 
