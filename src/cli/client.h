@@ -1,9 +1,4 @@
-/* cli/client.h — one HTTP request over a local socket or to a URL, on a fiber.
- *
- * To a URL it goes by libupp's transport. Over a socket it uses HTTP/1.0, so a response is a head and then bytes to the
- * end of the connection: no chunks, one request per connection. Server and client are the same program on one machine;
- * this is not a general HTTP client.
- */
+/* cli/client.h — one HTTP request to a server, over a local socket or to a URL, by libupp's transport, on a fiber. */
 #pragma once
 
 #include <upp/http.h>
@@ -13,16 +8,13 @@
 #include "base/buf.h"
 
 enum {
-    CLI_MAX_HEAD = 64 << 10,
     CLI_MAX_BODY = 64 << 20, /* of an answer, and of one event of a stream */
 };
 
 struct cli_answer {
-    int fd;                     /* -1: closed */
-    struct upp_http_call *call; /* to a URL; NULL: none */
+    struct upp_http_call *call; /* NULL: none */
     struct wb_arena sent;       /* its request */
     int status;
-    int64_t length;    /* of the body; -1: unknown */
     struct wb_buf raw; /* received, not yet consumed */
 
     struct wb_buf id, data; /* of the last event of a stream; it may have no id */
@@ -45,18 +37,19 @@ void cli_path_add(struct wb_buf *path, struct upp_str word);
 /* Adds a parameter to a path that has one already; an empty value: nothing. */
 void cli_query_add(struct wb_buf *path, const char *name, struct upp_str value);
 
-/* Sends it over fd, which the answer then owns, and reads the head of the answer. */
-WEFT_SUSPENDS int cli_ask(int fd, const struct cli_request *q, struct cli_answer *ret,
-                          struct upp_err *err) UPP_MUST_CHECK;
-
-/* The same to a URL (without a slash at its end), with an API key (empty: none). */
-struct cli_url {
+/* Who is asked. */
+struct cli_peer {
     struct upp_http *http;
     const struct upp_wait *wait;
-    struct upp_str base, key;
+    struct upp_str url; /* without a slash at its end; empty: over `socket` */
+    struct upp_str key; /* of the URL; empty: none */
+    const char *socket; /* as upp__http_send_unix takes it */
 };
-WEFT_SUSPENDS int cli_ask_url(const struct cli_url *to, const struct cli_request *q, struct cli_answer *ret,
-                              struct upp_err *err) UPP_MUST_CHECK;
+
+/* Sends it; the answer is to be closed before the transport. Then reads the head of the answer. */
+int cli_send(const struct cli_peer *to, const struct cli_request *q, struct cli_answer *ret,
+             struct upp_err *err) UPP_MUST_CHECK;
+WEFT_SUSPENDS int cli_read_head(struct cli_answer *a, struct upp_err *err) UPP_MUST_CHECK;
 
 /* The whole body, in a->raw. */
 WEFT_SUSPENDS int cli_read_body(struct cli_answer *a, struct upp_err *err) UPP_MUST_CHECK;

@@ -48,6 +48,7 @@ WEFT_SUSPENDS static int tell(void *arg, struct upp_err *err)
     if (r >= 0)
         r = post(t, err);
     cli_owner_close(&t->door);
+    cli_owner_done(&t->door);
     return r;
 }
 

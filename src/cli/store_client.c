@@ -17,6 +17,7 @@ WEFT_SUSPENDS static int run_connected(void *arg, struct upp_err *err)
     if (r >= 0)
         r = p->fn(p, err);
     cli_owner_close(&p->door);
+    cli_owner_done(&p->door);
     return r;
 }
 

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <unistd.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
@@ -17,7 +18,7 @@
 #include "server/doors/doors.h"
 #include "server/ops/ops.h"
 
-enum { POLL_MS = 20, NOTICE_MS = 500 };
+enum { POLL_MS = 20, NOTICE_MS = 500, LOCAL_NAME = 128 };
 
 WEFT_SUSPENDS static int connect_to(const char *path, int *ret, struct upp_err *err)
 {
@@ -34,17 +35,35 @@ WEFT_SUSPENDS static int connect_to(const char *path, int *ret, struct upp_err *
     return 0;
 }
 
-static int connect_inside(struct sv_server *s, int *ret, struct upp_err *err)
+/* A listener of this process for one connection, with a name that the kernel chooses. */
+static int listen_inside(int *ret, char name[LOCAL_NAME], struct upp_err *err)
 {
-    int fds[2];
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds) < 0)
-        return wb_fail_sys(err, -errno, UPP_ENET, "no pair of sockets");
-    int r = sv_server_take(s, fds[1], err);
-    if (r < 0)
-        wb_fd_close(&fds[0]);
-    else
-        *ret = fds[0];
-    return r;
+    WB_CLEANUP(wb_fd_close) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    struct sockaddr_un a = {.sun_family = AF_UNIX};
+    socklen_t n = sizeof a;
+    if (fd < 0 || bind(fd, (const struct sockaddr *)&a, sizeof a.sun_family) < 0 || listen(fd, 1) < 0 ||
+        getsockname(fd, (struct sockaddr *)&a, &n) < 0)
+        return wb_fail_sys(err, -errno, UPP_ENET, "no socket");
+    (void)snprintf(name, LOCAL_NAME, "@%.*s", (int)(n - offsetof(struct sockaddr_un, sun_path) - 1), a.sun_path + 1);
+    *ret = fd;
+    fd = -1;
+    return 0;
+}
+
+/* Gives the server the connection that was made; any process may have seen the name. */
+WEFT_SUSPENDS static int accept_inside(struct sv_server *s, int listener, struct upp_err *err)
+{
+    WEFT_DEADLINE(CLI_OWNER_MS);
+    for (;;) {
+        struct ucred who = {0};
+        socklen_t n = sizeof who;
+        int fd = weft_accept(listener, err);
+        if (fd < 0)
+            return fd;
+        if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &n) == 0 && who.pid == getpid())
+            return sv_server_take(s, fd, err);
+        wb_fd_close(&fd);
+    }
 }
 
 WEFT_SUSPENDS static int serves(void *arg, struct upp_err *err)
@@ -101,14 +120,10 @@ WEFT_SUSPENDS int cli_owner_find(struct cli_owner *d, struct upp_err *err)
 WEFT_SUSPENDS static int open_url(struct cli_owner *d, struct upp_err *err)
 {
     uint64_t since = wb_mono_ms();
-    int r = d->http ? 0 : upp_http_new(NULL, &d->http, err);
-    if (r < 0)
-        return r;
-    d->wait = wr_wait_table(d->http);
     for (;;) {
         WB_CLEANUP(cli_answer_done) struct cli_answer a;
         cli_answer_init(&a);
-        r = cli_owner_ask(d, &(struct cli_request){.method = "GET", .path = UPP_STR("/livez")}, &a, err);
+        int r = cli_owner_ask(d, &(struct cli_request){.method = "GET", .path = UPP_STR("/livez")}, &a, err);
         if (r >= 0 && a.status / 100 != 2)
             return upp_fail(err, UPP_EPROTO, "%s is no server of Weft: it answers %d to /livez", d->url, a.status);
         bool wait = (r == -UPP_ENET || r == -UPP_ETIMEOUT) && d->was_there && wb_mono_ms() - since < CLI_URL_MS;
@@ -170,18 +185,26 @@ WEFT_SUSPENDS void cli_owner_close(struct cli_owner *d)
         (void)!weft_scope_join(&d->serving, NULL); /* requests in progress are completed, unless we were cancelled */
     }
     weft_scope_close(&d->serving);
-    upp_http_free(WB_TAKE(d->http));
     sv_server_close(server);
     sv_keys_close(keys);
     wrt_runtime_close(runtime);
     sv_ops_close(ops);
 }
 
+static int open_http(struct cli_owner *d, struct upp_err *err)
+{
+    int r = d->http ? 0 : upp_http_new(NULL, &d->http, err);
+    if (r >= 0)
+        d->wait = wr_wait_table(d->http);
+    return r;
+}
+
 WEFT_SUSPENDS int cli_owner_ask(struct cli_owner *d, const struct cli_request *q, struct cli_answer *a,
                                 struct upp_err *err)
 {
+    WB_CLEANUP(wb_fd_close) int listener = -1;
+    char name[LOCAL_NAME];
     struct cli_request named = *q;
-    int fd = -1;
     if (!q->tenant.n)
         named.tenant = wb_cstr(d->as.tenant);
     if (!q->user.n)
@@ -189,11 +212,22 @@ WEFT_SUSPENDS int cli_owner_ask(struct cli_owner *d, const struct cli_request *q
     int r = named.tenant.n ? sv_tenant_check(named.tenant, err) : 0; /* they become headers */
     if (r >= 0 && named.user.n)
         r = sv_user_check(named.user, err);
-    if (r >= 0 && d->url)
-        return cli_ask_url(&(struct cli_url){d->http, &d->wait, wb_cstr(d->url), wb_cstr(d->key)}, &named, a, err);
     if (r >= 0)
-        r = d->server ? connect_inside(d->server, &fd, err) : connect_to(d->socket, &fd, err);
-    return r < 0 ? r : cli_ask(fd, &named, a, err);
+        r = open_http(d, err);
+    if (r >= 0 && d->server)
+        r = listen_inside(&listener, name, err);
+    if (r < 0)
+        return r;
+    const struct cli_peer peer = {d->http, &d->wait, wb_cstr(d->url), wb_cstr(d->key), d->server ? name : d->socket};
+    r = cli_send(&peer, &named, a, err);
+    if (r >= 0 && d->server)
+        r = accept_inside(d->server, listener, err);
+    return r < 0 ? r : cli_read_head(a, err);
+}
+
+void cli_owner_done(struct cli_owner *d)
+{
+    upp_http_free(WB_TAKE(d->http));
 }
 
 WEFT_SUSPENDS int cli_owner_call(struct cli_owner *d, const struct cli_request *q, struct wb_arena *arena,

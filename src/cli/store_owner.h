@@ -26,12 +26,12 @@ struct cli_owner {
     struct sv_server *server;
     struct weft_scope serving;
     char socket[108]; /* of the other owner */
+    struct upp_http *http;
+    struct upp_wait wait;
 
     /* Or a server elsewhere, which is asked for everything: */
     const char *url, *key; /* NULL: none */
-    struct upp_http *http;
-    struct upp_wait wait;
-    bool was_there; /* it has answered once: it is waited for */
+    bool was_there;        /* it has answered once: it is waited for */
 };
 
 enum {
@@ -48,6 +48,9 @@ WEFT_SUSPENDS int cli_owner_find(struct cli_owner *d, struct upp_err *err) UPP_M
 
 /* Waits until no run is working (unless cancelled), and closes. Accepts a zeroed struct. */
 WEFT_SUSPENDS void cli_owner_close(struct cli_owner *d);
+
+/* After the last request, when no fiber has an answer open. */
+void cli_owner_done(struct cli_owner *d);
 
 /* Sends a request and reads the head of its answer. `a` is initialised. */
 WEFT_SUSPENDS int cli_owner_ask(struct cli_owner *d, const struct cli_request *q, struct cli_answer *a,

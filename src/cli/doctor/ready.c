@@ -34,11 +34,14 @@ int cli_doctor_ready(const struct cli_command *self, const struct cli_source *fr
 {
     WB_CLEANUP(wc_config_freep) struct wc_config *config = NULL;
     struct wrt_location place;
+    struct cli_owner owner = {.place = &place};
     struct upp_err err = {0};
     int r = cli_store_find(from, &config, &place, &err);
     if (r >= 0 && !place.driver->owner)
         r = upp_fail(&err, UPP_EINVALID, "a server with a store in memory has no local socket to ask");
+    owner.config = config;
     if (r >= 0)
-        r = cli_on_loop(ask_ready, &(struct cli_owner){.config = config, .place = &place}, &err);
+        r = cli_on_loop(ask_ready, &owner, &err);
+    cli_owner_done(&owner);
     return r < 0 ? cli_fail(self, &err) : CLI_GOOD;
 }

@@ -161,6 +161,7 @@ WEFT_SUSPENDS static int command(void *arg, struct upp_err *err)
         r = run_it(c, err);
     cli_owner_close(&c->door);
     weft_scope_close(&signals);
+    cli_owner_done(&c->door);
     return r;
 }
 

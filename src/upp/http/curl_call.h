@@ -38,7 +38,8 @@ struct upp_http_call {
     CURL *easy;
     struct curl_slist *headers;
     struct upp_http_request req;
-    char *host; /* "host:port" */
+    char *host;             /* "host:port" */
+    const char *local_path; /* of a Unix socket, borrowed while the call begins; NULL: none */
     uint64_t began, total_at;
     struct upp__head head;
     struct wb_buf in, lent;

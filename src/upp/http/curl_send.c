@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/hooks.h"
+#include "upp/http/curl.h"
 #include "upp/http/curl_call.h"
 
 /* ---- Headers ------------------------------------------------------------------------------------------------- */
@@ -143,14 +144,19 @@ static CURLcode set_fixed(struct upp_http_call *c)
     SET(CURLOPT_WRITEFUNCTION, upp__curl_on_body);
     SET(CURLOPT_WRITEDATA, c);
     SET(CURLOPT_OPENSOCKETFUNCTION, on_open);
+    if (c->local_path) {
+        bool abstract = c->local_path[0] == '@';
+        SET(abstract ? CURLOPT_ABSTRACT_UNIX_SOCKET : CURLOPT_UNIX_SOCKET_PATH, c->local_path + abstract);
+        SET(CURLOPT_FORBID_REUSE, abstract ? 1L : 0L);
+    }
     if (h->ca_file) { /* and no others than these */
         SET(CURLOPT_CAINFO, h->ca_file);
         SET(CURLOPT_CAPATH, NULL);
         SET(CURLOPT_PROXY_CAINFO, h->ca_file);
         SET(CURLOPT_PROXY_CAPATH, NULL);
     }
-    if (h->proxy)
-        SET(CURLOPT_PROXY, h->proxy);
+    if (h->proxy || c->local_path)
+        SET(CURLOPT_PROXY, c->local_path ? "" : h->proxy);
     return r;
 }
 
@@ -277,6 +283,12 @@ static struct upp_http_request with_defaults(const struct upp_http_request *req)
 int upp_http_send(struct upp_http *h, const struct upp_http_request *req, const struct upp_wait *wait,
                   struct upp_http_call **ret, struct upp_err *err)
 {
+    return upp__http_send_unix(h, NULL, req, wait, ret, err);
+}
+
+int upp__http_send_unix(struct upp_http *h, const char *path, const struct upp_http_request *req,
+                        const struct upp_wait *wait, struct upp_http_call **ret, struct upp_err *err)
+{
     int r = upp__http_check(req, err);
     if (r >= 0)
         r = upp_wait_stopped(wait, err);
@@ -288,6 +300,7 @@ int upp_http_send(struct upp_http *h, const struct upp_http_request *req, const 
     if (!c)
         return upp_fail(err, UPP_ENOMEM, "no memory for a call");
     c->http = h;
+    c->local_path = path;
     c->waiter.wait = wait;
     c->req = with_defaults(req);
     c->get = wb_str_eq(c->req.method, UPP_STR("GET")) && !c->req.body.p;
