@@ -3,6 +3,7 @@
 #pragma once
 
 #include "agent/home.h"
+#include "agent/provider.h"
 #include "base/arena.h"
 #include "base/uuid.h"
 
@@ -64,9 +65,19 @@ void wa_def_free(struct wa_def *d); /* accepts NULL */
 /* Checks that json is an object and trims it; json NULL: *ret is empty. */
 int wa_object(const char *what, const char *json, struct upp_str *ret, struct upp_err *err) UPP_MUST_CHECK;
 
-/* Fills in *to from the arena, except to->schema. *subagent: the agent, if the tool is one; otherwise NULL. */
-int wa_tool_make(struct wb_arena *arena, const struct weft_agent *a, const struct upp_tool *from, struct wr_tool *to,
-                 const struct weft_agent **subagent, struct upp_err *err) UPP_MUST_CHECK;
+/* The tools of a C program's agent as a provider: functions, other agents, tools of its client. Who lists them owns the
+ * schemas. */
+struct wa_functions {
+    struct wa_provider provider;
+    const struct weft_agent *agent;
+};
+extern const struct wa_provider_ops wa_functions_ops;
+
+/* The agent that a tool of a program is; NULL: none. */
+const struct weft_agent *wa_tool_agent(const struct upp_tool *t);
+
+void wa_tool_done(const struct wr_tool *t); /* frees its schema */
+
 int wa_handoff_make(struct wb_arena *arena, const struct weft_agent *to_whom, struct wr_tool *to,
                     struct upp_err *err) UPP_MUST_CHECK;
 void wa_made_free(struct wa_made *m); /* frees a whole list */

@@ -75,26 +75,36 @@ static int check_name(const struct wa_def *d, size_t n, struct upp_err *err)
     return 0;
 }
 
+/* Its own tools, then one for each agent to which it may hand over. */
 static int make_tools(struct batch *b, struct weft_agent *a, struct wa_def *d, struct upp_err *err)
 {
-    size_t handoffs = a->n_handoff;
+    struct wa_functions own = {.provider = {.ops = &wa_functions_ops, .name = wa_agent_name(a)}, .agent = a};
+    size_t n, handoffs = a->n_handoff;
     if (handoffs > TOOLS || a->tools.n > TOOLS - handoffs)
         return upp_fail(err, UPP_ELIMIT, "more than %d tools", TOOLS);
-    d->tools = wb_new_n(&d->arena, struct wr_tool, a->tools.n + handoffs + 1);
-    int r = wb_arena_check(&d->arena, err);
-    for (size_t i = 0; r >= 0 && i < a->tools.n + handoffs; i++) {
-        const struct weft_agent *subagent = i < a->tools.n ? NULL : a->handoff[i - a->tools.n].to;
-        if (subagent)
-            r = wa_handoff_make(&d->arena, subagent, &d->tools[i], err);
-        else
-            r = wa_tool_make(&d->arena, a, &a->tools.list[i], &d->tools[i], &subagent, err);
-        d->pub.n_tools = i + 1; /* it may own a schema already */
+    int r = own.provider.ops->list(&own.provider, &d->arena, &d->tools, &n, err);
+    if (r < 0)
+        return r;
+    d->pub.tools = d->tools;
+    d->pub.n_tools = n;
+    if (handoffs) {
+        d->tools = wb_new_n(&d->arena, struct wr_tool, n + handoffs);
+        if (!d->tools)
+            return wb_arena_check(&d->arena, err);
+        memcpy(d->tools, d->pub.tools, n * sizeof *d->tools);
+        d->pub.tools = d->tools;
+    }
+    for (size_t i = 0; r >= 0 && i < n + handoffs; i++) {
+        const struct weft_agent *other = i < n ? wa_tool_agent(&a->tools.list[i]) : a->handoff[i - n].to;
+        if (i >= n) {
+            r = wa_handoff_make(&d->arena, other, &d->tools[i], err);
+            d->pub.n_tools = i + 1; /* it may own a schema also if it failed */
+        }
         if (r >= 0)
             r = check_name(d, i, err);
-        if (r >= 0 && subagent)
-            r = enqueue(b, a, subagent, err);
+        if (r >= 0 && other)
+            r = enqueue(b, a, other, err);
     }
-    d->pub.tools = d->tools;
     return r;
 }
 
@@ -183,13 +193,8 @@ void wa_def_free(struct wa_def *d)
 {
     if (!d)
         return;
-    for (size_t i = 0; i < d->pub.n_tools; i++) {
-        union {
-            const struct upp_schema *in;
-            struct upp_schema *out;
-        } schema = {.in = d->tools[i].schema};
-        upp_schema_free(schema.out);
-    }
+    for (size_t i = 0; i < d->pub.n_tools; i++)
+        wa_tool_done(&d->pub.tools[i]);
     wa_middleware_free(d->pub.middleware);
     struct wb_arena arena = d->arena;
     wb_arena_done(&arena);

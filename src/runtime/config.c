@@ -363,6 +363,8 @@ static int parse(const char *path, struct upp_str text, struct wc_dotenv *dotenv
     c->on_busy = WR_REJECT;
     c->log_level = WB_INFO;
     c->makers = opts ? opts->makers : NULL;
+    c->providers = opts ? opts->providers : NULL;
+    c->n_providers = opts ? opts->n_providers : 0;
     struct wc_reader r = {.config = c, .report = report, .opts = opts ? opts : &none, .err = err ? err : &ignored};
     r.dotenv = dotenv;
     r.readable = !r.opts->no_files && wb_file_exposed(path);
@@ -476,10 +478,8 @@ void wc_config_free(struct wc_config *c)
     if (!c)
         return;
     forget_agents(c);
-    for (size_t i = 0; i < c->n_tools; i++) {
-        wa_command_free(c->tools[i].command);
-        upp_schema_free(c->tools[i].schema);
-    }
+    for (size_t i = 0; i < c->n_tools; i++)
+        c->tools[i].provider.ops->close(&c->tools[i].provider);
     upp_schema_free(c->handing);
     for (size_t i = 0; i < c->n_models; i++)
         upp_model_free(c->models[i].model);

@@ -18,8 +18,8 @@
 #include <upp/schema.h>
 #include <weft/middleware.h>
 
+#include "agent/provider.h"
 #include "envelope/exchange.h"
-#include "run/def.h"
 
 #include "base/arena.h"
 #include "base/buf.h"
@@ -66,6 +66,7 @@ struct wc_alias {
 };
 
 struct wc_tool {
+    struct wa_provider provider; /* of this one tool */
     struct wr_tool tool;
     struct wa_command *command; /* NULL: the client runs it */
     struct upp_schema *schema;  /* of its arguments; NULL: none in the file */
@@ -104,6 +105,8 @@ struct wc_agent {
     const struct wc_model *model;      /* NULL: the caller's */
     bool wrong_model;                  /* the file names an unknown one */
     struct wc_model remote;            /* of an agent behind another server: `model` points here */
+    struct wa_provider **providers;    /* of the program: their tools come when they are listed */
+    size_t n_providers;
     uint32_t line;
 };
 
@@ -199,6 +202,8 @@ struct wc_config {
 
     struct upp_schema *handing;     /* of the arguments of handoffs; NULL: none */
     const struct wc_makers *makers; /* those of the options */
+    struct wa_provider *const *providers;
+    size_t n_providers;
 };
 
 /* The key of a webhook's signatures: the bytes of its secret, or what follows "whsec_" in base64. */
@@ -237,6 +242,11 @@ struct wc_opts {
 
     /* The configuration that this one is to replace: variables that it has read are taken from it. NULL: none. */
     const struct wc_config *previous;
+
+    /* Tool providers of the program, by whose names agents may have their tools. They must outlive the configuration,
+     * and the runtime that follows them. */
+    struct wa_provider *const *providers;
+    size_t n_providers;
 
     bool no_files; /* only checks the text: creates no models, looks for no programs */
 

@@ -48,35 +48,83 @@ struct upp_str wc_tool_name(struct wc_reader *r, const char *prefix, struct upp_
 }
 
 /* An agent as a tool of another. */
-static struct wr_tool agent_tool(struct wc_reader *r, const struct wc_item *agent)
+struct agent_provider {
+    struct wa_provider provider;
+    struct wr_tool tool;
+};
+
+static int list_agent(struct wa_provider *p, struct wb_arena *a, struct wr_tool **ret, size_t *n, struct upp_err *err)
+{
+    (void)a, (void)err;
+    *ret = &WB_OUTER(p, struct agent_provider, provider)->tool;
+    *n = 1;
+    return 0;
+}
+
+static const struct wa_provider_ops agent_ops = {.kind = "agent", .list = list_agent}; /* the arena has it */
+
+static struct wa_provider *open_agent(struct wc_reader *r, const struct wc_item *agent)
 {
     const struct wc_node *node = wc_get(agent->value, "description");
     struct upp_str name = agent->key->text;
-    struct upp_str description = node && node->kind == WC_SCALAR && !wc_null(node)
-                                     ? node->text
-                                     : wb_arena_printf(&r->config->arena, "Asks the agent %.*s.", UPP_FMT(name));
-    return (struct wr_tool){
-        .spec = {.name = wc_tool_name(r, "", name), .description = description, .parameters = asked_in_words},
-        .kind = WR_TOOL_AGENT,
-        .agent = name};
+    struct agent_provider *p = wb_new(&r->config->arena, struct agent_provider);
+    if (!p)
+        return NULL;
+    p->provider = (struct wa_provider){.ops = &agent_ops, .name = name, .single = true};
+    p->tool = (struct wr_tool){.spec = {.name = wc_tool_name(r, "", name), .parameters = asked_in_words},
+                               .kind = WR_TOOL_AGENT,
+                               .agent = name};
+    p->tool.spec.description = node && node->kind == WC_SCALAR && !wc_null(node)
+                                   ? node->text
+                                   : wb_arena_printf(&r->config->arena, "Asks the agent %.*s.", UPP_FMT(name));
+    return &p->provider;
 }
 
-static bool find_either(struct wc_reader *r, const struct wc_node *at, struct wr_tool *ret)
+static struct wa_provider *find_program(struct wc_reader *r, struct upp_str name, struct wc_guess *guess)
+{
+    for (size_t i = 0; i < r->opts->n_providers; i++) {
+        wc_guess(guess, name, r->opts->providers[i]->name);
+        if (wb_str_eq(r->opts->providers[i]->name, name))
+            return r->opts->providers[i];
+    }
+    return NULL;
+}
+
+/* What a word of `tools` names; NULL: nothing, which is reported. */
+static struct wa_provider *find_provider(struct wc_reader *r, const struct wc_node *at)
 {
     struct wc_guess guess = {0};
     struct upp_str name;
     if (!wc_text(r, at, "a tool", &name))
-        return false;
-    const struct wc_tool *tool = wc_find_tool(r, name, &guess);
+        return NULL;
+    struct wc_tool *tool = wc_find_tool(r, name, &guess);
     const struct wc_item *agent = wc_find_agent(r, name, &guess);
-    if (!tool && !agent)
-        return wc_no_such(r, at, "tool or agent", &guess);
-    if (tool && agent) {
-        wc_mistake(r, at, "'%.*s' is the name of a tool and of an agent", UPP_FMT(name));
-        return false;
+    struct wa_provider *program = find_program(r, name, &guess);
+    if (!tool && !agent && !program) {
+        (void)wc_no_such(r, at, "tool or agent", &guess);
+        return NULL;
     }
-    *ret = tool ? tool->tool : agent_tool(r, agent);
-    return true;
+    if ((tool && agent) || (program && (tool || agent))) {
+        wc_mistake(r, at,
+                   program ? "'%.*s' is the name of a tool provider and of a tool or an agent"
+                           : "'%.*s' is the name of a tool and of an agent",
+                   UPP_FMT(name));
+        return NULL;
+    }
+    if (program)
+        return program;
+    return tool ? &tool->provider : open_agent(r, agent);
+}
+
+/* The tool of one that is a single one; NULL: it failed, which is reported. */
+static const struct wr_tool *single_tool(struct wc_reader *r, struct wa_provider *p)
+{
+    struct wr_tool *tool;
+    size_t n;
+    int code = p->ops->list(p, &r->config->arena, &tool, &n, r->err);
+    if (code < 0)
+        wc_fail(r, code);
+    return code < 0 ? NULL : tool;
 }
 
 static void read_tools(struct wc_reader *r, const struct wc_node *n, void *into)
@@ -89,17 +137,24 @@ static void read_tools(struct wc_reader *r, const struct wc_node *n, void *into)
         return;
     }
     struct wr_tool *tools = wb_new_n(&r->config->arena, struct wr_tool, n->n + 1);
+    a->providers = wb_new_n(&r->config->arena, struct wa_provider *, n->n + 1);
     size_t count = 0;
-    for (const struct wc_item *i = n->first; tools && i; i = i->next) {
-        if (!find_either(r, i->value, &tools[count]))
-            continue;
+    for (const struct wc_item *i = n->first; tools && a->providers && i; i = i->next) {
+        struct wa_provider *p = find_provider(r, i->value);
+        const struct wr_tool *tool = p && p->single ? single_tool(r, p) : NULL;
         bool twice = false;
-        for (size_t j = 0; j < count; j++)
-            twice |= wb_str_eq(tools[j].spec.name, tools[count].spec.name);
+        if (!p)
+            continue;
+        for (size_t j = 0; j < a->n_providers; j++)
+            twice |= a->providers[j] == p;
+        for (size_t j = 0; tool && j < count; j++)
+            twice |= wb_str_eq(tools[j].spec.name, tool->spec.name);
         if (twice)
-            wc_mistake(r, i->value, "'%.*s' is there a second time", UPP_FMT(tools[count].spec.name));
-        else
-            count++;
+            wc_mistake(r, i->value, "'%.*s' is there a second time", UPP_FMT(tool ? tool->spec.name : p->name));
+        else if (tool)
+            tools[count++] = *tool;
+        else if (!p->single)
+            a->providers[a->n_providers++] = p;
     }
     a->def.tools = tools;
     a->def.n_tools = tools ? count : 0;
@@ -120,6 +175,8 @@ static void read_hosted(struct wc_reader *r, const struct wc_node *n, struct wc_
         struct upp_str name = i->key->text;
         bool known = false, taken = false;
         struct wc_guess guess = {0};
+        struct wa_provider *p;
+        const struct wr_tool *tool;
         for (size_t k = 0; k < WB_LEN(names); k++) {
             known |= wb_str_eq(name, wb_cstr(names[k]));
             wc_guess(&guess, name, wb_cstr(names[k]));
@@ -131,8 +188,12 @@ static void read_hosted(struct wc_reader *r, const struct wc_node *n, struct wc_
                        known ? "the agent has a tool '%.*s' already%s"
                              : "'%.*s' is not file_search or code_interpreter%s",
                        UPP_FMT(name), known ? "" : wc_guessed(&guess));
-        else if (find_either(r, i->value, &tools[count]))
+        else if ((p = find_provider(r, i->value)) && !p->single)
+            wc_mistake(r, i->value, "'%.*s' has a list of tools: name one tool", UPP_FMT(p->name));
+        else if (p && (tool = single_tool(r, p))) {
+            tools[count] = *tool;
             tools[count++].spec.name = name;
+        }
     }
     a->def.tools = tools;
     a->def.n_tools = tools ? count : 0;

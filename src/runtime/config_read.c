@@ -227,7 +227,7 @@ void wc_named_dotted(struct wc_reader *r, const struct wc_node *n, const char *w
     read_named(r, n, what, true, fn, into);
 }
 
-const struct wc_tool *wc_find_tool(const struct wc_reader *r, struct upp_str name, struct wc_guess *guess)
+struct wc_tool *wc_find_tool(const struct wc_reader *r, struct upp_str name, struct wc_guess *guess)
 {
     const struct wc_config *c = r->config;
     for (size_t i = 0; i < c->n_tools; i++) {

@@ -180,7 +180,7 @@ bool wc_describe_named(struct wc_reader *r, bool dots, wc_named_fn *fn, void *in
 const struct wc_model *wc_find_model(struct wc_reader *r, const struct wc_node *n);
 
 /* The tool of this name, or NULL; the agent in the section `agents`, or NULL. */
-const struct wc_tool *wc_find_tool(const struct wc_reader *r, struct upp_str name, struct wc_guess *guess);
+struct wc_tool *wc_find_tool(const struct wc_reader *r, struct upp_str name, struct wc_guess *guess);
 const struct wc_item *wc_find_agent(const struct wc_reader *r, struct upp_str name, struct wc_guess *guess);
 
 /* "there is no WHAT 'x'; did you mean 'y'?" Always false. */

@@ -171,6 +171,27 @@ static void standard_env(struct wc_reader *r, struct reading *t)
     }
 }
 
+/* ---- Providers of one tool ----------------------------------------------------------------------------------- */
+
+static int list_tool(struct wa_provider *p, struct wb_arena *a, struct wr_tool **ret, size_t *n, struct upp_err *err)
+{
+    (void)a, (void)err;
+    *ret = &WB_OUTER(p, struct wc_tool, provider)->tool;
+    *n = 1;
+    return 0;
+}
+
+static void close_tool(struct wa_provider *p)
+{
+    struct wc_tool *t = WB_OUTER(p, struct wc_tool, provider);
+    wa_command_free(t->command);
+    upp_schema_free(t->schema);
+}
+
+static const struct wa_provider_ops commands = {
+    .kind = "command", .list = list_tool, .call = wa_command_call, .close = close_tool};
+static const struct wa_provider_ops client_tools = {.kind = "client", .list = list_tool, .close = close_tool};
+
 /* ---- A tool -------------------------------------------------------------------------------------------------- */
 
 static void make_command(struct wc_reader *r, const struct wc_node *key, struct reading *t)
@@ -191,7 +212,8 @@ static void make_command(struct wc_reader *r, const struct wc_node *key, struct 
     uint32_t seconds = t->command.seconds ? t->command.seconds : WA_COMMAND_SECONDS;
     uint32_t kb = t->command.output_kb ? t->command.output_kb : WA_COMMAND_OUTPUT_KB;
     tool->kind = WR_TOOL_FUNCTION;
-    tool->base.run = wa_command_call;
+    t->tool.provider.ops = &commands;
+    tool->base.run = commands.call;
     tool->base.arg = t->tool.command;
     tool->timeout_ms = (uint64_t)seconds * 1000 + 20000; /* the program's own limit comes first, and ends it properly */
     if (t->timeout_ms)
@@ -206,7 +228,7 @@ static void read_keys(struct wc_reader *r, const struct wc_node *key, const stru
     static const char *const approval[] = {"never", "always", NULL};
     static const char *const source[] = {
         [WR_SOURCE_PLUGIN] = "plugin", [WR_SOURCE_MCP] = "mcp", [WR_SOURCE_COMPONENT] = "component", NULL};
-    static const char *const commands[] = {"env", "limits", "timeout_ms", "as"}; /* not allowed for other tools */
+    static const char *const of_commands[] = {"env", "limits", "timeout_ms", "as"}; /* not allowed for other tools */
     static const struct wc_key keys[] = {
         WC_CHOICE(WC_STR, "description", struct reading, tool.tool.spec.description, 0, "a description", NULL),
         {.name = "parameters", .read = read_parameters},
@@ -233,15 +255,16 @@ static void read_keys(struct wc_reader *r, const struct wc_node *key, const stru
         t->tool.tool.server = UPP_STR("weft");
     if (t->command.words)
         make_command(r, key, t);
-    for (size_t i = 0; !wc_get(value, "command") && i < WB_LEN(commands); i++)
-        if (wc_get(value, commands[i]))
-            wc_mistake(r, wc_get(value, commands[i]),
-                       "a tool without a command is run by the client: '%s' has no meaning", commands[i]);
+    for (size_t i = 0; !wc_get(value, "command") && i < WB_LEN(of_commands); i++)
+        if (wc_get(value, of_commands[i]))
+            wc_mistake(r, wc_get(value, of_commands[i]),
+                       "a tool without a command is run by the client: '%s' has no meaning", of_commands[i]);
 }
 
 static void read_tool(struct wc_reader *r, const struct wc_node *key, const struct wc_node *value, void *into)
 {
     struct reading t = {
+        .tool.provider = {.ops = &client_tools, .name = key->text, .single = true},
         .tool.tool = {.spec = {.name = key->text, .parameters = UPP_STR("{\"type\":\"object\",\"properties\":{}}")},
                       .kind = WR_TOOL_CLIENT}};
     (void)into;

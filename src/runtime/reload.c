@@ -30,7 +30,9 @@ static void reading_free(void *arg)
 static int read_file(void *arg, struct upp_err *err)
 {
     struct reading *x = arg;
-    return wc_config_load(x->path, UPP_OPTS(wc_opts, .makers = x->previous->makers, .previous = x->previous),
+    return wc_config_load(x->path,
+                          UPP_OPTS(wc_opts, .makers = x->previous->makers, .providers = x->previous->providers,
+                                   .n_providers = x->previous->n_providers, .previous = x->previous),
                           &x->report, &x->config, err);
 }
 
@@ -122,24 +124,41 @@ static void log_restart(const struct wc_config *old, const struct wc_config *new
             wb_log(WB_WARN, "this change needs a restart", WB_LZ("key", fixed[i].what));
 }
 
-WEFT_SUSPENDS int wrt_reload(struct wrt_runtime *rt, struct wc_report *report, struct upp_err *err)
+int wrt__generation_next(struct wrt_runtime *rt, struct wrt_owned *owned, const struct wc_config *c,
+                         struct upp_err *err)
 {
-    struct wc_config *config = NULL;
     struct wrt_generation *new;
     if (wrt__drop_unused(rt, WRT_IDLE_MS) >= MAX_GENERATIONS)
         return upp_fail(
             err, UPP_EBUSY,
             "%d earlier configurations are still in use: try again in a minute, or when their runs have ended",
             MAX_GENERATIONS);
-    int r = read_again(rt, report, &config, err);
-    if (r >= 0)
-        r = wrt__generation_new(rt->store, config, config, &new, err);
+    int r = wrt__generation_new(rt, owned, c, &new, err);
     if (r < 0)
         return r;
-    log_restart(rt->start, config);
     new->older = rt->agents;
     new->older->retired_ms = (int64_t)wb_mono_ms();
     rt->agents = new;
+    return 0;
+}
+
+WEFT_SUSPENDS int wrt_reload(struct wrt_runtime *rt, struct wc_report *report, struct upp_err *err)
+{
+    struct wc_config *config = NULL;
+    int r = read_again(rt, report, &config, err);
+    if (r < 0)
+        return r;
+    struct wrt_owned *owned = wb_calloc(1, sizeof *owned);
+    if (!owned) {
+        wc_config_free(config);
+        return upp_fail(err, UPP_ENOMEM, "no memory for a configuration");
+    }
+    *owned = (struct wrt_owned){.config = config, .users = 1};
+    r = wrt__generation_next(rt, owned, config, err);
+    wrt__owned_unref(owned);
+    if (r < 0)
+        return r;
+    log_restart(rt->start, config);
     rt->config = config;
     return 0;
 }

@@ -165,7 +165,7 @@ const char *wrt_socket(const struct wrt_runtime *rt)
 /* No agent has such a name. */
 #define AGENT_IDS ":ids"
 
-enum { MAX_NAME = 64 };
+enum { MAX_NAME = 64, AGENTS_BYTES = 64 << 20 };
 
 static WEFT_SUSPENDS int make_random_id(struct wl_store *s, const struct wl_owner *owner, struct wb_uuid *ret,
                                         struct upp_err *err)
@@ -216,7 +216,7 @@ int wrt_agent_id(struct wl_store *s, struct upp_str name, bool makes, struct wb_
 /* OpenAI's API has no limit: max_completion_tokens of a run is one. */
 static const struct weft_strategy_loop_opts base_rounds = {.max_iterations = 1000};
 
-static WEFT_SUSPENDS int make_agents(struct wl_store *s, struct wrt_generation *g, struct upp_err *err)
+static WEFT_SUSPENDS int make_agents(const struct wrt_runtime *rt, struct wrt_generation *g, struct upp_err *err)
 {
     const struct wc_config *c = g->config;
     g->base_strategy = weft_loop_with(&base_rounds);
@@ -226,11 +226,14 @@ static WEFT_SUSPENDS int make_agents(struct wl_store *s, struct wrt_generation *
         struct wr_agent_def *def = &g->agents[i];
         *def = c->agents[i].def;
         def->owner = g;
+        int r = wrt__add_tools(rt, g, &c->agents[i], def, err);
+        if (r < 0)
+            return r;
         if (def->id.n)
             continue;
         struct wb_uuid id;
         char text[WB_UUID_TEXT + 1];
-        int r = wrt_agent_id(s, def->name, true, &id, err);
+        r = wrt_agent_id(rt->store, def->name, true, &id, err);
         if (r < 0)
             return upp_wrap(err, r, "the id of agent '%.*s'", UPP_FMT(def->name));
         def->id = wb_arena_dup(&g->arena, wb_uuid_text(id, text));
@@ -268,18 +271,30 @@ static int make_router(struct wrt_generation *g, struct upp_err *err)
     return r;
 }
 
-int wrt__generation_new(struct wl_store *s, const struct wc_config *c, struct wc_config *owned,
+void wrt__owned_unref(struct wrt_owned *o)
+{
+    if (!o || --o->users)
+        return;
+    wc_config_free(o->config);
+    wb_free(o);
+}
+
+int wrt__generation_new(struct wrt_runtime *rt, struct wrt_owned *owned, const struct wc_config *c,
                         struct wrt_generation **ret, struct upp_err *err)
 {
     struct wrt_generation *g = wb_calloc(1, sizeof *g);
+    if (owned)
+        owned->users++;
     if (!g) {
-        wc_config_free(owned);
+        wrt__owned_unref(owned);
         return upp_fail(err, UPP_ENOMEM, "no memory for agents");
     }
     g->config = c;
     g->owned = owned;
-    g->arena = (struct wb_arena)WB_ARENA(4u << 20);
-    int r = make_agents(s, g, err);
+    g->arena = (struct wb_arena)WB_ARENA(AGENTS_BYTES);
+    int r = wrt__lists_take(rt, g, err);
+    if (r >= 0)
+        r = make_agents(rt, g, err);
     if (r >= 0)
         r = make_router(g, err);
     if (r < 0)
@@ -293,8 +308,9 @@ void wrt__generation_free(struct wrt_generation *g)
 {
     if (!g)
         return;
+    wrt__lists_unref(g->lists, g->n_lists);
     wb_arena_done(&g->arena);
-    wc_config_free(g->owned);
+    wrt__owned_unref(g->owned);
     wb_free(g);
 }
 
@@ -397,10 +413,12 @@ WEFT_SUSPENDS int wrt_runtime_open(struct weft_loop *loop, const struct wc_confi
         r = open_outbox(rt, err);
     struct wrt_generation *first = NULL;
     if (r >= 0)
-        r = wrt__generation_new(rt->store, c, NULL, &first, err);
+        r = wrt__generation_new(rt, NULL, c, &first, err);
     rt->agents = first;
     if (r >= 0)
         r = open_engine(rt, loop, 0, 1, &rt->engine, err);
+    if (r >= 0)
+        r = wrt__providers_open(rt, err);
     if (r < 0)
         return r;
     *ret = WB_TAKE(rt);
@@ -511,6 +529,7 @@ WEFT_SUSPENDS void wrt_runtime_close(struct wrt_runtime *rt)
         older = g->older;
         wrt__generation_free(g);
     }
+    wrt__providers_close(rt);
     wb_free(rt);
 }
 

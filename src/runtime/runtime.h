@@ -48,11 +48,40 @@ struct wl_store *wrt_store_base(struct wl_store *s);
 WEFT_SUSPENDS int wrt_store_dress(const struct wc_config *c, const struct wrt_location *at, struct wl_store *inner,
                                   struct wl_store **ret, struct upp_err *err) UPP_MUST_CHECK;
 
+/* A configuration that a reload has read, shared by the generations of its agents. */
+struct wrt_owned {
+    struct wc_config *config;
+    size_t users;
+};
+void wrt__owned_unref(struct wrt_owned *o); /* accepts NULL */
+
+/* A list that a tool provider gave, shared by the generations that have its tools. */
+struct wrt_tool_list {
+    struct wb_arena arena;
+    struct wr_tool *tools;
+    size_t n, users;
+};
+
+enum wrt_provider_state { WRT_LISTING, WRT_READY, WRT_UNAVAILABLE };
+
+/* A tool provider whose list is not fixed, followed by a fiber of the runtime (runtime/providers.c). */
+struct wrt_provider {
+    struct wrt_runtime *rt;
+    struct wa_provider *provider;
+    struct wrt_tool_list *list; /* NULL: none yet, or it is unavailable */
+    uint8_t state;              /* enum wrt_provider_state */
+    struct upp_err why;         /* it is not WRT_READY; no code: it has not listed yet */
+    bool changed;               /* its list is to be read again */
+    struct weft_cond wake;
+};
+
 /* The agents of a configuration, each with its id. A reload makes a new generation; the old one stays until no run uses
  * it any more. */
 struct wrt_generation {
     const struct wc_config *config;
-    struct wc_config *owned; /* the same, if a reload has read it; NULL: it is the caller's */
+    struct wrt_owned *owned;      /* the same, if a reload has read it; NULL: it is the caller's */
+    struct wrt_tool_list **lists; /* of the runtime's providers; NULL: none */
+    size_t n_lists;
     struct wr_agent_def *agents;
     struct weft_strategy base_strategy;
     struct we_router *router; /* the agent that routes envelopes */
@@ -74,6 +103,8 @@ struct wrt_runtime {
     struct weft_group *group;       /* the other loops; NULL: none */
     struct wr_engine **others;      /* their engines */
     uint32_t n_others;
+    struct wrt_provider *providers;
+    size_t n_providers;
     struct weft_scope background; /* background fibers; belongs to the fiber that opened the runtime */
     struct wl_sweep_state sweep;  /* of its sweeper */
 };
@@ -106,10 +137,23 @@ WEFT_SUSPENDS int wrt_sweep(struct wl_store *s, const struct wc_config *c, struc
 struct wc_report;
 WEFT_SUSPENDS int wrt_reload(struct wrt_runtime *rt, struct wc_report *report, struct upp_err *err) UPP_MUST_CHECK;
 
-/* The agents of a configuration; takes ownership of `owned`, also on failure. */
-WEFT_SUSPENDS int wrt__generation_new(struct wl_store *s, const struct wc_config *c, struct wc_config *owned,
+/* Makes the agents of a configuration, with the tools that providers have now, the current ones. `owned` NULL: the
+ * configuration is the caller's. -UPP_EBUSY: too many older ones are in use. */
+WEFT_SUSPENDS int wrt__generation_next(struct wrt_runtime *rt, struct wrt_owned *owned, const struct wc_config *c,
+                                       struct upp_err *err) UPP_MUST_CHECK;
+WEFT_SUSPENDS int wrt__generation_new(struct wrt_runtime *rt, struct wrt_owned *owned, const struct wc_config *c,
                                       struct wrt_generation **ret, struct upp_err *err) UPP_MUST_CHECK;
 void wrt__generation_free(struct wrt_generation *g); /* accepts NULL */
+
+/* Follows the providers of the configuration; stops when the background of the runtime is closed. */
+int wrt__providers_open(struct wrt_runtime *rt, struct upp_err *err) UPP_MUST_CHECK;
+void wrt__providers_close(struct wrt_runtime *rt);
+
+/* For a new generation: the lists as they are now; an agent's tools of them; an old one's lists. */
+int wrt__lists_take(const struct wrt_runtime *rt, struct wrt_generation *g, struct upp_err *err) UPP_MUST_CHECK;
+int wrt__add_tools(const struct wrt_runtime *rt, struct wrt_generation *g, const struct wc_agent *a,
+                   struct wr_agent_def *def, struct upp_err *err) UPP_MUST_CHECK;
+void wrt__lists_unref(struct wrt_tool_list **lists, size_t n);
 
 /* Frees old generations that no run uses, and that were replaced more than idle_ms ago: requests that have looked up an
  * agent are over by then. How many are left. */

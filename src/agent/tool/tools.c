@@ -100,16 +100,13 @@ static int make_schema(struct wr_tool *to, struct upp_err *err)
     return r < 0 ? upp_wrap(err, r, "its parameters") : 0;
 }
 
-int wa_tool_make(struct wb_arena *arena, const struct weft_agent *a, const struct upp_tool *from, struct wr_tool *to,
-                 const struct weft_agent **subagent, struct upp_err *err)
+static int make_tool(struct wb_arena *arena, const struct upp_tool *from, struct wr_tool *to, struct upp_err *err)
 {
     struct weft_tool_opts o;
-    (void)a;
     wb_opts(&o, sizeof o, from->extra);
     int r = check(from, &o, err);
     if (r < 0)
         return r;
-    *subagent = o.agent;
     to->base = *from;
     to->kind = kind_of(&o);
     to->delivery = o.delivery;
@@ -126,6 +123,45 @@ int wa_tool_make(struct wb_arena *arena, const struct weft_agent *a, const struc
     if (r >= 0 && !o.unchecked)
         r = make_schema(to, err);
     return r < 0 ? upp_wrap(err, r, "tool '%.*s'", UPP_FMT(to->spec.name)) : 0;
+}
+
+void wa_tool_done(const struct wr_tool *t)
+{
+    union {
+        const struct upp_schema *in;
+        struct upp_schema *out;
+    } schema = {.in = t->schema};
+    upp_schema_free(schema.out);
+}
+
+static int list_functions(struct wa_provider *p, struct wb_arena *arena, struct wr_tool **ret, size_t *n,
+                          struct upp_err *err)
+{
+    const struct weft_tools *from = &WB_OUTER(p, struct wa_functions, provider)->agent->tools;
+    struct wr_tool *tools = wb_new_n(arena, struct wr_tool, from->n + 1);
+    int r = wb_arena_check(arena, err);
+    size_t made = 0;
+    while (r >= 0 && made < from->n) {
+        r = make_tool(arena, &from->list[made], &tools[made], err);
+        made++; /* it may own a schema also if it failed */
+    }
+    if (r < 0) {
+        for (size_t i = 0; i < made; i++)
+            wa_tool_done(&tools[i]);
+        return r;
+    }
+    *ret = tools;
+    *n = made;
+    return 0;
+}
+
+const struct wa_provider_ops wa_functions_ops = {.kind = "function", .list = list_functions};
+
+const struct weft_agent *wa_tool_agent(const struct upp_tool *t)
+{
+    struct weft_tool_opts o;
+    wb_opts(&o, sizeof o, t->extra);
+    return o.agent;
 }
 
 int wa_handoff_make(struct wb_arena *arena, const struct weft_agent *to_whom, struct wr_tool *to, struct upp_err *err)
