@@ -193,9 +193,11 @@ static void read_default(struct wc_reader *r, const struct wc_node *n)
 
 static void forget_agents(struct wc_config *c)
 {
-    for (size_t i = 0; i < c->n_agents; i++)
+    for (size_t i = 0; i < c->n_agents; i++) {
         if (c->agents[i].chain)
             c->makers->middleware_free(c->agents[i].chain);
+        upp_model_free(c->agents[i].remote.model);
+    }
     c->default_agent = NULL;
     c->n_agents = 0;
     c->n_aliases = 0;
@@ -483,8 +485,6 @@ void wc_config_free(struct wc_config *c)
     upp_schema_free(c->handing);
     for (size_t i = 0; i < c->n_models; i++)
         upp_model_free(c->models[i].model);
-    for (size_t i = 0; i < c->n_agents; i++)
-        upp_model_free(c->agents[i].remote.model);
     for (size_t i = 0; i < c->n_secrets; i++)
         wb_secret_free(c->secrets[i]);
     wb_free(c->secrets);

@@ -170,6 +170,21 @@ TEST(config_agents_have_rights)
     CHECK_STR(c->agents[2].def.params, UPP_STR("{\"temperature\":0.5,\"top_p\":1}"));
 }
 
+/* Its model belongs to the configuration, and is freed with it. */
+TEST(config_agents_of_other_servers)
+{
+    static const char text[] = "agents:\n"
+                               "  far: {remote: agentapi, url: 'http://127.0.0.1:9/process'}\n"
+                               "  market: {remote: aitp, url: 'http://127.0.0.1:9/v1'}\n";
+    WB_CLEANUP(wc_config_freep) struct wc_config *c = NULL;
+    struct upp_err err;
+    int r = parse(text, &all, &c, &err);
+    test_note("%s", r < 0 ? err.msg : "");
+    CHECK_INT(r, 0);
+    CHECK(c->n_agents == 2 && c->agents[0].model == &c->agents[0].remote && c->agents[1].def.model);
+    CHECK_STR(c->agents[1].remote.provider, UPP_STR("aitp"));
+}
+
 /* covers: TP-62/1 */
 TEST(config_handoffs_are_tools)
 {
