@@ -21,8 +21,17 @@ static const struct wd_stream_ops *ops;
 
 static void give(uint8_t kind, const char *text)
 {
+    memset(&event.run, 0, sizeof event - offsetof(struct wm_event, run));
     event.kind = kind;
-    event.text = wb_cstr(text);
+    if (kind == WM_RUN)
+        event.run.status = WM_RUNNING;
+    else if (kind == WM_MESSAGE_OPEN)
+        event.message_open.id = wm_id_uuid((struct wm_id){.node = 0x5eed, .index = 1, .noun = WM_NOUN_ENTRY});
+    else if (kind != WM_STEP_START)
+        event.part = (struct wm_part_event){.kind = part_kind,
+                                            .call = UPP_STR("call_0123456789abcdef"),
+                                            .name = UPP_STR("search"),
+                                            .text = wb_cstr(text)};
     event.number++;
     if (ops->event(state, &event, &frames, NULL) < 0)
         abort();
@@ -35,10 +44,7 @@ static void begin(void)
                                         .thread = wm_id_uuid((struct wm_id){.node = 0x5eed, .index = 2}),
                                         .created_ms = 1767225600000};
 
-    event = (struct wm_event){.from = &from, .step = 1, .part_kind = part_kind, .status = WM_RUNNING};
-    event.id = wm_id_uuid((struct wm_id){.node = 0x5eed, .index = 1, .noun = WM_NOUN_ENTRY});
-    event.call = UPP_STR("call_0123456789abcdef");
-    event.name = UPP_STR("search");
+    event = (struct wm_event){.from = &from, .step = 1};
     state = calloc(1, ops->state_size);
     if (!state || ops->begin(state, &opts, NULL) < 0)
         abort();
@@ -48,7 +54,7 @@ static void begin(void)
     give(WM_MESSAGE_OPEN, NULL);
     give(WM_PART_OPEN, NULL);
     event.kind = WM_DELTA;
-    event.text = UPP_STR(" of the world");
+    event.part.text = UPP_STR(" of the world");
 }
 
 static void end(void)

@@ -134,11 +134,11 @@ static struct weft_event *emit_step(struct translation *s, const struct wa_run_s
     return e;
 }
 
-static struct weft_event *emit_id(struct translation *s, const struct wa_run_state *v, uint8_t type)
+static struct weft_event *emit_id(struct translation *s, const struct wa_run_state *v, uint8_t type, struct wb_uuid id)
 {
     struct weft_event *e = emit_step(s, v, type);
     if (e)
-        e->id = wb_uuid_text(s->ev->id, s->t->id_text);
+        e->id = wb_uuid_text(id, s->t->id_text);
     return e;
 }
 
@@ -146,7 +146,7 @@ static struct weft_event *emit_id(struct translation *s, const struct wa_run_sta
 
 static uint8_t delta_type(const struct translation *s)
 {
-    switch (s->ev->part_kind) {
+    switch (s->ev->part.kind) {
     case UPP_PART_TEXT:
         return s->t->structured && !s->ev->from->depth ? UPP_OBJECT_DELTA : UPP_TEXT_DELTA;
     case UPP_PART_REASONING:
@@ -167,29 +167,29 @@ static uint8_t delta_type(const struct translation *s)
 static void emit_delta(struct translation *s, struct upp_str text)
 {
     uint8_t type = delta_type(s);
-    struct upp_event *e = type ? emit_upp(s, type, s->ev->part) : NULL;
+    struct upp_event *e = type ? emit_upp(s, type, s->ev->part.index) : NULL;
     if (!e)
         return;
     e->text = text;
     if (type == UPP_TOOL_CALL_DELTA) {
-        e->id = s->ev->call;
-        e->name = s->ev->name;
+        e->id = s->ev->part.call;
+        e->name = s->ev->part.name;
     }
 }
 
 static void part_open(struct translation *s)
 {
-    const struct upp_media *m = s->ev->media;
-    (void)emit_upp(s, UPP_CONTENT_BLOCK_START, s->ev->part);
+    const struct upp_media *m = s->ev->part.media;
+    (void)emit_upp(s, UPP_CONTENT_BLOCK_START, s->ev->part.index);
     if (m && (m->source == UPP_SOURCE_BASE64 || m->source == UPP_SOURCE_BYTES))
         emit_delta(s, m->data);
 }
 
 static void part_close(struct translation *s)
 {
-    if (s->ev->part_kind == UPP_PART_CALL && !s->ev->text.n) /* a call without arguments has a delta, too */
+    if (s->ev->part.kind == UPP_PART_CALL && !s->ev->part.text.n) /* a call without arguments has a delta, too */
         emit_delta(s, UPP_STR(""));
-    (void)emit_upp(s, UPP_CONTENT_BLOCK_STOP, s->ev->part);
+    (void)emit_upp(s, UPP_CONTENT_BLOCK_STOP, s->ev->part.index);
 }
 
 static int remember_calls(struct wa_run_state *v, const struct upp_message *m, size_t *n, struct upp_err *err)
@@ -209,7 +209,7 @@ static int remember_calls(struct wa_run_state *v, const struct upp_message *m, s
 
 static int message(struct translation *s, struct wa_run_state *v, struct upp_err *err)
 {
-    const struct wm_entry *entry = s->ev->entry;
+    const struct wm_entry *entry = s->ev->message.entry;
     struct weft_event *e;
     if (entry && entry->message.role == UPP_ROLE_TOOL && (e = emit_step(s, v, WEFT_OBSERVATION)))
         e->message = &entry->message;
@@ -248,12 +248,12 @@ static struct upp_str member(struct wb_arena *a, struct upp_str json, const char
 static int expect_child(struct translation *s, struct upp_err *err)
 {
     struct wa_run_state *v;
-    int r = child_state(s->t, s->ev->child, &v, err);
+    int r = child_state(s->t, s->ev->tool_started.child, &v, err);
     if (r < 0)
         return r;
     v->parent_agent = s->ev->from->agent_id;
     v->parent_run = s->ev->from->run;
-    struct upp_str all = wb_arena_dup(&v->memory, s->ev->text);
+    struct upp_str all = wb_arena_dup(&v->memory, s->ev->tool_started.arguments);
     v->task = member(&v->memory, all, "task");
     if (!v->task.p)
         v->task = all;
@@ -264,14 +264,14 @@ static struct upp_event *execution(struct translation *s, const struct wa_run_st
 {
     uint32_t index = 0; /* for a call of no message */
     for (size_t i = 0; i < v->calls.n; i++)
-        if (wb_str_eq(v->calls.p[i], s->ev->call)) {
+        if (wb_str_eq(v->calls.p[i], s->ev->call.id)) {
             index = (uint32_t)i;
             break;
         }
     struct upp_event *e = emit_upp(s, type, index);
     if (e) {
-        e->id = s->ev->call;
-        e->name = s->ev->name;
+        e->id = s->ev->call.id;
+        e->name = s->ev->call.name;
         e->time_ms = s->ev->time_ms;
     }
     return e;
@@ -281,7 +281,7 @@ static int tool_started(struct translation *s, struct wa_run_state *v, struct up
 {
     if (!wm_is_branch(s->ev)) /* a plan's branch is not a tool call */
         (void)execution(s, v, UPP_TOOL_EXECUTION_START);
-    return s->t->children && s->ev->child_node ? expect_child(s, err) : 0;
+    return s->t->children && s->ev->tool_started.child_node ? expect_child(s, err) : 0;
 }
 
 static void tool_ended(struct translation *s, const struct wa_run_state *v)
@@ -289,8 +289,8 @@ static void tool_ended(struct translation *s, const struct wa_run_state *v)
     struct upp_event *e = wm_is_branch(s->ev) ? NULL : execution(s, v, UPP_TOOL_EXECUTION_END);
     if (!e)
         return;
-    e->result = s->ev->text;
-    e->is_error = s->ev->outcome != WM_DONE;
+    e->result = s->ev->tool_ended.result;
+    e->is_error = s->ev->tool_ended.outcome != WM_DONE;
 }
 
 /* ---- Steps and runs -------------------------------------------------------------------------- */
@@ -299,18 +299,18 @@ static int step_start(struct translation *s, struct wa_run_state *v, struct upp_
 {
     v->step = s->ev->step;
     wb_buf_clear(&v->plan_step);
-    wb_buf_add(&v->plan_step, s->ev->name.p ? s->ev->name : UPP_STR(""));
-    (void)emit_id(s, v, WEFT_STEP_START);
+    wb_buf_add(&v->plan_step, s->ev->step_start.plan_step.p ? s->ev->step_start.plan_step : UPP_STR(""));
+    (void)emit_id(s, v, WEFT_STEP_START, s->ev->step_start.id);
     return wb_buf_check(&v->plan_step, err);
 }
 
 static void step_end(struct translation *s, const struct wa_run_state *v)
 {
     struct weft_event *e;
-    if (s->ev->entry && (e = emit_step(s, v, WEFT_OBSERVATION)))
-        e->message = &s->ev->entry->message;
+    if (s->ev->step_end.results && (e = emit_step(s, v, WEFT_OBSERVATION)))
+        e->message = &s->ev->step_end.results->message;
     if ((e = emit_step(s, v, WEFT_STEP_END)))
-        e->usage = s->ev->usage;
+        e->usage = s->ev->step_end.usage;
 }
 
 static void child_ended(struct translation *s, const struct wa_run_state *v)
@@ -318,9 +318,9 @@ static void child_ended(struct translation *s, const struct wa_run_state *v)
     struct weft_event *e = emit(s, WEFT_SOURCE_UAP, WEFT_SUBAGENT_END);
     if (!e)
         return;
-    e->is_error = s->ev->status != WM_COMPLETED;
-    e->usage = s->ev->usage;
-    e->text = s->ev->text.p ? member(&s->t->scratch, s->ev->text, "message") : v->last;
+    e->is_error = s->ev->run.status != WM_COMPLETED;
+    e->usage = s->ev->run.usage;
+    e->text = s->ev->run.error.p ? member(&s->t->scratch, s->ev->run.error, "message") : v->last;
 }
 
 /* Checkpoints of sub-agents cannot be restored by this session. */
@@ -330,8 +330,8 @@ static void checkpoint(struct translation *s, const struct wa_run_state *v)
     if (s->ev->from->depth || t->points == WA_POINTS_NONE)
         return;
     if (t->points == WA_POINTS_STEPS)
-        (void)emit_id(s, v, WEFT_CHECKPOINT);
-    t->point = s->ev->id;
+        (void)emit_id(s, v, WEFT_CHECKPOINT, s->ev->checkpoint.id);
+    t->point = s->ev->checkpoint.id;
     t->point_step = s->ev->step;
 }
 
@@ -351,7 +351,7 @@ static int run_changed(struct translation *s, struct wa_run_state *v, struct upp
 {
     struct weft_event *e;
     if (!s->ev->from->depth) {
-        if (wm_status_ended(s->ev->status))
+        if (wm_status_ended(s->ev->run.status))
             turn_checkpoint(s, v);
         return 0;
     }
@@ -360,7 +360,7 @@ static int run_changed(struct translation *s, struct wa_run_state *v, struct upp
         wb_arena_reset(&v->memory);
     }
     v->begun = true;
-    if (wm_status_ended(s->ev->status)) {
+    if (wm_status_ended(s->ev->run.status)) {
         child_ended(s, v);
         s->t->ended = v;
     }
@@ -370,9 +370,9 @@ static int run_changed(struct translation *s, struct wa_run_state *v, struct upp
 static int system_event(struct translation *s, const struct wa_run_state *v, struct upp_err *err)
 {
     struct wb_arena *a = &s->t->scratch;
-    struct weft_event *e = s->ev->entry ? emit(s, WEFT_SOURCE_UAP, WEFT_SYSTEM_EVENT) : NULL;
+    struct weft_event *e = s->ev->system.entry ? emit(s, WEFT_SOURCE_UAP, WEFT_SYSTEM_EVENT) : NULL;
     yyjson_val *data, *type, *source;
-    int r = e ? wj_read(a, s->ev->entry->data, NULL, &data, err) : 0;
+    int r = e ? wj_read(a, s->ev->system.entry->data, NULL, &data, err) : 0;
     if (r < 0 || !e)
         return r;
     type = yyjson_obj_get(data, "type");
@@ -391,7 +391,7 @@ static int attempt_void(struct translation *s, struct upp_err *err)
 {
     struct weft_event *e = emit(s, WEFT_SOURCE_UAP, WEFT_ATTEMPT_VOID);
     if (e)
-        e->text = wb_arena_printf(&s->t->scratch, "%" PRIu64, s->ev->last);
+        e->text = wb_arena_printf(&s->t->scratch, "%" PRIu64, s->ev->voided.last);
     return wb_arena_check(&s->t->scratch, err);
 }
 
@@ -441,7 +441,7 @@ int wa_translate(struct wa_translator *t, const struct wm_event *ev, struct weft
     if (ev->from->depth && !t->children)
         return 0;
     if (WB_LIKELY(ev->kind == WM_DELTA)) {
-        emit_delta(&s, ev->text);
+        emit_delta(&s, ev->part.text);
         return s.first == NULL;
     }
     format_id(ev->from->agent_id, &t->agent, t->agent_text); /* a delta belongs to the run of the event before it */

@@ -142,7 +142,7 @@ static int add_branches(struct erasing *x, const struct wm_row *row)
     int r = 0;
     for (size_t i = 0; r >= 0 && i < row->n_records; i++)
         if (row->records[i].kind == WM_TOOL_STARTED && wm_is_branch(&row->records[i]))
-            r = add_own(x, row->records[i].child);
+            r = add_own(x, row->records[i].tool_started.child);
     return r;
 }
 

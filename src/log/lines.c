@@ -91,7 +91,7 @@ static int look_for(struct reading *in, struct wl_line *line)
 /* Rows come backwards: of two results for one call, the one found first is the later one, and wins. */
 static void offer(struct open_message *m, const struct wm_event *ended)
 {
-    struct want key = {.call = ended->call};
+    struct want key = {.call = ended->call.id};
     struct want *want = bsearch(&key, m->wants, m->n, sizeof key, by_call);
     if (want && !want->found) {
         want->found = ended;

@@ -75,12 +75,12 @@ static int note_children(struct deleting *x, const struct wm_row *row)
 {
     for (size_t i = 0; i < row->n_records; i++) {
         const struct wm_event *ev = &row->records[i];
-        if (ev->kind != WM_TOOL_STARTED || !ev->child_node || wm_is_branch(ev))
+        if (ev->kind != WM_TOOL_STARTED || !ev->tool_started.child_node || wm_is_branch(ev))
             continue;
         for (size_t k = 0; k < x->what.n_calls; k++) {
-            if (!wb_str_eq(ev->call, x->what.calls[k]))
+            if (!wb_str_eq(ev->call.id, x->what.calls[k]))
                 continue;
-            int r = wb_vec_add(&x->children, ev->child, EDITS, "sub-agents of one message", x->err);
+            int r = wb_vec_add(&x->children, ev->tool_started.child, EDITS, "sub-agents of one message", x->err);
             if (r < 0)
                 return r;
         }

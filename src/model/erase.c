@@ -98,36 +98,37 @@ static int erase_results(struct wb_arena *a, struct wm_entry *e, const struct wm
 static int erase_pending(struct wb_arena *a, struct wm_event *ev, const struct wm_erasing *what, size_t *n,
                          struct upp_err *err)
 {
-    if (!ev->n_pending)
+    if (!ev->run.n_pending)
         return 0;
-    struct wm_pending *list = wb_new_n(a, struct wm_pending, ev->n_pending);
+    struct wm_pending *list = wb_new_n(a, struct wm_pending, ev->run.n_pending);
     if (!list)
         return wb_arena_check(a, err);
-    for (size_t i = 0; i < ev->n_pending; i++) {
-        list[i] = ev->pending[i];
+    for (size_t i = 0; i < ev->run.n_pending; i++) {
+        list[i] = ev->run.pending[i];
         if (what->all || (what->arguments && is_named(what, list[i].call)))
             *n += put(&list[i].arguments, NO_ARGUMENTS);
     }
-    ev->pending = list;
+    ev->run.pending = list;
     return 0;
 }
 
 static int erase_record(struct wb_arena *a, struct wm_event *ev, const struct wm_erasing *what, size_t *n,
                         struct upp_err *err)
 {
-    bool call = what->all || is_named(what, ev->call);
+    bool is_call = ev->kind == WM_TOOL_STARTED || ev->kind == WM_TOOL_ENDED;
+    bool call = is_call && (what->all || is_named(what, ev->call.id));
     switch (ev->kind) {
     case WM_TOOL_STARTED:
         if (call && (what->all || what->arguments) && !wm_is_branch(ev))
-            *n += put(&ev->text, NO_ARGUMENTS);
+            *n += put(&ev->tool_started.arguments, NO_ARGUMENTS);
         return 0;
     case WM_TOOL_ENDED:
         if (call && !wm_is_branch(ev))
-            *n += put(&ev->text, NO_RESULT);
+            *n += put(&ev->tool_ended.result, NO_RESULT);
         return 0;
     case WM_RUN:
         if (what->all)
-            *n += put(&ev->text, (struct upp_str){0}); /* errors may quote content */
+            *n += put(&ev->run.error, (struct upp_str){0}); /* errors may quote content */
         return erase_pending(a, ev, what, n, err);
     default:
         return 0;
@@ -268,8 +269,8 @@ int wm_row_erase(struct wb_arena *a, struct wm_row *row, const struct wm_erasing
 
 static bool asks_approval(const struct wm_event *ev)
 {
-    for (size_t i = 0; i < ev->n_pending; i++)
-        if (ev->pending[i].approval)
+    for (size_t i = 0; i < ev->run.n_pending; i++)
+        if (ev->run.pending[i].approval)
             return true;
     return false;
 }
@@ -283,9 +284,9 @@ static bool survives_sweep(const struct wm_event *ev)
     case WM_SYSTEM:
         return true;
     case WM_TOOL_STARTED:
-        return ev->child_node != 0;
+        return ev->tool_started.child_node != 0;
     case WM_RUN: /* who was asked for an approval and who answered: the audit has it for ever */
-        return wm_status_ended(ev->status) || ev->name.n || asks_approval(ev);
+        return wm_status_ended(ev->run.status) || ev->run.answered_by.n || asks_approval(ev);
     default:
         return false;
     }
@@ -302,7 +303,7 @@ size_t wm_row_sweep(struct wm_row *row)
         if (!survives_sweep(&ev))
             continue;
         if (ev.kind == WM_TOOL_STARTED && !wm_is_branch(&ev))
-            n += put(&ev.text, NO_ARGUMENTS);
+            n += put(&ev.tool_started.arguments, NO_ARGUMENTS);
         checkpoint |= ev.kind == WM_CHECKPOINT;
         row->records[kept++] = ev;
     }

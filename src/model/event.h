@@ -21,22 +21,23 @@ static inline void wm_usage_add(struct upp_usage *to, const struct upp_usage *u)
     to->reasoning += u->reasoning;
 }
 
+/* What an event says besides, per kind: the member of struct wm_event with its name. */
 enum wm_event_kind {
     /* Records. */
-    WM_RUN = 1,      /* the run's state: status, error, pending calls */
-    WM_MESSAGE,      /* a message is complete: entry. Of results: a round after which its step continues */
-    WM_TOOL_STARTED, /* call, name, text = arguments */
-    WM_TOOL_ENDED,   /* call, name, text = result (JSON), outcome, ms */
-    WM_STEP_END,     /* usage of the step */
-    WM_CHECKPOINT,   /* id */
-    WM_VOID,         /* voids the output since the last record */
-    WM_SYSTEM,       /* a system event was appended: entry */
+    WM_RUN = 1,      /* run: the run's state */
+    WM_MESSAGE,      /* message: one is complete. Of results: a round after which its step continues */
+    WM_TOOL_STARTED, /* call, tool_started */
+    WM_TOOL_ENDED,   /* call, tool_ended */
+    WM_STEP_END,     /* step_end */
+    WM_CHECKPOINT,   /* checkpoint */
+    WM_VOID,         /* voided: the output since the last record is void */
+    WM_SYSTEM,       /* system: a system event was appended */
     /* Transient, like deltas. */
-    WM_STEP_START,
-    WM_MESSAGE_OPEN, /* id of the future entry, role */
-    WM_PART_OPEN,    /* part, its kind; call and name of a tool call, as in the two below */
-    WM_DELTA,        /* part, text */
-    WM_PART_CLOSE,   /* part, text = the whole text */
+    WM_STEP_START,   /* step_start */
+    WM_MESSAGE_OPEN, /* message_open */
+    WM_PART_OPEN,    /* part, without its text */
+    WM_DELTA,        /* part, text: what is new */
+    WM_PART_CLOSE,   /* part, text: the whole text */
 };
 
 static inline bool wm_is_record(uint8_t kind)
@@ -101,36 +102,111 @@ struct wm_source {
     uint32_t input; /* index of the run's input entry in its node */
 };
 
+/* The status of a run from here on. */
+struct wm_run_event {
+    uint8_t status;             /* enum wm_status */
+    struct upp_str error;       /* UPP JSON; of a completed one why it was cut short. Empty: none */
+    struct upp_str answered_by; /* after answers: who gave them, and their API key. Empty: none */
+    struct upp_str api_key;
+    struct upp_usage usage; /* ended: of the whole run, sub-agents included */
+    uint64_t waits_ms;      /* a root that waits: how long it does, from time_ms; 0: for ever */
+    const struct wm_pending *pending;
+    size_t n_pending;
+};
+
+/* An entry was added. A message has these three members, too: `message` is the one to ask if either may be meant. */
+struct wm_system_event {
+    struct wb_uuid id; /* of the entry */
+    const struct wm_entry *entry;
+    uint32_t index; /* of the entry in a draft, which has no `entry` yet */
+};
+
+struct wm_message_event {
+    struct wb_uuid id;
+    const struct wm_entry *entry;
+    uint32_t index;
+    uint8_t stop; /* of a model, as all that follows: enum upp_stop */
+    struct upp_str model, provider;
+    struct upp_usage usage;
+};
+
+struct wm_call_event {
+    struct upp_str id, name;
+};
+
+struct wm_tool_started {
+    struct upp_str arguments;
+    struct wb_uuid child; /* an agent tool: the child run ... */
+    uint64_t child_node;  /* ... and its node; 0: none */
+};
+
+struct wm_tool_ended {
+    struct upp_str result; /* JSON */
+    uint8_t outcome;       /* enum wm_outcome */
+    uint64_t ms;
+    struct upp_usage usage; /* an agent tool: of the whole child run, sub-agents included ... */
+    uint64_t model_calls;   /* ... and how many model calls it made */
+};
+
+struct wm_step_end {
+    struct wb_uuid id;
+    struct upp_usage usage;
+    const struct wm_entry *results; /* the TOOL message with the results as shown, or NULL */
+};
+
+struct wm_checkpoint_event {
+    struct wb_uuid id;
+};
+
+struct wm_void_event {
+    uint64_t last; /* number of the last record of the previous epoch */
+    bool unseen;   /* the reader saw output for which there is no event here */
+};
+
+struct wm_step_start {
+    struct wb_uuid id;
+    struct upp_str plan_step; /* empty: none */
+};
+
+struct wm_message_open {
+    struct wb_uuid id; /* of the future entry */
+    struct upp_str phase;
+    bool aside; /* scaffolding, for its run only */
+};
+
+struct wm_part_event {
+    uint32_t index;            /* in the message */
+    uint8_t kind;              /* enum upp_part_kind */
+    struct upp_str call, name; /* of a tool call */
+    struct upp_str text;
+    struct upp_str metadata;       /* PART_OPEN of a call, with its source (model/call_source.h) */
+    const struct upp_media *media; /* PART_OPEN of media, whole; NULL: only in its MESSAGE */
+};
+
 struct wm_event {
-    uint8_t kind;      /* enum wm_event_kind */
-    uint8_t status;    /* RUN */
-    uint8_t outcome;   /* TOOL_ENDED */
-    uint8_t part_kind; /* PART_OPEN, DELTA, PART_CLOSE */
-    uint8_t stop;      /* MESSAGE: enum upp_stop */
-    bool aside; /* MESSAGE_OPEN: scaffolding, for its run only. VOID: the reader saw output for which there is no event
-                   here */
+    uint8_t kind; /* enum wm_event_kind */
     uint32_t step;
-    uint32_t part; /* index in the message: PART_*, DELTA */
     uint64_t number;
     int64_t time_ms; /* records only; else 0 */
     const struct wm_source *from;
-    struct wb_uuid id; /* MESSAGE_OPEN, MESSAGE, SYSTEM: of the entry; CHECKPOINT: its own; STEP_*: of the step */
-    struct upp_str call, name; /* STEP_START: name = its step of a plan; MESSAGE of a model: name = the model, call =
-                                  its provider; RUN after answers: name = who gave them, call = their API key. Empty:
-                                  none */
-    struct upp_str text;       /* DELTA; TOOL_STARTED: arguments; TOOL_ENDED: result; RUN: error as UPP JSON;
-                                  PART_OPEN of a call: metadata, with its source (model/call_source.h) */
-    uint64_t ms; /* TOOL_ENDED: duration. RUN of a root, waiting: how long it does, from time_ms; 0: for ever */
-    struct upp_usage usage; /* MESSAGE, STEP_END; RUN that has ended, TOOL_ENDED of an agent tool: of the whole run,
-                               sub-agents included */
-    const struct upp_media *media; /* PART_OPEN of media, whole; NULL: only in its MESSAGE */
-    const struct wm_entry *entry;  /* MESSAGE, SYSTEM; STEP_END: the TOOL message with the results as shown, or NULL */
-    const struct wm_pending *pending; /* RUN, waiting */
-    size_t n_pending;
-    uint64_t last; /* VOID: number of the last record of the previous epoch. TOOL_ENDED of an agent tool: its number of
-                      model calls */
-    struct wb_uuid child; /* TOOL_STARTED of an agent tool: the child run ... */
-    uint64_t child_node;  /* ... and its node; 0: none */
+    union {
+        struct wm_run_event run;
+        struct wm_message_event message;
+        struct wm_system_event system;
+        struct {
+            struct wm_call_event call;
+            union {
+                struct wm_tool_started tool_started;
+                struct wm_tool_ended tool_ended;
+            };
+        };
+        struct wm_step_end step_end;
+        struct wm_checkpoint_event checkpoint;
+        struct wm_void_event voided;
+        struct wm_step_start step_start;
+        struct wm_message_open message_open;
+        struct wm_part_event part;
+    };
 };
 
 /* The plan step whose first message has this phase; empty: none. */
@@ -145,6 +221,7 @@ static inline struct upp_str wm_plan_step(struct upp_str phase)
  * branch, and the text of its start the first phase of its messages. It is not a tool, and dialects do not show it. */
 static inline bool wm_is_branch(const struct wm_event *ev)
 {
-    return !ev->name.n && ((ev->kind == WM_TOOL_STARTED && ev->child_node) ||
-                           (ev->kind == WM_TOOL_ENDED && wb_str_eq(ev->text, UPP_STR("null"))));
+    if (ev->kind == WM_TOOL_STARTED)
+        return !ev->call.name.n && ev->tool_started.child_node;
+    return ev->kind == WM_TOOL_ENDED && !ev->call.name.n && wb_str_eq(ev->tool_ended.result, UPP_STR("null"));
 }

@@ -72,44 +72,45 @@ static __attribute__((noinline)) int grow(struct wm_expand *x, size_t n, struct 
     return 0;
 }
 
-static int part_mark(struct wm_expand *x, const struct wm_entry *e, enum wm_mark mark, uint64_t bytes,
+static int part_mark(struct wm_expand *x, const struct wm_entry *e, enum wm_mark mark, uint32_t index, uint64_t bytes,
                      struct wm_event *ev, struct upp_err *err)
 {
-    if (ev->part >= e->message.n_parts)
-        return does_not_fit(err, ev->part, "is not in it");
-    const struct upp_part *p = &e->message.parts[ev->part];
+    if (index >= e->message.n_parts)
+        return does_not_fit(err, index, "is not in it");
+    const struct upp_part *p = &e->message.parts[index];
     int r = e->message.n_parts > x->n_offset ? grow(x, e->message.n_parts, err) : 0;
     if (r < 0)
         return r;
-    size_t *at = &x->offset[ev->part], delivered = *at - 1; /* not open: more than any text has */
-    ev->part_kind = p->kind;
-    ev->call = p->id;
-    ev->name = p->name;
+    size_t *at = &x->offset[index], delivered = *at - 1; /* not open: more than any text has */
+    ev->part.index = index;
+    ev->part.kind = p->kind;
+    ev->part.call = p->id;
+    ev->part.name = p->name;
     if (WB_LIKELY(mark == WM_MARK_DELTA && delivered <= p->text.n && bytes <= p->text.n - delivered &&
                   p->kind != UPP_PART_RESULT)) {
         ev->kind = WM_DELTA;
-        ev->text = wb_str(p->text.p + delivered, (size_t)bytes);
+        ev->part.text = wb_str(p->text.p + delivered, (size_t)bytes);
         *at += (size_t)bytes;
         return 1;
     }
     if (mark == WM_MARK_PART) {
         if (*at != UNOPENED)
-            return does_not_fit(err, ev->part, "is opened twice");
+            return does_not_fit(err, index, "is opened twice");
         *at = 1;
         ev->kind = WM_PART_OPEN;
-        ev->media = p->media;
-        ev->text = p->metadata;
+        ev->part.media = p->media;
+        ev->part.metadata = p->metadata;
         return 1;
     }
     if (*at == UNOPENED || *at == CLOSED)
-        return does_not_fit(err, ev->part, "is not open");
+        return does_not_fit(err, index, "is not open");
     if (mark == WM_MARK_CLOSE) {
         ev->kind = WM_PART_CLOSE;
-        ev->text = wb_str(p->text.p, delivered);
+        ev->part.text = wb_str(p->text.p, delivered);
         *at = CLOSED;
         return 1;
     }
-    return does_not_fit(err, ev->part, "has less text");
+    return does_not_fit(err, index, "has less text");
 }
 
 /* A step without a message. The row was written when the step ended, so its step is this one. */
@@ -118,9 +119,9 @@ static int silent_step(struct wm_expand *x, struct wm_event *ev)
     const struct wm_entry *prompt = prompt_entry(x->row);
     ev->kind = WM_STEP_START;
     ev->step = x->row->step;
-    x->step_id = ev->id = id_of(x, WM_NOUN_STEP, 0, x->row->n_entries ? x->row->entries[0].attempt : 0);
+    x->step_id = ev->step_start.id = id_of(x, WM_NOUN_STEP, 0, x->row->n_entries ? x->row->entries[0].attempt : 0);
     if (prompt)
-        ev->name = wm_plan_step(prompt->phase);
+        ev->step_start.plan_step = wm_plan_step(prompt->phase);
     return 1;
 }
 
@@ -129,8 +130,9 @@ static int next_mark(struct wm_expand *x, struct wm_event *ev, struct upp_err *e
 {
     enum wm_mark mark = WM_MARK_STEP;
     uint64_t bytes = 0;
-    int r = x->row ? wm_tape_next(x->row->tape, &x->at, &mark, &ev->part, &bytes, err)
-                   : wm_tape_follow(x->tape, &x->at, &mark, &ev->part, &bytes, err);
+    uint32_t part = 0;
+    int r = x->row ? wm_tape_next(x->row->tape, &x->at, &mark, &part, &bytes, err)
+                   : wm_tape_follow(x->tape, &x->at, &mark, &part, &bytes, err);
     if (r <= 0)
         return r;
     const struct wm_entry *e = subject(x);
@@ -140,18 +142,17 @@ static int next_mark(struct wm_expand *x, struct wm_event *ev, struct upp_err *e
         return upp_fail(err, UPP_ESTORE, "a tape without the message that it is about");
     ev->step = x->row ? e->step : x->step;
     if (WB_LIKELY(mark != WM_MARK_STEP && mark != WM_MARK_OPEN))
-        return part_mark(x, e, mark, bytes, ev, err);
+        return part_mark(x, e, mark, part, bytes, ev, err);
     size_t index = x->row ? x->entry : 0;
     if (mark == WM_MARK_STEP) {
         ev->kind = WM_STEP_START;
-        ev->name = wm_plan_step(e->phase);
-        x->step_id = ev->id = id_of(x, WM_NOUN_STEP, index, e->attempt);
+        ev->step_start.plan_step = wm_plan_step(e->phase);
+        x->step_id = ev->step_start.id = id_of(x, WM_NOUN_STEP, index, e->attempt);
         return 1;
     }
     ev->kind = WM_MESSAGE_OPEN;
-    ev->id = id_of(x, WM_NOUN_ENTRY, index, e->attempt);
-    ev->name = e->phase;
-    ev->aside = e->audience == WM_AUDIENCE_RUN;
+    ev->message_open = (struct wm_message_open){
+        .id = id_of(x, WM_NOUN_ENTRY, index, e->attempt), .phase = e->phase, .aside = e->audience == WM_AUDIENCE_RUN};
     return 1;
 }
 
@@ -159,16 +160,17 @@ static void next_record(struct wm_expand *x, struct wm_event *ev)
 {
     const struct wm_row *row = x->row;
     *ev = row->records[x->record++];
-    if (wm_has_entry(ev->kind) && ev->entry)
-        ev->id = id_of(x, WM_NOUN_ENTRY, (size_t)(ev->entry - row->entries), ev->entry->attempt);
-    if (ev->kind == WM_CHECKPOINT && wb_uuid_is_nil(ev->id)) /* earlier versions stored random ids */
-        ev->id = wm_position_uuid((struct wm_position){
+    const struct wm_entry *e = wm_has_entry(ev->kind) ? ev->message.entry : NULL;
+    if (e)
+        ev->message.id = id_of(x, WM_NOUN_ENTRY, (size_t)(e - row->entries), e->attempt);
+    if (ev->kind == WM_CHECKPOINT && wb_uuid_is_nil(ev->checkpoint.id)) /* earlier versions stored random ids */
+        ev->checkpoint.id = wm_position_uuid((struct wm_position){
             .node = x->from->node, .length = x->index + (uint32_t)row->n_entries, .step = (uint16_t)ev->step});
     if (ev->kind == WM_STEP_END) {
-        ev->entry = tool_entry(row);
-        ev->id = x->step_id;
-        if (wb_uuid_is_nil(ev->id))
-            ev->id = id_of(x, WM_NOUN_STEP, 0, row->n_entries ? row->entries[0].attempt : 0);
+        ev->step_end.results = tool_entry(row);
+        ev->step_end.id = x->step_id;
+        if (wb_uuid_is_nil(x->step_id))
+            ev->step_end.id = id_of(x, WM_NOUN_STEP, 0, row->n_entries ? row->entries[0].attempt : 0);
     }
 }
 
@@ -255,7 +257,7 @@ int wm_row_events(const struct wm_row *row, uint64_t *ret, struct upp_err *err)
 static const struct wm_event *ended_call(struct upp_str call, const struct wm_event *const *ended, size_t n)
 {
     while (n-- > 0)
-        if (ended[n]->kind == WM_TOOL_ENDED && wb_str_eq(ended[n]->call, call))
+        if (ended[n]->kind == WM_TOOL_ENDED && wb_str_eq(ended[n]->call.id, call))
             return ended[n];
     return NULL;
 }
@@ -275,11 +277,11 @@ int wm_entry_join(struct wb_arena *a, struct wm_entry *e, const struct wm_event 
         const struct wm_event *ev = ended_call(e->refs[i], ended, n);
         if (ev)
             parts[found++] = (struct upp_part){.kind = UPP_PART_RESULT,
-                                               .is_error = ev->outcome != WM_DONE,
-                                               .id = ev->call,
-                                               .name = ev->name,
-                                               .text = ev->text,
-                                               .metadata = wm_result_metadata(ev->outcome)};
+                                               .is_error = ev->tool_ended.outcome != WM_DONE,
+                                               .id = ev->call.id,
+                                               .name = ev->call.name,
+                                               .text = ev->tool_ended.result,
+                                               .metadata = wm_result_metadata(ev->tool_ended.outcome)};
     }
     e->message.parts = parts;
     e->message.n_parts = found;

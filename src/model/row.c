@@ -46,7 +46,7 @@
 #include "json/read.h"
 #include "json/write.h"
 #include "model/id.h"
-#include "model/row.h"
+#include "model/row_get.h"
 
 /* A writer that tracks its position, for errors. */
 struct put {
@@ -289,12 +289,12 @@ static void put_usage(struct put *p, const struct upp_usage *u)
 
 static void put_pending(struct put *p, const struct wm_event *ev)
 {
-    if (ev->n_pending == 0)
+    if (ev->run.n_pending == 0)
         return;
     name(p, 'p');
     wj_write_open(&p->w, '[');
-    for (size_t i = 0; i < ev->n_pending && !failed(p); i++) {
-        const struct wm_pending *at = &ev->pending[i];
+    for (size_t i = 0; i < ev->run.n_pending && !failed(p); i++) {
+        const struct wm_pending *at = &ev->run.pending[i];
         wj_write_open(&p->w, '{');
         put_str(p, 'c', at->call);
         put_str(p, 'n', at->name);
@@ -307,13 +307,57 @@ static void put_pending(struct put *p, const struct wm_event *ev)
     wj_write_close(&p->w, ']');
 }
 
-/* The index of the entry that a record refers to. */
-static size_t entry_index(const struct wm_row *row, const struct wm_event *ev)
+#define AT(member) offsetof(struct wm_event, member)
+
+const struct wm_record_member *wm_record_members(uint8_t kind)
 {
-    for (size_t i = 0; i < row->n_entries; i++)
-        if (ev->entry == &row->entries[i])
-            return i;
-    return SIZE_MAX;
+    static const struct wm_record_member run[] = {
+        {'u', WM_ENUM, WM_EXPIRED, AT(run.status)}, {'c', WM_TEXT, 0, AT(run.api_key)},
+        {'n', WM_TEXT, 0, AT(run.answered_by)},     {'j', WM_JSON, 0, AT(run.error)},
+        {'m', WM_NUMBER, 0, AT(run.waits_ms)},      {'g', WM_USAGE, 0, AT(run.usage)},
+        {'p', WM_PENDING, 0, AT(run.pending)},      {0}};
+    static const struct wm_record_member message[] = {{'y', WM_ENUM, UPP_STOP_ERROR, AT(message.stop)},
+                                                      {'e', WM_ENTRY, 0, AT(message.entry)},
+                                                      {'c', WM_TEXT, 0, AT(message.provider)},
+                                                      {'n', WM_TEXT, 0, AT(message.model)},
+                                                      {'g', WM_USAGE, 0, AT(message.usage)},
+                                                      {0}};
+    static const struct wm_record_member tool_started[] = {{'c', WM_TEXT, 0, AT(call.id)},
+                                                           {'n', WM_TEXT, 0, AT(call.name)},
+                                                           {'x', WM_TEXT, 0, AT(tool_started.arguments)},
+                                                           {'h', WM_UUID, 0, AT(tool_started.child)},
+                                                           {'q', WM_NUMBER, 0, AT(tool_started.child_node)},
+                                                           {0}};
+    static const struct wm_record_member tool_ended[] = {{'o', WM_ENUM, WM_INVALID, AT(tool_ended.outcome)},
+                                                         {'c', WM_TEXT, 0, AT(call.id)},
+                                                         {'n', WM_TEXT, 0, AT(call.name)},
+                                                         {'j', WM_JSON, 0, AT(tool_ended.result)},
+                                                         {'m', WM_NUMBER, 0, AT(tool_ended.ms)},
+                                                         {'g', WM_USAGE, 0, AT(tool_ended.usage)},
+                                                         {'l', WM_NUMBER, 0, AT(tool_ended.model_calls)},
+                                                         {0}};
+    static const struct wm_record_member step_end[] = {{'g', WM_USAGE, 0, AT(step_end.usage)}, {0}};
+    static const struct wm_record_member checkpoint[] = {{'i', WM_UUID, 0, AT(checkpoint.id)}, {0}};
+    static const struct wm_record_member voided[] = {{'l', WM_NUMBER, 0, AT(voided.last)}, {0}};
+    static const struct wm_record_member system[] = {{'e', WM_ENTRY, 0, AT(system.entry)}, {0}};
+    static const struct wm_record_member none[] = {{0}};
+    static const struct wm_record_member *const members[] = {
+        none, run, message, tool_started, tool_ended, step_end, checkpoint, voided, system,
+    };
+    _Static_assert(WB_LEN(members) == WM_STEP_START, "a list for every kind of record");
+    return members[wm_is_record(kind) ? kind : 0];
+}
+
+/* The index of the entry that a record refers to. */
+static void put_entry_index(struct put *p, const struct wm_entry *e)
+{
+    for (size_t i = 0; i < p->row->n_entries; i++)
+        if (e == &p->row->entries[i]) {
+            put_u64(p, 'e', i, 0);
+            return;
+        }
+    p->member = 'e';
+    refuse(p, upp_fail(p->err, UPP_EINVALID, "expected an entry of the same row"));
 }
 
 static void put_record(struct put *p, const struct wm_event *ev)
@@ -325,30 +369,35 @@ static void put_record(struct put *p, const struct wm_event *ev)
     put_u64(p, 'k', ev->kind, 0);
     put_time(p, ev->time_ms, p->row->time_ms);
     put_u64(p, 's', ev->step, p->row->step);
-    put_enum(p, 'u', ev->status, 0, WM_EXPIRED);
-    put_enum(p, 'o', ev->outcome, 0, WM_INVALID);
-    put_enum(p, 'y', ev->stop, 0, UPP_STOP_ERROR);
-    if (wm_has_entry(ev->kind)) {
-        size_t i = entry_index(p->row, ev);
-        p->member = 'e';
-        if (i == SIZE_MAX)
-            refuse(p, upp_fail(p->err, UPP_EINVALID, "expected an entry of the same row"));
-        put_u64(p, 'e', i, 0);
+    for (const struct wm_record_member *m = wm_record_members(ev->kind); m->name; m++) {
+        const void *at = (const char *)ev + m->at;
+        switch (m->type) {
+        case WM_ENUM:
+            put_enum(p, m->name, *(const uint8_t *)at, 0, m->max);
+            break;
+        case WM_TEXT:
+            put_str(p, m->name, *(const struct upp_str *)at);
+            break;
+        case WM_JSON:
+            put_json(p, m->name, *(const struct upp_str *)at, false);
+            break;
+        case WM_NUMBER:
+            put_u64(p, m->name, *(const uint64_t *)at, 0);
+            break;
+        case WM_USAGE:
+            put_usage(p, at);
+            break;
+        case WM_UUID:
+            put_uuid(p, m->name, *(const struct wb_uuid *)at);
+            break;
+        case WM_ENTRY:
+            put_entry_index(p, ev->message.entry);
+            break;
+        case WM_PENDING:
+            put_pending(p, ev);
+            break;
+        }
     }
-    put_str(p, 'c', ev->call);
-    put_str(p, 'n', ev->name);
-    if (ev->kind == WM_RUN || ev->kind == WM_TOOL_ENDED)
-        put_json(p, 'j', ev->text, false);
-    else
-        put_str(p, 'x', ev->text);
-    put_u64(p, 'm', ev->ms, 0);
-    put_usage(p, &ev->usage);
-    put_pending(p, ev);
-    if (ev->kind == WM_CHECKPOINT)
-        put_uuid(p, 'i', ev->id);
-    put_u64(p, 'l', ev->last, 0);
-    put_uuid(p, 'h', ev->child);
-    put_u64(p, 'q', ev->child_node, 0);
     wj_write_close(&p->w, '}');
 }
 

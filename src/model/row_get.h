@@ -40,5 +40,16 @@ size_t wm_get_items(struct wm_get *g, yyjson_val *v, size_t max, yyjson_val **fi
 void wm_get_members(struct wm_get *g, yyjson_val *v, void *into,
                     void (*member)(struct wm_get *g, char name, yyjson_val *v, void *into));
 
+/* A member of records of one kind; all have k, t and s. The table is in row.c. */
+struct wm_record_member {
+    char name;
+    enum { WM_ENUM = 1, WM_TEXT, WM_JSON, WM_NUMBER, WM_USAGE, WM_UUID, WM_ENTRY, WM_PENDING } type;
+    uint8_t max; /* of an enum */
+    uint16_t at; /* in struct wm_event */
+};
+
+/* Ends with a member without a name. */
+const struct wm_record_member *wm_record_members(uint8_t kind);
+
 /* In row_read_entries.c. NULL: none, or failed. */
 struct wm_entry *wm_get_entries(struct wm_get *g, yyjson_val *v, size_t *ret);

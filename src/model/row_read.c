@@ -46,9 +46,9 @@ static void get_pending(struct wm_get *g, yyjson_val *v, struct wm_event *ev)
     yyjson_val *item = NULL;
     size_t n = wm_get_items(g, v, UINT32_MAX, &item);
     struct wm_pending *p = n ? wb_new_n(g->a, struct wm_pending, n) : NULL;
-    ev->pending = p;
-    ev->n_pending = p ? n : 0;
-    for (size_t i = 0; i < ev->n_pending && !g->failed; i++, item = unsafe_yyjson_get_next(item)) {
+    ev->run.pending = p;
+    ev->run.n_pending = p ? n : 0;
+    for (size_t i = 0; i < ev->run.n_pending && !g->failed; i++, item = unsafe_yyjson_get_next(item)) {
         p[i].since_ms = g->row->time_ms;
         wm_get_members(g, item, &p[i], pending_member);
     }
@@ -77,11 +77,6 @@ static const struct wm_entry *get_entry(struct wm_get *g, yyjson_val *v)
     return i < n ? &g->row->entries[i] : NULL;
 }
 
-static bool is_json(const struct wm_event *ev)
-{
-    return ev->kind == WM_RUN || ev->kind == WM_TOOL_ENDED;
-}
-
 static void record_member(struct wm_get *g, char name, yyjson_val *v, void *into)
 {
     struct wm_event *ev = into;
@@ -92,65 +87,44 @@ static void record_member(struct wm_get *g, char name, yyjson_val *v, void *into
     switch (name) {
     case 'k':
         ev->kind = wm_get_enum(g, v, WM_STEP_START - 1);
-        break;
+        return;
     case 't':
         ev->time_ms = wm_get_time(g, v, g->row->time_ms);
-        break;
+        return;
     case 's':
         ev->step = wm_get_u32(g, v);
+        return;
+    default:
         break;
-    case 'u':
-        ev->status = wm_get_enum(g, v, WM_EXPIRED);
+    }
+    const struct wm_record_member *m = wm_record_members(ev->kind);
+    while (m->name && m->name != name)
+        m++;
+    void *at = (char *)ev + m->at;
+    switch (m->name ? (int)m->type : 0) {
+    case WM_ENUM:
+        *(uint8_t *)at = wm_get_enum(g, v, m->max);
         break;
-    case 'o':
-        ev->outcome = wm_get_enum(g, v, WM_INVALID);
+    case WM_TEXT:
+        *(struct upp_str *)at = wm_get_str(g, v);
         break;
-    case 'y':
-        ev->stop = wm_get_enum(g, v, UPP_STOP_ERROR);
+    case WM_JSON:
+        *(struct upp_str *)at = wm_get_json(g, v, false);
         break;
-    case 'e':
-        if (!wm_has_entry(ev->kind))
-            wm_get_unknown(g, v);
-        ev->entry = get_entry(g, v);
+    case WM_NUMBER:
+        *(uint64_t *)at = wm_get_number(g, v);
         break;
-    case 'c':
-        ev->call = wm_get_str(g, v);
+    case WM_USAGE:
+        get_usage(g, v, at);
         break;
-    case 'n':
-        ev->name = wm_get_str(g, v);
+    case WM_UUID:
+        *(struct wb_uuid *)at = wm_get_uuid(g, v);
         break;
-    case 'x':
-        if (is_json(ev))
-            wm_get_unknown(g, v);
-        ev->text = wm_get_str(g, v);
+    case WM_ENTRY:
+        ev->message.entry = get_entry(g, v);
         break;
-    case 'j':
-        if (!is_json(ev))
-            wm_get_unknown(g, v);
-        ev->text = wm_get_json(g, v, false);
-        break;
-    case 'm':
-        ev->ms = wm_get_number(g, v);
-        break;
-    case 'g':
-        get_usage(g, v, &ev->usage);
-        break;
-    case 'p':
+    case WM_PENDING:
         get_pending(g, v, ev);
-        break;
-    case 'i':
-        if (ev->kind != WM_CHECKPOINT)
-            wm_get_unknown(g, v);
-        ev->id = wm_get_uuid(g, v);
-        break;
-    case 'l':
-        ev->last = wm_get_number(g, v);
-        break;
-    case 'h':
-        ev->child = wm_get_uuid(g, v);
-        break;
-    case 'q':
-        ev->child_node = wm_get_number(g, v);
         break;
     default:
         wm_get_unknown(g, v);
@@ -182,9 +156,9 @@ static void get_records(struct wm_get *g, yyjson_val *v)
         wm_get_members(g, item, ev, record_member);
         if (!ev->kind)
             wm_get_refuse(g, item, "a record with a kind");
-        if (wm_has_entry(ev->kind) && !ev->entry) {
-            ev->entry = row->entries;
-            if (!ev->entry)
+        if (wm_has_entry(ev->kind) && !ev->message.entry) {
+            ev->message.entry = row->entries;
+            if (!row->entries)
                 wm_get_refuse(g, item, "an entry in the row");
         }
     }

@@ -88,13 +88,13 @@ static int put_answer(struct wr_run *run, const struct wm_pending *p, const stru
     struct wm_event *ev = wr_draft_record(run, WM_TOOL_ENDED, err);
     if (!ev)
         return wr_draft_failed(run, err);
-    ev->call = p->call;
-    ev->name = p->name;
-    ev->outcome = p->approval ? WM_DENIED : answer->is_error ? WM_ERROR : WM_DONE;
-    ev->text = text;
+    ev->call.id = p->call;
+    ev->call.name = p->name;
+    ev->tool_ended.outcome = p->approval ? WM_DENIED : answer->is_error ? WM_ERROR : WM_DONE;
+    ev->tool_ended.result = text;
     c->state = WR_CALL_ENDED;
-    c->outcome = ev->outcome;
-    c->result = ev->text;
+    c->outcome = ev->tool_ended.outcome;
+    c->result = ev->tool_ended.result;
     c->order = run->step.n_ended++;
     return wb_arena_check(&run->memory, err);
 }
@@ -165,11 +165,11 @@ static int answer_root(struct answering *a, struct upp_err *err)
     if (!ev)
         return wr_draft_failed(run, err);
     a->now = ev;
-    ev->status = n ? WM_WAITING : WM_RUNNING;
-    ev->n_pending = n;
+    ev->run.status = n ? WM_WAITING : WM_RUNNING;
+    ev->run.n_pending = n;
     if (a->by) {
-        ev->name = wb_arena_dup(&run->memory, a->by->who);
-        ev->call = wb_arena_dup(&run->memory, a->by->api_key);
+        ev->run.answered_by = wb_arena_dup(&run->memory, a->by->who);
+        ev->run.api_key = wb_arena_dup(&run->memory, a->by->api_key);
     }
     if (!n)
         return wb_arena_check(&run->memory, err);
@@ -177,7 +177,7 @@ static int answer_root(struct answering *a, struct upp_err *err)
     if (!copy)
         return wb_arena_check(&run->memory, err);
     memcpy(copy, run->journal.pending.p, n * sizeof *copy);
-    ev->pending = copy;
+    ev->run.pending = copy;
     return 0;
 }
 

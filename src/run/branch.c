@@ -144,7 +144,7 @@ static WEFT_SUSPENDS int begin(struct wr_run *child, struct upp_err *err)
         return r;
     thread.tree = node.tree;
     ev = &child->draft.records.p[0];
-    ev->status = WM_RUNNING;
+    ev->run.status = WM_RUNNING;
     ev->step = 0;
     child->loaded = true;
     wb_crashpoint("branch.before");
@@ -269,10 +269,10 @@ static WEFT_SUSPENDS int announce(struct wr_run *run, const struct wr_branch *b,
         struct wm_event *ev = wr_draft_record(run, WM_TOOL_STARTED, err);
         if (!ev)
             return wr_draft_failed(run, err);
-        ev->child = c->child;
-        ev->child_node = c->child_node;
-        ev->call = c->id;
-        ev->text = wb_cstr(b[i].name);
+        ev->tool_started.child = c->child;
+        ev->tool_started.child_node = c->child_node;
+        ev->call.id = c->id;
+        ev->tool_started.arguments = wb_cstr(b[i].name);
         run->draft.state = true;
     }
     return wr_draft_empty(run) ? 0 : wr_flush(run, NULL, err);
@@ -487,9 +487,9 @@ static int draft_start(struct wr_run *run, const struct upp_execution *e, struct
     struct wm_event *ev = wr_draft_record(run, WM_TOOL_STARTED, err);
     if (!ev)
         return wr_draft_failed(run, err);
-    ev->call = e->id;
-    ev->name = e->name;
-    ev->text = e->arguments;
+    ev->call.id = e->id;
+    ev->call.name = e->name;
+    ev->tool_started.arguments = e->arguments;
     return 0;
 }
 
@@ -505,12 +505,12 @@ static int draft_end(struct adopting *a, const struct upp_part *p, const struct 
     struct wm_event *ev = wr_draft_record(run, WM_TOOL_ENDED, err);
     if (!ev)
         return wr_draft_failed(run, err);
-    ev->call = p->id;
-    ev->name = p->name;
-    ev->text = p->text;
-    ev->ms = ms;
-    ev->outcome = was && was->outcome ? was->outcome : p->is_error ? WM_ERROR : WM_DONE;
-    c->outcome = ev->outcome;
+    ev->call.id = p->id;
+    ev->call.name = p->name;
+    ev->tool_ended.result = p->text;
+    ev->tool_ended.ms = ms;
+    ev->tool_ended.outcome = was && was->outcome ? was->outcome : p->is_error ? WM_ERROR : WM_DONE;
+    c->outcome = ev->tool_ended.outcome;
     c->name = p->name;
     c->result = p->text;
     c->state = WR_CALL_ENDED;
@@ -629,9 +629,9 @@ static int end_branch(struct adopting *a, struct upp_err *err)
     struct wm_event *ev = wr_draft_record(a->run, WM_TOOL_ENDED, err);
     if (!ev)
         return wr_draft_failed(a->run, err);
-    ev->call = a->call->id;
-    ev->text = UPP_STR("null");
-    ev->outcome = a->branch->result < 0 ? WM_ERROR : WM_DONE;
+    ev->call.id = a->call->id;
+    ev->tool_ended.result = UPP_STR("null");
+    ev->tool_ended.outcome = a->branch->result < 0 ? WM_ERROR : WM_DONE;
     a->call->state = WR_CALL_ENDED;
     return wr_child_usage_add(a->run, a->call, ev, err);
 }

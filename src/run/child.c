@@ -74,7 +74,7 @@ static int draft_begin(struct wr_run *child, struct upp_str task, struct upp_err
     e->message.role = UPP_ROLE_USER;
     e->message.parts = part;
     e->message.n_parts = 1;
-    ev->status = WM_RUNNING;
+    ev->run.status = WM_RUNNING;
     ev->step = 0;
     struct upp_message *m = wb_new(&child->memory, struct upp_message);
     if (!m)
@@ -141,7 +141,7 @@ int wr_child_resume(struct wr_run *child, struct upp_err *err)
     struct wm_event *ev = wr_draft_record(child, WM_RUN, err);
     if (!ev)
         return wr_draft_failed(child, err);
-    ev->status = WM_RUNNING;
+    ev->run.status = WM_RUNNING;
     struct wm_run row = child->row;
     row.status = WM_RUNNING;
     struct wl_change set = {.kind = WL_SET_RUN, .run = &row};

@@ -23,8 +23,8 @@ static WEFT_SUSPENDS int read_pending(struct wr_engine *e, const struct wl_owner
         r = wm_row_read(a, rows.p[0].format, rows.p[0].body, rows.p[0].tape, &row, err);
     for (size_t i = 0; r >= 0 && i < row.n_records; i++)
         if (row.records[i].kind == WM_RUN) {
-            ret->pending = row.records[i].pending;
-            ret->n_pending = row.records[i].n_pending;
+            ret->pending = row.records[i].run.pending;
+            ret->n_pending = row.records[i].run.n_pending;
         }
     uint64_t n = 0;
     if (r >= 0)

@@ -137,7 +137,7 @@ static int make_row(struct flush *f, struct upp_err *err)
                              .agent = wr_agent_now(run)};
     for (size_t i = 0; i < f->row.n_records; i++) /* the entries do not move any more */
         if (wm_has_entry(f->row.records[i].kind))
-            f->row.records[i].entry = &f->row.entries[f->row.records[i].part];
+            f->row.records[i].message.entry = &f->row.entries[f->row.records[i].message.index];
     if (f->draft.lost)
         add_void_attempt(f);
     else if (f->draft.open)
@@ -237,7 +237,7 @@ static void after_commit(struct wr_run *run, const struct wr_draft *d, int64_t t
     }
     for (size_t i = 0; i < d->records.n && run->row.depth == 0; i++)
         if (d->records.p[i].kind == WM_RUN)
-            t->status = d->records.p[i].status;
+            t->status = d->records.p[i].run.status;
 }
 
 static WEFT_SUSPENDS int write_row(struct flush *f, const struct wr_more *more, bool watched, struct upp_err *err)

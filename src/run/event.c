@@ -77,7 +77,7 @@ static int draft_event(struct wr_run *run, struct upp_str json, struct upp_err *
     e->kind = WM_ENTRY_EVENT;
     e->who = run->def->name;
     e->data = json;
-    ev->part = (uint32_t)(run->draft.entries.n - 1);
+    ev->system.index = (uint32_t)(run->draft.entries.n - 1);
     return run->branch ? wr_event_note(run, json, err) : 0;
 }
 

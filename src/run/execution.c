@@ -86,10 +86,10 @@ static int repair_call(struct wr_run *run, const struct upp_part *p, bool cancel
     struct wm_event *ev = json.p ? wr_draft_record(run, WM_TOOL_ENDED, err) : NULL;
     if (!ev)
         return wr_draft_failed(run, err);
-    ev->call = p->id;
-    ev->name = p->name;
-    ev->text = json;
-    ev->outcome = outcome;
+    ev->call.id = p->id;
+    ev->call.name = p->name;
+    ev->tool_ended.result = json;
+    ev->tool_ended.outcome = outcome;
     c->state = WR_CALL_ENDED;
     c->outcome = outcome;
     c->result = json;
@@ -169,9 +169,9 @@ static __attribute__((noinline)) int repair_branches(struct wr_run *run, struct 
         struct wm_event *ev = wr_draft_record(run, WM_TOOL_ENDED, err);
         if (!ev)
             return wr_draft_failed(run, err);
-        ev->call = c->id;
-        ev->text = UPP_STR("null");
-        ev->outcome = WM_STOPPED;
+        ev->call.id = c->id;
+        ev->tool_ended.result = UPP_STR("null");
+        ev->tool_ended.outcome = WM_STOPPED;
         c->state = WR_CALL_ENDED;
         int r = wr_child_usage_add(run, c, ev, err);
         if (r < 0)
@@ -227,22 +227,22 @@ static int last_records(struct wr_run *run, uint8_t status, const struct upp_err
     struct wm_event *ev = r >= 0 ? wr_draft_record(run, WM_RUN, err) : NULL;
     if (!ev)
         return r < 0 ? r : wr_draft_failed(run, err);
-    ev->status = status;
+    ev->run.status = status;
     ev->step = run->pub.state.step;
-    ev->usage = run->pub.state.usage;
+    ev->run.usage = run->pub.state.usage;
     run->draft.state |= run->handoff.passing.to.n > 0; /* of a branch: its run hands over */
     if (status == WM_FAILED || status == WM_EXPIRED) {
-        ev->text = error_json(run, why);
-        if (!ev->text.p)
+        ev->run.error = error_json(run, why);
+        if (!ev->run.error.p)
             return upp_fail(err, UPP_ENOMEM, "no memory for an error");
-        run->row.error = ev->text;
+        run->row.error = ev->run.error;
     }
     const char *limit = status == WM_COMPLETED ? limit_of(run) : NULL;
     if (limit) {
-        ev->text = wb_arena_printf(&run->memory, "{\"reason\":\"%s\"}", limit);
-        if (!ev->text.p)
+        ev->run.error = wb_arena_printf(&run->memory, "{\"reason\":\"%s\"}", limit);
+        if (!ev->run.error.p)
             return wb_arena_check(&run->memory, err);
-        run->row.error = ev->text;
+        run->row.error = ev->run.error;
     }
     return 0;
 }

@@ -54,13 +54,13 @@ static int journal_pending(struct wr_run *run, const struct wm_pending *p, struc
 /* A child's usage, for the adoption of the branch that called it: only the sum is right. */
 static int journal_usage(struct wr_run *run, struct wr_call *c, const struct wm_event *ev, struct upp_err *err)
 {
-    if (!ev->last)
+    if (!ev->tool_ended.model_calls)
         return 0;
-    c->cycles = wb_new_n(&run->memory, struct upp_usage, ev->last);
+    c->cycles = wb_new_n(&run->memory, struct upp_usage, ev->tool_ended.model_calls);
     if (!c->cycles)
         return wb_arena_check(&run->memory, err);
-    c->cycles[0] = ev->usage;
-    c->n_cycles = ev->last;
+    c->cycles[0] = ev->tool_ended.usage;
+    c->n_cycles = ev->tool_ended.model_calls;
     return 0;
 }
 
@@ -71,24 +71,24 @@ static int journal_record(struct wr_run *run, const struct wm_event *ev, struct 
     switch (ev->kind) {
     case WM_TOOL_STARTED:
     case WM_TOOL_ENDED:
-        r = wr_call_add(run, ev->call, &c, err);
+        r = wr_call_add(run, ev->call.id, &c, err);
         if (r < 0)
             return r;
-        c->name = ev->name;
+        c->name = ev->call.name;
         if (ev->kind == WM_TOOL_STARTED) {
             c->state = WR_CALL_STARTED;
             c->begun = true;
-            c->arguments = ev->text;
-            c->child = ev->child;
-            c->child_node = ev->child_node;
+            c->arguments = ev->tool_started.arguments;
+            c->child = ev->tool_started.child;
+            c->child_node = ev->tool_started.child_node;
             c->branch = wm_is_branch(ev);
         } else {
             c->state = WR_CALL_ENDED;
-            c->outcome = ev->outcome;
-            c->result = ev->text;
-            c->ms = ev->ms;
-            wm_usage_add(&run->step.usage, &ev->usage);
-            run->step.below += (uint32_t)ev->last;
+            c->outcome = ev->tool_ended.outcome;
+            c->result = ev->tool_ended.result;
+            c->ms = ev->tool_ended.ms;
+            wm_usage_add(&run->step.usage, &ev->tool_ended.usage);
+            run->step.below += (uint32_t)ev->tool_ended.model_calls;
             c->order = run->step.n_ended++;
         }
         return run->branch && ev->kind == WM_TOOL_ENDED ? journal_usage(run, c, ev, err) : 0;
@@ -97,10 +97,10 @@ static int journal_record(struct wr_run *run, const struct wm_event *ev, struct 
         return 0;
     case WM_RUN:
         run->journal.pending.n = 0;
-        for (size_t i = 0; i < ev->n_pending; i++) {
-            r = wb_vec_add(&run->journal.pending, ev->pending[i], (size_t)WR_STEP_CALLS, "calls that wait", err);
+        for (size_t i = 0; i < ev->run.n_pending; i++) {
+            r = wb_vec_add(&run->journal.pending, ev->run.pending[i], (size_t)WR_STEP_CALLS, "calls that wait", err);
             if (r >= 0)
-                r = journal_pending(run, &ev->pending[i], err);
+                r = journal_pending(run, &ev->run.pending[i], err);
             if (r < 0)
                 return r;
         }
@@ -129,9 +129,9 @@ static int journal_reply(struct wr_run *run, struct wm_entry *e, const struct wm
     *journaled = (struct wr_journal_reply){
         .phase = e->phase, .reply = {.message = &e->message, .n_calls = count_calls(&e->message), .data = e->data}};
     for (size_t i = 0; i < row->n_records; i++)
-        if (row->records[i].kind == WM_MESSAGE && row->records[i].entry == e) {
-            journaled->reply.usage = row->records[i].usage;
-            journaled->reply.stop = row->records[i].stop;
+        if (row->records[i].kind == WM_MESSAGE && row->records[i].message.entry == e) {
+            journaled->reply.usage = row->records[i].message.usage;
+            journaled->reply.stop = row->records[i].message.stop;
         }
     wm_usage_add(&run->step.usage, &journaled->reply.usage);
     run->voids = 0;
@@ -239,11 +239,13 @@ static void count_newer(struct wr_run *run, const struct wm_row *row)
 {
     for (size_t i = 0; i < row->n_records; i++) {
         const struct wm_event *ev = &row->records[i];
-        bool results = ev->kind == WM_MESSAGE && ev->entry->message.role == UPP_ROLE_TOOL;
-        if ((ev->kind != WM_MESSAGE && ev->kind != WM_TOOL_ENDED) || results)
-            continue;
-        wm_usage_add(&run->pub.state.usage, &ev->usage);
-        run->pub.state.cycles += ev->kind == WM_MESSAGE ? 1 : (uint32_t)ev->last;
+        if (ev->kind == WM_MESSAGE && ev->message.entry->message.role != UPP_ROLE_TOOL) {
+            wm_usage_add(&run->pub.state.usage, &ev->message.usage);
+            run->pub.state.cycles++;
+        } else if (ev->kind == WM_TOOL_ENDED) {
+            wm_usage_add(&run->pub.state.usage, &ev->tool_ended.usage);
+            run->pub.state.cycles += (uint32_t)ev->tool_ended.model_calls;
+        }
     }
 }
 
@@ -300,8 +302,8 @@ static void mark_started(struct reading *in, struct upp_execution *e, struct upp
 static void mark_ended(struct reading *in, struct upp_execution *e, const struct wm_event *ev)
 {
     struct upp_execution it = *e;
-    it.duration_ms = ev->ms;
-    if (ev->outcome == WM_DENIED) {
+    it.duration_ms = ev->tool_ended.ms;
+    if (ev->tool_ended.outcome == WM_DENIED) {
         it.approved = UPP_APPROVED_NO;
         it.result = denied;
     }
@@ -314,13 +316,13 @@ static void take_record(struct reading *in, const struct wm_event *ev)
 {
     struct upp_execution *e = NULL;
     if (ev->kind == WM_TOOL_STARTED || ev->kind == WM_TOOL_ENDED)
-        e = find_execution(in, ev->call);
+        e = find_execution(in, ev->call.id);
     if (e && ev->kind == WM_TOOL_STARTED)
-        mark_started(in, e, ev->text);
+        mark_started(in, e, ev->tool_started.arguments);
     else if (e)
         mark_ended(in, e, ev);
-    for (size_t i = 0; ev->kind == WM_RUN && i < ev->n_pending; i++) {
-        const struct wm_pending *p = &ev->pending[i];
+    for (size_t i = 0; ev->kind == WM_RUN && i < ev->run.n_pending; i++) {
+        const struct wm_pending *p = &ev->run.pending[i];
         e = wb_uuid_eq(p->run, in->run->row.id) ? find_execution(in, p->call) : NULL;
         if (!e)
             continue;

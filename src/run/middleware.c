@@ -251,7 +251,7 @@ static void to_front(struct wr_run *run, size_t entries, size_t records)
         d->entries.p[i] = e;
     }
     for (size_t i = 0; i < d->records.n; i++) /* in `before` all records refer to entries */
-        d->records.p[i].part += i < records ? n : 0u - (uint32_t)entries;
+        d->records.p[i].message.index += i < records ? n : 0u - (uint32_t)entries;
     for (size_t i = 0; records + i < d->records.n; i++) {
         struct wm_event ev = d->records.p[records + i];
         memmove(d->records.p + i + 1, d->records.p + i, records * sizeof ev);

@@ -112,11 +112,11 @@ static int follow_row(struct wr_reader *rd, struct node_cursor *w, struct upp_er
 {
     for (size_t i = 0; i < rd->row.n_records; i++) {
         const struct wm_event *ev = &rd->row.records[i];
-        if (ev->kind == WM_RUN && wm_status_ended(ev->status))
+        if (ev->kind == WM_RUN && wm_status_ended(ev->run.status))
             w->over = true;
-        if (ev->kind != WM_TOOL_STARTED || !ev->child_node)
+        if (ev->kind != WM_TOOL_STARTED || !ev->tool_started.child_node)
             continue;
-        int r = add_cursor(rd->stored, ev->child_node, 0, ev->child, err);
+        int r = add_cursor(rd->stored, ev->tool_started.child_node, 0, ev->tool_started.child, err);
         if (r < 0)
             return r;
     }
@@ -254,10 +254,10 @@ static int copy_result(struct wr_open_step *step, const struct wm_event *ev, str
     struct wm_event *copy = wb_new(a, struct wm_event);
     if (!copy)
         return wb_arena_check(a, err);
-    *copy = (struct wm_event){.kind = ev->kind, .outcome = ev->outcome};
-    copy->call = wb_arena_dup(a, ev->call);
-    copy->name = wb_arena_dup(a, ev->name);
-    copy->text = wb_arena_dup(a, ev->text);
+    *copy = (struct wm_event){
+        .kind = WM_TOOL_ENDED,
+        .call = {.id = wb_arena_dup(a, ev->call.id), .name = wb_arena_dup(a, ev->call.name)},
+        .tool_ended = {.result = wb_arena_dup(a, ev->tool_ended.result), .outcome = ev->tool_ended.outcome}};
     int r = wb_arena_check(a, err);
     return r < 0 ? r : wb_vec_add(&step->results, copy, MAX_RESULTS, "results in one step", err);
 }
@@ -291,7 +291,7 @@ static void leave_step(struct wr_reader *rd)
     bool over = false;
     for (size_t i = 0; i < rd->row.n_records; i++) {
         const struct wm_event *ev = &rd->row.records[i];
-        over = over || ev->kind == WM_STEP_END || (ev->kind == WM_RUN && wm_status_ended(ev->status));
+        over = over || ev->kind == WM_STEP_END || (ev->kind == WM_RUN && wm_status_ended(ev->run.status));
     }
     if (!over)
         return;
@@ -309,7 +309,7 @@ static int note_step(struct wr_reader *rd, const struct wm_event *ev, struct upp
     struct wr_open_step *step;
     int r = need_step(rd, ev->from->run, &step, err);
     if (r >= 0)
-        step->id = ev->id;
+        step->id = ev->step_start.id;
     return r;
 }
 
@@ -457,11 +457,11 @@ static void note_event(struct wr_reader *rd, struct wm_event *ev)
 {
     rd->next = ev->number + 1;
     if (ev->kind == WM_VOID && !rd->row.lost) /* a crash lost the attempt, or it was too large to store */
-        ev->aside = rd->from.epoch + 1 == ev->from->epoch && rd->from.number >= ev->number;
+        ev->voided.unseen = rd->from.epoch + 1 == ev->from->epoch && rd->from.number >= ev->number;
     if (ev->kind != WM_RUN || ev->from->depth)
         return;
-    rd->ended = wm_status_ended(ev->status);
-    rd->waiting = ev->status == WM_WAITING;
+    rd->ended = wm_status_ended(ev->run.status);
+    rd->waiting = ev->run.status == WM_WAITING;
 }
 
 static __attribute__((noinline)) void leave_row(struct wr_reader *rd)

@@ -256,7 +256,7 @@ int wr_start_draft(const struct wr_start *w, struct upp_str notice, struct wr_ru
     struct wm_event *ev = r >= 0 ? wr_draft_record(run, WM_RUN, err) : NULL;
     if (!ev)
         return r < 0 ? r : wr_draft_failed(run, err);
-    ev->status = WM_RUNNING;
+    ev->run.status = WM_RUNNING;
     ev->step = 0;
     return 0;
 }

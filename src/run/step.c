@@ -57,7 +57,7 @@ static int step_close(struct wr_run *run, struct upp_err *err)
     struct wm_event *end = wr_draft_record(run, WM_STEP_END, err);
     if (!end)
         return wr_draft_failed(run, err);
-    end->usage = run->step.usage;
+    end->step_end.usage = run->step.usage;
     if (!wr_draft_record(run, WM_CHECKPOINT, err)) { /* its id follows from its position */
         int r = wr_draft_failed(run, err);
         run->draft.records.n--;
@@ -189,7 +189,7 @@ static int64_t run_expires(const struct wr_run *run)
 void wr_set_expiry(const struct wr_run *run, struct wm_run *row, struct wm_event *waiting)
 {
     row->expires_ms = run->row.depth ? 0 : run_expires(run);
-    waiting->ms = row->expires_ms > waiting->time_ms ? (uint64_t)(row->expires_ms - waiting->time_ms) : 0;
+    waiting->run.waits_ms = row->expires_ms > waiting->time_ms ? (uint64_t)(row->expires_ms - waiting->time_ms) : 0;
 }
 
 int wr_wait_for(struct wr_run *run, struct upp_err *err)
@@ -208,9 +208,9 @@ int wr_wait_for(struct wr_run *run, struct upp_err *err)
             run->journal.pending.p[i].since_ms = ev->time_ms;
         copy[i] = run->journal.pending.p[i];
     }
-    ev->status = WM_WAITING;
-    ev->pending = copy;
-    ev->n_pending = n;
+    ev->run.status = WM_WAITING;
+    ev->run.pending = copy;
+    ev->run.n_pending = n;
     run->draft.state = true;
     struct wm_run row = run->row;
     row.status = WM_WAITING;
@@ -304,8 +304,8 @@ static int add_answer(struct wr_run *run, const struct upp_message *said, struct
     entry->message.id = (struct upp_str){0};
     entry->message.time_ms = wr_now(run);
     ev->step = run->pub.state.step;
-    ev->stop = UPP_STOP_END;
-    ev->part = (uint32_t)(run->draft.entries.n - 1);
+    ev->message.stop = UPP_STOP_END;
+    ev->message.index = (uint32_t)(run->draft.entries.n - 1);
     *m = entry->message;
     return wr_mine_note(run, m, err);
 }

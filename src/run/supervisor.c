@@ -171,7 +171,7 @@ static WEFT_SUSPENDS int draft_recovery(struct wr_run *run, struct upp_err *err)
     struct wm_event *ev = wr_draft_record(run, WM_VOID, err);
     if (!ev)
         return wr_draft_failed(run, err);
-    ev->last = t->next - 1;
+    ev->voided.last = t->next - 1;
     run->draft.voids = true;
     run->voids++;
     run->attempt = run->voids;

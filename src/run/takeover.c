@@ -34,7 +34,7 @@ static WEFT_SUSPENDS int rollback_notice(struct wr_starting *s, const struct wm_
             r = wm_row_read(&s->memory, rows.p[i].format, rows.p[i].body, rows.p[i].tape, &row, err);
             for (size_t k = 0; r >= 0 && k < row.n_records; k++)
                 if (row.records[k].kind == WM_TOOL_STARTED)
-                    wj_write_str(&j, row.records[k].name);
+                    wj_write_str(&j, row.records[k].call.name);
         }
         if (r < 0)
             return r;

@@ -159,11 +159,11 @@ static int end_call(struct wr_job *j, uint8_t outcome, struct upp_str json, stru
     struct wm_event *ev = json.p ? wr_draft_record(run, WM_TOOL_ENDED, err) : NULL;
     if (!ev)
         return wr_draft_failed(run, err);
-    ev->call = c->id;
-    ev->name = j->part->name;
-    ev->text = json;
-    ev->outcome = outcome;
-    ev->ms = c->ms;
+    ev->call.id = c->id;
+    ev->call.name = j->part->name;
+    ev->tool_ended.result = json;
+    ev->tool_ended.outcome = outcome;
+    ev->tool_ended.ms = c->ms;
     c->state = WR_CALL_ENDED;
     c->outcome = outcome;
     c->result = json;
@@ -399,11 +399,11 @@ static int begin(struct wr_job *j, struct upp_err *err)
             return r;
         wr_agent_message(run);
     }
-    ev->call = j->call->id;
-    ev->name = j->part->name;
-    ev->text = j->doing.call.pub.arguments;
-    ev->child = j->call->child;
-    ev->child_node = j->call->child_node;
+    ev->call.id = j->call->id;
+    ev->call.name = j->part->name;
+    ev->tool_started.arguments = j->doing.call.pub.arguments;
+    ev->tool_started.child = j->call->child;
+    ev->tool_started.child_node = j->call->child_node;
     run->draft.must_sync |= j->tool->delivery == WEFT_AT_MOST_ONCE && j->tool->kind != WR_TOOL_HANDOFF;
     j->call->state = WR_CALL_STARTED;
     j->call->begun = true;

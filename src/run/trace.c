@@ -72,17 +72,16 @@ static struct upp_str plan_step_of(struct upp_str phase)
     return wm_plan_step(phase);
 }
 
-static struct span *add_span(struct tracing *t, struct traced *of, enum span_kind kind, const struct wm_event *ev)
+static struct span *add_span(struct tracing *t, struct traced *of, enum span_kind kind, uint32_t step)
 {
     struct span *s = t->n_spans < SPANS ? wb_new(&t->memory, struct span) : NULL;
     t->n_spans++;
     if (!s)
         return NULL;
     *s = (struct span){.kind = (uint8_t)kind,
-                       .step = ev->step,
+                       .step = step,
                        .agent = of->speaker,
-                       .name = ev->name,
-                       .call = kind == MODEL ? UPP_STR("") : ev->call,
+                       .call = UPP_STR(""),
                        .plan_step = of->plan_step,
                        .cost = -1};
     if (of->last_span)
@@ -95,14 +94,17 @@ static struct span *add_span(struct tracing *t, struct traced *of, enum span_kin
 
 static void add_model(struct tracing *t, struct traced *of, const struct wm_event *ev, const struct wm_entry *message)
 {
-    struct span *s = add_span(t, of, MODEL, ev);
+    struct span *s = add_span(t, of, MODEL, ev->step);
     if (!s)
         return;
-    s->provider = ev->call;
     s->started = of->clock;
     s->ended_ms = ev->time_ms;
-    s->usage = ev->usage;
     s->voided = ev->kind == WM_VOID;
+    if (!s->voided) {
+        s->name = ev->message.model;
+        s->provider = ev->message.provider;
+        s->usage = ev->message.usage;
+    }
     if (message && message->message.time_ms >= s->started && message->message.time_ms <= s->ended_ms)
         s->output = message->message.time_ms;
     if (of->prices && !s->voided) {
@@ -120,29 +122,39 @@ static struct span *open_span(const struct traced *of, struct upp_str call)
     return s;
 }
 
+static struct span *add_call(struct tracing *t, struct traced *of, enum span_kind kind, const struct wm_event *ev)
+{
+    struct span *s = add_span(t, of, kind, ev->step);
+    if (s) {
+        s->name = ev->call.name;
+        s->call = ev->call.id;
+    }
+    return s;
+}
+
 static void begin_call(struct tracing *t, struct traced *of, const struct wm_event *ev)
 {
-    struct span *s = add_span(t, of, wm_is_branch(ev) ? BRANCH : ev->child_node ? AGENT : TOOL, ev);
+    struct span *s = add_call(t, of, wm_is_branch(ev) ? BRANCH : ev->tool_started.child_node ? AGENT : TOOL, ev);
     if (!s)
         return;
     s->started = ev->time_ms;
-    if (ev->child_node)
-        s->child = ev->child;
+    if (ev->tool_started.child_node)
+        s->child = ev->tool_started.child;
     if (s->kind == BRANCH)
-        s->name = s->plan_step = plan_step_of(ev->text);
+        s->name = s->plan_step = plan_step_of(ev->tool_started.arguments);
 }
 
 static void end_call(struct tracing *t, struct traced *of, const struct wm_event *ev)
 {
-    struct span *s = open_span(of, ev->call);
+    struct span *s = open_span(of, ev->call.id);
     if (!s)
-        s = add_span(t, of, TOOL, ev);
+        s = add_call(t, of, TOOL, ev);
     if (!s)
         return;
-    s->outcome = ev->outcome;
+    s->outcome = ev->tool_ended.outcome;
     s->ended_ms = ev->time_ms;
     if (!s->started)
-        s->started = ev->time_ms - (int64_t)WB_MIN(ev->ms, (uint64_t)ev->time_ms);
+        s->started = ev->time_ms - (int64_t)WB_MIN(ev->tool_ended.ms, (uint64_t)ev->time_ms);
 }
 
 /* ---- Branches ---------------------------------------------------------------------------------------------------- */
@@ -160,16 +172,16 @@ static const struct traced *copied_from(const struct traced *of, const struct wm
 /* Its work ended before it was adopted. */
 static void end_branch(struct traced *of, const struct wm_event *ev)
 {
-    struct span *s = open_span(of, ev->call);
+    struct span *s = open_span(of, ev->call.id);
     struct traced *c = of->first;
-    while (c && !wb_str_eq(c->run.call, ev->call))
+    while (c && !wb_str_eq(c->run.call, ev->call.id))
         c = c->next;
     if (c)
         c->adopted = true;
     of->adopting = NULL;
     if (!s)
         return;
-    s->outcome = ev->outcome;
+    s->outcome = ev->tool_ended.outcome;
     s->ended_ms = c && c->run.ended_ms ? c->run.ended_ms : ev->time_ms;
 }
 
@@ -181,30 +193,30 @@ static void note_state(struct tracing *t, struct traced *of, const struct wm_eve
     struct span *s = of->spans;
     while (s && (s->kind != WAIT || s->ended_ms))
         s = s->next;
-    if (s && ev->status != WM_WAITING)
+    if (s && ev->run.status != WM_WAITING)
         s->ended_ms = ev->time_ms;
-    if (s || ev->status != WM_WAITING)
+    if (s || ev->run.status != WM_WAITING)
         return;
-    s = add_span(t, of, WAIT, ev);
+    s = add_span(t, of, WAIT, ev->step);
     if (!s)
         return;
     s->started = ev->time_ms;
-    if (ev->n_pending) {
-        s->name = ev->pending[0].name;
-        s->call = ev->pending[0].call;
+    if (ev->run.n_pending) {
+        s->name = ev->run.pending[0].name;
+        s->call = ev->run.pending[0].call;
     }
 }
 
 static void note_message(struct tracing *t, struct traced *of, const struct wm_event *ev)
 {
-    if (!ev->entry || ev->entry->message.role != UPP_ROLE_ASSISTANT)
+    if (!ev->message.entry || ev->message.entry->message.role != UPP_ROLE_ASSISTANT)
         return;
-    of->adopting = copied_from(of, ev->entry);
+    of->adopting = copied_from(of, ev->message.entry);
     if (of->adopting)
         return;
-    of->plan_step = plan_step_of(ev->entry->phase);
-    wm_usage_add(&of->own, &ev->usage);
-    add_model(t, of, ev, ev->entry);
+    of->plan_step = plan_step_of(ev->message.entry->phase);
+    wm_usage_add(&of->own, &ev->message.usage);
+    add_model(t, of, ev, ev->message.entry);
 }
 
 /* Records are in their order, though clocks of two processors, or one that was set, may say otherwise. */
@@ -252,7 +264,7 @@ static WEFT_SUSPENDS int trace_child(struct tracing *t, struct traced *of, const
                                      struct upp_err *err)
 {
     struct traced *child;
-    int r = trace_run(t, call->child, of, call, &child, err);
+    int r = trace_run(t, call->tool_started.child, of, call, &child, err);
     if (r == -UPP_ENOTFOUND)
         return 0; /* announced, but not created yet */
     if (r < 0)
@@ -288,7 +300,7 @@ static WEFT_SUSPENDS int trace_row(struct tracing *t, struct traced *of, const s
     for (size_t i = 0; r >= 0 && i < row.n_records; i++) {
         const struct wm_event *ev = &row.records[i];
         note_record(t, of, &row, ev);
-        if (ev->kind == WM_TOOL_STARTED && ev->child_node)
+        if (ev->kind == WM_TOOL_STARTED && ev->tool_started.child_node)
             r = trace_child(t, of, ev, err);
     }
     if (r >= 0 && t->n_spans > SPANS)
@@ -367,7 +379,7 @@ static WEFT_SUSPENDS int trace_run(struct tracing *t, struct wb_uuid id, struct 
     of->clock = of->run.started_ms;
     of->speaker = of->run.agent;
     of->branch = call && wm_is_branch(call);
-    of->plan_step = of->branch ? plan_step_of(call->text) : UPP_STR("");
+    of->plan_step = of->branch ? plan_step_of(call->tool_started.arguments) : UPP_STR("");
     of->prices = def ? wr_prices(def) : NULL;
     if (!of->prices && parent)
         of->prices = parent->prices; /* a budget is also that of the runs below */

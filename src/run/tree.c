@@ -227,9 +227,9 @@ static WEFT_SUSPENDS int tail_children(struct tail *t, const struct wm_row *row,
 {
     for (size_t i = 0; i < row->n_records; i++) {
         const struct wm_event *ev = &row->records[i];
-        if (ev->kind != WM_TOOL_STARTED || !ev->child_node)
+        if (ev->kind != WM_TOOL_STARTED || !ev->tool_started.child_node)
             continue;
-        int r = tail_of(t, ev->child_node, 0, err);
+        int r = tail_of(t, ev->tool_started.child_node, 0, err);
         if (r < 0)
             return r;
     }

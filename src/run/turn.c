@@ -100,11 +100,11 @@ int wr_cycle_adopt(struct wr_run *run, const struct upp_usage *u, struct upp_err
 
 int wr_child_usage_add(struct wr_run *run, const struct wr_call *call, struct wm_event *ended, struct upp_err *err)
 {
-    ended->usage = (struct upp_usage){0};
-    ended->last = call->n_cycles;
+    ended->tool_ended.usage = (struct upp_usage){0};
+    ended->tool_ended.model_calls = call->n_cycles;
     wr_agent_messages_adopt(run, call->messages);
     for (size_t i = 0; i < call->n_cycles; i++) {
-        wm_usage_add(&ended->usage, &call->cycles[i]);
+        wm_usage_add(&ended->tool_ended.usage, &call->cycles[i]);
         int r = wr_cycle_adopt(run, &call->cycles[i], err);
         if (r < 0)
             return r;

@@ -574,12 +574,12 @@ static int note_record(struct making *m, size_t line, const struct wm_row *row, 
 {
     if (ev->kind == WM_MESSAGE)
         return note_reply(m, line + wa_reply_entry(row, ev), ev, err);
-    if (ev->kind != WM_TOOL_ENDED || ev->outcome != WM_DENIED)
+    if (ev->kind != WM_TOOL_ENDED || ev->tool_ended.outcome != WM_DENIED)
         return 0;
     struct denied *d = wb_new(m->a, struct denied);
     if (!d)
         return wb_arena_check(m->a, err);
-    *d = (struct denied){.next = m->denied, .call = wb_arena_dup(m->a, ev->call), .line = line};
+    *d = (struct denied){.next = m->denied, .call = wb_arena_dup(m->a, ev->call.id), .line = line};
     m->denied = d;
     return wb_arena_check(m->a, err);
 }

@@ -316,11 +316,11 @@ static int take_results(struct wb_arena *a, const struct wm_row *row, struct upp
         if (ev->kind != WM_TOOL_ENDED || wm_is_branch(ev))
             continue;
         parts[to->n_parts++] = (struct upp_part){.kind = UPP_PART_RESULT,
-                                                 .is_error = ev->outcome != WM_DONE,
-                                                 .id = wb_arena_dup(a, ev->call),
-                                                 .name = wb_arena_dup(a, ev->name),
-                                                 .text = wb_arena_dup(a, ev->text),
-                                                 .metadata = wm_result_metadata(ev->outcome)};
+                                                 .is_error = ev->tool_ended.outcome != WM_DONE,
+                                                 .id = wb_arena_dup(a, ev->call.id),
+                                                 .name = wb_arena_dup(a, ev->call.name),
+                                                 .text = wb_arena_dup(a, ev->tool_ended.result),
+                                                 .metadata = wm_result_metadata(ev->tool_ended.outcome)};
         to->time_ms = row->time_ms;
     }
     to->parts = parts;

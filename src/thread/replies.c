@@ -6,11 +6,11 @@ int wa_reply_of(struct wb_arena *a, const struct wm_event *ev, const struct wm_r
     struct wm_reply_info *reply = wb_new(a, struct wm_reply_info);
     if (!reply)
         return wb_arena_check(a, err);
-    *reply = (struct wm_reply_info){.model = wb_arena_dup(a, ev->name),
-                                    .provider = wb_arena_dup(a, ev->call),
-                                    .stop = ev->stop,
-                                    .has_usage = ev->usage.input || ev->usage.output,
-                                    .usage = ev->usage};
+    *reply = (struct wm_reply_info){.model = wb_arena_dup(a, ev->message.model),
+                                    .provider = wb_arena_dup(a, ev->message.provider),
+                                    .stop = ev->message.stop,
+                                    .has_usage = ev->message.usage.input || ev->message.usage.output,
+                                    .usage = ev->message.usage};
     *ret = reply;
     return wb_arena_check(a, err);
 }

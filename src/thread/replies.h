@@ -10,7 +10,7 @@
 /* Which entry of its row the record of a message is about. */
 static inline size_t wa_reply_entry(const struct wm_row *row, const struct wm_event *ev)
 {
-    return (size_t)(ev->entry - row->entries);
+    return (size_t)(ev->message.entry - row->entries);
 }
 
 /* Of the record of a message. *ret: in the arena. */

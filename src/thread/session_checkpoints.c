@@ -73,7 +73,7 @@ static WEFT_SUSPENDS int add_sub(struct wa_reading *x, const struct wm_event *ev
     opts.agent_id = (struct upp_str){0};
     if (opts.nested > WM_SESSION_NESTED)
         return 0;
-    int r = wl_get_run(s, x->owner, ev->child, x->to, &run, err);
+    int r = wl_get_run(s, x->owner, ev->tool_started.child, x->to, &run, err);
     if (r == -UPP_ENOTFOUND)
         return 0; /* announced, but not created yet */
     if (r >= 0)
@@ -87,7 +87,7 @@ static WEFT_SUSPENDS int add_sub(struct wa_reading *x, const struct wm_event *ev
         r = wa_session_doc(s, x->owner, &thread, &opts, x->to, sub, err);
     if (r < 0)
         return r;
-    struct wm_sub_session item = {.call = wb_arena_dup(x->to, ev->call), .session = sub};
+    struct wm_sub_session item = {.call = wb_arena_dup(x->to, ev->call.id), .session = sub};
     return wb_vec_push(&x->subs, item, SUBS) ? wb_arena_check(x->to, err)
                                              : upp_fail(err, UPP_ELIMIT, "more than %d agents below a run", SUBS);
 }
@@ -158,7 +158,7 @@ static int add_checkpoint(struct wa_reading *x, size_t at, const struct wl_row *
 {
     const struct wa_doc_node *node = &x->nodes[at];
     uint32_t length = wl_pos_index(stored->pos) + stored->n_entries;
-    struct wb_uuid id = ev->id;
+    struct wb_uuid id = ev->checkpoint.id;
     if (wb_uuid_is_nil(id))
         id = wm_position_uuid((struct wm_position){node->node.key, length, (uint16_t)ev->step});
     size_t from = wa_messages_before(node, x->run.input), to = wa_messages_before(node, length);
@@ -196,14 +196,14 @@ static WEFT_SUSPENDS int read_row(struct wa_reading *x, size_t at, const struct 
     for (size_t i = 0; r >= 0 && i < row.n_records; i++) {
         const struct wm_event *ev = &row.records[i];
         if (x->is_query)
-            x->ended |= ev->kind == WM_RUN && wm_status_ended(ev->status);
-        else if (ev->kind == WM_TOOL_STARTED && ev->child_node && !wm_is_branch(ev))
+            x->ended |= ev->kind == WM_RUN && wm_status_ended(ev->run.status);
+        else if (ev->kind == WM_TOOL_STARTED && ev->tool_started.child_node && !wm_is_branch(ev))
             r = add_sub(x, ev, err);
         else if (ev->kind == WM_CHECKPOINT)
             r = add_checkpoint(x, at, stored, &row, ev, err);
         else if (ev->kind == WM_RUN) {
-            x->completed |= ev->status == WM_COMPLETED;
-            x->ended = wm_status_ended(ev->status);
+            x->completed |= ev->run.status == WM_COMPLETED;
+            x->ended = wm_status_ended(ev->run.status);
         }
     }
     return r;

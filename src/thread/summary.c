@@ -140,7 +140,7 @@ WEFT_SUSPENDS static int read_row(struct looking *x, size_t at, const struct wl_
     int r = wm_row_read(page, stored->format, stored->body, stored->tape, &row, err);
     for (size_t i = 0; r >= 0 && i < row.n_records; i++) {
         const struct wm_event *ev = &row.records[i];
-        struct wb_uuid id = ev->id;
+        struct wb_uuid id = ev->checkpoint.id;
         char text[WB_UUID_TEXT + 1];
         if (ev->kind != WM_CHECKPOINT)
             continue;

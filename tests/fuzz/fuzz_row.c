@@ -21,11 +21,12 @@ static void expand(struct wb_arena *a, const struct wm_row *row)
         REQUIRE(ev.kind >= WM_RUN && ev.kind <= WM_PART_CLOSE && ev.from == &source);
         REQUIRE(ev.number == row->event + n - 1);
         if (ev.kind == WM_DELTA) {
-            REQUIRE(ev.text.n > 0);
-            text += (unsigned char)ev.text.p[0] + (unsigned char)ev.text.p[ev.text.n - 1]; /* ASan looks */
+            REQUIRE(ev.part.text.n > 0);
+            text +=
+                (unsigned char)ev.part.text.p[0] + (unsigned char)ev.part.text.p[ev.part.text.n - 1]; /* ASan looks */
         }
         if (ev.kind == WM_MESSAGE)
-            REQUIRE(ev.entry >= row->entries && ev.entry < row->entries + row->n_entries);
+            REQUIRE(ev.message.entry >= row->entries && ev.message.entry < row->entries + row->n_entries);
     }
     REQUIRE(r == 0 || r == -UPP_ESTORE);
     REQUIRE(r < 0 || n == events);

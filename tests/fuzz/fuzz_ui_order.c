@@ -45,7 +45,7 @@ static void encode(const struct events *e, unsigned target, bool valid)
         REQUIRE(r == 0 || (!valid && (r == -UPP_EBUG || r == -UPP_EINVALID || r == -UPP_ELIMIT)));
         for (size_t k = 0; r == 0 && k < f.list.n; k++)
             REQUIRE(ui_order_frame(&c, wb_str(f.text.p + f.list.p[k].from, f.list.p[k].n)));
-        ended = ended || (ev->kind == WM_RUN && ev->from->depth == 0 && wm_status_ended(ev->status));
+        ended = ended || (ev->kind == WM_RUN && ev->from->depth == 0 && wm_status_ended(ev->run.status));
     }
     REQUIRE(r < 0 || ui_order_end(&c, ended));
     REQUIRE_SHOWN(err.msg);

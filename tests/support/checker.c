@@ -145,26 +145,79 @@ static void message_text(struct wb_buf *out, const struct upp_message *m)
     wb_buf_addf(out, " %.*s]", UPP_FMT(m->metadata));
 }
 
+static void usage_text(struct wb_buf *out, const struct upp_usage *u)
+{
+    wb_buf_addf(out, " usage=%llu,%llu", (unsigned long long)u->input, (unsigned long long)u->output);
+}
+
 void checker_event_text(struct wb_buf *out, const struct wm_event *ev)
 {
     static const char *const kinds[] = {"?",        "RUN",        "MESSAGE", "TOOL_STARTED", "TOOL_ENDED",
                                         "STEP_END", "CHECKPOINT", "VOID",    "SYSTEM",       "step",
                                         "open",     "part",       "delta",   "close"};
-    wb_buf_addf(out, "%u-%llu d%u s%u %s status=%u outcome=%u part=%u/%u stop=%u time=%lld ms=%llu last=%llu",
-                ev->from->epoch, (unsigned long long)ev->number, ev->from->depth, ev->step,
-                ev->kind < WB_LEN(kinds) ? kinds[ev->kind] : "?", ev->status, ev->outcome, ev->part, ev->part_kind,
-                ev->stop, (long long)ev->time_ms, (unsigned long long)ev->ms, (unsigned long long)ev->last);
-    wb_buf_addf(out, " usage=%llu,%llu call='%.*s' name='%.*s' text='%.*s'", (unsigned long long)ev->usage.input,
-                (unsigned long long)ev->usage.output, UPP_FMT(ev->call), UPP_FMT(ev->name), UPP_FMT(ev->text));
-    uuid_text(out, "id", ev->id);
+    wb_buf_addf(out, "%u-%llu d%u s%u %s time=%lld", ev->from->epoch, (unsigned long long)ev->number, ev->from->depth,
+                ev->step, ev->kind < WB_LEN(kinds) ? kinds[ev->kind] : "?", (long long)ev->time_ms);
     uuid_text(out, "run", ev->from->run);
-    if (ev->child_node)
-        uuid_text(out, "child", ev->child);
-    for (size_t i = 0; i < ev->n_pending; i++)
-        wb_buf_addf(out, " pending %.*s %.*s %.*s %d", UPP_FMT(ev->pending[i].call), UPP_FMT(ev->pending[i].name),
-                    UPP_FMT(ev->pending[i].arguments), ev->pending[i].approval);
-    if (ev->entry)
-        message_text(out, &ev->entry->message);
+    switch (ev->kind) {
+    case WM_RUN:
+        wb_buf_addf(out, " status=%u waits=%llu by='%.*s' key='%.*s' error='%.*s'", ev->run.status,
+                    (unsigned long long)ev->run.waits_ms, UPP_FMT(ev->run.answered_by), UPP_FMT(ev->run.api_key),
+                    UPP_FMT(ev->run.error));
+        usage_text(out, &ev->run.usage);
+        for (size_t i = 0; i < ev->run.n_pending; i++) {
+            const struct wm_pending *p = &ev->run.pending[i];
+            wb_buf_addf(out, " pending %.*s %.*s %.*s %d", UPP_FMT(p->call), UPP_FMT(p->name), UPP_FMT(p->arguments),
+                        p->approval);
+        }
+        break;
+    case WM_MESSAGE:
+        wb_buf_addf(out, " stop=%u model='%.*s' provider='%.*s'", ev->message.stop, UPP_FMT(ev->message.model),
+                    UPP_FMT(ev->message.provider));
+        uuid_text(out, "id", ev->message.id);
+        usage_text(out, &ev->message.usage);
+        message_text(out, &ev->message.entry->message);
+        break;
+    case WM_TOOL_STARTED:
+        wb_buf_addf(out, " call='%.*s' name='%.*s' arguments='%.*s'", UPP_FMT(ev->call.id), UPP_FMT(ev->call.name),
+                    UPP_FMT(ev->tool_started.arguments));
+        if (ev->tool_started.child_node)
+            uuid_text(out, "child", ev->tool_started.child);
+        break;
+    case WM_TOOL_ENDED:
+        wb_buf_addf(out, " call='%.*s' name='%.*s' result='%.*s' outcome=%u ms=%llu model_calls=%llu",
+                    UPP_FMT(ev->call.id), UPP_FMT(ev->call.name), UPP_FMT(ev->tool_ended.result),
+                    ev->tool_ended.outcome, (unsigned long long)ev->tool_ended.ms,
+                    (unsigned long long)ev->tool_ended.model_calls);
+        usage_text(out, &ev->tool_ended.usage);
+        break;
+    case WM_STEP_END:
+        uuid_text(out, "id", ev->step_end.id);
+        usage_text(out, &ev->step_end.usage);
+        if (ev->step_end.results)
+            message_text(out, &ev->step_end.results->message);
+        break;
+    case WM_CHECKPOINT:
+        uuid_text(out, "id", ev->checkpoint.id);
+        break;
+    case WM_VOID:
+        wb_buf_addf(out, " last=%llu", (unsigned long long)ev->voided.last);
+        break;
+    case WM_SYSTEM:
+        uuid_text(out, "id", ev->system.id);
+        message_text(out, &ev->system.entry->message);
+        break;
+    case WM_STEP_START:
+        uuid_text(out, "id", ev->step_start.id);
+        wb_buf_addf(out, " plan_step='%.*s'", UPP_FMT(ev->step_start.plan_step));
+        break;
+    case WM_MESSAGE_OPEN:
+        uuid_text(out, "id", ev->message_open.id);
+        wb_buf_addf(out, " phase='%.*s' aside=%u", UPP_FMT(ev->message_open.phase), ev->message_open.aside);
+        break;
+    default:
+        wb_buf_addf(out, " part=%u/%u call='%.*s' name='%.*s' text='%.*s'", ev->part.index, ev->part.kind,
+                    UPP_FMT(ev->part.call), UPP_FMT(ev->part.name), UPP_FMT(ev->part.text));
+    }
     wb_buf_addc(out, '\n');
 }
 
@@ -203,12 +256,13 @@ static int follows(const struct checker_view *v, const struct wm_event *ev, stru
     bool same = ev->from->epoch == v->epoch || !v->epoch;
     if (same && ev->number == v->number + 1)
         return 0;
-    if (ev->from->epoch > v->epoch && ev->kind == WM_VOID && ev->number <= v->number + 1 && ev->last + 1 == ev->number)
+    if (ev->from->epoch > v->epoch && ev->kind == WM_VOID && ev->number <= v->number + 1 &&
+        ev->voided.last + 1 == ev->number)
         return 0;
     /* A recovery that found nothing on the air, of a run that was read from the store: the void comes in its place. */
     return upp_fail(err, UPP_EBUG, "a reader had %u-%llu and then got %u-%llu (kind %u, last %llu)", v->epoch,
                     (unsigned long long)v->number, ev->from->epoch, (unsigned long long)ev->number, ev->kind,
-                    (unsigned long long)ev->last);
+                    (unsigned long long)ev->voided.last);
 }
 
 int checker_saw(struct checker *c, struct checker_view *v, const struct wm_event *ev, struct upp_err *err)
@@ -269,9 +323,9 @@ static int check_numbers(struct checking *k, struct upp_err *err)
             return wrong(k, err, "the epoch falls from %u to %u at event %zu", epoch, ev->from->epoch, i + 1);
         if (ev->from->epoch > epoch && ev->kind != WM_VOID)
             return wrong(k, err, "epoch %u begins with kind %u at event %zu", ev->from->epoch, ev->kind, i + 1);
-        if (ev->kind == WM_VOID && (ev->last != record || ev->number != record + 1))
+        if (ev->kind == WM_VOID && (ev->voided.last != record || ev->number != record + 1))
             return wrong(k, err, "the void at event %zu says last=%llu, and it is %llu", i + 1,
-                         (unsigned long long)ev->last, (unsigned long long)record);
+                         (unsigned long long)ev->voided.last, (unsigned long long)record);
         epoch = ev->from->epoch;
         if (wm_is_record(ev->kind))
             record = ev->number;
@@ -324,24 +378,24 @@ static int check_status(struct checking *k, const struct tree_run *r, struct upp
             continue;
         if (wm_status_ended(status))
             return wrong(k, err, "event %zu comes after the end", i + 1);
-        if (!status && (ev->kind != WM_RUN || ev->status != WM_RUNNING))
+        if (!status && (ev->kind != WM_RUN || ev->run.status != WM_RUNNING))
             return wrong(k, err, "the first event of a run is kind %u", ev->kind);
         if (ev->kind == WM_MESSAGE) {
-            said.input += ev->usage.input;
-            said.output += ev->usage.output;
+            said.input += ev->message.usage.input;
+            said.output += ev->message.usage.output;
         }
         if (ev->kind == WM_TOOL_ENDED) {
-            ended.input += ev->usage.input;
-            ended.output += ev->usage.output;
+            ended.input += ev->tool_ended.usage.input;
+            ended.output += ev->tool_ended.usage.output;
         }
         if (ev->kind != WM_RUN)
             continue;
-        if (ev->status == WM_WAITING && !ev->n_pending)
+        if (ev->run.status == WM_WAITING && !ev->run.n_pending)
             return wrong(k, err, "it waits for nothing");
-        if (ev->status == WM_QUEUED)
+        if (ev->run.status == WM_QUEUED)
             return wrong(k, err, "a run is queued again");
-        status = ev->status;
-        total = ev->usage;
+        status = ev->run.status;
+        total = ev->run.usage;
     }
     if (status && status != r->run.status)
         return wrong(k, err, "the row of a run at depth %u says status %u, its last record %u", r->run.depth,
@@ -388,7 +442,7 @@ static const struct wm_event *call_event(struct checking *k, struct wb_uuid run,
     *n = 0;
     for (size_t i = 0; i < k->t->events.n; i++) {
         const struct wm_event *ev = &k->t->events.p[i].ev;
-        if (ev->kind != kind || !wb_uuid_eq(ev->from->run, run) || !wb_str_eq(ev->call, call))
+        if (ev->kind != kind || !wb_uuid_eq(ev->from->run, run) || !wb_str_eq(ev->call.id, call))
             continue;
         found = ev;
         ++*n;
@@ -421,15 +475,15 @@ static int check_calls(struct checking *k, struct upp_err *err)
         size_t started, ended;
         if (ev->kind != WM_TOOL_STARTED && ev->kind != WM_TOOL_ENDED)
             continue;
-        (void)call_event(k, ev->from->run, ev->call, WM_TOOL_STARTED, &started);
-        (void)call_event(k, ev->from->run, ev->call, WM_TOOL_ENDED, &ended);
+        (void)call_event(k, ev->from->run, ev->call.id, WM_TOOL_STARTED, &started);
+        (void)call_event(k, ev->from->run, ev->call.id, WM_TOOL_ENDED, &ended);
         if (started > 1 || ended > 1)
-            return wrong(k, err, "call '%.*s' started %zu times and ended %zu times", UPP_FMT(ev->call), started,
+            return wrong(k, err, "call '%.*s' started %zu times and ended %zu times", UPP_FMT(ev->call.id), started,
                          ended);
         if (wm_status_ended(k->t->runs.p[0]->run.status) && !ended)
-            return wrong(k, err, "call '%.*s' never ended", UPP_FMT(ev->call));
+            return wrong(k, err, "call '%.*s' never ended", UPP_FMT(ev->call.id));
         if (ev->kind == WM_TOOL_ENDED && k->durable)
-            TRY(note_over(k, ev->from->run, ev->call, err));
+            TRY(note_over(k, ev->from->run, ev->call.id, err));
     }
     return 0;
 }
@@ -543,8 +597,8 @@ static WEFT_SUSPENDS int check_ids(struct checking *k, struct upp_err *err)
         struct wl_line line;
         if (ev->kind != WM_MESSAGE)
             continue;
-        int r = wl_entry_find(k->s, &k->c->owner, ev->id, &a, &line, err);
-        if (r == -UPP_ENOTFOUND || (r >= 0 && !same_text(&line.entry.message, &ev->entry->message)))
+        int r = wl_entry_find(k->s, &k->c->owner, ev->message.id, &a, &line, err);
+        if (r == -UPP_ENOTFOUND || (r >= 0 && !same_text(&line.entry.message, &ev->message.entry->message)))
             return wrong(k, err, "the id of the message of event %zu does not lead to it", i + 1);
         TRY(r);
     }
@@ -577,7 +631,8 @@ static WEFT_SUSPENDS int check_input(struct checking *k, const struct checker_st
 
 static bool answers(const struct checker_answer *a, const struct wm_event *ended)
 {
-    return ended && (a->approval ? (ended->outcome == WM_DENIED) == !a->approved : wb_str_eq(ended->text, a->result));
+    return ended && (a->approval ? (ended->tool_ended.outcome == WM_DENIED) == !a->approved
+                                 : wb_str_eq(ended->tool_ended.result, a->result));
 }
 
 static int check_answers(struct checking *k, struct upp_err *err)
@@ -594,7 +649,7 @@ static int check_answers(struct checking *k, struct upp_err *err)
             ended = ev ? ev : ended;
         }
         if (a->approval && a->approved) { /* it may not have run yet */
-            if (ended && ended->outcome == WM_DENIED)
+            if (ended && ended->tool_ended.outcome == WM_DENIED)
                 return wrong(k, err, "the approval of '%.*s' was lost", UPP_FMT(a->call));
             if (k->last && root->status == WM_COMPLETED && !ended)
                 return wrong(k, err, "'%.*s' was approved and never ran", UPP_FMT(a->call));
@@ -604,7 +659,8 @@ static int check_answers(struct checking *k, struct upp_err *err)
             return wrong(k, err, "the answer for '%.*s' was lost", UPP_FMT(a->call));
         if (!answers(a, ended))
             return wrong(k, err, "the answer for '%.*s' was %.*s (approval %d), it is %.*s (outcome %u)",
-                         UPP_FMT(a->call), UPP_FMT(a->result), a->approval, UPP_FMT(ended->text), ended->outcome);
+                         UPP_FMT(a->call), UPP_FMT(a->result), a->approval, UPP_FMT(ended->tool_ended.result),
+                         ended->tool_ended.outcome);
     }
     for (size_t i = 0; i < k->c->cancels.n; i++)
         if (wb_uuid_eq(k->c->cancels.p[i], root->id) && k->durable &&

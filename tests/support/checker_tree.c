@@ -35,9 +35,9 @@ static WEFT_SUSPENDS int load_children(struct wl_store *s, const struct wl_owner
 {
     for (size_t i = 0; i < row->row.n_records; i++) {
         const struct wm_event *ev = &row->row.records[i];
-        if (ev->kind != WM_TOOL_STARTED || !ev->child_node)
+        if (ev->kind != WM_TOOL_STARTED || !ev->tool_started.child_node)
             continue;
-        int r = load_run(s, o, ev->child, t, depth + 1, err);
+        int r = load_run(s, o, ev->tool_started.child, t, depth + 1, err);
         if (r < 0 && r != -UPP_ENOTFOUND) /* announced and not made yet */
             return r;
     }
@@ -140,7 +140,7 @@ static int expand_row(struct tree *t, size_t i, struct upp_err *err)
         if (ev.from == &lost)
             continue;
         if (ev.kind == WM_STEP_START)
-            row->of->step = ev.id;
+            row->of->step = ev.step_start.id;
         wb_buf_clear(&text);
         checker_event_text(&text, &ev);
         struct tree_event e = {.ev = ev, .text = wb_arena_dup(&t->memory, wb_buf_str(&text))};

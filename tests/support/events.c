@@ -98,9 +98,10 @@ static struct upp_part find_call(const struct events *e, struct upp_str id)
 {
     for (size_t k = e->list.n; k-- > 0;) {
         const struct wm_event *ev = &e->list.p[k];
-        for (size_t i = 0; ev->kind == WM_MESSAGE && ev->entry && i < ev->entry->message.n_parts; i++)
-            if (ev->entry->message.parts[i].kind == UPP_PART_CALL && wb_str_eq(ev->entry->message.parts[i].id, id))
-                return ev->entry->message.parts[i];
+        for (size_t i = 0; ev->kind == WM_MESSAGE && ev->message.entry && i < ev->message.entry->message.n_parts; i++)
+            if (ev->message.entry->message.parts[i].kind == UPP_PART_CALL &&
+                wb_str_eq(ev->message.entry->message.parts[i].id, id))
+                return ev->message.entry->message.parts[i];
     }
     return (struct upp_part){.name = UPP_STR("tool"), .text = UPP_STR("{}")};
 }
@@ -115,23 +116,25 @@ static struct wb_uuid id_of(const struct events_run *r, enum wm_noun noun)
 
 static bool run_line(struct events *e, struct wm_event *ev, struct upp_str rest)
 {
-    ev->status = LOOK(statuses, next(&rest));
-    if (ev->status == WM_FAILED && rest.n)
-        ev->text = wb_arena_printf(&e->memory, "{\"message\":\"%.*s\",\"code\":\"PROVIDER_ERROR\"}", UPP_FMT(rest));
-    if (wm_status_ended(ev->status))
-        ev->usage = (struct upp_usage){.input = 10, .output = 5};
+    ev->run.status = LOOK(statuses, next(&rest));
+    if (ev->run.status == WM_FAILED && rest.n)
+        ev->run.error =
+            wb_arena_printf(&e->memory, "{\"message\":\"%.*s\",\"code\":\"PROVIDER_ERROR\"}", UPP_FMT(rest));
+    if (wm_status_ended(ev->run.status))
+        ev->run.usage = (struct upp_usage){.input = 10, .output = 5};
     struct wm_pending *p = wb_new_n(&e->memory, struct wm_pending, EVENTS_PARTS);
     if (!p)
         return true;
-    while (ev->status == WM_WAITING && rest.p && ev->n_pending < EVENTS_PARTS) {
+    while (ev->run.status == WM_WAITING && rest.p && ev->run.n_pending < EVENTS_PARTS) {
         struct upp_str word = next(&rest);
         bool asks = wb_str_starts(word, UPP_STR("?"));
         struct upp_str call = asks ? wb_str_sub(word, 1, word.n) : word;
         struct upp_part of = find_call(e, call);
-        p[ev->n_pending++] = (struct wm_pending){.call = call, .name = of.name, .arguments = of.text, .approval = asks};
+        p[ev->run.n_pending++] =
+            (struct wm_pending){.call = call, .name = of.name, .arguments = of.text, .approval = asks};
     }
-    ev->pending = p;
-    return ev->status != 0;
+    ev->run.pending = p;
+    return ev->run.status != 0;
 }
 
 static bool part_line(struct events_run *r, struct wm_event *ev, struct upp_str rest)
@@ -144,11 +147,11 @@ static bool part_line(struct events_run *r, struct wm_event *ev, struct upp_str 
     p->name = rest.p ? next(&rest) : (struct upp_str){0};
     p->text = UPP_STR("");
     if (wb_str_eq(rest.p ? next(&rest) : UPP_STR(""), UPP_STR("client")))
-        ev->text = p->metadata = UPP_STR("{\"weft\":{\"source\":\"client\"}}");
-    ev->part = (uint32_t)r->n_parts;
-    ev->part_kind = p->kind;
-    ev->call = p->id;
-    ev->name = p->name;
+        ev->part.metadata = p->metadata = UPP_STR("{\"weft\":{\"source\":\"client\"}}");
+    ev->part.index = (uint32_t)r->n_parts;
+    ev->part.kind = p->kind;
+    ev->part.call = p->id;
+    ev->part.name = p->name;
     r->open[r->n_parts++] = true;
     return p->kind != 0;
 }
@@ -168,9 +171,9 @@ static bool media_line(struct events *e, struct events_run *r, struct wm_event *
     m->source = LOOK(sources, next(&rest));
     m->mime = next(&rest);
     m->data = rest;
-    ev->part = (uint32_t)r->n_parts;
-    ev->part_kind = p->kind;
-    ev->media = late ? NULL : m;
+    ev->part.index = (uint32_t)r->n_parts;
+    ev->part.kind = p->kind;
+    ev->part.media = late ? NULL : m;
     r->open[r->n_parts++] = true;
     return p->kind && m->source;
 }
@@ -180,10 +183,10 @@ static bool delta_line(struct events *e, struct events_run *r, struct wm_event *
     uint64_t part;
     if (!wb_str_u64(next(&rest), &part) || part >= r->n_parts)
         return false;
-    ev->part = (uint32_t)part;
-    ev->part_kind = r->parts[part].kind;
-    ev->text = unescape(&e->memory, rest);
-    r->parts[part].text = join(&e->memory, r->parts[part].text, ev->text);
+    ev->part.index = (uint32_t)part;
+    ev->part.kind = r->parts[part].kind;
+    ev->part.text = unescape(&e->memory, rest);
+    r->parts[part].text = join(&e->memory, r->parts[part].text, ev->part.text);
     return true;
 }
 
@@ -192,8 +195,8 @@ static bool close_line(struct events_run *r, struct wm_event *ev, struct upp_str
     uint64_t part;
     if (!wb_str_u64(next(&rest), &part) || part >= r->n_parts)
         return false;
-    ev->part = (uint32_t)part;
-    ev->part_kind = r->parts[part].kind;
+    ev->part.index = (uint32_t)part;
+    ev->part.kind = r->parts[part].kind;
     r->open[part] = false;
     return true;
 }
@@ -220,15 +223,15 @@ static bool message_line(struct events *e, struct events_run *r, struct wm_event
 {
     struct upp_str how = next(&rest);
     bool cut = wb_str_eq(how, UPP_STR("cut"));
-    ev->stop = cut ? UPP_STOP_ERROR : LOOK(stops, how) ? LOOK(stops, how) : UPP_STOP_END;
-    ev->usage = (struct upp_usage){.input = 4, .output = 2};
+    ev->message.stop = cut ? UPP_STOP_ERROR : LOOK(stops, how) ? LOOK(stops, how) : UPP_STOP_END;
+    ev->message.usage = (struct upp_usage){.input = 4, .output = 2};
     for (size_t i = 0; i < r->n_parts; i++)
         r->parts[i].cut = cut && r->open[i];
     struct wm_entry *entry = new_entry(e, r, UPP_ROLE_ASSISTANT, r->parts, r->n_parts);
     if (entry)
         entry->message.interrupted = cut;
-    ev->entry = entry;
-    ev->id = id_of(r, WM_NOUN_ENTRY);
+    ev->message.entry = entry;
+    ev->message.id = id_of(r, WM_NOUN_ENTRY);
     r->index++;
     r->attempt = 0;
     r->n_parts = 0;
@@ -243,41 +246,41 @@ static bool system_line(struct events *e, struct events_run *r, struct wm_event 
         entry->kind = WM_ENTRY_EVENT;
         entry->data = rest;
     }
-    ev->entry = entry;
-    ev->id = id_of(r, WM_NOUN_ENTRY);
+    ev->system.entry = entry;
+    ev->system.id = id_of(r, WM_NOUN_ENTRY);
     r->index++;
     return true;
 }
 
 static bool end_line(const struct events *e, struct events_run *r, struct wm_event *ev, struct upp_str rest)
 {
-    ev->call = next(&rest);
-    ev->name = find_call(e, ev->call).name;
-    ev->outcome = LOOK(outcomes, next(&rest));
-    ev->text = rest;
-    ev->ms = 7;
+    ev->call.id = next(&rest);
+    ev->call.name = find_call(e, ev->call.id).name;
+    ev->tool_ended.outcome = LOOK(outcomes, next(&rest));
+    ev->tool_ended.result = rest;
+    ev->tool_ended.ms = 7;
     if (r->n_results < EVENTS_PARTS)
         r->results[r->n_results++] = (struct upp_part){
-            .kind = UPP_PART_RESULT, .id = ev->call, .text = rest, .is_error = ev->outcome != WM_DONE};
-    return ev->outcome != 0;
+            .kind = UPP_PART_RESULT, .id = ev->call.id, .text = rest, .is_error = ev->tool_ended.outcome != WM_DONE};
+    return ev->tool_ended.outcome != 0;
 }
 
 static bool step_line(struct events_run *r, struct wm_event *ev, struct upp_str rest)
 {
-    ev->name = rest;
+    ev->step_start.plan_step = rest;
     r->step += r->again ? 0 : 1;
     r->again = false;
     ev->step = r->step;
-    ev->id = id_of(r, WM_NOUN_STEP);
+    ev->step_start.id = id_of(r, WM_NOUN_STEP);
     return true;
 }
 
 static bool endstep_line(struct events *e, struct events_run *r, struct wm_event *ev)
 {
-    ev->usage = (struct upp_usage){.input = 4, .output = 2};
-    ev->id = id_of(r, WM_NOUN_STEP);
+    ev->step_end.usage = (struct upp_usage){.input = 4, .output = 2};
+    ev->step_end.id = id_of(r, WM_NOUN_STEP);
     if (r->n_results) {
-        ev->entry = new_entry(e, r, UPP_ROLE_TOOL, r->results, r->n_results);
+        ev->step_end.results = new_entry(e, r, UPP_ROLE_TOOL, r->results, r->n_results);
         r->index++;
     }
     r->n_results = 0;
@@ -287,8 +290,8 @@ static bool endstep_line(struct events *e, struct events_run *r, struct wm_event
 /* The step goes on after them. */
 static bool results_line(struct events *e, struct events_run *r, struct wm_event *ev)
 {
-    ev->entry = new_entry(e, r, UPP_ROLE_TOOL, r->results, r->n_results);
-    ev->id = id_of(r, WM_NOUN_ENTRY);
+    ev->message.entry = new_entry(e, r, UPP_ROLE_TOOL, r->results, r->n_results);
+    ev->message.id = id_of(r, WM_NOUN_ENTRY);
     r->index++;
     r->n_results = 0;
     return true;
@@ -297,7 +300,7 @@ static bool results_line(struct events *e, struct events_run *r, struct wm_event
 /* Numbers go back to the last record. */
 static bool void_line(struct events *e, struct wm_event *ev)
 {
-    ev->last = e->record;
+    ev->voided.last = e->record;
     e->number = e->record;
     for (size_t i = 0; i < EVENTS_RUNS; i++) {
         struct events_run *r = &e->runs[i];
@@ -330,10 +333,10 @@ static bool line_event(struct events *e, struct events_run *r, struct wm_event *
     case WM_STEP_START:
         return step_line(r, ev, rest);
     case WM_MESSAGE_OPEN:
-        ev->id = id_of(r, WM_NOUN_ENTRY);
+        ev->message_open.id = id_of(r, WM_NOUN_ENTRY);
         r->phase = rest;
-        ev->name = rest.n ? rest : UPP_STR("act");
-        ev->aside = rest.n > 0;
+        ev->message_open.phase = rest.n ? rest : UPP_STR("act");
+        ev->message_open.aside = rest.n > 0;
         r->n_parts = 0;
         return true;
     case WM_PART_OPEN:
@@ -345,16 +348,16 @@ static bool line_event(struct events *e, struct events_run *r, struct wm_event *
     case WM_MESSAGE:
         return wb_str_eq(verb, UPP_STR("results")) ? results_line(e, r, ev) : message_line(e, r, ev, rest);
     case WM_TOOL_STARTED:
-        ev->call = next(&rest);
-        ev->name = next(&rest);
-        ev->text = rest;
+        ev->call.id = next(&rest);
+        ev->call.name = next(&rest);
+        ev->tool_started.arguments = rest;
         return true;
     case WM_TOOL_ENDED:
         return end_line(e, r, ev, rest);
     case WM_STEP_END:
         return endstep_line(e, r, ev);
     case WM_CHECKPOINT:
-        ev->id = wb_uuid_v8(3, e->number);
+        ev->checkpoint.id = wb_uuid_v8(3, e->number);
         return true;
     case WM_VOID:
         return void_line(e, ev);

@@ -189,13 +189,14 @@ int observed_is(struct place *p, struct wb_uuid run, const char *want, struct up
     struct wm_event ev;
     int r = wr_reader_open(p->rig.engine, &rig_owner, run, NULL, &rd, err);
     while (r >= 0 && (r = wr_reader_next(rd, true, &ev, err)) > 0) {
-        bool results = ev.kind == WM_MESSAGE || ev.kind == WM_STEP_END;
-        if (ev.from->depth || !results || !ev.entry || ev.entry->message.role != UPP_ROLE_TOOL)
+        const struct wm_entry *e = ev.kind == WM_MESSAGE    ? ev.message.entry
+                                   : ev.kind == WM_STEP_END ? ev.step_end.results
+                                                            : NULL;
+        if (ev.from->depth || !e || e->message.role != UPP_ROLE_TOOL)
             continue;
         wb_buf_addf(&out, "%u:", ev.step);
-        for (size_t i = 0; i < ev.entry->message.n_parts; i++)
-            wb_buf_addf(&out, "%.*s=%.*s ", UPP_FMT(ev.entry->message.parts[i].id),
-                        UPP_FMT(ev.entry->message.parts[i].text));
+        for (size_t i = 0; i < e->message.n_parts; i++)
+            wb_buf_addf(&out, "%.*s=%.*s ", UPP_FMT(e->message.parts[i].id), UPP_FMT(e->message.parts[i].text));
         wb_buf_addf(&out, "; ");
     }
     if (r >= 0)

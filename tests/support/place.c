@@ -106,8 +106,8 @@ WEFT_SUSPENDS int place_read(struct place *p, struct wb_uuid run, struct tally *
         ret->voids += ev.kind == WM_VOID;
         ret->results += ev.kind == WM_TOOL_ENDED;
         if (ev.kind == WM_RUN && !ev.from->depth) {
-            ret->status = ev.status;
-            ret->ends += wm_status_ended(ev.status);
+            ret->status = ev.run.status;
+            ret->ends += wm_status_ended(ev.run.status);
         }
     }
     return r;

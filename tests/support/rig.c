@@ -242,34 +242,37 @@ static void event_body(struct wb_buf *out, const struct wm_event *ev)
 {
     switch (ev->kind) {
     case WM_RUN:
-        wb_buf_addf(out, "run %s", statuses[ev->status]);
-        for (size_t i = 0; i < ev->n_pending; i++)
-            wb_buf_addf(out, " %s:%.*s", ev->pending[i].approval ? "approve" : "answer", UPP_FMT(ev->pending[i].name));
-        if (ev->text.p)
-            wb_buf_addf(out, " %.*s", UPP_FMT(ev->text));
+        wb_buf_addf(out, "run %s", statuses[ev->run.status]);
+        for (size_t i = 0; i < ev->run.n_pending; i++)
+            wb_buf_addf(out, " %s:%.*s", ev->run.pending[i].approval ? "approve" : "answer",
+                        UPP_FMT(ev->run.pending[i].name));
+        if (ev->run.error.p)
+            wb_buf_addf(out, " %.*s", UPP_FMT(ev->run.error));
         break;
     case WM_MESSAGE:
-        wb_buf_addf(out, "message parts=%zu in=%llu out=%llu%s", ev->entry->message.n_parts,
-                    (unsigned long long)ev->usage.input, (unsigned long long)ev->usage.output,
-                    ev->entry->message.interrupted ? " interrupted" : "");
+        wb_buf_addf(out, "message parts=%zu in=%llu out=%llu%s", ev->message.entry->message.n_parts,
+                    (unsigned long long)ev->message.usage.input, (unsigned long long)ev->message.usage.output,
+                    ev->message.entry->message.interrupted ? " interrupted" : "");
         break;
     case WM_TOOL_STARTED:
-        wb_buf_addf(out, "tool %.*s started %.*s", UPP_FMT(ev->name), UPP_FMT(ev->text));
+        wb_buf_addf(out, "tool %.*s started %.*s", UPP_FMT(ev->call.name), UPP_FMT(ev->tool_started.arguments));
         break;
     case WM_TOOL_ENDED:
-        wb_buf_addf(out, "tool %.*s %s %.*s", UPP_FMT(ev->name), outcomes[ev->outcome], UPP_FMT(ev->text));
+        wb_buf_addf(out, "tool %.*s %s %.*s", UPP_FMT(ev->call.name), outcomes[ev->tool_ended.outcome],
+                    UPP_FMT(ev->tool_ended.result));
         break;
     case WM_STEP_END:
-        wb_buf_addf(out, "step end results=%zu", ev->entry ? ev->entry->message.n_parts : (size_t)0);
+        wb_buf_addf(out, "step end results=%zu",
+                    ev->step_end.results ? ev->step_end.results->message.n_parts : (size_t)0);
         break;
     case WM_CHECKPOINT:
         wb_buf_addf(out, "checkpoint");
         break;
     case WM_VOID:
-        wb_buf_addf(out, "void last=%llu", (unsigned long long)ev->last);
+        wb_buf_addf(out, "void last=%llu", (unsigned long long)ev->voided.last);
         break;
     case WM_SYSTEM:
-        wb_buf_addf(out, "system %.*s", UPP_FMT(ev->entry->data));
+        wb_buf_addf(out, "system %.*s", UPP_FMT(ev->system.entry->data));
         break;
     case WM_STEP_START:
         wb_buf_addf(out, "step start");
@@ -278,13 +281,13 @@ static void event_body(struct wb_buf *out, const struct wm_event *ev)
         wb_buf_addf(out, "open");
         break;
     case WM_PART_OPEN:
-        wb_buf_addf(out, "part %u kind=%u %.*s", ev->part, ev->part_kind, UPP_FMT(ev->name));
+        wb_buf_addf(out, "part %u kind=%u %.*s", ev->part.index, ev->part.kind, UPP_FMT(ev->part.name));
         break;
     case WM_DELTA:
-        wb_buf_addf(out, "delta %u '%.*s'", ev->part, UPP_FMT(ev->text));
+        wb_buf_addf(out, "delta %u '%.*s'", ev->part.index, UPP_FMT(ev->part.text));
         break;
     case WM_PART_CLOSE:
-        wb_buf_addf(out, "close %u", ev->part);
+        wb_buf_addf(out, "close %u", ev->part.index);
         break;
     default:
         wb_buf_addf(out, "?");

@@ -167,36 +167,60 @@ static inline void rows_record(struct rows *g, const struct wm_row *row, struct 
                             .time_ms = rows_time(g, row->time_ms)};
     if (ev->kind == WM_MESSAGE && row->n_entries == 0)
         ev->kind = WM_VOID;
-    bool json = ev->kind == WM_RUN || ev->kind == WM_TOOL_ENDED;
-    ev->text = json ? rows_maybe_json(g, false) : rows_maybe(g);
-    ev->call = rows_maybe(g);
-    ev->name = rows_maybe(g);
-    if (ev->kind == WM_RUN)
-        ev->status = (uint8_t)rows_draw(g, WM_EXPIRED + 1);
-    if (ev->kind == WM_TOOL_ENDED) {
-        ev->outcome = (uint8_t)rows_draw(g, WM_INVALID + 1);
-        ev->ms = rows_u64(g);
-    }
-    if (ev->kind == WM_MESSAGE) {
-        ev->stop = (uint8_t)rows_draw(g, UPP_STOP_ERROR + 1);
-        ev->entry = &row->entries[rows_draw(g, (uint32_t)row->n_entries)];
-    }
+    struct upp_usage usage = {0};
     if (rows_draw(g, 2))
-        ev->usage = (struct upp_usage){rows_u64(g), rows_u64(g), rows_u64(g), rows_u64(g), rows_u64(g)};
-    if (ev->kind == WM_CHECKPOINT)
-        ev->id = rows_uuid(g);
-    if (ev->kind == WM_VOID)
-        ev->last = rows_u64(g);
-    if (ev->kind == WM_TOOL_STARTED && rows_draw(g, 2)) {
-        ev->child = rows_uuid(g);
-        ev->child_node = rows_u64(g);
+        usage = (struct upp_usage){rows_u64(g), rows_u64(g), rows_u64(g), rows_u64(g), rows_u64(g)};
+    struct upp_str one = rows_maybe(g), two = rows_maybe(g);
+    switch (ev->kind) {
+    case WM_RUN:
+        ev->run = (struct wm_run_event){.status = (uint8_t)rows_draw(g, WM_EXPIRED + 1),
+                                        .error = rows_maybe_json(g, false),
+                                        .api_key = one,
+                                        .answered_by = two,
+                                        .waits_ms = rows_u64(g),
+                                        .usage = usage};
+        break;
+    case WM_MESSAGE:
+        ev->message = (struct wm_message_event){.stop = (uint8_t)rows_draw(g, UPP_STOP_ERROR + 1),
+                                                .entry = &row->entries[rows_draw(g, (uint32_t)row->n_entries)],
+                                                .provider = one,
+                                                .model = two,
+                                                .usage = usage};
+        break;
+    case WM_TOOL_STARTED:
+        ev->call = (struct wm_call_event){one, two};
+        ev->tool_started.arguments = rows_maybe(g);
+        if (rows_draw(g, 2)) {
+            ev->tool_started.child = rows_uuid(g);
+            ev->tool_started.child_node = rows_u64(g);
+        }
+        break;
+    case WM_TOOL_ENDED:
+        ev->call = (struct wm_call_event){one, two};
+        ev->tool_ended = (struct wm_tool_ended){.result = rows_maybe_json(g, false),
+                                                .outcome = (uint8_t)rows_draw(g, WM_INVALID + 1),
+                                                .ms = rows_u64(g),
+                                                .usage = usage,
+                                                .model_calls = rows_u64(g)};
+        break;
+    case WM_STEP_END:
+        ev->step_end.usage = usage;
+        break;
+    case WM_CHECKPOINT:
+        ev->checkpoint.id = rows_uuid(g);
+        break;
+    case WM_VOID:
+        ev->voided.last = rows_u64(g);
+        break;
+    default:
+        break;
     }
     if (ev->kind == WM_RUN) {
         size_t n = rows_draw(g, 3);
         struct wm_pending *p = n ? wb_new_n(g->a, struct wm_pending, n) : NULL;
-        ev->pending = p;
-        ev->n_pending = p ? n : 0;
-        for (size_t i = 0; i < ev->n_pending; i++)
+        ev->run.pending = p;
+        ev->run.n_pending = p ? n : 0;
+        for (size_t i = 0; i < ev->run.n_pending; i++)
             p[i] = (struct wm_pending){.call = rows_maybe(g),
                                        .name = rows_maybe(g),
                                        .arguments = rows_maybe(g),
@@ -292,32 +316,23 @@ static inline const char *rows_entry_differ(const struct wm_entry *a, const stru
 }
 
 /* Without `entry`, which is in another row, and `from`. */
-static inline const char *rows_event_differ(const struct wm_event *a, const struct wm_event *b)
+static inline const char *rows_usage_differ(const struct upp_usage *a, const struct upp_usage *b)
 {
-    ROWS_NUM(a, b, kind);
+    ROWS_NUM(a, b, input);
+    ROWS_NUM(a, b, output);
+    ROWS_NUM(a, b, cache_read);
+    ROWS_NUM(a, b, cache_write);
+    ROWS_NUM(a, b, reasoning);
+    return NULL;
+}
+
+static inline const char *rows_run_differ(const struct wm_run_event *a, const struct wm_run_event *b)
+{
     ROWS_NUM(a, b, status);
-    ROWS_NUM(a, b, outcome);
-    ROWS_NUM(a, b, part_kind);
-    ROWS_NUM(a, b, stop);
-    ROWS_NUM(a, b, step);
-    ROWS_NUM(a, b, part);
-    ROWS_NUM(a, b, number);
-    ROWS_NUM(a, b, time_ms);
-    if (!wb_uuid_eq(a->id, b->id))
-        return "id";
-    ROWS_STR(a, b, call);
-    ROWS_STR(a, b, name);
-    ROWS_STR(a, b, text);
-    ROWS_NUM(a, b, ms);
-    ROWS_NUM(a, b, usage.input);
-    ROWS_NUM(a, b, usage.output);
-    ROWS_NUM(a, b, usage.cache_read);
-    ROWS_NUM(a, b, usage.cache_write);
-    ROWS_NUM(a, b, usage.reasoning);
-    ROWS_NUM(a, b, last);
-    if (!wb_uuid_eq(a->child, b->child))
-        return "child";
-    ROWS_NUM(a, b, child_node);
+    ROWS_STR(a, b, error);
+    ROWS_STR(a, b, answered_by);
+    ROWS_STR(a, b, api_key);
+    ROWS_NUM(a, b, waits_ms);
     ROWS_NUM(a, b, n_pending);
     for (size_t i = 0; i < a->n_pending; i++) {
         ROWS_STR(a, b, pending[i].call);
@@ -327,7 +342,65 @@ static inline const char *rows_event_differ(const struct wm_event *a, const stru
         if (!wb_uuid_eq(a->pending[i].run, b->pending[i].run))
             return "pending.run";
     }
-    return NULL;
+    return rows_usage_differ(&a->usage, &b->usage);
+}
+
+static inline const char *rows_event_differ(const struct wm_event *a, const struct wm_event *b)
+{
+    ROWS_NUM(a, b, kind);
+    ROWS_NUM(a, b, step);
+    ROWS_NUM(a, b, number);
+    ROWS_NUM(a, b, time_ms);
+    switch (a->kind) {
+    case WM_RUN:
+        return rows_run_differ(&a->run, &b->run);
+    case WM_MESSAGE:
+        ROWS_NUM(a, b, message.stop);
+        ROWS_STR(a, b, message.model);
+        ROWS_STR(a, b, message.provider);
+        if (!wb_uuid_eq(a->message.id, b->message.id))
+            return "id";
+        return rows_usage_differ(&a->message.usage, &b->message.usage);
+    case WM_TOOL_STARTED:
+        ROWS_STR(a, b, call.id);
+        ROWS_STR(a, b, call.name);
+        ROWS_STR(a, b, tool_started.arguments);
+        ROWS_NUM(a, b, tool_started.child_node);
+        return wb_uuid_eq(a->tool_started.child, b->tool_started.child) ? NULL : "child";
+    case WM_TOOL_ENDED:
+        ROWS_STR(a, b, call.id);
+        ROWS_STR(a, b, call.name);
+        ROWS_STR(a, b, tool_ended.result);
+        ROWS_NUM(a, b, tool_ended.outcome);
+        ROWS_NUM(a, b, tool_ended.ms);
+        ROWS_NUM(a, b, tool_ended.model_calls);
+        return rows_usage_differ(&a->tool_ended.usage, &b->tool_ended.usage);
+    case WM_STEP_END:
+        if (!wb_uuid_eq(a->step_end.id, b->step_end.id))
+            return "id";
+        return rows_usage_differ(&a->step_end.usage, &b->step_end.usage);
+    case WM_CHECKPOINT:
+        return wb_uuid_eq(a->checkpoint.id, b->checkpoint.id) ? NULL : "id";
+    case WM_VOID:
+        ROWS_NUM(a, b, voided.last);
+        return NULL;
+    case WM_SYSTEM:
+        return wb_uuid_eq(a->system.id, b->system.id) ? NULL : "id";
+    case WM_STEP_START:
+        ROWS_STR(a, b, step_start.plan_step);
+        return wb_uuid_eq(a->step_start.id, b->step_start.id) ? NULL : "id";
+    case WM_MESSAGE_OPEN:
+        ROWS_STR(a, b, message_open.phase);
+        ROWS_NUM(a, b, message_open.aside);
+        return wb_uuid_eq(a->message_open.id, b->message_open.id) ? NULL : "id";
+    default:
+        ROWS_NUM(a, b, part.index);
+        ROWS_NUM(a, b, part.kind);
+        ROWS_STR(a, b, part.call);
+        ROWS_STR(a, b, part.name);
+        ROWS_STR(a, b, part.text);
+        return NULL;
+    }
 }
 
 static inline const char *rows_differ(const struct wm_row *a, const struct wm_row *b)
@@ -348,7 +421,7 @@ static inline const char *rows_differ(const struct wm_row *a, const struct wm_ro
         const struct wm_event *x = &a->records[i], *y = &b->records[i];
         if ((what = rows_event_differ(x, y)))
             return what;
-        if (x->kind == WM_MESSAGE && x->entry - a->entries != y->entry - b->entries)
+        if (x->kind == WM_MESSAGE && x->message.entry - a->entries != y->message.entry - b->entries)
             return "entry";
     }
     return NULL;

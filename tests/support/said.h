@@ -29,7 +29,7 @@ static inline struct wb_uuid entry_id(const struct talk *k, uint32_t index)
 static inline struct wm_event started(struct upp_str call)
 {
     return (struct wm_event){
-        .kind = WM_TOOL_STARTED, .call = call, .name = UPP_STR("t"), .text = UPP_STR("{\"a\":\"secret\"}")};
+        .kind = WM_TOOL_STARTED, .call = {call, UPP_STR("t")}, .tool_started.arguments = UPP_STR("{\"a\":\"secret\"}")};
 }
 
 static inline WEFT_SUSPENDS int write_rows(struct wl_store *s, struct talk *k, struct upp_err *err)
@@ -46,7 +46,8 @@ static inline WEFT_SUSPENDS int write_rows(struct wl_store *s, struct talk *k, s
     struct wm_event ended[] = {tree_ended(refs[0], UPP_STR("\"one secret\"")), tree_ended(refs[1], UPP_STR("\"two\""))};
     input[1].audience = WM_AUDIENCE_RUN;
     for (size_t i = 0; i < 2; i++)
-        p[3 + i] = (struct upp_part){.kind = UPP_PART_CALL, .id = refs[i], .name = UPP_STR("t"), .text = began[i].text};
+        p[3 + i] = (struct upp_part){
+            .kind = UPP_PART_CALL, .id = refs[i], .name = UPP_STR("t"), .text = began[i].tool_started.arguments};
     asks.message.n_parts = 3;
     struct wm_row rows[] = {
         {.time_ms = 5, .entries = input, .n_entries = 1},

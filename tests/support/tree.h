@@ -82,7 +82,7 @@ static inline int tree_deepen(struct wl_store *s, const struct wl_owner *o, stru
 static inline struct wm_event tree_ended(struct upp_str call, struct upp_str result)
 {
     return (struct wm_event){
-        .kind = WM_TOOL_ENDED, .call = call, .name = UPP_STR("t"), .text = result, .outcome = WM_DONE};
+        .kind = WM_TOOL_ENDED, .call = {call, UPP_STR("t")}, .tool_ended = {.result = result, .outcome = WM_DONE}};
 }
 
 /* A message that shows the results of these calls. */

@@ -300,8 +300,8 @@ static void flush_first_step(const struct logging *l, struct weft_context *c, ui
 static void step(const struct logging *l, struct weft_context *c, const struct wm_event *ev)
 {
     uint64_t *word = wa_context_word(c);
-    uint64_t tokens = ev->usage.input + ev->usage.output;
     bool begins = ev->kind == WM_STEP_START;
+    uint64_t tokens = begins ? 0 : ev->step_end.usage.input + ev->step_end.usage.output;
     struct upp_str id = weft_run_agent_id(c->run);
     if (ev->step == 1 && !(*word & LOGGED)) {
         *word |= begins ? STARTED : ENDED | tokens << 8;
@@ -322,17 +322,17 @@ static void call(const struct logging *l, struct weft_context *c, const struct w
     struct upp_str id = weft_run_agent_id(c->run);
     char name[WJ_QUOTED], ms[32] = "";
     flush_first_step(l, c, wa_context_word(c));
-    wj_quote(ev->name, name, sizeof name);
+    wj_quote(ev->call.name, name, sizeof name);
     if (ev->kind == WM_TOOL_STARTED) {
         log_line(l, INFO, "Agent %.*s calls tool %s", UPP_FMT(id), name);
-        log_content(l, "Arguments", ev->text);
+        log_content(l, "Arguments", ev->tool_started.arguments);
         return;
     }
-    if (!l->opts.no_timing && ev->outcome <= WM_ERROR)
-        (void)snprintf(ms, sizeof ms, " in %" PRIu64 "ms", ev->ms);
-    log_line(l, ev->outcome == WM_DONE ? INFO : WARN, "Agent %.*s tool %s %s%s", UPP_FMT(id), name,
-             outcomes[ev->outcome < WB_LEN(outcomes) ? ev->outcome : 0], ms);
-    log_content(l, "Result", ev->text);
+    if (!l->opts.no_timing && ev->tool_ended.outcome <= WM_ERROR)
+        (void)snprintf(ms, sizeof ms, " in %" PRIu64 "ms", ev->tool_ended.ms);
+    log_line(l, ev->tool_ended.outcome == WM_DONE ? INFO : WARN, "Agent %.*s tool %s %s%s", UPP_FMT(id), name,
+             outcomes[ev->tool_ended.outcome < WB_LEN(outcomes) ? ev->tool_ended.outcome : 0], ms);
+    log_content(l, "Result", ev->tool_ended.result);
 }
 
 static void observe(void *own, struct weft_context *c, const struct wm_event *ev)

@@ -73,7 +73,7 @@ static int message_open(struct wd_aap_stream *s, const struct wm_event *ev, stru
     int r = wd_open_begin(&s->open, ev, err);
     if (r < 0)
         return r;
-    s->aside = aside_of(ev->aside, ev->name);
+    s->aside = aside_of(ev->message_open.aside, ev->message_open.phase);
     s->next = 0;
     s->n_output = s->stage == WD_AAP_STARTED ? s->output.n : 0;
     s->n_calls = s->calls.list.n;
@@ -83,12 +83,12 @@ static int message_open(struct wd_aap_stream *s, const struct wm_event *ev, stru
 static int part_open(struct wd_aap_stream *s, const struct wm_event *ev, struct wd_out *o, struct upp_err *err)
 {
     struct wd_part *p;
-    bool media = ev->part_kind >= UPP_PART_IMAGE && ev->part_kind <= UPP_PART_BINARY;
+    bool media = ev->part.kind >= UPP_PART_IMAGE && ev->part.kind <= UPP_PART_BINARY;
     int r = wd_open_part(&s->open, ev, &p, err);
-    if (r < 0 || media || s->live.open || ev->part != s->next || !is_sent(s, ev->part_kind))
+    if (r < 0 || media || s->live.open || ev->part.index != s->next || !is_sent(s, ev->part.kind))
         return r;
-    struct wd_aap_about about = about_call(s, o, ev->call, ev->name, ev->text);
-    wd_aap_live_open(s, ev, o, kind_of(s, ev->part_kind), ev->part, &about);
+    struct wd_aap_about about = about_call(s, o, ev->part.call, ev->part.name, ev->part.metadata);
+    wd_aap_live_open(s, ev, o, kind_of(s, ev->part.kind), ev->part.index, &about);
     if (s->live.tool)
         wd_aap_content_frame(s, o, WD_AAP_IN_PROGRESS, NULL);
     return 0;
@@ -98,8 +98,8 @@ static int delta(struct wd_aap_stream *s, const struct wm_event *ev, struct wd_o
 {
     struct wd_part *p;
     int r = wd_open_find(&s->open, ev, &p, err);
-    if (r >= 0 && s->live.open && s->live.part == ev->part)
-        wd_aap_live_add(s, o, ev->text);
+    if (r >= 0 && s->live.open && s->live.part == ev->part.index)
+        wd_aap_live_add(s, o, ev->part.text);
     return r;
 }
 
@@ -110,7 +110,7 @@ static int part_close(struct wd_aap_stream *s, const struct wm_event *ev, struct
     if (r < 0)
         return r;
     p->state = WD_CLOSED;
-    if (s->live.open && s->live.part == ev->part)
+    if (s->live.open && s->live.part == ev->part.index)
         s->live.closes = true; /* a run that is cancelled closes its part first, and then says so */
     return 0;
 }
@@ -130,7 +130,7 @@ static void settle(struct wd_aap_stream *s, struct wd_out *o)
 static bool settles(const struct wm_event *ev)
 {
     return ev->from->depth == 0 &&
-           (ev->kind == WM_MESSAGE || ev->kind == WM_VOID || (ev->kind == WM_RUN && wm_status_ended(ev->status)));
+           (ev->kind == WM_MESSAGE || ev->kind == WM_VOID || (ev->kind == WM_RUN && wm_status_ended(ev->run.status)));
 }
 
 /* Sends a part that was not streamed. */
@@ -153,11 +153,11 @@ static void send_part(struct wd_aap_stream *s, const struct wm_event *ev, struct
 
 static void message(struct wd_aap_stream *s, const struct wm_event *ev, struct wd_out *o)
 {
-    if (!ev->entry || ev->entry->message.role != UPP_ROLE_ASSISTANT)
+    if (!ev->message.entry || ev->message.entry->message.role != UPP_ROLE_ASSISTANT)
         return; /* only assistant messages are model output */
-    const struct upp_message *m = &ev->entry->message;
+    const struct upp_message *m = &ev->message.entry->message;
     if (!s->open.open) {
-        s->aside = aside_of(ev->entry->audience == WM_AUDIENCE_RUN, ev->entry->phase);
+        s->aside = aside_of(ev->message.entry->audience == WM_AUDIENCE_RUN, ev->message.entry->phase);
         s->next = 0;
     }
     if (s->live.open) {
@@ -188,22 +188,23 @@ static void attempt_void(struct wd_aap_stream *s, struct wd_out *o)
 
 static void tool_started(struct wd_aap_stream *s, const struct wm_event *ev, struct wd_out *o)
 {
-    if (wd_calls_find(&s->calls, ev->call))
+    if (wd_calls_find(&s->calls, ev->call.id))
         return;
-    struct wd_aap_about about = {.call = ev->call, .name = ev->name};
-    wd_aap_whole(s, ev, o, WD_AAP_CALL, 0, &about, ev->text, WD_AAP_COMPLETED);
+    struct wd_aap_about about = {.call = ev->call.id, .name = ev->call.name};
+    wd_aap_whole(s, ev, o, WD_AAP_CALL, 0, &about, ev->tool_started.arguments, WD_AAP_COMPLETED);
     remember(s, o, &about);
 }
 
 static void tool_ended(struct wd_aap_stream *s, const struct wm_event *ev, struct wd_out *o)
 {
-    struct wd_call *c = wd_calls_find(&s->calls, ev->call);
+    struct wd_call *c = wd_calls_find(&s->calls, ev->call.id);
     if (!c && ev->from->depth > 0)
         return;
-    struct wd_aap_about about = {
-        .call = ev->call, .name = c && c->name.n ? c->name : ev->name, .of.source = c ? c->state : WM_TOOL_PLUGIN};
-    wd_aap_whole(s, ev, o, WD_AAP_OUTPUT, 0, &about, ev->text.n ? ev->text : UPP_STR("null"),
-                 ev->outcome == WM_DONE ? WD_AAP_COMPLETED : WD_AAP_FAILED);
+    struct wd_aap_about about = {.call = ev->call.id,
+                                 .name = c && c->name.n ? c->name : ev->call.name,
+                                 .of.source = c ? c->state : WM_TOOL_PLUGIN};
+    wd_aap_whole(s, ev, o, WD_AAP_OUTPUT, 0, &about, ev->tool_ended.result.n ? ev->tool_ended.result : UPP_STR("null"),
+                 ev->tool_ended.outcome == WM_DONE ? WD_AAP_COMPLETED : WD_AAP_FAILED);
     if (c)
         wd_calls_drop(&s->calls, c);
 }
@@ -231,8 +232,8 @@ static void approval(struct wd_aap_stream *s, const struct wm_event *ev, struct 
 /* Sends every pending call and approval; then the response is complete for now. */
 static void run_waits(struct wd_aap_stream *s, const struct wm_event *ev, struct wd_out *o)
 {
-    for (size_t i = 0; i < ev->n_pending && !o->w.failed; i++) {
-        const struct wm_pending *p = &ev->pending[i];
+    for (size_t i = 0; i < ev->run.n_pending && !o->w.failed; i++) {
+        const struct wm_pending *p = &ev->run.pending[i];
         if (!wd_calls_find(&s->calls, p->call)) {
             struct wd_aap_about about = {
                 .call = p->call, .name = p->name, .of.source = p->approval ? WM_TOOL_PLUGIN : WM_TOOL_CLIENT};
@@ -249,26 +250,26 @@ static void run_waits(struct wd_aap_stream *s, const struct wm_event *ev, struct
 /* A policy (a guardrail) has refused the run's input, before anything came of it. */
 static bool is_rejected(const struct wm_event *ev)
 {
-    return ev->kind == WM_RUN && ev->status == WM_FAILED && ev->from->depth == 0 &&
-           wb_str_find(ev->text, UPP_STR("\"CONTENT_FILTERED\""), 0) != SIZE_MAX;
+    return ev->kind == WM_RUN && ev->run.status == WM_FAILED && ev->from->depth == 0 &&
+           wb_str_find(ev->run.error, UPP_STR("\"CONTENT_FILTERED\""), 0) != SIZE_MAX;
 }
 
 static void run(struct wd_aap_stream *s, const struct wm_event *ev, struct wd_out *o)
 {
-    if (ev->status == WM_CANCELING || ev->status == WM_QUEUED)
+    if (ev->run.status == WM_CANCELING || ev->run.status == WM_QUEUED)
         return;
     wd_aap_to_started(s, ev, o);
     bool rejected = s->fresh && is_rejected(ev);
-    if (!rejected && ev->status != WM_RUNNING)
+    if (!rejected && ev->run.status != WM_RUNNING)
         wd_aap_progress(s, ev, o);
-    if (ev->status == WM_WAITING)
+    if (ev->run.status == WM_WAITING)
         run_waits(s, ev, o);
-    if (!wm_status_ended(ev->status))
+    if (!wm_status_ended(ev->run.status))
         return;
-    enum wd_aap_status status = ev->status == WM_COMPLETED  ? WD_AAP_COMPLETED
-                                : ev->status == WM_CANCELED ? WD_AAP_CANCELED
-                                : rejected                  ? WD_AAP_REJECTED
-                                                            : WD_AAP_FAILED;
+    enum wd_aap_status status = ev->run.status == WM_COMPLETED  ? WD_AAP_COMPLETED
+                                : ev->run.status == WM_CANCELED ? WD_AAP_CANCELED
+                                : rejected                      ? WD_AAP_REJECTED
+                                                                : WD_AAP_FAILED;
     wd_aap_live_close(s, o, status == WD_AAP_COMPLETED ? WD_AAP_INCOMPLETE : status, NULL);
     wd_open_end(&s->open);
     wd_aap_response_frame(s, o, status, ev);
@@ -279,10 +280,10 @@ static void system_event(struct wd_aap_stream *s, const struct wm_event *ev, str
 {
     struct wd_frames text = {.text = WB_BUF(WD_FRAMES_TEXT)};
     struct wd_out t;
-    if (!ev->entry)
+    if (!ev->system.entry)
         return;
     wd_out_init(&t, &text, o->w.err);
-    wd_json_or_str(&t, &s->scratch, ev->entry->data);
+    wd_json_or_str(&t, &s->scratch, ev->system.entry->data);
     int r = wd_out_check(&t);
     if (r < 0)
         wj_writer_fail(&o->w, r);

@@ -197,18 +197,18 @@ void wd_aap_whole(struct wd_aap_stream *s, const struct wm_event *ev, struct wd_
 
 static void put_error(struct wd_aap_stream *s, struct wd_out *o, const struct wm_event *ev)
 {
-    const char *word = ev->status == WM_EXPIRED ? "the run has expired" : "the run failed";
+    const char *word = ev->run.status == WM_EXPIRED ? "the run has expired" : "the run failed";
     yyjson_val *v = NULL;
     wb_arena_reset(&s->scratch);
-    int r = ev->text.n ? wj_read(&s->scratch, ev->text, NULL, &v, NULL) : 0;
+    int r = ev->run.error.n ? wj_read(&s->scratch, ev->run.error, NULL, &v, NULL) : 0;
     if (r == -UPP_ENOMEM)
         wj_writer_fail(&o->w, upp_fail(o->w.err, UPP_ENOMEM, "out of memory"));
     yyjson_val *code = yyjson_obj_get(v, "code"), *message = yyjson_obj_get(v, "message");
     wj_put_open(&o->w, "error", '{');
     wd_str(o, "code",
-           code && yyjson_is_str(code) ? wj_text(code)
-           : ev->status == WM_EXPIRED  ? UPP_STR("TIMEOUT")
-                                       : UPP_STR("AGENT_ERROR"));
+           code && yyjson_is_str(code)    ? wj_text(code)
+           : ev->run.status == WM_EXPIRED ? UPP_STR("TIMEOUT")
+                                          : UPP_STR("AGENT_ERROR"));
     wd_str(o, "message", message && yyjson_is_str(message) ? wj_text(message) : wb_cstr(word));
     wd_end(o, '}');
     wb_arena_reset(&s->scratch);
@@ -265,8 +265,8 @@ void wd_aap_response_frame(struct wd_aap_stream *s, struct wd_out *o, enum wd_aa
         wd_end(o, ']');
     } else
         wj_put_null(&o->w, "output");
-    if (final && wm_status_ended(ev->status))
-        put_usage(o, &ev->usage);
+    if (final && wm_status_ended(ev->run.status))
+        put_usage(o, &ev->run.usage);
     else
         wj_put_null(&o->w, "usage");
     if (s->session.p)

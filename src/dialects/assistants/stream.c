@@ -15,7 +15,7 @@ enum {
 static void run_frame(struct asst_stream *s, const struct wm_event *ev, struct wd_out *o, const char *event)
 {
     wd_frame_open(o, UPP_STR(""));
-    int r = asst_run_write(&o->w, &s->scratch, &s->run, ev->pending, ev->n_pending, o->w.err);
+    int r = asst_run_write(&o->w, &s->scratch, &s->run, ev->run.pending, ev->run.n_pending, o->w.err);
     if (r < 0)
         wj_writer_fail(&o->w, r);
     wb_arena_reset(&s->scratch);
@@ -80,10 +80,11 @@ void asst_to_in_progress(struct asst_stream *s, const struct wm_event *ev, struc
 
 static void run_waits(struct asst_stream *s, const struct wm_event *ev, struct wd_out *o)
 {
-    for (size_t i = 0; i < ev->n_pending; i++)
-        if (!ev->pending[i].approval)
-            (void)asst_need_call(s, ev, o, ev->pending[i].call, ev->pending[i].name, ev->pending[i].arguments);
-    s->run.expires_ms = ev->ms ? ev->time_ms + (int64_t)ev->ms : 0;
+    for (size_t i = 0; i < ev->run.n_pending; i++)
+        if (!ev->run.pending[i].approval)
+            (void)asst_need_call(s, ev, o, ev->run.pending[i].call, ev->run.pending[i].name,
+                                 ev->run.pending[i].arguments);
+    s->run.expires_ms = ev->run.waits_ms ? ev->time_ms + (int64_t)ev->run.waits_ms : 0;
     run_frame(s, ev, o, "thread.run.requires_action");
     done(s, o, ASST_PAUSED);
     s->queued = false;
@@ -105,19 +106,19 @@ static void run_ends(struct asst_stream *s, const struct wm_event *ev, struct wd
 {
     const struct ending *e = endings;
     for (size_t i = 0; i < WB_LEN(endings); i++)
-        if (endings[i].status == ev->status)
+        if (endings[i].status == ev->run.status)
             e = &endings[i];
-    asst_message_discard(s, o, asst_why_incomplete(ev->status), e->step, e->why);
-    if (ev->status == WM_COMPLETED)
+    asst_message_discard(s, o, asst_why_incomplete(ev->run.status), e->step, e->why);
+    if (ev->run.status == WM_COMPLETED)
         asst_step_leave(s, o);
     asst_step_end(s, o, e->step, e->why);
-    if (ev->status == WM_CANCELED && !s->canceling)
+    if (ev->run.status == WM_CANCELED && !s->canceling)
         run_status_frame(s, ev, o, WM_CANCELING, "thread.run.cancelling");
-    set_text(o, &s->error, ev->text);
+    set_text(o, &s->error, ev->run.error);
     s->run.error = wb_buf_str(&s->error);
     s->run.ended_ms = ev->time_ms;
-    s->run.usage = ev->usage;
-    run_frame(s, ev, o, wm_is_incomplete(ev->status, ev->text) ? "thread.run.incomplete" : e->run);
+    s->run.usage = ev->run.usage;
+    run_frame(s, ev, o, wm_is_incomplete(ev->run.status, ev->run.error) ? "thread.run.incomplete" : e->run);
     done(s, o, ASST_ENDED);
 }
 
@@ -136,25 +137,25 @@ static void run_resumes(struct asst_stream *s, const struct wm_event *ev, struct
 
 static void run(struct asst_stream *s, const struct wm_event *ev, struct wd_out *o)
 {
-    s->run.status = ev->status;
-    if (!wm_status_ended(ev->status) && ev->status != WM_CANCELING) {
+    s->run.status = ev->run.status;
+    if (!wm_status_ended(ev->run.status) && ev->run.status != WM_CANCELING) {
         asst_message_leave(s, o);
         if (s->step_over)
             asst_step_leave(s, o);
     }
-    if (ev->status == WM_QUEUED) {
+    if (ev->run.status == WM_QUEUED) {
         to_queued(s, ev, o);
         return;
     }
-    if (ev->status == WM_RUNNING) {
+    if (ev->run.status == WM_RUNNING) {
         run_resumes(s, ev, o);
         return;
     }
     to_queued(s, ev, o);
-    if (ev->status == WM_WAITING) {
+    if (ev->run.status == WM_WAITING) {
         asst_to_in_progress(s, ev, o);
         run_waits(s, ev, o);
-    } else if (ev->status == WM_CANCELING) {
+    } else if (ev->run.status == WM_CANCELING) {
         s->canceling = true;
         run_frame(s, ev, o, "thread.run.cancelling");
     } else

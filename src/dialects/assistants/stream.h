@@ -115,11 +115,11 @@ static inline int asst_delta(struct asst_stream *s, const struct wm_event *ev, s
 {
     struct wd_part *p;
     int r = wd_open_find(&s->open, ev, &p, err);
-    if (WB_UNLIKELY(r < 0 || !p->n_head || !ev->text.n))
+    if (WB_UNLIKELY(r < 0 || !p->n_head || !ev->part.text.n))
         return r;
     if (WB_UNLIKELY(!p->said))
-        asst_fill_gaps(s, o, ev->part);
-    asst_add_text(s, o, p, ev->text);
+        asst_fill_gaps(s, o, ev->part.index);
+    asst_add_text(s, o, p, ev->part.text);
     return 0;
 }
 

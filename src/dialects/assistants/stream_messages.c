@@ -82,7 +82,7 @@ static void whole_part(struct asst_stream *s, struct wd_out *o, size_t index, co
 int asst_message_open(struct asst_stream *s, const struct wm_event *ev, struct upp_err *err)
 {
     if (!s->open.open)
-        s->aside = ev->aside;
+        s->aside = ev->message_open.aside;
     return wd_open_begin(&s->open, ev, err);
 }
 
@@ -90,13 +90,13 @@ int asst_part_open(struct asst_stream *s, const struct wm_event *ev, struct wd_o
 {
     struct wd_part *p;
     int r = wd_open_part(&s->open, ev, &p, err);
-    if (r < 0 || s->aside || !asst_part_is_shown(ev->part_kind, ev->media))
+    if (r < 0 || s->aside || !asst_part_is_shown(ev->part.kind, ev->part.media))
         return r;
     p->shown = true;
     message_begin(s, ev, o, s->open.entry);
-    if (ev->part_kind != UPP_PART_TEXT) {
-        struct upp_part part = {.kind = ev->part_kind, .media = ev->media};
-        whole_part(s, o, ev->part, &part);
+    if (ev->part.kind != UPP_PART_TEXT) {
+        struct upp_part part = {.kind = ev->part.kind, .media = ev->part.media};
+        whole_part(s, o, ev->part.index, &part);
         return 0;
     }
     delta_begin(s, o);
@@ -118,10 +118,10 @@ int asst_part_close(struct asst_stream *s, const struct wm_event *ev, struct upp
 /* Sends the calls of a committed message in one step. A call that was cut is never run. */
 static void message_calls(struct asst_stream *s, const struct wm_event *ev, struct wd_out *o)
 {
-    const struct upp_message *m = &ev->entry->message;
+    const struct upp_message *m = &ev->message.entry->message;
     for (const struct upp_part *p = NULL; (p = upp_part_next(m, p, UPP_PARTS_CALLS));)
         if (!p->cut && !asst_find_call(s, p->id)) {
-            asst_to_calls(s, ev, o, asst_step_id(ev->id, ASST_PART_CALLS));
+            asst_to_calls(s, ev, o, asst_step_id(ev->message.id, ASST_PART_CALLS));
             (void)asst_add_call(s, o, p->id, p->name, p->text);
         }
 }
@@ -138,13 +138,13 @@ static void hold_message(struct asst_stream *s, struct wd_out *o, const struct u
 /* Sends the rest of the message. True: the message was sent, and its step has the usage. */
 static bool send_message(struct asst_stream *s, const struct wm_event *ev, struct wd_out *o)
 {
-    const struct upp_message *m = &ev->entry->message;
+    const struct upp_message *m = &ev->message.entry->message;
     for (size_t i = 0; i < m->n_parts; i++) {
         const struct upp_part *p = &m->parts[i];
         const struct wd_part *streamed = wd_open_at(&s->open, i);
         if (!asst_part_is_shown(p->kind, p->media) || (streamed && streamed->shown))
             continue;
-        message_begin(s, ev, o, ev->id);
+        message_begin(s, ev, o, ev->message.id);
         whole_part(s, o, s->open.parts.n, p);
     }
     if (!s->has_message)
@@ -162,11 +162,11 @@ static bool send_message(struct asst_stream *s, const struct wm_event *ev, struc
 void asst_message_event(struct asst_stream *s, const struct wm_event *ev, struct wd_out *o)
 {
     const struct upp_usage *unsent = &s->usage;
-    if (!ev->entry || ev->entry->message.role != UPP_ROLE_ASSISTANT)
+    if (!ev->message.entry || ev->message.entry->message.role != UPP_ROLE_ASSISTANT)
         return; /* only assistant messages are model output */
-    if (ev->entry->audience != WM_AUDIENCE_RUN) {
+    if (ev->message.entry->audience != WM_AUDIENCE_RUN) {
         asst_message_leave(s, o);
-        s->usage = ev->usage;
+        s->usage = ev->message.usage;
         if (!send_message(s, ev, o))
             asst_step_leave(s, o);
         else

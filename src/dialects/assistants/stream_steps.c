@@ -145,7 +145,7 @@ struct asst_call *asst_need_call(struct asst_stream *s, const struct wm_event *e
 static void set_output(struct asst_stream *s, struct wd_out *o, struct asst_call *c, const struct wm_event *ev)
 {
     const struct wj_read_opts opts = {.size = sizeof opts, .max_bytes = WD_FRAMES_TEXT, .depth = WJ_DEPTH_MAX};
-    struct upp_str text = ev->text.p ? ev->text : UPP_STR("null");
+    struct upp_str text = ev->tool_ended.result.p ? ev->tool_ended.result : UPP_STR("null");
     struct upp_err err;
     yyjson_val *v;
     int r = wj_read(&s->scratch, text, &opts, &v, &err);
@@ -154,7 +154,7 @@ static void set_output(struct asst_stream *s, struct wd_out *o, struct asst_call
     else
         c->json = r == 0;
     c->output = wb_arena_dup(&s->of_step, text);
-    c->is_error = ev->outcome != WM_DONE;
+    c->is_error = ev->tool_ended.outcome != WM_DONE;
     wb_arena_reset(&s->scratch);
     if (r == -UPP_ENOMEM && o->w.err)
         *o->w.err = err;
@@ -166,20 +166,20 @@ static void set_output(struct asst_stream *s, struct wd_out *o, struct asst_call
 
 void asst_tool_started(struct asst_stream *s, const struct wm_event *ev, struct wd_out *o)
 {
-    (void)asst_need_call(s, ev, o, ev->call, ev->name, ev->text);
+    (void)asst_need_call(s, ev, o, ev->call.id, ev->call.name, ev->tool_started.arguments);
 }
 
 void asst_tool_ended(struct asst_stream *s, const struct wm_event *ev, struct wd_out *o)
 {
-    struct asst_call *c = asst_find_call(s, ev->call);
+    struct asst_call *c = asst_find_call(s, ev->call.id);
     if (!c && ev->from->depth > 0)
         return;
     if (!c)
-        c = asst_need_call(s, ev, o, ev->call, ev->name, wb_cstr(NULL));
+        c = asst_need_call(s, ev, o, ev->call.id, ev->call.name, wb_cstr(NULL));
     if (!c || c->output.p)
         return;
     set_output(s, o, c, ev);
-    c->unknown = ev->outcome == WM_STOPPED || ev->outcome == WM_UNKNOWN;
+    c->unknown = ev->tool_ended.outcome == WM_STOPPED || ev->tool_ended.outcome == WM_UNKNOWN;
     for (size_t i = 0; i < s->calls.n; i++) {
         if (!s->calls.p[i].output.p)
             return;

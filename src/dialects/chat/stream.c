@@ -155,7 +155,7 @@ static bool shown(uint8_t kind)
 static int message_open(struct chat *s, const struct wm_event *ev, struct upp_err *err)
 {
     if (!s->open.open)
-        s->aside = ev->aside;
+        s->aside = ev->message_open.aside;
     return wd_open_begin(&s->open, ev, err);
 }
 
@@ -164,7 +164,7 @@ static int part_open(struct chat *s, const struct wm_event *ev, struct upp_err *
     struct wd_part *p;
     int r = wd_open_part(&s->open, ev, &p, err);
     if (r >= 0)
-        p->shown = !s->aside && shown(ev->part_kind);
+        p->shown = !s->aside && shown(ev->part.kind);
     return r;
 }
 
@@ -174,7 +174,7 @@ static int delta(struct chat *s, const struct wm_event *ev, struct wd_out *o, st
     int r = wd_open_find(&s->open, ev, &p, err);
     if (r >= 0 && p->shown) {
         p->said = true;
-        say(s, ev, o, p->kind, ev->text);
+        say(s, ev, o, p->kind, ev->part.text);
     }
     return r;
 }
@@ -182,11 +182,11 @@ static int delta(struct chat *s, const struct wm_event *ev, struct wd_out *o, st
 /* The message is complete: its parts that were not streamed follow. */
 static void message(struct chat *s, const struct wm_event *ev, struct wd_out *o)
 {
-    const struct upp_message *m = ev->entry ? &ev->entry->message : NULL;
+    const struct upp_message *m = ev->message.entry ? &ev->message.entry->message : NULL;
     bool said = false;
     if (!m || m->role != UPP_ROLE_ASSISTANT)
         return;
-    for (size_t i = 0; ev->entry->audience != WM_AUDIENCE_RUN && i < m->n_parts; i++) {
+    for (size_t i = 0; ev->message.entry->audience != WM_AUDIENCE_RUN && i < m->n_parts; i++) {
         const struct wd_part *streamed = wd_open_at(&s->open, i);
         if (!shown(m->parts[i].kind))
             continue;
@@ -195,7 +195,7 @@ static void message(struct chat *s, const struct wm_event *ev, struct wd_out *o)
         said = said || (m->parts[i].kind == UPP_PART_TEXT && m->parts[i].text.n);
     }
     s->separated = s->separated || said;
-    s->stop = ev->stop;
+    s->stop = ev->message.stop;
     s->kept[0] = s->text.n;
     s->kept[1] = s->reasoning.n;
     wd_open_end(&s->open);
@@ -219,8 +219,8 @@ static void put_calls(struct wd_out *o, const struct wm_event *ev, bool indexed)
 {
     size_t n = 0;
     wj_put_open(&o->w, "tool_calls", '[');
-    for (size_t i = 0; i < ev->n_pending; i++) {
-        const struct wm_pending *p = &ev->pending[i];
+    for (size_t i = 0; i < ev->run.n_pending; i++) {
+        const struct wm_pending *p = &ev->run.pending[i];
         if (p->approval)
             continue;
         wj_write_open(&o->w, '{');
@@ -247,13 +247,13 @@ static void put_approvals(struct chat *s, struct wd_out *o, const struct wm_even
     wj_put_open(&o->w, "weft", '{');
     wd_str(o, "run", wb_cstr(id));
     wj_put_open(&o->w, "approvals", '[');
-    for (size_t i = 0; i < ev->n_pending; i++) {
-        if (!ev->pending[i].approval)
+    for (size_t i = 0; i < ev->run.n_pending; i++) {
+        if (!ev->run.pending[i].approval)
             continue;
         wj_write_open(&o->w, '{');
-        wd_str(o, "id", ev->pending[i].call);
-        wd_str(o, "name", ev->pending[i].name);
-        wd_str(o, "arguments", ev->pending[i].arguments);
+        wd_str(o, "id", ev->run.pending[i].call);
+        wd_str(o, "name", ev->run.pending[i].name);
+        wd_str(o, "arguments", ev->run.pending[i].arguments);
         wd_end(o, '}');
     }
     wd_end(o, ']');
@@ -262,8 +262,8 @@ static void put_approvals(struct chat *s, struct wd_out *o, const struct wm_even
 
 static bool asks(const struct wm_event *ev, bool approval)
 {
-    for (size_t i = 0; i < ev->n_pending; i++)
-        if (ev->pending[i].approval == approval)
+    for (size_t i = 0; i < ev->run.n_pending; i++)
+        if (ev->run.pending[i].approval == approval)
             return true;
     return false;
 }
@@ -346,7 +346,7 @@ static void waits(struct chat *s, const struct wm_event *ev, struct wd_out *o)
 
 static const char *finish_of(const struct chat *s, const struct wm_event *ev)
 {
-    if (wm_is_incomplete(ev->status, ev->text) || s->stop == UPP_STOP_LENGTH)
+    if (wm_is_incomplete(ev->run.status, ev->run.error) || s->stop == UPP_STOP_LENGTH)
         return "length";
     return s->stop == UPP_STOP_FILTER ? "content_filter" : "stop";
 }
@@ -354,7 +354,7 @@ static const char *finish_of(const struct chat *s, const struct wm_event *ev)
 static void failed(struct chat *s, const struct wm_event *ev, struct wd_out *o)
 {
     struct wd_failure f;
-    wd_failure_read(&s->scratch, ev->status, ev->text, &f);
+    wd_failure_read(&s->scratch, ev->run.status, ev->run.error, &f);
     wd_frame_open(o, UPP_STR("{"));
     wj_put_open(&o->w, "error", '{');
     wd_str(o, "message", f.message);
@@ -370,14 +370,14 @@ static void failed(struct chat *s, const struct wm_event *ev, struct wd_out *o)
 
 static void run(struct chat *s, const struct wm_event *ev, struct wd_out *o)
 {
-    if (ev->status == WM_RUNNING) {
+    if (ev->run.status == WM_RUNNING) {
         s->paused = false;
         begin(s, ev, o);
-    } else if (ev->status == WM_WAITING)
+    } else if (ev->run.status == WM_WAITING)
         waits(s, ev, o);
-    else if (ev->status == WM_COMPLETED)
+    else if (ev->run.status == WM_COMPLETED)
         answer_ends(s, ev, o, finish_of(s, ev));
-    else if (wm_status_ended(ev->status))
+    else if (wm_status_ended(ev->run.status))
         failed(s, ev, o);
 }
 
@@ -423,7 +423,7 @@ static int chat_event(void *state, const struct wm_event *ev, struct wd_frames *
     struct wd_out o;
     int r = 0;
     if (ev->kind == WM_MESSAGE)
-        wm_usage_add(&s->usage, &ev->usage);
+        wm_usage_add(&s->usage, &ev->message.usage);
     if (ev->from->depth > 0)
         return 0;
     wd_out_init(&o, out, err);

@@ -32,7 +32,7 @@ int wd_open_begin(struct wd_open *m, const struct wm_event *ev, struct upp_err *
         return upp_fail(err, UPP_EBUG, "event %" PRIu64 " opens a message while one is open", ev->number);
     wd_open_end(m);
     m->open = true;
-    m->entry = ev->id;
+    m->entry = ev->message_open.id;
     return 0;
 }
 
@@ -40,25 +40,25 @@ int wd_open_part(struct wd_open *m, const struct wm_event *ev, struct wd_part **
 {
     if (!m->open)
         return upp_fail(err, UPP_EBUG, "event %" PRIu64 " opens a part of no message", ev->number);
-    if (ev->part >= WM_PARTS)
+    if (ev->part.index >= WM_PARTS)
         return upp_fail(err, UPP_ELIMIT, "event %" PRIu64 ": a message has at most %d parts", ev->number, WM_PARTS);
-    while (m->parts.n <= ev->part)
+    while (m->parts.n <= ev->part.index)
         if (!wb_vec_push(&m->parts, (struct wd_part){0}, WM_PARTS))
             return upp_fail(err, UPP_ENOMEM, "out of memory");
-    struct wd_part *p = &m->parts.p[ev->part];
+    struct wd_part *p = &m->parts.p[ev->part.index];
     if (p->state)
-        return upp_fail(err, UPP_EBUG, "event %" PRIu64 " opens part %" PRIu32 " again", ev->number, ev->part);
-    *p = (struct wd_part){.state = WD_OPEN, .kind = ev->part_kind};
+        return upp_fail(err, UPP_EBUG, "event %" PRIu64 " opens part %" PRIu32 " again", ev->number, ev->part.index);
+    *p = (struct wd_part){.state = WD_OPEN, .kind = ev->part.kind};
     *ret = p;
     return 0;
 }
 
 int wd_open_find(struct wd_open *m, const struct wm_event *ev, struct wd_part **ret, struct upp_err *err)
 {
-    if (WB_UNLIKELY(!m->open || ev->part >= m->parts.n || m->parts.p[ev->part].state != WD_OPEN))
+    if (WB_UNLIKELY(!m->open || ev->part.index >= m->parts.n || m->parts.p[ev->part.index].state != WD_OPEN))
         return upp_fail(err, UPP_EBUG, "event %" PRIu64 " is about part %" PRIu32 ", which is not open", ev->number,
-                        ev->part);
-    *ret = &m->parts.p[ev->part];
+                        ev->part.index);
+    *ret = &m->parts.p[ev->part.index];
     return 0;
 }
 

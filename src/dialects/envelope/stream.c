@@ -101,7 +101,7 @@ static int put_recorded(struct stream *s, struct wd_out *o, const struct wm_even
     bool asks = ev->kind == WM_TOOL_STARTED;
     if (s->opts.whole && !asks) /* only the answer is wanted, and the parents of its request */
         return 0;
-    yyjson_val *v = wd_envelope_recorded(&s->scratch, ev->text);
+    yyjson_val *v = wd_envelope_recorded(&s->scratch, asks ? ev->tool_started.arguments : ev->tool_ended.result);
     int r = wb_arena_check(&s->scratch, err);
     if (r >= 0 && v)
         r = asks ? wd_chains_add(&s->chains, v, err) : wd_chains_restore(&s->chains, &s->scratch, v, &v, err);
@@ -126,7 +126,7 @@ static void put_failure(const struct wm_event *ev, struct wd_out *o, struct upp_
     wj_put_str(&o->w, "intent", UPP_STR("route"));
     wj_put_str(&o->w, "task", UPP_STR("Answer an envelope"));
     wj_write_name(&o->w, UPP_STR("content"));
-    put_error(o, code, message, ev->status == WM_WAITING);
+    put_error(o, code, message, ev->run.status == WM_WAITING);
     wj_put_open(&o->w, "confidence", '{');
     wj_put_num(&o->w, "score", UPP_STR("0"));
     wj_write_close(&o->w, '}');
@@ -161,32 +161,32 @@ static void run_failed(struct stream *s, const struct wm_event *ev, struct wd_ou
 {
     yyjson_val *v = NULL;
     struct upp_str message = {0}, code = {0};
-    if (ev->text.n && wj_read(&s->scratch, ev->text, NULL, &v, NULL) >= 0) {
+    if (ev->run.error.n && wj_read(&s->scratch, ev->run.error, NULL, &v, NULL) >= 0) {
         message = wj_text_at(v, "message");
         code = wj_text_at(v, "code");
     }
     if (!message.p)
-        message = wb_arena_printf(&s->scratch, "the run is %s", wd_status_word(ev->status));
-    put_failure(ev, o, code.p ? code : wb_cstr(wd_status_word(ev->status)), message, failed_name(s));
+        message = wb_arena_printf(&s->scratch, "the run is %s", wd_status_word(ev->run.status));
+    put_failure(ev, o, code.p ? code : wb_cstr(wd_status_word(ev->run.status)), message, failed_name(s));
 }
 
 static int run(struct stream *s, const struct wm_event *ev, struct wd_out *o, struct upp_err *err)
 {
-    if (ev->status == WM_WAITING && !s->opts.over)
+    if (ev->run.status == WM_WAITING && !s->opts.over)
         put_failure(ev, o, UPP_STR("input_required"),
                     UPP_STR("an agent waits for a result or an approval: answer its run, and send the envelope again"),
                     s->opts.whole ? NULL : "waiting");
-    else if (ev->status == WM_COMPLETED)
+    else if (ev->run.status == WM_COMPLETED)
         return put_answer(s, ev, o, err);
-    else if (wm_status_ended(ev->status))
+    else if (wm_status_ended(ev->run.status))
         run_failed(s, ev, o);
     return 0;
 }
 
 static int message(struct stream *s, const struct wm_event *ev, struct upp_err *err)
 {
-    const struct upp_message *m = ev->entry ? &ev->entry->message : NULL;
-    if (!m || m->role != UPP_ROLE_ASSISTANT || ev->entry->audience == WM_AUDIENCE_RUN)
+    const struct upp_message *m = ev->message.entry ? &ev->message.entry->message : NULL;
+    if (!m || m->role != UPP_ROLE_ASSISTANT || ev->message.entry->audience == WM_AUDIENCE_RUN)
         return 0;
     wb_buf_clear(&s->answer);
     for (size_t i = 0; i < m->n_parts; i++)

@@ -109,16 +109,16 @@ void resp_approval_item(struct wj_writer *w, const struct wm_pending *p)
 
 void resp_tool_item(struct wj_writer *w, const struct resp_call *c, const struct wm_event *ended)
 {
-    bool good = ended && ended->outcome == WM_DONE;
+    bool good = ended && ended->tool_ended.outcome == WM_DONE;
     wj_write_open(w, '{');
     resp_put_call_id(w, "id", "mcp_", c->id);
     wj_put_str(w, "type", UPP_STR("mcp_call"));
     wj_put_str(w, "status", !ended ? UPP_STR("in_progress") : good ? UPP_STR("completed") : UPP_STR("failed"));
     wj_put_null(w, "approval_request_id");
     wj_put_str(w, "arguments", c->arguments.n ? c->arguments : UPP_STR("{}"));
-    wj_put_str(w, "error", ended && !good ? ended->text : (struct upp_str){NULL, 0});
+    wj_put_str(w, "error", ended && !good ? ended->tool_ended.result : (struct upp_str){NULL, 0});
     wj_put_str(w, "name", c->name);
-    wj_put_str(w, "output", good ? ended->text : (struct upp_str){NULL, 0});
+    wj_put_str(w, "output", good ? ended->tool_ended.result : (struct upp_str){NULL, 0});
     wj_put_str(w, "server_label", UPP_STR("weft"));
     wj_write_close(w, '}');
 }

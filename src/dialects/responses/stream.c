@@ -219,7 +219,7 @@ static bool shown(uint8_t kind)
 static int message_open(struct resp_stream *s, const struct wm_event *ev, struct upp_err *err)
 {
     if (!s->open.open)
-        s->aside = ev->aside;
+        s->aside = ev->message_open.aside;
     s->parts.n = 0;
     return wd_open_begin(&s->open, ev, err);
 }
@@ -230,14 +230,15 @@ static int part_open(struct resp_stream *s, const struct wm_event *ev, struct wd
     int r = wd_open_part(&s->open, ev, &p, err);
     if (r < 0)
         return r;
-    while (s->parts.n <= ev->part)
+    while (s->parts.n <= ev->part.index)
         if (!wb_vec_push(&s->parts, (struct resp_part){0}, WM_PARTS))
             return upp_fail(err, UPP_ENOMEM, "out of memory");
-    p->shown = !s->aside && shown(ev->part_kind);
-    if (p->shown && ev->part_kind == UPP_PART_TEXT)
-        text_begins(s, ev, o, s->open.entry, &s->parts.p[ev->part]);
+    p->shown = !s->aside && shown(ev->part.kind);
+    if (p->shown && ev->part.kind == UPP_PART_TEXT)
+        text_begins(s, ev, o, s->open.entry, &s->parts.p[ev->part.index]);
     else if (p->shown)
-        reasoning_begins(s, ev, o, wm_id_within(s->open.entry, WM_NOUN_PART, ev->part), &s->parts.p[ev->part]);
+        reasoning_begins(s, ev, o, wm_id_within(s->open.entry, WM_NOUN_PART, ev->part.index),
+                         &s->parts.p[ev->part.index]);
     return 0;
 }
 
@@ -247,12 +248,12 @@ static int delta(struct resp_stream *s, const struct wm_event *ev, struct wd_out
     int r = wd_open_find(&s->open, ev, &p, err);
     if (r < 0 || !p->shown)
         return r;
-    const struct resp_part *place = &s->parts.p[ev->part];
+    const struct resp_part *place = &s->parts.p[ev->part.index];
     if (p->kind == UPP_PART_TEXT)
-        text_event(s, o, "response.output_text.delta", place, "delta", ev->text);
+        text_event(s, o, "response.output_text.delta", place, "delta", ev->part.text);
     else
         summary_event(s, o, "response.reasoning_summary_text.delta",
-                      wm_id_within(s->open.entry, WM_NOUN_PART, ev->part), place, "delta", ev->text);
+                      wm_id_within(s->open.entry, WM_NOUN_PART, ev->part.index), place, "delta", ev->part.text);
     return 0;
 }
 
@@ -268,10 +269,10 @@ static int part_close(struct resp_stream *s, const struct wm_event *ev, struct u
 /* The message is complete: what was not streamed follows, and its items end. */
 static void message(struct resp_stream *s, const struct wm_event *ev, struct wd_out *o)
 {
-    const struct upp_message *m = ev->entry ? &ev->entry->message : NULL;
+    const struct upp_message *m = ev->message.entry ? &ev->message.entry->message : NULL;
     if (!m || m->role != UPP_ROLE_ASSISTANT)
         return;
-    for (size_t i = 0; ev->entry->audience != WM_AUDIENCE_RUN && i < m->n_parts; i++) {
+    for (size_t i = 0; ev->message.entry->audience != WM_AUDIENCE_RUN && i < m->n_parts; i++) {
         const struct upp_part *p = &m->parts[i];
         const struct wd_part *streamed = wd_open_at(&s->open, i);
         struct resp_part place = streamed && streamed->shown ? s->parts.p[i] : (struct resp_part){0};
@@ -280,12 +281,12 @@ static void message(struct resp_stream *s, const struct wm_event *ev, struct wd_
             continue;
         if (p->kind == UPP_PART_TEXT) {
             if (late)
-                text_begins(s, ev, o, ev->id, &place);
+                text_begins(s, ev, o, ev->message.id, &place);
             if (late)
                 text_event(s, o, "response.output_text.delta", &place, "delta", p->text);
             text_ends(s, o, &place, p->text);
         } else {
-            struct wb_uuid id = wm_id_within(ev->id, WM_NOUN_PART, (uint32_t)i);
+            struct wb_uuid id = wm_id_within(ev->message.id, WM_NOUN_PART, (uint32_t)i);
             if (late)
                 reasoning_begins(s, ev, o, id, &place);
             reasoning_ends(s, o, id, &place, p->text, true);
@@ -297,7 +298,7 @@ static void message(struct resp_stream *s, const struct wm_event *ev, struct wd_
         keep(s, o, write_message, &item);
     }
     s->has_item = false;
-    s->stop = ev->stop;
+    s->stop = ev->message.stop;
     s->kept = s->items.n;
     wd_open_end(&s->open);
 }
@@ -341,9 +342,9 @@ static void tool_event(struct resp_stream *s, struct wd_out *o, const char *type
 
 static int tool_started(struct resp_stream *s, const struct wm_event *ev, struct wd_out *o, struct upp_err *err)
 {
-    struct resp_call c = {.id = wb_arena_dup(&s->of_calls, ev->call),
-                          .name = wb_arena_dup(&s->of_calls, ev->name),
-                          .arguments = wb_arena_dup(&s->of_calls, ev->text)};
+    struct resp_call c = {.id = wb_arena_dup(&s->of_calls, ev->call.id),
+                          .name = wb_arena_dup(&s->of_calls, ev->call.name),
+                          .arguments = wb_arena_dup(&s->of_calls, ev->tool_started.arguments)};
     int r = wb_arena_check(&s->of_calls, err);
     if (r < 0)
         return r;
@@ -360,11 +361,12 @@ static void tool_ended(struct resp_stream *s, const struct wm_event *ev, struct 
 {
     for (size_t i = 0; i < s->calls.n; i++) {
         struct resp_call c = s->calls.p[i];
-        if (!wb_str_eq(c.id, ev->call))
+        if (!wb_str_eq(c.id, ev->call.id))
             continue;
         struct tool item = {&c, ev};
         begin(s, ev, o);
-        tool_event(s, o, ev->outcome == WM_DONE ? "response.mcp_call.completed" : "response.mcp_call.failed", &c);
+        tool_event(s, o, ev->tool_ended.outcome == WM_DONE ? "response.mcp_call.completed" : "response.mcp_call.failed",
+                   &c);
         item_event(s, o, "response.output_item.done", c.output, write_tool, &item);
         keep(s, o, write_tool, &item);
         s->kept = s->items.n;
@@ -432,8 +434,8 @@ static void response_ends(struct resp_stream *s, struct wd_out *o, const char *t
 static void waits(struct resp_stream *s, const struct wm_event *ev, struct wd_out *o)
 {
     begin(s, ev, o);
-    for (size_t i = 0; i < ev->n_pending; i++)
-        pending_item(s, o, &ev->pending[i]);
+    for (size_t i = 0; i < ev->run.n_pending; i++)
+        pending_item(s, o, &ev->run.pending[i]);
     response_ends(s, o, "response.completed", "completed");
     s->paused = true;
     s->begun = false;
@@ -446,17 +448,18 @@ static void waits(struct resp_stream *s, const struct wm_event *ev, struct wd_ou
 static void ends(struct resp_stream *s, const struct wm_event *ev, struct wd_out *o)
 {
     wb_buf_clear(&s->error);
-    wb_buf_add(&s->error, ev->text);
+    wb_buf_add(&s->error, ev->run.error);
     if (s->error.failed)
         wj_writer_fail(&o->w, wb_buf_check(&s->error, o->w.err));
     begin(s, ev, o);
     discard(s, o);
     s->ended = true;
-    if (ev->status == WM_CANCELED)
+    if (ev->run.status == WM_CANCELED)
         response_ends(s, o, "response.incomplete", "cancelled");
-    else if (ev->status != WM_COMPLETED)
+    else if (ev->run.status != WM_COMPLETED)
         response_ends(s, o, "response.failed", "failed");
-    else if (wm_is_incomplete(ev->status, ev->text) || s->stop == UPP_STOP_LENGTH || s->stop == UPP_STOP_FILTER)
+    else if (wm_is_incomplete(ev->run.status, ev->run.error) || s->stop == UPP_STOP_LENGTH ||
+             s->stop == UPP_STOP_FILTER)
         response_ends(s, o, "response.incomplete", "incomplete");
     else
         response_ends(s, o, "response.completed", "completed");
@@ -464,13 +467,13 @@ static void ends(struct resp_stream *s, const struct wm_event *ev, struct wd_out
 
 static void run(struct resp_stream *s, const struct wm_event *ev, struct wd_out *o)
 {
-    s->status = ev->status;
-    if (ev->status == WM_RUNNING) {
+    s->status = ev->run.status;
+    if (ev->run.status == WM_RUNNING) {
         s->paused = false;
         begin(s, ev, o);
-    } else if (ev->status == WM_WAITING)
+    } else if (ev->run.status == WM_WAITING)
         waits(s, ev, o);
-    else if (wm_status_ended(ev->status))
+    else if (wm_status_ended(ev->run.status))
         ends(s, ev, o);
 }
 
@@ -534,7 +537,7 @@ static int responses_event(void *state, const struct wm_event *ev, struct wd_fra
     if (ev->time_ms)
         s->now = ev->time_ms;
     if (ev->kind == WM_MESSAGE)
-        wm_usage_add(&s->usage, &ev->usage);
+        wm_usage_add(&s->usage, &ev->message.usage);
     if (ev->from->depth > 0)
         return 0;
     wd_out_init(&o, out, err);

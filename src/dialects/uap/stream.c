@@ -81,21 +81,21 @@ void uap_upp_empty(struct wd_out *o, const struct wm_event *ev, struct upp_str t
 
 static void tool_started(struct uap_run *v, const struct wm_event *ev, struct wd_out *o)
 {
-    uap_upp_begin(o, ev, UPP_STR("tool_execution_start"), uap_call_index(v, ev->call));
-    wd_str(o, "toolCallId", ev->call);
-    wd_str(o, "toolName", ev->name);
+    uap_upp_begin(o, ev, UPP_STR("tool_execution_start"), uap_call_index(v, ev->call.id));
+    wd_str(o, "toolCallId", ev->call.id);
+    wd_str(o, "toolName", ev->call.name);
     wj_put_u64(&o->w, "timestamp", (uint64_t)ev->time_ms);
     uap_upp_end(o);
 }
 
 static void tool_ended(struct uap *u, struct uap_run *v, const struct wm_event *ev, struct wd_out *o)
 {
-    uap_upp_begin(o, ev, UPP_STR("tool_execution_end"), uap_call_index(v, ev->call));
-    wd_str(o, "toolCallId", ev->call);
-    wd_str(o, "toolName", ev->name);
+    uap_upp_begin(o, ev, UPP_STR("tool_execution_end"), uap_call_index(v, ev->call.id));
+    wd_str(o, "toolCallId", ev->call.id);
+    wd_str(o, "toolName", ev->call.name);
     wj_write_name(&o->w, UPP_STR("result"));
-    wd_json_or_str(o, &u->scratch, ev->text);
-    wj_put_bool(&o->w, "isError", ev->outcome != WM_DONE);
+    wd_json_or_str(o, &u->scratch, ev->tool_ended.result);
+    wj_put_bool(&o->w, "isError", ev->tool_ended.outcome != WM_DONE);
     wj_put_u64(&o->w, "timestamp", (uint64_t)ev->time_ms);
     uap_upp_end(o);
 }
@@ -104,38 +104,38 @@ static void step_start(struct uap_run *v, const struct wm_event *ev, struct wd_o
 {
     v->step = ev->step;
     wb_buf_clear(&v->plan_step);
-    wb_buf_add(&v->plan_step, ev->name.p ? ev->name : UPP_STR(""));
+    wb_buf_add(&v->plan_step, ev->step_start.plan_step.p ? ev->step_start.plan_step : UPP_STR(""));
     if (v->plan_step.failed)
         wj_writer_fail(&o->w, wb_buf_check(&v->plan_step, o->w.err));
     uap_begin_in_step(o, v, ev, "step_start");
     wj_put_u64(&o->w, "stepNumber", ev->step);
-    wd_uuid(o, "stepId", ev->id);
+    wd_uuid(o, "stepId", ev->step_start.id);
     uap_end(o);
 }
 
 static void step_end(struct uap *u, const struct uap_run *v, const struct wm_event *ev, struct wd_out *o)
 {
-    if (ev->entry)
-        uap_observation(u, v, ev, o);
+    if (ev->step_end.results)
+        uap_observation(u, v, ev, ev->step_end.results, o);
     uap_begin_in_step(o, v, ev, "step_end");
     wj_put_u64(&o->w, "stepNumber", ev->step);
-    wm_usage_put(&o->w, &ev->usage);
+    wm_usage_put(&o->w, &ev->step_end.usage);
     uap_end(o);
 }
 
 static void run(struct uap *u, const struct wm_event *ev, struct wd_out *o)
 {
     begin_event(o, ev, "run", true);
-    bool cut = wm_is_incomplete(ev->status, ev->text);
-    wd_str(o, "status", cut ? UPP_STR("incomplete") : wb_cstr(wd_status_word(ev->status)));
-    if (ev->text.p) {
+    bool cut = wm_is_incomplete(ev->run.status, ev->run.error);
+    wd_str(o, "status", cut ? UPP_STR("incomplete") : wb_cstr(wd_status_word(ev->run.status)));
+    if (ev->run.error.p) {
         wj_write_name(&o->w, cut ? UPP_STR("incomplete") : UPP_STR("error"));
-        wd_json_or_str(o, &u->scratch, ev->text);
+        wd_json_or_str(o, &u->scratch, ev->run.error);
     }
-    if (ev->n_pending) {
+    if (ev->run.n_pending) {
         wj_put_open(&o->w, "pending", '[');
-        for (size_t i = 0; i < ev->n_pending; i++) {
-            const struct wm_pending *p = &ev->pending[i];
+        for (size_t i = 0; i < ev->run.n_pending; i++) {
+            const struct wm_pending *p = &ev->run.pending[i];
             wj_write_open(&o->w, '{');
             if (wm_uap_call(&o->w, &u->scratch, &wd_json_opts, p->call, p->name, p->arguments))
                 /* What is decided on, byte for byte: readers of `arguments` may lose digits of its numbers. */
@@ -145,8 +145,8 @@ static void run(struct uap *u, const struct wm_event *ev, struct wd_out *o)
         }
         wd_end(o, ']');
     }
-    if (wm_status_ended(ev->status)) {
-        wm_usage_put(&o->w, &ev->usage);
+    if (wm_status_ended(ev->run.status)) {
+        wm_usage_put(&o->w, &ev->run.usage);
     }
     uap_end(o);
 }
@@ -155,7 +155,7 @@ static void run(struct uap *u, const struct wm_event *ev, struct wd_out *o)
 static void system_event(struct uap *u, const struct uap_run *v, const struct wm_event *ev, struct wd_out *o)
 {
     yyjson_val *event;
-    int r = ev->entry ? wj_read(&u->scratch, ev->entry->data, NULL, &event, o->w.err) : -UPP_EBUG;
+    int r = ev->system.entry ? wj_read(&u->scratch, ev->system.entry->data, NULL, &event, o->w.err) : -UPP_EBUG;
     if (r < 0) {
         wj_writer_fail(&o->w, upp_fail(o->w.err, -r, "event %" PRIu64 " has no system event", ev->number));
         return;
@@ -178,7 +178,7 @@ static void attempt_void(struct uap *u, const struct wm_event *ev, struct wd_out
     if (!u->own_types)
         return;
     begin_event(o, ev, "attempt_void", false);
-    wj_put_u64(&o->w, "last", ev->last);
+    wj_put_u64(&o->w, "last", ev->voided.last);
     uap_end(o);
 }
 
@@ -208,7 +208,7 @@ static int rare_event(struct uap *u, struct uap_run *v, const struct wm_event *e
     case WM_RUN:
         if (u->own_types)
             run(u, ev, o);
-        if (wm_status_ended(ev->status) && v != &u->root)
+        if (wm_status_ended(ev->run.status) && v != &u->root)
             uap_run_drop(u, v);
         return 0;
     case WM_MESSAGE:
@@ -216,7 +216,7 @@ static int rare_event(struct uap *u, struct uap_run *v, const struct wm_event *e
     case WM_TOOL_STARTED:
         if (!wm_is_branch(ev))
             tool_started(v, ev, o);
-        return u->children && ev->child_node ? uap_caller_begin(u, ev, err) : 0;
+        return u->children && ev->tool_started.child_node ? uap_caller_begin(u, ev, err) : 0;
     case WM_TOOL_ENDED:
         uap_caller_end(u, ev);
         if (!wm_is_branch(ev))
@@ -232,7 +232,7 @@ static int rare_event(struct uap *u, struct uap_run *v, const struct wm_event *e
         if (ev->from->depth)
             return 0;
         uap_begin_in_step(o, v, ev, "checkpoint");
-        wd_uuid(o, "checkpointId", ev->id);
+        wd_uuid(o, "checkpointId", ev->checkpoint.id);
         uap_end(o);
         return 0;
     case WM_SYSTEM:
@@ -257,11 +257,11 @@ static int rare_event(struct uap *u, struct uap_run *v, const struct wm_event *e
 /* Sets the phase if the event belongs to scaffolding. */
 static void set_aside(struct uap_run *v, const struct wm_event *ev, struct wd_out *o)
 {
-    if (ev->kind == WM_MESSAGE && ev->entry && ev->entry->audience == WM_AUDIENCE_RUN)
-        o->aside = ev->entry->phase;
+    if (ev->kind == WM_MESSAGE && ev->message.entry && ev->message.entry->audience == WM_AUDIENCE_RUN)
+        o->aside = ev->message.entry->phase;
     if (ev->kind == WM_MESSAGE_OPEN) {
         wb_buf_clear(&v->aside);
-        wb_buf_add(&v->aside, ev->aside ? ev->name : UPP_STR(""));
+        wb_buf_add(&v->aside, ev->message_open.aside ? ev->message_open.phase : UPP_STR(""));
         if (v->aside.failed)
             wj_writer_fail(&o->w, wb_buf_check(&v->aside, o->w.err));
     }

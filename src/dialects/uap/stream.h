@@ -88,11 +88,12 @@ static inline int uap_delta(struct uap_run *v, const struct wm_event *ev, struct
     if (WB_UNLIKELY(r < 0 || !p->n_head))
         return r;
     p->said = true;
-    uap_put_delta(v, p, o, ev->text.p ? ev->text : UPP_STR(""));
+    uap_put_delta(v, p, o, ev->part.text.p ? ev->part.text : UPP_STR(""));
     return 0;
 }
 
 /* A message was committed: writes the rest of it, then the event of its step. */
 int uap_message(struct uap *u, struct uap_run *v, const struct wm_event *ev, struct wd_out *o,
                 struct upp_err *err) UPP_MUST_CHECK;
-void uap_observation(struct uap *u, const struct uap_run *v, const struct wm_event *ev, struct wd_out *o);
+void uap_observation(struct uap *u, const struct uap_run *v, const struct wm_event *ev, const struct wm_entry *results,
+                     struct wd_out *o);

@@ -64,17 +64,17 @@ int uap_part_open(struct uap_run *v, const struct wm_event *ev, struct wd_out *o
     int r = wd_open_part(&v->open, ev, &p, err);
     if (r < 0)
         return r;
-    if (is_media(ev->part_kind) && !ev->media)
+    if (is_media(ev->part.kind) && !ev->part.media)
         return 0; /* sent with its message */
     p->shown = true;
-    uap_upp_empty(o, ev, UPP_STR("content_block_start"), ev->part);
-    if (is_media(ev->part_kind)) {
-        whole_media(o, ev, ev->part, ev->part_kind, ev->media);
+    uap_upp_empty(o, ev, UPP_STR("content_block_start"), ev->part.index);
+    if (is_media(ev->part.kind)) {
+        whole_media(o, ev, ev->part.index, ev->part.kind, ev->part.media);
         return 0;
     }
-    if (!delta_type(ev->part_kind).p)
+    if (!delta_type(ev->part.kind).p)
         return 0;
-    delta_begin(o, ev, ev->part, ev->part_kind, ev->call, ev->name);
+    delta_begin(o, ev, ev->part.index, ev->part.kind, ev->part.call, ev->part.name);
     return wd_open_head(&v->open, p, o, err);
 }
 
@@ -95,7 +95,7 @@ int uap_part_close(struct uap_run *v, const struct wm_event *ev, struct wd_out *
     p->state = WD_CLOSED;
     put_empty_call(v, p, o);
     if (p->shown)
-        uap_upp_empty(o, ev, UPP_STR("content_block_stop"), ev->part);
+        uap_upp_empty(o, ev, UPP_STR("content_block_stop"), ev->part.index);
     return 0;
 }
 
@@ -112,7 +112,7 @@ static void whole_part(struct wd_out *o, const struct wm_event *ev, size_t index
 
 static int action(struct uap *u, struct uap_run *v, const struct wm_event *ev, struct wd_out *o, struct upp_err *err)
 {
-    const struct upp_message *m = &ev->entry->message;
+    const struct upp_message *m = &ev->message.entry->message;
     bool any = false;
     for (size_t i = 0; i < m->n_parts; i++) {
         const struct upp_part *p = &m->parts[i];
@@ -142,9 +142,9 @@ static int action(struct uap *u, struct uap_run *v, const struct wm_event *ev, s
 /* A message of the phase `reason`. */
 static void reasoning(struct uap *u, const struct uap_run *v, const struct wm_event *ev, struct wd_out *o)
 {
-    if (!wb_str_eq(ev->entry->phase, UPP_STR("reason")))
+    if (!wb_str_eq(ev->message.entry->phase, UPP_STR("reason")))
         return;
-    struct upp_str text = wm_message_text(&u->scratch, &ev->entry->message);
+    struct upp_str text = wm_message_text(&u->scratch, &ev->message.entry->message);
     if (wb_arena_check(&u->scratch, o->w.err) < 0)
         wj_writer_fail(&o->w, -UPP_ENOMEM);
     uap_begin_in_step(o, v, ev, "reasoning");
@@ -153,20 +153,21 @@ static void reasoning(struct uap *u, const struct uap_run *v, const struct wm_ev
     wb_arena_reset(&u->scratch);
 }
 
-void uap_observation(struct uap *u, const struct uap_run *v, const struct wm_event *ev, struct wd_out *o)
+void uap_observation(struct uap *u, const struct uap_run *v, const struct wm_event *ev, const struct wm_entry *results,
+                     struct wd_out *o)
 {
     uap_begin_in_step(o, v, ev, "observation");
-    wm_uap_results(&o->w, &u->scratch, &wd_json_opts, &ev->entry->message);
+    wm_uap_results(&o->w, &u->scratch, &wd_json_opts, &results->message);
     uap_end(o);
 }
 
 int uap_message(struct uap *u, struct uap_run *v, const struct wm_event *ev, struct wd_out *o, struct upp_err *err)
 {
-    if (ev->entry && ev->entry->message.role == UPP_ROLE_TOOL)
-        return uap_observation(u, v, ev, o), 0;
-    if (!ev->entry || ev->entry->message.role != UPP_ROLE_ASSISTANT)
+    if (ev->message.entry && ev->message.entry->message.role == UPP_ROLE_TOOL)
+        uap_observation(u, v, ev, ev->message.entry, o);
+    if (!ev->message.entry || ev->message.entry->message.role != UPP_ROLE_ASSISTANT)
         return 0; /* input is not model output */
-    const struct upp_message *m = &ev->entry->message;
+    const struct upp_message *m = &ev->message.entry->message;
     if (!v->open.open)
         uap_upp_empty(o, ev, UPP_STR("message_start"), 0);
     for (size_t i = 0; i < WB_MAX(m->n_parts, v->open.parts.n); i++) {

@@ -31,7 +31,7 @@ void uap_run_done(struct uap_run *v)
 
 int uap_caller_begin(struct uap *u, const struct wm_event *ev, struct upp_err *err)
 {
-    struct uap_caller c = {ev->child, ev->from->agent_id, ev->from->run, wb_str_hash(ev->call)};
+    struct uap_caller c = {ev->tool_started.child, ev->from->agent_id, ev->from->run, wb_str_hash(ev->call.id)};
     if (wb_vec_push(&u->callers, c, CALLERS_MAX))
         return 0;
     return u->callers.n >= CALLERS_MAX ? upp_fail(err, UPP_ELIMIT, "more than %d calls of agents are open", CALLERS_MAX)
@@ -40,7 +40,7 @@ int uap_caller_begin(struct uap *u, const struct wm_event *ev, struct upp_err *e
 
 void uap_caller_end(struct uap *u, const struct wm_event *ev)
 {
-    uint64_t call = u->callers.n ? wb_str_hash(ev->call) : 0;
+    uint64_t call = u->callers.n ? wb_str_hash(ev->call.id) : 0;
     for (size_t i = 0; i < u->callers.n; i++)
         if (u->callers.p[i].call == call && wb_uuid_eq(u->callers.p[i].run, ev->from->run)) {
             u->callers.p[i] = u->callers.p[--u->callers.n];

@@ -121,11 +121,11 @@ static void finish(struct wd_out *o, const struct wm_event *ev, const char *reas
 {
     ui_chunk(o, "finish");
     wd_str(o, "finishReason", wb_cstr(reason));
-    if (wm_status_ended(ev->status)) {
+    if (wm_status_ended(ev->run.status)) {
         wj_put_open(&o->w, "messageMetadata", '{');
-        wm_usage_put(&o->w, &ev->usage);
-        if (wm_is_incomplete(ev->status, ev->text)) {
-            wj_put_raw(&o->w, "incomplete", ev->text.p, ev->text.n); /* written by the engine: one line */
+        wm_usage_put(&o->w, &ev->run.usage);
+        if (wm_is_incomplete(ev->run.status, ev->run.error)) {
+            wj_put_raw(&o->w, "incomplete", ev->run.error.p, ev->run.error.n); /* written by the engine: one line */
         }
         wd_end(o, '}');
     }
@@ -162,11 +162,11 @@ static void put_pending(struct ui *u, const struct wm_event *ev, struct wd_out *
     wj_put_open(&o->w, "messageMetadata", '{');
     wj_put_open(&o->w, "weft_pending", '[');
     u->pending_sent = false;
-    for (size_t i = 0; i < ev->n_pending; i++)
-        if (ev->pending[i].approval) {
+    for (size_t i = 0; i < ev->run.n_pending; i++)
+        if (ev->run.pending[i].approval) {
             wj_write_open(&o->w, '{');
-            wd_str(o, "toolCallId", ev->pending[i].call);
-            wd_str(o, "toolName", ev->pending[i].name);
+            wd_str(o, "toolCallId", ev->run.pending[i].call);
+            wd_str(o, "toolName", ev->run.pending[i].name);
             wd_end(o, '}');
             u->pending_sent = true;
         }
@@ -178,10 +178,10 @@ static void put_pending(struct ui *u, const struct wm_event *ev, struct wd_out *
 static void waits(struct ui *u, const struct wm_event *ev, struct wd_out *o)
 {
     bool approvals = false, results = false;
-    for (size_t i = 0; i < ev->n_pending; i++) {
-        ask(u, ev, o, &ev->pending[i]);
-        approvals |= ev->pending[i].approval;
-        results |= !ev->pending[i].approval;
+    for (size_t i = 0; i < ev->run.n_pending; i++) {
+        ask(u, ev, o, &ev->run.pending[i]);
+        approvals |= ev->run.pending[i].approval;
+        results |= !ev->run.pending[i].approval;
     }
     if (u->target < 6 && approvals)
         put_pending(u, ev, o);
@@ -194,29 +194,29 @@ static void waits(struct ui *u, const struct wm_event *ev, struct wd_out *o)
 
 static void run(struct ui *u, const struct wm_event *ev, struct wd_out *o)
 {
-    if (ev->status == WM_CANCELING)
+    if (ev->run.status == WM_CANCELING)
         return;
     ui_to_started(u, ev, o);
-    if (u->pending_sent && ev->n_pending == 0)
+    if (u->pending_sent && ev->run.n_pending == 0)
         put_pending(u, ev, o); /* none is pending any more */
-    if (ev->status == WM_WAITING)
+    if (ev->run.status == WM_WAITING)
         waits(u, ev, o);
-    if (!wm_status_ended(ev->status))
+    if (!wm_status_ended(ev->run.status))
         return;
-    const char *why = ev->status == WM_CANCELED  ? "cancelled"
-                      : ev->status == WM_EXPIRED ? "the run has expired"
-                                                 : "the run has ended";
+    const char *why = ev->run.status == WM_CANCELED  ? "cancelled"
+                      : ev->run.status == WM_EXPIRED ? "the run has expired"
+                                                     : "the run has ended";
     ui_end_blocks(u, o, why);
     ui_calls_fail(u, o, why);
     leave_step(u, o, why);
-    if (ev->status == WM_CANCELED)
+    if (ev->run.status == WM_CANCELED)
         ui_simple(o, UPP_STR("{\"type\":\"abort\"}"));
-    else if (ev->status == WM_COMPLETED)
+    else if (ev->run.status == WM_COMPLETED)
         finish(o, ev, finish_reason(u->stop));
     else {
         /* useChat stops reading at `error`: everything else must come before it. */
         ui_chunk(o, "error");
-        ui_error_message(u, o, ev->text, ev->status == WM_EXPIRED ? "the run has expired" : "the run failed");
+        ui_error_message(u, o, ev->run.error, ev->run.status == WM_EXPIRED ? "the run has expired" : "the run failed");
         wd_frame_close(o, UPP_STR("}"));
         finish(o, ev, "error");
     }
@@ -226,7 +226,7 @@ static void run(struct ui *u, const struct wm_event *ev, struct wd_out *o)
 /* Also sends a tool call that no model made. */
 static void tool_started(struct ui *u, const struct wm_event *ev, struct wd_out *o)
 {
-    struct wd_call *c = wd_calls_find(&u->calls, ev->call);
+    struct wd_call *c = wd_calls_find(&u->calls, ev->call.id);
     if (c) {
         if (c->asked)
             ui_to_started(u, ev, o);
@@ -234,13 +234,13 @@ static void tool_started(struct ui *u, const struct wm_event *ev, struct wd_out 
         return;
     }
     if (u->open.open) {
-        ui_bug(o, ev, "started while a message is open", ev->call);
+        ui_bug(o, ev, "started while a message is open", ev->call.id);
         return;
     }
-    to_step_of(u, ev, o, ev->call);
-    c = ui_call_add(u, o, ev->call, ev->name);
+    to_step_of(u, ev, o, ev->call.id);
+    c = ui_call_add(u, o, ev->call.id, ev->call.name);
     if (c)
-        ui_call_ready(u, o, c, ev->text);
+        ui_call_ready(u, o, c, ev->tool_started.arguments);
     u->no_reset = true;
 }
 
@@ -330,7 +330,7 @@ static int ui_event(void *state, const struct wm_event *ev, struct wd_frames *ou
     if (ev->from->depth > 0) {
         if (ev->kind == WM_TOOL_ENDED)
             ui_call_outcome(u, ev, &o);
-        else if (ev->kind == WM_TOOL_STARTED && wd_calls_find(&u->calls, ev->call))
+        else if (ev->kind == WM_TOOL_STARTED && wd_calls_find(&u->calls, ev->call.id))
             tool_started(u, ev, &o);
         if (u->children && (u->stage == UI_STARTED || u->stage == UI_STEP))
             ui_child(&o, ev);

@@ -75,7 +75,7 @@ int ui_message_open(struct ui *u, const struct wm_event *ev, struct wd_out *o, s
 {
     bool open = u->open.open; /* then wd_open_begin refuses the event */
     if (!open)
-        u->aside = aside_of(ev->aside, ev->name);
+        u->aside = aside_of(ev->message_open.aside, ev->message_open.phase);
     if (!open && u->aside != UI_HIDDEN)
         ui_to_fresh_step(u, ev, o);
     return wd_open_begin(&u->open, ev, err);
@@ -86,25 +86,25 @@ int ui_part_open(struct ui *u, const struct wm_event *ev, struct wd_out *o, stru
     struct wd_part *p;
     struct wd_call *c;
     int r = wd_open_part(&u->open, ev, &p, err);
-    if (r < 0 || !is_shown(u, ev->part_kind))
+    if (r < 0 || !is_shown(u, ev->part.kind))
         return r;
-    p->kind = shown_as(u, ev->part_kind);
+    p->kind = shown_as(u, ev->part.kind);
     if (is_block(p->kind)) {
-        block(o, u->open.entry, ev->part, p->kind, "start");
+        block(o, u->open.entry, ev->part.index, p->kind, "start");
         wd_frame_close(o, UPP_STR("}"));
-        block(o, u->open.entry, ev->part, p->kind, "delta");
+        block(o, u->open.entry, ev->part.index, p->kind, "delta");
         wj_write_name(&o->w, UPP_STR("delta"));
-    } else if (ev->part_kind == UPP_PART_CALL && (c = ui_call_add(u, o, ev->call, ev->name))) {
+    } else if (ev->part.kind == UPP_PART_CALL && (c = ui_call_add(u, o, ev->part.call, ev->part.name))) {
         if (c->state != UI_CALL_NEW)
-            ui_bug(o, ev, "made twice", ev->call);
+            ui_bug(o, ev, "made twice", ev->part.call);
         ui_call_streams(c, o);
         ui_chunk(o, "tool-input-delta");
-        wd_str(o, "toolCallId", ev->call);
+        wd_str(o, "toolCallId", ev->part.call);
         wj_write_name(&o->w, UPP_STR("inputTextDelta"));
     } else {
-        p->shown = ev->media != NULL;
-        if (ev->media)
-            ui_file(u, o, ev->media);
+        p->shown = ev->part.media != NULL;
+        if (ev->part.media)
+            ui_file(u, o, ev->part.media);
         return 0;
     }
     p->shown = true;
@@ -118,7 +118,7 @@ int ui_delta(struct ui *u, const struct wm_event *ev, struct wd_out *o, struct u
     if (WB_UNLIKELY(r < 0 || !p->n_head))
         return r;
     wd_frame_open(o, wd_open_head_of(&u->open, p));
-    wj_write_str(&o->w, ev->text.p ? ev->text : UPP_STR(""));
+    wj_write_str(&o->w, ev->part.text.p ? ev->part.text : UPP_STR(""));
     wd_frame_close(o, UPP_STR("}"));
     return 0;
 }
@@ -128,7 +128,7 @@ int ui_part_close(struct ui *u, const struct wm_event *ev, struct wd_out *o, str
     struct wd_part *p;
     int r = wd_open_find(&u->open, ev, &p, err);
     if (r == 0)
-        end_block(u, o, ev->part);
+        end_block(u, o, ev->part.index);
     return r;
 }
 
@@ -138,12 +138,12 @@ static void whole_part(struct ui *u, const struct wm_event *ev, struct wd_out *o
 {
     uint8_t kind = shown_as(u, p->kind);
     if (is_block(kind)) {
-        block(o, ev->id, index, kind, "start");
+        block(o, ev->message.id, index, kind, "start");
         wd_frame_close(o, UPP_STR("}"));
-        block(o, ev->id, index, kind, "delta");
+        block(o, ev->message.id, index, kind, "delta");
         wd_str(o, "delta", p->text);
         wd_frame_close(o, UPP_STR("}"));
-        block(o, ev->id, index, kind, "end");
+        block(o, ev->message.id, index, kind, "end");
         wd_frame_close(o, UPP_STR("}"));
     } else if (p->media)
         ui_file(u, o, p->media);
@@ -152,7 +152,7 @@ static void whole_part(struct ui *u, const struct wm_event *ev, struct wd_out *o
 /* Calls come last: the client may act on a call as soon as it is complete. */
 static void message_calls(struct ui *u, const struct wm_event *ev, struct wd_out *o)
 {
-    const struct upp_message *m = &ev->entry->message;
+    const struct upp_message *m = &ev->message.entry->message;
     for (size_t i = 0; i < m->n_parts; i++) {
         const struct upp_part *p = &m->parts[i];
         struct wd_call *c = p->kind == UPP_PART_CALL ? ui_call_add(u, o, p->id, p->name) : NULL;
@@ -167,11 +167,11 @@ static void message_calls(struct ui *u, const struct wm_event *ev, struct wd_out
 
 void ui_message(struct ui *u, const struct wm_event *ev, struct wd_out *o)
 {
-    if (!ev->entry || ev->entry->message.role != UPP_ROLE_ASSISTANT)
+    if (!ev->message.entry || ev->message.entry->message.role != UPP_ROLE_ASSISTANT)
         return; /* only assistant messages are model output */
-    const struct upp_message *m = &ev->entry->message;
+    const struct upp_message *m = &ev->message.entry->message;
     if (!u->open.open)
-        u->aside = aside_of(ev->entry->audience == WM_AUDIENCE_RUN, ev->entry->phase);
+        u->aside = aside_of(ev->message.entry->audience == WM_AUDIENCE_RUN, ev->message.entry->phase);
     if (u->aside == UI_HIDDEN) {
         wd_open_end(&u->open);
         return;
@@ -188,7 +188,7 @@ void ui_message(struct ui *u, const struct wm_event *ev, struct wd_out *o)
     }
     if (u->aside == UI_OUTPUT) {
         message_calls(u, ev, o);
-        u->stop = ev->stop;
+        u->stop = ev->message.stop;
     }
     ui_end_blocks(u, o, "cut off");
     u->no_reset = true;
@@ -197,8 +197,8 @@ void ui_message(struct ui *u, const struct wm_event *ev, struct wd_out *o)
 /* 7 can reset a step. 5 and 6 can only end what is open; the next attempt follows it. */
 void ui_attempt_void(struct ui *u, const struct wm_event *ev, struct wd_out *o)
 {
-    if (!u->open.open) { /* nothing of the attempt was sent here, or it was a child's */
-        if (ev->aside)   /* but an earlier connection may have sent it: makes the client forget its open blocks */
+    if (!u->open.open) {       /* nothing of the attempt was sent here, or it was a child's */
+        if (ev->voided.unseen) /* but an earlier connection may have sent it: makes the client forget its open blocks */
             ui_simple(o, u->target < 7 ? UPP_STR("{\"type\":\"finish-step\"}") : UPP_STR("{\"type\":\"reset-step\"}"));
         return;
     }

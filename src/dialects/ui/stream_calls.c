@@ -79,11 +79,11 @@ void ui_call_answered(const struct ui *u, struct wd_out *o, struct wd_call *c, b
 
 void ui_call_outcome(struct ui *u, const struct wm_event *ev, struct wd_out *o)
 {
-    struct wd_call *c = wd_calls_find(&u->calls, ev->call);
+    struct wd_call *c = wd_calls_find(&u->calls, ev->call.id);
     if (!c)
         return; /* a child's call that the client was not asked about */
     if (c->state == UI_CALL_STREAMING) {
-        ui_bug(o, ev, "an outcome before the input", ev->call);
+        ui_bug(o, ev, "an outcome before the input", ev->call.id);
         return;
     }
     ui_to_started(u, ev, o);
@@ -93,22 +93,22 @@ void ui_call_outcome(struct ui *u, const struct wm_event *ev, struct wd_out *o)
         wj_writer_fail(&o->w, -UPP_ENOMEM);
         return;
     }
-    if (ev->outcome == WM_DENIED || ev->outcome == WM_DONE)
-        ui_call_answered(u, o, c, ev->outcome == WM_DONE);
-    if (ev->outcome == WM_DENIED && c->asked && u->target >= 6) {
+    if (ev->tool_ended.outcome == WM_DENIED || ev->tool_ended.outcome == WM_DONE)
+        ui_call_answered(u, o, c, ev->tool_ended.outcome == WM_DONE);
+    if (ev->tool_ended.outcome == WM_DENIED && c->asked && u->target >= 6) {
         ui_chunk(o, "tool-output-denied"); /* the client requires an approval in a denied call */
         wd_str(o, "toolCallId", c->id);
         wd_frame_close(o, UPP_STR("}"));
         wd_calls_drop(&u->calls, c);
-    } else if (ev->outcome == WM_DONE) {
+    } else if (ev->tool_ended.outcome == WM_DONE) {
         ui_chunk(o, "tool-output-available");
         wd_str(o, "toolCallId", c->id);
-        if (!ui_value(u, o, "output", ev->text))
-            wd_str(o, "output", ev->text);
+        if (!ui_value(u, o, "output", ev->tool_ended.result))
+            wd_str(o, "output", ev->tool_ended.result);
         wd_frame_close(o, UPP_STR("}"));
         wd_calls_drop(&u->calls, c);
     } else
-        call_fails(u, o, c, ev->text, ev->outcome == WM_DENIED ? "denied" : "failed");
+        call_fails(u, o, c, ev->tool_ended.result, ev->tool_ended.outcome == WM_DENIED ? "denied" : "failed");
 }
 
 void ui_calls_fail(struct ui *u, struct wd_out *o, const char *why)

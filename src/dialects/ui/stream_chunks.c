@@ -132,7 +132,7 @@ void ui_system(struct ui *u, struct wd_out *o, const struct wm_event *ev)
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(SYSTEM_MAX);
     char id[WB_UUID_TEXT + 1];
     yyjson_val *v;
-    int r = ev->entry ? wj_read(&a, ev->entry->data, NULL, &v, o->w.err) : -UPP_EBUG;
+    int r = ev->system.entry ? wj_read(&a, ev->system.entry->data, NULL, &v, o->w.err) : -UPP_EBUG;
     if (r < 0) {
         wj_writer_fail(&o->w, upp_fail(o->w.err, -r, "event %" PRIu64 " has no system event", ev->number));
         return;
@@ -147,7 +147,7 @@ void ui_system(struct ui *u, struct wd_out *o, const struct wm_event *ev)
     if (u->text.failed)
         wj_writer_fail(&o->w, wb_buf_check(&u->text, o->w.err));
     wj_write_str(&o->w, wb_buf_str(&u->text));
-    wd_str(o, "id", wb_uuid_text(ev->id, id));
+    wd_str(o, "id", wb_uuid_text(ev->system.id, id));
     event_member(u, o, "data", yyjson_obj_get(v, "data"), "{}");
     wd_frame_close(o, UPP_STR("}"));
 
@@ -172,7 +172,7 @@ static const char *child_event_name(const struct wm_event *ev)
     case WM_TOOL_ENDED:
         return "tool-ended";
     case WM_DELTA:
-        return ev->part_kind == UPP_PART_TEXT ? "text" : ev->part_kind == UPP_PART_REASONING ? "reasoning" : NULL;
+        return ev->part.kind == UPP_PART_TEXT ? "text" : ev->part.kind == UPP_PART_REASONING ? "reasoning" : NULL;
     default:
         return NULL;
     }
@@ -191,12 +191,12 @@ void ui_child(struct wd_out *o, const struct wm_event *ev)
     wj_put_u64(&o->w, "depth", ev->from->depth);
     wd_str(o, "event", wb_cstr(word));
     if (ev->kind == WM_RUN)
-        wd_str(o, "status", wb_cstr(wd_status_word(ev->status)));
+        wd_str(o, "status", wb_cstr(wd_status_word(ev->run.status)));
     else if (ev->kind == WM_DELTA)
-        wd_str(o, "text", ev->text);
+        wd_str(o, "text", ev->part.text);
     else {
-        wd_str(o, "toolCallId", ev->call);
-        wd_str(o, "toolName", ev->name);
+        wd_str(o, "toolCallId", ev->call.id);
+        wd_str(o, "toolName", ev->call.name);
     }
     wd_frame_close(o, UPP_STR("}}"));
 }

@@ -46,21 +46,22 @@ static void error_end(struct upp *u, const struct wm_event *ev, struct wd_out *o
 {
     yyjson_val *v = NULL;
     struct upp_str message = {0};
-    if (ev->text.n && wj_read(&u->scratch, ev->text, NULL, &v, NULL) >= 0)
+    if (ev->run.error.n && wj_read(&u->scratch, ev->run.error, NULL, &v, NULL) >= 0)
         message = wj_text_at(v, "message");
     if (wb_arena_check(&u->scratch, o->w.err) < 0)
         wj_writer_fail(&o->w, -UPP_ENOMEM);
     wd_frame_open(o, UPP_STR("{"));
-    wd_str(o, "error", message.p ? message : wb_arena_printf(&u->scratch, "the run is %s", wd_status_word(ev->status)));
+    wd_str(o, "error",
+           message.p ? message : wb_arena_printf(&u->scratch, "the run is %s", wd_status_word(ev->run.status)));
     wd_frame_close(o, UPP_STR("}"));
     wb_arena_reset(&u->scratch);
 }
 
 static void run(struct upp *u, const struct wm_event *ev, struct wd_out *o)
 {
-    if (!wm_status_ended(ev->status))
+    if (!wm_status_ended(ev->run.status))
         return;
-    if (ev->status != WM_COMPLETED) {
+    if (ev->run.status != WM_COMPLETED) {
         error_end(u, ev, o);
         return;
     }

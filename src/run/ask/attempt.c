@@ -241,7 +241,7 @@ static WEFT_SUSPENDS int void_attempt(struct wr_asking *a, struct upp_err *err)
         wr_asking_drop(run, &a->open);
         return a->streams ? wr_draft_failed(run, err) : 0; /* else nobody has seen it */
     }
-    ev->last = t->next - 1;
+    ev->voided.last = t->next - 1;
     run->draft.open = a->open;
     run->draft.lost = run->draft.voids = true;
     a->open = NULL;

@@ -32,14 +32,14 @@ static int record_results(struct wr_run *run, struct upp_err *err)
     for (uint32_t i = 0; i < d->entries.n; i++) {
         size_t recorded = 0;
         while (recorded < d->records.n &&
-               !(d->records.p[recorded].kind == WM_MESSAGE && d->records.p[recorded].part == i))
+               !(d->records.p[recorded].kind == WM_MESSAGE && d->records.p[recorded].message.index == i))
             recorded++;
         if (d->entries.p[i].message.role != UPP_ROLE_TOOL || recorded < d->records.n)
             continue;
         struct wm_event *ev = wr_draft_record(run, WM_MESSAGE, err);
         if (!ev)
             return wr_draft_failed(run, err);
-        ev->part = i;
+        ev->message.index = i;
     }
     return 0;
 }
@@ -125,12 +125,12 @@ static int into_draft(struct wr_asking *a, struct wr_journal_reply **ret, struct
             entry->message.parts[i].cut |= entry->message.parts[i].kind == UPP_PART_CALL;
     *m = entry->message;
     if (a->request.attempt && run->model) { /* a model wrote it, not the program */
-        ev->name = run->model->name;
-        ev->call = wb_cstr(run->model->ops->provider);
+        ev->message.model = run->model->name;
+        ev->message.provider = wb_cstr(run->model->ops->provider);
     }
-    ev->usage = a->end.usage;
-    ev->stop = a->end.stop;
-    ev->part = (uint32_t)(run->draft.entries.n - 1);
+    ev->message.usage = a->end.usage;
+    ev->message.stop = a->end.stop;
+    ev->message.index = (uint32_t)(run->draft.entries.n - 1);
     run->draft.open = a->open;
     a->open = NULL;
     run->step.open = run->step.dirty = true;

@@ -142,7 +142,7 @@ WEFT_SUSPENDS static int end(struct feed *f, struct sv_stream *st, struct upp_er
         return r < 0 ? r : SV_PULL_END;
     const struct wm_source from = {.run = f->run, .root = f->run, .agent = look.run.agent, .epoch = look.run.epoch};
     const struct wm_event last = {
-        .kind = WM_RUN, .number = 1, .status = look.run.status, .time_ms = look.run.ended_ms, .from = &from};
+        .kind = WM_RUN, .number = 1, .run.status = look.run.status, .time_ms = look.run.ended_ms, .from = &from};
     r = encode(f, st, &last, 0, err);
     return r < 0 ? r : SV_PULL_END;
 }
@@ -156,7 +156,7 @@ static bool ends_at_wait(const struct feed *f)
 /* Does the segment end with an event that the client does not have? */
 static bool ends_segment(const struct feed *f, const struct wm_event *ev)
 {
-    return f->segment && ev->kind == WM_RUN && !ev->from->depth && ev->status == WM_WAITING &&
+    return f->segment && ev->kind == WM_RUN && !ev->from->depth && ev->run.status == WM_WAITING &&
            !wr_reader_received(f->reader, ev) && ends_at_wait(f);
 }
 
@@ -170,7 +170,7 @@ WEFT_SUSPENDS static void erase_unstored(struct feed *f)
 
 static bool ends_the_run(const struct wm_event *ev)
 {
-    return ev->kind == WM_RUN && !ev->from->depth && wm_status_ended(ev->status);
+    return ev->kind == WM_RUN && !ev->from->depth && wm_status_ended(ev->run.status);
 }
 
 /* One event: its frames, each with its id. Frames that the client has already only feed the encoder. */
@@ -319,9 +319,9 @@ struct one {
 static int answer_failure(struct one *o, const struct wm_event *ev, bool error, struct upp_err *err)
 {
     struct wd_failure f;
-    if (o->stored || ev->kind != WM_RUN || !wm_status_ended(ev->status) || ev->status == WM_COMPLETED)
+    if (o->stored || ev->kind != WM_RUN || !wm_status_ended(ev->run.status) || ev->run.status == WM_COMPLETED)
         return 0;
-    wd_failure_read(&o->x->arena, ev->status, ev->text, &f);
+    wd_failure_read(&o->x->arena, ev->run.status, ev->run.error, &f);
     if (!f.refused && !error)
         return 0;
     const char *message = wb_arena_dup(&o->x->arena, f.message).p, *code = wb_arena_dup(&o->x->arena, f.code).p;

@@ -63,9 +63,9 @@ WEFT_SUSPENDS static int find_output(struct sv_exchange *x, const struct sv_stor
     *ret = (struct wm_id){.node = it->run.node, .index = UINT32_MAX};
     while (r >= 0 && !found && (r = wr_reader_try(reader, true, &ev, NULL, NULL, err)) > 0) {
         bool own = ev.from->depth == 0;
-        segment += own && ev.kind == WM_RUN && ev.status == WM_WAITING;
-        found = own && segment == it->segment && ev.kind == WM_MESSAGE && ev.entry &&
-                ev.entry->message.role == UPP_ROLE_ASSISTANT && wm_id_parse(ev.id, ret);
+        segment += own && ev.kind == WM_RUN && ev.run.status == WM_WAITING;
+        found = own && segment == it->segment && ev.kind == WM_MESSAGE && ev.message.entry &&
+                ev.message.entry->message.role == UPP_ROLE_ASSISTANT && wm_id_parse(ev.message.id, ret);
     }
     wr_reader_close(reader);
     return r == -UPP_EBUSY ? 0 : r < 0 ? r : 0;

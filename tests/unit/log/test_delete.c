@@ -239,7 +239,7 @@ static WEFT_SUSPENDS int add_work(struct wl_store *s, uint64_t under, uint32_t l
     uint64_t pos = 0;
     struct wm_entry e = tree_says(UPP_ROLE_USER, &part, UPP_STR("work secret"));
     struct wm_event started = {
-        .kind = WM_TOOL_STARTED, .call = UPP_STR("b"), .child = test_uuid(next), .child_node = 7};
+        .kind = WM_TOOL_STARTED, .call.id = UPP_STR("b"), .tool_started = {.child = test_uuid(next), .child_node = 7}};
     struct wm_row row = {
         .time_ms = 10, .step = 1, .entries = &e, .n_entries = 1, .records = &started, .n_records = next ? 1 : 0};
     e.audience = WM_AUDIENCE_RUN;
@@ -282,7 +282,8 @@ static WEFT_SUSPENDS int make_derived(struct wl_store *s, struct wb_arena *a, vo
     e[1].data = UPP_STR("{\"through\":2,\"covers\":2}");
     m->run = m->k.run;
     m->run.id = m->run.root = test_uuid(78);
-    struct wm_event work = {.kind = WM_TOOL_STARTED, .call = UPP_STR("b"), .child = test_uuid(80), .child_node = 7};
+    struct wm_event work = {
+        .kind = WM_TOOL_STARTED, .call.id = UPP_STR("b"), .tool_started = {.child = test_uuid(80), .child_node = 7}};
     struct wm_row rows[] = {{.time_ms = 10,
                              .records = &work,
                              .n_records = 1,

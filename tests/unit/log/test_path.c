@@ -99,7 +99,7 @@ TEST(log_path_joins_results_that_stand_before)
     again[1] = tree_ended(UPP_STR("c9"), UPP_STR("9"));
     rest[0] = tree_ended(UPP_STR("c2"), UPP_STR("[2]"));
     rest[1] = tree_ended(UPP_STR("c3"), UPP_STR("null"));
-    rest[1].outcome = WM_ERROR;
+    rest[1].tool_ended.outcome = WM_ERROR;
     CHECK(talk_open(&k) == 0 && add_messages(&k, 2) == 0);
     CHECK(add(&k, run_1, (struct wm_row){.time_ms = 1, .records = one, .n_records = 2}) == 0);
     for (size_t i = 0; i < 70; i++) /* more than a batch */
@@ -158,7 +158,7 @@ TEST_WITH(log_path_many_results_are_joined_in_linear_time, .no_torture = "16384 
     for (size_t i = 0; i < N; i++) {
         refs[i] = wb_arena_printf(&k.a, "call_%zu", i * 7919 % N);
         ended[N - 1 - i] = tree_ended(refs[i], refs[i]);
-        ended[N - 1 - i].text = UPP_STR("1");
+        ended[N - 1 - i].tool_ended.result = UPP_STR("1");
     }
     struct wm_entry shows = tree_shows(refs, N);
     CHECK(add(&k, run_1, (struct wm_row){.time_ms = 1, .records = ended, .n_records = N}) == 0);

@@ -192,14 +192,14 @@ TEST(erase_a_sweep_keeps_approvals)
 {
     static const struct wm_pending asks = {.call = UPP_STR_INIT("a"), .name = UPP_STR_INIT("pay"), .approval = true};
     static const struct wm_pending runs = {.call = UPP_STR_INIT("b"), .name = UPP_STR_INIT("ask")};
-    struct wm_event ev[] = {{.kind = WM_RUN, .status = WM_WAITING, .pending = &asks, .n_pending = 1},
-                            {.kind = WM_RUN, .status = WM_RUNNING, .name = UPP_STR("ann")},
-                            {.kind = WM_RUN, .status = WM_WAITING, .pending = &runs, .n_pending = 1},
-                            {.kind = WM_RUN, .status = WM_RUNNING},
-                            {.kind = WM_RUN, .status = WM_COMPLETED}};
+    struct wm_event ev[] = {{.kind = WM_RUN, .run = {.status = WM_WAITING, .pending = &asks, .n_pending = 1}},
+                            {.kind = WM_RUN, .run = {.status = WM_RUNNING, .answered_by = UPP_STR("ann")}},
+                            {.kind = WM_RUN, .run = {.status = WM_WAITING, .pending = &runs, .n_pending = 1}},
+                            {.kind = WM_RUN, .run.status = WM_RUNNING},
+                            {.kind = WM_RUN, .run.status = WM_COMPLETED}};
     struct wm_row row = {.records = ev, .n_records = sizeof ev / sizeof *ev};
     CHECK_INT(wm_row_sweep(&row), 2);
     CHECK_INT(row.n_records, 3);
-    CHECK(ev[0].n_pending == 1 && ev[0].pending->approval && wb_str_eq(ev[1].name, UPP_STR("ann")));
-    CHECK(ev[2].status == WM_COMPLETED);
+    CHECK(ev[0].run.n_pending == 1 && ev[0].run.pending->approval && wb_str_eq(ev[1].run.answered_by, UPP_STR("ann")));
+    CHECK(ev[2].run.status == WM_COMPLETED);
 }

@@ -7,9 +7,14 @@ static const struct wm_source source = {.node = 0x0123456789abcdef, .epoch = 1};
 static struct wm_event keep(struct wb_arena *a, const struct wm_event *ev)
 {
     struct wm_event to = *ev;
-    to.text = wb_arena_dup(a, ev->text);
-    to.call = wb_arena_dup(a, ev->call);
-    to.name = wb_arena_dup(a, ev->name);
+    if (ev->kind >= WM_PART_OPEN) {
+        to.part.text = wb_arena_dup(a, ev->part.text);
+        to.part.call = wb_arena_dup(a, ev->part.call);
+        to.part.name = wb_arena_dup(a, ev->part.name);
+    } else if (ev->kind == WM_MESSAGE_OPEN)
+        to.message_open.phase = wb_arena_dup(a, ev->message_open.phase);
+    else
+        to.step_start.plan_step = wb_arena_dup(a, ev->step_start.plan_step);
     return to;
 }
 
@@ -156,7 +161,7 @@ static bool live_is_stored(uint64_t seed)
         {.kind = WM_ENTRY_EVENT, .origin = 1, .audience = 1, .data = UPP_STR("{}")},
         w.entry,
         {.kind = WM_ENTRY_MESSAGE, .origin = 1, .audience = 1, .message = {.role = UPP_ROLE_TOOL}}};
-    struct wm_event records[] = {{.kind = WM_MESSAGE, .step = 3, .entry = &entries[1]},
+    struct wm_event records[] = {{.kind = WM_MESSAGE, .step = 3, .message.entry = &entries[1]},
                                  {.kind = WM_STEP_END, .step = 3}};
     struct wm_row row = {.event = 40,
                          .step = 3,
@@ -190,11 +195,12 @@ static bool live_is_stored(uint64_t seed)
         return false;
     struct wb_uuid said = wm_id_uuid((struct wm_id){source.node, 8, WM_NOUN_ENTRY, 5, 0});
     struct wb_uuid step = wm_id_uuid((struct wm_id){source.node, 8, WM_NOUN_STEP, 5, 0});
-    return EXPECT(wb_uuid_eq(w.seen[0].id, step)) && EXPECT(wb_uuid_eq(w.seen[1].id, said)) &&
+    return EXPECT(wb_uuid_eq(w.seen[0].step_start.id, step)) && EXPECT(wb_uuid_eq(w.seen[1].message_open.id, said)) &&
            EXPECT(wm_expand_next(&x, &ev, &err) == 1) &&
-           EXPECT(ev.kind == WM_MESSAGE && ev.entry == &back.entries[1]) && EXPECT(wb_uuid_eq(ev.id, said)) &&
-           EXPECT(wm_expand_next(&x, &ev, &err) == 1) &&
-           EXPECT(ev.kind == WM_STEP_END && ev.entry == &back.entries[2] && wb_uuid_eq(ev.id, step)) &&
+           EXPECT(ev.kind == WM_MESSAGE && ev.message.entry == &back.entries[1]) &&
+           EXPECT(wb_uuid_eq(ev.message.id, said)) && EXPECT(wm_expand_next(&x, &ev, &err) == 1) &&
+           EXPECT(ev.kind == WM_STEP_END && ev.step_end.results == &back.entries[2] &&
+                  wb_uuid_eq(ev.step_end.id, step)) &&
            EXPECT(ev.number == 40 + w.n + 1) && EXPECT(ev.from == &source) &&
            EXPECT(wm_expand_next(&x, &ev, &err) == 0) && EXPECT(wm_expand_next(&x, &ev, &err) == 0);
 }
@@ -222,14 +228,14 @@ TEST(model_expand_carries_the_step_from_row_to_row)
     struct wm_row two = {.event = 2, .entries = &e[1], .n_entries = 1, .records = &end, .n_records = 1};
     struct wm_expand x = {.from = &source, .row = &one, .index = 4, .memory = &a};
     CHECK(wm_expand_next(&x, &ev, NULL) == 1);
-    struct wb_uuid step = ev.id;
+    struct wb_uuid step = ev.step_start.id;
     CHECK(ev.kind == WM_STEP_START && wm_expand_next(&x, &ev, NULL) == 0);
     x = (struct wm_expand){.from = &source, .row = &two, .index = 5, .memory = &a, .step_id = x.step_id};
     CHECK(wm_expand_next(&x, &ev, NULL) == 1);
-    CHECK(ev.kind == WM_STEP_END && wb_uuid_eq(ev.id, step) && ev.entry == &e[1] && ev.number == 2);
+    CHECK(ev.kind == WM_STEP_END && wb_uuid_eq(ev.step_end.id, step) && ev.step_end.results == &e[1] && ev.number == 2);
     x = (struct wm_expand){.from = &source, .row = &two, .index = 5, .memory = &a}; /* nobody told it */
     CHECK(wm_expand_next(&x, &ev, NULL) == 1);
-    CHECK(wb_uuid_eq(ev.id, wm_id_uuid((struct wm_id){source.node, 5, WM_NOUN_STEP, 2, 0})));
+    CHECK(wb_uuid_eq(ev.step_end.id, wm_id_uuid((struct wm_id){source.node, 5, WM_NOUN_STEP, 2, 0})));
 }
 
 TEST(model_expand_refuses_a_tape_that_does_not_fit)
@@ -302,9 +308,9 @@ TEST(model_expand_a_step_without_a_message)
         CHECK_INT(events, 2);
         CHECK_INT(wm_expand_next(&x, &ev, NULL), 1);
         CHECK(ev.kind == WM_STEP_START && ev.number == 7 && ev.step == 3);
-        CHECK(wb_str_eq(ev.name, i ? UPP_STR("two") : UPP_STR("")));
-        struct wb_uuid step = ev.id;
+        CHECK(wb_str_eq(ev.step_start.plan_step, i ? UPP_STR("two") : UPP_STR("")));
+        struct wb_uuid step = ev.step_start.id;
         CHECK_INT(wm_expand_next(&x, &ev, NULL), 1);
-        CHECK(ev.kind == WM_STEP_END && ev.number == 8 && wb_uuid_eq(ev.id, step));
+        CHECK(ev.kind == WM_STEP_END && ev.number == 8 && wb_uuid_eq(ev.step_end.id, step));
     }
 }

@@ -105,34 +105,25 @@ TEST(model_row_format_1_is_fixed)
         {.kind = WM_MESSAGE,
          .step = 2,
          .time_ms = 1000,
-         .entry = &entries[1],
-         .stop = UPP_STOP_TOOLS,
-         .usage = {1, 2, 3, 4, 5}},
+         .message = {.entry = &entries[1], .stop = UPP_STOP_TOOLS, .usage = {1, 2, 3, 4, 5}}},
         {.kind = WM_TOOL_STARTED,
          .step = 2,
          .time_ms = 1001,
-         .call = UPP_STR("c1"),
-         .name = UPP_STR("calc"),
-         .text = UPP_STR("{ \"e\": 1 }"),
-         .child = {{0xab}},
-         .child_node = UINT64_MAX},
+         .call = {UPP_STR("c1"), UPP_STR("calc")},
+         .tool_started = {.arguments = UPP_STR("{ \"e\": 1 }"), .child = {{0xab}}, .child_node = UINT64_MAX}},
         {.kind = WM_TOOL_ENDED,
          .step = 2,
          .time_ms = 1000,
-         .call = UPP_STR("c1"),
-         .text = UPP_STR("4"),
-         .outcome = WM_DONE,
-         .ms = 7},
+         .call.id = UPP_STR("c1"),
+         .tool_ended = {.result = UPP_STR("4"), .outcome = WM_DONE, .ms = 7}},
         {.kind = WM_STEP_END, .step = 2, .time_ms = 1000},
-        {.kind = WM_CHECKPOINT, .step = 3, .time_ms = 1000, .id = {{0xff}}},
+        {.kind = WM_CHECKPOINT, .step = 3, .time_ms = 1000, .checkpoint.id = {{0xff}}},
         {.kind = WM_RUN,
          .step = 2,
          .time_ms = 1000,
-         .status = WM_WAITING,
-         .text = UPP_STR("{\"name\":\"UPPError\"}"),
-         .pending = pending,
-         .n_pending = 1},
-        {.kind = WM_VOID, .step = 2, .time_ms = 1000, .last = 17},
+         .run =
+             {.status = WM_WAITING, .error = UPP_STR("{\"name\":\"UPPError\"}"), .pending = pending, .n_pending = 1}},
+        {.kind = WM_VOID, .step = 2, .time_ms = 1000, .voided.last = 17},
     };
     struct wm_row row = {.event = 18, .epoch = 1, .step = 2, .time_ms = 1000, .state = UPP_STR("{\"s\":1}")};
     CHECK(writes(&(struct wm_row){0}, UPP_STR("{}")));
@@ -190,9 +181,7 @@ TEST(model_row_costs_little_more_than_its_text)
         {.kind = WM_MESSAGE,
          .step = 7,
          .time_ms = 1770091506007,
-         .entry = &entry,
-         .stop = UPP_STOP_END,
-         .usage = {.input = 900, .output = 100}},
+         .message = {.entry = &entry, .stop = UPP_STOP_END, .usage = {.input = 900, .output = 100}}},
         {.kind = WM_STEP_END, .step = 7, .time_ms = 1770091506007},
     };
     struct wm_row row = {
@@ -288,16 +277,16 @@ TEST(model_row_that_cannot_be_read_is_not_written)
             record.kind = WM_MESSAGE, where = "/r/0/e";
             break;
         case 19:
-            record.status = 9, where = "/r/0/u";
+            record.run.status = 9, where = "/r/0/u";
             break;
         case 20:
-            record.outcome = 7, where = "/r/0/o";
+            record = (struct wm_event){.kind = WM_TOOL_ENDED, .tool_ended.outcome = 7}, where = "/r/0/o";
             break;
         case 21:
-            record.stop = 6, where = "/r/0/y";
+            record = (struct wm_event){.kind = WM_MESSAGE, .message = {.entry = &entry, .stop = 6}}, where = "/r/0/y";
             break;
         case 22:
-            record.text = UPP_STR("{\"a\":}"), where = "/r/0/j";
+            record.run.error = UPP_STR("{\"a\":}"), where = "/r/0/j";
             break;
         case 23:
             row.state = UPP_STR("nul"), where = "/x";
@@ -331,7 +320,7 @@ TEST(model_row_keeps_what_was_taken_back)
                              .audience = 1,
                              .attempt = 3,
                              .message = {.role = 2, .parts = &part, .n_parts = 1}};
-    struct wm_event record = {.kind = WM_VOID, .last = 4};
+    struct wm_event record = {.kind = WM_VOID, .voided.last = 4};
     struct wm_row row = {.event = 5, .epoch = 2, .records = &record, .n_records = 1, .lost = &entry}, back;
     struct upp_str tape = UPP_STR("\1\2\3\4\0"); /* message, part, one delta of four bytes */
     uint64_t n;
@@ -525,8 +514,8 @@ TEST(model_row_gives_its_entries_alone)
                 "{\"k\":5},{\"k\":4,\"c\":\"b\",\"o\":2,\"j\":\"no\"}],\"x\":{}}");
     CHECK(wm_row_read_entries(&a, WM_FORMAT, body, &row, &err) == 0);
     CHECK(row.n_entries == 1 && row.n_records == 2 && !row.state.p && !row.tape.p);
-    CHECK_STR(row.records[1].call, UPP_STR("b"));
-    CHECK_STR(row.records[1].text, UPP_STR("\"no\""));
+    CHECK_STR(row.records[1].call.id, UPP_STR("b"));
+    CHECK_STR(row.records[1].tool_ended.result, UPP_STR("\"no\""));
 }
 
 /* ---- Results ----------------------------------------------------------------------------------------------- */
@@ -537,10 +526,12 @@ TEST(model_entry_joins_results_in_the_order_of_its_refs)
     struct upp_err err = {0};
     struct upp_str refs[] = {UPP_STR("c"), UPP_STR("a"), UPP_STR("b")};
     struct wm_event ev[] = {
-        {.kind = WM_TOOL_ENDED, .call = UPP_STR("a"), .name = UPP_STR("A"), .text = UPP_STR("1"), .outcome = WM_DONE},
-        {.kind = WM_TOOL_STARTED, .call = UPP_STR("b"), .text = UPP_STR("{}")},
-        {.kind = WM_TOOL_ENDED, .call = UPP_STR("c"), .text = UPP_STR("2"), .outcome = WM_ERROR},
-        {.kind = WM_TOOL_ENDED, .call = UPP_STR("c"), .text = UPP_STR("3"), .outcome = WM_UNKNOWN},
+        {.kind = WM_TOOL_ENDED,
+         .call = {UPP_STR("a"), UPP_STR("A")},
+         .tool_ended = {.result = UPP_STR("1"), .outcome = WM_DONE}},
+        {.kind = WM_TOOL_STARTED, .call.id = UPP_STR("b"), .tool_started.arguments = UPP_STR("{}")},
+        {.kind = WM_TOOL_ENDED, .call.id = UPP_STR("c"), .tool_ended = {.result = UPP_STR("2"), .outcome = WM_ERROR}},
+        {.kind = WM_TOOL_ENDED, .call.id = UPP_STR("c"), .tool_ended = {.result = UPP_STR("3"), .outcome = WM_UNKNOWN}},
     };
     const struct wm_event *ended[] = {&ev[0], &ev[1], &ev[2], &ev[3]};
     struct wm_entry e = {.kind = WM_ENTRY_MESSAGE, .message = {.role = UPP_ROLE_TOOL}, .refs = refs, .n_refs = 3};

@@ -379,7 +379,7 @@ static WEFT_SUSPENDS int look_at_events(struct family *f, struct upp_err *err)
         else
             of_root += strcmp(id, seen.parent) == 0 && wb_str_eq(ev.from->agent, UPP_STR("main"));
         if (ev.kind == WM_TOOL_STARTED && !ev.from->depth) {
-            copy(id, wb_uuid_text(ev.child, (char[WB_UUID_TEXT + 1]){0}));
+            copy(id, wb_uuid_text(ev.tool_started.child, (char[WB_UUID_TEXT + 1]){0}));
             FAIL_UNLESS(strcmp(id, seen.run) == 0);
         }
     }

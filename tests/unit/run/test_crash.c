@@ -244,9 +244,10 @@ static WEFT_SUSPENDS int sums_up(struct stage *st, struct upp_err *err)
     TRY(wr_reader_open(st->rig.engine, &rig_owner, run, NULL, &rd, err));
     while ((r = wr_reader_next(rd, false, &ev, err)) > 0) {
         if (ev.kind == WM_STEP_END && !ev.from->depth)
-            steps = (struct upp_usage){.input = steps.input + ev.usage.input, .output = steps.output + ev.usage.output};
+            steps = (struct upp_usage){.input = steps.input + ev.step_end.usage.input,
+                                       .output = steps.output + ev.step_end.usage.output};
         if (ev.kind == WM_RUN && !ev.from->depth)
-            all = ev.usage;
+            all = ev.run.usage;
     }
     if (r >= 0 && (steps.input != all.input || steps.output != all.output))
         return upp_fail(err, UPP_EBUG, "its steps used %llu+%llu, it used %llu+%llu", (unsigned long long)steps.input,

@@ -138,8 +138,8 @@ static WEFT_SUSPENDS int read_the_rest(struct place *p, struct wb_uuid run, cons
         if (wr_reader_received(rd, &ev))
             continue;
         FAIL_UNLESS(ev.from->epoch == from->epoch + 1);
-        voids += ev.kind == WM_VOID && ev.aside;
-        ends += ev.kind == WM_RUN && ev.status == status;
+        voids += ev.kind == WM_VOID && ev.voided.unseen;
+        ends += ev.kind == WM_RUN && ev.run.status == status;
     }
     TRY(r);
     test_note("%u voids, %u ends", voids, ends);

@@ -40,7 +40,7 @@ static WEFT_SUSPENDS int read_events(struct rig *rig, struct wb_uuid run, struct
     int r = wr_reader_open(rig->engine, &rig_owner, run, NULL, &rd, err);
     while (r >= 0 && (r = wr_reader_next(rd, true, &ev, err)) > 0)
         if (ev.kind == WM_SYSTEM)
-            wb_buf_addf(out, "%.*s: %.*s\n", UPP_FMT(ev.from->agent), UPP_FMT(ev.entry->data));
+            wb_buf_addf(out, "%.*s: %.*s\n", UPP_FMT(ev.from->agent), UPP_FMT(ev.system.entry->data));
         else if (ev.kind == WM_MESSAGE || ev.kind == WM_STEP_END)
             wb_buf_addf(out, "%.*s: %s %u\n", UPP_FMT(ev.from->agent), ev.kind == WM_MESSAGE ? "message" : "step",
                         ev.step);

@@ -70,7 +70,7 @@ static WEFT_SUSPENDS int listen_live(struct round *round, struct upp_err *err)
         if (ev.kind == WM_PART_OPEN)
             wb_buf_addc(out, '|');
         if (ev.kind == WM_DELTA)
-            wb_buf_add(out, ev.text);
+            wb_buf_add(out, ev.part.text);
     }
     return r < 0 ? r : wb_buf_check(out, err);
 }

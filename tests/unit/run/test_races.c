@@ -66,7 +66,7 @@ static WEFT_SUSPENDS int cancel_alone(struct place *p, struct upp_err *err)
     TRY(wr_reader_open(p->rig.engine, &rig_owner, s.run, NULL, &rd, err));
     TRY(wr_cancel(p->rig.engine, &rig_owner, s.run, err)); /* its fiber has not begun */
     while ((r = place_next(p, rd, true, &last, &ev, err)) > 0)
-        status = ev.kind == WM_RUN ? ev.status : status;
+        status = ev.kind == WM_RUN ? ev.run.status : status;
     TRY(r);
     FAIL_UNLESS(status == WM_CANCELED);
     return 0;
@@ -133,7 +133,7 @@ static WEFT_SUSPENDS int reader_main(void *arg, struct upp_err *err)
     TRY(wr_reader_open(me->p->rig.engine, &rig_owner, me->run, NULL, &rd, err));
     while ((r = place_next(me->p, rd, false, &last, &ev, err)) > 0) {
         me->results += ev.kind == WM_TOOL_ENDED;
-        if (ev.kind == WM_RUN && ev.status == WM_WAITING && !me->slow_start)
+        if (ev.kind == WM_RUN && ev.run.status == WM_WAITING && !me->slow_start)
             me->p->lazy.rows_once_ms = 50; /* the look for what comes next */
     }
     me->ended = r == 0;
@@ -316,9 +316,9 @@ static WEFT_SUSPENDS int say_it_twice(struct place *p, struct upp_err *err)
     TRY(wr_reader_open(p->rig.engine, &rig_owner, s.run, NULL, &rd, err));
     while ((r = wr_reader_next(rd, true, &ev, err)) > 0) {
         if (ev.kind == WM_VOID)
-            last = ev.last;
+            last = ev.voided.last;
         if (ev.kind == WM_MESSAGE_OPEN && n < WB_LEN(ids))
-            ids[n++] = ev.id;
+            ids[n++] = ev.message_open.id;
     }
     TRY(r);
     FAIL_UNLESS(n == 2 && last && !wb_uuid_eq(ids[0], ids[1]));

@@ -36,11 +36,11 @@ static WEFT_SUSPENDS int read_on(struct wr_reader *rd, int calls, struct counts 
     while (n->ended < calls && (r = wr_reader_next(rd, true, &ev, err)) > 0) {
         FAIL_UNLESS(ev.number == n->last + 1);
         n->last = ev.number;
-        n->begun += ev.kind == WM_RUN && ev.status == WM_RUNNING && ev.from->depth == 2;
+        n->begun += ev.kind == WM_RUN && ev.run.status == WM_RUNNING && ev.from->depth == 2;
         n->ended += ev.kind == WM_TOOL_ENDED && ev.from->depth == 1;
-        n->status = ev.kind == WM_RUN && !ev.from->depth ? ev.status : n->status;
-        if (ev.kind == WM_STEP_END && ev.entry && ev.from->depth == 1)
-            n->results += (int)ev.entry->message.n_parts;
+        n->status = ev.kind == WM_RUN && !ev.from->depth ? ev.run.status : n->status;
+        if (ev.kind == WM_STEP_END && ev.step_end.results && ev.from->depth == 1)
+            n->results += (int)ev.step_end.results->message.n_parts;
     }
     return r < 0 ? r : 0;
 }

@@ -65,7 +65,7 @@ static WEFT_SUSPENDS int read_lost(struct rig *rig, struct wb_uuid run, size_t *
         if (ev.from->epoch == 1 && ev.kind != WM_RUN) {
             FAIL_UNLESS(!told); /* it comes before that it was taken back */
             ++*events;
-            *bytes += ev.kind == WM_DELTA ? ev.text.n : 0;
+            *bytes += ev.kind == WM_DELTA ? ev.part.text.n : 0;
         }
     }
     FAIL_UNLESS(told);

@@ -145,8 +145,8 @@ WEFT_SUSPENDS static int look_up(struct audit *a, struct wb_uuid run)
 static bool is_denied(const struct wm_row *row, struct upp_str call)
 {
     for (size_t i = 0; i < row->n_records; i++)
-        if (row->records[i].kind == WM_TOOL_ENDED && row->records[i].outcome == WM_DENIED &&
-            wb_str_eq(row->records[i].call, call))
+        if (row->records[i].kind == WM_TOOL_ENDED && row->records[i].tool_ended.outcome == WM_DENIED &&
+            wb_str_eq(row->records[i].call.id, call))
             return true;
     return false;
 }
@@ -179,8 +179,8 @@ WEFT_SUSPENDS static int was_denied_below(struct audit *a, const struct waiting 
 
 static bool is_pending(const struct wm_event *ev, struct upp_str call)
 {
-    for (size_t i = 0; i < ev->n_pending; i++)
-        if (wb_str_eq(ev->pending[i].call, call))
+    for (size_t i = 0; i < ev->run.n_pending; i++)
+        if (wb_str_eq(ev->run.pending[i].call, call))
             return true;
     return false;
 }
@@ -202,7 +202,7 @@ WEFT_SUSPENDS static int write_answer(struct audit *a, const struct wm_row *row,
     wj_put_str(&a->w, "tool", c->name);
     if (c->approval)
         wj_put_bool(&a->w, "granted", !denied);
-    put_who(a, ev->name, ev->call);
+    put_who(a, ev->run.answered_by, ev->run.api_key);
     end(a);
     return r;
 }
@@ -219,7 +219,8 @@ static void write_asked(struct audit *a, const struct wm_row *row, const struct 
     end(a);
 }
 
-/* Answers are not records of their own: what waited and waits no more was answered, if the run goes on. */
+/* Answers are not records of their own: what waited and waits no more was answered, if the run goes on: else it was
+ * cancelled or has expired. */
 WEFT_SUSPENDS static int write_answers(struct audit *a, const struct wm_row *row, const struct wl_row *stored,
                                        const struct wm_event *ev)
 {
@@ -228,11 +229,11 @@ WEFT_SUSPENDS static int write_answers(struct audit *a, const struct wm_row *row
     for (size_t i = 0; r >= 0 && i < a->n_waiting; i++)
         if (is_pending(ev, a->waiting[i].call))
             a->waiting[kept++] = a->waiting[i];
-        else if (ev->status == WM_RUNNING || ev->status == WM_WAITING) /* else it was cancelled or has expired */
+        else if (ev->run.status == WM_RUNNING || ev->run.status == WM_WAITING)
             r = write_answer(a, row, stored, ev, &a->waiting[i]);
     a->n_waiting = kept;
-    for (size_t i = 0; i < ev->n_pending && a->n_waiting < WAITING_MAX; i++) {
-        const struct wm_pending *p = &ev->pending[i];
+    for (size_t i = 0; i < ev->run.n_pending && a->n_waiting < WAITING_MAX; i++) {
+        const struct wm_pending *p = &ev->run.pending[i];
         bool known = false;
         for (size_t k = 0; k < kept; k++)
             known |= wb_str_eq(a->waiting[k].call, p->call);
@@ -260,7 +261,7 @@ WEFT_SUSPENDS static int write_record(struct audit *a, const struct wm_row *row,
             r = write_answers(a, row, stored, ev);
         begin(a, "run", row->time_ms);
         put_run(a, stored->run);
-        wj_put_str(&a->w, "status", wr_status_name(ev->status));
+        wj_put_str(&a->w, "status", wr_status_name(ev->run.status));
         put_who(a, a->agent, a->key);
         end(a);
     } else if (ev->kind == WM_TOOL_STARTED || ev->kind == WM_TOOL_ENDED) {
@@ -268,10 +269,11 @@ WEFT_SUSPENDS static int write_record(struct audit *a, const struct wm_row *row,
             return 0;
         begin(a, ev->kind == WM_TOOL_STARTED ? "tool.started" : "tool.ended", row->time_ms);
         put_run(a, stored->run);
-        wj_put_str(&a->w, "call", ev->call);
-        wj_put_str(&a->w, "tool", ev->name);
+        wj_put_str(&a->w, "call", ev->call.id);
+        wj_put_str(&a->w, "tool", ev->call.name);
         if (ev->kind == WM_TOOL_ENDED)
-            wj_put_str(&a->w, "outcome", wb_cstr(ev->outcome < WB_LEN(outcomes) ? outcomes[ev->outcome] : ""));
+            wj_put_str(&a->w, "outcome",
+                       wb_cstr(ev->tool_ended.outcome < WB_LEN(outcomes) ? outcomes[ev->tool_ended.outcome] : ""));
         end(a);
     } else if (ev->kind == WM_VOID) {
         begin(a, "run.resumed", row->time_ms);

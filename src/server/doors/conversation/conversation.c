@@ -536,7 +536,7 @@ struct waits {
 
 static void pass(struct waits *w, const struct wm_event *ev)
 {
-    w->now = ev->status == WM_WAITING;
+    w->now = ev->run.status == WM_WAITING;
     if (!w->now)
         return;
     w->before = w->last;

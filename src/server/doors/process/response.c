@@ -14,7 +14,7 @@ int sv_process_from(struct sv_exchange *x, struct wb_uuid run, struct wr_from *r
     bool waits = false;
     int r = wr_reader_open(x->core->engine, &x->owner, run, &before, &reader, err);
     while (r >= 0 && (r = wr_reader_try(reader, true, &ev, NULL, NULL, err)) > 0) {
-        waits = ev.kind == WM_RUN && ev.status == WM_WAITING && ev.from->depth == 0;
+        waits = ev.kind == WM_RUN && ev.run.status == WM_WAITING && ev.from->depth == 0;
         if (waits) {
             before = last;
             last = (struct wr_from){.epoch = ev.from->epoch, .number = ev.number};

@@ -51,7 +51,7 @@ WEFT_SUSPENDS static int find_segment(struct sv_exchange *x, const struct sv_sto
     uint32_t n = 0;
     int r = wr_reader_open(x->core->engine, &x->owner, it->run.id, &start, &reader, err);
     while (r >= 0 && n < it->segment && (r = wr_reader_try(reader, true, &ev, NULL, NULL, err)) > 0) {
-        if (ev.from->depth || ev.kind != WM_RUN || ev.status != WM_WAITING)
+        if (ev.from->depth || ev.kind != WM_RUN || ev.run.status != WM_WAITING)
             continue;
         *ret = (struct wr_from){ev.from->epoch, ev.number, 0};
         n++;

@@ -142,14 +142,14 @@ static WEFT_SUSPENDS int steps_are(struct place *p, struct wb_uuid run, const ch
         if (ev.from->depth || wm_is_branch(&ev))
             continue;
         if (ev.kind == WM_STEP_START)
-            wb_buf_addf(&out, "<%u:%.*s ", ev.step, UPP_FMT(ev.name));
+            wb_buf_addf(&out, "<%u:%.*s ", ev.step, UPP_FMT(ev.step_start.plan_step));
         if (ev.kind == WM_TOOL_STARTED)
-            wb_buf_addf(&out, "%.*s! ", UPP_FMT(ev.call));
+            wb_buf_addf(&out, "%.*s! ", UPP_FMT(ev.call.id));
         if (ev.kind == WM_TOOL_ENDED)
-            wb_buf_addf(&out, "%.*s=%u ", UPP_FMT(ev.call), ev.outcome);
+            wb_buf_addf(&out, "%.*s=%u ", UPP_FMT(ev.call.id), ev.tool_ended.outcome);
         if (ev.kind == WM_STEP_END)
-            wb_buf_addf(&out, "%u:%llu+%llu> ", ev.step, (unsigned long long)ev.usage.input,
-                        (unsigned long long)ev.usage.output);
+            wb_buf_addf(&out, "%u:%llu+%llu> ", ev.step, (unsigned long long)ev.step_end.usage.input,
+                        (unsigned long long)ev.step_end.usage.output);
     }
     TRY(r);
     TRY(wb_buf_check(&out, err));
@@ -556,7 +556,7 @@ static WEFT_SUSPENDS int told_is(struct place *p, struct wb_uuid run, const char
     int r = wr_reader_open(p->rig.engine, &rig_owner, run, NULL, &rd, err);
     while (r >= 0 && (r = wr_reader_next(rd, true, &ev, err)) > 0)
         if (ev.kind == WM_SYSTEM && !ev.from->depth)
-            wb_buf_addf(&out, "%u %.*s\n", ev.step, UPP_FMT(wb_str_sub(ev.entry->data, 0, 16)));
+            wb_buf_addf(&out, "%u %.*s\n", ev.step, UPP_FMT(wb_str_sub(ev.system.entry->data, 0, 16)));
     TRY(r);
     TRY(wb_buf_check(&out, err));
     if (wb_str_eq(wb_buf_str(&out), wb_cstr(want)))

@@ -215,18 +215,20 @@ static void expected(const struct events *e, struct wb_buf *out)
         const struct wm_event *ev = &e->list.p[i];
         if (ev->kind == WM_TOOL_ENDED && ev->from->depth == 0)
             part_line(out,
-                      &(struct upp_part){
-                          .is_error = ev->outcome != WM_DONE, .id = ev->call, .name = ev->name, .text = ev->text},
+                      &(struct upp_part){.is_error = ev->tool_ended.outcome != WM_DONE,
+                                         .id = ev->call.id,
+                                         .name = ev->call.name,
+                                         .text = ev->tool_ended.result},
                       UPP_PART_RESULT);
         if (ev->kind == WM_SYSTEM && ev->from->depth == 0)
-            wb_buf_addf(out, "event %.*s\n", UPP_FMT(ev->entry->data));
-        if (ev->kind != WM_MESSAGE || ev->from->depth || ev->entry->message.role != UPP_ROLE_ASSISTANT)
+            wb_buf_addf(out, "event %.*s\n", UPP_FMT(ev->system.entry->data));
+        if (ev->kind != WM_MESSAGE || ev->from->depth || ev->message.entry->message.role != UPP_ROLE_ASSISTANT)
             continue;
-        bool aside = ev->entry->audience == WM_AUDIENCE_RUN;
-        if (aside && !wb_str_eq(ev->entry->phase, UPP_STR("reason")))
+        bool aside = ev->message.entry->audience == WM_AUDIENCE_RUN;
+        if (aside && !wb_str_eq(ev->message.entry->phase, UPP_STR("reason")))
             continue;
-        for (size_t k = 0; k < ev->entry->message.n_parts; k++) {
-            const struct upp_part *p = &ev->entry->message.parts[k];
+        for (size_t k = 0; k < ev->message.entry->message.n_parts; k++) {
+            const struct upp_part *p = &ev->message.entry->message.parts[k];
             if (!aside || p->kind != UPP_PART_CALL)
                 part_line(out, p, aside && p->kind == UPP_PART_TEXT ? UPP_PART_REASONING : p->kind);
         }

@@ -79,15 +79,15 @@ TEST(dialect_open_message_has_a_limit_of_parts)
     WB_CLEANUP(wd_open_done) struct wd_open m;
     struct upp_err err = {0};
     struct wd_part *p;
-    struct wm_event ev = {.kind = WM_PART_OPEN, .number = 7, .part = WM_PARTS - 1};
+    struct wm_event ev = {.kind = WM_PART_OPEN, .number = 7, .part.index = WM_PARTS - 1};
     wd_open_init(&m);
     CHECK_INT(wd_open_part(&m, &ev, &p, &err), -UPP_EBUG);
     CHECK(wd_open_begin(&m, &ev, &err) == 0);
     CHECK(wd_open_part(&m, &ev, &p, &err) == 0);
-    ev.part = WM_PARTS;
+    ev.part.index = WM_PARTS;
     CHECK_INT(wd_open_part(&m, &ev, &p, &err), -UPP_ELIMIT);
     CHECK_STR(wb_cstr(err.msg), UPP_STR("event 7: a message has at most 16384 parts"));
-    ev.part = WM_PARTS - 1;
+    ev.part.index = WM_PARTS - 1;
     CHECK_INT(wd_open_part(&m, &ev, &p, &err), -UPP_EBUG);
 }
 

@@ -133,7 +133,7 @@ TEST_WITH(dialect_uap_has_a_limit_of_child_runs, .no_torture = "256 allocations 
 {
     struct bare b = {0};
     struct wm_source from = {.depth = 1};
-    struct wm_event ev = {.kind = WM_RUN, .status = WM_RUNNING, .from = &from, .number = 9};
+    struct wm_event ev = {.kind = WM_RUN, .run.status = WM_RUNNING, .from = &from, .number = 9};
     int r = bare_init(&b, &wd_stream_weft) ? 0 : -1;
     for (unsigned i = 0; r == 0 && i < 256; i++) {
         from.run = wb_uuid_v8(1, i);
@@ -142,7 +142,7 @@ TEST_WITH(dialect_uap_has_a_limit_of_child_runs, .no_torture = "256 allocations 
     from.run = wb_uuid_v8(1, 256);
     int over = r == 0 ? bare_event(&b, &wd_stream_weft, &ev) : 0;
     from.run = wb_uuid_v8(1, 7);
-    ev.status = WM_COMPLETED; /* makes room for another */
+    ev.run.status = WM_COMPLETED; /* makes room for another */
     int room = over ? bare_event(&b, &wd_stream_weft, &ev) : -1;
     from.run = wb_uuid_v8(1, 256);
     int other = room == 0 ? bare_event(&b, &wd_stream_weft, &ev) : -1;
@@ -160,23 +160,26 @@ TEST_WITH(dialect_uap_has_a_limit_of_open_calls_of_agents, .no_torture = "thousa
     enum { MANY = 1 << 16 };
     struct bare b = {0};
     struct wm_source from = {.run = wb_uuid_v8(1, 1), .agent_id = wb_uuid_v8(2, 1)}, below = {.depth = 1};
-    struct wm_event started = {.kind = WM_TOOL_STARTED, .from = &from, .name = UPP_STR("helper"), .child_node = 1};
-    struct wm_event ended = {
-        .kind = WM_TOOL_ENDED, .from = &from, .name = UPP_STR("helper"), .text = UPP_STR("1"), .call = UPP_STR("7")};
-    struct wm_event speaks = {.kind = WM_RUN, .status = WM_RUNNING, .from = &below};
+    struct wm_event started = {
+        .kind = WM_TOOL_STARTED, .from = &from, .call.name = UPP_STR("helper"), .tool_started.child_node = 1};
+    struct wm_event ended = {.kind = WM_TOOL_ENDED,
+                             .from = &from,
+                             .call = {UPP_STR("7"), UPP_STR("helper")},
+                             .tool_ended.result = UPP_STR("1")};
+    struct wm_event speaks = {.kind = WM_RUN, .run.status = WM_RUNNING, .from = &below};
     char call[16];
     int r = bare_init(&b, &wd_stream_weft) ? 0 : -1;
     for (unsigned i = 0; r == 0 && i < MANY; i++) {
-        started.call = wb_str(call, (size_t)snprintf(call, sizeof call, "%u", i));
-        started.child = wb_uuid_v8(3, i);
+        started.call.id = wb_str(call, (size_t)snprintf(call, sizeof call, "%u", i));
+        started.tool_started.child = wb_uuid_v8(3, i);
         r = bare_event(&b, &wd_stream_weft, &started);
     }
-    started.call = UPP_STR("more");
-    started.child = wb_uuid_v8(3, MANY);
+    started.call.id = UPP_STR("more");
+    started.tool_started.child = wb_uuid_v8(3, MANY);
     int over = r == 0 ? bare_event(&b, &wd_stream_weft, &started) : 0;
     int room = over ? bare_event(&b, &wd_stream_weft, &ended) : -1;
     int again = room == 0 ? bare_event(&b, &wd_stream_weft, &started) : -1;
-    below.run = started.child;
+    below.run = started.tool_started.child;
     int spoke = again == 0 ? bare_event(&b, &wd_stream_weft, &speaks) : -1;
     bool named = spoke == 0 && wb_str_find(wb_buf_str(&b.frames.text),
                                            UPP_STR("\"parentAgentId\":\"00000000-0000-8002-8000-000000000001\","
@@ -201,15 +204,19 @@ TEST_WITH(dialect_streams_have_a_limit_of_names, .no_torture = "nothing but long
         struct wm_event ev;
     } cases[] = {
         {&wd_stream_weft, {.kind = WM_STEP_START, .from = &from}},
-        {&wd_stream_weft, {.kind = WM_MESSAGE_OPEN, .aside = true, .from = &from}},
-        {&wd_stream_assistants, {.kind = WM_RUN, .status = WM_RUNNING, .from = &from}},
+        {&wd_stream_weft, {.kind = WM_MESSAGE_OPEN, .message_open.aside = true, .from = &from}},
+        {&wd_stream_assistants, {.kind = WM_RUN, .run.status = WM_RUNNING, .from = &from}},
     };
     memset(name, 'x', sizeof name);
     for (size_t i = 0; i < WB_LEN(cases); i++)
         for (size_t n = LONGEST; n <= LONGEST + 1; n++) {
             struct bare b = {0};
             struct wm_event ev = cases[i].ev;
-            ev.name = from.agent = wb_str(name, n);
+            from.agent = wb_str(name, n);
+            if (ev.kind == WM_STEP_START)
+                ev.step_start.plan_step = from.agent;
+            else if (ev.kind == WM_MESSAGE_OPEN)
+                ev.message_open.phase = from.agent;
             int r = bare_init(&b, cases[i].ops) ? bare_event(&b, cases[i].ops, &ev) : -1;
             bare_done(&b, cases[i].ops);
             test_note("case %zu with %zu bytes: %s", i, n, b.err.msg);
@@ -226,7 +233,7 @@ TEST_WITH(dialect_streams_have_a_limit_of_calls, .no_torture = "thousands of all
     struct upp_part *parts = wb_new_n(&a, struct upp_part, MANY);
     struct wm_source from = {.node = 1};
     struct wm_entry entry = {.message = {.role = UPP_ROLE_ASSISTANT, .parts = parts}};
-    struct wm_event ev = {.kind = WM_MESSAGE, .from = &from, .entry = &entry};
+    struct wm_event ev = {.kind = WM_MESSAGE, .from = &from, .message.entry = &entry};
     const struct wd_stream_ops *const ops[] = {&wd_stream_weft, &wd_stream_ui};
     CHECK(parts);
     for (unsigned i = 0; i < MANY; i++)
