@@ -73,11 +73,12 @@ WEFT_SUSPENDS bool sv_key_is_used(struct sv_exchange *x, const struct wr_start *
     return start->key.n && wl_get_key(s, &x->owner, start->route, start->key, &used, NULL) >= 0;
 }
 
-int sv_start_new_thread(struct sv_start *s, const struct wl_thread_opts *opts, struct upp_err *err)
+int sv_start_new_thread(const struct sv_exchange *x, struct sv_start *s, const struct wl_thread_opts *opts,
+                        struct upp_err *err)
 {
     s->new_thread = true;
     s->thread_opts = opts ? *opts : (struct wl_thread_opts){.size = sizeof s->thread_opts};
-    return wb_uuid_is_nil(s->thread_opts.id) ? wb_uuid_new(&s->thread_opts.id, err) : 0;
+    return wb_uuid_is_nil(s->thread_opts.id) ? sv_core_thread_id(x->server, &s->thread_opts.id, err) : 0;
 }
 
 int sv_start_at_home(struct sv_exchange *x, const struct sv_start *s, sv_handler *handler, struct upp_err *err)

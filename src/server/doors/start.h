@@ -59,7 +59,8 @@ struct sv_start {
 
 /* A new thread for the run, with these options (NULL: none). Its id is made here: the door goes on where it is at home.
  */
-int sv_start_new_thread(struct sv_start *s, const struct wl_thread_opts *opts, struct upp_err *err) UPP_MUST_CHECK;
+int sv_start_new_thread(const struct sv_exchange *x, struct sv_start *s, const struct wl_thread_opts *opts,
+                        struct upp_err *err) UPP_MUST_CHECK;
 
 /* Goes on with `handler` on the loop where the run will be, or is, at home: the one of `s`, or any. */
 WEFT_SUSPENDS int sv_start_at_home(struct sv_exchange *x, const struct sv_start *s, sv_handler *handler,

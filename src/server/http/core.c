@@ -4,6 +4,8 @@
 
 #include "base/hooks.h"
 #include "base/log.h"
+#include "run/engine.h"
+#include "server/http/server.h"
 #include "server/http/stream.h"
 
 /* A request on its way to another loop: on the heap, because the other side may still use it when the caller has
@@ -51,6 +53,21 @@ WEFT_SUSPENDS int sv_core_run(struct sv_core *core, struct sv_exchange *x, sv_ha
     x->core = own;
     wb_free(v);
     return r < 0 ? r : result;
+}
+
+int sv_core_thread_id(const struct sv_server *server, struct wb_uuid *ret, struct upp_err *err)
+{
+    int r = wb_uuid_new(ret, err);
+    if (r < 0)
+        return r;
+    const uint32_t n = server->n_cores, first = wr_home(*ret, n);
+    uint32_t home = first;
+    for (uint32_t i = 1; i < n; i++) {
+        uint32_t other = (first + i) % n;
+        if (wr_engine_working(server->cores[other].engine) < wr_engine_working(server->cores[home].engine))
+            home = other;
+    }
+    return home == first ? 0 : wr_engine_thread_id(server->cores[home].engine, ret, err);
 }
 
 static void wake_streams(struct sv_core *core)

@@ -27,6 +27,9 @@ struct sv_core {
 
 enum { SV_CORES = 64 };
 
+/* An id for a new thread. Its home is the core where the fewest runs work: a run stays on its core to its end. */
+int sv_core_thread_id(const struct sv_server *server, struct wb_uuid *ret, struct upp_err *err) UPP_MUST_CHECK;
+
 /* Runs a handler on a core, and waits for it. If the caller is cancelled, so is the handler; this returns when it has
  * ended, because the exchange is on the caller's stack. */
 WEFT_SUSPENDS int sv_core_run(struct sv_core *core, struct sv_exchange *x, sv_handler *handler,

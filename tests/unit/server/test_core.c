@@ -2,6 +2,7 @@
 
 #include <semaphore.h>
 
+#include "run/engine_state.h"
 #include "server/http/server.h"
 #include "server/talk.h"
 #include "support/fibers.h"
@@ -141,4 +142,29 @@ TEST_WITH(core_without_room_for_a_fiber_is_429, .no_torture = "threads that race
     int r = crowded(&t, UPP_OPTS(weft_loop_opts, .max_fibers = 1), &c, &err);
     test_note("%s", err.msg);
     CHECK_INT(r, 0);
+}
+
+/* ---- The core of a new thread ---- */
+
+TEST(core_of_a_new_thread_is_the_one_with_the_fewest_runs)
+{
+    enum { CORES = 3, TIMES = 40 };
+    struct wr_engine engines[CORES] = {0};
+    struct sv_core cores[CORES];
+    struct sv_server server = {.cores = cores, .n_cores = CORES};
+    unsigned threads[CORES] = {0};
+    for (uint32_t i = 0; i < CORES; i++) {
+        engines[i].opts.homes = CORES;
+        engines[i].opts.home = i;
+        cores[i] = (struct sv_core){.engine = &engines[i]};
+    }
+    for (unsigned i = 0; i < TIMES; i++) {
+        struct wb_uuid id;
+        CHECK_INT(sv_core_thread_id(&server, &id, NULL), 0);
+        uint32_t home = wr_home(id, CORES);
+        engines[home].working++; /* it has a run now */
+        threads[home]++;
+    }
+    for (uint32_t i = 0; i < CORES; i++)
+        CHECK(threads[i] == TIMES / CORES || threads[i] == TIMES / CORES + 1);
 }

@@ -169,7 +169,7 @@ WEFT_SUSPENDS static int complete(struct sv_exchange *x, struct upp_err *err)
     q->stream.unstored = q->start.unstored;
     q->start.thread = q->place.thread;
     if (!q->start.new_thread && wb_uuid_is_nil(q->start.thread.id))
-        r = sv_start_new_thread(&q->start, NULL, err);
+        r = sv_start_new_thread(x, &q->start, NULL, err);
     else if (!q->start.new_thread)
         from = q->messages.next;
     q->start.made_thread = q->start.new_thread || q->place.made;

@@ -367,7 +367,7 @@ int sv_conversation_unstored(struct sv_exchange *x, struct sv_conversation_place
     *place = (struct sv_conversation_place){0};
     r = wj_merge(&x->arena, s->run.options, UPP_STR("{\"" RESP_OPTION_UNSTORED "\":true}"), &s->run.options, err);
     if (r >= 0)
-        r = sv_start_new_thread(s, NULL, err);
+        r = sv_start_new_thread(x, s, NULL, err);
     return r < 0 ? r : wr_unstored_note(store, &x->owner, s->thread_opts.id, err);
 }
 

@@ -59,7 +59,7 @@ int sv_process_user(struct sv_exchange *x, const struct sv_body *b, struct upp_s
 WEFT_SUSPENDS int sv_process_find(struct sv_exchange *x, struct sv_process **ret, struct upp_err *err) UPP_MUST_CHECK;
 
 /* Where the run begins: on a thread that is made with it, or elsewhere in that of the session. */
-int sv_process_open(struct sv_process *p, struct upp_err *err) UPP_MUST_CHECK;
+int sv_process_open(const struct sv_exchange *x, struct sv_process *p, struct upp_err *err) UPP_MUST_CHECK;
 
 /* Finds the end of the response that the request continues: start.thread is there, in memory only. */
 WEFT_SUSPENDS int sv_process_branch(struct sv_exchange *x, struct sv_process *p, struct upp_err *err) UPP_MUST_CHECK;

@@ -82,7 +82,7 @@ WEFT_SUSPENDS static int start(struct sv_exchange *x, struct sv_process *p, stru
             r = 0;
     }
     if (r >= 0)
-        r = sv_process_open(p, err);
+        r = sv_process_open(x, p, err);
     if (r >= 0)
         r = sv_start_run(x, &p->start, run, err);
     if (r >= 0 && wb_uuid_eq(*run, last.id))

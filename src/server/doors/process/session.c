@@ -132,7 +132,7 @@ static int check_session(const struct sv_process *p, struct upp_err *err)
 static int new_session(struct sv_exchange *x, struct sv_process *p, struct upp_err *err)
 {
     char text[WB_UUID_TEXT + 1];
-    int r = wb_uuid_new(&p->fresh, err);
+    int r = sv_core_thread_id(x->server, &p->fresh, err);
     p->is_new = true;
     if (r >= 0 && !p->session.p)
         p->session = wb_arena_dup(&x->arena, wb_uuid_text(p->fresh, text));
@@ -186,14 +186,14 @@ WEFT_SUSPENDS int sv_process_find(struct sv_exchange *x, struct sv_process **ret
     return 0;
 }
 
-int sv_process_open(struct sv_process *p, struct upp_err *err)
+int sv_process_open(const struct sv_exchange *x, struct sv_process *p, struct upp_err *err)
 {
     char text[WB_UUID_TEXT + 1];
     bool named = !wb_str_eq(p->session, wb_uuid_text(p->fresh, text));
     struct wl_thread_opts opts = {
         .size = sizeof opts, .id = p->fresh, .alias = named ? p->session : (struct upp_str){NULL, 0}};
     if (p->is_new)
-        return sv_start_new_thread(&p->start, &opts, err);
+        return sv_start_new_thread(x, &p->start, &opts, err);
     if (p->moves) {
         p->start.run.node = p->to.node;
         p->start.run.length = p->to.length;

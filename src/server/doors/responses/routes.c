@@ -283,7 +283,7 @@ WEFT_SUSPENDS static int choose_thread(struct sv_exchange *x, struct request *q,
             return sv_body_wrong(&q->body, sv_member(q->body.root, UPP_STR("input")), err,
                                  "there is nothing to answer");
         if (!q->start.new_thread)
-            r = sv_start_new_thread(&q->start, NULL, err);
+            r = sv_start_new_thread(x, &q->start, NULL, err);
     }
     q->start.thread = q->place.thread;
     q->start.made_thread = q->start.new_thread || q->place.made;

@@ -141,7 +141,7 @@ WEFT_SUSPENDS static int open_chat(struct sv_exchange *x, struct work *w, struct
     int r = find_chat(x, w->q.chat, &w->start.thread, err);
     w->start.new_thread = false;
     if (r == -UPP_ENOTFOUND && w->q.question && !w->again)
-        r = sv_start_new_thread(&w->start, &opts, err);
+        r = sv_start_new_thread(x, &w->start, &opts, err);
     else if (r == -UPP_ENOTFOUND)
         r = upp_fail(err, UPP_ENOTFOUND, "no chat '%.*s'", UPP_FMT(w->q.chat));
     return r < 0 ? r : sv_start_at_home(x, &w->start, answer, err);

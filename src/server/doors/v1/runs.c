@@ -275,7 +275,7 @@ WEFT_SUSPENDS static int read_new_thread(struct sv_exchange *x, const struct sv_
     if (r >= 0 && !wb_uuid_is_nil(opts.parent)) /* it is of the parent's family, and at home there */
         r = wl_id_new(wl_family(opts.parent), &opts.id, err);
     if (r >= 0)
-        r = sv_start_new_thread(s, &opts, err);
+        r = sv_start_new_thread(x, s, &opts, err);
     return r < 0 ? r : put_first(x, &messages, &s->messages, err);
 }
 
