@@ -282,6 +282,7 @@ static bool survives_sweep(const struct wm_event *ev)
     case WM_TOOL_ENDED:
     case WM_CHECKPOINT:
     case WM_SYSTEM:
+    case WM_APPROVED:
         return true;
     case WM_TOOL_STARTED:
         return ev->tool_started.child_node != 0;

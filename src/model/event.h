@@ -32,6 +32,7 @@ enum wm_event_kind {
     WM_CHECKPOINT,   /* checkpoint */
     WM_VOID,         /* voided: the output since the last record is void */
     WM_SYSTEM,       /* system: a system event was appended */
+    WM_APPROVED,     /* call: somebody allowed it. A denial is its WM_TOOL_ENDED */
     /* Transient, like deltas. */
     WM_STEP_START,   /* step_start */
     WM_MESSAGE_OPEN, /* message_open */

@@ -21,6 +21,7 @@
  * medium   s source (0) 1 base64 2 bytes 3 url 4 text              u data (none)     m MIME type (none)
  *          l title (none)                     t duration           w width           h height: numbers (none)
  * record   k kind: 1 run 2 message 3 tool started 4 tool ended 5 step end 6 checkpoint 7 void 8 system event
+ *          9 approved
  *          t time, minus the row's (0)        s step (the row's)
  *          u status of a run (0) 1 queued 2 running 3 waiting 4 canceling 5 completed 6 failed 7 canceled 8 expired
  *          o outcome of a tool (0) 1 done 2 error 3 unknown 4 denied 5 stopped 6 invalid
@@ -340,9 +341,11 @@ const struct wm_record_member *wm_record_members(uint8_t kind)
     static const struct wm_record_member checkpoint[] = {{'i', WM_UUID, 0, AT(checkpoint.id)}, {0}};
     static const struct wm_record_member voided[] = {{'l', WM_NUMBER, 0, AT(voided.last)}, {0}};
     static const struct wm_record_member system[] = {{'e', WM_ENTRY, 0, AT(system.entry)}, {0}};
+    static const struct wm_record_member approved[] = {
+        {'c', WM_TEXT, 0, AT(call.id)}, {'n', WM_TEXT, 0, AT(call.name)}, {0}};
     static const struct wm_record_member none[] = {{0}};
     static const struct wm_record_member *const members[] = {
-        none, run, message, tool_started, tool_ended, step_end, checkpoint, voided, system,
+        none, run, message, tool_started, tool_ended, step_end, checkpoint, voided, system, approved,
     };
     _Static_assert(WB_LEN(members) == WM_STEP_START, "a list for every kind of record");
     return members[wm_is_record(kind) ? kind : 0];

@@ -36,4 +36,6 @@ struct wm_run {
     struct upp_usage usage; /* once it has ended: sub-agents included */
     int64_t created_ms, started_ms, ended_ms; /* 0: not yet */
     int64_t expires_ms;                       /* a waiting run; 0: never */
+    struct wb_uuid engine; /* a root that runs or is being cancelled: who works on it (wr_engine_id). All zero: an
+                              earlier version did not say */
 };

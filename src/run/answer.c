@@ -74,8 +74,14 @@ static int put_answer(struct wr_run *run, const struct wm_pending *p, const stru
     if (c->state == WR_CALL_ENDED) /* an earlier request came this far before the process died */
         return 0;
     if (p->approval && answer->approved) {
-        run->draft.state = true;
-        return wb_vec_add(&run->journal.approved, p->call, (size_t)WR_CALLS, "approved calls", err);
+        if (c->approved) /* the same */
+            return 0;
+        struct wm_event *ev = wr_draft_record(run, WM_APPROVED, err);
+        if (!ev)
+            return wr_draft_failed(run, err);
+        ev->call = (struct wm_call_event){.id = p->call, .name = p->name};
+        c->approved = true;
+        return 0;
     }
     struct upp_str text = wb_arena_dup(&run->memory, answer->result);
     r = p->approval ? wr_denial(&run->memory, answer->reason, &text, err) : 0;
@@ -225,6 +231,7 @@ static WEFT_SUSPENDS int commit_answers(struct answering *a, bool *launched, str
         *launched = true;
         run->tree->was_read = !wb_list_empty(&run->tree->readers);
         row.status = WM_RUNNING;
+        row.engine = run->engine->id;
         row.expires_ms = 0;
     } else
         wr_set_expiry(run, &row, a->now); /* a later one, if the answered calls had the least time */

@@ -30,6 +30,8 @@ int wr_engine_open(struct weft_loop *loop, const struct wr_engine_opts *opts, st
     /* When there is no memory, whoever reads a run must hear that it has failed, and not wait until there is. */
     int r = wb_vec_reserve(&e->failed_runs, WR_FAILED_RUNS) ? 0 : upp_fail(err, UPP_ENOMEM, "no memory for an engine");
     if (r >= 0)
+        r = wb_uuid_new(&e->id, err);
+    if (r >= 0)
         r = upp_http_new(NULL, &e->http, err); /* connects nothing until it is used */
     if (r < 0) {
         wb_vec_done(&e->failed_runs);
@@ -54,6 +56,11 @@ int wr_engine_open(struct weft_loop *loop, const struct wr_engine_opts *opts, st
         wb_list_init(&e->trees[i]);
     *ret = e;
     return 0;
+}
+
+struct wb_uuid wr_engine_id(const struct wr_engine *e)
+{
+    return e->id;
 }
 
 void wr_engine_monitor(struct wr_engine *e, const struct wr_monitor *monitor)

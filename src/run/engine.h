@@ -53,6 +53,10 @@ struct wr_engine_opts {
     /* Engines that share the store, each on a loop of its own. This one works on the threads whose home it is
      * (wr_home); threads of other homes are refused. 0: it is the only one. */
     uint32_t homes, home;
+
+    /* Is this the id of an engine that works (wr_engine_id)? Its runs are its own; those of others are taken over.
+     * NULL: no other engine works on the runs of this home. */
+    bool (*is_alive)(void *arg, struct wb_uuid engine);
 };
 
 /* Sets them afterwards; before anything is recovered or started. */
@@ -64,6 +68,9 @@ static inline uint32_t wr_home(struct wb_uuid tree, uint32_t n)
     return n ? wl_family(tree) % n : 0;
 }
 
+/* A new id for a thread that is at home in this engine. */
+int wr_engine_thread_id(const struct wr_engine *e, struct wb_uuid *ret, struct upp_err *err) UPP_MUST_CHECK;
+
 /* The home of a run: that of its root's thread. -UPP_ENOTFOUND. */
 WEFT_SUSPENDS int wr_home_of_run(struct wl_store *s, const struct wl_owner *o, struct wb_uuid run, uint32_t n,
                                  uint32_t *ret, struct upp_err *err) UPP_MUST_CHECK;
@@ -71,11 +78,15 @@ WEFT_SUSPENDS int wr_home_of_run(struct wl_store *s, const struct wl_owner *o, s
 int wr_engine_open(struct weft_loop *loop, const struct wr_engine_opts *opts, struct wr_engine **ret,
                    struct upp_err *err) UPP_MUST_CHECK;
 
+/* A new one every time it is opened: what it works on is stored with it (struct wm_run, engine). */
+struct wb_uuid wr_engine_id(const struct wr_engine *e);
+
 /* Stops all runs without ending them: they continue when an engine recovers them. The caller has closed all readers,
  * and nobody else is in a call of this engine. */
 WEFT_SUSPENDS void wr_engine_close(struct wr_engine *e);
 
-/* Recovers every run of the store that has not ended; *ret: how many. Call it once, before anything is started. */
+/* Recovers every run of the store that has not ended and that no engine alive works on; *ret: how many. Call it once,
+ * before anything is started. */
 WEFT_SUSPENDS int wr_recover(struct wr_engine *e, size_t *ret, struct upp_err *err) UPP_MUST_CHECK;
 
 /* Resumes the interrupted run of a thread; wr_join returns its turn. -UPP_ENOTFOUND: there is none. -UPP_EBUSY: it

@@ -61,6 +61,7 @@ struct wr_breaker {
 };
 
 struct wr_engine {
+    struct wb_uuid id;
     struct weft_loop *loop;
     struct wr_engine_opts opts;
     struct wl_store *store;

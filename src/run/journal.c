@@ -92,6 +92,12 @@ static int journal_record(struct wr_run *run, const struct wm_event *ev, struct 
             c->order = run->step.n_ended++;
         }
         return run->branch && ev->kind == WM_TOOL_ENDED ? journal_usage(run, c, ev, err) : 0;
+    case WM_APPROVED:
+        r = wr_call_add(run, ev->call.id, &c, err);
+        if (r < 0)
+            return r;
+        c->approved = true;
+        return 0;
     case WM_VOID:
         run->voids++;
         return 0;

@@ -16,6 +16,7 @@ struct wr_call {
     uint8_t outcome;
     bool asked;     /* hooks were called, and the arguments they chose are in the log */
     bool begun;     /* it was started, or given to the client */
+    bool approved;  /* by somebody who was asked */
     bool counted;   /* it is among the run's executions */
     bool on_path;   /* its result is on the path */
     bool branch;    /* a branch, not a tool call (run/branch.c) */

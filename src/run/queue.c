@@ -246,6 +246,7 @@ static WEFT_SUSPENDS int start_queued(struct wr_starting *s, const struct wm_run
     s->row.first = s->end.pos;
     s->row.input = s->end.length + (s->notice.p != NULL);
     s->row.status = WM_RUNNING;
+    s->row.engine = s->engine->id;
     s->row.options = s->what->options;
     s->row.queue = 0;
     int64_t now = wb_wall_ms();

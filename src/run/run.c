@@ -76,7 +76,7 @@ static struct wr_run *take_run(struct wr_engine *e)
     e->pools.runs = run->next_free;
     e->pools.n_runs--;
     memset(run, 0, offsetof(struct wr_run, memory));
-    run->journal.replies.n = run->journal.prompted.n = run->journal.calls.n = run->journal.approved.n = 0;
+    run->journal.replies.n = run->journal.prompted.n = run->journal.calls.n = 0;
     run->journal.pending.n = run->path.n = run->mine.n = run->reasoning.n = run->grants.n = run->speakers.n = 0;
     run->executions.n = run->cycles.n = run->positions.n = run->held_events.n = run->noted.n = 0;
     run->draft = (struct wr_draft){.entries = {run->draft.entries.p, 0, run->draft.entries.cap},
@@ -207,7 +207,6 @@ static void run_done(struct wr_run *run)
     wb_vec_done(&run->journal.replies);
     wb_vec_done(&run->journal.prompted);
     wb_vec_done(&run->journal.calls);
-    wb_vec_done(&run->journal.approved);
     wb_vec_done(&run->journal.pending);
     wr_ids_done(&run->ids);
     wb_arena_done(&run->memory);

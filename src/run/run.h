@@ -158,7 +158,6 @@ struct wr_run {
         WB_VEC(struct wr_journal_reply *) replies;
         WB_VEC(struct upp_str) prompted; /* phases whose prompt is on the path */
         WB_VEC(struct wr_call *) calls;
-        WB_VEC(struct upp_str) approved;
         WB_VEC(struct wm_pending) pending; /* of this run and its children, when it begins to wait */
     } journal;
     struct wr_ids ids; /* of calls on its path */

@@ -19,8 +19,8 @@ static bool is_home(const struct wr_engine *e, struct wb_uuid tree)
     return e->opts.homes <= 1 || wr_home(tree, e->opts.homes) == e->opts.home;
 }
 
-/* The id of a thread that is at home here. Ids are random: a few attempts give one. */
-static int home_id(const struct wr_engine *e, struct wb_uuid *ret, struct upp_err *err)
+/* Ids are random: a few attempts give one. */
+int wr_engine_thread_id(const struct wr_engine *e, struct wb_uuid *ret, struct upp_err *err)
 {
     int r = wb_uuid_new(ret, err);
     for (unsigned i = 0; r >= 0 && !is_home(e, *ret); i++)
@@ -33,7 +33,7 @@ static int new_thread(struct wr_starting *s, struct upp_err *err)
     struct wl_thread_opts opts = s->what->made ? *s->what->made : (struct wl_thread_opts){.size = sizeof opts};
     int r = 0;
     if (wb_uuid_is_nil(opts.id))
-        r = home_id(s->engine, &opts.id, err);
+        r = wr_engine_thread_id(s->engine, &opts.id, err);
     else if (!is_home(s->engine, opts.id))
         r = upp_fail(err, UPP_EBUG, "the new thread belongs to another engine");
     if (r >= 0)
@@ -149,6 +149,7 @@ static int new_row(struct wr_engine *e, const struct wr_start *w, int64_t after_
     *ret = (struct wm_run){.id = id,
                            .root = id,
                            .status = WM_RUNNING,
+                           .engine = e->id,
                            .epoch = 1,
                            .durability = w->durability ? w->durability : e->opts.durability,
                            .agent = w->agent,

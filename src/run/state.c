@@ -7,6 +7,7 @@
 #include "json/read.h"
 #include "json/value.h"
 #include "run/child.h"
+#include "run/journal.h"
 #include "run/step.h"
 
 static const char STEP[] = "step";
@@ -103,12 +104,6 @@ int wr_state_write(const struct wr_run *run, struct wb_buf *out, struct upp_err 
     if (s->own.p)
         wj_put_raw(&w, OWN, s->own.p, s->own.n);
     write_handoffs(&w, run);
-    if (run->journal.approved.n) {
-        wj_put_open(&w, APPROVED, '[');
-        for (size_t i = 0; i < run->journal.approved.n; i++)
-            wj_write_str(&w, run->journal.approved.p[i]);
-        wj_write_close(&w, ']');
-    }
     if (run->middleware.request.p)
         wj_put_raw(&w, REQUEST, run->middleware.request.p, run->middleware.request.n);
     put_used(&w, run);
@@ -164,18 +159,20 @@ static int read_used(struct wr_run *run, yyjson_val *state, struct upp_err *err)
     return ms && !number(ms, UINT64_MAX, &run->budget.worked_ms) ? wrong(err, MS) : 0;
 }
 
+/* Of earlier versions, which had no record of an approval. */
 static int read_approved(struct wr_run *run, yyjson_val *v, struct upp_err *err)
 {
-    run->journal.approved.n = 0;
     if (v && !yyjson_is_arr(v))
         return wrong(err, APPROVED);
     for (size_t i = 0, n = yyjson_arr_size(v); i < n; i++) {
         yyjson_val *id = yyjson_arr_get(v, i);
         if (!yyjson_is_str(id))
             return wrong(err, APPROVED);
-        int r = wb_vec_add(&run->journal.approved, wj_text(id), (size_t)WR_CALLS, "approved calls", err);
+        struct wr_call *c;
+        int r = wr_call_add(run, wj_text(id), &c, err);
         if (r < 0)
             return r;
+        c->approved = true;
     }
     return 0;
 }

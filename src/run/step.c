@@ -16,7 +16,7 @@
 static void journal_close(struct wr_run *run)
 {
     size_t n_open = 0;
-    run->journal.prompted.n = run->journal.approved.n = run->journal.pending.n = 0;
+    run->journal.prompted.n = run->journal.pending.n = 0;
     if (run->branch)
         return;
     for (size_t i = 0; i < run->journal.calls.n; i++) {

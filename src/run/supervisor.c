@@ -219,36 +219,39 @@ static WEFT_SUSPENDS int launch_recovery(struct wr_run *run, const struct recove
     return r < 0 ? r : wr_launch(run, err);
 }
 
-/* The first commit of a recovery; with it the cancel, if there is one: a full disk takes that of a cancelled run. */
+/* The first commit of a recovery claims the run: of two engines that take it over, the second finds another version of
+ * its row. With it the cancel, if there is one: a full disk takes that of a cancelled run. */
 static WEFT_SUSPENDS int commit_recovery(struct wr_run *run, struct upp_err *err)
 {
     struct wm_run row = run->row;
-    bool cancel = row.cancel;
     struct wl_change set = {.kind = WL_SET_RUN, .run = &row};
-    run->draft.must_sync = cancel;
+    row.engine = run->engine->id;
+    run->draft.must_sync = row.cancel;
     wb_crashpoint("recover.before");
-    int r = wr_flush(run, cancel ? &(struct wr_more){&set, 1} : NULL, err);
+    int r = wr_flush(run, &(struct wr_more){&set, 1}, err);
     wb_crashpoint("recover.after");
     if (r < 0) {
         wr_failed_run(run, r, false);
         return r;
     }
     run->changing = false;
-    if (cancel)
-        run->row.version++;
+    run->row.engine = row.engine;
+    run->row.version++;
     failed_run_begins(run);
     run->engine->counts.recovered++;
     wr_note_run(run, WR_RUN_RESUMED, NULL);
     return 0;
 }
 
-/* Recovers a run that is stored as running, if nobody works on it. -UPP_EBUSY: somebody has it who does not, or it is
- * in no state to be cancelled by this. */
+/* Recovers a run that is stored as running, if nobody works on it. -UPP_EBUSY: another engine does, somebody has it who
+ * does not, or it is in no state to be cancelled by this. */
 static WEFT_SUSPENDS int recover(struct wr_engine *e, const struct wl_owner *o, const struct wm_run *row,
                                  const struct recovery *how, struct upp_err *err)
 {
     WB_CLEANUP(wr_tree_unrefp) struct wr_tree *t = NULL;
     struct wr_run *run;
+    if (e->opts.is_alive && !wb_uuid_eq(row->engine, e->id) && e->opts.is_alive(e->opts.arg, row->engine))
+        return upp_fail(err, UPP_EBUSY, "another engine works on the run");
     int r = wr_tree_get(e, o, row, &t, err);
     if (r < 0)
         return r;

@@ -329,14 +329,6 @@ static WEFT_SUSPENDS int check(struct wr_job *j, struct upp_err *err)
     return report_mismatch(j, err);
 }
 
-static bool is_approved(const struct wr_run *run, struct upp_str call)
-{
-    for (size_t i = 0; i < run->journal.approved.n; i++)
-        if (wb_str_eq(run->journal.approved.p[i], call))
-            return true;
-    return false;
-}
-
 /* Adds the call to those that the run will wait for. */
 static int pend(struct wr_job *j, bool approval, struct upp_err *err)
 {
@@ -356,7 +348,7 @@ static WEFT_SUSPENDS int approve(struct wr_job *j, struct upp_err *err)
 {
     struct upp_call *c = &j->doing.call.pub;
     struct upp_err why;
-    if (is_approved(j->round->run, j->call->id))
+    if (j->call->approved)
         return 0;
     wb_err_init(&why);
     int r = j->tool->base.approval ? j->tool->base.approval(c, &why) : 1;

@@ -99,6 +99,7 @@ static const struct ws_column run[] = {
     AT(WS_U64, ended_ms),
     AT(WS_U64, expires_ms),
     AT(WS_BOOL, swept),
+    AT(WS_ID_OR_NONE, engine),
 };
 const struct ws_kind ws_runs = KIND(run, 2);
 #undef T

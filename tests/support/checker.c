@@ -153,8 +153,8 @@ static void usage_text(struct wb_buf *out, const struct upp_usage *u)
 void checker_event_text(struct wb_buf *out, const struct wm_event *ev)
 {
     static const char *const kinds[] = {"?",        "RUN",        "MESSAGE", "TOOL_STARTED", "TOOL_ENDED",
-                                        "STEP_END", "CHECKPOINT", "VOID",    "SYSTEM",       "step",
-                                        "open",     "part",       "delta",   "close"};
+                                        "STEP_END", "CHECKPOINT", "VOID",    "SYSTEM",       "APPROVED",
+                                        "step",     "open",       "part",    "delta",        "close"};
     wb_buf_addf(out, "%u-%llu d%u s%u %s time=%lld", ev->from->epoch, (unsigned long long)ev->number, ev->from->depth,
                 ev->step, ev->kind < WB_LEN(kinds) ? kinds[ev->kind] : "?", (long long)ev->time_ms);
     uuid_text(out, "run", ev->from->run);

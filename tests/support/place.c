@@ -16,7 +16,7 @@ WEFT_SUSPENDS int place_open(struct place *p, struct upp_err *err)
         p->rig.agents[0].strategy = p->strategy;
     return rig_open(&p->rig, weft_loop_current(),
                     UPP_OPTS(wr_engine_opts, .max_runs = p->max_runs, .tool_wait_ms = p->wait_ms,
-                             .approval_wait_ms = p->approval_ms ? p->approval_ms : p->wait_ms),
+                             .approval_wait_ms = p->approval_ms ? p->approval_ms : p->wait_ms, .is_alive = p->is_alive),
                     err);
 }
 

@@ -12,8 +12,9 @@ struct place {
     int (*act)(struct place *p, struct upp_err *err);
     bool no_store;
     uint32_t max_runs;
-    uint64_t wait_ms, approval_ms;        /* approval_ms 0: as wait_ms */
-    const struct weft_strategy *strategy; /* NULL: the loop */
+    uint64_t wait_ms, approval_ms;                      /* approval_ms 0: as wait_ms */
+    bool (*is_alive)(void *arg, struct wb_uuid engine); /* wr_engine_opts */
+    const struct weft_strategy *strategy;               /* NULL: the loop */
     struct weft_hooks hooks;
     const struct wr_middleware *middleware; /* NULL: none */
     struct wl_store *inner;

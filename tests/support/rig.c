@@ -274,6 +274,9 @@ static void event_body(struct wb_buf *out, const struct wm_event *ev)
     case WM_SYSTEM:
         wb_buf_addf(out, "system %.*s", UPP_FMT(ev->system.entry->data));
         break;
+    case WM_APPROVED:
+        wb_buf_addf(out, "approved %.*s", UPP_FMT(ev->call.name));
+        break;
     case WM_STEP_START:
         wb_buf_addf(out, "step start");
         break;

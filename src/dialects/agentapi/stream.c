@@ -365,6 +365,7 @@ static int rare_event(struct wd_aap_stream *s, const struct wm_event *ev, struct
     case WM_STEP_START:
     case WM_STEP_END:
     case WM_CHECKPOINT:
+    case WM_APPROVED:
         return 0;
     default:
         return upp_fail(err, UPP_EBUG, "event %" PRIu64 " is of no kind: %u", ev->number, ev->kind);

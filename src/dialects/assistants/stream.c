@@ -205,9 +205,10 @@ static int own_event(struct asst_stream *s, const struct wm_event *ev, struct wd
         return asst_part_open(s, ev, o, err);
     case WM_PART_CLOSE:
         return asst_part_close(s, ev, err);
-    case WM_STEP_START: /* this API has no equivalent of these four */
+    case WM_STEP_START: /* this API has no equivalent of these five */
     case WM_STEP_END:
     case WM_CHECKPOINT:
+    case WM_APPROVED:
     case WM_SYSTEM:
         return 0;
     default:

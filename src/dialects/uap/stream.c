@@ -239,6 +239,8 @@ static int rare_event(struct uap *u, struct uap_run *v, const struct wm_event *e
         if (u->own_types)
             system_event(u, v, ev, o);
         return 0;
+    case WM_APPROVED:
+        return 0;
     case WM_VOID:
         attempt_void(u, ev, o);
         return 0;

@@ -297,6 +297,7 @@ static int rare_event(struct ui *u, const struct wm_event *ev, struct wd_out *o,
         leave_step(u, o, "cut off");
         return 0;
     case WM_CHECKPOINT:
+    case WM_APPROVED:
         return 0;
     case WM_SYSTEM:
         ui_to_started(u, ev, o);

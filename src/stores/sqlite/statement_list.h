@@ -43,12 +43,13 @@ WS_STATEMENT(WS_TOUCH_THREAD,
 WS_STATEMENT(WS_THREAD_VERSION,
     "SELECT version, " WS_WHOLE("threads", WS_OF_THREADS) " FROM threads"
     " WHERE tenant = ?1 AND id = ?2")
-WS_STATEMENT(WS_ADD_RUN, "INSERT " ADD("runs", WS_OF_RUNS, P_29))
+WS_STATEMENT(WS_ADD_RUN,
+    "INSERT INTO runs(" WS_OF_RUNS ", engine, sum) VALUES(" P_29 ", ?30, " WS_SUM("runs", P_29) ")")
 WS_STATEMENT(WS_SET_RUN,
     "UPDATE runs"
     " SET node = ?7, first = ?8, input = ?9, version = version + 1, status = ?12, durability = ?13, cancel = ?14,"
     "  epoch = ?15, queue = ?16, agent = ?17, options = ?19, error = ?20, u_input = ?21, u_output = ?22, u_read = ?23,"
-    "  u_write = ?24, started = ?26, ended = ?27, expires = ?28, swept = ?29,"
+    "  u_write = ?24, started = ?26, ended = ?27, expires = ?28, swept = ?29, engine = ?30,"
     "  sum = " WS_SUM("runs",
         "tenant, user, id, root, parent, thread, ?7, ?8, ?9, version + 1, depth, ?12, ?13, ?14, ?15, ?16, ?17, call,"
         " ?19, ?20, ?21, ?22, ?23, ?24, created, ?26, ?27, ?28, ?29")

@@ -9,7 +9,7 @@ _Static_assert(WM_COMPLETED == 5, "status < 5 in the SQL below means: has not en
 #define TENANT    "(SELECT id FROM tenants WHERE name = ?1 AND " WS_WHOLE("tenants", WS_OF_TENANTS) ")"
 #define OF_TENANT "tenant = " TENANT
 #define THREAD    WS_OF_THREAD ", " WS_WHOLE("threads", WS_OF_THREADS)
-#define RUN       WS_OF_RUN ", " WS_WHOLE("runs", WS_OF_RUNS)
+#define RUN       WS_OF_RUN ", engine, " WS_WHOLE("runs", WS_OF_RUNS)
 
 /* Every reader verifies the checksum of a row: after its columns comes weft_whole, or the checksum itself. */
 #define NODE                                                                                                           \

@@ -244,14 +244,14 @@ void ws_sqlite_unref(struct ws_sqlite *s);
 
 /* ---- tables.c ---- */
 
-enum { WS_SCHEMA = 4 }; /* the version that we know and write */
+enum { WS_SCHEMA = 5 }; /* the version that we know and write */
 
 /* Creates the tables in an empty file, migrates those of an older version, checks those of any other. */
 int ws_schema_open(struct ws_sqlite *s, struct ws_conn *c, struct upp_err *err) UPP_MUST_CHECK;
 
 /* The files of sql/, embedded by scripts/embed: each ends with a NUL. */
-extern const struct upp_str ws_tables_1_sql, ws_tables_2_sql, ws_tables_3_sql, ws_tables_4_sql, ws_index_sql,
-    ws_strays_sql;
+extern const struct upp_str ws_tables_1_sql, ws_tables_2_sql, ws_tables_3_sql, ws_tables_4_sql, ws_tables_5_sql,
+    ws_index_sql, ws_strays_sql;
 extern const struct upp_str ws_repair_sql, ws_believe_index_sql;
 
 /* Writes a page of the file, with what it holds. */

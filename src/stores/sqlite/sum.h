@@ -27,7 +27,7 @@
 #define WS_OF_RUN                                                                                                      \
     "id, root, parent, thread, node, first, input, version, depth, status, durability, cancel, epoch, queue, agent,"   \
     " call, options, error, u_input, u_output, u_read, u_write, created, started, ended, expires, swept"
-#define WS_OF_RUNS     "tenant, user, " WS_OF_RUN
+#define WS_OF_RUNS     "tenant, user, " WS_OF_RUN /* not `engine`: rows of version 4 have none, and keep their sums */
 #define WS_OF_ALIASES  "tenant, user, kind, text, object"
 #define WS_OF_KEYS     "tenant, route, key, body, object, created"
 #define WS_OF_BRANCHES "tenant, key, name, metadata, origin"

@@ -9,7 +9,7 @@
 #include "stores/sqlite/sum.h"
 
 enum {
-    MIN_READER = 3,      /* programs that know this version can read what we write (docs/storage.md) */
+    MIN_READER = 5,      /* programs that know this version can read what we write (docs/storage.md) */
     SUMMED = 3,          /* the first version whose rows have checksums */
     APP_ID = 0x57656674, /* "Weft" */
 };
@@ -23,7 +23,8 @@ static const struct {
 } steps[] = {{.tables = &ws_tables_1_sql},
              {.tables = &ws_tables_2_sql, .fill = &ws_strays_sql},
              {.tables = &ws_tables_3_sql, .then = &ws_index_sql},
-             {.tables = &ws_tables_4_sql}};
+             {.tables = &ws_tables_4_sql},
+             {.tables = &ws_tables_5_sql}};
 _Static_assert(sizeof steps / sizeof steps[0] == WS_SCHEMA, "a step for each version");
 
 /* In one transaction, from that version on (0: an empty file). */

@@ -160,6 +160,52 @@ TEST(after_hook_that_said_stop_is_heard_after_a_restart)
           .act = restart_after_a_step);
 }
 
+static bool other_is_alive;
+
+static bool is_alive(void *arg, struct wb_uuid engine)
+{
+    (void)arg;
+    return other_is_alive && !wb_uuid_is_nil(engine);
+}
+
+static WEFT_SUSPENDS int works_on_it(struct place *p, struct wb_uuid run, struct wb_uuid engine, struct upp_err *err)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
+    struct wm_run row;
+    TRY(wl_get_run(p->inner, &rig_owner, run, &a, &row, err));
+    FAIL_UNLESS(wb_uuid_eq(row.engine, engine));
+    return 0;
+}
+
+static WEFT_SUSPENDS int claim_of_the_dead(struct place *p, struct upp_err *err)
+{
+    struct wr_started s;
+    uint8_t status;
+    size_t n;
+    TRY(place_start(p, &s, err));
+    TRY(weft_sleep_ms(50, err));
+    struct wb_uuid first = wr_engine_id(p->rig.engine);
+    TRY(works_on_it(p, s.run, first, err));
+    rig_close(&p->rig);
+    other_is_alive = true;
+    TRY(place_open(p, err));
+    FAIL_UNLESS(!wb_uuid_eq(wr_engine_id(p->rig.engine), first));
+    TRY(wr_recover(p->rig.engine, &n, err));
+    TRY(weft_sleep_ms(5000, err)); /* nor does the supervisor touch it */
+    FAIL_UNLESS(n == 0 && wr_engine_counts(p->rig.engine).recovered == 0);
+    TRY(works_on_it(p, s.run, first, err));
+    other_is_alive = false;
+    TRY(weft_sleep_ms(120000, err)); /* but then it does, within a minute */
+    TRY(place_await(p, s.run, &status, err));
+    FAIL_UNLESS(status == WM_COMPLETED && wr_engine_counts(p->rig.engine).recovered == 1);
+    return works_on_it(p, s.run, wr_engine_id(p->rig.engine), err);
+}
+
+TEST(recovery_claims_the_runs_of_engines_that_are_gone)
+{
+    PLAYS(.script = SLOWLY, .is_alive = is_alive, .act = claim_of_the_dead);
+}
+
 /* As after a crash between the end of a run and the start of the next one: two are queued, and nobody holds the thread.
  * The first in the queue is the last in the list. */
 static WEFT_SUSPENDS int end_by_hand(struct place *p, struct wb_uuid holder, struct wb_uuid one, struct wb_uuid two,

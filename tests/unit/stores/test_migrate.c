@@ -14,7 +14,7 @@
 #include "support/rig.h"
 #include "support/stores.h"
 
-enum { NOW = 4, ENTRIES_2 = 26 /* on the paths of threads of the fixture of version 2 */ };
+enum { NOW = 5, ENTRIES_2 = 26 /* on the paths of threads of the fixture of version 2 */ };
 
 /* A copy of the fixture of a version; vfs NULL: as a file. */
 static bool copy_fixture(int version, const char *path, const char *vfs)
@@ -216,7 +216,7 @@ TEST(store_migrates_from_version_1)
     test_note("%d: %s", r, err.msg);
     CHECK(r >= 0);
     CHECK_INT(number(path_of, NULL, "SELECT value FROM meta WHERE name = 'schema'"), NOW);
-    CHECK_INT(number(path_of, NULL, "SELECT value FROM meta WHERE name = 'min_reader'"), 3);
+    CHECK_INT(number(path_of, NULL, "SELECT value FROM meta WHERE name = 'min_reader'"), 5);
     CHECK_INT(number(path_of, NULL, "SELECT count(*) FROM sqlite_schema WHERE name LIKE 'kin%'"), 0);
     CHECK(whole(path_of, NULL) && summed(path_of, NULL));
 }
@@ -248,6 +248,20 @@ TEST(store_migrates_from_version_2)
     test_note("%d: %s", r, err.msg);
     CHECK(r >= 0);
     CHECK_INT(number(path_of, NULL, "SELECT value FROM meta WHERE name = 'schema'"), NOW);
+    CHECK(whole(path_of, NULL) && summed(path_of, NULL));
+}
+
+TEST(store_migrates_from_version_4)
+{
+    struct upp_err err = {0};
+    (void)snprintf(path_of, sizeof path_of, "%s/old.db", test_folder());
+    CHECK(copy_fixture(4, path_of, NULL));
+    CHECK_INT(number(path_of, NULL, "SELECT value FROM meta WHERE name = 'schema'"), 4);
+    int r = test_on_loop(migrate_2, NULL, &err); /* it has the same threads */
+    test_note("%d: %s", r, err.msg);
+    CHECK(r >= 0);
+    CHECK_INT(number(path_of, NULL, "SELECT value FROM meta WHERE name = 'schema'"), NOW);
+    CHECK_INT(number(path_of, NULL, "SELECT count(*) FROM runs WHERE engine IS NULL"), 8);
     CHECK(whole(path_of, NULL) && summed(path_of, NULL));
 }
 
