@@ -21,7 +21,7 @@
 #include <weft/fiber.h>
 
 #include "base/str.h"
-#include "run/wait.h"
+#include "run/engine.h"
 
 enum { STREAMS = 1000, EVENTS = 40, ROUNDS = 3, REPEATS = 3 };
 

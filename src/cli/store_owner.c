@@ -14,7 +14,7 @@
 #include "base/hooks.h"
 #include "base/log.h"
 #include "json/read.h"
-#include "run/wait.h"
+#include "run/engine.h"
 #include "server/doors/doors.h"
 #include "server/ops/ops.h"
 

@@ -11,13 +11,13 @@
 #include "json/read.h"
 #include "json/value.h"
 #include "model/upp_json.h"
-#include "run/child.h"
+#include "run/journal.h"
 #include "run/engine_state.h"
 #include "run/event.h"
 #include "run/middleware.h"
 #include "run/step.h"
 #include "run/strategy.h"
-#include "run/turn.h"
+#include "run/run.h"
 
 /* ---- Beginning ------------------------------------------------------------------------------------------------ */
 

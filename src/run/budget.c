@@ -12,7 +12,7 @@
 #include "run/settings/settings.h"
 #include "run/step.h"
 #include "run/strategy.h"
-#include "run/turn.h"
+#include "run/run.h"
 
 void wr_usage_add_above(struct wr_run *run, const struct upp_usage *u, uint32_t steps)
 {

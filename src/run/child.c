@@ -10,10 +10,10 @@
 #include "json/read.h"
 #include "json/value.h"
 #include "model/upp_json.h"
-#include "run/child.h"
+#include "run/journal.h"
 #include "run/engine_state.h"
 #include "run/settings/settings.h"
-#include "run/turn.h"
+#include "run/run.h"
 
 /* What a call asks. */
 struct asked {

@@ -6,7 +6,7 @@
 #include "model/limits.h"
 #include "run/engine_state.h"
 #include "run/run.h"
-#include "run/wait.h"
+#include "run/engine.h"
 
 #define HOUR_MS (UINT64_C(60) * 60 * 1000)
 

@@ -9,6 +9,8 @@
  */
 #pragma once
 
+#include <upp/wait.h>
+
 #include "run/def.h"
 
 #include "base/words.h"
@@ -96,7 +98,7 @@ struct wr_started;
 WEFT_SUSPENDS int wr_resume(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid thread,
                             const struct wr_watch *watch, struct wr_started *ret, struct upp_err *err) UPP_MUST_CHECK;
 
-/* ---- Monitoring ---------------------------------------------------------------------------------------- */
+/* ---- Monitoring -------------------------------------------------------------------------------------------------- */
 
 enum wr_moment { WR_RUN_QUEUED, WR_RUN_STARTED, WR_RUN_RESUMED, WR_RUN_WAITS, WR_RUN_ENDED };
 
@@ -176,7 +178,7 @@ void wr_guess_model(const struct wr_engine *e, struct upp_str name, struct wb_gu
 /* The name in the configuration of an agent's model; empty: it has none of its own, or one without a name. */
 struct upp_str wr_model_of(const struct wr_engine *e, const struct wr_agent_def *def);
 
-/* ---- Starting ------------------------------------------------------------------------------------------ */
+/* ---- Starting ---------------------------------------------------------------------------------------------------- */
 
 /* Limits on the runs of an API key (wr_start.api_key). The key is stored with the run: a recovered run still has it. */
 struct wr_quota {
@@ -279,7 +281,7 @@ WEFT_SUSPENDS int wr_join(struct wr_tree *t, struct upp_turn **ret, struct upp_e
 bool wr_has_result(const struct wr_tree *t); /* wr_join will not wait: its result is the run's */
 void wr_tree_release(struct wr_tree *t);     /* accepts NULL */
 
-/* ---- Getting, cancelling, answering ----------------------------------------------------------------------- */
+/* ---- Getting, cancelling, answering ------------------------------------------------------------------------------ */
 
 struct wr_run_info {
     struct wm_run run;
@@ -349,7 +351,7 @@ struct wr_erase {
 WEFT_SUSPENDS int wr_thread_delete(struct wr_engine *e, const struct wl_owner *o, const struct wl_thread *t,
                                    struct wr_erase *erase, struct upp_err *err) UPP_MUST_CHECK;
 
-/* ---- Reading ---------------------------------------------------------------------------------------------- */
+/* ---- Reading ----------------------------------------------------------------------------------------------------- */
 
 struct wr_reader;
 
@@ -392,7 +394,7 @@ WEFT_SUSPENDS int wr_reader_load(struct wr_reader *r, bool to_wait, void (*wake)
 #define WR_RECEIVED_ALL UINT32_MAX
 uint32_t wr_reader_received(const struct wr_reader *r, const struct wm_event *ev);
 
-/* ---- Call tree ----------------------------------------------------------------------------------------------- */
+/* ---- Call tree --------------------------------------------------------------------------------------------------- */
 
 /* Writes the call tree below a run as one JSON object (docs/runs.md): each run with its ids, its parent's ids, input,
  * times, status, own usage and total usage. -UPP_ENOTFOUND. -UPP_ELIMIT: too many runs. */
@@ -402,7 +404,7 @@ WEFT_SUSPENDS int wr_trace(struct wr_engine *e, const struct wl_owner *o, struct
 /* "running", "completed" ...; empty: not an enum wm_status. */
 struct upp_str wr_status_name(uint8_t status);
 
-/* ---- Numbers ------------------------------------------------------------------------------------------------ */
+/* ---- Numbers ----------------------------------------------------------------------------------------------------- */
 
 struct wr_counts {
     size_t working, waiting_readers;
@@ -411,3 +413,27 @@ struct wr_counts {
 struct wr_counts wr_engine_counts(const struct wr_engine *e);
 size_t wr_engine_working(const struct wr_engine *e);     /* runs that work now; from any thread */
 size_t wr_engine_models_down(const struct wr_engine *e); /* whose queued runs wait; from any thread */
+
+/* libupp's wait table on fibers: sleep, descriptors, parking, concurrent work. */
+
+/* `http` (may be NULL): the loop's connections. The table may be used only on fibers. */
+struct upp_wait wr_wait_table(struct upp_http *http);
+
+/* Threads that leave nothing behind: of requests that said `store: false`.
+ *
+ * Such a thread exists as long as a run on it works or waits. It is noted before its run starts, so that it is erased
+ * after a crash too: by whoever has read the run to its end, and otherwise by a sweep, within a minute.
+ */
+WEFT_SUSPENDS int wr_unstored_note(struct wl_store *s, const struct wl_owner *o, struct wb_uuid thread,
+                                   struct upp_err *err) UPP_MUST_CHECK;
+
+/* Is the thread one of them? 1; 0. */
+WEFT_SUSPENDS int wr_is_unstored(struct wl_store *s, const struct wl_owner *o, struct wb_uuid thread,
+                                 struct upp_err *err) UPP_MUST_CHECK;
+
+/* The same for whoever has read the run to its end: a failure is logged, and the sweep tries again. */
+WEFT_SUSPENDS void wr_unstored_end(struct wl_store *s, const struct wl_owner *o, struct wb_uuid thread);
+
+/* Those of a tenant whose runs have ended. *n: so many. */
+WEFT_SUSPENDS int wr_unstored_sweep(struct wl_store *s, const struct wl_owner *o, size_t *n,
+                                    struct upp_err *err) UPP_MUST_CHECK;

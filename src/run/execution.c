@@ -8,14 +8,14 @@
 #include "json/read.h"
 #include "json/value.h"
 #include "model/upp_json.h"
-#include "run/child.h"
+#include "run/journal.h"
 #include "run/engine_state.h"
 #include "run/event.h"
 #include "run/middleware.h"
 #include "run/settings/settings.h"
 #include "run/start.h"
 #include "run/step.h"
-#include "run/turn.h"
+#include "run/run.h"
 
 static WEFT_SUSPENDS int work_on(struct wr_run *run, struct upp_err *err)
 {

@@ -15,7 +15,7 @@
 #include "run/path.h"
 #include "run/step.h"
 #include "run/tools.h"
-#include "run/turn.h"
+#include "run/run.h"
 
 enum { HANDOFFS = 8 };
 

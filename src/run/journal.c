@@ -7,7 +7,7 @@
 #include "run/middleware.h"
 #include "run/path.h"
 #include "run/step.h"
-#include "run/turn.h"
+#include "run/run.h"
 
 /* ---- The journal --------------------------------------------------------------------------------------- */
 

@@ -1,7 +1,7 @@
 /* run/middleware.c — the engine's side of middleware: `before`, its changes of the path, what it observes. */
 #include "run/engine_state.h"
 #include "run/middleware.h"
-#include "run/turn.h"
+#include "run/run.h"
 
 #include "base/crash.h"
 #include "fiber/loop.h"

@@ -3,7 +3,8 @@
 
 #include <yyjson.h>
 
-#include "run/draft.h"
+#include "base/vec.h"
+#include "run/engine.h"
 #include "run/tree.h"
 
 enum {
@@ -13,6 +14,35 @@ enum {
     WR_RETRIES = 64,           /* after a conflict with another commit */
     WR_END_MS = 10000,         /* the end of a run is shielded for this long */
 };
+
+/* The row that a run has not committed yet. */
+enum {
+    WR_VOID_BYTES = 1 << 20, /* of a void attempt's output: more is not stored for readers */
+};
+
+struct wr_open;
+struct wr_run;
+
+/* Texts live in the run's memory. */
+struct wr_draft {
+    WB_VEC(struct wm_entry) entries;
+    WB_VEC(struct wm_event) records;
+    struct wr_open *open; /* its message is the first entry, and its tape goes with the row */
+    bool lost;            /* `open` is a void attempt, not an entry; the first record is VOID */
+    size_t observed;      /* records already reported to middleware */
+    bool state;           /* write the run's state */
+    bool voids;           /* the row begins a new epoch: what readers saw since the last row is void */
+    bool must_sync;
+    uint64_t turn; /* counts flushes, to see whether another flush committed the content */
+};
+
+/* Changes that one flush commits together with the row. */
+enum { WR_MORE = 10 };
+struct wr_more {
+    const struct wl_change *changes; /* at most WR_MORE */
+    size_t n;
+};
+#define WR_MORE_OF(array) ((struct wr_more){(array), WB_LEN(array)})
 
 struct wr_call;
 struct wr_journal_reply;
@@ -228,3 +258,58 @@ void wr_go(struct wr_run *run, bool committed);
 int wr_repair(struct wr_run *run, bool canceled, struct upp_err *err) UPP_MUST_CHECK;
 /* The same for a run that continues without running them. */
 int wr_repair_continuing(struct wr_run *run, struct upp_err *err) UPP_MUST_CHECK;
+
+/* ---- The draft of a row ------------------------------------------------------------------------------------------ */
+
+struct wm_event *wr_draft_record(struct wr_run *run, uint8_t kind, struct upp_err *err); /* NULL: failed */
+struct wm_entry *wr_draft_entry(struct wr_run *run, struct upp_err *err);
+
+/* Why one of them, or what belongs to it, failed: -UPP_ELIMIT, the draft is full, or -UPP_ENOMEM. */
+int wr_draft_failed(const struct wr_run *run, struct upp_err *err);
+bool wr_draft_empty(const struct wr_run *run);
+
+/* Commits the draft as one row, together with these changes. Takes the commit lock. */
+WEFT_SUSPENDS int wr_flush(struct wr_run *run, const struct wr_more *more, struct upp_err *err) UPP_MUST_CHECK;
+
+int64_t wr_now(struct wr_run *run); /* max(now, time of the newest entry) */
+
+/* ---- The output as a turn: messages, executions, cycles and usage ------------------------------------------------ */
+
+/* Appends a message to the path. wr_mine_add: one that is not scaffolding, to path and `mine`. */
+int wr_path_add(struct wr_run *run, const struct upp_message *m, struct upp_err *err) UPP_MUST_CHECK;
+int wr_mine_add(struct wr_run *run, const struct upp_message *m, struct upp_err *err) UPP_MUST_CHECK;
+int wr_mine_note(struct wr_run *run, const struct upp_message *m,
+                 struct upp_err *err) UPP_MUST_CHECK; /* only to `mine` */
+int wr_reasoned(struct wr_run *run, const struct upp_message *m, struct upp_err *err) UPP_MUST_CHECK;
+
+/* Adds a complete assistant message to the draft, with a tape of one delta per part, after a flush of the draft. `used`
+ * NULL: no usage. `data`: its structured answer; empty: none. */
+WEFT_SUSPENDS int wr_message_add(struct wr_run *run, const struct upp_message *m, const char *phase,
+                                 const struct upp_usage *used, struct upp_str data, struct upp_err *err) UPP_MUST_CHECK;
+/* Adds a strategy's prompt to the path, for this run only, once per phase. */
+int wr_prompt(struct wr_run *run, const struct upp_message *prompt, struct upp_str phase,
+              struct upp_err *err) UPP_MUST_CHECK;
+
+int wr_execution_add(struct wr_run *run, const struct upp_execution *e, struct upp_err *err) UPP_MUST_CHECK;
+int wr_cycle_add(struct wr_run *run, const struct upp_usage *u, struct upp_err *err) UPP_MUST_CHECK;
+/* The same for one of a branch or child, which counted in `below` until now. */
+int wr_cycle_adopt(struct wr_run *run, const struct upp_usage *u, struct upp_err *err) UPP_MUST_CHECK;
+int wr_turn_restore(struct wr_run *run, struct upp_err *err) UPP_MUST_CHECK;
+
+/* Puts a child's usage into the end record of its call; from here on it is the run's own too. */
+int wr_child_usage_add(struct wr_run *run, const struct wr_call *call, struct wm_event *ended,
+                       struct upp_err *err) UPP_MUST_CHECK;
+
+struct wr_mark wr_mark_now(const struct wr_run *run);
+
+/* The run's output since then. `abort`: it ends with an assistant message marked as aborted. */
+int wr_turn(struct wr_run *run, struct wr_mark from, bool abort, struct upp_turn **ret,
+            struct upp_err *err) UPP_MUST_CHECK;
+
+/* All output, when the run has completed and is about to be freed. If the run's memory holds little else the turn takes
+ * it over: then only the run's row can still be read. */
+int wr_turn_last(struct wr_run *run, struct upp_turn **ret, struct upp_err *err) UPP_MUST_CHECK;
+
+/* The message as the current agent sees it: texts of other agents begin with their name. */
+int wr_message_for_agent(struct wr_run *run, const struct upp_message *m, struct upp_str who,
+                         const struct upp_message **ret, struct upp_err *err) UPP_MUST_CHECK;

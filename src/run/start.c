@@ -8,7 +8,7 @@
 #include "model/upp_json.h"
 #include "run/engine_state.h"
 #include "run/start.h"
-#include "run/turn.h"
+#include "run/run.h"
 
 /* ---- One attempt -------------------------------------------------------------------------------------------- */
 

@@ -6,7 +6,6 @@
 #include "json/edit.h"
 #include "json/read.h"
 #include "json/value.h"
-#include "run/child.h"
 #include "run/journal.h"
 #include "run/step.h"
 

@@ -10,7 +10,7 @@
 #include "run/ask/open_message.h"
 #include "run/step.h"
 #include "run/strategy.h"
-#include "run/turn.h"
+#include "run/run.h"
 
 /* A branch keeps its journal. Other runs keep only branches that are not adopted yet: they belong to no single step. */
 static void journal_close(struct wr_run *run)

@@ -12,12 +12,12 @@
 #include "json/value.h"
 #include "json/write.h"
 #include "model/limits.h"
-#include "run/child.h"
+#include "run/journal.h"
 #include "run/engine_state.h"
 #include "run/event.h"
 #include "run/step.h"
 #include "run/tools.h"
-#include "run/turn.h"
+#include "run/run.h"
 
 enum {
     TOOL_MS = 600000,

@@ -12,7 +12,7 @@
 #include "run/event.h"
 #include "run/step.h"
 #include "run/tools.h"
-#include "run/turn.h"
+#include "run/run.h"
 
 enum { PARALLEL = 16, ARGUMENT_BYTES = 64 << 20 };
 

@@ -17,7 +17,7 @@
 #include "model/upp_json.h"
 #include "run/engine_state.h"
 #include "run/step.h"
-#include "run/turn.h"
+#include "run/run.h"
 
 enum { CALLS = 4096, SPANS = 1 << 16, INPUT_BYTES = 1 << 20 }; /* runs and spans of a trace; bytes of a run's input */
 

@@ -4,7 +4,7 @@
 #include "run/engine_state.h"
 #include "run/journal.h"
 #include "run/step.h"
-#include "run/turn.h"
+#include "run/run.h"
 
 int wr_path_add(struct wr_run *run, const struct upp_message *m, struct upp_err *err)
 {

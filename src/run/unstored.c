@@ -1,6 +1,6 @@
 /* run/unstored.c — notes, erases and sweeps threads of `store: false`. The note is a value of the store; it goes
  * last, so that all of it can be repeated. */
-#include "run/unstored.h"
+#include "run/engine.h"
 
 #include <stdio.h>
 

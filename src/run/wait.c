@@ -3,7 +3,7 @@
  * A wait of libupp has its own timeout in addition to the fiber's deadline: when the timeout passes the wait is over
  * (0), and when the fiber's deadline has passed, or the fiber was cancelled, it fails.
  */
-#include "run/wait.h"
+#include "run/engine.h"
 
 #include <poll.h>
 

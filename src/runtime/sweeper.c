@@ -6,7 +6,7 @@
 #include "log/change.h"
 #include "log/file.h"
 #include "log/usage.h"
-#include "run/unstored.h"
+#include "run/engine.h"
 #include "runtime/runtime.h"
 #include "stores/check.h"
 

@@ -17,7 +17,7 @@
 #include "run/settings/settings.h"
 #include "run/step.h"
 #include "run/tools.h"
-#include "run/turn.h"
+#include "run/run.h"
 
 /* Must middleware see a message whole before anybody receives it? */
 static bool screened(const struct wr_run *run)

@@ -4,7 +4,7 @@
 #include "base/defs.h"
 #include "base/hooks.h"
 #include "dialects/core/failure.h"
-#include "run/unstored.h"
+#include "run/engine.h"
 #include "server/doors/start.h"
 #include "server/http/conn.h"
 #include "server/http/error.h"

@@ -52,7 +52,7 @@ struct sv_start {
     struct upp_str system;      /* of the client, for an agent that is a gateway; empty: none */
     bool background;            /* SV_BACKGROUND */
     bool stored;                /* SV_STORED */
-    bool unstored;              /* the thread is erased with the end of the run (run/unstored.h) */
+    bool unstored;              /* the thread is erased with the end of the run (run/unstored.c) */
     bool indexed;               /* by a step: run.alias may be another run's, which keeps it */
     bool joined;                /* filled here: a request with the same key had started the run */
 };

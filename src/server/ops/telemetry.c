@@ -15,7 +15,7 @@
 #include "json/number.h"
 #include "json/read.h"
 #include "json/value.h"
-#include "run/wait.h"
+#include "run/engine.h"
 #include "server/ops/telemetry_span.h"
 
 enum {

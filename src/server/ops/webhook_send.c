@@ -10,7 +10,7 @@
 #include "base/err.h"
 #include "dialects/assistants/objects.h"
 #include "json/write.h"
-#include "run/wait.h"
+#include "run/engine.h"
 
 enum { ARENA_MAX = 64 << 20, ANSWER_MAX = 64 << 10 };
 

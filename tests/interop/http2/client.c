@@ -11,7 +11,7 @@
 #include <upp/llm.h>
 
 #include "base/buf.h"
-#include "run/wait.h"
+#include "run/engine.h"
 #include "support/certs.h"
 #include "weft/fiber.h"
 

@@ -7,7 +7,7 @@
 #include "base/vec.h"
 #include "log/change.h"
 #include "run/run.h"
-#include "run/tail.h"
+#include "run/path.h"
 #include "stores/memory/memory.h"
 #include "support/fibers.h"
 #include "support/rig.h"

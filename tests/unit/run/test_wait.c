@@ -1,5 +1,5 @@
 /* libupp's waits on fibers: the table itself, and HTTP calls that share connections by it. */
-#include "run/wait.h"
+#include "run/engine.h"
 
 #include <stdio.h>
 #include <string.h>

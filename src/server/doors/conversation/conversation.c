@@ -9,7 +9,7 @@
 #include "log/log.h"
 #include "model/call_source.h"
 #include "model/id.h"
-#include "run/unstored.h"
+#include "run/engine.h"
 #include "server/doors/options.h"
 #include "server/http/server.h"
 

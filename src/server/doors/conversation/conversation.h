@@ -32,7 +32,7 @@ WEFT_SUSPENDS int sv_conversation_find_place(struct sv_exchange *x, struct upp_s
                                              const struct sv_conversation_messages *m, const struct sv_answers *answers,
                                              struct sv_conversation_place *ret, struct upp_err *err) UPP_MUST_CHECK;
 
-/* The place of a request that says `store: false`: a thread of its own, which is noted (run/unstored.h), or a run that
+/* The place of a request that says `store: false`: a thread of its own, which is noted (run/unstored.c), or a run that
  * waits on such a thread. For other places -UPP_EINVALID if the request names them. Before the place is used. */
 WEFT_SUSPENDS int sv_conversation_unstored(struct sv_exchange *x, struct sv_conversation_place *place,
                                            struct sv_start *s, struct upp_err *err) UPP_MUST_CHECK;

@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "base/str.h"
-#include "run/wait.h"
+#include "run/engine.h"
 #include "support/fibers.h"
 
 enum { WAITERS = 4 };
