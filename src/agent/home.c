@@ -39,7 +39,7 @@ static struct weft_agent **chain(const struct wa_index *x, struct upp_str key)
     return &x->chains[hash(key) & (x->size - 1)];
 }
 
-static struct weft_agent *find(const struct wa_home *h, enum wa_key by, struct upp_str key)
+static struct weft_agent *find_agent(const struct wa_home *h, enum wa_key by, struct upp_str key)
 {
     const struct wa_index *x = &h->agents[by];
     if (!x->n || !key.n)
@@ -71,7 +71,7 @@ static int grow(struct wa_index *x, enum wa_key by, struct upp_err *err)
     return 0;
 }
 
-static void put(struct wa_index *x, enum wa_key by, struct weft_agent *a)
+static void index_agent(struct wa_index *x, enum wa_key by, struct weft_agent *a)
 {
     struct weft_agent **to = chain(x, key_of(a, by));
     a->next[by] = *to;
@@ -92,7 +92,7 @@ int wa_home_index(struct wa_home *h, struct weft_agent *a, struct upp_err *err)
 {
     int r = a->found ? 0 : grow(&h->agents[WA_BY_ID], WA_BY_ID, err);
     if (r >= 0 && !a->found)
-        put(&h->agents[WA_BY_ID], WA_BY_ID, a);
+        index_agent(&h->agents[WA_BY_ID], WA_BY_ID, a);
     a->found |= r >= 0;
     return r;
 }
@@ -112,7 +112,7 @@ int wa_home_add(struct wa_home *h, struct weft_agent *a, bool given_id, struct u
     int r = a->name ? name_free(h, a, err) : 0;
     if (r < 0)
         return r;
-    if (given_id && find(h, WA_BY_ID, wa_agent_id(a)))
+    if (given_id && find_agent(h, WA_BY_ID, wa_agent_id(a)))
         return upp_fail(err, UPP_EINVALID, "there is an agent with the id %.*s already", UPP_FMT(wa_agent_id(a)));
     if (h->n >= WA_AGENTS)
         return upp_fail(err, UPP_ELIMIT, "a runtime has at most %d agents", WA_AGENTS);
@@ -123,7 +123,7 @@ int wa_home_add(struct wa_home *h, struct weft_agent *a, bool given_id, struct u
     if (r < 0)
         return r;
     if (a->name)
-        put(&h->agents[WA_BY_NAME], WA_BY_NAME, a);
+        index_agent(&h->agents[WA_BY_NAME], WA_BY_NAME, a);
     wb_list_push(&h->all, &a->link);
     h->n++;
     return 0;
@@ -143,8 +143,8 @@ void wa_home_remove(struct wa_home *h, struct weft_agent *a)
 
 struct weft_agent *wa_home_find(const struct wa_home *h, struct upp_str name)
 {
-    struct weft_agent *a = find(h, WA_BY_NAME, name);
-    return a ? a : find(h, WA_BY_ID, name);
+    struct weft_agent *a = find_agent(h, WA_BY_NAME, name);
+    return a ? a : find_agent(h, WA_BY_ID, name);
 }
 
 const struct wr_agent_def *wa_home_def(void *home, struct upp_str name)

@@ -177,7 +177,7 @@ struct running {
     bool alone; /* on a fiber created for it */
 };
 
-static WEFT_SUSPENDS int run(void *arg, struct upp_err *err)
+static WEFT_SUSPENDS int run_agent(void *arg, struct upp_err *err)
 {
     struct running *r = arg;
     struct wr_started started;
@@ -200,7 +200,7 @@ int weft_agent_run_with(struct weft_agent *a, const struct upp_input *in, struct
     *ret = NULL;
     int result = wa_run_input_take(&r.asked, in, err);
     if (result >= 0)
-        result = wa_home_do(a->home, "weft_agent_run", run, &r, err);
+        result = wa_home_do(a->home, "weft_agent_run", run_agent, &r, err);
     wa_run_input_done(&r.asked);
     *ret = r.turn;
     return result;

@@ -28,7 +28,7 @@ static bool is_named(const struct wm_erasing *what, struct upp_str call)
 }
 
 /* Sets a text; returns 1 if it changed. */
-static size_t put(struct upp_str *to, struct upp_str text)
+static size_t replace_text(struct upp_str *to, struct upp_str text)
 {
     if (wb_str_eq(*to, text) && !to->p == !text.p)
         return 0;
@@ -84,7 +84,7 @@ static int erase_results(struct wb_arena *a, struct wm_entry *e, const struct wm
     for (size_t i = 0; i < m->n_parts; i++) {
         parts[i] = m->parts[i];
         if (parts[i].kind == UPP_PART_RESULT && is_named(what, parts[i].id)) {
-            *n += put(&parts[i].text, NO_RESULT);
+            *n += replace_text(&parts[i].text, NO_RESULT);
             parts[i].metadata = (struct upp_str){0};
             parts[i].media = NULL;
         }
@@ -106,7 +106,7 @@ static int erase_pending(struct wb_arena *a, struct wm_event *ev, const struct w
     for (size_t i = 0; i < ev->run.n_pending; i++) {
         list[i] = ev->run.pending[i];
         if (what->all || (what->arguments && is_named(what, list[i].call)))
-            *n += put(&list[i].arguments, NO_ARGUMENTS);
+            *n += replace_text(&list[i].arguments, NO_ARGUMENTS);
     }
     ev->run.pending = list;
     return 0;
@@ -120,15 +120,15 @@ static int erase_record(struct wb_arena *a, struct wm_event *ev, const struct wm
     switch (ev->kind) {
     case WM_TOOL_STARTED:
         if (call && (what->all || what->arguments) && !wm_is_branch(ev))
-            *n += put(&ev->tool_started.arguments, NO_ARGUMENTS);
+            *n += replace_text(&ev->tool_started.arguments, NO_ARGUMENTS);
         return 0;
     case WM_TOOL_ENDED:
         if (call && !wm_is_branch(ev))
-            *n += put(&ev->tool_ended.result, NO_RESULT);
+            *n += replace_text(&ev->tool_ended.result, NO_RESULT);
         return 0;
     case WM_RUN:
         if (what->all)
-            *n += put(&ev->run.error, (struct upp_str){0}); /* errors may quote content */
+            *n += replace_text(&ev->run.error, (struct upp_str){0}); /* errors may quote content */
         return erase_pending(a, ev, what, n, err);
     default:
         return 0;
@@ -259,7 +259,7 @@ int wm_row_erase(struct wb_arena *a, struct wm_row *row, const struct wm_erasing
     for (size_t i = 0; r >= 0 && i < row->n_records; i++)
         r = erase_record(a, &row->records[i], what, &n, err);
     if (what->all)
-        n += put(&row->state, (struct upp_str){0});
+        n += replace_text(&row->state, (struct upp_str){0});
     else if (r >= 0 && what->plans)
         r = erase_plans(a, row, &n, err);
     return r < 0 ? r : (int)WB_MIN(n, (size_t)INT32_MAX);
@@ -304,14 +304,14 @@ size_t wm_row_sweep(struct wm_row *row)
         if (!survives_sweep(&ev))
             continue;
         if (ev.kind == WM_TOOL_STARTED && !wm_is_branch(&ev))
-            n += put(&ev.tool_started.arguments, NO_ARGUMENTS);
+            n += replace_text(&ev.tool_started.arguments, NO_ARGUMENTS);
         checkpoint |= ev.kind == WM_CHECKPOINT;
         row->records[kept++] = ev;
     }
     n += row->n_records - kept;
     row->n_records = kept;
     if (!checkpoint)
-        n += put(&row->state, (struct upp_str){0});
+        n += replace_text(&row->state, (struct upp_str){0});
     if (n)
         row->event = 0; /* the events have no numbers any more */
     return n;

@@ -61,7 +61,7 @@ struct put {
     bool placed;
 };
 
-static bool failed(struct put *p)
+static bool has_failed(struct put *p)
 {
     return p->w.out->failed;
 }
@@ -69,7 +69,7 @@ static bool failed(struct put *p)
 /* Records the first failure. */
 static void refuse(struct put *p, int r)
 {
-    if (failed(p))
+    if (has_failed(p))
         return;
     wj_writer_fail(&p->w, r);
 }
@@ -228,9 +228,9 @@ static void put_message(struct put *p, const struct upp_message *m)
     if (m->n_parts > WM_PARTS)
         refuse(p, upp_fail(p->err, UPP_ELIMIT, "expected at most %d parts, found %zu", WM_PARTS, m->n_parts));
     wj_write_open(&p->w, '[');
-    for (p->part = 0; p->part < m->n_parts && !failed(p); p->part++)
+    for (p->part = 0; p->part < m->n_parts && !has_failed(p); p->part++)
         put_part(p, &m->parts[p->part]);
-    if (!failed(p))
+    if (!has_failed(p))
         p->part = SIZE_MAX;
     else
         p->part--;
@@ -259,12 +259,12 @@ static void put_entry(struct put *p, const struct wm_entry *e)
     put_str(p, 'y', e->erased.why);
     put_json(p, 'j', e->data, false);
     put_message(p, &e->message);
-    if (e->n_refs && !failed(p)) {
+    if (e->n_refs && !has_failed(p)) {
         name(p, 'f');
         if (e->n_refs > WM_PARTS)
             refuse(p, upp_fail(p->err, UPP_ELIMIT, "expected at most %d refs, found %zu", WM_PARTS, e->n_refs));
         wj_write_open(&p->w, '[');
-        for (size_t i = 0; i < e->n_refs && !failed(p); i++)
+        for (size_t i = 0; i < e->n_refs && !has_failed(p); i++)
             wj_write_str(&p->w, e->refs[i].p ? e->refs[i] : UPP_STR(""));
         wj_write_close(&p->w, ']');
     }
@@ -294,7 +294,7 @@ static void put_pending(struct put *p, const struct wm_event *ev)
         return;
     name(p, 'p');
     wj_write_open(&p->w, '[');
-    for (size_t i = 0; i < ev->run.n_pending && !failed(p); i++) {
+    for (size_t i = 0; i < ev->run.n_pending && !has_failed(p); i++) {
         const struct wm_pending *at = &ev->run.pending[i];
         wj_write_open(&p->w, '{');
         put_str(p, 'c', at->call);
@@ -408,23 +408,23 @@ static void put_record(struct put *p, const struct wm_event *ev)
 
 static void put_lists(struct put *p, const struct wm_row *row)
 {
-    if (row->n_entries && !failed(p)) {
+    if (row->n_entries && !has_failed(p)) {
         name(p, 'e');
         wj_write_open(&p->w, '[');
         p->list = 'e';
-        for (p->i = 0; p->i < row->n_entries && !failed(p); p->i++)
+        for (p->i = 0; p->i < row->n_entries && !has_failed(p); p->i++)
             put_entry(p, &row->entries[p->i]);
         wj_write_close(&p->w, ']');
     }
-    if (row->n_records && !failed(p)) {
+    if (row->n_records && !has_failed(p)) {
         name(p, 'r');
         wj_write_open(&p->w, '[');
         p->list = 'r';
-        for (p->i = 0; p->i < row->n_records && !failed(p); p->i++)
+        for (p->i = 0; p->i < row->n_records && !has_failed(p); p->i++)
             put_record(p, &row->records[p->i]);
         wj_write_close(&p->w, ']');
     }
-    if (!failed(p))
+    if (!has_failed(p))
         p->list = 0;
     else
         p->i--; /* the loop counted on after the failure */
@@ -435,7 +435,7 @@ static void put_sidecars(struct put *p, const struct wm_row *row)
     name(p, 'b');
     wj_write_open(&p->w, '[');
     p->list = 'b';
-    for (p->i = 0; p->i < row->n_beside && !failed(p); p->i++) {
+    for (p->i = 0; p->i < row->n_beside && !has_failed(p); p->i++) {
         const struct wm_sidecar *b = &row->beside[p->i];
         wj_write_open(&p->w, '{');
         if (!b->thread && b->entry >= row->n_entries)
@@ -449,7 +449,7 @@ static void put_sidecars(struct put *p, const struct wm_row *row)
         wj_write_close(&p->w, '}');
     }
     wj_write_close(&p->w, ']');
-    if (failed(p))
+    if (has_failed(p))
         p->i--;
     else
         p->list = 0;
@@ -467,7 +467,7 @@ static void put_lost(struct put *p, const struct wm_row *row)
     p->i = 0;
     put_entry(p, row->lost);
     wj_write_close(&p->w, ']');
-    if (!failed(p))
+    if (!has_failed(p))
         p->list = 0;
 }
 
@@ -483,11 +483,11 @@ int wm_row_write(const struct wm_row *row, struct wb_buf *out, struct upp_err *e
     put_time(&p, row->time_ms, 0);
     put_str(&p, 'a', row->agent);
     put_lists(&p, row);
-    if (!failed(&p))
+    if (!has_failed(&p))
         put_json(&p, 'x', row->state, false);
-    if (row->n_beside && !failed(&p))
+    if (row->n_beside && !has_failed(&p))
         put_sidecars(&p, row);
-    if (row->lost && !failed(&p))
+    if (row->lost && !has_failed(&p))
         put_lost(&p, row);
     wj_write_close(&p.w, '}');
     int r = wj_writer_check(&p.w);

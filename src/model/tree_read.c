@@ -79,7 +79,7 @@ static void read_node(struct tree *t, size_t i, struct upp_str created, struct u
 }
 
 /* The index of the node whose id is v. */
-static uint32_t find(struct tree *t, yyjson_val *v)
+static uint32_t find_node(struct tree *t, yyjson_val *v)
 {
     char quoted[WJ_QUOTED];
     uint32_t at = wm_names_find(&t->ids, wj_text(v));
@@ -97,7 +97,7 @@ static void link_parent(struct tree *t, uint32_t i)
     else if (!root && !t->parents[i])
         wm_getting_fail(t->d, t->values[i], UPP_EINVALID, "it has no parentId, and is not the root");
     else if (!root)
-        node->parent = find(t, t->parents[i]);
+        node->parent = find_node(t, t->parents[i]);
 }
 
 static void link_children(struct tree *t, uint32_t i)
@@ -117,7 +117,7 @@ static void link_children(struct tree *t, uint32_t i)
             wm_getting_refuse(t->d, item, "a string: the id of a node");
             return;
         }
-        uint32_t child = find(t, item);
+        uint32_t child = find_node(t, item);
         if (t->d->failed)
             return;
         if (t->doc->nodes[child].parent != i)
@@ -176,8 +176,8 @@ static void check_paths(struct tree *t)
 
 static void check_tree(struct tree *t, yyjson_val *root, yyjson_val *current)
 {
-    t->doc->root = find(t, root);
-    t->doc->current = t->d->failed ? 0 : find(t, current);
+    t->doc->root = find_node(t, root);
+    t->doc->current = t->d->failed ? 0 : find_node(t, current);
     for (uint32_t i = 0; i < t->doc->n && !t->d->failed; i++)
         link_parent(t, i);
     for (uint32_t i = 0; i < t->doc->n && !t->d->failed; i++)

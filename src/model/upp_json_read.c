@@ -594,7 +594,7 @@ static void get_message(struct get *g, yyjson_val *v, struct upp_message *m)
         get_metadata(g, found[METADATA], m, n_content);
 }
 
-static int finish(struct get *g)
+static int finish_get(struct get *g)
 {
     int r = wb_arena_check(g->in.a, g->in.failed ? NULL : g->in.err);
     return g->in.failed ? g->in.failed : r;
@@ -604,7 +604,7 @@ static int read_message(struct get *g, struct upp_message *ret)
 {
     struct upp_message m = {0};
     get_message(g, g->in.root, &m);
-    int r = finish(g);
+    int r = finish_get(g);
     if (r == 0)
         *ret = m;
     return r;
@@ -655,7 +655,7 @@ int wm_messages_read(struct wb_arena *a, yyjson_val *root, yyjson_val *list, str
         wm_getting_refuse(&g.in, list, "an array");
     size_t found = g.in.failed ? 0 : unsafe_yyjson_get_len(list);
     struct upp_message *messages = found ? read_list(&g, unsafe_yyjson_get_first(list), found) : NULL;
-    int r = finish(&g);
+    int r = finish_get(&g);
     if (r == 0) {
         *ret = messages;
         *n = found;
@@ -679,7 +679,7 @@ int wm_thread_read(struct wb_arena *a, yyjson_val *v, struct wm_thread_json *ret
     t.messages = read_list(&g, item, t.n);
     t.created = need_time(&g, v, UPP_STR("createdAt"), member(v, UPP_STR("createdAt")), NULL, NULL);
     t.updated = need_time(&g, v, UPP_STR("updatedAt"), member(v, UPP_STR("updatedAt")), NULL, NULL);
-    int r = finish(&g);
+    int r = finish_get(&g);
     if (r == 0)
         *ret = t;
     return r;

@@ -115,7 +115,7 @@ static WEFT_SUSPENDS int tree_of(struct wr_run *parent, struct wb_uuid *ret, str
 }
 
 /* C1 of a branch: a node in the tree of its run, and a thread that points to it. */
-static WEFT_SUSPENDS int begin(struct wr_run *child, struct upp_err *err)
+static WEFT_SUSPENDS int branch_begin(struct wr_run *child, struct upp_err *err)
 {
     struct wr_run *parent = child->parent;
     struct wl_thread thread = {.id = child->row.id,
@@ -172,7 +172,7 @@ static WEFT_SUSPENDS int open_branch(struct wr_run *parent, struct wr_branch *b,
     if (r < 0)
         return r;
     b->run->whole = made && wm_status_ended(row.status);
-    return made ? wr_child_resume(b->run, err) : begin(b->run, err);
+    return made ? wr_child_resume(b->run, err) : branch_begin(b->run, err);
 }
 
 /* ---- Working ---------------------------------------------------------------------------------------------------- */

@@ -66,7 +66,7 @@ static struct wr_breaker *add_breaker(struct wr_engine *e, const struct upp_mode
     return wb_vec_push(&e->breakers, new, BREAKERS) ? &e->breakers.p[e->breakers.n - 1] : NULL;
 }
 
-static void failed(struct wr_engine *e, struct wr_breaker *b, const struct upp_err *why)
+static void note_failure(struct wr_engine *e, struct wr_breaker *b, const struct upp_err *why)
 {
     b->failed_ms = wb_wall_ms();
     if (++b->failures < WR_BREAKER_FAILURES)
@@ -96,7 +96,7 @@ void wr_breaker_note(struct wr_engine *e, const struct upp_model *model, int res
     if (result >= 0 && b)
         succeeded(e, b);
     else if (result < 0 && counts(result, why) && (b || (b = add_breaker(e, model))))
-        failed(e, b, why);
+        note_failure(e, b, why);
 }
 
 bool wr_breaker_lets(struct wr_engine *e, const struct upp_model *model, int64_t since_ms)

@@ -105,7 +105,8 @@ static struct wm_run child_row(const struct wr_run *parent, const struct wr_call
 }
 
 /* C1 of a child, with its own thread and tree. */
-static WEFT_SUSPENDS int begin(struct wr_run *parent, struct wr_run *child, struct upp_str input, struct upp_err *err)
+static WEFT_SUSPENDS int child_begin(struct wr_run *parent, struct wr_run *child, struct upp_str input,
+                                     struct upp_err *err)
 {
     struct wl_thread thread = {.id = child->row.id,
                                .tree = child->row.id,
@@ -297,7 +298,7 @@ static WEFT_SUSPENDS int run_child(struct wr_run *parent, struct wr_call *call, 
                WB_LS("parent_agent_id", weft_run_agent_id(&parent->pub)), WB_LS("call", call->id),
                WB_LU("depth", child->row.depth));
     wb_log(WB_DEBUG, "an agent is asked by another");
-    int r = made ? wr_child_resume(child, err) : begin(parent, child, q->input, err);
+    int r = made ? wr_child_resume(child, err) : child_begin(parent, child, q->input, err);
     if (r == -UPP_EBUSY && !made) { /* another node of the family has its key; another call gets another id */
         upp_value_error(ret);
         return upp_value_text(ret, UPP_STR("the agent could not be asked: its id is taken; ask again"), err);

@@ -378,7 +378,7 @@ static int open_call(struct wr_job *j, struct upp_err *err)
     return j->doing.key_room ? 0 : wb_arena_check(&run->memory, err);
 }
 
-static int begin(struct wr_job *j, struct upp_err *err)
+static int call_begin(struct wr_job *j, struct upp_err *err)
 {
     struct wr_run *run = j->round->run;
     (void)wr_now(run);
@@ -470,7 +470,7 @@ int wr_call_prepare(struct wr_job *j, struct upp_err *err)
         return pend(j, false, err);
     if (j->tool->kind == WR_TOOL_FUNCTION && !j->tool->base.run)
         return refused(j, WM_ERROR, "this tool has no function", err);
-    return begin(j, err);
+    return call_begin(j, err);
 }
 
 /* ---- Running ---------------------------------------------------------------------------------------------------- */
@@ -497,8 +497,8 @@ static WEFT_SUSPENDS int after(struct wr_job *j, struct upp_value *value, struct
 }
 
 /* Ends the call. One that was stopped does not end here: the end of the run records its outcome. */
-static WEFT_SUSPENDS int finish(struct wr_job *j, int r, struct upp_value *value, struct upp_err *why,
-                                struct upp_err *err)
+static WEFT_SUSPENDS int call_finish(struct wr_job *j, int r, struct upp_value *value, struct upp_err *why,
+                                     struct upp_err *err)
 {
     struct wr_run *run = j->round->run;
     bool stopped =
@@ -548,7 +548,7 @@ int wr_call_run(struct wr_job *j, struct upp_err *err)
         j->waits = WR_WAITS_OUTSIDE;
         r = 0;
     } else {
-        r = left ? end_abandoned(j, err) : finish(j, r, &value, &why, err);
+        r = left ? end_abandoned(j, err) : call_finish(j, r, &value, &why, err);
         const struct wr_monitor *m = run->engine->monitor;
         if (m)
             m->tool(m->arg, &(struct wr_tool_note){.of = wr_note_of(run),

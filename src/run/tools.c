@@ -367,7 +367,7 @@ static void drop(void *arg)
     wb_free(b);
 }
 
-static struct upp_str put(char **at, struct upp_str text)
+static struct upp_str copy_text(char **at, struct upp_str text)
 {
     struct upp_str s = wb_str(*at, text.n);
     if (text.n)
@@ -391,11 +391,11 @@ static int make(const struct wr_job *j, size_t max, struct worker_call **ret, st
         return r;
     }
     b->value.max = max;
-    b->doing.key = put(&at, key);
+    b->doing.key = copy_text(&at, key);
     b->doing.call = (struct upp__call){.pub = {.tool = &b->tool,
-                                               .id = put(&at, c->id),
-                                               .name = put(&at, c->name),
-                                               .arguments = put(&at, c->arguments),
+                                               .id = copy_text(&at, c->id),
+                                               .name = copy_text(&at, c->name),
+                                               .arguments = copy_text(&at, c->arguments),
                                                .arg = c->arg,
                                                .wait = upp_cancel_wait(b->stop)},
                                        .scratch = WB_ARENA(ARGUMENT_BYTES)};

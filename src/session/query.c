@@ -226,7 +226,7 @@ static WEFT_SUSPENDS int ensure_stored(struct weft_session *s, struct upp_err *e
     return result;
 }
 
-static WEFT_SUSPENDS int begin(struct weft_session *s, void *arg, struct upp_err *err)
+static WEFT_SUSPENDS int query_begin(struct weft_session *s, void *arg, struct upp_err *err)
 {
     struct beginning *b = arg;
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
@@ -318,7 +318,8 @@ int weft_session_query(struct weft_session *s, struct upp_str text, struct weft_
     int r = wb_arena_check(&a, err);
     if (r < 0)
         return r;
-    return text.p ? start(s, &b, begin, own, ret, err) : upp_fail(err, UPP_EINVALID, "a query without a question");
+    return text.p ? start(s, &b, query_begin, own, ret, err)
+                  : upp_fail(err, UPP_EINVALID, "a query without a question");
 }
 
 int weft_session_query_open(struct weft_session *s, struct upp_str thread, struct weft_query_result **ret,

@@ -150,7 +150,7 @@ struct running {
     struct upp_turn *turn;
 };
 
-static WEFT_SUSPENDS int run(struct weft_session *s, void *arg, struct upp_err *err)
+static WEFT_SUSPENDS int run_turn(struct weft_session *s, void *arg, struct upp_err *err)
 {
     struct running *r = arg;
     struct wa_where where;
@@ -177,7 +177,7 @@ int weft_session_run_with(struct weft_session *s, const struct upp_input *in, st
     if (result >= 0)
         result = wa_run_input_own(&r.asked, err); /* it may point into the session, which is about to change */
     if (result >= 0)
-        result = wa_session_change(s, "weft_session_run", run, &r, err);
+        result = wa_session_change(s, "weft_session_run", run_turn, &r, err);
     wa_run_input_done(&r.asked);
     *ret = r.turn;
     return result;

@@ -205,7 +205,7 @@ static WEFT_SUSPENDS int load(struct weft_session *s, struct upp_str id, struct 
     return r;
 }
 
-static WEFT_SUSPENDS int find(struct weft_session *s, void *arg, struct upp_err *err)
+static WEFT_SUSPENDS int find_session(struct weft_session *s, void *arg, struct upp_err *err)
 {
     const struct making *m = arg;
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
@@ -231,7 +231,7 @@ int weft_session_open(struct weft_agent *a, struct upp_str id, const struct weft
     struct making m = {.opts = &o, .id = id};
     int r = make(a, &o, &s, err);
     if (r >= 0)
-        r = wa_session_change(s, "weft_session_open", find, &m, err);
+        r = wa_session_change(s, "weft_session_open", find_session, &m, err);
     if (r >= 0)
         *ret = WB_TAKE(s);
     return r;

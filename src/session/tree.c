@@ -110,7 +110,7 @@ static WEFT_SUSPENDS int read_all(struct weft_session *s, struct wa_session_tree
     return r;
 }
 
-static struct weft_node *find(struct weft_tree *t, uint64_t key)
+static struct weft_node *find_node(struct weft_tree *t, uint64_t key)
 {
     for (struct weft_node *n = NULL; (n = weft_tree_next(t, n));)
         if (n->data && ((const struct log_node *)n->data)->node.key == key)
@@ -128,7 +128,7 @@ static WEFT_SUSPENDS int add_node(struct weft_session *s, struct weft_tree *t, u
     int r = wl_get_node(store, &wa_owner, key, &node, err);
     if (r < 0)
         return r;
-    struct weft_node *parent = find(t, node.parent);
+    struct weft_node *parent = find_node(t, node.parent);
     if (!parent)
         return upp_fail(err, UPP_ESTORE, "a node of session %.*s has no parent", UPP_FMT(s->id));
     const struct log_node *k = parent->data;
@@ -163,7 +163,7 @@ static WEFT_SUSPENDS int read_node(struct weft_session *s, uint64_t key, struct 
 {
     struct weft_tree *t = s->tree->tree;
     int r = 0;
-    *ret = find(t, key);
+    *ret = find_node(t, key);
     if (!*ret)
         r = add_node(s, t, key, ret, err);
     return r < 0 ? r : read_new(s, *ret, err);

@@ -316,8 +316,8 @@ static WEFT_SUSPENDS int one_failed(struct chain *ch, struct context *x, struct 
 }
 
 /* Calls all of them, also those whose `before` was not called, until one returns a turn. */
-static WEFT_SUSPENDS int failed(void *arg, struct weft_run *run, const struct upp_err *why, struct upp_turn **ret,
-                                struct upp_err *err)
+static WEFT_SUSPENDS int pass_failed(void *arg, struct weft_run *run, const struct upp_err *why, struct upp_turn **ret,
+                                     struct upp_err *err)
 {
     struct chain *ch = arg;
     struct context *x = context(ch, run, err);
@@ -470,7 +470,7 @@ int wa_middleware_new(const struct weft_middleware *list, size_t n, const struct
     if (!ch)
         return upp_fail(err, UPP_ENOMEM, "no memory for middleware");
     ch->agent = agent;
-    ch->middleware = (struct wr_middleware){.arg = ch, .before = before, .after = after, .failed = failed};
+    ch->middleware = (struct wr_middleware){.arg = ch, .before = before, .after = after, .failed = pass_failed};
     int r = 0;
     for (size_t i = 0; r >= 0 && i < n; i++)
         r = make_item(ch, &list[i], err);

@@ -50,7 +50,7 @@ static int invalid(struct reading *r, const char *fmt, ...)
     return upp_wrap(r->err, x, "the plan makes no sense");
 }
 
-static size_t find(const struct reading *r, struct upp_str id)
+static size_t find_step(const struct reading *r, struct upp_str id)
 {
     for (size_t i = 0; i < r->n; i++)
         if (wb_str_eq(r->steps[i].id, id))
@@ -82,7 +82,7 @@ static int read_step(struct reading *r, yyjson_val *v, size_t index)
         return invalid(r, "dependsOn of step '%.*s' is no list", UPP_FMT(step.id));
     if (step.tool.n && !known_tool(r->how, step.tool))
         return invalid(r, "step '%.*s' uses the tool '%.*s', which there is not", UPP_FMT(step.id), UPP_FMT(step.tool));
-    size_t same = find(r, step.id);
+    size_t same = find_step(r, step.id);
     if (same < r->n_done)
         return 0; /* completed already: not repeated */
     if (same != SIZE_MAX)
@@ -101,7 +101,7 @@ static int read_deps(struct reading *r, size_t i)
         return wb_arena_check(r->a, r->err);
     for (size_t k = 0; k < n; k++) {
         struct upp_str id = wj_text_of(yyjson_arr_get(r->deps[i], k));
-        size_t on = id.p ? find(r, id) : SIZE_MAX;
+        size_t on = id.p ? find_step(r, id) : SIZE_MAX;
         if (on == SIZE_MAX)
             return invalid(r, "step '%.*s' depends on '%.*s', which there is not", UPP_FMT(step->id), UPP_FMT(id));
         step->after[step->n_after++] = (uint32_t)on;

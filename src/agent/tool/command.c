@@ -356,7 +356,7 @@ WEFT_SUSPENDS static int read_out(struct call *c, struct upp_err *err)
 /* Closing standard output makes the reaper kill everything; its own exit confirms that. After 10 s it is abandoned:
  * processes that hang in the kernel, or fork as fast as they are killed, keep the inner reaper busy, which outlives
  * this call. */
-WEFT_SUSPENDS static void finish(struct call *c)
+WEFT_SUSPENDS static void command_finish(struct call *c)
 {
     close_all(c->ours);
     close_all(c->theirs);
@@ -413,7 +413,7 @@ WEFT_SUSPENDS int wa_command_run(const struct wa_command *command, struct upp_st
         r = start(&c, key, err);
     if (r == 0)
         r = exchange(&c, err);
-    finish(&c);
+    command_finish(&c);
     if (r == -UPP_ETIMEOUT)
         r = upp_fail(err, UPP_ETIMEOUT, "the program did not end within %.*f seconds and was ended",
                      seconds < 0.095                       ? 3

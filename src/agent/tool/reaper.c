@@ -100,7 +100,7 @@ static int by_pid(const void *a, const void *b)
     return (x->pid > y->pid) - (x->pid < y->pid);
 }
 
-static struct process *find(size_t n, int pid)
+static struct process *find_process(size_t n, int pid)
 {
     struct process key = {.pid = pid};
     return bsearch(&key, table, n, sizeof *table, by_pid);
@@ -139,9 +139,9 @@ static void judge(size_t n, struct process *p, int self)
             v = at->verdict == UNKNOWN ? OURS : at->verdict;
             break;
         }
-        at = find(n, at->parent);
+        at = find_process(n, at->parent);
     }
-    for (at = p; at && at->verdict == UNKNOWN; at = find(n, at->parent))
+    for (at = p; at && at->verdict == UNKNOWN; at = find_process(n, at->parent))
         at->verdict = v;
 }
 
@@ -169,7 +169,7 @@ static size_t judge_all(DIR *proc)
 {
     int self = getpid();
     size_t n = list_all(proc);
-    struct process *me = find(n, self);
+    struct process *me = find_process(n, self);
     if (me)
         me->verdict = FOREIGN; /* and so are our ancestors: no walk goes past us */
     for (size_t i = 0; i < n; i++)

@@ -148,7 +148,7 @@ static WEFT_SUSPENDS int fetch_message(struct fetching *f, const struct upp_mess
 }
 
 /* Whose files they are: those of the user of the thread. A recovered run knows only its tenant. */
-static WEFT_SUSPENDS int begin(struct wr_run *run, struct fetching *f, struct upp_err *err)
+static WEFT_SUSPENDS int fetch_begin(struct wr_run *run, struct fetching *f, struct upp_err *err)
 {
     struct wl_thread t;
     if (!f->s || f->owner.user.n)
@@ -175,7 +175,7 @@ WEFT_SUSPENDS int wr_files_fetch(struct wr_run *run, struct upp_request *request
             if (!list)
                 return wb_arena_check(a, err);
             memcpy(list, request->messages, request->n_messages * sizeof(*list));
-            r = begin(run, &f, err);
+            r = fetch_begin(run, &f, err);
         }
         if (r >= 0)
             r = fetch_message(&f, list[i], &list[i], err);

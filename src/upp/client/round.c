@@ -206,7 +206,7 @@ static int prepare(struct upp_stream *s, struct upp__job *j, struct upp_err *err
 
 /* ---- Running ---------------------------------------------------------------------------------------------------- */
 
-static void run(struct upp__job *j)
+static void job_run(struct upp__job *j)
 {
     uint64_t from = wb_mono_ns();
     j->r = j->call.pub.tool->run(&j->call.pub, j->value, j->why);
@@ -220,11 +220,11 @@ static void run_in_team(void *ctx, size_t i)
     struct upp__job *j = &s->round.jobs[s->round.team_jobs[i]];
     j->r = upp__stream_check(s, j->why);
     if (j->r >= 0)
-        run(j);
+        job_run(j);
 }
 
 /* The tool has returned: calls on_after and stores the result. */
-static int finish(struct upp_stream *s, struct upp__job *j, struct upp_err *err)
+static int job_finish(struct upp_stream *s, struct upp__job *j, struct upp_err *err)
 {
     const struct upp_tool_strategy *h = &s->llm->strategy;
     int r = upp__stream_check(s, err);
@@ -249,8 +249,8 @@ static int run_here(struct upp_stream *s, struct upp__job *j, struct upp_err *er
     s->value.set = s->value.is_error = false;
     j->value = &s->value;
     j->why = &why;
-    run(j);
-    r = finish(s, j, err);
+    job_run(j);
+    r = job_finish(s, j, err);
     j->value = NULL;
     j->why = NULL;
     return r;
@@ -335,7 +335,7 @@ static int collect(struct upp_stream *s, struct upp_event *ret, struct upp_err *
         return NEXT;
     }
     struct upp__job *j = &round->jobs[round->team_jobs[i]];
-    r = finish(s, j, err);
+    r = job_finish(s, j, err);
     return r < 0 ? r : end_event(s, j, ret);
 }
 

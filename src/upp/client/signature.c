@@ -14,7 +14,7 @@ static bool is_signature(yyjson_val *name)
 }
 
 /* Masking changes texts, and not what stands where. `was` NULL: all of it differs. */
-static void put(struct wj_writer *w, yyjson_val *was, yyjson_val *is)
+static void put_signature(struct wj_writer *w, yyjson_val *was, yyjson_val *is)
 {
     yyjson_val *name, *item;
     size_t i, n;
@@ -27,7 +27,7 @@ static void put(struct wj_writer *w, yyjson_val *was, yyjson_val *is)
         wj_write_open(w, '[');
         yyjson_arr_foreach(is, i, n, item)
         {
-            put(w, before, item);
+            put_signature(w, before, item);
             before = before ? unsafe_yyjson_get_next(before) : NULL;
         }
         wj_write_close(w, ']');
@@ -38,7 +38,7 @@ static void put(struct wj_writer *w, yyjson_val *was, yyjson_val *is)
     {
         if (!is_signature(name)) {
             wj_write_name(w, wj_text(name));
-            put(w, before ? before + 1 : NULL, item);
+            put_signature(w, before ? before + 1 : NULL, item);
         }
         before = before ? unsafe_yyjson_get_next(before + 1) : NULL;
     }
@@ -61,6 +61,6 @@ int upp__signatures_drop(struct wb_arena *scratch, struct upp_str was, struct up
     if (r < 0)
         return r;
     wj_writer_init(&w, out, err);
-    put(&w, before, after);
+    put_signature(&w, before, after);
     return wj_writer_check(&w);
 }

@@ -36,7 +36,7 @@ void *upp_step_state(struct upp_step *s)
 }
 
 /* Names the provider in the error, if it does not name one itself. */
-static int failed(const struct upp_model *m, int r, struct upp_err *err)
+static int step_failed(const struct upp_model *m, int r, struct upp_err *err)
 {
     if (err && !err->provider[0])
         (void)snprintf(err->provider, sizeof err->provider, "%s", m->ops->provider);
@@ -133,7 +133,7 @@ int upp__step_open(struct upp__room *room, const struct upp_model *m, const stru
     const size_t own = m->ops->step_size;
     int r = check_request(m, req, err);
     if (r < 0)
-        return failed(m, r, err);
+        return step_failed(m, r, err);
     struct call *c = call_new(room, own);
     if (!c)
         return upp_fail(err, UPP_ENOMEM, "no memory for a call of model '%.*s'", UPP_FMT(m->name));
@@ -150,7 +150,7 @@ int upp__step_open(struct upp__room *room, const struct upp_model *m, const stru
     r = m->ops->open ? m->ops->open(&c->step, err) : 0;
     if (r < 0) {
         upp_step_close(&c->step);
-        return failed(m, r, err);
+        return step_failed(m, r, err);
     }
     *ret = &c->step;
     return 0;
@@ -264,7 +264,7 @@ static int next(struct upp_step *s, struct upp_step_event *ret, struct upp_err *
     } else if (r == 0)
         r = upp_fail(err, UPP_EPROTO, "model '%.*s' stopped without an end", UPP_FMT(s->model->name));
     s->ended = true;
-    return failed(s->model, r, err);
+    return step_failed(s->model, r, err);
 }
 
 static int next_covered(struct upp_step *s, struct upp__cover *v, struct upp_step_event *ret, struct upp_err *err)

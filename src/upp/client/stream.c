@@ -255,8 +255,8 @@ static int choose_wait(struct upp_stream *s, const struct upp_wait *given, struc
     return r;
 }
 
-static int begin(struct upp_stream *s, struct upp_llm *llm, const struct upp_input *given, bool quiet,
-                 struct upp_err *err)
+static int stream_begin(struct upp_stream *s, struct upp_llm *llm, const struct upp_input *given, bool quiet,
+                        struct upp_err *err)
 {
     struct upp_input in;
     wb_opts(&in, sizeof in, given);
@@ -302,7 +302,7 @@ static void end(struct upp_stream *s)
 int upp_generate(struct upp_llm *llm, const struct upp_input *in, struct upp_turn **ret, struct upp_err *err)
 {
     struct upp_stream s;
-    int r = begin(&s, llm, in, true, err);
+    int r = stream_begin(&s, llm, in, true, err);
     *ret = NULL;
     if (r >= 0) {
         while (s.phase != OVER && (r = advance(&s, NULL)) >= 0)
@@ -330,7 +330,7 @@ int upp_stream_open(struct upp_llm *llm, const struct upp_input *in, struct upp_
     struct upp_stream *s = wb_alloc(sizeof *s);
     if (!s)
         return upp_fail(err, UPP_ENOMEM, "no memory for a stream");
-    r = begin(s, llm, in, false, err);
+    r = stream_begin(s, llm, in, false, err);
     if (r < 0) {
         upp_stream_close(s);
         return r;

@@ -160,7 +160,7 @@ int upp__call_take(struct upp__call *c, struct wb_arena *a, struct upp_err *err)
 }
 
 /* Finds an argument: NULL: none. */
-static int find(struct upp_call *pub, const char *name, yyjson_val **ret, struct upp_err *err)
+static int find_argument(struct upp_call *pub, const char *name, yyjson_val **ret, struct upp_err *err)
 {
     struct upp__call *c = WB_OUTER(pub, struct upp__call, pub);
     int r = upp__call_read(c, err);
@@ -186,7 +186,7 @@ static int wrong(const char *name, const char *expected, yyjson_val *v, struct u
 int upp_call_arg_str(struct upp_call *c, const char *name, struct upp_str *ret, struct upp_err *err)
 {
     yyjson_val *v;
-    int r = find(c, name, &v, err);
+    int r = find_argument(c, name, &v, err);
     if (r < 0)
         return r;
     if (!v || !yyjson_is_str(v))
@@ -198,7 +198,7 @@ int upp_call_arg_str(struct upp_call *c, const char *name, struct upp_str *ret, 
 int upp_call_arg_i64(struct upp_call *c, const char *name, int64_t *ret, struct upp_err *err)
 {
     yyjson_val *v;
-    int r = find(c, name, &v, err);
+    int r = find_argument(c, name, &v, err);
     if (r < 0)
         return r;
     return v && yyjson_is_raw(v) && wj_num_i64(wj_text(v), ret) ? 0 : wrong(name, "a whole number", v, err);
@@ -207,7 +207,7 @@ int upp_call_arg_i64(struct upp_call *c, const char *name, int64_t *ret, struct 
 int upp_call_arg_f64(struct upp_call *c, const char *name, double *ret, struct upp_err *err)
 {
     yyjson_val *v;
-    int r = find(c, name, &v, err);
+    int r = find_argument(c, name, &v, err);
     if (r < 0)
         return r;
     return v && yyjson_is_raw(v) && wj_num_f64(wj_text(v), ret) ? 0 : wrong(name, "a number", v, err);
@@ -216,7 +216,7 @@ int upp_call_arg_f64(struct upp_call *c, const char *name, double *ret, struct u
 int upp_call_arg_bool(struct upp_call *c, const char *name, bool *ret, struct upp_err *err)
 {
     yyjson_val *v;
-    int r = find(c, name, &v, err);
+    int r = find_argument(c, name, &v, err);
     if (r < 0)
         return r;
     if (!v || !yyjson_is_bool(v))
@@ -229,7 +229,7 @@ int upp_call_arg(struct upp_call *c, const char *name, struct upp_str *ret, stru
 {
     struct upp__call *call = WB_OUTER(c, struct upp__call, pub);
     yyjson_val *v;
-    int r = find(c, name, &v, err);
+    int r = find_argument(c, name, &v, err);
     if (r < 0 || !v)
         return r;
     r = wj_value_text(&call->scratch, v, ret, err);

@@ -16,7 +16,7 @@ static int refuse_move(struct upp_http_call *c, const char *why, const struct up
 }
 
 /* Takes the call to another address. */
-static int go(struct upp_http_call *c, CURLU *to, bool same, const struct upp__origin *o, struct upp_err *err)
+static int redirect_to(struct upp_http_call *c, CURLU *to, bool same, const struct upp__origin *o, struct upp_err *err)
 {
     char *url = NULL;
     (void)curl_multi_remove_handle(c->http->multi, c->easy);
@@ -56,7 +56,7 @@ int upp__curl_follow(struct upp_http_call *c, struct upp_err *err)
     else if (r >= 0 && strcmp(old.scheme, "https") == 0 && strcmp(new.scheme, "https") != 0)
         r = refuse_move(c, "that is not encrypted", &new, err);
     else if (r >= 0)
-        r = go(c, to, upp__origin_same(&old, &new), &new, err);
+        r = redirect_to(c, to, upp__origin_same(&old, &new), &new, err);
     curl_url_cleanup(was);
     curl_url_cleanup(to);
     upp__origin_done(&old);

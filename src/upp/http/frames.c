@@ -31,7 +31,7 @@ int ww_frames_feed(struct ww_frames *f, struct upp_str bytes, struct upp_err *er
 }
 
 /* The first c in [from, end), or end. */
-static size_t find(const struct ww_frames *f, char c, size_t from, size_t end)
+static size_t find_byte(const struct ww_frames *f, char c, size_t from, size_t end)
 {
     if (from >= end || f->bytes.p[from] == c) /* blank lines */
         return WB_MIN(from, end);
@@ -44,8 +44,8 @@ static size_t find_end(struct ww_frames *f)
 {
     size_t n = f->bytes.n, cr = f->next_cr;
     if (cr < f->seen || (cr < n && f->bytes.p[cr] != '\r'))
-        cr = f->next_cr = find(f, '\r', WB_MAX(f->seen, cr), n);
-    size_t end = find(f, '\n', f->seen, cr);
+        cr = f->next_cr = find_byte(f, '\r', WB_MAX(f->seen, cr), n);
+    size_t end = find_byte(f, '\n', f->seen, cr);
     return end < n ? end : SIZE_MAX;
 }
 

@@ -74,7 +74,7 @@ static int take_fold(struct upp__head *h, struct upp_str more, struct upp_err *e
     return 0;
 }
 
-static int finish(struct upp__head *h, struct upp_err *err)
+static int head_finish(struct upp__head *h, struct upp_err *err)
 {
     if (!h->status)
         return upp_fail(err, UPP_EPROTO, "the answer has no status");
@@ -100,7 +100,7 @@ int upp__head_line(struct upp__head *h, struct upp_str line, struct upp_err *err
     bool folded = line.n && (line.p[0] == ' ' || line.p[0] == '\t');
     struct upp_str bare = wb_str_trim(line);
     if (!bare.n && !folded)
-        return finish(h, err);
+        return head_finish(h, err);
     int r = folded                                  ? take_fold(h, bare, err)
             : wb_str_starts(bare, UPP_STR("HTTP/")) ? take_status(h, bare, err)
                                                     : take_field(h, bare, err);
