@@ -10,8 +10,7 @@
 
 /* ---- Helpers ----------------------------------------------------------------------------------------------------- */
 
-/* Milliseconds as whole seconds; 0 is null. */
-static void seconds(struct wj_writer *w, const char *key, int64_t ms)
+void asst_put_seconds(struct wj_writer *w, const char *key, int64_t ms)
 {
     wj_write_name(w, wb_cstr(key));
     if (ms)
@@ -276,15 +275,15 @@ int asst_run_write(struct wj_writer *w, struct wb_arena *a, const struct wm_run 
     wj_write_open(w, '{');
     asst_put_id(w, "id", "run_", run->id);
     wj_put_str(w, "object", UPP_STR("thread.run"));
-    seconds(w, "created_at", run->created_ms);
+    asst_put_seconds(w, "created_at", run->created_ms);
     wj_put_str(w, "assistant_id", run->agent);
     asst_put_id(w, "thread_id", "thread_", run->thread);
     wj_put_str(w, "status", wb_cstr(asst_status(run, n)));
-    seconds(w, "started_at", run->started_ms);
-    seconds(w, "expires_at", run->status == WM_WAITING ? run->expires_ms : 0);
-    seconds(w, "cancelled_at", run->status == WM_CANCELED ? run->ended_ms : 0);
-    seconds(w, "failed_at", run->status == WM_FAILED ? run->ended_ms : 0);
-    seconds(w, "completed_at", run->status == WM_COMPLETED ? run->ended_ms : 0);
+    asst_put_seconds(w, "started_at", run->started_ms);
+    asst_put_seconds(w, "expires_at", run->status == WM_WAITING ? run->expires_ms : 0);
+    asst_put_seconds(w, "cancelled_at", run->status == WM_CANCELED ? run->ended_ms : 0);
+    asst_put_seconds(w, "failed_at", run->status == WM_FAILED ? run->ended_ms : 0);
+    asst_put_seconds(w, "completed_at", run->status == WM_COMPLETED ? run->ended_ms : 0);
     required_action(w, run, pending, n);
     run_error(w, run->status == WM_FAILED ? error : NULL);
     wj_write_name(w, UPP_STR("incomplete_details"));
@@ -405,7 +404,7 @@ void asst_message_write(struct wj_writer *w, const struct asst_message *m)
     wj_write_open(w, '{');
     asst_put_id(w, "id", "msg_", m->id);
     wj_put_str(w, "object", UPP_STR("thread.message"));
-    seconds(w, "created_at", m->created_ms);
+    asst_put_seconds(w, "created_at", m->created_ms);
     asst_put_id(w, "thread_id", "thread_", m->thread);
     wj_put_str(w, "role", wb_cstr(m->from_assistant ? "assistant" : "user"));
     wj_put_str(w, "status", wb_cstr(m->status));
@@ -416,8 +415,8 @@ void asst_message_write(struct wj_writer *w, const struct asst_message *m)
         wj_write_close(w, '}');
     } else
         wj_write_null(w);
-    seconds(w, "completed_at", m->completed_ms);
-    seconds(w, "incomplete_at", m->incomplete_ms);
+    asst_put_seconds(w, "completed_at", m->completed_ms);
+    asst_put_seconds(w, "incomplete_at", m->incomplete_ms);
     content(w, m->content);
     wj_put_str(w, "assistant_id", m->from_assistant && m->assistant.n ? m->assistant : (struct upp_str){NULL, 0});
     asst_put_id(w, "run_id", "run_", m->run);
@@ -487,7 +486,7 @@ static void step_metadata(struct wj_writer *w, const struct asst_step *s)
 
 static void ended(struct wj_writer *w, const struct asst_step *s, const char *key, const char *status)
 {
-    seconds(w, key, wb_str_eq(wb_cstr(s->status), wb_cstr(status)) ? s->ended_ms : 0);
+    asst_put_seconds(w, key, wb_str_eq(wb_cstr(s->status), wb_cstr(status)) ? s->ended_ms : 0);
 }
 
 void asst_step_write(struct wj_writer *w, const struct asst_step *s)
@@ -495,7 +494,7 @@ void asst_step_write(struct wj_writer *w, const struct asst_step *s)
     wj_write_open(w, '{');
     asst_put_id(w, "id", "step_", s->id);
     wj_put_str(w, "object", UPP_STR("thread.run.step"));
-    seconds(w, "created_at", s->created_ms);
+    asst_put_seconds(w, "created_at", s->created_ms);
     asst_put_id(w, "run_id", "run_", s->run);
     wj_put_str(w, "assistant_id", s->assistant);
     asst_put_id(w, "thread_id", "thread_", s->thread);

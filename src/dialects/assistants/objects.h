@@ -16,6 +16,9 @@
 void asst_id(struct wj_writer *w, const char *prefix, struct wb_uuid id);
 void asst_put_id(struct wj_writer *w, const char *key, const char *prefix, struct wb_uuid id); /* as a member */
 
+/* A member with milliseconds as whole seconds; 0 is null. */
+void asst_put_seconds(struct wj_writer *w, const char *key, int64_t ms);
+
 /* "queued", "in_progress" ...: clients loop forever on an unknown status. `n` calls are pending while the run waits. */
 const char *asst_status(const struct wm_run *run, size_t n);
 

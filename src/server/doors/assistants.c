@@ -138,27 +138,19 @@ WEFT_SUSPENDS int sv_assistant_ids(struct sv_exchange *x, struct upp_str **ret, 
 
 /* ---- Storing ----------------------------------------------------------------------------------------------------- */
 
-WEFT_SUSPENDS static int put(struct sv_exchange *x, struct upp_str name, struct upp_str record, struct upp_err *err)
+/* Stores a record under its name, or drops it (record NULL). */
+WEFT_SUSPENDS static int commit_record(struct sv_exchange *x, struct upp_str name, struct upp_str record,
+                                       struct upp_err *err)
 {
-    const struct wl_value values[] = {{UPP_STR(SV_ASSISTANTS), name, record},
-                                      {UPP_STR(SV_ASSISTANT_IDS), name, UPP_STR("{}")}};
-    const struct wl_change list[] = {{.kind = WL_PUT_VALUE, .value = &values[0]},
-                                     {.kind = WL_PUT_VALUE, .value = &values[1]}};
+    const struct wl_value values[] = {
+        {UPP_STR(SV_ASSISTANTS), name, record},
+        {UPP_STR(SV_ASSISTANT_IDS), name, record.p ? UPP_STR("{}") : (struct upp_str){NULL, 0}}};
+    const uint8_t kind = record.p ? WL_PUT_VALUE : WL_DROP_VALUE;
+    const struct wl_change list[] = {{.kind = kind, .value = &values[0]}, {.kind = kind, .value = &values[1]}};
     struct wl_store *s = x->server->opts.store;
     struct wl_commit c = {.owner = owner_of(x), .changes = list, .n = WB_LEN(list), .flags = WL_SYNCED};
     if (record.n > SV_ASSISTANT_BYTES)
         return upp_fail(err, UPP_EINVALID, "an assistant has at most %d bytes of settings", SV_ASSISTANT_BYTES);
-    return wl_store_commit(s, &c, err);
-}
-
-WEFT_SUSPENDS static int drop(struct sv_exchange *x, struct upp_str name, struct upp_err *err)
-{
-    const struct wl_value values[] = {{.space = UPP_STR(SV_ASSISTANTS), .name = name},
-                                      {.space = UPP_STR(SV_ASSISTANT_IDS), .name = name}};
-    const struct wl_change list[] = {{.kind = WL_DROP_VALUE, .value = &values[0]},
-                                     {.kind = WL_DROP_VALUE, .value = &values[1]}};
-    struct wl_store *s = x->server->opts.store;
-    struct wl_commit c = {.owner = owner_of(x), .changes = list, .n = WB_LEN(list), .flags = WL_SYNCED};
     return wl_store_commit(s, &c, err);
 }
 
@@ -201,7 +193,7 @@ WEFT_SUSPENDS int sv_assistant_add(struct sv_exchange *x, struct upp_str record,
     *ret = (struct sv_assistant){.id = wb_arena_printf(&x->arena, "asst_%s", hex)};
     r = sv_assistant_read(x, record, ret, err);
     if (r >= 0)
-        r = put(x, name, record, err);
+        r = commit_record(x, name, record, err);
     if (r < 0)
         return r;
     stored.n = 0;
@@ -211,19 +203,19 @@ WEFT_SUSPENDS int sv_assistant_add(struct sv_exchange *x, struct upp_str record,
     }
     if (stored.n <= SV_ASSISTANTS_MAX)
         return 0;
-    r = drop(x, name, err);
+    r = commit_record(x, name, (struct upp_str){NULL, 0}, err);
     return r < 0 ? r : too_many(err);
 }
 
 WEFT_SUSPENDS int sv_assistant_set(struct sv_exchange *x, const struct sv_assistant *s, struct upp_str record,
                                    struct upp_err *err)
 {
-    return put(x, hex_of(s->id), record, err);
+    return commit_record(x, hex_of(s->id), record, err);
 }
 
 WEFT_SUSPENDS int sv_assistant_drop(struct sv_exchange *x, const struct sv_assistant *s, struct upp_err *err)
 {
-    return drop(x, hex_of(s->id), err);
+    return commit_record(x, hex_of(s->id), (struct upp_str){NULL, 0}, err);
 }
 
 /* ---- Runs -------------------------------------------------------------------------------------------------------- */

@@ -208,7 +208,7 @@ static struct upp_str text_of(struct upload *u)
 }
 
 /* All parts are there: stores the record with the last piece. 1: an earlier request with the key has made the file. */
-static WEFT_SUSPENDS int finish(struct upload *u, struct upp_err *err)
+static WEFT_SUSPENDS int store_file(struct upload *u, struct upp_err *err)
 {
     struct sv_exchange *x = u->x;
     struct wl_file *f = &u->file;
@@ -288,7 +288,7 @@ WEFT_SUSPENDS int sv_file_receive(struct sv_exchange *x, struct wl_file *ret, st
     if (r >= 0)
         r = sv_multipart_check_end(&u.parts, err);
     if (r >= 0)
-        r = finish(&u, err);
+        r = store_file(&u, err);
     if (r > 0)
         return wl_file_find(x->server->opts.store, &x->owner, wl_file_id(u.keyed.object, id), &x->arena, ret, err);
     if (r >= 0)

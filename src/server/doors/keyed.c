@@ -62,7 +62,7 @@ static int digest(struct upp_str query, struct upp_str body, unsigned char ret[3
 }
 
 /* What the key has made. 1; 0: nothing yet. */
-WEFT_SUSPENDS static int find(struct sv_keyed *k, struct upp_err *err)
+WEFT_SUSPENDS static int find_made(struct sv_keyed *k, struct upp_err *err)
 {
     struct wl_key had;
     int r = wl_get_key(k->x->server->opts.store, &k->x->owner, k->key.route, k->key.key, &had, err);
@@ -90,7 +90,7 @@ int sv_keyed_begin(struct sv_exchange *x, enum sv_makes what, struct sv_keyed *k
         k->key.key = (struct upp_str){0}; /* without a digest, sv_keyed_end has nothing to look for */
         return r;
     }
-    return find(k, err);
+    return find_made(k, err);
 }
 
 /* Whatever the write failed with, another request may have used the key since sv_keyed_begin looked for it: its commit
@@ -100,7 +100,7 @@ int sv_keyed_end(struct sv_keyed *k, int r, struct upp_err *err)
     struct upp_err why;
     if (r >= 0 || !k->key.key.n)
         return r;
-    int had = find(k, &why);
+    int had = find_made(k, &why);
     if (had != -UPP_EREFUSED)
         return had > 0 ? had : r;
     if (err)
@@ -119,5 +119,5 @@ int sv_keyed_file(struct sv_keyed *k, struct upp_str body, struct upp_err *err)
     if (!k->key.key.n)
         return 0;
     int r = digest(k->x->request->query, body, k->key.body, err);
-    return r < 0 ? r : find(k, err);
+    return r < 0 ? r : find_made(k, err);
 }

@@ -314,7 +314,7 @@ static const struct option options[] = {
 };
 
 /* The member with an option, under its own name or the door's. */
-static yyjson_val *find(yyjson_val *from, const char *name, const struct sv_alias *aliases)
+static yyjson_val *find_option(yyjson_val *from, const char *name, const struct sv_alias *aliases)
 {
     yyjson_val *v = sv_member(from, wb_cstr(name));
     for (; aliases && aliases->option; aliases++) {
@@ -338,7 +338,7 @@ int sv_options_read(struct sv_exchange *x, const struct sv_body *b, yyjson_val *
     wj_writer_init(&w, &out, err);
     wj_write_open(&w, '{');
     for (size_t i = 0; i < WB_LEN(options); i++) {
-        yyjson_val *v = find(from, options[i].name, aliases);
+        yyjson_val *v = find_option(from, options[i].name, aliases);
         int r = v ? options[i].check(&in, &options[i], v) : 0;
         if (r < 0)
             return r;

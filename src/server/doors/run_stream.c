@@ -132,7 +132,7 @@ static int encode(struct feed *f, struct sv_stream *st, const struct wm_event *e
 }
 
 /* A run that was cancelled while it was queued has no events, but a client of this dialect waits for its last state. */
-WEFT_SUSPENDS static int end(struct feed *f, struct sv_stream *st, struct upp_err *err)
+WEFT_SUSPENDS static int end_stream(struct feed *f, struct sv_stream *st, struct upp_err *err)
 {
     struct wr_run_info look;
     if (!f->empty || !f->ops->of_the_run)
@@ -190,7 +190,7 @@ WEFT_SUSPENDS static int pull(void *arg, struct sv_stream *st, struct upp_err *e
     if (r == 0)
         erase_unstored(f);
     if (r <= 0)
-        return r < 0 ? r : end(f, st, err);
+        return r < 0 ? r : end_stream(f, st, err);
     r = encode(f, st, &ev, wr_reader_received(f->reader, &ev), err);
     f->over = r >= 0 && ends_segment(f, &ev);
     if (r >= 0 && ends_the_run(&ev)) /* not one pull later: long frames may have been sent by then */

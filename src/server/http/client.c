@@ -43,7 +43,7 @@ static bool take_last(struct upp_str *list, struct upp_str *item)
 
 /* Each proxy adds the address that it sees: from the right, the first one that is no trusted proxy is the client.
  * False: found it, or something that is no address: what stands before it could be anybody's. */
-static bool follow(const struct sv_proxies *trusted, struct upp_str list, struct wb_ip *ip)
+static bool follow_proxies(const struct sv_proxies *trusted, struct upp_str list, struct wb_ip *ip)
 {
     struct upp_str item;
     while (take_last(&list, &item)) {
@@ -72,7 +72,7 @@ void sv_forwarded_read(const struct sv_proxies *trusted, const struct sv_http *h
         return;
     for (size_t i = sv_http_headers(h); i > 0; i--) {
         sv_http_header_at(h, i - 1, &name, &value);
-        if (wb_str_eq_nocase(name, UPP_STR("x-forwarded-for")) && !follow(trusted, value, &ret->ip))
+        if (wb_str_eq_nocase(name, UPP_STR("x-forwarded-for")) && !follow_proxies(trusted, value, &ret->ip))
             break;
     }
     struct upp_str proto = last_value(h, UPP_STR("x-forwarded-proto")),
@@ -100,7 +100,7 @@ static bool is_free(const struct sv_stranger *row, uint64_t now_ms)
                           now_ms - row->told_ms >= SV_STRANGERS_MS);
 }
 
-static struct sv_stranger *find(struct sv_strangers *t, const struct wb_ip *ip, uint64_t now_ms)
+static struct sv_stranger *find_stranger(struct sv_strangers *t, const struct wb_ip *ip, uint64_t now_ms)
 {
     struct sv_stranger *room = NULL;
     for (size_t i = 0; i < SV_STRANGERS_MAX; i++) {
@@ -134,7 +134,7 @@ static bool is_due(const struct sv_stranger *row, uint64_t now_ms)
 uint64_t sv_strangers_count(struct sv_strangers *t, struct upp_str client, uint64_t now_ms)
 {
     struct wb_ip ip = network_of(client);
-    struct sv_stranger *row = find(t, &ip, now_ms);
+    struct sv_stranger *row = find_stranger(t, &ip, now_ms);
     uint64_t wait = sv_bucket_take(&row->bucket, SV_STRANGER_REQUESTS, now_ms);
     row->requests++;
     row->limited += wait > 0;

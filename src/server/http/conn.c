@@ -564,7 +564,7 @@ static void answer_refused(struct sv_exchange *x, int status, const char *why)
 }
 
 /* Calls the handler, or responds that there is none. */
-WEFT_SUSPENDS static int answer(struct sv_exchange *x, struct upp_err *err)
+WEFT_SUSPENDS static int handle_request(struct sv_exchange *x, struct upp_err *err)
 {
     const struct sv_match *m = &x->conn->match;
     if (x->conn->asks) {
@@ -684,7 +684,7 @@ WEFT_SUSPENDS static bool respond(struct sv_conn *c, bool refused)
     else if (refused)
         answer_refused(&x, c->http.status, c->http.why);
     else
-        r = answer(&x, &err);
+        r = handle_request(&x, &err);
     if (r < 0 && !x.reply.sent && c->http.status) /* in the middle of a body that the handler read */
         sv_error_refuse(&x, c->match.door, c->http.status, c->http.why);
     else if (r < 0 && !x.reply.sent)
@@ -711,7 +711,7 @@ WEFT_SUSPENDS static bool respond(struct sv_conn *c, bool refused)
     return again && !c->server->stopping;
 }
 
-WEFT_SUSPENDS static void finish(struct sv_conn *c, uint64_t ms, size_t max)
+WEFT_SUSPENDS static void close_gently(struct sv_conn *c, uint64_t ms, size_t max)
 {
     if (c->broken)
         return;
@@ -734,7 +734,7 @@ WEFT_SUSPENDS static void serve(struct sv_conn *c)
             break;
     }
     sv_server_busy(c->server, &c->busy, false); /* all was sent: stopping does not wait for it */
-    finish(c, c->server->opts.linger_ms, LINGER);
+    close_gently(c, c->server->opts.linger_ms, LINGER);
 }
 
 WEFT_SUSPENDS int sv_conn_main(void *conn, struct upp_err *err)
@@ -745,7 +745,7 @@ WEFT_SUSPENDS int sv_conn_main(void *conn, struct upp_err *err)
     if (good && c->refuse) {
         (void)refuse(c, 503, "too many connections");
         (void)respond(c, true);
-        finish(c, REFUSE_MS, SV_READ);
+        close_gently(c, REFUSE_MS, SV_READ);
     } else if (good)
         serve(c);
     sv_conn_free(c);

@@ -76,10 +76,11 @@ static const char *code_name(const struct upp_err *err)
 
 static const char *type_of(int status)
 {
-    return status == 401   ? "authentication_error"
-           : status == 429 ? "rate_limit_error"
-           : status >= 500 ? "server_error"
-                           : "invalid_request_error";
+    if (status == 401)
+        return "authentication_error";
+    if (status == 429)
+        return "rate_limit_error";
+    return status >= 500 ? "server_error" : "invalid_request_error";
 }
 
 static void write_openai(const struct sv_exchange *x, const struct sv_error *e, struct wb_buf *out)
@@ -97,14 +98,14 @@ static void write_openai(const struct sv_exchange *x, const struct sv_error *e, 
     wj_write_close(&w, '}');
 }
 
-static void put(struct sv_exchange *x, const struct sv_door *door, int status, struct upp_str message,
-                struct upp_str param, const char *code)
+static void put_error(struct sv_exchange *x, const struct sv_door *door, int status, struct upp_str message,
+                      struct upp_str param, const char *code)
 {
     const struct sv_error e = {status, message, param, type_of(status), code};
     (door && door->error ? door->error : write_openai)(x, &e, &x->reply.body);
 }
 
-static void begin(struct sv_reply *reply, int status)
+static void begin_error(struct sv_reply *reply, int status)
 {
     wb_buf_clear(&reply->headers);
     wb_buf_done(&reply->body); /* an unfinished body may be long */
@@ -126,10 +127,10 @@ void sv_error_reply(struct sv_exchange *x, const struct sv_door *door, const str
     int status = sv_error_status(door, err);
     struct upp_str where = err->where[0] ? wb_cstr(err->where) : (struct upp_str){NULL, 0};
     bool inside = status == 500, ours = inside || status == 507; /* where: a file of the server */
-    begin(&x->reply, status);
+    begin_error(&x->reply, status);
     retry_after(&x->reply, status, err->retry_after_ms);
-    put(x, door, status, wb_cstr(inside ? upp_code_text(err->code) : err->msg),
-        ours ? (struct upp_str){NULL, 0} : where, code_name(err));
+    put_error(x, door, status, wb_cstr(inside ? upp_code_text(err->code) : err->msg),
+              ours ? (struct upp_str){NULL, 0} : where, code_name(err));
 }
 
 /* `code` of a refusal of the HTTP layer. */
@@ -152,9 +153,9 @@ static const char *refusal_name(int status)
 void sv_error_refuse_as(struct sv_exchange *x, const struct sv_door *door, int status, const char *why,
                         const char *code, uint64_t retry_ms)
 {
-    begin(&x->reply, status);
+    begin_error(&x->reply, status);
     retry_after(&x->reply, status, retry_ms);
-    put(x, door, status, wb_cstr(why), (struct upp_str){NULL, 0}, code);
+    put_error(x, door, status, wb_cstr(why), (struct upp_str){NULL, 0}, code);
 }
 
 void sv_error_refuse(struct sv_exchange *x, const struct sv_door *door, int status, const char *why)

@@ -134,7 +134,7 @@ void sv_stream_wake(void *stream)
 }
 
 /* Clears the buffer, except for the room for a chunk's size. */
-static void begin(struct sv_stream *st)
+static void begin_buffer(struct sv_stream *st)
 {
     if (st->out.cap > KEEP)
         wb_buf_done(&st->out);
@@ -192,7 +192,7 @@ WEFT_SUSPENDS static int flush(struct sv_stream *st, bool last, struct upp_err *
         st->x->reply.status = 200;
         r = sv_conn_send(st->x->conn, wb_str(st->out.p + from, st->out.n - from), err);
     }
-    begin(st);
+    begin_buffer(st);
     return r;
 }
 
@@ -245,7 +245,7 @@ WEFT_SUSPENDS static int pump(struct sv_stream *st, const struct sv_stream_opts 
 }
 
 /* The stream is on the heap, not on the fiber's stack: whoever wakes it holds a pointer to it. */
-static struct sv_stream *make(struct sv_exchange *x, struct upp_err *err)
+static struct sv_stream *new_stream(struct sv_exchange *x, struct upp_err *err)
 {
     struct sv_stream *st = wb_calloc(1, sizeof *st);
     if (!st) {
@@ -285,7 +285,7 @@ static int write_head(struct sv_stream *st, const char *headers, bool keep_alive
 WEFT_SUSPENDS int sv_stream_run(struct sv_exchange *x, const struct sv_stream_opts *opts, sv_source *source, void *arg,
                                 struct upp_err *err)
 {
-    struct sv_stream *st = make(x, err);
+    struct sv_stream *st = new_stream(x, err);
     if (!st)
         return -UPP_ENOMEM;
     st->lines = opts->lines;

@@ -48,7 +48,7 @@ static uint64_t *field(struct sv_limits *l, const struct row *r)
     return (uint64_t *)(void *)((char *)l + r->at);
 }
 
-static const struct row *find(struct upp_str name)
+static const struct row *find_limit(struct upp_str name)
 {
     for (size_t i = 0; i < WB_LEN(rows); i++)
         if (wb_str_eq(rows[i].name, name))
@@ -84,7 +84,7 @@ int sv_limits_parse(struct upp_str text, struct sv_limits *ret, struct upp_err *
     struct upp_str rest = text, part;
     while (text.n && wb_str_split(&rest, ',', &part)) {
         size_t equals = wb_str_find(part, UPP_STR("="), 0);
-        const struct row *r = equals == SIZE_MAX ? NULL : find(wb_str_sub(part, 0, equals));
+        const struct row *r = equals == SIZE_MAX ? NULL : find_limit(wb_str_sub(part, 0, equals));
         if (!r)
             return upp_fail(err, UPP_EINVALID,
                             "'%.*s' is not a limit: requests=N/m, runs=N, tokens=N/d, bytes=N (" UNITS ")",

@@ -35,7 +35,7 @@ static void unlock(struct sv_stored *s)
 }
 
 /* A count lives as long as the table. */
-static struct sv_tenant_stored *find(struct sv_stored *s, struct upp_str name)
+static struct sv_tenant_stored *find_tenant(struct sv_stored *s, struct upp_str name)
 {
     lock(s);
     size_t i = place(s, name);
@@ -97,7 +97,7 @@ static void read_again(struct sv_tenant_stored *t)
 static void committed(void *arg, const struct wl_commit *c)
 {
     struct sv_stored *s = arg;
-    struct sv_tenant_stored *t = find(s, c->owner.tenant);
+    struct sv_tenant_stored *t = find_tenant(s, c->owner.tenant);
     bool stale = false;
     uint64_t more = 0;
     for (size_t i = 0; t && i < c->n; i++)
@@ -160,7 +160,7 @@ WEFT_SUSPENDS static int reads(void *arg, struct upp_err *err)
 int sv_stored_of(struct sv_stored *s, struct upp_str tenant, size_t max, struct sv_tenant_stored **ret,
                  struct upp_err *err)
 {
-    struct sv_tenant_stored *t = find(s, tenant);
+    struct sv_tenant_stored *t = find_tenant(s, tenant);
     if (!t) {
         lock(s);
         bool room = wb_vec_room(&s->list, max);

@@ -110,8 +110,8 @@ struct choosing {
     size_t n;
 };
 
-WEFT_SUSPENDS static int begin(struct sv_exchange *x, const struct wl_thread *t, struct choosing *ret,
-                               struct upp_err *err)
+WEFT_SUSPENDS static int begin_choosing(struct sv_exchange *x, const struct wl_thread *t, struct choosing *ret,
+                                        struct upp_err *err)
 {
     yyjson_val *root = NULL;
     struct wl_path path;
@@ -162,7 +162,7 @@ static int addressee(const struct choosing *c, const struct upp_message *m, stru
 }
 
 /* The agent that spoke last; else that of the members who is an agent here; else the default. */
-static struct upp_str usual(const struct choosing *c)
+static struct upp_str usual_agent(const struct choosing *c)
 {
     yyjson_val *actor;
     size_t i, n;
@@ -185,7 +185,7 @@ WEFT_SUSPENDS int sv_members_answerer(struct sv_exchange *x, const struct wl_thr
                                       struct upp_str *ret, struct upp_err *err)
 {
     struct choosing c;
-    int r = begin(x, t, &c, err);
+    int r = begin_choosing(x, t, &c, err);
     if (r < 0)
         return r;
     const struct wl_line *line = last_line(&c);
@@ -193,7 +193,7 @@ WEFT_SUSPENDS int sv_members_answerer(struct sv_exchange *x, const struct wl_thr
     *ret = (struct upp_str){NULL, 0};
     r = last ? addressee(&c, last, ret, err) : 0;
     if (r >= 0 && !ret->n)
-        *ret = usual(&c);
+        *ret = usual_agent(&c);
     if (r >= 0 && !ret->n)
         return upp_fail(err, UPP_EINVALID, "assistant_id names the agent, and is missing: no member is an agent here");
     return r;
@@ -205,7 +205,7 @@ WEFT_SUSPENDS int sv_members_may_answer(struct sv_exchange *x, const struct wl_t
     struct choosing c;
     if (!sv_has_members(t))
         return 0;
-    int r = begin(x, t, &c, err);
+    int r = begin_choosing(x, t, &c, err);
     if (r < 0)
         return r;
     if (has_left(&c, agent))

@@ -248,7 +248,7 @@ static int refuse_problems(struct receiving *q)
     return 0;
 }
 
-WEFT_SUSPENDS static int follow(struct receiving *q)
+WEFT_SUSPENDS static int follow_structured(struct receiving *q)
 {
     struct wl_store *s = q->x->server->opts.store;
     bool any = false;
@@ -368,7 +368,7 @@ WEFT_SUSPENDS int sv_members_receive(struct sv_exchange *x, const struct sv_body
         r = name_author(&q, &e->p[i], &q.remarks[i]);
     }
     if (r >= 0)
-        r = follow(&q);
+        r = follow_structured(&q);
     size_t at = q.old;
     for (size_t i = 0; r >= 0 && i < e->n; i++) {
         bool in = q.thread && is_transcribed(&e->p[i].message);

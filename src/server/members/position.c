@@ -21,7 +21,7 @@ struct list {
     struct upp_err *err;
 };
 
-static void drop(struct list *l, struct upp_str id)
+static void drop_actor(struct list *l, struct upp_str id)
 {
     for (size_t i = 0; i < l->n; i++)
         if (wb_str_eq(wj_text_at(l->actors[i], "id"), id)) {
@@ -32,7 +32,7 @@ static void drop(struct list *l, struct upp_str id)
 }
 
 /* A thread never has so many: there is no such log. */
-static int add(struct list *l, yyjson_val *actor)
+static int add_actor(struct list *l, yyjson_val *actor)
 {
     if (l->n == LIST_MAX)
         return upp_fail(l->err, UPP_ELIMIT, "the thread has more than %d members at its new position", LIST_MAX);
@@ -41,7 +41,7 @@ static int add(struct list *l, yyjson_val *actor)
 }
 
 /* One event, forwards or backwards. */
-static int apply(struct list *l, const struct wm_entry *e, bool forwards)
+static int apply_event(struct list *l, const struct wm_entry *e, bool forwards)
 {
     yyjson_val *v;
     if (e->kind != WM_ENTRY_EVENT || wm_is_erased(e) || wb_str_find(e->data, UPP_STR("\"actor."), 0) == SIZE_MAX)
@@ -54,13 +54,13 @@ static int apply(struct list *l, const struct wm_entry *e, bool forwards)
     bool joined = wb_str_eq(type, UPP_STR(WD_AITP_JOINED));
     if (!joined && !wb_str_eq(type, UPP_STR(WD_AITP_LEFT)))
         return 0;
-    drop(l, wj_text_at(actor, "id"));
+    drop_actor(l, wj_text_at(actor, "id"));
     if (joined == forwards)
-        return add(l, actor);
+        return add_actor(l, actor);
     return 0;
 }
 
-WEFT_SUSPENDS static int walk(struct list *l, const struct wl_path *p, bool forwards)
+WEFT_SUSPENDS static int walk_path(struct list *l, const struct wl_path *p, bool forwards)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(256u << 20);
     struct wl_store *s = l->x->server->opts.store;
@@ -74,7 +74,7 @@ WEFT_SUSPENDS static int walk(struct list *l, const struct wl_path *p, bool forw
         done += some;
         r = wl_path_tail(s, &l->x->owner, p, to, some, &a, &lines, &n, l->err);
         for (size_t i = 0; r >= 0 && i < n; i++)
-            r = apply(l, &lines[forwards ? i : n - 1 - i].entry, forwards);
+            r = apply_event(l, &lines[forwards ? i : n - 1 - i].entry, forwards);
     }
     return r;
 }
@@ -127,9 +127,9 @@ WEFT_SUSPENDS static int undo(struct list *l, struct upp_str metadata, const str
         return r;
     yyjson_arr_foreach(yyjson_obj_get(*old, "actors"), i, n, actor)
     {
-        r = r < 0 ? r : add(l, actor);
+        r = r < 0 ? r : add_actor(l, actor);
     }
-    return r < 0 ? r : walk(l, path, false);
+    return r < 0 ? r : walk_path(l, path, false);
 }
 
 WEFT_SUSPENDS int sv_members_made_with(struct sv_exchange *x, const struct wl_thread *t, const struct wl_path *path,
@@ -181,7 +181,7 @@ WEFT_SUSPENDS static int metadata_there(const struct sv_members_move *m, const s
     if (r >= 0)
         r = undo(&l, t->metadata, &from, &old);
     if (r >= 0)
-        r = walk(&l, &to, true);
+        r = walk_path(&l, &to, true);
     return r < 0 ? r : write_metadata(&l, old, ret);
 }
 

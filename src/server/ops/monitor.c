@@ -64,12 +64,12 @@ struct line {
     size_t n;
 };
 
-static void put(struct line *l, struct wb_log_field f)
+static void put_field(struct line *l, struct wb_log_field f)
 {
     l->fields[l->n++] = f;
 }
 
-#define PUT(line, field) put((line), (struct wb_log_field)field)
+#define PUT(line, field) put_field((line), (struct wb_log_field)field)
 
 static void log_run(const struct wr_run_note *note)
 {

@@ -3,8 +3,6 @@
  * What follows from a route table is not written by hand: paths, their parameters, security, and the errors that every
  * route of a kind has.
  */
-#include "server/ops/openapi.h"
-
 #include <stdio.h>
 
 #include "base/defs.h"

@@ -81,7 +81,7 @@ static size_t queued(const struct sv_telemetry *t)
 
 /* ---- The queue --------------------------------------------------------------------------------------------------- */
 
-static void drop(struct sv_telemetry *t, uint64_t n, const char *reason, const struct upp_err *why)
+static void drop_spans(struct sv_telemetry *t, uint64_t n, const char *reason, const struct upp_err *why)
 {
     uint64_t now = wb_mono_ms(), all = 0;
     lock(t);
@@ -113,7 +113,7 @@ static void wake(struct sv_telemetry *t)
 }
 
 /* How many are in the queue now; 0: it is full. */
-static size_t put(struct sv_telemetry *t, struct text span)
+static size_t queue_span(struct sv_telemetry *t, struct text span)
 {
     size_t n = 0;
     lock(t);
@@ -132,20 +132,20 @@ void sv_telemetry_add(struct sv_telemetry *t, const struct sv_span *span)
     struct upp_err err = {0};
     char *copy = NULL;
     if (queued(t) == t->opts.max_queue) {
-        drop(t, 1, "the queue is full", &none);
+        drop_spans(t, 1, "the queue is full", &none);
         return;
     }
     if (span->id && sv_span_write(span, &text, &err) >= 0)
         copy = wb_alloc(text.n);
     if (!copy) {
-        drop(t, 1, "they could not be written", &err);
+        drop_spans(t, 1, "they could not be written", &err);
         return;
     }
     memcpy(copy, text.p, text.n);
-    size_t n = put(t, (struct text){copy, text.n});
+    size_t n = queue_span(t, (struct text){copy, text.n});
     if (!n) { /* another loop was faster */
         wb_free(copy);
-        drop(t, 1, "the queue is full", &none);
+        drop_spans(t, 1, "the queue is full", &none);
     } else if (n == 1 || n == t->opts.max_batch)
         wake(t);
 }
@@ -251,10 +251,10 @@ static WEFT_SUSPENDS int send_once(struct sv_telemetry *t, size_t n, struct upp_
     if (r >= 0) {
         rejected = WB_MIN(rejected, (uint64_t)n);
         forget(t, n, n - rejected);
-        drop(t, rejected, "the collector rejected them", &(struct upp_err){0});
+        drop_spans(t, rejected, "the collector rejected them", &(struct upp_err){0});
     } else if (r == -UPP_EREFUSED) {
         forget(t, n, 0);
-        drop(t, n, "the collector refused them", err);
+        drop_spans(t, n, "the collector refused them", err);
     }
     return r;
 }
@@ -272,7 +272,7 @@ static WEFT_SUSPENDS int send_batch(struct sv_telemetry *t, struct upp_err *err)
             return upp_fail(err, UPP_ECANCELED, "cancelled");
         if (tries == t->opts.max_tries) {
             forget(t, n, 0);
-            drop(t, n, "the collector cannot be reached", &why);
+            drop_spans(t, n, "the collector cannot be reached", &why);
             return 0;
         }
         uint64_t pause = why.retry_after_ms ? why.retry_after_ms : t->opts.first_ms << (tries - 1);
@@ -344,7 +344,7 @@ WEFT_SUSPENDS void sv_telemetry_flush(struct sv_telemetry *t)
     if ((n = queued(t))) {
         t->quiet_until_ms = 0; /* there is no later line */
         forget(t, n, 0);
-        drop(t, n, "the server stopped", &why);
+        drop_spans(t, n, "the server stopped", &why);
     }
 }
 

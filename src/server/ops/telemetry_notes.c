@@ -72,7 +72,7 @@ static struct known *find_in(struct bucket *b, struct wb_uuid run)
     return NULL;
 }
 
-static bool find(struct sv_telemetry *t, struct wb_uuid run, struct known *ret)
+static bool find_run(struct sv_telemetry *t, struct wb_uuid run, struct known *ret)
 {
     struct sv_telemetry_runs *runs = sv_telemetry_runs_of(t);
     (void)pthread_mutex_lock(&runs->lock);
@@ -306,7 +306,7 @@ void sv_telemetry_request(struct sv_telemetry *t, const struct sv_exchange *x)
 {
     const struct sv_route *route = x->conn->match.route;
     struct known found;
-    const struct known *k = find(t, x->run, &found) ? &found : NULL;
+    const struct known *k = find_run(t, x->run, &found) ? &found : NULL;
     const char *type = sv_method_name(x->request->method);
     struct sv_span s = {.kind = SV_SPAN_SERVER, .operation = wb_cstr(type)};
     struct ids ids;

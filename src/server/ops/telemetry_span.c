@@ -8,7 +8,7 @@
 #include "base/utf8.h"
 #include "json/write.h"
 
-static void add(struct sv_span *s, struct sv_attribute a)
+static void add_attribute(struct sv_span *s, struct sv_attribute a)
 {
     if (s->n < SV_SPAN_ATTRIBUTES)
         s->attributes[s->n++] = a;
@@ -17,18 +17,18 @@ static void add(struct sv_span *s, struct sv_attribute a)
 void sv_span_text(struct sv_span *s, const char *key, struct upp_str text)
 {
     if (text.n)
-        add(s, (struct sv_attribute){.key = key, .text = text});
+        add_attribute(s, (struct sv_attribute){.key = key, .text = text});
 }
 
 void sv_span_number(struct sv_span *s, const char *key, uint64_t number)
 {
-    add(s, (struct sv_attribute){.key = key, .number = number});
+    add_attribute(s, (struct sv_attribute){.key = key, .number = number});
 }
 
 void sv_span_list(struct sv_span *s, const char *key, struct upp_str only)
 {
     if (only.n)
-        add(s, (struct sv_attribute){.key = key, .text = only, .list = true});
+        add_attribute(s, (struct sv_attribute){.key = key, .text = only, .list = true});
 }
 
 static struct upp_str shorten(struct upp_str s)

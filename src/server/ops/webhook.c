@@ -207,7 +207,7 @@ static void wait_for_next(struct message *m)
 }
 
 /* If it cannot be removed from the store now, that is tried again; a process that ends before delivers it again. */
-static WEFT_SUSPENDS void finish(struct message *m)
+static WEFT_SUSPENDS void end_message(struct message *m)
 {
     struct upp_err err = {0};
     char buf[SV_WEBHOOK_ID];
@@ -242,14 +242,14 @@ static WEFT_SUSPENDS void deliver(struct message *m)
         count_failure(h, lane);
     if (r >= 0) {
         h->count.delivered += r > 0;
-        finish(m); /* which suspends: m->sending stays, or a second fiber would send it */
+        end_message(m); /* which suspends: m->sending stays, or a second fiber would send it */
     } else if (r != -UPP_ECANCELED) {
         bool gives_up = r == -UPP_ELIMIT || is_too_old(m);
         h->count.failures += !late;
         h->count.given_up += gives_up;
         log_failure(m, gives_up, &why);
         if (gives_up)
-            finish(m);
+            end_message(m);
         else
             wait_for_next(m);
     }
@@ -261,7 +261,7 @@ static WEFT_SUSPENDS int send_main(void *arg, struct upp_err *err)
     struct sv_webhooks *h = m->hooks;
     struct lane *lane = m->lane;
     if (m->over)
-        finish(m);
+        end_message(m);
     else
         deliver(m);
     lane->sending--;

@@ -1,4 +1,3 @@
-#include "server/ops/openapi.h"
 
 #include <yyjson.h>
 

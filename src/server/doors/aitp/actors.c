@@ -9,6 +9,7 @@
 #include "json/value.h"
 #include "server/doors/aitp/routes.h"
 #include "server/doors/objects/find.h"
+#include "server/doors/objects/list_page.h"
 #include "server/doors/start.h"
 #include "server/http/server.h"
 
@@ -133,7 +134,7 @@ static int edit(void *arg, struct wl_thread *t, struct upp_err *err)
     return r < 0 ? r : write_metadata(c, old, &m, leaves, &t->metadata, err);
 }
 
-WEFT_SUSPENDS static int apply(struct change *c, struct wl_thread *t, struct upp_err *err)
+WEFT_SUSPENDS static int apply_change(struct change *c, struct wl_thread *t, struct upp_err *err)
 {
     struct wm_entry entry = {0};
     uint32_t index;
@@ -158,7 +159,7 @@ WEFT_SUSPENDS int sv_aitp_add_actor(struct sv_exchange *x, struct upp_err *err)
     if (why)
         return b.root ? sv_body_wrong(&b, at, err, "%s", why) : upp_fail(err, UPP_EINVALID, "%s", why);
     struct change c = {.x = x, .b = &b, .joins = b.root, .id = wj_text_at(b.root, "id")};
-    r = apply(&c, &t, err);
+    r = apply_change(&c, &t, err);
     if (r < 0)
         return r;
     wj_writer_init(&w, &x->reply.body, err);
@@ -169,20 +170,11 @@ WEFT_SUSPENDS int sv_aitp_add_actor(struct sv_exchange *x, struct upp_err *err)
 WEFT_SUSPENDS int sv_aitp_remove_actor(struct sv_exchange *x, struct upp_err *err)
 {
     struct wl_thread t;
-    struct wj_writer w;
     struct change c = {.x = x, .id = x->params[1]};
     int r = sv_find_thread(x, &t, err);
     if (r >= 0)
-        r = apply(&c, &t, err);
-    if (r < 0)
-        return r;
-    wj_writer_init(&w, &x->reply.body, err);
-    wj_write_open(&w, '{');
-    wj_put_str(&w, "id", c.id);
-    wj_put_str(&w, "object", UPP_STR("thread.actor.deleted"));
-    wj_put_bool(&w, "deleted", true);
-    wj_write_close(&w, '}');
-    return sv_finish(x, &w);
+        r = apply_change(&c, &t, err);
+    return r < 0 ? r : sv_answer_deleted(x, c.id, "thread.actor.deleted", err);
 }
 
 WEFT_SUSPENDS static int read_members(struct sv_exchange *x, struct wd_aitp_members *ret, struct upp_err *err)
@@ -202,9 +194,7 @@ WEFT_SUSPENDS int sv_aitp_list_actors(struct sv_exchange *x, struct upp_err *err
     if (r < 0)
         return r;
     wj_writer_init(&w, &x->reply.body, err);
-    wj_write_open(&w, '{');
-    wj_put_str(&w, "object", UPP_STR("list"));
-    wj_put_open(&w, "data", '[');
+    sv_list_begin(&w);
     yyjson_arr_foreach(m.actors, i, n, actor)
     {
         wj_write_value(&w, actor);

@@ -51,7 +51,7 @@ struct audit {
 
 /* ---- Lines ------------------------------------------------------------------------------------------------------- */
 
-static void begin(struct audit *a, const char *type, int64_t ms)
+static void begin_line(struct audit *a, const char *type, int64_t ms)
 {
     char text[WB_TIME_TEXT];
     struct wb_time t = wb_time_from_ms(ms);
@@ -63,7 +63,7 @@ static void begin(struct audit *a, const char *type, int64_t ms)
     wj_put_str(&a->w, "type", wb_cstr(type));
 }
 
-static void end(struct audit *a)
+static void end_line(struct audit *a)
 {
     struct wb_buf *body = &a->x->reply.body;
     wj_write_close(&a->w, '}');
@@ -105,7 +105,7 @@ static void write_entry(struct audit *a, const struct wm_entry *e, const struct 
     struct wm_id id = {.node = row->node, .index = index, .noun = WM_NOUN_ENTRY, .attempt = e->attempt};
     if (e->kind >= WB_LEN(types) || !types[e->kind])
         return; /* a boundary between turns */
-    begin(a, types[e->kind], e->message.time_ms);
+    begin_line(a, types[e->kind], e->message.time_ms);
     asst_put_id(&a->w, "id", "msg_", wm_id_uuid(id));
     wj_put_str(&a->w, "who", e->who.n ? e->who : (struct upp_str){NULL, 0});
     if (e->origin < WB_LEN(origins) && origins[e->origin])
@@ -124,7 +124,7 @@ static void write_entry(struct audit *a, const struct wm_entry *e, const struct 
             wm_part_write(&a->w, &e->message.parts[i]);
         wj_write_close(&a->w, ']');
     }
-    end(a);
+    end_line(a);
 }
 
 WEFT_SUSPENDS static int look_up(struct audit *a, struct wb_uuid run)
@@ -196,14 +196,14 @@ WEFT_SUSPENDS static int write_answer(struct audit *a, const struct wm_row *row,
 {
     bool denied = is_denied(row, c->call);
     int r = c->approval && !denied && !wb_uuid_eq(c->run, stored->run) ? was_denied_below(a, c, &denied) : 0;
-    begin(a, c->approval ? "approval" : "answer", ev->time_ms);
+    begin_line(a, c->approval ? "approval" : "answer", ev->time_ms);
     put_run(a, stored->run);
     wj_put_str(&a->w, "call", c->call);
     wj_put_str(&a->w, "tool", c->name);
     if (c->approval)
         wj_put_bool(&a->w, "granted", !denied);
     put_who(a, ev->run.answered_by, ev->run.api_key);
-    end(a);
+    end_line(a);
     return r;
 }
 
@@ -212,11 +212,11 @@ static void write_asked(struct audit *a, const struct wm_row *row, const struct 
 {
     if (!p->approval)
         return;
-    begin(a, "approval.asked", row->time_ms);
+    begin_line(a, "approval.asked", row->time_ms);
     put_run(a, stored->run);
     wj_put_str(&a->w, "call", p->call);
     wj_put_str(&a->w, "tool", p->name);
-    end(a);
+    end_line(a);
 }
 
 /* Answers are not records of their own: what waited and waits no more was answered, if the run goes on: else it was
@@ -259,26 +259,26 @@ WEFT_SUSPENDS static int write_record(struct audit *a, const struct wm_row *row,
         r = look_up(a, stored->run);
         if (r >= 0)
             r = write_answers(a, row, stored, ev);
-        begin(a, "run", row->time_ms);
+        begin_line(a, "run", row->time_ms);
         put_run(a, stored->run);
         wj_put_str(&a->w, "status", wr_status_name(ev->run.status));
         put_who(a, a->agent, a->key);
-        end(a);
+        end_line(a);
     } else if (ev->kind == WM_TOOL_STARTED || ev->kind == WM_TOOL_ENDED) {
         if (wm_is_branch(ev))
             return 0;
-        begin(a, ev->kind == WM_TOOL_STARTED ? "tool.started" : "tool.ended", row->time_ms);
+        begin_line(a, ev->kind == WM_TOOL_STARTED ? "tool.started" : "tool.ended", row->time_ms);
         put_run(a, stored->run);
         wj_put_str(&a->w, "call", ev->call.id);
         wj_put_str(&a->w, "tool", ev->call.name);
         if (ev->kind == WM_TOOL_ENDED)
             wj_put_str(&a->w, "outcome",
                        wb_cstr(ev->tool_ended.outcome < WB_LEN(outcomes) ? outcomes[ev->tool_ended.outcome] : ""));
-        end(a);
+        end_line(a);
     } else if (ev->kind == WM_VOID) {
-        begin(a, "run.resumed", row->time_ms);
+        begin_line(a, "run.resumed", row->time_ms);
         put_run(a, stored->run);
-        end(a);
+        end_line(a);
     }
     return r;
 }
@@ -329,7 +329,7 @@ WEFT_SUSPENDS static int write_thread(struct audit *a, const struct wl_thread *t
         r = sv_members_made_with(a->x, t, &path, &actors, &n, a->err);
     if (r < 0)
         return r;
-    begin(a, "thread.created", t->created_ms);
+    begin_line(a, "thread.created", t->created_ms);
     asst_put_id(&a->w, "id", "thread_", t->id);
     wj_put_str(&a->w, "who", t->owner.user.n ? t->owner.user : (struct upp_str){NULL, 0});
     asst_put_id(&a->w, "parent_id", "thread_", t->parent);
@@ -339,7 +339,7 @@ WEFT_SUSPENDS static int write_thread(struct audit *a, const struct wl_thread *t
             wd_aitp_put_member(&a->w, actors[i]);
         wj_write_close(&a->w, ']');
     }
-    end(a);
+    end_line(a);
     for (size_t i = 0; r >= 0 && i < path.n && !a->more; i++)
         r = write_span(a, &path.spans[i], i + 1 == path.n && !t->at);
     if (r >= 0 && a->more)
@@ -366,10 +366,10 @@ WEFT_SUSPENDS static int write_deleted(struct audit *a)
     if (!wb_str_eq(wj_text_at(note, "user"), a->x->owner.user))
         return -UPP_ENOTFOUND;
     (void)wb_str_u64(wj_text(yyjson_obj_get(note, "time")), &ms); /* we wrote it */
-    begin(a, "thread.deleted", (int64_t)ms);
+    begin_line(a, "thread.deleted", (int64_t)ms);
     asst_put_id(&a->w, "id", "thread_", u);
     wj_put_str(&a->w, "who", a->x->owner.user.n ? a->x->owner.user : (struct upp_str){NULL, 0});
-    end(a);
+    end_line(a);
     return wj_writer_check(&a->w);
 }
 

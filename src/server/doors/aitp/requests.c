@@ -5,6 +5,7 @@
 #include "dialects/core/convert.h"
 #include "server/doors/aitp/routes.h"
 #include "server/doors/objects/find.h"
+#include "server/doors/objects/list_page.h"
 #include "server/http/server.h"
 #include "server/members/members.h"
 
@@ -81,9 +82,7 @@ WEFT_SUSPENDS int sv_aitp_list_requests(struct sv_exchange *x, struct upp_err *e
     if (r < 0)
         return r;
     wj_writer_init(&w, &x->reply.body, err);
-    wj_write_open(&w, '{');
-    wj_put_str(&w, "object", UPP_STR("list"));
-    wj_put_open(&w, "data", '[');
+    sv_list_begin(&w);
     for (size_t i = 0; i < l.exchanges.list.n; i++)
         write_request(&w, &l, &t, &l.exchanges.list.p[i]);
     wj_write_close(&w, ']');

@@ -126,7 +126,8 @@ WEFT_SUSPENDS static int copy_messages(struct branching *q, struct sv_entries *r
     return 0;
 }
 
-WEFT_SUSPENDS static int make(struct sv_exchange *x, struct wl_store *s, struct wl_thread *ret, struct upp_err *err)
+WEFT_SUSPENDS static int make_subthread(struct sv_exchange *x, struct wl_store *s, struct wl_thread *ret,
+                                        struct upp_err *err)
 {
     static const char *const known[] = {"messages_to_copy", "new_messages", "actor", NULL};
     struct branching q = {.x = x};
@@ -162,7 +163,7 @@ WEFT_SUSPENDS int sv_aitp_make_subthread(struct sv_exchange *x, struct upp_err *
     struct wl_thread t;
     int r = sv_keyed_begin(x, SV_MAKES_THREAD, &k, err);
     if (r == 0)
-        r = make(x, &k.store, &t, err);
+        r = make_subthread(x, &k.store, &t, err);
     r = sv_keyed_thread(&k, r, &t, err);
     return r < 0 ? r : sv_answer_thread(x, &t, err);
 }

@@ -534,7 +534,7 @@ struct waits {
     bool now;                    /* the last event is one */
 };
 
-static void pass(struct waits *w, const struct wm_event *ev)
+static void note_wait(struct waits *w, const struct wm_event *ev)
 {
     w->now = ev->run.status == WM_WAITING;
     if (!w->now)
@@ -558,7 +558,7 @@ int sv_join_from(struct sv_exchange *x, const struct sv_joining *j, struct sv_ru
             continue;
         if (j->started_ms && ev.time_ms > j->started_ms) /* after the record of the request's own commit */
             break;
-        pass(&waits, &ev);
+        note_wait(&waits, &ev);
     }
     wr_reader_close(reader);
     ret->from = waits.now ? waits.before : waits.last;

@@ -83,8 +83,8 @@ static int name_of(struct sv_conversation_building *rd, size_t length, char out[
 }
 
 /* Results of a round, and calls of an assistant message, may come one by one. */
-static int join(struct sv_conversation_building *rd, struct upp_message *to, const struct upp_part *more, size_t n,
-                struct upp_err *err)
+static int join_parts(struct sv_conversation_building *rd, struct upp_message *to, const struct upp_part *more,
+                      size_t n, struct upp_err *err)
 {
     struct upp_part *parts = wb_new_n(&rd->x->arena, struct upp_part, to->n_parts + n);
     if (!parts)
@@ -146,7 +146,7 @@ int sv_conversation_push(struct sv_conversation_building *rd, yyjson_val *at, ui
     struct upp_message message = {.role = role, .time_ms = wb_wall_ms(), .parts = parts, .n_parts = n};
     if (last && last->role == role && n && (parts[0].kind == UPP_PART_RESULT || parts[0].kind == UPP_PART_CALL)) {
         digest_message(&rd->digested, &message);
-        return join(rd, last, parts, n, err);
+        return join_parts(rd, last, parts, n, err);
     }
     if (role == UPP_ROLE_ASSISTANT) {
         r = check_results(rd, at, err);

@@ -60,7 +60,7 @@ static int read_which(struct sv_exchange *x, unsigned *ret, struct upp_err *err)
     return *ret ? 0 : upp_fail(err, UPP_EINVALID, "'which' is all, ancestors or descendants");
 }
 
-static int add(void *arg, yyjson_val *envelope, struct upp_err *err)
+static int add_envelope(void *arg, yyjson_val *envelope, struct upp_err *err)
 {
     int r = we_lineage_add(arg, envelope, err);
     return r < 0 ? r : 0;
@@ -81,7 +81,7 @@ int sv_get_lineage(struct sv_exchange *x, struct upp_err *err)
     if (r >= 0)
         r = we_lineage_new(&l, err);
     if (r >= 0)
-        r = sv_envelopes_each(x, &t, add, l, err);
+        r = sv_envelopes_each(x, &t, add_envelope, l, err);
     if (r >= 0)
         r = we_lineage_end(l, err);
     if (r < 0)

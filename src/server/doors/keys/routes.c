@@ -59,18 +59,12 @@ static void write_key(struct wj_writer *w, const struct sv_key *k, const char *s
         wj_writer_fail(w, limits.failed);
 }
 
-static int finish(struct sv_exchange *x, struct wj_writer *w)
-{
-    x->reply.status = 200;
-    return wj_writer_check(w);
-}
-
 static int answer_key(struct sv_exchange *x, const struct sv_key *k, const char *secret, struct upp_err *err)
 {
     struct wj_writer w;
     wj_writer_init(&w, &x->reply.body, err);
     write_key(&w, k, secret);
-    return finish(x, &w);
+    return sv_finish(x, &w);
 }
 
 /* A server without a table (tests) has no keys to show. */
@@ -127,7 +121,7 @@ static int list_keys(struct sv_exchange *x, struct upp_err *err)
         last = k;
     }
     sv_list_end_text(&w, wb_cstr(first ? first->id : ""), wb_cstr(last ? last->id : ""), k != NULL);
-    return finish(x, &w);
+    return sv_finish(x, &w);
 }
 
 /* "run,read" or ["run", "read"]. */

@@ -1,8 +1,10 @@
-/* server/doors/objects/find.c — finds the thread or the run of a path, and the loop where it is at home. */
+/* server/doors/objects/find.c — finds the thread or the run of a path, and the loop where it is at home; says that an
+ * object is deleted. */
 #include "server/doors/objects/find.h"
 
 #include "json/read.h"
 #include "json/value.h"
+#include "json/write.h"
 #include "log/change.h"
 #include "run/engine.h"
 #include "server/http/conn.h"
@@ -83,4 +85,16 @@ WEFT_SUSPENDS int sv_home_of_path(struct sv_exchange *x, uint32_t *ret, struct u
     } else if (wb_str_starts(pattern, UPP_STR("/v1/runs/{r}")) && sv_run_id(x->params[0], &run, NULL) >= 0)
         r = wr_home_of_run(s, &x->owner, run, x->server->n_cores, ret, err);
     return r == -UPP_ENOTFOUND ? 0 : r;
+}
+
+int sv_answer_deleted(struct sv_exchange *x, struct upp_str id, const char *object, struct upp_err *err)
+{
+    struct wj_writer w;
+    wj_writer_init(&w, &x->reply.body, err);
+    wj_write_open(&w, '{');
+    wj_put_str(&w, "id", id);
+    wj_put_str(&w, "object", wb_cstr(object));
+    wj_put_bool(&w, "deleted", true);
+    wj_write_close(&w, '}');
+    return sv_finish(x, &w);
 }

@@ -18,5 +18,8 @@ int sv_run_id(struct upp_str text, struct wb_uuid *ret, struct upp_err *err) UPP
 WEFT_SUSPENDS int sv_find_run(struct sv_exchange *x, struct upp_str text, struct wb_uuid *ret,
                               struct upp_err *err) UPP_MUST_CHECK;
 
+/* Responds that the object with this id is deleted. */
+int sv_answer_deleted(struct sv_exchange *x, struct upp_str id, const char *object, struct upp_err *err) UPP_MUST_CHECK;
+
 /* The home of a request about a thread or a run (struct sv_door). */
 WEFT_SUSPENDS int sv_home_of_path(struct sv_exchange *x, uint32_t *ret, struct upp_err *err) UPP_MUST_CHECK;

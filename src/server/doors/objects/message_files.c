@@ -276,7 +276,10 @@ int sv_check_hosted(struct sv_exchange *x, const struct sv_body *b, yyjson_val *
         agent = wr_agent(x->core->engine, (struct upp_str){NULL, 0});
     if (has_tool(agent, type))
         return 0;
-    return sv_body_wrong(b, at, err, "%s%.*s%s no %.*s: agents.NAME.hosted in the configuration maps it to a tool",
-                         agent ? "the agent '" : "there is", UPP_FMT(agent ? agent->name : UPP_STR("")),
-                         agent ? "' has" : "", UPP_FMT(type));
+    if (!agent)
+        return sv_body_wrong(b, at, err, "there is no %.*s: agents.NAME.hosted in the configuration maps it to a tool",
+                             UPP_FMT(type));
+    return sv_body_wrong(b, at, err,
+                         "the agent '%.*s' has no %.*s: agents.NAME.hosted in the configuration maps it to a tool",
+                         UPP_FMT(agent->name), UPP_FMT(type));
 }

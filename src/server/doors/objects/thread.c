@@ -15,16 +15,6 @@
 /* The member of a thread's stored metadata that is its tool_resources: so documents of it keep them. */
 #define RESOURCES "weft.tool_resources"
 
-/* Milliseconds as whole seconds; 0 is null. */
-static void seconds(struct wj_writer *w, const char *key, int64_t ms)
-{
-    wj_write_name(w, wb_cstr(key));
-    if (ms)
-        wj_write_i64(w, ms / 1000);
-    else
-        wj_write_null(w);
-}
-
 void sv_write_thread(struct wj_writer *w, const struct wl_thread *t)
 {
     sv_write_listed(w, t, 0);
@@ -56,7 +46,7 @@ void sv_write_listed(struct wj_writer *w, const struct wl_thread *t, size_t meta
     wj_write_open(w, '{');
     asst_put_id(w, "id", "thread_", t->id);
     wj_put_str(w, "object", UPP_STR("thread"));
-    seconds(w, "created_at", t->created_ms);
+    asst_put_seconds(w, "created_at", t->created_ms);
     if (t->title.n)
         wj_put_str(w, "title", t->title);
     if (wb_str_find(t->metadata, UPP_STR(RESOURCES), 0) == SIZE_MAX) {

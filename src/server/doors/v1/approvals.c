@@ -101,14 +101,6 @@ static struct upp_str describe(struct list *l, struct upp_str agent, struct upp_
     return (struct upp_str){NULL, 0};
 }
 
-static void put_seconds(struct wj_writer *w, const char *key, int64_t ms)
-{
-    if (ms)
-        wj_put_i64(w, key, ms / 1000);
-    else
-        wj_put_null(w, key);
-}
-
 static void write_item(struct list *l, const struct wr_run_info *look, const struct wm_pending *p, struct upp_str agent)
 {
     struct wj_writer *w = &l->w;
@@ -130,12 +122,9 @@ static void write_item(struct list *l, const struct wr_run_info *look, const str
     wj_put_open(w, "function", '{');
     asst_function_members(w, p->name, p->arguments);
     wj_write_close(w, '}');
-    if (description.n)
-        wj_put_str(w, "description", description);
-    else
-        wj_put_null(w, "description");
-    put_seconds(w, "created_at", p->since_ms);
-    put_seconds(w, "expires_at", look->run.expires_ms);
+    wj_put_str(w, "description", description.n ? description : (struct upp_str){NULL, 0});
+    asst_put_seconds(w, "created_at", p->since_ms);
+    asst_put_seconds(w, "expires_at", look->run.expires_ms);
     (void)snprintf(event, sizeof event, "%u-%llu", look->epoch, (unsigned long long)look->last);
     if (look->last)
         wj_put_str(w, "last_event_id", wb_cstr(event));

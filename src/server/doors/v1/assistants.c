@@ -7,6 +7,7 @@
 #include "runtime/config.h"
 #include "server/doors/agent.h"
 #include "server/doors/assistants.h"
+#include "server/doors/objects/find.h"
 #include "server/doors/objects/list_page.h"
 #include "server/doors/options.h"
 #include "server/doors/v1/routes.h"
@@ -179,19 +180,10 @@ WEFT_SUSPENDS int sv_modify_assistant(struct sv_exchange *x, struct upp_err *err
 WEFT_SUSPENDS int sv_delete_assistant(struct sv_exchange *x, struct upp_err *err)
 {
     struct sv_assistant s;
-    struct wj_writer w;
     int r = find_stored(x, &s, err);
     if (r >= 0)
         r = sv_assistant_drop(x, &s, err);
-    if (r < 0)
-        return r;
-    wj_writer_init(&w, &x->reply.body, err);
-    wj_write_open(&w, '{');
-    wj_put_str(&w, "id", s.id);
-    wj_put_str(&w, "object", UPP_STR("assistant.deleted"));
-    wj_put_bool(&w, "deleted", true);
-    wj_write_close(&w, '}');
-    return sv_finish(x, &w);
+    return r < 0 ? r : sv_answer_deleted(x, s.id, "assistant.deleted", err);
 }
 
 /* The ids of all assistants: the page is some of them. */

@@ -21,13 +21,12 @@
 
 enum { RESULT_ARENA = 80u << 20 };
 
-static struct upp_str role_of(const struct wm_entry *e)
+struct upp_str sv_role_name(uint8_t role)
 {
-    static const char *const names[] = {
-        [UPP_ROLE_USER] = "user", [UPP_ROLE_ASSISTANT] = "assistant", [UPP_ROLE_TOOL] = "tool"};
-    uint8_t role = e->message.role;
-    return e->kind != WM_ENTRY_EVENT && role < WB_LEN(names) && names[role] ? wb_cstr(names[role])
-                                                                            : (struct upp_str){NULL, 0};
+    static const struct upp_str names[] = {[UPP_ROLE_USER] = UPP_STR_INIT("user"),
+                                           [UPP_ROLE_ASSISTANT] = UPP_STR_INIT("assistant"),
+                                           [UPP_ROLE_TOOL] = UPP_STR_INIT("tool")};
+    return role < WB_LEN(names) ? names[role] : (struct upp_str){NULL, 0};
 }
 
 /* A result that is not JSON is written as a string: what a tool has written must not make its thread unreadable. */
@@ -73,7 +72,7 @@ void sv_write_entry(struct wj_writer *w, struct wb_uuid node, const struct wl_li
     asst_put_id(w, "id", "msg_", line->id);
     wj_put_str(w, "object", UPP_STR("thread.entry"));
     wj_put_str(w, "type", e->kind < WB_LEN(types) && types[e->kind] ? wb_cstr(types[e->kind]) : UPP_STR("other"));
-    wj_put_str(w, "role", role_of(e));
+    wj_put_str(w, "role", sv_role_name(e->kind == WM_ENTRY_EVENT ? 0 : e->message.role));
     wj_put_str(w, "origin",
                e->origin < WB_LEN(origins) && origins[e->origin] ? wb_cstr(origins[e->origin]) : UPP_STR("client"));
     wj_put_i64(w, "created_at", e->message.time_ms / 1000);

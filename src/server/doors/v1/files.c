@@ -1,6 +1,7 @@
 /* server/doors/v1/files.c — /v1/files. */
 #include "base/defs.h"
 #include "server/doors/files.h"
+#include "server/doors/objects/find.h"
 #include "server/doors/objects/list_page.h"
 #include "server/doors/v1/routes.h"
 #include "server/http/server.h"
@@ -44,20 +45,11 @@ WEFT_SUSPENDS int sv_get_file_content(struct sv_exchange *x, struct upp_err *err
 WEFT_SUSPENDS int sv_delete_file(struct sv_exchange *x, struct upp_err *err)
 {
     struct wl_file f;
-    struct wj_writer w;
     char id[WL_FILE_ID + 1];
     int r = find_file(x, &f, err);
     if (r >= 0)
         r = wl_file_delete(x->server->opts.store, &x->owner, &f, err);
-    if (r < 0)
-        return r;
-    wj_writer_init(&w, &x->reply.body, err);
-    wj_write_open(&w, '{');
-    wj_put_str(&w, "id", wl_file_id(f.id, id));
-    wj_put_str(&w, "object", UPP_STR("file"));
-    wj_put_bool(&w, "deleted", true);
-    wj_write_close(&w, '}');
-    return sv_finish(x, &w);
+    return r < 0 ? r : sv_answer_deleted(x, wl_file_id(f.id, id), "file", err);
 }
 
 struct listing {

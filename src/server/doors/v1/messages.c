@@ -124,7 +124,7 @@ WEFT_SUSPENDS int sv_delete_message(struct sv_exchange *x, struct upp_err *err)
 {
     struct wl_thread t;
     struct wb_uuid id;
-    struct wj_writer w;
+    char name[WB_UUID_HEX + 5] = "msg_";
     int r = sv_find_thread_to_change(x, &t, err);
     if (r >= 0 && !wl_id_parse(x->params[1], UPP_STR("msg_"), &id))
         r = upp_fail(err, UPP_ENOTFOUND, "there is no message '%.*s'", UPP_FMT(x->params[1]));
@@ -134,13 +134,8 @@ WEFT_SUSPENDS int sv_delete_message(struct sv_exchange *x, struct upp_err *err)
         return sv_busy_error(x, &t, false, err);
     if (r < 0)
         return r;
-    wj_writer_init(&w, &x->reply.body, err);
-    wj_write_open(&w, '{');
-    asst_put_id(&w, "id", "msg_", id);
-    wj_put_str(&w, "object", UPP_STR("thread.message.deleted"));
-    wj_put_bool(&w, "deleted", true);
-    wj_write_close(&w, '}');
-    return sv_finish(x, &w);
+    (void)wb_uuid_hex(id, name + 4);
+    return sv_answer_deleted(x, wb_cstr(name), "thread.message.deleted", err);
 }
 
 /* ---- Creating ---------------------------------------------------------------------------------------------------- */

@@ -48,6 +48,9 @@ WEFT_SUSPENDS int sv_read_thread(struct sv_exchange *x, const struct sv_body *b,
 WEFT_SUSPENDS int sv_put_message(struct sv_exchange *x, const struct wl_thread *t, struct wl_line *line,
                                  struct wj_writer *w, struct upp_err *err) UPP_MUST_CHECK;
 
+/* "user", "assistant", "tool"; NULL: another one. */
+struct upp_str sv_role_name(uint8_t role);
+
 /* Is it listed as an entry of the log, and such an entry; `node` is the id of its node. */
 bool sv_is_entry(const struct wl_line *line);
 void sv_write_entry(struct wj_writer *w, struct wb_uuid node, const struct wl_line *line);

@@ -58,14 +58,10 @@ WEFT_SUSPENDS static int read_search(struct sv_exchange *x, struct wl_search *re
     return r;
 }
 
-static struct upp_str role_name(uint8_t role)
-{
-    return role == UPP_ROLE_USER ? UPP_STR("user") : role == UPP_ROLE_TOOL ? UPP_STR("tool") : UPP_STR("assistant");
-}
-
 static void write_found(struct wj_writer *w, const struct wl_found *f)
 {
     size_t behind = f->match + f->match_n;
+    struct upp_str role = sv_role_name(f->role);
     wj_write_open(w, '{');
     wj_put_str(w, "object", UPP_STR("search.result"));
     asst_put_id(w, "message_id", "msg_", f->entry);
@@ -79,7 +75,7 @@ static void write_found(struct wj_writer *w, const struct wl_found *f)
     wj_write_close(w, ']');
     if (f->more)
         wj_put_bool(w, "more_threads", true);
-    wj_put_str(w, "role", role_name(f->role));
+    wj_put_str(w, "role", role.p ? role : UPP_STR("assistant"));
     wj_put_str(w, "agent", f->who);
     wj_put_i64(w, "created_at", f->time_ms / 1000);
     wj_put_open(w, "snippet", '{');

@@ -24,14 +24,6 @@ static void put_seconds(struct wj_writer *w, const char *key, int64_t ms)
     wj_put_i64(w, key, ms / 1000);
 }
 
-static struct upp_str role_name(uint8_t role)
-{
-    return role == UPP_ROLE_USER        ? UPP_STR("user")
-           : role == UPP_ROLE_ASSISTANT ? UPP_STR("assistant")
-           : role == UPP_ROLE_TOOL      ? UPP_STR("tool")
-                                        : (struct upp_str){NULL, 0};
-}
-
 static void write_checkpoint(struct wj_writer *w, const struct wl_thread *t, const struct wa_tree_summary *l,
                              const struct wa_summary_checkpoint *cp)
 {
@@ -59,7 +51,7 @@ static void write_node(struct wj_writer *w, const struct wl_thread *t, const str
     wj_put_str(w, "name", n->node.name);
     put_seconds(w, "created_at", n->node.created_ms);
     wj_put_u64(w, "messages", n->messages);
-    wj_put_str(w, "role", role_name(n->role));
+    wj_put_str(w, "role", sv_role_name(n->role));
     wj_put_str(w, "text", n->words);
     wj_put_bool(w, "imported", n->node.origin.p != NULL);
     wj_put_str(w, "foreign_id", n->foreign);
