@@ -201,7 +201,7 @@ enum wd_aap_form wd_aap_form(yyjson_val *root, yyjson_val **list)
     return WD_AAP_NONE;
 }
 
-static bool is(yyjson_val *v, const char *word)
+static bool is_word(yyjson_val *v, const char *word)
 {
     return v && yyjson_is_str(v) && wj_named(v, wb_cstr(word));
 }
@@ -215,11 +215,11 @@ static int detect_message(yyjson_val *m)
     if (!yyjson_is_obj(m) || (content && !yyjson_is_arr(content) && !yyjson_is_null(content)))
         return 0;
     bool typed = type && yyjson_is_str(type) && wd_aap_knows(wj_text(type));
-    if (is(yyjson_obj_get(m, "object"), "message"))
+    if (is_word(yyjson_obj_get(m, "object"), "message"))
         return typed || content ? 3 : 2;
     if (!content || yyjson_obj_get(m, "object") || (first && !(kind && yyjson_is_str(kind))))
         return 0;
-    if (typed && is(type, "assistant"))
+    if (typed && is_word(type, "assistant"))
         return 1; /* messages of other formats have this type too */
     return typed ? 2 : yyjson_obj_get(m, "role") && !type ? 1 : 0;
 }
@@ -229,7 +229,7 @@ static int detect(yyjson_val *root)
     yyjson_val *list;
     enum wd_aap_form form = wd_aap_form(root, &list);
     yyjson_val *first = yyjson_arr_get_first(list);
-    if (form == WD_AAP_RESPONSE && is(yyjson_obj_get(root, "object"), "response"))
+    if (form == WD_AAP_RESPONSE && is_word(yyjson_obj_get(root, "object"), "response"))
         return first ? detect_message(first) : 3;
     int sure = detect_message(first);
     if (form == WD_AAP_REQUEST && yyjson_is_arr(yyjson_obj_get(first, "content")))

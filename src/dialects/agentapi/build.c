@@ -18,7 +18,7 @@ void wd_aap_building_done(struct wd_aap_building *b)
 
 /* ---- Merging --------------------------------------------------------------------------------------------- */
 
-static void merge(struct wj_writer *w, yyjson_val *was, yyjson_val *more);
+static void merge_values(struct wj_writer *w, yyjson_val *was, yyjson_val *more);
 
 static void merge_texts(struct wj_writer *w, struct upp_str was, struct upp_str more)
 {
@@ -40,7 +40,7 @@ static void merge_objects(struct wj_writer *w, yyjson_val *was, yyjson_val *more
         wj_write_name(w, wj_text(key));
         other = yyjson_obj_getn(more, wj_text(key).p, wj_text(key).n);
         if (other)
-            merge(w, v, other);
+            merge_values(w, v, other);
         else
             wj_write_value(w, v);
     }
@@ -54,7 +54,7 @@ static void merge_objects(struct wj_writer *w, yyjson_val *was, yyjson_val *more
 }
 
 /* Recursive: as deep as the values that were read. */
-static void merge(struct wj_writer *w, yyjson_val *was, yyjson_val *more)
+static void merge_values(struct wj_writer *w, yyjson_val *was, yyjson_val *more)
 {
     if (yyjson_is_null(more))
         wj_write_value(w, was);
@@ -135,7 +135,7 @@ static int merge_payload(struct wd_aap_built *c, yyjson_val *content, struct upp
     if (r < 0)
         return r;
     wj_writer_init(&w, &both, err);
-    merge(&w, was, now);
+    merge_values(&w, was, now);
     r = wj_writer_check(&w);
     if (r >= 0)
         swap(&c->content, &both);
@@ -165,7 +165,7 @@ static int replace(struct wd_aap_built *c, yyjson_val *content, struct upp_err *
 
 /* ---- Operations ------------------------------------------------------------------------------------------ */
 
-static int check(const struct wd_aap_building *b, size_t index, yyjson_val *content, struct upp_err *err)
+static int check_content(const struct wd_aap_building *b, size_t index, yyjson_val *content, struct upp_err *err)
 {
     const struct wd_aap_built *c = index < b->contents.n ? &b->contents.p[index] : NULL;
     struct upp_str type = wj_text_at(content, "type");
@@ -191,7 +191,7 @@ static int check(const struct wd_aap_building *b, size_t index, yyjson_val *cont
 static int content_at(struct wd_aap_building *b, size_t index, yyjson_val *content, struct wd_aap_built **ret,
                       struct upp_err *err)
 {
-    int r = check(b, index, content, err);
+    int r = check_content(b, index, content, err);
     if (r < 0)
         return r;
     if (index == b->contents.n) {

@@ -73,11 +73,6 @@ static struct wd_aap_building *message_at(struct wd_aap_decoder *d, struct upp_s
     return &d->messages.p[d->messages.n - 1];
 }
 
-static int failed(const struct upp_err *err)
-{
-    return err->code ? -err->code : -UPP_ENOMEM;
-}
-
 /* Applies a message frame. A message that has ended stays as it is. */
 static int update(struct wd_aap_decoder *d, struct wd_aap_building *b, yyjson_val *v, struct upp_err *err)
 {
@@ -113,7 +108,7 @@ static int message_frame(struct wd_aap_decoder *d, yyjson_val *v, struct upp_err
     if (wb_str_eq(type, UPP_STR("heartbeat")))
         return 0;
     struct wd_aap_building *b = message_at(d, id, err);
-    int r = b ? update(d, b, v, err) : failed(err);
+    int r = b ? update(d, b, v, err) : wd_error_of(err);
     if (r >= 0 && b->status >= WD_AAP_COMPLETED && d->open && b == &d->messages.p[d->open - 1])
         d->open = 0;
     return r;
@@ -129,7 +124,7 @@ static int content_frame(struct wd_aap_decoder *d, yyjson_val *v, struct upp_err
         return upp_fail(err, UPP_EINVALID, "a content has a type");
     struct wd_aap_building *b = message_at(d, id, err);
     if (!b)
-        return failed(err);
+        return wd_error_of(err);
     if (at && yyjson_is_raw(at) ? !wj_num_u64(wj_text(at), &index) : at && !yyjson_is_null(at))
         return upp_fail(err, UPP_EINVALID, "'index' is a whole number");
     if (!at || yyjson_is_null(at))
@@ -221,7 +216,7 @@ static int check_sequence(struct wd_aap_decoder *d, yyjson_val *v, bool begins, 
 }
 
 /* {"error": text} instead of a response. */
-static int refused(struct wd_aap_decoder *d, yyjson_val *v, struct upp_err *err)
+static int take_refusal(struct wd_aap_decoder *d, yyjson_val *v, struct upp_err *err)
 {
     set_text(d, v, "error", &d->message);
     d->status = WD_AAP_FAILED;
@@ -237,7 +232,7 @@ static int frame(struct wd_aap_decoder *d, yyjson_val *v, struct upp_err *err)
     if (!yyjson_is_obj(v))
         return upp_fail(err, UPP_EINVALID, "a frame is an object");
     if (!object.p && wj_text_at(v, "error").p)
-        return refused(d, v, err);
+        return take_refusal(d, v, err);
     if (d->status >= WD_AAP_COMPLETED && !begins)
         return upp_fail(err, UPP_EINVALID, "a frame comes after the response was over");
     int r = check_sequence(d, v, begins && d->status >= WD_AAP_COMPLETED, err);

@@ -26,11 +26,6 @@ struct lifting {
     uint32_t agent;
 };
 
-static int failed(const struct lifting *t)
-{
-    return t->err->code ? -t->err->code : -UPP_ENOMEM;
-}
-
 static int no_memory(const struct lifting *t)
 {
     return upp_fail(t->err, UPP_ENOMEM, "no memory for a message");
@@ -208,7 +203,7 @@ static int agent_of(struct lifting *t, bool users)
 }
 
 /* Adds an entry, with what the metadata of its first message says about it. */
-static struct wm_doc_entry *begin(struct lifting *t, const struct wd_aap_message *m, uint8_t role)
+static struct wm_doc_entry *begin_entry(struct lifting *t, const struct wd_aap_message *m, uint8_t role)
 {
     int r = finish_entry(t);
     struct wm_doc_entry *e = r < 0 ? NULL : wd_entry_add(t->l, role, t->agent, wj_text_at(t->weft, "time"), t->err);
@@ -223,11 +218,11 @@ static struct wm_doc_entry *begin(struct lifting *t, const struct wd_aap_message
 
 static int open_entry(struct lifting *t, const struct wd_aap_message *m, uint8_t role)
 {
-    struct wm_doc_entry *e = begin(t, m, role);
+    struct wm_doc_entry *e = begin_entry(t, m, role);
     yyjson_val *metadata = yyjson_obj_get(t->weft, "metadata");
     struct upp_str stop = wj_text_at(t->weft, "stop");
     if (!e)
-        return failed(t);
+        return wd_error_of(t->err);
     if (role == UPP_ROLE_ASSISTANT)
         e->said = (struct wm_reply_info){.model = wj_text_at(t->weft, "model"),
                                          .provider = wj_text_at(t->weft, "provider"),
@@ -265,9 +260,9 @@ static int lift_event(struct lifting *t, const struct wd_aap_message *m)
     yyjson_val *type = yyjson_obj_get(data, "type");
     if (!type || !yyjson_is_str(type))
         return 0;
-    struct wm_doc_entry *e = begin(t, m, 0);
+    struct wm_doc_entry *e = begin_entry(t, m, 0);
     if (!e)
-        return failed(t);
+        return wd_error_of(t->err);
     e->e.kind = WM_ENTRY_EVENT;
     int r = wj_value_text(t->l->a, data, &e->e.data, t->err);
     return r < 0 ? r : wd_anchor(t->l, m->node.from, "p0", t->entry, 1, t->err);

@@ -63,7 +63,7 @@ void wd_aitp_exchanges_done(struct wd_aitp_exchanges *x)
 /* ---- Requests ---------------------------------------------------------------------------------------------- */
 
 /* The newest request of this kind and id; no id: the newest open one. */
-static struct wd_aitp_exchange *find(const struct following *t, const char *name, struct upp_str id)
+static struct wd_aitp_exchange *find_exchange(const struct following *t, const char *name, struct upp_str id)
 {
     for (size_t i = t->x->list.n; i--;) {
         struct wd_aitp_exchange *e = &t->x->list.p[i];
@@ -74,7 +74,8 @@ static struct wd_aitp_exchange *find(const struct following *t, const char *name
     return NULL;
 }
 
-static int add(struct following *t, const struct wd_aitp_kind *kind, struct upp_str id, uint8_t state, int64_t expires)
+static int add_exchange(struct following *t, const struct wd_aitp_kind *kind, struct upp_str id, uint8_t state,
+                        int64_t expires)
 {
     struct wd_aitp_exchange e = {.kind = kind,
                                  .id = wb_arena_dup(&t->x->a, id),
@@ -115,7 +116,7 @@ static int add_quote(struct following *t, yyjson_val *quote, const char *until)
     for (size_t i = t->x->list.n; id.p && i--;)
         if (t->x->list.p[i].kind->does == WD_AITP_QUOTES && wb_str_eq(t->x->list.p[i].id, id))
             return 0;
-    return id.p ? add(t, quote_kind(), id, WD_AITP_QUOTED, time_at(quote, until)) : 0;
+    return id.p ? add_exchange(t, quote_kind(), id, WD_AITP_QUOTED, time_at(quote, until)) : 0;
 }
 
 static int ask(struct following *t, yyjson_val *body)
@@ -123,10 +124,10 @@ static int ask(struct following *t, yyjson_val *body)
     struct upp_str id = wj_text_at(body, t->kind->id);
     if (!id.p)
         return 0; /* reported already: no reply can match it */
-    struct wd_aitp_exchange *old = find(t, t->kind->name, id);
+    struct wd_aitp_exchange *old = find_exchange(t, t->kind->name, id);
     if (old && move(old, WD_AITP_ASKED_AGAIN))
         REPORT(t, WD_WARNING, body, "this is asked a second time before there was an answer");
-    int r = add(t, t->kind, id, WD_AITP_OPEN, NEVER);
+    int r = add_exchange(t, t->kind, id, WD_AITP_OPEN, NEVER);
     if (t->kind->capability != WD_AITP_DECISIONS)
         return r;
     yyjson_val *option;
@@ -291,7 +292,7 @@ static int check_reply(struct following *t, const struct wd_aitp_exchange *e, yy
 
 static int reply(struct following *t, yyjson_val *body)
 {
-    struct wd_aitp_exchange *e = find(t, t->kind->answers, wj_text_at(body, t->kind->id));
+    struct wd_aitp_exchange *e = find_exchange(t, t->kind->answers, wj_text_at(body, t->kind->id));
     if (!e) {
         report_unmatched(t, body);
         return 0;
@@ -313,7 +314,7 @@ static int reply(struct following *t, yyjson_val *body)
 static void pay(struct following *t, yyjson_val *body)
 {
     struct upp_str id = wj_text_at(body, "quote_id");
-    struct wd_aitp_exchange *e = id.p ? find(t, "quote", id) : NULL;
+    struct wd_aitp_exchange *e = id.p ? find_exchange(t, "quote", id) : NULL;
     if (!e) {
         if (id.p)
             report_unmatched(t, body);
@@ -336,7 +337,7 @@ static void confirm(struct following *t, yyjson_val *body)
         enum wd_aitp_move how;
     } results[] = {{"pending", WD_AITP_PENDS}, {"success", WD_AITP_SUCCEEDS}, {"failure", WD_AITP_FAILS}};
     struct upp_str id = wj_text_at(body, "quote_id"), result = wj_text_at(body, "result");
-    struct wd_aitp_exchange *e = id.p ? find(t, "quote", id) : NULL;
+    struct wd_aitp_exchange *e = id.p ? find_exchange(t, "quote", id) : NULL;
     size_t i = 0;
     if (!e && id.p)
         report_unmatched(t, body);

@@ -21,11 +21,6 @@ struct lifting {
     yyjson_val *event;      /* ... the next one; NULL: none */
 };
 
-static int failed(const struct lifting *t)
-{
-    return t->err->code ? -t->err->code : -UPP_ENOMEM;
-}
-
 /* ---- Actors ------------------------------------------------------------------------------------------------ */
 
 /* By id only: names need not be unique. */
@@ -134,7 +129,7 @@ static int add_text(struct lifting *t, yyjson_val *item)
     return text.p ? wd_parts_add(&t->texts, &(struct upp_part){.kind = UPP_PART_TEXT, .text = text}, t->err) : 0;
 }
 
-static int gather(struct lifting *t, yyjson_val *content)
+static int gather_texts(struct lifting *t, yyjson_val *content)
 {
     yyjson_val *item;
     size_t i, n;
@@ -152,7 +147,7 @@ static int lift_parts(struct lifting *t, yyjson_val *m, yyjson_val *weft, struct
 {
     struct upp_message *to = &e->e.message;
     t->texts.list.n = 0;
-    int r = gather(t, yyjson_obj_get(m, "content"));
+    int r = gather_texts(t, yyjson_obj_get(m, "content"));
     if (r >= 0)
         r = wd_aitp_read_whole(t->l->a, weft, &t->texts, to, t->err);
     if (r < 0)
@@ -203,7 +198,7 @@ static int lift_event(struct lifting *t, yyjson_val *event, struct wm_doc_entry 
 }
 
 /* Each user message is a turn, so that all dialects keep its time; consecutive messages of one agent are one turn. */
-static int begin(struct lifting *t, uint32_t agent)
+static int begin_turn(struct lifting *t, uint32_t agent)
 {
     struct wm_doc *doc = t->l->doc;
     struct wm_doc_turn *turn = doc->turns.n ? &doc->turns.p[doc->turns.n - 1] : NULL;
@@ -211,7 +206,7 @@ static int begin(struct lifting *t, uint32_t agent)
         return 0;
     turn = wm_doc_turn_add(doc, t->err);
     if (!turn)
-        return failed(t);
+        return wd_error_of(t->err);
     turn->agent = agent;
     return 0;
 }
@@ -241,14 +236,14 @@ static int lift_message(struct lifting *t, yyjson_val *m)
     bool has_content = yyjson_is_arr(content) || (content && yyjson_is_str(content));
     bool is_event = yyjson_is_obj(event) && (!has_content || !yyjson_arr_size(content)); /* added text wins */
     int r = is_event ? attribute_event(t, m, &agent) : has_content ? attribute(t, m, &agent) : 0;
-    if (r > 0 && begin(t, agent) < 0)
-        return failed(t);
+    if (r > 0 && begin_turn(t, agent) < 0)
+        return wd_error_of(t->err);
     if (r <= 0)
         return r;
     uint8_t role = agent == WM_NO_AGENT ? UPP_ROLE_USER : UPP_ROLE_ASSISTANT;
     struct wm_doc_entry *e = wd_entry_add(t->l, role, agent, (struct upp_str){0}, t->err);
     if (!e)
-        return failed(t);
+        return wd_error_of(t->err);
     e->id = wj_text_at(m, "id");
     if (agent == WM_NO_AGENT && !is_event)
         e->e.who = t->user;
@@ -278,13 +273,13 @@ static int lift_listed(struct lifting *t, yyjson_val *v)
     if (!yyjson_is_obj(event))
         return 0;
     int r = attribute_event(t, v, &agent);
-    if (r > 0 && begin(t, agent) < 0)
-        return failed(t);
+    if (r > 0 && begin_turn(t, agent) < 0)
+        return wd_error_of(t->err);
     if (r <= 0)
         return r;
     struct wm_doc_entry *e = wd_entry_add(t->l, UPP_ROLE_ASSISTANT, agent, (struct upp_str){0}, t->err);
     if (!e)
-        return failed(t);
+        return wd_error_of(t->err);
     e->id = wj_text_at(v, "id");
     time_of(v, v, &e->e.message);
     r = lift_event(t, event, e);

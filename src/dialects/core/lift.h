@@ -7,6 +7,12 @@
 
 enum { WD_PARTS = 1 << 14 }; /* maximum of one message */
 
+/* The result of a function that has failed and returned NULL. */
+static inline int wd_error_of(const struct upp_err *err)
+{
+    return err && err->code ? -err->code : -UPP_ENOMEM;
+}
+
 /* Finds or adds the agent with this id (NULL: that of the lifting). `name` NULL: its name is its id. */
 int wd_agent_of(struct wd_lifting *l, struct upp_str id, struct upp_str name, uint32_t *ret,
                 struct upp_err *err) UPP_MUST_CHECK;

@@ -36,7 +36,7 @@ static void step_to(struct level *s, yyjson_val *container, const yyjson_val *wh
 }
 
 /* Builds the pointer of `what`, a value in root. */
-static void find(struct path *path, struct wj_pointer *pointer, yyjson_val *root, const yyjson_val *what)
+static void find_pointer(struct path *path, struct wj_pointer *pointer, yyjson_val *root, const yyjson_val *what)
 {
     for (size_t depth = 0; root != what && unsafe_yyjson_is_ctn(root) && depth < WD_DOC_DEPTH; depth++) {
         struct level *s = &path->at[depth];
@@ -84,7 +84,7 @@ void wd_lost_report(const struct wd_lifting *l, yyjson_val *const *list, size_t 
         char text[512], what[64];
         struct wj_pointer pointer;
         wj_pointer_init(&pointer, text, sizeof text);
-        find(path, &pointer, l->root, list[i]);
+        find_pointer(path, &pointer, l->root, list[i]);
         const char *value = wj_found(list[i], what, sizeof what);
         wd_loss_add(losses, wj_pointer_str(&pointer), wb_cstr(value),
                     is_known(l, list[i]) ? UPP_STR("only its own dialect has a place for it")

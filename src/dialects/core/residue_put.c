@@ -19,7 +19,7 @@ struct applier {
     size_t stays; /* how many bytes of the text are unchanged */
 };
 
-static void put(struct applier *a, yyjson_val *node, struct upp_str fresh);
+static void put_node(struct applier *a, yyjson_val *node, struct upp_str fresh);
 
 static yyjson_val *read_text(struct applier *a, struct upp_str json, unsigned depth)
 {
@@ -45,7 +45,7 @@ struct elements {
     size_t n, cap;
 };
 
-static bool add(struct applier *a, struct elements *to, struct element one)
+static bool add_element(struct applier *a, struct elements *to, struct element one)
 {
     if (to->n == to->cap) {
         size_t cap = to->cap ? 2 * to->cap : 16;
@@ -80,7 +80,7 @@ static struct elements split(struct applier *a, struct upp_str text, char bracke
     wj_scan_init(&s, text, bracket, a->within);
     while (wj_scan_next(&s, &one.name, &one.value)) {
         one.name = name_of(a, one.name);
-        if (!add(a, &all, one))
+        if (!add_element(a, &all, one))
             break;
     }
     if (s.bad)
@@ -149,7 +149,7 @@ static void put_member(struct applier *a, yyjson_val *key, size_t behind, const 
         return;
     }
     wj_write_name(&a->w, wj_text(key));
-    put(a, key + 1, value);
+    put_node(a, key + 1, value);
 }
 
 /* `top`: the whole text, whose first members may stay in place. */
@@ -186,7 +186,7 @@ static void put_list(struct applier *a, yyjson_val *list, struct upp_str fresh)
         struct upp_str none = {0};
         if (letter(node) == 'l') {
             if (stays(a, node, none))
-                put(a, node, none);
+                put_node(a, node, none);
             continue;
         }
         if (at == in.n)
@@ -195,7 +195,7 @@ static void put_list(struct applier *a, yyjson_val *list, struct upp_str fresh)
         if (!same || (letter(node) == 'd' && !has_hash(a, yyjson_arr_get(node, 1), next)))
             put_text(a, next);
         else if (letter(node) != 'd')
-            put(a, node, next);
+            put_node(a, node, next);
     }
     while (at < in.n)
         put_text(a, in.p[at++].value);
@@ -216,7 +216,7 @@ static bool is_object(yyjson_val *node, yyjson_val **nodes, yyjson_val **absent)
     return yyjson_is_obj(*nodes) && (!lacks || yyjson_is_obj(*absent));
 }
 
-static void put(struct applier *a, yyjson_val *node, struct upp_str fresh)
+static void put_node(struct applier *a, yyjson_val *node, struct upp_str fresh)
 {
     char c = letter(node);
     yyjson_val *value = c ? yyjson_arr_get(node, 1) : NULL, *nodes, *absent;
@@ -256,7 +256,7 @@ int wd_residue_put(const struct wd_residue_put *p, struct wb_buf *out, size_t fr
     if (node && begins(fresh, '{') && is_object(node, &nodes, &absent))
         put_object(&a, nodes, absent, fresh, true);
     else if (node)
-        put(&a, node, fresh);
+        put_node(&a, node, fresh);
     int r = wj_writer_check(&a.w);
     if (r < 0)
         return r;

@@ -87,7 +87,7 @@ static yyjson_val *members_of(yyjson_val *node, bool *nodes)
     return whole ? whole : is_tagged(node, "o") ? yyjson_arr_get(node, 1) : node;
 }
 
-static size_t each(struct wd_lowering *l, yyjson_val *node)
+static size_t put_members(struct wd_lowering *l, yyjson_val *node)
 {
     bool nodes;
     yyjson_val *list = members_of(node, &nodes), *name, *value;
@@ -110,10 +110,10 @@ static size_t each(struct wd_lowering *l, yyjson_val *node)
 
 void wd_retained_metadata_put(struct wd_lowering *l, yyjson_val *node)
 {
-    (void)each(l, node);
+    (void)put_members(l, node);
 }
 
 bool wd_retained_metadata_is(yyjson_val *node)
 {
-    return each(NULL, node) > 0;
+    return put_members(NULL, node) > 0;
 }

@@ -72,8 +72,8 @@ static bool is_cut(yyjson_val *trace, uint64_t *above)
 }
 
 /* The parents of the request, or NULL. */
-static int find(const struct wd_chains *c, struct wb_arena *a, yyjson_val *direct, yyjson_val **ret,
-                struct upp_err *err)
+static int find_chain(const struct wd_chains *c, struct wb_arena *a, yyjson_val *direct, yyjson_val **ret,
+                      struct upp_err *err)
 {
     uint32_t number = wm_names_find(&c->requests, wj_text_of(yyjson_arr_get_last(direct)));
     *ret = NULL;
@@ -121,7 +121,7 @@ int wd_chains_restore(const struct wd_chains *c, struct wb_arena *a, yyjson_val 
     *ret = reply;
     if (!is_cut(trace, &above))
         return 0;
-    int r = find(c, a, yyjson_obj_get(trace, "parents"), &before, err);
+    int r = find_chain(c, a, yyjson_obj_get(trace, "parents"), &before, err);
     if (r < 0)
         return r;
     wj_writer_init(&w, &out, err);

@@ -31,11 +31,6 @@ struct lifting {
     WB_VEC(struct called) calls; /* ... and their calls, by the same number */
 };
 
-static int failed(const struct lifting *t)
-{
-    return t->err->code ? -t->err->code : -UPP_ENOMEM;
-}
-
 static bool is_word(struct upp_str s, const char *word)
 {
     return wb_str_eq(s, wb_cstr(word));
@@ -221,7 +216,7 @@ static int turn_of(struct lifting *t, bool user, uint32_t agent)
         r = wd_agent_of(t->l, (struct upp_str){0}, (struct upp_str){0}, &agent, t->err);
     struct wm_doc_turn *turn = r < 0 ? NULL : wm_doc_turn_add(doc, t->err);
     if (!turn)
-        return r < 0 ? r : failed(t);
+        return r < 0 ? r : wd_error_of(t->err);
     turn->agent = user ? WM_NO_AGENT : agent;
     return 0;
 }
@@ -249,7 +244,7 @@ static int author_of(struct lifting *t, const struct wd_envelope *e, bool user, 
     return agent_of(t, e, ret);
 }
 
-static int begin(struct lifting *t, const struct wd_envelope *e, uint8_t role, uint32_t agent)
+static int begin_entry(struct lifting *t, const struct wd_envelope *e, uint8_t role, uint32_t agent)
 {
     struct wm_doc_entry *to;
     int r = turn_of(t, role == UPP_ROLE_USER && agent == WM_NO_AGENT, agent);
@@ -257,7 +252,7 @@ static int begin(struct lifting *t, const struct wd_envelope *e, uint8_t role, u
         return r;
     to = wd_entry_add(t->l, role, agent, e->timestamp, t->err);
     if (!to)
-        return failed(t);
+        return wd_error_of(t->err);
     to->id = e->id;
     if (role == UPP_ROLE_ASSISTANT) {
         if (!is_word(e->model, WD_ENVELOPE_NO_MODEL))
@@ -313,7 +308,7 @@ static int lift_message(struct lifting *t, const struct wd_envelope *e)
     if (r >= 0 && !more)
         r = finish_message(t);
     if (r >= 0 && !more)
-        r = begin(t, e, role, agent);
+        r = begin_entry(t, e, role, agent);
     if (r >= 0 && !none)
         r = wd_parts_add(&t->parts, &part, t->err);
     if (r >= 0)
@@ -375,7 +370,7 @@ static int lift_event(struct lifting *t, const struct wd_envelope *e)
         return r;
     struct wm_doc_entry *to = wd_entry_add(t->l, 0, agent, e->timestamp, t->err);
     if (!to)
-        return failed(t);
+        return wd_error_of(t->err);
     wj_writer_init(&w, &b, t->err);
     put_event(t, e, &w);
     r = wj_writer_check(&w);

@@ -503,7 +503,7 @@ static void put_task(struct wd_envelope_out *o, struct upp_str task)
     o->task_at.to = w->out->n - 1;
 }
 
-static void begin(struct wd_envelope_out *o, struct upp_str intent, struct upp_str task)
+static void open_envelope(struct wd_envelope_out *o, struct upp_str intent, struct upp_str task)
 {
     struct wd_lowering *l = o->l;
     o->weft = false;
@@ -513,7 +513,7 @@ static void begin(struct wd_envelope_out *o, struct upp_str intent, struct upp_s
     put_task(o, wd_envelope_filled(task, "(nothing)"));
 }
 
-static void end(struct wd_envelope_out *o)
+static void close_envelope(struct wd_envelope_out *o)
 {
     int r = wb_arena_check(&o->l->scratch, o->l->w.err);
     if (r < 0)
@@ -528,13 +528,13 @@ void wd_envelope_write_part(struct wd_envelope_out *o)
 {
     struct content s = {0};
     part_content(o->l, o->part, o->e->e.message.role == UPP_ROLE_USER, &s);
-    begin(o, s.intent, s.task);
+    open_envelope(o, s.intent, s.task);
     put_content(o, &s);
     if (o->part && o->part->media)
         put_artifact(o);
     put_trace(o);
     put_weft(o);
-    end(o);
+    close_envelope(o);
 }
 
 /* {"type": "envelope.INTENT", "data": {"task", "content"}}: what lift makes of an envelope of role system. */
@@ -557,7 +557,7 @@ void wd_envelope_write_event(struct wd_envelope_out *o)
     yyjson_val *event = wd_scratch_read(o->l, o->e->e.data), *task, *content;
     struct upp_str intent;
     if (is_own(event, &intent, &task, &content)) {
-        begin(o, intent, wj_text(task));
+        open_envelope(o, intent, wj_text(task));
         wj_put_value(&o->l->w, "content", content);
         put_trace(o);
     } else {
@@ -569,10 +569,10 @@ void wd_envelope_write_event(struct wd_envelope_out *o)
         s.task = titled(o->l, UPP_STR("Event "), name);
         s.text = data ? wd_envelope_summary(&o->l->scratch, data) : s.task;
         s.data = data;
-        begin(o, s.intent, s.task);
+        open_envelope(o, s.intent, s.task);
         put_content(o, &s);
         put_trace(o);
         put_weft_event(o, event);
     }
-    end(o);
+    close_envelope(o);
 }

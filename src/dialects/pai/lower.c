@@ -104,7 +104,7 @@ static inline bool puts_sidecar(const struct wd_pai_out *o, const struct sidecar
     return b->own || o->style == WD_PAI_PYDANTIC;
 }
 
-static void put(struct wd_pai_out *o, const char *name, struct upp_str text)
+static void put_text(struct wd_pai_out *o, const char *name, struct upp_str text)
 {
     if (o->style == WD_PAI_PYDANTIC)
         wd_member_or_null(o->l, name, text);
@@ -144,7 +144,7 @@ static void put_tool_kind(struct wd_pai_out *o, const struct sidecar *b)
     else if (wb_str_eq(kind, UPP_STR("tool-search")) || wb_str_eq(kind, UPP_STR("capability-load")))
         wd_member(o->l, "tool_kind", kind);
     else
-        put(o, "tool_kind", (struct upp_str){0});
+        put_text(o, "tool_kind", (struct upp_str){0});
 }
 
 /* Pydantic AI accepts no null as a tool's name. */
@@ -161,19 +161,19 @@ static struct upp_str provider_of(const struct sidecar *b)
 
 static void put_provider(struct wd_pai_out *o, const struct sidecar *b)
 {
-    put(o, "provider_name", text_of(b, "provider_name"));
+    put_text(o, "provider_name", text_of(b, "provider_name"));
     put_object(o, b, "provider_details");
 }
 
 /* The part's kind comes first in ThreadProtocol, last in Pydantic AI. */
-static void begin(struct wd_pai_out *o, struct upp_str kind)
+static void open_part(struct wd_pai_out *o, struct upp_str kind)
 {
     wj_write_open(&o->l->w, '{');
     if (o->style == WD_PAI_THREAD)
         wd_member(o->l, "part_kind", kind);
 }
 
-static void end(struct wd_pai_out *o, struct upp_str kind)
+static void close_part(struct wd_pai_out *o, struct upp_str kind)
 {
     if (o->style == WD_PAI_PYDANTIC)
         wd_member(o->l, "part_kind", kind);
@@ -287,7 +287,7 @@ static void put_text_item(struct wd_pai_out *o, uint32_t entry, const struct upp
 static void put_prompt(struct wd_pai_out *o, uint32_t entry, const struct upp_message *m)
 {
     struct wj_writer *w = &o->l->w;
-    begin(o, UPP_STR("user-prompt"));
+    open_part(o, UPP_STR("user-prompt"));
     wd_name(o->l, "content");
     if (m->n_parts == 1 && m->parts[0].kind == UPP_PART_TEXT)
         put_text_item(o, entry, &m->parts[0]);
@@ -304,7 +304,7 @@ static void put_prompt(struct wd_pai_out *o, uint32_t entry, const struct upp_me
     }
     if (o->style == WD_PAI_PYDANTIC)
         wd_member_or_null(o->l, "timestamp", o->time);
-    end(o, UPP_STR("user-prompt"));
+    close_part(o, UPP_STR("user-prompt"));
 }
 
 static void put_content(struct wd_pai_out *o, struct upp_str prefix, struct upp_str text)
@@ -324,18 +324,18 @@ static void put_text_part(struct wd_pai_out *o, const struct upp_part *p, const 
 {
     bool thinking = p->kind == UPP_PART_REASONING;
     struct upp_str kind = thinking ? UPP_STR("thinking") : UPP_STR("text");
-    begin(o, kind);
+    open_part(o, kind);
     put_content(o, thinking ? (struct upp_str){0} : o->prefix, p->text);
     if (puts_sidecar(o, b)) {
-        put(o, thinking && o->style == WD_PAI_THREAD ? "thinking_id" : "id", text_of(b, "id"));
+        put_text(o, thinking && o->style == WD_PAI_THREAD ? "thinking_id" : "id", text_of(b, "id"));
         if (thinking) {
-            put(o, "signature", text_of(b, "signature"));
-            put(o, "provider_name", provider_of(b));
+            put_text(o, "signature", text_of(b, "signature"));
+            put_text(o, "provider_name", provider_of(b));
             put_object(o, b, "provider_details");
         } else
             put_provider(o, b);
     }
-    end(o, kind);
+    close_part(o, kind);
 }
 
 /* A text that is valid JSON becomes a value, unless it came as a string; for Pydantic AI only if it is an object. */
@@ -355,7 +355,7 @@ static void put_args(struct wd_pai_out *o, const struct upp_part *p, bool raw)
 
 static void put_call(struct wd_pai_out *o, const struct upp_part *p, const struct sidecar *b, struct upp_str kind)
 {
-    begin(o, kind);
+    open_part(o, kind);
     put_tool_name(o, p->name);
     bool raw = is_true(b, "raw_args");
     if (o->style == WD_PAI_THREAD)
@@ -365,26 +365,26 @@ static void put_call(struct wd_pai_out *o, const struct upp_part *p, const struc
         wd_member(o->l, "tool_call_id", p->id.p ? p->id : UPP_STR(""));
     if (puts_sidecar(o, b)) {
         put_tool_kind(o, b);
-        put(o, "id", text_of(b, "id"));
+        put_text(o, "id", text_of(b, "id"));
         put_provider(o, b);
     }
-    end(o, kind);
+    close_part(o, kind);
 }
 
 static void put_retry(struct wd_pai_out *o, const struct upp_part *p, const struct sidecar *b)
 {
     bool errors = is_true(b, "errors") && yyjson_is_ctn(wd_scratch_read(o->l, p->text));
-    begin(o, UPP_STR("retry-prompt"));
+    open_part(o, UPP_STR("retry-prompt"));
     if (p->kind == UPP_PART_RESULT || errors)
         wd_member_json(o->l, "content", p->text);
     else
         put_content(o, (struct upp_str){0}, p->text);
-    put(o, "tool_name", p->name);
+    put_text(o, "tool_name", p->name);
     if (p->id.p || o->style == WD_PAI_PYDANTIC)
         wd_member(o->l, "tool_call_id", p->id.p ? p->id : UPP_STR(""));
     if (o->style == WD_PAI_PYDANTIC)
         wd_member_or_null(o->l, "timestamp", o->time);
-    end(o, UPP_STR("retry-prompt"));
+    close_part(o, UPP_STR("retry-prompt"));
 }
 
 static bool is_outcome(struct upp_str word)
@@ -397,7 +397,7 @@ static void put_result(struct wd_pai_out *o, const struct upp_part *p, const str
 {
     struct upp_str kind = builtin ? UPP_STR("builtin-tool-return") : UPP_STR("tool-return");
     struct upp_str outcome = text_of(b, "outcome"), status = text_of(b, "status");
-    begin(o, kind);
+    open_part(o, kind);
     put_tool_name(o, p->name);
     if (o->style == WD_PAI_THREAD) {
         wd_member_or_null(o->l, "tool_call_id", p->id);
@@ -420,7 +420,7 @@ static void put_result(struct wd_pai_out *o, const struct upp_part *p, const str
         wd_member(o->l, "outcome", outcome);
     if (builtin)
         put_provider(o, b);
-    end(o, kind);
+    close_part(o, kind);
 }
 
 /* ThreadProtocol has no provider-executed calls: there they are ordinary calls. */
@@ -452,12 +452,12 @@ void wd_pai_put_part(struct wd_pai_out *o, uint32_t entry, const struct upp_part
     else if (result)
         put_result(o, p, &b, false);
     else if (is_media(p) && (o->style == WD_PAI_THREAD || p->media->source != UPP_SOURCE_URL)) {
-        begin(o, UPP_STR("file"));
+        open_part(o, UPP_STR("file"));
         wd_name(o->l, "content");
         put_media(o, p, &b);
-        put(o, "id", text_of(&b, "id"));
+        put_text(o, "id", text_of(&b, "id"));
         put_provider(o, &b);
-        end(o, UPP_STR("file"));
+        close_part(o, UPP_STR("file"));
     } else {
         if (p->media)
             wd_lose(o->l, entry, "a medium that is an address", "an answer has files with their bytes alone");

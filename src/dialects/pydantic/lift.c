@@ -20,11 +20,6 @@ struct lifting {
     bool named;        /* the message says whose it is */
 };
 
-static int failed(const struct lifting *t)
-{
-    return t->err->code ? -t->err->code : -UPP_ENOMEM;
-}
-
 static bool is_answer(const struct wd_pai_part *p)
 {
     enum wd_pai_kind kind = wd_pai_kind(p->part_kind);
@@ -79,7 +74,7 @@ static int turn_for(struct lifting *t, const struct wd_pai_message *m, bool user
         return 0;
     struct wm_doc_turn *turn = wm_doc_turn_add(t->l->doc, t->err);
     if (!turn)
-        return failed(t);
+        return wd_error_of(t->err);
     turn->agent = user ? WM_NO_AGENT : t->agent;
     turn->run = m->run_id;
     turn->id = id_of(m);
@@ -93,7 +88,7 @@ static int finish_message(struct lifting *t, uint8_t role, uint32_t agent)
         return 0;
     struct wm_doc_entry *e = wd_entry_add(t->l, role, agent, t->time, t->err);
     if (!e)
-        return failed(t);
+        return wd_error_of(t->err);
     e->users = role == UPP_ROLE_USER && !t->named;
     return wd_parts_finish(t->l->a, &t->parts, &e->e.message, t->err);
 }
@@ -193,7 +188,7 @@ static int lift_response(struct lifting *t, const struct wd_pai_message *m)
     }
     struct wm_doc_entry *e = r < 0 ? NULL : wd_entry_add(t->l, UPP_ROLE_ASSISTANT, t->agent, t->time, t->err);
     if (!e)
-        return r < 0 ? r : failed(t);
+        return r < 0 ? r : wd_error_of(t->err);
     e->said = (struct wm_reply_info){.model = m->model_name,
                                      .provider = m->provider_name,
                                      .response = m->provider_response_id,
@@ -210,7 +205,7 @@ static int lift_response(struct lifting *t, const struct wd_pai_message *m)
     if (r < 0 || !t->results.list.n)
         return r;
     e = wd_entry_add(t->l, UPP_ROLE_TOOL, t->agent, t->time, t->err);
-    return e ? wd_parts_finish(t->l->a, &t->results, &e->e.message, t->err) : failed(t);
+    return e ? wd_parts_finish(t->l->a, &t->results, &e->e.message, t->err) : wd_error_of(t->err);
 }
 
 static int lift_message(struct lifting *t, const struct wd_pai_message *m)

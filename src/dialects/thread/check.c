@@ -274,8 +274,8 @@ static bool one_of(struct upp_str word, const struct upp_str *words)
 }
 
 /* Is it one of the words? Reports any other value. */
-static bool word(struct wd_problems *p, const char *rule, const struct wj_node *in, const char *member,
-                 struct upp_str value, const struct upp_str *words)
+static bool check_word(struct wd_problems *p, const char *rule, const struct wj_node *in, const char *member,
+                       struct upp_str value, const struct upp_str *words)
 {
     bool known = value.p && one_of(value, words);
     if (value.p && !known) {
@@ -379,7 +379,7 @@ static void check_part(struct wd_problems *p, const struct wd_pai_part *part)
         break;
     case WD_PAI_TOOL_RETURN:
         need(p, part->status.p, "TP-6", in, "status");
-        (void)word(p, "TP-6", in, "status", part->status, statuses);
+        (void)check_word(p, "TP-6", in, "status", part->status, statuses);
         break;
     case WD_PAI_RETRY_PROMPT:
         if (part->content && !yyjson_is_str(part->content) && !yyjson_is_arr(part->content))
@@ -402,7 +402,7 @@ static void check_message(struct wd_problems *p, const struct wd_tp_message *m)
     const struct wj_node *in = &m->node;
     if (!in->from) /* not an object: reported already */
         return;
-    bool known = word(p, "TP-4", in, "message_type", m->message_type, kinds);
+    bool known = check_word(p, "TP-4", in, "message_type", m->message_type, kinds);
     need(p, m->timestamp.p, "TP-5", in, "timestamp");
     if (wb_str_eq(m->message_type, UPP_STR("system"))) {
         need(p, m->event_type.p, "TP-8", in, "event_type");
@@ -413,7 +413,7 @@ static void check_message(struct wd_problems *p, const struct wd_tp_message *m)
         return;
     need(p, m->parts.p, "TP-5", in, "parts");
     need(p, m->agent_id.p, "TP-5", in, "agent_id");
-    (void)word(p, "TP-14", in, "finish_reason", m->finish_reason, reasons);
+    (void)check_word(p, "TP-14", in, "finish_reason", m->finish_reason, reasons);
     for (size_t i = 0; i < m->parts.n; i++)
         check_part(p, &m->parts.p[i]);
 }
@@ -422,7 +422,7 @@ static void check_turn(struct wd_problems *p, const struct wd_tp_turn *t)
 {
     static const struct upp_str kinds[] = {WORD("user"), WORD("agent"), {0}};
     const struct wj_node *in = &t->node;
-    (void)word(p, "TP-3", in, "turn_type", t->turn_type, kinds);
+    (void)check_word(p, "TP-3", in, "turn_type", t->turn_type, kinds);
     if (wb_str_eq(t->turn_type, UPP_STR("user"))) {
         need(p, t->submitted_at.p, "TP-3", in, "submitted_at");
         need(p, t->parts.p, "TP-3", in, "parts");

@@ -111,7 +111,7 @@ static int add_entries(struct reader *t)
     struct wm_doc *doc = t->l->doc;
     for (size_t i = 0; i < t->n_entries; i++)
         if (!wd_entry_add(t->l, 0, c->agent, c->time, t->err))
-            return t->err->code ? -t->err->code : -UPP_ENOMEM;
+            return wd_error_of(t->err);
     size_t from = c->n, to = c->n + t->n_entries;
     for (size_t k = t->n_entries; k; to--) { /* from the end, each to its position */
         struct wm_doc_entry *p = &doc->entries.p[c->first];

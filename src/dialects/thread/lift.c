@@ -14,11 +14,6 @@ struct lifting {
     struct upp_err *err;
 };
 
-static int no_memory(struct lifting *t)
-{
-    return t->err && t->err->code ? -t->err->code : -UPP_ENOMEM;
-}
-
 /* ---- Requests ---------------------------------------------------------------------------------------------- */
 
 /* Makes a message of the collected parts: results, or text to the model. */
@@ -27,7 +22,7 @@ static int finish_message(struct lifting *t, uint8_t role, uint32_t agent, struc
     if (!t->parts.list.n)
         return 0;
     struct wm_doc_entry *e = wd_entry_add(t->l, role, agent, time, t->err);
-    return e ? wd_parts_finish(t->l->a, &t->parts, &e->e.message, t->err) : no_memory(t);
+    return e ? wd_parts_finish(t->l->a, &t->parts, &e->e.message, t->err) : wd_error_of(t->err);
 }
 
 /* Each prompt is a message of its own; consecutive results are one message. */
@@ -74,7 +69,7 @@ static int lift_response(struct lifting *t, const struct wd_tp_message *m, uint3
             r = wd_pai_lift(t->l, &m->parts.p[i], &t->parts, t->err);
     struct wm_doc_entry *e = r < 0 ? NULL : wd_entry_add(t->l, UPP_ROLE_ASSISTANT, agent, m->timestamp, t->err);
     if (!e)
-        return r < 0 ? r : no_memory(t);
+        return r < 0 ? r : wd_error_of(t->err);
     e->said = (struct wm_reply_info){.model = m->model_name,
                                      .provider = m->provider_name,
                                      .response = m->provider_response_id,
@@ -89,7 +84,7 @@ static int lift_event(struct lifting *t, const struct wd_tp_message *m, uint32_t
     struct wj_writer w;
     struct wm_doc_entry *e = wd_entry_add(t->l, 0, agent, m->timestamp, t->err);
     if (!e)
-        return no_memory(t);
+        return wd_error_of(t->err);
     wj_writer_init(&w, &b, t->err);
     wj_write_open(&w, '{');
     wj_put_str_or_empty(&w, "type", m->event_type);
@@ -192,7 +187,7 @@ static int lift_turn(struct lifting *t, const struct wd_tp_turn *turn)
         r = agent_of(t, turn->agent_id, &agent);
     struct wm_doc_turn *to = r < 0 ? NULL : wm_doc_turn_add(doc, t->err);
     if (!to)
-        return r < 0 ? r : no_memory(t);
+        return r < 0 ? r : wd_error_of(t->err);
     to->agent = agent;
     to->started = user ? turn->submitted_at : turn->started_at;
     to->ended = turn->completed_at;

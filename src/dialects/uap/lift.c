@@ -19,7 +19,7 @@ struct path {
 };
 
 /* Returns the node with that id, but only once: this ends a cycle. */
-static yyjson_val *take(struct path *t, struct upp_str id)
+static yyjson_val *take_node(struct path *t, struct upp_str id)
 {
     uint32_t at = id.p ? wm_names_find(&t->ids, id) : UINT32_MAX;
     return at == UINT32_MAX ? NULL : WB_TAKE(t->nodes[at]);
@@ -132,14 +132,14 @@ static int lift_path(struct path *t, yyjson_val *tree)
     t->in.default_agent = t->in.l->doc->agents.p[0].id;
     t->in.nameless = true;
     /* Follows the parents from the current node up. */
-    yyjson_val *v = take(t, wj_text_at(tree, "currentId"));
+    yyjson_val *v = take_node(t, wj_text_at(tree, "currentId"));
     if (!v)
-        v = take(t, wj_text_at(tree, "rootId"));
+        v = take_node(t, wj_text_at(tree, "rootId"));
     if (!v) {
         v = first_node(tree);
-        (void)take(t, wj_text_at(v, "id"));
+        (void)take_node(t, wj_text_at(v, "id"));
     }
-    for (; v && yyjson_is_obj(v); v = take(t, wj_text_at(v, "parentId")))
+    for (; v && yyjson_is_obj(v); v = take_node(t, wj_text_at(v, "parentId")))
         t->list[t->n++] = v;
     r = find_ranks(t);
     for (size_t i = t->n; i && r >= 0; i--)

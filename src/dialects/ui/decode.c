@@ -19,7 +19,7 @@
 enum { SCRATCH = 1 << 30 }; /* json/read.h: 13 bytes for one */
 
 /* A text of the chunk that outlives it; no text stays none. */
-static struct upp_str keep(struct wd_ui_decoder *d, struct upp_str s)
+static struct upp_str copy_text(struct wd_ui_decoder *d, struct upp_str s)
 {
     return s.p ? wb_arena_dup(d->a, s) : s;
 }
@@ -69,7 +69,7 @@ static int on_block(struct wd_ui_decoder *d, yyjson_val *chunk, uint8_t kind, st
         if (!s)
             return no_slot(d);
         s->part.kind = kind;
-        s->block = keep(d, id);
+        s->block = copy_text(d, id);
         s->open = true;
     }
     if (wb_str_eq(verb, UPP_STR("delta")))
@@ -108,10 +108,10 @@ static struct wd_ui_slot *call_of(struct wd_ui_decoder *d, yyjson_val *chunk, bo
         s = slot_add(d, err);
         if (!s)
             return NULL;
-        s->part = (struct upp_part){.kind = UPP_PART_CALL, .id = keep(d, id), .text = UPP_STR("{}")};
+        s->part = (struct upp_part){.kind = UPP_PART_CALL, .id = copy_text(d, id), .text = UPP_STR("{}")};
     }
     if (!s->part.name.p)
-        s->part.name = keep(d, name);
+        s->part.name = copy_text(d, name);
     return s;
 }
 
@@ -188,7 +188,7 @@ static int on_input_error(struct wd_ui_decoder *d, yyjson_val *chunk, struct upp
         return r;
     struct wd_ui_slot *s = find_call(d, wj_text_at(chunk, "toolCallId"), false);
     if (s && input.p) { /* as it was written */
-        s->part.text = keep(d, input);
+        s->part.text = copy_text(d, input);
         s->part.metadata = UPP_STR("{\"pydantic_ai\":{\"raw_args\":true}}");
     }
     return outcome(d, chunk, error.p ? &error : &UPP_STR(""), "{\"pydantic_ai\":{\"retry\":true}}", err);
@@ -217,8 +217,8 @@ static int on_data(struct wd_ui_decoder *d, yyjson_val *chunk, struct upp_str ty
         if (!s)
             return no_slot(d);
         s->event = true;
-        s->part.id = keep(d, id);
-        s->part.name = keep(d, type);
+        s->part.id = copy_text(d, id);
+        s->part.name = copy_text(d, type);
     }
     s->part.text = UPP_STR("null");
     return wj_value_text(d->a, yyjson_obj_get(chunk, "data"), &s->part.text, err);
@@ -259,7 +259,8 @@ static int on_file(struct wd_ui_decoder *d, yyjson_val *chunk, struct upp_err *e
     struct wd_ui_slot *s = slot_add(d, err);
     if (!s)
         return no_slot(d);
-    int r = wd_url_media(d->a, keep(d, url), keep(d, mime), keep(d, wj_text_at(chunk, "filename")), &s->part, err);
+    int r = wd_url_media(d->a, copy_text(d, url), copy_text(d, mime), copy_text(d, wj_text_at(chunk, "filename")),
+                         &s->part, err);
     return r < 0 ? r : keep_metadata(d, chunk, &s->part.metadata, err);
 }
 
@@ -290,11 +291,11 @@ static int on_abort(struct wd_ui_decoder *d, yyjson_val *chunk, struct upp_err *
 
 /* ---- The message ----------------------------------------------------------------------------------------- */
 
-static void take(struct wd_ui_decoder *d, struct upp_str *to, yyjson_val *from, const char *name)
+static void take_text(struct wd_ui_decoder *d, struct upp_str *to, yyjson_val *from, const char *name)
 {
     struct upp_str said = wj_text_at(from, name);
     if (said.p)
-        *to = keep(d, said);
+        *to = copy_text(d, said);
 }
 
 static int take_event(struct wd_ui_decoder *d, struct wd_ui_slot *s, yyjson_val *v, struct upp_err *err)
@@ -312,12 +313,12 @@ static int take_metadata(struct wd_ui_decoder *d, yyjson_val *chunk, struct upp_
     yyjson_val *m = yyjson_obj_get(chunk, "messageMetadata"), *weft = yyjson_obj_get(m, "weft"), *key, *value;
     size_t i, n;
     int r = 0;
-    take(d, &d->who, weft, "agent");
-    take(d, &d->name, weft, "name");
-    take(d, &d->model, weft, "model");
-    take(d, &d->provider, weft, "provider");
-    take(d, &d->time, yyjson_obj_get(m, "pydantic_ai"), "timestamp");
-    take(d, &d->ended, weft, "ended");
+    take_text(d, &d->who, weft, "agent");
+    take_text(d, &d->name, weft, "name");
+    take_text(d, &d->model, weft, "model");
+    take_text(d, &d->provider, weft, "provider");
+    take_text(d, &d->time, yyjson_obj_get(m, "pydantic_ai"), "timestamp");
+    take_text(d, &d->ended, weft, "ended");
     d->usage.has_usage |= wd_usage_read(yyjson_obj_get(m, "usage"), wd_usage_upp, &d->usage.usage);
     yyjson_val *events = yyjson_obj_get(m, "weft_events");
     if (!events)
@@ -340,7 +341,7 @@ static int on_start(struct wd_ui_decoder *d, yyjson_val *chunk, struct upp_err *
         r = wd_ui_decode_end(d, err);
     d->begun = true;
     if (id.p)
-        d->id = keep(d, id);
+        d->id = copy_text(d, id);
     return r < 0 ? r : take_metadata(d, chunk, err);
 }
 

@@ -15,11 +15,6 @@ struct turn {
     uint32_t agent, first;
 };
 
-static int failed(const struct turn *t)
-{
-    return t->err->code ? -t->err->code : -UPP_ENOMEM;
-}
-
 static struct wm_doc_entry *entry_add(struct turn *t, uint8_t role, int64_t now_ms)
 {
     struct wm_doc *doc = t->d->doc;
@@ -40,7 +35,7 @@ static int event_add(struct turn *t, const struct wd_ui_slot *s)
     struct wj_writer w;
     struct wm_doc_entry *e = entry_add(t, 0, s->time_ms);
     if (!e)
-        return failed(t);
+        return wd_error_of(t->err);
     wj_writer_init(&w, &b, t->err);
     wj_write_open(&w, '{');
     wj_write_name(&w, UPP_STR("type"));
@@ -88,7 +83,7 @@ static int message_add(struct turn *t, struct wd_ui_slot *slots, size_t n, bool 
     struct wm_doc_entry *e = entry_add(t, results ? UPP_ROLE_TOOL : UPP_ROLE_ASSISTANT, slots[0].time_ms);
     struct upp_part *parts = e ? wb_new_n(t->d->a, struct upp_part, count) : NULL;
     if (!parts)
-        return e ? wb_arena_check(t->d->a, t->err) : failed(t);
+        return e ? wb_arena_check(t->d->a, t->err) : wd_error_of(t->err);
     for (size_t i = 0; i < n; i++) {
         if (slots[i].event || (results && !slots[i].result.kind))
             continue;
@@ -126,7 +121,7 @@ static bool is_step(const struct wd_ui_slot *s)
     return !s->part.kind && !s->event;
 }
 
-static int begin(struct turn *t)
+static int begin_turn(struct turn *t)
 {
     struct wd_ui_decoder *d = t->d;
     struct upp_str id = d->who.p ? d->who : d->agent.p ? d->agent : UPP_STR("agent");
@@ -137,7 +132,7 @@ static int begin(struct turn *t)
         r = wm_doc_agent_add(d->doc, &a, &t->agent, t->err);
     struct wm_doc_turn *turn = r < 0 ? NULL : wm_doc_turn_add(d->doc, t->err);
     if (!turn)
-        return r < 0 ? r : failed(t);
+        return r < 0 ? r : wd_error_of(t->err);
     turn->agent = t->agent;
     turn->id = d->id;
     turn->ended = d->ended;
@@ -147,7 +142,7 @@ static int begin(struct turn *t)
 }
 
 /* Why the last step ended is said of the whole. */
-static void end(struct turn *t)
+static void end_turn(struct turn *t)
 {
     struct wm_doc *doc = t->d->doc;
     if (doc->entries.n == t->first) {
@@ -166,7 +161,7 @@ int wd_ui_decode_turn(struct wd_ui_decoder *d, struct upp_err *err)
 {
     struct upp_err why = {0};
     struct turn t = {.d = d, .err = &why, .first = (uint32_t)d->doc->entries.n};
-    int r = begin(&t);
+    int r = begin_turn(&t);
     for (size_t i = 0; r >= 0 && i < d->slots.n;) {
         size_t n = 0;
         i += is_step(&d->slots.p[i]);
@@ -176,7 +171,7 @@ int wd_ui_decode_turn(struct wd_ui_decoder *d, struct upp_err *err)
         i += n;
     }
     if (r >= 0)
-        end(&t);
+        end_turn(&t);
     if (r < 0 && err)
         *err = why;
     return r;

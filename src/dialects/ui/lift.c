@@ -21,11 +21,6 @@ struct lifting {
     WB_VEC(const struct wd_ui_part *) events;
 };
 
-static int failed(const struct lifting *t)
-{
-    return t->err->code ? -t->err->code : -UPP_ENOMEM;
-}
-
 static int metadata_of(const struct lifting *t, yyjson_val *v, struct upp_str *ret)
 {
     return yyjson_is_obj(v) ? wj_value_text(t->l->a, v, ret, t->err) : 0;
@@ -180,7 +175,7 @@ static int event_add(struct lifting *t, const struct wd_ui_part *p)
     struct wm_doc_entry *e = wd_entry_add(t->l, 0, t->agent, t->about.time, t->err);
     yyjson_val *more = p->id.p ? yyjson_obj_getn(t->about.events, p->id.p, p->id.n) : NULL;
     if (!e)
-        return failed(t);
+        return wd_error_of(t->err);
     wj_writer_init(&w, &b, t->err);
     wj_write_open(&w, '{');
     wj_put_str(&w, "type", wb_str_sub(p->type, 5, SIZE_MAX));
@@ -216,14 +211,14 @@ static int step_end(struct lifting *t)
     if (t->output.list.n) {
         e = wd_entry_add(t->l, UPP_ROLE_ASSISTANT, t->agent, t->about.time, t->err);
         if (!e)
-            return failed(t);
+            return wd_error_of(t->err);
         e->said.model = t->about.model;
         e->said.provider = t->about.provider;
         r = wd_parts_finish(t->l->a, &t->output, &e->e.message, t->err);
     }
     if (r >= 0 && t->results.list.n) {
         e = wd_entry_add(t->l, UPP_ROLE_TOOL, t->agent, t->about.time, t->err);
-        r = e ? wd_parts_finish(t->l->a, &t->results, &e->e.message, t->err) : failed(t);
+        r = e ? wd_parts_finish(t->l->a, &t->results, &e->e.message, t->err) : wd_error_of(t->err);
     }
     for (size_t i = 0; r >= 0 && i < t->events.n; i++)
         r = event_add(t, t->events.p[i]);
@@ -280,7 +275,7 @@ static int lift_user(struct lifting *t, const struct wd_ui_message *m)
         return r;
     struct wm_doc_entry *e = wd_entry_add(t->l, UPP_ROLE_USER, t->agent, t->about.time, t->err);
     if (!e)
-        return failed(t);
+        return wd_error_of(t->err);
     e->users = true; /* a page shows what has this role as the user's */
     return wd_parts_finish(t->l->a, &t->output, &e->e.message, t->err);
 }
@@ -297,7 +292,7 @@ static int agent_of(struct lifting *t)
 }
 
 /* Adds the turn, with what the message's metadata says about it. */
-static int begin(struct lifting *t, const struct wd_ui_message *m, bool user)
+static int begin_turn(struct lifting *t, const struct wd_ui_message *m, bool user)
 {
     wd_ui_about(m->metadata, &t->about);
     t->agent = WM_NO_AGENT;
@@ -305,7 +300,7 @@ static int begin(struct lifting *t, const struct wd_ui_message *m, bool user)
     int r = agents ? agent_of(t) : 0;
     struct wm_doc_turn *turn = r < 0 ? NULL : wm_doc_turn_add(t->l->doc, t->err);
     if (!turn)
-        return r < 0 ? r : failed(t);
+        return r < 0 ? r : wd_error_of(t->err);
     turn->agent = t->agent;
     turn->id = m->id;
     turn->ended = t->about.ended;
@@ -325,7 +320,7 @@ static int lift_message(struct lifting *t, const struct wd_ui_message *m)
     bool user = wb_str_eq(m->role, UPP_STR("user"));
     if (!user && !wb_str_eq(m->role, UPP_STR("assistant")))
         return 0;
-    int r = begin(t, m, user);
+    int r = begin_turn(t, m, user);
     if (r >= 0 && user)
         r = lift_user(t, m);
     for (size_t i = 0; !user && r >= 0 && i < m->parts.n; i++)

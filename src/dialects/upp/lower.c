@@ -24,7 +24,7 @@ uint32_t wd_upp_first(const struct wd_lowering *l)
     return i;
 }
 
-static void failed(struct wd_lowering *l, int r)
+static void fail_writer(struct wd_lowering *l, int r)
 {
     if (r < 0)
         wj_writer_fail(&l->w, r);
@@ -263,7 +263,7 @@ static struct upp_part *written_parts(struct wd_lowering *l, const struct upp_me
     for (; parts && k < m->n_parts; k++)
         if (is_media(&parts[k]))
             convert_media(l, &parts[k]);
-    failed(l, wb_arena_check(&l->keep, l->w.err));
+    fail_writer(l, wb_arena_check(&l->keep, l->w.err));
     return parts;
 }
 
@@ -382,7 +382,7 @@ static void put_piece(struct piece *p)
 {
     struct wd_lowering *l = p->t->l;
     const char *slot = p->more ? wb_arena_numbered(&l->keep, UPP_STR("more-"), p->more).p : "message";
-    failed(l, wb_arena_check(&l->keep, l->w.err));
+    fail_writer(l, wb_arena_check(&l->keep, l->w.err));
     if (l->w.failed)
         return;
     wd_open(l, p->entry, slot);
@@ -398,7 +398,7 @@ static void note_calls(struct wd_upp_out *t, const struct upp_message *m)
 {
     for (size_t i = 0; i < m->n_parts && !t->l->w.failed; i++)
         if (m->parts[i].kind == UPP_PART_CALL)
-            failed(t->l, wd_upp_call_note(&t->calls, &m->parts[i], t->l->w.err));
+            fail_writer(t->l, wd_upp_call_note(&t->calls, &m->parts[i], t->l->w.err));
 }
 
 static void put_entry(struct wd_upp_out *t, uint32_t i, uint32_t n)

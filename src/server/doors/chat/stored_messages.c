@@ -165,7 +165,7 @@ static int put_message(struct list *l, uint64_t key, const struct upp_message *m
     return r;
 }
 
-static int take(struct list *l, uint64_t key, const struct upp_message *m, const struct upp_part *result)
+static int take_message(struct list *l, uint64_t key, const struct upp_message *m, const struct upp_part *result)
 {
     if (l->after != UINT64_MAX && (l->up ? key <= l->after : key >= l->after))
         return 0;
@@ -186,11 +186,11 @@ static int take_line(struct list *l, const struct wl_line *line, uint32_t at)
     if (e->kind != WM_ENTRY_MESSAGE || e->audience != WM_AUDIENCE_ALL || wm_is_erased(e) || wm_is_prompt(e))
         return 0;
     if (m->role != UPP_ROLE_TOOL)
-        return take(l, key_of(at, 0), m, NULL);
+        return take_message(l, key_of(at, 0), m, NULL);
     for (size_t k = 0; r >= 0 && k < m->n_parts && k < PARTS_MAX && !l->more; k++) {
         size_t i = l->up ? k : m->n_parts - 1 - k;
         if (m->parts[i].kind == UPP_PART_RESULT)
-            r = take(l, key_of(at, i), m, &m->parts[i]);
+            r = take_message(l, key_of(at, i), m, &m->parts[i]);
     }
     return r;
 }

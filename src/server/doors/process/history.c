@@ -35,7 +35,7 @@ bool sv_history_answered(const struct sv_history *h, struct upp_str call)
     return has(h->calls, h->n_calls, call);
 }
 
-static bool found(struct search *s, struct upp_str id)
+static bool take_found(struct search *s, struct upp_str id)
 {
     for (size_t i = 0; id.n && i < s->n; i++)
         if (wb_str_eq(s->wanted[i], id)) {
@@ -52,7 +52,7 @@ static bool is_entry(struct search *s, struct wb_uuid id)
     for (size_t i = 0; i < s->n; i++) {
         struct wb_uuid u;
         if (s->wanted[i].n && wl_id_parse(s->wanted[i], UPP_STR("msg_"), &u) && wb_uuid_eq(u, id))
-            return found(s, s->wanted[i]);
+            return take_found(s, s->wanted[i]);
     }
     return false;
 }
@@ -69,7 +69,7 @@ static int look_at(struct search *s, const struct wl_line *line, struct upp_err 
     int r = s->left && m->metadata.n ? wj_read(&s->x->arena, m->metadata, NULL, &v, err) : 0;
     if (r < 0)
         return r;
-    if ((found(s, wj_text_at(yyjson_obj_get(v, "agentapi"), "id")) || is_entry(s, line->id)) &&
+    if ((take_found(s, wj_text_at(yyjson_obj_get(v, "agentapi"), "id")) || is_entry(s, line->id)) &&
         m->role == UPP_ROLE_USER)
         s->to->last = line->run;
     return 0;
@@ -101,7 +101,7 @@ static int see_frame(void *arg, const struct wm_event *ev, const char *name, str
     if (at == SIZE_MAX || wb_str_find(head, UPP_STR("\"object\":\"message\""), 0) == SIZE_MAX)
         return 0;
     id = wb_str_sub(head, at + 6, SIZE_MAX);
-    (void)found(arg, wb_str_sub(id, 0, wb_str_find(id, UPP_STR("\""), 0)));
+    (void)take_found(arg, wb_str_sub(id, 0, wb_str_find(id, UPP_STR("\""), 0)));
     return 0;
 }
 
@@ -118,7 +118,7 @@ WEFT_SUSPENDS static int search_streams(struct search *s, const struct wl_thread
     return r;
 }
 
-static void want(struct search *s, yyjson_val *message)
+static void want_message(struct search *s, yyjson_val *message)
 {
     struct upp_str id = wj_text_at(message, "id"), role = wj_text_at(message, "role");
     if (!id.n || has(s->wanted, s->n, id))
@@ -141,7 +141,7 @@ int sv_history_read(struct sv_exchange *x, const struct wl_thread *t, yyjson_val
     int r = wb_arena_check(&x->arena, err);
     if (r < 0 || !size)
         return r;
-    yyjson_arr_foreach(list, i, n, message) want(&s, message);
+    yyjson_arr_foreach(list, i, n, message) want_message(&s, message);
     r = search_thread(&s, t, err);
     struct wb_uuid run = x->run;
     if (r >= 0 && s.left && s.of_agents)

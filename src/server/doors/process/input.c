@@ -33,7 +33,7 @@ struct reading {
     struct upp_err *err;
 };
 
-static int wrong(const struct reading *t, const yyjson_val *at, const char *sentence)
+static int refuse(const struct reading *t, const yyjson_val *at, const char *sentence)
 {
     return sv_body_wrong(&t->p->body, at, t->err, "%s", sentence);
 }
@@ -151,7 +151,7 @@ static int only_text(const struct reading *t, yyjson_val *at, const struct upp_m
 {
     for (size_t i = 0; i < m->n_parts; i++)
         if (m->parts[i].kind != UPP_PART_TEXT)
-            return wrong(t, at, "a new message of the assistant has text only");
+            return refuse(t, at, "a new message of the assistant has text only");
     return 0;
 }
 
@@ -162,7 +162,7 @@ static int take_message(struct reading *t, yyjson_val *message, bool system)
     struct wm_entry *e = &to->p[to->n];
     int r = lift(t, message, e);
     if (r == 0)
-        return wrong(t, message, "there is nothing in the message that a model could read");
+        return refuse(t, message, "there is nothing in the message that a model could read");
     if (r < 0)
         return r;
     if (system) {
@@ -172,7 +172,7 @@ static int take_message(struct reading *t, yyjson_val *message, bool system)
     }
     r = e->message.role == UPP_ROLE_ASSISTANT ? only_text(t, message, &e->message)
         : e->message.role == UPP_ROLE_USER    ? 0
-                                              : wrong(t, message, "messages come from the user");
+                                              : refuse(t, message, "messages come from the user");
     to->n += r >= 0;
     return r;
 }
@@ -183,9 +183,9 @@ static int add_answer(const struct reading *t, yyjson_val *at, const struct wr_a
 {
     struct sv_answers *to = &t->p->start.answers;
     if (!answer->call.n)
-        return wrong(t, at, "an answer names the call that it is for");
+        return refuse(t, at, "an answer names the call that it is for");
     if (to->n == SV_ANSWERS_MAX)
-        return wrong(t, at, "too many answers in one request");
+        return refuse(t, at, "too many answers in one request");
     to->p[to->n++] = *answer;
     return 0;
 }
@@ -196,7 +196,7 @@ static int take_output(const struct reading *t, yyjson_val *message)
     struct wm_entry e;
     int r = lift(t, message, &e);
     if (r == 0)
-        return wrong(t, message, "an output has the data {call_id, output}");
+        return refuse(t, message, "an output has the data {call_id, output}");
     for (size_t i = 0; r >= 0 && i < e.message.n_parts; i++) {
         const struct upp_part *p = &e.message.parts[i];
         if (sv_history_answered(&t->history, p->id))
@@ -212,7 +212,7 @@ static int take_approval(const struct reading *t, yyjson_val *message)
     size_t i, n;
     int r = 0;
     if (!yyjson_arr_size(content))
-        return wrong(t, message, "an approval has the data {approval_request_id, approve}");
+        return refuse(t, message, "an approval has the data {approval_request_id, approve}");
     yyjson_arr_foreach(content, i, n, part)
     {
         yyjson_val *data = yyjson_obj_get(part, "data"), *approve = yyjson_obj_get(data, "approve");
@@ -220,7 +220,7 @@ static int take_approval(const struct reading *t, yyjson_val *message)
         if (!answer.call.n)
             answer.call = wj_text_at(data, "id");
         if (!yyjson_is_bool(approve))
-            return wrong(t, part, "an approval has the data {approval_request_id, approve}");
+            return refuse(t, part, "an approval has the data {approval_request_id, approve}");
         if (sv_history_answered(&t->history, answer.call))
             continue;
         answer.approved = yyjson_get_bool(approve);
@@ -315,15 +315,15 @@ static int take_calls(const struct reading *t, yyjson_val *const *messages, size
             return r;
         bool calls = e->message.role == UPP_ROLE_ASSISTANT;
         if (calls != (i % 2 == 0) || (!calls && !are_pairs(&e[-1].message, &e->message)))
-            return wrong(t, messages[0], why);
+            return refuse(t, messages[0], why);
         to->n++;
     }
-    return r >= 0 && (!d.doc.entries.n || d.doc.entries.n % 2) ? wrong(t, messages[0], why) : WB_MIN(r, 0);
+    return r >= 0 && (!d.doc.entries.n || d.doc.entries.n % 2) ? refuse(t, messages[0], why) : WB_MIN(r, 0);
 }
 
 /* ---- All of them ------------------------------------------------------------------------------------------------- */
 
-static int take(struct reading *t, yyjson_val *message)
+static int take_one(struct reading *t, yyjson_val *message)
 {
     struct upp_str type = wj_text_at(message, "type"), role = wj_text_at(message, "role");
     switch (wd_aap_kind(type)) {
@@ -332,7 +332,7 @@ static int take(struct reading *t, yyjson_val *message)
     case WD_AAP_OUTPUT:
         return take_output(t, message);
     case WD_AAP_REASONING:
-        return wrong(t, message, "the session has no such reasoning: it is the model's");
+        return refuse(t, message, "the session has no such reasoning: it is the model's");
     default:
         break;
     }
@@ -341,7 +341,7 @@ static int take(struct reading *t, yyjson_val *message)
     if (wb_str_eq(type, UPP_STR("heartbeat")) || wb_str_eq(type, UPP_STR("mcp_approval_request")) ||
         wb_str_eq(type, UPP_STR("mcp_list_tools")) || wb_str_eq(type, UPP_STR("error")))
         return 0; /* the server's own, sent back */
-    return wrong(t, message, "messages of this type are not taken as input");
+    return refuse(t, message, "messages of this type are not taken as input");
 }
 
 static int make_room(const struct reading *t, size_t n)
@@ -394,13 +394,13 @@ static int take_new(struct reading *t, yyjson_val *list)
         if (is_call(message) || wd_aap_kind(wj_text_at(message, "type")) == WD_AAP_OUTPUT)
             parts += yyjson_arr_size(yyjson_obj_get(message, "content"));
         if (parts > PAIRS_MAX) /* each call is compared with each output */
-            return wrong(t, message, "a request has at most 1024 calls and outputs");
+            return refuse(t, message, "a request has at most 1024 calls and outputs");
         if (!is_past(t, message))
             all[n++] = message;
     }
     for (size_t some = 1; r >= 0 && n; all += some, n -= some) {
         some = is_call(all[0]) ? count_calls(all, n) : 1;
-        r = is_call(all[0]) ? take_calls(t, all, some) : take(t, all[0]);
+        r = is_call(all[0]) ? take_calls(t, all, some) : take_one(t, all[0]);
     }
     return WB_MIN(r, 0);
 }

@@ -168,8 +168,8 @@ static int check_tools(struct sv_exchange *x, struct sv_process *p, yyjson_val *
 }
 
 /* The members of a request that are options of a run: with the names of this protocol, and tools in one form. */
-static int gather(struct sv_exchange *x, const struct sv_process *p, struct upp_str model, struct sv_body *ret,
-                  struct upp_err *err)
+static int gather_options(struct sv_exchange *x, const struct sv_process *p, struct upp_str model, struct sv_body *ret,
+                          struct upp_err *err)
 {
     static const char *const names[] = {"temperature", "top_p", "frequency_penalty", "presence_penalty", "max_tokens",
                                         "stop",        "seed"};
@@ -213,7 +213,7 @@ static int read_options(struct sv_exchange *x, struct sv_process *p, struct upp_
     struct upp_str options = {NULL, 0}, ours = {NULL, 0};
     int r = check_tools(x, p, sv_member(p->body.root, UPP_STR("tools")), err);
     if (r >= 0)
-        r = gather(x, p, model, &given, err);
+        r = gather_options(x, p, model, &given, err);
     if (r >= 0)
         r = sv_options_read(x, &given, given.root, p->start.run.agent, aliases, &options, err);
     if (r >= 0)

@@ -41,7 +41,7 @@ int sv_conversation_find(struct sv_exchange *x, struct upp_str id, struct wl_thr
     return r == -UPP_ENOTFOUND ? upp_fail(err, UPP_ENOTFOUND, "no conversation '%.*s'", UPP_FMT(id)) : r;
 }
 
-WEFT_SUSPENDS static int find(struct sv_exchange *x, struct wl_thread *ret, struct upp_err *err)
+WEFT_SUSPENDS static int find_conversation(struct sv_exchange *x, struct wl_thread *ret, struct upp_err *err)
 {
     return sv_conversation_find(x, x->params[0], ret, err);
 }
@@ -98,7 +98,7 @@ WEFT_SUSPENDS static int create(struct sv_exchange *x, struct upp_err *err)
 WEFT_SUSPENDS static int get_conversation(struct sv_exchange *x, struct upp_err *err)
 {
     struct wl_thread t;
-    int r = find(x, &t, err);
+    int r = find_conversation(x, &t, err);
     return r < 0 ? r : answer(x, &t, err);
 }
 
@@ -111,7 +111,7 @@ WEFT_SUSPENDS static int update(struct sv_exchange *x, struct upp_err *err)
     struct sv_body b;
     int r = sv_body_read(x, known, &b, err);
     for (unsigned i = 0; r >= 0 && i < TRIES; i++) {
-        r = find(x, &t, err);
+        r = find_conversation(x, &t, err);
         if (r >= 0)
             r = sv_read_thread_metadata(x, &b, b.root, &t, &metadata, NULL, err);
         if (r == 0)
@@ -141,7 +141,7 @@ WEFT_SUSPENDS static int delete_here(struct sv_exchange *x, struct upp_err *err)
 WEFT_SUSPENDS static int delete_conversation(struct sv_exchange *x, struct upp_err *err)
 {
     x->thread = wb_new(&x->arena, struct wl_thread);
-    int r = x->thread ? find(x, x->thread, err) : wb_arena_check(&x->arena, err);
+    int r = x->thread ? find_conversation(x, x->thread, err) : wb_arena_check(&x->arena, err);
     if (r >= 0)
         r = sv_may_write(x, x->thread, err);
     return r < 0 ? r
@@ -152,7 +152,7 @@ WEFT_SUSPENDS static int list_items(struct sv_exchange *x, struct upp_err *err)
 {
     struct wl_thread t;
     struct wl_path path;
-    int r = find(x, &t, err);
+    int r = find_conversation(x, &t, err);
     if (r >= 0)
         r = wl_thread_path(x->server->opts.store, &x->owner, &t, &x->arena, &path, err);
     return r < 0 ? r : sv_items_list(x, &path, err);
@@ -177,7 +177,7 @@ WEFT_SUSPENDS static int find_item(struct sv_exchange *x, struct wl_thread *t, s
     struct wl_line *line = wb_new(&x->arena, struct wl_line);
     struct wl_path path;
     struct wm_id id, entry;
-    int r = line ? find(x, t, err) : wb_arena_check(&x->arena, err);
+    int r = line ? find_conversation(x, t, err) : wb_arena_check(&x->arena, err);
     if (r >= 0)
         r = wl_thread_path(x->server->opts.store, &x->owner, t, &x->arena, &path, err);
     bool known = r >= 0 && sv_item_parse(x->params[1], &id), on_path = false;
@@ -255,7 +255,7 @@ WEFT_SUSPENDS static int create_items(struct sv_exchange *x, struct upp_err *err
     uint32_t index = 0;
     struct sv_keyed k;
     struct wm_id first;
-    int r = find(x, &t, err);
+    int r = find_conversation(x, &t, err);
     if (r >= 0)
         r = sv_may_write(x, &t, err);
     if (r >= 0)
