@@ -4,20 +4,10 @@
  */
 #include "base/arena.h"
 #include "dialects/agentapi/agentapi.h"
+#include "dialects/core/members.h"
 #include "json/number.h"
 #include "json/read.h"
 #include "json/value.h"
-
-enum { MUST = 1 << 0 };
-
-enum { ROWS = 16 }; /* per table, at most */
-
-struct member {
-    struct upp_str name;
-    char type; /* 's' text, 'b' true or false, 'i' whole number, 'q' that or a text, 'n' number, 'o' object,
-                  'a' list, 't' text or list of texts */
-    uint8_t flags;
-};
 
 #define NAME(text) UPP_STR_INIT(text)
 /* clang-format off */
@@ -27,56 +17,56 @@ enum { OBJECT = 1, STATUS, ERROR, BASE };
     {NAME("sequence_number"), 'q', 0}, {NAME("object"), 's', 0}, {NAME("status"), 's', 0}, {NAME("error"), 'o', 0}
 
 enum { CONTENT_TYPE = BASE };
-static const struct member content[] = {
-    BASE_ROWS, {NAME("type"), 's', MUST}, {NAME("index"), 'i', 0}, {NAME("delta"), 'b', 0}, {NAME("msg_id"), 's', 0},
+static const struct wd_row content[] = {
+    BASE_ROWS, {NAME("type"), 's', WD_MUST}, {NAME("index"), 'i', 0}, {NAME("delta"), 'b', 0}, {NAME("msg_id"), 's', 0},
     {{0}, 0, 0}};
 enum { MESSAGE_ID = BASE, MESSAGE_TYPE, MESSAGE_ROLE, MESSAGE_CONTENT };
-static const struct member message[] = {
+static const struct wd_row message[] = {
     BASE_ROWS, {NAME("id"), 's', 0}, {NAME("type"), 's', 0}, {NAME("role"), 's', 0}, {NAME("content"), 'a', 0},
     {NAME("code"), 's', 0}, {NAME("message"), 's', 0}, {NAME("usage"), 'o', 0}, {NAME("metadata"), 'o', 0},
     {{0}, 0, 0}};
-static const struct member response[] = {
+static const struct wd_row response[] = {
     BASE_ROWS, {NAME("id"), 's', 0}, {NAME("created_at"), 'i', 0}, {NAME("completed_at"), 'i', 0},
     {NAME("output"), 'a', 0}, {NAME("usage"), 'o', 0}, {NAME("session_id"), 's', 0}, {{0}, 0, 0}};
-static const struct member request[] = {
-    {NAME("input"), 'a', MUST}, {NAME("stream"), 'b', 0}, {NAME("id"), 's', 0}, {NAME("model"), 's', 0},
+static const struct wd_row request[] = {
+    {NAME("input"), 'a', WD_MUST}, {NAME("stream"), 'b', 0}, {NAME("id"), 's', 0}, {NAME("model"), 's', 0},
     {NAME("top_p"), 'n', 0}, {NAME("temperature"), 'n', 0}, {NAME("frequency_penalty"), 'n', 0},
     {NAME("presence_penalty"), 'n', 0}, {NAME("max_tokens"), 'i', 0}, {NAME("stop"), 't', 0}, {NAME("n"), 'i', 0},
     {NAME("seed"), 'i', 0}, {NAME("tools"), 'a', 0}, {NAME("session_id"), 's', 0}, {NAME("response_id"), 's', 0},
     {NAME("user_id"), 's', 0}, {{0}, 0, 0}};
-static const struct member session[] = {
-    {NAME("id"), 's', MUST}, {NAME("user_id"), 's', 0}, {NAME("messages"), 'a', MUST}, {{0}, 0, 0}};
-static const struct member function[] = {
-    {NAME("name"), 's', MUST}, {NAME("description"), 's', 0}, {NAME("parameters"), 'o', MUST}, {{0}, 0, 0}};
-static const struct member error[] = {{NAME("code"), 's', MUST}, {NAME("message"), 's', MUST}, {{0}, 0, 0}};
+static const struct wd_row session[] = {
+    {NAME("id"), 's', WD_MUST}, {NAME("user_id"), 's', 0}, {NAME("messages"), 'a', WD_MUST}, {{0}, 0, 0}};
+static const struct wd_row function[] = {
+    {NAME("name"), 's', WD_MUST}, {NAME("description"), 's', 0}, {NAME("parameters"), 'o', WD_MUST}, {{0}, 0, 0}};
+static const struct wd_row error[] = {{NAME("code"), 's', WD_MUST}, {NAME("message"), 's', WD_MUST}, {{0}, 0, 0}};
 
-static const struct member text[]    = {{NAME("text"), 's', 0}, {{0}, 0, 0}};
-static const struct member data[]    = {{NAME("data"), 'o', 0}, {{0}, 0, 0}};
-static const struct member image[]   = {{NAME("image_url"), 's', 0}, {{0}, 0, 0}};
-static const struct member audio[]   = {{NAME("data"), 's', 0}, {NAME("format"), 's', 0}, {{0}, 0, 0}};
-static const struct member video[]   = {{NAME("video_url"), 's', 0}, {{0}, 0, 0}};
-static const struct member refusal[] = {{NAME("refusal"), 's', 0}, {{0}, 0, 0}};
-static const struct member file[]    = {
+static const struct wd_row text[]    = {{NAME("text"), 's', 0}, {{0}, 0, 0}};
+static const struct wd_row data[]    = {{NAME("data"), 'o', 0}, {{0}, 0, 0}};
+static const struct wd_row image[]   = {{NAME("image_url"), 's', 0}, {{0}, 0, 0}};
+static const struct wd_row audio[]   = {{NAME("data"), 's', 0}, {NAME("format"), 's', 0}, {{0}, 0, 0}};
+static const struct wd_row video[]   = {{NAME("video_url"), 's', 0}, {{0}, 0, 0}};
+static const struct wd_row refusal[] = {{NAME("refusal"), 's', 0}, {{0}, 0, 0}};
+static const struct wd_row file[]    = {
     {NAME("file_url"), 's', 0}, {NAME("file_id"), 's', 0}, {NAME("filename"), 's', 0}, {NAME("file_data"), 's', 0},
     {{0}, 0, 0}};
 
-static const struct member call[]   = {
+static const struct wd_row call[]   = {
     {NAME("call_id"), 's', 0}, {NAME("name"), 's', 0}, {NAME("arguments"), 's', 0}, {{0}, 0, 0}};
-static const struct member output[] = {
-    {NAME("call_id"), 's', MUST}, {NAME("name"), 's', 0}, {NAME("output"), 's', MUST}, {{0}, 0, 0}};
-static const struct member ask[]    = {
-    {NAME("id"), 's', MUST}, {NAME("name"), 's', MUST}, {NAME("arguments"), 's', 0}, {NAME("server_label"), 's', 0},
+static const struct wd_row output[] = {
+    {NAME("call_id"), 's', WD_MUST}, {NAME("name"), 's', 0}, {NAME("output"), 's', WD_MUST}, {{0}, 0, 0}};
+static const struct wd_row ask[]    = {
+    {NAME("id"), 's', WD_MUST}, {NAME("name"), 's', WD_MUST}, {NAME("arguments"), 's', 0}, {NAME("server_label"), 's', 0},
     {{0}, 0, 0}};
-static const struct member answer[] = {
-    {NAME("approval_request_id"), 's', MUST}, {NAME("approve"), 'b', MUST}, {NAME("id"), 's', 0},
+static const struct wd_row answer[] = {
+    {NAME("approval_request_id"), 's', WD_MUST}, {NAME("approve"), 'b', WD_MUST}, {NAME("id"), 's', 0},
     {NAME("reason"), 's', 0}, {{0}, 0, 0}};
-static const struct member tools[]  = {
-    {NAME("id"), 's', 0}, {NAME("server_label"), 's', 0}, {NAME("tools"), 'a', MUST}, {NAME("error"), 's', 0},
+static const struct wd_row tools[]  = {
+    {NAME("id"), 's', 0}, {NAME("server_label"), 's', 0}, {NAME("tools"), 'a', WD_MUST}, {NAME("error"), 's', 0},
     {{0}, 0, 0}};
 
 static const struct {
     struct upp_str       type;
-    const struct member *members;
+    const struct wd_row *members;
 } contents[] = {
     {NAME("text"), text}, {NAME("data"), data}, {NAME("image"), image}, {NAME("audio"), audio}, {NAME("video"), video},
     {NAME("file"), file}, {NAME("refusal"), refusal},
@@ -85,7 +75,7 @@ static const struct {
 /* Members of `data` in these messages. */
 static const struct {
     struct upp_str       type;
-    const struct member *members;
+    const struct wd_row *members;
 } payloads[] = {
     {NAME("function_call"), call}, {NAME("plugin_call"), call}, {NAME("component_call"), call},
     {NAME("mcp_call"), call}, {NAME("function_call_output"), output}, {NAME("plugin_call_output"), output},
@@ -93,7 +83,7 @@ static const struct {
     {NAME("mcp_approval_response"), answer}, {NAME("mcp_list_tools"), tools},
 };
 /* clang-format on */
-_Static_assert(WB_LEN(request) == ROWS + 1, "the longest table has as many rows as there is room for");
+_Static_assert(WB_LEN(request) <= WD_ROWS + 1, "there is room for all rows");
 
 /* ---- Members --------------------------------------------------------------------------------------------- */
 
@@ -102,94 +92,22 @@ static bool is_text(yyjson_val *v)
     return v && yyjson_is_str(v);
 }
 
-static bool is_whole(yyjson_val *v)
-{
-    int64_t n;
-    return v && yyjson_is_raw(v) && wj_num_i64(wj_text(v), &n);
-}
-
-static bool texts_only(yyjson_val *v)
-{
-    yyjson_val *one;
-    size_t i, n;
-    if (!yyjson_is_arr(v))
-        return is_text(v);
-    yyjson_arr_foreach(v, i, n, one) if (!is_text(one)) return false;
-    return true;
-}
-
-static bool has_type(yyjson_val *v, char type)
-{
-    switch (type) {
-    case 's':
-        return is_text(v);
-    case 'b':
-        return yyjson_is_bool(v);
-    case 'i':
-        return is_whole(v);
-    case 'q':
-        return is_whole(v) || is_text(v);
-    case 'n':
-        return yyjson_is_raw(v);
-    case 'o':
-        return yyjson_is_obj(v);
-    case 'a':
-        return yyjson_is_arr(v);
-    default:
-        return texts_only(v);
-    }
-}
-
-static const char *type_name(char type)
-{
-    return type == 's'   ? "a text"
-           : type == 'b' ? "true or false"
-           : type == 'i' ? "a whole number"
-           : type == 'q' ? "a whole number, or a text"
-           : type == 'n' ? "a number"
-           : type == 'o' ? "an object"
-           : type == 'a' ? "a list"
-                         : "a text or a list of texts";
-}
-
-/* Checks rows from `from` up to `end`, against the members in `found`. */
-static void check_found(struct wd_problems *p, const char *rule, yyjson_val *of, const struct member *rows, size_t from,
-                        size_t end, yyjson_val *const *found)
-{
-    for (size_t i = from; i < end; i++) {
-        const struct member *row = &rows[i];
-        yyjson_val *v = found[i];
-        bool none = !v || yyjson_is_null(v);
-        if (none && row->flags & MUST)
-            wd_problem(p, WD_ERROR, rule, v ? v : of, "member '%s' is missing", row->name.p);
-        else if (!none && !has_type(v, row->type))
-            wd_problem(p, WD_ERROR, rule, v, "'%s' must be %s", row->name.p, type_name(row->type));
-    }
-}
-
-static void check_members(struct wd_problems *p, const char *rule, yyjson_val *of, const struct member *rows)
-{
-    yyjson_val *found[ROWS];
-    size_t n = WJ_MEMBERS(of, rows, found);
-    check_found(p, rule, of, rows, 0, n, found);
-}
-
 /* Checks an object whose table begins with BASE_ROWS: those rows first, and their values. */
 static void check_object(struct wd_problems *p, const char *rule, yyjson_val *of, struct upp_str object,
-                         const struct member *rows, yyjson_val **found)
+                         const struct wd_row *rows, yyjson_val **found)
 {
     size_t n = WJ_MEMBERS(of, rows, found);
     yyjson_val *is = found[OBJECT], *status = found[STATUS], *why = found[ERROR];
     char quoted[WJ_QUOTED];
-    check_found(p, rule, of, rows, 0, BASE, found);
+    wd_check_found(p, rule, of, rows, 0, BASE, found);
     if (is_text(is) && !wj_named(is, object))
         wd_problem(p, WD_ERROR, rule, is, "'object' is \"%s\" here", object.p);
     if (is_text(status) && wd_aap_status(wj_text(status)) == WD_AAP_UNKNOWN)
         wd_problem(p, WD_WARNING, "AAP-3", status, "%s is taken as unknown",
                    wj_quote(wj_text(status), quoted, sizeof quoted));
     if (yyjson_is_obj(why))
-        check_members(p, "AAP-8", why, error);
-    check_found(p, rule, of, rows, BASE, n, found);
+        wd_check_members(p, "AAP-8", why, error);
+    wd_check_found(p, rule, of, rows, BASE, n, found);
 }
 
 /* ---- Contents -------------------------------------------------------------------------------------------- */
@@ -220,7 +138,7 @@ static void check_payload(struct wd_problems *p, yyjson_val *part, yyjson_val *i
         wd_problem(p, WD_WARNING, "AAP-4", part, "messages of this type have contents of type \"data\" with an object");
         return;
     }
-    check_members(p, "AAP-4", v, payloads[i].members);
+    wd_check_members(p, "AAP-4", v, payloads[i].members);
     arguments = yyjson_obj_get(v, "arguments");
     if (is_text(arguments) && !is_json(p, wj_text(arguments)))
         wd_problem(p, WD_WARNING, "AAP-4", arguments, "'arguments' is no JSON");
@@ -228,7 +146,7 @@ static void check_payload(struct wd_problems *p, yyjson_val *part, yyjson_val *i
 
 static void check_content(struct wd_problems *p, yyjson_val *part, struct upp_str type)
 {
-    yyjson_val *found[ROWS], *kind;
+    yyjson_val *found[WD_ROWS], *kind;
     char quoted[WJ_QUOTED];
     size_t i = 0;
     if (!yyjson_is_obj(part)) {
@@ -242,7 +160,7 @@ static void check_content(struct wd_problems *p, yyjson_val *part, struct upp_st
     while (i < WB_LEN(contents) && !wj_named(kind, contents[i].type))
         i++;
     if (i < WB_LEN(contents))
-        check_members(p, "AAP-5", part, contents[i].members);
+        wd_check_members(p, "AAP-5", part, contents[i].members);
     else
         wd_problem(p, WD_ERROR, "AAP-5", kind, "there are no contents of type %s",
                    wj_quote(wj_text(kind), quoted, sizeof quoted));
@@ -266,7 +184,7 @@ static void check_role(struct wd_problems *p, yyjson_val *role)
 
 static void check_message(struct wd_problems *p, yyjson_val *m)
 {
-    yyjson_val *found[ROWS], *part;
+    yyjson_val *found[WD_ROWS], *part;
     char quoted[WJ_QUOTED];
     size_t i, n;
     if (!yyjson_is_obj(m)) {
@@ -300,7 +218,7 @@ static void check_tool(struct wd_problems *p, yyjson_val *tool)
     if (is_text(type) && !wj_named(type, UPP_STR("function")))
         wd_problem(p, WD_ERROR, "AAP-4", type, "the type of a tool is \"function\"");
     f = yyjson_is_obj(f) ? f : tool;
-    check_members(p, "AAP-4", f, function);
+    wd_check_members(p, "AAP-4", f, function);
     parameters = yyjson_obj_get(f, "parameters");
     type = yyjson_obj_get(parameters, "type");
     if (yyjson_is_obj(parameters) && type && !(is_text(type) && wj_named(type, UPP_STR("object"))))
@@ -312,7 +230,7 @@ static void check_request(struct wd_problems *p, yyjson_val *root)
     yyjson_val *n = yyjson_obj_get(root, "n"), *list = yyjson_obj_get(root, "tools"), *tool;
     int64_t answers;
     size_t i, count;
-    check_members(p, "AAP-7", root, request);
+    wd_check_members(p, "AAP-7", root, request);
     if (n && yyjson_is_raw(n) && wj_num_i64(wj_text(n), &answers) && (answers < 1 || answers > 5))
         wd_problem(p, WD_ERROR, "AAP-7", n, "'n' is 1 to 5");
     yyjson_arr_foreach(list, i, count, tool) check_tool(p, tool);
@@ -331,9 +249,9 @@ int wd_aap_validate(struct wd_problems *p, yyjson_val *root, struct upp_err *err
     if (form == WD_AAP_REQUEST)
         check_request(p, root);
     else if (form == WD_AAP_SESSION)
-        check_members(p, "AAP-6", root, session);
+        wd_check_members(p, "AAP-6", root, session);
     else if (form == WD_AAP_RESPONSE) {
-        yyjson_val *found[ROWS];
+        yyjson_val *found[WD_ROWS];
         check_object(p, "AAP-8", root, UPP_STR("response"), response, found);
     }
     yyjson_arr_foreach(list, i, n, m) check_message(p, m);

@@ -3,9 +3,8 @@
 #pragma once
 
 #include "dialects/agentapi/agentapi.h"
-#include "dialects/core/calls.h"
-#include "dialects/core/frame.h"
 #include "dialects/core/open_message.h"
+#include "dialects/core/frame.h"
 #include "model/call_source.h"
 
 enum { WD_AAP_NEW, WD_AAP_STARTED, WD_AAP_PAUSED, WD_AAP_ENDED }; /* stages of a stream */

@@ -8,27 +8,20 @@
 #include "base/utf8.h"
 #include "dialects/assistants/doc.h"
 #include "dialects/core/lift.h"
+#include "dialects/core/members.h"
 #include "json/value.h"
 
 enum { PAIRS = 16, KEY_MAX = 64, VALUE_MAX = 512 }; /* limits of metadata */
 
-enum { ROWS = 21 }; /* per table, at most */
-
-struct member {
-    struct upp_str name;
-    char type; /* 's' string, 'n' integer, 'o' object, 'l' list, 'b' boolean, 'a' any value */
-    bool must; /* present and not null */
-};
-
 /* In the API's order, unless problems are to be reported in another. All but the thread begin with the same two. */
 enum { ID, OBJECT };
 #define NAME(text) UPP_STR_INIT(text)
-static const struct member thread[] = {
-    {NAME("id"), 's', true},
-    {NAME("created_at"), 'n', true},
-    {NAME("metadata"), 'o', false},
-    {NAME("tool_resources"), 'o', false},
-    {{0}, 0, false},
+static const struct wd_row thread[] = {
+    {NAME("id"), 's', WD_MUST},
+    {NAME("created_at"), 'w', WD_MUST},
+    {NAME("metadata"), 'o', 0},
+    {NAME("tool_resources"), 'o', 0},
+    {{0}, 0, 0},
 };
 enum {
     MESSAGE_ROLE = 4,
@@ -38,69 +31,69 @@ enum {
     MESSAGE_RUN = 11,
     MESSAGE_METADATA = 13,
 };
-static const struct member message[] = {
-    {NAME("id"), 's', true},
-    {NAME("object"), 'a', false},
-    {NAME("created_at"), 'n', true},
-    {NAME("thread_id"), 's', false},
-    [MESSAGE_ROLE] = {NAME("role"), 's', true},
-    [MESSAGE_STATUS] = {NAME("status"), 's', false},
-    [MESSAGE_DETAILS] = {NAME("incomplete_details"), 'o', false},
-    {NAME("completed_at"), 'n', false},
-    {NAME("incomplete_at"), 'n', false},
-    [MESSAGE_CONTENT] = {NAME("content"), 'a', true},
-    {NAME("assistant_id"), 's', false},
-    [MESSAGE_RUN] = {NAME("run_id"), 's', false},
-    {NAME("attachments"), 'l', false},
-    [MESSAGE_METADATA] = {NAME("metadata"), 'o', false},
-    {{0}, 0, false},
+static const struct wd_row message[] = {
+    {NAME("id"), 's', WD_MUST},
+    {NAME("object"), 'v', 0},
+    {NAME("created_at"), 'w', WD_MUST},
+    {NAME("thread_id"), 's', 0},
+    [MESSAGE_ROLE] = {NAME("role"), 's', WD_MUST},
+    [MESSAGE_STATUS] = {NAME("status"), 's', 0},
+    [MESSAGE_DETAILS] = {NAME("incomplete_details"), 'o', 0},
+    {NAME("completed_at"), 'w', 0},
+    {NAME("incomplete_at"), 'w', 0},
+    [MESSAGE_CONTENT] = {NAME("content"), 'v', WD_MUST},
+    {NAME("assistant_id"), 's', 0},
+    [MESSAGE_RUN] = {NAME("run_id"), 's', 0},
+    {NAME("attachments"), 'a', 0},
+    [MESSAGE_METADATA] = {NAME("metadata"), 'o', 0},
+    {{0}, 0, 0},
 };
 enum { RUN_STATUS = 5, RUN_ERROR = 11, RUN_DETAILS, RUN_ACTION, RUN_METADATA = 17 };
-static const struct member run[] = {
-    {NAME("id"), 's', true},
-    {NAME("object"), 'a', false},
-    {NAME("created_at"), 'n', true},
-    {NAME("assistant_id"), 's', true},
-    {NAME("thread_id"), 's', false},
-    [RUN_STATUS] = {NAME("status"), 's', true},
-    {NAME("started_at"), 'n', false},
-    {NAME("expires_at"), 'n', false},
-    {NAME("cancelled_at"), 'n', false},
-    {NAME("failed_at"), 'n', false},
-    {NAME("completed_at"), 'n', false},
-    [RUN_ERROR] = {NAME("last_error"), 'o', false},
-    [RUN_DETAILS] = {NAME("incomplete_details"), 'o', false},
-    [RUN_ACTION] = {NAME("required_action"), 'o', false},
-    {NAME("model"), 's', false},
-    {NAME("instructions"), 's', false},
-    {NAME("tools"), 'l', false},
-    [RUN_METADATA] = {NAME("metadata"), 'o', false},
-    {NAME("usage"), 'o', false},
-    {NAME("truncation_strategy"), 'o', false},
-    {NAME("parallel_tool_calls"), 'b', false},
-    {{0}, 0, false},
+static const struct wd_row run[] = {
+    {NAME("id"), 's', WD_MUST},
+    {NAME("object"), 'v', 0},
+    {NAME("created_at"), 'w', WD_MUST},
+    {NAME("assistant_id"), 's', WD_MUST},
+    {NAME("thread_id"), 's', 0},
+    [RUN_STATUS] = {NAME("status"), 's', WD_MUST},
+    {NAME("started_at"), 'w', 0},
+    {NAME("expires_at"), 'w', 0},
+    {NAME("cancelled_at"), 'w', 0},
+    {NAME("failed_at"), 'w', 0},
+    {NAME("completed_at"), 'w', 0},
+    [RUN_ERROR] = {NAME("last_error"), 'o', 0},
+    [RUN_DETAILS] = {NAME("incomplete_details"), 'o', 0},
+    [RUN_ACTION] = {NAME("required_action"), 'o', 0},
+    {NAME("model"), 's', 0},
+    {NAME("instructions"), 's', 0},
+    {NAME("tools"), 'a', 0},
+    [RUN_METADATA] = {NAME("metadata"), 'o', 0},
+    {NAME("usage"), 'o', 0},
+    {NAME("truncation_strategy"), 'o', 0},
+    {NAME("parallel_tool_calls"), 'b', 0},
+    {{0}, 0, 0},
 };
 enum { STEP_TYPE = 3, STEP_STATUS, STEP_RUN, STEP_ERROR = 12, STEP_DETAILS, STEP_METADATA };
-static const struct member step[] = {
-    {NAME("id"), 's', true},
-    {NAME("object"), 'a', false},
-    {NAME("created_at"), 'n', true},
-    [STEP_TYPE] = {NAME("type"), 's', false},
-    [STEP_STATUS] = {NAME("status"), 's', false},
-    [STEP_RUN] = {NAME("run_id"), 's', false},
-    {NAME("assistant_id"), 's', false},
-    {NAME("thread_id"), 's', false},
-    {NAME("cancelled_at"), 'n', false},
-    {NAME("completed_at"), 'n', false},
-    {NAME("expired_at"), 'n', false},
-    {NAME("failed_at"), 'n', false},
-    [STEP_ERROR] = {NAME("last_error"), 'o', false},
-    [STEP_DETAILS] = {NAME("step_details"), 'o', true},
-    [STEP_METADATA] = {NAME("metadata"), 'o', false},
-    {NAME("usage"), 'o', false},
-    {{0}, 0, false},
+static const struct wd_row step[] = {
+    {NAME("id"), 's', WD_MUST},
+    {NAME("object"), 'v', 0},
+    {NAME("created_at"), 'w', WD_MUST},
+    [STEP_TYPE] = {NAME("type"), 's', 0},
+    [STEP_STATUS] = {NAME("status"), 's', 0},
+    [STEP_RUN] = {NAME("run_id"), 's', 0},
+    {NAME("assistant_id"), 's', 0},
+    {NAME("thread_id"), 's', 0},
+    {NAME("cancelled_at"), 'w', 0},
+    {NAME("completed_at"), 'w', 0},
+    {NAME("expired_at"), 'w', 0},
+    {NAME("failed_at"), 'w', 0},
+    [STEP_ERROR] = {NAME("last_error"), 'o', 0},
+    [STEP_DETAILS] = {NAME("step_details"), 'o', WD_MUST},
+    [STEP_METADATA] = {NAME("metadata"), 'o', 0},
+    {NAME("usage"), 'o', 0},
+    {{0}, 0, 0},
 };
-_Static_assert(WB_LEN(run) == ROWS + 1, "the longest table has as many rows as there is room for");
+_Static_assert(WB_LEN(run) <= WD_ROWS + 1, "there is room for all rows");
 
 static const struct upp_str message_status[] = {NAME("in_progress"), NAME("incomplete"), NAME("completed"), {0}};
 static const struct upp_str run_status[] = {
@@ -116,63 +109,13 @@ static const struct upp_str roles[] = {NAME("user"), NAME("assistant"), {0}};
 
 /* ---- Members ----------------------------------------------------------------------------------------------------- */
 
-static bool is_whole(yyjson_val *v)
-{
-    int64_t n;
-    return yyjson_is_raw(v) && wb_str_i64(wj_text(v), &n);
-}
-
-static bool has_type(yyjson_val *v, char type)
-{
-    switch (type) {
-    case 's':
-        return yyjson_is_str(v);
-    case 'n':
-        return is_whole(v);
-    case 'o':
-        return yyjson_is_obj(v);
-    case 'l':
-        return yyjson_is_arr(v);
-    case 'b':
-        return yyjson_is_bool(v);
-    default:
-        return true;
-    }
-}
-
-static const char *type_name(char type)
-{
-    return type == 's'   ? "a text"
-           : type == 'n' ? "a whole number"
-           : type == 'o' ? "an object"
-           : type == 'l' ? "a list"
-                         : "true or false";
-}
-
-static bool is_wrong(const struct member *row, yyjson_val *v)
-{
-    return !v || yyjson_is_null(v) ? row->must : !has_type(v, row->type);
-}
-
-static void report_wrong(struct wd_problems *p, const char *rule, yyjson_val *of, const struct member *row,
-                         yyjson_val *v)
-{
-    if (!v || yyjson_is_null(v))
-        wd_problem(p, WD_ERROR, rule, v ? v : of, "member '%s' is missing", row->name.p);
-    else
-        wd_problem(p, WD_ERROR, rule, v, "'%s' must be %s", row->name.p, type_name(row->type));
-}
-
 /* Checks the members in `found`, by row. Problems of required members are reported first. */
-static void check_found(struct wd_problems *p, const char *rule, yyjson_val *of, const struct member *rows,
+static void check_found(struct wd_problems *p, const char *rule, yyjson_val *of, const struct wd_row *rows,
                         yyjson_val *const *found, size_t n)
 {
-    bool wrong = false;
-    for (size_t i = 0; i < n; i++)
-        wrong |= is_wrong(&rows[i], found[i]);
-    for (size_t i = 0; wrong && i < 2 * n; i++)
-        if (rows[i % n].must == (i < n) && is_wrong(&rows[i % n], found[i % n]))
-            report_wrong(p, rule, of, &rows[i % n], found[i % n]);
+    for (size_t i = 0; i < 2 * n; i++)
+        if ((rows[i % n].flags & WD_MUST) == (i < n))
+            (void)wd_check_row(p, rule, of, &rows[i % n], found[i % n], true);
 }
 
 static void check_word(struct wd_problems *p, const char *rule, const char *name, yyjson_val *v,
@@ -373,7 +316,7 @@ static int check_list(struct wd_problems *p, yyjson_val *v, const char *what,
                       struct upp_err *err)
 {
     size_t i, n;
-    yyjson_val *item, *found[ROWS];
+    yyjson_val *item, *found[WD_ROWS];
     *ret = (struct list){.list = wd_asst_list(v).list};
     if (!v || yyjson_is_null(v))
         return 0;
@@ -434,7 +377,7 @@ int wd_asst_validate(struct wd_problems *p, yyjson_val *root, struct upp_err *er
     int r = check_list(p, wd_asst_messages(root), "messages", check_message, &messages, err);
     if (r < 0 || !is_thread)
         return r;
-    yyjson_val *found[ROWS];
+    yyjson_val *found[WD_ROWS];
     check_found(p, "OA-2", root, thread, found, WJ_MEMBERS(root, thread, found));
     check_metadata(p, yyjson_obj_get(root, "metadata"));
     r = check_list(p, wd_last_at(root, "runs"), "runs", check_run, &runs, err);

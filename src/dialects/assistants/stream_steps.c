@@ -3,7 +3,7 @@
 
 #include "base/err.h"
 #include "dialects/assistants/stream.h"
-#include "dialects/core/calls.h"
+#include "dialects/core/open_message.h"
 #include "json/read.h"
 #include "json/value.h"
 #include "model/id.h"

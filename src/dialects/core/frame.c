@@ -1,5 +1,7 @@
-/* dialects/core/frame.c — frames, and the members in them. */
+/* dialects/core/frame.c — frames, and the members in them; the stream encoders by name. */
 #include "dialects/core/frame.h"
+
+#include "dialects/core/dialect.h"
 #include "json/read.h"
 #include "model/limits.h"
 
@@ -71,4 +73,31 @@ void wd_json_or_str(struct wd_out *o, struct wb_arena *scratch, struct upp_str t
 {
     if (!wd_json(o, scratch, text))
         wj_write_str(&o->w, text);
+}
+
+/* clang-format off */
+static const struct wd_stream_ops *const streams[] = {
+    &wd_stream_uap,
+    &wd_stream_weft,
+    &wd_stream_ui,
+    &wd_stream_agentapi,
+    &wd_stream_assistants,
+    &wd_stream_upp,
+    &wd_stream_chat,
+    &wd_stream_responses,
+    &wd_stream_envelope,
+};
+/* clang-format on */
+
+const struct wd_stream_ops *wd_stream_at(size_t i)
+{
+    return i < WB_LEN(streams) ? streams[i] : NULL;
+}
+
+const struct wd_stream_ops *wd_stream_find(struct upp_str name)
+{
+    for (size_t i = 0; i < WB_LEN(streams); i++)
+        if (wb_str_eq(name, wb_cstr(streams[i]->name)))
+            return streams[i];
+    return NULL;
 }

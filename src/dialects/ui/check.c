@@ -1,57 +1,54 @@
 /* dialects/ui/check.c — what the AI SDK rejects when it validates UI messages, and what only some versions accept.
- *
- * Tables of members: one row per member of a kind of part. An optional member is absent or of its type, never null.
  */
 #include "base/err.h"
+#include "dialects/core/members.h"
 #include "dialects/ui/doc.h"
 #include "json/value.h"
 
-enum { MUST = 1 << 0, SINCE_6 = 1 << 1, SINCE_7 = 1 << 2 };
-
-struct member {
-    const char *name;
-    char type; /* 's' string, 'b' boolean, 'o' object, 'p' object of objects, 'a' any value */
-    uint8_t flags;
-};
+enum { SINCE_6 = WD_FLAG, SINCE_7 = WD_FLAG << 1 };
 
 struct kind {
     const char *type;
     const char *rule;
-    const struct member *members;
+    const struct wd_row *members;
     uint8_t flags;
     bool prefix; /* `type` is a prefix */
 };
 
-static const struct member text[] = {{"text", 's', MUST}, {"providerMetadata", 'p', 0}, {NULL, 0, 0}};
-static const struct member reasoning[] = {
-    {"text", 's', MUST}, {"id", 's', SINCE_7}, {"providerMetadata", 'p', 0}, {NULL, 0, 0}};
-static const struct member file[] = {{"mediaType", 's', MUST},     {"url", 's', MUST},
-                                     {"filename", 's', 0},         {"providerReference", 'o', SINCE_7},
-                                     {"providerMetadata", 'p', 0}, {NULL, 0, 0}};
-static const struct member thought_file[] = {
-    {"mediaType", 's', MUST}, {"url", 's', MUST}, {"providerMetadata", 'p', 0}, {NULL, 0, 0}};
-static const struct member custom[] = {{"kind", 's', MUST}, {"providerMetadata", 'p', 0}, {NULL, 0, 0}};
-static const struct member source_url[] = {
-    {"sourceId", 's', MUST}, {"url", 's', MUST}, {"title", 's', 0}, {"providerMetadata", 'p', 0}, {NULL, 0, 0}};
-static const struct member source_document[] = {{"sourceId", 's', MUST},      {"mediaType", 's', MUST},
-                                                {"title", 's', MUST},         {"filename", 's', 0},
-                                                {"providerMetadata", 'p', 0}, {NULL, 0, 0}};
-static const struct member data[] = {{"id", 's', 0}, {"data", 'a', MUST}, {NULL, 0, 0}};
-static const struct member step_start[] = {{NULL, 0, 0}};
-static const struct member tool[] = {{"toolCallId", 's', MUST},
-                                     {"state", 's', MUST},
-                                     {"providerExecuted", 'b', 0},
-                                     {"preliminary", 'b', 0},
-                                     {"title", 's', SINCE_6},
-                                     {"toolMetadata", 'o', SINCE_6},
-                                     {"callProviderMetadata", 'p', 0},
-                                     {"resultProviderMetadata", 'p', SINCE_6},
-                                     {NULL, 0, 0}};
-static const struct member tool_name[] = {{"toolName", 's', MUST}, {NULL, 0, 0}};
-static const struct member approval[] = {{"id", 's', MUST},           {"approved", 'b', 0},
-                                         {"reason", 's', 0},          {"isAutomatic", 'b', SINCE_7},
-                                         {"signature", 's', SINCE_7}, {NULL, 0, 0}};
-static const struct member message[] = {{"id", 's', MUST}, {"role", 's', MUST}, {NULL, 0, 0}};
+#define NAME(text) UPP_STR_INIT(text)
+static const struct wd_row text[] = {{NAME("text"), 's', WD_MUST}, {NAME("providerMetadata"), 'p', 0}, {{0}, 0, 0}};
+static const struct wd_row reasoning[] = {
+    {NAME("text"), 's', WD_MUST}, {NAME("id"), 's', SINCE_7}, {NAME("providerMetadata"), 'p', 0}, {{0}, 0, 0}};
+static const struct wd_row file[] = {{NAME("mediaType"), 's', WD_MUST},  {NAME("url"), 's', WD_MUST},
+                                     {NAME("filename"), 's', 0},         {NAME("providerReference"), 'o', SINCE_7},
+                                     {NAME("providerMetadata"), 'p', 0}, {{0}, 0, 0}};
+static const struct wd_row thought_file[] = {
+    {NAME("mediaType"), 's', WD_MUST}, {NAME("url"), 's', WD_MUST}, {NAME("providerMetadata"), 'p', 0}, {{0}, 0, 0}};
+static const struct wd_row custom[] = {{NAME("kind"), 's', WD_MUST}, {NAME("providerMetadata"), 'p', 0}, {{0}, 0, 0}};
+static const struct wd_row source_url[] = {{NAME("sourceId"), 's', WD_MUST},
+                                           {NAME("url"), 's', WD_MUST},
+                                           {NAME("title"), 's', 0},
+                                           {NAME("providerMetadata"), 'p', 0},
+                                           {{0}, 0, 0}};
+static const struct wd_row source_document[] = {{NAME("sourceId"), 's', WD_MUST},   {NAME("mediaType"), 's', WD_MUST},
+                                                {NAME("title"), 's', WD_MUST},      {NAME("filename"), 's', 0},
+                                                {NAME("providerMetadata"), 'p', 0}, {{0}, 0, 0}};
+static const struct wd_row data[] = {{NAME("id"), 's', 0}, {NAME("data"), 'v', WD_MUST}, {{0}, 0, 0}};
+static const struct wd_row step_start[] = {{{0}, 0, 0}};
+static const struct wd_row tool[] = {{NAME("toolCallId"), 's', WD_MUST},
+                                     {NAME("state"), 's', WD_MUST},
+                                     {NAME("providerExecuted"), 'b', 0},
+                                     {NAME("preliminary"), 'b', 0},
+                                     {NAME("title"), 's', SINCE_6},
+                                     {NAME("toolMetadata"), 'o', SINCE_6},
+                                     {NAME("callProviderMetadata"), 'p', 0},
+                                     {NAME("resultProviderMetadata"), 'p', SINCE_6},
+                                     {{0}, 0, 0}};
+static const struct wd_row tool_name[] = {{NAME("toolName"), 's', WD_MUST}, {{0}, 0, 0}};
+static const struct wd_row approval[] = {{NAME("id"), 's', WD_MUST},        {NAME("approved"), 'b', 0},
+                                         {NAME("reason"), 's', 0},          {NAME("isAutomatic"), 'b', SINCE_7},
+                                         {NAME("signature"), 's', SINCE_7}, {{0}, 0, 0}};
+static const struct wd_row message[] = {{NAME("id"), 's', WD_MUST}, {NAME("role"), 's', WD_MUST}, {{0}, 0, 0}};
 
 static const struct kind kinds[] = {
     {"text", "UI-4.1.2", text, 0, false},
@@ -85,34 +82,6 @@ static bool is_text(yyjson_val *v)
     return v && yyjson_is_str(v);
 }
 
-static bool objects_only(yyjson_val *v)
-{
-    yyjson_val *key, *value;
-    size_t i, n;
-    if (!yyjson_is_obj(v))
-        return false;
-    yyjson_obj_foreach(v, i, n, key, value) if (!yyjson_is_obj(value)) return false;
-    return true;
-}
-
-static bool has_type(yyjson_val *v, char type)
-{
-    return type == 's'   ? is_text(v)
-           : type == 'b' ? yyjson_is_bool(v)
-           : type == 'o' ? yyjson_is_obj(v)
-           : type == 'p' ? objects_only(v)
-                         : true;
-}
-
-static const char *type_name(char type)
-{
-    return type == 's'   ? "a text"
-           : type == 'b' ? "true or false"
-           : type == 'o' ? "an object"
-           : type == 'p' ? "an object of objects, by provider"
-                         : "a value";
-}
-
 static void since(struct wd_problems *p, const yyjson_val *at, uint8_t flags)
 {
     if (flags & SINCE_7)
@@ -121,15 +90,12 @@ static void since(struct wd_problems *p, const yyjson_val *at, uint8_t flags)
         wd_problem(p, WD_WARNING, "UI-4.1.8", at, "version 5 does not know it");
 }
 
-static void check_members(struct wd_problems *p, const char *rule, yyjson_val *of, const struct member *rows)
+/* An optional member is absent or of its type, never null. */
+static void check_members(struct wd_problems *p, const char *rule, yyjson_val *of, const struct wd_row *rows)
 {
-    for (; rows->name; rows++) {
-        yyjson_val *v = yyjson_obj_get(of, rows->name);
-        if (!v && rows->flags & MUST)
-            wd_problem(p, WD_ERROR, rule, of, "member '%s' is missing", rows->name);
-        else if (v && !has_type(v, rows->type))
-            wd_problem(p, WD_ERROR, rule, v, "'%s' must be %s", rows->name, type_name(rows->type));
-        else if (v)
+    for (; rows->name.n; rows++) {
+        yyjson_val *v = yyjson_obj_getn(of, rows->name.p, rows->name.n);
+        if (wd_check_row(p, rule, of, rows, v, false) && v)
             since(p, v, rows->flags);
     }
 }

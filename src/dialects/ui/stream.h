@@ -1,9 +1,8 @@
 /* dialects/ui/stream.h — internals of the ui dialect's stream: its state, and which functions write which chunks. */
 #pragma once
 
-#include "dialects/core/calls.h"
-#include "dialects/core/frame.h"
 #include "dialects/core/open_message.h"
+#include "dialects/core/frame.h"
 
 /* The stage of the stream. A function that writes a chunk first moves the stream to the stage that the chunk needs. */
 enum ui_stage {

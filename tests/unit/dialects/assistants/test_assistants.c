@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "dialects/core/calls.h"
+#include "dialects/core/open_message.h"
 #include "dialects/core/dialect.h"
 #include "support/assistants_order.h"
 #include "support/dialect.h"

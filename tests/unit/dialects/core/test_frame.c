@@ -2,10 +2,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "dialects/core/calls.h"
+#include "dialects/core/open_message.h"
 #include "dialects/core/dialect.h"
 #include "dialects/core/frame.h"
-#include "dialects/core/open_message.h"
 #include "model/id.h"
 #include "support/test.h"
 #include "support/vast.h"

@@ -4,7 +4,7 @@
 
 #include "dialects/ui/doc.h"
 #include "base/hooks.h"
-#include "dialects/core/calls.h"
+#include "dialects/core/open_message.h"
 #include "dialects/core/dialect.h"
 #include "support/dialect.h"
 #include "support/test.h"
