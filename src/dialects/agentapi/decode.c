@@ -58,8 +58,10 @@ static struct wd_aap_building *message_at(struct wd_aap_decoder *d, struct upp_s
 {
     struct wd_aap_building *b = id.p ? message_of(d, id) : d->open ? &d->messages.p[d->open - 1] : NULL;
     struct wd_aap_building m = {.a = d->a, .status = WD_AAP_IN_PROGRESS};
-    if (b)
-        return d->last = (size_t)(b - d->messages.p) + 1, b;
+    if (b) {
+        d->last = (size_t)(b - d->messages.p) + 1;
+        return b;
+    }
     m.id = id.p ? wb_arena_dup(d->a, id) : (struct upp_str){0};
     if (wb_arena_check(d->a, err) < 0)
         return NULL;
@@ -272,8 +274,9 @@ int wd_aap_decode(struct wd_aap_decoder *d, struct upp_str line, struct upp_err 
     int r = wj_read(&d->scratch, data, UPP_OPTS(wj_read_opts, .max_bytes = WD_AAP_LINE), &v, &why);
     if (r >= 0)
         r = frame(d, v, &why);
-    d->frames += r >= 0;
-    if (r < 0 && err)
+    if (r >= 0)
+        d->frames++;
+    else if (err)
         *err = why;
     return r;
 }

@@ -86,10 +86,11 @@ static uint8_t fit_role(const struct upp_message *m)
         calls |= p->kind == UPP_PART_CALL || (p->kind == UPP_PART_RESULT && !is_json(p->text, DEPTH));
         results |= p->kind == UPP_PART_RESULT;
     }
-    return calls     ? UPP_ROLE_ASSISTANT
-           : results ? m->role == UPP_ROLE_ASSISTANT ? UPP_ROLE_ASSISTANT : UPP_ROLE_TOOL
-           : m->role >= UPP_ROLE_USER && m->role <= UPP_ROLE_TOOL ? m->role
-                                                                  : UPP_ROLE_USER;
+    if (calls || (results && m->role == UPP_ROLE_ASSISTANT))
+        return UPP_ROLE_ASSISTANT;
+    if (results)
+        return UPP_ROLE_TOOL;
+    return m->role >= UPP_ROLE_USER && m->role <= UPP_ROLE_TOOL ? m->role : UPP_ROLE_USER;
 }
 
 static void put_info(struct wd_lowering *l, const struct upp_part *p, const struct upp_part *as)

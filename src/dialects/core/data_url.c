@@ -34,11 +34,11 @@ static struct upp_str data_of(struct upp_str url, struct upp_str mime)
 
 static uint8_t medium_of(struct upp_str mime)
 {
-    return !mime.p                                  ? UPP_PART_DOCUMENT
-           : wb_str_starts(mime, UPP_STR("image/")) ? UPP_PART_IMAGE
-           : wb_str_starts(mime, UPP_STR("audio/")) ? UPP_PART_AUDIO
-           : wb_str_starts(mime, UPP_STR("video/")) ? UPP_PART_VIDEO
-                                                    : UPP_PART_DOCUMENT;
+    if (wb_str_starts(mime, UPP_STR("image/")))
+        return UPP_PART_IMAGE;
+    if (wb_str_starts(mime, UPP_STR("audio/")))
+        return UPP_PART_AUDIO;
+    return wb_str_starts(mime, UPP_STR("video/")) ? UPP_PART_VIDEO : UPP_PART_DOCUMENT;
 }
 
 int wd_url_media(struct wb_arena *a, struct upp_str url, struct upp_str mime, struct upp_str name, struct upp_part *to,

@@ -205,10 +205,11 @@ static const struct {
 static enum role wire_role(const struct wd_envelope_out *o)
 {
     uint8_t part = o->part ? o->part->kind : 0;
-    return wd_is_event(o->e)                                                ? SYSTEM
-           : part == UPP_PART_RESULT                                        ? TOOL
-           : o->e->e.message.role == UPP_ROLE_USER && part != UPP_PART_CALL ? USER
-                                                                            : AGENT;
+    if (wd_is_event(o->e))
+        return SYSTEM;
+    if (part == UPP_PART_RESULT)
+        return TOOL;
+    return o->e->e.message.role == UPP_ROLE_USER && part != UPP_PART_CALL ? USER : AGENT;
 }
 
 static struct upp_str agent_id(const struct wm_doc_agent *a)
@@ -326,10 +327,7 @@ static void put_content(struct wd_envelope_out *o, const struct content *s)
 static struct upp_str mime_of(const struct upp_part *p)
 {
     const struct upp_media *m = p->media;
-    return m->mime.n                      ? m->mime
-           : m->source == UPP_SOURCE_TEXT ? UPP_STR("text/plain")
-           : m->source == UPP_SOURCE_URL  ? wd_pai_media_type(m->data, p->kind)
-                                          : UPP_STR("application/octet-stream");
+    return !m->mime.n && m->source == UPP_SOURCE_URL ? wd_pai_media_type(m->data, p->kind) : wd_media_type(m);
 }
 
 /* "data:MIME;base64,..." */
@@ -408,10 +406,11 @@ static void weft_json(struct wd_envelope_out *o, const char *name, struct upp_st
 /* The kind of part, if it cannot be told from the envelope. */
 static struct upp_str kind_of(const struct wd_envelope_out *o)
 {
-    return !o->part                              ? UPP_STR("nothing")
-           : o->part->media                      ? UPP_STR("medium")
-           : o->part->kind == UPP_PART_REASONING ? UPP_STR("reasoning")
-                                                 : (struct upp_str){0};
+    if (!o->part)
+        return UPP_STR("nothing");
+    if (o->part->media)
+        return UPP_STR("medium");
+    return o->part->kind == UPP_PART_REASONING ? UPP_STR("reasoning") : (struct upp_str){0};
 }
 
 /* True if the metadata contains more than this dialect itself put there, or than the envelope shows (raw_args). */

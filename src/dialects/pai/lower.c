@@ -184,10 +184,16 @@ static void close_part(struct wd_pai_out *o, struct upp_str kind)
 
 const char *wd_pai_url_kind(uint8_t kind)
 {
-    return kind == UPP_PART_IMAGE   ? "image-url"
-           : kind == UPP_PART_AUDIO ? "audio-url"
-           : kind == UPP_PART_VIDEO ? "video-url"
-                                    : "document-url";
+    switch (kind) {
+    case UPP_PART_IMAGE:
+        return "image-url";
+    case UPP_PART_AUDIO:
+        return "audio-url";
+    case UPP_PART_VIDEO:
+        return "video-url";
+    default:
+        return "document-url";
+    }
 }
 
 /* Base64 in the URL-safe alphabet, as Pydantic AI dumps bytes. */

@@ -230,21 +230,15 @@ static int check_rules(struct wd_problems *p, const struct wd_tp_thread *d, bool
 
 /* ---- Problems found by the tables ------------------------------------------------------------------------- */
 
-static bool contains(const char *pointer, const char *part)
-{
-    return strstr(pointer, part) != NULL;
-}
-
 /* Finds the rule of a member that violates its table from its pointer. */
-static void wrong(void *ctx, const char *pointer, const char *sentence)
+static void report_shape(void *ctx, const char *pointer, const char *sentence)
 {
-    const char *rule = contains(pointer, "usage")        ? "TP-14"
-                       : contains(pointer, "/parts/")    ? "TP-6"
-                       : contains(pointer, "/messages/") ? "TP-5"
-                       : contains(pointer, "/turns/")    ? "TP-3"
-                       : contains(pointer, "/agents/")   ? "TP-2"
-                                                         : "TP-1";
-    wd_problem_at(ctx, WD_ERROR, rule, pointer, sentence);
+    static const char *const rules[][2] = {{"usage", "TP-14"},  {"/parts/", "TP-6"},  {"/messages/", "TP-5"},
+                                           {"/turns/", "TP-3"}, {"/agents/", "TP-2"}, {"", "TP-1"}};
+    size_t i = 0;
+    while (!strstr(pointer, rules[i][0]))
+        i++;
+    wd_problem_at(ctx, WD_ERROR, rules[i][1], pointer, sentence);
 }
 
 static void need(struct wd_problems *p, bool there, const char *rule, const struct wj_node *in, const char *member)
@@ -494,8 +488,8 @@ int wd_tp_validate(struct wd_problems *p, yyjson_val *root, struct upp_err *err)
     }
     int r = WJ_DECODE(
         p->a, wd_tp_thread, root,
-        UPP_OPTS(wj_decode_opts, .problem = wrong, .ctx = p, .max_problems = WD_MAX_PROBLEMS, .plans = &plans), &d,
-        err);
+        UPP_OPTS(wj_decode_opts, .problem = report_shape, .ctx = p, .max_problems = WD_MAX_PROBLEMS, .plans = &plans),
+        &d, err);
     if (r < 0)
         return r;
     int version = wd_tp_version(d.version);

@@ -204,7 +204,9 @@ static int read_media(struct reader *t, const struct model_row *b, uint8_t kind,
         m->title = b->title;
     if (source && (b->is_new || text || m->source == UPP_SOURCE_BASE64))
         m->source = source;
-    m->duration = b->duration, m->width = b->width, m->height = b->height;
+    m->duration = b->duration;
+    m->width = b->width;
+    m->height = b->height;
     if (medium)
         p->kind = kind;
     p->media = m;

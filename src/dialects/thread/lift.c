@@ -271,7 +271,10 @@ int wd_tp_lift(struct wd_lifting *l, yyjson_val *root, struct upp_err *err)
                        : upp_fail(&why, UPP_EINVALID, "version '%.*s' is not one of " WD_THREAD_VERSION "'s",
                                   UPP_FMT(d.version));
     if (r >= 0) {
-        doc->id = d.thread_id, doc->title = d.title, doc->created = d.created_at, doc->updated = d.updated_at;
+        doc->id = d.thread_id;
+        doc->title = d.title;
+        doc->created = d.created_at;
+        doc->updated = d.updated_at;
         drop_generated(doc, d.x_weft);
         doc->parent = d.parent_thread_id;
         doc->parent_at = (uint32_t)wd_number_of(d.branch_point);

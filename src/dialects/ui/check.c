@@ -114,16 +114,18 @@ static void check_approval(struct wd_problems *p, yyjson_val *part, const struct
         return;
     }
     check_members(p, "UI-4.1.7", v, approval);
-    bool good = s->approval == 'r'   ? !approved
-                : s->approval == 'a' ? approved != NULL
-                : s->approval == 'd' ? yyjson_is_false(approved)
-                                     : yyjson_is_true(approved);
-    if (!good)
-        wd_problem(p, WD_ERROR, "UI-4.1.7", approved ? approved : v, "in state '%s' 'approved' %s", s->word,
-                   s->approval == 'r'   ? "is not there yet"
-                   : s->approval == 'a' ? "must be there"
-                   : s->approval == 'd' ? "is false"
-                                        : "is true");
+    const struct {
+        char approval;
+        bool good;
+        const char *what;
+    } rules[] = {{'r', !approved, "is not there yet"},
+                 {'a', approved, "must be there"},
+                 {'d', yyjson_is_false(approved), "is false"},
+                 {'y', yyjson_is_true(approved), "is true"}};
+    for (size_t i = 0; i < WB_LEN(rules); i++)
+        if (rules[i].approval == s->approval && !rules[i].good)
+            wd_problem(p, WD_ERROR, "UI-4.1.7", approved ? approved : v, "in state '%s' 'approved' %s", s->word,
+                       rules[i].what);
 }
 
 static void check_presence(struct wd_problems *p, yyjson_val *part, const char *name, bool must, bool may)

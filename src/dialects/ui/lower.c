@@ -147,20 +147,22 @@ static yyjson_val *approval_of(struct wd_lowering *l, const struct upp_part *cal
 static const char *open_state(struct wd_lowering *l, const struct upp_part *call)
 {
     yyjson_val *v = approval_of(l, call);
-    return call->cut                                       ? "input-streaming"
-           : !v                                            ? "input-available"
-           : yyjson_is_bool(yyjson_obj_get(v, "approved")) ? "approval-responded"
-                                                           : "approval-requested";
+    if (call->cut)
+        return "input-streaming";
+    if (!v)
+        return "input-available";
+    return yyjson_is_bool(yyjson_obj_get(v, "approved")) ? "approval-responded" : "approval-requested";
 }
 
 static void put_tool(struct wd_lowering *l, uint32_t entry, size_t at, const struct upp_part *p)
 {
     const struct upp_part *result = wd_result_of(l->doc, entry, p->id);
     bool denied = result && l->target != 5 && is_denied(l, result);
-    const char *state = !result             ? open_state(l, p)
-                        : !result->is_error ? "output-available"
-                        : denied            ? "output-denied"
-                                            : "output-error";
+    const char *state = denied ? "output-denied" : "output-error";
+    if (!result)
+        state = open_state(l, p);
+    else if (!result->is_error)
+        state = "output-available";
     wj_write_open(&l->w, '{');
     wd_member(l, "type", joined(l, UPP_STR("tool-"), p->name));
     wd_member(l, "toolCallId",

@@ -147,14 +147,6 @@ static int lift(const struct reading *t, yyjson_val *message, struct wm_entry *r
     return r < 0 ? r : ret->message.n_parts > 0;
 }
 
-static int only_text(const struct reading *t, yyjson_val *at, const struct upp_message *m)
-{
-    for (size_t i = 0; i < m->n_parts; i++)
-        if (m->parts[i].kind != UPP_PART_TEXT)
-            return refuse(t, at, "a new message of the assistant has text only");
-    return 0;
-}
-
 /* A message that is none of the past. */
 static int take_message(struct reading *t, yyjson_val *message, bool system)
 {
@@ -167,14 +159,17 @@ static int take_message(struct reading *t, yyjson_val *message, bool system)
         return r;
     if (system) {
         r = sv_system_take(&t->p->body, message, t->agent, &t->x->arena, &e->message, &t->system, t->err);
-        to->n += r > 0;
-        return WB_MIN(r, 0);
+        if (r > 0)
+            to->n++;
+        return r < 0 ? r : 0;
     }
-    r = e->message.role == UPP_ROLE_ASSISTANT ? only_text(t, message, &e->message)
-        : e->message.role == UPP_ROLE_USER    ? 0
-                                              : refuse(t, message, "messages come from the user");
-    to->n += r >= 0;
-    return r;
+    if (e->message.role != UPP_ROLE_ASSISTANT && e->message.role != UPP_ROLE_USER)
+        return refuse(t, message, "messages come from the user");
+    for (size_t i = 0; e->message.role == UPP_ROLE_ASSISTANT && i < e->message.n_parts; i++)
+        if (e->message.parts[i].kind != UPP_PART_TEXT)
+            return refuse(t, message, "a new message of the assistant has text only");
+    to->n++;
+    return 0;
 }
 
 /* ---- Answers ----------------------------------------------------------------------------------------------------- */
@@ -318,7 +313,9 @@ static int take_calls(const struct reading *t, yyjson_val *const *messages, size
             return refuse(t, messages[0], why);
         to->n++;
     }
-    return r >= 0 && (!d.doc.entries.n || d.doc.entries.n % 2) ? refuse(t, messages[0], why) : WB_MIN(r, 0);
+    if (r < 0)
+        return r;
+    return !d.doc.entries.n || d.doc.entries.n % 2 ? refuse(t, messages[0], why) : 0;
 }
 
 /* ---- All of them ------------------------------------------------------------------------------------------------- */
@@ -402,7 +399,7 @@ static int take_new(struct reading *t, yyjson_val *list)
         some = is_call(all[0]) ? count_calls(all, n) : 1;
         r = is_call(all[0]) ? take_calls(t, all, some) : take_one(t, all[0]);
     }
-    return WB_MIN(r, 0);
+    return r < 0 ? r : 0;
 }
 
 int sv_process_input(struct sv_exchange *x, struct sv_process *p, struct upp_err *err)

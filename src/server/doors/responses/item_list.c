@@ -42,19 +42,17 @@ static void put_input(struct wj_writer *w, const struct upp_part *p)
         wj_put_str_or_empty(w, "text", p->text);
     } else {
         struct upp_str id;
-        bool image = p->kind == UPP_PART_IMAGE, file = wm_part_file(p, &id);
-        int r = p->media->source == UPP_SOURCE_URL ? 0 : wd_data_url(p->media, wd_media_type(p->media), &url, w->err);
+        bool image = p->kind == UPP_PART_IMAGE, address = p->media->source == UPP_SOURCE_URL;
+        int r = address ? 0 : wd_data_url(p->media, wd_media_type(p->media), &url, w->err);
         if (r < 0)
             wj_writer_fail(w, r);
         wj_put_str(w, "type", image ? UPP_STR("input_image") : UPP_STR("input_file"));
-        wj_put_str(w,
-                   file                                 ? "file_id"
-                   : image                              ? "image_url"
-                   : p->media->source == UPP_SOURCE_URL ? "file_url"
-                                                        : "file_data",
-                   file                                 ? id
-                   : p->media->source == UPP_SOURCE_URL ? p->media->data
-                                                        : wb_buf_str(&url));
+        if (wm_part_file(p, &id))
+            wj_put_str(w, "file_id", id);
+        else if (image)
+            wj_put_str(w, "image_url", address ? p->media->data : wb_buf_str(&url));
+        else
+            wj_put_str(w, address ? "file_url" : "file_data", address ? p->media->data : wb_buf_str(&url));
         if (image)
             wj_put_str(w, "detail", UPP_STR("auto"));
         else

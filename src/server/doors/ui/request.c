@@ -193,7 +193,8 @@ WEFT_SUSPENDS static int read_entry(struct sv_exchange *x, const struct sv_ui_re
         r = read_part(x, q, v, &m->parts[m->n_parts], err);
         if (r < 0)
             return r;
-        m->n_parts += r > 0;
+        if (r > 0)
+            m->n_parts++;
     }
     if (!m->n_parts)
         return sv_body_wrong(&q->body, parts ? parts : message, err, "the message is empty");
@@ -223,7 +224,8 @@ WEFT_SUSPENDS static int take_system(struct sv_exchange *x, const struct sv_ui_r
     r = read_entry(x, q, v, e, err);
     if (r >= 0)
         r = sv_system_take(&q->body, v, agent, &x->arena, &e->message, to, err);
-    ret->n += r > 0;
+    if (r > 0)
+        ret->n++;
     return r;
 }
 
@@ -346,7 +348,8 @@ int sv_ui_answers(struct sv_exchange *x, const struct sv_ui_request *q, const st
         r = yyjson_is_obj(v) && ret->n < run->n_pending ? read_answer(x, q, v, run, &ret->p[ret->n], err) : 0;
         if (r < 0)
             return r;
-        ret->n += r > 0;
+        if (r > 0)
+            ret->n++;
     }
     return ret->n
                ? 0
