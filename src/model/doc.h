@@ -32,6 +32,11 @@ struct wm_reply_info {
     struct upp_usage usage;
 };
 
+static inline bool wm_has_reply(const struct wm_reply_info *s)
+{
+    return s->model.p || s->provider.p || s->response.p || s->stop || s->has_usage;
+}
+
 /* Part of a dialect's document that the model cannot represent (written and read by dialects/core/residue.h). */
 struct wm_residue {
     struct wm_residue *next;

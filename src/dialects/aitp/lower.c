@@ -210,11 +210,6 @@ static void put_event(struct wd_lowering *l, struct upp_str json)
     wj_write_close(&l->w, '}');
 }
 
-static bool has_reply(const struct wm_reply_info *s)
-{
-    return s->model.p || s->provider.p || s->response.p || s->stop || s->has_usage;
-}
-
 /* As in metadata.weft of UPP's messages. */
 static void put_reply(struct wd_lowering *l, const struct wm_reply_info *s)
 {
@@ -236,7 +231,7 @@ static void put_weft(struct wd_lowering *l, uint32_t i, bool user)
     bool event = e->e.kind == WM_ENTRY_EVENT;
     bool whole = !event && wd_aitp_needs_whole(m, user ? UPP_ROLE_USER : UPP_ROLE_ASSISTANT);
     struct upp_str time = precise_time(l, m);
-    bool reply = !event && m->role == UPP_ROLE_ASSISTANT && has_reply(&e->said);
+    bool reply = !event && m->role == UPP_ROLE_ASSISTANT && wm_has_reply(&e->said);
     if (!event && !whole && !time.p && !reply)
         return;
     wj_put_open(&l->w, "weft", '{');

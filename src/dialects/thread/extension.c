@@ -20,11 +20,6 @@ struct entry {
     bool is_new, time, agent, who, reply, event;
 };
 
-static bool has_reply(const struct wm_reply_info *s)
-{
-    return s->model.p || s->provider.p || s->response.p || s->stop || s->has_usage;
-}
-
 static struct upp_str name_of(const struct wd_lowering *l, uint32_t agent)
 {
     return agent == WM_NO_AGENT ? (struct upp_str){0} : l->doc->agents.p[agent].name;
@@ -45,7 +40,7 @@ static struct entry entry_needs(struct wd_lowering *l, const struct wd_carry *c,
     x.time = !is_same(wd_pai_time_text(l, &e->e.message), c->time);
     x.agent = e->agent != c->agent;
     x.who = !!name.p != !!e->e.who.p || !is_same(name, e->e.who);
-    x.reply = (x.is_new || c->is != WD_CARRY_RESPONSE) && has_reply(&e->said);
+    x.reply = (x.is_new || c->is != WD_CARRY_RESPONSE) && wm_has_reply(&e->said);
     x.event = is && (x.is_new || !wd_carried_event_is_expressed(l, e));
     return x;
 }

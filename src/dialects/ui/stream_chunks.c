@@ -1,7 +1,6 @@
 /* dialects/ui/stream_chunks.c — chunks of the UI message stream that are valid at any stage. */
 #include <inttypes.h>
 
-#include "base/base64.h"
 #include "dialects/core/data_url.h"
 #include "dialects/ui/stream.h"
 #include "json/read.h"
@@ -98,17 +97,11 @@ void ui_file(struct ui *u, struct wd_out *o, const struct upp_media *media)
     struct upp_str mime = wd_media_type(media);
     struct wb_buf *t = &u->text;
     wb_buf_clear(t);
-    if (media->source != UPP_SOURCE_URL) {
-        wb_buf_add(t, UPP_STR("data:"));
-        wb_buf_add(t, mime);
-        wb_buf_add(t, UPP_STR(";base64,"));
-    }
-    if (media->source == UPP_SOURCE_TEXT)
-        wb_base64_add(t, media->data, WB_BASE64);
-    else
+    if (media->source == UPP_SOURCE_URL)
         wb_buf_add(t, media->data);
-    if (t->failed)
-        wj_writer_fail(&o->w, wb_buf_check(t, o->w.err));
+    int r = media->source == UPP_SOURCE_URL ? wb_buf_check(t, o->w.err) : wd_data_url(media, mime, t, o->w.err);
+    if (r < 0)
+        wj_writer_fail(&o->w, r);
     ui_chunk(o, "file");
     wd_str(o, "url", wb_buf_str(t));
     wd_str(o, "mediaType", mime);
