@@ -137,13 +137,6 @@ static int tool_of(const struct lifting *t, const struct wd_aap_content *c, bool
     return r < 0 ? r : 1;
 }
 
-/* The part's provider metadata. */
-static int metadata_of(const struct lifting *t, struct upp_part *to)
-{
-    yyjson_val *v = yyjson_arr_get(yyjson_obj_get(t->weft, "parts"), t->got.list.n);
-    return yyjson_is_obj(v) ? wj_value_text(t->l->a, v, &to->metadata, t->err) : 0;
-}
-
 static int lift_content(struct lifting *t, const struct wd_aap_message *m, enum wd_aap_kind kind, size_t i)
 {
     const struct wd_aap_content *c = &m->content.p[i];
@@ -159,7 +152,9 @@ static int lift_content(struct lifting *t, const struct wd_aap_message *m, enum 
     else
         part.cut = wd_aap_unfinished(c->status);
     t->silent = !c->status.p;
-    r = metadata_of(t, &part);
+    /* The part's provider metadata. */
+    yyjson_val *v = yyjson_arr_get(yyjson_obj_get(t->weft, "parts"), t->got.list.n);
+    r = yyjson_is_obj(v) ? wj_value_text(t->l->a, v, &part.metadata, t->err) : 0;
     return r < 0 ? r : wd_parts_add(&t->got, &part, t->err);
 }
 

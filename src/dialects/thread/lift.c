@@ -166,14 +166,6 @@ static void lift_own(struct lifting *t, const struct wd_tp_turn *turn, bool user
         wd_tp_lift_usage(turn->total_usage, &to->has_usage, &to->usage);
 }
 
-static int lift_prompts(struct lifting *t, const struct wd_tp_turn *turn)
-{
-    struct wd_carry c = {.first = (uint32_t)t->l->doc->entries.n, .agent = WM_NO_AGENT, .time = turn->submitted_at};
-    int r = lift_request(t, turn->parts.p, turn->parts.n, WM_NO_AGENT, turn->submitted_at);
-    c.n = (uint32_t)(t->l->doc->entries.n - c.first);
-    return r < 0 ? r : wd_carried_read(t->l, turn->x_weft, &c, t->err);
-}
-
 static int lift_turn(struct lifting *t, const struct wd_tp_turn *turn)
 {
     struct wm_doc *doc = t->l->doc;
@@ -192,8 +184,13 @@ static int lift_turn(struct lifting *t, const struct wd_tp_turn *turn)
     to->started = user ? turn->submitted_at : turn->started_at;
     to->ended = turn->completed_at;
     lift_own(t, turn, user, to);
-    if (user)
-        r = lift_prompts(t, turn);
+    if (user) {
+        struct wd_carry c = {.first = (uint32_t)t->l->doc->entries.n, .agent = WM_NO_AGENT, .time = turn->submitted_at};
+        r = lift_request(t, turn->parts.p, turn->parts.n, WM_NO_AGENT, turn->submitted_at);
+        c.n = (uint32_t)(t->l->doc->entries.n - c.first);
+        if (r >= 0)
+            r = wd_carried_read(t->l, turn->x_weft, &c, t->err);
+    }
     for (size_t i = 0; !user && r >= 0 && i < turn->messages.n; i++)
         r = lift_message(t, &turn->messages.p[i], agent);
     size_t n = doc->entries.n - first;

@@ -298,16 +298,6 @@ static void take_text(struct wd_ui_decoder *d, struct upp_str *to, yyjson_val *f
         *to = copy_text(d, said);
 }
 
-static int take_event(struct wd_ui_decoder *d, struct wd_ui_slot *s, yyjson_val *v, struct upp_err *err)
-{
-    yyjson_val *source = yyjson_obj_get(v, "sourceAgent"), *targets = yyjson_obj_get(v, "targetAgents");
-    uint64_t time = wd_number_at(v, "timestamp");
-    if (time && time < (uint64_t)1 << 47)
-        s->time_ms = (int64_t)time;
-    int r = source && yyjson_is_str(source) ? wj_value_text(d->a, source, &s->source, err) : 0;
-    return r < 0 || !yyjson_is_arr(targets) ? r : wj_value_text(d->a, targets, &s->targets, err);
-}
-
 static int take_metadata(struct wd_ui_decoder *d, yyjson_val *chunk, struct upp_err *err)
 {
     yyjson_val *m = yyjson_obj_get(chunk, "messageMetadata"), *weft = yyjson_obj_get(m, "weft"), *key, *value;
@@ -326,8 +316,14 @@ static int take_metadata(struct wd_ui_decoder *d, yyjson_val *chunk, struct upp_
     yyjson_obj_foreach(events, i, n, key, value)
     {
         struct wd_ui_slot *s = find_event(d, wj_text(key), (struct upp_str){0});
-        if (s && r >= 0)
-            r = take_event(d, s, value, err);
+        if (s && r >= 0) {
+            yyjson_val *source = yyjson_obj_get(value, "sourceAgent"), *targets = yyjson_obj_get(value, "targetAgents");
+            uint64_t time = wd_number_at(value, "timestamp");
+            if (time && time < (uint64_t)1 << 47)
+                s->time_ms = (int64_t)time;
+            r = source && yyjson_is_str(source) ? wj_value_text(d->a, source, &s->source, err) : 0;
+            r = r < 0 || !yyjson_is_arr(targets) ? r : wj_value_text(d->a, targets, &s->targets, err);
+        }
     }
     return r < 0 ? r : wb_arena_check(d->a, err);
 }

@@ -42,19 +42,6 @@ struct checking {
     struct wd_upp_calls calls;
 };
 
-static int check_calls(struct checking *c, yyjson_val *v, const struct upp_message *m)
-{
-    int r = 0;
-    for (size_t i = 0; r >= 0 && i < m->n_parts; i++) {
-        if (m->parts[i].kind == UPP_PART_CALL)
-            r = wd_upp_call_note(&c->calls, &m->parts[i], c->err);
-        else if (m->parts[i].kind == UPP_PART_RESULT && !wd_upp_call_tool(&c->calls, m->parts[i].id).p)
-            wd_problem(c->p, WD_WARNING, "UPP-7", yyjson_obj_get(v, "results"),
-                       "the call '%.*s' is not before its result", UPP_FMT(m->parts[i].id));
-    }
-    return r;
-}
-
 /* Does it continue the previous message? */
 static bool is_more(yyjson_val *v)
 {
@@ -86,7 +73,17 @@ static int check_message(struct checking *c, struct wb_arena *a, yyjson_val *v)
     r = wm_names_add(&c->ids, m.id, &at, c->err);
     if (r == 0 && !is_more(v))
         wd_problem(c->p, WD_WARNING, "UPP-5", yyjson_obj_get(v, "id"), "another message has this id too");
-    return r < 0 ? r : check_calls(c, v, &m);
+    if (r < 0)
+        return r;
+    r = 0;
+    for (size_t i = 0; r >= 0 && i < m.n_parts; i++) {
+        if (m.parts[i].kind == UPP_PART_CALL)
+            r = wd_upp_call_note(&c->calls, &m.parts[i], c->err);
+        else if (m.parts[i].kind == UPP_PART_RESULT && !wd_upp_call_tool(&c->calls, m.parts[i].id).p)
+            wd_problem(c->p, WD_WARNING, "UPP-7", yyjson_obj_get(v, "results"),
+                       "the call '%.*s' is not before its result", UPP_FMT(m.parts[i].id));
+    }
+    return r;
 }
 
 int wd_upp_check_messages(struct wd_problems *p, yyjson_val *list, struct upp_err *err)
