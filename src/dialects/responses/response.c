@@ -81,18 +81,40 @@ void resp_reasoning_item(struct wj_writer *w, struct wb_uuid id, struct upp_str 
     wj_write_close(w, '}');
 }
 
+/* The members of a function_call after its id. */
+static void put_function(struct wj_writer *w, const char *status, struct upp_str call, struct upp_str name,
+                         struct upp_str arguments)
+{
+    wj_put_str(w, "type", UPP_STR("function_call"));
+    wj_put_str(w, "status", wb_cstr(status));
+    wj_put_str_or_empty(w, "arguments", arguments);
+    wj_put_str(w, "call_id", call);
+    wj_put_str(w, "name", name);
+}
+
 void resp_function_item(struct wj_writer *w, const struct wm_pending *p, bool begins)
 {
+    struct upp_str arguments = p->arguments.n ? p->arguments : UPP_STR("{}");
     wj_write_open(w, '{');
     resp_put_call_id(w, "id", "fc_", p->call);
-    wj_put_str(w, "type", UPP_STR("function_call"));
-    wj_put_str(w, "status", begins ? UPP_STR("in_progress") : UPP_STR("completed"));
-    wj_put_str(w, "arguments",
-               begins           ? UPP_STR("") /* they follow */
-               : p->arguments.n ? p->arguments
-                                : UPP_STR("{}"));
-    wj_put_str(w, "call_id", p->call);
-    wj_put_str(w, "name", p->name);
+    put_function(w, begins ? "in_progress" : "completed", p->call, p->name,
+                 begins ? (struct upp_str){NULL, 0} : arguments); /* they follow */
+    wj_write_close(w, '}');
+}
+
+void resp_call_item(struct wj_writer *w, struct wb_uuid id, const struct upp_part *p)
+{
+    const char *status = p->cut ? "incomplete" : "completed";
+    wj_write_open(w, '{');
+    resp_put_id(w, "id", p->kind == UPP_PART_CALL ? "fc_" : "fco_", id);
+    if (p->kind == UPP_PART_CALL)
+        put_function(w, status, p->id, p->name, p->text);
+    else {
+        wj_put_str(w, "type", UPP_STR("function_call_output"));
+        wj_put_str(w, "status", wb_cstr(status));
+        wj_put_str(w, "call_id", p->id);
+        wj_put_str(w, "output", p->text);
+    }
     wj_write_close(w, '}');
 }
 

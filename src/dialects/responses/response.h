@@ -79,6 +79,7 @@ void resp_message_item(struct wj_writer *w, struct wb_uuid id, const struct upp_
 /* Without a status: OpenAI gives these items none, and clients compare their members. */
 void resp_reasoning_item(struct wj_writer *w, struct wb_uuid id, struct upp_str text);
 void resp_function_item(struct wj_writer *w, const struct wm_pending *p, bool begins); /* begins: without arguments */
+void resp_call_item(struct wj_writer *w, struct wb_uuid id, const struct upp_part *p); /* a call, or its output */
 void resp_approval_item(struct wj_writer *w, const struct wm_pending *p);
 /* ended NULL: it runs. */
 void resp_tool_item(struct wj_writer *w, const struct resp_call *c, const struct wm_event *ended);

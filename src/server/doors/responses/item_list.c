@@ -75,22 +75,6 @@ static void put_user(struct wj_writer *w, const struct wl_line *line)
     wj_write_close(w, '}');
 }
 
-static void put_call(struct wj_writer *w, struct wb_uuid id, const struct upp_part *p)
-{
-    bool call = p->kind == UPP_PART_CALL;
-    wj_write_open(w, '{');
-    asst_put_id(w, "id", call ? "fc_" : "fco_", id);
-    wj_put_str(w, "type", call ? UPP_STR("function_call") : UPP_STR("function_call_output"));
-    wj_put_str(w, "status", p->cut ? UPP_STR("incomplete") : UPP_STR("completed"));
-    wj_put_str(w, "call_id", p->id);
-    if (call) {
-        wj_put_str(w, "name", p->name);
-        wj_put_str_or_empty(w, "arguments", p->text);
-    } else
-        wj_put_str(w, "output", p->text);
-    wj_write_close(w, '}');
-}
-
 void sv_item_put(struct wj_writer *w, const struct sv_item *i)
 {
     const struct upp_message *m = &i->line->entry.message;
@@ -99,7 +83,7 @@ void sv_item_put(struct wj_writer *w, const struct sv_item *i)
     if (p->kind == UPP_PART_REASONING)
         resp_reasoning_item(w, id, p->text);
     else if (p->kind == UPP_PART_CALL || p->kind == UPP_PART_RESULT)
-        put_call(w, id, p);
+        resp_call_item(w, id, p);
     else if (m->role == UPP_ROLE_USER)
         put_user(w, i->line);
     else
