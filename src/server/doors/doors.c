@@ -2,12 +2,11 @@
 #include "server/doors/doors.h"
 
 #include "server/doors/aitp/routes.h"
-#include "server/doors/chat/routes.h"
+#include "server/doors/chat/chat.h"
 #include "server/doors/envelopes/routes.h"
 #include "server/doors/process/process.h"
-#include "server/doors/responses/conversations.h"
-#include "server/doors/responses/routes.h"
-#include "server/doors/ui/routes.h"
+#include "server/doors/responses/responses.h"
+#include "server/doors/ui/ui.h"
 #include "server/doors/v1/routes.h"
 
 const struct sv_door *const sv_doors[] = {&sv_door_chat,

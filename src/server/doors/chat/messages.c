@@ -1,5 +1,5 @@
 /* server/doors/chat/messages.c — reads the messages of a chat request, and digests them. */
-#include "server/doors/chat/messages.h"
+#include "server/doors/chat/chat.h"
 
 #include "base/defs.h"
 #include "dialects/core/data_url.h"

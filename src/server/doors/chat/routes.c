@@ -1,16 +1,14 @@
 /* server/doors/chat/routes.c — reads a chat request, starts or continues its run, and answers as a stream or as one
  * object. */
-#include "dialects/chat/chat.h"
-#include "server/doors/chat/routes.h"
+#include "server/doors/chat/chat.h"
 
 #include "base/defs.h"
+#include "dialects/chat/chat.h"
 #include "json/pointer.h"
 #include "json/value.h"
 #include "json/write.h"
 #include "server/doors/agent.h"
 #include "server/doors/assistants.h"
-#include "server/doors/chat/messages.h"
-#include "server/doors/chat/stored.h"
 #include "server/doors/conversation/conversation.h"
 #include "server/doors/objects/message_files.h"
 #include "server/doors/options.h"

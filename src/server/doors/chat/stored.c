@@ -1,14 +1,14 @@
 /* server/doors/chat/stored.c — lists, reads, changes and deletes stored chat completions. */
-#include "dialects/chat/chat.h"
-#include "server/doors/chat/stored.h"
+#include "server/doors/chat/chat.h"
 
 #include "base/defs.h"
 #include "base/vec.h"
+#include "dialects/chat/chat.h"
 #include "json/read.h"
 #include "json/value.h"
 #include "json/write.h"
-#include "server/doors/options.h"
 #include "server/doors/objects/list_page.h"
+#include "server/doors/options.h"
 #include "server/doors/run_stream.h"
 #include "server/doors/start.h"
 #include "server/http/body.h"

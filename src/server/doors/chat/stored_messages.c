@@ -4,13 +4,14 @@
  * These are all messages before it, as its thread has them. A message's id is that of the completion and its position,
  * so that a page can begin after any of them; a message with several results is one message for each.
  */
+#include "server/doors/chat/chat.h"
+
 #include "base/defs.h"
 #include "dialects/core/data_url.h"
 #include "json/read.h"
 #include "json/value.h"
 #include "json/write.h"
 #include "model/file_url.h"
-#include "server/doors/chat/stored.h"
 #include "server/doors/objects/list_page.h"
 #include "server/http/server.h"
 

@@ -1,10 +1,10 @@
 /* server/doors/envelopes/routes.c — takes an envelope in, and answers with the reply or with the whole exchange. */
-#include "dialects/envelope/envelope.h"
 #include "server/doors/envelopes/routes.h"
 
 #include "base/clock.h"
 #include "base/defs.h"
 #include "dialects/core/convert.h"
+#include "dialects/envelope/envelope.h"
 #include "json/read.h"
 #include "json/value.h"
 #include "json/write.h"

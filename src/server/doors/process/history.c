@@ -1,5 +1,5 @@
 /* server/doors/process/history.c — searches a thread and its streams for the messages of a request. */
-#include "server/doors/process/history.h"
+#include "server/doors/process/process.h"
 
 #include "base/defs.h"
 #include "json/read.h"

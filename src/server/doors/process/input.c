@@ -15,7 +15,6 @@
 #include "json/write.h"
 #include "log/log.h"
 #include "model/upp_json.h"
-#include "server/doors/process/history.h"
 #include "server/doors/process/process.h"
 #include "server/doors/system_text.h"
 #include "server/http/core.h"

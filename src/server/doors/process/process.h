@@ -83,7 +83,7 @@ void sv_process_error(const struct sv_exchange *x, const struct sv_error *e, str
 /* server/doors/process/input.c: the messages of the request, as entries or answers. */
 WEFT_SUSPENDS int sv_process_input(struct sv_exchange *x, struct sv_process *p, struct upp_err *err) UPP_MUST_CHECK;
 
-/* server/doors/process/response.c */
+/* server/doors/process/session.c */
 
 /* Where the response of a run begins that is its last one: after the wait before it. */
 WEFT_SUSPENDS int sv_process_from(struct sv_exchange *x, struct wb_uuid run, struct wr_from *ret,
@@ -92,3 +92,24 @@ WEFT_SUSPENDS int sv_process_from(struct sv_exchange *x, struct wb_uuid run, str
 /* The last response object of a run, appended to out. `whole`: waits for the end of the run, or its next wait. */
 WEFT_SUSPENDS int sv_process_result(struct sv_exchange *x, struct wb_uuid run, bool whole, struct wb_buf *out,
                                     struct upp_err *err) UPP_MUST_CHECK;
+
+/* Which messages of a request a session has already (history.c). */
+
+struct sv_history {
+    struct upp_str *ids; /* of messages of the request that the session has */
+    size_t n_ids;
+    struct upp_str *calls; /* that have a result */
+    size_t n_calls;
+    struct wb_uuid last; /* the run that the last one of them started; all zero: none */
+};
+
+/* How far back it looks. */
+enum { SV_HISTORY_ENTRIES = 1024, SV_HISTORY_RUNS = 64 };
+
+/* `list`: the messages of the request. Ids are those that clients gave their messages, those of the thread's entries,
+ * and those that streams have shown. */
+WEFT_SUSPENDS int sv_history_read(struct sv_exchange *x, const struct wl_thread *t, yyjson_val *list,
+                                  struct sv_history *ret, struct upp_err *err) UPP_MUST_CHECK;
+
+bool sv_history_has(const struct sv_history *h, struct upp_str id);
+bool sv_history_answered(const struct sv_history *h, struct upp_str call);

@@ -1,5 +1,5 @@
 /* server/doors/responses/conversations.c — /v1/conversations: threads in the words of the Responses API. */
-#include "server/doors/responses/conversations.h"
+#include "server/doors/responses/responses.h"
 
 #include "base/defs.h"
 #include "dialects/assistants/objects.h"
@@ -10,8 +10,6 @@
 #include "server/doors/keyed.h"
 #include "server/doors/objects/message_files.h"
 #include "server/doors/objects/thread.h"
-#include "server/doors/responses/item_list.h"
-#include "server/doors/responses/items.h"
 #include "server/http/body.h"
 #include "server/http/server.h"
 #include "server/members/members.h"

@@ -1,5 +1,5 @@
 /* server/doors/responses/item_list.c — writes entries of the log as items, and lists them in pages. */
-#include "server/doors/responses/item_list.h"
+#include "server/doors/responses/responses.h"
 
 #include "base/defs.h"
 #include "dialects/assistants/objects.h"

@@ -1,5 +1,5 @@
 /* server/doors/responses/items.c — reads the items of `input`: messages, calls, outputs, approvals and references. */
-#include "server/doors/responses/items.h"
+#include "server/doors/responses/responses.h"
 
 #include "base/defs.h"
 #include "dialects/core/data_url.h"
@@ -9,7 +9,6 @@
 #include "model/file_url.h"
 #include "model/id.h"
 #include "server/doors/objects/message_files.h"
-#include "server/doors/responses/item_list.h"
 #include "server/http/server.h"
 
 enum { PARTS_MAX = 1024 };

@@ -3,7 +3,7 @@
  * The request's members are rewritten to those of the Assistants API, in which the options of all runs are checked and
  * stored (server/doors/options.h).
  */
-#include "server/doors/responses/options.h"
+#include "server/doors/responses/responses.h"
 
 #include <string.h>
 

@@ -1,9 +1,9 @@
 /* server/doors/responses/routes.c — reads a request for a response, finds its conversation, starts the run and
  * answers. */
-#include "dialects/responses/response.h"
-#include "server/doors/responses/routes.h"
+#include "server/doors/responses/responses.h"
 
 #include "base/defs.h"
+#include "dialects/responses/response.h"
 #include "json/pointer.h"
 #include "json/read.h"
 #include "json/value.h"
@@ -13,10 +13,6 @@
 #include "server/doors/conversation/conversation.h"
 #include "server/doors/objects/message_files.h"
 #include "server/doors/options.h"
-#include "server/doors/responses/conversations.h"
-#include "server/doors/responses/items.h"
-#include "server/doors/responses/options.h"
-#include "server/doors/responses/stored.h"
 #include "server/doors/run_stream.h"
 #include "server/http/server.h"
 

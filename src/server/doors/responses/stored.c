@@ -1,10 +1,9 @@
 /* server/doors/responses/stored.c — reads, cancels and deletes responses, and lists their input. */
-#include "server/doors/responses/stored.h"
+#include "server/doors/responses/responses.h"
 
 #include "base/defs.h"
 #include "dialects/responses/response.h"
 #include "log/log.h"
-#include "server/doors/responses/item_list.h"
 #include "server/doors/run_stream.h"
 #include "server/doors/start.h"
 #include "server/doors/stored_run.h"

@@ -1,5 +1,5 @@
 /* server/doors/ui/place.c — finds the branch and the position that a message of a chat continues. */
-#include "server/doors/ui/place.h"
+#include "server/doors/ui/ui.h"
 
 #include "base/defs.h"
 #include "json/pointer.h"

@@ -1,5 +1,5 @@
 /* server/doors/ui/request.c — reads the last message of a chat request, and the answers in it. */
-#include "server/doors/ui/request.h"
+#include "server/doors/ui/ui.h"
 
 #include "base/clock.h"
 #include "base/defs.h"

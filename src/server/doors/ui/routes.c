@@ -1,18 +1,88 @@
 /* server/doors/ui/routes.c — the routes of /api/chat: sends a message, continues or resumes its stream. */
-#include "dialects/ui/doc.h"
-#include "server/doors/ui/routes.h"
+#include "server/doors/ui/ui.h"
 
 #include "base/defs.h"
+#include "dialects/core/convert.h"
+#include "dialects/ui/doc.h"
 #include "json/pointer.h"
+#include "json/write.h"
 #include "log/log.h"
 #include "server/doors/agent.h"
 #include "server/doors/assistants.h"
 #include "server/doors/conversation/conversation.h"
 #include "server/doors/options.h"
 #include "server/doors/run_stream.h"
-#include "server/doors/ui/document.h"
-#include "server/doors/ui/place.h"
+#include "server/http/core.h"
 #include "server/http/server.h"
+#include "thread/doc.h"
+
+/* ---- The document of a chat ---------------------------------------------------------------------------- */
+
+struct document_opts {
+    unsigned target;                  /* version of the AI SDK; 0: the default */
+    const struct wm_pending *pending; /* the calls of its run that wait */
+    size_t n_pending;
+    bool works; /* its run does: the answer is partial then, not while it waits for the client */
+};
+
+/* As in its stream, an agent's id is its name in the configuration. */
+static void know_agent(void *arg, struct wm_doc_agent *agent)
+{
+    const struct wr_agent_def *def = wr_agent(arg, agent->name);
+    agent->id = agent->name;
+    if (def && !def->base && def->title.n && !wb_str_eq(def->title, def->name))
+        agent->name = def->title;
+}
+
+/* A call that waits for an approval says so, as one in an imported document does. */
+static void ask_approval(struct wb_arena *a, struct upp_part *call)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(SV_REPLY_BODY);
+    struct upp_str had = call->metadata;
+    struct wj_writer w;
+    wj_writer_init(&w, &out, NULL);
+    wj_write_open(&w, '{');
+    wj_put_open(&w, "pydantic_ai", '{');
+    wj_put_open(&w, "approval", '{');
+    wj_put_str(&w, "id", call->id);
+    wj_write_close(&w, '}');
+    wj_write_close(&w, '}');
+    wj_write_close(&w, '}');
+    if (wj_writer_check(&w) < 0)
+        return;
+    struct upp_str text = wb_buf_str(&out);
+    call->metadata =
+        had.n > 2 ? wb_arena_printf(a, "%.*s,%.*s", (int)text.n - 1, text.p, UPP_FMT(wb_str_sub(had, 1, had.n - 1)))
+                  : wb_arena_dup(a, text);
+}
+
+/* Responds with the thread as UI messages, with the ids that streams have. */
+WEFT_SUSPENDS static int respond_document(struct sv_exchange *x, const struct wl_thread *t,
+                                          const struct document_opts *chat, struct upp_err *err)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena memory = WB_ARENA(1u << 30);
+    WB_CLEANUP(wm_doc_done) struct wm_doc doc = {0};
+    const struct wd_document_ops *ui = wd_document_find(UPP_STR("ui"));
+    struct wa_thread_doc_opts opts = {
+        .agent = know_agent, .arg = x->core->engine, .dialect = UPP_STR("ui"), .by_run = true};
+    int r = wa_thread_doc(x->server->opts.store, &x->owner, t, &opts, &memory, &doc, err);
+    if (r >= 0) {
+        if (doc.turns.n)
+            doc.turns.p[doc.turns.n - 1].partial &= chat->works;
+        const struct wm_doc_turn *turn = doc.turns.n ? &doc.turns.p[doc.turns.n - 1] : NULL;
+        for (uint32_t i = turn ? turn->first : 0; turn && i < turn->first + turn->n; i++) {
+            struct upp_message *m = &doc.entries.p[i].e.message;
+            for (size_t k = 0; k < m->n_parts; k++)
+                for (size_t p = 0; p < chat->n_pending && m->parts[k].kind == UPP_PART_CALL; p++)
+                    if (chat->pending[p].approval && wb_str_eq(chat->pending[p].call, m->parts[k].id))
+                        ask_approval(&memory, &m->parts[k]);
+        }
+        r = wb_arena_check(&memory, err);
+    }
+    x->reply.status = 200;
+    return r < 0 ? r
+                 : wd_doc_write(&doc, ui, UPP_OPTS(wd_convert_opts, .target = chat->target), &x->reply.body, NULL, err);
+}
 
 /* ---- Chats ------------------------------------------------------------------------------------------------------- */
 
@@ -324,13 +394,13 @@ WEFT_SUSPENDS static int get_here(struct sv_exchange *x, struct upp_err *err)
     struct wr_run_info look;
     int r = look_at_run(x, &w->start.thread, &look, err);
     const struct wd_ui_opts *own = sv_run_stream_own(&w->stream, &wd_stream_ui);
-    struct sv_ui_document_opts opts = {.target = own ? own->target : x->settings->ai_sdk};
+    struct document_opts opts = {.target = own ? own->target : x->settings->ai_sdk};
     if (r > 0) {
         opts.works = look.run.status != WM_WAITING;
         opts.pending = look.pending;
         opts.n_pending = look.n_pending;
     }
-    return r < 0 ? r : sv_ui_document(x, &w->start.thread, &opts, err);
+    return r < 0 ? r : respond_document(x, &w->start.thread, &opts, err);
 }
 
 WEFT_SUSPENDS static int get_chat(struct sv_exchange *x, struct upp_err *err)

@@ -1,13 +1,23 @@
-/* server/doors/ui/request.h — a request of the AI SDK's chat: what is new in it, and where it belongs.
+/* server/doors/ui/ui.h — /api/chat: the chat of the AI SDK (useChat, DefaultChatTransport).
  *
- * The client sends all messages of the chat, or the last one. Only the last one is read: a user's message, or the
- * assistant message with outputs and approvals added. Where it belongs is told by the id of the assistant message
- * before it, which is ours.
+ * A chat is a thread; its id is the client's, or that of any thread. An edited message and an answer made anew are
+ * branches of it.
  */
 #pragma once
 
+#include "log/log.h"
+#include "run/engine.h"
 #include "server/doors/start.h"
 #include "server/http/body.h"
+#include "server/http/route.h"
+
+extern const struct sv_door sv_door_ui;
+
+/* A request: what is new in it, and where it belongs.
+ *
+ * The client sends all messages of the chat, or the last one. Only the last one is read: a user's message, or the
+ * assistant message with outputs and approvals added. Where it belongs is told by the id of the assistant message
+ * before it, which is ours. */
 
 struct sv_ui_request {
     struct sv_body body;
@@ -41,3 +51,20 @@ bool sv_ui_is_answer(struct upp_str message, const struct wm_run *run);
  * output for a call that needs an approval. */
 int sv_ui_answers(struct sv_exchange *x, const struct sv_ui_request *q, const struct wr_run_info *run,
                   struct sv_answers *ret, struct upp_err *err) UPP_MUST_CHECK;
+
+/* Where a message belongs in its thread. */
+
+/* Where the run begins: sets start->run.node. 1: the request's message is to be submitted there; 0: an answer is made
+ * anew, and its question is there. -UPP_ENOTFOUND: an edit of a message that the chat does not have. */
+WEFT_SUSPENDS int sv_ui_place(struct sv_exchange *x, const struct sv_ui_request *q, struct sv_start *start,
+                              struct upp_err *err) UPP_MUST_CHECK;
+
+/* Has the chat the message of a request that neither edits nor regenerates, with its id and its content, among its last
+ * entries? 1: *run is the run that it has started. */
+WEFT_SUSPENDS int sv_ui_asked(struct sv_exchange *x, const struct sv_ui_request *q, const struct upp_message *m,
+                              const struct wl_thread *t, struct wb_uuid *run, struct upp_err *err) UPP_MUST_CHECK;
+
+/* The newest run of the thread, if it is another one than that of the message: 1: *run. 0: the message is its answer,
+ * or not of this chat. The message is a user's, by the client's id or ours, or an answer, by the id of its stream. */
+WEFT_SUSPENDS int sv_ui_newer(struct sv_exchange *x, const struct wl_thread *t, struct upp_str message,
+                              struct wb_uuid *run, struct upp_err *err) UPP_MUST_CHECK;

@@ -1,12 +1,22 @@
-/* server/doors/chat/stored.h — chat completions that their requests have stored (`store: true`): lists, one of them,
- * its metadata, its messages, deleting.
+/* server/doors/chat/chat.h — POST /v1/chat/completions: an agent as a model of OpenAI's Chat Completions API. */
+#pragma once
+
+#include "server/doors/conversation/messages.h"
+#include "server/doors/stored_run.h"
+#include "server/http/route.h"
+
+extern const struct sv_door sv_door_chat;
+
+/* Reads `messages`, for `agent`. -UPP_EINVALID with a pointer. */
+int sv_chat_read_messages(struct sv_exchange *x, const struct sv_body *b, const struct wr_agent_def *agent,
+                          struct sv_conversation_messages *ret, struct upp_err *err) UPP_MUST_CHECK;
+
+/* Completions that their requests have stored (`store: true`): lists, one of them, its metadata, its messages,
+ * deleting.
  *
  * A completion is a segment of a run with the option SV_STORED. Which it is, its id says: chatcmpl- and the run, for
  * its second segment -2 after that. There is one when the segment is over: runs that work, or have failed, have none.
  */
-#pragma once
-
-#include "server/doors/stored_run.h"
 
 enum { SV_CHAT_METADATA = 16 /* filters of a list by metadata */ };
 
