@@ -2,7 +2,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/hooks.h"
-#include "fiber/fiber.h"
+#include "fiber/loop.h"
 #include "model/id.h"
 #include "stores/sqlite/reading.h"
 #include "stores/sqlite/sum.h"
@@ -70,21 +70,62 @@ static int read_job(void *arg, struct upp_err *err)
     return r;
 }
 
+/* ---- Waiting for a turn ------------------------------------------------------------------------------ */
+
 /* Limits how many of the jobs that wait for workers are reads, however many readers there are: commits, and all other
- * blocking jobs, must find room. */
-enum { READS = 256, READ_WAIT_MS = 1, READ_WAITS = 60000 };
+ * blocking jobs, must find room. `reads` counts those that read and those that wait: who finds it full waits, and each
+ * that leaves a full one gives its turn to the first that waits, or leaves it for the one that is about to. */
+struct turn {
+    struct wb_link link;
+    struct weft__msg msg;
+    struct weft_fiber *fiber;
+    struct weft_loop *loop;
+    bool has; /* read only by its own loop */
+};
+
+static void take_turn(struct weft__msg *m)
+{
+    struct turn *t = WB_OUTER(m, struct turn, msg);
+    t->loop->owed--;
+    t->has = true;
+    weft__wake(t->fiber, 0);
+}
+
+WEFT_SUSPENDS static void wait_for_turn(struct ws_sqlite *s)
+{
+    struct weft_fiber *f = weft__self("read");
+    struct turn t = {.msg.take = take_turn, .fiber = f, .loop = f->loop};
+    ws_sqlite_lock(s);
+    t.has = s->read_turns > 0;
+    if (t.has)
+        s->read_turns--;
+    else {
+        t.loop->owed++;
+        wb_list_push(&s->waiting_reads, &t.link);
+    }
+    ws_sqlite_unlock(s);
+    while (!t.has)
+        (void)weft__park(f, "a turn to read", WEFT__NEVER, 0);
+}
+
+static void leave_turn(struct ws_sqlite *s)
+{
+    ws_sqlite_lock(s);
+    struct wb_link *l = wb_list_pop(&s->waiting_reads);
+    s->read_turns += !l;
+    ws_sqlite_unlock(s);
+    if (l) {
+        struct turn *t = wb_item(l, struct turn, link);
+        weft__loop_send(t->loop, &t->msg);
+    }
+}
 
 WEFT_SUSPENDS int ws_ask(struct ws_reading *x, struct upp_err *err)
 {
     int result = 0;
     WEFT__SHIELD_FOREVER;
-    for (unsigned waits = 0; atomic_fetch_add(&x->s->reads, 1) >= READS; waits++) {
-        (void)atomic_fetch_sub(&x->s->reads, 1);
-        int r = waits < READ_WAITS ? weft_sleep_ms(READ_WAIT_MS, err)
-                                   : wb_fail_full(err, "%d reads are under way, the limit", READS);
-        if (r < 0)
-            return r;
-    }
+    if (atomic_fetch_add(&x->s->reads, 1) >= WS_READS)
+        wait_for_turn(x->s);
     struct wb_arena *a = x->a, lent;
     if (a) {
         lent = wb_arena_lend(a);
@@ -95,7 +136,8 @@ WEFT_SUSPENDS int ws_ask(struct ws_reading *x, struct upp_err *err)
         wb_arena_give_back(a, &lent);
         x->a = a;
     }
-    (void)atomic_fetch_sub(&x->s->reads, 1);
+    if (atomic_fetch_sub(&x->s->reads, 1) > WS_READS)
+        leave_turn(x->s);
     return r < 0 ? r : result;
 }
 

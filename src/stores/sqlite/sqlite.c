@@ -222,6 +222,7 @@ WEFT_SUSPENDS int ws_sqlite_open(const struct ws_sqlite_opts *opts, struct wl_st
     s->lock_file.fd = -1;
     wb_list_init(&s->queue);
     wb_list_init(&s->readers);
+    wb_list_init(&s->waiting_reads);
     int r = on_worker(open_files, s, err);
     if (r < 0) {
         if (on_worker(close_files, s, NULL) < 0)

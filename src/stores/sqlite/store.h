@@ -141,6 +141,7 @@ struct wb_uuid ws_column_id(sqlite3_stmt *st, int i); /* NULL: all zero */
 
 enum {
     WS_READERS = 8,   /* connections that read at the same time */
+    WS_READS = 256,   /* reads that wait for one or for a worker; more wait for their turn */
     WS_ENDS = 8192,   /* node ends that the writer caches */
     WS_TENANTS = 256, /* tenant numbers that the writer caches */
     WS_QUEUE_MAX = 16384,
@@ -171,7 +172,7 @@ struct ws_waiter;
 struct ws_sqlite {
     struct wl_store store;
     _Atomic unsigned refs;  /* of the owner, of background fibers and of jobs */
-    _Atomic unsigned reads; /* in progress, or waiting for a worker */
+    _Atomic unsigned reads; /* in progress, or waiting for their turn (read.c) */
     struct ws_sqlite_opts opts;
     char *path;
     struct ws_vfs vfs;
@@ -191,6 +192,8 @@ struct ws_sqlite {
     bool flush_asked; /* a fiber will flush */
     struct wb_link readers;
     unsigned n_readers;
+    struct wb_link waiting_reads;
+    unsigned read_turns; /* left for reads that are about to wait */
     struct ws_waiter *closer;
     /* ---- */
 

@@ -834,3 +834,28 @@ TEST(store_in_front_has_what_the_inner_one_does)
 {
     CHECK(test_each_store(fronts, NULL));
 }
+
+/* ---- More reads than workers may have ---- */
+
+enum { MANY_READS = 600 }; /* WS_READS and more, all asked for before the first is answered */
+
+static WEFT_SUSPENDS int read_once(void *arg, struct upp_err *err)
+{
+    struct wl_node found;
+    return wl_get_node(arg, &ALICE, 7, &found, err);
+}
+
+WEFT_SUSPENDS static int many_reads(struct test_store *t, struct upp_err *err)
+{
+    UPP_CLEANUP(weft_scope_close) struct weft_scope scope = {0};
+    struct wl_node node = test_node(7);
+    TRY(COMMIT(S, ALICE, NULL, err, ADD_NODE(&node)));
+    for (unsigned i = 0; i < MANY_READS; i++)
+        TRY(weft_scope_spawn(&scope, "read", read_once, S, NULL, err));
+    return weft_scope_join(&scope, err);
+}
+
+TEST_WITH(store_reads_wait_for_their_turn, .no_torture = "six hundred fibers, each with the same calls")
+{
+    CHECK(test_each_store(many_reads, NULL));
+}
