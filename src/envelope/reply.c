@@ -123,11 +123,6 @@ static void give_json(const struct reply *p, yyjson_val *v, struct we_draft *d)
     d->data = v;
 }
 
-static size_t values_of(yyjson_val *v)
-{
-    return unsafe_yyjson_is_ctn(v) ? v->uni.ofs / sizeof *v : 1;
-}
-
 static int wrap(const struct reply *p, yyjson_val *json, struct upp_str *ret, struct upp_err *err)
 {
     const struct we_replied *r = p->of;
@@ -152,7 +147,7 @@ static int wrap(const struct reply *p, yyjson_val *json, struct upp_str *ret, st
                                    .has_cost = r->has_cost,
                                    .input_tokens = r->input_tokens,
                                    .output_tokens = r->output_tokens}};
-    if (json && asked && wj_keys_unique(json, values_of(json), NULL) >= 0) /* no envelope has a member twice */
+    if (json && asked && wj_keys_unique(json, wj_size(json), NULL) >= 0) /* no envelope has a member twice */
         give_json(p, json, &d);
     else
         d.text = r->text.p ? r->text : UPP_STR("");

@@ -173,26 +173,39 @@ static void push(struct wj_writer *w, yyjson_val v)
 static void push_text(struct wj_writer *w, yyjson_type type, struct upp_str s)
 {
     struct upp_str text = wb_arena_dup(&w->match->texts, s);
-    if (text.p)
-        push(w, (yyjson_val){.tag = (uint64_t)s.n << YYJSON_TAG_BIT | type, .uni.str = text.p});
-    else
+    yyjson_val v = {0};
+    if (!text.p) {
         wj_writer_fail(w, wb_arena_check(&w->match->texts, w->err));
+        return;
+    }
+    if (type == YYJSON_TYPE_STR)
+        unsafe_yyjson_set_strn(&v, text.p, s.n);
+    else
+        unsafe_yyjson_set_raw(&v, text.p, s.n);
+    push(w, v);
 }
 
 /* Begins a container. Its items are counted as they are written; its extent is set when it ends. */
 static uint32_t push_container(struct wj_writer *w, bool object)
 {
     uint32_t at = (uint32_t)w->match->values.n;
-    push(w, (yyjson_val){.tag = object ? YYJSON_TYPE_OBJ : YYJSON_TYPE_ARR});
+    yyjson_val v = {0};
+    if (object)
+        unsafe_yyjson_set_obj(&v, 0);
+    else
+        unsafe_yyjson_set_arr(&v, 0);
+    push(w, v);
     return at;
 }
 
 static void count(struct wj_writer *w, size_t at)
 {
+    yyjson_val *v = w->match->values.p + at;
     if (!w->out->failed)
-        w->match->values.p[at].tag += 1 << YYJSON_TAG_BIT;
+        unsafe_yyjson_set_len(v, unsafe_yyjson_get_len(v) + 1);
 }
 
+/* The one member that the library has no function for: it gives values only to its reader. */
 static void set_extent(struct wj_writer *w, size_t at)
 {
     struct wj_match *m = w->match;
@@ -206,7 +219,8 @@ static void copy_value(struct wj_writer *w, yyjson_val *v);
  * end. */
 static void copy_before(struct wj_writer *w, yyjson_val *container, yyjson_val *stop, size_t at)
 {
-    static const yyjson_val zero = {.tag = 1 << YYJSON_TAG_BIT | YYJSON_TYPE_RAW, .uni.str = "0"};
+    yyjson_val zero = {0};
+    unsafe_yyjson_set_raw(&zero, "0", 1);
     bool object = unsafe_yyjson_is_obj(container);
     for (yyjson_val *x = container + 1; x < stop && !w->out->failed; x = unsafe_yyjson_get_next(x)) {
         bool skip = is_elsewhere(w->match, x + object);

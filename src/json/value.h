@@ -26,6 +26,12 @@ static inline struct upp_str wj_text_at(yyjson_val *object, const char *name)
     return wj_text_of(yyjson_obj_get(object, name));
 }
 
+/* How many values v is, names and all in it included: they are contiguous (json/read.h). */
+static inline size_t wj_size(yyjson_val *v)
+{
+    return (size_t)(unsafe_yyjson_get_next(v) - v);
+}
+
 /* Are these n bytes equal? For names, which are short: calling memcmp costs more than comparing them. */
 static inline bool wj_same(const char *a, const char *b, size_t n)
 {

@@ -114,15 +114,10 @@ static size_t differences(struct round_trip *x, yyjson_val *was, yyjson_val *is)
     return n;
 }
 
-static size_t values_of(yyjson_val *v)
-{
-    return unsafe_yyjson_is_ctn(v) ? v->uni.ofs / sizeof *v : 1;
-}
-
 /* Which of the next items is the same one; `rest`: none. */
 static size_t look_ahead(struct round_trip *x, yyjson_val *item, yyjson_val *next, size_t rest)
 {
-    size_t best = rest, least = values_of(item) / ALIKE + 1;
+    size_t best = rest, least = wj_size(item) / ALIKE + 1;
     for (size_t i = 0; i < AHEAD && i < rest && least; i++, next = unsafe_yyjson_get_next(next)) {
         size_t n = differences(x, item, next);
         if (n < least) {
@@ -197,7 +192,7 @@ static void compare_roots(struct round_trip *x, yyjson_val *was, yyjson_val *is)
         return;
     }
     lose(x, was);
-    if (yyjson_is_obj(first) && differences(x, was, first) < values_of(was) / 2) {
+    if (yyjson_is_obj(first) && differences(x, was, first) < wj_size(was) / 2) {
         compare(x, was, first);
         return;
     }

@@ -53,7 +53,7 @@ int wd_anchor(struct wd_lifting *l, yyjson_val *wire, const char *slot, size_t e
     struct wd_anchor a = {.wire = wire, .slot = slot, .entry = (uint32_t)entry, .entries = (uint32_t)n};
     a.natural = a.entries;
     if (!l->elsewhere) {
-        size_t values = unsafe_yyjson_is_ctn(l->root) ? l->root->uni.ofs / sizeof *l->root : 1;
+        size_t values = wj_size(l->root);
         l->elsewhere = wb_new_n(l->a, uint8_t, values / 8 + 1);
     }
     if (!l->elsewhere || !wb_vec_push(&l->anchors, a, (size_t)WD_ANCHORS)) {

@@ -25,8 +25,8 @@ static bool has_text(yyjson_val *v) /* a string or a number */
 /* Equal token for token? yyjson stores the content of a container right after it, in order: no recursion. */
 static bool same_tokens(yyjson_val *a, yyjson_val *b)
 {
-    size_t n = is_container(a) ? a->uni.ofs / sizeof *a : 1;
-    if (is_container(b) ? b->uni.ofs / sizeof *b != n : n != 1)
+    size_t n = wj_size(a);
+    if (wj_size(b) != n)
         return false;
     for (; n; n--, a++, b++) {
         uint8_t type = unsafe_yyjson_get_type(a);
@@ -42,7 +42,7 @@ static bool same_tokens(yyjson_val *a, yyjson_val *b)
 uint64_t wd_residue_hash(yyjson_val *v)
 {
     uint64_t h = 0xcbf29ce484222325;
-    for (size_t n = is_container(v) ? v->uni.ofs / sizeof *v : 1; n; n--, v++) {
+    for (size_t n = wj_size(v); n; n--, v++) {
         size_t len = unsafe_yyjson_get_len(v);
         h = (h ^ unsafe_yyjson_get_type(v) ^ (uint64_t)unsafe_yyjson_is_true(v) << 3 ^ len << 4) * 0x100000001b3;
         for (size_t i = 0; has_text(v) && i < len; i++)

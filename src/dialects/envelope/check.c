@@ -33,7 +33,7 @@ static void check_inside(struct checking *c, const struct wd_envelope_shape *s, 
 /* Checks a value that is in no table: does an object in it have two members of one name? */
 static void check_untyped(struct checking *c, yyjson_val *v)
 {
-    int r = unsafe_yyjson_is_ctn(v) ? wj_keys_unique(v, v->uni.ofs / sizeof *v, c->err) : 0;
+    int r = unsafe_yyjson_is_ctn(v) ? wj_keys_unique(v, wj_size(v), c->err) : 0;
     if (r == -UPP_EINVALID)
         c->duplicate_key = true;
     else if (r < 0)
@@ -258,7 +258,7 @@ static int check_names(struct wd_problems *p, yyjson_val *object, struct upp_err
 /* Does this for all objects, in document order. */
 static int check_all_names(struct wd_problems *p, yyjson_val *root, struct upp_err *err)
 {
-    size_t values = unsafe_yyjson_is_ctn(root) ? root->uni.ofs / sizeof *root : 1;
+    size_t values = wj_size(root);
     int r = 0;
     for (yyjson_val *v = root; r >= 0 && v < root + values; v++)
         if (yyjson_is_obj(v))

@@ -405,7 +405,7 @@ static int lift_one(struct lifting *t, yyjson_val *v)
 static int lift_list(struct lifting *t, yyjson_val *root)
 {
     enum { VALUES = 16 }; /* an envelope has at least as many: limits what invalid items make us reserve */
-    size_t i, n, most = root->uni.ofs / sizeof *root / VALUES;
+    size_t i, n, most = wj_size(root) / VALUES;
     yyjson_val *v;
     most = WB_MIN(most, yyjson_arr_size(root));
     wd_reserve(t->l, most / 2, most, most + 1);
