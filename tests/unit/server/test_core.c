@@ -149,9 +149,9 @@ TEST_WITH(core_without_room_for_a_fiber_is_429, .no_torture = "threads that race
 TEST(core_of_a_new_thread_is_the_one_with_the_fewest_runs)
 {
     enum { CORES = 3, TIMES = 40 };
-    static struct wr_engine engines[CORES]; /* too large for a frame */
-    struct sv_core cores[CORES];
-    struct sv_server server = {.cores = cores, .n_cores = CORES};
+    static struct wr_engine engines[CORES]; /* these are too large for a frame */
+    static struct sv_core cores[CORES];
+    static struct sv_server server = {.cores = cores, .n_cores = CORES};
     unsigned threads[CORES] = {0};
     for (uint32_t i = 0; i < CORES; i++) {
         engines[i].working = 0;
