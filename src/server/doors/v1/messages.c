@@ -223,7 +223,7 @@ static int find_position(void *arg, struct upp_str text, void *ret, struct upp_e
     return 0;
 }
 
-static int read_listing(struct listing *l, struct upp_err *err)
+WEFT_SUSPENDS static int read_listing(struct listing *l, struct upp_err *err)
 {
     struct sv_exchange *x = l->x;
     const struct sv_cursors cursors = {find_position, &l->path, "message of this thread"};

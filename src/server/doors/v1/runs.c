@@ -464,7 +464,8 @@ static int find_listed_step(void *arg, struct upp_str id, void *ret, struct upp_
 }
 
 /* The page, in the order in which the run made the steps. */
-static int read_steps_page(struct sv_exchange *x, struct sv_page *p, struct asst_steps_page *ret, struct upp_err *err)
+WEFT_SUSPENDS static int read_steps_page(struct sv_exchange *x, struct sv_page *p, struct asst_steps_page *ret,
+                                         struct upp_err *err)
 {
     static const struct sv_cursors cursors = {find_listed_step, NULL, "step of this run"};
     *ret = (struct asst_steps_page){0};
