@@ -171,5 +171,5 @@ bool wl_id_parse(struct upp_str text, struct upp_str prefix, struct wb_uuid *ret
 
 /* Runs of all tenants that have not ended, after this one: as many as fit the arena, which is emptied first. *n is 0 at
  * the end. A run's options may be megabytes, so that a fixed number of them would fit no memory. */
-WEFT_SUSPENDS int wl_live_page(struct wl_store *s, struct wb_uuid after, struct wb_arena *a, struct wm_run **runs,
-                               struct wl_owner **owners, size_t *n, struct upp_err *err) UPP_MUST_CHECK;
+WEFT_SUSPENDS int wl_live_page(struct wl_store *s, struct wb_uuid after, struct wb_arena *a, struct wl_live_run **ret,
+                               size_t *n, struct upp_err *err) UPP_MUST_CHECK;

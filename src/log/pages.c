@@ -37,10 +37,10 @@ static int continue_after(struct wl_pages *p, size_t last, struct upp_err *err)
         p->ask.after = ((const struct wm_run *)all)[last].id;
         return 0;
     case WL_LIST_LIVE:
-        p->ask.id = ((const struct wm_run *)all)[last].id;
+        p->ask.id = ((const struct wl_live_run *)all)[last].run.id;
         return 0;
     case WL_LIST_OLD_RUNS:
-        p->ask.number = p->list.numbers[last];
+        p->ask.number = ((const struct wl_old_run *)all)[last].number;
         return 0;
     case WL_LIST_VALUES:
         return continue_after_name(p, ((const struct wl_value *)all)[last].name, err);

@@ -337,12 +337,12 @@ enum wl_what {
     WL_LIST_WAITING,   /* root runs of an owner that wait for answers, oldest first, after the run `after`: costs as
                         * much as the tenant has runs that have not ended */
     WL_LIST_RUNS_LIVE, /* id: of this thread, those not ended, in order of arrival */
-    WL_LIST_LIVE,      /* runs of all tenants that have not ended, with their owners: ordered by id, after id */
-    WL_LIST_OLD_RUNS, /* runs of a tenant in the order in which they were stored, with numbers, after this number, up to
-                       * the first of any tenant that was created at this time or later. One from the future (the clock
-                       * was wrong) ends no list, but is in it */
-    WL_LIST_VALUES,   /* of a space, ordered by name, after this name (empty: from the start) */
-    WL_LIST_TENANTS,  /* struct upp_str: ordered by name, after this name */
+    WL_LIST_LIVE,      /* struct wl_live_run: runs of all tenants that have not ended: ordered by id, after id */
+    WL_LIST_OLD_RUNS,  /* struct wl_old_run: runs of a tenant in the order in which they were stored, after this number,
+                        * up to the first of any tenant that was created at this time or later. One from the future (the
+                        * clock was wrong) ends no list, but is in it */
+    WL_LIST_VALUES,    /* of a space, ordered by name, after this name (empty: from the start) */
+    WL_LIST_TENANTS,   /* struct upp_str: ordered by name, after this name */
     WL_LIST_UNREFERENCED_BLOBS, /* struct wl_blob_key: blobs without references since a time; number 1: complete ones
                                    only */
     WL_WHATS,
@@ -360,13 +360,23 @@ struct wl_ask {
     size_t max;
 };
 
+struct wl_live_run {
+    struct wm_run run;
+    struct wl_owner owner;
+};
+
+struct wl_old_run {
+    struct wm_run run;
+    uint64_t number; /* by which the list continues */
+};
+
 struct wl_list {
     void *p; /* array of the requested type */
     size_t n;
-    struct wl_owner *owners; /* of WL_LIST_LIVE */
-    uint64_t *numbers;       /* of WL_LIST_OLD_RUNS */
-    uint64_t upto;          /* of WL_LIST_OLD_RUNS: unless the list is full, it has all up to this number; 0: unknown */
-    uint64_t damaged, past; /* of WL_LIST_OLD_RUNS: rows passed over, and the number of the last of them; 0: none */
+    struct {                    /* how far WL_LIST_OLD_RUNS has read; all zero in other lists */
+        uint64_t upto;          /* unless the list is full, it has all runs up to this number; 0: unknown */
+        uint64_t damaged, past; /* rows passed over, and the number of the last of them; 0: none */
+    } reach;
 };
 
 /* How far the search index (WL_INDEX_ADD) is, and the end of the log. */
@@ -670,28 +680,17 @@ WEFT_SUSPENDS static inline int wl_list_runs_after(struct wl_store *s, enum wl_w
 }
 
 WEFT_SUSPENDS static inline int wl_list_live(struct wl_store *s, struct wb_uuid after, size_t max, struct wb_arena *a,
-                                             struct wm_run **runs, struct wl_owner **owners, size_t *n,
-                                             struct upp_err *err)
+                                             struct wl_live_run **ret, size_t *n, struct upp_err *err)
 {
-    struct wl_list list = {0};
-    int r = wl_store_list(s, &(struct wl_ask){.what = WL_LIST_LIVE, .id = after, .max = max}, a, &list, err);
-    *runs = (struct wm_run *)list.p;
-    *owners = list.owners;
-    *n = list.n;
-    return r;
+    return wl_list_into(s, &(struct wl_ask){.what = WL_LIST_LIVE, .id = after, .max = max}, a, ret, n, err);
 }
 
 WEFT_SUSPENDS static inline int wl_list_old_runs(struct wl_store *s, const struct wl_owner *o, uint64_t after,
-                                                 int64_t before_ms, size_t max, struct wb_arena *a, struct wm_run **ret,
-                                                 uint64_t **numbers, size_t *n, struct upp_err *err)
+                                                 int64_t before_ms, size_t max, struct wb_arena *a,
+                                                 struct wl_old_run **ret, size_t *n, struct upp_err *err)
 {
     struct wl_ask ask = {.what = WL_LIST_OLD_RUNS, .owner = o, .number = after, .before_ms = before_ms, .max = max};
-    struct wl_list list = {0};
-    int r = wl_store_list(s, &ask, a, &list, err);
-    *ret = (struct wm_run *)list.p;
-    *numbers = list.numbers;
-    *n = list.n;
-    return r;
+    return wl_list_into(s, &ask, a, ret, n, err);
 }
 
 WEFT_SUSPENDS static inline int wl_list_family_nodes(struct wl_store *s, const struct wl_owner *o, uint32_t family,

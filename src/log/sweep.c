@@ -353,7 +353,7 @@ static WEFT_SUSPENDS int sweep_journals(struct wl__sweeping *x)
                          .owner = x->o,
                          .before_ms = x->now_ms - x->retention.journal_ms,
                          .max = WL_SWEEP_BATCH};
-    struct wl_list runs = {0};
+    struct wl_list list = {0};
     size_t done = 0;
     if (x->retention.journal_ms < 0)
         return 0;
@@ -361,24 +361,26 @@ static WEFT_SUSPENDS int sweep_journals(struct wl__sweeping *x)
     if (r >= 0)
         r = read_position(x, &a, &ask.number);
     if (r >= 0)
-        r = wl_store_list(x->s, &ask, &a, &runs, x->err);
-    if (r >= 0 && runs.damaged) {
-        wb_log(WB_WARN, "damaged runs were not swept", WB_LU("runs", runs.damaged), WB_LU("last", runs.past));
-        x->ret->damaged += runs.damaged;
+        r = wl_store_list(x->s, &ask, &a, &list, x->err);
+    if (r >= 0 && list.reach.damaged) {
+        wb_log(WB_WARN, "damaged runs were not swept", WB_LU("runs", list.reach.damaged),
+               WB_LU("last", list.reach.past));
+        x->ret->damaged += list.reach.damaged;
     }
-    for (size_t i = 0; r >= 0 && i < runs.n && done < WL_SWEEP_BATCH; i++)
-        r = sweep_or_defer(x, (struct wm_run *)runs.p + i, runs.numbers[i], &done);
+    struct wl_old_run *runs = list.p;
+    for (size_t i = 0; r >= 0 && i < list.n && done < WL_SWEEP_BATCH; i++)
+        r = sweep_or_defer(x, &runs[i].run, runs[i].number, &done);
     if (r < 0)
         return r;
-    if (runs.n == WL_SWEEP_BATCH || done >= WL_SWEEP_BATCH) {
+    if (list.n == WL_SWEEP_BATCH || done >= WL_SWEEP_BATCH) {
         x->ret->more = true;
         return 0;
     }
-    uint64_t last = runs.n ? runs.numbers[runs.n - 1] : ask.number;
-    bool far = runs.upto >= STRIDE && runs.upto - STRIDE >= last;
-    if (!far && runs.past <= last)
+    uint64_t last = list.n ? runs[list.n - 1].number : ask.number;
+    bool far = list.reach.upto >= STRIDE && list.reach.upto - STRIDE >= last;
+    if (!far && list.reach.past <= last)
         return 0;
-    r = pass_others(x, far ? runs.upto : runs.past);
+    r = pass_others(x, far ? list.reach.upto : list.reach.past);
     return r < 0 ? r : 0;
 }
 

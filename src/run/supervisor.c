@@ -336,16 +336,15 @@ int wr_recover(struct wr_engine *e, size_t *ret, struct upp_err *err)
     wb_crashpoint("recover.begin");
     for (size_t n = 1; n && e->store;) {
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
-        struct wm_run *runs;
-        struct wl_owner *owners;
-        int r = wl_live_page(e->store, after, &a, &runs, &owners, &n, err);
+        struct wl_live_run *runs;
+        int r = wl_live_page(e->store, after, &a, &runs, &n, err);
         if (r < 0)
             return r;
         for (size_t i = 0; i < n; i++) {
             struct upp_err why = {0};
-            after = runs[i].id;
+            after = runs[i].run.id;
             size_t mine = 0;
-            r = recover_one(e, &owners[i], &runs[i], &mine, &why);
+            r = recover_one(e, &runs[i].owner, &runs[i].run, &mine, &why);
             if (r == -UPP_ENOMEM || r == -UPP_ECANCELED) {
                 if (err)
                     *err = why;
@@ -355,7 +354,7 @@ int wr_recover(struct wr_engine *e, size_t *ret, struct upp_err *err)
                 wr_supervise_soon(e);
             if (r < 0 && r != -UPP_ELIMIT && r != -UPP_EBUSY) { /* else they follow when there is room */
                 char id[WB_UUID_TEXT + 1];
-                wb_log(WB_ERROR, "a run could not be recovered", WB_LS("run", wb_uuid_text(runs[i].id, id)),
+                wb_log(WB_ERROR, "a run could not be recovered", WB_LS("run", wb_uuid_text(runs[i].run.id, id)),
                        WB_LERR(&why));
             } else if (r >= 0)
                 *ret += mine;
@@ -429,14 +428,13 @@ static WEFT_SUSPENDS int supervise_all(struct wr_engine *e, struct upp_err *err)
     failed_runs_mark(e);
     for (size_t n = 1; n && !e->closing;) {
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
-        struct wm_run *runs;
-        struct wl_owner *owners;
-        int r = wl_live_page(e->store, after, &a, &runs, &owners, &n, err);
+        struct wl_live_run *runs;
+        int r = wl_live_page(e->store, after, &a, &runs, &n, err);
         if (r < 0)
             return r;
         for (size_t i = 0; i < n && !e->closing; i++) {
-            int64_t at = supervise_run(e, &owners[i], &runs[i]);
-            after = runs[i].id;
+            int64_t at = supervise_run(e, &runs[i].owner, &runs[i].run);
+            after = runs[i].run.id;
             next = WB_MIN(next, at);
         }
     }

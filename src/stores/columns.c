@@ -143,6 +143,10 @@ static const struct ws_column piece[] = {
 const struct ws_kind ws_pieces = KIND(piece, 0);
 #undef T
 
+/* With more behind the run (log/store.h). */
+static const struct ws_kind live_runs = {sizeof(struct wl_live_run), run, WB_LEN(run), 2};
+static const struct ws_kind old_runs = {sizeof(struct wl_old_run), run, WB_LEN(run), 2};
+
 static const struct ws_column tenant[] = {{.type = WS_NAME}};
 static const struct ws_kind tenants = {sizeof(struct upp_str), tenant, 1, 0};
 static const struct ws_column blob[] = {{.type = WS_HASH}};
@@ -174,8 +178,8 @@ const struct ws_kind *ws_kind_of(enum wl_what what)
         [WL_LIST_OWN_RUNS_UP] = &ws_runs,
         [WL_LIST_WAITING] = &ws_runs,
         [WL_LIST_RUNS_LIVE] = &ws_runs,
-        [WL_LIST_LIVE] = &ws_runs,
-        [WL_LIST_OLD_RUNS] = &ws_runs,
+        [WL_LIST_LIVE] = &live_runs,
+        [WL_LIST_OLD_RUNS] = &old_runs,
         [WL_LIST_VALUES] = &ws_values,
         [WL_LIST_TENANTS] = &tenants,
         [WL_LIST_UNREFERENCED_BLOBS] = &blobs,

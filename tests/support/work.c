@@ -353,16 +353,15 @@ WEFT_SUSPENDS static int dump_nodes(struct wl_store *s, uint32_t f, struct wb_ar
 
 WEFT_SUSPENDS static int dump_rest(struct wl_store *s, struct wb_arena *a, struct wb_buf *out, struct upp_err *err)
 {
-    struct wm_run *runs;
-    uint64_t *numbers;
+    struct wl_old_run *runs;
     struct wl_value *values;
     struct wl_blob_key *loose;
     size_t n;
     unsigned bits = 0; /* in the order of time, which may be the same */
-    TRY(wl_list_old_runs(s, &work_owner, 0, INT64_MAX, 100, a, &runs, &numbers, &n, err));
+    TRY(wl_list_old_runs(s, &work_owner, 0, INT64_MAX, 100, a, &runs, &n, err));
     for (size_t i = 0; i < n; i++)
-        wb_buf_addf(out, "run %d version %u status %d %llx\n", runs[i].id.b[15], runs[i].version, runs[i].status,
-                    hash(runs[i].options));
+        wb_buf_addf(out, "run %d version %u status %d %llx\n", runs[i].run.id.b[15], runs[i].run.version,
+                    runs[i].run.status, hash(runs[i].run.options));
     TRY(wl_list_values(s, &work_owner, UPP_STR("s"), UPP_STR(""), 100, a, &values, &n, err));
     for (size_t i = 0; i < n; i++)
         wb_buf_addf(out, "value %.*s %llx\n", UPP_FMT(values[i].name), hash(values[i].bytes));

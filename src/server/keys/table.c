@@ -625,14 +625,13 @@ WEFT_SUSPENDS static int load_runs(struct sv_keys *t, struct upp_err *err)
     int r = 0;
     for (size_t n = t->list.n ? 1 : 0; r >= 0 && n;) {
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
-        struct wm_run *runs;
-        struct wl_owner *owners;
-        r = wl_live_page(t->store, after, &a, &runs, &owners, &n, err);
+        struct wl_live_run *runs;
+        r = wl_live_page(t->store, after, &a, &runs, &n, err);
         for (size_t i = 0; r >= 0 && i < n; i++) {
-            struct sv_key *k = runs[i].depth ? NULL : by_id(t, wr_run_key(&runs[i]));
+            struct sv_key *k = runs[i].run.depth ? NULL : by_id(t, wr_run_key(&runs[i].run));
             if (k)
                 k->runs++;
-            after = runs[i].id;
+            after = runs[i].run.id;
         }
     }
     return r;

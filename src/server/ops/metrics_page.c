@@ -141,17 +141,16 @@ WEFT_SUSPENDS static int set_runs(struct sv_metrics *m, struct wl_store *store, 
             return 0;
         }
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
-        struct wm_run *runs;
-        struct wl_owner *owners;
-        int r = wl_live_page(store, after, &a, &runs, &owners, &n, err);
+        struct wl_live_run *runs;
+        int r = wl_live_page(store, after, &a, &runs, &n, err);
         if (r < 0)
             return r;
         for (size_t i = 0; i < n; i++) {
-            struct upp_str name = wr_status_name(runs[i].status);
+            struct upp_str name = wr_status_name(runs[i].run.status);
             sv_metrics_add(m, SV_RUNS, &name, 1);
         }
         if (n)
-            after = runs[n - 1].id;
+            after = runs[n - 1].run.id;
     }
     return 0;
 }

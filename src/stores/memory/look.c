@@ -9,7 +9,7 @@
 /* Copies out the object stored after the head. */
 static void copy_out(enum wl_what what, const void *x, struct wb_arena *a, void *to)
 {
-    const struct ws_kind *k = ws_kind_of(what);
+    const struct ws_kind *k = what == WL_LIST_LIVE || what == WL_LIST_OLD_RUNS ? &ws_runs : ws_kind_of(what);
     memcpy(to, (const struct ws_mem_head *)x + 1, k->size);
     if (k == &ws_threads)
         ((struct wl_thread *)to)->owner.tenant = wb_arena_dup(a, ((const struct ws_mem_thread *)x)->v.owner.tenant);
@@ -414,22 +414,20 @@ static void copy_list(const struct wl_ask *k, const struct things *t, struct wb_
     const size_t size = ws_kind_of(k->what)->size;
     size_t all = t->n - WB_MIN(t->from, t->n), max = WB_MIN(WB_MIN(k->max, (size_t)WS_LIST_MAX), all), bytes = 0;
     int is = 1;
-    *l = (struct wl_list){.p = wb_arena_alloc(a, max * size, _Alignof(max_align_t)), .upto = t->upto};
-    if (k->what == WL_LIST_LIVE)
-        l->owners = wb_new_n(a, struct wl_owner, max);
-    if (k->what == WL_LIST_OLD_RUNS)
-        l->numbers = wb_new_n(a, uint64_t, max);
+    *l = (struct wl_list){.p = wb_arena_alloc(a, max * size, _Alignof(max_align_t)), .reach.upto = t->upto};
     for (size_t i = 0; i < all && l->n < max && is >= 0 && wb_arena_check(a, NULL) >= 0; i++) {
         const struct ws_mem_run *x =
             ((const struct ws_mem_run *const *)t->p)[t->backwards ? t->n - 1 - i : t->from + i];
         is = wanted(k, x, l->n, &bytes);
         if (is <= 0)
             continue;
-        copy_out(k->what, x, a, (char *)l->p + l->n * size);
-        if (l->owners)
-            l->owners[l->n] = (struct wl_owner){wb_arena_dup(a, x->tenant->v), wb_arena_dup(a, x->owner->v)};
-        if (l->numbers)
-            l->numbers[l->n] = x->number;
+        void *to = (char *)l->p + l->n * size;
+        copy_out(k->what, x, a, to);
+        if (k->what == WL_LIST_LIVE)
+            ((struct wl_live_run *)to)->owner =
+                (struct wl_owner){wb_arena_dup(a, x->tenant->v), wb_arena_dup(a, x->owner->v)};
+        if (k->what == WL_LIST_OLD_RUNS)
+            ((struct wl_old_run *)to)->number = x->number;
         l->n++;
     }
 }

@@ -143,16 +143,14 @@ WEFT_SUSPENDS int ws_open_follow(struct wl_store *s, uint64_t after, size_t max_
 /* Runs of erased tenants are left out. */
 static WEFT_SUSPENDS int open_live(struct wl_store *s, struct wl_list *l, struct upp_err *err)
 {
-    struct wm_run *runs = l->p;
+    struct wl_live_run *runs = l->p;
     size_t kept = 0;
     for (size_t i = 0; i < l->n; i++) {
-        int r = open_all(s, l->owners[i].tenant, &ws_runs, &runs[i], 1, err);
+        int r = open_all(s, runs[i].owner.tenant, &ws_runs, &runs[i].run, 1, err);
         if (r < 0 && r != -UPP_EREFUSED)
             return r;
-        if (r < 0)
-            continue;
-        runs[kept] = runs[i];
-        l->owners[kept++] = l->owners[i];
+        if (r >= 0)
+            runs[kept++] = runs[i];
     }
     l->n = kept;
     return 0;
@@ -163,8 +161,8 @@ static WEFT_SUSPENDS int list_live(struct wl_store *s, struct wl_ask k, struct w
                                    struct upp_err *err)
 {
     const size_t max = WB_MIN(k.max, (size_t)WS_LIST_MAX);
-    struct wm_run *runs = wb_new_n(a, struct wm_run, max);
-    *ret = (struct wl_list){.p = runs, .owners = wb_new_n(a, struct wl_owner, max)};
+    struct wl_live_run *runs = wb_new_n(a, struct wl_live_run, max);
+    *ret = (struct wl_list){.p = runs};
     int r = wb_arena_check(a, err);
     while (r >= 0 && ret->n < max) {
         struct wl_list l;
@@ -172,13 +170,12 @@ static WEFT_SUSPENDS int list_live(struct wl_store *s, struct wl_ask k, struct w
         r = wl_store_list(INNER(s), &k, a, &l, err);
         if (r < 0 || !l.n)
             break;
-        k.id = ((struct wm_run *)l.p)[l.n - 1].id;
+        k.id = ((struct wl_live_run *)l.p)[l.n - 1].run.id;
         bool at_end = l.n < k.max;
         r = open_live(s, &l, err);
         if (r < 0)
             break;
         memcpy(runs + ret->n, l.p, l.n * sizeof *runs);
-        memcpy(ret->owners + ret->n, l.owners, l.n * sizeof *l.owners);
         ret->n += l.n;
         if (at_end)
             break;

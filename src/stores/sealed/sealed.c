@@ -38,7 +38,7 @@ static struct ws_seal_context context_of(const struct ws_kind *k, const void *th
     } else if (k == &ws_threads) {
         at.kind = WS_AT_THREAD;
         context_add(&at, &((const struct wl_thread *)thing)->id, sizeof(struct wb_uuid));
-    } else if (k == &ws_runs) {
+    } else if (k->columns == ws_runs.columns) { /* also in lists with more behind the run */
         at.kind = group == 1 ? WS_AT_RUN : WS_AT_CALL;
         context_add(&at, &((const struct wm_run *)thing)->id, sizeof(struct wb_uuid));
     } else {

@@ -461,10 +461,11 @@ static int read_some(struct ws_reading *x, struct ws_conn *c, const struct how *
             return r;
         if (x->ask.what == WL_LIST_VALUES)
             ((struct wl_value *)thing)->space = space;
-        if (l->owners)
-            l->owners[l->n] = (struct wl_owner){ws_column_str(x->a, st, more), ws_column_str(x->a, st, more + 1)};
-        if (l->numbers)
-            l->numbers[l->n] = ws_column_u64(st, more);
+        if (x->ask.what == WL_LIST_LIVE)
+            ((struct wl_live_run *)thing)->owner =
+                (struct wl_owner){ws_column_str(x->a, st, more), ws_column_str(x->a, st, more + 1)};
+        if (x->ask.what == WL_LIST_OLD_RUNS)
+            ((struct wl_old_run *)thing)->number = ws_column_u64(st, more);
         l->n++;
     }
     return r < 0 ? r : 0;
@@ -522,13 +523,13 @@ static int pass_damaged(struct ws_reading *x, struct ws_conn *c, struct upp_err 
     if (r < 0)
         return r;
     if (l->n)
-        x->ask.number = WB_MAX(x->ask.number, l->numbers[l->n - 1]);
+        x->ask.number = WB_MAX(x->ask.number, ((struct wl_old_run *)l->p)[l->n - 1].number);
     bind(st, x, "tn");
     r = ws_step(x->s, st, err);
     if (r != 1)
         return r < 0 ? r : upp_fail(err, UPP_EBUG, "the damaged run is gone");
-    x->ask.number = l->past = ws_column_u64(st, 0);
-    l->damaged++;
+    x->ask.number = l->reach.past = ws_column_u64(st, 0);
+    l->reach.damaged++;
     return 0;
 }
 
@@ -544,11 +545,11 @@ static int read_old_runs(struct ws_reading *x, struct ws_conn *c, struct upp_err
     if (r < 0)
         return r;
     x->high = r == 1 ? ws_column_u64(st, 0) - 1 : INT64_MAX;
-    x->list.upto = r == 1 ? x->high : 0;
+    x->list.reach.upto = r == 1 ? x->high : 0;
     for (;;) {
         struct upp_err why = {0};
         r = read_some(x, c, &hows[WL_LIST_OLD_RUNS], &why);
-        bool passes = r == -UPP_ESTORE && strcmp(why.cause, WS_DAMAGED) == 0 && x->list.damaged < x->max;
+        bool passes = r == -UPP_ESTORE && strcmp(why.cause, WS_DAMAGED) == 0 && x->list.reach.damaged < x->max;
         if (r < 0 && !passes && err)
             *err = why;
         if (!passes)
@@ -618,10 +619,6 @@ static int read_list(struct ws_reading *x, struct ws_conn *c, struct upp_err *er
         return r;
     family_bytes(x->ask.number, x->family);
     x->list = (struct wl_list){.p = wb_arena_alloc(x->a, x->max * ws_kind_of(what)->size, _Alignof(max_align_t))};
-    if (what == WL_LIST_LIVE)
-        x->list.owners = wb_new_n(x->a, struct wl_owner, x->max);
-    if (what == WL_LIST_OLD_RUNS)
-        x->list.numbers = wb_new_n(x->a, uint64_t, x->max);
     r = wb_arena_check(x->a, err);
     if (r >= 0)
         r = what == WL_LIST_FAMILY_NODES     ? read_family_nodes(x, c, err)

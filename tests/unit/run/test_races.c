@@ -270,17 +270,16 @@ static WEFT_SUSPENDS int wait_for_a_child(struct place *p, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
     struct wr_started s;
-    struct wm_run *runs;
-    struct wl_owner *owners;
+    struct wl_live_run *runs;
     size_t n;
     struct wb_uuid child = {{0}};
     uint8_t status;
     TRY(place_start(p, &s, err));
     TRY(weft_sleep_ms(50, err));
-    TRY(wl_list_live(p->inner, WB_UUID_NIL, 10, &a, &runs, &owners, &n, err));
+    TRY(wl_list_live(p->inner, WB_UUID_NIL, 10, &a, &runs, &n, err));
     for (size_t i = 0; i < n; i++)
-        if (runs[i].depth)
-            child = runs[i].id;
+        if (runs[i].run.depth)
+            child = runs[i].run.id;
     TRY(place_await(p, child, &status, err));
     FAIL_UNLESS(status == WM_COMPLETED);
     return 0;
@@ -404,8 +403,7 @@ static WEFT_SUSPENDS int close_while_it_ends(struct place *p, struct upp_err *er
     for (unsigned ms = 0; ms < 150; ms += 3) {
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
         struct wr_started s;
-        struct wm_run *runs;
-        struct wl_owner *owners;
+        struct wl_live_run *runs;
         uint8_t status;
         size_t n;
         TRY(place_start(p, &s, err));
@@ -415,7 +413,7 @@ static WEFT_SUSPENDS int close_while_it_ends(struct place *p, struct upp_err *er
         TRY(weft_sleep_ms(ms, err));
         TRY(place_restart(p, &n, err));
         TRY(place_await(p, s.run, &status, err));
-        TRY(wl_list_live(p->inner, WB_UUID_NIL, 16, &a, &runs, &owners, &n, err));
+        TRY(wl_list_live(p->inner, WB_UUID_NIL, 16, &a, &runs, &n, err));
         test_note("closed after %u ms: status %u, %zu runs are left", ms, status, n);
         FAIL_UNLESS(status == WM_CANCELED && n == 0);
     }

@@ -428,20 +428,19 @@ static WEFT_SUSPENDS int never_ends(struct place *p, struct upp_err *err)
 static WEFT_SUSPENDS int fails_at_last(struct place *p, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
-    struct wl_owner *owners;
-    struct wm_run *runs;
+    struct wl_live_run *live;
     struct tally tally;
     uint8_t status;
     size_t n;
     TRY(never_ends(p, err));
-    TRY(wl_list_live(p->inner, WB_UUID_NIL, 2, &a, &runs, &owners, &n, err));
+    TRY(wl_list_live(p->inner, WB_UUID_NIL, 2, &a, &live, &n, err));
     FAIL_UNLESS(n == 1);
     p->lazy.no_ends = false;
     TRY(weft_sleep_ms(60000, err));
-    TRY(place_await(p, runs[0].id, &status, err));
-    TRY(place_read(p, runs[0].id, &tally, err));
+    TRY(place_await(p, live[0].run.id, &status, err));
+    TRY(place_read(p, live[0].run.id, &tally, err));
     FAIL_UNLESS(executions == 10 && status == WM_FAILED && tally.ends == 1 && tally.status == WM_FAILED);
-    return rig_well_formed(p->inner, &rig_owner, runs[0].thread, err);
+    return rig_well_formed(p->inner, &rig_owner, live[0].run.thread, err);
 }
 
 TEST(after_run_that_cannot_end_fails_when_it_can)
@@ -453,21 +452,20 @@ TEST(after_run_that_cannot_end_fails_when_it_can)
 static WEFT_SUSPENDS int ends_after_a_restart(struct place *p, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
-    struct wl_owner *owners;
-    struct wm_run *runs;
+    struct wl_live_run *live;
     struct tally tally;
     uint8_t status;
     size_t n;
     TRY(never_ends(p, err));
-    TRY(wl_list_live(p->inner, WB_UUID_NIL, 2, &a, &runs, &owners, &n, err));
+    TRY(wl_list_live(p->inner, WB_UUID_NIL, 2, &a, &live, &n, err));
     FAIL_UNLESS(n == 1);
     p->lazy.no_ends = false;
     TRY(place_restart(p, &n, err));
-    TRY(place_await(p, runs[0].id, &status, err));
+    TRY(place_await(p, live[0].run.id, &status, err));
     FAIL_UNLESS(n == 1 && status == WM_COMPLETED);
-    TRY(place_read(p, runs[0].id, &tally, err));
+    TRY(place_read(p, live[0].run.id, &tally, err));
     FAIL_UNLESS(tally.ends == 1 && tally.status == WM_COMPLETED);
-    return rig_well_formed(p->inner, &rig_owner, runs[0].thread, err);
+    return rig_well_formed(p->inner, &rig_owner, live[0].run.thread, err);
 }
 
 TEST(after_run_that_cannot_end_has_another_chance_at_the_next_start)

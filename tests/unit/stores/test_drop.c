@@ -346,7 +346,8 @@ WEFT_SUSPENDS static int drops_runs(struct test_store *t, struct upp_err *err)
 {
     UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 20);
     struct wm_run x, *p, runs[5];
-    uint64_t *numbers, after = 0;
+    struct wl_old_run *old;
+    uint64_t after = 0;
     size_t n;
     for (size_t i = 0; i < WB_LEN(runs); i++) {
         runs[i] = (struct wm_run){.id = test_uuid(i + 1),
@@ -360,19 +361,19 @@ WEFT_SUSPENDS static int drops_runs(struct test_store *t, struct upp_err *err)
     TRY(COMMIT(S, EVE, NULL, err, ADD_RUN(&foreign)));
     /* In pages: all but the fifth, which is too young. The third is from the future, and ends no list. */
     for (size_t i = 0; i < 4; i++) {
-        TRY(wl_list_old_runs(S, &ALICE, after, 5, 1, &a, &p, &numbers, &n, err));
-        FAIL_UNLESS(n == 1 && wb_uuid_eq(p[0].id, runs[i].id) && numbers[0] > after);
-        after = numbers[0];
+        TRY(wl_list_old_runs(S, &ALICE, after, 5, 1, &a, &old, &n, err));
+        FAIL_UNLESS(n == 1 && wb_uuid_eq(old[0].run.id, runs[i].id) && old[0].number > after);
+        after = old[0].number;
     }
-    TRY(wl_list_old_runs(S, &ALICE, after, 5, 9, &a, &p, &numbers, &n, err));
+    TRY(wl_list_old_runs(S, &ALICE, after, 5, 9, &a, &old, &n, err));
     FAIL_UNLESS(n == 0);
-    TRY(wl_list_old_runs(S, &ALICE, UINT64_MAX, 5, 9, &a, &p, &numbers, &n, err));
+    TRY(wl_list_old_runs(S, &ALICE, UINT64_MAX, 5, 9, &a, &old, &n, err));
     FAIL_UNLESS(n == 0);
-    TRY(wl_list_old_runs(S, &EVE, 0, 6, 9, &a, &p, &numbers, &n, err));
+    TRY(wl_list_old_runs(S, &EVE, 0, 6, 9, &a, &old, &n, err));
     FAIL_UNLESS(n == 1);
-    TRY(wl_list_old_runs(S, &EVE, 0, 5, 9, &a, &p, &numbers, &n, err));
+    TRY(wl_list_old_runs(S, &EVE, 0, 5, 9, &a, &old, &n, err));
     FAIL_UNLESS(n == 0); /* it is behind Alice's fifth, which is younger than that */
-    TRY(wl_list_old_runs(S, &OWNER("nobody", ""), 0, 5, 9, &a, &p, &numbers, &n, err));
+    TRY(wl_list_old_runs(S, &OWNER("nobody", ""), 0, 5, 9, &a, &old, &n, err));
     FAIL_UNLESS(n == 0);
 
     FAIL_UNLESS(COMMIT(S, ALICE, NULL, err, DROP_RUN(&runs[1])) == -UPP_EBUSY && strstr(err->msg, "not ended"));
@@ -401,12 +402,11 @@ WEFT_SUSPENDS static int dump(struct test_store *t, struct wb_buf *out, struct u
     UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(8 << 20);
     struct wl_node *nodes;
     struct wl_thread *threads;
-    struct wm_run *runs;
+    struct wl_old_run *runs;
     struct wl_value *values;
     struct wl_blob_key *loose;
     struct wl_rows rows;
     struct wb_uuid id;
-    uint64_t *numbers;
     size_t n;
     wb_buf_clear(out);
     TRY(wl_list_family_nodes(S, &ALICE, F, WB_UUID_NIL, 100, &a, &nodes, &n, err));
@@ -422,9 +422,9 @@ WEFT_SUSPENDS static int dump(struct test_store *t, struct wb_buf *out, struct u
         wb_buf_addf(out, "thread %x %u %u\n", threads[i].id.b[5], threads[i].version, threads[i].at);
     TRY(wl_list_threads(S, &ALICE, WB_UUID_NIL, 100, &a, &threads, &n, err));
     wb_buf_addf(out, "listed %zu\n", n);
-    TRY(wl_list_old_runs(S, &ALICE, 0, INT64_MAX, 100, &a, &runs, &numbers, &n, err));
+    TRY(wl_list_old_runs(S, &ALICE, 0, INT64_MAX, 100, &a, &runs, &n, err));
     for (size_t i = 0; i < n; i++)
-        wb_buf_addf(out, "run %x %d\n", runs[i].id.b[15], runs[i].status);
+        wb_buf_addf(out, "run %x %d\n", runs[i].run.id.b[15], runs[i].run.status);
     static const char *const names[] = {"one", "two"};
     for (size_t i = 0; i < WB_LEN(names); i++) {
         int r = wl_get_alias(S, &ALICE, WL_ALIAS_THREAD, wb_cstr(names[i]), &id, err);

@@ -99,15 +99,14 @@ WEFT_SUSPENDS static int read_heads(struct wl_store *s, size_t *threads, size_t 
 WEFT_SUSPENDS static int thread_of(struct wl_store *s, const char *agent, struct wb_arena *a, struct wl_thread *ret,
                                    struct upp_err *err)
 {
-    struct wm_run *runs;
-    uint64_t *numbers;
+    struct wl_old_run *runs;
     size_t n;
-    TRY(wl_list_old_runs(s, &owner, 0, INT64_MAX, 100, a, &runs, &numbers, &n, err));
+    TRY(wl_list_old_runs(s, &owner, 0, INT64_MAX, 100, a, &runs, &n, err));
     FAIL_UNLESS(n == 9);
     for (size_t i = 0; i < n; i++) {
-        FAIL_UNLESS(!runs[i].swept);
-        if (wb_str_eq(runs[i].agent, wb_cstr(agent)))
-            return wl_get_thread(s, &owner, runs[i].thread, a, ret, err);
+        FAIL_UNLESS(!runs[i].run.swept);
+        if (wb_str_eq(runs[i].run.agent, wb_cstr(agent)))
+            return wl_get_thread(s, &owner, runs[i].run.thread, a, ret, err);
     }
     FAIL_UNLESS(!"no such run");
     return 0;
@@ -315,6 +314,7 @@ WEFT_SUSPENDS static int recover(void *arg, struct upp_err *err)
     struct rig *rig = arg;
     struct wl_thread t;
     struct wm_run *runs;
+    struct wl_live_run *live = NULL;
     size_t n = 0;
     TRY(open_it(false, &rig->store, err));
     int r = rig_open(rig, weft_loop_current(), NULL, err);
@@ -327,16 +327,15 @@ WEFT_SUSPENDS static int recover(void *arg, struct upp_err *err)
             r = wl_list_runs(rig->store, &owner, t.id, true, 9, &a, &runs, &n, err);
         if (r < 0 || n != 1)
             break;
-        struct wl_owner *owners;
-        r = wl_list_live(rig->store, WB_UUID_NIL, 9, &a, &runs, &owners, &n, err);
+        r = wl_list_live(rig->store, WB_UUID_NIL, 9, &a, &live, &n, err);
         if (r < 0 || n == 1)
             break;
         r = weft_sleep_ms(5, err);
         wb_arena_reset(&a);
     }
     for (size_t i = 0; r >= 0 && i < n; i++)
-        test_note("live: %.*s, status %d", UPP_FMT(runs[i].agent), runs[i].status);
-    bool waits = r >= 0 && n == 1 && runs[0].status == WM_WAITING;
+        test_note("live: %.*s, status %d", UPP_FMT(live[i].run.agent), live[i].run.status);
+    bool waits = r >= 0 && n == 1 && live[0].run.status == WM_WAITING;
     rig_close(rig);
     rig->store->ops->close(rig->store);
     TRY(r);

@@ -222,7 +222,7 @@ WEFT_SUSPENDS static int read_all(struct wl_store *s, struct wl_owner o, uint64_
     struct wl_thread *threads, t;
     struct wm_run *runs, run;
     struct wl_value *values;
-    struct wl_owner *owners;
+    struct wl_live_run *lives;
     struct wl_rows rows;
     struct wl_piece p;
     size_t n, live;
@@ -253,8 +253,8 @@ WEFT_SUSPENDS static int read_all(struct wl_store *s, struct wl_owner o, uint64_
     FAIL_UNLESS(n == count);
     TRY(wl_list_family_threads(s, &o, 7, WB_UUID_NIL, 9, &a, &threads, &n, err));
     TRY(wl_list_runs(s, &o, t.id, false, 9, &a, &runs, &n, err));
-    TRY(wl_list_live(s, WB_UUID_NIL, 9, &a, &runs, &owners, &live, err));
-    FAIL_UNLESS(live >= count && is(runs[0].agent, "PlantedAgent"));
+    TRY(wl_list_live(s, WB_UUID_NIL, 9, &a, &lives, &live, err));
+    FAIL_UNLESS(live >= count && is(lives[0].run.agent, "PlantedAgent"));
     return 0;
 }
 
@@ -797,8 +797,7 @@ WEFT_SUSPENDS static int forgotten(struct wl_store *s, struct upp_err *err)
 {
     UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 20);
     struct wl_thread t;
-    struct wm_run *runs;
-    struct wl_owner *owners;
+    struct wl_live_run *live;
     struct upp_str *names;
     struct wb_uuid id;
     struct upp_err e = {0};
@@ -810,8 +809,8 @@ WEFT_SUSPENDS static int forgotten(struct wl_store *s, struct upp_err *err)
     FAIL_UNLESS(COMMIT(s, ALICE, NULL, err, PUT_VALUE(&v)) < 0); /* the name stays erased */
     TRY(wl_list_tenants(s, (struct upp_str){NULL, 0}, 9, &a, &names, &n, err));
     FAIL_UNLESS(n == 1 && is(names[0], "evil"));
-    TRY(wl_list_live(s, WB_UUID_NIL, 1, &a, &runs, &owners, &n, err));
-    FAIL_UNLESS(n == 1 && is(owners[0].tenant, "evil"));
+    TRY(wl_list_live(s, WB_UUID_NIL, 1, &a, &live, &n, err));
+    FAIL_UNLESS(n == 1 && is(live[0].owner.tenant, "evil"));
     return read_all(s, EVE, 1, err);
 }
 

@@ -421,7 +421,7 @@ WEFT_SUSPENDS static int lists_runs(struct test_store *t, struct upp_err *err)
 {
     UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 20);
     struct wm_run *p;
-    struct wl_owner *owners;
+    struct wl_live_run *every;
     size_t n;
     for (uint64_t i = 1; i <= 6; i++) { /* 3 and 6 are another thread's; all in the same millisecond */
         struct wm_run run = plain_run(i, i % 3 ? 100 : 200);
@@ -451,13 +451,13 @@ WEFT_SUSPENDS static int lists_runs(struct test_store *t, struct upp_err *err)
     struct wb_uuid after = WB_UUID_NIL;
     size_t all = 0, evils = 0;
     do {
-        TRY(wl_list_live(S, after, 2, &a, &p, &owners, &n, err));
+        TRY(wl_list_live(S, after, 2, &a, &every, &n, err));
         for (size_t i = 0; i < n; i++, all++) {
-            FAIL_UNLESS(wb_uuid_cmp(after, p[i].id) < 0);
-            after = p[i].id;
+            FAIL_UNLESS(wb_uuid_cmp(after, every[i].run.id) < 0);
+            after = every[i].run.id;
             bool evl = wb_uuid_eq(after, test_uuid(50));
             evils += evl;
-            FAIL_UNLESS(is(owners[i].tenant, evl ? "evil" : "acme") && is(owners[i].user, "alice"));
+            FAIL_UNLESS(is(every[i].owner.tenant, evl ? "evil" : "acme") && is(every[i].owner.user, "alice"));
             FAIL_UNLESS(!wb_uuid_eq(after, test_uuid(2)));
         }
     } while (n == 2);
@@ -606,7 +606,7 @@ WEFT_SUSPENDS static int all_or_nothing(struct test_store *t, struct upp_err *er
     struct wl_node n;
     struct wl_thread th, *ths;
     struct wm_run ru, *rus;
-    struct wl_owner *os;
+    struct wl_live_run *live;
     struct wb_uuid id;
     struct wl_key k;
     size_t count;
@@ -627,7 +627,7 @@ WEFT_SUSPENDS static int all_or_nothing(struct test_store *t, struct upp_err *er
     FAIL_UNLESS(ru.version == 1 && ru.status == WM_QUEUED);
     TRY(wl_list_runs(S, &o, test_uuid(1), false, 9, &a, &rus, &count, err));
     FAIL_UNLESS(count == 1);
-    TRY(wl_list_live(S, WB_UUID_NIL, 9, &a, &rus, &os, &count, err));
+    TRY(wl_list_live(S, WB_UUID_NIL, 9, &a, &live, &count, err));
     FAIL_UNLESS(count == 1);
     FAIL_UNLESS(wl_get_alias(S, &o, WL_ALIAS_RUN, UPP_STR("r"), &id, err) == -UPP_ENOTFOUND);
     FAIL_UNLESS(wl_get_key(S, &o, UPP_STR("r"), UPP_STR("k"), &k, err) == -UPP_ENOTFOUND);
@@ -636,8 +636,8 @@ WEFT_SUSPENDS static int all_or_nothing(struct test_store *t, struct upp_err *er
     TRY(test_commit(S, o, changes, N - 1, NULL, err));
     TRY(wl_store_rows(S, &o, &(struct wl_range){.node = 8, .to = UINT64_MAX}, &a, &rows, err));
     FAIL_UNLESS(rows.n == 2 && is(rows.p[1].body, "z"));
-    TRY(wl_list_live(S, WB_UUID_NIL, 9, &a, &rus, &os, &count, err));
-    FAIL_UNLESS(count == 1 && wb_uuid_eq(rus[0].id, test_uuid(2)));
+    TRY(wl_list_live(S, WB_UUID_NIL, 9, &a, &live, &count, err));
+    FAIL_UNLESS(count == 1 && wb_uuid_eq(live[0].run.id, test_uuid(2)));
     return 0;
 }
 

@@ -150,10 +150,9 @@ WEFT_SUSPENDS static int ask_runs(struct wl_store *s, struct wb_arena *a, struct
 
 WEFT_SUSPENDS static int ask_live(struct wl_store *s, struct wb_arena *a, struct upp_err *err)
 {
-    struct wm_run *p;
-    struct wl_owner *owners;
+    struct wl_live_run *p;
     size_t n;
-    return wl_list_live(s, WB_UUID_NIL, 9, a, &p, &owners, &n, err);
+    return wl_list_live(s, WB_UUID_NIL, 9, a, &p, &n, err);
 }
 
 WEFT_SUSPENDS static int ask_set_run(struct wl_store *s, struct wb_arena *a, struct upp_err *err)

@@ -738,18 +738,17 @@ static WEFT_SUSPENDS int canceled(struct place *p, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
     struct wr_started s;
-    struct wm_run *live;
-    struct wl_owner *owners;
+    struct wl_live_run *live;
     uint8_t status;
     size_t n;
     TRY(place_start(p, &s, err));
     TRY(weft_sleep_ms(500, err));
-    TRY(wl_list_live(p->inner, WB_UUID_NIL, 10, &a, &live, &owners, &n, err));
+    TRY(wl_list_live(p->inner, WB_UUID_NIL, 10, &a, &live, &n, err));
     FAIL_UNLESS(n == 3);
     TRY(wr_cancel(p->rig.engine, &rig_owner, s.run, err));
     TRY(place_await(p, s.run, &status, err));
     FAIL_UNLESS(status == WM_CANCELED);
-    TRY(wl_list_live(p->inner, WB_UUID_NIL, 10, &a, &live, &owners, &n, err));
+    TRY(wl_list_live(p->inner, WB_UUID_NIL, 10, &a, &live, &n, err));
     FAIL_UNLESS(n == 0);
     return rig_well_formed(p->inner, &rig_owner, s.thread, err);
 }
