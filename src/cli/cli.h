@@ -4,8 +4,6 @@
 #include <stddef.h>
 #include <upp/base.h>
 
-struct wj_writer;
-
 /* Exit codes of every command. */
 enum { CLI_GOOD = 0, CLI_FAILED = 1, CLI_USAGE = 2, CLI_INCOMPLETE = 3 /* a run */, CLI_INTERRUPTED = 130 };
 
@@ -145,7 +143,3 @@ int cli_parse_some(const struct cli_command *self, int argc, char **argv, void *
  * "WHAT is one of a, b, not 'x'". given NULL: "wants WHAT: a, b". */
 int cli_word(const struct cli_command *self, const char *what, const char *given, const char *const *words,
              size_t *ret);
-
-/* Prints the object or list that w has written to standard output, on a line of its own. -UPP_ENOMEM, -UPP_ELIMIT: w
- * could not write it. */
-int cli_print_written(struct wj_writer *w) UPP_MUST_CHECK;

@@ -1,7 +1,7 @@
 /* cli/cmd_audit.c — weft audit: what administrators have done to the store, the newest first. */
 #include "base/defs.h"
 #include "cli/list.h"
-#include "cli/reveal.h"
+#include "cli/terminal.h"
 #include "json/value.h"
 
 struct audit_list {

@@ -11,7 +11,7 @@
 #include "base/file.h"
 #include "cli/list.h"
 #include "cli/progress.h"
-#include "cli/report.h"
+#include "cli/store_client.h"
 #include "cli/setup.h"
 #include "stores/backup.h"
 

@@ -8,7 +8,7 @@
 #include "base/secret.h"
 #include "cli/list.h"
 #include "cli/progress.h"
-#include "cli/report.h"
+#include "cli/store_client.h"
 #include "cli/setup.h"
 #include "log/admin.h"
 #include "runtime/runtime.h"

@@ -1,4 +1,6 @@
-/* cli/cmd_tree.c — weft tree THREAD: the branches of a conversation. */
+/* cli/cmd_tree.c — weft tree, fork, restore: the branches of a thread. */
+#include <stdio.h>
+
 #include "base/defs.h"
 #include "cli/list.h"
 #include "cli/terminal.h"
@@ -6,6 +8,8 @@
 #include "cli/tree_view.h"
 #include "cli/store_reader.h"
 #include "server/doors/v1/routes.h"
+#include "cli/cli.h"
+#include "cli/store_client.h"
 
 struct tree_request {
     struct cli_source from;
@@ -62,4 +66,110 @@ const struct cli_command cli_tree = {
     .run = run_tree,
     CLI_OPTIONS(tree_options),
     .examples = "weft tree THREAD --checkpoints\n",
+};
+
+struct fork_request {
+    struct cli_source from;
+    const char *thread, *at; /* at NULL: its end */
+    bool json;
+};
+
+WEFT_SUSPENDS static int fork_thread(struct cli_client *p, struct upp_err *err)
+{
+    struct fork_request *f = p->arg;
+    yyjson_val *v;
+    int r = cli_thread_path(p, f->thread, "/fork", err);
+    if (r >= 0)
+        r = cli_client_post(p, "at", f->at, &v, err);
+    if (r < 0)
+        r = cli_thread_guess(&p->door, f->thread, r, err);
+    return r < 0 ? r : cli_print_thread(v, f->json, err);
+}
+
+static int run_fork(const struct cli_command *self, int argc, char **argv)
+{
+    struct fork_request f = {0};
+    int bad = cli_parse(self, argc, argv, &f, &f.thread, 1, "the id of a thread");
+    return bad ? bad : cli_client_run(self, &f.from, true, fork_thread, &f);
+}
+
+static const struct cli_option fork_options[] = {
+    CLI_VALUE("--at", "MESSAGE|CHECKPOINT", "a message or a checkpoint", struct fork_request, at,
+              "shares the history up to there (default: all of it)"),
+    CLI_FLAG("--json", struct fork_request, json, "the new thread as one object"),
+    CLI_SOURCE_OPTIONS(struct fork_request, from),
+};
+
+const struct cli_command cli_fork = {
+    .name = "fork",
+    .usage = "THREAD [--at MESSAGE|CHECKPOINT] [--json] [--tenant T] [--user U] [--config FILE] [--store URL]",
+    .summary = "creates a second thread that shares a history",
+    .help =
+        "Creates a thread that shares the history up to a message (including the results of its calls; `weft show`\n"
+        "prints the ids) or a checkpoint (`weft tree --checkpoints`) of any branch. Prints its id. Nothing is copied.\n"
+        "Later messages of one thread are not part of the other.",
+    .run = run_fork,
+    CLI_OPTIONS(fork_options),
+    .examples = "weft fork THREAD\n"
+                "weft fork THREAD --at MESSAGE\n",
+};
+
+struct restore_request {
+    struct cli_source from;
+    const char *words[2]; /* thread, checkpoint */
+    bool json;
+};
+
+static int print_position(yyjson_val *v, bool json, struct upp_err *err)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(1u << 20);
+    struct upp_str thread, node;
+    yyjson_val *entries = yyjson_obj_get(v, "entries");
+    if (json)
+        return cli_print_json(v, err);
+    int r = cli_answer_text(v, "thread_id", &thread, err);
+    if (r >= 0)
+        r = cli_answer_text(v, "node_id", &node, err);
+    if (r < 0)
+        return r;
+    if (!entries || wj_write(entries, &out, NULL) < 0)
+        return upp_fail(err, UPP_EPROTO, "the owner of the store answers without 'entries'");
+    (void)printf("%.*s stands at entry %.*s, in node %.*s: what is said next branches there\n", UPP_FMT(thread),
+                 UPP_FMT(wb_buf_str(&out)), UPP_FMT(node));
+    return 0;
+}
+
+WEFT_SUSPENDS static int restore_thread(struct cli_client *p, struct upp_err *err)
+{
+    struct restore_request *x = p->arg;
+    yyjson_val *v;
+    int r = cli_thread_path(p, x->words[0], "/restore", err);
+    if (r >= 0)
+        r = cli_client_post(p, "checkpoint_id", x->words[1], &v, err);
+    return r < 0 ? cli_thread_guess(&p->door, x->words[0], r, err) : print_position(v, x->json, err);
+}
+
+static int run_restore(const struct cli_command *self, int argc, char **argv)
+{
+    struct restore_request x = {0};
+    int bad = cli_parse(self, argc, argv, &x, x.words, WB_LEN(x.words), "a thread and a checkpoint of it");
+    return bad ? bad : cli_client_run(self, &x.from, true, restore_thread, &x);
+}
+
+static const struct cli_option restore_options[] = {
+    CLI_FLAG("--json", struct restore_request, json, "where the thread stands, as one object"),
+    CLI_SOURCE_OPTIONS(struct restore_request, from),
+};
+
+const struct cli_command cli_restore = {
+    .name = "restore",
+    .usage = "THREAD CHECKPOINT [--json] [--tenant T] [--user U] [--config FILE] [--store URL]",
+    .summary = "sets a thread back to a checkpoint",
+    .help =
+        "Sets the thread back to the checkpoint (`weft tree THREAD --checkpoints` lists them). Nothing is deleted:\n"
+        "later messages stay on their branch, and the next message starts a new one. Fails while a run of the thread\n"
+        "has not ended: `weft cancel RUN` first.",
+    .run = run_restore,
+    CLI_OPTIONS(restore_options),
+    .examples = "weft restore THREAD CHECKPOINT\n",
 };

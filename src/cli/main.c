@@ -14,7 +14,7 @@
 #include "base/defs.h"
 #include "cli/cli.h"
 #include "base/words.h"
-#include "runtime/global.h"
+#include "runtime/runtime.h"
 
 struct basic_options {
     bool json;

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "base/defs.h"
-#include "cli/reveal.h"
 #include "cli/terminal.h"
 #include "log/log.h"
 #include "json/read.h"

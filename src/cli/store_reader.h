@@ -2,7 +2,7 @@
 #pragma once
 
 #include "cli/cli.h"
-#include "cli/report.h"
+#include "cli/store_client.h"
 #include "runtime/runtime.h"
 
 /* State of such a command; its function runs on a fiber. */

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <upp/base.h>
 
+#include "base/buf.h"
+
 /* The character of an untrusted text at byte `at`, and the number of its bytes. '?' is in the place of what a terminal
  * might obey or reorder: control characters other than line ends and tabs, controls of direction, and bytes that are no
  * UTF-8. */
@@ -28,3 +30,11 @@ unsigned cli_print_line(FILE *out, struct upp_str text, unsigned max);
 
 /* How many columns that would be. */
 unsigned cli_line_columns(struct upp_str text, unsigned max);
+
+/* Untrusted text for somebody who decides about it. */
+
+/* Adds untrusted JSON text, or the inside of a string of it, so that all of it can be seen.
+ * What draws nothing, moves what is drawn or looks like a blank is written as <U+202E>, several blanks as <400 blanks>;
+ * bytes that are no text as <0xff>. indent: a line ends after each \n of a string, and the next one begins with so many
+ * blanks; 0: all on one line. */
+void cli_reveal(struct wb_buf *out, struct upp_str text, unsigned indent);

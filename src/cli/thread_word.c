@@ -35,7 +35,7 @@ static void take_digits(const char *word, char out[WB_UUID_HEX + 1])
     }
 }
 
-static void begin(struct guess *g, const char *word)
+static void begin_guess(struct guess *g, const char *word)
 {
     *g = (struct guess){0};
     take_digits(word, g->digits);
@@ -82,7 +82,7 @@ WEFT_SUSPENDS int cli_thread_find(struct cli_reader *rd, const char *word, struc
     int r = wl_thread_find(rd->store, &rd->owner, wb_cstr(word), &rd->arena, ret, err);
     if (r != -UPP_ENOTFOUND)
         return r;
-    begin(&g, word);
+    begin_guess(&g, word);
     for (size_t n = PAGE, all = 0; n == PAGE && all < CLI_THREADS_TRIED; all += n) {
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
         struct wl_thread *t;
@@ -107,7 +107,7 @@ WEFT_SUSPENDS int cli_thread_guess(struct cli_owner *d, const char *word, int r,
     size_t i, n, all = 0;
     if (r != -UPP_ENOTFOUND)
         return r;
-    begin(&g, word);
+    begin_guess(&g, word);
     do {
         struct cli_request q = {
             .method = "GET",

@@ -18,7 +18,11 @@
  */
 #pragma once
 
+#include <yyjson.h>
+
 #include "envelope/envelope.h"
+#include "base/arena.h"
+#include "base/buf.h"
 
 enum { WE_MAX_ADAPTERS = 64, WE_MAX_MATCH = 16, WE_MAX_TEMPLATE = 16 << 10, WE_MAX_PROMPT = 8 << 20 };
 
@@ -96,3 +100,20 @@ struct we_replied {
 };
 int we_take_reply(struct wb_arena *a, const struct we_adapter *adapter, const struct we_replied *r, struct upp_str *ret,
                   struct upp_err *err) UPP_MUST_CHECK;
+
+/* Inside envelope/: prompts from templates (adapter.h has their language). */
+
+/* JSON as JSON.stringify of JavaScript writes what JSON.parse has read: prompts of the seed have
+ * it.
+ *
+ * It differs from the text that was read: numbers are doubles in JavaScript's spelling (1e21 is 1e+21, -0 is 0, what is
+ * too large is null), and members whose names are array indices come first, in ascending order.
+ */
+
+enum { WE_JS_NUMBER = 32 };
+
+/* indent: blanks per level; 0: compact. The value is nested at most WE_MAX_DEPTH deep. */
+int we_stringify(yyjson_val *v, unsigned indent, struct wb_buf *out, struct upp_err *err) UPP_MUST_CHECK;
+
+/* A JSON number as JavaScript writes it, into `to`; its length. */
+size_t we_js_number(struct upp_str number, char to[WE_JS_NUMBER]);

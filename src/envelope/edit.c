@@ -1,6 +1,6 @@
 /* envelope/edit.c — writes an envelope with some members replaced. Members keep their order; those that are added
  * stand where the specification has them, as far as the others are in its order. */
-#include "envelope/edit.h"
+#include "envelope/envelope.h"
 
 #include "dialects/envelope/chains.h"
 #include "dialects/envelope/write.h"

@@ -3,7 +3,6 @@
 #include "dialects/envelope/chains.h"
 #include "dialects/envelope/write.h"
 #include "envelope/envelope.h"
-#include "envelope/edit.h"
 #include "json/value.h"
 
 void we_put_agent(struct wj_writer *w, struct upp_str id, struct upp_str name, struct upp_str model)

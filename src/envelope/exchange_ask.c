@@ -4,6 +4,8 @@
 #include "envelope/exchange_state.h"
 #include "json/number.h"
 #include "json/value.h"
+#include "base/err.h"
+#include "envelope/routes.h"
 
 static struct upp_str cut_task(struct upp_str text)
 {
@@ -53,7 +55,7 @@ static int put_trace(struct we_exchange *x, struct we_draft *d, struct upp_str p
     return x->host->new_id(x->host->arg, x->a, &d->trace.id, err);
 }
 
-static struct we_draft begin(const struct we_exchange *x, struct upp_str intent, struct upp_str task)
+static struct we_draft begin_draft(const struct we_exchange *x, struct upp_str intent, struct upp_str task)
 {
     return (struct we_draft){.role = UPP_STR("system"),
                              .agent_id = UPP_STR(WE_ORCHESTRATOR),
@@ -139,7 +141,7 @@ static int write_reflection(struct we_exchange *x, struct we_node *n, struct upp
 {
     const struct we_envelope *asked = n->chain->first, *doubted = &n->before->reply;
     const struct upp_str head[] = {UPP_STR("Check the answer below and give a better one to: "), asked->task};
-    struct we_draft d = begin(x, we_intent_name(WE_REFLECT), cut_task(wb_arena_join(x->a, head, 2)));
+    struct we_draft d = begin_draft(x, we_intent_name(WE_REFLECT), cut_task(wb_arena_join(x->a, head, 2)));
     d.resources = asked->resources;
     d.parameters = asked->parameters;
     give_content(&d, doubted);
@@ -170,7 +172,7 @@ static int write_action(struct we_exchange *x, struct we_node *n, struct upp_str
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(4 * WE_MAX_CONTEXT);
     const struct we_envelope *from = n->chain->producer, *asked = n->chain->asked;
-    struct we_draft d = begin(x, wj_text_at(n->chain->action, "intent"), wj_text_at(n->chain->action, "task"));
+    struct we_draft d = begin_draft(x, wj_text_at(n->chain->action, "intent"), wj_text_at(n->chain->action, "task"));
     d.not_parameter = (struct upp_str){0}; /* an action of intent route may name its target */
     d.parameters = yyjson_obj_get(n->chain->action, "args");
     d.resources = asked && asked->resources ? asked->resources : from->resources;
@@ -217,4 +219,111 @@ int we_ask_write(struct we_exchange *x, struct we_node *n, struct upp_str *ret, 
     default:
         return write_first(x, ret, err);
     }
+}
+
+static bool was_tried(const struct we_chain *c, struct upp_str agent)
+{
+    for (size_t i = 0; i < c->n_tried; i++)
+        if (wb_str_eq(c->tried[i], agent))
+            return true;
+    return false;
+}
+
+static struct upp_str model_of(const struct we_exchange *x, struct upp_str agent)
+{
+    return x->host->model_of(x->host->arg, agent);
+}
+
+static bool usable(const struct we_exchange *x, const struct we_chain *c, struct upp_str agent)
+{
+    return !was_tried(c, agent) && c->n_tried < WE_MAX_TRIED && model_of(x, agent).p;
+}
+
+static int take(struct we_node *n, struct upp_str agent, const struct we_rule *rule, struct upp_str why)
+{
+    n->agent = agent;
+    n->rule = rule;
+    n->why = why;
+    n->chain->tried[n->chain->n_tried++] = agent;
+    return 0;
+}
+
+int we_pick(struct we_exchange *x, struct we_node *n, const struct we_envelope *e, struct upp_err *err)
+{
+    struct we_choice choice;
+    struct we_chain *c = n->chain;
+    int r = we_route(x->a, x->host->routes, e, (struct upp_str){0}, &choice, err);
+    if (r < 0)
+        return r;
+    if (usable(x, c, choice.agent))
+        return take(n, choice.agent, choice.rule, choice.why);
+    for (size_t i = 0; choice.rule && i < choice.rule->n_fallbacks; i++)
+        if (usable(x, c, choice.rule->fallbacks[i]))
+            return take(n, choice.rule->fallbacks[i], choice.rule, UPP_STR("a fallback of the rule"));
+    return upp_fail(err, UPP_ENOTFOUND, "the agent %.*s is not there, and no fallback is", UPP_FMT(choice.agent));
+}
+
+/* Reflections: on a model other than the one that wrote it. */
+
+/* Ruling 5: the names, trimmed and folded. */
+static bool same_model(struct upp_str a, struct upp_str b)
+{
+    return wb_str_eq_nocase(wb_str_trim(a), wb_str_trim(b));
+}
+
+struct search {
+    struct we_exchange *x;
+    struct we_node *n;
+    struct upp_str writer; /* the model */
+};
+
+static bool differs(const struct search *s, struct upp_str agent)
+{
+    return usable(s->x, s->n->chain, agent) && !same_model(model_of(s->x, agent), s->writer);
+}
+
+/* Of the agents of one rule, the first that differs; NULL text: none. */
+static struct upp_str among(const struct search *s, const struct we_rule *r)
+{
+    for (size_t i = 0; i < r->n_targets; i++)
+        if (differs(s, r->targets[i].agent))
+            return r->targets[i].agent;
+    for (size_t i = 0; i < r->n_fallbacks; i++)
+        if (differs(s, r->fallbacks[i]))
+            return r->fallbacks[i];
+    return (struct upp_str){0};
+}
+
+static struct upp_str elsewhere(const struct search *s)
+{
+    const struct we_routes *routes = s->x->host->routes;
+    struct upp_str found = {0};
+    for (size_t i = 0; !found.p && i < routes->n; i++)
+        found = among(s, &routes->rules[i]);
+    return found;
+}
+
+int we_pick_reflector(struct we_exchange *x, struct we_node *n, const struct we_envelope *doubted,
+                      struct upp_str writer, struct upp_err *err)
+{
+    struct search s = {.x = x, .n = n, .writer = writer};
+    struct we_envelope as = *doubted; /* the rules see the doubted message, as one to reflect on */
+    struct we_choice choice = {0};
+    struct upp_str other;
+    as.intent = WE_REFLECT;
+    int r = we_route(x->a, x->host->routes, &as, (struct upp_str){0}, &choice, err);
+    if (r < 0)
+        return r;
+    if (differs(&s, choice.agent))
+        return take(n, choice.agent, choice.rule, UPP_STR("reflects: another model than the one that wrote it"));
+    other = among(&s, choice.rule);
+    if (other.p)
+        return take(n, other, choice.rule, UPP_STR("reflects: the rule's other agent, of another model"));
+    other = elsewhere(&s);
+    if (other.p)
+        return take(n, other, choice.rule, UPP_STR("reflects: an agent of another rule, of another model"));
+    if (!usable(x, n->chain, choice.agent))
+        return upp_fail(err, UPP_ENOTFOUND, "no agent is left to reflect");
+    n->same_model = true;
+    return take(n, choice.agent, choice.rule, UPP_STR("reflects: there is no other model"));
 }

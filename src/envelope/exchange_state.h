@@ -59,7 +59,7 @@ struct we_exchange {
 int we_ask_write(struct we_exchange *x, struct we_node *n, struct upp_str *ret, struct upp_err *err) UPP_MUST_CHECK;
 
 /* The agent for a request, or for a reflection on `doubted`, that was not tried yet. 0; -UPP_ENOTFOUND: none.
- * exchange_pick.c */
+ * exchange_ask.c */
 int we_pick(struct we_exchange *x, struct we_node *n, const struct we_envelope *e, struct upp_err *err) UPP_MUST_CHECK;
 int we_pick_reflector(struct we_exchange *x, struct we_node *n, const struct we_envelope *doubted,
                       struct upp_str writer, struct upp_err *err) UPP_MUST_CHECK;

@@ -121,7 +121,7 @@ static void forget(struct open *s)
     wb_arena_reset(&s->a);
 }
 
-static int finish(struct we_replay *p, struct open *s, struct upp_err *err)
+static int finish_exchange(struct we_replay *p, struct open *s, struct upp_err *err)
 {
     uint64_t input, output;
     size_t waiting = we_exchange_waiting(s->x);
@@ -163,7 +163,7 @@ static int free_place(struct we_replay *p, struct open **ret, struct upp_err *er
         if (!p->open[i].x || p->open[i].used < oldest->used)
             oldest = &p->open[i];
     *ret = oldest;
-    return oldest->x ? finish(p, oldest, err) : 0;
+    return oldest->x ? finish_exchange(p, oldest, err) : 0;
 }
 
 static int note(struct open *s, struct upp_str id, struct we_node *request, struct upp_str agent, struct upp_err *err)
@@ -300,7 +300,7 @@ static WEFT_SUSPENDS int add_reply(struct we_replay *p, struct open *s, const st
 
 /* ---- The log ------------------------------------------------------------------------------------------------- */
 
-static int begin(struct we_replay *p, struct open *s, const struct we_envelope *e, struct upp_err *err)
+static int begin_exchange(struct we_replay *p, struct open *s, const struct we_envelope *e, struct upp_err *err)
 {
     s->ingress = *e;
     s->recorded = s->unsent = 0;
@@ -360,7 +360,7 @@ int we_replay_add(struct we_replay *p, struct upp_str envelope, struct upp_err *
         if (r >= 0 && s != guess)
             r = we_read_any(&s->a, envelope, NULL, &e, err);
         s->used = p->sum.envelopes;
-        return r < 0 ? r : begin(p, s, &e, err);
+        return r < 0 ? r : begin_exchange(p, s, &e, err);
     }
     if (s != guess)
         r = we_read_any(&s->a, envelope, NULL, &e, err);
@@ -380,7 +380,7 @@ int we_replay_end(struct we_replay *p, struct we_replayed *ret, struct upp_err *
         if (!next || next->number < number)
             break;
         number = next->number;
-        r = finish(p, next, err);
+        r = finish_exchange(p, next, err);
     }
     *ret = p->sum;
     return r;

@@ -2,7 +2,7 @@
 #include "base/err.h"
 #include "dialects/core/convert.h"
 #include "envelope/adapter.h"
-#include "envelope/edit.h"
+#include "envelope/envelope.h"
 #include "json/keys.h"
 #include "json/number.h"
 #include "json/read.h"

@@ -66,3 +66,17 @@ int we_route(struct wb_arena *a, const struct we_routes *routes, const struct we
 /* Writes each rule and why it did or did not fit, and the choice, as lines of text. Returns as we_route. */
 int we_explain(const struct we_routes *routes, const struct we_envelope *e, struct wb_buf *out,
                struct upp_err *err) UPP_MUST_CHECK;
+
+/* Inside envelope/: whether a rule fits, and why not. */
+
+enum we_unfit {
+    WE_FITS,
+    WE_UNFIT_INTENT,
+    WE_UNFIT_ROLE,
+    WE_UNFIT_AGENT,
+    WE_UNFIT_TYPE,
+    WE_UNFIT_TAGS,
+    WE_UNFIT_NO_SCORE,
+    WE_UNFIT_SCORE,
+    WE_UNFIT_COST,
+};

@@ -1,5 +1,5 @@
 /* envelope/stringify.c — writes numbers as JavaScript does, and members in the order of its objects. */
-#include "envelope/stringify.h"
+#include "envelope/adapter.h"
 
 #include <stdlib.h>
 

@@ -1,9 +1,9 @@
 /* remote/agentapi.c — an agent behind an Agent API server: requests (docs/remote.md).
  *
- * A request has the messages that the server has not seen (session.h), our tools as the client's, and the agent's
+ * A request has the messages that the server has not seen (remote.h), our tools as the client's, and the agent's
  * params.
  */
-#include "remote/agentapi.h"
+#include "remote/remote.h"
 
 #include "base/defs.h"
 #include "base/err.h"

@@ -4,7 +4,7 @@
  * and reasoning are passed on as they grow. Calls come at the end, because only then is it known who runs them: a
  * function_call without an output is ours; what the server ran itself stays in metadata.agentapi.output.
  */
-#include "remote/agentapi.h"
+#include "remote/remote.h"
 
 #include <stdio.h>
 
@@ -311,7 +311,7 @@ static bool is_withdrawn(struct rm_response *own)
     return false;
 }
 
-static int finish(struct upp__reader *r, struct upp_err *err)
+static int finish_answer(struct upp__reader *r, struct upp_err *err)
 {
     struct rm_response *own = r->own;
     struct wd_aap_decoder *d = &own->decoder;
@@ -365,7 +365,7 @@ static int take_line(struct upp__reader *r, struct upp_str line, bool now, struc
     if (d->begun)
         upp__say_open(r, d->id);
     if (d->status >= WD_AAP_COMPLETED)
-        return finish(r, err);
+        return finish_answer(r, err);
     e = now && d->last ? pass_message(r, &d->messages.p[d->last - 1], err) : 0;
     return e < 0 ? e : upp__check(r, err);
 }

@@ -1,12 +1,14 @@
 /* remote/aitp.c — an agent behind an AITP-T01 service: requests. */
-#include "remote/aitp.h"
+#include <stdio.h>
 
+#include "remote/aitp.h"
 #include "base/clock.h"
 #include "base/defs.h"
 #include "base/err.h"
 #include "dialects/aitp/aitp.h"
 #include "json/read.h"
 #include "upp/providers/body.h"
+#include "base/base64.h"
 
 size_t rm_aitp_next(const struct upp_request *req, const struct rm_session *s, size_t at)
 {
@@ -17,6 +19,75 @@ size_t rm_aitp_next(const struct upp_request *req, const struct rm_session *s, s
         if (req->messages[i]->role == UPP_ROLE_USER && (!history || i + 1 == req->n_messages))
             return i;
     return SIZE_MAX;
+}
+
+/* Does it become a file of the service? */
+static bool is_file(const struct upp_part *p)
+{
+    return p->media && p->media->data.n && p->media->source != UPP_SOURCE_URL;
+}
+
+static const struct upp_media *find_file(const struct upp_message *m, size_t n)
+{
+    for (size_t i = 0; n < RM_ATTACHMENTS && i < m->n_parts; i++)
+        if (is_file(&m->parts[i]) && n-- == 0)
+            return m->parts[i].media;
+    return NULL;
+}
+
+uint8_t rm_aitp_stage(const struct upp_request *req, const struct rm_exchange *e)
+{
+    return !e->no_files && find_file(req->messages[e->at], e->sent.n) ? RM_UPLOAD : RM_ADD;
+}
+
+/* A text for a header of a part: nothing in it may end the header or its quotes. */
+static void add_plain(struct wb_buf *out, struct upp_str text)
+{
+    for (size_t i = 0; i < text.n; i++)
+        wb_buf_addc(out, (unsigned char)text.p[i] < ' ' || text.p[i] == '"' || text.p[i] == '\\' || text.p[i] == 127
+                             ? '_'
+                             : text.p[i]);
+}
+
+/* A boundary that the file does not contain. */
+static struct upp_str boundary_for(struct wb_arena *a, struct upp_str bytes)
+{
+    struct upp_str line = UPP_STR("weft-file");
+    for (unsigned i = 0; line.p && wb_str_find(bytes, line, 0) != SIZE_MAX; i++)
+        line = wb_arena_printf(a, "weft-file-%u", i);
+    return line;
+}
+
+/* The body of an upload, and its media type: multipart/form-data. */
+static int write_file(const struct upp_media *m, struct upp__outgoing *out, struct upp_str *type, struct upp_err *err)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf bytes = WB_BUF(UPP__JSON);
+    struct upp_str name = m->title.n ? m->title : UPP_STR("file");
+    struct upp_str mime = m->mime.n                      ? m->mime
+                          : m->source == UPP_SOURCE_TEXT ? UPP_STR("text/plain")
+                                                         : UPP_STR("application/octet-stream");
+    int r = 0;
+    if (m->source == UPP_SOURCE_TEXT)
+        wb_buf_add(&bytes, m->data);
+    else
+        r = wb_base64_decode(m->data, &bytes, err);
+    if (r >= 0)
+        r = wb_buf_check(&bytes, err);
+    if (r < 0)
+        return r;
+    struct upp_str line = boundary_for(out->arena, wb_buf_str(&bytes));
+    *type = wb_arena_printf(out->arena, "multipart/form-data; boundary=%.*s", UPP_FMT(line));
+    wb_buf_addf(&out->body, "--%.*s\r\ncontent-disposition: form-data; name=\"purpose\"\r\n\r\nassistants\r\n",
+                UPP_FMT(line));
+    wb_buf_addf(&out->body, "--%.*s\r\ncontent-disposition: form-data; name=\"file\"; filename=\"", UPP_FMT(line));
+    add_plain(&out->body, name);
+    wb_buf_addf(&out->body, "\"\r\ncontent-type: ");
+    add_plain(&out->body, mime);
+    wb_buf_addf(&out->body, "\r\n\r\n");
+    wb_buf_add(&out->body, wb_buf_str(&bytes));
+    wb_buf_addf(&out->body, "\r\n--%.*s--\r\n", UPP_FMT(line));
+    r = wb_buf_check(&out->body, err);
+    return r < 0 ? r : wb_arena_check(out->arena, err);
 }
 
 /* Media at an address of the web, which the agent there may fetch. */
@@ -34,7 +105,7 @@ static void add_texts(struct upp__body *b, struct wb_buf *to, const struct upp_m
         if (p->kind == UPP_PART_TEXT || is_link(p))
             wb_buf_addf(to, "%s%.*s", to->n && to->p[to->n - 1] != ' ' ? "\n" : "",
                         UPP_FMT(p->kind == UPP_PART_TEXT ? p->text : p->media->data));
-        else if (rm_aitp_is_file(p) && files)
+        else if (is_file(p) && files)
             files--;
         else if (p->kind != UPP_PART_CALL && p->kind != UPP_PART_RESULT)
             upp__lose(b, upp__kind_name(p->kind), "a message of AITP is text");
@@ -112,13 +183,14 @@ static void set_url(const struct upp__vendor *v, struct upp__outgoing *out, stru
                        : url;
 }
 
-static int begin(struct upp__body *b, const struct upp__vendor *v, const struct upp_request *req, struct upp_str key,
-                 const struct rm_exchange *e, struct upp__outgoing *out, struct upp_err *err)
+static int begin_request(struct upp__body *b, const struct upp__vendor *v, const struct upp_request *req,
+                         struct upp_str key, const struct rm_exchange *e, struct upp__outgoing *out,
+                         struct upp_err *err)
 {
     struct upp_str type = UPP_STR("application/json");
     int r = upp__body_init(b, v, req, out, "messages", err);
     if (r >= 0 && e && e->stage == RM_UPLOAD)
-        r = rm_aitp_put_file(rm_aitp_file(req->messages[e->at], e->sent.n), out, &type, err);
+        r = write_file(find_file(req->messages[e->at], e->sent.n), out, &type, err);
     upp__header(out, "content-type", type);
     upp__header(out, "accept", UPP_STR("application/json"));
     return r < 0 ? r : upp__put_key(out, v, key.n ? key : (struct upp_str){0}, "bearer", NULL, err);
@@ -221,14 +293,14 @@ static int write_request(const struct upp__vendor *v, const struct upp_request *
     struct rm_exchange e = {0};
     int r = start(out->arena, v, req, &e, err);
     if (r == 0)
-        r = begin(&b, v, req, key, &e, out, err);
+        r = begin_request(&b, v, req, key, &e, out, err);
     if (r == 0)
         r = put_request(&b, &e, out);
     return r < 0 ? r : upp__body_check(&b);
 }
 
 /* A poll, or a page of one. The first comes at once. */
-static int pause(struct rm_exchange *e, uint64_t limit_ms, uint64_t *wait_ms, struct upp_err *err)
+static int pause_before_poll(struct rm_exchange *e, uint64_t limit_ms, uint64_t *wait_ms, struct upp_err *err)
 {
     if (wb_mono_ms() - e->from_ms > limit_ms)
         return upp_fail(err, UPP_ETIMEOUT, "no reply of the remote agent after %llu ms", (unsigned long long)limit_ms);
@@ -244,9 +316,9 @@ static int write_more(struct upp__reader *r, struct upp_str key, struct upp__out
     struct upp__body b;
     int x = upp__check(r, err);
     if (x == 0)
-        x = begin(&b, r->vendor, r->request, key, e, out, err);
+        x = begin_request(&b, r->vendor, r->request, key, e, out, err);
     if (x == 0 && e->again)
-        x = pause(e, r->vendor->timeout_ms, wait_ms, err);
+        x = pause_before_poll(e, r->vendor->timeout_ms, wait_ms, err);
     e->again = false;
     if (x == 0)
         x = put_request(&b, e, out);
@@ -259,7 +331,7 @@ static int write_stop(const struct upp__reader *r, struct upp_str key, struct up
     struct upp__body b;
     if (!e->run.n || e->stage >= RM_LIST)
         return 0;
-    int x = begin(&b, r->vendor, r->request, key, NULL, out, err);
+    int x = begin_request(&b, r->vendor, r->request, key, NULL, out, err);
     if (x < 0)
         return x;
     set_url(r->vendor, out,

@@ -7,7 +7,6 @@
 #pragma once
 
 #include "remote/remote.h"
-#include "remote/session.h"
 
 #define RM_AITP "aitp"
 
@@ -61,20 +60,8 @@ struct rm_exchange {
     WB_VEC(struct upp_media) media;
 };
 
-/* Does it become a file of the service? */
-bool rm_aitp_is_file(const struct upp_part *p);
-
-/* Media number n of the message that becomes a file of the service; NULL: there are no more. */
-const struct upp_media *rm_aitp_file(const struct upp_message *m, size_t n);
-
-/* What the message needs next: its files, or to be added. */
 uint8_t rm_aitp_stage(const struct upp_request *req, const struct rm_exchange *e);
 
-/* The body of an upload, and its media type: multipart/form-data (aitp_file.c). */
-int rm_aitp_put_file(const struct upp_media *m, struct upp__outgoing *out, struct upp_str *type,
-                     struct upp_err *err) UPP_MUST_CHECK;
-
-/* The exchange, with all that the first request has assumed. */
 int rm_aitp_begin(struct upp__reader *r, struct upp_err *err) UPP_MUST_CHECK;
 
 /* The message of the request that is to be added at or after `at`; SIZE_MAX: none. */

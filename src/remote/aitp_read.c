@@ -231,7 +231,7 @@ static void put_metadata(struct upp__reader *r, struct upp_str *ret)
     *ret = upp__metadata_end(&m, r);
 }
 
-static int finish(struct upp__reader *r, struct upp_err *err)
+static int finish_answer(struct upp__reader *r, struct upp_err *err)
 {
     struct rm_exchange *e = r->own;
     const struct upp_usage usage = {0};
@@ -264,7 +264,7 @@ static int take_file(struct upp__reader *r, struct upp_str body, struct upp_err 
         return wb_buf_check(&b64, err);
     if (!wb_vec_push(&e->media, m, (size_t)RM_ATTACHMENTS))
         return upp_fail(err, UPP_ENOMEM, "no memory for an attachment");
-    return e->media.n < e->files.n ? 0 : finish(r, err);
+    return e->media.n < e->files.n ? 0 : finish_answer(r, err);
 }
 
 static int take_list(struct upp__reader *r, yyjson_val *v, struct upp_err *err)
@@ -276,7 +276,7 @@ static int take_list(struct upp__reader *r, yyjson_val *v, struct upp_err *err)
         return more < 0 ? more : upp__check(r, err);
     if (e->replies.n || !e->polls) { /* an agent may have nothing to say */
         e->stage = e->files.n ? RM_FETCH : RM_DONE;
-        return e->files.n ? upp__check(r, err) : finish(r, err);
+        return e->files.n ? upp__check(r, err) : finish_answer(r, err);
     }
     e->foreign = e->before;
     e->pages = 0;

@@ -17,7 +17,6 @@
 #include "envelope/envelope.h"
 #include "model/upp_json.h"
 #include "remote/remote.h"
-#include "remote/session.h"
 #include "upp/providers/body.h"
 
 #define NAME "envelopes"
@@ -67,7 +66,7 @@ static int wrap(struct wb_arena *a, const struct upp_request *req, struct exchan
     return r < 0 ? r : we_write(a, &d, &e->text, err);
 }
 
-static int begin(struct wb_arena *a, const struct upp_request *req, struct exchange *e, struct upp_err *err)
+static int begin_exchange(struct wb_arena *a, const struct upp_request *req, struct exchange *e, struct upp_err *err)
 {
     const struct upp_message *last = req->n_messages ? req->messages[req->n_messages - 1] : NULL;
     if (!last || last->role != UPP_ROLE_USER)
@@ -138,7 +137,7 @@ static int write_more(struct upp__reader *r, struct upp_str key, struct upp__out
                       struct upp_err *err)
 {
     struct exchange *e = r->own;
-    int x = e->ready ? 0 : begin(&r->keep, r->request, e, err);
+    int x = e->ready ? 0 : begin_exchange(&r->keep, r->request, e, err);
     *wait_ms = 0;
     return x < 0 ? x : put_request(r->vendor, r->request, e, key, out, err);
 }

@@ -1,13 +1,16 @@
 /* remote/session.c — hashes the history to find the conversation that a call continues, and writes the note for the
  * next one. */
-#include "remote/session.h"
-
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/str.h"
 #include "base/uuid.h"
 #include "json/read.h"
+#include "base/defs.h"
+#include "base/err.h"
+#include "remote/remote.h"
+#include "upp/providers/vendors.h"
 
 enum { NOTE_BYTES = 64 << 20 };
 
@@ -91,4 +94,31 @@ struct upp_str rm_message_id(struct wb_arena *a, const struct rm_session *s, siz
 {
     char text[WB_UUID_TEXT + 1];
     return wb_arena_printf(a, "msg_%s", wb_uuid_text(wb_uuid_v4(wb_str_hash(s->id), i), text).p);
+}
+
+const char *const rm_protocols[] = {"agentapi", "aitp", "envelopes", NULL};
+
+/* In the same order. */
+static const struct upp__provider providers[] = {
+    {"agentapi", NULL, &rm_agentapi, NULL, NULL, UPP__KEY_OPTIONAL, 0},
+    {"aitp", NULL, &rm_aitp, NULL, NULL, UPP__KEY_OPTIONAL, 0},
+    {"envelopes", NULL, &rm_envelopes, NULL, NULL, UPP__KEY_OPTIONAL, 0},
+};
+
+int rm_model_new(const char *protocol, const char *name, const struct upp_provider_opts *opts, struct upp_str actor,
+                 struct upp_model **ret, struct upp_err *err)
+{
+    size_t i = 0;
+    while (i < WB_LEN(providers) && strcmp(providers[i].name, protocol) != 0)
+        i++;
+    if (i == WB_LEN(providers))
+        return upp_fail(err, UPP_EINVALID, "no protocol '%s'", protocol);
+    int r = upp__model_new(&providers[i], (struct upp_model_ref){protocol, name, opts}, ret, err);
+    if (r < 0)
+        return r;
+    (*ret)->once = true;
+    r = upp__model_set_own(*ret, actor, err);
+    if (r < 0)
+        upp_model_free(WB_TAKE(*ret));
+    return r;
 }

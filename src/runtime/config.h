@@ -227,7 +227,7 @@ struct wc_makers {
     void (*middleware_free)(const struct wr_middleware *middleware);
 };
 
-/* All that is built: runtime/config_makers.c. */
+/* All that is built: runtime/config_middleware.c. */
 extern const struct wc_makers wc_makers;
 
 struct wc_opts {

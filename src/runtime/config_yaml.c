@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 #include "base/utf8.h"
-#include "runtime/config_node.h"
+#include "runtime/config_read.h"
 
 struct anchor {
     struct upp_str name;

@@ -1,4 +1,7 @@
 /* runtime/embed.c — the runtime of a program with its own agents: a loop, an engine without a store, agents. */
+#include <config.h> /* meson's: "config.h" would be the one of this folder */
+#include <libfyaml.h>
+#include <stddef.h>
 #include <weft/runtime.h>
 
 #include "agent/home.h"
@@ -7,6 +10,10 @@
 #include "base/secret.h"
 #include "fiber/loop.h"
 #include "runtime/runtime.h"
+#include "fiber/loop_uv.h"
+#include "stores/library.h"
+#include "upp/http/curl.h"
+#include <config.h> /* meson's: "config.h" would be the one of this folder */
 
 struct weft_runtime {
     struct wa_home home;   /* first */
@@ -134,4 +141,25 @@ void weft_runtime_close(struct weft_runtime *rt)
 void weft_runtime_closep(struct weft_runtime **rt)
 {
     weft_runtime_close(*rt);
+}
+
+int weft__libraries_use_hooks(struct upp_err *err)
+{
+    int r = weft__uv_use_hooks(err);
+    if (r >= 0)
+        r = weft__sqlite_use_hooks(err);
+    if (r >= 0)
+        r = upp__curl_use_hooks(err);
+    return r;
+}
+
+int weft_global_init(const struct upp_hooks *hooks, struct upp_err *err)
+{
+    int r = upp_global_init(hooks, err);
+    return r < 0 ? r : weft__libraries_use_hooks(err);
+}
+
+struct wb_library weft__yaml_library(void)
+{
+    return wb_library("libfyaml", WEFT_FYAML_VERSION, fy_library_version());
 }

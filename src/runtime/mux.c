@@ -245,8 +245,8 @@ static WEFT_SUSPENDS int ask_one(struct exchange *e, const struct we_ask *ask, s
     return r < 0 ? r : we_exchange_reply(e->x, ask->id, text, err);
 }
 
-static WEFT_SUSPENDS int run(struct exchange *e, const struct we_envelope *ingress, struct upp_str *ret,
-                             struct upp_err *err)
+static WEFT_SUSPENDS int run_exchange(struct exchange *e, const struct we_envelope *ingress, struct upp_str *ret,
+                                      struct upp_err *err)
 {
     struct we_ask ask;
     size_t n;
@@ -294,7 +294,7 @@ int weft_mux_route(struct weft_mux *m, struct upp_str envelope, struct upp_str *
     e.host.arg = &e;
     int r = we_read_ingress(&e.a, envelope, &m->limits, &problems, &ingress, &why);
     if (r >= 0)
-        r = run(&e, &ingress, &text, err);
+        r = run_exchange(&e, &ingress, &text, err);
     else if (r == -UPP_EINVALID || r == -UPP_ELIMIT)
         r = answer_problems(&e, &problems, &why, &text, err);
     else if (err)

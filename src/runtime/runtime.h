@@ -11,11 +11,14 @@
  */
 #pragma once
 
+#include <weft/runtime.h>
+
 #include "envelope/run/router.h"
 #include "log/change.h"
 #include "run/engine.h"
 #include "runtime/config.h"
 #include "stores/driver.h"
+#include "base/library.h"
 
 #define WRT_TENANT WL_OWN_TENANT
 
@@ -125,7 +128,6 @@ WEFT_SUSPENDS int wrt_runtime_recover(struct wrt_runtime *rt, size_t *ret, struc
 /* For servers: until the runtime is closed (by the same fiber), keeps the search index up to date and runs the
  * sweeper. */
 int wrt_runtime_follow(struct wrt_runtime *rt, struct upp_err *err) UPP_MUST_CHECK;
-int wrt__sweeper_start(struct wrt_runtime *rt, struct upp_err *err) UPP_MUST_CHECK; /* only the sweeper */
 
 /* Sweeps all tenants once, by the retention of the configuration (NULL: none). *ret: what was erased. */
 WEFT_SUSPENDS int wrt_sweep(struct wl_store *s, const struct wc_config *c, struct wl_swept *ret,
@@ -176,3 +178,10 @@ WEFT_SUSPENDS int wrt_agent_id(struct wl_store *s, struct upp_str name, bool mak
 
 /* The socket at which the owner of the store serves other processes; empty: none. */
 const char *wrt_socket(const struct wrt_runtime *rt);
+
+/* The process-wide part of starting up. */
+
+/* Makes libuv, SQLite and libcurl use the current hook table. */
+int weft__libraries_use_hooks(struct upp_err *err) UPP_MUST_CHECK;
+
+struct wb_library weft__yaml_library(void);

@@ -9,6 +9,7 @@
 #include "run/engine.h"
 #include "runtime/runtime.h"
 #include "stores/check.h"
+#include "log/search.h"
 
 enum { UNSTORED_MS = 20000, EVERY_SECONDS = 600, TENANTS = 64, PIECES = 1024 /* per tenant and round */ };
 
@@ -215,8 +216,48 @@ static WEFT_SUSPENDS int sweep_main(void *arg, struct upp_err *err)
     return 0;
 }
 
-int wrt__sweeper_start(struct wrt_runtime *rt, struct upp_err *err)
+static int start_sweeper(struct wrt_runtime *rt, struct upp_err *err)
 {
     int r = weft_scope_spawn(&rt->background, "unstored", unstored_main, rt, NULL, err);
     return r < 0 ? r : weft_scope_spawn(&rt->background, "sweeper", sweep_main, rt, NULL, err);
+}
+
+enum { IDLE_MS = 500, RETRY_MS = 10000 };
+
+/* Indexes the next part. How long to wait before the next one; UINT64_MAX: there is nothing to index. */
+static WEFT_SUSPENDS uint64_t follow(struct wl_store *s)
+{
+    struct upp_err err = {0};
+    size_t n = 0;
+    int r = wl_index_rows(s, &n, &err);
+    if (r == -UPP_EREFUSED)
+        return UINT64_MAX; /* searches read the log itself */
+    if (r < 0) {
+        wb_log(WB_WARN, "the search does not follow", WB_LZ("why", err.msg));
+        return RETRY_MS;
+    }
+    return n ? 0 : IDLE_MS;
+}
+
+static WEFT_SUSPENDS int index_main(void *arg, struct upp_err *err)
+{
+    struct wl_store *s = arg;
+    struct upp_err why = {0};
+    if (wl_reindex_pending_all(s, &why) < 0) /* then the sweeper does it */
+        wb_log(WB_WARN, "the search has forgotten messages", WB_LZ("why", why.msg));
+    for (int r = 0; r >= 0;) {
+        uint64_t ms = follow(s);
+        if (ms == UINT64_MAX)
+            return 0;
+        r = ms ? weft_sleep_ms(ms, err) : weft_yield(err);
+        if (r < 0)
+            return r == -UPP_ECANCELED ? 0 : r;
+    }
+    return 0;
+}
+
+int wrt_runtime_follow(struct wrt_runtime *rt, struct upp_err *err)
+{
+    int r = weft_scope_spawn(&rt->background, "search", index_main, rt->store, NULL, err);
+    return r < 0 ? r : start_sweeper(rt, err);
 }

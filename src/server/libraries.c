@@ -8,7 +8,7 @@
 #include "config.h"
 #include "fiber/loop_uv.h"
 #include "json/read.h"
-#include "runtime/global.h"
+#include "runtime/runtime.h"
 #include "stores/library.h"
 #include "upp/http/curl.h"
 

@@ -3,8 +3,6 @@
 
 #include "base/defs.h"
 #include "base/err.h"
-#include "thread/event.h"
-#include "thread/reasoning.h"
 #include "thread/replies.h"
 #include "thread/repair.h"
 #include "base/iso8601.h"
@@ -288,7 +286,7 @@ static int author_of(struct making *m, const struct wl_line *line, uint32_t *ret
 
 /* ---- What came with a document --------------------------------------------------------------------------------- */
 
-static int failed(const struct upp_err *err)
+static int error_code(const struct upp_err *err)
 {
     return err && err->code ? -err->code : -UPP_ENOMEM;
 }
@@ -372,7 +370,7 @@ static int open_document_turn(struct making *m, const struct wl_line *line, stru
     }
     struct wm_doc_turn *added = wm_doc_turn_add(m->doc, err);
     if (!added)
-        return failed(err);
+        return error_code(err);
     turn.first = added->first;
     *added = turn;
     return 0;
@@ -398,7 +396,7 @@ static int add_imported(struct making *m, const struct wl_line *line, const stru
     int r = open_document_turn(m, line, err);
     struct wm_doc_entry *e = r < 0 ? NULL : wm_doc_entry_add(m->doc, err);
     if (!e)
-        return r < 0 ? r : failed(err);
+        return r < 0 ? r : error_code(err);
     e->e = line->entry;
     struct wm_doc_turn *turn = &m->doc->turns.p[m->doc->turns.n - 1];
     e->agent = m->author;
@@ -481,7 +479,7 @@ WEFT_SUSPENDS static int add_run_line(struct making *m, const struct wl_line *li
         r = open_turn(m, line, agent, err);
     struct wm_doc_entry *e = r < 0 ? NULL : wm_doc_entry_add(m->doc, err);
     if (!e)
-        return r < 0 ? r : failed(err);
+        return r < 0 ? r : error_code(err);
     e->e = line->entry;
     e->agent = agent;
     e->id = uuid_text(m->a, line->id);
@@ -622,7 +620,7 @@ WEFT_SUSPENDS static int add_results(struct making *m, const struct wl_span *las
         return r;
     struct wm_doc_entry *e = wm_doc_entry_add(m->doc, err);
     if (!e)
-        return failed(err);
+        return error_code(err);
     e->e = entry;
     e->agent = turn->agent;
     e->id = uuid_text(m->a, wm_id_uuid(id));
@@ -647,7 +645,7 @@ WEFT_SUSPENDS static int add_silent_turn(struct making *m, struct upp_err *err)
     r = agent_of(m, run.agent, &agent, err);
     struct wm_doc_turn *turn = r < 0 ? NULL : wm_doc_turn_add(m->doc, err);
     if (!turn)
-        return r < 0 ? r : failed(err);
+        return r < 0 ? r : error_code(err);
     turn->agent = agent;
     turn->partial = true;
     turn->run = uuid_text(m->a, line->run);

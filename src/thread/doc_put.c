@@ -4,10 +4,8 @@
  * deleted together.
  */
 #include "thread/doc_put.h"
-
 #include "base/vec_add.h"
 #include "thread/commits.h"
-#include "thread/import.h"
 #include "thread/repair.h"
 #include "base/clock.h"
 #include "base/crash.h"
@@ -213,17 +211,77 @@ WEFT_SUSPENDS static int put_named(struct wl_store *s, const struct wl_owner *o,
     return wb_arena_check(a, err);
 }
 
+/* 1: the owner has a thread with this id or alias. fail_taken returns that as an error. */
+WEFT_SUSPENDS static int is_taken(struct wl_store *s, const struct wl_owner *o, struct upp_str id, struct wb_arena *a,
+                                  struct upp_err *err)
+{
+    struct wl_thread t;
+    int r = wl_thread_find(s, o, id, a, &t, err);
+    return r == -UPP_ENOTFOUND ? 0 : r < 0 ? r : 1;
+}
+
+static int fail_taken(struct upp_str id, struct upp_err *err)
+{
+    return upp_fail(err, UPP_EBUSY,
+                    "there is a thread '%.*s' already: on_conflict=copy (`weft import --on-conflict copy`) imports it "
+                    "as another one",
+                    UPP_FMT(id));
+}
+
 int wa_doc_put(struct wl_store *s, const struct wl_owner *o, const struct wm_doc *doc, bool copy, struct wb_arena *a,
                struct wl_thread *ret, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena memory = WB_ARENA(16u << 20);
-    int taken = doc->id.n ? wa_is_taken(s, o, doc->id, &memory, err) : 0;
+    int taken = doc->id.n ? is_taken(s, o, doc->id, &memory, err) : 0;
     if (taken < 0)
         return taken;
     if (taken && !copy)
-        return wa_fail_taken(doc->id, err);
+        return fail_taken(doc->id, err);
     int r = put_named(s, o, doc, taken ? (struct upp_str){0} : doc->id, a, ret, err);
     if (r <= 0)
         return r;
-    return copy ? put_named(s, o, doc, (struct upp_str){0}, a, ret, err) : wa_fail_taken(doc->id, err);
+    return copy ? put_named(s, o, doc, (struct upp_str){0}, a, ret, err) : fail_taken(doc->id, err);
+}
+
+/* A document that exceeds a limit is invalid: change it, do not retry. */
+static int read_document(struct wb_arena *a, struct upp_str json, struct wm_session *ret, struct upp_err *err)
+{
+    int r = wm_session_read(a, json, ret, err);
+    if (r != -UPP_ELIMIT)
+        return r;
+    if (err)
+        err->code = UPP_EINVALID;
+    return -UPP_EINVALID;
+}
+
+int wa_thread_import(struct wl_store *s, const struct wl_owner *o, struct upp_str json, bool copy, struct wb_arena *a,
+                     struct wl_thread *ret, struct upp_err *err)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena memory = WB_ARENA(1u << 30);
+    struct wm_session doc;
+    struct wl_thread t;
+    struct upp_message closing;
+    int r = read_document(&memory, json, &doc, err);
+    if (r >= 0)
+        r = copy ? 0 : is_taken(s, o, doc.id, &memory, err);
+    if (r > 0)
+        return fail_taken(doc.id, err);
+    if (r < 0)
+        return r;
+    r = wa_repair_session(&memory, &doc, &closing, err);
+    if (r < 0)
+        return r;
+    wb_crashpoint("import.before");
+    r = wa_session_put(s, o, &doc, (struct upp_str){0}, r > 0 ? &closing : NULL, copy, &memory, &t, err);
+    if (r >= 0)
+        wb_crashpoint("import.after");
+    if (r == -UPP_EBUSY && !copy && is_taken(s, o, doc.id, &memory, NULL) > 0) /* taken in the meantime */
+        return fail_taken(doc.id, err);
+    if (r < 0)
+        return r;
+    t.title = wb_arena_dup(a, t.title); /* they point into the document */
+    t.metadata = wb_arena_dup(a, t.metadata);
+    t.owner = *o;
+    *ret = t;
+    return wb_arena_check(a, err);
 }

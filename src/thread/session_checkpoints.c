@@ -7,7 +7,7 @@
  */
 #include <stdlib.h>
 
-#include "thread/session_reading.h"
+#include "thread/session_extras.h"
 #include "base/defs.h"
 #include "base/hooks.h"
 #include "json/edit.h"

@@ -3,7 +3,6 @@
  * A later read continues at each node from the first row of a run that has not ended, otherwise after its last row.
  * What precedes that never changes, unless an entry is erased: then everything is read again.
  */
-#include "thread/session_reading.h"
 
 #include "thread/session_extras.h"
 #include "thread/repair.h"

@@ -9,7 +9,7 @@
 #include "json/value.h"
 #include "model/upp_json.h"
 #include "model/upp_weft.h"
-#include "thread/event.h"
+#include "thread/doc.h"
 
 enum {
     EVENT_DEPTH = 5, /* levels of nesting between a message and an event's data */

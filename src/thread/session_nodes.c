@@ -87,7 +87,7 @@ static int by_age(const void *x, const void *y)
     return by_key(x, y);
 }
 
-static struct ordered *find(const struct listing *l, uint64_t key)
+static struct ordered *find_node(const struct listing *l, uint64_t key)
 {
     struct ordered wanted = {.node = {.key = key}};
     return bsearch(&wanted, l->nodes.p, l->nodes.n, sizeof wanted, by_key);
@@ -101,7 +101,7 @@ static int set_depths(struct listing *l, struct upp_err *err)
         uint32_t depth = 0;
         for (; n->node.parent; depth++) {
             uint64_t parent = n->node.parent;
-            n = find(l, parent);
+            n = find_node(l, parent);
             if (!n)
                 return upp_fail(err, UPP_ESTORE, "node %016llx is not in its tree", (unsigned long long)parent);
             if (n->depth) {
@@ -131,10 +131,10 @@ static int sort_nodes(struct listing *l, struct wb_arena *a, struct wa_doc_node 
         nodes[i] = (struct wa_doc_node){.node = l->nodes.p[i].node, .parent = UINT32_MAX};
     qsort(l->nodes.p, n, sizeof *l->nodes.p, by_key);
     for (size_t i = 0; i < n; i++)
-        index[find(l, nodes[i].node.key) - l->nodes.p] = (uint32_t)i;
+        index[find_node(l, nodes[i].node.key) - l->nodes.p] = (uint32_t)i;
     for (size_t i = 0; i < n; i++)
         if (nodes[i].node.parent)
-            nodes[i].parent = index[find(l, nodes[i].node.parent) - l->nodes.p];
+            nodes[i].parent = index[find_node(l, nodes[i].node.parent) - l->nodes.p];
     *ret = nodes;
     return 0;
 }

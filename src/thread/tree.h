@@ -1,4 +1,4 @@
-/* thread/tree.h — the internals of thread trees, for tree.c, tree_json.c, and sessions that store a tree in the log.
+/* thread/tree.h — the internals of thread trees, for tree.c, and sessions that store a tree in the log.
  *
  * Nothing here knows sessions or stores: `logged` and `data` of a node belong to the session, and are 0 without one.
  */

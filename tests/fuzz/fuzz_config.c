@@ -3,7 +3,7 @@
 
 #include "fuzz/fuzz.h"
 #include "runtime/config.h"
-#include "runtime/config_node.h"
+#include "runtime/config_read.h"
 
 static const char *environment(void *arg, const char *name)
 {

@@ -32,7 +32,7 @@
 
 #include "base/str.h"
 #include "fiber/switch.h"
-#include "runtime/global.h"
+#include "runtime/runtime.h"
 #include "support/fault.h"
 #include "support/fibers.h"
 #include "support/paths.h"

@@ -7,7 +7,6 @@
  * (subreaper, /proc). It allocates no memory and starts no thread; the table of processes is static.
  */
 #include "agent/tool/reaper.h"
-#include "agent/tool/reaper_limits.h"
 
 #include <dirent.h>
 #include <errno.h>

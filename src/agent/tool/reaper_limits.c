@@ -1,5 +1,5 @@
 /* agent/tool/reaper_limits.c — control groups and RLIMIT_NPROC for the processes of a tool. Part of weft-reaper. */
-#include "agent/tool/reaper_limits.h"
+#include "agent/tool/reaper.h"
 
 #include <dirent.h>
 #include <errno.h>

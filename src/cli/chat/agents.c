@@ -1,6 +1,6 @@
 /* cli/chat/agents.c — the agents and models of the server: /agent, /model, and whom the chat begins with. */
 #include "base/defs.h"
-#include "cli/chat/commands.h"
+#include "cli/chat/chat.h"
 #include "json/value.h"
 #include "runtime/config_read.h"
 

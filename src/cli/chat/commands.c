@@ -1,5 +1,5 @@
 /* cli/chat/commands.c — the lines of the chat that begin with a slash: one row each. */
-#include "cli/chat/commands.h"
+#include "cli/chat/chat.h"
 
 #include <stdio.h>
 

@@ -8,7 +8,7 @@ static const char *mark(const struct cli_paste *p)
     return p->inside ? "\033[201~" : "\033[200~";
 }
 
-static size_t put(struct cli_paste *p, unsigned char byte, unsigned char *keys)
+static size_t put_byte(struct cli_paste *p, unsigned char byte, unsigned char *keys)
 {
     size_t n = 0;
     bool lf = byte == '\n' && p->cr;
@@ -26,7 +26,7 @@ static size_t release(struct cli_paste *p, unsigned char *keys)
 {
     size_t n = 0;
     for (size_t i = 0; i < p->held; i++)
-        n += put(p, (unsigned char)mark(p)[i], keys + n);
+        n += put_byte(p, (unsigned char)mark(p)[i], keys + n);
     p->held = 0;
     return n;
 }
@@ -37,7 +37,7 @@ size_t cli_paste_keys(struct cli_paste *p, unsigned char byte, bool last, unsign
     if (byte != (unsigned char)mark(p)[p->held])
         n = release(p, keys);
     if (byte != (unsigned char)mark(p)[p->held])
-        return n + put(p, byte, keys + n);
+        return n + put_byte(p, byte, keys + n);
     if (++p->held == MARK) {
         p->held = 0;
         p->cr = false;

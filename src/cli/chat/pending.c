@@ -5,7 +5,6 @@
 #include "base/defs.h"
 #include "base/utf8.h"
 #include "cli/chat/chat.h"
-#include "cli/reveal.h"
 #include "cli/terminal.h"
 #include "json/read.h"
 #include "json/syntax.h"

@@ -1,9 +1,9 @@
 /* cli/chat/question.c — frames what an agent asks: its text, its members and its choices, with the name of the
  * agent. */
-#include "cli/chat/question.h"
+#include "cli/chat/view.h"
 
 #include "base/arena.h"
-#include "cli/reveal.h"
+#include "cli/terminal.h"
 #include "dialects/aitp/capabilities.h"
 #include "json/read.h"
 #include "json/value.h"

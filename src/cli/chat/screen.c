@@ -1,7 +1,7 @@
 /* cli/chat/screen.c — writes final lines once, and redraws the changing rows below them only where they differ. */
 #include "cli/chat/screen.h"
 
-#include "cli/chat/cells.h"
+#include "cli/chat/table.h"
 
 enum { ROWS_MAX = 16, LOOK_BACK = 16 << 10 /* bytes of a long text that are laid out: the end of it is shown */ };
 

@@ -163,7 +163,7 @@ static bool ends_before(const struct cli_stream *s, struct upp_str line, enum be
 }
 
 /* The first line of a block is complete. */
-static int begin(struct cli_stream *s, struct upp_str line, enum begins what, struct upp_err *err)
+static int begin_kind(struct cli_stream *s, struct upp_str line, enum begins what, struct upp_err *err)
 {
     s->loose = s->blank;
     s->kind = what == ITEM ? CLI_BLOCK_ITEM : CLI_BLOCK_TEXT;
@@ -218,7 +218,7 @@ static int end_line(struct cli_stream *s, size_t from, struct upp_err *err)
         from = 0;
     }
     if (r >= 0 && !from)
-        r = begin(s, last_line(s, 0), what, err);
+        r = begin_kind(s, last_line(s, 0), what, err);
     s->blank = false;
     return r;
 }

@@ -2,7 +2,7 @@
 #include "base/defs.h"
 #include "base/iso8601.h"
 #include "base/utf8.h"
-#include "cli/chat/commands.h"
+#include "cli/chat/chat.h"
 #include "json/value.h"
 
 enum { WORDS = 60, LAST_WORDS = 300 };

@@ -2,7 +2,7 @@
 #include <stdio.h>
 
 #include "base/defs.h"
-#include "cli/chat/commands.h"
+#include "cli/chat/chat.h"
 #include "cli/tree_view.h"
 #include "json/value.h"
 

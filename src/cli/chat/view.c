@@ -10,7 +10,6 @@
 #include "base/clock.h"
 #include "base/defs.h"
 #include "base/utf8.h"
-#include "cli/chat/question.h"
 #include "cli/terminal.h"
 #include "cli/tree_view.h"
 #include "json/number.h"

@@ -8,7 +8,7 @@
 #include <yyjson.h>
 
 #include "base/vec.h"
-#include "cli/chat/cells.h"
+#include "cli/chat/table.h"
 #include "cli/chat/stream.h"
 
 enum { CLI_CALLS_MAX = 4096 };
@@ -73,3 +73,13 @@ int cli_chat_note_as(struct cli_chat_view *v, const struct cli_note *as, struct 
     UPP_PRINTF(4, 5) UPP_MUST_CHECK;
 int cli_chat_note(struct cli_chat_view *v, unsigned style, struct upp_err *err, const char *fmt, ...)
     UPP_PRINTF(4, 5) UPP_MUST_CHECK;
+
+/* What an agent asks in a structured message, in a frame that Weft's own questions do not have.
+ */
+
+enum { CLI_QUESTION_MAX = 100000 /* bytes of a structured message, as in the page */ };
+
+/* Shows the text of an agent in a frame that says who asks, if it is a structured message that asks. 1: it is shown; 0:
+ * it is any other text. */
+int cli_chat_question(struct cli_chat_view *v, struct upp_str asker, struct upp_str text,
+                      struct upp_err *err) UPP_MUST_CHECK;

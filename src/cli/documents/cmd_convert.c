@@ -10,7 +10,6 @@
 #include "base/iso8601.h"
 #include "cli/cli.h"
 #include "cli/documents/conversion.h"
-#include "cli/documents/log.h"
 #include "cli/input.h"
 #include "cli/setup.h"
 

@@ -1,5 +1,5 @@
 /* cli/documents/log.c — converts a log of documents, in pieces where the result can be joined. */
-#include "cli/documents/log.h"
+#include "cli/documents/conversion.h"
 
 #include <errno.h>
 

@@ -3,8 +3,7 @@
 #include <stdio.h>
 
 #include "base/defs.h"
-#include "cli/reveal.h"
-#include "cli/runs/decide.h"
+#include "cli/input.h"
 #include "cli/runs/follow.h"
 #include "cli/terminal.h"
 #include "json/read.h"

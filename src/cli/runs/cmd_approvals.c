@@ -2,7 +2,7 @@
 #include "base/defs.h"
 #include "cli/list.h"
 #include "cli/run_view.h"
-#include "cli/runs/decide.h"
+#include "cli/input.h"
 #include "json/number.h"
 #include "json/value.h"
 

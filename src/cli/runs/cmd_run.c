@@ -3,7 +3,7 @@
 
 #include "base/defs.h"
 #include "cli/cli.h"
-#include "cli/runs/start.h"
+#include "cli/runs/follow.h"
 #include "cli/thread_word.h"
 
 enum { INPUT_MAX = 8 << 20 };

@@ -1,5 +1,4 @@
 /* Untrusted text for a terminal. */
-#include "cli/reveal.h"
 #include "cli/terminal.h"
 
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  * has; mistakes in templates. */
 #include <stdlib.h>
 
-#include "envelope/stringify.h"
+#include "envelope/adapter.h"
 #include "json/read.h"
 #include "json/value.h"
 #include "support/envelopes.h"

@@ -3,7 +3,6 @@
 #include "base/hooks.h"
 #include "base/str.h"
 #include "remote/remote.h"
-#include "remote/session.h"
 #include "support/fault.h"
 #include "support/test.h"
 #include "upp/client/call.h"

@@ -1,4 +1,4 @@
-#include "runtime/config_dotenv.h"
+#include "runtime/config_read.h"
 
 #include <string.h>
 

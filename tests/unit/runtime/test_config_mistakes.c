@@ -4,7 +4,7 @@
 
 #include "base/buf.h"
 #include "runtime/config.h"
-#include "runtime/config_node.h"
+#include "runtime/config_read.h"
 #include "support/paths.h"
 #include "support/test.h"
 

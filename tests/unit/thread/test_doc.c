@@ -4,8 +4,6 @@
 #include <string.h>
 
 #include "session/session.h"
-#include "thread/event.h"
-#include "thread/reasoning.h"
 #include "dialects/core/convert.h"
 #include "model/id.h"
 #include "support/agents.h"

@@ -1,5 +1,4 @@
 /* Imports of one document at once: only one gets its id. */
-#include "thread/import.h"
 
 #include <string.h>
 

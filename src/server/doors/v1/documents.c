@@ -21,7 +21,6 @@
 #include "server/members/members.h"
 #include "thread/doc.h"
 #include "thread/doc_put.h"
-#include "thread/import.h"
 #include "thread/session_doc.h"
 
 /* What a request wants of a thread. */
