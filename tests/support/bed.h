@@ -1,11 +1,11 @@
-/* support/bed.h — an agent with middleware on a place (support/place.h), and what became of it as lines. */
+/* support/bed.h — an agent with middleware on a place (support/race_rig.h), and what became of it as lines. */
 #pragma once
 
 #include <stdio.h>
 
 #include "agent/middleware/middleware.h"
 #include "base/defs.h"
-#include "support/place.h"
+#include "support/race_rig.h"
 
 struct bed {
     struct place place; /* first */

@@ -1,7 +1,7 @@
 /* support/hooks.h — hooks that write down what they hear, a line a call. */
 #pragma once
 
-#include "support/place.h"
+#include "support/race_rig.h"
 
 struct heard {
     struct wb_buf lines;

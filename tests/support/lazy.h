@@ -1,7 +1,7 @@
 /* support/lazy.h — a store around a store that takes its time exactly where a test says so.
  *
- * support/frail.h lingers anywhere, from a seed: it finds races. This one is for those that are known: a call is held
- * up at one place, the other fibers go on, and what is given out then is old. All times are zero at first.
+ * support/failing_store.h lingers anywhere, from a seed: it finds races. This one is for those that are known: a call
+ * is held up at one place, the other fibers go on, and what is given out then is old. All times are zero at first.
  */
 #pragma once
 

@@ -5,9 +5,9 @@
  * id. One lock protects everything.
  *
  *   memory.c  opening, closing, commits
- *   look.c    reading
+ *   read.c    reading
  *   lists.c   the hash tables and the sorted arrays
- *   change.c  a commit: what is added and set
+ *   commit.c  a commit: what is added and set
  *   drop.c    changes in place, and deletions
  *   blob.c    values, blobs and references to them
  */
@@ -274,7 +274,7 @@ void ws_mem_link_alias(struct ws_memory *m, struct ws_mem_alias *x);
 void ws_mem_unlink_alias(struct ws_memory *m, struct ws_mem_alias *x);
 struct ws_mem_alias *ws_mem_alias_of(const struct ws_mem_tenant *t, struct wb_uuid object); /* any; NULL: none */
 
-/* ---- Changes: change.c, drop.c, blob.c; under the lock ---- */
+/* ---- Changes: commit.c, drop.c, blob.c; under the lock ---- */
 
 /* An applied change: `now` replaced `before` (NULL: there was none). */
 struct ws_mem_done {
@@ -328,7 +328,7 @@ void ws_mem_free_node(struct ws_memory *m, struct ws_mem_node *n);
 struct ws_mem_ref *ws_mem_refs_take(struct ws_mem_applying *a, uint64_t node, uint64_t from, uint64_t to);
 void ws_mem_refs_back(struct ws_mem_applying *a, struct ws_mem_ref *chain);
 
-/* ---- look.c: functions of the store ---- */
+/* ---- read.c: functions of the store ---- */
 
 int ws_mem_rows(struct wl_store *s, const struct wl_owner *o, const struct wl_range *range, struct wb_arena *a,
                 struct wl_rows *ret, struct upp_err *err) UPP_MUST_CHECK;

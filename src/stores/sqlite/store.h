@@ -9,7 +9,7 @@
  *   rewrite.c     a database written anew, with checksums of pages
  *   writer.c      the queue of commits, who writes them, checkpoints of the WAL
  *   batch.c       many commits in one transaction, and its sync
- *   change.c      one commit inside the writer's transaction: what is added and set
+ *   commit.c      one commit inside the writer's transaction: what is added and set
  *   drop.c        changes in place, and deletions
  *   blob.c        values, blobs and references to them
  *   read.c        reads, on workers, each with a connection from the pool
@@ -303,7 +303,7 @@ int ws_batch_hook(void *arg, sqlite3 *db, const char *name, int pages); /* SQLit
 /* Fails once a sync has failed: then no commit is acknowledged any more. */
 int ws_poisoned(struct ws_sqlite *s, struct upp_err *err);
 
-/* ---- change.c ---- */
+/* ---- commit.c ---- */
 
 /* Applies the changes in order; *done: how many were applied. */
 int ws_change_apply(struct ws_sqlite *s, struct wl_commit *c, size_t *done, struct upp_err *err) UPP_MUST_CHECK;

@@ -8,7 +8,7 @@
 #include "json/read.h"
 #include "json/value.h"
 #include "support/test.h"
-#include "support/vast.h"
+#include "support/overcommit.h"
 
 /* A value that was read, and a writer that compares. */
 struct bed {

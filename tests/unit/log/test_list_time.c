@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "log/file.h"
 #include "stores/sqlite/sqlite.h"
-#include "support/place.h"
+#include "support/race_rig.h"
 #include "support/stores.h"
 #include "support/tree.h"
 

@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "base/defs.h"
 #include "run/breaker.h"
-#include "support/place.h"
+#include "support/race_rig.h"
 
 #define DOWN     "{\"when\":{\"contains\":\"down\"},\"error\":{\"code\":\"NETWORK_ERROR\"}}"
 #define HANGS    "{\"when\":{\"contains\":\"hang\"},\"delay_ms\":3600000,\"parts\":[" TEXT("Too late") "]}"

@@ -8,7 +8,7 @@
 #include "support/sim/sim.h"
 #include "stores/memory/memory.h"
 #include "support/fibers.h"
-#include "support/frail.h"
+#include "support/failing_store.h"
 #include "support/rig.h"
 
 struct stage {

@@ -1,7 +1,7 @@
 /* A thread that was branched as often as it may be: what would branch it once more is refused, and changes nothing. */
 #include <string.h>
 
-#include "support/place.h"
+#include "support/race_rig.h"
 #include "support/tree.h"
 #include "thread/position.h"
 #include "thread/session_doc.h"

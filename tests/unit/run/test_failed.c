@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "base/defs.h"
 #include "run/engine_state.h"
-#include "support/place.h"
+#include "support/race_rig.h"
 
 /* ---- Which commits fail ------------------------------------------------------------------------------------------ */
 

@@ -7,7 +7,7 @@
 #include "stores/memory/memory.h"
 #include "stores/sqlite/sqlite.h"
 #include "support/fibers.h"
-#include "support/place.h"
+#include "support/race_rig.h"
 #include "support/test.h"
 
 enum { LOOPS = 2, RUNS = 40, PATIENCE_MS = 60000 };

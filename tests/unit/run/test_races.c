@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/defs.h"
 #include "stores/sqlite/sqlite.h"
-#include "support/place.h"
+#include "support/race_rig.h"
 
 /* ---- Cancelling -------------------------------------------------------------------------------------------------- */
 

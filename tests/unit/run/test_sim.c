@@ -18,7 +18,7 @@
 #include "stores/sqlite/sqlite.h"
 #include "support/disk.h"
 #include "support/fibers.h"
-#include "support/frail.h"
+#include "support/failing_store.h"
 #include "support/rig.h"
 
 enum { THREADS = 4, RUNS = 64, CLIENTS = 3, LIVES = 6, ANSWERS = 32 };

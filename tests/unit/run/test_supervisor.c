@@ -7,7 +7,7 @@
 #include "base/defs.h"
 #include "base/log.h"
 #include "run/engine_state.h"
-#include "support/place.h"
+#include "support/race_rig.h"
 
 /* ---- Queues ------------------------------------------------------------------------------------------------------ */
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/defs.h"
-#include "support/place.h"
+#include "support/race_rig.h"
 
 #define PICKS SCRIPT(REPLY(CALL("c1", "pick")) "," REPLY(TEXT("well")))
 #define ASKS  SCRIPT(REPLY(CALL("c1", "ask_picker")) "," REPLY(TEXT("well")))

@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 #include "base/defs.h"
-#include "support/place.h"
+#include "support/race_rig.h"
 
 enum { HOUR_MS = 3600000 };
 

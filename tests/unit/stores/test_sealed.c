@@ -13,7 +13,7 @@
 #include "stores/sealed/keys.h"
 #include "stores/sqlite/sqlite.h"
 #include "stores/sqlite/sum.h"
-#include "support/frail.h"
+#include "support/failing_store.h"
 #include "support/stores.h"
 
 static const struct ws_master other_master = {"another key of thirty-two bytes."}, third_master = {"a third"};

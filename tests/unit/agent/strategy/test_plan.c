@@ -4,7 +4,7 @@
 
 #include "base/defs.h"
 #include "support/hooks.h"
-#include "support/place.h"
+#include "support/race_rig.h"
 
 #define USED(...)            "{\"parts\":[" __VA_ARGS__ "],\"usage\":{\"input_tokens\":10,\"output_tokens\":2}}"
 #define ADD(id)              "{\"tool_call\":{\"id\":\"" id "\",\"name\":\"add\",\"arguments\":{\"a\":1,\"b\":2}}}"

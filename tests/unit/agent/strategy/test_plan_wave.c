@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "base/defs.h"
 #include "support/hooks.h"
-#include "support/place.h"
+#include "support/race_rig.h"
 
 #define USE            ",\"usage\":{\"input_tokens\":10,\"output_tokens\":2}}"
 #define STEP(id, deps) "{\"id\":\"" id "\",\"description\":\"do it\",\"dependsOn\":[" deps "]}"

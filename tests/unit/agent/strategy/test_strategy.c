@@ -4,7 +4,7 @@
 
 #include "base/defs.h"
 #include "support/hooks.h"
-#include "support/place.h"
+#include "support/race_rig.h"
 
 /* UAP's example of a custom strategy. */
 

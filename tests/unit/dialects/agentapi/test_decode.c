@@ -9,7 +9,7 @@
 #include "dialects/agentapi/decode.h"
 #include "support/dialect.h"
 #include "support/test.h"
-#include "support/vast.h"
+#include "support/overcommit.h"
 
 enum { ROOM = 64 << 20 };
 

@@ -4,8 +4,8 @@
 #include "base/hooks.h"
 #include "json/read.h"
 #include "support/test.h"
-#include "support/toy.h"
-#include "support/vast.h"
+#include "support/small_dialects.h"
+#include "support/overcommit.h"
 
 /* Reads and writes. */
 static int convert(const struct wd_document_ops *from, const struct wd_document_ops *to, struct upp_str text,

@@ -7,7 +7,7 @@
 #include "dialects/core/frame.h"
 #include "model/id.h"
 #include "support/test.h"
-#include "support/vast.h"
+#include "support/overcommit.h"
 
 TEST(dialect_streams_by_name)
 {

@@ -6,7 +6,7 @@
 #include "dialects/core/convert.h"
 #include "dialects/ui/decode.h"
 #include "support/test.h"
-#include "support/vast.h"
+#include "support/overcommit.h"
 
 enum { ROOM = 64 << 20, NOW = 1770000000 };
 

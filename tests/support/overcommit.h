@@ -1,4 +1,4 @@
-/* support/vast.h — more memory than there is, for limits that nobody reaches otherwise.
+/* support/overcommit.h — more memory than there is, for limits that nobody reaches otherwise.
  *
  * A list whose limit is millions is given room for all of them, and told that it is nearly full: only the pages that
  * are touched take memory.

@@ -1,4 +1,4 @@
-/* stores/sqlite/change.c — one commit inside the writer's transaction.
+/* stores/sqlite/commit.c — one commit inside the writer's transaction.
  *
  * A row costs one insert into the log and one into its index. Whether it follows the node's last row is known from a
  * cache of node ends, which holds only what is in the database or in the open transaction: a rollback removes its

@@ -1,4 +1,4 @@
-#include "support/frail.h"
+#include "support/failing_store.h"
 
 #include "fiber/fiber.h"
 

@@ -1,4 +1,4 @@
-#include "support/place.h"
+#include "support/race_rig.h"
 
 #include "base/defs.h"
 #include "support/sim/sim.h"

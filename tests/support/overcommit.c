@@ -1,5 +1,5 @@
-/* support/vast.c — more memory than there is. */
-#include "support/vast.h"
+/* support/overcommit.c — more memory than there is. */
+#include "support/overcommit.h"
 
 #include <sys/mman.h>
 

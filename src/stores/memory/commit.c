@@ -1,4 +1,4 @@
-/* stores/memory/change.c — applies the changes of a commit, all or none: what is added and set.
+/* stores/memory/commit.c — applies the changes of a commit, all or none: what is added and set.
  *
  * Each change first allocates all memory it needs and is then applied; undoing an applied change needs no memory. So a
  * commit that fails at its tenth change, for whatever reason, undoes nine and has changed nothing.

@@ -1,5 +1,5 @@
-/* support/toy.c — detects, reads and writes the three small dialects. */
-#include "support/toy.h"
+/* support/small_dialects.c — detects, reads and writes the three small dialects. */
+#include "support/small_dialects.h"
 
 #include "base/err.h"
 #include "json/value.h"

@@ -1,4 +1,4 @@
-/* stores/memory/look.c — reads. There is no search index: searches scan the log. */
+/* stores/memory/read.c — reads. There is no search index: searches scan the log. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* log/live.c — runs that have not ended, of all tenants, in pages that fit. */
+/* log/open_runs.c — runs that have not ended, of all tenants, in pages that fit. */
 #include "log/log.h"
 
 enum { PAGE = 256 };

@@ -1,4 +1,4 @@
-/* support/toy.h — three small dialects for tests of what all dialects share.
+/* support/small_dialects.h — three small dialects for tests of what all dialects share.
  *
  *   toy      {"toy":1,"title":TEXT|null,"pairs":[{"ask":{"text":TEXT},"reply":{"text":TEXT,"thought":TEXT}}]}
  *            messages grouped two to an object; a pair may lack one of them

@@ -1,4 +1,4 @@
-/* support/frail.h — a store around a store: slow, and dead when a test says so.
+/* support/failing_store.h — a store around a store: slow, and dead when a test says so.
  *
  * Every call takes a little of the simulated time, before and after the real one, so that others come between. Once it
  * is dead every call fails, also those that are under way: a commit that was written then and not acknowledged is one

@@ -1,5 +1,5 @@
-/* support/place.h — an engine on a store that can be held up (support/lazy.h), on a simulated loop: for tests that play
- * one race at the moment that matters. */
+/* support/race_rig.h — an engine on a store that can be held up (support/lazy.h), on a simulated loop: for tests that
+ * play one race at the moment that matters. */
 #pragma once
 
 #include "support/fibers.h"

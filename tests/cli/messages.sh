@@ -1,5 +1,5 @@
 #!/bin/sh
-# What the command tells: logs beside texts, limits, mistakes, empty stores. usage: told.sh WEFT   (TAP)
+# What the command tells: logs beside texts, limits, mistakes, empty stores. usage: messages.sh WEFT   (TAP)
 set -u
 weft=$(realpath "$1")
 . "$(dirname "$0")/../support/tap.sh"
