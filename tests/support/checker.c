@@ -206,6 +206,9 @@ void checker_event_text(struct wb_buf *out, const struct wm_event *ev)
         uuid_text(out, "id", ev->system.id);
         message_text(out, &ev->system.entry->message);
         break;
+    case WM_APPROVED:
+        wb_buf_addf(out, " call='%.*s' name='%.*s'", UPP_FMT(ev->call.id), UPP_FMT(ev->call.name));
+        break;
     case WM_STEP_START:
         uuid_text(out, "id", ev->step_start.id);
         wb_buf_addf(out, " plan_step='%.*s'", UPP_FMT(ev->step_start.plan_step));

@@ -255,7 +255,8 @@ static struct {
 static WEFT_SUSPENDS int follow_and_erase(struct wl_store *s, uint64_t after, size_t max_rows, size_t max_bytes,
                                           struct wb_arena *a, struct wl_followed **ret, size_t *n, struct upp_err *err)
 {
-    TRY(between.ops->follow(s, after, max_rows, max_bytes, a, ret, n, err));
+    TRY(between.ops->follow ? between.ops->follow(s, after, max_rows, max_bytes, a, ret, n, err)
+                            : wl_store_follow(s->inner, after, max_rows, max_bytes, a, ret, n, err));
     if (!between.done)
         TRY(erase(s, between.node, err));
     between.done = true;
@@ -266,7 +267,7 @@ static WEFT_SUSPENDS int no_learning(struct wl_store *s, struct wl_commit *c, st
 {
     if (between.refuse_commit && c->n && c->changes[0].kind == WL_INDEX_ADD)
         return upp_fail(err, UPP_ESTORE, "the power is gone");
-    return between.ops->commit(s, c, err);
+    return between.ops->commit ? between.ops->commit(s, c, err) : wl_store_commit(s->inner, c, err);
 }
 
 /* The words are learned while a search that has not seen them goes on. */
