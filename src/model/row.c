@@ -275,7 +275,7 @@ static void put_entry(struct put *p, const struct wm_entry *e)
 
 static void put_usage(struct put *p, const struct upp_usage *u)
 {
-    if (!u->input && !u->output && !u->cache_read && !u->cache_write)
+    if (!u->input && !u->output && !u->cache_read && !u->cache_write && !u->reasoning)
         return;
     name(p, 'g');
     wj_write_open(&p->w, '[');
@@ -394,7 +394,7 @@ static void put_record(struct put *p, const struct wm_event *ev)
             put_uuid(p, m->name, *(const struct wb_uuid *)at);
             break;
         case WM_ENTRY:
-            put_entry_index(p, ev->message.entry);
+            put_entry_index(p, *(const struct wm_entry *const *)at);
             break;
         case WM_PENDING:
             put_pending(p, ev);

@@ -121,7 +121,7 @@ static void record_member(struct wm_get *g, char name, yyjson_val *v, void *into
         *(struct wb_uuid *)at = wm_get_uuid(g, v);
         break;
     case WM_ENTRY:
-        ev->message.entry = get_entry(g, v);
+        *(const struct wm_entry **)at = get_entry(g, v);
         break;
     case WM_PENDING:
         get_pending(g, v, ev);

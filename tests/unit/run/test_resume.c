@@ -3,10 +3,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "dialects/ui/doc.h"
 #include "base/defs.h"
 #include "base/hooks.h"
 #include "dialects/core/dialect.h"
+#include "dialects/ui/doc.h"
 #include "support/sim/sim.h"
 #include "stores/memory/memory.h"
 #include "stores/sqlite/sqlite.h"
@@ -49,7 +49,8 @@ static int encoder_begin(struct encoder *e, const struct wd_stream_ops *ops, str
     e->state = wb_calloc(1, ops->state_size);
     if (!e->state)
         return upp_fail(err, UPP_ENOMEM, "no memory for an encoder");
-    return ops->begin(e->state, UPP_OPTS(wd_stream_opts, .own = &(struct wd_ui_opts){6}), err);
+    struct wd_ui_opts ui = {6};
+    return ops->begin(e->state, UPP_OPTS(wd_stream_opts, .own = ops == &wd_stream_ui ? &ui : NULL), err);
 }
 
 /* What the server writes for one event, without what was had, and at most *left frames. */
