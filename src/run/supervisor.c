@@ -14,6 +14,7 @@
 
 enum {
     SOON_MS = 1000,
+    LOOK_MS = 15000, /* at most, after a failed look: what works again is found while people still wait */
     LATER_MS = 60000,
     TRIES = 10,            /* executions in a row that commit nothing: five minutes, and as many model answers */
     MAX_FAILED_RUNS = 4096 /* failed runs that the engine remembers */
@@ -457,7 +458,7 @@ static WEFT_SUSPENDS int supervisor_main(void *arg, struct upp_err *err)
             continue;
         }
         e->look_at_ms = INT64_MAX;
-        e->look_ms = WB_MIN(2 * e->look_ms, (int64_t)LATER_MS);
+        e->look_ms = WB_MIN(2 * e->look_ms, (int64_t)LOOK_MS);
         r = supervise_all(e, &why);
         if (r < 0 && r != -UPP_ECANCELED) {
             wb_log(WB_WARN, "runs could not be looked after", WB_LERR(&why));
