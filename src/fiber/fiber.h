@@ -28,7 +28,7 @@ struct weft_fiber {
     /* What a switch touches comes first, in one or two cache lines. */
     struct weft__context ctx;
     struct weft_loop *loop;
-    struct wb_link run; /* in the ready list, or in the loop's list of spare structs */
+    struct wb_link run; /* in the ready list, or in the loop's free list */
     uint8_t state;
     bool canceled, masked;
     unsigned pins;

@@ -1,4 +1,4 @@
-/* runtime/config_telemetry.c — what is told to others: the sections `telemetry` and `webhooks`. */
+/* runtime/config_telemetry.c — the sections `telemetry` and `webhooks`. */
 #include <string.h>
 
 #include "base/defs.h"

@@ -35,7 +35,7 @@ struct sv_exchange {
     struct wl_thread *thread;           /* that the path names, if the door's `home` has read it; NULL: not yet */
     struct upp_str queried[SV_QUERIED]; /* names of the query parameters that were looked for */
     size_t n_queried;
-    void *found;           /* what else the door's `home` has found out, of a type of the door's; NULL: nothing */
+    void *found;           /* a further result of the door's `home`, of the door's own type; NULL: none */
     uint8_t scopes;        /* enum sv_scope: what the client may do */
     struct wb_arena arena; /* for this request */
     struct sv_reply reply;

@@ -63,7 +63,7 @@ struct words {
     const char *provider; /* NULL: all that use the adapter */
     const char *path[N_VALUES];
     const char *max_tokens;
-    const char *json_path, *json; /* how it is told to answer with a JSON object */
+    const char *json_path, *json; /* how a request asks for a JSON object */
     const struct choice_words *choice;
     const char *efforts; /* the values of reasoning_effort; NULL: any */
     uint8_t max_temperature;

@@ -16,7 +16,7 @@ extern const struct sv_door sv_door_ui;
 /* A request: what is new in it, and where it belongs.
  *
  * The client sends all messages of the chat, or the last one. Only the last one is read: a user's message, or the
- * assistant message with outputs and approvals added. Where it belongs is told by the id of the assistant message
+ * assistant message with outputs and approvals added. Its position is given by the id of the assistant message
  * before it, which is ours. */
 
 struct sv_ui_request {
